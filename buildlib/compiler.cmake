@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The language, the warnings and the sanitizers: one place for every target.
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "build type" FORCE)
+endif()
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_compile_definitions(_GNU_SOURCE _FILE_OFFSET_BITS=64)
+add_compile_options(
+  -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla -Wformat=2 -Wpointer-arith
+  -Wwrite-strings -Wundef -Wno-sign-compare -Wno-unused-parameter -Wno-missing-field-initializers
+  -fno-strict-aliasing -fvisibility=hidden)
+add_link_options(-Wl,--as-needed -Wl,-z,relro -Wl,-z,now)
+
+# A debug build checks the project's own invariants and prints data-path messages.
+add_compile_definitions($<$<CONFIG:Debug>:RDMA_DEBUG>)
+
+if(RDMA_SANITIZE)
+  add_compile_options(-fsanitize=${RDMA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${RDMA_SANITIZE})
+else()
+  add_link_options(-Wl,--no-undefined)
+endif()
+
+# Everything is usable from the build tree: libraries, programs and headers each in one folder.
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+include_directories(${CMAKE_BINARY_DIR}/include ${CMAKE_BINARY_DIR}/private ${CMAKE_SOURCE_DIR})
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(NL REQUIRED IMPORTED_TARGET libnl-3.0 libnl-route-3.0)
