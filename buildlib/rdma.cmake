@@ -5,6 +5,7 @@
 # The number in the names lib<provider>-rdmav<N>.so and IBVERBS_PRIVATE_<N>: a provider and the
 # library work together only when both were built with the same one.
 set(RDMA_PROVIDER_ABI 100)
+add_compile_definitions(RDMA_PROVIDER_ABI=${RDMA_PROVIDER_ABI})
 
 # rdma_public_headers(<folder> <file>...): usable from build/include and installed.
 function(rdma_public_headers folder)

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Private to libibverbs: shared by its files, seen by no provider. */
+#ifndef LIBIBVERBS_LIBRARY_H
+#define LIBIBVERBS_LIBRARY_H
+
+#include "libibverbs/provider.h"
+
+#define VERBS_PORT_CACHE \
+	4 /* ports whose attributes a context remembers; more are asked each time */
+
+/*
+ * What the library keeps of an open device; verbs_context.priv.
+ * @lock protects the caches. Order: after ibv_context.mutex; nothing is taken under it.
+ */
+struct verbs_ex_private {
+	const struct verbs_provider *provider;
+	const struct verbs_ops *ops;
+	struct verbs_device *device; /* referenced */
+	pthread_mutex_t lock;
+	struct ibv_device_attr_ex *device_attr; /* NULL until first needed; constant afterwards */
+	struct {
+		uint8_t link_layer;
+		uint8_t active_mtu; /* as last seen; 0: never asked */
+		uint32_t gid_tbl_len;
+		uint16_t pkey_tbl_len;
+	} port[VERBS_PORT_CACHE]; /* [port_num - 1] */
+	atomic_ulong missing; /* bit n: the kernel lacks enum uverbs_feature n (uverbs/uverbs.h) */
+};
+
+static inline struct verbs_ex_private *ctx_priv(struct ibv_context *ctx)
+{
+	return to_vctx(ctx)->priv;
+}
+
+static inline const struct verbs_ops *ctx_ops(struct ibv_context *ctx)
+{
+	return ctx_priv(ctx)->ops;
+}
+
+/*
+ * The public edge. Inside, functions return 0 or a negative errno; a public function's last line is
+ * one of these three. ret_int: positive errno, errno set too. ret_neg1: -1 and errno. ret_null:
+ * NULL and errno.
+ */
+static inline int ret_int(int r)
+{
+	if (likely(r >= 0))
+		return r;
+	errno = -r;
+	return -r;
+}
+
+static inline int ret_neg1(int r)
+{
+	if (likely(r >= 0))
+		return r;
+	errno = -r;
+	return -1;
+}
+
+static inline void *ret_null(int r)
+{
+	errno = -r;
+	return NULL;
+}
+
+/* Public functions that are macros or compatibility names in verbs.h are defined by their plain
+ * name. */
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define VERBS_EXPORT __attribute__((visibility("default")))
+
+/* ops.c */
+
+/* Allocate an object of at least @base and the provider's @declared bytes, zeroed. NULL: ENOMEM. */
+void *verbs_object_alloc(size_t base, size_t declared);
+
+/* Set every public slot of a new context: the library's template, then the provider's hot
+ * functions. */
+void verbs_context_set_slots(struct verbs_context *ctx, const struct verbs_ops *ops);
+
+/* -EOPNOTSUPP, said once in the log: "<device> does not support <verb>". */
+int verbs_unsupported(struct ibv_context *ctx, const char *verb);
+
+/*
+ * What a destroy op's result means: after device removal (-EIO) with RDMAV_ALLOW_DISASSOC_DESTROY
+ * set, the object counts as destroyed. Return: 0 when the memory may be released.
+ */
+int verbs_destroy_result(struct ibv_context *ctx, const char *verb, uint32_t handle, int r);
+
+/* context.c */
+int verbs_device_attr(struct ibv_context *ctx, const struct ibv_device_attr_ex **ret_attr);
+/* Remember what a port query said; the checks of modify_qp and create_ah read it. */
+void verbs_port_remember(struct ibv_context *ctx, uint8_t port_num,
+			 const struct ibv_port_attr *attr);
+/* Attributes of a port for a check: cached ones, asked for when there are none or @fresh. */
+struct verbs_port_facts {
+	uint8_t link_layer;
+	uint8_t active_mtu;
+	uint32_t gid_tbl_len;
+	uint16_t pkey_tbl_len;
+};
+int verbs_port_facts(struct ibv_context *ctx, uint8_t port_num, bool fresh,
+		     struct verbs_port_facts *ret_facts);
+
+/* device.c */
+void verbs_device_get(struct verbs_device *device);
+void verbs_device_put(struct verbs_device *device);
+
+/* Called once before the first device list: log, fork safety, kernel ABI check. */
+int verbs_init(void);
+
+/* The library's functions behind the public slots of ibv_context and verbs_context. */
+int verbs_slot_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *attr,
+			  size_t attr_len);
+int verbs_slot_query_device_ex(struct ibv_context *ctx,
+			       const struct ibv_query_device_ex_input *input,
+			       struct ibv_device_attr_ex *attr, size_t attr_size);
+int verbs_slot_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
+int verbs_slot_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+			 struct ibv_sge *sg_list, uint32_t num_sge);
+struct ibv_mw *verbs_slot_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int verbs_slot_dealloc_mw(struct ibv_mw *mw);
+struct ibv_cq_ex *verbs_slot_create_cq_ex(struct ibv_context *ctx,
+					  struct ibv_cq_init_attr_ex *attr);
+int verbs_slot_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+struct ibv_srq *verbs_slot_create_srq_ex(struct ibv_context *ctx,
+					 struct ibv_srq_init_attr_ex *attr);
+int verbs_slot_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
+struct ibv_qp *verbs_slot_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The public slots of a context, the memory of every object, and what "not supported" and
+ * "destroyed" mean: each said once.
+ */
+#include <string.h>
+
+#include "libibverbs/library.h"
+#include "util/env.h"
+
+void *verbs_object_alloc(size_t base, size_t declared)
+{
+	return calloc(1, max_of(base, declared));
+}
+
+int verbs_unsupported(struct ibv_context *ctx, const char *verb)
+{
+	verbs_err(ctx, "%s: not supported by provider %s", verb, ctx_priv(ctx)->provider->name);
+	return -EOPNOTSUPP;
+}
+
+int verbs_destroy_result(struct ibv_context *ctx, const char *verb, uint32_t handle, int r)
+{
+	if (!r)
+		return 0;
+	if (r == -EIO && env_is_set(ENV_RDMAV_ALLOW_DISASSOC_DESTROY))
+		return 0;
+	verbs_err(ctx, "%s %u: %s%s", verb, handle, strerror(-r),
+		  r == -EBUSY ? " (other objects still use it)"
+		  : r == -EIO ? " (the device was removed)"
+			      : "");
+	return r;
+}
+
+/* Stand-ins for hot slots a provider leaves out: applications call these without a test for NULL.
+ */
+
+static int no_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	*bad_wr = wr;
+	return EOPNOTSUPP;
+}
+
+static int no_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	*bad_wr = wr;
+	return EOPNOTSUPP;
+}
+
+static int no_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			    struct ibv_recv_wr **bad_wr)
+{
+	*bad_wr = wr;
+	return EOPNOTSUPP;
+}
+
+static int no_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	return EOPNOTSUPP;
+}
+
+static int no_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	return EOPNOTSUPP;
+}
+
+/* The same for every provider: NULL slots are answered with EOPNOTSUPP by the inlines of verbs.h.
+ */
+static const struct ibv_context_ops context_slots = {
+	.alloc_mw = verbs_slot_alloc_mw,
+	.dealloc_mw = verbs_slot_dealloc_mw,
+	.bind_mw = no_bind_mw,
+	.poll_cq = no_poll_cq,
+	.req_notify_cq = no_req_notify_cq,
+	.post_srq_recv = no_post_srq_recv,
+	.post_send = no_post_send,
+	.post_recv = no_post_recv,
+};
+
+static void slots_set_hot(struct ibv_context_ops *slots, const struct verbs_ops *ops)
+{
+	if (ops->bind_mw)
+		slots->bind_mw = ops->bind_mw;
+	if (ops->poll_cq)
+		slots->poll_cq = ops->poll_cq;
+	if (ops->req_notify_cq)
+		slots->req_notify_cq = ops->req_notify_cq;
+	if (ops->post_srq_recv)
+		slots->post_srq_recv = ops->post_srq_recv;
+	if (ops->post_send)
+		slots->post_send = ops->post_send;
+	if (ops->post_recv)
+		slots->post_recv = ops->post_recv;
+}
+
+void verbs_context_set_slots(struct verbs_context *ctx, const struct verbs_ops *ops)
+{
+	ctx->context.ops = context_slots;
+	slots_set_hot(&ctx->context.ops, ops);
+
+	ctx->query_port = verbs_slot_query_port;
+	ctx->query_device_ex = verbs_slot_query_device_ex;
+	ctx->query_rt_values = verbs_slot_query_rt_values;
+	ctx->advise_mr = verbs_slot_advise_mr;
+	ctx->create_cq_ex = verbs_slot_create_cq_ex;
+	ctx->modify_cq = verbs_slot_modify_cq;
+	ctx->create_srq_ex = verbs_slot_create_srq_ex;
+	ctx->get_srq_num = verbs_slot_get_srq_num;
+	ctx->create_qp_ex = verbs_slot_create_qp_ex;
+}

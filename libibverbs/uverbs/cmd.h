@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A kernel command as one initialiser list.
+ *
+ * Two kinds, both through ioctl(RDMA_VERBS_IOCTL), the only interface this library uses
+ * (Linux 5.4):
+ *
+ *   uverbs_ioctl()  a method of the attribute interface: an array of constructors below
+ *   uverbs_write()  a command of the older struct interface, carried by the method INVOKE_WRITE:
+ *                   the command's request and response structs, without any header
+ *
+ * Each command of the tree uses exactly one of them: the struct form where it exists on every
+ * kernel, the attribute form for what came later.
+ */
+#ifndef LIBIBVERBS_UVERBS_CMD_H
+#define LIBIBVERBS_UVERBS_CMD_H
+
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+#include "libibverbs/provider.h"
+
+#define UVERBS_ATTR_MAX 32 /* a command with more attributes is refused with -E2BIG */
+
+struct uverbs_attr {
+	uint16_t id;
+	uint16_t len;
+	uint16_t flags; /* UVERBS_ATTR_F_* */
+	uint8_t elem;	/* of an enum attribute */
+	bool skip;
+	uint64_t data; /* value or pointer, as the kernel takes it */
+	void *store;   /* where a returned handle (u32) or descriptor (int) goes; NULL: nothing
+			  returns here */
+};
+
+/* Input of up to 8 bytes travels in the attribute itself, anything longer by pointer. */
+static inline struct uverbs_attr uverbs_in(uint16_t id, const void *p, uint16_t len)
+{
+	struct uverbs_attr a = { .id = id, .len = len, .flags = UVERBS_ATTR_F_MANDATORY };
+
+	if (len <= sizeof(a.data))
+		__builtin_memcpy(&a.data, p, len);
+	else
+		a.data = (uintptr_t)p;
+	return a;
+}
+
+/* @len bytes are written to @p by the kernel. */
+static inline struct uverbs_attr uverbs_out(uint16_t id, void *p, uint16_t len)
+{
+	return (struct uverbs_attr){
+		.id = id, .len = len, .flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)p
+	};
+}
+
+static inline struct uverbs_attr uverbs_u32(uint16_t id, uint32_t value)
+{
+	return (struct uverbs_attr){
+		.id = id, .len = sizeof(value), .flags = UVERBS_ATTR_F_MANDATORY, .data = value
+	};
+}
+
+static inline struct uverbs_attr uverbs_u64(uint16_t id, uint64_t value)
+{
+	return (struct uverbs_attr){
+		.id = id, .len = sizeof(value), .flags = UVERBS_ATTR_F_MANDATORY, .data = value
+	};
+}
+
+/* A constant of an enum the kernel checks (UVERBS_ATTR_CONST_IN): always 8 bytes on the wire. */
+static inline struct uverbs_attr uverbs_const(uint16_t id, uint64_t value)
+{
+	return uverbs_u64(id, value);
+}
+
+/* An existing object. */
+static inline struct uverbs_attr uverbs_idr(uint16_t id, uint32_t handle)
+{
+	return (struct uverbs_attr){ .id = id, .flags = UVERBS_ATTR_F_MANDATORY, .data = handle };
+}
+
+/* A new object; its handle is stored on success. */
+static inline struct uverbs_attr uverbs_new_idr(uint16_t id, uint32_t *ret_handle)
+{
+	return (struct uverbs_attr){ .id = id,
+				     .flags = UVERBS_ATTR_F_MANDATORY,
+				     .store = ret_handle };
+}
+
+static inline struct uverbs_attr uverbs_fd(uint16_t id, int fd)
+{
+	return (struct uverbs_attr){ .id = id,
+				     .flags = UVERBS_ATTR_F_MANDATORY,
+				     .data = (uint64_t)(int64_t)fd };
+}
+
+static inline struct uverbs_attr uverbs_new_fd(uint16_t id, int *ret_fd)
+{
+	return (struct uverbs_attr){ .id = id, .flags = UVERBS_ATTR_F_MANDATORY, .store = ret_fd };
+}
+
+/* The attribute only when @condition; otherwise it is not sent. */
+static inline struct uverbs_attr uverbs_when(bool condition, struct uverbs_attr a)
+{
+	a.skip = !condition;
+	return a;
+}
+
+/* A kernel that does not know the attribute ignores it instead of refusing the command. */
+static inline struct uverbs_attr uverbs_optional(struct uverbs_attr a)
+{
+	a.flags &= ~UVERBS_ATTR_F_MANDATORY;
+	return a;
+}
+
+/*
+ * Run a method.
+ * @udata: the provider's bytes, or NULL
+ * Return: 0; -EPROTONOSUPPORT when the kernel has no such method; another -errno of the kernel.
+ */
+int uverbs_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method,
+		 const struct uverbs_attr *attrs, unsigned int count,
+		 const struct verbs_udata *udata);
+
+/*
+ * Run a command of the struct interface.
+ * @command: IB_USER_VERBS_CMD_*, or'ed with IB_USER_VERBS_CMD_FLAG_EXTENDED for the extended ones
+ * @out: may be NULL with @out_len 0
+ */
+int uverbs_write(struct ibv_context *ctx, uint32_t command, const void *in, uint16_t in_len,
+		 void *out, uint16_t out_len, const struct verbs_udata *udata);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel's commands, one function each, with the signature of the provider op: (object, const
+ * request). A provider without private data names them in its ops table; one with private data
+ * points the request's udata at its own structs and calls them. All return 0 or -errno and fill the
+ * object's handle and what the kernel granted. Exported to providers.
+ */
+#ifndef LIBIBVERBS_UVERBS_UVERBS_H
+#define LIBIBVERBS_UVERBS_UVERBS_H
+
+#include "libibverbs/provider.h"
+
+/* Kernel differences: rows of probe.c. Learned from the first refusal and kept per context. */
+enum uverbs_feature {
+	UVERBS_FEATURE_QUERY_CONTEXT, /* 5.7: num_comp_vectors and core capabilities by a method */
+	UVERBS_FEATURE_QUERY_GID_TABLE, /* 5.10: the whole GID table in one call */
+	UVERBS_FEATURE_QUERY_PORT,	/* 5.0: port attributes by a method */
+	UVERBS_FEATURE_COUNT,
+};
+
+/* False once the kernel has refused the feature on this context. */
+bool uverbs_has(struct ibv_context *ctx, enum uverbs_feature feature);
+/* Pass through @r, noting when it says that the kernel has no such method. */
+int uverbs_learn(struct ibv_context *ctx, enum uverbs_feature feature, int r);
+
+/* device.c */
+int uverbs_open_context(struct verbs_context *ctx, const struct verbs_open_context *in);
+int uverbs_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
+			struct ibv_device_attr_ex *ret_attr);
+int uverbs_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *ret_attr);
+int uverbs_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
+		     struct ibv_gid_entry *ret_entry);
+ssize_t uverbs_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret_entries,
+			       size_t max_entries);
+int uverbs_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index, __be16 *ret_pkey);
+int uverbs_create_comp_channel(struct ibv_comp_channel *channel);
+
+/* pd.c */
+int uverbs_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
+int uverbs_dealloc_pd(struct ibv_pd *pd);
+
+/* mr.c */
+int uverbs_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in);
+int uverbs_reg_dmabuf_mr(struct verbs_mr *mr, const struct verbs_reg_dmabuf_mr *in);
+int uverbs_rereg_mr(struct verbs_mr *mr, const struct verbs_rereg_mr *in);
+int uverbs_dereg_mr(struct verbs_mr *mr);
+int uverbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		     struct ibv_sge *sg_list, uint32_t num_sge);
+
+/* mw.c */
+int uverbs_alloc_mw(struct ibv_mw *mw, struct verbs_udata *udata);
+int uverbs_dealloc_mw(struct ibv_mw *mw);
+
+/* cq.c */
+int uverbs_create_cq(struct verbs_cq *cq, const struct verbs_create_cq *in);
+int uverbs_resize_cq(struct verbs_cq *cq, const struct verbs_resize_cq *in);
+int uverbs_destroy_cq(struct verbs_cq *cq); /* waits until its events are acknowledged */
+int uverbs_req_notify_cq(struct ibv_cq *cq, int solicited_only); /* app-facing */
+
+/* srq.c */
+int uverbs_create_srq(struct verbs_srq *srq, const struct verbs_create_srq *in);
+int uverbs_modify_srq(struct verbs_srq *srq, const struct verbs_modify_srq *in);
+int uverbs_query_srq(struct verbs_srq *srq, struct ibv_srq_attr *ret_attr);
+int uverbs_destroy_srq(struct verbs_srq *srq);
+
+/* qp.c */
+int uverbs_create_qp(struct verbs_qp *qp, const struct verbs_create_qp *in);
+int uverbs_modify_qp(struct verbs_qp *qp, const struct verbs_modify_qp *in);
+int uverbs_query_qp(struct verbs_qp *qp, const struct verbs_query_qp *in);
+int uverbs_destroy_qp(struct verbs_qp *qp);
+int uverbs_attach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
+int uverbs_detach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
+
+/* ah.c */
+int uverbs_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in);
+int uverbs_destroy_ah(struct ibv_ah *ah);
+
+#endif

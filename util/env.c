@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <stdlib.h>
+
+#include "util/env.h"
+
+const struct env_variable env_variables[ENV_COUNT] = {
+	[ENV_VERBS_LOG_LEVEL] = { "VERBS_LOG_LEVEL", "how much to log: 0 none to 4 debug" },
+	[ENV_VERBS_LOG_FILE] = { "VERBS_LOG_FILE", "file to append log lines to" },
+	[ENV_IBV_FORK_SAFE] = { "IBV_FORK_SAFE", "call ibv_fork_init() at the first device list" },
+	[ENV_RDMAV_FORK_SAFE] = { "RDMAV_FORK_SAFE", "same as IBV_FORK_SAFE" },
+	[ENV_RDMAV_HUGEPAGES_SAFE] = { "RDMAV_HUGEPAGES_SAFE",
+				       "fork protection looks up the page size of each range" },
+	[ENV_RDMAV_ALLOW_DISASSOC_DESTROY] = { "RDMAV_ALLOW_DISASSOC_DESTROY",
+					       "destroying an object of a removed device succeeds" },
+	[ENV_IBV_SHOW_WARNINGS] = { "IBV_SHOW_WARNINGS",
+				    "warn about devices without a provider even when others work" },
+	[ENV_SYSFS_PATH] = { "SYSFS_PATH", "where sysfs is mounted, instead of /sys" },
+	[ENV_UROCE] = { "UROCE", "policy and interfaces of the user-space RoCE device" },
+};
+
+const char *env_get(enum env_name name)
+{
+	return secure_getenv(env_variables[name].name);
+}
+
+bool env_is_set(enum env_name name)
+{
+	return env_get(name) != NULL;
+}

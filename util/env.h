@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every environment variable this project reads, in one table (env.c). The accessors answer as if
+ * the variable were not set when the program runs with more privilege than its caller: set-uid,
+ * set-gid or file capabilities.
+ */
+#ifndef UTIL_ENV_H
+#define UTIL_ENV_H
+
+#include <stdbool.h>
+
+enum env_name {
+	ENV_VERBS_LOG_LEVEL,
+	ENV_VERBS_LOG_FILE,
+	ENV_IBV_FORK_SAFE,
+	ENV_RDMAV_FORK_SAFE,
+	ENV_RDMAV_HUGEPAGES_SAFE,
+	ENV_RDMAV_ALLOW_DISASSOC_DESTROY,
+	ENV_IBV_SHOW_WARNINGS,
+	ENV_SYSFS_PATH,
+	ENV_UROCE,
+	ENV_COUNT,
+};
+
+struct env_variable {
+	const char *name;
+	const char *meaning;
+};
+
+/* The table, indexed by enum env_name; libibverbs(7) is checked against it. */
+extern const struct env_variable env_variables[ENV_COUNT];
+
+/* Return: the value, or NULL when unset or in a privileged program. Threads: as getenv(3). */
+const char *env_get(enum env_name name);
+
+/* Whether the variable is set at all, whatever its value. */
+bool env_is_set(enum env_name name);
+
+#endif

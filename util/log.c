@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "util/env.h"
+#include "util/log.h"
+
+static struct {
+	pthread_once_t once;
+	enum log_level level;
+	int fd; /* -1: nowhere */
+} sink = { .once = PTHREAD_ONCE_INIT, .fd = -1 };
+
+/*
+ * A log path is foreign input: it must not make the program append to somebody else's file. Return:
+ * the descriptor or -errno.
+ */
+static int log_file_open(const char *path)
+{
+	_cleanup_close_ int fd =
+		open(path,
+		     O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+		     0600);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_uid != geteuid())
+		return -EPERM;
+	if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode) && !S_ISFIFO(st.st_mode))
+		return -EINVAL;
+	return take_fd(&fd);
+}
+
+static enum log_level log_level_parse(const char *text)
+{
+	char *end;
+	long value = strtol(text, &end, 10);
+
+	if (end == text || value < 0)
+		return LOG_LEVEL_NONE;
+	return min_of(value, (long)LOG_LEVEL_DEBUG);
+}
+
+static void log_init_once(void)
+{
+	const char *level = env_get(ENV_VERBS_LOG_LEVEL);
+	const char *path = env_get(ENV_VERBS_LOG_FILE);
+	int r;
+
+#ifdef RDMA_DEBUG
+	sink.fd = STDERR_FILENO;
+#endif
+	if (level) {
+		sink.level = log_level_parse(level);
+		sink.fd = STDERR_FILENO;
+	}
+	if (!path)
+		return;
+	r = log_file_open(path);
+	if (r >= 0) {
+		sink.fd = r;
+		return;
+	}
+	sink.fd = STDERR_FILENO;
+	log_notice("libibverbs: Warning: couldn't open log file '%s': %s%s; logging to stderr\n",
+		   path, strerror(-r),
+		   r == -ELOOP	 ? " (it is a symbolic link)"
+		   : r == -EPERM ? " (it belongs to another user)"
+				 : "");
+}
+
+void log_init(void)
+{
+	pthread_once(&sink.once, log_init_once);
+}
+
+bool log_enabled(enum log_level level)
+{
+	log_init();
+	return sink.fd >= 0 && level <= sink.level;
+}
+
+/* One write() a line, so that lines of several threads and processes do not mix. */
+static void log_write(int fd, const char *fmt, va_list args)
+{
+	char line[1024];
+	int length = vsnprintf(line, sizeof(line) - 1, fmt, args);
+
+	if (length < 0)
+		return;
+	if (length > (int)sizeof(line) - 2)
+		length = sizeof(line) - 2;
+	if (!length || line[length - 1] != '\n')
+		line[length++] = '\n';
+	(void)!write(fd, line, length);
+}
+
+void log_print(enum log_level level, const char *fmt, ...)
+{
+	int saved = errno;
+	va_list args;
+
+	if (log_enabled(level)) {
+		va_start(args, fmt);
+		log_write(sink.fd, fmt, args);
+		va_end(args);
+	}
+	errno = saved;
+}
+
+void log_notice(const char *fmt, ...)
+{
+	int saved = errno;
+	va_list args;
+
+	va_start(args, fmt);
+	log_write(sink.fd >= 0 ? sink.fd : STDERR_FILENO, fmt, args);
+	va_end(args);
+	errno = saved;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The library's only way to speak.
+ *
+ * The function that first knows the cause of a failure logs it, once. The text starts with the
+ * device and the object ("rxe0 qp 0x12: ..."), names the offending and the allowed value in words,
+ * and ends with the error's text where there is one. errno survives every call.
+ *
+ * Where the lines go: to VERBS_LOG_FILE when it names a file this user owns (never a symbolic
+ * link); else to stderr when VERBS_LOG_LEVEL is set or in a debug build; else nowhere.
+ */
+#ifndef UTIL_LOG_H
+#define UTIL_LOG_H
+
+#include <stdbool.h>
+
+#include "util/util.h"
+
+enum log_level {
+	LOG_LEVEL_NONE,
+	LOG_LEVEL_ERR,
+	LOG_LEVEL_WARN,
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_DEBUG,
+};
+
+/* Read the environment; called at the library's start and before the first line. */
+void log_init(void);
+
+/* Whether a line of this level would be printed: ask before work done only for the line. */
+bool log_enabled(enum log_level level);
+
+void log_print(enum log_level level, const char *fmt, ...) _printf_(2, 3);
+
+#define log_err(...)   log_print(LOG_LEVEL_ERR, __VA_ARGS__)
+#define log_warn(...)  log_print(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_info(...)  log_print(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...) log_print(LOG_LEVEL_DEBUG, __VA_ARGS__)
+
+/* Data path: compiled out of release builds. */
+#ifdef RDMA_DEBUG
+#define log_data(...) log_print(LOG_LEVEL_DEBUG, __VA_ARGS__)
+#else
+#define log_data(...)                                            \
+	do {                                                     \
+		if (0)                                           \
+			log_print(LOG_LEVEL_DEBUG, __VA_ARGS__); \
+	} while (0)
+#endif
+
+/*
+ * The messages administrators search for ("libibverbs: Warning: ..."): to the log, and to stderr
+ * when no log takes them, because they are the only sign of a broken installation.
+ */
+void log_notice(const char *fmt, ...) _printf_(1, 2);
+
+#endif

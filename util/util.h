@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef UTIL_UTIL_H
+#define UTIL_UTIL_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+#define container_of(ptr, type, member) \
+	((type *)((char *)(1 ? (ptr) : &((type *)0)->member) - offsetof(type, member)))
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define min_of(a, b)                           \
+	({                                     \
+		__typeof__(a) min_a = (a);     \
+		__typeof__(b) min_b = (b);     \
+		min_a < min_b ? min_a : min_b; \
+	})
+#define max_of(a, b)                           \
+	({                                     \
+		__typeof__(a) max_a = (a);     \
+		__typeof__(b) max_b = (b);     \
+		max_a > max_b ? max_a : max_b; \
+	})
+
+#define ROUND_UP(n, align) (((n) + (align)-1) / (align) * (align))
+
+/* Attribute structs grow at their tail: every bit the callee does not know refuses the call. */
+static inline bool comp_mask_ok(uint64_t mask, uint64_t known)
+{
+	return !(mask & ~known);
+}
+
+/*
+ * Owned temporaries. A variable marked so is released when it leaves scope; on the success path
+ * take_fd() or take_ptr() hands the value on.
+ */
+static inline void cleanup_free(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void cleanup_close(const int *fd)
+{
+	int saved = errno;
+
+	if (*fd >= 0)
+		close(*fd);
+	errno = saved;
+}
+
+#define _cleanup_free_	__attribute__((cleanup(cleanup_free)))
+#define _cleanup_close_ __attribute__((cleanup(cleanup_close)))
+
+static inline int take_fd(int *fd)
+{
+	int r = *fd;
+
+	*fd = -1;
+	return r;
+}
+
+#define take_ptr(p)                            \
+	({                                     \
+		__typeof__(*(p)) taken = *(p); \
+		*(p) = NULL;                   \
+		taken;                         \
+	})
+
+#define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
+
+#endif
