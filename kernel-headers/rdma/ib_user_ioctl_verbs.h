@@ -76,7 +76,7 @@ enum ib_uverbs_qp_create_flags {
 };
 
 /* IBTA CapabilityMask of PortInfo. */
-enum ib_uverbs_query_port_cap_flags {
+__extension__ enum ib_uverbs_query_port_cap_flags {
 	IB_UVERBS_PCF_SM = 1 << 1,
 	IB_UVERBS_PCF_NOTICE_SUP = 1 << 2,
 	IB_UVERBS_PCF_TRAP_SUP = 1 << 3,
