@@ -2,14 +2,19 @@
 /*
  * Which RDMA devices there are, and which provider serves each. Nothing here opens a device.
  *
+ *   list.c         the whole list: the kernel's devices, then the user-space ones
  *   nldev.c        devices and their character devices by RDMA netlink
  *   sysfs.c        the same facts from sysfs, on kernels or in containers without it
  *   driver_file.c  <name>.driver files: which provider serves which device
  *   match.c        the choice: driver id, then modalias, then name
  *   load.c         dlopen of exactly that one provider
+ *   policy.c       whether user-space devices are offered
+ *   paths.c        where driver files and providers are
  */
 #ifndef LIBIBVERBS_DISCOVERY_H
 #define LIBIBVERBS_DISCOVERY_H
+
+#include <rdma/ib_user_ioctl_verbs.h>
 
 #include "libibverbs/provider.h"
 
@@ -17,8 +22,46 @@ LIST_HEAD(verbs_device_head, verbs_device);
 
 struct verbs_device_list {
 	struct verbs_device_head devices;
+	struct verbs_device *last; /* new ones follow it: the order is the kernel's */
 	unsigned int count;
 };
+
+/*
+ * Every device of this system, in the order of the kernel, then user-space devices when the policy
+ * offers them. Kernel devices are unmatched (provider NULL).
+ * Return: 0; -ENOSYS: no user-space device and no RDMA subsystem in the kernel; another -errno.
+ */
+int disc_list(struct verbs_device_list *list);
+/* Drop what is still in the list. */
+void disc_list_clear(struct verbs_device_list *list);
+
+/* A new device at the end of the list; NULL: no memory. */
+struct verbs_device *disc_device_new(struct verbs_device_list *list, size_t size);
+void disc_device_drop(struct verbs_device_list *list, struct verbs_device *device);
+/*
+ * Name the device and derive its sysfs paths. The names come from outside: one that is no file name
+ * is refused with -EINVAL.
+ */
+int disc_device_name(struct verbs_device *device, const char *name);
+int disc_device_cdev_name(struct verbs_device *device, const char *name);
+/* @type: RDMA_NODE_*; the transport follows from it. */
+void disc_device_type(struct verbs_device *device, unsigned int type);
+
+/* Add the devices of providers that serve no kernel device, and load those providers. */
+int disc_userspace_list(struct verbs_device_list *list);
+
+/* Whether they are wanted: UROCE or uroce.conf say off, auto (without kernel devices) or on. */
+bool disc_userspace_enabled(bool kernel_devices);
+
+/*
+ * Where driver files and providers are: the installed folders; or the build's, when the library
+ * itself was loaded from the build tree. Constant.
+ */
+struct disc_paths {
+	const char *config;
+	const char *providers;
+};
+const struct disc_paths *disc_paths(void);
 
 /*
  * Ask the kernel by RDMA netlink for every device that has a uverbs character device.
@@ -48,6 +91,7 @@ struct disc_match {
 /* One <name>.driver file. */
 struct disc_driver {
 	STAILQ_ENTRY(disc_driver) entry;
+	char *file; /* name of the file; owned */
 	char *name; /* of the provider, or the absolute path prefix of its library */
 	STAILQ_HEAD(, disc_match) matches;
 	const struct verbs_provider *provider; /* once loaded */
@@ -55,11 +99,15 @@ struct disc_driver {
 };
 STAILQ_HEAD(disc_driver_list, disc_driver);
 
-/* Parse one file's text; unknown lines are refused with a message naming file and line, the rest
- * counts. */
+/*
+ * Parse one file's text. Unknown lines are refused with a message naming file and line, the rest
+ * counts. -EINVAL: no driver line.
+ */
 int disc_driver_parse(const char *file, const char *text, struct disc_driver **ret_driver);
-/* Every *.driver of the configuration directory, read once. */
+/* Every *.driver of the configuration directory, by name, read once. */
 const struct disc_driver_list *disc_driver_files(void);
+/* <name>.driver alone, read once; NULL: there is none. */
+struct disc_driver *disc_driver_file(const char *name);
 void disc_driver_free(struct disc_driver *driver);
 
 /*
@@ -69,6 +117,8 @@ void disc_driver_free(struct disc_driver *driver);
 int disc_match_device(struct verbs_device *device, const struct verbs_provider **ret_provider);
 
 /* Load one driver's provider (once) and check its ABI number. */
+/* Whether its library is there at all. */
+bool disc_load_exists(const struct disc_driver *driver);
 int disc_load(struct disc_driver *driver, const struct verbs_provider **ret_provider);
 
 #endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libibverbs/discovery/discovery.h"
+#include "util/env.h"
+#include "util/file.h"
+
+enum policy {
+	POLICY_OFF,
+	POLICY_AUTO,
+	POLICY_ON,
+};
+
+static const char *const policy_names[] = {
+	[POLICY_OFF] = "off",
+	[POLICY_AUTO] = "auto",
+	[POLICY_ON] = "on",
+};
+
+/* The first word of @text, which ends at ':', white space or the end. */
+static enum policy policy_parse(const char *text, const char *source)
+{
+	size_t length = strcspn(text, ": \t\n#");
+
+	for (int i = 0; i < ARRAY_SIZE(policy_names); i++)
+		if (strlen(policy_names[i]) == length && !strncmp(text, policy_names[i], length))
+			return i;
+	log_err("%s: policy '%.*s' is not off, auto or on: using auto", source, (int)length, text);
+	return POLICY_AUTO;
+}
+
+/* The line "policy WORD" or "policy = WORD"; other lines are the provider's own. */
+static enum policy policy_from_file(void)
+{
+	_cleanup_free_ char *path = NULL;
+	char text[4096], *line, *rest = text;
+
+	if (asprintf(&path, "%s/uroce.conf", disc_paths()->config) < 0) {
+		path = NULL;
+		return POLICY_AUTO;
+	}
+	if (file_read_text(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return POLICY_AUTO;
+	while ((line = strsep(&rest, "\n"))) {
+		line += strspn(line, " \t");
+		if (strncmp(line, "policy", 6) || !strchr(" \t=", line[6]))
+			continue;
+		line += 6;
+		line += strspn(line, " \t=");
+		return policy_parse(line, path);
+	}
+	return POLICY_AUTO;
+}
+
+bool disc_userspace_enabled(bool kernel_devices)
+{
+	const char *text = env_get(ENV_UROCE);
+	enum policy policy = text ? policy_parse(text, "UROCE") : policy_from_file();
+
+	return policy == POLICY_ON || (policy == POLICY_AUTO && !kernel_devices);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef UTIL_FILE_H
+#define UTIL_FILE_H
+
+#include <stddef.h>
+
+/*
+ * Read a small text file in one go; never waits for one that is a pipe.
+ * @dirfd: of the folder @path is relative to, or AT_FDCWD
+ * @size: of @buf in bytes; the text always ends with a zero byte, a longer file is cut at @size - 1
+ * Return: length of the text; -errno.
+ */
+int file_read_text(int dirfd, const char *path, char *buf, size_t size);
+
+#endif
