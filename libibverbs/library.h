@@ -91,6 +91,12 @@ int verbs_unsupported(struct ibv_context *ctx, const char *verb);
 int verbs_destroy_result(struct ibv_context *ctx, const char *verb, uint32_t handle, int r);
 
 /* context.c */
+
+/* Open @device; @cmd_fd of a kernel device is the context's afterwards, closed on failure too. */
+int verbs_context_create(struct verbs_device *device, int cmd_fd, struct verbs_context **ret_ctx);
+void verbs_context_destroy(struct verbs_context *ctx);
+/* -EINVAL, said in the log, when the device has no such port. */
+int verbs_port_check(struct ibv_context *ctx, const char *verb, uint32_t port_num);
 int verbs_device_attr(struct ibv_context *ctx, const struct ibv_device_attr_ex **ret_attr);
 /* Remember what a port query said; the checks of modify_qp and create_ah read it. */
 void verbs_port_remember(struct ibv_context *ctx, uint8_t port_num,

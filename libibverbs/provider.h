@@ -117,6 +117,8 @@ struct verbs_srq {
 
 struct verbs_query_device {
 	const struct ibv_query_device_ex_input *input; /* may be NULL */
+	uint64_t *
+		ret_fw_ver; /* the number behind ret_attr's fw_ver, as the kernel has it; or NULL */
 	struct verbs_udata *udata;
 };
 
@@ -366,6 +368,14 @@ void verbs_device_add(struct verbs_device_list *list, struct verbs_device *devic
 /* Initialise what public destroy functions expect of an object the provider created aside. */
 void verbs_cq_init(struct verbs_cq *cq, struct ibv_context *ctx, struct ibv_comp_channel *channel,
 		   void *cq_context);
+
+/*
+ * Before a destroy returns: wait until the application acknowledged every event it was given.
+ * @comp, @async: how many completion and asynchronous events the object ever reported
+ */
+void verbs_cq_wait_events(struct verbs_cq *cq, uint32_t comp, uint32_t async);
+void verbs_qp_wait_events(struct verbs_qp *qp, uint32_t async);
+void verbs_srq_wait_events(struct verbs_srq *srq, uint32_t async);
 
 /* L2 address (and VLAN) of @attr's destination on RoCE. -EHOSTUNREACH etc. when none was found. */
 int verbs_resolve_eth_l2(struct ibv_context *ctx, const struct ibv_ah_attr *attr,

@@ -59,7 +59,7 @@ int sysfs_read_u64(int dirfd, const char *path, int base, uint64_t *ret_value)
 	return 0;
 }
 
-int sysfs_parse_guid(const char *text, uint64_t *ret_guid)
+int sysfs_parse_guid(const char *text, __be64 *ret_guid)
 {
 	unsigned int part[4];
 	uint64_t guid = 0;

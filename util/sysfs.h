@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <linux/types.h>
+
 /* Where sysfs is mounted: SYSFS_PATH or /sys, without a slash at the end, shorter than 128 bytes.
  * Constant. */
 const char *sysfs_root(void);
@@ -22,6 +24,6 @@ int sysfs_read(int dirfd, const char *path, char *buf, size_t size);
 int sysfs_read_u64(int dirfd, const char *path, int base, uint64_t *ret_value);
 
 /* Read a GUID ("0011:2233:4455:6677"), or half of a GID. Network byte order. */
-int sysfs_parse_guid(const char *text, uint64_t *ret_guid);
+int sysfs_parse_guid(const char *text, __be64 *ret_guid);
 
 #endif

@@ -37,6 +37,8 @@ void disc_list_clear(struct verbs_device_list *list);
 
 /* A new device at the end of the list; NULL: no memory. */
 struct verbs_device *disc_device_new(struct verbs_device_list *list, size_t size);
+/* Take it out of the list; drop: and release it. */
+void disc_list_remove(struct verbs_device_list *list, struct verbs_device *device);
 void disc_device_drop(struct verbs_device_list *list, struct verbs_device *device);
 /*
  * Name the device and derive its sysfs paths. The names come from outside: one that is no file name

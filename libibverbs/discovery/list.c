@@ -26,7 +26,7 @@ struct verbs_device *disc_device_new(struct verbs_device_list *list, size_t size
 	return device;
 }
 
-void disc_device_drop(struct verbs_device_list *list, struct verbs_device *device)
+void disc_list_remove(struct verbs_device_list *list, struct verbs_device *device)
 {
 	struct verbs_device *before = NULL, *d;
 
@@ -38,6 +38,11 @@ void disc_device_drop(struct verbs_device_list *list, struct verbs_device *devic
 		list->last = before;
 	LIST_REMOVE(device, entry);
 	list->count--;
+}
+
+void disc_device_drop(struct verbs_device_list *list, struct verbs_device *device)
+{
+	disc_list_remove(list, device);
 	free(device->modalias);
 	free(device);
 }

@@ -57,15 +57,16 @@ static int uverbs_read(int uverbs, struct verbs_device *device)
 
 static void ibdev_read(int uverbs, struct verbs_device *device)
 {
+	char path[320], text[32];
 	uint64_t type = 0;
-	char path[320], guid[32];
+	__be64 guid;
 
 	snprintf(path, sizeof(path), "%s/node_type", device->device.ibdev_path);
 	sysfs_read_u64(AT_FDCWD, path, 10, &type);
 	disc_device_type(device, type);
 	snprintf(path, sizeof(path), "%s/node_guid", device->device.ibdev_path);
-	if (sysfs_read(AT_FDCWD, path, guid, sizeof(guid)) > 0)
-		sysfs_parse_guid(guid, &device->node_guid);
+	if (sysfs_read(AT_FDCWD, path, text, sizeof(text)) > 0 && !sysfs_parse_guid(text, &guid))
+		device->node_guid = guid;
 }
 
 static int device_read(struct verbs_device_list *list, int class, const char *name)

@@ -8,7 +8,6 @@ static const struct {
 } features[UVERBS_FEATURE_COUNT] = {
 	[UVERBS_FEATURE_QUERY_CONTEXT] = { "context query", "5.7" },
 	[UVERBS_FEATURE_QUERY_GID_TABLE] = { "GID table query", "5.10" },
-	[UVERBS_FEATURE_QUERY_PORT] = { "port query", "5.0" },
 };
 
 bool uverbs_has(struct ibv_context *ctx, enum uverbs_feature feature)

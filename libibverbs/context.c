@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* An open device: its set-up and tear-down, what it can do, its ports, its clock. */
+#include <string.h>
+
+#include "libibverbs/library.h"
+
+/* The public struct as it was before port_cap_flags2: what the compatibility symbol fills. */
+#define COMPAT_PORT_ATTR_SIZE offsetof(struct ibv_port_attr, port_cap_flags2)
+
+static int context_alloc(struct verbs_device *device, int cmd_fd, struct verbs_context **ret_ctx)
+{
+	const struct verbs_provider *provider = device->provider;
+	struct verbs_context *ctx = verbs_object_alloc(sizeof(*ctx), provider->sizes.context);
+	struct verbs_ex_private *priv = calloc(1, sizeof(*priv));
+
+	if (!ctx || !priv) {
+		free(ctx);
+		free(priv);
+		return -ENOMEM;
+	}
+	priv->provider = provider;
+	priv->ops = provider->ops;
+	priv->device = device;
+	pthread_mutex_init(&priv->lock, NULL);
+	ctx->priv = priv;
+	ctx->sz = sizeof(*ctx);
+	ctx->context.device = &device->device;
+	ctx->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	ctx->context.cmd_fd = cmd_fd;
+	ctx->context.async_fd = -1;
+	pthread_mutex_init(&ctx->context.mutex, NULL);
+	verbs_device_get(device);
+	verbs_context_set_slots(ctx, provider->ops);
+	*ret_ctx = ctx;
+	return 0;
+}
+
+static void context_free(struct verbs_context *ctx)
+{
+	struct verbs_ex_private *priv = ctx->priv;
+
+	if (ctx->context.async_fd >= 0)
+		close(ctx->context.async_fd);
+	if (ctx->context.cmd_fd >= 0)
+		close(ctx->context.cmd_fd);
+	pthread_mutex_destroy(&ctx->context.mutex);
+	pthread_mutex_destroy(&priv->lock);
+	verbs_device_put(priv->device);
+	free(priv->device_attr);
+	free(priv);
+	free(ctx);
+}
+
+int verbs_context_create(struct verbs_device *device, int cmd_fd, struct verbs_context **ret_ctx)
+{
+	struct verbs_context *ctx;
+	int r = context_alloc(device, cmd_fd, &ctx);
+
+	if (r < 0) {
+		if (cmd_fd >= 0)
+			close(cmd_fd);
+		return r;
+	}
+	r = device->provider->ops->open_context(ctx, &(struct verbs_open_context){});
+	if (r < 0) {
+		verbs_err(&ctx->context, "ibv_open_device: %s", strerror(-r));
+		context_free(ctx);
+		return r;
+	}
+	*ret_ctx = ctx;
+	return 0;
+}
+
+void verbs_context_destroy(struct verbs_context *ctx)
+{
+	const struct verbs_ops *ops = ctx_ops(&ctx->context);
+
+	if (ops->close_context)
+		ops->close_context(ctx);
+	context_free(ctx);
+}
+
+static int device_query(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr)
+{
+	const struct verbs_query_device request = { .input = input };
+	int r;
+
+	if (!ctx_ops(ctx)->query_device)
+		return verbs_unsupported(ctx, "ibv_query_device");
+	r = ctx_ops(ctx)->query_device(ctx, &request, attr);
+	if (r < 0) {
+		verbs_err(ctx, "ibv_query_device: %s", strerror(-r));
+		return r;
+	}
+	attr->phys_port_cnt_ex = max_of(attr->phys_port_cnt_ex, attr->orig_attr.phys_port_cnt);
+	return 0;
+}
+
+VERBS_EXPORT int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *device_attr)
+{
+	struct ibv_device_attr_ex full = {};
+	int r = device_query(ctx, NULL, &full);
+
+	if (!r)
+		*device_attr = full.orig_attr;
+	return ret_int(r);
+}
+
+int verbs_slot_query_device_ex(struct ibv_context *ctx,
+			       const struct ibv_query_device_ex_input *input,
+			       struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct ibv_device_attr_ex full = {};
+	int r;
+
+	if (input && !comp_mask_ok(input->comp_mask, 0)) {
+		verbs_err(ctx, "ibv_query_device_ex: comp_mask 0x%x: no bit is defined yet",
+			  input->comp_mask);
+		return ret_int(-EINVAL);
+	}
+	if (attr_size < sizeof(full.orig_attr)) {
+		verbs_err(ctx, "ibv_query_device_ex: %zu bytes are too few: at least %zu",
+			  attr_size, sizeof(full.orig_attr));
+		return ret_int(-EINVAL);
+	}
+	r = device_query(ctx, input, &full);
+	if (r < 0)
+		return ret_int(r);
+	memcpy(attr, &full, min_of(attr_size, sizeof(full)));
+	if (attr_size > sizeof(full))
+		memset((char *)attr + sizeof(full), 0, attr_size - sizeof(full));
+	return 0;
+}
+
+int verbs_device_attr(struct ibv_context *ctx, const struct ibv_device_attr_ex **ret_attr)
+{
+	struct verbs_ex_private *priv = ctx_priv(ctx);
+	struct ibv_device_attr_ex *attr;
+	int r = 0;
+
+	pthread_mutex_lock(&priv->lock);
+	if (!priv->device_attr) {
+		attr = calloc(1, sizeof(*attr));
+		r = attr ? device_query(ctx, NULL, attr) : -ENOMEM;
+		if (r < 0)
+			free(attr);
+		else
+			priv->device_attr = attr;
+	}
+	if (!r)
+		*ret_attr = priv->device_attr;
+	pthread_mutex_unlock(&priv->lock);
+	return r;
+}
+
+void verbs_port_remember(struct ibv_context *ctx, uint8_t port_num,
+			 const struct ibv_port_attr *attr)
+{
+	struct verbs_ex_private *priv = ctx_priv(ctx);
+	unsigned int i = port_num - 1;
+
+	if (i >= VERBS_PORT_CACHE)
+		return;
+	pthread_mutex_lock(&priv->lock);
+	priv->port[i].link_layer = attr->link_layer;
+	priv->port[i].active_mtu = attr->active_mtu;
+	priv->port[i].gid_tbl_len = attr->gid_tbl_len;
+	priv->port[i].pkey_tbl_len = attr->pkey_tbl_len;
+	pthread_mutex_unlock(&priv->lock);
+}
+
+/* Whether the port exists; said when it does not. */
+int verbs_port_check(struct ibv_context *ctx, const char *verb, uint32_t port_num)
+{
+	const struct ibv_device_attr_ex *attr;
+
+	if (verbs_device_attr(ctx, &attr) < 0)
+		return 0;
+	if (port_num && port_num <= attr->phys_port_cnt_ex)
+		return 0;
+	verbs_err(ctx, "%s: port %u does not exist: the device has ports 1 to %u", verb, port_num,
+		  attr->phys_port_cnt_ex);
+	return -EINVAL;
+}
+
+static int port_query(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *attr)
+{
+	int r;
+
+	if (!ctx_ops(ctx)->query_port)
+		return verbs_unsupported(ctx, "ibv_query_port");
+	r = ctx_ops(ctx)->query_port(ctx, port_num, attr);
+	if (r < 0) {
+		if (r != -EINVAL || !verbs_port_check(ctx, "ibv_query_port", port_num))
+			verbs_err(ctx, "ibv_query_port: port %u: %s", port_num, strerror(-r));
+		return r;
+	}
+	verbs_port_remember(ctx, port_num, attr);
+	return 0;
+}
+
+int verbs_slot_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *attr,
+			  size_t attr_len)
+{
+	struct ibv_port_attr full = {};
+	int r = port_query(ctx, port_num, &full);
+
+	if (r < 0)
+		return ret_int(r);
+	memcpy(attr, &full, min_of(attr_len, sizeof(full)));
+	if (attr_len > sizeof(full))
+		memset((char *)attr + sizeof(full), 0, attr_len - sizeof(full));
+	return 0;
+}
+
+VERBS_EXPORT int ibv_query_port(struct ibv_context *ctx, uint8_t port_num,
+				struct _compat_ibv_port_attr *port_attr)
+{
+	return verbs_slot_query_port(ctx, port_num, (struct ibv_port_attr *)port_attr,
+				     COMPAT_PORT_ATTR_SIZE);
+}
+
+static bool port_recall(struct ibv_context *ctx, uint8_t port_num,
+			struct verbs_port_facts *ret_facts)
+{
+	struct verbs_ex_private *priv = ctx_priv(ctx);
+	unsigned int i = port_num - 1;
+	bool known;
+
+	if (i >= VERBS_PORT_CACHE)
+		return false;
+	pthread_mutex_lock(&priv->lock);
+	known = priv->port[i].active_mtu;
+	if (known)
+		*ret_facts = (struct verbs_port_facts){
+			.link_layer = priv->port[i].link_layer,
+			.active_mtu = priv->port[i].active_mtu,
+			.gid_tbl_len = priv->port[i].gid_tbl_len,
+			.pkey_tbl_len = priv->port[i].pkey_tbl_len,
+		};
+	pthread_mutex_unlock(&priv->lock);
+	return known;
+}
+
+int verbs_port_facts(struct ibv_context *ctx, uint8_t port_num, bool fresh,
+		     struct verbs_port_facts *ret_facts)
+{
+	struct ibv_port_attr attr = {};
+	int r;
+
+	if (!fresh && port_recall(ctx, port_num, ret_facts))
+		return 0;
+	r = port_query(ctx, port_num, &attr);
+	if (r < 0)
+		return r;
+	*ret_facts = (struct verbs_port_facts){
+		.link_layer = attr.link_layer,
+		.active_mtu = attr.active_mtu,
+		.gid_tbl_len = attr.gid_tbl_len,
+		.pkey_tbl_len = attr.pkey_tbl_len,
+	};
+	return 0;
+}
+
+int verbs_slot_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
+{
+	if (!comp_mask_ok(values->comp_mask, IBV_VALUES_MASK_RAW_CLOCK)) {
+		verbs_err(ctx, "ibv_query_rt_values_ex: comp_mask 0x%x: only 0x%x is known",
+			  values->comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
+		return ret_int(-EOPNOTSUPP);
+	}
+	if (!ctx_ops(ctx)->query_rt_values)
+		return ret_int(verbs_unsupported(ctx, "ibv_query_rt_values_ex"));
+	return ret_int(ctx_ops(ctx)->query_rt_values(ctx, values));
+}

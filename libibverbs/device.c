@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The device list, and what is known of a device without opening it. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rdma/ib_user_verbs.h>
+
+#include "libibverbs/discovery/discovery.h"
+#include "libibverbs/library.h"
+#include "util/cdev.h"
+#include "util/env.h"
+#include "util/sysfs.h"
+
+/*
+ * Every device seen by the last list, matched or not, each with one reference: the next list gives
+ * the same pointers for the same devices. @lock is held while a list is made.
+ */
+static struct {
+	pthread_mutex_t lock;
+	struct verbs_device_list known;
+} registry = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void verbs_device_get(struct verbs_device *device)
+{
+	atomic_fetch_add_explicit(&device->refcount, 1, memory_order_relaxed);
+}
+
+void verbs_device_put(struct verbs_device *device)
+{
+	/* The last holder sees what the others wrote before they let go. */
+	if (atomic_fetch_sub_explicit(&device->refcount, 1, memory_order_acq_rel) > 1)
+		return;
+	free(device->modalias);
+	free(device);
+}
+
+static bool device_same(const struct verbs_device *a, const struct verbs_device *b)
+{
+	if (strcmp(a->device.name, b->device.name))
+		return false;
+	if (!a->cdev)
+		return !b->cdev && a->provider == b->provider;
+	return a->cdev == b->cdev && a->index == b->index && a->driver_id == b->driver_id &&
+	       a->abi_version == b->abi_version && (!a->node_guid || a->node_guid == b->node_guid);
+}
+
+/* Take the known object of the same device out of the registry. */
+static struct verbs_device *known_take(const struct verbs_device *device)
+{
+	struct verbs_device *known;
+
+	LIST_FOREACH(known, &registry.known.devices, entry) {
+		if (!device_same(known, device))
+			continue;
+		disc_list_remove(&registry.known, known);
+		return known;
+	}
+	return NULL;
+}
+
+static bool abi_in_range(const struct verbs_provider *provider, const struct verbs_device *device)
+{
+	if (device->abi_version >= provider->min_abi && device->abi_version <= provider->max_abi)
+		return true;
+	log_notice("libibverbs: Warning: Driver %s does not support the kernel ABI of %u (supports "
+		   "%u to %u) for device %s: install a provider package that fits the kernel\n",
+		   provider->name, device->abi_version, provider->min_abi, provider->max_abi,
+		   device->device.name);
+	return false;
+}
+
+static void device_match(struct verbs_device *device)
+{
+	const struct verbs_provider *provider;
+
+	if (disc_match_device(device, &provider) || !abi_in_range(provider, device))
+		return;
+	device->provider = provider;
+}
+
+/* Where a container did not get the node, the device is not this container's. */
+static bool device_visible(const struct verbs_device *device)
+{
+	if (!device->cdev || cdev_exists(device->device.dev_name))
+		return true;
+	log_err("%s: " CDEV_DIR "/%s does not exist: not listed; a container needs the node passed "
+		"in ('--device=" CDEV_DIR "/%s'), a host needs udev",
+		device->device.name, device->device.dev_name, device->device.dev_name);
+	return false;
+}
+
+/* Replace the registry's content by @found: known objects stay, gone devices lose its reference. */
+static void registry_update(struct verbs_device_list *found)
+{
+	struct verbs_device_list now = {};
+	struct verbs_device *device, *known;
+
+	while ((device = LIST_FIRST(&found->devices))) {
+		known = known_take(device);
+		if (known || !device_visible(device)) {
+			disc_device_drop(found, device);
+		} else {
+			disc_list_remove(found, device);
+			atomic_init(&device->refcount, 1);
+			if (!device->provider)
+				device_match(device);
+			known = device;
+		}
+		if (known)
+			verbs_device_add(&now, known);
+	}
+	while ((device = LIST_FIRST(&registry.known.devices))) {
+		disc_list_remove(&registry.known, device);
+		verbs_device_put(device);
+	}
+	while ((device = LIST_FIRST(&now.devices))) {
+		disc_list_remove(&now, device);
+		verbs_device_add(&registry.known, device);
+	}
+}
+
+/* Said once: when nothing can be used, or on request. */
+static void warn_unmatched(bool others_work)
+{
+	const struct verbs_device *device;
+	static bool said;
+
+	if (said || (others_work && !env_is_set(ENV_IBV_SHOW_WARNINGS)))
+		return;
+	said = true;
+	LIST_FOREACH(device, &registry.known.devices, entry) {
+		if (!device->provider)
+			log_notice("libibverbs: Warning: no userspace device-specific driver found "
+				   "for %s (device %s, kernel driver id %u): install the package "
+				   "with its provider; driver files are in '%s'\n",
+				   device->device.dev_path, device->device.name, device->driver_id,
+				   disc_paths()->config);
+	}
+}
+
+static int kernel_abi_check(void)
+{
+	static atomic_bool good;
+	_cleanup_free_ char *path = NULL;
+	uint64_t version;
+	int r;
+
+	if (atomic_load_explicit(&good, memory_order_relaxed))
+		return 0;
+	if (asprintf(&path, "%s/class/infiniband_verbs/abi_version", sysfs_root()) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	r = sysfs_read_u64(AT_FDCWD, path, 10, &version);
+	if (r < 0) {
+		log_notice("libibverbs: Fatal: couldn't read uverbs abi version from '%s': %s: "
+			   "mount sysfs and load the module ib_uverbs\n",
+			   path, strerror(-r));
+		return -ENOSYS;
+	}
+	if (version != IB_USER_VERBS_ABI_VERSION) {
+		log_notice(
+			"libibverbs: Fatal: kernel ABI version %lu doesn't match library version "
+			"%d: install a libibverbs made for this kernel\n",
+			(unsigned long)version, IB_USER_VERBS_ABI_VERSION);
+		return -ENOSYS;
+	}
+	atomic_store_explicit(&good, true, memory_order_relaxed);
+	return 0;
+}
+
+static bool has_kernel_device(const struct verbs_device_list *list)
+{
+	const struct verbs_device *device;
+
+	LIST_FOREACH(device, &list->devices, entry) {
+		if (device->cdev)
+			return true;
+	}
+	return false;
+}
+
+/* Called locked. */
+static int registry_refresh(void)
+{
+	struct verbs_device_list found = {};
+	int r = disc_list(&found);
+
+	if (!r && has_kernel_device(&found))
+		r = kernel_abi_check();
+	if (r < 0) {
+		disc_list_clear(&found);
+		return r;
+	}
+	registry_update(&found);
+	return 0;
+}
+
+/* The usable devices, referenced, as the array that is given to applications. */
+static int registry_export(struct ibv_device ***ret_devices, int *ret_count)
+{
+	struct ibv_device **array = calloc(registry.known.count + 1, sizeof(*array));
+	struct verbs_device *device;
+	int n = 0;
+
+	if (!array)
+		return -ENOMEM;
+	LIST_FOREACH(device, &registry.known.devices, entry) {
+		if (!device->provider)
+			continue;
+		verbs_device_get(device);
+		array[n++] = &device->device;
+	}
+	if (n < registry.known.count)
+		warn_unmatched(n);
+	*ret_devices = array;
+	*ret_count = n;
+	return 0;
+}
+
+static void init_once(void)
+{
+	log_init();
+	if (!env_is_set(ENV_IBV_FORK_SAFE) && !env_is_set(ENV_RDMAV_FORK_SAFE))
+		return;
+	if (ibv_fork_init())
+		log_notice("libibverbs: Warning: fork()-safety requested but init failed: memory "
+			   "was registered before, or madvise(MADV_DONTFORK) is refused; set "
+			   "the variable before the program's first verbs call\n");
+}
+
+int verbs_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, init_once);
+	return 0;
+}
+
+VERBS_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	struct ibv_device **devices = NULL;
+	int count = 0, r;
+
+	verbs_init();
+	pthread_mutex_lock(&registry.lock);
+	r = registry_refresh();
+	if (!r)
+		r = registry_export(&devices, &count);
+	pthread_mutex_unlock(&registry.lock);
+	if (num_devices)
+		*num_devices = count;
+	return r < 0 ? ret_null(r) : devices;
+}
+
+VERBS_EXPORT void ibv_free_device_list(struct ibv_device **list)
+{
+	if (!list)
+		return;
+	for (int i = 0; list[i]; i++)
+		verbs_device_put(to_vdev(list[i]));
+	free(list);
+}
+
+VERBS_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+VERBS_EXPORT int ibv_get_device_index(struct ibv_device *device)
+{
+	return to_vdev(device)->index;
+}
+
+VERBS_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	char path[320], text[32];
+	__be64 guid = to_vdev(device)->node_guid;
+
+	if (guid || !to_vdev(device)->cdev)
+		return guid;
+	/* It was not set when the device was found, as with an SR-IOV function: it may be now. */
+	snprintf(path, sizeof(path), "%s/node_guid", device->ibdev_path);
+	if (sysfs_read(AT_FDCWD, path, text, sizeof(text)) > 0)
+		sysfs_parse_guid(text, &guid);
+	return guid;
+}
+
+/* In no public header, but exported ever since: programs declare them themselves. */
+VERBS_EXPORT const char *ibv_get_sysfs_path(void);
+VERBS_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
+VERBS_EXPORT void ibv_register_driver(const char *name, void *init_func);
+
+VERBS_EXPORT const char *ibv_get_sysfs_path(void)
+{
+	return sysfs_root();
+}
+
+VERBS_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (!size || asprintf(&path, "%s/%s", dir, file) < 0) {
+		path = NULL;
+		return ret_neg1(size ? -ENOMEM : -EINVAL);
+	}
+	return ret_neg1(sysfs_read(AT_FDCWD, path, buf, size));
+}
+
+/* Providers of the first generation registered themselves. None of them can work here. */
+VERBS_EXPORT void ibv_register_driver(const char *name, void *init_func)
+{
+	log_notice("libibverbs: Warning: couldn't load driver '%s': it was built for a libibverbs "
+		   "of the first generation: install the provider of this release\n",
+		   name);
+}
+
+static const char *open_advice(int r)
+{
+	switch (r) {
+	case -ENOENT:
+		return "the node is missing: is udev running? a container needs it passed in "
+		       "(--device)";
+	case -EACCES:
+		return "this user may not: add it to the node's group or give the node to it with "
+		       "a udev rule";
+	case -EPERM:
+		return "the device cgroup does not allow it: pass the device into the container "
+		       "(--device)";
+	case -ENXIO:
+	case -ENODEV:
+		return "the node does not belong to this device, or the device is gone: list the "
+		       "devices again";
+	case -EMFILE:
+	case -ENFILE:
+		return "too many open files: raise the limit (ulimit -n)";
+	}
+	return "the kernel refuses it; see the kernel log";
+}
+
+static int device_open_cdev(struct verbs_device *device)
+{
+	int fd = cdev_open(device->device.dev_name, device->cdev);
+
+	if (fd < 0)
+		log_err("%s ibv_open_device: cannot open " CDEV_DIR "/%s: %s: %s",
+			device->device.name, device->device.dev_name, strerror(-fd),
+			open_advice(fd));
+	return fd;
+}
+
+VERBS_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct verbs_device *vdev = to_vdev(device);
+	struct verbs_context *ctx;
+	int fd = -1, r;
+
+	if (vdev->cdev) {
+		fd = device_open_cdev(vdev);
+		if (fd < 0)
+			return ret_null(fd);
+	}
+	r = verbs_context_create(vdev, fd, &ctx);
+	return r < 0 ? ret_null(r) : &ctx->context;
+}
+
+VERBS_EXPORT int ibv_close_device(struct ibv_context *ctx)
+{
+	verbs_context_destroy(to_vctx(ctx));
+	return 0;
+}
+
+VERBS_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	return ret_null(-EOPNOTSUPP);
+}
