@@ -1653,14 +1653,16 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 /**
  * ibv_resize_cq() - change how many completions a CQ holds
  *
- * Completions in it stay. @cq->cqe tells the new size. Return: EINVAL when they would not fit.
+ * Completions in it stay. @cq->cqe tells the new size.
+ * Return: EINVAL when they would not fit.
  */
 int ibv_resize_cq(struct ibv_cq *cq, int cqe);
 
 /**
  * ibv_destroy_cq() - destroy a completion queue
  *
- * Waits until its events are acknowledged. Return: EBUSY while a QP, SRQ or WQ uses it.
+ * Waits until its events are acknowledged.
+ * Return: EBUSY while a QP, SRQ or WQ uses it.
  */
 int ibv_destroy_cq(struct ibv_cq *cq);
 
@@ -2074,7 +2076,8 @@ int ibv_destroy_ah(struct ibv_ah *ah);
  * @eth_mac: the result
  * @vid: the VLAN of the interface, 0xffff for none; may be NULL
  *
- * May wait for the neighbour's answer. Return: 0, otherwise not 0.
+ * May wait for the neighbour's answer.
+ * Return: 0, otherwise not 0.
  */
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 				uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid);
@@ -2343,7 +2346,8 @@ static inline int ibv_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
 /**
  * ibv_destroy_srq() - destroy a shared receive queue
  *
- * Waits until its events are acknowledged. Return: EBUSY while a QP uses it.
+ * Waits until its events are acknowledged.
+ * Return: EBUSY while a QP uses it.
  */
 int ibv_destroy_srq(struct ibv_srq *srq);
 
@@ -2842,7 +2846,8 @@ int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece);
  * @bad_wr: on failure, the first request that was not posted; those before it are
  *
  * The list may be reused at once; the data when its request completed, with IBV_SEND_INLINE at
- * once. Return: 0 or an errno value; ENOMEM when the queue is full, EINVAL for a bad request.
+ * once.
+ * Return: 0 or an errno value; ENOMEM when the queue is full, EINVAL for a bad request.
  * Source: IBTA vol. 1, software transport verbs (chapter 11), "post send request".
  */
 static inline int ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
@@ -3666,8 +3671,9 @@ enum ibv_fork_status {
  * ibv_fork_init() - make fork() safe in a program that has memory registered
  *
  * Before the first registration. The child cannot use the parent's objects; on kernels where this
- * is needed at all it does not even see the memory registered by the parent. Return: 0 or an errno
- * value; EINVAL when memory is registered already, ENOSYS when the kernel cannot do it.
+ * is needed at all it does not even see the memory registered by the parent.
+ * Return: 0 or an errno value; EINVAL when memory is registered already, ENOSYS when the kernel
+ * cannot do it.
  */
 int ibv_fork_init(void);
 
@@ -3691,7 +3697,8 @@ const char *ibv_event_type_str(enum ibv_event_type event);
 /**
  * ibv_rate_to_mult(), mult_to_ibv_rate() - rates as multiples of 2.5 Gbit/s
  *
- * Return: the multiple, -1 for a value not in the enum; IBV_RATE_MAX for a multiple not in it.
+ * Return: the multiple, -1 for IBV_RATE_MAX and values not in the enum; the rate, IBV_RATE_MAX for
+ * multiples that are none.
  */
 int __attribute__((const)) ibv_rate_to_mult(enum ibv_rate rate);
 enum ibv_rate __attribute__((const)) mult_to_ibv_rate(int mult);
@@ -3699,7 +3706,8 @@ enum ibv_rate __attribute__((const)) mult_to_ibv_rate(int mult);
 /**
  * ibv_rate_to_mbps(), mbps_to_ibv_rate() - rates in Mbit/s
  *
- * Return: Mbit/s, -1 for a value not in the enum; IBV_RATE_MAX for a number not in it.
+ * Return: Mbit/s, -1 for IBV_RATE_MAX and values not in the enum; the rate, IBV_RATE_MAX for
+ * numbers that are none.
  */
 int __attribute__((const)) ibv_rate_to_mbps(enum ibv_rate rate);
 enum ibv_rate __attribute__((const)) mbps_to_ibv_rate(int mbps);
