@@ -222,12 +222,7 @@ static int registry_export(struct ibv_device ***ret_devices, int *ret_count)
 static void init_once(void)
 {
 	log_init();
-	if (!env_is_set(ENV_IBV_FORK_SAFE) && !env_is_set(ENV_RDMAV_FORK_SAFE))
-		return;
-	if (ibv_fork_init())
-		log_notice("libibverbs: Warning: fork()-safety requested but init failed: memory "
-			   "was registered before, or madvise(MADV_DONTFORK) is refused; set "
-			   "the variable before the program's first verbs call\n");
+	fork_init_from_env();
 }
 
 int verbs_init(void)

@@ -118,6 +118,12 @@ void verbs_device_put(struct verbs_device *device);
 /* Called once before the first device list: log, fork safety, kernel ABI check. */
 int verbs_init(void);
 
+/* fork.c: ibv_fork_init() when the environment asks for it; says so itself when that fails. */
+void fork_init_from_env(void);
+/* Exported without a public header. */
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+
 /* The library's functions behind the public slots of ibv_context and verbs_context. */
 int verbs_slot_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *attr,
 			  size_t attr_len);

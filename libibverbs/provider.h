@@ -383,9 +383,11 @@ int verbs_resolve_eth_l2(struct ibv_context *ctx, const struct ibv_ah_attr *attr
 
 /*
  * Fork protection of memory the provider shares with a device: pages of the range are not copied
- * into children. Pairs of calls nest.
+ * into children. Pairs of calls nest. Nothing happens unless the program asked for ibv_fork_init(),
+ * but the first caller's name is kept for those who ask too late.
  */
-int verbs_dontfork_range(void *base, size_t size);
+#define verbs_dontfork_range(base, size) verbs_dontfork_range_by(__func__, base, size)
+int verbs_dontfork_range_by(const char *who, void *base, size_t size);
 int verbs_dofork_range(void *base, size_t size);
 
 #endif

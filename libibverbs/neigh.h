@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which Ethernet address and VLAN lead to a GID: private to libibverbs. */
+#ifndef LIBIBVERBS_NEIGH_H
+#define LIBIBVERBS_NEIGH_H
+
+#include <stdbool.h>
+
+#include <infiniband/verbs.h>
+
+#define NEIGH_VLAN_NONE 0xffff
+
+/*
+ * @device: whose name comes first in the log
+ * @ifindex: the network interface of @sgid; 0: to be found by its address
+ */
+struct neigh_query {
+	const char *device;
+	union ibv_gid sgid;
+	union ibv_gid dgid;
+	unsigned int ifindex;
+	enum ibv_gid_type gid_type;
+};
+
+/* Where packets to an address go next. */
+struct neigh_hop {
+	unsigned int ifindex;
+	unsigned char type; /* RTN_* */
+	int family;	    /* of @address */
+	uint8_t address[16];
+};
+
+bool neigh_gid_is_v4(const union ibv_gid *gid);
+bool neigh_gid_is_multicast(const union ibv_gid *gid);
+bool neigh_gid_is_link_local(const union ibv_gid *gid);
+
+/* The Ethernet address of a multicast GID. */
+void neigh_multicast_mac(const union ibv_gid *gid, enum ibv_gid_type type, uint8_t ret_mac[6]);
+
+/* The Ethernet address a link-local GID was made from. Return: false when it was not. */
+bool neigh_eui64_mac(const union ibv_gid *gid, uint8_t ret_mac[6]);
+
+/*
+ * Ask the kernel's routing and neighbour tables of this network namespace, and the neighbour itself
+ * when they do not know, for at most NEIGH_TIMEOUT_MS.
+ * Return: 0; -EHOSTUNREACH no answer, -ENETUNREACH no route, -ENODEV no interface, ...; logged.
+ */
+#define NEIGH_TIMEOUT_MS 3500
+int neigh_resolve(const struct neigh_query *query, uint8_t ret_mac[6], uint16_t *ret_vlan);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <netlink/netlink.h>
+
+#include "util/netlink.h"
+#include "util/util.h"
+
+/* The kernel fills at most this much into one datagram of a dump. */
+#define NETLINK_BUFFER_SIZE 32768
+
+/* libnl has its own error numbers; the ones that can happen here are told apart. */
+static int netlink_errno(int nl_error)
+{
+	switch (-nl_error) {
+	case NLE_NOMEM:
+		return -ENOMEM;
+	case NLE_PROTO_MISMATCH:
+	case NLE_AF_NOSUPPORT:
+		return -EPROTONOSUPPORT;
+	case NLE_PERM:
+	case NLE_NOACCESS:
+		return -EPERM;
+	default:
+		return -EIO;
+	}
+}
+
+int netlink_open(int protocol, struct nl_sock **ret_sock)
+{
+	_cleanup_nl_socket_ struct nl_sock *sock = nl_socket_alloc();
+	int r;
+
+	if (!sock)
+		return -ENOMEM;
+	r = nl_connect(sock, protocol);
+	if (r < 0)
+		return netlink_errno(r);
+	*ret_sock = take_ptr(&sock);
+	return 0;
+}
+
+/* One datagram from the kernel; what another process sends is dropped. */
+static ssize_t netlink_receive(struct nl_sock *sock, void *buffer, size_t size)
+{
+	struct sockaddr_nl from;
+	ssize_t n;
+
+	do {
+		socklen_t from_len = sizeof(from);
+
+		n = recvfrom(nl_socket_get_fd(sock), buffer, size, MSG_TRUNC,
+			     (struct sockaddr *)&from, &from_len);
+	} while ((n < 0 && errno == EINTR) || (n >= 0 && from.nl_pid));
+	if (n < 0)
+		return -errno;
+	return n > size ? -EMSGSIZE : n;
+}
+
+/* Return: 1 when the answer is complete, 0 to go on, -errno. */
+static int netlink_handle(struct nlmsghdr *hdr, netlink_answer_fn answer, void *arg)
+{
+	struct nlmsgerr *error = nlmsg_data(hdr);
+
+	switch (hdr->nlmsg_type) {
+	case NLMSG_DONE:
+		return 1;
+	case NLMSG_NOOP:
+		return 0;
+	case NLMSG_ERROR:
+		if (nlmsg_datalen(hdr) < (int)sizeof(*error) || error->error > 0)
+			return -EBADMSG;
+		return error->error ? error->error : 1;
+	default:
+		return answer ? answer(hdr, arg) : 0;
+	}
+}
+
+int netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_fn answer, void *arg)
+{
+	_cleanup_free_ char *buffer = malloc(NETLINK_BUFFER_SIZE);
+	uint32_t sequence;
+	int r;
+
+	if (!buffer)
+		return -ENOMEM;
+	r = nl_send_auto(sock, msg);
+	if (r < 0)
+		return netlink_errno(r);
+	sequence = nlmsg_hdr(msg)->nlmsg_seq;
+	for (;;) {
+		ssize_t n = netlink_receive(sock, buffer, NETLINK_BUFFER_SIZE);
+		struct nlmsghdr *hdr = (struct nlmsghdr *)buffer;
+
+		if (n < 0)
+			return n;
+		for (int left = n; nlmsg_ok(hdr, left); hdr = nlmsg_next(hdr, &left)) {
+			if (hdr->nlmsg_seq != sequence)
+				continue;
+			r = netlink_handle(hdr, answer, arg);
+			if (r)
+				return min_of(r, 0);
+		}
+	}
+}

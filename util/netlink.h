@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One netlink request and its answers. Messages are built and taken apart with libnl-3's nlmsg_ and
+ * nla_ functions; libnl-route is left out on purpose: its constructors cost every verbs program as
+ * many instructions as the start of the C library.
+ */
+#ifndef UTIL_NETLINK_H
+#define UTIL_NETLINK_H
+
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <netlink/socket.h>
+
+/*
+ * One message of the answer; its length has been checked, nothing else.
+ * Return: 0 to go on, -errno to end the exchange with that result.
+ */
+typedef int (*netlink_answer_fn)(struct nlmsghdr *hdr, void *arg);
+
+/*
+ * @protocol: NETLINK_ROUTE, NETLINK_RDMA
+ * The socket is released with nl_socket_free().
+ */
+int netlink_open(int protocol, struct nl_sock **ret_sock);
+
+/*
+ * Send @msg, hand each message of the answer to @answer (may be NULL) and return when the kernel
+ * says that it is complete.
+ * Return: 0, the kernel's or @answer's -errno. @msg stays the caller's. The exchange is abandoned
+ * when @answer fails: the socket can still be used for other requests.
+ */
+int netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_fn answer, void *arg);
+
+static inline void netlink_cleanup_socket(struct nl_sock **sock)
+{
+	if (*sock)
+		nl_socket_free(*sock);
+}
+
+static inline void netlink_cleanup_msg(struct nl_msg **msg)
+{
+	if (*msg)
+		nlmsg_free(*msg);
+}
+
+#define _cleanup_nl_socket_ __attribute__((cleanup(netlink_cleanup_socket)))
+#define _cleanup_nl_msg_    __attribute__((cleanup(netlink_cleanup_msg)))
+
+#endif
