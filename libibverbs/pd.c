@@ -36,3 +36,13 @@ VERBS_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 		free(pd);
 	return ret_int(r);
 }
+
+VERBS_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *ctx, uint32_t pd_handle)
+{
+	return ret_null(verbs_unsupported(ctx, "ibv_import_pd"));
+}
+
+VERBS_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
+{
+	verbs_unsupported(pd->context, "ibv_unimport_pd");
+}

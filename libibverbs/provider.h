@@ -325,7 +325,8 @@ struct verbs_provider_entry {
 		.provider = &(p),                                      \
 	}
 
-/* Helpers of the library for providers. */
+/* Helpers of the library for providers: exported. */
+#pragma GCC visibility push(default)
 
 /* Library base of a public object. */
 static inline struct verbs_device *to_vdev(struct ibv_device *device)
@@ -389,5 +390,7 @@ int verbs_resolve_eth_l2(struct ibv_context *ctx, const struct ibv_ah_attr *attr
 #define verbs_dontfork_range(base, size) verbs_dontfork_range_by(__func__, base, size)
 int verbs_dontfork_range_by(const char *who, void *base, size_t size);
 int verbs_dofork_range(void *base, size_t size);
+
+#pragma GCC visibility pop
 
 #endif

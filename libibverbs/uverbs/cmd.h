@@ -115,6 +115,9 @@ static inline struct uverbs_attr uverbs_optional(struct uverbs_attr a)
 	return a;
 }
 
+/* Exported to providers. */
+#pragma GCC visibility push(default)
+
 /*
  * Run a method.
  * @udata: the provider's bytes, or NULL
@@ -131,5 +134,7 @@ int uverbs_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method,
  */
 int uverbs_write(struct ibv_context *ctx, uint32_t command, const void *in, uint16_t in_len,
 		 void *out, uint16_t out_len, const struct verbs_udata *udata);
+
+#pragma GCC visibility pop
 
 #endif

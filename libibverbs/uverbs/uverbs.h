@@ -10,6 +10,8 @@
 
 #include "libibverbs/provider.h"
 
+#pragma GCC visibility push(default)
+
 /* Kernel differences: rows of probe.c. Learned from the first refusal and kept per context. */
 enum uverbs_feature {
 	UVERBS_FEATURE_QUERY_CONTEXT, /* 5.7: num_comp_vectors and core capabilities by a method */
@@ -77,5 +79,7 @@ int uverbs_detach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t 
 /* ah.c */
 int uverbs_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in);
 int uverbs_destroy_ah(struct ibv_ah *ah);
+
+#pragma GCC visibility pop
 
 #endif
