@@ -95,6 +95,7 @@ struct verbs_cq {
 
 enum {
 	VERBS_QP_EX = 1 << 0, /* qp_ex's ibv_wr_* pointers are filled */
+	VERBS_QP_SOURCE_QPN = 1 << 1, /* sends as another QP; only its state is modified */
 };
 
 struct verbs_qp {

@@ -59,6 +59,7 @@ int uverbs_dealloc_mw(struct ibv_mw *mw);
 /* cq.c */
 int uverbs_create_cq(struct verbs_cq *cq, const struct verbs_create_cq *in);
 int uverbs_resize_cq(struct verbs_cq *cq, const struct verbs_resize_cq *in);
+int uverbs_modify_cq(struct verbs_cq *cq, struct ibv_modify_cq_attr *attr);
 int uverbs_destroy_cq(struct verbs_cq *cq); /* waits until its events are acknowledged */
 int uverbs_req_notify_cq(struct ibv_cq *cq, int solicited_only); /* app-facing */
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Why a verb was refused, in words. Everything here is cold: it runs after the refusal, may ask the
+ * device again to find the cause, and does nothing that needs asking unless the line is printed.
+ */
+#ifndef LIBIBVERBS_EXPLAIN_H
+#define LIBIBVERBS_EXPLAIN_H
+
+#include "libibverbs/library.h"
+#include "util/text.h"
+
+#define _cold_ __attribute__((cold, noinline))
+
+/* "<verb>: <argument> is NULL". Return: -EINVAL. */
+_cold_ int explain_null(const char *verb, const char *argument);
+
+/* "; <what> <value> is above the device's <limit>" when it is. */
+_cold_ void explain_limit(struct text *why, const char *what, uint64_t value,
+			  const char *limit_name, uint64_t limit);
+
+/* "5 (192.0.2.1)" and the like: the words for one GID. */
+_cold_ void explain_gid(struct text *text, const union ibv_gid *gid);
+
+/* Names of the access flags in @access, joined by '|'. */
+_cold_ void explain_access(struct text *text, unsigned int access);
+
+/*
+ * After a failure that locked memory may have caused (-ENOMEM, -EPERM, -EAGAIN): say so, once a
+ * process, when the limit really is the plausible cause.
+ * @requested: bytes the verb asked to pin, 0 when unknown
+ */
+_cold_ void explain_memlock(const char *verb, uint64_t requested, int r);
+
+/* One process's figures on locked memory, in bytes; from /proc/self/status. */
+struct memlock_facts {
+	uint64_t limit;	 /* RLIMIT_MEMLOCK; UINT64_MAX: none */
+	uint64_t pinned; /* VmPin: by devices */
+	uint64_t locked; /* VmLck: by mlock() */
+	bool ipc_lock;	 /* CAP_IPC_LOCK is effective, at least in this user namespace */
+};
+/* Fill all but the limit from the text of the file. */
+void memlock_parse(const char *status, struct memlock_facts *ret_facts);
+/* Whether pinning @requested more bytes would break the limit. */
+bool memlock_is_cause(const struct memlock_facts *facts, uint64_t requested);
+
+#endif

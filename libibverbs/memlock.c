@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Locked memory, the most frequent cause of a registration that fails with ENOMEM: what the process
+ * may pin, what it has pinned, and how to change that where it runs.
+ */
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "libibverbs/explain.h"
+
+static int file_read(const char *path, char *buffer, size_t size)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buffer, size - 1);
+	if (n < 0)
+		return -errno;
+	buffer[n] = 0;
+	return 0;
+}
+
+static uint64_t status_field(const char *status, const char *name, int base)
+{
+	const char *line = strstr(status, name);
+
+	return line ? strtoull(line + strlen(name), NULL, base) : 0;
+}
+
+void memlock_parse(const char *status, struct memlock_facts *ret_facts)
+{
+	ret_facts->pinned = status_field(status, "\nVmPin:", 10) * 1024;
+	ret_facts->locked = status_field(status, "\nVmLck:", 10) * 1024;
+	ret_facts->ipc_lock = status_field(status, "\nCapEff:", 16) >> CAP_IPC_LOCK & 1;
+}
+
+/*
+ * A capability of a user namespace does not count for the kernel, which cannot be told from here:
+ * so it does not excuse a limit that would be broken.
+ */
+bool memlock_is_cause(const struct memlock_facts *facts, uint64_t requested)
+{
+	if (facts->limit == UINT64_MAX)
+		return false;
+	return !facts->limit || requested > facts->limit ||
+	       facts->pinned > facts->limit - requested;
+}
+
+static int memlock_read(struct memlock_facts *ret_facts)
+{
+	char status[8192];
+	struct rlimit limit;
+	int r = file_read("/proc/self/status", status, sizeof(status));
+
+	if (r < 0)
+		return r;
+	if (getrlimit(RLIMIT_MEMLOCK, &limit))
+		return -errno;
+	memlock_parse(status, ret_facts);
+	ret_facts->limit = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+	return 0;
+}
+
+/* The systemd unit that holds this process, or an empty string. */
+static void unit_name(char *name, size_t size)
+{
+	char cgroup[4096];
+	char *end, *start;
+
+	name[0] = 0;
+	if (file_read("/proc/self/cgroup", cgroup, sizeof(cgroup)) < 0)
+		return;
+	end = strstr(cgroup, ".service");
+	if (!end)
+		return;
+	end[strlen(".service")] = 0;
+	start = strrchr(cgroup, '/');
+	/* A user's session is a service of its own and no place for a limit. */
+	if (start && strncmp(start, "/user@", strlen("/user@")))
+		snprintf(name, size, "%s", start + 1);
+}
+
+/* The one change that helps where this process runs. */
+static void memlock_fix(struct text *text)
+{
+	char unit[128];
+
+	unit_name(unit, sizeof(unit));
+	if (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK))
+		text_add(text, "start the container with --ulimit memlock=-1:-1");
+	else if (unit[0])
+		text_add(text, "set LimitMEMLOCK=infinity in %s", unit);
+	else
+		text_add(text, "set 'memlock' to unlimited in /etc/security/limits.conf and log in "
+			       "again");
+}
+
+void explain_memlock(const char *verb, uint64_t requested, int r)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	struct memlock_facts facts;
+	struct text fix = {};
+
+	if (r != -ENOMEM && r != -EPERM && r != -EAGAIN)
+		return;
+	if (memlock_read(&facts) < 0 || !memlock_is_cause(&facts, requested))
+		return;
+	if (atomic_flag_test_and_set(&said))
+		return;
+	memlock_fix(&fix);
+	log_notice("libibverbs: Warning: RLIMIT_MEMLOCK is %llu bytes; %llu bytes are pinned "
+		   "(VmPin), %llu locked (VmLck), and %s asked for %llu more. %s. To fix it: %s.\n",
+		   (unsigned long long)facts.limit, (unsigned long long)facts.pinned,
+		   (unsigned long long)facts.locked, verb, (unsigned long long)requested,
+		   facts.ipc_lock ? "CAP_IPC_LOCK is effective here, but did not count (user "
+				    "namespace?)"
+				  : "The process lacks CAP_IPC_LOCK",
+		   fix.chars);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Memory regions. */
+#include <string.h>
+
+#include <rdma/ib_user_ioctl_verbs.h>
+
+#include "libibverbs/explain.h"
+#include "libibverbs/library.h"
+#include "libibverbs/mr.h"
+
+#define ACCESS_REQUIRED ((IB_UVERBS_ACCESS_FLUSH_PERSISTENT << 1) - 1)
+#define ACCESS_KNOWN	(ACCESS_REQUIRED | IB_UVERBS_ACCESS_OPTIONAL_RANGE)
+/* Remote peers may change the memory only when this host may: the kernel's rule and IBTA's. */
+#define ACCESS_WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+
+static bool access_is_ok(unsigned int access)
+{
+	return !(access & ~ACCESS_KNOWN) &&
+	       (!(access & ACCESS_WRITES) || access & IBV_ACCESS_LOCAL_WRITE);
+}
+
+static bool range_is_ok(uint64_t start, uint64_t length)
+{
+	return start + length >= start;
+}
+
+/* Pages of on-demand regions are not pinned, so a copy on fork does no harm. */
+static bool mr_is_fork_protected(const struct verbs_mr *mr)
+{
+	return mr->mr_type == VERBS_MR_PLAIN && !(mr->access & IBV_ACCESS_ON_DEMAND);
+}
+
+/*
+ * Optional access flags are wishes: a kernel or a device that does not know them refuses the whole
+ * request, so it is repeated without.
+ */
+static int mr_register_required(struct verbs_mr *mr, const struct verbs_reg_mr *in, int r)
+{
+	struct verbs_reg_mr plain = *in;
+
+	if (!(in->access & IBV_ACCESS_OPTIONAL_RANGE) || (r != -EINVAL && r != -EOPNOTSUPP))
+		return r;
+	plain.access &= ~IBV_ACCESS_OPTIONAL_RANGE;
+	mr->access = plain.access;
+	return ctx_ops(in->pd->context)->reg_mr(mr, &plain);
+}
+
+static int mr_register_protected(struct verbs_mr *mr, const char *verb,
+				 const struct verbs_reg_mr *in)
+{
+	bool protect = mr_is_fork_protected(mr);
+	int r = protect ? verbs_dontfork_range_by(verb, in->addr, in->length) : 0;
+
+	if (r < 0)
+		return r;
+	r = ctx_ops(in->pd->context)->reg_mr(mr, in);
+	if (unlikely(r < 0))
+		r = mr_register_required(mr, in, r);
+	if (unlikely(r < 0 && protect))
+		verbs_dofork_range(in->addr, in->length);
+	return r;
+}
+
+static struct verbs_mr *mr_alloc(struct ibv_pd *pd, enum verbs_mr_type type, int access)
+{
+	struct ibv_context *ctx = pd->context;
+	struct verbs_mr *mr = verbs_object_alloc(sizeof(*mr), ctx_priv(ctx)->provider->sizes.mr);
+
+	if (!mr)
+		return NULL;
+	mr->ibv_mr.context = ctx;
+	mr->ibv_mr.pd = pd;
+	mr->mr_type = type;
+	mr->access = access;
+	return mr;
+}
+
+static int mr_register(const char *verb, const struct verbs_reg_mr *in, struct ibv_mr **ret_mr)
+{
+	struct verbs_mr *mr;
+	int r;
+
+	if (unlikely(!in->pd))
+		return explain_null(verb, "pd");
+	if (!ctx_ops(in->pd->context)->reg_mr)
+		return verbs_unsupported(in->pd->context, verb);
+	if (unlikely(!access_is_ok(in->access)))
+		return mr_explain_access(in->pd->context, verb, in->access);
+	if (unlikely(!range_is_ok((uintptr_t)in->addr, in->length)))
+		return mr_explain_range(in->pd->context, verb, (uintptr_t)in->addr, in->length);
+	mr = mr_alloc(in->pd, VERBS_MR_PLAIN, in->access);
+	if (!mr)
+		return -ENOMEM;
+	mr->ibv_mr.addr = in->addr;
+	mr->ibv_mr.length = in->length;
+	r = mr_register_protected(mr, verb, in);
+	if (unlikely(r < 0)) {
+		mr_explain_register(verb, in, r);
+		free(mr);
+		return r;
+	}
+	*ret_mr = &mr->ibv_mr;
+	return 0;
+}
+
+VERBS_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	const struct verbs_reg_mr in = {
+		.pd = pd,
+		.addr = addr,
+		.length = length,
+		.iova = (uintptr_t)addr,
+		.access = access,
+	};
+	struct ibv_mr *mr = NULL;
+	int r = mr_register("ibv_reg_mr", &in, &mr);
+
+	return r < 0 ? ret_null(r) : mr;
+}
+
+VERBS_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
+					     uint64_t iova, unsigned int access)
+{
+	const struct verbs_reg_mr in = {
+		.pd = pd,
+		.addr = addr,
+		.length = length,
+		.iova = iova,
+		.access = access,
+	};
+	struct ibv_mr *mr = NULL;
+	int r = mr_register("ibv_reg_mr_iova", &in, &mr);
+
+	return r < 0 ? ret_null(r) : mr;
+}
+
+VERBS_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
+					    uint64_t iova, int access)
+{
+	return ibv_reg_mr_iova2(pd, addr, length, iova, access);
+}
+
+static int mr_register_dmabuf(const struct verbs_reg_dmabuf_mr *in, struct ibv_mr **ret_mr)
+{
+	static const char verb[] = "ibv_reg_dmabuf_mr";
+	const struct verbs_ops *ops;
+	struct verbs_mr *mr;
+	int r;
+
+	if (unlikely(!in->pd))
+		return explain_null(verb, "pd");
+	ops = ctx_ops(in->pd->context);
+	if (!ops->reg_dmabuf_mr)
+		return verbs_unsupported(in->pd->context, verb);
+	if (unlikely(!access_is_ok(in->access)))
+		return mr_explain_access(in->pd->context, verb, in->access);
+	if (unlikely(!range_is_ok(in->offset, in->length)))
+		return mr_explain_range(in->pd->context, verb, in->offset, in->length);
+	mr = mr_alloc(in->pd, VERBS_MR_DMABUF, in->access);
+	if (!mr)
+		return -ENOMEM;
+	/* A dma-buf has no address in this process; programs read its place in the buffer here. */
+	mr->ibv_mr.addr = (void *)(uintptr_t)in->offset;
+	mr->ibv_mr.length = in->length;
+	r = ops->reg_dmabuf_mr(mr, in);
+	if (unlikely(r < 0)) {
+		mr_explain_dmabuf(verb, in, r);
+		free(mr);
+		return r;
+	}
+	*ret_mr = &mr->ibv_mr;
+	return 0;
+}
+
+VERBS_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+					      uint64_t iova, int fd, int access)
+{
+	const struct verbs_reg_dmabuf_mr in = {
+		.pd = pd,
+		.offset = offset,
+		.length = length,
+		.iova = iova,
+		.fd = fd,
+		.access = access,
+	};
+	struct ibv_mr *mr = NULL;
+	int r = mr_register_dmabuf(&in, &mr);
+
+	return r < 0 ? ret_null(r) : mr;
+}
+
+static int mr_check_rereg(const struct verbs_mr *mr, const struct verbs_rereg_mr *in)
+{
+	static const char verb[] = "ibv_rereg_mr";
+	struct ibv_context *ctx = mr->ibv_mr.context;
+
+	if (!ctx_ops(ctx)->rereg_mr)
+		return verbs_unsupported(ctx, verb);
+	if (in->flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !in->flags)
+		return mr_explain_rereg(ctx, "flags must be some of CHANGE_TRANSLATION, CHANGE_PD, "
+					     "CHANGE_ACCESS");
+	if (in->flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!in->length || !in->addr))
+		return mr_explain_rereg(ctx, "CHANGE_TRANSLATION needs an address and a length");
+	if (in->flags & IBV_REREG_MR_CHANGE_PD && !in->pd)
+		return mr_explain_rereg(ctx, "CHANGE_PD needs a protection domain");
+	if (in->access && !(in->flags & IBV_REREG_MR_CHANGE_ACCESS))
+		return mr_explain_rereg(ctx, "access flags are given without CHANGE_ACCESS");
+	if (!access_is_ok(in->access))
+		return mr_explain_access(ctx, verb, in->access);
+	if (!range_is_ok((uintptr_t)in->addr, in->length))
+		return mr_explain_range(ctx, verb, (uintptr_t)in->addr, in->length);
+	return 0;
+}
+
+/* Take over what the device now has, and release the old pages. */
+static int mr_rereg_commit(struct verbs_mr *mr, const struct verbs_rereg_mr *in)
+{
+	void *old_addr = mr->ibv_mr.addr;
+	size_t old_length = mr->ibv_mr.length;
+	bool was_protected = mr_is_fork_protected(mr);
+
+	if (in->flags & IBV_REREG_MR_CHANGE_PD)
+		mr->ibv_mr.pd = in->pd;
+	if (in->flags & IBV_REREG_MR_CHANGE_ACCESS)
+		mr->access = in->access;
+	if (!(in->flags & IBV_REREG_MR_CHANGE_TRANSLATION))
+		return 0;
+	mr->ibv_mr.addr = in->addr;
+	mr->ibv_mr.length = in->length;
+	return was_protected ? verbs_dofork_range(old_addr, old_length) : 0;
+}
+
+/* The result is an enum of its own, with errno beside it; see ibv_rereg_mr_err_code. */
+VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr,
+			      size_t length, int access)
+{
+	const struct verbs_rereg_mr in = {
+		.flags = flags,
+		.pd = pd,
+		.addr = addr,
+		.length = length,
+		.access = access,
+	};
+	struct verbs_mr *mr = to_vmr(ibv_mr);
+	bool protect = mr_is_fork_protected(mr) && flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	int r = mr_check_rereg(mr, &in);
+
+	if (r < 0)
+		return ret_neg1(r), IBV_REREG_MR_ERR_INPUT;
+	r = protect ? verbs_dontfork_range_by("ibv_rereg_mr", addr, length) : 0;
+	if (r < 0)
+		return ret_neg1(r), IBV_REREG_MR_ERR_DONT_FORK_NEW;
+	r = ctx_ops(ibv_mr->context)->rereg_mr(mr, &in);
+	if (r < 0) {
+		int undo = protect ? verbs_dofork_range(addr, length) : 0;
+
+		mr_explain_rereg_command(mr, &in, r);
+		ret_neg1(r);
+		return undo < 0 ? IBV_REREG_MR_ERR_CMD_AND_DO_FORK_NEW : IBV_REREG_MR_ERR_CMD;
+	}
+	r = mr_rereg_commit(mr, &in);
+	return r < 0 ? (ret_neg1(r), IBV_REREG_MR_ERR_DO_FORK_OLD) : 0;
+}
+
+VERBS_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv_mr)
+{
+	struct ibv_context *ctx = ibv_mr->context;
+	struct verbs_mr *mr = to_vmr(ibv_mr);
+	void *addr = ibv_mr->addr;
+	size_t length = ibv_mr->length;
+	bool protected = mr_is_fork_protected(mr);
+	int r = verbs_destroy_result(ctx, "ibv_dereg_mr: mr", ibv_mr->handle,
+				     ctx_ops(ctx)->dereg_mr(mr));
+
+	if (r)
+		return ret_int(r);
+	if (protected)
+		verbs_dofork_range(addr, length);
+	free(mr);
+	return 0;
+}
+
+int verbs_slot_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+			 struct ibv_sge *sg_list, uint32_t num_sge)
+{
+	struct ibv_context *ctx = pd->context;
+	int r;
+
+	if (!ctx_ops(ctx)->advise_mr)
+		return ret_int(verbs_unsupported(ctx, "ibv_advise_mr"));
+	if (!sg_list || !num_sge)
+		return ret_int(explain_null("ibv_advise_mr", "sg_list"));
+	r = ctx_ops(ctx)->advise_mr(pd, advice, flags, sg_list, num_sge);
+	if (r < 0)
+		verbs_err(ctx, "ibv_advise_mr: advice %d, flags 0x%x, %u ranges: %s", advice, flags,
+			  num_sge, strerror(-r));
+	return ret_int(r);
+}
+
+/* Regions of another process come with the import of devices. */
+
+VERBS_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
+{
+	return ret_null(verbs_unsupported(pd->context, "ibv_import_mr"));
+}
+
+VERBS_EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
+{
+	verbs_unsupported(mr->context, "ibv_unimport_mr");
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mr_explain.c: why a registration was refused. */
+#ifndef LIBIBVERBS_MR_H
+#define LIBIBVERBS_MR_H
+
+#include "libibverbs/explain.h"
+
+/* Found before the kernel was asked. Return: -EINVAL. */
+_cold_ int mr_explain_access(struct ibv_context *ctx, const char *verb, unsigned int access);
+_cold_ int mr_explain_range(struct ibv_context *ctx, const char *verb, uint64_t start,
+			    uint64_t length);
+_cold_ int mr_explain_rereg(struct ibv_context *ctx, const char *rule);
+
+/* Refused by the device with @r. */
+_cold_ void mr_explain_register(const char *verb, const struct verbs_reg_mr *in, int r);
+_cold_ void mr_explain_dmabuf(const char *verb, const struct verbs_reg_dmabuf_mr *in, int r);
+_cold_ void mr_explain_rereg_command(struct verbs_mr *mr, const struct verbs_rereg_mr *in, int r);
+
+/*
+ * What is wrong with [start, start + length) as memory of this process, by the text of
+ * /proc/self/maps: "; ..." appended to @why, or nothing.
+ * @write: the device will write to it
+ */
+void mr_explain_mapping(struct text *why, const char *maps, uint64_t start, uint64_t length,
+			bool write);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Queue pairs. */
+#include <string.h>
+
+#include "libibverbs/library.h"
+#include "libibverbs/qp.h"
+
+static void qp_init(struct verbs_qp *qp, struct ibv_context *ctx,
+		    const struct ibv_qp_init_attr_ex *attr)
+{
+	qp->qp.context = ctx;
+	qp->qp.qp_context = attr->qp_context;
+	qp->qp.pd = attr->pd;
+	qp->qp.send_cq = attr->send_cq;
+	qp->qp.recv_cq = attr->recv_cq;
+	qp->qp.srq = attr->srq;
+	qp->qp.qp_type = attr->qp_type;
+	qp->qp.state = IBV_QPS_RESET;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	    attr->create_flags & IBV_QP_CREATE_SOURCE_QPN)
+		qp->comp_mask |= VERBS_QP_SOURCE_QPN;
+	pthread_mutex_init(&qp->qp.mutex, NULL);
+	pthread_cond_init(&qp->qp.cond, NULL);
+}
+
+static void qp_free(struct verbs_qp *qp)
+{
+	pthread_cond_destroy(&qp->qp.cond);
+	pthread_mutex_destroy(&qp->qp.mutex);
+	free(qp);
+}
+
+static int qp_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_qp *in,
+		     struct ibv_qp **ret_qp)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+	struct verbs_qp *qp;
+	int r;
+
+	if (!ops->create_qp)
+		return verbs_unsupported(ctx, verb);
+	r = qp_check_create(ctx, verb, in->attr);
+	if (r < 0)
+		return r;
+	qp = verbs_object_alloc(sizeof(*qp), ctx_priv(ctx)->provider->sizes.qp);
+	if (!qp)
+		return -ENOMEM;
+	qp_init(qp, ctx, in->attr);
+	r = ops->create_qp(qp, in);
+	if (unlikely(r < 0)) {
+		qp_explain_create(ctx, verb, in->attr, r);
+		qp_free(qp);
+		return r;
+	}
+	qp->cap = in->attr->cap;
+	*ret_qp = &qp->qp;
+	return 0;
+}
+
+VERBS_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	static const char verb[] = "ibv_create_qp";
+	struct ibv_qp_init_attr_ex attr;
+	const struct verbs_create_qp in = { .attr = &attr };
+	struct ibv_qp *qp = NULL;
+	int r;
+
+	if (unlikely(!pd || !init))
+		return ret_null(explain_null(verb, pd ? "qp_init_attr" : "pd"));
+	attr = (struct ibv_qp_init_attr_ex){
+		.qp_context = init->qp_context,
+		.send_cq = init->send_cq,
+		.recv_cq = init->recv_cq,
+		.srq = init->srq,
+		.cap = init->cap,
+		.qp_type = init->qp_type,
+		.sq_sig_all = init->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	r = qp_create(pd->context, verb, &in, &qp);
+	if (r < 0)
+		return ret_null(r);
+	init->cap = attr.cap;
+	return qp;
+}
+
+struct ibv_qp *verbs_slot_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+{
+	const struct verbs_create_qp in = { .attr = attr, .extended = true };
+	struct ibv_qp *qp = NULL;
+	int r = qp_create(ctx, "ibv_create_qp_ex", &in, &qp);
+
+	return r < 0 ? ret_null(r) : qp;
+}
+
+/* NULL unless the QP was created for the ibv_wr_*() builders. */
+VERBS_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	struct verbs_qp *vqp = to_vqp(qp);
+
+	return vqp->comp_mask & VERBS_QP_EX ? &vqp->qp_ex : NULL;
+}
+
+static void qp_note_modified(struct verbs_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_STATE)
+		qp->qp.state = attr->qp_state;
+	if (mask & IBV_QP_PORT)
+		qp->port_num = attr->port_num;
+	else if (mask & IBV_QP_AV)
+		qp->port_num = attr->ah_attr.port_num;
+}
+
+VERBS_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	const struct verbs_modify_qp in = { .attr = attr, .mask = mask };
+	const struct verbs_ops *ops;
+	int r;
+
+	if (unlikely(!qp || !attr))
+		return ret_int(explain_null("ibv_modify_qp", qp ? "attr" : "qp"));
+	ops = ctx_ops(qp->context);
+	if (!ops->modify_qp)
+		return ret_int(verbs_unsupported(qp->context, "ibv_modify_qp"));
+	r = qp_check_modify(to_vqp(qp), attr, mask);
+	if (unlikely(r < 0))
+		return ret_int(r);
+	r = ops->modify_qp(to_vqp(qp), &in);
+	if (unlikely(r < 0)) {
+		qp_explain_modify(to_vqp(qp), attr, mask, r);
+		return ret_int(r);
+	}
+	qp_note_modified(to_vqp(qp), attr, mask);
+	return 0;
+}
+
+VERBS_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			      struct ibv_qp_init_attr *init)
+{
+	const struct verbs_query_qp in = {
+		.mask = mask,
+		.ret_attr = attr,
+		.ret_init_attr = init,
+	};
+	const struct verbs_ops *ops;
+	int r;
+
+	if (unlikely(!qp || !attr || !init))
+		return ret_int(explain_null("ibv_query_qp", !qp	    ? "qp"
+							    : !attr ? "attr"
+								    : "init_attr"));
+	ops = ctx_ops(qp->context);
+	if (!ops->query_qp)
+		return ret_int(verbs_unsupported(qp->context, "ibv_query_qp"));
+	r = ops->query_qp(to_vqp(qp), &in);
+	if (unlikely(r < 0)) {
+		verbs_err(qp->context, "qp 0x%x: ibv_query_qp: mask 0x%x: %s", qp->qp_num, mask,
+			  strerror(-r));
+		return ret_int(r);
+	}
+	if (mask & IBV_QP_STATE)
+		qp->state = attr->qp_state;
+	return 0;
+}
+
+VERBS_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	struct ibv_context *ctx = qp->context;
+	int r = verbs_destroy_result(ctx, "ibv_destroy_qp: qp", qp->qp_num,
+				     ctx_ops(ctx)->destroy_qp(to_vqp(qp)));
+
+	if (!r)
+		qp_free(to_vqp(qp));
+	return ret_int(r);
+}
+
+/* Enhanced connection establishment: connections are made without where it is missing. */
+
+VERBS_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return ret_int(-EOPNOTSUPP);
+}
+
+VERBS_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	return ret_int(-EOPNOTSUPP);
+}
+
+/* 1 only when the device says so, and the CPU keeps the order of what the device writes. */
+VERBS_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
+					    uint32_t flags)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	const struct verbs_ops *ops = ctx_ops(qp->context);
+
+	if (!flags && ops->query_qp_data_in_order)
+		return ops->query_qp_data_in_order(to_vqp(qp), op, flags);
+#endif
+	return 0;
+}

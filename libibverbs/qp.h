@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Queue pairs, among their files:
+ *
+ *   qp.c          life cycle
+ *   qp_state.c    which attributes each transition needs and takes
+ *   qp_check.c    what is certainly wrong with a request, before the kernel is asked
+ *   qp_explain.c  why it is, or why the kernel refused
+ */
+#ifndef LIBIBVERBS_QP_H
+#define LIBIBVERBS_QP_H
+
+#include "libibverbs/explain.h"
+
+#define QP_STATES (IBV_QPS_ERR + 1)
+
+/* Attributes of one transition, IBV_QP_STATE aside. Zero in both: none besides the state. */
+struct qp_transition {
+	bool valid;
+	uint32_t required;
+	uint32_t optional;
+};
+
+/* False for types whose transitions are the provider's own. */
+bool qp_state_has_table(enum ibv_qp_type type);
+
+/*
+ * The rule for @type to go from @cur to @next, both below QP_STATES.
+ * Source: IBTA vol. 1, 11.2.5.2 "modify queue pair"; the kernel's core applies the same.
+ */
+struct qp_transition qp_state_transition(enum ibv_qp_type type, enum ibv_qp_state cur,
+					 enum ibv_qp_state next);
+
+/*
+ * @mask as the kernel looks at it: without attributes it ignores for the XRC types, and with the
+ * port when an address vector is set outside of the transition to RTR.
+ */
+uint32_t qp_state_mask(enum ibv_qp_type type, const struct ibv_qp_attr *attr, uint32_t mask);
+
+/* Whether a QP in @cur may be modified so; the state asked for is in @attr when @mask says it. */
+bool qp_state_allows(enum ibv_qp_type type, enum ibv_qp_state cur, const struct ibv_qp_attr *attr,
+		     uint32_t mask);
+
+/* The states a QP can be in when it was last seen in @cur: errors move it without a word. */
+uint32_t qp_state_candidates(enum ibv_qp_state cur);
+
+/* qp_check.c. 0, or a negative errno with the cause logged. */
+int qp_check_create(struct ibv_context *ctx, const char *verb,
+		    const struct ibv_qp_init_attr_ex *attr);
+int qp_check_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, int mask);
+/* Whether the rules of IBTA queue pairs count: not for iWARP and vendors' own types. */
+bool qp_is_checked(const struct verbs_qp *qp);
+
+/* qp_explain.c */
+const char *qp_type_str(enum ibv_qp_type type);
+const char *qp_state_str(enum ibv_qp_state state);
+
+/* "; missing A, B; not allowed: C" for a QP in @cur. */
+_cold_ void qp_explain_transition(struct text *why, enum ibv_qp_type type, enum ibv_qp_state cur,
+				  const struct ibv_qp_attr *attr, uint32_t mask);
+/* Refused by the library for the cause in @why. Return: @r. */
+_cold_ int qp_explain_refusal(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
+			      const struct text *why, int r);
+/* Refused by the device. */
+_cold_ void qp_explain_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
+			      int r);
+_cold_ void qp_explain_create(struct ibv_context *ctx, const char *verb,
+			      const struct ibv_qp_init_attr_ex *attr, int r);
+
+#endif

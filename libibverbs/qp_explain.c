@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+
+#include "libibverbs/qp.h"
+
+#define GIDS_LOOKED_AT 32
+#define GIDS_NAMED     6
+
+static const char *const type_names[] = {
+	[IBV_QPT_RC] = "RC",
+	[IBV_QPT_UC] = "UC",
+	[IBV_QPT_UD] = "UD",
+	[IBV_QPT_RAW_PACKET] = "RAW_PACKET",
+	[IBV_QPT_XRC_SEND] = "XRC_SEND",
+	[IBV_QPT_XRC_RECV] = "XRC_RECV",
+	[IBV_QPT_DRIVER] = "DRIVER",
+};
+
+static const char *const state_names[] = {
+	[IBV_QPS_RESET] = "RESET", [IBV_QPS_INIT] = "INIT", [IBV_QPS_RTR] = "RTR",
+	[IBV_QPS_RTS] = "RTS",	   [IBV_QPS_SQD] = "SQD",   [IBV_QPS_SQE] = "SQE",
+	[IBV_QPS_ERR] = "ERR",
+};
+
+static const struct {
+	uint32_t bit;
+	const char *name;
+} attr_names[] = {
+	{ IBV_QP_STATE, "IBV_QP_STATE" },
+	{ IBV_QP_CUR_STATE, "IBV_QP_CUR_STATE" },
+	{ IBV_QP_EN_SQD_ASYNC_NOTIFY, "IBV_QP_EN_SQD_ASYNC_NOTIFY" },
+	{ IBV_QP_ACCESS_FLAGS, "IBV_QP_ACCESS_FLAGS" },
+	{ IBV_QP_PKEY_INDEX, "IBV_QP_PKEY_INDEX" },
+	{ IBV_QP_PORT, "IBV_QP_PORT" },
+	{ IBV_QP_QKEY, "IBV_QP_QKEY" },
+	{ IBV_QP_AV, "IBV_QP_AV" },
+	{ IBV_QP_PATH_MTU, "IBV_QP_PATH_MTU" },
+	{ IBV_QP_TIMEOUT, "IBV_QP_TIMEOUT" },
+	{ IBV_QP_RETRY_CNT, "IBV_QP_RETRY_CNT" },
+	{ IBV_QP_RNR_RETRY, "IBV_QP_RNR_RETRY" },
+	{ IBV_QP_RQ_PSN, "IBV_QP_RQ_PSN" },
+	{ IBV_QP_MAX_QP_RD_ATOMIC, "IBV_QP_MAX_QP_RD_ATOMIC" },
+	{ IBV_QP_ALT_PATH, "IBV_QP_ALT_PATH" },
+	{ IBV_QP_MIN_RNR_TIMER, "IBV_QP_MIN_RNR_TIMER" },
+	{ IBV_QP_SQ_PSN, "IBV_QP_SQ_PSN" },
+	{ IBV_QP_MAX_DEST_RD_ATOMIC, "IBV_QP_MAX_DEST_RD_ATOMIC" },
+	{ IBV_QP_PATH_MIG_STATE, "IBV_QP_PATH_MIG_STATE" },
+	{ IBV_QP_CAP, "IBV_QP_CAP" },
+	{ IBV_QP_DEST_QPN, "IBV_QP_DEST_QPN" },
+	{ IBV_QP_RATE_LIMIT, "IBV_QP_RATE_LIMIT" },
+};
+
+const char *qp_type_str(enum ibv_qp_type type)
+{
+	return type < ARRAY_SIZE(type_names) && type_names[type] ? type_names[type]
+								 : "unknown type";
+}
+
+const char *qp_state_str(enum ibv_qp_state state)
+{
+	return state < ARRAY_SIZE(state_names) ? state_names[state] : "unknown state";
+}
+
+static void explain_attrs(struct text *why, const char *lead, uint32_t mask)
+{
+	struct text names = {};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(attr_names); i++)
+		if (mask & attr_names[i].bit)
+			text_join(&names, ", ", "%s", attr_names[i].name);
+	if (names.length)
+		text_add(why, "; %s %s", lead, names.chars);
+}
+
+static void explain_no_transition(struct text *why, enum ibv_qp_type type, enum ibv_qp_state cur,
+				  enum ibv_qp_state next)
+{
+	struct text names = {};
+
+	for (enum ibv_qp_state s = 0; s < QP_STATES; s++)
+		if (s != cur && qp_state_transition(type, cur, s).valid)
+			text_join(&names, ", ", "%s", qp_state_str(s));
+	text_add(why, "; from %s a queue pair goes to %s only, not to %s", qp_state_str(cur),
+		 names.length ? names.chars : "no other state", qp_state_str(next));
+}
+
+void qp_explain_transition(struct text *why, enum ibv_qp_type type, enum ibv_qp_state cur,
+			   const struct ibv_qp_attr *attr, uint32_t mask)
+{
+	enum ibv_qp_state next = mask & IBV_QP_STATE ? attr->qp_state : cur;
+	uint32_t effective = qp_state_mask(type, attr, mask);
+	struct qp_transition t;
+	uint32_t extra;
+
+	if (next >= QP_STATES || cur >= QP_STATES) {
+		text_add(why, "; %s %d is no state",
+			 next >= QP_STATES ? "qp_state" : "cur_qp_state",
+			 next >= QP_STATES ? next : cur);
+		return;
+	}
+	if (mask & IBV_QP_CUR_STATE && (cur < IBV_QPS_RTR || cur > IBV_QPS_SQE)) {
+		text_add(why, "; cur_qp_state may only say RTR, RTS, SQD or SQE");
+		return;
+	}
+	t = qp_state_transition(type, cur, next);
+	if (!t.valid) {
+		explain_no_transition(why, type, cur, next);
+		return;
+	}
+	extra = effective & ~(t.required | t.optional | IBV_QP_STATE);
+	explain_attrs(why, "missing", t.required & ~effective);
+	explain_attrs(why, "not allowed here", extra & mask);
+	if (extra & ~mask & IBV_QP_PORT)
+		text_add(why, "; not allowed here: IBV_QP_AV, which sets the port as well");
+}
+
+static void explain_state(struct text *text, const struct verbs_qp *qp,
+			  const struct ibv_qp_attr *attr, uint32_t mask)
+{
+	enum ibv_qp_state cur = mask & IBV_QP_CUR_STATE ? attr->cur_qp_state : qp->qp.state;
+
+	text_add(text, "%s %s -> %s", qp_type_str(qp->qp.qp_type), qp_state_str(cur),
+		 qp_state_str(mask & IBV_QP_STATE ? attr->qp_state : cur));
+}
+
+int qp_explain_refusal(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
+		       const struct text *why, int r)
+{
+	struct text what = {};
+
+	explain_state(&what, qp, attr, mask);
+	verbs_err(qp->qp.context, "qp 0x%x: ibv_modify_qp %s: %s%s", qp->qp.qp_num, what.chars,
+		  strerror(-r), why->chars);
+	return r;
+}
+
+/* The device knows better than the cache what state the QP is in. */
+static void explain_real_state(struct text *why, struct verbs_qp *qp,
+			       const struct ibv_qp_attr *attr, uint32_t mask)
+{
+	const struct verbs_ops *ops = ctx_ops(qp->qp.context);
+	struct ibv_qp_init_attr init = {};
+	struct ibv_qp_attr now = {};
+	const struct verbs_query_qp in = {
+		.mask = IBV_QP_STATE,
+		.ret_attr = &now,
+		.ret_init_attr = &init,
+	};
+	enum ibv_qp_state assumed = mask & IBV_QP_CUR_STATE ? attr->cur_qp_state : qp->qp.state;
+
+	if (!ops->query_qp || ops->query_qp(qp, &in) < 0)
+		return;
+	if (now.qp_state != assumed)
+		text_add(why, "; the queue pair is in %s, not %s", qp_state_str(now.qp_state),
+			 qp_state_str(assumed));
+	if (!qp_state_allows(qp->qp.qp_type, now.qp_state, attr, mask & ~IBV_QP_CUR_STATE))
+		qp_explain_transition(why, qp->qp.qp_type, now.qp_state, attr,
+				      mask & ~IBV_QP_CUR_STATE);
+}
+
+static void explain_valid_gids(struct text *why, struct ibv_context *ctx, uint8_t port_num)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+	struct ibv_gid_entry entry;
+	struct text names = {};
+	unsigned int found = 0;
+
+	for (uint32_t i = 0; i < GIDS_LOOKED_AT && found < GIDS_NAMED; i++) {
+		if (ops->query_gid(ctx, port_num, i, &entry) < 0)
+			continue;
+		text_join(&names, ", ", "%u = ", i);
+		explain_gid(&names, &entry.gid);
+		found++;
+	}
+	if (found)
+		text_add(why, "; there are %s", names.chars);
+	else
+		text_add(why, "; the port has no GID: has its network device an address?");
+}
+
+static bool gid_is_link_local(const union ibv_gid *gid)
+{
+	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+static void explain_path(struct text *why, struct ibv_context *ctx, const struct ibv_ah_attr *ah,
+			 int r)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+	struct ibv_gid_entry source = {};
+	int found;
+
+	if (!ah->is_global || !ops->query_gid)
+		return;
+	found = ops->query_gid(ctx, ah->port_num, ah->grh.sgid_index, &source);
+	if (found == -ENODATA || found == -ENOENT) {
+		text_add(why, "; sgid_index %u of port %u is empty", ah->grh.sgid_index,
+			 ah->port_num);
+		explain_valid_gids(why, ctx, ah->port_num);
+		return;
+	}
+	if (found < 0 || r == -EINVAL)
+		return;
+	text_add(why, "; no path from sgid_index %u = ", ah->grh.sgid_index);
+	explain_gid(why, &source.gid);
+	text_add(why, " to dgid ");
+	explain_gid(why, &ah->grh.dgid);
+	if (gid_is_link_local(&source.gid) != gid_is_link_local(&ah->grh.dgid))
+		text_add(why, " (one of them is link-local)");
+	else
+		text_add(why, ": check the route and the neighbour (ARP or ND)");
+}
+
+static void explain_values(struct text *why, struct verbs_qp *qp, const struct ibv_qp_attr *attr,
+			   uint32_t mask, int r)
+{
+	const struct ibv_device_attr_ex *device;
+
+	if (verbs_device_attr(qp->qp.context, &device) < 0)
+		return;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		explain_limit(why, "max_dest_rd_atomic", attr->max_dest_rd_atomic, "max_qp_rd_atom",
+			      device->orig_attr.max_qp_rd_atom);
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		explain_limit(why, "max_rd_atomic", attr->max_rd_atomic, "max_qp_init_rd_atom",
+			      device->orig_attr.max_qp_init_rd_atom);
+	if (mask & IBV_QP_QKEY && r == -EPERM)
+		text_add(why, "; qkey 0x%x has its highest bit set, which needs CAP_NET_RAW",
+			 attr->qkey);
+	if (mask & IBV_QP_ALT_PATH && r == -EINVAL &&
+	    !(device->orig_attr.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG))
+		text_add(why, "; the device has no alternate paths");
+}
+
+void qp_explain_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask, int r)
+{
+	struct text why = {};
+
+	if (!log_enabled(LOG_LEVEL_ERR))
+		return;
+	if (qp_is_checked(qp))
+		explain_real_state(&why, qp, attr, mask);
+	if (!why.length && mask & IBV_QP_AV && r != -ENOMEM)
+		explain_path(&why, qp->qp.context, &attr->ah_attr, r);
+	if (!why.length)
+		explain_values(&why, qp, attr, mask, r);
+	qp_explain_refusal(qp, attr, mask, &why, r);
+}
+
+static void explain_caps(struct text *why, const struct ibv_qp_init_attr_ex *attr,
+			 const struct ibv_device_attr *device)
+{
+	const struct ibv_qp_cap *cap = &attr->cap;
+
+	explain_limit(why, "max_send_wr", cap->max_send_wr, "max_qp_wr", device->max_qp_wr);
+	explain_limit(why, "max_send_sge", cap->max_send_sge, "max_sge", device->max_sge);
+	if (attr->srq)
+		return;
+	explain_limit(why, "max_recv_wr", cap->max_recv_wr, "max_qp_wr", device->max_qp_wr);
+	explain_limit(why, "max_recv_sge", cap->max_recv_sge, "max_sge", device->max_sge);
+}
+
+static void explain_create_errno(struct text *why, const struct ibv_qp_init_attr_ex *attr,
+				 const struct ibv_device_attr *device, int r)
+{
+	if (r == -EPERM && attr->qp_type == IBV_QPT_RAW_PACKET)
+		text_add(why, "; a RAW_PACKET queue pair needs CAP_NET_RAW");
+	else if (r == -EOPNOTSUPP || (r == -EINVAL && attr->qp_type > IBV_QPT_UD))
+		text_add(why, "; does the device have %s queue pairs?", qp_type_str(attr->qp_type));
+	else if (r == -ENOMEM)
+		text_add(why, "; the device has room for %d queue pairs", device->max_qp);
+	else if (r == -EINVAL && attr->cap.max_inline_data)
+		text_add(why, "; is max_inline_data %u too large?", attr->cap.max_inline_data);
+}
+
+void qp_explain_create(struct ibv_context *ctx, const char *verb,
+		       const struct ibv_qp_init_attr_ex *attr, int r)
+{
+	const struct ibv_qp_cap *cap = &attr->cap;
+	const struct ibv_device_attr_ex *device;
+	struct text why = {};
+
+	if (log_enabled(LOG_LEVEL_ERR) && verbs_device_attr(ctx, &device) == 0) {
+		explain_caps(&why, attr, &device->orig_attr);
+		if (!why.length)
+			explain_create_errno(&why, attr, &device->orig_attr, r);
+	}
+	verbs_err(ctx, "%s: %s, send %u wr %u sge, receive %u wr %u sge, inline %u bytes: %s%s",
+		  verb, qp_type_str(attr->qp_type), cap->max_send_wr, cap->max_send_sge,
+		  cap->max_recv_wr, cap->max_recv_sge, cap->max_inline_data, strerror(-r),
+		  why.chars);
+	explain_memlock(verb, ((uint64_t)cap->max_send_wr + cap->max_recv_wr) * 64, r);
+}

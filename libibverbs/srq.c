@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Shared receive queues. */
+#include <string.h>
+
+#include "libibverbs/explain.h"
+#include "libibverbs/library.h"
+
+#define SRQ_INIT_KNOWN	 ((uint32_t)IBV_SRQ_INIT_ATTR_RESERVED - 1)
+#define SRQ_MODIFY_KNOWN (IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)
+
+static void srq_free(struct verbs_srq *srq)
+{
+	pthread_cond_destroy(&srq->srq.cond);
+	pthread_mutex_destroy(&srq->srq.mutex);
+	free(srq);
+}
+
+_cold_ static void srq_explain_create(struct ibv_context *ctx, const char *verb,
+				      const struct ibv_srq_attr *attr, int r)
+{
+	const struct ibv_device_attr_ex *device;
+	struct text why = {};
+
+	if (!attr->max_wr)
+		text_add(&why, "; max_wr is 0");
+	if (log_enabled(LOG_LEVEL_ERR) && verbs_device_attr(ctx, &device) == 0) {
+		explain_limit(&why, "max_wr", attr->max_wr, "max_srq_wr",
+			      device->orig_attr.max_srq_wr);
+		explain_limit(&why, "max_sge", attr->max_sge, "max_srq_sge",
+			      device->orig_attr.max_srq_sge);
+		if (!device->orig_attr.max_srq)
+			text_add(&why, "; the device has no shared receive queues");
+		else if (r == -ENOMEM && !why.length)
+			text_add(&why, "; the device has room for %d shared receive queues",
+				 device->orig_attr.max_srq);
+	}
+	if (attr->srq_limit > attr->max_wr)
+		text_add(&why, "; srq_limit %u is above max_wr", attr->srq_limit);
+	verbs_err(ctx, "%s: max_wr %u, max_sge %u, srq_limit %u: %s%s", verb, attr->max_wr,
+		  attr->max_sge, attr->srq_limit, strerror(-r), why.chars);
+	explain_memlock(verb, (uint64_t)attr->max_wr * max_of(attr->max_sge, 1u) * 16, r);
+}
+
+static enum ibv_srq_type srq_init_type(const struct ibv_srq_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
+}
+
+static int srq_create(struct ibv_context *ctx, const char *verb, struct ibv_srq_init_attr_ex *attr,
+		      struct ibv_srq **ret_srq)
+{
+	const struct verbs_create_srq in = { .attr = attr };
+	const struct verbs_ops *ops = ctx_ops(ctx);
+	struct verbs_srq *srq;
+	int r;
+
+	if (!ops->create_srq)
+		return verbs_unsupported(ctx, verb);
+	srq = verbs_object_alloc(sizeof(*srq), ctx_priv(ctx)->provider->sizes.srq);
+	if (!srq)
+		return -ENOMEM;
+	srq->srq_type = srq_init_type(attr);
+	srq->srq.context = ctx;
+	srq->srq.srq_context = attr->srq_context;
+	srq->srq.pd = attr->pd;
+	pthread_mutex_init(&srq->srq.mutex, NULL);
+	pthread_cond_init(&srq->srq.cond, NULL);
+	r = ops->create_srq(srq, &in);
+	if (unlikely(r < 0)) {
+		srq_explain_create(ctx, verb, &attr->attr, r);
+		srq_free(srq);
+		return r;
+	}
+	*ret_srq = &srq->srq;
+	return 0;
+}
+
+VERBS_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+	static const char verb[] = "ibv_create_srq";
+	struct ibv_srq_init_attr_ex attr;
+	struct ibv_srq *srq = NULL;
+	int r;
+
+	if (unlikely(!pd || !init))
+		return ret_null(explain_null(verb, pd ? "srq_init_attr" : "pd"));
+	attr = (struct ibv_srq_init_attr_ex){
+		.srq_context = init->srq_context,
+		.attr = init->attr,
+		.comp_mask = IBV_SRQ_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	r = srq_create(pd->context, verb, &attr, &srq);
+	if (r < 0)
+		return ret_null(r);
+	init->attr = attr.attr;
+	return srq;
+}
+
+static int srq_check_extended(struct ibv_context *ctx, const char *verb,
+			      const struct ibv_srq_init_attr_ex *attr)
+{
+	static const char *const types[] = {
+		[IBV_SRQT_BASIC] = "basic",
+		[IBV_SRQT_XRC] = "XRC",
+		[IBV_SRQT_TM] = "tag matching",
+	};
+	enum ibv_srq_type type = srq_init_type(attr);
+
+	if (!comp_mask_ok(attr->comp_mask, SRQ_INIT_KNOWN) || type >= ARRAY_SIZE(types)) {
+		verbs_err(ctx, "%s: comp_mask 0x%x, srq_type %d: not known", verb, attr->comp_mask,
+			  type);
+		return -EOPNOTSUPP;
+	}
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
+		verbs_err(ctx, "%s: no protection domain: comp_mask needs IBV_SRQ_INIT_ATTR_PD",
+			  verb);
+		return -EINVAL;
+	}
+	if (type != IBV_SRQT_BASIC) {
+		verbs_err(ctx, "%s: %s shared receive queues are not supported", verb, types[type]);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+struct ibv_srq *verbs_slot_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr)
+{
+	static const char verb[] = "ibv_create_srq_ex";
+	struct ibv_srq *srq = NULL;
+	int r = srq_check_extended(ctx, verb, attr);
+
+	if (r == 0)
+		r = srq_create(ctx, verb, attr, &srq);
+	return r < 0 ? ret_null(r) : srq;
+}
+
+/* Only a sender of the XRC transport addresses an SRQ by number. */
+int verbs_slot_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
+{
+	if (to_vsrq(srq)->srq_type == IBV_SRQT_BASIC)
+		return ret_int(-EOPNOTSUPP);
+	*srq_num = to_vsrq(srq)->srq_num;
+	return 0;
+}
+
+_cold_ static void srq_explain_modify(struct ibv_srq *srq, const struct ibv_srq_attr *attr,
+				      int mask, int r)
+{
+	const struct ibv_device_attr_ex *device;
+	struct ibv_context *ctx = srq->context;
+	struct ibv_srq_attr now;
+	struct text why = {};
+
+	if (!log_enabled(LOG_LEVEL_ERR))
+		return;
+	if (mask & IBV_SRQ_MAX_WR && verbs_device_attr(ctx, &device) == 0) {
+		explain_limit(&why, "max_wr", attr->max_wr, "max_srq_wr",
+			      device->orig_attr.max_srq_wr);
+		if (!(device->orig_attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE))
+			text_add(&why, "; the device cannot resize a shared receive queue");
+	}
+	if (mask & IBV_SRQ_LIMIT && ctx_ops(ctx)->query_srq &&
+	    ctx_ops(ctx)->query_srq(to_vsrq(srq), &now) == 0 && attr->srq_limit > now.max_wr)
+		text_add(&why, "; srq_limit %u is above the queue's max_wr %u", attr->srq_limit,
+			 now.max_wr);
+	verbs_err(ctx, "srq %u: ibv_modify_srq: mask 0x%x: %s%s", srq->handle, mask, strerror(-r),
+		  why.chars);
+}
+
+VERBS_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+	const struct verbs_modify_srq in = { .attr = attr, .mask = mask };
+	const struct verbs_ops *ops = ctx_ops(srq->context);
+	int r;
+
+	if (!ops->modify_srq)
+		return ret_int(verbs_unsupported(srq->context, "ibv_modify_srq"));
+	if (unlikely(mask & ~SRQ_MODIFY_KNOWN)) {
+		verbs_err(srq->context,
+			  "srq %u: ibv_modify_srq: mask 0x%x: only IBV_SRQ_MAX_WR and "
+			  "IBV_SRQ_LIMIT are known",
+			  srq->handle, mask);
+		return ret_int(-EINVAL);
+	}
+	r = ops->modify_srq(to_vsrq(srq), &in);
+	if (unlikely(r < 0))
+		srq_explain_modify(srq, attr, mask, r);
+	return ret_int(r);
+}
+
+VERBS_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	const struct verbs_ops *ops = ctx_ops(srq->context);
+	int r;
+
+	if (!ops->query_srq)
+		return ret_int(verbs_unsupported(srq->context, "ibv_query_srq"));
+	r = ops->query_srq(to_vsrq(srq), attr);
+	if (r < 0)
+		verbs_err(srq->context, "srq %u: ibv_query_srq: %s", srq->handle, strerror(-r));
+	return ret_int(r);
+}
+
+VERBS_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
+{
+	struct ibv_context *ctx = srq->context;
+	int r = verbs_destroy_result(ctx, "ibv_destroy_srq: srq", srq->handle,
+				     ctx_ops(ctx)->destroy_srq(to_vsrq(srq)));
+
+	if (!r)
+		srq_free(to_vsrq(srq));
+	return ret_int(r);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <sys/ioctl.h>
+
+#include "libibverbs/library.h"
+#include "libibverbs/uverbs/cmd.h"
+#include "libibverbs/uverbs/uverbs.h"
+
+static uint32_t cq_kernel_flags(const struct ibv_cq_init_attr_ex *attr)
+{
+	uint32_t flags = 0;
+
+	if (attr->wc_flags &
+	    (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK))
+		flags |= IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
+		flags |= IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
+	return flags;
+}
+
+static int cq_create_plain(struct verbs_cq *cq, const struct verbs_create_cq *in,
+			   struct ib_uverbs_create_cq_resp *ret_resp)
+{
+	struct ib_uverbs_create_cq cmd = {
+		.user_handle = (uintptr_t)&cq->cq,
+		.cqe = in->attr->cqe,
+		.comp_vector = in->attr->comp_vector,
+		.comp_channel = in->attr->channel ? in->attr->channel->fd : -1,
+	};
+
+	return uverbs_write(cq->cq.context, IB_USER_VERBS_CMD_CREATE_CQ, &cmd, sizeof(cmd),
+			    ret_resp, sizeof(*ret_resp), in->udata);
+}
+
+static int cq_create_flags(struct verbs_cq *cq, const struct verbs_create_cq *in, uint32_t flags,
+			   struct ib_uverbs_create_cq_resp *ret_resp)
+{
+	struct ib_uverbs_ex_create_cq_resp resp = {};
+	struct ib_uverbs_ex_create_cq cmd = {
+		.user_handle = (uintptr_t)&cq->cq,
+		.cqe = in->attr->cqe,
+		.comp_vector = in->attr->comp_vector,
+		.comp_channel = in->attr->channel ? in->attr->channel->fd : -1,
+		.flags = flags,
+	};
+	int r = uverbs_write(cq->cq.context,
+			     IB_USER_VERBS_EX_CMD_CREATE_CQ | IB_USER_VERBS_CMD_FLAG_EXTENDED, &cmd,
+			     sizeof(cmd), &resp, sizeof(resp), in->udata);
+
+	if (r < 0)
+		return r;
+	*ret_resp = resp.base;
+	return 0;
+}
+
+int uverbs_create_cq(struct verbs_cq *cq, const struct verbs_create_cq *in)
+{
+	struct ib_uverbs_create_cq_resp resp = {};
+	uint32_t flags = cq_kernel_flags(in->attr);
+	int r = flags ? cq_create_flags(cq, in, flags, &resp) : cq_create_plain(cq, in, &resp);
+
+	if (r < 0)
+		return r;
+	cq->cq.handle = resp.cq_handle;
+	cq->cq.cqe = resp.cqe;
+	return 0;
+}
+
+int uverbs_resize_cq(struct verbs_cq *cq, const struct verbs_resize_cq *in)
+{
+	struct ib_uverbs_resize_cq cmd = { .cq_handle = cq->cq.handle, .cqe = in->cqe };
+	struct ib_uverbs_resize_cq_resp resp = {};
+	int r = uverbs_write(cq->cq.context, IB_USER_VERBS_CMD_RESIZE_CQ, &cmd, sizeof(cmd), &resp,
+			     sizeof(resp), in->udata);
+
+	if (r < 0)
+		return r;
+	cq->cq.cqe = resp.cqe;
+	return 0;
+}
+
+int uverbs_modify_cq(struct verbs_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	struct ib_uverbs_ex_modify_cq cmd = {
+		.cq_handle = cq->cq.handle,
+		.attr_mask = attr->attr_mask,
+		.attr = {
+			.cq_count = attr->moderate.cq_count,
+			.cq_period = attr->moderate.cq_period,
+		},
+	};
+
+	return uverbs_write(cq->cq.context,
+			    IB_USER_VERBS_EX_CMD_MODIFY_CQ | IB_USER_VERBS_CMD_FLAG_EXTENDED, &cmd,
+			    sizeof(cmd), NULL, 0, NULL);
+}
+
+int uverbs_destroy_cq(struct verbs_cq *cq)
+{
+	struct ib_uverbs_destroy_cq cmd = { .cq_handle = cq->cq.handle };
+	struct ib_uverbs_destroy_cq_resp resp = {};
+	int r = uverbs_write(cq->cq.context, IB_USER_VERBS_CMD_DESTROY_CQ, &cmd, sizeof(cmd), &resp,
+			     sizeof(resp), NULL);
+
+	if (r < 0)
+		return r;
+	verbs_cq_wait_events(cq, resp.comp_events_reported, resp.async_events_reported);
+	return 0;
+}
+
+/*
+ * Called before each sleep of an event-driven application, so the command is not built from
+ * attributes: all but two words of it are constant. The eight bytes of the request travel in the
+ * attribute itself.
+ */
+int uverbs_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	union {
+		struct ib_uverbs_req_notify_cq cmd;
+		uint64_t data;
+	} request = { .cmd = { .cq_handle = cq->handle, .solicited_only = !!solicited_only } };
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[2];
+	} cmd = {
+		.hdr = {
+			.length = sizeof(cmd),
+			.object_id = UVERBS_OBJECT_DEVICE,
+			.method_id = UVERBS_METHOD_INVOKE_WRITE,
+			.num_attrs = ARRAY_SIZE(cmd.attrs),
+			.driver_id = ctx_priv(cq->context)->provider->driver_id,
+		},
+		.attrs = {
+			{
+				.attr_id = UVERBS_ATTR_CORE_IN,
+				.len = sizeof(request),
+				.flags = UVERBS_ATTR_F_MANDATORY,
+				.data = request.data,
+			},
+			{
+				.attr_id = UVERBS_ATTR_WRITE_CMD,
+				.len = sizeof(uint64_t),
+				.flags = UVERBS_ATTR_F_MANDATORY,
+				.data = IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
+			},
+		},
+	};
+
+	return ioctl(cq->context->cmd_fd, RDMA_VERBS_IOCTL, &cmd.hdr) ? errno : 0;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+
+#include "libibverbs/uverbs/cmd.h"
+#include "libibverbs/uverbs/uverbs.h"
+
+static uint32_t cq_handle(const struct ibv_cq *cq)
+{
+	return cq ? cq->handle : 0;
+}
+
+static int qp_create_plain(struct verbs_qp *qp, const struct verbs_create_qp *in,
+			   struct ib_uverbs_create_qp_resp *ret_resp)
+{
+	const struct ibv_qp_init_attr_ex *attr = in->attr;
+	struct ib_uverbs_create_qp cmd = {
+		.user_handle = (uintptr_t)&qp->qp,
+		.pd_handle = attr->pd->handle,
+		.send_cq_handle = cq_handle(attr->send_cq),
+		.recv_cq_handle = cq_handle(attr->recv_cq),
+		.srq_handle = attr->srq ? attr->srq->handle : 0,
+		.max_send_wr = attr->cap.max_send_wr,
+		.max_recv_wr = attr->cap.max_recv_wr,
+		.max_send_sge = attr->cap.max_send_sge,
+		.max_recv_sge = attr->cap.max_recv_sge,
+		.max_inline_data = attr->cap.max_inline_data,
+		.sq_sig_all = !!attr->sq_sig_all,
+		.qp_type = attr->qp_type,
+		.is_srq = attr->srq != NULL,
+	};
+
+	return uverbs_write(qp->qp.context, IB_USER_VERBS_CMD_CREATE_QP, &cmd, sizeof(cmd),
+			    ret_resp, sizeof(*ret_resp), in->udata);
+}
+
+static int qp_create_extended(struct verbs_qp *qp, const struct verbs_create_qp *in,
+			      struct ib_uverbs_create_qp_resp *ret_resp)
+{
+	const struct ibv_qp_init_attr_ex *attr = in->attr;
+	bool ind_table = attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
+	bool flags = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	struct ib_uverbs_ex_create_qp_resp resp = {};
+	struct ib_uverbs_ex_create_qp cmd = {
+		.user_handle = (uintptr_t)&qp->qp,
+		.pd_handle = attr->pd->handle,
+		.send_cq_handle = cq_handle(attr->send_cq),
+		.recv_cq_handle = cq_handle(attr->recv_cq),
+		.srq_handle = attr->srq ? attr->srq->handle : 0,
+		.max_send_wr = attr->cap.max_send_wr,
+		.max_recv_wr = attr->cap.max_recv_wr,
+		.max_send_sge = attr->cap.max_send_sge,
+		.max_recv_sge = attr->cap.max_recv_sge,
+		.max_inline_data = attr->cap.max_inline_data,
+		.sq_sig_all = !!attr->sq_sig_all,
+		.qp_type = attr->qp_type,
+		.is_srq = attr->srq != NULL,
+		.comp_mask = ind_table ? IB_UVERBS_CREATE_QP_MASK_IND_TABLE : 0,
+		.rwq_ind_tbl_handle = ind_table ? attr->rwq_ind_tbl->ind_tbl_handle : 0,
+		.create_flags = flags ? attr->create_flags : 0,
+		.source_qpn = flags ? attr->source_qpn : 0,
+	};
+	int r = uverbs_write(qp->qp.context,
+			     IB_USER_VERBS_EX_CMD_CREATE_QP | IB_USER_VERBS_CMD_FLAG_EXTENDED, &cmd,
+			     sizeof(cmd), &resp, sizeof(resp), in->udata);
+
+	if (r < 0)
+		return r;
+	*ret_resp = resp.base;
+	return 0;
+}
+
+static bool qp_needs_extended(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE ||
+	       (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags);
+}
+
+int uverbs_create_qp(struct verbs_qp *qp, const struct verbs_create_qp *in)
+{
+	struct ib_uverbs_create_qp_resp resp = {};
+	int r = qp_needs_extended(in->attr) ? qp_create_extended(qp, in, &resp)
+					    : qp_create_plain(qp, in, &resp);
+
+	if (r < 0)
+		return r;
+	qp->qp.handle = resp.qp_handle;
+	qp->qp.qp_num = resp.qpn;
+	in->attr->cap = (struct ibv_qp_cap){
+		.max_send_wr = resp.max_send_wr,
+		.max_recv_wr = resp.max_recv_wr,
+		.max_send_sge = resp.max_send_sge,
+		.max_recv_sge = resp.max_recv_sge,
+		.max_inline_data = resp.max_inline_data,
+	};
+	return 0;
+}
+
+static struct ib_uverbs_qp_dest dest_from_ah_attr(const struct ibv_ah_attr *attr)
+{
+	struct ib_uverbs_qp_dest dest = {
+		.flow_label = attr->grh.flow_label,
+		.dlid = attr->dlid,
+		.sgid_index = attr->grh.sgid_index,
+		.hop_limit = attr->grh.hop_limit,
+		.traffic_class = attr->grh.traffic_class,
+		.sl = attr->sl,
+		.src_path_bits = attr->src_path_bits,
+		.static_rate = attr->static_rate,
+		.is_global = attr->is_global,
+		.port_num = attr->port_num,
+	};
+
+	memcpy(dest.dgid, attr->grh.dgid.raw, sizeof(dest.dgid));
+	return dest;
+}
+
+static struct ibv_ah_attr dest_to_ah_attr(const struct ib_uverbs_qp_dest *dest)
+{
+	struct ibv_ah_attr attr = {
+		.grh = {
+			.flow_label = dest->flow_label,
+			.sgid_index = dest->sgid_index,
+			.hop_limit = dest->hop_limit,
+			.traffic_class = dest->traffic_class,
+		},
+		.dlid = dest->dlid,
+		.sl = dest->sl,
+		.src_path_bits = dest->src_path_bits,
+		.static_rate = dest->static_rate,
+		.is_global = dest->is_global,
+		.port_num = dest->port_num,
+	};
+
+	memcpy(attr.grh.dgid.raw, dest->dgid, sizeof(dest->dgid));
+	return attr;
+}
+
+int uverbs_modify_qp(struct verbs_qp *qp, const struct verbs_modify_qp *in)
+{
+	const struct ibv_qp_attr *attr = in->attr;
+	struct ib_uverbs_ex_modify_qp_resp resp = {};
+	struct ib_uverbs_ex_modify_qp cmd = {
+		.base = {
+			.dest = dest_from_ah_attr(&attr->ah_attr),
+			.alt_dest = dest_from_ah_attr(&attr->alt_ah_attr),
+			.qp_handle = qp->qp.handle,
+			.attr_mask = in->mask,
+			.qkey = attr->qkey,
+			.rq_psn = attr->rq_psn,
+			.sq_psn = attr->sq_psn,
+			.dest_qp_num = attr->dest_qp_num,
+			.qp_access_flags = attr->qp_access_flags,
+			.pkey_index = attr->pkey_index,
+			.alt_pkey_index = attr->alt_pkey_index,
+			.qp_state = attr->qp_state,
+			.cur_qp_state = attr->cur_qp_state,
+			.path_mtu = attr->path_mtu,
+			.path_mig_state = attr->path_mig_state,
+			.en_sqd_async_notify = attr->en_sqd_async_notify,
+			.max_rd_atomic = attr->max_rd_atomic,
+			.max_dest_rd_atomic = attr->max_dest_rd_atomic,
+			.min_rnr_timer = attr->min_rnr_timer,
+			.port_num = attr->port_num,
+			.timeout = attr->timeout,
+			.retry_cnt = attr->retry_cnt,
+			.rnr_retry = attr->rnr_retry,
+			.alt_port_num = attr->alt_port_num,
+			.alt_timeout = attr->alt_timeout,
+		},
+	};
+
+	if (!(in->mask & IBV_QP_RATE_LIMIT))
+		return uverbs_write(qp->qp.context, IB_USER_VERBS_CMD_MODIFY_QP, &cmd.base,
+				    sizeof(cmd.base), NULL, 0, in->udata);
+	cmd.rate_limit = attr->rate_limit;
+	return uverbs_write(qp->qp.context,
+			    IB_USER_VERBS_EX_CMD_MODIFY_QP | IB_USER_VERBS_CMD_FLAG_EXTENDED, &cmd,
+			    sizeof(cmd), &resp, sizeof(resp), in->udata);
+}
+
+static struct ibv_qp_attr qp_attr_from_resp(const struct ib_uverbs_query_qp_resp *resp)
+{
+	return (struct ibv_qp_attr){
+		.qp_state = resp->qp_state,
+		.cur_qp_state = resp->cur_qp_state,
+		.path_mtu = resp->path_mtu,
+		.path_mig_state = resp->path_mig_state,
+		.qkey = resp->qkey,
+		.rq_psn = resp->rq_psn,
+		.sq_psn = resp->sq_psn,
+		.dest_qp_num = resp->dest_qp_num,
+		.qp_access_flags = resp->qp_access_flags,
+		.cap = {
+			.max_send_wr = resp->max_send_wr,
+			.max_recv_wr = resp->max_recv_wr,
+			.max_send_sge = resp->max_send_sge,
+			.max_recv_sge = resp->max_recv_sge,
+			.max_inline_data = resp->max_inline_data,
+		},
+		.ah_attr = dest_to_ah_attr(&resp->dest),
+		.alt_ah_attr = dest_to_ah_attr(&resp->alt_dest),
+		.pkey_index = resp->pkey_index,
+		.alt_pkey_index = resp->alt_pkey_index,
+		.sq_draining = resp->sq_draining,
+		.max_rd_atomic = resp->max_rd_atomic,
+		.max_dest_rd_atomic = resp->max_dest_rd_atomic,
+		.min_rnr_timer = resp->min_rnr_timer,
+		.port_num = resp->port_num,
+		.timeout = resp->timeout,
+		.retry_cnt = resp->retry_cnt,
+		.rnr_retry = resp->rnr_retry,
+		.alt_port_num = resp->alt_port_num,
+		.alt_timeout = resp->alt_timeout,
+	};
+}
+
+int uverbs_query_qp(struct verbs_qp *qp, const struct verbs_query_qp *in)
+{
+	struct ib_uverbs_query_qp cmd = { .qp_handle = qp->qp.handle, .attr_mask = in->mask };
+	struct ib_uverbs_query_qp_resp resp = {};
+	int r = uverbs_write(qp->qp.context, IB_USER_VERBS_CMD_QUERY_QP, &cmd, sizeof(cmd), &resp,
+			     sizeof(resp), NULL);
+
+	if (r < 0)
+		return r;
+	*in->ret_attr = qp_attr_from_resp(&resp);
+	*in->ret_init_attr = (struct ibv_qp_init_attr){
+		.qp_context = qp->qp.qp_context,
+		.send_cq = qp->qp.send_cq,
+		.recv_cq = qp->qp.recv_cq,
+		.srq = qp->qp.srq,
+		.cap = in->ret_attr->cap,
+		.qp_type = qp->qp.qp_type,
+		.sq_sig_all = resp.sq_sig_all,
+	};
+	return 0;
+}
+
+int uverbs_destroy_qp(struct verbs_qp *qp)
+{
+	struct ib_uverbs_destroy_qp cmd = { .qp_handle = qp->qp.handle };
+	struct ib_uverbs_destroy_qp_resp resp = {};
+	int r = uverbs_write(qp->qp.context, IB_USER_VERBS_CMD_DESTROY_QP, &cmd, sizeof(cmd), &resp,
+			     sizeof(resp), NULL);
+
+	if (r < 0)
+		return r;
+	verbs_qp_wait_events(qp, resp.events_reported);
+	return 0;
+}
+
+int uverbs_attach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	struct ib_uverbs_attach_mcast cmd = { .qp_handle = qp->qp.handle, .mlid = lid };
+
+	memcpy(cmd.gid, gid->raw, sizeof(cmd.gid));
+	return uverbs_write(qp->qp.context, IB_USER_VERBS_CMD_ATTACH_MCAST, &cmd, sizeof(cmd), NULL,
+			    0, NULL);
+}
+
+int uverbs_detach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	struct ib_uverbs_detach_mcast cmd = { .qp_handle = qp->qp.handle, .mlid = lid };
+
+	memcpy(cmd.gid, gid->raw, sizeof(cmd.gid));
+	return uverbs_write(qp->qp.context, IB_USER_VERBS_CMD_DETACH_MCAST, &cmd, sizeof(cmd), NULL,
+			    0, NULL);
+}
