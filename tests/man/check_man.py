@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Hold the manual pages against what they describe.
+
+check_man.py <check> [options] prints a line for each thing that is wrong; exit code 1 when there is
+any, 77 when the check cannot run here. A check is a function below: (context) -> complaints.
+"""
+
+import argparse
+import errno
+import re
+import shutil
+import subprocess
+import sys
+from functools import cached_property
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+from page import read_pages  # noqa: E402
+
+TREE = Path(__file__).resolve().parents[2]
+
+PROGRAM = "NAME SYNOPSIS DESCRIPTION OPTIONS EXIT_STATUS ENVIRONMENT NOTES EXAMPLE SEE_ALSO"
+FUNCTION = "NAME SYNOPSIS DESCRIPTION ARGUMENTS RETURN_VALUE ERRORS NOTES EXAMPLE SEE_ALSO"
+# By section: what a page may have, in this order ("*": anything), and what it must have.
+ORDER = {
+    "1": (PROGRAM, "NAME SYNOPSIS DESCRIPTION OPTIONS EXIT_STATUS SEE_ALSO"),
+    "3": (FUNCTION, "NAME SYNOPSIS DESCRIPTION RETURN_VALUE ERRORS NOTES EXAMPLE SEE_ALSO"),
+    "7": ("NAME DESCRIPTION * NOTES EXAMPLE SEE_ALSO", "NAME DESCRIPTION SEE_ALSO"),
+    "8": (PROGRAM, "NAME SYNOPSIS DESCRIPTION OPTIONS EXIT_STATUS SEE_ALSO"),
+}
+
+# Pages of others that ours refer to.
+FOREIGN = {
+    ("fork", 2), ("execve", 2), ("munmap", 2), ("free", 3), ("madvise", 2), ("getrlimit", 2), ("mlock", 2), ("poll", 2), ("open", 2), ("fcntl", 2),
+    ("epoll", 7), ("errno", 3), ("capabilities", 7), ("network_namespaces", 7), ("udev", 7), ("udevadm", 8),
+    ("limits.conf", 5), ("systemd.exec", 5), ("rdma", 8), ("rdma-link", 8), ("rdma-system", 8), ("rdma-dev", 8),
+    ("ip-address", 8), ("ip-neighbour", 8), ("modprobe", 8), ("sysfs", 5), ("secure_getenv", 3), ("unix", 7),
+}  # fmt: skip
+
+# Names of pages about a family of functions, none of which is called that.
+FAMILIES = {"ibv_wr_post"}
+
+
+class Context:
+    """The pages, and where the facts come from."""
+
+    def __init__(self, options):
+        self.options = options
+        self.pages = read_pages(options.pages)
+
+    @cached_property
+    def functions(self):
+        """Functions and function-like inlines the public header declares."""
+        text = self.compile("-E", "-P", source="#include <infiniband/verbs.h>\n").stdout
+        names, depth, declaration = set(), 0, ""
+        for character in text:
+            depth += {"{": 1, "}": -1}.get(character, 0)
+            declaration += character if depth == 0 else ""
+            if depth == 0 and character in ";}":
+                found = re.search(r"\b((?:ibv|mult|mbps)_\w+)\s*\(", declaration)
+                names |= {found[1]} if found else set()
+                declaration = ""
+        return names
+
+    @cached_property
+    def exported(self):
+        """Names in the public nodes of the library; empty when it is not built."""
+        if not self.options.library:
+            return set()
+        table = run(["nm", "-D", "--defined-only", self.options.library]).stdout
+        names = re.findall(r" [A-Z] (\w+)@@?IBVERBS_1\.\d+$", table, re.M)
+        return {name.lstrip("_") for name in names}
+
+    @cached_property
+    def later(self):
+        """Name -> reason of later.txt."""
+        lines = [line for line in self.options.later.read_text().splitlines() if line and line[0] != "#"]
+        return {line.split()[0]: " ".join(line.split()[1:]) for line in lines}
+
+    @cached_property
+    def names(self):
+        """(name, section) of every name that has a page."""
+        return {(name, page.section) for page in self.pages for name in page.names}
+
+    def compile(self, *arguments, source):
+        command = [self.options.cc, "-std=gnu11", "-xc", "-I", self.options.build / "include", *arguments, "-"]
+        return run(command, input=source)
+
+
+def run(command, **options):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+
+
+def check_symbols(context):
+    """Every function has one page; every page's function exists."""
+    real = context.functions | context.exported
+    owners = {}
+    for page in context.pages:
+        for name in set(page.names) - FAMILIES if page.section == "3" else []:
+            owners.setdefault(name, []).append(str(page))
+    if len(context.functions) < 100:
+        yield f"only {len(context.functions)} functions found in infiniband/verbs.h"
+    for name in sorted(real - owners.keys() - context.later.keys()):
+        yield f"{name} has no page: add it to the NAME line of one in documentation/man"
+    for name, pages in sorted(owners.items()):
+        if name not in real:
+            yield f"{name} of {pages[0]} does not exist in infiniband/verbs.h or the library"
+        if len(pages) > 1:
+            yield f"{name} is in several pages: {', '.join(pages)}"
+        if name in context.later:
+            yield f"{name} has a page now: remove it from later.txt"
+    for name, reason in sorted(context.later.items()):
+        if name not in real:
+            yield f"{name} of later.txt does not exist"
+        if not reason:
+            yield f"{name} of later.txt has no reason"
+
+
+def check_programs(context):
+    """Every program that gets installed has a page."""
+    installed = set()
+    for script in context.options.build.rglob("cmake_install.cmake"):
+        found = re.findall(r'DESTINATION "[^"]*/s?bin" TYPE (?:EXECUTABLE|PROGRAM) FILES ([^)]*)\)', script.read_text())
+        installed |= {Path(name).name for files in found for name in re.findall(r'"([^"]+)"', files)}
+    for name in sorted(installed):
+        if not {(name, "1"), (name, "8")} & context.names:
+            yield f"{name} is installed and has no page in section 1 or 8"
+
+
+def check_format(context):
+    """Title block, order of sections, error names, references."""
+    for page in context.pages:
+        for complaint in [*page_title(page), *page_order(page), *page_errors(page), *page_references(context, page)]:
+            yield f"{page}: {complaint}"
+
+
+def page_title(page):
+    for key, value in {"title": page.name, "section": page.section}.items():
+        if page.title.get(key) != value:
+            yield f"title block: {key} is {page.title.get(key)}, not {value}"
+    if "header" not in page.title:
+        yield "title block: no header"
+    if page.name not in page.names:
+        yield "its own name is not in the NAME line"
+
+
+def page_order(page):
+    if page.section not in ORDER:
+        yield f"no order of sections is known for section {page.section}"
+        return
+    allowed, required = ([word.replace("_", " ") for word in words.split()] for words in ORDER[page.section])
+    place = {title: allowed.index(title) if title in allowed else None for title in page.sections}
+    if "*" in allowed:
+        place = {title: allowed.index("*") if at is None else at for title, at in place.items()}
+    for title in [title for title, at in place.items() if at is None]:
+        yield f"section {title} is not one of {', '.join(allowed)}"
+    known = [title for title, at in place.items() if at is not None]
+    if known != sorted(known, key=place.get):
+        yield f"sections are not in the order {', '.join(allowed)}"
+    for title in required:
+        if not page.sections.get(title, "").strip():
+            yield f"section {title} is missing"
+    if page.section == "3" and "\n## Threads\n" not in page.sections.get("NOTES", ""):
+        yield "NOTES has no Threads paragraph"
+
+
+def page_errors(page):
+    for name in re.findall(r"^\*\*(E[A-Z0-9]+)\*\*$", page.sections.get("ERRORS", ""), re.M):
+        if not hasattr(errno, name):
+            yield f"{name} is no error number"
+
+
+def page_references(context, page):
+    for name, section in [ref for title in page.sections for ref in page.references(title)]:
+        if (name, section) not in context.names and (name, int(section)) not in FOREIGN and name not in context.later:
+            yield f"refers to {name}({section}), which does not exist"
+    if page.section in "138" and not page.references("SEE ALSO"):
+        yield "SEE ALSO names no page"
+
+
+def check_synopsis(context):
+    """The prototypes of a page are the header's, and each function of its NAME line is among them."""
+    # Macros that put more into the call than the caller wrote.
+    prologue = "#include <infiniband/verbs.h>\n#undef ibv_reg_mr\n#undef ibv_reg_mr_iova\n"
+    for page in context.pages:
+        if page.section != "3":
+            continue
+        text = "".join(page.code("SYNOPSIS"))
+        result = context.compile("-fsyntax-only", "-Wall", "-Werror", source=prologue + text)
+        if result.returncode:
+            yield f"{page}: SYNOPSIS differs from the header\n{result.stderr}"
+        for name in set(page.names) - FAMILIES:
+            if not re.search(rf"\b{name}\(", text):
+                yield f"{page}: {name} is not in SYNOPSIS"
+
+
+def check_examples(context):
+    """Each example is a whole translation unit that compiles."""
+    for page in context.pages:
+        blocks = page.code("EXAMPLE")
+        if page.section == "3" and not blocks:
+            yield f"{page}: EXAMPLE has no C code"
+        for source in blocks:
+            result = context.compile("-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", source=source)
+            if result.returncode:
+                yield f"{page}: an example does not compile\n{result.stderr}"
+
+
+def check_environment(context):
+    """libibverbs(7) has exactly the variables of util/env.c."""
+    real = set(run([context.options.env_names]).stdout.split())
+    text = "".join(page.sections.get("ENVIRONMENT", "") for page in context.pages if str(page) == "libibverbs(7)")
+    told = {name for line in re.findall(r"^\*\*[A-Z].*$", text, re.M) for name in re.findall(r"\*\*([A-Z_0-9]+)\*\*", line)}
+    if not real:
+        yield "the table of util/env.c is empty"
+    for name in sorted(real - told):
+        yield f"libibverbs(7): ENVIRONMENT does not explain {name}"
+    for name in sorted(told - real):
+        yield f"libibverbs(7): ENVIRONMENT explains {name}, which nothing reads"
+
+
+def check_built(context):
+    """The build made a page or link for each name and nothing else."""
+    folder = context.options.build / "man"
+    wanted = {f"man{section}/{name}.{section}" for name, section in context.names}
+    there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    for name in sorted(wanted - there):
+        yield f"{name} was not built"
+    for name in sorted(there - wanted):
+        yield f"{name} belongs to no page"
+    for name in sorted(there & wanted):
+        target = re.match(r"\.so (\S+)\n", (folder / name).read_text())
+        if target and not (folder / target[1]).exists():
+            yield f"{name} links to {target[1]}, which does not exist"
+
+
+def check_lint(context):
+    """groff formats every page without a warning."""
+    if not shutil.which("groff"):
+        print("groff is not installed")
+        sys.exit(77)
+    files = [path for path in sorted((context.options.build / "man").rglob("*.[1-8]")) if path.is_file()]
+    pages = [path for path in files if not path.read_text().startswith(".so ")]
+    if not pages:
+        yield "no pages were built"
+    result = run(["groff", "-t", "-man", "-Tutf8", "-w", "w", "-z", *pages])
+    yield from result.stderr.splitlines()
+
+
+CHECKS = {name[len("check_") :]: function for name, function in globals().copy().items() if name.startswith("check_")}
+
+
+def parse_options(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("check", choices=CHECKS)
+    parser.add_argument("--pages", type=Path, default=TREE / "documentation/man")
+    parser.add_argument("--later", type=Path, default=TREE / "tests/man/later.txt")
+    parser.add_argument("--build", type=Path, default=TREE / "build")
+    parser.add_argument("--library", type=Path, help="libibverbs.so.1")
+    parser.add_argument("--env-names", type=Path, help="program that prints the names of util/env.c")
+    parser.add_argument("--cc", default="cc")
+    return parser.parse_args(arguments)
+
+
+def main():
+    options = parse_options()
+    complaints = list(CHECKS[options.check](Context(options)))
+    print(*complaints, sep="\n", end="\n" if complaints else "")
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()

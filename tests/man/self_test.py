@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Prove that each check of check_man.py notices what it is for.
+
+self_test.py <check> [options of check_man.py] breaks a copy of the pages (or of the build's output) one
+way after another and fails unless the check complains about it, and about nothing on the copy itself.
+"""
+
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import check_man  # noqa: E402
+
+
+class Copy:
+    """What a check looks at, in a folder of its own."""
+
+    def __init__(self, options, folder):
+        self.pages = folder / "pages"
+        self.build = folder / "build"
+        self.later = folder / "later.txt"
+        self.options = options
+        shutil.copytree(options.pages, self.pages)
+        shutil.copy(options.later, self.later)
+        self.build.mkdir()
+        (self.build / "include").symlink_to(options.build / "include")
+        if (options.build / "man").exists():
+            shutil.copytree(options.build / "man", self.build / "man")
+
+    def complaints(self, check):
+        options = check_man.argparse.Namespace(**vars(self.options))
+        options.pages, options.build, options.later = self.pages, self.build, self.later
+        return "\n".join(check_man.CHECKS[check](check_man.Context(options)))
+
+    def edit(self, page, old, new):
+        path = self.pages / f"{page}.md"
+        text = path.read_text()
+        changed = re.sub(old, new, text, count=1, flags=re.S | re.M)
+        assert changed != text, f"{page}: nothing matches {old}"
+        path.write_text(changed)
+
+    def install(self, program):
+        script = f'file(INSTALL DESTINATION "${{CMAKE_INSTALL_PREFIX}}/bin" TYPE EXECUTABLE FILES "/b/bin/{program}")\n'
+        (self.build / "cmake_install.cmake").write_text(script)
+
+
+# check -> (what is done to the copy, what the check has to say)
+CASES = {
+    "symbols": [
+        (lambda c: c.edit("ibv_open_device.3", "ibv_open_device, ibv_close", "ibv_close"), "ibv_open_device has no page"),
+        (lambda c: c.edit("ibv_alloc_pd.3", "^ibv_alloc_pd,", "ibv_alloc_pd, ibv_frobnicate,"), "ibv_frobnicate .* not exist"),
+        (lambda c: c.edit("ibv_alloc_pd.3", "^ibv_alloc_pd,", "ibv_alloc_pd, ibv_open_device,"), "is in several pages"),
+        (lambda c: c.later.write_text("ibv_alloc_pd reason\n"), "ibv_alloc_pd has a page now"),
+        (lambda c: c.later.write_text("ibv_frobnicate reason\n"), "ibv_frobnicate of later.txt does not exist"),
+        (lambda c: c.later.write_text("ibv_alloc_pd\n"), "ibv_alloc_pd of later.txt has no reason"),
+    ],
+    "programs": [(lambda c: c.install("ibv_frobnicate"), "ibv_frobnicate is installed and has no page")],
+    "format": [
+        (lambda c: c.edit("ibv_alloc_pd.3", "^title: .*?$", "title: other"), "title block: title"),
+        (lambda c: c.edit("ibv_alloc_pd.3", "^header: .*?\n", ""), "no header"),
+        (lambda c: c.edit("ibv_alloc_pd.3", "^# RETURN VALUE", "# RESULT"), "section RESULT is not one of"),
+        (lambda c: c.edit("ibv_alloc_pd.3", "^# RETURN VALUE.*^# ERRORS", "# ERRORS"), "RETURN VALUE is missing"),
+        (lambda c: c.edit("ibv_alloc_pd.3", "(^# DESCRIPTION.*)(^# NOTES.*)(^# EXAMPLE)", r"\2\1\3"), "not in the order"),
+        (lambda c: c.edit("ibv_alloc_pd.3", "^## Threads", "## Locks"), "no Threads paragraph"),
+        (lambda c: c.edit("ibv_alloc_pd.3", r"^\*\*ENOMEM\*\*$", "**ENOMEMORY**"), "ENOMEMORY is no error number"),
+        (lambda c: c.edit("ibv_alloc_pd.3", r"\*\*ibv_reg_mr\*\*\(3\)", "**ibv_rag_mr**(3)"), r"refers to ibv_rag_mr\(3\)"),
+        (lambda c: c.edit("ibv_alloc_pd.3", "^ibv_alloc_pd, ", ""), "its own name is not"),
+    ],
+    "synopsis": [
+        (lambda c: c.edit("ibv_alloc_pd.3", "^int ibv_dealloc_pd", "void ibv_dealloc_pd"), "SYNOPSIS differs"),
+        (lambda c: c.edit("ibv_reg_mr.3", "size_t length, int access", "int length, int access"), "SYNOPSIS differs"),
+        (lambda c: c.edit("ibv_poll_cq.3", "int num_entries", "long num_entries"), "SYNOPSIS differs"),
+        (lambda c: c.edit("ibv_alloc_pd.3", r"^int ibv_dealloc_pd.*?\n", ""), "ibv_dealloc_pd is not in SYNOPSIS"),
+    ],
+    "examples": [
+        (lambda c: c.edit("ibv_alloc_pd.3", r"= ibv_dealloc_pd\(pd\)", "= ibv_dealloc_pd(context)"), "does not compile"),
+        (lambda c: c.edit("ibv_alloc_pd.3", "^# EXAMPLE.*?^# SEE", "# EXAMPLE\n\nNone.\n\n# SEE"), "EXAMPLE has no C code"),
+    ],
+    "environment": [
+        (lambda c: c.edit("libibverbs.7", r"^\*\*SYSFS_PATH\*\*", "**SYSFS**"), "does not explain SYSFS_PATH"),
+        (lambda c: c.edit("libibverbs.7", r"^\*\*SYSFS_PATH\*\*", "**SYSFS_PATH**, **SYSFS**"), "explains SYSFS, which nothing"),
+    ],
+    "built": [
+        (lambda c: (c.build / "man/man3/ibv_dealloc_pd.3").unlink(), "man3/ibv_dealloc_pd.3 was not built"),
+        (lambda c: (c.build / "man/man3/old.3").write_text(".so man3/older.3\n"), "man3/old.3 belongs to no page"),
+        (
+            lambda c: (c.build / "man/man3/ibv_dealloc_pd.3").write_text(".so man3/older.3\n"),
+            "ibv_dealloc_pd.3 links to man3/older.3",
+        ),
+    ],
+    "lint": [
+        (lambda c: (c.build / "man/man3/ibv_poll_cq.3").write_text(".TH x 3\n.SH NAME\n.nosuchmacro\n"), "nosuchmacro"),
+        (lambda c: shutil.rmtree(c.build / "man"), "no pages were built"),
+    ],
+}  # fmt: skip
+
+
+def run_case(options, change, expected):
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Copy(options, Path(folder))
+        change(copy)
+        said = copy.complaints(options.check)
+        return None if re.search(expected, said) else f"expected: {expected}\nsaid: {said or 'nothing'}"
+
+
+def main():
+    options = check_man.parse_options()
+    results = [run_case(options, change, expected) for change, expected in CASES[options.check]]
+    failures = [result for result in results if result]
+    # Without this a check that always complains would pass.
+    failures += [f"on the untouched copy: {run_case(options, lambda copy: None, '^$')}"] if failures else []
+    print(*failures, sep="\n", end="\n" if failures else "")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
