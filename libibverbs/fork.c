@@ -232,6 +232,8 @@ static int boundaries_ref(size_t first, size_t last)
 		int r = b->refs ? 0 : boundary_advise(i, MADV_DONTFORK);
 
 		if (r < 0) {
+			/* The part before the page that failed has been advised. */
+			boundary_advise(i, MADV_DOFORK);
 			boundaries_unref(first, i);
 			return r;
 		}
