@@ -103,8 +103,8 @@ enum uverbs_attrs_query_gid_table_cmd_attr_ids {
 };
 
 enum uverbs_attrs_query_gid_entry_cmd_attr_ids {
-	UVERBS_ATTR_QUERY_GID_ENTRY_PORT = 0,	    /* u32 */
-	UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX = 1,  /* u32 */
+	UVERBS_ATTR_QUERY_GID_ENTRY_PORT = 0,	    /* u64 */
+	UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX = 1,  /* u64 */
 	UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS = 2,	    /* u32, none defined */
 	UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY = 3, /* out, struct ib_uverbs_gid_entry */
 };

@@ -115,13 +115,20 @@ static int kernel_list(struct verbs_device_list *list)
 		return 0;
 	disc_list_clear(list);
 	r = disc_sysfs_list(list);
-	if (r != -ENOENT)
-		return r;
-	log_err("no RDMA device: the kernel module ib_uverbs is not loaded "
-		"(%s/class/infiniband_verbs is missing): 'modprobe ib_uverbs' and the device's "
-		"driver; in a container, do it on the host",
-		sysfs_root());
-	return -ENOSYS;
+	return r == -ENOENT ? -ENOSYS : r;
+}
+
+static void explain_nothing(int r)
+{
+	if (r == -ENOSYS)
+		log_err("no RDMA device: the kernel module ib_uverbs is not loaded "
+			"(%s/class/infiniband_verbs is missing): 'modprobe ib_uverbs' and the "
+			"device's driver; in a container, do it on the host",
+			sysfs_root());
+	else
+		log_err("no RDMA device: the kernel has none in this network namespace: load the "
+			"device's driver, or move the device here ('rdma dev set DEVICE netns "
+			"NAME')");
 }
 
 int disc_list(struct verbs_device_list *list)
@@ -132,5 +139,8 @@ int disc_list(struct verbs_device_list *list)
 		return r;
 	if (disc_userspace_enabled(list->count))
 		disc_userspace_list(list);
-	return list->count ? 0 : r;
+	if (list->count)
+		return 0;
+	explain_nothing(r);
+	return r;
 }

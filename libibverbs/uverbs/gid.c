@@ -79,8 +79,8 @@ int uverbs_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
 {
 	struct ibv_gid_entry entry = {};
 	struct uverbs_attr a[] = {
-		uverbs_u32(UVERBS_ATTR_QUERY_GID_ENTRY_PORT, port_num),
-		uverbs_u32(UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, index),
+		uverbs_const(UVERBS_ATTR_QUERY_GID_ENTRY_PORT, port_num),
+		uverbs_const(UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, index),
 		uverbs_u32(UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, 0),
 		uverbs_out(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof(entry)),
 	};

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libibverbs/tools/devinfo.h"
+#include "libibverbs/tools/json.h"
+
+#define PORT(member, tabs, style)     SHOW_ROW(ibv_port_attr, member, tabs, style, NULL)
+#define PORT_TEXT(member, tabs, text) SHOW_ROW(ibv_port_attr, member, tabs, SHOW_DEC, text)
+
+static const struct show_row port_rows[] = {
+	PORT_TEXT(state, "\t\t\t", show_port_state),
+	PORT_TEXT(max_mtu, "\t\t", show_mtu),
+	PORT_TEXT(active_mtu, "\t\t", show_mtu),
+	PORT(sm_lid, "\t\t\t", SHOW_DEC),
+	SHOW_ROW_AS("port_lid", ibv_port_attr, lid, "\t\t", SHOW_DEC, NULL),
+	SHOW_ROW_AS("port_lmc", ibv_port_attr, lmc, "\t\t", SHOW_HEX_2, NULL),
+};
+
+static const struct show_row port_more_rows[] = {
+	PORT(max_msg_sz, "\t\t", SHOW_HEX),
+	PORT(port_cap_flags, "\t\t", SHOW_HEX_8),
+	PORT(port_cap_flags2, "\t", SHOW_HEX_4),
+	PORT_TEXT(max_vl_num, "\t\t", show_vl),
+	PORT(bad_pkey_cntr, "\t\t", SHOW_HEX),
+	PORT(qkey_viol_cntr, "\t\t", SHOW_HEX),
+	PORT(sm_sl, "\t\t\t", SHOW_DEC),
+	PORT(pkey_tbl_len, "\t\t", SHOW_DEC),
+	PORT(gid_tbl_len, "\t\t", SHOW_DEC),
+	PORT(subnet_timeout, "\t\t", SHOW_DEC),
+	PORT(init_type_reply, "\t", SHOW_DEC),
+	PORT_TEXT(active_width, "\t\t", show_width),
+	PORT_TEXT(active_speed, "\t\t", show_speed),
+};
+
+/* Of InfiniBand transports, RoCE included. */
+static const struct show_row phys_rows[] = {
+	PORT_TEXT(phys_state, "\t\t", show_phys_state),
+};
+
+/* Every valid GID of the device, all ports, in one call. */
+struct gids {
+	struct ibv_gid_entry entries[2047]; /* as many as one call can carry */
+	ssize_t count;
+};
+
+static struct gids *gids_query(struct ibv_context *ctx)
+{
+	struct gids *gids = malloc(sizeof(*gids));
+
+	if (!gids)
+		return NULL;
+	gids->count = ibv_query_gid_table(ctx, gids->entries, ARRAY_SIZE(gids->entries), 0);
+	if (gids->count >= 0)
+		return gids;
+	fprintf(stderr, "Failed to query the gid table: %s\n", strerror(-gids->count));
+	free(gids);
+	return NULL;
+}
+
+static const char *gid_text(const struct ibv_gid_entry *entry, char text[INET6_ADDRSTRLEN])
+{
+	const uint8_t *raw = entry->gid.raw;
+	char *p = text;
+
+	if (entry->gid_type == IBV_GID_TYPE_ROCE_V2)
+		return inet_ntop(AF_INET6, raw, text, INET6_ADDRSTRLEN);
+	for (int i = 0; i < 16; i += 2)
+		p += sprintf(p, i ? ":%02x%02x" : "%02x%02x", raw[i], raw[i + 1]);
+	return text;
+}
+
+static void gids_text(const struct gids *gids, unsigned int port, uint8_t link_layer)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	for (ssize_t i = 0; i < gids->count; i++) {
+		const struct ibv_gid_entry *entry = &gids->entries[i];
+
+		if (entry->port_num != port || !entry->gid.global.interface_id)
+			continue;
+		printf("\t\t\tGID[%3d]:\t\t%s", entry->gid_index, gid_text(entry, text));
+		if (link_layer == IBV_LINK_LAYER_ETHERNET)
+			printf(", %s", show_gid_type(max_of(entry->gid_type,
+							    (uint32_t)IBV_GID_TYPE_ROCE_V1)));
+		putchar('\n');
+	}
+}
+
+static void gids_json(const struct gids *gids, unsigned int port)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	json_open("gids", '[');
+	for (ssize_t i = 0; i < gids->count; i++) {
+		const struct ibv_gid_entry *entry = &gids->entries[i];
+
+		if (entry->port_num != port)
+			continue;
+		json_open(NULL, '{');
+		json_number("index", entry->gid_index);
+		json_string("gid", gid_text(entry, text));
+		json_string("type", show_gid_type(entry->gid_type));
+		json_number("netdev_ifindex", entry->ndev_ifindex);
+		json_close('}');
+	}
+	json_close(']');
+}
+
+static void port_text(const struct devinfo *info, unsigned int port,
+		      const struct ibv_port_attr *attr, const struct gids *gids)
+{
+	printf("\t\tport:\t%u\n", port);
+	ROWS_TEXT(port_rows, "\t\t\t", attr);
+	printf("\t\t\tlink_layer:\t\t%s\n", show_link_layer(attr->link_layer));
+	if (gids) {
+		ROWS_TEXT(port_more_rows, "\t\t\t", attr);
+		if (info->ctx->device->transport_type == IBV_TRANSPORT_IB)
+			ROWS_TEXT(phys_rows, "\t\t\t", attr);
+		gids_text(gids, port, attr->link_layer);
+	}
+	putchar('\n');
+}
+
+static void port_json(unsigned int port, const struct ibv_port_attr *attr, const struct gids *gids)
+{
+	json_open(NULL, '{');
+	json_number("port", port);
+	ROWS_JSON(port_rows, attr);
+	json_string("link_layer", show_link_layer(attr->link_layer));
+	ROWS_JSON(port_more_rows, attr);
+	ROWS_JSON(phys_rows, attr);
+	gids_json(gids, port);
+	json_close('}');
+}
+
+int devinfo_ports(const struct devinfo *info, const struct devinfo_options *options)
+{
+	bool all = options->json || options->verbose;
+	_cleanup_free_ struct gids *gids = all ? gids_query(info->ctx) : NULL;
+	struct ibv_port_attr attr;
+	int r;
+
+	if (all && !gids)
+		return DEVINFO_RC_QUERY;
+	for (unsigned int port = 1; port <= info->attr.phys_port_cnt_ex; port++) {
+		if (options->port && port != options->port)
+			continue;
+		r = ibv_query_port(info->ctx, port, &attr);
+		if (r) {
+			fprintf(stderr, "Failed to query port %u props\n", port);
+			return r;
+		}
+		if (options->json)
+			port_json(port, &attr, gids);
+		else
+			port_text(info, port, &attr, gids);
+	}
+	return 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Writes one JSON document to standard output, indented. */
+#ifndef LIBIBVERBS_TOOLS_JSON_H
+#define LIBIBVERBS_TOOLS_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* @key: NULL inside an array. @bracket: '{' or '['. */
+void json_open(const char *key, char bracket);
+void json_close(char bracket);
+void json_string(const char *key, const char *value);
+void json_number(const char *key, uint64_t value);
+/* printf() into a string. */
+void json_format(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
