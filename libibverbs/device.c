@@ -90,6 +90,13 @@ static bool device_visible(const struct verbs_device *device)
 	return false;
 }
 
+static void device_adopt(struct verbs_device *device)
+{
+	atomic_init(&device->refcount, 1);
+	if (!device->provider)
+		device_match(device);
+}
+
 /* Replace the registry's content by @found: known objects stay, gone devices lose its reference. */
 static void registry_update(struct verbs_device_list *found)
 {
@@ -97,18 +104,19 @@ static void registry_update(struct verbs_device_list *found)
 	struct verbs_device *device, *known;
 
 	while ((device = LIST_FIRST(&found->devices))) {
+		if (!device_visible(device)) {
+			disc_device_drop(found, device);
+			continue;
+		}
 		known = known_take(device);
-		if (known || !device_visible(device)) {
+		if (known) {
 			disc_device_drop(found, device);
 		} else {
 			disc_list_remove(found, device);
-			atomic_init(&device->refcount, 1);
-			if (!device->provider)
-				device_match(device);
+			device_adopt(device);
 			known = device;
 		}
-		if (known)
-			verbs_device_add(&now, known);
+		verbs_device_add(&now, known);
 	}
 	while ((device = LIST_FIRST(&registry.known.devices))) {
 		disc_list_remove(&registry.known, device);

@@ -79,10 +79,10 @@ static inline void folder_remove(const char *path)
 /* Write <folder>/<name>, making the folders in between. */
 static inline void file_write(const char *folder, const char *name, const char *text)
 {
-	char path[2 * PATH_MAX];
+	char *path;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	assert_true(asprintf(&path, "%s/%s", folder, name) > 0);
 	for (char *slash = path + strlen(folder); (slash = strchr(slash + 1, '/'));) {
 		*slash = '\0';
 		mkdir(path, 0755);
@@ -92,14 +92,16 @@ static inline void file_write(const char *folder, const char *name, const char *
 	assert_non_null(f);
 	fputs(text, f);
 	fclose(f);
+	free(path);
 }
 
 static inline void file_remove(const char *folder, const char *name)
 {
-	char path[2 * PATH_MAX];
+	char *path;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	assert_true(asprintf(&path, "%s/%s", folder, name) > 0);
 	assert_int_equal(unlink(path), 0);
+	free(path);
 }
 
 #endif

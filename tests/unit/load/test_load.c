@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "tests/unit/unit.h"
+
+#include "libibverbs/discovery/discovery.h"
+
+const struct disc_paths *disc_paths(void)
+{
+	static const struct disc_paths paths = { .config = FOLDER, .providers = FOLDER };
+
+	return &paths;
+}
+
+static int load(struct disc_driver *driver, const struct verbs_provider **provider, char **said)
+{
+	struct capture c;
+	int r;
+
+	*provider = NULL;
+	capture_begin(&c);
+	r = disc_load(driver, provider);
+	*said = capture_end(&c);
+	return r;
+}
+
+static void test_good(void **state)
+{
+	struct disc_driver driver = { .name = (char *)"good" };
+	const struct verbs_provider *first, *second;
+	char *said;
+
+	assert_true(disc_load_exists(&driver));
+	assert_int_equal(load(&driver, &first, &said), 0);
+	assert_string_equal(said, "");
+	assert_int_equal(first->driver_id, 77);
+	free(said);
+	assert_int_equal(load(&driver, &second, &said), 0);
+	assert_ptr_equal(first, second);
+	free(said);
+}
+
+static void test_absolute_path(void **state)
+{
+	struct disc_driver driver = { .name = (char *)FOLDER "/libgood" };
+	const struct verbs_provider *provider;
+	char *said;
+
+	assert_int_equal(load(&driver, &provider, &said), 0);
+	assert_string_equal(provider->name, "fixture");
+	free(said);
+}
+
+/* Refused with one message, said once, and never with a provider. */
+static void refused(const char *name, int expected, const char *const *parts)
+{
+	struct disc_driver driver = { .name = (char *)name };
+	const struct verbs_provider *provider;
+	char *said;
+
+	assert_int_equal(load(&driver, &provider, &said), expected);
+	assert_null(provider);
+	assert_int_equal(strncmp(said, "libibverbs: Warning: couldn't load driver '", 43), 0);
+	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+	for (; *parts; parts++)
+		assert_contains(said, *parts);
+	free(said);
+
+	assert_int_equal(load(&driver, &provider, &said), expected);
+	assert_null(provider);
+	assert_string_equal(said, "");
+	free(said);
+}
+
+#define REFUSED(name, expected, ...) \
+	refused(name, expected, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void test_wrong_abi(void **state)
+{
+	REFUSED("wrongabi", -EPROTO, "libwrongabi-rdmav100.so", "interface 99", "needs 100");
+}
+
+static void test_wrong_size(void **state)
+{
+	REFUSED("wrongsize", -EPROTO, "libwrongsize-rdmav100.so", "rebuild");
+}
+
+static void test_no_ops(void **state)
+{
+	REFUSED("noops", -EPROTO, "libnoops-rdmav100.so", "rebuild");
+}
+
+static void test_no_entry(void **state)
+{
+	REFUSED("noentry", -ELIBBAD, "verbs_provider_entry");
+}
+
+static void test_undefined_symbol(void **state)
+{
+	REFUSED("undefined", -ELIBBAD, "verbs_function_of_another_release", "reinstall");
+}
+
+static void test_no_library(void **state)
+{
+	REFUSED("text", -ELIBBAD, "libtext-rdmav100.so", "reinstall");
+}
+
+static void test_missing(void **state)
+{
+	struct disc_driver driver = { .name = (char *)"missing" };
+
+	assert_false(disc_load_exists(&driver));
+	REFUSED("missing", -ENOENT, "libmissing-rdmav100.so", "not installed");
+	REFUSED("/nowhere/libmissing", -ENOENT, "/nowhere/libmissing-rdmav100.so");
+}
+
+static void test_other_release(void **state)
+{
+	REFUSED("otherrelease", -ENOENT, "libotherrelease-rdmav100.so",
+		"libotherrelease-rdmav34.so", "needs provider interface 100");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_absolute_path),
+		cmocka_unit_test(test_wrong_abi),
+		cmocka_unit_test(test_wrong_size),
+		cmocka_unit_test(test_no_ops),
+		cmocka_unit_test(test_no_entry),
+		cmocka_unit_test(test_undefined_symbol),
+		cmocka_unit_test(test_no_library),
+		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_other_release),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
