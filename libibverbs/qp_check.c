@@ -185,7 +185,7 @@ static int check_port(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint3
 
 	if (!port_num && !(mask & (IBV_QP_PORT | IBV_QP_AV)))
 		return 0;
-	if (port_num != qp->port_num)
+	if (port_num != qp->port_num || !port_num)
 		r = check_port_num(qp, attr, mask, port_num);
 	if (r < 0 || verbs_port_facts(qp->qp.context, port_num, false, &port) < 0)
 		return r;

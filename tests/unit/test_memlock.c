@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Locked memory is blamed when the figures say so, and not otherwise. */
+#include <string.h>
+#include <sys/resource.h>
+
+#include "libibverbs/explain.h"
+#include "tests/unit/fake_device.h"
+
+static void test_parse(void **state)
+{
+	struct memlock_facts facts = {};
+
+	memlock_parse("Name:\tVmPin: trick\nVmLck:\t     100 kB\nVmPin:\t    2048 kB\n"
+		      "CapEff:\t0000000000004000\n",
+		      &facts);
+	assert_int_equal(facts.locked, 100 * 1024);
+	assert_int_equal(facts.pinned, 2048 * 1024);
+	assert_true(facts.ipc_lock);
+	memlock_parse("Name:\tx\nCapEff:\tffffffffffffbfff\n", &facts);
+	assert_int_equal(facts.pinned, 0);
+	assert_false(facts.ipc_lock);
+}
+
+static void test_cause(void **state)
+{
+	struct memlock_facts facts = { .limit = 8192, .pinned = 4096 };
+
+	assert_false(memlock_is_cause(&facts, 4096));
+	assert_true(memlock_is_cause(&facts, 4097));
+	assert_true(memlock_is_cause(&facts, UINT64_MAX));
+	facts.limit = UINT64_MAX;
+	assert_false(memlock_is_cause(&facts, UINT64_MAX));
+	facts = (struct memlock_facts){ .limit = 0 };
+	assert_true(memlock_is_cause(&facts, 0));
+}
+
+/* One notice a process, whichever verb fails first; before it, causes that are none are silent. */
+static void test_notice(void **state)
+{
+	static char memory[65536];
+	struct rlimit limit = { 4096, RLIM_INFINITY };
+	struct ibv_pd *pd = fake_pd(*state);
+
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	limit.rlim_cur = 4096;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	fake_of(*state)->result[FAKE_REG_MR] = -EINVAL;
+	assert_null(ibv_reg_mr(pd, memory, sizeof(memory), 0));
+	assert_null(strstr(fake_log_take(), "RLIMIT_MEMLOCK"));
+	fake_of(*state)->result[FAKE_REG_MR] = -ENOMEM;
+	assert_null(ibv_reg_mr(pd, memory, 1, 0));
+	assert_null(ibv_reg_mr(pd, memory, sizeof(memory), 0));
+	assert_int_equal(errno, ENOMEM);
+	assert_logged("libibverbs: Warning: RLIMIT_MEMLOCK is 4096 bytes; ");
+	assert_null(ibv_reg_mr(pd, memory, sizeof(memory), 0));
+	assert_null(strstr(fake_log_take(), "RLIMIT_MEMLOCK"));
+	ibv_dealloc_pd(pd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_cause),
+		cmocka_unit_test_setup_teardown(test_notice, fake_setup, fake_teardown),
+	};
+
+	fake_log_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
