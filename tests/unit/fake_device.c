@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/unit/fake_device.h"
 
 static char log_path[] = "/tmp/verbs-log-XXXXXX";

@@ -7,13 +7,7 @@
 #ifndef TESTS_UNIT_FAKE_DEVICE_H
 #define TESTS_UNIT_FAKE_DEVICE_H
 
-/* cmocka's header asks for these four before it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unit.h"
 
 #include "libibverbs/library.h"
 
@@ -69,7 +63,7 @@ void fake_log_start(void);
 /* The lines since the last call; valid until the next. */
 const char *fake_log_take(void);
 
-/* Each is counted and shown in the failure. */
+/* @words are in the log since it was last looked at. */
 #define assert_logged(words)                                                     \
 	do {                                                                     \
 		const char *logged = fake_log_take();                            \
@@ -88,7 +82,7 @@ static inline struct fake_device *fake_of(struct ibv_context *ctx)
 	return container_of(to_vdev(ctx->device), struct fake_device, device);
 }
 
-/* cmocka's setup and teardown of one test: *state is the context, its PD in @fake_pd(). */
+/* cmocka's setup and teardown of one test: *state is the context. */
 int fake_setup(void **state);
 int fake_teardown(void **state);
 
