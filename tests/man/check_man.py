@@ -173,7 +173,7 @@ def page_errors(page):
 
 def page_references(context, page):
     for name, section in [ref for title in page.sections for ref in page.references(title)]:
-        if (name, section) not in context.names and (name, int(section)) not in FOREIGN and name not in context.later:
+        if (name, section) not in context.names and (name, int(section)) not in FOREIGN:
             yield f"refers to {name}({section}), which does not exist"
     if page.section in "138" and not page.references("SEE ALSO"):
         yield "SEE ALSO names no page"
@@ -244,8 +244,11 @@ def check_lint(context):
     pages = [path for path in files if not path.read_text().startswith(".so ")]
     if not pages:
         yield "no pages were built"
-    result = run(["groff", "-t", "-man", "-Tutf8", "-w", "w", "-z", *pages])
-    yield from result.stderr.splitlines()
+    for page in pages:
+        result = run(["groff", "-t", "-man", "-Tutf8", "-w", "w", "-z", page])
+        for line in result.stderr.splitlines():
+            yield f"{page.name}: {line}"
+
 
 
 CHECKS = {name[len("check_") :]: function for name, function in globals().copy().items() if name.startswith("check_")}
