@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Completion queues: a ring of struct ibv_wc that the kernel fills. */
+#include "providers/rxe/rxe.h"
+
+/* A slot holds the kernel's work completion, and that begins as the application's. */
+_Static_assert(sizeof(struct ibv_wc) == sizeof(struct ib_uverbs_wc), "copied as it is");
+_Static_assert(offsetof(struct ibv_wc, imm_data) == offsetof(struct ib_uverbs_wc, ex), "");
+_Static_assert(offsetof(struct ibv_wc, qp_num) == offsetof(struct ib_uverbs_wc, qp_num), "");
+_Static_assert(offsetof(struct ibv_wc, wc_flags) == offsetof(struct ib_uverbs_wc, wc_flags), "");
+_Static_assert(offsetof(struct ibv_wc, slid) == offsetof(struct ib_uverbs_wc, slid), "");
+_Static_assert(offsetof(struct ibv_wc, dlid_path_bits) ==
+		       offsetof(struct ib_uverbs_wc, dlid_path_bits),
+	       "");
+
+static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
+{
+	uint64_t unknown = in->attr->wc_flags & ~rxe_cq_ex_wc_flags;
+
+	if (!in->extended || !unknown)
+		return 0;
+	verbs_err(ctx, "ibv_create_cq_ex: wc_flags 0x%llx are not supported (supported: 0x%llx)",
+		  (unsigned long long)unknown, (unsigned long long)rxe_cq_ex_wc_flags);
+	return -EOPNOTSUPP;
+}
+
+int rxe_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
+{
+	struct rxe_cq *cq = to_rcq(&vcq->cq);
+	struct rxe_create_cq_resp resp = {};
+	struct verbs_udata udata = { .out = &resp, .out_len = sizeof(resp) };
+	struct verbs_create_cq request = *in;
+	int r = cq_check(vcq->cq.context, in);
+
+	if (r < 0)
+		return r;
+	request.udata = &udata;
+	r = uverbs_create_cq(vcq, &request);
+	if (r < 0)
+		return r;
+	r = rxe_queue_map(vcq->cq.context, "completion queue", &resp.mi,
+			  sizeof(struct ib_uverbs_wc), &cq->queue);
+	if (r < 0) {
+		uverbs_destroy_cq(vcq);
+		return r;
+	}
+	if (in->extended)
+		rxe_cq_ex_set_slots(cq, in->attr->wc_flags);
+	return 0;
+}
+
+/*
+ * The kernel moves what is pending to the new ring; pollers wait meanwhile. When the new ring
+ * cannot be mapped the old mapping stays, so that pollers meet an empty queue instead of none.
+ */
+int rxe_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
+{
+	struct rxe_cq *cq = to_rcq(&vcq->cq);
+	struct rxe_resize_cq_resp resp = {};
+	struct verbs_udata udata = { .out = &resp, .out_len = sizeof(resp) };
+	struct verbs_resize_cq request = { .cqe = in->cqe, .udata = &udata };
+	struct rxe_queue queue;
+	int r;
+
+	spinlock_lock(&cq->lock);
+	r = uverbs_resize_cq(vcq, &request);
+	if (!r)
+		r = rxe_queue_map(vcq->cq.context, "completion queue", &resp.mi,
+				  sizeof(struct ib_uverbs_wc), &queue);
+	if (!r) {
+		rxe_queue_unmap(&cq->queue);
+		cq->queue = queue;
+	}
+	spinlock_unlock(&cq->lock);
+	return r;
+}
+
+int rxe_destroy_cq(struct verbs_cq *vcq)
+{
+	int r = uverbs_destroy_cq(vcq);
+
+	if (!r)
+		rxe_queue_unmap(&to_rcq(&vcq->cq)->queue);
+	return r;
+}
+
+int rxe_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	struct rxe_cq *cq = to_rcq(ibcq);
+	uint32_t consumer;
+	int n = 0;
+
+	spinlock_lock(&cq->lock);
+	consumer = rxe_queue_consumer(&cq->queue);
+	while (n < num_entries && !rxe_queue_empty(&cq->queue, consumer)) {
+		wc[n] = *(const struct ibv_wc *)rxe_queue_slot(&cq->queue, consumer);
+		wc[n].wc_flags = rxe_wc_flags(wc[n].wc_flags);
+		n++;
+		consumer = rxe_queue_next(&cq->queue, consumer);
+	}
+	if (n > 0)
+		rxe_queue_release(&cq->queue, consumer);
+	spinlock_unlock(&cq->lock);
+	return n;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "providers/rxe/queue.h"
+
+/* Whether the geometry in the page describes a ring inside the mapping. */
+static bool geometry_ok(const struct rxe_queue *queue, size_t elem_size)
+{
+	uint64_t slots = (uint64_t)queue->mask + 1;
+
+	return !(slots & queue->mask) && queue->shift < 32 && (1ULL << queue->shift) >= elem_size &&
+	       slots <= (queue->size - sizeof(*queue->buf)) >> queue->shift;
+}
+
+int rxe_queue_map(struct ibv_context *ctx, const char *what, const struct mminfo *mi,
+		  size_t elem_size, struct rxe_queue *ret_queue)
+{
+	struct rxe_queue queue = { .size = mi->size };
+
+	if (mi->size < sizeof(*queue.buf)) {
+		verbs_err(ctx, "%s: the kernel offers a ring of %u bytes, its head needs %zu", what,
+			  mi->size, sizeof(*queue.buf));
+		return -EIO;
+	}
+	queue.buf =
+		mmap(NULL, mi->size, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, mi->offset);
+	if (queue.buf == MAP_FAILED) {
+		int r = -errno;
+
+		verbs_err(ctx, "%s: cannot map its ring (%u bytes): %s", what, mi->size,
+			  strerror(-r));
+		return r;
+	}
+	queue.mask = queue.buf->index_mask;
+	queue.shift = queue.buf->log2_elem_size;
+	if (!geometry_ok(&queue, elem_size)) {
+		verbs_err(ctx,
+			  "%s: a ring of %u bytes with index mask 0x%x and slots of 2^%u bytes "
+			  "(at least %zu needed) is not one this provider understands",
+			  what, mi->size, queue.mask, queue.shift, elem_size);
+		rxe_queue_unmap(&queue);
+		return -EIO;
+	}
+	*ret_queue = queue;
+	return 0;
+}
+
+void rxe_queue_unmap(struct rxe_queue *queue)
+{
+	if (queue->buf)
+		munmap(queue->buf, queue->size);
+	*queue = (struct rxe_queue){};
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Posting receives, to a QP's own ring or to an SRQ's. The kernel needs no doorbell. */
+#include "providers/rxe/rxe.h"
+#include "providers/rxe/wqe.h"
+
+static inline enum rxe_fault recv_build(const struct rxe_recv_queue *rq, uint32_t producer,
+					const struct ibv_recv_wr *wr)
+{
+	struct rxe_recv_wqe *wqe = rxe_queue_slot(&rq->queue, producer);
+	uint32_t num_sge = wr->num_sge; /* a negative number becomes one above every limit */
+	uint64_t length;
+
+	if (unlikely(rxe_queue_full(&rq->queue, producer)))
+		return RXE_FAULT_FULL;
+	if (unlikely(num_sge > rq->max_sge))
+		return RXE_FAULT_NUM_SGE;
+	if (unlikely(num_sge && !wr->sg_list))
+		return RXE_FAULT_SG_LIST;
+	wqe->wr_id = wr->wr_id;
+	length = rxe_sge_copy(wqe->dma.sge, wr->sg_list, num_sge);
+	rxe_dma_init(&wqe->dma, length, num_sge);
+	return unlikely(length > UINT32_MAX) ? RXE_FAULT_LENGTH : RXE_FAULT_NONE;
+}
+
+/* @bad_wr is set when a request is refused; those before it are posted. */
+static inline enum rxe_fault recv_post(struct rxe_recv_queue *rq, struct ibv_recv_wr *wr,
+				       struct ibv_recv_wr **bad_wr)
+{
+	enum rxe_fault fault = RXE_FAULT_NONE;
+	uint32_t producer;
+
+	spinlock_lock(&rq->lock);
+	producer = rxe_queue_producer(&rq->queue);
+	for (; wr; wr = wr->next) {
+		fault = recv_build(rq, producer, wr);
+		if (unlikely(fault)) {
+			*bad_wr = wr;
+			break;
+		}
+		producer = rxe_queue_next(&rq->queue, producer);
+	}
+	rxe_queue_publish(&rq->queue, producer);
+	spinlock_unlock(&rq->lock);
+	return fault;
+}
+
+int rxe_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct rxe_qp *qp = to_rqp(ibqp);
+	enum rxe_fault fault;
+
+	if (unlikely(!bad_wr || !wr))
+		return EINVAL;
+	*bad_wr = wr;
+	if (unlikely(!qp->rq.queue.buf))
+		return rxe_recv_fault(qp, RXE_FAULT_NO_RQ, 0);
+	if (unlikely(ibqp->state == IBV_QPS_RESET))
+		return rxe_recv_fault(qp, RXE_FAULT_STATE, 0);
+	*bad_wr = NULL;
+	fault = recv_post(&qp->rq, wr, bad_wr);
+	if (unlikely(fault))
+		return rxe_recv_fault(qp, fault, (*bad_wr)->num_sge);
+	return 0;
+}
+
+int rxe_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct rxe_srq *srq = to_rsrq(ibsrq);
+	enum rxe_fault fault;
+
+	if (unlikely(!bad_wr || !wr))
+		return EINVAL;
+	*bad_wr = NULL;
+	fault = recv_post(&srq->rq, wr, bad_wr);
+	if (unlikely(fault))
+		return rxe_srq_recv_fault(srq, fault, (*bad_wr)->num_sge);
+	return 0;
+}

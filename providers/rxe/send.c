@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Posting sends: work request -> WQE in the ring, then one doorbell for the list. */
+#include <string.h>
+
+#include "libibverbs/uverbs/cmd.h"
+#include "providers/rxe/wqe.h"
+
+_Static_assert(sizeof(struct rxe_doorbell) == 32, "the kernel checks the length");
+
+void rxe_doorbell_init(struct rxe_qp *qp)
+{
+	qp->doorbell = (struct rxe_doorbell){
+		.hdr = {
+			.command = IB_USER_VERBS_CMD_POST_SEND,
+			.in_words = sizeof(qp->doorbell) / 4,
+			.out_words = sizeof(qp->doorbell_resp) / 4,
+		},
+		.cmd = {
+			.response = (uintptr_t)&qp->doorbell_resp,
+			.qp_handle = qp->vqp.qp.handle,
+			.wqe_size = sizeof(struct ibv_send_wr),
+		},
+	};
+}
+
+/*
+ * A process that has changed its credentials since it opened the device may not write() to it
+ * (EACCES); the same command by ioctl is allowed.
+ */
+__attribute__((noinline, cold)) static int doorbell_ioctl(struct rxe_qp *qp)
+{
+	struct ibv_context *ctx = qp->vqp.qp.context;
+	int r = -errno;
+
+	if (r == -EACCES)
+		r = uverbs_write(ctx, IB_USER_VERBS_CMD_POST_SEND, &qp->doorbell.cmd,
+				 sizeof(qp->doorbell.cmd), &qp->doorbell_resp,
+				 sizeof(qp->doorbell_resp), NULL);
+	if (r < 0)
+		verbs_err(ctx, "qp 0x%x: the kernel refuses the doorbell: %s", qp->vqp.qp.qp_num,
+			  strerror(-r));
+	return -r;
+}
+
+int rxe_doorbell_ring(struct rxe_qp *qp)
+{
+	ssize_t n = write(qp->vqp.qp.context->cmd_fd, &qp->doorbell, sizeof(qp->doorbell));
+
+	return likely(n == sizeof(qp->doorbell)) ? 0 : doorbell_ioctl(qp);
+}
+
+static enum rxe_fault build_inline(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+				   const struct ibv_send_wr *wr)
+{
+	uint8_t *to = wqe->dma.inline_data;
+	uint64_t length = 0;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		length += sge->length;
+		if (unlikely(length > qp->max_inline))
+			return RXE_FAULT_INLINE;
+		rxe_bytes_copy(to, (const void *)(uintptr_t)sge->addr, sge->length);
+		to += sge->length;
+	}
+	rxe_dma_init(&wqe->dma, length, wr->num_sge);
+	return RXE_FAULT_NONE;
+}
+
+static inline enum rxe_fault build_data(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+					const struct ibv_send_wr *wr)
+{
+	uint32_t num_sge = wr->num_sge; /* a negative number becomes one above every limit */
+	uint64_t length;
+
+	if (unlikely(num_sge > qp->max_send_sge))
+		return RXE_FAULT_NUM_SGE;
+	if (unlikely(num_sge && !wr->sg_list))
+		return RXE_FAULT_SG_LIST;
+	if (wr->send_flags & IBV_SEND_INLINE)
+		return build_inline(qp, wqe, wr);
+	length = rxe_sge_copy(wqe->dma.sge, wr->sg_list, num_sge);
+	rxe_dma_init(&wqe->dma, length, num_sge);
+	return unlikely(length > UINT32_MAX) ? RXE_FAULT_LENGTH : RXE_FAULT_NONE;
+}
+
+static enum rxe_fault build_atomic(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+				   const struct ibv_send_wr *wr)
+{
+	enum rxe_fault fault = build_data(qp, wqe, wr);
+
+	if (fault)
+		return fault;
+	if (wqe->dma.length < sizeof(uint64_t))
+		return RXE_FAULT_ATOMIC_LENGTH;
+	if (wr->wr.atomic.remote_addr % sizeof(uint64_t))
+		return RXE_FAULT_ATOMIC_ADDR;
+	rxe_wqe_set_atomic(wqe, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey,
+			   wr->wr.atomic.compare_add, wr->wr.atomic.swap);
+	return RXE_FAULT_NONE;
+}
+
+static enum rxe_fault build_ud(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+			       const struct ibv_send_wr *wr)
+{
+	if (unlikely(!wr->wr.ud.ah))
+		return RXE_FAULT_AH;
+	rxe_wqe_set_ud(wqe, to_rah(wr->wr.ud.ah), wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+	return build_data(qp, wqe, wr);
+}
+
+static enum rxe_fault build_bind(struct rxe_send_wqe *wqe, const struct ibv_send_wr *wr)
+{
+	if (wr->num_sge || wr->imm_data || !wr->bind_mw.mw)
+		return RXE_FAULT_BIND;
+	rxe_wqe_set_mw(wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+	rxe_dma_init(&wqe->dma, 0, 0);
+	return RXE_FAULT_NONE;
+}
+
+static inline enum rxe_fault build_wqe(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+				       const struct ibv_send_wr *wr)
+{
+	uint32_t opcode = wr->opcode;
+
+	if (unlikely(opcode >= 32 || !(qp->send_ops >> opcode & 1)))
+		return RXE_FAULT_OPCODE;
+	rxe_wqe_init(wqe, wr->wr_id, opcode, wr->send_flags, wr->invalidate_rkey);
+	switch (opcode) {
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+		if (qp->vqp.qp.qp_type == IBV_QPT_UD)
+			return build_ud(qp, wqe, wr);
+		break;
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_RDMA_READ:
+		rxe_wqe_set_rdma(wqe, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return build_atomic(qp, wqe, wr);
+	case IBV_WR_BIND_MW:
+		return build_bind(wqe, wr);
+	}
+	return build_data(qp, wqe, wr);
+}
+
+/* The value of @wr that the explanation of @fault names. */
+static uint64_t fault_value(const struct ibv_send_wr *wr, enum rxe_fault fault)
+{
+	uint64_t length = 0;
+
+	switch (fault) {
+	case RXE_FAULT_OPCODE:
+		return wr->opcode;
+	case RXE_FAULT_NUM_SGE:
+		return wr->num_sge;
+	case RXE_FAULT_LENGTH:
+	case RXE_FAULT_INLINE:
+	case RXE_FAULT_ATOMIC_LENGTH:
+		for (int i = 0; i < wr->num_sge; i++)
+			length += wr->sg_list[i].length;
+		return length;
+	case RXE_FAULT_ATOMIC_ADDR:
+		return wr->wr.atomic.remote_addr;
+	default:
+		return 0;
+	}
+}
+
+__attribute__((noinline, cold)) static int send_refuse(struct rxe_qp *qp, enum rxe_fault fault,
+						       struct ibv_send_wr *wr,
+						       struct ibv_send_wr **bad_wr)
+{
+	*bad_wr = wr;
+	return rxe_send_fault(qp, "ibv_post_send", fault, fault_value(wr, fault));
+}
+
+int rxe_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct rxe_qp *qp = to_rqp(ibqp);
+	enum rxe_fault fault = RXE_FAULT_NONE;
+	uint32_t producer;
+	int r;
+
+	if (unlikely(!bad_wr || !wr))
+		return EINVAL;
+	*bad_wr = NULL;
+	if (unlikely(ibqp->state < IBV_QPS_RTS))
+		return send_refuse(qp, RXE_FAULT_STATE, wr, bad_wr);
+
+	spinlock_lock(&qp->sq_lock);
+	producer = rxe_queue_producer(&qp->sq);
+	for (; wr; wr = wr->next) {
+		fault = RXE_FAULT_FULL;
+		if (unlikely(rxe_queue_full(&qp->sq, producer)))
+			break;
+		fault = build_wqe(qp, rxe_queue_slot(&qp->sq, producer), wr);
+		if (unlikely(fault))
+			break;
+		producer = rxe_queue_next(&qp->sq, producer);
+	}
+	rxe_queue_publish(&qp->sq, producer);
+	spinlock_unlock(&qp->sq_lock);
+
+	r = rxe_doorbell_ring(qp);
+	return likely(!fault) ? r : send_refuse(qp, fault, wr, bad_wr);
+}

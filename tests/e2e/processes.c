@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The two sides in two processes that know of each other only what a socket told them. */
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "tests/lib/rt.h"
+
+#define ROUNDS 50
+#define LENGTH 3000
+
+struct peer {
+	struct rt_dev *dev;
+	struct rt_side side;
+	struct rt_address remote;
+	int socket;
+};
+
+static struct peer peer_open(int socket, const struct rt_options *options)
+{
+	struct peer p = { .dev = rt_open(), .socket = socket };
+	struct rt_address mine;
+
+	p.side = rt_side_open(p.dev, options, NULL);
+	mine = rt_side_address(&p.side);
+	p.remote = rt_exchange(socket, &mine);
+	rt_side_connect(&p.side, &p.remote);
+	/* Nobody sends before both are ready. */
+	rt_exchange(socket, &mine);
+	return p;
+}
+
+static void peer_close(struct peer *p)
+{
+	struct rt_address mine = rt_side_address(&p->side);
+
+	rt_exchange(p->socket, &mine);
+	rt_side_close(&p->side);
+	rt_close(p->dev);
+}
+
+static void post_send(struct peer *p, size_t offset)
+{
+	struct ibv_sge sge = rt_sge(&p->side, offset, LENGTH);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+	POST(&p->side, &wr);
+}
+
+/* Wait for @sent sends and @received receives, in whatever order they complete. */
+static void expect(struct peer *p, int sent, int received)
+{
+	while (sent || received) {
+		struct ibv_wc wc = rt_wait(&p->side);
+
+		CHECK_INT(wc.status, IBV_WC_SUCCESS);
+		if (wc.wr_id == 1)
+			CHECK(sent-- > 0);
+		else
+			CHECK(received-- > 0);
+	}
+}
+
+/* One starts; the other answers with what it got. */
+static void ping_pong(struct peer *p, bool first)
+{
+	rt_recv(&p->side, 2, 8192, LENGTH);
+	rt_exchange(p->socket, &p->remote);
+	for (int i = 0; i < ROUNDS; i++) {
+		if (first) {
+			rt_fill(p->side.buf.p, LENGTH, i);
+			post_send(p, 0);
+		}
+		expect(p, first, 1);
+		VERIFY(p->side.buf.p + 8192, LENGTH, i);
+		memcpy(p->side.buf.p, p->side.buf.p + 8192, LENGTH);
+		rt_recv(&p->side, 2, 8192, LENGTH);
+		if (!first) {
+			post_send(p, 0);
+			expect(p, 1, 0);
+		}
+	}
+}
+
+/* One writes into and reads from the other, which only waits. */
+static void one_sided(struct peer *p, bool first)
+{
+	struct ibv_sge from = rt_sge(&p->side, 0, LENGTH), to = rt_sge(&p->side, 8192, LENGTH);
+	struct ibv_send_wr write = rt_wr(IBV_WR_RDMA_WRITE, 1, &from);
+	struct ibv_send_wr read = rt_wr(IBV_WR_RDMA_READ, 2, &to);
+
+	for (int i = 0; first && i < ROUNDS; i++) {
+		rt_fill(p->side.buf.p, LENGTH, i);
+		write.wr.rdma.remote_addr = read.wr.rdma.remote_addr = p->remote.addr + i;
+		write.wr.rdma.rkey = read.wr.rdma.rkey = p->remote.rkey;
+		POST(&p->side, &write);
+		EXPECT(&p->side, 1, IBV_WC_RDMA_WRITE);
+		POST(&p->side, &read);
+		EXPECT(&p->side, 2, IBV_WC_RDMA_READ);
+		VERIFY(p->side.buf.p + 8192, LENGTH, i);
+	}
+	rt_exchange(p->socket, &p->remote);
+	if (!first)
+		VERIFY(p->side.buf.p + ROUNDS - 1, LENGTH, ROUNDS - 1);
+}
+
+static void run(const struct rt_options *options, void (*body)(struct peer *p, bool first))
+{
+	int sockets[2], status;
+	struct peer p;
+	pid_t pid;
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		alarm(RT_SECONDS);
+	close(sockets[!pid]);
+	p = peer_open(sockets[!!pid], options);
+	body(&p, !!pid);
+	peer_close(&p);
+	if (!pid)
+		_exit(0);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void rc_ping_pong(void)
+{
+	run(NULL, ping_pong);
+}
+
+static void rc_one_sided(void)
+{
+	run(NULL, one_sided);
+}
+
+static void uc_ping_pong(void)
+{
+	static const struct rt_options uc = { .type = IBV_QPT_UC };
+
+	run(&uc, ping_pong);
+}
+
+static void srq_ping_pong(void)
+{
+	static const struct rt_options srq = { .srq = true };
+
+	run(&srq, ping_pong);
+}
+
+/* A peer that dies without a word: the survivor's send fails after its retries. */
+static void dead_peer(void)
+{
+	static const struct rt_options impatient = { .retry_cnt = 1, .timeout = 10 };
+	int sockets[2];
+	struct peer p;
+	pid_t pid;
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+	pid = fork();
+	CHECK(pid >= 0);
+	close(sockets[!pid]);
+	p = peer_open(sockets[!!pid], &impatient);
+	if (!pid)
+		_exit(0);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	post_send(&p, 0);
+	EXPECT_STATUS(&p.side, 1, IBV_WC_RETRY_EXC_ERR);
+	rt_side_close(&p.side);
+	rt_close(p.dev);
+}
+
+static const struct rt_case cases[] = {
+	{ "rc_ping_pong", rc_ping_pong }, { "rc_one_sided", rc_one_sided },
+	{ "uc_ping_pong", uc_ping_pong }, { "srq_ping_pong", srq_ping_pong },
+	{ "dead_peer", dead_peer },
+};
+RT_MAIN(cases)

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Send and receive on a reliable connection. */
+#include <endian.h>
+
+#include "tests/lib/rt.h"
+
+static void send_one(struct rt_pair *pair, uint32_t length, uint32_t seed)
+{
+	struct ibv_sge sge = rt_sge(&pair->a, 0, length);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, seed, &sge);
+	struct ibv_wc wc;
+
+	rt_fill(pair->a.buf.p, length, seed);
+	memset(pair->b.buf.p, 0, pair->b.buf.size);
+	rt_recv(&pair->b, seed + 1, 0, pair->b.buf.size);
+	POST(&pair->a, &wr);
+	EXPECT(&pair->a, seed, IBV_WC_SEND);
+	wc = EXPECT(&pair->b, seed + 1, IBV_WC_RECV);
+	CHECK_INT(wc.byte_len, length);
+	CHECK_INT(wc.wc_flags & IBV_WC_WITH_IMM, 0);
+	VERIFY(pair->b.buf.p, length, seed);
+	if (length < pair->b.buf.size)
+		CHECK_INT(pair->b.buf.p[length], 0);
+}
+
+static void sizes(void)
+{
+	static const uint32_t lengths[] = { 0,	  1,	7,    64,   1023,  1024,  1025,
+					    2048, 4095, 4096, 4097, 10000, 65535, 65536 };
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+
+	for (int i = 0; i < RT_COUNT(lengths); i++)
+		send_one(&pair, lengths[i], 10 * i);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
+static void immediate(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+	struct ibv_sge sge = rt_sge(&pair.a, 0, 100);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND_WITH_IMM, 1, &sge);
+	struct ibv_wc wc;
+
+	wr.imm_data = htobe32(0xdeadbeef);
+	rt_recv(&pair.b, 2, 0, 100);
+	POST(&pair.a, &wr);
+	EXPECT(&pair.a, 1, IBV_WC_SEND);
+	wc = EXPECT(&pair.b, 2, IBV_WC_RECV);
+	CHECK_INT(wc.wc_flags & IBV_WC_WITH_IMM, IBV_WC_WITH_IMM);
+	CHECK_INT(be32toh(wc.imm_data), 0xdeadbeef);
+	CHECK_INT(wc.byte_len, 100);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
+/* Both directions at once, many laps of every ring, the PSN across its wrap. */
+static void ring_wrap(void)
+{
+	enum {
+		MESSAGES = 500,
+		LENGTH = 32
+	};
+	struct rt_options options = { .send_wr = 4, .recv_wr = 4, .cqe = 16 };
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, &options);
+
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		struct ibv_sge from_a = rt_sge(&pair.a, 0, LENGTH);
+		struct ibv_sge from_b = rt_sge(&pair.b, 0, LENGTH);
+		struct ibv_send_wr to_b = rt_wr(IBV_WR_SEND, i, &from_a);
+		struct ibv_send_wr to_a = rt_wr(IBV_WR_SEND, i, &from_b);
+
+		rt_fill(pair.a.buf.p, LENGTH, i);
+		rt_fill(pair.b.buf.p, LENGTH, i + 1);
+		rt_recv(&pair.a, i, LENGTH, LENGTH);
+		rt_recv(&pair.b, i, LENGTH, LENGTH);
+		POST(&pair.a, &to_b);
+		POST(&pair.b, &to_a);
+		for (int k = 0; k < 2; k++) {
+			CHECK_INT(rt_wait(&pair.a).wr_id, i);
+			CHECK_INT(rt_wait(&pair.b).wr_id, i);
+		}
+		VERIFY(pair.b.buf.p + LENGTH, LENGTH, i);
+		VERIFY(pair.a.buf.p + LENGTH, LENGTH, i + 1);
+	}
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
+/* One call for a list; they arrive in order. */
+static void list(void)
+{
+	enum {
+		COUNT = 16,
+		LENGTH = 50
+	};
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+	struct ibv_sge sge[COUNT];
+	struct ibv_send_wr wr[COUNT];
+
+	rt_fill(pair.a.buf.p, COUNT * LENGTH, 1);
+	for (int i = 0; i < COUNT; i++) {
+		rt_recv(&pair.b, 100 + i, i * LENGTH, LENGTH);
+		sge[i] = rt_sge(&pair.a, i * LENGTH, LENGTH);
+		wr[i] = rt_wr(IBV_WR_SEND, i, &sge[i]);
+		wr[i].next = i + 1 < COUNT ? &wr[i + 1] : NULL;
+	}
+	POST(&pair.a, wr);
+	for (int i = 0; i < COUNT; i++)
+		EXPECT(&pair.a, i, IBV_WC_SEND);
+	for (int i = 0; i < COUNT; i++)
+		EXPECT(&pair.b, 100 + i, IBV_WC_RECV);
+	VERIFY(pair.b.buf.p, COUNT * LENGTH, 1);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
+/* Only the signalled one completes. */
+static void unsignalled(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+	struct ibv_sge sge = rt_sge(&pair.a, 0, 10);
+
+	for (int i = 0; i < 8; i++)
+		rt_recv(&pair.b, i, 0, 10);
+	for (int i = 0; i < 8; i++) {
+		struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, i, &sge);
+
+		if (i < 7)
+			wr.send_flags = 0;
+		POST(&pair.a, &wr);
+	}
+	EXPECT(&pair.a, 7, IBV_WC_SEND);
+	EXPECT_NONE(&pair.a);
+	for (int i = 0; i < 8; i++)
+		EXPECT(&pair.b, i, IBV_WC_RECV);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
+static void sig_all(void)
+{
+	struct rt_options options = { .sig_all = true };
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, &options);
+	struct ibv_sge sge = rt_sge(&pair.a, 0, 10);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+	wr.send_flags = 0;
+	rt_recv(&pair.b, 2, 0, 10);
+	POST(&pair.a, &wr);
+	EXPECT(&pair.a, 1, IBV_WC_SEND);
+	EXPECT(&pair.b, 2, IBV_WC_RECV);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
+/* Without a receive the sender waits (RNR, retried for ever) and the message is not lost. */
+static void late_receive(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+	struct ibv_sge sge = rt_sge(&pair.a, 0, 1000);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+	rt_fill(pair.a.buf.p, 1000, 3);
+	POST(&pair.a, &wr);
+	usleep(20000);
+	EXPECT_NONE(&pair.a);
+	rt_recv(&pair.b, 2, 0, 1000);
+	EXPECT(&pair.a, 1, IBV_WC_SEND);
+	EXPECT(&pair.b, 2, IBV_WC_RECV);
+	VERIFY(pair.b.buf.p, 1000, 3);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
+/* A QP connected to itself. */
+static void loopback(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	struct rt_address self = rt_side_address(&side);
+	struct ibv_sge sge = rt_sge(&side, 0, 100);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+	rt_side_connect(&side, &self);
+	rt_fill(side.buf.p, 100, 4);
+	rt_recv(&side, 2, 1000, 100);
+	POST(&side, &wr);
+	CHECK_INT(rt_wait(&side).wr_id + rt_wait(&side).wr_id, 3);
+	VERIFY(side.buf.p + 1000, 100, 4);
+	rt_side_close(&side);
+	rt_close(dev);
+}
+
+static const struct rt_case cases[] = {
+	{ "sizes", sizes },
+	{ "immediate", immediate },
+	{ "ring_wrap", ring_wrap },
+	{ "list", list },
+	{ "unsignalled", unsignalled },
+	{ "sig_all", sig_all },
+	{ "late_receive", late_receive },
+	{ "loopback", loopback },
+};
+RT_MAIN(cases)

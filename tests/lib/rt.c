@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Running cases, and failing or skipping them. */
+#include <stdarg.h>
+#include <sys/wait.h>
+
+#include "tests/lib/rt.h"
+
+void rt_fail(const char *file, int line, const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	printf("  %s:%d: %s\n", strrchr(file, '/') ? strrchr(file, '/') + 1 : file, line, text);
+	fflush(stdout);
+	_exit(1);
+}
+
+void rt_skip(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	printf("  skipped: ");
+	vprintf(fmt, args);
+	printf("\n");
+	va_end(args);
+	fflush(stdout);
+	_exit(RT_SKIP);
+}
+
+void rt_check_int(const char *file, int line, const char *what, long long value, long long expected)
+{
+	if (value != expected)
+		rt_fail(file, line, "%s is %lld, expected %lld (errno: %m)", what, value, expected);
+}
+
+static int case_wait(const struct rt_case *c, pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return 1;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		printf("  still running after %d seconds\n", RT_SECONDS);
+	else if (WIFSIGNALED(status))
+		printf("  killed by signal %d (%s)\n", WTERMSIG(status),
+		       strsignal(WTERMSIG(status)));
+	status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	printf("%s %s\n", status == 0 ? "ok" : status == RT_SKIP ? "skip" : "FAIL", c->name);
+	return status;
+}
+
+/* In a process of its own, stopped if it hangs. */
+static int case_run(const struct rt_case *c)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		FAIL("fork: %m");
+	if (pid)
+		return case_wait(c, pid);
+	alarm(RT_SECONDS);
+	c->run();
+	fflush(stdout);
+	exit(0);
+}
+
+/* Reads well in a test report when everything was skipped: the last line is the reason. */
+static int verdict(int passed, int skipped, int failed)
+{
+	if (!failed && !passed && skipped) {
+		printf("all %d cases were skipped\n", skipped);
+		return RT_SKIP;
+	}
+	printf("%d passed, %d skipped, %d failed\n", passed, skipped, failed);
+	return failed ? 1 : 0;
+}
+
+int rt_main(const struct rt_case *cases, int count)
+{
+	const char *only = getenv("RT_CASE");
+	int passed = 0, skipped = 0, failed = 0;
+
+	for (int i = 0; i < count; i++) {
+		int r;
+
+		if (only) {
+			if (!strcmp(only, cases[i].name)) {
+				cases[i].run();
+				return 0;
+			}
+			continue;
+		}
+		r = case_run(&cases[i]);
+		if (r == 0)
+			passed++;
+		else if (r == RT_SKIP)
+			skipped++;
+		else
+			failed++;
+	}
+	return verdict(passed, skipped, failed);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A lock of one word for sections of a few dozen instructions: taking a free one is one exchange,
+ * without a call. A waiter spins briefly, then gives its processor away, because the holder may be
+ * the one that needs it.
+ */
+#ifndef UTIL_SPINLOCK_H
+#define UTIL_SPINLOCK_H
+
+#include <stdatomic.h>
+
+#include "util/util.h"
+
+/* Zero is free: an object from calloc() needs no initialisation. */
+struct spinlock {
+	atomic_uint held;
+};
+
+void spinlock_wait(struct spinlock *lock);
+
+static inline void spinlock_lock(struct spinlock *lock)
+{
+	/* acquire: pairs with spinlock_unlock of the last holder */
+	if (unlikely(atomic_exchange_explicit(&lock->held, 1, memory_order_acquire)))
+		spinlock_wait(lock);
+}
+
+static inline void spinlock_unlock(struct spinlock *lock)
+{
+	/* release: pairs with spinlock_lock and spinlock_wait of the next holder */
+	atomic_store_explicit(&lock->held, 0, memory_order_release);
+}
+
+#endif
