@@ -65,9 +65,7 @@ class Context:
 
     @cached_property
     def exported(self):
-        """Names in the public nodes of the library; empty when it is not built."""
-        if not self.options.library:
-            return set()
+        """Names in the public nodes of the library."""
         table = run(["nm", "-D", "--defined-only", self.options.library]).stdout
         names = re.findall(r" [A-Z] (\w+)@@?IBVERBS_1\.\d+$", table, re.M)
         return {name.lstrip("_") for name in names}
@@ -209,7 +207,7 @@ def check_examples(context):
 
 def check_environment(context):
     """libibverbs(7) has exactly the variables of util/env.c."""
-    real = set(run([context.options.env_names]).stdout.split())
+    real = set(run([context.options.facts / "env_names"]).stdout.split())
     text = "".join(page.sections.get("ENVIRONMENT", "") for page in context.pages if str(page) == "libibverbs(7)")
     told = {name for line in re.findall(r"^\*\*[A-Z].*$", text, re.M) for name in re.findall(r"\*\*([A-Z_0-9]+)\*\*", line)}
     if not real:
@@ -218,6 +216,44 @@ def check_environment(context):
         yield f"libibverbs(7): ENVIRONMENT does not explain {name}"
     for name in sorted(told - real):
         yield f"libibverbs(7): ENVIRONMENT explains {name}, which nothing reads"
+
+
+def told_transitions(text):
+    """(type, from, to) -> (required, allowed), from the tables "Attributes of <type>"."""
+    told = {}
+    for kind, table in re.findall(r"^## Attributes of (\w+)\n(.*?)(?=^## |\Z)", text, re.S | re.M):
+        for row in re.findall(r"^\| (.* to .*) \| (.*?) ?\| (.*?) ?\|$", table, re.M):
+            for pair in row[0].split(", "):
+                told[(kind, *pair.split(" to "))] = tuple(frozenset(words.split()) for words in row[1:])
+    return told
+
+
+def real_transitions(context):
+    header = (context.options.build / "include/infiniband/verbs.h").read_text()
+    bits = {name: 1 << int(bit) for name, bit in re.findall(r"\bIBV_QP_(\w+) = 1 << (\d+)", header)}
+    enum = re.search(r"enum ibv_qp_attr_mask \{(.*?)\}", header, re.S)[1]
+    bits = {name: bit for name, bit in bits.items() if f"IBV_QP_{name} " in enum}
+    real = {}
+    for line in run([context.options.facts / "qp_transitions"]).stdout.splitlines():
+        kind, cur, to, *masks = line.split()
+        real[(kind, cur, to)] = tuple(frozenset(n for n, bit in bits.items() if int(m, 16) & bit) for m in masks)
+    return real
+
+
+def check_transitions(context):
+    """The tables of ibv_modify_qp(3) are those the library checks by."""
+    text = "".join(page.sections["DESCRIPTION"] for page in context.pages if page.name == "ibv_modify_qp")
+    told, real = told_transitions(text), real_transitions(context)
+    if not real:
+        yield "qp_transitions prints nothing"
+    for key in sorted(told.keys() | real.keys()):
+        if told.get(key) != real.get(key):
+            name = f"ibv_modify_qp(3): {key[0]} {key[1]} to {key[2]}"
+            yield f"{name}: the page has {show_sets(told.get(key))}, the library {show_sets(real.get(key))}"
+
+
+def show_sets(sets):
+    return " and ".join(" ".join(sorted(words)) or "nothing" for words in sets) if sets else "no such transition"
 
 
 def check_built(context):
@@ -260,8 +296,8 @@ def parse_options(arguments=None):
     parser.add_argument("--pages", type=Path, default=TREE / "documentation/man")
     parser.add_argument("--later", type=Path, default=TREE / "tests/man/later.txt")
     parser.add_argument("--build", type=Path, default=TREE / "build")
-    parser.add_argument("--library", type=Path, help="libibverbs.so.1")
-    parser.add_argument("--env-names", type=Path, help="program that prints the names of util/env.c")
+    parser.add_argument("--library", type=Path, default=TREE / "build/lib/libibverbs.so.1")
+    parser.add_argument("--facts", type=Path, default=TREE / "build/tests/man", help="folder of env_names and qp_transitions")
     parser.add_argument("--cc", default="cc")
     return parser.parse_args(arguments)
 
