@@ -256,6 +256,22 @@ def show_sets(sets):
     return " and ".join(" ".join(sorted(words)) or "nothing" for words in sets) if sets else "no such transition"
 
 
+def check_documents(context):
+    """What README.md and documentation/ refer to exists: links, and names of files and folders."""
+    top = {path.name for path in TREE.iterdir() if path.is_dir()} - {"build"}
+    documents = sorted(context.options.documents.glob("*.md"))
+    if not documents:
+        yield "there are no documents"
+    for path in [TREE / "README.md", *documents]:
+        text, folder = path.read_text(), TREE if path.name == "README.md" else TREE / "documentation"
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            if not (folder / link).exists():
+                yield f"{path.name}: link to {link}, which does not exist"
+        for name in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
+            if name.split("/")[0] in top and not (TREE / name).exists():
+                yield f"{path.name}: {name} does not exist"
+
+
 def check_built(context):
     """The build made a page or link for each name and nothing else."""
     folder = context.options.build / "man"
@@ -294,6 +310,7 @@ def parse_options(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("check", choices=CHECKS)
     parser.add_argument("--pages", type=Path, default=TREE / "documentation/man")
+    parser.add_argument("--documents", type=Path, default=TREE / "documentation")
     parser.add_argument("--later", type=Path, default=TREE / "tests/man/later.txt")
     parser.add_argument("--build", type=Path, default=TREE / "build")
     parser.add_argument("--library", type=Path, default=TREE / "build/lib/libibverbs.so.1")

@@ -35,6 +35,10 @@ class Copy:
         for name in FEW.get(options.check) or [path.name for path in options.pages.glob("*.md")]:
             shutil.copy(options.pages / name, self.pages)
         shutil.copy(options.later, self.later)
+        self.documents = folder / "documents"
+        self.documents.mkdir()
+        for path in options.documents.glob("*.md"):
+            shutil.copy(path, self.documents)
         self.build.mkdir()
         (self.build / "include").symlink_to(options.build / "include")
         if (options.build / "man").exists():
@@ -43,6 +47,7 @@ class Copy:
     def complaints(self, check):
         options = check_man.argparse.Namespace(**vars(self.options))
         options.pages, options.build, options.later = self.pages, self.build, self.later
+        options.documents = self.documents
         return "\n".join(check_man.CHECKS[check](check_man.Context(options)))
 
     def edit(self, page, old, new):
@@ -98,6 +103,11 @@ CASES = {
         (lambda c: c.edit("ibv_modify_qp.3", "AV PATH_MTU", "AV SQ_PSN PATH_MTU"), "RC INIT to RTR: the page has"),
         (lambda c: c.edit("ibv_modify_qp.3", r"^\| SQE to RTS.*?\n", ""), "the page has no such transition"),
         (lambda c: c.edit("ibv_modify_qp.3", "RTS to SQD", "RTR to SQD"), "the library no such transition"),
+    ],
+    "documents": [
+        (lambda c: (c.documents / "abi.md").write_text("[x](nowhere.md)\n"), "abi.md: link to nowhere.md"),
+        (lambda c: (c.documents / "abi.md").write_text("`util/nothing.c`\n"), "abi.md: util/nothing.c does not exist"),
+        (lambda c: shutil.rmtree(c.documents), "there are no documents"),
     ],
     "built": [
         (lambda c: (c.build / "man/man3/ibv_dealloc_pd.3").unlink(), "man3/ibv_dealloc_pd.3 was not built"),
