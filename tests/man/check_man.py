@@ -116,14 +116,25 @@ def check_symbols(context):
 
 
 def check_programs(context):
-    """Every program that gets installed has a page."""
-    installed = set()
+    """Every program that gets installed has a page, with the options its help names."""
+    for path in installed_programs(context):
+        pages = [page for page in context.pages if path.name in page.names and page.section in "18"]
+        if not pages:
+            yield f"{path.name} is installed and has no page in section 1 or 8"
+            continue
+        said = run([path, "--help"], timeout=20)
+        told = set(re.findall(r"\*\*(-[-\w]+)\*\*", pages[0].sections.get("OPTIONS", "")))
+        for option in sorted(set(re.findall(r"(?<![\w-])(--?\w[-\w]*)(?=[ ,=\n])", said.stdout)) - told):
+            yield f"{pages[0]}: OPTIONS does not explain {option} of {path.name}"
+
+
+def installed_programs(context):
+    """As the install scripts of the build have them."""
+    found = set()
     for script in context.options.build.rglob("cmake_install.cmake"):
-        found = re.findall(r'DESTINATION "[^"]*/s?bin" TYPE (?:EXECUTABLE|PROGRAM) FILES ([^)]*)\)', script.read_text())
-        installed |= {Path(name).name for files in found for name in re.findall(r'"([^"]+)"', files)}
-    for name in sorted(installed):
-        if not {(name, "1"), (name, "8")} & context.names:
-            yield f"{name} is installed and has no page in section 1 or 8"
+        lists = re.findall(r'DESTINATION "[^"]*/s?bin" TYPE (?:EXECUTABLE|PROGRAM) FILES ([^)]*)\)', script.read_text())
+        found |= {Path(name) for names in lists for name in re.findall(r'"([^"]+)"', names)}
+    return sorted(found)
 
 
 def check_format(context):

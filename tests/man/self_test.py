@@ -57,8 +57,12 @@ class Copy:
         assert changed != text, f"{page}: nothing matches {old}"
         path.write_text(changed)
 
-    def install(self, program):
-        script = f'file(INSTALL DESTINATION "${{CMAKE_INSTALL_PREFIX}}/bin" TYPE EXECUTABLE FILES "/b/bin/{program}")\n'
+    def install(self, name, usage):
+        """A program of this name that prints @usage."""
+        program = self.build / name
+        program.write_text(f"#!/bin/sh\necho '{usage}'\n")
+        program.chmod(0o755)
+        script = f'file(INSTALL DESTINATION "${{CMAKE_INSTALL_PREFIX}}/bin" TYPE EXECUTABLE FILES "{program}")\n'
         (self.build / "cmake_install.cmake").write_text(script)
 
 
@@ -72,7 +76,11 @@ CASES = {
         (lambda c: c.later.write_text("ibv_frobnicate reason\n"), "ibv_frobnicate of later.txt does not exist"),
         (lambda c: c.later.write_text("ibv_alloc_pd\n"), "ibv_alloc_pd of later.txt has no reason"),
     ],
-    "programs": [(lambda c: c.install("ibv_frobnicate"), "ibv_frobnicate is installed and has no page")],
+    "programs": [
+        (lambda c: c.install("ibv_frobnicate", ""), "ibv_frobnicate is installed and has no page"),
+        (lambda c: c.install("ibv_devinfo", "  -z, --zebra   stripes"), "OPTIONS does not explain --zebra"),
+        (lambda c: c.install("ibv_devinfo", "  -z, --zebra   stripes"), "OPTIONS does not explain -z of ibv_devinfo"),
+    ],
     "format": [
         (lambda c: c.edit("ibv_alloc_pd.3", "^title: .*?$", "title: other"), "title block: title"),
         (lambda c: c.edit("ibv_alloc_pd.3", "^header: .*?\n", ""), "no header"),
