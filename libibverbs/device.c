@@ -268,7 +268,7 @@ VERBS_EXPORT void ibv_free_device_list(struct ibv_device **list)
 
 VERBS_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
 {
-	return device->name;
+	return device ? device->name : NULL;
 }
 
 VERBS_EXPORT int ibv_get_device_index(struct ibv_device *device)

@@ -118,6 +118,7 @@ static void test_facts(void **state)
 	char path[2 * PATH_MAX];
 
 	assert_string_equal(ibv_get_device_name(list[0]), "iw0");
+	assert_null(ibv_get_device_name(NULL));
 	assert_string_equal(list[0]->dev_name, "uverbs2");
 	assert_int_equal(list[0]->node_type, IBV_NODE_RNIC);
 	assert_int_equal(list[0]->transport_type, IBV_TRANSPORT_IWARP);
