@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Latency and bandwidth of RC between two processes, on public API only: the same program measures
+ * every device.
+ *
+ *   verbs_perf [-d DEVICE] [-g GID_INDEX] [-r ROUNDS] TEST SIZE...      both sides on this host
+ *   verbs_perf [options] -l PORT TEST SIZE...                          one side: waits for the
+ * other verbs_perf [options] -c HOST:PORT TEST SIZE...                     the other side: measures
+ * and prints
+ *
+ * TEST: send_lat (half round trip, both polling), write_lat (half round trip, both spinning on
+ * memory), read_lat, send_bw, write_bw, read_bw. Prints one line a size: TEST SIZE VALUE UNIT, the
+ * median of ROUNDS.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <netdb.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <netinet/in.h>
+#include <signal.h>
+
+#include <infiniband/verbs.h>
+
+enum {
+	DEPTH = 128, /* work requests in flight in bandwidth tests */
+	SIGNAL_EVERY = 16,
+	ROUNDS_MAX = 101,
+};
+
+struct remote {
+	union ibv_gid gid;
+	uint64_t addr;
+	uint32_t rkey;
+	uint32_t qpn;
+	uint32_t psn;
+};
+
+struct side {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *buf;
+	size_t size;
+	struct remote peer;
+	int sock;
+	bool client;
+};
+
+struct options {
+	const char *device;
+	int gid_index;
+	int rounds;
+	const char *test;
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "verbs_perf: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* --- set-up --- */
+
+static struct ibv_context *device_open(const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *ctx = NULL;
+
+	for (int i = 0; list && list[i] && !ctx; i++)
+		if (!name || !strcmp(name, ibv_get_device_name(list[i])))
+			ctx = ibv_open_device(list[i]);
+	if (!ctx)
+		die("no such device");
+	ibv_free_device_list(list);
+	return ctx;
+}
+
+static void side_open(struct side *s, const struct options *o, size_t size)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = { .max_send_wr = DEPTH * 2,
+			 .max_recv_wr = DEPTH * 4,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1,
+			 .max_inline_data = 64 },
+		.qp_type = IBV_QPT_RC,
+	};
+
+	s->ctx = device_open(o->device);
+	s->size = size;
+	s->buf = mmap(NULL, size * 2, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	s->pd = ibv_alloc_pd(s->ctx);
+	s->cq = ibv_create_cq(s->ctx, DEPTH * 8, NULL, NULL, 0);
+	s->mr = ibv_reg_mr(s->pd, s->buf, size * 2,
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ);
+	init.send_cq = init.recv_cq = s->cq;
+	s->qp = s->cq ? ibv_create_qp(s->pd, &init) : NULL;
+	if (!s->qp || !s->mr)
+		die("cannot create the objects");
+}
+
+static void exchange(struct side *s, const struct remote *mine)
+{
+	if (write(s->sock, mine, sizeof(*mine)) != sizeof(*mine) ||
+	    recv(s->sock, &s->peer, sizeof(s->peer), MSG_WAITALL) != sizeof(s->peer))
+		die("exchange");
+}
+
+static void barrier(struct side *s)
+{
+	char c = 'x';
+
+	if (write(s->sock, &c, 1) != 1 || read(s->sock, &c, 1) != 1)
+		die("barrier");
+}
+
+static void side_connect(struct side *s, const struct options *o)
+{
+	struct ibv_port_attr port;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+	};
+	struct remote mine = {
+		.addr = (uintptr_t)s->buf, .rkey = s->mr->rkey, .qpn = s->qp->qp_num, .psn = 0x1234
+	};
+
+	ibv_query_port(s->ctx, 1, &port);
+	if (ibv_query_gid(s->ctx, 1, o->gid_index, &mine.gid) ||
+	    ibv_modify_qp(s->qp, &attr,
+			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		die("INIT");
+	exchange(s, &mine);
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = port.active_mtu,
+		.dest_qp_num = s->peer.qpn,
+		.rq_psn = s->peer.psn,
+		.max_dest_rd_atomic = 16,
+		.min_rnr_timer = 1,
+		.ah_attr = { .is_global = 1,
+			     .port_num = 1,
+			     .grh = { .dgid = s->peer.gid,
+				      .sgid_index = o->gid_index,
+				      .hop_limit = 64 } },
+	};
+	if (ibv_modify_qp(s->qp, &attr,
+			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+		die("RTR");
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+				     .timeout = 14,
+				     .retry_cnt = 7,
+				     .rnr_retry = 7,
+				     .sq_psn = 0x1234,
+				     .max_rd_atomic = 16 };
+	if (ibv_modify_qp(s->qp, &attr,
+			  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
+		die("RTS");
+}
+
+static void side_close(struct side *s)
+{
+	ibv_destroy_qp(s->qp);
+	ibv_destroy_cq(s->cq);
+	ibv_dereg_mr(s->mr);
+	ibv_dealloc_pd(s->pd);
+	ibv_close_device(s->ctx);
+	munmap(s->buf, s->size * 2);
+}
+
+/* --- work --- */
+
+static void post_recvs(struct side *s, unsigned int count)
+{
+	struct ibv_sge sge = { (uintptr_t)s->buf, s->size, s->mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	while (count--)
+		if (ibv_post_recv(s->qp, &wr, &bad))
+			die("post_recv");
+}
+
+static void post(struct side *s, enum ibv_wr_opcode opcode, size_t offset, bool signaled)
+{
+	struct ibv_sge sge = { (uintptr_t)s->buf + offset, s->size, s->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = opcode,
+		.send_flags = (signaled ? IBV_SEND_SIGNALED : 0) |
+			      (s->size <= 64 && opcode != IBV_WR_RDMA_READ ? IBV_SEND_INLINE : 0),
+		.wr.rdma = { .remote_addr = s->peer.addr, .rkey = s->peer.rkey },
+	}, *bad;
+
+	if (ibv_post_send(s->qp, &wr, &bad))
+		die("post_send");
+}
+
+static unsigned int poll_some(struct side *s)
+{
+	struct ibv_wc wc[16];
+	int n = ibv_poll_cq(s->cq, 16, wc);
+
+	for (int i = 0; i < n; i++) {
+		if (wc[i].status == IBV_WC_SUCCESS)
+			continue;
+		fprintf(stderr, "verbs_perf: completion with %s\n",
+			ibv_wc_status_str(wc[i].status));
+		exit(1);
+	}
+	return n > 0 ? n : 0;
+}
+
+static void wait_opcode(struct side *s, unsigned int *sends, unsigned int *recvs,
+			unsigned int want_sends, unsigned int want_recvs)
+{
+	struct ibv_wc wc[16];
+
+	while (*sends < want_sends || *recvs < want_recvs) {
+		int n = ibv_poll_cq(s->cq, 16, wc);
+
+		for (int i = 0; i < n; i++) {
+			if (wc[i].status != IBV_WC_SUCCESS) {
+				fprintf(stderr, "verbs_perf: completion with %s\n",
+					ibv_wc_status_str(wc[i].status));
+				exit(1);
+			}
+			if (wc[i].opcode & IBV_WC_RECV)
+				(*recvs)++;
+			else
+				(*sends)++;
+		}
+	}
+}
+
+static double send_lat(struct side *s, unsigned int iters)
+{
+	unsigned int sends = 0, recvs = 0;
+	double start;
+
+	post_recvs(s, DEPTH);
+	barrier(s);
+	start = now_us();
+	for (unsigned int i = 0; i < iters; i++) {
+		if (!s->client)
+			wait_opcode(s, &sends, &recvs, 0, i + 1);
+		post(s, IBV_WR_SEND, 0, true);
+		if (s->client)
+			wait_opcode(s, &sends, &recvs, 0, i + 1);
+		if (i % (DEPTH / 2) == DEPTH / 2 - 1)
+			post_recvs(s, DEPTH / 2);
+	}
+	wait_opcode(s, &sends, &recvs, iters, iters);
+	barrier(s);
+	return (now_us() - start) / iters / 2;
+}
+
+static double write_lat(struct side *s, unsigned int iters)
+{
+	volatile uint8_t *mine = s->buf + s->size - 1;
+	uint8_t *out = s->buf + s->size;
+	unsigned int sends = 0, recvs = 0;
+	double start;
+
+	s->buf[s->size - 1] = 0;
+	barrier(s);
+	start = now_us();
+	for (unsigned int i = 0; i < iters; i++) {
+		uint8_t mark = i % 255 + 1;
+
+		if (!s->client)
+			while (*mine != mark)
+				;
+		out[s->size - 1] = mark;
+		post(s, IBV_WR_RDMA_WRITE, s->size, true);
+		wait_opcode(s, &sends, &recvs, i + 1, 0);
+		if (s->client)
+			while (*mine != mark)
+				;
+	}
+	barrier(s);
+	return (now_us() - start) / iters / 2;
+}
+
+static double read_lat(struct side *s, unsigned int iters)
+{
+	double start = now_us();
+
+	barrier(s);
+	for (unsigned int i = 0; s->client && i < iters; i++) {
+		post(s, IBV_WR_RDMA_READ, 0, true);
+		while (!poll_some(s))
+			;
+	}
+	barrier(s);
+	return (now_us() - start) / iters;
+}
+
+/* Bytes per microsecond, that is MB/s. */
+static double stream(struct side *s, enum ibv_wr_opcode opcode, unsigned int iters)
+{
+	unsigned int posted = 0, done = 0, got = 0;
+	double start;
+
+	if (!s->client && opcode == IBV_WR_SEND)
+		post_recvs(s, DEPTH * 4);
+	barrier(s);
+	start = now_us();
+	if (!s->client && opcode == IBV_WR_SEND) {
+		while (got < iters) {
+			unsigned int n = poll_some(s);
+
+			got += n;
+			post_recvs(s, n);
+		}
+	} else if (s->client) {
+		while (done < iters / SIGNAL_EVERY) {
+			while (posted < iters && posted - done * SIGNAL_EVERY < DEPTH) {
+				posted++;
+				post(s, opcode, 0, posted % SIGNAL_EVERY == 0);
+			}
+			done += poll_some(s);
+		}
+	}
+	barrier(s);
+	return s->size * (double)iters / (now_us() - start);
+}
+
+static double measure(struct side *s, const char *test, unsigned int iters)
+{
+	if (!strcmp(test, "send_lat"))
+		return send_lat(s, iters);
+	if (!strcmp(test, "write_lat"))
+		return write_lat(s, iters);
+	if (!strcmp(test, "read_lat"))
+		return read_lat(s, iters);
+	if (!strcmp(test, "send_bw"))
+		return stream(s, IBV_WR_SEND, iters);
+	if (!strcmp(test, "write_bw"))
+		return stream(s, IBV_WR_RDMA_WRITE, iters);
+	if (!strcmp(test, "read_bw"))
+		return stream(s, IBV_WR_RDMA_READ, iters);
+	errno = EINVAL;
+	die(test);
+	return 0;
+}
+
+/* Enough work for some tens of milliseconds; a whole number of signalled groups. */
+static unsigned int iterations(const char *test, size_t size, double scale)
+{
+	double n = strstr(test, "lat") ? 20000 : 300e6 / (size + 400.0);
+
+	n *= scale;
+	if (n < 64)
+		n = 64;
+	if (n > 200000)
+		n = 200000;
+	return (unsigned int)n / SIGNAL_EVERY * SIGNAL_EVERY;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void run(const struct options *o, int sock, bool client, char **sizes, double scale)
+{
+	bool latency = strstr(o->test, "lat");
+
+	for (; *sizes; sizes++) {
+		struct side s = { .sock = sock, .client = client };
+		double results[ROUNDS_MAX];
+		size_t size = strtoul(*sizes, NULL, 0);
+
+		side_open(&s, o, size);
+		side_connect(&s, o);
+		barrier(&s);
+		measure(&s, o->test,
+			iterations(o->test, size, scale) / 4 / SIGNAL_EVERY * SIGNAL_EVERY +
+				SIGNAL_EVERY);
+		if (strstr(o->test, "send")) { /* leftover receives would be counted twice */
+			side_close(&s);
+			side_open(&s, o, size);
+			side_connect(&s, o);
+			barrier(&s);
+		}
+		for (int i = 0; i < o->rounds; i++) {
+			results[i] = measure(&s, o->test, iterations(o->test, size, scale));
+			if (!strstr(o->test, "send"))
+				continue;
+			side_close(&s);
+			side_open(&s, o, size);
+			side_connect(&s, o);
+			barrier(&s);
+		}
+		qsort(results, o->rounds, sizeof(results[0]), compare);
+		if (client && latency)
+			printf("%s %zu %.3f us\n", o->test, size, results[o->rounds / 2]);
+		else if (client)
+			printf("%s %zu %.1f MB/s %.3f Mmsg/s\n", o->test, size,
+			       results[o->rounds / 2], results[o->rounds / 2] / size);
+		fflush(stdout);
+		side_close(&s);
+	}
+}
+
+static int tcp_listen(const char *port)
+{
+	struct addrinfo hints = { .ai_family = AF_INET6,
+				  .ai_socktype = SOCK_STREAM,
+				  .ai_flags = AI_PASSIVE },
+			*ai;
+	int one = 1, fd, conn;
+
+	if (getaddrinfo(NULL, port, &hints, &ai))
+		die("getaddrinfo");
+	fd = socket(ai->ai_family, ai->ai_socktype, 0);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, ai->ai_addr, ai->ai_addrlen) || listen(fd, 1))
+		die("listen");
+	conn = accept(fd, NULL, NULL);
+	if (conn < 0)
+		die("accept");
+	close(fd);
+	freeaddrinfo(ai);
+	return conn;
+}
+
+static int tcp_connect(char *where)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *ai;
+	char *port = strrchr(where, ':');
+	int fd = -1;
+
+	if (!port) {
+		errno = EINVAL;
+		die("HOST:PORT");
+	}
+	*port++ = 0;
+	if (getaddrinfo(where, port, &hints, &ai))
+		die("getaddrinfo");
+	for (int i = 0; i < 100; i++) {
+		fd = socket(ai->ai_family, ai->ai_socktype, 0);
+		if (!connect(fd, ai->ai_addr, ai->ai_addrlen))
+			break;
+		close(fd);
+		fd = -1;
+		usleep(50000);
+	}
+	if (fd < 0)
+		die("connect");
+	freeaddrinfo(ai);
+	return fd;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .rounds = 5 };
+	char *listen_port = NULL, *connect_to = NULL;
+	double scale = 1;
+	int c, pair[2], status;
+	pid_t child;
+
+	while ((c = getopt(argc, argv, "d:g:r:l:c:x:")) != -1) {
+		switch (c) {
+		case 'd':
+			o.device = optarg;
+			break;
+		case 'g':
+			o.gid_index = atoi(optarg);
+			break;
+		case 'r':
+			o.rounds = atoi(optarg);
+			break;
+		case 'l':
+			listen_port = optarg;
+			break;
+		case 'c':
+			connect_to = optarg;
+			break;
+		case 'x':
+			scale = atof(optarg);
+			break;
+		default:
+			return 2;
+		}
+	}
+	if (argc - optind < 2 || o.rounds < 1 || o.rounds > ROUNDS_MAX) {
+		fprintf(stderr,
+			"usage: verbs_perf [-d dev] [-g gid index] [-r rounds] [-x scale] [-l port | -c host:port] "
+			"test size...\n");
+		return 2;
+	}
+	setenv("VERBS_LOG_LEVEL", "1", 0);
+	o.test = argv[optind];
+	if (listen_port || connect_to) {
+		pin(connect_to ? 1 : 0);
+		run(&o, connect_to ? tcp_connect(connect_to) : tcp_listen(listen_port), connect_to,
+		    argv + optind + 1, scale);
+		return 0;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		die("socketpair");
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pin(0);
+		run(&o, pair[0], false, argv + optind + 1, scale);
+		_exit(0);
+	}
+	pin(1);
+	close(pair[0]);
+	run(&o, pair[1], true, argv + optind + 1, scale);
+	waitpid(child, &status, 0);
+	return status ? 1 : 0;
+}
