@@ -16,18 +16,25 @@ struct spinlock {
 	atomic_uint held;
 };
 
+/* Wait for the lock and take it; the slow half of spinlock_lock(). */
 void spinlock_wait(struct spinlock *lock);
+
+/* Return: whether the lock was free and is now the caller's. */
+static inline bool spinlock_try(struct spinlock *lock)
+{
+	/* acquire: pairs with spinlock_unlock of the last holder */
+	return likely(!atomic_exchange_explicit(&lock->held, 1, memory_order_acquire));
+}
 
 static inline void spinlock_lock(struct spinlock *lock)
 {
-	/* acquire: pairs with spinlock_unlock of the last holder */
-	if (unlikely(atomic_exchange_explicit(&lock->held, 1, memory_order_acquire)))
+	if (!spinlock_try(lock))
 		spinlock_wait(lock);
 }
 
 static inline void spinlock_unlock(struct spinlock *lock)
 {
-	/* release: pairs with spinlock_lock and spinlock_wait of the next holder */
+	/* release: pairs with spinlock_try or spinlock_wait of the next holder */
 	atomic_store_explicit(&lock->held, 0, memory_order_release);
 }
 

@@ -83,22 +83,47 @@ int rxe_destroy_cq(struct verbs_cq *vcq)
 	return r;
 }
 
+/* Take the next completion, if there is one. */
+static inline bool cq_take(struct rxe_cq *cq, struct ibv_wc *wc)
+{
+	struct rxe_queue *queue = &cq->queue;
+	uint32_t consumer = rxe_queue_consumer(queue);
+	const struct ibv_wc *entry;
+
+	if (rxe_queue_empty(queue, consumer))
+		return false;
+	entry = rxe_queue_slot(queue, consumer);
+	*wc = *entry;
+	if (unlikely(entry->wc_flags & RXE_WC_WITH_INVALIDATE))
+		wc->wc_flags = rxe_wc_flags(entry->wc_flags);
+	rxe_queue_release(queue, rxe_queue_next(queue, consumer));
+	return true;
+}
+
+/* With the lock held; gives it back. */
+static inline int cq_poll_locked(struct rxe_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	int n = 0;
+
+	while (n < num_entries && cq_take(cq, &wc[n]))
+		n++;
+	spinlock_unlock(&cq->lock);
+	return n;
+}
+
+/* Apart from the fast path, which so calls nothing and needs no stack. */
+__attribute__((noinline, cold)) static int cq_poll_contended(struct rxe_cq *cq, int num_entries,
+							     struct ibv_wc *wc)
+{
+	spinlock_wait(&cq->lock);
+	return cq_poll_locked(cq, num_entries, wc);
+}
+
 int rxe_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct rxe_cq *cq = to_rcq(ibcq);
-	uint32_t consumer;
-	int n = 0;
 
-	spinlock_lock(&cq->lock);
-	consumer = rxe_queue_consumer(&cq->queue);
-	while (n < num_entries && !rxe_queue_empty(&cq->queue, consumer)) {
-		wc[n] = *(const struct ibv_wc *)rxe_queue_slot(&cq->queue, consumer);
-		wc[n].wc_flags = rxe_wc_flags(wc[n].wc_flags);
-		n++;
-		consumer = rxe_queue_next(&cq->queue, consumer);
-	}
-	if (n > 0)
-		rxe_queue_release(&cq->queue, consumer);
-	spinlock_unlock(&cq->lock);
-	return n;
+	if (!spinlock_try(&cq->lock))
+		return cq_poll_contended(cq, num_entries, wc);
+	return cq_poll_locked(cq, num_entries, wc);
 }

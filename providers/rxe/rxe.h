@@ -97,9 +97,8 @@ static inline struct rxe_ah *to_rah(struct ibv_ah *ah)
 
 static inline unsigned int rxe_wc_flags(unsigned int flags)
 {
-	if (unlikely(flags & RXE_WC_WITH_INVALIDATE))
-		flags ^= RXE_WC_WITH_INVALIDATE | IBV_WC_WITH_INV;
-	return flags;
+	return flags & RXE_WC_WITH_INVALIDATE ? flags ^ (RXE_WC_WITH_INVALIDATE | IBV_WC_WITH_INV)
+					      : flags;
 }
 
 /* Why a work request was refused (fault.c has the errno and the words). */

@@ -49,22 +49,20 @@ int rxe_doorbell_ring(struct rxe_qp *qp)
 	return likely(n == sizeof(qp->doorbell)) ? 0 : doorbell_ioctl(qp);
 }
 
-static enum rxe_fault build_inline(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
-				   const struct ibv_send_wr *wr)
+static inline enum rxe_fault build_inline(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+					  const struct ibv_sge *sge, uint32_t num_sge)
 {
-	uint8_t *to = wqe->dma.inline_data;
 	uint64_t length = 0;
 
-	for (int i = 0; i < wr->num_sge; i++) {
-		const struct ibv_sge *sge = &wr->sg_list[i];
+	for (const struct ibv_sge *end = sge + num_sge; sge != end; sge++) {
+		uint8_t *to = wqe->dma.inline_data + length;
 
 		length += sge->length;
 		if (unlikely(length > qp->max_inline))
 			return RXE_FAULT_INLINE;
 		rxe_bytes_copy(to, (const void *)(uintptr_t)sge->addr, sge->length);
-		to += sge->length;
 	}
-	rxe_dma_init(&wqe->dma, length, wr->num_sge);
+	rxe_dma_init(&wqe->dma, length, num_sge);
 	return RXE_FAULT_NONE;
 }
 
@@ -79,20 +77,19 @@ static inline enum rxe_fault build_data(const struct rxe_qp *qp, struct rxe_send
 	if (unlikely(num_sge && !wr->sg_list))
 		return RXE_FAULT_SG_LIST;
 	if (wr->send_flags & IBV_SEND_INLINE)
-		return build_inline(qp, wqe, wr);
+		return build_inline(qp, wqe, wr->sg_list, num_sge);
 	length = rxe_sge_copy(wqe->dma.sge, wr->sg_list, num_sge);
 	rxe_dma_init(&wqe->dma, length, num_sge);
 	return unlikely(length > UINT32_MAX) ? RXE_FAULT_LENGTH : RXE_FAULT_NONE;
 }
 
-static enum rxe_fault build_atomic(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
-				   const struct ibv_send_wr *wr)
+static enum rxe_fault build_atomic(struct rxe_send_wqe *wqe, const struct ibv_send_wr *wr)
 {
-	enum rxe_fault fault = build_data(qp, wqe, wr);
+	uint64_t length = 0;
 
-	if (fault)
-		return fault;
-	if (wqe->dma.length < sizeof(uint64_t))
+	for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	if (length < sizeof(uint64_t))
 		return RXE_FAULT_ATOMIC_LENGTH;
 	if (wr->wr.atomic.remote_addr % sizeof(uint64_t))
 		return RXE_FAULT_ATOMIC_ADDR;
@@ -101,13 +98,12 @@ static enum rxe_fault build_atomic(const struct rxe_qp *qp, struct rxe_send_wqe 
 	return RXE_FAULT_NONE;
 }
 
-static enum rxe_fault build_ud(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
-			       const struct ibv_send_wr *wr)
+static enum rxe_fault build_ud(struct rxe_send_wqe *wqe, const struct ibv_send_wr *wr)
 {
 	if (unlikely(!wr->wr.ud.ah))
 		return RXE_FAULT_AH;
 	rxe_wqe_set_ud(wqe, to_rah(wr->wr.ud.ah), wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
-	return build_data(qp, wqe, wr);
+	return RXE_FAULT_NONE;
 }
 
 static enum rxe_fault build_bind(struct rxe_send_wqe *wqe, const struct ibv_send_wr *wr)
@@ -115,13 +111,13 @@ static enum rxe_fault build_bind(struct rxe_send_wqe *wqe, const struct ibv_send
 	if (wr->num_sge || wr->imm_data || !wr->bind_mw.mw)
 		return RXE_FAULT_BIND;
 	rxe_wqe_set_mw(wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
-	rxe_dma_init(&wqe->dma, 0, 0);
 	return RXE_FAULT_NONE;
 }
 
 static inline enum rxe_fault build_wqe(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
 				       const struct ibv_send_wr *wr)
 {
+	enum rxe_fault fault = RXE_FAULT_NONE;
 	uint32_t opcode = wr->opcode;
 
 	if (unlikely(opcode >= 32 || !(qp->send_ops >> opcode & 1)))
@@ -131,7 +127,7 @@ static inline enum rxe_fault build_wqe(const struct rxe_qp *qp, struct rxe_send_
 	case IBV_WR_SEND:
 	case IBV_WR_SEND_WITH_IMM:
 		if (qp->vqp.qp.qp_type == IBV_QPT_UD)
-			return build_ud(qp, wqe, wr);
+			fault = build_ud(wqe, wr);
 		break;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -140,11 +136,13 @@ static inline enum rxe_fault build_wqe(const struct rxe_qp *qp, struct rxe_send_
 		break;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return build_atomic(qp, wqe, wr);
+		fault = build_atomic(wqe, wr);
+		break;
 	case IBV_WR_BIND_MW:
-		return build_bind(wqe, wr);
+		fault = build_bind(wqe, wr);
+		break;
 	}
-	return build_data(qp, wqe, wr);
+	return unlikely(fault) ? fault : build_data(qp, wqe, wr);
 }
 
 /* The value of @wr that the explanation of @fault names. */

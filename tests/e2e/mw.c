@@ -121,7 +121,7 @@ static void type_2(void)
 	windows_close(&w);
 }
 
-/* rxe up to Linux 6.2 checks the region's bounds, not the window's. */
+/* rxe of Linux 6.1 and 6.12 checks the bounds of the region, not of the window. */
 static void expect_outside(struct windows *w, int offset, int length)
 {
 	enum ibv_wc_status status = write_window(w, w->mw->rkey, offset, length);
