@@ -10,6 +10,7 @@
 #include "libibverbs/library.h"
 #include "util/cdev.h"
 #include "util/env.h"
+#include "util/once.h"
 #include "util/sysfs.h"
 
 /*
@@ -235,9 +236,9 @@ static void init_once(void)
 
 int verbs_init(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static struct once once = ONCE_INIT;
 
-	pthread_once(&once, init_once);
+	once_run(&once, init_once);
 	return 0;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,12 +7,13 @@
 
 #include "util/env.h"
 #include "util/log.h"
+#include "util/once.h"
 
 static struct {
-	pthread_once_t once;
+	struct once once;
 	enum log_level level;
 	int fd; /* -1: nowhere */
-} sink = { .once = PTHREAD_ONCE_INIT, .fd = -1 };
+} sink = { .once = ONCE_INIT, .fd = -1 };
 
 /*
  * A log path is foreign input: it must not make the program append to somebody else's file. Return:
@@ -78,7 +78,7 @@ static void log_init_once(void)
 
 void log_init(void)
 {
-	pthread_once(&sink.once, log_init_once);
+	once_run(&sink.once, log_init_once);
 }
 
 bool log_enabled(enum log_level level)

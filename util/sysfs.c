@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <endian.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "util/env.h"
 #include "util/file.h"
+#include "util/once.h"
 #include "util/sysfs.h"
 #include "util/util.h"
 
@@ -26,9 +26,9 @@ static void root_init(void)
 
 const char *sysfs_root(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static struct once once = ONCE_INIT;
 
-	pthread_once(&once, root_init);
+	once_run(&once, root_init);
 	return root;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 
 #include "libibverbs/discovery/discovery.h"
+#include "util/once.h"
 
 /* Written by the build, never installed: the folder beside the library is the build's. */
 #define BUILD_MARKER "libibverbs.d/.build-tree"
@@ -52,8 +53,8 @@ static void paths_init(void)
 
 const struct disc_paths *disc_paths(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static struct once once = ONCE_INIT;
 
-	pthread_once(&once, paths_init);
+	once_run(&once, paths_init);
 	return &paths;
 }
