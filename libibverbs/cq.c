@@ -26,8 +26,7 @@ void verbs_cq_init(struct verbs_cq *cq, struct ibv_context *ctx, struct ibv_comp
 	cq->cq.context = ctx;
 	cq->cq.channel = channel;
 	cq->cq.cq_context = cq_context;
-	pthread_mutex_init(&cq->cq.mutex, NULL);
-	pthread_cond_init(&cq->cq.cond, NULL);
+	verbs_events_init(&cq->cq.mutex, &cq->cq.cond);
 	if (channel)
 		channel_count(channel, 1);
 }
@@ -36,8 +35,6 @@ static void cq_free(struct verbs_cq *cq)
 {
 	if (cq->cq.channel)
 		channel_count(cq->cq.channel, -1);
-	pthread_cond_destroy(&cq->cq.cond);
-	pthread_mutex_destroy(&cq->cq.mutex);
 	free(cq);
 }
 

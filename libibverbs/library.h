@@ -90,6 +90,16 @@ int verbs_unsupported(struct ibv_context *ctx, const char *verb);
  */
 int verbs_destroy_result(struct ibv_context *ctx, const char *verb, uint32_t handle, int r);
 
+/*
+ * What acknowledgements of an object's events are counted under (event.c). Nothing has to be undone
+ * when the object goes: nobody waits any more, and default ones hold nothing else.
+ */
+static inline void verbs_events_init(pthread_mutex_t *mutex, pthread_cond_t *cond)
+{
+	*mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	*cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+}
+
 /* context.c */
 
 /* Open @device; @cmd_fd of a kernel device is the context's afterwards, closed on failure too. */

@@ -19,15 +19,7 @@ static void qp_init(struct verbs_qp *qp, struct ibv_context *ctx,
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
 	    attr->create_flags & IBV_QP_CREATE_SOURCE_QPN)
 		qp->comp_mask |= VERBS_QP_SOURCE_QPN;
-	pthread_mutex_init(&qp->qp.mutex, NULL);
-	pthread_cond_init(&qp->qp.cond, NULL);
-}
-
-static void qp_free(struct verbs_qp *qp)
-{
-	pthread_cond_destroy(&qp->qp.cond);
-	pthread_mutex_destroy(&qp->qp.mutex);
-	free(qp);
+	verbs_events_init(&qp->qp.mutex, &qp->qp.cond);
 }
 
 static int qp_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_qp *in,
@@ -49,7 +41,7 @@ static int qp_create(struct ibv_context *ctx, const char *verb, const struct ver
 	r = ops->create_qp(qp, in);
 	if (unlikely(r < 0)) {
 		qp_explain_create(ctx, verb, in->attr, r);
-		qp_free(qp);
+		free(qp);
 		return r;
 	}
 	qp->cap = in->attr->cap;
@@ -171,7 +163,7 @@ VERBS_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 				     ctx_ops(ctx)->destroy_qp(to_vqp(qp)));
 
 	if (!r)
-		qp_free(to_vqp(qp));
+		free(to_vqp(qp));
 	return ret_int(r);
 }
 

@@ -8,13 +8,6 @@
 #define SRQ_INIT_KNOWN	 ((uint32_t)IBV_SRQ_INIT_ATTR_RESERVED - 1)
 #define SRQ_MODIFY_KNOWN (IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)
 
-static void srq_free(struct verbs_srq *srq)
-{
-	pthread_cond_destroy(&srq->srq.cond);
-	pthread_mutex_destroy(&srq->srq.mutex);
-	free(srq);
-}
-
 _cold_ static void srq_explain_create(struct ibv_context *ctx, const char *verb,
 				      const struct ibv_srq_attr *attr, int r)
 {
@@ -63,12 +56,11 @@ static int srq_create(struct ibv_context *ctx, const char *verb, struct ibv_srq_
 	srq->srq.context = ctx;
 	srq->srq.srq_context = attr->srq_context;
 	srq->srq.pd = attr->pd;
-	pthread_mutex_init(&srq->srq.mutex, NULL);
-	pthread_cond_init(&srq->srq.cond, NULL);
+	verbs_events_init(&srq->srq.mutex, &srq->srq.cond);
 	r = ops->create_srq(srq, &in);
 	if (unlikely(r < 0)) {
 		srq_explain_create(ctx, verb, &attr->attr, r);
-		srq_free(srq);
+		free(srq);
 		return r;
 	}
 	*ret_srq = &srq->srq;
@@ -209,6 +201,6 @@ VERBS_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 				     ctx_ops(ctx)->destroy_srq(to_vsrq(srq)));
 
 	if (!r)
-		srq_free(to_vsrq(srq));
+		free(to_vsrq(srq));
 	return ret_int(r);
 }
