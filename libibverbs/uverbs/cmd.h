@@ -25,48 +25,52 @@
 #define UVERBS_ATTR_MAX 32 /* a command with more attributes is refused with -E2BIG */
 
 struct uverbs_attr {
-	uint16_t id;
-	uint16_t len;
-	uint16_t flags; /* UVERBS_ATTR_F_* */
-	uint8_t elem;	/* of an enum attribute */
+	struct ib_uverbs_attr kernel; /* as it is sent */
+	void *store; /* where a returned handle (u32) or descriptor (int) goes; NULL: nothing
+			returns here */
 	bool skip;
-	uint64_t data; /* value or pointer, as the kernel takes it */
-	void *store;   /* where a returned handle (u32) or descriptor (int) goes; NULL: nothing
-			  returns here */
 };
 
+static inline struct ib_uverbs_attr uverbs_attr_make(uint16_t id, uint16_t len, uint64_t data)
+{
+	return (struct ib_uverbs_attr){
+		.attr_id = id,
+		.len = len,
+		.flags = UVERBS_ATTR_F_MANDATORY,
+		.data = data,
+	};
+}
+
 /* Input of up to 8 bytes travels in the attribute itself, anything longer by pointer. */
+static inline uint64_t uverbs_in_data(const void *p, uint16_t len)
+{
+	uint64_t data = 0;
+
+	if (len > sizeof(data))
+		return (uintptr_t)p;
+	__builtin_memcpy(&data, p, len);
+	return data;
+}
+
 static inline struct uverbs_attr uverbs_in(uint16_t id, const void *p, uint16_t len)
 {
-	struct uverbs_attr a = { .id = id, .len = len, .flags = UVERBS_ATTR_F_MANDATORY };
-
-	if (len <= sizeof(a.data))
-		__builtin_memcpy(&a.data, p, len);
-	else
-		a.data = (uintptr_t)p;
-	return a;
+	return (struct uverbs_attr){ uverbs_attr_make(id, len, uverbs_in_data(p, len)) };
 }
 
 /* @len bytes are written to @p by the kernel. */
 static inline struct uverbs_attr uverbs_out(uint16_t id, void *p, uint16_t len)
 {
-	return (struct uverbs_attr){
-		.id = id, .len = len, .flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)p
-	};
+	return (struct uverbs_attr){ uverbs_attr_make(id, len, (uintptr_t)p) };
 }
 
 static inline struct uverbs_attr uverbs_u32(uint16_t id, uint32_t value)
 {
-	return (struct uverbs_attr){
-		.id = id, .len = sizeof(value), .flags = UVERBS_ATTR_F_MANDATORY, .data = value
-	};
+	return (struct uverbs_attr){ uverbs_attr_make(id, sizeof(value), value) };
 }
 
 static inline struct uverbs_attr uverbs_u64(uint16_t id, uint64_t value)
 {
-	return (struct uverbs_attr){
-		.id = id, .len = sizeof(value), .flags = UVERBS_ATTR_F_MANDATORY, .data = value
-	};
+	return (struct uverbs_attr){ uverbs_attr_make(id, sizeof(value), value) };
 }
 
 /* A constant of an enum the kernel checks (UVERBS_ATTR_CONST_IN): always 8 bytes on the wire. */
@@ -78,27 +82,23 @@ static inline struct uverbs_attr uverbs_const(uint16_t id, uint64_t value)
 /* An existing object. */
 static inline struct uverbs_attr uverbs_idr(uint16_t id, uint32_t handle)
 {
-	return (struct uverbs_attr){ .id = id, .flags = UVERBS_ATTR_F_MANDATORY, .data = handle };
+	return (struct uverbs_attr){ uverbs_attr_make(id, 0, handle) };
 }
 
 /* A new object; its handle is stored on success. */
 static inline struct uverbs_attr uverbs_new_idr(uint16_t id, uint32_t *ret_handle)
 {
-	return (struct uverbs_attr){ .id = id,
-				     .flags = UVERBS_ATTR_F_MANDATORY,
-				     .store = ret_handle };
+	return (struct uverbs_attr){ uverbs_attr_make(id, 0, 0), .store = ret_handle };
 }
 
 static inline struct uverbs_attr uverbs_fd(uint16_t id, int fd)
 {
-	return (struct uverbs_attr){ .id = id,
-				     .flags = UVERBS_ATTR_F_MANDATORY,
-				     .data = (uint64_t)(int64_t)fd };
+	return (struct uverbs_attr){ uverbs_attr_make(id, 0, (uint64_t)(int64_t)fd) };
 }
 
 static inline struct uverbs_attr uverbs_new_fd(uint16_t id, int *ret_fd)
 {
-	return (struct uverbs_attr){ .id = id, .flags = UVERBS_ATTR_F_MANDATORY, .store = ret_fd };
+	return (struct uverbs_attr){ uverbs_attr_make(id, 0, 0), .store = ret_fd };
 }
 
 /* The attribute only when @condition; otherwise it is not sent. */
@@ -111,30 +111,72 @@ static inline struct uverbs_attr uverbs_when(bool condition, struct uverbs_attr 
 /* A kernel that does not know the attribute ignores it instead of refusing the command. */
 static inline struct uverbs_attr uverbs_optional(struct uverbs_attr a)
 {
-	a.flags &= ~UVERBS_ATTR_F_MANDATORY;
+	a.kernel.flags &= ~UVERBS_ATTR_F_MANDATORY;
 	return a;
 }
 
-/* Exported to providers. */
+struct uverbs_cmd {
+	struct ib_uverbs_ioctl_hdr hdr;
+	struct ib_uverbs_attr attrs[UVERBS_ATTR_MAX + 2]; /* and the provider's two */
+};
+
+/* Exported to providers; what the two functions below them call. */
 #pragma GCC visibility push(default)
 
+/* Send @cmd with its @count attributes and the provider's bytes. */
+int uverbs_cmd_run(struct ibv_context *ctx, struct uverbs_cmd *cmd, uint16_t object,
+		   uint16_t method, unsigned int count, const struct verbs_udata *udata);
+/* @in: the request if it has up to 8 bytes, its address otherwise */
+int uverbs_invoke_write(struct ibv_context *ctx, uint32_t command, uint64_t in, uint16_t in_len,
+			void *out, uint16_t out_len, const struct verbs_udata *udata);
+
+#pragma GCC visibility pop
+
 /*
- * Run a method.
+ * Run a method. Always inline: where it is called the attributes are known, and go straight to
+ * where the kernel reads them.
  * @udata: the provider's bytes, or NULL
  * Return: 0; -EPROTONOSUPPORT when the kernel has no such method; another -errno of the kernel.
  */
-int uverbs_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method,
-		 const struct uverbs_attr *attrs, unsigned int count,
-		 const struct verbs_udata *udata);
+static inline __attribute__((always_inline)) int
+uverbs_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method,
+	     const struct uverbs_attr *attrs, unsigned int count, const struct verbs_udata *udata)
+{
+	struct uverbs_cmd cmd;
+	unsigned int n = 0;
+	int r;
+
+	if (count > UVERBS_ATTR_MAX)
+		return -E2BIG;
+#pragma GCC unroll 16
+	for (unsigned int i = 0; i < count; i++)
+		if (!attrs[i].skip)
+			cmd.attrs[n++] = attrs[i].kernel;
+	r = uverbs_cmd_run(ctx, &cmd, object, method, n, udata);
+	if (r < 0)
+		return r;
+	/* Handles and descriptors come back in the attribute itself. */
+	n = 0;
+#pragma GCC unroll 16
+	for (unsigned int i = 0; i < count; i++) {
+		if (attrs[i].store && !attrs[i].skip)
+			*(uint32_t *)attrs[i].store = cmd.attrs[n].data;
+		n += !attrs[i].skip;
+	}
+	return 0;
+}
 
 /*
  * Run a command of the struct interface.
  * @command: IB_USER_VERBS_CMD_*, or'ed with IB_USER_VERBS_CMD_FLAG_EXTENDED for the extended ones
  * @out: may be NULL with @out_len 0
  */
-int uverbs_write(struct ibv_context *ctx, uint32_t command, const void *in, uint16_t in_len,
-		 void *out, uint16_t out_len, const struct verbs_udata *udata);
-
-#pragma GCC visibility pop
+static inline int uverbs_write(struct ibv_context *ctx, uint32_t command, const void *in,
+			       uint16_t in_len, void *out, uint16_t out_len,
+			       const struct verbs_udata *udata)
+{
+	return uverbs_invoke_write(ctx, command, uverbs_in_data(in, in_len), in_len, out, out_len,
+				   udata);
+}
 
 #endif
