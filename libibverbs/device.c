@@ -7,6 +7,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "libibverbs/discovery/discovery.h"
+#include "libibverbs/explain.h"
 #include "libibverbs/library.h"
 #include "util/cdev.h"
 #include "util/env.h"
@@ -360,6 +361,8 @@ VERBS_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct verbs_context *ctx;
 	int fd = -1, r;
 
+	if (unlikely(!device))
+		return ret_null(explain_null("ibv_open_device", "device"));
 	if (vdev->cdev) {
 		fd = device_open_cdev(vdev);
 		if (fd < 0)
@@ -377,5 +380,6 @@ VERBS_EXPORT int ibv_close_device(struct ibv_context *ctx)
 
 VERBS_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
+	log_err("libibverbs ibv_import_device: a device opened by another process cannot be used");
 	return ret_null(-EOPNOTSUPP);
 }

@@ -37,6 +37,37 @@ void rt_check_int(const char *file, int line, const char *what, long long value,
 		rt_fail(file, line, "%s is %lld, expected %lld (errno: %m)", what, value, expected);
 }
 
+static FILE *log_file;
+
+static void log_remove(void)
+{
+	unlink(getenv("VERBS_LOG_FILE"));
+}
+
+void rt_log_capture(void)
+{
+	char path[] = "/tmp/rt-log-XXXXXX";
+	int fd = mkstemp(path);
+
+	CHECK(fd >= 0);
+	log_file = fdopen(fd, "r");
+	CHECK(log_file);
+	CHECK_OK(setenv("VERBS_LOG_LEVEL", "3", 1));
+	CHECK_OK(setenv("VERBS_LOG_FILE", path, 1));
+	atexit(log_remove);
+}
+
+const char *rt_log_text(void)
+{
+	static char text[16384];
+	size_t n;
+
+	rewind(log_file);
+	n = fread(text, 1, sizeof(text) - 1, log_file);
+	text[n] = '\0';
+	return text;
+}
+
 static int case_wait(const struct rt_case *c, pid_t pid)
 {
 	int status;
@@ -54,6 +85,14 @@ static int case_wait(const struct rt_case *c, pid_t pid)
 	return status;
 }
 
+static void case_body(const struct rt_case *c)
+{
+	if (c->run_with)
+		c->run_with(c->arg);
+	else
+		c->run();
+}
+
 /* In a process of its own, stopped if it hangs. */
 static int case_run(const struct rt_case *c)
 {
@@ -66,7 +105,7 @@ static int case_run(const struct rt_case *c)
 	if (pid)
 		return case_wait(c, pid);
 	alarm(RT_SECONDS);
-	c->run();
+	case_body(c);
 	fflush(stdout);
 	exit(0);
 }
@@ -92,7 +131,7 @@ int rt_main(const struct rt_case *cases, int count)
 
 		if (only) {
 			if (!strcmp(only, cases[i].name)) {
-				cases[i].run();
+				case_body(&cases[i]);
 				return 0;
 			}
 			continue;

@@ -30,6 +30,9 @@
 struct rt_case {
 	const char *name;
 	void (*run)(void);
+	/* Instead of run, for tables of like cases. */
+	void (*run_with)(const void *arg);
+	const void *arg;
 };
 
 int rt_main(const struct rt_case *cases, int count);
@@ -38,6 +41,10 @@ int rt_main(const struct rt_case *cases, int count);
 	{                                               \
 		return rt_main(cases, RT_COUNT(cases)); \
 	}
+
+/* From here on the library's log lines of this process are kept: before the first verb. */
+void rt_log_capture(void);
+const char *rt_log_text(void);
 
 /* Ends the process. */
 __attribute__((noreturn, format(printf, 3, 4))) void rt_fail(const char *file, int line,

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is wrong with the machine: nodes, permissions, the kernel's interface. */
+#include <dlfcn.h>
+#include <glob.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "tests/lib/rt_mistake.h"
+
+/* A private view of the file system, to be spoiled. */
+static void own_mounts(void)
+{
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		rt_skip("only root can change what is mounted (%m)");
+}
+
+static void hide(const char *folder)
+{
+	CHECK_OK(mount("none", folder, "tmpfs", 0, NULL));
+}
+
+static struct ibv_device *first_device(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	return rt_device_find(list);
+}
+
+static int node_missing(struct rt_dev *dev)
+{
+	struct ibv_device *device = first_device();
+
+	own_mounts();
+	hide("/dev/infiniband");
+	return RT_ERRNO_OF(ibv_open_device(device));
+}
+
+/* The node is another device's: not opened, whatever its name. */
+static int node_wrong(struct rt_dev *dev)
+{
+	struct ibv_device *device = first_device();
+	char path[300];
+
+	own_mounts();
+	hide("/dev/infiniband");
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", device->dev_name);
+	CHECK_OK(mknod(path, S_IFCHR | 0666, makedev(1, 3)));
+	return RT_ERRNO_OF(ibv_open_device(device));
+}
+
+static int node_forbidden(struct rt_dev *dev)
+{
+	struct ibv_device *device = first_device();
+	struct stat st;
+	char path[300];
+
+	own_mounts();
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", device->dev_name);
+	CHECK_OK(stat(path, &st));
+	hide("/dev/infiniband");
+	CHECK_OK(mknod(path, S_IFCHR | 0600, st.st_rdev));
+	chmod(path, 0600);
+	if (setuid(RT_NOBODY))
+		rt_skip("only root can become an ordinary user (%m)");
+	return RT_ERRNO_OF(ibv_open_device(device));
+}
+
+static int device_list(void)
+{
+	int n = -1;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	return list ? 0 : errno;
+}
+
+static int abi_missing(struct rt_dev *dev)
+{
+	own_mounts();
+	hide("/sys/class/infiniband_verbs");
+	return device_list();
+}
+
+static int abi_other(struct rt_dev *dev)
+{
+	FILE *file;
+
+	own_mounts();
+	hide("/sys/class/infiniband_verbs");
+	file = fopen("/sys/class/infiniband_verbs/abi_version", "w");
+	CHECK(file);
+	fprintf(file, "77\n");
+	fclose(file);
+	return device_list();
+}
+
+/* Where the library lies; its providers and driver files are beside it, in the build tree. */
+static void library_folder(char folder[300])
+{
+	Dl_info info;
+	char *slash;
+
+	CHECK(dladdr((void *)ibv_get_device_list, &info));
+	snprintf(folder, 300, "%s", info.dli_fname);
+	slash = strrchr(folder, '/');
+	CHECK(slash);
+	*slash = '\0';
+}
+
+static int config_missing(struct rt_dev *dev)
+{
+	char folder[300], path[320];
+
+	own_mounts();
+	library_folder(folder);
+	snprintf(path, sizeof(path), "%s/libibverbs.d", folder);
+	hide(access(path, F_OK) ? "/etc/libibverbs.d" : path);
+	return device_list();
+}
+
+static int provider_broken(struct rt_dev *dev)
+{
+	char folder[300], pattern[2][330];
+	glob_t found;
+
+	own_mounts();
+	library_folder(folder);
+	snprintf(pattern[0], sizeof(pattern[0]), "%s/lib*-rdmav*.so", folder);
+	snprintf(pattern[1], sizeof(pattern[1]), "%s/libibverbs/lib*-rdmav*.so", folder);
+	glob(pattern[0], 0, NULL, &found);
+	glob(pattern[1], GLOB_APPEND, NULL, &found);
+	CHECK(found.gl_pathc > 0);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		CHECK_OK(mount("/dev/null", found.gl_pathv[i], NULL, MS_BIND, NULL));
+	globfree(&found);
+	return device_list();
+}
+
+static const struct rt_mistake mistakes[] = {
+	{ "config_missing", config_missing, 0, "no userspace device-specific driver found", true,
+	  true },
+	{ "provider_broken", provider_broken, 0, "couldn't load driver", true, true },
+	{ "node_missing", node_missing, ENOENT, "the node is missing", true, true },
+	{ "node_wrong", node_wrong, ENXIO, "ibv_open_device", true, true },
+	{ "node_forbidden", node_forbidden, EACCES, "this user may not", true, true },
+	{ "abi_missing", abi_missing, ENOSYS, "", true, true },
+	{ "abi_other", abi_other, ENOSYS, "kernel ABI version 77 doesn't match", true, true },
+};
+RT_MISTAKES(mistakes)

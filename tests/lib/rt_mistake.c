@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "tests/lib/rt_mistake.h"
+
+static struct rt_dev *device_for(const struct rt_mistake *m)
+{
+	struct rt_dev *dev = rt_open();
+
+	if (m->kernel_only && !rt_is_kernel(dev))
+		rt_skip("only a device of the kernel can refuse this");
+	return dev;
+}
+
+static void mistake_run(const void *arg)
+{
+	const struct rt_mistake *m = arg;
+	struct rt_dev *dev = NULL;
+	int r;
+
+	if (m->before_open && access("/dev/infiniband", F_OK))
+		rt_skip("there is no device of the kernel");
+	rt_log_capture();
+	if (!m->before_open)
+		dev = device_for(m);
+	r = m->make(dev);
+	if (r != m->expected)
+		FAIL("%s (%d), expected %s (%d); the log says:\n%s", strerror(r), r,
+		     strerror(m->expected), m->expected, rt_log_text());
+	if (!strstr(rt_log_text(), m->text))
+		FAIL("the log does not say '%s':\n%s", m->text, rt_log_text());
+}
+
+int rt_mistakes(const struct rt_mistake *mistakes, int count)
+{
+	struct rt_case *cases = calloc(count, sizeof(*cases));
+	int r;
+
+	CHECK(cases);
+	for (int i = 0; i < count; i++)
+		cases[i] = (struct rt_case){
+			.name = mistakes[i].name,
+			.run_with = mistake_run,
+			.arg = &mistakes[i],
+		};
+	r = rt_main(cases, count);
+	free(cases);
+	return r;
+}
