@@ -127,9 +127,7 @@ int verbs_slot_query_device_ex(struct ibv_context *ctx,
 	r = device_query(ctx, input, &full);
 	if (r < 0)
 		return ret_int(r);
-	memcpy(attr, &full, min_of(attr_size, sizeof(full)));
-	if (attr_size > sizeof(full))
-		memset((char *)attr + sizeof(full), 0, attr_size - sizeof(full));
+	verbs_struct_copy(attr, attr_size, &full, sizeof(full));
 	return 0;
 }
 
@@ -154,26 +152,30 @@ int verbs_device_attr(struct ibv_context *ctx, const struct ibv_device_attr_ex *
 	return r;
 }
 
+static struct verbs_port_facts port_facts(const struct ibv_port_attr *attr)
+{
+	return (struct verbs_port_facts){
+		.gid_tbl_len = attr->gid_tbl_len,
+		.pkey_tbl_len = attr->pkey_tbl_len,
+		.link_layer = attr->link_layer,
+		.active_mtu = attr->active_mtu,
+	};
+}
+
 void verbs_port_remember(struct ibv_context *ctx, uint8_t port_num,
 			 const struct ibv_port_attr *attr)
 {
-	struct verbs_ex_private *priv = ctx_priv(ctx);
 	unsigned int i = port_num - 1;
 
-	if (i >= VERBS_PORT_CACHE)
-		return;
-	pthread_mutex_lock(&priv->lock);
-	priv->port[i].link_layer = attr->link_layer;
-	priv->port[i].active_mtu = attr->active_mtu;
-	priv->port[i].gid_tbl_len = attr->gid_tbl_len;
-	priv->port[i].pkey_tbl_len = attr->pkey_tbl_len;
-	pthread_mutex_unlock(&priv->lock);
+	if (i < VERBS_PORT_CACHE)
+		atomic_store_explicit(&ctx_priv(ctx)->port[i], port_facts(attr),
+				      memory_order_relaxed);
 }
 
 /* Whether the port exists; said when it does not. */
 int verbs_port_check(struct ibv_context *ctx, const char *verb, uint32_t port_num)
 {
-	const struct ibv_device_attr_ex *attr;
+	const struct ibv_device_attr_ex *attr = NULL;
 
 	if (verbs_device_attr(ctx, &attr) < 0)
 		return 0;
@@ -208,9 +210,7 @@ int verbs_slot_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_
 
 	if (r < 0)
 		return ret_int(r);
-	memcpy(attr, &full, min_of(attr_len, sizeof(full)));
-	if (attr_len > sizeof(full))
-		memset((char *)attr + sizeof(full), 0, attr_len - sizeof(full));
+	verbs_struct_copy(attr, attr_len, &full, sizeof(full));
 	return 0;
 }
 
@@ -221,45 +221,23 @@ VERBS_EXPORT int ibv_query_port(struct ibv_context *ctx, uint8_t port_num,
 				     COMPAT_PORT_ATTR_SIZE);
 }
 
-static bool port_recall(struct ibv_context *ctx, uint8_t port_num,
-			struct verbs_port_facts *ret_facts)
-{
-	struct verbs_ex_private *priv = ctx_priv(ctx);
-	unsigned int i = port_num - 1;
-	bool known;
-
-	if (i >= VERBS_PORT_CACHE)
-		return false;
-	pthread_mutex_lock(&priv->lock);
-	known = priv->port[i].active_mtu;
-	if (known)
-		*ret_facts = (struct verbs_port_facts){
-			.link_layer = priv->port[i].link_layer,
-			.active_mtu = priv->port[i].active_mtu,
-			.gid_tbl_len = priv->port[i].gid_tbl_len,
-			.pkey_tbl_len = priv->port[i].pkey_tbl_len,
-		};
-	pthread_mutex_unlock(&priv->lock);
-	return known;
-}
-
 int verbs_port_facts(struct ibv_context *ctx, uint8_t port_num, bool fresh,
 		     struct verbs_port_facts *ret_facts)
 {
+	struct verbs_port_facts facts = {};
 	struct ibv_port_attr attr = {};
+	unsigned int i = port_num - 1;
 	int r;
 
-	if (!fresh && port_recall(ctx, port_num, ret_facts))
-		return 0;
-	r = port_query(ctx, port_num, &attr);
-	if (r < 0)
-		return r;
-	*ret_facts = (struct verbs_port_facts){
-		.link_layer = attr.link_layer,
-		.active_mtu = attr.active_mtu,
-		.gid_tbl_len = attr.gid_tbl_len,
-		.pkey_tbl_len = attr.pkey_tbl_len,
-	};
+	if (!fresh && i < VERBS_PORT_CACHE)
+		facts = atomic_load_explicit(&ctx_priv(ctx)->port[i], memory_order_relaxed);
+	if (!facts.active_mtu) {
+		r = port_query(ctx, port_num, &attr);
+		if (r < 0)
+			return r;
+		facts = port_facts(&attr);
+	}
+	*ret_facts = facts;
 	return 0;
 }
 

@@ -94,27 +94,26 @@ static int entry_args_check(struct ibv_context *ctx, const char *verb, uint32_t 
 	return 0;
 }
 
-static void entry_copy(void *dst, size_t size, const struct ibv_gid_entry *entry)
+static void entry_end(struct ibv_gid_entry *entry, size_t size)
 {
-	memcpy(dst, entry, sizeof(*entry));
-	memset((char *)dst + sizeof(*entry), 0, size - sizeof(*entry));
+	if (unlikely(size > sizeof(*entry)))
+		memset(entry + 1, 0, size - sizeof(*entry));
 }
 
 VERBS_EXPORT int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port_num, uint32_t gid_index,
 				   struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
 {
-	struct ibv_gid_entry found = {};
 	int r = entry_args_check(ctx, "ibv_query_gid_ex", flags, entry_size);
 
 	if (r < 0)
 		return ret_int(r);
-	r = gid_query(ctx, "ibv_query_gid_ex", port_num, gid_index, &found);
+	r = gid_query(ctx, "ibv_query_gid_ex", port_num, gid_index, entry);
 	if (r == -ENODATA)
 		verbs_info(ctx, "ibv_query_gid_ex: port %u GID index %u is empty", port_num,
 			   gid_index);
 	if (r < 0)
 		return ret_int(r);
-	entry_copy(entry, entry_size, &found);
+	entry_end(entry, entry_size);
 	return 0;
 }
 
@@ -128,8 +127,12 @@ static ssize_t gid_table_spread(struct ibv_context *ctx, void *entries, size_t m
 	if (!table)
 		return -ENOMEM;
 	count = ctx_ops(ctx)->query_gid_table(ctx, table, max_entries);
-	for (ssize_t i = 0; i < count; i++)
-		entry_copy((char *)entries + i * entry_size, entry_size, &table[i]);
+	for (ssize_t i = 0; i < count; i++) {
+		struct ibv_gid_entry *entry = (void *)((char *)entries + i * entry_size);
+
+		*entry = table[i];
+		entry_end(entry, entry_size);
+	}
 	return count;
 }
 

@@ -8,9 +8,18 @@
 #define VERBS_PORT_CACHE \
 	4 /* ports whose attributes a context remembers; more are asked each time */
 
+/* What checks need of a port; 8 bytes, so that it is read and written in one piece. */
+struct verbs_port_facts {
+	uint32_t gid_tbl_len;
+	uint16_t pkey_tbl_len;
+	uint8_t link_layer;
+	uint8_t active_mtu; /* 0: never asked */
+};
+_Static_assert(sizeof(struct verbs_port_facts) == 8, "one atomic word");
+
 /*
  * What the library keeps of an open device; verbs_context.priv.
- * @lock protects the caches. Order: after ibv_context.mutex; nothing is taken under it.
+ * @lock protects device_attr. Order: after ibv_context.mutex; nothing is taken under it.
  */
 struct verbs_ex_private {
 	const struct verbs_provider *provider;
@@ -18,12 +27,7 @@ struct verbs_ex_private {
 	struct verbs_device *device; /* referenced */
 	pthread_mutex_t lock;
 	struct ibv_device_attr_ex *device_attr; /* NULL until first needed; constant afterwards */
-	struct {
-		uint8_t link_layer;
-		uint8_t active_mtu; /* as last seen; 0: never asked */
-		uint32_t gid_tbl_len;
-		uint16_t pkey_tbl_len;
-	} port[VERBS_PORT_CACHE]; /* [port_num - 1] */
+	_Atomic(struct verbs_port_facts) port[VERBS_PORT_CACHE]; /* [port_num - 1]; as last seen */
 	atomic_ulong missing; /* bit n: the kernel lacks enum uverbs_feature n (uverbs/uverbs.h) */
 };
 
@@ -112,12 +116,6 @@ int verbs_device_attr(struct ibv_context *ctx, const struct ibv_device_attr_ex *
 void verbs_port_remember(struct ibv_context *ctx, uint8_t port_num,
 			 const struct ibv_port_attr *attr);
 /* Attributes of a port for a check: cached ones, asked for when there are none or @fresh. */
-struct verbs_port_facts {
-	uint8_t link_layer;
-	uint8_t active_mtu;
-	uint32_t gid_tbl_len;
-	uint16_t pkey_tbl_len;
-};
 int verbs_port_facts(struct ibv_context *ctx, uint8_t port_num, bool fresh,
 		     struct verbs_port_facts *ret_facts);
 
@@ -135,6 +133,11 @@ int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
 /* The library's functions behind the public slots of ibv_context and verbs_context. */
+/*
+ * Copy a struct of ours to a caller whose struct may be an older, shorter or a newer, longer one:
+ * never beyond his, zeros behind ours.
+ */
+void verbs_struct_copy(void *dst, size_t dst_size, const void *src, size_t src_size);
 int verbs_slot_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *attr,
 			  size_t attr_len);
 int verbs_slot_query_device_ex(struct ibv_context *ctx,

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <stdio.h>
-
 #include "libibverbs/uverbs/cmd.h"
 #include "libibverbs/uverbs/uverbs.h"
 
@@ -117,12 +115,24 @@ static void device_attr_ex_fill(struct ibv_device_attr_ex *attr,
 	attr->max_dm_size = resp->max_dm_size;
 }
 
+static char *number_print(char *p, unsigned int n)
+{
+	if (n >= 10)
+		p = number_print(p, n / 10);
+	*p++ = '0' + n % 10;
+	return p;
+}
+
 /* Three 16-bit numbers, as most devices count; a provider of another kind writes its own text. */
 static void fw_ver_print(struct ibv_device_attr *attr, uint64_t fw_ver)
 {
-	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%u.%u.%u",
-		 (unsigned int)(fw_ver >> 32) & 0xffff, (unsigned int)(fw_ver >> 16) & 0xffff,
-		 (unsigned int)fw_ver & 0xffff);
+	char *p = number_print(attr->fw_ver, (fw_ver >> 32) & 0xffff);
+
+	*p++ = '.';
+	p = number_print(p, (fw_ver >> 16) & 0xffff);
+	*p++ = '.';
+	p = number_print(p, fw_ver & 0xffff);
+	*p = '\0';
 }
 
 int uverbs_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,

@@ -77,26 +77,21 @@ static int gid_entry_read(struct ibv_context *ctx, uint32_t port_num, uint32_t i
 int uverbs_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
 		     struct ibv_gid_entry *ret_entry)
 {
-	struct ibv_gid_entry entry = {};
 	struct uverbs_attr a[] = {
 		uverbs_const(UVERBS_ATTR_QUERY_GID_ENTRY_PORT, port_num),
 		uverbs_const(UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, index),
 		uverbs_u32(UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, 0),
-		uverbs_out(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof(entry)),
+		uverbs_out(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, ret_entry, sizeof(*ret_entry)),
 	};
 	int r = -EPROTONOSUPPORT;
 
 	if (uverbs_has(ctx, UVERBS_FEATURE_QUERY_GID_TABLE))
-		r = uverbs_learn(ctx, UVERBS_FEATURE_QUERY_GID_TABLE,
-				 uverbs_ioctl(ctx, UVERBS_OBJECT_DEVICE,
-					      UVERBS_METHOD_QUERY_GID_ENTRY, a, ARRAY_SIZE(a),
-					      NULL));
-	if (r == -EPROTONOSUPPORT)
-		return gid_entry_read(ctx, port_num, index, ret_entry);
-	if (r < 0)
+		r = uverbs_ioctl(ctx, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, a,
+				 ARRAY_SIZE(a), NULL);
+	if (likely(r != -EPROTONOSUPPORT))
 		return r;
-	*ret_entry = entry;
-	return 0;
+	uverbs_learn(ctx, UVERBS_FEATURE_QUERY_GID_TABLE, r);
+	return gid_entry_read(ctx, port_num, index, ret_entry);
 }
 
 /* Append the valid entries of one port. Return: how many there are now; -ENOSPC. */
