@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "providers/uroce/lock.h"
+
+enum {
+	SPINS_BEFORE_YIELD = 1000, /* the holder works for well under a microsecond unless it was descheduled */
+};
+
+static void lock_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb");
+#endif
+}
+
+void uroce_lock_wait(struct uroce_lock *lock)
+{
+	unsigned int spins = 0;
+
+	do {
+		while (atomic_load_explicit(&lock->word, memory_order_relaxed)) {
+			if (++spins < SPINS_BEFORE_YIELD)
+				lock_pause();
+			else
+				sched_yield();
+		}
+	} while (!uroce_trylock(lock));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The data path's lock: one word, taken inline. Held for a packet or a post, so waiting spins, and yields the
+ * processor when the holder seems to have lost it.
+ */
+#ifndef UROCE_LOCK_H
+#define UROCE_LOCK_H
+
+#include <assert.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct uroce_lock {
+	atomic_int word; /* 0 free, 1 held */
+};
+
+void uroce_lock_wait(struct uroce_lock *lock);
+
+static inline bool uroce_trylock(struct uroce_lock *lock)
+{
+	return !atomic_exchange_explicit(&lock->word, 1, memory_order_acquire);
+}
+
+/* Pairs with uroce_unlock(). */
+static inline void uroce_lock(struct uroce_lock *lock)
+{
+	if (__builtin_expect(!uroce_trylock(lock), 0))
+		uroce_lock_wait(lock);
+}
+
+static inline void uroce_unlock(struct uroce_lock *lock)
+{
+	atomic_store_explicit(&lock->word, 0, memory_order_release);
+}
+
+static inline void assert_held(struct uroce_lock *lock)
+{
+#ifdef RDMA_DEBUG
+	assert(atomic_load_explicit(&lock->word, memory_order_relaxed));
+#else
+	(void)lock;
+#endif
+}
+
+#endif

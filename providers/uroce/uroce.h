@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * uroce: a complete RoCEv2 device in user space.
+ *
+ * The engine (req.c, resp.c, comp.c, timer.c, wire.c, opcode.c) does no I/O, owns no thread and reads no
+ * clock: it is called with a packet or a work request and the time, and answers with packets to a path and
+ * completions to a CQ. Paths (path.h) carry the packets; progress.c owns the only thread.
+ *
+ * Locks, in the order they may be taken:
+ *
+ *   lock                 protects                                     held during
+ *   dev->progress_lock   receive side of all paths, timers            one progress pass; trylock only
+ *   qp->lock             SQ and RQ, requester, responder, completer   a post, one packet
+ *   srq->lock            SRQ ring                                     taking or posting receives
+ *   path's own lock      its send side                                one packet or one flush
+ *   cq->lock             CQE ring, armed flag                         push, poll
+ *   keys.lock            key table                                    registration; readers take a reference instead
+ *
+ * No code holds two QP locks: a QP that talks to a QP of its own process goes through the process's own
+ * inbox like any other.
+ */
+#ifndef UROCE_H
+#define UROCE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <netinet/in.h>
+
+#include "libibverbs/provider.h"
+#include "providers/uroce/lock.h"
+#include "providers/uroce/path.h"
+#include "providers/uroce/timer.h"
+#include "providers/uroce/wire.h"
+
+/* What the device promises; query_device and the create checks read the same numbers. */
+enum {
+	UROCE_MAX_QP = 65000, /* of one process: 16 bits of the QPN */
+	UROCE_MAX_CQ = 65536,
+	UROCE_MAX_SRQ = 65536,
+	UROCE_MAX_WR = 1 << 16,
+	UROCE_MAX_CQE = 1 << 22,
+	UROCE_MAX_SGE = 32,
+	UROCE_MAX_INLINE = 1024,
+	UROCE_MAX_RD_ATOMIC = 128, /* read and atomic requests outstanding, either role */
+	UROCE_MAX_MCAST_QP = 1024,
+	UROCE_VENDOR_ID = 0x55524f, /* "URO": neither 0 nor 0xffffff, which others take for rxe */
+	UROCE_VENDOR_PART = 1,
+};
+#define UROCE_MAX_MSG_SIZE 0x80000000u /* bytes of one message */
+
+struct uroce_dev;
+struct uroce_qp;
+struct uroce_key;
+
+struct uroce_pd {
+	struct ibv_pd pd;
+	struct uroce_dev *dev;
+};
+
+struct uroce_mr {
+	struct verbs_mr vmr;
+	struct uroce_key *key;
+};
+
+struct uroce_mw {
+	struct ibv_mw mw;
+	struct uroce_key *key;
+};
+
+struct uroce_ah {
+	struct ibv_ah ah;
+	struct uroce_av av;
+};
+
+struct uroce_cq {
+	struct verbs_cq vcq;
+	struct uroce_lock lock;
+	struct uroce_dev *dev;
+	struct uroce_cqe *ring; /* size entries, a power of two */
+	uint32_t mask;
+	uint32_t head; /* next to push; free running */
+	uint32_t tail; /* next to poll */
+	bool armed_next;
+	bool armed_solicited;
+	bool event_pending; /* the channel's pipe was full: progress tries again */
+	bool overflowed;
+	LIST_ENTRY(uroce_cq) pending; /* dev->pending_cqs while event_pending */
+};
+
+/* One completion as the engine knows it; ibv_wc is filled at poll. */
+struct uroce_cqe {
+	uint64_t wr_id;
+	uint64_t timestamp; /* ns, CLOCK_MONOTONIC; 0 unless the CQ asked for it */
+	uint64_t wallclock; /* ns, CLOCK_REALTIME; 0 unless the CQ asked for it */
+	uint32_t byte_len;
+	uint32_t qp_num;
+	uint32_t src_qp;
+	union {
+		__be32 imm_data;
+		uint32_t invalidated_rkey;
+	};
+	uint32_t vendor_err; /* UROCE_VENDOR_* of events.h, or the NAK syndrome received */
+	uint16_t wc_flags;
+	uint8_t status;
+	uint8_t opcode; /* enum ibv_wc_opcode fits: receive opcodes have bit 7 */
+	uint8_t sl;
+	bool solicited;
+};
+
+/* A receive WQE: fixed stride in its ring. */
+struct uroce_rwqe {
+	uint64_t wr_id;
+	uint32_t length; /* sum of the SGEs */
+	uint16_t num_sge;
+	struct ibv_sge sge[];
+};
+
+/* Ring of receive WQEs, of a QP or an SRQ. */
+struct uroce_rq {
+	uint8_t *ring;
+	uint32_t stride;
+	uint32_t mask; /* entries - 1 */
+	uint32_t size; /* granted */
+	uint32_t head; /* next to post; free running */
+	uint32_t tail; /* next to take */
+	uint16_t max_sge;
+};
+
+struct uroce_srq {
+	struct verbs_srq vsrq;
+	struct uroce_lock lock;
+	struct uroce_dev *dev;
+	struct uroce_rq rq;
+	uint32_t limit; /* event when fewer are left; 0: disarmed */
+};
+
+enum uroce_wqe_state {
+	WQE_POSTED, /* not looked at yet, or partly sent */
+	WQE_SENT,   /* all packets out; waits for its acknowledgement or response */
+	WQE_DONE,   /* status is final; waits for the ones before it */
+};
+
+/* A send WQE: fixed stride in the SQ ring, SGEs or inline bytes behind it. */
+struct uroce_swqe {
+	uint64_t wr_id;
+	uint8_t opcode; /* enum ibv_wr_opcode */
+	uint8_t flags;	/* enum ibv_send_flags */
+	uint8_t state;	/* enum uroce_wqe_state */
+	uint8_t status; /* enum ibv_wc_status */
+	uint16_t num_sge;
+	bool is_inline;
+	bool psn_assigned;
+	uint32_t length;    /* payload bytes (or bytes to read) */
+	uint32_t first_psn; /* of its first packet */
+	uint32_t last_psn;  /* of its last packet; for a read, of its last response */
+	uint32_t vendor_err;
+	uint32_t received; /* response bytes placed, for a read */
+	union {
+		__be32 imm_data;
+		uint32_t invalidate_rkey;
+	};
+	union {
+		struct {
+			uint64_t remote_addr;
+			uint32_t rkey;
+			uint8_t flush_type;
+			uint8_t flush_level;
+		} rdma; /* write, read, flush, atomic write */
+		struct {
+			uint64_t remote_addr;
+			uint64_t compare_add;
+			uint64_t swap;
+			uint32_t rkey;
+		} atomic;
+		struct {
+			struct uroce_av av; /* copied: the AH may be destroyed after the post */
+			uint32_t qpn;
+			uint32_t qkey;
+		} ud;
+		struct {
+			struct uroce_key *mw;
+			struct uroce_key *mr;
+			uint64_t addr;
+			uint64_t length;
+			uint32_t rkey; /* new */
+			uint32_t access;
+		} bind;
+	};
+	union {
+		struct ibv_sge sge[0];
+		uint8_t data[0]; /* inline payload; the 8 bytes of an atomic write */
+	};
+};
+
+struct uroce_sq {
+	uint8_t *ring;
+	uint32_t stride;
+	uint32_t mask;
+	uint32_t size;	   /* granted */
+	uint32_t head;	   /* next to post; free running */
+	uint32_t next;	   /* requester: first not completely sent */
+	uint32_t tail;	   /* completer: oldest not completed */
+	uint32_t max_inline;
+	uint16_t max_sge;
+	bool sig_all;
+};
+
+/* Requester, RC and UC (UD has only psn). */
+struct uroce_requester {
+	uint32_t psn;	     /* of the next packet */
+	uint32_t una;	     /* oldest unacknowledged */
+	uint32_t max_psn;    /* one past the highest ever sent */
+	uint32_t offset;     /* bytes of sq.next already sent */
+	uint32_t window;     /* packets that may be unacknowledged; shrinks on loss */
+	uint32_t window_max; /* of the path */
+	uint32_t rd_atomic;  /* reads and atomics outstanding */
+	uint32_t max_rd_atomic;
+	uint8_t retry_left;
+	uint8_t rnr_left;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t timeout; /* 4.096 us << timeout; 0: none */
+	bool rnr_wait;	 /* until the timer fires nothing is sent */
+	bool path_full;	 /* the path refused a packet: on dev->blocked */
+	uint64_t progress_time; /* when una last moved, ns */
+	uint32_t probes;	/* early resends since then */
+	uint32_t since_ack_req; /* packets sent without asking for an acknowledgement */
+	uint32_t recover;	/* resending: PSN up to which one loss was charged to the window */
+	bool recovering;
+};
+
+/* What the responder still owes: read responses, atomic results, in PSN order. */
+struct uroce_resource {
+	uint32_t first_psn;
+	uint32_t last_psn;
+	uint8_t opcode; /* of the request */
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t length;
+	uint32_t offset; /* sent so far */
+	uint64_t orig;	 /* atomic: the value before */
+	bool active;	 /* responses still to be sent */
+};
+
+struct uroce_responder {
+	uint32_t psn; /* expected */
+	uint32_t msn;
+	uint8_t min_rnr_timer;
+	uint8_t ack_syndrome;
+	bool ack_due;	   /* an acknowledgement up to psn - 1 is owed: qp is on dev->acks */
+	bool nak_sent;	   /* one sequence NAK per gap */
+	bool in_message;   /* between first and last packet */
+	uint8_t operation; /* of the message: UROCE_SEND_FIRST or UROCE_WRITE_FIRST */
+	bool have_rwqe;
+	uint32_t max_rd_atomic;
+	uint32_t length; /* bytes of the message so far */
+	/* current write */
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t dma_len;
+	/* current receive WQE, copied out of its ring */
+	struct uroce_rwqe *rwqe;
+	/* replay window of reads and atomics: res_size entries, oldest at res_head */
+	struct uroce_resource *res;
+	uint32_t res_size;
+	uint32_t res_head;
+	uint32_t res_count;
+	uint32_t res_pending; /* entries with active responses */
+};
+
+/* The first error of a QP, kept until reset. */
+struct uroce_first_error {
+	bool valid;
+	uint8_t status; /* enum ibv_wc_status */
+	uint8_t opcode; /* enum ibv_wr_opcode, or ibv_wc_opcode for receives */
+	bool is_recv;
+	uint8_t syndrome; /* last NAK received, 0 none */
+	uint64_t wr_id;
+	uint32_t psn;
+	uint32_t retries;
+};
+
+struct uroce_qp_counters {
+	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
+	uint64_t resent, timeouts, rnr_naks_sent, rnr_naks_received, naks_sent, naks_received, duplicates,
+		out_of_order;
+};
+
+struct uroce_qp {
+	struct verbs_qp vqp;
+	struct uroce_lock lock;
+	struct uroce_dev *dev;
+	uint8_t type;  /* enum ibv_qp_type */
+	uint8_t state; /* enum ibv_qp_state; vqp.qp.state is the application's copy */
+	bool sq_draining;
+	bool last_wqe_raised; /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
+	bool established_raised;
+	struct uroce_sq sq;
+	struct uroce_rq rq;
+	struct uroce_srq *srq; /* NULL: own rq */
+	struct uroce_cq *send_cq;
+	struct uroce_cq *recv_cq;
+	struct uroce_av av; /* connected */
+	uint32_t dest_qpn;
+	uint32_t mtu; /* payload bytes of a packet on the wire */
+	uint32_t qkey;
+	uint32_t access; /* qp_access_flags */
+	uint32_t sq_psn;
+	uint32_t rq_psn;
+	struct uroce_requester req;
+	struct uroce_responder resp;
+	struct uroce_timer timer;
+	struct uroce_first_error first_error;
+	struct uroce_qp_counters counters;
+	struct ibv_qp_attr attr; /* as set by modify, for query */
+	atomic_uint refs;	 /* look-ups in flight; destroy waits for 0 */
+	TAILQ_ENTRY(uroce_qp) ack_entry;     /* dev->acks while resp.ack_due */
+	TAILQ_ENTRY(uroce_qp) blocked_entry; /* dev->blocked while req.path_full */
+	bool on_acks;
+	bool on_blocked;
+	/* ibv_wr_* between start and complete */
+	uint32_t wr_head;
+	int wr_error;
+};
+TAILQ_HEAD(uroce_qp_list, uroce_qp);
+
+/* --- keys.c: memory regions and windows by key --- */
+
+struct uroce_key {
+	uint32_t key;	   /* index << 8 | variant; lkey and rkey are the same number */
+	uint32_t access;   /* IBV_ACCESS_* */
+	uint64_t iova;	   /* first address peers and SGEs use */
+	uint64_t length;
+	uint8_t *base;	   /* where iova lies in this process */
+	struct ibv_pd *pd; /* NULL: an unbound window */
+	uint32_t qpn;	   /* type 2 window: the QP it is bound to; 0 any */
+	struct uroce_key *parent; /* window: the region it is bound to */
+	atomic_uint refs;  /* copies in flight and windows bound; dereg waits for copies */
+	atomic_uint windows;
+	bool is_window;
+	bool zero_based;
+	atomic_bool valid;
+};
+
+/*
+ * Find the bytes [va, va + length) of @key for @need (IBV_ACCESS_* that must all be granted; 0 local read).
+ * @pd: the QP's; a key of another PD is refused. @qpn: for type 2 windows.
+ * Return: 0 with a reference in *@ret_key (uroce_key_put) and the address in *@ret_ptr; -EACCES (no such key,
+ * wrong PD, access not granted) or -ERANGE (outside). Length 0 needs no valid key and gives *@ret_key NULL.
+ */
+int uroce_key_get(struct uroce_dev *dev, uint32_t key, const struct ibv_pd *pd, uint32_t qpn, uint32_t need,
+		  uint64_t va, uint64_t length, struct uroce_key **ret_key, uint8_t **ret_ptr);
+void uroce_key_put(struct uroce_key *key);
+
+/*
+ * Copy between memory that may be unmapped at any moment by its owner (every registered buffer) and memory of
+ * ours. Return: 0 or -EFAULT, never a signal.
+ */
+int uroce_copy(void *dst, const void *src, size_t length);
+
+/* 8-byte atomics on such memory, aligned: 0 with the value before in *@ret_orig, or -EFAULT. */
+int uroce_atomic_cmp_swap(void *ptr, uint64_t compare, uint64_t swap, uint64_t *ret_orig);
+int uroce_atomic_fetch_add(void *ptr, uint64_t add, uint64_t *ret_orig);
+int uroce_atomic_store(void *ptr, uint64_t value);
+
+/* Write the range (or the @whole region) through to the file behind the mapping. */
+int uroce_key_sync(struct uroce_key *key, void *ptr, uint64_t length, bool whole);
+
+/*
+ * Addresses of bytes [offset, offset + length) of an SGE list, keys checked and referenced.
+ * Return: number of iovecs (at most UROCE_MAX_SGE), or -EACCES/-ERANGE with nothing referenced.
+ */
+struct uroce_gather {
+	struct iovec iov[UROCE_MAX_SGE];
+	struct uroce_key *keys[UROCE_MAX_SGE];
+	int count;
+};
+int uroce_gather_get(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge, int num_sge,
+		     uint32_t offset, uint32_t length, uint32_t need, struct uroce_gather *ret);
+void uroce_gather_put(struct uroce_gather *gather);
+
+/* Copy @length bytes at @src into the SGE list at @offset. 0, -EACCES, -ERANGE or -EFAULT. */
+int uroce_scatter(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge, int num_sge,
+		  uint32_t offset, const struct uroce_payload *payload);
+
+/* Execute a local or remote invalidate, or a bind, in SQ order. 0 or -EACCES/-EINVAL. */
+int uroce_key_invalidate(struct uroce_dev *dev, const struct ibv_pd *pd, uint32_t qpn, uint32_t key);
+int uroce_key_bind(struct uroce_dev *dev, const struct uroce_qp *qp, const struct uroce_swqe *wqe);
+
+/* --- cq.c --- */
+
+/* Add a completion; raises the CQ's event when armed for it. Overflow: CQ_ERR event, never a lost ring. */
+void uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe);
+
+/* --- srq.c, recv.c --- */
+
+/*
+ * Copy the oldest receive WQE of the QP (or its SRQ) into qp->resp.rwqe. Return: false when there is none.
+ * Raises the SRQ limit event.
+ */
+bool uroce_rwqe_take(struct uroce_qp *qp);
+
+/* --- engine: called with qp->lock held --- */
+
+/* Send what the windows allow. */
+void uroce_req_run(struct uroce_qp *qp, uint64_t now);
+/* The timer of the QP fired: resend, end of an RNR wait, retries exhausted. */
+void uroce_req_timeout(struct uroce_qp *qp, uint64_t now);
+/* Go back to the oldest unacknowledged packet. */
+void uroce_req_resend(struct uroce_qp *qp, uint64_t now);
+/* A loss at the oldest unacknowledged packet was reported: shrink the window once, go back. */
+void uroce_req_loss(struct uroce_qp *qp, uint64_t now);
+/* The oldest WQE ends with @status, the QP with it. */
+void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status);
+/* Whether the WQE waits for a response: read, atomic, flush, atomic write. */
+bool uroce_wqe_has_response(const struct uroce_swqe *wqe);
+/* Payload bytes of each of its packets but the last. */
+uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *wqe);
+/* Set or stop the retransmission timer according to what is outstanding. */
+void uroce_req_timer(struct uroce_qp *qp, uint64_t now);
+
+/* One request packet: check, execute, answer. */
+void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now);
+/* Continue read responses and owed acknowledgements. Return: true when nothing is owed any more. */
+bool uroce_resp_run(struct uroce_qp *qp, uint64_t now);
+
+/* One response packet: acknowledge, NAK, read or atomic response. */
+void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now);
+/* An acknowledgement that came along with another packet. */
+void uroce_comp_ack(struct uroce_qp *qp, uint32_t psn, uint8_t syndrome, uint64_t now);
+/* The completion of one WQE, if it is signalled or failed. */
+void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe);
+/* Complete WQEs that are done, oldest first. */
+void uroce_comp_retire(struct uroce_qp *qp);
+
+/* qp.c: move to the error state. The WQE of @cqe completes with its status, all others are flushed. */
+void uroce_qp_error(struct uroce_qp *qp);
+/* Flush whatever is posted: the QP is in the error state. */
+void uroce_qp_flush(struct uroce_qp *qp);
+/* Remember and log the first error of the QP. */
+void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *error);
+/* The SQ is empty while draining: raise SQ_DRAINED. */
+void uroce_qp_drained(struct uroce_qp *qp);
+
+/* --- event.c --- */
+void uroce_event_qp(struct uroce_qp *qp, enum ibv_event_type type);
+void uroce_event_srq(struct uroce_srq *srq, enum ibv_event_type type);
+void uroce_event_cq(struct uroce_cq *cq, enum ibv_event_type type);
+
+/* --- shorthands --- */
+
+static inline struct uroce_qp *to_uqp(struct ibv_qp *qp)
+{
+	return (struct uroce_qp *)qp;
+}
+
+static inline struct uroce_cq *to_ucq(struct ibv_cq *cq)
+{
+	return (struct uroce_cq *)cq;
+}
+
+static inline struct uroce_srq *to_usrq(struct ibv_srq *srq)
+{
+	return (struct uroce_srq *)srq;
+}
+
+static inline struct uroce_swqe *sq_wqe(const struct uroce_sq *sq, uint32_t index)
+{
+	return (struct uroce_swqe *)(sq->ring + (size_t)(index & sq->mask) * sq->stride);
+}
+
+static inline struct uroce_rwqe *rq_wqe(const struct uroce_rq *rq, uint32_t index)
+{
+	return (struct uroce_rwqe *)(rq->ring + (size_t)(index & rq->mask) * rq->stride);
+}
+
+#endif
