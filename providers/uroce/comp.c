@@ -191,7 +191,7 @@ static void nak_rnr(struct uroce_qp *qp, uint8_t syndrome, uint64_t now)
 	if (req->rnr_retry != 7)
 		req->rnr_left--;
 	req->rnr_wait = true;
-	uroce_timer_arm(&qp->dev->wheel, &qp->timer, now + rnr_ns(syndrome));
+	uroce_timer_arm(&qp->host->wheel, &qp->timer, now + rnr_ns(syndrome));
 }
 
 static void nak_fatal(struct uroce_qp *qp, uint8_t syndrome)

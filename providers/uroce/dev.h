@@ -1,37 +1,152 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What all contexts of one device share in this process: QP and key tables, paths, timers, the progress
- * thread. The engine sees of it only the lists and the wheel.
+ * What lives beyond one QP: the process's engine, its devices and contexts.
+ *
+ * struct uroce_host   one per process: slot among the processes of this host, QP and key tables, timers,
+ *                     progress thread, shared-memory lanes
+ * struct uroce_dev    one per network interface in use: addresses (GIDs), UDP path, port state
+ * struct uroce_context one per ibv_open_device()
+ *
+ * Progress. uroce_progress() is the only receiver; whoever gets progress_lock by trylock does the pass. Pollers call
+ * it when their CQ is empty. The thread has two states:
+ *   asleep    no poller was seen for a tick: it waits in epoll on every socket and on its wake-up descriptor,
+ *             peers ring it because the host's lanes say "sleeping";
+ *   watching  pollers are at work: it leaves packets to them and only looks once a tick whether they still are.
+ * An idle process therefore costs no processor time, and a busy poller is never disturbed.
  */
 #ifndef UROCE_DEV_H
 #define UROCE_DEV_H
 
+#include <net/if.h>
+
 #include "providers/uroce/uroce.h"
 
 enum {
-	UROCE_GID_MAX = 64, /* slots of the GID table */
+	UROCE_GID_MAX = 64,	     /* slots of a GID table */
+	UROCE_QP_INDEX_BITS = 16,    /* QPN: slot of the process << 16 | index */
+	UROCE_WATCH_TICK = 1000000,  /* ns between two looks of the watching thread */
 };
 
-struct uroce_host;
+struct uroce_keys;
+struct uroce_shm;
+struct uroce_thread;
+
+struct uroce_host {
+	/* The receive side of all paths, acks, timers' expiry. Trylock only. */
+	struct uroce_lock progress_lock;
+	struct uroce_qp_list acks; /* QPs that owe an acknowledgement; under progress_lock */
+	struct uroce_lock blocked_lock;
+	struct uroce_qp_list blocked; /* QPs a path refused a packet of */
+	struct uroce_wheel wheel;
+
+	uint8_t slot;	       /* 1..255, unique among this user's uroce processes in this network namespace */
+	pid_t pid;	       /* to notice use after fork */
+	struct uroce_keys *keys;
+	/* [index of the QPN]; readers take qp->refs and look again (qp.c) */
+	_Atomic(struct uroce_qp *) *qps;
+	uint32_t next_qpn;
+	pthread_mutex_t lock; /* open and close: devices, QP numbers */
+	LIST_HEAD(, uroce_dev) devices;
+	LIST_HEAD(, uroce_cq) pending_cqs; /* events a full pipe refused; under progress_lock */
+	struct uroce_shm *shm;		   /* path_shm.c */
+	struct uroce_thread *thread;	   /* progress.c */
+	atomic_uint udp_interest;	   /* QPs that pollers must look at sockets for */
+	atomic_uint poll_epoch;		   /* moves with every progress pass of a poller */
+	int refs;
+};
+
+struct uroce_gid {
+	union ibv_gid gid;
+	bool valid;
+	int socket; /* bound to this address, port 4791; -1 none */
+};
 
 struct uroce_dev {
+	LIST_ENTRY(uroce_dev) entry;
+	struct uroce_host *host;
 	char name[IBV_SYSFS_NAME_MAX];
-	struct uroce_lock progress_lock;
-	/* QPs that owe an acknowledgement: only touched under progress_lock. */
-	struct uroce_qp_list acks;
-	/* QPs a path refused a packet of. */
-	struct uroce_lock blocked_lock;
-	struct uroce_qp_list blocked;
-	struct uroce_wheel wheel;
-	struct uroce_env *env; /* everything the engine does not see: env.h */
+	char netdev[IF_NAMESIZE];
+	int ifindex;
+	uint32_t link_mtu; /* bytes of the interface */
+	bool link_up;
+	bool is_loopback;
+	uint8_t mac[6];
+	pthread_mutex_t lock; /* GID table, contexts, multicast groups */
+	struct uroce_gid gids[UROCE_GID_MAX];
+	struct uroce_path *udp;
+	LIST_HEAD(, uroce_context) contexts;
+	int refs;
 };
 
-static inline void uroce_dev_init(struct uroce_dev *dev, uint64_t now)
+struct uroce_context {
+	struct verbs_context vctx;
+	struct uroce_dev *dev;
+	LIST_ENTRY(uroce_context) entry;
+	int async_write_fd; /* of the pipe whose read end is async_fd */
+};
+
+/* Engine state of a host, without slot, thread and paths: what a unit test of the engine needs too. */
+static inline void uroce_host_init(struct uroce_host *host, uint64_t now)
 {
-	TAILQ_INIT(&dev->acks);
-	TAILQ_INIT(&dev->blocked);
-	uroce_wheel_init(&dev->wheel, now);
+	TAILQ_INIT(&host->acks);
+	TAILQ_INIT(&host->blocked);
+	LIST_INIT(&host->pending_cqs);
+	uroce_wheel_init(&host->wheel, now);
 }
+
+/* --- host.c: this process --- */
+
+/* The process's engine, started at the first call. Each successful call needs a uroce_host_put(). */
+int uroce_host_get(struct uroce_host **ret_host);
+void uroce_host_put(struct uroce_host *host);
+/* -EIO in a forked child, which has neither thread nor slot: said in the log once. */
+int uroce_host_check(const struct uroce_host *host);
+
+/* --- uroce.c --- */
+int uroce_dev_get(const struct verbs_device *device, struct uroce_dev **ret_dev);
+void uroce_dev_put(struct uroce_dev *dev);
+
+/* --- progress.c --- */
+
+/*
+ * One pass over what arrived, what is owed and what is due. Return: packets handled; 0 also when another thread is
+ * in it. Never blocks. Threads: any, without any lock held.
+ */
+unsigned int uroce_progress(struct uroce_host *host);
+/* Something needs the thread: a timer was armed earlier than it sleeps, a packet is blocked. */
+void uroce_thread_wake(struct uroce_host *host);
+/* CLOCK_MONOTONIC, ns. */
+uint64_t uroce_now(void);
+
+/*
+ * A packet came in, unpacked: find its QP, check it belongs there, hand it to responder or completer.
+ * @sgid: where it came from; connected QPs accept only their peer. NULL: the path vouches for it.
+ * Called with progress_lock held.
+ */
+void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid, uint64_t now);
+
+/* --- qp.c --- */
+
+/* The QP with a reference (uroce_qp_put), or NULL. Threads: any. */
+struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn);
+void uroce_qp_put(struct uroce_qp *qp);
+/* Every QP connected through @peer of @path: its process is gone. */
+void uroce_qp_peer_dead(struct uroce_host *host, const struct uroce_path *path, const void *peer);
+
+/* --- gid.c --- */
+
+/* Read the interface's addresses, MTU and state into the device; events for what changed. */
+int uroce_gids_refresh(struct uroce_dev *dev);
+/* rtnetlink socket that becomes readable when any interface changes. */
+int uroce_gids_watch(int *ret_fd);
+
+/* --- ah.c --- */
+
+/* Resolve @attr into @ret_av: which path, which socket address, which MTU. @dest_qpn: 0 for an AH. */
+int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint32_t dest_qpn,
+		     struct uroce_av *ret_av);
+
+/* --- shorthands for the engine --- */
 
 /* The QP owes an acknowledgement; it leaves at the end of the progress pass, or along with a packet. */
 static inline void uroce_ack_later(struct uroce_qp *qp)
@@ -39,20 +154,20 @@ static inline void uroce_ack_later(struct uroce_qp *qp)
 	if (qp->on_acks)
 		return;
 	qp->on_acks = true;
-	TAILQ_INSERT_TAIL(&qp->dev->acks, qp, ack_entry);
+	TAILQ_INSERT_TAIL(&qp->host->acks, qp, ack_entry);
 }
 
 /* The path is full: progress runs the QP again. */
 static inline void uroce_blocked(struct uroce_qp *qp)
 {
-	struct uroce_dev *dev = qp->dev;
+	struct uroce_host *host = qp->host;
 
-	uroce_lock(&dev->blocked_lock);
+	uroce_lock(&host->blocked_lock);
 	if (!qp->on_blocked) {
 		qp->on_blocked = true;
-		TAILQ_INSERT_TAIL(&dev->blocked, qp, blocked_entry);
+		TAILQ_INSERT_TAIL(&host->blocked, qp, blocked_entry);
 	}
-	uroce_unlock(&dev->blocked_lock);
+	uroce_unlock(&host->blocked_lock);
 }
 
 #endif

@@ -82,7 +82,7 @@ struct uroce_tx {
 
 struct uroce_path_ops {
 	/*
-	 * Queue or send one packet. Return: 0; -EAGAIN no room now (the QP goes on dev->blocked and is run again
+	 * Queue or send one packet. Return: 0; -EAGAIN no room now (the QP goes on host->blocked and is run again
 	 * from progress); -EFAULT the payload is not readable; another -errno: the destination is unreachable.
 	 */
 	int (*send)(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx);

@@ -499,12 +499,12 @@ void uroce_req_timer(struct uroce_qp *qp, uint64_t now)
 		return;
 	if (!outstanding(qp) || !qp->av.path || qp->av.path->lossless) {
 		if (qp->timer.deadline)
-			uroce_timer_cancel(&qp->dev->wheel, &qp->timer);
+			uroce_timer_cancel(&qp->host->wheel, &qp->timer);
 		return;
 	}
 	if (!qp->timer.deadline) {
 		qp->req.progress_time = now;
-		uroce_timer_arm(&qp->dev->wheel, &qp->timer, probe_deadline(qp));
+		uroce_timer_arm(&qp->host->wheel, &qp->timer, probe_deadline(qp));
 	}
 }
 
@@ -543,7 +543,7 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 	if (!outstanding(qp) || (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD))
 		return;
 	if (now < probe_deadline(qp)) { /* progress was made since it was armed */
-		uroce_timer_arm(&qp->dev->wheel, &qp->timer, probe_deadline(qp));
+		uroce_timer_arm(&qp->host->wheel, &qp->timer, probe_deadline(qp));
 		return;
 	}
 	if (now - req->progress_time >= timeout_ns(qp)) {
@@ -559,7 +559,7 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 		req->probes++;
 	}
 	window_shrink(req);
-	uroce_timer_arm(&qp->dev->wheel, &qp->timer, probe_deadline(qp));
+	uroce_timer_arm(&qp->host->wheel, &qp->timer, probe_deadline(qp));
 	req->path_full = false;
 	uroce_req_resend(qp, now);
 }

@@ -9,7 +9,7 @@
  * Locks, in the order they may be taken:
  *
  *   lock                 protects                                     held during
- *   dev->progress_lock   receive side of all paths, timers            one progress pass; trylock only
+ *   host->progress_lock  receive side of all paths, timers            one progress pass; trylock only
  *   qp->lock             SQ and RQ, requester, responder, completer   a post, one packet
  *   srq->lock            SRQ ring                                     taking or posting receives
  *   path's own lock      its send side                                one packet or one flush
@@ -52,6 +52,7 @@ enum {
 };
 #define UROCE_MAX_MSG_SIZE 0x80000000u /* bytes of one message */
 
+struct uroce_host;
 struct uroce_dev;
 struct uroce_qp;
 struct uroce_key;
@@ -88,7 +89,7 @@ struct uroce_cq {
 	bool armed_solicited;
 	bool event_pending; /* the channel's pipe was full: progress tries again */
 	bool overflowed;
-	LIST_ENTRY(uroce_cq) pending; /* dev->pending_cqs while event_pending */
+	LIST_ENTRY(uroce_cq) pending; /* host->pending_cqs while event_pending */
 };
 
 /* One completion as the engine knows it; ibv_wc is filled at poll. */
@@ -225,7 +226,7 @@ struct uroce_requester {
 	uint8_t rnr_retry;
 	uint8_t timeout; /* 4.096 us << timeout; 0: none */
 	bool rnr_wait;	 /* until the timer fires nothing is sent */
-	bool path_full;	 /* the path refused a packet: on dev->blocked */
+	bool path_full;	 /* the path refused a packet: on host->blocked */
 	uint64_t progress_time; /* when una last moved, ns */
 	uint32_t probes;	/* early resends since then */
 	uint32_t since_ack_req; /* packets sent without asking for an acknowledgement */
@@ -251,7 +252,7 @@ struct uroce_responder {
 	uint32_t msn;
 	uint8_t min_rnr_timer;
 	uint8_t ack_syndrome;
-	bool ack_due;	   /* an acknowledgement up to psn - 1 is owed: qp is on dev->acks */
+	bool ack_due;	   /* an acknowledgement up to psn - 1 is owed: qp is on host->acks */
 	bool nak_sent;	   /* one sequence NAK per gap */
 	bool in_message;   /* between first and last packet */
 	uint8_t operation; /* of the message: UROCE_SEND_FIRST or UROCE_WRITE_FIRST */
@@ -294,6 +295,7 @@ struct uroce_qp {
 	struct verbs_qp vqp;
 	struct uroce_lock lock;
 	struct uroce_dev *dev;
+	struct uroce_host *host; /* dev's */
 	uint8_t type;  /* enum ibv_qp_type */
 	uint8_t state; /* enum ibv_qp_state; vqp.qp.state is the application's copy */
 	bool sq_draining;
@@ -318,8 +320,8 @@ struct uroce_qp {
 	struct uroce_qp_counters counters;
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	atomic_uint refs;	 /* look-ups in flight; destroy waits for 0 */
-	TAILQ_ENTRY(uroce_qp) ack_entry;     /* dev->acks while resp.ack_due */
-	TAILQ_ENTRY(uroce_qp) blocked_entry; /* dev->blocked while req.path_full */
+	TAILQ_ENTRY(uroce_qp) ack_entry;     /* host->acks while resp.ack_due */
+	TAILQ_ENTRY(uroce_qp) blocked_entry; /* host->blocked while req.path_full */
 	bool on_acks;
 	bool on_blocked;
 	/* ibv_wr_* between start and complete */
