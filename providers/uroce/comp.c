@@ -64,7 +64,7 @@ static void send_failed(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 	};
 
 	uroce_qp_first_error(qp, &error);
-	uroce_qp_error(qp);
+	uroce_qp_send_error(qp);
 }
 
 void uroce_comp_retire(struct uroce_qp *qp)

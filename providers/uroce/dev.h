@@ -19,6 +19,7 @@
 
 #include <net/if.h>
 
+#include "providers/uroce/event.h"
 #include "providers/uroce/uroce.h"
 
 enum {
@@ -42,14 +43,14 @@ struct uroce_host {
 	uint8_t slot;	       /* 1..255, unique among this user's uroce processes in this network namespace */
 	pid_t pid;	       /* to notice use after fork */
 	struct uroce_keys *keys;
-	/* [index of the QPN]; readers take qp->refs and look again (qp.c) */
+	/* [index of the QPN]; read under progress_lock */
 	_Atomic(struct uroce_qp *) *qps;
 	uint32_t next_qpn;
 	pthread_mutex_t lock; /* open and close: devices, QP numbers */
 	LIST_HEAD(, uroce_dev) devices;
 	LIST_HEAD(, uroce_cq) pending_cqs; /* events a full pipe refused; under progress_lock */
 	struct uroce_shm *shm;		   /* path_shm.c */
-	struct uroce_thread *thread;	   /* progress.c */
+	struct uroce_thread *thread;	   /* thread.c */
 	atomic_uint udp_interest;	   /* QPs that pollers must look at sockets for */
 	atomic_uint poll_epoch;		   /* moves with every progress pass of a poller */
 	int refs;
@@ -82,7 +83,8 @@ struct uroce_context {
 	struct verbs_context vctx;
 	struct uroce_dev *dev;
 	LIST_ENTRY(uroce_context) entry;
-	int async_write_fd; /* of the pipe whose read end is async_fd */
+	struct uroce_pipe async; /* its read end is async_fd */
+	pthread_mutex_t event_lock; /* writers of the pipe */
 };
 
 /* Engine state of a host, without slot, thread and paths: what a unit test of the engine needs too. */
@@ -113,6 +115,12 @@ void uroce_dev_put(struct uroce_dev *dev);
  * in it. Never blocks. Threads: any, without any lock held.
  */
 unsigned int uroce_progress(struct uroce_host *host);
+/* The same with progress_lock held; @sockets: look at UDP sockets too. */
+unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets);
+/* A poller made a pass: the thread leaves packets to it for a while. */
+void uroce_thread_poller_seen(struct uroce_host *host);
+/* Events a full pipe refused: try again. Under progress_lock. */
+void uroce_cq_events_retry(struct uroce_host *host);
 /* Something needs the thread: a timer was armed earlier than it sleeps, a packet is blocked. */
 void uroce_thread_wake(struct uroce_host *host);
 /* CLOCK_MONOTONIC, ns. */
@@ -125,18 +133,22 @@ uint64_t uroce_now(void);
  */
 void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid, uint64_t now);
 
+/* The same for a packet out of @peer's ring: connected QPs accept only what comes from their own peer. */
+void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void *peer, uint64_t now);
+
 /* --- qp.c --- */
 
-/* The QP with a reference (uroce_qp_put), or NULL. Threads: any. */
+/* The QP of a number of this process, or NULL. Under progress_lock, and valid as long as that is held. */
 struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn);
-void uroce_qp_put(struct uroce_qp *qp);
-/* Every QP connected through @peer of @path: its process is gone. */
+/* Every QP connected through @peer of @path: its process is gone. Under progress_lock. */
 void uroce_qp_peer_dead(struct uroce_host *host, const struct uroce_path *path, const void *peer);
 
 /* --- gid.c --- */
 
 /* Read the interface's addresses, MTU and state into the device; events for what changed. */
 int uroce_gids_refresh(struct uroce_dev *dev);
+/* Read away what the watching socket has to say. */
+void uroce_gids_drain(int fd);
 /* rtnetlink socket that becomes readable when any interface changes. */
 int uroce_gids_watch(int *ret_fd);
 
@@ -145,6 +157,19 @@ int uroce_gids_watch(int *ret_fd);
 /* Resolve @attr into @ret_av: which path, which socket address, which MTU. @dest_qpn: 0 for an AH. */
 int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint32_t dest_qpn,
 		     struct uroce_av *ret_av);
+
+/*
+ * The 40 bytes a UD receive buffer starts with, for a packet of @length bytes (BTH to padding) sent along @av: a
+ * GRH, or for IPv4 20 unused bytes and the IPv4 header.
+ */
+void uroce_grh_fill(const struct uroce_av *av, uint32_t length, uint8_t ret_grh[40]);
+
+/* --- gsi.c, mcast.c --- */
+
+/* A datagram for QP1: to the connection manager of this process, if it listens. */
+void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt, const union ibv_gid *sgid);
+/* Multicast: to every attached QP. */
+void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt, uint64_t now);
 
 /* --- shorthands for the engine --- */
 

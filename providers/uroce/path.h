@@ -59,6 +59,10 @@ struct uroce_payload {
 struct uroce_packet {
 	struct uroce_hdr hdr;
 	struct uroce_payload payload;
+	/* an acknowledgement that came along, for the same QP */
+	bool has_ack;
+	uint8_t ack_syndrome;
+	uint32_t ack_psn;
 	bool any_length; /* the path segments as it likes; otherwise first and middle packets are one MTU */
 	/* source, for UD completions: 40 bytes as the GRH area of the receive buffer shows them; NULL unless UD */
 	const uint8_t *grh;
@@ -92,11 +96,12 @@ struct uroce_path_ops {
 	int (*fetch)(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset, void *dst,
 		     uint32_t length);
 	/*
-	 * One-sided operation done by the initiator alone. Return: 0 done; -EOPNOTSUPP: send packets instead;
-	 * -EACCES: the target's key refuses; -EFAULT as send.
+	 * One-sided operation done by the initiator alone, from @own_qpn to @dest_qpn. Return: 0 done;
+	 * -EOPNOTSUPP: send packets instead, which also find out what is wrong if something is.
 	 */
-	int (*rdma)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn, bool write,
-		    const struct iovec *iov, int iovcnt, uint64_t remote_addr, uint32_t rkey, uint32_t length);
+	int (*rdma)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn, uint32_t own_qpn,
+		    bool write, const struct iovec *iov, int iovcnt, uint64_t remote_addr, uint32_t rkey,
+		    uint32_t length);
 };
 
 struct uroce_path {

@@ -161,8 +161,10 @@ static int packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct
 	uroce_gather_put(&gather);
 	if (r < 0)
 		return r;
-	if (tx.has_ack)
+	if (tx.has_ack) {
 		qp->resp.ack_due = false;
+		qp->resp.ack_messages = 0;
+	}
 	qp->counters.tx_packets++;
 	qp->counters.tx_bytes += length;
 	return 0;
@@ -295,13 +297,13 @@ static int direct_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 			return 1;
 		}
 	}
-	r = qp->av.path->ops->rdma(qp->av.path, &qp->av, qp->dest_qpn, write,
+	r = qp->av.path->ops->rdma(qp->av.path, &qp->av, qp->dest_qpn, qp->vqp.qp.qp_num, write,
 				   wqe->is_inline ? &inline_iov : gather.iov, wqe->is_inline ? 1 : gather.count,
 				   wqe->rdma.remote_addr, wqe->rdma.rkey, wqe->length);
 	uroce_gather_put(&gather);
 	if (r == -EOPNOTSUPP)
 		return r;
-	wqe_fail(wqe, !r ? IBV_WC_SUCCESS : r == -EACCES ? IBV_WC_REM_ACCESS_ERR : IBV_WC_LOC_PROT_ERR);
+	wqe_fail(wqe, IBV_WC_SUCCESS);
 	return 1;
 }
 
@@ -400,7 +402,7 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 	bool done = false;
 
 	assert_held(&qp->lock);
-	if (qp->state == IBV_QPS_ERR) {
+	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE) {
 		uroce_qp_flush(qp);
 		return;
 	}
@@ -522,10 +524,10 @@ static void req_give_up(struct uroce_qp *qp, enum ibv_wc_status status)
 		if (wqe->state == WQE_DONE)
 			continue;
 		wqe_fail(wqe, status);
+		if (i - qp->sq.tail >= qp->sq.next - qp->sq.tail)
+			qp->sq.next = i + 1;
 		break;
 	}
-	if (qp->sq.next == qp->sq.tail && qp->sq.tail != qp->sq.head)
-		qp->sq.next++;
 	uroce_comp_retire(qp);
 }
 

@@ -410,6 +410,7 @@ static void ack_owe(struct uroce_qp *qp, uint8_t syndrome)
 		return;
 	qp->resp.ack_syndrome = syndrome;
 	qp->resp.ack_due = true;
+	qp->resp.ack_messages++;
 	uroce_ack_later(qp);
 }
 
@@ -684,8 +685,10 @@ static int ack_send(struct uroce_qp *qp)
 	};
 	int r = resp_send(qp, &hdr, NULL, 0, 0);
 
-	if (r != -EAGAIN)
+	if (r != -EAGAIN) {
 		resp->ack_due = false;
+		resp->ack_messages = 0;
+	}
 	return r;
 }
 

@@ -27,7 +27,7 @@ struct uroce_wheel {
 	struct uroce_timer_slot slot[UROCE_WHEEL_SLOTS];
 	uint64_t tick;	/* last one run */
 	uint64_t first; /* no timer is due before this time, ns; UINT64_MAX: none armed */
-	uint32_t armed;
+	atomic_uint armed; /* read without the lock by who only wants to know whether there is any */
 };
 
 void uroce_wheel_init(struct uroce_wheel *wheel, uint64_t now);

@@ -50,6 +50,11 @@ enum {
 	UROCE_VENDOR_ID = 0x55524f, /* "URO": neither 0 nor 0xffffff, which others take for rxe */
 	UROCE_VENDOR_PART = 1,
 };
+/* Packets in flight: as far as a receive socket's buffer reaches; a lossless path has its own limit. */
+enum {
+	UROCE_WINDOW = 256,
+	UROCE_WINDOW_LOSSLESS = 1 << 22,
+};
 #define UROCE_MAX_MSG_SIZE 0x80000000u /* bytes of one message */
 
 struct uroce_host;
@@ -89,6 +94,8 @@ struct uroce_cq {
 	bool armed_solicited;
 	bool event_pending; /* the channel's pipe was full: progress tries again */
 	bool overflowed;
+	uint32_t comp_events_raised;  /* for the wait of destroy: records written and not purged */
+	uint32_t async_events_raised;
 	LIST_ENTRY(uroce_cq) pending; /* host->pending_cqs while event_pending */
 };
 
@@ -136,6 +143,7 @@ struct uroce_srq {
 	struct uroce_lock lock;
 	struct uroce_dev *dev;
 	struct uroce_rq rq;
+	uint32_t events_raised;
 	uint32_t limit; /* event when fewer are left; 0: disarmed */
 };
 
@@ -252,6 +260,7 @@ struct uroce_responder {
 	uint32_t msn;
 	uint8_t min_rnr_timer;
 	uint8_t ack_syndrome;
+	uint16_t ack_messages; /* that wait for it */
 	bool ack_due;	   /* an acknowledgement up to psn - 1 is owed: qp is on host->acks */
 	bool nak_sent;	   /* one sequence NAK per gap */
 	bool in_message;   /* between first and last packet */
@@ -319,11 +328,13 @@ struct uroce_qp {
 	struct uroce_first_error first_error;
 	struct uroce_qp_counters counters;
 	struct ibv_qp_attr attr; /* as set by modify, for query */
-	atomic_uint refs;	 /* look-ups in flight; destroy waits for 0 */
+	uint32_t events_raised;
 	TAILQ_ENTRY(uroce_qp) ack_entry;     /* host->acks while resp.ack_due */
 	TAILQ_ENTRY(uroce_qp) blocked_entry; /* host->blocked while req.path_full */
 	bool on_acks;
 	bool on_blocked;
+	bool udp_counted;      /* counted in host->udp_interest */
+	uint32_t mcast_groups; /* attached to */
 	/* ibv_wr_* between start and complete */
 	uint32_t wr_head;
 	int wr_error;
@@ -441,12 +452,24 @@ void uroce_comp_retire(struct uroce_qp *qp);
 
 /* qp.c: move to the error state. The WQE of @cqe completes with its status, all others are flushed. */
 void uroce_qp_error(struct uroce_qp *qp);
-/* Flush whatever is posted: the QP is in the error state. */
+/* A send WQE failed: RC goes to the error state; UC and UD to SQE, where receiving goes on. */
+void uroce_qp_send_error(struct uroce_qp *qp);
+/* Flush whatever is posted: the QP is in the error state (or its SQ is in SQE). */
 void uroce_qp_flush(struct uroce_qp *qp);
-/* Remember and log the first error of the QP. */
+/* Remember the first error of the QP, and log it (explain.c). */
 void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *error);
+void uroce_qp_explain(const struct uroce_qp *qp);
 /* The SQ is empty while draining: raise SQ_DRAINED. */
 void uroce_qp_drained(struct uroce_qp *qp);
+
+int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
+int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
+int uroce_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
+int uroce_destroy_qp(struct verbs_qp *vqp);
+int uroce_rq_alloc(struct uroce_rq *rq, uint32_t max_wr, uint32_t max_sge);
+
+/* wr.c: the ibv_wr_* functions the caller asked for. -EOPNOTSUPP for one this QP type has not. */
+int uroce_wr_init(struct uroce_qp *qp, const struct ibv_qp_init_attr_ex *attr);
 
 /* --- event.c --- */
 void uroce_event_qp(struct uroce_qp *qp, enum ibv_event_type type);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Event descriptors are pipes that carry the kernel's records, so that the library's readers know no difference.
+ * A record names its object by address: when the object goes, what is still unread of it is taken out again.
+ */
+#ifndef UROCE_EVENT_H
+#define UROCE_EVENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+struct uroce_context;
+struct uroce_dev;
+
+struct uroce_pipe {
+	int read_fd;  /* the application's: it may set O_NONBLOCK on it */
+	int write_fd; /* never blocks */
+};
+
+int uroce_pipe_open(struct uroce_pipe *pipe);
+void uroce_pipe_close_write(struct uroce_pipe *pipe);
+/* Return: 0, -EAGAIN when the pipe is full, -EPIPE when the application closed its end. */
+int uroce_pipe_put(const struct uroce_pipe *pipe, const void *record, size_t size);
+/*
+ * Take out the unread records whose first 8 bytes are @element. Return: how many. The caller keeps writers away;
+ * a reader at the same time gets its records in whole.
+ */
+unsigned int uroce_pipe_purge(const struct uroce_pipe *pipe, uint64_t element, size_t size);
+
+int uroce_event_open(struct uroce_context *ctx);
+void uroce_event_close(struct uroce_context *ctx);
+/* An event of the port of every context of the device: @element is the port number. */
+void uroce_event_port(struct uroce_dev *dev, enum ibv_event_type type);
+/* The object is going: unread events of it vanish. Return: how many were taken out. */
+unsigned int uroce_event_purge(struct uroce_context *ctx, const void *object);
+
+#endif

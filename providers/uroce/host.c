@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* This process's engine: made when its first device is opened, gone with the last. */
+#include <string.h>
+#include <sys/random.h>
+
+#include "providers/uroce/keys.h"
+#include "providers/uroce/shm.h"
+#include "providers/uroce/thread.h"
+
+static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct uroce_host *the_host;
+
+static void host_free(struct uroce_host *host)
+{
+	if (host->thread)
+		uroce_thread_stop(host);
+	if (host->shm)
+		uroce_shm_close(host->shm);
+	if (host->keys)
+		uroce_keys_free(host->keys);
+	free(host->qps);
+	pthread_mutex_destroy(&host->lock);
+	free(host);
+}
+
+static int host_new(struct uroce_host **ret_host)
+{
+	struct uroce_host *host = calloc(1, sizeof(*host));
+	int r;
+
+	if (!host)
+		return -ENOMEM;
+	uroce_host_init(host, uroce_now());
+	pthread_mutex_init(&host->lock, NULL);
+	host->pid = getpid();
+	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
+	r = host->qps ? uroce_keys_new(&host->keys) : -ENOMEM;
+	if (!r && getrandom(&host->next_qpn, sizeof(host->next_qpn), 0) != sizeof(host->next_qpn))
+		r = -errno;
+	if (!r)
+		r = uroce_shm_open(host, &host->shm);
+	if (!r)
+		r = uroce_thread_start(host);
+	if (r < 0) {
+		host_free(host);
+		return r;
+	}
+	*ret_host = host;
+	return 0;
+}
+
+int uroce_host_get(struct uroce_host **ret_host)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&the_lock);
+	/* A forked child has its parent's memory, but neither its thread nor its slot: it starts its own. */
+	if (the_host && the_host->pid != getpid())
+		the_host = NULL;
+	if (!the_host)
+		r = host_new(&the_host);
+	if (!r) {
+		the_host->refs++;
+		*ret_host = the_host;
+	}
+	pthread_mutex_unlock(&the_lock);
+	return r;
+}
+
+void uroce_host_put(struct uroce_host *host)
+{
+	pthread_mutex_lock(&the_lock);
+	if (--host->refs == 0 && host->pid == getpid()) {
+		if (the_host == host)
+			the_host = NULL;
+		host_free(host);
+	}
+	pthread_mutex_unlock(&the_lock);
+}
+
+int uroce_host_check(const struct uroce_host *host)
+{
+	if (likely(host->pid == getpid()))
+		return 0;
+	log_err("uroce: opened in process %d, used in its child %d: open the device again after fork()", host->pid,
+		getpid());
+	return -EIO;
+}

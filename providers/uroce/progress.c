@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One pass over what arrived, what is owed and what is due; and where a packet goes. */
+#include <string.h>
+#include <time.h>
+
+#include "providers/uroce/path_udp.h"
+#include "providers/uroce/shm.h"
+#include "providers/uroce/thread.h"
+
+enum {
+	BUDGET = 32,	    /* packets of one peer, datagrams of one device in one pass */
+	ACK_COALESCE = 16,  /* messages of a busy peer that one acknowledgement may cover */
+	GSI_QPN = 1,
+	MULTICAST_QPN = 0xffffff,
+};
+
+uint64_t uroce_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+/* --- where a packet goes --- */
+
+static void qp_packet(struct uroce_qp *qp, struct uroce_packet *pkt, uint64_t now)
+{
+	if (pkt->has_ack)
+		uroce_comp_ack(qp, pkt->ack_psn, pkt->ack_syndrome, now);
+	if (hdr_flags(&pkt->hdr) & PKT_REQUEST)
+		uroce_resp_packet(qp, pkt, now);
+	else
+		uroce_comp_packet(qp, pkt, now);
+}
+
+static bool special_packet(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid,
+			   uint64_t now)
+{
+	if (pkt->hdr.dest_qpn == GSI_QPN)
+		uroce_gsi_packet(host, pkt, sgid);
+	else if (pkt->hdr.dest_qpn == MULTICAST_QPN)
+		uroce_mcast_packet(host, pkt, now);
+	else
+		return false;
+	return true;
+}
+
+void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid, uint64_t now)
+{
+	struct uroce_qp *qp;
+
+	if (special_packet(host, pkt, sgid, now))
+		return;
+	qp = uroce_qp_find(host, pkt->hdr.dest_qpn);
+	if (!qp)
+		return;
+	uroce_lock(&qp->lock);
+	/* A connected QP accepts only what its peer's address sent. */
+	if (qp->type == IBV_QPT_UD || !sgid || !memcmp(sgid, &qp->av.dgid, sizeof(*sgid)))
+		qp_packet(qp, pkt, now);
+	uroce_unlock(&qp->lock);
+}
+
+void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void *peer, uint64_t now)
+{
+	struct uroce_qp *qp = uroce_qp_find(host, pkt->hdr.dest_qpn);
+
+	if (unlikely(!qp))
+		return;
+	/* Time matters here only to a receiver-not-ready wait. */
+	if (pkt->hdr.opcode == (UROCE_RC | UROCE_ACK) && (pkt->hdr.syndrome & AETH_KIND_MASK) != AETH_ACK)
+		now = uroce_now();
+	uroce_lock(&qp->lock);
+	if (qp->av.peer == peer)
+		qp_packet(qp, pkt, now);
+	uroce_unlock(&qp->lock);
+}
+
+/* --- what is owed and due --- */
+
+/* Acknowledgements wait for a packet to ride on, as long as a lossless peer keeps this process busy anyway. */
+static bool ack_can_wait(const struct uroce_qp *qp, bool busy)
+{
+	return busy && qp->av.path && qp->av.path->lossless && !qp->resp.res_pending &&
+	       qp->resp.ack_messages < ACK_COALESCE;
+}
+
+static void acks_run(struct uroce_host *host, bool busy, uint64_t now)
+{
+	struct uroce_qp *qp, *next;
+
+	for (qp = TAILQ_FIRST(&host->acks); qp; qp = next) {
+		bool done;
+
+		next = TAILQ_NEXT(qp, ack_entry);
+		if (ack_can_wait(qp, busy))
+			continue;
+		uroce_lock(&qp->lock);
+		done = uroce_resp_run(qp, now);
+		uroce_unlock(&qp->lock);
+		if (!done)
+			continue;
+		TAILQ_REMOVE(&host->acks, qp, ack_entry);
+		qp->on_acks = false;
+	}
+}
+
+static void blocked_run(struct uroce_host *host, uint64_t now)
+{
+	struct uroce_qp_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct uroce_qp *qp;
+
+	uroce_lock(&host->blocked_lock);
+	TAILQ_CONCAT(&list, &host->blocked, blocked_entry);
+	while ((qp = TAILQ_FIRST(&list))) {
+		TAILQ_REMOVE(&list, qp, blocked_entry);
+		qp->on_blocked = false;
+		uroce_unlock(&host->blocked_lock);
+		uroce_lock(&qp->lock);
+		qp->req.path_full = false;
+		uroce_req_run(qp, now); /* puts it back when the path is still full */
+		uroce_unlock(&qp->lock);
+		uroce_lock(&host->blocked_lock);
+	}
+	uroce_unlock(&host->blocked_lock);
+}
+
+static void timers_run(struct uroce_host *host, uint64_t now)
+{
+	struct uroce_timer *timer;
+
+	while ((timer = uroce_wheel_expire(&host->wheel, now))) {
+		struct uroce_qp *qp = container_of(timer, struct uroce_qp, timer);
+
+		uroce_lock(&qp->lock);
+		uroce_req_timeout(qp, now);
+		uroce_unlock(&qp->lock);
+	}
+}
+
+static unsigned int sockets_run(struct uroce_host *host, uint64_t now)
+{
+	struct uroce_dev *dev;
+	unsigned int n = 0;
+
+	LIST_FOREACH(dev, &host->devices, entry)
+		n += uroce_udp_poll(dev, BUDGET, now);
+	return n;
+}
+
+static void sockets_flush(struct uroce_host *host)
+{
+	struct uroce_dev *dev;
+
+	LIST_FOREACH(dev, &host->devices, entry)
+		if (dev->udp && dev->udp->pending)
+			dev->udp->ops->flush(dev->udp);
+}
+
+unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets)
+{
+	bool timed = sockets || atomic_load_explicit(&host->wheel.armed, memory_order_relaxed);
+	uint64_t now = timed ? uroce_now() : 0;
+	unsigned int n;
+
+	assert_held(&host->progress_lock);
+	n = uroce_shm_poll(host->shm, BUDGET, now);
+	if (sockets)
+		n += sockets_run(host, now);
+	if (!TAILQ_EMPTY(&host->acks))
+		acks_run(host, n > 0, now);
+	if (unlikely(!TAILQ_EMPTY(&host->blocked)))
+		blocked_run(host, now);
+	if (timed)
+		timers_run(host, now);
+	if (unlikely(!LIST_EMPTY(&host->pending_cqs)))
+		uroce_cq_events_retry(host);
+	if (sockets)
+		sockets_flush(host);
+	return n;
+}
+
+unsigned int uroce_progress(struct uroce_host *host)
+{
+	unsigned int n;
+
+	if (!uroce_trylock(&host->progress_lock))
+		return 0;
+	n = uroce_progress_pass(host, atomic_load_explicit(&host->udp_interest, memory_order_relaxed));
+	uroce_unlock(&host->progress_lock);
+	uroce_thread_poller_seen(host);
+	return n;
+}

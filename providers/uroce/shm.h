@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Shared memory between two uroce processes of one user on one host.
+ *
+ * Every process listens on an abstract socket whose name is its slot: the kernel makes the claim atomic, scopes it to
+ * the network namespace and takes it back at any death. Two processes that want to talk connect once; over that
+ * connection travel a lane (two rings, one each way, in one memfd), each side's board (a memfd of its own) and each
+ * side's bell (an eventfd). The connection stays open: when it closes, the peer is dead. Nothing has a name in a file
+ * system, so nothing is left behind.
+ *
+ * A ring has one producer process and one consumer process. A producer that dies in the middle of a record leaves
+ * an uncommitted record, which nobody ever sees.
+ *
+ * Everything in these mappings can be written by the other process at any time: read once, check, use.
+ */
+#ifndef UROCE_SHM_H
+#define UROCE_SHM_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+
+#include "providers/uroce/dev.h"
+
+enum {
+	SHM_VERSION = 1,
+	SHM_LINE = 64,
+	SHM_RING_BYTES = 1 << 18,
+	SHM_RING_MASK = SHM_RING_BYTES - 1,
+	SHM_SEGMENT = 8192,	/* payload of one copied packet: what the MTU is to UDP */
+	SHM_REF_MIN = 16384,	/* from here on a reference is cheaper than two copies */
+	SHM_PUBLISH = SHM_RING_BYTES / 8, /* the consumer gives space back in such steps */
+	SHM_SLOTS = 256,
+	SHM_KEYS = 1 << 14, /* keys a board can show; others are reached by packets */
+};
+#define SHM_MAGIC 0x75726f63u
+
+enum shm_kind {
+	SHM_PACKET = 1,	   /* a packet, BTH to payload */
+	SHM_REFERENCE = 2, /* header of a packet, then the iovecs of its payload in the sender's memory */
+	SHM_SKIP = 3,	   /* nothing: the ring continues at its beginning */
+	SHM_FORWARD = 4,   /* struct shm_forward, then a packet: UD, or a UDP datagram of another process's QP */
+};
+
+/* One record: starts on a cache line, so that a small message is one line to move. */
+struct shm_record {
+	atomic_uint lines; /* size in cache lines; 0: not there yet. Written last, read first. */
+	uint16_t kind;
+	uint16_t has_ack;
+	uint32_t ack; /* syndrome << 24 | PSN, for the QP the packet is for */
+	uint32_t length; /* bytes used of data */
+	uint8_t data[];
+};
+
+struct shm_ring {
+	alignas(SHM_LINE) atomic_uint tail; /* consumer: bytes given back, free running */
+	alignas(SHM_LINE) uint8_t data[SHM_RING_BYTES];
+};
+
+/* The memfd of a connection: ring[0] from the side that connected, ring[1] from the one that accepted. */
+struct shm_lane {
+	struct shm_ring ring[2];
+};
+
+/* A key as its owner shows it to initiators. */
+struct shm_key {
+	alignas(SHM_LINE) atomic_uint key; /* 0: none */
+	atomic_uint users; /* initiators copying right now; the owner waits for 0 after taking key back */
+	atomic_uint access;
+	atomic_uint pd;
+	atomic_ullong iova;
+	atomic_ullong length;
+	atomic_ullong base;
+};
+
+/* A QP as its owner shows it: 0 unless packets may come in. */
+struct shm_qp {
+	atomic_uint pd;	    /* id of the PD */
+	atomic_uint access; /* qp_access_flags; bit 31: connected and receiving */
+	atomic_uint peer;   /* QPN of its peer */
+};
+#define SHM_QP_READY 0x80000000u
+
+/* What a process shows to all its peers. */
+struct shm_board {
+	atomic_uint magic;
+	atomic_uint version;
+	alignas(SHM_LINE) atomic_uint sleeping; /* 1: ring the bell after committing a record */
+	alignas(SHM_LINE) uint8_t probe[SHM_LINE]; /* peers read it through process_vm_readv() as a test */
+	struct shm_qp qps[1 << UROCE_QP_INDEX_BITS];
+	struct shm_key keys[SHM_KEYS];
+};
+
+struct shm_peer {
+	LIST_ENTRY(shm_peer) entry;
+	struct uroce_shm *shm;
+	uint8_t slot;
+	bool self;	     /* this process: its own ring, no connection */
+	bool can_read;	     /* this process may read the peer's memory */
+	atomic_bool dead;
+	atomic_bool ready;   /* the handshake is complete */
+	atomic_bool readable; /* the peer said it can read ours */
+	pid_t pid;
+	int conn; /* connection; readable at EOF: the peer died */
+	int bell; /* its eventfd */
+	struct shm_lane *lane;
+	struct shm_board *board; /* the peer's */
+	/* producer side */
+	struct uroce_lock tx_lock;
+	struct shm_ring *tx;
+	uint32_t tx_head; /* free running */
+	uint32_t tx_tail; /* last seen */
+	/* consumer side, under progress_lock */
+	struct shm_ring *rx;
+	uint32_t rx_head;      /* next to read, free running */
+	uint32_t rx_published; /* tail as told to the producer */
+};
+
+LIST_HEAD(shm_peer_list, shm_peer);
+
+struct uroce_shm {
+	struct uroce_path path;
+	struct uroce_host *host;
+	int listener;
+	int bell; /* ours */
+	int board_fd;
+	struct shm_board *board; /* ours */
+	pthread_mutex_t lock;	 /* connecting */
+	struct shm_peer_list peers; /* changed under lock and progress_lock */
+	struct shm_peer_list gone;  /* dead ones, kept for who still names them; under lock */
+	_Atomic(struct shm_peer *) by_slot[SHM_SLOTS];
+};
+
+/* --- shm_peer.c --- */
+
+/* Claim a slot and start to listen. */
+int uroce_shm_open(struct uroce_host *host, struct uroce_shm **ret_shm);
+void uroce_shm_close(struct uroce_shm *shm);
+/*
+ * The peer that owns @slot, connected if need be. -ENOENT: no such process of this user; -ETIMEDOUT. May wait up to a
+ * second; no lock held.
+ */
+int uroce_shm_peer(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_peer);
+/* The listener or a connection is readable: a new peer, the end of a handshake, or a death. */
+void uroce_shm_accept(struct uroce_shm *shm);
+void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
+
+/* --- path_shm.c --- */
+extern const struct uroce_path_ops uroce_shm_ops;
+
+/* Everything that arrived, up to @budget packets a peer. Under progress_lock. Return: packets. */
+unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t now);
+
+/* One record of one peer. Return: false when there is none. Under progress_lock. */
+bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now);
+/* Whether any ring holds something: the thread's last look before it sleeps. Under progress_lock. */
+bool uroce_shm_pending(struct uroce_shm *shm);
+/* The peer wrote what no uroce writes: nothing more is read from it. Said once. */
+void uroce_shm_corrupt(struct shm_peer *peer, const char *what);
+
+/* Hand a UDP payload (BTH on, no ICRC) to the process that owns its QP. */
+struct shm_forward {
+	union ibv_gid sgid;
+	union ibv_gid dgid;
+	uint8_t grh[40];
+};
+int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from, const void *packet,
+		      uint32_t length);
+
+#endif

@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Who else is there: slots, connections, the handshake, deaths. */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+
+#include "providers/uroce/shm.h"
+#include "providers/uroce/thread.h"
+
+enum {
+	HANDSHAKE_MS = 1000, /* how long a connector waits for a peer's answer */
+	BACKLOG = 64,
+};
+
+/*
+ * The handshake, three messages: HELLO from the side that connects (with lane, board and bell), WELCOME back (board
+ * and bell), DONE. Each side says whether it could read the other's memory.
+ */
+enum hello_type {
+	HELLO = 1,
+	WELCOME = 2,
+	DONE = 3,
+};
+
+struct hello {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t type;
+	uint32_t slot;
+	uint32_t can_read;
+	int32_t pid;
+	uint64_t probe; /* address of the board's probe in the sender */
+};
+
+enum {
+	HELLO_LANE, HELLO_BOARD, HELLO_BELL, HELLO_FDS
+};
+
+/* --- names and messages --- */
+
+static socklen_t slot_address(uint8_t slot, struct sockaddr_un *ret)
+{
+	int n;
+
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	/* A leading zero byte: an abstract name. The version keeps different builds apart. */
+	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "uroce-%d-%u-%u", SHM_VERSION, geteuid(), slot);
+	return offsetof(struct sockaddr_un, sun_path) + 1 + n;
+}
+
+static int hello_send(int conn, const struct hello *hello, const int *fds, int nfds)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int) * HELLO_FDS)];
+		struct cmsghdr align;
+	} control = {};
+	struct iovec iov = { (void *)hello, sizeof(*hello) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (nfds) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control.buf;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * nfds);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * nfds);
+		memcpy(CMSG_DATA(c), fds, sizeof(int) * nfds);
+	}
+	return sendmsg(conn, &msg, MSG_NOSIGNAL) == sizeof(*hello) ? 0 : -errno;
+}
+
+static void fds_close(int *fds)
+{
+	for (int i = 0; i < HELLO_FDS; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+/* Return: number of descriptors received (in @fds, the caller's), or -errno; 0 bytes are -ECONNRESET. */
+static int hello_recv(int conn, enum hello_type type, struct hello *hello, int *fds)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int) * HELLO_FDS)];
+		struct cmsghdr align;
+	} control = {};
+	struct iovec iov = { hello, sizeof(*hello) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof(control.buf)
+	};
+	struct cmsghdr *c;
+	ssize_t n;
+	int nfds = 0;
+
+	for (int i = 0; i < HELLO_FDS; i++)
+		fds[i] = -1;
+	n = recvmsg(conn, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0)
+		return -errno;
+	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds, CMSG_DATA(c), sizeof(int) * min_of(nfds, (int)HELLO_FDS));
+	}
+	if (n == 0)
+		return -ECONNRESET;
+	if (n != sizeof(*hello) || hello->magic != SHM_MAGIC || hello->version != SHM_VERSION ||
+	    hello->type != type || !hello->slot || hello->slot >= SHM_SLOTS) {
+		fds_close(fds);
+		return -EPROTO;
+	}
+	return nfds;
+}
+
+/* Only this user's processes; the pid is the kernel's word, not the message's. */
+static int peer_credentials(int conn, pid_t *ret_pid)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return -errno;
+	if (cred.uid != geteuid())
+		return -EPERM;
+	*ret_pid = cred.pid;
+	return 0;
+}
+
+static bool memory_readable(pid_t pid, uint64_t probe)
+{
+	uint8_t bytes[SHM_LINE];
+	struct iovec local = { bytes, sizeof(bytes) }, remote = { (void *)(uintptr_t)probe, sizeof(bytes) };
+
+	/* Pid 0: the peer is in a pid namespace that is not visible from here. */
+	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(bytes);
+}
+
+static void hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello_type type, bool can_read)
+{
+	*hello = (struct hello){
+		.magic = SHM_MAGIC,
+		.version = SHM_VERSION,
+		.type = type,
+		.slot = shm->host->slot,
+		.can_read = can_read,
+		.pid = getpid(),
+		.probe = (uintptr_t)shm->board->probe,
+	};
+}
+
+/* --- memory --- */
+
+static void *map_shared(int fd, size_t size)
+{
+	struct stat st;
+	void *p;
+
+	if (fstat(fd, &st) || (size_t)st.st_size != size)
+		return NULL;
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Sealed against shrinking, so that a peer cannot turn our reads into SIGBUS. */
+static int shared_create(const char *name, size_t size, void **ret_map)
+{
+	_cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, size))
+		return -errno;
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return -errno;
+	*ret_map = map_shared(fd, size);
+	return *ret_map ? take_fd(&fd) : -ENOMEM;
+}
+
+static void *shared_attach(int fd, size_t size)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) ? map_shared(fd, size) : NULL;
+}
+
+/* --- peers --- */
+
+static struct shm_peer *peer_new(struct uroce_shm *shm, uint8_t slot)
+{
+	struct shm_peer *peer = aligned_alloc(SHM_LINE, ROUND_UP(sizeof(*peer), SHM_LINE));
+
+	if (!peer)
+		return NULL;
+	memset(peer, 0, sizeof(*peer));
+	peer->shm = shm;
+	peer->slot = slot;
+	peer->conn = peer->bell = -1;
+	return peer;
+}
+
+static void peer_free(struct shm_peer *peer)
+{
+	if (peer->lane)
+		munmap(peer->lane, sizeof(*peer->lane));
+	if (peer->board && !peer->self)
+		munmap(peer->board, sizeof(*peer->board));
+	if (peer->conn >= 0)
+		close(peer->conn);
+	if (peer->bell >= 0 && !peer->self)
+		close(peer->bell);
+	free(peer);
+}
+
+/* Visible to progress from here on. Under shm->lock. */
+static void peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
+{
+	uroce_lock(&shm->host->progress_lock);
+	LIST_INSERT_HEAD(&shm->peers, peer, entry);
+	uroce_unlock(&shm->host->progress_lock);
+	if (peer->conn >= 0)
+		uroce_thread_watch(shm->host->thread, peer->conn, THREAD_PEER, peer);
+	atomic_store_explicit(&shm->by_slot[peer->slot], peer, memory_order_release);
+}
+
+static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
+{
+	struct shm_peer *peer = peer_new(shm, shm->host->slot);
+	void *lane;
+
+	if (!peer)
+		return -ENOMEM;
+	lane = mmap(NULL, sizeof(*peer->lane), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (lane == MAP_FAILED) {
+		free(peer);
+		return -ENOMEM;
+	}
+	peer->self = true;
+	peer->ready = true;
+	peer->pid = getpid();
+	peer->lane = lane;
+	peer->board = shm->board;
+	peer->bell = shm->bell;
+	peer->tx = peer->rx = &peer->lane->ring[0];
+	peer->can_read = peer->readable = memory_readable(peer->pid, (uintptr_t)shm->board->probe);
+	peer_publish(shm, peer);
+	*ret_peer = peer;
+	return 0;
+}
+
+/* --- connecting --- */
+
+static int connect_slot(uint8_t slot)
+{
+	_cleanup_close_ int conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
+	socklen_t len = slot_address(slot, &address);
+
+	if (conn < 0)
+		return -errno;
+	if (connect(conn, (struct sockaddr *)&address, len))
+		return errno == ECONNREFUSED ? -ENOENT : -errno;
+	return take_fd(&conn);
+}
+
+static int readable_within(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int r = poll(&p, 1, ms);
+
+	return r > 0 ? 0 : r == 0 ? -ETIMEDOUT : -errno;
+}
+
+static int peer_hello(struct uroce_shm *shm, struct shm_peer *peer)
+{
+	int fds[HELLO_FDS] = { -1, shm->board_fd, shm->bell };
+	struct hello hello;
+	void *lane = NULL;
+	int r;
+
+	fds[HELLO_LANE] = shared_create("uroce-lane", sizeof(*peer->lane), &lane);
+	if (fds[HELLO_LANE] < 0)
+		return fds[HELLO_LANE];
+	peer->lane = lane;
+	peer->tx = &peer->lane->ring[0];
+	peer->rx = &peer->lane->ring[1];
+	hello_fill(shm, &hello, HELLO, false);
+	r = hello_send(peer->conn, &hello, fds, HELLO_FDS);
+	close(fds[HELLO_LANE]);
+	return r;
+}
+
+static int peer_welcomed(struct uroce_shm *shm, struct shm_peer *peer)
+{
+	struct hello hello;
+	int fds[HELLO_FDS];
+	int r = hello_recv(peer->conn, WELCOME, &hello, fds);
+
+	if (r < 0)
+		return r;
+	if (r != 2 || hello.slot != peer->slot) {
+		fds_close(fds);
+		return -EPROTO;
+	}
+	peer->board = shared_attach(fds[0], sizeof(*peer->board));
+	close(fds[0]);
+	peer->bell = fds[1];
+	if (!peer->board)
+		return -EPROTO;
+	peer->readable = hello.can_read;
+	peer->can_read = memory_readable(peer->pid, hello.probe);
+	hello_fill(shm, &hello, DONE, peer->can_read);
+	return hello_send(peer->conn, &hello, NULL, 0);
+}
+
+static int peer_connect(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_peer)
+{
+	struct shm_peer *peer = peer_new(shm, slot);
+	int r;
+
+	if (!peer)
+		return -ENOMEM;
+	peer->conn = r = connect_slot(slot);
+	if (r >= 0)
+		r = peer_credentials(peer->conn, &peer->pid);
+	if (!r)
+		r = peer_hello(shm, peer);
+	if (!r)
+		r = readable_within(peer->conn, HANDSHAKE_MS);
+	if (!r)
+		r = peer_welcomed(shm, peer);
+	if (r < 0) {
+		peer_free(peer);
+		return r;
+	}
+	peer->ready = true;
+	peer_publish(shm, peer);
+	*ret_peer = peer;
+	return 0;
+}
+
+/* Both sides may connect at the same moment: the lower slot's connection is the one that counts. */
+static bool connects_first(const struct uroce_shm *shm, uint8_t slot)
+{
+	return shm->host->slot < slot;
+}
+
+static struct shm_peer *peer_lookup(struct uroce_shm *shm, uint8_t slot)
+{
+	struct shm_peer *peer = atomic_load_explicit(&shm->by_slot[slot], memory_order_acquire);
+
+	return peer && !peer->dead ? peer : NULL;
+}
+
+/* The lower slot connects. The higher one asks it to by connecting and closing, then waits to be called. */
+static int peer_ask(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_peer)
+{
+	struct hello hello;
+	pid_t pid;
+	int conn = connect_slot(slot), r;
+
+	if (conn < 0)
+		return conn;
+	r = peer_credentials(conn, &pid);
+	if (!r) {
+		hello_fill(shm, &hello, HELLO, false);
+		r = hello_send(conn, &hello, NULL, 0);
+	}
+	for (int ms = 0; !r && ms < HANDSHAKE_MS; ms++) {
+		*ret_peer = peer_lookup(shm, slot);
+		if (*ret_peer && (*ret_peer)->ready) {
+			close(conn);
+			return 0;
+		}
+		usleep(1000);
+	}
+	close(conn);
+	return r < 0 ? r : -ETIMEDOUT;
+}
+
+int uroce_shm_peer(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_peer)
+{
+	struct shm_peer *peer = peer_lookup(shm, slot);
+	int r = 0;
+
+	if (peer && peer->ready) {
+		*ret_peer = peer;
+		return 0;
+	}
+	if (slot != shm->host->slot && !connects_first(shm, slot))
+		return peer_ask(shm, slot, ret_peer);
+	pthread_mutex_lock(&shm->lock);
+	peer = peer_lookup(shm, slot);
+	if (peer) /* connected, though its last word has not come yet: it only decides about references */
+		*ret_peer = peer;
+	else
+		r = slot == shm->host->slot ? peer_self(shm, ret_peer) : peer_connect(shm, slot, ret_peer);
+	pthread_mutex_unlock(&shm->lock);
+	return r;
+}
+
+/* --- being connected to: in the progress thread --- */
+
+static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int *fds, uint64_t probe)
+{
+	int back[] = { shm->board_fd, shm->bell };
+	struct hello hello;
+
+	peer->lane = shared_attach(fds[HELLO_LANE], sizeof(*peer->lane));
+	peer->board = shared_attach(fds[HELLO_BOARD], sizeof(*peer->board));
+	peer->bell = dup(fds[HELLO_BELL]);
+	if (!peer->lane || !peer->board || peer->bell < 0)
+		return -EPROTO;
+	peer->tx = &peer->lane->ring[1];
+	peer->rx = &peer->lane->ring[0];
+	peer->can_read = memory_readable(peer->pid, probe);
+	hello_fill(shm, &hello, WELCOME, peer->can_read);
+	return hello_send(peer->conn, &hello, back, ARRAY_SIZE(back));
+}
+
+static void peer_replace(struct uroce_shm *shm, struct shm_peer *peer)
+{
+	struct shm_peer *old = atomic_load_explicit(&shm->by_slot[peer->slot], memory_order_acquire);
+
+	if (old && !old->dead)
+		uroce_shm_corrupt(old, "a second process of its slot");
+	peer_publish(shm, peer);
+}
+
+/* A HELLO without descriptors asks this side, the lower slot, to connect. */
+static void asked_to_connect(struct uroce_shm *shm, uint8_t slot)
+{
+	struct shm_peer *peer;
+
+	if (!connects_first(shm, slot) || peer_lookup(shm, slot))
+		return;
+	pthread_mutex_lock(&shm->lock);
+	if (!peer_lookup(shm, slot))
+		peer_connect(shm, slot, &peer);
+	pthread_mutex_unlock(&shm->lock);
+}
+
+static int conn_hello(struct uroce_shm *shm, int conn)
+{
+	struct shm_peer *peer;
+	struct hello hello;
+	int fds[HELLO_FDS];
+	pid_t pid;
+	int r = peer_credentials(conn, &pid);
+
+	if (r < 0)
+		return r;
+	r = readable_within(conn, HANDSHAKE_MS);
+	if (!r)
+		r = hello_recv(conn, HELLO, &hello, fds);
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		close(conn);
+		asked_to_connect(shm, hello.slot);
+		return 0;
+	}
+	peer = r == HELLO_FDS ? peer_new(shm, hello.slot) : NULL;
+	if (!peer) {
+		fds_close(fds);
+		return -EPROTO;
+	}
+	peer->conn = conn;
+	peer->pid = pid;
+	r = peer_accepted(shm, peer, fds, hello.probe);
+	fds_close(fds);
+	if (r < 0) {
+		peer->conn = -1;
+		peer_free(peer);
+		return r;
+	}
+	pthread_mutex_lock(&shm->lock);
+	peer_replace(shm, peer);
+	pthread_mutex_unlock(&shm->lock);
+	return 0;
+}
+
+void uroce_shm_accept(struct uroce_shm *shm)
+{
+	int conn = accept4(shm->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int r;
+
+	if (conn < 0)
+		return;
+	r = conn_hello(shm, conn);
+	if (r < 0) {
+		log_debug("uroce: a local connection was refused: %s", strerror(-r));
+		close(conn);
+	}
+}
+
+/* --- the end --- */
+
+static void peer_gone(struct shm_peer *peer)
+{
+	struct uroce_shm *shm = peer->shm;
+	struct uroce_host *host = shm->host;
+	struct shm_peer *expected = peer;
+
+	uroce_thread_unwatch(host->thread, peer->conn);
+	uroce_lock(&host->progress_lock);
+	/* What it sent before it died still counts. */
+	while (!peer->dead && uroce_shm_poll_peer(peer, uroce_now()))
+		;
+	peer->dead = true;
+	atomic_compare_exchange_strong_explicit(&shm->by_slot[peer->slot], &expected, NULL, memory_order_acq_rel,
+						memory_order_relaxed);
+	LIST_REMOVE(peer, entry);
+	uroce_qp_peer_dead(host, &shm->path, peer);
+	uroce_unlock(&host->progress_lock);
+	/* Address vectors of AHs may still name it: the struct stays, its descriptors and mappings too, until close. */
+	pthread_mutex_lock(&shm->lock);
+	LIST_INSERT_HEAD(&shm->gone, peer, entry);
+	pthread_mutex_unlock(&shm->lock);
+}
+
+void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer)
+{
+	struct hello hello;
+	int fds[HELLO_FDS];
+	int r = hello_recv(peer->conn, DONE, &hello, fds);
+
+	if (r == -EAGAIN)
+		return;
+	if (r < 0) {
+		peer_gone(peer);
+		return;
+	}
+	fds_close(fds);
+	peer->readable = hello.can_read;
+	peer->ready = true;
+}
+
+void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
+{
+	log_err("uroce: process %d wrote %s into shared memory: nothing more is read from it", peer->pid, what);
+	peer->dead = true;
+	uroce_qp_peer_dead(peer->shm->host, &peer->shm->path, peer);
+}
+
+/* --- open and close --- */
+
+static int slot_claim(struct uroce_host *host, int *ret_listener)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
+	uint8_t start;
+
+	if (fd < 0)
+		return -errno;
+	if (getrandom(&start, sizeof(start), 0) != sizeof(start))
+		return -errno;
+	for (int i = 0; i < SHM_SLOTS - 1; i++) {
+		uint8_t slot = 1 + (start + i) % (SHM_SLOTS - 1);
+		socklen_t len = slot_address(slot, &address);
+
+		if (bind(fd, (struct sockaddr *)&address, len)) {
+			if (errno == EADDRINUSE)
+				continue;
+			return -errno;
+		}
+		if (listen(fd, BACKLOG))
+			return -errno;
+		host->slot = slot;
+		*ret_listener = take_fd(&fd);
+		return 0;
+	}
+	log_err("uroce: all %d slots for processes of uid %u in this network namespace are taken", SHM_SLOTS - 1,
+		geteuid());
+	return -EUSERS;
+}
+
+int uroce_shm_open(struct uroce_host *host, struct uroce_shm **ret_shm)
+{
+	struct uroce_shm *shm = calloc(1, sizeof(*shm));
+	void *board = NULL;
+	int r;
+
+	if (!shm)
+		return -ENOMEM;
+	*shm = (struct uroce_shm){ .host = host, .listener = -1, .bell = -1, .board_fd = -1 };
+	shm->path = (struct uroce_path){
+		.ops = &uroce_shm_ops, .name = "shm", .lossless = true, .piggyback = true
+	};
+	pthread_mutex_init(&shm->lock, NULL);
+	r = shm->board_fd = shared_create("uroce-board", sizeof(*shm->board), &board);
+	if (r < 0)
+		goto fail;
+	shm->board = board;
+	shm->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = shm->bell < 0 ? -errno : slot_claim(host, &shm->listener);
+	if (r < 0)
+		goto fail;
+	*ret_shm = shm;
+	return 0;
+fail:
+	uroce_shm_close(shm);
+	return r;
+}
+
+static void peers_free(struct shm_peer_list *list)
+{
+	struct shm_peer *peer;
+
+	while ((peer = LIST_FIRST(list))) {
+		LIST_REMOVE(peer, entry);
+		peer_free(peer);
+	}
+}
+
+void uroce_shm_close(struct uroce_shm *shm)
+{
+	peers_free(&shm->peers);
+	peers_free(&shm->gone);
+	if (shm->listener >= 0)
+		close(shm->listener);
+	if (shm->bell >= 0)
+		close(shm->bell);
+	if (shm->board)
+		munmap(shm->board, sizeof(*shm->board));
+	if (shm->board_fd >= 0)
+		close(shm->board_fd);
+	pthread_mutex_destroy(&shm->lock);
+	free(shm);
+}

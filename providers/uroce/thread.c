@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The progress thread. Asleep it waits for every socket and for its bell; while pollers are at work it only
+ * looks once a tick whether they still are. See dev.h for the two states.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include "providers/uroce/shm.h"
+#include "providers/uroce/thread.h"
+
+enum {
+	EVENTS = 16,
+	WATCH_MS = UROCE_WATCH_TICK / 1000000,
+};
+
+struct watch {
+	LIST_ENTRY(watch) entry;
+	int fd;
+	enum thread_watch what;
+	void *pointer;
+	bool dead; /* unwatched while its event may be at hand */
+};
+
+struct uroce_thread {
+	struct uroce_host *host;
+	pthread_t id;
+	int control; /* epoll of everything but sockets */
+	int all;     /* epoll of sockets, and of control */
+	pthread_mutex_t lock; /* watches */
+	LIST_HEAD(, watch) watches;
+	LIST_HEAD(, watch) unwatched; /* freed by the thread between two waits */
+	atomic_bool watching; /* pollers are at work */
+	atomic_bool stop;
+};
+
+/* --- watched descriptors --- */
+
+static int epoll_of(const struct uroce_thread *thread, enum thread_watch what)
+{
+	return what == THREAD_SOCKET ? thread->all : thread->control;
+}
+
+int uroce_thread_watch(struct uroce_thread *thread, int fd, enum thread_watch what, void *pointer)
+{
+	struct watch *watch = calloc(1, sizeof(*watch));
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+
+	if (!watch)
+		return -ENOMEM;
+	*watch = (struct watch){ .fd = fd, .what = what, .pointer = pointer };
+	pthread_mutex_lock(&thread->lock);
+	LIST_INSERT_HEAD(&thread->watches, watch, entry);
+	pthread_mutex_unlock(&thread->lock);
+	return epoll_ctl(epoll_of(thread, what), EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+void uroce_thread_unwatch(struct uroce_thread *thread, int fd)
+{
+	struct watch *watch;
+
+	pthread_mutex_lock(&thread->lock);
+	LIST_FOREACH(watch, &thread->watches, entry)
+		if (watch->fd == fd)
+			break;
+	if (watch) {
+		epoll_ctl(epoll_of(thread, watch->what), EPOLL_CTL_DEL, fd, NULL);
+		watch->dead = true;
+		LIST_REMOVE(watch, entry);
+		LIST_INSERT_HEAD(&thread->unwatched, watch, entry);
+	}
+	pthread_mutex_unlock(&thread->lock);
+}
+
+static void unwatched_free(struct uroce_thread *thread)
+{
+	struct watch *watch;
+
+	pthread_mutex_lock(&thread->lock);
+	while ((watch = LIST_FIRST(&thread->unwatched))) {
+		LIST_REMOVE(watch, entry);
+		free(watch);
+	}
+	pthread_mutex_unlock(&thread->lock);
+}
+
+static void addresses_changed(struct uroce_host *host, int fd)
+{
+	struct uroce_dev *dev;
+
+	uroce_gids_drain(fd);
+	pthread_mutex_lock(&host->lock);
+	LIST_FOREACH(dev, &host->devices, entry)
+		uroce_gids_refresh(dev);
+	pthread_mutex_unlock(&host->lock);
+}
+
+static void watch_ready(struct uroce_thread *thread, const struct watch *watch)
+{
+	struct uroce_host *host = thread->host;
+	uint64_t rung;
+
+	switch (watch->what) {
+	case THREAD_BELL:
+		(void)!read(watch->fd, &rung, sizeof(rung));
+		break;
+	case THREAD_LISTENER:
+		uroce_shm_accept(host->shm);
+		break;
+	case THREAD_PEER:
+		uroce_shm_conn_ready(host->shm, watch->pointer);
+		break;
+	case THREAD_SOCKET:
+		break; /* the pass that follows receives */
+	case THREAD_ADDRESSES:
+		addresses_changed(host, watch->fd);
+		break;
+	}
+}
+
+/* Wait on one of the two sets, then see to what is not a packet. */
+static void wait_on(struct uroce_thread *thread, int epoll, int timeout_ms)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(epoll, events, EVENTS, timeout_ms);
+
+	for (int i = 0; i < n; i++) {
+		const struct watch *watch = events[i].data.ptr;
+
+		if (watch && !watch->dead)
+			watch_ready(thread, watch);
+	}
+	if (epoll == thread->all && n > 0)
+		wait_on(thread, thread->control, 0);
+	unwatched_free(thread);
+}
+
+/* --- the two states --- */
+
+static unsigned int pass(struct uroce_host *host)
+{
+	unsigned int n;
+
+	uroce_lock(&host->progress_lock);
+	n = uroce_progress_pass(host, true);
+	uroce_unlock(&host->progress_lock);
+	return n;
+}
+
+/* Milliseconds until the wheel wants to run; -1 never. */
+static int timer_wait(struct uroce_host *host)
+{
+	uint64_t next = uroce_wheel_next(&host->wheel), now = uroce_now();
+
+	if (next == UINT64_MAX)
+		return -1;
+	return next <= now ? 0 : (int)min_of((next - now) / 1000000 + 1, (uint64_t)60000);
+}
+
+/* Nothing is left to do without a new packet: blocked QPs and full pipes have no descriptor to wait on. */
+static bool must_retry(struct uroce_host *host)
+{
+	bool retry;
+
+	uroce_lock(&host->progress_lock);
+	retry = !TAILQ_EMPTY(&host->blocked) || !TAILQ_EMPTY(&host->acks) || !LIST_EMPTY(&host->pending_cqs);
+	uroce_unlock(&host->progress_lock);
+	return retry;
+}
+
+static bool packets_pending(struct uroce_host *host)
+{
+	bool pending;
+
+	uroce_lock(&host->progress_lock);
+	pending = uroce_shm_pending(host->shm);
+	uroce_unlock(&host->progress_lock);
+	return pending;
+}
+
+/*
+ * Say "sleeping", then look once more: pairs with record_commit() in path_shm.c, where the record is published before
+ * "sleeping" is read.
+ */
+static void sleep_once(struct uroce_thread *thread)
+{
+	struct uroce_host *host = thread->host;
+	int timeout = timer_wait(host);
+
+	atomic_exchange_explicit(&host->shm->board->sleeping, 1, memory_order_seq_cst);
+	if (!packets_pending(host)) {
+		if (must_retry(host))
+			timeout = timeout < 0 ? 1 : min_of(timeout, 1);
+		wait_on(thread, thread->all, timeout);
+	}
+	atomic_store_explicit(&host->shm->board->sleeping, 0, memory_order_relaxed);
+	while (pass(host) && !atomic_load_explicit(&thread->watching, memory_order_relaxed))
+		;
+}
+
+/* A tick: pollers see to packets, this only to descriptors. Back to sleep when no poller was seen in it. */
+static void watch_once(struct uroce_thread *thread)
+{
+	struct uroce_host *host = thread->host;
+	unsigned int epoch = atomic_load_explicit(&host->poll_epoch, memory_order_relaxed);
+
+	wait_on(thread, thread->control, WATCH_MS);
+	if (atomic_load_explicit(&host->poll_epoch, memory_order_relaxed) == epoch) {
+		atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
+		pass(host);
+	}
+}
+
+static void *thread_main(void *arg)
+{
+	struct uroce_thread *thread = arg;
+
+	while (!atomic_load_explicit(&thread->stop, memory_order_acquire)) {
+		if (atomic_load_explicit(&thread->watching, memory_order_relaxed))
+			watch_once(thread);
+		else
+			sleep_once(thread);
+	}
+	return NULL;
+}
+
+void uroce_thread_wake(struct uroce_host *host)
+{
+	uint64_t one = 1;
+
+	(void)!write(host->shm->bell, &one, sizeof(one));
+}
+
+void uroce_thread_poller_seen(struct uroce_host *host)
+{
+	struct uroce_thread *thread = host->thread;
+	unsigned int epoch = atomic_load_explicit(&host->poll_epoch, memory_order_relaxed);
+
+	atomic_store_explicit(&host->poll_epoch, epoch + 1, memory_order_relaxed);
+	if (likely(atomic_load_explicit(&thread->watching, memory_order_relaxed)))
+		return;
+	if (!atomic_exchange_explicit(&thread->watching, true, memory_order_relaxed))
+		uroce_thread_wake(host);
+}
+
+/* --- start and stop --- */
+
+/* The application's signals are the application's. */
+static int thread_create(struct uroce_thread *thread)
+{
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&thread->id, NULL, thread_main, thread);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!r)
+		pthread_setname_np(thread->id, "uroce");
+	return -r;
+}
+
+int uroce_thread_start(struct uroce_host *host)
+{
+	struct uroce_thread *thread = calloc(1, sizeof(*thread));
+	struct epoll_event nested = { .events = EPOLLIN };
+	int r;
+
+	if (!thread)
+		return -ENOMEM;
+	thread->host = host;
+	thread->control = epoll_create1(EPOLL_CLOEXEC);
+	thread->all = epoll_create1(EPOLL_CLOEXEC);
+	pthread_mutex_init(&thread->lock, NULL);
+	host->thread = thread;
+	r = thread->control < 0 || thread->all < 0 ? -errno : 0;
+	if (!r && epoll_ctl(thread->all, EPOLL_CTL_ADD, thread->control, &nested))
+		r = -errno;
+	if (!r)
+		r = uroce_thread_watch(thread, host->shm->bell, THREAD_BELL, NULL);
+	if (!r)
+		r = uroce_thread_watch(thread, host->shm->listener, THREAD_LISTENER, NULL);
+	if (!r)
+		r = thread_create(thread);
+	if (r < 0) {
+		thread->id = 0;
+		uroce_thread_stop(host);
+	}
+	return r;
+}
+
+void uroce_thread_stop(struct uroce_host *host)
+{
+	struct uroce_thread *thread = host->thread;
+	struct watch *watch;
+
+	if (thread->id) {
+		atomic_store_explicit(&thread->stop, true, memory_order_release);
+		uroce_thread_wake(host);
+		pthread_join(thread->id, NULL);
+	}
+	unwatched_free(thread);
+	while ((watch = LIST_FIRST(&thread->watches))) {
+		LIST_REMOVE(watch, entry);
+		free(watch);
+	}
+	if (thread->control >= 0)
+		close(thread->control);
+	if (thread->all >= 0)
+		close(thread->all);
+	pthread_mutex_destroy(&thread->lock);
+	free(thread);
+	host->thread = NULL;
+}
