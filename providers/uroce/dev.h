@@ -19,7 +19,6 @@
 
 #include <net/if.h>
 
-#include "providers/uroce/event.h"
 #include "providers/uroce/uroce.h"
 
 enum {

@@ -29,6 +29,7 @@ struct uroce_thread {
 	pthread_t id;
 	int control; /* epoll of everything but sockets */
 	int all;     /* epoll of sockets, and of control */
+	int addresses; /* netlink: interfaces changed */
 	pthread_mutex_t lock; /* watches */
 	LIST_HEAD(, watch) watches;
 	LIST_HEAD(, watch) unwatched; /* freed by the thread between two waits */
@@ -271,6 +272,7 @@ int uroce_thread_start(struct uroce_host *host)
 	if (!thread)
 		return -ENOMEM;
 	thread->host = host;
+	thread->addresses = -1;
 	thread->control = epoll_create1(EPOLL_CLOEXEC);
 	thread->all = epoll_create1(EPOLL_CLOEXEC);
 	pthread_mutex_init(&thread->lock, NULL);
@@ -282,6 +284,10 @@ int uroce_thread_start(struct uroce_host *host)
 		r = uroce_thread_watch(thread, host->shm->bell, THREAD_BELL, NULL);
 	if (!r)
 		r = uroce_thread_watch(thread, host->shm->listener, THREAD_LISTENER, NULL);
+	if (!r)
+		r = uroce_gids_watch(&thread->addresses);
+	if (!r)
+		r = uroce_thread_watch(thread, thread->addresses, THREAD_ADDRESSES, NULL);
 	if (!r)
 		r = thread_create(thread);
 	if (r < 0) {
@@ -306,6 +312,8 @@ void uroce_thread_stop(struct uroce_host *host)
 		LIST_REMOVE(watch, entry);
 		free(watch);
 	}
+	if (thread->addresses >= 0)
+		close(thread->addresses);
 	if (thread->control >= 0)
 		close(thread->control);
 	if (thread->all >= 0)

@@ -31,6 +31,7 @@
 #include <netinet/in.h>
 
 #include "libibverbs/provider.h"
+#include "providers/uroce/event.h"
 #include "providers/uroce/lock.h"
 #include "providers/uroce/path.h"
 #include "providers/uroce/timer.h"
@@ -47,6 +48,7 @@ enum {
 	UROCE_MAX_INLINE = 1024,
 	UROCE_MAX_RD_ATOMIC = 128, /* read and atomic requests outstanding, either role */
 	UROCE_MAX_MCAST_QP = 1024,
+	UROCE_MAX_KEYS = 1 << 20, /* regions and windows of one process */
 	UROCE_VENDOR_ID = 0x55524f, /* "URO": neither 0 nor 0xffffff, which others take for rxe */
 	UROCE_VENDOR_PART = 1,
 };
@@ -80,6 +82,12 @@ struct uroce_mw {
 struct uroce_ah {
 	struct ibv_ah ah;
 	struct uroce_av av;
+};
+
+struct uroce_comp_channel {
+	struct ibv_comp_channel channel;
+	struct uroce_lock lock; /* writers of the pipe */
+	struct uroce_pipe pipe; /* its read end is channel.fd */
 };
 
 struct uroce_cq {

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Network interfaces as devices: which there are, and what the kernel says of them. */
+#ifndef UROCE_INTERFACE_H
+#define UROCE_INTERFACE_H
+
+#include <net/if.h>
+#include <stdbool.h>
+
+#include "libibverbs/provider.h"
+
+struct uroce_interface {
+	char name[IF_NAMESIZE];
+	int index;
+	unsigned int mtu; /* bytes */
+	bool up;	  /* administratively up and with carrier */
+	bool loopback;
+	uint8_t mac[6];
+};
+
+/* -ENODEV: no such interface in this network namespace. */
+int uroce_interface_query(const char *name, struct uroce_interface *ret);
+/* Speed as ibv_port_attr has it: one lane of the nearest rate; 10 Gbit/s when the kernel does not say. */
+void uroce_interface_speed(const char *name, uint8_t *ret_speed, uint8_t *ret_width);
+
+/* The provider's list_devices(): every usable interface, lo last; or those UROCE=policy:names names. */
+int uroce_list_devices(struct verbs_device_list *list);
+
+#endif

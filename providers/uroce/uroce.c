@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The provider: which interfaces become devices, and the table of operations. Start reading here. */
+#include <rdma/ib_user_ioctl_verbs.h>
+
+#include "providers/uroce/dev.h"
+#include "providers/uroce/interface.h"
+#include "providers/uroce/ops.h"
+
+static int uroce_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
+{
+	struct uroce_context *ctx = (struct uroce_context *)vctx;
+	int r = uroce_event_open(ctx);
+
+	if (r < 0)
+		return r;
+	r = uroce_dev_get(to_vdev(vctx->context.device), &ctx->dev);
+	if (r < 0) {
+		uroce_event_close(ctx);
+		return r;
+	}
+	vctx->context.num_comp_vectors = 1;
+	pthread_mutex_lock(&ctx->dev->lock);
+	LIST_INSERT_HEAD(&ctx->dev->contexts, ctx, entry);
+	pthread_mutex_unlock(&ctx->dev->lock);
+	return 0;
+}
+
+static void uroce_close_context(struct verbs_context *vctx)
+{
+	struct uroce_context *ctx = (struct uroce_context *)vctx;
+
+	pthread_mutex_lock(&ctx->dev->lock);
+	LIST_REMOVE(ctx, entry);
+	pthread_mutex_unlock(&ctx->dev->lock);
+	uroce_dev_put(ctx->dev);
+	uroce_event_close(ctx);
+}
+
+static const struct verbs_ops uroce_ops = {
+	.open_context = uroce_open_context,
+	.close_context = uroce_close_context,
+	.query_device = uroce_query_device,
+	.query_port = uroce_query_port,
+	.query_gid = uroce_query_gid,
+	.query_gid_table = uroce_query_gid_table,
+	.query_pkey = uroce_query_pkey,
+	.query_rt_values = uroce_query_rt_values,
+	.create_comp_channel = uroce_create_comp_channel,
+	.destroy_comp_channel = uroce_destroy_comp_channel,
+	.alloc_pd = uroce_alloc_pd,
+	.dealloc_pd = uroce_dealloc_pd,
+	.reg_mr = uroce_reg_mr,
+	.rereg_mr = uroce_rereg_mr,
+	.dereg_mr = uroce_dereg_mr,
+	.advise_mr = uroce_advise_mr,
+	.alloc_mw = uroce_alloc_mw,
+	.dealloc_mw = uroce_dealloc_mw,
+	.create_cq = uroce_create_cq,
+	.resize_cq = uroce_resize_cq,
+	.destroy_cq = uroce_destroy_cq,
+	.create_srq = uroce_create_srq,
+	.modify_srq = uroce_modify_srq,
+	.query_srq = uroce_query_srq,
+	.destroy_srq = uroce_destroy_srq,
+	.create_qp = uroce_create_qp,
+	.modify_qp = uroce_modify_qp,
+	.query_qp = uroce_query_qp,
+	.destroy_qp = uroce_destroy_qp,
+	.create_ah = uroce_create_ah,
+	.destroy_ah = uroce_destroy_ah,
+	.attach_mcast = uroce_attach_mcast,
+	.detach_mcast = uroce_detach_mcast,
+	.gsi_open = uroce_gsi_open,
+	.gsi_send = uroce_gsi_send,
+	.gsi_recv = uroce_gsi_recv,
+	.post_send = uroce_post_send,
+	.post_recv = uroce_post_recv,
+	.post_srq_recv = uroce_post_srq_recv,
+	.poll_cq = uroce_poll_cq,
+	.req_notify_cq = uroce_req_notify_cq,
+	.bind_mw = uroce_bind_mw,
+};
+
+static const struct verbs_provider uroce_provider = {
+	.size = sizeof(struct verbs_provider),
+	.name = "uroce",
+	.driver_id = RDMA_DRIVER_UNKNOWN,
+	.sizes = {
+		.context = sizeof(struct uroce_context),
+		.pd = sizeof(struct uroce_pd),
+		.mr = sizeof(struct uroce_mr),
+		.mw = sizeof(struct uroce_mw),
+		.cq = sizeof(struct uroce_cq),
+		.srq = sizeof(struct uroce_srq),
+		.qp = sizeof(struct uroce_qp),
+		.ah = sizeof(struct uroce_ah),
+		.comp_channel = sizeof(struct uroce_comp_channel),
+	},
+	.ops = &uroce_ops,
+	.list_devices = uroce_list_devices,
+};
+
+VERBS_PROVIDER(uroce_provider);
