@@ -74,6 +74,8 @@ struct uroce_dev {
 	pthread_mutex_t lock; /* GID table, contexts, multicast groups */
 	struct uroce_gid gids[UROCE_GID_MAX];
 	struct uroce_path *udp;
+	struct uroce_gsi *gsi;		   /* NULL until somebody wants QP1; set under progress_lock */
+	LIST_HEAD(, uroce_group) groups;   /* changed under lock and progress_lock */
 	LIST_HEAD(, uroce_context) contexts;
 	int refs;
 };
@@ -167,6 +169,9 @@ void uroce_grh_fill(const struct uroce_av *av, uint32_t length, uint8_t ret_grh[
 
 /* A datagram for QP1: to the connection manager of this process, if it listens. */
 void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt, const union ibv_gid *sgid);
+void uroce_gsi_free(struct uroce_gsi *gsi);
+/* Receive from the sockets of the device's groups. Under progress_lock. */
+unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget, uint64_t now);
 /* Multicast: to every attached QP. */
 void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt, uint64_t now);
 

@@ -43,6 +43,7 @@ static void dev_free(struct uroce_dev *dev)
 {
 	if (dev->udp)
 		uroce_udp_close(dev);
+	uroce_gsi_free(dev->gsi);
 	pthread_mutex_destroy(&dev->lock);
 	free(dev);
 }

@@ -145,7 +145,7 @@ static unsigned int sockets_run(struct uroce_host *host, uint64_t now)
 	unsigned int n = 0;
 
 	LIST_FOREACH(dev, &host->devices, entry)
-		n += uroce_udp_poll(dev, BUDGET, now);
+		n += uroce_udp_poll(dev, BUDGET, now) + uroce_mcast_poll(dev, BUDGET, now);
 	return n;
 }
 

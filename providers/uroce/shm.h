@@ -162,7 +162,10 @@ struct shm_forward {
 	union ibv_gid sgid;
 	union ibv_gid dgid;
 	uint8_t grh[40];
+	uint8_t passed_on; /* not by its sender, but by a process it came to first */
 };
+/* A datagram to QP1 that nobody here wants: to every connected process. */
+void uroce_shm_forward_all(struct uroce_shm *shm, const struct uroce_packet *pkt, const union ibv_gid *sgid);
 int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from, const void *packet,
 		      uint32_t length);
 
