@@ -1,0 +1,776 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The engine without network, threads and clock: two connected QPs, a wire that loses, repeats and reorders what the
+ * test says, and a clock the test moves.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "providers/uroce/dev.h"
+#include "providers/uroce/keys.h"
+
+enum {
+	MTU = 256,
+	SQ_SIZE = 64,
+	RQ_SIZE = 64,
+	MAX_SGE = 4,
+	CQ_SIZE = 4096,
+	WIRE_SIZE = 8192,
+	BUF = 1 << 20,
+	MS = 1000000,
+};
+
+enum fate { PASS, DROP, TWICE, LATE };
+
+struct sim;
+typedef enum fate (*wire_script)(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number);
+
+struct frame {
+	uint8_t bytes[UROCE_HEADER_MAX + MTU + 4];
+	uint32_t length;
+};
+
+struct sim {
+	struct uroce_host host;
+	struct uroce_dev dev;
+	struct uroce_path path;
+	struct ibv_pd pd;
+	struct verbs_context *vctx;
+	struct uroce_qp *qp[2];
+	struct uroce_cq cq[2];
+	uint8_t *buf[2];
+	struct uroce_key *key[2];
+	struct frame *wire;
+	uint32_t wire_head, wire_tail;
+	struct frame late;
+	bool has_late;
+	unsigned int number; /* packets offered to the wire */
+	unsigned int dropped;
+	bool full;
+	wire_script script;
+	uint64_t seed;
+	uint64_t now;
+};
+
+/* --- the wire --- */
+
+static void wire_append(struct sim *sim, const struct frame *frame)
+{
+	assert_true(sim->wire_head - sim->wire_tail < WIRE_SIZE);
+	sim->wire[sim->wire_head++ % WIRE_SIZE] = *frame;
+}
+
+static int wire_send(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx)
+{
+	struct sim *sim = container_of(path, struct sim, path);
+	struct frame frame = {};
+	uint32_t header;
+	uint8_t *p;
+
+	if (sim->full)
+		return -EAGAIN;
+	assert_true(tx->length <= MTU);
+	header = uroce_wire_pack(tx->hdr, tx->length, frame.bytes);
+	p = frame.bytes + header;
+	for (int i = 0; i < tx->iovcnt; i++) {
+		memcpy(p, tx->iov[i].iov_base, tx->iov[i].iov_len);
+		p += tx->iov[i].iov_len;
+	}
+	frame.length = header + tx->length + uroce_wire_pad(tx->length);
+	switch (sim->script ? sim->script(sim, tx->hdr, sim->number++) : PASS) {
+	case DROP:
+		sim->dropped++;
+		return 0;
+	case TWICE:
+		wire_append(sim, &frame);
+		break;
+	case LATE:
+		if (!sim->has_late) {
+			sim->late = frame;
+			sim->has_late = true;
+			return 0;
+		}
+		break;
+	case PASS:
+		break;
+	}
+	wire_append(sim, &frame);
+	if (sim->has_late) {
+		sim->has_late = false;
+		wire_append(sim, &sim->late);
+	}
+	return 0;
+}
+
+static const struct uroce_path_ops wire_ops = { .send = wire_send };
+
+static void deliver(struct sim *sim, const struct frame *frame)
+{
+	struct uroce_packet pkt = {};
+	int header = uroce_wire_unpack(frame->bytes, frame->length, &pkt.hdr, &pkt.payload.length);
+	struct uroce_qp *qp;
+
+	assert_true(header > 0);
+	pkt.payload.data = frame->bytes + header;
+	qp = sim->qp[pkt.hdr.dest_qpn & 1];
+	uroce_lock(&qp->lock);
+	if (hdr_flags(&pkt.hdr) & PKT_REQUEST)
+		uroce_resp_packet(qp, &pkt, sim->now);
+	else
+		uroce_comp_packet(qp, &pkt, sim->now);
+	uroce_unlock(&qp->lock);
+}
+
+static void owed(struct sim *sim)
+{
+	struct uroce_qp *qp, *next;
+
+	for (qp = TAILQ_FIRST(&sim->host.acks); qp; qp = next) {
+		next = TAILQ_NEXT(qp, ack_entry);
+		uroce_lock(&qp->lock);
+		if (uroce_resp_run(qp, sim->now)) {
+			TAILQ_REMOVE(&sim->host.acks, qp, ack_entry);
+			qp->on_acks = false;
+		}
+		uroce_unlock(&qp->lock);
+	}
+}
+
+/* Everything on the wire arrives, and what that causes. */
+static void settle(struct sim *sim)
+{
+	do {
+		while (sim->wire_tail != sim->wire_head) {
+			struct frame frame = sim->wire[sim->wire_tail++ % WIRE_SIZE];
+
+			deliver(sim, &frame);
+		}
+		owed(sim);
+	} while (sim->wire_tail != sim->wire_head);
+}
+
+static void pass_time(struct sim *sim, uint64_t ns)
+{
+	struct uroce_timer *timer;
+
+	sim->now += ns;
+	while ((timer = uroce_wheel_expire(&sim->host.wheel, sim->now))) {
+		struct uroce_qp *qp = container_of(timer, struct uroce_qp, timer);
+
+		uroce_lock(&qp->lock);
+		uroce_req_timeout(qp, sim->now);
+		uroce_unlock(&qp->lock);
+		settle(sim);
+	}
+	settle(sim);
+}
+
+/* Settle and let time pass until nothing is outstanding, or @limit ms are over. */
+static void run(struct sim *sim, unsigned int limit)
+{
+	settle(sim);
+	for (unsigned int i = 0; i < limit; i++) {
+		if (sim->qp[0]->sq.tail == sim->qp[0]->sq.head && sim->qp[1]->sq.tail == sim->qp[1]->sq.head)
+			break;
+		pass_time(sim, MS);
+	}
+}
+
+/* --- set-up --- */
+
+static struct uroce_qp *qp_new(struct sim *sim, unsigned int side, enum ibv_qp_type type)
+{
+	struct uroce_qp *qp = calloc(1, sizeof(*qp));
+
+	qp->host = &sim->host;
+	qp->dev = &sim->dev;
+	qp->type = type;
+	qp->vqp.qp.qp_num = 0x10 + side;
+	qp->vqp.qp.pd = &sim->pd;
+	qp->vqp.qp.context = &sim->vctx->context;
+	qp->dest_qpn = 0x10 + !side;
+	qp->mtu = MTU;
+	qp->access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	qp->av.path = &sim->path;
+	qp->av.mtu = MTU;
+	qp->send_cq = qp->recv_cq = &sim->cq[side];
+	qp->sq.stride = 512;
+	qp->sq.size = SQ_SIZE;
+	qp->sq.mask = SQ_SIZE - 1;
+	qp->sq.max_sge = MAX_SGE;
+	qp->sq.ring = calloc(SQ_SIZE, qp->sq.stride);
+	assert_int_equal(uroce_rq_alloc(&qp->rq, RQ_SIZE, MAX_SGE), 0);
+	qp->resp.rwqe = calloc(1, qp->rq.stride);
+	qp->resp.res_size = 16;
+	qp->resp.res = calloc(16, sizeof(*qp->resp.res));
+	qp->resp.max_rd_atomic = 8;
+	qp->resp.min_rnr_timer = 12;
+	qp->req.max_rd_atomic = 4;
+	qp->req.window = qp->req.window_max = 64;
+	qp->req.retry_cnt = qp->req.retry_left = 7;
+	qp->req.rnr_retry = qp->req.rnr_left = 3;
+	qp->req.timeout = 14;
+	qp->state = IBV_QPS_RTS;
+	return qp;
+}
+
+static void psn_set(struct sim *sim, uint32_t psn)
+{
+	for (int side = 0; side < 2; side++) {
+		sim->qp[side]->req.psn = sim->qp[side]->req.una = sim->qp[side]->req.max_psn = psn;
+		sim->qp[side]->resp.psn = psn;
+	}
+}
+
+static struct sim *sim_new(enum ibv_qp_type type)
+{
+	struct uroce_context *ctx = calloc(1, sizeof(*ctx));
+	struct sim *sim = calloc(1, sizeof(*sim));
+	struct ibv_device *device = calloc(1, sizeof(*device));
+
+	snprintf(device->name, sizeof(device->name), "sim");
+	ctx->vctx.context.device = device;
+	assert_int_equal(uroce_event_open(ctx), 0);
+	ctx->dev = &sim->dev;
+	sim->vctx = &ctx->vctx;
+	sim->now = 1000ull * MS;
+	uroce_host_init(&sim->host, sim->now);
+	assert_int_equal(uroce_keys_new(&sim->host.keys), 0);
+	sim->dev.host = &sim->host;
+	sim->path = (struct uroce_path){ .ops = &wire_ops, .dev = &sim->dev, .name = "sim" };
+	sim->wire = calloc(WIRE_SIZE, sizeof(*sim->wire));
+	for (unsigned int side = 0; side < 2; side++) {
+		struct uroce_cq *cq = &sim->cq[side];
+
+		cq->ring = calloc(CQ_SIZE, sizeof(*cq->ring));
+		cq->mask = CQ_SIZE - 1;
+		cq->dev = &sim->dev;
+		cq->vcq.cq.context = &sim->vctx->context;
+		sim->buf[side] = calloc(1, BUF);
+		assert_int_equal(uroce_key_new(sim->host.keys, &sim->pd, sim->buf[side], BUF,
+					       (uintptr_t)sim->buf[side],
+					       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+						       IBV_ACCESS_REMOTE_ATOMIC,
+					       &sim->key[side]),
+				 0);
+		sim->qp[side] = qp_new(sim, side, type);
+	}
+	psn_set(sim, 100);
+	return sim;
+}
+
+static void sim_free(struct sim *sim)
+{
+	struct uroce_context *ctx = (struct uroce_context *)sim->vctx;
+
+	for (unsigned int side = 0; side < 2; side++) {
+		struct uroce_qp *qp = sim->qp[side];
+
+		free(qp->sq.ring);
+		free(qp->rq.ring);
+		free(qp->resp.rwqe);
+		free(qp->resp.res);
+		free(qp);
+		free(sim->cq[side].ring);
+		free(sim->buf[side]);
+	}
+	uroce_keys_free(sim->host.keys);
+	uroce_event_close(ctx);
+	close(ctx->vctx.context.async_fd);
+	free(ctx->vctx.context.device);
+	free(ctx);
+	free(sim->wire);
+	free(sim);
+}
+
+/* --- work requests --- */
+
+static struct uroce_swqe *post(struct sim *sim, unsigned int side, enum ibv_wr_opcode opcode, uint32_t offset,
+			       uint32_t length)
+{
+	struct uroce_qp *qp = sim->qp[side];
+	struct uroce_swqe *wqe = sq_wqe(&qp->sq, qp->sq.head);
+
+	assert_true(qp->sq.head - qp->sq.tail < SQ_SIZE);
+	*wqe = (struct uroce_swqe){
+		.wr_id = qp->sq.head, .opcode = opcode, .flags = IBV_SEND_SIGNALED, .num_sge = 1, .length = length
+	};
+	wqe->sge[0] = (struct ibv_sge){ (uintptr_t)sim->buf[side] + offset, length, sim->key[side]->key };
+	return wqe;
+}
+
+static void ring(struct sim *sim, unsigned int side)
+{
+	struct uroce_qp *qp = sim->qp[side];
+
+	uroce_lock(&qp->lock);
+	qp->sq.head++;
+	uroce_req_run(qp, sim->now);
+	uroce_unlock(&qp->lock);
+}
+
+static void post_rdma(struct sim *sim, unsigned int side, enum ibv_wr_opcode opcode, uint32_t offset, uint32_t length,
+		      uint32_t remote_offset)
+{
+	struct uroce_swqe *wqe = post(sim, side, opcode, offset, length);
+
+	wqe->rdma.remote_addr = (uintptr_t)sim->buf[!side] + remote_offset;
+	wqe->rdma.rkey = sim->key[!side]->key;
+	wqe->imm_data = htobe32(0x1234);
+	ring(sim, side);
+}
+
+static void post_send(struct sim *sim, unsigned int side, uint32_t offset, uint32_t length)
+{
+	post(sim, side, IBV_WR_SEND, offset, length);
+	ring(sim, side);
+}
+
+static void post_recv(struct sim *sim, unsigned int side, uint32_t offset, uint32_t length)
+{
+	struct uroce_rq *rq = &sim->qp[side]->rq;
+	struct uroce_rwqe *wqe = rq_wqe(rq, rq->head);
+
+	wqe->wr_id = 1000 + rq->head;
+	wqe->length = length;
+	wqe->num_sge = 1;
+	wqe->sge[0] = (struct ibv_sge){ (uintptr_t)sim->buf[side] + offset, length, sim->key[side]->key };
+	rq->head++;
+}
+
+static const struct uroce_cqe *completion(struct sim *sim, unsigned int side)
+{
+	struct uroce_cq *cq = &sim->cq[side];
+
+	return cq->tail == cq->head ? NULL : &cq->ring[cq->tail++ & cq->mask];
+}
+
+static void expect(struct sim *sim, unsigned int side, enum ibv_wc_status status, enum ibv_wc_opcode opcode)
+{
+	const struct uroce_cqe *cqe = completion(sim, side);
+
+	assert_non_null(cqe);
+	assert_int_equal(cqe->status, status);
+	assert_int_equal(cqe->opcode, opcode);
+}
+
+static void fill(struct sim *sim, unsigned int side, uint32_t offset, uint32_t length)
+{
+	for (uint32_t i = 0; i < length; i++)
+		sim->buf[side][offset + i] = (i * 7 + offset) ^ (i >> 8);
+}
+
+static void same(struct sim *sim, uint32_t from, uint32_t to, uint32_t length)
+{
+	assert_memory_equal(sim->buf[0] + from, sim->buf[1] + to, length);
+}
+
+/* --- no loss --- */
+
+static void test_send_sizes(void **state)
+{
+	static const uint32_t sizes[] = { 0, 1, 3, 255, 256, 257, 512, 1000, 70000 };
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
+		fill(sim, 0, 0, sizes[i]);
+		post_recv(sim, 1, 4096, BUF / 2);
+		post_send(sim, 0, 0, sizes[i]);
+		run(sim, 1);
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
+		assert_int_equal(sim->cq[1].ring[sim->cq[1].tail & CQ_SIZE - 1].byte_len, sizes[i]);
+		expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
+		same(sim, 0, 4096, sizes[i]);
+	}
+	sim_free(sim);
+}
+
+static void test_write_read_atomic(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	uint64_t *counter = (uint64_t *)(sim->buf[1] + 512 * 1024);
+	struct uroce_swqe *wqe;
+
+	fill(sim, 0, 0, 100000);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, 100000, 64);
+	run(sim, 1);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	same(sim, 0, 64, 100000);
+
+	post_recv(sim, 1, 0, 16);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 5000, 200000);
+	run(sim, 1);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
+
+	fill(sim, 1, 300000, 60001);
+	post_rdma(sim, 0, IBV_WR_RDMA_READ, 400000, 60001, 300000);
+	run(sim, 1);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+	same(sim, 400000, 300000, 60001);
+
+	*counter = 40;
+	wqe = post(sim, 0, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8);
+	wqe->atomic.remote_addr = (uintptr_t)counter;
+	wqe->atomic.rkey = sim->key[1]->key;
+	wqe->atomic.compare_add = 2;
+	ring(sim, 0);
+	run(sim, 1);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_FETCH_ADD);
+	assert_int_equal(*counter, 42);
+	assert_int_equal(*(uint64_t *)sim->buf[0], 40);
+	sim_free(sim);
+}
+
+static void test_psn_wrap(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	psn_set(sim, PSN_MASK - 5);
+	fill(sim, 0, 0, 20000);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, 20000, 0);
+	post_rdma(sim, 0, IBV_WR_RDMA_READ, 500000, 20000, 0);
+	run(sim, 1);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+	assert_memory_equal(sim->buf[0], sim->buf[0] + 500000, 20000);
+	sim_free(sim);
+}
+
+/* --- loss --- */
+
+static enum fate drop_nth(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
+{
+	return number == sim->seed ? DROP : PASS;
+}
+
+/* Whatever single packet is lost, of any kind, everything still completes. */
+static void test_drop_each(void **state)
+{
+	for (unsigned int lost = 0; lost < 60; lost++) {
+		struct sim *sim = sim_new(IBV_QPT_RC);
+
+		sim->script = drop_nth;
+		sim->seed = lost;
+		fill(sim, 0, 0, 3000);
+		fill(sim, 1, 100000, 3000);
+		post_recv(sim, 1, 4096, 8192);
+		post_send(sim, 0, 0, 3000);
+		post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, 2500, 50000);
+		post_rdma(sim, 0, IBV_WR_RDMA_READ, 200000, 3000, 100000);
+		post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, 100, 60000);
+		run(sim, 3000);
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+		expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
+		assert_null(completion(sim, 1));
+		same(sim, 0, 4096, 3000);
+		same(sim, 0, 50000, 2500);
+		same(sim, 200000, 100000, 3000);
+		sim_free(sim);
+	}
+}
+
+static uint64_t next_random(struct sim *sim)
+{
+	sim->seed = sim->seed * 6364136223846793005ull + 1442695040888963407ull;
+	return sim->seed >> 33;
+}
+
+static enum fate rough_sea(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
+{
+	uint64_t r = next_random(sim) % 100;
+
+	return r < 4 ? DROP : r < 6 ? TWICE : r < 10 ? LATE : PASS;
+}
+
+static void rough_round(struct sim *sim, unsigned int round)
+{
+	uint32_t length = next_random(sim) % 9000, at = (round % 8) * 16384;
+	uint64_t *counter = (uint64_t *)(sim->buf[1] + 900000);
+	uint64_t before = *counter;
+	struct uroce_swqe *wqe;
+
+	fill(sim, 0, at, length);
+	post_recv(sim, 1, 300000 + at, 16384);
+	post_send(sim, 0, at, length);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, at, length, 500000 + at);
+	post_rdma(sim, 0, IBV_WR_RDMA_READ, 700000, length, 500000 + at);
+	wqe = post(sim, 0, IBV_WR_ATOMIC_FETCH_AND_ADD, 800000, 8);
+	wqe->atomic.remote_addr = (uintptr_t)counter;
+	wqe->atomic.rkey = sim->key[1]->key;
+	wqe->atomic.compare_add = 1;
+	ring(sim, 0);
+	run(sim, 20000);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_FETCH_ADD);
+	expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
+	same(sim, at, 300000 + at, length);
+	same(sim, at, 500000 + at, length);
+	assert_memory_equal(sim->buf[0] + 700000, sim->buf[0] + at, length);
+	assert_int_equal(*counter, before + 1); /* executed exactly once */
+	assert_int_equal(*(uint64_t *)(sim->buf[0] + 800000), before);
+}
+
+static void test_rough_sea(void **state)
+{
+	for (unsigned int seed = 1; seed <= 40; seed++) {
+		struct sim *sim = sim_new(IBV_QPT_RC);
+
+		sim->script = rough_sea;
+		sim->seed = seed;
+		psn_set(sim, (PSN_MASK - 200 + seed) & PSN_MASK);
+		for (unsigned int round = 0; round < 25; round++)
+			rough_round(sim, round);
+		sim_free(sim);
+	}
+}
+
+static enum fate drop_all(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
+{
+	return DROP;
+}
+
+static void test_retry_exceeded(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	sim->script = drop_all;
+	sim->qp[0]->req.retry_cnt = sim->qp[0]->req.retry_left = 2;
+	post_send(sim, 0, 0, 10);
+	post_send(sim, 0, 0, 10);
+	run(sim, 1000);
+	expect(sim, 0, IBV_WC_RETRY_EXC_ERR, IBV_WC_SEND);
+	expect(sim, 0, IBV_WC_WR_FLUSH_ERR, IBV_WC_SEND);
+	assert_int_equal(sim->qp[0]->state, IBV_QPS_ERR);
+	assert_int_equal(sim->qp[0]->first_error.status, IBV_WC_RETRY_EXC_ERR);
+	/* Three timeouts of 4.096 us << 14, no sooner. */
+	assert_in_range(sim->now / MS - 1000, 3 * 67, 3 * 67 + 40);
+	sim_free(sim);
+}
+
+/* --- receiver not ready --- */
+
+static void test_rnr_wait(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	fill(sim, 0, 0, 600);
+	post_send(sim, 0, 0, 600);
+	post_send(sim, 0, 0, 600);
+	settle(sim);
+	assert_null(completion(sim, 0));
+	post_recv(sim, 1, 4096, 600);
+	post_recv(sim, 1, 8192, 600);
+	run(sim, 100);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
+	expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
+	same(sim, 0, 4096, 600);
+	same(sim, 0, 8192, 600);
+	sim_free(sim);
+}
+
+static void test_rnr_exceeded(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	post_send(sim, 0, 0, 600);
+	run(sim, 100);
+	expect(sim, 0, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_SEND);
+	sim_free(sim);
+}
+
+/* --- every NAK --- */
+
+static void expect_refused(struct sim *sim, enum ibv_wc_status status, enum ibv_wc_opcode opcode)
+{
+	run(sim, 10);
+	expect(sim, 0, status, opcode);
+	assert_int_equal(sim->qp[0]->state, IBV_QPS_ERR);
+	assert_int_equal(sim->qp[1]->state, IBV_QPS_ERR);
+	sim_free(sim);
+}
+
+static void test_nak_wrong_rkey(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	struct uroce_swqe *wqe = post(sim, 0, IBV_WR_RDMA_WRITE, 0, 100);
+
+	wqe->rdma.remote_addr = (uintptr_t)sim->buf[1];
+	wqe->rdma.rkey = sim->key[1]->key ^ 1;
+	ring(sim, 0);
+	expect_refused(sim, IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_WRITE);
+}
+
+static void test_nak_out_of_range(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, 1000, BUF - 999);
+	expect_refused(sim, IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_WRITE);
+}
+
+static void test_nak_no_right(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	sim->qp[1]->access = IBV_ACCESS_REMOTE_READ;
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, 1000, 0);
+	expect_refused(sim, IBV_WC_REM_INV_REQ_ERR, IBV_WC_RDMA_WRITE);
+}
+
+static void test_nak_read_only_region(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	sim->key[1]->access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
+	post_rdma(sim, 0, IBV_WR_RDMA_READ, 0, 1000, 0);
+	expect_refused(sim, IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_READ);
+}
+
+static void test_nak_recv_too_short(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	post_recv(sim, 1, 0, 999);
+	post_send(sim, 0, 0, 1000);
+	run(sim, 10);
+	expect(sim, 1, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV);
+	expect_refused(sim, IBV_WC_REM_INV_REQ_ERR, IBV_WC_SEND);
+}
+
+static void test_nak_other_pd(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	struct ibv_pd other = {};
+
+	sim->qp[1]->vqp.qp.pd = &other;
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, 1000, 0);
+	expect_refused(sim, IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_WRITE);
+}
+
+static void test_local_protection(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	post(sim, 0, IBV_WR_SEND, 0, 100)->sge[0].lkey ^= 0x100;
+	ring(sim, 0);
+	run(sim, 1);
+	expect(sim, 0, IBV_WC_LOC_PROT_ERR, IBV_WC_SEND);
+	assert_int_equal(sim->qp[0]->state, IBV_QPS_ERR);
+	assert_int_equal(sim->number, 0); /* nothing went out */
+	sim_free(sim);
+}
+
+/* A hostile wire: packets the requester never sent must not move anything. */
+static void test_invented_acks(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	struct uroce_packet ack = {
+		.hdr = { .opcode = UROCE_RC | UROCE_ACK, .psn = 5000, .syndrome = AETH_ACK | AETH_ACK_NO_CREDIT }
+	};
+
+	sim->script = drop_all;
+	post_send(sim, 0, 0, 10);
+	uroce_lock(&sim->qp[0]->lock);
+	uroce_comp_packet(sim->qp[0], &ack, sim->now);
+	ack.hdr.psn = 99;
+	uroce_comp_packet(sim->qp[0], &ack, sim->now);
+	ack.hdr.syndrome = AETH_NAK | NAK_REMOTE_ACCESS;
+	uroce_comp_packet(sim->qp[0], &ack, sim->now);
+	uroce_unlock(&sim->qp[0]->lock);
+	assert_null(completion(sim, 0));
+	assert_int_equal(sim->qp[0]->state, IBV_QPS_RTS);
+	sim_free(sim);
+}
+
+/* --- UC --- */
+
+static void test_uc_gap(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_UC);
+
+	sim->script = drop_nth;
+	sim->seed = 1; /* the middle of the first message */
+	fill(sim, 0, 0, 700);
+	post_recv(sim, 1, 4096, 1000);
+	post_send(sim, 0, 0, 700);
+	post_send(sim, 0, 0, 700);
+	run(sim, 1);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
+	expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
+	assert_null(completion(sim, 1));
+	same(sim, 0, 4096, 700);
+	sim_free(sim);
+}
+
+/* --- flow --- */
+
+static void test_path_full(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	post_recv(sim, 1, 0, 1000);
+	sim->full = true;
+	post_send(sim, 0, 0, 1000);
+	assert_true(sim->qp[0]->on_blocked);
+	sim->full = false;
+	uroce_lock(&sim->qp[0]->lock);
+	sim->qp[0]->req.path_full = false;
+	uroce_req_run(sim->qp[0], sim->now);
+	uroce_unlock(&sim->qp[0]->lock);
+	run(sim, 1);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
+	sim_free(sim);
+}
+
+static void test_read_limit(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	for (int i = 0; i < 10; i++)
+		post_rdma(sim, 0, IBV_WR_RDMA_READ, i * 1000, 1000, 0);
+	assert_int_equal(sim->qp[0]->req.rd_atomic, 4);
+	run(sim, 10);
+	for (int i = 0; i < 10; i++)
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+	assert_int_equal(sim->qp[0]->req.rd_atomic, 0);
+	sim_free(sim);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_send_sizes),
+		cmocka_unit_test(test_write_read_atomic),
+		cmocka_unit_test(test_psn_wrap),
+		cmocka_unit_test(test_drop_each),
+		cmocka_unit_test(test_rough_sea),
+		cmocka_unit_test(test_retry_exceeded),
+		cmocka_unit_test(test_rnr_wait),
+		cmocka_unit_test(test_rnr_exceeded),
+		cmocka_unit_test(test_nak_wrong_rkey),
+		cmocka_unit_test(test_nak_out_of_range),
+		cmocka_unit_test(test_nak_no_right),
+		cmocka_unit_test(test_nak_read_only_region),
+		cmocka_unit_test(test_nak_recv_too_short),
+		cmocka_unit_test(test_nak_other_pd),
+		cmocka_unit_test(test_local_protection),
+		cmocka_unit_test(test_invented_acks),
+		cmocka_unit_test(test_uc_gap),
+		cmocka_unit_test(test_path_full),
+		cmocka_unit_test(test_read_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
