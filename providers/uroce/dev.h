@@ -45,13 +45,16 @@ struct uroce_host {
 	/* [index of the QPN]; read under progress_lock */
 	_Atomic(struct uroce_qp *) *qps;
 	uint32_t next_qpn;
+	atomic_uint next_handle; /* of CQs and SRQs */
 	pthread_mutex_t lock; /* open and close: devices, QP numbers */
 	LIST_HEAD(, uroce_dev) devices;
-	LIST_HEAD(, uroce_cq) pending_cqs; /* events a full pipe refused; under progress_lock */
+	LIST_HEAD(, uroce_cq) pending_cqs; /* events a full pipe refused; under blocked_lock */
+	atomic_bool cqs_pending;
 	struct uroce_shm *shm;		   /* path_shm.c */
 	struct uroce_thread *thread;	   /* thread.c */
 	atomic_uint udp_interest;	   /* QPs that pollers must look at sockets for */
 	atomic_uint poll_epoch;		   /* moves with every progress pass of a poller */
+	atomic_uint poller_passes;	   /* since the last time somebody armed a CQ */
 	int refs;
 };
 
@@ -120,7 +123,9 @@ unsigned int uroce_progress(struct uroce_host *host);
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets);
 /* A poller made a pass: the thread leaves packets to it for a while. */
 void uroce_thread_poller_seen(struct uroce_host *host);
-/* Events a full pipe refused: try again. Under progress_lock. */
+/* A CQ was armed: its owner is about to sleep, packets are the thread's again. */
+void uroce_thread_poller_leaves(struct uroce_host *host);
+/* Events a full pipe refused: try again. */
 void uroce_cq_events_retry(struct uroce_host *host);
 /* Something needs the thread: a timer was armed earlier than it sleeps, a packet is blocked. */
 void uroce_thread_wake(struct uroce_host *host);

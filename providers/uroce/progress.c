@@ -174,7 +174,7 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets)
 		blocked_run(host, now);
 	if (timed)
 		timers_run(host, now);
-	if (unlikely(!LIST_EMPTY(&host->pending_cqs)))
+	if (unlikely(atomic_load_explicit(&host->cqs_pending, memory_order_relaxed)))
 		uroce_cq_events_retry(host);
 	if (sockets)
 		sockets_flush(host);

@@ -155,6 +155,15 @@ static int qp_check(const struct ibv_context *ctx, const struct ibv_qp_init_attr
 	return 0;
 }
 
+/* CQs and SRQ cannot go while the QP uses them. */
+static void qp_users_add(struct uroce_qp *qp, int n)
+{
+	atomic_fetch_add(&qp->send_cq->qps, n);
+	atomic_fetch_add(&qp->recv_cq->qps, n);
+	if (qp->srq)
+		atomic_fetch_add(&qp->srq->qps, n);
+}
+
 int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 {
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
@@ -170,6 +179,10 @@ int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	qp->host = ctx->dev->host;
 	qp->type = in->attr->qp_type;
 	qp->state = IBV_QPS_RESET;
+	if (!in->attr->send_cq || !in->attr->recv_cq) {
+		verbs_err(vqp->qp.context, "create_qp: send_cq and recv_cq are both needed");
+		return -EINVAL;
+	}
 	qp->send_cq = to_ucq(in->attr->send_cq);
 	qp->recv_cq = to_ucq(in->attr->recv_cq);
 	qp->srq = in->attr->srq ? to_usrq(in->attr->srq) : NULL;
@@ -185,6 +198,7 @@ int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	if (r < 0)
 		goto fail;
 	vqp->qp.handle = vqp->qp.qp_num;
+	qp_users_add(qp, 1);
 	if (qp->type == IBV_QPT_UD)
 		atomic_fetch_add_explicit(&qp->host->udp_interest, 1, memory_order_relaxed);
 	return 0;
@@ -234,6 +248,7 @@ int uroce_destroy_qp(struct verbs_qp *vqp)
 	qpn_free(qp);
 	qp_unlist(qp);
 	udp_interest_drop(qp);
+	qp_users_add(qp, -1);
 	qp->events_raised -= uroce_event_purge(ctx, &vqp->qp);
 	verbs_qp_wait_events(vqp, qp->events_raised);
 	qp_queues_free(qp);

@@ -13,6 +13,7 @@
 
 enum {
 	EVENTS = 16,
+	POLLER_PASSES = 64, /* a look or two before going to sleep does not make a poller */
 	WATCH_MS = UROCE_WATCH_TICK / 1000000,
 };
 
@@ -166,7 +167,8 @@ static bool must_retry(struct uroce_host *host)
 	bool retry;
 
 	uroce_lock(&host->progress_lock);
-	retry = !TAILQ_EMPTY(&host->blocked) || !TAILQ_EMPTY(&host->acks) || !LIST_EMPTY(&host->pending_cqs);
+	retry = !TAILQ_EMPTY(&host->blocked) || !TAILQ_EMPTY(&host->acks) || 
+		atomic_load_explicit(&host->cqs_pending, memory_order_relaxed);
 	uroce_unlock(&host->progress_lock);
 	return retry;
 }
@@ -237,12 +239,25 @@ void uroce_thread_wake(struct uroce_host *host)
 void uroce_thread_poller_seen(struct uroce_host *host)
 {
 	struct uroce_thread *thread = host->thread;
-	unsigned int epoch = atomic_load_explicit(&host->poll_epoch, memory_order_relaxed);
+	unsigned int epoch = atomic_load_explicit(&host->poll_epoch, memory_order_relaxed), passes;
 
 	atomic_store_explicit(&host->poll_epoch, epoch + 1, memory_order_relaxed);
 	if (likely(atomic_load_explicit(&thread->watching, memory_order_relaxed)))
 		return;
+	passes = atomic_load_explicit(&host->poller_passes, memory_order_relaxed);
+	atomic_store_explicit(&host->poller_passes, passes + 1, memory_order_relaxed);
+	if (passes < POLLER_PASSES)
+		return;
 	if (!atomic_exchange_explicit(&thread->watching, true, memory_order_relaxed))
+		uroce_thread_wake(host);
+}
+
+void uroce_thread_poller_leaves(struct uroce_host *host)
+{
+	struct uroce_thread *thread = host->thread;
+
+	atomic_store_explicit(&host->poller_passes, 0, memory_order_relaxed);
+	if (atomic_exchange_explicit(&thread->watching, false, memory_order_relaxed))
 		uroce_thread_wake(host);
 }
 

@@ -96,15 +96,18 @@ struct uroce_cq {
 	struct uroce_dev *dev;
 	struct uroce_cqe *ring; /* size entries, a power of two */
 	uint32_t mask;
-	uint32_t head; /* next to push; free running */
-	uint32_t tail; /* next to poll */
+	atomic_uint head; /* next to push; free running. Read without the lock by pollers. */
+	uint32_t tail;	  /* next to poll; written under the lock */
+	bool want_timestamp;
+	bool want_wallclock;
 	bool armed_next;
 	bool armed_solicited;
 	bool event_pending; /* the channel's pipe was full: progress tries again */
 	bool overflowed;
+	atomic_uint qps; /* that use it, either way */
 	uint32_t comp_events_raised;  /* for the wait of destroy: records written and not purged */
 	uint32_t async_events_raised;
-	LIST_ENTRY(uroce_cq) pending; /* host->pending_cqs while event_pending */
+	LIST_ENTRY(uroce_cq) pending; /* host->pending_cqs while event_pending; under blocked_lock */
 };
 
 /* One completion as the engine knows it; ibv_wc is filled at poll. */
@@ -151,6 +154,8 @@ struct uroce_srq {
 	struct uroce_lock lock;
 	struct uroce_dev *dev;
 	struct uroce_rq rq;
+	bool refused; /* a failed post was explained */
+	atomic_uint qps;
 	uint32_t events_raised;
 	uint32_t limit; /* event when fewer are left; 0: disarmed */
 };
@@ -318,6 +323,8 @@ struct uroce_qp {
 	bool sq_draining;
 	bool last_wqe_raised; /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
 	bool established_raised;
+	bool send_refused; /* a failed post was explained */
+	bool recv_refused;
 	struct uroce_sq sq;
 	struct uroce_rq rq;
 	struct uroce_srq *srq; /* NULL: own rq */
