@@ -112,6 +112,11 @@ int uroce_host_check(const struct uroce_host *host);
 int uroce_dev_get(const struct verbs_device *device, struct uroce_dev **ret_dev);
 void uroce_dev_put(struct uroce_dev *dev);
 
+/* --- device.c --- */
+
+/* Payload bytes of the largest packet the interface takes. */
+uint32_t uroce_dev_mtu(const struct uroce_dev *dev);
+
 /* --- progress.c --- */
 
 /*
@@ -163,6 +168,12 @@ int uroce_gids_watch(int *ret_fd);
 /* Resolve @attr into @ret_av: which path, which socket address, which MTU. @dest_qpn: 0 for an AH. */
 int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint32_t dest_qpn,
 		     struct uroce_av *ret_av);
+
+/*
+ * A datagram to @qpn along @av, the post's own copy: an AH names only a host, and which process of this host a datagram
+ * is for is known here. Turns to shared memory when that process is connected. Threads: any, with any lock.
+ */
+void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn);
 
 /*
  * The 40 bytes a UD receive buffer starts with, for a packet of @length bytes (BTH to padding) sent along @av: a

@@ -204,6 +204,11 @@ static enum ibv_mtu mtu_of_link(uint32_t link_mtu)
 	return mtu;
 }
 
+uint32_t uroce_dev_mtu(const struct uroce_dev *dev)
+{
+	return 128u << mtu_of_link(dev->link_mtu);
+}
+
 static unsigned int gids_used(struct uroce_dev *dev)
 {
 	unsigned int used = 1;

@@ -17,6 +17,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "providers/uroce/address.h"
 #include "providers/uroce/wire.h"
 
 struct uroce_dev;
@@ -28,11 +29,7 @@ struct uroce_av {
 	void *peer;		 /* the path's own handle of the destination; NULL unless it has one */
 	union ibv_gid dgid;
 	union ibv_gid sgid;
-	union {
-		struct sockaddr sa;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} addr; /* of the destination */
+	union uroce_address addr; /* of the destination */
 	uint32_t flow_label;
 	uint32_t mtu; /* largest payload of one packet on this path, bytes */
 	uint32_t ref_min; /* RC messages of at least this size travel as one packet, by reference; 0: never */
@@ -41,6 +38,7 @@ struct uroce_av {
 	uint8_t traffic_class;
 	uint8_t hop_limit;
 	uint8_t sl;
+	bool local; /* UD: a process of this host may own the QP; see uroce_av_for_qpn() */
 };
 
 /*

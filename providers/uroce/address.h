@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* GIDs as IP addresses and back: ::ffff:a.b.c.d is an IPv4 address (annex A17), anything else IPv6.
+ */
+#ifndef UROCE_ADDRESS_H
+#define UROCE_ADDRESS_H
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <netinet/in.h>
+
+#include <infiniband/verbs.h>
+
+union uroce_address {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+static inline bool uroce_gid_is_ipv4(const union ibv_gid *gid)
+{
+	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid->raw);
+}
+
+static inline bool uroce_gid_is_multicast(const union ibv_gid *gid)
+{
+	return uroce_gid_is_ipv4(gid) ? (gid->raw[12] & 0xf0) == 0xe0 : gid->raw[0] == 0xff;
+}
+
+static inline socklen_t uroce_address_length(const union uroce_address *address)
+{
+	return address->sa.sa_family == AF_INET ? sizeof(address->in) : sizeof(address->in6);
+}
+
+/* @ifindex: the interface of link-local addresses, unicast and multicast */
+void uroce_address_from_gid(const union ibv_gid *gid, uint16_t port, unsigned int ifindex,
+			    union uroce_address *ret_address);
+void uroce_address_to_gid(const union uroce_address *address, union ibv_gid *ret_gid);
+
+/* Whether an interface of this network namespace has the address. -errno: the system does not say.
+ */
+int uroce_address_is_own(const union uroce_address *address);
+
+/*
+ * Whether the routing table leads from @from to @to.
+ * Return: 0, or -ENETUNREACH, -EHOSTUNREACH, ...
+ */
+int uroce_address_route(const union uroce_address *from, const union uroce_address *to);
+
+#endif
