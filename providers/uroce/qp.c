@@ -77,7 +77,7 @@ static int sq_alloc(struct uroce_sq *sq, struct ibv_qp_cap *cap, bool sig_all)
 		.sig_all = sig_all,
 	};
 	sq->mask = sq->size - 1;
-	sq->ring = aligned_alloc(SQ_ALIGN, (size_t)sq->size * sq->stride);
+	sq->ring = aligned_alloc(SQ_ALIGN, (size_t)(sq->size + 1) * sq->stride); /* and the spare one */
 	if (!sq->ring)
 		return -ENOMEM;
 	cap->max_send_wr = sq->size;

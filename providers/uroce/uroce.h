@@ -513,6 +513,12 @@ static inline struct uroce_swqe *sq_wqe(const struct uroce_sq *sq, uint32_t inde
 	return (struct uroce_swqe *)(sq->ring + (size_t)(index & sq->mask) * sq->stride);
 }
 
+/* One more entry behind the ring: written to, never executed (wr.c). */
+static inline struct uroce_swqe *sq_wqe_spare(const struct uroce_sq *sq)
+{
+	return (struct uroce_swqe *)(sq->ring + (size_t)sq->size * sq->stride);
+}
+
 static inline struct uroce_rwqe *rq_wqe(const struct uroce_rq *rq, uint32_t index)
 {
 	return (struct uroce_rwqe *)(rq->ring + (size_t)(index & rq->mask) * rq->stride);

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* ibv_post_send(): a work request becomes a WQE, and the requester runs. */
+#include <string.h>
+
+#include "providers/uroce/ops.h"
+#include "providers/uroce/send.h"
+
+static int inline_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq, const struct ibv_send_wr *wr)
+{
+	uint64_t length = 0;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		if (unlikely(length + sge->length > sq->max_inline))
+			return EINVAL;
+		memcpy(wqe->data + length, (const void *)(uintptr_t)sge->addr, sge->length);
+		length += sge->length;
+	}
+	wqe->length = length;
+	wqe->is_inline = true;
+	return 0;
+}
+
+static int sges_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq, const struct ibv_send_wr *wr)
+{
+	uint64_t length = 0;
+
+	if (unlikely((uint32_t)wr->num_sge > sq->max_sge))
+		return EINVAL;
+	for (int i = 0; i < wr->num_sge; i++) {
+		wqe->sge[i] = wr->sg_list[i];
+		length += wr->sg_list[i].length;
+	}
+	if (unlikely(length > UROCE_MAX_MSG_SIZE))
+		return EINVAL;
+	wqe->length = length;
+	wqe->num_sge = wr->num_sge;
+	return 0;
+}
+
+static int datagram_fill(struct uroce_swqe *wqe, const struct ibv_send_wr *wr)
+{
+	const struct uroce_ah *ah = (const struct uroce_ah *)wr->wr.ud.ah;
+
+	if (unlikely(!ah))
+		return EINVAL;
+	wqe->ud.av = ah->av;
+	wqe->ud.qpn = wr->wr.ud.remote_qpn & QPN_MASK;
+	wqe->ud.qkey = wr->wr.ud.remote_qkey;
+	uroce_av_for_qpn(&wqe->ud.av, wqe->ud.qpn);
+	return 0;
+}
+
+static int atomic_fill(struct uroce_swqe *wqe, const struct ibv_send_wr *wr)
+{
+	if (unlikely(wqe->is_inline || wqe->length < sizeof(uint64_t) || (wr->wr.atomic.remote_addr & 7)))
+		return EINVAL;
+	wqe->length = sizeof(uint64_t);
+	wqe->atomic.remote_addr = wr->wr.atomic.remote_addr;
+	wqe->atomic.rkey = wr->wr.atomic.rkey;
+	wqe->atomic.compare_add = wr->wr.atomic.compare_add;
+	wqe->atomic.swap = wr->wr.atomic.swap;
+	return 0;
+}
+
+static void rdma_fill(struct uroce_swqe *wqe, const struct ibv_send_wr *wr)
+{
+	wqe->rdma.remote_addr = wr->wr.rdma.remote_addr;
+	wqe->rdma.rkey = wr->wr.rdma.rkey;
+}
+
+static int operation_fill(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct ibv_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		wqe->imm_data = wr->imm_data;
+		rdma_fill(wqe, wr);
+		return 0;
+	case IBV_WR_RDMA_WRITE:
+		rdma_fill(wqe, wr);
+		return 0;
+	case IBV_WR_RDMA_READ:
+		rdma_fill(wqe, wr);
+		return wqe->is_inline ? EINVAL : 0;
+	case IBV_WR_ATOMIC_WRITE:
+		rdma_fill(wqe, wr);
+		return wqe->length == sizeof(uint64_t) ? 0 : EINVAL;
+	case IBV_WR_SEND_WITH_IMM:
+		wqe->imm_data = wr->imm_data;
+		return qp->type == IBV_QPT_UD ? datagram_fill(wqe, wr) : 0;
+	case IBV_WR_SEND:
+		return qp->type == IBV_QPT_UD ? datagram_fill(wqe, wr) : 0;
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_LOCAL_INV:
+		wqe->invalidate_rkey = wr->invalidate_rkey;
+		return 0;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return atomic_fill(wqe, wr);
+	case IBV_WR_BIND_MW:
+		if (!wr->bind_mw.mw)
+			return EINVAL;
+		uroce_swqe_bind(wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		return 0;
+	default:
+		return EINVAL; /* flush has no fields in ibv_send_wr: ibv_wr_flush() posts it */
+	}
+}
+
+/* Positive errno, as applications see it. */
+static int swqe_write(struct uroce_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct uroce_sq *sq = &qp->sq;
+	struct uroce_swqe *wqe;
+	int r;
+
+	if (unlikely(sq->head - sq->tail >= sq->size))
+		return ENOMEM;
+	if (unlikely(!uroce_opcode_allowed(qp->type, wr->opcode)))
+		return EINVAL;
+	wqe = uroce_swqe_begin(sq, sq->head, wr->wr_id, wr->opcode, wr->send_flags);
+	r = wr->send_flags & IBV_SEND_INLINE ? inline_copy(wqe, sq, wr) : sges_copy(wqe, sq, wr);
+	if (likely(!r))
+		r = operation_fill(qp, wqe, wr);
+	if (unlikely(r))
+		return r;
+	sq->head++;
+	return 0;
+}
+
+/* Said for the first refusal of a QP: a program that retries in a loop does not flood the log. */
+static __attribute__((noinline, cold)) void send_refused(struct uroce_qp *qp, const struct ibv_send_wr *wr, int error)
+{
+	struct ibv_context *ctx = qp->vqp.qp.context;
+	uint32_t qpn = qp->vqp.qp.qp_num;
+	uint64_t length = 0;
+
+	if (qp->send_refused)
+		return;
+	qp->send_refused = true;
+	for (int i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	if (error == ENOMEM)
+		verbs_err(ctx, "qp 0x%x: post_send: the send queue is full: %u posted and not completed; unsignalled work "
+			       "requests are only released by a later signalled one",
+			  qpn, qp->sq.size);
+	else if (!uroce_opcode_allowed(qp->type, wr->opcode))
+		verbs_err(ctx, "qp 0x%x: post_send: opcode %d is not possible on a QP of type %d", qpn, wr->opcode, qp->type);
+	else if ((wr->send_flags & IBV_SEND_INLINE) && length > qp->sq.max_inline)
+		verbs_err(ctx, "qp 0x%x: post_send: %llu bytes inline: at most %u", qpn, (unsigned long long)length,
+			  qp->sq.max_inline);
+	else if (wr->num_sge > qp->sq.max_sge)
+		verbs_err(ctx, "qp 0x%x: post_send: %d SGEs: at most %u", qpn, wr->num_sge, qp->sq.max_sge);
+	else
+		verbs_err(ctx, "qp 0x%x: post_send: opcode %d with %llu bytes in %d SGEs: not possible (atomics: 8 bytes, "
+			       "aligned, not inline; UD: an address handle; at most %u bytes)",
+			  qpn, wr->opcode, (unsigned long long)length, wr->num_sge, UROCE_MAX_MSG_SIZE);
+}
+
+static __attribute__((noinline, cold)) int state_refused(struct uroce_qp *qp)
+{
+	static const char *const names[] = { "RESET", "INIT", "RTR" };
+
+	if (!qp->send_refused)
+		verbs_err(qp->vqp.qp.context, "qp 0x%x: post_send: in state %s: move it to RTS first", qp->vqp.qp.qp_num,
+			  names[qp->state]);
+	qp->send_refused = true;
+	return EINVAL;
+}
+
+int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct uroce_qp *qp = to_uqp(ibqp);
+	int r = 0;
+
+	uroce_lock(&qp->lock);
+	if (unlikely(qp->state < IBV_QPS_RTS)) {
+		*bad_wr = wr;
+		r = state_refused(qp);
+		wr = NULL;
+	}
+	for (; wr; wr = wr->next) {
+		r = swqe_write(qp, wr);
+		if (unlikely(r)) {
+			*bad_wr = wr;
+			send_refused(qp, wr, r);
+			break;
+		}
+	}
+	uroce_req_run(qp, uroce_post_time(qp));
+	uroce_unlock(&qp->lock);
+	return r;
+}
+
+int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = bind->wr_id,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = bind->send_flags,
+		.bind_mw = { .mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = bind->bind_info },
+	};
+	struct ibv_send_wr *bad_wr;
+	int r;
+
+	if (mw->type != IBV_MW_TYPE_1 || mw->pd != qp->pd) {
+		verbs_err(qp->context, "qp 0x%x: bind_mw: %s", qp->qp_num,
+			  mw->pd != qp->pd ? "the window is of another PD" :
+					     "only a type 1 window: type 2 is bound by a work request");
+		return EINVAL;
+	}
+	r = uroce_post_send(qp, &wr, &bad_wr);
+	if (!r)
+		mw->rkey = wr.bind_mw.rkey;
+	return r;
+}

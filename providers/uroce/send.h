@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What ibv_post_send() and the ibv_wr_* builders share. */
+#ifndef UROCE_SEND_H
+#define UROCE_SEND_H
+
+#include "providers/uroce/dev.h"
+
+/* Whether the QP type has the operation. */
+static inline bool uroce_opcode_allowed(uint8_t qp_type, unsigned int opcode)
+{
+	enum {
+		CONNECTED = 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM | 1 << IBV_WR_SEND |
+			    1 << IBV_WR_SEND_WITH_IMM | 1 << IBV_WR_BIND_MW | 1 << IBV_WR_LOCAL_INV,
+		RC_ONLY = 1 << IBV_WR_RDMA_READ | 1 << IBV_WR_ATOMIC_CMP_AND_SWP | 1 << IBV_WR_ATOMIC_FETCH_AND_ADD |
+			  1 << IBV_WR_SEND_WITH_INV | 1 << IBV_WR_FLUSH | 1 << IBV_WR_ATOMIC_WRITE,
+		DATAGRAM = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM,
+	};
+	uint32_t allowed = qp_type == IBV_QPT_RC ? CONNECTED | RC_ONLY : qp_type == IBV_QPT_UC ? CONNECTED : DATAGRAM;
+
+	return opcode < 32 && (allowed >> opcode & 1);
+}
+
+/* The WQE at the producer's place, its common fields set; the caller fills the rest and moves the head. */
+static inline struct uroce_swqe *uroce_swqe_begin(struct uroce_sq *sq, uint32_t index, uint64_t wr_id, uint8_t opcode,
+						  uint8_t flags)
+{
+	struct uroce_swqe *wqe = sq_wqe(sq, index);
+
+	wqe->wr_id = wr_id;
+	wqe->opcode = opcode;
+	wqe->flags = flags;
+	wqe->state = WQE_POSTED;
+	wqe->status = IBV_WC_SUCCESS;
+	wqe->num_sge = 0;
+	wqe->is_inline = false;
+	wqe->psn_assigned = false;
+	wqe->length = 0;
+	wqe->vendor_err = 0;
+	wqe->received = 0;
+	return wqe;
+}
+
+/* Where a window will point; checked when the WQE is executed. */
+static inline void uroce_swqe_bind(struct uroce_swqe *wqe, struct ibv_mw *mw, uint32_t rkey,
+				   const struct ibv_mw_bind_info *info)
+{
+	wqe->bind.mw = ((struct uroce_mw *)mw)->key;
+	wqe->bind.mr = info->mr ? ((struct uroce_mr *)info->mr)->key : NULL;
+	wqe->bind.addr = info->addr;
+	wqe->bind.length = info->length;
+	wqe->bind.rkey = rkey;
+	wqe->bind.access = info->mw_access_flags;
+}
+
+/* Time, for a QP that may need its timer. */
+static inline uint64_t uroce_post_time(const struct uroce_qp *qp)
+{
+	return qp->type == IBV_QPT_RC && qp->av.path && !qp->av.path->lossless ? uroce_now() : 0;
+}
+
+#endif

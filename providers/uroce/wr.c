@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The ibv_wr_* builders: between start and complete or abort the QP's lock is held, and WQEs are written behind the
+ * queue's head, where the requester does not look.
+ */
+#include <string.h>
+
+#include "providers/uroce/send.h"
+
+static struct uroce_qp *ex_to_uqp(struct ibv_qp_ex *ex)
+{
+	return to_uqp(&ex->qp_base);
+}
+
+static void wr_start(struct ibv_qp_ex *ex)
+{
+	struct uroce_qp *qp = ex_to_uqp(ex);
+
+	uroce_lock(&qp->lock);
+	qp->wr_head = qp->sq.head;
+	qp->wr_error = 0;
+}
+
+static int wr_complete(struct ibv_qp_ex *ex)
+{
+	struct uroce_qp *qp = ex_to_uqp(ex);
+	int r = qp->wr_error;
+
+	if (likely(!r) && unlikely(qp->state < IBV_QPS_RTS))
+		r = EINVAL;
+	if (likely(!r)) {
+		qp->sq.head = qp->wr_head;
+		uroce_req_run(qp, uroce_post_time(qp));
+	}
+	uroce_unlock(&qp->lock);
+	if (unlikely(r))
+		verbs_err(ex->qp_base.context, "qp 0x%x: ibv_wr_complete: %s", ex->qp_base.qp_num,
+			  r == ENOMEM ? "the send queue is full" :
+			  qp->state < IBV_QPS_RTS ? "the QP is not in RTS" :
+			  "a work request has too many SGEs, too much inline data, or no address");
+	return r;
+}
+
+static void wr_abort(struct ibv_qp_ex *ex)
+{
+	uroce_unlock(&ex_to_uqp(ex)->lock);
+}
+
+/* --- builders --- */
+
+/* A discarded WQE takes what is built after an error, so that the builders need no test of their own. */
+static struct uroce_swqe *wqe_new(struct ibv_qp_ex *ex, uint8_t opcode)
+{
+	struct uroce_qp *qp = ex_to_uqp(ex);
+	struct uroce_swqe *wqe;
+
+	if (unlikely(qp->wr_head - qp->sq.tail >= qp->sq.size)) {
+		qp->wr_error = ENOMEM;
+		return sq_wqe_spare(&qp->sq);
+	}
+	wqe = uroce_swqe_begin(&qp->sq, qp->wr_head, ex->wr_id, opcode, ex->wr_flags);
+	qp->wr_head++;
+	return wqe;
+}
+
+static struct uroce_swqe *wqe_last(struct uroce_qp *qp)
+{
+	return unlikely(qp->wr_error == ENOMEM) ? sq_wqe_spare(&qp->sq) : sq_wqe(&qp->sq, qp->wr_head - 1);
+}
+
+static void rdma_new(struct ibv_qp_ex *ex, uint8_t opcode, uint32_t rkey, uint64_t remote_addr)
+{
+	struct uroce_swqe *wqe = wqe_new(ex, opcode);
+
+	wqe->rdma.rkey = rkey;
+	wqe->rdma.remote_addr = remote_addr;
+}
+
+static void wr_send(struct ibv_qp_ex *ex)
+{
+	wqe_new(ex, IBV_WR_SEND);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
+{
+	wqe_new(ex, IBV_WR_SEND_WITH_IMM)->imm_data = imm_data;
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	wqe_new(ex, IBV_WR_SEND_WITH_INV)->invalidate_rkey = rkey;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	rdma_new(ex, IBV_WR_RDMA_WRITE, rkey, remote_addr);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, __be32 imm_data)
+{
+	rdma_new(ex, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr);
+	wqe_last(ex_to_uqp(ex))->imm_data = imm_data;
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	rdma_new(ex, IBV_WR_RDMA_READ, rkey, remote_addr);
+}
+
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t length, uint8_t type,
+		     uint8_t level)
+{
+	struct uroce_swqe *wqe = wqe_new(ex, IBV_WR_FLUSH);
+
+	wqe->rdma.rkey = rkey;
+	wqe->rdma.remote_addr = remote_addr;
+	wqe->rdma.flush_type = type;
+	wqe->rdma.flush_level = level;
+	wqe->length = length;
+	if (length > UROCE_MAX_MSG_SIZE)
+		ex_to_uqp(ex)->wr_error = EINVAL;
+}
+
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, const void *value)
+{
+	struct uroce_swqe *wqe = wqe_new(ex, IBV_WR_ATOMIC_WRITE);
+
+	wqe->rdma.rkey = rkey;
+	wqe->rdma.remote_addr = remote_addr;
+	memcpy(wqe->data, value, sizeof(uint64_t));
+	wqe->length = sizeof(uint64_t);
+	wqe->is_inline = true;
+}
+
+static void atomic_new(struct ibv_qp_ex *ex, uint8_t opcode, uint32_t rkey, uint64_t remote_addr,
+		       uint64_t compare_add, uint64_t swap)
+{
+	struct uroce_swqe *wqe = wqe_new(ex, opcode);
+
+	wqe->atomic.rkey = rkey;
+	wqe->atomic.remote_addr = remote_addr;
+	wqe->atomic.compare_add = compare_add;
+	wqe->atomic.swap = swap;
+	if (remote_addr & 7)
+		ex_to_uqp(ex)->wr_error = EINVAL;
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t compare, uint64_t swap)
+{
+	atomic_new(ex, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr, compare, swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t add)
+{
+	atomic_new(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	wqe_new(ex, IBV_WR_LOCAL_INV)->invalidate_rkey = rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+	uroce_swqe_bind(wqe_new(ex, IBV_WR_BIND_MW), mw, rkey, info);
+}
+
+/* --- setters --- */
+
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t remote_qkey)
+{
+	struct uroce_swqe *wqe = wqe_last(ex_to_uqp(ex));
+
+	wqe->ud.av = ((struct uroce_ah *)ah)->av;
+	wqe->ud.qpn = remote_qpn & QPN_MASK;
+	wqe->ud.qkey = remote_qkey;
+	uroce_av_for_qpn(&wqe->ud.av, wqe->ud.qpn);
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list)
+{
+	struct uroce_qp *qp = ex_to_uqp(ex);
+	struct uroce_swqe *wqe = wqe_last(qp);
+	uint64_t length = 0;
+
+	if (unlikely(num_sge > qp->sq.max_sge)) {
+		qp->wr_error = qp->wr_error ? qp->wr_error : EINVAL;
+		return;
+	}
+	for (size_t i = 0; i < num_sge; i++) {
+		wqe->sge[i] = sg_list[i];
+		length += sg_list[i].length;
+	}
+	if (unlikely(length > UROCE_MAX_MSG_SIZE))
+		qp->wr_error = qp->wr_error ? qp->wr_error : EINVAL;
+	wqe->num_sge = num_sge;
+	wqe->length = length;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	struct ibv_sge sge = { addr, length, lkey };
+
+	wr_set_sge_list(ex, length ? 1 : 0, &sge);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf, const struct ibv_data_buf *buf_list)
+{
+	struct uroce_qp *qp = ex_to_uqp(ex);
+	struct uroce_swqe *wqe = wqe_last(qp);
+	size_t length = 0;
+
+	for (size_t i = 0; i < num_buf; i++) {
+		if (unlikely(buf_list[i].length > qp->sq.max_inline - length)) {
+			qp->wr_error = qp->wr_error ? qp->wr_error : EINVAL;
+			return;
+		}
+		memcpy(wqe->data + length, buf_list[i].addr, buf_list[i].length);
+		length += buf_list[i].length;
+	}
+	wqe->length = length;
+	wqe->is_inline = true;
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	struct ibv_data_buf buf = { addr, length };
+
+	wr_set_inline_data_list(ex, 1, &buf);
+}
+
+/* --- which of them a QP gets --- */
+
+enum {
+	UD_OPS = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
+	UC_OPS = UD_OPS | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_BIND_MW |
+		 IBV_QP_EX_WITH_LOCAL_INV,
+	RC_OPS = UC_OPS | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+		 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_FLUSH |
+		 IBV_QP_EX_WITH_ATOMIC_WRITE,
+};
+
+static void builders_fill(struct ibv_qp_ex *ex, uint64_t ops)
+{
+	ex->wr_send = ops & IBV_QP_EX_WITH_SEND ? wr_send : NULL;
+	ex->wr_send_imm = ops & IBV_QP_EX_WITH_SEND_WITH_IMM ? wr_send_imm : NULL;
+	ex->wr_send_inv = ops & IBV_QP_EX_WITH_SEND_WITH_INV ? wr_send_inv : NULL;
+	ex->wr_rdma_write = ops & IBV_QP_EX_WITH_RDMA_WRITE ? wr_rdma_write : NULL;
+	ex->wr_rdma_write_imm = ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM ? wr_rdma_write_imm : NULL;
+	ex->wr_rdma_read = ops & IBV_QP_EX_WITH_RDMA_READ ? wr_rdma_read : NULL;
+	ex->wr_flush = ops & IBV_QP_EX_WITH_FLUSH ? wr_flush : NULL;
+	ex->wr_atomic_write = ops & IBV_QP_EX_WITH_ATOMIC_WRITE ? wr_atomic_write : NULL;
+	ex->wr_atomic_cmp_swp = ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP ? wr_atomic_cmp_swp : NULL;
+	ex->wr_atomic_fetch_add = ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD ? wr_atomic_fetch_add : NULL;
+	ex->wr_local_inv = ops & IBV_QP_EX_WITH_LOCAL_INV ? wr_local_inv : NULL;
+	ex->wr_bind_mw = ops & IBV_QP_EX_WITH_BIND_MW ? wr_bind_mw : NULL;
+}
+
+int uroce_wr_init(struct uroce_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
+	uint64_t known = qp->type == IBV_QPT_RC ? RC_OPS : qp->type == IBV_QPT_UC ? UC_OPS : UD_OPS;
+	uint64_t ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attr->send_ops_flags : 0;
+
+	if (!comp_mask_ok(ops, known)) {
+		verbs_err(qp->vqp.qp.context, "create_qp_ex: send_ops_flags 0x%llx: a QP of type %d has not 0x%llx",
+			  (unsigned long long)ops, qp->type, (unsigned long long)(ops & ~known));
+		return -EOPNOTSUPP;
+	}
+	ex->wr_start = wr_start;
+	ex->wr_complete = wr_complete;
+	ex->wr_abort = wr_abort;
+	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_inline_data = wr_set_inline_data;
+	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_sge_list = wr_set_sge_list;
+	builders_fill(ex, ops);
+	qp->vqp.comp_mask |= VERBS_QP_EX;
+	return 0;
+}
