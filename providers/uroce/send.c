@@ -101,7 +101,7 @@ static int operation_fill(struct uroce_qp *qp, struct uroce_swqe *wqe, const str
 	case IBV_WR_BIND_MW:
 		if (!wr->bind_mw.mw)
 			return EINVAL;
-		uroce_swqe_bind(wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		uroce_swqe_bind(wqe, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 		return 0;
 	default:
 		return EINVAL; /* flush has no fields in ibv_send_wr: ibv_wr_flush() posts it */

@@ -41,11 +41,9 @@ static inline struct uroce_swqe *uroce_swqe_begin(struct uroce_sq *sq, uint32_t 
 }
 
 /* Where a window will point; checked when the WQE is executed. */
-static inline void uroce_swqe_bind(struct uroce_swqe *wqe, struct ibv_mw *mw, uint32_t rkey,
-				   const struct ibv_mw_bind_info *info)
+static inline void uroce_swqe_bind(struct uroce_swqe *wqe, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-	wqe->bind.mw = ((struct uroce_mw *)mw)->key;
-	wqe->bind.mr = info->mr ? ((struct uroce_mr *)info->mr)->key : NULL;
+	wqe->bind.mr_key = info->mr ? info->mr->lkey : 0;
 	wqe->bind.addr = info->addr;
 	wqe->bind.length = info->length;
 	wqe->bind.rkey = rkey;

@@ -162,7 +162,7 @@ static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-	uroce_swqe_bind(wqe_new(ex, IBV_WR_BIND_MW), mw, rkey, info);
+	uroce_swqe_bind(wqe_new(ex, IBV_WR_BIND_MW), rkey, info);
 }
 
 /* --- setters --- */
