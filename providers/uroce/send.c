@@ -192,26 +192,3 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 	uroce_unlock(&qp->lock);
 	return r;
 }
-
-int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-	struct ibv_send_wr wr = {
-		.wr_id = bind->wr_id,
-		.opcode = IBV_WR_BIND_MW,
-		.send_flags = bind->send_flags,
-		.bind_mw = { .mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = bind->bind_info },
-	};
-	struct ibv_send_wr *bad_wr;
-	int r;
-
-	if (mw->type != IBV_MW_TYPE_1 || mw->pd != qp->pd) {
-		verbs_err(qp->context, "qp 0x%x: bind_mw: %s", qp->qp_num,
-			  mw->pd != qp->pd ? "the window is of another PD" :
-					     "only a type 1 window: type 2 is bound by a work request");
-		return EINVAL;
-	}
-	r = uroce_post_send(qp, &wr, &bad_wr);
-	if (!r)
-		mw->rkey = wr.bind_mw.rkey;
-	return r;
-}
