@@ -141,11 +141,12 @@ static void ack_attach(struct uroce_qp *qp, struct uroce_tx *tx)
 static int packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct uroce_av *av,
 		       const struct uroce_hdr *hdr, uint32_t offset, uint32_t length)
 {
-	struct uroce_gather gather = { .count = 0 };
+	struct uroce_gather gather;
 	struct iovec inline_iov = { wqe->data + offset, length };
 	struct uroce_tx tx = { .hdr = hdr, .length = length };
 	int r;
 
+	gather.count = 0; /* the rest is large and filled as far as it is used */
 	if (length && wqe->is_inline) {
 		tx.iov = &inline_iov;
 		tx.iovcnt = 1;
@@ -284,11 +285,12 @@ static int direct_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	bool write = wqe->opcode == IBV_WR_RDMA_WRITE;
 	struct iovec inline_iov = { wqe->data, wqe->length };
-	struct uroce_gather gather = { .count = 0 };
+	struct uroce_gather gather;
 	int r;
 
 	if (!qp->av.path->ops->rdma || qp->sq.next != qp->sq.tail || (!write && !is_read(wqe)) || wqe->psn_assigned)
 		return -EOPNOTSUPP;
+	gather.count = 0;
 	if (!wqe->is_inline) {
 		r = uroce_gather_get(qp->dev, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, 0, wqe->length,
 				     write ? 0 : IBV_ACCESS_LOCAL_WRITE, &gather);

@@ -263,13 +263,15 @@ void uroce_thread_poller_leaves(struct uroce_host *host)
 
 /* --- start and stop --- */
 
-/* The application's signals are the application's. */
+/* The application's signals are the application's; the two of a fault are ours to recover from (copy.c). */
 static int thread_create(struct uroce_thread *thread)
 {
 	sigset_t all, old;
 	int r;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	r = pthread_create(&thread->id, NULL, thread_main, thread);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -23,6 +23,7 @@
 #define UROCE_H
 
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
@@ -67,6 +68,7 @@ struct uroce_key;
 struct uroce_pd {
 	struct ibv_pd pd;
 	struct uroce_dev *dev;
+	atomic_uint users; /* regions, windows, QPs and SRQs: freed with none left */
 };
 
 struct uroce_mr {
@@ -204,11 +206,10 @@ struct uroce_swqe {
 			uint32_t qkey;
 		} ud;
 		struct {
-			struct uroce_key *mw;
-			struct uroce_key *mr;
 			uint64_t addr;
-			uint64_t length;
-			uint32_t rkey; /* new */
+			uint64_t length; /* 0: unbind */
+			uint32_t rkey;	 /* new; its index is the window's */
+			uint32_t mr_key; /* 0: none */
 			uint32_t access;
 		} bind;
 	};
@@ -358,21 +359,30 @@ TAILQ_HEAD(uroce_qp_list, uroce_qp);
 
 /* --- keys.c: memory regions and windows by key --- */
 
+/*
+ * A region or a window. Its place in memory never changes hands with another type, so a reader may count itself in
+ * before it knows whether the key is still valid. The first cache line is all a look-up reads.
+ */
 struct uroce_key {
-	uint32_t key;	   /* index << 8 | variant; lkey and rkey are the same number */
-	uint32_t access;   /* IBV_ACCESS_* */
-	uint64_t iova;	   /* first address peers and SGEs use */
+	alignas(64) atomic_uint live; /* the key while it opens memory, else 0 */
+	atomic_uint refs;	      /* look-ups in use: who takes the key back waits for 0 */
+	uint64_t iova;		      /* first address peers and SGEs use */
 	uint64_t length;
-	uint8_t *base;	   /* where iova lies in this process */
-	struct ibv_pd *pd; /* NULL: an unbound window */
-	uint32_t qpn;	   /* type 2 window: the QP it is bound to; 0 any */
-	struct uroce_key *parent; /* window: the region it is bound to */
-	atomic_uint refs;  /* copies in flight and windows bound; dereg waits for copies */
-	atomic_uint windows;
-	bool is_window;
-	bool zero_based;
-	atomic_bool valid;
+	uintptr_t base;		      /* where iova lies in this process */
+	const struct ibv_pd *pd;
+	uint32_t access; /* IBV_ACCESS_*, and UROCE_ACCESS_LOCAL */
+	uint32_t qpn;	 /* type 2 window: of the QP it is bound to; 0 any */
+
+	/* Of the owner, under keys->lock: */
+	uint32_t key;	 /* index << 8 | variant; lkey and rkey are the same number */
+	uint32_t windows; /* bound to this region */
+	struct uroce_key *parent; /* window: the region it is bound to, NULL unbound */
+	uint8_t mw_type;	  /* enum ibv_mw_type; 0: a region */
+	bool used;
 };
+
+/* Granted to regions only: their keys may be used as lkeys. Not a flag of the API's. */
+#define UROCE_ACCESS_LOCAL 0x80000000u
 
 /*
  * Find the bytes [va, va + length) of @key for @need (IBV_ACCESS_* that must all be granted; 0 local read).
@@ -382,7 +392,13 @@ struct uroce_key {
  */
 int uroce_key_get(struct uroce_dev *dev, uint32_t key, const struct ibv_pd *pd, uint32_t qpn, uint32_t need,
 		  uint64_t va, uint64_t length, struct uroce_key **ret_key, uint8_t **ret_ptr);
-void uroce_key_put(struct uroce_key *key);
+
+static inline void uroce_key_put(struct uroce_key *key)
+{
+	/* Pairs with key_wait() in keys.c: our access is over before the owner sees us gone. */
+	if (key)
+		atomic_fetch_sub_explicit(&key->refs, 1, memory_order_release);
+}
 
 /*
  * Copy between memory that may be unmapped at any moment by its owner (every registered buffer) and memory of
@@ -409,7 +425,12 @@ struct uroce_gather {
 };
 int uroce_gather_get(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge, int num_sge,
 		     uint32_t offset, uint32_t length, uint32_t need, struct uroce_gather *ret);
-void uroce_gather_put(struct uroce_gather *gather);
+
+static inline void uroce_gather_put(struct uroce_gather *gather)
+{
+	while (gather->count > 0)
+		uroce_key_put(gather->keys[--gather->count]);
+}
 
 /* Copy @length bytes at @src into the SGE list at @offset. 0, -EACCES, -ERANGE or -EFAULT. */
 int uroce_scatter(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge, int num_sge,

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Copies and atomics on memory whose owner may unmap it at any moment: every registered buffer. The
+ * functions themselves are in uroce.h; here is what has to happen once before.
+ */
+#ifndef UROCE_COPY_H
+#define UROCE_COPY_H
+
+#include <stddef.h>
+
+/*
+ * The first call installs the process's handler of SIGSEGV and SIGBUS, in front of the
+ * application's; every call looks whether it still is the handler. Only then the copies are made by
+ * this process itself; otherwise by the kernel, which is as safe but slower. Called when a device
+ * is opened and when memory is registered.
+ *
+ * A fault of a copy never reaches the application's handler; every other one does, as if this were
+ * not here. A thread that blocks these two signals is not protected: there the kernel ends the
+ * process at any fault.
+ */
+void uroce_copy_init(void);
+
+#if defined(__x86_64__)
+/* The two that uroce_copy_init() chooses from, for tests: only with the handler installed. */
+int uroce_copy_sse(void *dst, const void *src, size_t length);
+int uroce_copy_avx(void *dst, const void *src, size_t length);
+#endif
+
+#endif

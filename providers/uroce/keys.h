@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The key table of a process: memory regions and windows of all its devices. Look-ups, which are
+ * what the data path does, are in uroce.h; here is what owners do.
+ *
+ * A look-up counts itself into the entry, then reads whether the entry is valid; the owner makes it
+ * invalid, then waits until nobody is counted in. Entries are never given back to the system while
+ * the table lives, so counting in is safe at any time.
+ */
+#ifndef UROCE_KEYS_H
+#define UROCE_KEYS_H
+
+#include "providers/uroce/uroce.h"
+
+enum {
+	UROCE_KEY_LEAF = 1 << 14, /* entries that are mapped together */
+	UROCE_KEY_LEAVES = UROCE_MAX_KEYS / UROCE_KEY_LEAF,
+	UROCE_KEY_VARIANT_BITS = 8,
+};
+
+/* Told, under keys->lock, of each region that can be used from now on, and of each before it no
+ * longer can. */
+struct uroce_keys_watch {
+	void (*show)(struct uroce_keys_watch *watch, const struct uroce_key *key);
+	void (*hide)(struct uroce_keys_watch *watch, const struct uroce_key *key);
+};
+
+struct uroce_keys {
+	_Atomic(struct uroce_key *) leaf[UROCE_KEY_LEAVES]; /* by index / UROCE_KEY_LEAF */
+	struct uroce_lock lock; /* protects all below and what owners write of entries */
+	uint32_t leaves;
+	uint32_t used;
+	struct uroce_keys_watch *watch; /* or NULL; set before the first key */
+	uint32_t random[32];
+	unsigned int random_left;
+};
+
+int uroce_keys_new(struct uroce_keys **ret_keys);
+/* No key may be in use any more. */
+void uroce_keys_free(struct uroce_keys *keys);
+
+/* The entry of a key, of whatever state; NULL: there cannot be one. */
+static inline struct uroce_key *uroce_key_at(struct uroce_keys *keys, uint32_t key)
+{
+	uint32_t index = key >> UROCE_KEY_VARIANT_BITS;
+	struct uroce_key *leaf;
+
+	if (unlikely(index >= UROCE_MAX_KEYS))
+		return NULL;
+	/* Pairs with leaf_add(). */
+	leaf = atomic_load_explicit(&keys->leaf[index / UROCE_KEY_LEAF], memory_order_acquire);
+	return likely(leaf) ? &leaf[index % UROCE_KEY_LEAF] : NULL;
+}
+
+/* A region: @addr for @length bytes, called @iova by peers and SGEs. @access: IBV_ACCESS_*.
+ * -ENOMEM. */
+int uroce_key_new(struct uroce_keys *keys, const struct ibv_pd *pd, void *addr, uint64_t length,
+		  uint64_t iova, uint32_t access, struct uroce_key **ret_key);
+/* Change it in place, once nobody uses it any more. -EBUSY while windows are bound to it. */
+int uroce_key_change(struct uroce_keys *keys, struct uroce_key *key, const struct ibv_pd *pd,
+		     void *addr, uint64_t length, uint64_t iova, uint32_t access);
+/* A window that opens nothing yet. */
+int uroce_key_new_window(struct uroce_keys *keys, const struct ibv_pd *pd, enum ibv_mw_type type,
+			 struct uroce_key **ret_key);
+/* Returns when nobody uses it any more. -EBUSY while windows are bound to it. */
+int uroce_key_free(struct uroce_keys *keys, struct uroce_key *key);
+
+/* Under keys->lock: the entry is filled, it may be used; and the reverse, which waits for its
+ * users. */
+void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key);
+void uroce_key_withdraw(struct uroce_keys *keys, struct uroce_key *key);
+
+#endif
