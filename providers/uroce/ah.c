@@ -4,9 +4,9 @@
 #include <endian.h>
 #include <string.h>
 
+#include "providers/uroce/forward.h"
 #include "providers/uroce/ops.h"
 #include "providers/uroce/path_udp.h"
-#include "providers/uroce/shm.h"
 
 enum {
 	HOP_LIMIT =
@@ -170,8 +170,11 @@ void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn)
 	shm = av->path->dev->host->shm;
 	peer = atomic_load_explicit(&shm->by_slot[qpn >> UROCE_QP_INDEX_BITS],
 				    memory_order_acquire);
-	if (!peer || peer->dead)
+	if (!peer || peer->dead) {
+		/* This one goes through the network stack, later ones will not. */
+		uroce_forward_want(shm->host, qpn >> UROCE_QP_INDEX_BITS);
 		return;
+	}
 	av->path = &shm->path;
 	av->peer = peer;
 }

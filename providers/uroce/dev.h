@@ -27,6 +27,7 @@ enum {
 	UROCE_WATCH_TICK = 1000000,  /* ns between two looks of the watching thread */
 };
 
+struct uroce_forward;
 struct uroce_keys;
 struct uroce_shm;
 struct uroce_thread;
@@ -51,6 +52,7 @@ struct uroce_host {
 	LIST_HEAD(, uroce_cq) pending_cqs; /* events a full pipe refused; under blocked_lock */
 	atomic_bool cqs_pending;
 	struct uroce_shm *shm;		   /* path_shm.c */
+	struct uroce_forward *forward;	   /* forward.c */
 	struct uroce_thread *thread;	   /* thread.c */
 	atomic_uint udp_interest;	   /* QPs that pollers must look at sockets for */
 	atomic_uint poll_epoch;		   /* moves with every progress pass of a poller */
@@ -61,7 +63,8 @@ struct uroce_host {
 struct uroce_gid {
 	union ibv_gid gid;
 	bool valid;
-	int socket; /* bound to this address, port 4791; -1 none */
+	int socket; /* bound to this address, port 4791; negative: none, the error of the last try */
+	unsigned int idle; /* polls since something came; under progress_lock */
 };
 
 struct uroce_dev {

@@ -132,8 +132,12 @@ static bool slots_add_new(struct uroce_dev *dev, const struct addresses *now)
 	for (unsigned int i = 0; i < now->count; i++) {
 		int slot;
 
-		if (slot_of(dev, &now->gid[i]) >= 0)
+		slot = slot_of(dev, &now->gid[i]);
+		if (slot >= 0) {
+			if (dev->gids[slot].socket < 0) /* was not ready, or taken: that may be over */
+				uroce_udp_bind(dev, slot);
 			continue;
+		}
 		slot = slot_free(dev);
 		if (slot < 0)
 			break;

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "providers/uroce/forward.h"
 #include "providers/uroce/keys.h"
-#include "providers/uroce/shm.h"
 #include "providers/uroce/thread.h"
 
 static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -16,6 +16,7 @@ static void host_free(struct uroce_host *host)
 		uroce_thread_stop(host);
 	if (host->shm)
 		uroce_shm_close(host->shm);
+	uroce_forward_free(host->forward);
 	if (host->keys)
 		uroce_keys_free(host->keys);
 	free(host->qps);
@@ -37,6 +38,8 @@ static int host_new(struct uroce_host **ret_host)
 	r = host->qps ? uroce_keys_new(&host->keys) : -ENOMEM;
 	if (!r && getrandom(&host->next_qpn, sizeof(host->next_qpn), 0) != sizeof(host->next_qpn))
 		r = -errno;
+	if (!r)
+		r = uroce_forward_new(&host->forward);
 	if (!r)
 		r = uroce_shm_open(host, &host->shm);
 	if (!r)

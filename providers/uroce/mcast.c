@@ -9,6 +9,7 @@
 #include "providers/uroce/ops.h"
 #include "providers/uroce/path_udp.h"
 #include "providers/uroce/thread.h"
+#include "providers/uroce/udp_socket.h"
 
 struct member {
 	LIST_ENTRY(member) entry;
@@ -76,11 +77,11 @@ static int join_ipv6(int fd, const struct uroce_dev *dev, const union ibv_gid *g
 static int group_socket(const struct uroce_dev *dev, const union ibv_gid *gid)
 {
 	bool ipv4 = gid_is_ipv4(gid);
-	_cleanup_close_ int fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int one = 1, r;
+	_cleanup_close_ int fd = -1;
+	int one = 1, r = uroce_udp_socket(dev, ipv4 ? AF_INET : AF_INET6, &fd);
 
-	if (fd < 0)
-		return -errno;
+	if (r < 0)
+		return r;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	r = ipv4 ? join_ipv4(fd, dev, gid) : join_ipv6(fd, dev, gid);
 	return r < 0 ? r : take_fd(&fd);

@@ -10,6 +10,7 @@
 #ifndef UROCE_PATH_H
 #define UROCE_PATH_H
 
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -110,7 +111,7 @@ struct uroce_path {
 	const char *name;
 	bool lossless;	  /* nothing sent is ever lost while the peer lives: no retransmission timer */
 	bool piggyback;	  /* packets can carry an acknowledgement */
-	bool pending;	  /* something is queued for flush */
+	atomic_bool pending; /* something is queued for flush */
 };
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "providers/uroce/shm.h"
+#include "providers/uroce/forward.h"
 
 enum {
 	REFERENCE_IOV_MAX = UROCE_MAX_SGE,
@@ -203,7 +203,6 @@ void uroce_shm_forward_all(struct uroce_shm *shm, const struct uroce_packet *pkt
 {
 	struct shm_forward from = { .sgid = *sgid, .passed_on = 1 };
 	uint8_t packet[UROCE_HEADER_MAX + SHM_SEGMENT];
-	struct shm_peer *peer;
 	uint32_t header;
 
 	if (!pkt->dgid || !pkt->grh || pkt->payload.length > SHM_SEGMENT - UROCE_HEADER_MAX)
@@ -212,10 +211,8 @@ void uroce_shm_forward_all(struct uroce_shm *shm, const struct uroce_packet *pkt
 	memcpy(from.grh, pkt->grh, sizeof(from.grh));
 	header = uroce_wire_pack(&pkt->hdr, pkt->payload.length, packet);
 	memcpy(packet + header, pkt->payload.data, pkt->payload.length);
-	LIST_FOREACH(peer, &shm->peers, entry)
-		if (!peer->self)
-			uroce_shm_forward(shm, peer->slot, &from, packet,
-					  header + pkt->payload.length + uroce_wire_pad(pkt->payload.length));
+	uroce_forward(shm->host, 0, &from, packet, header + pkt->payload.length + uroce_wire_pad(pkt->payload.length),
+		      uroce_now());
 }
 
 /* --- consuming --- */

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * RoCE v2: packets in UDP datagrams to port 4791. One socket for each address of the interface.
+ *
+ * Sending gathers packets in a buffer until flush: those of one size to one destination leave as
+ * one large send that the kernel, or the interface, cuts up (UDP_SEGMENT). Receiving takes what the
+ * kernel joined the same way (UDP_GRO).
+ */
 #ifndef UROCE_PATH_UDP_H
 #define UROCE_PATH_UDP_H
 
@@ -7,13 +14,21 @@
 /* The UDP path of a device. Sockets come and go with its addresses (gid.c). */
 int uroce_udp_open(struct uroce_dev *dev);
 void uroce_udp_close(struct uroce_dev *dev);
-/* A socket for the address of one GID slot. -EADDRINUSE: somebody else has port 4791 there, said in the log. */
+
+/*
+ * A socket for the address of one GID slot. -EADDRINUSE: somebody else has port 4791 there; said in
+ * the log once. dev->lock is held, or nobody else has the device yet.
+ */
 int uroce_udp_bind(struct uroce_dev *dev, unsigned int gid_index);
 void uroce_udp_unbind(struct uroce_dev *dev, unsigned int gid_index);
-/* The same from one socket: a GID's, or with @multicast a group's. */
-unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gid *multicast, unsigned int budget,
-			       uint64_t now);
-/* Receive up to @budget datagrams from every socket of a GID. Under progress_lock. Return: datagrams. */
+
+/* Receive up to @budget datagrams from every socket of a GID. Under progress_lock. Return:
+ * datagrams. */
 unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget, uint64_t now);
+/* The same from one socket, bound to @dgid, which may be a multicast group. */
+unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
+			       unsigned int budget, uint64_t now);
+/* A socket became readable while the thread slept: the next poll looks at all of them. */
+void uroce_udp_ready(struct uroce_dev *dev);
 
 #endif

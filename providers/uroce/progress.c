@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "providers/uroce/forward.h"
 #include "providers/uroce/path_udp.h"
 #include "providers/uroce/shm.h"
 #include "providers/uroce/thread.h"
@@ -176,6 +177,8 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets)
 		timers_run(host, now);
 	if (unlikely(atomic_load_explicit(&host->cqs_pending, memory_order_relaxed)))
 		uroce_cq_events_retry(host);
+	if (unlikely(uroce_forward_waiting(host)))
+		uroce_forward_run(host, uroce_now());
 	if (sockets)
 		sockets_flush(host);
 	return n;

@@ -140,6 +140,8 @@ void uroce_shm_close(struct uroce_shm *shm);
  * second; no lock held.
  */
 int uroce_shm_peer(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_peer);
+/* In the progress thread, no lock held: connect to @slot, or ask it to connect, without waiting for an answer to that. */
+void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot);
 /* The listener or a connection is readable: a new peer, the end of a handshake, or a death. */
 void uroce_shm_accept(struct uroce_shm *shm);
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);

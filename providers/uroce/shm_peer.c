@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -408,6 +407,27 @@ int uroce_shm_peer(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_pe
 	return r;
 }
 
+/* The lower slot's thread connects at once; the higher one's asks, and is connected to while it goes on. */
+void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot)
+{
+	struct shm_peer *peer;
+	struct hello hello;
+	int conn;
+
+	if (peer_lookup(shm, slot))
+		return;
+	if (slot == shm->host->slot || connects_first(shm, slot)) {
+		uroce_shm_peer(shm, slot, &peer);
+		return;
+	}
+	conn = connect_slot(slot);
+	if (conn < 0)
+		return;
+	hello_fill(shm, &hello, HELLO, false);
+	hello_send(conn, &hello, NULL, 0);
+	close(conn);
+}
+
 /* --- being connected to: in the progress thread --- */
 
 static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int *fds, uint64_t probe)
@@ -558,14 +578,11 @@ static int slot_claim(struct uroce_host *host, int *ret_listener)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un address;
-	uint8_t start;
 
 	if (fd < 0)
 		return -errno;
-	if (getrandom(&start, sizeof(start), 0) != sizeof(start))
-		return -errno;
-	for (int i = 0; i < SHM_SLOTS - 1; i++) {
-		uint8_t slot = 1 + (start + i) % (SHM_SLOTS - 1);
+	/* From the lowest on: UDP datagrams are steered by it, see udp_socket.c. */
+	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {
 		socklen_t len = slot_address(slot, &address);
 
 		if (bind(fd, (struct sockaddr *)&address, len)) {

@@ -8,7 +8,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#include "providers/uroce/shm.h"
+#include "providers/uroce/forward.h"
+#include "providers/uroce/path_udp.h"
 #include "providers/uroce/thread.h"
 
 enum {
@@ -107,6 +108,7 @@ static void watch_ready(struct uroce_thread *thread, const struct watch *watch)
 	switch (watch->what) {
 	case THREAD_BELL:
 		(void)!read(watch->fd, &rung, sizeof(rung));
+		uroce_forward_connect(host);
 		break;
 	case THREAD_LISTENER:
 		uroce_shm_accept(host->shm);
@@ -115,7 +117,8 @@ static void watch_ready(struct uroce_thread *thread, const struct watch *watch)
 		uroce_shm_conn_ready(host->shm, watch->pointer);
 		break;
 	case THREAD_SOCKET:
-		break; /* the pass that follows receives */
+		uroce_udp_ready(watch->pointer); /* the pass that follows receives */
+		break;
 	case THREAD_ADDRESSES:
 		addresses_changed(host, watch->fd);
 		break;
@@ -161,13 +164,24 @@ static int timer_wait(struct uroce_host *host)
 	return next <= now ? 0 : (int)min_of((next - now) / 1000000 + 1, (uint64_t)60000);
 }
 
+/* A socket was full: what waits for room in it goes out with a later pass. */
+static bool udp_pending(struct uroce_host *host)
+{
+	struct uroce_dev *dev;
+
+	LIST_FOREACH(dev, &host->devices, entry)
+		if (dev->udp && atomic_load_explicit(&dev->udp->pending, memory_order_relaxed))
+			return true;
+	return false;
+}
+
 /* Nothing is left to do without a new packet: blocked QPs and full pipes have no descriptor to wait on. */
 static bool must_retry(struct uroce_host *host)
 {
 	bool retry;
 
 	uroce_lock(&host->progress_lock);
-	retry = !TAILQ_EMPTY(&host->blocked) || !TAILQ_EMPTY(&host->acks) || 
+	retry = uroce_forward_waiting(host) || udp_pending(host) || !TAILQ_EMPTY(&host->blocked) || !TAILQ_EMPTY(&host->acks) || 
 		atomic_load_explicit(&host->cqs_pending, memory_order_relaxed);
 	uroce_unlock(&host->progress_lock);
 	return retry;

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The UDP path: its sockets, and the side that sends. */
+#include <arpa/inet.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#include "providers/uroce/thread.h"
+#include "providers/uroce/udp.h"
+#include "providers/uroce/udp_socket.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+
+/* --- gathering --- */
+
+static bool same_address(const union uroce_address *a, const union uroce_address *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family)
+		return false;
+	if (a->sa.sa_family == AF_INET)
+		return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+	return a->in6.sin6_scope_id == b->in6.sin6_scope_id &&
+	       !memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof(a->in6.sin6_addr));
+}
+
+static uint8_t av_hop_limit(const struct uroce_av *av)
+{
+	return uroce_gid_is_multicast(&av->dgid) ? av->hop_limit : 0;
+}
+
+/* Whether a packet of @length bytes may follow those of @m. */
+static bool message_takes(const struct uroce_udp *udp, const struct udp_message *m, int fd,
+			  const struct uroce_av *av, uint32_t length)
+{
+	return udp->segmentation && !m->closed && m->count < UDP_SEGMENTS && length <= m->segment &&
+	       m->fd == fd && m->traffic_class == av->traffic_class &&
+	       m->hop_limit == av_hop_limit(av) && same_address(&m->to, &av->addr);
+}
+
+static struct udp_message *message_begin(struct uroce_udp *udp, int fd, const struct uroce_av *av,
+					 uint32_t length)
+{
+	struct udp_message *m = &udp->messages[udp->count];
+	union uroce_address from;
+
+	*m = (struct udp_message){
+		.to = av->addr,
+		.fd = fd,
+		.traffic_class = av->traffic_class,
+		.hop_limit = av_hop_limit(av),
+		.segment = length,
+		.start = udp->used,
+	};
+	uroce_address_from_gid(&av->sgid, UROCE_UDP_PORT, 0, &from);
+	uroce_icrc_init(&m->icrc, &from, &m->to);
+	return m;
+}
+
+static void put_icrc(struct udp_message *m, uint16_t id, uint8_t *packet, uint32_t length)
+{
+	uint32_t crc = htole32(uroce_icrc_compute(&m->icrc, id, packet, length));
+
+	memcpy(packet + length, &crc, sizeof(crc));
+}
+
+/* The packet into the buffer behind those of @m. -EFAULT: nothing happened. */
+static int message_append(struct uroce_udp *udp, struct udp_message *m, const struct uroce_tx *tx)
+{
+	uint8_t *packet = udp->buffer + udp->used, *p = packet;
+	uint32_t pad = uroce_wire_pad(tx->length), length;
+
+	p += uroce_wire_pack(tx->hdr, tx->length, p);
+	for (int i = 0; i < tx->iovcnt; i++) {
+		int r = uroce_copy(p, tx->iov[i].iov_base, tx->iov[i].iov_len);
+
+		if (r < 0)
+			return r;
+		p += tx->iov[i].iov_len;
+	}
+	memset(p, 0, pad);
+	length = p + pad - packet;
+	/* The kernel numbers the packets of a large send from 0 on. */
+	put_icrc(m, m->count, packet, length);
+	length += ICRC_LEN;
+	m->closed = length < m->segment;
+	m->count++;
+	m->length += length;
+	udp->used += length;
+	return 0;
+}
+
+/* --- leaving --- */
+
+struct message_control {
+	union {
+		char buf[CMSG_SPACE(sizeof(uint16_t)) + 2 * CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	};
+};
+
+static struct cmsghdr *control_put(struct msghdr *msg, struct cmsghdr *c, int level, int type,
+				   const void *value, size_t size)
+{
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(size);
+	memcpy(CMSG_DATA(c), value, size);
+	msg->msg_controllen += CMSG_SPACE(size);
+	return (struct cmsghdr *)((char *)c + CMSG_SPACE(size));
+}
+
+static void message_header(struct uroce_udp *udp, struct udp_message *m, struct iovec *iov,
+			   struct msghdr *msg, struct message_control *control)
+{
+	bool ipv4 = m->to.sa.sa_family == AF_INET;
+	int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
+	struct cmsghdr *c = &control->align;
+	uint16_t segment = m->segment;
+	int class = m->traffic_class, hops = m->hop_limit;
+
+	*iov = (struct iovec){ udp->buffer + m->start, m->length };
+	*msg = (struct msghdr){ .msg_name = &m->to,
+				.msg_namelen = uroce_address_length(&m->to),
+				.msg_iov = iov,
+				.msg_iovlen = 1 };
+	if (m->count > 1)
+		c = control_put(msg, c, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment));
+	if (class)
+		c = control_put(msg, c, level, ipv4 ? IP_TOS : IPV6_TCLASS, &class, sizeof(class));
+	if (hops)
+		control_put(msg, c, level, ipv4 ? IP_TTL : IPV6_HOPLIMIT, &hops, sizeof(hops));
+	msg->msg_control = msg->msg_controllen ? control : NULL;
+}
+
+static void explain_send(struct uroce_udp *udp, const struct udp_message *m, int error)
+{
+	const char *advice =
+		error == EMSGSIZE ? ": the path's MTU is smaller than the QP's path_mtu needs" : "";
+	char to[INET6_ADDRSTRLEN];
+	union ibv_gid gid;
+
+	if (udp->error_said == error)
+		return;
+	udp->error_said = error;
+	uroce_address_to_gid(&m->to, &gid);
+	log_warn("%s: packets of %u bytes to %s cannot leave: %s%s (they count as lost)",
+		 udp->path.dev->name, m->segment, inet_ntop(AF_INET6, &gid, to, sizeof(to)),
+		 strerror(error), advice);
+}
+
+/* Errors after which the same bytes may leave one by one. */
+static bool segmentation_refused(int error)
+{
+	return error == EINVAL || error == EIO || error == EOPNOTSUPP;
+}
+
+/* The packets of @m are to leave one by one, each with the identification it then has. */
+static void message_split(struct uroce_udp *udp, struct udp_message *m)
+{
+	uint32_t length;
+
+	for (uint32_t at = 0; at < m->length; at += length) {
+		length = min_of(m->length - at, m->segment);
+		put_icrc(m, 0, udp->buffer + m->start + at, length - ICRC_LEN);
+	}
+	m->split = true;
+}
+
+/* Return: whether the message is done with; if not, its rest waits for room. */
+static bool message_send_split(struct uroce_udp *udp)
+{
+	struct udp_message *m = &udp->messages[udp->first];
+
+	while (m->length) {
+		struct udp_message one = *m;
+		struct message_control control;
+		struct msghdr msg;
+		struct iovec iov;
+
+		one.count = 1;
+		one.length = min_of(m->length, m->segment);
+		message_header(udp, &one, &iov, &msg, &control);
+		if (sendmsg(m->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+			if (errno == EAGAIN || errno == EINTR)
+				return false;
+			explain_send(udp, m, errno);
+		}
+		m->start += one.length;
+		m->length -= one.length;
+	}
+	return true;
+}
+
+/* The first message did not leave. Return: whether it is done with; if not, it waits for room. */
+static bool message_failed(struct uroce_udp *udp, struct udp_message *m, int error)
+{
+	if (error == EAGAIN || error == EINTR)
+		return false;
+	if (m->count > 1 && segmentation_refused(error)) {
+		if (udp->segmentation)
+			log_info("%s: large sends are refused (%s): packets leave one by one",
+				 udp->path.dev->name, strerror(error));
+		udp->segmentation = false;
+		message_split(udp, m);
+		return message_send_split(udp);
+	}
+	explain_send(udp, m, error);
+	return true;
+}
+
+/* One system call for messages of one socket. Return: messages done with; 0: the socket is full. */
+static unsigned int messages_send(struct uroce_udp *udp, unsigned int count)
+{
+	struct udp_message *m = &udp->messages[udp->first];
+	struct message_control control[UDP_MESSAGES];
+	struct mmsghdr msgs[UDP_MESSAGES];
+	struct iovec iov[UDP_MESSAGES];
+	int n;
+
+	for (unsigned int i = 0; i < count; i++)
+		message_header(udp, &m[i], &iov[i], &msgs[i].msg_hdr, &control[i]);
+	n = sendmmsg(m->fd, msgs, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return n < 0 ? message_failed(udp, m, errno) : n;
+}
+
+/* A single small packet: what a latency test sends. */
+static unsigned int message_send(struct uroce_udp *udp)
+{
+	struct udp_message *m = &udp->messages[udp->first];
+	ssize_t n = sendto(m->fd, udp->buffer + m->start, m->length, MSG_DONTWAIT | MSG_NOSIGNAL,
+			   &m->to.sa, uroce_address_length(&m->to));
+
+	return n < 0 ? message_failed(udp, m, errno) : 1;
+}
+
+static void leave_locked(struct uroce_udp *udp)
+{
+	assert_held(&udp->lock);
+	while (udp->first < udp->count) {
+		struct udp_message *m = &udp->messages[udp->first];
+		unsigned int same = 1, done;
+
+		while (udp->first + same < udp->count && m[same].fd == m->fd && !m[same].split)
+			same++;
+		if (m->split)
+			done = message_send_split(udp);
+		else if (same == 1 && m->count == 1 && !m->traffic_class && !m->hop_limit)
+			done = message_send(udp);
+		else
+			done = messages_send(udp, same);
+		if (!done)
+			break;
+		udp->first += done;
+	}
+	if (udp->first == udp->count)
+		udp->first = udp->count = udp->used = 0;
+	atomic_store_explicit(&udp->path.pending, udp->count > 0, memory_order_relaxed);
+}
+
+/* The message the packet belongs to, new or begun. NULL: no room, and none was made by sending. */
+static struct udp_message *message_for(struct uroce_udp *udp, int fd, const struct uroce_av *av,
+				       uint32_t length)
+{
+	struct udp_message *last = udp->count ? &udp->messages[udp->count - 1] : NULL;
+	bool room = udp->used + length <= UDP_BUFFER;
+
+	if (last && room && message_takes(udp, last, fd, av, length))
+		return last;
+	if (!room || udp->count == UDP_MESSAGES) {
+		leave_locked(udp);
+		if (udp->count)
+			return NULL;
+	}
+	return message_begin(udp, fd, av, length);
+}
+
+static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const struct uroce_tx *tx)
+{
+	uint32_t length = uroce_opcodes[tx->hdr->opcode].header_len + tx->length +
+			  uroce_wire_pad(tx->length) + ICRC_LEN;
+	int fd = udp->path.dev->gids[av->sgid_index].socket, r;
+	struct udp_message *m;
+
+	if (fd < 0)
+		return -ENETUNREACH;
+	m = message_for(udp, fd, av, length);
+	if (!m)
+		return -EAGAIN;
+	r = message_append(udp, m, tx);
+	if (r < 0)
+		return r;
+	if (m == &udp->messages[udp->count])
+		udp->count++;
+	atomic_store_explicit(&udp->path.pending, true, memory_order_relaxed);
+	return 0;
+}
+
+static int udp_send(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx)
+{
+	struct uroce_udp *udp = to_udp(path);
+	int r;
+
+	uroce_lock(&udp->lock);
+	r = send_locked(udp, av, tx);
+	uroce_unlock(&udp->lock);
+	return r;
+}
+
+static void udp_flush(struct uroce_path *path)
+{
+	struct uroce_udp *udp = to_udp(path);
+
+	uroce_lock(&udp->lock);
+	leave_locked(udp);
+	uroce_unlock(&udp->lock);
+}
+
+static const struct uroce_path_ops udp_ops = {
+	.send = udp_send,
+	.flush = udp_flush,
+};
+
+/* --- sockets --- */
+
+/* A change of dev->gids[].socket: neither side of the path may be using it. */
+static int socket_exchange(struct uroce_dev *dev, unsigned int gid_index, int fd)
+{
+	struct uroce_udp *udp = to_udp(dev->udp);
+	int old;
+
+	uroce_lock(&dev->host->progress_lock);
+	uroce_lock(&udp->lock);
+	leave_locked(udp);
+	/* What still waits for room in the old socket is lost, as a network may lose it. */
+	udp->first = udp->count = udp->used = 0;
+	atomic_store_explicit(&udp->path.pending, false, memory_order_relaxed);
+	old = dev->gids[gid_index].socket;
+	dev->gids[gid_index].socket = fd;
+	udp->slots = max_of(udp->slots, gid_index + 1);
+	uroce_unlock(&udp->lock);
+	uroce_unlock(&dev->host->progress_lock);
+	return old;
+}
+
+static void explain_bind(const struct uroce_dev *dev, const union ibv_gid *gid, int r)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, gid, text, sizeof(text));
+	if (r == -EADDRINUSE)
+		log_err("%s: UDP port 4791 of %s (interface %s) belongs to %s in this network namespace: other hosts "
+			"cannot be reached from this address. Processes of one user share it; for others, stop that "
+			"owner ('rdma link delete' for rxe), use another address, or a network namespace of your own",
+			dev->name, text, dev->netdev, uroce_udp_port_owner(gid));
+	else
+		log_info("%s: no UDP socket for %s (interface %s) yet: %s", dev->name, text,
+			 dev->netdev, strerror(-r));
+}
+
+int uroce_udp_bind(struct uroce_dev *dev, unsigned int gid_index)
+{
+	struct uroce_gid *gid = &dev->gids[gid_index];
+	int fd, r = uroce_udp_socket_bound(dev, &gid->gid, &fd);
+
+	if (r < 0) {
+		if (gid->socket != r)
+			explain_bind(dev, &gid->gid, r);
+		socket_exchange(dev, gid_index, r);
+		return r;
+	}
+	socket_exchange(dev, gid_index, fd);
+	return uroce_thread_watch(dev->host->thread, fd, THREAD_SOCKET, dev);
+}
+
+void uroce_udp_unbind(struct uroce_dev *dev, unsigned int gid_index)
+{
+	int fd = socket_exchange(dev, gid_index, -1);
+
+	if (fd < 0)
+		return;
+	uroce_thread_unwatch(dev->host->thread, fd);
+	close(fd);
+}
+
+int uroce_udp_open(struct uroce_dev *dev)
+{
+	struct uroce_udp *udp = calloc(1, sizeof(*udp));
+	int r = udp ? uroce_udp_receiver_new(&udp->receiver) : -ENOMEM;
+
+	if (r < 0) {
+		free(udp);
+		return r;
+	}
+	udp->path = (struct uroce_path){ .ops = &udp_ops, .dev = dev, .name = "udp" };
+	udp->segmentation = true;
+	dev->udp = &udp->path;
+	return 0;
+}
+
+void uroce_udp_close(struct uroce_dev *dev)
+{
+	struct uroce_udp *udp = to_udp(dev->udp);
+
+	for (unsigned int i = 0; i < UROCE_GID_MAX; i++)
+		if (dev->gids[i].socket >= 0)
+			uroce_udp_unbind(dev, i);
+	free(udp->receiver);
+	free(udp);
+	dev->udp = NULL;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The two halves of the UDP path: path_udp.c sends, udp_receive.c receives. */
+#ifndef UROCE_UDP_H
+#define UROCE_UDP_H
+
+#include "providers/uroce/icrc.h"
+#include "providers/uroce/path_udp.h"
+
+enum {
+	UDP_BUFFER = 65507,  /* longest datagram of IPv4, so longest large send */
+	UDP_SEGMENTS = 64,   /* packets of one large send: the kernel's limit */
+	UDP_MESSAGES = 32,   /* large sends of one flush */
+	UDP_RX_MESSAGES = 8, /* large receives of one system call */
+	UDP_RX_BUFFER = 65536,
+};
+
+/* Packets of one size to one destination; only the last may be shorter. */
+struct udp_message {
+	union uroce_address to;
+	struct uroce_icrc icrc;
+	int fd;
+	uint8_t traffic_class;
+	uint8_t hop_limit; /* 0: the system's */
+	bool split;	   /* a large send was refused */
+	bool closed;	   /* the last packet is shorter: nothing may follow */
+	uint16_t count;
+	uint32_t segment; /* bytes of the first packet */
+	uint32_t start;	  /* in the buffer */
+	uint32_t length;
+};
+
+struct udp_receiver;
+
+struct uroce_udp {
+	struct uroce_path path;
+	struct uroce_lock
+		lock;	    /* the send side, and dev->gids[].socket together with progress_lock */
+	bool segmentation;  /* the kernel cuts large sends up */
+	int error_said;	    /* last error of a send that was logged */
+	unsigned int first; /* message not sent yet */
+	unsigned int count; /* messages begun */
+	uint32_t used;	    /* bytes of the buffer */
+	struct udp_message messages[UDP_MESSAGES];
+	uint8_t buffer[UDP_BUFFER];
+	/* receive side, under progress_lock */
+	struct udp_receiver *receiver;
+	atomic_bool ready; /* uroce_udp_ready() was called */
+	unsigned int passes;
+	bool unseen_said;
+	uint64_t wrong;	    /* datagrams with a wrong ICRC */
+	unsigned int slots; /* one past the highest GID slot with a socket */
+};
+
+static inline struct uroce_udp *to_udp(struct uroce_path *path)
+{
+	return (struct uroce_udp *)path;
+}
+
+int uroce_udp_receiver_new(struct udp_receiver **ret_receiver);
+
+#endif

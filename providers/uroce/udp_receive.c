@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The UDP path: the side that receives. Everything here comes from the network and is believed only
+ * when checked. */
+#include <arpa/inet.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#include "providers/uroce/forward.h"
+#include "providers/uroce/udp.h"
+
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+enum {
+	GSI_QPN = 1,
+	MULTICAST_QPN = 0xffffff,
+	IDLE_POLLS = 64,    /* a socket that was silent for so long ... */
+	IDLE_INTERVAL = 16, /* ... is looked at only every so many polls */
+	DEFAULT_HOP_LIMIT = 64,
+};
+
+struct udp_control {
+	union {
+		char buf[4 * CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	};
+};
+
+struct udp_receiver {
+	struct mmsghdr msgs[UDP_RX_MESSAGES];
+	struct iovec iov[UDP_RX_MESSAGES];
+	union uroce_address from[UDP_RX_MESSAGES];
+	struct udp_control control[UDP_RX_MESSAGES];
+	uint8_t buffers[UDP_RX_MESSAGES][UDP_RX_BUFFER];
+};
+
+int uroce_udp_receiver_new(struct udp_receiver **ret_receiver)
+{
+	struct udp_receiver *rx = malloc(sizeof(*rx)); /* its pages come as they are used */
+
+	if (!rx)
+		return -ENOMEM;
+	for (int i = 0; i < UDP_RX_MESSAGES; i++) {
+		rx->iov[i] = (struct iovec){ rx->buffers[i], UDP_RX_BUFFER };
+		rx->msgs[i].msg_hdr = (struct msghdr){
+			.msg_name = &rx->from[i],
+			.msg_iov = &rx->iov[i],
+			.msg_iovlen = 1,
+			.msg_control = &rx->control[i],
+		};
+	}
+	*ret_receiver = rx;
+	return 0;
+}
+
+/* --- one large receive --- */
+
+/* What the datagrams of one message have in common. */
+struct arrival {
+	struct uroce_udp *udp;
+	struct uroce_av av; /* as seen from the sender: sgid is the remote side, dgid this one */
+	struct uroce_icrc icrc;
+	uint32_t segment; /* bytes of each datagram but the last */
+	bool multicast;
+	uint64_t now;
+};
+
+static void control_read(struct msghdr *msg, struct arrival *in)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		int value;
+
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
+			in->av.traffic_class = *CMSG_DATA(c); /* the one that is a byte */
+			continue;
+		}
+		if (c->cmsg_len < CMSG_LEN(sizeof(value)))
+			continue;
+		memcpy(&value, CMSG_DATA(c), sizeof(value));
+		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO && value > 0)
+			in->segment = value;
+		else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL)
+			in->av.hop_limit = value;
+		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT)
+			in->av.hop_limit = value;
+		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
+			in->av.traffic_class = value;
+	}
+}
+
+static void say_unseen(const struct arrival *in)
+{
+	char from[INET6_ADDRSTRLEN];
+
+	if (in->udp->unseen_said)
+		return;
+	in->udp->unseen_said = true;
+	log_info(
+		"%s: %s numbers its IPv4 packets, and their ICRC covers the number, which a UDP socket does not show: "
+		"15 of its 32 bits are checked. All are over IPv6",
+		in->udp->path.dev->name, inet_ntop(AF_INET6, &in->av.sgid, from, sizeof(from)));
+}
+
+static void say_wrong(const struct arrival *in)
+{
+	char from[INET6_ADDRSTRLEN];
+
+	in->udp->wrong++;
+	if (in->udp->wrong > 1)
+		return;
+	log_warn(
+		"%s: a packet from %s has a wrong ICRC and was dropped, as all such are: damaged on the way, or no RoCE",
+		in->udp->path.dev->name, inet_ntop(AF_INET6, &in->av.sgid, from, sizeof(from)));
+}
+
+/* Another process of this user owns the QP: hand the packet on. */
+static void pass_on(const struct arrival *in, const uint8_t *data, uint32_t length, uint8_t slot)
+{
+	struct shm_forward from = { .sgid = in->av.sgid, .dgid = in->av.dgid, .passed_on = 1 };
+
+	uroce_grh_fill(&in->av, length, from.grh);
+	uroce_forward(in->udp->path.dev->host, slot, &from, data, length, in->now);
+}
+
+static void packet_deliver(const struct arrival *in, const uint8_t *data, uint32_t length)
+{
+	struct uroce_host *host = in->udp->path.dev->host;
+	struct uroce_packet pkt = { .dgid = &in->av.dgid, .hop_limit = in->av.hop_limit };
+	uint8_t grh[40], slot;
+	int header = uroce_wire_unpack(data, length, &pkt.hdr, &pkt.payload.length);
+
+	if (header < 0)
+		return;
+	slot = pkt.hdr.dest_qpn >> UROCE_QP_INDEX_BITS;
+	if (slot != host->slot && pkt.hdr.dest_qpn != GSI_QPN &&
+	    pkt.hdr.dest_qpn != MULTICAST_QPN) {
+		pass_on(in, data, length, slot);
+		return;
+	}
+	pkt.payload.data = data + header;
+	if (in->multicast)
+		pkt.multicast = &in->av.dgid;
+	if (hdr_flags(&pkt.hdr) & PKT_DETH) {
+		uroce_grh_fill(&in->av, length, grh);
+		pkt.grh = grh;
+	}
+	uroce_rx(host, &pkt, &in->av.sgid, in->now);
+}
+
+/* Each datagram of the message. Return: how many there were. */
+static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uint32_t total)
+{
+	unsigned int count = 0;
+	uint16_t id = 0; /* of the packets of a large send, see icrc.h */
+	uint32_t length;
+
+	for (uint32_t at = 0; at < total; at += length, count++, id++) {
+		enum uroce_icrc_verdict verdict = ICRC_WRONG;
+
+		length = min_of(in->segment, total - at);
+		if (length < BTH_LEN + ICRC_LEN)
+			continue;
+		verdict = uroce_icrc_check(&in->icrc, &id, data + at, length - ICRC_LEN);
+		if (unlikely(verdict == ICRC_WRONG)) {
+			say_wrong(in);
+			continue;
+		}
+		if (unlikely(verdict == ICRC_RIGHT_UNSEEN) && id >= UDP_SEGMENTS)
+			say_unseen(in);
+		packet_deliver(in, data + at, length - ICRC_LEN);
+	}
+	return count;
+}
+
+static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
+				    const union ibv_gid *dgid, const union uroce_address *to,
+				    uint64_t now)
+{
+	union uroce_address *from = msg->msg_hdr.msg_name;
+	struct arrival in = {
+		.udp = udp,
+		.av = { .dgid = *dgid, .hop_limit = DEFAULT_HOP_LIMIT },
+		.segment = msg->msg_len,
+		.multicast = uroce_gid_is_multicast(dgid),
+		.now = now,
+	};
+
+	if (!msg->msg_len || from->sa.sa_family != to->sa.sa_family)
+		return 1;
+	control_read(&msg->msg_hdr, &in);
+	uroce_address_to_gid(from, &in.av.sgid);
+	uroce_icrc_init(&in.icrc, from, to);
+	return arrival_deliver(&in, msg->msg_hdr.msg_iov->iov_base, msg->msg_len);
+}
+
+/* --- sockets --- */
+
+static int messages_take(struct udp_receiver *rx, int fd)
+{
+	for (int i = 0; i < UDP_RX_MESSAGES; i++) {
+		rx->msgs[i].msg_hdr.msg_namelen = sizeof(rx->from[i]);
+		rx->msgs[i].msg_hdr.msg_controllen = sizeof(rx->control[i]);
+	}
+	/* An error that an ICMP message left behind (the peer's port is closed) is no reason to
+	 * stop. */
+	return recvmmsg(fd, rx->msgs, UDP_RX_MESSAGES, MSG_DONTWAIT, NULL);
+}
+
+unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
+			       unsigned int budget, uint64_t now)
+{
+	struct uroce_udp *udp = to_udp(dev->udp);
+	struct udp_receiver *rx = udp->receiver;
+	union uroce_address to;
+	unsigned int total = 0;
+	int n;
+
+	assert_held(&dev->host->progress_lock);
+	do {
+		n = messages_take(rx, fd);
+		if (n <= 0)
+			break;
+		uroce_address_from_gid(dgid, UROCE_UDP_PORT, 0, &to);
+		for (int i = 0; i < n; i++)
+			total += message_arrived(udp, &rx->msgs[i], dgid, &to, now);
+	} while (n == UDP_RX_MESSAGES && total < budget);
+	return total;
+}
+
+void uroce_udp_ready(struct uroce_dev *dev)
+{
+	atomic_store_explicit(&to_udp(dev->udp)->ready, true, memory_order_relaxed);
+}
+
+unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget, uint64_t now)
+{
+	struct uroce_udp *udp = to_udp(dev->udp);
+	bool all = ++udp->passes % IDLE_INTERVAL == 0;
+	unsigned int total = 0;
+
+	if (unlikely(atomic_load_explicit(&udp->ready, memory_order_relaxed))) {
+		atomic_store_explicit(&udp->ready, false, memory_order_relaxed);
+		all = true;
+	}
+	for (unsigned int i = 0; i < udp->slots; i++) {
+		struct uroce_gid *gid = &dev->gids[i];
+		unsigned int n;
+
+		if (gid->socket < 0 || (gid->idle > IDLE_POLLS && !all))
+			continue;
+		n = uroce_udp_receive(dev, gid->socket, &gid->gid, budget, now);
+		gid->idle = n ? 0 : gid->idle + 1;
+		total += n;
+	}
+	return total;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* UDP sockets as RoCE needs them. */
+#ifndef UROCE_UDP_SOCKET_H
+#define UROCE_UDP_SOCKET_H
+
+#include "providers/uroce/dev.h"
+
+/*
+ * A socket of @family, not bound: never fragments, never blocks, takes packets without UDP checksum
+ * (the ICRC covers more), tells what the receiver of a UD packet may see of its IP header, and
+ * joins equal datagrams of one sender (UDP_GRO). Multicast leaves by @dev.
+ */
+int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd);
+
+/*
+ * The same, bound to @gid, port 4791, together with other processes of this user; a datagram is
+ * steered to the process whose slot its QP number names, as far as the kernel's order of sockets
+ * allows. Return: 0; -EADDRINUSE: the port is somebody else's. Not logged.
+ */
+int uroce_udp_socket_bound(const struct uroce_dev *dev, const union ibv_gid *gid, int *ret_fd);
+
+/* Who has the port, for the log. Return: static text. */
+const char *uroce_udp_port_owner(const union ibv_gid *gid);
+
+#endif

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The UDP path on two loopback addresses: which packets leave together, and what is made of what
+ * arrives. */
+#include <netinet/udp.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "tests/unit/unit.h"
+
+#include "providers/uroce/copy.h"
+#include "providers/uroce/forward.h"
+#include "providers/uroce/udp.h"
+#include "providers/uroce/udp_socket.h"
+
+enum {
+	HOST_SLOT = 5,
+	QPN = HOST_SLOT << 16 | 0x1234,
+	OTHER_QPN = (HOST_SLOT + 1) << 16 | 0x1234,
+	PACKETS_MAX = 256,
+	WAIT_MS = 2000,
+};
+
+static struct uroce_host host;
+static struct uroce_dev dev;
+static struct uroce_av av;
+static int wire = -1; /* the other host: a plain socket */
+static union uroce_address here, there;
+static uint8_t payload[8192];
+
+/* --- what the engine is handed: these replace its functions --- */
+
+static struct {
+	unsigned int count, forwarded, headers_wrong, grhs;
+	uint32_t bytes, last_psn;
+	uint8_t forward_slot;
+	union ibv_gid sgid;
+} seen;
+
+void __wrap_uroce_rx(struct uroce_host *h, struct uroce_packet *pkt, const union ibv_gid *sgid,
+		     uint64_t now);
+void __wrap_uroce_rx(struct uroce_host *h, struct uroce_packet *pkt, const union ibv_gid *sgid,
+		     uint64_t now)
+{
+	seen.count++;
+	seen.bytes += pkt->payload.length;
+	seen.last_psn = pkt->hdr.psn;
+	seen.sgid = *sgid;
+	seen.grhs += pkt->grh != NULL;
+	seen.headers_wrong +=
+		pkt->hdr.dest_qpn != QPN || memcmp(pkt->payload.data, payload, pkt->payload.length);
+}
+
+void __wrap_uroce_forward(struct uroce_host *h, uint8_t slot, const struct shm_forward *from,
+			  const void *packet, uint32_t length, uint64_t now);
+void __wrap_uroce_forward(struct uroce_host *h, uint8_t slot, const struct shm_forward *from,
+			  const void *packet, uint32_t length, uint64_t now)
+{
+	seen.forwarded++;
+	seen.forward_slot = slot;
+	seen.bytes += length;
+}
+
+/* --- the two ends --- */
+
+static void gid_ipv4(uint32_t address, union ibv_gid *ret)
+{
+	union uroce_address a = { .in = { .sin_family = AF_INET, .sin_addr = { htonl(address) } } };
+
+	uroce_address_to_gid(&a, ret);
+}
+
+static int setup(void **state)
+{
+	union ibv_gid other;
+	int one = 1;
+
+	uroce_host_init(&host, 1);
+	host.slot = HOST_SLOT;
+	dev = (struct uroce_dev){ .host = &host, .name = "uroce0", .netdev = "lo", .ifindex = 1 };
+	for (int i = 0; i < UROCE_GID_MAX; i++)
+		dev.gids[i].socket = -1;
+	/* Addresses nobody else uses at this moment: tests may run side by side. */
+	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 1, &dev.gids[0].gid);
+	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 2, &other);
+	uroce_address_from_gid(&dev.gids[0].gid, UROCE_UDP_PORT, 0, &here);
+	uroce_address_from_gid(&other, UROCE_UDP_PORT, 0, &there);
+	assert_int_equal(uroce_udp_open(&dev), 0);
+	assert_int_equal(uroce_udp_socket_bound(&dev, &dev.gids[0].gid, &dev.gids[0].socket), 0);
+	to_udp(dev.udp)->slots = 1;
+	wire = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	setsockopt(wire, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+	setsockopt(wire, IPPROTO_IP, IP_MTU_DISCOVER, &(int){ IP_PMTUDISC_DO }, sizeof(int));
+	assert_int_equal(bind(wire, &there.sa, sizeof(there.in)), 0);
+	av = (struct uroce_av){
+		.path = dev.udp, .sgid = dev.gids[0].gid, .dgid = other, .addr = there, .mtu = 4096
+	};
+	for (size_t i = 0; i < sizeof(payload); i++)
+		payload[i] = i * 7;
+	seen = (__typeof__(seen)){};
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	close(wire);
+	close(dev.gids[0].socket);
+	dev.gids[0].socket = -1;
+	uroce_udp_close(&dev);
+	return 0;
+}
+
+static struct uroce_udp *udp(void)
+{
+	return to_udp(dev.udp);
+}
+
+static int send_packet(uint8_t opcode, uint32_t psn, uint32_t length)
+{
+	const struct uroce_hdr hdr = {
+		.opcode = opcode, .pkey = 0xffff, .dest_qpn = QPN, .psn = psn
+	};
+	const struct iovec iov = { payload, length };
+	const struct uroce_tx tx = { .hdr = &hdr, .iov = &iov, .iovcnt = 1, .length = length };
+
+	return dev.udp->ops->send(dev.udp, &av, &tx);
+}
+
+static void send_many(unsigned int count, uint32_t length)
+{
+	for (unsigned int i = 0; i < count; i++)
+		assert_int_equal(send_packet(UROCE_RC | UROCE_SEND_ONLY, i, length), 0);
+}
+
+/* Take @count datagrams off the wire: each a packet of @length payload bytes with its place's ICRC.
+ */
+static void expect_datagrams(unsigned int count, uint32_t length, bool numbered)
+{
+	struct timeval wait = { .tv_sec = WAIT_MS / 1000 };
+	struct uroce_icrc icrc;
+	uint8_t buf[9000];
+
+	setsockopt(wire, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	uroce_icrc_init(&icrc, &here, &there);
+	for (unsigned int i = 0; i < count; i++) {
+		ssize_t n = recv(wire, buf, sizeof(buf), 0);
+		uint16_t id = numbered ? i : 0;
+
+		assert_int_equal(n, BTH_LEN + length + uroce_wire_pad(length) + ICRC_LEN);
+		assert_int_equal(uroce_icrc_check(&icrc, &id, buf, n - ICRC_LEN), ICRC_RIGHT);
+		assert_memory_equal(buf + BTH_LEN, payload, length);
+	}
+}
+
+static void expect_silence(void)
+{
+	uint8_t byte;
+
+	assert_int_equal(recv(wire, &byte, 1, MSG_DONTWAIT), -1);
+}
+
+/* --- sending --- */
+
+static void test_one(void **state)
+{
+	send_many(1, 64);
+	expect_silence();
+	assert_true(dev.udp->pending);
+	dev.udp->ops->flush(dev.udp);
+	assert_false(dev.udp->pending);
+	expect_datagrams(1, 64, true);
+}
+
+static void test_equal_sizes_together(void **state)
+{
+	send_many(40, 1000);
+	assert_int_equal(udp()->count, 1);
+	assert_int_equal(udp()->messages[0].count, 40);
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(40, 1000, true);
+	assert_true(udp()->segmentation);
+}
+
+static void test_shorter_ends(void **state)
+{
+	send_many(3, 1000);
+	send_many(1, 500);
+	assert_int_equal(udp()->count, 1);
+	send_many(1, 500);
+	assert_int_equal(udp()->count, 2);
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(3, 1000, true);
+}
+
+static void test_longer_begins(void **state)
+{
+	send_many(3, 500);
+	send_many(3, 1000);
+	assert_int_equal(udp()->count, 2);
+	assert_int_equal(udp()->messages[0].count, 3);
+	assert_int_equal(udp()->messages[1].count, 3);
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(3, 500, true);
+	expect_datagrams(3, 1000, true);
+}
+
+static void test_at_most_64(void **state)
+{
+	send_many(UDP_SEGMENTS + 1, 100);
+	assert_int_equal(udp()->count, 2);
+	assert_int_equal(udp()->messages[0].count, UDP_SEGMENTS);
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(UDP_SEGMENTS, 100, true);
+	expect_datagrams(1, 100, true);
+}
+
+/* What does not fit any more makes the rest leave. */
+static void test_buffer_end(void **state)
+{
+	send_many(16, 4096);
+	assert_int_equal(udp()->count, 1);
+	assert_int_equal(udp()->messages[0].count, 1);
+	expect_datagrams(15, 4096, true);
+	expect_silence();
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(1, 4096, true);
+}
+
+static void test_other_destination(void **state)
+{
+	struct uroce_av first = av;
+
+	send_many(2, 100);
+	av.addr.in.sin_addr.s_addr = htonl(0x7f000001);
+	av.dgid.raw[15] = 1;
+	send_many(2, 100);
+	av = first;
+	send_many(2, 100);
+	assert_int_equal(udp()->count, 3);
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(2, 100, true);
+	expect_datagrams(2, 100, true);
+	expect_silence();
+}
+
+static void test_traffic_class(void **state)
+{
+	uint8_t buf[200], control[64];
+	struct iovec iov = { buf, sizeof(buf) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = 64
+	};
+
+	setsockopt(wire, IPPROTO_IP, IP_RECVTOS, &(int){ 1 }, sizeof(int));
+	send_many(1, 100);
+	av.traffic_class = 0x88;
+	send_many(1, 100);
+	assert_int_equal(udp()->count, 2);
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(1, 100, true);
+	assert_int_equal(recvmsg(wire, &msg, 0), BTH_LEN + 100 + ICRC_LEN);
+	assert_int_equal(*CMSG_DATA(CMSG_FIRSTHDR(&msg)), 0x88);
+}
+
+static void test_no_segmentation(void **state)
+{
+	udp()->segmentation = false;
+	send_many(UDP_MESSAGES + 3, 100);
+	assert_int_equal(udp()->count, 3);
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(UDP_MESSAGES + 3, 100, false);
+}
+
+/* Without UDP checksum the kernel refuses large sends: the packets leave one by one, with ICRCs for
+ * that. */
+static void test_segmentation_refused(void **state)
+{
+	setsockopt(dev.gids[0].socket, SOL_SOCKET, SO_NO_CHECK, &(int){ 1 }, sizeof(int));
+	send_many(10, 1000);
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(10, 1000, false);
+	assert_false(udp()->segmentation);
+	assert_false(dev.udp->pending);
+}
+
+static void test_payload_gone(void **state)
+{
+	uint8_t *gone =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct uroce_hdr hdr = { .opcode = UROCE_RC | UROCE_SEND_ONLY, .dest_qpn = QPN };
+	const struct iovec iov = { gone, 100 };
+	const struct uroce_tx tx = { .hdr = &hdr, .iov = &iov, .iovcnt = 1, .length = 100 };
+
+	uroce_copy_init();
+	munmap(gone, 4096);
+	send_many(1, 100);
+	assert_int_equal(dev.udp->ops->send(dev.udp, &av, &tx), -EFAULT);
+	av.addr.in.sin_addr.s_addr = htonl(0x7f000001);
+	assert_int_equal(dev.udp->ops->send(dev.udp, &av, &tx), -EFAULT);
+	assert_int_equal(udp()->count, 1);
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(1, 100, true);
+	expect_silence();
+}
+
+static void test_no_socket(void **state)
+{
+	int fd = dev.gids[0].socket;
+
+	dev.gids[0].socket = -1;
+	assert_int_equal(send_packet(UROCE_RC | UROCE_SEND_ONLY, 0, 8), -ENETUNREACH);
+	dev.gids[0].socket = fd;
+}
+
+/* --- receiving --- */
+
+static void receive_until(unsigned int datagrams)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	unsigned int n = 0;
+
+	uroce_lock(&host.progress_lock);
+	for (int i = 0; i < WAIT_MS && n < datagrams; i++) {
+		n += uroce_udp_poll(&dev, 32, 1);
+		if (n < datagrams)
+			nanosleep(&ms, NULL);
+	}
+	uroce_unlock(&host.progress_lock);
+	assert_int_equal(n, datagrams);
+}
+
+/* A packet as another RoCE device would send it, its identification unknown to a socket. */
+static uint32_t packet_make(uint8_t opcode, uint32_t qpn, uint32_t length, uint16_t id,
+			    uint8_t *buf)
+{
+	const struct uroce_hdr hdr = {
+		.opcode = opcode, .pkey = 0xffff, .dest_qpn = qpn, .psn = id
+	};
+	uint32_t used = uroce_wire_pack(&hdr, length, buf);
+	struct uroce_icrc icrc;
+	uint32_t crc;
+
+	memcpy(buf + used, payload, length);
+	used += length;
+	memset(buf + used, 0, uroce_wire_pad(length));
+	used += uroce_wire_pad(length);
+	uroce_icrc_init(&icrc, &there, &here);
+	crc = htole32(uroce_icrc_compute(&icrc, id, buf, used));
+	memcpy(buf + used, &crc, sizeof(crc));
+	return used + sizeof(crc);
+}
+
+static void wire_send(const void *buf, size_t length)
+{
+	assert_int_equal(sendto(wire, buf, length, 0, &here.sa, sizeof(here.in)), length);
+}
+
+static void test_receive(void **state)
+{
+	uint8_t buf[1200];
+
+	wire_send(buf, packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 1000, 0, buf));
+	wire_send(buf, packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 7, 0xfeed, buf));
+	wire_send(buf, packet_make(UROCE_UD | UROCE_SEND_ONLY, QPN, 0, 0, buf));
+	receive_until(3);
+	assert_int_equal(seen.count, 3);
+	assert_int_equal(seen.headers_wrong, 0);
+	assert_int_equal(seen.bytes, 1007);
+	assert_int_equal(seen.grhs, 1);
+	assert_memory_equal(&seen.sgid, &av.dgid, sizeof(seen.sgid));
+}
+
+static void test_receive_large(void **state)
+{
+	uint8_t buf[40 * 1016 + 116], control[CMSG_SPACE(2)] = {};
+	struct iovec iov = { buf, 0 };
+	struct msghdr msg = {
+		.msg_name = &here,
+		.msg_namelen = sizeof(here.in),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	for (int i = 0; i < 40; i++)
+		iov.iov_len +=
+			packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 1000, i, buf + iov.iov_len);
+	iov.iov_len += packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 100, 40, buf + iov.iov_len);
+	*c = (struct cmsghdr){ .cmsg_level = SOL_UDP,
+			       .cmsg_type = UDP_SEGMENT,
+			       .cmsg_len = CMSG_LEN(2) };
+	memcpy(CMSG_DATA(c), &(uint16_t){ 1016 }, 2);
+	assert_int_equal(sendmsg(wire, &msg, 0), iov.iov_len);
+	receive_until(41);
+	assert_int_equal(seen.count, 41);
+	assert_int_equal(seen.last_psn, 40);
+	assert_int_equal(seen.headers_wrong, 0);
+	assert_int_equal(udp()->wrong, 0);
+	assert_false(udp()->unseen_said);
+}
+
+static void test_receive_odd(void **state)
+{
+	uint8_t buf[1200] = {};
+	uint32_t length;
+
+	for (length = 0; length < 16; length++)
+		wire_send(buf, length);
+	for (; length < 40; length++)
+		wire_send(buf, length);
+	receive_until(40);
+	assert_int_equal(udp()->wrong, 24);
+	length = packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 100, 0, buf);
+	buf[20] ^= 1;
+	wire_send(buf, length);
+	receive_until(1);
+	assert_int_equal(udp()->wrong, 25);
+	/* ICRC right, packet not: an opcode that does not exist, a version that does not exist. */
+	length = packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 100, 0, buf);
+	for (int i = 0; i < 2; i++) {
+		struct uroce_icrc icrc;
+		uint32_t crc;
+
+		buf[i] = i ? 0x0f : 0x7f;
+		uroce_icrc_init(&icrc, &there, &here);
+		crc = htole32(uroce_icrc_compute(&icrc, 0, buf, length - ICRC_LEN));
+		memcpy(buf + length - ICRC_LEN, &crc, sizeof(crc));
+		wire_send(buf, length);
+		buf[i] = UROCE_SEND_ONLY;
+	}
+	receive_until(2);
+	assert_int_equal(udp()->wrong, 25);
+	assert_int_equal(seen.count + seen.forwarded, 0);
+}
+
+static void test_receive_other_process(void **state)
+{
+	uint8_t buf[1200];
+	uint32_t length = packet_make(UROCE_RC | UROCE_SEND_ONLY, OTHER_QPN, 100, 0, buf);
+
+	wire_send(buf, length);
+	receive_until(1);
+	assert_int_equal(seen.count, 0);
+	assert_int_equal(seen.forwarded, 1);
+	assert_int_equal(seen.forward_slot, HOST_SLOT + 1);
+	assert_int_equal(seen.bytes, length - ICRC_LEN);
+}
+
+/* Both sides of the path, back to back. */
+static void test_to_oneself(void **state)
+{
+	av.addr = here;
+	av.dgid = dev.gids[0].gid;
+	send_many(50, 1024);
+	dev.udp->ops->flush(dev.udp);
+	receive_until(50);
+	assert_int_equal(seen.count, 50);
+	assert_int_equal(seen.headers_wrong, 0);
+	assert_int_equal(seen.last_psn, 49);
+}
+
+#define udp_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		udp_test(test_one),
+		udp_test(test_equal_sizes_together),
+		udp_test(test_shorter_ends),
+		udp_test(test_longer_begins),
+		udp_test(test_at_most_64),
+		udp_test(test_buffer_end),
+		udp_test(test_other_destination),
+		udp_test(test_traffic_class),
+		udp_test(test_no_segmentation),
+		udp_test(test_segmentation_refused),
+		udp_test(test_payload_gone),
+		udp_test(test_no_socket),
+		udp_test(test_receive),
+		udp_test(test_receive_large),
+		udp_test(test_receive_odd),
+		udp_test(test_receive_other_process),
+		udp_test(test_to_oneself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
