@@ -37,9 +37,9 @@ static bool channel_put(struct uroce_cq *cq)
 
 	uroce_lock(&channel->lock);
 	r = uroce_pipe_put(&channel->pipe, &desc, sizeof(desc));
-	uroce_unlock(&channel->lock);
-	if (r != -EAGAIN)
+	if (!r)
 		cq->comp_events_raised++;
+	uroce_unlock(&channel->lock);
 	return r != -EAGAIN;
 }
 
@@ -88,21 +88,40 @@ void uroce_cq_events_retry(struct uroce_host *host)
 static void cq_notify(struct uroce_cq *cq)
 {
 	cq->armed_next = cq->armed_solicited = false;
-	if (!cq->vcq.cq.channel)
-		return;
-	if (cq->event_pending || !channel_put(cq))
+	if (cq->vcq.cq.channel && !channel_put(cq))
 		pending_add(cq);
 }
 
-static void cq_overflow(struct uroce_cq *cq)
+/*
+ * A completion of the QP is lost: it cannot go on (IBTA vol. 1, chapter 10: a CQ error is one of
+ * the QPs that use it). Its lock is held, by whoever pushes, so it exists. It is flushed by the
+ * next pass or post.
+ */
+static void qp_fatal(struct uroce_host *host, uint32_t qpn)
 {
+	struct uroce_qp *qp =
+		host->qps ? atomic_load_explicit(&host->qps[qpn & ((1 << UROCE_QP_INDEX_BITS) - 1)],
+						 memory_order_relaxed)
+			  : NULL;
+
+	if (!qp || qp->vqp.qp.qp_num != qpn || qp->state == IBV_QPS_ERR)
+		return;
+	qp->state = IBV_QPS_ERR;
+	uroce_event_qp(qp, IBV_EVENT_QP_FATAL);
+	uroce_blocked(qp);
+}
+
+static __attribute__((noinline, cold)) void cq_overflow(struct uroce_cq *cq, uint32_t qpn)
+{
+	qp_fatal(cq->dev->host, qpn);
 	if (cq->overflowed)
 		return;
 	cq->overflowed = true;
-	verbs_err(cq->vcq.cq.context,
-		  "cq %u: overflow: %u completions wait to be polled and there is no room for more: create it larger or "
-		  "poll more often; completions are lost",
-		  cq->vcq.cq.handle, cq->mask + 1);
+	verbs_err(
+		cq->vcq.cq.context,
+		"cq %u: overflow: %u completions wait to be polled and there is no room for more: create it larger or "
+		"poll more often; the queue pairs that lose completions end in the error state",
+		cq->vcq.cq.handle, cq->mask + 1);
 	uroce_event_cq(cq, IBV_EVENT_CQ_ERR);
 }
 
@@ -124,8 +143,8 @@ void uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe)
 
 	uroce_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	if (unlikely(head - cq->tail > cq->mask)) {
-		cq_overflow(cq);
+	if (unlikely(head - atomic_load_explicit(&cq->tail, memory_order_relaxed) > cq->mask)) {
+		cq_overflow(cq, cqe->qp_num);
 	} else {
 		cq->ring[head & cq->mask] = *cqe;
 		if (unlikely(cq->want_timestamp || cq->want_wallclock))
@@ -141,32 +160,21 @@ void uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe)
 
 static bool cq_empty(const struct uroce_cq *cq)
 {
-	return atomic_load_explicit(&cq->head, memory_order_relaxed) == cq->tail;
-}
-
-static void wc_fill(struct ibv_wc *wc, const struct uroce_cqe *cqe)
-{
-	*wc = (struct ibv_wc){
-		.wr_id = cqe->wr_id,
-		.status = cqe->status,
-		.opcode = cqe->opcode,
-		.vendor_err = cqe->vendor_err,
-		.byte_len = cqe->byte_len,
-		.imm_data = cqe->imm_data,
-		.qp_num = cqe->qp_num,
-		.src_qp = cqe->src_qp,
-		.wc_flags = cqe->wc_flags,
-		.sl = cqe->sl,
-	};
+	return atomic_load_explicit(&cq->head, memory_order_relaxed) ==
+	       atomic_load_explicit(&cq->tail, memory_order_relaxed);
 }
 
 static int cq_take(struct uroce_cq *cq, int num_entries, struct ibv_wc *wc)
 {
+	uint32_t head, tail;
 	int n = 0;
 
 	uroce_lock(&cq->lock);
-	while (n < num_entries && !cq_empty(cq))
-		wc_fill(&wc[n++], &cq->ring[cq->tail++ & cq->mask]);
+	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+	while (n < num_entries && tail != head)
+		memcpy(&wc[n++], &cq->ring[tail++ & cq->mask], sizeof(*wc));
+	atomic_store_explicit(&cq->tail, tail, memory_order_relaxed);
 	uroce_unlock(&cq->lock);
 	return n;
 }
@@ -197,58 +205,67 @@ int uroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
-/* --- the ibv_start_poll() family: the lock is held from start to end --- */
+/*
+ * --- the ibv_start_poll() family ---
+ *
+ * The completion the walk stands on is copied out, so that between start and end completions can
+ * come in, and the application can post and poll what it likes. Only another walk has to wait.
+ */
 
-static void current_set(struct uroce_cq *cq)
+static bool current_take(struct uroce_cq *cq)
 {
-	const struct uroce_cqe *cqe = &cq->ring[cq->tail & cq->mask];
+	uint32_t tail;
+	bool taken;
 
-	cq->vcq.cq_ex.wr_id = cqe->wr_id;
-	cq->vcq.cq_ex.status = cqe->status;
-}
-
-static int ex_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
-{
-	struct uroce_cq *cq = (struct uroce_cq *)ex;
-
-	if (attr->comp_mask)
-		return EINVAL;
-	if (cq_empty(cq))
-		uroce_progress(cq->dev->host);
 	uroce_lock(&cq->lock);
-	if (cq_empty(cq)) {
-		uroce_unlock(&cq->lock);
-		return ENOENT;
+	taken = !cq_empty(cq);
+	if (taken) {
+		tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+		cq->current = cq->ring[tail & cq->mask];
+		atomic_store_explicit(&cq->tail, tail + 1, memory_order_relaxed);
 	}
-	current_set(cq);
-	return 0;
-}
-
-static int ex_next_poll(struct ibv_cq_ex *ex)
-{
-	struct uroce_cq *cq = (struct uroce_cq *)ex;
-
-	/* The current entry stays until end_poll releases it, also when there is no next one. */
-	if (cq->tail + 1 == atomic_load_explicit(&cq->head, memory_order_relaxed))
-		return ENOENT;
-	cq->tail++;
-	current_set(cq);
-	return 0;
+	uroce_unlock(&cq->lock);
+	if (!taken)
+		return false;
+	cq->vcq.cq_ex.wr_id = cq->current.wr_id;
+	cq->vcq.cq_ex.status = cq->current.status;
+	return true;
 }
 
 static void ex_end_poll(struct ibv_cq_ex *ex)
 {
 	struct uroce_cq *cq = (struct uroce_cq *)ex;
 
-	cq->tail++;
-	uroce_unlock(&cq->lock);
+	if (!cq->single_threaded)
+		uroce_unlock(&cq->poll_lock);
+}
+
+static int ex_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	struct uroce_cq *cq = (struct uroce_cq *)ex;
+
+	if (unlikely(attr->comp_mask))
+		return EINVAL;
+	if (!cq->single_threaded)
+		uroce_lock(&cq->poll_lock);
+	if (cq_empty(cq))
+		uroce_progress(cq->dev->host);
+	if (!cq_empty(cq) && current_take(cq))
+		return 0;
+	ex_end_poll(ex);
+	return ENOENT;
+}
+
+static int ex_next_poll(struct ibv_cq_ex *ex)
+{
+	struct uroce_cq *cq = (struct uroce_cq *)ex;
+
+	return !cq_empty(cq) && current_take(cq) ? 0 : ENOENT;
 }
 
 static const struct uroce_cqe *current_cqe(struct ibv_cq_ex *ex)
 {
-	struct uroce_cq *cq = (struct uroce_cq *)ex;
-
-	return &cq->ring[cq->tail & cq->mask];
+	return &((struct uroce_cq *)ex)->current;
 }
 
 static enum ibv_wc_opcode ex_read_opcode(struct ibv_cq_ex *ex)
@@ -288,7 +305,7 @@ static unsigned int ex_read_wc_flags(struct ibv_cq_ex *ex)
 
 static uint32_t ex_read_slid(struct ibv_cq_ex *ex)
 {
-	return 0; /* no LIDs on Ethernet */
+	return current_cqe(ex)->slid;
 }
 
 static uint8_t ex_read_sl(struct ibv_cq_ex *ex)
@@ -298,7 +315,7 @@ static uint8_t ex_read_sl(struct ibv_cq_ex *ex)
 
 static uint8_t ex_read_dlid_path_bits(struct ibv_cq_ex *ex)
 {
-	return 0;
+	return current_cqe(ex)->dlid_path_bits;
 }
 
 static uint64_t ex_read_completion_ts(struct ibv_cq_ex *ex)
@@ -312,9 +329,10 @@ static uint64_t ex_read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 }
 
 enum {
-	WC_FLAGS = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM | IBV_WC_EX_WITH_SRC_QP |
-		   IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL | IBV_WC_EX_WITH_DLID_PATH_BITS |
-		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	WC_FLAGS = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |
+		   IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
+		   IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
 };
 
 static void ex_fill(struct uroce_cq *cq, uint64_t wc_flags)
@@ -333,11 +351,13 @@ static void ex_fill(struct uroce_cq *cq, uint64_t wc_flags)
 	ex->read_src_qp = wc_flags & IBV_WC_EX_WITH_SRC_QP ? ex_read_src_qp : NULL;
 	ex->read_slid = wc_flags & IBV_WC_EX_WITH_SLID ? ex_read_slid : NULL;
 	ex->read_sl = wc_flags & IBV_WC_EX_WITH_SL ? ex_read_sl : NULL;
-	ex->read_dlid_path_bits = wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS ? ex_read_dlid_path_bits : NULL;
+	ex->read_dlid_path_bits =
+		wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS ? ex_read_dlid_path_bits : NULL;
 	cq->want_timestamp = wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
 	cq->want_wallclock = wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 	ex->read_completion_ts = cq->want_timestamp ? ex_read_completion_ts : NULL;
-	ex->read_completion_wallclock_ns = cq->want_wallclock ? ex_read_completion_wallclock_ns : NULL;
+	ex->read_completion_wallclock_ns =
+		cq->want_wallclock ? ex_read_completion_wallclock_ns : NULL;
 }
 
 /* --- create, resize, destroy --- */
@@ -351,17 +371,24 @@ static uint32_t cq_size(uint32_t cqe)
 	return size;
 }
 
+static struct uroce_cqe *ring_alloc(uint32_t size)
+{
+	return aligned_alloc(sizeof(struct uroce_cqe), size * sizeof(struct uroce_cqe));
+}
+
 static int cq_check(const struct ibv_context *ctx, const struct verbs_create_cq *in)
 {
 	const struct ibv_cq_init_attr_ex *attr = in->attr;
 
 	if (!attr->cqe || attr->cqe > UROCE_MAX_CQE) {
-		verbs_err(ctx, "create_cq: %u entries: 1 to %u are possible", attr->cqe, UROCE_MAX_CQE);
+		verbs_err(ctx, "create_cq: %u entries: 1 to %u are possible", attr->cqe,
+			  UROCE_MAX_CQE);
 		return -EINVAL;
 	}
 	if (in->extended && !comp_mask_ok(attr->wc_flags, WC_FLAGS)) {
 		verbs_err(ctx, "create_cq_ex: wc_flags 0x%llx: 0x%llx are not supported",
-			  (unsigned long long)attr->wc_flags, (unsigned long long)attr->wc_flags & ~WC_FLAGS);
+			  (unsigned long long)attr->wc_flags,
+			  (unsigned long long)attr->wc_flags & ~WC_FLAGS);
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -380,9 +407,11 @@ int uroce_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 		return r;
 	cq->dev = ctx->dev;
 	cq->mask = cq_size(in->attr->cqe) - 1;
-	cq->ring = calloc(cq->mask + 1, sizeof(*cq->ring));
+	cq->ring = ring_alloc(cq->mask + 1);
 	if (!cq->ring)
 		return -ENOMEM;
+	cq->single_threaded = (in->attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+			      (in->attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
 	vcq->cq.cqe = cq->mask + 1;
 	vcq->cq.handle = atomic_fetch_add(&ctx->dev->host->next_handle, 1);
 	if (in->extended)
@@ -390,38 +419,52 @@ int uroce_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	return 0;
 }
 
+/* Move what waits into @ring, which becomes the CQ's. Return: the old one; NULL when it is too
+ * small. */
+static struct uroce_cqe *ring_replace(struct uroce_cq *cq, struct uroce_cqe *ring, uint32_t size)
+{
+	struct uroce_cqe *old = NULL;
+	uint32_t tail, used;
+
+	uroce_lock(&cq->lock);
+	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+	used = atomic_load_explicit(&cq->head, memory_order_relaxed) - tail;
+	if (used <= size) {
+		for (uint32_t i = 0; i < used; i++)
+			ring[i] = cq->ring[(tail + i) & cq->mask];
+		old = cq->ring;
+		cq->ring = ring;
+		cq->mask = size - 1;
+		atomic_store_explicit(&cq->tail, 0, memory_order_relaxed);
+		atomic_store_explicit(&cq->head, used, memory_order_relaxed);
+	}
+	uroce_unlock(&cq->lock);
+	return old;
+}
+
 int uroce_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 {
 	struct uroce_cq *cq = (struct uroce_cq *)vcq;
 	struct uroce_cqe *ring, *old;
-	uint32_t size, used;
+	uint32_t size;
 
 	if (in->cqe < 1 || in->cqe > UROCE_MAX_CQE) {
-		verbs_err(vcq->cq.context, "cq %u: resize to %d entries: 1 to %u are possible", vcq->cq.handle, in->cqe,
-			  UROCE_MAX_CQE);
+		verbs_err(vcq->cq.context, "cq %u: resize to %d entries: 1 to %u are possible",
+			  vcq->cq.handle, in->cqe, UROCE_MAX_CQE);
 		return -EINVAL;
 	}
 	size = cq_size(in->cqe);
-	ring = calloc(size, sizeof(*ring));
+	ring = ring_alloc(size);
 	if (!ring)
 		return -ENOMEM;
-	uroce_lock(&cq->lock);
-	used = atomic_load_explicit(&cq->head, memory_order_relaxed) - cq->tail;
-	if (used > size) {
-		uroce_unlock(&cq->lock);
+	old = ring_replace(cq, ring, size);
+	if (!old) {
 		free(ring);
-		verbs_err(vcq->cq.context, "cq %u: resize to %d entries: %u completions wait in it", vcq->cq.handle,
-			  in->cqe, used);
+		verbs_err(vcq->cq.context,
+			  "cq %u: resize to %d entries: more completions wait in it",
+			  vcq->cq.handle, in->cqe);
 		return -EINVAL;
 	}
-	for (uint32_t i = 0; i < used; i++)
-		ring[i] = cq->ring[(cq->tail + i) & cq->mask];
-	old = cq->ring;
-	cq->ring = ring;
-	cq->mask = size - 1;
-	cq->tail = 0;
-	atomic_store_explicit(&cq->head, used, memory_order_relaxed);
-	uroce_unlock(&cq->lock);
 	free(old);
 	vcq->cq.cqe = size;
 	return 0;
@@ -434,14 +477,16 @@ int uroce_destroy_cq(struct verbs_cq *vcq)
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vcq->cq.context);
 
 	if (atomic_load(&cq->qps)) {
-		verbs_err(vcq->cq.context, "cq %u: %u queue pairs still use it", vcq->cq.handle, atomic_load(&cq->qps));
+		verbs_err(vcq->cq.context, "cq %u: %u queue pairs still use it", vcq->cq.handle,
+			  atomic_load(&cq->qps));
 		return -EBUSY;
 	}
 	pending_remove(cq);
 	if (channel) {
 		uroce_lock(&channel->lock);
-		cq->comp_events_raised -= uroce_pipe_purge(&channel->pipe, (uintptr_t)&vcq->cq,
-							   sizeof(struct ib_uverbs_comp_event_desc));
+		cq->comp_events_raised -=
+			uroce_pipe_purge(&channel->pipe, (uintptr_t)&vcq->cq,
+					 sizeof(struct ib_uverbs_comp_event_desc));
 		uroce_unlock(&channel->lock);
 	}
 	cq->async_events_raised -= uroce_event_purge(ctx, &vcq->cq);

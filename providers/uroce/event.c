@@ -93,13 +93,16 @@ void uroce_event_close(struct uroce_context *ctx)
 	pthread_mutex_destroy(&ctx->event_lock);
 }
 
-static void event_put(struct uroce_context *ctx, uint64_t element, enum ibv_event_type type)
+/* @raised: counts what destroying the object has to wait for, so only what is in the pipe; NULL for the port's. */
+static void event_put(struct uroce_context *ctx, uint64_t element, enum ibv_event_type type, uint32_t *raised)
 {
 	struct ib_uverbs_async_event_desc desc = { .element = element, .event_type = type };
 	int r;
 
 	pthread_mutex_lock(&ctx->event_lock);
 	r = uroce_pipe_put(&ctx->async, &desc, sizeof(desc));
+	if (!r && raised)
+		(*raised)++;
 	pthread_mutex_unlock(&ctx->event_lock);
 	if (r == -EAGAIN)
 		verbs_err(&ctx->vctx.context, "async event %s lost: the application does not read its events",
@@ -118,20 +121,17 @@ unsigned int uroce_event_purge(struct uroce_context *ctx, const void *object)
 
 void uroce_event_qp(struct uroce_qp *qp, enum ibv_event_type type)
 {
-	qp->events_raised++;
-	event_put(to_uctx(qp->vqp.qp.context), (uintptr_t)&qp->vqp.qp, type);
+	event_put(to_uctx(qp->vqp.qp.context), (uintptr_t)&qp->vqp.qp, type, &qp->events_raised);
 }
 
 void uroce_event_srq(struct uroce_srq *srq, enum ibv_event_type type)
 {
-	srq->events_raised++;
-	event_put(to_uctx(srq->vsrq.srq.context), (uintptr_t)&srq->vsrq.srq, type);
+	event_put(to_uctx(srq->vsrq.srq.context), (uintptr_t)&srq->vsrq.srq, type, &srq->events_raised);
 }
 
 void uroce_event_cq(struct uroce_cq *cq, enum ibv_event_type type)
 {
-	cq->async_events_raised++;
-	event_put(to_uctx(cq->vcq.cq.context), (uintptr_t)&cq->vcq.cq, type);
+	event_put(to_uctx(cq->vcq.cq.context), (uintptr_t)&cq->vcq.cq, type, &cq->async_events_raised);
 }
 
 void uroce_event_port(struct uroce_dev *dev, enum ibv_event_type type)
@@ -140,6 +140,6 @@ void uroce_event_port(struct uroce_dev *dev, enum ibv_event_type type)
 
 	pthread_mutex_lock(&dev->lock);
 	LIST_FOREACH(ctx, &dev->contexts, entry)
-		event_put(ctx, 1, type);
+		event_put(ctx, 1, type, NULL);
 	pthread_mutex_unlock(&dev->lock);
 }

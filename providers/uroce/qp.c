@@ -160,6 +160,7 @@ static void qp_users_add(struct uroce_qp *qp, int n)
 {
 	atomic_fetch_add(&qp->send_cq->qps, n);
 	atomic_fetch_add(&qp->recv_cq->qps, n);
+	atomic_fetch_add(&((struct uroce_pd *)qp->vqp.qp.pd)->users, n);
 	if (qp->srq)
 		atomic_fetch_add(&qp->srq->qps, n);
 }

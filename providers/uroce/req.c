@@ -335,6 +335,10 @@ static int datagram_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	};
 	int r;
 
+	if (unlikely(!wqe->ud.av.path)) {
+		wqe_fail(wqe, IBV_WC_LOC_QP_OP_ERR);
+		return 1;
+	}
 	if (wqe->length > wqe->ud.av.mtu) {
 		wqe_fail(wqe, IBV_WC_LOC_LEN_ERR);
 		return 1;
@@ -353,8 +357,14 @@ static int datagram_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 
 static int connected_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
-	int r = direct_step(qp, wqe);
+	int r;
 
+	/* The peer's process is known to be gone. */
+	if (unlikely(!qp->av.path)) {
+		wqe_fail(wqe, qp->type == IBV_QPT_RC ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
+		return 1;
+	}
+	r = direct_step(qp, wqe);
 	if (r != -EOPNOTSUPP)
 		return r;
 	if (!wqe->psn_assigned)

@@ -14,7 +14,7 @@ static int inline_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq, const 
 
 		if (unlikely(length + sge->length > sq->max_inline))
 			return EINVAL;
-		memcpy(wqe->data + length, (const void *)(uintptr_t)sge->addr, sge->length);
+		uroce_bytes_copy(wqe->data + length, (const void *)(uintptr_t)sge->addr, sge->length);
 		length += sge->length;
 	}
 	wqe->length = length;
@@ -175,6 +175,7 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 	int r = 0;
 
 	uroce_lock(&qp->lock);
+	uroce_builder_wait(qp);
 	if (unlikely(qp->state < IBV_QPS_RTS)) {
 		*bad_wr = wr;
 		r = state_refused(qp);

@@ -3,6 +3,8 @@
 #ifndef UROCE_SEND_H
 #define UROCE_SEND_H
 
+#include <string.h>
+
 #include "providers/uroce/dev.h"
 
 /* Whether the QP type has the operation. */
@@ -38,6 +40,26 @@ static inline struct uroce_swqe *uroce_swqe_begin(struct uroce_sq *sq, uint32_t 
 	wqe->vendor_err = 0;
 	wqe->received = 0;
 	return wqe;
+}
+
+/* Bytes of the application's, which may be none from nowhere. */
+static inline void uroce_bytes_copy(uint8_t *to, const void *from, size_t length)
+{
+	if (length)
+		memcpy(to, from, length);
+}
+
+/*
+ * While another thread is between ibv_wr_start() and ibv_wr_complete() the places behind the head are its own. Under
+ * qp->lock, which is let go meanwhile.
+ */
+static inline void uroce_builder_wait(struct uroce_qp *qp)
+{
+	while (unlikely(qp->wr_building)) {
+		uroce_unlock(&qp->lock);
+		sched_yield();
+		uroce_lock(&qp->lock);
+	}
 }
 
 /* Where a window will point; checked when the WQE is executed. */

@@ -27,6 +27,7 @@ int uroce_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	if (r < 0)
 		return r;
 	srq->dev = ctx->dev;
+	atomic_fetch_add(&((struct uroce_pd *)vsrq->srq.pd)->users, 1);
 	vsrq->srq.handle = atomic_fetch_add(&ctx->dev->host->next_handle, 1);
 	vsrq->srq_num = vsrq->srq.handle;
 	attr->max_wr = srq->rq.size;
@@ -99,6 +100,7 @@ int uroce_destroy_srq(struct verbs_srq *vsrq)
 	}
 	srq->events_raised -= uroce_event_purge(ctx, &vsrq->srq);
 	verbs_srq_wait_events(vsrq, srq->events_raised);
+	atomic_fetch_sub(&((struct uroce_pd *)vsrq->srq.pd)->users, 1);
 	free(srq->rq.ring);
 	return 0;
 }

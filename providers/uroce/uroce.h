@@ -92,44 +92,56 @@ struct uroce_comp_channel {
 	struct uroce_pipe pipe; /* its read end is channel.fd */
 };
 
+/* One completion: a cache line, of which the application gets the first three quarters as they are. */
+struct uroce_cqe {
+	uint64_t wr_id;
+	uint32_t status;     /* enum ibv_wc_status */
+	uint32_t opcode;     /* enum ibv_wc_opcode */
+	uint32_t vendor_err; /* UROCE_VENDOR_* of events.h, or the NAK syndrome received */
+	uint32_t byte_len;
+	union {
+		__be32 imm_data;
+		uint32_t invalidated_rkey;
+	};
+	uint32_t qp_num;
+	uint32_t src_qp;
+	uint32_t wc_flags;
+	uint16_t pkey_index;
+	uint16_t slid;
+	uint8_t sl;
+	uint8_t dlid_path_bits;
+	bool solicited;	    /* where struct ibv_wc has padding */
+	uint64_t timestamp; /* ns, CLOCK_MONOTONIC; set when the CQ wants it */
+	uint64_t wallclock; /* ns, CLOCK_REALTIME; set when the CQ wants it */
+};
+static_assert(sizeof(struct uroce_cqe) == 64, "one cache line");
+static_assert(sizeof(struct ibv_wc) == offsetof(struct uroce_cqe, timestamp), "begins as struct ibv_wc");
+static_assert(offsetof(struct ibv_wc, imm_data) == offsetof(struct uroce_cqe, imm_data), "");
+static_assert(offsetof(struct ibv_wc, wc_flags) == offsetof(struct uroce_cqe, wc_flags), "");
+static_assert(offsetof(struct ibv_wc, dlid_path_bits) == offsetof(struct uroce_cqe, dlid_path_bits), "");
+
 struct uroce_cq {
 	struct verbs_cq vcq;
 	struct uroce_lock lock;
 	struct uroce_dev *dev;
 	struct uroce_cqe *ring; /* size entries, a power of two */
 	uint32_t mask;
-	atomic_uint head; /* next to push; free running. Read without the lock by pollers. */
-	uint32_t tail;	  /* next to poll; written under the lock */
+	/* free running, written under the lock; pollers look without it whether there is anything */
+	atomic_uint head; /* next to push */
+	atomic_uint tail; /* next to poll */
 	bool want_timestamp;
 	bool want_wallclock;
 	bool armed_next;
 	bool armed_solicited;
-	bool event_pending; /* the channel's pipe was full: progress tries again */
+	bool event_pending; /* the channel's pipe was full: progress tries again; under blocked_lock */
 	bool overflowed;
+	bool single_threaded; /* the application polls from one thread only */
+	struct uroce_lock poll_lock; /* from ibv_start_poll() to ibv_end_poll(); taken before all others */
+	struct uroce_cqe current;    /* what that walk stands on */
 	atomic_uint qps; /* that use it, either way */
 	uint32_t comp_events_raised;  /* for the wait of destroy: records written and not purged */
 	uint32_t async_events_raised;
 	LIST_ENTRY(uroce_cq) pending; /* host->pending_cqs while event_pending; under blocked_lock */
-};
-
-/* One completion as the engine knows it; ibv_wc is filled at poll. */
-struct uroce_cqe {
-	uint64_t wr_id;
-	uint64_t timestamp; /* ns, CLOCK_MONOTONIC; 0 unless the CQ asked for it */
-	uint64_t wallclock; /* ns, CLOCK_REALTIME; 0 unless the CQ asked for it */
-	uint32_t byte_len;
-	uint32_t qp_num;
-	uint32_t src_qp;
-	union {
-		__be32 imm_data;
-		uint32_t invalidated_rkey;
-	};
-	uint32_t vendor_err; /* UROCE_VENDOR_* of events.h, or the NAK syndrome received */
-	uint16_t wc_flags;
-	uint8_t status;
-	uint8_t opcode; /* enum ibv_wc_opcode fits: receive opcodes have bit 7 */
-	uint8_t sl;
-	bool solicited;
 };
 
 /* A receive WQE: fixed stride in its ring. */
@@ -351,8 +363,10 @@ struct uroce_qp {
 	bool on_blocked;
 	bool udp_counted;      /* counted in host->udp_interest */
 	uint32_t mcast_groups; /* attached to */
-	/* ibv_wr_* between start and complete */
+	/* ibv_wr_* between start and complete: the places behind sq.head are one thread's */
+	bool wr_building;
 	uint32_t wr_head;
+	uint32_t wr_tail; /* sq.tail at start: what is free at least */
 	int wr_error;
 };
 TAILQ_HEAD(uroce_qp_list, uroce_qp);
