@@ -28,6 +28,19 @@ static inline bool uroce_gid_is_multicast(const union ibv_gid *gid)
 	return uroce_gid_is_ipv4(gid) ? (gid->raw[12] & 0xf0) == 0xe0 : gid->raw[0] == 0xff;
 }
 
+/*
+ * Groups of IPv4 are also written ff0e::ffff:a.b.c.d; the address they mean is a.b.c.d.
+ */
+static inline union ibv_gid uroce_gid_canonical(const union ibv_gid *gid)
+{
+	static const uint8_t group[12] = { 0xff, 0x0e, [10] = 0xff, 0xff };
+	union ibv_gid r = *gid;
+
+	if (!memcmp(r.raw, group, sizeof(group)) && (r.raw[12] & 0xf0) == 0xe0)
+		r.raw[0] = r.raw[1] = 0;
+	return r;
+}
+
 static inline socklen_t uroce_address_length(const union uroce_address *address)
 {
 	return address->sa.sa_family == AF_INET ? sizeof(address->in) : sizeof(address->in6);

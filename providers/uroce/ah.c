@@ -119,7 +119,7 @@ int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint
 {
 	bool multicast = uroce_gid_is_multicast(&attr->grh.dgid);
 	struct uroce_av av = {
-		.dgid = attr->grh.dgid,
+		.dgid = uroce_gid_canonical(&attr->grh.dgid),
 		.flow_label = attr->grh.flow_label & 0xfffff,
 		.sgid_index = attr->grh.sgid_index,
 		.port_num = attr->port_num,

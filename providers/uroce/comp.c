@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The completer: acknowledgements, NAKs and responses retire send WQEs. Everything up to an acknowledged PSN is
- * done, except what still waits for response data.
+ * The completer: acknowledgements, NAKs and responses retire send WQEs. Everything up to an
+ * acknowledged PSN is done, except what still waits for response data.
  */
 #include "providers/uroce/dev.h"
 #include "providers/uroce/uroce.h"
 
 /* Field order of the 5-bit RNR timer: IBTA vol. 1, chapter 9, in units of 10 us. */
 static const uint32_t rnr_units[32] = {
-	65536, 1,   2,	 3,   4,   6,	 8,    12,   16,   24,	 32,   48,   64,   96,	 128,	192,
-	256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+	65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	  32,
+	48,    64,   96,   128,	 192,  256,   384,   512,   768,   1024,  1536,
+	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 };
 
 static uint64_t rnr_ns(uint8_t timer)
@@ -110,8 +111,8 @@ static void una_advance(struct uroce_qp *qp, uint32_t una, uint64_t now)
 }
 
 /*
- * Everything up to @psn was executed by the peer. Return: false when that includes a request whose response has
- * not arrived, which then was lost.
+ * Everything up to @psn was executed by the peer. Return: false when that includes a request whose
+ * response has not arrived, which then was lost.
  */
 static bool ack_through(struct uroce_qp *qp, uint32_t psn, uint64_t now)
 {
@@ -151,7 +152,8 @@ static bool psn_expected(const struct uroce_qp *qp, uint32_t psn)
 	return psn_diff(psn, qp->req.una) >= 0 && psn_diff(psn, qp->req.max_psn) < 0;
 }
 
-/* After una moved within a message that is being sent again, the requester's place in it moves along. */
+/* After una moved within a message that is being sent again, the requester's place in it moves
+ * along. */
 static void requester_follow(struct uroce_qp *qp)
 {
 	struct uroce_sq *sq = &qp->sq;
@@ -205,7 +207,8 @@ static void nak_fatal(struct uroce_qp *qp, uint8_t syndrome)
 
 	if (qp->sq.tail != qp->sq.head)
 		sq_wqe(&qp->sq, qp->sq.tail)->vendor_err = syndrome;
-	uroce_req_give_up(qp, code < ARRAY_SIZE(status) && status[code] ? status[code] : IBV_WC_BAD_RESP_ERR);
+	uroce_req_give_up(qp, code < ARRAY_SIZE(status) && status[code] ? status[code]
+									: IBV_WC_BAD_RESP_ERR);
 }
 
 static void nak(struct uroce_qp *qp, const struct uroce_hdr *hdr, uint64_t now)
@@ -244,7 +247,8 @@ static struct uroce_swqe *response_wqe(struct uroce_qp *qp)
 	return NULL;
 }
 
-static void response_done(struct uroce_qp *qp, struct uroce_swqe *wqe, enum ibv_wc_status status, uint64_t now)
+static void response_done(struct uroce_qp *qp, struct uroce_swqe *wqe, enum ibv_wc_status status,
+			  uint64_t now)
 {
 	if (wqe->state == WQE_SENT)
 		qp->req.rd_atomic--;
@@ -256,15 +260,16 @@ static void response_done(struct uroce_qp *qp, struct uroce_swqe *wqe, enum ibv_
 	uroce_comp_retire(qp);
 }
 
-static enum ibv_wc_status response_place(struct uroce_qp *qp, const struct uroce_swqe *wqe, uint32_t offset,
-					 const struct uroce_payload *payload)
+static enum ibv_wc_status response_place(struct uroce_qp *qp, const struct uroce_swqe *wqe,
+					 uint32_t offset, const struct uroce_payload *payload)
 {
 	int r = uroce_scatter(qp->dev, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, offset, payload);
 
 	return r < 0 ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
 }
 
-static void read_response(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct uroce_packet *pkt, uint64_t now)
+static void read_response(struct uroce_qp *qp, struct uroce_swqe *wqe,
+			  const struct uroce_packet *pkt, uint64_t now)
 {
 	uint32_t segment = uroce_wqe_segment(qp, wqe);
 	uint32_t total = wqe->opcode == IBV_WR_RDMA_READ ? wqe->length : 0;
@@ -283,17 +288,19 @@ static void read_response(struct uroce_qp *qp, struct uroce_swqe *wqe, const str
 		una_advance(qp, psn_add(pkt->hdr.psn, 1), now);
 }
 
-static void atomic_response(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct uroce_packet *pkt,
-			    uint64_t now)
+static void atomic_response(struct uroce_qp *qp, struct uroce_swqe *wqe,
+			    const struct uroce_packet *pkt, uint64_t now)
 {
-	struct uroce_payload orig = { .data = (const uint8_t *)&pkt->hdr.orig, .length = sizeof(pkt->hdr.orig) };
+	struct uroce_payload orig = { .data = (const uint8_t *)&pkt->hdr.orig,
+				      .length = sizeof(pkt->hdr.orig) };
 
 	response_done(qp, wqe, response_place(qp, wqe, 0, &orig), now);
 }
 
 static bool response_matches(const struct uroce_swqe *wqe, uint8_t opcode)
 {
-	bool atomic = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	bool atomic = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		      wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 
 	return atomic == (opcode == (UROCE_RC | UROCE_ATOMIC_ACK));
 }

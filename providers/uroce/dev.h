@@ -2,17 +2,16 @@
 /*
  * What lives beyond one QP: the process's engine, its devices and contexts.
  *
- * struct uroce_host   one per process: slot among the processes of this host, QP and key tables, timers,
- *                     progress thread, shared-memory lanes
- * struct uroce_dev    one per network interface in use: addresses (GIDs), UDP path, port state
- * struct uroce_context one per ibv_open_device()
+ * struct uroce_host   one per process: slot among the processes of this host, QP and key tables,
+ * timers, progress thread, shared-memory lanes struct uroce_dev    one per network interface in
+ * use: addresses (GIDs), UDP path, port state struct uroce_context one per ibv_open_device()
  *
- * Progress. uroce_progress() is the only receiver; whoever gets progress_lock by trylock does the pass. Pollers call
- * it when their CQ is empty. The thread has two states:
- *   asleep    no poller was seen for a tick: it waits in epoll on every socket and on its wake-up descriptor,
- *             peers ring it because the host's lanes say "sleeping";
- *   watching  pollers are at work: it leaves packets to them and only looks once a tick whether they still are.
- * An idle process therefore costs no processor time, and a busy poller is never disturbed.
+ * Progress. uroce_progress() is the only receiver; whoever gets progress_lock by trylock does the
+ * pass. Pollers call it when their CQ is empty. The thread has two states: asleep    no poller was
+ * seen for a tick: it waits in epoll on every socket and on its wake-up descriptor, peers ring it
+ * because the host's lanes say "sleeping"; watching  pollers are at work: it leaves packets to them
+ * and only looks once a tick whether they still are. An idle process therefore costs no processor
+ * time, and a busy poller is never disturbed.
  */
 #ifndef UROCE_DEV_H
 #define UROCE_DEV_H
@@ -22,9 +21,9 @@
 #include "providers/uroce/uroce.h"
 
 enum {
-	UROCE_GID_MAX = 64,	     /* slots of a GID table */
-	UROCE_QP_INDEX_BITS = 16,    /* QPN: slot of the process << 16 | index */
-	UROCE_WATCH_TICK = 1000000,  /* ns between two looks of the watching thread */
+	UROCE_GID_MAX = 64,	    /* slots of a GID table */
+	UROCE_QP_INDEX_BITS = 16,   /* QPN: slot of the process << 16 | index */
+	UROCE_WATCH_TICK = 1000000, /* ns between two looks of the watching thread */
 };
 
 struct uroce_forward;
@@ -40,30 +39,32 @@ struct uroce_host {
 	struct uroce_qp_list blocked; /* QPs a path refused a packet of */
 	struct uroce_wheel wheel;
 
-	uint8_t slot;	       /* 1..255, unique among this user's uroce processes in this network namespace */
-	pid_t pid;	       /* to notice use after fork */
+	uint8_t slot; /* 1..255, unique among this user's uroce processes in this network namespace
+		       */
+	pid_t pid;    /* to notice use after fork */
 	struct uroce_keys *keys;
 	/* [index of the QPN]; read under progress_lock */
 	_Atomic(struct uroce_qp *) *qps;
 	uint32_t next_qpn;
 	atomic_uint next_handle; /* of CQs and SRQs */
-	pthread_mutex_t lock; /* open and close: devices, QP numbers */
+	pthread_mutex_t lock;	 /* open and close: devices, QP numbers */
 	LIST_HEAD(, uroce_dev) devices;
 	LIST_HEAD(, uroce_cq) pending_cqs; /* events a full pipe refused; under blocked_lock */
 	atomic_bool cqs_pending;
-	struct uroce_shm *shm;		   /* path_shm.c */
-	struct uroce_forward *forward;	   /* forward.c */
-	struct uroce_thread *thread;	   /* thread.c */
-	atomic_uint udp_interest;	   /* QPs that pollers must look at sockets for */
-	atomic_uint poll_epoch;		   /* moves with every progress pass of a poller */
-	atomic_uint poller_passes;	   /* since the last time somebody armed a CQ */
+	struct uroce_shm *shm;	       /* path_shm.c */
+	struct uroce_forward *forward; /* forward.c */
+	struct uroce_thread *thread;   /* thread.c */
+	atomic_uint udp_interest;      /* QPs that pollers must look at sockets for */
+	atomic_uint poll_epoch;	       /* moves with every progress pass of a poller */
+	atomic_uint poller_passes;     /* since the last time somebody armed a CQ */
 	int refs;
 };
 
 struct uroce_gid {
 	union ibv_gid gid;
 	bool valid;
-	int socket; /* bound to this address, port 4791; negative: none, the error of the last try */
+	int socket; /* bound to this address, port 4791; negative: none, the error of the last try
+		     */
 	unsigned int idle; /* polls since something came; under progress_lock */
 };
 
@@ -80,8 +81,8 @@ struct uroce_dev {
 	pthread_mutex_t lock; /* GID table, contexts, multicast groups */
 	struct uroce_gid gids[UROCE_GID_MAX];
 	struct uroce_path *udp;
-	struct uroce_gsi *gsi;		   /* NULL until somebody wants QP1; set under progress_lock */
-	LIST_HEAD(, uroce_group) groups;   /* changed under lock and progress_lock */
+	struct uroce_gsi *gsi; /* NULL until somebody wants QP1; set under progress_lock */
+	LIST_HEAD(, uroce_group) groups; /* changed under lock and progress_lock */
 	LIST_HEAD(, uroce_context) contexts;
 	int refs;
 };
@@ -90,11 +91,12 @@ struct uroce_context {
 	struct verbs_context vctx;
 	struct uroce_dev *dev;
 	LIST_ENTRY(uroce_context) entry;
-	struct uroce_pipe async; /* its read end is async_fd */
+	struct uroce_pipe async;    /* its read end is async_fd */
 	pthread_mutex_t event_lock; /* writers of the pipe */
 };
 
-/* Engine state of a host, without slot, thread and paths: what a unit test of the engine needs too. */
+/* Engine state of a host, without slot, thread and paths: what a unit test of the engine needs too.
+ */
 static inline void uroce_host_init(struct uroce_host *host, uint64_t now)
 {
 	TAILQ_INIT(&host->acks);
@@ -105,7 +107,8 @@ static inline void uroce_host_init(struct uroce_host *host, uint64_t now)
 
 /* --- host.c: this process --- */
 
-/* The process's engine, started at the first call. Each successful call needs a uroce_host_put(). */
+/* The process's engine, started at the first call. Each successful call needs a uroce_host_put().
+ */
 int uroce_host_get(struct uroce_host **ret_host);
 void uroce_host_put(struct uroce_host *host);
 /* -EIO in a forked child, which has neither thread nor slot: said in the log once. */
@@ -123,8 +126,8 @@ uint32_t uroce_dev_mtu(const struct uroce_dev *dev);
 /* --- progress.c --- */
 
 /*
- * One pass over what arrived, what is owed and what is due. Return: packets handled; 0 also when another thread is
- * in it. Never blocks. Threads: any, without any lock held.
+ * One pass over what arrived, what is owed and what is due. Return: packets handled; 0 also when
+ * another thread is in it. Never blocks. Threads: any, without any lock held.
  */
 unsigned int uroce_progress(struct uroce_host *host);
 /* The same with progress_lock held; @sockets: look at UDP sockets too. */
@@ -141,18 +144,23 @@ void uroce_thread_wake(struct uroce_host *host);
 uint64_t uroce_now(void);
 
 /*
- * A packet came in, unpacked: find its QP, check it belongs there, hand it to responder or completer.
+ * A packet came in, unpacked: find its QP, check it belongs there, hand it to responder or
+ * completer.
  * @sgid: where it came from; connected QPs accept only their peer. NULL: the path vouches for it.
  * Called with progress_lock held.
  */
-void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid, uint64_t now);
+void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid,
+	      uint64_t now);
 
-/* The same for a packet out of @peer's ring: connected QPs accept only what comes from their own peer. */
-void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void *peer, uint64_t now);
+/* The same for a packet out of @peer's ring: connected QPs accept only what comes from their own
+ * peer. */
+void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void *peer,
+		   uint64_t now);
 
 /* --- qp.c --- */
 
-/* The QP of a number of this process, or NULL. Under progress_lock, and valid as long as that is held. */
+/* The QP of a number of this process, or NULL. Under progress_lock, and valid as long as that is
+ * held. */
 struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn);
 /* Every QP connected through @peer of @path: its process is gone. Under progress_lock. */
 void uroce_qp_peer_dead(struct uroce_host *host, const struct uroce_path *path, const void *peer);
@@ -168,13 +176,15 @@ int uroce_gids_watch(int *ret_fd);
 
 /* --- ah.c --- */
 
-/* Resolve @attr into @ret_av: which path, which socket address, which MTU. @dest_qpn: 0 for an AH. */
+/* Resolve @attr into @ret_av: which path, which socket address, which MTU. @dest_qpn: 0 for an AH.
+ */
 int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint32_t dest_qpn,
 		     struct uroce_av *ret_av);
 
 /*
- * A datagram to @qpn along @av, the post's own copy: an AH names only a host, and which process of this host a datagram
- * is for is known here. Turns to shared memory when that process is connected. Threads: any, with any lock.
+ * A datagram to @qpn along @av, the post's own copy: an AH names only a host, and which process of
+ * this host a datagram is for is known here. Turns to shared memory when that process is connected.
+ * Threads: any, with any lock.
  */
 void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn);
 
@@ -182,15 +192,16 @@ void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn);
 void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn);
 
 /*
- * The 40 bytes a UD receive buffer starts with, for a packet of @length bytes (BTH to padding) sent along @av: a
- * GRH, or for IPv4 20 unused bytes and the IPv4 header.
+ * The 40 bytes a UD receive buffer starts with, for a packet of @length bytes (BTH to padding) sent
+ * along @av: a GRH, or for IPv4 20 unused bytes and the IPv4 header.
  */
 void uroce_grh_fill(const struct uroce_av *av, uint32_t length, uint8_t ret_grh[40]);
 
 /* --- gsi.c, mcast.c --- */
 
 /* A datagram for QP1: to the connection manager of this process, if it listens. */
-void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt, const union ibv_gid *sgid);
+void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
+		      const union ibv_gid *sgid);
 void uroce_gsi_free(struct uroce_gsi *gsi);
 /* Receive from the sockets of the device's groups. Under progress_lock. */
 unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget, uint64_t now);
@@ -199,7 +210,8 @@ void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 
 /* --- shorthands for the engine --- */
 
-/* The QP owes an acknowledgement; it leaves at the end of the progress pass, or along with a packet. */
+/* The QP owes an acknowledgement; it leaves at the end of the progress pass, or along with a
+ * packet. */
 static inline void uroce_ack_later(struct uroce_qp *qp)
 {
 	if (qp->on_acks)

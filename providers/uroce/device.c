@@ -10,7 +10,8 @@
 #include "providers/uroce/thread.h"
 
 enum {
-	/* IPv6 + UDP + longest BTH with extensions + ICRC: what the kernel's device reserves too. */
+	/* IPv6 + UDP + longest BTH with extensions + ICRC: what the kernel's device reserves too.
+	 */
 	PACKET_OVERHEAD = 40 + 8 + UROCE_HEADER_MAX + ICRC_LEN,
 	PORT_PHYS_LINK_UP = 5,
 	PORT_PHYS_DISABLED = 3,
@@ -48,7 +49,8 @@ static void dev_free(struct uroce_dev *dev)
 	free(dev);
 }
 
-static int dev_new(struct uroce_host *host, const struct verbs_device *device, struct uroce_dev **ret_dev)
+static int dev_new(struct uroce_host *host, const struct verbs_device *device,
+		   struct uroce_dev **ret_dev)
 {
 	struct uroce_dev *dev = calloc(1, sizeof(*dev));
 	int r;
@@ -66,7 +68,8 @@ static int dev_new(struct uroce_host *host, const struct verbs_device *device, s
 	if (!r)
 		r = uroce_gids_refresh(dev);
 	if (r < 0) {
-		log_err("%s: interface %s cannot be used: %s", dev->name, dev->netdev, strerror(-r));
+		log_err("%s: interface %s cannot be used: %s", dev->name, dev->netdev,
+			strerror(-r));
 		dev_free(dev);
 		return r;
 	}
@@ -74,7 +77,8 @@ static int dev_new(struct uroce_host *host, const struct verbs_device *device, s
 	return 0;
 }
 
-static int dev_find(struct uroce_host *host, const struct verbs_device *device, struct uroce_dev **ret_dev)
+static int dev_find(struct uroce_host *host, const struct verbs_device *device,
+		    struct uroce_dev **ret_dev)
 {
 	struct uroce_dev *dev;
 	int r;
@@ -140,9 +144,11 @@ static const struct ibv_device_attr device_attr = {
 	.hw_ver = 1,
 	.max_qp = UROCE_MAX_QP,
 	.max_qp_wr = UROCE_MAX_WR,
-	.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SHUTDOWN_PORT | IBV_DEVICE_PORT_ACTIVE_EVENT |
-			    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
-			    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+	.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SHUTDOWN_PORT |
+			    IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+			    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+			    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+			    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 	.max_sge = UROCE_MAX_SGE,
 	.max_sge_rd = UROCE_MAX_SGE,
 	.max_cq = UROCE_MAX_CQ,
@@ -166,8 +172,14 @@ static const struct ibv_device_attr device_attr = {
 	.phys_port_cnt = 1,
 };
 
-#define ODP_RC (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | \
-		IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV)
+/* Bits of device_cap_flags_ex that verbs.h has no name for. */
+#define CAP_FLUSH_GLOBAL     (1ull << 38)
+#define CAP_FLUSH_PERSISTENT (1ull << 39)
+#define CAP_ATOMIC_WRITE     (1ull << 40)
+
+#define ODP_RC                                                                 \
+	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | \
+	 IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV)
 
 int uroce_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 		       struct ibv_device_attr_ex *ret_attr)
@@ -186,7 +198,8 @@ int uroce_query_device(struct ibv_context *ctx, const struct verbs_query_device 
 		},
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = CLOCK_KHZ,
-		.device_cap_flags_ex = device_attr.device_cap_flags,
+		.device_cap_flags_ex = device_attr.device_cap_flags | CAP_FLUSH_GLOBAL | CAP_FLUSH_PERSISTENT |
+				       CAP_ATOMIC_WRITE,
 		.phys_port_cnt_ex = 1,
 	};
 	ret_attr->orig_attr.node_guid = device->node_guid;

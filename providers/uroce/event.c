@@ -31,13 +31,15 @@ int uroce_pipe_put(const struct uroce_pipe *pipe, const void *record, size_t siz
 	return write(pipe->write_fd, record, size) == (ssize_t)size ? 0 : -errno;
 }
 
-/* Move everything unread aside without ever blocking, whatever flags the application set on its end. */
+/* Move everything unread aside without ever blocking, whatever flags the application set on its
+ * end. */
 static size_t pipe_drain(const struct uroce_pipe *pipe, const struct uroce_pipe *aside)
 {
 	size_t total = 0;
 
 	for (;;) {
-		ssize_t n = splice(pipe->read_fd, NULL, aside->write_fd, NULL, INT_MAX, SPLICE_F_NONBLOCK);
+		ssize_t n = splice(pipe->read_fd, NULL, aside->write_fd, NULL, INT_MAX,
+				   SPLICE_F_NONBLOCK);
 
 		if (n <= 0)
 			return total;
@@ -93,8 +95,10 @@ void uroce_event_close(struct uroce_context *ctx)
 	pthread_mutex_destroy(&ctx->event_lock);
 }
 
-/* @raised: counts what destroying the object has to wait for, so only what is in the pipe; NULL for the port's. */
-static void event_put(struct uroce_context *ctx, uint64_t element, enum ibv_event_type type, uint32_t *raised)
+/* @raised: counts what destroying the object has to wait for, so only what is in the pipe; NULL for
+ * the port's. */
+static void event_put(struct uroce_context *ctx, uint64_t element, enum ibv_event_type type,
+		      uint32_t *raised)
 {
 	struct ib_uverbs_async_event_desc desc = { .element = element, .event_type = type };
 	int r;
@@ -105,7 +109,8 @@ static void event_put(struct uroce_context *ctx, uint64_t element, enum ibv_even
 		(*raised)++;
 	pthread_mutex_unlock(&ctx->event_lock);
 	if (r == -EAGAIN)
-		verbs_err(&ctx->vctx.context, "async event %s lost: the application does not read its events",
+		verbs_err(&ctx->vctx.context,
+			  "async event %s lost: the application does not read its events",
 			  ibv_event_type_str(type));
 }
 
@@ -114,7 +119,8 @@ unsigned int uroce_event_purge(struct uroce_context *ctx, const void *object)
 	unsigned int purged;
 
 	pthread_mutex_lock(&ctx->event_lock);
-	purged = uroce_pipe_purge(&ctx->async, (uintptr_t)object, sizeof(struct ib_uverbs_async_event_desc));
+	purged = uroce_pipe_purge(&ctx->async, (uintptr_t)object,
+				  sizeof(struct ib_uverbs_async_event_desc));
 	pthread_mutex_unlock(&ctx->event_lock);
 	return purged;
 }
@@ -126,12 +132,14 @@ void uroce_event_qp(struct uroce_qp *qp, enum ibv_event_type type)
 
 void uroce_event_srq(struct uroce_srq *srq, enum ibv_event_type type)
 {
-	event_put(to_uctx(srq->vsrq.srq.context), (uintptr_t)&srq->vsrq.srq, type, &srq->events_raised);
+	event_put(to_uctx(srq->vsrq.srq.context), (uintptr_t)&srq->vsrq.srq, type,
+		  &srq->events_raised);
 }
 
 void uroce_event_cq(struct uroce_cq *cq, enum ibv_event_type type)
 {
-	event_put(to_uctx(cq->vcq.cq.context), (uintptr_t)&cq->vcq.cq, type, &cq->async_events_raised);
+	event_put(to_uctx(cq->vcq.cq.context), (uintptr_t)&cq->vcq.cq, type,
+		  &cq->async_events_raised);
 }
 
 void uroce_event_port(struct uroce_dev *dev, enum ibv_event_type type)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Event descriptors are pipes that carry the kernel's records, so that the library's readers know no difference.
- * A record names its object by address: when the object goes, what is still unread of it is taken out again.
+ * Event descriptors are pipes that carry the kernel's records, so that the library's readers know
+ * no difference. A record names its object by address: when the object goes, what is still unread
+ * of it is taken out again.
  */
 #ifndef UROCE_EVENT_H
 #define UROCE_EVENT_H
@@ -24,8 +25,8 @@ void uroce_pipe_close_write(struct uroce_pipe *pipe);
 /* Return: 0, -EAGAIN when the pipe is full, -EPIPE when the application closed its end. */
 int uroce_pipe_put(const struct uroce_pipe *pipe, const void *record, size_t size);
 /*
- * Take out the unread records whose first 8 bytes are @element. Return: how many. The caller keeps writers away;
- * a reader at the same time gets its records in whole.
+ * Take out the unread records whose first 8 bytes are @element. Return: how many. The caller keeps
+ * writers away; a reader at the same time gets its records in whole.
  */
 unsigned int uroce_pipe_purge(const struct uroce_pipe *pipe, uint64_t element, size_t size);
 

@@ -31,13 +31,15 @@ static const char *advice(const struct uroce_first_error *e)
 	case IBV_WC_REM_ACCESS_ERR:
 		return "check rkey, range and access flags of the peer's memory region";
 	case IBV_WC_REM_INV_REQ_ERR:
-		return e->is_recv ? "the peer asked for an operation this QP's qp_access_flags do not permit, or "
-				    "sent an impossible packet" :
-				    "the peer's receive was too short, or its qp_access_flags refuse the operation";
+		return e->is_recv
+			       ? "the peer asked for an operation this QP's qp_access_flags do not permit, or "
+				 "sent an impossible packet"
+			       : "the peer's receive was too short, or its qp_access_flags refuse the operation";
 	case IBV_WC_LOC_LEN_ERR:
-		return e->is_recv ? "the message is longer than the receive's buffers (UD: 40 bytes of GRH come "
-				    "first)" :
-				    "the message is longer than the path allows (UD: one MTU)";
+		return e->is_recv
+			       ? "the message is longer than the receive's buffers (UD: 40 bytes of GRH come "
+				 "first)"
+			       : "the message is longer than the path allows (UD: one MTU)";
 	case IBV_WC_LOC_PROT_ERR:
 		return "an lkey, address or length of the work request is not covered by a region of this PD, or "
 		       "its memory was unmapped";
@@ -58,9 +60,11 @@ void uroce_qp_explain(const struct uroce_qp *qp)
 	if (!log_enabled(LOG_LEVEL_ERR))
 		return;
 	inet_ntop(AF_INET6, qp->av.dgid.raw, gid, sizeof(gid));
-	verbs_err(qp->vqp.qp.context,
-		  "qp 0x%x: first error: %s of %s work request %llu, peer qp 0x%x at %s, PSN %u, %u retries used%s%s: %s",
-		  qp->vqp.qp.qp_num, ibv_wc_status_str(e->status), e->is_recv ? "receive" : "send",
-		  (unsigned long long)e->wr_id, qp->dest_qpn, gid, e->psn, e->retries,
-		  e->syndrome ? ", the peer said " : "", e->syndrome ? nak_text(e->syndrome) : "", advice(e));
+	verbs_err(
+		qp->vqp.qp.context,
+		"qp 0x%x: first error: %s of %s work request %llu, peer qp 0x%x at %s, PSN %u, %u retries used%s%s: %s",
+		qp->vqp.qp.qp_num, ibv_wc_status_str(e->status), e->is_recv ? "receive" : "send",
+		(unsigned long long)e->wr_id, qp->dest_qpn, gid, e->psn, e->retries,
+		e->syndrome ? ", the peer said " : "", e->syndrome ? nak_text(e->syndrome) : "",
+		advice(e));
 }

@@ -43,7 +43,8 @@ enum order {
 	ORDER_COUNT,
 };
 
-static void addresses_of_order(struct addresses *list, const struct ifaddrs *all, const char *name, enum order order)
+static void addresses_of_order(struct addresses *list, const struct ifaddrs *all, const char *name,
+			       enum order order)
 {
 	for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
 		union ibv_gid gid;
@@ -134,7 +135,8 @@ static bool slots_add_new(struct uroce_dev *dev, const struct addresses *now)
 
 		slot = slot_of(dev, &now->gid[i]);
 		if (slot >= 0) {
-			if (dev->gids[slot].socket < 0) /* was not ready, or taken: that may be over */
+			if (dev->gids[slot].socket <
+			    0) /* was not ready, or taken: that may be over */
 				uroce_udp_bind(dev, slot);
 			continue;
 		}
@@ -186,10 +188,11 @@ int uroce_gids_refresh(struct uroce_dev *dev)
 
 int uroce_gids_watch(int *ret_fd)
 {
-	struct sockaddr_nl address = {
-		.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR
-	};
-	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK,
+				       .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR |
+						    RTMGRP_IPV6_IFADDR };
+	_cleanup_close_ int fd =
+		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 
 	if (fd < 0)
 		return -errno;
@@ -234,14 +237,16 @@ static int entry_fill(struct uroce_dev *dev, uint32_t index, struct ibv_gid_entr
 	return r;
 }
 
-int uroce_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index, struct ibv_gid_entry *ret_entry)
+int uroce_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
+		    struct ibv_gid_entry *ret_entry)
 {
 	if (port_num != 1 || index >= UROCE_GID_MAX)
 		return -EINVAL;
 	return entry_fill(ctx_dev(ctx), index, ret_entry);
 }
 
-ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret_entries, size_t max_entries)
+ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret_entries,
+			      size_t max_entries)
 {
 	size_t n = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * QP1, for the user-space connection manager: MADs as UD packets to QP number 1. A MAD may arrive at any process that
- * shares the address; one that has no use for it passes it on to the others.
+ * QP1, for the user-space connection manager: MADs as UD packets to QP number 1. A MAD may arrive
+ * at any process that shares the address; one that has no use for it passes it on to the others.
  */
 #include <string.h>
 #include <sys/eventfd.h>
@@ -129,7 +129,8 @@ int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
 	return r;
 }
 
-static void gsi_put(struct uroce_dev *dev, const struct uroce_packet *pkt, const union ibv_gid *sgid, int sgid_index)
+static void gsi_put(struct uroce_dev *dev, const struct uroce_packet *pkt,
+		    const union ibv_gid *sgid, int sgid_index)
 {
 	struct uroce_gsi *gsi = dev->gsi;
 	struct verbs_gsi_mad *mad;
@@ -160,7 +161,8 @@ static int gid_index(const struct uroce_dev *dev, const union ibv_gid *gid)
 }
 
 /* Return: whether this process has a manager for the address the MAD came to. */
-static bool gsi_deliver(struct uroce_host *host, const struct uroce_packet *pkt, const union ibv_gid *sgid)
+static bool gsi_deliver(struct uroce_host *host, const struct uroce_packet *pkt,
+			const union ibv_gid *sgid)
 {
 	struct uroce_dev *dev;
 
@@ -175,7 +177,8 @@ static bool gsi_deliver(struct uroce_host *host, const struct uroce_packet *pkt,
 	return false;
 }
 
-void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt, const union ibv_gid *sgid)
+void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
+		      const union ibv_gid *sgid)
 {
 	if (pkt->hdr.opcode != (UROCE_UD | UROCE_SEND_ONLY) || pkt->hdr.qkey != GSI_QKEY || !sgid ||
 	    pkt->payload.length != MAD_LEN || !pkt->payload.data)

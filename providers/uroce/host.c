@@ -57,7 +57,8 @@ int uroce_host_get(struct uroce_host **ret_host)
 	int r = 0;
 
 	pthread_mutex_lock(&the_lock);
-	/* A forked child has its parent's memory, but neither its thread nor its slot: it starts its own. */
+	/* A forked child has its parent's memory, but neither its thread nor its slot: it starts
+	 * its own. */
 	if (the_host && the_host->pid != getpid())
 		the_host = NULL;
 	if (!the_host)
@@ -85,7 +86,7 @@ int uroce_host_check(const struct uroce_host *host)
 {
 	if (likely(host->pid == getpid()))
 		return 0;
-	log_err("uroce: opened in process %d, used in its child %d: open the device again after fork()", host->pid,
-		getpid());
+	log_err("uroce: opened in process %d, used in its child %d: open the device again after fork()",
+		host->pid, getpid());
 	return -EIO;
 }

@@ -48,8 +48,9 @@ void uroce_interface_speed(const char *name, uint8_t *ret_speed, uint8_t *ret_wi
 		int mbps;
 		uint8_t speed, width;
 	} rates[] = {
-		{ 2500, 1, 1 },	  { 5000, 2, 1 },   { 10000, 4, 1 },  { 25000, 32, 1 },	 { 40000, 4, 2 },
-		{ 50000, 64, 1 }, { 100000, 32, 2 }, { 200000, 64, 2 }, { 400000, 128, 2 },
+		{ 2500, 1, 1 },	   { 5000, 2, 1 },    { 10000, 4, 1 },
+		{ 25000, 32, 1 },  { 40000, 4, 2 },   { 50000, 64, 1 },
+		{ 100000, 32, 2 }, { 200000, 64, 2 }, { 400000, 128, 2 },
 	};
 	char path[64];
 	int mbps = 10000;
@@ -104,7 +105,8 @@ static void choice_from_text(struct choice *choice, const char *text)
 
 static bool has_address(const struct ifaddrs *a)
 {
-	return a->ifa_addr && (a->ifa_addr->sa_family == AF_INET || a->ifa_addr->sa_family == AF_INET6);
+	return a->ifa_addr &&
+	       (a->ifa_addr->sa_family == AF_INET || a->ifa_addr->sa_family == AF_INET6);
 }
 
 static void choice_usable(struct choice *choice)
@@ -117,7 +119,8 @@ static void choice_usable(struct choice *choice)
 		if (has_address(a) && (a->ifa_flags & IFF_UP) && !(a->ifa_flags & IFF_LOOPBACK))
 			choice_add(choice, a->ifa_name);
 	freeifaddrs(all);
-	choice_add(choice, "lo"); /* always there, even down: processes of one host need no network */
+	choice_add(choice,
+		   "lo"); /* always there, even down: processes of one host need no network */
 }
 
 static struct choice interfaces_chosen(void)
@@ -136,7 +139,8 @@ static struct choice interfaces_chosen(void)
 /* EUI-64 of the MAC address; lo has none and gets a locally administered one. */
 static uint64_t interface_guid(const struct uroce_interface *i)
 {
-	uint8_t guid[8] = { i->mac[0] ^ 2, i->mac[1], i->mac[2], 0xff, 0xfe, i->mac[3], i->mac[4], i->mac[5] };
+	uint8_t guid[8] = { i->mac[0] ^ 2, i->mac[1], i->mac[2], 0xff,
+			    0xfe,	   i->mac[3], i->mac[4], i->mac[5] };
 	uint64_t r;
 
 	if (i->loopback)
@@ -152,7 +156,8 @@ static int device_add(struct verbs_device_list *list, const char *name, unsigned
 	int r = uroce_interface_query(name, &i);
 
 	if (r < 0) {
-		log_err("uroce: no interface '%s' in this network namespace (named in UROCE): %s", name, strerror(-r));
+		log_err("uroce: no interface '%s' in this network namespace (named in UROCE): %s",
+			name, strerror(-r));
 		return 0;
 	}
 	device = calloc(1, sizeof(*device));

@@ -19,10 +19,12 @@ struct uroce_interface {
 
 /* -ENODEV: no such interface in this network namespace. */
 int uroce_interface_query(const char *name, struct uroce_interface *ret);
-/* Speed as ibv_port_attr has it: one lane of the nearest rate; 10 Gbit/s when the kernel does not say. */
+/* Speed as ibv_port_attr has it: one lane of the nearest rate; 10 Gbit/s when the kernel does not
+ * say. */
 void uroce_interface_speed(const char *name, uint8_t *ret_speed, uint8_t *ret_width);
 
-/* The provider's list_devices(): every usable interface, lo last; or those UROCE=policy:names names. */
+/* The provider's list_devices(): every usable interface, lo last; or those UROCE=policy:names
+ * names. */
 int uroce_list_devices(struct verbs_device_list *list);
 
 #endif

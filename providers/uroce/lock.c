@@ -2,7 +2,8 @@
 #include "providers/uroce/lock.h"
 
 enum {
-	SPINS_BEFORE_YIELD = 1000, /* the holder works for well under a microsecond unless it was descheduled */
+	SPINS_BEFORE_YIELD =
+		1000, /* the holder works for well under a microsecond unless it was descheduled */
 };
 
 static void lock_pause(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The data path's lock: one word, taken inline. Held for a packet or a post, so waiting spins, and yields the
- * processor when the holder seems to have lost it.
+ * The data path's lock: one word, taken inline. Held for a packet or a post, so waiting spins, and
+ * yields the processor when the holder seems to have lost it.
  */
 #ifndef UROCE_LOCK_H
 #define UROCE_LOCK_H

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Multicast groups of a device: a socket bound to the group's address receives for the whole process, and every
- * attached UD QP gets a copy. IGMP and MLD are the kernel's, by the join of the socket.
+ * Multicast groups of a device: a socket bound to the group's address receives for the whole
+ * process, and every attached UD QP gets a copy. IGMP and MLD are the kernel's, by the join of the
+ * socket.
  */
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "providers/uroce/address.h"
 #include "providers/uroce/ops.h"
 #include "providers/uroce/path_udp.h"
 #include "providers/uroce/thread.h"
@@ -33,18 +35,6 @@ static struct uroce_group *group_find(struct uroce_dev *dev, const union ibv_gid
 	return NULL;
 }
 
-static bool gid_is_ipv4(const union ibv_gid *gid)
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid->raw, prefix, sizeof(prefix));
-}
-
-static bool gid_is_multicast(const union ibv_gid *gid)
-{
-	return gid_is_ipv4(gid) ? (gid->raw[12] & 0xf0) == 0xe0 : gid->raw[0] == 0xff;
-}
-
 static int join_ipv4(int fd, const struct uroce_dev *dev, const union ibv_gid *gid)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(UROCE_UDP_PORT) };
@@ -60,9 +50,9 @@ static int join_ipv4(int fd, const struct uroce_dev *dev, const union ibv_gid *g
 
 static int join_ipv6(int fd, const struct uroce_dev *dev, const union ibv_gid *gid)
 {
-	struct sockaddr_in6 address = {
-		.sin6_family = AF_INET6, .sin6_port = htons(UROCE_UDP_PORT), .sin6_scope_id = dev->ifindex
-	};
+	struct sockaddr_in6 address = { .sin6_family = AF_INET6,
+					.sin6_port = htons(UROCE_UDP_PORT),
+					.sin6_scope_id = dev->ifindex };
 	struct ipv6_mreq join = { .ipv6mr_interface = dev->ifindex };
 
 	memcpy(&address.sin6_addr, gid->raw, sizeof(address.sin6_addr));
@@ -76,7 +66,7 @@ static int join_ipv6(int fd, const struct uroce_dev *dev, const union ibv_gid *g
 /* SO_REUSEADDR: every process of the host that joined gets its own copy. */
 static int group_socket(const struct uroce_dev *dev, const union ibv_gid *gid)
 {
-	bool ipv4 = gid_is_ipv4(gid);
+	bool ipv4 = uroce_gid_is_ipv4(gid);
 	_cleanup_close_ int fd = -1;
 	int one = 1, r = uroce_udp_socket(dev, ipv4 ? AF_INET : AF_INET6, &fd);
 
@@ -87,7 +77,8 @@ static int group_socket(const struct uroce_dev *dev, const union ibv_gid *gid)
 	return r < 0 ? r : take_fd(&fd);
 }
 
-static int group_new(struct uroce_dev *dev, const union ibv_gid *gid, struct uroce_group **ret_group)
+static int group_new(struct uroce_dev *dev, const union ibv_gid *gid,
+		     struct uroce_group **ret_group)
 {
 	struct uroce_group *group = calloc(1, sizeof(*group));
 
@@ -155,15 +146,17 @@ static int attach(struct uroce_dev *dev, struct uroce_qp *qp, const union ibv_gi
 	return 0;
 }
 
-int uroce_attach_mcast(struct verbs_qp *vqp, const union ibv_gid *gid, uint16_t lid)
+int uroce_attach_mcast(struct verbs_qp *vqp, const union ibv_gid *named, uint16_t lid)
 {
+	const union ibv_gid group = uroce_gid_canonical(named), *gid = &group;
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
 	char text[INET6_ADDRSTRLEN];
 	int r;
 
-	if (qp->type != IBV_QPT_UD || !gid_is_multicast(gid)) {
+	if (qp->type != IBV_QPT_UD || !uroce_gid_is_multicast(gid)) {
 		verbs_err(vqp->qp.context, "qp 0x%x: attach: %s", vqp->qp.qp_num,
-			  qp->type != IBV_QPT_UD ? "only UD QPs can join a group" : "the GID is no multicast address");
+			  qp->type != IBV_QPT_UD ? "only UD QPs can join a group"
+						 : "the GID is no multicast address");
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&qp->dev->lock);
@@ -171,7 +164,8 @@ int uroce_attach_mcast(struct verbs_qp *vqp, const union ibv_gid *gid, uint16_t 
 	pthread_mutex_unlock(&qp->dev->lock);
 	if (r < 0)
 		verbs_err(vqp->qp.context, "qp 0x%x: cannot join %s on %s: %s", vqp->qp.qp_num,
-			  inet_ntop(AF_INET6, gid, text, sizeof(text)), qp->dev->netdev, strerror(-r));
+			  inet_ntop(AF_INET6, gid, text, sizeof(text)), qp->dev->netdev,
+			  strerror(-r));
 	return r;
 }
 
@@ -192,8 +186,9 @@ static int detach(struct uroce_dev *dev, struct uroce_qp *qp, const union ibv_gi
 	return 0;
 }
 
-int uroce_detach_mcast(struct verbs_qp *vqp, const union ibv_gid *gid, uint16_t lid)
+int uroce_detach_mcast(struct verbs_qp *vqp, const union ibv_gid *named, uint16_t lid)
 {
+	const union ibv_gid group = uroce_gid_canonical(named), *gid = &group;
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
 	int r;
 
@@ -201,7 +196,8 @@ int uroce_detach_mcast(struct verbs_qp *vqp, const union ibv_gid *gid, uint16_t 
 	r = detach(qp->dev, qp, gid);
 	pthread_mutex_unlock(&qp->dev->lock);
 	if (r < 0)
-		verbs_err(vqp->qp.context, "qp 0x%x: detach: not attached to that group", vqp->qp.qp_num);
+		verbs_err(vqp->qp.context, "qp 0x%x: detach: not attached to that group",
+			  vqp->qp.qp_num);
 	return r;
 }
 

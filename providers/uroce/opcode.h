@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Everything a BTH opcode implies, in one table: transport, headers, place in its message, what it needs
- * from the responder. The rest of the engine asks here and never switches over opcodes to learn a property.
+ * Everything a BTH opcode implies, in one table: transport, headers, place in its message, what it
+ * needs from the responder. The rest of the engine asks here and never switches over opcodes to
+ * learn a property.
  */
 #ifndef UROCE_OPCODE_H
 #define UROCE_OPCODE_H

@@ -12,8 +12,10 @@ int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_
 int uroce_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
 
 /* gid.c */
-int uroce_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index, struct ibv_gid_entry *ret_entry);
-ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret_entries, size_t max_entries);
+int uroce_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
+		    struct ibv_gid_entry *ret_entry);
+ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret_entries,
+			      size_t max_entries);
 int uroce_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index, __be16 *ret_pkey);
 
 /* keys.c, mw.c */
@@ -22,8 +24,8 @@ int uroce_dealloc_pd(struct ibv_pd *pd);
 int uroce_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in);
 int uroce_rereg_mr(struct verbs_mr *mr, const struct verbs_rereg_mr *in);
 int uroce_dereg_mr(struct verbs_mr *mr);
-int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sg_list,
-		    uint32_t num_sge);
+int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		    struct ibv_sge *sg_list, uint32_t num_sge);
 int uroce_alloc_mw(struct ibv_mw *mw, struct verbs_udata *udata);
 int uroce_dealloc_mw(struct ibv_mw *mw);
 int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);

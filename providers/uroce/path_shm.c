@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The shared-memory path: the same packets as on the wire, in rings, without ICRC. Large RC payloads travel as a
- * reference and are fetched once, straight into the receiver's buffer (process_vm_readv).
+ * The shared-memory path: the same packets as on the wire, in rings, without ICRC. Large RC
+ * payloads travel as a reference and are fetched once, straight into the receiver's buffer
+ * (process_vm_readv).
  */
 #include <string.h>
 #include <sys/uio.h>
@@ -23,7 +24,8 @@ static bool ring_room(struct shm_peer *peer, uint32_t bytes)
 {
 	if (SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes)
 		return true;
-	/* Pairs with the consumer's release in ring_give_back(). A nonsense value only makes the ring look full. */
+	/* Pairs with the consumer's release in ring_give_back(). A nonsense value only makes the
+	 * ring look full. */
 	peer->tx_tail = atomic_load_explicit(&peer->tx->tail, memory_order_acquire);
 	return peer->tx_head - peer->tx_tail <= SHM_RING_BYTES &&
 	       SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes;
@@ -36,12 +38,13 @@ static struct shm_record *record_at(struct shm_ring *ring, uint32_t position)
 
 static void record_clear_next(struct shm_peer *peer, uint32_t bytes)
 {
-	atomic_store_explicit(&record_at(peer->tx, peer->tx_head + bytes)->lines, 0, memory_order_relaxed);
+	atomic_store_explicit(&record_at(peer->tx, peer->tx_head + bytes)->lines, 0,
+			      memory_order_relaxed);
 }
 
 /*
- * Room for a record of @length data bytes, contiguous, and for the empty header behind it. NULL: the ring is full.
- * Under tx_lock.
+ * Room for a record of @length data bytes, contiguous, and for the empty header behind it. NULL:
+ * the ring is full. Under tx_lock.
  */
 static struct shm_record *record_begin(struct shm_peer *peer, uint32_t length)
 {
@@ -49,12 +52,14 @@ static struct shm_record *record_begin(struct shm_peer *peer, uint32_t length)
 	uint32_t to_end = SHM_RING_BYTES - (peer->tx_head & SHM_RING_MASK);
 
 	if (bytes <= to_end)
-		return ring_room(peer, bytes + SHM_LINE) ? record_at(peer->tx, peer->tx_head) : NULL;
+		return ring_room(peer, bytes + SHM_LINE) ? record_at(peer->tx, peer->tx_head)
+							 : NULL;
 	if (!ring_room(peer, to_end + bytes + SHM_LINE))
 		return NULL;
 	record_clear_next(peer, to_end);
 	record_at(peer->tx, peer->tx_head)->kind = SHM_SKIP;
-	atomic_store_explicit(&record_at(peer->tx, peer->tx_head)->lines, to_end / SHM_LINE, memory_order_release);
+	atomic_store_explicit(&record_at(peer->tx, peer->tx_head)->lines, to_end / SHM_LINE,
+			      memory_order_release);
 	peer->tx_head += to_end;
 	return record_at(peer->tx, peer->tx_head);
 }
@@ -68,8 +73,9 @@ static void peer_ring_bell(struct shm_peer *peer)
 }
 
 /*
- * Publish. The exchange is a full barrier between the record and the look at "sleeping": pairs with the one
- * in uroce_thread_sleep(), so that either the consumer sees the record or we see that it sleeps.
+ * Publish. The exchange is a full barrier between the record and the look at "sleeping": pairs with
+ * the one in uroce_thread_sleep(), so that either the consumer sees the record or we see that it
+ * sleeps.
  */
 static void record_commit(struct shm_peer *peer, struct shm_record *record)
 {
@@ -138,7 +144,8 @@ static int send_reference(struct shm_peer *peer, const struct uroce_tx *tx)
 	return 0;
 }
 
-static int send_datagram(struct shm_peer *peer, const struct uroce_av *av, const struct uroce_tx *tx)
+static int send_datagram(struct shm_peer *peer, const struct uroce_av *av,
+			 const struct uroce_tx *tx)
 {
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
 	uint32_t length = header + tx->length + uroce_wire_pad(tx->length);
@@ -177,8 +184,8 @@ static int shm_send(struct uroce_path *path, const struct uroce_av *av, const st
 	return r;
 }
 
-int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from, const void *packet,
-		      uint32_t length)
+int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from,
+		      const void *packet, uint32_t length)
 {
 	struct shm_peer *peer = atomic_load_explicit(&shm->by_slot[slot], memory_order_acquire);
 	struct shm_record *record;
@@ -199,7 +206,8 @@ int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forw
 	return record ? 0 : -EAGAIN; /* a datagram: lost, and sent again by its requester */
 }
 
-void uroce_shm_forward_all(struct uroce_shm *shm, const struct uroce_packet *pkt, const union ibv_gid *sgid)
+void uroce_shm_forward_all(struct uroce_shm *shm, const struct uroce_packet *pkt,
+			   const union ibv_gid *sgid)
 {
 	struct shm_forward from = { .sgid = *sgid, .passed_on = 1 };
 	uint8_t packet[UROCE_HEADER_MAX + SHM_SEGMENT];
@@ -211,7 +219,8 @@ void uroce_shm_forward_all(struct uroce_shm *shm, const struct uroce_packet *pkt
 	memcpy(from.grh, pkt->grh, sizeof(from.grh));
 	header = uroce_wire_pack(&pkt->hdr, pkt->payload.length, packet);
 	memcpy(packet + header, pkt->payload.data, pkt->payload.length);
-	uroce_forward(shm->host, 0, &from, packet, header + pkt->payload.length + uroce_wire_pad(pkt->payload.length),
+	uroce_forward(shm->host, 0, &from, packet,
+		      header + pkt->payload.length + uroce_wire_pad(pkt->payload.length),
 		      uroce_now());
 }
 
@@ -225,7 +234,8 @@ struct shm_reference {
 };
 
 /* The remote iovecs of bytes [offset, offset + length). */
-static int reference_slice(const struct shm_reference *ref, uint32_t offset, uint32_t length, struct iovec *slice)
+static int reference_slice(const struct shm_reference *ref, uint32_t offset, uint32_t length,
+			   struct iovec *slice)
 {
 	int count = 0;
 
@@ -244,8 +254,8 @@ static int reference_slice(const struct shm_reference *ref, uint32_t offset, uin
 	return length ? -EFAULT : count;
 }
 
-static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset, void *dst,
-		     uint32_t length)
+static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset,
+		     void *dst, uint32_t length)
 {
 	const struct shm_reference *ref = payload->reference;
 	struct iovec slice[REFERENCE_IOV_MAX];
@@ -257,15 +267,16 @@ static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payloa
 	for (int i = 0; i < count; i++) {
 		struct iovec local = { to, slice[i].iov_len };
 
-		if (process_vm_readv(ref->peer->pid, &local, 1, &slice[i], 1, 0) != (ssize_t)slice[i].iov_len)
+		if (process_vm_readv(ref->peer->pid, &local, 1, &slice[i], 1, 0) !=
+		    (ssize_t)slice[i].iov_len)
 			return -EFAULT;
 		to += slice[i].iov_len;
 	}
 	return 0;
 }
 
-static bool reference_read(struct shm_reference *ref, const struct shm_peer *peer, const uint8_t *data,
-			   uint32_t size, uint32_t *ret_length)
+static bool reference_read(struct shm_reference *ref, const struct shm_peer *peer,
+			   const uint8_t *data, uint32_t size, uint32_t *ret_length)
 {
 	uint64_t total = 0;
 
@@ -283,7 +294,8 @@ static bool reference_read(struct shm_reference *ref, const struct shm_peer *pee
 	return total <= UROCE_MAX_MSG_SIZE;
 }
 
-/* The header is copied out of the ring before it is parsed: the other side may still write there. */
+/* The header is copied out of the ring before it is parsed: the other side may still write there.
+ */
 static int packet_unpack(const uint8_t *data, uint32_t length, struct uroce_packet *pkt)
 {
 	uint8_t header[ROUND_UP(UROCE_HEADER_MAX, 8)];
@@ -293,7 +305,8 @@ static int packet_unpack(const uint8_t *data, uint32_t length, struct uroce_pack
 	return uroce_wire_unpack(header, length, &pkt->hdr, &pkt->payload.length);
 }
 
-static void rx_packet(struct shm_peer *peer, const struct shm_record *record, uint32_t length, uint64_t now)
+static void rx_packet(struct shm_peer *peer, const struct shm_record *record, uint32_t length,
+		      uint64_t now)
 {
 	struct uroce_host *host = peer->shm->host;
 	struct uroce_packet pkt = { .any_length = true, .payload.path = &peer->shm->path };
@@ -309,7 +322,8 @@ static void rx_packet(struct shm_peer *peer, const struct shm_record *record, ui
 		if (!header || (uint32_t)header > length)
 			return;
 		header = packet_unpack(record->data, header, &pkt);
-		if (header < 0 || !reference_read(&ref, peer, record->data + header, length - header, &pkt.payload.length))
+		if (header < 0 || !reference_read(&ref, peer, record->data + header,
+						  length - header, &pkt.payload.length))
 			return;
 		pkt.payload.reference = &ref;
 	}
@@ -325,7 +339,8 @@ static void rx_packet(struct shm_peer *peer, const struct shm_record *record, ui
 	uroce_rx_peer(host, &pkt, peer, now);
 }
 
-static void rx_forward(struct shm_peer *peer, const struct shm_record *record, uint32_t length, uint64_t now)
+static void rx_forward(struct shm_peer *peer, const struct shm_record *record, uint32_t length,
+		       uint64_t now)
 {
 	struct uroce_packet pkt = {};
 	struct shm_forward from;
@@ -351,7 +366,8 @@ static void ring_give_back(struct shm_peer *peer, bool all)
 	if (done < SHM_PUBLISH && !(all && done))
 		return;
 	peer->rx_published = peer->rx_head;
-	/* Pairs with ring_room(): our reads of the records are over before the producer may write there. */
+	/* Pairs with ring_room(): our reads of the records are over before the producer may write
+	 * there. */
 	atomic_store_explicit(&peer->rx->tail, peer->rx_head, memory_order_release);
 }
 
@@ -366,7 +382,8 @@ bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now)
 
 	if (!lines)
 		return false;
-	if (lines > SHM_RING_BYTES / SHM_LINE || bytes > SHM_RING_BYTES - (peer->rx_head & SHM_RING_MASK)) {
+	if (lines > SHM_RING_BYTES / SHM_LINE ||
+	    bytes > SHM_RING_BYTES - (peer->rx_head & SHM_RING_MASK)) {
 		uroce_shm_corrupt(peer, "a record longer than the ring");
 		return false;
 	}
@@ -409,7 +426,8 @@ bool uroce_shm_pending(struct uroce_shm *shm)
 	LIST_FOREACH(peer, &shm->peers, entry) {
 		if (peer->dead)
 			continue;
-		if (atomic_load_explicit(&record_at(peer->rx, peer->rx_head)->lines, memory_order_acquire))
+		if (atomic_load_explicit(&record_at(peer->rx, peer->rx_head)->lines,
+					 memory_order_acquire))
 			return true;
 		ring_give_back(peer, true);
 	}
@@ -419,8 +437,8 @@ bool uroce_shm_pending(struct uroce_shm *shm)
 /* --- one-sided, by the initiator alone --- */
 
 /* The target's key admits the range. Takes a use of it on success: key_done() gives it back. */
-static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need, uint64_t addr,
-		     uint32_t length, struct shm_key **ret_key, uint64_t *ret_base)
+static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need,
+		     uint64_t addr, uint32_t length, struct shm_key **ret_key, uint64_t *ret_base)
 {
 	uint32_t index = rkey >> 8;
 	struct shm_key *key;
@@ -429,7 +447,8 @@ static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t
 	if (index >= SHM_KEYS)
 		return -EOPNOTSUPP;
 	key = &peer->board->keys[index];
-	/* Pairs with the owner taking the key back: either it sees this use, or we see the key gone. */
+	/* Pairs with the owner taking the key back: either it sees this use, or we see the key
+	 * gone. */
 	atomic_fetch_add_explicit(&key->users, 1, memory_order_seq_cst);
 	if (atomic_load_explicit(&key->key, memory_order_seq_cst) != rkey)
 		goto refuse;
@@ -454,9 +473,9 @@ static void key_done(struct shm_key *key)
 	atomic_fetch_sub_explicit(&key->users, 1, memory_order_release);
 }
 
-static int shm_rdma(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn, uint32_t own_qpn,
-		    bool write, const struct iovec *iov, int iovcnt, uint64_t remote_addr, uint32_t rkey,
-		    uint32_t length)
+static int shm_rdma(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
+		    uint32_t own_qpn, bool write, const struct iovec *iov, int iovcnt,
+		    uint64_t remote_addr, uint32_t rkey, uint32_t length)
 {
 	uint32_t need = write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
 	struct shm_peer *peer = av->peer;
@@ -475,13 +494,13 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av, uint32_t
 		return -EOPNOTSUPP;
 	if (atomic_load_explicit(&qp->peer, memory_order_relaxed) != own_qpn)
 		return -EOPNOTSUPP;
-	r = key_begin(peer, rkey, atomic_load_explicit(&qp->pd, memory_order_relaxed), need, remote_addr, length,
-		      &key, &base);
+	r = key_begin(peer, rkey, atomic_load_explicit(&qp->pd, memory_order_relaxed), need,
+		      remote_addr, length, &key, &base);
 	if (r < 0)
 		return r;
 	remote.iov_base = (void *)(uintptr_t)base;
-	n = write ? process_vm_writev(peer->pid, iov, iovcnt, &remote, 1, 0) :
-		    process_vm_readv(peer->pid, iov, iovcnt, &remote, 1, 0);
+	n = write ? process_vm_writev(peer->pid, iov, iovcnt, &remote, 1, 0)
+		  : process_vm_readv(peer->pid, iov, iovcnt, &remote, 1, 0);
 	key_done(key);
 	/* Short: a page is missing on one of the sides. The packets' way finds out whose. */
 	return n == (ssize_t)length ? 0 : -EOPNOTSUPP;

@@ -9,8 +9,8 @@
 #include "providers/uroce/thread.h"
 
 enum {
-	BUDGET = 32,	    /* packets of one peer, datagrams of one device in one pass */
-	ACK_COALESCE = 16,  /* messages of a busy peer that one acknowledgement may cover */
+	BUDGET = 32,	   /* packets of one peer, datagrams of one device in one pass */
+	ACK_COALESCE = 16, /* messages of a busy peer that one acknowledgement may cover */
 	GSI_QPN = 1,
 	MULTICAST_QPN = 0xffffff,
 };
@@ -35,8 +35,8 @@ static void qp_packet(struct uroce_qp *qp, struct uroce_packet *pkt, uint64_t no
 		uroce_comp_packet(qp, pkt, now);
 }
 
-static bool special_packet(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid,
-			   uint64_t now)
+static bool special_packet(struct uroce_host *host, struct uroce_packet *pkt,
+			   const union ibv_gid *sgid, uint64_t now)
 {
 	if (pkt->hdr.dest_qpn == GSI_QPN)
 		uroce_gsi_packet(host, pkt, sgid);
@@ -47,7 +47,8 @@ static bool special_packet(struct uroce_host *host, struct uroce_packet *pkt, co
 	return true;
 }
 
-void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid, uint64_t now)
+void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid,
+	      uint64_t now)
 {
 	struct uroce_qp *qp;
 
@@ -63,14 +64,16 @@ void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv
 	uroce_unlock(&qp->lock);
 }
 
-void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void *peer, uint64_t now)
+void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void *peer,
+		   uint64_t now)
 {
 	struct uroce_qp *qp = uroce_qp_find(host, pkt->hdr.dest_qpn);
 
 	if (unlikely(!qp))
 		return;
 	/* Time matters here only to a receiver-not-ready wait. */
-	if (pkt->hdr.opcode == (UROCE_RC | UROCE_ACK) && (pkt->hdr.syndrome & AETH_KIND_MASK) != AETH_ACK)
+	if (pkt->hdr.opcode == (UROCE_RC | UROCE_ACK) &&
+	    (pkt->hdr.syndrome & AETH_KIND_MASK) != AETH_ACK)
 		now = uroce_now();
 	uroce_lock(&qp->lock);
 	if (qp->av.peer == peer)
@@ -80,7 +83,8 @@ void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void
 
 /* --- what is owed and due --- */
 
-/* Acknowledgements wait for a packet to ride on, as long as a lossless peer keeps this process busy anyway. */
+/* Acknowledgements wait for a packet to ride on, as long as a lossless peer keeps this process busy
+ * anyway. */
 static bool ack_can_wait(const struct uroce_qp *qp, bool busy)
 {
 	return busy && qp->av.path && qp->av.path->lossless && !qp->resp.res_pending &&
@@ -190,7 +194,8 @@ unsigned int uroce_progress(struct uroce_host *host)
 
 	if (!uroce_trylock(&host->progress_lock))
 		return 0;
-	n = uroce_progress_pass(host, atomic_load_explicit(&host->udp_interest, memory_order_relaxed));
+	n = uroce_progress_pass(host,
+				atomic_load_explicit(&host->udp_interest, memory_order_relaxed));
 	uroce_unlock(&host->progress_lock);
 	uroce_thread_poller_seen(host);
 	return n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Queue pairs: numbers, memory, and the state machine of IBTA vol. 1, chapter 10. The library has checked the
- * attribute mask and the transition before; here the attributes become engine state.
+ * Queue pairs: numbers, memory, and the state machine of IBTA vol. 1, chapter 10. The library has
+ * checked the attribute mask and the transition before; here the attributes become engine state.
  */
 #include <string.h>
 #include <sys/random.h>
@@ -11,7 +11,8 @@
 enum {
 	SQ_ALIGN = 64,
 	QP_INDEX_MASK = (1 << UROCE_QP_INDEX_BITS) - 1,
-	RES_MIN = 16, /* replay window, whatever max_dest_rd_atomic says: flush and atomic write need it too */
+	RES_MIN = 16, /* replay window, whatever max_dest_rd_atomic says: flush and atomic write
+			 need it too */
 };
 
 /* --- numbers --- */
@@ -37,7 +38,8 @@ static int qpn_alloc(struct uroce_qp *qp)
 	return r;
 }
 
-/* Under progress_lock: destroy takes that lock after it emptied the slot, so what is found here stays. */
+/* Under progress_lock: destroy takes that lock after it emptied the slot, so what is found here
+ * stays. */
 struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn)
 {
 	struct uroce_qp *qp;
@@ -49,7 +51,8 @@ struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn)
 
 static void qpn_free(struct uroce_qp *qp)
 {
-	atomic_store_explicit(&qp->host->qps[qp->vqp.qp.qp_num & QP_INDEX_MASK], NULL, memory_order_release);
+	atomic_store_explicit(&qp->host->qps[qp->vqp.qp.qp_num & QP_INDEX_MASK], NULL,
+			      memory_order_release);
 }
 
 /* --- memory --- */
@@ -65,19 +68,22 @@ static uint32_t ring_size(uint32_t entries)
 
 static int sq_alloc(struct uroce_sq *sq, struct ibv_qp_cap *cap, bool sig_all)
 {
-	uint32_t room = max_of(cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge), cap->max_inline_data);
+	uint32_t room =
+		max_of(cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge), cap->max_inline_data);
 
 	room = max_of(room, (uint32_t)sizeof(struct ibv_sge));
 	*sq = (struct uroce_sq){
 		.stride = ROUND_UP(sizeof(struct uroce_swqe) + room, SQ_ALIGN),
 		.size = ring_size(max_of(cap->max_send_wr, 1u)),
 		.max_inline = room,
-		.max_sge = room / sizeof(struct ibv_sge) < UROCE_MAX_SGE ? room / sizeof(struct ibv_sge) :
-									   UROCE_MAX_SGE,
+		.max_sge = room / sizeof(struct ibv_sge) < UROCE_MAX_SGE
+				   ? room / sizeof(struct ibv_sge)
+				   : UROCE_MAX_SGE,
 		.sig_all = sig_all,
 	};
 	sq->mask = sq->size - 1;
-	sq->ring = aligned_alloc(SQ_ALIGN, (size_t)(sq->size + 1) * sq->stride); /* and the spare one */
+	sq->ring = aligned_alloc(SQ_ALIGN,
+				 (size_t)(sq->size + 1) * sq->stride); /* and the spare one */
 	if (!sq->ring)
 		return -ENOMEM;
 	cap->max_send_wr = sq->size;
@@ -92,7 +98,8 @@ int uroce_rq_alloc(struct uroce_rq *rq, uint32_t max_wr, uint32_t max_sge)
 		.max_sge = max_of(max_sge, 1u),
 		.size = ring_size(max_of(max_wr, 1u)),
 	};
-	rq->stride = ROUND_UP(sizeof(struct uroce_rwqe) + rq->max_sge * sizeof(struct ibv_sge), SQ_ALIGN);
+	rq->stride = ROUND_UP(sizeof(struct uroce_rwqe) + rq->max_sge * sizeof(struct ibv_sge),
+			      SQ_ALIGN);
 	rq->mask = rq->size - 1;
 	rq->ring = aligned_alloc(SQ_ALIGN, (size_t)rq->size * rq->stride);
 	return rq->ring ? 0 : -ENOMEM;
@@ -135,21 +142,26 @@ static int qp_check(const struct ibv_context *ctx, const struct ibv_qp_init_attr
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
 
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD) {
-		verbs_err(ctx, "create_qp: type %d is not supported; RC, UC and UD are", attr->qp_type);
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
+	    attr->qp_type != IBV_QPT_UD) {
+		verbs_err(ctx, "create_qp: type %d is not supported; RC, UC and UD are",
+			  attr->qp_type);
 		return -EOPNOTSUPP;
 	}
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) {
-		verbs_err(ctx, "create_qp: create_flags 0x%x are not supported", attr->create_flags);
+		verbs_err(ctx, "create_qp: create_flags 0x%x are not supported",
+			  attr->create_flags);
 		return -EOPNOTSUPP;
 	}
 	if (cap->max_send_wr > UROCE_MAX_WR || cap->max_recv_wr > UROCE_MAX_WR ||
 	    cap->max_send_sge > UROCE_MAX_SGE || cap->max_recv_sge > UROCE_MAX_SGE ||
 	    cap->max_inline_data > UROCE_MAX_INLINE) {
-		verbs_err(ctx, "create_qp: send_wr %u, recv_wr %u (at most %u), send_sge %u, recv_sge %u (at most %u), "
-			       "inline %u (at most %u)",
-			  cap->max_send_wr, cap->max_recv_wr, UROCE_MAX_WR, cap->max_send_sge, cap->max_recv_sge,
-			  UROCE_MAX_SGE, cap->max_inline_data, UROCE_MAX_INLINE);
+		verbs_err(
+			ctx,
+			"create_qp: send_wr %u, recv_wr %u (at most %u), send_sge %u, recv_sge %u (at most %u), "
+			"inline %u (at most %u)",
+			cap->max_send_wr, cap->max_recv_wr, UROCE_MAX_WR, cap->max_send_sge,
+			cap->max_recv_sge, UROCE_MAX_SGE, cap->max_inline_data, UROCE_MAX_INLINE);
 		return -EINVAL;
 	}
 	return 0;
@@ -239,8 +251,8 @@ int uroce_destroy_qp(struct verbs_qp *vqp)
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vqp->qp.context);
 
 	if (qp->mcast_groups) {
-		verbs_err(vqp->qp.context, "qp 0x%x: still attached to %u multicast groups", vqp->qp.qp_num,
-			  qp->mcast_groups);
+		verbs_err(vqp->qp.context, "qp 0x%x: still attached to %u multicast groups",
+			  vqp->qp.qp_num, qp->mcast_groups);
 		return -EBUSY;
 	}
 	uroce_lock(&qp->lock);
@@ -363,8 +375,7 @@ void uroce_qp_peer_dead(struct uroce_host *host, const struct uroce_path *path, 
 			continue;
 		uroce_lock(&qp->lock);
 		if (qp->type != IBV_QPT_UD && qp->av.path == path && qp->av.peer == peer) {
-			qp->av.peer = NULL;
-			qp->av.path = NULL;
+			qp->peer_lost = true;
 			if (qp->sq.tail != qp->sq.head)
 				uroce_req_give_up(qp, IBV_WC_RETRY_EXC_ERR);
 		}
@@ -388,6 +399,7 @@ static void qp_reset(struct uroce_qp *qp)
 	qp->attr = (struct ibv_qp_attr){};
 	qp->sq_draining = qp->last_wqe_raised = qp->established_raised = false;
 	qp->av = (struct uroce_av){};
+	qp->peer_lost = false;
 	qp->dest_qpn = 0;
 }
 
@@ -404,8 +416,8 @@ static void requester_start(struct uroce_qp *qp, const struct ibv_qp_attr *attr)
 
 	req->psn = req->una = req->max_psn = qp->sq_psn = attr->sq_psn & PSN_MASK;
 	req->max_rd_atomic = attr->max_rd_atomic;
-	req->window_max = req->window = qp->av.path && qp->av.path->lossless ? UROCE_WINDOW_LOSSLESS :
-									       UROCE_WINDOW;
+	req->window_max = req->window =
+		qp->av.path && qp->av.path->lossless ? UROCE_WINDOW_LOSSLESS : UROCE_WINDOW;
 }
 
 static void attr_keep(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int mask)
@@ -449,7 +461,8 @@ struct qp_prepared {
 	uint32_t res_size;
 };
 
-static int qp_prepare(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int mask, struct qp_prepared *ret)
+static int qp_prepare(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int mask,
+		      struct qp_prepared *ret)
 {
 	uint32_t dest = mask & IBV_QP_DEST_QPN ? attr->dest_qp_num : qp->dest_qpn;
 	int r;
@@ -468,7 +481,8 @@ static int qp_prepare(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int m
 	return 0;
 }
 
-static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int mask, struct qp_prepared *got)
+static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int mask,
+		       struct qp_prepared *got)
 {
 	if (mask & IBV_QP_AV) {
 		qp->av = got->av;
@@ -489,7 +503,8 @@ static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int 
 		qp->av.mtu = qp->mtu ? qp->mtu : qp->av.mtu;
 }
 
-static void qp_transition(struct uroce_qp *qp, enum ibv_qp_state next, const struct ibv_qp_attr *attr, int mask)
+static void qp_transition(struct uroce_qp *qp, enum ibv_qp_state next,
+			  const struct ibv_qp_attr *attr, int mask)
 {
 	enum ibv_qp_state cur = qp->state;
 
@@ -509,23 +524,29 @@ static void qp_transition(struct uroce_qp *qp, enum ibv_qp_state next, const str
 		const struct uroce_sq *sq = &qp->sq;
 
 		qp->sq_draining = true;
-		if (sq->tail == sq->next && (sq->next == sq->head || !sq_wqe(sq, sq->next)->psn_assigned))
+		if (sq->tail == sq->next &&
+		    (sq->next == sq->head || !sq_wqe(sq, sq->next)->psn_assigned))
 			uroce_qp_drained(qp);
 	}
 }
 
-static int qp_modify_locked(struct uroce_qp *qp, const struct verbs_modify_qp *in, struct qp_prepared *got)
+static int qp_modify_locked(struct uroce_qp *qp, const struct verbs_modify_qp *in,
+			    struct qp_prepared *got)
 {
 	enum ibv_qp_state next = in->mask & IBV_QP_STATE ? in->attr->qp_state : qp->state;
 
-	if ((in->mask & IBV_QP_CUR_STATE) && in->attr->cur_qp_state != (enum ibv_qp_state)qp->state) {
-		verbs_err(qp->vqp.qp.context, "qp 0x%x: cur_qp_state is %d, but the QP is in state %d",
+	if ((in->mask & IBV_QP_CUR_STATE) &&
+	    in->attr->cur_qp_state != (enum ibv_qp_state)qp->state) {
+		verbs_err(qp->vqp.qp.context,
+			  "qp 0x%x: cur_qp_state is %d, but the QP is in state %d",
 			  qp->vqp.qp.qp_num, in->attr->cur_qp_state, qp->state);
 		return -EINVAL;
 	}
 	if (qp->state == IBV_QPS_ERR && next != IBV_QPS_RESET && next != IBV_QPS_ERR) {
-		verbs_err(qp->vqp.qp.context, "qp 0x%x: in the error state (see the QP's first error): only RESET leads out",
-			  qp->vqp.qp.qp_num);
+		verbs_err(
+			qp->vqp.qp.context,
+			"qp 0x%x: in the error state (see the QP's first error): only RESET leads out",
+			qp->vqp.qp.qp_num);
 		return -EINVAL;
 	}
 	qp_install(qp, in->attr, in->mask, got);

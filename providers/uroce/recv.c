@@ -26,14 +26,16 @@ static int rwqe_write(struct uroce_rq *rq, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-static __attribute__((noinline, cold)) void recv_refused(struct ibv_context *ctx, const char *what, uint32_t number,
-							 const struct uroce_rq *rq, const struct ibv_recv_wr *wr,
-							 int error)
+static __attribute__((noinline, cold)) void recv_refused(struct ibv_context *ctx, const char *what,
+							 uint32_t number, const struct uroce_rq *rq,
+							 const struct ibv_recv_wr *wr, int error)
 {
 	if (error == ENOMEM)
-		verbs_err(ctx, "%s 0x%x: post_recv: all %u receives are posted and not completed", what, number, rq->size);
+		verbs_err(ctx, "%s 0x%x: post_recv: all %u receives are posted and not completed",
+			  what, number, rq->size);
 	else
-		verbs_err(ctx, "%s 0x%x: post_recv: %d SGEs: at most %u", what, number, wr->num_sge, rq->max_sge);
+		verbs_err(ctx, "%s 0x%x: post_recv: %d SGEs: at most %u", what, number, wr->num_sge,
+			  rq->max_sge);
 }
 
 int uroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -46,7 +48,8 @@ int uroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv
 		*bad_wr = wr;
 		uroce_unlock(&qp->lock);
 		verbs_err(ibqp->context, "qp 0x%x: post_recv: %s", ibqp->qp_num,
-			  qp->srq ? "it receives from an SRQ: post there" : "in RESET: move it to INIT first");
+			  qp->srq ? "it receives from an SRQ: post there"
+				  : "in RESET: move it to INIT first");
 		return EINVAL;
 	}
 	for (; wr; wr = wr->next) {

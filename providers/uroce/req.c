@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The requester: send WQEs become request packets, in order, as far as the windows allow; after a loss it goes
- * back to the oldest packet that was not acknowledged.
+ * The requester: send WQEs become request packets, in order, as far as the windows allow; after a
+ * loss it goes back to the oldest packet that was not acknowledged.
  */
 #include <string.h>
 
@@ -9,10 +9,10 @@
 #include "providers/uroce/uroce.h"
 
 enum {
-	WINDOW_MIN = 4,		   /* packets in flight after repeated loss */
-	ACK_REQ_INTERVAL = 16,	   /* a long message asks for an acknowledgement this often */
-	PROBE_FIRST = 2000000,	   /* ns without progress before the oldest packet is sent again */
-	PROBE_DOUBLINGS = 5,	   /* the interval doubles that often */
+	WINDOW_MIN = 4,	       /* packets in flight after repeated loss */
+	ACK_REQ_INTERVAL = 16, /* a long message asks for an acknowledgement this often */
+	PROBE_FIRST = 2000000, /* ns without progress before the oldest packet is sent again */
+	PROBE_DOUBLINGS = 5,   /* the interval doubles that often */
 };
 
 /* How a WQE goes out: opcodes by place in the message. */
@@ -27,9 +27,10 @@ static const struct send_kind kinds[] = {
 				   UROCE_SEND_ONLY_IMM, .imm = true },
 	[IBV_WR_SEND_WITH_INV] = { UROCE_SEND_FIRST, UROCE_SEND_MIDDLE, UROCE_SEND_LAST_INV,
 				   UROCE_SEND_ONLY_INV, .inv = true },
-	[IBV_WR_RDMA_WRITE] = { UROCE_WRITE_FIRST, UROCE_WRITE_MIDDLE, UROCE_WRITE_LAST, UROCE_WRITE_ONLY },
-	[IBV_WR_RDMA_WRITE_WITH_IMM] = { UROCE_WRITE_FIRST, UROCE_WRITE_MIDDLE, UROCE_WRITE_LAST_IMM,
-					 UROCE_WRITE_ONLY_IMM, .imm = true },
+	[IBV_WR_RDMA_WRITE] = { UROCE_WRITE_FIRST, UROCE_WRITE_MIDDLE, UROCE_WRITE_LAST,
+				UROCE_WRITE_ONLY },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = { UROCE_WRITE_FIRST, UROCE_WRITE_MIDDLE,
+					 UROCE_WRITE_LAST_IMM, UROCE_WRITE_ONLY_IMM, .imm = true },
 	[IBV_WR_RDMA_READ] = { .only = UROCE_READ_REQUEST },
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = { .only = UROCE_CMP_SWAP },
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { .only = UROCE_FETCH_ADD },
@@ -65,7 +66,8 @@ uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *w
 {
 	const struct uroce_av *av = &qp->av;
 
-	if (av->ref_min && qp->type == IBV_QPT_RC && wqe->length >= av->ref_min && !wqe->is_inline && !is_read(wqe))
+	if (av->ref_min && qp->type == IBV_QPT_RC && wqe->length >= av->ref_min &&
+	    !wqe->is_inline && !is_read(wqe))
 		return wqe->length;
 	return av->mtu;
 }
@@ -92,7 +94,8 @@ static void wqe_fail(struct uroce_swqe *wqe, enum ibv_wc_status status)
 
 /* --- building packets --- */
 
-static void header_fill(struct uroce_hdr *hdr, const struct uroce_qp *qp, const struct uroce_swqe *wqe)
+static void header_fill(struct uroce_hdr *hdr, const struct uroce_qp *qp,
+			const struct uroce_swqe *wqe)
 {
 	pkt_flags_t flags = hdr_flags(hdr);
 
@@ -151,7 +154,8 @@ static int packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct
 		tx.iov = &inline_iov;
 		tx.iovcnt = 1;
 	} else if (length) {
-		r = uroce_gather_get(qp->dev, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, offset, length, 0, &gather);
+		r = uroce_gather_get(qp->dev, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, offset, length,
+				     0, &gather);
 		if (r < 0)
 			return r;
 		tx.iov = gather.iov;
@@ -171,7 +175,8 @@ static int packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct
 	return 0;
 }
 
-/* What a failed send means for the WQE: -EAGAIN waits, unreachable waits for the timer, the rest is local. */
+/* What a failed send means for the WQE: -EAGAIN waits, unreachable waits for the timer, the rest is
+ * local. */
 static int send_failed(struct uroce_qp *qp, struct uroce_swqe *wqe, int r)
 {
 	if (r == -EAGAIN) {
@@ -192,7 +197,8 @@ static int send_failed(struct uroce_qp *qp, struct uroce_swqe *wqe, int r)
 
 static bool window_open(const struct uroce_qp *qp)
 {
-	return qp->type != IBV_QPT_RC || psn_diff(qp->req.psn, qp->req.una) < (int32_t)qp->req.window;
+	return qp->type != IBV_QPT_RC ||
+	       psn_diff(qp->req.psn, qp->req.una) < (int32_t)qp->req.window;
 }
 
 static bool ack_req_wanted(struct uroce_qp *qp, bool last)
@@ -220,7 +226,10 @@ static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	uint32_t offset = qp->req.offset;
 	uint32_t length = min_of(wqe->length - offset, uroce_wqe_segment(qp, wqe));
 	bool first = !offset, last = offset + length == wqe->length;
-	uint8_t operation = first && last ? kind->only : first ? kind->first : last ? kind->last : kind->middle;
+	uint8_t operation = first && last ? kind->only
+			    : first	  ? kind->first
+			    : last	  ? kind->last
+					  : kind->middle;
 	struct uroce_hdr hdr = {
 		.opcode = (qp->type == IBV_QPT_RC ? UROCE_RC : UROCE_UC) | operation,
 		.solicited = last && (wqe->flags & IBV_SEND_SOLICITED),
@@ -247,7 +256,8 @@ static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 static int request_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	uint32_t segment = uroce_wqe_segment(qp, wqe);
-	uint32_t skip = is_read(wqe) ? wqe->received / segment : 0; /* responses that arrived before a resend */
+	uint32_t skip = is_read(wqe) ? wqe->received / segment
+				     : 0; /* responses that arrived before a resend */
 	bool carries = wqe->opcode == IBV_WR_ATOMIC_WRITE;
 	struct uroce_hdr hdr = {
 		.opcode = UROCE_RC | kinds[wqe->opcode].only,
@@ -288,7 +298,8 @@ static int direct_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	struct uroce_gather gather;
 	int r;
 
-	if (!qp->av.path->ops->rdma || qp->sq.next != qp->sq.tail || (!write && !is_read(wqe)) || wqe->psn_assigned)
+	if (!qp->av.path->ops->rdma || qp->sq.next != qp->sq.tail || (!write && !is_read(wqe)) ||
+	    wqe->psn_assigned)
 		return -EOPNOTSUPP;
 	gather.count = 0;
 	if (!wqe->is_inline) {
@@ -300,8 +311,9 @@ static int direct_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 		}
 	}
 	r = qp->av.path->ops->rdma(qp->av.path, &qp->av, qp->dest_qpn, qp->vqp.qp.qp_num, write,
-				   wqe->is_inline ? &inline_iov : gather.iov, wqe->is_inline ? 1 : gather.count,
-				   wqe->rdma.remote_addr, wqe->rdma.rkey, wqe->length);
+				   wqe->is_inline ? &inline_iov : gather.iov,
+				   wqe->is_inline ? 1 : gather.count, wqe->rdma.remote_addr,
+				   wqe->rdma.rkey, wqe->length);
 	uroce_gather_put(&gather);
 	if (r == -EOPNOTSUPP)
 		return r;
@@ -316,7 +328,8 @@ static int local_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	if (wqe->opcode == IBV_WR_BIND_MW)
 		r = uroce_key_bind(qp->dev, qp, wqe);
 	else
-		r = uroce_key_invalidate(qp->dev, qp->vqp.qp.pd, qp->vqp.qp.qp_num, wqe->invalidate_rkey);
+		r = uroce_key_invalidate(qp->dev, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+					 wqe->invalidate_rkey);
 	wqe_fail(wqe, r < 0 ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
 	if (r < 0 && wqe->opcode == IBV_WR_LOCAL_INV)
 		wqe->status = IBV_WC_LOC_QP_OP_ERR;
@@ -374,7 +387,8 @@ static int connected_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	return uroce_wqe_has_response(wqe) ? request_step(qp, wqe) : message_step(qp, wqe);
 }
 
-/* Return: 1 the WQE left the requester, 0 a packet went out, -errno stop here (or the WQE failed: DONE). */
+/* Return: 1 the WQE left the requester, 0 a packet went out, -errno stop here (or the WQE failed:
+ * DONE). */
 static int wqe_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	int r;
@@ -416,6 +430,10 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 	assert_held(&qp->lock);
 	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE) {
 		uroce_qp_flush(qp);
+		return;
+	}
+	if (unlikely(qp->peer_lost) && sq->tail != sq->head) {
+		uroce_req_give_up(qp, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}
 	while (sq->next != sq->head && may_send(qp)) {
@@ -482,7 +500,8 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now)
 		const struct uroce_swqe *wqe = sq_wqe(sq, sq->next);
 
 		if (wqe->psn_assigned && !uroce_wqe_has_response(wqe))
-			req->offset = psn_diff(req->una, wqe->first_psn) * uroce_wqe_segment(qp, wqe);
+			req->offset =
+				psn_diff(req->una, wqe->first_psn) * uroce_wqe_segment(qp, wqe);
 	}
 	uroce_req_run(qp, now);
 }
@@ -528,7 +547,7 @@ static void window_shrink(struct uroce_requester *req)
 }
 
 /* Retries are exhausted: the oldest WQE ends with @status. */
-static void req_give_up(struct uroce_qp *qp, enum ibv_wc_status status)
+void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status)
 {
 	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
 		struct uroce_swqe *wqe = sq_wqe(&qp->sq, i);
@@ -563,7 +582,7 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 	if (now - req->progress_time >= timeout_ns(qp)) {
 		qp->counters.timeouts++;
 		if (!req->retry_left) {
-			req_give_up(qp, IBV_WC_RETRY_EXC_ERR);
+			uroce_req_give_up(qp, IBV_WC_RETRY_EXC_ERR);
 			return;
 		}
 		req->retry_left--;
@@ -589,9 +608,4 @@ void uroce_req_loss(struct uroce_qp *qp, uint64_t now)
 		window_shrink(req);
 	}
 	uroce_req_resend(qp, now);
-}
-
-void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status)
-{
-	req_give_up(qp, status);
 }

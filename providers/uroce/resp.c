@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The responder: a request packet is checked in the order IBTA vol. 1, chapter 9 validates it - PSN, sequence
- * of operations, resources, length, key - then executed, then answered. Each check is one function that returns
- * a verdict; respond() is the only place that knows what a verdict means on the wire.
+ * The responder: a request packet is checked in the order IBTA vol. 1, chapter 9 validates it -
+ * PSN, sequence of operations, resources, length, key - then executed, then answered. Each check is
+ * one function that returns a verdict; respond() is the only place that knows what a verdict means
+ * on the wire.
  */
 #include <string.h>
 
@@ -13,13 +14,13 @@ enum verdict {
 	RESP_OK,
 	RESP_DROP,
 	RESP_DUPLICATE,
-	RESP_SEQUENCE,	   /* a packet is missing before this one */
-	RESP_RNR,	   /* no receive WQE */
-	RESP_INVALID,	   /* the request makes no sense here */
-	RESP_LENGTH,	   /* the receive WQE is too short */
-	RESP_ACCESS,	   /* key, range or right refused */
-	RESP_LOCAL,	   /* the receive WQE's own memory is at fault */
-	RESP_OPERATION,	   /* memory gone while executing */
+	RESP_SEQUENCE,	/* a packet is missing before this one */
+	RESP_RNR,	/* no receive WQE */
+	RESP_INVALID,	/* the request makes no sense here */
+	RESP_LENGTH,	/* the receive WQE is too short */
+	RESP_ACCESS,	/* key, range or right refused */
+	RESP_LOCAL,	/* the receive WQE's own memory is at fault */
+	RESP_OPERATION, /* memory gone while executing */
 };
 
 static bool is_rc(const struct uroce_qp *qp)
@@ -155,7 +156,8 @@ static enum verdict check_length(struct uroce_qp *qp, const struct uroce_packet 
 	if (flags & PKT_WRITE) {
 		uint32_t total = flags & PKT_RETH ? pkt->hdr.dma_len : qp->resp.dma_len;
 
-		if ((uint64_t)sofar + length > total || ((flags & PKT_END) && sofar + length != total))
+		if ((uint64_t)sofar + length > total ||
+		    ((flags & PKT_END) && sofar + length != total))
 			return is_rc(qp) ? RESP_INVALID : RESP_DROP;
 	}
 	return RESP_OK;
@@ -166,8 +168,8 @@ static uint32_t access_needed(const struct uroce_hdr *hdr)
 	pkt_flags_t flags = hdr_flags(hdr);
 
 	if (flags & PKT_FETH)
-		return hdr->flush_type & FETH_TYPE_PERSISTENT ? IBV_ACCESS_FLUSH_PERSISTENT :
-								IBV_ACCESS_FLUSH_GLOBAL;
+		return hdr->flush_type & FETH_TYPE_PERSISTENT ? IBV_ACCESS_FLUSH_PERSISTENT
+							      : IBV_ACCESS_FLUSH_GLOBAL;
 	if (flags & PKT_READ)
 		return IBV_ACCESS_REMOTE_READ;
 	if (flags & PKT_ATOMIC)
@@ -190,8 +192,8 @@ static enum verdict check_key(struct uroce_qp *qp, const struct uroce_packet *pk
 		length = sizeof(uint64_t);
 	if (length > UROCE_MAX_MSG_SIZE)
 		return is_rc(qp) ? RESP_INVALID : RESP_DROP;
-	if (uroce_key_get(qp->dev, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num, access_needed(hdr), hdr->va, length,
-			  &key, &ptr) < 0)
+	if (uroce_key_get(qp->dev, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num, access_needed(hdr),
+			  hdr->va, length, &key, &ptr) < 0)
 		return is_rc(qp) ? RESP_ACCESS : RESP_DROP;
 	uroce_key_put(key);
 	return RESP_OK;
@@ -204,7 +206,8 @@ static enum verdict execute_send(struct uroce_qp *qp, const struct uroce_packet 
 	const struct uroce_rwqe *wqe = qp->resp.rwqe;
 	int r;
 
-	r = uroce_scatter(qp->dev, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, qp->resp.length, &pkt->payload);
+	r = uroce_scatter(qp->dev, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, qp->resp.length,
+			  &pkt->payload);
 	return r < 0 ? RESP_LOCAL : RESP_OK;
 }
 
@@ -218,16 +221,18 @@ static enum verdict execute_write(struct uroce_qp *qp, const struct uroce_packet
 
 	if (!payload.length)
 		return RESP_OK;
-	if (uroce_key_get(qp->dev, resp->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num, IBV_ACCESS_REMOTE_WRITE,
-			  resp->va + resp->length, payload.length, &key, &ptr) < 0)
+	if (uroce_key_get(qp->dev, resp->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+			  IBV_ACCESS_REMOTE_WRITE, resp->va + resp->length, payload.length, &key,
+			  &ptr) < 0)
 		return is_rc(qp) ? RESP_ACCESS : RESP_DROP;
-	r = payload.data ? uroce_copy(ptr, payload.data, payload.length) :
-			   payload.path->ops->fetch(payload.path, &payload, 0, ptr, payload.length);
+	r = payload.data ? uroce_copy(ptr, payload.data, payload.length)
+			 : payload.path->ops->fetch(payload.path, &payload, 0, ptr, payload.length);
 	uroce_key_put(key);
 	return r < 0 ? (is_rc(qp) ? RESP_OPERATION : RESP_DROP) : RESP_OK;
 }
 
-/* The slot for a request whose result may be asked for again; the oldest finished one makes room. */
+/* The slot for a request whose result may be asked for again; the oldest finished one makes room.
+ */
 static struct uroce_resource *resource_new(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	struct uroce_responder *resp = &qp->resp;
@@ -268,8 +273,9 @@ static enum verdict execute_read(struct uroce_qp *qp, const struct uroce_packet 
 }
 
 /*
- * Atomics of all QPs of the process meet in the processor's own atomic instructions. The address is the
- * application's memory: it is read once by a checked copy first, so that a vanished page is an error here too.
+ * Atomics of all QPs of the process meet in the processor's own atomic instructions. The address is
+ * the application's memory: it is read once by a checked copy first, so that a vanished page is an
+ * error here too.
  */
 static enum verdict execute_atomic(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
@@ -279,8 +285,8 @@ static enum verdict execute_atomic(struct uroce_qp *qp, const struct uroce_packe
 	uint64_t orig;
 	int r;
 
-	if (uroce_key_get(qp->dev, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num, IBV_ACCESS_REMOTE_ATOMIC, hdr->va,
-			  sizeof(uint64_t), &key, &ptr) < 0)
+	if (uroce_key_get(qp->dev, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+			  IBV_ACCESS_REMOTE_ATOMIC, hdr->va, sizeof(uint64_t), &key, &ptr) < 0)
 		return RESP_ACCESS;
 	if ((uintptr_t)ptr & 7)
 		r = -EINVAL;
@@ -306,8 +312,8 @@ static enum verdict execute_atomic_write(struct uroce_qp *qp, const struct uroce
 		return RESP_INVALID;
 	if (pkt->hdr.va & 7)
 		return RESP_INVALID;
-	if (uroce_key_get(qp->dev, pkt->hdr.rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num, IBV_ACCESS_REMOTE_WRITE,
-			  pkt->hdr.va, sizeof(value), &key, &ptr) < 0)
+	if (uroce_key_get(qp->dev, pkt->hdr.rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+			  IBV_ACCESS_REMOTE_WRITE, pkt->hdr.va, sizeof(value), &key, &ptr) < 0)
 		return RESP_ACCESS;
 	memcpy(&value, pkt->payload.data, sizeof(value));
 	r = (uintptr_t)ptr & 7 ? -EINVAL : uroce_atomic_store(ptr, value);
@@ -318,7 +324,8 @@ static enum verdict execute_atomic_write(struct uroce_qp *qp, const struct uroce
 	return RESP_OK;
 }
 
-/* Stores of this processor are globally visible in order; persistence is the file's behind the mapping. */
+/* Stores of this processor are globally visible in order; persistence is the file's behind the
+ * mapping. */
 static enum verdict execute_flush(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	struct uroce_key *key;
@@ -328,9 +335,11 @@ static enum verdict execute_flush(struct uroce_qp *qp, const struct uroce_packet
 	atomic_thread_fence(memory_order_seq_cst);
 	if (pkt->hdr.flush_type & FETH_TYPE_PERSISTENT) {
 		if (uroce_key_get(qp->dev, pkt->hdr.rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
-				  IBV_ACCESS_FLUSH_PERSISTENT, pkt->hdr.va, pkt->hdr.dma_len, &key, &ptr) < 0)
+				  IBV_ACCESS_FLUSH_PERSISTENT, pkt->hdr.va, pkt->hdr.dma_len, &key,
+				  &ptr) < 0)
 			return RESP_ACCESS;
-		r = uroce_key_sync(key, ptr, pkt->hdr.dma_len, pkt->hdr.flush_level == FETH_LEVEL_MR);
+		r = uroce_key_sync(key, ptr, pkt->hdr.dma_len,
+				   pkt->hdr.flush_level == FETH_LEVEL_MR);
 		uroce_key_put(key);
 	}
 	if (r < 0)
@@ -358,7 +367,8 @@ static enum verdict execute(struct uroce_qp *qp, const struct uroce_packet *pkt)
 
 /* --- completion --- */
 
-static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ibv_wc_status status)
+static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt,
+			  enum ibv_wc_status status)
 {
 	const struct uroce_hdr *hdr = &pkt->hdr;
 	pkt_flags_t flags = hdr_flags(hdr);
@@ -369,7 +379,8 @@ static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt, e
 		.qp_num = qp->vqp.qp.qp_num,
 		.status = status,
 		.opcode = flags & PKT_WRITE ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
-		.wc_flags = (imm ? IBV_WC_WITH_IMM : 0) | (inv ? IBV_WC_WITH_INV : 0) | (pkt->grh ? IBV_WC_GRH : 0),
+		.wc_flags = (imm ? IBV_WC_WITH_IMM : 0) | (inv ? IBV_WC_WITH_INV : 0) |
+			    (pkt->grh ? IBV_WC_GRH : 0),
 		.src_qp = flags & PKT_DETH ? hdr->src_qpn : qp->dest_qpn,
 		.sl = pkt->sl,
 		.solicited = hdr->solicited || status,
@@ -405,7 +416,8 @@ static enum verdict complete(struct uroce_qp *qp, const struct uroce_packet *pkt
 
 static void ack_owe(struct uroce_qp *qp, uint8_t syndrome)
 {
-	/* A NAK of a gap stands until the gap is closed: a duplicate's acknowledgement must not replace it. */
+	/* A NAK of a gap stands until the gap is closed: a duplicate's acknowledgement must not
+	 * replace it. */
 	if (qp->resp.ack_due && qp->resp.nak_sent && syndrome == (AETH_ACK | AETH_ACK_NO_CREDIT))
 		return;
 	qp->resp.ack_syndrome = syndrome;
@@ -415,12 +427,14 @@ static void ack_owe(struct uroce_qp *qp, uint8_t syndrome)
 }
 
 /* The receive WQE in use ends with @status; the QP goes to the error state. */
-static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ibv_wc_status status)
+static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
+		      enum ibv_wc_status status)
 {
 	struct uroce_first_error error = {
 		.valid = true,
 		.status = status,
-		.opcode = hdr_flags(&pkt->hdr) & PKT_WRITE ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+		.opcode =
+			hdr_flags(&pkt->hdr) & PKT_WRITE ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
 		.is_recv = true,
 		.psn = pkt->hdr.psn,
 	};
@@ -430,7 +444,8 @@ static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt, enum 
 		recv_complete(qp, pkt, status);
 	} else {
 		/* No work request of ours is at fault: the peer's request was refused. */
-		uroce_event_qp(qp, status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR);
+		uroce_event_qp(qp, status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
+								   : IBV_EVENT_QP_REQ_ERR);
 	}
 	uroce_qp_first_error(qp, &error);
 	uroce_resp_run(qp, 0); /* the NAK leaves before the QP stops */
@@ -451,7 +466,8 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt)
 
 		if (skip < 0 || psn_diff(pkt->hdr.psn, res->last_psn) > 0)
 			continue;
-		/* A read may be asked for again from the middle; the range must lie in the original one. */
+		/* A read may be asked for again from the middle; the range must lie in the original
+		 * one. */
 		if (res->length && (uint64_t)skip * read_segment(qp) > res->length)
 			return;
 		res->offset = skip * read_segment(qp);
@@ -554,10 +570,12 @@ static enum verdict connected_packet(struct uroce_qp *qp, const struct uroce_pac
 	v = execute(qp, pkt);
 	if (v != RESP_OK)
 		return v;
-	if (flags & (PKT_READ | PKT_ATOMIC | PKT_FETH) || pkt->hdr.opcode == (UROCE_RC | UROCE_ATOMIC_WRITE)) {
+	if (flags & (PKT_READ | PKT_ATOMIC | PKT_FETH) ||
+	    pkt->hdr.opcode == (UROCE_RC | UROCE_ATOMIC_WRITE)) {
 		const struct uroce_responder *r = &qp->resp;
 
-		next_psn = psn_add(r->res[(r->res_head + r->res_count - 1) % r->res_size].last_psn, 1);
+		next_psn =
+			psn_add(r->res[(r->res_head + r->res_count - 1) % r->res_size].last_psn, 1);
 	}
 	qp->resp.length += pkt->payload.length;
 	qp->resp.psn = next_psn;
@@ -577,7 +595,8 @@ static enum verdict datagram_packet(struct uroce_qp *qp, const struct uroce_pack
 	resp->length = 0;
 	if ((uint64_t)grh.length + pkt->payload.length > resp->rwqe->length)
 		return RESP_LENGTH;
-	if (uroce_scatter(qp->dev, qp->vqp.qp.pd, resp->rwqe->sge, resp->rwqe->num_sge, 0, &grh) < 0)
+	if (uroce_scatter(qp->dev, qp->vqp.qp.pd, resp->rwqe->sge, resp->rwqe->num_sge, 0, &grh) <
+	    0)
 		return RESP_LOCAL;
 	resp->length = grh.length;
 	v = execute_send(qp, pkt);
@@ -607,8 +626,8 @@ void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint
 
 /* --- what is owed --- */
 
-static int resp_send(struct uroce_qp *qp, const struct uroce_hdr *hdr, const struct iovec *iov, int iovcnt,
-		     uint32_t length)
+static int resp_send(struct uroce_qp *qp, const struct uroce_hdr *hdr, const struct iovec *iov,
+		     int iovcnt, uint32_t length)
 {
 	struct uroce_tx tx = { .hdr = hdr, .iov = iov, .iovcnt = iovcnt, .length = length };
 	int r;
@@ -634,7 +653,8 @@ static uint8_t read_opcode(const struct uroce_resource *res, uint32_t length)
 	return UROCE_RC | (last ? UROCE_READ_RESP_LAST : UROCE_READ_RESP_MIDDLE);
 }
 
-/* The next response packet of @res. Return: 0 sent, with active cleared after the last; -EAGAIN; -EACCES gone. */
+/* The next response packet of @res. Return: 0 sent, with active cleared after the last; -EAGAIN;
+ * -EACCES gone. */
 static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 {
 	bool atomic = uroce_opcodes[res->opcode].flags & PKT_ATOMIC;
@@ -654,8 +674,9 @@ static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 	int r;
 
 	if (length) {
-		r = uroce_key_get(qp->dev, res->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num, IBV_ACCESS_REMOTE_READ,
-				  res->va + res->offset, length, &key, (uint8_t **)&iov.iov_base);
+		r = uroce_key_get(qp->dev, res->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+				  IBV_ACCESS_REMOTE_READ, res->va + res->offset, length, &key,
+				  (uint8_t **)&iov.iov_base);
 		if (r < 0)
 			return -EACCES;
 	}
@@ -695,9 +716,10 @@ static int ack_send(struct uroce_qp *qp)
 /* The region of a read went away between request and response: the requester learns it by a NAK. */
 static void resource_refused(struct uroce_qp *qp, struct uroce_resource *res)
 {
-	struct uroce_first_error error = {
-		.valid = true, .status = IBV_WC_REM_ACCESS_ERR, .is_recv = true, .psn = res->first_psn
-	};
+	struct uroce_first_error error = { .valid = true,
+					   .status = IBV_WC_REM_ACCESS_ERR,
+					   .is_recv = true,
+					   .psn = res->first_psn };
 
 	qp->resp.psn = psn_add(res->first_psn, res->offset / read_segment(qp));
 	qp->resp.res_pending = 0;

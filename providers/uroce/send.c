@@ -5,7 +5,8 @@
 #include "providers/uroce/ops.h"
 #include "providers/uroce/send.h"
 
-static int inline_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq, const struct ibv_send_wr *wr)
+static int inline_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq,
+		       const struct ibv_send_wr *wr)
 {
 	uint64_t length = 0;
 
@@ -14,7 +15,8 @@ static int inline_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq, const 
 
 		if (unlikely(length + sge->length > sq->max_inline))
 			return EINVAL;
-		uroce_bytes_copy(wqe->data + length, (const void *)(uintptr_t)sge->addr, sge->length);
+		uroce_bytes_copy(wqe->data + length, (const void *)(uintptr_t)sge->addr,
+				 sge->length);
 		length += sge->length;
 	}
 	wqe->length = length;
@@ -22,7 +24,8 @@ static int inline_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq, const 
 	return 0;
 }
 
-static int sges_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq, const struct ibv_send_wr *wr)
+static int sges_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq,
+		     const struct ibv_send_wr *wr)
 {
 	uint64_t length = 0;
 
@@ -54,7 +57,8 @@ static int datagram_fill(struct uroce_swqe *wqe, const struct ibv_send_wr *wr)
 
 static int atomic_fill(struct uroce_swqe *wqe, const struct ibv_send_wr *wr)
 {
-	if (unlikely(wqe->is_inline || wqe->length < sizeof(uint64_t) || (wr->wr.atomic.remote_addr & 7)))
+	if (unlikely(wqe->is_inline || wqe->length < sizeof(uint64_t) ||
+		     (wr->wr.atomic.remote_addr & 7)))
 		return EINVAL;
 	wqe->length = sizeof(uint64_t);
 	wqe->atomic.remote_addr = wr->wr.atomic.remote_addr;
@@ -130,7 +134,8 @@ static int swqe_write(struct uroce_qp *qp, const struct ibv_send_wr *wr)
 }
 
 /* Said for the first refusal of a QP: a program that retries in a loop does not flood the log. */
-static __attribute__((noinline, cold)) void send_refused(struct uroce_qp *qp, const struct ibv_send_wr *wr, int error)
+static __attribute__((noinline, cold)) void send_refused(struct uroce_qp *qp,
+							 const struct ibv_send_wr *wr, int error)
 {
 	struct ibv_context *ctx = qp->vqp.qp.context;
 	uint32_t qpn = qp->vqp.qp.qp_num;
@@ -142,20 +147,27 @@ static __attribute__((noinline, cold)) void send_refused(struct uroce_qp *qp, co
 	for (int i = 0; i < wr->num_sge; i++)
 		length += wr->sg_list[i].length;
 	if (error == ENOMEM)
-		verbs_err(ctx, "qp 0x%x: post_send: the send queue is full: %u posted and not completed; unsignalled work "
-			       "requests are only released by a later signalled one",
-			  qpn, qp->sq.size);
+		verbs_err(
+			ctx,
+			"qp 0x%x: post_send: the send queue is full: %u posted and not completed; unsignalled work "
+			"requests are only released by a later signalled one",
+			qpn, qp->sq.size);
 	else if (!uroce_opcode_allowed(qp->type, wr->opcode))
-		verbs_err(ctx, "qp 0x%x: post_send: opcode %d is not possible on a QP of type %d", qpn, wr->opcode, qp->type);
+		verbs_err(ctx, "qp 0x%x: post_send: opcode %d is not possible on a QP of type %d",
+			  qpn, wr->opcode, qp->type);
 	else if ((wr->send_flags & IBV_SEND_INLINE) && length > qp->sq.max_inline)
-		verbs_err(ctx, "qp 0x%x: post_send: %llu bytes inline: at most %u", qpn, (unsigned long long)length,
-			  qp->sq.max_inline);
+		verbs_err(ctx, "qp 0x%x: post_send: %llu bytes inline: at most %u", qpn,
+			  (unsigned long long)length, qp->sq.max_inline);
 	else if (wr->num_sge > qp->sq.max_sge)
-		verbs_err(ctx, "qp 0x%x: post_send: %d SGEs: at most %u", qpn, wr->num_sge, qp->sq.max_sge);
+		verbs_err(ctx, "qp 0x%x: post_send: %d SGEs: at most %u", qpn, wr->num_sge,
+			  qp->sq.max_sge);
 	else
-		verbs_err(ctx, "qp 0x%x: post_send: opcode %d with %llu bytes in %d SGEs: not possible (atomics: 8 bytes, "
-			       "aligned, not inline; UD: an address handle; at most %u bytes)",
-			  qpn, wr->opcode, (unsigned long long)length, wr->num_sge, UROCE_MAX_MSG_SIZE);
+		verbs_err(
+			ctx,
+			"qp 0x%x: post_send: opcode %d with %llu bytes in %d SGEs: not possible (atomics: 8 bytes, "
+			"aligned, not inline; UD: an address handle; at most %u bytes)",
+			qpn, wr->opcode, (unsigned long long)length, wr->num_sge,
+			UROCE_MAX_MSG_SIZE);
 }
 
 static __attribute__((noinline, cold)) int state_refused(struct uroce_qp *qp)
@@ -163,8 +175,9 @@ static __attribute__((noinline, cold)) int state_refused(struct uroce_qp *qp)
 	static const char *const names[] = { "RESET", "INIT", "RTR" };
 
 	if (!qp->send_refused)
-		verbs_err(qp->vqp.qp.context, "qp 0x%x: post_send: in state %s: move it to RTS first", qp->vqp.qp.qp_num,
-			  names[qp->state]);
+		verbs_err(qp->vqp.qp.context,
+			  "qp 0x%x: post_send: in state %s: move it to RTS first",
+			  qp->vqp.qp.qp_num, names[qp->state]);
 	qp->send_refused = true;
 	return EINVAL;
 }

@@ -11,20 +11,25 @@
 static inline bool uroce_opcode_allowed(uint8_t qp_type, unsigned int opcode)
 {
 	enum {
-		CONNECTED = 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM | 1 << IBV_WR_SEND |
-			    1 << IBV_WR_SEND_WITH_IMM | 1 << IBV_WR_BIND_MW | 1 << IBV_WR_LOCAL_INV,
-		RC_ONLY = 1 << IBV_WR_RDMA_READ | 1 << IBV_WR_ATOMIC_CMP_AND_SWP | 1 << IBV_WR_ATOMIC_FETCH_AND_ADD |
-			  1 << IBV_WR_SEND_WITH_INV | 1 << IBV_WR_FLUSH | 1 << IBV_WR_ATOMIC_WRITE,
+		CONNECTED = 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM |
+			    1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM | 1 << IBV_WR_BIND_MW |
+			    1 << IBV_WR_LOCAL_INV,
+		RC_ONLY = 1 << IBV_WR_RDMA_READ | 1 << IBV_WR_ATOMIC_CMP_AND_SWP |
+			  1 << IBV_WR_ATOMIC_FETCH_AND_ADD | 1 << IBV_WR_SEND_WITH_INV |
+			  1 << IBV_WR_FLUSH | 1 << IBV_WR_ATOMIC_WRITE,
 		DATAGRAM = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM,
 	};
-	uint32_t allowed = qp_type == IBV_QPT_RC ? CONNECTED | RC_ONLY : qp_type == IBV_QPT_UC ? CONNECTED : DATAGRAM;
+	uint32_t allowed = qp_type == IBV_QPT_RC   ? CONNECTED | RC_ONLY
+			   : qp_type == IBV_QPT_UC ? CONNECTED
+						   : DATAGRAM;
 
 	return opcode < 32 && (allowed >> opcode & 1);
 }
 
-/* The WQE at the producer's place, its common fields set; the caller fills the rest and moves the head. */
-static inline struct uroce_swqe *uroce_swqe_begin(struct uroce_sq *sq, uint32_t index, uint64_t wr_id, uint8_t opcode,
-						  uint8_t flags)
+/* The WQE at the producer's place, its common fields set; the caller fills the rest and moves the
+ * head. */
+static inline struct uroce_swqe *uroce_swqe_begin(struct uroce_sq *sq, uint32_t index,
+						  uint64_t wr_id, uint8_t opcode, uint8_t flags)
 {
 	struct uroce_swqe *wqe = sq_wqe(sq, index);
 
@@ -50,8 +55,8 @@ static inline void uroce_bytes_copy(uint8_t *to, const void *from, size_t length
 }
 
 /*
- * While another thread is between ibv_wr_start() and ibv_wr_complete() the places behind the head are its own. Under
- * qp->lock, which is let go meanwhile.
+ * While another thread is between ibv_wr_start() and ibv_wr_complete() the places behind the head
+ * are its own. Under qp->lock, which is let go meanwhile.
  */
 static inline void uroce_builder_wait(struct uroce_qp *qp)
 {
@@ -63,7 +68,8 @@ static inline void uroce_builder_wait(struct uroce_qp *qp)
 }
 
 /* Where a window will point; checked when the WQE is executed. */
-static inline void uroce_swqe_bind(struct uroce_swqe *wqe, uint32_t rkey, const struct ibv_mw_bind_info *info)
+static inline void uroce_swqe_bind(struct uroce_swqe *wqe, uint32_t rkey,
+				   const struct ibv_mw_bind_info *info)
 {
 	wqe->bind.mr_key = info->mr ? info->mr->lkey : 0;
 	wqe->bind.addr = info->addr;

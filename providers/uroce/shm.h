@@ -2,16 +2,18 @@
 /*
  * Shared memory between two uroce processes of one user on one host.
  *
- * Every process listens on an abstract socket whose name is its slot: the kernel makes the claim atomic, scopes it to
- * the network namespace and takes it back at any death. Two processes that want to talk connect once; over that
- * connection travel a lane (two rings, one each way, in one memfd), each side's board (a memfd of its own) and each
- * side's bell (an eventfd). The connection stays open: when it closes, the peer is dead. Nothing has a name in a file
- * system, so nothing is left behind.
+ * Every process listens on an abstract socket whose name is its slot: the kernel makes the claim
+ * atomic, scopes it to the network namespace and takes it back at any death. Two processes that
+ * want to talk connect once; over that connection travel a lane (two rings, one each way, in one
+ * memfd), each side's board (a memfd of its own) and each side's bell (an eventfd). The connection
+ * stays open: when it closes, the peer is dead. Nothing has a name in a file system, so nothing is
+ * left behind.
  *
- * A ring has one producer process and one consumer process. A producer that dies in the middle of a record leaves
- * an uncommitted record, which nobody ever sees.
+ * A ring has one producer process and one consumer process. A producer that dies in the middle of a
+ * record leaves an uncommitted record, which nobody ever sees.
  *
- * Everything in these mappings can be written by the other process at any time: read once, check, use.
+ * Everything in these mappings can be written by the other process at any time: read once, check,
+ * use.
  */
 #ifndef UROCE_SHM_H
 #define UROCE_SHM_H
@@ -26,8 +28,8 @@ enum {
 	SHM_LINE = 64,
 	SHM_RING_BYTES = 1 << 18,
 	SHM_RING_MASK = SHM_RING_BYTES - 1,
-	SHM_SEGMENT = 8192,	/* payload of one copied packet: what the MTU is to UDP */
-	SHM_REF_MIN = 16384,	/* from here on a reference is cheaper than two copies */
+	SHM_SEGMENT = 8192,		  /* payload of one copied packet: what the MTU is to UDP */
+	SHM_REF_MIN = 16384,		  /* from here on a reference is cheaper than two copies */
 	SHM_PUBLISH = SHM_RING_BYTES / 8, /* the consumer gives space back in such steps */
 	SHM_SLOTS = 256,
 	SHM_KEYS = 1 << 14, /* keys a board can show; others are reached by packets */
@@ -35,10 +37,12 @@ enum {
 #define SHM_MAGIC 0x75726f63u
 
 enum shm_kind {
-	SHM_PACKET = 1,	   /* a packet, BTH to payload */
-	SHM_REFERENCE = 2, /* header of a packet, then the iovecs of its payload in the sender's memory */
-	SHM_SKIP = 3,	   /* nothing: the ring continues at its beginning */
-	SHM_FORWARD = 4,   /* struct shm_forward, then a packet: UD, or a UDP datagram of another process's QP */
+	SHM_PACKET = 1, /* a packet, BTH to payload */
+	SHM_REFERENCE =
+		2, /* header of a packet, then the iovecs of its payload in the sender's memory */
+	SHM_SKIP = 3,	 /* nothing: the ring continues at its beginning */
+	SHM_FORWARD = 4, /* struct shm_forward, then a packet: UD, or a UDP datagram of another
+			    process's QP */
 };
 
 /* One record: starts on a cache line, so that a small message is one line to move. */
@@ -46,7 +50,7 @@ struct shm_record {
 	atomic_uint lines; /* size in cache lines; 0: not there yet. Written last, read first. */
 	uint16_t kind;
 	uint16_t has_ack;
-	uint32_t ack; /* syndrome << 24 | PSN, for the QP the packet is for */
+	uint32_t ack;	 /* syndrome << 24 | PSN, for the QP the packet is for */
 	uint32_t length; /* bytes used of data */
 	uint8_t data[];
 };
@@ -56,7 +60,8 @@ struct shm_ring {
 	alignas(SHM_LINE) uint8_t data[SHM_RING_BYTES];
 };
 
-/* The memfd of a connection: ring[0] from the side that connected, ring[1] from the one that accepted. */
+/* The memfd of a connection: ring[0] from the side that connected, ring[1] from the one that
+ * accepted. */
 struct shm_lane {
 	struct shm_ring ring[2];
 };
@@ -64,7 +69,8 @@ struct shm_lane {
 /* A key as its owner shows it to initiators. */
 struct shm_key {
 	alignas(SHM_LINE) atomic_uint key; /* 0: none */
-	atomic_uint users; /* initiators copying right now; the owner waits for 0 after taking key back */
+	atomic_uint users; /* initiators copying right now; the owner waits for 0 after taking key
+			      back */
 	atomic_uint access;
 	atomic_uint pd;
 	atomic_ullong iova;
@@ -85,7 +91,8 @@ struct shm_board {
 	atomic_uint magic;
 	atomic_uint version;
 	alignas(SHM_LINE) atomic_uint sleeping; /* 1: ring the bell after committing a record */
-	alignas(SHM_LINE) uint8_t probe[SHM_LINE]; /* peers read it through process_vm_readv() as a test */
+	alignas(SHM_LINE)
+		uint8_t probe[SHM_LINE]; /* peers read it through process_vm_readv() as a test */
 	struct shm_qp qps[1 << UROCE_QP_INDEX_BITS];
 	struct shm_key keys[SHM_KEYS];
 };
@@ -94,10 +101,10 @@ struct shm_peer {
 	LIST_ENTRY(shm_peer) entry;
 	struct uroce_shm *shm;
 	uint8_t slot;
-	bool self;	     /* this process: its own ring, no connection */
-	bool can_read;	     /* this process may read the peer's memory */
+	bool self;     /* this process: its own ring, no connection */
+	bool can_read; /* this process may read the peer's memory */
 	atomic_bool dead;
-	atomic_bool ready;   /* the handshake is complete */
+	atomic_bool ready;    /* the handshake is complete */
 	atomic_bool readable; /* the peer said it can read ours */
 	pid_t pid;
 	int conn; /* connection; readable at EOF: the peer died */
@@ -123,8 +130,8 @@ struct uroce_shm {
 	int listener;
 	int bell; /* ours */
 	int board_fd;
-	struct shm_board *board; /* ours */
-	pthread_mutex_t lock;	 /* connecting */
+	struct shm_board *board;    /* ours */
+	pthread_mutex_t lock;	    /* connecting */
 	struct shm_peer_list peers; /* changed under lock and progress_lock */
 	struct shm_peer_list gone;  /* dead ones, kept for who still names them; under lock */
 	_Atomic(struct shm_peer *) by_slot[SHM_SLOTS];
@@ -136,11 +143,12 @@ struct uroce_shm {
 int uroce_shm_open(struct uroce_host *host, struct uroce_shm **ret_shm);
 void uroce_shm_close(struct uroce_shm *shm);
 /*
- * The peer that owns @slot, connected if need be. -ENOENT: no such process of this user; -ETIMEDOUT. May wait up to a
- * second; no lock held.
+ * The peer that owns @slot, connected if need be. -ENOENT: no such process of this user;
+ * -ETIMEDOUT. May wait up to a second; no lock held.
  */
 int uroce_shm_peer(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_peer);
-/* In the progress thread, no lock held: connect to @slot, or ask it to connect, without waiting for an answer to that. */
+/* In the progress thread, no lock held: connect to @slot, or ask it to connect, without waiting for
+ * an answer to that. */
 void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot);
 /* The listener or a connection is readable: a new peer, the end of a handshake, or a death. */
 void uroce_shm_accept(struct uroce_shm *shm);
@@ -154,7 +162,8 @@ unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t
 
 /* One record of one peer. Return: false when there is none. Under progress_lock. */
 bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now);
-/* Whether any ring holds something: the thread's last look before it sleeps. Under progress_lock. */
+/* Whether any ring holds something: the thread's last look before it sleeps. Under progress_lock.
+ */
 bool uroce_shm_pending(struct uroce_shm *shm);
 /* The peer wrote what no uroce writes: nothing more is read from it. Said once. */
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what);
@@ -167,8 +176,9 @@ struct shm_forward {
 	uint8_t passed_on; /* not by its sender, but by a process it came to first */
 };
 /* A datagram to QP1 that nobody here wants: to every connected process. */
-void uroce_shm_forward_all(struct uroce_shm *shm, const struct uroce_packet *pkt, const union ibv_gid *sgid);
-int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from, const void *packet,
-		      uint32_t length);
+void uroce_shm_forward_all(struct uroce_shm *shm, const struct uroce_packet *pkt,
+			   const union ibv_gid *sgid);
+int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from,
+		      const void *packet, uint32_t length);
 
 #endif

@@ -20,8 +20,8 @@ enum {
 };
 
 /*
- * The handshake, three messages: HELLO from the side that connects (with lane, board and bell), WELCOME back (board
- * and bell), DONE. Each side says whether it could read the other's memory.
+ * The handshake, three messages: HELLO from the side that connects (with lane, board and bell),
+ * WELCOME back (board and bell), DONE. Each side says whether it could read the other's memory.
  */
 enum hello_type {
 	HELLO = 1,
@@ -40,7 +40,10 @@ struct hello {
 };
 
 enum {
-	HELLO_LANE, HELLO_BOARD, HELLO_BELL, HELLO_FDS
+	HELLO_LANE,
+	HELLO_BOARD,
+	HELLO_BELL,
+	HELLO_FDS
 };
 
 /* --- names and messages --- */
@@ -51,7 +54,8 @@ static socklen_t slot_address(uint8_t slot, struct sockaddr_un *ret)
 
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	/* A leading zero byte: an abstract name. The version keeps different builds apart. */
-	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "uroce-%d-%u-%u", SHM_VERSION, geteuid(), slot);
+	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "uroce-%d-%u-%u", SHM_VERSION,
+		     geteuid(), slot);
 	return offsetof(struct sockaddr_un, sun_path) + 1 + n;
 }
 
@@ -87,7 +91,8 @@ static void fds_close(int *fds)
 	}
 }
 
-/* Return: number of descriptors received (in @fds, the caller's), or -errno; 0 bytes are -ECONNRESET. */
+/* Return: number of descriptors received (in @fds, the caller's), or -errno; 0 bytes are
+ * -ECONNRESET. */
 static int hello_recv(int conn, enum hello_type type, struct hello *hello, int *fds)
 {
 	union {
@@ -95,9 +100,10 @@ static int hello_recv(int conn, enum hello_type type, struct hello *hello, int *
 		struct cmsghdr align;
 	} control = {};
 	struct iovec iov = { hello, sizeof(*hello) };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf, .msg_controllen = sizeof(control.buf)
-	};
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.buf,
+			      .msg_controllen = sizeof(control.buf) };
 	struct cmsghdr *c;
 	ssize_t n;
 	int nfds = 0;
@@ -140,13 +146,15 @@ static int peer_credentials(int conn, pid_t *ret_pid)
 static bool memory_readable(pid_t pid, uint64_t probe)
 {
 	uint8_t bytes[SHM_LINE];
-	struct iovec local = { bytes, sizeof(bytes) }, remote = { (void *)(uintptr_t)probe, sizeof(bytes) };
+	struct iovec local = { bytes, sizeof(bytes) },
+		     remote = { (void *)(uintptr_t)probe, sizeof(bytes) };
 
 	/* Pid 0: the peer is in a pid namespace that is not visible from here. */
 	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(bytes);
 }
 
-static void hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello_type type, bool can_read)
+static void hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello_type type,
+		       bool can_read)
 {
 	*hello = (struct hello){
 		.magic = SHM_MAGIC,
@@ -238,7 +246,8 @@ static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 
 	if (!peer)
 		return -ENOMEM;
-	lane = mmap(NULL, sizeof(*peer->lane), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	lane = mmap(NULL, sizeof(*peer->lane), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
 	if (lane == MAP_FAILED) {
 		free(peer);
 		return -ENOMEM;
@@ -260,7 +269,8 @@ static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 
 static int connect_slot(uint8_t slot)
 {
-	_cleanup_close_ int conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_close_ int conn =
+		socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un address;
 	socklen_t len = slot_address(slot, &address);
 
@@ -360,7 +370,8 @@ static struct shm_peer *peer_lookup(struct uroce_shm *shm, uint8_t slot)
 	return peer && !peer->dead ? peer : NULL;
 }
 
-/* The lower slot connects. The higher one asks it to by connecting and closing, then waits to be called. */
+/* The lower slot connects. The higher one asks it to by connecting and closing, then waits to be
+ * called. */
 static int peer_ask(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_peer)
 {
 	struct hello hello;
@@ -399,15 +410,18 @@ int uroce_shm_peer(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_pe
 		return peer_ask(shm, slot, ret_peer);
 	pthread_mutex_lock(&shm->lock);
 	peer = peer_lookup(shm, slot);
-	if (peer) /* connected, though its last word has not come yet: it only decides about references */
+	if (peer) /* connected, though its last word has not come yet: it only decides about
+		     references */
 		*ret_peer = peer;
 	else
-		r = slot == shm->host->slot ? peer_self(shm, ret_peer) : peer_connect(shm, slot, ret_peer);
+		r = slot == shm->host->slot ? peer_self(shm, ret_peer)
+					    : peer_connect(shm, slot, ret_peer);
 	pthread_mutex_unlock(&shm->lock);
 	return r;
 }
 
-/* The lower slot's thread connects at once; the higher one's asks, and is connected to while it goes on. */
+/* The lower slot's thread connects at once; the higher one's asks, and is connected to while it
+ * goes on. */
 void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot)
 {
 	struct shm_peer *peer;
@@ -430,7 +444,8 @@ void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot)
 
 /* --- being connected to: in the progress thread --- */
 
-static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int *fds, uint64_t probe)
+static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int *fds,
+			 uint64_t probe)
 {
 	int back[] = { shm->board_fd, shm->bell };
 	struct hello hello;
@@ -449,7 +464,8 @@ static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int
 
 static void peer_replace(struct uroce_shm *shm, struct shm_peer *peer)
 {
-	struct shm_peer *old = atomic_load_explicit(&shm->by_slot[peer->slot], memory_order_acquire);
+	struct shm_peer *old =
+		atomic_load_explicit(&shm->by_slot[peer->slot], memory_order_acquire);
 
 	if (old && !old->dead)
 		uroce_shm_corrupt(old, "a second process of its slot");
@@ -537,12 +553,13 @@ static void peer_gone(struct shm_peer *peer)
 	while (!peer->dead && uroce_shm_poll_peer(peer, uroce_now()))
 		;
 	peer->dead = true;
-	atomic_compare_exchange_strong_explicit(&shm->by_slot[peer->slot], &expected, NULL, memory_order_acq_rel,
-						memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(&shm->by_slot[peer->slot], &expected, NULL,
+						memory_order_acq_rel, memory_order_relaxed);
 	LIST_REMOVE(peer, entry);
 	uroce_qp_peer_dead(host, &shm->path, peer);
 	uroce_unlock(&host->progress_lock);
-	/* Address vectors of AHs may still name it: the struct stays, its descriptors and mappings too, until close. */
+	/* Address vectors of AHs may still name it: the struct stays, its descriptors and mappings
+	 * too, until close. */
 	pthread_mutex_lock(&shm->lock);
 	LIST_INSERT_HEAD(&shm->gone, peer, entry);
 	pthread_mutex_unlock(&shm->lock);
@@ -567,7 +584,8 @@ void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer)
 
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
 {
-	log_err("uroce: process %d wrote %s into shared memory: nothing more is read from it", peer->pid, what);
+	log_err("uroce: process %d wrote %s into shared memory: nothing more is read from it",
+		peer->pid, what);
 	peer->dead = true;
 	uroce_qp_peer_dead(peer->shm->host, &peer->shm->path, peer);
 }
@@ -596,8 +614,8 @@ static int slot_claim(struct uroce_host *host, int *ret_listener)
 		*ret_listener = take_fd(&fd);
 		return 0;
 	}
-	log_err("uroce: all %d slots for processes of uid %u in this network namespace are taken", SHM_SLOTS - 1,
-		geteuid());
+	log_err("uroce: all %d slots for processes of uid %u in this network namespace are taken",
+		SHM_SLOTS - 1, geteuid());
 	return -EUSERS;
 }
 

@@ -12,12 +12,16 @@ int uroce_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	struct ibv_srq_attr *attr = &in->attr->attr;
 	int r;
 
-	if ((in->attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && in->attr->srq_type != IBV_SRQT_BASIC) {
-		verbs_err(vsrq->srq.context, "create_srq: type %d is not supported: only the basic one", in->attr->srq_type);
+	if ((in->attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) &&
+	    in->attr->srq_type != IBV_SRQT_BASIC) {
+		verbs_err(vsrq->srq.context,
+			  "create_srq: type %d is not supported: only the basic one",
+			  in->attr->srq_type);
 		return -EOPNOTSUPP;
 	}
 	if (!attr->max_wr || attr->max_wr > UROCE_MAX_WR || attr->max_sge > UROCE_MAX_SGE) {
-		verbs_err(vsrq->srq.context, "create_srq: %u receives (1 to %u), %u SGEs (at most %u)", attr->max_wr,
+		verbs_err(vsrq->srq.context,
+			  "create_srq: %u receives (1 to %u), %u SGEs (at most %u)", attr->max_wr,
 			  UROCE_MAX_WR, attr->max_sge, UROCE_MAX_SGE);
 		return -EINVAL;
 	}
@@ -71,8 +75,10 @@ int uroce_modify_srq(struct verbs_srq *vsrq, const struct verbs_modify_srq *in)
 	}
 	uroce_unlock(&srq->lock);
 	if (r == -EINVAL)
-		verbs_err(vsrq->srq.context, "srq 0x%x: modify: %u receives, limit %u: more than %u, or than are posted",
-			  vsrq->srq.handle, in->attr->max_wr, in->attr->srq_limit, srq->rq.size);
+		verbs_err(
+			vsrq->srq.context,
+			"srq 0x%x: modify: %u receives, limit %u: more than %u, or than are posted",
+			vsrq->srq.handle, in->attr->max_wr, in->attr->srq_limit, srq->rq.size);
 	return r;
 }
 
@@ -81,9 +87,9 @@ int uroce_query_srq(struct verbs_srq *vsrq, struct ibv_srq_attr *ret_attr)
 	struct uroce_srq *srq = (struct uroce_srq *)vsrq;
 
 	uroce_lock(&srq->lock);
-	*ret_attr = (struct ibv_srq_attr){
-		.max_wr = srq->rq.size, .max_sge = srq->rq.max_sge, .srq_limit = srq->limit
-	};
+	*ret_attr = (struct ibv_srq_attr){ .max_wr = srq->rq.size,
+					   .max_sge = srq->rq.max_sge,
+					   .srq_limit = srq->limit };
 	uroce_unlock(&srq->lock);
 	return 0;
 }
@@ -94,8 +100,8 @@ int uroce_destroy_srq(struct verbs_srq *vsrq)
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vsrq->srq.context);
 
 	if (atomic_load(&srq->qps)) {
-		verbs_err(vsrq->srq.context, "srq 0x%x: %u queue pairs still use it", vsrq->srq.handle,
-			  atomic_load(&srq->qps));
+		verbs_err(vsrq->srq.context, "srq 0x%x: %u queue pairs still use it",
+			  vsrq->srq.handle, atomic_load(&srq->qps));
 		return -EBUSY;
 	}
 	srq->events_raised -= uroce_event_purge(ctx, &vsrq->srq);

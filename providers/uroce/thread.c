@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The progress thread. Asleep it waits for every socket and for its bell; while pollers are at work it only
- * looks once a tick whether they still are. See dev.h for the two states.
+ * The progress thread. Asleep it waits for every socket and for its bell; while pollers are at work
+ * it only looks once a tick whether they still are. See dev.h for the two states.
  */
 #include <signal.h>
 #include <string.h>
@@ -29,13 +29,13 @@ struct watch {
 struct uroce_thread {
 	struct uroce_host *host;
 	pthread_t id;
-	int control; /* epoll of everything but sockets */
-	int all;     /* epoll of sockets, and of control */
-	int addresses; /* netlink: interfaces changed */
+	int control;	      /* epoll of everything but sockets */
+	int all;	      /* epoll of sockets, and of control */
+	int addresses;	      /* netlink: interfaces changed */
 	pthread_mutex_t lock; /* watches */
 	LIST_HEAD(, watch) watches;
 	LIST_HEAD(, watch) unwatched; /* freed by the thread between two waits */
-	atomic_bool watching; /* pollers are at work */
+	atomic_bool watching;	      /* pollers are at work */
 	atomic_bool stop;
 };
 
@@ -175,13 +175,15 @@ static bool udp_pending(struct uroce_host *host)
 	return false;
 }
 
-/* Nothing is left to do without a new packet: blocked QPs and full pipes have no descriptor to wait on. */
+/* Nothing is left to do without a new packet: blocked QPs and full pipes have no descriptor to wait
+ * on. */
 static bool must_retry(struct uroce_host *host)
 {
 	bool retry;
 
 	uroce_lock(&host->progress_lock);
-	retry = uroce_forward_waiting(host) || udp_pending(host) || !TAILQ_EMPTY(&host->blocked) || !TAILQ_EMPTY(&host->acks) || 
+	retry = uroce_forward_waiting(host) || udp_pending(host) || !TAILQ_EMPTY(&host->blocked) ||
+		!TAILQ_EMPTY(&host->acks) ||
 		atomic_load_explicit(&host->cqs_pending, memory_order_relaxed);
 	uroce_unlock(&host->progress_lock);
 	return retry;
@@ -198,8 +200,8 @@ static bool packets_pending(struct uroce_host *host)
 }
 
 /*
- * Say "sleeping", then look once more: pairs with record_commit() in path_shm.c, where the record is published before
- * "sleeping" is read.
+ * Say "sleeping", then look once more: pairs with record_commit() in path_shm.c, where the record
+ * is published before "sleeping" is read.
  */
 static void sleep_once(struct uroce_thread *thread)
 {
@@ -217,7 +219,8 @@ static void sleep_once(struct uroce_thread *thread)
 		;
 }
 
-/* A tick: pollers see to packets, this only to descriptors. Back to sleep when no poller was seen in it. */
+/* A tick: pollers see to packets, this only to descriptors. Back to sleep when no poller was seen
+ * in it. */
 static void watch_once(struct uroce_thread *thread)
 {
 	struct uroce_host *host = thread->host;
@@ -277,7 +280,8 @@ void uroce_thread_poller_leaves(struct uroce_host *host)
 
 /* --- start and stop --- */
 
-/* The application's signals are the application's; the two of a fault are ours to recover from (copy.c). */
+/* The application's signals are the application's; the two of a fault are ours to recover from
+ * (copy.c). */
 static int thread_create(struct uroce_thread *thread)
 {
 	sigset_t all, old;

@@ -2,8 +2,8 @@
 #include "providers/uroce/timer.h"
 
 /*
- * A slot holds the timers whose deadline's tick is congruent to it: those of later rounds stay where they are when
- * the slot is visited.
+ * A slot holds the timers whose deadline's tick is congruent to it: those of later rounds stay
+ * where they are when the slot is visited.
  */
 
 static struct uroce_timer_slot *slot_of(struct uroce_wheel *wheel, uint64_t deadline)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Timer wheel on a caller-supplied clock (ns): arming and cancelling are O(1); an idle wheel asks for no wake-up.
+ * Timer wheel on a caller-supplied clock (ns): arming and cancelling are O(1); an idle wheel asks
+ * for no wake-up.
  */
 #ifndef UROCE_TIMER_H
 #define UROCE_TIMER_H
@@ -27,7 +28,8 @@ struct uroce_wheel {
 	struct uroce_timer_slot slot[UROCE_WHEEL_SLOTS];
 	uint64_t tick;	/* last one run */
 	uint64_t first; /* no timer is due before this time, ns; UINT64_MAX: none armed */
-	atomic_uint armed; /* read without the lock by who only wants to know whether there is any */
+	atomic_uint
+		armed; /* read without the lock by who only wants to know whether there is any */
 };
 
 void uroce_wheel_init(struct uroce_wheel *wheel, uint64_t now);

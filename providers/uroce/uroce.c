@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The provider: which interfaces become devices, and the table of operations. Start reading here. */
+/* The provider: which interfaces become devices, and the table of operations. Start reading here.
+ */
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include "providers/uroce/dev.h"

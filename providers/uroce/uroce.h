@@ -2,22 +2,24 @@
 /*
  * uroce: a complete RoCEv2 device in user space.
  *
- * The engine (req.c, resp.c, comp.c, timer.c, wire.c, opcode.c) does no I/O, owns no thread and reads no
- * clock: it is called with a packet or a work request and the time, and answers with packets to a path and
- * completions to a CQ. Paths (path.h) carry the packets; progress.c owns the only thread.
+ * The engine (req.c, resp.c, comp.c, timer.c, wire.c, opcode.c) does no I/O, owns no thread and
+ * reads no clock: it is called with a packet or a work request and the time, and answers with
+ * packets to a path and completions to a CQ. Paths (path.h) carry the packets; progress.c owns the
+ * only thread.
  *
  * Locks, in the order they may be taken:
  *
  *   lock                 protects                                     held during
- *   host->progress_lock  receive side of all paths, timers            one progress pass; trylock only
- *   qp->lock             SQ and RQ, requester, responder, completer   a post, one packet
+ *   host->progress_lock  receive side of all paths, timers            one progress pass; trylock
+ * only qp->lock             SQ and RQ, requester, responder, completer   a post, one packet
  *   srq->lock            SRQ ring                                     taking or posting receives
  *   path's own lock      its send side                                one packet or one flush
  *   cq->lock             CQE ring, armed flag                         push, poll
- *   keys.lock            key table                                    registration; readers take a reference instead
+ *   keys.lock            key table                                    registration; readers take a
+ * reference instead
  *
- * No code holds two QP locks: a QP that talks to a QP of its own process goes through the process's own
- * inbox like any other.
+ * No code holds two QP locks: a QP that talks to a QP of its own process goes through the process's
+ * own inbox like any other.
  */
 #ifndef UROCE_H
 #define UROCE_H
@@ -49,11 +51,12 @@ enum {
 	UROCE_MAX_INLINE = 1024,
 	UROCE_MAX_RD_ATOMIC = 128, /* read and atomic requests outstanding, either role */
 	UROCE_MAX_MCAST_QP = 1024,
-	UROCE_MAX_KEYS = 1 << 20, /* regions and windows of one process */
+	UROCE_MAX_KEYS = 1 << 20,   /* regions and windows of one process */
 	UROCE_VENDOR_ID = 0x55524f, /* "URO": neither 0 nor 0xffffff, which others take for rxe */
 	UROCE_VENDOR_PART = 1,
 };
-/* Packets in flight: as far as a receive socket's buffer reaches; a lossless path has its own limit. */
+/* Packets in flight: as far as a receive socket's buffer reaches; a lossless path has its own
+ * limit. */
 enum {
 	UROCE_WINDOW = 256,
 	UROCE_WINDOW_LOSSLESS = 1 << 22,
@@ -92,7 +95,8 @@ struct uroce_comp_channel {
 	struct uroce_pipe pipe; /* its read end is channel.fd */
 };
 
-/* One completion: a cache line, of which the application gets the first three quarters as they are. */
+/* One completion: a cache line, of which the application gets the first three quarters as they are.
+ */
 struct uroce_cqe {
 	uint64_t wr_id;
 	uint32_t status;     /* enum ibv_wc_status */
@@ -115,10 +119,12 @@ struct uroce_cqe {
 	uint64_t wallclock; /* ns, CLOCK_REALTIME; set when the CQ wants it */
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "one cache line");
-static_assert(sizeof(struct ibv_wc) == offsetof(struct uroce_cqe, timestamp), "begins as struct ibv_wc");
+static_assert(sizeof(struct ibv_wc) == offsetof(struct uroce_cqe, timestamp),
+	      "begins as struct ibv_wc");
 static_assert(offsetof(struct ibv_wc, imm_data) == offsetof(struct uroce_cqe, imm_data), "");
 static_assert(offsetof(struct ibv_wc, wc_flags) == offsetof(struct uroce_cqe, wc_flags), "");
-static_assert(offsetof(struct ibv_wc, dlid_path_bits) == offsetof(struct uroce_cqe, dlid_path_bits), "");
+static_assert(offsetof(struct ibv_wc, dlid_path_bits) == offsetof(struct uroce_cqe, dlid_path_bits),
+	      "");
 
 struct uroce_cq {
 	struct verbs_cq vcq;
@@ -126,22 +132,26 @@ struct uroce_cq {
 	struct uroce_dev *dev;
 	struct uroce_cqe *ring; /* size entries, a power of two */
 	uint32_t mask;
-	/* free running, written under the lock; pollers look without it whether there is anything */
+	/* free running, written under the lock; pollers look without it whether there is anything
+	 */
 	atomic_uint head; /* next to push */
 	atomic_uint tail; /* next to poll */
 	bool want_timestamp;
 	bool want_wallclock;
 	bool armed_next;
 	bool armed_solicited;
-	bool event_pending; /* the channel's pipe was full: progress tries again; under blocked_lock */
+	bool event_pending; /* the channel's pipe was full: progress tries again; under blocked_lock
+			     */
 	bool overflowed;
 	bool single_threaded; /* the application polls from one thread only */
-	struct uroce_lock poll_lock; /* from ibv_start_poll() to ibv_end_poll(); taken before all others */
+	struct uroce_lock
+		poll_lock; /* from ibv_start_poll() to ibv_end_poll(); taken before all others */
 	struct uroce_cqe current;    /* what that walk stands on */
-	atomic_uint qps; /* that use it, either way */
-	uint32_t comp_events_raised;  /* for the wait of destroy: records written and not purged */
+	atomic_uint qps;	     /* that use it, either way */
+	uint32_t comp_events_raised; /* for the wait of destroy: records written and not purged */
 	uint32_t async_events_raised;
-	LIST_ENTRY(uroce_cq) pending; /* host->pending_cqs while event_pending; under blocked_lock */
+	LIST_ENTRY(uroce_cq)
+	pending; /* host->pending_cqs while event_pending; under blocked_lock */
 };
 
 /* A receive WQE: fixed stride in its ring. */
@@ -235,10 +245,10 @@ struct uroce_sq {
 	uint8_t *ring;
 	uint32_t stride;
 	uint32_t mask;
-	uint32_t size;	   /* granted */
-	uint32_t head;	   /* next to post; free running */
-	uint32_t next;	   /* requester: first not completely sent */
-	uint32_t tail;	   /* completer: oldest not completed */
+	uint32_t size; /* granted */
+	uint32_t head; /* next to post; free running */
+	uint32_t next; /* requester: first not completely sent */
+	uint32_t tail; /* completer: oldest not completed */
 	uint32_t max_inline;
 	uint16_t max_sge;
 	bool sig_all;
@@ -258,9 +268,9 @@ struct uroce_requester {
 	uint8_t rnr_left;
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
-	uint8_t timeout; /* 4.096 us << timeout; 0: none */
-	bool rnr_wait;	 /* until the timer fires nothing is sent */
-	bool path_full;	 /* the path refused a packet: on host->blocked */
+	uint8_t timeout;	/* 4.096 us << timeout; 0: none */
+	bool rnr_wait;		/* until the timer fires nothing is sent */
+	bool path_full;		/* the path refused a packet: on host->blocked */
 	uint64_t progress_time; /* when una last moved, ns */
 	uint32_t probes;	/* early resends since then */
 	uint32_t since_ack_req; /* packets sent without asking for an acknowledgement */
@@ -287,10 +297,10 @@ struct uroce_responder {
 	uint8_t min_rnr_timer;
 	uint8_t ack_syndrome;
 	uint16_t ack_messages; /* that wait for it */
-	bool ack_due;	   /* an acknowledgement up to psn - 1 is owed: qp is on host->acks */
-	bool nak_sent;	   /* one sequence NAK per gap */
-	bool in_message;   /* between first and last packet */
-	uint8_t operation; /* of the message: UROCE_SEND_FIRST or UROCE_WRITE_FIRST */
+	bool ack_due;	       /* an acknowledgement up to psn - 1 is owed: qp is on host->acks */
+	bool nak_sent;	       /* one sequence NAK per gap */
+	bool in_message;       /* between first and last packet */
+	uint8_t operation;     /* of the message: UROCE_SEND_FIRST or UROCE_WRITE_FIRST */
 	bool have_rwqe;
 	uint32_t max_rd_atomic;
 	uint32_t length; /* bytes of the message so far */
@@ -322,8 +332,8 @@ struct uroce_first_error {
 
 struct uroce_qp_counters {
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
-	uint64_t resent, timeouts, rnr_naks_sent, rnr_naks_received, naks_sent, naks_received, duplicates,
-		out_of_order;
+	uint64_t resent, timeouts, rnr_naks_sent, rnr_naks_received, naks_sent, naks_received,
+		duplicates, out_of_order;
 };
 
 struct uroce_qp {
@@ -331,11 +341,12 @@ struct uroce_qp {
 	struct uroce_lock lock;
 	struct uroce_dev *dev;
 	struct uroce_host *host; /* dev's */
-	uint8_t type;  /* enum ibv_qp_type */
-	uint8_t state; /* enum ibv_qp_state; vqp.qp.state is the application's copy */
+	uint8_t type;		 /* enum ibv_qp_type */
+	uint8_t state;		 /* enum ibv_qp_state; vqp.qp.state is the application's copy */
 	bool sq_draining;
 	bool last_wqe_raised; /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
 	bool established_raised;
+	bool peer_lost;	   /* its process is gone: what is posted ends as if it never answered */
 	bool send_refused; /* a failed post was explained */
 	bool recv_refused;
 	struct uroce_sq sq;
@@ -374,22 +385,23 @@ TAILQ_HEAD(uroce_qp_list, uroce_qp);
 /* --- keys.c: memory regions and windows by key --- */
 
 /*
- * A region or a window. Its place in memory never changes hands with another type, so a reader may count itself in
- * before it knows whether the key is still valid. The first cache line is all a look-up reads.
+ * A region or a window. Its place in memory never changes hands with another type, so a reader may
+ * count itself in before it knows whether the key is still valid. The first cache line is all a
+ * look-up reads.
  */
 struct uroce_key {
 	alignas(64) atomic_uint live; /* the key while it opens memory, else 0 */
 	atomic_uint refs;	      /* look-ups in use: who takes the key back waits for 0 */
 	uint64_t iova;		      /* first address peers and SGEs use */
 	uint64_t length;
-	uintptr_t base;		      /* where iova lies in this process */
+	uintptr_t base; /* where iova lies in this process */
 	const struct ibv_pd *pd;
 	uint32_t access; /* IBV_ACCESS_*, and UROCE_ACCESS_LOCAL */
 	uint32_t qpn;	 /* type 2 window: of the QP it is bound to; 0 any */
 
 	/* Of the owner, under keys->lock: */
-	uint32_t key;	 /* index << 8 | variant; lkey and rkey are the same number */
-	uint32_t windows; /* bound to this region */
+	uint32_t key;		  /* index << 8 | variant; lkey and rkey are the same number */
+	uint32_t windows;	  /* bound to this region */
 	struct uroce_key *parent; /* window: the region it is bound to, NULL unbound */
 	uint8_t mw_type;	  /* enum ibv_mw_type; 0: a region */
 	bool used;
@@ -399,13 +411,16 @@ struct uroce_key {
 #define UROCE_ACCESS_LOCAL 0x80000000u
 
 /*
- * Find the bytes [va, va + length) of @key for @need (IBV_ACCESS_* that must all be granted; 0 local read).
+ * Find the bytes [va, va + length) of @key for @need (IBV_ACCESS_* that must all be granted; 0
+ * local read).
  * @pd: the QP's; a key of another PD is refused. @qpn: for type 2 windows.
- * Return: 0 with a reference in *@ret_key (uroce_key_put) and the address in *@ret_ptr; -EACCES (no such key,
- * wrong PD, access not granted) or -ERANGE (outside). Length 0 needs no valid key and gives *@ret_key NULL.
+ * Return: 0 with a reference in *@ret_key (uroce_key_put) and the address in *@ret_ptr; -EACCES (no
+ * such key, wrong PD, access not granted) or -ERANGE (outside). Length 0 needs no valid key and
+ * gives *@ret_key NULL.
  */
-int uroce_key_get(struct uroce_dev *dev, uint32_t key, const struct ibv_pd *pd, uint32_t qpn, uint32_t need,
-		  uint64_t va, uint64_t length, struct uroce_key **ret_key, uint8_t **ret_ptr);
+int uroce_key_get(struct uroce_dev *dev, uint32_t key, const struct ibv_pd *pd, uint32_t qpn,
+		  uint32_t need, uint64_t va, uint64_t length, struct uroce_key **ret_key,
+		  uint8_t **ret_ptr);
 
 static inline void uroce_key_put(struct uroce_key *key)
 {
@@ -415,8 +430,8 @@ static inline void uroce_key_put(struct uroce_key *key)
 }
 
 /*
- * Copy between memory that may be unmapped at any moment by its owner (every registered buffer) and memory of
- * ours. Return: 0 or -EFAULT, never a signal.
+ * Copy between memory that may be unmapped at any moment by its owner (every registered buffer) and
+ * memory of ours. Return: 0 or -EFAULT, never a signal.
  */
 int uroce_copy(void *dst, const void *src, size_t length);
 
@@ -437,8 +452,9 @@ struct uroce_gather {
 	struct uroce_key *keys[UROCE_MAX_SGE];
 	int count;
 };
-int uroce_gather_get(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge, int num_sge,
-		     uint32_t offset, uint32_t length, uint32_t need, struct uroce_gather *ret);
+int uroce_gather_get(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge,
+		     int num_sge, uint32_t offset, uint32_t length, uint32_t need,
+		     struct uroce_gather *ret);
 
 static inline void uroce_gather_put(struct uroce_gather *gather)
 {
@@ -447,23 +463,25 @@ static inline void uroce_gather_put(struct uroce_gather *gather)
 }
 
 /* Copy @length bytes at @src into the SGE list at @offset. 0, -EACCES, -ERANGE or -EFAULT. */
-int uroce_scatter(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge, int num_sge,
-		  uint32_t offset, const struct uroce_payload *payload);
+int uroce_scatter(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge,
+		  int num_sge, uint32_t offset, const struct uroce_payload *payload);
 
 /* Execute a local or remote invalidate, or a bind, in SQ order. 0 or -EACCES/-EINVAL. */
-int uroce_key_invalidate(struct uroce_dev *dev, const struct ibv_pd *pd, uint32_t qpn, uint32_t key);
+int uroce_key_invalidate(struct uroce_dev *dev, const struct ibv_pd *pd, uint32_t qpn,
+			 uint32_t key);
 int uroce_key_bind(struct uroce_dev *dev, const struct uroce_qp *qp, const struct uroce_swqe *wqe);
 
 /* --- cq.c --- */
 
-/* Add a completion; raises the CQ's event when armed for it. Overflow: CQ_ERR event, never a lost ring. */
+/* Add a completion; raises the CQ's event when armed for it. Overflow: CQ_ERR event, never a lost
+ * ring. */
 void uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe);
 
 /* --- srq.c, recv.c --- */
 
 /*
- * Copy the oldest receive WQE of the QP (or its SRQ) into qp->resp.rwqe. Return: false when there is none.
- * Raises the SRQ limit event.
+ * Copy the oldest receive WQE of the QP (or its SRQ) into qp->resp.rwqe. Return: false when there
+ * is none. Raises the SRQ limit event.
  */
 bool uroce_rwqe_take(struct uroce_qp *qp);
 
@@ -500,7 +518,8 @@ void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe);
 /* Complete WQEs that are done, oldest first. */
 void uroce_comp_retire(struct uroce_qp *qp);
 
-/* qp.c: move to the error state. The WQE of @cqe completes with its status, all others are flushed. */
+/* qp.c: move to the error state. The WQE of @cqe completes with its status, all others are flushed.
+ */
 void uroce_qp_error(struct uroce_qp *qp);
 /* A send WQE failed: RC goes to the error state; UC and UD to SQE, where receiving goes on. */
 void uroce_qp_send_error(struct uroce_qp *qp);

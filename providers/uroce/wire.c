@@ -109,7 +109,8 @@ unsigned int uroce_wire_pack(const struct uroce_hdr *hdr, uint32_t payload_len, 
 	p = put16(p, hdr->pkey);
 	p = put32(p, hdr->dest_qpn & QPN_MASK);
 	p = put32(p, (hdr->ack_req ? BTH_ACK_REQ : 0) | (hdr->psn & PSN_MASK));
-	if (flags & ~(PKT_VALID | PKT_REQUEST | PKT_START | PKT_END | PKT_SEND | PKT_RWQE | PKT_CQE | PKT_PAYLOAD))
+	if (flags & ~(PKT_VALID | PKT_REQUEST | PKT_START | PKT_END | PKT_SEND | PKT_RWQE |
+		      PKT_CQE | PKT_PAYLOAD))
 		p = pack_extensions(hdr, flags, p);
 	return p - buf;
 }
@@ -156,7 +157,8 @@ static void unpack_extensions(const uint8_t *p, pkt_flags_t flags, struct uroce_
 		hdr->invalidate_rkey = get32(p);
 }
 
-int uroce_wire_unpack(const uint8_t *buf, size_t len, struct uroce_hdr *hdr, uint32_t *ret_payload_len)
+int uroce_wire_unpack(const uint8_t *buf, size_t len, struct uroce_hdr *hdr,
+		      uint32_t *ret_payload_len)
 {
 	const struct uroce_opcode *op;
 	unsigned int pad;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The bytes on the wire: base transport header and extensions, packed and unpacked. No other file of the
- * engine touches wire bytes. A packet here starts at the BTH and ends before the ICRC.
+ * The bytes on the wire: base transport header and extensions, packed and unpacked. No other file
+ * of the engine touches wire bytes. A packet here starts at the BTH and ends before the ICRC.
  */
 #ifndef UROCE_WIRE_H
 #define UROCE_WIRE_H
@@ -25,7 +25,8 @@ enum {
 	IETH_LEN = 4,
 	FETH_LEN = 4,
 	ICRC_LEN = 4,
-	UROCE_HEADER_MAX = BTH_LEN + ATOMIC_ETH_LEN, /* longest header of any opcode: checked in wire.c */
+	UROCE_HEADER_MAX =
+		BTH_LEN + ATOMIC_ETH_LEN, /* longest header of any opcode: checked in wire.c */
 };
 
 #define UROCE_UDP_PORT	   4791
@@ -52,13 +53,14 @@ enum {
 
 /* Flush extension: placement type and range. */
 enum {
-	FETH_TYPE_GLOBAL = 1 << 0,     /* visible to every observer */
+	FETH_TYPE_GLOBAL = 1 << 0, /* visible to every observer */
 	FETH_TYPE_PERSISTENT = 1 << 1,
 	FETH_LEVEL_RANGE = 0,
 	FETH_LEVEL_MR = 1,
 };
 
-/* A header, unpacked: host byte order, only the fields of the opcode's extensions are meaningful. */
+/* A header, unpacked: host byte order, only the fields of the opcode's extensions are meaningful.
+ */
 struct uroce_hdr {
 	uint8_t opcode;
 	bool solicited;
@@ -105,11 +107,12 @@ static inline unsigned int uroce_wire_pad(uint32_t payload_len)
 
 /*
  * Read a packet of @len bytes (without ICRC). Only its first UROCE_HEADER_MAX bytes are looked at.
- * Return: the header's length, with *@ret_payload_len the bytes behind it without padding; -EBADMSG for anything
- * that is not a whole packet of a known opcode: too short, unknown opcode, wrong version, payload where none
- * may be.
+ * Return: the header's length, with *@ret_payload_len the bytes behind it without padding; -EBADMSG
+ * for anything that is not a whole packet of a known opcode: too short, unknown opcode, wrong
+ * version, payload where none may be.
  */
-int uroce_wire_unpack(const uint8_t *buf, size_t len, struct uroce_hdr *hdr, uint32_t *ret_payload_len);
+int uroce_wire_unpack(const uint8_t *buf, size_t len, struct uroce_hdr *hdr,
+		      uint32_t *ret_payload_len);
 
 /* Distance a - b of two PSNs on the 24-bit circle: negative when a is before b. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)

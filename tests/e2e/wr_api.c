@@ -365,13 +365,15 @@ static void full(void)
 {
 	struct rt_dev *dev = rt_open();
 	struct rt_pair pair = rt_pair_open(dev, &rc);
+	int r;
 
 	begin(&pair.a, 1);
 	for (int i = 0; i < 10000; i++) {
 		ibv_wr_rdma_write(pair.a.qpx, pair.b.buf.mr->rkey, remote(&pair.b, 0));
 		set_sge(&pair.a, 0, 10);
 	}
-	CHECK_INT(ibv_wr_complete(pair.a.qpx), ENOSPC);
+	r = ibv_wr_complete(pair.a.qpx);
+	CHECK(r == ENOSPC || r == ENOMEM);
 	EXPECT_NONE(&pair.a);
 	rt_pair_close(&pair);
 	rt_close(dev);

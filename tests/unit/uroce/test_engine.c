@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The engine without network, threads and clock: two connected QPs, a wire that loses, repeats and reorders what the
- * test says, and a clock the test moves.
+ * The engine without network, threads and clock: two connected QPs, a wire that loses, repeats and
+ * reorders what the test says, and a clock the test moves.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,12 @@ enum {
 	MS = 1000000,
 };
 
-enum fate { PASS, DROP, TWICE, LATE };
+enum fate {
+	PASS,
+	DROP,
+	TWICE,
+	LATE
+};
 
 struct sim;
 typedef enum fate (*wire_script)(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number);
@@ -174,7 +179,8 @@ static void run(struct sim *sim, unsigned int limit)
 {
 	settle(sim);
 	for (unsigned int i = 0; i < limit; i++) {
-		if (sim->qp[0]->sq.tail == sim->qp[0]->sq.head && sim->qp[1]->sq.tail == sim->qp[1]->sq.head)
+		if (sim->qp[0]->sq.tail == sim->qp[0]->sq.head &&
+		    sim->qp[1]->sq.tail == sim->qp[1]->sq.head)
 			break;
 		pass_time(sim, MS);
 	}
@@ -253,7 +259,8 @@ static struct sim *sim_new(enum ibv_qp_type type)
 		sim->buf[side] = calloc(1, BUF);
 		assert_int_equal(uroce_key_new(sim->host.keys, &sim->pd, sim->buf[side], BUF,
 					       (uintptr_t)sim->buf[side],
-					       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+					       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+						       IBV_ACCESS_REMOTE_READ |
 						       IBV_ACCESS_REMOTE_ATOMIC,
 					       &sim->key[side]),
 				 0);
@@ -289,17 +296,20 @@ static void sim_free(struct sim *sim)
 
 /* --- work requests --- */
 
-static struct uroce_swqe *post(struct sim *sim, unsigned int side, enum ibv_wr_opcode opcode, uint32_t offset,
-			       uint32_t length)
+static struct uroce_swqe *post(struct sim *sim, unsigned int side, enum ibv_wr_opcode opcode,
+			       uint32_t offset, uint32_t length)
 {
 	struct uroce_qp *qp = sim->qp[side];
 	struct uroce_swqe *wqe = sq_wqe(&qp->sq, qp->sq.head);
 
 	assert_true(qp->sq.head - qp->sq.tail < SQ_SIZE);
-	*wqe = (struct uroce_swqe){
-		.wr_id = qp->sq.head, .opcode = opcode, .flags = IBV_SEND_SIGNALED, .num_sge = 1, .length = length
-	};
-	wqe->sge[0] = (struct ibv_sge){ (uintptr_t)sim->buf[side] + offset, length, sim->key[side]->key };
+	*wqe = (struct uroce_swqe){ .wr_id = qp->sq.head,
+				    .opcode = opcode,
+				    .flags = IBV_SEND_SIGNALED,
+				    .num_sge = 1,
+				    .length = length };
+	wqe->sge[0] =
+		(struct ibv_sge){ (uintptr_t)sim->buf[side] + offset, length, sim->key[side]->key };
 	return wqe;
 }
 
@@ -313,8 +323,8 @@ static void ring(struct sim *sim, unsigned int side)
 	uroce_unlock(&qp->lock);
 }
 
-static void post_rdma(struct sim *sim, unsigned int side, enum ibv_wr_opcode opcode, uint32_t offset, uint32_t length,
-		      uint32_t remote_offset)
+static void post_rdma(struct sim *sim, unsigned int side, enum ibv_wr_opcode opcode,
+		      uint32_t offset, uint32_t length, uint32_t remote_offset)
 {
 	struct uroce_swqe *wqe = post(sim, side, opcode, offset, length);
 
@@ -338,7 +348,8 @@ static void post_recv(struct sim *sim, unsigned int side, uint32_t offset, uint3
 	wqe->wr_id = 1000 + rq->head;
 	wqe->length = length;
 	wqe->num_sge = 1;
-	wqe->sge[0] = (struct ibv_sge){ (uintptr_t)sim->buf[side] + offset, length, sim->key[side]->key };
+	wqe->sge[0] =
+		(struct ibv_sge){ (uintptr_t)sim->buf[side] + offset, length, sim->key[side]->key };
 	rq->head++;
 }
 
@@ -349,7 +360,8 @@ static const struct uroce_cqe *completion(struct sim *sim, unsigned int side)
 	return cq->tail == cq->head ? NULL : &cq->ring[cq->tail++ & cq->mask];
 }
 
-static void expect(struct sim *sim, unsigned int side, enum ibv_wc_status status, enum ibv_wc_opcode opcode)
+static void expect(struct sim *sim, unsigned int side, enum ibv_wc_status status,
+		   enum ibv_wc_opcode opcode)
 {
 	const struct uroce_cqe *cqe = completion(sim, side);
 
@@ -382,7 +394,8 @@ static void test_send_sizes(void **state)
 		post_send(sim, 0, 0, sizes[i]);
 		run(sim, 1);
 		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
-		assert_int_equal(sim->cq[1].ring[sim->cq[1].tail & CQ_SIZE - 1].byte_len, sizes[i]);
+		assert_int_equal(sim->cq[1].ring[sim->cq[1].tail & (CQ_SIZE - 1)].byte_len,
+				 sizes[i]);
 		expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
 		same(sim, 0, 4096, sizes[i]);
 	}
@@ -675,9 +688,9 @@ static void test_local_protection(void **state)
 static void test_invented_acks(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
-	struct uroce_packet ack = {
-		.hdr = { .opcode = UROCE_RC | UROCE_ACK, .psn = 5000, .syndrome = AETH_ACK | AETH_ACK_NO_CREDIT }
-	};
+	struct uroce_packet ack = { .hdr = { .opcode = UROCE_RC | UROCE_ACK,
+					     .psn = 5000,
+					     .syndrome = AETH_ACK | AETH_ACK_NO_CREDIT } };
 
 	sim->script = drop_all;
 	post_send(sim, 0, 0, 10);
