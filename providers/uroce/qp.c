@@ -220,6 +220,21 @@ fail:
 	return r;
 }
 
+/*
+ * Acknowledgements wait for company. Those of messages the application has seen leave before the QP stops, or its
+ * peer would send them again to nobody.
+ */
+static void owed_flush(struct uroce_qp *qp)
+{
+	struct uroce_path *path = qp->av.path;
+
+	if (!path || qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET)
+		return;
+	uroce_resp_run(qp, 0);
+	if (path->pending)
+		path->ops->flush(path);
+}
+
 /* Off every list the progress pass walks, and out of its hands. */
 static void qp_unlist(struct uroce_qp *qp)
 {
@@ -256,6 +271,7 @@ int uroce_destroy_qp(struct verbs_qp *vqp)
 		return -EBUSY;
 	}
 	uroce_lock(&qp->lock);
+	owed_flush(qp);
 	qp->state = IBV_QPS_RESET; /* packets on their way to it are dropped */
 	uroce_unlock(&qp->lock);
 	qpn_free(qp);
@@ -508,6 +524,8 @@ static void qp_transition(struct uroce_qp *qp, enum ibv_qp_state next,
 {
 	enum ibv_qp_state cur = qp->state;
 
+	if (next == IBV_QPS_RESET || next == IBV_QPS_ERR)
+		owed_flush(qp);
 	if (next == IBV_QPS_RESET) {
 		qp_reset(qp);
 	} else if (next == IBV_QPS_RTR && cur == IBV_QPS_INIT) {
