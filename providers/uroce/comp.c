@@ -103,7 +103,8 @@ static void una_advance(struct uroce_qp *qp, uint32_t una, uint64_t now)
 	req->retry_left = req->retry_cnt;
 	req->rnr_left = req->rnr_retry;
 	req->probes = 0;
-	req->progress_time = now;
+	if (now)
+		req->progress_time = now;
 	if (req->recovering && psn_diff(una, req->recover) >= 0)
 		req->recovering = false;
 	if (!req->recovering && req->window < req->window_max)
@@ -193,7 +194,7 @@ static void nak_rnr(struct uroce_qp *qp, uint8_t syndrome, uint64_t now)
 	if (req->rnr_retry != 7)
 		req->rnr_left--;
 	req->rnr_wait = true;
-	uroce_timer_arm(&qp->host->wheel, &qp->timer, now + rnr_ns(syndrome));
+	uroce_qp_timer(qp, now + rnr_ns(syndrome));
 }
 
 static void nak_fatal(struct uroce_qp *qp, uint8_t syndrome)

@@ -113,9 +113,10 @@ static void qp_fatal(struct uroce_host *host, uint32_t qpn)
 
 static __attribute__((noinline, cold)) void cq_overflow(struct uroce_cq *cq, uint32_t qpn)
 {
-	qp_fatal(cq->dev->host, qpn);
-	if (cq->overflowed)
+	if (cq->overflowed) {
+		qp_fatal(cq->dev->host, qpn);
 		return;
+	}
 	cq->overflowed = true;
 	verbs_err(
 		cq->vcq.cq.context,
@@ -123,6 +124,7 @@ static __attribute__((noinline, cold)) void cq_overflow(struct uroce_cq *cq, uin
 		"poll more often; the queue pairs that lose completions end in the error state",
 		cq->vcq.cq.handle, cq->mask + 1);
 	uroce_event_cq(cq, IBV_EVENT_CQ_ERR);
+	qp_fatal(cq->dev->host, qpn);
 }
 
 static void cqe_stamp(const struct uroce_cq *cq, struct uroce_cqe *cqe)

@@ -55,6 +55,7 @@ struct uroce_host {
 	struct uroce_forward *forward; /* forward.c */
 	struct uroce_thread *thread;   /* thread.c */
 	atomic_uint udp_interest;      /* QPs that pollers must look at sockets for */
+	_Atomic uint64_t wakes_at;     /* when the sleeping thread wakes, ns; 0: it is awake */
 	atomic_uint poll_epoch;	       /* moves with every progress pass of a poller */
 	atomic_uint poller_passes;     /* since the last time somebody armed a CQ */
 	int refs;

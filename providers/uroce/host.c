@@ -27,6 +27,7 @@ static void host_free(struct uroce_host *host)
 static int host_new(struct uroce_host **ret_host)
 {
 	struct uroce_host *host = calloc(1, sizeof(*host));
+	struct shm_peer *self;
 	int r;
 
 	if (!host)
@@ -42,8 +43,13 @@ static int host_new(struct uroce_host **ret_host)
 		r = uroce_forward_new(&host->forward);
 	if (!r)
 		r = uroce_shm_open(host, &host->shm);
-	if (!r)
+	if (!r) {
+		uroce_board_watch_keys(host->shm);
 		r = uroce_thread_start(host);
+	}
+	/* The way to itself is always there, so that nobody waits for it under a lock. */
+	if (!r)
+		r = uroce_shm_peer(host->shm, host->slot, &self);
 	if (r < 0) {
 		host_free(host);
 		return r;

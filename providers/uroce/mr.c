@@ -33,8 +33,11 @@ static struct uroce_dev *ctx_dev(struct ibv_context *ctx)
 
 int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata)
 {
+	struct uroce_dev *dev = ctx_dev(pd->context);
+
 	uroce_copy_init();
-	((struct uroce_pd *)pd)->dev = ctx_dev(pd->context);
+	((struct uroce_pd *)pd)->dev = dev;
+	pd->handle = atomic_fetch_add_explicit(&dev->host->next_handle, 1, memory_order_relaxed);
 	return 0;
 }
 
@@ -120,12 +123,43 @@ static int check_range(struct ibv_context *ctx, const void *addr, uint64_t lengt
 	return access & IBV_ACCESS_ON_DEMAND ? 0 : check_mapped(ctx, addr, length);
 }
 
+/* One byte: that it can be read and, by an addition of nothing to the word around it, written. */
+static bool byte_there(uintptr_t address, bool write)
+{
+	uint64_t word;
+	char byte;
+
+	if (write)
+		return !uroce_atomic_fetch_add((void *)(address & ~7ul), 0, &word);
+	return !uroce_copy(&byte, (const void *)address, 1);
+}
+
+/* The ends stand for the whole: wrong pointers and read-only memory are told now, not at the first
+ * access. */
+static int check_memory(struct ibv_context *ctx, const void *addr, uint64_t length,
+			unsigned int access)
+{
+	uintptr_t first = (uintptr_t)addr;
+	bool write = access & IBV_ACCESS_LOCAL_WRITE;
+
+	if (!length || (access & IBV_ACCESS_ON_DEMAND))
+		return 0;
+	uroce_copy_init();
+	if (byte_there(first, write) && byte_there(first + length - 1, write))
+		return 0;
+	verbs_err(ctx, "reg_mr: %p, %llu bytes: not mapped%s", addr, (unsigned long long)length,
+		  write ? ", or only for reading although LOCAL_WRITE is asked for" : "");
+	return -EFAULT;
+}
+
 static int check_region(struct ibv_context *ctx, const void *addr, uint64_t length,
 			unsigned int access)
 {
 	int r = check_access(ctx, access);
 
-	return r < 0 ? r : check_range(ctx, addr, length, access);
+	if (!r)
+		r = check_range(ctx, addr, length, access);
+	return r < 0 ? r : check_memory(ctx, addr, length, access);
 }
 
 /* --- regions --- */

@@ -105,6 +105,9 @@ struct uroce_path_ops {
 	 * references. */
 	int (*fetch)(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset,
 		     void *dst, uint32_t length);
+	/* Whether the QP there can be seen to receive from @own_qpn. NULL: cannot be seen. */
+	bool (*receiving)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
+			  uint32_t own_qpn);
 	/*
 	 * One-sided operation done by the initiator alone, from @own_qpn to @dest_qpn. Return: 0
 	 * done; -EOPNOTSUPP: send packets instead, which also find out what is wrong if something

@@ -473,6 +473,22 @@ static void key_done(struct shm_key *key)
 	atomic_fetch_sub_explicit(&key->users, 1, memory_order_release);
 }
 
+static struct shm_qp *board_qp(struct shm_peer *peer, uint32_t qpn)
+{
+	return &peer->board->qps[qpn & ((1 << UROCE_QP_INDEX_BITS) - 1)];
+}
+
+static bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
+			  uint32_t own_qpn)
+{
+	struct shm_peer *peer = av->peer;
+	struct shm_qp *qp = board_qp(peer, dest_qpn);
+
+	return !peer->dead &&
+	       (atomic_load_explicit(&qp->access, memory_order_acquire) & SHM_QP_READY) &&
+	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
+}
+
 static int shm_rdma(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
 		    uint32_t own_qpn, bool write, const struct iovec *iov, int iovcnt,
 		    uint64_t remote_addr, uint32_t rkey, uint32_t length)
@@ -488,7 +504,7 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av, uint32_t
 
 	if (!peer->can_read || peer->dead || !length)
 		return -EOPNOTSUPP;
-	qp = &peer->board->qps[dest_qpn & ((1 << UROCE_QP_INDEX_BITS) - 1)];
+	qp = board_qp(peer, dest_qpn);
 	if ((atomic_load_explicit(&qp->access, memory_order_acquire) & (need | SHM_QP_READY)) !=
 	    (need | SHM_QP_READY))
 		return -EOPNOTSUPP;
@@ -509,5 +525,6 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av, uint32_t
 const struct uroce_path_ops uroce_shm_ops = {
 	.send = shm_send,
 	.fetch = shm_fetch,
+	.receiving = shm_receiving,
 	.rdma = shm_rdma,
 };

@@ -11,6 +11,7 @@
 enum {
 	BUDGET = 32,	   /* packets of one peer, datagrams of one device in one pass */
 	ACK_COALESCE = 16, /* messages of a busy peer that one acknowledgement may cover */
+	CLOCK_PASSES = 64,
 	GSI_QPN = 1,
 	MULTICAST_QPN = 0xffffff,
 };
@@ -163,9 +164,16 @@ static void sockets_flush(struct uroce_host *host)
 			dev->udp->ops->flush(dev->udp);
 }
 
+/* The clock is read only now and then when nothing but a timer wants it. */
+static bool timers_due_soon(struct uroce_host *host)
+{
+	return !(atomic_load_explicit(&host->poll_epoch, memory_order_relaxed) % CLOCK_PASSES) &&
+	       atomic_load_explicit(&host->wheel.armed, memory_order_relaxed);
+}
+
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets)
 {
-	bool timed = sockets || atomic_load_explicit(&host->wheel.armed, memory_order_relaxed);
+	bool timed = sockets || timers_due_soon(host);
 	uint64_t now = timed ? uroce_now() : 0;
 	unsigned int n;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "providers/uroce/dev.h"
+#include "providers/uroce/shm.h"
 
 enum {
 	SQ_ALIGN = 64,
@@ -221,8 +221,8 @@ fail:
 }
 
 /*
- * Acknowledgements wait for company. Those of messages the application has seen leave before the QP stops, or its
- * peer would send them again to nobody.
+ * Acknowledgements wait for company. Those of messages the application has seen leave before the QP
+ * stops, or its peer would send them again to nobody.
  */
 static void owed_flush(struct uroce_qp *qp)
 {
@@ -272,6 +272,7 @@ int uroce_destroy_qp(struct verbs_qp *vqp)
 	}
 	uroce_lock(&qp->lock);
 	owed_flush(qp);
+	uroce_board_qp_remove(qp);
 	qp->state = IBV_QPS_RESET; /* packets on their way to it are dropped */
 	uroce_unlock(&qp->lock);
 	qpn_free(qp);
@@ -356,6 +357,7 @@ void uroce_qp_error(struct uroce_qp *qp)
 	if (qp->state == IBV_QPS_RESET)
 		return;
 	qp->state = IBV_QPS_ERR;
+	uroce_board_qp(qp);
 	qp->sq_draining = false;
 	qp->resp.ack_due = false;
 	qp->resp.res_pending = 0;
@@ -587,6 +589,7 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return r;
 	uroce_lock(&qp->lock);
 	r = qp_modify_locked(qp, in, &got);
+	uroce_board_qp(qp);
 	if (!r && qp->state == IBV_QPS_RTS)
 		uroce_req_run(qp, uroce_now());
 	uroce_unlock(&qp->lock);

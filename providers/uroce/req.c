@@ -8,11 +8,14 @@
 #include "providers/uroce/dev.h"
 #include "providers/uroce/uroce.h"
 
+#define TIMEOUT_NEVER (1ull << 62) /* ns */
+
 enum {
 	WINDOW_MIN = 4,	       /* packets in flight after repeated loss */
 	ACK_REQ_INTERVAL = 16, /* a long message asks for an acknowledgement this often */
 	PROBE_FIRST = 2000000, /* ns without progress before the oldest packet is sent again */
 	PROBE_DOUBLINGS = 5,   /* the interval doubles that often */
+	LOSSLESS_TIMEOUT_MIN = 20000000, /* ns: a process may be off the processor that long */
 };
 
 /* How a WQE goes out: opcodes by place in the message. */
@@ -513,7 +516,9 @@ static bool outstanding(const struct uroce_qp *qp)
 
 static uint64_t timeout_ns(const struct uroce_qp *qp)
 {
-	return qp->req.timeout ? 4096ull << qp->req.timeout : UINT64_MAX;
+	uint64_t ns = qp->req.timeout ? 4096ull << qp->req.timeout : (uint64_t)TIMEOUT_NEVER;
+
+	return qp->av.path->lossless ? max_of(ns, (uint64_t)LOSSLESS_TIMEOUT_MIN) : ns;
 }
 
 /* The next moment at which something is to be decided while nothing is acknowledged. */
@@ -521,24 +526,20 @@ static uint64_t probe_deadline(const struct uroce_qp *qp)
 {
 	const struct uroce_requester *req = &qp->req;
 	uint64_t wait = (uint64_t)PROBE_FIRST << min_of(req->probes, (uint32_t)PROBE_DOUBLINGS);
-	uint64_t limit = timeout_ns(qp);
 
-	return req->progress_time + min_of(wait, limit);
+	/* Nothing gets lost on the way there, but a QP that is not ready drops what comes. */
+	return req->progress_time +
+	       (qp->av.path->lossless ? timeout_ns(qp) : min_of(wait, timeout_ns(qp)));
 }
 
 void uroce_req_timer(struct uroce_qp *qp, uint64_t now)
 {
-	if (qp->req.rnr_wait)
+	/* Armed once, it stays armed until it fires, and then looks at what has happened since. */
+	if (qp->timer.deadline || qp->req.rnr_wait || !outstanding(qp) || !qp->av.path)
 		return;
-	if (!outstanding(qp) || !qp->av.path || qp->av.path->lossless) {
-		if (qp->timer.deadline)
-			uroce_timer_cancel(&qp->host->wheel, &qp->timer);
-		return;
-	}
-	if (!qp->timer.deadline) {
-		qp->req.progress_time = now;
-		uroce_timer_arm(&qp->host->wheel, &qp->timer, probe_deadline(qp));
-	}
+	qp->req.progress_time = now ? now : uroce_now();
+	qp->req.timer_una = qp->req.una;
+	uroce_qp_timer(qp, probe_deadline(qp));
 }
 
 static void window_shrink(struct uroce_requester *req)
@@ -562,6 +563,15 @@ void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status)
 	uroce_comp_retire(qp);
 }
 
+/* The path can see that the peer's QP still receives: then it is late, not lost. */
+static bool peer_only_slow(const struct uroce_qp *qp)
+{
+	const struct uroce_path_ops *ops = qp->av.path->ops;
+
+	return ops->receiving &&
+	       ops->receiving(qp->av.path, &qp->av, qp->dest_qpn, qp->vqp.qp.qp_num);
+}
+
 void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 {
 	struct uroce_requester *req = &qp->req;
@@ -575,24 +585,28 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 	}
 	if (!outstanding(qp) || (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD))
 		return;
+	if (req->timer_una != req->una && qp->av.path->lossless)
+		req->progress_time = now; /* there, acknowledgements do not look at the clock */
+	req->timer_una = req->una;
 	if (now < probe_deadline(qp)) { /* progress was made since it was armed */
-		uroce_timer_arm(&qp->host->wheel, &qp->timer, probe_deadline(qp));
+		uroce_qp_timer(qp, probe_deadline(qp));
 		return;
 	}
 	if (now - req->progress_time >= timeout_ns(qp)) {
 		qp->counters.timeouts++;
-		if (!req->retry_left) {
+		if (!peer_only_slow(qp) && !req->retry_left) {
 			uroce_req_give_up(qp, IBV_WC_RETRY_EXC_ERR);
 			return;
 		}
-		req->retry_left--;
+		req->retry_left -= !peer_only_slow(qp);
 		req->progress_time = now;
 		req->probes = 0;
 	} else {
 		req->probes++;
 	}
-	window_shrink(req);
-	uroce_timer_arm(&qp->host->wheel, &qp->timer, probe_deadline(qp));
+	if (!qp->av.path->lossless)
+		window_shrink(req);
+	uroce_qp_timer(qp, probe_deadline(qp));
 	req->path_full = false;
 	uroce_req_resend(qp, now);
 }

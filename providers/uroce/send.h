@@ -78,7 +78,7 @@ static inline void uroce_swqe_bind(struct uroce_swqe *wqe, uint32_t rkey,
 	wqe->bind.access = info->mw_access_flags;
 }
 
-/* Time, for a QP that may need its timer. */
+/* Time, for a QP whose path loses packets; elsewhere the engine does without, or asks itself. */
 static inline uint64_t uroce_post_time(const struct uroce_qp *qp)
 {
 	return qp->type == IBV_QPT_RC && qp->av.path && !qp->av.path->lossless ? uroce_now() : 0;

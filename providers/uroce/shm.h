@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 
 #include "providers/uroce/dev.h"
+#include "providers/uroce/keys.h"
 
 enum {
 	SHM_VERSION = 1,
@@ -130,10 +131,11 @@ struct uroce_shm {
 	int listener;
 	int bell; /* ours */
 	int board_fd;
-	struct shm_board *board;    /* ours */
-	pthread_mutex_t lock;	    /* connecting */
-	struct shm_peer_list peers; /* changed under lock and progress_lock */
-	struct shm_peer_list gone;  /* dead ones, kept for who still names them; under lock */
+	struct shm_board *board;       /* ours */
+	struct uroce_keys_watch watch; /* shows regions on it */
+	pthread_mutex_t lock;	       /* connecting */
+	struct shm_peer_list peers;    /* changed under lock and progress_lock */
+	struct shm_peer_list gone;     /* dead ones, kept for who still names them; under lock */
 	_Atomic(struct shm_peer *) by_slot[SHM_SLOTS];
 };
 
@@ -153,6 +155,15 @@ void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot);
 /* The listener or a connection is readable: a new peer, the end of a handshake, or a death. */
 void uroce_shm_accept(struct uroce_shm *shm);
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
+
+/* --- board.c: what this process shows to its peers --- */
+
+/* Show the QP as its state is now. Under qp->lock. */
+void uroce_board_qp(struct uroce_qp *qp);
+/* Take it off: its number will be another QP's. */
+void uroce_board_qp_remove(struct uroce_qp *qp);
+/* Show the regions of the process from now on. */
+void uroce_board_watch_keys(struct uroce_shm *shm);
 
 /* --- path_shm.c --- */
 extern const struct uroce_path_ops uroce_shm_ops;

@@ -206,8 +206,14 @@ static bool packets_pending(struct uroce_host *host)
 static void sleep_once(struct uroce_thread *thread)
 {
 	struct uroce_host *host = thread->host;
-	int timeout = timer_wait(host);
+	int timeout;
 
+	/* Pairs with uroce_qp_timer(): a timer armed from here on rings the bell. */
+	atomic_store_explicit(&host->wakes_at, UINT64_MAX, memory_order_seq_cst);
+	timeout = timer_wait(host);
+	if (timeout >= 0)
+		atomic_store_explicit(&host->wakes_at, uroce_now() + timeout * 1000000ull,
+				      memory_order_relaxed);
 	atomic_exchange_explicit(&host->shm->board->sleeping, 1, memory_order_seq_cst);
 	if (!packets_pending(host)) {
 		if (must_retry(host))
@@ -215,6 +221,7 @@ static void sleep_once(struct uroce_thread *thread)
 		wait_on(thread, thread->all, timeout);
 	}
 	atomic_store_explicit(&host->shm->board->sleeping, 0, memory_order_relaxed);
+	atomic_store_explicit(&host->wakes_at, 0, memory_order_relaxed);
 	while (pass(host) && !atomic_load_explicit(&thread->watching, memory_order_relaxed))
 		;
 }
@@ -244,6 +251,16 @@ static void *thread_main(void *arg)
 			sleep_once(thread);
 	}
 	return NULL;
+}
+
+void uroce_qp_timer(struct uroce_qp *qp, uint64_t deadline)
+{
+	struct uroce_host *host = qp->host;
+
+	uroce_timer_arm(&host->wheel, &qp->timer, deadline);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (deadline < atomic_load_explicit(&host->wakes_at, memory_order_relaxed))
+		uroce_thread_wake(host);
 }
 
 void uroce_thread_wake(struct uroce_host *host)

@@ -271,6 +271,7 @@ struct uroce_requester {
 	uint8_t timeout;	/* 4.096 us << timeout; 0: none */
 	bool rnr_wait;		/* until the timer fires nothing is sent */
 	bool path_full;		/* the path refused a packet: on host->blocked */
+	uint32_t timer_una;	/* una when the timer was armed */
 	uint64_t progress_time; /* when una last moved, ns */
 	uint32_t probes;	/* early resends since then */
 	uint32_t since_ack_req; /* packets sent without asking for an acknowledgement */
@@ -501,6 +502,8 @@ void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status);
 bool uroce_wqe_has_response(const struct uroce_swqe *wqe);
 /* Payload bytes of each of its packets but the last. */
 uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *wqe);
+/* Arm the QP's timer, and see to it that somebody is awake then. */
+void uroce_qp_timer(struct uroce_qp *qp, uint64_t deadline);
 /* Set or stop the retransmission timer according to what is outstanding. */
 void uroce_req_timer(struct uroce_qp *qp, uint64_t now);
 
