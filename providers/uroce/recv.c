@@ -26,16 +26,56 @@ static int rwqe_write(struct uroce_rq *rq, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-static __attribute__((noinline, cold)) void recv_refused(struct ibv_context *ctx, const char *what,
-							 uint32_t number, const struct uroce_rq *rq,
-							 const struct ibv_recv_wr *wr, int error)
+/* --- explaining a refusal: each cause once per queue --- */
+
+enum cause {
+	CAUSE_FULL,
+	CAUSE_SGES,
+	CAUSE_STATE,
+	CAUSE_SHARED,
+};
+
+static __attribute__((noinline, cold)) void
+recv_refused(struct ibv_context *ctx, const char *object, uint32_t number, enum cause cause,
+	     const struct uroce_rq *rq, int num_sge, uint8_t *said)
 {
-	if (error == ENOMEM)
-		verbs_err(ctx, "%s 0x%x: post_recv: all %u receives are posted and not completed",
-			  what, number, rq->size);
-	else
-		verbs_err(ctx, "%s 0x%x: post_recv: %d SGEs: at most %u", what, number, wr->num_sge,
-			  rq->max_sge);
+	if (*said >> cause & 1)
+		return;
+	*said |= 1u << cause;
+	switch (cause) {
+	case CAUSE_FULL:
+		verbs_err(ctx, "%s 0x%x: post_recv: all %u receives still wait for a message",
+			  object, number, rq->size);
+		break;
+	case CAUSE_SGES:
+		verbs_err(ctx,
+			  "%s 0x%x: post_recv: %d scatter/gather entries, at most %u are possible",
+			  object, number, num_sge, rq->max_sge);
+		break;
+	case CAUSE_STATE:
+		verbs_err(
+			ctx,
+			"%s 0x%x: post_recv: the QP is in state RESET, receives need INIT or a later one",
+			object, number);
+		break;
+	case CAUSE_SHARED:
+		verbs_err(
+			ctx,
+			"%s 0x%x: post_recv: the QP receives from an SRQ: use ibv_post_srq_recv()",
+			object, number);
+		break;
+	}
+}
+
+static void qp_refused(struct uroce_qp *qp, const struct ibv_recv_wr *wr, int error)
+{
+	enum cause cause = qp->srq			? CAUSE_SHARED
+			   : qp->state == IBV_QPS_RESET ? CAUSE_STATE
+			   : error == ENOMEM		? CAUSE_FULL
+							: CAUSE_SGES;
+
+	recv_refused(qp->vqp.qp.context, "qp", qp->vqp.qp.qp_num, cause, &qp->rq, wr->num_sge,
+		     &qp->recv_refused);
 }
 
 int uroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -44,21 +84,12 @@ int uroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv
 	int r = 0;
 
 	uroce_lock(&qp->lock);
-	if (unlikely(qp->srq || qp->state == IBV_QPS_RESET)) {
-		*bad_wr = wr;
-		uroce_unlock(&qp->lock);
-		verbs_err(ibqp->context, "qp 0x%x: post_recv: %s", ibqp->qp_num,
-			  qp->srq ? "it receives from an SRQ: post there"
-				  : "in RESET: move it to INIT first");
-		return EINVAL;
-	}
 	for (; wr; wr = wr->next) {
-		r = rwqe_write(&qp->rq, wr);
+		r = likely(!qp->srq && qp->state != IBV_QPS_RESET) ? rwqe_write(&qp->rq, wr)
+								   : EINVAL;
 		if (unlikely(r)) {
 			*bad_wr = wr;
-			if (!qp->recv_refused)
-				recv_refused(ibqp->context, "qp", ibqp->qp_num, &qp->rq, wr, r);
-			qp->recv_refused = true;
+			qp_refused(qp, wr, r);
 			break;
 		}
 	}
@@ -78,15 +109,17 @@ int uroce_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ib
 		r = rwqe_write(&srq->rq, wr);
 		if (unlikely(r)) {
 			*bad_wr = wr;
-			if (!srq->refused)
-				recv_refused(ibsrq->context, "srq", ibsrq->handle, &srq->rq, wr, r);
-			srq->refused = true;
+			recv_refused(ibsrq->context, "srq", ibsrq->handle,
+				     r == ENOMEM ? CAUSE_FULL : CAUSE_SGES, &srq->rq, wr->num_sge,
+				     &srq->refused);
 			break;
 		}
 	}
 	uroce_unlock(&srq->lock);
 	return r;
 }
+
+/* --- taking --- */
 
 static bool rq_take(struct uroce_rq *rq, struct uroce_rwqe *to)
 {

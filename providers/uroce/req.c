@@ -81,7 +81,7 @@ static void psn_assign(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	uint32_t packets = 1;
 
 	/* Atomics and atomic writes are one packet whatever their length field says. */
-	if (wqe->length && (!uroce_wqe_has_response(wqe) || is_read(wqe)))
+	if (wqe->length > segment && (!uroce_wqe_has_response(wqe) || is_read(wqe)))
 		packets = (wqe->length - 1) / segment + 1;
 	wqe->first_psn = qp->req.psn;
 	wqe->last_psn = psn_add(qp->req.psn, packets - 1);

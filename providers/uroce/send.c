@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ibv_post_send(): a work request becomes a WQE, and the requester runs. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "providers/uroce/ops.h"
@@ -133,53 +135,103 @@ static int swqe_write(struct uroce_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-/* Said for the first refusal of a QP: a program that retries in a loop does not flood the log. */
+/* --- explaining a refusal: each cause once per QP, so that a program that retries does not flood
+ * the log --- */
+
+enum cause {
+	CAUSE_STATE,
+	CAUSE_FULL,
+	CAUSE_OPCODE,
+	CAUSE_INLINE,
+	CAUSE_SGES,
+	CAUSE_LENGTH,
+	CAUSE_ADDRESS,
+	CAUSE_OPERATION,
+};
+
+static enum cause cause_find(const struct uroce_qp *qp, const struct ibv_send_wr *wr, int error,
+			     uint64_t length)
+{
+	if (qp->state < IBV_QPS_RTS)
+		return CAUSE_STATE;
+	if (error == ENOMEM)
+		return CAUSE_FULL;
+	if (!uroce_opcode_allowed(qp->type, wr->opcode))
+		return CAUSE_OPCODE;
+	if ((wr->send_flags & IBV_SEND_INLINE) && length > qp->sq.max_inline)
+		return CAUSE_INLINE;
+	if (!(wr->send_flags & IBV_SEND_INLINE) && (uint32_t)wr->num_sge > qp->sq.max_sge)
+		return CAUSE_SGES;
+	if (length > UROCE_MAX_MSG_SIZE)
+		return CAUSE_LENGTH;
+	return qp->type == IBV_QPT_UD ? CAUSE_ADDRESS : CAUSE_OPERATION;
+}
+
+static void cause_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, enum cause cause,
+		       uint64_t length, char *text, size_t size)
+{
+	static const char *const states[] = { "RESET", "INIT", "RTR" };
+	static const char *const types[] = {
+		[IBV_QPT_RC] = "RC", [IBV_QPT_UC] = "UC", [IBV_QPT_UD] = "UD"
+	};
+
+	switch (cause) {
+	case CAUSE_STATE:
+		snprintf(text, size, "the QP is in state %s, sending needs RTS", states[qp->state]);
+		break;
+	case CAUSE_FULL:
+		snprintf(
+			text, size,
+			"the send queue is full: %u requests wait for the peer; poll for completions before posting more, "
+			"or create the QP with a larger max_send_wr",
+			qp->sq.size);
+		break;
+	case CAUSE_OPCODE:
+		snprintf(text, size, "opcode %d is no operation of a %s QP", wr->opcode,
+			 types[qp->type]);
+		break;
+	case CAUSE_INLINE:
+		snprintf(text, size, "%" PRIu64 " bytes inline, the QP's max_inline_data is %u",
+			 length, qp->sq.max_inline);
+		break;
+	case CAUSE_SGES:
+		snprintf(text, size, "%d scatter/gather entries, the QP's max_send_sge is %u",
+			 wr->num_sge, qp->sq.max_sge);
+		break;
+	case CAUSE_LENGTH:
+		snprintf(text, size, "%" PRIu64 " bytes in one request, at most %u are possible",
+			 length, UROCE_MAX_MSG_SIZE);
+		break;
+	case CAUSE_ADDRESS:
+		snprintf(text, size, "a UD request needs an address handle, wr.ud.ah is NULL");
+		break;
+	case CAUSE_OPERATION:
+		snprintf(
+			text, size,
+			"opcode %d with %" PRIu64
+			" bytes, flags 0x%x: atomics and atomic writes carry 8 bytes to an address "
+			"that is a multiple of 8, reads and atomics cannot be inline, flush is posted by ibv_wr_flush(), a "
+			"bind needs a window",
+			wr->opcode, length, wr->send_flags);
+		break;
+	}
+}
+
 static __attribute__((noinline, cold)) void send_refused(struct uroce_qp *qp,
 							 const struct ibv_send_wr *wr, int error)
 {
-	struct ibv_context *ctx = qp->vqp.qp.context;
-	uint32_t qpn = qp->vqp.qp.qp_num;
 	uint64_t length = 0;
+	enum cause cause;
+	char text[384];
 
-	if (qp->send_refused)
-		return;
-	qp->send_refused = true;
 	for (int i = 0; i < wr->num_sge; i++)
 		length += wr->sg_list[i].length;
-	if (error == ENOMEM)
-		verbs_err(
-			ctx,
-			"qp 0x%x: post_send: the send queue is full: %u posted and not completed; unsignalled work "
-			"requests are only released by a later signalled one",
-			qpn, qp->sq.size);
-	else if (!uroce_opcode_allowed(qp->type, wr->opcode))
-		verbs_err(ctx, "qp 0x%x: post_send: opcode %d is not possible on a QP of type %d",
-			  qpn, wr->opcode, qp->type);
-	else if ((wr->send_flags & IBV_SEND_INLINE) && length > qp->sq.max_inline)
-		verbs_err(ctx, "qp 0x%x: post_send: %llu bytes inline: at most %u", qpn,
-			  (unsigned long long)length, qp->sq.max_inline);
-	else if (wr->num_sge > qp->sq.max_sge)
-		verbs_err(ctx, "qp 0x%x: post_send: %d SGEs: at most %u", qpn, wr->num_sge,
-			  qp->sq.max_sge);
-	else
-		verbs_err(
-			ctx,
-			"qp 0x%x: post_send: opcode %d with %llu bytes in %d SGEs: not possible (atomics: 8 bytes, "
-			"aligned, not inline; UD: an address handle; at most %u bytes)",
-			qpn, wr->opcode, (unsigned long long)length, wr->num_sge,
-			UROCE_MAX_MSG_SIZE);
-}
-
-static __attribute__((noinline, cold)) int state_refused(struct uroce_qp *qp)
-{
-	static const char *const names[] = { "RESET", "INIT", "RTR" };
-
-	if (!qp->send_refused)
-		verbs_err(qp->vqp.qp.context,
-			  "qp 0x%x: post_send: in state %s: move it to RTS first",
-			  qp->vqp.qp.qp_num, names[qp->state]);
-	qp->send_refused = true;
-	return EINVAL;
+	cause = cause_find(qp, wr, error, length);
+	if (qp->send_refused >> cause & 1)
+		return;
+	qp->send_refused |= 1u << cause;
+	cause_text(qp, wr, cause, length, text, sizeof(text));
+	verbs_err(qp->vqp.qp.context, "qp 0x%x: ibv_post_send: %s", qp->vqp.qp.qp_num, text);
 }
 
 int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
@@ -189,13 +241,8 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 
 	uroce_lock(&qp->lock);
 	uroce_builder_wait(qp);
-	if (unlikely(qp->state < IBV_QPS_RTS)) {
-		*bad_wr = wr;
-		r = state_refused(qp);
-		wr = NULL;
-	}
 	for (; wr; wr = wr->next) {
-		r = swqe_write(qp, wr);
+		r = likely(qp->state >= IBV_QPS_RTS) ? swqe_write(qp, wr) : EINVAL;
 		if (unlikely(r)) {
 			*bad_wr = wr;
 			send_refused(qp, wr, r);

@@ -178,7 +178,7 @@ struct uroce_srq {
 	struct uroce_lock lock;
 	struct uroce_dev *dev;
 	struct uroce_rq rq;
-	bool refused; /* a failed post was explained */
+	uint8_t refused; /* bits: causes of failed posts already explained (recv.c) */
 	atomic_uint qps;
 	uint32_t events_raised;
 	uint32_t limit; /* event when fewer are left; 0: disarmed */
@@ -348,8 +348,8 @@ struct uroce_qp {
 	bool last_wqe_raised; /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
 	bool established_raised;
 	bool peer_lost;	   /* its process is gone: what is posted ends as if it never answered */
-	bool send_refused; /* a failed post was explained */
-	bool recv_refused;
+	uint16_t send_refused; /* bits: causes of failed posts already explained (send.c, recv.c) */
+	uint8_t recv_refused;
 	struct uroce_sq sq;
 	struct uroce_rq rq;
 	struct uroce_srq *srq; /* NULL: own rq */
