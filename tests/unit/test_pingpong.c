@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the ping-pong programs decide by themselves: addresses as text, data, and which GID to use.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "libibverbs/tools/gid_pick.c"
+#include "libibverbs/tools/pingpong_data.c"
+#include "libibverbs/tools/pingpong_exchange.c"
+
+int pp_fail(int error, const char *fmt, ...)
+{
+	return -abs(error);
+}
+
+/* ---- addresses ---- */
+
+static const struct pp_dest dest = {
+	.lid = 0x12,
+	.qpn = 0xabcdef,
+	.psn = 0x000001,
+	.gid.raw = { [10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 1 },
+};
+
+static const char dest_text[] = "0012:abcdef:000001:00000000000000000000ffffc0000201";
+
+static void test_address(void **state)
+{
+	char text[PP_ADDRESS_SIZE];
+	struct pp_dest back;
+
+	pp_address_print(&dest, text);
+	assert_string_equal(text, dest_text);
+	assert_int_equal(sizeof(text), 52);
+	assert_int_equal(pp_address_parse(text, &back), 0);
+	assert_int_equal(back.lid, dest.lid);
+	assert_int_equal(back.qpn, dest.qpn);
+	assert_int_equal(back.psn, dest.psn);
+	assert_memory_equal(&back.gid, &dest.gid, 16);
+}
+
+static void assert_not_address(const char *text)
+{
+	char padded[PP_ADDRESS_SIZE] = {};
+	struct pp_dest back = { .qpn = 7 };
+
+	memcpy(padded, text, min_of(strlen(text), sizeof(padded)));
+	assert_int_equal(pp_address_parse(padded, &back), -EPROTO);
+	assert_int_equal(back.qpn, 7);
+}
+
+static void test_no_address(void **state)
+{
+	assert_not_address("");
+	assert_not_address("GET / HTTP/1.1\r\nHost: 127.0.0.1:18515\r\nUser-Agent: curl/7");
+	assert_not_address("0012:abcdef:000001:");
+	assert_not_address("0012:abcdef:000001:00000000000000000000ffffc000020");
+	assert_not_address("0012:abcdef:000001:00000000000000000000ffffc00002xx");
+	assert_not_address("0012:abcdef0:00001:00000000000000000000ffffc0000201");
+	assert_not_address("0012-abcdef-000001-00000000000000000000ffffc0000201");
+}
+
+/* ---- data ---- */
+
+static void test_data(void **state)
+{
+	static uint8_t data[10000], right[sizeof(data)];
+
+	pp_data_fill(right, sizeof(right));
+	for (size_t size = 1; size <= sizeof(data); size = size * 3 + 1) {
+		pp_data_fill(data, size);
+		assert_int_equal(pp_data_check(data, size, right), size);
+		for (size_t i = 0; i < size; i += 1 + size / 7) {
+			data[i] ^= 0x10;
+			assert_int_equal(pp_data_check(data, size, right), i);
+			data[i] ^= 0x10;
+		}
+	}
+}
+
+/* Nothing received is never taken for a message, of whatever age. */
+static void test_data_scrubbed(void **state)
+{
+	static uint8_t data[10000], message[sizeof(data)];
+
+	pp_data_scrub(data, sizeof(data));
+	pp_data_fill(message, sizeof(message));
+	for (size_t i = 0; i < sizeof(data); i++)
+		assert_true(data[i] != message[i]);
+	assert_int_equal(pp_data_check(data, sizeof(data), message), 0);
+	assert_int_equal(pp_data_check_plain(data, sizeof(data), 0x7b), 0);
+	assert_int_equal(pp_data_check_plain(data, sizeof(data), 0), 0);
+}
+
+static void test_data_plain(void **state)
+{
+	static uint8_t data[10000];
+
+	memset(data, 0x7b, sizeof(data));
+	assert_int_equal(pp_data_check_plain(data, sizeof(data), 0x7b), 0);
+	data[0] = 0;
+	/* Pages of 64 KiB, and pages of 4 KiB. */
+	assert_int_equal(pp_data_check_plain(data, sizeof(data), 0x7b), sizeof(data));
+	data[4096] = data[8192] = 0;
+	assert_int_equal(pp_data_check_plain(data, sizeof(data), 0x7b), sizeof(data));
+	data[4097] = 0;
+	assert_int_equal(pp_data_check_plain(data, sizeof(data), 0x7b), 4097);
+}
+
+/* ---- GIDs ---- */
+
+#define V4(d)                                                              \
+	{                                                                  \
+		.raw = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = (d) } \
+	}
+#define LOCAL(d)                                  \
+	{                                         \
+		.raw = { 0xfe, 0x80, [15] = (d) } \
+	}
+#define GLOBAL(d)                                             \
+	{                                                     \
+		.raw = { 0x20, 0x01, 0x0d, 0xb8, [15] = (d) } \
+	}
+
+static unsigned int down_ifindex;
+
+static bool fake_link_is_up(unsigned int ifindex)
+{
+	return ifindex != down_ifindex;
+}
+
+static int best(const struct ibv_gid_entry *entries, size_t count, uint8_t port)
+{
+	const struct ibv_gid_entry *e = gid_pick_best(entries, count, port, fake_link_is_up);
+
+	return e ? (int)e->gid_index : -1;
+}
+
+/* The usual table: each address as v1 and v2, the link-local ones first. */
+static const struct ibv_gid_entry usual[] = {
+	{ .gid = LOCAL(1),
+	  .gid_index = 0,
+	  .port_num = 1,
+	  .gid_type = IBV_GID_TYPE_ROCE_V1,
+	  .ndev_ifindex = 2 },
+	{ .gid = LOCAL(1),
+	  .gid_index = 1,
+	  .port_num = 1,
+	  .gid_type = IBV_GID_TYPE_ROCE_V2,
+	  .ndev_ifindex = 2 },
+	{ .gid = V4(1),
+	  .gid_index = 2,
+	  .port_num = 1,
+	  .gid_type = IBV_GID_TYPE_ROCE_V1,
+	  .ndev_ifindex = 2 },
+	{ .gid = V4(1),
+	  .gid_index = 3,
+	  .port_num = 1,
+	  .gid_type = IBV_GID_TYPE_ROCE_V2,
+	  .ndev_ifindex = 2 },
+	{ .gid = GLOBAL(1),
+	  .gid_index = 4,
+	  .port_num = 1,
+	  .gid_type = IBV_GID_TYPE_ROCE_V1,
+	  .ndev_ifindex = 3 },
+	{ .gid = GLOBAL(1),
+	  .gid_index = 5,
+	  .port_num = 1,
+	  .gid_type = IBV_GID_TYPE_ROCE_V2,
+	  .ndev_ifindex = 3 },
+};
+
+static void test_pick(void **state)
+{
+	down_ifindex = 99;
+	assert_int_equal(best(usual, ARRAY_SIZE(usual), 1), 3);
+	assert_int_equal(best(usual, 3, 1), 1);
+	assert_int_equal(best(usual, 1, 1), 0);
+	assert_int_equal(best(usual, ARRAY_SIZE(usual), 2), -1);
+	assert_int_equal(best(usual, 0, 1), -1);
+}
+
+static void test_pick_link_down(void **state)
+{
+	down_ifindex = 2;
+	assert_int_equal(best(usual, ARRAY_SIZE(usual), 1), 5);
+	/* Everything is down: still the best of what there is. */
+	assert_int_equal(best(usual, 4, 1), 3);
+}
+
+static void test_pick_order_of_table(void **state)
+{
+	struct ibv_gid_entry reversed[ARRAY_SIZE(usual)];
+
+	for (int i = 0; i < ARRAY_SIZE(usual); i++)
+		reversed[i] = usual[ARRAY_SIZE(usual) - 1 - i];
+	down_ifindex = 99;
+	assert_int_equal(best(reversed, ARRAY_SIZE(reversed), 1), 3);
+}
+
+static void test_pick_unknown_interface(void **state)
+{
+	const struct ibv_gid_entry table[] = {
+		{ .gid = LOCAL(1),
+		  .gid_index = 0,
+		  .port_num = 1,
+		  .gid_type = IBV_GID_TYPE_ROCE_V2,
+		  .ndev_ifindex = 2 },
+		{ .gid = V4(1), .gid_index = 7, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2 },
+	};
+
+	down_ifindex = 2;
+	assert_int_equal(best(table, ARRAY_SIZE(table), 1), 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_address),
+		cmocka_unit_test(test_no_address),
+		cmocka_unit_test(test_data),
+		cmocka_unit_test(test_data_scrubbed),
+		cmocka_unit_test(test_data_plain),
+		cmocka_unit_test(test_pick),
+		cmocka_unit_test(test_pick_link_down),
+		cmocka_unit_test(test_pick_order_of_table),
+		cmocka_unit_test(test_pick_unknown_interface),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
