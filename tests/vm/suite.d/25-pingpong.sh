@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The ping-pong programs of this tree: each transport with every byte checked, polling and with
+# events, without a named GID.
+
+failed=0
+check()
+{
+    "$SUITE/pingpong" "$@" >result || { failed=1; cat result; }
+}
+
+export ITERS=100
+for kind in rc uc ud srq; do
+    check ibv_${kind}_pingpong -c
+done
+check ibv_rc_pingpong -c -e
+check ibv_srq_pingpong -c -e
+check ibv_rc_pingpong -c -N
+check ibv_rc_pingpong -c -s 20000 -r 1
+
+# What goes wrong is said, with the errno and the library's explanation, and ends with 1.
+refuse()
+{
+    local words=$1
+    shift
+    "$@" >refused 2>&1
+    [ $? = 1 ] && grep -q "$words" refused && return
+    failed=1
+    echo "FAILED: '$words' is not what was said by: $*"
+    cat refused
+}
+refuse 'IB device nope not found' ibv_rc_pingpong -d nope
+refuse 'port 9 does not exist' ibv_rc_pingpong -d "$RT_DEVICE" -i 9
+refuse 'no GID there' ibv_rc_pingpong -d "$RT_DEVICE" -g 200
+refuse "isn't completion timestamp capable" ibv_rc_pingpong -d "$RT_DEVICE" -t
+refuse 'larger than port MTU' ibv_ud_pingpong -d "$RT_DEVICE" -s 9000
+refuse 'Connection refused' ibv_rc_pingpong -d "$RT_DEVICE" -p 1 127.0.0.1
+refuse 'path_mtu 4096' "$SUITE/pingpong" ibv_rc_pingpong -m 4096
+exit $failed
