@@ -115,6 +115,17 @@ int verbs_device_attr(struct ibv_context *ctx, const struct ibv_device_attr_ex *
 /* Remember what a port query said; the checks of modify_qp and create_ah read it. */
 void verbs_port_remember(struct ibv_context *ctx, uint8_t port_num,
 			 const struct ibv_port_attr *attr);
+/* What was last seen of the port, asking nobody; false when it was never asked. */
+static inline bool verbs_port_recall(struct ibv_context *ctx, uint8_t port_num,
+				     struct verbs_port_facts *ret_facts)
+{
+	unsigned int i = port_num - 1;
+
+	if (unlikely(i >= VERBS_PORT_CACHE))
+		return false;
+	*ret_facts = atomic_load_explicit(&ctx_priv(ctx)->port[i], memory_order_relaxed);
+	return ret_facts->active_mtu;
+}
 /* Attributes of a port for a check: cached ones, asked for when there are none or @fresh. */
 int verbs_port_facts(struct ibv_context *ctx, uint8_t port_num, bool fresh,
 		     struct verbs_port_facts *ret_facts);

@@ -128,8 +128,10 @@ VERBS_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size
 		.iova = iova,
 		.access = access,
 	};
+	/* Where ibv_reg_mr() of verbs.h comes when its flags are not a constant. */
+	bool plain = iova == (uintptr_t)addr;
 	struct ibv_mr *mr = NULL;
-	int r = mr_register("ibv_reg_mr_iova", &in, &mr);
+	int r = mr_register(plain ? "ibv_reg_mr" : "ibv_reg_mr_iova", &in, &mr);
 
 	return r < 0 ? ret_null(r) : mr;
 }
@@ -256,6 +258,8 @@ VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *p
 
 		mr_explain_rereg_command(mr, &in, r);
 		ret_neg1(r);
+		if (r == -EOPNOTSUPP && undo >= 0)
+			return IBV_REREG_MR_ERR_INPUT;
 		return undo < 0 ? IBV_REREG_MR_ERR_CMD_AND_DO_FORK_NEW : IBV_REREG_MR_ERR_CMD;
 	}
 	r = mr_rereg_commit(mr, &in);

@@ -178,10 +178,11 @@ void mr_explain_dmabuf(const char *verb, const struct verbs_reg_dmabuf_mr *in, i
 
 void mr_explain_rereg_command(struct verbs_mr *mr, const struct verbs_rereg_mr *in, int r)
 {
-	verbs_err(mr->ibv_mr.context,
-		  "mr %u: ibv_rereg_mr: flags 0x%x: %s; the region must not be used any more, only "
-		  "deregistered",
-		  mr->ibv_mr.handle, in->flags, strerror(-r));
+	verbs_err(mr->ibv_mr.context, "mr %u: ibv_rereg_mr: flags 0x%x: %s; %s", mr->ibv_mr.handle,
+		  in->flags, strerror(-r),
+		  r == -EOPNOTSUPP
+			  ? "the device's driver cannot re-register; the region is as it was"
+			  : "the region must not be used any more, only deregistered");
 	if (in->flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		explain_memlock("ibv_rereg_mr", pinned_bytes((uintptr_t)in->addr, in->length), r);
 }

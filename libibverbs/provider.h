@@ -105,6 +105,7 @@ struct verbs_qp {
 	};
 	uint32_t comp_mask;    /* VERBS_QP_* */
 	struct ibv_qp_cap cap; /* as granted */
+	const struct qp_rules *rules; /* of its transitions; NULL: the device's own. The library's */
 	uint8_t port_num;      /* last one set by modify; 0 unknown */
 };
 

@@ -19,6 +19,7 @@ static void qp_init(struct verbs_qp *qp, struct ibv_context *ctx,
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
 	    attr->create_flags & IBV_QP_CREATE_SOURCE_QPN)
 		qp->comp_mask |= VERBS_QP_SOURCE_QPN;
+	qp->rules = qp_rules_of(qp);
 	verbs_events_init(&qp->qp.mutex, &qp->qp.cond);
 }
 

@@ -14,30 +14,43 @@
 
 #define QP_STATES (IBV_QPS_ERR + 1)
 
-/* Attributes of one transition, IBV_QP_STATE aside. Zero in both: none besides the state. */
+/* The rules of one transport. */
+struct qp_rules {
+	struct {
+		uint32_t required;
+		uint32_t allowed; /* what else, and IBV_QP_STATE; 0: there is no such transition */
+	} to[QP_STATES][QP_STATES]; /* [from][to] */
+};
+
+/* NULL for types whose transitions are the provider's own. */
+const struct qp_rules *qp_state_rules(enum ibv_qp_type type);
+
+/* One transition, IBV_QP_STATE aside. Zero in both: it takes nothing. */
 struct qp_transition {
 	bool valid;
 	uint32_t required;
 	uint32_t optional;
 };
 
-/* False for types whose transitions are the provider's own. */
-bool qp_state_has_table(enum ibv_qp_type type);
-
-/*
- * The rule for @type to go from @cur to @next, both below QP_STATES.
- * Source: IBTA vol. 1, 11.2.5.2 "modify queue pair"; the kernel's core applies the same.
- */
+/* The rule for @type, which has rules, to go from @cur to @next, both below QP_STATES. */
 struct qp_transition qp_state_transition(enum ibv_qp_type type, enum ibv_qp_state cur,
 					 enum ibv_qp_state next);
 
 /*
- * @mask as the kernel looks at it: without attributes it ignores for the XRC types, and with the
- * port when an address vector is set outside of the transition to RTR.
+ * Whether a QP in @cur may be modified so; the state asked for is in @attr when @mask says it.
+ * Source: IBTA vol. 1, 11.2.5.2 "modify queue pair"; the core of the Linux kernel applies the same.
  */
-uint32_t qp_state_mask(enum ibv_qp_type type, const struct ibv_qp_attr *attr, uint32_t mask);
+static inline bool qp_rules_allow(const struct qp_rules *rules, enum ibv_qp_state cur,
+				  const struct ibv_qp_attr *attr, uint32_t mask)
+{
+	enum ibv_qp_state next = mask & IBV_QP_STATE ? attr->qp_state : cur;
 
-/* Whether a QP in @cur may be modified so; the state asked for is in @attr when @mask says it. */
+	if (unlikely(cur >= QP_STATES || next >= QP_STATES))
+		return false;
+	mask |= IBV_QP_STATE;
+	return !(rules->to[cur][next].required & ~mask) && !(mask & ~rules->to[cur][next].allowed);
+}
+
 bool qp_state_allows(enum ibv_qp_type type, enum ibv_qp_state cur, const struct ibv_qp_attr *attr,
 		     uint32_t mask);
 
@@ -48,8 +61,8 @@ uint32_t qp_state_candidates(enum ibv_qp_state cur);
 int qp_check_create(struct ibv_context *ctx, const char *verb,
 		    const struct ibv_qp_init_attr_ex *attr);
 int qp_check_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, int mask);
-/* Whether the rules of IBTA queue pairs count: not for iWARP and vendors' own types. */
-bool qp_is_checked(const struct verbs_qp *qp);
+/* The rules its transitions follow: none on iWARP, nor for vendors' own types. */
+const struct qp_rules *qp_rules_of(const struct verbs_qp *qp);
 
 /* qp_explain.c */
 const char *qp_type_str(enum ibv_qp_type type);

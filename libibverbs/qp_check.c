@@ -2,19 +2,12 @@
 /*
  * What is certainly wrong with a request on a queue pair. Only rules that hold on every device and
  * kernel are here, so that nothing a kernel would accept is refused; limits of a device are looked
- * at after its refusal (qp_explain.c). The good case costs table look-ups and the cached facts of
- * the port.
+ * at after its refusal (qp_explain.c).
  */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "libibverbs/qp.h"
 
 #define QP_INIT_KNOWN	(((uint32_t)IBV_QP_INIT_ATTR_SEND_OPS_FLAGS << 1) - 1)
 #define QP_MODIFY_KNOWN (((uint32_t)IBV_QP_DEST_QPN << 1) - 1 + (uint32_t)IBV_QP_RATE_LIMIT)
-#define QP_NEEDS_PORT	(IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_AV | IBV_QP_PATH_MTU)
-#define QP_NEEDS_NUMBERS \
-	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER)
 
 _cold_ static int refuse_create(struct ibv_context *ctx, const char *verb, int r, const char *why)
 {
@@ -24,7 +17,7 @@ _cold_ static int refuse_create(struct ibv_context *ctx, const char *verb, int r
 
 static bool type_is_known(enum ibv_qp_type type)
 {
-	return qp_state_has_table(type) || type == IBV_QPT_DRIVER;
+	return qp_state_rules(type) || type == IBV_QPT_DRIVER;
 }
 
 /* A handle is a number of one context: in another one it names some other object, or nothing. */
@@ -67,151 +60,255 @@ int qp_check_create(struct ibv_context *ctx, const char *verb,
 	return 0;
 }
 
-_printf_(4, 5) _cold_ static int refuse(struct verbs_qp *qp, const struct ibv_qp_attr *attr,
-					uint32_t mask, const char *fmt, ...)
+const struct qp_rules *qp_rules_of(const struct verbs_qp *qp)
 {
-	struct text why = {};
-	char text[256];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	text_add(&why, "; %s", text);
-	return qp_explain_refusal(qp, attr, mask, &why, -EINVAL);
+	if (qp->qp.context->device->transport_type != IBV_TRANSPORT_IB ||
+	    qp->comp_mask & VERBS_QP_SOURCE_QPN)
+		return NULL;
+	return qp_state_rules(qp->qp.qp_type);
 }
 
-bool qp_is_checked(const struct verbs_qp *qp)
-{
-	return qp->qp.context->device->transport_type == IBV_TRANSPORT_IB &&
-	       qp_state_has_table(qp->qp.qp_type) && !(qp->comp_mask & VERBS_QP_SOURCE_QPN);
-}
+/*
+ * What a look at the values finds. The look is all that the good case pays: it calls nothing and
+ * remembers nothing; everything else is done after it found something.
+ */
+enum mistake {
+	FINE,
+	TIMEOUT_RANGE,
+	RETRY_CNT_RANGE,
+	RNR_RETRY_RANGE,
+	MIN_RNR_TIMER_RANGE,
+	PORT_NOT_KNOWN, /* no mistake yet: nobody has asked the port */
+	PKEY_INDEX_RANGE,
+	OTHER_PORT,
+	NO_GRH,
+	SGID_INDEX_RANGE,
+	NO_MTU,
+	MTU_ABOVE_ACTIVE,
+};
 
-/* Refused only when the QP could be modified so in none of the states it may be in by now. */
-static int check_state(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
-{
-	bool asserted = mask & IBV_QP_CUR_STATE;
-	enum ibv_qp_state cur = asserted ? attr->cur_qp_state : qp->qp.state;
-	struct text why = {};
-	uint32_t candidates;
+#define NEEDS_NUMBERS (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER)
+#define NEEDS_PORT    (IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_AV | IBV_QP_PATH_MTU)
 
-	if (likely(qp_state_allows(qp->qp.qp_type, cur, attr, mask)))
-		return 0;
-	candidates = asserted ? 0 : qp_state_candidates(cur);
-	for (int state = 0; state < QP_STATES; state++)
-		if (candidates & (1 << state) && qp_state_allows(qp->qp.qp_type, state, attr, mask))
-			return 0;
-	qp_explain_transition(&why, qp->qp.qp_type, cur, attr, mask);
-	return qp_explain_refusal(qp, attr, mask, &why, -EINVAL);
-}
-
-static int check_numbers(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
+static inline enum mistake look_at_numbers(const struct ibv_qp_attr *attr, uint32_t mask)
 {
 	if (mask & IBV_QP_TIMEOUT && attr->timeout > 31)
-		return refuse(qp, attr, mask,
-			      "timeout %u: 0 to 31, meaning 4.096 us * 2^timeout (0: never)",
-			      attr->timeout);
+		return TIMEOUT_RANGE;
 	if (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7)
-		return refuse(qp, attr, mask, "retry_cnt %u: 0 to 7", attr->retry_cnt);
+		return RETRY_CNT_RANGE;
 	if (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7)
-		return refuse(qp, attr, mask, "rnr_retry %u: 0 to 7 (7: for ever)",
-			      attr->rnr_retry);
+		return RNR_RETRY_RANGE;
 	if (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31)
-		return refuse(qp, attr, mask, "min_rnr_timer %u: 0 to 31", attr->min_rnr_timer);
-	return 0;
+		return MIN_RNR_TIMER_RANGE;
+	return FINE;
 }
 
-static int check_port_num(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
-			  uint8_t port_num)
-{
-	const struct ibv_device_attr_ex *device;
-
-	if (verbs_device_attr(qp->qp.context, &device) < 0)
-		return 0;
-	if (likely(port_num && port_num <= device->phys_port_cnt_ex))
-		return 0;
-	return refuse(qp, attr, mask, "port_num %u: the device has ports 1 to %u", port_num,
-		      device->phys_port_cnt_ex);
-}
-
-static int check_address(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
-			 const struct verbs_port_facts *port)
+static inline enum mistake look_at_address(const struct verbs_qp *qp,
+					   const struct ibv_qp_attr *attr, uint32_t mask,
+					   const struct verbs_port_facts *port)
 {
 	const struct ibv_ah_attr *ah = &attr->ah_attr;
 
-	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTR && qp->port_num &&
-	    ah->port_num != qp->port_num)
-		return refuse(qp, attr, mask, "ah_attr.port_num %u: the queue pair is on port %u",
-			      ah->port_num, qp->port_num);
-	if (!ah->is_global && port->link_layer == IBV_LINK_LAYER_ETHERNET)
-		return refuse(qp, attr, mask,
-			      "RoCE requires ah_attr.is_global = 1 with grh.dgid and "
-			      "grh.sgid_index");
-	if (ah->is_global && port->gid_tbl_len && ah->grh.sgid_index >= port->gid_tbl_len)
-		return refuse(qp, attr, mask, "sgid_index %u: the port has GIDs 0 to %u",
-			      ah->grh.sgid_index, port->gid_tbl_len - 1);
-	return 0;
+	if (qp->port_num && ah->port_num != qp->port_num && mask & IBV_QP_STATE &&
+	    attr->qp_state == IBV_QPS_RTR)
+		return OTHER_PORT;
+	if (!ah->is_global)
+		return port->link_layer == IBV_LINK_LAYER_ETHERNET ? NO_GRH : FINE;
+	return port->gid_tbl_len && ah->grh.sgid_index >= port->gid_tbl_len ? SGID_INDEX_RANGE
+									    : FINE;
 }
 
-/* The active MTU follows the network device's: before a refusal it is asked again. */
-static int check_mtu(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
-		     uint8_t port_num, const struct verbs_port_facts *port)
+static inline enum mistake look_at_path(const struct verbs_qp *qp, const struct ibv_qp_attr *attr,
+					uint32_t mask, const struct verbs_port_facts *port)
 {
-	struct verbs_port_facts now = *port;
+	enum mistake found = FINE;
 
+	if (mask & IBV_QP_PKEY_INDEX && port->pkey_tbl_len &&
+	    attr->pkey_index >= port->pkey_tbl_len)
+		return PKEY_INDEX_RANGE;
+	if (mask & IBV_QP_AV)
+		found = look_at_address(qp, attr, mask, port);
+	if (found || !(mask & IBV_QP_PATH_MTU))
+		return found;
 	if (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096)
-		return refuse(qp, attr, mask, "path_mtu %d is no enum ibv_mtu", attr->path_mtu);
-	if (likely(attr->path_mtu <= port->active_mtu))
-		return 0;
-	if (verbs_port_facts(qp->qp.context, port_num, true, &now) < 0 || !now.active_mtu ||
-	    attr->path_mtu <= now.active_mtu)
-		return 0;
-	return refuse(qp, attr, mask, "path_mtu %u is above port %u's active_mtu %u",
-		      128u << attr->path_mtu, port_num, 128u << now.active_mtu);
+		return NO_MTU;
+	return attr->path_mtu > port->active_mtu ? MTU_ABOVE_ACTIVE : FINE;
 }
 
-static uint8_t port_of(const struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
+/* The port a request is about; 0: it does not say, and neither did one before. */
+static inline uint8_t port_of(const struct verbs_qp *qp, const struct ibv_qp_attr *attr,
+			      uint32_t mask)
 {
 	if (mask & IBV_QP_PORT)
 		return attr->port_num;
 	return qp->port_num || !(mask & IBV_QP_AV) ? qp->port_num : attr->ah_attr.port_num;
 }
 
-static int check_port(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
+static inline enum mistake look(const struct verbs_qp *qp, const struct ibv_qp_attr *attr,
+				uint32_t mask)
+{
+	struct verbs_port_facts port;
+
+	if (mask & NEEDS_NUMBERS) {
+		enum mistake found = look_at_numbers(attr, mask);
+
+		if (unlikely(found))
+			return found;
+	}
+	if (!(mask & NEEDS_PORT))
+		return FINE;
+	if (unlikely(!verbs_port_recall(qp->qp.context, port_of(qp, attr, mask), &port)))
+		return PORT_NOT_KNOWN;
+	return look_at_path(qp, attr, mask, &port);
+}
+
+static inline bool state_is_fine(const struct verbs_qp *qp, const struct ibv_qp_attr *attr,
+				 uint32_t mask)
+{
+	enum ibv_qp_state cur = mask & IBV_QP_CUR_STATE ? attr->cur_qp_state : qp->qp.state;
+
+	return qp_rules_allow(qp->rules, cur, attr, mask);
+}
+
+/*
+ * Refused only when the QP could be modified so in none of the states it may be in by now. A change
+ * within the state is left to the device: some take attributes there that the rules do not have.
+ */
+static int check_state(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
+{
+	bool asserted = mask & IBV_QP_CUR_STATE;
+	enum ibv_qp_state cur = asserted ? attr->cur_qp_state : qp->qp.state;
+	uint32_t candidates = asserted ? 0 : qp_state_candidates(cur);
+	struct text why = {};
+
+	if (!(mask & IBV_QP_STATE) || state_is_fine(qp, attr, mask))
+		return 0;
+	for (int state = 0; state < QP_STATES; state++)
+		if (candidates & (1 << state) && qp_rules_allow(qp->rules, state, attr, mask))
+			return 0;
+	qp_explain_transition(&why, qp->qp.qp_type, cur, attr, mask);
+	return qp_explain_refusal(qp, attr, mask, &why, -EINVAL);
+}
+
+/* "; <what is wrong>" */
+static void explain_mistake(struct text *why, enum mistake mistake, const struct verbs_qp *qp,
+			    const struct ibv_qp_attr *attr, uint8_t port_num,
+			    const struct verbs_port_facts *port)
+{
+	switch (mistake) {
+	case TIMEOUT_RANGE:
+		text_add(why, "; timeout %u: 0 to 31, meaning 4.096 us * 2^timeout (0: never)",
+			 attr->timeout);
+		break;
+	case RETRY_CNT_RANGE:
+		text_add(why, "; retry_cnt %u: 0 to 7", attr->retry_cnt);
+		break;
+	case RNR_RETRY_RANGE:
+		text_add(why, "; rnr_retry %u: 0 to 7 (7: for ever)", attr->rnr_retry);
+		break;
+	case MIN_RNR_TIMER_RANGE:
+		text_add(why, "; min_rnr_timer %u: 0 to 31", attr->min_rnr_timer);
+		break;
+	case PKEY_INDEX_RANGE:
+		text_add(why, "; pkey_index %u: port %u has P_Keys 0 to %u", attr->pkey_index,
+			 port_num, port->pkey_tbl_len - 1);
+		break;
+	case OTHER_PORT:
+		text_add(why, "; ah_attr.port_num %u: the queue pair is on port %u",
+			 attr->ah_attr.port_num, qp->port_num);
+		break;
+	case NO_GRH:
+		text_add(why, "; RoCE requires ah_attr.is_global = 1 with grh.dgid and "
+			      "grh.sgid_index");
+		break;
+	case SGID_INDEX_RANGE:
+		text_add(why, "; sgid_index %u: the port has GIDs 0 to %u",
+			 attr->ah_attr.grh.sgid_index, port->gid_tbl_len - 1);
+		break;
+	case NO_MTU:
+		text_add(why, "; path_mtu %d is no enum ibv_mtu", attr->path_mtu);
+		break;
+	case MTU_ABOVE_ACTIVE:
+		text_add(why, "; path_mtu %u is above port %u's active_mtu %u",
+			 128u << attr->path_mtu, port_num, 128u << port->active_mtu);
+		break;
+	case PORT_NOT_KNOWN:
+	case FINE:
+		break;
+	}
+}
+
+static int refuse(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
+		  enum mistake mistake, const struct verbs_port_facts *port)
+{
+	struct text why = {};
+
+	explain_mistake(&why, mistake, qp, attr, port_of(qp, attr, mask), port);
+	return qp_explain_refusal(qp, attr, mask, &why, -EINVAL);
+}
+
+/* Only said of a port that could not be told otherwise. */
+static int check_port_num(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
+			  uint8_t port_num)
+{
+	const struct ibv_device_attr_ex *device;
+	struct text why = {};
+
+	if (verbs_device_attr(qp->qp.context, &device) < 0)
+		return 0;
+	if (port_num && port_num <= device->phys_port_cnt_ex)
+		return 0;
+	text_add(&why, "; port_num %u: the device has ports 1 to %u", port_num,
+		 device->phys_port_cnt_ex);
+	return qp_explain_refusal(qp, attr, mask, &why, -EINVAL);
+}
+
+/* The active MTU follows the network device's: before a refusal for it the port is asked again. */
+static int check_path(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
 {
 	uint8_t port_num = port_of(qp, attr, mask);
 	struct verbs_port_facts port;
-	int r = 0;
+	enum mistake found;
+	int r;
 
-	if (!port_num && !(mask & (IBV_QP_PORT | IBV_QP_AV)))
+	if (!(mask & NEEDS_PORT) || (!port_num && !(mask & (IBV_QP_PORT | IBV_QP_AV))))
 		return 0;
-	if (port_num != qp->port_num || !port_num)
+	if (!verbs_port_recall(qp->qp.context, port_num, &port)) {
 		r = check_port_num(qp, attr, mask, port_num);
-	if (r < 0 || verbs_port_facts(qp->qp.context, port_num, false, &port) < 0)
+		if (r < 0 || verbs_port_facts(qp->qp.context, port_num, true, &port) < 0)
+			return r;
+	}
+	found = look_at_path(qp, attr, mask, &port);
+	if (found == MTU_ABOVE_ACTIVE) {
+		if (verbs_port_facts(qp->qp.context, port_num, true, &port) < 0 || !port.active_mtu)
+			return 0;
+		found = look_at_path(qp, attr, mask, &port);
+	}
+	return found ? refuse(qp, attr, mask, found, &port) : 0;
+}
+
+_cold_ static int check_again(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
+{
+	struct text why = {};
+	enum mistake found;
+	int r;
+
+	if (mask & ~QP_MODIFY_KNOWN) {
+		text_add(&why, "; attr_mask has unknown bits 0x%x", mask & ~QP_MODIFY_KNOWN);
+		return qp_explain_refusal(qp, attr, mask, &why, -EOPNOTSUPP);
+	}
+	r = check_state(qp, attr, mask);
+	if (r < 0)
 		return r;
-	if (mask & IBV_QP_PKEY_INDEX && port.pkey_tbl_len && attr->pkey_index >= port.pkey_tbl_len)
-		return refuse(qp, attr, mask, "pkey_index %u: port %u has P_Keys 0 to %u",
-			      attr->pkey_index, port_num, port.pkey_tbl_len - 1);
-	if (mask & IBV_QP_AV)
-		r = check_address(qp, attr, mask, &port);
-	if (r == 0 && mask & IBV_QP_PATH_MTU)
-		r = check_mtu(qp, attr, mask, port_num, &port);
-	return r;
+	found = look_at_numbers(attr, mask);
+	return found ? refuse(qp, attr, mask, found, NULL) : check_path(qp, attr, mask);
 }
 
 int qp_check_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
-	int r;
-
-	if (!qp_is_checked(qp))
+	if (!qp->rules)
 		return 0;
-	if (unlikely(mask & ~QP_MODIFY_KNOWN))
-		return refuse(qp, attr, mask, "attr_mask has unknown bits 0x%x",
-			      mask & ~QP_MODIFY_KNOWN);
-	r = check_state(qp, attr, mask);
-	if (r == 0 && mask & QP_NEEDS_NUMBERS)
-		r = check_numbers(qp, attr, mask);
-	if (r == 0 && mask & QP_NEEDS_PORT)
-		r = check_port(qp, attr, mask);
-	return r;
+	if (likely(state_is_fine(qp, attr, mask) && look(qp, attr, mask) == FINE))
+		return 0;
+	return check_again(qp, attr, mask);
 }

@@ -88,9 +88,7 @@ void qp_explain_transition(struct text *why, enum ibv_qp_type type, enum ibv_qp_
 			   const struct ibv_qp_attr *attr, uint32_t mask)
 {
 	enum ibv_qp_state next = mask & IBV_QP_STATE ? attr->qp_state : cur;
-	uint32_t effective = qp_state_mask(type, attr, mask);
 	struct qp_transition t;
-	uint32_t extra;
 
 	if (next >= QP_STATES || cur >= QP_STATES) {
 		text_add(why, "; %s %d is no state",
@@ -103,15 +101,17 @@ void qp_explain_transition(struct text *why, enum ibv_qp_type type, enum ibv_qp_
 		return;
 	}
 	t = qp_state_transition(type, cur, next);
+	if (!t.valid && next == cur) {
+		text_add(why, "; in %s nothing can be changed without leaving it",
+			 qp_state_str(cur));
+		return;
+	}
 	if (!t.valid) {
 		explain_no_transition(why, type, cur, next);
 		return;
 	}
-	extra = effective & ~(t.required | t.optional | IBV_QP_STATE);
-	explain_attrs(why, "missing", t.required & ~effective);
-	explain_attrs(why, "not allowed here", extra & mask);
-	if (extra & ~mask & IBV_QP_PORT)
-		text_add(why, "; not allowed here: IBV_QP_AV, which sets the port as well");
+	explain_attrs(why, "missing", t.required & ~mask);
+	explain_attrs(why, "not allowed here", mask & ~(t.required | t.optional | IBV_QP_STATE));
 }
 
 static void explain_state(struct text *text, const struct verbs_qp *qp,
@@ -153,7 +153,10 @@ static void explain_real_state(struct text *why, struct verbs_qp *qp,
 	if (now.qp_state != assumed)
 		text_add(why, "; the queue pair is in %s, not %s", qp_state_str(now.qp_state),
 			 qp_state_str(assumed));
-	if (!qp_state_allows(qp->qp.qp_type, now.qp_state, attr, mask & ~IBV_QP_CUR_STATE))
+	if (now.qp_state == IBV_QPS_SQD && now.sq_draining)
+		text_add(why, "; its send queue is still draining: wait for "
+			      "IBV_EVENT_SQ_DRAINED");
+	if (!qp_rules_allow(qp->rules, now.qp_state, attr, mask & ~IBV_QP_CUR_STATE))
 		qp_explain_transition(why, qp->qp.qp_type, now.qp_state, attr,
 				      mask & ~IBV_QP_CUR_STATE);
 }
@@ -215,6 +218,7 @@ static void explain_values(struct text *why, struct verbs_qp *qp, const struct i
 			   uint32_t mask, int r)
 {
 	const struct ibv_device_attr_ex *device;
+	struct verbs_port_facts port;
 
 	if (verbs_device_attr(qp->qp.context, &device) < 0)
 		return;
@@ -228,7 +232,11 @@ static void explain_values(struct text *why, struct verbs_qp *qp, const struct i
 		text_add(why, "; qkey 0x%x has its highest bit set, which needs CAP_NET_RAW",
 			 attr->qkey);
 	if (mask & IBV_QP_ALT_PATH && r == -EINVAL &&
-	    !(device->orig_attr.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG))
+	    verbs_port_facts(qp->qp.context, attr->alt_port_num, false, &port) == 0 &&
+	    port.link_layer == IBV_LINK_LAYER_ETHERNET)
+		text_add(why, "; alternate paths are for InfiniBand, not for RoCE");
+	else if (mask & IBV_QP_ALT_PATH && r == -EINVAL &&
+		 !(device->orig_attr.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG))
 		text_add(why, "; the device has no alternate paths");
 }
 
@@ -238,7 +246,7 @@ void qp_explain_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint
 
 	if (!log_enabled(LOG_LEVEL_ERR))
 		return;
-	if (qp_is_checked(qp))
+	if (qp->rules)
 		explain_real_state(&why, qp, attr, mask);
 	if (!why.length && mask & IBV_QP_AV && r != -ENOMEM)
 		explain_path(&why, qp->qp.context, &attr->ah_attr, r);

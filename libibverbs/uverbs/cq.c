@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <sys/ioctl.h>
-
-#include "libibverbs/library.h"
 #include "libibverbs/uverbs/cmd.h"
 #include "libibverbs/uverbs/uverbs.h"
 
@@ -104,47 +101,18 @@ int uverbs_destroy_cq(struct verbs_cq *cq)
 
 	if (r < 0)
 		return r;
-	verbs_cq_wait_events(cq, resp.comp_events_reported, resp.async_events_reported);
+	if (resp.comp_events_reported || resp.async_events_reported)
+		verbs_cq_wait_events(cq, resp.comp_events_reported, resp.async_events_reported);
 	return 0;
 }
 
-/*
- * Called before each sleep of an event-driven application, so the command is not built from
- * attributes: all but two words of it are constant. The eight bytes of the request travel in the
- * attribute itself.
- */
 int uverbs_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	union {
-		struct ib_uverbs_req_notify_cq cmd;
-		uint64_t data;
-	} request = { .cmd = { .cq_handle = cq->handle, .solicited_only = !!solicited_only } };
-	struct {
-		struct ib_uverbs_ioctl_hdr hdr;
-		struct ib_uverbs_attr attrs[2];
-	} cmd = {
-		.hdr = {
-			.length = sizeof(cmd),
-			.object_id = UVERBS_OBJECT_DEVICE,
-			.method_id = UVERBS_METHOD_INVOKE_WRITE,
-			.num_attrs = ARRAY_SIZE(cmd.attrs),
-			.driver_id = ctx_priv(cq->context)->provider->driver_id,
-		},
-		.attrs = {
-			{
-				.attr_id = UVERBS_ATTR_CORE_IN,
-				.len = sizeof(request),
-				.flags = UVERBS_ATTR_F_MANDATORY,
-				.data = request.data,
-			},
-			{
-				.attr_id = UVERBS_ATTR_WRITE_CMD,
-				.len = sizeof(uint64_t),
-				.flags = UVERBS_ATTR_F_MANDATORY,
-				.data = IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
-			},
-		},
+	struct ib_uverbs_req_notify_cq cmd = {
+		.cq_handle = cq->handle,
+		.solicited_only = !!solicited_only,
 	};
 
-	return ioctl(cq->context->cmd_fd, RDMA_VERBS_IOCTL, &cmd.hdr) ? errno : 0;
+	return -uverbs_write(cq->context, IB_USER_VERBS_CMD_REQ_NOTIFY_CQ, &cmd, sizeof(cmd), NULL,
+			     0, NULL);
 }

@@ -95,24 +95,28 @@ int uverbs_create_qp(struct verbs_qp *qp, const struct verbs_create_qp *in)
 	return 0;
 }
 
-static struct ib_uverbs_qp_dest dest_from_ah_attr(const struct ibv_ah_attr *attr)
-{
-	struct ib_uverbs_qp_dest dest = {
-		.flow_label = attr->grh.flow_label,
-		.dlid = attr->dlid,
-		.sgid_index = attr->grh.sgid_index,
-		.hop_limit = attr->grh.hop_limit,
-		.traffic_class = attr->grh.traffic_class,
-		.sl = attr->sl,
-		.src_path_bits = attr->src_path_bits,
-		.static_rate = attr->static_rate,
-		.is_global = attr->is_global,
-		.port_num = attr->port_num,
-	};
+/* Bytes from member @first to @last of a struct. */
+#define RUN_SIZE(type, first, last) \
+	(offsetof(type, last) + sizeof(((type *)0)->last) - offsetof(type, first))
 
-	memcpy(dest.dgid, attr->grh.dgid.raw, sizeof(dest.dgid));
-	return dest;
+static inline void dest_from_ah_attr(struct ib_uverbs_qp_dest *dest, const struct ibv_ah_attr *attr)
+{
+	memcpy(dest->dgid, attr->grh.dgid.raw, sizeof(dest->dgid));
+	dest->flow_label = attr->grh.flow_label;
+	dest->dlid = attr->dlid;
+	/* sgid_index, hop_limit, traffic_class; sl, src_path_bits, static_rate, is_global,
+	 * port_num: one after the other in both. */
+	memcpy(&dest->sgid_index, &attr->grh.sgid_index,
+	       RUN_SIZE(struct ibv_global_route, sgid_index, traffic_class));
+	memcpy(&dest->sl, &attr->sl, RUN_SIZE(struct ibv_ah_attr, sl, port_num));
 }
+
+_Static_assert(RUN_SIZE(struct ibv_global_route, sgid_index, traffic_class) == 3 &&
+		       RUN_SIZE(struct ib_uverbs_qp_dest, sgid_index, traffic_class) == 3,
+	       "copied as one");
+_Static_assert(RUN_SIZE(struct ibv_ah_attr, sl, port_num) == 5 &&
+		       RUN_SIZE(struct ib_uverbs_qp_dest, sl, port_num) == 5,
+	       "copied as one");
 
 static struct ibv_ah_attr dest_to_ah_attr(const struct ib_uverbs_qp_dest *dest)
 {
@@ -141,8 +145,6 @@ int uverbs_modify_qp(struct verbs_qp *qp, const struct verbs_modify_qp *in)
 	struct ib_uverbs_ex_modify_qp_resp resp = {};
 	struct ib_uverbs_ex_modify_qp cmd = {
 		.base = {
-			.dest = dest_from_ah_attr(&attr->ah_attr),
-			.alt_dest = dest_from_ah_attr(&attr->alt_ah_attr),
 			.qp_handle = qp->qp.handle,
 			.attr_mask = in->mask,
 			.qkey = attr->qkey,
@@ -169,6 +171,10 @@ int uverbs_modify_qp(struct verbs_qp *qp, const struct verbs_modify_qp *in)
 		},
 	};
 
+	if (in->mask & IBV_QP_AV)
+		dest_from_ah_attr(&cmd.base.dest, &attr->ah_attr);
+	if (in->mask & IBV_QP_ALT_PATH)
+		dest_from_ah_attr(&cmd.base.alt_dest, &attr->alt_ah_attr);
 	if (!(in->mask & IBV_QP_RATE_LIMIT))
 		return uverbs_write(qp->qp.context, IB_USER_VERBS_CMD_MODIFY_QP, &cmd.base,
 				    sizeof(cmd.base), NULL, 0, in->udata);
@@ -245,7 +251,8 @@ int uverbs_destroy_qp(struct verbs_qp *qp)
 
 	if (r < 0)
 		return r;
-	verbs_qp_wait_events(qp, resp.events_reported);
+	if (resp.events_reported)
+		verbs_qp_wait_events(qp, resp.events_reported);
 	return 0;
 }
 

@@ -67,6 +67,7 @@ int uverbs_destroy_srq(struct verbs_srq *srq)
 
 	if (r < 0)
 		return r;
-	verbs_srq_wait_events(srq, resp.events_reported);
+	if (resp.events_reported)
+		verbs_srq_wait_events(srq, resp.events_reported);
 	return 0;
 }

@@ -166,6 +166,11 @@ static void test_rereg(void **state)
 			 IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(errno, ENOSPC);
 	assert_logged("only deregistered");
+	fake->result[FAKE_REREG_MR] = -EOPNOTSUPP;
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_logged("the region is as it was");
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	ibv_dealloc_pd(pd);
 	ibv_dealloc_pd(other);

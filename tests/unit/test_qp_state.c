@@ -226,11 +226,11 @@ static void test_unknown_states(void **state)
 static void test_tables(void **state)
 {
 	for (unsigned int t = 0; t < ARRAY_SIZE(types); t++)
-		assert_true(qp_state_has_table(types[t].type));
-	assert_false(qp_state_has_table(IBV_QPT_DRIVER));
-	assert_false(qp_state_has_table(0));
-	assert_false(qp_state_has_table(5));
-	assert_false(qp_state_has_table(-1));
+		assert_non_null(qp_state_rules(types[t].type));
+	assert_null(qp_state_rules(IBV_QPT_DRIVER));
+	assert_null(qp_state_rules(0));
+	assert_null(qp_state_rules(5));
+	assert_null(qp_state_rules(-1));
 }
 
 int main(void)

@@ -322,7 +322,7 @@ static void test_modify_qp(void **state)
 		.alt_timeout = 6,
 		.rate_limit = 1000,
 	};
-	struct verbs_modify_qp in = { .attr = &attr, .mask = IBV_QP_STATE };
+	struct verbs_modify_qp in = { .attr = &attr, .mask = IBV_QP_STATE | IBV_QP_AV };
 	struct verbs_qp qp = { .qp = { .context = *state, .handle = 4 } };
 	const struct ib_uverbs_ex_modify_qp *ex;
 	const struct ib_uverbs_modify_qp *cmd;
@@ -331,7 +331,7 @@ static void test_modify_qp(void **state)
 	assert_int_equal(uverbs_modify_qp(&qp, &in), 0);
 	cmd = request_of(IB_USER_VERBS_CMD_MODIFY_QP, sizeof(*cmd));
 	assert_int_equal(cmd->qp_handle, 4);
-	assert_int_equal(cmd->attr_mask, IBV_QP_STATE);
+	assert_int_equal(cmd->attr_mask, IBV_QP_STATE | IBV_QP_AV);
 	assert_int_equal(cmd->qp_state, IBV_QPS_RTR);
 	assert_int_equal(cmd->path_mtu, IBV_MTU_2048);
 	assert_int_equal(cmd->rq_psn, 0x123456);
