@@ -88,23 +88,50 @@ static void ways_set(copy_fn *c, cmp_swap_fn *s, fetch_add_fn *f, store_fn *w)
 	atomic_store_explicit(&store, w, memory_order_relaxed);
 }
 
+/*
+ * A fault in a thread that blocks its signal ends the process, handler or not. So each thread that
+ * comes here unblocks the two, once. Initial-exec: one instruction to look, also in a plug-in.
+ */
+static __thread bool thread_ready __attribute__((tls_model("initial-exec")));
+
+static __attribute__((noinline, cold)) void thread_prepare(void)
+{
+	sigset_t faults;
+
+	sigemptyset(&faults);
+	sigaddset(&faults, SIGSEGV);
+	sigaddset(&faults, SIGBUS);
+	pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
+	thread_ready = true;
+}
+
+static inline void thread_check(void)
+{
+	if (unlikely(!thread_ready))
+		thread_prepare();
+}
+
 int uroce_copy(void *dst, const void *src, size_t length)
 {
+	thread_check();
 	return atomic_load_explicit(&copy, memory_order_relaxed)(dst, src, length);
 }
 
 int uroce_atomic_cmp_swap(void *ptr, uint64_t compare, uint64_t swap, uint64_t *ret_orig)
 {
+	thread_check();
 	return atomic_load_explicit(&cmp_swap, memory_order_relaxed)(ptr, compare, swap, ret_orig);
 }
 
 int uroce_atomic_fetch_add(void *ptr, uint64_t add, uint64_t *ret_orig)
 {
+	thread_check();
 	return atomic_load_explicit(&fetch_add, memory_order_relaxed)(ptr, add, ret_orig);
 }
 
 int uroce_atomic_store(void *ptr, uint64_t value)
 {
+	thread_check();
 	return atomic_load_explicit(&store, memory_order_relaxed)(ptr, value);
 }
 

@@ -15,8 +15,9 @@
  * is opened and when memory is registered.
  *
  * A fault of a copy never reaches the application's handler; every other one does, as if this were
- * not here. A thread that blocks these two signals is not protected: there the kernel ends the
- * process at any fault.
+ * not here. A thread that blocks these two signals finds them unblocked after its first copy:
+ * blocked they protect from nothing, for the kernel ends the process at a fault. One that blocks
+ * them again afterwards is not protected.
  */
 void uroce_copy_init(void);
 

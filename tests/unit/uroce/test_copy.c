@@ -20,21 +20,19 @@
 
 #define PAGE 4096ul
 
-/* Five pages, of which the first and the last are not mapped. */
+/* Three pages between two that nobody may touch, and that nothing else can come to lie on. */
 static uint8_t *island_new(void)
 {
-	uint8_t *p =
-		mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = mmap(NULL, 5 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(p, MAP_FAILED);
-	munmap(p, PAGE);
-	munmap(p + 4 * PAGE, PAGE);
+	assert_int_equal(mprotect(p + PAGE, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
 	return p + PAGE;
 }
 
 static void island_free(uint8_t *p)
 {
-	munmap(p, 3 * PAGE);
+	munmap(p - PAGE, 5 * PAGE);
 }
 
 static int (*copy_way)(void *dst, const void *src, size_t length) = uroce_copy;
@@ -103,6 +101,8 @@ static void test_unmapped(void **state)
 	}
 	assert_int_equal(copy_way(NULL, NULL, 0), 0);
 	island_free(island);
+	assert_int_equal(copy_way(ours, island, 1), -EFAULT);
+	assert_int_equal(copy_way(island, ours, 1), -EFAULT);
 }
 
 static void test_protection(void **state)
@@ -193,6 +193,35 @@ static void test_threads(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(thread); i++)
 		pthread_join(thread[i], NULL);
 	assert_int_equal(atomic_load(&wrong), 0);
+}
+
+/* A thread of an application that leaves all signals to another one. */
+static void *copy_blocked(void *arg)
+{
+	uint8_t buf[64] = {}, *island = arg;
+	uint64_t orig;
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	if (uroce_copy(buf, island - 1, sizeof(buf)) != -EFAULT ||
+	    uroce_atomic_fetch_add(island - 8, 1, &orig) != -EFAULT)
+		atomic_fetch_add(&wrong, 1);
+	pthread_sigmask(SIG_SETMASK, NULL, &all);
+	if (!sigismember(&all, SIGUSR1))
+		atomic_fetch_add(&wrong, 1); /* the others stay as they were */
+	return NULL;
+}
+
+static void test_blocked_signals(void **state)
+{
+	uint8_t *island = island_new();
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, copy_blocked, island), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(atomic_load(&wrong), 0);
+	island_free(island);
 }
 
 /* The memory goes and comes while it is copied. */
@@ -425,6 +454,7 @@ WITH_HANDLER(test_protection)
 WITH_HANDLER(test_truncated_file)
 WITH_HANDLER(test_atomics)
 WITH_HANDLER(test_threads)
+WITH_HANDLER(test_blocked_signals)
 WITH_HANDLER(test_vanishing)
 WITH_HANDLER(test_foreign_fault_kills)
 WITH_HANDLER(test_app_handler)
@@ -450,6 +480,7 @@ static const struct CMUnitTest leaf_tests[] = {
 	cmocka_unit_test(test_truncated_file_leaves),
 	cmocka_unit_test(test_atomics_leaves),
 	cmocka_unit_test(test_threads_leaves),
+	cmocka_unit_test(test_blocked_signals_leaves),
 	cmocka_unit_test(test_vanishing_leaves),
 	cmocka_unit_test(test_foreign_fault_kills_leaves),
 	cmocka_unit_test(test_app_handler_leaves),
