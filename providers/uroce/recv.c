@@ -44,8 +44,10 @@ recv_refused(struct ibv_context *ctx, const char *object, uint32_t number, enum 
 	*said |= 1u << cause;
 	switch (cause) {
 	case CAUSE_FULL:
-		verbs_err(ctx, "%s 0x%x: post_recv: all %u receives still wait for a message",
-			  object, number, rq->size);
+		verbs_err(
+			ctx,
+			"%s 0x%x: post_recv: receive queue full: all %u receives still wait for a message",
+			object, number, rq->size);
 		break;
 	case CAUSE_SGES:
 		verbs_err(ctx,

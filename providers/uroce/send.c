@@ -31,7 +31,7 @@ static int sges_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq,
 {
 	uint64_t length = 0;
 
-	if (unlikely((uint32_t)wr->num_sge > sq->max_sge))
+	if (unlikely((uint32_t)wr->num_sge > sq->max_sge || (wr->num_sge && !wr->sg_list)))
 		return EINVAL;
 	for (int i = 0; i < wr->num_sge; i++) {
 		wqe->sge[i] = wr->sg_list[i];
@@ -147,13 +147,23 @@ enum cause {
 	CAUSE_LENGTH,
 	CAUSE_ADDRESS,
 	CAUSE_OPERATION,
+	CAUSE_LIST,
+	CAUSE_BUILDER,
+	CAUSE_ALIGNMENT,
 };
+
+static bool is_atomic(unsigned int opcode)
+{
+	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
 
 static enum cause cause_find(const struct uroce_qp *qp, const struct ibv_send_wr *wr, int error,
 			     uint64_t length)
 {
 	if (qp->state < IBV_QPS_RTS)
 		return CAUSE_STATE;
+	if (wr->num_sge && !wr->sg_list)
+		return CAUSE_LIST;
 	if (error == ENOMEM)
 		return CAUSE_FULL;
 	if (!uroce_opcode_allowed(qp->type, wr->opcode))
@@ -164,6 +174,10 @@ static enum cause cause_find(const struct uroce_qp *qp, const struct ibv_send_wr
 		return CAUSE_SGES;
 	if (length > UROCE_MAX_MSG_SIZE)
 		return CAUSE_LENGTH;
+	if (wr->opcode == IBV_WR_FLUSH)
+		return CAUSE_BUILDER;
+	if (is_atomic(wr->opcode) && (wr->wr.atomic.remote_addr & 7))
+		return CAUSE_ALIGNMENT;
 	return qp->type == IBV_QPT_UD ? CAUSE_ADDRESS : CAUSE_OPERATION;
 }
 
@@ -172,7 +186,7 @@ static void cause_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, 
 {
 	static const char *const states[] = { "RESET", "INIT", "RTR" };
 	static const char *const types[] = {
-		[IBV_QPT_RC] = "RC", [IBV_QPT_UC] = "UC", [IBV_QPT_UD] = "UD"
+		[IBV_QPT_RC] = "an RC", [IBV_QPT_UC] = "a UC", [IBV_QPT_UD] = "a UD"
 	};
 
 	switch (cause) {
@@ -182,13 +196,13 @@ static void cause_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, 
 	case CAUSE_FULL:
 		snprintf(
 			text, size,
-			"the send queue is full: %u requests wait for the peer; poll for completions before posting more, "
-			"or create the QP with a larger max_send_wr",
+			"send queue full: all %u requests wait for the peer; poll for completions before posting "
+			"more, signal some of them, or create the QP with a larger max_send_wr",
 			qp->sq.size);
 		break;
 	case CAUSE_OPCODE:
-		snprintf(text, size, "opcode %d is no operation of a %s QP", wr->opcode,
-			 types[qp->type]);
+		snprintf(text, size, "opcode %d (%s) is no operation of %s QP", wr->opcode,
+			 uroce_opcode_name(wr->opcode), types[qp->type]);
 		break;
 	case CAUSE_INLINE:
 		snprintf(text, size, "%" PRIu64 " bytes inline, the QP's max_inline_data is %u",
@@ -205,14 +219,26 @@ static void cause_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, 
 	case CAUSE_ADDRESS:
 		snprintf(text, size, "a UD request needs an address handle, wr.ud.ah is NULL");
 		break;
+	case CAUSE_LIST:
+		snprintf(text, size, "num_sge is not 0, but sg_list is NULL");
+		break;
+	case CAUSE_BUILDER:
+		snprintf(text, size,
+			 "opcode %d (%s) cannot be posted this way: use the ibv_wr_*() functions",
+			 wr->opcode, uroce_opcode_name(wr->opcode));
+		break;
+	case CAUSE_ALIGNMENT:
+		snprintf(text, size,
+			 "remote address 0x%" PRIx64
+			 " is not a multiple of 8, which an atomic needs",
+			 wr->wr.atomic.remote_addr);
+		break;
 	case CAUSE_OPERATION:
-		snprintf(
-			text, size,
-			"opcode %d with %" PRIu64
-			" bytes, flags 0x%x: atomics and atomic writes carry 8 bytes to an address "
-			"that is a multiple of 8, reads and atomics cannot be inline, flush is posted by ibv_wr_flush(), a "
-			"bind needs a window",
-			wr->opcode, length, wr->send_flags);
+		snprintf(text, size,
+			 "opcode %d (%s) with %" PRIu64
+			 " bytes, flags 0x%x: atomics and atomic writes carry 8 bytes, "
+			 "reads and atomics cannot be inline, a bind needs a window",
+			 wr->opcode, uroce_opcode_name(wr->opcode), length, wr->send_flags);
 		break;
 	}
 }
@@ -224,7 +250,7 @@ static __attribute__((noinline, cold)) void send_refused(struct uroce_qp *qp,
 	enum cause cause;
 	char text[384];
 
-	for (int i = 0; i < wr->num_sge; i++)
+	for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
 		length += wr->sg_list[i].length;
 	cause = cause_find(qp, wr, error, length);
 	if (qp->send_refused >> cause & 1)

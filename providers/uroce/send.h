@@ -67,6 +67,9 @@ static inline void uroce_builder_wait(struct uroce_qp *qp)
 	}
 }
 
+/* For messages. */
+const char *uroce_opcode_name(unsigned int opcode);
+
 /* Where a window will point; checked when the WQE is executed. */
 static inline void uroce_swqe_bind(struct uroce_swqe *wqe, uint32_t rkey,
 				   const struct ibv_mw_bind_info *info)

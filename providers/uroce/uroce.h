@@ -347,7 +347,7 @@ struct uroce_qp {
 	bool sq_draining;
 	bool last_wqe_raised; /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
 	bool established_raised;
-	bool peer_lost;	   /* its process is gone: what is posted ends as if it never answered */
+	bool peer_lost; /* its process is gone: what is posted ends as if it never answered */
 	uint16_t send_refused; /* bits: causes of failed posts already explained (send.c, recv.c) */
 	uint8_t recv_refused;
 	struct uroce_sq sq;
@@ -380,6 +380,7 @@ struct uroce_qp {
 	uint32_t wr_head;
 	uint32_t wr_tail; /* sq.tail at start: what is free at least */
 	int wr_error;
+	size_t wr_inline; /* bytes that were too many */
 };
 TAILQ_HEAD(uroce_qp_list, uroce_qp);
 

@@ -4,6 +4,7 @@
  * head, where the requester does not look. The QP's lock is not held meanwhile: the application may
  * poll, and packets come in.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "providers/uroce/send.h"
@@ -26,9 +27,17 @@ static void wr_start(struct ibv_qp_ex *ex)
 	uroce_unlock(&qp->lock);
 }
 
+static const char *inline_text(const struct uroce_qp *qp, char *text, size_t size)
+{
+	snprintf(text, size, "%zu bytes inline, the QP's max_inline_data is %u", qp->wr_inline,
+		 qp->sq.max_inline);
+	return text;
+}
+
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct uroce_qp *qp = ex_to_uqp(ex);
+	char text[80];
 	int r;
 
 	uroce_lock(&qp->lock);
@@ -42,12 +51,13 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	}
 	uroce_unlock(&qp->lock);
 	if (unlikely(r))
-		verbs_err(
-			ex->qp_base.context, "qp 0x%x: ibv_wr_complete: %s", ex->qp_base.qp_num,
-			r == ENOMEM ? "the send queue is full"
-			: qp->state < IBV_QPS_RTS
-				? "the QP is not in RTS"
-				: "a work request has too many SGEs, too much inline data, or no address");
+		verbs_err(ex->qp_base.context, "qp 0x%x: ibv_wr_complete: %s", ex->qp_base.qp_num,
+			  r == ENOMEM		    ? "send queue full"
+			  : r == ENOSPC		    ? inline_text(qp, text, sizeof(text))
+			  : qp->state < IBV_QPS_RTS ? "the QP is not in RTS"
+			  : qp->wr_head == qp->sq.head
+				  ? "ibv_wr_set_*() before any operation such as ibv_wr_send()"
+				  : "a work request has too many SGEs, or no address");
 	return r;
 }
 
@@ -254,7 +264,8 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 		qp->wr_error = qp->wr_error ? qp->wr_error : EINVAL;
 	for (size_t i = 0; i < num_buf; i++) {
 		if (unlikely(buf_list[i].length > qp->sq.max_inline - length)) {
-			qp->wr_error = qp->wr_error ? qp->wr_error : EINVAL;
+			qp->wr_error = qp->wr_error ? qp->wr_error : ENOSPC;
+			qp->wr_inline = length + buf_list[i].length;
 			return;
 		}
 		uroce_bytes_copy(wqe->data + length, buf_list[i].addr, buf_list[i].length);

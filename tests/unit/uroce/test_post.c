@@ -444,7 +444,7 @@ static void test_builders_refuse(void **state)
 	ex = builder();
 	ibv_wr_send(ex);
 	ibv_wr_set_inline_data(ex, many, sizeof(many));
-	expect_refused(ex, EINVAL);
+	expect_refused(ex, ENOSPC);
 	ex = builder();
 	ibv_wr_rdma_read(ex, 1, 1);
 	ibv_wr_set_inline_data(ex, many, 8);
