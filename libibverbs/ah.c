@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libibverbs/ah.h"
+#include "libibverbs/explain.h"
 #include "libibverbs/library.h"
 #include "libibverbs/neigh.h"
 
@@ -18,32 +19,47 @@
 
 /* ---- checks and explanations ---- */
 
-static int ah_check_sgid_index(struct ibv_context *ctx, const struct ibv_ah_attr *attr)
+_cold_ static int ah_refuse_no_grh(struct ibv_context *ctx, const struct ibv_ah_attr *attr)
 {
-	struct verbs_port_facts facts;
-	int r = verbs_port_facts(ctx, attr->port_num, false, &facts);
-
-	if (r < 0)
-		return r;
-	if (!attr->is_global && facts.link_layer == IBV_LINK_LAYER_ETHERNET) {
-		verbs_err(ctx,
-			  "ibv_create_ah: port %u: RoCE needs is_global = 1, grh.dgid and "
-			  "grh.sgid_index",
-			  attr->port_num);
-		return -EINVAL;
-	}
-	if (!attr->is_global || attr->grh.sgid_index < facts.gid_tbl_len)
-		return 0;
-	verbs_err(ctx, "ibv_create_ah: port %u: sgid_index %u: the GID table has entries 0 to %d",
-		  attr->port_num, attr->grh.sgid_index, (int)facts.gid_tbl_len - 1);
+	verbs_err(ctx,
+		  "ibv_create_ah: port %u: RoCE needs is_global = 1, grh.dgid and grh.sgid_index",
+		  attr->port_num);
 	return -EINVAL;
+}
+
+_cold_ static int ah_refuse_sgid_index(struct ibv_context *ctx, const struct ibv_ah_attr *attr,
+				       uint32_t gid_tbl_len)
+{
+	verbs_err(ctx, "ibv_create_ah: port %u: sgid_index %u: the GID table has entries 0 to %d",
+		  attr->port_num, attr->grh.sgid_index, (int)gid_tbl_len - 1);
+	return -EINVAL;
+}
+
+static int ah_port_facts(struct ibv_context *ctx, uint8_t port_num,
+			 struct verbs_port_facts *ret_facts)
+{
+	int r;
+
+	/* A port that has answered exists. */
+	if (likely(verbs_port_recall(ctx, port_num, ret_facts)))
+		return 0;
+	r = verbs_port_check(ctx, "ibv_create_ah", port_num);
+	return r < 0 ? r : verbs_port_facts(ctx, port_num, false, ret_facts);
 }
 
 static int ah_check(struct ibv_context *ctx, const struct ibv_ah_attr *attr)
 {
-	int r = verbs_port_check(ctx, "ibv_create_ah", attr->port_num);
+	struct verbs_port_facts facts = {};
+	int r = ah_port_facts(ctx, attr->port_num, &facts);
 
-	return r < 0 ? r : ah_check_sgid_index(ctx, attr);
+	if (r < 0)
+		return r;
+	if (!attr->is_global)
+		return facts.link_layer == IBV_LINK_LAYER_ETHERNET ? ah_refuse_no_grh(ctx, attr)
+								   : 0;
+	return likely(attr->grh.sgid_index < facts.gid_tbl_len)
+		       ? 0
+		       : ah_refuse_sgid_index(ctx, attr, facts.gid_tbl_len);
 }
 
 /* What can be said about the source of the route, or about the error alone. */
@@ -62,7 +78,7 @@ static const char *ah_cause(int r)
 	}
 }
 
-static void ah_explain(struct ibv_context *ctx, const struct ibv_ah_attr *attr, int r)
+_cold_ static void ah_explain(struct ibv_context *ctx, const struct ibv_ah_attr *attr, int r)
 {
 	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
 	struct ibv_gid_entry entry;
@@ -90,10 +106,8 @@ static void ah_explain(struct ibv_context *ctx, const struct ibv_ah_attr *attr, 
 
 /* ---- create, destroy ---- */
 
-static int ah_check_pointer(const void *pointer, const char *what)
+_cold_ static int ah_refuse_null(const char *what)
 {
-	if (pointer)
-		return 0;
 	log_err("libibverbs: ibv_create_ah: the %s is NULL", what);
 	return -EINVAL;
 }
@@ -105,8 +119,8 @@ static int ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct ibv_ah 
 	struct ibv_ah *ah;
 	int r;
 
-	if (ah_check_pointer(pd, "PD") || ah_check_pointer(attr, "ah_attr"))
-		return -EINVAL;
+	if (unlikely(!pd || !attr))
+		return ah_refuse_null(pd ? "ah_attr" : "PD");
 	ctx = pd->context;
 	if (!ctx_ops(ctx)->create_ah)
 		return verbs_unsupported(ctx, "ibv_create_ah");
@@ -119,7 +133,7 @@ static int ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct ibv_ah 
 	ah->context = ctx;
 	ah->pd = pd;
 	r = ctx_ops(ctx)->create_ah(ah, &in);
-	if (r < 0) {
+	if (unlikely(r < 0)) {
 		ah_explain(ctx, attr, r);
 		free(ah);
 		return r;
@@ -317,9 +331,8 @@ VERBS_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_
 						  struct ibv_grh *grh, uint8_t port_num)
 {
 	struct ibv_ah_attr attr;
-	int r = ah_check_pointer(pd, "PD");
+	int r = likely(pd) ? ah_attr_from_wc(pd->context, port_num, wc, grh, &attr)
+			   : ah_refuse_null("PD");
 
-	if (!r)
-		r = ah_attr_from_wc(pd->context, port_num, wc, grh, &attr);
 	return r < 0 ? ret_null(r) : ibv_create_ah(pd, &attr);
 }

@@ -131,25 +131,39 @@ int verbs_slot_query_device_ex(struct ibv_context *ctx,
 	return 0;
 }
 
-int verbs_device_attr(struct ibv_context *ctx, const struct ibv_device_attr_ex **ret_attr)
+/* The first to come asks, and the others wait for it. */
+static int device_attr_ask(struct ibv_context *ctx, const struct ibv_device_attr_ex **ret_attr)
 {
 	struct verbs_ex_private *priv = ctx_priv(ctx);
 	struct ibv_device_attr_ex *attr;
 	int r = 0;
 
 	pthread_mutex_lock(&priv->lock);
-	if (!priv->device_attr) {
+	attr = atomic_load_explicit(&priv->device_attr, memory_order_relaxed);
+	if (!attr) {
 		attr = calloc(1, sizeof(*attr));
 		r = attr ? device_query(ctx, NULL, attr) : -ENOMEM;
 		if (r < 0)
 			free(attr);
-		else
-			priv->device_attr = attr;
+		else /* release: pairs with verbs_device_attr() */
+			atomic_store_explicit(&priv->device_attr, attr, memory_order_release);
 	}
-	if (!r)
-		*ret_attr = priv->device_attr;
 	pthread_mutex_unlock(&priv->lock);
+	if (!r)
+		*ret_attr = attr;
 	return r;
+}
+
+int verbs_device_attr(struct ibv_context *ctx, const struct ibv_device_attr_ex **ret_attr)
+{
+	/* acquire: pairs with device_attr_ask() */
+	const struct ibv_device_attr_ex *attr =
+		atomic_load_explicit(&ctx_priv(ctx)->device_attr, memory_order_acquire);
+
+	if (unlikely(!attr))
+		return device_attr_ask(ctx, ret_attr);
+	*ret_attr = attr;
+	return 0;
 }
 
 static struct verbs_port_facts port_facts(const struct ibv_port_attr *attr)

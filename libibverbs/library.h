@@ -19,14 +19,16 @@ _Static_assert(sizeof(struct verbs_port_facts) == 8, "one atomic word");
 
 /*
  * What the library keeps of an open device; verbs_context.priv.
- * @lock protects device_attr. Order: after ibv_context.mutex; nothing is taken under it.
+ * @lock is held by the one who asks for device_attr. Order: after ibv_context.mutex; nothing is
+ * taken under it.
  */
 struct verbs_ex_private {
 	const struct verbs_provider *provider;
 	const struct verbs_ops *ops;
 	struct verbs_device *device; /* referenced */
 	pthread_mutex_t lock;
-	struct ibv_device_attr_ex *device_attr; /* NULL until first needed; constant afterwards */
+	/* NULL until first needed; constant afterwards */
+	_Atomic(struct ibv_device_attr_ex *) device_attr;
 	_Atomic(struct verbs_port_facts) port[VERBS_PORT_CACHE]; /* [port_num - 1]; as last seen */
 	atomic_ulong missing; /* bit n: the kernel lacks enum uverbs_feature n (uverbs/uverbs.h) */
 };
