@@ -36,4 +36,4 @@ include_directories(${CMAKE_BINARY_DIR}/include ${CMAKE_BINARY_DIR}/private ${CM
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-pkg_check_modules(NL REQUIRED IMPORTED_TARGET libnl-3.0 libnl-route-3.0)
+pkg_check_modules(NL REQUIRED IMPORTED_TARGET libnl-3.0)
