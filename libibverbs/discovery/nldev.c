@@ -9,6 +9,7 @@
 #include "libibverbs/discovery/discovery.h"
 
 #define NLDEV_TYPE(command) RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command)
+#define REQUEST_SIZE	    128 /* bytes: header, device index, kind of character device */
 
 static struct nla_policy policy[RDMA_NLDEV_ATTR_MAX] = {
 	[RDMA_NLDEV_ATTR_DEV_INDEX] = { .type = NLA_U32 },
@@ -111,10 +112,22 @@ static int request_run(struct nldev *nldev, struct nl_msg *msg, nl_recvmsg_msg_c
 	return nldev->error;
 }
 
+/* Of a few bytes: libnl's default is a page, cleared each time. */
+static struct nl_msg *request_new(uint16_t command, int flags)
+{
+	struct nl_msg *msg = nlmsg_alloc_size(REQUEST_SIZE);
+
+	if (msg && !nlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, NLDEV_TYPE(command), 0,
+			      NLM_F_REQUEST | flags)) {
+		nlmsg_free(msg);
+		return NULL;
+	}
+	return msg;
+}
+
 static int devices_dump(struct nldev *nldev)
 {
-	struct nl_msg *msg =
-		nlmsg_alloc_simple(NLDEV_TYPE(RDMA_NLDEV_CMD_GET), NLM_F_REQUEST | NLM_F_DUMP);
+	struct nl_msg *msg = request_new(RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
 	int r;
 
 	if (!msg)
@@ -126,8 +139,7 @@ static int devices_dump(struct nldev *nldev)
 
 static int cdev_get(struct nldev *nldev, struct verbs_device *device)
 {
-	struct nl_msg *msg =
-		nlmsg_alloc_simple(NLDEV_TYPE(RDMA_NLDEV_CMD_GET_CHARDEV), NLM_F_REQUEST);
+	struct nl_msg *msg = request_new(RDMA_NLDEV_CMD_GET_CHARDEV, 0);
 	int r = -ENOMEM;
 
 	if (!msg)
