@@ -40,8 +40,8 @@ endfunction()
 
 # rdma_pkgconfig(<name> <description> <private requirements>)
 function(rdma_pkgconfig name description requires_private)
-  configure_file(${CMAKE_SOURCE_DIR}/buildlib/pkgconfig.pc.in ${CMAKE_BINARY_DIR}/lib/pkgconfig/${name}.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  configure_file(${CMAKE_SOURCE_DIR}/buildlib/pkgconfig.pc.in ${CMAKE_BINARY_DIR}/lib/pkgconfig/lib${name}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/lib${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 
 # rdma_provider(<name> [LIBS <targets>...]): every *.c of the folder becomes the plug-in;
