@@ -170,9 +170,32 @@ static void dead_peer(void)
 	rt_close(p.dev);
 }
 
+/* Opened by root, used by an ordinary user: as a server does that gives up its privileges. */
+static void changed_user(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+
+	if (setuid(65534))
+		rt_skip("only root can become another user (%m)");
+	for (int i = 0; i < 20; i++) {
+		struct ibv_sge sge = rt_sge(&pair.a, 0, LENGTH);
+		struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+		rt_fill(pair.a.buf.p, LENGTH, i);
+		rt_recv(&pair.b, 2, 0, LENGTH);
+		POST(&pair.a, &wr);
+		EXPECT(&pair.a, 1, IBV_WC_SEND);
+		EXPECT(&pair.b, 2, IBV_WC_RECV);
+		VERIFY(pair.b.buf.p, LENGTH, i);
+	}
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
 static const struct rt_case cases[] = {
-	{ "rc_ping_pong", rc_ping_pong }, { "rc_one_sided", rc_one_sided },
-	{ "uc_ping_pong", uc_ping_pong }, { "srq_ping_pong", srq_ping_pong },
-	{ "dead_peer", dead_peer },
+	{ "changed_user", changed_user },   { "rc_ping_pong", rc_ping_pong },
+	{ "rc_one_sided", rc_one_sided },   { "uc_ping_pong", uc_ping_pong },
+	{ "srq_ping_pong", srq_ping_pong }, { "dead_peer", dead_peer },
 };
 RT_MAIN(cases)

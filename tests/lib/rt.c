@@ -39,7 +39,7 @@ void rt_check_int(const char *file, int line, const char *what, long long value,
 
 static FILE *log_file;
 
-static void log_remove(void)
+void rt_log_discard(void)
 {
 	unlink(getenv("VERBS_LOG_FILE"));
 }
@@ -54,7 +54,6 @@ void rt_log_capture(void)
 	CHECK(log_file);
 	CHECK_OK(setenv("VERBS_LOG_LEVEL", "3", 1));
 	CHECK_OK(setenv("VERBS_LOG_FILE", path, 1));
-	atexit(log_remove);
 }
 
 const char *rt_log_text(void)

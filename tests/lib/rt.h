@@ -45,6 +45,7 @@ int rt_main(const struct rt_case *cases, int count);
 /* From here on the library's log lines of this process are kept: before the first verb. */
 void rt_log_capture(void);
 const char *rt_log_text(void);
+void rt_log_discard(void);
 
 /* Ends the process. */
 __attribute__((noreturn, format(printf, 3, 4))) void rt_fail(const char *file, int line,
