@@ -2,13 +2,16 @@
 /* Queue pairs: the kernel's object plus one or two rings. */
 #include "providers/rxe/rxe.h"
 
-/* Operations of ibv_post_send(), by QP type; a bit is an enum ibv_wr_opcode. */
+/*
+ * Operations of ibv_post_send(), by QP type; a bit is an enum ibv_wr_opcode. The driver knows more
+ * for UC, but ends every invalidation on it in error.
+ */
 #define OP(name) (1u << IBV_WR_##name)
 #define OPS_UD	 (OP(SEND) | OP(SEND_WITH_IMM))
-#define OPS_UC                                                                             \
-	(OPS_UD | OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM) | OP(LOCAL_INV) | OP(BIND_MW) | \
-	 OP(SEND_WITH_INV))
-#define OPS_RC (OPS_UC | OP(RDMA_READ) | OP(ATOMIC_CMP_AND_SWP) | OP(ATOMIC_FETCH_AND_ADD))
+#define OPS_UC	 (OPS_UD | OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM) | OP(BIND_MW))
+#define OPS_RC                                                                        \
+	(OPS_UC | OP(RDMA_READ) | OP(ATOMIC_CMP_AND_SWP) | OP(ATOMIC_FETCH_AND_ADD) | \
+	 OP(LOCAL_INV) | OP(SEND_WITH_INV))
 
 static const uint32_t send_ops[] = {
 	[IBV_QPT_RC] = OPS_RC,

@@ -121,6 +121,26 @@ static void test_create(void **state)
 	device_free(f);
 }
 
+static void test_operations(void **state)
+{
+	struct ibv_qp_init_attr_ex attr = rc_attr();
+	struct fake *f = device();
+	struct rxe_qp qp;
+
+	assert_int_equal(create(f, &qp, &attr, false), 0);
+	assert_int_equal(qp.send_ops, 0x3ff);
+	assert_int_equal(rxe_destroy_qp(&qp.vqp), 0);
+	attr.qp_type = IBV_QPT_UC;
+	assert_int_equal(create(f, &qp, &attr, false), 0);
+	assert_int_equal(qp.send_ops, 0x10f);
+	assert_int_equal(rxe_destroy_qp(&qp.vqp), 0);
+	attr.qp_type = IBV_QPT_UD;
+	assert_int_equal(create(f, &qp, &attr, false), 0);
+	assert_int_equal(qp.send_ops, 0xc);
+	assert_int_equal(rxe_destroy_qp(&qp.vqp), 0);
+	device_free(f);
+}
+
 static void test_create_with_srq(void **state)
 {
 	struct ibv_qp_init_attr_ex attr = rc_attr();
@@ -244,9 +264,13 @@ static void test_srq(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_create),	  cmocka_unit_test(test_create_with_srq),
-		cmocka_unit_test(test_create_ex), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_map_fails), cmocka_unit_test(test_srq),
+		cmocka_unit_test(test_create),
+		cmocka_unit_test(test_operations),
+		cmocka_unit_test(test_create_with_srq),
+		cmocka_unit_test(test_create_ex),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_map_fails),
+		cmocka_unit_test(test_srq),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
