@@ -16,24 +16,6 @@ int uverbs_open_context(struct verbs_context *ctx, const struct verbs_open_conte
 	return 0;
 }
 
-int uverbs_query_core_support(struct ibv_context *ctx, uint64_t *ret_support)
-{
-	uint64_t support = 0;
-	struct uverbs_attr a[] = {
-		uverbs_out(UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, &support, sizeof(support)),
-	};
-	int r = 0;
-
-	if (uverbs_has(ctx, UVERBS_FEATURE_QUERY_CONTEXT))
-		r = uverbs_learn(ctx, UVERBS_FEATURE_QUERY_CONTEXT,
-				 uverbs_ioctl(ctx, UVERBS_OBJECT_DEVICE,
-					      UVERBS_METHOD_QUERY_CONTEXT, a, ARRAY_SIZE(a), NULL));
-	if (r < 0 && r != -EPROTONOSUPPORT)
-		return r;
-	*ret_support = support;
-	return 0;
-}
-
 static void device_attr_fill(struct ibv_device_attr *attr,
 			     const struct ib_uverbs_query_device_resp *resp)
 {

@@ -6,7 +6,6 @@ static const struct {
 	const char *what;
 	const char *since;
 } features[UVERBS_FEATURE_COUNT] = {
-	[UVERBS_FEATURE_QUERY_CONTEXT] = { "context query", "5.7" },
 	[UVERBS_FEATURE_QUERY_GID_TABLE] = { "GID table query", "5.10" },
 };
 

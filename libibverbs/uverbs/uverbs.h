@@ -14,7 +14,6 @@
 
 /* Kernel differences: rows of probe.c. Learned from the first refusal and kept per context. */
 enum uverbs_feature {
-	UVERBS_FEATURE_QUERY_CONTEXT, /* 5.7: num_comp_vectors and core capabilities by a method */
 	UVERBS_FEATURE_QUERY_GID_TABLE, /* 5.10: the whole GID table in one call */
 	UVERBS_FEATURE_COUNT,
 };
@@ -28,8 +27,6 @@ int uverbs_learn(struct ibv_context *ctx, enum uverbs_feature feature, int r);
 int uverbs_open_context(struct verbs_context *ctx, const struct verbs_open_context *in);
 int uverbs_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 			struct ibv_device_attr_ex *ret_attr);
-/* Bits of enum ib_uverbs_core_support; 0 from a kernel that cannot say. Asked each time. */
-int uverbs_query_core_support(struct ibv_context *ctx, uint64_t *ret_support);
 int uverbs_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *ret_attr);
 int uverbs_create_comp_channel(struct ibv_comp_channel *channel);
 

@@ -134,14 +134,6 @@ static void test_pkey(void **state)
 	assert_int_equal(ibv_query_pkey(*state, 1, 0, &pkey), -1);
 }
 
-static void test_core_support_unknown(void **state)
-{
-	uint64_t support = 9;
-
-	assert_int_equal(uverbs_query_core_support(*state, &support), 0);
-	assert_int_equal(support, 0);
-}
-
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -151,7 +143,7 @@ int main(void)
 		CASE(test_table),
 		CASE(test_damaged),
 		CASE(test_pkey),
-		CASE(test_core_support_unknown),
+
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
