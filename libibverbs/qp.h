@@ -23,7 +23,12 @@ struct qp_rules {
 };
 
 /* NULL for types whose transitions are the provider's own. */
-const struct qp_rules *qp_state_rules(enum ibv_qp_type type);
+extern const struct qp_rules *const qp_state_rules_of_type[IBV_QPT_XRC_RECV + 1];
+
+static inline const struct qp_rules *qp_state_rules(enum ibv_qp_type type)
+{
+	return type < ARRAY_SIZE(qp_state_rules_of_type) ? qp_state_rules_of_type[type] : NULL;
+}
 
 /* One transition, IBV_QP_STATE aside. Zero in both: it takes nothing. */
 struct qp_transition {

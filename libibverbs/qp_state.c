@@ -123,19 +123,14 @@ static const struct qp_rules rules_xrc_recv = { {
 	[IBV_QPS_SQE][IBV_QPS_RTS] = TAKES(0, REQUEST),
 } };
 
-const struct qp_rules *qp_state_rules(enum ibv_qp_type type)
-{
-	static const struct qp_rules *const rules[] = {
-		[IBV_QPT_RC] = &rules_rc,
-		[IBV_QPT_UC] = &rules_uc,
-		[IBV_QPT_UD] = &rules_ud,
-		[IBV_QPT_RAW_PACKET] = &rules_raw_packet,
-		[IBV_QPT_XRC_SEND] = &rules_xrc_send,
-		[IBV_QPT_XRC_RECV] = &rules_xrc_recv,
-	};
-
-	return type < ARRAY_SIZE(rules) ? rules[type] : NULL;
-}
+const struct qp_rules *const qp_state_rules_of_type[] = {
+	[IBV_QPT_RC] = &rules_rc,
+	[IBV_QPT_UC] = &rules_uc,
+	[IBV_QPT_UD] = &rules_ud,
+	[IBV_QPT_RAW_PACKET] = &rules_raw_packet,
+	[IBV_QPT_XRC_SEND] = &rules_xrc_send,
+	[IBV_QPT_XRC_RECV] = &rules_xrc_recv,
+};
 
 struct qp_transition qp_state_transition(enum ibv_qp_type type, enum ibv_qp_state cur,
 					 enum ibv_qp_state next)

@@ -45,10 +45,3 @@ int rxe_queue_map(struct ibv_context *ctx, const char *what, const struct mminfo
 	*ret_queue = queue;
 	return 0;
 }
-
-void rxe_queue_unmap(struct rxe_queue *queue)
-{
-	if (queue->buf)
-		munmap(queue->buf, queue->size);
-	*queue = (struct rxe_queue){};
-}

@@ -12,6 +12,7 @@
 #define RXE_QUEUE_H
 
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 #include <rdma/rdma_user_rxe.h>
 
@@ -31,7 +32,13 @@ struct rxe_queue {
  */
 int rxe_queue_map(struct ibv_context *ctx, const char *what, const struct mminfo *mi,
 		  size_t elem_size, struct rxe_queue *ret_queue);
-void rxe_queue_unmap(struct rxe_queue *queue);
+
+static inline void rxe_queue_unmap(struct rxe_queue *queue)
+{
+	if (queue->buf)
+		munmap(queue->buf, queue->size);
+	*queue = (struct rxe_queue){};
+}
 
 static inline uint32_t rxe_index_load(const __u32 *index, memory_order order)
 {
