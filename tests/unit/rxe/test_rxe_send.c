@@ -310,8 +310,11 @@ static void test_inline_limit(void **state)
 	sge[1].length = 1;
 	post_refused(f, &wr, EINVAL);
 	assert_int_equal(*fake_slot(&f->qp.sq, 1, 208 + 64), STALE);
-	/* The three lengths add up to 64 modulo 2^32. */
+	/* Lengths that add up to 64 modulo 2^32, at the last step or in between. */
 	sge[1].length = sge[2].length = 0x80000000;
+	post_refused(f, &wr, EINVAL);
+	sge[1].length = UINT32_MAX;
+	sge[2].length = 1;
 	post_refused(f, &wr, EINVAL);
 	fake_free(f);
 }
