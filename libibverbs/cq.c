@@ -100,9 +100,9 @@ _cold_ static void cq_explain_create(struct ibv_context *ctx, const char *verb,
 	}
 	if (attr->channel && attr->channel->context != ctx)
 		text_add(&why, "; the completion channel belongs to another context");
+	explain_memlock(&why, verb, (uint64_t)attr->cqe * CQE_PINNED_SIZE, r);
 	verbs_err(ctx, "%s: cqe %u, comp_vector %u, wc_flags 0x%llx: %s%s", verb, attr->cqe,
 		  attr->comp_vector, (unsigned long long)attr->wc_flags, strerror(-r), why.chars);
-	explain_memlock(verb, (uint64_t)attr->cqe * CQE_PINNED_SIZE, r);
 }
 
 static int cq_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_cq *in,
@@ -170,9 +170,9 @@ _cold_ static void cq_explain_resize(struct ibv_cq *cq, int cqe, int r)
 		explain_limit(&why, "cqe", cqe, "max_cqe", device->orig_attr.max_cqe);
 	if (r == -EINVAL && !why.length && cqe < cq->cqe)
 		text_add(&why, "; are more completions waiting in it than the new size?");
+	explain_memlock(&why, "ibv_resize_cq", (uint64_t)cqe * CQE_PINNED_SIZE, r);
 	verbs_err(cq->context, "cq %u: ibv_resize_cq: from %d to %d: %s%s", cq->handle, cq->cqe,
 		  cqe, strerror(-r), why.chars);
-	explain_memlock("ibv_resize_cq", (uint64_t)cqe * CQE_PINNED_SIZE, r);
 }
 
 VERBS_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)

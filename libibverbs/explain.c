@@ -20,14 +20,19 @@ void explain_limit(struct text *why, const char *what, uint64_t value, const cha
 			 (unsigned long long)value, limit_name, (unsigned long long)limit);
 }
 
+static const uint8_t ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+bool explain_gid_is_ipv4(const union ibv_gid *gid)
+{
+	return !memcmp(gid->raw, ipv4_prefix, sizeof(ipv4_prefix));
+}
+
 void explain_gid(struct text *text, const union ibv_gid *gid)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	char name[INET6_ADDRSTRLEN];
-	bool ipv4 = !memcmp(gid->raw, mapped, sizeof(mapped));
 
-	if (ipv4)
-		inet_ntop(AF_INET, gid->raw + sizeof(mapped), name, sizeof(name));
+	if (explain_gid_is_ipv4(gid))
+		inet_ntop(AF_INET, gid->raw + sizeof(ipv4_prefix), name, sizeof(name));
 	else
 		inet_ntop(AF_INET6, gid->raw, name, sizeof(name));
 	text_add(text, "%s", name);

@@ -18,18 +18,21 @@ _cold_ int explain_null(const char *verb, const char *argument);
 _cold_ void explain_limit(struct text *why, const char *what, uint64_t value,
 			  const char *limit_name, uint64_t limit);
 
-/* "5 (192.0.2.1)" and the like: the words for one GID. */
+/* A GID of RoCE that is an IPv4 address. */
+bool explain_gid_is_ipv4(const union ibv_gid *gid);
+/* An IPv4 or IPv6 address in words. */
 _cold_ void explain_gid(struct text *text, const union ibv_gid *gid);
 
 /* Names of the access flags in @access, joined by '|'. */
 _cold_ void explain_access(struct text *text, unsigned int access);
 
 /*
- * After a failure that locked memory may have caused (-ENOMEM, -EPERM, -EAGAIN): say so, once a
- * process, when the limit really is the plausible cause.
+ * After a failure that locked memory may have caused (-ENOMEM, -EPERM, -EAGAIN), when the limit
+ * really is the plausible cause: "; RLIMIT_MEMLOCK ..." appended to @why, and once a process the
+ * notice with what to do about it.
  * @requested: bytes the verb asked to pin, 0 when unknown
  */
-_cold_ void explain_memlock(const char *verb, uint64_t requested, int r);
+_cold_ void explain_memlock(struct text *why, const char *verb, uint64_t requested, int r);
 
 /* One process's figures on locked memory, in bytes; from /proc/self/status. */
 struct memlock_facts {

@@ -101,25 +101,32 @@ static void memlock_fix(struct text *text)
 			       "again");
 }
 
-void explain_memlock(const char *verb, uint64_t requested, int r)
+static void memlock_notice(const char *verb, uint64_t requested, const struct memlock_facts *facts)
+{
+	struct text fix = {};
+
+	memlock_fix(&fix);
+	log_notice("libibverbs: Warning: RLIMIT_MEMLOCK is %llu bytes; %llu bytes are pinned "
+		   "(VmPin), %llu locked (VmLck), and %s asked for %llu more. %s. To fix it: %s.\n",
+		   (unsigned long long)facts->limit, (unsigned long long)facts->pinned,
+		   (unsigned long long)facts->locked, verb, (unsigned long long)requested,
+		   facts->ipc_lock ? "CAP_IPC_LOCK is effective here, but did not count (user "
+				     "namespace?)"
+				   : "The process lacks CAP_IPC_LOCK",
+		   fix.chars);
+}
+
+void explain_memlock(struct text *why, const char *verb, uint64_t requested, int r)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	struct memlock_facts facts;
-	struct text fix = {};
 
 	if (r != -ENOMEM && r != -EPERM && r != -EAGAIN)
 		return;
 	if (memlock_read(&facts) < 0 || !memlock_is_cause(&facts, requested))
 		return;
-	if (atomic_flag_test_and_set(&said))
-		return;
-	memlock_fix(&fix);
-	log_notice("libibverbs: Warning: RLIMIT_MEMLOCK is %llu bytes; %llu bytes are pinned "
-		   "(VmPin), %llu locked (VmLck), and %s asked for %llu more. %s. To fix it: %s.\n",
-		   (unsigned long long)facts.limit, (unsigned long long)facts.pinned,
-		   (unsigned long long)facts.locked, verb, (unsigned long long)requested,
-		   facts.ipc_lock ? "CAP_IPC_LOCK is effective here, but did not count (user "
-				    "namespace?)"
-				  : "The process lacks CAP_IPC_LOCK",
-		   fix.chars);
+	text_add(why, "; RLIMIT_MEMLOCK is %llu bytes, of which %llu are pinned",
+		 (unsigned long long)facts.limit, (unsigned long long)facts.pinned);
+	if (!atomic_flag_test_and_set(&said))
+		memlock_notice(verb, requested, &facts);
 }

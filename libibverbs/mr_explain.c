@@ -130,24 +130,29 @@ static void explain_arguments(struct text *why, const struct verbs_reg_mr *in)
 			 (unsigned long long)in->iova);
 }
 
+static void explain_pinning(struct text *why, const char *verb, const struct verbs_reg_mr *in,
+			    int r)
+{
+	if (!(in->access & IBV_ACCESS_ON_DEMAND))
+		explain_memlock(why, verb, pinned_bytes((uintptr_t)in->addr, in->length), r);
+}
+
 void mr_explain_register(const char *verb, const struct verbs_reg_mr *in, int r)
 {
-	struct ibv_context *ctx = in->pd->context;
 	struct text access = {}, why = {};
 
-	if (log_enabled(LOG_LEVEL_ERR)) {
-		explain_access(&access, in->access);
-		if (r == -EINVAL)
-			explain_arguments(&why, in);
-		if (r == -EINVAL || r == -EFAULT || r == -ENOMEM)
-			explain_memory(&why, in);
-		if (r == -EINVAL || r == -ENOMEM || r == -EOPNOTSUPP)
-			explain_device(&why, in);
-		verbs_err(ctx, "%s: addr %p, length %llu, access %s: %s%s", verb, in->addr,
-			  (unsigned long long)in->length, access.chars, strerror(-r), why.chars);
-	}
-	if (!(in->access & IBV_ACCESS_ON_DEMAND))
-		explain_memlock(verb, pinned_bytes((uintptr_t)in->addr, in->length), r);
+	explain_pinning(&why, verb, in, r);
+	if (!log_enabled(LOG_LEVEL_ERR))
+		return;
+	explain_access(&access, in->access);
+	if (r == -EINVAL)
+		explain_arguments(&why, in);
+	if (r == -EINVAL || r == -EFAULT || r == -ENOMEM)
+		explain_memory(&why, in);
+	if (r == -EINVAL || r == -ENOMEM || r == -EOPNOTSUPP)
+		explain_device(&why, in);
+	verbs_err(in->pd->context, "%s: addr %p, length %llu, access %s: %s%s", verb, in->addr,
+		  (unsigned long long)in->length, access.chars, strerror(-r), why.chars);
 }
 
 void mr_explain_dmabuf(const char *verb, const struct verbs_reg_dmabuf_mr *in, int r)
@@ -178,11 +183,15 @@ void mr_explain_dmabuf(const char *verb, const struct verbs_reg_dmabuf_mr *in, i
 
 void mr_explain_rereg_command(struct verbs_mr *mr, const struct verbs_rereg_mr *in, int r)
 {
-	verbs_err(mr->ibv_mr.context, "mr %u: ibv_rereg_mr: flags 0x%x: %s; %s", mr->ibv_mr.handle,
-		  in->flags, strerror(-r),
-		  r == -EOPNOTSUPP
-			  ? "the device's driver cannot re-register; the region is as it was"
-			  : "the region must not be used any more, only deregistered");
+	struct text why = {};
+
 	if (in->flags & IBV_REREG_MR_CHANGE_TRANSLATION)
-		explain_memlock("ibv_rereg_mr", pinned_bytes((uintptr_t)in->addr, in->length), r);
+		explain_memlock(&why, "ibv_rereg_mr", pinned_bytes((uintptr_t)in->addr, in->length),
+				r);
+	text_add(&why, "%s",
+		 r == -EOPNOTSUPP
+			 ? "; the device's driver cannot re-register; the region is as it was"
+			 : "; the region must not be used any more, only deregistered");
+	verbs_err(mr->ibv_mr.context, "mr %u: ibv_rereg_mr: flags 0x%x: %s%s", mr->ibv_mr.handle,
+		  in->flags, strerror(-r), why.chars);
 }

@@ -186,11 +186,35 @@ static bool gid_is_link_local(const union ibv_gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
+static bool gid_is_zero(const union ibv_gid *gid)
+{
+	return !gid->global.subnet_prefix && !gid->global.interface_id;
+}
+
+/* Both ends are known: what is between them, or what is wrong with the pair. */
+static void explain_ends(struct text *why, const union ibv_gid *source, uint8_t sgid_index,
+			 const union ibv_gid *dest, int r)
+{
+	text_add(why, "; %s sgid_index %u = ", r == -EINVAL ? "from" : "no path from", sgid_index);
+	explain_gid(why, source);
+	text_add(why, " to dgid ");
+	explain_gid(why, dest);
+	if (gid_is_zero(dest))
+		text_add(why, ": the dgid is not set");
+	else if (explain_gid_is_ipv4(source) != explain_gid_is_ipv4(dest))
+		text_add(why, ": one is IPv4, the other IPv6");
+	else if (gid_is_link_local(source) != gid_is_link_local(dest))
+		text_add(why, ": one of them is link-local");
+	else if (r != -EINVAL)
+		text_add(why, ": check the route and the neighbour (ARP or ND)");
+}
+
 static void explain_path(struct text *why, struct ibv_context *ctx, const struct ibv_ah_attr *ah,
 			 int r)
 {
 	const struct verbs_ops *ops = ctx_ops(ctx);
 	struct ibv_gid_entry source = {};
+	struct verbs_port_facts port;
 	int found;
 
 	if (!ah->is_global || !ops->query_gid)
@@ -202,16 +226,10 @@ static void explain_path(struct text *why, struct ibv_context *ctx, const struct
 		explain_valid_gids(why, ctx, ah->port_num);
 		return;
 	}
-	if (found < 0 || r == -EINVAL)
-		return;
-	text_add(why, "; no path from sgid_index %u = ", ah->grh.sgid_index);
-	explain_gid(why, &source.gid);
-	text_add(why, " to dgid ");
-	explain_gid(why, &ah->grh.dgid);
-	if (gid_is_link_local(&source.gid) != gid_is_link_local(&ah->grh.dgid))
-		text_add(why, " (one of them is link-local)");
-	else
-		text_add(why, ": check the route and the neighbour (ARP or ND)");
+	/* The GIDs of InfiniBand are no addresses, and a wrong one is no -EINVAL there. */
+	if (found == 0 && (r != -EINVAL || (verbs_port_recall(ctx, ah->port_num, &port) &&
+					    port.link_layer == IBV_LINK_LAYER_ETHERNET)))
+		explain_ends(why, &source.gid, ah->grh.sgid_index, &ah->grh.dgid, r);
 }
 
 static void explain_values(struct text *why, struct verbs_qp *qp, const struct ibv_qp_attr *attr,
@@ -248,10 +266,10 @@ void qp_explain_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint
 		return;
 	if (qp->rules)
 		explain_real_state(&why, qp, attr, mask);
-	if (!why.length && mask & IBV_QP_AV && r != -ENOMEM)
-		explain_path(&why, qp->qp.context, &attr->ah_attr, r);
 	if (!why.length)
 		explain_values(&why, qp, attr, mask, r);
+	if (!why.length && mask & IBV_QP_AV && r != -ENOMEM)
+		explain_path(&why, qp->qp.context, &attr->ah_attr, r);
 	qp_explain_refusal(qp, attr, mask, &why, r);
 }
 
@@ -293,9 +311,9 @@ void qp_explain_create(struct ibv_context *ctx, const char *verb,
 		if (!why.length)
 			explain_create_errno(&why, attr, &device->orig_attr, r);
 	}
+	explain_memlock(&why, verb, ((uint64_t)cap->max_send_wr + cap->max_recv_wr) * 64, r);
 	verbs_err(ctx, "%s: %s, send %u wr %u sge, receive %u wr %u sge, inline %u bytes: %s%s",
 		  verb, qp_type_str(attr->qp_type), cap->max_send_wr, cap->max_send_sge,
 		  cap->max_recv_wr, cap->max_recv_sge, cap->max_inline_data, strerror(-r),
 		  why.chars);
-	explain_memlock(verb, ((uint64_t)cap->max_send_wr + cap->max_recv_wr) * 64, r);
 }

@@ -29,9 +29,9 @@ _cold_ static void srq_explain_create(struct ibv_context *ctx, const char *verb,
 	}
 	if (attr->srq_limit > attr->max_wr)
 		text_add(&why, "; srq_limit %u is above max_wr", attr->srq_limit);
+	explain_memlock(&why, verb, (uint64_t)attr->max_wr * max_of(attr->max_sge, 1u) * 16, r);
 	verbs_err(ctx, "%s: max_wr %u, max_sge %u, srq_limit %u: %s%s", verb, attr->max_wr,
 		  attr->max_sge, attr->srq_limit, strerror(-r), why.chars);
-	explain_memlock(verb, (uint64_t)attr->max_wr * max_of(attr->max_sge, 1u) * 16, r);
 }
 
 static enum ibv_srq_type srq_init_type(const struct ibv_srq_init_attr_ex *attr)

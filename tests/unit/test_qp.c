@@ -514,8 +514,17 @@ static void test_modify_no_path(void **state)
 	assert_int_equal(ibv_modify_qp(rig.qp, &attr, RTR_MASK), ETIMEDOUT);
 	assert_logged("; no path from sgid_index 1 = 192.0.2.2 to dgid 192.0.2.1: check the route");
 	attr.ah_attr.grh.sgid_index = 3;
+	attr.ah_attr.grh.dgid = (union ibv_gid){ .raw = { [0] = 0x20, [15] = 9 } };
 	assert_int_equal(ibv_modify_qp(rig.qp, &attr, RTR_MASK), ETIMEDOUT);
-	assert_logged("3 = fe80::1 to dgid 192.0.2.1 (one of them is link-local)");
+	assert_logged("3 = fe80::1 to dgid 2000::9: one of them is link-local");
+	rig.fake->result[FAKE_MODIFY_QP] = -EINVAL;
+	attr.ah_attr.grh.sgid_index = 0;
+	assert_int_equal(ibv_modify_qp(rig.qp, &attr, RTR_MASK), EINVAL);
+	assert_logged("; from sgid_index 0 = 192.0.2.1 to dgid 2000::9: one is IPv4, the other "
+		      "IPv6");
+	attr.ah_attr.grh.dgid = (union ibv_gid){};
+	assert_int_equal(ibv_modify_qp(rig.qp, &attr, RTR_MASK), EINVAL);
+	assert_logged(" to dgid ::: the dgid is not set");
 	rig_down(&rig);
 }
 
