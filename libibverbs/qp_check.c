@@ -295,7 +295,7 @@ _cold_ static int check_again(struct verbs_qp *qp, const struct ibv_qp_attr *att
 
 	if (mask & ~QP_MODIFY_KNOWN) {
 		text_add(&why, "; attr_mask has unknown bits 0x%x", mask & ~QP_MODIFY_KNOWN);
-		return qp_explain_refusal(qp, attr, mask, &why, -EINVAL);
+		return qp_explain_refusal(qp, attr, mask, &why, -EOPNOTSUPP);
 	}
 	r = check_state(qp, attr, mask);
 	if (r < 0)
