@@ -250,7 +250,7 @@ static const struct rt_mistake mistakes[] = {
 	{ "qp_send_ops", qp_send_ops, EOPNOTSUPP, "send_ops_flags 0x10" },
 	{ "rtr_missing", rtr_missing, EINVAL, "missing IBV_QP_DEST_QPN" },
 	{ "rtr_extra", rtr_extra, EINVAL, "not allowed here IBV_QP_SQ_PSN" },
-	{ "rtr_unknown", rtr_unknown, EINVAL, "unknown bits 0x40000000" },
+	{ "rtr_unknown", rtr_unknown, EOPNOTSUPP, "unknown bits 0x40000000" },
 	{ "rtr_mtu", rtr_mtu, EINVAL, "path_mtu 4096 is above port" },
 	{ "rtr_mtu_value", rtr_mtu_value, EINVAL, "path_mtu 1024 is no enum ibv_mtu" },
 	{ "rtr_no_grh", rtr_no_grh, EINVAL, "RoCE requires ah_attr.is_global = 1" },
