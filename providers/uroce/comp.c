@@ -91,12 +91,30 @@ void uroce_comp_retire(struct uroce_qp *qp)
 
 /* --- acknowledgements --- */
 
+/* Smoothed as TCP does it: RFC 6298. */
+static void rtt_end(struct uroce_requester *req, uint64_t now)
+{
+	uint32_t sample = min_of(now - req->rtt_start, (uint64_t)UINT32_MAX);
+	uint32_t off = sample > req->rtt ? sample - req->rtt : req->rtt - sample;
+
+	if (!req->rtt) {
+		req->rtt = sample;
+		req->rtt_var = sample / 2;
+	} else {
+		req->rtt_var += ((int64_t)off - req->rtt_var) / 4;
+		req->rtt += ((int64_t)sample - req->rtt) / 8;
+	}
+	req->rtt_start = 0;
+}
+
 static void una_advance(struct uroce_qp *qp, uint32_t una, uint64_t now)
 {
 	struct uroce_requester *req = &qp->req;
 
 	if (psn_diff(una, req->una) <= 0)
 		return;
+	if (req->rtt_start && psn_diff(una, req->rtt_psn) > 0 && now)
+		rtt_end(req, now);
 	req->una = una;
 	if (psn_diff(req->psn, una) < 0)
 		req->psn = una; /* an old packet was acknowledged after the requester went back */

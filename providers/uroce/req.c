@@ -15,6 +15,7 @@ enum {
 	ACK_REQ_INTERVAL = 16, /* a long message asks for an acknowledgement this often */
 	PROBE_FIRST = 2000000, /* ns without progress before the oldest packet is sent again */
 	PROBE_DOUBLINGS = 5,   /* the interval doubles that often */
+	PROBE_MAX = 64000000,  /* ns: however long the round trip seems */
 	LOSSLESS_TIMEOUT_MIN = 20000000, /* ns: a process may be off the processor that long */
 };
 
@@ -222,6 +223,18 @@ static void psn_advance(struct uroce_qp *qp, uint32_t psn)
 		qp->counters.resent++;
 }
 
+/* A packet that asks for an acknowledgement leaves for the first time: its answer tells the round
+ * trip. */
+static void rtt_begin(struct uroce_qp *qp, uint32_t psn)
+{
+	struct uroce_requester *req = &qp->req;
+
+	if (req->rtt_start || !req->run_time || psn != req->max_psn)
+		return;
+	req->rtt_start = req->run_time;
+	req->rtt_psn = psn;
+}
+
 /* One packet of a send or write. Return: 1 the WQE is completely out, 0 more to come, -errno. */
 static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
@@ -250,6 +263,8 @@ static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 		if (r < 0)
 			return r;
 	}
+	if (hdr.ack_req)
+		rtt_begin(qp, hdr.psn);
 	psn_advance(qp, psn_add(hdr.psn, 1));
 	qp->req.offset = offset + length;
 	return last;
@@ -289,6 +304,7 @@ static int request_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 			return r;
 	}
 	qp->req.rd_atomic++;
+	rtt_begin(qp, hdr.psn);
 	psn_advance(qp, psn_add(wqe->last_psn, 1));
 	return 1;
 }
@@ -431,6 +447,7 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 	bool done = false;
 
 	assert_held(&qp->lock);
+	qp->req.run_time = now;
 	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE) {
 		uroce_qp_flush(qp);
 		return;
@@ -521,11 +538,25 @@ static uint64_t timeout_ns(const struct uroce_qp *qp)
 	return qp->av.path->lossless ? max_of(ns, (uint64_t)LOSSLESS_TIMEOUT_MIN) : ns;
 }
 
+/*
+ * The time from the last progress to the next probe. Each interval is twice the one before, then
+ * they stay equal; the first one is well above the round trip, so that a slow peer is not taken for
+ * a lossy wire.
+ */
+static uint64_t probe_wait(const struct uroce_requester *req)
+{
+	uint64_t first = min_of((uint64_t)PROBE_MAX, 2ull * req->rtt + 4ull * req->rtt_var);
+	uint32_t doublings = min_of(req->probes, (uint32_t)PROBE_DOUBLINGS);
+
+	first = max_of(first, (uint64_t)PROBE_FIRST);
+	return (first << doublings) * (1 + req->probes - doublings);
+}
+
 /* The next moment at which something is to be decided while nothing is acknowledged. */
 static uint64_t probe_deadline(const struct uroce_qp *qp)
 {
 	const struct uroce_requester *req = &qp->req;
-	uint64_t wait = (uint64_t)PROBE_FIRST << min_of(req->probes, (uint32_t)PROBE_DOUBLINGS);
+	uint64_t wait = probe_wait(req);
 
 	/* Nothing gets lost on the way there, but a QP that is not ready drops what comes. */
 	return req->progress_time +
@@ -616,6 +647,7 @@ void uroce_req_loss(struct uroce_qp *qp, uint64_t now)
 {
 	struct uroce_requester *req = &qp->req;
 
+	req->rtt_start = 0; /* the answer would tell how long the loss took to repair */
 	if (!req->recovering) {
 		req->recovering = true;
 		req->recover = req->max_psn;

@@ -273,6 +273,11 @@ struct uroce_requester {
 	bool path_full;		/* the path refused a packet: on host->blocked */
 	uint32_t timer_una;	/* una when the timer was armed */
 	uint64_t progress_time; /* when una last moved, ns */
+	uint64_t run_time;	/* now, as the requester was told; 0: not needed on a lossless path */
+	uint64_t rtt_start;	/* when the packet of rtt_psn was sent; 0: none is being measured */
+	uint32_t rtt_psn;
+	uint32_t rtt;	  /* smoothed round trip, ns; 0: not known yet */
+	uint32_t rtt_var; /* and how far it varies, ns */
 	uint32_t probes;	/* early resends since then */
 	uint32_t since_ack_req; /* packets sent without asking for an acknowledgement */
 	uint32_t recover;	/* resending: PSN up to which one loss was charged to the window */

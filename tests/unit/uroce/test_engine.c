@@ -570,6 +570,63 @@ static void test_retry_exceeded(void **state)
 	sim_free(sim);
 }
 
+static enum fate drop_acks(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
+{
+	return hdr_flags(hdr) & PKT_REQUEST ? PASS : DROP;
+}
+
+/* Silence is asked into ever more rarely: 2, 4, ... 64, 64 ms apart, whatever the timeout. */
+static void test_probe_intervals(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	sim->script = drop_all;
+	sim->qp[0]->req.timeout = 20;
+	post_send(sim, 0, 0, 10);
+	run(sim, 1000);
+	assert_in_range(sim->number, 10, 25);
+	sim_free(sim);
+}
+
+/* After a peer's slow answers its packets are not sent twice any more; after a fast one's they are,
+ * soon. */
+static void test_round_trip(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	unsigned int before = 0;
+
+	for (unsigned int i = 0; i < 60; i++) {
+		unsigned int slow = i < 20 ? 10 : 0;
+
+		if (i == 10)
+			before = sim->qp[0]->counters.resent;
+		if (i == 20)
+			assert_int_equal(sim->qp[0]->counters.resent, before);
+		post_recv(sim, 1, 4096, 600);
+		post_send(sim, 0, 0, 600);
+		sim->script = slow ? drop_acks : NULL;
+		settle(sim);
+		for (unsigned int ms = 0; ms + 1 < slow; ms++)
+			pass_time(sim, MS);
+		sim->script = NULL;
+		/* The acknowledgement that was on its way so long. */
+		uroce_lock(&sim->qp[0]->lock);
+		if (slow)
+			uroce_comp_ack(sim->qp[0], psn_add(sim->qp[1]->resp.psn, PSN_MASK),
+				       AETH_ACK, sim->now);
+		uroce_unlock(&sim->qp[0]->lock);
+		run(sim, 1);
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
+		pass_time(sim, MS);
+	}
+	before = sim->qp[0]->counters.resent;
+	sim->script = drop_all;
+	post_send(sim, 0, 0, 600);
+	run(sim, 4);
+	assert_true(sim->qp[0]->counters.resent > before);
+	sim_free(sim);
+}
+
 /* --- receiver not ready --- */
 
 static void test_rnr_wait(void **state)
@@ -770,6 +827,8 @@ int main(void)
 		cmocka_unit_test(test_drop_each),
 		cmocka_unit_test(test_rough_sea),
 		cmocka_unit_test(test_retry_exceeded),
+		cmocka_unit_test(test_probe_intervals),
+		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_rnr_wait),
 		cmocka_unit_test(test_rnr_exceeded),
 		cmocka_unit_test(test_nak_wrong_rkey),
