@@ -115,6 +115,12 @@ uint32_t uroce_icrc_compute(struct uroce_icrc *icrc, uint16_t id, const uint8_t 
 	return crc32_gzip_refl(crc, packet + masked, length - masked);
 }
 
+uint32_t uroce_icrc_compute_rxe_flush(struct uroce_icrc *icrc, uint16_t id, const uint8_t *packet,
+				      uint32_t length)
+{
+	return crc32_gzip_refl(uroce_icrc_compute(icrc, id, packet, length), packet, length);
+}
+
 /* --- the unseen word --- */
 
 /*
@@ -170,8 +176,8 @@ static void inverse_fill(void)
 	}
 }
 
-/* The word as it lies in memory, from the difference of CRCs at the end of a packet of @length
- * bytes. */
+/* The word as it lies in memory, from the difference of CRCs @length bytes behind the UDP header.
+ */
 static uint32_t word_difference(uint32_t difference, uint32_t length)
 {
 	uint32_t words = (ICRC_IPV4_LEN - IPV4_ID + ICRC_UDP_LEN + length) / 4;
@@ -195,14 +201,26 @@ static bool id_solve(uint32_t difference, uint32_t length, uint16_t *id)
 	return true;
 }
 
+/* @covered: bytes behind the UDP header that went into @crc */
+static enum uroce_icrc_verdict compare(const struct uroce_icrc *icrc, uint32_t crc,
+				       uint32_t received, uint32_t covered, uint16_t *id)
+{
+	if (likely(received == crc))
+		return ICRC_RIGHT;
+	return icrc->ipv4 && id_solve(crc ^ received, covered, id) ? ICRC_RIGHT_UNSEEN : ICRC_WRONG;
+}
+
 enum uroce_icrc_verdict uroce_icrc_check(struct uroce_icrc *icrc, uint16_t *id,
 					 const uint8_t *packet, uint32_t length)
 {
 	uint32_t crc = uroce_icrc_compute(icrc, *id, packet, length), received;
+	enum uroce_icrc_verdict verdict;
 
 	memcpy(&received, packet + length, sizeof(received));
 	received = le32toh(received);
-	if (likely(received == crc))
-		return ICRC_RIGHT;
-	return icrc->ipv4 && id_solve(crc ^ received, length, id) ? ICRC_RIGHT_UNSEEN : ICRC_WRONG;
+	verdict = compare(icrc, crc, received, length, id);
+	if (likely(verdict != ICRC_WRONG) || packet[0] != UROCE_FLUSH)
+		return verdict;
+	crc = uroce_icrc_compute_rxe_flush(icrc, *id, packet, length);
+	return compare(icrc, crc, received, 2 * length, id);
 }

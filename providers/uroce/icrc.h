@@ -43,6 +43,13 @@ void uroce_icrc_init(struct uroce_icrc *icrc, const union uroce_address *from,
 uint32_t uroce_icrc_compute(struct uroce_icrc *icrc, uint16_t id, const uint8_t *packet,
 			    uint32_t length);
 
+/*
+ * Linux's rxe (6.4 to at least 6.12) computes the ICRC of a flush over its headers twice, and drops
+ * any other flush without a word. This is its way, for a flush of @length bytes.
+ */
+uint32_t uroce_icrc_compute_rxe_flush(struct uroce_icrc *icrc, uint16_t id, const uint8_t *packet,
+				      uint32_t length);
+
 enum uroce_icrc_verdict {
 	ICRC_WRONG,
 	ICRC_RIGHT,
@@ -55,7 +62,7 @@ enum uroce_icrc_verdict {
  *
  * With the expected identification all 32 bits are checked. Otherwise one is looked for with which
  * the ICRC is right: it exists for one in 2^15 of all wrong packets, so 15 bits of check remain.
- * IPv6 has no such field.
+ * IPv6 has no such field. A flush is right in the way of rxe, too.
  */
 enum uroce_icrc_verdict uroce_icrc_check(struct uroce_icrc *icrc, uint16_t *id,
 					 const uint8_t *packet, uint32_t length);

@@ -59,9 +59,29 @@ static struct udp_message *message_begin(struct uroce_udp *udp, int fd, const st
 
 static void put_icrc(struct udp_message *m, uint16_t id, uint8_t *packet, uint32_t length)
 {
-	uint32_t crc = htole32(uroce_icrc_compute(&m->icrc, id, packet, length));
+	uint32_t crc = m->rxe_flush ? uroce_icrc_compute_rxe_flush(&m->icrc, id, packet, length)
+				    : uroce_icrc_compute(&m->icrc, id, packet, length);
 
+	crc = htole32(crc);
 	memcpy(packet + length, &crc, sizeof(crc));
+}
+
+/*
+ * Whether this flush goes out with the ICRC as rxe wants it. Nothing tells what the peer is: a
+ * flush that has to be sent again is sent the other way, and the way that was answered is kept for
+ * the next one.
+ */
+static bool flush_as_rxe(struct uroce_udp *udp, const struct uroce_hdr *hdr)
+{
+	struct udp_flush *flush = &udp->flushes[hdr->dest_qpn % UDP_FLUSHES];
+
+	if (flush->qpn != hdr->dest_qpn)
+		flush->rxe = false;
+	else if (flush->psn == hdr->psn)
+		flush->rxe = !flush->rxe;
+	flush->qpn = hdr->dest_qpn;
+	flush->psn = hdr->psn;
+	return flush->rxe;
 }
 
 /* The packet into the buffer behind those of @m. -EFAULT: nothing happened. */
@@ -83,7 +103,7 @@ static int message_append(struct uroce_udp *udp, struct udp_message *m, const st
 	/* The kernel numbers the packets of a large send from 0 on. */
 	put_icrc(m, m->count, packet, length);
 	length += ICRC_LEN;
-	m->closed = length < m->segment;
+	m->closed |= length < m->segment;
 	m->count++;
 	m->length += length;
 	udp->used += length;
@@ -280,13 +300,20 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 	uint32_t length = uroce_opcodes[tx->hdr->opcode].header_len + tx->length +
 			  uroce_wire_pad(tx->length) + ICRC_LEN;
 	int fd = udp->path.dev->gids[av->sgid_index].socket, r;
+	bool flush = tx->hdr->opcode == (UROCE_RC | UROCE_FLUSH);
 	struct udp_message *m;
 
 	if (fd < 0)
 		return -ENETUNREACH;
+	if (unlikely(flush) && udp->count)
+		udp->messages[udp->count - 1].closed = true; /* a flush is a message of its own */
 	m = message_for(udp, fd, av, length);
 	if (!m)
 		return -EAGAIN;
+	if (unlikely(flush)) {
+		m->rxe_flush = flush_as_rxe(udp, tx->hdr);
+		m->closed = true;
+	}
 	r = message_append(udp, m, tx);
 	if (r < 0)
 		return r;

@@ -12,6 +12,7 @@ enum {
 	UDP_MESSAGES = 32,   /* large sends of one flush */
 	UDP_RX_MESSAGES = 8, /* large receives of one system call */
 	UDP_RX_BUFFER = 65536,
+	UDP_FLUSHES = 64, /* destination QPs whose way of a flush is remembered */
 };
 
 /* Packets of one size to one destination; only the last may be shorter. */
@@ -22,11 +23,19 @@ struct udp_message {
 	uint8_t traffic_class;
 	uint8_t hop_limit; /* 0: the system's */
 	bool split;	   /* a large send was refused */
+	bool rxe_flush;	   /* a flush alone, with the ICRC as rxe has it */
 	bool closed;	   /* the last packet is shorter: nothing may follow */
 	uint16_t count;
 	uint32_t segment; /* bytes of the first packet */
 	uint32_t start;	  /* in the buffer */
 	uint32_t length;
+};
+
+/* How a destination QP was last sent a flush; see flush_form(). */
+struct udp_flush {
+	uint32_t qpn;
+	uint32_t psn;
+	bool rxe;
 };
 
 struct udp_receiver;
@@ -42,6 +51,7 @@ struct uroce_udp {
 	uint32_t used;	    /* bytes of the buffer */
 	struct udp_message messages[UDP_MESSAGES];
 	uint8_t buffer[UDP_BUFFER];
+	struct udp_flush flushes[UDP_FLUSHES];
 	/* receive side, under progress_lock */
 	struct udp_receiver *receiver;
 	atomic_bool ready; /* uroce_udp_ready() was called */

@@ -241,6 +241,36 @@ static void test_random(void **state)
 	}
 }
 
+/* rxe's way of a flush, from the same kernel; and the right way. */
+static void test_rxe_flush(void **state)
+{
+	static const char hex[] =
+		"45000040577c400040115f2dc0000202c0000201c2f812b7002c00001c00ffff0001299680fffff9"
+		"0000000100007f8374a00000002b9aa6000010009ca6a149";
+	struct packet packet, bad;
+	struct uroce_icrc icrc;
+	uint16_t id;
+	uint32_t crc;
+
+	packet_read(hex, &packet);
+	id = packet_id(&packet);
+	assert_int_equal(check(&packet, &id), ICRC_RIGHT);
+	id = 0;
+	assert_int_equal(check(&packet, &id), ICRC_RIGHT_UNSEEN);
+	assert_int_equal(id, packet_id(&packet));
+	for (uint32_t byte = packet.total - packet_length(&packet); byte < packet.total; byte++) {
+		bad = packet;
+		bad.bytes[byte] ^= 4;
+		id = packet_id(&packet);
+		assert_int_equal(check(&bad, &id), ICRC_WRONG);
+	}
+	packet_icrc(&packet, &icrc);
+	id = packet_id(&packet);
+	crc = htole32(uroce_icrc_compute(&icrc, id, packet_bth(&packet), packet_length(&packet)));
+	memcpy(packet.bytes + packet.total - ICRC_LEN, &crc, ICRC_LEN);
+	assert_int_equal(check(&packet, &id), ICRC_RIGHT);
+}
+
 /* The kernel numbers the segments of one large send: each is right only for its own number. */
 static void test_numbered(void **state)
 {
@@ -268,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_corrupt_headers), cmocka_unit_test(test_shorter),
 		cmocka_unit_test(test_unseen_id),	cmocka_unit_test(test_unseen_df),
 		cmocka_unit_test(test_random),		cmocka_unit_test(test_numbered),
+		cmocka_unit_test(test_rxe_flush),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,6 +282,45 @@ static void test_segmentation_refused(void **state)
 	assert_false(dev.udp->pending);
 }
 
+static bool sent_as_rxe(void)
+{
+	struct uroce_icrc icrc;
+	uint8_t buf[200];
+	uint32_t received;
+	ssize_t n = recv(wire, buf, sizeof(buf), 0);
+
+	assert_int_equal(n, BTH_LEN + FETH_LEN + RETH_LEN + ICRC_LEN);
+	memcpy(&received, buf + n - ICRC_LEN, sizeof(received));
+	uroce_icrc_init(&icrc, &here, &there);
+	if (le32toh(received) == uroce_icrc_compute(&icrc, 0, buf, n - ICRC_LEN))
+		return false;
+	assert_int_equal(le32toh(received),
+			 uroce_icrc_compute_rxe_flush(&icrc, 0, buf, n - ICRC_LEN));
+	return true;
+}
+
+/* Alone; the other way when it is sent again; and so from then on. */
+static void test_flush(void **state)
+{
+	send_many(2, 100);
+	assert_int_equal(send_packet(UROCE_RC | UROCE_FLUSH, 5, 0), 0);
+	send_many(1, 0);
+	assert_int_equal(udp()->count, 3);
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(2, 100, true);
+	assert_false(sent_as_rxe());
+	expect_datagrams(1, 0, true);
+	assert_int_equal(send_packet(UROCE_RC | UROCE_FLUSH, 6, 0), 0);
+	assert_int_equal(send_packet(UROCE_RC | UROCE_FLUSH, 6, 0), 0);
+	assert_int_equal(send_packet(UROCE_RC | UROCE_FLUSH, 7, 0), 0);
+	assert_int_equal(send_packet(UROCE_RC | UROCE_FLUSH, 7, 0), 0);
+	dev.udp->ops->flush(dev.udp);
+	assert_false(sent_as_rxe());
+	assert_true(sent_as_rxe());
+	assert_true(sent_as_rxe());
+	assert_false(sent_as_rxe());
+}
+
 static void test_payload_gone(void **state)
 {
 	uint8_t *gone =
@@ -475,6 +514,7 @@ int main(void)
 		udp_test(test_traffic_class),
 		udp_test(test_no_segmentation),
 		udp_test(test_segmentation_refused),
+		udp_test(test_flush),
 		udp_test(test_payload_gone),
 		udp_test(test_no_socket),
 		udp_test(test_receive),
