@@ -49,7 +49,7 @@ static size_t pipe_drain(const struct uroce_pipe *pipe, const struct uroce_pipe 
 
 unsigned int uroce_pipe_purge(const struct uroce_pipe *pipe, uint64_t element, size_t size)
 {
-	struct uroce_pipe aside;
+	struct uroce_pipe aside = { -1, -1 };
 	unsigned int purged = 0;
 	uint8_t record[64];
 

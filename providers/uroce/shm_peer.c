@@ -490,7 +490,7 @@ static int conn_hello(struct uroce_shm *shm, int conn)
 	struct shm_peer *peer;
 	struct hello hello;
 	int fds[HELLO_FDS];
-	pid_t pid;
+	pid_t pid = 0;
 	int r = peer_credentials(conn, &pid);
 
 	if (r < 0)
