@@ -23,7 +23,7 @@
 #include <infiniband/verbs.h>
 
 #define RT_SKIP	    77
-#define RT_SECONDS  60 /* a case that takes longer hangs */
+#define RT_SECONDS  240 /* a case that takes longer hangs */
 
 #define RT_COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
