@@ -46,10 +46,11 @@ void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 		.qp_num = qp->vqp.qp.qp_num,
 		.vendor_err = wqe->vendor_err,
 		.solicited = wqe->status != IBV_WC_SUCCESS,
+		.sq = &qp->sq,
 	};
 
 	if (wqe->status != IBV_WC_SUCCESS || (wqe->flags & IBV_SEND_SIGNALED) || qp->sq.sig_all)
-		uroce_cq_push(qp->send_cq, &cqe);
+		qp->sq.completions += uroce_cq_push(qp->send_cq, &cqe);
 }
 
 static void send_failed(struct uroce_qp *qp, const struct uroce_swqe *wqe)

@@ -127,38 +127,47 @@ static __attribute__((noinline, cold)) void cq_overflow(struct uroce_cq *cq, uin
 	qp_fatal(cq->dev->host, qpn);
 }
 
-static void cqe_stamp(const struct uroce_cq *cq, struct uroce_cqe *cqe)
-{
-	struct timespec t;
-
-	if (cq->want_timestamp)
-		cqe->timestamp = uroce_now();
-	if (cq->want_wallclock) {
-		clock_gettime(CLOCK_REALTIME, &t);
-		cqe->wallclock = t.tv_sec * 1000000000ull + t.tv_nsec;
-	}
-}
-
-void uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe)
+bool uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe)
 {
 	uint32_t head;
+	bool room;
 
 	uroce_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	if (unlikely(head - atomic_load_explicit(&cq->tail, memory_order_relaxed) > cq->mask)) {
-		cq_overflow(cq, cqe->qp_num);
-	} else {
+	room = head - atomic_load_explicit(&cq->tail, memory_order_relaxed) <= cq->mask;
+	if (likely(room)) {
 		cq->ring[head & cq->mask] = *cqe;
-		if (unlikely(cq->want_timestamp || cq->want_wallclock))
-			cqe_stamp(cq, &cq->ring[head & cq->mask]);
+		if (unlikely(cq->want_timestamp))
+			cq->ring[head & cq->mask].timestamp = uroce_now();
 		atomic_store_explicit(&cq->head, head + 1, memory_order_relaxed);
+	} else {
+		cq_overflow(cq, cqe->qp_num);
 	}
 	if (unlikely(cq->armed_next || (cq->armed_solicited && cqe->solicited)))
 		cq_notify(cq);
 	uroce_unlock(&cq->lock);
+	return room;
+}
+
+void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq)
+{
+	uroce_lock(&cq->lock);
+	for (uint32_t i = atomic_load(&cq->tail); i != atomic_load(&cq->head); i++)
+		if (cq->ring[i & cq->mask].sq == sq)
+			cq->ring[i & cq->mask].sq = NULL;
+	uroce_unlock(&cq->lock);
 }
 
 /* --- polling --- */
+
+/* A completion leaves the queue: its request gives back its room. The CQ's lock is held. */
+static inline void sq_polled(struct uroce_sq *sq)
+{
+	if (sq)
+		atomic_store_explicit(&sq->polled,
+				      atomic_load_explicit(&sq->polled, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
+}
 
 static bool cq_empty(const struct uroce_cq *cq)
 {
@@ -174,8 +183,12 @@ static int cq_take(struct uroce_cq *cq, int num_entries, struct ibv_wc *wc)
 	uroce_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
-	while (n < num_entries && tail != head)
-		memcpy(&wc[n++], &cq->ring[tail++ & cq->mask], sizeof(*wc));
+	while (n < num_entries && tail != head) {
+		const struct uroce_cqe *cqe = &cq->ring[tail++ & cq->mask];
+
+		memcpy(&wc[n++], cqe, sizeof(*wc));
+		sq_polled(cqe->sq);
+	}
 	atomic_store_explicit(&cq->tail, tail, memory_order_relaxed);
 	uroce_unlock(&cq->lock);
 	return n;
@@ -224,6 +237,7 @@ static bool current_take(struct uroce_cq *cq)
 	if (taken) {
 		tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 		cq->current = cq->ring[tail & cq->mask];
+		sq_polled(cq->current.sq);
 		atomic_store_explicit(&cq->tail, tail + 1, memory_order_relaxed);
 	}
 	uroce_unlock(&cq->lock);
@@ -327,7 +341,11 @@ static uint64_t ex_read_completion_ts(struct ibv_cq_ex *ex)
 
 static uint64_t ex_read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
-	return current_cqe(ex)->wallclock;
+	struct timespec t;
+	uint64_t since = uroce_now() - current_cqe(ex)->timestamp;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec - since;
 }
 
 enum {
@@ -355,11 +373,13 @@ static void ex_fill(struct uroce_cq *cq, uint64_t wc_flags)
 	ex->read_sl = wc_flags & IBV_WC_EX_WITH_SL ? ex_read_sl : NULL;
 	ex->read_dlid_path_bits =
 		wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS ? ex_read_dlid_path_bits : NULL;
-	cq->want_timestamp = wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
-	cq->want_wallclock = wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
-	ex->read_completion_ts = cq->want_timestamp ? ex_read_completion_ts : NULL;
-	ex->read_completion_wallclock_ns =
-		cq->want_wallclock ? ex_read_completion_wallclock_ns : NULL;
+	cq->want_timestamp = wc_flags & (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+					 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+	ex->read_completion_ts =
+		wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP ? ex_read_completion_ts : NULL;
+	ex->read_completion_wallclock_ns = wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK
+						   ? ex_read_completion_wallclock_ns
+						   : NULL;
 }
 
 /* --- create, resize, destroy --- */

@@ -278,6 +278,7 @@ int uroce_destroy_qp(struct verbs_qp *vqp)
 	qpn_free(qp);
 	qp_unlist(qp);
 	udp_interest_drop(qp);
+	uroce_cq_sq_forget(qp->send_cq, &qp->sq);
 	qp_users_add(qp, -1);
 	qp->events_raised -= uroce_event_purge(ctx, &vqp->qp);
 	verbs_qp_wait_events(vqp, qp->events_raised);

@@ -121,7 +121,7 @@ static int swqe_write(struct uroce_qp *qp, const struct ibv_send_wr *wr)
 	struct uroce_swqe *wqe;
 	int r;
 
-	if (unlikely(sq->head - sq->tail >= sq->size))
+	if (unlikely(sq_used(sq) >= sq->size))
 		return ENOMEM;
 	if (unlikely(!uroce_opcode_allowed(qp->type, wr->opcode)))
 		return EINVAL;
@@ -196,9 +196,9 @@ static void cause_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, 
 	case CAUSE_FULL:
 		snprintf(
 			text, size,
-			"send queue full: all %u requests wait for the peer; poll for completions before posting "
-			"more, signal some of them, or create the QP with a larger max_send_wr",
-			qp->sq.size);
+			"send queue full: of %u requests %u wait for the peer, the others for their completions to "
+			"be polled; poll before posting more, or create the QP with a larger max_send_wr",
+			qp->sq.size, qp->sq.head - qp->sq.tail);
 		break;
 	case CAUSE_OPCODE:
 		snprintf(text, size, "opcode %d (%s) is no operation of %s QP", wr->opcode,

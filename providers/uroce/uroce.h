@@ -114,9 +114,9 @@ struct uroce_cqe {
 	uint16_t slid;
 	uint8_t sl;
 	uint8_t dlid_path_bits;
-	bool solicited;	    /* where struct ibv_wc has padding */
-	uint64_t timestamp; /* ns, CLOCK_MONOTONIC; set when the CQ wants it */
-	uint64_t wallclock; /* ns, CLOCK_REALTIME; set when the CQ wants it */
+	bool solicited;	     /* where struct ibv_wc has padding */
+	uint64_t timestamp;  /* ns, CLOCK_MONOTONIC; set when the CQ wants it */
+	struct uroce_sq *sq; /* whose room it takes until it is polled; NULL: of a receive */
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "one cache line");
 static_assert(sizeof(struct ibv_wc) == offsetof(struct uroce_cqe, timestamp),
@@ -137,7 +137,6 @@ struct uroce_cq {
 	atomic_uint head; /* next to push */
 	atomic_uint tail; /* next to poll */
 	bool want_timestamp;
-	bool want_wallclock;
 	bool armed_next;
 	bool armed_solicited;
 	bool event_pending; /* the channel's pipe was full: progress tries again; under blocked_lock
@@ -252,7 +251,19 @@ struct uroce_sq {
 	uint32_t max_inline;
 	uint16_t max_sge;
 	bool sig_all;
+	uint32_t completions; /* pushed to the CQ; under qp->lock */
+	atomic_uint polled;   /* of them, taken by the application; written under the CQ's lock */
 };
+
+/*
+ * A request takes room until the application has its completion (IBTA vol. 1, chapter 10): one that
+ * posts until the queue is full cannot overflow a CQ that is as large as the queue.
+ */
+static inline uint32_t sq_used(const struct uroce_sq *sq)
+{
+	return sq->head - sq->tail + sq->completions -
+	       atomic_load_explicit(&sq->polled, memory_order_relaxed);
+}
 
 /* Requester, RC and UC (UD has only psn). */
 struct uroce_requester {
@@ -273,11 +284,11 @@ struct uroce_requester {
 	bool path_full;		/* the path refused a packet: on host->blocked */
 	uint32_t timer_una;	/* una when the timer was armed */
 	uint64_t progress_time; /* when una last moved, ns */
-	uint64_t run_time;	/* now, as the requester was told; 0: not needed on a lossless path */
-	uint64_t rtt_start;	/* when the packet of rtt_psn was sent; 0: none is being measured */
+	uint64_t run_time;  /* now, as the requester was told; 0: not needed on a lossless path */
+	uint64_t rtt_start; /* when the packet of rtt_psn was sent; 0: none is being measured */
 	uint32_t rtt_psn;
-	uint32_t rtt;	  /* smoothed round trip, ns; 0: not known yet */
-	uint32_t rtt_var; /* and how far it varies, ns */
+	uint32_t rtt;		/* smoothed round trip, ns; 0: not known yet */
+	uint32_t rtt_var;	/* and how far it varies, ns */
 	uint32_t probes;	/* early resends since then */
 	uint32_t since_ack_req; /* packets sent without asking for an acknowledgement */
 	uint32_t recover;	/* resending: PSN up to which one loss was charged to the window */
@@ -383,7 +394,7 @@ struct uroce_qp {
 	/* ibv_wr_* between start and complete: the places behind sq.head are one thread's */
 	bool wr_building;
 	uint32_t wr_head;
-	uint32_t wr_tail; /* sq.tail at start: what is free at least */
+	uint32_t wr_tail; /* at start: what is used begins here, at least */
 	int wr_error;
 	size_t wr_inline; /* bytes that were too many */
 };
@@ -480,9 +491,14 @@ int uroce_key_bind(struct uroce_dev *dev, const struct uroce_qp *qp, const struc
 
 /* --- cq.c --- */
 
-/* Add a completion; raises the CQ's event when armed for it. Overflow: CQ_ERR event, never a lost
- * ring. */
-void uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe);
+/*
+ * Add a completion; raises the CQ's event when armed for it. Return: false when there is no room,
+ * which is an error of the CQ and of the QP.
+ */
+bool uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe);
+
+/* Its completions stay, but no longer refer to the queue, which is about to go. */
+void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq);
 
 /* --- srq.c, recv.c --- */
 

@@ -22,7 +22,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 	uroce_builder_wait(qp);
 	qp->wr_building = true;
 	qp->wr_head = qp->sq.head;
-	qp->wr_tail = qp->sq.tail;
+	qp->wr_tail = qp->sq.head - sq_used(&qp->sq);
 	qp->wr_error = 0;
 	uroce_unlock(&qp->lock);
 }

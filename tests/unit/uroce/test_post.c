@@ -204,6 +204,7 @@ static void test_full(void **state)
 {
 	struct ibv_send_wr wr[10], *bad = NULL;
 	struct ibv_sge sge = sge_at(0, 8);
+	struct ibv_wc wc;
 
 	begin(IBV_QPT_RC, 0);
 	assert_int_equal(qp->sq.size, 8);
@@ -217,9 +218,37 @@ static void test_full(void **state)
 	uroce_lock(&qp->lock);
 	uroce_comp_ack(qp, psn_add(qp->req.una, 2), AETH_ACK | AETH_ACK_NO_CREDIT, 0);
 	uroce_unlock(&qp->lock);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(fixture_poll(cq, &wc), 1);
 	assert_int_equal(uroce_post_send(&qp->vqp.qp, &wr[7], &bad), 0); /* three came free */
 	assert_int_equal(fx.sent, 11);
 	assert_int_equal(uroce_post_send(&qp->vqp.qp, &wr[9], &bad), ENOMEM);
+	end();
+}
+
+/* A request whose completion was not polled still takes room, whatever becomes of the CQ's. */
+static void test_full_unpolled(void **state)
+{
+	struct ibv_sge sge = sge_at(0, 8);
+	struct ibv_send_wr wr = request(IBV_WR_SEND, &sge, 1);
+	struct ibv_wc wc;
+
+	begin(IBV_QPT_RC, 1);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(post(wr), 0);
+	uroce_lock(&qp->lock);
+	uroce_comp_ack(qp, psn_add(qp->req.una, 7), AETH_ACK | AETH_ACK_NO_CREDIT, 0);
+	uroce_unlock(&qp->lock);
+	assert_int_equal(post(wr), ENOMEM);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fixture_poll(qp->send_cq, &wc), 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(post(wr), 0);
+	assert_int_equal(post(wr), ENOMEM);
+	assert_int_equal(fx.sent, 10);
+	uroce_cq_sq_forget(qp->send_cq, &qp->sq);
+	assert_int_equal(fixture_poll(qp->send_cq, &wc), 1); /* still there, and tells nobody */
+	assert_int_equal(post(wr), ENOMEM);
 	end();
 }
 
@@ -559,6 +588,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_full_unpolled),
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_no_path),
 		cmocka_unit_test(test_bad_key),
