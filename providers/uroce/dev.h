@@ -131,8 +131,8 @@ uint32_t uroce_dev_mtu(const struct uroce_dev *dev);
  * another thread is in it. Never blocks. Threads: any, without any lock held.
  */
 unsigned int uroce_progress(struct uroce_host *host);
-/* The same with progress_lock held; @sockets: look at UDP sockets too. */
-unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets);
+/* The same with progress_lock held; @sockets: look at UDP sockets too; @poller: called again at once. */
+unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
 /* A poller made a pass: the thread leaves packets to it for a while. */
 void uroce_thread_poller_seen(struct uroce_host *host);
 /* A CQ was armed: its owner is about to sleep, packets are the thread's again. */

@@ -9,8 +9,9 @@
 #include "providers/uroce/thread.h"
 
 enum {
-	BUDGET = 32,	   /* packets of one peer, datagrams of one device in one pass */
-	ACK_COALESCE = 16, /* messages of a busy peer that one acknowledgement may cover */
+	BUDGET = 32,		/* packets of one peer, datagrams of one device in one pass */
+	ACK_COALESCE = 16,	/* messages of a busy peer that one acknowledgement may cover */
+	ACK_COALESCE_LOSSY = 4, /* and of one across a network */
 	CLOCK_PASSES = 64,
 	GSI_QPN = 1,
 	MULTICAST_QPN = 0xffffff,
@@ -84,15 +85,26 @@ void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void
 
 /* --- what is owed and due --- */
 
-/* Acknowledgements wait for a packet to ride on, as long as a lossless peer keeps this process busy
- * anyway. */
-static bool ack_can_wait(const struct uroce_qp *qp, bool busy)
+/*
+ * Acknowledgements wait for a packet to ride on while a lossless peer keeps this process busy
+ * anyway; on a network, until the poller that was just handed something comes back, with an answer
+ * or without.
+ */
+static bool ack_can_wait(const struct uroce_qp *qp, bool busy, bool poller)
 {
-	return busy && qp->av.path && qp->av.path->lossless && !qp->resp.res_pending &&
-	       qp->resp.ack_messages < ACK_COALESCE;
+	unsigned int limit = ACK_COALESCE_LOSSY;
+
+	if (!busy || !qp->av.path || qp->resp.res_pending ||
+	    (qp->resp.ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
+		return false;
+	if (qp->av.path->lossless)
+		limit = ACK_COALESCE;
+	else if (!poller)
+		return false;
+	return qp->resp.ack_messages < limit;
 }
 
-static void acks_run(struct uroce_host *host, bool busy, uint64_t now)
+static void acks_run(struct uroce_host *host, bool busy, bool poller, uint64_t now)
 {
 	struct uroce_qp *qp, *next;
 
@@ -100,7 +112,7 @@ static void acks_run(struct uroce_host *host, bool busy, uint64_t now)
 		bool done;
 
 		next = TAILQ_NEXT(qp, ack_entry);
-		if (ack_can_wait(qp, busy))
+		if (ack_can_wait(qp, busy, poller))
 			continue;
 		uroce_lock(&qp->lock);
 		done = uroce_resp_run(qp, now);
@@ -171,7 +183,7 @@ static bool timers_due_soon(struct uroce_host *host)
 	       atomic_load_explicit(&host->wheel.armed, memory_order_relaxed);
 }
 
-unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets)
+unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller)
 {
 	bool timed = sockets || timers_due_soon(host);
 	uint64_t now = timed ? uroce_now() : 0;
@@ -182,7 +194,7 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets)
 	if (sockets)
 		n += sockets_run(host, now);
 	if (!TAILQ_EMPTY(&host->acks))
-		acks_run(host, n > 0, now);
+		acks_run(host, n > 0, poller, now);
 	if (unlikely(!TAILQ_EMPTY(&host->blocked)))
 		blocked_run(host, now);
 	if (timed)
@@ -202,8 +214,8 @@ unsigned int uroce_progress(struct uroce_host *host)
 
 	if (!uroce_trylock(&host->progress_lock))
 		return 0;
-	n = uroce_progress_pass(host,
-				atomic_load_explicit(&host->udp_interest, memory_order_relaxed));
+	n = uroce_progress_pass(
+		host, atomic_load_explicit(&host->udp_interest, memory_order_relaxed), true);
 	uroce_unlock(&host->progress_lock);
 	uroce_thread_poller_seen(host);
 	return n;

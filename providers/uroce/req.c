@@ -476,8 +476,10 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 		uroce_comp_retire(qp);
 		done = false;
 	}
-	if (path && path->pending)
+	if (path && path->pending) {
+		uroce_resp_ride(qp);
 		path->ops->flush(path);
+	}
 	if (done)
 		uroce_comp_retire(qp);
 	if (qp->type == IBV_QPT_RC)

@@ -713,6 +713,15 @@ static int ack_send(struct uroce_qp *qp)
 	return r;
 }
 
+void uroce_resp_ride(struct uroce_qp *qp)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	if (resp->ack_due && !resp->res_pending &&
+	    (resp->ack_syndrome & AETH_KIND_MASK) == AETH_ACK)
+		ack_send(qp);
+}
+
 /* The region of a read went away between request and response: the requester learns it by a NAK. */
 static void resource_refused(struct uroce_qp *qp, struct uroce_resource *res)
 {

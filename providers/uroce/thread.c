@@ -149,7 +149,7 @@ static unsigned int pass(struct uroce_host *host)
 	unsigned int n;
 
 	uroce_lock(&host->progress_lock);
-	n = uroce_progress_pass(host, true);
+	n = uroce_progress_pass(host, true, false);
 	uroce_unlock(&host->progress_lock);
 	return n;
 }

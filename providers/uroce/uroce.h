@@ -533,6 +533,8 @@ void uroce_req_timer(struct uroce_qp *qp, uint64_t now);
 void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now);
 /* Continue read responses and owed acknowledgements. Return: true when nothing is owed any more. */
 bool uroce_resp_run(struct uroce_qp *qp, uint64_t now);
+/* Packets are about to leave: an owed acknowledgement goes with them. */
+void uroce_resp_ride(struct uroce_qp *qp);
 
 /* One response packet: acknowledge, NAK, read or atomic response. */
 void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now);
