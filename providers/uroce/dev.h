@@ -67,6 +67,7 @@ struct uroce_gid {
 	int socket; /* bound to this address, port 4791; negative: none, the error of the last try
 		     */
 	unsigned int idle; /* polls since something came; under progress_lock */
+	unsigned int hits; /* polls before that at which something came, in a row */
 };
 
 struct uroce_dev {
@@ -131,7 +132,8 @@ uint32_t uroce_dev_mtu(const struct uroce_dev *dev);
  * another thread is in it. Never blocks. Threads: any, without any lock held.
  */
 unsigned int uroce_progress(struct uroce_host *host);
-/* The same with progress_lock held; @sockets: look at UDP sockets too; @poller: called again at once. */
+/* The same with progress_lock held; @sockets: look at UDP sockets too; @poller: called again at
+ * once. */
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
 /* A poller made a pass: the thread leaves packets to it for a while. */
 void uroce_thread_poller_seen(struct uroce_host *host);
@@ -205,7 +207,7 @@ void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 		      const union ibv_gid *sgid);
 void uroce_gsi_free(struct uroce_gsi *gsi);
 /* Receive from the sockets of the device's groups. Under progress_lock. */
-unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget, uint64_t now);
+unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget);
 /* Multicast: to every attached QP. */
 void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt, uint64_t now);
 

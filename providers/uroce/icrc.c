@@ -40,9 +40,17 @@ static void put16(uint8_t *p, uint16_t value)
 	memcpy(p, &value, sizeof(value));
 }
 
+/*
+ * A CRC does not see zeros in front of its data when its register starts at zero. Ethernet's starts
+ * with ones, which is the same as zero with the first four bytes inverted: of the eight ones that
+ * stand for the GRH, the first four become zeros, like the block before them. As many zeros are
+ * taken as make whole blocks of everything.
+ */
+#define ZERO_REGISTER 0xffffffffu /* isa-l inverts what it is given, and its result */
+
 static uint8_t *ip_header(struct uroce_icrc *icrc)
 {
-	return icrc->headers + ICRC_GRH_LEN;
+	return icrc->headers + ICRC_BLOCK + ICRC_GRH_LEN;
 }
 
 static uint32_t ip_length(const struct uroce_icrc *icrc)
@@ -79,7 +87,8 @@ void uroce_icrc_init(struct uroce_icrc *icrc, const union uroce_address *from,
 	uint8_t *ip = ip_header(icrc), *udp;
 
 	icrc->ipv4 = to->sa.sa_family == AF_INET;
-	memset(icrc->headers, 0xff, ICRC_GRH_LEN);
+	memset(icrc->headers, 0, ICRC_BLOCK + ICRC_GRH_LEN / 2);
+	memset(icrc->headers + ICRC_BLOCK + ICRC_GRH_LEN / 2, 0xff, ICRC_GRH_LEN / 2);
 	udp = ip + ip_length(icrc);
 	if (icrc->ipv4) {
 		ipv4_init(ip, &from->in, &to->in);
@@ -97,22 +106,24 @@ uint32_t uroce_icrc_compute(struct uroce_icrc *icrc, uint16_t id, const uint8_t 
 			    uint32_t length)
 {
 	uint8_t *ip = ip_header(icrc), *udp = ip + ip_length(icrc), *bth = udp + ICRC_UDP_LEN;
-	uint32_t udp_length = ICRC_UDP_LEN + length + ICRC_LEN, masked = ICRC_BTH_MASKED;
+	uint32_t udp_length = ICRC_UDP_LEN + length + ICRC_LEN;
+	/* Headers and masked part of the BTH are whole blocks: 48 bytes, and 64 of IPv6. */
+	uint32_t masked = icrc->ipv4 ? BTH_LEN : ICRC_BTH_MASKED;
+	uint32_t odd = (length - masked) % ICRC_BLOCK, zeros = -odd % ICRC_BLOCK;
+	uint8_t *start = icrc->headers + ICRC_BLOCK - zeros;
 	uint32_t crc;
 
 	if (icrc->ipv4) {
 		put16(ip + IPV4_LENGTH, ICRC_IPV4_LEN + udp_length);
 		put16(ip + IPV4_ID, id);
-		masked = BTH_LEN; /* makes 48 bytes; as the 64 of IPv6 a multiple of what isa-l does
-				     at once */
 	} else {
 		put16(ip + IPV6_LENGTH, udp_length);
 	}
 	put16(udp + UDP_LENGTH, udp_length);
-	memcpy(bth, packet, masked);
+	memcpy(bth, packet, masked + odd);
 	bth[BTH_RESERVED] = 0xff;
-	crc = crc32_gzip_refl(0, icrc->headers, bth + masked - icrc->headers);
-	return crc32_gzip_refl(crc, packet + masked, length - masked);
+	crc = crc32_gzip_refl(ZERO_REGISTER, start, bth + masked + odd - start);
+	return crc32_gzip_refl(crc, packet + masked + odd, length - masked - odd);
 }
 
 uint32_t uroce_icrc_compute_rxe_flush(struct uroce_icrc *icrc, uint16_t id, const uint8_t *packet,

@@ -221,12 +221,12 @@ void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 	}
 }
 
-unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget, uint64_t now)
+unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget)
 {
 	struct uroce_group *group;
 	unsigned int n = 0;
 
 	LIST_FOREACH(group, &dev->groups, entry)
-		n += uroce_udp_receive(dev, group->socket, &group->gid, budget, now);
+		n += uroce_udp_receive(dev, group->socket, &group->gid, budget);
 	return n;
 }

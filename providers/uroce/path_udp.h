@@ -24,10 +24,10 @@ void uroce_udp_unbind(struct uroce_dev *dev, unsigned int gid_index);
 
 /* Receive up to @budget datagrams from every socket of a GID. Under progress_lock. Return:
  * datagrams. */
-unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget, uint64_t now);
+unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget);
 /* The same from one socket, bound to @dgid, which may be a multicast group. */
 unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
-			       unsigned int budget, uint64_t now);
+			       unsigned int budget);
 /* A socket became readable while the thread slept: the next poll looks at all of them. */
 void uroce_udp_ready(struct uroce_dev *dev);
 

@@ -157,13 +157,13 @@ static void timers_run(struct uroce_host *host, uint64_t now)
 	}
 }
 
-static unsigned int sockets_run(struct uroce_host *host, uint64_t now)
+static unsigned int sockets_run(struct uroce_host *host)
 {
 	struct uroce_dev *dev;
 	unsigned int n = 0;
 
 	LIST_FOREACH(dev, &host->devices, entry)
-		n += uroce_udp_poll(dev, BUDGET, now) + uroce_mcast_poll(dev, BUDGET, now);
+		n += uroce_udp_poll(dev, BUDGET) + uroce_mcast_poll(dev, BUDGET);
 	return n;
 }
 
@@ -185,14 +185,14 @@ static bool timers_due_soon(struct uroce_host *host)
 
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller)
 {
-	bool timed = sockets || timers_due_soon(host);
+	bool timed = !poller || timers_due_soon(host);
 	uint64_t now = timed ? uroce_now() : 0;
 	unsigned int n;
 
 	assert_held(&host->progress_lock);
 	n = uroce_shm_poll(host->shm, BUDGET, now);
 	if (sockets)
-		n += sockets_run(host, now);
+		n += sockets_run(host);
 	if (!TAILQ_EMPTY(&host->acks))
 		acks_run(host, n > 0, poller, now);
 	if (unlikely(!TAILQ_EMPTY(&host->blocked)))

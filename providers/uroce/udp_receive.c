@@ -196,19 +196,36 @@ static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
 
 /* --- sockets --- */
 
+static void message_prepare(struct udp_receiver *rx, int i)
+{
+	rx->msgs[i].msg_hdr.msg_namelen = sizeof(rx->from[i]);
+	rx->msgs[i].msg_hdr.msg_controllen = sizeof(rx->control[i]);
+}
+
+/* A poller asks far more often than something comes: one message is asked for in the cheapest way.
+ */
+static int message_take(struct udp_receiver *rx, int fd)
+{
+	ssize_t n;
+
+	message_prepare(rx, 0);
+	n = recvmsg(fd, &rx->msgs[0].msg_hdr, MSG_DONTWAIT);
+	if (n < 0)
+		return 0;
+	rx->msgs[0].msg_len = n;
+	return 1;
+}
+
 static int messages_take(struct udp_receiver *rx, int fd)
 {
-	for (int i = 0; i < UDP_RX_MESSAGES; i++) {
-		rx->msgs[i].msg_hdr.msg_namelen = sizeof(rx->from[i]);
-		rx->msgs[i].msg_hdr.msg_controllen = sizeof(rx->control[i]);
-	}
-	/* An error that an ICMP message left behind (the peer's port is closed) is no reason to
-	 * stop. */
+	for (int i = 0; i < UDP_RX_MESSAGES; i++)
+		message_prepare(rx, i);
 	return recvmmsg(fd, rx->msgs, UDP_RX_MESSAGES, MSG_DONTWAIT, NULL);
 }
 
-unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
-			       unsigned int budget, uint64_t now)
+/* @busy: something came the last times, too. */
+static unsigned int socket_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
+				   unsigned int budget, bool busy)
 {
 	struct uroce_udp *udp = to_udp(dev->udp);
 	struct udp_receiver *rx = udp->receiver;
@@ -218,9 +235,12 @@ unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gi
 
 	assert_held(&dev->host->progress_lock);
 	do {
-		n = messages_take(rx, fd);
+		uint64_t now;
+
+		n = busy ? messages_take(rx, fd) : message_take(rx, fd);
 		if (n <= 0)
 			break;
+		now = uroce_now();
 		uroce_address_from_gid(dgid, UROCE_UDP_PORT, 0, &to);
 		for (int i = 0; i < n; i++)
 			total += message_arrived(udp, &rx->msgs[i], dgid, &to, now);
@@ -228,12 +248,18 @@ unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gi
 	return total;
 }
 
+unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
+			       unsigned int budget)
+{
+	return socket_receive(dev, fd, dgid, budget, true);
+}
+
 void uroce_udp_ready(struct uroce_dev *dev)
 {
 	atomic_store_explicit(&to_udp(dev->udp)->ready, true, memory_order_relaxed);
 }
 
-unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget, uint64_t now)
+unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget)
 {
 	struct uroce_udp *udp = to_udp(dev->udp);
 	bool all = ++udp->passes % IDLE_INTERVAL == 0;
@@ -249,7 +275,8 @@ unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget, uint64_t
 
 		if (gid->socket < 0 || (gid->idle > IDLE_POLLS && !all))
 			continue;
-		n = uroce_udp_receive(dev, gid->socket, &gid->gid, budget, now);
+		n = socket_receive(dev, gid->socket, &gid->gid, budget, gid->hits > 1);
+		gid->hits = n ? gid->hits + 1 : 0;
 		gid->idle = n ? 0 : gid->idle + 1;
 		total += n;
 	}

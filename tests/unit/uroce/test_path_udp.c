@@ -359,7 +359,7 @@ static void receive_until(unsigned int datagrams)
 
 	uroce_lock(&host.progress_lock);
 	for (int i = 0; i < WAIT_MS && n < datagrams; i++) {
-		n += uroce_udp_poll(&dev, 32, 1);
+		n += uroce_udp_poll(&dev, 32);
 		if (n < datagrams)
 			nanosleep(&ms, NULL);
 	}
