@@ -121,11 +121,26 @@ static enum verdict check_operation(const struct uroce_qp *qp, const struct uroc
 	return RESP_OK;
 }
 
+/*
+ * The oldest one makes room for a new request; its requester has its answer by now, or asked for
+ * more than was agreed. That it is being answered again is no sign: the repetition may have been on
+ * its way for long.
+ */
+static bool resources_taken(const struct uroce_responder *resp)
+{
+	const struct uroce_resource *oldest;
+
+	if (resp->res_count < resp->res_size)
+		return false;
+	oldest = &resp->res[resp->res_head];
+	return oldest->active && !oldest->answered;
+}
+
 static enum verdict check_resources(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	pkt_flags_t flags = hdr_flags(&pkt->hdr);
 
-	if (flags & (PKT_READ | PKT_ATOMIC | PKT_FETH) && qp->resp.res_pending >= qp->resp.res_size)
+	if (!(flags & (PKT_SEND | PKT_WRITE)) && resources_taken(&qp->resp))
 		return RESP_INVALID; /* more outstanding than this side agreed to */
 	if (!(flags & PKT_RWQE) || qp->resp.have_rwqe)
 		return RESP_OK;
@@ -239,6 +254,7 @@ static struct uroce_resource *resource_new(struct uroce_qp *qp, const struct uro
 	struct uroce_resource *res;
 
 	if (resp->res_count == resp->res_size) {
+		resp->res_pending -= resp->res[resp->res_head].active;
 		resp->res_head = (resp->res_head + 1) % resp->res_size;
 		resp->res_count--;
 	}
@@ -687,6 +703,7 @@ static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 	res->offset += length;
 	if (res->offset == res->length || atomic) {
 		res->active = false;
+		res->answered = true;
 		qp->resp.res_pending--;
 	}
 	return 0;

@@ -306,6 +306,7 @@ struct uroce_resource {
 	uint32_t offset; /* sent so far */
 	uint64_t orig;	 /* atomic: the value before */
 	bool active;	 /* responses still to be sent */
+	bool answered;	 /* they were all sent once */
 };
 
 struct uroce_responder {
