@@ -13,6 +13,8 @@ enum {
 	ACK_COALESCE = 16,	/* messages of a busy peer that one acknowledgement may cover */
 	ACK_COALESCE_LOSSY = 4, /* and of one across a network */
 	CLOCK_PASSES = 64,
+	CLOCK_PASSES_SOCKETS =
+		8, /* where packets get lost, timers are for more than the worst case */
 	GSI_QPN = 1,
 	MULTICAST_QPN = 0xffffff,
 };
@@ -59,6 +61,9 @@ void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv
 	qp = uroce_qp_find(host, pkt->hdr.dest_qpn);
 	if (!qp)
 		return;
+	if (!now && qp->type == IBV_QPT_RC)
+		now = uroce_now(); /* passed on by another process: the pass had no need of the time
+				    */
 	uroce_lock(&qp->lock);
 	/* A connected QP accepts only what its peer's address sent. */
 	if (qp->type == IBV_QPT_UD || !sgid || !memcmp(sgid, &qp->av.dgid, sizeof(*sgid)))
@@ -177,15 +182,17 @@ static void sockets_flush(struct uroce_host *host)
 }
 
 /* The clock is read only now and then when nothing but a timer wants it. */
-static bool timers_due_soon(struct uroce_host *host)
+static bool timers_due_soon(struct uroce_host *host, bool sockets)
 {
-	return !(atomic_load_explicit(&host->poll_epoch, memory_order_relaxed) % CLOCK_PASSES) &&
+	unsigned int passes = sockets ? CLOCK_PASSES_SOCKETS : CLOCK_PASSES;
+
+	return !(atomic_load_explicit(&host->poll_epoch, memory_order_relaxed) % passes) &&
 	       atomic_load_explicit(&host->wheel.armed, memory_order_relaxed);
 }
 
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller)
 {
-	bool timed = !poller || timers_due_soon(host);
+	bool timed = !poller || timers_due_soon(host, sockets);
 	uint64_t now = timed ? uroce_now() : 0;
 	unsigned int n;
 
