@@ -40,7 +40,8 @@ def run(command, text=None):
 # ---------------------------------------------------------------- reading headers
 
 def preprocess(cc, include, headers, folder):
-    """The tokens, and the macros, that come from the headers in `folder` themselves."""
+    """The tokens, and the macros, that come from `folder`, or from the named headers if it is -."""
+    mine = tuple(f'/{h}' for h in headers)
     source = ''.join(f'#include <{h}>\n' for h in headers)
     done = run(cc + ['-E', '-dD', '-w'] + include + ['-x', 'c', '-'], source)
     if done.returncode:
@@ -49,7 +50,7 @@ def preprocess(cc, include, headers, folder):
     for line in done.stdout.splitlines():
         marker = re.match(r'# \d+ "([^"]*)"', line)
         if marker:
-            inside = f'/{folder}/' in marker[1]
+            inside = marker[1].endswith(mine) if folder == '-' else f'/{folder}/' in marker[1]
         elif not inside:
             continue
         elif line.startswith('#define '):
@@ -252,7 +253,7 @@ def read_layout(path):
 
 def read_additions(path):
     """{kind: set of keys} of the explained additions."""
-    out = {'new': set(), 'grows': set(), 'differs': set()}
+    out = {'new': set(), 'grows': set(), 'differs': set(), 'missing': set()}
     for line in read_lines(path) if path else ():
         kind, name = line.split(' ', 1)
         if kind not in out:
@@ -370,9 +371,12 @@ def public_symbols(library, keep):
 def symbol_problems(base, ours, additions):
     problems = []
     for key, value in base.items():
-        if key not in ours:
+        absent = f'symbol {key}' in additions['missing']
+        if key not in ours and not absent:
             problems.append(f'{key}: missing, was {value}')
-        elif ours[key] != value:
+        elif key in ours and absent:
+            problems.append(f'{key}: is there, and among the explained absences')
+        elif key in ours and ours[key] != value:
             problems.append(f'{key}: is {ours[key]}, was {value}')
     problems += [f'{key}: new, and not among the explained additions' for key in ours
                  if key not in base and 'PRIVATE' not in key.split()[0]
@@ -432,7 +436,7 @@ def main():
     sub.add_argument('action', choices=['dump', 'compare'])
     sub.add_argument('headers', nargs='+', help='as in #include <...>')
     sub.add_argument('--include', action='append', default=[], help='as -I')
-    sub.add_argument('--folder', default='infiniband', help='whose declarations count')
+    sub.add_argument('--folder', default='infiniband', help='whose declarations count; - for the named headers only')
     sub.add_argument('--cc', default='gcc')
     sub.add_argument('--installed', metavar='PACKAGE=MAJOR', help='skip without this package')
     sub.add_argument('--baseline')
