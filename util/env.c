@@ -16,6 +16,8 @@ const struct env_variable env_variables[ENV_COUNT] = {
 				    "warn about devices without a provider even when others work" },
 	[ENV_SYSFS_PATH] = { "SYSFS_PATH", "where sysfs is mounted, instead of /sys" },
 	[ENV_UROCE] = { "UROCE", "policy and interfaces of the user-space RoCE device" },
+	[ENV_RDMA_NDD_ND_FORMAT] = { "RDMA_NDD_ND_FORMAT",
+				     "what rdma-ndd makes node descriptions of" },
 };
 
 const char *env_get(enum env_name name)

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <fcntl.h>
+#include <string.h>
+
+#include "rdma-ndd/node_desc.h"
+#include "rdma-ndd/report.h"
+#include "rdma-ndd/settings.h"
+#include "util/env.h"
+#include "util/file.h"
+
+#define NAME	  "RDMA_NDD_ND_FORMAT"
+#define FILE_SIZE 16384
+
+static void format_set(const char *source, const char *value, size_t length,
+		       struct settings *settings)
+{
+	if (!length || length >= sizeof(settings->format)) {
+		report(LOG_WARNING,
+		       "%s: " NAME " is ignored: it has %zu bytes, allowed are 1 to %zu", source,
+		       length, sizeof(settings->format) - 1);
+		return;
+	}
+	memcpy(settings->format, value, length);
+	settings->format[length] = '\0';
+}
+
+/* [line, line + length) without the blanks at its ends. */
+static void line_trim(const char **line, size_t *length)
+{
+	size_t blanks = min_of(strspn(*line, " \t"), *length);
+
+	*line += blanks;
+	*length -= blanks;
+	while (*length && strchr(" \t\r", (*line)[*length - 1]))
+		--*length;
+}
+
+static void line_parse(const char *file, const char *line, size_t length, struct settings *settings)
+{
+	size_t name = strlen(NAME "=");
+
+	line_trim(&line, &length);
+	if (length < name || memcmp(line, NAME "=", name))
+		return;
+	line += name;
+	length -= name;
+	line_trim(&line, &length);
+	if (length >= 2 && strchr("'\"", *line) && line[length - 1] == *line) {
+		line++;
+		length -= 2;
+	}
+	format_set(file, line, length, settings);
+}
+
+void settings_parse(const char *file, const char *text, struct settings *settings)
+{
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		line_parse(file, text, length, settings);
+		text += length + (text[length] == '\n');
+	}
+}
+
+static void file_load(const char *path, struct settings *settings)
+{
+	_cleanup_free_ char *text = malloc(FILE_SIZE);
+	int length = text ? file_read_text(AT_FDCWD, path, text, FILE_SIZE) : -ENOMEM;
+
+	if (length == -ENOENT)
+		return;
+	if (length < 0) {
+		report(LOG_WARNING, "%s cannot be read: %s", path, strerror(-length));
+		return;
+	}
+	if (length == FILE_SIZE - 1)
+		report(LOG_WARNING, "%s: only the first %d bytes are read", path, length);
+	settings_parse(path, text, settings);
+}
+
+void settings_load(const char *path, struct settings *ret_settings)
+{
+	struct settings settings = { .format = NODE_DESC_FORMAT };
+	const char *value = env_get(ENV_RDMA_NDD_ND_FORMAT);
+
+	if (value)
+		format_set("environment", value, strlen(value), &settings);
+	else
+		file_load(path ? path : RDMA_CONF, &settings);
+	*ret_settings = settings;
+}
