@@ -1,0 +1,691 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The state machine: what every message does in every state, what time does, and two of them
+ * talking over a wire that loses messages, on a clock the test moves.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <errno.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "librdmacm/ibcm/state.h"
+#include "util/util.h"
+
+enum {
+	LOCAL = 0x01000001,
+	REMOTE = 0x02000002,
+	ACK_TIMEOUT = 17,
+	RESPONSE_TIMEOUT = 20,
+	RETRIES = 15,
+	NO_EVENT = -1,
+};
+#define NOW  1000000000ull
+#define NONE ((enum ibcm_message)0)
+
+static struct ibcm_mad req(uint32_t id)
+{
+	return (struct ibcm_mad){
+		.type = IBCM_REQ,
+		.tid = id,
+		.local_id = id,
+		.req = { .ca_guid = id,
+			 .qpn = 0x111,
+			 .starting_psn = 0x222,
+			 .responder_resources = 3,
+			 .initiator_depth = 4,
+			 .retry_count = 7,
+			 .rnr_retry_count = 6,
+			 .max_cm_retries = RETRIES,
+			 .mtu = IBV_MTU_1024,
+			 .remote_response_timeout = RESPONSE_TIMEOUT,
+			 .local_response_timeout = RESPONSE_TIMEOUT,
+			 .primary.ack_timeout = ACK_TIMEOUT },
+	};
+}
+
+static struct ibcm_mad rep(void)
+{
+	return (struct ibcm_mad){
+		.type = IBCM_REP,
+		.local_id = REMOTE,
+		.remote_id = LOCAL,
+		.rep = { .ca_guid = REMOTE,
+			 .qpn = 0x333,
+			 .starting_psn = 0x444,
+			 .responder_resources = 1,
+			 .initiator_depth = 2,
+			 .rnr_retry_count = 5 },
+	};
+}
+
+static struct ibcm_mad sidr(uint32_t id)
+{
+	return (struct ibcm_mad){ .type = IBCM_SIDR_REQ, .tid = id, .local_id = id };
+}
+
+static enum ibcm_message sent(const struct ibcm_out *out, unsigned int index)
+{
+	struct ibcm_mad mad;
+
+	if (index >= out->mads)
+		return NONE;
+	assert_int_equal(ibcm_mad_unpack(out->mad[index], &mad), 0);
+	return mad.type;
+}
+
+/* A connection in @state. REQ_SENT, REP_RCVD, DREQ_SENT are the active side's, others passive. */
+static struct ibcm_conn conn_in(enum ibcm_state state, bool active)
+{
+	struct ibcm_conn conn = { .local_id = LOCAL };
+	struct ibcm_mad request = req(active ? LOCAL : REMOTE), reply = rep(),
+			rtu = { .type = IBCM_RTU }, dreq = { .type = IBCM_DREQ };
+	struct ibcm_out out = {};
+
+	if (state == IBCM_IDLE)
+		return conn;
+	if (state == IBCM_SIDR_REQ_SENT || state == IBCM_SIDR_REQ_RCVD) {
+		request = sidr(active ? LOCAL : REMOTE);
+		active = state == IBCM_SIDR_REQ_SENT;
+	}
+	if (active) {
+		assert_int_equal(ibcm_state_request(&conn, &request, NOW, &out), 0);
+		if (conn.state == state)
+			return conn;
+		ibcm_state_message(&conn, &reply, NOW, &out);
+		if (conn.state == state)
+			return conn;
+		assert_int_equal(ibcm_state_establish(&conn, &out), 0);
+	} else {
+		assert_int_equal(ibcm_state_arrive(&conn, &request), 0);
+		if (conn.state == state)
+			return conn;
+		assert_int_equal(ibcm_state_reply(&conn, &reply, NOW, &out), 0);
+		if (conn.state == state)
+			return conn;
+		ibcm_state_message(&conn, &rtu, NOW, &out);
+	}
+	if (conn.state == state)
+		return conn;
+	if (state == IBCM_DREQ_SENT) {
+		out = (struct ibcm_out){};
+		assert_int_equal(ibcm_state_disconnect(&conn, NOW, &out), 0);
+		return conn;
+	}
+	ibcm_state_message(&conn, &dreq, NOW, &out);
+	if (conn.state == state)
+		return conn;
+	out = (struct ibcm_out){};
+	assert_int_equal(ibcm_state_disconnect(&conn, NOW, &out), 0);
+	assert_int_equal(conn.state, state);
+	return conn;
+}
+
+static bool active_only(enum ibcm_state state)
+{
+	return state == IBCM_REQ_SENT || state == IBCM_REP_RCVD || state == IBCM_SIDR_REQ_SENT;
+}
+
+/* --- every message in every state --- */
+
+struct outcome {
+	enum ibcm_state state;
+	enum ibcm_message answer;
+	int event;
+};
+#define SAME(s)                     \
+	{                           \
+		(s), NONE, NO_EVENT \
+	}
+
+static struct outcome expected(enum ibcm_state state, enum ibcm_message message, bool active)
+{
+	static const struct {
+		enum ibcm_state in;
+		enum ibcm_message message;
+		struct outcome then;
+	} rows[] = {
+		{ IBCM_REQ_SENT, IBCM_REP, { IBCM_REP_RCVD, NONE, IBCM_EVENT_REPLY } },
+		{ IBCM_REQ_SENT, IBCM_REJ, { IBCM_IDLE, NONE, IBCM_EVENT_REJECTED } },
+		{ IBCM_REQ_RCVD, IBCM_REQ, { IBCM_REQ_RCVD, IBCM_MRA, NO_EVENT } },
+		{ IBCM_REQ_RCVD, IBCM_REJ, { IBCM_IDLE, NONE, IBCM_EVENT_REJECTED } },
+		{ IBCM_REP_SENT, IBCM_REQ, { IBCM_REP_SENT, IBCM_REP, NO_EVENT } },
+		{ IBCM_REP_SENT, IBCM_RTU, { IBCM_ESTABLISHED, NONE, IBCM_EVENT_ESTABLISHED } },
+		{ IBCM_REP_SENT, IBCM_REJ, { IBCM_IDLE, NONE, IBCM_EVENT_REJECTED } },
+		{ IBCM_REP_SENT, IBCM_DREQ, { IBCM_DREQ_RCVD, NONE, IBCM_EVENT_DISCONNECTED } },
+		{ IBCM_REP_RCVD, IBCM_REP, { IBCM_REP_RCVD, IBCM_MRA, NO_EVENT } },
+		{ IBCM_REP_RCVD, IBCM_REJ, { IBCM_TIMEWAIT, NONE, IBCM_EVENT_REJECTED } },
+		{ IBCM_ESTABLISHED, IBCM_REJ, { IBCM_TIMEWAIT, NONE, IBCM_EVENT_REJECTED } },
+		{ IBCM_ESTABLISHED, IBCM_DREQ, { IBCM_DREQ_RCVD, NONE, IBCM_EVENT_DISCONNECTED } },
+		{ IBCM_ESTABLISHED, IBCM_LAP, { IBCM_ESTABLISHED, IBCM_APR, NO_EVENT } },
+		{ IBCM_DREQ_SENT,
+		  IBCM_DREQ,
+		  { IBCM_TIMEWAIT, IBCM_DREP, IBCM_EVENT_DISCONNECTED } },
+		{ IBCM_DREQ_SENT, IBCM_DREP, { IBCM_TIMEWAIT, NONE, IBCM_EVENT_DISCONNECTED } },
+		{ IBCM_DREQ_SENT, IBCM_REJ, { IBCM_TIMEWAIT, NONE, IBCM_EVENT_DISCONNECTED } },
+		{ IBCM_DREQ_RCVD, IBCM_DREP, { IBCM_TIMEWAIT, NONE, NO_EVENT } },
+		{ IBCM_TIMEWAIT, IBCM_REQ, { IBCM_TIMEWAIT, IBCM_REJ, NO_EVENT } },
+		{ IBCM_TIMEWAIT, IBCM_DREQ, { IBCM_TIMEWAIT, IBCM_DREP, NO_EVENT } },
+		{ IBCM_SIDR_REQ_SENT, IBCM_SIDR_REP, { IBCM_IDLE, NONE, IBCM_EVENT_RESOLVED } },
+	};
+	struct outcome none = SAME(state);
+
+	if (state == IBCM_ESTABLISHED && message == IBCM_REP && active)
+		return (struct outcome){ state, IBCM_RTU, NO_EVENT };
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].in == state && rows[i].message == message)
+			return rows[i].then;
+	return none;
+}
+
+static void one_pair(enum ibcm_state state, enum ibcm_message message, bool active)
+{
+	struct ibcm_conn conn = conn_in(state, active);
+	struct ibcm_mad mad = message == IBCM_REQ ? req(REMOTE) : rep();
+	struct outcome want = expected(state, message, active);
+	struct ibcm_out out = {};
+
+	mad.type = message;
+	mad.local_id = REMOTE;
+	if (message == IBCM_REJ)
+		mad.rej = (struct ibcm_rej){ .reason = IBCM_REJ_CONSUMER };
+	ibcm_state_message(&conn, &mad, NOW, &out);
+	if (conn.state != want.state || sent(&out, 0) != want.answer ||
+	    (out.has_event ? (int)out.event : NO_EVENT) != want.event)
+		fail_msg("%s in '%s' (%s side): '%s', answer %s, event %d",
+			 ibcm_message_name(message), ibcm_state_name(state),
+			 active ? "active" : "passive", ibcm_state_name(conn.state),
+			 ibcm_message_name(sent(&out, 0)), out.has_event ? (int)out.event : -1);
+	assert_in_range(out.mads, 0, 1);
+}
+
+static void test_every_pair(void **state)
+{
+	for (enum ibcm_state s = 0; s < IBCM_STATES; s++)
+		for (enum ibcm_message m = IBCM_REQ; m <= IBCM_APR; m++) {
+			one_pair(s, m, active_only(s));
+			if (s >= IBCM_ESTABLISHED && s <= IBCM_TIMEWAIT)
+				one_pair(s, m, true);
+		}
+}
+
+/* What nobody ever sends changes nothing. */
+static void test_unknown_message(void **state)
+{
+	struct ibcm_conn conn = conn_in(IBCM_ESTABLISHED, true);
+	struct ibcm_mad mad = { .type = 0x7fff };
+	struct ibcm_out out = {};
+
+	ibcm_state_message(&conn, &mad, NOW, &out);
+	assert_int_equal(conn.state, IBCM_ESTABLISHED);
+	assert_int_equal(out.mads, 0);
+}
+
+/* --- what is kept of the messages --- */
+
+static void test_facts(void **state)
+{
+	struct ibcm_conn active = conn_in(IBCM_REP_RCVD, true),
+			 passive = conn_in(IBCM_REP_SENT, false);
+
+	assert_int_equal(active.remote_id, REMOTE);
+	assert_int_equal(active.qp.remote_qpn, 0x333);
+	assert_int_equal(active.qp.rq_psn, 0x222); /* what we told the peer to begin with */
+	assert_int_equal(active.qp.sq_psn, 0x444);
+	assert_int_equal(active.qp.responder_resources, 2); /* the peer's initiator depth */
+	assert_int_equal(active.qp.initiator_depth, 1);
+	assert_int_equal(active.qp.retry_count, 7);
+	assert_int_equal(active.qp.rnr_retry_count, 5);
+	assert_int_equal(active.qp.ack_timeout, ACK_TIMEOUT);
+	assert_int_equal(active.qp.mtu, IBV_MTU_1024);
+
+	assert_int_equal(passive.remote_id, REMOTE);
+	assert_int_equal(passive.qp.remote_qpn, 0x111);
+	assert_int_equal(passive.qp.rq_psn, 0x444);
+	assert_int_equal(passive.qp.sq_psn, 0x222);
+	assert_int_equal(passive.qp.responder_resources, 1);
+	assert_int_equal(passive.qp.initiator_depth, 2);
+	assert_int_equal(passive.qp.retry_count, 7);
+	assert_int_equal(passive.qp.rnr_retry_count, 6);
+}
+
+/* --- time --- */
+
+static void test_timeout(void **state)
+{
+	static const struct {
+		enum ibcm_state in;
+		enum ibcm_message again, last;
+		int event;
+		enum ibcm_state end;
+	} rows[] = {
+		{ IBCM_REQ_SENT, IBCM_REQ, IBCM_REJ, IBCM_EVENT_UNREACHABLE, IBCM_IDLE },
+		{ IBCM_REP_SENT, IBCM_REP, IBCM_REJ, IBCM_EVENT_UNREACHABLE, IBCM_TIMEWAIT },
+		{ IBCM_DREQ_SENT, IBCM_DREQ, NONE, IBCM_EVENT_DISCONNECTED, IBCM_TIMEWAIT },
+		{ IBCM_SIDR_REQ_SENT, IBCM_SIDR_REQ, NONE, IBCM_EVENT_UNREACHABLE, IBCM_IDLE },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ibcm_conn conn = conn_in(rows[i].in, active_only(rows[i].in));
+		struct ibcm_out out;
+
+		for (unsigned int n = 0; n < RETRIES; n++) {
+			uint64_t due = conn.deadline;
+
+			out = (struct ibcm_out){};
+			ibcm_state_timeout(&conn, due - 1, &out); /* not yet */
+			assert_int_equal(out.mads, 0);
+			ibcm_state_timeout(&conn, due, &out);
+			assert_int_equal(sent(&out, 0), rows[i].again);
+			assert_false(out.has_event);
+			assert_true(conn.deadline >= due + ibcm_time(RESPONSE_TIMEOUT));
+		}
+		out = (struct ibcm_out){};
+		ibcm_state_timeout(&conn, conn.deadline, &out);
+		assert_int_equal(sent(&out, 0), rows[i].last);
+		assert_true(out.has_event);
+		assert_int_equal(out.event, rows[i].event);
+		assert_int_equal(out.status, -ETIMEDOUT);
+		assert_int_equal(conn.state, rows[i].end);
+	}
+}
+
+static void test_quiet_states_ask_for_no_time(void **state)
+{
+	static const enum ibcm_state quiet[] = { IBCM_REQ_RCVD, IBCM_REP_RCVD, IBCM_ESTABLISHED,
+						 IBCM_DREQ_RCVD, IBCM_SIDR_REQ_RCVD };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(quiet); i++) {
+		struct ibcm_conn conn = conn_in(quiet[i], active_only(quiet[i]));
+		struct ibcm_out out = {};
+
+		assert_int_equal(conn.deadline, 0);
+		ibcm_state_timeout(&conn, NOW * 1000, &out);
+		assert_int_equal(conn.state, quiet[i]);
+		assert_int_equal(out.mads, 0);
+	}
+}
+
+static void test_timewait_ends(void **state)
+{
+	struct ibcm_conn conn = conn_in(IBCM_TIMEWAIT, false);
+	struct ibcm_out out = {};
+
+	assert_int_equal(conn.deadline, NOW + ibcm_time(ACK_TIMEOUT));
+	ibcm_state_timeout(&conn, conn.deadline, &out);
+	assert_int_equal(conn.state, IBCM_IDLE);
+	assert_int_equal(out.event, IBCM_EVENT_TIMEWAIT_EXIT);
+}
+
+static void test_mra_gives_time(void **state)
+{
+	struct ibcm_conn conn = conn_in(IBCM_REQ_SENT, true);
+	struct ibcm_mad mra = { .type = IBCM_MRA, .local_id = REMOTE, .mra.service_timeout = 24 };
+	uint64_t before = conn.deadline;
+	struct ibcm_out out = {};
+
+	mra.mra.answered = IBCM_ANSWERS_REP; /* of another message */
+	ibcm_state_message(&conn, &mra, NOW, &out);
+	assert_int_equal(conn.deadline, before);
+	mra.mra.answered = IBCM_ANSWERS_REQ;
+	ibcm_state_message(&conn, &mra, NOW, &out);
+	assert_int_equal(conn.deadline, NOW + conn.interval + ibcm_time(24));
+	assert_int_equal(conn.state, IBCM_REQ_SENT);
+
+	conn = conn_in(IBCM_REP_SENT, false);
+	mra.mra.answered = IBCM_ANSWERS_REP;
+	ibcm_state_message(&conn, &mra, NOW, &out);
+	assert_int_equal(conn.deadline, NOW + conn.interval + ibcm_time(24));
+}
+
+static void test_stale(void **state)
+{
+	struct ibcm_conn conn = conn_in(IBCM_REQ_SENT, true);
+	struct ibcm_mad rej = { .type = IBCM_REJ, .rej.reason = IBCM_REJ_STALE_CONN };
+	struct ibcm_out out = {};
+
+	ibcm_state_message(&conn, &rej, NOW, &out);
+	assert_int_equal(conn.state, IBCM_TIMEWAIT);
+	assert_int_equal(out.event, IBCM_EVENT_REJECTED);
+	assert_int_equal(out.status, IBCM_REJ_STALE_CONN);
+}
+
+/* --- the application --- */
+
+static void test_application_in_wrong_state(void **state)
+{
+	for (enum ibcm_state s = 0; s < IBCM_STATES; s++) {
+		struct ibcm_conn conn = conn_in(s, active_only(s));
+		struct ibcm_conn before = conn;
+		struct ibcm_mad request = req(LOCAL), reply = rep();
+		struct ibcm_out out = {};
+
+		if (s != IBCM_IDLE) {
+			assert_int_equal(ibcm_state_request(&conn, &request, NOW, &out), -EINVAL);
+			assert_int_equal(ibcm_state_arrive(&conn, &request), -EINVAL);
+		}
+		if (s != IBCM_REQ_RCVD)
+			assert_int_equal(ibcm_state_reply(&conn, &reply, NOW, &out), -EINVAL);
+		if (s != IBCM_REP_RCVD && s != IBCM_REP_SENT)
+			assert_int_equal(ibcm_state_establish(&conn, &out), -EINVAL);
+		if (s != IBCM_ESTABLISHED && s != IBCM_DREQ_RCVD)
+			assert_int_equal(ibcm_state_disconnect(&conn, NOW, &out), -EINVAL);
+		assert_int_equal(out.mads, 0);
+		assert_false(out.has_event);
+		assert_memory_equal(&conn, &before, sizeof(conn));
+	}
+}
+
+static void test_destroy(void **state)
+{
+	static const struct {
+		enum ibcm_message sent;
+		enum ibcm_state end;
+	} rows[] = {
+		[IBCM_IDLE] = { NONE, IBCM_IDLE },
+		[IBCM_REQ_SENT] = { IBCM_REJ, IBCM_IDLE },
+		[IBCM_REQ_RCVD] = { IBCM_REJ, IBCM_IDLE },
+		[IBCM_REP_SENT] = { IBCM_REJ, IBCM_TIMEWAIT },
+		[IBCM_REP_RCVD] = { IBCM_REJ, IBCM_TIMEWAIT },
+		[IBCM_ESTABLISHED] = { IBCM_DREQ, IBCM_TIMEWAIT },
+		[IBCM_DREQ_SENT] = { NONE, IBCM_TIMEWAIT },
+		[IBCM_DREQ_RCVD] = { IBCM_DREP, IBCM_TIMEWAIT },
+		[IBCM_TIMEWAIT] = { NONE, IBCM_TIMEWAIT },
+		[IBCM_SIDR_REQ_SENT] = { NONE, IBCM_IDLE },
+		[IBCM_SIDR_REQ_RCVD] = { IBCM_SIDR_REP, IBCM_IDLE },
+	};
+
+	for (enum ibcm_state s = 0; s < IBCM_STATES; s++) {
+		struct ibcm_conn conn = conn_in(s, active_only(s));
+		struct ibcm_out out = {};
+
+		ibcm_state_destroy(&conn, NOW, &out);
+		assert_int_equal(sent(&out, 0), rows[s].sent);
+		assert_int_equal(conn.state, rows[s].end);
+		assert_false(out.has_event);
+		assert_true(!conn.deadline || conn.state == IBCM_TIMEWAIT);
+	}
+}
+
+static void test_peer_gone(void **state)
+{
+	for (enum ibcm_state s = 0; s < IBCM_STATES; s++) {
+		struct ibcm_conn conn = conn_in(s, active_only(s));
+		struct ibcm_out out = {};
+
+		ibcm_state_peer_gone(&conn, NOW, &out);
+		assert_int_equal(out.mads, 0);
+		if (s == IBCM_ESTABLISHED || s == IBCM_DREQ_SENT)
+			assert_int_equal(out.event, IBCM_EVENT_DISCONNECTED);
+		else if (s == IBCM_REQ_RCVD || s == IBCM_REP_SENT || s == IBCM_REP_RCVD)
+			assert_int_equal(out.event, IBCM_EVENT_UNREACHABLE);
+		else
+			assert_false(out.has_event);
+	}
+}
+
+static void test_reject_private_data(void **state)
+{
+	struct ibcm_conn conn = conn_in(IBCM_REQ_RCVD, false);
+	uint8_t bytes[IBCM_PRIVATE_MAX];
+	struct ibcm_out out = {};
+	struct ibcm_mad mad;
+
+	memset(bytes, 0x5a, sizeof(bytes));
+	assert_int_equal(ibcm_state_reject(&conn, IBCM_REJ_CONSUMER, bytes, 149, NOW, &out),
+			 -EINVAL);
+	assert_int_equal(conn.state, IBCM_REQ_RCVD);
+	assert_int_equal(ibcm_state_reject(&conn, IBCM_REJ_CONSUMER, bytes, 148, NOW, &out), 0);
+	assert_int_equal(ibcm_mad_unpack(out.mad[0], &mad), 0);
+	assert_int_equal(mad.rej.rejected, IBCM_ANSWERS_REQ);
+	assert_int_equal(mad.rej.reason, IBCM_REJ_CONSUMER);
+	assert_int_equal(mad.remote_id, REMOTE);
+	assert_memory_equal(mad.private_data, bytes, 148);
+}
+
+static void test_stray(void **state)
+{
+	static const enum ibcm_message answers[] = {
+		[IBCM_REQ] = IBCM_REJ, [IBCM_REP] = IBCM_REJ,		[IBCM_DREQ] = IBCM_DREP,
+		[IBCM_LAP] = IBCM_APR, [IBCM_SIDR_REQ] = IBCM_SIDR_REP, [IBCM_APR] = NONE,
+	};
+
+	for (enum ibcm_message m = IBCM_REQ; m <= IBCM_APR; m++) {
+		struct ibcm_mad mad = {
+			.type = m, .tid = 9, .local_id = REMOTE, .remote_id = LOCAL
+		};
+		struct ibcm_mad answer;
+		int r = ibcm_state_stray(&mad, &answer);
+
+		assert_int_equal(r, answers[m] ? 0 : -ENOENT);
+		if (r < 0)
+			continue;
+		assert_int_equal(answer.type, answers[m]);
+		assert_int_equal(answer.remote_id, REMOTE);
+		assert_int_equal(answer.tid, 9);
+		/* An answer has no answer: two managers do not talk for ever. */
+		assert_int_equal(ibcm_state_stray(&answer, &mad), -ENOENT);
+	}
+}
+
+/* --- two of them, and a wire --- */
+
+enum {
+	WIRE = 64,
+	SIDES = 2,
+};
+
+struct sim {
+	struct ibcm_conn conn[SIDES]; /* active, passive */
+	uint64_t now;
+	uint32_t seed;
+	unsigned int loss; /* of 100 messages */
+	struct {
+		uint8_t data[IBCM_MAD_LEN];
+		unsigned int to;
+	} wire[WIRE];
+	unsigned int head, tail, lost;
+	bool connected[SIDES], disconnected[SIDES], unreachable[SIDES];
+};
+
+static void sim_out(struct sim *sim, unsigned int side, const struct ibcm_out *out);
+
+static void sim_event(struct sim *sim, unsigned int side, const struct ibcm_out *event)
+{
+	struct ibcm_out out = {};
+
+	switch (event->event) {
+	case IBCM_EVENT_REPLY:
+		assert_int_equal(ibcm_state_establish(&sim->conn[side], &out), 0);
+		sim->connected[side] = true;
+		break;
+	case IBCM_EVENT_ESTABLISHED:
+		sim->connected[side] = true;
+		break;
+	case IBCM_EVENT_DISCONNECTED:
+		sim->disconnected[side] = true;
+		ibcm_state_disconnect(&sim->conn[side], sim->now, &out);
+		break;
+	case IBCM_EVENT_UNREACHABLE:
+	case IBCM_EVENT_REJECTED:
+		sim->unreachable[side] = true;
+		break;
+	default:
+		break;
+	}
+	sim_out(sim, side, &out);
+}
+
+static void sim_out(struct sim *sim, unsigned int side, const struct ibcm_out *out)
+{
+	for (unsigned int i = 0; i < out->mads; i++) {
+		sim->seed = sim->seed * 1103515245 + 12345;
+		if ((sim->seed >> 16) % 100 < sim->loss) {
+			sim->lost++;
+			continue;
+		}
+		assert_true(sim->head - sim->tail < WIRE);
+		memcpy(sim->wire[sim->head % WIRE].data, out->mad[i], IBCM_MAD_LEN);
+		sim->wire[sim->head++ % WIRE].to = !side;
+	}
+	if (out->has_event)
+		sim_event(sim, side, out);
+}
+
+static void sim_arrive(struct sim *sim, unsigned int side, const struct ibcm_mad *mad)
+{
+	struct ibcm_conn *conn = &sim->conn[side];
+	struct ibcm_mad reply = rep();
+	struct ibcm_out out = {};
+
+	if (side == 1 && mad->type == IBCM_REQ && conn->state == IBCM_IDLE && !conn->remote_id) {
+		assert_int_equal(ibcm_state_arrive(conn, mad), 0);
+		assert_int_equal(ibcm_state_reply(conn, &reply, sim->now, &out), 0);
+	} else if (conn->state == IBCM_IDLE) {
+		if (!ibcm_state_stray(mad, &reply)) {
+			assert_int_equal(ibcm_mad_pack(&reply, out.mad[0]), 0);
+			out.mads = 1;
+		}
+	} else {
+		ibcm_state_message(conn, mad, sim->now, &out);
+	}
+	sim_out(sim, side, &out);
+}
+
+static void sim_deliver(struct sim *sim)
+{
+	while (sim->tail != sim->head) {
+		unsigned int at = sim->tail++ % WIRE;
+		struct ibcm_mad mad;
+
+		assert_int_equal(ibcm_mad_unpack(sim->wire[at].data, &mad), 0);
+		sim_arrive(sim, sim->wire[at].to, &mad);
+	}
+}
+
+/* Everything that happens by itself, until nothing does. */
+static void sim_run(struct sim *sim)
+{
+	for (unsigned int steps = 0; steps < 1000; steps++) {
+		uint64_t next = UINT64_MAX;
+
+		sim_deliver(sim);
+		for (unsigned int s = 0; s < SIDES; s++)
+			if (sim->conn[s].deadline)
+				next = min_of(next, sim->conn[s].deadline);
+		if (next == UINT64_MAX)
+			return;
+		sim->now = next;
+		for (unsigned int s = 0; s < SIDES; s++) {
+			struct ibcm_out out = {};
+
+			ibcm_state_timeout(&sim->conn[s], sim->now, &out);
+			sim_out(sim, s, &out);
+		}
+	}
+	fail_msg("it never ends");
+}
+
+static void sim_start(struct sim *sim, uint32_t seed, unsigned int loss)
+{
+	struct ibcm_mad request = req(LOCAL);
+	struct ibcm_out out = {};
+
+	*sim = (struct sim){ .now = NOW, .seed = seed, .loss = loss };
+	sim->conn[1].local_id = REMOTE;
+	assert_int_equal(ibcm_state_request(&sim->conn[0], &request, sim->now, &out), 0);
+	sim_out(sim, 0, &out);
+	sim_run(sim);
+}
+
+static void sim_end(struct sim *sim, unsigned int side)
+{
+	struct ibcm_out out = {};
+
+	assert_int_equal(ibcm_state_disconnect(&sim->conn[side], sim->now, &out), 0);
+	sim_out(sim, side, &out);
+	sim_run(sim);
+}
+
+static void test_loss(void **state)
+{
+	static const unsigned int losses[] = { 0, 5, 30 };
+	unsigned int lost = 0;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(losses); i++)
+		for (uint32_t seed = 1; seed <= 200; seed++) {
+			struct sim sim;
+
+			sim_start(&sim, seed, losses[i]);
+			assert_true(sim.connected[0] && sim.connected[1]);
+			assert_int_equal(sim.conn[0].state, IBCM_ESTABLISHED);
+			assert_int_equal(sim.conn[1].state, IBCM_ESTABLISHED);
+			sim_end(&sim, seed % SIDES);
+			assert_true(sim.disconnected[0] && sim.disconnected[1]);
+			assert_int_equal(sim.conn[0].state, IBCM_IDLE);
+			assert_int_equal(sim.conn[1].state, IBCM_IDLE);
+			assert_false(sim.unreachable[0] || sim.unreachable[1]);
+			lost += sim.lost;
+		}
+	assert_true(lost > 100);
+}
+
+/* Both disconnect before they hear from each other. */
+static void test_both_disconnect(void **state)
+{
+	for (uint32_t seed = 1; seed <= 100; seed++) {
+		struct ibcm_out out[SIDES] = {};
+		struct sim sim;
+
+		sim_start(&sim, seed, 0);
+		sim.loss = 30;
+		for (unsigned int s = 0; s < SIDES; s++)
+			assert_int_equal(ibcm_state_disconnect(&sim.conn[s], sim.now, &out[s]), 0);
+		for (unsigned int s = 0; s < SIDES; s++)
+			sim_out(&sim, s, &out[s]);
+		sim_run(&sim);
+		assert_true(sim.disconnected[0] && sim.disconnected[1]);
+		assert_int_equal(sim.conn[0].state, IBCM_IDLE);
+		assert_int_equal(sim.conn[1].state, IBCM_IDLE);
+	}
+}
+
+/* A side that is gone without a word at any moment: the other one always comes to an end. */
+static void test_silence(void **state)
+{
+	for (enum ibcm_state s = 0; s < IBCM_STATES; s++) {
+		struct sim sim = { .now = NOW, .loss = 100, .seed = 1 };
+		bool hears = s == IBCM_REQ_SENT || s == IBCM_REP_SENT;
+
+		sim.conn[0] = conn_in(s, active_only(s));
+		sim_run(&sim);
+		assert_int_equal(sim.unreachable[0], hears || s == IBCM_SIDR_REQ_SENT);
+		assert_int_equal(sim.disconnected[0], s == IBCM_DREQ_SENT);
+		assert_int_equal(sim.conn[0].deadline, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_pair),
+		cmocka_unit_test(test_unknown_message),
+		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_timeout),
+		cmocka_unit_test(test_quiet_states_ask_for_no_time),
+		cmocka_unit_test(test_timewait_ends),
+		cmocka_unit_test(test_mra_gives_time),
+		cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_application_in_wrong_state),
+		cmocka_unit_test(test_destroy),
+		cmocka_unit_test(test_peer_gone),
+		cmocka_unit_test(test_reject_private_data),
+		cmocka_unit_test(test_stray),
+		cmocka_unit_test(test_loss),
+		cmocka_unit_test(test_both_disconnect),
+		cmocka_unit_test(test_silence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
