@@ -16,11 +16,16 @@ add_compile_options(
   -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla -Wformat=2 -Wpointer-arith
   -Wwrite-strings -Wundef -Wno-sign-compare -Wno-unused-parameter -Wno-missing-field-initializers
   -fno-strict-aliasing -fvisibility=hidden)
+add_compile_options($<$<C_COMPILER_ID:Clang>:-Wno-gnu-variable-sized-type-not-at-end>
+  $<$<C_COMPILER_ID:Clang>:-Wno-format-nonliteral>)
 add_link_options(-Wl,--as-needed -Wl,-z,relro -Wl,-z,now)
 
 # A debug build checks the project's own invariants and prints data-path messages.
 add_compile_definitions($<$<CONFIG:Debug>:RDMA_DEBUG>)
 
+if(RDMA_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 if(RDMA_SANITIZE)
   add_compile_options(-fsanitize=${RDMA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${RDMA_SANITIZE})

@@ -259,7 +259,8 @@ static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->board = shm->board;
 	peer->bell = shm->bell;
 	peer->tx = peer->rx = &peer->lane->ring[0];
-	peer->can_read = peer->readable = memory_readable(peer->pid, (uintptr_t)shm->board->probe);
+	peer->can_read = memory_readable(peer->pid, (uintptr_t)shm->board->probe);
+	peer->readable = peer->can_read;
 	peer_publish(shm, peer);
 	*ret_peer = peer;
 	return 0;

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a process of the same user may write where it shares memory with this one: records in its
+ * ring, the place up to which it says it has read ours, its board; at any time.
+ *
+ * An input is a list of actions, each a byte and what it needs.
+ */
+#include <sys/uio.h>
+
+#include "tests/fuzz/victim.h"
+
+enum action {
+	ACTION_RECORD,	 /* a record, whatever it may be */
+	ACTION_PACKET,	 /* one with a packet to a QP that exists */
+	ACTION_TAIL,	 /* how far the peer has read */
+	ACTION_TAKE,	 /* the peer reads all */
+	ACTION_SCRIBBLE, /* bytes anywhere in the ring that this side writes */
+	ACTION_BOARD,	 /* an entry of the peer's board */
+	ACTION_POST,
+	ACTION_TIME,
+	ACTIONS
+};
+
+enum {
+	RECORD_MAX = 12000,
+	FLAG_PSN = 1 << 0,
+	FLAG_UNA = 1 << 1,
+	FLAG_KEY = 1 << 2,
+	FLAG_LENGTH = 1 << 3, /* as many lines as the length needs */
+};
+
+/* --- the other process: it has the memory that it says it has, up to a point --- */
+
+static ssize_t vector_length(const struct iovec *iov, unsigned long count)
+{
+	size_t length = 0;
+
+	for (unsigned long i = 0; i < count; i++)
+		length += iov[i].iov_len;
+	return length;
+}
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long local_count,
+			 const struct iovec *remote, unsigned long remote_count,
+			 unsigned long flags)
+{
+	if ((uintptr_t)remote->iov_base & 1) {
+		errno = EFAULT;
+		return -1;
+	}
+	for (unsigned long i = 0; i < local_count; i++)
+		memset(local[i].iov_base, 0x5a, local[i].iov_len);
+	return vector_length(local, local_count);
+}
+
+ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long local_count,
+			  const struct iovec *remote, unsigned long remote_count,
+			  unsigned long flags)
+{
+	return (uintptr_t)remote->iov_base & 1 ? 0 : vector_length(local, local_count);
+}
+
+/* --- actions --- */
+
+static struct shm_record *next_record(void)
+{
+	struct shm_peer *peer = &victim.peer;
+
+	return (struct shm_record *)(peer->rx->data + (peer->rx_head & SHM_RING_MASK));
+}
+
+/* As much of the record as the ring has room for to its end. */
+static uint32_t record_room(void)
+{
+	return SHM_RING_BYTES - (victim.peer.rx_head & SHM_RING_MASK) - sizeof(struct shm_record);
+}
+
+static void put24(uint8_t *p, uint32_t value)
+{
+	p[0] = value >> 16;
+	p[1] = value >> 8;
+	p[2] = value;
+}
+
+static void record_packet(struct shm_record *record, uint32_t length, uint8_t target, uint8_t flags)
+{
+	uint32_t at = record->kind == SHM_FORWARD ? sizeof(struct shm_forward) : 0;
+	const struct uroce_qp *qp = &victim.qp[target % VICTIM_QPS];
+	uint32_t rkey = htobe32(victim.mr.vmr.ibv_mr.rkey);
+	uint8_t *p = record->data + at;
+
+	if (length < at + BTH_LEN)
+		return;
+	p[1] &= 0xf0;
+	put24(p + 5, FIRST_QPN + target % VICTIM_QPS);
+	if (flags & FLAG_PSN)
+		put24(p + 9, qp->resp.psn);
+	else if (flags & FLAG_UNA)
+		put24(p + 9, qp->req.una);
+	if ((flags & FLAG_KEY) && length >= at + BTH_LEN + RETH_LEN)
+		memcpy(p + BTH_LEN + 8, &rkey, sizeof(rkey));
+}
+
+static void record_write(struct input *in, bool packet)
+{
+	uint8_t flags = packet ? input_u8(in) : 0, target = packet ? input_u8(in) : 0;
+	uint32_t length = min_of(input_u16(in) % RECORD_MAX, record_room());
+	struct shm_record *record = next_record();
+
+	record->kind = packet ? 1 + input_u8(in) % 4 : input_u16(in);
+	record->has_ack = input_u8(in);
+	record->ack = input_u32(in);
+	record->length = packet ? length : input_u32(in);
+	input_bytes(in, record->data, length);
+	if (packet)
+		record_packet(record, length, target, flags);
+	record->lines = !packet || !(flags & FLAG_LENGTH)
+				? input_u32(in)
+				: (sizeof(*record) + length + SHM_LINE - 1) / SHM_LINE;
+}
+
+static void ring_scribble(struct input *in)
+{
+	uint32_t at = input_u32(in) & SHM_RING_MASK;
+
+	input_bytes(in, victim.peer.tx->data + at, min_of(64u, SHM_RING_BYTES - at));
+}
+
+static void board_write(struct input *in)
+{
+	uint8_t which = input_u8(in);
+	struct shm_qp *qp = &victim.peer.board->qps[(PEER_QPN & 0xffff) + which % VICTIM_QPS];
+	struct shm_key *key = &victim.peer.board->keys[input_u16(in) % SHM_KEYS];
+
+	qp->pd = input_u8(in);
+	qp->access = input_u32(in);
+	qp->peer = which & 0x80 ? FIRST_QPN + which % VICTIM_QPS : input_u32(in);
+	key->key = input_u32(in);
+	key->users = input_u32(in);
+	key->access = input_u32(in);
+	key->pd = qp->pd;
+	key->iova = input_u64(in);
+	key->length = input_u64(in);
+	key->base = input_u64(in);
+	victim.peer.board->sleeping = input_u8(in);
+}
+
+static void act(enum action action, struct input *in)
+{
+	switch (action) {
+	case ACTION_RECORD:
+	case ACTION_PACKET:
+		record_write(in, action == ACTION_PACKET);
+		break;
+	case ACTION_TAIL:
+		victim.peer.tx->tail = input_u32(in);
+		break;
+	case ACTION_TAKE:
+		victim.peer.tx->tail = victim.peer.tx_head;
+		break;
+	case ACTION_SCRIBBLE:
+		ring_scribble(in);
+		break;
+	case ACTION_BOARD:
+		board_write(in);
+		break;
+	case ACTION_POST:
+		victim_post(input_u8(in) % VICTIM_QPS, in);
+		break;
+	case ACTION_TIME:
+	case ACTIONS:
+		break;
+	}
+	victim_progress(action == ACTION_TIME ? input_u16(in) * 100000ull : 1000);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+
+	victim_begin(true);
+	for (int i = 0; i < 64 && in.size; i++)
+		act(input_u8(&in) % ACTIONS, &in);
+	victim_end();
+	return 0;
+}

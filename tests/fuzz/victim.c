@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "providers/uroce/copy.h"
+#include "providers/uroce/forward.h"
+#include "providers/uroce/keys.h"
+#include "providers/uroce/ops.h"
+#include "tests/fuzz/victim.h"
+
+#define CHECK(condition)                                                                \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			abort();                                                        \
+		}                                                                       \
+	} while (0)
+
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+enum {
+	CANARY = 0xc5,
+	FAKE_SOCKET = 0x7ff0,
+	CQE = 64,
+};
+
+struct victim victim;
+static bool inside; /* the system is the fuzzer's */
+static uint64_t random_state;
+static long thread[128]; /* zero, in place of the progress thread: awake, watching nothing */
+
+/* --- the system, as the victim sees it --- */
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	if (!inside)
+		return syscall(SYS_clock_gettime, id, ts);
+	*ts = (struct timespec){ victim.now / 1000000000, victim.now % 1000000000 };
+	return 0;
+}
+
+ssize_t getrandom(void *buf, size_t length, unsigned int flags)
+{
+	uint8_t *p = buf;
+
+	if (!inside)
+		return syscall(SYS_getrandom, buf, length, flags);
+	for (size_t i = 0; i < length; i++) {
+		random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+		p[i] = random_state >> 56;
+	}
+	return length;
+}
+
+static void control_add(struct msghdr *msg, size_t *used, int level, int type, const void *value,
+			size_t length)
+{
+	struct cmsghdr *c = (struct cmsghdr *)((uint8_t *)msg->msg_control + *used);
+
+	if (*used + CMSG_SPACE(length) > msg->msg_controllen)
+		return;
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(length);
+	memcpy(CMSG_DATA(c), value, length);
+	*used += CMSG_SPACE(length);
+}
+
+static void message_fill(struct msghdr *msg)
+{
+	int segment = victim.segment, ttl = input_u8(&victim.control);
+	uint64_t value = input_u8(&victim.control);
+	int level = input_u8(&victim.control), type = input_u8(&victim.control);
+	size_t used = 0;
+
+	memcpy(msg->msg_iov->iov_base, victim.datagram, victim.datagram_length);
+	memcpy(msg->msg_name, &victim.address[1], sizeof(victim.address[1]));
+	if (victim.stranger)
+		((struct sockaddr_in *)msg->msg_name)->sin_addr.s_addr ^= htonl(0x100);
+	if (segment)
+		control_add(msg, &used, SOL_UDP, UDP_GRO, &segment, sizeof(segment));
+	control_add(msg, &used, IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl));
+	control_add(msg, &used, level, type, &value, input_u8(&victim.control) % 9);
+	msg->msg_controllen = used;
+	msg->msg_flags = 0;
+}
+
+int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags, struct timespec *timeout)
+{
+	CHECK(fd == FAKE_SOCKET);
+	if (!victim.datagram_length) {
+		errno = EAGAIN;
+		return -1;
+	}
+	CHECK(victim.datagram_length <= msgs->msg_hdr.msg_iov->iov_len);
+	message_fill(&msgs->msg_hdr);
+	msgs->msg_len = victim.datagram_length;
+	victim.datagram_length = 0;
+	return 1;
+}
+
+/* --- made once --- */
+
+static int path_send(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx)
+{
+	uint8_t payload[VICTIM_MTU], *p = payload;
+
+	CHECK(tx->length <= sizeof(payload));
+	for (int i = 0; i < tx->iovcnt; i++) {
+		CHECK(tx->iov[i].iov_len <= (size_t)(payload + sizeof(payload) - p));
+		if (uroce_copy(p, tx->iov[i].iov_base, tx->iov[i].iov_len) < 0)
+			return -EFAULT;
+		p += tx->iov[i].iov_len;
+	}
+	CHECK(p - payload == tx->length);
+	victim.sent++;
+	return 0;
+}
+
+static void *pages(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+static void host_make(void)
+{
+	struct uroce_host *host = &victim.host;
+	struct uroce_dev *dev = &victim.dev;
+
+	pthread_mutex_init(&host->lock, NULL);
+	pthread_mutex_init(&victim.shm.lock, NULL);
+	host->pid = getpid();
+	host->slot = VICTIM_SLOT;
+	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
+	host->thread = (struct uroce_thread *)thread;
+	host->shm = &victim.shm;
+	victim.shm = (struct uroce_shm){ .host = host, .listener = -1, .board_fd = -1 };
+	victim.shm.path = (struct uroce_path){
+		.ops = &uroce_shm_ops, .name = "shm", .lossless = true, .piggyback = true
+	};
+	victim.shm.board = pages(sizeof(struct shm_board));
+	victim.shm.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	*dev = (struct uroce_dev){ .host = host, .name = "uroce0", .netdev = "lo", .ifindex = 1 };
+	pthread_mutex_init(&dev->lock, NULL);
+	for (int i = 0; i < UROCE_GID_MAX; i++)
+		dev->gids[i].socket = -1;
+	victim.ctx.dev = dev;
+	victim.ctx.vctx.context.device = &victim.device;
+	strcpy(victim.device.name, "uroce0");
+	CHECK(!uroce_event_open(&victim.ctx));
+}
+
+static void addresses_make(void)
+{
+	for (int i = 0; i < 2; i++) {
+		victim.address[i].in = (struct sockaddr_in){
+			.sin_family = AF_INET,
+			.sin_port = htons(UROCE_UDP_PORT),
+			.sin_addr = { htonl(0x7f000001 + i) },
+		};
+		uroce_address_to_gid(&victim.address[i], &victim.gid[i]);
+	}
+	victim.dev.gids[0] =
+		(struct uroce_gid){ .gid = victim.gid[0], .valid = true, .socket = FAKE_SOCKET };
+}
+
+static void udp_make(void)
+{
+	static const struct uroce_path_ops ops = { .send = path_send };
+
+	victim.udp.path = (struct uroce_path){ .ops = &ops, .dev = &victim.dev, .name = "udp" };
+	victim.udp.slots = 1;
+	CHECK(!uroce_udp_receiver_new(&victim.udp.receiver));
+	victim.dev.udp = &victim.udp.path;
+}
+
+static void once(void)
+{
+	host_make();
+	addresses_make();
+	udp_make();
+	victim.peer.lane = pages(sizeof(struct shm_lane));
+	victim.peer.board = pages(sizeof(struct shm_board));
+	victim.peer.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	victim.region = (uint8_t *)pages(VICTIM_REGION + 2 * VICTIM_CANARY) + VICTIM_CANARY;
+	uroce_copy_init();
+}
+
+/* --- made for each input --- */
+
+static void host_reset(void)
+{
+	uroce_host_init(&victim.host, victim.now);
+	LIST_INIT(&victim.host.devices);
+	LIST_INSERT_HEAD(&victim.host.devices, &victim.dev, entry);
+	victim.host.next_qpn = FIRST_QPN;
+	atomic_store(&victim.host.poll_epoch, 0);
+	victim.dev.gids[0].idle = 0;
+	victim.udp.passes = 0;
+	victim.udp.ready = true;
+	CHECK(!uroce_keys_new(&victim.host.keys));
+	CHECK(!uroce_forward_new(&victim.host.forward));
+}
+
+static void peer_reset(void)
+{
+	struct shm_peer *peer = &victim.peer;
+	struct shm_lane *lane = peer->lane;
+	struct shm_board *board = peer->board;
+	int bell = peer->bell;
+
+	/* Given back to the system, so that they are zero again. */
+	madvise(lane, sizeof(*lane), MADV_DONTNEED);
+	madvise(board, sizeof(*board), MADV_DONTNEED);
+	madvise(victim.shm.board, sizeof(*board), MADV_DONTNEED);
+	*peer = (struct shm_peer){ .shm = &victim.shm,
+				   .slot = PEER_SLOT,
+				   .can_read = true,
+				   .readable = true,
+				   .ready = true,
+				   .pid = getpid(),
+				   .conn = -1,
+				   .bell = bell,
+				   .lane = lane,
+				   .board = board,
+				   .tx = &lane->ring[0],
+				   .rx = &lane->ring[1] };
+	LIST_INIT(&victim.shm.peers);
+	LIST_INIT(&victim.shm.gone);
+	LIST_INSERT_HEAD(&victim.shm.peers, peer, entry);
+	atomic_store(&victim.shm.by_slot[PEER_SLOT], peer);
+}
+
+static void region_reset(void)
+{
+	struct verbs_reg_mr in = {
+		.pd = &victim.pd.pd,
+		.addr = victim.region,
+		.length = VICTIM_REGION,
+		.iova = VICTIM_IOVA,
+		.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND |
+			  IBV_ACCESS_FLUSH_GLOBAL,
+	};
+
+	memset(victim.region - VICTIM_CANARY, CANARY, VICTIM_REGION + 2 * VICTIM_CANARY);
+	victim.pd = (struct uroce_pd){ .pd.context = &victim.ctx.vctx.context };
+	CHECK(!uroce_alloc_pd(&victim.pd.pd, NULL));
+	victim.mr = (struct uroce_mr){ .vmr.ibv_mr = { .context = &victim.ctx.vctx.context,
+						       .pd = &victim.pd.pd } };
+	CHECK(!uroce_reg_mr(&victim.mr.vmr, &in));
+}
+
+static struct ibv_sge sge_at(uint32_t offset, uint32_t length)
+{
+	return (struct ibv_sge){ VICTIM_IOVA + offset, length, victim.mr.vmr.ibv_mr.lkey };
+}
+
+static void queues_reset(void)
+{
+	const struct ibv_cq_init_attr_ex cq_attr = { .cqe = CQE };
+	const struct verbs_create_cq create_cq = { .attr = &cq_attr };
+	struct ibv_srq_init_attr_ex srq_attr = { .attr = { .max_wr = 4, .max_sge = 2 } };
+	const struct verbs_create_srq create_srq = { .attr = &srq_attr };
+
+	victim.cq = (struct uroce_cq){ .vcq.cq.context = &victim.ctx.vctx.context };
+	CHECK(!uroce_create_cq(&victim.cq.vcq, &create_cq));
+	victim.srq = (struct uroce_srq){ .vsrq.srq = { .context = &victim.ctx.vctx.context,
+						       .pd = &victim.pd.pd } };
+	CHECK(!uroce_create_srq(&victim.srq.vsrq, &create_srq));
+}
+
+static void qp_connect(struct uroce_qp *qp, bool local)
+{
+	qp->av = (struct uroce_av){ .path = &victim.udp.path,
+				    .sgid = victim.gid[0],
+				    .dgid = victim.gid[1],
+				    .addr = victim.address[1],
+				    .mtu = VICTIM_MTU };
+	if (local) {
+		qp->av.path = &victim.shm.path;
+		qp->av.peer = &victim.peer;
+		qp->av.mtu = SHM_SEGMENT;
+		qp->av.ref_min = SHM_REF_MIN;
+	}
+	qp->dest_qpn = PEER_QPN + (qp - victim.qp);
+	qp->mtu = VICTIM_MTU;
+	qp->qkey = VICTIM_QKEY;
+	qp->access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	qp->req.window = qp->req.window_max = 64;
+	qp->req.max_rd_atomic = qp->resp.max_rd_atomic = 4;
+	qp->req.timeout = 8;
+	qp->req.retry_cnt = qp->req.retry_left = 2;
+	qp->req.rnr_retry = qp->req.rnr_left = 2;
+	qp->resp.res_size = qp->type == IBV_QPT_RC ? 4 : 0;
+	qp->resp.res = calloc(4, sizeof(*qp->resp.res));
+	qp->state = IBV_QPS_RTS;
+	uroce_lock(&qp->lock);
+	uroce_board_qp(qp);
+	uroce_unlock(&qp->lock);
+}
+
+static void qp_receives(struct uroce_qp *qp)
+{
+	struct ibv_sge sge[2] = { sge_at(0, 100), sge_at(4096, 3000) };
+	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = 2 }, *bad;
+
+	for (int i = 0; i < 4; i++) {
+		if (qp->srq)
+			uroce_post_srq_recv(&qp->srq->vsrq.srq, &wr, &bad);
+		else
+			uroce_post_recv(&qp->vqp.qp, &wr, &bad);
+	}
+}
+
+static void qp_reset(enum victim_qp which, bool local)
+{
+	static const enum ibv_qp_type types[VICTIM_QPS] = {
+		[VICTIM_RC] = IBV_QPT_RC,
+		[VICTIM_RC_SRQ] = IBV_QPT_RC,
+		[VICTIM_UC] = IBV_QPT_UC,
+		[VICTIM_UD] = IBV_QPT_UD,
+	};
+	struct uroce_qp *qp = &victim.qp[which];
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = &victim.cq.vcq.cq,
+		.recv_cq = &victim.cq.vcq.cq,
+		.srq = which == VICTIM_RC_SRQ ? &victim.srq.vsrq.srq : NULL,
+		.cap = { .max_send_wr = 8,
+			 .max_recv_wr = 4,
+			 .max_send_sge = 2,
+			 .max_recv_sge = 2,
+			 .max_inline_data = 64 },
+		.qp_type = types[which],
+		.sq_sig_all = 1,
+	};
+	const struct verbs_create_qp in = { .attr = &attr };
+
+	*qp = (struct uroce_qp){ .vqp.qp = { .context = &victim.ctx.vctx.context,
+					     .pd = &victim.pd.pd,
+					     .qp_type = types[which] } };
+	CHECK(!uroce_create_qp(&qp->vqp, &in));
+	CHECK(qp->vqp.qp.qp_num == (uint32_t)FIRST_QPN + which);
+	qp_connect(qp, local);
+	qp_receives(qp);
+}
+
+void victim_begin(bool local)
+{
+	if (!victim.region)
+		once();
+	inside = true;
+	victim.now = 1000000000;
+	victim.sent = 0;
+	victim.datagram_length = 0;
+	random_state = 0;
+	host_reset();
+	peer_reset();
+	region_reset();
+	queues_reset();
+	for (int i = 0; i < VICTIM_QPS; i++)
+		qp_reset(i, local);
+}
+
+/* --- what it does --- */
+
+static const enum ibv_wr_opcode opcodes[] = {
+	IBV_WR_SEND,
+	IBV_WR_RDMA_WRITE,
+	IBV_WR_RDMA_READ,
+	IBV_WR_ATOMIC_FETCH_AND_ADD,
+	IBV_WR_ATOMIC_CMP_AND_SWP,
+	IBV_WR_SEND_WITH_IMM,
+	IBV_WR_RDMA_WRITE_WITH_IMM,
+	IBV_WR_SEND_WITH_INV,
+};
+
+void victim_post(enum victim_qp which, struct input *in)
+{
+	struct uroce_qp *qp = &victim.qp[which];
+	struct uroce_ah ah = { .av = qp->av };
+	uint8_t kind = input_u8(in);
+	enum ibv_wr_opcode opcode = opcodes[kind % ARRAY_SIZE(opcodes)];
+	bool atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+	struct ibv_sge sge = sge_at(8192, atomic ? 8 : input_u16(in) % 8192);
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode }, *bad;
+
+	wr.send_flags = kind & 0x40 ? IBV_SEND_FENCE : 0;
+	if (qp->type == IBV_QPT_UD) {
+		wr.wr.ud.ah = &ah.ah;
+		wr.wr.ud.remote_qpn = PEER_QPN;
+		sge.length %= VICTIM_MTU;
+	} else if (atomic) {
+		wr.wr.atomic.remote_addr = VICTIM_IOVA;
+		wr.wr.atomic.rkey = input_u32(in);
+	} else {
+		wr.wr.rdma.remote_addr = VICTIM_IOVA;
+		wr.wr.rdma.rkey = input_u32(in);
+	}
+	(void)!uroce_post_send(&qp->vqp.qp, &wr, &bad);
+}
+
+/* As long as anything is to be done, but not for ever. */
+void victim_progress(uint64_t ns)
+{
+	struct ibv_wc wc[8];
+
+	victim.now += ns;
+	uroce_lock(&victim.host.progress_lock);
+	for (int i = 0; i < 8 && uroce_progress_pass(&victim.host, true, i % 2); i++)
+		;
+	while (uroce_poll_cq(&victim.cq.vcq.cq, ARRAY_SIZE(wc), wc) > 0)
+		;
+	uroce_unlock(&victim.host.progress_lock);
+}
+
+/* --- what must hold afterwards --- */
+
+static void qp_check(const struct uroce_qp *qp)
+{
+	const struct uroce_responder *resp = &qp->resp;
+	uint32_t active = 0;
+
+	CHECK(qp->sq.head - qp->sq.tail <= qp->sq.size);
+	CHECK(qp->sq.next - qp->sq.tail <= qp->sq.head - qp->sq.tail);
+	CHECK(qp->rq.head - qp->rq.tail <= qp->rq.size);
+	CHECK(qp->req.rd_atomic <= qp->req.max_rd_atomic);
+	CHECK(resp->res_count <= resp->res_size);
+	for (uint32_t i = 0; i < resp->res_count; i++)
+		active += resp->res[(resp->res_head + i) % resp->res_size].active;
+	CHECK(active == resp->res_pending);
+}
+
+static void canary_check(const uint8_t *p)
+{
+	for (int i = 0; i < VICTIM_CANARY; i++)
+		CHECK(p[i] == CANARY);
+}
+
+void victim_end(void)
+{
+	uint64_t rung;
+
+	canary_check(victim.region - VICTIM_CANARY);
+	canary_check(victim.region + VICTIM_REGION);
+	for (int i = 0; i < VICTIM_QPS; i++) {
+		qp_check(&victim.qp[i]);
+		CHECK(!uroce_destroy_qp(&victim.qp[i].vqp));
+	}
+	CHECK(!uroce_destroy_srq(&victim.srq.vsrq));
+	CHECK(!uroce_destroy_cq(&victim.cq.vcq));
+	CHECK(!uroce_dereg_mr(&victim.mr.vmr));
+	CHECK(!uroce_dealloc_pd(&victim.pd.pd));
+	CHECK(!victim.host.wheel.armed);
+	uroce_forward_free(victim.host.forward);
+	uroce_keys_free(victim.host.keys);
+	(void)!read(victim.shm.bell, &rung, sizeof(rung));
+	inside = false;
+}
