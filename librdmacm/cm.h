@@ -57,9 +57,8 @@ struct cm_device {
 	__be64 guid;
 	int index; /* RDMA device index; -1 unknown */
 	bool user;
-	bool gone;	   /* not in the last list */
-	struct ibv_pd *pd; /* default PD, NULL while pd_users is 0 */
-	unsigned int pd_users;
+	bool gone;		     /* not in the last list */
+	struct ibv_pd *pd;	     /* default PD of all identifiers; there once verbs is */
 	uint8_t max_initiator_depth; /* outstanding reads and atomics per QP, at most 255 */
 	uint8_t max_responder_resources;
 };
@@ -77,7 +76,7 @@ int cm_devices_refresh(void);
  */
 int cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *arg);
 
-/* Open the device unless it is: afterwards dev->verbs and the limits are set. */
+/* Open the device unless it is: afterwards dev->verbs, dev->pd and the limits are set. */
 int cm_device_open(struct cm_device *dev);
 
 /* The open device the kernel speaks of: by @index when it knows one (else -1), or by @guid. */
@@ -85,10 +84,6 @@ int cm_device_find(__be64 guid, int index, struct cm_device **ret_dev);
 
 /* The device of a context; NULL when it is not one of ours. */
 struct cm_device *cm_device_of(struct ibv_context *verbs);
-
-/* The device's default PD, shared by all identifiers; each get has its put. */
-int cm_device_get_pd(struct cm_device *dev, struct ibv_pd **ret_pd);
-void cm_device_put_pd(struct cm_device *dev);
 
 /* ------------------------------------------------------------------ channels (channel.c) */
 
@@ -129,7 +124,6 @@ struct cm_id {
 	bool sync; /* made without a channel: calls wait for their event */
 	bool listening;
 	bool connected;	    /* RTS was reached: parameters for disconnect */
-	bool pd_shared;	    /* holds a reference to dev's default PD */
 	uint8_t link_layer; /* IBV_LINK_LAYER_* of the port once the device is known */
 
 	/*
@@ -211,7 +205,8 @@ void cm_log(enum log_level level, const struct cm_id *id, const char *fmt, ...) 
  *   event.event, event.status as rdma_cma.h says; for REJECTED the IBTA reason, positive
  *   event.param: of CONNECT_REQUEST, CONNECT_RESPONSE, ESTABLISHED, REJECTED: .conn or .ud (by
  *     cm_id_is_ud()). Its private_data points to @private_data. responder_resources and
- *     initiator_depth are the other side's words: the core turns them round for the program.
+ *     initiator_depth are seen from this side, as the kernel has them: responder_resources is
+ *     the other side's initiator_depth, and the reverse.
  *     UD: ESTABLISHED on the asking side has ah_attr, qp_num, qkey. Groups: ah_attr, qp_num
  *     0xffffff, qkey
  *   id: whom it is about; the listener (or its twin) for CONNECT_REQUEST

@@ -530,7 +530,7 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
  * @hints: NULL for a connected service, active side
  * @res: list, released by rdma_freeaddrinfo()
  *
- * Return: 0; -1 with errno; a positive EAI_* value of getaddrinfo(3) for gai_strerror(3).
+ * Return: 0; -1 with errno; another value when getaddrinfo(3) failed, for gai_strerror(3).
  */
 int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
 		     struct rdma_addrinfo **res);
