@@ -59,16 +59,6 @@ _cold_ static int cq_refuse_unknown(struct ibv_context *ctx, const char *verb, c
 	return -EOPNOTSUPP;
 }
 
-static int cq_check_create(struct ibv_context *ctx, const char *verb,
-			   const struct ibv_cq_init_attr_ex *attr)
-{
-	if (unlikely(!attr->cqe || attr->cqe > INT32_MAX))
-		return cq_refuse_size(ctx, verb, attr->cqe);
-	if (unlikely(attr->comp_vector >= (uint32_t)max_of(ctx->num_comp_vectors, 1)))
-		return cq_refuse_vector(ctx, verb, attr->comp_vector);
-	return 0;
-}
-
 static int cq_check_extended(struct ibv_context *ctx, const char *verb,
 			     const struct ibv_cq_init_attr_ex *attr)
 {
@@ -103,6 +93,27 @@ _cold_ static void cq_explain_create(struct ibv_context *ctx, const char *verb,
 	explain_memlock(&why, verb, (uint64_t)attr->cqe * CQE_PINNED_SIZE, r);
 	verbs_err(ctx, "%s: cqe %u, comp_vector %u, wc_flags 0x%llx: %s%s", verb, attr->cqe,
 		  attr->comp_vector, (unsigned long long)attr->wc_flags, strerror(-r), why.chars);
+}
+
+static bool cq_is_too_large(struct ibv_context *ctx, uint32_t cqe)
+{
+	const struct ibv_device_attr *device = verbs_limits(ctx);
+
+	return device && limit_exceeded(cqe, device->max_cqe);
+}
+
+static int cq_check_create(struct ibv_context *ctx, const char *verb,
+			   const struct ibv_cq_init_attr_ex *attr)
+{
+	if (unlikely(!attr->cqe || attr->cqe > INT32_MAX))
+		return cq_refuse_size(ctx, verb, attr->cqe);
+	if (unlikely(attr->comp_vector >= (uint32_t)max_of(ctx->num_comp_vectors, 1)))
+		return cq_refuse_vector(ctx, verb, attr->comp_vector);
+	if (cq_is_too_large(ctx, attr->cqe)) {
+		cq_explain_create(ctx, verb, attr, -EINVAL);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int cq_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_cq *in,
@@ -185,7 +196,7 @@ VERBS_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 		return ret_int(verbs_unsupported(cq->context, "ibv_resize_cq"));
 	if (unlikely(cqe < 1))
 		return ret_int(cq_refuse_size(cq->context, "ibv_resize_cq", cqe));
-	r = ops->resize_cq(to_vcq(cq), &in);
+	r = cq_is_too_large(cq->context, cqe) ? -EINVAL : ops->resize_cq(to_vcq(cq), &in);
 	if (unlikely(r < 0))
 		cq_explain_resize(cq, cqe, r);
 	return ret_int(r);

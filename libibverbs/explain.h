@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Why a verb was refused, in words. Everything here is cold: it runs after the refusal, may ask the
- * device again to find the cause, and does nothing that needs asking unless the line is printed.
+ * Why a verb was refused, in words. What is marked cold runs after the refusal, may ask the device
+ * again to find the cause, and does nothing that needs asking unless the line is printed.
  */
 #ifndef LIBIBVERBS_EXPLAIN_H
 #define LIBIBVERBS_EXPLAIN_H
@@ -17,6 +17,12 @@ _cold_ int explain_null(const char *verb, const char *argument);
 /* "; <what> <value> is above the device's <limit>" when it is. */
 _cold_ void explain_limit(struct text *why, const char *what, uint64_t value,
 			  const char *limit_name, uint64_t limit);
+
+/* Whether it is; a device that says nothing of a limit leaves it 0. */
+static inline bool limit_exceeded(uint32_t value, uint32_t limit)
+{
+	return unlikely(value > limit) && limit;
+}
 
 /* A GID of RoCE that is an IPv4 address. */
 bool explain_gid_is_ipv4(const union ibv_gid *gid);

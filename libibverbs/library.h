@@ -114,6 +114,17 @@ void verbs_context_destroy(struct verbs_context *ctx);
 /* -EINVAL, said in the log, when the device has no such port. */
 int verbs_port_check(struct ibv_context *ctx, const char *verb, uint32_t port_num);
 int verbs_device_attr(struct ibv_context *ctx, const struct ibv_device_attr_ex **ret_attr);
+
+/* The same for checks of the good case, in line; NULL when the device does not say. */
+static inline const struct ibv_device_attr *verbs_limits(struct ibv_context *ctx)
+{
+	const struct ibv_device_attr_ex *attr =
+		atomic_load_explicit(&ctx_priv(ctx)->device_attr, memory_order_acquire);
+
+	if (unlikely(!attr) && verbs_device_attr(ctx, &attr) < 0)
+		return NULL;
+	return &attr->orig_attr;
+}
 /* Remember what a port query said; the checks of modify_qp and create_ah read it. */
 void verbs_port_remember(struct ibv_context *ctx, uint8_t port_num,
 			 const struct ibv_port_attr *attr);

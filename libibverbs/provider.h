@@ -94,7 +94,7 @@ struct verbs_cq {
 };
 
 enum {
-	VERBS_QP_EX = 1 << 0, /* qp_ex's ibv_wr_* pointers are filled */
+	VERBS_QP_EX = 1 << 0,	      /* qp_ex's ibv_wr_* pointers are filled */
 	VERBS_QP_SOURCE_QPN = 1 << 1, /* sends as another QP; only its state is modified */
 };
 
@@ -105,8 +105,11 @@ struct verbs_qp {
 	};
 	uint32_t comp_mask;    /* VERBS_QP_* */
 	struct ibv_qp_cap cap; /* as granted */
-	const struct qp_rules *rules; /* of its transitions; NULL: the device's own. The library's */
-	uint8_t port_num;      /* last one set by modify; 0 unknown */
+	const struct qp_rules
+		*rules;		 /* of its transitions; NULL: the device's own. The library's */
+	uint8_t port_num;	 /* last one set by modify; 0 unknown */
+	uint32_t most_rd_atomic; /* that the device declares; 0: it does not say */
+	uint32_t most_dest_rd_atomic; /* the same */
 };
 
 struct verbs_srq {

@@ -6,7 +6,7 @@
 #include "libibverbs/qp.h"
 
 static void qp_init(struct verbs_qp *qp, struct ibv_context *ctx,
-		    const struct ibv_qp_init_attr_ex *attr)
+		    const struct ibv_qp_init_attr_ex *attr, const struct ibv_device_attr *device)
 {
 	qp->qp.context = ctx;
 	qp->qp.qp_context = attr->qp_context;
@@ -20,25 +20,30 @@ static void qp_init(struct verbs_qp *qp, struct ibv_context *ctx,
 	    attr->create_flags & IBV_QP_CREATE_SOURCE_QPN)
 		qp->comp_mask |= VERBS_QP_SOURCE_QPN;
 	qp->rules = qp_rules_of(qp);
+	if (likely(device)) {
+		qp->most_rd_atomic = device->max_qp_init_rd_atom;
+		qp->most_dest_rd_atomic = device->max_qp_rd_atom;
+	}
 	verbs_events_init(&qp->qp.mutex, &qp->qp.cond);
 }
 
 static int qp_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_qp *in,
 		     struct ibv_qp **ret_qp)
 {
+	const struct ibv_device_attr *device = verbs_limits(ctx);
 	const struct verbs_ops *ops = ctx_ops(ctx);
 	struct verbs_qp *qp;
 	int r;
 
 	if (!ops->create_qp)
 		return verbs_unsupported(ctx, verb);
-	r = qp_check_create(ctx, verb, in->attr);
+	r = qp_check_create(ctx, verb, in->attr, device);
 	if (r < 0)
 		return r;
 	qp = verbs_object_alloc(sizeof(*qp), ctx_priv(ctx)->provider->sizes.qp);
 	if (!qp)
 		return -ENOMEM;
-	qp_init(qp, ctx, in->attr);
+	qp_init(qp, ctx, in->attr, device);
 	r = ops->create_qp(qp, in);
 	if (unlikely(r < 0)) {
 		qp_explain_create(ctx, verb, in->attr, r);

@@ -62,9 +62,10 @@ bool qp_state_allows(enum ibv_qp_type type, enum ibv_qp_state cur, const struct 
 /* The states a QP can be in when it was last seen in @cur: errors move it without a word. */
 uint32_t qp_state_candidates(enum ibv_qp_state cur);
 
-/* qp_check.c. 0, or a negative errno with the cause logged. */
+/* qp_check.c. 0, or a negative errno with the cause logged. @device may be NULL: nothing is known.
+ */
 int qp_check_create(struct ibv_context *ctx, const char *verb,
-		    const struct ibv_qp_init_attr_ex *attr);
+		    const struct ibv_qp_init_attr_ex *attr, const struct ibv_device_attr *device);
 int qp_check_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, int mask);
 /* The rules its transitions follow: none on iWARP, nor for vendors' own types. */
 const struct qp_rules *qp_rules_of(const struct verbs_qp *qp);

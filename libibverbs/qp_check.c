@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What is certainly wrong with a request on a queue pair. Only rules that hold on every device and
- * kernel are here, so that nothing a kernel would accept is refused; limits of a device are looked
- * at after its refusal (qp_explain.c).
+ * kernel are here, and the limits a device declares, so that nothing a kernel would accept is
+ * refused; what else a device may not like is looked at after its refusal (qp_explain.c).
  */
 #include "libibverbs/qp.h"
 
@@ -35,8 +35,20 @@ static bool lacks_cq(const struct ibv_qp_init_attr_ex *attr)
 	return !attr->send_cq || (!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND);
 }
 
+static bool is_too_large(const struct ibv_qp_init_attr_ex *attr,
+			 const struct ibv_device_attr *device)
+{
+	const struct ibv_qp_cap *cap = &attr->cap;
+
+	if (limit_exceeded(cap->max_send_wr, device->max_qp_wr) ||
+	    limit_exceeded(cap->max_send_sge, device->max_sge))
+		return true;
+	return !attr->srq && (limit_exceeded(cap->max_recv_wr, device->max_qp_wr) ||
+			      limit_exceeded(cap->max_recv_sge, device->max_sge));
+}
+
 int qp_check_create(struct ibv_context *ctx, const char *verb,
-		    const struct ibv_qp_init_attr_ex *attr)
+		    const struct ibv_qp_init_attr_ex *attr, const struct ibv_device_attr *device)
 {
 	if (!comp_mask_ok(attr->comp_mask, QP_INIT_KNOWN))
 		return refuse_create(ctx, verb, -EOPNOTSUPP, "comp_mask has unknown bits");
@@ -57,6 +69,10 @@ int qp_check_create(struct ibv_context *ctx, const char *verb,
 		return refuse_create(
 			ctx, verb, -EINVAL,
 			"the PD, CQs and SRQ must all be of one context (open device)");
+	if (device && is_too_large(attr, device)) {
+		qp_explain_create(ctx, verb, attr, -EINVAL);
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -78,6 +94,8 @@ enum mistake {
 	RETRY_CNT_RANGE,
 	RNR_RETRY_RANGE,
 	MIN_RNR_TIMER_RANGE,
+	DEST_RD_ATOMIC_RANGE,
+	RD_ATOMIC_RANGE,
 	PORT_NOT_KNOWN, /* no mistake yet: nobody has asked the port */
 	PKEY_INDEX_RANGE,
 	OTHER_PORT,
@@ -87,11 +105,20 @@ enum mistake {
 	MTU_ABOVE_ACTIVE,
 };
 
-#define NEEDS_NUMBERS (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER)
-#define NEEDS_PORT    (IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_AV | IBV_QP_PATH_MTU)
+#define NEEDS_NUMBERS                                                                  \
+	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER | \
+	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MAX_QP_RD_ATOMIC)
+#define NEEDS_PORT (IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_AV | IBV_QP_PATH_MTU)
 
-static inline enum mistake look_at_numbers(const struct ibv_qp_attr *attr, uint32_t mask)
+static inline enum mistake look_at_numbers(const struct verbs_qp *qp,
+					   const struct ibv_qp_attr *attr, uint32_t mask)
 {
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC &&
+	    limit_exceeded(attr->max_dest_rd_atomic, qp->most_dest_rd_atomic))
+		return DEST_RD_ATOMIC_RANGE;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC &&
+	    limit_exceeded(attr->max_rd_atomic, qp->most_rd_atomic))
+		return RD_ATOMIC_RANGE;
 	if (mask & IBV_QP_TIMEOUT && attr->timeout > 31)
 		return TIMEOUT_RANGE;
 	if (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7)
@@ -150,7 +177,7 @@ static inline enum mistake look(const struct verbs_qp *qp, const struct ibv_qp_a
 	struct verbs_port_facts port;
 
 	if (mask & NEEDS_NUMBERS) {
-		enum mistake found = look_at_numbers(attr, mask);
+		enum mistake found = look_at_numbers(qp, attr, mask);
 
 		if (unlikely(found))
 			return found;
@@ -232,6 +259,14 @@ static void explain_mistake(struct text *why, enum mistake mistake, const struct
 		text_add(why, "; path_mtu %u is above port %u's active_mtu %u",
 			 128u << attr->path_mtu, port_num, 128u << port->active_mtu);
 		break;
+	case DEST_RD_ATOMIC_RANGE:
+		explain_limit(why, "max_dest_rd_atomic", attr->max_dest_rd_atomic, "max_qp_rd_atom",
+			      qp->most_dest_rd_atomic);
+		break;
+	case RD_ATOMIC_RANGE:
+		explain_limit(why, "max_rd_atomic", attr->max_rd_atomic, "max_qp_init_rd_atom",
+			      qp->most_rd_atomic);
+		break;
 	case PORT_NOT_KNOWN:
 	case FINE:
 		break;
@@ -300,7 +335,7 @@ _cold_ static int check_again(struct verbs_qp *qp, const struct ibv_qp_attr *att
 	r = check_state(qp, attr, mask);
 	if (r < 0)
 		return r;
-	found = look_at_numbers(attr, mask);
+	found = look_at_numbers(qp, attr, mask);
 	return found ? refuse(qp, attr, mask, found, NULL) : check_path(qp, attr, mask);
 }
 

@@ -240,12 +240,6 @@ static void explain_values(struct text *why, struct verbs_qp *qp, const struct i
 
 	if (verbs_device_attr(qp->qp.context, &device) < 0)
 		return;
-	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
-		explain_limit(why, "max_dest_rd_atomic", attr->max_dest_rd_atomic, "max_qp_rd_atom",
-			      device->orig_attr.max_qp_rd_atom);
-	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
-		explain_limit(why, "max_rd_atomic", attr->max_rd_atomic, "max_qp_init_rd_atom",
-			      device->orig_attr.max_qp_init_rd_atom);
 	if (mask & IBV_QP_QKEY && r == -EPERM)
 		text_add(why, "; qkey 0x%x has its highest bit set, which needs CAP_NET_RAW",
 			 attr->qkey);

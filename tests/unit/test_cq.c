@@ -98,9 +98,9 @@ static void test_refused_by_device(void **state)
 	struct ibv_context *ctx = *state;
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
 
-	fake_of(ctx)->result[FAKE_CREATE_CQ] = -EINVAL;
 	assert_null(ibv_create_cq(ctx, 5000, NULL, channel, 0));
 	assert_int_equal(errno, EINVAL);
+	assert_int_equal(fake_of(ctx)->calls[FAKE_CREATE_CQ], 0); /* the library knew */
 	assert_logged("fake0 ibv_create_cq: cqe 5000, comp_vector 0, wc_flags 0x7f: Invalid "
 		      "argument; cqe 5000 is above the device's max_cqe 4000");
 	fake_of(ctx)->result[FAKE_CREATE_CQ] = -ENOMEM;

@@ -94,12 +94,14 @@ static void test_refused_by_device(void **state)
 	struct ibv_srq_attr attr = { .max_wr = 10, .srq_limit = 700 };
 	struct ibv_srq *srq = create(pd);
 
-	fake_of(*state)->result[FAKE_CREATE_SRQ] = -EINVAL;
+	fake_of(*state)->calls[FAKE_CREATE_SRQ] = 0;
 	assert_null(ibv_create_srq(pd, &init));
 	assert_int_equal(errno, EINVAL);
+	assert_int_equal(fake_of(*state)->calls[FAKE_CREATE_SRQ], 0);
 	assert_int_equal(init.attr.max_wr, 600);
-	assert_logged("max_wr 600 is above the device's max_srq_wr 500; max_sge 5 is above the device's "
-		      "max_srq_sge 4");
+	assert_logged(
+		"max_wr 600 is above the device's max_srq_wr 500; max_sge 5 is above the device's "
+		"max_srq_sge 4");
 	fake_of(*state)->srq.max_wr = 8;
 	fake_of(*state)->result[FAKE_MODIFY_SRQ] = -EINVAL;
 	assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), EINVAL);
