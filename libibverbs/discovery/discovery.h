@@ -10,6 +10,7 @@
  *   load.c         dlopen of exactly that one provider
  *   policy.c       whether user-space devices are offered
  *   paths.c        where driver files and providers are
+ *   build_tree.c   the same for a library that was not installed
  */
 #ifndef LIBIBVERBS_DISCOVERY_H
 #define LIBIBVERBS_DISCOVERY_H
@@ -64,6 +65,11 @@ struct disc_paths {
 	const char *providers;
 };
 const struct disc_paths *disc_paths(void);
+/*
+ * The folders of the build tree that the library with @symbol was loaded from; allocated, for ever.
+ * Return: 0; -ENOENT: it is an installed one; another -errno.
+ */
+int disc_build_tree(const void *symbol, struct disc_paths *ret_paths);
 
 /*
  * Ask the kernel by RDMA netlink for every device that has a uverbs character device.

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the library says on standard error while it is tried. */
+#ifndef RDMA_DOCTOR_CAPTURE_H
+#define RDMA_DOCTOR_CAPTURE_H
+
+#include <stddef.h>
+
+struct capture {
+	int saved; /* standard error itself; -1: nothing is captured */
+	int file;
+};
+
+void capture_begin(struct capture *c);
+/* The first line, without its newline; "" when there was none. */
+void capture_end(struct capture *c, char *line, size_t size);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The kernel's RDMA devices: those in sysfs, and those that discovery finds for the library. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rdma-doctor/doctor.h"
+#include "util/sysfs.h"
+
+int device_read(const struct doctor_device *dev, const char *path, char *buf, size_t size)
+{
+	char full[PATH_MAX];
+
+	if (snprintf(full, sizeof(full), "%s/class/infiniband/%s/%s", sysfs_root(), dev->name,
+		     path) >= sizeof(full))
+		return -ENAMETOOLONG;
+	return sysfs_read(AT_FDCWD, full, buf, size);
+}
+
+bool device_name_usable(const char *name)
+{
+	if (!*name || *name == '.' || strlen(name) >= IBV_SYSFS_NAME_MAX)
+		return false;
+	for (; *name; name++)
+		if (*name <= ' ' || *name > '~' || *name == '/')
+			return false;
+	return true;
+}
+
+/* @wanted is its name, its PCI address, its network interface or its uverbs device. */
+static bool device_is_called(const struct verbs_device *verbs, const char *name, const char *wanted)
+{
+	struct doctor_device dev = {};
+	char path[PATH_MAX], target[PATH_MAX];
+	ssize_t n;
+
+	if (!strcmp(name, wanted) || (verbs && !strcmp(verbs->device.dev_name, wanted)))
+		return true;
+	strcpy(dev.name, name);
+	if (device_read(&dev, "parent", target, sizeof(target)) > 0 && !strcmp(target, wanted))
+		return true;
+	snprintf(path, sizeof(path), "class/infiniband/%s/device/net/%s", name, wanted);
+	if (sysfs_exists(path))
+		return true;
+	snprintf(path, sizeof(path), "%s/class/infiniband/%s/device", sysfs_root(), name);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n <= 0)
+		return false;
+	target[n] = '\0';
+	return strrchr(target, '/') && !strcmp(strrchr(target, '/') + 1, wanted);
+}
+
+/* The device of that name, added if it is new; NULL when it is not wanted. */
+static struct doctor_device *device_add(struct doctor *d, const struct verbs_device *verbs,
+					const char *name)
+{
+	struct doctor_device *dev;
+
+	for (unsigned int i = 0; i < d->count; i++)
+		if (!strcmp(d->devices[i].name, name))
+			return &d->devices[i];
+	if (d->count == DOCTOR_DEVICES_MAX || !device_name_usable(name))
+		return NULL;
+	if (d->wanted && !device_is_called(verbs, name, d->wanted))
+		return NULL;
+	dev = &d->devices[d->count++];
+	strcpy(dev->name, name);
+	return dev;
+}
+
+static void devices_find_sysfs(struct doctor *d)
+{
+	struct dirent **entries;
+	char path[PATH_MAX];
+	int n;
+
+	snprintf(path, sizeof(path), "%s/class/infiniband", sysfs_root());
+	n = scandir(path, &entries, NULL, versionsort);
+	for (int i = 0; i < n; i++) {
+		device_add(d, NULL, entries[i]->d_name);
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+}
+
+/* As the library finds them. Without the class there is none, and asking could load a module. */
+static void devices_find_verbs(struct doctor *d)
+{
+	struct doctor_device *dev;
+	struct verbs_device *verbs;
+	int r = -EOPNOTSUPP;
+
+	if (d->live && !d->system.error)
+		r = disc_nldev_list(&d->list);
+	if (r < 0) {
+		disc_list_clear(&d->list);
+		disc_sysfs_list(&d->list);
+	}
+	LIST_FOREACH(verbs, &d->list.devices, entry) {
+		dev = device_add(d, verbs, verbs->device.name);
+		if (dev)
+			dev->verbs = verbs;
+	}
+	log_take();
+}
+
+void devices_find(struct doctor *d)
+{
+	if (!sysfs_exists("class/infiniband") && sysfs_exists("class"))
+		return;
+	devices_find_sysfs(d);
+	devices_find_verbs(d);
+}
+
+bool devices_wanted_is_userspace(const struct doctor *d)
+{
+	return d->wanted && !d->count && !strncmp(d->wanted, "uroce", strlen("uroce"));
+}
+
+void devices_drop(struct doctor *d)
+{
+	disc_list_clear(&d->list);
+	d->count = 0;
+}

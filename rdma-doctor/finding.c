@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "rdma-doctor/doctor.h"
+
+void text_make_printable(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+static void words_add(struct text *text, const char *fmt, va_list args)
+{
+	char words[sizeof(text->chars)];
+
+	vsnprintf(words, sizeof(words), fmt, args);
+	text_make_printable(words);
+	text_add(text, "%s", words);
+}
+
+void finding_set(struct finding *f, enum finding_state state, const char *fmt, ...)
+{
+	va_list args;
+
+	f->state = state;
+	va_start(args, fmt);
+	words_add(&f->what, fmt, args);
+	va_end(args);
+}
+
+void finding_fix(struct finding *f, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	words_add(&f->fix, fmt, args);
+	va_end(args);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The kernel's RDMA subsystem: its modules are loaded, or can be. */
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rdma-doctor/doctor.h"
+#include "util/sysfs.h"
+
+/* RDMA functions of network cards are devices of the auxiliary bus: "mlx5_core.rdma.0". */
+static int is_rdma_function(const struct dirent *entry)
+{
+	static const char *const kinds[] = { ".rdma.", ".roce.", ".iwarp." };
+
+	for (int i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strstr(entry->d_name, kinds[i]))
+			return 1;
+	return 0;
+}
+
+/* The first RDMA function that no driver has taken. Return: whether there is one. */
+static bool function_unbound(char *name, size_t size)
+{
+	char path[PATH_MAX];
+	struct dirent **entries;
+	bool found = false;
+	int n;
+
+	snprintf(path, sizeof(path), "%s/bus/auxiliary/devices", sysfs_root());
+	n = scandir(path, &entries, is_rdma_function, versionsort);
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "bus/auxiliary/devices/%s/driver", entries[i]->d_name);
+		if (!found && !sysfs_exists(path)) {
+			snprintf(name, size, "%s", entries[i]->d_name);
+			found = true;
+		}
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+	return found;
+}
+
+/* Whether the kernel's module tree has @module; when it cannot be read, it is taken for there. */
+static bool module_installed(const struct doctor *d, const char *release, const char *module)
+{
+	char path[PATH_MAX], file[64];
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+	FILE *dep;
+
+	snprintf(path, sizeof(path), "%s/lib/modules/%s/modules.dep", d->root, release);
+	snprintf(file, sizeof(file), "/%s.ko", module);
+	dep = fopen(path, "re");
+	if (!dep)
+		return true;
+	while (!found && getline(&line, &size, dep) > 0) {
+		char *colon = strchr(line, ':');
+
+		if (colon)
+			*colon = '\0';
+		found = strstr(line, file);
+	}
+	fclose(dep);
+	return found;
+}
+
+static void fix_missing(const struct doctor *d, const char *module, struct finding *f)
+{
+	char release[64], function[NAME_MAX + 1];
+
+	host_release(d, release, sizeof(release));
+	if (host_in_container(d)) {
+		finding_fix(f, "on the host: modprobe %s, and load the device's driver", module);
+		return;
+	}
+	if (!module_installed(d, release, module)) {
+		finding_fix(f,
+			    "install the package with the other modules of kernel %s "
+			    "(linux-modules-extra-%s on Ubuntu, kernel-modules-extra on Fedora), "
+			    "then: modprobe %s",
+			    release, release, module);
+		return;
+	}
+	if (!function_unbound(function, sizeof(function))) {
+		finding_fix(f, "modprobe %s, and load the device's driver", module);
+		return;
+	}
+	*strrchr(function, '.') = '\0';
+	finding_fix(f, "modprobe -a %s auxiliary:%s", module, function);
+}
+
+static void kernel_missing(const struct doctor *d, const char *module, const char *class,
+			   struct finding *f)
+{
+	char function[NAME_MAX + 1];
+
+	if (d->userspace_wanted) {
+		finding_unneeded(f, "%s is a device in user space", d->wanted);
+		return;
+	}
+	finding_fail(f, "the kernel module %s is not loaded: %s/class/%s does not exist", module,
+		     sysfs_root(), class);
+	fix_missing(d, module, f);
+	if (function_unbound(function, sizeof(function)))
+		finding_fail(f, "; the RDMA function %s has no driver", function);
+	else if (uroce_serves(d))
+		finding_unneeded(f, "; uroce, the device in user space, serves without it");
+}
+
+void kernel_check(struct doctor *d, struct finding *f)
+{
+	char release[64], function[NAME_MAX + 1];
+
+	if (!sysfs_exists("class")) {
+		finding_fail(f, "%s is not there: sysfs is not mounted, or a sandbox hides it",
+			     sysfs_root());
+		finding_fix(f, "mount -t sysfs sysfs %s", sysfs_root());
+		if (uroce_serves(d))
+			finding_unneeded(f, "; uroce, the device in user space, serves without it");
+		return;
+	}
+	if (!sysfs_exists("class/infiniband")) {
+		kernel_missing(d, "ib_core", "infiniband", f);
+		return;
+	}
+	if (!sysfs_exists("class/infiniband_verbs")) {
+		kernel_missing(d, "ib_uverbs", "infiniband_verbs", f);
+		return;
+	}
+	host_release(d, release, sizeof(release));
+	finding_ok(f, "Linux %s has its RDMA modules ib_core and ib_uverbs loaded", release);
+	if (!function_unbound(function, sizeof(function)))
+		return;
+	finding_note(f, "; the RDMA function %s has no driver", function);
+	*strrchr(function, '.') = '\0';
+	finding_fix(f, "modprobe auxiliary:%s", function);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where the libibverbs that this program runs with finds driver files and providers, or where they
+ * are below another root. Stands for libibverbs/discovery/paths.c.
+ */
+#include <stdio.h>
+#include <sys/auxv.h>
+
+#include "rdma-doctor/doctor.h"
+
+static struct disc_paths paths = { .config = RDMA_CONFIG_DIR, .providers = RDMA_PROVIDER_DIR };
+static bool found;
+
+void paths_set_root(const char *root)
+{
+	static char config[512], providers[512];
+
+	snprintf(config, sizeof(config), "%s" RDMA_CONFIG_DIR, root);
+	snprintf(providers, sizeof(providers), "%s" RDMA_PROVIDER_DIR, root);
+	paths = (struct disc_paths){ .config = config, .providers = providers };
+	found = true;
+}
+
+const struct disc_paths *disc_paths(void)
+{
+	if (!found && !getauxval(AT_SECURE))
+		disc_build_tree(ibv_get_device_list, &paths);
+	found = true;
+	return &paths;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The plug-in of the library that drives the device: known, installed, loadable. */
+#include <dirent.h>
+#include <string.h>
+
+#include "rdma-doctor/doctor.h"
+
+/* A copy's providers are foreign code: not loaded. Only whether there are driver files is said. */
+static void provider_check_copy(struct finding *f)
+{
+	DIR *dir = opendir(disc_paths()->config);
+
+	if (!dir) {
+		finding_fail(f, "%s: %s: no provider is known", disc_paths()->config,
+			     strerror(errno));
+		finding_fix(f, "install the providers: ibverbs-providers (Debian, Ubuntu), "
+			       "libibverbs (Fedora, RHEL, SUSE)");
+		return;
+	}
+	closedir(dir);
+	finding_unseen(f, "providers of a copy are not loaded");
+}
+
+static void provider_unknown(const struct doctor_device *dev, const char *said, struct finding *f)
+{
+	if (*said)
+		finding_fail(f, "%s", said);
+	else
+		finding_fail(f, "no driver file in %s matches it (kernel driver id %u)",
+			     disc_paths()->config, dev->verbs->driver_id);
+	finding_fix(f,
+		    "install its provider: ibverbs-providers (Debian, Ubuntu), libibverbs (Fedora, "
+		    "RHEL, SUSE), or the vendor's package; in a container: in the image");
+}
+
+static void provider_refused(const char *said, struct finding *f)
+{
+	finding_fail(f, "%s", *said ? said : "its provider cannot be loaded");
+	finding_fix(f,
+		    "install libibverbs and its providers from one release; do not mix the host's "
+		    "with those of an image");
+}
+
+void provider_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
+{
+	const struct verbs_provider *provider;
+	int r;
+
+	if (!d->live) {
+		provider_check_copy(f);
+		return;
+	}
+	r = disc_match_device(dev->verbs, &provider);
+	if (!r) {
+		dev->provider = provider;
+		finding_ok(f, "provider %s loads", provider->name);
+	} else if (r == -ENOENT) {
+		provider_unknown(dev, log_take(), f);
+	} else {
+		provider_refused(log_take(), f);
+	}
+}

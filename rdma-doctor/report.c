@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <stdio.h>
+
+#include "libibverbs/tools/json.h"
+#include "rdma-doctor/doctor.h"
+#include "util/enum.h"
+
+static const char *const state_names[] = {
+	[FINDING_OK] = "ok",	     [FINDING_NOTE] = "note",
+	[FINDING_UNSEEN] = "unseen", [FINDING_UNNEEDED] = "unneeded",
+	[FINDING_FAILED] = "failed",
+};
+
+static const char *state_name(enum finding_state state)
+{
+	return enum_name(state_names, ARRAY_SIZE(state_names), state, "?");
+}
+
+/* How to get what is not needed here is in the JSON only. */
+static bool finding_needs_fix(const struct finding *f)
+{
+	return f->fix.length && (f->state == FINDING_FAILED || f->state == FINDING_NOTE);
+}
+
+static unsigned int notes_count(const struct finding *findings)
+{
+	unsigned int notes = 0;
+
+	for (unsigned int i = 0; i < rung_count; i++)
+		notes += findings[i].state == FINDING_NOTE;
+	return notes;
+}
+
+static void verdict_text(const struct finding *findings)
+{
+	int first = ladder_first_failure(findings);
+
+	unsigned int notes = notes_count(findings);
+
+	if (first < 0) {
+		printf("No fault found");
+		if (notes)
+			printf("; %u note%s below", notes, notes > 1 ? "s" : "");
+		puts(".");
+		return;
+	}
+	printf("%s (exit code %d): %s\n", rungs[first].name, rungs[first].exit_code,
+	       findings[first].what.chars);
+	if (findings[first].fix.length)
+		printf("fix: %s\n", findings[first].fix.chars);
+}
+
+void report_text(const struct doctor *d, const struct finding *findings)
+{
+	verdict_text(findings);
+	putchar('\n');
+	for (unsigned int i = 0; i < rung_count; i++) {
+		printf("%2d %-10s  %-8s  %s\n", rungs[i].exit_code, rungs[i].name,
+		       state_name(findings[i].state), findings[i].what.chars);
+		if (finding_needs_fix(&findings[i]))
+			printf("%25sfix: %s\n", "", findings[i].fix.chars);
+	}
+}
+
+static void finding_json(const struct finding *f)
+{
+	json_string(f->state == FINDING_FAILED ? "cause" : "found", f->what.chars);
+	if (f->fix.length)
+		json_string("fix", f->fix.chars);
+}
+
+static void rungs_json(const struct finding *findings)
+{
+	json_open("rungs", '[');
+	for (unsigned int i = 0; i < rung_count; i++) {
+		json_open(NULL, '{');
+		json_string("rung", rungs[i].name);
+		json_number("exit_code", rungs[i].exit_code);
+		json_string("about", rungs[i].about);
+		json_string("state", state_name(findings[i].state));
+		finding_json(&findings[i]);
+		json_close('}');
+	}
+	json_close(']');
+}
+
+static void devices_json(const struct doctor *d)
+{
+	json_open("devices", '[');
+	for (unsigned int i = 0; i < d->count; i++) {
+		const struct doctor_device *dev = &d->devices[i];
+
+		json_open(NULL, '{');
+		json_string("device", dev->name);
+		if (dev->fell) {
+			json_string("fell", dev->fell->name);
+			finding_json(&dev->finding);
+		}
+		json_close('}');
+	}
+	json_close(']');
+}
+
+void report_json(const struct doctor *d, const struct finding *findings)
+{
+	int first = ladder_first_failure(findings);
+	char release[64];
+
+	json_open(NULL, '{');
+	json_number("exit_code", first < 0 ? 0 : rungs[first].exit_code);
+	if (first >= 0) {
+		json_string("first_failure", rungs[first].name);
+		finding_json(&findings[first]);
+	}
+	host_release(d, release, sizeof(release));
+	json_string("kernel", release);
+	json_number("uid", geteuid());
+	rungs_json(findings);
+	devices_json(d);
+	json_close('}');
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The RoCE device in user space: whether it takes part, and whether it works. */
+#include <string.h>
+
+#include "rdma-doctor/verbs.h"
+#include "util/env.h"
+
+#define TRIAL_DEVICES 64
+
+/* The provider of user-space devices that is installed; NULL: none. */
+static const struct disc_driver *userspace_driver(void)
+{
+	const struct disc_driver *driver;
+	const struct disc_match *match;
+
+	STAILQ_FOREACH(driver, disc_driver_files(), entry) {
+		STAILQ_FOREACH(match, &driver->matches, entry) {
+			if (match->kind == DISC_MATCH_USERSPACE)
+				return driver;
+		}
+	}
+	return NULL;
+}
+
+bool uroce_serves(const struct doctor *d)
+{
+	const struct disc_driver *driver = userspace_driver();
+
+	return driver && disc_load_exists(driver) && disc_userspace_enabled(d->list.count);
+}
+
+static const char *policy_source(void)
+{
+	return env_get(ENV_UROCE) ? "the variable UROCE" : "uroce.conf, or the default auto";
+}
+
+/* Not offered: because of the policy, or because it is not installed. */
+static void uroce_absent(struct doctor *d, const struct disc_driver *driver, struct finding *f)
+{
+	enum finding_state state = d->userspace_wanted ? FINDING_FAILED : FINDING_UNNEEDED;
+
+	if (!driver) {
+		finding_set(f, state, "not installed: no driver file in %s has 'match userspace'",
+			    disc_paths()->config);
+		if (d->userspace_wanted)
+			finding_fix(f, "install the provider uroce");
+	} else if (!disc_userspace_enabled(d->list.count)) {
+		finding_set(f, state, "not offered%s (by %s)",
+			    d->list.count ? " beside the kernel's devices" : "", policy_source());
+		if (d->userspace_wanted)
+			finding_fix(f,
+				    "UROCE=on in the environment, or 'policy on' in %s/uroce.conf",
+				    disc_paths()->config);
+	} else {
+		finding_fail(f, "the provider that %s/%s names is not installed",
+			     disc_paths()->config, driver->file);
+		finding_fix(f, "install it, or remove the file");
+	}
+}
+
+static void uroce_failed(const char *name, const struct trial *trial, struct finding *f)
+{
+	finding_fail(f, "%s: %s: %s", name, trial->verb, strerror(-trial->error));
+	if (trial->said[0])
+		finding_fail(f, ": %s", trial->said);
+	finding_fix(f, "run the program with VERBS_LOG_LEVEL=4; /dev/shm must be writable, and "
+		       "sockets and memfd_create() permitted");
+}
+
+static void uroce_try(const char *name, unsigned int count, struct finding *f)
+{
+	struct trial trial;
+
+	system_try(name, &trial);
+	if (trial.error) {
+		uroce_failed(name, &trial, f);
+		return;
+	}
+	finding_ok(f, "%s works: PD, CQ, MR and QP made; GID %s; %u device%s in all", name,
+		   trial.gid[0] ? trial.gid : "none", count, count > 1 ? "s" : "");
+	if (!trial.gids) {
+		finding_fail(f, "; its interface has no address");
+		finding_fix(f, "ip address add ADDRESS/LENGTH dev INTERFACE");
+	} else if (trial.said[0]) {
+		finding_note(f, "; it says: %s", trial.said);
+	}
+}
+
+/* The device that was asked for, else the first one of user space. */
+static const char *uroce_choose(const struct doctor *d, const struct trial_device *devices, int n,
+				unsigned int *ret_count)
+{
+	const char *chosen = NULL;
+
+	*ret_count = 0;
+	for (int i = 0; i < n; i++) {
+		if (!devices[i].userspace)
+			continue;
+		(*ret_count)++;
+		if (d->userspace_wanted ? !strcmp(devices[i].name, d->wanted) : !chosen)
+			chosen = devices[i].name;
+	}
+	return chosen;
+}
+
+static void uroce_check_live(struct doctor *d, struct finding *f)
+{
+	struct trial_device devices[TRIAL_DEVICES];
+	struct trial trial;
+	unsigned int count;
+	const char *chosen;
+	int n = system_list(devices, TRIAL_DEVICES, &trial);
+
+	chosen = uroce_choose(d, devices, n, &count);
+	if (chosen) {
+		uroce_try(chosen, count, f);
+		return;
+	}
+	finding_fail(f, "the library lists %s%s", d->userspace_wanted ? "no " : "no device of it",
+		     d->userspace_wanted ? d->wanted : "");
+	if (trial.said[0])
+		finding_fail(f, ": %s", trial.said);
+	finding_fix(f, "the interfaces in UROCE must exist: UROCE=on:INTERFACE; ibv_devices lists "
+		       "the devices");
+}
+
+void uroce_check(struct doctor *d, struct finding *f)
+{
+	const struct disc_driver *driver = userspace_driver();
+	const char *said;
+
+	if (!uroce_serves(d)) {
+		uroce_absent(d, driver, f);
+		return;
+	}
+	said = log_take();
+	if (d->live)
+		uroce_check_live(d, f);
+	else
+		finding_unseen(f, "it takes part; a copy of a machine's files cannot be tried");
+	if (*said && !strstr(f->what.chars, said))
+		finding_set(f, max_of(f->state, FINDING_NOTE), "; %s", said);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The library itself, tried: the same calls as a program's. */
+#ifndef RDMA_DOCTOR_VERBS_H
+#define RDMA_DOCTOR_VERBS_H
+
+#include "rdma-doctor/doctor.h"
+
+/* How far a trial came. */
+struct trial {
+	int error;	   /* 0, or -errno of @verb */
+	const char *verb;  /* the one that failed */
+	char said[512];	   /* the first line the library logged; "" */
+	char gid[64];	   /* a GID of port 1 as text; "" when there is none */
+	unsigned int gids; /* of the device */
+};
+
+/* A device of the library's list, whether it is the kernel's or of user space. */
+struct trial_device {
+	char name[IBV_SYSFS_NAME_MAX];
+	bool userspace;
+};
+
+/*
+ * system_list(): what ibv_get_device_list() gives. Return: how many; -errno.
+ * system_try(): open the device, make a PD, a CQ, an MR and a QP, and destroy them all.
+ */
+int system_list(struct trial_device *devices, unsigned int max, struct trial *ret_trial);
+void system_try(const char *name, struct trial *ret_trial);
+
+#endif
