@@ -285,6 +285,9 @@ static void explain_create_errno(struct text *why, const struct ibv_qp_init_attr
 {
 	if (r == -EPERM && attr->qp_type == IBV_QPT_RAW_PACKET)
 		text_add(why, "; a RAW_PACKET queue pair needs CAP_NET_RAW");
+	else if (r == -EOPNOTSUPP && attr->comp_mask & ~(uint32_t)IBV_QP_INIT_ATTR_PD)
+		text_add(why, "; does the device have all that comp_mask 0x%x asks for?",
+			 attr->comp_mask);
 	else if (r == -EOPNOTSUPP || (r == -EINVAL && attr->qp_type > IBV_QPT_UD))
 		text_add(why, "; does the device have %s queue pairs?", qp_type_str(attr->qp_type));
 	else if (r == -ENOMEM)
