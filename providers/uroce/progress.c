@@ -117,10 +117,8 @@ static void acks_run(struct uroce_host *host, bool busy, bool poller, uint64_t n
 		bool done;
 
 		next = TAILQ_NEXT(qp, ack_entry);
-		if (ack_can_wait(qp, busy, poller))
-			continue;
 		uroce_lock(&qp->lock);
-		done = uroce_resp_run(qp, now);
+		done = !ack_can_wait(qp, busy, poller) && uroce_resp_run(qp, now);
 		uroce_unlock(&qp->lock);
 		if (!done)
 			continue;

@@ -240,8 +240,9 @@ static void qp_unlist(struct uroce_qp *qp)
 {
 	struct uroce_host *host = qp->host;
 
-	uroce_timer_cancel(&host->wheel, &qp->timer);
 	uroce_lock(&host->progress_lock);
+	/* Only now: a pass that found it due may have armed it again. */
+	uroce_timer_cancel(&host->wheel, &qp->timer);
 	if (qp->on_acks)
 		TAILQ_REMOVE(&host->acks, qp, ack_entry);
 	qp->on_acks = false;

@@ -568,7 +568,7 @@ static uint64_t probe_deadline(const struct uroce_qp *qp)
 void uroce_req_timer(struct uroce_qp *qp, uint64_t now)
 {
 	/* Armed once, it stays armed until it fires, and then looks at what has happened since. */
-	if (qp->timer.deadline || qp->req.rnr_wait || !outstanding(qp) || !qp->av.path)
+	if (uroce_timer_armed(&qp->timer) || qp->req.rnr_wait || !outstanding(qp) || !qp->av.path)
 		return;
 	qp->req.progress_time = now ? now : uroce_now();
 	qp->req.timer_una = qp->req.una;

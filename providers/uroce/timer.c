@@ -11,6 +11,16 @@ static struct uroce_timer_slot *slot_of(struct uroce_wheel *wheel, uint64_t dead
 	return &wheel->slot[deadline / UROCE_WHEEL_TICK % UROCE_WHEEL_SLOTS];
 }
 
+static uint64_t timer_get(const struct uroce_timer *timer)
+{
+	return atomic_load_explicit(&timer->deadline, memory_order_relaxed);
+}
+
+static void timer_set(struct uroce_timer *timer, uint64_t deadline)
+{
+	atomic_store_explicit(&timer->deadline, deadline, memory_order_relaxed);
+}
+
 void uroce_wheel_init(struct uroce_wheel *wheel, uint64_t now)
 {
 	for (unsigned int i = 0; i < UROCE_WHEEL_SLOTS; i++)
@@ -22,7 +32,7 @@ void uroce_wheel_init(struct uroce_wheel *wheel, uint64_t now)
 static void timer_remove(struct uroce_wheel *wheel, struct uroce_timer *timer)
 {
 	LIST_REMOVE(timer, entry);
-	timer->deadline = 0;
+	timer_set(timer, 0);
 	if (--wheel->armed == 0)
 		wheel->first = UINT64_MAX;
 }
@@ -30,12 +40,12 @@ static void timer_remove(struct uroce_wheel *wheel, struct uroce_timer *timer)
 void uroce_timer_arm(struct uroce_wheel *wheel, struct uroce_timer *timer, uint64_t deadline)
 {
 	uroce_lock(&wheel->lock);
-	if (timer->deadline)
+	if (uroce_timer_armed(timer))
 		timer_remove(wheel, timer);
 	/* A deadline already passed is due in the next tick to be visited. */
 	if (deadline / UROCE_WHEEL_TICK <= wheel->tick)
 		deadline = (wheel->tick + 1) * UROCE_WHEEL_TICK;
-	timer->deadline = deadline;
+	timer_set(timer, deadline);
 	LIST_INSERT_HEAD(slot_of(wheel, deadline), timer, entry);
 	wheel->armed++;
 	if (deadline < wheel->first)
@@ -46,7 +56,7 @@ void uroce_timer_arm(struct uroce_wheel *wheel, struct uroce_timer *timer, uint6
 void uroce_timer_cancel(struct uroce_wheel *wheel, struct uroce_timer *timer)
 {
 	uroce_lock(&wheel->lock);
-	if (timer->deadline)
+	if (uroce_timer_armed(timer))
 		timer_remove(wheel, timer);
 	uroce_unlock(&wheel->lock);
 }
@@ -56,7 +66,7 @@ static struct uroce_timer *slot_due(struct uroce_timer_slot *slot, uint64_t now)
 	struct uroce_timer *timer;
 
 	LIST_FOREACH(timer, slot, entry)
-		if (timer->deadline <= now)
+		if (timer_get(timer) <= now)
 			return timer;
 	return NULL;
 }
@@ -71,8 +81,8 @@ static uint64_t wheel_scan(const struct uroce_wheel *wheel)
 		uint64_t round_end = (wheel->tick + UROCE_WHEEL_SLOTS + 1) * UROCE_WHEEL_TICK;
 
 		LIST_FOREACH(timer, &wheel->slot[(wheel->tick + i) % UROCE_WHEEL_SLOTS], entry)
-			if (timer->deadline < round_end && timer->deadline < best)
-				best = timer->deadline;
+			if (timer_get(timer) < round_end && timer_get(timer) < best)
+				best = timer_get(timer);
 	}
 	return best != UINT64_MAX ? best : (wheel->tick + UROCE_WHEEL_SLOTS) * UROCE_WHEEL_TICK;
 }

@@ -14,7 +14,7 @@
 
 struct uroce_timer {
 	LIST_ENTRY(uroce_timer) entry;
-	uint64_t deadline; /* ns; 0: not armed */
+	_Atomic uint64_t deadline; /* ns; 0: not armed. Written under the wheel's lock */
 };
 LIST_HEAD(uroce_timer_slot, uroce_timer);
 
@@ -31,6 +31,12 @@ struct uroce_wheel {
 	atomic_uint
 		armed; /* read without the lock by who only wants to know whether there is any */
 };
+
+/* Whether it will still fire; without the wheel's lock, so it may be firing now. */
+static inline bool uroce_timer_armed(const struct uroce_timer *timer)
+{
+	return atomic_load_explicit(&timer->deadline, memory_order_relaxed);
+}
 
 void uroce_wheel_init(struct uroce_wheel *wheel, uint64_t now);
 /* Arm or move. The timer's memory stays the caller's; cancel before freeing it. */

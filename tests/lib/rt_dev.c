@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The device under test, and registered memory. */
+#include <stdatomic.h>
 #include <sys/mman.h>
 
 #include "tests/lib/rt.h"
 
-static bool atomics;
+static atomic_bool atomics;
 
 bool rt_has_atomics(void)
 {

@@ -2,6 +2,7 @@
 /* Queue pairs that talk to each other, and what they complete. */
 #include <poll.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 
 #include "tests/lib/rt.h"
@@ -83,8 +84,8 @@ static void create_qp(struct rt_side *side)
 struct rt_side rt_side_open(struct rt_dev *dev, const struct rt_options *options,
 			    struct ibv_srq *srq)
 {
-	static uint32_t psn = 0xfffff0; /* near its wrap: every longer exchange crosses it */
-	struct rt_side side = { .dev = dev, .srq = srq, .psn = psn += 5 };
+	static atomic_uint psn = 0xfffff0; /* near its wrap: every longer exchange crosses it */
+	struct rt_side side = { .dev = dev, .srq = srq, .psn = atomic_fetch_add(&psn, 5) };
 
 	if (dev->ctx->device->transport_type != IBV_TRANSPORT_IB)
 		rt_skip("a device of this transport can be connected only by rdma_cm");
