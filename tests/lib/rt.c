@@ -143,5 +143,9 @@ int rt_main(const struct rt_case *cases, int count)
 		else
 			failed++;
 	}
+	if (only) {
+		fprintf(stderr, "no case is named '%s'\n", only);
+		return 2;
+	}
 	return verdict(passed, skipped, failed);
 }
