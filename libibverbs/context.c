@@ -35,6 +35,12 @@ static int context_alloc(struct verbs_device *device, int cmd_fd, struct verbs_c
 	return 0;
 }
 
+void verbs_context_set_ops(struct verbs_context *ctx, const struct verbs_ops *ops)
+{
+	ctx->priv->ops = ops;
+	verbs_context_set_slots(ctx, ops);
+}
+
 static void context_free(struct verbs_context *ctx)
 {
 	struct verbs_ex_private *priv = ctx->priv;

@@ -371,6 +371,9 @@ static inline struct verbs_context *to_vctx(struct ibv_context *ctx)
  */
 void verbs_device_add(struct verbs_device_list *list, struct verbs_device *device);
 
+/* From open_context: this context's operations are @ops instead of the provider's. */
+void verbs_context_set_ops(struct verbs_context *ctx, const struct verbs_ops *ops);
+
 /* Initialise what public destroy functions expect of an object the provider created aside. */
 void verbs_cq_init(struct verbs_cq *cq, struct ibv_context *ctx, struct ibv_comp_channel *channel,
 		   void *cq_context);

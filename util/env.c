@@ -18,6 +18,8 @@ const struct env_variable env_variables[ENV_COUNT] = {
 	[ENV_UROCE] = { "UROCE", "policy and interfaces of the user-space RoCE device" },
 	[ENV_RDMA_NDD_ND_FORMAT] = { "RDMA_NDD_ND_FORMAT",
 				     "what rdma-ndd makes node descriptions of" },
+	[ENV_UROCE_PATH] = { "UROCE_PATH", "how it reaches processes of its own host" },
+	[ENV_UROCE_FAULTS] = { "UROCE_FAULTS", "faults it is to make, for tests" },
 };
 
 const char *env_get(enum env_name name)

@@ -85,6 +85,8 @@ static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av
 	struct shm_peer *peer;
 	int r = uroce_shm_peer(shm, qpn >> UROCE_QP_INDEX_BITS, &peer);
 
+	if (!r && peer->udp_only)
+		r = -EOPNOTSUPP;
 	if (r < 0) {
 		log_debug("%s: no shared memory with the owner of qp 0x%x on this host: %s",
 			  dev->name, qpn, strerror(-r));
@@ -102,10 +104,10 @@ static int av_udp(struct uroce_dev *dev, struct uroce_av *av)
 	union uroce_address from;
 	int r = 0;
 
-	av->path = dev->udp;
+	av->path = dev->wire;
 	av->mtu = uroce_dev_mtu(dev);
 	/* An own address may be a process's that shared memory leads to, without any network. */
-	if (av->local)
+	if (av->local && !dev->host->udp_only)
 		return 0;
 	r = sgid_socket(dev, av->sgid_index);
 	if (r < 0)
@@ -175,6 +177,8 @@ void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn)
 		uroce_forward_want(shm->host, qpn >> UROCE_QP_INDEX_BITS);
 		return;
 	}
+	if (peer->udp_only)
+		return;
 	av->path = &shm->path;
 	av->peer = peer;
 }

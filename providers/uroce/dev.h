@@ -26,6 +26,7 @@ enum {
 	UROCE_WATCH_TICK = 1000000, /* ns between two looks of the watching thread */
 };
 
+struct uroce_faults;
 struct uroce_forward;
 struct uroce_keys;
 struct uroce_shm;
@@ -54,10 +55,12 @@ struct uroce_host {
 	struct uroce_shm *shm;	       /* path_shm.c */
 	struct uroce_forward *forward; /* forward.c */
 	struct uroce_thread *thread;   /* thread.c */
-	atomic_uint udp_interest;      /* QPs that pollers must look at sockets for */
-	_Atomic uint64_t wakes_at;     /* when the sleeping thread wakes, ns; 0: it is awake */
-	atomic_uint poll_epoch;	       /* moves with every progress pass of a poller */
-	atomic_uint poller_passes;     /* since the last time somebody armed a CQ */
+	struct uroce_faults *faults;   /* fault.h; NULL: none are wanted */
+	bool udp_only; /* no packets through shared memory, not even to processes of this host */
+	atomic_uint udp_interest;  /* QPs that pollers must look at sockets for */
+	_Atomic uint64_t wakes_at; /* when the sleeping thread wakes, ns; 0: it is awake */
+	atomic_uint poll_epoch;	   /* moves with every progress pass of a poller */
+	atomic_uint poller_passes; /* since the last time somebody armed a CQ */
 	int refs;
 };
 
@@ -83,7 +86,8 @@ struct uroce_dev {
 	pthread_mutex_t lock; /* GID table, contexts, multicast groups */
 	struct uroce_gid gids[UROCE_GID_MAX];
 	struct uroce_path *udp;
-	struct uroce_gsi *gsi; /* NULL until somebody wants QP1; set under progress_lock */
+	struct uroce_path *wire; /* what engine and AHs get: udp, or the faults in front of it */
+	struct uroce_gsi *gsi;	 /* NULL until somebody wants QP1; set under progress_lock */
 	LIST_HEAD(, uroce_group) groups; /* changed under lock and progress_lock */
 	LIST_HEAD(, uroce_context) contexts;
 	int refs;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "providers/uroce/fault.h"
 #include "providers/uroce/interface.h"
 #include "providers/uroce/ops.h"
 #include "providers/uroce/path_udp.h"
@@ -42,6 +43,8 @@ static int dev_interface(struct uroce_dev *dev)
 
 static void dev_free(struct uroce_dev *dev)
 {
+	if (dev->wire && dev->wire != dev->udp)
+		uroce_fault_path_free(dev->wire);
 	if (dev->udp)
 		uroce_udp_close(dev);
 	uroce_gsi_free(dev->gsi);
@@ -65,6 +68,11 @@ static int dev_new(struct uroce_host *host, const struct verbs_device *device,
 	r = if_indextoname(device->private_data, dev->netdev) ? dev_interface(dev) : -ENODEV;
 	if (!r)
 		r = uroce_udp_open(dev);
+	if (!r) {
+		dev->wire = dev->udp;
+		if (host->faults && host->faults->packets)
+			r = uroce_fault_path_new(dev, dev->udp, &dev->wire);
+	}
 	if (!r)
 		r = uroce_gids_refresh(dev);
 	if (r < 0) {
@@ -234,15 +242,23 @@ static unsigned int gids_used(struct uroce_dev *dev)
 	return used;
 }
 
+static bool port_up(const struct uroce_dev *dev)
+{
+	const struct uroce_faults *faults = dev->host->faults;
+
+	return dev->link_up && !(unlikely(faults) && atomic_load(&faults->port_down));
+}
+
 int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *ret_attr)
 {
 	struct uroce_dev *dev = ctx_dev(ctx);
+	bool up = port_up(dev);
 
 	if (port_num != 1)
 		return -EINVAL;
 	*ret_attr = (struct ibv_port_attr){
-		.state = dev->link_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
-		.phys_state = dev->link_up ? PORT_PHYS_LINK_UP : PORT_PHYS_DISABLED,
+		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+		.phys_state = up ? PORT_PHYS_LINK_UP : PORT_PHYS_DISABLED,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = mtu_of_link(dev->link_mtu),
 		.gid_tbl_len = gids_used(dev),

@@ -3,9 +3,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "providers/uroce/fault.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/keys.h"
 #include "providers/uroce/thread.h"
+#include "util/env.h"
 
 static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_host *the_host;
@@ -19,9 +21,29 @@ static void host_free(struct uroce_host *host)
 	uroce_forward_free(host->forward);
 	if (host->keys)
 		uroce_keys_free(host->keys);
+	if (host->faults)
+		uroce_faults_free(host->faults);
 	free(host->qps);
 	pthread_mutex_destroy(&host->lock);
 	free(host);
+}
+
+/* UROCE_PATH and UROCE_FAULTS: faults of packets happen on the network's path only. */
+static int host_wishes(struct uroce_host *host)
+{
+	const char *path = env_get(ENV_UROCE_PATH);
+	int r = uroce_faults_new(&host->faults);
+
+	if (r < 0)
+		return r;
+	host->udp_only = (path && !strcmp(path, "udp")) || (host->faults && host->faults->packets);
+	if (!path || !strcmp(path, "auto") || !strcmp(path, "udp"))
+		return 0;
+	log_init();
+	log_notice(
+		"uroce: Error: UROCE_PATH: '%s' is not auto or udp. Nothing is opened; see uroce(7)",
+		path);
+	return -EINVAL;
 }
 
 static int host_new(struct uroce_host **ret_host)
@@ -36,7 +58,9 @@ static int host_new(struct uroce_host **ret_host)
 	pthread_mutex_init(&host->lock, NULL);
 	host->pid = getpid();
 	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
-	r = host->qps ? uroce_keys_new(&host->keys) : -ENOMEM;
+	r = host_wishes(host);
+	if (!r)
+		r = host->qps ? uroce_keys_new(&host->keys) : -ENOMEM;
 	if (!r && getrandom(&host->next_qpn, sizeof(host->next_qpn), 0) != sizeof(host->next_qpn))
 		r = -errno;
 	if (!r)
@@ -44,6 +68,9 @@ static int host_new(struct uroce_host **ret_host)
 	if (!r)
 		r = uroce_shm_open(host, &host->shm);
 	if (!r) {
+		host->shm->board->udp_only = host->udp_only;
+		if (host->faults) /* pollers look at the sockets, and so at what is held */
+			atomic_fetch_add(&host->udp_interest, 1);
 		uroce_board_watch_keys(host->shm);
 		r = uroce_thread_start(host);
 	}

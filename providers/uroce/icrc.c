@@ -28,7 +28,6 @@ enum {
 	UDP_TO = 2,
 	UDP_LENGTH = 4,
 	UDP_CHECKSUM = 6,
-	BTH_RESERVED = 4,
 };
 #define IPV4_VERSION_IHL   0x45
 #define IPV4_FLAG_DF	   0x40

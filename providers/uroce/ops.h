@@ -5,6 +5,9 @@
 
 #include "libibverbs/provider.h"
 
+/* uroce.c: the table */
+extern const struct verbs_ops uroce_ops;
+
 /* device.c */
 int uroce_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 		       struct ibv_device_attr_ex *ret_attr);

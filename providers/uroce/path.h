@@ -24,6 +24,7 @@
 
 struct uroce_dev;
 struct uroce_path;
+struct uroce_qp;
 
 /* How to reach one destination. Plain data: may be copied freely. */
 struct uroce_av {
@@ -74,7 +75,8 @@ struct uroce_packet {
 	uint8_t hop_limit;
 	const union ibv_gid *dgid; /* where a datagram came to; NULL on rings of connected QPs */
 	const union ibv_gid *multicast; /* the group, when it came by one */
-	bool forwarded; /* another process passed it on: it is not passed on again */
+	bool forwarded;	 /* another process passed it on: it is not passed on again */
+	bool fault_seen; /* the rules of UROCE_FAULTS were asked */
 };
 
 /* A packet to send. */
@@ -83,7 +85,9 @@ struct uroce_tx {
 	const struct iovec
 		*iov; /* payload; registered memory, may vanish: copy with uroce_copy() */
 	int iovcnt;
-	uint32_t length; /* sum of the iovecs, bytes */
+	uint32_t length;	   /* sum of the iovecs, bytes */
+	const struct uroce_qp *qp; /* who sends, its lock held; NULL: the connection manager */
+	uint32_t damage;	   /* not 0: which bit to turn over after the ICRC was computed */
 	/* Along with it, on paths that have room (path->piggyback): an acknowledgement of the same
 	 * QP pair. */
 	bool has_ack;

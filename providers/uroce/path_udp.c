@@ -84,6 +84,19 @@ static bool flush_as_rxe(struct uroce_udp *udp, const struct uroce_hdr *hdr)
 	return flush->rxe;
 }
 
+/*
+ * A packet as a bad cable would deliver it: one bit, chosen by @random, is not what it was. Not one
+ * of the byte of the BTH that the ICRC leaves out.
+ */
+static void packet_damage(uint8_t *packet, uint32_t length, uint32_t random)
+{
+	uint32_t bit = random % (length * 8);
+
+	if (bit / 8 == BTH_RESERVED)
+		bit += 8;
+	packet[bit / 8] ^= 1 << bit % 8;
+}
+
 /* The packet into the buffer behind those of @m. -EFAULT: nothing happened. */
 static int message_append(struct uroce_udp *udp, struct udp_message *m, const struct uroce_tx *tx)
 {
@@ -102,8 +115,10 @@ static int message_append(struct uroce_udp *udp, struct udp_message *m, const st
 	length = p + pad - packet;
 	/* The kernel numbers the packets of a large send from 0 on. */
 	put_icrc(m, m->count, packet, length);
+	if (unlikely(tx->damage))
+		packet_damage(packet, length, tx->damage);
 	length += ICRC_LEN;
-	m->closed |= length < m->segment;
+	m->closed |= length < m->segment || tx->damage;
 	m->count++;
 	m->length += length;
 	udp->used += length;
@@ -305,8 +320,9 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 
 	if (fd < 0)
 		return -ENETUNREACH;
-	if (unlikely(flush) && udp->count)
-		udp->messages[udp->count - 1].closed = true; /* a flush is a message of its own */
+	/* A flush is a message of its own, and so is what must not get a right ICRC later. */
+	if (unlikely(flush || tx->damage) && udp->count)
+		udp->messages[udp->count - 1].closed = true;
 	m = message_for(udp, fd, av, length);
 	if (!m)
 		return -EAGAIN;

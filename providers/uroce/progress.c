@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "providers/uroce/fault.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/path_udp.h"
 #include "providers/uroce/shm.h"
@@ -64,6 +65,10 @@ void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv
 	if (!now && qp->type == IBV_QPT_RC)
 		now = uroce_now(); /* passed on by another process: the pass had no need of the time
 				    */
+	if (unlikely(host->faults) && !pkt->fault_seen) {
+		uroce_fault_receive(host, qp, pkt, sgid, now);
+		return;
+	}
 	uroce_lock(&qp->lock);
 	/* A connected QP accepts only what its peer's address sent. */
 	if (qp->type == IBV_QPT_UD || !sgid || !memcmp(sgid, &qp->av.dgid, sizeof(*sgid)))
@@ -208,6 +213,8 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
 		uroce_cq_events_retry(host);
 	if (unlikely(uroce_forward_waiting(host)))
 		uroce_forward_run(host, uroce_now());
+	if (unlikely(host->faults))
+		uroce_fault_run(host, uroce_now());
 	if (sockets)
 		sockets_flush(host);
 	return n;

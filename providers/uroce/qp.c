@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "providers/uroce/fault.h"
 #include "providers/uroce/shm.h"
 
 enum {
@@ -130,6 +131,7 @@ static int qp_queues_alloc(struct uroce_qp *qp, struct ibv_qp_init_attr_ex *attr
 
 static void qp_queues_free(struct uroce_qp *qp)
 {
+	uroce_fault_qp_free(qp);
 	free(qp->sq.ring);
 	free(qp->rq.ring);
 	free(qp->resp.rwqe);
@@ -204,6 +206,11 @@ int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 		goto fail;
 	if (in->extended) {
 		r = uroce_wr_init(qp, in->attr);
+		if (r < 0)
+			goto fail;
+	}
+	if (unlikely(qp->host->faults)) {
+		r = uroce_fault_qp_init(qp);
 		if (r < 0)
 			goto fail;
 	}

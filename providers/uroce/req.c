@@ -150,7 +150,7 @@ static int packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct
 {
 	struct uroce_gather gather;
 	struct iovec inline_iov = { wqe->data + offset, length };
-	struct uroce_tx tx = { .hdr = hdr, .length = length };
+	struct uroce_tx tx = { .hdr = hdr, .length = length, .qp = qp };
 	int r;
 
 	gather.count = 0; /* the rest is large and filled as far as it is used */

@@ -645,7 +645,9 @@ void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint
 static int resp_send(struct uroce_qp *qp, const struct uroce_hdr *hdr, const struct iovec *iov,
 		     int iovcnt, uint32_t length)
 {
-	struct uroce_tx tx = { .hdr = hdr, .iov = iov, .iovcnt = iovcnt, .length = length };
+	struct uroce_tx tx = {
+		.hdr = hdr, .iov = iov, .iovcnt = iovcnt, .length = length, .qp = qp
+	};
 	int r;
 
 	if (!qp->av.path)

@@ -91,6 +91,7 @@ struct shm_qp {
 struct shm_board {
 	atomic_uint magic;
 	atomic_uint version;
+	atomic_uint udp_only; /* it wants no packets but forwarded ones: UROCE_PATH */
 	alignas(SHM_LINE) atomic_uint sleeping; /* 1: ring the bell after committing a record */
 	alignas(SHM_LINE)
 		uint8_t probe[SHM_LINE]; /* peers read it through process_vm_readv() as a test */
@@ -103,6 +104,7 @@ struct shm_peer {
 	struct uroce_shm *shm;
 	uint8_t slot;
 	bool self;     /* this process: its own ring, no connection */
+	bool udp_only; /* one of the two wants its packets on the network's path */
 	bool can_read; /* this process may read the peer's memory */
 	atomic_bool dead;
 	atomic_bool ready;    /* the handshake is complete */

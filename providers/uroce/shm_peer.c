@@ -231,6 +231,7 @@ static void peer_free(struct shm_peer *peer)
 /* Visible to progress from here on. Under shm->lock. */
 static void peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 {
+	peer->udp_only = shm->board->udp_only || peer->board->udp_only;
 	uroce_lock(&shm->host->progress_lock);
 	LIST_INSERT_HEAD(&shm->peers, peer, entry);
 	uroce_unlock(&shm->host->progress_lock);

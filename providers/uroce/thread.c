@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include "providers/uroce/fault.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/path_udp.h"
 #include "providers/uroce/thread.h"
@@ -186,6 +187,8 @@ static bool must_retry(struct uroce_host *host)
 		!TAILQ_EMPTY(&host->acks) ||
 		atomic_load_explicit(&host->cqs_pending, memory_order_relaxed);
 	uroce_unlock(&host->progress_lock);
+	if (unlikely(host->faults))
+		retry |= uroce_fault_waiting(host);
 	return retry;
 }
 
@@ -249,6 +252,8 @@ static void *thread_main(void *arg)
 			watch_once(thread);
 		else
 			sleep_once(thread);
+		if (unlikely(thread->host->faults))
+			uroce_fault_events(thread->host);
 	}
 	return NULL;
 }

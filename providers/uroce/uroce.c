@@ -4,6 +4,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include "providers/uroce/dev.h"
+#include "providers/uroce/fault.h"
 #include "providers/uroce/interface.h"
 #include "providers/uroce/ops.h"
 
@@ -19,6 +20,8 @@ static int uroce_open_context(struct verbs_context *vctx, const struct verbs_ope
 		uroce_event_close(ctx);
 		return r;
 	}
+	if (unlikely(ctx->dev->host->faults))
+		uroce_fault_verbs(vctx);
 	vctx->context.num_comp_vectors = 1;
 	pthread_mutex_lock(&ctx->dev->lock);
 	LIST_INSERT_HEAD(&ctx->dev->contexts, ctx, entry);
@@ -37,7 +40,7 @@ static void uroce_close_context(struct verbs_context *vctx)
 	uroce_event_close(ctx);
 }
 
-static const struct verbs_ops uroce_ops = {
+const struct verbs_ops uroce_ops = {
 	.open_context = uroce_open_context,
 	.close_context = uroce_close_context,
 	.query_device = uroce_query_device,

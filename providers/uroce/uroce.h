@@ -67,6 +67,7 @@ struct uroce_host;
 struct uroce_dev;
 struct uroce_qp;
 struct uroce_key;
+struct fault_flow;
 
 struct uroce_pd {
 	struct ibv_pd pd;
@@ -397,7 +398,8 @@ struct uroce_qp {
 	uint32_t wr_head;
 	uint32_t wr_tail; /* at start: what is used begins here, at least */
 	int wr_error;
-	size_t wr_inline; /* bytes that were too many */
+	size_t wr_inline;	  /* bytes that were too many */
+	struct fault_flow *fault; /* NULL unless faults are wanted */
 };
 TAILQ_HEAD(uroce_qp_list, uroce_qp);
 

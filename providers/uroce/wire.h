@@ -16,6 +16,7 @@
 
 enum {
 	BTH_LEN = 12,
+	BTH_RESERVED = 4, /* the byte that routers may write to */
 	RETH_LEN = 16,
 	AETH_LEN = 4,
 	ATOMIC_ETH_LEN = 28,

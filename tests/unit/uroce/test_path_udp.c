@@ -225,6 +225,33 @@ static void test_buffer_end(void **state)
 	expect_datagrams(1, 4096, true);
 }
 
+/* A packet that is to arrive damaged travels alone, whatever is segmented and split later. */
+static void test_damage(void **state)
+{
+	const struct uroce_hdr hdr = { .opcode = UROCE_RC | UROCE_SEND_ONLY, .dest_qpn = QPN };
+	const struct iovec iov = { payload, 100 };
+	struct uroce_tx tx = { .hdr = &hdr, .iov = &iov, .iovcnt = 1, .length = 100 };
+	struct uroce_icrc icrc;
+	uint8_t buf[200];
+
+	uroce_icrc_init(&icrc, &here, &there);
+	for (tx.damage = 1; tx.damage < 8 * (BTH_LEN + 100); tx.damage++) {
+		uint32_t received;
+
+		send_many(1, 100);
+		assert_int_equal(dev.udp->ops->send(dev.udp, &av, &tx), 0);
+		send_many(1, 100);
+		assert_int_equal(udp()->count, 3);
+		dev.udp->ops->flush(dev.udp);
+		expect_datagrams(1, 100, true);
+		assert_int_equal(recv(wire, buf, sizeof(buf), 0), BTH_LEN + 100 + ICRC_LEN);
+		memcpy(&received, buf + BTH_LEN + 100, sizeof(received));
+		assert_int_not_equal(le32toh(received),
+				     uroce_icrc_compute(&icrc, 0, buf, BTH_LEN + 100));
+		expect_datagrams(1, 100, true);
+	}
+}
+
 static void test_other_destination(void **state)
 {
 	struct uroce_av first = av;
@@ -510,6 +537,7 @@ int main(void)
 		udp_test(test_longer_begins),
 		udp_test(test_at_most_64),
 		udp_test(test_buffer_end),
+		udp_test(test_damage),
 		udp_test(test_other_destination),
 		udp_test(test_traffic_class),
 		udp_test(test_no_segmentation),
