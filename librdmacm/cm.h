@@ -36,6 +36,15 @@
 
 #define CM_EXPORT __attribute__((visibility("default")))
 
+/* The public edge: 0 or more as it is, a negative errno as -1 and errno. */
+static inline int ret_neg1(int r)
+{
+	if (likely(r >= 0))
+		return r;
+	errno = -r;
+	return -1;
+}
+
 struct cm_backend_ops;
 struct cm_channel;
 struct cm_event;
@@ -61,6 +70,7 @@ struct cm_device {
 	struct ibv_pd *pd;	     /* default PD of all identifiers; there once verbs is */
 	uint8_t max_initiator_depth; /* outstanding reads and atomics per QP, at most 255 */
 	uint8_t max_responder_resources;
+	uint8_t link_layer[8]; /* [port_num - 1]; 0 not asked yet */
 };
 
 /*
@@ -85,6 +95,9 @@ int cm_device_find(__be64 guid, int index, struct cm_device **ret_dev);
 /* The device of a context; NULL when it is not one of ours. */
 struct cm_device *cm_device_of(struct ibv_context *verbs);
 
+/* IBV_LINK_LAYER_*, asked once a port; UNSPECIFIED when it cannot be told. */
+int cm_device_link_layer(struct cm_device *dev, uint8_t port_num);
+
 /* ------------------------------------------------------------------ channels (channel.c) */
 
 /*
@@ -105,6 +118,17 @@ static inline struct cm_channel *to_cm_channel(struct rdma_event_channel *channe
 	return (struct cm_channel *)channel;
 }
 
+/* Whether both backends are there, so that an address has to choose. */
+static inline bool cm_channel_is_mixed(const struct cm_channel *ch)
+{
+	return ch->ucma_fd >= 0 && ch->ibcm_fd >= 0;
+}
+
+int cm_channel_create(struct cm_channel **ret_channel);
+void cm_channel_destroy(struct cm_channel *ch);
+/* The next event of any backend; sleeps for one unless the channel is O_NONBLOCK (-EAGAIN). */
+int cm_channel_next(struct cm_channel *ch, struct cm_event *ev);
+
 /* ------------------------------------------------------------------ identifiers (id.c) */
 
 /*
@@ -123,8 +147,7 @@ struct cm_id {
 	struct cm_device *dev;		      /* NULL until known */
 	bool sync; /* made without a channel: calls wait for their event */
 	bool listening;
-	bool connected;	    /* RTS was reached: parameters for disconnect */
-	uint8_t link_layer; /* IBV_LINK_LAYER_* of the port once the device is known */
+	bool connect_failed; /* on this side, after the other one accepted: what follows is noise */
 
 	/*
 	 * A wildcard address is bound on both backends: the identifier itself is on one, a hidden
@@ -188,6 +211,49 @@ int cm_id_set_device(struct cm_id *id, struct cm_device *dev);
 /* Replace id.route's path records by copies. */
 int cm_id_set_paths(struct cm_id *id, const struct ibv_sa_path_rec *paths, int num_paths);
 
+/* id.c: memory alone; with the backend if the channel has one only; with everything. */
+int cm_id_alloc(struct cm_channel *ch, void *context, enum rdma_port_space ps,
+		enum ibv_qp_type qp_type, struct cm_id **ret_id);
+void cm_id_free(struct cm_id *id);
+int cm_id_create(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
+		 enum ibv_qp_type qp_type, struct cm_id **ret_id);
+int cm_id_destroy(struct cm_id *id);
+/* @to NULL: a hidden channel of its own, synchronous. */
+int cm_id_migrate(struct cm_id *id, struct cm_channel *to);
+/* The backend that serves the local address @src; both, for a wildcard. */
+int cm_id_choose(struct cm_id *id, const struct sockaddr *src);
+int cm_id_choose_both(struct cm_id *id);
+/* -EINVAL, said in the log, when the identifier has no backend yet. */
+int cm_need_backend(struct cm_id *id, const char *who);
+/* -EOPNOTSUPP, said in the log. */
+int cm_unsupported(struct cm_id *id, const char *what);
+
+/* addr.c */
+int cm_addr_bind(struct cm_id *id, const struct sockaddr *addr);
+int cm_addr_resolve(struct cm_id *id, const struct sockaddr *src, const struct sockaddr *dst,
+		    int timeout_ms);
+int cm_route_resolve(struct cm_id *id, int timeout_ms);
+
+/* explain.c: log why @addr failed with @r. */
+void cm_explain_addr(struct cm_id *id, const struct sockaddr *addr, int r);
+
+/* option.c */
+int cm_option_set(struct cm_id *id, int level, int name, const void *value, size_t length);
+int cm_options_replay(struct cm_id *id);
+void cm_options_free(struct cm_id *id);
+
+/* qp.c: states of the identifier's QP; without one, or a UD one, to_error does nothing. */
+int cm_qp_create(struct cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init);
+int cm_qp_to_rts(struct cm_id *id);
+int cm_qp_to_error(struct cm_id *id);
+
+/* conn.c: the active side's QP and confirmation after the other side's answer. */
+int cm_conn_complete(struct cm_id *id);
+
+/* mcast.c: attach after MULTICAST_JOIN; forget all groups of an identifier that goes. */
+int cm_mc_joined(struct cm_mc *mc, const struct ibv_ah_attr *attr);
+void cm_groups_free(struct cm_id *id);
+
 /* One line about an identifier: "rdma_cm id 0x... (192.0.2.1:7471 to 192.0.2.2:7471): ..." */
 #define cm_err(id, fmt, ...)   cm_log(LOG_LEVEL_ERR, id, fmt, ##__VA_ARGS__)
 #define cm_warn(id, fmt, ...)  cm_log(LOG_LEVEL_WARN, id, fmt, ##__VA_ARGS__)
@@ -226,6 +292,23 @@ struct cm_event {
 
 	TAILQ_ENTRY(cm_event) entry; /* cm_id.unacked */
 };
+
+static inline struct cm_event *to_cm_event(struct rdma_cm_event *event)
+{
+	return (struct cm_event *)event;
+}
+
+/*
+ * event.c. Wait until *@acked, of the identifier or one of its groups, is @reported; when that
+ * takes long, the log says which event is missing.
+ */
+void cm_events_wait(struct cm_id *id, const uint32_t *acked, uint32_t reported, const char *who);
+/* Count an event as acknowledged although the program still looks at it: rdma_get_request(). */
+void cm_event_count_early(struct cm_event *ev);
+/* Synchronous identifiers: wait for the event of what was started; asynchronous ones: nothing. */
+int cm_sync_wait(struct cm_id *id);
+/* Give back the event of the last call. */
+void cm_sync_drop_event(struct cm_id *id);
 
 /* ------------------------------------------------------------------ multicast (mcast.c) */
 
@@ -287,7 +370,7 @@ struct cm_service {  /* rdma_resolve_addrinfo() with RAI_SA */
  * fail, no event comes. The reason goes to the log by who knows it first: the backend.
  */
 struct cm_backend_ops {
-	const char *name; /* "kernel" or "user-space", for messages */
+	const char *name; /* "kernel's" or "user-space", before "connection manager" in messages */
 
 	/*
 	 * Whether this backend has a device for the local address @addr (never a wildcard; a
@@ -313,7 +396,7 @@ struct cm_backend_ops {
 	/*
 	 * create_id: id.ps, id.qp_type and id.channel are set. destroy_id: no more events
 	 * about it after the return; *ret_events: how many get_event ever handed out about it as
-	 * ev->id (a CONNECT_REQUEST counts for the listener; events of groups do not count). The
+	 * ev->id (a CONNECT_REQUEST counts for the listener, an event of a group for both). The
 	 * core waits for their acknowledgement. drop_request: refuse a CONNECT_REQUEST nobody will
 	 * answer and free new_handle or new_ibcm. migrate_id: later events go to @to, those waiting
 	 * move along; *ret_events as above; id.channel changes after the return.

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Local and other addresses, and the route between them. */
+#include <string.h>
+
+#include <infiniband/ib.h>
+
+#include "librdmacm/cm.h"
+#include "librdmacm/sockaddr.h"
+
+_Static_assert(sizeof(struct sockaddr_ib) == 48, "the kernel's");
+
+static int addr_check(struct cm_id *id, const char *who, const struct sockaddr *addr)
+{
+	if (addr && cm_addr_size(addr))
+		return 0;
+	cm_err(id, "%s: address of family %d; AF_INET, AF_INET6 and AF_IB are known", who,
+	       addr ? addr->sa_family : -1);
+	return -EINVAL;
+}
+
+/* The other backend's part of a wildcard: the port that the first one got, on both. */
+static int twin_bind(struct cm_id *id)
+{
+	struct cm_id *twin = id->twin;
+
+	if (!twin)
+		return 0;
+	twin->id.route.addr.src_storage = id->id.route.addr.src_storage;
+	return twin->backend->bind_addr(twin, &id->id.route.addr.src_addr);
+}
+
+static int bind_on_backend(struct cm_id *id, const struct sockaddr *addr)
+{
+	int r = id->backend->bind_addr(id, addr);
+
+	if (!r)
+		r = id->backend->query_addr(id);
+	if (!r)
+		r = twin_bind(id);
+	if (r < 0)
+		return r;
+	return cm_addr_is_any(addr) || id->id.verbs ? 0 : -ENODEV;
+}
+
+int cm_addr_bind(struct cm_id *id, const struct sockaddr *addr)
+{
+	int r = addr_check(id, "rdma_bind_addr", addr);
+
+	if (r < 0)
+		return r;
+	if (cm_addr_is_any(addr) && cm_channel_is_mixed(cm_id_channel(id)))
+		r = cm_id_choose_both(id);
+	else
+		r = cm_id_choose(id, addr);
+	if (!r)
+		r = bind_on_backend(id, addr);
+	if (r < 0)
+		cm_explain_addr(id, addr, r);
+	return r;
+}
+
+CM_EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	return ret_neg1(cm_addr_bind(to_cm_id(id), addr));
+}
+
+/*
+ * With two backends the source decides, the given one or the routing table's. An identifier that
+ * changes its backend after the bind of a wildcard keeps the port.
+ */
+static int choose_for(struct cm_id *id, const struct sockaddr *src, const struct sockaddr *dst)
+{
+	struct sockaddr_storage from, bound = id->id.route.addr.src_storage;
+	const struct cm_backend_ops *before = id->backend;
+	int r;
+
+	if (!cm_channel_is_mixed(cm_id_channel(id)))
+		return 0;
+	if (src && !cm_addr_is_any(src))
+		return cm_id_choose(id, src);
+	if (id->id.verbs)
+		return 0;
+	r = cm_addr_source_for(dst, &from);
+	if (!r)
+		r = cm_id_choose(id, (struct sockaddr *)&from);
+	if (!r && before && before != id->backend && bound.ss_family)
+		r = id->backend->bind_addr(id, (struct sockaddr *)&bound);
+	return r;
+}
+
+int cm_addr_resolve(struct cm_id *id, const struct sockaddr *src, const struct sockaddr *dst,
+		    int timeout_ms)
+{
+	int r = addr_check(id, "rdma_resolve_addr", dst);
+
+	if (!r && src)
+		r = addr_check(id, "rdma_resolve_addr", src);
+	if (r < 0)
+		return r;
+	r = choose_for(id, src, dst);
+	if (!r)
+		r = id->backend->resolve_addr(id, src, dst, timeout_ms);
+	memcpy(&id->id.route.addr.dst_storage, dst, cm_addr_size(dst));
+	if (r < 0) {
+		cm_explain_addr(id, dst, r);
+		return r;
+	}
+	return cm_sync_wait(id);
+}
+
+CM_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr,
+				struct sockaddr *dst_addr, int timeout_ms)
+{
+	return ret_neg1(cm_addr_resolve(to_cm_id(id), src_addr, dst_addr, timeout_ms));
+}
+
+int cm_route_resolve(struct cm_id *id, int timeout_ms)
+{
+	int r = cm_need_backend(id, "rdma_resolve_route");
+
+	if (!r)
+		r = id->backend->resolve_route(id, timeout_ms);
+	if (r < 0) {
+		cm_err(id, "rdma_resolve_route: %s%s", strerror(-r),
+		       r == -EINVAL ? ": the address must have been resolved before" : "");
+		return r;
+	}
+	return cm_sync_wait(id);
+}
+
+CM_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
+{
+	return ret_neg1(cm_route_resolve(to_cm_id(id), timeout_ms));
+}
+
+CM_EXPORT __be16 rdma_get_src_port(struct rdma_cm_id *id)
+{
+	return cm_addr_port(&id->route.addr.src_addr);
+}
+
+CM_EXPORT __be16 rdma_get_dst_port(struct rdma_cm_id *id)
+{
+	return cm_addr_port(&id->route.addr.dst_addr);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Event channels. With one backend a channel is that backend's descriptor, so that a blocking read
+ * of an event is one system call; with two it is an epoll of both.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "librdmacm/cm.h"
+
+static int backend_open(const struct cm_backend_ops *ops, struct cm_channel *ch, int *ret_fd)
+{
+	return ops ? ops->open_channel(ch, ret_fd) : -ENODEV;
+}
+
+static void backends_close(struct cm_channel *ch)
+{
+	if (ch->ucma_fd >= 0)
+		ucma_ops.close_channel(ch);
+	if (ch->ibcm_fd >= 0)
+		ibcm_ops.close_channel(ch);
+}
+
+/* The descriptor for both: what is waited on must not block when it is read. */
+static int epoll_open(struct cm_channel *ch)
+{
+	_cleanup_close_ int fd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (fd < 0 || fcntl(ch->ucma_fd, F_SETFL, O_RDWR | O_NONBLOCK) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, ch->ucma_fd, &event) ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, ch->ibcm_fd, &event))
+		return -errno;
+	ch->channel.fd = take_fd(&fd);
+	return 0;
+}
+
+static int backends_open(struct cm_channel *ch)
+{
+	int ucma = backend_open(&ucma_ops, ch, &ch->ucma_fd);
+	int ibcm = &ibcm_ops ? backend_open(&ibcm_ops, ch, &ch->ibcm_fd) : -ENODEV;
+
+	if (ucma < 0 && ibcm < 0) {
+		int r = ucma == -ENODEV || ucma == -ENOENT ? ibcm : ucma;
+
+		log_err("rdma_cm: no event channel: the kernel's connection manager "
+			"(/dev/infiniband/rdma_cm): %s%s; user-space devices: %s",
+			strerror(-ucma),
+			ucma == -ENOENT || ucma == -ENODEV ? ", is the module rdma_ucm loaded?"
+							   : "",
+			ibcm == -ENODEV ? "none is offered (UROCE)" : strerror(-ibcm));
+		return r == -ENOENT ? -ENODEV : r;
+	}
+	if (ucma == -EMFILE || ibcm == -EMFILE) {
+		backends_close(ch);
+		return -EMFILE;
+	}
+	return 0;
+}
+
+int cm_channel_create(struct cm_channel **ret_channel)
+{
+	struct cm_channel *ch = calloc(1, sizeof(*ch));
+	int r;
+
+	if (!ch)
+		return -ENOMEM;
+	ch->ucma_fd = ch->ibcm_fd = ch->channel.fd = -1;
+	r = backends_open(ch);
+	if (r < 0) {
+		free(ch);
+		return r;
+	}
+	if (!cm_channel_is_mixed(ch)) {
+		ch->channel.fd = max_of(ch->ucma_fd, ch->ibcm_fd);
+	} else {
+		r = epoll_open(ch);
+		if (r < 0) {
+			cm_channel_destroy(ch);
+			return r;
+		}
+	}
+	*ret_channel = ch;
+	return 0;
+}
+
+void cm_channel_destroy(struct cm_channel *ch)
+{
+	if (cm_channel_is_mixed(ch) && ch->channel.fd >= 0)
+		close(ch->channel.fd);
+	backends_close(ch);
+	free(ch);
+}
+
+CM_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	struct cm_channel *ch;
+	int r = cm_channel_create(&ch);
+
+	if (r < 0) {
+		errno = -r;
+		return NULL;
+	}
+	return &ch->channel;
+}
+
+CM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	cm_channel_destroy(to_cm_channel(channel));
+}
+
+/* One look at each backend, the one that was second last time first. */
+static int event_take(struct cm_channel *ch, struct cm_event *ev)
+{
+	int r = -EAGAIN;
+
+	if (ch->ibcm_fd < 0)
+		return ucma_ops.get_event(ch, ev);
+	if (ch->ucma_fd < 0)
+		return ibcm_ops.get_event(ch, ev);
+	for (int i = 0; i < 2 && r == -EAGAIN; i++)
+		r = ch->turn++ % 2 ? ibcm_ops.get_event(ch, ev) : ucma_ops.get_event(ch, ev);
+	return r;
+}
+
+/* Sleep until a backend has an event. -EAGAIN: the program does not want to. */
+static int event_wait(struct cm_channel *ch)
+{
+	struct pollfd waiting = { .fd = ch->channel.fd, .events = POLLIN };
+	int flags = fcntl(ch->channel.fd, F_GETFL);
+
+	if (flags < 0)
+		return -errno;
+	if (flags & O_NONBLOCK)
+		return -EAGAIN;
+	return poll(&waiting, 1, -1) < 0 ? -errno : 0;
+}
+
+int cm_channel_next(struct cm_channel *ch, struct cm_event *ev)
+{
+	bool kernel_waits = ch->ibcm_fd < 0;
+	int r;
+
+	for (;;) {
+		r = event_take(ch, ev);
+		if (r != -EAGAIN || kernel_waits)
+			return r;
+		r = event_wait(ch);
+		if (r < 0)
+			return r;
+	}
+}

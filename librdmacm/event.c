@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Events: what a backend reports becomes what a program reads. On the way the library does its own
+ * part: addresses and devices are looked up, the identifier of a connection request is made, the QP
+ * is taken through its states.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "librdmacm/cm.h"
+
+#define LATE_SECONDS 2 /* of waiting for acknowledgements before the log says what is missing */
+
+/* ------------------------------------------------------------------ acknowledgements */
+
+static void event_given(struct cm_event *ev)
+{
+	pthread_mutex_lock(&ev->id->lock);
+	TAILQ_INSERT_TAIL(&ev->id->unacked, ev, entry);
+	pthread_mutex_unlock(&ev->id->lock);
+}
+
+/* Count an event the backend handed out, whether or not the program saw it. */
+static void event_count(struct cm_event *ev)
+{
+	struct cm_id *id = ev->id;
+
+	pthread_mutex_lock(&id->lock);
+	if (ev->mc)
+		ev->mc->events_acked++;
+	id->events_acked++;
+	pthread_cond_broadcast(&id->acked);
+	pthread_mutex_unlock(&id->lock);
+}
+
+void cm_event_count_early(struct cm_event *ev)
+{
+	pthread_mutex_lock(&ev->id->lock);
+	TAILQ_REMOVE(&ev->id->unacked, ev, entry);
+	pthread_mutex_unlock(&ev->id->lock);
+	event_count(ev);
+	ev->id = NULL;
+	ev->mc = NULL;
+}
+
+CM_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
+{
+	struct cm_event *ev = to_cm_event(event);
+
+	if (!event)
+		return ret_neg1(-EINVAL);
+	if (ev->id)
+		cm_event_count_early(ev);
+	free(ev);
+	return 0;
+}
+
+/* The log line of someone who waits: which events the program has not given back. */
+static void missing_log(struct cm_id *id, const char *who)
+{
+	struct cm_event *ev = TAILQ_FIRST(&id->unacked);
+
+	cm_warn(id, "%s waits for rdma_ack_cm_event() of %s%s", who,
+		ev ? rdma_event_str(ev->event.event) : "an event being read by another thread",
+		ev && TAILQ_NEXT(ev, entry) ? " and others" : "");
+}
+
+void cm_events_wait(struct cm_id *id, const uint32_t *acked, uint32_t reported, const char *who)
+{
+	struct timespec late;
+	bool said = false;
+
+	pthread_mutex_lock(&id->lock);
+	clock_gettime(CLOCK_REALTIME, &late);
+	late.tv_sec += LATE_SECONDS;
+	while ((int32_t)(reported - *acked) > 0) {
+		if (said) {
+			pthread_cond_wait(&id->acked, &id->lock);
+		} else if (pthread_cond_timedwait(&id->acked, &id->lock, &late)) {
+			missing_log(id, who);
+			said = true;
+		}
+	}
+	pthread_mutex_unlock(&id->lock);
+}
+
+/* ------------------------------------------------------------------ the library's part */
+
+/* What the library could not do for an event turns it into the error event of that step. */
+static void event_fail(struct cm_event *ev, enum rdma_cm_event_type type, int r)
+{
+	ev->event.event = type;
+	ev->event.status = r;
+}
+
+static void do_addr_resolved(struct cm_event *ev)
+{
+	int r = ev->event.status ? 0 : ev->id->backend->query_addr(ev->id);
+
+	if (!r && !ev->event.status && !ev->id->id.verbs)
+		r = -ENODEV;
+	if (r < 0)
+		event_fail(ev, RDMA_CM_EVENT_ADDR_ERROR, r);
+}
+
+static void do_route_resolved(struct cm_event *ev)
+{
+	int r = ev->event.status ? 0 : ev->id->backend->query_route(ev->id);
+
+	if (r < 0)
+		event_fail(ev, RDMA_CM_EVENT_ROUTE_ERROR, r);
+}
+
+/* The other side's answer: with a QP of ours the connection gets complete here. */
+static void do_connect_response(struct cm_event *ev)
+{
+	struct cm_id *id = ev->id;
+	int r;
+
+	id->remote_ece = ev->ece;
+	if (!id->id.qp)
+		return;
+	r = cm_conn_complete(id);
+	if (r < 0) {
+		event_fail(ev, RDMA_CM_EVENT_CONNECT_ERROR, r);
+		id->connect_failed = true;
+	} else {
+		ev->event.event = RDMA_CM_EVENT_ESTABLISHED;
+	}
+}
+
+static void do_multicast_join(struct cm_event *ev)
+{
+	int r = ev->event.status ? 0 : cm_mc_joined(ev->mc, &ev->event.param.ud.ah_attr);
+
+	if (r < 0)
+		event_fail(ev, RDMA_CM_EVENT_MULTICAST_ERROR, r);
+}
+
+/*
+ * A new identifier for a connection request. The program sees the listener that it made, not the
+ * hidden one for the other backend.
+ */
+static int do_connect_request(struct cm_channel *ch, struct cm_event *ev)
+{
+	struct cm_id *listener = cm_id_visible(ev->id), *id;
+	int r = cm_id_alloc(ch, listener->id.context, listener->id.ps, listener->id.qp_type, &id);
+
+	if (r < 0)
+		return r;
+	id->id.route.addr.src_storage = listener->id.route.addr.src_storage;
+	id->backend = ev->id->backend;
+	id->handle = ev->new_handle;
+	id->ibcm = ev->new_ibcm;
+	id->remote_ece = ev->ece;
+	if (!cm_id_is_ud(id)) {
+		id->initiator_depth = ev->event.param.conn.initiator_depth;
+		id->responder_resources = ev->event.param.conn.responder_resources;
+	}
+	r = id->backend->query_addr(id);
+	if (!r)
+		r = id->backend->query_route(id);
+	if (!r && !id->id.verbs)
+		r = -ENODEV;
+	if (r < 0) {
+		cm_err(listener, "a connection request is dropped: its device cannot be used: %s",
+		       strerror(-r));
+		cm_id_free(id);
+		return r;
+	}
+	ev->event.listen_id = &listener->id;
+	ev->event.id = &id->id;
+	return 0;
+}
+
+/* What ended: the QP must not go on as if it had not. */
+static void do_ended(struct cm_event *ev)
+{
+	if (ev->event.event == RDMA_CM_EVENT_REJECTED)
+		cm_info(ev->id, "rejected: %s", rdma_reject_str(ev->event.status));
+	cm_qp_to_error(ev->id);
+}
+
+static void log_error_event(const struct cm_event *ev)
+{
+	int status = ev->event.status;
+
+	switch (ev->event.event) {
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		cm_explain_addr(ev->id, &ev->id->id.route.addr.dst_addr, status);
+		break;
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+		cm_err(ev->id, "%s: %s", rdma_event_str(ev->event.event),
+		       strerror(status < 0 ? -status : status));
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * Return: 1 when the program is to see the event, 0 when it is not, -errno when it could not be
+ * made into one (a connection request only).
+ */
+static int event_process(struct cm_channel *ch, struct cm_event *ev)
+{
+	ev->event.id = &cm_id_visible(ev->id)->id;
+	switch (ev->event.event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		do_addr_resolved(ev);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		do_route_resolved(ev);
+		break;
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		return do_connect_request(ch, ev) < 0 ? -ENODEV : 1;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		do_connect_response(ev);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		if (ev->id->connect_failed)
+			return 0;
+		do_ended(ev);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		if (ev->id->connect_failed)
+			return 0;
+		break;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		do_multicast_join(ev);
+		break;
+	case RDMA_CM_EVENT_INTERNAL: /* written by rdma_resolve_addrinfo() */
+		ev->event.event = ev->event.status ? RDMA_CM_EVENT_ADDRINFO_ERROR
+						   : RDMA_CM_EVENT_ADDRINFO_RESOLVED;
+		break;
+	default:
+		break;
+	}
+	if (ev->mc)
+		ev->event.param.ud.private_data = ev->mc->context;
+	log_error_event(ev);
+	return 1;
+}
+
+CM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	struct cm_channel *ch = to_cm_channel(channel);
+	struct cm_event *ev;
+	int r;
+
+	if (!channel || !event)
+		return ret_neg1(-EINVAL);
+	for (;;) {
+		ev = calloc(1, sizeof(*ev));
+		if (!ev)
+			return ret_neg1(-ENOMEM);
+		r = cm_channel_next(ch, ev);
+		if (r < 0) {
+			free(ev);
+			return ret_neg1(r);
+		}
+		r = event_process(ch, ev);
+		if (r > 0)
+			break;
+		if (r < 0)
+			ev->id->backend->drop_request(ch, ev);
+		event_count(ev);
+		free(ev);
+	}
+	event_given(ev);
+	*event = &ev->event;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ synchronous identifiers */
+
+void cm_sync_drop_event(struct cm_id *id)
+{
+	if (!id->id.event)
+		return;
+	rdma_ack_cm_event(id->id.event);
+	id->id.event = NULL;
+}
+
+/* The status of an event as an errno: what a synchronous call returns. */
+static int event_errno(const struct rdma_cm_event *event)
+{
+	if (!event->status)
+		return 0;
+	if (event->event == RDMA_CM_EVENT_REJECTED)
+		return -ECONNREFUSED;
+	return event->status < 0 ? event->status : -event->status;
+}
+
+int cm_sync_wait(struct cm_id *id)
+{
+	if (!id->sync)
+		return 0;
+	cm_sync_drop_event(id);
+	if (rdma_get_cm_event(id->id.channel, &id->id.event))
+		return -errno;
+	return event_errno(id->id.event);
+}

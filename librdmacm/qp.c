@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Queue pairs and SRQs of identifiers, and the states of the former. */
+#include <string.h>
+
+#include <rdma/rdma_verbs.h>
+
+#include "librdmacm/cm.h"
+
+/* ------------------------------------------------------------------ states */
+
+static int qp_modify(struct cm_id *id, struct ibv_qp_attr *attr, int mask)
+{
+	return -ibv_modify_qp(id->id.qp, attr, mask);
+}
+
+static int init_attr(struct cm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
+		     int *ret_mask)
+{
+	int r = cm_need_backend(id, "rdma_init_qp_attr");
+
+	attr->qp_state = state;
+	return r < 0 ? r : id->backend->init_qp_attr(id, attr, ret_mask);
+}
+
+/*
+ * Before the connection, on Ethernet, INIT holds nothing the library does not know: the only P_Key,
+ * the port, no access for the other side yet (it is given with RTR). Elsewhere the backend knows.
+ */
+static int qp_to_init(struct cm_id *id)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = id->id.port_num,
+	};
+	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+	int r = 0;
+
+	if (cm_id_is_ud(id) ||
+	    cm_device_link_layer(id->dev, id->id.port_num) != IBV_LINK_LAYER_ETHERNET)
+		r = init_attr(id, IBV_QPS_INIT, &attr, &mask);
+	return r < 0 ? r : qp_modify(id, &attr, mask);
+}
+
+static int qp_to_rtr(struct cm_id *id)
+{
+	struct ibv_qp_attr attr = {};
+	int mask, r = init_attr(id, IBV_QPS_RTR, &attr, &mask);
+
+	if (r < 0)
+		return r;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		attr.max_dest_rd_atomic = id->responder_resources;
+	/* what the handshake allows the other side: INIT was before it was known */
+	attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
+	if (id->responder_resources)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	return qp_modify(id, &attr, mask | IBV_QP_ACCESS_FLAGS);
+}
+
+int cm_qp_to_rts(struct cm_id *id)
+{
+	struct ibv_qp_attr attr = {};
+	int mask, r;
+
+	/* options the device does not know are no reason to fail: it offered none */
+	if (id->remote_ece.vendor_id)
+		ibv_set_ece(id->id.qp, &id->remote_ece);
+	r = qp_to_rtr(id);
+	if (r < 0)
+		return r;
+	r = init_attr(id, IBV_QPS_RTS, &attr, &mask);
+	if (r < 0)
+		return r;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		attr.max_rd_atomic = id->initiator_depth;
+	return qp_modify(id, &attr, mask);
+}
+
+int cm_qp_to_error(struct cm_id *id)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (!id->id.qp || cm_id_is_ud(id))
+		return 0;
+	return qp_modify(id, &attr, IBV_QP_STATE);
+}
+
+/* Datagrams need no other side: ready to send at once. */
+static int qp_to_rts_ud(struct cm_id *id)
+{
+	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR };
+	struct ibv_qp_attr rts = { .qp_state = IBV_QPS_RTS };
+	int r = qp_to_init(id);
+
+	if (!r)
+		r = qp_modify(id, &rtr, IBV_QP_STATE);
+	if (!r)
+		r = qp_modify(id, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	return r;
+}
+
+static int init_qp_attr(struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	if (!attr || !mask)
+		return -EINVAL;
+	return init_attr(id, attr->qp_state, attr, mask);
+}
+
+CM_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr,
+				int *qp_attr_mask)
+{
+	return ret_neg1(init_qp_attr(to_cm_id(id), qp_attr, qp_attr_mask));
+}
+
+/* ------------------------------------------------------------------ completion queues */
+
+static int queue_create(struct cm_id *id, uint32_t entries, struct ibv_comp_channel **channel,
+			struct ibv_cq **cq)
+{
+	if (*cq)
+		return 0;
+	*channel = ibv_create_comp_channel(id->id.verbs);
+	if (!*channel)
+		return -errno;
+	*cq = ibv_create_cq(id->id.verbs, entries ? entries : 1, id, *channel, 0);
+	return *cq ? 0 : -errno;
+}
+
+static void queue_destroy(struct ibv_comp_channel **channel, struct ibv_cq **cq)
+{
+	/* a program may have given the queue to other QPs, too: then it stays, as does its channel
+	 */
+	bool unused = !*cq || !ibv_destroy_cq(*cq);
+
+	if (*channel && unused)
+		ibv_destroy_comp_channel(*channel);
+	*cq = NULL;
+	*channel = NULL;
+}
+
+static void queues_destroy(struct cm_id *id)
+{
+	/* an SRQ with its own completion queue keeps it */
+	if (!id->id.srq)
+		queue_destroy(&id->id.recv_cq_channel, &id->id.recv_cq);
+	queue_destroy(&id->id.send_cq_channel, &id->id.send_cq);
+}
+
+static int queues_create(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	int r = 0;
+
+	if (!attr->recv_cq)
+		r = queue_create(id, attr->cap.max_recv_wr, &id->id.recv_cq_channel,
+				 &id->id.recv_cq);
+	if (!r && !attr->send_cq)
+		r = queue_create(id, attr->cap.max_send_wr, &id->id.send_cq_channel,
+				 &id->id.send_cq);
+	if (r < 0)
+		return r;
+	attr->recv_cq = attr->recv_cq ? attr->recv_cq : id->id.recv_cq;
+	attr->send_cq = attr->send_cq ? attr->send_cq : id->id.send_cq;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ queue pairs */
+
+static int qp_attr_check(struct cm_id *id, const struct ibv_qp_init_attr_ex *attr)
+{
+	if (!id->id.verbs) {
+		cm_err(id, "rdma_create_qp before an address was bound or resolved to a device");
+		return -EINVAL;
+	}
+	if (id->id.qp) {
+		cm_err(id, "rdma_create_qp: the identifier has a QP already, 0x%x",
+		       id->id.qp->qp_num);
+		return -EINVAL;
+	}
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_PD && attr->pd &&
+	    attr->pd->context != id->id.verbs) {
+		cm_err(id, "rdma_create_qp: the PD is of %s", attr->pd->context->device->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int qp_create(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	int r = qp_attr_check(id, attr);
+
+	if (r < 0)
+		return r;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
+		attr->pd = id->id.pd ? id->id.pd : id->dev->pd;
+	attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+	if (!attr->srq)
+		attr->srq = id->id.srq;
+	r = queues_create(id, attr);
+	if (!r) {
+		id->id.qp = ibv_create_qp_ex(id->id.verbs, attr);
+		r = id->id.qp ? 0 : -errno;
+	}
+	if (!r)
+		r = cm_id_is_ud(id) ? qp_to_rts_ud(id) : qp_to_init(id);
+	if (r < 0) {
+		cm_err(id, "rdma_create_qp: %s", strerror(-r));
+		rdma_destroy_qp(&id->id);
+		return r;
+	}
+	id->id.pd = attr->pd;
+	return 0;
+}
+
+int cm_qp_create(struct cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_context = init->qp_context,
+		.send_cq = init->send_cq,
+		.recv_cq = init->recv_cq,
+		.srq = init->srq,
+		.cap = init->cap,
+		.qp_type = init->qp_type,
+		.sq_sig_all = init->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	int r = qp_create(id, &attr);
+
+	if (r < 0)
+		return r;
+	init->send_cq = attr.send_cq;
+	init->recv_cq = attr.recv_cq;
+	init->srq = attr.srq;
+	init->cap = attr.cap;
+	return 0;
+}
+
+CM_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *qp_init_attr)
+{
+	return ret_neg1(cm_qp_create(to_cm_id(id), pd, qp_init_attr));
+}
+
+CM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *qp_init_attr)
+{
+	return ret_neg1(qp_create(to_cm_id(id), qp_init_attr));
+}
+
+CM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	if (id->qp)
+		ibv_destroy_qp(id->qp);
+	id->qp = NULL;
+	queues_destroy(to_cm_id(id));
+}
+
+/* ------------------------------------------------------------------ shared receive queues */
+
+static int srq_create(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	int r = 0;
+
+	if (!id->id.verbs || id->id.srq)
+		return -EINVAL;
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd)
+		attr->pd = id->id.pd ? id->id.pd : id->dev->pd;
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC &&
+	    !(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)) {
+		r = queue_create(id, attr->attr.max_wr, &id->id.recv_cq_channel, &id->id.recv_cq);
+		attr->cq = id->id.recv_cq;
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
+	}
+	if (!r) {
+		id->id.srq = ibv_create_srq_ex(id->id.verbs, attr);
+		r = id->id.srq ? 0 : -errno;
+	}
+	if (r < 0) {
+		queue_destroy(&id->id.recv_cq_channel, &id->id.recv_cq);
+		cm_err(id, "rdma_create_srq: %s", strerror(-r));
+		return r;
+	}
+	id->id.pd = attr->pd;
+	return 0;
+}
+
+CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
+			      struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr_ex ex = {
+		.srq_context = attr->srq_context,
+		.attr = attr->attr,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+		.srq_type = IBV_SRQT_BASIC,
+		.pd = pd,
+	};
+	int r = srq_create(to_cm_id(id), &ex);
+
+	if (!r)
+		attr->attr = ex.attr;
+	return ret_neg1(r);
+}
+
+CM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	return ret_neg1(srq_create(to_cm_id(id), attr));
+}
+
+CM_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
+{
+	struct cm_id *cm = to_cm_id(id);
+
+	if (id->srq)
+		ibv_destroy_srq(id->srq);
+	id->srq = NULL;
+	if (!id->qp)
+		queues_destroy(cm);
+}

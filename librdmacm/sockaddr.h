@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Socket addresses of the families the connection manager knows: AF_INET, AF_INET6, AF_IB. */
+#ifndef LIBRDMACM_SOCKADDR_H
+#define LIBRDMACM_SOCKADDR_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <linux/types.h>
+
+#define CM_ADDR_TEXT 80 /* bytes that cm_addr_text() needs */
+
+/* Bytes of the address; 0 for other families. */
+socklen_t cm_addr_size(const struct sockaddr *addr);
+bool cm_addr_is_any(const struct sockaddr *addr);
+__be16 cm_addr_port(const struct sockaddr *addr);
+void cm_addr_set_port(struct sockaddr *addr, __be16 port);
+
+/* "192.0.2.1:7471", "[fe80::1%eth0]:0", "nothing" for a zero one. Return: @text. */
+const char *cm_addr_text(const struct sockaddr *addr, char text[CM_ADDR_TEXT]);
+
+/* The local address the routing table chooses for @dst; sends nothing. */
+int cm_addr_source_for(const struct sockaddr *dst, struct sockaddr_storage *ret_src);
+
+#endif

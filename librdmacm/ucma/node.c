@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <rdma/rdma_cma_abi.h>
+
+#include "librdmacm/ucma/node.h"
+#include "util/cdev.h"
+#include "util/log.h"
+#include "util/sysfs.h"
+
+static int class_read(const char *attribute, char *text, size_t size)
+{
+	char path[192];
+
+	snprintf(path, sizeof(path), "%s/class/misc/rdma_cm/%s", sysfs_root(), attribute);
+	return sysfs_read(AT_FDCWD, path, text, size);
+}
+
+static int number_read(dev_t *ret_number)
+{
+	unsigned int major_number, minor_number;
+	char text[32];
+	int r = class_read("dev", text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	if (sscanf(text, "%u:%u", &major_number, &minor_number) != 2)
+		return -EINVAL;
+	*ret_number = makedev(major_number, minor_number);
+	return 0;
+}
+
+/* Opening the static node loads the module; only then sysfs knows the device. */
+static void module_load(void)
+{
+	int fd = open(CDEV_DIR "/rdma_cm", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+static int abi_check(void)
+{
+	char text[16];
+	int version;
+
+	if (class_read("abi_version", text, sizeof(text)) < 0 || sscanf(text, "%d", &version) != 1)
+		return 0;
+	if (version >= RDMA_USER_CM_MIN_ABI_VERSION && version <= RDMA_USER_CM_MAX_ABI_VERSION)
+		return 0;
+	log_err("rdma_cm: the kernel's connection manager has ABI %d; %d to %d are known", version,
+		RDMA_USER_CM_MIN_ABI_VERSION, RDMA_USER_CM_MAX_ABI_VERSION);
+	return -ENODEV;
+}
+
+/* The device's number, looked up once; a module that comes later is found. */
+static int number_get(dev_t *ret_number)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static dev_t known;
+	int r = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!known) {
+		dev_t number;
+
+		r = number_read(&number);
+		if (r < 0) {
+			module_load();
+			r = number_read(&number);
+		}
+		if (!r)
+			r = abi_check();
+		if (!r)
+			known = number;
+	}
+	if (!r)
+		*ret_number = known;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+int ucma_node_open(void)
+{
+	dev_t number = 0;
+	int r = number_get(&number);
+
+	if (r < 0)
+		return r == -ENOENT ? -ENODEV : r;
+	r = cdev_open("rdma_cm", number);
+	return r == -ENOENT ? -ENODEV : r;
+}
+
+ssize_t ucma_node_write(int fd, const void *command, size_t size)
+{
+	ssize_t length = write(fd, command, size);
+
+	return length < 0 ? -errno : length;
+}
