@@ -66,6 +66,7 @@ static struct doctor_device *device_add(struct doctor *d, const struct verbs_dev
 	if (d->wanted && !device_is_called(verbs, name, d->wanted))
 		return NULL;
 	dev = &d->devices[d->count++];
+	*dev = (struct doctor_device){};
 	strcpy(dev->name, name);
 	return dev;
 }

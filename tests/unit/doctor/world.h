@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A machine for rdma-doctor to look at: a folder with the files of a healthy host that has one RoCE
+ * device, and a kernel and library that answer what the test says. Tests break one thing of it.
+ */
+#ifndef TESTS_UNIT_DOCTOR_WORLD_H
+#define TESTS_UNIT_DOCTOR_WORLD_H
+
+#include "tests/unit/unit.h"
+
+#include "rdma-doctor/verbs.h"
+
+/* Kernel driver ids of the driver files in the machine: one whose provider loads, the others not.
+ */
+enum world_driver {
+	WORLD_GOOD = 77,
+	WORLD_WRONG_ABI,
+	WORLD_NO_LIBRARY,
+	WORLD_MISSING,
+	WORLD_OTHER_RELEASE,
+	WORLD_UNKNOWN,
+};
+
+struct world_device {
+	const char *name, *node;
+	uint32_t driver_id, abi;
+};
+
+struct world {
+	char root[PATH_MAX];
+	struct doctor doctor;
+
+	/* Answers. */
+	struct rdma_system system;
+	struct world_device devices[4]; /* by RDMA netlink; up to one without a name */
+	int open_error, fork_error;
+	struct trial trial;	       /* of every device */
+	struct trial_device listed[4]; /* by the library */
+};
+
+extern struct world world;
+
+/* cmocka's setup and teardown: a healthy machine, and nothing. */
+int world_setup(void **state);
+int world_teardown(void **state);
+
+/* Change the machine. Paths are below its root. */
+void world_write(const char *path, const char *text);
+void world_remove(const char *path);
+
+/* Add a second device, like the first, with the name and node @name and @node. */
+void world_add(const char *name, const char *node);
+
+/* Look at the machine. */
+void world_look(void);
+const struct finding *world_finding(const char *rung);
+
+/* The first failure is @rung, whose exit code is @code; @cause and @fix are in its words. */
+void expect_failure(const char *rung, int code, const char *cause, const char *fix);
+/* Nothing failed; @rung is in @state with @words. */
+void expect_state(const char *rung, enum finding_state state, const char *words);
+
+#endif
