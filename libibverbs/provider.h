@@ -204,9 +204,13 @@ struct verbs_open_context {
 	struct verbs_udata *udata;
 };
 
-/* A MAD on QP1, for the user-space connection manager. */
+/*
+ * A MAD on QP1, for the user-space connection manager.
+ * @gone: not 0: no MAD at all, but news: the process whose communication ids have this prefix is gone
+ */
 struct verbs_gsi_mad {
 	uint8_t data[256];
+	uint8_t gone;
 	uint32_t src_qp;
 	uint16_t pkey_index;
 	uint8_t port_num;
@@ -273,10 +277,18 @@ struct verbs_ops {
 	int (*attach_mcast)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 	int (*detach_mcast)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
-	/* QP1 of a user-space device: see gsi.c. */
-	int (*gsi_open)(struct ibv_context *ctx, int *ret_fd);
+	/*
+	 * QP1 of a user-space device: see gsi.c. *ret_prefix is the upper byte of the communication
+	 * ids this process shall use: the processes behind one address are told apart by it.
+	 * gsi_listen: requests for @service_id (host order) that come to @gid, NULL any, are for this
+	 * process, or no longer. gsi_send: -EAGAIN when there is no room or no way to a process of this
+	 * host yet. gsi_recv: -EAGAIN: none.
+	 */
+	int (*gsi_open)(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix);
+	int (*gsi_listen)(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
+			  bool on);
 	int (*gsi_send)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
-	int (*gsi_recv)(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad); /* -EAGAIN: none */
+	int (*gsi_recv)(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 
 	/* app-facing: called straight from inline functions of verbs.h, public return convention.
 	 */
@@ -385,6 +397,16 @@ void verbs_cq_init(struct verbs_cq *cq, struct ibv_context *ctx, struct ibv_comp
 void verbs_cq_wait_events(struct verbs_cq *cq, uint32_t comp, uint32_t async);
 void verbs_qp_wait_events(struct verbs_qp *qp, uint32_t async);
 void verbs_srq_wait_events(struct verbs_srq *srq, uint32_t async);
+
+/*
+ * QP1 of a user-space device, for librdmacm: the operations of the same names. -EOPNOTSUPP: the
+ * device's connections are made elsewhere.
+ */
+int verbs_gsi_open(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix);
+int verbs_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
+		     bool on);
+int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
+int verbs_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 
 /* L2 address (and VLAN) of @attr's destination on RoCE. -EHOSTUNREACH etc. when none was found. */
 int verbs_resolve_eth_l2(struct ibv_context *ctx, const struct ibv_ah_attr *attr,

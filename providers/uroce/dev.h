@@ -206,9 +206,11 @@ void uroce_grh_fill(const struct uroce_av *av, uint32_t length, uint8_t ret_grh[
 
 /* --- gsi.c, mcast.c --- */
 
-/* A datagram for QP1: to the connection manager of this process, if it listens. */
+/* A datagram for QP1: to the connection manager of the process it is for. Under progress_lock. */
 void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 		      const union ibv_gid *sgid);
+/* A process is gone: news for the connection manager. Under progress_lock. */
+void uroce_gsi_peer_gone(struct uroce_host *host, uint8_t slot);
 void uroce_gsi_free(struct uroce_gsi *gsi);
 /* Receive from the sockets of the device's groups. Under progress_lock. */
 unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget);

@@ -4,7 +4,7 @@
 #include "providers/uroce/forward.h"
 
 enum {
-	WAITING_MAX = 64,
+	WAITING_MAX = 1024,
 	PATIENCE = 1000000000,	    /* ns a datagram waits */
 	RETRY_INTERVAL = 100000000, /* ns between two tries to connect to one process */
 	WORD_BITS = 64,
@@ -12,9 +12,8 @@ enum {
 
 struct waiting {
 	TAILQ_ENTRY(waiting) entry;
-	uint8_t slot; /* 0: for all */
+	uint8_t slot; /* 0: it is not known yet for whom */
 	uint64_t since;
-	uint64_t served[SHM_SLOTS / WORD_BITS]; /* for all: who has got it */
 	struct shm_forward from;
 	uint32_t length;
 	uint8_t packet[];
@@ -130,20 +129,14 @@ static void wait_for_peer(struct uroce_host *host, uint8_t slot, const struct sh
 }
 
 /* Return: whether it need not wait longer. */
-static bool waiting_go(struct uroce_host *host, struct waiting *w)
+static bool waiting_go(struct uroce_host *host, struct waiting *w, uint64_t now)
 {
-	if (w->slot)
-		return uroce_shm_forward(host->shm, w->slot, &w->from, w->packet, w->length) !=
-		       -ENOENT;
-	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {
-		uint64_t bit = 1ull << slot % WORD_BITS;
+	bool last = now - w->since > PATIENCE;
 
-		if (slot == host->slot || (w->served[slot / WORD_BITS] & bit))
-			continue;
-		if (!uroce_shm_forward(host->shm, slot, &w->from, w->packet, w->length))
-			w->served[slot / WORD_BITS] |= bit;
-	}
-	return false;
+	if (!w->slot)
+		return uroce_gsi_again(host, &w->from, w->packet, w->length, last, now);
+	return uroce_shm_forward(host->shm, w->slot, &w->from, w->packet, w->length) != -ENOENT ||
+	       last;
 }
 
 void uroce_forward(struct uroce_host *host, uint8_t slot, const struct shm_forward *from,
@@ -154,8 +147,6 @@ void uroce_forward(struct uroce_host *host, uint8_t slot, const struct shm_forwa
 	if (slot && uroce_shm_forward(host->shm, slot, from, packet, length) != -ENOENT)
 		return;
 	wait_for_peer(host, slot, from, packet, length, now);
-	if (!slot)
-		uroce_forward_run(host, now);
 }
 
 void uroce_forward_run(struct uroce_host *host, uint64_t now)
@@ -166,7 +157,7 @@ void uroce_forward_run(struct uroce_host *host, uint64_t now)
 	assert_held(&host->progress_lock);
 	for (w = TAILQ_FIRST(&forward->list); w; w = next) {
 		next = TAILQ_NEXT(w, entry);
-		if (waiting_go(host, w) || now - w->since > PATIENCE)
+		if (waiting_go(host, w, now))
 			waiting_drop(forward, w);
 	}
 }

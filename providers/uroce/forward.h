@@ -21,11 +21,15 @@ void uroce_forward_want(struct uroce_host *host, uint8_t slot);
 void uroce_forward_connect(struct uroce_host *host);
 
 /*
- * Hand @length bytes of @packet (BTH on, no ICRC) to the process of @slot, or with 0 to every one:
- * now, or as soon as it is connected. Under progress_lock.
+ * Hand @length bytes of @packet (BTH on, no ICRC) to the process of @slot: now, or as soon as it is
+ * connected. With 0 it is a MAD for who turns up to want it: uroce_gsi_again() decides. Under
+ * progress_lock.
  */
 void uroce_forward(struct uroce_host *host, uint8_t slot, const struct shm_forward *from,
 		   const void *packet, uint32_t length, uint64_t now);
+/* gsi_route.c: try again with a MAD that waited, for the @last time perhaps. Return: done with it. */
+bool uroce_gsi_again(struct uroce_host *host, const struct shm_forward *from, const void *packet,
+		     uint32_t length, bool last, uint64_t now);
 /* What waited and can go, goes; what waited too long is dropped. Under progress_lock. */
 void uroce_forward_run(struct uroce_host *host, uint64_t now);
 bool uroce_forward_waiting(const struct uroce_host *host);

@@ -1,33 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * QP1, for the user-space connection manager: MADs as UD packets to QP number 1. A MAD may arrive
- * at any process that shares the address; one that has no use for it passes it on to the others.
- */
+/* QP1, for the user-space connection manager: MADs as UD packets to QP number 1. */
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "providers/uroce/forward.h"
+#include "providers/uroce/gsi.h"
 #include "providers/uroce/ops.h"
-#include "providers/uroce/shm.h"
 
 enum {
-	GSI_QUEUE = 1024, /* MADs waiting for the manager; more are dropped, as a network may */
-	GSI_QPN = 1,
-	MAD_LEN = 256,
+	GSI_QUEUE = 1 << 14, /* MADs waiting for the manager; more are dropped, as a network may */
 };
-#define GSI_QKEY 0x80010000u
 
 struct uroce_gsi {
 	pthread_mutex_t lock;
 	int fd;
 	uint32_t head, tail; /* free running */
-	uint32_t psn;
-	struct verbs_gsi_mad queue[GSI_QUEUE];
+	atomic_uint psn;
+	struct verbs_gsi_mad queue[GSI_QUEUE]; /* its pages come as they are used */
 };
 
 static struct uroce_context *to_uctx(struct ibv_context *ctx)
 {
 	return (struct uroce_context *)to_vctx(ctx);
 }
+
+/* --- open --- */
 
 static int gsi_new(struct uroce_gsi **ret_gsi)
 {
@@ -45,9 +42,8 @@ static int gsi_new(struct uroce_gsi **ret_gsi)
 	return 0;
 }
 
-int uroce_gsi_open(struct ibv_context *ctx, int *ret_fd)
+static int dev_gsi(struct uroce_dev *dev, struct uroce_gsi **ret_gsi)
 {
-	struct uroce_dev *dev = to_uctx(ctx)->dev;
 	struct uroce_gsi *gsi;
 	int r = 0;
 
@@ -62,9 +58,33 @@ int uroce_gsi_open(struct ibv_context *ctx, int *ret_fd)
 		}
 	}
 	pthread_mutex_unlock(&dev->lock);
-	if (!r)
-		*ret_fd = gsi->fd;
+	*ret_gsi = gsi;
 	return r;
+}
+
+int uroce_gsi_open(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix)
+{
+	struct uroce_dev *dev = to_uctx(ctx)->dev;
+	struct uroce_gsi *gsi;
+	int r = uroce_host_check(dev->host);
+
+	if (!r)
+		r = dev_gsi(dev, &gsi);
+	if (r < 0)
+		return r;
+	uroce_board_manager(dev->host->shm);
+	*ret_fd = gsi->fd;
+	*ret_prefix = dev->host->slot;
+	return 0;
+}
+
+int uroce_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
+		     bool on)
+{
+	struct uroce_host *host = to_uctx(ctx)->dev->host;
+	int r = uroce_host_check(host);
+
+	return r < 0 ? r : uroce_board_service(host->shm, service_id, gid, on);
 }
 
 void uroce_gsi_free(struct uroce_gsi *gsi)
@@ -76,39 +96,7 @@ void uroce_gsi_free(struct uroce_gsi *gsi)
 	free(gsi);
 }
 
-int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
-{
-	struct uroce_dev *dev = to_uctx(ctx)->dev;
-	struct ibv_ah_attr attr = {
-		.is_global = 1,
-		.port_num = mad->port_num,
-		.grh = { .dgid = mad->remote_gid, .sgid_index = mad->sgid_index, .hop_limit = 64 },
-	};
-	struct uroce_hdr hdr = {
-		.opcode = UROCE_UD | UROCE_SEND_ONLY,
-		.pkey = UROCE_PKEY_DEFAULT,
-		.dest_qpn = GSI_QPN,
-		.qkey = GSI_QKEY,
-		.src_qpn = GSI_QPN,
-	};
-	struct iovec iov = { (void *)mad->data, MAD_LEN };
-	struct uroce_tx tx = { .hdr = &hdr, .iov = &iov, .iovcnt = 1, .length = MAD_LEN };
-	struct uroce_av av;
-	int r;
-
-	if (!dev->gsi)
-		return -EINVAL;
-	r = uroce_av_resolve(dev, &attr, 0, &av);
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&dev->gsi->lock);
-	hdr.psn = dev->gsi->psn++ & PSN_MASK;
-	pthread_mutex_unlock(&dev->gsi->lock);
-	r = av.path->ops->send(av.path, &av, &tx);
-	if (!r && av.path->ops->flush)
-		av.path->ops->flush(av.path);
-	return r;
-}
+/* --- in --- */
 
 int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
 {
@@ -122,32 +110,23 @@ int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
 	if (gsi->tail != gsi->head) {
 		*ret_mad = gsi->queue[gsi->tail++ % GSI_QUEUE];
 		r = 0;
+		if (gsi->tail == gsi->head)
+			(void)!read(gsi->fd, &rung, sizeof(rung));
 	}
-	if (gsi->tail == gsi->head)
-		(void)!read(gsi->fd, &rung, sizeof(rung));
 	pthread_mutex_unlock(&gsi->lock);
 	return r;
 }
 
-static void gsi_put(struct uroce_dev *dev, const struct uroce_packet *pkt,
-		    const union ibv_gid *sgid, int sgid_index)
+/* The descriptor is readable as long as the queue is not empty. */
+static void gsi_put(struct uroce_gsi *gsi, const struct verbs_gsi_mad *mad)
 {
-	struct uroce_gsi *gsi = dev->gsi;
-	struct verbs_gsi_mad *mad;
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&gsi->lock);
 	if (gsi->head - gsi->tail < GSI_QUEUE) {
-		mad = &gsi->queue[gsi->head++ % GSI_QUEUE];
-		*mad = (struct verbs_gsi_mad){
-			.src_qp = pkt->hdr.src_qpn,
-			.port_num = 1,
-			.sgid_index = sgid_index,
-			.local_gid = dev->gids[sgid_index].gid,
-			.remote_gid = *sgid,
-		};
-		memcpy(mad->data, pkt->payload.data, MAD_LEN);
-		(void)!write(gsi->fd, &one, sizeof(one));
+		gsi->queue[gsi->head++ % GSI_QUEUE] = *mad;
+		if (gsi->head - gsi->tail == 1)
+			(void)!write(gsi->fd, &one, sizeof(one));
 	}
 	pthread_mutex_unlock(&gsi->lock);
 }
@@ -160,29 +139,119 @@ static int gid_index(const struct uroce_dev *dev, const union ibv_gid *gid)
 	return -1;
 }
 
-/* Return: whether this process has a manager for the address the MAD came to. */
-static bool gsi_deliver(struct uroce_host *host, const struct uroce_packet *pkt,
-			const union ibv_gid *sgid)
+bool uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transit)
 {
 	struct uroce_dev *dev;
 
 	LIST_FOREACH(dev, &host->devices, entry) {
-		int index = dev->gsi && pkt->dgid ? gid_index(dev, pkt->dgid) : -1;
+		int index = dev->gsi ? gid_index(dev, &transit->from.dgid) : -1;
+		struct verbs_gsi_mad mad = {
+			.src_qp = transit->src_qpn,
+			.port_num = 1,
+			.sgid_index = index,
+			.local_gid = transit->from.dgid,
+			.remote_gid = transit->from.sgid,
+		};
 
 		if (index < 0)
 			continue;
-		gsi_put(dev, pkt, sgid, index);
+		memcpy(mad.data, transit->mad, GSI_MAD_LEN);
+		gsi_put(dev->gsi, &mad);
 		return true;
 	}
 	return false;
 }
 
-void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
-		      const union ibv_gid *sgid)
+void uroce_gsi_peer_gone(struct uroce_host *host, uint8_t slot)
 {
-	if (pkt->hdr.opcode != (UROCE_UD | UROCE_SEND_ONLY) || pkt->hdr.qkey != GSI_QKEY || !sgid ||
-	    pkt->payload.length != MAD_LEN || !pkt->payload.data)
-		return;
-	if (!gsi_deliver(host, pkt, sgid) && !pkt->forwarded)
-		uroce_shm_forward_all(host->shm, pkt, sgid);
+	struct verbs_gsi_mad mad = { .gone = slot };
+	struct uroce_dev *dev;
+
+	assert_held(&host->progress_lock);
+	LIST_FOREACH(dev, &host->devices, entry)
+		if (dev->gsi)
+			gsi_put(dev->gsi, &mad);
+}
+
+/* --- out --- */
+
+/* Whether this process receives what comes to the address: then its processes are this user's. */
+static bool is_ours(struct uroce_host *host, const union ibv_gid *gid)
+{
+	struct uroce_dev *dev;
+
+	LIST_FOREACH(dev, &host->devices, entry) {
+		int index = gid_index(dev, gid);
+
+		if (index >= 0 && dev->gids[index].socket >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* To a process of this host without any network. Return: -ENOENT when that is not the way. */
+static int send_here(struct uroce_dev *dev, const struct verbs_gsi_mad *mad)
+{
+	struct gsi_transit transit = {
+		.from = { .sgid = dev->gids[mad->sgid_index].gid,
+			  .dgid = uroce_gid_canonical(&mad->remote_gid) },
+		.mad = mad->data,
+		.src_qpn = GSI_QPN,
+	};
+	struct uroce_host *host = dev->host;
+	enum gsi_verdict verdict = GSI_DONE;
+	uint8_t slot = 0;
+	bool ours;
+
+	uroce_lock(&host->progress_lock);
+	ours = is_ours(host, &transit.from.dgid);
+	if (ours)
+		verdict = uroce_gsi_route(host, &transit, false, uroce_now(), &slot);
+	uroce_unlock(&host->progress_lock);
+	if (!ours)
+		return -ENOENT;
+	if (verdict == GSI_LATER)
+		uroce_forward_want(host, slot);
+	return verdict == GSI_DONE ? 0 : -EAGAIN;
+}
+
+static int send_out(struct uroce_dev *dev, const struct verbs_gsi_mad *mad)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1,
+		.port_num = mad->port_num,
+		.grh = { .dgid = mad->remote_gid, .sgid_index = mad->sgid_index, .hop_limit = 64 },
+	};
+	struct uroce_hdr hdr = {
+		.opcode = UROCE_UD | UROCE_SEND_ONLY,
+		.pkey = UROCE_PKEY_DEFAULT,
+		.dest_qpn = GSI_QPN,
+		.qkey = GSI_QKEY,
+		.src_qpn = GSI_QPN,
+	};
+	struct iovec iov = { (void *)mad->data, GSI_MAD_LEN };
+	struct uroce_tx tx = { .hdr = &hdr, .iov = &iov, .iovcnt = 1, .length = GSI_MAD_LEN };
+	struct uroce_av av;
+	int r = uroce_av_resolve(dev, &attr, 0, &av);
+
+	if (r < 0)
+		return r;
+	hdr.psn = atomic_fetch_add_explicit(&dev->gsi->psn, 1, memory_order_relaxed) & PSN_MASK;
+	r = av.path->ops->send(av.path, &av, &tx);
+	if (!r && av.path->ops->flush)
+		av.path->ops->flush(av.path);
+	return r;
+}
+
+int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
+{
+	struct uroce_dev *dev = to_uctx(ctx)->dev;
+	int r = uroce_host_check(dev->host);
+
+	if (r < 0)
+		return r;
+	if (!dev->gsi || mad->sgid_index >= UROCE_GID_MAX || !dev->gids[mad->sgid_index].valid)
+		return -EINVAL;
+	r = send_here(dev, mad);
+	return r == -ENOENT ? send_out(dev, mad) : r;
 }

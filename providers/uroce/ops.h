@@ -62,7 +62,9 @@ int uroce_attach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t l
 int uroce_detach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
 /* gsi.c */
-int uroce_gsi_open(struct ibv_context *ctx, int *ret_fd);
+int uroce_gsi_open(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix);
+int uroce_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
+		     bool on);
 int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 

@@ -206,24 +206,6 @@ int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forw
 	return record ? 0 : -EAGAIN; /* a datagram: lost, and sent again by its requester */
 }
 
-void uroce_shm_forward_all(struct uroce_shm *shm, const struct uroce_packet *pkt,
-			   const union ibv_gid *sgid)
-{
-	struct shm_forward from = { .sgid = *sgid, .passed_on = 1 };
-	uint8_t packet[UROCE_HEADER_MAX + SHM_SEGMENT];
-	uint32_t header;
-
-	if (!pkt->dgid || !pkt->grh || pkt->payload.length > SHM_SEGMENT - UROCE_HEADER_MAX)
-		return;
-	from.dgid = *pkt->dgid;
-	memcpy(from.grh, pkt->grh, sizeof(from.grh));
-	header = uroce_wire_pack(&pkt->hdr, pkt->payload.length, packet);
-	memcpy(packet + header, pkt->payload.data, pkt->payload.length);
-	uroce_forward(shm->host, 0, &from, packet,
-		      header + pkt->payload.length + uroce_wire_pad(pkt->payload.length),
-		      uroce_now());
-}
-
 /* --- consuming --- */
 
 /* A payload in the sender's memory, as copied out of the ring and checked. */

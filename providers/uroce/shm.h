@@ -25,7 +25,7 @@
 #include "providers/uroce/keys.h"
 
 enum {
-	SHM_VERSION = 1,
+	SHM_VERSION = 2,
 	SHM_LINE = 64,
 	SHM_RING_BYTES = 1 << 18,
 	SHM_RING_MASK = SHM_RING_BYTES - 1,
@@ -34,6 +34,7 @@ enum {
 	SHM_PUBLISH = SHM_RING_BYTES / 8, /* the consumer gives space back in such steps */
 	SHM_SLOTS = 256,
 	SHM_KEYS = 1 << 14, /* keys a board can show; others are reached by packets */
+	SHM_SERVICES = 4096, /* listeners a board can show */
 };
 #define SHM_MAGIC 0x75726f63u
 
@@ -87,6 +88,13 @@ struct shm_qp {
 };
 #define SHM_QP_READY 0x80000000u
 
+/* A service id somebody listens on, at its place by hash or behind it. */
+struct shm_service {
+	atomic_ullong id;     /* 0: never used, the search ends here; all ones: no longer used */
+	atomic_ullong gid[2]; /* the address it is for, as it stands in memory; zero: any */
+};
+#define SHM_SERVICE_GONE UINT64_MAX
+
 /* What a process shows to all its peers. */
 struct shm_board {
 	atomic_uint magic;
@@ -97,6 +105,8 @@ struct shm_board {
 		uint8_t probe[SHM_LINE]; /* peers read it through process_vm_readv() as a test */
 	struct shm_qp qps[1 << UROCE_QP_INDEX_BITS];
 	struct shm_key keys[SHM_KEYS];
+	atomic_uint manager; /* 1: has a connection manager */
+	struct shm_service services[SHM_SERVICES];
 };
 
 struct shm_peer {
@@ -139,6 +149,8 @@ struct uroce_shm {
 	struct shm_peer_list peers;    /* changed under lock and progress_lock */
 	struct shm_peer_list gone;     /* dead ones, kept for who still names them; under lock */
 	_Atomic(struct shm_peer *) by_slot[SHM_SLOTS];
+	uint64_t complete_time; /* when uroce_shm_complete() last looked; under progress_lock */
+	bool complete;
 };
 
 /* --- shm_peer.c --- */
@@ -154,6 +166,10 @@ int uroce_shm_peer(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_pe
 /* In the progress thread, no lock held: connect to @slot, or ask it to connect, without waiting for
  * an answer to that. */
 void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot);
+/* Whether every other process of this user is connected: looked at anew every millisecond. */
+bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
+/* Whether a process has @slot. */
+bool uroce_shm_slot_used(uint8_t slot);
 /* The listener or a connection is readable: a new peer, the end of a handshake, or a death. */
 void uroce_shm_accept(struct uroce_shm *shm);
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
@@ -188,9 +204,6 @@ struct shm_forward {
 	uint8_t grh[40];
 	uint8_t passed_on; /* not by its sender, but by a process it came to first */
 };
-/* A datagram to QP1 that nobody here wants: to every connected process. */
-void uroce_shm_forward_all(struct uroce_shm *shm, const struct uroce_packet *pkt,
-			   const union ibv_gid *sgid);
 int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from,
 		      const void *packet, uint32_t length);
 

@@ -17,6 +17,7 @@
 enum {
 	HANDSHAKE_MS = 1000, /* how long a connector waits for a peer's answer */
 	BACKLOG = 64,
+	COMPLETE_INTERVAL = 1000000, /* ns */
 };
 
 /*
@@ -555,6 +556,7 @@ static void peer_gone(struct shm_peer *peer)
 	while (!peer->dead && uroce_shm_poll_peer(peer, uroce_now()))
 		;
 	peer->dead = true;
+	uroce_gsi_peer_gone(host, peer->slot);
 	atomic_compare_exchange_strong_explicit(&shm->by_slot[peer->slot], &expected, NULL,
 						memory_order_acq_rel, memory_order_relaxed);
 	LIST_REMOVE(peer, entry);
@@ -590,6 +592,39 @@ void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
 		peer->pid, what);
 	peer->dead = true;
 	uroce_qp_peer_dead(peer->shm->host, &peer->shm->path, peer);
+}
+
+/* --- who there is --- */
+
+/* Claiming it, for a moment, is the one question that does not disturb its owner. */
+bool uroce_shm_slot_used(uint8_t slot)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address;
+	socklen_t len = slot_address(slot, &address);
+
+	return fd >= 0 && bind(fd, (struct sockaddr *)&address, len) && errno == EADDRINUSE;
+}
+
+static bool all_connected(struct uroce_shm *shm)
+{
+	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {
+		struct shm_peer *peer = peer_lookup(shm, slot);
+
+		if (slot != shm->host->slot && !(peer && peer->ready) && uroce_shm_slot_used(slot))
+			return false;
+	}
+	return true;
+}
+
+bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
+{
+	assert_held(&shm->host->progress_lock);
+	if (now - shm->complete_time < COMPLETE_INTERVAL)
+		return shm->complete;
+	shm->complete_time = now;
+	shm->complete = all_connected(shm);
+	return shm->complete;
 }
 
 /* --- open and close --- */

@@ -75,6 +75,7 @@ const struct verbs_ops uroce_ops = {
 	.attach_mcast = uroce_attach_mcast,
 	.detach_mcast = uroce_detach_mcast,
 	.gsi_open = uroce_gsi_open,
+	.gsi_listen = uroce_gsi_listen,
 	.gsi_send = uroce_gsi_send,
 	.gsi_recv = uroce_gsi_recv,
 	.post_send = uroce_post_send,

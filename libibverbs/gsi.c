@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* QP1 of user-space devices: the door through which librdmacm's own connection manager goes. */
+#include "libibverbs/library.h"
+
+int verbs_gsi_open(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+
+	return ops->gsi_open ? ops->gsi_open(ctx, ret_fd, ret_prefix) : -EOPNOTSUPP;
+}
+
+int verbs_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
+		     bool on)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+
+	return ops->gsi_listen ? ops->gsi_listen(ctx, service_id, gid, on) : -EOPNOTSUPP;
+}
+
+int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+
+	return ops->gsi_send ? ops->gsi_send(ctx, mad) : -EOPNOTSUPP;
+}
+
+int verbs_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+
+	return ops->gsi_recv ? ops->gsi_recv(ctx, ret_mad) : -EOPNOTSUPP;
+}
