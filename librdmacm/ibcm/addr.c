@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Addresses: RoCE GIDs are IP addresses, so there is nothing to look up but which device has one,
+ * and the routing table's choice of a source. The path needs no subnet manager: its parameters are
+ * the ones the kernel makes for RoCE.
+ */
+#include <string.h>
+
+#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/sockaddr.h"
+
+enum {
+	PKEY_DEFAULT = 0xffff,
+	PACKET_LIFE_TIME = 16, /* 0.27 s: what the kernel assumes for RoCE */
+	HOP_LIMIT = 64,
+	SELECTOR_EQUAL = 2,
+	GIDS_MAX = 64,
+};
+
+/* --- addresses and GIDs --- */
+
+void ibcm_addr_to_gid(const struct sockaddr *addr, union ibv_gid *ret_gid)
+{
+	union ibv_gid gid = {};
+
+	if (addr->sa_family == AF_INET) {
+		gid.raw[10] = gid.raw[11] = 0xff;
+		memcpy(gid.raw + 12, &((const struct sockaddr_in *)addr)->sin_addr, 4);
+	} else {
+		memcpy(gid.raw, &((const struct sockaddr_in6 *)addr)->sin6_addr, 16);
+	}
+	*ret_gid = gid;
+}
+
+bool ibcm_gid_is_ipv4(const union ibv_gid *gid)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, prefix, sizeof(prefix));
+}
+
+struct search {
+	int (*fn)(const struct ibcm_local *local, void *arg);
+	void *arg;
+	uint32_t ifindex; /* 0: any */
+	union ibv_gid gid;
+	struct ibcm_local found;
+};
+
+static int device_gids(struct cm_device *dev, struct ibv_gid_entry entries[GIDS_MAX])
+{
+	if (!dev->user || cm_device_open(dev) < 0)
+		return 0;
+	return ibv_query_gid_table(dev->verbs, entries, GIDS_MAX, 0);
+}
+
+static int search_device(struct cm_device *dev, void *arg)
+{
+	struct ibv_gid_entry entries[GIDS_MAX];
+	struct search *search = arg;
+	int n = device_gids(dev, entries);
+
+	for (int i = 0; i < n; i++) {
+		if (memcmp(&entries[i].gid, &search->gid, sizeof(search->gid)) ||
+		    (search->ifindex && entries[i].ndev_ifindex != search->ifindex))
+			continue;
+		search->found = (struct ibcm_local){ .cm = dev,
+						     .index = entries[i].gid_index,
+						     .gid = entries[i].gid };
+		return 1;
+	}
+	return 0;
+}
+
+int ibcm_local_find(const struct sockaddr *addr, struct ibcm_local *ret_local)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+	struct search search = {};
+	int r;
+
+	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	ibcm_addr_to_gid(addr, &search.gid);
+	if (addr->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
+		search.ifindex = in6->sin6_scope_id;
+	r = cm_devices_each(search_device, &search);
+	if (r <= 0)
+		return r < 0 ? r : -EADDRNOTAVAIL;
+	*ret_local = search.found;
+	return 0;
+}
+
+static int each_of_device(struct cm_device *dev, void *arg)
+{
+	struct ibv_gid_entry entries[GIDS_MAX];
+	const struct search *search = arg;
+	int n = device_gids(dev, entries), r = 0;
+
+	for (int i = 0; i < n && !r; i++) {
+		struct ibcm_local local = { .cm = dev,
+					    .index = entries[i].gid_index,
+					    .gid = entries[i].gid };
+
+		r = search->fn(&local, search->arg);
+	}
+	return r;
+}
+
+int ibcm_local_each(int (*fn)(const struct ibcm_local *local, void *arg), void *arg)
+{
+	struct search search = { .fn = fn, .arg = arg };
+
+	return cm_devices_each(each_of_device, &search);
+}
+
+bool ibcm_serves(const struct sockaddr *addr)
+{
+	struct ibcm_local local;
+
+	return !ibcm_local_find(addr, &local);
+}
+
+/* --- bind --- */
+
+static void set_addr(struct sockaddr_storage *to, const struct sockaddr *from)
+{
+	*to = (struct sockaddr_storage){};
+	memcpy(to, from, cm_addr_size(from));
+}
+
+static int take_port(struct ibcm_id *iid, bool shown)
+{
+	uint16_t port;
+	int r = ibcm_port_take(iid, ntohs(cm_addr_port((struct sockaddr *)&iid->src)), shown,
+			       &port);
+
+	if (!r)
+		cm_addr_set_port((struct sockaddr *)&iid->src, htons(port));
+	return r;
+}
+
+int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
+{
+	struct ibcm_id *iid = id->ibcm;
+	struct ibcm_local local = {};
+	int r = 0;
+
+	if (iid->step != STEP_NEW)
+		return -EINVAL;
+	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	if (!cm_addr_is_any(addr))
+		r = ibcm_local_find(addr, &local);
+	if (!r && local.cm)
+		r = ibcm_dev_get(local.cm, &iid->dev);
+	if (r < 0)
+		return r;
+	iid->local = local;
+	set_addr(&iid->src, addr);
+	r = take_port(iid, true);
+	if (!r)
+		iid->step = STEP_BOUND;
+	return r;
+}
+
+/* --- resolve --- */
+
+/* Of devices that leave the loopback address out, another address is as good for talking to itself.
+ */
+static int first_of_family(const struct ibcm_local *local, void *arg)
+{
+	struct sockaddr_storage *addr = arg;
+
+	if (ibcm_gid_is_ipv4(&local->gid) != (addr->ss_family == AF_INET))
+		return 0;
+	if (addr->ss_family == AF_INET)
+		memcpy(&((struct sockaddr_in *)addr)->sin_addr, local->gid.raw + 12, 4);
+	else
+		memcpy(&((struct sockaddr_in6 *)addr)->sin6_addr, local->gid.raw, 16);
+	return 1;
+}
+
+static bool addr_is_loopback(const struct sockaddr *addr)
+{
+	if (addr->sa_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr) >> 24 == 127;
+	return addr->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
+/* A wildcard as destination means this host. */
+static void dst_set(struct ibcm_id *iid, const struct sockaddr *dst)
+{
+	set_addr(&iid->dst, dst);
+	if (!cm_addr_is_any(dst))
+		return;
+	if (dst->sa_family == AF_INET)
+		((struct sockaddr_in *)&iid->dst)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		((struct sockaddr_in6 *)&iid->dst)->sin6_addr = in6addr_loopback;
+}
+
+static int src_find(struct ibcm_id *iid, const struct sockaddr *src, struct sockaddr_storage *ret)
+{
+	struct sockaddr *dst = (struct sockaddr *)&iid->dst;
+	struct ibcm_local local;
+	int r;
+
+	if (iid->local.cm) {
+		*ret = iid->src;
+		return 0;
+	}
+	if (src && !cm_addr_is_any(src)) {
+		set_addr(ret, src);
+		return 0;
+	}
+	r = cm_addr_source_for(dst, ret);
+	if (r < 0 || !addr_is_loopback((struct sockaddr *)ret) ||
+	    !ibcm_local_find((struct sockaddr *)ret, &local))
+		return r;
+	if (ibcm_local_each(first_of_family, ret) <= 0)
+		return -ENODEV;
+	first_of_family(&local, &iid->dst);
+	ibcm_local_find((struct sockaddr *)ret, &local);
+	first_of_family(&local, &iid->dst);
+	return 0;
+}
+
+/* The port of an earlier bind, or of the source given now. */
+static int src_set(struct ibcm_id *iid, const struct sockaddr_storage *from,
+		   const struct sockaddr *src)
+{
+	__be16 port = iid->port ? cm_addr_port((struct sockaddr *)&iid->src)
+		      : src	? cm_addr_port(src)
+				: 0;
+
+	iid->src = *from;
+	cm_addr_set_port((struct sockaddr *)&iid->src, port);
+	return iid->port ? 0 : take_port(iid, port);
+}
+
+int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct sockaddr *dst,
+		      int timeout_ms)
+{
+	struct ibcm_id *iid = id->ibcm;
+	struct sockaddr_storage from;
+	int r;
+
+	if (iid->step != STEP_NEW && iid->step != STEP_BOUND)
+		return -EINVAL;
+	if (dst->sa_family != AF_INET && dst->sa_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	dst_set(iid, dst);
+	r = src_find(iid, src, &from);
+	if (!r && !iid->local.cm)
+		r = ibcm_local_find((struct sockaddr *)&from, &iid->local);
+	if (!r)
+		r = ibcm_dev_get(iid->local.cm, &iid->dev);
+	if (!r)
+		r = src_set(iid, &from, src);
+	if (r < 0) {
+		if (!iid->port)
+			iid->local = (struct ibcm_local){};
+		return r == -EADDRNOTAVAIL ? -ENODEV : r;
+	}
+	ibcm_addr_to_gid((struct sockaddr *)&iid->dst, &iid->remote_gid);
+	iid->step = STEP_ADDR;
+	ibcm_lock();
+	ibcm_event_new(iid, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	ibcm_unlock();
+	return 0;
+}
+
+int ibcm_resolve_route(struct cm_id *id, int timeout_ms)
+{
+	struct ibcm_id *iid = id->ibcm;
+
+	if (iid->step != STEP_ADDR)
+		return -EINVAL;
+	iid->step = STEP_ROUTE;
+	ibcm_lock();
+	ibcm_event_new(iid, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	ibcm_unlock();
+	return 0;
+}
+
+/* --- what is known --- */
+
+int ibcm_query_addr(struct cm_id *id)
+{
+	struct ibcm_id *iid = id->ibcm;
+	struct rdma_addr *addr = &id->id.route.addr;
+	int r = 0;
+
+	if (iid->local.cm)
+		r = cm_id_set_device(id, iid->local.cm);
+	if (r < 0)
+		return r;
+	addr->src_storage = iid->src;
+	if (iid->dst.ss_family)
+		addr->dst_storage = iid->dst;
+	if (iid->local.cm) {
+		id->id.port_num = 1;
+		addr->addr.ibaddr = (struct rdma_ib_addr){ .sgid = iid->local.gid,
+							   .dgid = iid->remote_gid,
+							   .pkey = htons(PKEY_DEFAULT) };
+	}
+	ibcm_lock();
+	iid->id = id; /* of a request: from now on it has events of its own */
+	ibcm_unlock();
+	return 0;
+}
+
+static void port_query(const struct ibcm_id *iid, struct ibv_port_attr *ret)
+{
+	if (ibv_query_port(iid->dev->verbs, 1, ret))
+		*ret = (struct ibv_port_attr){ .active_mtu = IBV_MTU_1024 };
+}
+
+uint8_t ibcm_path_mtu(const struct ibcm_id *iid)
+{
+	struct ibv_port_attr port;
+
+	port_query(iid, &port);
+	return port.active_mtu;
+}
+
+uint8_t ibcm_path_rate(const struct ibcm_id *iid)
+{
+	struct ibv_port_attr port;
+
+	port_query(iid, &port);
+	/* what the kernel's RoCE makes of 10 Gbit/s and of all that is faster than it has a name
+	 * for */
+	return port.active_speed > 4 ? IBV_RATE_40_GBPS : IBV_RATE_10_GBPS;
+}
+
+uint8_t ibcm_packet_life_time(const struct ibcm_id *iid)
+{
+	return iid->ack_timeout ? iid->ack_timeout - 1 : PACKET_LIFE_TIME;
+}
+
+int ibcm_query_route(struct cm_id *id)
+{
+	const struct ibcm_id *iid = id->ibcm;
+	struct ibv_sa_path_rec path = {
+		.dgid = iid->remote_gid,
+		.sgid = iid->local.gid,
+		.hop_limit = HOP_LIMIT,
+		.traffic_class = iid->tos,
+		.reversible = 1,
+		.numb_path = 1,
+		.pkey = htons(PKEY_DEFAULT),
+		.mtu_selector = SELECTOR_EQUAL,
+		.mtu = iid->conn.qp.mtu ? iid->conn.qp.mtu : ibcm_path_mtu(iid),
+		.rate_selector = SELECTOR_EQUAL,
+		.rate = ibcm_path_rate(iid),
+		.packet_life_time_selector = SELECTOR_EQUAL,
+		.packet_life_time = ibcm_packet_life_time(iid),
+	};
+
+	return cm_id_set_paths(id, &path, 1);
+}
+
+struct ibv_ah_attr ibcm_ah_attr(const struct ibcm_id *iid)
+{
+	return (struct ibv_ah_attr){
+		.is_global = 1,
+		.port_num = 1,
+		.grh = { .dgid = iid->remote_gid,
+			 .sgid_index = iid->local.index,
+			 .hop_limit = HOP_LIMIT,
+			 .traffic_class = iid->tos },
+	};
+}

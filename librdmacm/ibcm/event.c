@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Events wait in their channel until the program asks; its descriptor is readable meanwhile. */
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "librdmacm/ibcm/ibcm.h"
+
+struct record {
+	TAILQ_ENTRY(record) entry;
+	struct ibcm_id *about;
+	struct ibcm_id *child; /* of a request */
+	struct ibcm_mc *mc;
+	struct cm_event ev;
+};
+
+struct ibcm_channel {
+	TAILQ_HEAD(, record) records;
+	int fd;
+};
+
+static int user_device(struct cm_device *dev, void *arg)
+{
+	return dev->user;
+}
+
+int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
+{
+	struct ibcm_channel *channel;
+	int r = cm_devices_each(user_device, NULL);
+
+	if (r <= 0)
+		return r < 0 ? r : -ENODEV;
+	channel = calloc(1, sizeof(*channel));
+	if (!channel)
+		return -ENOMEM;
+	TAILQ_INIT(&channel->records);
+	/* O_NONBLOCK is for the program to set: it never blocks here, one write stands for one read */
+	channel->fd = eventfd(0, EFD_CLOEXEC);
+	if (channel->fd < 0) {
+		r = -errno;
+		free(channel);
+		return r;
+	}
+	ch->ibcm = channel;
+	*ret_fd = channel->fd;
+	return 0;
+}
+
+void ibcm_close_channel(struct cm_channel *ch)
+{
+	struct ibcm_channel *channel = ch->ibcm;
+	struct record *record;
+
+	ibcm_lock();
+	while ((record = TAILQ_FIRST(&channel->records))) {
+		TAILQ_REMOVE(&channel->records, record, entry);
+		free(record);
+	}
+	ibcm_unlock();
+	close(channel->fd);
+	free(channel);
+	ch->ibcm = NULL;
+}
+
+/* --- putting --- */
+
+static void record_put(struct ibcm_channel *channel, struct record *record)
+{
+	uint64_t one = 1;
+
+	if (TAILQ_EMPTY(&channel->records))
+		(void)!write(channel->fd, &one, sizeof(one));
+	TAILQ_INSERT_TAIL(&channel->records, record, entry);
+}
+
+static void record_remove(struct ibcm_channel *channel, struct record *record)
+{
+	uint64_t count;
+
+	TAILQ_REMOVE(&channel->records, record, entry);
+	if (TAILQ_EMPTY(&channel->records))
+		(void)!read(channel->fd, &count, sizeof(count));
+}
+
+static struct record *record_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status)
+{
+	struct record *record = calloc(1, sizeof(*record));
+
+	if (!record) {
+		log_err("rdma_cm: no memory for an event (%s)", rdma_event_str(type));
+		return NULL;
+	}
+	record->about = iid;
+	record->ev.event.event = type;
+	record->ev.event.status = status;
+	record_put(iid->channel, record);
+	return record;
+}
+
+struct cm_event *ibcm_event_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status)
+{
+	struct record *record = record_new(iid, type, status);
+
+	return record ? &record->ev : NULL;
+}
+
+struct cm_event *ibcm_event_request(struct ibcm_id *iid, struct ibcm_id *child)
+{
+	struct record *record = record_new(iid, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+
+	if (!record)
+		return NULL;
+	record->child = child;
+	iid->waiting++;
+	return &record->ev;
+}
+
+struct cm_event *ibcm_event_group(struct ibcm_id *iid, struct ibcm_mc *mc,
+				  enum rdma_cm_event_type type, int status)
+{
+	struct record *record = record_new(iid, type, status);
+
+	if (!record)
+		return NULL;
+	record->mc = mc;
+	return &record->ev;
+}
+
+/* --- taking --- */
+
+/* What happened to a request that another thread is just taking waits until it has. */
+static struct record *record_first(struct ibcm_channel *channel)
+{
+	struct record *record;
+
+	TAILQ_FOREACH(record, &channel->records, entry)
+		if (record->about->id)
+			return record;
+	return NULL;
+}
+
+static void record_hand_out(struct record *record, struct cm_event *ev)
+{
+	*ev = record->ev;
+	ev->id = record->about->id;
+	/* The members' union begins with the private data in both. */
+	ev->event.param.conn.private_data =
+		ev->event.param.conn.private_data_len ? ev->private_data : NULL;
+	if (record->mc) {
+		ev->mc = record->mc->mc;
+		record->mc->reported++;
+	} else {
+		record->about->reported++;
+	}
+	if (record->child) {
+		ev->new_ibcm = record->child;
+		record->about->waiting--;
+	}
+}
+
+int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev)
+{
+	struct record *record;
+
+	ibcm_lock();
+	record = record_first(ch->ibcm);
+	if (record) {
+		record_remove(ch->ibcm, record);
+		record_hand_out(record, ev);
+	}
+	ibcm_unlock();
+	free(record);
+	return record ? 0 : -EAGAIN;
+}
+
+/* --- dropping and moving --- */
+
+void ibcm_events_drop(struct ibcm_id *iid, struct ibcm_mc *mc)
+{
+	struct ibcm_channel *channel = iid->channel;
+	struct record *record, *next;
+
+	for (record = TAILQ_FIRST(&channel->records); record; record = next) {
+		next = TAILQ_NEXT(record, entry);
+		if (record->about != iid || (mc && record->mc != mc))
+			continue;
+		record_remove(channel, record);
+		if (record->child) {
+			struct ibcm_id *child = record->child;
+
+			/* what happened to it may wait behind */
+			iid->waiting--;
+			ibcm_request_refuse(child);
+			free(record);
+			next = TAILQ_FIRST(&channel->records);
+			continue;
+		}
+		free(record);
+	}
+}
+
+void ibcm_events_move(struct ibcm_id *iid, struct ibcm_channel *to)
+{
+	struct ibcm_channel *from = iid->channel;
+	struct record *record, *next;
+
+	for (record = TAILQ_FIRST(&from->records); record; record = next) {
+		next = TAILQ_NEXT(record, entry);
+		if (record->about != iid)
+			continue;
+		record_remove(from, record);
+		if (record->child)
+			record->child->channel = to;
+		record_put(to, record);
+	}
+	iid->channel = to;
+}

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The backend's operations on identifiers. Start reading here. */
+#include <endian.h>
+#include <string.h>
+
+#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/sockaddr.h"
+
+enum {
+	PKEY_DEFAULT = 0xffff,
+	LID_PERMISSIVE = 0xffff, /* what managers write where routes go by GID */
+	HOP_LIMIT = 64,
+	RESPONSE_TIMEOUT = 20, /* 4.3 s: how long either side may take to answer */
+	MAX_CM_RETRIES = 15,
+	BACKLOG_MAX = 1024,
+	RETRY_MAX = 7,
+};
+
+/* --- life --- */
+
+static int ibcm_create_id(struct cm_id *id)
+{
+	struct ibcm_id *iid =
+		ibcm_id_new(cm_id_channel(id)->ibcm, id->id.ps, id->id.qp_type == IBV_QPT_UD);
+
+	if (!iid)
+		return -ENOMEM;
+	iid->id = id;
+	id->ibcm = iid;
+	return 0;
+}
+
+static void listen_end(struct ibcm_id *iid)
+{
+	ibcm_listener_remove(iid);
+	verbs_gsi_listen(iid->dev->verbs, ibcm_service_id(iid),
+			 iid->local.cm ? &iid->local.gid : NULL, false);
+}
+
+static void groups_free(struct cm_id *id)
+{
+	struct cm_mc *mc;
+
+	LIST_FOREACH(mc, &id->groups, entry) {
+		free(mc->ibcm);
+		mc->ibcm = NULL;
+	}
+}
+
+static int ibcm_destroy_id(struct cm_id *id, uint32_t *ret_events)
+{
+	struct ibcm_id *iid = id->ibcm;
+	struct ibcm_out out = {};
+
+	ibcm_lock();
+	if (iid->step == STEP_LISTEN)
+		listen_end(iid);
+	ibcm_events_drop(iid, NULL);
+	*ret_events = iid->reported;
+	groups_free(id);
+	ibcm_port_drop(iid);
+	iid->id = NULL;
+	iid->detached = true;
+	ibcm_state_destroy(&iid->conn, ibcm_now(), &out);
+	ibcm_run(iid, &out, NULL);
+	ibcm_unlock();
+	id->ibcm = NULL;
+	return 0;
+}
+
+static void ibcm_drop_request(struct cm_channel *ch, struct cm_event *ev)
+{
+	ibcm_lock();
+	ibcm_request_refuse(ev->new_ibcm);
+	ibcm_unlock();
+}
+
+static int ibcm_migrate_id(struct cm_id *id, struct cm_channel *to, uint32_t *ret_events)
+{
+	struct ibcm_id *iid = id->ibcm;
+
+	if (!to->ibcm)
+		return -ENODEV;
+	ibcm_lock();
+	ibcm_events_move(iid, to->ibcm);
+	*ret_events = iid->reported;
+	ibcm_unlock();
+	return 0;
+}
+
+static int ibcm_set_option(struct cm_id *id, int level, int optname, const void *value,
+			   size_t length)
+{
+	struct ibcm_id *iid = id->ibcm;
+
+	if (level != RDMA_OPTION_ID)
+		return -EOPNOTSUPP;
+	switch (optname) {
+	case RDMA_OPTION_ID_TOS:
+		iid->tos = *(const uint8_t *)value;
+		return 0;
+	case RDMA_OPTION_ID_REUSEADDR:
+		iid->reuseaddr = *(const int *)value;
+		return 0;
+	case RDMA_OPTION_ID_AFONLY:
+		if (iid->step != STEP_NEW)
+			return -EINVAL;
+		iid->afonly = *(const int *)value;
+		return 0;
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		if (*(const uint8_t *)value > 31)
+			return -EINVAL;
+		iid->ack_timeout = *(const uint8_t *)value;
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int ibcm_write_event(struct cm_id *id, enum rdma_cm_event_type event, int status,
+			    uint64_t arg)
+{
+	struct cm_event *ev;
+
+	ibcm_lock();
+	ev = ibcm_event_new(id->ibcm, event, status);
+	if (ev)
+		ev->event.param.arg = arg;
+	ibcm_unlock();
+	return ev ? 0 : -ENOMEM;
+}
+
+/* --- listen --- */
+
+static int listen_wildcard(struct cm_id *id)
+{
+	static const struct sockaddr_in any = { .sin_family = AF_INET };
+
+	return ibcm_bind_addr(id, (const struct sockaddr *)&any);
+}
+
+static int listen_start(struct ibcm_id *iid)
+{
+	int r = ibcm_port_listen(iid);
+
+	if (!r)
+		r = verbs_gsi_listen(iid->dev->verbs, ibcm_service_id(iid),
+				     iid->local.cm ? &iid->local.gid : NULL, true);
+	if (r < 0)
+		return r;
+	ibcm_listener_add(iid);
+	iid->step = STEP_LISTEN;
+	return 0;
+}
+
+static int ibcm_listen(struct cm_id *id, int backlog)
+{
+	struct ibcm_id *iid = id->ibcm;
+	int r = 0;
+
+	if (iid->step == STEP_NEW)
+		r = listen_wildcard(id);
+	if (!r && iid->step != STEP_BOUND)
+		r = -EINVAL;
+	if (!r && !iid->local.cm)
+		r = ibcm_dev_get_all(&iid->dev);
+	if (r < 0)
+		return r;
+	ibcm_lock();
+	iid->backlog = backlog > 0 && backlog < BACKLOG_MAX ? backlog : BACKLOG_MAX;
+	r = listen_start(iid);
+	ibcm_unlock();
+	return r;
+}
+
+/* --- connect --- */
+
+/* What the peer should know about the addresses stands before the program's private data. */
+static int put_private(const struct ibcm_id *iid, const struct cm_conn *conn, struct ibcm_mad *mad)
+{
+	struct ibcm_ip ip = {
+		.family = iid->src.ss_family,
+		.port = ntohs(cm_addr_port((const struct sockaddr *)&iid->src)),
+	};
+
+	if (conn->private_data_len > ibcm_private_size(mad->type) - IBCM_IP_LEN)
+		return -EINVAL;
+	memcpy(&ip.src, iid->local.gid.raw, sizeof(ip.src));
+	memcpy(&ip.dst, iid->remote_gid.raw, sizeof(ip.dst));
+	ibcm_ip_pack(&ip, mad->private_data);
+	if (conn->private_data_len)
+		memcpy(mad->private_data + IBCM_IP_LEN, conn->private_data, conn->private_data_len);
+	mad->private_len = IBCM_IP_LEN + conn->private_data_len;
+	return 0;
+}
+
+static uint64_t peer_service_id(const struct ibcm_id *iid)
+{
+	return (uint64_t)iid->ps << 16 | ntohs(cm_addr_port((const struct sockaddr *)&iid->dst));
+}
+
+static struct ibcm_path path_of(const struct ibcm_id *iid)
+{
+	return (struct ibcm_path){
+		.local_lid = LID_PERMISSIVE,
+		.remote_lid = LID_PERMISSIVE,
+		.local_gid = iid->local.gid,
+		.remote_gid = iid->remote_gid,
+		.rate = ibcm_path_rate(iid),
+		.traffic_class = iid->tos,
+		.hop_limit = HOP_LIMIT,
+		.ack_timeout = min_of(ibcm_packet_life_time(iid) + 1, 31),
+	};
+}
+
+static uint32_t transport_of(const struct cm_id *id)
+{
+	if (id->id.qp_type == IBV_QPT_XRC_SEND)
+		return IBCM_TRANSPORT_EXTENDED;
+	return id->id.qp_type == IBV_QPT_UC ? IBCM_TRANSPORT_UC : IBCM_TRANSPORT_RC;
+}
+
+static int make_req(struct cm_id *id, const struct cm_conn *conn, struct ibcm_mad *mad)
+{
+	const struct ibcm_id *iid = id->ibcm;
+
+	*mad = (struct ibcm_mad){
+		.type = IBCM_REQ,
+		.attr_mod = conn->ece.options,
+		.req = {
+			.service_id = peer_service_id(iid),
+			.ca_guid = be64toh(iid->local.cm->guid),
+			.vendor_id = conn->ece.vendor_id & 0xffffff,
+			.qpn = conn->qp_num,
+			.responder_resources = conn->responder_resources,
+			.initiator_depth = conn->initiator_depth,
+			.remote_response_timeout = RESPONSE_TIMEOUT,
+			.transport = transport_of(id),
+			.extended_transport = transport_of(id) == IBCM_TRANSPORT_EXTENDED ? IBCM_EXTENDED_XRC : 0,
+			.flow_control = !!conn->flow_control,
+			.starting_psn = iid->psn,
+			.local_response_timeout = RESPONSE_TIMEOUT,
+			.retry_count = min_of(conn->retry_count, RETRY_MAX),
+			.pkey = PKEY_DEFAULT,
+			.mtu = ibcm_path_mtu(iid),
+			.rnr_retry_count = min_of(conn->rnr_retry_count, RETRY_MAX),
+			.max_cm_retries = MAX_CM_RETRIES,
+			.srq = conn->srq,
+			.primary = path_of(iid),
+		},
+	};
+	return put_private(iid, conn, mad);
+}
+
+static int make_sidr_req(struct cm_id *id, const struct cm_conn *conn, struct ibcm_mad *mad)
+{
+	const struct ibcm_id *iid = id->ibcm;
+
+	*mad = (struct ibcm_mad){
+		.type = IBCM_SIDR_REQ,
+		.sidr_req = { .service_id = peer_service_id(iid), .pkey = PKEY_DEFAULT },
+	};
+	return put_private(iid, conn, mad);
+}
+
+static int connect_start(struct ibcm_id *iid, struct ibcm_mad *mad)
+{
+	struct ibcm_out out = {};
+	int r = 0;
+
+	if (!iid->in_table)
+		r = ibcm_table_add(iid, ibcm_prefix());
+	if (r < 0)
+		return r;
+	mad->local_id = iid->conn.local_id;
+	mad->tid = (uint64_t)iid->psn << 32 | iid->conn.local_id;
+	r = ibcm_state_request(&iid->conn, mad, ibcm_now(), &out);
+	if (r < 0)
+		return r;
+	iid->step = STEP_CONNECT;
+	ibcm_run(iid, &out, NULL);
+	return 0;
+}
+
+static int ibcm_connect(struct cm_id *id, const struct cm_conn *conn)
+{
+	struct ibcm_id *iid = id->ibcm;
+	struct ibcm_mad mad;
+	int r;
+
+	if (iid->step != STEP_ROUTE && !(iid->step == STEP_CONNECT && iid->conn.active))
+		return -EINVAL;
+	r = iid->ud ? make_sidr_req(id, conn, &mad) : make_req(id, conn, &mad);
+	if (r < 0)
+		return r;
+	ibcm_lock();
+	r = connect_start(iid, &mad);
+	ibcm_unlock();
+	return r;
+}
+
+/* --- accept, reject, disconnect --- */
+
+static int make_rep(const struct ibcm_id *iid, const struct cm_conn *conn, struct ibcm_mad *mad)
+{
+	*mad = (struct ibcm_mad){
+		.type = IBCM_REP,
+		.attr_mod = conn->ece.options,
+		.rep = {
+			.ca_guid = be64toh(iid->local.cm->guid),
+			.vendor_id = conn->ece.vendor_id & 0xffffff,
+			.qpn = conn->qp_num,
+			.starting_psn = iid->psn,
+			.responder_resources = conn->responder_resources,
+			.initiator_depth = conn->initiator_depth,
+			.flow_control = !!conn->flow_control,
+			.rnr_retry_count = min_of(conn->rnr_retry_count, RETRY_MAX),
+			.srq = conn->srq,
+		},
+	};
+	return 0;
+}
+
+static int make_sidr_rep(const struct ibcm_id *iid, const struct cm_conn *conn,
+			 struct ibcm_mad *mad)
+{
+	*mad = (struct ibcm_mad){
+		.type = IBCM_SIDR_REP,
+		.sidr_rep = { .status = IBCM_SIDR_SUCCESS,
+			      .service_id = ibcm_service_id(iid),
+			      .qpn = conn->qp_num,
+			      .qkey = iid->qkey },
+	};
+	return 0;
+}
+
+static int make_reply(const struct ibcm_id *iid, const struct cm_conn *conn, struct ibcm_mad *mad)
+{
+	int r = iid->ud ? make_sidr_rep(iid, conn, mad) : make_rep(iid, conn, mad);
+
+	if (r < 0)
+		return r;
+	if (conn->private_data_len > ibcm_private_size(mad->type))
+		return -EINVAL;
+	if (conn->private_data_len)
+		memcpy(mad->private_data, conn->private_data, conn->private_data_len);
+	mad->private_len = conn->private_data_len;
+	return 0;
+}
+
+static int ibcm_accept(struct cm_id *id, const struct cm_conn *conn)
+{
+	struct ibcm_id *iid = id->ibcm;
+	struct ibcm_out out = {};
+	struct ibcm_mad mad;
+	int r = conn ? make_reply(iid, conn, &mad) : 0;
+
+	if (r < 0)
+		return r;
+	ibcm_lock();
+	if (conn)
+		r = ibcm_state_reply(&iid->conn, &mad, ibcm_now(), &out);
+	else if (iid->conn.state == IBCM_REP_RCVD)
+		r = ibcm_state_establish(&iid->conn, &out);
+	else
+		r = -EINVAL;
+	if (!r)
+		ibcm_run(iid, &out, NULL);
+	ibcm_unlock();
+	return r;
+}
+
+static int ibcm_reject(struct cm_id *id, const struct cm_reject *reject)
+{
+	struct ibcm_id *iid = id->ibcm;
+	struct ibcm_out out = {};
+	int r;
+
+	ibcm_lock();
+	r = ibcm_state_reject(&iid->conn, reject->reason ? reject->reason : IBCM_REJ_CONSUMER,
+			      reject->private_data, reject->private_data_len, ibcm_now(), &out);
+	if (!r)
+		ibcm_run(iid, &out, NULL);
+	ibcm_unlock();
+	return r;
+}
+
+/* What is over already needs no end. */
+static bool is_over(const struct ibcm_id *iid)
+{
+	return iid->step == STEP_CONNECT && !iid->ud &&
+	       (iid->conn.state == IBCM_IDLE || iid->conn.state == IBCM_TIMEWAIT ||
+		iid->conn.state == IBCM_DREQ_SENT);
+}
+
+static int ibcm_disconnect(struct cm_id *id)
+{
+	struct ibcm_id *iid = id->ibcm;
+	struct ibcm_out out = {};
+	int r = 0;
+
+	ibcm_lock();
+	if (!is_over(iid))
+		r = ibcm_state_disconnect(&iid->conn, ibcm_now(), &out);
+	if (!r)
+		ibcm_run(iid, &out, NULL);
+	ibcm_unlock();
+	return r;
+}
+
+static int ibcm_notify(struct cm_id *id, enum ibv_event_type event)
+{
+	struct ibcm_id *iid = id->ibcm;
+	struct ibcm_out out = {};
+	int r = 0;
+
+	ibcm_lock();
+	if (event == IBV_EVENT_COMM_EST && iid->conn.state == IBCM_REP_SENT)
+		r = ibcm_state_establish(&iid->conn, &out);
+	else if (event == IBV_EVENT_COMM_EST && iid->conn.state != IBCM_ESTABLISHED)
+		r = -EINVAL;
+	if (!r)
+		ibcm_run(iid, &out, NULL);
+	ibcm_unlock();
+	return r;
+}
+
+/* --- attributes of the QP --- */
+
+static void attr_init(const struct ibcm_id *iid, struct ibv_qp_attr *attr, int *ret_mask)
+{
+	*ret_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+	attr->pkey_index = 0;
+	attr->port_num = 1;
+	if (iid->ud) {
+		attr->qkey = iid->qkey;
+		*ret_mask |= IBV_QP_QKEY;
+		return;
+	}
+	attr->qp_access_flags = iid->step == STEP_CONNECT ? IBV_ACCESS_REMOTE_WRITE : 0;
+	if (iid->step == STEP_CONNECT && iid->conn.qp.responder_resources)
+		attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	*ret_mask |= IBV_QP_ACCESS_FLAGS;
+}
+
+static void attr_rtr(const struct ibcm_id *iid, struct ibv_qp_attr *attr, int *ret_mask)
+{
+	*ret_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	attr->ah_attr = ibcm_ah_attr(iid);
+	attr->path_mtu = iid->conn.qp.mtu;
+	attr->dest_qp_num = iid->conn.qp.remote_qpn;
+	attr->rq_psn = iid->psn;
+}
+
+static void attr_rtr_reliable(const struct ibcm_id *iid, struct ibv_qp_attr *attr, int *ret_mask)
+{
+	attr->max_dest_rd_atomic = iid->conn.qp.responder_resources;
+	attr->min_rnr_timer = 0;
+	*ret_mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+}
+
+static void attr_rts(const struct ibcm_id *iid, struct ibv_qp_attr *attr, int *ret_mask)
+{
+	*ret_mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+	attr->sq_psn = iid->conn.qp.sq_psn;
+}
+
+static void attr_rts_reliable(const struct ibcm_id *iid, struct ibv_qp_attr *attr, int *ret_mask)
+{
+	attr->timeout = iid->ack_timeout ? iid->ack_timeout : iid->conn.qp.ack_timeout;
+	attr->retry_cnt = iid->conn.qp.retry_count;
+	attr->rnr_retry = iid->conn.qp.rnr_retry_count;
+	attr->max_rd_atomic = iid->conn.qp.initiator_depth;
+	*ret_mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+}
+
+static bool knows_peer(const struct ibcm_id *iid)
+{
+	return iid->conn.state != IBCM_IDLE && iid->conn.state != IBCM_REQ_SENT;
+}
+
+static int attr_fill(const struct cm_id *id, struct ibv_qp_attr *attr, int *ret_mask)
+{
+	const struct ibcm_id *iid = id->ibcm;
+	bool reliable = id->id.qp_type != IBV_QPT_UC;
+
+	if (iid->ud || attr->qp_state == IBV_QPS_INIT) {
+		attr_init(iid, attr, ret_mask);
+		return 0;
+	}
+	if (!knows_peer(iid) || (attr->qp_state != IBV_QPS_RTR && attr->qp_state != IBV_QPS_RTS))
+		return -EINVAL;
+	if (attr->qp_state == IBV_QPS_RTR) {
+		attr_rtr(iid, attr, ret_mask);
+		if (reliable)
+			attr_rtr_reliable(iid, attr, ret_mask);
+	} else {
+		attr_rts(iid, attr, ret_mask);
+		if (reliable)
+			attr_rts_reliable(iid, attr, ret_mask);
+	}
+	return 0;
+}
+
+static int ibcm_init_qp_attr(struct cm_id *id, struct ibv_qp_attr *attr, int *ret_mask)
+{
+	int r;
+
+	if (!id->ibcm->dev)
+		return -EINVAL;
+	ibcm_lock();
+	r = attr_fill(id, attr, ret_mask);
+	ibcm_unlock();
+	return r;
+}
+
+const struct cm_backend_ops ibcm_ops = {
+	.name = "user-space",
+	.serves = ibcm_serves,
+	.open_channel = ibcm_open_channel,
+	.close_channel = ibcm_close_channel,
+	.get_event = ibcm_get_event,
+	.create_id = ibcm_create_id,
+	.destroy_id = ibcm_destroy_id,
+	.drop_request = ibcm_drop_request,
+	.migrate_id = ibcm_migrate_id,
+	.bind_addr = ibcm_bind_addr,
+	.resolve_addr = ibcm_resolve_addr,
+	.resolve_route = ibcm_resolve_route,
+	.query_addr = ibcm_query_addr,
+	.query_route = ibcm_query_route,
+	.listen = ibcm_listen,
+	.connect = ibcm_connect,
+	.accept = ibcm_accept,
+	.reject = ibcm_reject,
+	.disconnect = ibcm_disconnect,
+	.notify = ibcm_notify,
+	.init_qp_attr = ibcm_init_qp_attr,
+	.join = ibcm_join,
+	.leave = ibcm_leave,
+	.set_option = ibcm_set_option,
+	.write_event = ibcm_write_event,
+};

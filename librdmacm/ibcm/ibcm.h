@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The user-space connection manager: what its files share.
+ *
+ *   mad.c, state.c	messages and states, pure
+ *   ibcm.c		operations of the backend, by identifier
+ *   addr.c		local addresses, ports, routes
+ *   port.c		ports and who has them, also in other processes
+ *   dispatch.c		messages in and out, listeners, deadlines; the thread
+ *   event.c		channels and the events that wait in them
+ *   table.c		communication ids, and connections by what the peer calls them
+ *
+ * One lock for everything, ibcm_lock(). Operations of the provider are called under it; nothing of
+ * the core is, but memory of an identifier is read and written.
+ */
+#ifndef IBCM_IBCM_H
+#define IBCM_IBCM_H
+
+#include "librdmacm/cm.h"
+#include "librdmacm/ibcm/state.h"
+#include "libibverbs/provider.h"
+
+struct ibcm_port;
+
+/* A device whose QP1 is open. Never closed, as devices of the core are not. */
+struct ibcm_dev {
+	LIST_ENTRY(ibcm_dev) entry;
+	struct cm_device *cm;
+	struct ibv_context *verbs;
+	int fd;
+};
+
+/* Which of our addresses. */
+struct ibcm_local {
+	struct cm_device *cm;
+	uint8_t index; /* of the GID */
+	union ibv_gid gid;
+};
+
+/* How far the program has taken an identifier. */
+enum ibcm_step {
+	STEP_NEW,
+	STEP_BOUND,
+	STEP_ADDR, /* the other side's address is resolved */
+	STEP_ROUTE,
+	STEP_CONNECT, /* its connection's state says the rest */
+	STEP_LISTEN,
+};
+
+struct ibcm_id {
+	struct cm_id *id; /* NULL: nobody took the request yet, or the program is done with it */
+	bool detached;	  /* the latter: only its time wait is left */
+	struct ibcm_channel *channel;
+	enum ibcm_step step;
+	uint16_t ps;
+	bool ud;
+	struct ibcm_conn conn;
+	uint32_t psn; /* the peer's first */
+	struct ibcm_dev *dev;
+	struct ibcm_local local; /* cm NULL: any */
+	union ibv_gid remote_gid;
+	struct sockaddr_storage src, dst;
+	uint32_t qkey;
+	uint32_t reported; /* events handed out about it */
+	/* listener */
+	int backlog;
+	int waiting; /* requests in its channel */
+	LIST_ENTRY(ibcm_id) listen_entry;
+	/* options */
+	bool reuseaddr, afonly;
+	uint8_t tos;
+	uint8_t ack_timeout; /* 0: default */
+	struct ibcm_port *port;
+	/* table.c; under a key from connect or arrival on */
+	bool in_table, by_peer;
+	LIST_ENTRY(ibcm_id) peer_entry, qpn_entry;
+	uint32_t heap_place; /* 1 ...; 0: not in the heap */
+};
+
+struct ibcm_mc {
+	struct cm_mc *mc;
+	uint32_t reported;
+};
+
+void ibcm_lock(void);
+void ibcm_unlock(void);
+uint64_t ibcm_now(void);
+uint32_t ibcm_random(void);
+
+/* --- table.c; all under the lock --- */
+
+/* Give the connection a communication id. @prefix: its upper byte. -EUSERS: too many. */
+int ibcm_table_add(struct ibcm_id *iid, uint8_t prefix);
+void ibcm_table_remove(struct ibcm_id *iid);
+struct ibcm_id *ibcm_table_find(uint32_t local_id);
+/* Find it by what the peer calls it, and by its QP, too, from now on. */
+void ibcm_table_add_peer(struct ibcm_id *iid);
+void ibcm_table_remove_peer(struct ibcm_id *iid);
+struct ibcm_id *ibcm_table_find_peer(uint32_t remote_id, uint64_t guid);
+struct ibcm_id *ibcm_table_find_qpn(uint32_t qpn, uint64_t guid);
+/* Call @fn for each; it may remove the one it gets. */
+void ibcm_table_each(void (*fn)(struct ibcm_id *iid, void *arg), void *arg);
+
+/* Deadlines: bring the heap in line with conn.deadline. -ENOMEM leaves it without. */
+int ibcm_heap_update(struct ibcm_id *iid);
+/* The one due first; NULL: none. */
+struct ibcm_id *ibcm_heap_first(void);
+
+/* --- port.c --- */
+
+/*
+ * Take @port (host order) for the identifier's port space at iid->local; 0: choose one. @shown:
+ * other processes must not have it either; an identifier that only connects does without.
+ * -EADDRINUSE, -EADDRNOTAVAIL (conflict with a wildcard or of one), -EACCES (below 1024).
+ */
+int ibcm_port_take(struct ibcm_id *iid, uint16_t port, bool shown, uint16_t *ret_port);
+void ibcm_port_drop(struct ibcm_id *iid);
+/* Only one identifier listens on a port. */
+int ibcm_port_listen(struct ibcm_id *iid);
+
+/* --- addr.c --- */
+
+void ibcm_addr_to_gid(const struct sockaddr *addr, union ibv_gid *ret_gid);
+bool ibcm_gid_is_ipv4(const union ibv_gid *gid);
+/* Which device has the address. -EADDRNOTAVAIL: none of ours. Without the lock. */
+int ibcm_local_find(const struct sockaddr *addr, struct ibcm_local *ret_local);
+/* Call @fn with each of our addresses. Without the lock. */
+int ibcm_local_each(int (*fn)(const struct ibcm_local *local, void *arg), void *arg);
+bool ibcm_serves(const struct sockaddr *addr);
+int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr);
+int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct sockaddr *dst,
+		      int timeout_ms);
+int ibcm_resolve_route(struct cm_id *id, int timeout_ms);
+int ibcm_query_addr(struct cm_id *id);
+int ibcm_query_route(struct cm_id *id);
+/* How packets get to the peer. */
+struct ibv_ah_attr ibcm_ah_attr(const struct ibcm_id *iid);
+/* 4.096 us << n: a packet's life, as both sides' timeouts count it. */
+uint8_t ibcm_packet_life_time(const struct ibcm_id *iid);
+uint8_t ibcm_path_mtu(const struct ibcm_id *iid);
+uint8_t ibcm_path_rate(const struct ibcm_id *iid);
+
+/* --- dispatch.c --- */
+
+/* Open QP1 of the device, and have the thread listen to it. Without the lock. */
+int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev);
+/* The same of all devices of ours. */
+int ibcm_dev_get_all(struct ibcm_dev **ret_any);
+uint8_t ibcm_prefix(void);
+/* Send and report what a step brought about; bring the deadline in line. Under the lock. */
+void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad);
+/* Listeners. Under the lock. */
+void ibcm_listener_add(struct ibcm_id *iid);
+void ibcm_listener_remove(struct ibcm_id *iid);
+uint64_t ibcm_service_id(const struct ibcm_id *iid);
+/* Memory of an identifier nobody needs any more: no program, no time wait. Under the lock. */
+void ibcm_id_release(struct ibcm_id *iid);
+struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud);
+
+/* --- event.c --- */
+
+int ibcm_open_channel(struct cm_channel *ch, int *ret_fd);
+void ibcm_close_channel(struct cm_channel *ch);
+int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev);
+/* A new event about @iid; under the lock. NULL: no memory, which is said. */
+struct cm_event *ibcm_event_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status);
+/* The event of a request to listener @iid: @child is its new identifier. */
+struct cm_event *ibcm_event_request(struct ibcm_id *iid, struct ibcm_id *child);
+struct cm_event *ibcm_event_group(struct ibcm_id *iid, struct ibcm_mc *mc,
+				  enum rdma_cm_event_type type, int status);
+/* No more events about it (about @mc, when it is not NULL); requests among them are refused. */
+void ibcm_events_drop(struct ibcm_id *iid, struct ibcm_mc *mc);
+void ibcm_events_move(struct ibcm_id *iid, struct ibcm_channel *to);
+/* Refuse a request and forget it. */
+void ibcm_request_refuse(struct ibcm_id *child);
+
+/* --- mcast.c --- */
+
+int ibcm_join(struct cm_mc *mc);
+int ibcm_leave(struct cm_mc *mc, uint32_t *ret_events);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Connections by the ids in messages, and by when they want attention. */
+#include <string.h>
+
+#include "librdmacm/ibcm/ibcm.h"
+
+enum {
+	INDEX_BITS = 16,
+	PLACES = 1 << INDEX_BITS, /* of a communication id: prefix, generation, index */
+	GENERATION_SHIFT = INDEX_BITS,
+	PREFIX_SHIFT = 24,
+	BUCKETS = 1 << 12,
+};
+
+LIST_HEAD(id_list, ibcm_id);
+
+static struct {
+	struct {
+		struct ibcm_id *iid;
+		uint32_t next_free; /* index + 1; 0: the last */
+		uint8_t generation;
+	} place[PLACES];
+	uint32_t used;			/* places ever used */
+	uint32_t first_free, last_free; /* oldest first: an id is not used again soon */
+	struct id_list by_peer[BUCKETS], by_qpn[BUCKETS];
+	struct ibcm_id **heap; /* from 1 on */
+	uint32_t heap_count, heap_room;
+} table;
+
+/* --- communication ids --- */
+
+static uint32_t place_take(void)
+{
+	uint32_t index;
+
+	/* those that were never used first; the rest in the order they were given back */
+	if (table.used < PLACES) {
+		table.place[table.used].generation = ibcm_random();
+		return table.used++;
+	}
+	if (!table.first_free)
+		return PLACES;
+	index = table.first_free - 1;
+	table.first_free = table.place[index].next_free;
+	if (!table.first_free)
+		table.last_free = 0;
+	return index;
+}
+
+static void place_give(uint32_t index)
+{
+	table.place[index].iid = NULL;
+	table.place[index].next_free = 0;
+	if (table.last_free)
+		table.place[table.last_free - 1].next_free = index + 1;
+	else
+		table.first_free = index + 1;
+	table.last_free = index + 1;
+}
+
+int ibcm_table_add(struct ibcm_id *iid, uint8_t prefix)
+{
+	uint32_t index = place_take();
+
+	if (index == PLACES)
+		return -EUSERS;
+	table.place[index].iid = iid;
+	table.place[index].generation++;
+	iid->conn.local_id = (uint32_t)prefix << PREFIX_SHIFT |
+			     (uint32_t)table.place[index].generation << GENERATION_SHIFT | index;
+	iid->in_table = true;
+	return 0;
+}
+
+struct ibcm_id *ibcm_table_find(uint32_t local_id)
+{
+	struct ibcm_id *iid = table.place[local_id % PLACES].iid;
+
+	return iid && iid->conn.local_id == local_id ? iid : NULL;
+}
+
+void ibcm_table_each(void (*fn)(struct ibcm_id *iid, void *arg), void *arg)
+{
+	for (uint32_t i = 0; i < table.used; i++)
+		if (table.place[i].iid)
+			fn(table.place[i].iid, arg);
+}
+
+/* --- by the peer's names --- */
+
+static uint32_t bucket_of(uint32_t number, uint64_t guid)
+{
+	uint32_t mixed = number ^ (uint32_t)guid ^ (uint32_t)(guid >> 32);
+
+	return mixed * 0x9e3779b1u >> 20;
+}
+
+void ibcm_table_add_peer(struct ibcm_id *iid)
+{
+	const struct ibcm_conn *conn = &iid->conn;
+
+	if (iid->by_peer)
+		return;
+	LIST_INSERT_HEAD(&table.by_peer[bucket_of(conn->remote_id, conn->remote_guid)], iid,
+			 peer_entry);
+	LIST_INSERT_HEAD(&table.by_qpn[bucket_of(conn->qp.remote_qpn, conn->remote_guid)], iid,
+			 qpn_entry);
+	iid->by_peer = true;
+}
+
+void ibcm_table_remove_peer(struct ibcm_id *iid)
+{
+	if (!iid->by_peer)
+		return;
+	LIST_REMOVE(iid, peer_entry);
+	LIST_REMOVE(iid, qpn_entry);
+	iid->by_peer = false;
+}
+
+struct ibcm_id *ibcm_table_find_peer(uint32_t remote_id, uint64_t guid)
+{
+	struct ibcm_id *iid;
+
+	LIST_FOREACH(iid, &table.by_peer[bucket_of(remote_id, guid)], peer_entry)
+		if (iid->conn.remote_id == remote_id && iid->conn.remote_guid == guid)
+			return iid;
+	return NULL;
+}
+
+struct ibcm_id *ibcm_table_find_qpn(uint32_t qpn, uint64_t guid)
+{
+	struct ibcm_id *iid;
+
+	LIST_FOREACH(iid, &table.by_qpn[bucket_of(qpn, guid)], qpn_entry)
+		if (iid->conn.qp.remote_qpn == qpn && iid->conn.remote_guid == guid)
+			return iid;
+	return NULL;
+}
+
+/* --- the heap of deadlines --- */
+
+static void heap_set(uint32_t place, struct ibcm_id *iid)
+{
+	table.heap[place] = iid;
+	iid->heap_place = place;
+}
+
+static void heap_up(uint32_t place)
+{
+	struct ibcm_id *iid = table.heap[place];
+
+	for (; place > 1 && table.heap[place / 2]->conn.deadline > iid->conn.deadline; place /= 2)
+		heap_set(place, table.heap[place / 2]);
+	heap_set(place, iid);
+}
+
+static void heap_down(uint32_t place)
+{
+	struct ibcm_id *iid = table.heap[place];
+
+	for (uint32_t child; (child = 2 * place) <= table.heap_count; place = child) {
+		if (child < table.heap_count &&
+		    table.heap[child + 1]->conn.deadline < table.heap[child]->conn.deadline)
+			child++;
+		if (table.heap[child]->conn.deadline >= iid->conn.deadline)
+			break;
+		heap_set(place, table.heap[child]);
+	}
+	heap_set(place, iid);
+}
+
+static void heap_remove(struct ibcm_id *iid)
+{
+	uint32_t place = iid->heap_place;
+	struct ibcm_id *last;
+
+	if (!place)
+		return;
+	iid->heap_place = 0;
+	last = table.heap[table.heap_count--];
+	if (last == iid)
+		return;
+	heap_set(place, last);
+	heap_up(place);
+	heap_down(last->heap_place);
+}
+
+static int heap_room(void)
+{
+	uint32_t room = table.heap_room ? 2 * table.heap_room : 64;
+	struct ibcm_id **heap;
+
+	if (table.heap_count + 1 < table.heap_room)
+		return 0;
+	heap = realloc(table.heap, room * sizeof(*heap));
+	if (!heap)
+		return -ENOMEM;
+	table.heap = heap;
+	table.heap_room = room;
+	return 0;
+}
+
+int ibcm_heap_update(struct ibcm_id *iid)
+{
+	if (!iid->conn.deadline) {
+		heap_remove(iid);
+		return 0;
+	}
+	if (!iid->heap_place) {
+		int r = heap_room();
+
+		if (r < 0)
+			return r;
+		heap_set(++table.heap_count, iid);
+	}
+	heap_up(iid->heap_place);
+	heap_down(iid->heap_place);
+	return 0;
+}
+
+struct ibcm_id *ibcm_heap_first(void)
+{
+	return table.heap_count ? table.heap[1] : NULL;
+}
+
+void ibcm_table_remove(struct ibcm_id *iid)
+{
+	heap_remove(iid);
+	ibcm_table_remove_peer(iid);
+	if (iid->in_table)
+		place_give(iid->conn.local_id % PLACES);
+	iid->in_table = false;
+}
