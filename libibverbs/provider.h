@@ -35,6 +35,8 @@
 
 struct verbs_provider;
 struct verbs_ops;
+struct uroce_counter;
+struct uroce_qp_error;
 
 /* One line about an object of a device: the device's name comes first by itself. */
 #define verbs_err(ctx, fmt, ...)   log_err("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
@@ -276,6 +278,11 @@ struct verbs_ops {
 
 	int (*attach_mcast)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 	int (*detach_mcast)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
+
+	/* infiniband/uroce.h. The first returns the number there are. */
+	int (*query_counters)(struct ibv_context *ctx, struct ibv_qp *qp,
+			      struct uroce_counter *ret_counters, unsigned int count);
+	int (*query_first_error)(struct ibv_qp *qp, struct uroce_qp_error *ret_error);
 
 	/*
 	 * QP1 of a user-space device: see gsi.c. *ret_prefix is the upper byte of the communication

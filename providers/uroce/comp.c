@@ -35,6 +35,11 @@ static const uint8_t wc_opcodes[] = {
 	[IBV_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 };
 
+uint8_t uroce_wc_opcode(uint8_t wr_opcode)
+{
+	return wc_opcodes[wr_opcode];
+}
+
 /* The completion of @wqe; wc.opcode is right on errors too. */
 void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
@@ -207,6 +212,7 @@ static void nak_rnr(struct uroce_qp *qp, uint8_t syndrome, uint64_t now)
 
 	qp->counters.rnr_naks_received++;
 	if (!req->rnr_left) {
+		qp->counters.rnr_exceeded++;
 		uroce_req_give_up(qp, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
@@ -245,10 +251,10 @@ static void nak(struct uroce_qp *qp, const struct uroce_hdr *hdr, uint64_t now)
 	if ((hdr->syndrome & AETH_KIND_MASK) == AETH_RNR_NAK) {
 		nak_rnr(qp, hdr->syndrome, now);
 	} else if (hdr->syndrome == (AETH_NAK | NAK_PSN_SEQUENCE)) {
-		qp->counters.naks_received++;
+		qp->counters.seq_naks_received++;
 		uroce_req_loss(qp, now);
 	} else {
-		qp->counters.naks_received++;
+		qp->counters.fatal_naks_received++;
 		nak_fatal(qp, hdr->syndrome);
 	}
 }

@@ -88,7 +88,8 @@ struct uroce_dev {
 	struct uroce_path *udp;
 	struct uroce_path *wire; /* what engine and AHs get: udp, or the faults in front of it */
 	struct uroce_gsi *gsi;	 /* NULL until somebody wants QP1; set under progress_lock */
-	LIST_HEAD(, uroce_group) groups; /* changed under lock and progress_lock */
+	struct uroce_qp_counters counters; /* of QPs that are gone; under host->lock */
+	LIST_HEAD(, uroce_group) groups;   /* changed under lock and progress_lock */
 	LIST_HEAD(, uroce_context) contexts;
 	int refs;
 };
@@ -128,6 +129,13 @@ void uroce_dev_put(struct uroce_dev *dev);
 
 /* Payload bytes of the largest packet the interface takes. */
 uint32_t uroce_dev_mtu(const struct uroce_dev *dev);
+
+/* --- counters.c --- */
+
+/* What a QP that goes has counted stays with its device. Under host->lock. */
+void uroce_counters_keep(struct uroce_qp *qp);
+/* The device is closed: one line of what was counted, at level info. */
+void uroce_counters_log(struct uroce_dev *dev);
 
 /* --- progress.c --- */
 

@@ -43,6 +43,7 @@ static int dev_interface(struct uroce_dev *dev)
 
 static void dev_free(struct uroce_dev *dev)
 {
+	uroce_counters_log(dev);
 	if (dev->wire && dev->wire != dev->udp)
 		uroce_fault_path_free(dev->wire);
 	if (dev->udp)

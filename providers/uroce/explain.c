@@ -73,6 +73,13 @@ static const char *advice(const struct uroce_first_error *e)
 	}
 }
 
+static const char *operation(const struct uroce_first_error *e)
+{
+	if (!e->is_recv)
+		return uroce_opcode_name(e->opcode);
+	return e->opcode == IBV_WC_RECV_RDMA_WITH_IMM ? "RDMA_WRITE_WITH_IMM received" : "RECV";
+}
+
 void uroce_qp_explain(const struct uroce_qp *qp)
 {
 	const struct uroce_first_error *e = &qp->first_error;
@@ -83,9 +90,9 @@ void uroce_qp_explain(const struct uroce_qp *qp)
 	inet_ntop(AF_INET6, qp->av.dgid.raw, gid, sizeof(gid));
 	verbs_err(
 		qp->vqp.qp.context,
-		"qp 0x%x: first error: %s of %s work request %llu, peer qp 0x%x at %s, PSN %u, %u retries used%s%s: %s",
+		"qp 0x%x: first error: %s of %s work request %llu (%s), peer qp 0x%x at %s, PSN %u, %u retries used%s%s: %s",
 		qp->vqp.qp.qp_num, ibv_wc_status_str(e->status), e->is_recv ? "receive" : "send",
-		(unsigned long long)e->wr_id, qp->dest_qpn, gid, e->psn, e->retries,
+		(unsigned long long)e->wr_id, operation(e), qp->dest_qpn, gid, e->psn, e->retries,
 		e->syndrome ? ", the peer said " : "", e->syndrome ? nak_text(e->syndrome) : "",
 		advice(e));
 }

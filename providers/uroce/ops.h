@@ -61,6 +61,11 @@ int uroce_destroy_ah(struct ibv_ah *ah);
 int uroce_attach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 int uroce_detach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
+/* counters.c */
+int uroce_query_counters_op(struct ibv_context *ctx, struct ibv_qp *qp,
+			    struct uroce_counter *ret_counters, unsigned int count);
+int uroce_query_first_error_op(struct ibv_qp *qp, struct uroce_qp_error *ret_error);
+
 /* gsi.c */
 int uroce_gsi_open(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix);
 int uroce_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,

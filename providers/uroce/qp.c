@@ -50,10 +50,14 @@ struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn)
 	return qp && qp->vqp.qp.qp_num == qpn ? qp : NULL;
 }
 
+/* Once the number is free nobody finds the QP by it who holds host->lock. */
 static void qpn_free(struct uroce_qp *qp)
 {
+	pthread_mutex_lock(&qp->host->lock);
+	uroce_counters_keep(qp);
 	atomic_store_explicit(&qp->host->qps[qp->vqp.qp.qp_num & QP_INDEX_MASK], NULL,
 			      memory_order_release);
+	pthread_mutex_unlock(&qp->host->lock);
 }
 
 /* --- memory --- */
@@ -301,6 +305,7 @@ void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *e
 	if (qp->first_error.valid || error->status == IBV_WC_WR_FLUSH_ERR)
 		return;
 	qp->first_error = *error;
+	qp->first_error.time = uroce_now();
 	uroce_qp_explain(qp);
 }
 

@@ -505,6 +505,7 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now)
 	uint32_t first = sq->next, index;
 
 	assert_held(&qp->lock);
+	qp->counters.retries++;
 	/* From the newest back to the one that holds una. */
 	for (index = sq->tail; index != sq->next; index++) {
 		struct uroce_swqe *wqe = sq_wqe(sq, index);
@@ -628,6 +629,7 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 	if (now - req->progress_time >= timeout_ns(qp)) {
 		qp->counters.timeouts++;
 		if (!peer_only_slow(qp) && !req->retry_left) {
+			qp->counters.retry_exceeded++;
 			uroce_req_give_up(qp, IBV_WC_RETRY_EXC_ERR);
 			return;
 		}

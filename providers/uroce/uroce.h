@@ -347,12 +347,14 @@ struct uroce_first_error {
 	uint64_t wr_id;
 	uint32_t psn;
 	uint32_t retries;
+	uint64_t time; /* ns */
 };
 
 struct uroce_qp_counters {
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
-	uint64_t resent, timeouts, rnr_naks_sent, rnr_naks_received, naks_sent, naks_received,
-		duplicates, out_of_order;
+	uint64_t resent, timeouts, rnr_naks_sent, rnr_naks_received, naks_sent, duplicates,
+		out_of_order, seq_naks_received, fatal_naks_received, retries, retry_exceeded,
+		rnr_exceeded;
 };
 
 struct uroce_qp {
@@ -543,6 +545,8 @@ void uroce_resp_ride(struct uroce_qp *qp);
 void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now);
 /* An acknowledgement that came along with another packet. */
 void uroce_comp_ack(struct uroce_qp *qp, uint32_t psn, uint8_t syndrome, uint64_t now);
+/* What its completion says: enum ibv_wc_opcode of an enum ibv_wr_opcode. */
+uint8_t uroce_wc_opcode(uint8_t wr_opcode);
 /* The completion of one WQE, if it is signalled or failed. */
 void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe);
 /* Complete WQEs that are done, oldest first. */
