@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Build the examples of the manual pages that are whole programs.
 
-build_examples.py CC BUILD-FOLDER OUTPUT-FOLDER: one program for each example with a main().
+build_examples.py CC BUILD-FOLDER OUTPUT-FOLDER: one program for each example with a main(), named
+after its page; several of one page have numbers, page-1 and so on.
 """
 
 import subprocess
@@ -21,11 +22,12 @@ def main():
     for old in output.iterdir():
         old.unlink()
     for page in read_pages(TREE / "documentation/man"):
-        for source in page.code("EXAMPLE"):
-            if "int main(" not in source:
-                continue
+        programs = [source for source in page.code("EXAMPLE") if "int main(" in source]
+        for number, source in enumerate(programs, 1):
+            name = page.name if len(programs) == 1 else f"{page.name}-{number}"
             command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-I", build / "include"]
-            command += ["-o", output / page.name, "-xc", "-", "-L", build / "lib", "-libverbs"]
+            command += ["-o", output / name, "-xc", "-", "-L", build / "lib"]
+            command += ["-Wl,--as-needed", "-lrdmacm", "-libverbs"]
             subprocess.run(command, input=source, text=True, check=True)
 
 

@@ -32,11 +32,17 @@ ORDER = {
 
 # Pages of others that ours refer to.
 FOREIGN = {
-    ("fork", 2), ("execve", 2), ("munmap", 2), ("free", 3), ("madvise", 2), ("getrlimit", 2), ("mlock", 2), ("poll", 2), ("open", 2), ("fcntl", 2),
+    ("fork", 2), ("execve", 2), ("munmap", 2), ("free", 3), ("gai_strerror", 3), ("madvise", 2), ("getrlimit", 2), ("mlock", 2), ("poll", 2), ("open", 2), ("fcntl", 2),
     ("epoll", 7), ("errno", 3), ("capabilities", 7), ("network_namespaces", 7), ("udev", 7), ("udevadm", 8),
     ("limits.conf", 5), ("systemd.exec", 5), ("rdma", 8), ("rdma-link", 8), ("rdma-system", 8), ("rdma-dev", 8),
     ("ip-address", 8), ("ip-neighbour", 8), ("modprobe", 8), ("sysfs", 5), ("secure_getenv", 3), ("unix", 7),
 }  # fmt: skip
+
+# Whose functions the pages are about.
+HEADERS = "#include <infiniband/verbs.h>\n#include <rdma/rdma_verbs.h>\n"
+
+# Inlines for other inlines, no part of the interface.
+PRIVATE = {"rdma_seterrno", "rdma_wait_comp_"}
 
 # Names of pages about a family of functions, none of which is called that.
 FAMILIES = {"ibv_wr_post"}
@@ -51,23 +57,23 @@ class Context:
 
     @cached_property
     def functions(self):
-        """Functions and function-like inlines the public header declares."""
-        text = self.compile("-E", "-P", source="#include <infiniband/verbs.h>\n").stdout
+        """Functions and function-like inlines the public headers declare."""
+        text = self.compile("-E", "-P", source=HEADERS).stdout
         names, depth, declaration = set(), 0, ""
         for character in text:
             depth += {"{": 1, "}": -1}.get(character, 0)
             declaration += character if depth == 0 else ""
             if depth == 0 and character in ";}":
-                found = re.search(r"\b((?:ibv|mult|mbps)_\w+)\s*\(", declaration)
+                found = re.search(r"\b((?:ibv|mult|mbps|rdma)_\w+)\s*\(", declaration)
                 names |= {found[1]} if found else set()
                 declaration = ""
         return names
 
     @cached_property
     def exported(self):
-        """Names in the public nodes of the library."""
-        table = run(["nm", "-D", "--defined-only", self.options.library]).stdout
-        names = re.findall(r" [A-Z] (\w+)@@?IBVERBS_1\.\d+$", table, re.M)
+        """Names in the public nodes of the libraries."""
+        table = run(["nm", "-D", "--defined-only", *self.options.library]).stdout
+        names = re.findall(r" [A-Z] (\w+)@@?(?:IBVERBS_1|RDMACM_1|RDMACM_EXTRA)[._]\d+$", table, re.M)
         return {name.lstrip("_") for name in names}
 
     @cached_property
@@ -92,18 +98,18 @@ def run(command, **options):
 
 def check_symbols(context):
     """Every function has one page; every page's function exists."""
-    real = context.functions | context.exported
+    real = (context.functions | context.exported) - PRIVATE
     owners = {}
     for page in context.pages:
         for name in set(page.names) - FAMILIES if page.section == "3" else []:
             owners.setdefault(name, []).append(str(page))
     if len(context.functions) < 100:
-        yield f"only {len(context.functions)} functions found in infiniband/verbs.h"
+        yield f"only {len(context.functions)} functions found in the public headers"
     for name in sorted(real - owners.keys() - context.later.keys()):
         yield f"{name} has no page: add it to the NAME line of one in documentation/man"
     for name, pages in sorted(owners.items()):
         if name not in real:
-            yield f"{name} of {pages[0]} does not exist in infiniband/verbs.h or the library"
+            yield f"{name} of {pages[0]} does not exist in the public headers or the libraries"
         if len(pages) > 1:
             yield f"{name} is in several pages: {', '.join(pages)}"
         if name in context.later:
@@ -191,7 +197,7 @@ def page_references(context, page):
 def check_synopsis(context):
     """The prototypes of a page are the header's, and each function of its NAME line is among them."""
     # Macros that put more into the call than the caller wrote.
-    prologue = "#include <infiniband/verbs.h>\n#undef ibv_reg_mr\n#undef ibv_reg_mr_iova\n"
+    prologue = HEADERS + "#undef ibv_reg_mr\n#undef ibv_reg_mr_iova\n"
     for page in context.pages:
         if page.section != "3":
             continue
@@ -324,7 +330,8 @@ def parse_options(arguments=None):
     parser.add_argument("--documents", type=Path, default=TREE / "documentation")
     parser.add_argument("--later", type=Path, default=TREE / "tests/man/later.txt")
     parser.add_argument("--build", type=Path, default=TREE / "build")
-    parser.add_argument("--library", type=Path, default=TREE / "build/lib/libibverbs.so.1")
+    libraries = [TREE / "build/lib" / name for name in ("libibverbs.so.1", "librdmacm.so.1")]
+    parser.add_argument("--library", type=Path, nargs="+", default=libraries)
     parser.add_argument("--facts", type=Path, default=TREE / "build/tests/man", help="folder of env_names and qp_transitions")
     parser.add_argument("--cc", default="cc")
     return parser.parse_args(arguments)
