@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the programs of librdmacm share: options, addresses, errors (tool.c); a set of connections
+ * that send each other messages (tool_peer.c, tool_test.c, tool_messages.c); two endpoints that say
+ * hello (tool_hello.c).
+ *
+ * The lines the programs print, their exit codes and what they put on the wire are those of the
+ * programs of the same names that distributions ship; both ends may be of different origin.
+ */
+#ifndef LIBRDMACM_TOOLS_TOOL_H
+#define LIBRDMACM_TOOLS_TOOL_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rdma/rdma_cma.h>
+
+#include "util/util.h"
+
+/* ---- tool.c ---- */
+
+enum tool_kind {
+	TOOL_FLAG = 1, /* bool */
+	TOOL_NUMBER,   /* int, from .min to .max */
+	TOOL_WORD,     /* int, of .words: by name or by value */
+	TOOL_TEXT,     /* const char * */
+};
+
+struct tool_word {
+	const char *name; /* NULL ends a list */
+	int value;
+};
+
+struct tool_option {
+	char letter; /* 0 ends a list */
+	enum tool_kind kind;
+	void *value;
+	const char *argument; /* its name in the help; NULL for a TOOL_FLAG */
+	const char *help;
+	long min, max;
+	const struct tool_word *words;
+};
+
+/* Exits the program with 0 after --help, with @mistake after one. */
+void tool_options_parse(const struct tool_option *options, int mistake, int argc, char **argv);
+
+/* Says what is wrong with the arguments, and exits with @mistake. */
+_Noreturn void tool_mistake(int mistake, const char *fmt, ...) _printf_(2, 3);
+
+/* Words of the options that several programs have. */
+extern const struct tool_word tool_address_formats[], tool_datagram_spaces[];
+
+/*
+ * How a program looks for addresses. Return of tool_address(): 0, an EAI_ value or -1 with errno,
+ * as of rdma_getaddrinfo(); both kinds of errors are said with @prefix in front.
+ */
+struct tool_names {
+	const char *prefix;
+	const char *destination; /* NULL: listen on @source */
+	const char *source;	 /* NULL: any */
+	const char *service;
+	int family; /* of tool_address_formats */
+	int port_space;
+};
+int tool_address(const struct tool_names *names, struct rdma_addrinfo **ret_info);
+/* The text of what rdma_getaddrinfo() returned. */
+const char *tool_address_error(int r);
+
+/* The first address of a host. Return: 0, or an EAI_ value that has been said. */
+int tool_ip_address(const char *text, struct sockaddr_storage *ret_addr);
+
+/* "prefix: what: text of errno" on stderr. Return: -1. */
+int tool_perror(const char *prefix, const char *what);
+
+/* Line-wise output for whoever reads it through a pipe, and the library's explanations of errors.
+ */
+void tool_start(void);
+
+/* ---- tool_peer.c ---- */
+
+/* wr_id */
+enum {
+	TOOL_SEND = 1,
+	TOOL_RECV
+};
+
+/* One connection, or one side of datagrams, with room for a message. */
+struct tool_peer {
+	struct rdma_cm_id *id;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *completions;
+	struct ibv_cq *send_cq, *recv_cq;
+	struct ibv_mr *mr;
+	char *buffer;
+	bool connected;
+	/* Datagrams: where to. */
+	struct ibv_ah *ah;
+	uint32_t remote_qpn, remote_qkey;
+};
+
+struct tool_test {
+	const char *prefix; /* of what is printed */
+	bool datagrams;
+	int connections, messages, size;
+	struct rdma_conn_param connect; /* what a client proposes */
+	int tos, ack_timeout;		/* -1: the default */
+	uint32_t create_flags;		/* enum ibv_qp_create_flags */
+	/* Takes events instead of tool_test_connect() and tool_test_listen(). */
+	int (*on_event)(struct tool_test *test, const struct rdma_cm_event *event);
+	struct rdma_event_channel *channel, *first_channel;
+	struct rdma_cm_id *listen, *refused; /* the latter to destroy after its event */
+	struct tool_peer *peers;
+	int accepted;	   /* server: peers in use */
+	int connects_left; /* peers that are on their way */
+	int disconnects_left;
+};
+
+/*
+ * The functions below return 0, or after they have said what failed: -1, a negative errno, or the
+ * status of a CM event.
+ */
+
+/* PD, CQs, QP and buffer, on the device of peer->id; receives for all messages are posted. */
+int tool_peer_open(struct tool_test *test, struct tool_peer *peer);
+/* The address datagrams go to, from the event that tells it. */
+int tool_peer_set_address(struct tool_test *test, struct tool_peer *peer,
+			  const struct rdma_ud_param *to);
+
+/* The room of a message; of a received one, with what is in front of a datagram. */
+struct ibv_sge tool_peer_sge(const struct tool_test *test, const struct tool_peer *peer,
+			     bool received);
+void tool_peer_close(struct tool_peer *peer);
+
+/* ---- tool_test.c ---- */
+
+int tool_test_open(struct tool_test *test);
+void tool_test_close(struct tool_test *test);
+
+/* All connections, as client or as server. Both return when all are there. */
+int tool_test_connect(struct tool_test *test, struct rdma_addrinfo *info);
+int tool_test_listen(struct tool_test *test, struct rdma_addrinfo *info);
+/* Handle one event. */
+int tool_test_event(struct tool_test *test);
+/* Handle events until @left, a member of @test, is 0. */
+int tool_test_events(struct tool_test *test, const int *left);
+
+/* All connections report on a new channel from now on. */
+int tool_test_migrate(struct tool_test *test);
+int tool_test_disconnect(struct tool_test *test);
+
+/* ---- tool_messages.c ---- */
+
+/* All messages, to and from all peers. */
+int tool_test_send(struct tool_test *test);
+int tool_test_wait_sent(struct tool_test *test);
+int tool_test_wait_received(struct tool_test *test);
+
+/* ---- tool_hello.c: 16 bytes to the server, and mostly back, with synchronous calls ---- */
+
+struct tool_hello {
+	const char *prefix; /* of what is printed */
+	bool listen;
+	bool one_way; /* no answer; the server tells the number of its SRQ, 0 for none */
+	const char *node, *port;
+	int type; /* enum ibv_qp_type */
+};
+
+extern const struct tool_word tool_hello_types[];
+
+/* The whole program. Return: its exit code. */
+int tool_hello_run(const struct tool_hello *options);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+
+#include <rdma/rdma_verbs.h>
+
+#include "tool.h"
+
+#define HELLO_SIZE 16
+
+const struct tool_word tool_hello_types[] = {
+	{ "r", IBV_QPT_RC },
+	{ "x", IBV_QPT_XRC_SEND },
+	{},
+};
+
+struct hello {
+	struct rdma_cm_id *listen, *id;
+	struct ibv_mr *send_mr, *recv_mr;
+	uint8_t send[HELLO_SIZE], recv[HELLO_SIZE];
+};
+
+static struct ibv_qp_init_attr qp_attr(const struct tool_hello *hello)
+{
+	return (struct ibv_qp_init_attr){
+		.cap = { .max_send_wr = 1,
+			 .max_recv_wr = 1,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1,
+			 .max_inline_data = HELLO_SIZE },
+		.qp_type = hello->type,
+		.sq_sig_all = 1,
+	};
+}
+
+static int endpoint_create(const struct tool_hello *hello, struct rdma_cm_id **ret_id)
+{
+	struct rdma_addrinfo *info, hints = {
+		.ai_flags = hello->listen ? RAI_PASSIVE : 0,
+		.ai_port_space = RDMA_PS_TCP,
+	};
+	struct ibv_qp_init_attr attr = qp_attr(hello);
+	int r = rdma_getaddrinfo(hello->node, hello->port, &hints, &info);
+
+	if (r) {
+		printf("rdma_getaddrinfo: %s\n", tool_address_error(r));
+		return r;
+	}
+	r = rdma_create_ep(ret_id, info, NULL, &attr);
+	rdma_freeaddrinfo(info);
+	return r ? tool_perror("", "rdma_create_ep") : 0;
+}
+
+static int buffers_register(struct hello *hello)
+{
+	hello->recv_mr = rdma_reg_msgs(hello->id, hello->recv, HELLO_SIZE);
+	if (!hello->recv_mr)
+		return tool_perror("", "rdma_reg_msgs for recv_msg");
+	hello->send_mr = rdma_reg_msgs(hello->id, hello->send, HELLO_SIZE);
+	if (!hello->send_mr)
+		return tool_perror("", "rdma_reg_msgs for send_msg");
+	if (rdma_post_recv(hello->id, NULL, hello->recv, HELLO_SIZE, hello->recv_mr))
+		return tool_perror("", "rdma_post_recv");
+	return 0;
+}
+
+static int completion_check(int n, const struct ibv_wc *wc, const char *call)
+{
+	if (n < 0)
+		return tool_perror("", call);
+	if (wc->status == IBV_WC_SUCCESS)
+		return 0;
+	fprintf(stderr, "%s: %s\n", call, ibv_wc_status_str(wc->status));
+	return -1;
+}
+
+static int hello_send(struct hello *hello)
+{
+	struct ibv_wc wc;
+
+	if (rdma_post_send(hello->id, NULL, hello->send, HELLO_SIZE, hello->send_mr,
+			   IBV_SEND_INLINE))
+		return tool_perror("", "rdma_post_send");
+	return completion_check(rdma_get_send_comp(hello->id, &wc), &wc, "rdma_get_send_comp");
+}
+
+static int hello_receive(struct hello *hello)
+{
+	struct ibv_wc wc;
+
+	return completion_check(rdma_get_recv_comp(hello->id, &wc), &wc, "rdma_get_recv_comp");
+}
+
+static void hello_close(struct hello *hello)
+{
+	if (hello->send_mr)
+		rdma_dereg_mr(hello->send_mr);
+	if (hello->recv_mr)
+		rdma_dereg_mr(hello->recv_mr);
+	if (hello->id)
+		rdma_destroy_ep(hello->id);
+	if (hello->listen)
+		rdma_destroy_ep(hello->listen);
+}
+
+/* ---- the two sides ---- */
+
+static int client_run(const struct tool_hello *options, struct hello *hello)
+{
+	int r = endpoint_create(options, &hello->id);
+
+	if (!r)
+		r = buffers_register(hello);
+	if (!r && rdma_connect(hello->id, NULL))
+		r = tool_perror("", "rdma_connect");
+	if (r)
+		return r;
+	r = hello_send(hello);
+	if (!r && !options->one_way)
+		r = hello_receive(hello);
+	rdma_disconnect(hello->id);
+	return r;
+}
+
+static int hello_accept(const struct tool_hello *options, struct hello *hello)
+{
+	static const uint32_t no_srq;
+	struct rdma_conn_param one_way = {
+		.private_data = &no_srq,
+		.private_data_len = sizeof(no_srq),
+	};
+
+	return rdma_accept(hello->id, options->one_way ? &one_way : NULL)
+		       ? tool_perror("", "rdma_accept")
+		       : 0;
+}
+
+static int server_run(const struct tool_hello *options, struct hello *hello)
+{
+	int r = endpoint_create(options, &hello->listen);
+
+	if (!r && rdma_listen(hello->listen, 0))
+		r = tool_perror("", "rdma_listen");
+	if (!r && rdma_get_request(hello->listen, &hello->id))
+		r = tool_perror("", "rdma_get_request");
+	if (!r)
+		r = buffers_register(hello);
+	if (!r)
+		r = hello_accept(options, hello);
+	if (r)
+		return r;
+	r = hello_receive(hello);
+	if (!r && !options->one_way)
+		r = hello_send(hello);
+	rdma_disconnect(hello->id);
+	return r;
+}
+
+static int type_check(const struct tool_hello *options)
+{
+	if (options->type == IBV_QPT_RC)
+		return 0;
+	fprintf(stderr, "-c x: XRC queue pairs are not supported by this libibverbs; -c r is\n");
+	return -1;
+}
+
+int tool_hello_run(const struct tool_hello *options)
+{
+	struct hello hello = {};
+	int r;
+
+	printf("%s: start\n", options->prefix);
+	r = type_check(options);
+	if (!r)
+		r = options->listen ? server_run(options, &hello) : client_run(options, &hello);
+	hello_close(&hello);
+	printf("%s: end %d\n", options->prefix, r);
+	return r;
+}
