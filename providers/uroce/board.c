@@ -9,8 +9,7 @@
 #include "providers/uroce/shm.h"
 
 enum {
-	USERS_PATIENCE = 1000, /* ms a withdrawn region waits for initiators; one that died in the
-				  middle stays counted */
+	USERS_PATIENCE = 1000, /* ms a withdrawn region waits for initiators: one may be stopped */
 };
 
 static struct shm_qp *own_entry(const struct uroce_qp *qp)
@@ -70,21 +69,40 @@ static void key_show(struct uroce_keys_watch *watch, const struct uroce_key *key
 	atomic_store_explicit(&entry->key, key->key, memory_order_seq_cst);
 }
 
-/* After this no initiator copies any more: each counts itself in before it looks at the key. */
+static bool peer_uses(const struct shm_peer *peer, uint32_t key)
+{
+	for (int i = 0; i < SHM_USES; i++)
+		if (atomic_load_explicit(&peer->used->key[i], memory_order_seq_cst) == key)
+			return true;
+	return false;
+}
+
+/* Of those who live: the dead do not copy. Peers stay in memory as long as the table they are in.
+ */
+static bool key_in_use(struct uroce_shm *shm, uint32_t key)
+{
+	for (int slot = 1; slot < SHM_SLOTS; slot++) {
+		const struct shm_peer *peer =
+			atomic_load_explicit(&shm->by_slot[slot], memory_order_acquire);
+
+		if (peer && !peer->dead && peer_uses(peer, key))
+			return true;
+	}
+	return false;
+}
+
+/* After this no initiator copies any more: each says what it uses before it looks at the key. */
 static void key_hide(struct uroce_keys_watch *watch, const struct uroce_key *key)
 {
+	struct uroce_shm *shm = container_of(watch, struct uroce_shm, watch);
 	struct shm_key *entry = key_entry(watch, key);
 	struct timespec ms = { .tv_nsec = 1000000 };
 
 	if (!entry || atomic_load_explicit(&entry->key, memory_order_relaxed) != key->key)
 		return;
 	atomic_store_explicit(&entry->key, 0, memory_order_seq_cst);
-	for (int i = 0; i < USERS_PATIENCE; i++) {
-		if (!atomic_load_explicit(&entry->users, memory_order_seq_cst))
-			return;
+	for (int i = 0; i < USERS_PATIENCE && key_in_use(shm, key->key); i++)
 		nanosleep(&ms, NULL);
-	}
-	atomic_store_explicit(&entry->users, 0, memory_order_relaxed);
 }
 
 void uroce_board_watch_keys(struct uroce_shm *shm)

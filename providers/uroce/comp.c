@@ -253,7 +253,8 @@ static void nak(struct uroce_qp *qp, const struct uroce_hdr *hdr, uint64_t now)
 	} else if (hdr->syndrome == (AETH_NAK | NAK_PSN_SEQUENCE)) {
 		qp->counters.seq_naks_received++;
 		uroce_req_loss(qp, now);
-	} else {
+	} else if (hdr->syndrome != (AETH_NAK | NAK_REFERENCE) ||
+		   !uroce_req_copy_instead(qp, now)) {
 		qp->counters.fatal_naks_received++;
 		nak_fatal(qp, hdr->syndrome);
 	}

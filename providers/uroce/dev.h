@@ -118,6 +118,8 @@ static inline void uroce_host_init(struct uroce_host *host, uint64_t now)
  */
 int uroce_host_get(struct uroce_host **ret_host);
 void uroce_host_put(struct uroce_host *host);
+/* The context is closed, or with NULL the process ends: peers get what its QPs still owe them. */
+void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx);
 /* -EIO in a forked child, which has neither thread nor slot: said in the log once. */
 int uroce_host_check(const struct uroce_host *host);
 
@@ -177,6 +179,9 @@ void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void
 /* The QP of a number of this process, or NULL. Under progress_lock, and valid as long as that is
  * held. */
 struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn);
+/* What the QPs of a context, or with NULL of all, still owe leaves now: nobody may come back to it.
+ * Under progress_lock. */
+void uroce_qps_owed_flush(struct uroce_host *host, const struct uroce_context *ctx);
 /* Every QP connected through @peer of @path: its process is gone. Under progress_lock. */
 void uroce_qp_peer_dead(struct uroce_host *host, const struct uroce_path *path, const void *peer);
 

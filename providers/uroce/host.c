@@ -115,6 +115,25 @@ void uroce_host_put(struct uroce_host *host)
 	pthread_mutex_unlock(&the_lock);
 }
 
+void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx)
+{
+	if (host->pid != getpid())
+		return;
+	uroce_lock(&host->progress_lock);
+	uroce_qps_owed_flush(host, ctx);
+	uroce_unlock(&host->progress_lock);
+}
+
+/* A program may end without destroying anything; what it has seen arrive has arrived. */
+__attribute__((destructor)) static void process_ends(void)
+{
+	if (!pthread_mutex_trylock(&the_lock)) {
+		if (the_host)
+			uroce_host_leave(the_host, NULL);
+		pthread_mutex_unlock(&the_lock);
+	}
+}
+
 int uroce_host_check(const struct uroce_host *host)
 {
 	if (likely(host->pid == getpid()))

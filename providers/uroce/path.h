@@ -105,8 +105,8 @@ struct uroce_path_ops {
 	int (*send)(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx);
 	/* Everything queued leaves now. Called at the end of each post and progress pass. */
 	void (*flush)(struct uroce_path *path);
-	/* Payload by reference into our memory. 0 or -EFAULT; NULL: the path never sends
-	 * references. */
+	/* Payload by reference into our memory. 0; -EFAULT: our memory is not there; -ESTALE: the
+	 * sender's is not, or may not be read any more. NULL: the path never sends references. */
 	int (*fetch)(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset,
 		     void *dst, uint32_t length);
 	/* Whether the QP there can be seen to receive from @own_qpn. NULL: cannot be seen. */

@@ -236,6 +236,23 @@ static int reference_slice(const struct shm_reference *ref, uint32_t offset, uin
 	return length ? -EFAULT : count;
 }
 
+/* Why a piece could not be fetched: what can be read into memory of ours was not the sender's
+ * fault. */
+static int fetch_failed(pid_t pid, const struct iovec *slice)
+{
+	uint8_t page[4096];
+
+	for (size_t at = 0, part; at < slice->iov_len; at += part) {
+		struct iovec local = { page, 0 }, remote = { (uint8_t *)slice->iov_base + at, 0 };
+
+		part = min_of(sizeof(page), slice->iov_len - at);
+		local.iov_len = remote.iov_len = part;
+		if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)part)
+			return -ESTALE;
+	}
+	return -EFAULT;
+}
+
 static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset,
 		     void *dst, uint32_t length)
 {
@@ -251,7 +268,7 @@ static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payloa
 
 		if (process_vm_readv(ref->peer->pid, &local, 1, &slice[i], 1, 0) !=
 		    (ssize_t)slice[i].iov_len)
-			return -EFAULT;
+			return fetch_failed(ref->peer->pid, &slice[i]);
 		to += slice[i].iov_len;
 	}
 	return 0;
@@ -418,41 +435,67 @@ bool uroce_shm_pending(struct uroce_shm *shm)
 
 /* --- one-sided, by the initiator alone --- */
 
-/* The target's key admits the range. Takes a use of it on success: key_done() gives it back. */
-static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need,
-		     uint64_t addr, uint32_t length, struct shm_key **ret_key, uint64_t *ret_base)
+static atomic_uint *use_begin(struct shm_peer *peer, uint32_t rkey)
 {
-	uint32_t index = rkey >> 8;
-	struct shm_key *key;
+	for (int i = 0; i < SHM_USES; i++) {
+		unsigned int unused = 0;
+
+		/* seq_cst: see key_begin(). */
+		if (atomic_compare_exchange_strong_explicit(&peer->uses->key[i], &unused, rkey,
+							    memory_order_seq_cst,
+							    memory_order_relaxed))
+			return &peer->uses->key[i];
+	}
+	return NULL;
+}
+
+static void use_end(atomic_uint *use)
+{
+	/* Pairs with peer_uses() in board.c: the copy is over. */
+	atomic_store_explicit(use, 0, memory_order_release);
+}
+
+/* The target's key, in use, admits the range. */
+static int key_check(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need,
+		     uint64_t addr, uint32_t length, uint64_t *ret_base)
+{
+	struct shm_key *key = &peer->board->keys[rkey >> UROCE_KEY_VARIANT_BITS];
 	uint64_t iova, size;
 
-	if (index >= SHM_KEYS)
-		return -EOPNOTSUPP;
-	key = &peer->board->keys[index];
 	/* Pairs with the owner taking the key back: either it sees this use, or we see the key
 	 * gone. */
-	atomic_fetch_add_explicit(&key->users, 1, memory_order_seq_cst);
 	if (atomic_load_explicit(&key->key, memory_order_seq_cst) != rkey)
-		goto refuse;
+		return -EOPNOTSUPP;
 	iova = atomic_load_explicit(&key->iova, memory_order_relaxed);
 	size = atomic_load_explicit(&key->length, memory_order_relaxed);
 	if (atomic_load_explicit(&key->pd, memory_order_relaxed) != pd ||
 	    !(atomic_load_explicit(&key->access, memory_order_relaxed) & need))
-		goto refuse;
+		return -EOPNOTSUPP;
 	if (addr < iova || addr - iova > size || length > size - (addr - iova))
-		goto refuse;
+		return -EOPNOTSUPP;
 	*ret_base = atomic_load_explicit(&key->base, memory_order_relaxed) + (addr - iova);
-	*ret_key = key;
 	return 0;
-refuse:
-	/* Packets give the exact answer: a window, a key not shown, or a real refusal. */
-	atomic_fetch_sub_explicit(&key->users, 1, memory_order_release);
-	return -EOPNOTSUPP;
 }
 
-static void key_done(struct shm_key *key)
+/* Takes a use of the key on success: use_end() gives it back. Otherwise packets give the exact
+ * answer: a window, a key not shown, or a real refusal. */
+static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need,
+		     uint64_t addr, uint32_t length, atomic_uint **ret_use, uint64_t *ret_base)
 {
-	atomic_fetch_sub_explicit(&key->users, 1, memory_order_release);
+	atomic_uint *use;
+	int r;
+
+	if (!rkey || rkey >> UROCE_KEY_VARIANT_BITS >= SHM_KEYS)
+		return -EOPNOTSUPP;
+	use = use_begin(peer, rkey);
+	if (!use)
+		return -EOPNOTSUPP;
+	r = key_check(peer, rkey, pd, need, addr, length, ret_base);
+	if (r < 0)
+		use_end(use);
+	else
+		*ret_use = use;
+	return r;
 }
 
 static struct shm_qp *board_qp(struct shm_peer *peer, uint32_t qpn)
@@ -478,8 +521,8 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av, uint32_t
 	uint32_t need = write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
 	struct shm_peer *peer = av->peer;
 	struct iovec remote = { .iov_len = length };
-	struct shm_key *key;
 	struct shm_qp *qp;
+	atomic_uint *use;
 	uint64_t base;
 	ssize_t n;
 	int r;
@@ -493,13 +536,13 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av, uint32_t
 	if (atomic_load_explicit(&qp->peer, memory_order_relaxed) != own_qpn)
 		return -EOPNOTSUPP;
 	r = key_begin(peer, rkey, atomic_load_explicit(&qp->pd, memory_order_relaxed), need,
-		      remote_addr, length, &key, &base);
+		      remote_addr, length, &use, &base);
 	if (r < 0)
 		return r;
 	remote.iov_base = (void *)(uintptr_t)base;
 	n = write ? process_vm_writev(peer->pid, iov, iovcnt, &remote, 1, 0)
 		  : process_vm_readv(peer->pid, iov, iovcnt, &remote, 1, 0);
-	key_done(key);
+	use_end(use);
 	/* Short: a page is missing on one of the sides. The packets' way finds out whose. */
 	return n == (ssize_t)length ? 0 : -EOPNOTSUPP;
 }

@@ -298,6 +298,25 @@ int uroce_destroy_qp(struct verbs_qp *vqp)
 	return 0;
 }
 
+static bool qp_is_of(const struct uroce_qp *qp, const struct uroce_context *ctx)
+{
+	return !ctx || to_vctx(qp->vqp.qp.context) == &ctx->vctx;
+}
+
+void uroce_qps_owed_flush(struct uroce_host *host, const struct uroce_context *ctx)
+{
+	assert_held(&host->progress_lock);
+	for (uint32_t i = 0; i <= QP_INDEX_MASK; i++) {
+		struct uroce_qp *qp = atomic_load_explicit(&host->qps[i], memory_order_acquire);
+
+		if (!qp || !qp_is_of(qp, ctx))
+			continue;
+		uroce_lock(&qp->lock);
+		owed_flush(qp);
+		uroce_unlock(&qp->lock);
+	}
+}
+
 /* --- errors --- */
 
 void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *error)

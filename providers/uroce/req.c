@@ -529,6 +529,34 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now)
 	uroce_req_run(qp, now);
 }
 
+/* Everything from there on was dropped by the peer: its packets, and their PSNs, are made anew. */
+bool uroce_req_copy_instead(struct uroce_qp *qp, uint64_t now)
+{
+	struct uroce_requester *req = &qp->req;
+	bool found = false;
+
+	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
+		struct uroce_swqe *wqe = sq_wqe(&qp->sq, i);
+
+		if (wqe->state == WQE_DONE || !wqe->psn_assigned ||
+		    psn_diff(wqe->last_psn, req->una) < 0)
+			continue;
+		if (!found &&
+		    (!qp->av.ref_min || wqe->first_psn != req->una || wqe->length < qp->av.ref_min))
+			return false;
+		found = true;
+		wqe->psn_assigned = false;
+	}
+	if (!found)
+		return false;
+	qp->av.ref_min = 0;
+	req->max_psn = req->una;
+	req->recovering = false;
+	req->rtt_start = 0;
+	uroce_req_resend(qp, now);
+	return true;
+}
+
 static bool outstanding(const struct uroce_qp *qp)
 {
 	return psn_diff(qp->req.max_psn, qp->req.una) > 0;

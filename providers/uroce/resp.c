@@ -21,6 +21,7 @@ enum verdict {
 	RESP_ACCESS,	/* key, range or right refused */
 	RESP_LOCAL,	/* the receive WQE's own memory is at fault */
 	RESP_OPERATION, /* memory gone while executing */
+	RESP_REFERENCE, /* the sender's memory that the packet refers to cannot be read */
 };
 
 static bool is_rc(const struct uroce_qp *qp)
@@ -216,6 +217,16 @@ static enum verdict check_key(struct uroce_qp *qp, const struct uroce_packet *pk
 
 /* --- execution --- */
 
+/* What a failed copy means; @ours: this side's memory was at fault. */
+static enum verdict copied(const struct uroce_qp *qp, int r, enum verdict ours)
+{
+	if (likely(!r))
+		return RESP_OK;
+	if (r == -ESTALE)
+		return is_rc(qp) ? RESP_REFERENCE : RESP_DROP;
+	return ours;
+}
+
 static enum verdict execute_send(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	const struct uroce_rwqe *wqe = qp->resp.rwqe;
@@ -223,7 +234,7 @@ static enum verdict execute_send(struct uroce_qp *qp, const struct uroce_packet 
 
 	r = uroce_scatter(qp->dev, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, qp->resp.length,
 			  &pkt->payload);
-	return r < 0 ? RESP_LOCAL : RESP_OK;
+	return copied(qp, r, RESP_LOCAL);
 }
 
 static enum verdict execute_write(struct uroce_qp *qp, const struct uroce_packet *pkt)
@@ -243,7 +254,7 @@ static enum verdict execute_write(struct uroce_qp *qp, const struct uroce_packet
 	r = payload.data ? uroce_copy(ptr, payload.data, payload.length)
 			 : payload.path->ops->fetch(payload.path, &payload, 0, ptr, payload.length);
 	uroce_key_put(key);
-	return r < 0 ? (is_rc(qp) ? RESP_OPERATION : RESP_DROP) : RESP_OK;
+	return copied(qp, r, is_rc(qp) ? RESP_OPERATION : RESP_DROP);
 }
 
 /* The slot for a request whose result may be asked for again; the oldest finished one makes room.
@@ -520,6 +531,12 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 		qp->resp.nak_sent = true;
 		qp->counters.rnr_naks_sent++;
 		ack_owe(qp, AETH_RNR_NAK | qp->resp.min_rnr_timer);
+		break;
+	case RESP_REFERENCE:
+		/* This side stays as it was: the message comes again, copied, unless its owner
+		 * cannot read it either. */
+		qp->resp.nak_sent = true;
+		ack_owe(qp, AETH_NAK | NAK_REFERENCE);
 		break;
 	case RESP_INVALID:
 		ack_owe(qp, AETH_NAK | NAK_INVALID_REQUEST);

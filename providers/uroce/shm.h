@@ -33,8 +33,9 @@ enum {
 	SHM_REF_MIN = 16384,		  /* from here on a reference is cheaper than two copies */
 	SHM_PUBLISH = SHM_RING_BYTES / 8, /* the consumer gives space back in such steps */
 	SHM_SLOTS = 256,
-	SHM_KEYS = 1 << 14, /* keys a board can show; others are reached by packets */
+	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
 	SHM_SERVICES = 4096, /* listeners a board can show */
+	SHM_USES = 16,	     /* one-sided operations of one process on another at the same time */
 };
 #define SHM_MAGIC 0x75726f63u
 
@@ -62,17 +63,22 @@ struct shm_ring {
 	alignas(SHM_LINE) uint8_t data[SHM_RING_BYTES];
 };
 
+/* The other side's keys that this side copies to or from right now; 0: free. The owner of a region
+ * waits for those who live, so that who dies in the middle holds up nobody. */
+struct shm_uses {
+	alignas(SHM_LINE) atomic_uint key[SHM_USES];
+};
+
 /* The memfd of a connection: ring[0] from the side that connected, ring[1] from the one that
  * accepted. */
 struct shm_lane {
 	struct shm_ring ring[2];
+	struct shm_uses uses[2]; /* of the same sides */
 };
 
 /* A key as its owner shows it to initiators. */
 struct shm_key {
 	alignas(SHM_LINE) atomic_uint key; /* 0: none */
-	atomic_uint users; /* initiators copying right now; the owner waits for 0 after taking key
-			      back */
 	atomic_uint access;
 	atomic_uint pd;
 	atomic_ullong iova;
@@ -124,6 +130,8 @@ struct shm_peer {
 	int bell; /* its eventfd */
 	struct shm_lane *lane;
 	struct shm_board *board; /* the peer's */
+	struct shm_uses *uses;	 /* ours, of its keys */
+	struct shm_uses *used;	 /* its, of our keys */
 	/* producer side */
 	struct uroce_lock tx_lock;
 	struct shm_ring *tx;

@@ -229,6 +229,15 @@ static void peer_free(struct shm_peer *peer)
 	free(peer);
 }
 
+/* @own: 0 for the side that connected. */
+static void lane_sides(struct shm_peer *peer, int own)
+{
+	peer->tx = &peer->lane->ring[own];
+	peer->rx = &peer->lane->ring[!own];
+	peer->uses = &peer->lane->uses[own];
+	peer->used = &peer->lane->uses[!own];
+}
+
 /* Visible to progress from here on. Under shm->lock. */
 static void peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 {
@@ -261,6 +270,7 @@ static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->board = shm->board;
 	peer->bell = shm->bell;
 	peer->tx = peer->rx = &peer->lane->ring[0];
+	peer->uses = peer->used = &peer->lane->uses[0];
 	peer->can_read = memory_readable(peer->pid, (uintptr_t)shm->board->probe);
 	peer->readable = peer->can_read;
 	peer_publish(shm, peer);
@@ -303,8 +313,7 @@ static int peer_hello(struct uroce_shm *shm, struct shm_peer *peer)
 	if (fds[HELLO_LANE] < 0)
 		return fds[HELLO_LANE];
 	peer->lane = lane;
-	peer->tx = &peer->lane->ring[0];
-	peer->rx = &peer->lane->ring[1];
+	lane_sides(peer, 0);
 	hello_fill(shm, &hello, HELLO, false);
 	r = hello_send(peer->conn, &hello, fds, HELLO_FDS);
 	close(fds[HELLO_LANE]);
@@ -458,8 +467,7 @@ static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int
 	peer->bell = dup(fds[HELLO_BELL]);
 	if (!peer->lane || !peer->board || peer->bell < 0)
 		return -EPROTO;
-	peer->tx = &peer->lane->ring[1];
-	peer->rx = &peer->lane->ring[0];
+	lane_sides(peer, 1);
 	peer->can_read = memory_readable(peer->pid, probe);
 	hello_fill(shm, &hello, WELCOME, peer->can_read);
 	return hello_send(peer->conn, &hello, back, ARRAY_SIZE(back));

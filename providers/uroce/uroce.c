@@ -33,6 +33,7 @@ static void uroce_close_context(struct verbs_context *vctx)
 {
 	struct uroce_context *ctx = (struct uroce_context *)vctx;
 
+	uroce_host_leave(ctx->dev->host, ctx);
 	pthread_mutex_lock(&ctx->dev->lock);
 	LIST_REMOVE(ctx, entry);
 	pthread_mutex_unlock(&ctx->dev->lock);

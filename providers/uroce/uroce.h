@@ -523,6 +523,9 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now);
 void uroce_req_resend(struct uroce_qp *qp, uint64_t now);
 /* A loss at the oldest unacknowledged packet was reported: shrink the window once, go back. */
 void uroce_req_loss(struct uroce_qp *qp, uint64_t now);
+/* The peer cannot read what the oldest unacknowledged packet refers to: from here on copies travel.
+ * Return: false when that packet referred to nothing. */
+bool uroce_req_copy_instead(struct uroce_qp *qp, uint64_t now);
 /* The oldest WQE ends with @status, the QP with it. */
 void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status);
 /* Whether the WQE waits for a response: read, atomic, flush, atomic write. */

@@ -50,6 +50,8 @@ enum {
 	NAK_INVALID_REQUEST = 1,
 	NAK_REMOTE_ACCESS = 2,
 	NAK_REMOTE_OPERATION = 3,
+	/* Between processes of one host: the payload that was referred to cannot be read there. */
+	NAK_REFERENCE = 16,
 };
 
 /* Flush extension: placement type and range. */

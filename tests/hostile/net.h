@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Two hosts in one process tree: network namespaces that a veth pair joins. */
+#ifndef TESTS_HOSTILE_NET_H
+#define TESTS_HOSTILE_NET_H
+
+#include <stdbool.h>
+
+enum {
+	NET_HERE,
+	NET_THERE,
+	NET_HOSTS
+};
+
+/* Make the two, for this process and its children. Skips the test where that is not allowed. */
+void net_make(void);
+/* From here on this process is on that host, and uroce0 is its end of the link. */
+void net_enter(int host);
+/* Without net_make(): both hosts are this one, uroce0 is lo. */
+bool net_made(void);
+/* Anything of uroce's is left on the host: sockets with a name, UDP ports. Said on stdout. */
+bool net_left_over(int host);
+
+#endif
