@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# dracut: RDMA in the initramfs, for a root file system that is reached over it.
+#
+# The rules, the rename helper and the module units go along, so devices have their final names and
+# modules from the start. rdma-ndd does not: it is a service of the running system, would be killed when
+# the root is switched, and its rule would ask for a unit that is not there.
+
+check()
+{
+    # For this host only if it has a device; otherwise always.
+    if [[ ${hostonly-} ]]; then
+        compgen -G '/sys/class/infiniband/*' >/dev/null || return 255
+    fi
+    require_any_binary systemctl modprobe || return 1
+    return 0
+}
+
+depends()
+{
+    echo udev-rules
+}
+
+installkernel()
+{
+    # The modules of the lists, and every driver of a device ("=" names a folder of modules).
+    hostonly='' instmods '=drivers/infiniband/core' '=drivers/infiniband/hw' '=drivers/infiniband/sw'
+    sed -e 's/#.*//' "${dracutsysrootdir-}"/etc/rdma/modules/*.conf | hostonly='' instmods
+}
+
+install()
+{
+    inst_rules 60-rdma-persistent-naming.rules 75-rdma-description.rules \
+        90-rdma-hw-modules.rules 90-rdma-ulp-modules.rules 90-rdma-umad.rules
+    inst_libdir_file 'libnl-3.so*'
+    inst_multiple -o /lib/udev/rdma_rename /usr/lib/udev/rdma_rename
+    inst_multiple -o /etc/rdma/modules/*.conf /etc/modprobe.d/mlx4.conf
+    if dracut_module_included systemd; then
+        inst_multiple -o "$systemdsystemunitdir/rdma-hw.target" \
+            "$systemdsystemunitdir/rdma-load-modules@.service" "$systemdutildir/systemd-modules-load"
+    fi
+}
