@@ -114,6 +114,8 @@ void paths_set_root(const char *root);
 
 /* log.c: the first line that discovery logged since the last call; "" when none. */
 const char *log_take(void);
+/* Behind the words that only say who speaks and how loud. */
+const char *log_content(const char *line);
 
 /* host.c */
 int host_read(const struct doctor *d, const char *path, char *buf, size_t size);

@@ -20,19 +20,26 @@ bool log_enabled(enum log_level level)
 	return level <= LOG_LEVEL_WARN;
 }
 
-/* Without the words that only say who speaks and how loud, and without the newline. */
-static void log_keep(const char *fmt, va_list args)
+const char *log_content(const char *line)
 {
 	static const char *const prefixes[] = { "libibverbs: ", "Warning: ", "Fatal: " };
-	char line[sizeof(kept)], *start = line;
+
+	for (int i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(line, prefixes[i], strlen(prefixes[i])))
+			line += strlen(prefixes[i]);
+	return line;
+}
+
+static void log_keep(const char *fmt, va_list args)
+{
+	char line[sizeof(kept)];
+	const char *start;
 	size_t length;
 
 	if (kept[0])
 		return;
 	vsnprintf(line, sizeof(line), fmt, args);
-	for (int i = 0; i < ARRAY_SIZE(prefixes); i++)
-		if (!strncmp(start, prefixes[i], strlen(prefixes[i])))
-			start += strlen(prefixes[i]);
+	start = log_content(line);
 	length = strcspn(start, "\n");
 	memcpy(kept, start, length);
 	kept[length] = '\0';

@@ -150,6 +150,21 @@ static void port_down(const struct doctor_device *dev, const struct port *port, 
 		port_down_infiniband(dev, port, f);
 }
 
+/* Software devices are active without a carrier, too. */
+static void port_active(const struct port *port, struct finding *f)
+{
+	uint64_t carrier;
+
+	finding_ok(f, "port %u is ACTIVE, %s%s%s", port->number,
+		   port->ethernet ? "Ethernet" : "InfiniBand", port->netdev[0] ? " on " : "",
+		   port->netdev);
+	if (!port->ethernet || port_netdev_number(port, "carrier", 10, &carrier) || carrier)
+		return;
+	finding_note(f, ", which has no carrier: nobody else can be reached");
+	finding_fix(f, "check cable, transceiver and switch port of %s (ethtool %s)", port->netdev,
+		    port->netdev);
+}
+
 void port_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
 {
 	struct port port, down = {};
@@ -160,9 +175,7 @@ void port_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
 			continue;
 		count++;
 		if (port.state == IBV_PORT_ACTIVE) {
-			finding_ok(f, "port %u is ACTIVE, %s%s%s", i,
-				   port.ethernet ? "Ethernet" : "InfiniBand",
-				   port.netdev[0] ? " on " : "", port.netdev);
+			port_active(&port, f);
 			return;
 		}
 		if (!down.state)

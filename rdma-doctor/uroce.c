@@ -62,7 +62,7 @@ static void uroce_failed(const char *name, const struct trial *trial, struct fin
 {
 	finding_fail(f, "%s: %s: %s", name, trial->verb, strerror(-trial->error));
 	if (trial->said[0])
-		finding_fail(f, ": %s", trial->said);
+		finding_fail(f, ": %s", log_content(trial->said));
 	finding_fix(f, "run the program with VERBS_LOG_LEVEL=4; /dev/shm must be writable, and "
 		       "sockets and memfd_create() permitted");
 }
@@ -82,7 +82,7 @@ static void uroce_try(const char *name, unsigned int count, struct finding *f)
 		finding_fail(f, "; its interface has no address");
 		finding_fix(f, "ip address add ADDRESS/LENGTH dev INTERFACE");
 	} else if (trial.said[0]) {
-		finding_note(f, "; it says: %s", trial.said);
+		finding_note(f, "; it says: %s", log_content(trial.said));
 	}
 }
 
@@ -119,7 +119,7 @@ static void uroce_check_live(struct doctor *d, struct finding *f)
 	finding_fail(f, "the library lists %s%s", d->userspace_wanted ? "no " : "no device of it",
 		     d->userspace_wanted ? d->wanted : "");
 	if (trial.said[0])
-		finding_fail(f, ": %s", trial.said);
+		finding_fail(f, ": %s", log_content(trial.said));
 	finding_fix(f, "the interfaces in UROCE must exist: UROCE=on:INTERFACE; ibv_devices lists "
 		       "the devices");
 }

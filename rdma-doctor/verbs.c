@@ -19,7 +19,7 @@ void verbs_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
 	}
 	finding_fail(f, "%s: %s", trial.verb, strerror(-trial.error));
 	if (trial.said[0])
-		finding_fail(f, ": %s", trial.said);
+		finding_fail(f, ": %s", log_content(trial.said));
 	finding_fix(f, "%s",
 		    trial.error == -ENODEV ? "look at the rungs above: the library does not "
 					     "list it"

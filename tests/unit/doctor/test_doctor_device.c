@@ -165,6 +165,13 @@ static void test_port_several(void **state)
 	expect_state("port", FINDING_UNSEEN, "no port");
 }
 
+static void test_port_no_carrier(void **state)
+{
+	world_write("sys/class/net/eth0/carrier", "0\n");
+	expect_state("port", FINDING_NOTE,
+		     "port 1 is ACTIVE, Ethernet on eth0, which has no carrier");
+}
+
 static void test_gid(void **state)
 {
 	world_write(PORT "gids/1", "0000:0000:0000:0000:0000:0000:0000:0000\n");
@@ -299,6 +306,7 @@ int main(void)
 		WORLD_TEST(test_port_ethernet),
 		WORLD_TEST(test_port_infiniband),
 		WORLD_TEST(test_port_several),
+		WORLD_TEST(test_port_no_carrier),
 		WORLD_TEST(test_gid),
 		WORLD_TEST(test_gid_foreign),
 		WORLD_TEST(test_gid_version_1),
