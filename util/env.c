@@ -20,6 +20,7 @@ const struct env_variable env_variables[ENV_COUNT] = {
 				     "what rdma-ndd makes node descriptions of" },
 	[ENV_UROCE_PATH] = { "UROCE_PATH", "how it reaches processes of its own host" },
 	[ENV_UROCE_FAULTS] = { "UROCE_FAULTS", "faults it is to make, for tests" },
+	[ENV_UROCE_CAPTURE] = { "UROCE_CAPTURE", "file its packets are written to" },
 };
 
 const char *env_get(enum env_name name)

@@ -26,6 +26,7 @@ enum {
 	UROCE_WATCH_TICK = 1000000, /* ns between two looks of the watching thread */
 };
 
+struct uroce_capture;
 struct uroce_faults;
 struct uroce_forward;
 struct uroce_keys;
@@ -56,6 +57,7 @@ struct uroce_host {
 	struct uroce_forward *forward; /* forward.c */
 	struct uroce_thread *thread;   /* thread.c */
 	struct uroce_faults *faults;   /* fault.h; NULL: none are wanted */
+	struct uroce_capture *capture; /* capture.h; NULL: none is wanted */
 	bool udp_only; /* no packets through shared memory, not even to processes of this host */
 	atomic_uint udp_interest;  /* QPs that pollers must look at sockets for */
 	_Atomic uint64_t wakes_at; /* when the sleeping thread wakes, ns; 0: it is awake */
@@ -85,6 +87,7 @@ struct uroce_dev {
 	uint8_t mac[6];
 	pthread_mutex_t lock; /* GID table, contexts, multicast groups */
 	struct uroce_gid gids[UROCE_GID_MAX];
+	unsigned int capture_interface; /* its number in the capture file + 1; 0: none yet */
 	struct uroce_path *udp;
 	struct uroce_path *wire; /* what engine and AHs get: udp, or the faults in front of it */
 	struct uroce_gsi *gsi;	 /* NULL until somebody wants QP1; set under progress_lock */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "providers/uroce/capture.h"
 #include "providers/uroce/fault.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/keys.h"
@@ -23,6 +24,8 @@ static void host_free(struct uroce_host *host)
 		uroce_keys_free(host->keys);
 	if (host->faults)
 		uroce_faults_free(host->faults);
+	if (host->capture)
+		uroce_capture_free(host->capture);
 	free(host->qps);
 	pthread_mutex_destroy(&host->lock);
 	free(host);
@@ -34,6 +37,8 @@ static int host_wishes(struct uroce_host *host)
 	const char *path = env_get(ENV_UROCE_PATH);
 	int r = uroce_faults_new(&host->faults);
 
+	if (!r)
+		r = uroce_capture_new(&host->capture);
 	if (r < 0)
 		return r;
 	host->udp_only = (path && !strcmp(path, "udp")) || (host->faults && host->faults->packets);
@@ -69,6 +74,8 @@ static int host_new(struct uroce_host **ret_host)
 		r = uroce_shm_open(host, &host->shm);
 	if (!r) {
 		host->shm->board->udp_only = host->udp_only;
+		if (host->capture)
+			host->shm->path.ops = &uroce_capture_shm_ops;
 		if (host->faults) /* pollers look at the sockets, and so at what is held */
 			atomic_fetch_add(&host->udp_interest, 1);
 		uroce_board_watch_keys(host->shm);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "providers/uroce/capture.h"
 #include "providers/uroce/forward.h"
 
 enum {
@@ -355,6 +356,9 @@ static void rx_forward(struct shm_peer *peer, const struct shm_record *record, u
 	pkt.grh = from.grh;
 	pkt.dgid = &from.dgid;
 	pkt.forwarded = from.passed_on;
+	if (unlikely(peer->shm->host->capture))
+		uroce_capture_forwarded(peer->shm->host, &from.sgid, &from.dgid,
+					record->data + sizeof(from), length - sizeof(from));
 	uroce_rx(peer->shm->host, &pkt, &from.sgid, now);
 }
 

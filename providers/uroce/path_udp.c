@@ -4,6 +4,7 @@
 #include <netinet/udp.h>
 #include <string.h>
 
+#include "providers/uroce/capture.h"
 #include "providers/uroce/thread.h"
 #include "providers/uroce/udp.h"
 #include "providers/uroce/udp_socket.h"
@@ -98,7 +99,8 @@ static void packet_damage(uint8_t *packet, uint32_t length, uint32_t random)
 }
 
 /* The packet into the buffer behind those of @m. -EFAULT: nothing happened. */
-static int message_append(struct uroce_udp *udp, struct udp_message *m, const struct uroce_tx *tx)
+static int message_append(struct uroce_udp *udp, struct udp_message *m, const struct uroce_av *av,
+			  const struct uroce_tx *tx)
 {
 	uint8_t *packet = udp->buffer + udp->used, *p = packet;
 	uint32_t pad = uroce_wire_pad(tx->length), length;
@@ -118,6 +120,9 @@ static int message_append(struct uroce_udp *udp, struct udp_message *m, const st
 	if (unlikely(tx->damage))
 		packet_damage(packet, length, tx->damage);
 	length += ICRC_LEN;
+	if (unlikely(udp->path.dev->host->capture))
+		uroce_capture_wire(udp->path.dev, av, true, UROCE_UDP_PORT, m->count, packet,
+				   length);
 	m->closed |= length < m->segment || tx->damage;
 	m->count++;
 	m->length += length;
@@ -330,7 +335,7 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 		m->rxe_flush = flush_as_rxe(udp, tx->hdr);
 		m->closed = true;
 	}
-	r = message_append(udp, m, tx);
+	r = message_append(udp, m, av, tx);
 	if (r < 0)
 		return r;
 	if (m == &udp->messages[udp->count])

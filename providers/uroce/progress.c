@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "providers/uroce/capture.h"
 #include "providers/uroce/fault.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/path_udp.h"
@@ -88,6 +89,8 @@ void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void
 	    (pkt->hdr.syndrome & AETH_KIND_MASK) != AETH_ACK)
 		now = uroce_now();
 	uroce_lock(&qp->lock);
+	if (unlikely(host->capture) && qp->av.peer == peer)
+		uroce_capture_peer(qp, pkt);
 	if (qp->av.peer == peer)
 		qp_packet(qp, pkt, now);
 	uroce_unlock(&qp->lock);

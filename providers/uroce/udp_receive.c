@@ -5,6 +5,7 @@
 #include <netinet/udp.h>
 #include <string.h>
 
+#include "providers/uroce/capture.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/udp.h"
 
@@ -61,6 +62,7 @@ struct arrival {
 	struct uroce_udp *udp;
 	struct uroce_av av; /* as seen from the sender: sgid is the remote side, dgid this one */
 	struct uroce_icrc icrc;
+	uint16_t port;	  /* it came from */
 	uint32_t segment; /* bytes of each datagram but the last */
 	bool multicast;
 	uint64_t now;
@@ -148,6 +150,16 @@ static void packet_deliver(const struct arrival *in, const uint8_t *data, uint32
 	uroce_rx(host, &pkt, &in->av.sgid, in->now);
 }
 
+/* What is for another process is in that one's file. */
+static void capture(const struct arrival *in, const uint8_t *data, uint32_t length, uint16_t id)
+{
+	struct uroce_dev *dev = in->udp->path.dev;
+	uint32_t qpn = data[5] << 16 | data[6] << 8 | data[7];
+
+	if (qpn >> UROCE_QP_INDEX_BITS == dev->host->slot || qpn == GSI_QPN || qpn == MULTICAST_QPN)
+		uroce_capture_wire(dev, &in->av, false, in->port, id, data, length);
+}
+
 /* Each datagram of the message. Return: how many there were. */
 static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uint32_t total)
 {
@@ -164,10 +176,14 @@ static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uin
 		verdict = uroce_icrc_check(&in->icrc, &id, data + at, length - ICRC_LEN);
 		if (unlikely(verdict == ICRC_WRONG)) {
 			say_wrong(in);
+			if (unlikely(in->udp->path.dev->host->capture))
+				capture(in, data + at, length, id);
 			continue;
 		}
 		if (unlikely(verdict == ICRC_RIGHT_UNSEEN) && id >= UDP_SEGMENTS)
 			say_unseen(in);
+		if (unlikely(in->udp->path.dev->host->capture))
+			capture(in, data + at, length, id);
 		packet_deliver(in, data + at, length - ICRC_LEN);
 	}
 	return count;
@@ -182,6 +198,8 @@ static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
 		.udp = udp,
 		.av = { .dgid = *dgid, .hop_limit = DEFAULT_HOP_LIMIT },
 		.segment = msg->msg_len,
+		.port = ntohs(from->sa.sa_family == AF_INET ? from->in.sin_port
+							    : from->in6.sin6_port),
 		.multicast = uroce_gid_is_multicast(dgid),
 		.now = now,
 	};
