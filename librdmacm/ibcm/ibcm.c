@@ -353,8 +353,10 @@ static int ibcm_accept(struct cm_id *id, const struct cm_conn *conn)
 	struct ibcm_id *iid = id->ibcm;
 	struct ibcm_out out = {};
 	struct ibcm_mad mad;
-	int r = conn ? make_reply(iid, conn, &mad) : 0;
+	int r = iid->local.cm ? 0 : -EINVAL;
 
+	if (!r && conn)
+		r = make_reply(iid, conn, &mad);
 	if (r < 0)
 		return r;
 	ibcm_lock();

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Connections by IP address: how they begin, are refused and end, with both ends in one process. */
+#include <arpa/inet.h>
+
+#include "tests/lib/rt_cm.h"
+
+/* Bytes of private data each message has room for, as a program counts them. */
+enum {
+	REQUEST_DATA = 56,
+	REPLY_DATA = 196,
+	REJECT_DATA = 148,
+	UD_REQUEST_DATA = 180,
+	UD_REPLY_DATA = 136,
+};
+
+struct two {
+	struct rdma_event_channel *client_events, *server_events;
+	struct rdma_cm_id *listener;
+	uint16_t port;
+};
+
+static struct two two_open(enum rdma_port_space ps, bool any)
+{
+	struct two t = { .client_events = rt_cm_channel(), .server_events = rt_cm_channel() };
+
+	t.listener = rt_cm_listen(t.server_events, ps, any);
+	t.port = rt_cm_port(t.listener);
+	return t;
+}
+
+static void two_close(struct two *t)
+{
+	CHECK_OK(rdma_destroy_id(t->listener));
+	rdma_destroy_event_channel(t->client_events);
+	rdma_destroy_event_channel(t->server_events);
+}
+
+/* A client that asked, and the identifier of its request. */
+static struct rdma_cm_id *request(struct two *t, enum rdma_port_space ps,
+				  struct rdma_conn_param *param, struct rdma_cm_id **ret_server)
+{
+	struct rdma_cm_id *client = rt_cm_client(t->client_events, ps, t->port, true);
+	struct rdma_cm_event *event;
+
+	CHECK_OK(rdma_connect(client, param));
+	event = CM_EXPECT(t->server_events, CONNECT_REQUEST, 0);
+	CHECK(event->listen_id == t->listener);
+	*ret_server = event->id;
+	CHECK((*ret_server)->verbs == client->verbs);
+	CHECK_INT(rdma_get_dst_port(event->id), rdma_get_src_port(client));
+	CHECK_INT(ntohs(rdma_get_src_port(event->id)), t->port);
+	CHECK_OK(rdma_ack_cm_event(event));
+	return client;
+}
+
+static void private_data(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	uint8_t asked[REQUEST_DATA], answered[REPLY_DATA];
+	struct rdma_conn_param ask = { .private_data = asked,
+				       .private_data_len = sizeof(asked),
+				       .responder_resources = 1,
+				       .initiator_depth = 2,
+				       .retry_count = 5,
+				       .rnr_retry_count = 6 },
+			       reply = { .private_data = answered,
+					 .private_data_len = sizeof(answered),
+					 .responder_resources = 2,
+					 .initiator_depth = 1 };
+	struct rdma_cm_id *client = rt_cm_client(t.client_events, RDMA_PS_TCP, t.port, true),
+			  *server;
+	struct rdma_cm_event *event;
+
+	rt_fill(asked, sizeof(asked), 1);
+	rt_fill(answered, sizeof(answered), 2);
+	CHECK_OK(rdma_connect(client, &ask));
+	event = CM_EXPECT(t.server_events, CONNECT_REQUEST, 0);
+	CHECK_INT(event->param.conn.private_data_len, REQUEST_DATA);
+	VERIFY(event->param.conn.private_data, REQUEST_DATA, 1);
+	CHECK_INT(event->param.conn.responder_resources, 2);
+	CHECK_INT(event->param.conn.initiator_depth, 1);
+	CHECK_INT(event->param.conn.retry_count, 5);
+	CHECK_INT(event->param.conn.rnr_retry_count, 6);
+	CHECK_INT(event->param.conn.qp_num, client->qp->qp_num);
+	server = event->id;
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_qp(server);
+	CHECK_OK(rdma_accept(server, &reply));
+	event = CM_EXPECT(t.client_events, ESTABLISHED, 0);
+	CHECK_INT(event->param.conn.private_data_len, REPLY_DATA);
+	VERIFY(event->param.conn.private_data, REPLY_DATA, 2);
+	CHECK_OK(rdma_ack_cm_event(event));
+	CM_SKIP(t.server_events, ESTABLISHED, 0);
+	rt_cm_disconnect(client, server);
+	two_close(&t);
+}
+
+static void private_data_too_long(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	uint8_t data[REPLY_DATA + 1] = {};
+	struct rdma_conn_param param = { .private_data = data,
+					 .private_data_len = REQUEST_DATA + 1 };
+	struct rdma_cm_id *client = rt_cm_client(t.client_events, RDMA_PS_TCP, t.port, true),
+			  *server;
+	struct rdma_cm_event *event;
+
+	CHECK(rdma_connect(client, &param));
+	CHECK_INT(errno, EINVAL);
+	param.private_data_len = REQUEST_DATA;
+	CHECK_OK(rdma_connect(client, &param));
+	event = CM_EXPECT(t.server_events, CONNECT_REQUEST, 0);
+	server = event->id;
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_qp(server);
+	param.private_data_len = REPLY_DATA + 1;
+	CHECK(rdma_accept(server, &param));
+	CHECK_INT(errno, EINVAL);
+	rt_cm_destroy(server);
+	CM_SKIP(t.client_events, REJECTED, 28);
+	rt_cm_destroy(client);
+	two_close(&t);
+}
+
+static void reject(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	uint8_t data[REJECT_DATA];
+	struct rdma_cm_id *server, *client = request(&t, RDMA_PS_TCP, NULL, &server);
+	struct rdma_cm_event *event;
+
+	rt_fill(data, sizeof(data), 3);
+	CHECK_OK(rdma_reject(server, data, sizeof(data)));
+	event = CM_EXPECT(t.client_events, REJECTED, 28);
+	CHECK_INT(event->param.conn.private_data_len, REJECT_DATA);
+	VERIFY(event->param.conn.private_data, REJECT_DATA, 3);
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_destroy(server);
+	rt_cm_destroy(client);
+	two_close(&t);
+}
+
+/* A request that is thrown away is as good as refused. */
+static void destroy_request(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	struct rdma_cm_id *server, *client = request(&t, RDMA_PS_TCP, NULL, &server);
+
+	rt_cm_destroy(server);
+	CM_SKIP(t.client_events, REJECTED, 28);
+	rt_cm_destroy(client);
+	two_close(&t);
+}
+
+/* So are those that the listener never looked at. */
+static void destroy_listener(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	struct rdma_cm_id *client = rt_cm_client(t.client_events, RDMA_PS_TCP, t.port, true);
+
+	CHECK_OK(rdma_connect(client, NULL));
+	usleep(100000);
+	CHECK_OK(rdma_destroy_id(t.listener));
+	CHECK_OK(rdma_ack_cm_event(
+		rt_cm_expect(__FILE__, __LINE__, t.client_events, RDMA_CM_EVENT_REJECTED, 28)));
+	rt_cm_destroy(client);
+	rdma_destroy_event_channel(t.client_events);
+	rdma_destroy_event_channel(t.server_events);
+}
+
+static void nobody_listens(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	struct rdma_cm_id *client = rt_cm_client(t.client_events, RDMA_PS_TCP, t.port, true);
+
+	CHECK_OK(rdma_destroy_id(t.listener));
+	CHECK_OK(rdma_connect(client, NULL));
+	CM_SKIP(t.client_events, REJECTED, 8);
+	rt_cm_destroy(client);
+	rdma_destroy_event_channel(t.client_events);
+	rdma_destroy_event_channel(t.server_events);
+}
+
+static void disconnect_by(bool server_first, bool destroy_only)
+{
+	struct two t = two_open(RDMA_PS_TCP, true);
+	struct rdma_cm_id *server,
+		*client = rt_cm_connect(t.client_events, t.port, t.server_events, &server);
+	struct rdma_cm_id *first = server_first ? server : client,
+			  *second = server_first ? client : server;
+
+	if (destroy_only) {
+		rt_cm_destroy(first);
+		CM_SKIP(second->channel, DISCONNECTED, 0);
+		rt_cm_destroy(second);
+	} else {
+		rt_cm_disconnect(first, second);
+	}
+	two_close(&t);
+}
+
+static void disconnect_client(void)
+{
+	disconnect_by(false, false);
+}
+
+static void disconnect_server(void)
+{
+	disconnect_by(true, false);
+}
+
+static void destroy_connected(void)
+{
+	disconnect_by(false, true);
+}
+
+/* Both at once: both hear of it, neither waits for the other. */
+static void disconnect_both(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	struct rdma_cm_id *server,
+		*client = rt_cm_connect(t.client_events, t.port, t.server_events, &server);
+
+	CHECK_OK(rdma_disconnect(client));
+	rdma_disconnect(server); /* may find that it is the answer already */
+	CM_SKIP(t.client_events, DISCONNECTED, 0);
+	CM_SKIP(t.server_events, DISCONNECTED, 0);
+	rt_cm_destroy(client);
+	rt_cm_destroy(server);
+	two_close(&t);
+}
+
+/* A QP that is connected already, as far as the other side knows. */
+static void stale(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	struct rdma_conn_param param = { .qp_num = 0x123456, .responder_resources = 1 };
+	struct rdma_cm_id *first = rt_cm_client(t.client_events, RDMA_PS_TCP, t.port, false),
+			  *second = rt_cm_client(t.client_events, RDMA_PS_TCP, t.port, false),
+			  *server;
+	struct rdma_cm_event *event;
+
+	CHECK_OK(rdma_connect(first, &param));
+	event = CM_EXPECT(t.server_events, CONNECT_REQUEST, 0);
+	server = event->id;
+	CHECK_OK(rdma_ack_cm_event(event));
+	param.qp_num = 0x654321;
+	CHECK_OK(rdma_accept(server, &param));
+	CM_SKIP(t.client_events, CONNECT_RESPONSE, 0);
+	CHECK_OK(rdma_establish(first));
+	CM_SKIP(t.server_events, ESTABLISHED, 0);
+	param.qp_num = 0x123456;
+	CHECK_OK(rdma_connect(second, &param));
+	/* The new one is refused; the old one ends, for one of the two must be mistaken. */
+	event = NULL;
+	for (int i = 0; i < 2; i++) {
+		CHECK_OK(rdma_get_cm_event(t.client_events, &event));
+		if (event->id == second) {
+			CHECK_INT(event->event, RDMA_CM_EVENT_REJECTED);
+			CHECK_INT(event->status, 10);
+		} else {
+			CHECK_INT(event->event, RDMA_CM_EVENT_DISCONNECTED);
+		}
+		CHECK_OK(rdma_ack_cm_event(event));
+	}
+	CHECK_OK(rdma_destroy_id(first));
+	CHECK_OK(rdma_destroy_id(second));
+	CHECK_OK(rdma_destroy_id(server));
+	two_close(&t);
+}
+
+static void datagram(void)
+{
+	struct two t = two_open(RDMA_PS_UDP, false);
+	uint8_t asked[UD_REQUEST_DATA], answered[UD_REPLY_DATA];
+	struct rdma_conn_param ask = { .private_data = asked, .private_data_len = sizeof(asked) },
+			       reply = { .private_data = answered,
+					 .private_data_len = sizeof(answered) };
+	struct rdma_cm_id *client = rt_cm_client(t.client_events, RDMA_PS_UDP, t.port, true),
+			  *server;
+	struct rdma_cm_event *event;
+
+	rt_fill(asked, sizeof(asked), 4);
+	rt_fill(answered, sizeof(answered), 5);
+	CHECK_OK(rdma_connect(client, &ask));
+	event = CM_EXPECT(t.server_events, CONNECT_REQUEST, 0);
+	CHECK_INT(event->param.ud.private_data_len, UD_REQUEST_DATA);
+	VERIFY(event->param.ud.private_data, UD_REQUEST_DATA, 4);
+	server = event->id;
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_qp(server);
+	reply.qp_num = server->qp->qp_num;
+	CHECK_OK(rdma_accept(server, &reply));
+	event = CM_EXPECT(t.client_events, ESTABLISHED, 0);
+	CHECK_INT(event->param.ud.private_data_len, UD_REPLY_DATA);
+	VERIFY(event->param.ud.private_data, UD_REPLY_DATA, 5);
+	CHECK_INT(event->param.ud.qp_num, server->qp->qp_num);
+	CHECK_INT(event->param.ud.qkey, RDMA_UDP_QKEY);
+	CHECK(event->param.ud.ah_attr.is_global);
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_destroy(client);
+	rt_cm_destroy(server);
+	two_close(&t);
+}
+
+static void datagram_reject(void)
+{
+	struct two t = two_open(RDMA_PS_UDP, false);
+	struct rdma_cm_id *server, *client = request(&t, RDMA_PS_UDP, NULL, &server);
+
+	CHECK_OK(rdma_reject(server, NULL, 0));
+	CM_SKIP(t.client_events, UNREACHABLE, 2);
+	rt_cm_destroy(server);
+	rt_cm_destroy(client);
+	two_close(&t);
+}
+
+static int bind_port(struct rdma_cm_id *id, bool any, uint16_t port)
+{
+	struct sockaddr_storage address = rt_cm_address(port);
+	struct sockaddr_in wildcard = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	return rdma_bind_addr(id, any ? (struct sockaddr *)&wildcard : (struct sockaddr *)&address);
+}
+
+static void ports(void)
+{
+	struct rdma_event_channel *events = rt_cm_channel();
+	struct rdma_cm_id *first = rt_cm_listen(events, RDMA_PS_TCP, false),
+			  *second = rt_cm_id(events, RDMA_PS_TCP),
+			  *other = rt_cm_id(events, RDMA_PS_UDP);
+	uint16_t port = rt_cm_port(first);
+
+	CHECK(bind_port(second, false, port));
+	CHECK_INT(errno, EADDRINUSE);
+	CHECK(bind_port(second, true, port));
+	CHECK(errno == EADDRINUSE || errno == EADDRNOTAVAIL);
+	CHECK_OK(bind_port(other, false, port)); /* another port space */
+	CHECK_OK(rdma_destroy_id(first));
+	CHECK_OK(bind_port(second, false, port));
+	CHECK_OK(rdma_destroy_id(second));
+	CHECK_OK(rdma_destroy_id(other));
+	rdma_destroy_event_channel(events);
+}
+
+static void reuse_ports(void)
+{
+	struct rdma_event_channel *events = rt_cm_channel();
+	struct rdma_cm_id *ids[2] = { rt_cm_id(events, RDMA_PS_TCP),
+				      rt_cm_id(events, RDMA_PS_TCP) };
+	int on = 1;
+
+	for (int i = 0; i < 2; i++)
+		CHECK_OK(rdma_set_option(ids[i], RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on,
+					 sizeof(on)));
+	CHECK_OK(bind_port(ids[0], false, 0));
+	CHECK_OK(bind_port(ids[1], false, rt_cm_port(ids[0])));
+	CHECK_OK(rdma_listen(ids[0], 0));
+	CHECK(rdma_listen(ids[1], 0)); /* one listens */
+	CHECK_INT(errno, EADDRINUSE);
+	CHECK_OK(rdma_destroy_id(ids[0]));
+	CHECK_OK(rdma_destroy_id(ids[1]));
+	rdma_destroy_event_channel(events);
+}
+
+static void wrong_state(void)
+{
+	struct rdma_event_channel *events = rt_cm_channel();
+	struct rdma_cm_id *id = rt_cm_id(events, RDMA_PS_TCP);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	int mask;
+
+	CHECK(rdma_resolve_route(id, 100));
+	CHECK(rdma_connect(id, NULL));
+	CHECK(rdma_accept(id, NULL));
+	CHECK(rdma_disconnect(id));
+	CHECK(rdma_reject(id, NULL, 0));
+	CHECK(rdma_init_qp_attr(id, &attr, &mask));
+	CHECK_OK(rdma_destroy_id(id));
+	rdma_destroy_event_channel(events);
+}
+
+/* Answers to what is long over, or of nobody, do no harm: identifiers come and go half-way. */
+static void give_up(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	struct rdma_cm_id *server, *client;
+	struct rdma_cm_event *event;
+
+	client = request(&t, RDMA_PS_TCP, NULL, &server);
+	rt_cm_destroy(client); /* the server does not know yet */
+	event = CM_EXPECT(t.server_events, REJECTED, 4);
+	CHECK(event->id == server);
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_destroy(server);
+
+	client = request(&t, RDMA_PS_TCP, NULL, &server);
+	rt_cm_qp(server);
+	CHECK_OK(rdma_accept(server, NULL));
+	rt_cm_destroy(client); /* before it looks at the answer */
+	event = CM_EXPECT(t.server_events, REJECTED, 28);
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_destroy(server);
+	two_close(&t);
+}
+
+static const struct rt_case cases[] = {
+	{ "private data of full length each way", private_data },
+	{ "private data that is too long", private_data_too_long },
+	{ "reject", reject },
+	{ "destroy a request", destroy_request },
+	{ "destroy a listener with requests", destroy_listener },
+	{ "nobody listens", nobody_listens },
+	{ "disconnect by the client", disconnect_client },
+	{ "disconnect by the server", disconnect_server },
+	{ "destroy while connected", destroy_connected },
+	{ "disconnect by both", disconnect_both },
+	{ "stale connection", stale },
+	{ "datagram service", datagram },
+	{ "datagram service, reject", datagram_reject },
+	{ "ports", ports },
+	{ "reuse of ports", reuse_ports },
+	{ "calls in the wrong state", wrong_state },
+	{ "give up half-way", give_up },
+};
+RT_MAIN(cases)

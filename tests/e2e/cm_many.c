@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Many connections, at once and one after the other, and what is left of them: nothing. CM_OPEN and
+ * CM_CYCLES give other numbers than those that a test run has time for.
+ */
+#include <dirent.h>
+#include <malloc.h>
+
+#include "tests/lib/rt_cm.h"
+
+struct two {
+	struct rdma_event_channel *client_events, *server_events;
+	struct rdma_cm_id *listener;
+	uint16_t port;
+};
+
+static struct two two_open(void)
+{
+	struct two t = { .client_events = rt_cm_channel(), .server_events = rt_cm_channel() };
+
+	t.listener = rt_cm_listen(t.server_events, RDMA_PS_TCP, false);
+	t.port = rt_cm_port(t.listener);
+	return t;
+}
+
+static void two_close(struct two *t)
+{
+	CHECK_OK(rdma_destroy_id(t->listener));
+	rdma_destroy_event_channel(t->client_events);
+	rdma_destroy_event_channel(t->server_events);
+}
+
+static int number(const char *name, int otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? atoi(text) : otherwise;
+}
+
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	CHECK(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void open_at_once(void)
+{
+	int count = number("CM_OPEN", 200);
+	struct rdma_cm_id **clients = calloc(count, sizeof(*clients)),
+			  **servers = calloc(count, sizeof(*servers));
+	struct two t = two_open();
+
+	for (int i = 0; i < count; i++)
+		clients[i] = rt_cm_connect(t.client_events, t.port, t.server_events, &servers[i]);
+	for (int i = 0; i < count; i++)
+		for (int j = i + 1; j < i + 5 && j < count; j++)
+			CHECK(clients[i]->qp->qp_num != clients[j]->qp->qp_num);
+	for (int i = 0; i < count; i++)
+		rt_cm_disconnect(clients[i], servers[i]);
+	two_close(&t);
+	free(clients);
+	free(servers);
+}
+
+/* All requests are under way before the first answer. */
+static void connect_at_once(void)
+{
+	int count = number("CM_OPEN", 200), established = 0, disconnected = 0;
+	struct rdma_cm_id **clients = calloc(count, sizeof(*clients)),
+			  **servers = calloc(count, sizeof(*servers));
+	struct two t = two_open();
+	struct rdma_cm_event *event;
+
+	for (int i = 0; i < count; i++)
+		clients[i] = rt_cm_client(t.client_events, RDMA_PS_TCP, t.port, true);
+	for (int i = 0; i < count; i++)
+		CHECK_OK(rdma_connect(clients[i], NULL));
+	for (int i = 0; i < count; i++) {
+		do {
+			CHECK_OK(rdma_get_cm_event(t.server_events, &event));
+			established += event->event == RDMA_CM_EVENT_ESTABLISHED;
+			servers[i] =
+				event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? event->id : NULL;
+			CHECK_OK(rdma_ack_cm_event(event));
+		} while (!servers[i]);
+		rt_cm_qp(servers[i]);
+		CHECK_OK(rdma_accept(servers[i], NULL));
+	}
+	for (int i = 0; i < count; i++)
+		CM_SKIP(t.client_events, ESTABLISHED, 0);
+	for (; established < count; established++)
+		CM_SKIP(t.server_events, ESTABLISHED, 0);
+	for (int i = 0; i < count; i++)
+		CHECK_OK(rdma_disconnect(clients[i]));
+	for (; disconnected < count; disconnected++) {
+		event = CM_EXPECT(t.server_events, DISCONNECTED, 0);
+		CHECK_OK(rdma_disconnect(event->id));
+		CHECK_OK(rdma_ack_cm_event(event));
+	}
+	for (int i = 0; i < count; i++)
+		CM_SKIP(t.client_events, DISCONNECTED, 0);
+	for (int i = 0; i < count; i++) {
+		rt_cm_destroy(clients[i]);
+		rt_cm_destroy(servers[i]);
+	}
+	two_close(&t);
+	free(clients);
+	free(servers);
+}
+
+static void cycle(struct two *t, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct rdma_cm_id *server, *client = rt_cm_connect(t->client_events, t->port,
+								   t->server_events, &server);
+
+		rt_cm_disconnect(client, server);
+	}
+}
+
+/* The first cycles settle what is made once; the time wait of those before is over by then. */
+static void cycles(void)
+{
+	int count = number("CM_CYCLES", 500), before, after;
+	struct two t = two_open();
+	size_t memory;
+
+	cycle(&t, count / 2);
+	sleep(1);
+	before = descriptors();
+	memory = mallinfo2().uordblks;
+	cycle(&t, count);
+	sleep(1);
+	after = descriptors();
+	CHECK_INT(after, before);
+	if (mallinfo2().uordblks > memory + (size_t)count * 64)
+		FAIL("%zu bytes more are in use after %d connections",
+		     mallinfo2().uordblks - memory, count);
+	two_close(&t);
+}
+
+static const struct rt_case cases[] = {
+	{ "open at once", open_at_once },
+	{ "connect at once", connect_at_once },
+	{ "cycles", cycles },
+};
+RT_MAIN(cases)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the end-to-end programs about connections share: both ends in one process, step by step. */
+#ifndef TESTS_LIB_RT_CM_H
+#define TESTS_LIB_RT_CM_H
+
+#include <rdma/rdma_cma.h>
+
+#include "tests/lib/rt.h"
+
+/* The address of the device under test, with @port (host order). */
+struct sockaddr_storage rt_cm_address(uint16_t port);
+uint16_t rt_cm_port(struct rdma_cm_id *id);
+/* A channel; skips the case where there is no connection manager for the device. */
+struct rdma_event_channel *rt_cm_channel(void);
+struct rdma_cm_id *rt_cm_id(struct rdma_event_channel *channel, enum rdma_port_space ps);
+/* A listener on the device's address (on any when @any) and a port of its own. */
+struct rdma_cm_id *rt_cm_listen(struct rdma_event_channel *channel, enum rdma_port_space ps,
+				bool any);
+/* Resolved up to the route, with a QP when @qp. */
+struct rdma_cm_id *rt_cm_client(struct rdma_event_channel *channel, enum rdma_port_space ps,
+				uint16_t port, bool qp);
+void rt_cm_qp(struct rdma_cm_id *id);
+
+/* The next event, which must be a @type with @status. The caller acknowledges. */
+#define CM_EXPECT(channel, type, status) \
+	rt_cm_expect(__FILE__, __LINE__, channel, RDMA_CM_EVENT_##type, status)
+struct rdma_cm_event *rt_cm_expect(const char *file, int line, struct rdma_event_channel *channel,
+				   enum rdma_cm_event_type type, int status);
+/* The same, acknowledged at once. */
+#define CM_SKIP(channel, type, status) CHECK_OK(rdma_ack_cm_event(CM_EXPECT(channel, type, status)))
+
+/* One connection between two channels; *ret_server is the listening side's identifier. */
+struct rdma_cm_id *rt_cm_connect(struct rdma_event_channel *client, uint16_t port,
+				 struct rdma_event_channel *server, struct rdma_cm_id **ret_server);
+/* Disconnect from the client's side and destroy both, with their QPs. */
+void rt_cm_disconnect(struct rdma_cm_id *client, struct rdma_cm_id *server);
+void rt_cm_destroy(struct rdma_cm_id *id);
+
+#endif
