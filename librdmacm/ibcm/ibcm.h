@@ -115,8 +115,8 @@ struct ibcm_id *ibcm_heap_first(void);
  */
 int ibcm_port_take(struct ibcm_id *iid, uint16_t port, bool shown, uint16_t *ret_port);
 void ibcm_port_drop(struct ibcm_id *iid);
-/* Only one identifier listens on a port. */
-int ibcm_port_listen(struct ibcm_id *iid);
+/* Who listens shares the port with nobody, reuseaddr or not: EADDRINUSE, EADDRNOTAVAIL. */
+int ibcm_port_listen(const struct ibcm_id *iid);
 
 /* --- addr.c --- */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Ports. Within the process the kernel's rules: a wildcard conflicts with everything on its port,
- * reuseaddr on both sides lifts a conflict, one identifier listens. Between processes of one user a
- * port is an abstract socket's name: claiming it is atomic, confined to the network namespace, and
- * over with any death. Processes do not share ports, whatever reuseaddr says.
+ * reuseaddr on both sides lifts a conflict, who listens has the port alone. Between processes of
+ * one user a port is an abstract socket's name: claiming it is atomic, confined to the network
+ * namespace, and over with any death. Processes do not share ports, whatever reuseaddr says.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,6 @@ struct ibcm_port {
 	sa_family_t family;
 	union ibv_gid gid;
 	int claim; /* socket; -1: other processes do not see it */
-	struct ibcm_id *listener;
 };
 
 static LIST_HEAD(port_list, ibcm_port) ports[BUCKETS];
@@ -202,13 +201,15 @@ void ibcm_port_drop(struct ibcm_id *iid)
 	iid->port = NULL;
 }
 
-int ibcm_port_listen(struct ibcm_id *iid)
+int ibcm_port_listen(const struct ibcm_id *iid)
 {
-	struct ibcm_port *port = iid->port, *other;
+	const struct ibcm_port *port = iid->port, *other;
 
-	LIST_FOREACH(other, &ports[port->number % BUCKETS], entry)
-		if (other != port && other->listener && port_conflict(port, other))
-			return -EADDRINUSE;
-	port->listener = iid;
+	LIST_FOREACH(other, &ports[port->number % BUCKETS], entry) {
+		int r = other == port ? 0 : port_conflict(port, other);
+
+		if (r < 0)
+			return r;
+	}
 	return 0;
 }

@@ -355,11 +355,11 @@ static void reuse_ports(void)
 					 sizeof(on)));
 	CHECK_OK(bind_port(ids[0], false, 0));
 	CHECK_OK(bind_port(ids[1], false, rt_cm_port(ids[0])));
-	CHECK_OK(rdma_listen(ids[0], 0));
-	CHECK(rdma_listen(ids[1], 0)); /* one listens */
+	CHECK(rdma_listen(ids[0], 0)); /* who listens has it alone */
 	CHECK_INT(errno, EADDRINUSE);
-	CHECK_OK(rdma_destroy_id(ids[0]));
 	CHECK_OK(rdma_destroy_id(ids[1]));
+	CHECK_OK(rdma_listen(ids[0], 0));
+	CHECK_OK(rdma_destroy_id(ids[0]));
 	rdma_destroy_event_channel(events);
 }
 
@@ -386,7 +386,11 @@ static void give_up(void)
 	struct two t = two_open(RDMA_PS_TCP, false);
 	struct rdma_cm_id *server, *client;
 	struct rdma_cm_event *event;
+	struct rt_dev *dev = rt_open();
 
+	if (rt_is_kernel(dev))
+		rt_skip("the kernel's manager leaves the server to its own timeout");
+	rt_close(dev);
 	client = request(&t, RDMA_PS_TCP, NULL, &server);
 	rt_cm_destroy(client); /* the server does not know yet */
 	event = CM_EXPECT(t.server_events, REJECTED, 4);
