@@ -402,7 +402,9 @@ static void give_up(void)
 	rt_cm_qp(server);
 	CHECK_OK(rdma_accept(server, NULL));
 	rt_cm_destroy(client); /* before it looks at the answer */
-	event = CM_EXPECT(t.server_events, REJECTED, 28);
+	CHECK_OK(rdma_get_cm_event(t.server_events, &event));
+	CHECK_INT(event->event, RDMA_CM_EVENT_REJECTED);
+	CHECK(event->status == 4 || event->status == 28); /* the answer may have arrived or not */
 	CHECK_OK(rdma_ack_cm_event(event));
 	rt_cm_destroy(server);
 	two_close(&t);

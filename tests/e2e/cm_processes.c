@@ -150,21 +150,20 @@ static void server_dies(const void *arg)
 	struct rdma_cm_event *event;
 
 	CHECK_OK(rdma_connect(id, NULL));
-	if (*die == STEP_ACCEPTED)
-		CM_SKIP(events, ESTABLISHED, 0);
-	if (*die == STEP_ESTABLISHED)
+	if (*die != STEP_REQUESTED)
 		CM_SKIP(events, ESTABLISHED, 0);
 	CHECK_INT(hear(child.socket), *die);
 	kill_child(&child);
-	if (*die == STEP_REQUESTED) {
-		/* nobody has answered yet: the next message finds that there is nobody */
-		CHECK_OK(rdma_get_cm_event(events, &event));
+	CHECK_OK(rdma_get_cm_event(events, &event));
+	if (*die == STEP_REQUESTED) /* no answer yet: the next message finds that there is nobody */
 		CHECK(event->event == RDMA_CM_EVENT_REJECTED ||
 		      event->event == RDMA_CM_EVENT_UNREACHABLE);
-		CHECK_OK(rdma_ack_cm_event(event));
-	} else {
-		CM_SKIP(events, DISCONNECTED, 0);
-	}
+	else if (*die == STEP_ACCEPTED) /* it may have died before it heard that we are ready */
+		CHECK(event->event == RDMA_CM_EVENT_DISCONNECTED ||
+		      event->event == RDMA_CM_EVENT_REJECTED);
+	else
+		CHECK_INT(event->event, RDMA_CM_EVENT_DISCONNECTED);
+	CHECK_OK(rdma_ack_cm_event(event));
 	rt_cm_destroy(id);
 	rdma_destroy_event_channel(events);
 }
