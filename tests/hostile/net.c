@@ -8,7 +8,7 @@
 
 static int namespaces[NET_HOSTS] = { -1, -1 };
 
-bool net_made(void)
+bool net_is_udp(void)
 {
 	return namespaces[NET_HERE] >= 0;
 }
@@ -55,20 +55,25 @@ static void run(const char *command)
 		rt_skip("cannot do: %s", command);
 }
 
-void net_make(void)
+void net_make(const char *path)
 {
 	char command[256];
 
 	become_root();
+	if (!path || strcmp(path, "udp")) {
+		close(namespace_new());
+		run("ip link set lo up");
+		return;
+	}
 	namespaces[NET_THERE] = namespace_new();
 	namespaces[NET_HERE] = namespace_new();
 	snprintf(command, sizeof(command),
 		 "ip link add here0 type veth peer name there0 netns /proc/%d/fd/%d", getpid(),
 		 namespaces[NET_THERE]);
 	run(command);
-	run("ip link set lo up; ip addr add 192.0.2.1/24 dev here0 && ip link set here0 up");
+	run("ip link set lo up; ip addr add 192.0.2.1/24 dev here0 && ip link set here0 addrgenmode none up");
 	CHECK_OK(setns(namespaces[NET_THERE], CLONE_NEWNET));
-	run("ip link set lo up; ip addr add 192.0.2.2/24 dev there0 && ip link set there0 up");
+	run("ip link set lo up; ip addr add 192.0.2.2/24 dev there0 && ip link set there0 addrgenmode none up");
 	run("until ip link show there0 | grep -q 'state UP'; do sleep 0.05; done");
 	CHECK_OK(setns(namespaces[NET_HERE], CLONE_NEWNET));
 	run("until ip link show here0 | grep -q 'state UP'; do sleep 0.05; done");
@@ -76,9 +81,9 @@ void net_make(void)
 
 void net_enter(int host)
 {
-	if (net_made())
+	if (net_is_udp())
 		CHECK_OK(setns(namespaces[host], CLONE_NEWNET));
-	setenv("UROCE", !net_made() ? "on:lo" : host == NET_HERE ? "on:here0" : "on:there0", 1);
+	setenv("UROCE", !net_is_udp() ? "on:lo" : host == NET_HERE ? "on:here0" : "on:there0", 1);
 	setenv("RT_DEVICE", "uroce0", 1);
 }
 
@@ -110,7 +115,7 @@ bool net_left_over(int host)
 	if (!pid) {
 		bool found;
 
-		if (net_made())
+		if (net_is_udp())
 			CHECK_OK(setns(namespaces[host], CLONE_NEWNET));
 		found = file_has("/proc/self/net/unix", "@uroce-");
 		found |= file_has("/proc/self/net/udp", ":12B7 ");

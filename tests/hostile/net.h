@@ -11,12 +11,14 @@ enum {
 	NET_HOSTS
 };
 
-/* Make the two, for this process and its children. Skips the test where that is not allowed. */
-void net_make(void);
+/*
+ * For this process and its children: with "udp" make the two; with anything else one host, where
+ * nobody else is. Skips the test where that is not allowed.
+ */
+void net_make(const char *path);
 /* From here on this process is on that host, and uroce0 is its end of the link. */
 void net_enter(int host);
-/* Without net_make(): both hosts are this one, uroce0 is lo. */
-bool net_made(void);
+bool net_is_udp(void);
 /* Anything of uroce's is left on the host: sockets with a name, UDP ports. Said on stdout. */
 bool net_left_over(int host);
 
