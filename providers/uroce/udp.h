@@ -12,6 +12,7 @@ enum {
 	UDP_MESSAGES = 32,   /* large sends of one flush */
 	UDP_RX_MESSAGES = 8, /* large receives of one system call */
 	UDP_RX_BUFFER = 65536,
+	UDP_SOURCES = 64, /* senders whose way to number packets is remembered */
 	UDP_FLUSHES = 64, /* destination QPs whose way of a flush is remembered */
 };
 
@@ -38,6 +39,13 @@ struct udp_flush {
 	bool rxe;
 };
 
+/* How an IPv4 sender numbers its packets; see source_admits(). */
+struct udp_source {
+	union ibv_gid gid;
+	uint16_t like_us; /* packets in a row */
+	uint16_t refused; /* in a row, for not being so any more */
+};
+
 struct udp_receiver;
 
 struct uroce_udp {
@@ -54,6 +62,7 @@ struct uroce_udp {
 	struct udp_flush flushes[UDP_FLUSHES];
 	/* receive side, under progress_lock */
 	struct udp_receiver *receiver;
+	struct udp_source sources[UDP_SOURCES];
 	atomic_bool ready; /* uroce_udp_ready() was called */
 	unsigned int passes;
 	bool unseen_said;

@@ -500,6 +500,36 @@ static void test_receive_odd(void **state)
 	assert_int_equal(seen.count + seen.forwarded, 0);
 }
 
+static void wire_send_numbered(uint16_t id)
+{
+	uint8_t buf[200];
+
+	wire_send(buf, packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 100, id, buf));
+	receive_until(1);
+}
+
+/* Who numbers packets as this device does is not believed any other number, until it is clear that
+ * it is somebody else. */
+static void test_receive_numbers(void **state)
+{
+	for (int i = 0; i < 300; i++)
+		wire_send_numbered(1000 + i);
+	assert_int_equal(seen.count, 300);
+	for (int i = 0; i < 256; i++)
+		wire_send_numbered(i % UDP_SEGMENTS);
+	assert_int_equal(seen.count, 556);
+	for (int i = 0; i < 5; i++)
+		wire_send_numbered(1000);
+	assert_int_equal(seen.count, 556);
+	assert_int_equal(udp()->wrong, 5);
+	wire_send_numbered(0);
+	for (int i = 0; i < 16; i++)
+		wire_send_numbered(1000);
+	assert_int_equal(seen.count, 557);
+	wire_send_numbered(1000);
+	assert_int_equal(seen.count, 558);
+}
+
 static void test_receive_other_process(void **state)
 {
 	uint8_t buf[1200];
@@ -548,6 +578,7 @@ int main(void)
 		udp_test(test_receive),
 		udp_test(test_receive_large),
 		udp_test(test_receive_odd),
+		udp_test(test_receive_numbers),
 		udp_test(test_receive_other_process),
 		udp_test(test_to_oneself),
 	};
