@@ -139,6 +139,9 @@ void system_ask(struct rdma_system *ret_system);
 int system_node_open(const char *path);
 /* Whether the library can keep registered memory from children. Return: 0; -errno. */
 int system_fork_init(void);
+/* The shared library takes providers of the release this program was built with. @ret_path: its
+ * file. */
+bool system_library_is_ours(const char **ret_path);
 
 /* uroce.c: the user-space device takes part here, and its provider is installed. */
 bool uroce_serves(const struct doctor *d);

@@ -113,6 +113,19 @@ static void permission_denied(const struct doctor *d, const char *path, const ch
 		       "rootless container needs the node from a user who may open it");
 }
 
+static void permission_granted(const char *path, struct finding *f)
+{
+	char owner[64], group[64];
+	struct stat st;
+
+	finding_ok(f, "%s opens", path);
+	if (stat(path, &st))
+		return;
+	user_name(st.st_uid, owner, sizeof(owner));
+	group_name(st.st_gid, group, sizeof(group));
+	finding_ok(f, " (mode %04o, owner %s, group %s)", st.st_mode & 07777, owner, group);
+}
+
 static void permission_cgroup(const struct doctor *d, const char *path, struct finding *f)
 {
 	char unit[128];
@@ -146,7 +159,7 @@ void permission_check_file(const struct doctor *d, const char *path, const char 
 
 	switch (-r) {
 	case 0:
-		finding_ok(f, "%s opens", path);
+		permission_granted(path, f);
 		return;
 	case EACCES:
 		permission_denied(d, path, subsystem, f);

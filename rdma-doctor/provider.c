@@ -44,10 +44,21 @@ static void provider_refused(const char *said, struct finding *f)
 void provider_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
 {
 	const struct verbs_provider *provider;
+	const char *library;
 	int r;
 
 	if (!d->live) {
 		provider_check_copy(f);
+		return;
+	}
+	if (!system_library_is_ours(&library)) {
+		finding_fail(f,
+			     "%s, the libibverbs that is loaded, belongs to another release than "
+			     "this program (provider interface %d)",
+			     library, RDMA_PROVIDER_ABI);
+		finding_fix(f,
+			    "install all of it from one release, and see what LD_LIBRARY_PATH and "
+			    "ldconfig -p give");
 		return;
 	}
 	r = disc_match_device(dev->verbs, &provider);

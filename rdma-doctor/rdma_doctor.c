@@ -66,8 +66,8 @@ static int examine(struct doctor *d, bool json)
 
 	if (!findings)
 		return EXIT_NO_MEMORY;
-	/* What the library says when it fails is part of the report. */
-	setenv("VERBS_LOG_LEVEL", "1", 0);
+	/* Why a call of the library fails is part of the report; what else it could say is not. */
+	setenv("VERBS_LOG_LEVEL", "1", 1);
 	ladder_climb(d, findings);
 	if (json)
 		report_json(d, findings);

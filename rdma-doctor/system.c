@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Everything that is asked of the running kernel and is not a file to read. */
+#include <dlfcn.h>
 #include <fcntl.h>
 
 #include <rdma/rdma_netlink.h>
@@ -47,4 +48,17 @@ int system_node_open(const char *path)
 int system_fork_init(void)
 {
 	return -ibv_fork_init();
+}
+
+/* The private node of the library, which its providers need, has the number of the interface. */
+#define TEXT_(n) #n
+#define TEXT(n)	 TEXT_(n)
+
+bool system_library_is_ours(const char **ret_path)
+{
+	Dl_info info;
+
+	*ret_path = dladdr(ibv_get_device_list, &info) && info.dli_fname ? info.dli_fname : "?";
+	return dlvsym(RTLD_DEFAULT, "verbs_device_add",
+		      "IBVERBS_PRIVATE_" TEXT(RDMA_PROVIDER_ABI)) != NULL;
 }

@@ -66,6 +66,11 @@ static void permission_look(mode_t mode, struct finding *f)
 	assert_int_equal(f->state, FINDING_FAILED);
 }
 
+static void test_permission_granted(void **state)
+{
+	expect_state("permission", FINDING_OK, "uverbs0 opens (mode 0666, owner root, group ");
+}
+
 static void test_permission_mode(void **state)
 {
 	struct finding f;
@@ -109,6 +114,9 @@ static void test_provider(void **state)
 	expect_failure("provider", 16, "libotherrelease-rdmav34.so", "ibverbs-providers");
 	world.devices[0].driver_id = WORLD_GOOD;
 	expect_state("provider", FINDING_OK, "fixture");
+	world.other_library = true;
+	expect_failure("provider", 16, "libibverbs.so.1, the libibverbs that is loaded, belongs to",
+		       "LD_LIBRARY_PATH");
 }
 
 static void test_abi(void **state)
@@ -299,6 +307,7 @@ int main(void)
 		WORLD_TEST(test_node),
 		WORLD_TEST(test_permission_cgroup),
 		WORLD_TEST(test_permission_others),
+		WORLD_TEST(test_permission_granted),
 		WORLD_TEST(test_permission_mode),
 		WORLD_TEST(test_permission_group),
 		WORLD_TEST(test_provider),

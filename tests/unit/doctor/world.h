@@ -34,6 +34,7 @@ struct world {
 	struct rdma_system system;
 	struct world_device devices[4]; /* by RDMA netlink; up to one without a name */
 	int open_error, fork_error;
+	bool other_library;	       /* the shared library is of another release */
 	struct trial trial;	       /* of every device */
 	struct trial_device listed[4]; /* by the library */
 };

@@ -87,6 +87,10 @@ expect 16 'libibverbs.d' 'ibverbs-providers' \
     rdma-doctor
 expect 16 "couldn't load driver" 'from one release' \
     mounted 'mount --bind /dev/null $BUILD/lib/librxe-rdmav100.so' -- rdma-doctor
+if theirs=$(ldconfig -p | sed -n 's/.*libibverbs\.so\.1 .*x86-64.* => //p' | head -n 1) && [ "$theirs" ]; then
+    expect 16 "$theirs, the libibverbs that is loaded" 'one release' \
+        env LD_LIBRARY_PATH="${theirs%/*}" rdma-doctor
+fi
 expect 17 'uverbs ABI 77' 'made for this kernel' \
     mounted 'mount -t tmpfs none /sys/class/infiniband_verbs;
         echo 77 >/sys/class/infiniband_verbs/abi_version' -- rdma-doctor
