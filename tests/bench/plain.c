@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the machine does without RDMA: what the figures of verbs_perf are compared with.
+ *
+ *   plain [-r ROUNDS] memcpy|readv SIZE          this host; readv: process_vm_readv() of another
+ *   plain [-r ROUNDS] -l PORT TEST SIZE          one side: waits for the other
+ *   plain [-r ROUNDS] -c HOST:PORT TEST SIZE     the other side: measures and prints
+ *
+ * TEST: tcp_lat and udp_lat (half round trip, both sides spinning on non-blocking sockets), tcp_bw,
+ * udp_bw (sendmmsg; what arrives counts). Prints TEST SIZE VALUE UNIT, the median of ROUNDS.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <netdb.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+enum {
+	ROUNDS_MAX = 101,
+	BATCH = 32,    /* datagrams of one system call */
+	QUIET_MS = 50, /* without a datagram: the sender has stopped */
+	SOCKET_BYTES = 8 << 20,
+};
+
+static int rounds = 5;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "plain: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static uint8_t *buffer(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap");
+	memset(p, 1, size);
+	return p;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void print_median(const char *test, size_t size, double *results)
+{
+	double median;
+
+	qsort(results, rounds, sizeof(*results), compare);
+	median = results[rounds / 2];
+	if (strstr(test, "lat"))
+		printf("%s %zu %.3f us\n", test, size, median);
+	else
+		printf("%s %zu %.1f MB/s %.3f Mmsg/s\n", test, size, median, median / size);
+}
+
+static unsigned int iterations(const char *test, size_t size)
+{
+	double n = strstr(test, "lat") ? 10000 : 500e6 / (size + 2000.0);
+
+	return n < 64 ? 64 : n > 100000 ? 100000 : (unsigned int)n;
+}
+
+/* --- without a socket --- */
+
+static double copy_us(pid_t other, uint8_t *buf, size_t size, unsigned int count)
+{
+	double start = now_us();
+
+	for (unsigned int i = 0; i < count; i++) {
+		struct iovec local = { buf, size }, remote = { buf + size, size };
+
+		if (!other) {
+			memcpy(buf, buf + size, size);
+			__asm__ volatile("" ::"r"(buf) : "memory");
+		} else if (process_vm_readv(other, &local, 1, &remote, 1, 0) != (ssize_t)size) {
+			die("process_vm_readv");
+		}
+	}
+	return now_us() - start;
+}
+
+static void run_copy(const char *test, size_t size)
+{
+	uint8_t *buf = buffer(size * 2);
+	double results[ROUNDS_MAX];
+	pid_t other = 0;
+
+	if (!strcmp(test, "readv")) {
+		other = fork();
+		if (!other) {
+			pin(0);
+			memset(buf, 2, size * 2); /* its own pages */
+			for (;;)
+				pause();
+		}
+		usleep(50000);
+	}
+	pin(1);
+	for (int i = 0; i < rounds; i++) {
+		unsigned int count = iterations(test, size);
+
+		results[i] = size * (double)count / copy_us(other, buf, size, count);
+	}
+	print_median(test, size, results);
+	if (other) {
+		kill(other, SIGKILL);
+		waitpid(other, NULL, 0);
+	}
+}
+
+/* --- two sides --- */
+
+struct pair {
+	int tcp;
+	int udp;
+	bool client;
+	uint8_t *buf;
+	size_t size;
+};
+
+static void all_out(int fd, const uint8_t *p, size_t n)
+{
+	while (n) {
+		ssize_t r = send(fd, p, n, MSG_NOSIGNAL);
+
+		if (r < 0 && errno != EAGAIN)
+			die("send");
+		if (r > 0) {
+			p += r;
+			n -= r;
+		}
+	}
+}
+
+static void all_in(int fd, uint8_t *p, size_t n)
+{
+	while (n) {
+		ssize_t r = recv(fd, p, n, 0);
+
+		if (r == 0 || (r < 0 && errno != EAGAIN))
+			die("recv");
+		if (r > 0) {
+			p += r;
+			n -= r;
+		}
+	}
+}
+
+static void barrier(const struct pair *p)
+{
+	uint8_t c = 'x';
+
+	all_out(p->tcp, &c, 1);
+	all_in(p->tcp, &c, 1);
+}
+
+/* A lost datagram would hang the ping: the client sends again after a while. */
+static void udp_ping(const struct pair *p)
+{
+	double again = now_us() + 100000;
+
+	send(p->udp, p->buf, p->size, 0);
+	while (recv(p->udp, p->buf, p->size, MSG_DONTWAIT) < 0) {
+		if (now_us() < again)
+			continue;
+		send(p->udp, p->buf, p->size, 0);
+		again = now_us() + 100000;
+	}
+}
+
+static void udp_pong(const struct pair *p, unsigned int count)
+{
+	while (count--) {
+		while (recv(p->udp, p->buf, p->size, MSG_DONTWAIT) < 0)
+			;
+		send(p->udp, p->buf, p->size, 0);
+	}
+}
+
+static double latency(const struct pair *p, bool udp, unsigned int count)
+{
+	double start;
+
+	barrier(p);
+	start = now_us();
+	if (udp && !p->client) {
+		udp_pong(p, count);
+	} else if (udp) {
+		for (unsigned int i = 0; i < count; i++)
+			udp_ping(p);
+	} else {
+		for (unsigned int i = 0; i < count; i++) {
+			if (p->client)
+				all_out(p->tcp, p->buf, p->size);
+			all_in(p->tcp, p->buf, p->size);
+			if (!p->client)
+				all_out(p->tcp, p->buf, p->size);
+		}
+	}
+	return (now_us() - start) / count / 2;
+}
+
+static double tcp_stream(const struct pair *p, unsigned int count)
+{
+	uint8_t done = 0;
+	double start;
+
+	barrier(p);
+	start = now_us();
+	for (unsigned int i = 0; i < count; i++) {
+		if (p->client)
+			all_out(p->tcp, p->buf, p->size);
+		else
+			all_in(p->tcp, p->buf, p->size);
+	}
+	/* The client's clock stops when the last byte has arrived. */
+	if (p->client)
+		all_in(p->tcp, &done, 1);
+	else
+		all_out(p->tcp, &done, 1);
+	return p->size * (double)count / (now_us() - start);
+}
+
+static void batch_init(const struct pair *p, struct mmsghdr *msgs, struct iovec *iov)
+{
+	*iov = (struct iovec){ p->buf, p->size };
+	for (int i = 0; i < BATCH; i++)
+		msgs[i].msg_hdr = (struct msghdr){ .msg_iov = iov, .msg_iovlen = 1 };
+}
+
+/* Return: MB/s that arrived, told by the side that received. */
+static double udp_stream(const struct pair *p, unsigned int count)
+{
+	struct mmsghdr msgs[BATCH];
+	double first = 0, last = 0, rate = 0;
+	unsigned int got = 0;
+	struct iovec iov;
+
+	batch_init(p, msgs, &iov);
+	barrier(p);
+	if (p->client) {
+		for (unsigned int i = 0; i < count; i += BATCH)
+			sendmmsg(p->udp, msgs, BATCH, 0);
+		all_in(p->tcp, (uint8_t *)&rate, sizeof(rate));
+		return rate;
+	}
+	for (double t = now_us(); got < count && (!last || t - last < QUIET_MS * 1e3);
+	     t = now_us()) {
+		int n = recvmmsg(p->udp, msgs, BATCH, MSG_DONTWAIT, NULL);
+
+		if (n <= 0)
+			continue;
+		got += n;
+		last = t;
+		first = first ? first : t;
+	}
+	rate = last > first ? p->size * (double)got / (last - first) : 0;
+	all_out(p->tcp, (uint8_t *)&rate, sizeof(rate));
+	return rate;
+}
+
+static double measure(const struct pair *p, const char *test, unsigned int count)
+{
+	if (!strcmp(test, "tcp_lat") || !strcmp(test, "udp_lat"))
+		return latency(p, *test == 'u', count);
+	if (!strcmp(test, "tcp_bw"))
+		return tcp_stream(p, count);
+	if (!strcmp(test, "udp_bw"))
+		return udp_stream(p, count);
+	errno = EINVAL;
+	die(test);
+	return 0;
+}
+
+static void run_pair(struct pair *p, const char *test)
+{
+	unsigned int count = iterations(test, p->size);
+	double results[ROUNDS_MAX];
+
+	p->buf = buffer(p->size);
+	measure(p, test, count / 4 + BATCH);
+	for (int i = 0; i < rounds; i++)
+		results[i] = measure(p, test, count);
+	if (p->client)
+		print_median(test, p->size, results);
+}
+
+static int option_set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* The datagram socket uses the same two addresses and ports as the connection. */
+static int udp_beside(int tcp)
+{
+	struct sockaddr_storage mine, theirs;
+	socklen_t mine_len = sizeof(mine), theirs_len = sizeof(theirs);
+	int fd;
+
+	if (getsockname(tcp, (struct sockaddr *)&mine, &mine_len) ||
+	    getpeername(tcp, (struct sockaddr *)&theirs, &theirs_len))
+		die("getsockname");
+	fd = socket(mine.ss_family, SOCK_DGRAM, 0);
+	option_set(fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BYTES);
+	option_set(fd, SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BYTES);
+	if (bind(fd, (struct sockaddr *)&mine, mine_len) ||
+	    connect(fd, (struct sockaddr *)&theirs, theirs_len))
+		die("UDP");
+	return fd;
+}
+
+static int tcp_listen(const char *port)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(atoi(port)) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0), conn;
+
+	option_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (bind(fd, (struct sockaddr *)&any, sizeof(any)) || listen(fd, 1))
+		die("listen");
+	conn = accept(fd, NULL, NULL);
+	if (conn < 0)
+		die("accept");
+	close(fd);
+	return conn;
+}
+
+static int tcp_connect(char *where)
+{
+	struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM }, *ai;
+	char *port = strrchr(where, ':');
+
+	if (!port) {
+		errno = EINVAL;
+		die("HOST:PORT");
+	}
+	*port++ = 0;
+	if (getaddrinfo(where, port, &hints, &ai))
+		die("getaddrinfo");
+	for (int i = 0; i < 100; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+		if (!connect(fd, ai->ai_addr, ai->ai_addrlen)) {
+			freeaddrinfo(ai);
+			return fd;
+		}
+		close(fd);
+		usleep(50000);
+	}
+	die("connect");
+	return -1;
+}
+
+static void run_two_sides(const char *test, size_t size, char *listen_port, char *connect_to)
+{
+	struct pair p = { .client = connect_to, .size = size };
+
+	pin(p.client);
+	p.tcp = p.client ? tcp_connect(connect_to) : tcp_listen(listen_port);
+	option_set(p.tcp, IPPROTO_TCP, TCP_NODELAY, 1);
+	p.udp = udp_beside(p.tcp);
+	if (!strcmp(test, "tcp_lat"))
+		fcntl(p.tcp, F_SETFL, O_NONBLOCK); /* spins */
+	barrier(&p);
+	run_pair(&p, test);
+}
+
+int main(int argc, char **argv)
+{
+	char *listen_port = NULL, *connect_to = NULL;
+	size_t size;
+	int c;
+
+	while ((c = getopt(argc, argv, "r:l:c:")) != -1) {
+		if (c == 'r')
+			rounds = atoi(optarg);
+		else if (c == 'l')
+			listen_port = optarg;
+		else if (c == 'c')
+			connect_to = optarg;
+		else
+			return 2;
+	}
+	if (argc - optind != 2 || rounds < 1 || rounds > ROUNDS_MAX) {
+		fprintf(stderr, "usage: plain [-r rounds] [-l port | -c host:port] test size\n");
+		return 2;
+	}
+	size = strtoul(argv[optind + 1], NULL, 0);
+	if (listen_port || connect_to)
+		run_two_sides(argv[optind], size, listen_port, connect_to);
+	else
+		run_copy(argv[optind], size);
+	return 0;
+}
