@@ -74,16 +74,20 @@ static void peer_ring_bell(struct shm_peer *peer)
 }
 
 /*
- * Publish. The exchange is a full barrier between the record and the look at "sleeping": pairs with
- * the one in uroce_thread_sleep(), so that either the consumer sees the record or we see that it
- * sleeps.
+ * Publish, then look at "sleeping": pairs with sleep_once() in thread.c, so that either the
+ * consumer sees the record or we see that it sleeps. Where it fences for both sides (fence.h) the
+ * order is the compiler's only, and nobody waits for the record's cache line.
  */
 static void record_commit(struct shm_peer *peer, struct shm_record *record)
 {
 	uint32_t bytes = record_lines(record->length) * SHM_LINE;
 
 	record_clear_next(peer, bytes);
-	atomic_exchange_explicit(&record->lines, bytes / SHM_LINE, memory_order_seq_cst);
+	atomic_store_explicit(&record->lines, bytes / SHM_LINE, memory_order_release);
+	if (likely(peer->fenced))
+		atomic_signal_fence(memory_order_seq_cst);
+	else
+		atomic_thread_fence(memory_order_seq_cst);
 	peer->tx_head += bytes;
 	if (unlikely(atomic_load_explicit(&peer->board->sleeping, memory_order_relaxed)))
 		peer_ring_bell(peer);

@@ -106,6 +106,7 @@ struct shm_board {
 	atomic_uint magic;
 	atomic_uint version;
 	atomic_uint udp_only; /* it wants no packets but forwarded ones: UROCE_PATH */
+	atomic_uint fences; /* before it sleeps it fences for its peers too: see fence.h */
 	alignas(SHM_LINE) atomic_uint sleeping; /* 1: ring the bell after committing a record */
 	alignas(SHM_LINE)
 		uint8_t probe[SHM_LINE]; /* peers read it through process_vm_readv() as a test */
@@ -122,6 +123,7 @@ struct shm_peer {
 	bool self;     /* this process: its own ring, no connection */
 	bool udp_only; /* one of the two wants its packets on the network's path */
 	bool can_read; /* this process may read the peer's memory */
+	bool fenced;   /* it fences for both sides, and this process takes part */
 	atomic_bool dead;
 	atomic_bool ready;    /* the handshake is complete */
 	atomic_bool readable; /* the peer said it can read ours */
@@ -151,6 +153,7 @@ struct uroce_shm {
 	int listener;
 	int bell; /* ours */
 	int board_fd;
+	bool fences;		       /* this process can fence for its peers: fence.h */
 	struct shm_board *board;       /* ours */
 	struct uroce_keys_watch watch; /* shows regions on it */
 	pthread_mutex_t lock;	       /* connecting */

@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
+#include "providers/uroce/fence.h"
 #include "providers/uroce/shm.h"
 #include "providers/uroce/thread.h"
 
@@ -268,6 +269,7 @@ static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->pid = getpid();
 	peer->lane = lane;
 	peer->board = shm->board;
+	peer->fenced = shm->fences;
 	peer->bell = shm->bell;
 	peer->tx = peer->rx = &peer->lane->ring[0];
 	peer->uses = peer->used = &peer->lane->uses[0];
@@ -337,6 +339,7 @@ static int peer_welcomed(struct uroce_shm *shm, struct shm_peer *peer)
 	peer->bell = fds[1];
 	if (!peer->board)
 		return -EPROTO;
+	peer->fenced = shm->fences && peer->board->fences;
 	peer->readable = hello.can_read;
 	peer->can_read = memory_readable(peer->pid, hello.probe);
 	hello_fill(shm, &hello, DONE, peer->can_read);
@@ -467,6 +470,7 @@ static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int
 	peer->bell = dup(fds[HELLO_BELL]);
 	if (!peer->lane || !peer->board || peer->bell < 0)
 		return -EPROTO;
+	peer->fenced = shm->fences && peer->board->fences;
 	lane_sides(peer, 1);
 	peer->can_read = memory_readable(peer->pid, probe);
 	hello_fill(shm, &hello, WELCOME, peer->can_read);
@@ -681,6 +685,8 @@ int uroce_shm_open(struct uroce_host *host, struct uroce_shm **ret_shm)
 	if (r < 0)
 		goto fail;
 	shm->board = board;
+	shm->fences = uroce_fence_join();
+	shm->board->fences = shm->fences;
 	shm->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = shm->bell < 0 ? -errno : slot_claim(host, &shm->listener);
 	if (r < 0)

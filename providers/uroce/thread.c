@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 
 #include "providers/uroce/fault.h"
+#include "providers/uroce/fence.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/path_udp.h"
 #include "providers/uroce/thread.h"
@@ -205,6 +206,7 @@ static bool packets_pending(struct uroce_host *host)
 /*
  * Say "sleeping", then look once more: pairs with record_commit() in path_shm.c, where the record
  * is published before "sleeping" is read.
+ * The fence is for senders that have none of their own there.
  */
 static void sleep_once(struct uroce_thread *thread)
 {
@@ -218,6 +220,8 @@ static void sleep_once(struct uroce_thread *thread)
 		atomic_store_explicit(&host->wakes_at, uroce_now() + timeout * 1000000ull,
 				      memory_order_relaxed);
 	atomic_exchange_explicit(&host->shm->board->sleeping, 1, memory_order_seq_cst);
+	if (host->shm->fences)
+		uroce_fence_all();
 	if (!packets_pending(host)) {
 		if (must_retry(host))
 			timeout = timeout < 0 ? 1 : min_of(timeout, 1);
@@ -237,10 +241,14 @@ static void watch_once(struct uroce_thread *thread)
 	unsigned int epoch = atomic_load_explicit(&host->poll_epoch, memory_order_relaxed);
 
 	wait_on(thread, thread->control, WATCH_MS);
-	if (atomic_load_explicit(&host->poll_epoch, memory_order_relaxed) == epoch) {
-		atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
-		pass(host);
-	}
+	if (atomic_load_explicit(&host->poll_epoch, memory_order_relaxed) != epoch)
+		return;
+	/* Somebody is in a pass, only slow: waiting for the lock would slow it down more. */
+	if (!uroce_trylock(&host->progress_lock))
+		return;
+	atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
+	uroce_progress_pass(host, true, false);
+	uroce_unlock(&host->progress_lock);
 }
 
 static void *thread_main(void *arg)
