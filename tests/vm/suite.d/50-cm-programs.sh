@@ -15,11 +15,11 @@ check()
 
 # For the groups.
 ip route add 239.0.0.0/8 dev vm0
-check "$tools/cm-programs" $address "$BUILD/bin/" "$BUILD/bin/" multicast
+check "$tools/cm-programs" $address "$BUILD/bin/" "$BUILD/bin/" $address multicast
 if [ -x /usr/bin/rping ]; then
     theirs='env -u LD_LIBRARY_PATH stdbuf -oL /usr/bin/'
-    check "$tools/cm-programs" $address "$BUILD/bin/" "$theirs" multicast
-    check "$tools/cm-programs" $address "$theirs" "$BUILD/bin/" multicast
+    check "$tools/cm-programs" $address "$BUILD/bin/" "$theirs" $address multicast
+    check "$tools/cm-programs" $address "$theirs" "$BUILD/bin/" $address multicast
 fi
 check "$tools/cm-pair" "$BUILD/tests/man/examples/rdma_cm-1" -- "$BUILD/tests/man/examples/rdma_cm-2" $address
 grep -q -x 'answer: hello' client.out || { cat client.out; failed=1; }
