@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Connections by IP address: how they begin, are refused and end, with both ends in one process. */
 #include <arpa/inet.h>
+#include <dirent.h>
 
 #include "tests/lib/rt_cm.h"
 
@@ -410,6 +411,53 @@ static void give_up(void)
 	two_close(&t);
 }
 
+/* How often the threads of this process went to sleep. */
+static long wakeups(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	long total = 0, n;
+
+	CHECK(tasks);
+	while ((task = readdir(tasks))) {
+		char path[300], line[128];
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", task->d_name);
+		file = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+		while (file && fgets(line, sizeof(line), file))
+			if (sscanf(line, "voluntary_ctxt_switches: %ld", &n) == 1)
+				total += n;
+		if (file)
+			fclose(file);
+	}
+	closedir(tasks);
+	return total;
+}
+
+/*
+ * Connections and listeners that nothing happens to wake nobody: there are seconds with this
+ * thread's own sleep and no other. (A change of the host's addresses is a reason to wake.)
+ */
+static void idle(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	struct rdma_cm_id *server,
+		*client = rt_cm_connect(t.client_events, t.port, t.server_events, &server);
+	long before, fewest = 1000;
+
+	for (int i = 0; i < 10 && fewest > 1; i++) {
+		before = wakeups();
+		sleep(1);
+		before = wakeups() - before;
+		if (before < fewest)
+			fewest = before;
+	}
+	CHECK_INT(fewest, 1);
+	rt_cm_disconnect(client, server);
+	two_close(&t);
+}
+
 static const struct rt_case cases[] = {
 	{ "private data of full length each way", private_data },
 	{ "private data that is too long", private_data_too_long },
@@ -428,5 +476,6 @@ static const struct rt_case cases[] = {
 	{ "reuse of ports", reuse_ports },
 	{ "calls in the wrong state", wrong_state },
 	{ "give up half-way", give_up },
+	{ "idle", idle },
 };
 RT_MAIN(cases)
