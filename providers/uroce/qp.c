@@ -425,10 +425,9 @@ void uroce_qp_peer_dead(struct uroce_host *host, const struct uroce_path *path, 
 		if (!qp)
 			continue;
 		uroce_lock(&qp->lock);
-		if (qp->type != IBV_QPT_UD && qp->av.path == path && qp->av.peer == peer) {
+		if (qp->type == IBV_QPT_RC && qp->av.path == path && qp->av.peer == peer) {
 			qp->peer_lost = true;
-			if (qp->sq.tail != qp->sq.head)
-				uroce_req_give_up(qp, IBV_WC_RETRY_EXC_ERR);
+			uroce_req_peer_lost(qp, uroce_now());
 		}
 		uroce_unlock(&qp->lock);
 	}

@@ -17,6 +17,7 @@ enum {
 	PROBE_DOUBLINGS = 5,   /* the interval doubles that often */
 	PROBE_MAX = 64000000,  /* ns: however long the round trip seems */
 	LOSSLESS_TIMEOUT_MIN = 20000000, /* ns: a process may be off the processor that long */
+	PEER_LOST_PATIENCE = 1000000000, /* ns: at most so long, for a process that is gone */
 };
 
 /* How a WQE goes out: opcodes by place in the message. */
@@ -452,8 +453,9 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 		uroce_qp_flush(qp);
 		return;
 	}
-	if (unlikely(qp->peer_lost) && sq->tail != sq->head) {
-		uroce_req_give_up(qp, IBV_WC_RETRY_EXC_ERR);
+	if (unlikely(qp->peer_lost)) {
+		if (!uroce_timer_armed(&qp->timer))
+			uroce_req_peer_lost(qp, now);
 		return;
 	}
 	while (sq->next != sq->head && may_send(qp)) {
@@ -625,6 +627,16 @@ void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status)
 	uroce_comp_retire(qp);
 }
 
+void uroce_req_peer_lost(struct uroce_qp *qp, uint64_t now)
+{
+	uint64_t patience = min_of(timeout_ns(qp), (uint64_t)PEER_LOST_PATIENCE);
+
+	if (qp->sq.tail == qp->sq.head)
+		return;
+	patience = min_of(patience * (qp->req.retry_cnt + 1), (uint64_t)PEER_LOST_PATIENCE);
+	uroce_qp_timer(qp, (now ? now : uroce_now()) + patience);
+}
+
 /* The path can see that the peer's QP still receives: then it is late, not lost. */
 static bool peer_only_slow(const struct uroce_qp *qp)
 {
@@ -639,6 +651,11 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 	struct uroce_requester *req = &qp->req;
 
 	assert_held(&qp->lock);
+	if (qp->peer_lost) {
+		if (qp->sq.tail != qp->sq.head)
+			uroce_req_give_up(qp, IBV_WC_RETRY_EXC_ERR);
+		return;
+	}
 	if (req->rnr_wait) {
 		req->rnr_wait = false;
 		req->progress_time = now;

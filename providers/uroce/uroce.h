@@ -526,6 +526,9 @@ void uroce_req_loss(struct uroce_qp *qp, uint64_t now);
 /* The peer cannot read what the oldest unacknowledged packet refers to: from here on copies travel.
  * Return: false when that packet referred to nothing. */
 bool uroce_req_copy_instead(struct uroce_qp *qp, uint64_t now);
+/* The peer's process is gone: what is posted ends as if it did not answer, and as late, so that who
+ * is through with its own work and leaves does not disturb those who are about to be. */
+void uroce_req_peer_lost(struct uroce_qp *qp, uint64_t now);
 /* The oldest WQE ends with @status, the QP with it. */
 void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status);
 /* Whether the WQE waits for a response: read, atomic, flush, atomic write. */

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * usage: confine [seccomp] [memlock] [uid=NUMBER] -- COMMAND...
+ *
+ * Runs a command with less than a program usually has: without the system calls that container
+ * runtimes deny by default, without memory that may be locked, as an ordinary user without any
+ * capability.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* What Docker's default profile refuses to a process without capabilities, and what it refused on
+ * older kernels; as far as it could matter here. */
+static const unsigned int denied[] = {
+	SYS_process_vm_readv,
+	SYS_process_vm_writev,
+	SYS_ptrace,
+	SYS_kcmp,
+	SYS_userfaultfd,
+	SYS_perf_event_open,
+	SYS_bpf,
+	SYS_mount,
+	SYS_umount2,
+	SYS_pivot_root,
+	SYS_unshare,
+	SYS_setns,
+	SYS_keyctl,
+	SYS_add_key,
+	SYS_request_key,
+	SYS_kexec_load,
+	SYS_init_module,
+	SYS_finit_module,
+	SYS_delete_module,
+	SYS_open_by_handle_at,
+	SYS_name_to_handle_at,
+	SYS_io_uring_setup,
+	SYS_io_uring_enter,
+	SYS_io_uring_register,
+	SYS_move_pages,
+	SYS_mbind,
+	SYS_set_mempolicy,
+	SYS_get_mempolicy,
+	SYS_migrate_pages,
+	SYS_quotactl,
+	SYS_reboot,
+	SYS_settimeofday,
+	SYS_clock_settime,
+	SYS_swapon,
+	SYS_swapoff,
+	SYS_acct,
+	SYS_personality,
+	SYS_syslog,
+	SYS_pidfd_getfd,
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "confine: %s: %s\n", what, strerror(errno));
+	exit(125);
+}
+
+static void deny_calls(void)
+{
+	struct sock_filter filter[2 * ARRAY_SIZE(denied) + 2];
+	struct sock_fprog program = { .filter = filter };
+	unsigned int n = 0;
+
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						   offsetof(struct seccomp_data, nr));
+	for (unsigned int i = 0; i < ARRAY_SIZE(denied); i++) {
+		filter[n++] =
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, denied[i], 0, 1);
+		filter[n++] =
+			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+	}
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	program.len = n;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		die("seccomp");
+}
+
+static void become(uid_t uid)
+{
+	if (setgroups(0, NULL) || setgid(uid) || setuid(uid))
+		die("cannot become an ordinary user");
+}
+
+static void lock_nothing(void)
+{
+	const struct rlimit none = {};
+
+	if (setrlimit(RLIMIT_MEMLOCK, &none))
+		die("RLIMIT_MEMLOCK");
+}
+
+int main(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		if (!strcmp(argv[i], "memlock"))
+			lock_nothing();
+		else if (!strncmp(argv[i], "uid=", 4))
+			become(atoi(argv[i] + 4));
+		else if (!strcmp(argv[i], "seccomp"))
+			deny_calls();
+		else
+			return 2;
+	}
+	if (i + 1 >= argc)
+		return 2;
+	execvp(argv[i + 1], &argv[i + 1]);
+	die(argv[i + 1]);
+}
