@@ -102,7 +102,7 @@ int cm_addr_resolve(struct cm_id *id, const struct sockaddr *src, const struct s
 		r = id->backend->resolve_addr(id, src, dst, timeout_ms);
 	memcpy(&id->id.route.addr.dst_storage, dst, cm_addr_size(dst));
 	if (r < 0) {
-		cm_explain_addr(id, dst, r);
+		cm_explain_addr(id, src && r == -EADDRNOTAVAIL ? src : dst, r);
 		return r;
 	}
 	return cm_sync_wait(id);
@@ -120,11 +120,13 @@ int cm_route_resolve(struct cm_id *id, int timeout_ms)
 
 	if (!r)
 		r = id->backend->resolve_route(id, timeout_ms);
-	if (r < 0) {
+	if (r == -ENODEV)
+		cm_explain_addr(id, &id->id.route.addr.dst_addr, r);
+	else if (r < 0)
 		cm_err(id, "rdma_resolve_route: %s%s", strerror(-r),
 		       r == -EINVAL ? ": the address must have been resolved before" : "");
+	if (r < 0)
 		return r;
-	}
 	return cm_sync_wait(id);
 }
 

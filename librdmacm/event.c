@@ -60,9 +60,9 @@ static void missing_log(struct cm_id *id, const char *who)
 {
 	struct cm_event *ev = TAILQ_FIRST(&id->unacked);
 
-	cm_warn(id, "%s waits for rdma_ack_cm_event() of %s%s", who,
-		ev ? rdma_event_str(ev->event.event) : "an event being read by another thread",
-		ev && TAILQ_NEXT(ev, entry) ? " and others" : "");
+	cm_err(id, "%s waits for rdma_ack_cm_event() of %s%s", who,
+	       ev ? rdma_event_str(ev->event.event) : "an event being read by another thread",
+	       ev && TAILQ_NEXT(ev, entry) ? " and others" : "");
 }
 
 void cm_events_wait(struct cm_id *id, const uint32_t *acked, uint32_t reported, const char *who)
