@@ -35,5 +35,7 @@ void report(int level, const char *fmt, ...)
 	case REPORT_SYSLOG:
 		syslog(level, "%s", text);
 		break;
+	case REPORT_NOWHERE:
+		break;
 	}
 }

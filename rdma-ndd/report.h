@@ -14,6 +14,7 @@ enum report_sink {
 	REPORT_STDERR,	/* a terminal */
 	REPORT_JOURNAL, /* stderr, each line with its level as systemd expects it */
 	REPORT_SYSLOG,
+	REPORT_NOWHERE, /* a fuzzer, which makes mistakes by the million */
 };
 
 /* @debug: LOG_DEBUG lines are written, too. Before the call lines go to stderr. */
