@@ -433,11 +433,12 @@ void uroce_capture_forwarded(struct uroce_host *host, const union ibv_gid *sgid,
 static int capture_send(struct uroce_path *path, const struct uroce_av *av,
 			const struct uroce_tx *tx)
 {
-	struct frame f = { .dev = tx->qp->dev, .av = *av, .outgoing = true };
+	struct frame f = { .av = *av, .outgoing = true };
 	struct vector vector = { tx->iov, tx->iovcnt };
 	int r = uroce_shm_ops.send(path, av, tx);
 
-	if (r < 0)
+	f.dev = tx->qp ? tx->qp->dev : LIST_FIRST(&((struct uroce_shm *)path)->host->devices);
+	if (r < 0 || !f.dev)
 		return r;
 	if (tx->has_ack)
 		ack_put(&f, tx->hdr->dest_qpn, tx->ack_psn, tx->ack_syndrome, tx->ack_msn);

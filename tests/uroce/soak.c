@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: soak [-g GIGABYTES] [-t SECONDS] [-q QPS] [-s SEED] [-f FAULTS] [-4]
+ * usage: soak [-g GIGABYTES] [-t SECONDS] [-q QPS] [-s SEED] [-f FAULTS] [-4] [-x]
  *
  * Two processes, each sending to the other on every QP at once: sends, writes, reads and atomics of
  * random sizes up to 1 MiB, over UDP with packets lost, repeated, reordered and damaged. Every byte
  * is compared, every atomic must have happened exactly once and in order. It ends with the first of
- * -g and -t. IPv6, unless -4.
+ * -g and -t. IPv6, unless -4. With -x one bit of what is sent is wrong, which must be noticed.
  *
  * Both processes know what each operation is: it follows from the seed, the direction and its
  * number. Operation n uses slot n % SLOTS of the buffers on both sides. Those the receiver notices
@@ -96,7 +96,7 @@ static struct {
 	double gigabytes;
 	unsigned int seconds, qps, seed;
 	const char *faults;
-	bool ipv4;
+	bool ipv4, wrong;
 } options = {
 	.gigabytes = 1,
 	.seconds = 15,
@@ -261,6 +261,8 @@ static bool op_begin(struct channel *c)
 		return false;
 	if (op.type < OP_READ)
 		fill(c->side.buf.p + AT_OUT(slot), op.length, op.seed);
+	if (options.wrong && out->next > 20 && op.type < OP_READ && op.length)
+		c->side.buf.p[AT_OUT(slot) + op.length / 2] ^= 1;
 	if (is_noticed(&op))
 		out->slot_needs[slot] = ++out->noticed;
 	op_post(c, out->next, &op);
@@ -517,7 +519,7 @@ static void options_read(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "g:t:q:s:f:4")) >= 0) {
+	while ((c = getopt(argc, argv, "g:t:q:s:f:4x")) >= 0) {
 		if (c == 'g')
 			options.gigabytes = atof(optarg);
 		else if (c == 't')
@@ -530,6 +532,8 @@ static void options_read(int argc, char **argv)
 			options.faults = optarg;
 		else if (c == '4')
 			options.ipv4 = true;
+		else if (c == 'x')
+			options.wrong = true;
 		else
 			exit(2);
 	}
