@@ -11,6 +11,7 @@
  *   devices.c      the kernel's RDMA devices  finding.c  what a check found, in words
  *   host.c         files, container, unit     system.c   what is asked of the kernel
  *   trial.c        the library, tried         capture.c  what the library says meanwhile
+ *   child.c        a process that may crash
  *   paths.c, log.c stand for files of the library that discovery uses
  */
 #ifndef RDMA_DOCTOR_DOCTOR_H

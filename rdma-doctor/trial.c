@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The library is used as a program uses it. Its objects live only during the trial. */
+/*
+ * The library is used as a program uses it, in a process of its own. The objects live only during
+ * the trial.
+ */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "rdma-doctor/capture.h"
+#include "rdma-doctor/child.h"
 #include "rdma-doctor/verbs.h"
 
 #define TRIAL_BYTES 4096 /* registered: a page */
@@ -102,10 +106,10 @@ static struct ibv_device *device_named(struct ibv_device **list, const char *nam
 	return NULL;
 }
 
-void system_try(const char *name, struct trial *ret_trial)
+static void trial_job(const void *name, void *result)
 {
-	struct trial trial = {};
 	struct ibv_device **list, *device;
+	struct trial *trial = result;
 	struct capture capture;
 
 	capture_begin(&capture);
@@ -113,33 +117,69 @@ void system_try(const char *name, struct trial *ret_trial)
 	device = list ? device_named(list, name) : NULL;
 	errno = list ? ENODEV : errno;
 	if (device)
-		device_try(device, &trial);
+		device_try(device, trial);
 	else
-		trial_failed(&trial, "ibv_get_device_list");
+		trial_failed(trial, "ibv_get_device_list");
 	if (list)
 		ibv_free_device_list(list);
-	capture_end(&capture, trial.said, sizeof(trial.said));
+	capture_end(&capture, trial->said, sizeof(trial->said));
+}
+
+/* @r: of child_run(). The verb's name lies in the program's constants, the same in both processes.
+ */
+static void trial_check_child(struct trial *trial, int r)
+{
+	if (!r)
+		return;
+	trial->error = r;
+	trial->verb = "a process that tries the library";
+	snprintf(trial->said, sizeof(trial->said), "%s",
+		 r == -EFAULT	   ? "it crashed: the provider or the library is broken"
+		 : r == -ETIMEDOUT ? "it hangs: see the kernel log"
+				   : "it cannot be made");
+}
+
+void system_try(const char *name, struct trial *ret_trial)
+{
+	struct trial trial = {};
+
+	trial_check_child(&trial, child_run(trial_job, name, &trial, sizeof(trial)));
 	*ret_trial = trial;
 }
 
-int system_list(struct trial_device *devices, unsigned int max, struct trial *ret_trial)
+struct trial_list {
+	struct trial trial;
+	unsigned int count;
+	struct trial_device devices[TRIAL_DEVICES];
+};
+
+static void list_job(const void *arg, void *result)
 {
-	struct trial trial = {};
+	struct trial_list *found = result;
 	struct ibv_device **list;
 	struct capture capture;
-	unsigned int n = 0;
 
 	capture_begin(&capture);
 	list = ibv_get_device_list(NULL);
 	if (!list)
-		trial_failed(&trial, "ibv_get_device_list");
-	for (; list && list[n] && n < max; n++) {
-		snprintf(devices[n].name, sizeof(devices[n].name), "%s", list[n]->name);
-		devices[n].userspace = !list[n]->dev_path[0];
+		trial_failed(&found->trial, "ibv_get_device_list");
+	for (; list && list[found->count] && found->count < TRIAL_DEVICES; found->count++) {
+		struct trial_device *device = &found->devices[found->count];
+
+		snprintf(device->name, sizeof(device->name), "%s", list[found->count]->name);
+		device->userspace = !list[found->count]->dev_path[0];
 	}
 	if (list)
 		ibv_free_device_list(list);
-	capture_end(&capture, trial.said, sizeof(trial.said));
-	*ret_trial = trial;
-	return trial.error ? trial.error : (int)n;
+	capture_end(&capture, found->trial.said, sizeof(found->trial.said));
+}
+
+int system_list(struct trial_device devices[TRIAL_DEVICES], struct trial *ret_trial)
+{
+	struct trial_list found = {};
+
+	trial_check_child(&found.trial, child_run(list_job, NULL, &found, sizeof(found)));
+	*ret_trial = found.trial;
+	memcpy(devices, found.devices, sizeof(found.devices));
+	return found.trial.error ? found.trial.error : (int)found.count;
 }

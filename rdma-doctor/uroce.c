@@ -5,8 +5,6 @@
 #include "rdma-doctor/verbs.h"
 #include "util/env.h"
 
-#define TRIAL_DEVICES 64
-
 /* The provider of user-space devices that is installed; NULL: none. */
 static const struct disc_driver *userspace_driver(void)
 {
@@ -109,7 +107,7 @@ static void uroce_check_live(struct doctor *d, struct finding *f)
 	struct trial trial;
 	unsigned int count;
 	const char *chosen;
-	int n = system_list(devices, TRIAL_DEVICES, &trial);
+	int n = system_list(devices, &trial);
 
 	chosen = uroce_choose(d, devices, n, &count);
 	if (chosen) {

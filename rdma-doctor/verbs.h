@@ -5,6 +5,8 @@
 
 #include "rdma-doctor/doctor.h"
 
+#define TRIAL_DEVICES 64 /* of the library's list, that many are looked at */
+
 /* How far a trial came. */
 struct trial {
 	int error;	   /* 0, or -errno of @verb */
@@ -23,8 +25,9 @@ struct trial_device {
 /*
  * system_list(): what ibv_get_device_list() gives. Return: how many; -errno.
  * system_try(): open the device, make a PD, a CQ, an MR and a QP, and destroy them all.
+ * Both in a child process: a provider that crashes or hangs is a finding.
  */
-int system_list(struct trial_device *devices, unsigned int max, struct trial *ret_trial);
+int system_list(struct trial_device devices[TRIAL_DEVICES], struct trial *ret_trial);
 void system_try(const char *name, struct trial *ret_trial);
 
 #endif

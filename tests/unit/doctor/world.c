@@ -32,7 +32,7 @@ bool system_library_is_ours(const char **ret_path)
 	return !world.other_library;
 }
 
-int system_list(struct trial_device *devices, unsigned int max, struct trial *ret_trial)
+int system_list(struct trial_device devices[TRIAL_DEVICES], struct trial *ret_trial)
 {
 	int n = 0;
 

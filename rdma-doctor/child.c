@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "rdma-doctor/child.h"
+#include "util/util.h"
+
+#define CHILD_SECONDS 60
+
+static int child_wait(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return 0;
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? -ETIMEDOUT : -EFAULT;
+}
+
+int child_run(child_job_fn job, const void *arg, void *result, size_t size)
+{
+	void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+	int r;
+
+	if (shared == MAP_FAILED)
+		return -errno;
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		signal(SIGALRM, SIG_DFL);
+		alarm(CHILD_SECONDS);
+		job(arg, shared);
+		_exit(0);
+	}
+	r = pid < 0 ? -errno : child_wait(pid);
+	if (!r)
+		memcpy(result, shared, size);
+	munmap(shared, size);
+	return r;
+}
