@@ -219,7 +219,7 @@ def main():
     parser.add_argument("--config", required=True, help="folder of driver files the program was built for")
     parser.add_argument("--page", required=True)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--turns", type=int, default=100)
+    parser.add_argument("--turns", type=int, default=60)
     options = parser.parse_args()
     globals()["case_" + options.case](options)
 
