@@ -26,7 +26,8 @@ struct fake_kernel {
 
 	uint32_t log[KERNEL_LOG]; /* numbers of commands, in order */
 	unsigned int log_length;
-	uint8_t last[KERNEL_COMMANDS][512]; /* the last one of each number */
+	/* the last one of each number */
+	uint8_t last[KERNEL_COMMANDS][512] __attribute__((aligned(8)));
 
 	struct ucma_abi_event_resp events[KERNEL_EVENTS]; /* to be read, the first first */
 	unsigned int event_count;
