@@ -68,6 +68,14 @@ function(rdma_program name destination)
   install(TARGETS ${name} RUNTIME DESTINATION ${destination})
 endfunction()
 
+# rdma_native_test(<name> <command>...): on the user-space device of lo, in a network namespace of its
+# own. The command is a path.
+function(rdma_native_test name)
+  add_test(NAME native/${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/lib/own-host ${ARGN})
+  set_tests_properties(native/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+    ENVIRONMENT "UROCE=on:lo;RT_DEVICE=uroce0")
+endfunction()
+
 # rdma_unit_test(<name> SOURCES <files>... LIBS <targets>...): a cmocka program in tests/unit.
 function(rdma_unit_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
