@@ -778,7 +778,7 @@ static void say_goodbye(struct ibcm_id *iid, void *arg)
 
 	if (!iid->dev)
 		return;
-	ibcm_state_destroy(&iid->conn, ibcm_now(), &out);
+	ibcm_state_exit(&iid->conn, ibcm_now(), &out);
 	for (unsigned int i = 0; i < out.mads; i++)
 		id_send(iid, out.mad[i]);
 }

@@ -34,7 +34,8 @@ int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
 	if (!channel)
 		return -ENOMEM;
 	TAILQ_INIT(&channel->records);
-	/* O_NONBLOCK is for the program to set: it never blocks here, one write stands for one read */
+	/* O_NONBLOCK is for the program to set: it never blocks here, one write stands for one read
+	 */
 	channel->fd = eventfd(0, EFD_CLOEXEC);
 	if (channel->fd < 0) {
 		r = -errno;

@@ -72,6 +72,12 @@ static void send_plain(const struct ibcm_conn *conn, enum ibcm_message type, str
 	send_once(conn, &mad, out);
 }
 
+static void send_drep(struct ibcm_conn *conn, struct ibcm_out *out)
+{
+	send_plain(conn, IBCM_DREP, out);
+	conn->confirmed = true;
+}
+
 static void send_mra(const struct ibcm_conn *conn, enum ibcm_answered answered,
 		     struct ibcm_out *out)
 {
@@ -287,7 +293,7 @@ int ibcm_state_disconnect(struct ibcm_conn *conn, uint64_t now, struct ibcm_out 
 	int r;
 
 	if (conn->state == IBCM_DREQ_RCVD) {
-		send_plain(conn, IBCM_DREP, out);
+		send_drep(conn, out);
 		become_timewait(conn, now);
 		return 0;
 	}
@@ -327,6 +333,14 @@ void ibcm_state_destroy(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 	default:
 		break;
 	}
+}
+
+void ibcm_state_exit(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
+{
+	if (conn->state == IBCM_TIMEWAIT && conn->confirmed)
+		send_drep(conn, out);
+	else
+		ibcm_state_destroy(conn, now, out);
 }
 
 /* --- messages --- */
@@ -422,7 +436,7 @@ static void disconnect_both(struct ibcm_conn *conn, const struct ibcm_mad *mad, 
 			    struct ibcm_out *out)
 {
 	conn->tid = mad->tid;
-	send_plain(conn, IBCM_DREP, out);
+	send_drep(conn, out);
 	become_timewait(conn, now);
 	out_event(out, IBCM_EVENT_DISCONNECTED, 0);
 }
@@ -444,7 +458,7 @@ static void confirm_again(struct ibcm_conn *conn, const struct ibcm_mad *mad, ui
 			  struct ibcm_out *out)
 {
 	conn->tid = mad->tid;
-	send_plain(conn, IBCM_DREP, out);
+	send_drep(conn, out);
 }
 
 static void stale(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,

@@ -50,6 +50,7 @@ struct ibcm_qp {
 struct ibcm_conn {
 	enum ibcm_state state;
 	bool active;
+	bool confirmed; /* the peer's DREQ was answered, which nobody confirms */
 	uint32_t local_id, remote_id;
 	uint64_t tid;
 	uint64_t local_guid, remote_guid;
@@ -98,6 +99,11 @@ int ibcm_state_reject(struct ibcm_conn *conn, uint32_t reason, const void *priva
 int ibcm_state_disconnect(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 /* The application is done with it, whatever the state: -> TIMEWAIT or IDLE. No event. */
 void ibcm_state_destroy(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
+
+/*
+ * The process ends, and nobody will be there to say it again: destroy, or the last word once more.
+ */
+void ibcm_state_exit(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 
 /* The other side's, and time's. */
 void ibcm_state_message(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,

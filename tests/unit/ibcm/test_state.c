@@ -408,6 +408,27 @@ static void test_destroy(void **state)
 	}
 }
 
+/* Who confirmed a DREQ says so again; who was confirmed has nothing to say. */
+static void test_exit(void **state)
+{
+	struct ibcm_conn confirmed = conn_in(IBCM_TIMEWAIT, false),
+			 other = conn_in(IBCM_DREQ_SENT, false);
+	struct ibcm_mad drep = { .type = IBCM_DREP };
+	struct ibcm_out out = {};
+
+	ibcm_state_exit(&confirmed, NOW, &out);
+	assert_int_equal(sent(&out, 0), IBCM_DREP);
+	assert_int_equal(out.mads, 1);
+	ibcm_state_message(&other, &drep, NOW, &out);
+	assert_int_equal(other.state, IBCM_TIMEWAIT);
+	out = (struct ibcm_out){};
+	ibcm_state_exit(&other, NOW, &out);
+	assert_int_equal(out.mads, 0);
+	other = conn_in(IBCM_ESTABLISHED, true);
+	ibcm_state_exit(&other, NOW, &out);
+	assert_int_equal(sent(&out, 0), IBCM_DREQ);
+}
+
 static void test_peer_gone(void **state)
 {
 	for (enum ibcm_state s = 0; s < IBCM_STATES; s++) {
@@ -679,6 +700,7 @@ int main(void)
 		cmocka_unit_test(test_stale),
 		cmocka_unit_test(test_application_in_wrong_state),
 		cmocka_unit_test(test_destroy),
+		cmocka_unit_test(test_exit),
 		cmocka_unit_test(test_peer_gone),
 		cmocka_unit_test(test_reject_private_data),
 		cmocka_unit_test(test_stray),

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * usage: cm_peer server ADDRESS
+ *        cm_peer client ADDRESS
+ *
+ * Two ends of connections on two hosts, whatever connection manager each has: private data of full
+ * length each way, every kind of refusal, a stale connection, a datagram service. The first byte of
+ * a request's private data tells the server what to do with it.
+ */
+#include <arpa/inet.h>
+
+#include "tests/lib/rt_cm.h"
+
+enum {
+	PORT = 7300,
+	PORT_NOBODY = 7399,
+	REQUEST_DATA = 56,
+	REPLY_DATA = 196,
+	REJECT_DATA = 148,
+	UD_REQUEST_DATA = 180,
+	UD_REPLY_DATA = 136,
+	CLIENT_QPN = 0x123456, /* of nobody: only names */
+	SERVER_QPN = 0x654321,
+	REASON_NOBODY = 8, /* IBTA reject reasons */
+	REASON_STALE = 10,
+	REASON_CONSUMER = 28,
+	RESOLVE_MS = 5000,
+};
+
+enum wish {
+	WISH_ACCEPT = 'a',
+	WISH_REJECT = 'r',
+	WISH_DESTROY = 'd',
+	WISH_NAMED_QP = 'n',
+	WISH_QUIT = 'q',
+};
+
+static struct sockaddr_in address;
+
+static struct sockaddr *address_with(uint16_t port)
+{
+	address.sin_port = htons(port);
+	return (struct sockaddr *)&address;
+}
+
+/* ---- server ---- */
+
+static void accept_request(struct rdma_cm_id *id, bool ud, const void *asked)
+{
+	uint8_t data[REPLY_DATA];
+	struct rdma_conn_param param = {
+		.private_data = data,
+		.private_data_len = ud ? UD_REPLY_DATA : REPLY_DATA,
+		.responder_resources = 1,
+		.initiator_depth = 1,
+	};
+
+	VERIFY((const uint8_t *)asked + 1, (ud ? UD_REQUEST_DATA : REQUEST_DATA) - 1, 1);
+	rt_fill(data, sizeof(data), 2);
+	rt_cm_qp(id);
+	param.qp_num = id->qp->qp_num;
+	CHECK_OK(rdma_accept(id, &param));
+}
+
+static void reject_request(struct rdma_cm_id *id)
+{
+	uint8_t data[REJECT_DATA];
+
+	rt_fill(data, sizeof(data), 3);
+	CHECK_OK(rdma_reject(id, data, sizeof(data)));
+	rt_cm_destroy(id);
+}
+
+static bool on_request(struct rdma_cm_event *event)
+{
+	struct rdma_conn_param named = { .qp_num = SERVER_QPN };
+	struct rdma_cm_id *id = event->id;
+	bool ud = id->ps == RDMA_PS_UDP;
+	const uint8_t *asked = ud ? event->param.ud.private_data : event->param.conn.private_data;
+	uint8_t length = ud ? event->param.ud.private_data_len : event->param.conn.private_data_len;
+	enum wish wish = asked[0];
+
+	CHECK_INT(length, ud ? UD_REQUEST_DATA : REQUEST_DATA);
+	if (wish == WISH_ACCEPT)
+		accept_request(id, ud, asked);
+	CHECK_OK(rdma_ack_cm_event(event));
+	if (wish == WISH_REJECT || wish == WISH_QUIT)
+		reject_request(id);
+	else if (wish == WISH_DESTROY)
+		rt_cm_destroy(id);
+	else if (wish == WISH_NAMED_QP)
+		CHECK_OK(rdma_accept(id, &named));
+	return wish != WISH_QUIT;
+}
+
+static bool server_step(struct rdma_event_channel *events)
+{
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	CHECK_OK(rdma_get_cm_event(events, &event));
+	id = event->id;
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return on_request(event);
+	if (event->event == RDMA_CM_EVENT_DISCONNECTED) {
+		CHECK_OK(rdma_ack_cm_event(event));
+		rdma_disconnect(id);
+		rt_cm_destroy(id);
+		return true;
+	}
+	CHECK(event->event == RDMA_CM_EVENT_ESTABLISHED ||
+	      event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT);
+	CHECK_OK(rdma_ack_cm_event(event));
+	return true;
+}
+
+static void server(void)
+{
+	struct rdma_event_channel *events = rt_cm_channel();
+	struct rdma_cm_id *tcp = rt_cm_id(events, RDMA_PS_TCP),
+			  *udp = rt_cm_id(events, RDMA_PS_UDP);
+
+	CHECK_OK(rdma_bind_addr(tcp, address_with(PORT)));
+	CHECK_OK(rdma_bind_addr(udp, address_with(PORT)));
+	CHECK_OK(rdma_listen(tcp, 0));
+	CHECK_OK(rdma_listen(udp, 0));
+	while (server_step(events))
+		;
+	CHECK_OK(rdma_destroy_id(tcp));
+	CHECK_OK(rdma_destroy_id(udp));
+	rdma_destroy_event_channel(events);
+}
+
+/* ---- client ---- */
+
+static struct rdma_cm_id *ask(struct rdma_event_channel *events, enum rdma_port_space ps,
+			      uint16_t port, enum wish wish)
+{
+	struct rdma_cm_id *id = rt_cm_id(events, ps);
+	uint8_t data[UD_REQUEST_DATA];
+	struct rdma_conn_param param = {
+		.private_data = data,
+		.private_data_len = ps == RDMA_PS_UDP ? UD_REQUEST_DATA : REQUEST_DATA,
+		.responder_resources = 1,
+		.initiator_depth = 1,
+		.retry_count = 7,
+		.qp_num = CLIENT_QPN,
+	};
+
+	data[0] = wish;
+	rt_fill(data + 1, sizeof(data) - 1, 1);
+	CHECK_OK(rdma_resolve_addr(id, NULL, address_with(port), RESOLVE_MS));
+	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CHECK_OK(rdma_resolve_route(id, RESOLVE_MS));
+	CM_SKIP(events, ROUTE_RESOLVED, 0);
+	if (wish != WISH_NAMED_QP)
+		rt_cm_qp(id);
+	CHECK_OK(rdma_connect(id, &param));
+	return id;
+}
+
+static void ask_refused(struct rdma_event_channel *events, uint16_t port, enum wish wish,
+			int reason)
+{
+	struct rdma_cm_id *id = ask(events, RDMA_PS_TCP, port, wish);
+	struct rdma_cm_event *event = CM_EXPECT(events, REJECTED, reason);
+
+	CHECK_INT(event->param.conn.private_data_len, REJECT_DATA);
+	if (wish == WISH_REJECT)
+		VERIFY(event->param.conn.private_data, REJECT_DATA, 3);
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_destroy(id);
+}
+
+static void ask_accepted(struct rdma_event_channel *events)
+{
+	struct rdma_cm_id *id = ask(events, RDMA_PS_TCP, PORT, WISH_ACCEPT);
+	struct rdma_cm_event *event = CM_EXPECT(events, ESTABLISHED, 0);
+
+	CHECK_INT(event->param.conn.private_data_len, REPLY_DATA);
+	VERIFY(event->param.conn.private_data, REPLY_DATA, 2);
+	CHECK_OK(rdma_ack_cm_event(event));
+	CHECK_OK(rdma_disconnect(id));
+	CM_SKIP(events, DISCONNECTED, 0);
+	rt_cm_destroy(id);
+}
+
+static void ask_datagram(struct rdma_event_channel *events)
+{
+	struct rdma_cm_id *id = ask(events, RDMA_PS_UDP, PORT, WISH_ACCEPT);
+	struct rdma_cm_event *event = CM_EXPECT(events, ESTABLISHED, 0);
+
+	CHECK_INT(event->param.ud.private_data_len, UD_REPLY_DATA);
+	VERIFY(event->param.ud.private_data, UD_REPLY_DATA, 2);
+	CHECK_INT(event->param.ud.qkey, RDMA_UDP_QKEY);
+	CHECK(event->param.ud.qp_num);
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_destroy(id);
+}
+
+/* The new connection is refused, and the old one ends: one of the two must be mistaken. */
+static void ask_stale(struct rdma_event_channel *events)
+{
+	struct rdma_cm_id *first = ask(events, RDMA_PS_TCP, PORT, WISH_NAMED_QP), *second;
+	struct rdma_cm_event *event = CM_EXPECT(events, CONNECT_RESPONSE, 0);
+
+	CHECK_INT(event->param.conn.qp_num, SERVER_QPN);
+	CHECK_OK(rdma_ack_cm_event(event));
+	CHECK_OK(rdma_establish(first));
+	second = ask(events, RDMA_PS_TCP, PORT, WISH_NAMED_QP);
+	for (int i = 0; i < 2; i++) {
+		CHECK_OK(rdma_get_cm_event(events, &event));
+		CHECK_INT(event->event, event->id == second ? RDMA_CM_EVENT_REJECTED
+							    : RDMA_CM_EVENT_DISCONNECTED);
+		if (event->id == second)
+			CHECK_INT(event->status, REASON_STALE);
+		CHECK_OK(rdma_ack_cm_event(event));
+	}
+	rdma_disconnect(first);
+	CHECK_OK(rdma_destroy_id(first));
+	CHECK_OK(rdma_destroy_id(second));
+}
+
+static void client(void)
+{
+	struct rdma_event_channel *events = rt_cm_channel();
+
+	ask_accepted(events);
+	ask_refused(events, PORT, WISH_REJECT, REASON_CONSUMER);
+	ask_refused(events, PORT, WISH_DESTROY, REASON_CONSUMER);
+	ask_refused(events, PORT_NOBODY, WISH_REJECT + 1, REASON_NOBODY);
+	ask_stale(events);
+	ask_datagram(events);
+	ask_refused(events, PORT, WISH_QUIT, REASON_CONSUMER);
+	rdma_destroy_event_channel(events);
+}
+
+int main(int argc, char **argv)
+{
+	address.sin_family = AF_INET;
+	if (argc != 3 || inet_pton(AF_INET, argv[2], &address.sin_addr) != 1) {
+		fprintf(stderr, "usage: cm_peer server|client ADDRESS\n");
+		return 2;
+	}
+	if (!strcmp(argv[1], "server"))
+		server();
+	else
+		client();
+	return 0;
+}
