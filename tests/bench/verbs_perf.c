@@ -182,7 +182,7 @@ static void side_connect(struct side *s, const struct options *o)
 				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
 		die("RTR");
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
-				     .timeout = 14,
+				     .timeout = 18, /* a second: a busy host is no lost packet */
 				     .retry_cnt = 7,
 				     .rnr_retry = 7,
 				     .sq_psn = 0x1234,
