@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which process a message of the connection manager is for: boards of three processes, no rings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "providers/uroce/gsi.h"
+
+enum {
+	OWN_SLOT = 1,
+	PEER_SLOT = 2,
+	OTHER_SLOT = 3,
+	DEAD_SLOT = 9,
+	PEERS = 2,
+	REQ = 0x10,
+	REP = 0x13,
+	SIDR_REP = 0x18,
+};
+#define SERVICE 0x0000000001061d1full
+
+static struct {
+	struct uroce_host host;
+	struct uroce_shm shm;
+	struct shm_peer peer[PEERS];
+	bool complete, manager, full;
+	unsigned int delivered;
+	uint8_t forwarded_to;
+} fix;
+
+/* --- neighbours --- */
+
+int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from,
+			     const void *packet, uint32_t length);
+bool __wrap_uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
+bool __wrap_uroce_shm_slot_used(uint8_t slot);
+bool __wrap_uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transit);
+
+int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from,
+			     const void *packet, uint32_t length)
+{
+	assert_true(from->passed_on);
+	fix.forwarded_to = slot;
+	return fix.full ? -EAGAIN : 0;
+}
+
+bool __wrap_uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
+{
+	return fix.complete;
+}
+
+bool __wrap_uroce_shm_slot_used(uint8_t slot)
+{
+	return slot != DEAD_SLOT;
+}
+
+bool __wrap_uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transit)
+{
+	fix.delivered += fix.manager;
+	return fix.manager;
+}
+
+/* --- fixture --- */
+
+static int setup(void **state)
+{
+	memset(&fix, 0, sizeof(fix));
+	fix.host.slot = OWN_SLOT;
+	fix.host.shm = &fix.shm;
+	fix.shm.host = &fix.host;
+	fix.shm.board = calloc(1, sizeof(*fix.shm.board));
+	for (int i = 0; i < PEERS; i++) {
+		fix.peer[i].slot = PEER_SLOT + i;
+		fix.peer[i].board = calloc(1, sizeof(*fix.peer[i].board));
+		LIST_INSERT_HEAD(&fix.shm.peers, &fix.peer[i], entry);
+		atomic_store(&fix.shm.by_slot[PEER_SLOT + i], &fix.peer[i]);
+	}
+	fix.manager = true;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(fix.shm.board);
+	for (int i = 0; i < PEERS; i++)
+		free(fix.peer[i].board);
+	return 0;
+}
+
+static struct uroce_shm *shm_of(unsigned int peer)
+{
+	static struct uroce_shm shm;
+
+	shm.board = fix.peer[peer].board;
+	return &shm;
+}
+
+static const union ibv_gid here = { .raw = { [10] = 0xff, 0xff, 192, 0, 2, 1 } };
+
+/* @id: remote communication id, or the service id of a request. */
+static enum gsi_verdict route(uint8_t attr, uint64_t id, bool passed_on, bool last)
+{
+	uint8_t mad[GSI_MAD_LEN] = { 1, 7, 2, 3, [17] = attr };
+	struct gsi_transit transit = { .from = { .dgid = here, .passed_on = passed_on },
+				       .mad = mad };
+	unsigned int at = attr == REQ ? 24 + 8 : attr == SIDR_REP ? 24 : 24 + 4;
+	unsigned int bytes = attr == REQ ? 8 : 4;
+	uint8_t slot = 0;
+
+	for (unsigned int i = 0; i < bytes; i++)
+		mad[at + i] = id >> 8 * (bytes - 1 - i);
+	fix.delivered = 0;
+	fix.forwarded_to = 0;
+	return uroce_gsi_route(&fix.host, &transit, last, 1, &slot);
+}
+
+/* --- answers --- */
+
+static void test_answer(void **state)
+{
+	assert_int_equal(route(REP, 0x01000005, false, false), GSI_DONE);
+	assert_int_equal(fix.delivered, 1);
+	assert_int_equal(route(REP, 0x03000005, false, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, OTHER_SLOT);
+	assert_int_equal(fix.delivered, 0);
+	assert_int_equal(route(SIDR_REP, 0x02000005, false, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, PEER_SLOT);
+	fix.full = true;
+	assert_int_equal(route(REP, 0x03000005, false, false), GSI_FULL);
+}
+
+static void test_answer_to_others(void **state)
+{
+	/* a process that is there, but not connected */
+	assert_int_equal(route(REP, 0x07000005, false, false), GSI_LATER);
+	assert_int_equal(route(REP, 0x07000005, false, true), GSI_DONE);
+	assert_int_equal(fix.delivered, 1);
+	/* one that is gone: whoever is here says so */
+	assert_int_equal(route(REP, 0x09000005, false, false), GSI_DONE);
+	assert_int_equal(fix.delivered, 1);
+	/* never a second time, whatever it says */
+	assert_int_equal(route(REP, 0x03000005, true, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, 0);
+	/* no id at all: everybody looks */
+	assert_int_equal(route(REP, 0, false, false), GSI_DONE);
+	assert_int_equal(fix.delivered, 1);
+	assert_int_not_equal(fix.forwarded_to, 0);
+}
+
+static void test_no_manager_here(void **state)
+{
+	fix.manager = false;
+	assert_int_equal(route(REP, 0x09000005, false, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, 0);
+	uroce_board_manager(shm_of(1));
+	assert_int_equal(route(REP, 0x09000005, false, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, OTHER_SLOT);
+}
+
+static void test_other_class(void **state)
+{
+	uint8_t mad[GSI_MAD_LEN] = { 1, 4, 1, 1 };
+	struct gsi_transit transit = { .mad = mad };
+	uint8_t slot;
+
+	assert_int_equal(uroce_gsi_route(&fix.host, &transit, false, 1, &slot), GSI_DONE);
+	assert_int_equal(fix.delivered, 0);
+}
+
+/* --- requests --- */
+
+static void test_request(void **state)
+{
+	static const union ibv_gid elsewhere = { .raw = { [10] = 0xff, 0xff, 192, 0, 2, 9 } };
+
+	assert_int_equal(uroce_board_service(shm_of(0), SERVICE, NULL, true), 0);
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, PEER_SLOT);
+	/* one on another address does not count, one on this address comes first */
+	assert_int_equal(uroce_board_service(shm_of(1), SERVICE, &elsewhere, true), 0);
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, PEER_SLOT);
+	assert_int_equal(uroce_board_service(shm_of(1), SERVICE, &here, true), 0);
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, OTHER_SLOT);
+	/* our own first of all */
+	assert_int_equal(uroce_board_service(&fix.shm, SERVICE, &here, true), 0);
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.delivered, 1);
+}
+
+static void test_request_for_nobody(void **state)
+{
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_LATER); /* some are not connected */
+	assert_int_equal(route(REQ, SERVICE, false, true), GSI_DONE);
+	assert_int_equal(fix.delivered, 1);
+	fix.complete = true;
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.delivered, 1);
+	/* what marks a place that is free is no service */
+	assert_int_equal(route(REQ, 0, false, false), GSI_DONE);
+	assert_int_equal(route(REQ, SHM_SERVICE_GONE, false, false), GSI_DONE);
+	assert_int_equal(uroce_board_service(&fix.shm, 0, NULL, true), -EINVAL);
+	assert_int_equal(uroce_board_service(&fix.shm, SHM_SERVICE_GONE, NULL, true), -EINVAL);
+}
+
+/* Listeners come and go: found while they are there, and the board does not fill up with the gone.
+ */
+static void test_board(void **state)
+{
+	uint32_t used = 0;
+
+	fix.complete = true;
+	for (uint64_t id = SERVICE; id < SERVICE + SHM_SERVICES; id++)
+		assert_int_equal(uroce_board_service(&fix.shm, id, NULL, true), 0);
+	assert_int_equal(uroce_board_service(&fix.shm, 1, NULL, true), -ENOSPC);
+	assert_int_equal(route(REQ, SERVICE + SHM_SERVICES, false, false), GSI_DONE);
+	for (uint64_t id = SERVICE; id < SERVICE + SHM_SERVICES; id += 2)
+		assert_int_equal(uroce_board_service(&fix.shm, id, NULL, false), 0);
+	for (uint64_t id = SERVICE + 1; id < SERVICE + SHM_SERVICES; id += 2) {
+		assert_int_equal(uroce_board_service(&fix.shm, id, NULL, true),
+				 0); /* there already */
+		assert_int_equal(uroce_board_service(&fix.shm, id, NULL, false), 0);
+	}
+	for (uint64_t id = SERVICE; id < SERVICE + 100000; id++) {
+		assert_int_equal(uroce_board_service(&fix.shm, id, NULL, true), 0);
+		assert_int_equal(uroce_board_service(&fix.shm, id, NULL, false), 0);
+	}
+	for (uint32_t i = 0; i < SHM_SERVICES; i++)
+		used += atomic_load(&fix.shm.board->services[i].id) != SHM_SERVICE_GONE &&
+			atomic_load(&fix.shm.board->services[i].id) != 0;
+	assert_int_equal(used, 0);
+}
+
+/* Another process may write anything on its board. */
+static void test_hostile_board(void **state)
+{
+	memset(fix.peer[0].board->services, 0x5a, sizeof(fix.peer[0].board->services));
+	memset(fix.peer[1].board->services, 0xff, sizeof(fix.peer[1].board->services));
+	fix.complete = true;
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.delivered, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_answer_to_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_manager_here, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_class, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_request, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_request_for_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_board, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_board, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
