@@ -321,8 +321,42 @@ static bool is_ib(const struct cm_id *id)
 	       id->id.route.addr.dst_addr.sa_family == AF_IB || id->id.ps == RDMA_PS_IB;
 }
 
+static bool has_ip(const struct sockaddr *addr)
+{
+	return addr->sa_family == AF_INET || addr->sa_family == AF_INET6;
+}
+
+/* RoCE's GID of an IP address is the address itself. */
+static void set_gid(union ibv_gid *gid, const struct rdma_addr *addr)
+{
+	if (addr->dst_addr.sa_family == AF_INET6) {
+		memcpy(gid->raw, &addr->dst_sin6.sin6_addr, sizeof(gid->raw));
+		return;
+	}
+	*gid = (union ibv_gid){ .raw = { [10] = 0xff, [11] = 0xff } };
+	memcpy(gid->raw + 12, &addr->dst_sin.sin_addr, 4);
+}
+
+/*
+ * Once the local address is bound to a port of Ethernet, resolving another one adds nothing the
+ * kernel would have to be asked for.
+ */
+static bool addr_known(const struct cm_id *id)
+{
+	const struct rdma_addr *addr = &id->id.route.addr;
+
+	return id->dev && id->dev->device->transport_type == IBV_TRANSPORT_IB &&
+	       id->id.ps != RDMA_PS_IB && has_ip(&addr->src_addr) && has_ip(&addr->dst_addr) &&
+	       !cm_addr_is_any(&addr->src_addr) && cm_addr_port(&addr->src_addr) &&
+	       cm_device_link_layer(id->dev, id->id.port_num) == IBV_LINK_LAYER_ETHERNET;
+}
+
 static int ucma_query_addr(struct cm_id *id)
 {
+	if (addr_known(id)) {
+		set_gid(&id->id.route.addr.addr.ibaddr.dgid, &id->id.route.addr);
+		return 0;
+	}
 	return is_ib(id) ? query_addr_ib(id) : query_route(id);
 }
 

@@ -209,6 +209,24 @@ static void test_resolve(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
+/* A bound identifier knows its device: nothing is asked when another address is resolved. */
+static void test_resolve_bound(void **state)
+{
+	static const uint8_t gid[16] = { [10] = 0xff, 0xff, 192, 0, 2, 2 };
+	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
+
+	memset(&kernel.route.dst_addr, 0, sizeof(kernel.route.dst_addr));
+	assert_int_equal(rdma_bind_addr(id, address("192.0.2.1")), 0);
+	assert_int_equal(rdma_resolve_addr(id, NULL, address("192.0.2.2"), 1000), 0);
+	kernel_event(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	expect(RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_commands(UCMA_CMD_CREATE_ID, UCMA_CMD_BIND, UCMA_CMD_QUERY_ROUTE,
+			UCMA_CMD_RESOLVE_ADDR, UCMA_CMD_GET_EVENT);
+	assert_memory_equal(id->route.addr.addr.ibaddr.dgid.raw, gid, sizeof(gid));
+	assert_int_equal(ntohs(rdma_get_dst_port(id)), 7471);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
 /* An address that is resolved to no device is not resolved. */
 static void test_resolve_without_device(void **state)
 {
@@ -560,6 +578,7 @@ int main(void)
 		UNIT(test_migrate),
 		UNIT(test_options),
 		UNIT(test_resolve),
+		UNIT(test_resolve_bound),
 		UNIT(test_resolve_without_device),
 		UNIT(test_resolve_fails),
 		UNIT(test_bind),
