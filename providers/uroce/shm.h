@@ -106,7 +106,7 @@ struct shm_board {
 	atomic_uint magic;
 	atomic_uint version;
 	atomic_uint udp_only; /* it wants no packets but forwarded ones: UROCE_PATH */
-	atomic_uint fences; /* before it sleeps it fences for its peers too: see fence.h */
+	atomic_uint fences;   /* before it sleeps it fences for its peers too: see fence.h */
 	alignas(SHM_LINE) atomic_uint sleeping; /* 1: ring the bell after committing a record */
 	alignas(SHM_LINE)
 		uint8_t probe[SHM_LINE]; /* peers read it through process_vm_readv() as a test */
