@@ -18,6 +18,7 @@ ip route add 239.0.0.0/8 dev vm0
 check "$tools/cm-programs" $address "$BUILD/bin/" "$BUILD/bin/" $address multicast
 if [ -x /usr/bin/rping ]; then
     theirs='env -u LD_LIBRARY_PATH stdbuf -oL /usr/bin/'
+    export SHORT=1
     check "$tools/cm-programs" $address "$BUILD/bin/" "$theirs" $address multicast
     check "$tools/cm-programs" $address "$theirs" "$BUILD/bin/" $address multicast
 fi
