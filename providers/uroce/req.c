@@ -564,11 +564,20 @@ static bool outstanding(const struct uroce_qp *qp)
 	return psn_diff(qp->req.max_psn, qp->req.una) > 0;
 }
 
+/*
+ * The specification lets an interval last up to four times what the QP asks for (vol. 1, chapter 9,
+ * transport timer). The second is twice, the others four times as long: a peer that is a process
+ * may have to wait for its processor longer than a network adapter ever does.
+ */
 static uint64_t timeout_ns(const struct uroce_qp *qp)
 {
-	uint64_t ns = qp->req.timeout ? 4096ull << qp->req.timeout : (uint64_t)TIMEOUT_NEVER;
+	const struct uroce_requester *req = &qp->req;
 
-	return qp->av.path->lossless ? max_of(ns, (uint64_t)LOSSLESS_TIMEOUT_MIN) : ns;
+	if (!req->timeout)
+		return TIMEOUT_NEVER;
+	if (qp->av.path->lossless)
+		return max_of(4096ull << req->timeout, (uint64_t)LOSSLESS_TIMEOUT_MIN);
+	return 4096ull << req->timeout << min_of(req->retry_cnt - req->retry_left, 2);
 }
 
 /*
