@@ -1,86 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages in and out. One thread a process waits on QP1 of the devices in use and for the next
- * deadline, so that connections make progress whatever the program does; it sleeps while nothing is
- * due.
+ * Messages in: whom each is about, what it makes of the connection, and what the program and the
+ * peer hear of that.
  */
 #include <endian.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "librdmacm/ibcm/ibcm.h"
-
-enum {
-	EVENTS = 16,
-	BATCH = 64,	    /* messages of one device before the lock is given up */
-	RETRY_MS = 1,	    /* between two tries with messages there was no room for */
-	RETRY_TRIES = 1000, /* then it counts as lost */
-	RETRY_STUCK = 128,  /* failures in a row: the others need not be tried */
-	LISTEN_BUCKETS = 256,
-};
-
-/* A message the device had no room for. */
-struct unsent {
-	TAILQ_ENTRY(unsent) entry;
-	struct ibcm_dev *dev;
-	unsigned int tries;
-	struct verbs_gsi_mad mad;
-};
-
-static struct {
-	pthread_mutex_t lock;
-	pthread_mutex_t open_lock; /* opening devices, before lock */
-	pid_t pid;		   /* whose thread it is */
-	int epoll, wake;
-	LIST_HEAD(, ibcm_dev) devs;
-	uint8_t prefix;
-	uint64_t wakes_at; /* when the thread wakes by itself, ns; 0: it is awake */
-	TAILQ_HEAD(, unsent) unsent;
-	LIST_HEAD(, ibcm_id) listeners[LISTEN_BUCKETS];
-} manager = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.open_lock = PTHREAD_MUTEX_INITIALIZER,
-	.epoll = -1,
-	.wake = -1,
-	.unsent = TAILQ_HEAD_INITIALIZER(manager.unsent),
-};
-
-void ibcm_lock(void)
-{
-	pthread_mutex_lock(&manager.lock);
-}
-
-void ibcm_unlock(void)
-{
-	pthread_mutex_unlock(&manager.lock);
-}
-
-uint64_t ibcm_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
-uint32_t ibcm_random(void)
-{
-	uint32_t value;
-
-	while (getrandom(&value, sizeof(value), 0) != sizeof(value))
-		;
-	return value;
-}
-
-uint8_t ibcm_prefix(void)
-{
-	return manager.prefix;
-}
 
 /* --- identifiers --- */
 
@@ -105,71 +31,7 @@ void ibcm_id_release(struct ibcm_id *iid)
 	free(iid);
 }
 
-/* --- out --- */
-
-static void thread_wake(void)
-{
-	uint64_t one = 1;
-
-	(void)!write(manager.wake, &one, sizeof(one));
-}
-
-static void send_later(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad)
-{
-	struct unsent *unsent = malloc(sizeof(*unsent));
-
-	if (!unsent) /* as good as lost on the way */
-		return;
-	*unsent = (struct unsent){ .dev = dev, .mad = *mad };
-	if (TAILQ_EMPTY(&manager.unsent))
-		thread_wake();
-	TAILQ_INSERT_TAIL(&manager.unsent, unsent, entry);
-}
-
-/* What cannot be sent at all is repeated like what was lost, until the peer counts as unreachable.
- */
-static void mad_send(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad)
-{
-	int r = verbs_gsi_send(dev->verbs, mad);
-
-	if (r == -EAGAIN)
-		send_later(dev, mad);
-	else if (r < 0)
-		log_info("%s: a message of the connection manager was not sent: %s",
-			 dev->cm->device->name, strerror(-r));
-}
-
-static void unsent_retry(void)
-{
-	struct unsent *unsent, *next;
-	unsigned int stuck = 0;
-
-	for (unsent = TAILQ_FIRST(&manager.unsent); unsent && stuck < RETRY_STUCK; unsent = next) {
-		next = TAILQ_NEXT(unsent, entry);
-		if (verbs_gsi_send(unsent->dev->verbs, &unsent->mad) == -EAGAIN &&
-		    ++unsent->tries < RETRY_TRIES) {
-			stuck++;
-			continue;
-		}
-		TAILQ_REMOVE(&manager.unsent, unsent, entry);
-		free(unsent);
-	}
-}
-
-static void id_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
-{
-	struct verbs_gsi_mad mad = {
-		.port_num = 1,
-		.sgid_index = iid->local.index,
-		.local_gid = iid->local.gid,
-		.remote_gid = iid->remote_gid,
-	};
-
-	memcpy(mad.data, data, sizeof(mad.data));
-	mad_send(iid->dev, &mad);
-}
-
-/* --- events --- */
+/* --- what a step brought about --- */
 
 static void copy_private(struct cm_event *ev, const struct ibcm_mad *mad, uint32_t skip)
 {
@@ -252,68 +114,19 @@ static void report(struct ibcm_id *iid, const struct ibcm_out *out, const struct
 void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad)
 {
 	for (unsigned int i = 0; i < out->mads; i++)
-		id_send(iid, out->mad[i]);
+		ibcm_id_send(iid, out->mad[i]);
 	if (out->has_event && !iid->detached)
 		report(iid, out, mad);
 	if (iid->conn.state == IBCM_IDLE)
 		ibcm_table_remove_peer(iid);
 	if (ibcm_heap_update(iid) < 0)
 		log_err("rdma_cm: no memory for a timeout");
-	if (iid->conn.deadline && iid->conn.deadline < manager.wakes_at)
-		thread_wake();
+	ibcm_wake_by(iid->conn.deadline);
 	if (iid->detached && iid->conn.state == IBCM_IDLE)
 		ibcm_id_release(iid);
 }
 
-/* --- listeners --- */
-
-uint64_t ibcm_service_id(const struct ibcm_id *iid)
-{
-	const struct sockaddr_in *in = (const struct sockaddr_in *)&iid->src;
-
-	/* the port stands at the same place in IPv6 addresses */
-	return (uint64_t)iid->ps << 16 | ntohs(in->sin_port);
-}
-
-static unsigned int listen_bucket(uint64_t service_id)
-{
-	return (service_id ^ service_id >> 8) % LISTEN_BUCKETS;
-}
-
-void ibcm_listener_add(struct ibcm_id *iid)
-{
-	LIST_INSERT_HEAD(&manager.listeners[listen_bucket(ibcm_service_id(iid))], iid,
-			 listen_entry);
-}
-
-void ibcm_listener_remove(struct ibcm_id *iid)
-{
-	LIST_REMOVE(iid, listen_entry);
-}
-
-static bool any_takes(const struct ibcm_id *listener, sa_family_t family)
-{
-	return !listener->local.cm && (!listener->afonly || listener->src.ss_family == family);
-}
-
-/* One on the very address before one on any. */
-static struct ibcm_id *listener_find(uint64_t service_id, const union ibv_gid *gid,
-				     sa_family_t family)
-{
-	struct ibcm_id *iid, *any = NULL;
-
-	LIST_FOREACH(iid, &manager.listeners[listen_bucket(service_id)], listen_entry) {
-		if (ibcm_service_id(iid) != service_id)
-			continue;
-		if (iid->local.cm && !memcmp(&iid->local.gid, gid, sizeof(*gid)))
-			return iid;
-		if (any_takes(iid, family))
-			any = iid;
-	}
-	return any;
-}
-
-/* --- in: requests --- */
+/* --- requests --- */
 
 /* A message and how it came. */
 struct arrival {
@@ -333,7 +146,7 @@ static void answer(const struct arrival *in, const struct ibcm_mad *reply)
 	};
 
 	if (!ibcm_mad_pack(reply, mad.data))
-		mad_send(in->dev, &mad);
+		ibcm_send(in->dev, &mad);
 }
 
 static void answer_stray(const struct arrival *in)
@@ -454,7 +267,7 @@ static void request_accept(struct ibcm_id *listener, const struct arrival *in)
 {
 	struct ibcm_id *child = ibcm_id_new(listener->channel, listener->ps, listener->ud);
 
-	if (!child || ibcm_table_add(child, manager.prefix) < 0) {
+	if (!child || ibcm_table_add(child, ibcm_prefix()) < 0) {
 		free(child); /* the peer tries again */
 		return;
 	}
@@ -496,8 +309,8 @@ static void request_arrived(struct arrival *in)
 	if (request_is_stale(in))
 		return;
 	listener = arrival_ip(in) < 0 ? NULL
-				      : listener_find(arrival_service(in), &in->from->local_gid,
-						      in->ip.family);
+				      : ibcm_listener_find(arrival_service(in),
+							   &in->from->local_gid, in->ip.family);
 	if (!listener)
 		answer_stray(in);
 	else if (listener->ud != (in->mad.type == IBCM_SIDR_REQ))
@@ -517,7 +330,7 @@ void ibcm_request_refuse(struct ibcm_id *child)
 	ibcm_run(child, &out, NULL);
 }
 
-/* --- in: answers --- */
+/* --- answers --- */
 
 /* A REJ for want of an answer may come from someone who does not know our id. */
 static struct ibcm_id *rejected_find(const struct ibcm_mad *mad)
@@ -558,14 +371,14 @@ static void answer_arrived(struct arrival *in)
 	ibcm_run(iid, &out, &in->mad);
 }
 
-/* --- in: news --- */
+/* --- news --- */
 
 static bool gid_is_here(const union ibv_gid *gid)
 {
 	struct ibv_gid_entry entries[64];
 	struct ibcm_dev *dev;
 
-	LIST_FOREACH(dev, &manager.devs, entry) {
+	for (dev = ibcm_dev_first(); dev; dev = LIST_NEXT(dev, entry)) {
 		ssize_t n = ibv_query_gid_table(dev->verbs, entries, ARRAY_SIZE(entries), 0);
 
 		for (ssize_t i = 0; i < n; i++)
@@ -586,7 +399,7 @@ static void peer_gone(struct ibcm_id *iid, void *arg)
 	ibcm_run(iid, &out, NULL);
 }
 
-static void mad_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
+void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
 {
 	struct arrival in = { .dev = dev, .from = from };
 	uint8_t gone = from->gone;
@@ -599,195 +412,4 @@ static void mad_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
 		request_arrived(&in);
 	else
 		answer_arrived(&in);
-}
-
-static void dev_receive(struct ibcm_dev *dev)
-{
-	struct verbs_gsi_mad mad;
-
-	ibcm_lock();
-	for (int i = 0; i < BATCH && !verbs_gsi_recv(dev->verbs, &mad); i++)
-		mad_arrived(dev, &mad);
-	ibcm_unlock();
-}
-
-/* --- the thread --- */
-
-static void deadlines_run(uint64_t now)
-{
-	struct ibcm_id *iid;
-
-	while ((iid = ibcm_heap_first()) && iid->conn.deadline <= now) {
-		struct ibcm_out out = {};
-
-		ibcm_state_timeout(&iid->conn, now, &out);
-		ibcm_run(iid, &out, NULL);
-	}
-}
-
-/* Milliseconds until something is due; -1 never. */
-static int thread_prepare(void)
-{
-	struct ibcm_id *first;
-	uint64_t now = ibcm_now();
-	int timeout = -1;
-
-	ibcm_lock();
-	manager.wakes_at = 0;
-	deadlines_run(now);
-	unsent_retry();
-	first = ibcm_heap_first();
-	if (!TAILQ_EMPTY(&manager.unsent))
-		timeout = RETRY_MS;
-	else if (first)
-		timeout = min_of((first->conn.deadline - now) / 1000000 + 1, (uint64_t)60000);
-	manager.wakes_at = timeout < 0 ? UINT64_MAX : now + timeout * 1000000ull;
-	ibcm_unlock();
-	return timeout;
-}
-
-static void *thread_main(void *arg)
-{
-	for (;;) {
-		struct epoll_event events[EVENTS];
-		int n = epoll_wait(manager.epoll, events, EVENTS, thread_prepare());
-		uint64_t rung;
-
-		for (int i = 0; i < n; i++) {
-			if (events[i].data.ptr)
-				dev_receive(events[i].data.ptr);
-			else
-				(void)!read(manager.wake, &rung, sizeof(rung));
-		}
-	}
-	return NULL;
-}
-
-static int thread_start(void)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-	sigset_t all, old;
-	pthread_t id;
-	int r;
-
-	manager.epoll = epoll_create1(EPOLL_CLOEXEC);
-	manager.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (manager.epoll < 0 || manager.wake < 0 ||
-	    epoll_ctl(manager.epoll, EPOLL_CTL_ADD, manager.wake, &event))
-		return -errno;
-	sigfillset(&all);
-	sigdelset(&all, SIGSEGV); /* the provider's to recover from */
-	sigdelset(&all, SIGBUS);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = -pthread_create(&id, NULL, thread_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r < 0)
-		return r;
-	pthread_setname_np(id, "rdma_cm");
-	pthread_detach(id);
-	manager.pid = getpid();
-	return 0;
-}
-
-/* --- devices --- */
-
-static int dev_new(struct cm_device *cm, struct ibcm_dev **ret_dev)
-{
-	struct ibcm_dev *dev = calloc(1, sizeof(*dev));
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = dev };
-	int r = dev ? 0 : -ENOMEM;
-
-	if (!r)
-		r = cm_device_open(cm);
-	if (!r)
-		r = verbs_gsi_open(cm->verbs, &dev->fd, &manager.prefix);
-	if (!r && epoll_ctl(manager.epoll, EPOLL_CTL_ADD, dev->fd, &event))
-		r = -errno;
-	if (r < 0) {
-		free(dev);
-		return r;
-	}
-	dev->cm = cm;
-	dev->verbs = cm->verbs;
-	ibcm_lock();
-	LIST_INSERT_HEAD(&manager.devs, dev, entry);
-	ibcm_unlock();
-	*ret_dev = dev;
-	return 0;
-}
-
-static int dev_get_locked(struct cm_device *cm, struct ibcm_dev **ret_dev)
-{
-	struct ibcm_dev *dev;
-	int r = 0;
-
-	if (!manager.pid)
-		r = thread_start();
-	else if (manager.pid != getpid())
-		r = -EIO;
-	if (r < 0) {
-		log_err("rdma_cm: %s",
-			r == -EIO ? "used before fork(), and now in the child: connections of "
-				    "user-space devices are the parent's"
-				  : strerror(-r));
-		return r;
-	}
-	LIST_FOREACH(dev, &manager.devs, entry) {
-		if (dev->cm != cm)
-			continue;
-		*ret_dev = dev;
-		return 0;
-	}
-	return dev_new(cm, ret_dev);
-}
-
-int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev)
-{
-	int r;
-
-	pthread_mutex_lock(&manager.open_lock);
-	r = dev_get_locked(cm, ret_dev);
-	pthread_mutex_unlock(&manager.open_lock);
-	return r;
-}
-
-/* One that does not open is left out. */
-static int dev_get_one(struct cm_device *cm, void *arg)
-{
-	struct ibcm_dev **ret = arg;
-
-	if (cm->user)
-		ibcm_dev_get(cm, ret);
-	return 0;
-}
-
-int ibcm_dev_get_all(struct ibcm_dev **ret_any)
-{
-	int r;
-
-	*ret_any = NULL;
-	r = cm_devices_each(dev_get_one, ret_any);
-	return r < 0 ? r : *ret_any ? 0 : -ENODEV;
-}
-
-/* --- the end of the program --- */
-
-static void say_goodbye(struct ibcm_id *iid, void *arg)
-{
-	struct ibcm_out out = {};
-
-	if (!iid->dev)
-		return;
-	ibcm_state_exit(&iid->conn, ibcm_now(), &out);
-	for (unsigned int i = 0; i < out.mads; i++)
-		id_send(iid, out.mad[i]);
-}
-
-/* Peers hear of an exit that left connections open, as they do when the kernel cleans up. */
-__attribute__((destructor)) static void goodbye(void)
-{
-	if (manager.pid != getpid() || pthread_mutex_trylock(&manager.lock))
-		return;
-	ibcm_table_each(say_goodbye, NULL);
-	pthread_mutex_unlock(&manager.lock);
 }

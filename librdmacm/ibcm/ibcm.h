@@ -6,7 +6,10 @@
  *   ibcm.c		operations of the backend, by identifier
  *   addr.c		local addresses, ports, routes
  *   port.c		ports and who has them, also in other processes
- *   dispatch.c		messages in and out, listeners, deadlines; the thread
+ *   manager.c		the lock, devices, deadlines; the thread
+ *   dispatch.c		messages in
+ *   send.c		messages out
+ *   listen.c		listeners
  *   event.c		channels and the events that wait in them
  *   table.c		communication ids, and connections by what the peer calls them
  *
@@ -82,10 +85,40 @@ struct ibcm_mc {
 	uint32_t reported;
 };
 
+/* --- manager.c --- */
+
 void ibcm_lock(void);
 void ibcm_unlock(void);
 uint64_t ibcm_now(void);
 uint32_t ibcm_random(void);
+/* Open QP1 of the device, and have the thread listen to it. Without the lock. */
+int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev);
+/* The same of all devices of ours. */
+int ibcm_dev_get_all(struct ibcm_dev **ret_any);
+/* Of a list of all open ones. Under the lock. */
+struct ibcm_dev *ibcm_dev_first(void);
+/* The upper byte of this process's communication ids. */
+uint8_t ibcm_prefix(void);
+/* The thread looks what is due; the second, unless it does so before @deadline (0: never). */
+void ibcm_wake(void);
+void ibcm_wake_by(uint64_t deadline);
+
+/* --- send.c; under the lock --- */
+
+/* What cannot be sent at all is repeated like what was lost, until the peer is unreachable. */
+void ibcm_send(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad);
+void ibcm_id_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN]);
+/* Once more what the device had no room for. Return: whether some is left. */
+bool ibcm_send_retry(void);
+
+/* --- listen.c; under the lock --- */
+
+void ibcm_listener_add(struct ibcm_id *iid);
+void ibcm_listener_remove(struct ibcm_id *iid);
+/* One on the very address before one on any. NULL: nobody. */
+struct ibcm_id *ibcm_listener_find(uint64_t service_id, const union ibv_gid *gid,
+				   sa_family_t family);
+uint64_t ibcm_service_id(const struct ibcm_id *iid);
 
 /* --- table.c; all under the lock --- */
 
@@ -140,22 +173,14 @@ uint8_t ibcm_packet_life_time(const struct ibcm_id *iid);
 uint8_t ibcm_path_mtu(const struct ibcm_id *iid);
 uint8_t ibcm_path_rate(const struct ibcm_id *iid);
 
-/* --- dispatch.c --- */
+/* --- dispatch.c; under the lock --- */
 
-/* Open QP1 of the device, and have the thread listen to it. Without the lock. */
-int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev);
-/* The same of all devices of ours. */
-int ibcm_dev_get_all(struct ibcm_dev **ret_any);
-uint8_t ibcm_prefix(void);
-/* Send and report what a step brought about; bring the deadline in line. Under the lock. */
+void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from);
+/* Send and report what a step brought about; bring the deadline in line. */
 void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad);
-/* Listeners. Under the lock. */
-void ibcm_listener_add(struct ibcm_id *iid);
-void ibcm_listener_remove(struct ibcm_id *iid);
-uint64_t ibcm_service_id(const struct ibcm_id *iid);
-/* Memory of an identifier nobody needs any more: no program, no time wait. Under the lock. */
-void ibcm_id_release(struct ibcm_id *iid);
 struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud);
+/* Memory of an identifier nobody needs any more: no program, no time wait. */
+void ibcm_id_release(struct ibcm_id *iid);
 
 /* --- event.c --- */
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Who listens: by service id, that is, port space and port. */
+#include <string.h>
+
+#include "librdmacm/ibcm/ibcm.h"
+
+enum {
+	LISTEN_BUCKETS = 256
+};
+
+static LIST_HEAD(, ibcm_id) listeners[LISTEN_BUCKETS];
+
+uint64_t ibcm_service_id(const struct ibcm_id *iid)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&iid->src;
+
+	/* the port stands at the same place in IPv6 addresses */
+	return (uint64_t)iid->ps << 16 | ntohs(in->sin_port);
+}
+
+static unsigned int listen_bucket(uint64_t service_id)
+{
+	return (service_id ^ service_id >> 8) % LISTEN_BUCKETS;
+}
+
+void ibcm_listener_add(struct ibcm_id *iid)
+{
+	LIST_INSERT_HEAD(&listeners[listen_bucket(ibcm_service_id(iid))], iid, listen_entry);
+}
+
+void ibcm_listener_remove(struct ibcm_id *iid)
+{
+	LIST_REMOVE(iid, listen_entry);
+}
+
+static bool any_takes(const struct ibcm_id *listener, sa_family_t family)
+{
+	return !listener->local.cm && (!listener->afonly || listener->src.ss_family == family);
+}
+
+struct ibcm_id *ibcm_listener_find(uint64_t service_id, const union ibv_gid *gid,
+				   sa_family_t family)
+{
+	struct ibcm_id *iid, *any = NULL;
+
+	LIST_FOREACH(iid, &listeners[listen_bucket(service_id)], listen_entry) {
+		if (ibcm_service_id(iid) != service_id)
+			continue;
+		if (iid->local.cm && !memcmp(&iid->local.gid, gid, sizeof(*gid)))
+			return iid;
+		if (any_takes(iid, family))
+			any = iid;
+	}
+	return any;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The lock, the devices in use, and the thread. One thread a process waits on QP1 of the devices
+ * and for the next deadline, so that connections make progress whatever the program does; it sleeps
+ * while nothing is due.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "librdmacm/ibcm/ibcm.h"
+
+enum {
+	EVENTS = 16,
+	BATCH = 64,   /* messages of one device before the lock is given up */
+	RETRY_MS = 1, /* between two tries with messages there was no room for */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_mutex_t open_lock; /* opening devices, before lock */
+	pid_t pid;		   /* whose thread it is */
+	int epoll, wake;
+	LIST_HEAD(, ibcm_dev) devs;
+	uint8_t prefix;
+	uint64_t wakes_at; /* when the thread wakes by itself, ns; 0: it is awake */
+} manager = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.open_lock = PTHREAD_MUTEX_INITIALIZER,
+	.epoll = -1,
+	.wake = -1,
+};
+
+void ibcm_lock(void)
+{
+	pthread_mutex_lock(&manager.lock);
+}
+
+void ibcm_unlock(void)
+{
+	pthread_mutex_unlock(&manager.lock);
+}
+
+uint64_t ibcm_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+uint32_t ibcm_random(void)
+{
+	uint32_t value;
+
+	while (getrandom(&value, sizeof(value), 0) != sizeof(value))
+		;
+	return value;
+}
+
+uint8_t ibcm_prefix(void)
+{
+	return manager.prefix;
+}
+
+void ibcm_wake(void)
+{
+	uint64_t one = 1;
+
+	(void)!write(manager.wake, &one, sizeof(one));
+}
+
+void ibcm_wake_by(uint64_t deadline)
+{
+	if (deadline && deadline < manager.wakes_at)
+		ibcm_wake();
+}
+
+struct ibcm_dev *ibcm_dev_first(void)
+{
+	return LIST_FIRST(&manager.devs);
+}
+
+/* --- the thread --- */
+
+static void dev_receive(struct ibcm_dev *dev)
+{
+	struct verbs_gsi_mad mad;
+
+	ibcm_lock();
+	for (int i = 0; i < BATCH && !verbs_gsi_recv(dev->verbs, &mad); i++)
+		ibcm_arrived(dev, &mad);
+	ibcm_unlock();
+}
+
+static void deadlines_run(uint64_t now)
+{
+	struct ibcm_id *iid;
+
+	while ((iid = ibcm_heap_first()) && iid->conn.deadline <= now) {
+		struct ibcm_out out = {};
+
+		ibcm_state_timeout(&iid->conn, now, &out);
+		ibcm_run(iid, &out, NULL);
+	}
+}
+
+/* Milliseconds until something is due; -1 never. */
+static int thread_prepare(void)
+{
+	struct ibcm_id *first;
+	uint64_t now = ibcm_now();
+	int timeout = -1;
+	bool unsent;
+
+	ibcm_lock();
+	manager.wakes_at = 0;
+	deadlines_run(now);
+	unsent = ibcm_send_retry();
+	first = ibcm_heap_first();
+	if (unsent)
+		timeout = RETRY_MS;
+	else if (first)
+		timeout = min_of((first->conn.deadline - now) / 1000000 + 1, (uint64_t)60000);
+	manager.wakes_at = timeout < 0 ? UINT64_MAX : now + timeout * 1000000ull;
+	ibcm_unlock();
+	return timeout;
+}
+
+static void *thread_main(void *arg)
+{
+	for (;;) {
+		struct epoll_event events[EVENTS];
+		int n = epoll_wait(manager.epoll, events, EVENTS, thread_prepare());
+		uint64_t rung;
+
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.ptr)
+				dev_receive(events[i].data.ptr);
+			else
+				(void)!read(manager.wake, &rung, sizeof(rung));
+		}
+	}
+	return NULL;
+}
+
+static int thread_start(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	sigset_t all, old;
+	pthread_t id;
+	int r;
+
+	manager.epoll = epoll_create1(EPOLL_CLOEXEC);
+	manager.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (manager.epoll < 0 || manager.wake < 0 ||
+	    epoll_ctl(manager.epoll, EPOLL_CTL_ADD, manager.wake, &event))
+		return -errno;
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV); /* the provider's to recover from */
+	sigdelset(&all, SIGBUS);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = -pthread_create(&id, NULL, thread_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r < 0)
+		return r;
+	pthread_setname_np(id, "rdma_cm");
+	pthread_detach(id);
+	manager.pid = getpid();
+	return 0;
+}
+
+/* --- devices --- */
+
+static int dev_new(struct cm_device *cm, struct ibcm_dev **ret_dev)
+{
+	struct ibcm_dev *dev = calloc(1, sizeof(*dev));
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = dev };
+	int r = dev ? 0 : -ENOMEM;
+
+	if (!r)
+		r = cm_device_open(cm);
+	if (!r)
+		r = verbs_gsi_open(cm->verbs, &dev->fd, &manager.prefix);
+	if (!r && epoll_ctl(manager.epoll, EPOLL_CTL_ADD, dev->fd, &event))
+		r = -errno;
+	if (r < 0) {
+		free(dev);
+		return r;
+	}
+	dev->cm = cm;
+	dev->verbs = cm->verbs;
+	ibcm_lock();
+	LIST_INSERT_HEAD(&manager.devs, dev, entry);
+	ibcm_unlock();
+	*ret_dev = dev;
+	return 0;
+}
+
+static int dev_get_locked(struct cm_device *cm, struct ibcm_dev **ret_dev)
+{
+	struct ibcm_dev *dev;
+	int r = 0;
+
+	if (!manager.pid)
+		r = thread_start();
+	else if (manager.pid != getpid())
+		r = -EIO;
+	if (r < 0) {
+		log_err("rdma_cm: %s",
+			r == -EIO ? "used before fork(), and now in the child: connections of "
+				    "user-space devices are the parent's"
+				  : strerror(-r));
+		return r;
+	}
+	LIST_FOREACH(dev, &manager.devs, entry) {
+		if (dev->cm != cm)
+			continue;
+		*ret_dev = dev;
+		return 0;
+	}
+	return dev_new(cm, ret_dev);
+}
+
+int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev)
+{
+	int r;
+
+	pthread_mutex_lock(&manager.open_lock);
+	r = dev_get_locked(cm, ret_dev);
+	pthread_mutex_unlock(&manager.open_lock);
+	return r;
+}
+
+/* One that does not open is left out. */
+static int dev_get_one(struct cm_device *cm, void *arg)
+{
+	struct ibcm_dev **ret = arg;
+
+	if (cm->user)
+		ibcm_dev_get(cm, ret);
+	return 0;
+}
+
+int ibcm_dev_get_all(struct ibcm_dev **ret_any)
+{
+	int r;
+
+	*ret_any = NULL;
+	r = cm_devices_each(dev_get_one, ret_any);
+	return r < 0 ? r : *ret_any ? 0 : -ENODEV;
+}
+
+/* --- the end of the program --- */
+
+static void say_goodbye(struct ibcm_id *iid, void *arg)
+{
+	struct ibcm_out out = {};
+
+	if (!iid->dev)
+		return;
+	ibcm_state_exit(&iid->conn, ibcm_now(), &out);
+	for (unsigned int i = 0; i < out.mads; i++)
+		ibcm_id_send(iid, out.mad[i]);
+}
+
+/* Peers hear of an exit that left connections open, as they do when the kernel cleans up. */
+__attribute__((destructor)) static void goodbye(void)
+{
+	if (manager.pid != getpid() || pthread_mutex_trylock(&manager.lock))
+		return;
+	ibcm_table_each(say_goodbye, NULL);
+	pthread_mutex_unlock(&manager.lock);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Messages out, and those the device had no room for. */
+#include <string.h>
+
+#include "librdmacm/ibcm/ibcm.h"
+
+enum {
+	RETRY_TRIES = 1000, /* then it counts as lost */
+	RETRY_STUCK = 128,  /* failures in a row: the others need not be tried */
+};
+
+/* A message the device had no room for. */
+struct unsent {
+	TAILQ_ENTRY(unsent) entry;
+	struct ibcm_dev *dev;
+	unsigned int tries;
+	struct verbs_gsi_mad mad;
+};
+
+static TAILQ_HEAD(, unsent) unsent_list = TAILQ_HEAD_INITIALIZER(unsent_list);
+
+static void send_later(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad)
+{
+	struct unsent *unsent = malloc(sizeof(*unsent));
+
+	if (!unsent) /* as good as lost on the way */
+		return;
+	*unsent = (struct unsent){ .dev = dev, .mad = *mad };
+	if (TAILQ_EMPTY(&unsent_list))
+		ibcm_wake();
+	TAILQ_INSERT_TAIL(&unsent_list, unsent, entry);
+}
+
+void ibcm_send(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad)
+{
+	int r = verbs_gsi_send(dev->verbs, mad);
+
+	if (r == -EAGAIN)
+		send_later(dev, mad);
+	else if (r < 0)
+		log_info("%s: a message of the connection manager was not sent: %s",
+			 dev->cm->device->name, strerror(-r));
+}
+
+bool ibcm_send_retry(void)
+{
+	struct unsent *unsent, *next;
+	unsigned int stuck = 0;
+
+	for (unsent = TAILQ_FIRST(&unsent_list); unsent && stuck < RETRY_STUCK; unsent = next) {
+		next = TAILQ_NEXT(unsent, entry);
+		if (verbs_gsi_send(unsent->dev->verbs, &unsent->mad) == -EAGAIN &&
+		    ++unsent->tries < RETRY_TRIES) {
+			stuck++;
+			continue;
+		}
+		TAILQ_REMOVE(&unsent_list, unsent, entry);
+		free(unsent);
+	}
+	return !TAILQ_EMPTY(&unsent_list);
+}
+
+void ibcm_id_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
+{
+	struct verbs_gsi_mad mad = {
+		.port_num = 1,
+		.sgid_index = iid->local.index,
+		.local_gid = iid->local.gid,
+		.remote_gid = iid->remote_gid,
+	};
+
+	memcpy(mad.data, data, sizeof(mad.data));
+	ibcm_send(iid->dev, &mad);
+}
