@@ -2,10 +2,10 @@
 /*
  * uroce: a complete RoCEv2 device in user space.
  *
- * The engine (req.c, resp.c, comp.c, timer.c, wire.c, opcode.c) does no I/O, owns no thread and
- * reads no clock: it is called with a packet or a work request and the time, and answers with
- * packets to a path and completions to a CQ. Paths (path.h) carry the packets; progress.c owns the
- * only thread.
+ * The engine (req.c, resp.c, answer.c, comp.c, timer.c, wire.c, opcode.c) does no I/O, owns no
+ * thread and reads no clock: it is called with a packet or a work request and the time, and answers
+ * with packets to a path and completions to a CQ. Paths (path.h) carry the packets; progress.c owns
+ * the only thread.
  *
  * Locks, in the order they may be taken:
  *
