@@ -208,7 +208,8 @@ struct verbs_open_context {
 
 /*
  * A MAD on QP1, for the user-space connection manager.
- * @gone: not 0: no MAD at all, but news: the process whose communication ids have this prefix is gone
+ * @gone: not 0: no MAD at all, but news: the process whose communication ids have this prefix is
+ * gone
  */
 struct verbs_gsi_mad {
 	uint8_t data[256];
@@ -287,9 +288,9 @@ struct verbs_ops {
 	/*
 	 * QP1 of a user-space device: see gsi.c. *ret_prefix is the upper byte of the communication
 	 * ids this process shall use: the processes behind one address are told apart by it.
-	 * gsi_listen: requests for @service_id (host order) that come to @gid, NULL any, are for this
-	 * process, or no longer. gsi_send: -EAGAIN when there is no room or no way to a process of this
-	 * host yet. gsi_recv: -EAGAIN: none.
+	 * gsi_listen: requests for @service_id (host order) that come to @gid, NULL any, are for
+	 * this process, or no longer. gsi_send: -EAGAIN when there is no room or no way to a
+	 * process of this host yet. gsi_recv: -EAGAIN: none.
 	 */
 	int (*gsi_open)(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix);
 	int (*gsi_listen)(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,

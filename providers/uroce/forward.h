@@ -27,7 +27,8 @@ void uroce_forward_connect(struct uroce_host *host);
  */
 void uroce_forward(struct uroce_host *host, uint8_t slot, const struct shm_forward *from,
 		   const void *packet, uint32_t length, uint64_t now);
-/* gsi_route.c: try again with a MAD that waited, for the @last time perhaps. Return: done with it. */
+/* gsi_route.c: try again with a MAD that waited, for the @last time perhaps. Return: done with it.
+ */
 bool uroce_gsi_again(struct uroce_host *host, const struct shm_forward *from, const void *packet,
 		     uint32_t length, bool last, uint64_t now);
 /* What waited and can go, goes; what waited too long is dropped. Under progress_lock. */
