@@ -98,6 +98,16 @@ static struct uroce_shm *shm_of(unsigned int peer)
 
 static const union ibv_gid here = { .raw = { [10] = 0xff, 0xff, 192, 0, 2, 1 } };
 
+static enum gsi_verdict route_held(const struct gsi_transit *transit, bool last, uint8_t *ret_slot)
+{
+	enum gsi_verdict verdict;
+
+	uroce_lock(&fix.host.progress_lock);
+	verdict = uroce_gsi_route(&fix.host, transit, last, 1, ret_slot);
+	uroce_unlock(&fix.host.progress_lock);
+	return verdict;
+}
+
 /* @id: remote communication id, or the service id of a request. */
 static enum gsi_verdict route(uint8_t attr, uint64_t id, bool passed_on, bool last)
 {
@@ -112,7 +122,7 @@ static enum gsi_verdict route(uint8_t attr, uint64_t id, bool passed_on, bool la
 		mad[at + i] = id >> 8 * (bytes - 1 - i);
 	fix.delivered = 0;
 	fix.forwarded_to = 0;
-	return uroce_gsi_route(&fix.host, &transit, last, 1, &slot);
+	return route_held(&transit, last, &slot);
 }
 
 /* --- answers --- */
@@ -164,7 +174,7 @@ static void test_other_class(void **state)
 	struct gsi_transit transit = { .mad = mad };
 	uint8_t slot;
 
-	assert_int_equal(uroce_gsi_route(&fix.host, &transit, false, 1, &slot), GSI_DONE);
+	assert_int_equal(route_held(&transit, false, &slot), GSI_DONE);
 	assert_int_equal(fix.delivered, 0);
 }
 

@@ -3,6 +3,8 @@
 # The programs of librdmacm: among themselves, with the distribution's on the distribution's library
 # at either end, the example of rdma_cm(7), and many connections.
 
+export LOSSY=1
+
 tools=$SUITE/../tools
 address=192.0.2.1
 failed=0
