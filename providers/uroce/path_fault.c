@@ -409,11 +409,14 @@ void uroce_fault_receive(struct uroce_host *host, struct uroce_qp *qp, struct ur
 		.flow = qp->fault,
 		.direction = INCOMING,
 		.hdr = &pkt->hdr,
-		.psn = psn_from_start(qp, INCOMING, &pkt->hdr),
 	};
-	struct fate fate = fate_of(&s);
+	struct fate fate;
 
 	assert_held(&host->progress_lock);
+	uroce_lock(&qp->lock);
+	s.psn = psn_from_start(qp, INCOMING, &pkt->hdr);
+	uroce_unlock(&qp->lock);
+	fate = fate_of(&s);
 	if (atomic_load_explicit(&host->faults->port_down, memory_order_relaxed))
 		return;
 	pkt->fault_seen = true;

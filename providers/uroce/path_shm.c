@@ -234,7 +234,9 @@ static int reference_slice(const struct shm_reference *ref, uint32_t offset, uin
 			continue;
 		}
 		part = min_of(ref->iov[i].iov_len - offset, (size_t)length);
-		slice[count++] = (struct iovec){ (uint8_t *)ref->iov[i].iov_base + offset, part };
+		/* an address of the sender's, whatever it is: no pointer of ours */
+		slice[count++] =
+			(struct iovec){ (void *)((uintptr_t)ref->iov[i].iov_base + offset), part };
 		length -= part;
 		offset = 0;
 	}
