@@ -2,6 +2,11 @@
 /* What the responder owes: acknowledgements, NAKs, read responses, results of atomics. */
 #include "providers/uroce/resp.h"
 
+enum {
+	ACK_RIDES_MIN = 64,
+	ACK_RIDES_MAX = 8192,
+};
+
 static int resp_send(struct uroce_qp *qp, const struct uroce_hdr *hdr, const struct iovec *iov,
 		     int iovcnt, uint32_t length)
 {
@@ -85,20 +90,41 @@ static int ack_send(struct uroce_qp *qp)
 	};
 	int r = resp_send(qp, &hdr, NULL, 0, 0);
 
-	if (r != -EAGAIN) {
-		resp->ack_due = false;
-		resp->ack_messages = 0;
-	}
+	if (r != -EAGAIN)
+		uroce_resp_acked(resp);
 	return r;
 }
 
+/*
+ * On a network an acknowledgement is a packet of its own, and costs a small answer that it leaves
+ * with as much again. Few programs that send back and forth look at completions of sends before the
+ * next message comes: theirs is withheld until there are several, or the peer is silent for some
+ * passes. It is then known as one that waits, and the next ones go along; each time for twice as
+ * long as before.
+ */
 void uroce_resp_ride(struct uroce_qp *qp)
 {
 	struct uroce_responder *resp = &qp->resp;
 
-	if (resp->ack_due && !resp->res_pending &&
-	    (resp->ack_syndrome & AETH_KIND_MASK) == AETH_ACK)
-		ack_send(qp);
+	if (!resp->ack_due || resp->res_pending ||
+	    (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
+		return;
+	if (!resp->ack_hurry && !resp->ack_rides && resp->ack_messages < UROCE_ACK_WITHHELD) {
+		resp->ack_withheld = true;
+		return;
+	}
+	if (resp->ack_rides)
+		resp->ack_rides--;
+	ack_send(qp);
+}
+
+void uroce_resp_waited(struct uroce_qp *qp)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	resp->ack_rides_next =
+		min_of(max_of(2 * resp->ack_rides_next, ACK_RIDES_MIN), ACK_RIDES_MAX);
+	resp->ack_rides = resp->ack_rides_next;
 }
 
 /* The region of a read went away between request and response: the requester learns it by a NAK. */

@@ -185,6 +185,8 @@ struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn);
 /* What the QPs of a context, or with NULL of all, still owe leaves now: nobody may come back to it.
  * Under progress_lock. */
 void uroce_qps_owed_flush(struct uroce_host *host, const struct uroce_context *ctx);
+/* The context closes without destroying them, and its device may go. No lock held. */
+void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx);
 /* Every QP connected through @peer of @path: its process is gone. Under progress_lock. */
 void uroce_qp_peer_dead(struct uroce_host *host, const struct uroce_path *path, const void *peer);
 

@@ -129,6 +129,8 @@ void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx)
 	uroce_lock(&host->progress_lock);
 	uroce_qps_owed_flush(host, ctx);
 	uroce_unlock(&host->progress_lock);
+	if (ctx)
+		uroce_qps_withdraw(host, ctx);
 }
 
 /* A program may end without destroying anything; what it has seen arrive has arrived. */

@@ -14,6 +14,7 @@ enum {
 	BUDGET = 32,		/* packets of one peer, datagrams of one device in one pass */
 	ACK_COALESCE = 16,	/* messages of a busy peer that one acknowledgement may cover */
 	ACK_COALESCE_LOSSY = 4, /* and of one across a network */
+	ACK_PASSES = 64,	/* that a withheld one waits for the next message */
 	CLOCK_PASSES = 64,
 	CLOCK_PASSES_SOCKETS =
 		8, /* where packets get lost, timers are for more than the worst case */
@@ -98,17 +99,31 @@ void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void
 
 /* --- what is owed and due --- */
 
+/* Its poller is at work, and the peer has not been silent for long. */
+static bool ack_can_be_withheld(struct uroce_qp *qp, bool poller)
+{
+	if (poller && ++qp->resp.ack_passes < ACK_PASSES)
+		return true;
+	uroce_resp_waited(qp);
+	return false;
+}
+
 /*
  * Acknowledgements wait for a packet to ride on while a lossless peer keeps this process busy
  * anyway; on a network, until the poller that was just handed something comes back, with an answer
  * or without.
  */
-static bool ack_can_wait(const struct uroce_qp *qp, bool busy, bool poller)
+static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 {
 	unsigned int limit = ACK_COALESCE_LOSSY;
 
-	if (!busy || !qp->av.path || qp->resp.res_pending ||
+	if (!qp->av.path || qp->resp.res_pending ||
 	    (qp->resp.ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
+		return false;
+	if (qp->resp.ack_withheld && !qp->resp.ack_hurry &&
+	    qp->resp.ack_messages <= UROCE_ACK_WITHHELD)
+		return ack_can_be_withheld(qp, poller);
+	if (!busy)
 		return false;
 	if (qp->av.path->lossless)
 		limit = ACK_COALESCE;

@@ -171,10 +171,8 @@ static int packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct
 	uroce_gather_put(&gather);
 	if (r < 0)
 		return r;
-	if (tx.has_ack) {
-		qp->resp.ack_due = false;
-		qp->resp.ack_messages = 0;
-	}
+	if (tx.has_ack)
+		uroce_resp_acked(&qp->resp);
 	qp->counters.tx_packets++;
 	qp->counters.tx_bytes += length;
 	return 0;

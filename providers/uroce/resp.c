@@ -234,6 +234,9 @@ static void ack_owe(struct uroce_qp *qp, uint8_t syndrome)
 	 * replace it. */
 	if (qp->resp.ack_due && qp->resp.nak_sent && syndrome == (AETH_ACK | AETH_ACK_NO_CREDIT))
 		return;
+	if (qp->resp.ack_withheld) /* the peer went on without it */
+		qp->resp.ack_rides_next = 0;
+	qp->resp.ack_passes = 0;
 	qp->resp.ack_syndrome = syndrome;
 	qp->resp.ack_due = true;
 	qp->resp.ack_messages++;
@@ -271,6 +274,7 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt)
 	struct uroce_responder *resp = &qp->resp;
 
 	if (hdr_flags(&pkt->hdr) & (PKT_SEND | PKT_WRITE)) {
+		resp->ack_hurry = true;
 		ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
 		return;
 	}
@@ -303,6 +307,8 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 			uroce_ack_later(qp); /* its response acknowledges it */
 		else if (pkt->hdr.ack_req)
 			ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
+		qp->resp.ack_hurry |=
+			!(hdr_flags(&pkt->hdr) & PKT_END) || !(hdr_flags(&pkt->hdr) & PKT_START);
 		break;
 	case RESP_DROP:
 		break;

@@ -60,6 +60,7 @@ enum {
 enum {
 	UROCE_WINDOW = 256,
 	UROCE_WINDOW_LOSSLESS = 1 << 22,
+	UROCE_ACK_WITHHELD = 8, /* messages that wait for one acknowledgement */
 };
 #define UROCE_MAX_MSG_SIZE 0x80000000u /* bytes of one message */
 
@@ -317,9 +318,14 @@ struct uroce_responder {
 	uint8_t ack_syndrome;
 	uint16_t ack_messages; /* that wait for it */
 	bool ack_due;	       /* an acknowledgement up to psn - 1 is owed: qp is on host->acks */
-	bool nak_sent;	       /* one sequence NAK per gap */
-	bool in_message;       /* between first and last packet */
-	uint8_t operation;     /* of the message: UROCE_SEND_FIRST or UROCE_WRITE_FIRST */
+	bool ack_hurry;	       /* it is for part of a long message, too: the window waits for it */
+	bool ack_withheld;     /* it did not go with a packet of ours: answer.c */
+	uint8_t ack_passes;    /* of progress since then */
+	uint16_t ack_rides;    /* so many go with our packets before one is withheld again */
+	uint16_t ack_rides_next; /* if that turns out wrong once more */
+	bool nak_sent;		 /* one sequence NAK per gap */
+	bool in_message;	 /* between first and last packet */
+	uint8_t operation;	 /* of the message: UROCE_SEND_FIRST or UROCE_WRITE_FIRST */
 	bool have_rwqe;
 	uint32_t max_rd_atomic;
 	uint32_t length; /* bytes of the message so far */
@@ -544,8 +550,19 @@ void uroce_req_timer(struct uroce_qp *qp, uint64_t now);
 void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now);
 /* Continue read responses and owed acknowledgements. Return: true when nothing is owed any more. */
 bool uroce_resp_run(struct uroce_qp *qp, uint64_t now);
-/* Packets are about to leave: an owed acknowledgement goes with them. */
+/* An acknowledgement left. */
+static inline void uroce_resp_acked(struct uroce_responder *resp)
+{
+	resp->ack_due = false;
+	resp->ack_hurry = false;
+	resp->ack_withheld = false;
+	resp->ack_messages = 0;
+}
+
+/* Packets are about to leave: an owed acknowledgement goes with them, or is withheld. */
 void uroce_resp_ride(struct uroce_qp *qp);
+/* The peer sent nothing more while its acknowledgement was withheld: it may have waited for it. */
+void uroce_resp_waited(struct uroce_qp *qp);
 
 /* One response packet: acknowledge, NAK, read or atomic response. */
 void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now);
@@ -558,6 +575,8 @@ void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe);
 /* Complete WQEs that are done, oldest first. */
 void uroce_comp_retire(struct uroce_qp *qp);
 
+/* Acknowledgements wait for company: those that still do leave now. The QP's lock is held. */
+void uroce_qp_owed_flush(struct uroce_qp *qp);
 /* qp.c: move to the error state. The WQE of @cqe completes with its status, all others are flushed.
  */
 void uroce_qp_error(struct uroce_qp *qp);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A process that ends right after it has seen its last message, without destroying anything: its
- * peer learns that all arrived. */
+ * peer learns that all arrived. And one that closes a device with a QP on it and lives on: the QP
+ * is gone. */
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -52,7 +53,47 @@ static void send_all(int socket)
 	rt_close(dev);
 }
 
-static void leave(bool closes)
+/* With a second context open, so that only the first one's objects go. */
+static void close_and_stay(int socket)
+{
+	struct rt_dev *dev = rt_open(), *other = rt_open();
+	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	struct rt_address address = rt_side_address(&side);
+
+	address = rt_exchange(socket, &address);
+	rt_side_connect(&side, &address);
+	for (int i = 0; i < MESSAGES; i++)
+		rt_recv(&side, i, i * LENGTH, LENGTH);
+	memset(side.buf.p, 0xee, MESSAGES * LENGTH);
+	CHECK_OK(ibv_close_device(dev->ctx));
+	rt_exchange(socket, &address);
+	rt_exchange(socket, &address); /* the peer has tried */
+	for (int i = 0; i < MESSAGES * LENGTH; i++)
+		CHECK_INT(side.buf.p[i], 0xee);
+	rt_close(other);
+	exit(0);
+}
+
+static void send_in_vain(int socket)
+{
+	static const struct rt_options impatient = { .retry_cnt = 1, .timeout = 10 };
+	struct rt_dev *dev = rt_open();
+	struct rt_side side = rt_side_open(dev, &impatient, NULL);
+	struct rt_address address = rt_side_address(&side);
+	struct ibv_sge sge = rt_sge(&side, 0, LENGTH);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+	address = rt_exchange(socket, &address);
+	rt_side_connect(&side, &address);
+	rt_exchange(socket, &address);
+	POST(&side, &wr);
+	EXPECT_STATUS(&side, 1, IBV_WC_RETRY_EXC_ERR);
+	rt_exchange(socket, &address);
+	rt_side_close(&side);
+	rt_close(dev);
+}
+
+static void run_pair(void (*child)(int socket), void (*parent)(int socket))
 {
 	int sockets[2], status;
 	pid_t pid;
@@ -64,27 +105,43 @@ static void leave(bool closes)
 		alarm(RT_SECONDS);
 	close(sockets[!pid]);
 	if (!pid)
-		receive(sockets[0], closes);
-	send_all(sockets[1]);
+		child(sockets[0]);
+	parent(sockets[1]);
 	close(sockets[1]);
 	CHECK_INT(waitpid(pid, &status, 0), pid);
 	CHECK_INT(status, 0);
 }
 
+static void receive_and_exit(int socket)
+{
+	receive(socket, false);
+}
+
+static void receive_and_close(int socket)
+{
+	receive(socket, true);
+}
+
 static void exits(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
-		leave(false);
+		run_pair(receive_and_exit, send_all);
 }
 
 static void closes_device(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
-		leave(true);
+		run_pair(receive_and_close, send_all);
+}
+
+static void closes_and_stays(void)
+{
+	run_pair(close_and_stay, send_in_vain);
 }
 
 static const struct rt_case cases[] = {
 	{ "exits", exits },
 	{ "closes_device", closes_device },
+	{ "closes_and_stays", closes_and_stays },
 };
 RT_MAIN(cases)
