@@ -76,7 +76,7 @@ int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd)
 /*
  * Slots are given from 1 on, and the kernel numbers the sockets of one address as they are bound:
  * mostly slot - 1. An index that no socket has leaves the choice to the kernel; any process passes
- * on what is not its own.
+ * on what is not its own. The first process, mostly the only one, leaves this to the second.
  */
 static void steer(int fd)
 {
@@ -103,7 +103,8 @@ int uroce_udp_socket_bound(const struct uroce_dev *dev, const union ibv_gid *gid
 	option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (bind(fd, &address.sa, uroce_address_length(&address)))
 		return -errno;
-	steer(fd);
+	if (dev->host->slot > 1)
+		steer(fd);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
