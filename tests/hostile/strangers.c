@@ -4,8 +4,8 @@
  *
  * Two processes write to and read from each other and verify every byte, while somebody else sends
  * them what he likes: datagrams with any content and a right ICRC, from an address of his own and
- * from their peer's; or messages to the sockets over which processes of one user meet, as that user
- * and as another.
+ * from their peer's, with packet numbers at random and all around the expected one; or messages to
+ * the sockets over which processes of one user meet, as that user and as another.
  */
 #include <arpa/inet.h>
 #include <sched.h>
@@ -25,6 +25,7 @@ enum {
 	SEED = 99,
 	ATTACKS = 2000,
 	SPOOFS = 500, /* few: the right PSN, one of 2^24, would be a right packet */
+	NEAR = 300,   /* packet numbers on each side of the expected one */
 	OTHER_USER = 65534,
 };
 
@@ -33,6 +34,8 @@ static struct world {
 	struct rt_address server; /* as its peer knows it */
 	atomic_uint rounds;	  /* of verified traffic */
 	atomic_bool stop;
+	atomic_bool pause, paused; /* the traffic; then psn is the next packet's number */
+	uint32_t psn;
 } * world;
 
 /* --- the two --- */
@@ -53,6 +56,19 @@ static void write_and_read(struct rt_side *side, int round)
 	VERIFY(side->buf.p + 8192, LENGTH, round);
 }
 
+static void pause_traffic(struct rt_side *side)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	CHECK_OK(ibv_query_qp(side->qp, &attr, IBV_QP_SQ_PSN, &init));
+	world->psn = attr.sq_psn;
+	world->paused = true;
+	while (world->pause)
+		usleep(1000);
+	world->paused = false;
+}
+
 static void end_main(int socket, bool server)
 {
 	static const struct rt_options options = { .timeout = 16 };
@@ -67,6 +83,8 @@ static void end_main(int socket, bool server)
 	rt_side_connect(&side, &theirs);
 	rt_exchange(socket, &mine);
 	while (!server && !world->stop) {
+		if (world->pause)
+			pause_traffic(&side);
 		write_and_read(&side, world->rounds);
 		world->rounds++;
 	}
@@ -171,25 +189,50 @@ static void garbage(struct attacker *a)
 	}
 }
 
-/* A write over the server's canary; everything but the PSN is right, or @key is wrong, too. */
-static void writes(struct attacker *a, int count, uint32_t key)
+/* A write over the server's canary; all of it is right, if @key and @psn are. */
+static void attack_write(struct attacker *a, uint32_t key, uint32_t psn)
 {
 	uint8_t packet[BTH_LEN + RETH_LEN + 512 + 4];
 
+	random_fill(a, packet, sizeof(packet));
+	packet[0] = UROCE_RC | UROCE_WRITE_ONLY;
+	packet[1] = 0x40;
+	put_bytes(packet + 2, 0xffff, 2);
+	put_bytes(packet + 4, world->server.qpn, 4);
+	put_bytes(packet + 8, 0x80000000 | (psn & 0xffffff), 4);
+	put_bytes(packet + BTH_LEN, world->server.addr + CANARY, 8);
+	put_bytes(packet + BTH_LEN + 8, key, 4);
+	put_bytes(packet + BTH_LEN + 12, 512, 4);
+	attack(a, packet, sizeof(packet) - 4);
+}
+
+/* Packet numbers at random. */
+static void writes(struct attacker *a, int count, uint32_t key)
+{
 	for (int i = 0; i < count; i++) {
-		random_fill(a, packet, sizeof(packet));
-		packet[0] = UROCE_RC | UROCE_WRITE_ONLY;
-		packet[1] = 0x40;
-		put_bytes(packet + 2, 0xffff, 2);
-		put_bytes(packet + 4, world->server.qpn, 4);
-		packet[8] = 0x80;
-		put_bytes(packet + BTH_LEN, world->server.addr + CANARY, 8);
-		put_bytes(packet + BTH_LEN + 8, key, 4);
-		put_bytes(packet + BTH_LEN + 12, 512, 4);
-		attack(a, packet, sizeof(packet) - 4);
+		attack_write(a, key, rand_r(&a->random) >> 4);
 		if (i % 64 == 0)
 			usleep(500);
 	}
+}
+
+/*
+ * While nothing else moves: those just before the expected number were executed already, those
+ * behind it leave a gap. The number itself is right, and it takes the peer's address.
+ */
+static void writes_near(struct attacker *stranger, struct attacker *spoofer)
+{
+	world->pause = true;
+	while (!world->paused)
+		usleep(1000);
+	for (int i = 1; i <= NEAR; i++) {
+		attack_write(stranger, world->server.rkey, world->psn);
+		attack_write(spoofer, world->server.rkey, world->psn - i);
+		attack_write(spoofer, world->server.rkey, world->psn + i);
+		if (i % 32 == 0)
+			usleep(500);
+	}
+	world->pause = false;
 }
 
 static void attack_udp(void)
@@ -205,6 +248,8 @@ static void attack_udp(void)
 	await_rounds(20);
 	garbage(&spoofer);
 	writes(&spoofer, SPOOFS, world->server.rkey + 1);
+	await_rounds(20);
+	writes_near(&stranger, &spoofer);
 	await_rounds(20);
 	close(stranger.fd);
 	close(spoofer.fd);
