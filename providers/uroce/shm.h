@@ -179,10 +179,12 @@ int uroce_shm_peer(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_pe
 void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot);
 /* Whether every other process of this user is connected: looked at anew every millisecond. */
 bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
-/* Whether a process has @slot. */
+/* Whether a process of this user has @slot. */
 bool uroce_shm_slot_used(uint8_t slot);
-/* The listener or a connection is readable: a new peer, the end of a handshake, or a death. */
+/* The listener or a connection is readable: somebody comes, or, the thread's guest until then, says
+ * who it is; the end of a handshake, or a death. */
 void uroce_shm_accept(struct uroce_shm *shm);
+void uroce_shm_guest(struct uroce_shm *shm, int conn);
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
 
 /* --- board.c: what this process shows to its peers --- */

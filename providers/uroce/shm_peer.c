@@ -441,6 +441,7 @@ void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot)
 {
 	struct shm_peer *peer;
 	struct hello hello;
+	pid_t pid;
 	int conn;
 
 	if (peer_lookup(shm, slot))
@@ -452,8 +453,10 @@ void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot)
 	conn = connect_slot(slot);
 	if (conn < 0)
 		return;
-	hello_fill(shm, &hello, HELLO, false);
-	hello_send(conn, &hello, NULL, 0);
+	if (!peer_credentials(conn, &pid)) {
+		hello_fill(shm, &hello, HELLO, false);
+		hello_send(conn, &hello, NULL, 0);
+	}
 	close(conn);
 }
 
@@ -508,9 +511,6 @@ static int conn_hello(struct uroce_shm *shm, int conn)
 	pid_t pid = 0;
 	int r = peer_credentials(conn, &pid);
 
-	if (r < 0)
-		return r;
-	r = readable_within(conn, HANDSHAKE_MS);
 	if (!r)
 		r = hello_recv(conn, HELLO, &hello, fds);
 	if (r < 0)
@@ -540,18 +540,36 @@ static int conn_hello(struct uroce_shm *shm, int conn)
 	return 0;
 }
 
+static void conn_refuse(int conn, int r)
+{
+	log_debug("uroce: a local connection was refused: %s", strerror(-r));
+	close(conn);
+}
+
+/* What the other side has to say is not waited for here: it may have been stopped. */
 void uroce_shm_accept(struct uroce_shm *shm)
 {
 	int conn = accept4(shm->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	pid_t pid;
 	int r;
 
 	if (conn < 0)
 		return;
+	r = peer_credentials(conn, &pid);
+	if (!r)
+		r = uroce_thread_watch(shm->host->thread, conn, THREAD_GUEST, NULL);
+	if (r < 0)
+		conn_refuse(conn, r);
+}
+
+void uroce_shm_guest(struct uroce_shm *shm, int conn)
+{
+	int r;
+
+	uroce_thread_unwatch(shm->host->thread, conn);
 	r = conn_hello(shm, conn);
-	if (r < 0) {
-		log_debug("uroce: a local connection was refused: %s", strerror(-r));
-		close(conn);
-	}
+	if (r < 0)
+		conn_refuse(conn, r);
 }
 
 /* --- the end --- */
@@ -608,14 +626,54 @@ void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
 
 /* --- who there is --- */
 
-/* Claiming it, for a moment, is the one question that does not disturb its owner. */
+/*
+ * Claiming it, for a moment, is the one question that does not disturb its owner. Whoever listens
+ * there as another user has only the name, and is nobody here.
+ */
 bool uroce_shm_slot_used(uint8_t slot)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	_cleanup_close_ int conn = -1;
 	struct sockaddr_un address;
 	socklen_t len = slot_address(slot, &address);
+	pid_t pid;
 
-	return fd >= 0 && bind(fd, (struct sockaddr *)&address, len) && errno == EADDRINUSE;
+	if (fd < 0 || !bind(fd, (struct sockaddr *)&address, len) || errno != EADDRINUSE)
+		return false;
+	conn = connect_slot(slot);
+	return conn < 0 ? conn != -ENOENT : peer_credentials(conn, &pid) != -EPERM;
+}
+
+/* How many slots of this user other users sit on; one of them. */
+static unsigned int slots_foreign(uid_t *ret_uid)
+{
+	unsigned int count = 0;
+
+	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {
+		_cleanup_close_ int conn = connect_slot(slot);
+		struct ucred cred;
+		socklen_t len = sizeof(cred);
+
+		if (conn < 0 || getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len) ||
+		    cred.uid == geteuid())
+			continue;
+		*ret_uid = cred.uid;
+		count++;
+	}
+	return count;
+}
+
+static void explain_slots(void)
+{
+	uid_t uid = 0;
+	unsigned int foreign = slots_foreign(&uid);
+
+	log_err("uroce: all %d slots for processes of uid %u in this network namespace are taken",
+		SHM_SLOTS - 1, geteuid());
+	if (foreign)
+		log_err("uroce: %u of them by other users, such as uid %u, who have bound the abstract socket names "
+			"uroce-%d-%u-*: nothing but a network namespace of its own keeps them away",
+			foreign, uid, SHM_VERSION, geteuid());
 }
 
 static bool all_connected(struct uroce_shm *shm)
@@ -663,8 +721,7 @@ static int slot_claim(struct uroce_host *host, int *ret_listener)
 		*ret_listener = take_fd(&fd);
 		return 0;
 	}
-	log_err("uroce: all %d slots for processes of uid %u in this network namespace are taken",
-		SHM_SLOTS - 1, geteuid());
+	explain_slots();
 	return -EUSERS;
 }
 

@@ -140,6 +140,9 @@ static void watch_ready(struct uroce_thread *thread, const struct watch *watch)
 	case THREAD_LISTENER:
 		uroce_shm_accept(host->shm);
 		break;
+	case THREAD_GUEST:
+		uroce_shm_guest(host->shm, watch->fd);
+		break;
 	case THREAD_PEER:
 		uroce_shm_conn_ready(host->shm, watch->pointer);
 		break;
@@ -403,6 +406,8 @@ void uroce_thread_stop(struct uroce_host *host)
 	unwatched_free(thread);
 	while ((watch = LIST_FIRST(&thread->watches))) {
 		LIST_REMOVE(watch, entry);
+		if (watch->what == THREAD_GUEST)
+			close(watch->fd);
 		free(watch);
 	}
 	if (thread->addresses >= 0)

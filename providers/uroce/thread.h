@@ -12,7 +12,9 @@ struct uroce_thread;
 enum thread_watch {
 	THREAD_BELL,	 /* a peer or another thread of the process rings */
 	THREAD_LISTENER, /* uroce_shm_accept() */
-	THREAD_PEER,	 /* uroce_shm_conn_ready(); pointer: struct shm_peer */
+	THREAD_GUEST,  /* uroce_shm_guest(): a connection that has said nothing yet; its descriptor
+			  is  the thread's */
+	THREAD_PEER,   /* uroce_shm_conn_ready(); pointer: struct shm_peer */
 	THREAD_SOCKET, /* UDP: progress receives it; not watched while pollers are at work. pointer:
 			  struct uroce_dev */
 	THREAD_ADDRESSES, /* interfaces changed: uroce_gids_refresh() of every device */
