@@ -158,7 +158,12 @@ static int ndd_update(struct ndd *ndd)
 
 static int ndd_run_once(struct ndd *ndd)
 {
-	return ndd_update(ndd) < 0 || ndd->state.failed;
+	int r = ndd_update(ndd);
+
+	if (!r && !ndd->state.count)
+		report(LOG_INFO, "there is no RDMA device: %s/class/infiniband has none",
+		       sysfs_root());
+	return r < 0 || ndd->state.failed;
 }
 
 static int ndd_timeout(const struct ndd *ndd, const struct watch *watch)

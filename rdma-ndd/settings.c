@@ -11,6 +11,15 @@
 #define NAME	  "RDMA_NDD_ND_FORMAT"
 #define FILE_SIZE 16384
 
+/* Whether each "%" of @format begins what node_desc_format() replaces. */
+static bool format_is_known(const char *format)
+{
+	for (const char *p = format; (p = strchr(p, '%')); p += 2)
+		if (!p[1] || !strchr("hd%", p[1]))
+			return false;
+	return true;
+}
+
 static void format_set(const char *source, const char *value, size_t length,
 		       struct settings *settings)
 {
@@ -22,6 +31,11 @@ static void format_set(const char *source, const char *value, size_t length,
 	}
 	memcpy(settings->format, value, length);
 	settings->format[length] = '\0';
+	if (!format_is_known(settings->format))
+		report(LOG_WARNING,
+		       "%s: " NAME " '%s': %%h, %%d and %%%% stand for something, any other %% for "
+		       "itself",
+		       source, settings->format);
 }
 
 /* [line, line + length) without the blanks at its ends. */

@@ -3,6 +3,7 @@
 
 #include "rdma-ndd/node_desc.h"
 #include "rdma-ndd/settings.h"
+#include "util/util.h"
 
 static void check(const char *text, const char *expected)
 {
@@ -51,6 +52,28 @@ static void test_refused(void **state)
 	check_refused(text);
 	text[start + SETTINGS_FORMAT_SIZE - 1] = '\0';
 	check(text, text + start);
+}
+
+/* A "%" that stands for nothing is taken as it is, and that is said. */
+static void test_unknown_percent(void **state)
+{
+	static const char *const texts[] = { "%x %h", "a%", "%%%", "%h%H" };
+	struct capture c;
+	char *said;
+
+	for (int i = 0; i <= ARRAY_SIZE(texts); i++) {
+		char line[64];
+
+		snprintf(line, sizeof(line), "RDMA_NDD_ND_FORMAT=%s", i ? texts[i - 1] : "%h%%%d");
+		capture_begin(&c);
+		check(line, i ? texts[i - 1] : "%h%%%d");
+		said = capture_end(&c);
+		if (i)
+			assert_contains(said, "any other % for itself");
+		else
+			assert_string_equal(said, "");
+		free(said);
+	}
 }
 
 static void test_sources(void **state)
@@ -110,9 +133,8 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_lines),		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_unknown_percent), cmocka_unit_test(test_sources),
 		cmocka_unit_test(test_hostile),
 	};
 
