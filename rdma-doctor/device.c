@@ -35,12 +35,22 @@ static int names_join(const char *folder, struct text *names)
 static void device_not_found(const struct doctor *d, struct finding *f)
 {
 	struct text names = {};
+	char interface[PATH_MAX];
 
 	if (names_join("class/infiniband", &names))
 		finding_fail(f, "%s is not one of the kernel's devices: %s", d->wanted,
 			     names.chars);
 	else
 		finding_fail(f, "%s is not there: the kernel has no RDMA device", d->wanted);
+	snprintf(interface, sizeof(interface), "class/net/%s", d->wanted);
+	if (sysfs_exists(interface)) {
+		finding_fail(f, "; it is a network interface without an RDMA device");
+		finding_fix(f,
+			    "name a device that is there, or make a software device: rdma link add "
+			    "rxe_%s type rxe netdev %s",
+			    d->wanted, d->wanted);
+		return;
+	}
 	finding_fix(f, "name a device that is there, or load the driver of %s", d->wanted);
 }
 

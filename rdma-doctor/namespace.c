@@ -1,23 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Whether devices belong to one network namespace, perhaps another one. */
 #include "rdma-doctor/doctor.h"
+#include "util/sysfs.h"
+
+/* A sysfs that was mounted in another network namespace shows its devices; netlink does not. */
+static bool devices_are_elsewhere(const struct doctor *d)
+{
+	for (unsigned int i = 0; i < d->count; i++)
+		if (d->devices[i].verbs)
+			return false;
+	return d->count && sysfs_exists("class/infiniband_verbs");
+}
 
 static void namespace_exclusive(const struct doctor *d, struct finding *f)
 {
-	if (d->count) {
+	const char *name = d->wanted ?: "DEVICE";
+
+	if (devices_are_elsewhere(d)) {
+		name = d->devices[0].name;
+		finding_fail(f,
+			     "%s, which sysfs shows, is in another network namespace, and the mode "
+			     "is exclusive",
+			     name);
+	} else if (d->count) {
 		finding_ok(f, "exclusive: only the devices of this network namespace are here");
 		return;
-	}
-	if (d->wanted)
+	} else if (d->wanted) {
 		finding_fail(f, "%s is not in this network namespace, and the mode is exclusive",
 			     d->wanted);
-	else
+	} else {
 		finding_fail(f, "this network namespace has no RDMA device, and the mode is "
 				"exclusive: devices of others cannot be used");
+	}
 	finding_fix(f,
 		    "on the host: rdma dev set %s netns NAME-OR-PID, or, while no other network "
 		    "namespace exists: rdma system set netns shared",
-		    d->wanted ?: "DEVICE");
+		    name);
 }
 
 void namespace_check(struct doctor *d, struct finding *f)

@@ -17,8 +17,8 @@ void node_path(const struct doctor *d, const char *name, char path[PATH_MAX]);
  */
 int node_check_file(const struct doctor *d, const char *path, dev_t number, struct finding *f);
 
-/* Try to open it. @subsystem: of udev, for the rule in the fix. */
-void permission_check_file(const struct doctor *d, const char *path, const char *subsystem,
+/* Try to open it. @rule: what a udev rule matches this node by, and nothing else; for the fix. */
+void permission_check_file(const struct doctor *d, const char *path, const char *rule,
 			   struct finding *f);
 
 #endif

@@ -70,7 +70,8 @@ static bool mode_permits(const struct stat *st)
 	return (bits & 06) == 06;
 }
 
-static void fix_mode(const struct stat *st, const char *subsystem, struct finding *f)
+/* @rule: what a udev rule names the node by, and only the node */
+static void fix_mode(const struct stat *st, const char *rule, struct finding *f)
 {
 	char user[64], group[64];
 	bool for_group = (st->st_mode & 060) == 060 && st->st_gid;
@@ -83,12 +84,12 @@ static void fix_mode(const struct stat *st, const char *subsystem, struct findin
 		finding_fix(f, "usermod -aG %s %s, then log in again", group, user);
 	else
 		finding_fix(f,
-			    "a udev rule, SUBSYSTEM==\"%s\", MODE=\"0666\", in "
+			    "a udev rule, %s, MODE=\"0666\", in "
 			    "/etc/udev/rules.d/99-rdma.rules, then: udevadm trigger",
-			    subsystem);
+			    rule);
 }
 
-static void permission_denied(const struct doctor *d, const char *path, const char *subsystem,
+static void permission_denied(const struct doctor *d, const char *path, const char *rule,
 			      struct finding *f)
 {
 	char user[64], owner[64], group[64];
@@ -105,7 +106,7 @@ static void permission_denied(const struct doctor *d, const char *path, const ch
 	finding_fail(f, "%s may not open %s: mode %04o, owner %s, group %s", user, path,
 		     st.st_mode & 07777, owner, group);
 	if (!mode_permits(&st)) {
-		fix_mode(&st, subsystem, f);
+		fix_mode(&st, rule, f);
 		return;
 	}
 	finding_fail(f, "; the mode would permit it: a security module or user namespace does not");
@@ -152,7 +153,7 @@ static void permission_cgroup(const struct doctor *d, const char *path, struct f
 	}
 }
 
-void permission_check_file(const struct doctor *d, const char *path, const char *subsystem,
+void permission_check_file(const struct doctor *d, const char *path, const char *rule,
 			   struct finding *f)
 {
 	int r = system_node_open(path);
@@ -162,7 +163,7 @@ void permission_check_file(const struct doctor *d, const char *path, const char 
 		permission_granted(path, f);
 		return;
 	case EACCES:
-		permission_denied(d, path, subsystem, f);
+		permission_denied(d, path, rule, f);
 		return;
 	case EPERM:
 		permission_cgroup(d, path, f);
@@ -193,5 +194,5 @@ void permission_check(struct doctor *d, struct doctor_device *dev, struct findin
 		return;
 	}
 	node_path(d, dev->verbs->device.dev_name, path);
-	permission_check_file(d, path, "infiniband_verbs", f);
+	permission_check_file(d, path, "SUBSYSTEM==\"infiniband_verbs\"", f);
 }

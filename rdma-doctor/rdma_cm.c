@@ -59,7 +59,7 @@ static void rdma_cm_check_node(const struct doctor *d, struct finding *f)
 	else if (r < 0 && r != -EACCES)
 		finding_unseen(f, "%s cannot be looked at: %s", path, strerror(-r));
 	else
-		permission_check_file(d, path, "misc", f);
+		permission_check_file(d, path, "SUBSYSTEM==\"misc\", KERNEL==\"rdma_cm\"", f);
 }
 
 void rdma_cm_check(struct doctor *d, struct finding *f)

@@ -29,7 +29,9 @@ static const char usage_text[] =
 
 static int usage_error(const char *what)
 {
-	fprintf(stderr, "rdma-doctor: %s\n%s", what, usage_text);
+	if (what)
+		fprintf(stderr, "rdma-doctor: %s\n", what);
+	fputs(usage_text, stderr);
 	return EXIT_USAGE;
 }
 
@@ -57,6 +59,14 @@ static const char *pid_set(struct doctor *d, const char *pid)
 		return "--pid: not a process number";
 	d->pid = pid;
 	return NULL;
+}
+
+static bool pid_exists(const struct doctor *d)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%s", d->pid);
+	return !access(path, F_OK);
 }
 
 static int examine(struct doctor *d, bool json)
@@ -118,12 +128,14 @@ int main(int argc, char **argv)
 			puts("rdma-doctor " RDMA_VERSION);
 			return 0;
 		default:
-			return EXIT_USAGE;
+			return usage_error(NULL);
 		}
 	}
 	if (wrong)
 		return usage_error(wrong);
 	if (optind < argc)
 		return usage_error("there are no arguments, only options");
+	if (doctor.live && !pid_exists(&doctor))
+		return usage_error("--pid: there is no such process");
 	return examine(&doctor, json);
 }

@@ -140,7 +140,7 @@ def case_live(options):
 def case_options(options):
     assert run(options, "--help").stdout.startswith(b"Usage: rdma-doctor")
     assert re.fullmatch(rb"rdma-doctor [\d.]+\n", run(options, "--version").stdout)
-    for wrong in (["--pid", "x"], ["--pid", ""], ["--pid", "../1"], ["--device", "a/b"], ["--device", "."], ["--root", "/nowhere"],
+    for wrong in (["--pid", "x"], ["--pid", "9999999999"], ["--pid", ""], ["--pid", "../1"], ["--device", "a/b"], ["--device", "."], ["--root", "/nowhere"],
                   ["--root", "/" + "x" * 200], ["--bogus"], ["word"]):  # fmt: skip
         result = run(options, *wrong)
         assert result.returncode == 2 and result.stderr and not result.stdout, (wrong, result)

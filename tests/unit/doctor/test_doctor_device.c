@@ -60,7 +60,7 @@ static void permission_look(mode_t mode, struct finding *f)
 	/* Root is permitted everything: look as somebody else. */
 	r = geteuid() ? 0 : seteuid(65534);
 	assert_int_equal(r, 0);
-	permission_check_file(&world.doctor, path, "infiniband_verbs", f);
+	permission_check_file(&world.doctor, path, "SUBSYSTEM==\"infiniband_verbs\"", f);
 	if (!getuid())
 		assert_int_equal(seteuid(0), 0);
 	assert_int_equal(f->state, FINDING_FAILED);

@@ -110,6 +110,9 @@ static void test_namespace(void **state)
 {
 	world.system.exclusive = true;
 	expect_state("namespace", FINDING_OK, "exclusive");
+	world.devices[0].name = NULL;
+	expect_failure("namespace", 12, "which sysfs shows, is in another network namespace",
+		       "rdma dev set mlx0 netns");
 	no_device();
 	expect_failure("namespace", 12, "this network namespace has no RDMA device",
 		       "rdma dev set DEVICE netns");
@@ -159,6 +162,9 @@ static void test_device_names(void **state)
 	}
 	world.doctor.wanted = "eth1";
 	expect_failure("device", 13, "eth1 is not one of", "");
+	world_write("sys/class/net/eth1/x", "");
+	expect_failure("device", 13, "it is a network interface without an RDMA device",
+		       "rdma link add rxe_eth1 type rxe netdev eth1");
 	world_write("sys/class/infiniband/mlx0/parent", "eth1\n");
 	expect_state("device", FINDING_OK, "mlx0");
 }
