@@ -16,13 +16,15 @@
  *   cm_init_lock	first use of the library (device.c)
  *   cm_devices.lock	list of devices, their contexts and default PDs (device.c)
  *   a backend's own	as it likes
- *   cm_id.lock		of one identifier: event counters, unacknowledged events, groups. Leaf.
+ *   cm_id.lock		of one identifier: event counters, unacknowledged events, groups; ucma: its
+ *			creation. Leaf.
  */
 #ifndef LIBRDMACM_CM_H
 #define LIBRDMACM_CM_H
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -143,6 +145,7 @@ struct cm_id {
 	struct rdma_cm_id id;
 	const struct cm_backend_ops *backend; /* NULL until an address chose it */
 	uint32_t handle;		      /* ucma: the kernel's number of the identifier */
+	atomic_bool in_kernel;		      /* ucma: handle is there */
 	struct ibcm_id *ibcm;		      /* ibcm: its own part */
 	struct cm_device *dev;		      /* NULL until known */
 	bool sync; /* made without a channel: calls wait for their event */
@@ -177,6 +180,8 @@ struct cm_id {
 
 	/* Under lock. An event counts when the program got it, and again when it gave it back. */
 	pthread_mutex_t lock;
+	struct ibv_sa_path_rec *early_paths; /* ucma: of a route whose event was not read yet */
+	int num_early_paths;
 	pthread_cond_t acked;
 	uint32_t events_acked;
 	TAILQ_HEAD(, cm_event) unacked;
@@ -350,6 +355,12 @@ struct cm_conn {
 	struct ibv_ece ece;
 };
 
+/* What takes a QP to attr.qp_state; @mask as for ibv_modify_qp(). */
+struct cm_qp_attr {
+	struct ibv_qp_attr attr;
+	int mask;
+};
+
 struct cm_reject {
 	uint8_t reason; /* IBTA reject reason; 0: consumer (28), with private data */
 	const void *private_data;
@@ -426,8 +437,8 @@ struct cm_backend_ops {
 	 * When the confirmation is out the core reports ESTABLISHED on the active side itself; the
 	 * passive side's ESTABLISHED is an event of the backend, as are both sides' DISCONNECTED.
 	 * disconnect: on either side; also answers a disconnect request. Disconnected already: 0.
-	 * init_qp_attr: attr->qp_state (INIT, RTR or RTS) says which; *ret_mask as for
-	 * ibv_modify_qp(). RTR and RTS need the request (passive) or the answer (active).
+	 * init_qp_attr: one or two states at once; attr.qp_state (INIT, RTR or RTS) says which.
+	 * RTR and RTS need the request (passive) or the answer (active).
 	 */
 	int (*listen)(struct cm_id *id, int backlog);
 	int (*connect)(struct cm_id *id, const struct cm_conn *conn);
@@ -435,7 +446,7 @@ struct cm_backend_ops {
 	int (*reject)(struct cm_id *id, const struct cm_reject *reject);
 	int (*disconnect)(struct cm_id *id);
 	int (*notify)(struct cm_id *id, enum ibv_event_type event);
-	int (*init_qp_attr)(struct cm_id *id, struct ibv_qp_attr *attr, int *ret_mask);
+	int (*init_qp_attr)(struct cm_id *id, struct cm_qp_attr *attrs, int count);
 
 	/*
 	 * join: ends with MULTICAST_JOIN or MULTICAST_ERROR. leave: *ret_events: how many events

@@ -151,6 +151,7 @@ static int do_connect_request(struct cm_channel *ch, struct cm_event *ev)
 	id->id.route.addr.src_storage = listener->id.route.addr.src_storage;
 	id->backend = ev->id->backend;
 	id->handle = ev->new_handle;
+	id->in_kernel = true;
 	id->ibcm = ev->new_ibcm;
 	id->remote_ece = ev->ece;
 	if (!cm_id_is_ud(id)) {

@@ -53,6 +53,7 @@ void cm_id_free(struct cm_id *id)
 	cm_options_free(id);
 	rdma_freeaddrinfo(id->addrinfo);
 	free(id->id.route.path_rec);
+	free(id->early_paths);
 	free(id->ep_attr);
 	free(id->connect_data);
 	pthread_cond_destroy(&id->acked);

@@ -13,13 +13,11 @@ static int qp_modify(struct cm_id *id, struct ibv_qp_attr *attr, int mask)
 	return -ibv_modify_qp(id->id.qp, attr, mask);
 }
 
-static int init_attr(struct cm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
-		     int *ret_mask)
+static int init_attr(struct cm_id *id, struct cm_qp_attr *attrs, int count)
 {
 	int r = cm_need_backend(id, "rdma_init_qp_attr");
 
-	attr->qp_state = state;
-	return r < 0 ? r : id->backend->init_qp_attr(id, attr, ret_mask);
+	return r < 0 ? r : id->backend->init_qp_attr(id, attrs, count);
 }
 
 /*
@@ -28,52 +26,49 @@ static int init_attr(struct cm_id *id, enum ibv_qp_state state, struct ibv_qp_at
  */
 static int qp_to_init(struct cm_id *id)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = id->id.port_num,
+	struct cm_qp_attr init = {
+		.attr = { .qp_state = IBV_QPS_INIT, .port_num = id->id.port_num },
+		.mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
 	};
-	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 	int r = 0;
 
 	if (cm_id_is_ud(id) ||
 	    cm_device_link_layer(id->dev, id->id.port_num) != IBV_LINK_LAYER_ETHERNET)
-		r = init_attr(id, IBV_QPS_INIT, &attr, &mask);
-	return r < 0 ? r : qp_modify(id, &attr, mask);
+		r = init_attr(id, &init, 1);
+	return r < 0 ? r : qp_modify(id, &init.attr, init.mask);
 }
 
-static int qp_to_rtr(struct cm_id *id)
+static int qp_to_rtr(struct cm_id *id, struct cm_qp_attr *rtr)
 {
-	struct ibv_qp_attr attr = {};
-	int mask, r = init_attr(id, IBV_QPS_RTR, &attr, &mask);
-
-	if (r < 0)
-		return r;
-	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
-		attr.max_dest_rd_atomic = id->responder_resources;
+	if (rtr->mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		rtr->attr.max_dest_rd_atomic = id->responder_resources;
 	/* what the handshake allows the other side: INIT was before it was known */
-	attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
+	rtr->attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (id->responder_resources)
-		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-	return qp_modify(id, &attr, mask | IBV_QP_ACCESS_FLAGS);
+		rtr->attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	return qp_modify(id, &rtr->attr, rtr->mask | IBV_QP_ACCESS_FLAGS);
 }
 
 int cm_qp_to_rts(struct cm_id *id)
 {
-	struct ibv_qp_attr attr = {};
-	int mask, r;
+	struct cm_qp_attr rtr_rts[] = {
+		{ .attr.qp_state = IBV_QPS_RTR },
+		{ .attr.qp_state = IBV_QPS_RTS },
+	};
+	struct cm_qp_attr *rts = &rtr_rts[1];
+	int r = init_attr(id, rtr_rts, ARRAY_SIZE(rtr_rts));
 
+	if (r < 0)
+		return r;
 	/* options the device does not know are no reason to fail: it offered none */
 	if (id->remote_ece.vendor_id)
 		ibv_set_ece(id->id.qp, &id->remote_ece);
-	r = qp_to_rtr(id);
+	r = qp_to_rtr(id, &rtr_rts[0]);
 	if (r < 0)
 		return r;
-	r = init_attr(id, IBV_QPS_RTS, &attr, &mask);
-	if (r < 0)
-		return r;
-	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
-		attr.max_rd_atomic = id->initiator_depth;
-	return qp_modify(id, &attr, mask);
+	if (rts->mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		rts->attr.max_rd_atomic = id->initiator_depth;
+	return qp_modify(id, &rts->attr, rts->mask);
 }
 
 int cm_qp_to_error(struct cm_id *id)
@@ -101,9 +96,18 @@ static int qp_to_rts_ud(struct cm_id *id)
 
 static int init_qp_attr(struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
+	struct cm_qp_attr asked;
+	int r;
+
 	if (!attr || !mask)
 		return -EINVAL;
-	return init_attr(id, attr->qp_state, attr, mask);
+	asked = (struct cm_qp_attr){ .attr = *attr };
+	r = init_attr(id, &asked, 1);
+	if (r < 0)
+		return r;
+	*attr = asked.attr;
+	*mask = asked.mask;
+	return 0;
 }
 
 CM_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr,

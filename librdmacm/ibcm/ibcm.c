@@ -504,14 +504,15 @@ static int attr_fill(const struct cm_id *id, struct ibv_qp_attr *attr, int *ret_
 	return 0;
 }
 
-static int ibcm_init_qp_attr(struct cm_id *id, struct ibv_qp_attr *attr, int *ret_mask)
+static int ibcm_init_qp_attr(struct cm_id *id, struct cm_qp_attr *attrs, int count)
 {
-	int r;
+	int r = 0;
 
 	if (!id->ibcm->dev)
 		return -EINVAL;
 	ibcm_lock();
-	r = attr_fill(id, attr, ret_mask);
+	for (int i = 0; i < count && !r; i++)
+		r = attr_fill(id, &attrs[i].attr, &attrs[i].mask);
 	ibcm_unlock();
 	return r;
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <rdma/rdma_cma_abi.h>
@@ -96,9 +97,10 @@ int ucma_node_open(void)
 	return r == -ENOENT ? -ENODEV : r;
 }
 
-ssize_t ucma_node_write(int fd, const void *command, size_t size)
+ssize_t ucma_node_write(int fd, const struct iovec *commands, int count)
 {
-	ssize_t length = write(fd, command, size);
+	ssize_t length = count == 1 ? write(fd, commands->iov_base, commands->iov_len)
+				    : writev(fd, commands, count);
 
 	return length < 0 ? -errno : length;
 }

@@ -106,9 +106,7 @@ int rxe_destroy_qp(struct verbs_qp *vqp)
 	struct rxe_qp *qp = to_rqp(&vqp->qp);
 	int r = uverbs_destroy_qp(vqp);
 
-	if (!r) {
-		rxe_queue_unmap(&qp->rq.queue);
-		rxe_queue_unmap(&qp->sq);
-	}
+	if (!r)
+		rxe_queue_unmap_both(&qp->rq.queue, &qp->sq);
 	return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "providers/rxe/queue.h"
 
@@ -44,4 +45,24 @@ int rxe_queue_map(struct ibv_context *ctx, const char *what, const struct mminfo
 	}
 	*ret_queue = queue;
 	return 0;
+}
+
+static bool queue_touches(const struct rxe_queue *low, const struct rxe_queue *high)
+{
+	size_t page = sysconf(_SC_PAGESIZE), bytes = (low->size + page - 1) & ~(page - 1);
+
+	return low->buf && high->buf && (char *)low->buf + bytes == (char *)high->buf;
+}
+
+void rxe_queue_unmap_both(struct rxe_queue *a, struct rxe_queue *b)
+{
+	struct rxe_queue *low = a->buf < b->buf ? a : b, *high = low == a ? b : a;
+
+	if (queue_touches(low, high)) {
+		munmap(low->buf, (char *)high->buf + high->size - (char *)low->buf);
+		*low = *high = (struct rxe_queue){};
+		return;
+	}
+	rxe_queue_unmap(a);
+	rxe_queue_unmap(b);
 }

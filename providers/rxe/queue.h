@@ -40,6 +40,9 @@ static inline void rxe_queue_unmap(struct rxe_queue *queue)
 	*queue = (struct rxe_queue){};
 }
 
+/* Two of them, in one system call where the kernel put them side by side. */
+void rxe_queue_unmap_both(struct rxe_queue *a, struct rxe_queue *b);
+
 static inline uint32_t rxe_index_load(const __u32 *index, memory_order order)
 {
 	return atomic_load_explicit((const _Atomic(__u32) *)index, order);

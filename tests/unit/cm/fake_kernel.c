@@ -102,7 +102,7 @@ static int execute_random(uint32_t number, const void *command)
 	return kernel_random() % 8 ? 0 : -(int)(1 + kernel_random() % 120);
 }
 
-ssize_t ucma_node_write(int fd, const void *command, size_t size)
+static ssize_t command_take(const void *command, size_t size)
 {
 	const struct ucma_abi_cmd_hdr *hdr = command;
 	int r;
@@ -118,6 +118,23 @@ ssize_t ucma_node_write(int fd, const void *command, size_t size)
 	if (r < 0)
 		return r;
 	return kernel.short_write ? size - 1 : size;
+}
+
+ssize_t ucma_node_write(int fd, const struct iovec *commands, int count)
+{
+	ssize_t total = 0;
+
+	kernel.calls++;
+	for (int i = 0; i < count; i++) {
+		ssize_t length = command_take(commands[i].iov_base, commands[i].iov_len);
+
+		if (length < 0)
+			return total ? total : length;
+		total += length;
+		if (length < commands[i].iov_len)
+			break;
+	}
+	return total;
 }
 
 int __wrap_cm_device_find(__be64 guid, int index, struct cm_device **ret_dev);

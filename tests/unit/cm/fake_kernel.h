@@ -26,6 +26,7 @@ struct fake_kernel {
 
 	uint32_t log[KERNEL_LOG]; /* numbers of commands, in order */
 	unsigned int log_length;
+	unsigned int calls; /* of the system; one can bring several commands */
 	/* the last one of each number */
 	uint8_t last[KERNEL_COMMANDS][512] __attribute__((aligned(8)));
 

@@ -99,6 +99,8 @@ static void test_create_and_destroy(void **state)
 	struct rdma_cm_id *id = new_id(RDMA_PS_UDP);
 	const struct ucma_abi_create_id *cmd = (void *)kernel.last[UCMA_CMD_CREATE_ID];
 
+	assert_int_equal(kernel.log_length, 0);
+	assert_int_equal(rdma_bind_addr(id, address("192.0.2.1")), 0);
 	assert_int_equal(cmd->ps, RDMA_PS_UDP);
 	assert_int_equal(cmd->qp_type, IBV_QPT_UD);
 	assert_int_equal(cmd->uid, (uintptr_t)id);
@@ -106,7 +108,21 @@ static void test_create_and_destroy(void **state)
 	assert_ptr_equal(id->context, &kernel);
 	assert_ptr_equal(id->channel, channel);
 	assert_int_equal(rdma_destroy_id(id), 0);
-	assert_commands(UCMA_CMD_CREATE_ID, UCMA_CMD_DESTROY_ID);
+	assert_commands(UCMA_CMD_CREATE_ID, UCMA_CMD_BIND, UCMA_CMD_QUERY_ROUTE,
+			UCMA_CMD_DESTROY_ID);
+}
+
+/* The kernel never hears of an identifier that is not used. */
+static void test_create_unused(void **state)
+{
+	struct rdma_event_channel *other = rdma_create_event_channel();
+	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
+
+	assert_int_equal(rdma_migrate_id(id, other), 0);
+	assert_ptr_equal(id->channel, other);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(other);
+	assert_int_equal(kernel.calls, 0);
 }
 
 static void test_create_fails(void **state)
@@ -117,17 +133,23 @@ static void test_create_fails(void **state)
 	assert_int_equal(errno, EINVAL);
 	assert_logged("port space 0x77");
 	kernel.result[UCMA_CMD_CREATE_ID] = -ENOMEM;
-	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), -1);
+	id = new_id(RDMA_PS_TCP);
+	assert_int_equal(rdma_bind_addr(id, address("192.0.2.1")), -1);
 	assert_int_equal(errno, ENOMEM);
+	assert_commands(UCMA_CMD_CREATE_ID);
+	kernel.result[UCMA_CMD_CREATE_ID] = 0;
+	assert_int_equal(rdma_bind_addr(id, address("192.0.2.1")), 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
 static void test_short_write(void **state)
 {
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
 
 	kernel.short_write = true;
-	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), -1);
+	assert_int_equal(rdma_bind_addr(id, address("192.0.2.1")), -1);
 	assert_int_equal(errno, EIO);
+	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
 struct late {
@@ -151,6 +173,7 @@ static void test_destroy_waits(void **state)
 	struct late late;
 	pthread_t thread;
 
+	assert_int_equal(rdma_resolve_addr(id, NULL, address("192.0.2.2"), 1000), 0);
 	kernel_event(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
 	assert_int_equal(rdma_get_cm_event(channel, &late.event), 0);
 	kernel.events_reported = 1;
@@ -165,6 +188,7 @@ static void test_migrate(void **state)
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
 	const struct ucma_abi_migrate_id *cmd = (void *)kernel.last[UCMA_CMD_MIGRATE_ID];
 
+	assert_int_equal(rdma_bind_addr(id, address("192.0.2.1")), 0);
 	assert_int_equal(rdma_migrate_id(id, other), 0);
 	assert_int_equal(cmd->fd, channel->fd);
 	assert_ptr_equal(id->channel, other);
@@ -198,14 +222,50 @@ static void test_resolve(void **state)
 	struct rdma_cm_id *id = resolved_id();
 
 	assert_commands(UCMA_CMD_CREATE_ID, UCMA_CMD_RESOLVE_ADDR, UCMA_CMD_GET_EVENT,
-			UCMA_CMD_QUERY_ROUTE, UCMA_CMD_RESOLVE_ROUTE, UCMA_CMD_GET_EVENT,
-			UCMA_CMD_QUERY_ROUTE);
+			UCMA_CMD_QUERY_ROUTE, UCMA_CMD_RESOLVE_ROUTE, UCMA_CMD_QUERY_ROUTE,
+			UCMA_CMD_GET_EVENT);
+	assert_int_equal(kernel.calls, 5);
 	assert_ptr_equal(id->verbs, fake_cm_device.verbs);
 	assert_ptr_equal(id->pd, fake_cm_device.pd);
 	assert_int_equal(id->port_num, 1);
 	assert_int_equal(id->route.num_paths, 1);
 	assert_int_equal(ntohs(rdma_get_src_port(id)), 1234);
 	assert_int_equal(ntohs(rdma_get_dst_port(id)), 7471);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+/* Where the route takes its time its paths are asked for after the event. */
+static void test_route_late(void **state)
+{
+	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
+
+	kernel.route.num_paths = 0;
+	assert_int_equal(rdma_resolve_addr(id, NULL, address("192.0.2.2"), 1000), 0);
+	kernel_event(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	expect(RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(rdma_resolve_route(id, 1000), 0);
+	assert_int_equal(id->route.num_paths, 0);
+	kernel.route.num_paths = 2;
+	kernel_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	expect(RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(id->route.num_paths, 2);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+/* The second command's failure is not the first one's: the route is being resolved. */
+static void test_route_early_query_fails(void **state)
+{
+	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
+
+	assert_int_equal(rdma_bind_addr(id, address("192.0.2.1")), 0);
+	kernel.result[UCMA_CMD_QUERY_ROUTE] = -ENODEV;
+	id->route.num_paths = 0;
+	assert_int_equal(rdma_resolve_route(id, 1000), 0);
+	kernel_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	expect(RDMA_CM_EVENT_ROUTE_ERROR, -ENODEV);
+	kernel.result[UCMA_CMD_RESOLVE_ROUTE] = -EINVAL;
+	assert_int_equal(rdma_resolve_route(id, 1000), -1);
+	assert_int_equal(errno, EINVAL);
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
@@ -294,7 +354,7 @@ static void test_connect(void **state)
 	const struct ucma_abi_connect *cmd = (void *)kernel.last[UCMA_CMD_CONNECT];
 	struct rdma_cm_id *id = resolved_id();
 
-	kernel.log_length = 0;
+	kernel.log_length = kernel.calls = 0;
 	create_qp(id);
 	assert_int_equal(device->state, IBV_QPS_INIT);
 	assert_int_equal(rdma_connect(id, &param), 0);
@@ -307,6 +367,7 @@ static void test_connect(void **state)
 	assert_int_equal(device->state, IBV_QPS_RTS);
 	assert_commands(UCMA_CMD_CONNECT, UCMA_CMD_GET_EVENT, UCMA_CMD_INIT_QP_ATTR,
 			UCMA_CMD_INIT_QP_ATTR, UCMA_CMD_ACCEPT);
+	assert_int_equal(kernel.calls, 4);
 	assert_int_equal(rdma_disconnect(id), 0);
 	assert_int_equal(device->state, IBV_QPS_ERR);
 	rdma_destroy_qp(id);
@@ -572,12 +633,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT(test_create_and_destroy),
+		UNIT(test_create_unused),
 		UNIT(test_create_fails),
 		UNIT(test_short_write),
 		UNIT(test_destroy_waits),
 		UNIT(test_migrate),
 		UNIT(test_options),
 		UNIT(test_resolve),
+		UNIT(test_route_late),
+		UNIT(test_route_early_query_fails),
 		UNIT(test_resolve_bound),
 		UNIT(test_resolve_without_device),
 		UNIT(test_resolve_fails),

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Commands to the kernel's connection manager. One is an initialised struct and a call that fills
+ * its header; the number of the identifier it is about is filled, too.
+ *
+ * The kernel executes what one writev() brings one after the other: commands that follow each other
+ * anyway cost one system call.
+ */
+#ifndef LIBRDMACM_UCMA_COMMAND_H
+#define LIBRDMACM_UCMA_COMMAND_H
+
+#include "librdmacm/cm.h"
+
+#define NO_ANSWER 0 /* size of the answer of a command that has none */
+
+/*
+ * A command about an identifier.
+ * @id_at: its member for the identifier's number
+ * @out: bytes of the answer
+ */
+struct ucma_request {
+	uint32_t number;
+	void *command;
+	size_t size;
+	uint32_t *id_at;
+	size_t out;
+};
+
+#define UCMA_REQUEST(request_number, cmd, answer_size) \
+	((struct ucma_request){                        \
+		.number = (request_number),            \
+		.command = (cmd),                      \
+		.size = sizeof(*(cmd)),                \
+		.id_at = &(cmd)->id,                   \
+		.out = (answer_size),                  \
+	})
+
+static inline uint64_t ucma_answer_at(const void *p)
+{
+	return (uintptr_t)p;
+}
+
+/* A command that is about no identifier of ours. */
+int ucma_command(int fd, uint32_t number, void *command, size_t size, size_t out);
+
+/*
+ * Up to UCMA_REQUESTS_MAX commands about @id, until one fails. The first command of an identifier
+ * makes the kernel's part of it.
+ * Return: how many succeeded, at least 1; -errno when the first one failed.
+ */
+enum {
+	UCMA_REQUESTS_MAX = 2
+};
+int ucma_requests(struct cm_id *id, const struct ucma_request *requests, int count);
+
+/* One of them. Return: 0 or -errno. */
+int ucma_request_one(struct cm_id *id, struct ucma_request request);
+#define ucma_id_command(id, number, cmd, out) ucma_request_one(id, UCMA_REQUEST(number, cmd, out))
+
+/* query.c: the operations of the same names, and what resolve_route learns before its event. */
+int ucma_query_addr(struct cm_id *id);
+int ucma_query_route(struct cm_id *id);
+int ucma_resolve_route(struct cm_id *id, int timeout_ms);
+
+/* event.c: the operation of the same name. */
+int ucma_get_event(struct cm_channel *ch, struct cm_event *ev);
+
+#endif
