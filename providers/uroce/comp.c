@@ -277,9 +277,8 @@ static struct uroce_swqe *response_wqe(struct uroce_qp *qp)
 static void response_done(struct uroce_qp *qp, struct uroce_swqe *wqe, enum ibv_wc_status status,
 			  uint64_t now)
 {
-	if (wqe->state == WQE_SENT)
-		qp->req.rd_atomic--;
-	else if (sq_wqe(&qp->sq, qp->sq.next) == wqe)
+	uroce_req_answered(qp, wqe, wqe->requests);
+	if (wqe->state != WQE_SENT && sq_wqe(&qp->sq, qp->sq.next) == wqe)
 		qp->sq.next++; /* answered before it was asked again */
 	wqe->state = WQE_DONE;
 	wqe->status = status;
@@ -309,6 +308,8 @@ static void read_response(struct uroce_qp *qp, struct uroce_swqe *wqe,
 	}
 	status = response_place(qp, wqe, wqe->received, &pkt->payload);
 	wqe->received += expected;
+	if (wqe->requests && wqe->received % uroce_wqe_read_part(qp, wqe) == 0)
+		uroce_req_answered(qp, wqe, 1);
 	if (status != IBV_WC_SUCCESS || wqe->received == total)
 		response_done(qp, wqe, status, now);
 	else

@@ -77,6 +77,23 @@ uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *w
 	return av->mtu;
 }
 
+/*
+ * Responses come unasked once a read is: on a network no more of them than the window has room for,
+ * or so, and after a loss no more than that are sent in vain.
+ */
+uint64_t uroce_wqe_read_part(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
+{
+	if (qp->av.path->lossless)
+		return UINT64_MAX;
+	return (uint64_t)UROCE_READ_PART * uroce_wqe_segment(qp, wqe);
+}
+
+void uroce_req_answered(struct uroce_qp *qp, struct uroce_swqe *wqe, uint16_t requests)
+{
+	qp->req.rd_atomic -= requests;
+	wqe->requests -= requests;
+}
+
 static void psn_assign(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	uint32_t segment = uroce_wqe_segment(qp, wqe);
@@ -269,20 +286,10 @@ static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	return last;
 }
 
-/* A request that is answered: read, atomic, flush, atomic write. Always one packet. */
-static int request_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+/* A request that is answered, one packet. Return: 0, or why it did not leave. */
+static int request_send(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroce_hdr *hdr,
+			uint32_t length)
 {
-	uint32_t segment = uroce_wqe_segment(qp, wqe);
-	uint32_t skip = is_read(wqe) ? wqe->received / segment
-				     : 0; /* responses that arrived before a resend */
-	bool carries = wqe->opcode == IBV_WR_ATOMIC_WRITE;
-	struct uroce_hdr hdr = {
-		.opcode = UROCE_RC | kinds[wqe->opcode].only,
-		.ack_req = true,
-		.pkey = UROCE_PKEY_DEFAULT,
-		.dest_qpn = qp->dest_qpn,
-		.psn = psn_add(wqe->first_psn, skip),
-	};
 	int r;
 
 	if (!qp->req.max_rd_atomic) {
@@ -291,19 +298,63 @@ static int request_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	}
 	if (qp->req.rd_atomic >= qp->req.max_rd_atomic)
 		return -EBUSY;
-	header_fill(&hdr, qp, wqe);
-	if (is_read(wqe)) {
-		hdr.va += (uint64_t)skip * segment;
-		hdr.dma_len -= skip * segment;
-	}
-	r = packet_send(qp, wqe, &qp->av, &hdr, 0, carries ? sizeof(uint64_t) : 0);
-	if (r < 0) {
+	r = packet_send(qp, wqe, &qp->av, hdr, 0, length);
+	if (r < 0)
 		r = send_failed(qp, wqe, r);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	qp->req.rd_atomic++;
-	rtt_begin(qp, hdr.psn);
+	wqe->requests++;
+	rtt_begin(qp, hdr->psn);
+	return 0;
+}
+
+/* The next part of a read, from the first byte that was not asked for. */
+static int read_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	uint32_t segment = uroce_wqe_segment(qp, wqe);
+	uint64_t part = uroce_wqe_read_part(qp, wqe);
+	/* Late responses may have come after the requester went back. */
+	uint32_t offset = max_of(wqe->asked, wqe->received);
+	uint32_t length = min_of((uint64_t)wqe->length - offset, part - offset % part);
+	struct uroce_hdr hdr = {
+		.opcode = UROCE_RC | UROCE_READ_REQUEST,
+		.ack_req = true,
+		.pkey = UROCE_PKEY_DEFAULT,
+		.dest_qpn = qp->dest_qpn,
+		.psn = psn_add(wqe->first_psn, offset / segment),
+	};
+	uint32_t packets = length ? (length - 1) / segment + 1 : 1;
+	int r;
+
+	header_fill(&hdr, qp, wqe);
+	hdr.va += offset;
+	hdr.dma_len = length;
+	r = request_send(qp, wqe, &hdr, 0);
+	if (r < 0)
+		return r;
+	wqe->asked = offset + length;
+	psn_advance(qp, psn_add(hdr.psn, packets));
+	return wqe->asked == wqe->length;
+}
+
+/* Atomic, flush, atomic write. */
+static int request_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	bool carries = wqe->opcode == IBV_WR_ATOMIC_WRITE;
+	struct uroce_hdr hdr = {
+		.opcode = UROCE_RC | kinds[wqe->opcode].only,
+		.ack_req = true,
+		.pkey = UROCE_PKEY_DEFAULT,
+		.dest_qpn = qp->dest_qpn,
+		.psn = wqe->first_psn,
+	};
+	int r;
+
+	header_fill(&hdr, qp, wqe);
+	r = request_send(qp, wqe, &hdr, carries ? sizeof(uint64_t) : 0);
+	if (r < 0)
+		return r;
 	psn_advance(qp, psn_add(wqe->last_psn, 1));
 	return 1;
 }
@@ -402,6 +453,8 @@ static int connected_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 		psn_assign(qp, wqe);
 	if (!window_open(qp))
 		return -EBUSY;
+	if (is_read(wqe))
+		return read_step(qp, wqe);
 	return uroce_wqe_has_response(wqe) ? request_step(qp, wqe) : message_step(qp, wqe);
 }
 
@@ -493,8 +546,8 @@ static void rewind_wqe(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	if (wqe->state == WQE_DONE)
 		return;
-	if (wqe->state == WQE_SENT && uroce_wqe_has_response(wqe))
-		qp->req.rd_atomic--;
+	uroce_req_answered(qp, wqe, wqe->requests);
+	wqe->asked = wqe->received;
 	wqe->state = WQE_POSTED;
 }
 
@@ -516,6 +569,8 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now)
 			first = index;
 		rewind_wqe(qp, wqe);
 	}
+	if (sq->next != sq->head) /* a read that was asked for in part */
+		rewind_wqe(qp, sq_wqe(sq, sq->next));
 	sq->next = first;
 	req->offset = 0;
 	req->psn = req->una;

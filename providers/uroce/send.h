@@ -44,6 +44,8 @@ static inline struct uroce_swqe *uroce_swqe_begin(struct uroce_sq *sq, uint32_t 
 	wqe->length = 0;
 	wqe->vendor_err = 0;
 	wqe->received = 0;
+	wqe->asked = 0;
+	wqe->requests = 0;
 	return wqe;
 }
 

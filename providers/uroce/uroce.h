@@ -60,6 +60,7 @@ enum {
 enum {
 	UROCE_WINDOW = 256,
 	UROCE_WINDOW_LOSSLESS = 1 << 22,
+	UROCE_READ_PART = 128,	/* packets that one read request asks for: a long read is several */
 	UROCE_ACK_WITHHELD = 8, /* messages that wait for one acknowledgement */
 };
 #define UROCE_MAX_MSG_SIZE 0x80000000u /* bytes of one message */
@@ -206,6 +207,8 @@ struct uroce_swqe {
 	uint32_t last_psn;  /* of its last packet; for a read, of its last response */
 	uint32_t vendor_err;
 	uint32_t received; /* response bytes placed, for a read */
+	uint32_t asked;	   /* bytes that were asked for, for a read */
+	uint16_t requests; /* that wait for responses; counted in rd_atomic */
 	union {
 		__be32 imm_data;
 		uint32_t invalidate_rkey;
@@ -541,6 +544,10 @@ void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status);
 bool uroce_wqe_has_response(const struct uroce_swqe *wqe);
 /* Payload bytes of each of its packets but the last. */
 uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *wqe);
+/* Bytes that one of its read requests asks for at most. */
+uint64_t uroce_wqe_read_part(const struct uroce_qp *qp, const struct uroce_swqe *wqe);
+/* Requests of the WQE are answered, or will not be. */
+void uroce_req_answered(struct uroce_qp *qp, struct uroce_swqe *wqe, uint16_t requests);
 /* Arm the QP's timer, and see to it that somebody is awake then. */
 void uroce_qp_timer(struct uroce_qp *qp, uint64_t deadline);
 /* Set or stop the retransmission timer according to what is outstanding. */

@@ -818,6 +818,53 @@ static void test_read_limit(void **state)
 	sim_free(sim);
 }
 
+/* No request asks for more than a part, and of two parts the second begins where the first ends. */
+static enum fate count_reads(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
+{
+	if (hdr->opcode == (UROCE_RC | UROCE_READ_REQUEST)) {
+		assert_in_range(hdr->dma_len, 1, UROCE_READ_PART * MTU);
+		assert_int_equal((hdr->va - (uintptr_t)sim->buf[1]) % MTU, 0);
+		sim->seed += hdr->dma_len;
+	}
+	return PASS;
+}
+
+static enum fate count_reads_rough(struct sim *sim, const struct uroce_hdr *hdr,
+				   unsigned int number)
+{
+	count_reads(sim, hdr, number);
+	return number % 97 == 13 ? DROP : number % 89 == 5 ? TWICE : number % 83 == 7 ? LATE : PASS;
+}
+
+static void test_long_read(void **state)
+{
+	static const wire_script scripts[] = { count_reads, count_reads_rough };
+	const uint32_t length = 400001; /* 13 parts, the last one not whole */
+
+	for (int i = 0; i < 2; i++) {
+		struct sim *sim = sim_new(IBV_QPT_RC);
+
+		sim->script = scripts[i];
+		sim->seed = 0;
+		psn_set(sim, PSN_MASK - 700);
+		sim->qp[0]->req.window = sim->qp[0]->req.window_max = UROCE_WINDOW;
+		fill(sim, 1, 0, length);
+		post_rdma(sim, 0, IBV_WR_RDMA_READ, 500000, length, 0);
+		post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, 1000, 900000);
+		assert_in_range(sim->qp[0]->req.rd_atomic, 2, 4); /* several are on their way */
+		run(sim, 20000);
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+		same(sim, 500000, 0, length);
+		assert_int_equal(sim->qp[0]->req.rd_atomic, 0);
+		if (i == 0)
+			assert_int_equal(sim->seed, length);
+		else
+			assert_true(sim->dropped > 5);
+		sim_free(sim);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -842,6 +889,7 @@ int main(void)
 		cmocka_unit_test(test_uc_gap),
 		cmocka_unit_test(test_path_full),
 		cmocka_unit_test(test_read_limit),
+		cmocka_unit_test(test_long_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
