@@ -71,17 +71,20 @@ static struct uroce_timer *slot_due(struct uroce_timer_slot *slot, uint64_t now)
 	return NULL;
 }
 
-/* The earliest deadline from the wheel's tick on: exact within one round, else one round ahead. */
+/*
+ * The earliest deadline: exact within one round, else one round ahead. The wheel's own tick is not
+ * over yet, and may still hold a deadline; those a round later share its slot.
+ */
 static uint64_t wheel_scan(const struct uroce_wheel *wheel)
 {
 	uint64_t best = UINT64_MAX;
 	const struct uroce_timer *timer;
 
-	for (unsigned int i = 1; i <= UROCE_WHEEL_SLOTS && best == UINT64_MAX; i++) {
-		uint64_t round_end = (wheel->tick + UROCE_WHEEL_SLOTS + 1) * UROCE_WHEEL_TICK;
+	for (unsigned int i = 0; i < UROCE_WHEEL_SLOTS && best == UINT64_MAX; i++) {
+		uint64_t slot_end = (wheel->tick + i + 1) * UROCE_WHEEL_TICK;
 
 		LIST_FOREACH(timer, &wheel->slot[(wheel->tick + i) % UROCE_WHEEL_SLOTS], entry)
-			if (timer_get(timer) < round_end && timer_get(timer) < best)
+			if (timer_get(timer) < slot_end && timer_get(timer) < best)
 				best = timer_get(timer);
 	}
 	return best != UINT64_MAX ? best : (wheel->tick + UROCE_WHEEL_SLOTS) * UROCE_WHEEL_TICK;
