@@ -60,17 +60,48 @@ static int backends_open(struct cm_channel *ch)
 	return 0;
 }
 
+/*
+ * The memory of a destroyed channel is kept, for the next one. Programs destroy a channel while a
+ * thread of theirs is on its way into rdma_get_cm_event() with it, at the end of rping for example:
+ * the thread finds it closed then (EBADF), and no memory of something else.
+ */
+static LIST_HEAD(, cm_channel) destroyed = LIST_HEAD_INITIALIZER(destroyed);
+static pthread_mutex_t destroyed_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct cm_channel *channel_alloc(void)
+{
+	struct cm_channel *ch;
+
+	pthread_mutex_lock(&destroyed_lock);
+	ch = LIST_FIRST(&destroyed);
+	if (ch)
+		LIST_REMOVE(ch, entry);
+	pthread_mutex_unlock(&destroyed_lock);
+	if (!ch)
+		ch = malloc(sizeof(*ch));
+	if (ch)
+		*ch = (struct cm_channel){ .channel.fd = -1, .ucma_fd = -1, .ibcm_fd = -1 };
+	return ch;
+}
+
+static void channel_free(struct cm_channel *ch)
+{
+	ch->channel.fd = ch->ucma_fd = ch->ibcm_fd = -1;
+	pthread_mutex_lock(&destroyed_lock);
+	LIST_INSERT_HEAD(&destroyed, ch, entry);
+	pthread_mutex_unlock(&destroyed_lock);
+}
+
 int cm_channel_create(struct cm_channel **ret_channel)
 {
-	struct cm_channel *ch = calloc(1, sizeof(*ch));
+	struct cm_channel *ch = channel_alloc();
 	int r;
 
 	if (!ch)
 		return -ENOMEM;
-	ch->ucma_fd = ch->ibcm_fd = ch->channel.fd = -1;
 	r = backends_open(ch);
 	if (r < 0) {
-		free(ch);
+		channel_free(ch);
 		return r;
 	}
 	if (!cm_channel_is_mixed(ch)) {
@@ -91,7 +122,7 @@ void cm_channel_destroy(struct cm_channel *ch)
 	if (cm_channel_is_mixed(ch) && ch->channel.fd >= 0)
 		close(ch->channel.fd);
 	backends_close(ch);
-	free(ch);
+	channel_free(ch);
 }
 
 CM_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)

@@ -113,6 +113,7 @@ struct cm_channel {
 	int ibcm_fd;			   /* of ibcm; -1: not open */
 	struct ibcm_channel *ibcm;	   /* ibcm's own */
 	unsigned int turn;		   /* backend asked first for the next event: fairness */
+	LIST_ENTRY(cm_channel) entry;	   /* of those destroyed */
 };
 
 static inline struct cm_channel *to_cm_channel(struct rdma_event_channel *channel)

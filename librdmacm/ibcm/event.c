@@ -57,10 +57,10 @@ void ibcm_close_channel(struct cm_channel *ch)
 		TAILQ_REMOVE(&channel->records, record, entry);
 		free(record);
 	}
+	ch->ibcm = NULL;
 	ibcm_unlock();
 	close(channel->fd);
 	free(channel);
-	ch->ibcm = NULL;
 }
 
 /* --- putting --- */
@@ -164,6 +164,10 @@ int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev)
 	struct record *record;
 
 	ibcm_lock();
+	if (!ch->ibcm) { /* destroyed meanwhile */
+		ibcm_unlock();
+		return -EBADF;
+	}
 	record = record_first(ch->ibcm);
 	if (record) {
 		record_remove(ch->ibcm, record);

@@ -461,6 +461,19 @@ static void idle(void)
 	two_close(&t);
 }
 
+/* A thread that comes too late for its channel hears so. */
+static void channel_gone(void)
+{
+	for (int i = 0; i < 8; i++) {
+		struct rdma_event_channel *events = rt_cm_channel();
+		struct rdma_cm_event *event;
+
+		rdma_destroy_event_channel(events);
+		CHECK_INT(rdma_get_cm_event(events, &event), -1);
+		CHECK_INT(errno, EBADF);
+	}
+}
+
 static const struct rt_case cases[] = {
 	{ "private data of full length each way", private_data },
 	{ "private data that is too long", private_data_too_long },
@@ -480,5 +493,6 @@ static const struct rt_case cases[] = {
 	{ "calls in the wrong state", wrong_state },
 	{ "give up half-way", give_up },
 	{ "idle", idle },
+	{ "channel gone", channel_gone },
 };
 RT_MAIN(cases)
