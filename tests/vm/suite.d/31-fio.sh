@@ -11,4 +11,4 @@ job()
 
 job '[recv]' 'rw=read' >server.fio
 job 'hostname=192.0.2.1' 'verb=write' '[send]' 'rw=write' >client.fio
-"$SUITE/cm-pair" "fio server.fio" "fio client.fio"
+"$SUITE/../tools/cm-pair" -d 3 fio server.fio -- fio client.fio
