@@ -2,7 +2,7 @@
 /*
  * The user-space connection manager: what its files share.
  *
- *   mad.c, state.c	messages and states, pure
+ *   mad.c, state*.c	messages and states, pure
  *   ibcm.c		operations of the backend, by identifier
  *   addr.c		local addresses, ports, routes
  *   port.c		ports and who has them, also in other processes
