@@ -55,7 +55,7 @@ void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 	};
 
 	if (wqe->status != IBV_WC_SUCCESS || (wqe->flags & IBV_SEND_SIGNALED) || qp->sq.sig_all)
-		qp->sq.completions += uroce_cq_push(qp->send_cq, &cqe);
+		uroce_cq_push(qp->send_cq, &cqe);
 }
 
 static void send_failed(struct uroce_qp *qp, const struct uroce_swqe *wqe)

@@ -5,6 +5,7 @@
 
 #include <rdma/ib_user_verbs.h>
 
+#include "providers/uroce/cq.h"
 #include "providers/uroce/dev.h"
 #include "providers/uroce/ops.h"
 
@@ -87,7 +88,8 @@ void uroce_cq_events_retry(struct uroce_host *host)
 
 static void cq_notify(struct uroce_cq *cq)
 {
-	cq->armed_next = cq->armed_solicited = false;
+	atomic_store_explicit(&cq->armed_next, false, memory_order_relaxed);
+	atomic_store_explicit(&cq->armed_solicited, false, memory_order_relaxed);
 	if (cq->vcq.cq.channel && !channel_put(cq))
 		pending_add(cq);
 }
@@ -127,26 +129,38 @@ static __attribute__((noinline, cold)) void cq_overflow(struct uroce_cq *cq, uin
 	qp_fatal(cq->dev->host, qpn);
 }
 
-bool uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe)
-{
-	uint32_t head;
-	bool room;
+__thread struct uroce_sink uroce_sink;
 
+static bool cq_armed_for(const struct uroce_cq *cq, bool solicited)
+{
+	return atomic_load_explicit(&cq->armed_next, memory_order_relaxed) ||
+	       (solicited && atomic_load_explicit(&cq->armed_solicited, memory_order_relaxed));
+}
+
+void uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe)
+{
+	struct ibv_wc *wc = uroce_cq_sink(cq);
+	uint32_t head;
+
+	if (likely(wc)) {
+		memcpy(wc, cqe, sizeof(*wc));
+		return;
+	}
 	uroce_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	room = head - atomic_load_explicit(&cq->tail, memory_order_relaxed) <= cq->mask;
-	if (likely(room)) {
+	if (likely(head - atomic_load_explicit(&cq->tail, memory_order_relaxed) <= cq->mask)) {
 		cq->ring[head & cq->mask] = *cqe;
 		if (unlikely(cq->want_timestamp))
 			cq->ring[head & cq->mask].timestamp = uroce_now();
 		atomic_store_explicit(&cq->head, head + 1, memory_order_relaxed);
+		if (cqe->sq)
+			cqe->sq->completions++;
 	} else {
 		cq_overflow(cq, cqe->qp_num);
 	}
-	if (unlikely(cq->armed_next || (cq->armed_solicited && cqe->solicited)))
+	if (unlikely(cq_armed_for(cq, cqe->solicited)))
 		cq_notify(cq);
 	uroce_unlock(&cq->lock);
-	return room;
 }
 
 void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq)
@@ -167,12 +181,6 @@ static inline void sq_polled(struct uroce_sq *sq)
 		atomic_store_explicit(&sq->polled,
 				      atomic_load_explicit(&sq->polled, memory_order_relaxed) + 1,
 				      memory_order_relaxed);
-}
-
-static bool cq_empty(const struct uroce_cq *cq)
-{
-	return atomic_load_explicit(&cq->head, memory_order_relaxed) ==
-	       atomic_load_explicit(&cq->tail, memory_order_relaxed);
 }
 
 static int cq_take(struct uroce_cq *cq, int num_entries, struct ibv_wc *wc)
@@ -197,11 +205,15 @@ static int cq_take(struct uroce_cq *cq, int num_entries, struct ibv_wc *wc)
 int uroce_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct uroce_cq *cq = to_ucq(ibcq);
+	int n;
 
-	if (cq_empty(cq)) {
+	if (uroce_cq_empty(cq)) {
+		uroce_sink = (struct uroce_sink){ .cq = cq, .wc = wc, .room = num_entries };
 		uroce_progress(cq->dev->host);
-		if (cq_empty(cq))
-			return 0;
+		uroce_sink.cq = NULL;
+		n = num_entries - uroce_sink.room;
+		if (n || uroce_cq_empty(cq))
+			return n;
 	}
 	return cq_take(cq, num_entries, wc);
 }
@@ -211,10 +223,8 @@ int uroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	struct uroce_cq *cq = to_ucq(ibcq);
 
 	uroce_lock(&cq->lock);
-	if (solicited_only)
-		cq->armed_solicited = true;
-	else
-		cq->armed_next = true;
+	atomic_store_explicit(solicited_only ? &cq->armed_solicited : &cq->armed_next, true,
+			      memory_order_relaxed);
 	uroce_unlock(&cq->lock);
 	uroce_thread_poller_leaves(cq->dev->host);
 	return 0;
@@ -233,7 +243,7 @@ static bool current_take(struct uroce_cq *cq)
 	bool taken;
 
 	uroce_lock(&cq->lock);
-	taken = !cq_empty(cq);
+	taken = !uroce_cq_empty(cq);
 	if (taken) {
 		tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 		cq->current = cq->ring[tail & cq->mask];
@@ -264,9 +274,9 @@ static int ex_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		return EINVAL;
 	if (!cq->single_threaded)
 		uroce_lock(&cq->poll_lock);
-	if (cq_empty(cq))
+	if (uroce_cq_empty(cq))
 		uroce_progress(cq->dev->host);
-	if (!cq_empty(cq) && current_take(cq))
+	if (!uroce_cq_empty(cq) && current_take(cq))
 		return 0;
 	ex_end_poll(ex);
 	return ENOENT;
@@ -276,7 +286,7 @@ static int ex_next_poll(struct ibv_cq_ex *ex)
 {
 	struct uroce_cq *cq = (struct uroce_cq *)ex;
 
-	return !cq_empty(cq) && current_take(cq) ? 0 : ENOENT;
+	return !uroce_cq_empty(cq) && current_take(cq) ? 0 : ENOENT;
 }
 
 static const struct uroce_cqe *current_cqe(struct ibv_cq_ex *ex)

@@ -37,6 +37,8 @@ struct uroce_host {
 	/* The receive side of all paths, acks, timers' expiry. Trylock only. */
 	struct uroce_lock progress_lock;
 	struct uroce_qp_list acks; /* QPs that owe an acknowledgement; under progress_lock */
+	bool acks_urgent;	   /* one of them does not wait for a pass without a packet */
+	unsigned int idle_passes;  /* of these, in a row */
 	struct uroce_lock blocked_lock;
 	struct uroce_qp_list blocked; /* QPs a path refused a packet of */
 	struct uroce_wheel wheel;
@@ -237,14 +239,21 @@ void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 
 /* --- shorthands for the engine --- */
 
-/* The QP owes an acknowledgement; it leaves at the end of the progress pass, or along with a
- * packet. */
-static inline void uroce_ack_later(struct uroce_qp *qp)
+/* The QP owes an acknowledgement, which leaves along with a packet or at the end of a progress pass
+ * that has nothing else to do. */
+static inline void uroce_ack_enlist(struct uroce_qp *qp)
 {
 	if (qp->on_acks)
 		return;
 	qp->on_acks = true;
 	TAILQ_INSERT_TAIL(&qp->host->acks, qp, ack_entry);
+}
+
+/* The same at the end of this pass, unless acks_run() sees why it may wait. */
+static inline void uroce_ack_later(struct uroce_qp *qp)
+{
+	uroce_ack_enlist(qp);
+	qp->host->acks_urgent = true;
 }
 
 /* The path is full: progress runs the QP again. */

@@ -106,7 +106,7 @@ static void entry_give_back(struct uroce_keys *keys, struct uroce_key *key)
 void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key)
 {
 	assert_held(&keys->lock);
-	/* Pairs with key_get(): who sees the key sees what it opens. */
+	/* Pairs with uroce_keys_get(): who sees the key sees what it opens. */
 	atomic_store_explicit(&key->live, key->key, memory_order_release);
 	if (keys->watch && !key->mw_type)
 		keys->watch->show(keys->watch, key);
@@ -123,8 +123,8 @@ static void key_wait(struct uroce_key *key)
 }
 
 /*
- * The store and the load of the wait, and the increment and the load in key_get(), are all seq_cst:
- * either the reader sees the key gone or the wait sees the reader.
+ * The store and the load of the wait, and the increment and the load in uroce_keys_get(), are all
+ * seq_cst: either the reader sees the key gone or the wait sees the reader.
  */
 void uroce_key_withdraw(struct uroce_keys *keys, struct uroce_key *key)
 {
@@ -215,34 +215,6 @@ int uroce_key_free(struct uroce_keys *keys, struct uroce_key *key)
 
 /* --- look-ups --- */
 
-static inline int key_get(struct uroce_keys *keys, uint32_t number, const struct ibv_pd *pd,
-			  uint32_t qpn, uint32_t need, uint64_t va, uint64_t length,
-			  struct uroce_key **ret_key, uint8_t **ret_ptr)
-{
-	struct uroce_key *key = uroce_key_at(keys, number);
-	int r = -EACCES;
-	uint64_t offset;
-
-	if (unlikely(!key))
-		return r;
-	/* seq_cst: see uroce_key_withdraw(). acquire pairs with uroce_key_publish(). */
-	atomic_fetch_add_explicit(&key->refs, 1, memory_order_seq_cst);
-	if (unlikely(atomic_load_explicit(&key->live, memory_order_seq_cst) != number || !number))
-		goto refuse;
-	if (unlikely(key->pd != pd || (need & ~key->access) || (key->qpn && key->qpn != qpn)))
-		goto refuse;
-	r = -ERANGE;
-	offset = va - key->iova;
-	if (unlikely(va < key->iova || offset > key->length || length > key->length - offset))
-		goto refuse;
-	*ret_key = key;
-	*ret_ptr = (uint8_t *)(key->base + offset);
-	return 0;
-refuse:
-	uroce_key_put(key);
-	return r;
-}
-
 int uroce_key_get(struct uroce_dev *dev, uint32_t key, const struct ibv_pd *pd, uint32_t qpn,
 		  uint32_t need, uint64_t va, uint64_t length, struct uroce_key **ret_key,
 		  uint8_t **ret_ptr)
@@ -252,8 +224,8 @@ int uroce_key_get(struct uroce_dev *dev, uint32_t key, const struct ibv_pd *pd, 
 		*ret_ptr = NULL;
 		return 0;
 	}
-	return key_get(dev->host->keys, key, pd, qpn, need ? need : UROCE_ACCESS_LOCAL, va, length,
-		       ret_key, ret_ptr);
+	return uroce_keys_get(dev->host->keys, key, pd, qpn, need ? need : UROCE_ACCESS_LOCAL, va,
+			      length, ret_key, ret_ptr);
 }
 
 /* --- SGE lists --- */
@@ -280,8 +252,8 @@ static int gather_list(struct uroce_keys *keys, const struct ibv_pd *pd, const s
 		int r = -ERANGE;
 
 		if (part)
-			r = key_get(keys, sge->lkey, pd, 0, need, sge->addr + offset, part,
-				    &ret->keys[ret->count], (uint8_t **)&iov->iov_base);
+			r = uroce_keys_get(keys, sge->lkey, pd, 0, need, sge->addr + offset, part,
+					   &ret->keys[ret->count], (uint8_t **)&iov->iov_base);
 		if (r < 0) {
 			uroce_gather_put(ret);
 			return r;
@@ -304,8 +276,8 @@ int uroce_gather_get(struct uroce_dev *dev, const struct ibv_pd *pd, const struc
 	need |= UROCE_ACCESS_LOCAL;
 	if (num_sge != 1 || !length || (uint64_t)offset + length > sge->length)
 		return gather_list(keys, pd, sge, num_sge, offset, length, need, ret);
-	r = key_get(keys, sge->lkey, pd, 0, need, sge->addr + offset, length, &ret->keys[0],
-		    (uint8_t **)&ret->iov[0].iov_base);
+	r = uroce_keys_get(keys, sge->lkey, pd, 0, need, sge->addr + offset, length, &ret->keys[0],
+			   (uint8_t **)&ret->iov[0].iov_base);
 	ret->count = !r;
 	if (unlikely(r < 0))
 		return r;
@@ -337,9 +309,9 @@ int uroce_scatter(struct uroce_dev *dev, const struct ibv_pd *pd, const struct i
 		int r = -ERANGE;
 
 		if (part)
-			r = key_get(keys, sge->lkey, pd, 0,
-				    UROCE_ACCESS_LOCAL | IBV_ACCESS_LOCAL_WRITE, sge->addr + offset,
-				    part, &key, &ptr);
+			r = uroce_keys_get(keys, sge->lkey, pd, 0,
+					   UROCE_ACCESS_LOCAL | IBV_ACCESS_LOCAL_WRITE,
+					   sge->addr + offset, part, &key, &ptr);
 		if (unlikely(r < 0))
 			return r;
 		r = payload_place(payload, done, ptr, part);

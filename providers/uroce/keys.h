@@ -52,6 +52,37 @@ static inline struct uroce_key *uroce_key_at(struct uroce_keys *keys, uint32_t k
 	return likely(leaf) ? &leaf[index % UROCE_KEY_LEAF] : NULL;
 }
 
+/*
+ * uroce_key_get() for who has the table at hand: at least one byte, and @need as the entry has it.
+ */
+static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const struct ibv_pd *pd,
+				 uint32_t qpn, uint32_t need, uint64_t va, uint64_t length,
+				 struct uroce_key **ret_key, uint8_t **ret_ptr)
+{
+	struct uroce_key *key = uroce_key_at(keys, number);
+	int r = -EACCES;
+	uint64_t offset;
+
+	if (unlikely(!key))
+		return r;
+	/* seq_cst: see uroce_key_withdraw(). acquire pairs with uroce_key_publish(). */
+	atomic_fetch_add_explicit(&key->refs, 1, memory_order_seq_cst);
+	if (unlikely(atomic_load_explicit(&key->live, memory_order_seq_cst) != number || !number))
+		goto refuse;
+	if (unlikely(key->pd != pd || (need & ~key->access) || (key->qpn && key->qpn != qpn)))
+		goto refuse;
+	r = -ERANGE;
+	offset = va - key->iova;
+	if (unlikely(va < key->iova || offset > key->length || length > key->length - offset))
+		goto refuse;
+	*ret_key = key;
+	*ret_ptr = (uint8_t *)(key->base + offset);
+	return 0;
+refuse:
+	uroce_key_put(key);
+	return r;
+}
+
 /* A region: @addr for @length bytes, called @iova by peers and SGEs. @access: IBV_ACCESS_*.
  * -ENOMEM. */
 int uroce_key_new(struct uroce_keys *keys, const struct ibv_pd *pd, void *addr, uint64_t length,

@@ -8,7 +8,9 @@
 #include <sys/uio.h>
 
 #include "providers/uroce/capture.h"
+#include "providers/uroce/express.h"
 #include "providers/uroce/forward.h"
+#include "providers/uroce/shm_ring.h"
 
 enum {
 	REFERENCE_IOV_MAX = UROCE_MAX_SGE,
@@ -16,81 +18,25 @@ enum {
 
 /* --- producing --- */
 
-static uint32_t record_lines(uint32_t length)
+struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes, uint32_t to_end)
 {
-	return (sizeof(struct shm_record) + length + SHM_LINE - 1) / SHM_LINE;
-}
+	struct shm_record *skip = shm_record_at(peer->tx, peer->tx_head);
 
-static bool ring_room(struct shm_peer *peer, uint32_t bytes)
-{
-	if (SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes)
-		return true;
-	/* Pairs with the consumer's release in ring_give_back(). A nonsense value only makes the
-	 * ring look full. */
-	peer->tx_tail = atomic_load_explicit(&peer->tx->tail, memory_order_acquire);
-	return peer->tx_head - peer->tx_tail <= SHM_RING_BYTES &&
-	       SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes;
-}
-
-static struct shm_record *record_at(struct shm_ring *ring, uint32_t position)
-{
-	return (struct shm_record *)(ring->data + (position & SHM_RING_MASK));
-}
-
-static void record_clear_next(struct shm_peer *peer, uint32_t bytes)
-{
-	atomic_store_explicit(&record_at(peer->tx, peer->tx_head + bytes)->lines, 0,
-			      memory_order_relaxed);
-}
-
-/*
- * Room for a record of @length data bytes, contiguous, and for the empty header behind it. NULL:
- * the ring is full. Under tx_lock.
- */
-static struct shm_record *record_begin(struct shm_peer *peer, uint32_t length)
-{
-	uint32_t bytes = record_lines(length) * SHM_LINE;
-	uint32_t to_end = SHM_RING_BYTES - (peer->tx_head & SHM_RING_MASK);
-
-	if (bytes <= to_end)
-		return ring_room(peer, bytes + SHM_LINE) ? record_at(peer->tx, peer->tx_head)
-							 : NULL;
-	if (!ring_room(peer, to_end + bytes + SHM_LINE))
+	if (!shm_ring_room(peer, to_end + bytes + SHM_LINE))
 		return NULL;
-	record_clear_next(peer, to_end);
-	record_at(peer->tx, peer->tx_head)->kind = SHM_SKIP;
-	atomic_store_explicit(&record_at(peer->tx, peer->tx_head)->lines, to_end / SHM_LINE,
-			      memory_order_release);
+	shm_record_clear(peer, peer->tx_head + to_end);
+	skip->kind = SHM_SKIP;
+	atomic_store_explicit(&skip->lines, to_end / SHM_LINE, memory_order_release);
 	peer->tx_head += to_end;
-	return record_at(peer->tx, peer->tx_head);
+	return shm_record_at(peer->tx, peer->tx_head);
 }
 
-static void peer_ring_bell(struct shm_peer *peer)
+void uroce_shm_ring_bell(struct shm_peer *peer)
 {
 	uint64_t one = 1;
 
 	if (atomic_exchange_explicit(&peer->board->sleeping, 0, memory_order_relaxed))
 		(void)!write(peer->bell, &one, sizeof(one));
-}
-
-/*
- * Publish, then look at "sleeping": pairs with sleep_once() in thread.c, so that either the
- * consumer sees the record or we see that it sleeps. Where it fences for both sides (fence.h) the
- * order is the compiler's only, and nobody waits for the record's cache line.
- */
-static void record_commit(struct shm_peer *peer, struct shm_record *record)
-{
-	uint32_t bytes = record_lines(record->length) * SHM_LINE;
-
-	record_clear_next(peer, bytes);
-	atomic_store_explicit(&record->lines, bytes / SHM_LINE, memory_order_release);
-	if (likely(peer->fenced))
-		atomic_signal_fence(memory_order_seq_cst);
-	else
-		atomic_thread_fence(memory_order_seq_cst);
-	peer->tx_head += bytes;
-	if (unlikely(atomic_load_explicit(&peer->board->sleeping, memory_order_relaxed)))
-		peer_ring_bell(peer);
 }
 
 static void record_ack(struct shm_record *record, const struct uroce_tx *tx)
@@ -116,19 +62,18 @@ static int send_copied(struct shm_peer *peer, const struct uroce_tx *tx)
 {
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
 	uint32_t pad = uroce_wire_pad(tx->length);
-	struct shm_record *record = record_begin(peer, header + tx->length + pad);
+	struct shm_record *record = shm_record_begin(peer, header + tx->length + pad);
 	int r;
 
 	if (!record)
 		return -EAGAIN;
 	record->kind = SHM_PACKET;
-	record->length = header + tx->length + pad;
 	record_ack(record, tx);
 	uroce_wire_pack(tx->hdr, tx->length, record->data);
 	r = payload_copy(record->data + header, tx);
 	if (r < 0)
 		return r; /* never committed */
-	record_commit(peer, record);
+	shm_record_commit(peer, record, header + tx->length + pad);
 	return 0;
 }
 
@@ -136,16 +81,15 @@ static int send_reference(struct shm_peer *peer, const struct uroce_tx *tx)
 {
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
 	uint32_t size = tx->iovcnt * sizeof(struct iovec);
-	struct shm_record *record = record_begin(peer, header + size);
+	struct shm_record *record = shm_record_begin(peer, header + size);
 
 	if (!record)
 		return -EAGAIN;
 	record->kind = SHM_REFERENCE;
-	record->length = header + size;
 	record_ack(record, tx);
 	uroce_wire_pack(tx->hdr, 0, record->data);
 	memcpy(record->data + header, tx->iov, size);
-	record_commit(peer, record);
+	shm_record_commit(peer, record, header + size);
 	return 0;
 }
 
@@ -155,7 +99,7 @@ static int send_datagram(struct shm_peer *peer, const struct uroce_av *av,
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
 	uint32_t length = header + tx->length + uroce_wire_pad(tx->length);
 	struct shm_forward from = { .sgid = av->sgid, .dgid = av->dgid };
-	struct shm_record *record = record_begin(peer, sizeof(from) + length);
+	struct shm_record *record = shm_record_begin(peer, sizeof(from) + length);
 	int r;
 
 	if (!record)
@@ -163,13 +107,12 @@ static int send_datagram(struct shm_peer *peer, const struct uroce_av *av,
 	uroce_grh_fill(av, length, from.grh);
 	record->kind = SHM_FORWARD;
 	record->has_ack = 0;
-	record->length = sizeof(from) + length;
 	memcpy(record->data, &from, sizeof(from));
 	uroce_wire_pack(tx->hdr, tx->length, record->data + sizeof(from));
 	r = payload_copy(record->data + sizeof(from) + header, tx);
 	if (r < 0)
 		return r;
-	record_commit(peer, record);
+	shm_record_commit(peer, record, sizeof(from) + length);
 	return 0;
 }
 
@@ -198,14 +141,13 @@ int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forw
 	if (!peer || peer->dead || length > SHM_SEGMENT)
 		return -ENOENT;
 	uroce_lock(&peer->tx_lock);
-	record = record_begin(peer, sizeof(*from) + length);
+	record = shm_record_begin(peer, sizeof(*from) + length);
 	if (record) {
 		record->kind = SHM_FORWARD;
 		record->has_ack = 0;
-		record->length = sizeof(*from) + length;
 		memcpy(record->data, from, sizeof(*from));
 		memcpy(record->data + sizeof(*from), packet, length);
-		record_commit(peer, record);
+		shm_record_commit(peer, record, sizeof(*from) + length);
 	}
 	uroce_unlock(&peer->tx_lock);
 	return record ? 0 : -EAGAIN; /* a datagram: lost, and sent again by its requester */
@@ -383,7 +325,7 @@ static void ring_give_back(struct shm_peer *peer, bool all)
 /* Return: false when the ring is empty, or when what is there cannot be a record. */
 bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now)
 {
-	struct shm_record *record = record_at(peer->rx, peer->rx_head);
+	struct shm_record *record = shm_record_at(peer->rx, peer->rx_head);
 	/* Pairs with record_commit(). */
 	uint32_t lines = atomic_load_explicit(&record->lines, memory_order_acquire);
 	uint32_t bytes = lines * SHM_LINE;
@@ -397,10 +339,12 @@ bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now)
 		return false;
 	}
 	length = record->length;
-	if (record->kind == SHM_SKIP)
+	if (unlikely(record->kind == SHM_SKIP))
 		;
-	else if (sizeof(*record) + (uint64_t)length > bytes)
+	else if (unlikely(sizeof(*record) + (uint64_t)length > bytes))
 		uroce_shm_corrupt(peer, "a record longer than its lines");
+	else if (likely(uroce_express_receive(peer, record, length)))
+		;
 	else if (record->kind == SHM_FORWARD)
 		rx_forward(peer, record, length, now);
 	else
@@ -435,7 +379,7 @@ bool uroce_shm_pending(struct uroce_shm *shm)
 	LIST_FOREACH(peer, &shm->peers, entry) {
 		if (peer->dead)
 			continue;
-		if (atomic_load_explicit(&record_at(peer->rx, peer->rx_head)->lines,
+		if (atomic_load_explicit(&shm_record_at(peer->rx, peer->rx_head)->lines,
 					 memory_order_acquire))
 			return true;
 		ring_give_back(peer, true);

@@ -12,9 +12,9 @@
 
 enum {
 	BUDGET = 32,		/* packets of one peer, datagrams of one device in one pass */
-	ACK_COALESCE = 16,	/* messages of a busy peer that one acknowledgement may cover */
-	ACK_COALESCE_LOSSY = 4, /* and of one across a network */
+	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover across a network */
 	ACK_PASSES = 64,	/* that a withheld one waits for the next message */
+	LAZY_PASSES = 32,	/* without a packet: nothing will come to ride on */
 	CLOCK_PASSES = 64,
 	CLOCK_PASSES_SOCKETS =
 		8, /* where packets get lost, timers are for more than the worst case */
@@ -110,32 +110,29 @@ static bool ack_can_be_withheld(struct uroce_qp *qp, bool poller)
 
 /*
  * Acknowledgements wait for a packet to ride on while a lossless peer keeps this process busy
- * anyway; on a network, until the poller that was just handed something comes back, with an answer
- * or without.
+ * anyway, and those the peer did not ask for a little longer; on a network, until the poller that
+ * was just handed something comes back, with an answer or without.
  */
 static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 {
-	unsigned int limit = ACK_COALESCE_LOSSY;
+	const struct uroce_responder *resp = &qp->resp;
 
-	if (!qp->av.path || qp->resp.res_pending ||
-	    (qp->resp.ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
+	if (!qp->av.path || resp->res_pending || (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
 		return false;
-	if (qp->resp.ack_withheld && !qp->resp.ack_hurry &&
-	    qp->resp.ack_messages <= UROCE_ACK_WITHHELD)
+	if (resp->ack_withheld && !resp->ack_hurry && resp->ack_messages <= UROCE_ACK_WITHHELD)
 		return ack_can_be_withheld(qp, poller);
-	if (!busy)
+	if (!qp->av.path->lossless)
+		return busy && poller && resp->ack_messages < ACK_COALESCE_LOSSY;
+	if (resp->ack_messages >= UROCE_ACK_COALESCE)
 		return false;
-	if (qp->av.path->lossless)
-		limit = ACK_COALESCE;
-	else if (!poller)
-		return false;
-	return qp->resp.ack_messages < limit;
+	return busy || (poller && !resp->ack_asked && qp->host->idle_passes < LAZY_PASSES);
 }
 
 static void acks_run(struct uroce_host *host, bool busy, bool poller, uint64_t now)
 {
 	struct uroce_qp *qp, *next;
 
+	host->acks_urgent = false;
 	for (qp = TAILQ_FIRST(&host->acks); qp; qp = next) {
 		bool done;
 
@@ -221,7 +218,8 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
 	n = uroce_shm_poll(host->shm, BUDGET, now);
 	if (sockets)
 		n += sockets_run(host);
-	if (!TAILQ_EMPTY(&host->acks))
+	host->idle_passes = n ? 0 : host->idle_passes + 1;
+	if (!TAILQ_EMPTY(&host->acks) && (!n || !poller || host->acks_urgent))
 		acks_run(host, n > 0, poller, now);
 	if (unlikely(!TAILQ_EMPTY(&host->blocked)))
 		blocked_run(host, now);

@@ -3,6 +3,7 @@
  * The state machine of a queue pair, IBTA vol. 1, chapter 10. The library has checked the attribute
  * mask and the transition before; here the attributes become engine state.
  */
+#include "providers/uroce/express.h"
 #include "providers/uroce/shm.h"
 
 enum {
@@ -24,6 +25,7 @@ static void qp_reset(struct uroce_qp *qp)
 	qp->attr = (struct ibv_qp_attr){};
 	qp->sq_draining = qp->last_wqe_raised = qp->established_raised = false;
 	qp->av = (struct uroce_av){};
+	qp->express = false;
 	qp->peer_lost = false;
 	qp->dest_qpn = 0;
 }
@@ -111,6 +113,7 @@ static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int 
 {
 	if (mask & IBV_QP_AV) {
 		qp->av = got->av;
+		qp->express = uroce_express_possible(qp);
 		if (!qp->udp_counted && qp->av.path && !qp->av.path->lossless) {
 			qp->udp_counted = true;
 			atomic_fetch_add_explicit(&qp->host->udp_interest, 1, memory_order_relaxed);

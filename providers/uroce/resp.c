@@ -238,7 +238,7 @@ static void ack_owe(struct uroce_qp *qp, uint8_t syndrome)
 		qp->resp.ack_rides_next = 0;
 	qp->resp.ack_passes = 0;
 	qp->resp.ack_syndrome = syndrome;
-	qp->resp.ack_due = true;
+	qp->resp.ack_due = qp->resp.ack_asked = true;
 	qp->resp.ack_messages++;
 	uroce_ack_later(qp);
 }

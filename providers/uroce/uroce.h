@@ -62,6 +62,8 @@ enum {
 	UROCE_WINDOW_LOSSLESS = 1 << 22,
 	UROCE_READ_PART = 128,	/* packets that one read request asks for: a long read is several */
 	UROCE_ACK_WITHHELD = 8, /* messages that wait for one acknowledgement */
+	UROCE_ACK_COALESCE =
+		16, /* messages of a busy lossless peer that one acknowledgement may cover */
 };
 #define UROCE_MAX_MSG_SIZE 0x80000000u /* bytes of one message */
 
@@ -140,8 +142,8 @@ struct uroce_cq {
 	atomic_uint head; /* next to push */
 	atomic_uint tail; /* next to poll */
 	bool want_timestamp;
-	bool armed_next;
-	bool armed_solicited;
+	atomic_bool armed_next; /* written under the lock */
+	atomic_bool armed_solicited;
 	bool event_pending; /* the channel's pipe was full: progress tries again; under blocked_lock
 			     */
 	bool overflowed;
@@ -321,6 +323,7 @@ struct uroce_responder {
 	uint8_t ack_syndrome;
 	uint16_t ack_messages; /* that wait for it */
 	bool ack_due;	       /* an acknowledgement up to psn - 1 is owed: qp is on host->acks */
+	bool ack_asked;	       /* and the peer waits for it */
 	bool ack_hurry;	       /* it is for part of a long message, too: the window waits for it */
 	bool ack_withheld;     /* it did not go with a packet of ours: answer.c */
 	uint8_t ack_passes;    /* of progress since then */
@@ -377,6 +380,7 @@ struct uroce_qp {
 	bool last_wqe_raised; /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
 	bool established_raised;
 	bool peer_lost; /* its process is gone: what is posted ends as if it never answered */
+	bool express;	/* what is sent may take the short way: express.h */
 	uint16_t send_refused; /* bits: causes of failed posts already explained (send.c, recv.c) */
 	uint8_t recv_refused;
 	struct uroce_sq sq;
@@ -506,10 +510,10 @@ int uroce_key_bind(struct uroce_dev *dev, const struct uroce_qp *qp, const struc
 /* --- cq.c --- */
 
 /*
- * Add a completion; raises the CQ's event when armed for it. Return: false when there is no room,
- * which is an error of the CQ and of the QP.
+ * Add a completion; raises the CQ's event when armed for it. Without room that is an error of the
+ * CQ and of the QP. What takes room of a send queue is counted there: its lock is held.
  */
-bool uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe);
+void uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe);
 
 /* Its completions stay, but no longer refer to the queue, which is about to go. */
 void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq);

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+
+#include "providers/uroce/cq.h"
+#include "providers/uroce/express.h"
+#include "providers/uroce/shm_ring.h"
+
+/* A BTH in words of the wire: wire.c has its fields one by one. */
+enum {
+	WORD_OPCODE, /* opcode, flags, P_Key */
+	WORD_QPN,
+	WORD_PSN, /* and whether an acknowledgement is wanted */
+	BTH_WORDS,
+};
+#define OPCODE_SHIFT	24
+#define FLAGS_SOLICITED (1u << 23)
+#define FLAGS_MIGRATED	(1u << 22)
+#define FLAGS_VERSION	(0xfu << 16)
+#define PAD_SHIFT	20
+#define ACK_REQ		(1u << 31)
+static_assert(BTH_WORDS * sizeof(uint32_t) == BTH_LEN, "one BTH");
+
+bool uroce_express_possible(const struct uroce_qp *qp)
+{
+	/* Not with a capture, which has operations of its own. */
+	return qp->type == IBV_QPT_RC && qp->av.path && qp->av.path->ops == &uroce_shm_ops;
+}
+
+/* --- sending --- */
+
+static bool may_send(const struct uroce_qp *qp)
+{
+	const struct uroce_requester *req = &qp->req;
+
+	return qp->state == IBV_QPS_RTS && !req->rnr_wait && !req->path_full && !qp->peer_lost &&
+	       req->psn == req->max_psn && !req->offset &&
+	       psn_diff(req->psn, req->una) < (int32_t)(req->window - qp->sq.size);
+}
+
+static bool is_one_send(const struct uroce_swqe *wqe)
+{
+	return wqe->opcode == IBV_WR_SEND && wqe->state == WQE_POSTED && !wqe->psn_assigned &&
+	       !(wqe->flags & IBV_SEND_FENCE) && wqe->length <= SHM_SEGMENT && wqe->num_sge <= 1;
+}
+
+/*
+ * The peer is asked to acknowledge at once what the application waits for, and otherwise now and
+ * then.
+ */
+static bool ack_wanted(struct uroce_qp *qp, const struct uroce_swqe *wqe)
+{
+	if (!(wqe->flags & IBV_SEND_SIGNALED) && !qp->sq.sig_all &&
+	    ++qp->req.since_ack_req < UROCE_ACK_COALESCE &&
+	    qp->sq.head - qp->sq.tail <= qp->sq.size / 2)
+		return false;
+	qp->req.since_ack_req = 0;
+	return true;
+}
+
+static int payload_write(struct uroce_qp *qp, const struct uroce_swqe *wqe, uint8_t *to)
+{
+	const struct ibv_sge *sge = wqe->sge;
+	struct uroce_key *key;
+	uint8_t *from;
+	int r;
+
+	if (wqe->is_inline) {
+		memcpy(to, wqe->data, wqe->length);
+		return 0;
+	}
+	if (!wqe->length)
+		return 0;
+	r = uroce_keys_get(qp->host->keys, sge->lkey, qp->vqp.qp.pd, 0, UROCE_ACCESS_LOCAL,
+			   sge->addr, wqe->length, &key, &from);
+	if (unlikely(r < 0))
+		return r;
+	r = uroce_copy(to, from, wqe->length);
+	uroce_key_put(key);
+	return r;
+}
+
+/* Under the ring's lock. Return: false with nothing sent. */
+static bool message_send(struct uroce_qp *qp, struct shm_peer *peer, struct uroce_swqe *wqe)
+{
+	struct uroce_responder *resp = &qp->resp;
+	uint32_t pad = uroce_wire_pad(wqe->length), length = BTH_LEN + wqe->length + pad;
+	struct shm_record *record = shm_record_begin(peer, length);
+	uint32_t bth[BTH_WORDS] = {
+		[WORD_OPCODE] = (UROCE_RC | UROCE_SEND_ONLY) << OPCODE_SHIFT |
+				(wqe->flags & IBV_SEND_SOLICITED ? FLAGS_SOLICITED : 0) |
+				FLAGS_MIGRATED | pad << PAD_SHIFT | UROCE_PKEY_DEFAULT,
+		[WORD_QPN] = qp->dest_qpn,
+		[WORD_PSN] = qp->req.psn | (ack_wanted(qp, wqe) ? ACK_REQ : 0),
+	};
+
+	if (unlikely(!record || payload_write(qp, wqe, record->data + BTH_LEN) < 0))
+		return false;
+	for (int i = 0; i < BTH_WORDS; i++)
+		bth[i] = htobe32(bth[i]);
+	memcpy(record->data, bth, sizeof(bth));
+	record->kind = SHM_PACKET;
+	record->has_ack = resp->ack_due && !resp->res_pending &&
+			  (resp->ack_syndrome & AETH_KIND_MASK) == AETH_ACK;
+	if (record->has_ack) {
+		record->ack = (uint32_t)resp->ack_syndrome << 24 | psn_add(resp->psn, PSN_MASK);
+		uroce_resp_acked(resp);
+	}
+	shm_record_commit(peer, record, length);
+	return true;
+}
+
+static void message_sent(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	struct uroce_requester *req = &qp->req;
+
+	wqe->first_psn = wqe->last_psn = req->psn;
+	wqe->psn_assigned = true;
+	wqe->state = WQE_SENT;
+	req->psn = req->max_psn = psn_add(req->psn, 1);
+	qp->sq.next++;
+	qp->counters.tx_packets++;
+	qp->counters.tx_bytes += wqe->length;
+}
+
+bool uroce_express_send(struct uroce_qp *qp)
+{
+	struct shm_peer *peer = qp->av.peer;
+	struct uroce_sq *sq = &qp->sq;
+
+	assert_held(&qp->lock);
+	if (unlikely(!may_send(qp) || peer->dead))
+		return false;
+	uroce_lock(&peer->tx_lock);
+	while (sq->next != sq->head) {
+		struct uroce_swqe *wqe = sq_wqe(sq, sq->next);
+
+		if (!is_one_send(wqe) || !message_send(qp, peer, wqe))
+			break;
+		message_sent(qp, wqe);
+	}
+	uroce_unlock(&peer->tx_lock);
+	if (unlikely(!uroce_timer_armed(&qp->timer)))
+		uroce_req_timer(qp, 0);
+	return sq->next == sq->head;
+}
+
+/* --- receiving --- */
+
+static void ack_owe(struct uroce_qp *qp, bool asked)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	resp->ack_syndrome = AETH_ACK | AETH_ACK_NO_CREDIT;
+	resp->ack_asked = asked || (resp->ack_due && resp->ack_asked);
+	resp->ack_due = true;
+	uroce_ack_enlist(qp);
+	if (++resp->ack_messages >= UROCE_ACK_COALESCE)
+		qp->host->acks_urgent = true;
+}
+
+static void recv_complete(struct uroce_qp *qp, uint64_t wr_id, uint32_t length, bool solicited)
+{
+	struct ibv_wc *wc = uroce_cq_sink(qp->recv_cq);
+	struct uroce_cqe cqe;
+
+	if (likely(wc)) {
+		*wc = (struct ibv_wc){ .wr_id = wr_id,
+				       .status = IBV_WC_SUCCESS,
+				       .opcode = IBV_WC_RECV,
+				       .byte_len = length,
+				       .qp_num = qp->vqp.qp.qp_num,
+				       .src_qp = qp->dest_qpn };
+		return;
+	}
+	cqe = (struct uroce_cqe){ .wr_id = wr_id,
+				  .status = IBV_WC_SUCCESS,
+				  .opcode = IBV_WC_RECV,
+				  .byte_len = length,
+				  .qp_num = qp->vqp.qp.qp_num,
+				  .src_qp = qp->dest_qpn,
+				  .solicited = solicited };
+	uroce_cq_push(qp->recv_cq, &cqe);
+}
+
+static bool may_receive(const struct uroce_qp *qp, uint32_t psn)
+{
+	const struct uroce_responder *resp = &qp->resp;
+
+	return qp->state == IBV_QPS_RTS && psn == resp->psn && !resp->in_message &&
+	       !resp->have_rwqe && !resp->res_pending && qp->rq.tail != qp->rq.head;
+}
+
+/* The oldest receive takes it whole. Return: false with nothing changed. */
+static bool payload_place(struct uroce_qp *qp, const struct uroce_rwqe *rwqe, const uint8_t *from,
+			  uint32_t length)
+{
+	const struct ibv_sge *sge = rwqe->sge;
+	struct uroce_key *key;
+	uint8_t *to;
+	int r;
+
+	if (unlikely(rwqe->num_sge != 1 || !length || length > sge->length))
+		return false;
+	r = uroce_keys_get(qp->host->keys, sge->lkey, qp->vqp.qp.pd, 0,
+			   UROCE_ACCESS_LOCAL | IBV_ACCESS_LOCAL_WRITE, sge->addr, length, &key,
+			   &to);
+	if (unlikely(r < 0))
+		return false;
+	r = uroce_copy(to, from, length);
+	uroce_key_put(key);
+	return !r;
+}
+
+static bool receive(struct uroce_qp *qp, const struct shm_record *record, const uint32_t *bth,
+		    uint32_t length)
+{
+	struct uroce_responder *resp = &qp->resp;
+	uint32_t psn = bth[WORD_PSN] & PSN_MASK;
+	const struct uroce_rwqe *rwqe;
+
+	if (record->has_ack) {
+		uint32_t ack = record->ack;
+
+		uroce_comp_ack(qp, ack & PSN_MASK, ack >> 24, 0);
+	}
+	if (unlikely(!may_receive(qp, psn)))
+		return false;
+	rwqe = rq_wqe(&qp->rq, qp->rq.tail);
+	if (unlikely(!payload_place(qp, rwqe, record->data + BTH_LEN, length)))
+		return false;
+	qp->rq.tail++;
+	resp->psn = psn_add(psn, 1);
+	resp->msn = (resp->msn + 1) & PSN_MASK;
+	resp->nak_sent = false;
+	qp->counters.rx_packets++;
+	qp->counters.rx_bytes += length;
+	ack_owe(qp, bth[WORD_PSN] & ACK_REQ);
+	recv_complete(qp, rwqe->wr_id, length, bth[WORD_OPCODE] & FLAGS_SOLICITED);
+	return true;
+}
+
+bool uroce_express_receive(struct shm_peer *peer, const struct shm_record *record, uint32_t length)
+{
+	uint32_t bth[BTH_WORDS], pad;
+	struct uroce_qp *qp;
+	bool done;
+
+	if (unlikely(record->kind != SHM_PACKET || length <= BTH_LEN || length & 3))
+		return false;
+	memcpy(bth, record->data, sizeof(bth));
+	for (int i = 0; i < BTH_WORDS; i++)
+		bth[i] = be32toh(bth[i]);
+	pad = bth[WORD_OPCODE] >> PAD_SHIFT & 3;
+	if (bth[WORD_OPCODE] >> OPCODE_SHIFT != (UROCE_RC | UROCE_SEND_ONLY) ||
+	    (bth[WORD_OPCODE] & FLAGS_VERSION) || length < BTH_LEN + pad)
+		return false;
+	qp = uroce_qp_find(peer->shm->host, bth[WORD_QPN] & QPN_MASK);
+	if (unlikely(!qp))
+		return false;
+	uroce_lock(&qp->lock);
+	done = qp->express && qp->av.peer == peer &&
+	       receive(qp, record, bth, length - BTH_LEN - pad);
+	uroce_unlock(&qp->lock);
+	return done;
+}
