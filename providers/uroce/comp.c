@@ -3,6 +3,7 @@
  * The completer: acknowledgements, NAKs and responses retire send WQEs. Everything up to an
  * acknowledged PSN is done, except what still waits for response data.
  */
+#include "providers/uroce/cq.h"
 #include "providers/uroce/dev.h"
 #include "providers/uroce/uroce.h"
 
@@ -43,19 +44,23 @@ uint8_t uroce_wc_opcode(uint8_t wr_opcode)
 /* The completion of @wqe; wc.opcode is right on errors too. */
 void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
-	struct uroce_cqe cqe = {
+	bool failed = wqe->status != IBV_WC_SUCCESS;
+	struct uroce_cq_place place;
+
+	if (!failed && !(wqe->flags & IBV_SEND_SIGNALED) && !qp->sq.sig_all)
+		return;
+	place = uroce_cq_begin(qp->send_cq, qp->vqp.qp.qp_num);
+	if (unlikely(!place.wc))
+		return;
+	*place.wc = (struct ibv_wc){
 		.wr_id = wqe->wr_id,
 		.status = wqe->status,
 		.opcode = wc_opcodes[wqe->opcode],
 		.byte_len = wqe->length,
 		.qp_num = qp->vqp.qp.qp_num,
 		.vendor_err = wqe->vendor_err,
-		.solicited = wqe->status != IBV_WC_SUCCESS,
-		.sq = &qp->sq,
 	};
-
-	if (wqe->status != IBV_WC_SUCCESS || (wqe->flags & IBV_SEND_SIGNALED) || qp->sq.sig_all)
-		uroce_cq_push(qp->send_cq, &cqe);
+	uroce_cq_end(qp->send_cq, place, &qp->sq, failed);
 }
 
 static void send_failed(struct uroce_qp *qp, const struct uroce_swqe *wqe)

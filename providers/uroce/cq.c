@@ -137,28 +137,33 @@ static bool cq_armed_for(const struct uroce_cq *cq, bool solicited)
 	       (solicited && atomic_load_explicit(&cq->armed_solicited, memory_order_relaxed));
 }
 
-void uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe)
+struct uroce_cq_place uroce_cq_ring_begin(struct uroce_cq *cq, uint32_t qpn)
 {
-	struct ibv_wc *wc = uroce_cq_sink(cq);
+	struct uroce_cqe *cqe;
 	uint32_t head;
 
-	if (likely(wc)) {
-		memcpy(wc, cqe, sizeof(*wc));
-		return;
-	}
 	uroce_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	if (likely(head - atomic_load_explicit(&cq->tail, memory_order_relaxed) <= cq->mask)) {
-		cq->ring[head & cq->mask] = *cqe;
-		if (unlikely(cq->want_timestamp))
-			cq->ring[head & cq->mask].timestamp = uroce_now();
-		atomic_store_explicit(&cq->head, head + 1, memory_order_relaxed);
-		if (cqe->sq)
-			cqe->sq->completions++;
-	} else {
-		cq_overflow(cq, cqe->qp_num);
+	if (unlikely(head - atomic_load_explicit(&cq->tail, memory_order_relaxed) > cq->mask)) {
+		cq_overflow(cq, qpn);
+		uroce_unlock(&cq->lock);
+		return (struct uroce_cq_place){};
 	}
-	if (unlikely(cq_armed_for(cq, cqe->solicited)))
+	cqe = &cq->ring[head & cq->mask];
+	return (struct uroce_cq_place){ .wc = &cqe->wc, .cqe = cqe };
+}
+
+void uroce_cq_ring_end(struct uroce_cq *cq, struct uroce_cqe *cqe, struct uroce_sq *sq,
+		       bool solicited)
+{
+	cqe->sq = sq;
+	if (unlikely(cq->want_timestamp))
+		cqe->timestamp = uroce_now();
+	if (sq)
+		sq->completions++;
+	atomic_store_explicit(&cq->head, atomic_load_explicit(&cq->head, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	if (unlikely(cq_armed_for(cq, solicited)))
 		cq_notify(cq);
 	uroce_unlock(&cq->lock);
 }
@@ -194,7 +199,7 @@ static int cq_take(struct uroce_cq *cq, int num_entries, struct ibv_wc *wc)
 	while (n < num_entries && tail != head) {
 		const struct uroce_cqe *cqe = &cq->ring[tail++ & cq->mask];
 
-		memcpy(&wc[n++], cqe, sizeof(*wc));
+		wc[n++] = cqe->wc;
 		sq_polled(cqe->sq);
 	}
 	atomic_store_explicit(&cq->tail, tail, memory_order_relaxed);
@@ -253,8 +258,8 @@ static bool current_take(struct uroce_cq *cq)
 	uroce_unlock(&cq->lock);
 	if (!taken)
 		return false;
-	cq->vcq.cq_ex.wr_id = cq->current.wr_id;
-	cq->vcq.cq_ex.status = cq->current.status;
+	cq->vcq.cq_ex.wr_id = cq->current.wc.wr_id;
+	cq->vcq.cq_ex.status = cq->current.wc.status;
 	return true;
 }
 
@@ -296,52 +301,52 @@ static const struct uroce_cqe *current_cqe(struct ibv_cq_ex *ex)
 
 static enum ibv_wc_opcode ex_read_opcode(struct ibv_cq_ex *ex)
 {
-	return current_cqe(ex)->opcode;
+	return current_cqe(ex)->wc.opcode;
 }
 
 static uint32_t ex_read_vendor_err(struct ibv_cq_ex *ex)
 {
-	return current_cqe(ex)->vendor_err;
+	return current_cqe(ex)->wc.vendor_err;
 }
 
 static uint32_t ex_read_byte_len(struct ibv_cq_ex *ex)
 {
-	return current_cqe(ex)->byte_len;
+	return current_cqe(ex)->wc.byte_len;
 }
 
 static __be32 ex_read_imm_data(struct ibv_cq_ex *ex)
 {
-	return current_cqe(ex)->imm_data;
+	return current_cqe(ex)->wc.imm_data;
 }
 
 static uint32_t ex_read_qp_num(struct ibv_cq_ex *ex)
 {
-	return current_cqe(ex)->qp_num;
+	return current_cqe(ex)->wc.qp_num;
 }
 
 static uint32_t ex_read_src_qp(struct ibv_cq_ex *ex)
 {
-	return current_cqe(ex)->src_qp;
+	return current_cqe(ex)->wc.src_qp;
 }
 
 static unsigned int ex_read_wc_flags(struct ibv_cq_ex *ex)
 {
-	return current_cqe(ex)->wc_flags;
+	return current_cqe(ex)->wc.wc_flags;
 }
 
 static uint32_t ex_read_slid(struct ibv_cq_ex *ex)
 {
-	return current_cqe(ex)->slid;
+	return current_cqe(ex)->wc.slid;
 }
 
 static uint8_t ex_read_sl(struct ibv_cq_ex *ex)
 {
-	return current_cqe(ex)->sl;
+	return current_cqe(ex)->wc.sl;
 }
 
 static uint8_t ex_read_dlid_path_bits(struct ibv_cq_ex *ex)
 {
-	return current_cqe(ex)->dlid_path_bits;
+	return current_cqe(ex)->wc.dlid_path_bits;
 }
 
 static uint64_t ex_read_completion_ts(struct ibv_cq_ex *ex)

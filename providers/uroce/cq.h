@@ -25,20 +25,50 @@ static inline bool uroce_cq_empty(const struct uroce_cq *cq)
 	       atomic_load_explicit(&cq->tail, memory_order_relaxed);
 }
 
+/* A completion on its way: to be filled whole between begin and end. */
+struct uroce_cq_place {
+	struct ibv_wc *wc;     /* NULL: there is no room, which is an error of CQ and QP */
+	struct uroce_cqe *cqe; /* in the ring, whose lock is held; NULL: in the poller's array */
+};
+
+struct uroce_cq_place uroce_cq_ring_begin(struct uroce_cq *cq, uint32_t qpn);
+void uroce_cq_ring_end(struct uroce_cq *cq, struct uroce_cqe *cqe, struct uroce_sq *sq,
+		       bool solicited);
+
 /*
- * The place in the poller's array, to be filled at once; NULL: the completion goes into the ring.
- * An armed CQ raises its event even if somebody polls, so there it goes into the ring too.
+ * Room for a completion of QP @qpn, its lock held. An armed CQ raises its event even if somebody
+ * polls, so there it goes into the ring.
  */
-static inline struct ibv_wc *uroce_cq_sink(const struct uroce_cq *cq)
+static inline struct uroce_cq_place uroce_cq_begin(struct uroce_cq *cq, uint32_t qpn)
 {
 	struct uroce_sink *sink = &uroce_sink;
 
-	if (sink->cq != cq || sink->room <= 0 || !uroce_cq_empty(cq) ||
-	    atomic_load_explicit(&cq->armed_next, memory_order_relaxed) ||
-	    atomic_load_explicit(&cq->armed_solicited, memory_order_relaxed))
-		return NULL;
+	if (unlikely(sink->cq != cq || sink->room <= 0 || !uroce_cq_empty(cq) ||
+		     atomic_load_explicit(&cq->armed_next, memory_order_relaxed) ||
+		     atomic_load_explicit(&cq->armed_solicited, memory_order_relaxed)))
+		return uroce_cq_ring_begin(cq, qpn);
 	sink->room--;
-	return sink->wc++;
+	return (struct uroce_cq_place){ .wc = sink->wc++ };
+}
+
+/* It is complete. @sq: whose room it takes until it is polled; NULL: of a receive. */
+static inline void uroce_cq_end(struct uroce_cq *cq, struct uroce_cq_place place,
+				struct uroce_sq *sq, bool solicited)
+{
+	if (place.cqe)
+		uroce_cq_ring_end(cq, place.cqe, sq, solicited);
+}
+
+/* Both at once. */
+static inline void uroce_cq_push(struct uroce_cq *cq, const struct ibv_wc *wc, struct uroce_sq *sq,
+				 bool solicited)
+{
+	struct uroce_cq_place place = uroce_cq_begin(cq, wc->qp_num);
+
+	if (unlikely(!place.wc))
+		return;
+	*place.wc = *wc;
+	uroce_cq_end(cq, place, sq, solicited);
 }
 
 #endif

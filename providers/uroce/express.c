@@ -5,12 +5,11 @@
 #include "providers/uroce/express.h"
 #include "providers/uroce/shm_ring.h"
 
-/* A BTH in words of the wire: wire.c has its fields one by one. */
-enum {
-	WORD_OPCODE, /* opcode, flags, P_Key */
-	WORD_QPN,
-	WORD_PSN, /* and whether an acknowledgement is wanted */
-	BTH_WORDS,
+/* A BTH in words: wire.c has its fields one by one. In this processor's order. */
+struct bth {
+	uint32_t opcode; /* flags, P_Key */
+	uint32_t qpn;
+	uint32_t psn; /* and whether an acknowledgement is wanted */
 };
 #define OPCODE_SHIFT	24
 #define FLAGS_SOLICITED (1u << 23)
@@ -18,7 +17,31 @@ enum {
 #define FLAGS_VERSION	(0xfu << 16)
 #define PAD_SHIFT	20
 #define ACK_REQ		(1u << 31)
-static_assert(BTH_WORDS * sizeof(uint32_t) == BTH_LEN, "one BTH");
+static_assert(sizeof(struct bth) == BTH_LEN, "one BTH");
+
+static void bth_write(uint8_t *to, const struct bth *bth)
+{
+	uint32_t word = htobe32(bth->opcode);
+
+	memcpy(to, &word, sizeof(word));
+	word = htobe32(bth->qpn);
+	memcpy(to + 4, &word, sizeof(word));
+	word = htobe32(bth->psn);
+	memcpy(to + 8, &word, sizeof(word));
+}
+
+static uint32_t word_read(const uint8_t *from)
+{
+	uint32_t word;
+
+	memcpy(&word, from, sizeof(word));
+	return be32toh(word);
+}
+
+static struct bth bth_read(const uint8_t *from)
+{
+	return (struct bth){ word_read(from), word_read(from + 4), word_read(from + 8) };
+}
 
 bool uroce_express_possible(const struct uroce_qp *qp)
 {
@@ -85,19 +108,17 @@ static bool message_send(struct uroce_qp *qp, struct shm_peer *peer, struct uroc
 	struct uroce_responder *resp = &qp->resp;
 	uint32_t pad = uroce_wire_pad(wqe->length), length = BTH_LEN + wqe->length + pad;
 	struct shm_record *record = shm_record_begin(peer, length);
-	uint32_t bth[BTH_WORDS] = {
-		[WORD_OPCODE] = (UROCE_RC | UROCE_SEND_ONLY) << OPCODE_SHIFT |
-				(wqe->flags & IBV_SEND_SOLICITED ? FLAGS_SOLICITED : 0) |
-				FLAGS_MIGRATED | pad << PAD_SHIFT | UROCE_PKEY_DEFAULT,
-		[WORD_QPN] = qp->dest_qpn,
-		[WORD_PSN] = qp->req.psn | (ack_wanted(qp, wqe) ? ACK_REQ : 0),
+	struct bth bth = {
+		.opcode = (UROCE_RC | UROCE_SEND_ONLY) << OPCODE_SHIFT |
+			  (wqe->flags & IBV_SEND_SOLICITED ? FLAGS_SOLICITED : 0) | FLAGS_MIGRATED |
+			  pad << PAD_SHIFT | UROCE_PKEY_DEFAULT,
+		.qpn = qp->dest_qpn,
+		.psn = qp->req.psn | (ack_wanted(qp, wqe) ? ACK_REQ : 0),
 	};
 
 	if (unlikely(!record || payload_write(qp, wqe, record->data + BTH_LEN) < 0))
 		return false;
-	for (int i = 0; i < BTH_WORDS; i++)
-		bth[i] = htobe32(bth[i]);
-	memcpy(record->data, bth, sizeof(bth));
+	bth_write(record->data, &bth);
 	record->kind = SHM_PACKET;
 	record->has_ack = resp->ack_due && !resp->res_pending &&
 			  (resp->ack_syndrome & AETH_KIND_MASK) == AETH_ACK;
@@ -160,26 +181,17 @@ static void ack_owe(struct uroce_qp *qp, bool asked)
 
 static void recv_complete(struct uroce_qp *qp, uint64_t wr_id, uint32_t length, bool solicited)
 {
-	struct ibv_wc *wc = uroce_cq_sink(qp->recv_cq);
-	struct uroce_cqe cqe;
+	struct uroce_cq_place place = uroce_cq_begin(qp->recv_cq, qp->vqp.qp.qp_num);
 
-	if (likely(wc)) {
-		*wc = (struct ibv_wc){ .wr_id = wr_id,
-				       .status = IBV_WC_SUCCESS,
-				       .opcode = IBV_WC_RECV,
-				       .byte_len = length,
-				       .qp_num = qp->vqp.qp.qp_num,
-				       .src_qp = qp->dest_qpn };
+	if (unlikely(!place.wc))
 		return;
-	}
-	cqe = (struct uroce_cqe){ .wr_id = wr_id,
-				  .status = IBV_WC_SUCCESS,
-				  .opcode = IBV_WC_RECV,
-				  .byte_len = length,
-				  .qp_num = qp->vqp.qp.qp_num,
-				  .src_qp = qp->dest_qpn,
-				  .solicited = solicited };
-	uroce_cq_push(qp->recv_cq, &cqe);
+	*place.wc = (struct ibv_wc){ .wr_id = wr_id,
+				     .status = IBV_WC_SUCCESS,
+				     .opcode = IBV_WC_RECV,
+				     .byte_len = length,
+				     .qp_num = qp->vqp.qp.qp_num,
+				     .src_qp = qp->dest_qpn };
+	uroce_cq_end(qp->recv_cq, place, NULL, solicited);
 }
 
 static bool may_receive(const struct uroce_qp *qp, uint32_t psn)
@@ -194,28 +206,25 @@ static bool may_receive(const struct uroce_qp *qp, uint32_t psn)
 static bool payload_place(struct uroce_qp *qp, const struct uroce_rwqe *rwqe, const uint8_t *from,
 			  uint32_t length)
 {
+	struct uroce_keys *keys = qp->host->keys;
 	const struct ibv_sge *sge = rwqe->sge;
-	struct uroce_key *key;
 	uint8_t *to;
-	int r;
+	bool placed;
 
 	if (unlikely(rwqe->num_sge != 1 || !length || length > sge->length))
 		return false;
-	r = uroce_keys_get(qp->host->keys, sge->lkey, qp->vqp.qp.pd, 0,
-			   UROCE_ACCESS_LOCAL | IBV_ACCESS_LOCAL_WRITE, sge->addr, length, &key,
-			   &to);
-	if (unlikely(r < 0))
-		return false;
-	r = uroce_copy(to, from, length);
-	uroce_key_put(key);
-	return !r;
+	to = uroce_keys_pass(keys, sge->lkey, qp->vqp.qp.pd,
+			     UROCE_ACCESS_LOCAL | IBV_ACCESS_LOCAL_WRITE, sge->addr, length);
+	placed = to && !uroce_copy(to, from, length);
+	uroce_keys_passed(keys);
+	return placed;
 }
 
-static bool receive(struct uroce_qp *qp, const struct shm_record *record, const uint32_t *bth,
+static bool receive(struct uroce_qp *qp, const struct shm_record *record, const struct bth *bth,
 		    uint32_t length)
 {
 	struct uroce_responder *resp = &qp->resp;
-	uint32_t psn = bth[WORD_PSN] & PSN_MASK;
+	uint32_t psn = bth->psn & PSN_MASK;
 	const struct uroce_rwqe *rwqe;
 
 	if (record->has_ack) {
@@ -234,32 +243,31 @@ static bool receive(struct uroce_qp *qp, const struct shm_record *record, const 
 	resp->nak_sent = false;
 	qp->counters.rx_packets++;
 	qp->counters.rx_bytes += length;
-	ack_owe(qp, bth[WORD_PSN] & ACK_REQ);
-	recv_complete(qp, rwqe->wr_id, length, bth[WORD_OPCODE] & FLAGS_SOLICITED);
+	ack_owe(qp, bth->psn & ACK_REQ);
+	recv_complete(qp, rwqe->wr_id, length, bth->opcode & FLAGS_SOLICITED);
 	return true;
 }
 
 bool uroce_express_receive(struct shm_peer *peer, const struct shm_record *record, uint32_t length)
 {
-	uint32_t bth[BTH_WORDS], pad;
+	struct bth bth;
+	uint32_t pad;
 	struct uroce_qp *qp;
 	bool done;
 
 	if (unlikely(record->kind != SHM_PACKET || length <= BTH_LEN || length & 3))
 		return false;
-	memcpy(bth, record->data, sizeof(bth));
-	for (int i = 0; i < BTH_WORDS; i++)
-		bth[i] = be32toh(bth[i]);
-	pad = bth[WORD_OPCODE] >> PAD_SHIFT & 3;
-	if (bth[WORD_OPCODE] >> OPCODE_SHIFT != (UROCE_RC | UROCE_SEND_ONLY) ||
-	    (bth[WORD_OPCODE] & FLAGS_VERSION) || length < BTH_LEN + pad)
+	bth = bth_read(record->data);
+	pad = bth.opcode >> PAD_SHIFT & 3;
+	if (bth.opcode >> OPCODE_SHIFT != (UROCE_RC | UROCE_SEND_ONLY) ||
+	    (bth.opcode & FLAGS_VERSION) || length < BTH_LEN + pad)
 		return false;
-	qp = uroce_qp_find(peer->shm->host, bth[WORD_QPN] & QPN_MASK);
+	qp = uroce_qp_find(peer->shm->host, bth.qpn & QPN_MASK);
 	if (unlikely(!qp))
 		return false;
 	uroce_lock(&qp->lock);
 	done = qp->express && qp->av.peer == peer &&
-	       receive(qp, record, bth, length - BTH_LEN - pad);
+	       receive(qp, record, &bth, length - BTH_LEN - pad);
 	uroce_unlock(&qp->lock);
 	return done;
 }

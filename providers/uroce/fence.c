@@ -17,6 +17,17 @@ bool uroce_fence_join(void)
 	       !membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
+bool uroce_fence_own_join(void)
+{
+	return !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
+	       !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+void uroce_fence_own(void)
+{
+	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
 void uroce_fence_all(void)
 {
 	membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);

@@ -14,4 +14,8 @@ bool uroce_fence_join(void);
 /* A full barrier here and in all threads of all processes that joined, of any user. */
 void uroce_fence_all(void);
 
+/* The same among the threads of this process. */
+bool uroce_fence_own_join(void);
+void uroce_fence_own(void);
+
 #endif

@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include "providers/uroce/dev.h"
+#include "providers/uroce/fence.h"
 #include "providers/uroce/keys.h"
 
 enum {
@@ -18,6 +19,7 @@ int uroce_keys_new(struct uroce_keys **ret_keys)
 
 	if (!keys)
 		return -ENOMEM;
+	keys->fenced = uroce_fence_own_join();
 	*ret_keys = keys;
 	return 0;
 }
@@ -113,10 +115,16 @@ void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key)
 }
 
 /* Copies take microseconds; one of gigabytes may take long. */
-static void key_wait(struct uroce_key *key)
+static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
 {
-	/* seq_cst: after "live" was taken away. acquire pairs with uroce_key_put(). */
-	for (unsigned int spins = 0; atomic_load_explicit(&key->refs, memory_order_seq_cst);
+	/* Pairs with uroce_keys_pass(): it sees the key gone, or we see it pass. */
+	if (keys->fenced)
+		uroce_fence_own();
+	/* seq_cst: after "live" was taken away. acquire pairs with uroce_key_put(), and with
+	 * uroce_keys_passed(). */
+	for (unsigned int spins = 0;
+	     atomic_load_explicit(&key->refs, memory_order_seq_cst) ||
+	     atomic_load_explicit(&keys->passing, memory_order_seq_cst) == key;
 	     spins++)
 		if (spins > SPINS_BEFORE_YIELD)
 			sched_yield();
@@ -132,7 +140,7 @@ void uroce_key_withdraw(struct uroce_keys *keys, struct uroce_key *key)
 	if (keys->watch && !key->mw_type)
 		keys->watch->hide(keys->watch, key);
 	atomic_store_explicit(&key->live, 0, memory_order_seq_cst);
-	key_wait(key);
+	key_wait(keys, key);
 }
 
 static void region_fill(struct uroce_key *key, const struct ibv_pd *pd, void *addr, uint64_t length,

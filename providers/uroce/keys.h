@@ -30,6 +30,9 @@ struct uroce_keys {
 	struct uroce_lock lock; /* protects all below and what owners write of entries */
 	uint32_t leaves;
 	uint32_t used;
+	bool fenced; /* owners fence for uroce_keys_pass(); set once */
+	/* What the holder of progress_lock works through without counting itself in. */
+	_Atomic(struct uroce_key *) passing;
 	struct uroce_keys_watch *watch; /* or NULL; set before the first key */
 	uint32_t random[32];
 	unsigned int random_left;
@@ -52,8 +55,20 @@ static inline struct uroce_key *uroce_key_at(struct uroce_keys *keys, uint32_t k
 	return likely(leaf) ? &leaf[index % UROCE_KEY_LEAF] : NULL;
 }
 
-/*
- * uroce_key_get() for who has the table at hand: at least one byte, and @need as the entry has it.
+/* What a valid entry says to the request: 0, or as uroce_key_get(). */
+static inline int uroce_key_check(const struct uroce_key *key, const struct ibv_pd *pd,
+				  uint32_t qpn, uint32_t need, uint64_t va, uint64_t length)
+{
+	uint64_t offset = va - key->iova;
+
+	if (unlikely(key->pd != pd || (need & ~key->access) || (key->qpn && key->qpn != qpn)))
+		return -EACCES;
+	if (unlikely(va < key->iova || offset > key->length || length > key->length - offset))
+		return -ERANGE;
+	return 0;
+}
+
+/* uroce_key_get() for who has the table at hand: at least one byte, and @need as the entry has it.
  */
 static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const struct ibv_pd *pd,
 				 uint32_t qpn, uint32_t need, uint64_t va, uint64_t length,
@@ -61,26 +76,51 @@ static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const
 {
 	struct uroce_key *key = uroce_key_at(keys, number);
 	int r = -EACCES;
-	uint64_t offset;
 
 	if (unlikely(!key))
 		return r;
 	/* seq_cst: see uroce_key_withdraw(). acquire pairs with uroce_key_publish(). */
 	atomic_fetch_add_explicit(&key->refs, 1, memory_order_seq_cst);
-	if (unlikely(atomic_load_explicit(&key->live, memory_order_seq_cst) != number || !number))
-		goto refuse;
-	if (unlikely(key->pd != pd || (need & ~key->access) || (key->qpn && key->qpn != qpn)))
-		goto refuse;
-	r = -ERANGE;
-	offset = va - key->iova;
-	if (unlikely(va < key->iova || offset > key->length || length > key->length - offset))
-		goto refuse;
+	if (likely(atomic_load_explicit(&key->live, memory_order_seq_cst) == number && number))
+		r = uroce_key_check(key, pd, qpn, need, va, length);
+	if (unlikely(r < 0)) {
+		uroce_key_put(key);
+		return r;
+	}
 	*ret_key = key;
-	*ret_ptr = (uint8_t *)(key->base + offset);
+	*ret_ptr = (uint8_t *)(key->base + (va - key->iova));
 	return 0;
-refuse:
-	uroce_key_put(key);
-	return r;
+}
+
+/*
+ * The same for the holder of progress_lock, for one copy at a time and local access: it says where
+ * it is instead of counting itself in, so that nothing waits for the entry's cache line. The
+ * address, or NULL; uroce_keys_passed() ends it either way.
+ */
+static inline uint8_t *uroce_keys_pass(struct uroce_keys *keys, uint32_t number,
+				       const struct ibv_pd *pd, uint32_t need, uint64_t va,
+				       uint64_t length)
+{
+	struct uroce_key *key = uroce_key_at(keys, number);
+
+	if (unlikely(!key || !number))
+		return NULL;
+	atomic_store_explicit(&keys->passing, key, memory_order_relaxed);
+	/* Before the look whether it is live: see key_wait(). */
+	if (likely(keys->fenced))
+		atomic_signal_fence(memory_order_seq_cst);
+	else
+		atomic_thread_fence(memory_order_seq_cst);
+	if (unlikely(atomic_load_explicit(&key->live, memory_order_acquire) != number ||
+		     uroce_key_check(key, pd, 0, need, va, length) < 0))
+		return NULL;
+	return (uint8_t *)(key->base + (va - key->iova));
+}
+
+static inline void uroce_keys_passed(struct uroce_keys *keys)
+{
+	/* Pairs with key_wait(): our access is over. */
+	atomic_store_explicit(&keys->passing, NULL, memory_order_release);
 }
 
 /* A region: @addr for @length bytes, called @iova by peers and SGEs. @access: IBV_ACCESS_*.

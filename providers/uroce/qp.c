@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Queue pairs: numbers, memory, life, and what becomes of the work when one fails. */
 
+#include "providers/uroce/cq.h"
 #include "providers/uroce/fault.h"
 #include "providers/uroce/shm.h"
 
@@ -355,17 +356,16 @@ void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *e
 
 static void flush_recv(struct uroce_qp *qp)
 {
-	struct uroce_cqe cqe = {
+	struct ibv_wc wc = {
 		.status = IBV_WC_WR_FLUSH_ERR,
 		.opcode = IBV_WC_RECV,
 		.qp_num = qp->vqp.qp.qp_num,
-		.solicited = true,
 	};
 
 	if (qp->resp.have_rwqe) {
 		qp->resp.have_rwqe = false;
-		cqe.wr_id = qp->resp.rwqe->wr_id;
-		uroce_cq_push(qp->recv_cq, &cqe);
+		wc.wr_id = qp->resp.rwqe->wr_id;
+		uroce_cq_push(qp->recv_cq, &wc, NULL, true);
 	}
 	if (qp->srq) {
 		if (!qp->last_wqe_raised)
@@ -374,8 +374,8 @@ static void flush_recv(struct uroce_qp *qp)
 		return;
 	}
 	while (qp->rq.tail != qp->rq.head) {
-		cqe.wr_id = rq_wqe(&qp->rq, qp->rq.tail++)->wr_id;
-		uroce_cq_push(qp->recv_cq, &cqe);
+		wc.wr_id = rq_wqe(&qp->rq, qp->rq.tail++)->wr_id;
+		uroce_cq_push(qp->recv_cq, &wc, NULL, true);
 	}
 }
 

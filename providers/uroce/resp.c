@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "providers/uroce/cq.h"
 #include "providers/uroce/resp.h"
 
 /* --- execution --- */
@@ -187,7 +188,7 @@ static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt,
 	const struct uroce_hdr *hdr = &pkt->hdr;
 	pkt_flags_t flags = hdr_flags(hdr);
 	bool imm = flags & PKT_IMM, inv = flags & PKT_IETH;
-	struct uroce_cqe cqe = {
+	struct ibv_wc wc = {
 		.wr_id = qp->resp.rwqe->wr_id,
 		.byte_len = qp->resp.length,
 		.qp_num = qp->vqp.qp.qp_num,
@@ -197,15 +198,14 @@ static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt,
 			    (pkt->grh ? IBV_WC_GRH : 0),
 		.src_qp = flags & PKT_DETH ? hdr->src_qpn : qp->dest_qpn,
 		.sl = pkt->sl,
-		.solicited = hdr->solicited || status,
 	};
 
 	if (imm)
-		cqe.imm_data = hdr->imm;
+		wc.imm_data = hdr->imm;
 	else if (inv)
-		cqe.invalidated_rkey = hdr->invalidate_rkey;
+		wc.invalidated_rkey = hdr->invalidate_rkey;
 	qp->resp.have_rwqe = false;
-	uroce_cq_push(qp->recv_cq, &cqe);
+	uroce_cq_push(qp->recv_cq, &wc, NULL, hdr->solicited || status);
 }
 
 static enum verdict complete(struct uroce_qp *qp, const struct uroce_packet *pkt)

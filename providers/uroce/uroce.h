@@ -103,33 +103,11 @@ struct uroce_comp_channel {
 /* One completion: a cache line, of which the application gets the first three quarters as they are.
  */
 struct uroce_cqe {
-	uint64_t wr_id;
-	uint32_t status;     /* enum ibv_wc_status */
-	uint32_t opcode;     /* enum ibv_wc_opcode */
-	uint32_t vendor_err; /* UROCE_VENDOR_* of events.h, or the NAK syndrome received */
-	uint32_t byte_len;
-	union {
-		__be32 imm_data;
-		uint32_t invalidated_rkey;
-	};
-	uint32_t qp_num;
-	uint32_t src_qp;
-	uint32_t wc_flags;
-	uint16_t pkey_index;
-	uint16_t slid;
-	uint8_t sl;
-	uint8_t dlid_path_bits;
-	bool solicited;	     /* where struct ibv_wc has padding */
+	struct ibv_wc wc;
 	uint64_t timestamp;  /* ns, CLOCK_MONOTONIC; set when the CQ wants it */
 	struct uroce_sq *sq; /* whose room it takes until it is polled; NULL: of a receive */
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "one cache line");
-static_assert(sizeof(struct ibv_wc) == offsetof(struct uroce_cqe, timestamp),
-	      "begins as struct ibv_wc");
-static_assert(offsetof(struct ibv_wc, imm_data) == offsetof(struct uroce_cqe, imm_data), "");
-static_assert(offsetof(struct ibv_wc, wc_flags) == offsetof(struct uroce_cqe, wc_flags), "");
-static_assert(offsetof(struct ibv_wc, dlid_path_bits) == offsetof(struct uroce_cqe, dlid_path_bits),
-	      "");
 
 struct uroce_cq {
 	struct verbs_cq vcq;
@@ -507,13 +485,7 @@ int uroce_key_invalidate(struct uroce_dev *dev, const struct ibv_pd *pd, uint32_
 			 uint32_t key);
 int uroce_key_bind(struct uroce_dev *dev, const struct uroce_qp *qp, const struct uroce_swqe *wqe);
 
-/* --- cq.c --- */
-
-/*
- * Add a completion; raises the CQ's event when armed for it. Without room that is an error of the
- * CQ and of the QP. What takes room of a send queue is counted there: its lock is held.
- */
-void uroce_cq_push(struct uroce_cq *cq, const struct uroce_cqe *cqe);
+/* --- cq.c; pushing is in cq.h --- */
 
 /* Its completions stay, but no longer refer to the queue, which is about to go. */
 void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: soak [-g GIGABYTES] [-t SECONDS] [-q QPS] [-s SEED] [-f FAULTS] [-4] [-x]
+ * usage: soak [-g GIGABYTES] [-t SECONDS] [-q QPS] [-s SEED] [-f FAULTS] [-4] [-m] [-x]
  *
  * Two processes, each sending to the other on every QP at once: sends, writes, reads and atomics of
  * random sizes up to 1 MiB, over UDP with packets lost, repeated, reordered and damaged. Every byte
  * is compared, every atomic must have happened exactly once and in order. It ends with the first of
- * -g and -t. IPv6, unless -4. With -x one bit of what is sent is wrong, which must be noticed.
+ * -g and -t. IPv6, unless -4. With -m through shared memory, where nothing is lost. With -x one bit
+ * of what is sent is wrong, which must be noticed.
  *
  * Both processes know what each operation is: it follows from the seed, the direction and its
  * number. Operation n uses slot n % SLOTS of the buffers on both sides. Those the receiver notices
@@ -96,7 +97,7 @@ static struct {
 	double gigabytes;
 	unsigned int seconds, qps, seed;
 	const char *faults;
-	bool ipv4, wrong;
+	bool ipv4, memory, wrong;
 } options = {
 	.gigabytes = 1,
 	.seconds = 15,
@@ -519,7 +520,7 @@ static void options_read(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "g:t:q:s:f:4x")) >= 0) {
+	while ((c = getopt(argc, argv, "g:t:q:s:f:4mx")) >= 0) {
 		if (c == 'g')
 			options.gigabytes = atof(optarg);
 		else if (c == 't')
@@ -532,6 +533,8 @@ static void options_read(int argc, char **argv)
 			options.faults = optarg;
 		else if (c == '4')
 			options.ipv4 = true;
+		else if (c == 'm')
+			options.memory = true;
 		else if (c == 'x')
 			options.wrong = true;
 		else
@@ -552,8 +555,10 @@ int main(int argc, char **argv)
 	options_read(argc, argv);
 	net_own();
 	snprintf(faults, sizeof(faults), "seed=%u;%s", options.seed, options.faults);
-	setenv("UROCE_FAULTS", faults, 1);
-	setenv("UROCE_PATH", "udp", 1);
+	if (!options.memory) {
+		setenv("UROCE_FAULTS", faults, 1);
+		setenv("UROCE_PATH", "udp", 1);
+	}
 	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
 	child = fork();
 	if (!child) {

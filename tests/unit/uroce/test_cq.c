@@ -6,11 +6,12 @@
 
 #include <rdma/ib_user_verbs.h>
 
+#include "providers/uroce/cq.h"
 #include "tests/unit/uroce/fixture.h"
 
 static void push(struct uroce_cq *cq, uint64_t wr_id, bool solicited)
 {
-	const struct uroce_cqe cqe = {
+	const struct ibv_wc wc = {
 		.wr_id = wr_id,
 		.status = IBV_WC_SUCCESS,
 		.opcode = IBV_WC_RECV,
@@ -21,10 +22,9 @@ static void push(struct uroce_cq *cq, uint64_t wr_id, bool solicited)
 		.wc_flags = IBV_WC_GRH | IBV_WC_WITH_IMM,
 		.sl = 3,
 		.vendor_err = 9,
-		.solicited = solicited,
 	};
 
-	uroce_cq_push(cq, &cqe);
+	uroce_cq_push(cq, &wc, NULL, solicited);
 }
 
 static struct ibv_comp_channel *channel_new(void)
@@ -234,20 +234,63 @@ static void test_destroy_waits(void **state)
 	channel_free(channel);
 }
 
+/* Into the array of the thread that polls, as long as that keeps the order and raises no event
+ * less.
+ */
+static void test_sink(void **state)
+{
+	struct ibv_comp_channel *channel = channel_new();
+	struct uroce_cq *cq = fixture_cq(16, channel, 0), *other = fixture_cq(16, NULL, 0);
+	struct ibv_wc wc[3] = {}, one;
+
+	uroce_sink = (struct uroce_sink){ .cq = cq, .wc = wc, .room = 2 };
+	push(other, 1, false);
+	push(cq, 2, false);
+	push(cq, 3, false);
+	push(cq, 4, false); /* no room left */
+	assert_int_equal(uroce_sink.room, 0);
+	assert_int_equal(wc[0].wr_id, 2);
+	assert_int_equal(wc[1].wr_id, 3);
+	assert_int_equal(wc[1].byte_len, 1003);
+	assert_int_equal(wc[2].wr_id, 0);
+
+	uroce_sink = (struct uroce_sink){ .cq = cq, .wc = wc, .room = 2 };
+	push(cq, 5, false); /* behind the one in the ring */
+	assert_int_equal(uroce_sink.room, 2);
+	uroce_sink = (struct uroce_sink){};
+	assert_int_equal(fixture_poll(cq, &one), 1);
+	assert_int_equal(one.wr_id, 4);
+	assert_int_equal(fixture_poll(cq, &one), 1);
+	assert_int_equal(one.wr_id, 5);
+	assert_int_equal(fixture_poll(other, &one), 1);
+	assert_int_equal(one.wr_id, 1);
+
+	assert_int_equal(uroce_req_notify_cq(&cq->vcq.cq, 0), 0);
+	uroce_sink = (struct uroce_sink){ .cq = cq, .wc = wc, .room = 2 };
+	push(cq, 6, false);
+	assert_int_equal(uroce_sink.room, 2);
+	uroce_sink = (struct uroce_sink){};
+	assert_ptr_equal(event_get(channel), &cq->vcq.cq);
+	assert_int_equal(fixture_poll(cq, &one), 1);
+	assert_int_equal(one.wr_id, 6);
+	fixture_cq_free(cq);
+	fixture_cq_free(other);
+	channel_free(channel);
+}
+
 /* The QP that loses a completion stops, others go on; what is in the queue can still be polled. */
 static void test_overflow(void **state)
 {
 	struct uroce_cq *cq = fixture_cq(16, NULL, 0);
 	struct uroce_qp *qp = fixture_qp(IBV_QPT_UD, cq, NULL, 0),
 			*other = fixture_qp(IBV_QPT_UD, cq, NULL, 0);
-	struct uroce_cqe cqe = { .qp_num = qp->vqp.qp.qp_num };
-	struct ibv_wc wc;
+	struct ibv_wc wc = { .qp_num = qp->vqp.qp.qp_num };
 
 	for (uint32_t i = 0; i < 16; i++)
 		push(cq, i, false);
 	assert_int_equal(fixture_event(), -1);
 	for (int i = 0; i < 2; i++)
-		uroce_cq_push(cq, &cqe);
+		uroce_cq_push(cq, &wc, NULL, false);
 	assert_int_equal(fixture_event(), IBV_EVENT_CQ_ERR); /* once */
 	assert_int_equal(fixture_event(), IBV_EVENT_QP_FATAL);
 	assert_int_equal(fixture_event(), -1);
@@ -456,9 +499,9 @@ static void test_threads(void **state)
 	for (int i = 0; i < PUSHERS; i++)
 		pthread_join(push_thread[i], NULL);
 	for (int i = 0; i < 2; i++) {
-		const struct uroce_cqe stop = { .wr_id = UINT64_MAX };
+		const struct ibv_wc stop = { .wr_id = UINT64_MAX };
 
-		uroce_cq_push(cq, &stop);
+		uroce_cq_push(cq, &stop, NULL, false);
 		while (atomic_load(&cq->head) != atomic_load(&cq->tail))
 			sched_yield();
 	}
@@ -481,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_full_pipe),
 		cmocka_unit_test(test_destroy_with_events),
 		cmocka_unit_test(test_destroy_waits),
+		cmocka_unit_test(test_sink),
 		cmocka_unit_test(test_overflow),
 		cmocka_unit_test(test_resize),
 		cmocka_unit_test(test_refused),

@@ -366,8 +366,8 @@ static void expect(struct sim *sim, unsigned int side, enum ibv_wc_status status
 	const struct uroce_cqe *cqe = completion(sim, side);
 
 	assert_non_null(cqe);
-	assert_int_equal(cqe->status, status);
-	assert_int_equal(cqe->opcode, opcode);
+	assert_int_equal(cqe->wc.status, status);
+	assert_int_equal(cqe->wc.opcode, opcode);
 }
 
 static void fill(struct sim *sim, unsigned int side, uint32_t offset, uint32_t length)
@@ -394,7 +394,7 @@ static void test_send_sizes(void **state)
 		post_send(sim, 0, 0, sizes[i]);
 		run(sim, 1);
 		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
-		assert_int_equal(sim->cq[1].ring[sim->cq[1].tail & (CQ_SIZE - 1)].byte_len,
+		assert_int_equal(sim->cq[1].ring[sim->cq[1].tail & (CQ_SIZE - 1)].wc.byte_len,
 				 sizes[i]);
 		expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
 		same(sim, 0, 4096, sizes[i]);
