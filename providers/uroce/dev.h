@@ -40,7 +40,8 @@ struct uroce_host {
 	bool acks_urgent;	   /* one of them does not wait for a pass without a packet */
 	unsigned int idle_passes;  /* of these, in a row */
 	struct uroce_lock blocked_lock;
-	struct uroce_qp_list blocked; /* QPs a path refused a packet of */
+	struct uroce_qp_list blocked; /* QPs a path refused a packet of; under blocked_lock */
+	atomic_bool any_blocked;      /* written under it */
 	struct uroce_wheel wheel;
 
 	uint8_t slot; /* 1..255, unique among this user's uroce processes in this network namespace
@@ -265,8 +266,17 @@ static inline void uroce_blocked(struct uroce_qp *qp)
 	if (!qp->on_blocked) {
 		qp->on_blocked = true;
 		TAILQ_INSERT_TAIL(&host->blocked, qp, blocked_entry);
+		atomic_store_explicit(&host->any_blocked, true, memory_order_relaxed);
 	}
 	uroce_unlock(&host->blocked_lock);
+	/* A thread that sleeps until packets come must come back for this. */
+	if (atomic_load_explicit(&host->wakes_at, memory_order_relaxed))
+		uroce_thread_wake(host);
+}
+
+static inline bool uroce_any_blocked(struct uroce_host *host)
+{
+	return atomic_load_explicit(&host->any_blocked, memory_order_relaxed);
 }
 
 #endif

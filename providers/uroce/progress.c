@@ -154,6 +154,7 @@ static void blocked_run(struct uroce_host *host, uint64_t now)
 
 	uroce_lock(&host->blocked_lock);
 	TAILQ_CONCAT(&list, &host->blocked, blocked_entry);
+	atomic_store_explicit(&host->any_blocked, false, memory_order_relaxed);
 	while ((qp = TAILQ_FIRST(&list))) {
 		TAILQ_REMOVE(&list, qp, blocked_entry);
 		qp->on_blocked = false;
@@ -221,7 +222,7 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
 	host->idle_passes = n ? 0 : host->idle_passes + 1;
 	if (!TAILQ_EMPTY(&host->acks) && (!n || !poller || host->acks_urgent))
 		acks_run(host, n > 0, poller, now);
-	if (unlikely(!TAILQ_EMPTY(&host->blocked)))
+	if (unlikely(uroce_any_blocked(host)))
 		blocked_run(host, now);
 	if (timed)
 		timers_run(host, now);

@@ -212,7 +212,7 @@ static bool must_retry(struct uroce_host *host)
 	bool retry;
 
 	uroce_lock(&host->progress_lock);
-	retry = uroce_forward_waiting(host) || udp_pending(host) || !TAILQ_EMPTY(&host->blocked) ||
+	retry = uroce_forward_waiting(host) || udp_pending(host) || uroce_any_blocked(host) ||
 		!TAILQ_EMPTY(&host->acks) ||
 		atomic_load_explicit(&host->cqs_pending, memory_order_relaxed);
 	uroce_unlock(&host->progress_lock);
@@ -232,7 +232,7 @@ static bool packets_pending(struct uroce_host *host)
 }
 
 /*
- * Say "sleeping", then look once more: pairs with record_commit() in path_shm.c, where the record
+ * Say "sleeping", then look once more: pairs with shm_record_commit(), where the record
  * is published before "sleeping" is read.
  * The fence is for senders that have none of their own there.
  */

@@ -90,7 +90,9 @@ static void memory_break(struct memory *m, enum fault fault)
 		CHECK_OK(ibv_dereg_mr(m->mr));
 		m->mr = NULL;
 	} else if (fault == UNMAPPED) {
-		CHECK_OK(munmap(m->p, LARGE));
+		/* The place stays taken, or what a thread maps next may come to lie there. */
+		CHECK(mmap(m->p, LARGE, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == m->p);
 		m->p = NULL;
 	} else if (fault == TRUNCATED) {
 		CHECK_OK(ftruncate(m->fd, 0));
