@@ -39,7 +39,7 @@ FOREIGN = {
 }  # fmt: skip
 
 # Whose functions the pages are about.
-HEADERS = "#include <infiniband/verbs.h>\n#include <rdma/rdma_verbs.h>\n"
+HEADERS = "#include <infiniband/verbs.h>\n#include <infiniband/uroce.h>\n#include <rdma/rdma_verbs.h>\n"
 
 # Inlines for other inlines, no part of the interface.
 PRIVATE = {"rdma_seterrno", "rdma_wait_comp_"}
@@ -64,7 +64,7 @@ class Context:
             depth += {"{": 1, "}": -1}.get(character, 0)
             declaration += character if depth == 0 else ""
             if depth == 0 and character in ";}":
-                found = re.search(r"\b((?:ibv|mult|mbps|rdma)_\w+)\s*\(", declaration)
+                found = re.search(r"\b((?:ibv|mult|mbps|rdma|uroce)_\w+)\s*\(", declaration)
                 names |= {found[1]} if found else set()
                 declaration = ""
         return names
