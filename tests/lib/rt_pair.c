@@ -84,8 +84,11 @@ static void create_qp(struct rt_side *side)
 struct rt_side rt_side_open(struct rt_dev *dev, const struct rt_options *options,
 			    struct ibv_srq *srq)
 {
-	static atomic_uint psn = 0xfffff0; /* near its wrap: every longer exchange crosses it */
-	struct rt_side side = { .dev = dev, .srq = srq, .psn = atomic_fetch_add(&psn, 5) };
+	static atomic_uint count;
+	/* Each near the wrap: every longer exchange crosses it. */
+	struct rt_side side = { .dev = dev,
+				.srq = srq,
+				.psn = 0xfffff0 | (atomic_fetch_add(&count, 5) & 0xf) };
 
 	if (dev->ctx->device->transport_type != IBV_TRANSPORT_IB)
 		rt_skip("a device of this transport can be connected only by rdma_cm");
@@ -99,7 +102,6 @@ struct rt_side rt_side_open(struct rt_dev *dev, const struct rt_options *options
 	if (side.options.srq && !srq)
 		create_srq(&side);
 	create_qp(&side);
-	side.psn &= 0xffffff;
 	side.buf = rt_buf_alloc(dev, or_default(side.options.size, 65536), RT_ACCESS);
 	return side;
 }
