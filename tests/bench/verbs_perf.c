@@ -58,6 +58,9 @@ struct side {
 	uint8_t *buf; /* in it */
 	size_t size;
 	struct remote peer;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	unsigned int flags;
 	int sock;
 	bool client;
 };
@@ -235,19 +238,25 @@ static void post_recvs(struct side *s, unsigned int count)
 			die("post_recv");
 }
 
-static void post(struct side *s, enum ibv_wr_opcode opcode, size_t offset, bool signaled)
+/* What all requests of a test have in common is written once, as a program in a hurry does. */
+static void wr_prepare(struct side *s, enum ibv_wr_opcode opcode, size_t offset)
 {
-	struct ibv_sge sge = { (uintptr_t)s->buf + offset, s->size, s->mr->lkey };
-	struct ibv_send_wr wr = {
-		.sg_list = &sge,
+	s->sge = (struct ibv_sge){ (uintptr_t)s->buf + offset, s->size, s->mr->lkey };
+	s->flags = s->size <= 64 && opcode != IBV_WR_RDMA_READ ? IBV_SEND_INLINE : 0;
+	s->wr = (struct ibv_send_wr){
+		.sg_list = &s->sge,
 		.num_sge = 1,
 		.opcode = opcode,
-		.send_flags = (signaled ? IBV_SEND_SIGNALED : 0) |
-			      (s->size <= 64 && opcode != IBV_WR_RDMA_READ ? IBV_SEND_INLINE : 0),
 		.wr.rdma = { .remote_addr = s->peer.addr, .rkey = s->peer.rkey },
-	}, *bad;
+	};
+}
 
-	if (ibv_post_send(s->qp, &wr, &bad))
+static void post(struct side *s, bool signaled)
+{
+	struct ibv_send_wr *bad;
+
+	s->wr.send_flags = s->flags | (signaled ? IBV_SEND_SIGNALED : 0);
+	if (ibv_post_send(s->qp, &s->wr, &bad))
 		die("post_send");
 }
 
@@ -294,12 +303,13 @@ static double send_lat(struct side *s, unsigned int iters)
 	double start;
 
 	post_recvs(s, DEPTH);
+	wr_prepare(s, IBV_WR_SEND, 0);
 	barrier(s);
 	start = now_us();
 	for (unsigned int i = 0; i < iters; i++) {
 		if (!s->client)
 			wait_opcode(s, &sends, &recvs, 0, i + 1);
-		post(s, IBV_WR_SEND, 0, true);
+		post(s, true);
 		if (s->client)
 			wait_opcode(s, &sends, &recvs, 0, i + 1);
 		if (i % (DEPTH / 2) == DEPTH / 2 - 1)
@@ -318,6 +328,7 @@ static double write_lat(struct side *s, unsigned int iters)
 	double start;
 
 	s->buf[s->size - 1] = 0;
+	wr_prepare(s, IBV_WR_RDMA_WRITE, s->size);
 	barrier(s);
 	start = now_us();
 	for (unsigned int i = 0; i < iters; i++) {
@@ -327,7 +338,7 @@ static double write_lat(struct side *s, unsigned int iters)
 			while (*mine != mark)
 				;
 		out[s->size - 1] = mark;
-		post(s, IBV_WR_RDMA_WRITE, s->size, true);
+		post(s, true);
 		wait_opcode(s, &sends, &recvs, i + 1, 0);
 		if (s->client)
 			while (*mine != mark)
@@ -341,9 +352,10 @@ static double read_lat(struct side *s, unsigned int iters)
 {
 	double start = now_us();
 
+	wr_prepare(s, IBV_WR_RDMA_READ, 0);
 	barrier(s);
 	for (unsigned int i = 0; s->client && i < iters; i++) {
-		post(s, IBV_WR_RDMA_READ, 0, true);
+		post(s, true);
 		while (!poll_some(s))
 			;
 	}
@@ -359,6 +371,7 @@ static double stream(struct side *s, enum ibv_wr_opcode opcode, unsigned int ite
 
 	if (!s->client && opcode == IBV_WR_SEND)
 		post_recvs(s, DEPTH * 4);
+	wr_prepare(s, opcode, 0);
 	barrier(s);
 	start = now_us();
 	if (!s->client && opcode == IBV_WR_SEND) {
@@ -372,7 +385,7 @@ static double stream(struct side *s, enum ibv_wr_opcode opcode, unsigned int ite
 		while (done < iters / SIGNAL_EVERY) {
 			while (posted < iters && posted - done * SIGNAL_EVERY < DEPTH) {
 				posted++;
-				post(s, opcode, 0, posted % SIGNAL_EVERY == 0);
+				post(s, posted % SIGNAL_EVERY == 0);
 			}
 			done += poll_some(s);
 		}
