@@ -143,14 +143,10 @@ static void message_sent(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	qp->counters.tx_bytes += wqe->length;
 }
 
-bool uroce_express_send(struct uroce_qp *qp)
+static void messages_send(struct uroce_qp *qp, struct shm_peer *peer)
 {
-	struct shm_peer *peer = qp->av.peer;
 	struct uroce_sq *sq = &qp->sq;
 
-	assert_held(&qp->lock);
-	if (unlikely(!may_send(qp) || peer->dead))
-		return false;
 	uroce_lock(&peer->tx_lock);
 	while (sq->next != sq->head) {
 		struct uroce_swqe *wqe = sq_wqe(sq, sq->next);
@@ -160,9 +156,20 @@ bool uroce_express_send(struct uroce_qp *qp)
 		message_sent(qp, wqe);
 	}
 	uroce_unlock(&peer->tx_lock);
+}
+
+bool uroce_express_send(struct uroce_qp *qp)
+{
+	struct shm_peer *peer = qp->av.peer;
+
+	assert_held(&qp->lock);
+	if (unlikely(!may_send(qp) || peer->dead))
+		return false;
+	if (qp->sq.next != qp->sq.head)
+		messages_send(qp, peer);
 	if (unlikely(!uroce_timer_armed(&qp->timer)))
 		uroce_req_timer(qp, 0);
-	return sq->next == sq->head;
+	return qp->sq.next == qp->sq.head;
 }
 
 /* --- receiving --- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "providers/uroce/dev.h"
+#include "providers/uroce/express.h"
 #include "providers/uroce/uroce.h"
 
 #define TIMEOUT_NEVER (1ull << 62) /* ns */
@@ -499,6 +500,8 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 	bool done = false;
 
 	assert_held(&qp->lock);
+	if (qp->express && uroce_express_send(qp))
+		return;
 	qp->req.run_time = now;
 	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE) {
 		uroce_qp_flush(qp);

@@ -275,7 +275,7 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 			break;
 		}
 	}
-	uroce_sq_run(qp);
+	uroce_req_run(qp, uroce_post_time(qp));
 	uroce_unlock(&qp->lock);
 	return r;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "providers/uroce/dev.h"
-#include "providers/uroce/express.h"
 
 /* Whether the QP type has the operation. */
 static inline bool uroce_opcode_allowed(uint8_t qp_type, unsigned int opcode)
@@ -88,13 +87,6 @@ static inline void uroce_swqe_bind(struct uroce_swqe *wqe, uint32_t rkey,
 static inline uint64_t uroce_post_time(const struct uroce_qp *qp)
 {
 	return qp->type == IBV_QPT_RC && qp->av.path && !qp->av.path->lossless ? uroce_now() : 0;
-}
-
-/* What was posted goes out, as far as it can. */
-static inline void uroce_sq_run(struct uroce_qp *qp)
-{
-	if (!qp->express || !uroce_express_send(qp))
-		uroce_req_run(qp, uroce_post_time(qp));
 }
 
 #endif

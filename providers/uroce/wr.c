@@ -47,7 +47,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		r = EINVAL;
 	if (likely(!r)) {
 		qp->sq.head = qp->wr_head;
-		uroce_sq_run(qp);
+		uroce_req_run(qp, uroce_post_time(qp));
 	}
 	uroce_unlock(&qp->lock);
 	if (unlikely(r))
