@@ -13,28 +13,24 @@ pair()
     "$SUITE/../tools/cm-pair" "$@" || failed=1
 }
 
-# A receiver of datagrams waits for one that was lost: it gets more chances.
-lossy_pair()
-{
-    local attempt
-    for attempt in 1 2; do
-        PATIENCE=15 "$SUITE/../tools/cm-pair" "$@" >/dev/null && return
-    done
-    PATIENCE=15 pair "$@"
-}
-
 ldd $theirs/rping | grep -q "librdmacm.so.1 => $BUILD/lib/" || { echo "not this tree's library"; exit 1; }
 
 pair $theirs/rping -s -a $addr -C 5 -V -- $theirs/rping -c -a $addr -C 5 -V
 pair $theirs/rping -s -a 2001:db8::1 -C 5 -V -S 4000 -- $theirs/rping -c -a 2001:db8::1 -C 5 -V -S 4000
 pair $theirs/rping -s -a 0.0.0.0 -C 2 -- $theirs/rping -c -a $addr -I $addr -C 2
-printf '/usr/bin/rping -c -a %s -C 3 -V\n' $addr $addr $addr >three
-pair -k $theirs/rping -s -P -a $addr -- sh -e three
+cat >three <<END
+source $SUITE/../tools/ended-well
+for client in 1 2 3; do
+    output=\$($theirs/rping -c -a $addr -C 3 -V 2>&1)
+    ended_well \$? "\$output" "$theirs/rping " || { echo "client \$client: \$output"; exit 1; }
+done
+END
+pair -k $theirs/rping -s -P -a $addr -- bash three
 pair -d 3 $theirs/ucmatose -b $addr -c 8 -- $theirs/ucmatose -s $addr -b $addr -c 8
 pair -d 2 $theirs/ucmatose -c 2 -m -- $theirs/ucmatose -s $addr -c 2 -m
-lossy_pair -d 2 $theirs/udaddy -b $addr -c 2 -- $theirs/udaddy -s $addr -b $addr -c 2
-lossy_pair -w "joined dgid" stdbuf -oL $theirs/mckey -m 224.0.0.55 -b $addr -- \
-    $theirs/mckey -m 224.0.0.55 -b $addr -s
+pair -d 2 $theirs/udaddy -b $addr -c 2 -- $theirs/udaddy -s $addr -b $addr -c 2
+pair -w "joined dgid" stdbuf -oL $theirs/mckey -m 224.0.0.55 -b $addr -- \
+    "$SUITE/../tools/slowly" $theirs/mckey -m 224.0.0.55 -b $addr -s
 pair -k -d 2 $theirs/cmtime -b $addr -c 100 -- $theirs/cmtime -s $addr -b $addr -c 100
 pair $theirs/rdma_server -- $theirs/rdma_client -s $addr
 pair $theirs/rdma_xserver -c r -- $theirs/rdma_xclient -s $addr -c r
