@@ -85,6 +85,7 @@ static int sq_alloc(struct uroce_sq *sq, struct ibv_qp_cap *cap, bool sig_all)
 				 (size_t)(sq->size + 1) * sq->stride); /* and the spare one */
 	if (!sq->ring)
 		return -ENOMEM;
+	*sq_wqe_spare(sq) = (struct uroce_swqe){}; /* setters look at its opcode */
 	cap->max_send_wr = sq->size;
 	cap->max_send_sge = sq->max_sge;
 	cap->max_inline_data = sq->max_inline;
