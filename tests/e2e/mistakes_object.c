@@ -45,11 +45,9 @@ static int pkey_beyond(struct rt_dev *dev)
 
 static int pd_busy(struct rt_dev *dev)
 {
-	struct rt_buf buf = rt_buf_alloc(dev, 4096, 0);
-	int r = ibv_dealloc_pd(dev->pd);
+	_cleanup_buf_ struct rt_buf buf = rt_buf_alloc(dev, 4096, 0);
 
-	rt_buf_free(&buf);
-	return r;
+	return ibv_dealloc_pd(dev->pd);
 }
 
 static uint8_t memory[8192] __attribute__((aligned(4096)));
@@ -102,7 +100,7 @@ static int mr_memlock(struct rt_dev *dev)
 
 static int rereg_nothing(struct rt_dev *dev)
 {
-	struct rt_buf buf = rt_buf_alloc(dev, 4096, 0);
+	_cleanup_buf_ struct rt_buf buf = rt_buf_alloc(dev, 4096, 0);
 
 	return ibv_rereg_mr(buf.mr, 0, NULL, NULL, 0, 0) ? errno : 0;
 }
@@ -114,19 +112,23 @@ static int mw_type(struct rt_dev *dev)
 
 static int mw_bind_zero_based(struct rt_dev *dev)
 {
-	struct rt_pair pair = rt_pair_open(dev, NULL);
+	_cleanup_pair_ struct rt_pair pair = rt_pair_open(dev, NULL);
+	_cleanup_buf_ struct rt_buf buf =
+		rt_buf_alloc(dev, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	struct ibv_mw *mw = ibv_alloc_mw(dev->pd, IBV_MW_TYPE_1);
-	struct rt_buf buf = rt_buf_alloc(dev, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	struct ibv_mw_bind bind = {
 		.bind_info = { .mr = buf.mr,
 			       .addr = (uintptr_t)buf.p,
 			       .length = 4096,
 			       .mw_access_flags = IBV_ACCESS_ZERO_BASED },
 	};
+	int r;
 
 	if (!mw)
 		rt_skip("the device has no memory windows");
-	return ibv_bind_mw(pair.a.qp, mw, &bind);
+	r = ibv_bind_mw(pair.a.qp, mw, &bind);
+	CHECK_OK(ibv_dealloc_mw(mw));
+	return r;
 }
 
 /* ---- CQ ---- */
@@ -165,9 +167,12 @@ static int cq_ex_comp_mask(struct rt_dev *dev)
 static int cq_resize(struct rt_dev *dev, int cqe)
 {
 	struct ibv_cq *cq = ibv_create_cq(dev->ctx, 10, NULL, NULL, 0);
+	int r;
 
 	CHECK(cq);
-	return ibv_resize_cq(cq, cqe);
+	r = ibv_resize_cq(cq, cqe);
+	CHECK_OK(ibv_destroy_cq(cq));
+	return r;
 }
 
 static int cq_resize_zero(struct rt_dev *dev)
@@ -182,7 +187,7 @@ static int cq_resize_large(struct rt_dev *dev)
 
 static int cq_busy(struct rt_dev *dev)
 {
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, NULL, NULL);
 
 	return ibv_destroy_cq(side.cq);
 }
@@ -190,7 +195,7 @@ static int cq_busy(struct rt_dev *dev)
 static int channel_busy(struct rt_dev *dev)
 {
 	struct rt_options options = { .channel = true };
-	struct rt_side side = rt_side_open(dev, &options, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, &options, NULL);
 
 	return ibv_destroy_comp_channel(side.channel);
 }
@@ -219,11 +224,14 @@ static int srq_modify(struct rt_dev *dev, struct ibv_srq_attr attr, int mask)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 10, .max_sge = 1 } };
 	struct ibv_srq *srq = ibv_create_srq(dev->pd, &init);
+	int r;
 
 	if (!srq && errno == EOPNOTSUPP)
 		rt_skip("the device has no shared receive queues");
 	CHECK(srq);
-	return ibv_modify_srq(srq, &attr, mask);
+	r = ibv_modify_srq(srq, &attr, mask);
+	CHECK_OK(ibv_destroy_srq(srq));
+	return r;
 }
 
 static int srq_limit(struct rt_dev *dev)
@@ -239,7 +247,7 @@ static int srq_mask(struct rt_dev *dev)
 static int srq_too_many_sges(struct rt_dev *dev)
 {
 	struct rt_options options = { .srq = true };
-	struct rt_side side = rt_side_open(dev, &options, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, &options, NULL);
 	struct ibv_sge list[1000] = {};
 	struct ibv_recv_wr wr = { .sg_list = list, .num_sge = 1000 }, *bad_wr;
 
@@ -282,7 +290,7 @@ static int ah_port(struct rt_dev *dev)
 static int mcast_not_ud(struct rt_dev *dev)
 {
 	static const union ibv_gid group = { .raw = { 0xff, 0x0e } };
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, NULL, NULL);
 
 	return ibv_attach_mcast(side.qp, &group, 0);
 }
@@ -290,7 +298,7 @@ static int mcast_not_ud(struct rt_dev *dev)
 static int mcast_not_group(struct rt_dev *dev)
 {
 	struct rt_options ud = { .type = IBV_QPT_UD };
-	struct rt_side side = rt_side_open(dev, &ud, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, &ud, NULL);
 
 	return ibv_attach_mcast(side.qp, &dev->gid, 0);
 }

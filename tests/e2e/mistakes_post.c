@@ -7,14 +7,15 @@ static uint8_t memory[8192] __attribute__((aligned(4096)));
 static int post(struct rt_dev *dev, const struct rt_options *options, bool connect,
 		struct ibv_send_wr wr)
 {
-	struct rt_pair pair = { .a = rt_side_open(dev, options, NULL) };
+	_cleanup_pair_ struct rt_pair pair = {
+		.a = rt_side_open(dev, options, NULL),
+		.b = rt_side_open(dev, options, NULL),
+	};
 	struct ibv_send_wr *bad_wr = NULL;
 	int r;
 
-	if (connect) {
-		pair.b = rt_side_open(dev, options, NULL);
+	if (connect)
 		rt_pair_connect(&pair);
-	}
 	r = ibv_post_send(pair.a.qp, &wr, &bad_wr);
 	CHECK(bad_wr == &wr);
 	return r;
@@ -90,7 +91,7 @@ static int send_no_ah(struct rt_dev *dev)
 /* Nobody receives, so nothing leaves the queue. */
 static int send_full(struct rt_dev *dev)
 {
-	struct rt_pair pair = rt_pair_open(dev, NULL);
+	_cleanup_pair_ struct rt_pair pair = rt_pair_open(dev, NULL);
 	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, NULL), *bad_wr;
 	int r = 0;
 
@@ -101,7 +102,7 @@ static int send_full(struct rt_dev *dev)
 
 static int recv_in_reset(struct rt_dev *dev)
 {
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, NULL, NULL);
 	struct ibv_recv_wr wr = {}, *bad_wr;
 
 	return ibv_post_recv(side.qp, &wr, &bad_wr);
@@ -110,7 +111,7 @@ static int recv_in_reset(struct rt_dev *dev)
 static int recv_with_srq(struct rt_dev *dev)
 {
 	struct rt_options options = { .srq = true };
-	struct rt_side side = rt_side_open(dev, &options, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, &options, NULL);
 	struct ibv_recv_wr wr = {}, *bad_wr;
 
 	rt_side_init(&side);
@@ -119,7 +120,7 @@ static int recv_with_srq(struct rt_dev *dev)
 
 static int recv_full(struct rt_dev *dev)
 {
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, NULL, NULL);
 	struct ibv_recv_wr wr = {}, *bad_wr;
 	int r = 0;
 
@@ -131,7 +132,7 @@ static int recv_full(struct rt_dev *dev)
 
 static int recv_sges(struct rt_dev *dev)
 {
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, NULL, NULL);
 	struct ibv_sge list[1000] = {};
 	struct ibv_recv_wr wr = { .sg_list = list, .num_sge = 1000 }, *bad_wr;
 
@@ -142,7 +143,7 @@ static int recv_sges(struct rt_dev *dev)
 static int wr_setter_first(struct rt_dev *dev)
 {
 	struct rt_options options = { .send_ops = IBV_QP_EX_WITH_SEND };
-	struct rt_pair pair = rt_pair_open(dev, &options);
+	_cleanup_pair_ struct rt_pair pair = rt_pair_open(dev, &options);
 
 	ibv_wr_start(pair.a.qpx);
 	ibv_wr_set_sge(pair.a.qpx, 0, 0, 1);
@@ -152,7 +153,7 @@ static int wr_setter_first(struct rt_dev *dev)
 static int wr_inline(struct rt_dev *dev)
 {
 	struct rt_options options = { .send_ops = IBV_QP_EX_WITH_SEND, .inline_data = 16 };
-	struct rt_pair pair = rt_pair_open(dev, &options);
+	_cleanup_pair_ struct rt_pair pair = rt_pair_open(dev, &options);
 
 	ibv_wr_start(pair.a.qpx);
 	ibv_wr_send(pair.a.qpx);

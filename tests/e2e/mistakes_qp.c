@@ -19,9 +19,13 @@ static struct ibv_qp_init_attr_ex qp_init(struct rt_dev *dev)
 	};
 }
 
+/* Ends with the CQ of qp_init(). */
 static int qp_create(struct rt_dev *dev, struct ibv_qp_init_attr_ex *attr)
 {
-	return RT_ERRNO_OF(ibv_create_qp_ex(dev->ctx, attr));
+	int r = RT_ERRNO_OF(ibv_create_qp_ex(dev->ctx, attr));
+
+	CHECK_OK(ibv_destroy_cq(attr->send_cq));
+	return r;
 }
 
 static int qp_no_cq(struct rt_dev *dev)
@@ -104,7 +108,7 @@ static uint8_t empty_gid(struct rt_dev *dev)
 static int to_rtr(struct rt_dev *dev, void (*spoil)(struct rt_dev *dev, struct ibv_qp_attr *attr),
 		  int mask)
 {
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, NULL, NULL);
 	struct rt_address self = rt_side_address(&side);
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -202,7 +206,7 @@ static int rtr_ah_port(struct rt_dev *dev)
 
 static int to_init(struct rt_dev *dev, struct ibv_qp_attr attr)
 {
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, NULL, NULL);
 
 	attr.qp_state = IBV_QPS_INIT;
 	return ibv_modify_qp(side.qp, &attr,
@@ -221,7 +225,7 @@ static int init_pkey(struct rt_dev *dev)
 
 static int wrong_transition(struct rt_dev *dev)
 {
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, NULL, NULL);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
 
 	return ibv_modify_qp(side.qp, &attr, IBV_QP_STATE);
@@ -229,7 +233,7 @@ static int wrong_transition(struct rt_dev *dev)
 
 static int rts_timeout(struct rt_dev *dev)
 {
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, NULL, NULL);
 	struct rt_address self = rt_side_address(&side);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .timeout = 32, .max_rd_atomic = 1 };
 

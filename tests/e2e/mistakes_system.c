@@ -21,16 +21,17 @@ static void hide(const char *folder)
 	CHECK_OK(mount("none", folder, "tmpfs", 0, NULL));
 }
 
-static struct ibv_device *first_device(void)
+static void list_free(struct ibv_device ***list)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	return rt_device_find(list);
+	if (*list)
+		ibv_free_device_list(*list);
 }
+#define _cleanup_list_ __attribute__((cleanup(list_free)))
 
 static int node_missing(struct rt_dev *dev)
 {
-	struct ibv_device *device = first_device();
+	_cleanup_list_ struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device *device = rt_device_find(list);
 
 	own_mounts();
 	hide("/dev/infiniband");
@@ -40,7 +41,8 @@ static int node_missing(struct rt_dev *dev)
 /* The node is another device's: not opened, whatever its name. */
 static int node_wrong(struct rt_dev *dev)
 {
-	struct ibv_device *device = first_device();
+	_cleanup_list_ struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device *device = rt_device_find(list);
 	char path[300];
 
 	own_mounts();
@@ -52,7 +54,8 @@ static int node_wrong(struct rt_dev *dev)
 
 static int node_forbidden(struct rt_dev *dev)
 {
-	struct ibv_device *device = first_device();
+	_cleanup_list_ struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device *device = rt_device_find(list);
 	struct stat st;
 	char path[300];
 
@@ -69,10 +72,9 @@ static int node_forbidden(struct rt_dev *dev)
 
 static int device_list(void)
 {
-	int n = -1;
-	struct ibv_device **list = ibv_get_device_list(&n);
+	_cleanup_list_ struct ibv_device **list = ibv_get_device_list(NULL);
 
-	return list ? 0 : errno;
+	return RT_ERRNO_OF(list);
 }
 
 static int abi_missing(struct rt_dev *dev)

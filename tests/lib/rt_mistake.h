@@ -19,6 +19,11 @@ struct rt_mistake {
 	bool kernel_only; /* a mistake only with a device of the kernel */
 };
 
+/* What a case opens, it closes: LeakSanitizer and valgrind then see what a failed verb has lost. */
+#define _cleanup_buf_  __attribute__((cleanup(rt_buf_free)))
+#define _cleanup_side_ __attribute__((cleanup(rt_side_close)))
+#define _cleanup_pair_ __attribute__((cleanup(rt_pair_close)))
+
 /* The errno of a call that returns a pointer, or 0 and a result nobody needs. */
 #define RT_ERRNO_OF(pointer) ((pointer) ? 0 : errno)
 
