@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "providers/uroce/copy.h"
+#include "providers/uroce/express.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/keys.h"
 #include "providers/uroce/ops.h"
@@ -295,6 +296,7 @@ static void qp_connect(struct uroce_qp *qp, bool local)
 		qp->av.peer = &victim.peer;
 		qp->av.mtu = SHM_SEGMENT;
 		qp->av.ref_min = SHM_REF_MIN;
+		qp->express = uroce_express_possible(qp);
 	}
 	qp->dest_qpn = PEER_QPN + (qp - victim.qp);
 	qp->mtu = VICTIM_MTU;
