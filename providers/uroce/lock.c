@@ -3,7 +3,7 @@
 
 enum {
 	SPINS_BEFORE_YIELD =
-		1000, /* the holder works for well under a microsecond unless it was descheduled */
+		100, /* the holder works for well under a microsecond unless it was descheduled */
 };
 
 static void lock_pause(void)

@@ -14,7 +14,8 @@ enum {
 	BUDGET = 32,		/* packets of one peer, datagrams of one device in one pass */
 	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover across a network */
 	ACK_PASSES = 64,	/* that a withheld one waits for the next message */
-	LAZY_PASSES = 32,	/* without a packet: nothing will come to ride on */
+	REFUSALS_BEFORE_YIELD = 64, /* of a poller, one after the other: some microseconds */
+	LAZY_PASSES = 32,	    /* without a packet: nothing will come to ride on */
 	CLOCK_PASSES = 64,
 	CLOCK_PASSES_SOCKETS =
 		8, /* where packets get lost, timers are for more than the worst case */
@@ -237,12 +238,29 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
 	return n;
 }
 
+/*
+ * Somebody else makes the pass. Somebody who has the lock but not the processor, perhaps, for this
+ * thread is spinning on it: for the rest of its time slice, unless it steps aside.
+ */
+static __thread unsigned int refusals __attribute__((tls_model("initial-exec")));
+
+static void progress_refused(void)
+{
+	if (++refusals < REFUSALS_BEFORE_YIELD)
+		return;
+	refusals = 0;
+	sched_yield();
+}
+
 unsigned int uroce_progress(struct uroce_host *host)
 {
 	unsigned int n;
 
-	if (!uroce_trylock(&host->progress_lock))
+	if (unlikely(!uroce_trylock(&host->progress_lock))) {
+		progress_refused();
 		return 0;
+	}
+	refusals = 0;
 	n = uroce_progress_pass(
 		host, atomic_load_explicit(&host->udp_interest, memory_order_relaxed), true);
 	uroce_unlock(&host->progress_lock);
