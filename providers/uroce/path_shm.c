@@ -18,17 +18,33 @@ enum {
 
 /* --- producing --- */
 
-struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes, uint32_t to_end)
+static void record_skip(struct shm_peer *peer, uint32_t bytes)
 {
 	struct shm_record *skip = shm_record_at(peer->tx, peer->tx_head);
 
+	shm_record_clear(peer, peer->tx_head + bytes);
+	skip->kind = SHM_SKIP;
+	atomic_store_explicit(&skip->lines, bytes / SHM_LINE, memory_order_release);
+	peer->tx_head += bytes;
+}
+
+struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes)
+{
+	uint32_t to_end = shm_ring_to_end(peer);
+
 	if (!shm_ring_room(peer, to_end + bytes + SHM_LINE))
 		return NULL;
-	shm_record_clear(peer, peer->tx_head + to_end);
-	skip->kind = SHM_SKIP;
-	atomic_store_explicit(&skip->lines, to_end / SHM_LINE, memory_order_release);
-	peer->tx_head += to_end;
+	record_skip(peer, to_end);
 	return shm_record_at(peer->tx, peer->tx_head);
+}
+
+/* Lines that were used a moment ago are still in both processors' caches. */
+void uroce_shm_lap_end(struct shm_peer *peer)
+{
+	peer->tx_tail = atomic_load_explicit(&peer->tx->tail, memory_order_acquire);
+	if (peer->tx_tail == peer->tx_head && (peer->tx_head & SHM_RING_MASK))
+		record_skip(peer, shm_ring_to_end(peer));
+	peer->tx_lap = peer->tx_head + SHM_LAP;
 }
 
 void uroce_shm_ring_bell(struct shm_peer *peer)
@@ -310,18 +326,6 @@ static void rx_forward(struct shm_peer *peer, const struct shm_record *record, u
 	uroce_rx(peer->shm->host, &pkt, &from.sgid, now);
 }
 
-static void ring_give_back(struct shm_peer *peer, bool all)
-{
-	uint32_t done = peer->rx_head - peer->rx_published;
-
-	if (done < SHM_PUBLISH && !(all && done))
-		return;
-	peer->rx_published = peer->rx_head;
-	/* Pairs with ring_room(): our reads of the records are over before the producer may write
-	 * there. */
-	atomic_store_explicit(&peer->rx->tail, peer->rx_head, memory_order_release);
-}
-
 /* Return: false when the ring is empty, or when what is there cannot be a record. */
 bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now)
 {
@@ -350,7 +354,9 @@ bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now)
 	else
 		rx_packet(peer, record, length, now);
 	peer->rx_head += bytes;
-	ring_give_back(peer, false);
+	/* Pairs with shm_ring_room(): our reads of the record are over before the producer may
+	 * write there. */
+	atomic_store_explicit(&peer->rx->tail, peer->rx_head, memory_order_release);
 	return !peer->dead;
 }
 
@@ -382,7 +388,6 @@ bool uroce_shm_pending(struct uroce_shm *shm)
 		if (atomic_load_explicit(&shm_record_at(peer->rx, peer->rx_head)->lines,
 					 memory_order_acquire))
 			return true;
-		ring_give_back(peer, true);
 	}
 	return false;
 }

@@ -25,13 +25,13 @@
 #include "providers/uroce/keys.h"
 
 enum {
-	SHM_VERSION = 2,
+	SHM_VERSION = 3,
 	SHM_LINE = 64,
-	SHM_RING_BYTES = 1 << 18,
+	SHM_RING_BYTES = 1 << 19,
 	SHM_RING_MASK = SHM_RING_BYTES - 1,
-	SHM_SEGMENT = 8192,		  /* payload of one copied packet: what the MTU is to UDP */
-	SHM_REF_MIN = 16384,		  /* from here on a reference is cheaper than two copies */
-	SHM_PUBLISH = SHM_RING_BYTES / 8, /* the consumer gives space back in such steps */
+	SHM_SEGMENT = 8192,  /* payload of one copied packet: what the MTU is to UDP */
+	SHM_REF_MIN = 16384, /* from here on a reference is cheaper than two copies */
+	SHM_LAP = 1 << 14,   /* so much of the ring is used while the consumer keeps up */
 	SHM_SLOTS = 256,
 	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
 	SHM_SERVICES = 4096, /* listeners a board can show */
@@ -139,10 +139,10 @@ struct shm_peer {
 	struct shm_ring *tx;
 	uint32_t tx_head; /* free running */
 	uint32_t tx_tail; /* last seen */
+	uint32_t tx_lap;  /* where to look next whether the consumer has kept up */
 	/* consumer side, under progress_lock */
 	struct shm_ring *rx;
-	uint32_t rx_head;      /* next to read, free running */
-	uint32_t rx_published; /* tail as told to the producer */
+	uint32_t rx_head; /* next to read, free running */
 };
 
 LIST_HEAD(shm_peer_list, shm_peer);

@@ -22,11 +22,16 @@ static inline bool shm_ring_room(struct shm_peer *peer, uint32_t bytes)
 {
 	if (likely(SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes))
 		return true;
-	/* Pairs with the consumer's release in ring_give_back(). A nonsense value only makes the
-	 * ring look full. */
+	/* Pairs with the consumer's release in uroce_shm_poll_peer(). A nonsense value only makes
+	 * the ring look full. */
 	peer->tx_tail = atomic_load_explicit(&peer->tx->tail, memory_order_acquire);
 	return peer->tx_head - peer->tx_tail <= SHM_RING_BYTES &&
 	       SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes;
+}
+
+static inline uint32_t shm_ring_to_end(const struct shm_peer *peer)
+{
+	return SHM_RING_BYTES - (peer->tx_head & SHM_RING_MASK);
 }
 
 static inline void shm_record_clear(struct shm_peer *peer, uint32_t position)
@@ -35,7 +40,9 @@ static inline void shm_record_clear(struct shm_peer *peer, uint32_t position)
 }
 
 /* What is left up to the end of the ring becomes a record of its own. NULL: no room. */
-struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes, uint32_t to_end);
+struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes);
+/* A lap is over: from its beginning again, if all was consumed. */
+void uroce_shm_lap_end(struct shm_peer *peer);
 
 /*
  * Room for a record of @length data bytes, contiguous, and for the empty header behind it. NULL:
@@ -44,10 +51,11 @@ struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes, 
 static inline struct shm_record *shm_record_begin(struct shm_peer *peer, uint32_t length)
 {
 	uint32_t bytes = shm_record_lines(length) * SHM_LINE;
-	uint32_t to_end = SHM_RING_BYTES - (peer->tx_head & SHM_RING_MASK);
 
-	if (unlikely(bytes > to_end))
-		return uroce_shm_record_wrap(peer, bytes, to_end);
+	if (unlikely((int32_t)(peer->tx_head - peer->tx_lap) >= 0))
+		uroce_shm_lap_end(peer);
+	if (unlikely(bytes > shm_ring_to_end(peer)))
+		return uroce_shm_record_wrap(peer, bytes);
 	return shm_ring_room(peer, bytes + SHM_LINE) ? shm_record_at(peer->tx, peer->tx_head)
 						     : NULL;
 }
