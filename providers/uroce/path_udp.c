@@ -159,6 +159,7 @@ static void message_header(struct uroce_udp *udp, struct udp_message *m, struct 
 	uint16_t segment = m->segment;
 	int class = m->traffic_class, hops = m->hop_limit;
 
+	*control = (struct message_control){}; /* the kernel is given the padding as well */
 	*iov = (struct iovec){ udp->buffer + m->start, m->length };
 	*msg = (struct msghdr){ .msg_name = &m->to,
 				.msg_namelen = uroce_address_length(&m->to),

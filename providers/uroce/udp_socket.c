@@ -80,12 +80,12 @@ int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd)
  */
 static void steer(int fd)
 {
-	struct sock_filter code[] = {
+	static struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_QPN_TOP),
 		BPF_STMT(BPF_ALU | BPF_SUB | BPF_K, 1),
 		BPF_STMT(BPF_RET | BPF_A, 0),
 	};
-	struct sock_fprog program = { .len = ARRAY_SIZE(code), .filter = code };
+	static const struct sock_fprog program = { .len = ARRAY_SIZE(code), .filter = code };
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program));
 }
