@@ -5,8 +5,10 @@ static struct rt_dev *device_for(const struct rt_mistake *m)
 {
 	struct rt_dev *dev = rt_open();
 
-	if (m->kernel_only && !rt_is_kernel(dev))
+	if (m->kernel_only && !rt_is_kernel(dev)) {
+		rt_close(dev);
 		rt_skip("only a device of the kernel can refuse this");
+	}
 	return dev;
 }
 
