@@ -172,6 +172,52 @@ bool uroce_express_send(struct uroce_qp *qp)
 	return qp->sq.next == qp->sq.head;
 }
 
+/* --- acknowledgements --- */
+
+/* Nothing but sends and writes is on its way, each once. */
+static bool ack_is_plain(const struct uroce_qp *qp, uint32_t psn)
+{
+	const struct uroce_requester *req = &qp->req;
+
+	return qp->state == IBV_QPS_RTS && req->psn == req->max_psn && !req->rd_atomic &&
+	       !req->recovering && !req->rtt_start && psn_diff(psn, req->una) >= 0 &&
+	       psn_diff(psn, req->max_psn) < 0;
+}
+
+/* Everything up to @psn was executed. */
+static void ack_take(struct uroce_qp *qp, uint32_t psn)
+{
+	struct uroce_requester *req = &qp->req;
+	struct uroce_sq *sq = &qp->sq;
+
+	while (sq->tail != sq->next) {
+		struct uroce_swqe *wqe = sq_wqe(sq, sq->tail);
+
+		if (wqe->state != WQE_SENT || psn_diff(wqe->last_psn, psn) > 0)
+			break;
+		wqe->state = WQE_DONE;
+		uroce_comp_push(qp, wqe);
+		sq->tail++;
+	}
+	req->una = psn_add(psn, 1);
+	req->retry_left = req->retry_cnt;
+	req->rnr_left = req->rnr_retry;
+	req->probes = 0;
+	req->window += req->window < req->window_max;
+	if (unlikely(sq->tail != sq->next))
+		uroce_comp_retire(qp); /* what was done out of turn */
+}
+
+static void ack_receive(struct uroce_qp *qp, uint32_t ack)
+{
+	uint32_t psn = ack & PSN_MASK;
+
+	if (likely(ack_is_plain(qp, psn)))
+		ack_take(qp, psn);
+	else
+		uroce_comp_ack(qp, psn, ack >> 24, 0);
+}
+
 /* --- receiving --- */
 
 static void ack_owe(struct uroce_qp *qp, bool asked)
@@ -234,11 +280,8 @@ static bool receive(struct uroce_qp *qp, const struct shm_record *record, const 
 	uint32_t psn = bth->psn & PSN_MASK;
 	const struct uroce_rwqe *rwqe;
 
-	if (record->has_ack) {
-		uint32_t ack = record->ack;
-
-		uroce_comp_ack(qp, ack & PSN_MASK, ack >> 24, 0);
-	}
+	if (record->has_ack)
+		ack_receive(qp, record->ack);
 	if (unlikely(!may_receive(qp, psn)))
 		return false;
 	rwqe = rq_wqe(&qp->rq, qp->rq.tail);
