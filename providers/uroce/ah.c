@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "providers/uroce/bytes.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/ops.h"
 #include "providers/uroce/path_udp.h"
@@ -193,13 +194,6 @@ static uint16_t ipv4_checksum(const uint8_t *header)
 		sum += header[i] << 8 | header[i + 1];
 	sum = (sum & 0xffff) + (sum >> 16);
 	return ~(sum + (sum >> 16));
-}
-
-static uint8_t *put16(uint8_t *p, uint16_t value)
-{
-	p[0] = value >> 8;
-	p[1] = value;
-	return p + 2;
 }
 
 static void ipv4_fill(const struct uroce_av *av, uint32_t length, uint8_t *ip)

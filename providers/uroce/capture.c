@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "providers/uroce/bytes.h"
 #include "providers/uroce/capture.h"
 #include "providers/uroce/icrc.h"
 #include "providers/uroce/pcapng.h"
@@ -163,12 +164,6 @@ void uroce_capture_free(struct uroce_capture *capture)
 }
 
 /* --- headers --- */
-
-static void put16(uint8_t *p, uint16_t value)
-{
-	p[0] = value >> 8;
-	p[1] = value;
-}
 
 static uint32_t sum16(uint32_t sum, const uint8_t *p, uint32_t length)
 {

@@ -2,16 +2,20 @@
 /*
  * What lives beyond one QP: the process's engine, its devices and contexts.
  *
- * struct uroce_host   one per process: slot among the processes of this host, QP and key tables,
- * timers, progress thread, shared-memory lanes struct uroce_dev    one per network interface in
- * use: addresses (GIDs), UDP path, port state struct uroce_context one per ibv_open_device()
+ *   struct uroce_host     one per process: slot among the processes of this host, QP and key
+ *                         tables, timers, progress thread, shared-memory lanes
+ *   struct uroce_dev      one per network interface in use: GIDs, UDP path, port state
+ *   struct uroce_context  one per ibv_open_device()
  *
  * Progress. uroce_progress() is the only receiver; whoever gets progress_lock by trylock does the
- * pass. Pollers call it when their CQ is empty. The thread has two states: asleep    no poller was
- * seen for a tick: it waits in epoll on every socket and on its wake-up descriptor, peers ring it
- * because the host's lanes say "sleeping"; watching  pollers are at work: it leaves packets to them
- * and only looks once a tick whether they still are. An idle process therefore costs no processor
- * time, and a busy poller is never disturbed.
+ * pass. Pollers call it when their CQ is empty. The thread has two states:
+ *
+ *   asleep    no poller was seen for a tick: it waits in epoll on every socket and on its wake-up
+ *             descriptor; peers ring it because the board says "sleeping"
+ *   watching  pollers are at work: it leaves packets to them and only looks once a tick whether
+ *             they still are
+ *
+ * An idle process therefore costs no processor time, and a busy poller is never disturbed.
  */
 #ifndef UROCE_DEV_H
 #define UROCE_DEV_H

@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "providers/uroce/bytes.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/gsi.h"
 
@@ -20,30 +21,6 @@ enum {
 	CM_SERVICE_ID = MAD_BODY + 8,
 	ID_SLOT_SHIFT = 24,
 };
-
-static uint16_t get16(const uint8_t *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be16toh(v);
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be32toh(v);
-}
-
-static uint64_t get64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be64toh(v);
-}
 
 /* --- who listens --- */
 

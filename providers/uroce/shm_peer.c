@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who else is there: slots, connections, the handshake, deaths. */
+/* Who else is there: connections, the course of the handshake, deaths. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -13,161 +13,13 @@
 
 #include "providers/uroce/fence.h"
 #include "providers/uroce/shm.h"
+#include "providers/uroce/shm_hello.h"
 #include "providers/uroce/thread.h"
 
 enum {
-	HANDSHAKE_MS = 1000, /* how long a connector waits for a peer's answer */
-	BACKLOG = 64,
+	HANDSHAKE_MS = 1000,	     /* how long a connector waits for a peer's answer */
 	COMPLETE_INTERVAL = 1000000, /* ns */
 };
-
-/*
- * The handshake, three messages: HELLO from the side that connects (with lane, board and bell),
- * WELCOME back (board and bell), DONE. Each side says whether it could read the other's memory.
- */
-enum hello_type {
-	HELLO = 1,
-	WELCOME = 2,
-	DONE = 3,
-};
-
-struct hello {
-	uint32_t magic;
-	uint32_t version;
-	uint32_t type;
-	uint32_t slot;
-	uint32_t can_read;
-	int32_t pid;
-	uint64_t probe; /* address of the board's probe in the sender */
-};
-
-enum {
-	HELLO_LANE,
-	HELLO_BOARD,
-	HELLO_BELL,
-	HELLO_FDS
-};
-
-/* --- names and messages --- */
-
-static socklen_t slot_address(uint8_t slot, struct sockaddr_un *ret)
-{
-	int n;
-
-	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	/* A leading zero byte: an abstract name. The version keeps different builds apart. */
-	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "uroce-%d-%u-%u", SHM_VERSION,
-		     geteuid(), slot);
-	return offsetof(struct sockaddr_un, sun_path) + 1 + n;
-}
-
-static int hello_send(int conn, const struct hello *hello, const int *fds, int nfds)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(int) * HELLO_FDS)];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec iov = { (void *)hello, sizeof(*hello) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (nfds) {
-		struct cmsghdr *c;
-
-		msg.msg_control = control.buf;
-		msg.msg_controllen = CMSG_SPACE(sizeof(int) * nfds);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int) * nfds);
-		memcpy(CMSG_DATA(c), fds, sizeof(int) * nfds);
-	}
-	return sendmsg(conn, &msg, MSG_NOSIGNAL) == sizeof(*hello) ? 0 : -errno;
-}
-
-static void fds_close(int *fds)
-{
-	for (int i = 0; i < HELLO_FDS; i++) {
-		if (fds[i] >= 0)
-			close(fds[i]);
-		fds[i] = -1;
-	}
-}
-
-/* Return: number of descriptors received (in @fds, the caller's), or -errno; 0 bytes are
- * -ECONNRESET. */
-static int hello_recv(int conn, enum hello_type type, struct hello *hello, int *fds)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(int) * HELLO_FDS)];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec iov = { hello, sizeof(*hello) };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = control.buf,
-			      .msg_controllen = sizeof(control.buf) };
-	struct cmsghdr *c;
-	ssize_t n;
-	int nfds = 0;
-
-	for (int i = 0; i < HELLO_FDS; i++)
-		fds[i] = -1;
-	n = recvmsg(conn, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (n < 0)
-		return -errno;
-	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(fds, CMSG_DATA(c), sizeof(int) * min_of(nfds, (int)HELLO_FDS));
-	}
-	if (n == 0)
-		return -ECONNRESET;
-	if (n != sizeof(*hello) || hello->magic != SHM_MAGIC || hello->version != SHM_VERSION ||
-	    hello->type != type || !hello->slot || hello->slot >= SHM_SLOTS) {
-		fds_close(fds);
-		return -EPROTO;
-	}
-	return nfds;
-}
-
-/* Only this user's processes; the pid is the kernel's word, not the message's. */
-static int peer_credentials(int conn, pid_t *ret_pid)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-		return -errno;
-	if (cred.uid != geteuid())
-		return -EPERM;
-	*ret_pid = cred.pid;
-	return 0;
-}
-
-static bool memory_readable(pid_t pid, uint64_t probe)
-{
-	uint8_t bytes[SHM_LINE];
-	struct iovec local = { bytes, sizeof(bytes) },
-		     remote = { (void *)(uintptr_t)probe, sizeof(bytes) };
-
-	/* Pid 0: the peer is in a pid namespace that is not visible from here. */
-	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(bytes);
-}
-
-static void hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello_type type,
-		       bool can_read)
-{
-	*hello = (struct hello){
-		.magic = SHM_MAGIC,
-		.version = SHM_VERSION,
-		.type = type,
-		.slot = shm->host->slot,
-		.can_read = can_read,
-		.pid = getpid(),
-		.probe = (uintptr_t)shm->board->probe,
-	};
-}
 
 /* --- memory --- */
 
@@ -273,7 +125,7 @@ static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->bell = shm->bell;
 	peer->tx = peer->rx = &peer->lane->ring[0];
 	peer->uses = peer->used = &peer->lane->uses[0];
-	peer->can_read = memory_readable(peer->pid, (uintptr_t)shm->board->probe);
+	peer->can_read = shm_memory_readable(peer->pid, (uintptr_t)shm->board->probe);
 	peer->readable = peer->can_read;
 	peer_publish(shm, peer);
 	*ret_peer = peer;
@@ -281,20 +133,6 @@ static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 }
 
 /* --- connecting --- */
-
-static int connect_slot(uint8_t slot)
-{
-	_cleanup_close_ int conn =
-		socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address;
-	socklen_t len = slot_address(slot, &address);
-
-	if (conn < 0)
-		return -errno;
-	if (connect(conn, (struct sockaddr *)&address, len))
-		return errno == ECONNREFUSED ? -ENOENT : -errno;
-	return take_fd(&conn);
-}
 
 static int readable_within(int fd, int ms)
 {
@@ -316,8 +154,8 @@ static int peer_hello(struct uroce_shm *shm, struct shm_peer *peer)
 		return fds[HELLO_LANE];
 	peer->lane = lane;
 	lane_sides(peer, 0);
-	hello_fill(shm, &hello, HELLO, false);
-	r = hello_send(peer->conn, &hello, fds, HELLO_FDS);
+	shm_hello_fill(shm, &hello, HELLO, false);
+	r = shm_hello_send(peer->conn, &hello, fds, HELLO_FDS);
 	close(fds[HELLO_LANE]);
 	return r;
 }
@@ -326,12 +164,12 @@ static int peer_welcomed(struct uroce_shm *shm, struct shm_peer *peer)
 {
 	struct hello hello;
 	int fds[HELLO_FDS];
-	int r = hello_recv(peer->conn, WELCOME, &hello, fds);
+	int r = shm_hello_recv(peer->conn, WELCOME, &hello, fds);
 
 	if (r < 0)
 		return r;
 	if (r != 2 || hello.slot != peer->slot) {
-		fds_close(fds);
+		shm_fds_close(fds);
 		return -EPROTO;
 	}
 	peer->board = shared_attach(fds[0], sizeof(*peer->board));
@@ -341,9 +179,9 @@ static int peer_welcomed(struct uroce_shm *shm, struct shm_peer *peer)
 		return -EPROTO;
 	peer->fenced = shm->fences && peer->board->fences;
 	peer->readable = hello.can_read;
-	peer->can_read = memory_readable(peer->pid, hello.probe);
-	hello_fill(shm, &hello, DONE, peer->can_read);
-	return hello_send(peer->conn, &hello, NULL, 0);
+	peer->can_read = shm_memory_readable(peer->pid, hello.probe);
+	shm_hello_fill(shm, &hello, DONE, peer->can_read);
+	return shm_hello_send(peer->conn, &hello, NULL, 0);
 }
 
 static int peer_connect(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_peer)
@@ -353,9 +191,9 @@ static int peer_connect(struct uroce_shm *shm, uint8_t slot, struct shm_peer **r
 
 	if (!peer)
 		return -ENOMEM;
-	peer->conn = r = connect_slot(slot);
+	peer->conn = r = shm_slot_connect(slot);
 	if (r >= 0)
-		r = peer_credentials(peer->conn, &peer->pid);
+		r = shm_peer_credentials(peer->conn, &peer->pid);
 	if (!r)
 		r = peer_hello(shm, peer);
 	if (!r)
@@ -391,14 +229,14 @@ static int peer_ask(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_p
 {
 	struct hello hello;
 	pid_t pid;
-	int conn = connect_slot(slot), r;
+	int conn = shm_slot_connect(slot), r;
 
 	if (conn < 0)
 		return conn;
-	r = peer_credentials(conn, &pid);
+	r = shm_peer_credentials(conn, &pid);
 	if (!r) {
-		hello_fill(shm, &hello, HELLO, false);
-		r = hello_send(conn, &hello, NULL, 0);
+		shm_hello_fill(shm, &hello, HELLO, false);
+		r = shm_hello_send(conn, &hello, NULL, 0);
 	}
 	for (int ms = 0; !r && ms < HANDSHAKE_MS; ms++) {
 		*ret_peer = peer_lookup(shm, slot);
@@ -450,12 +288,12 @@ void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot)
 		uroce_shm_peer(shm, slot, &peer);
 		return;
 	}
-	conn = connect_slot(slot);
+	conn = shm_slot_connect(slot);
 	if (conn < 0)
 		return;
-	if (!peer_credentials(conn, &pid)) {
-		hello_fill(shm, &hello, HELLO, false);
-		hello_send(conn, &hello, NULL, 0);
+	if (!shm_peer_credentials(conn, &pid)) {
+		shm_hello_fill(shm, &hello, HELLO, false);
+		shm_hello_send(conn, &hello, NULL, 0);
 	}
 	close(conn);
 }
@@ -475,9 +313,9 @@ static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int
 		return -EPROTO;
 	peer->fenced = shm->fences && peer->board->fences;
 	lane_sides(peer, 1);
-	peer->can_read = memory_readable(peer->pid, probe);
-	hello_fill(shm, &hello, WELCOME, peer->can_read);
-	return hello_send(peer->conn, &hello, back, ARRAY_SIZE(back));
+	peer->can_read = shm_memory_readable(peer->pid, probe);
+	shm_hello_fill(shm, &hello, WELCOME, peer->can_read);
+	return shm_hello_send(peer->conn, &hello, back, ARRAY_SIZE(back));
 }
 
 static void peer_replace(struct uroce_shm *shm, struct shm_peer *peer)
@@ -509,10 +347,10 @@ static int conn_hello(struct uroce_shm *shm, int conn)
 	struct hello hello;
 	int fds[HELLO_FDS];
 	pid_t pid = 0;
-	int r = peer_credentials(conn, &pid);
+	int r = shm_peer_credentials(conn, &pid);
 
 	if (!r)
-		r = hello_recv(conn, HELLO, &hello, fds);
+		r = shm_hello_recv(conn, HELLO, &hello, fds);
 	if (r < 0)
 		return r;
 	if (r == 0) {
@@ -522,13 +360,13 @@ static int conn_hello(struct uroce_shm *shm, int conn)
 	}
 	peer = r == HELLO_FDS ? peer_new(shm, hello.slot) : NULL;
 	if (!peer) {
-		fds_close(fds);
+		shm_fds_close(fds);
 		return -EPROTO;
 	}
 	peer->conn = conn;
 	peer->pid = pid;
 	r = peer_accepted(shm, peer, fds, hello.probe);
-	fds_close(fds);
+	shm_fds_close(fds);
 	if (r < 0) {
 		peer->conn = -1;
 		peer_free(peer);
@@ -555,7 +393,7 @@ void uroce_shm_accept(struct uroce_shm *shm)
 
 	if (conn < 0)
 		return;
-	r = peer_credentials(conn, &pid);
+	r = shm_peer_credentials(conn, &pid);
 	if (!r)
 		r = uroce_thread_watch(shm->host->thread, conn, THREAD_GUEST, NULL);
 	if (r < 0)
@@ -603,7 +441,7 @@ void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer)
 {
 	struct hello hello;
 	int fds[HELLO_FDS];
-	int r = hello_recv(peer->conn, DONE, &hello, fds);
+	int r = shm_hello_recv(peer->conn, DONE, &hello, fds);
 
 	if (r == -EAGAIN)
 		return;
@@ -611,7 +449,7 @@ void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer)
 		peer_gone(peer);
 		return;
 	}
-	fds_close(fds);
+	shm_fds_close(fds);
 	peer->readable = hello.can_read;
 	peer->ready = true;
 }
@@ -625,56 +463,6 @@ void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
 }
 
 /* --- who there is --- */
-
-/*
- * Claiming it, for a moment, is the one question that does not disturb its owner. Whoever listens
- * there as another user has only the name, and is nobody here.
- */
-bool uroce_shm_slot_used(uint8_t slot)
-{
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	_cleanup_close_ int conn = -1;
-	struct sockaddr_un address;
-	socklen_t len = slot_address(slot, &address);
-	pid_t pid;
-
-	if (fd < 0 || !bind(fd, (struct sockaddr *)&address, len) || errno != EADDRINUSE)
-		return false;
-	conn = connect_slot(slot);
-	return conn < 0 ? conn != -ENOENT : peer_credentials(conn, &pid) != -EPERM;
-}
-
-/* How many slots of this user other users sit on; one of them. */
-static unsigned int slots_foreign(uid_t *ret_uid)
-{
-	unsigned int count = 0;
-
-	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {
-		_cleanup_close_ int conn = connect_slot(slot);
-		struct ucred cred;
-		socklen_t len = sizeof(cred);
-
-		if (conn < 0 || getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len) ||
-		    cred.uid == geteuid())
-			continue;
-		*ret_uid = cred.uid;
-		count++;
-	}
-	return count;
-}
-
-static void explain_slots(void)
-{
-	uid_t uid = 0;
-	unsigned int foreign = slots_foreign(&uid);
-
-	log_err("uroce: all %d slots for processes of uid %u in this network namespace are taken",
-		SHM_SLOTS - 1, geteuid());
-	if (foreign)
-		log_err("uroce: %u of them by other users, such as uid %u, who have bound the abstract socket names "
-			"uroce-%d-%u-*: nothing but a network namespace of its own keeps them away",
-			foreign, uid, SHM_VERSION, geteuid());
-}
 
 static bool all_connected(struct uroce_shm *shm)
 {
@@ -699,32 +487,6 @@ bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
 
 /* --- open and close --- */
 
-static int slot_claim(struct uroce_host *host, int *ret_listener)
-{
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address;
-
-	if (fd < 0)
-		return -errno;
-	/* From the lowest on: UDP datagrams are steered by it, see udp_socket.c. */
-	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {
-		socklen_t len = slot_address(slot, &address);
-
-		if (bind(fd, (struct sockaddr *)&address, len)) {
-			if (errno == EADDRINUSE)
-				continue;
-			return -errno;
-		}
-		if (listen(fd, BACKLOG))
-			return -errno;
-		host->slot = slot;
-		*ret_listener = take_fd(&fd);
-		return 0;
-	}
-	explain_slots();
-	return -EUSERS;
-}
-
 int uroce_shm_open(struct uroce_host *host, struct uroce_shm **ret_shm)
 {
 	struct uroce_shm *shm = calloc(1, sizeof(*shm));
@@ -745,7 +507,7 @@ int uroce_shm_open(struct uroce_host *host, struct uroce_shm **ret_shm)
 	shm->fences = uroce_fence_join();
 	shm->board->fences = shm->fences;
 	shm->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = shm->bell < 0 ? -errno : slot_claim(host, &shm->listener);
+	r = shm->bell < 0 ? -errno : shm_slot_claim(host, &shm->listener);
 	if (r < 0)
 		goto fail;
 	*ret_shm = shm;

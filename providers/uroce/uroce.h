@@ -2,21 +2,19 @@
 /*
  * uroce: a complete RoCEv2 device in user space.
  *
- * The engine (req.c, resp.c, answer.c, comp.c, timer.c, wire.c, opcode.c) does no I/O, owns no
- * thread and reads no clock: it is called with a packet or a work request and the time, and answers
- * with packets to a path and completions to a CQ. Paths (path.h) carry the packets; progress.c owns
- * the only thread.
+ * The engine (req.c, retry.c, resp.c, answer.c, comp.c, timer.c, wire.c, opcode.c) does no I/O,
+ * owns no thread and reads no clock: it is called with a packet or a work request and the time, and
+ * answers with packets to a path and completions to a CQ. Paths (path.h) carry the packets, on one
+ * of them by a short way (express.h); progress.c owns the only thread.
  *
  * Locks, in the order they may be taken:
  *
- *   lock                 protects                                     held during
- *   host->progress_lock  receive side of all paths, timers            one progress pass; trylock
- * only qp->lock             SQ and RQ, requester, responder, completer   a post, one packet
- *   srq->lock            SRQ ring                                     taking or posting receives
- *   path's own lock      its send side                                one packet or one flush
- *   cq->lock             CQE ring, armed flag                         push, poll
- *   keys.lock            key table                                    registration; readers take a
- * reference instead
+ *   host->progress_lock  receive side of all paths, timers: one pass; by trylock only
+ *   qp->lock             SQ and RQ, requester, responder, completer: a post, one packet
+ *   srq->lock            SRQ ring: taking or posting receives
+ *   a path's own lock    its send side: one packet, or one flush
+ *   cq->lock             CQE ring, armed flags: push, poll
+ *   keys->lock           key table: registration; readers take a reference instead
  *
  * No code holds two QP locks: a QP that talks to a QP of its own process goes through the process's
  * own inbox like any other.
@@ -607,6 +605,13 @@ static inline struct uroce_srq *to_usrq(struct ibv_srq *srq)
 static inline struct uroce_swqe *sq_wqe(const struct uroce_sq *sq, uint32_t index)
 {
 	return (struct uroce_swqe *)(sq->ring + (size_t)(index & sq->mask) * sq->stride);
+}
+
+/* The WQE is final with @status; the completer retires it when its turn comes. */
+static inline void wqe_fail(struct uroce_swqe *wqe, enum ibv_wc_status status)
+{
+	wqe->state = WQE_DONE;
+	wqe->status = status;
 }
 
 /* One more entry behind the ring: written to, never executed (wr.c). */

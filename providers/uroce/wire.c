@@ -4,57 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "providers/uroce/bytes.h"
 #include "providers/uroce/wire.h"
 
 static_assert(FETH_LEN + RETH_LEN <= ATOMIC_ETH_LEN && RETH_LEN + IMM_LEN <= ATOMIC_ETH_LEN,
 	      "UROCE_HEADER_MAX covers every opcode");
-
-/* Unaligned big-endian fields. */
-
-static uint8_t *put16(uint8_t *p, uint16_t v)
-{
-	v = htobe16(v);
-	memcpy(p, &v, sizeof(v));
-	return p + sizeof(v);
-}
-
-static uint8_t *put32(uint8_t *p, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(p, &v, sizeof(v));
-	return p + sizeof(v);
-}
-
-static uint8_t *put64(uint8_t *p, uint64_t v)
-{
-	v = htobe64(v);
-	memcpy(p, &v, sizeof(v));
-	return p + sizeof(v);
-}
-
-static uint16_t get16(const uint8_t *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be16toh(v);
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be32toh(v);
-}
-
-static uint64_t get64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be64toh(v);
-}
 
 /* BTH byte 1: solicited, migration state, pad count, transport version (0). */
 enum {
