@@ -190,7 +190,7 @@ static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt,
 	bool imm = flags & PKT_IMM, inv = flags & PKT_IETH;
 	struct ibv_wc wc = {
 		.wr_id = qp->resp.rwqe->wr_id,
-		.byte_len = qp->resp.length,
+		.byte_len = status == IBV_WC_SUCCESS ? qp->resp.length : 0,
 		.qp_num = qp->vqp.qp.qp_num,
 		.status = status,
 		.opcode = flags & PKT_WRITE ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,

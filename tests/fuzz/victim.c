@@ -318,9 +318,10 @@ static void qp_connect(struct uroce_qp *qp, bool local)
 static void qp_receives(struct uroce_qp *qp)
 {
 	struct ibv_sge sge[2] = { sge_at(0, 100), sge_at(4096, 3000) };
-	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = 2 }, *bad;
+	struct ibv_recv_wr wr = { .sg_list = sge }, *bad;
 
 	for (int i = 0; i < 4; i++) {
+		wr.num_sge = 2 - i % 2;
 		if (qp->srq)
 			uroce_post_srq_recv(&qp->srq->vsrq.srq, &wr, &bad);
 		else

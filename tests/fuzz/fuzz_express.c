@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The short way of small sends (providers/uroce/express.h) does exactly what the engine does: each
+ * input is lived through twice, with and without it, and what the application has seen and where
+ * the queue pairs stand must be the same.
+ *
+ * An input is a list of actions, each a byte and what it needs.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "providers/uroce/ops.h"
+#include "tests/fuzz/victim.h"
+
+enum action {
+	ACTION_MESSAGE, /* a send as the peer would send it, but for what the input says */
+	ACTION_ACK,
+	ACTION_PACKET, /* any to a QP that exists */
+	ACTION_RECEIVE,
+	ACTION_POST,
+	ACTION_TIME,
+	ACTIONS
+};
+
+enum {
+	PAYLOAD_MAX = 4000,
+	COMPLETIONS = 512,
+};
+
+struct outcome_qp {
+	uint32_t state, resp_psn, msn, rq_head, rq_tail, psn, una, sq_head, sq_next, sq_tail,
+		rd_atomic, res_count;
+	uint64_t rx_packets, rx_bytes;
+};
+
+/* What can be seen of a life. */
+struct outcome {
+	struct outcome_qp qp[VICTIM_QPS];
+	struct ibv_wc wc[COMPLETIONS];
+	uint32_t completions;
+	uint8_t region[VICTIM_REGION];
+};
+
+static void outcome_poll(struct outcome *o)
+{
+	struct ibv_wc wc[3];
+	int n;
+
+	while ((n = uroce_poll_cq(&victim.cq.vcq.cq, ARRAY_SIZE(wc), wc)) > 0)
+		for (int i = 0; i < n && o->completions < COMPLETIONS; i++)
+			o->wc[o->completions++] = wc[i];
+}
+
+static void outcome_end(struct outcome *o)
+{
+	for (int i = 0; i < VICTIM_QPS; i++) {
+		const struct uroce_qp *qp = &victim.qp[i];
+
+		o->qp[i].state = qp->state;
+		o->qp[i].resp_psn = qp->resp.psn;
+		o->qp[i].msn = qp->resp.msn;
+		o->qp[i].rq_head = qp->rq.head;
+		o->qp[i].rq_tail = qp->rq.tail;
+		o->qp[i].psn = qp->req.psn;
+		o->qp[i].una = qp->req.una;
+		o->qp[i].sq_head = qp->sq.head;
+		o->qp[i].sq_next = qp->sq.next;
+		o->qp[i].sq_tail = qp->sq.tail;
+		o->qp[i].rd_atomic = qp->req.rd_atomic;
+		o->qp[i].res_count = qp->resp.res_count;
+		o->qp[i].rx_packets = qp->counters.rx_packets;
+		o->qp[i].rx_bytes = qp->counters.rx_bytes;
+	}
+	memcpy(o->region, victim.region, sizeof(o->region));
+}
+
+/* --- actions --- */
+
+static void put24(uint8_t *p, uint32_t value)
+{
+	p[0] = value >> 16;
+	p[1] = value >> 8;
+	p[2] = value;
+}
+
+static const struct uroce_qp *qp_of(uint8_t number)
+{
+	return &victim.qp[number % VICTIM_QPS];
+}
+
+/* A packet with @header bytes and a payload of the input, written where the peer would. */
+static void packet_write(struct input *in, const uint8_t *header, uint32_t header_len,
+			 uint32_t payload, uint8_t has_ack, uint32_t ack)
+{
+	struct shm_peer *peer = &victim.peer;
+	uint32_t to_end = SHM_RING_BYTES - (peer->rx_head & SHM_RING_MASK);
+	struct shm_record *record =
+		(struct shm_record *)(peer->rx->data + (peer->rx_head & SHM_RING_MASK));
+	uint32_t length = header_len + ROUND_UP(payload, 4);
+	uint32_t lines = (sizeof(*record) + length + SHM_LINE - 1) / SHM_LINE;
+
+	if ((lines + 1) * SHM_LINE > to_end)
+		return;
+	record->kind = SHM_PACKET;
+	record->has_ack = has_ack;
+	record->ack = ack;
+	record->length = length;
+	memcpy(record->data, header, header_len);
+	input_bytes(in, record->data + header_len, length - header_len);
+	((struct shm_record *)((uint8_t *)record + lines * SHM_LINE))->lines = 0;
+	record->lines = lines;
+}
+
+static void message(struct input *in)
+{
+	uint8_t target = input_u8(in), flags = input_u8(in);
+	uint32_t payload = input_u16(in) % PAYLOAD_MAX;
+	const struct uroce_qp *qp = qp_of(target);
+	uint8_t bth[BTH_LEN] = { UROCE_RC | UROCE_SEND_ONLY,
+				 0x40 | (flags & 0x80) | (-payload & 3) << 4, 0xff, 0xff };
+
+	put24(bth + 5, FIRST_QPN + target % VICTIM_QPS);
+	bth[8] = flags << 7;
+	put24(bth + 9, qp->resp.psn + (flags & 2 ? input_u8(in) % 8 - 4 : 0));
+	packet_write(in, bth, sizeof(bth), payload, flags >> 2 & 1,
+		     (AETH_ACK | AETH_ACK_NO_CREDIT) << 24 |
+			     ((qp->req.una + (flags >> 3 & 7)) & PSN_MASK));
+}
+
+static void acknowledgement(struct input *in)
+{
+	uint8_t target = input_u8(in);
+	uint8_t header[BTH_LEN + AETH_LEN] = { UROCE_RC | UROCE_ACK, 0x40, 0xff, 0xff };
+
+	put24(header + 5, FIRST_QPN + target % VICTIM_QPS);
+	put24(header + 9, qp_of(target)->req.una + input_u8(in) % 8);
+	header[BTH_LEN] = input_u8(in);
+	packet_write(in, header, sizeof(header), 0, 0, 0);
+}
+
+static void packet(struct input *in)
+{
+	uint8_t target = input_u8(in), header[UROCE_HEADER_MAX];
+	uint32_t length = BTH_LEN + input_u8(in) % (UROCE_HEADER_MAX - BTH_LEN);
+
+	input_bytes(in, header, length);
+	put24(header + 5, FIRST_QPN + target % VICTIM_QPS);
+	if (target & 0x80)
+		put24(header + 9, qp_of(target)->resp.psn);
+	packet_write(in, header, length & ~3u, input_u8(in), 0, 0);
+}
+
+/* One more receive, of one place or two. */
+static void receive(struct input *in)
+{
+	struct uroce_qp *qp = &victim.qp[VICTIM_RC];
+	uint8_t flags = input_u8(in);
+	struct ibv_sge sge[2] = {
+		{ VICTIM_IOVA + (flags & 1 ? 9000 : 0), input_u16(in) % 4096,
+		  victim.mr.vmr.ibv_mr.lkey ^ (flags >> 7) },
+		{ VICTIM_IOVA + 5000, 100, victim.mr.vmr.ibv_mr.lkey },
+	};
+	struct ibv_recv_wr wr = { .wr_id = flags, .sg_list = sge, .num_sge = 1 + (flags >> 2 & 1) },
+			   *bad;
+
+	(void)!uroce_post_recv(&qp->vqp.qp, &wr, &bad);
+}
+
+static void act(enum action action, struct input *in, struct outcome *o)
+{
+	if (action == ACTION_MESSAGE)
+		message(in);
+	else if (action == ACTION_ACK)
+		acknowledgement(in);
+	else if (action == ACTION_PACKET)
+		packet(in);
+	else if (action == ACTION_RECEIVE)
+		receive(in);
+	else if (action == ACTION_POST)
+		victim_post(input_u8(in) % VICTIM_QPS, in);
+	victim.now += action == ACTION_TIME ? input_u16(in) * 100000ull : 1000;
+	outcome_poll(o);
+	uroce_lock(&victim.host.progress_lock);
+	uroce_progress_pass(&victim.host, true, false);
+	uroce_unlock(&victim.host.progress_lock);
+	outcome_poll(o);
+	victim.peer.tx->tail = victim.peer.tx_head; /* the peer reads all */
+}
+
+static void live(const uint8_t *data, size_t size, bool express, struct outcome *o)
+{
+	struct input in = { data, size };
+
+	*o = (struct outcome){};
+	victim_begin(true);
+	for (int i = 0; i < VICTIM_QPS; i++)
+		victim.qp[i].express &= express;
+	for (int i = 0; i < 64 && in.size; i++)
+		act(input_u8(&in) % ACTIONS, &in, o);
+	outcome_end(o);
+	victim_end();
+}
+
+static void outcome_tell(int i, const struct outcome *with, const struct outcome *without)
+{
+	const uint32_t *a = &with->qp[i].state, *b = &without->qp[i].state;
+
+	/* the 32-bit members, in their order */
+	for (unsigned int k = 0; k < offsetof(struct outcome_qp, rx_packets) / sizeof(*a); k++)
+		if (a[k] != b[k])
+			fprintf(stderr, "queue pair %d, member %u: %#x with, %#x without\n", i, k,
+				a[k], b[k]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct outcome with, without;
+
+	live(data, size, true, &with);
+	live(data, size, false, &without);
+	if (memcmp(&with, &without, sizeof(with))) {
+		for (int i = 0; i < VICTIM_QPS; i++)
+			if (memcmp(&with.qp[i], &without.qp[i], sizeof(with.qp[i])))
+				outcome_tell(i, &with, &without);
+		for (int i = 0; i < COMPLETIONS; i++)
+			if (memcmp(&with.wc[i], &without.wc[i], sizeof(with.wc[i])))
+				fprintf(stderr,
+					"completion %d: wr %" PRIu64 " %s with, %" PRIu64
+					" %s without\n",
+					i, with.wc[i].wr_id, ibv_wc_status_str(with.wc[i].status),
+					without.wc[i].wr_id,
+					ibv_wc_status_str(without.wc[i].status));
+		for (int i = 0; i < VICTIM_REGION; i++)
+			if (with.region[i] != without.region[i]) {
+				fprintf(stderr, "the region from byte %d on\n", i);
+				break;
+			}
+		abort();
+	}
+	return 0;
+}
