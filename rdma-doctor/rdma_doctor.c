@@ -8,7 +8,7 @@
 #include "rdma-doctor/doctor.h"
 
 enum {
-	EXIT_NO_MEMORY = 1,
+	EXIT_NO_REPORT = 1,
 	EXIT_USAGE = 2,
 };
 
@@ -75,7 +75,7 @@ static int examine(struct doctor *d, bool json)
 	int first;
 
 	if (!findings)
-		return EXIT_NO_MEMORY;
+		return EXIT_NO_REPORT;
 	/* Why a call of the library fails is part of the report; what else it could say is not. */
 	setenv("VERBS_LOG_LEVEL", "1", 1);
 	ladder_climb(d, findings);
@@ -86,6 +86,10 @@ static int examine(struct doctor *d, bool json)
 	first = ladder_first_failure(findings);
 	free(findings);
 	devices_drop(d);
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("rdma-doctor: the report could not be written");
+		return EXIT_NO_REPORT;
+	}
 	return first < 0 ? 0 : rungs[first].exit_code;
 }
 

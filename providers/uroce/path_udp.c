@@ -400,7 +400,8 @@ static void explain_bind(const struct uroce_dev *dev, const union ibv_gid *gid, 
 	if (r == -EADDRINUSE)
 		log_err("%s: UDP port 4791 of %s (interface %s) belongs to %s in this network namespace: other hosts "
 			"cannot be reached from this address. Processes of one user share it; for others, stop that "
-			"owner ('rdma link delete' for rxe), use another address, or a network namespace of your own",
+			"owner ('modprobe -r rdma_rxe' for rxe, which has the port as long as its module is loaded), use another "
+			"address, or a network namespace of your own",
 			dev->name, text, dev->netdev, uroce_udp_port_owner(gid));
 	else
 		log_info("%s: no UDP socket for %s (interface %s) yet: %s", dev->name, text,

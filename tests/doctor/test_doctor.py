@@ -121,6 +121,13 @@ def make_copy(options, root, changes):
             write(root, name, content)
 
 
+def case_full(options):
+    """A report that gets lost is no report."""
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run([options.program], stdout=full, stderr=subprocess.PIPE, timeout=120, check=False)
+    assert result.returncode == 1 and b"could not be written: No space left" in result.stderr, result
+
+
 def case_live(options):
     """Here, whatever the machine is like: the report is sound; without devices uroce works."""
     found = report(options)
