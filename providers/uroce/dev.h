@@ -220,9 +220,6 @@ int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint
  */
 void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn);
 
-/* A UD send to @qpn: through shared memory when that QP's process is connected already. */
-void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn);
-
 /*
  * The 40 bytes a UD receive buffer starts with, for a packet of @length bytes (BTH to padding) sent
  * along @av: a GRH, or for IPv4 20 unused bytes and the IPv4 header.
