@@ -2,11 +2,12 @@
 /* QP1 of user-space devices: the door through which librdmacm's own connection manager goes. */
 #include "libibverbs/library.h"
 
-int verbs_gsi_open(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix)
+int verbs_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
+		   uint8_t *ret_prefix)
 {
 	const struct verbs_ops *ops = ctx_ops(ctx);
 
-	return ops->gsi_open ? ops->gsi_open(ctx, ret_fd, ret_prefix) : -EOPNOTSUPP;
+	return ops->gsi_open ? ops->gsi_open(ctx, taker, ret_fd, ret_prefix) : -EOPNOTSUPP;
 }
 
 int verbs_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
@@ -29,4 +30,20 @@ int verbs_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
 	const struct verbs_ops *ops = ctx_ops(ctx);
 
 	return ops->gsi_recv ? ops->gsi_recv(ctx, ret_mad) : -EOPNOTSUPP;
+}
+
+void verbs_gsi_poll(struct ibv_context *ctx)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+
+	if (ops->gsi_poll)
+		ops->gsi_poll(ctx);
+}
+
+void verbs_gsi_leave(struct ibv_context *ctx)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+
+	if (ops->gsi_leave)
+		ops->gsi_leave(ctx);
 }

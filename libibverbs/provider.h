@@ -222,6 +222,16 @@ struct verbs_gsi_mad {
 	union ibv_gid remote_gid;
 };
 
+/*
+ * Who takes what comes on QP1. @arrived is called by the device's own thread, without any lock of
+ * the device's: it takes the MADs with gsi_recv, there and then, and returns true. When it returns
+ * false, and when somebody else's pass found them, the descriptor of gsi_open gets readable.
+ */
+struct verbs_gsi_taker {
+	bool (*arrived)(void *arg);
+	void *arg;
+};
+
 struct verbs_ops {
 	/* Context. For a kernel device cmd_fd is open before, and closed by the library after. */
 	int (*open_context)(struct verbs_context *ctx, const struct verbs_open_context *in);
@@ -287,16 +297,24 @@ struct verbs_ops {
 
 	/*
 	 * QP1 of a user-space device: see gsi.c. *ret_prefix is the upper byte of the communication
-	 * ids this process shall use: the processes behind one address are told apart by it.
+	 * ids this process shall use: the processes behind one address are told apart by it. The
+	 * taker of the first call is the device's.
 	 * gsi_listen: requests for @service_id (host order) that come to @gid, NULL any, are for
 	 * this process, or no longer. gsi_send: -EAGAIN when there is no room or no way to a
 	 * process of this host yet. gsi_recv: -EAGAIN: none.
 	 */
-	int (*gsi_open)(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix);
+	int (*gsi_open)(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
+			uint8_t *ret_prefix);
 	int (*gsi_listen)(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
 			  bool on);
 	int (*gsi_send)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	int (*gsi_recv)(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
+	/*
+	 * The caller, who holds no lock that his taker wants, looks himself what came in, which his
+	 * taker gets; and leaves that to the device's thread again.
+	 */
+	void (*gsi_poll)(struct ibv_context *ctx);
+	void (*gsi_leave)(struct ibv_context *ctx);
 
 	/* app-facing: called straight from inline functions of verbs.h, public return convention.
 	 */
@@ -410,11 +428,14 @@ void verbs_srq_wait_events(struct verbs_srq *srq, uint32_t async);
  * QP1 of a user-space device, for librdmacm: the operations of the same names. -EOPNOTSUPP: the
  * device's connections are made elsewhere.
  */
-int verbs_gsi_open(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix);
+int verbs_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
+		   uint8_t *ret_prefix);
 int verbs_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
 		     bool on);
 int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 int verbs_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
+void verbs_gsi_poll(struct ibv_context *ctx);
+void verbs_gsi_leave(struct ibv_context *ctx);
 
 /* L2 address (and VLAN) of @attr's destination on RoCE. -EHOSTUNREACH etc. when none was found. */
 int verbs_resolve_eth_l2(struct ibv_context *ctx, const struct ibv_ah_attr *attr,

@@ -166,6 +166,8 @@ static int event_wait(struct cm_channel *ch)
 		return -errno;
 	if (flags & O_NONBLOCK)
 		return -EAGAIN;
+	if (ch->ucma_fd < 0)
+		return ibcm_ops.wait_event(ch);
 	return poll(&waiting, 1, -1) < 0 ? -errno : 0;
 }
 

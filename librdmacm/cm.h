@@ -404,6 +404,11 @@ struct cm_backend_ops {
 	 * descriptor is the channel's (the program's O_NONBLOCK then counts).
 	 */
 	int (*get_event)(struct cm_channel *ch, struct cm_event *ev);
+	/*
+	 * Sleep until there may be an event, on a channel that has no other backend. Not called of
+	 * a backend whose get_event sleeps itself.
+	 */
+	int (*wait_event)(struct cm_channel *ch);
 
 	/*
 	 * create_id: id.ps, id.qp_type and id.channel are set. destroy_id: no more events

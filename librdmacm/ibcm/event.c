@@ -16,6 +16,7 @@ struct record {
 struct ibcm_channel {
 	TAILQ_HEAD(, record) records;
 	int fd;
+	uint64_t waited; /* ns, for the last event */
 };
 
 static int user_device(struct cm_device *dev, void *arg)
@@ -34,6 +35,7 @@ int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
 	if (!channel)
 		return -ENOMEM;
 	TAILQ_INIT(&channel->records);
+	channel->waited = UINT64_MAX;
 	/* O_NONBLOCK is for the program to set: it never blocks here, one write stands for one read
 	 */
 	channel->fd = eventfd(0, EFD_CLOEXEC);
@@ -176,6 +178,34 @@ int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev)
 	ibcm_unlock();
 	free(record);
 	return record ? 0 : -EAGAIN;
+}
+
+bool ibcm_event_ready(struct cm_channel *ch)
+{
+	bool ready;
+
+	ibcm_lock();
+	ready = !ch->ibcm || record_first(ch->ibcm);
+	ibcm_unlock();
+	return ready;
+}
+
+uint64_t ibcm_event_waited(struct cm_channel *ch)
+{
+	uint64_t waited;
+
+	ibcm_lock();
+	waited = ch->ibcm ? ch->ibcm->waited : UINT64_MAX;
+	ibcm_unlock();
+	return waited;
+}
+
+void ibcm_event_set_waited(struct cm_channel *ch, uint64_t ns)
+{
+	ibcm_lock();
+	if (ch->ibcm)
+		ch->ibcm->waited = ns;
+	ibcm_unlock();
 }
 
 /* --- dropping and moving --- */

@@ -523,6 +523,7 @@ const struct cm_backend_ops ibcm_ops = {
 	.open_channel = ibcm_open_channel,
 	.close_channel = ibcm_close_channel,
 	.get_event = ibcm_get_event,
+	.wait_event = ibcm_wait_event,
 	.create_id = ibcm_create_id,
 	.destroy_id = ibcm_destroy_id,
 	.drop_request = ibcm_drop_request,

@@ -182,11 +182,20 @@ struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud);
 /* Memory of an identifier nobody needs any more: no program, no time wait. */
 void ibcm_id_release(struct ibcm_id *iid);
 
+/* --- wait.c --- */
+
+/* Until there may be an event. Threads: any number. */
+int ibcm_wait_event(struct cm_channel *ch);
+
 /* --- event.c --- */
 
 int ibcm_open_channel(struct cm_channel *ch, int *ret_fd);
 void ibcm_close_channel(struct cm_channel *ch);
 int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev);
+/* Whether ibcm_get_event() would not sleep; how long, ns, the program slept for the last one. */
+bool ibcm_event_ready(struct cm_channel *ch);
+uint64_t ibcm_event_waited(struct cm_channel *ch);
+void ibcm_event_set_waited(struct cm_channel *ch, uint64_t ns);
 /* A new event about @iid; under the lock. NULL: no memory, which is said. */
 struct cm_event *ibcm_event_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status);
 /* The event of a request to listener @iid: @child is its new identifier. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The lock, the devices in use, and the thread. One thread a process waits on QP1 of the devices
- * and for the next deadline, so that connections make progress whatever the program does; it sleeps
- * while nothing is due.
+ * The lock, the devices in use, and the thread. What comes on QP1 is taken by the device's thread
+ * where that finds it, if the lock is free. One thread a process waits for the rest and for the
+ * next deadline, so that connections make progress whatever the program does; it sleeps while
+ * nothing is due.
  */
 #include <signal.h>
 #include <string.h>
@@ -86,14 +87,32 @@ struct ibcm_dev *ibcm_dev_first(void)
 
 /* --- the thread --- */
 
-static void dev_receive(struct ibcm_dev *dev)
+/* Under the lock. Return: whether that was all. */
+static bool dev_receive(struct ibcm_dev *dev)
 {
 	struct verbs_gsi_mad mad;
 
-	ibcm_lock();
-	for (int i = 0; i < BATCH && !verbs_gsi_recv(dev->verbs, &mad); i++)
+	for (int i = 0; i < BATCH; i++) {
+		if (verbs_gsi_recv(dev->verbs, &mad))
+			return true;
 		ibcm_arrived(dev, &mad);
+	}
+	return false;
+}
+
+/*
+ * In the device's thread, which spares waking ours. It never waits for the lock: who holds it may
+ * be waiting for that very thread to connect him to a process.
+ */
+static bool dev_arrived(void *arg)
+{
+	bool all;
+
+	if (pthread_mutex_trylock(&manager.lock))
+		return false;
+	all = dev_receive(arg);
 	ibcm_unlock();
+	return all;
 }
 
 static void deadlines_run(uint64_t now)
@@ -138,10 +157,13 @@ static void *thread_main(void *arg)
 		uint64_t rung;
 
 		for (int i = 0; i < n; i++) {
-			if (events[i].data.ptr)
+			if (events[i].data.ptr) {
+				ibcm_lock();
 				dev_receive(events[i].data.ptr);
-			else
+				ibcm_unlock();
+			} else {
 				(void)!read(manager.wake, &rung, sizeof(rung));
+			}
 		}
 	}
 	return NULL;
@@ -175,24 +197,33 @@ static int thread_start(void)
 
 /* --- devices --- */
 
-static int dev_new(struct cm_device *cm, struct ibcm_dev **ret_dev)
+/* From here on the device may call: @dev stays. */
+static int dev_listen(struct ibcm_dev *dev)
 {
-	struct ibcm_dev *dev = calloc(1, sizeof(*dev));
+	const struct verbs_gsi_taker taker = { dev_arrived, dev };
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = dev };
-	int r = dev ? 0 : -ENOMEM;
+	int r = verbs_gsi_open(dev->verbs, &taker, &dev->fd, &manager.prefix);
 
-	if (!r)
-		r = cm_device_open(cm);
-	if (!r)
-		r = verbs_gsi_open(cm->verbs, &dev->fd, &manager.prefix);
 	if (!r && epoll_ctl(manager.epoll, EPOLL_CTL_ADD, dev->fd, &event))
 		r = -errno;
-	if (r < 0) {
-		free(dev);
+	return r;
+}
+
+static int dev_new(struct cm_device *cm, struct ibcm_dev **ret_dev)
+{
+	struct ibcm_dev *dev;
+	int r = cm_device_open(cm);
+
+	if (r < 0)
 		return r;
-	}
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return -ENOMEM;
 	dev->cm = cm;
 	dev->verbs = cm->verbs;
+	r = dev_listen(dev);
+	if (r < 0)
+		return r;
 	ibcm_lock();
 	LIST_INSERT_HEAD(&manager.devs, dev, entry);
 	ibcm_unlock();

@@ -521,12 +521,13 @@ int uroce_destroy_cq(struct verbs_cq *vcq)
 	pending_remove(cq);
 	if (channel) {
 		uroce_lock(&channel->lock);
-		cq->comp_events_raised -=
-			uroce_pipe_purge(&channel->pipe, (uintptr_t)&vcq->cq,
-					 sizeof(struct ib_uverbs_comp_event_desc));
+		if (cq->comp_events_raised)
+			cq->comp_events_raised -=
+				uroce_pipe_purge(&channel->pipe, (uintptr_t)&vcq->cq,
+						 sizeof(struct ib_uverbs_comp_event_desc));
 		uroce_unlock(&channel->lock);
 	}
-	cq->async_events_raised -= uroce_event_purge(ctx, &vcq->cq);
+	uroce_event_purge(ctx, &vcq->cq, &cq->async_events_raised);
 	verbs_cq_wait_events(vcq, cq->comp_events_raised, cq->async_events_raised);
 	free(cq->ring);
 	return 0;

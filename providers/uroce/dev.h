@@ -47,6 +47,9 @@ struct uroce_host {
 	struct uroce_qp_list blocked; /* QPs a path refused a packet of; under blocked_lock */
 	atomic_bool any_blocked;      /* written under it */
 	struct uroce_wheel wheel;
+	/* QP1s that something came for in a pass whose maker hands it over; under progress_lock */
+	SLIST_HEAD(, uroce_gsi) gsi_came;
+	bool gsi_attended; /* such a pass is going on */
 
 	uint8_t slot; /* 1..255, unique among this user's uroce processes in this network namespace
 		       */
@@ -90,6 +93,7 @@ struct uroce_dev {
 	int ifindex;
 	uint32_t link_mtu; /* bytes of the interface */
 	bool link_up;
+	uint8_t speed, width; /* as ibv_port_attr has them */
 	bool is_loopback;
 	uint8_t mac[6];
 	pthread_mutex_t lock; /* GID table, contexts, multicast groups */
@@ -232,6 +236,11 @@ void uroce_grh_fill(const struct uroce_av *av, uint32_t length, uint8_t ret_grh[
 void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 		      const union ibv_gid *sgid);
 /* A process is gone: news for the connection manager. Under progress_lock. */
+/*
+ * uroce_progress_pass() over everything, by somebody without any lock but progress_lock, which is
+ * released: what came for QP1 is handed to its taker then.
+ */
+unsigned int uroce_gsi_pass(struct uroce_host *host);
 void uroce_gsi_peer_gone(struct uroce_host *host, uint8_t slot);
 void uroce_gsi_free(struct uroce_gsi *gsi);
 /* Receive from the sockets of the device's groups. Under progress_lock. */

@@ -38,6 +38,8 @@ static int dev_interface(struct uroce_dev *dev)
 	dev->link_up = i.up || i.loopback;
 	dev->is_loopback = i.loopback;
 	memcpy(dev->mac, i.mac, sizeof(dev->mac));
+	dev->speed = i.speed;
+	dev->width = i.width;
 	return 0;
 }
 
@@ -269,8 +271,9 @@ int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_
 		.max_vl_num = 1,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
+		.active_speed = dev->speed,
+		.active_width = dev->width,
 	};
-	uroce_interface_speed(dev->netdev, &ret_attr->active_speed, &ret_attr->active_width);
 	return 0;
 }
 

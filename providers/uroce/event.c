@@ -114,15 +114,13 @@ static void event_put(struct uroce_context *ctx, uint64_t element, enum ibv_even
 			  ibv_event_type_str(type));
 }
 
-unsigned int uroce_event_purge(struct uroce_context *ctx, const void *object)
+void uroce_event_purge(struct uroce_context *ctx, const void *object, uint32_t *raised)
 {
-	unsigned int purged;
-
 	pthread_mutex_lock(&ctx->event_lock);
-	purged = uroce_pipe_purge(&ctx->async, (uintptr_t)object,
-				  sizeof(struct ib_uverbs_async_event_desc));
+	if (*raised)
+		*raised -= uroce_pipe_purge(&ctx->async, (uintptr_t)object,
+					    sizeof(struct ib_uverbs_async_event_desc));
 	pthread_mutex_unlock(&ctx->event_lock);
-	return purged;
 }
 
 void uroce_event_qp(struct uroce_qp *qp, enum ibv_event_type type)

@@ -34,7 +34,7 @@ int uroce_event_open(struct uroce_context *ctx);
 void uroce_event_close(struct uroce_context *ctx);
 /* An event of the port of every context of the device: @element is the port number. */
 void uroce_event_port(struct uroce_dev *dev, enum ibv_event_type type);
-/* The object is going: unread events of it vanish. Return: how many were taken out. */
-unsigned int uroce_event_purge(struct uroce_context *ctx, const void *object);
+/* The object is going: unread events of it vanish, and no longer count in @raised. */
+void uroce_event_purge(struct uroce_context *ctx, const void *object, uint32_t *raised);
 
 #endif

@@ -174,6 +174,8 @@ int uroce_gids_refresh(struct uroce_dev *dev)
 	if (!uroce_interface_query(dev->netdev, &interface)) {
 		dev->link_up = interface.up || interface.loopback;
 		dev->link_mtu = interface.mtu;
+		dev->speed = interface.speed;
+		dev->width = interface.width;
 	} else {
 		dev->link_up = false; /* the interface is gone */
 	}

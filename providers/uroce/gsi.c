@@ -13,7 +13,11 @@ enum {
 
 struct uroce_gsi {
 	pthread_mutex_t lock;
+	struct verbs_gsi_taker taker;
 	int fd;
+	bool rung; /* the descriptor is readable */
+	bool came; /* on host->gsi_came; under progress_lock */
+	SLIST_ENTRY(uroce_gsi) came_entry;
 	uint32_t head, tail; /* free running */
 	atomic_uint psn;
 	struct verbs_gsi_mad queue[GSI_QUEUE]; /* its pages come as they are used */
@@ -26,7 +30,7 @@ static struct uroce_context *to_uctx(struct ibv_context *ctx)
 
 /* --- open --- */
 
-static int gsi_new(struct uroce_gsi **ret_gsi)
+static int gsi_new(const struct verbs_gsi_taker *taker, struct uroce_gsi **ret_gsi)
 {
 	struct uroce_gsi *gsi = calloc(1, sizeof(*gsi));
 
@@ -38,11 +42,13 @@ static int gsi_new(struct uroce_gsi **ret_gsi)
 		return -errno;
 	}
 	pthread_mutex_init(&gsi->lock, NULL);
+	gsi->taker = *taker;
 	*ret_gsi = gsi;
 	return 0;
 }
 
-static int dev_gsi(struct uroce_dev *dev, struct uroce_gsi **ret_gsi)
+static int dev_gsi(struct uroce_dev *dev, const struct verbs_gsi_taker *taker,
+		   struct uroce_gsi **ret_gsi)
 {
 	struct uroce_gsi *gsi;
 	int r = 0;
@@ -50,7 +56,7 @@ static int dev_gsi(struct uroce_dev *dev, struct uroce_gsi **ret_gsi)
 	pthread_mutex_lock(&dev->lock);
 	gsi = dev->gsi;
 	if (!gsi) {
-		r = gsi_new(&gsi);
+		r = gsi_new(taker, &gsi);
 		if (!r) {
 			uroce_lock(&dev->host->progress_lock);
 			dev->gsi = gsi;
@@ -62,14 +68,15 @@ static int dev_gsi(struct uroce_dev *dev, struct uroce_gsi **ret_gsi)
 	return r;
 }
 
-int uroce_gsi_open(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix)
+int uroce_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
+		   uint8_t *ret_prefix)
 {
 	struct uroce_dev *dev = to_uctx(ctx)->dev;
 	struct uroce_gsi *gsi;
 	int r = uroce_host_check(dev->host);
 
 	if (!r)
-		r = dev_gsi(dev, &gsi);
+		r = dev_gsi(dev, taker, &gsi);
 	if (r < 0)
 		return r;
 	uroce_board_manager(dev->host->shm);
@@ -101,7 +108,7 @@ void uroce_gsi_free(struct uroce_gsi *gsi)
 int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
 {
 	struct uroce_gsi *gsi = to_uctx(ctx)->dev->gsi;
-	uint64_t rung;
+	uint64_t count;
 	int r = -EAGAIN;
 
 	if (!gsi)
@@ -110,25 +117,101 @@ int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
 	if (gsi->tail != gsi->head) {
 		*ret_mad = gsi->queue[gsi->tail++ % GSI_QUEUE];
 		r = 0;
-		if (gsi->tail == gsi->head)
-			(void)!read(gsi->fd, &rung, sizeof(rung));
+		if (gsi->tail == gsi->head && gsi->rung) {
+			(void)!read(gsi->fd, &count, sizeof(count));
+			gsi->rung = false;
+		}
 	}
 	pthread_mutex_unlock(&gsi->lock);
 	return r;
 }
 
-/* The descriptor is readable as long as the queue is not empty. */
-static void gsi_put(struct uroce_gsi *gsi, const struct verbs_gsi_mad *mad)
+/* The descriptor is readable from now until the queue is empty. Under gsi->lock. */
+static void gsi_ring(struct uroce_gsi *gsi)
 {
 	uint64_t one = 1;
 
+	if (!gsi->rung)
+		(void)!write(gsi->fd, &one, sizeof(one));
+	gsi->rung = true;
+}
+
+/* Who makes the pass brings it to the taker, or else the descriptor says that it is there. */
+static void gsi_put(struct uroce_host *host, struct uroce_gsi *gsi, const struct verbs_gsi_mad *mad)
+{
+	assert_held(&host->progress_lock);
 	pthread_mutex_lock(&gsi->lock);
 	if (gsi->head - gsi->tail < GSI_QUEUE) {
 		gsi->queue[gsi->head++ % GSI_QUEUE] = *mad;
-		if (gsi->head - gsi->tail == 1)
-			(void)!write(gsi->fd, &one, sizeof(one));
+		if (!host->gsi_attended)
+			gsi_ring(gsi);
+		else if (!gsi->came)
+			SLIST_INSERT_HEAD(&host->gsi_came, gsi, came_entry);
+		gsi->came |= host->gsi_attended;
 	}
 	pthread_mutex_unlock(&gsi->lock);
+}
+
+static struct uroce_gsi *gsi_came(struct uroce_host *host)
+{
+	struct uroce_gsi *gsi;
+
+	uroce_lock(&host->progress_lock);
+	gsi = SLIST_FIRST(&host->gsi_came);
+	if (gsi) {
+		SLIST_REMOVE_HEAD(&host->gsi_came, came_entry);
+		gsi->came = false;
+	}
+	uroce_unlock(&host->progress_lock);
+	return gsi;
+}
+
+static void gsi_hand_over(struct uroce_host *host)
+{
+	struct uroce_gsi *gsi;
+
+	while ((gsi = gsi_came(host))) {
+		if (gsi->taker.arrived(gsi->taker.arg))
+			continue;
+		pthread_mutex_lock(&gsi->lock);
+		if (gsi->head != gsi->tail)
+			gsi_ring(gsi);
+		pthread_mutex_unlock(&gsi->lock);
+	}
+}
+
+unsigned int uroce_gsi_pass(struct uroce_host *host)
+{
+	unsigned int n;
+	bool came;
+
+	assert_held(&host->progress_lock);
+	host->gsi_attended = true;
+	n = uroce_progress_pass(host, true, false);
+	host->gsi_attended = false;
+	came = !SLIST_EMPTY(&host->gsi_came);
+	uroce_unlock(&host->progress_lock);
+	if (came)
+		gsi_hand_over(host);
+	return n;
+}
+
+void uroce_gsi_poll(struct ibv_context *ctx)
+{
+	struct uroce_host *host = to_uctx(ctx)->dev->host;
+
+	if (uroce_host_check(host) < 0 || !uroce_trylock(&host->progress_lock))
+		return;
+	uroce_gsi_pass(host);
+	uroce_thread_poller_seen(host);
+}
+
+void uroce_gsi_leave(struct ibv_context *ctx)
+{
+	struct uroce_host *host = to_uctx(ctx)->dev->host;
+
+	if (!uroce_host_check(host))
+		uroce_thread_poller_leaves(host);
 }
 
 static int gid_index(const struct uroce_dev *dev, const union ibv_gid *gid)
@@ -156,7 +239,7 @@ bool uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transi
 		if (index < 0)
 			continue;
 		memcpy(mad.data, transit->mad, GSI_MAD_LEN);
-		gsi_put(dev->gsi, &mad);
+		gsi_put(host, dev->gsi, &mad);
 		return true;
 	}
 	return false;
@@ -170,7 +253,7 @@ void uroce_gsi_peer_gone(struct uroce_host *host, uint8_t slot)
 	assert_held(&host->progress_lock);
 	LIST_FOREACH(dev, &host->devices, entry)
 		if (dev->gsi)
-			gsi_put(dev->gsi, &mad);
+			gsi_put(host, dev->gsi, &mad);
 }
 
 /* --- out --- */

@@ -15,6 +15,36 @@ enum {
 	INTERFACES_MAX = 64,
 };
 
+static void speed_query(struct uroce_interface *interface)
+{
+	/* Codes of ibv_port_attr.active_speed for one lane, by Gbit/s; width 1 is 1x, 2 is 4x. */
+	static const struct {
+		int mbps;
+		uint8_t speed, width;
+	} rates[] = {
+		{ 2500, 1, 1 },	   { 5000, 2, 1 },    { 10000, 4, 1 },
+		{ 25000, 32, 1 },  { 40000, 4, 2 },   { 50000, 64, 1 },
+		{ 100000, 32, 2 }, { 200000, 64, 2 }, { 400000, 128, 2 },
+	};
+	char path[64];
+	int mbps = 10000;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/speed", interface->name);
+	f = fopen(path, "re");
+	if (f) {
+		if (fscanf(f, "%d", &mbps) != 1 || mbps <= 0)
+			mbps = 10000;
+		fclose(f);
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(rates); i++) {
+		interface->speed = rates[i].speed;
+		interface->width = rates[i].width;
+		if (rates[i].mbps >= mbps)
+			break;
+	}
+}
+
 int uroce_interface_query(const char *name, struct uroce_interface *ret)
 {
 	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -37,38 +67,9 @@ int uroce_interface_query(const char *name, struct uroce_interface *ret)
 	found.mtu = req.ifr_mtu;
 	if (!ioctl(fd, SIOCGIFHWADDR, &req))
 		memcpy(found.mac, req.ifr_hwaddr.sa_data, sizeof(found.mac));
+	speed_query(&found);
 	*ret = found;
 	return 0;
-}
-
-void uroce_interface_speed(const char *name, uint8_t *ret_speed, uint8_t *ret_width)
-{
-	/* Codes of ibv_port_attr.active_speed for one lane, by Gbit/s; width 1 is 1x, 2 is 4x. */
-	static const struct {
-		int mbps;
-		uint8_t speed, width;
-	} rates[] = {
-		{ 2500, 1, 1 },	   { 5000, 2, 1 },    { 10000, 4, 1 },
-		{ 25000, 32, 1 },  { 40000, 4, 2 },   { 50000, 64, 1 },
-		{ 100000, 32, 2 }, { 200000, 64, 2 }, { 400000, 128, 2 },
-	};
-	char path[64];
-	int mbps = 10000;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
-	f = fopen(path, "re");
-	if (f) {
-		if (fscanf(f, "%d", &mbps) != 1 || mbps <= 0)
-			mbps = 10000;
-		fclose(f);
-	}
-	for (unsigned int i = 0; i < ARRAY_SIZE(rates); i++) {
-		*ret_speed = rates[i].speed;
-		*ret_width = rates[i].width;
-		if (rates[i].mbps >= mbps)
-			break;
-	}
 }
 
 /* --- which ones --- */

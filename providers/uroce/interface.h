@@ -15,13 +15,12 @@ struct uroce_interface {
 	bool up;	  /* administratively up and with carrier */
 	bool loopback;
 	uint8_t mac[6];
+	/* as ibv_port_attr has them: the nearest rate; 10 Gbit/s when the kernel does not say */
+	uint8_t speed, width;
 };
 
 /* -ENODEV: no such interface in this network namespace. */
 int uroce_interface_query(const char *name, struct uroce_interface *ret);
-/* Speed as ibv_port_attr has it: one lane of the nearest rate; 10 Gbit/s when the kernel does not
- * say. */
-void uroce_interface_speed(const char *name, uint8_t *ret_speed, uint8_t *ret_width);
 
 /* The provider's list_devices(): every usable interface, lo last; or those UROCE=policy:names
  * names. */

@@ -67,10 +67,13 @@ int uroce_query_counters_op(struct ibv_context *ctx, struct ibv_qp *qp,
 int uroce_query_first_error_op(struct ibv_qp *qp, struct uroce_qp_error *ret_error);
 
 /* gsi.c */
-int uroce_gsi_open(struct ibv_context *ctx, int *ret_fd, uint8_t *ret_prefix);
+int uroce_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
+		   uint8_t *ret_prefix);
 int uroce_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
 		     bool on);
 int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
+void uroce_gsi_poll(struct ibv_context *ctx);
+void uroce_gsi_leave(struct ibv_context *ctx);
 
 #endif

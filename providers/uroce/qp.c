@@ -293,7 +293,7 @@ int uroce_destroy_qp(struct verbs_qp *vqp)
 	qp_withdraw(qp);
 	uroce_cq_sq_forget(qp->send_cq, &qp->sq);
 	qp_users_add(qp, -1);
-	qp->events_raised -= uroce_event_purge(ctx, &vqp->qp);
+	uroce_event_purge(ctx, &vqp->qp, &qp->events_raised);
 	verbs_qp_wait_events(vqp, qp->events_raised);
 	qp_queues_free(qp);
 	return 0;

@@ -104,7 +104,7 @@ int uroce_destroy_srq(struct verbs_srq *vsrq)
 			  vsrq->srq.handle, atomic_load(&srq->qps));
 		return -EBUSY;
 	}
-	srq->events_raised -= uroce_event_purge(ctx, &vsrq->srq);
+	uroce_event_purge(ctx, &vsrq->srq, &srq->events_raised);
 	verbs_srq_wait_events(vsrq, srq->events_raised);
 	atomic_fetch_sub(&((struct uroce_pd *)vsrq->srq.pd)->users, 1);
 	free(srq->rq.ring);

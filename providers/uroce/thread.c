@@ -176,12 +176,8 @@ static void wait_on(struct uroce_thread *thread, int epoll, int timeout_ms)
 
 static unsigned int pass(struct uroce_host *host)
 {
-	unsigned int n;
-
 	uroce_lock(&host->progress_lock);
-	n = uroce_progress_pass(host, true, false);
-	uroce_unlock(&host->progress_lock);
-	return n;
+	return uroce_gsi_pass(host);
 }
 
 /* Milliseconds until the wheel wants to run; -1 never. */
@@ -278,8 +274,7 @@ static void watch_once(struct uroce_thread *thread)
 	if (!uroce_trylock(&host->progress_lock))
 		return;
 	atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
-	uroce_progress_pass(host, true, false);
-	uroce_unlock(&host->progress_lock);
+	uroce_gsi_pass(host);
 }
 
 static void *thread_main(void *arg)

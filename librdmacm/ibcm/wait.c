@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Waiting for an event. A handshake is messages to and fro, and waking a thread costs more than
+ * all that is done about one: who waited only a moment for the last event first looks for the next
+ * one himself, as long as waking him would take, and the messages in between wake nobody. Who is
+ * not that busy sleeps at once.
+ */
+#include <poll.h>
+#include <sched.h>
+
+#include "librdmacm/ibcm/ibcm.h"
+
+enum {
+	LOOK_NS = 100000,
+	MOMENT_NS = 300000, /* a wait that looking might have made shorter */
+	LOOKS_BEFORE_YIELD = 8,
+};
+
+static struct ibcm_dev *dev_any(void)
+{
+	struct ibcm_dev *dev;
+
+	ibcm_lock();
+	dev = ibcm_dev_first();
+	ibcm_unlock();
+	return dev;
+}
+
+/* Return: whether there is something to take now. */
+static bool look(struct cm_channel *ch, struct ibcm_dev *dev, uint64_t until)
+{
+	for (unsigned int looks = 1; ibcm_now() < until; looks++) {
+		verbs_gsi_poll(dev->verbs);
+		if (ibcm_event_ready(ch))
+			return true;
+		if (!(looks % LOOKS_BEFORE_YIELD))
+			sched_yield(); /* the peer's process may need this processor */
+	}
+	verbs_gsi_leave(dev->verbs);
+	return false;
+}
+
+int ibcm_wait_event(struct cm_channel *ch)
+{
+	struct pollfd waiting = { .fd = ch->ibcm_fd, .events = POLLIN };
+	struct ibcm_dev *dev = dev_any();
+	uint64_t begin = ibcm_now();
+	int r = 0;
+
+	/* all devices of ours are one in what one look sees */
+	if (!dev || ibcm_event_waited(ch) > MOMENT_NS || !look(ch, dev, begin + LOOK_NS))
+		r = poll(&waiting, 1, -1) < 0 ? -errno : 0;
+	ibcm_event_set_waited(ch, ibcm_now() - begin);
+	return r;
+}
