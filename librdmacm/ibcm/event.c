@@ -65,13 +65,13 @@ void ibcm_close_channel(struct cm_channel *ch)
 	free(channel);
 }
 
-/* --- putting --- */
+/* --- putting; the descriptor of a forked child is its parent's, too --- */
 
 static void record_put(struct ibcm_channel *channel, struct record *record)
 {
 	uint64_t one = 1;
 
-	if (TAILQ_EMPTY(&channel->records))
+	if (TAILQ_EMPTY(&channel->records) && !ibcm_is_child())
 		(void)!write(channel->fd, &one, sizeof(one));
 	TAILQ_INSERT_TAIL(&channel->records, record, entry);
 }
@@ -81,7 +81,7 @@ static void record_remove(struct ibcm_channel *channel, struct record *record)
 	uint64_t count;
 
 	TAILQ_REMOVE(&channel->records, record, entry);
-	if (TAILQ_EMPTY(&channel->records))
+	if (TAILQ_EMPTY(&channel->records) && !ibcm_is_child())
 		(void)!read(channel->fd, &count, sizeof(count));
 }
 
@@ -165,6 +165,8 @@ int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev)
 {
 	struct record *record;
 
+	if (ibcm_is_child())
+		return ibcm_child_refuse();
 	ibcm_lock();
 	if (!ch->ibcm) { /* destroyed meanwhile */
 		ibcm_unlock();
@@ -239,6 +241,8 @@ void ibcm_events_move(struct ibcm_id *iid, struct ibcm_channel *to)
 	struct ibcm_channel *from = iid->channel;
 	struct record *record, *next;
 
+	if (from == to)
+		return;
 	for (record = TAILQ_FIRST(&from->records); record; record = next) {
 		next = TAILQ_NEXT(record, entry);
 		if (record->about != iid)

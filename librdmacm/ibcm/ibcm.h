@@ -97,6 +97,9 @@ int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev);
 int ibcm_dev_get_all(struct ibcm_dev **ret_any);
 /* Of a list of all open ones. Under the lock. */
 struct ibcm_dev *ibcm_dev_first(void);
+/* Forked after the first use of a device; -EIO, said in the log. */
+bool ibcm_is_child(void);
+int ibcm_child_refuse(void);
 /* The upper byte of this process's communication ids. */
 uint8_t ibcm_prefix(void);
 /* The thread looks what is due; the second, unless it does so before @deadline (0: never). */

@@ -24,6 +24,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_mutex_t open_lock; /* opening devices, before lock */
 	pid_t pid;		   /* whose thread it is */
+	bool child;		   /* of that one: connections and their events are not ours */
 	int epoll, wake;
 	LIST_HEAD(, ibcm_dev) devs;
 	uint8_t prefix;
@@ -169,6 +170,43 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
+/* --- fork: the child gets the locks free, and nothing else --- */
+
+bool ibcm_is_child(void)
+{
+	return manager.child;
+}
+
+int ibcm_child_refuse(void)
+{
+	log_err("rdma_cm: used before fork(), and now in the child: connections of user-space "
+		"devices are the parent's");
+	return -EIO;
+}
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&manager.open_lock);
+	pthread_mutex_lock(&manager.lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&manager.lock);
+	pthread_mutex_unlock(&manager.open_lock);
+}
+
+static void fork_child(void)
+{
+	manager.child = manager.pid != 0;
+	fork_parent();
+}
+
+__attribute__((constructor)) static void fork_watch(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
 static int thread_start(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -236,15 +274,12 @@ static int dev_get_locked(struct cm_device *cm, struct ibcm_dev **ret_dev)
 	struct ibcm_dev *dev;
 	int r = 0;
 
+	if (manager.child)
+		return ibcm_child_refuse();
 	if (!manager.pid)
 		r = thread_start();
-	else if (manager.pid != getpid())
-		r = -EIO;
 	if (r < 0) {
-		log_err("rdma_cm: %s",
-			r == -EIO ? "used before fork(), and now in the child: connections of "
-				    "user-space devices are the parent's"
-				  : strerror(-r));
+		log_err("rdma_cm: %s", strerror(-r));
 		return r;
 	}
 	LIST_FOREACH(dev, &manager.devs, entry) {
