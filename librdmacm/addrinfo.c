@@ -109,8 +109,11 @@ static int find_ip(struct rdma_addrinfo *info, const char *node, const char *ser
 	if (!node)
 		ip.ai_flags &= ~AI_CANONNAME;
 	*ret_gai = getaddrinfo(node, service, &ip, &found);
-	if (*ret_gai)
+	if (*ret_gai) {
+		log_err("rdma_getaddrinfo: %s, service %s: %s", node ? node : "no node",
+			service ? service : "none", gai_strerror(*ret_gai));
 		return 0;
+	}
 	r = set_found(info, found);
 	freeaddrinfo(found);
 	return r;
@@ -201,14 +204,18 @@ CM_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 {
 	int gai, r = addrinfo_get(node, service, hints, res, &gai);
 
-	if (r < 0 || !gai)
-		return ret_neg1(r);
-	log_err("rdma_getaddrinfo: %s, service %s: %s", node ? node : "no node",
-		service ? service : "none", gai_strerror(gai));
-	return gai;
+	return r < 0 || !gai ? ret_neg1(r) : gai;
 }
 
 /* ------------------------------------------------------------------ by event */
+
+static int event_put(struct cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg)
+{
+	if (cm_channel_is_mixed(cm_id_channel(id)))
+		return cm_posted_put(id, event, status, arg);
+	return id->backend->write_event ? id->backend->write_event(id, event, status, arg)
+					: cm_unsupported(id, "an event that a program writes");
+}
 
 static int service_of(const char *service, struct cm_service *ret_service)
 {
@@ -256,9 +263,7 @@ static int resolve_dns(struct cm_id *id, const char *node, const char *service,
 	id->addrinfo = info;
 	if (id->sync || (r < 0 && !gai))
 		return r;
-	if (!id->backend || !id->backend->write_event)
-		return -EOPNOTSUPP;
-	return id->backend->write_event(id, RDMA_CM_EVENT_INTERNAL, r, 0);
+	return event_put(id, RDMA_CM_EVENT_INTERNAL, r, 0);
 }
 
 static int addrinfo_resolve(struct cm_id *id, const char *node, const char *service,
@@ -320,17 +325,12 @@ CM_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **
 
 static int event_write(struct cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg)
 {
-	int r = cm_need_backend(id, "rdma_write_cm_event");
-
-	if (r < 0)
-		return r;
 	if (event != RDMA_CM_EVENT_USER) {
 		cm_err(id, "rdma_write_cm_event: %s; programs write RDMA_CM_EVENT_USER",
 		       rdma_event_str(event));
 		return -EINVAL;
 	}
-	return id->backend->write_event ? id->backend->write_event(id, event, status, arg)
-					: cm_unsupported(id, "rdma_write_cm_event");
+	return event_put(id, event, status, arg);
 }
 
 CM_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, int status,

@@ -68,6 +68,14 @@ static int backends_open(struct cm_channel *ch)
 static LIST_HEAD(, cm_channel) destroyed = LIST_HEAD_INITIALIZER(destroyed);
 static pthread_mutex_t destroyed_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static void channel_clear(struct cm_channel *ch)
+{
+	*ch = (struct cm_channel){
+		.channel.fd = -1, .ucma_fd = -1, .ibcm_fd = -1, .posted_fd = -1
+	};
+	TAILQ_INIT(&ch->posted);
+}
+
 static struct cm_channel *channel_alloc(void)
 {
 	struct cm_channel *ch;
@@ -80,7 +88,7 @@ static struct cm_channel *channel_alloc(void)
 	if (!ch)
 		ch = malloc(sizeof(*ch));
 	if (ch)
-		*ch = (struct cm_channel){ .channel.fd = -1, .ucma_fd = -1, .ibcm_fd = -1 };
+		channel_clear(ch);
 	return ch;
 }
 
@@ -121,6 +129,7 @@ void cm_channel_destroy(struct cm_channel *ch)
 {
 	if (cm_channel_is_mixed(ch) && ch->channel.fd >= 0)
 		close(ch->channel.fd);
+	cm_posted_close(ch);
 	backends_close(ch);
 	channel_free(ch);
 }
@@ -142,17 +151,32 @@ CM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	cm_channel_destroy(to_cm_channel(channel));
 }
 
-/* One look at each backend, the one that was second last time first. */
+static int ucma_get(struct cm_channel *ch, struct cm_event *ev)
+{
+	return ucma_ops.get_event(ch, ev);
+}
+
+static int ibcm_get(struct cm_channel *ch, struct cm_event *ev)
+{
+	return ibcm_ops.get_event(ch, ev);
+}
+
+/* One look at each backend and at what was posted, beginning behind the last one. */
 static int event_take(struct cm_channel *ch, struct cm_event *ev)
 {
+	static int (*const sources[])(struct cm_channel * ch, struct cm_event * ev) = {
+		ucma_get,
+		ibcm_get,
+		cm_posted_take,
+	};
 	int r = -EAGAIN;
 
 	if (ch->ibcm_fd < 0)
 		return ucma_ops.get_event(ch, ev);
 	if (ch->ucma_fd < 0)
 		return ibcm_ops.get_event(ch, ev);
-	for (int i = 0; i < 2 && r == -EAGAIN; i++)
-		r = ch->turn++ % 2 ? ibcm_ops.get_event(ch, ev) : ucma_ops.get_event(ch, ev);
+	for (size_t i = 0; i < ARRAY_SIZE(sources) && r == -EAGAIN; i++)
+		r = sources[ch->turn++ % ARRAY_SIZE(sources)](ch, ev);
 	return r;
 }
 

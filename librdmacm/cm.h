@@ -15,6 +15,7 @@
  *
  *   cm_init_lock	first use of the library (device.c)
  *   cm_devices.lock	list of devices, their contexts and default PDs (device.c)
+ *   posted_lock	events in channels that are no backend's (posted.c)
  *   a backend's own	as it likes
  *   cm_id.lock		of one identifier: event counters, unacknowledged events, groups; ucma: its
  *			creation. Leaf.
@@ -112,7 +113,9 @@ struct cm_channel {
 	int ucma_fd;			   /* of the kernel's connection manager; -1: not open */
 	int ibcm_fd;			   /* of ibcm; -1: not open */
 	struct ibcm_channel *ibcm;	   /* ibcm's own */
-	unsigned int turn;		   /* backend asked first for the next event: fairness */
+	unsigned int turn;		   /* who is asked first for the next event: fairness */
+	int posted_fd;			   /* readable while posted is not empty; -1: never used */
+	TAILQ_HEAD(, cm_event) posted;	   /* posted.c */
 	LIST_ENTRY(cm_channel) entry;	   /* of those destroyed */
 };
 
@@ -129,6 +132,17 @@ static inline bool cm_channel_is_mixed(const struct cm_channel *ch)
 
 int cm_channel_create(struct cm_channel **ret_channel);
 void cm_channel_destroy(struct cm_channel *ch);
+/*
+ * posted.c: where there are two backends, events that the library or the program itself writes wait
+ * in the channel, as an identifier may have no backend yet. They are counted apart from a backend's.
+ * drop: those nobody read yet. move: the same to @to, before id.channel changes.
+ */
+int cm_posted_put(struct cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg);
+int cm_posted_take(struct cm_channel *ch, struct cm_event *ev);
+void cm_posted_drop(struct cm_id *id);
+void cm_posted_move(struct cm_id *id, struct cm_channel *to);
+void cm_posted_close(struct cm_channel *ch);
+
 /* The next event of any backend; sleeps for one unless the channel is O_NONBLOCK (-EAGAIN). */
 int cm_channel_next(struct cm_channel *ch, struct cm_event *ev);
 
@@ -185,6 +199,8 @@ struct cm_id {
 	int num_early_paths;
 	pthread_cond_t acked;
 	uint32_t events_acked;
+	uint32_t posted_given; /* under the lock of posted.c */
+	uint32_t posted_acked;
 	TAILQ_HEAD(, cm_event) unacked;
 	LIST_HEAD(, cm_mc) groups;
 };
@@ -296,7 +312,8 @@ struct cm_event {
 	struct ibv_ece ece;
 	uint8_t private_data[RDMA_MAX_PRIVATE_DATA];
 
-	TAILQ_ENTRY(cm_event) entry; /* cm_id.unacked */
+	bool posted;		     /* posted.c, not a backend */
+	TAILQ_ENTRY(cm_event) entry; /* cm_id.unacked, cm_channel.posted */
 };
 
 static inline struct cm_event *to_cm_event(struct rdma_cm_event *event)

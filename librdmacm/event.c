@@ -28,7 +28,10 @@ static void event_count(struct cm_event *ev)
 	pthread_mutex_lock(&id->lock);
 	if (ev->mc)
 		ev->mc->events_acked++;
-	id->events_acked++;
+	if (ev->posted)
+		id->posted_acked++;
+	else
+		id->events_acked++;
 	pthread_cond_broadcast(&id->acked);
 	pthread_mutex_unlock(&id->lock);
 }

@@ -272,6 +272,8 @@ int cm_id_destroy(struct cm_id *id)
 		r = backend_detach(id);
 	if (r < 0)
 		return r;
+	cm_posted_drop(id);
+	cm_events_wait(id, &id->posted_acked, id->posted_given, "rdma_destroy_id()");
 	cm_groups_free(id);
 	if (id->sync)
 		cm_channel_destroy(cm_id_channel(id));
@@ -324,6 +326,8 @@ int cm_id_migrate(struct cm_id *id, struct cm_channel *to)
 			cm_channel_destroy(own);
 		return r;
 	}
+	cm_posted_move(id, to);
+	cm_events_wait(id, &id->posted_acked, id->posted_given, "rdma_migrate_id()");
 	id->id.channel = &to->channel;
 	if (id->twin)
 		id->twin->id.channel = &to->channel;

@@ -146,6 +146,17 @@ int __wrap_cm_device_find(__be64 guid, int index, struct cm_device **ret_dev)
 	return 0;
 }
 
+/* Enough for ibcm to have channels; there is nothing behind it. */
+int __real_cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *arg);
+int __wrap_cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *arg);
+int __wrap_cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *arg)
+{
+	struct cm_device user = fake_cm_device;
+
+	user.user = true;
+	return kernel.user_device ? fn(&user, arg) : __real_cm_devices_each(fn, arg);
+}
+
 struct ucma_abi_event_resp *kernel_event(void *owner, enum rdma_cm_event_type type, int status)
 {
 	struct ucma_abi_event_resp *event = &kernel.events[kernel.event_count++];

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Channels of both backends: the fake kernel, and our own manager without a device behind it. */
+#include "tests/unit/cm/fake_kernel.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/epoll.h>
+
+static struct rdma_event_channel *channel;
+
+static struct rdma_event_channel *channel_open(void)
+{
+	struct rdma_event_channel *opened = rdma_create_event_channel();
+
+	assert_non_null(opened);
+	assert_true(cm_channel_is_mixed(to_cm_channel(opened)));
+	assert_int_equal(fcntl(opened->fd, F_SETFL, O_RDWR | O_NONBLOCK), 0);
+	return opened;
+}
+
+static int setup(void **state)
+{
+	kernel_setup(state);
+	kernel.user_device = true;
+	channel = channel_open();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	rdma_destroy_event_channel(channel);
+	return kernel_teardown(state);
+}
+
+static struct rdma_cm_id *new_id(void)
+{
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	return id;
+}
+
+static struct sockaddr *address(const char *text)
+{
+	static struct sockaddr_in addr;
+
+	addr = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(7471) };
+	assert_int_equal(inet_pton(AF_INET, text, &addr.sin_addr), 1);
+	return (struct sockaddr *)&addr;
+}
+
+static bool readable(struct rdma_event_channel *ch)
+{
+	struct pollfd waiting = { .fd = ch->fd, .events = POLLIN };
+
+	return poll(&waiting, 1, 0) == 1;
+}
+
+static struct rdma_cm_event *expect(struct rdma_event_channel *ch, enum rdma_cm_event_type type,
+				    int status)
+{
+	struct rdma_cm_event *event;
+
+	assert_int_equal(rdma_get_cm_event(ch, &event), 0);
+	assert_string_equal(rdma_event_str(event->event), rdma_event_str(type));
+	assert_int_equal(event->status, status);
+	return event;
+}
+
+static void expect_none(struct rdma_event_channel *ch)
+{
+	struct rdma_cm_event *event;
+
+	assert_int_equal(rdma_get_cm_event(ch, &event), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_false(readable(ch));
+}
+
+/* No address has chosen a backend yet, and the channel takes events all the same. */
+static void test_write_event(void **state)
+{
+	struct rdma_cm_id *id = new_id();
+	struct rdma_cm_event *event;
+
+	expect_none(channel);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(rdma_write_cm_event(id, RDMA_CM_EVENT_USER, i, 10 + i), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_true(readable(channel));
+		event = expect(channel, RDMA_CM_EVENT_USER, i);
+		assert_ptr_equal(event->id, id);
+		assert_int_equal(event->param.arg, 10 + i);
+		assert_int_equal(rdma_ack_cm_event(event), 0);
+	}
+	expect_none(channel);
+	assert_int_equal(rdma_write_cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, 0), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	for (unsigned int i = 0; i < kernel.log_length; i++)
+		assert_int_equal(kernel.log[i], UCMA_CMD_GET_EVENT);
+}
+
+/* As a program's handler does it: the next step before the event is given back. */
+static void test_resolve_addrinfo(void **state)
+{
+	struct rdma_addrinfo hints = { .ai_flags = RAI_NUMERICHOST }, *info;
+	struct rdma_cm_id *id = new_id();
+	struct rdma_cm_event *event;
+
+	assert_int_equal(rdma_resolve_addrinfo(id, "192.0.2.2", "7471", &hints), 0);
+	event = expect(channel, RDMA_CM_EVENT_ADDRINFO_RESOLVED, 0);
+	assert_int_equal(rdma_query_addrinfo(id, &info), 0);
+	assert_int_equal(rdma_resolve_addr(id, address("192.0.2.1"), info->ai_dst_addr, 1000), 0);
+	rdma_freeaddrinfo(info);
+	assert_int_equal(rdma_ack_cm_event(event), 0);
+	kernel_event(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(rdma_ack_cm_event(expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0)), 0);
+	kernel.events_reported = 1;
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+static void test_resolve_addrinfo_fails(void **state)
+{
+	struct rdma_addrinfo hints = { .ai_flags = RAI_NUMERICHOST };
+	struct rdma_cm_id *id = new_id();
+
+	assert_int_equal(rdma_resolve_addrinfo(id, "a name", "7471", &hints), 0);
+	assert_logged("rdma_getaddrinfo: a name, service 7471: ");
+	assert_int_equal(rdma_ack_cm_event(expect(channel, RDMA_CM_EVENT_ADDRINFO_ERROR, -ENOENT)),
+			 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+/* Nobody keeps the others out: not the program's own, and not a backend. */
+static void test_turns(void **state)
+{
+	struct rdma_cm_id *id = new_id(), *other = new_id();
+	int users = 0, kernels = 0;
+
+	assert_int_equal(rdma_bind_addr(other, address("192.0.2.1")), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(rdma_write_cm_event(id, RDMA_CM_EVENT_USER, 0, 0), 0);
+		kernel_event(other, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+	}
+	for (int i = 0; i < 4; i++) {
+		struct rdma_cm_event *event;
+
+		assert_int_equal(rdma_get_cm_event(channel, &event), 0);
+		*(event->event == RDMA_CM_EVENT_USER ? &users : &kernels) += 1;
+		assert_int_equal(rdma_ack_cm_event(event), 0);
+	}
+	assert_int_equal(users, 2);
+	assert_int_equal(kernels, 2);
+	kernel.events_reported = kernels;
+	assert_int_equal(rdma_destroy_id(other), 0);
+	kernel.event_count = 0;
+	assert_int_equal(rdma_destroy_id(id), 0);
+	expect_none(channel);
+}
+
+static void *ack_late(void *arg)
+{
+	while (!strstr(fake_log_take(), "rdma_destroy_id() waits for rdma_ack_cm_event() of "
+					"RDMA_CM_EVENT_USER"))
+		usleep(1000);
+	rdma_ack_cm_event(arg);
+	return NULL;
+}
+
+static void test_destroy_waits(void **state)
+{
+	struct rdma_cm_id *id = new_id();
+	pthread_t thread;
+
+	assert_int_equal(rdma_write_cm_event(id, RDMA_CM_EVENT_USER, 0, 0), 0);
+	pthread_create(&thread, NULL, ack_late, expect(channel, RDMA_CM_EVENT_USER, 0));
+	assert_int_equal(rdma_destroy_id(id), 0);
+	pthread_join(thread, NULL);
+}
+
+static void test_migrate(void **state)
+{
+	struct rdma_event_channel *other = channel_open();
+	struct rdma_cm_id *id = new_id();
+
+	assert_int_equal(rdma_write_cm_event(id, RDMA_CM_EVENT_USER, 7, 0), 0);
+	assert_int_equal(rdma_migrate_id(id, channel), 0);
+	assert_int_equal(rdma_migrate_id(id, other), 0);
+	expect_none(channel);
+	assert_int_equal(rdma_ack_cm_event(expect(other, RDMA_CM_EVENT_USER, 7)), 0);
+	assert_int_equal(rdma_write_cm_event(id, RDMA_CM_EVENT_USER, 8, 0), 0);
+	assert_true(readable(other));
+	rdma_destroy_event_channel(other); /* before its identifier, and with an event: no leak */
+	id->channel = channel;
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+static void test_nested_epoll(void **state)
+{
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event event = { .events = EPOLLIN };
+	struct rdma_cm_id *id = new_id();
+
+	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, channel->fd, &event), 0);
+	assert_int_equal(epoll_wait(epoll, &event, 1, 0), 0);
+	assert_int_equal(rdma_write_cm_event(id, RDMA_CM_EVENT_USER, 0, 0), 0);
+	assert_int_equal(epoll_wait(epoll, &event, 1, 0), 1);
+	assert_int_equal(rdma_ack_cm_event(expect(channel, RDMA_CM_EVENT_USER, 0)), 0);
+	assert_int_equal(epoll_wait(epoll, &event, 1, 0), 0);
+	close(epoll);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+/* What was set before an address is set on the backend that the address chooses. */
+static void test_options_wait(void **state)
+{
+	const struct ucma_abi_set_option *cmd = (void *)kernel.last[UCMA_CMD_SET_OPTION];
+	struct rdma_cm_id *id = new_id();
+	uint8_t tos = 4;
+
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1), 0);
+	assert_int_equal(kernel.calls, 0);
+	assert_int_equal(rdma_bind_addr(id, address("192.0.2.1")), 0);
+	assert_commands(UCMA_CMD_CREATE_ID, UCMA_CMD_SET_OPTION, UCMA_CMD_BIND,
+			UCMA_CMD_QUERY_ROUTE);
+	assert_int_equal(cmd->optname, RDMA_OPTION_ID_TOS);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+		TEST(write_event),  TEST(resolve_addrinfo), TEST(resolve_addrinfo_fails),
+		TEST(turns),	    TEST(destroy_waits),    TEST(migrate),
+		TEST(nested_epoll), TEST(options_wait),
+	};
+
+	fake_log_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
