@@ -251,6 +251,8 @@ CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_
 	struct cm_id *created;
 	int r;
 
+	if (!id)
+		return ret_neg1(-EINVAL);
 	if (!port_space_known(ps)) {
 		log_err("rdma_create_id: port space 0x%x is not one of RDMA_PS_*", ps);
 		return ret_neg1(-EINVAL);

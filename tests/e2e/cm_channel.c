@@ -150,9 +150,12 @@ static void migrate_listener(void)
 {
 	struct rdma_event_channel *clients = rt_cm_channel(), *from = rt_cm_channel(),
 				  *to = rt_cm_channel();
-	struct rdma_cm_id *listener = rt_cm_listen(from, RDMA_PS_TCP, false), *client, *server;
+	struct rdma_cm_id *listener, *client, *server;
 	struct rdma_cm_event *event;
 
+	if (device_is_kernel())
+		rt_skip("the kernel moves the event, and leaves the request in the old channel");
+	listener = rt_cm_listen(from, RDMA_PS_TCP, false);
 	client = rt_cm_client(clients, RDMA_PS_TCP, rt_cm_port(listener), true);
 	CHECK_OK(rdma_connect(client, NULL));
 	CHECK(readable(from->fd, SOON_MS));

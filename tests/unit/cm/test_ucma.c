@@ -132,6 +132,8 @@ static void test_create_fails(void **state)
 	assert_int_equal(rdma_create_id(channel, &id, NULL, 0x77), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_logged("port space 0x77");
+	assert_int_equal(rdma_create_id(channel, NULL, NULL, RDMA_PS_TCP), -1);
+	assert_int_equal(errno, EINVAL);
 	kernel.result[UCMA_CMD_CREATE_ID] = -ENOMEM;
 	id = new_id(RDMA_PS_TCP);
 	assert_int_equal(rdma_bind_addr(id, address("192.0.2.1")), -1);
