@@ -210,10 +210,12 @@ struct verbs_open_context {
  * A MAD on QP1, for the user-space connection manager.
  * @gone: not 0: no MAD at all, but news: the process whose communication ids have this prefix is
  * gone
+ * @removed: no MAD either: the device's interface is gone
  */
 struct verbs_gsi_mad {
 	uint8_t data[256];
 	uint8_t gone;
+	bool removed;
 	uint32_t src_qp;
 	uint16_t pkey_index;
 	uint8_t port_num;

@@ -139,6 +139,21 @@ static int take_port(struct ibcm_id *iid, bool shown)
 	return r;
 }
 
+/* Who looks which identifiers a device has holds the lock. */
+static void local_set(struct ibcm_id *iid, const struct ibcm_local *local)
+{
+	ibcm_lock();
+	iid->local = *local;
+	ibcm_unlock();
+}
+
+static void local_forget(struct ibcm_id *iid)
+{
+	static const struct ibcm_local none;
+
+	local_set(iid, &none);
+}
+
 int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 {
 	struct ibcm_id *iid = id->ibcm;
@@ -155,10 +170,12 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 		r = ibcm_dev_get(local.cm, &iid->dev);
 	if (r < 0)
 		return r;
-	iid->local = local;
+	local_set(iid, &local);
 	set_addr(&iid->src, addr);
 	r = take_port(iid, true);
-	if (!r)
+	if (r < 0)
+		local_forget(iid);
+	else
 		iid->step = STEP_BOUND;
 	return r;
 }
@@ -244,6 +261,7 @@ int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct
 {
 	struct ibcm_id *iid = id->ibcm;
 	struct sockaddr_storage from;
+	struct ibcm_local local;
 	int r;
 
 	if (iid->step != STEP_NEW && iid->step != STEP_BOUND)
@@ -252,15 +270,18 @@ int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct
 		return -EAFNOSUPPORT;
 	dst_set(iid, dst);
 	r = src_find(iid, src, &from);
-	if (!r && !iid->local.cm)
-		r = ibcm_local_find((struct sockaddr *)&from, &iid->local);
+	if (!r && !iid->local.cm) {
+		r = ibcm_local_find((struct sockaddr *)&from, &local);
+		if (!r)
+			local_set(iid, &local);
+	}
 	if (!r)
 		r = ibcm_dev_get(iid->local.cm, &iid->dev);
 	if (!r)
 		r = src_set(iid, &from, src);
 	if (r < 0) {
 		if (!iid->port)
-			iid->local = (struct ibcm_local){};
+			local_forget(iid);
 		return r == -EADDRNOTAVAIL ? -ENODEV : r;
 	}
 	ibcm_addr_to_gid((struct sockaddr *)&iid->dst, &iid->remote_gid);

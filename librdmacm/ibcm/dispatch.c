@@ -10,6 +10,8 @@
 
 /* --- identifiers --- */
 
+static LIST_HEAD(, ibcm_id) all = LIST_HEAD_INITIALIZER(all);
+
 struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud)
 {
 	struct ibcm_id *iid = calloc(1, sizeof(*iid));
@@ -21,6 +23,7 @@ struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud)
 	iid->ud = ud;
 	iid->psn = ibcm_random() & 0xffffff;
 	iid->qkey = RDMA_UDP_QKEY;
+	LIST_INSERT_HEAD(&all, iid, entry);
 	return iid;
 }
 
@@ -28,6 +31,7 @@ void ibcm_id_release(struct ibcm_id *iid)
 {
 	ibcm_table_remove(iid);
 	ibcm_port_drop(iid);
+	LIST_REMOVE(iid, entry);
 	free(iid);
 }
 
@@ -115,7 +119,7 @@ void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm
 {
 	for (unsigned int i = 0; i < out->mads; i++)
 		ibcm_id_send(iid, out->mad[i]);
-	if (out->has_event && !iid->detached)
+	if (out->has_event && !iid->detached && !iid->removed)
 		report(iid, out, mad);
 	if (iid->conn.state == IBCM_IDLE)
 		ibcm_table_remove_peer(iid);
@@ -267,8 +271,10 @@ static void request_accept(struct ibcm_id *listener, const struct arrival *in)
 {
 	struct ibcm_id *child = ibcm_id_new(listener->channel, listener->ps, listener->ud);
 
-	if (!child || ibcm_table_add(child, ibcm_prefix()) < 0) {
-		free(child); /* the peer tries again */
+	if (!child)
+		return; /* the peer tries again */
+	if (ibcm_table_add(child, ibcm_prefix()) < 0) {
+		ibcm_id_release(child);
 		return;
 	}
 	child->step = STEP_CONNECT;
@@ -399,12 +405,30 @@ static void peer_gone(struct ibcm_id *iid, void *arg)
 	ibcm_run(iid, &out, NULL);
 }
 
+/*
+ * The interface is gone, and so is everything on its addresses, as on a kernel's device. A listener
+ * on any address stays: there may be other devices, or a new interface of that name.
+ */
+static void device_removed(struct ibcm_dev *dev)
+{
+	struct ibcm_id *iid;
+
+	LIST_FOREACH(iid, &all, entry) {
+		if (iid->local.cm != dev->cm || iid->detached || iid->removed)
+			continue;
+		iid->removed = true;
+		ibcm_event_new(iid, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+	}
+}
+
 void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
 {
 	struct arrival in = { .dev = dev, .from = from };
 	uint8_t gone = from->gone;
 
-	if (gone)
+	if (from->removed)
+		device_removed(dev);
+	else if (gone)
 		ibcm_table_each(peer_gone, &gone);
 	else if (ibcm_mad_unpack(from->data, &in.mad) < 0)
 		return;

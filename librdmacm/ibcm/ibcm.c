@@ -20,12 +20,15 @@ enum {
 
 static int ibcm_create_id(struct cm_id *id)
 {
-	struct ibcm_id *iid =
-		ibcm_id_new(cm_id_channel(id)->ibcm, id->id.ps, id->id.qp_type == IBV_QPT_UD);
+	struct ibcm_id *iid;
 
+	ibcm_lock();
+	iid = ibcm_id_new(cm_id_channel(id)->ibcm, id->id.ps, id->id.qp_type == IBV_QPT_UD);
+	if (iid)
+		iid->id = id;
+	ibcm_unlock();
 	if (!iid)
 		return -ENOMEM;
-	iid->id = id;
 	id->ibcm = iid;
 	return 0;
 }

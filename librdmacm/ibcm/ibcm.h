@@ -65,6 +65,8 @@ struct ibcm_id {
 	struct sockaddr_storage src, dst;
 	uint32_t qkey;
 	uint32_t reported; /* events handed out about it */
+	bool removed;	   /* with its device: it has no events any more but the one that says so */
+	LIST_ENTRY(ibcm_id) entry; /* of all */
 	/* listener */
 	int backlog;
 	int waiting; /* requests in its channel */

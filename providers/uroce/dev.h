@@ -93,6 +93,7 @@ struct uroce_dev {
 	int ifindex;
 	uint32_t link_mtu; /* bytes of the interface */
 	bool link_up;
+	bool removed; /* the interface is gone */
 	uint8_t speed, width; /* as ibv_port_attr has them */
 	bool is_loopback;
 	uint8_t mac[6];
@@ -242,6 +243,8 @@ void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
  */
 unsigned int uroce_gsi_pass(struct uroce_host *host);
 void uroce_gsi_peer_gone(struct uroce_host *host, uint8_t slot);
+/* The manager hears that the device's interface is gone. */
+void uroce_gsi_removed(struct uroce_dev *dev);
 void uroce_gsi_free(struct uroce_gsi *gsi);
 /* Receive from the sockets of the device's groups. Under progress_lock. */
 unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget);

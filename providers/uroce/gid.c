@@ -162,27 +162,48 @@ static bool gids_update(struct uroce_dev *dev, const struct addresses *now)
 	return changed;
 }
 
-int uroce_gids_refresh(struct uroce_dev *dev)
+/*
+ * A new interface of the same name is the device's from then on.
+ * Return: whether the one it had is gone, once.
+ */
+static bool link_update(struct uroce_dev *dev)
 {
-	bool was_up = dev->link_up, first = !dev->gids[0].valid;
+	char name[IF_NAMESIZE];
+	bool gone = !if_indextoname(dev->ifindex, name), said = dev->removed;
 	struct uroce_interface interface;
-	struct addresses now;
-	int r = addresses_read(dev, &now);
 
-	if (r < 0)
-		return r;
-	if (!uroce_interface_query(dev->netdev, &interface)) {
+	if (uroce_interface_query(dev->netdev, &interface)) {
+		dev->link_up = false;
+		dev->removed = gone;
+	} else {
 		dev->link_up = interface.up || interface.loopback;
 		dev->link_mtu = interface.mtu;
 		dev->speed = interface.speed;
 		dev->width = interface.width;
-	} else {
-		dev->link_up = false; /* the interface is gone */
+		dev->removed = false;
+		pthread_mutex_lock(&dev->lock);
+		dev->ifindex = interface.index;
+		pthread_mutex_unlock(&dev->lock);
 	}
+	return gone && !said;
+}
+
+int uroce_gids_refresh(struct uroce_dev *dev)
+{
+	bool was_up = dev->link_up, first = !dev->gids[0].valid;
+	struct addresses now;
+	bool removed;
+	int r = addresses_read(dev, &now);
+
+	if (r < 0)
+		return r;
+	removed = link_update(dev);
 	if (gids_update(dev, &now) && !first)
 		uroce_event_port(dev, IBV_EVENT_GID_CHANGE);
 	if (was_up != dev->link_up)
 		uroce_event_port(dev, dev->link_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+	if (removed)
+		uroce_gsi_removed(dev);
 	return 0;
 }
 

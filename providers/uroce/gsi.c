@@ -256,6 +256,16 @@ void uroce_gsi_peer_gone(struct uroce_host *host, uint8_t slot)
 			gsi_put(host, dev->gsi, &mad);
 }
 
+void uroce_gsi_removed(struct uroce_dev *dev)
+{
+	const struct verbs_gsi_mad mad = { .removed = true };
+
+	uroce_lock(&dev->host->progress_lock);
+	if (dev->gsi)
+		gsi_put(dev->host, dev->gsi, &mad);
+	uroce_unlock(&dev->host->progress_lock);
+}
+
 /* --- out --- */
 
 /* Whether this process receives what comes to the address: then its processes are this user's. */
