@@ -224,6 +224,16 @@ struct verbs_gsi_mad {
 	union ibv_gid remote_gid;
 };
 
+/* Any address of one family, as gsi_listen is told: 0.0.0.0 as an IPv4 GID, and one nobody has. */
+#define VERBS_GSI_ANY_IPV4               \
+	{                                \
+		[10] = 0xff, [11] = 0xff \
+	}
+#define VERBS_GSI_ANY_IPV6 \
+	{                  \
+		0xff       \
+	}
+
 /*
  * Who takes what comes on QP1. @arrived is called by the device's own thread, without any lock of
  * the device's: it takes the MADs with gsi_recv, there and then, and returns true. When it returns
@@ -301,9 +311,9 @@ struct verbs_ops {
 	 * QP1 of a user-space device: see gsi.c. *ret_prefix is the upper byte of the communication
 	 * ids this process shall use: the processes behind one address are told apart by it. The
 	 * taker of the first call is the device's.
-	 * gsi_listen: requests for @service_id (host order) that come to @gid, NULL any, are for
-	 * this process, or no longer. gsi_send: -EAGAIN when there is no room or no way to a
-	 * process of this host yet. gsi_recv: -EAGAIN: none.
+	 * gsi_listen: requests for @service_id (host order) that come to @gid (NULL: any; or one of
+	 * VERBS_GSI_ANY_*) are for this process, or no longer. gsi_send: -EAGAIN when there is no
+	 * room or no way to a process of this host yet. gsi_recv: -EAGAIN: none.
 	 */
 	int (*gsi_open)(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
 			uint8_t *ret_prefix);

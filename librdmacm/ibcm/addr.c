@@ -154,6 +154,33 @@ static void local_forget(struct ibcm_id *iid)
 	local_set(iid, &none);
 }
 
+/* An address that is this host's, and no device's of ours, is a different mistake than another
+ * host's. */
+static int not_ours(const struct sockaddr *addr)
+{
+	_cleanup_close_ int fd = socket(addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage any_port;
+
+	set_addr(&any_port, addr);
+	cm_addr_set_port((struct sockaddr *)&any_port, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&any_port, cm_addr_size(addr)))
+		return -EADDRNOTAVAIL;
+	return -ENODEV;
+}
+
+/* IPv4 takes no IPv6; IPv6 takes both unless the host says otherwise (sysctl bindv6only). */
+static bool afonly_default(sa_family_t family)
+{
+	_cleanup_close_ int fd = -1;
+	int only = 0;
+	socklen_t length = sizeof(only);
+
+	if (family == AF_INET)
+		return true;
+	fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return fd >= 0 && !getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &length) && only;
+}
+
 int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 {
 	struct ibcm_id *iid = id->ibcm;
@@ -169,9 +196,11 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 	if (!r && local.cm)
 		r = ibcm_dev_get(local.cm, &iid->dev);
 	if (r < 0)
-		return r;
+		return r == -EADDRNOTAVAIL ? not_ours(addr) : r;
 	local_set(iid, &local);
 	set_addr(&iid->src, addr);
+	if (!iid->afonly_set)
+		iid->afonly = afonly_default(addr->sa_family);
 	r = take_port(iid, true);
 	if (r < 0)
 		local_forget(iid);

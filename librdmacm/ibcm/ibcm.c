@@ -36,8 +36,7 @@ static int ibcm_create_id(struct cm_id *id)
 static void listen_end(struct ibcm_id *iid)
 {
 	ibcm_listener_remove(iid);
-	verbs_gsi_listen(iid->dev->verbs, ibcm_service_id(iid),
-			 iid->local.cm ? &iid->local.gid : NULL, false);
+	verbs_gsi_listen(iid->dev->verbs, ibcm_service_id(iid), ibcm_listener_gid(iid), false);
 }
 
 static void groups_free(struct cm_id *id)
@@ -109,6 +108,7 @@ static int ibcm_set_option(struct cm_id *id, int level, int optname, const void 
 		if (iid->step != STEP_NEW)
 			return -EINVAL;
 		iid->afonly = *(const int *)value;
+		iid->afonly_set = true;
 		return 0;
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
 		if (*(const uint8_t *)value > 31)
@@ -144,11 +144,9 @@ static int listen_wildcard(struct cm_id *id)
 
 static int listen_start(struct ibcm_id *iid)
 {
-	int r = ibcm_port_listen(iid);
+	int r = verbs_gsi_listen(iid->dev->verbs, ibcm_service_id(iid), ibcm_listener_gid(iid),
+				 true);
 
-	if (!r)
-		r = verbs_gsi_listen(iid->dev->verbs, ibcm_service_id(iid),
-				     iid->local.cm ? &iid->local.gid : NULL, true);
 	if (r < 0)
 		return r;
 	ibcm_listener_add(iid);
@@ -167,6 +165,8 @@ static int ibcm_listen(struct cm_id *id, int backlog)
 		r = -EINVAL;
 	if (!r && !iid->local.cm)
 		r = ibcm_dev_get_all(&iid->dev);
+	if (!r)
+		r = ibcm_port_listen(iid);
 	if (r < 0)
 		return r;
 	ibcm_lock();

@@ -72,7 +72,8 @@ struct ibcm_id {
 	int waiting; /* requests in its channel */
 	LIST_ENTRY(ibcm_id) listen_entry;
 	/* options */
-	bool reuseaddr, afonly;
+	bool reuseaddr;
+	bool afonly, afonly_set; /* without the option it depends on the address */
 	uint8_t tos;
 	uint8_t ack_timeout; /* 0: default */
 	struct ibcm_port *port;
@@ -124,6 +125,8 @@ void ibcm_listener_remove(struct ibcm_id *iid);
 struct ibcm_id *ibcm_listener_find(uint64_t service_id, const union ibv_gid *gid,
 				   sa_family_t family);
 uint64_t ibcm_service_id(const struct ibcm_id *iid);
+/* What verbs_gsi_listen() is told about the listener's address. */
+const union ibv_gid *ibcm_listener_gid(const struct ibcm_id *iid);
 
 /* --- table.c; all under the lock --- */
 
@@ -153,8 +156,11 @@ struct ibcm_id *ibcm_heap_first(void);
  */
 int ibcm_port_take(struct ibcm_id *iid, uint16_t port, bool shown, uint16_t *ret_port);
 void ibcm_port_drop(struct ibcm_id *iid);
-/* Who listens shares the port with nobody, reuseaddr or not: EADDRINUSE, EADDRNOTAVAIL. */
-int ibcm_port_listen(const struct ibcm_id *iid);
+/*
+ * Who listens shares the port with nobody, reuseaddr or not: EADDRINUSE, EADDRNOTAVAIL. Without the
+ * lock.
+ */
+int ibcm_port_listen(struct ibcm_id *iid);
 
 /* --- addr.c --- */
 

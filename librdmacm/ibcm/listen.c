@@ -23,6 +23,18 @@ static unsigned int listen_bucket(uint64_t service_id)
 	return (service_id ^ service_id >> 8) % LISTEN_BUCKETS;
 }
 
+const union ibv_gid *ibcm_listener_gid(const struct ibcm_id *iid)
+{
+	static const union ibv_gid any4 = { .raw = VERBS_GSI_ANY_IPV4 },
+				   any6 = { .raw = VERBS_GSI_ANY_IPV6 };
+
+	if (iid->local.cm)
+		return &iid->local.gid;
+	if (!iid->afonly)
+		return NULL;
+	return iid->src.ss_family == AF_INET ? &any4 : &any6;
+}
+
 void ibcm_listener_add(struct ibcm_id *iid)
 {
 	LIST_INSERT_HEAD(&listeners[listen_bucket(ibcm_service_id(iid))], iid, listen_entry);

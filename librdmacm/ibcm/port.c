@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ports. Within the process the kernel's rules: a wildcard conflicts with everything on its port,
- * reuseaddr on both sides lifts a conflict, who listens has the port alone. Between processes of
- * one user a port is an abstract socket's name: claiming it is atomic, confined to the network
- * namespace, and over with any death. Processes do not share ports, whatever reuseaddr says.
+ * Ports, by the kernel's rules: a wildcard conflicts with every address of its families, reuseaddr
+ * on both sides lifts a conflict, who listens has the port alone.
+ *
+ * Between processes of one user a port is an abstract socket's name: claiming it is atomic,
+ * confined to the network namespace, and over with any death. There is one name for who has the
+ * port alone, and some for those who share it. First one's own is taken, then the others' are
+ * looked at: of two that do this at once at least one sees the other.
  */
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "librdmacm/ibcm/ibcm.h"
@@ -16,6 +21,9 @@ enum {
 	EPHEMERAL_FIRST = 32768, /* as the kernel's ip_local_port_range by default */
 	EPHEMERAL_LAST = 60999,
 	BUCKETS = 1024,
+	SHARES = 16, /* processes that have a port together */
+	ALONE = -1,
+	KEY_LENGTH = 33,
 };
 
 struct ibcm_port {
@@ -24,73 +32,185 @@ struct ibcm_port {
 	uint16_t number;
 	bool any;
 	bool reuse, afonly;
+	bool shown; /* other processes see it */
+	bool listening;
 	sa_family_t family;
 	union ibv_gid gid;
-	int claim; /* socket; -1: other processes do not see it */
+	int share; /* which of the names */
+	int claim; /* socket with that name; -1: none, or another identifier of the process has it
+		    */
+	int listen_claim; /* the name for one alone, of a listener that shared before; -1 */
 };
 
 static LIST_HEAD(port_list, ibcm_port) ports[BUCKETS];
 
-/* --- between processes --- */
+/* --- names --- */
 
-static socklen_t claim_name(uint16_t ps, uint16_t number, const union ibv_gid *gid,
+/* @family 0: of both. */
+static void key_any(sa_family_t family, char key[KEY_LENGTH])
+{
+	snprintf(key, KEY_LENGTH, "any%s", family == AF_INET ? "4" : family == AF_INET6 ? "6" : "");
+}
+
+static void key_gid(const union ibv_gid *gid, char key[KEY_LENGTH])
+{
+	for (int i = 0; i < 16; i++)
+		snprintf(key + 2 * i, 3, "%02x", gid->raw[i]);
+}
+
+static sa_family_t any_family(const struct ibcm_port *port)
+{
+	return port->afonly ? port->family : 0;
+}
+
+static void key_of(const struct ibcm_port *port, char key[KEY_LENGTH])
+{
+	if (port->any)
+		key_any(any_family(port), key);
+	else
+		key_gid(&port->gid, key);
+}
+
+static socklen_t claim_name(const struct ibcm_port *port, const char *key, int share,
 			    struct sockaddr_un *ret)
 {
-	char address[33] = "any";
 	int n;
 
-	for (int i = 0; gid && i < 16; i++)
-		snprintf(address + 2 * i, 3, "%02x", gid->raw[i]);
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "rdma_cm-%u-%x-%u-%s", geteuid(),
-		     ps, number, address);
+		     port->ps, port->number, key);
+	if (share != ALONE)
+		n += snprintf(ret->sun_path + 1 + n, sizeof(ret->sun_path) - 1 - n, "-%d", share);
 	return offsetof(struct sockaddr_un, sun_path) + 1 + n;
 }
 
-static int claim_take(uint16_t ps, uint16_t number, const union ibv_gid *gid)
+static int claim_take(const struct ibcm_port *port, int share)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	char key[KEY_LENGTH];
 	struct sockaddr_un name;
-	socklen_t len = claim_name(ps, number, gid, &name);
+	socklen_t len;
 
+	key_of(port, key);
+	len = claim_name(port, key, share, &name);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&name, len))
 		return -errno;
 	return take_fd(&fd);
 }
 
-/* 0 when nobody has it. */
-static int claim_test(uint16_t ps, uint16_t number, const union ibv_gid *gid)
+static int claim_take_share(const struct ibcm_port *port, int *ret_share)
 {
-	int fd = claim_take(ps, number, gid);
+	int r = -EADDRINUSE;
+
+	for (int share = 0; share < SHARES && r == -EADDRINUSE; share++) {
+		r = claim_take(port, share);
+		*ret_share = share;
+	}
+	return r;
+}
+
+/* --- looking at others' --- */
+
+struct probe {
+	const struct ibcm_port *port;
+	int fd;
+	bool shares; /* those who share are in the way, too */
+};
+
+static bool probe_name(const struct probe *probe, const char *key, int share)
+{
+	struct sockaddr_un name;
+	socklen_t len = claim_name(probe->port, key, share, &name);
+
+	return !connect(probe->fd, (struct sockaddr *)&name, len) || errno != ECONNREFUSED;
+}
+
+/* @except: a share of our own. */
+static int probe_key(const struct probe *probe, const char *key, int except)
+{
+	for (int share = 0; probe->shares && share < SHARES; share++)
+		if (share != except && probe_name(probe, key, share))
+			return -EADDRNOTAVAIL;
+	return probe_name(probe, key, ALONE) ? -EADDRNOTAVAIL : 0;
+}
+
+static int probe_any(const struct probe *probe, sa_family_t family)
+{
+	char key[KEY_LENGTH];
+
+	key_any(family, key);
+	return probe_key(probe, key, ALONE);
+}
+
+static int probe_local(const struct ibcm_local *local, void *arg)
+{
+	const struct probe *probe = arg;
+	sa_family_t family = ibcm_gid_is_ipv4(&local->gid) ? AF_INET : AF_INET6;
+	char key[KEY_LENGTH];
+
+	if (any_family(probe->port) && any_family(probe->port) != family)
+		return 0;
+	key_gid(&local->gid, key);
+	return probe_key(probe, key, ALONE);
+}
+
+/* Wildcards and addresses that the port's own address is part of, or that are part of it. */
+static int probe_overlapping(struct probe *probe)
+{
+	const struct ibcm_port *port = probe->port;
+	int r;
+
+	if (!port->any) {
+		r = probe_any(probe, 0);
+		return r < 0 ? r : probe_any(probe, port->family);
+	}
+	if (any_family(port)) {
+		r = probe_any(probe, 0);
+	} else {
+		r = probe_any(probe, AF_INET);
+		r = r < 0 ? r : probe_any(probe, AF_INET6);
+	}
+	return r < 0 ? r : ibcm_local_each(probe_local, probe);
+}
+
+/* Those on the very address; @alone: we have that name already. */
+static int probe_same(const struct probe *probe, bool alone, int except)
+{
+	char key[KEY_LENGTH];
+
+	key_of(probe->port, key);
+	for (int share = 0; alone && share < SHARES; share++)
+		if (share != except && probe_name(probe, key, share))
+			return -EADDRINUSE;
+	return !alone && probe_name(probe, key, ALONE) ? -EADDRINUSE : 0;
+}
+
+/* @alone: nobody else is to have the port; @except: nobody but our own share. */
+static int port_probe(const struct ibcm_port *port, bool alone, int except)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct probe probe = { .port = port, .fd = fd, .shares = alone };
+	int r;
 
 	if (fd < 0)
-		return fd == -EADDRINUSE ? -EADDRNOTAVAIL : fd;
-	close(fd);
-	return 0;
+		return -errno;
+	r = probe_same(&probe, alone, except);
+	return r < 0 ? r : probe_overlapping(&probe);
 }
 
-static int claim_test_local(const struct ibcm_local *local, void *arg)
-{
-	const struct ibcm_port *port = arg;
-
-	return claim_test(port->ps, port->number, &local->gid);
-}
-
-/* First ours, then a look at those it conflicts with: of two that do this at once, one sees. */
 static int port_claim(struct ibcm_port *port)
 {
-	int fd = claim_take(port->ps, port->number, port->any ? NULL : &port->gid), r;
+	_cleanup_close_ int fd = -1;
+	int r;
 
+	port->share = ALONE;
+	fd = port->reuse ? claim_take_share(port, &port->share) : claim_take(port, ALONE);
 	if (fd < 0)
 		return fd;
-	r = port->any ? ibcm_local_each(claim_test_local, port)
-		      : claim_test(port->ps, port->number, NULL);
-	if (r < 0) {
-		close(fd);
-		return r;
-	}
-	port->claim = fd;
-	return 0;
+	r = port_probe(port, !port->reuse, ALONE);
+	if (!r)
+		port->claim = take_fd(&fd);
+	return r;
 }
 
 /* --- within the process --- */
@@ -106,7 +226,14 @@ static int port_conflict(const struct ibcm_port *a, const struct ibcm_port *b)
 	return memcmp(&a->gid, &b->gid, sizeof(a->gid)) ? 0 : -EADDRINUSE;
 }
 
-/* *@ret_shared: with another identifier of this process, which holds the claim. */
+static bool port_same(const struct ibcm_port *a, const struct ibcm_port *b)
+{
+	return a->ps == b->ps && a->number == b->number && a->any == b->any &&
+	       (a->any ? any_family(a) == any_family(b)
+		       : !memcmp(&a->gid, &b->gid, sizeof(a->gid)));
+}
+
+/* *@ret_shared: another identifier of this process holds the claim. */
 static int port_check(const struct ibcm_port *port, bool *ret_shared)
 {
 	struct ibcm_port *other;
@@ -115,22 +242,21 @@ static int port_check(const struct ibcm_port *port, bool *ret_shared)
 	LIST_FOREACH(other, &ports[port->number % BUCKETS], entry) {
 		int r = port_conflict(port, other);
 
-		if (r < 0 && !(port->reuse && other->reuse))
+		if (r < 0 && !(port->reuse && other->reuse && !other->listening))
 			return r;
-		if (r < 0)
-			*ret_shared = true;
+		*ret_shared |= other->shown && port_same(port, other);
 	}
 	return 0;
 }
 
-static int port_try(struct ibcm_port *port, bool shown)
+static int port_try(struct ibcm_port *port)
 {
 	bool shared;
 	int r;
 
 	ibcm_lock();
 	r = port_check(port, &shared);
-	if (!r && shown && !shared) {
+	if (!r && port->shown && !shared) {
 		/* other devices are looked at without the lock; ours stands in the list meanwhile
 		 */
 		LIST_INSERT_HEAD(&ports[port->number % BUCKETS], port, entry);
@@ -146,16 +272,26 @@ static int port_try(struct ibcm_port *port, bool shown)
 	return r;
 }
 
-static int port_try_any(struct ibcm_port *port, bool shown)
+static int port_try_any(struct ibcm_port *port)
 {
 	uint32_t count = EPHEMERAL_LAST - EPHEMERAL_FIRST + 1, first = ibcm_random() % count;
 	int r = -EADDRINUSE;
 
 	for (uint32_t i = 0; i < count && (r == -EADDRINUSE || r == -EADDRNOTAVAIL); i++) {
 		port->number = EPHEMERAL_FIRST + (first + i) % count;
-		r = port_try(port, shown);
+		r = port_try(port);
 	}
 	return r;
+}
+
+/* As the kernel asks. */
+static bool may_privileged(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+
+	return !syscall(SYS_capget, &header, data) &&
+	       data[0].effective & 1u << CAP_NET_BIND_SERVICE;
 }
 
 int ibcm_port_take(struct ibcm_id *iid, uint16_t number, bool shown, uint16_t *ret_port)
@@ -163,7 +299,7 @@ int ibcm_port_take(struct ibcm_id *iid, uint16_t number, bool shown, uint16_t *r
 	struct ibcm_port *port;
 	int r;
 
-	if (number && number < PORT_PRIVILEGED && geteuid())
+	if (number && number < PORT_PRIVILEGED && !may_privileged())
 		return -EACCES;
 	port = calloc(1, sizeof(*port));
 	if (!port)
@@ -176,9 +312,11 @@ int ibcm_port_take(struct ibcm_id *iid, uint16_t number, bool shown, uint16_t *r
 		.afonly = iid->afonly,
 		.family = iid->src.ss_family,
 		.gid = iid->local.gid,
+		.shown = shown,
 		.claim = -1,
+		.listen_claim = -1,
 	};
-	r = number ? port_try(port, shown) : port_try_any(port, shown);
+	r = number ? port_try(port) : port_try_any(port);
 	if (r < 0) {
 		free(port);
 		return r;
@@ -188,6 +326,23 @@ int ibcm_port_take(struct ibcm_id *iid, uint16_t number, bool shown, uint16_t *r
 	return 0;
 }
 
+/* Another identifier of this process that shares the port keeps the claim. */
+static void claim_leave(struct ibcm_port *port)
+{
+	struct ibcm_port *other;
+
+	if (port->claim < 0)
+		return;
+	LIST_FOREACH(other, &ports[port->number % BUCKETS], entry) {
+		if (!other->shown || other->claim >= 0 || !port_same(port, other))
+			continue;
+		other->claim = port->claim;
+		other->share = port->share;
+		return;
+	}
+	close(port->claim);
+}
+
 void ibcm_port_drop(struct ibcm_id *iid)
 {
 	struct ibcm_port *port = iid->port;
@@ -195,21 +350,51 @@ void ibcm_port_drop(struct ibcm_id *iid)
 	if (!port)
 		return;
 	LIST_REMOVE(port, entry);
-	if (port->claim >= 0)
-		close(port->claim);
+	claim_leave(port);
+	if (port->listen_claim >= 0)
+		close(port->listen_claim);
 	free(port);
 	iid->port = NULL;
 }
 
-int ibcm_port_listen(const struct ibcm_id *iid)
+static int listen_check(struct ibcm_port *port)
 {
-	const struct ibcm_port *port = iid->port, *other;
+	const struct ibcm_port *other;
+	int r = 0;
 
+	ibcm_lock();
 	LIST_FOREACH(other, &ports[port->number % BUCKETS], entry) {
-		int r = other == port ? 0 : port_conflict(port, other);
-
+		r = other == port ? 0 : port_conflict(port, other);
 		if (r < 0)
-			return r;
+			break;
 	}
-	return 0;
+	port->listening = !r;
+	ibcm_unlock();
+	return r;
+}
+
+/* Who shared the port and listens now has it alone. */
+static int listen_claim(struct ibcm_port *port)
+{
+	_cleanup_close_ int fd = claim_take(port, ALONE);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = port_probe(port, true, port->share);
+	if (!r)
+		port->listen_claim = take_fd(&fd);
+	return r;
+}
+
+int ibcm_port_listen(struct ibcm_id *iid)
+{
+	struct ibcm_port *port = iid->port;
+	int r = listen_check(port);
+
+	if (!r && port->claim >= 0 && port->share != ALONE)
+		r = listen_claim(port);
+	if (r < 0)
+		port->listening = false;
+	return r;
 }

@@ -146,15 +146,21 @@ static uint8_t listener_of(struct uroce_host *host, uint64_t id, const union ibv
 	return 0;
 }
 
-/* A listener on the very address comes before one on any. 0: nobody known. */
+/* A listener on the very address comes before one on any of its family, or at all. 0: nobody known.
+ */
 static uint8_t request_slot(struct uroce_host *host, const struct gsi_transit *transit)
 {
+	static const union ibv_gid any4 = { .raw = VERBS_GSI_ANY_IPV4 },
+				   any6 = { .raw = VERBS_GSI_ANY_IPV6 };
 	uint64_t id = get64(transit->mad + CM_SERVICE_ID);
 	uint8_t slot;
 
 	if (!id || id == SHM_SERVICE_GONE)
 		return 0;
 	slot = listener_of(host, id, &transit->from.dgid);
+	if (!slot)
+		slot = listener_of(host, id,
+				   uroce_gid_is_ipv4(&transit->from.dgid) ? &any4 : &any6);
 	return slot ? slot : listener_of(host, id, NULL);
 }
 

@@ -364,6 +364,124 @@ static void reuse_ports(void)
 	rdma_destroy_event_channel(events);
 }
 
+static struct rdma_cm_id *reusing_id(struct rdma_event_channel *events)
+{
+	struct rdma_cm_id *id = rt_cm_id(events, RDMA_PS_TCP);
+
+	CHECK_OK(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &(int){ 1 },
+				 sizeof(int)));
+	return id;
+}
+
+/* Who listens shares with nobody that comes later, either. */
+static void reuse_of_listener(void)
+{
+	struct rdma_event_channel *events = rt_cm_channel();
+	struct rdma_cm_id *listener = reusing_id(events), *late = reusing_id(events);
+
+	CHECK_OK(bind_port(listener, false, 0));
+	CHECK_OK(rdma_listen(listener, 0));
+	CHECK(bind_port(late, false, rt_cm_port(listener)));
+	CHECK_INT(errno, EADDRINUSE);
+	CHECK(bind_port(late, true, rt_cm_port(listener)));
+	CHECK_INT(errno, EADDRNOTAVAIL);
+	CHECK_OK(rdma_destroy_id(listener));
+	CHECK_OK(rdma_destroy_id(late));
+	rdma_destroy_event_channel(events);
+}
+
+/* An IPv6 address of the device. */
+static struct sockaddr_in6 address6(uint16_t port)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	struct rt_dev *dev = rt_open();
+	struct ibv_gid_entry entries[64];
+	ssize_t count = ibv_query_gid_table(dev->ctx, entries, 64, 0);
+
+	for (ssize_t i = 0; i < count; i++) {
+		memcpy(&in6.sin6_addr, entries[i].gid.raw, sizeof(in6.sin6_addr));
+		if (!IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr) &&
+		    !IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr)) {
+			rt_close(dev);
+			return in6;
+		}
+	}
+	rt_skip("the device has no IPv6 address");
+}
+
+static struct rdma_cm_id *client6(struct two *t, uint16_t port)
+{
+	struct rdma_cm_id *client = rt_cm_id(t->client_events, RDMA_PS_TCP);
+	struct sockaddr_in6 to = address6(port);
+
+	CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&to, 5000));
+	CM_SKIP(t->client_events, ADDR_RESOLVED, 0);
+	CHECK_OK(rdma_resolve_route(client, 5000));
+	CM_SKIP(t->client_events, ROUTE_RESOLVED, 0);
+	rt_cm_qp(client);
+	CHECK_OK(rdma_connect(client, NULL));
+	return client;
+}
+
+static int listen6(struct rdma_cm_id *id, uint16_t port, bool only)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	int v6only = only;
+
+	CHECK_OK(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &v6only,
+				 sizeof(v6only)));
+	return rdma_bind_addr(id, (struct sockaddr *)&any) ? -1 : rdma_listen(id, 0);
+}
+
+/* The next request is for @listener; it is turned down. */
+static void expect_request(struct two *t, struct rdma_cm_id *listener, struct rdma_cm_id *client)
+{
+	struct rdma_cm_event *event = CM_EXPECT(t->server_events, CONNECT_REQUEST, 0);
+	struct rdma_cm_id *server = event->id;
+
+	CHECK(event->listen_id == listener);
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_destroy(server);
+	CM_SKIP(t->client_events, REJECTED, 28);
+	rt_cm_destroy(client);
+}
+
+/* 0.0.0.0 is for IPv4; [::] is for both, or for IPv6 beside a listener on 0.0.0.0. */
+static void families(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, true);
+	struct rdma_cm_id *six = rt_cm_id(t.server_events, RDMA_PS_TCP), *client;
+	struct rdma_cm_event *event;
+
+	client = client6(&t, t.port);
+	CHECK_OK(rdma_get_cm_event(t.client_events, &event));
+	CHECK_INT(event->event, RDMA_CM_EVENT_REJECTED);
+	/* the kernel's manager looks at addresses only when it has found the port */
+	CHECK(event->status == 8 || event->status == 28);
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_destroy(client);
+	CHECK(listen6(six, t.port, false));
+	CHECK_INT(errno, EADDRNOTAVAIL);
+	CHECK_OK(rdma_destroy_id(six));
+
+	six = rt_cm_id(t.server_events, RDMA_PS_TCP);
+	CHECK_OK(listen6(six, t.port, true));
+	expect_request(&t, six, client6(&t, t.port));
+	client = rt_cm_client(t.client_events, RDMA_PS_TCP, t.port, true);
+	CHECK_OK(rdma_connect(client, NULL));
+	expect_request(&t, t.listener, client);
+	CHECK_OK(rdma_destroy_id(six));
+
+	six = rt_cm_id(t.server_events, RDMA_PS_TCP);
+	CHECK_OK(listen6(six, 0, false));
+	expect_request(&t, six, client6(&t, rt_cm_port(six)));
+	client = rt_cm_client(t.client_events, RDMA_PS_TCP, rt_cm_port(six), true);
+	CHECK_OK(rdma_connect(client, NULL));
+	expect_request(&t, six, client);
+	CHECK_OK(rdma_destroy_id(six));
+	two_close(&t);
+}
+
 static void wrong_state(void)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -490,6 +608,8 @@ static const struct rt_case cases[] = {
 	{ "datagram service, reject", datagram_reject },
 	{ "ports", ports },
 	{ "reuse of ports", reuse_ports },
+	{ "reuse of a listener's port", reuse_of_listener },
+	{ "families of addresses", families },
 	{ "calls in the wrong state", wrong_state },
 	{ "give up half-way", give_up },
 	{ "idle", idle },

@@ -4,6 +4,7 @@
  * of it, at every step of the handshake.
  */
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -140,6 +141,76 @@ static void ports_of_others(void)
 	rdma_destroy_event_channel(events);
 }
 
+/* Binds the port it is told, as the one option says, and listens when told so; tells what became
+ * of it. */
+static void binder(int socket, enum step reuse)
+{
+	struct rdma_event_channel *events = rt_cm_channel();
+	struct rdma_cm_id *id = rt_cm_id(events, RDMA_PS_TCP);
+	struct sockaddr_storage address = rt_cm_address(hear(socket));
+	int on = reuse == STEP_NEVER;
+
+	CHECK_OK(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)));
+	tell(socket, rdma_bind_addr(id, (struct sockaddr *)&address) ? errno : 0);
+	while (hear(socket))
+		tell(socket, rdma_listen(id, 0) ? errno : 0);
+	CHECK_OK(rdma_destroy_id(id));
+	rdma_destroy_event_channel(events);
+}
+
+static uint16_t ask(struct child *child, uint16_t word)
+{
+	tell(child->socket, word);
+	return hear(child->socket);
+}
+
+static void release(struct child *child)
+{
+	tell(child->socket, 0);
+	finish(child);
+}
+
+/* By the kernel's rules: with the option on both sides, until somebody listens. */
+static void shared_port(void)
+{
+	struct child first = start(binder, STEP_NEVER), second = start(binder, STEP_NEVER),
+		     late = start(binder, STEP_NEVER), other = start(binder, STEP_LISTENING);
+	uint16_t port = 7600;
+
+	CHECK_INT(ask(&first, port), 0);
+	CHECK_INT(ask(&second, port), 0);
+	CHECK_INT(ask(&other, port), EADDRINUSE); /* does not share */
+	CHECK_INT(ask(&first, 1), EADDRINUSE);
+	release(&first);
+	CHECK_INT(ask(&second, 1), 0);
+	CHECK_INT(ask(&late, port), EADDRINUSE);
+	release(&second);
+	release(&late);
+	release(&other);
+}
+
+/* Ports below 1024 are for who may. */
+static void low_port(void)
+{
+	struct sockaddr_storage address = rt_cm_address(999);
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id;
+
+	if (geteuid())
+		rt_skip("who is not root already has nothing to give up");
+	events = rt_cm_channel();
+	id = rt_cm_id(events, RDMA_PS_TCP);
+	CHECK_OK(rdma_bind_addr(id, (struct sockaddr *)&address));
+	CHECK_OK(rdma_destroy_id(id));
+	CHECK_OK(prctl(PR_SET_KEEPCAPS, 0));
+	CHECK_OK(setuid(65534));
+	id = rt_cm_id(events, RDMA_PS_TCP);
+	CHECK_INT(rdma_bind_addr(id, (struct sockaddr *)&address), -1);
+	CHECK_INT(errno, EACCES);
+	CHECK_OK(rdma_destroy_id(id));
+	rdma_destroy_event_channel(events);
+}
+
 static void server_dies(const void *arg)
 {
 	const enum step *die = arg;
@@ -259,6 +330,8 @@ static const enum step requested = STEP_REQUESTED, accepted = STEP_ACCEPTED,
 static const struct rt_case cases[] = {
 	{ "two processes", two_processes },
 	{ "ports of other processes", ports_of_others },
+	{ "a port that processes share", shared_port },
+	{ "a port below 1024", low_port },
 	{ "server dies with a request", .run_with = server_dies, .arg = &requested },
 	{ "server dies with an answer", .run_with = server_dies, .arg = &accepted },
 	{ "server dies while connected", .run_with = server_dies, .arg = &established },

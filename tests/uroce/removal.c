@@ -133,6 +133,7 @@ static void removal(void)
 	rt_cm_destroy(listener);
 	again = rt_cm_id(clients, RDMA_PS_TCP);
 	CHECK_INT(rdma_bind_addr(again, address(ADDRESS, 0)), -1);
+	CHECK_INT(errno, EADDRNOTAVAIL);
 	CHECK_OK(rdma_destroy_id(again));
 	expect_none(clients);
 	expect_none(servers);
@@ -179,8 +180,27 @@ static void back_again(void)
 	rdma_destroy_event_channel(servers);
 }
 
+/* This host's address on an interface without a device is not the same as another host's. */
+static void no_device(void)
+{
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id;
+
+	prepare();
+	run("ip addr add 198.51.100.1/32 dev gone1");
+	events = rt_cm_channel();
+	id = rt_cm_id(events, RDMA_PS_TCP);
+	CHECK_INT(rdma_bind_addr(id, address("198.51.100.1", 0)), -1);
+	CHECK_INT(errno, ENODEV);
+	CHECK_INT(rdma_bind_addr(id, address("198.51.100.2", 0)), -1);
+	CHECK_INT(errno, EADDRNOTAVAIL);
+	CHECK_OK(rdma_destroy_id(id));
+	rdma_destroy_event_channel(events);
+}
+
 static const struct rt_case cases[] = {
 	{ "everything on the interface is told", removal },
 	{ "an interface that comes back", back_again },
+	{ "an interface without a device", no_device },
 };
 RT_MAIN(cases)

@@ -200,6 +200,26 @@ static void test_request(void **state)
 	assert_int_equal(fix.delivered, 1);
 }
 
+/* One on any address of the other family is as good as nobody; of this one, better than on all. */
+static void test_request_by_family(void **state)
+{
+	static const union ibv_gid any4 = { .raw = VERBS_GSI_ANY_IPV4 },
+				   any6 = { .raw = VERBS_GSI_ANY_IPV6 };
+
+	fix.complete = true;
+	assert_int_equal(uroce_board_service(shm_of(1), SERVICE, &any6, true), 0);
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, 0);
+	assert_int_equal(fix.delivered, 1);
+	assert_int_equal(uroce_board_service(shm_of(1), SERVICE, NULL, true), 0);
+	assert_int_equal(uroce_board_service(shm_of(0), SERVICE, &any4, true), 0);
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, PEER_SLOT);
+	assert_int_equal(uroce_board_service(shm_of(0), SERVICE, &any4, false), 0);
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, OTHER_SLOT);
+}
+
 static void test_request_for_nobody(void **state)
 {
 	assert_int_equal(route(REQ, SERVICE, false, false), GSI_LATER); /* some are not connected */
@@ -261,6 +281,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_manager_here, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_class, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_request_by_family, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request_for_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_board, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_board, setup, teardown),
