@@ -185,10 +185,28 @@ static void do_ended(struct cm_event *ev)
 	cm_qp_to_error(ev->id);
 }
 
+/* Datagrams: what the other side said, which is no errno. */
+static void log_refused_datagram(const struct cm_event *ev)
+{
+	static const char *const words[] = {
+		[1] = "nobody listens on that port there", [2] = "the other side's program refused",
+		[3] = "the other side has no queue pair",  [4] = "the service is somewhere else",
+		[5] = "the version is not supported",
+	};
+	int status = ev->event.status;
+
+	cm_err(ev->id, "%s: %s (SIDR status %d)", rdma_event_str(ev->event.event),
+	       status < (int)ARRAY_SIZE(words) ? words[status] : "refused", status);
+}
+
 static void log_error_event(const struct cm_event *ev)
 {
 	int status = ev->event.status;
 
+	if (ev->event.event == RDMA_CM_EVENT_UNREACHABLE && cm_id_is_ud(ev->id) && status > 0) {
+		log_refused_datagram(ev);
+		return;
+	}
 	switch (ev->event.event) {
 	case RDMA_CM_EVENT_ADDR_ERROR:
 		cm_explain_addr(ev->id, &ev->id->id.route.addr.dst_addr, status);

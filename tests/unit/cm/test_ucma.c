@@ -554,6 +554,24 @@ static void test_datagram_established(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
+/* What the other side answers is no errno. */
+static void test_datagram_refused(void **state)
+{
+	struct rdma_cm_id *id = new_id(RDMA_PS_UDP);
+
+	kernel_event(id, RDMA_CM_EVENT_UNREACHABLE, 1);
+	expect(RDMA_CM_EVENT_UNREACHABLE, 1);
+	assert_logged("RDMA_CM_EVENT_UNREACHABLE: nobody listens on that port there "
+		      "(SIDR status 1)");
+	kernel_event(id, RDMA_CM_EVENT_UNREACHABLE, 77);
+	expect(RDMA_CM_EVENT_UNREACHABLE, 77);
+	assert_logged("(SIDR status 77)");
+	kernel_event(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	expect(RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	assert_logged("RDMA_CM_EVENT_UNREACHABLE: Connection timed out");
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
 static void test_multicast(void **state)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_UDP);
@@ -660,6 +678,7 @@ int main(void)
 		UNIT(test_get_request_needs_sync),
 		UNIT(test_sync_status),
 		UNIT(test_datagram_established),
+		UNIT(test_datagram_refused),
 		UNIT(test_multicast),
 		UNIT(test_random_answers),
 	};
