@@ -60,7 +60,9 @@ struct fake_device {
 
 /* Start the log's capture; first thing in main(), before any context. */
 void fake_log_start(void);
-/* The lines since the last call; valid until the next. */
+/* The lines since they were last taken; valid until the next call. What another thread writes
+ * between a look and the taking is lost: who waits for a line only looks. */
+const char *fake_log_look(void);
 const char *fake_log_take(void);
 
 /* @words are in the log since it was last looked at. */

@@ -163,7 +163,7 @@ static void *ack_late(void *arg)
 {
 	struct late *late = arg;
 
-	while (!strstr(fake_log_take(), "rdma_ack_cm_event() of RDMA_CM_EVENT_ADDR_ERROR"))
+	while (!strstr(fake_log_look(), "rdma_ack_cm_event() of RDMA_CM_EVENT_ADDR_ERROR"))
 		usleep(1000);
 	rdma_ack_cm_event(late->event);
 	return NULL;
