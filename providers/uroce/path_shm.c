@@ -18,23 +18,20 @@ enum {
 
 /* --- producing --- */
 
-static void record_skip(struct shm_peer *peer, uint32_t bytes)
+static void record_skip(struct shm_peer *peer)
 {
 	struct shm_record *skip = shm_record_at(peer->tx, peer->tx_head);
 
-	shm_record_clear(peer, peer->tx_head + bytes);
 	skip->kind = SHM_SKIP;
-	atomic_store_explicit(&skip->lines, bytes / SHM_LINE, memory_order_release);
-	peer->tx_head += bytes;
+	shm_record_stamp(peer, skip);
+	peer->tx_head += shm_ring_to_end(peer->tx_head);
 }
 
 struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes)
 {
-	uint32_t to_end = shm_ring_to_end(peer);
-
-	if (!shm_ring_room(peer, to_end + bytes + SHM_LINE))
+	if (!shm_ring_room(peer, shm_ring_to_end(peer->tx_head) + bytes))
 		return NULL;
-	record_skip(peer, to_end);
+	record_skip(peer);
 	return shm_record_at(peer->tx, peer->tx_head);
 }
 
@@ -43,7 +40,7 @@ void uroce_shm_lap_end(struct shm_peer *peer)
 {
 	peer->tx_tail = atomic_load_explicit(&peer->tx->tail, memory_order_acquire);
 	if (peer->tx_tail == peer->tx_head && (peer->tx_head & SHM_RING_MASK))
-		record_skip(peer, shm_ring_to_end(peer));
+		record_skip(peer);
 	peer->tx_lap = peer->tx_head + SHM_LAP;
 }
 
@@ -326,34 +323,33 @@ static void rx_forward(struct shm_peer *peer, const struct shm_record *record, u
 	uroce_rx(peer->shm->host, &pkt, &from.sgid, now);
 }
 
-/* Return: false when the ring is empty, or when what is there cannot be a record. */
-bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now)
+/* Return: the bytes of the ring that were used up. */
+static uint32_t record_take(struct shm_peer *peer, const struct shm_record *record, uint64_t now)
 {
-	struct shm_record *record = shm_record_at(peer->rx, peer->rx_head);
-	/* Pairs with record_commit(). */
-	uint32_t lines = atomic_load_explicit(&record->lines, memory_order_acquire);
-	uint32_t bytes = lines * SHM_LINE;
-	uint32_t length;
+	uint32_t to_end = shm_ring_to_end(peer->rx_head), length = record->length;
 
-	if (!lines)
-		return false;
-	if (lines > SHM_RING_BYTES / SHM_LINE ||
-	    bytes > SHM_RING_BYTES - (peer->rx_head & SHM_RING_MASK)) {
-		uroce_shm_corrupt(peer, "a record longer than the ring");
-		return false;
-	}
-	length = record->length;
 	if (unlikely(record->kind == SHM_SKIP))
-		;
-	else if (unlikely(sizeof(*record) + (uint64_t)length > bytes))
-		uroce_shm_corrupt(peer, "a record longer than its lines");
-	else if (likely(uroce_express_receive(peer, record, length)))
+		return to_end;
+	if (unlikely(offsetof(struct shm_record, data) + (uint64_t)length > to_end)) {
+		uroce_shm_corrupt(peer, "a record longer than the ring");
+		return to_end;
+	}
+	if (likely(uroce_express_receive(peer, record, length)))
 		;
 	else if (record->kind == SHM_FORWARD)
 		rx_forward(peer, record, length, now);
 	else
 		rx_packet(peer, record, length, now);
-	peer->rx_head += bytes;
+	return shm_record_lines(length) * SHM_LINE;
+}
+
+/* Return: false when the ring is empty, or when what is there cannot be a record. */
+bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now)
+{
+	if (!shm_record_there(peer))
+		return false;
+	peer->rx_head += record_take(peer, shm_record_at(peer->rx, peer->rx_head), now);
+	peer->rx_stamp++;
 	/* Pairs with shm_ring_room(): our reads of the record are over before the producer may
 	 * write there. */
 	atomic_store_explicit(&peer->rx->tail, peer->rx_head, memory_order_release);
@@ -383,10 +379,7 @@ bool uroce_shm_pending(struct uroce_shm *shm)
 	struct shm_peer *peer;
 
 	LIST_FOREACH(peer, &shm->peers, entry) {
-		if (peer->dead)
-			continue;
-		if (atomic_load_explicit(&shm_record_at(peer->rx, peer->rx_head)->lines,
-					 memory_order_acquire))
+		if (!peer->dead && shm_record_there(peer))
 			return true;
 	}
 	return false;

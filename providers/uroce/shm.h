@@ -25,7 +25,7 @@
 #include "providers/uroce/keys.h"
 
 enum {
-	SHM_VERSION = 3,
+	SHM_VERSION = 4,
 	SHM_LINE = 64,
 	SHM_RING_BYTES = 1 << 19,
 	SHM_RING_MASK = SHM_RING_BYTES - 1,
@@ -50,15 +50,20 @@ enum shm_kind {
 
 /* One record: starts on a cache line, so that a small message is one line to move. */
 struct shm_record {
-	atomic_uint lines; /* size in cache lines; 0: not there yet. Written last, read first. */
+	atomic_ullong stamp; /* the ring's seed plus its number in it. Written last, read first. */
+	uint32_t length;     /* bytes of data */
 	uint16_t kind;
 	uint16_t has_ack;
-	uint32_t ack;	 /* syndrome << 24 | PSN, for the QP the packet is for */
-	uint32_t length; /* bytes used of data */
+	uint32_t ack; /* syndrome << 24 | PSN, for the QP the packet is for */
 	uint8_t data[];
 };
 
+/*
+ * What lies where the next record will be is no record of that number: not an older one, and not
+ * by accident, for nobody whose data is passed knows the seed. So nothing has to be cleared.
+ */
 struct shm_ring {
+	alignas(SHM_LINE) uint64_t seed;    /* written before the ring is shared, read once */
 	alignas(SHM_LINE) atomic_uint tail; /* consumer: bytes given back, free running */
 	alignas(SHM_LINE) uint8_t data[SHM_RING_BYTES];
 };
@@ -137,12 +142,14 @@ struct shm_peer {
 	/* producer side */
 	struct uroce_lock tx_lock;
 	struct shm_ring *tx;
-	uint32_t tx_head; /* free running */
-	uint32_t tx_tail; /* last seen */
-	uint32_t tx_lap;  /* where to look next whether the consumer has kept up */
+	uint32_t tx_head;  /* free running */
+	uint32_t tx_tail;  /* last seen */
+	uint32_t tx_lap;   /* where to look next whether the consumer has kept up */
+	uint64_t tx_stamp; /* of the next record */
 	/* consumer side, under progress_lock */
 	struct shm_ring *rx;
-	uint32_t rx_head; /* next to read, free running */
+	uint32_t rx_head;  /* next to read, free running */
+	uint64_t rx_stamp; /* of that */
 };
 
 LIST_HEAD(shm_peer_list, shm_peer);

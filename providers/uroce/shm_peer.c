@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -82,13 +83,28 @@ static void peer_free(struct shm_peer *peer)
 	free(peer);
 }
 
-/* @own: 0 for the side that connected. */
-static void lane_sides(struct shm_peer *peer, int own)
+/* By who made the lane, which is all zeros: no stamp is. */
+static int lane_seed(struct shm_lane *lane)
 {
-	peer->tx = &peer->lane->ring[own];
-	peer->rx = &peer->lane->ring[!own];
-	peer->uses = &peer->lane->uses[own];
-	peer->used = &peer->lane->uses[!own];
+	for (unsigned int i = 0; i < ARRAY_SIZE(lane->ring); i++) {
+		uint64_t *seed = &lane->ring[i].seed;
+
+		if (getrandom(seed, sizeof(*seed), 0) != sizeof(*seed))
+			return -errno;
+		*seed |= 1;
+	}
+	return 0;
+}
+
+/* The rings to send and to receive by; the same one to oneself. */
+static void lane_sides(struct shm_peer *peer, int tx, int rx)
+{
+	peer->tx = &peer->lane->ring[tx];
+	peer->rx = &peer->lane->ring[rx];
+	peer->uses = &peer->lane->uses[tx];
+	peer->used = &peer->lane->uses[rx];
+	peer->tx_stamp = peer->tx->seed;
+	peer->rx_stamp = peer->rx->seed;
 }
 
 /* Visible to progress from here on. Under shm->lock. */
@@ -112,7 +128,7 @@ static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 		return -ENOMEM;
 	lane = mmap(NULL, sizeof(*peer->lane), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		    -1, 0);
-	if (lane == MAP_FAILED) {
+	if (lane == MAP_FAILED || lane_seed(lane) < 0) {
 		free(peer);
 		return -ENOMEM;
 	}
@@ -123,8 +139,7 @@ static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->board = shm->board;
 	peer->fenced = shm->fences;
 	peer->bell = shm->bell;
-	peer->tx = peer->rx = &peer->lane->ring[0];
-	peer->uses = peer->used = &peer->lane->uses[0];
+	lane_sides(peer, 0, 0);
 	peer->can_read = shm_memory_readable(peer->pid, (uintptr_t)shm->board->probe);
 	peer->readable = peer->can_read;
 	peer_publish(shm, peer);
@@ -153,9 +168,12 @@ static int peer_hello(struct uroce_shm *shm, struct shm_peer *peer)
 	if (fds[HELLO_LANE] < 0)
 		return fds[HELLO_LANE];
 	peer->lane = lane;
-	lane_sides(peer, 0);
-	shm_hello_fill(shm, &hello, HELLO, false);
-	r = shm_hello_send(peer->conn, &hello, fds, HELLO_FDS);
+	r = lane_seed(lane);
+	if (!r) {
+		lane_sides(peer, 0, 1);
+		shm_hello_fill(shm, &hello, HELLO, false);
+		r = shm_hello_send(peer->conn, &hello, fds, HELLO_FDS);
+	}
 	close(fds[HELLO_LANE]);
 	return r;
 }
@@ -312,7 +330,7 @@ static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int
 	if (!peer->lane || !peer->board || peer->bell < 0)
 		return -EPROTO;
 	peer->fenced = shm->fences && peer->board->fences;
-	lane_sides(peer, 1);
+	lane_sides(peer, 1, 0);
 	peer->can_read = shm_memory_readable(peer->pid, probe);
 	shm_hello_fill(shm, &hello, WELCOME, peer->can_read);
 	return shm_hello_send(peer->conn, &hello, back, ARRAY_SIZE(back));

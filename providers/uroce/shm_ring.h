@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The producer's side of a ring of records. A record is written where the consumer does not look
- * yet, and published by its first word. All under peer->tx_lock.
+ * A ring of records. The producer's side is all under peer->tx_lock; a record is published by its
+ * stamp.
  */
 #ifndef UROCE_SHM_RING_H
 #define UROCE_SHM_RING_H
@@ -10,7 +10,7 @@
 
 static inline uint32_t shm_record_lines(uint32_t length)
 {
-	return (sizeof(struct shm_record) + length + SHM_LINE - 1) / SHM_LINE;
+	return (offsetof(struct shm_record, data) + length + SHM_LINE - 1) / SHM_LINE;
 }
 
 static inline struct shm_record *shm_record_at(struct shm_ring *ring, uint32_t position)
@@ -29,14 +29,21 @@ static inline bool shm_ring_room(struct shm_peer *peer, uint32_t bytes)
 	       SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes;
 }
 
-static inline uint32_t shm_ring_to_end(const struct shm_peer *peer)
+static inline uint32_t shm_ring_to_end(uint32_t position)
 {
-	return SHM_RING_BYTES - (peer->tx_head & SHM_RING_MASK);
+	return SHM_RING_BYTES - (position & SHM_RING_MASK);
 }
 
-static inline void shm_record_clear(struct shm_peer *peer, uint32_t position)
+/* Whether the next record to read is there. Pairs with shm_record_stamp(). */
+static inline bool shm_record_there(const struct shm_peer *peer)
 {
-	atomic_store_explicit(&shm_record_at(peer->tx, position)->lines, 0, memory_order_relaxed);
+	return atomic_load_explicit(&shm_record_at(peer->rx, peer->rx_head)->stamp,
+				    memory_order_acquire) == peer->rx_stamp;
+}
+
+static inline void shm_record_stamp(struct shm_peer *peer, struct shm_record *record)
+{
+	atomic_store_explicit(&record->stamp, peer->tx_stamp++, memory_order_release);
 }
 
 /* What is left up to the end of the ring becomes a record of its own. NULL: no room. */
@@ -44,20 +51,16 @@ struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes);
 /* A lap is over: from its beginning again, if all was consumed. */
 void uroce_shm_lap_end(struct shm_peer *peer);
 
-/*
- * Room for a record of @length data bytes, contiguous, and for the empty header behind it. NULL:
- * the ring is full.
- */
+/* Room for a record of @length data bytes, contiguous. NULL: the ring is full. */
 static inline struct shm_record *shm_record_begin(struct shm_peer *peer, uint32_t length)
 {
 	uint32_t bytes = shm_record_lines(length) * SHM_LINE;
 
 	if (unlikely((int32_t)(peer->tx_head - peer->tx_lap) >= 0))
 		uroce_shm_lap_end(peer);
-	if (unlikely(bytes > shm_ring_to_end(peer)))
+	if (unlikely(bytes > shm_ring_to_end(peer->tx_head)))
 		return uroce_shm_record_wrap(peer, bytes);
-	return shm_ring_room(peer, bytes + SHM_LINE) ? shm_record_at(peer->tx, peer->tx_head)
-						     : NULL;
+	return shm_ring_room(peer, bytes) ? shm_record_at(peer->tx, peer->tx_head) : NULL;
 }
 
 /* The consumer is asleep: wake it. */
@@ -71,16 +74,13 @@ void uroce_shm_ring_bell(struct shm_peer *peer);
 static inline void shm_record_commit(struct shm_peer *peer, struct shm_record *record,
 				     uint32_t length)
 {
-	uint32_t bytes = shm_record_lines(length) * SHM_LINE;
-
 	record->length = length;
-	shm_record_clear(peer, peer->tx_head + bytes);
-	atomic_store_explicit(&record->lines, bytes / SHM_LINE, memory_order_release);
+	shm_record_stamp(peer, record);
 	if (likely(peer->fenced))
 		atomic_signal_fence(memory_order_seq_cst);
 	else
 		atomic_thread_fence(memory_order_seq_cst);
-	peer->tx_head += bytes;
+	peer->tx_head += shm_record_lines(length) * SHM_LINE;
 	if (unlikely(atomic_load_explicit(&peer->board->sleeping, memory_order_relaxed)))
 		uroce_shm_ring_bell(peer);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "providers/uroce/ops.h"
+#include "providers/uroce/shm_ring.h"
 #include "tests/fuzz/victim.h"
 
 enum action {
@@ -95,13 +96,10 @@ static void packet_write(struct input *in, const uint8_t *header, uint32_t heade
 			 uint32_t payload, uint8_t has_ack, uint32_t ack)
 {
 	struct shm_peer *peer = &victim.peer;
-	uint32_t to_end = SHM_RING_BYTES - (peer->rx_head & SHM_RING_MASK);
-	struct shm_record *record =
-		(struct shm_record *)(peer->rx->data + (peer->rx_head & SHM_RING_MASK));
+	struct shm_record *record = shm_record_at(peer->rx, peer->rx_head);
 	uint32_t length = header_len + ROUND_UP(payload, 4);
-	uint32_t lines = (sizeof(*record) + length + SHM_LINE - 1) / SHM_LINE;
 
-	if ((lines + 1) * SHM_LINE > to_end)
+	if (shm_record_lines(length) * SHM_LINE > shm_ring_to_end(peer->rx_head))
 		return;
 	record->kind = SHM_PACKET;
 	record->has_ack = has_ack;
@@ -109,8 +107,7 @@ static void packet_write(struct input *in, const uint8_t *header, uint32_t heade
 	record->length = length;
 	memcpy(record->data, header, header_len);
 	input_bytes(in, record->data + header_len, length - header_len);
-	((struct shm_record *)((uint8_t *)record + lines * SHM_LINE))->lines = 0;
-	record->lines = lines;
+	record->stamp = peer->rx_stamp;
 }
 
 static void message(struct input *in)

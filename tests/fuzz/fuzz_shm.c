@@ -26,7 +26,7 @@ enum {
 	FLAG_PSN = 1 << 0,
 	FLAG_UNA = 1 << 1,
 	FLAG_KEY = 1 << 2,
-	FLAG_LENGTH = 1 << 3, /* as many lines as the length needs */
+	FLAG_LENGTH = 1 << 3, /* the length is true */
 };
 
 /* --- the other process: it has the memory that it says it has, up to a point --- */
@@ -110,13 +110,11 @@ static void record_write(struct input *in, bool packet)
 	record->kind = packet ? 1 + input_u8(in) % 4 : input_u16(in);
 	record->has_ack = input_u8(in);
 	record->ack = input_u32(in);
-	record->length = packet ? length : input_u32(in);
+	record->length = packet && (flags & FLAG_LENGTH) ? length : input_u32(in);
 	input_bytes(in, record->data, length);
 	if (packet)
 		record_packet(record, length, target, flags);
-	record->lines = !packet || !(flags & FLAG_LENGTH)
-				? input_u32(in)
-				: (sizeof(*record) + length + SHM_LINE - 1) / SHM_LINE;
+	record->stamp = victim.peer.rx_stamp;
 }
 
 static void ring_scribble(struct input *in)

@@ -238,7 +238,9 @@ static void peer_reset(void)
 				   .tx = &lane->ring[0],
 				   .rx = &lane->ring[1],
 				   .uses = &lane->uses[0],
-				   .used = &lane->uses[1] };
+				   .used = &lane->uses[1],
+				   .tx_stamp = 1,
+				   .rx_stamp = 1 };
 	LIST_INIT(&victim.shm.peers);
 	LIST_INIT(&victim.shm.gone);
 	LIST_INSERT_HEAD(&victim.shm.peers, peer, entry);
