@@ -185,6 +185,7 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 {
 	struct ibcm_id *iid = id->ibcm;
 	struct ibcm_local local = {};
+	struct ibcm_dev *any;
 	int r = 0;
 
 	if (iid->step != STEP_NEW)
@@ -197,6 +198,10 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 		r = ibcm_dev_get(local.cm, &iid->dev);
 	if (r < 0)
 		return r == -EADDRNOTAVAIL ? not_ours(addr) : r;
+	/* Before others know the port: a request must not come while devices are being opened. If
+	 * none opens, rdma_listen() says so. */
+	if (!local.cm)
+		(void)ibcm_dev_get_all(&any);
 	local_set(iid, &local);
 	set_addr(&iid->src, addr);
 	if (!iid->afonly_set)

@@ -285,6 +285,23 @@ static void request_accept(struct ibcm_id *listener, const struct arrival *in)
 	request_event(listener, child, in);
 }
 
+/*
+ * A connection in its time wait does not stand in the way of another: processes come and go within
+ * that time, and the next has the same numbers to choose from. Its PSNs are others.
+ */
+static bool is_over(const struct ibcm_id *iid)
+{
+	return iid->conn.state == IBCM_TIMEWAIT;
+}
+
+static void let_go(struct ibcm_id *iid)
+{
+	struct ibcm_out out = {};
+
+	ibcm_state_timeout(&iid->conn, iid->conn.deadline, &out);
+	ibcm_run(iid, &out, NULL);
+}
+
 /* The peer's QP is connected already, as we see it: one of the two is mistaken, and both end. */
 static bool request_is_stale(const struct arrival *in)
 {
@@ -296,10 +313,21 @@ static bool request_is_stale(const struct arrival *in)
 	old = ibcm_table_find_qpn(in->mad.req.qpn, in->mad.req.ca_guid);
 	if (!old || old->conn.state == IBCM_IDLE)
 		return false;
+	if (is_over(old)) {
+		let_go(old);
+		return false;
+	}
 	answer_rej(in, IBCM_REJ_STALE_CONN);
 	ibcm_state_disconnect(&old->conn, ibcm_now(), &out);
 	ibcm_run(old, &out, NULL);
 	return true;
+}
+
+/* Whether @known has the id of the request by chance. */
+static bool is_another(const struct ibcm_id *known, const struct arrival *in)
+{
+	return is_over(known) && in->mad.type == IBCM_REQ &&
+	       in->mad.req.qpn != known->conn.qp.remote_qpn;
 }
 
 static void request_arrived(struct arrival *in)
@@ -307,7 +335,9 @@ static void request_arrived(struct arrival *in)
 	struct ibcm_id *known = ibcm_table_find_peer(in->mad.local_id, arrival_guid(in)), *listener;
 	struct ibcm_out out = {};
 
-	if (known) {
+	if (known && is_another(known, in)) {
+		let_go(known);
+	} else if (known) {
 		ibcm_state_message(&known->conn, &in->mad, ibcm_now(), &out);
 		ibcm_run(known, &out, &in->mad);
 		return;

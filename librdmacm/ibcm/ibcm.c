@@ -12,7 +12,7 @@ enum {
 	HOP_LIMIT = 64,
 	RESPONSE_TIMEOUT = 20, /* 4.3 s: how long either side may take to answer */
 	MAX_CM_RETRIES = 15,
-	BACKLOG_MAX = 1024,
+	BACKLOG_MAX = 8192, /* of about 1 KiB each */
 	RETRY_MAX = 7,
 };
 

@@ -20,7 +20,9 @@ static struct {
 		uint32_t next_free; /* index + 1; 0: the last */
 		uint8_t generation;
 	} place[PLACES];
-	uint32_t used;			/* places ever used */
+	/* The places ever used. Their first is random: who had our slot before us may still be in
+	 * its peers' time wait, under the ids it gave. */
+	uint32_t first, used;
 	uint32_t first_free, last_free; /* oldest first: an id is not used again soon */
 	struct id_list by_peer[BUCKETS], by_qpn[BUCKETS];
 	struct ibcm_id **heap; /* from 1 on */
@@ -29,14 +31,22 @@ static struct {
 
 /* --- communication ids --- */
 
+static uint32_t place_used(uint32_t n)
+{
+	return (table.first + n) % PLACES;
+}
+
 static uint32_t place_take(void)
 {
 	uint32_t index;
 
 	/* those that were never used first; the rest in the order they were given back */
+	if (!table.used)
+		table.first = ibcm_random();
 	if (table.used < PLACES) {
-		table.place[table.used].generation = ibcm_random();
-		return table.used++;
+		index = place_used(table.used++);
+		table.place[index].generation = ibcm_random();
+		return index;
 	}
 	if (!table.first_free)
 		return PLACES;
@@ -81,9 +91,12 @@ struct ibcm_id *ibcm_table_find(uint32_t local_id)
 
 void ibcm_table_each(void (*fn)(struct ibcm_id *iid, void *arg), void *arg)
 {
-	for (uint32_t i = 0; i < table.used; i++)
-		if (table.place[i].iid)
-			fn(table.place[i].iid, arg);
+	for (uint32_t n = 0; n < table.used; n++) {
+		struct ibcm_id *iid = table.place[place_used(n)].iid;
+
+		if (iid)
+			fn(iid, arg);
+	}
 }
 
 /* --- by the peer's names --- */

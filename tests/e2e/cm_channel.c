@@ -15,15 +15,6 @@ enum {
 	SOON_MS = 10000, /* what must come comes before */
 };
 
-static bool device_is_kernel(void)
-{
-	struct rt_dev *dev = rt_open();
-	bool kernel = rt_is_kernel(dev);
-
-	rt_close(dev);
-	return kernel;
-}
-
 static bool readable(int fd, int timeout_ms)
 {
 	struct pollfd waiting = { .fd = fd, .events = POLLIN };
@@ -153,7 +144,7 @@ static void migrate_listener(void)
 	struct rdma_cm_id *listener, *client, *server;
 	struct rdma_cm_event *event;
 
-	if (device_is_kernel())
+	if (rt_cm_is_kernel())
 		rt_skip("the kernel moves the event, and leaves the request in the old channel");
 	listener = rt_cm_listen(from, RDMA_PS_TCP, false);
 	client = rt_cm_client(clients, RDMA_PS_TCP, rt_cm_port(listener), true);
@@ -350,7 +341,7 @@ static void fork_and_use(void)
 	struct rdma_cm_id *id;
 
 	rt_log_capture();
-	if (device_is_kernel())
+	if (rt_cm_is_kernel())
 		rt_skip("parent and child share the kernel's descriptor");
 	c = connect_both();
 	id = rt_cm_id(c.clients, RDMA_PS_TCP);

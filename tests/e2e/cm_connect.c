@@ -270,6 +270,40 @@ static void stale(void)
 	two_close(&t);
 }
 
+/* Of a QP that names nobody's: only numbers. */
+static struct rdma_cm_id *connect_named(struct two *t, uint32_t qpn, struct rdma_cm_id **ret_server)
+{
+	struct rdma_conn_param param = { .qp_num = qpn, .responder_resources = 1 };
+	struct rdma_cm_id *client = rt_cm_client(t->client_events, RDMA_PS_TCP, t->port, false);
+	struct rdma_cm_event *event;
+
+	CHECK_OK(rdma_connect(client, &param));
+	event = CM_EXPECT(t->server_events, CONNECT_REQUEST, 0);
+	*ret_server = event->id;
+	CHECK_OK(rdma_ack_cm_event(event));
+	param.qp_num = 0x654321;
+	CHECK_OK(rdma_accept(*ret_server, &param));
+	CM_SKIP(t->client_events, CONNECT_RESPONSE, 0);
+	CHECK_OK(rdma_establish(client));
+	CM_SKIP(t->server_events, ESTABLISHED, 0);
+	return client;
+}
+
+/* The next process may have the same numbers at once: a connection that is over keeps none. */
+static void same_numbers(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	struct rdma_cm_id *client, *server;
+
+	if (rt_cm_is_kernel())
+		rt_skip("the kernel refuses the number of a queue pair in time wait");
+	for (int i = 0; i < 3; i++) {
+		client = connect_named(&t, 0x123456, &server);
+		rt_cm_disconnect(client, server);
+	}
+	two_close(&t);
+}
+
 static void datagram(void)
 {
 	struct two t = two_open(RDMA_PS_UDP, false);
@@ -604,6 +638,7 @@ static const struct rt_case cases[] = {
 	{ "destroy while connected", destroy_connected },
 	{ "disconnect by both", disconnect_both },
 	{ "stale connection", stale },
+	{ "same numbers as a connection that is over", same_numbers },
 	{ "datagram service", datagram },
 	{ "datagram service, reject", datagram_reject },
 	{ "ports", ports },

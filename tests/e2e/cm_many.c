@@ -33,13 +33,11 @@ static void two_close(struct two *t)
 static int number(const char *name, int otherwise)
 {
 	const char *text = getenv(name);
-	struct rt_dev *dev = rt_open();
-	bool kernel = rt_is_kernel(dev);
 
-	rt_close(dev);
 	if (text)
 		return atoi(text);
-	return kernel ? otherwise / 20 : otherwise; /* which is emulated, and another's to test */
+	/* which is emulated, and another's to test */
+	return rt_cm_is_kernel() ? otherwise / 20 : otherwise;
 }
 
 static int descriptors(void)

@@ -280,20 +280,11 @@ static void client_dies_at(enum step die)
 	rdma_destroy_event_channel(events);
 }
 
-static bool device_is_kernel(void)
-{
-	struct rt_dev *dev = rt_open();
-	bool kernel = rt_is_kernel(dev);
-
-	rt_close(dev);
-	return kernel;
-}
-
 static void client_dies(const void *arg)
 {
 	const enum step *die = arg;
 
-	if (*die == STEP_REQUESTED && device_is_kernel())
+	if (*die == STEP_REQUESTED && rt_cm_is_kernel())
 		rt_skip("the kernel keeps to itself what becomes of a request nobody has accepted");
 	client_dies_at(*die);
 }

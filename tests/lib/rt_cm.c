@@ -28,6 +28,15 @@ struct sockaddr_storage rt_cm_address(uint16_t port)
 	return address;
 }
 
+bool rt_cm_is_kernel(void)
+{
+	struct rt_dev *dev = rt_open();
+	bool kernel = rt_is_kernel(dev);
+
+	rt_close(dev);
+	return kernel;
+}
+
 uint16_t rt_cm_port(struct rdma_cm_id *id)
 {
 	return ntohs(rdma_get_src_port(id));
@@ -36,12 +45,10 @@ uint16_t rt_cm_port(struct rdma_cm_id *id)
 struct rdma_event_channel *rt_cm_channel(void)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct rt_dev *dev;
 
 	if (channel)
 		return channel;
-	dev = rt_open();
-	if (rt_is_kernel(dev))
+	if (rt_cm_is_kernel())
 		rt_skip("no /dev/infiniband/rdma_cm: %m");
 	FAIL("rdma_create_event_channel: %m");
 }

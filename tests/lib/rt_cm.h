@@ -9,6 +9,8 @@
 
 /* The address of the device under test, with @port (host order). */
 struct sockaddr_storage rt_cm_address(uint16_t port);
+/* The device under test is the kernel's, and so is the connection manager. */
+bool rt_cm_is_kernel(void);
 uint16_t rt_cm_port(struct rdma_cm_id *id);
 /* A channel; skips the case where there is no connection manager for the device. */
 struct rdma_event_channel *rt_cm_channel(void);
