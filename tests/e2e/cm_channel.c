@@ -324,6 +324,7 @@ static void child_connects(struct connected *c)
 	CHECK_INT(errno, EIO);
 	CHECK(strstr(rt_log_text(), "used before fork()"));
 	CHECK_OK(rdma_destroy_id(id));
+	rdma_destroy_event_channel(events);
 	CHECK_INT(rdma_get_cm_event(c->clients, &event), -1);
 	CHECK_INT(errno, EIO);
 	CHECK(readable(c->clients->fd, 0)); /* it is the parent's to read */

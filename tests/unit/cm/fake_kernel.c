@@ -8,7 +8,7 @@
 
 struct fake_kernel kernel;
 struct cm_device fake_cm_device;
-static struct fake_device device;
+static struct fake_device device, bad_device;
 
 int ucma_node_open(void)
 {
@@ -157,6 +157,26 @@ int __wrap_cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *ar
 	return kernel.user_device ? fn(&user, arg) : __real_cm_devices_each(fn, arg);
 }
 
+/* A good device behind one that does not open; usually none at all. */
+struct ibv_device **__wrap_ibv_get_device_list(int *num_devices);
+struct ibv_device **__wrap_ibv_get_device_list(int *num_devices)
+{
+	struct ibv_device **list = calloc(3, sizeof(*list));
+
+	assert_non_null(list);
+	if (kernel.device_list) {
+		list[0] = &bad_device.device.device;
+		list[1] = &device.device.device;
+	}
+	return list;
+}
+
+void __wrap_ibv_free_device_list(struct ibv_device **list);
+void __wrap_ibv_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
 struct ucma_abi_event_resp *kernel_event(void *owner, enum rdma_cm_event_type type, int status)
 {
 	struct ucma_abi_event_resp *event = &kernel.events[kernel.event_count++];
@@ -215,6 +235,10 @@ int kernel_setup(void **state)
 		.qp_state = IBV_QPS_RTS,
 	};
 	fake_device_init(&device);
+	fake_device_init(&bad_device);
+	bad_device.result[FAKE_QUERY_DEVICE] = -EIO;
+	strcpy(bad_device.device.device.name, "bad0");
+	cm_devices_refresh(); /* of the test before */
 	ctx = fake_open(&device);
 	fake_cm_device = (struct cm_device){
 		.device = ctx->device,

@@ -23,6 +23,7 @@ struct fake_kernel {
 	int result[KERNEL_COMMANDS]; /* 0 or the -errno that the command ends with */
 	bool short_write;	     /* take less than the whole command */
 	bool no_device;		     /* cm_device_find() finds none */
+	bool device_list; /* libibverbs offers a good device and one that does not open */
 	bool user_device; /* there is one of user space, too, so that channels are mixed */
 
 	uint32_t log[KERNEL_LOG]; /* numbers of commands, in order */

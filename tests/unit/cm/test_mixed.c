@@ -160,7 +160,7 @@ static void test_turns(void **state)
 
 static void *ack_late(void *arg)
 {
-	while (!strstr(fake_log_take(), "rdma_destroy_id() waits for rdma_ack_cm_event() of "
+	while (!strstr(fake_log_look(), "rdma_destroy_id() waits for rdma_ack_cm_event() of "
 					"RDMA_CM_EVENT_USER"))
 		usleep(1000);
 	rdma_ack_cm_event(arg);

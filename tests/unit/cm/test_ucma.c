@@ -336,6 +336,29 @@ static void test_bind(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
+/* One that does not open is said, and no hindrance to the others. */
+static void test_bad_device(void **state)
+{
+	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
+	struct ibv_context **list;
+	int count;
+
+	kernel.device_list = true;
+	list = rdma_get_devices(&count);
+	assert_non_null(list);
+	assert_int_equal(count, 1);
+	assert_ptr_equal(list[0]->device, fake_cm_device.device);
+	assert_null(list[1]);
+	rdma_free_devices(list);
+	assert_logged("bad0: cannot be opened for connections: Input/output error");
+	kernel.result[UCMA_CMD_BIND] = -ENODEV;
+	assert_int_equal(rdma_bind_addr(id, address("192.0.2.7")), -1);
+	assert_logged("bad0 cannot be opened");
+	kernel.result[UCMA_CMD_BIND] = 0;
+	assert_int_equal(rdma_bind_addr(id, address("192.0.2.1")), 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
 static void test_addr_error_says_why(void **state)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
@@ -666,6 +689,7 @@ int main(void)
 		UNIT(test_resolve_without_device),
 		UNIT(test_resolve_fails),
 		UNIT(test_bind),
+		UNIT(test_bad_device),
 		UNIT(test_addr_error_says_why),
 		UNIT(test_connect),
 		UNIT(test_connect_fails_here),
