@@ -515,3 +515,20 @@ VERBS_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx, struct ibv
 		*vid = vlan;
 	return ret_neg1(r);
 }
+
+/* ---- without asking anybody ---- */
+
+bool verbs_neigh_failed(const union ibv_gid *sgid, const union ibv_gid *dgid)
+{
+	const struct neigh_query query = { .sgid = *sgid, .dgid = *dgid };
+	_cleanup_nl_socket_ struct nl_sock *sock = NULL;
+	struct neigh_entry entry = {};
+	struct neigh_hop hop;
+
+	if (neigh_gid_is_link_local(dgid)) /* of which interface? */
+		return false;
+	if (netlink_open(NETLINK_ROUTE, &sock) < 0 || route_get(sock, &query, &hop) < 0)
+		return false;
+	return hop.type == RTN_UNICAST && !neigh_get(sock, &hop, &entry) &&
+	       entry.state & NUD_FAILED;
+}

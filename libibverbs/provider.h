@@ -449,6 +449,12 @@ int verbs_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 void verbs_gsi_poll(struct ibv_context *ctx);
 void verbs_gsi_leave(struct ibv_context *ctx);
 
+/*
+ * Whether the kernel has asked for the next hop from @sgid to @dgid in vain. It asks when something
+ * is sent; nothing is sent here. What cannot be told is false.
+ */
+bool verbs_neigh_failed(const union ibv_gid *sgid, const union ibv_gid *dgid);
+
 /* L2 address (and VLAN) of @attr's destination on RoCE. -EHOSTUNREACH etc. when none was found. */
 int verbs_resolve_eth_l2(struct ibv_context *ctx, const struct ibv_ah_attr *attr,
 			 uint8_t ret_mac[6], uint16_t *ret_vlan);

@@ -116,6 +116,19 @@ static bool dev_arrived(void *arg)
 	return all;
 }
 
+/*
+ * Before a request is repeated: nobody will answer when the kernel has found no such neighbour. It
+ * has given up by then, after three seconds.
+ */
+static void step_timeout(struct ibcm_id *iid, uint64_t now, struct ibcm_out *out)
+{
+	if (ibcm_state_is_asking(&iid->conn) &&
+	    verbs_neigh_failed(&iid->local.gid, &iid->remote_gid))
+		ibcm_state_unreachable(&iid->conn, now, out);
+	else
+		ibcm_state_timeout(&iid->conn, now, out);
+}
+
 static void deadlines_run(uint64_t now)
 {
 	struct ibcm_id *iid;
@@ -123,7 +136,7 @@ static void deadlines_run(uint64_t now)
 	while ((iid = ibcm_heap_first()) && iid->conn.deadline <= now) {
 		struct ibcm_out out = {};
 
-		ibcm_state_timeout(&iid->conn, now, &out);
+		step_timeout(iid, now, &out);
 		ibcm_run(iid, &out, NULL);
 	}
 }

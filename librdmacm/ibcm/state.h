@@ -28,7 +28,7 @@ enum ibcm_event {
 	IBCM_EVENT_REPLY,	 /* REP: the answer to our request */
 	IBCM_EVENT_ESTABLISHED,	 /* RTU: the answer to our reply */
 	IBCM_EVENT_REJECTED,	 /* status: the reason */
-	IBCM_EVENT_UNREACHABLE,	 /* status: -ETIMEDOUT */
+	IBCM_EVENT_UNREACHABLE,	 /* status: -ETIMEDOUT, -EHOSTUNREACH */
 	IBCM_EVENT_DISCONNECTED, /* status: 0, or -ETIMEDOUT when the peer did not confirm */
 	IBCM_EVENT_RESOLVED,	 /* SIDR_REP; status: enum ibcm_sidr_status */
 	IBCM_EVENT_TIMEWAIT_EXIT,
@@ -109,6 +109,9 @@ void ibcm_state_exit(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 void ibcm_state_message(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			struct ibcm_out *out);
 void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
+/* Nobody has answered yet, and it turns out that there is nobody. Does nothing in other states. */
+bool ibcm_state_is_asking(const struct ibcm_conn *conn);
+void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 /* The peer's process is gone and will not answer any more. */
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 

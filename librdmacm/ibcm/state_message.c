@@ -209,7 +209,7 @@ void ibcm_state_message(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint
 
 /* --- time --- */
 
-static void give_up(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
+static void give_up(struct ibcm_conn *conn, uint64_t now, int status, struct ibcm_out *out)
 {
 	switch (conn->state) {
 	case IBCM_REQ_SENT:
@@ -219,15 +219,15 @@ static void give_up(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 			ibcm_become_timewait(conn, now);
 		else
 			ibcm_become(conn, IBCM_IDLE);
-		ibcm_out_event(out, IBCM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		ibcm_out_event(out, IBCM_EVENT_UNREACHABLE, status);
 		break;
 	case IBCM_SIDR_REQ_SENT:
 		ibcm_become(conn, IBCM_IDLE);
-		ibcm_out_event(out, IBCM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		ibcm_out_event(out, IBCM_EVENT_UNREACHABLE, status);
 		break;
 	case IBCM_DREQ_SENT:
 		ibcm_become_timewait(conn, now);
-		ibcm_out_event(out, IBCM_EVENT_DISCONNECTED, -ETIMEDOUT);
+		ibcm_out_event(out, IBCM_EVENT_DISCONNECTED, status);
 		break;
 	default:
 		break;
@@ -244,12 +244,23 @@ void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 		return;
 	}
 	if (!conn->left) {
-		give_up(conn, now, out);
+		give_up(conn, now, -ETIMEDOUT, out);
 		return;
 	}
 	conn->left--;
 	conn->deadline = now + conn->interval;
 	ibcm_out_data(out, conn->sent);
+}
+
+bool ibcm_state_is_asking(const struct ibcm_conn *conn)
+{
+	return conn->state == IBCM_REQ_SENT || conn->state == IBCM_SIDR_REQ_SENT;
+}
+
+void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
+{
+	if (ibcm_state_is_asking(conn))
+		give_up(conn, now, -EHOSTUNREACH, out);
 }
 
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)

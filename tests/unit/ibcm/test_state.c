@@ -291,6 +291,26 @@ static void test_timeout(void **state)
 	}
 }
 
+/* Only who has not heard of anybody yet gives up before its time. */
+static void test_unreachable(void **state)
+{
+	for (enum ibcm_state in = IBCM_IDLE; in < IBCM_STATES; in++) {
+		struct ibcm_conn conn = conn_in(in, active_only(in));
+		bool asking = in == IBCM_REQ_SENT || in == IBCM_SIDR_REQ_SENT;
+		struct ibcm_out out = {};
+
+		assert_int_equal(ibcm_state_is_asking(&conn), asking);
+		ibcm_state_unreachable(&conn, NOW, &out);
+		assert_int_equal(out.has_event, asking);
+		assert_int_equal(conn.state, asking ? IBCM_IDLE : in);
+		if (!asking)
+			continue;
+		assert_int_equal(out.event, IBCM_EVENT_UNREACHABLE);
+		assert_int_equal(out.status, -EHOSTUNREACH);
+		assert_int_equal(conn.deadline, 0);
+	}
+}
+
 static void test_quiet_states_ask_for_no_time(void **state)
 {
 	static const enum ibcm_state quiet[] = { IBCM_REQ_RCVD, IBCM_REP_RCVD, IBCM_ESTABLISHED,
@@ -694,6 +714,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_message),
 		cmocka_unit_test(test_facts),
 		cmocka_unit_test(test_timeout),
+		cmocka_unit_test(test_unreachable),
 		cmocka_unit_test(test_quiet_states_ask_for_no_time),
 		cmocka_unit_test(test_timewait_ends),
 		cmocka_unit_test(test_mra_gives_time),

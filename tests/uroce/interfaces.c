@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An interface goes away, with connections, listeners and resolved addresses on it. */
+/*
+ * Interfaces that go away, with connections, listeners and resolved addresses on them; that have no
+ * device; and with nobody at their other end.
+ */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -198,9 +201,35 @@ static void no_device(void)
 	rdma_destroy_event_channel(events);
 }
 
+/* A wrong address ends when the kernel has found no such neighbour, not after 16 requests. */
+static void nobody_there(void)
+{
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *tcp, *udp;
+
+	prepare();
+	events = rt_cm_channel();
+	tcp = route_to(events, "192.0.2.77", 7471);
+	rt_cm_qp(tcp);
+	CHECK_OK(rdma_connect(tcp, NULL));
+	udp = rt_cm_id(events, RDMA_PS_UDP);
+	CHECK_OK(rdma_resolve_addr(udp, NULL, address("192.0.2.78", 7471), SOON_MS));
+	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CHECK_OK(rdma_resolve_route(udp, SOON_MS));
+	CM_SKIP(events, ROUTE_RESOLVED, 0);
+	rt_cm_qp(udp);
+	CHECK_OK(rdma_connect(udp, NULL));
+	CM_SKIP(events, UNREACHABLE, -EHOSTUNREACH);
+	CM_SKIP(events, UNREACHABLE, -EHOSTUNREACH);
+	rt_cm_destroy(tcp);
+	rt_cm_destroy(udp);
+	rdma_destroy_event_channel(events);
+}
+
 static const struct rt_case cases[] = {
 	{ "everything on the interface is told", removal },
 	{ "an interface that comes back", back_again },
 	{ "an interface without a device", no_device },
+	{ "an address nobody has", nobody_there },
 };
 RT_MAIN(cases)
