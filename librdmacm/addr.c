@@ -48,7 +48,9 @@ int cm_addr_bind(struct cm_id *id, const struct sockaddr *addr)
 
 	if (r < 0)
 		return r;
-	if (cm_addr_is_any(addr) && cm_channel_is_mixed(cm_id_channel(id)))
+	/* AF_IB is the kernel's alone, any address or not */
+	if (cm_addr_is_any(addr) && addr->sa_family != AF_IB &&
+	    cm_channel_is_mixed(cm_id_channel(id)))
 		r = cm_id_choose_both(id);
 	else
 		r = cm_id_choose(id, addr);
@@ -80,6 +82,8 @@ static int choose_for(struct cm_id *id, const struct sockaddr *src, const struct
 		return cm_id_choose(id, src);
 	if (id->id.verbs)
 		return 0;
+	if (dst->sa_family == AF_IB)
+		return cm_id_choose(id, dst);
 	r = cm_addr_source_for(dst, &from);
 	if (!r)
 		r = cm_id_choose(id, (struct sockaddr *)&from);

@@ -7,6 +7,8 @@
 #include <net/if.h>
 #include <string.h>
 
+#include <infiniband/ib.h>
+
 #include "librdmacm/cm.h"
 #include "librdmacm/sockaddr.h"
 #include "util/text.h"
@@ -72,6 +74,21 @@ static void route_describe(const struct sockaddr *addr, struct text *text)
 			 cm_addr_text((struct sockaddr *)&src, from));
 }
 
+/* User-space devices are RoCE's, where AF_IB has no meaning of its own. */
+static void family_describe(struct cm_id *id, const struct sockaddr *addr)
+{
+	const struct sockaddr_ib *ib = (const struct sockaddr_ib *)addr;
+	char to[CM_ADDR_TEXT], gid[INET6_ADDRSTRLEN];
+	union ibv_gid raw;
+
+	memcpy(raw.raw, &ib->sib_addr, sizeof(raw.raw));
+	gid_text(&raw, gid, sizeof(gid));
+	cm_err(id,
+	       "%s: addresses of family AF_IB are for InfiniBand; user-space devices are RoCE, where "
+	       "a GID is an IP address: use %s as AF_INET or AF_INET6",
+	       cm_addr_text(addr, to), cm_addr_is_any(addr) ? "0.0.0.0 or ::" : gid);
+}
+
 void cm_explain_addr(struct cm_id *id, const struct sockaddr *addr, int r)
 {
 	struct text route = {}, devices = {};
@@ -82,6 +99,10 @@ void cm_explain_addr(struct cm_id *id, const struct sockaddr *addr, int r)
 		return;
 	if (!addr || !cm_addr_size(addr) || r == EADDRINUSE || r == EACCES) {
 		cm_err(id, "address: %s", strerror(r));
+		return;
+	}
+	if (addr->sa_family == AF_IB && r == EAFNOSUPPORT) {
+		family_describe(id, addr);
 		return;
 	}
 	route_describe(addr, &route);

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include <infiniband/ib.h>
+
 #include "tests/lib/rt_cm.h"
 #include "tests/uroce/net.h"
 
@@ -201,6 +203,28 @@ static void no_device(void)
 	rdma_destroy_event_channel(events);
 }
 
+/* What belongs to InfiniBand is refused, with what to use instead. */
+static void infiniband_address(void)
+{
+	struct sockaddr_ib gid = { .sib_family = AF_IB };
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id;
+
+	rt_log_capture();
+	prepare();
+	CHECK_INT(inet_pton(AF_INET6, "::ffff:" ADDRESS, &gid.sib_addr), 1);
+	events = rt_cm_channel();
+	id = rt_cm_id(events, RDMA_PS_IB);
+	CHECK_INT(rdma_bind_addr(id, (struct sockaddr *)&gid), -1);
+	CHECK_INT(errno, EAFNOSUPPORT);
+	CHECK(strstr(rt_log_text(), "a GID is an IP address: use " ADDRESS " as AF_INET"));
+	CHECK_INT(rdma_resolve_addr(id, NULL, (struct sockaddr *)&gid, SOON_MS), -1);
+	CHECK_INT(errno, EAFNOSUPPORT);
+	CHECK_OK(rdma_destroy_id(id));
+	rdma_destroy_event_channel(events);
+	rt_log_discard();
+}
+
 /* A wrong address ends when the kernel has found no such neighbour, not after 16 requests. */
 static void nobody_there(void)
 {
@@ -230,6 +254,7 @@ static const struct rt_case cases[] = {
 	{ "everything on the interface is told", removal },
 	{ "an interface that comes back", back_again },
 	{ "an interface without a device", no_device },
+	{ "an address of InfiniBand", infiniband_address },
 	{ "an address nobody has", nobody_there },
 };
 RT_MAIN(cases)

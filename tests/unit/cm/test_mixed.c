@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
+#include <infiniband/ib.h>
+
 static struct rdma_event_channel *channel;
 
 static struct rdma_event_channel *channel_open(void)
@@ -227,13 +229,39 @@ static void test_options_wait(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
+/* AF_IB is the kernel's, whatever else there is. */
+static void test_infiniband(void **state)
+{
+	struct sockaddr_ib any = { .sib_family = AF_IB }, there = any;
+	struct rdma_cm_id *id;
+
+	assert_int_equal(inet_pton(AF_INET6, "fe80::1", &there.sib_addr), 1);
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_IB), 0);
+	kernel.route.port_num = 0;
+	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&any), 0);
+	assert_null(to_cm_id(id)->twin);
+	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&there, 100), 0);
+	assert_ptr_equal(to_cm_id(id)->backend, &ucma_ops);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	id = new_id();
+	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&there, 100), 0);
+	assert_ptr_equal(to_cm_id(id)->backend, &ucma_ops);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
-		TEST(write_event),  TEST(resolve_addrinfo), TEST(resolve_addrinfo_fails),
-		TEST(turns),	    TEST(destroy_waits),    TEST(migrate),
-		TEST(nested_epoll), TEST(options_wait),
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		UNIT(test_write_event),
+		UNIT(test_resolve_addrinfo),
+		UNIT(test_resolve_addrinfo_fails),
+		UNIT(test_turns),
+		UNIT(test_destroy_waits),
+		UNIT(test_migrate),
+		UNIT(test_nested_epoll),
+		UNIT(test_options_wait),
+		UNIT(test_infiniband),
 	};
 
 	fake_log_start();
