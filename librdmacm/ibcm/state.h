@@ -112,7 +112,7 @@ void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 /* Nobody has answered yet, and it turns out that there is nobody. Does nothing in other states. */
 bool ibcm_state_is_asking(const struct ibcm_conn *conn);
 void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
-/* The peer's process is gone and will not answer any more. */
+/* The peer's process, which is known by its id, is gone and will not answer any more. */
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 
 /* The answer to @mad, which belongs to no connection here; -ENOENT: none is due. */

@@ -266,6 +266,10 @@ void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_ou
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 {
 	switch (conn->state) {
+	case IBCM_REQ_SENT: /* it asked for time (MRA), and that may be long */
+		ibcm_become(conn, IBCM_IDLE);
+		ibcm_out_event(out, IBCM_EVENT_UNREACHABLE, -ECONNRESET);
+		break;
 	case IBCM_REQ_RCVD:
 	case IBCM_REP_SENT:
 	case IBCM_REP_RCVD:
@@ -280,7 +284,7 @@ void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out 
 	case IBCM_DREQ_RCVD:
 		ibcm_become_timewait(conn, now);
 		break;
-	default: /* no answer yet: the next sending finds out */
+	default: /* a datagram service's: the next sending finds out */
 		break;
 	}
 }

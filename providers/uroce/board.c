@@ -4,6 +4,7 @@
  * which regions they may reach. The owner's tables stay what counts for packets; a peer can only
  * fool itself with what it writes here.
  */
+#include <sched.h>
 #include <time.h>
 
 #include "providers/uroce/shm.h"
@@ -77,18 +78,27 @@ static bool peer_uses(const struct shm_peer *peer, uint32_t key)
 	return false;
 }
 
-/* Of those who live: the dead do not copy. Peers stay in memory as long as the table they are in.
- */
+/* Of those who live: the dead do not copy. */
 static bool key_in_use(struct uroce_shm *shm, uint32_t key)
 {
+	bool used = false;
+
+	/* Pairs with uroce_board_wait(): what is in the table from here on stays mapped. */
+	atomic_fetch_add(&shm->key_readers, 1);
 	for (int slot = 1; slot < SHM_SLOTS; slot++) {
 		const struct shm_peer *peer =
-			atomic_load_explicit(&shm->by_slot[slot], memory_order_acquire);
+			atomic_load_explicit(&shm->by_slot[slot], memory_order_seq_cst);
 
-		if (peer && !peer->dead && peer_uses(peer, key))
-			return true;
+		used |= peer && !peer->dead && peer_uses(peer, key);
 	}
-	return false;
+	atomic_fetch_sub(&shm->key_readers, 1);
+	return used;
+}
+
+void uroce_board_wait(struct uroce_shm *shm)
+{
+	while (atomic_load(&shm->key_readers))
+		sched_yield();
 }
 
 /* After this no initiator copies any more: each says what it uses before it looks at the key. */

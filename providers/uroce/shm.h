@@ -166,6 +166,7 @@ struct uroce_shm {
 	pthread_mutex_t lock;	       /* connecting */
 	struct shm_peer_list peers;    /* changed under lock and progress_lock */
 	struct shm_peer_list gone;     /* dead ones, kept for who still names them; under lock */
+	atomic_uint key_readers;       /* who looks into the lanes of peers without a lock */
 	_Atomic(struct shm_peer *) by_slot[SHM_SLOTS];
 	uint64_t complete_time; /* when uroce_shm_complete() last looked; under progress_lock */
 	bool complete;
@@ -202,6 +203,8 @@ void uroce_board_qp(struct uroce_qp *qp);
 void uroce_board_qp_remove(struct uroce_qp *qp);
 /* Show the regions of the process from now on. */
 void uroce_board_watch_keys(struct uroce_shm *shm);
+/* Until nobody looks into the lane of a peer that has been taken out of the table. */
+void uroce_board_wait(struct uroce_shm *shm);
 
 /* --- path_shm.c --- */
 extern const struct uroce_path_ops uroce_shm_ops;

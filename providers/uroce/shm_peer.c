@@ -70,7 +70,8 @@ static struct shm_peer *peer_new(struct uroce_shm *shm, uint8_t slot)
 	return peer;
 }
 
-static void peer_free(struct shm_peer *peer)
+/* What it shares with its process. */
+static void peer_let_go(struct shm_peer *peer)
 {
 	if (peer->lane)
 		munmap(peer->lane, sizeof(*peer->lane));
@@ -80,6 +81,14 @@ static void peer_free(struct shm_peer *peer)
 		close(peer->conn);
 	if (peer->bell >= 0 && !peer->self)
 		close(peer->bell);
+	peer->lane = NULL;
+	peer->board = NULL;
+	peer->conn = peer->bell = -1;
+}
+
+static void peer_free(struct shm_peer *peer)
+{
+	peer_let_go(peer);
 	free(peer);
 }
 
@@ -443,13 +452,15 @@ static void peer_gone(struct shm_peer *peer)
 		;
 	peer->dead = true;
 	uroce_gsi_peer_gone(host, peer->slot);
-	atomic_compare_exchange_strong_explicit(&shm->by_slot[peer->slot], &expected, NULL,
-						memory_order_acq_rel, memory_order_relaxed);
+	/* seq_cst: see uroce_board_wait(). */
+	atomic_compare_exchange_strong(&shm->by_slot[peer->slot], &expected, NULL);
 	LIST_REMOVE(peer, entry);
+	/* Whoever sends does so under its QP's lock and looks first whether the peer is dead. */
 	uroce_qp_peer_dead(host, &shm->path, peer);
 	uroce_unlock(&host->progress_lock);
-	/* Address vectors of AHs may still name it: the struct stays, its descriptors and mappings
-	 * too, until close. */
+	uroce_board_wait(shm);
+	peer_let_go(peer);
+	/* Address vectors of AHs may still name it: the struct stays until close. */
 	pthread_mutex_lock(&shm->lock);
 	LIST_INSERT_HEAD(&shm->gone, peer, entry);
 	pthread_mutex_unlock(&shm->lock);

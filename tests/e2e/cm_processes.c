@@ -1,113 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Connections between processes of one host, and processes that die: whoever is left always hears
- * of it, at every step of the handshake.
- */
-#include <signal.h>
+/* Connections between processes of one host, and the ports they share. */
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
+#include "tests/lib/rt_child.h"
 #include "tests/lib/rt_cm.h"
 
-/* Where the other process is when it dies, or what it does. */
-enum step {
-	STEP_LISTENING,
-	STEP_REQUESTED, /* the server has the request */
-	STEP_ACCEPTED,	/* and answered */
-	STEP_ESTABLISHED,
-	STEP_NEVER,
-};
-
-static void tell(int socket, uint16_t word)
-{
-	CHECK(write(socket, &word, sizeof(word)) == sizeof(word));
-}
-
-static uint16_t hear(int socket)
-{
-	uint16_t word;
-
-	CHECK(read(socket, &word, sizeof(word)) == sizeof(word));
-	return word;
-}
-
-/* The parent kills us here. */
-static void reached(int socket, enum step now, enum step die)
-{
-	if (now != die)
-		return;
-	tell(socket, now);
-	pause();
-}
-
-static void server(int socket, enum step die)
+/* One connection; or none, and the parent kills us. */
+static void server(int socket, int only_listen)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
 	struct rdma_cm_id *listener = rt_cm_listen(events, RDMA_PS_TCP, true), *id;
 	struct rdma_cm_event *event;
 
-	tell(socket, rt_cm_port(listener));
-	reached(socket, STEP_LISTENING, die);
+	rt_tell(socket, rt_cm_port(listener));
+	if (only_listen) {
+		rt_tell(socket, 0);
+		pause();
+	}
 	event = CM_EXPECT(events, CONNECT_REQUEST, 0);
 	id = event->id;
 	CHECK_OK(rdma_ack_cm_event(event));
-	reached(socket, STEP_REQUESTED, die);
 	rt_cm_qp(id);
 	CHECK_OK(rdma_accept(id, NULL));
-	reached(socket, STEP_ACCEPTED, die);
 	CM_SKIP(events, ESTABLISHED, 0);
-	reached(socket, STEP_ESTABLISHED, die);
 	CM_SKIP(events, DISCONNECTED, 0);
 	rt_cm_destroy(id);
 	CHECK_OK(rdma_destroy_id(listener));
 	rdma_destroy_event_channel(events);
 }
 
-struct child {
-	pid_t pid;
-	int socket;
-};
-
-static struct child start(void (*run)(int socket, enum step die), enum step die)
-{
-	struct child child;
-	int sockets[2];
-
-	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
-	child.pid = fork();
-	CHECK(child.pid >= 0);
-	child.socket = sockets[child.pid ? 0 : 1];
-	close(sockets[child.pid ? 1 : 0]);
-	if (!child.pid) {
-		run(child.socket, die);
-		exit(0);
-	}
-	return child;
-}
-
-static void finish(struct child *child)
-{
-	int status;
-
-	CHECK(waitpid(child->pid, &status, 0) == child->pid);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	close(child->socket);
-}
-
-static void kill_child(struct child *child)
-{
-	int status;
-
-	CHECK_OK(kill(child->pid, SIGKILL));
-	CHECK(waitpid(child->pid, &status, 0) == child->pid);
-	close(child->socket);
-}
-
 static void two_processes(void)
 {
-	struct child child = start(server, STEP_NEVER);
-	uint16_t port = hear(child.socket);
+	struct rt_child child = rt_child_start(server, false);
+	uint16_t port = rt_hear(child.socket);
 	struct rdma_event_channel *events = rt_cm_channel();
 	struct rdma_cm_id *id = rt_cm_client(events, RDMA_PS_TCP, port, true);
 
@@ -117,25 +42,25 @@ static void two_processes(void)
 	CM_SKIP(events, DISCONNECTED, 0);
 	rt_cm_destroy(id);
 	rdma_destroy_event_channel(events);
-	finish(&child);
+	rt_child_finish(&child);
 }
 
 /* The port of a listener in another process is taken, until that process is gone. */
 static void ports_of_others(void)
 {
-	struct child child = start(server, STEP_LISTENING);
+	struct rt_child child = rt_child_start(server, true);
 	struct sockaddr_storage address;
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
-	uint16_t port = hear(child.socket);
+	uint16_t port = rt_hear(child.socket);
 
-	hear(child.socket);
+	rt_hear(child.socket);
 	events = rt_cm_channel();
 	id = rt_cm_id(events, RDMA_PS_TCP);
 	address = rt_cm_address(port);
 	CHECK(rdma_bind_addr(id, (struct sockaddr *)&address));
 	CHECK(errno == EADDRINUSE || errno == EADDRNOTAVAIL);
-	kill_child(&child);
+	rt_child_kill(&child);
 	CHECK_OK(rdma_bind_addr(id, (struct sockaddr *)&address));
 	CHECK_OK(rdma_destroy_id(id));
 	rdma_destroy_event_channel(events);
@@ -143,38 +68,38 @@ static void ports_of_others(void)
 
 /* Binds the port it is told, as the one option says, and listens when told so; tells what became
  * of it. */
-static void binder(int socket, enum step reuse)
+static void binder(int socket, int reuse)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
 	struct rdma_cm_id *id = rt_cm_id(events, RDMA_PS_TCP);
-	struct sockaddr_storage address = rt_cm_address(hear(socket));
-	int on = reuse == STEP_NEVER;
+	struct sockaddr_storage address = rt_cm_address(rt_hear(socket));
 
-	CHECK_OK(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)));
-	tell(socket, rdma_bind_addr(id, (struct sockaddr *)&address) ? errno : 0);
-	while (hear(socket))
-		tell(socket, rdma_listen(id, 0) ? errno : 0);
+	CHECK_OK(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &reuse,
+				 sizeof(reuse)));
+	rt_tell(socket, rdma_bind_addr(id, (struct sockaddr *)&address) ? errno : 0);
+	while (rt_hear(socket))
+		rt_tell(socket, rdma_listen(id, 0) ? errno : 0);
 	CHECK_OK(rdma_destroy_id(id));
 	rdma_destroy_event_channel(events);
 }
 
-static uint16_t ask(struct child *child, uint16_t word)
+static uint16_t ask(struct rt_child *child, uint16_t word)
 {
-	tell(child->socket, word);
-	return hear(child->socket);
+	rt_tell(child->socket, word);
+	return rt_hear(child->socket);
 }
 
-static void release(struct child *child)
+static void release(struct rt_child *child)
 {
-	tell(child->socket, 0);
-	finish(child);
+	rt_tell(child->socket, 0);
+	rt_child_finish(child);
 }
 
 /* By the kernel's rules: with the option on both sides, until somebody listens. */
 static void shared_port(void)
 {
-	struct child first = start(binder, STEP_NEVER), second = start(binder, STEP_NEVER),
-		     late = start(binder, STEP_NEVER), other = start(binder, STEP_LISTENING);
+	struct rt_child first = rt_child_start(binder, true), second = rt_child_start(binder, true),
+			late = rt_child_start(binder, true), other = rt_child_start(binder, false);
 	uint16_t port = 7600;
 
 	CHECK_INT(ask(&first, port), 0);
@@ -211,82 +136,14 @@ static void low_port(void)
 	rdma_destroy_event_channel(events);
 }
 
-static void server_dies(const void *arg)
-{
-	const enum step *die = arg;
-	struct child child = start(server, *die);
-	uint16_t port = hear(child.socket);
-	struct rdma_event_channel *events = rt_cm_channel();
-	struct rdma_cm_id *id = rt_cm_client(events, RDMA_PS_TCP, port, true);
-	struct rdma_cm_event *event;
-
-	CHECK_OK(rdma_connect(id, NULL));
-	if (*die != STEP_REQUESTED)
-		CM_SKIP(events, ESTABLISHED, 0);
-	CHECK_INT(hear(child.socket), *die);
-	kill_child(&child);
-	CHECK_OK(rdma_get_cm_event(events, &event));
-	if (*die == STEP_REQUESTED) /* no answer yet: the next message finds that there is nobody */
-		CHECK(event->event == RDMA_CM_EVENT_REJECTED ||
-		      event->event == RDMA_CM_EVENT_UNREACHABLE);
-	else if (*die == STEP_ACCEPTED) /* it may have died before it heard that we are ready */
-		CHECK(event->event == RDMA_CM_EVENT_DISCONNECTED ||
-		      event->event == RDMA_CM_EVENT_REJECTED);
-	else
-		CHECK_INT(event->event, RDMA_CM_EVENT_DISCONNECTED);
-	CHECK_OK(rdma_ack_cm_event(event));
-	rt_cm_destroy(id);
-	rdma_destroy_event_channel(events);
-}
-
-static void client(int socket, enum step die)
+/* Leaves its connection as it is. */
+static void client(int socket, int arg)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
-	struct rdma_cm_id *id = rt_cm_client(events, RDMA_PS_TCP, hear(socket), true);
+	struct rdma_cm_id *id = rt_cm_client(events, RDMA_PS_TCP, rt_hear(socket), true);
 
 	CHECK_OK(rdma_connect(id, NULL));
-	reached(socket, STEP_REQUESTED, die);
 	CM_SKIP(events, ESTABLISHED, 0);
-	reached(socket, STEP_ESTABLISHED, die);
-}
-
-static void client_dies_at(enum step die)
-{
-	struct child child = start(client, die);
-	struct rdma_event_channel *events = rt_cm_channel();
-	struct rdma_cm_id *listener = rt_cm_listen(events, RDMA_PS_TCP, false), *id;
-	struct rdma_cm_event *event;
-
-	tell(child.socket, rt_cm_port(listener));
-	event = CM_EXPECT(events, CONNECT_REQUEST, 0);
-	id = event->id;
-	CHECK_OK(rdma_ack_cm_event(event));
-	rt_cm_qp(id);
-	if (die == STEP_ESTABLISHED) {
-		CHECK_OK(rdma_accept(id, NULL));
-		CM_SKIP(events, ESTABLISHED, 0);
-	}
-	CHECK_INT(hear(child.socket), die);
-	kill_child(&child);
-	CHECK_OK(rdma_get_cm_event(events, &event));
-	if (die == STEP_ESTABLISHED)
-		CHECK_INT(event->event, RDMA_CM_EVENT_DISCONNECTED);
-	else
-		CHECK(event->event == RDMA_CM_EVENT_REJECTED ||
-		      event->event == RDMA_CM_EVENT_UNREACHABLE);
-	CHECK_OK(rdma_ack_cm_event(event));
-	rt_cm_destroy(id);
-	CHECK_OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(events);
-}
-
-static void client_dies(const void *arg)
-{
-	const enum step *die = arg;
-
-	if (*die == STEP_REQUESTED && rt_cm_is_kernel())
-		rt_skip("the kernel keeps to itself what becomes of a request nobody has accepted");
-	client_dies_at(*die);
 }
 
 /* It ends without a word of its own, but not by a signal: the other side hears at once. */
@@ -295,13 +152,13 @@ static void client_exits(void)
 	struct rdma_event_channel *events = rt_cm_channel();
 	struct rdma_cm_id *listener, *id;
 	struct rdma_cm_event *event;
-	struct child child;
+	struct rt_child child;
 
 	rdma_destroy_event_channel(events);
-	child = start(client, STEP_NEVER);
+	child = rt_child_start(client, 0);
 	events = rt_cm_channel();
 	listener = rt_cm_listen(events, RDMA_PS_TCP, false);
-	tell(child.socket, rt_cm_port(listener));
+	rt_tell(child.socket, rt_cm_port(listener));
 	event = CM_EXPECT(events, CONNECT_REQUEST, 0);
 	id = event->id;
 	CHECK_OK(rdma_ack_cm_event(event));
@@ -309,25 +166,82 @@ static void client_exits(void)
 	CHECK_OK(rdma_accept(id, NULL));
 	CM_SKIP(events, ESTABLISHED, 0);
 	CM_SKIP(events, DISCONNECTED, 0);
-	finish(&child);
+	rt_child_finish(&child);
 	rt_cm_destroy(id);
 	CHECK_OK(rdma_destroy_id(listener));
 	rdma_destroy_event_channel(events);
 }
 
-static const enum step requested = STEP_REQUESTED, accepted = STEP_ACCEPTED,
-		       established = STEP_ESTABLISHED;
+/* Leaves its connection as it is, and is killed when it does not end itself. */
+static void client_of_many(int socket, int stays)
+{
+	client(socket, 0);
+	if (stays)
+		pause();
+}
+
+static void serve_one(int socket, struct rdma_event_channel *events)
+{
+	struct rdma_cm_event *event = CM_EXPECT(events, CONNECT_REQUEST, 0);
+	struct rdma_cm_id *id = event->id;
+
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_qp(id);
+	CHECK_OK(rdma_accept(id, NULL));
+	CM_SKIP(events, ESTABLISHED, 0);
+	rt_tell(socket, 0);
+	CM_SKIP(events, DISCONNECTED, 0);
+	rt_cm_destroy(id);
+	rt_tell(socket, 0);
+}
+
+static void server_of_many(int socket, int count)
+{
+	struct rdma_event_channel *events = rt_cm_channel();
+	struct rdma_cm_id *listener = rt_cm_listen(events, RDMA_PS_TCP, false);
+	struct rt_use before = {}, after;
+
+	rt_tell(socket, rt_cm_port(listener));
+	for (int i = 0; i < count; i++) {
+		if (i == count / 2)
+			before = rt_use();
+		serve_one(socket, events);
+	}
+	after = rt_use();
+	/* The last process's may still be on their way out. */
+	CHECK(after.descriptors <= before.descriptors + 4);
+	CHECK(after.mappings <= before.mappings + 4);
+	CHECK_OK(rdma_destroy_id(listener));
+	rdma_destroy_event_channel(events);
+}
+
+/* In turn one that ends and one that is killed: what a server shared with each goes with it. */
+static void come_and_go(void)
+{
+	const char *text = getenv("CM_PROCESSES");
+	int count = text ? atoi(text) : 16;
+	struct rt_child server = rt_child_start(server_of_many, count), other;
+	uint16_t port = rt_hear(server.socket);
+
+	for (int i = 0; i < count; i++) {
+		other = rt_child_start(client_of_many, i % 2);
+		rt_tell(other.socket, port);
+		rt_hear(server.socket);
+		if (i % 2)
+			rt_child_kill(&other);
+		else
+			rt_child_finish(&other);
+		rt_hear(server.socket);
+	}
+	rt_child_finish(&server);
+}
 
 static const struct rt_case cases[] = {
 	{ "two processes", two_processes },
 	{ "ports of other processes", ports_of_others },
 	{ "a port that processes share", shared_port },
 	{ "a port below 1024", low_port },
-	{ "server dies with a request", .run_with = server_dies, .arg = &requested },
-	{ "server dies with an answer", .run_with = server_dies, .arg = &accepted },
-	{ "server dies while connected", .run_with = server_dies, .arg = &established },
-	{ "client dies with a request", .run_with = client_dies, .arg = &requested },
-	{ "client dies while connected", .run_with = client_dies, .arg = &established },
 	{ "client exits while connected", client_exits },
+	{ "clients come and go", come_and_go },
 };
 RT_MAIN(cases)

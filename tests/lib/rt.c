@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Running cases, and failing or skipping them. */
+#include <dirent.h>
 #include <stdarg.h>
 #include <sys/wait.h>
 
@@ -148,4 +149,21 @@ int rt_main(const struct rt_case *cases, int count)
 		return 2;
 	}
 	return verdict(passed, skipped, failed);
+}
+
+struct rt_use rt_use(void)
+{
+	struct rt_use use = {};
+	DIR *dir = opendir("/proc/self/fd");
+	FILE *maps = fopen("/proc/self/maps", "re");
+	int c;
+
+	CHECK(dir && maps);
+	while (readdir(dir))
+		use.descriptors++;
+	while ((c = getc(maps)) != EOF)
+		use.mappings += c == '\n';
+	closedir(dir);
+	fclose(maps);
+	return use;
 }

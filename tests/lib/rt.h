@@ -100,6 +100,13 @@ bool rt_has_atomics(void); /* the open device has */
 /* Of the kernel; its software devices have known flaws that cases then name when they skip. */
 bool rt_is_kernel(const struct rt_dev *dev);
 
+/* What the process has open and mapped. */
+struct rt_use {
+	int descriptors;
+	int mappings;
+};
+struct rt_use rt_use(void);
+
 /* Bytes that differ by position and @seed; verify fails at the first wrong one. */
 void rt_fill(void *p, size_t size, uint32_t seed);
 #define VERIFY(p, size, seed) rt_verify(__FILE__, __LINE__, p, size, seed)

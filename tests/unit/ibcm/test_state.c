@@ -459,10 +459,15 @@ static void test_peer_gone(void **state)
 		assert_int_equal(out.mads, 0);
 		if (s == IBCM_ESTABLISHED || s == IBCM_DREQ_SENT)
 			assert_int_equal(out.event, IBCM_EVENT_DISCONNECTED);
-		else if (s == IBCM_REQ_RCVD || s == IBCM_REP_SENT || s == IBCM_REP_RCVD)
+		else if (s == IBCM_REQ_SENT || s == IBCM_REQ_RCVD || s == IBCM_REP_SENT ||
+			 s == IBCM_REP_RCVD)
 			assert_int_equal(out.event, IBCM_EVENT_UNREACHABLE);
 		else
 			assert_false(out.has_event);
+		/* Nothing is sent to it any more. */
+		if (s != IBCM_SIDR_REQ_SENT)
+			assert_true(conn.state == IBCM_IDLE || conn.state == IBCM_TIMEWAIT ||
+				    conn.state == IBCM_SIDR_REQ_RCVD);
 	}
 }
 
