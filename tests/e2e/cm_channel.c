@@ -259,12 +259,14 @@ static void unread(void)
 struct connected {
 	struct rdma_event_channel *clients, *servers;
 	struct rdma_cm_id *listener, *client, *server;
+	struct sockaddr_storage address; /* of nobody who listens */
 };
 
 static struct connected connect_both(void)
 {
 	struct connected c = { .clients = rt_cm_channel(), .servers = rt_cm_channel() };
 
+	c.address = rt_cm_address(7);
 	c.listener = rt_cm_listen(c.servers, RDMA_PS_TCP, false);
 	c.client = rt_cm_connect(c.clients, rt_cm_port(c.listener), c.servers, &c.server);
 	return c;
@@ -314,13 +316,12 @@ static void fork_and_exit(void)
 static void child_connects(struct connected *c)
 {
 	struct rdma_event_channel *events = rdma_create_event_channel();
-	struct sockaddr_storage address = rt_cm_address(7);
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *id;
 
 	CHECK(events);
 	id = rt_cm_id(events, RDMA_PS_TCP);
-	CHECK_INT(rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, SOON_MS), -1);
+	CHECK_INT(rdma_resolve_addr(id, NULL, (struct sockaddr *)&c->address, SOON_MS), -1);
 	CHECK_INT(errno, EIO);
 	CHECK(strstr(rt_log_text(), "used before fork()"));
 	CHECK_OK(rdma_destroy_id(id));
