@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -195,6 +196,22 @@ static int event_wait(struct cm_channel *ch)
 	return poll(&waiting, 1, -1) < 0 ? -errno : 0;
 }
 
+/*
+ * Whether a wait goes on after a signal: a system call that the kernel's manager sleeps in is
+ * restarted when the handler was installed with SA_RESTART, poll() is not. Which handler ran cannot
+ * be told; none may be without it.
+ */
+static bool signals_restart(void)
+{
+	struct sigaction action;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		if (!sigaction(sig, NULL, &action) && action.sa_handler != SIG_DFL &&
+		    action.sa_handler != SIG_IGN && !(action.sa_flags & SA_RESTART))
+			return false;
+	return true;
+}
+
 int cm_channel_next(struct cm_channel *ch, struct cm_event *ev)
 {
 	bool kernel_waits = ch->ibcm_fd < 0;
@@ -205,7 +222,7 @@ int cm_channel_next(struct cm_channel *ch, struct cm_event *ev)
 		if (r != -EAGAIN || kernel_waits)
 			return r;
 		r = event_wait(ch);
-		if (r < 0)
+		if (r < 0 && !(r == -EINTR && signals_restart()))
 			return r;
 	}
 }

@@ -175,7 +175,11 @@ static int conn_establish(struct cm_id *id)
 		cm_err(id, "rdma_establish: the identifier has a QP, so the library does this");
 		return -EINVAL;
 	}
-	return id->backend->accept(id, NULL);
+	r = id->backend->accept(id, NULL);
+	if (r < 0)
+		cm_err(id, "rdma_establish: %s%s", strerror(-r),
+		       r == -EINVAL ? ": the other side has not answered, or has ended" : "");
+	return r;
 }
 
 CM_EXPORT int rdma_establish(struct rdma_cm_id *id)
@@ -248,8 +252,11 @@ static int conn_accept(struct cm_id *id, const struct rdma_conn_param *param)
 	accept_depths(id, param);
 	if (id->id.qp && !cm_id_is_ud(id)) {
 		r = cm_qp_to_rts(id);
-		if (r < 0)
+		if (r < 0) {
+			cm_err(id, "rdma_accept: the queue pair does not get ready: %s",
+			       strerror(-r));
 			return r;
+		}
 	}
 	conn = conn_of(id, param);
 	r = id->backend->accept(id, &conn);
@@ -307,8 +314,12 @@ static int conn_notify(struct cm_id *id, enum ibv_event_type event)
 
 	if (r < 0)
 		return r;
-	return id->backend->notify ? id->backend->notify(id, event)
-				   : cm_unsupported(id, "rdma_notify");
+	if (!id->backend->notify)
+		return cm_unsupported(id, "rdma_notify");
+	r = id->backend->notify(id, event);
+	if (r < 0)
+		cm_err(id, "rdma_notify of %s: %s", ibv_event_type_str(event), strerror(-r));
+	return r;
 }
 
 CM_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)

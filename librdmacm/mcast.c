@@ -106,6 +106,7 @@ int cm_mc_joined(struct cm_mc *mc, const struct ibv_ah_attr *attr)
 
 static int group_leave(struct cm_id *id, const struct sockaddr *addr)
 {
+	char text[CM_ADDR_TEXT];
 	uint32_t reported;
 	struct cm_mc *mc;
 	int r = addr && cm_addr_size(addr) ? 0 : -EINVAL;
@@ -113,8 +114,10 @@ static int group_leave(struct cm_id *id, const struct sockaddr *addr)
 	if (r < 0)
 		return r;
 	mc = group_find(id, addr);
-	if (!mc)
+	if (!mc) {
+		cm_err(id, "rdma_leave_multicast %s: not a member", cm_addr_text(addr, text));
 		return -EADDRNOTAVAIL;
+	}
 	if (mc->attached && id->id.qp)
 		ibv_detach_mcast(id->id.qp, &mc->mgid, mc->mlid);
 	r = id->backend->leave(mc, &reported);

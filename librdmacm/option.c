@@ -74,9 +74,15 @@ static int option_remember(struct cm_id *id, int level, int name, const void *va
 
 static int option_apply(struct cm_id *id, int level, int name, const void *value, size_t length)
 {
+	int r;
+
 	if (!id->backend->set_option)
 		return cm_unsupported(id, "rdma_set_option");
-	return id->backend->set_option(id, level, name, value, length);
+	r = id->backend->set_option(id, level, name, value, length);
+	if (r < 0)
+		cm_err(id, "rdma_set_option %s on the %s connection manager: %s",
+		       rule_find(level, name)->text, id->backend->name, strerror(-r));
+	return r;
 }
 
 int cm_options_replay(struct cm_id *id)

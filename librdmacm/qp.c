@@ -103,8 +103,11 @@ static int init_qp_attr(struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 		return -EINVAL;
 	asked = (struct cm_qp_attr){ .attr = *attr };
 	r = init_attr(id, &asked, 1);
-	if (r < 0)
+	if (r < 0) {
+		cm_err(id, "rdma_init_qp_attr: no attributes for state %d: %s", attr->qp_state,
+		       strerror(-r));
 		return r;
+	}
 	*attr = asked.attr;
 	*mask = asked.mask;
 	return 0;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
@@ -55,6 +56,52 @@ static void not_blocking(void)
 	CM_SKIP(events, ADDR_RESOLVED, 0);
 	expect_nothing(events);
 	CHECK_OK(rdma_destroy_id(id));
+	rdma_destroy_event_channel(events);
+}
+
+static void on_signal(int signal)
+{
+}
+
+struct disturber {
+	pthread_t sleeper;
+	struct rdma_cm_id *id;
+};
+
+/* Some signals, then an event. */
+static void *disturb(void *arg)
+{
+	const struct disturber *d = arg;
+
+	for (int i = 0; i < 5; i++) {
+		usleep(20000);
+		pthread_kill(d->sleeper, SIGUSR1);
+	}
+	usleep(20000);
+	resolve(d->id);
+	return NULL;
+}
+
+/* Who waits is woken by a signal, or not, as its handler was installed. */
+static void signalled(const void *arg)
+{
+	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = *(const int *)arg };
+	struct rdma_event_channel *events = rt_cm_channel();
+	struct disturber d = { pthread_self(), rt_cm_id(events, RDMA_PS_TCP) };
+	struct rdma_cm_event *event;
+	pthread_t thread;
+
+	CHECK_OK(sigaction(SIGUSR1, &action, NULL));
+	CHECK_OK(pthread_create(&thread, NULL, disturb, &d));
+	if (!action.sa_flags) {
+		CHECK_INT(rdma_get_cm_event(events, &event), -1);
+		CHECK_INT(errno, EINTR);
+		CHECK_OK(pthread_join(thread, NULL));
+	}
+	CM_SKIP(events, ADDR_RESOLVED, 0);
+	if (action.sa_flags)
+		CHECK_OK(pthread_join(thread, NULL));
+	CHECK_OK(rdma_destroy_id(d.id));
 	rdma_destroy_event_channel(events);
 }
 
@@ -355,8 +402,12 @@ static void fork_and_use(void)
 	rt_log_discard();
 }
 
+static const int restart = SA_RESTART, no_restart;
+
 static const struct rt_case cases[] = {
 	{ "not blocking", not_blocking },
+	{ "a signal that restarts", .run_with = signalled, .arg = &restart },
+	{ "a signal that interrupts", .run_with = signalled, .arg = &no_restart },
 	{ "epoll in epoll", nested },
 	{ "migration with an event", migrate_with_event },
 	{ "migration to the same channel", migrate_to_same },

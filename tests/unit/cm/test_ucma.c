@@ -212,6 +212,10 @@ static void test_options(void **state)
 	assert_int_equal(errno, EINVAL);
 	assert_logged("RDMA_OPTION_ID_TOS: 4 bytes; it needs 1");
 	assert_int_equal(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &on, 4), -1);
+	kernel.result[UCMA_CMD_SET_OPTION] = -EINVAL;
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, 4), -1);
+	assert_logged("rdma_set_option RDMA_OPTION_ID_AFONLY on the kernel's connection manager: "
+		      "Invalid argument");
 	assert_int_equal(rdma_set_option(id, 7, 0, &on, 4), -1);
 	assert_int_equal(errno, ENOSYS);
 	assert_int_equal(rdma_destroy_id(id), 0);
@@ -610,6 +614,7 @@ static void test_multicast(void **state)
 	rdma_ack_cm_event(event);
 	assert_int_equal(rdma_leave_multicast(id, address("224.0.0.2")), -1);
 	assert_int_equal(errno, EADDRNOTAVAIL);
+	assert_logged("rdma_leave_multicast 224.0.0.2:7471: not a member");
 	kernel.events_reported = 1;
 	assert_int_equal(rdma_leave_multicast(id, address("224.0.0.1")), 0);
 	assert_int_equal(rdma_destroy_id(id), 0);
