@@ -200,12 +200,15 @@ static void requester_follow(struct uroce_qp *qp)
 
 void uroce_comp_ack(struct uroce_qp *qp, uint32_t psn, uint8_t syndrome, uint64_t now)
 {
+	uint32_t una = qp->req.una;
+
 	assert_held(&qp->lock);
 	if (!psn_expected(qp, psn))
 		return;
-	if (ack_through(qp, psn, now))
+	if (ack_through(qp, psn, now)) {
 		requester_follow(qp);
-	else if (qp->state != IBV_QPS_ERR)
+		uroce_req_probed(qp, una, now);
+	} else if (qp->state != IBV_QPS_ERR)
 		uroce_req_loss(qp, now);
 }
 

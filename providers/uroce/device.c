@@ -8,6 +8,7 @@
 #include "providers/uroce/interface.h"
 #include "providers/uroce/ops.h"
 #include "providers/uroce/path_udp.h"
+#include "providers/uroce/shm.h"
 #include "providers/uroce/thread.h"
 
 enum {
@@ -112,6 +113,7 @@ static int dev_find(struct uroce_host *host, const struct verbs_device *device,
 
 int uroce_dev_get(const struct verbs_device *device, struct uroce_dev **ret_dev)
 {
+	_cleanup_close_ int turn = uroce_shm_turn_take();
 	struct uroce_host *host;
 	struct uroce_dev *dev;
 	int r = uroce_host_get(&host);

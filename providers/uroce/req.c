@@ -272,6 +272,41 @@ static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	return last;
 }
 
+/* The WQE that @psn belongs to; NULL: none that is not done. */
+static struct uroce_swqe *wqe_of(const struct uroce_qp *qp, uint32_t psn)
+{
+	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
+		struct uroce_swqe *wqe = sq_wqe(&qp->sq, i);
+
+		if (!wqe->psn_assigned)
+			break;
+		if (wqe->state != WQE_DONE && psn_diff(psn, wqe->last_psn) <= 0)
+			return wqe;
+	}
+	return NULL;
+}
+
+bool uroce_req_probe(struct uroce_qp *qp)
+{
+	struct uroce_requester *req = &qp->req;
+	struct uroce_swqe *wqe = wqe_of(qp, req->una);
+	uint32_t psn = req->psn, offset = req->offset;
+	int r;
+
+	assert_held(&qp->lock);
+	if (!wqe || uroce_wqe_has_response(wqe))
+		return false;
+	req->psn = req->una;
+	req->offset = psn_diff(req->una, wqe->first_psn) * uroce_wqe_segment(qp, wqe);
+	req->since_ack_req = ACK_REQ_INTERVAL;
+	r = message_step(qp, wqe);
+	req->psn = psn;
+	req->offset = offset;
+	if (qp->av.path->pending)
+		qp->av.path->ops->flush(qp->av.path);
+	return r >= 0;
+}
+
 /* A request that is answered, one packet. Return: 0, or why it did not leave. */
 static int request_send(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroce_hdr *hdr,
 			uint32_t length)

@@ -37,6 +37,7 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now)
 
 	assert_held(&qp->lock);
 	qp->counters.retries++;
+	req->probing = false;
 	/* From the newest back to the one that holds una. */
 	for (index = sq->tail; index != sq->next; index++) {
 		struct uroce_swqe *wqe = sq_wqe(sq, index);
@@ -186,6 +187,19 @@ static bool peer_only_slow(const struct uroce_qp *qp)
 	       ops->receiving(qp->av.path, &qp->av, qp->dest_qpn, qp->vqp.qp.qp_num);
 }
 
+/*
+ * What is late is mostly not lost: the peer waits for its processor, and has all of it. So the
+ * oldest packet goes first, alone. The answer covers what the peer has, and if that is no more than
+ * this packet the rest was lost: uroce_req_probed().
+ */
+static bool probe_is_enough(struct uroce_qp *qp)
+{
+	struct uroce_requester *req = &qp->req;
+
+	req->probing = !qp->av.path->lossless && req->probes == 1 && uroce_req_probe(qp);
+	return req->probing;
+}
+
 void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 {
 	struct uroce_requester *req = &qp->req;
@@ -224,11 +238,24 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 	} else {
 		req->probes++;
 	}
+	if (probe_is_enough(qp)) {
+		uroce_qp_timer(qp, probe_deadline(qp));
+		return;
+	}
 	if (!qp->av.path->lossless)
 		window_shrink(req);
 	uroce_qp_timer(qp, probe_deadline(qp));
 	req->path_full = false;
 	uroce_req_resend(qp, now);
+}
+
+void uroce_req_probed(struct uroce_qp *qp, uint32_t before, uint64_t now)
+{
+	if (!qp->req.probing || qp->req.una == before)
+		return;
+	qp->req.probing = false;
+	if (qp->req.una == psn_add(before, 1) && outstanding(qp))
+		uroce_req_loss(qp, now);
 }
 
 /* A NAK told of a loss at una: one loss costs the window one halving. */

@@ -189,6 +189,12 @@ void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot);
 bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
 /* Whether a process of this user has @slot. */
 bool uroce_shm_slot_used(uint8_t slot);
+/*
+ * Processes of a user take their slot and bind their sockets one after the other, for the kernel
+ * numbers the sockets of an address as they are bound, and datagrams are steered by slot. Return:
+ * what to close when that is done; -errno: without a turn, then.
+ */
+int uroce_shm_turn_take(void);
 /* The listener or a connection is readable: somebody comes, or, the thread's guest until then, says
  * who it is; the end of a handshake, or a death. */
 void uroce_shm_accept(struct uroce_shm *shm);

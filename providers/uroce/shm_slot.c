@@ -3,22 +3,49 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "providers/uroce/shm_hello.h"
 
 enum {
 	BACKLOG = 64,
+	TURN_MS = 100, /* who starts needs one or two; who is stopped meanwhile holds up nobody */
 };
 
-static socklen_t slot_address(uint8_t slot, struct sockaddr_un *ret)
+/* @what: a slot's number, or another word. */
+static socklen_t name_address(const char *what, struct sockaddr_un *ret)
 {
 	int n;
 
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	/* A leading zero byte: an abstract name. The version keeps different builds apart. */
-	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "uroce-%d-%u-%u", SHM_VERSION,
-		     geteuid(), slot);
+	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "uroce-%d-%u-%s", SHM_VERSION,
+		     geteuid(), what);
 	return offsetof(struct sockaddr_un, sun_path) + 1 + n;
+}
+
+static socklen_t slot_address(uint8_t slot, struct sockaddr_un *ret)
+{
+	char number[4];
+
+	snprintf(number, sizeof(number), "%u", slot);
+	return name_address(number, ret);
+}
+
+int uroce_shm_turn_take(void)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address;
+	socklen_t len = name_address("start", &address);
+
+	if (fd < 0)
+		return -errno;
+	for (int ms = 0; bind(fd, (struct sockaddr *)&address, len); ms++) {
+		if (errno != EADDRINUSE || ms == TURN_MS)
+			return -errno;
+		usleep(1000);
+	}
+	return take_fd(&fd);
 }
 
 int shm_peer_credentials(int conn, pid_t *ret_pid)

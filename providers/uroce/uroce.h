@@ -273,6 +273,7 @@ struct uroce_requester {
 	uint32_t rtt;		/* smoothed round trip, ns; 0: not known yet */
 	uint32_t rtt_var;	/* and how far it varies, ns */
 	uint32_t probes;	/* early resends since then */
+	bool probing;		/* the first was of una alone: its answer tells what was lost */
 	uint32_t since_ack_req; /* packets sent without asking for an acknowledgement */
 	uint32_t recover;	/* resending: PSN up to which one loss was charged to the window */
 	bool recovering;
@@ -504,8 +505,15 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now);
 void uroce_req_timeout(struct uroce_qp *qp, uint64_t now);
 /* Go back to the oldest unacknowledged packet. */
 void uroce_req_resend(struct uroce_qp *qp, uint64_t now);
+/*
+ * Send the oldest packet once more, by itself, and ask for its acknowledgement. Return: false when
+ * nothing was sent, for it is a request that has a response, or could not be.
+ */
+bool uroce_req_probe(struct uroce_qp *qp);
 /* A loss at the oldest unacknowledged packet was reported: shrink the window once, go back. */
 void uroce_req_loss(struct uroce_qp *qp, uint64_t now);
+/* una moved from @before by an acknowledgement: the answer to a probe, perhaps. */
+void uroce_req_probed(struct uroce_qp *qp, uint32_t before, uint64_t now);
 /* The peer cannot read what the oldest unacknowledged packet refers to: from here on copies travel.
  * Return: false when that packet referred to nothing. */
 bool uroce_req_copy_instead(struct uroce_qp *qp, uint64_t now);

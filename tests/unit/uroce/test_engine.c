@@ -588,6 +588,65 @@ static void test_probe_intervals(void **state)
 	sim_free(sim);
 }
 
+enum {
+	PROBED = 8 * MTU
+};
+
+/* The peer has everything, only its answer is late: one packet goes out again, nothing slows down.
+ */
+static void test_probe_late(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	struct uroce_requester *req = &sim->qp[0]->req;
+
+	fill(sim, 0, 0, PROBED);
+	sim->script = drop_acks;
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, PROBED, 0);
+	settle(sim);
+	sim->script = NULL;
+	run(sim, 4);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	assert_int_equal(sim->qp[0]->counters.resent, 1);
+	assert_int_equal(req->window, req->window_max);
+	same(sim, 0, 0, PROBED);
+	sim_free(sim);
+}
+
+/* All of it was lost: the answer to the one packet says so, and the rest follows at once. */
+static void test_probe_lost(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	struct uroce_requester *req = &sim->qp[0]->req;
+
+	fill(sim, 0, 0, PROBED);
+	sim->script = drop_all;
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, PROBED, 0);
+	settle(sim);
+	sim->script = NULL;
+	run(sim, 4);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	assert_int_equal(sim->qp[0]->counters.resent, PROBED / MTU);
+	assert_true(req->window < req->window_max);
+	same(sim, 0, 0, PROBED);
+	sim_free(sim);
+}
+
+/* A response is not asked for by a single packet: the request goes out again. */
+static void test_probe_read(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	fill(sim, 1, 0, PROBED);
+	sim->script = drop_all;
+	post_rdma(sim, 0, IBV_WR_RDMA_READ, 0, PROBED, 0);
+	settle(sim);
+	sim->script = NULL;
+	run(sim, 4);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+	same(sim, 0, 0, PROBED);
+	sim_free(sim);
+}
+
 /* After a peer's slow answers its packets are not sent twice any more; after a fast one's they are,
  * soon. */
 static void test_round_trip(void **state)
@@ -875,6 +934,9 @@ int main(void)
 		cmocka_unit_test(test_rough_sea),
 		cmocka_unit_test(test_retry_exceeded),
 		cmocka_unit_test(test_probe_intervals),
+		cmocka_unit_test(test_probe_late),
+		cmocka_unit_test(test_probe_lost),
+		cmocka_unit_test(test_probe_read),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_rnr_wait),
 		cmocka_unit_test(test_rnr_exceeded),
