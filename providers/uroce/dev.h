@@ -98,7 +98,7 @@ struct uroce_dev {
 	bool is_loopback;
 	uint8_t mac[6];
 	pthread_mutex_t lock; /* GID table, contexts, multicast groups */
-	struct uroce_gid gids[UROCE_GID_MAX];
+	struct uroce_gid gids[UROCE_GID_MAX]; /* changed under lock and progress_lock */
 	unsigned int capture_interface; /* its number in the capture file + 1; 0: none yet */
 	struct uroce_path *udp;
 	struct uroce_path *wire; /* what engine and AHs get: udp, or the faults in front of it */

@@ -111,6 +111,16 @@ static int slot_free(const struct uroce_dev *dev)
 	return -1;
 }
 
+/* What passes look at changes under progress_lock, too. @gid: NULL, none any more. */
+static void slot_set(struct uroce_dev *dev, int slot, const union ibv_gid *gid)
+{
+	uroce_lock(&dev->host->progress_lock);
+	if (gid)
+		dev->gids[slot].gid = *gid;
+	dev->gids[slot].valid = gid;
+	uroce_unlock(&dev->host->progress_lock);
+}
+
 static bool slots_remove_gone(struct uroce_dev *dev, const struct addresses *now)
 {
 	bool changed = false;
@@ -119,7 +129,7 @@ static bool slots_remove_gone(struct uroce_dev *dev, const struct addresses *now
 		if (!dev->gids[i].valid || addresses_have(now, &dev->gids[i].gid))
 			continue;
 		uroce_udp_unbind(dev, i);
-		dev->gids[i].valid = false;
+		slot_set(dev, i, NULL);
 		changed = true;
 	}
 	return changed;
@@ -143,8 +153,7 @@ static bool slots_add_new(struct uroce_dev *dev, const struct addresses *now)
 		slot = slot_free(dev);
 		if (slot < 0)
 			break;
-		dev->gids[slot].gid = now->gid[i];
-		dev->gids[slot].valid = true;
+		slot_set(dev, slot, &now->gid[i]);
 		uroce_udp_bind(dev, slot);
 		changed = true;
 	}

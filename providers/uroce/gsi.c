@@ -282,27 +282,38 @@ static bool is_ours(struct uroce_host *host, const union ibv_gid *gid)
 	return false;
 }
 
-/* To a process of this host without any network. Return: -ENOENT when that is not the way. */
-static int send_here(struct uroce_dev *dev, const struct verbs_gsi_mad *mad)
+/* Return: -ENOENT when the peer is no process of this host that is reached without any network. */
+static int route_here(struct uroce_dev *dev, const struct verbs_gsi_mad *mad,
+		      enum gsi_verdict *ret_verdict, uint8_t *ret_slot)
 {
+	const struct uroce_gid *gid = &dev->gids[mad->sgid_index];
 	struct gsi_transit transit = {
-		.from = { .sgid = dev->gids[mad->sgid_index].gid,
-			  .dgid = uroce_gid_canonical(&mad->remote_gid) },
+		.from = { .sgid = gid->gid, .dgid = uroce_gid_canonical(&mad->remote_gid) },
 		.mad = mad->data,
 		.src_qpn = GSI_QPN,
 	};
+
+	assert_held(&dev->host->progress_lock);
+	if (!gid->valid)
+		return -EINVAL;
+	if (!is_ours(dev->host, &transit.from.dgid))
+		return -ENOENT;
+	*ret_verdict = uroce_gsi_route(dev->host, &transit, false, uroce_now(), ret_slot);
+	return 0;
+}
+
+static int send_here(struct uroce_dev *dev, const struct verbs_gsi_mad *mad)
+{
 	struct uroce_host *host = dev->host;
-	enum gsi_verdict verdict = GSI_DONE;
+	enum gsi_verdict verdict;
 	uint8_t slot = 0;
-	bool ours;
+	int r;
 
 	uroce_lock(&host->progress_lock);
-	ours = is_ours(host, &transit.from.dgid);
-	if (ours)
-		verdict = uroce_gsi_route(host, &transit, false, uroce_now(), &slot);
+	r = route_here(dev, mad, &verdict, &slot);
 	uroce_unlock(&host->progress_lock);
-	if (!ours)
-		return -ENOENT;
+	if (r < 0)
+		return r;
 	if (verdict == GSI_LATER)
 		uroce_forward_want(host, slot);
 	return verdict == GSI_DONE ? 0 : -EAGAIN;
@@ -343,7 +354,7 @@ int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 
 	if (r < 0)
 		return r;
-	if (!dev->gsi || mad->sgid_index >= UROCE_GID_MAX || !dev->gids[mad->sgid_index].valid)
+	if (!dev->gsi || mad->sgid_index >= UROCE_GID_MAX)
 		return -EINVAL;
 	r = send_here(dev, mad);
 	return r == -ENOENT ? send_out(dev, mad) : r;
