@@ -196,6 +196,20 @@ static int event_wait(struct cm_channel *ch)
 	return poll(&waiting, 1, -1) < 0 ? -errno : 0;
 }
 
+/* Of what the thread itself does, which does nothing here. */
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP;
+}
+
+static bool interrupts(int sig)
+{
+	struct sigaction action;
+
+	return !is_fault(sig) && !sigaction(sig, NULL, &action) && action.sa_handler != SIG_DFL &&
+	       action.sa_handler != SIG_IGN && !(action.sa_flags & SA_RESTART);
+}
+
 /*
  * Whether a wait goes on after a signal: a system call that the kernel's manager sleeps in is
  * restarted when the handler was installed with SA_RESTART, poll() is not. Which handler ran cannot
@@ -203,11 +217,8 @@ static int event_wait(struct cm_channel *ch)
  */
 static bool signals_restart(void)
 {
-	struct sigaction action;
-
 	for (int sig = 1; sig < NSIG; sig++)
-		if (!sigaction(sig, NULL, &action) && action.sa_handler != SIG_DFL &&
-		    action.sa_handler != SIG_IGN && !(action.sa_flags & SA_RESTART))
+		if (interrupts(sig))
 			return false;
 	return true;
 }
