@@ -350,6 +350,48 @@ static void datagram_reject(void)
 	two_close(&t);
 }
 
+static struct ibv_qp_attr qp_attributes(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	CHECK_OK(ibv_query_qp(id->qp, &attr, IBV_QP_AV | IBV_QP_TIMEOUT, &init));
+	return attr;
+}
+
+/* What the options say stands in the queue pair; the service's type is the other side's, too. */
+static void options(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	struct sockaddr_storage address = rt_cm_address(t.port);
+	struct rdma_cm_id *client = rt_cm_id(t.client_events, RDMA_PS_TCP), *server;
+	uint8_t tos = 0x20, timeout = 9;
+	struct rdma_cm_event *event;
+
+	CHECK_OK(rdma_set_option(client, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)));
+	CHECK_OK(rdma_set_option(client, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
+				 sizeof(timeout)));
+	CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&address, 5000));
+	CM_SKIP(t.client_events, ADDR_RESOLVED, 0);
+	CHECK_OK(rdma_resolve_route(client, 5000));
+	CM_SKIP(t.client_events, ROUTE_RESOLVED, 0);
+	CHECK_INT(client->route.path_rec->traffic_class, tos);
+	rt_cm_qp(client);
+	CHECK_OK(rdma_connect(client, NULL));
+	event = CM_EXPECT(t.server_events, CONNECT_REQUEST, 0);
+	server = event->id;
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_qp(server);
+	CHECK_OK(rdma_accept(server, NULL));
+	CM_SKIP(t.client_events, ESTABLISHED, 0);
+	CM_SKIP(t.server_events, ESTABLISHED, 0);
+	CHECK_INT(qp_attributes(client).timeout, timeout);
+	CHECK_INT(qp_attributes(client).ah_attr.grh.traffic_class, tos);
+	CHECK_INT(qp_attributes(server).ah_attr.grh.traffic_class, tos);
+	rt_cm_disconnect(client, server);
+	two_close(&t);
+}
+
 static int bind_port(struct rdma_cm_id *id, bool any, uint16_t port)
 {
 	struct sockaddr_storage address = rt_cm_address(port);
@@ -641,6 +683,7 @@ static const struct rt_case cases[] = {
 	{ "same numbers as a connection that is over", same_numbers },
 	{ "datagram service", datagram },
 	{ "datagram service, reject", datagram_reject },
+	{ "options", options },
 	{ "ports", ports },
 	{ "reuse of ports", reuse_ports },
 	{ "reuse of a listener's port", reuse_of_listener },
