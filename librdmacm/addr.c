@@ -101,10 +101,11 @@ int cm_addr_resolve(struct cm_id *id, const struct sockaddr *src, const struct s
 		r = addr_check(id, "rdma_resolve_addr", src);
 	if (r < 0)
 		return r;
+	/* before: another thread may read the event at once */
+	memcpy(&id->id.route.addr.dst_storage, dst, cm_addr_size(dst));
 	r = choose_for(id, src, dst);
 	if (!r)
 		r = id->backend->resolve_addr(id, src, dst, timeout_ms);
-	memcpy(&id->id.route.addr.dst_storage, dst, cm_addr_size(dst));
 	if (r < 0) {
 		cm_explain_addr(id, src && r == -EADDRNOTAVAIL ? src : dst, r);
 		return r;
