@@ -2,17 +2,25 @@
 /*
  * usage: cm_peer server ADDRESS
  *        cm_peer client ADDRESS
+ *        cm_peer mortals ADDRESS	servers that are killed, and one that is not
+ *        cm_peer survivor ADDRESS	their client
+ *        cm_peer unheard ADDRESS	a client of an address where nobody speaks RoCE
  *
  * Two ends of connections on two hosts, whatever connection manager each has: private data of full
- * length each way, every kind of refusal, a stale connection, a datagram service. The first byte of
+ * length each way, every kind of refusal, stale connections, a datagram service. The first byte of
  * a request's private data tells the server what to do with it.
  */
 #include <arpa/inet.h>
+#include <signal.h>
+#include <time.h>
 
+#include "tests/lib/rt_child.h"
 #include "tests/lib/rt_cm.h"
 
 enum {
 	PORT = 7300,
+	PORT_DIES_ASKED,
+	PORT_DIES_CONNECTED,
 	PORT_NOBODY = 7399,
 	REQUEST_DATA = 56,
 	REPLY_DATA = 196,
@@ -20,11 +28,13 @@ enum {
 	UD_REQUEST_DATA = 180,
 	UD_REPLY_DATA = 136,
 	CLIENT_QPN = 0x123456, /* of nobody: only names */
+	LOST_QPN = 0x222222,
 	SERVER_QPN = 0x654321,
 	REASON_NOBODY = 8, /* IBTA reject reasons */
 	REASON_STALE = 10,
 	REASON_CONSUMER = 28,
 	RESOLVE_MS = 5000,
+	TRIES = 60, /* half a second each: longer than any time wait */
 };
 
 enum wish {
@@ -32,6 +42,7 @@ enum wish {
 	WISH_REJECT = 'r',
 	WISH_DESTROY = 'd',
 	WISH_NAMED_QP = 'n',
+	WISH_DIE = 'k',
 	WISH_QUIT = 'q',
 };
 
@@ -88,12 +99,14 @@ static bool on_request(struct rdma_cm_event *event)
 		reject_request(id);
 	else if (wish == WISH_DESTROY)
 		rt_cm_destroy(id);
+	else if (wish == WISH_DIE)
+		raise(SIGKILL);
 	else if (wish == WISH_NAMED_QP)
 		CHECK_OK(rdma_accept(id, &named));
 	return wish != WISH_QUIT;
 }
 
-static bool server_step(struct rdma_event_channel *events)
+static bool server_step(struct rdma_event_channel *events, uint16_t port)
 {
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *id;
@@ -102,6 +115,8 @@ static bool server_step(struct rdma_event_channel *events)
 	id = event->id;
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return on_request(event);
+	if (event->event == RDMA_CM_EVENT_ESTABLISHED && port == PORT_DIES_CONNECTED)
+		raise(SIGKILL);
 	if (event->event == RDMA_CM_EVENT_DISCONNECTED) {
 		CHECK_OK(rdma_ack_cm_event(event));
 		rdma_disconnect(id);
@@ -114,27 +129,43 @@ static bool server_step(struct rdma_event_channel *events)
 	return true;
 }
 
-static void server(void)
+static void server(uint16_t port)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
 	struct rdma_cm_id *tcp = rt_cm_id(events, RDMA_PS_TCP),
 			  *udp = rt_cm_id(events, RDMA_PS_UDP);
 
-	CHECK_OK(rdma_bind_addr(tcp, address_with(PORT)));
-	CHECK_OK(rdma_bind_addr(udp, address_with(PORT)));
+	CHECK_OK(rdma_bind_addr(tcp, address_with(port)));
+	CHECK_OK(rdma_bind_addr(udp, address_with(port)));
 	CHECK_OK(rdma_listen(tcp, 0));
 	CHECK_OK(rdma_listen(udp, 0));
-	while (server_step(events))
+	while (server_step(events, port))
 		;
 	CHECK_OK(rdma_destroy_id(tcp));
 	CHECK_OK(rdma_destroy_id(udp));
 	rdma_destroy_event_channel(events);
 }
 
+static void mortal(int socket, int port)
+{
+	server(port);
+}
+
+/* The one that lives is also who can say that the others are gone, where no kernel does. */
+static void mortals(void)
+{
+	struct rt_child asked = rt_child_start(mortal, PORT_DIES_ASKED),
+			connected = rt_child_start(mortal, PORT_DIES_CONNECTED);
+
+	server(PORT);
+	rt_child_kill(&asked);
+	rt_child_kill(&connected);
+}
+
 /* ---- client ---- */
 
-static struct rdma_cm_id *ask(struct rdma_event_channel *events, enum rdma_port_space ps,
-			      uint16_t port, enum wish wish)
+static struct rdma_cm_id *ask_as(struct rdma_event_channel *events, enum rdma_port_space ps,
+				 uint16_t port, enum wish wish, uint32_t qpn)
 {
 	struct rdma_cm_id *id = rt_cm_id(events, ps);
 	uint8_t data[UD_REQUEST_DATA];
@@ -144,7 +175,7 @@ static struct rdma_cm_id *ask(struct rdma_event_channel *events, enum rdma_port_
 		.responder_resources = 1,
 		.initiator_depth = 1,
 		.retry_count = 7,
-		.qp_num = CLIENT_QPN,
+		.qp_num = qpn,
 	};
 
 	data[0] = wish;
@@ -157,6 +188,12 @@ static struct rdma_cm_id *ask(struct rdma_event_channel *events, enum rdma_port_
 		rt_cm_qp(id);
 	CHECK_OK(rdma_connect(id, &param));
 	return id;
+}
+
+static struct rdma_cm_id *ask(struct rdma_event_channel *events, enum rdma_port_space ps,
+			      uint16_t port, enum wish wish)
+{
+	return ask_as(events, ps, port, wish, CLIENT_QPN);
 }
 
 static void ask_refused(struct rdma_event_channel *events, uint16_t port, enum wish wish,
@@ -221,10 +258,63 @@ static void ask_stale(struct rdma_event_channel *events)
 	CHECK_OK(rdma_destroy_id(second));
 }
 
-static void client(void)
+/* Connects, and is gone. */
+static void lost_client(int socket, int arg)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
+	struct rdma_cm_id *id = ask_as(events, RDMA_PS_TCP, PORT, WISH_NAMED_QP, LOST_QPN);
 
+	CM_SKIP(events, CONNECT_RESPONSE, 0);
+	CHECK_OK(rdma_establish(id));
+	rt_tell(socket, 0);
+	pause();
+}
+
+/*
+ * Another process with the same number: refused as stale where the server does not know yet that
+ * the first is gone, and for the old connection's time wait, but not for long.
+ */
+static void ask_after_loss(struct rdma_event_channel *events)
+{
+	int refused = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		struct rdma_cm_id *id = ask_as(events, RDMA_PS_TCP, PORT, WISH_NAMED_QP, LOST_QPN);
+		struct rdma_cm_event *event;
+		bool accepted;
+
+		CHECK_OK(rdma_get_cm_event(events, &event));
+		accepted = event->event == RDMA_CM_EVENT_CONNECT_RESPONSE;
+		if (!accepted) {
+			CHECK_INT(event->event, RDMA_CM_EVENT_REJECTED);
+			CHECK_INT(event->status, REASON_STALE);
+		}
+		CHECK_OK(rdma_ack_cm_event(event));
+		if (accepted) {
+			CHECK_OK(rdma_establish(id));
+			CHECK_OK(rdma_disconnect(id));
+			CM_SKIP(events, DISCONNECTED, 0);
+			CHECK_OK(rdma_destroy_id(id));
+			printf("after a process was lost: %d times stale, then accepted\n",
+			       refused);
+			return;
+		}
+		CHECK_OK(rdma_destroy_id(id));
+		refused++;
+		usleep(500000);
+	}
+	FAIL("the number of a lost process stays refused");
+}
+
+static void client(void)
+{
+	struct rt_child lost = rt_child_start(lost_client, 0);
+	struct rdma_event_channel *events;
+
+	rt_hear(lost.socket);
+	rt_child_kill(&lost);
+	events = rt_cm_channel();
+	ask_after_loss(events);
 	ask_accepted(events);
 	ask_refused(events, PORT, WISH_REJECT, REASON_CONSUMER);
 	ask_refused(events, PORT, WISH_DESTROY, REASON_CONSUMER);
@@ -235,16 +325,84 @@ static void client(void)
 	rdma_destroy_event_channel(events);
 }
 
+/* Nobody is left to answer the request: that is said at once, or when it is sent again. */
+static void expect_death(struct rdma_event_channel *events, struct rdma_cm_id *id)
+{
+	struct rdma_cm_event *event;
+
+	CHECK_OK(rdma_get_cm_event(events, &event));
+	CHECK(event->id == id && event->status);
+	CHECK(event->event == RDMA_CM_EVENT_REJECTED || event->event == RDMA_CM_EVENT_UNREACHABLE);
+	printf("the listener died: %s, %d\n", rdma_event_str(event->event), event->status);
+	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_destroy(id);
+}
+
+/* Where no kernel tells us, our own disconnecting finds out. */
+static void lose_server(struct rdma_event_channel *events)
+{
+	struct rdma_cm_id *id = ask(events, RDMA_PS_TCP, PORT_DIES_CONNECTED, WISH_NAMED_QP);
+
+	CM_SKIP(events, CONNECT_RESPONSE, 0);
+	CHECK_OK(rdma_establish(id));
+	usleep(500000);
+	rdma_disconnect(id);
+	CM_SKIP(events, DISCONNECTED, 0);
+	CHECK_OK(rdma_destroy_id(id));
+}
+
+static void survivor(void)
+{
+	struct rdma_event_channel *events = rt_cm_channel(), *others = rt_cm_channel();
+	struct rdma_cm_id *unanswered;
+
+	/* All of them listen. */
+	ask_refused(events, PORT, WISH_REJECT, REASON_CONSUMER);
+	ask_refused(events, PORT_DIES_ASKED, WISH_REJECT, REASON_CONSUMER);
+	ask_refused(events, PORT_DIES_CONNECTED, WISH_REJECT, REASON_CONSUMER);
+	unanswered = ask(others, RDMA_PS_TCP, PORT_DIES_ASKED, WISH_DIE);
+	lose_server(events);
+	expect_death(others, unanswered);
+	ask_refused(events, PORT, WISH_QUIT, REASON_CONSUMER);
+	rdma_destroy_event_channel(events);
+	rdma_destroy_event_channel(others);
+}
+
+static void unheard(void)
+{
+	struct rdma_event_channel *events = rt_cm_channel();
+	struct rdma_cm_id *id = ask(events, RDMA_PS_TCP, PORT, WISH_ACCEPT);
+	time_t start = time(NULL);
+
+	CM_SKIP(events, UNREACHABLE, -ETIMEDOUT);
+	printf("unreachable after %d seconds\n", (int)(time(NULL) - start));
+	rt_cm_destroy(id);
+	rdma_destroy_event_channel(events);
+}
+
+static void serve(void)
+{
+	server(PORT);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} roles[] = {
+	{ "server", serve },	  { "client", client },	  { "mortals", mortals },
+	{ "survivor", survivor }, { "unheard", unheard },
+};
+
 int main(int argc, char **argv)
 {
 	address.sin_family = AF_INET;
-	if (argc != 3 || inet_pton(AF_INET, argv[2], &address.sin_addr) != 1) {
-		fprintf(stderr, "usage: cm_peer server|client ADDRESS\n");
-		return 2;
+	for (int i = 0; argc == 3 && i < RT_COUNT(roles); i++) {
+		if (strcmp(argv[1], roles[i].name) ||
+		    inet_pton(AF_INET, argv[2], &address.sin_addr) != 1)
+			continue;
+		roles[i].run();
+		return 0;
 	}
-	if (!strcmp(argv[1], "server"))
-		server();
-	else
-		client();
-	return 0;
+	fprintf(stderr, "usage: cm_peer server|client|mortals|survivor|unheard ADDRESS\n");
+	return 2;
 }
