@@ -134,8 +134,8 @@ int cm_channel_create(struct cm_channel **ret_channel);
 void cm_channel_destroy(struct cm_channel *ch);
 /*
  * posted.c: where there are two backends, events that the library or the program itself writes wait
- * in the channel, as an identifier may have no backend yet. They are counted apart from a backend's.
- * drop: those nobody read yet. move: the same to @to, before id.channel changes.
+ * in the channel, as an identifier may have no backend yet. They are counted apart from a
+ * backend's. drop: those nobody read yet. move: the same to @to, before id.channel changes.
  */
 int cm_posted_put(struct cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg);
 int cm_posted_take(struct cm_channel *ch, struct cm_event *ev);

@@ -392,7 +392,7 @@ int ibcm_port_listen(struct ibcm_id *iid)
 	struct ibcm_port *port = iid->port;
 	int r = listen_check(port);
 
-	if (!r && port->claim >= 0 && port->share != ALONE)
+	if (!r && port->claim >= 0 && port->share != ALONE && port->listen_claim < 0)
 		r = listen_claim(port);
 	if (r < 0)
 		port->listening = false;

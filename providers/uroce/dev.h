@@ -93,13 +93,13 @@ struct uroce_dev {
 	int ifindex;
 	uint32_t link_mtu; /* bytes of the interface */
 	bool link_up;
-	bool removed; /* the interface is gone */
+	bool removed;	      /* the interface is gone */
 	uint8_t speed, width; /* as ibv_port_attr has them */
 	bool is_loopback;
 	uint8_t mac[6];
-	pthread_mutex_t lock; /* GID table, contexts, multicast groups */
+	pthread_mutex_t lock;		      /* GID table, contexts, multicast groups */
 	struct uroce_gid gids[UROCE_GID_MAX]; /* changed under lock and progress_lock */
-	unsigned int capture_interface; /* its number in the capture file + 1; 0: none yet */
+	unsigned int capture_interface;	      /* its number in the capture file + 1; 0: none yet */
 	struct uroce_path *udp;
 	struct uroce_path *wire; /* what engine and AHs get: udp, or the faults in front of it */
 	struct uroce_gsi *gsi;	 /* NULL until somebody wants QP1; set under progress_lock */
