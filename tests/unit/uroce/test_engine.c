@@ -592,59 +592,48 @@ enum {
 	PROBED = 8 * MTU
 };
 
+/* A message that is lost, or its answer, as @script says, until the first probe. */
+static struct sim *probe(enum ibv_wr_opcode opcode, enum ibv_wc_opcode completed,
+			 wire_script script)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	fill(sim, opcode == IBV_WR_RDMA_READ, 0, PROBED);
+	sim->script = script;
+	post_rdma(sim, 0, opcode, 0, PROBED, 0);
+	settle(sim);
+	sim->script = NULL;
+	run(sim, 4);
+	expect(sim, 0, IBV_WC_SUCCESS, completed);
+	same(sim, 0, 0, PROBED);
+	return sim;
+}
+
 /* The peer has everything, only its answer is late: one packet goes out again, nothing slows down.
  */
 static void test_probe_late(void **state)
 {
-	struct sim *sim = sim_new(IBV_QPT_RC);
-	struct uroce_requester *req = &sim->qp[0]->req;
+	struct sim *sim = probe(IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, drop_acks);
 
-	fill(sim, 0, 0, PROBED);
-	sim->script = drop_acks;
-	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, PROBED, 0);
-	settle(sim);
-	sim->script = NULL;
-	run(sim, 4);
-	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
 	assert_int_equal(sim->qp[0]->counters.resent, 1);
-	assert_int_equal(req->window, req->window_max);
-	same(sim, 0, 0, PROBED);
+	assert_int_equal(sim->qp[0]->req.window, sim->qp[0]->req.window_max);
 	sim_free(sim);
 }
 
 /* All of it was lost: the answer to the one packet says so, and the rest follows at once. */
 static void test_probe_lost(void **state)
 {
-	struct sim *sim = sim_new(IBV_QPT_RC);
-	struct uroce_requester *req = &sim->qp[0]->req;
+	struct sim *sim = probe(IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, drop_all);
 
-	fill(sim, 0, 0, PROBED);
-	sim->script = drop_all;
-	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, PROBED, 0);
-	settle(sim);
-	sim->script = NULL;
-	run(sim, 4);
-	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
 	assert_int_equal(sim->qp[0]->counters.resent, PROBED / MTU);
-	assert_true(req->window < req->window_max);
-	same(sim, 0, 0, PROBED);
+	assert_true(sim->qp[0]->req.window < sim->qp[0]->req.window_max);
 	sim_free(sim);
 }
 
 /* A response is not asked for by a single packet: the request goes out again. */
 static void test_probe_read(void **state)
 {
-	struct sim *sim = sim_new(IBV_QPT_RC);
-
-	fill(sim, 1, 0, PROBED);
-	sim->script = drop_all;
-	post_rdma(sim, 0, IBV_WR_RDMA_READ, 0, PROBED, 0);
-	settle(sim);
-	sim->script = NULL;
-	run(sim, 4);
-	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
-	same(sim, 0, 0, PROBED);
-	sim_free(sim);
+	sim_free(probe(IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, drop_all));
 }
 
 /* After a peer's slow answers its packets are not sent twice any more; after a fast one's they are,
