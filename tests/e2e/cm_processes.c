@@ -208,6 +208,8 @@ static void server_of_many(int socket, int count)
 		serve_one(socket, events);
 	}
 	after = rt_use();
+	printf("  %d processes after %d: %+d descriptors, %+d mappings\n", count - count / 2,
+	       count / 2, after.descriptors - before.descriptors, after.mappings - before.mappings);
 	/* The last process's may still be on their way out. */
 	CHECK(after.descriptors <= before.descriptors + 4);
 	CHECK(after.mappings <= before.mappings + 4);
@@ -219,7 +221,7 @@ static void server_of_many(int socket, int count)
 static void come_and_go(void)
 {
 	const char *text = getenv("CM_PROCESSES");
-	int count = text ? atoi(text) : 16;
+	int count = text ? atoi(text) : 8;
 	struct rt_child server = rt_child_start(server_of_many, count), other;
 	uint16_t port = rt_hear(server.socket);
 
