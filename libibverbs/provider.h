@@ -310,7 +310,7 @@ struct verbs_ops {
 	/*
 	 * QP1 of a user-space device: see gsi.c. *ret_prefix is the upper byte of the communication
 	 * ids this process shall use: the processes behind one address are told apart by it. The
-	 * taker of the first call is the device's.
+	 * taker of the first call is the device's, and the context stays open from then on.
 	 * gsi_listen: requests for @service_id (host order) that come to @gid (NULL: any; or one of
 	 * VERBS_GSI_ANY_*) are for this process, or no longer. gsi_send: -EAGAIN when there is no
 	 * room or no way to a process of this host yet. gsi_recv: -EAGAIN: none.

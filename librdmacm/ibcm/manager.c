@@ -248,16 +248,18 @@ static int thread_start(void)
 
 /* --- devices --- */
 
-/* From here on the device may call: @dev stays. */
+/* Takes @dev: once QP1 is open the device may call with it at any time. */
 static int dev_listen(struct ibcm_dev *dev)
 {
 	const struct verbs_gsi_taker taker = { dev_arrived, dev };
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = dev };
 	int r = verbs_gsi_open(dev->verbs, &taker, &dev->fd, &manager.prefix);
 
-	if (!r && epoll_ctl(manager.epoll, EPOLL_CTL_ADD, dev->fd, &event))
-		r = -errno;
-	return r;
+	if (r < 0) {
+		free(dev);
+		return r;
+	}
+	return epoll_ctl(manager.epoll, EPOLL_CTL_ADD, dev->fd, &event) ? -errno : 0;
 }
 
 static int dev_new(struct cm_device *cm, struct ibcm_dev **ret_dev)

@@ -236,12 +236,12 @@ void uroce_grh_fill(const struct uroce_av *av, uint32_t length, uint8_t ret_grh[
 /* A datagram for QP1: to the connection manager of the process it is for. Under progress_lock. */
 void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 		      const union ibv_gid *sgid);
-/* A process is gone: news for the connection manager. Under progress_lock. */
 /*
  * uroce_progress_pass() over everything, by somebody without any lock but progress_lock, which is
  * released: what came for QP1 is handed to its taker then.
  */
 unsigned int uroce_gsi_pass(struct uroce_host *host);
+/* A process is gone: news for the connection manager. Under progress_lock. */
 void uroce_gsi_peer_gone(struct uroce_host *host, uint8_t slot);
 /* The manager hears that the device's interface is gone. */
 void uroce_gsi_removed(struct uroce_dev *dev);

@@ -32,6 +32,16 @@ static socklen_t slot_address(uint8_t slot, struct sockaddr_un *ret)
 	return name_address(number, ret);
 }
 
+/* @name: the abstract socket's, behind its leading zero byte. */
+static int turn_missed(const char *name)
+{
+	log_info("uroce: whoever has the abstract socket %s, a process of uid %u that starts or is stopped in the "
+		 "middle of it, kept it for %d ms: this one starts beside it, and UDP datagrams between the two may "
+		 "take a detour",
+		 name, geteuid(), TURN_MS);
+	return -EADDRINUSE;
+}
+
 int uroce_shm_turn_take(void)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -41,8 +51,10 @@ int uroce_shm_turn_take(void)
 	if (fd < 0)
 		return -errno;
 	for (int ms = 0; bind(fd, (struct sockaddr *)&address, len); ms++) {
-		if (errno != EADDRINUSE || ms == TURN_MS)
+		if (errno != EADDRINUSE)
 			return -errno;
+		if (ms == TURN_MS)
+			return turn_missed(address.sun_path + 1);
 		usleep(1000);
 	}
 	return take_fd(&fd);
