@@ -53,7 +53,7 @@ static void not_blocking(void)
 	resolve(id);
 	CHECK(readable(events->fd, SOON_MS));
 	CHECK_OK(fcntl(events->fd, F_SETFL, O_RDWR | O_NONBLOCK));
-	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CM_TAKE(events, ADDR_RESOLVED, 0);
 	expect_nothing(events);
 	CHECK_OK(rdma_destroy_id(id));
 	rdma_destroy_event_channel(events);
@@ -98,7 +98,7 @@ static void signalled(const void *arg)
 		CHECK_INT(errno, EINTR);
 		CHECK_OK(pthread_join(thread, NULL));
 	}
-	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CM_TAKE(events, ADDR_RESOLVED, 0);
 	if (action.sa_flags)
 		CHECK_OK(pthread_join(thread, NULL));
 	CHECK_OK(rdma_destroy_id(d.id));
@@ -128,14 +128,14 @@ static void nested(void)
 		ids[i] = rt_cm_id(events, RDMA_PS_TCP);
 	resolve(ids[0]);
 	CHECK_INT(epoll_wait(outer, &ready, 1, SOON_MS), 1);
-	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CM_TAKE(events, ADDR_RESOLVED, 0);
 	CHECK_INT(epoll_wait(outer, &ready, 1, 0), 0);
 	resolve(ids[1]);
 	resolve(ids[2]);
 	CHECK_INT(epoll_wait(outer, &ready, 1, SOON_MS), 1);
-	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CM_TAKE(events, ADDR_RESOLVED, 0);
 	CHECK_INT(epoll_wait(outer, &ready, 1, SOON_MS), 1); /* the other one's still waits */
-	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CM_TAKE(events, ADDR_RESOLVED, 0);
 	CHECK_INT(epoll_wait(outer, &ready, 1, 0), 0);
 	close(outer);
 	close(inner);
@@ -163,7 +163,7 @@ static void migrate_with_event(void)
 	CHECK_OK(rdma_ack_cm_event(event));
 	rdma_destroy_event_channel(from);
 	CHECK_OK(rdma_resolve_route(id, SOON_MS));
-	CM_SKIP(to, ROUTE_RESOLVED, 0);
+	CM_TAKE(to, ROUTE_RESOLVED, 0);
 	CHECK_OK(rdma_destroy_id(id));
 	rdma_destroy_event_channel(to);
 }
@@ -177,7 +177,7 @@ static void migrate_to_same(void)
 	resolve(id);
 	CHECK(readable(events->fd, SOON_MS));
 	CHECK_OK(rdma_migrate_id(id, events));
-	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CM_TAKE(events, ADDR_RESOLVED, 0);
 	expect_nothing(events);
 	CHECK_OK(rdma_destroy_id(id));
 	rdma_destroy_event_channel(events);
@@ -206,8 +206,8 @@ static void migrate_listener(void)
 	CHECK_OK(rdma_ack_cm_event(event));
 	rt_cm_qp(server);
 	CHECK_OK(rdma_accept(server, NULL));
-	CM_SKIP(clients, ESTABLISHED, 0);
-	CM_SKIP(to, ESTABLISHED, 0);
+	CM_TAKE(clients, ESTABLISHED, 0);
+	CM_TAKE(to, ESTABLISHED, 0);
 	rt_cm_disconnect(client, server);
 	CHECK_OK(rdma_destroy_id(listener));
 	rdma_destroy_event_channel(clients);
@@ -262,14 +262,14 @@ static void late_acknowledgement(void)
 	migrate.id = rt_cm_id(events, RDMA_PS_TCP);
 	migrate.to = other;
 	resolve(migrate.id);
-	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CM_TAKE(events, ADDR_RESOLVED, 0);
 	CHECK_OK(rdma_resolve_route(migrate.id, SOON_MS));
 	route = CM_EXPECT(events, ROUTE_RESOLVED, 0);
 	CHECK_OK(pthread_create(&destroy.thread, NULL, wait_for_ack, &destroy));
 	CHECK_OK(pthread_create(&migrate.thread, NULL, wait_for_ack, &migrate));
 	free_one = rt_cm_id(events, RDMA_PS_TCP);
 	resolve(free_one);
-	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CM_TAKE(events, ADDR_RESOLVED, 0);
 	CHECK_OK(rdma_destroy_id(free_one));
 	await_log("rdma_destroy_id() waits for rdma_ack_cm_event() of "
 		  "RDMA_CM_EVENT_ADDR_RESOLVED");
@@ -396,7 +396,7 @@ static void fork_and_use(void)
 	id = rt_cm_id(c.clients, RDMA_PS_TCP);
 	resolve(id);
 	child_of(child_connects, &c);
-	CM_SKIP(c.clients, ADDR_RESOLVED, 0);
+	CM_TAKE(c.clients, ADDR_RESOLVED, 0);
 	CHECK_OK(rdma_destroy_id(id));
 	parent_goes_on(&c);
 	rt_log_discard();

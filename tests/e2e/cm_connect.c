@@ -91,7 +91,7 @@ static void private_data(void)
 	CHECK_INT(event->param.conn.private_data_len, REPLY_DATA);
 	VERIFY(event->param.conn.private_data, REPLY_DATA, 2);
 	CHECK_OK(rdma_ack_cm_event(event));
-	CM_SKIP(t.server_events, ESTABLISHED, 0);
+	CM_TAKE(t.server_events, ESTABLISHED, 0);
 	rt_cm_disconnect(client, server);
 	two_close(&t);
 }
@@ -118,7 +118,7 @@ static void private_data_too_long(void)
 	CHECK(rdma_accept(server, &param));
 	CHECK_INT(errno, EINVAL);
 	rt_cm_destroy(server);
-	CM_SKIP(t.client_events, REJECTED, 28);
+	CM_TAKE(t.client_events, REJECTED, 28);
 	rt_cm_destroy(client);
 	two_close(&t);
 }
@@ -148,7 +148,7 @@ static void destroy_request(void)
 	struct rdma_cm_id *server, *client = request(&t, RDMA_PS_TCP, NULL, &server);
 
 	rt_cm_destroy(server);
-	CM_SKIP(t.client_events, REJECTED, 28);
+	CM_TAKE(t.client_events, REJECTED, 28);
 	rt_cm_destroy(client);
 	two_close(&t);
 }
@@ -176,7 +176,7 @@ static void nobody_listens(void)
 
 	CHECK_OK(rdma_destroy_id(t.listener));
 	CHECK_OK(rdma_connect(client, NULL));
-	CM_SKIP(t.client_events, REJECTED, 8);
+	CM_TAKE(t.client_events, REJECTED, 8);
 	rt_cm_destroy(client);
 	rdma_destroy_event_channel(t.client_events);
 	rdma_destroy_event_channel(t.server_events);
@@ -192,7 +192,7 @@ static void disconnect_by(bool server_first, bool destroy_only)
 
 	if (destroy_only) {
 		rt_cm_destroy(first);
-		CM_SKIP(second->channel, DISCONNECTED, 0);
+		CM_TAKE(second->channel, DISCONNECTED, 0);
 		rt_cm_destroy(second);
 	} else {
 		rt_cm_disconnect(first, second);
@@ -224,8 +224,8 @@ static void disconnect_both(void)
 
 	CHECK_OK(rdma_disconnect(client));
 	rdma_disconnect(server); /* may find that it is the answer already */
-	CM_SKIP(t.client_events, DISCONNECTED, 0);
-	CM_SKIP(t.server_events, DISCONNECTED, 0);
+	CM_TAKE(t.client_events, DISCONNECTED, 0);
+	CM_TAKE(t.server_events, DISCONNECTED, 0);
 	rt_cm_destroy(client);
 	rt_cm_destroy(server);
 	two_close(&t);
@@ -247,9 +247,9 @@ static void stale(void)
 	CHECK_OK(rdma_ack_cm_event(event));
 	param.qp_num = 0x654321;
 	CHECK_OK(rdma_accept(server, &param));
-	CM_SKIP(t.client_events, CONNECT_RESPONSE, 0);
+	CM_TAKE(t.client_events, CONNECT_RESPONSE, 0);
 	CHECK_OK(rdma_establish(first));
-	CM_SKIP(t.server_events, ESTABLISHED, 0);
+	CM_TAKE(t.server_events, ESTABLISHED, 0);
 	param.qp_num = 0x123456;
 	CHECK_OK(rdma_connect(second, &param));
 	/* The new one is refused; the old one ends, for one of the two must be mistaken. */
@@ -283,9 +283,9 @@ static struct rdma_cm_id *connect_named(struct two *t, uint32_t qpn, struct rdma
 	CHECK_OK(rdma_ack_cm_event(event));
 	param.qp_num = 0x654321;
 	CHECK_OK(rdma_accept(*ret_server, &param));
-	CM_SKIP(t->client_events, CONNECT_RESPONSE, 0);
+	CM_TAKE(t->client_events, CONNECT_RESPONSE, 0);
 	CHECK_OK(rdma_establish(client));
-	CM_SKIP(t->server_events, ESTABLISHED, 0);
+	CM_TAKE(t->server_events, ESTABLISHED, 0);
 	return client;
 }
 
@@ -344,7 +344,7 @@ static void datagram_reject(void)
 	struct rdma_cm_id *server, *client = request(&t, RDMA_PS_UDP, NULL, &server);
 
 	CHECK_OK(rdma_reject(server, NULL, 0));
-	CM_SKIP(t.client_events, UNREACHABLE, 2);
+	CM_TAKE(t.client_events, UNREACHABLE, 2);
 	rt_cm_destroy(server);
 	rt_cm_destroy(client);
 	two_close(&t);
@@ -372,9 +372,9 @@ static void options(void)
 	CHECK_OK(rdma_set_option(client, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
 				 sizeof(timeout)));
 	CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&address, 5000));
-	CM_SKIP(t.client_events, ADDR_RESOLVED, 0);
+	CM_TAKE(t.client_events, ADDR_RESOLVED, 0);
 	CHECK_OK(rdma_resolve_route(client, 5000));
-	CM_SKIP(t.client_events, ROUTE_RESOLVED, 0);
+	CM_TAKE(t.client_events, ROUTE_RESOLVED, 0);
 	CHECK_INT(client->route.path_rec->traffic_class, tos);
 	rt_cm_qp(client);
 	CHECK_OK(rdma_connect(client, NULL));
@@ -383,8 +383,8 @@ static void options(void)
 	CHECK_OK(rdma_ack_cm_event(event));
 	rt_cm_qp(server);
 	CHECK_OK(rdma_accept(server, NULL));
-	CM_SKIP(t.client_events, ESTABLISHED, 0);
-	CM_SKIP(t.server_events, ESTABLISHED, 0);
+	CM_TAKE(t.client_events, ESTABLISHED, 0);
+	CM_TAKE(t.server_events, ESTABLISHED, 0);
 	CHECK_INT(qp_attributes(client).timeout, timeout);
 	CHECK_INT(qp_attributes(client).ah_attr.grh.traffic_class, tos);
 	CHECK_INT(qp_attributes(server).ah_attr.grh.traffic_class, tos);
@@ -491,9 +491,9 @@ static struct rdma_cm_id *client6(struct two *t, uint16_t port)
 	struct sockaddr_in6 to = address6(port);
 
 	CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&to, 5000));
-	CM_SKIP(t->client_events, ADDR_RESOLVED, 0);
+	CM_TAKE(t->client_events, ADDR_RESOLVED, 0);
 	CHECK_OK(rdma_resolve_route(client, 5000));
-	CM_SKIP(t->client_events, ROUTE_RESOLVED, 0);
+	CM_TAKE(t->client_events, ROUTE_RESOLVED, 0);
 	rt_cm_qp(client);
 	CHECK_OK(rdma_connect(client, NULL));
 	return client;
@@ -518,7 +518,7 @@ static void expect_request(struct two *t, struct rdma_cm_id *listener, struct rd
 	CHECK(event->listen_id == listener);
 	CHECK_OK(rdma_ack_cm_event(event));
 	rt_cm_destroy(server);
-	CM_SKIP(t->client_events, REJECTED, 28);
+	CM_TAKE(t->client_events, REJECTED, 28);
 	rt_cm_destroy(client);
 }
 

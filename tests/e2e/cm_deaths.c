@@ -37,7 +37,7 @@ static void leave(int socket, struct rdma_cm_id *id, int die)
 	if (die == STEP_LEFT)
 		CHECK_OK(rdma_disconnect(id));
 	reached(socket, STEP_LEFT, die);
-	CM_SKIP(id->channel, DISCONNECTED, 0);
+	CM_TAKE(id->channel, DISCONNECTED, 0);
 	reached(socket, STEP_ASKED, die);
 	CHECK_OK(rdma_disconnect(id));
 	reached(socket, STEP_OVER, die);
@@ -65,7 +65,7 @@ static void server_of(enum rdma_port_space ps, int socket, int die)
 	reached(socket, STEP_REQUESTED, die);
 	CHECK_OK(rdma_accept(id, NULL));
 	reached(socket, STEP_ACCEPTED, die);
-	CM_SKIP(events, ESTABLISHED, 0);
+	CM_TAKE(events, ESTABLISHED, 0);
 	reached(socket, STEP_ESTABLISHED, die);
 	leave(socket, id, die);
 	CHECK_OK(rdma_destroy_id(listener));
@@ -90,11 +90,11 @@ static void outlive(struct rt_child *child, struct rdma_cm_id *id, enum step die
 	if (die == STEP_ASKED || die == STEP_OVER)
 		CHECK_OK(rdma_disconnect(id));
 	if (die == STEP_LEFT || die == STEP_OVER)
-		CM_SKIP(id->channel, DISCONNECTED, 0);
+		CM_TAKE(id->channel, DISCONNECTED, 0);
 	CHECK_INT(rt_hear(child->socket), die);
 	rt_child_kill(child);
 	if (die == STEP_ESTABLISHED || die == STEP_ASKED)
-		CM_SKIP(id->channel, DISCONNECTED, 0);
+		CM_TAKE(id->channel, DISCONNECTED, 0);
 	rdma_disconnect(id); /* over already, or said to nobody */
 	rt_cm_destroy(id);
 }
@@ -119,7 +119,7 @@ static void server_dies(const void *arg)
 	struct rdma_cm_id *id = rt_cm_client(events, RDMA_PS_TCP, port, true);
 
 	CHECK_OK(rdma_connect(id, NULL));
-	CM_SKIP(events, ESTABLISHED, 0);
+	CM_TAKE(events, ESTABLISHED, 0);
 	outlive(&child, id, *die);
 	rdma_destroy_event_channel(events);
 }
@@ -171,7 +171,7 @@ static void server_dies_accepted(void)
 	struct rdma_cm_event *event;
 
 	CHECK_OK(rdma_connect(id, NULL));
-	CM_SKIP(events, ESTABLISHED, 0);
+	CM_TAKE(events, ESTABLISHED, 0);
 	CHECK_INT(rt_hear(child.socket), STEP_ACCEPTED);
 	rt_child_kill(&child);
 	CHECK_OK(rdma_get_cm_event(events, &event));
@@ -188,7 +188,7 @@ static struct rdma_cm_id *ask_named(struct rdma_event_channel *events, uint16_t 
 	struct rdma_cm_id *id = rt_cm_client(events, RDMA_PS_TCP, port, false);
 
 	CHECK_OK(rdma_connect(id, &param));
-	CM_SKIP(events, CONNECT_RESPONSE, 0);
+	CM_TAKE(events, CONNECT_RESPONSE, 0);
 	return id;
 }
 
@@ -221,7 +221,7 @@ static void client(int socket, int die)
 	id = rt_cm_client(events, RDMA_PS_TCP, port, true);
 	CHECK_OK(rdma_connect(id, NULL));
 	reached(socket, STEP_REQUESTED, die);
-	CM_SKIP(events, ESTABLISHED, 0);
+	CM_TAKE(events, ESTABLISHED, 0);
 	reached(socket, STEP_ESTABLISHED, die);
 	leave(socket, id, die);
 }
@@ -257,7 +257,7 @@ static void client_dies_at(enum step die)
 	if (die >= STEP_ANSWERED)
 		CHECK_OK(rdma_accept(id, NULL));
 	if (die >= STEP_ESTABLISHED) {
-		CM_SKIP(events, ESTABLISHED, 0);
+		CM_TAKE(events, ESTABLISHED, 0);
 		outlive(&child, id, die);
 	} else {
 		CHECK_INT(rt_hear(child.socket), die);

@@ -181,9 +181,9 @@ static struct rdma_cm_id *ask_as(struct rdma_event_channel *events, enum rdma_po
 	data[0] = wish;
 	rt_fill(data + 1, sizeof(data) - 1, 1);
 	CHECK_OK(rdma_resolve_addr(id, NULL, address_with(port), RESOLVE_MS));
-	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CM_TAKE(events, ADDR_RESOLVED, 0);
 	CHECK_OK(rdma_resolve_route(id, RESOLVE_MS));
-	CM_SKIP(events, ROUTE_RESOLVED, 0);
+	CM_TAKE(events, ROUTE_RESOLVED, 0);
 	if (wish != WISH_NAMED_QP)
 		rt_cm_qp(id);
 	CHECK_OK(rdma_connect(id, &param));
@@ -218,7 +218,7 @@ static void ask_accepted(struct rdma_event_channel *events)
 	VERIFY(event->param.conn.private_data, REPLY_DATA, 2);
 	CHECK_OK(rdma_ack_cm_event(event));
 	CHECK_OK(rdma_disconnect(id));
-	CM_SKIP(events, DISCONNECTED, 0);
+	CM_TAKE(events, DISCONNECTED, 0);
 	rt_cm_destroy(id);
 }
 
@@ -264,7 +264,7 @@ static void lost_client(int socket, int arg)
 	struct rdma_event_channel *events = rt_cm_channel();
 	struct rdma_cm_id *id = ask_as(events, RDMA_PS_TCP, PORT, WISH_NAMED_QP, LOST_QPN);
 
-	CM_SKIP(events, CONNECT_RESPONSE, 0);
+	CM_TAKE(events, CONNECT_RESPONSE, 0);
 	CHECK_OK(rdma_establish(id));
 	rt_tell(socket, 0);
 	pause();
@@ -293,7 +293,7 @@ static void ask_after_loss(struct rdma_event_channel *events)
 		if (accepted) {
 			CHECK_OK(rdma_establish(id));
 			CHECK_OK(rdma_disconnect(id));
-			CM_SKIP(events, DISCONNECTED, 0);
+			CM_TAKE(events, DISCONNECTED, 0);
 			CHECK_OK(rdma_destroy_id(id));
 			printf("after a process was lost: %d times stale, then accepted\n",
 			       refused);
@@ -343,11 +343,11 @@ static void lose_server(struct rdma_event_channel *events)
 {
 	struct rdma_cm_id *id = ask(events, RDMA_PS_TCP, PORT_DIES_CONNECTED, WISH_NAMED_QP);
 
-	CM_SKIP(events, CONNECT_RESPONSE, 0);
+	CM_TAKE(events, CONNECT_RESPONSE, 0);
 	CHECK_OK(rdma_establish(id));
 	usleep(500000);
 	rdma_disconnect(id);
-	CM_SKIP(events, DISCONNECTED, 0);
+	CM_TAKE(events, DISCONNECTED, 0);
 	CHECK_OK(rdma_destroy_id(id));
 }
 
@@ -374,7 +374,7 @@ static void unheard(void)
 	struct rdma_cm_id *id = ask(events, RDMA_PS_TCP, PORT, WISH_ACCEPT);
 	time_t start = time(NULL);
 
-	CM_SKIP(events, UNREACHABLE, -ETIMEDOUT);
+	CM_TAKE(events, UNREACHABLE, -ETIMEDOUT);
 	printf("unreachable after %d seconds\n", (int)(time(NULL) - start));
 	rt_cm_destroy(id);
 	rdma_destroy_event_channel(events);

@@ -93,9 +93,9 @@ struct rdma_cm_id *rt_cm_client(struct rdma_event_channel *channel, enum rdma_po
 	struct rdma_cm_id *id = rt_cm_id(channel, ps);
 
 	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, RESOLVE_MS));
-	CM_SKIP(channel, ADDR_RESOLVED, 0);
+	CM_TAKE(channel, ADDR_RESOLVED, 0);
 	CHECK_OK(rdma_resolve_route(id, RESOLVE_MS));
-	CM_SKIP(channel, ROUTE_RESOLVED, 0);
+	CM_TAKE(channel, ROUTE_RESOLVED, 0);
 	if (qp)
 		rt_cm_qp(id);
 	return id;
@@ -132,8 +132,8 @@ struct rdma_cm_id *rt_cm_connect(struct rdma_event_channel *client, uint16_t por
 	CHECK_OK(rdma_ack_cm_event(event));
 	rt_cm_qp(*ret_server);
 	CHECK_OK(rdma_accept(*ret_server, NULL));
-	CM_SKIP(client, ESTABLISHED, 0);
-	CM_SKIP(server, ESTABLISHED, 0);
+	CM_TAKE(client, ESTABLISHED, 0);
+	CM_TAKE(server, ESTABLISHED, 0);
 	return id;
 }
 
@@ -149,9 +149,9 @@ void rt_cm_disconnect(struct rdma_cm_id *client, struct rdma_cm_id *server)
 	struct rdma_event_channel *client_events = client->channel;
 
 	CHECK_OK(rdma_disconnect(client));
-	CM_SKIP(server->channel, DISCONNECTED, 0);
+	CM_TAKE(server->channel, DISCONNECTED, 0);
 	CHECK_OK(rdma_disconnect(server));
-	CM_SKIP(client_events, DISCONNECTED, 0);
+	CM_TAKE(client_events, DISCONNECTED, 0);
 	rt_cm_destroy(server);
 	rt_cm_destroy(client);
 }

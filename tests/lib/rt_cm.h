@@ -29,7 +29,7 @@ void rt_cm_qp(struct rdma_cm_id *id);
 struct rdma_cm_event *rt_cm_expect(const char *file, int line, struct rdma_event_channel *channel,
 				   enum rdma_cm_event_type type, int status);
 /* The same, acknowledged at once. */
-#define CM_SKIP(channel, type, status) CHECK_OK(rdma_ack_cm_event(CM_EXPECT(channel, type, status)))
+#define CM_TAKE(channel, type, status) CHECK_OK(rdma_ack_cm_event(CM_EXPECT(channel, type, status)))
 
 /* One connection between two channels; *ret_server is the listening side's identifier. */
 struct rdma_cm_id *rt_cm_connect(struct rdma_event_channel *client, uint16_t port,

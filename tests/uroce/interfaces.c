@@ -53,9 +53,9 @@ static struct rdma_cm_id *route_to(struct rdma_event_channel *events, const char
 	struct rdma_cm_id *id = rt_cm_id(events, RDMA_PS_TCP);
 
 	CHECK_OK(rdma_resolve_addr(id, NULL, address(text, port), SOON_MS));
-	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CM_TAKE(events, ADDR_RESOLVED, 0);
 	CHECK_OK(rdma_resolve_route(id, SOON_MS));
-	CM_SKIP(events, ROUTE_RESOLVED, 0);
+	CM_TAKE(events, ROUTE_RESOLVED, 0);
 	return id;
 }
 
@@ -72,8 +72,8 @@ static struct rdma_cm_id *connect_to(struct rdma_event_channel *clients, const c
 	CHECK_OK(rdma_ack_cm_event(event));
 	rt_cm_qp(*ret_server);
 	CHECK_OK(rdma_accept(*ret_server, NULL));
-	CM_SKIP(clients, ESTABLISHED, 0);
-	CM_SKIP(listener->channel, ESTABLISHED, 0);
+	CM_TAKE(clients, ESTABLISHED, 0);
+	CM_TAKE(listener->channel, ESTABLISHED, 0);
 	return id;
 }
 
@@ -238,13 +238,13 @@ static void nobody_there(void)
 	CHECK_OK(rdma_connect(tcp, NULL));
 	udp = rt_cm_id(events, RDMA_PS_UDP);
 	CHECK_OK(rdma_resolve_addr(udp, NULL, address("192.0.2.78", 7471), SOON_MS));
-	CM_SKIP(events, ADDR_RESOLVED, 0);
+	CM_TAKE(events, ADDR_RESOLVED, 0);
 	CHECK_OK(rdma_resolve_route(udp, SOON_MS));
-	CM_SKIP(events, ROUTE_RESOLVED, 0);
+	CM_TAKE(events, ROUTE_RESOLVED, 0);
 	rt_cm_qp(udp);
 	CHECK_OK(rdma_connect(udp, NULL));
-	CM_SKIP(events, UNREACHABLE, -EHOSTUNREACH);
-	CM_SKIP(events, UNREACHABLE, -EHOSTUNREACH);
+	CM_TAKE(events, UNREACHABLE, -EHOSTUNREACH);
+	CM_TAKE(events, UNREACHABLE, -EHOSTUNREACH);
 	rt_cm_destroy(tcp);
 	rt_cm_destroy(udp);
 	rdma_destroy_event_channel(events);

@@ -71,7 +71,7 @@ static void nonblocking(void)
 	CHECK_INT(errno, EAGAIN);
 	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr, 5000));
 	CHECK_INT(poll(&ready, 1, 10000), 1);
-	CM_SKIP(channel, ADDR_RESOLVED, 0);
+	CM_TAKE(channel, ADDR_RESOLVED, 0);
 	CHECK_INT(rdma_get_cm_event(channel, &event), -1);
 	CHECK_OK(rdma_destroy_id(id));
 	rdma_destroy_event_channel(channel);
@@ -83,7 +83,7 @@ static void resolves(struct rdma_event_channel *channel, struct sockaddr *addr)
 
 	CHECK(!id->verbs);
 	CHECK_OK(rdma_resolve_addr(id, NULL, addr, 5000));
-	CM_SKIP(channel, ADDR_RESOLVED, 0);
+	CM_TAKE(channel, ADDR_RESOLVED, 0);
 	CHECK(id->verbs);
 	CHECK_OK(rdma_destroy_id(id));
 }
