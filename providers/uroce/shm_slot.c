@@ -35,10 +35,11 @@ static socklen_t slot_address(uint8_t slot, struct sockaddr_un *ret)
 /* @name: the abstract socket's, behind its leading zero byte. */
 static int turn_missed(const char *name)
 {
-	log_info("uroce: whoever has the abstract socket %s, a process of uid %u that starts or is stopped in the "
-		 "middle of it, kept it for %d ms: this one starts beside it, and UDP datagrams between the two may "
-		 "take a detour",
-		 name, geteuid(), TURN_MS);
+	log_info(
+		"uroce: whoever has the abstract socket %s, a process of uid %u that starts, or one of another user, "
+		"kept it for %d ms: this one starts beside it, and UDP datagrams between the two may "
+		"take a detour",
+		name, geteuid(), TURN_MS);
 	return -EADDRINUSE;
 }
 
