@@ -6,15 +6,6 @@ enum {
 		100, /* the holder works for well under a microsecond unless it was descheduled */
 };
 
-static void lock_pause(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("isb");
-#endif
-}
-
 void uroce_lock_wait(struct uroce_lock *lock)
 {
 	unsigned int spins = 0;
@@ -22,7 +13,7 @@ void uroce_lock_wait(struct uroce_lock *lock)
 	do {
 		while (atomic_load_explicit(&lock->word, memory_order_relaxed)) {
 			if (++spins < SPINS_BEFORE_YIELD)
-				lock_pause();
+				uroce_lock_pause();
 			else
 				sched_yield();
 		}

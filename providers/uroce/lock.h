@@ -17,6 +17,15 @@ struct uroce_lock {
 
 void uroce_lock_wait(struct uroce_lock *lock);
 
+static inline void uroce_lock_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb");
+#endif
+}
+
 static inline bool uroce_trylock(struct uroce_lock *lock)
 {
 	return !atomic_exchange_explicit(&lock->word, 1, memory_order_acquire);

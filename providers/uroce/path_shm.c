@@ -385,6 +385,17 @@ bool uroce_shm_pending(struct uroce_shm *shm)
 	return false;
 }
 
+bool uroce_shm_fences_for_peers(struct uroce_shm *shm)
+{
+	struct shm_peer *peer;
+
+	LIST_FOREACH(peer, &shm->peers, entry) {
+		if (peer->fenced && !peer->dead)
+			return true;
+	}
+	return false;
+}
+
 /* --- one-sided, by the initiator alone --- */
 
 static atomic_uint *use_begin(struct shm_peer *peer, uint32_t rkey)

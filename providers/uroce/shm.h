@@ -128,7 +128,7 @@ struct shm_peer {
 	bool self;     /* this process: its own ring, no connection */
 	bool udp_only; /* one of the two wants its packets on the network's path */
 	bool can_read; /* this process may read the peer's memory */
-	bool fenced;   /* it fences for both sides, and this process takes part */
+	bool fenced;   /* each of the two fences for the other before it sleeps */
 	atomic_bool dead;
 	atomic_bool ready;    /* the handshake is complete */
 	atomic_bool readable; /* the peer said it can read ours */
@@ -223,6 +223,8 @@ bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now);
 /* Whether any ring holds something: the thread's last look before it sleeps. Under progress_lock.
  */
 bool uroce_shm_pending(struct uroce_shm *shm);
+/* Whether a peer relies on this process's fence before it sleeps. Under progress_lock. */
+bool uroce_shm_fences_for_peers(struct uroce_shm *shm);
 /* The peer wrote what no uroce writes: nothing more is read from it. Said once. */
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what);
 

@@ -120,6 +120,7 @@ static void lane_sides(struct shm_peer *peer, int tx, int rx)
 static void peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 {
 	peer->udp_only = shm->board->udp_only || peer->board->udp_only;
+	peer->fenced = shm->fences && peer->board->fences && !peer->udp_only && !peer->self;
 	uroce_lock(&shm->host->progress_lock);
 	LIST_INSERT_HEAD(&shm->peers, peer, entry);
 	uroce_unlock(&shm->host->progress_lock);
@@ -146,7 +147,6 @@ static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->pid = getpid();
 	peer->lane = lane;
 	peer->board = shm->board;
-	peer->fenced = shm->fences;
 	peer->bell = shm->bell;
 	lane_sides(peer, 0, 0);
 	peer->can_read = shm_memory_readable(peer->pid, (uintptr_t)shm->board->probe);
@@ -204,7 +204,6 @@ static int peer_welcomed(struct uroce_shm *shm, struct shm_peer *peer)
 	peer->bell = fds[1];
 	if (!peer->board)
 		return -EPROTO;
-	peer->fenced = shm->fences && peer->board->fences;
 	peer->readable = hello.can_read;
 	peer->can_read = shm_memory_readable(peer->pid, hello.probe);
 	shm_hello_fill(shm, &hello, DONE, peer->can_read);
@@ -338,7 +337,6 @@ static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int
 	peer->bell = dup(fds[HELLO_BELL]);
 	if (!peer->lane || !peer->board || peer->bell < 0)
 		return -EPROTO;
-	peer->fenced = shm->fences && peer->board->fences;
 	lane_sides(peer, 1, 0);
 	peer->can_read = shm_memory_readable(peer->pid, probe);
 	shm_hello_fill(shm, &hello, WELCOME, peer->can_read);

@@ -17,6 +17,7 @@
 enum {
 	EVENTS = 16,
 	POLLER_PASSES = 64, /* a look or two before going to sleep does not make a poller */
+	ENTER_SPINS = 200,  /* some microseconds: longer than most passes */
 	WATCH_MS = UROCE_WATCH_TICK / 1000000,
 };
 
@@ -174,10 +175,30 @@ static void wait_on(struct uroce_thread *thread, int epoll, int timeout_ms)
 
 /* --- the two states --- */
 
-static unsigned int pass(struct uroce_host *host)
+/*
+ * Take the lock of a pass. Who has it for long is a poller, one that lost its processor to this
+ * very thread, perhaps: then packets are its, and this thread watches. A CQ that is armed after
+ * that is said ends the watching; who armed one before has let go of the lock, hence the last try.
+ */
+static bool pass_enter(struct uroce_thread *thread)
 {
-	uroce_lock(&host->progress_lock);
-	return uroce_gsi_pass(host);
+	struct uroce_lock *lock = &thread->host->progress_lock;
+
+	for (int i = 0; i < ENTER_SPINS; i++) {
+		if (uroce_trylock(lock))
+			return true;
+		uroce_lock_pause();
+	}
+	atomic_store_explicit(&thread->watching, true, memory_order_seq_cst);
+	if (!uroce_trylock(lock))
+		return false;
+	atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
+	return true;
+}
+
+static unsigned int pass(struct uroce_thread *thread)
+{
+	return pass_enter(thread) ? uroce_gsi_pass(thread->host) : 0;
 }
 
 /* Milliseconds until the wheel wants to run; -1 never. */
@@ -201,37 +222,38 @@ static bool udp_pending(struct uroce_host *host)
 	return false;
 }
 
-/* Nothing is left to do without a new packet: blocked QPs and full pipes have no descriptor to wait
- * on. */
+/* Not all waits for a descriptor: blocked QPs and full pipes have none. */
 static bool must_retry(struct uroce_host *host)
 {
-	bool retry;
-
-	uroce_lock(&host->progress_lock);
-	retry = uroce_forward_waiting(host) || udp_pending(host) || uroce_any_blocked(host) ||
-		!TAILQ_EMPTY(&host->acks) ||
-		atomic_load_explicit(&host->cqs_pending, memory_order_relaxed);
-	uroce_unlock(&host->progress_lock);
-	if (unlikely(host->faults))
-		retry |= uroce_fault_waiting(host);
-	return retry;
-}
-
-static bool packets_pending(struct uroce_host *host)
-{
-	bool pending;
-
-	uroce_lock(&host->progress_lock);
-	pending = uroce_shm_pending(host->shm);
-	uroce_unlock(&host->progress_lock);
-	return pending;
+	assert_held(&host->progress_lock);
+	return uroce_forward_waiting(host) || udp_pending(host) || uroce_any_blocked(host) ||
+	       !TAILQ_EMPTY(&host->acks) ||
+	       atomic_load_explicit(&host->cqs_pending, memory_order_relaxed);
 }
 
 /*
- * Say "sleeping", then look once more: pairs with shm_record_commit(), where the record
- * is published before "sleeping" is read.
- * The fence is for senders that have none of their own there.
+ * The look after "sleeping" is said: pairs with shm_record_commit(), where the record is published
+ * before "sleeping" is read. The fence is for senders that have none of their own there.
  */
+static bool may_sleep(struct uroce_thread *thread, int *timeout)
+{
+	struct uroce_host *host = thread->host;
+	bool pending, retry;
+
+	if (!pass_enter(thread))
+		return false;
+	if (uroce_shm_fences_for_peers(host->shm))
+		uroce_fence_all();
+	pending = uroce_shm_pending(host->shm);
+	retry = must_retry(host);
+	uroce_unlock(&host->progress_lock);
+	if (unlikely(host->faults))
+		retry |= uroce_fault_waiting(host);
+	if (retry)
+		*timeout = *timeout < 0 ? 1 : min_of(*timeout, 1);
+	return !pending;
+}
+
 static void sleep_once(struct uroce_thread *thread)
 {
 	struct uroce_host *host = thread->host;
@@ -245,16 +267,11 @@ static void sleep_once(struct uroce_thread *thread)
 		atomic_store_explicit(&host->wakes_at, uroce_now() + timeout * 1000000ull,
 				      memory_order_relaxed);
 	atomic_exchange_explicit(&host->shm->board->sleeping, 1, memory_order_seq_cst);
-	if (host->shm->fences)
-		uroce_fence_all();
-	if (!packets_pending(host)) {
-		if (must_retry(host))
-			timeout = timeout < 0 ? 1 : min_of(timeout, 1);
+	if (may_sleep(thread, &timeout))
 		wait_on(thread, thread->all, timeout);
-	}
 	atomic_store_explicit(&host->shm->board->sleeping, 0, memory_order_relaxed);
 	atomic_store_explicit(&host->wakes_at, 0, memory_order_relaxed);
-	while (pass(host) && !atomic_load_explicit(&thread->watching, memory_order_relaxed))
+	while (!atomic_load_explicit(&thread->watching, memory_order_relaxed) && pass(thread))
 		;
 }
 
