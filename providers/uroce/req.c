@@ -10,7 +10,8 @@
 #include "providers/uroce/uroce.h"
 
 enum {
-	ACK_REQ_INTERVAL = 16, /* a long message asks for an acknowledgement this often */
+	ACK_REQ_INTERVAL = 16, /* packets of a lossless path that go out without asking for an
+				  acknowledgement */
 };
 
 /* How a WQE goes out: opcodes by place in the message. */
@@ -207,12 +208,22 @@ static bool window_open(const struct uroce_qp *qp)
 	       psn_diff(qp->req.psn, qp->req.una) < (int32_t)qp->req.window;
 }
 
-static bool ack_req_wanted(struct uroce_qp *qp, bool last)
+/*
+ * The peer is asked to acknowledge what the application waits for, what fills the send queue, and
+ * otherwise often enough for the window to stay open: each answer is a packet, and wakes somebody.
+ */
+static bool ack_req_wanted(struct uroce_qp *qp, const struct uroce_swqe *wqe, bool last)
 {
-	if (!last && ++qp->req.since_ack_req < ACK_REQ_INTERVAL &&
-	    psn_diff(qp->req.psn, qp->req.una) + 1 < (int32_t)qp->req.window)
+	struct uroce_requester *req = &qp->req;
+	const struct uroce_sq *sq = &qp->sq;
+	uint32_t in_flight = psn_diff(req->psn, req->una) + 1;
+	uint32_t interval = qp->av.path->lossless ? ACK_REQ_INTERVAL : req->window / 4;
+
+	if (++req->since_ack_req < interval && in_flight < req->window &&
+	    !(last && ((wqe->flags & IBV_SEND_SIGNALED) || sq->sig_all ||
+		       sq->head - sq->tail > sq->size / 2)))
 		return false;
-	qp->req.since_ack_req = 0;
+	req->since_ack_req = 0;
 	return true;
 }
 
@@ -257,7 +268,7 @@ static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	};
 	int r;
 
-	hdr.ack_req = qp->type == IBV_QPT_RC && ack_req_wanted(qp, last);
+	hdr.ack_req = qp->type == IBV_QPT_RC && ack_req_wanted(qp, wqe, last);
 	header_fill(&hdr, qp, wqe);
 	r = packet_send(qp, wqe, &qp->av, &hdr, offset, length);
 	if (r < 0) {
@@ -298,7 +309,7 @@ bool uroce_req_probe(struct uroce_qp *qp)
 		return false;
 	req->psn = req->una;
 	req->offset = psn_diff(req->una, wqe->first_psn) * uroce_wqe_segment(qp, wqe);
-	req->since_ack_req = ACK_REQ_INTERVAL;
+	req->since_ack_req = req->window;
 	r = message_step(qp, wqe);
 	req->psn = psn;
 	req->offset = offset;
