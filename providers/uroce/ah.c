@@ -8,6 +8,7 @@
 #include "providers/uroce/forward.h"
 #include "providers/uroce/ops.h"
 #include "providers/uroce/path_udp.h"
+#include "providers/uroce/shm_memory.h"
 
 enum {
 	HOP_LIMIT =
@@ -96,7 +97,7 @@ static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av
 	av->path = &shm->path;
 	av->peer = peer;
 	av->mtu = SHM_SEGMENT;
-	av->ref_min = peer->readable ? SHM_REF_MIN : 0;
+	av->ref_min = peer->readable && !shm_memory_slow() ? SHM_REF_MIN : 0;
 	return 0;
 }
 

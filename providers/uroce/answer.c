@@ -3,7 +3,7 @@
 #include "providers/uroce/resp.h"
 
 enum {
-	ACK_RIDES_MIN = 64,
+	ACK_RIDES_MIN = 8,
 	ACK_RIDES_MAX = 8192,
 };
 

@@ -17,7 +17,7 @@
 #include "providers/uroce/copy.h"
 #include "providers/uroce/uroce.h"
 
-static int copy_kernel(void *dst, const void *src, size_t length)
+int uroce_copy_kernel(void *dst, const void *src, size_t length)
 {
 	struct iovec to = { dst, length }, from = { (void *)src, length };
 
@@ -34,7 +34,7 @@ static int word_check(void *ptr)
 {
 	uint64_t word;
 
-	return copy_kernel(&word, ptr, sizeof(word));
+	return uroce_copy_kernel(&word, ptr, sizeof(word));
 }
 
 static int cmp_swap_checked(void *ptr, uint64_t compare, uint64_t swap, uint64_t *ret_orig)
@@ -75,7 +75,7 @@ typedef int fetch_add_fn(void *ptr, uint64_t add, uint64_t *ret_orig);
 typedef int store_fn(void *ptr, uint64_t value);
 
 /* Either way is right at any time, so relaxed order is enough. */
-static _Atomic(copy_fn *) copy = copy_kernel;
+static _Atomic(copy_fn *) copy = uroce_copy_kernel;
 static _Atomic(cmp_swap_fn *) cmp_swap = cmp_swap_checked;
 static _Atomic(fetch_add_fn *) fetch_add = fetch_add_checked;
 static _Atomic(store_fn *) store = store_checked;
@@ -458,7 +458,7 @@ void uroce_copy_init(void)
 	if (handlers_present())
 		leaves_use();
 	else
-		ways_set(copy_kernel, cmp_swap_checked, fetch_add_checked, store_checked);
+		ways_set(uroce_copy_kernel, cmp_swap_checked, fetch_add_checked, store_checked);
 }
 
 #else

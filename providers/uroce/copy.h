@@ -21,6 +21,9 @@
  */
 void uroce_copy_init(void);
 
+/* The kernel's copy within this process. Return: 0 or -EFAULT, also where it is forbidden. */
+int uroce_copy_kernel(void *dst, const void *src, size_t length);
+
 #if defined(__x86_64__)
 /* The two that uroce_copy_init() chooses from, for tests: only with the handler installed. */
 int uroce_copy_sse(void *dst, const void *src, size_t length);

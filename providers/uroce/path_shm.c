@@ -10,6 +10,7 @@
 #include "providers/uroce/capture.h"
 #include "providers/uroce/express.h"
 #include "providers/uroce/forward.h"
+#include "providers/uroce/shm_memory.h"
 #include "providers/uroce/shm_ring.h"
 
 enum {
@@ -491,6 +492,8 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av, uint32_t
 	int r;
 
 	if (!peer->can_read || peer->dead || !length)
+		return -EOPNOTSUPP;
+	if (length >= SHM_REF_MIN && shm_memory_slow())
 		return -EOPNOTSUPP;
 	qp = board_qp(peer, dest_qpn);
 	if ((atomic_load_explicit(&qp->access, memory_order_acquire) & (need | SHM_QP_READY)) !=

@@ -74,16 +74,6 @@ int shm_hello_recv(int conn, enum hello_type type, struct hello *hello, int *fds
 	return nfds;
 }
 
-bool shm_memory_readable(pid_t pid, uint64_t probe)
-{
-	uint8_t bytes[SHM_LINE];
-	struct iovec local = { bytes, sizeof(bytes) },
-		     remote = { (void *)(uintptr_t)probe, sizeof(bytes) };
-
-	/* Pid 0: the peer is in a pid namespace that is not visible from here. */
-	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(bytes);
-}
-
 void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello_type type,
 		    bool can_read)
 {

@@ -51,7 +51,4 @@ int shm_hello_send(int conn, const struct hello *hello, const int *fds, int nfds
  * -ECONNRESET. */
 int shm_hello_recv(int conn, enum hello_type type, struct hello *hello, int *fds);
 void shm_fds_close(int *fds);
-/* Whether the memory of @pid can be read from here, at the address of its probe. */
-bool shm_memory_readable(pid_t pid, uint64_t probe);
-
 #endif

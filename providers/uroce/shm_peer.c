@@ -15,6 +15,7 @@
 #include "providers/uroce/fence.h"
 #include "providers/uroce/shm.h"
 #include "providers/uroce/shm_hello.h"
+#include "providers/uroce/shm_memory.h"
 #include "providers/uroce/thread.h"
 
 enum {

@@ -303,7 +303,7 @@ struct uroce_responder {
 	bool ack_asked;	       /* and the peer waits for it */
 	bool ack_hurry;	       /* it is for part of a long message, too: the window waits for it */
 	bool ack_withheld;     /* it did not go with a packet of ours: answer.c */
-	uint8_t ack_passes;    /* of progress since then */
+	uint16_t ack_passes;   /* of progress since then */
 	uint16_t ack_rides;    /* so many go with our packets before one is withheld again */
 	uint16_t ack_rides_next; /* if that turns out wrong once more */
 	bool nak_sent;		 /* one sequence NAK per gap */

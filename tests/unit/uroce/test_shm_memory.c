@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Other processes' memory: whether it can be read, and when the kernel's copies are not worth it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "providers/uroce/copy.h"
+#include "providers/uroce/shm.h"
+#include "providers/uroce/shm_memory.h"
+
+#define KIB 1024u
+
+static void test_readable(void **state)
+{
+	uint8_t probe[SHM_LINE] = {};
+
+	assert_true(shm_memory_readable(getpid(), (uintptr_t)probe));
+	assert_false(shm_memory_readable(getpid(), 8)); /* nothing there */
+	assert_false(shm_memory_readable(0, (uintptr_t)probe));
+}
+
+static void test_judge(void **state)
+{
+	/* Figures of a real processor with system calls that cost much, and of an emulated one. */
+	assert_false(shm_memory_judge(4200, 600, 32 * KIB));
+	assert_true(shm_memory_judge(80000, 10000, 32 * KIB));
+	/* Slow altogether: one copy is better than two. */
+	assert_false(shm_memory_judge(80000, 40000, 32 * KIB));
+	/* Fast enough, however fast the own one is. */
+	assert_false(shm_memory_judge(16000, 100, 32 * KIB));
+	assert_false(shm_memory_judge(0, 600, 32 * KIB)); /* forbidden */
+}
+
+/* Whatever this machine is, a second question has the answer of the first. */
+static void test_asked_twice(void **state)
+{
+	bool slow;
+
+	uroce_copy_init();
+	slow = shm_memory_slow();
+	assert_int_equal(shm_memory_slow(), slow);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_readable),
+	cmocka_unit_test(test_judge),
+	cmocka_unit_test(test_asked_twice),
+};
+
+int main(void)
+{
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
