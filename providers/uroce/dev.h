@@ -83,6 +83,9 @@ struct uroce_gid {
 		     */
 	unsigned int idle; /* polls since something came; under progress_lock */
 	unsigned int hits; /* polls before that at which something came, in a row */
+	unsigned int lone; /* polls that found something since the last stream */
+	unsigned int bare; /* polls that found nothing since datagrams are no longer joined */
+	bool joins;	   /* datagrams: udp_receive.c */
 };
 
 struct uroce_dev {
@@ -96,6 +99,7 @@ struct uroce_dev {
 	bool removed;	      /* the interface is gone */
 	uint8_t speed, width; /* as ibv_port_attr has them */
 	bool is_loopback;
+	atomic_bool shows_headers; /* sockets tell class and hop limit of what comes */
 	uint8_t mac[6];
 	pthread_mutex_t lock;		      /* GID table, contexts, multicast groups */
 	struct uroce_gid gids[UROCE_GID_MAX]; /* changed under lock and progress_lock */

@@ -72,7 +72,6 @@ struct uroce_packet {
 	 * NULL unless UD */
 	const uint8_t *grh;
 	uint8_t sl;
-	uint8_t hop_limit;
 	const union ibv_gid *dgid; /* where a datagram came to; NULL on rings of connected QPs */
 	const union ibv_gid *multicast; /* the group, when it came by one */
 	bool forwarded;	 /* another process passed it on: it is not passed on again */

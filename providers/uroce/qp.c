@@ -3,6 +3,7 @@
 
 #include "providers/uroce/cq.h"
 #include "providers/uroce/fault.h"
+#include "providers/uroce/path_udp.h"
 #include "providers/uroce/shm.h"
 
 enum {
@@ -218,8 +219,10 @@ int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 		goto fail;
 	vqp->qp.handle = vqp->qp.qp_num;
 	qp_users_add(qp, 1);
-	if (qp->type == IBV_QPT_UD)
+	if (qp->type == IBV_QPT_UD) {
 		atomic_fetch_add_explicit(&qp->host->udp_interest, 1, memory_order_relaxed);
+		uroce_udp_show_headers(qp->dev);
+	}
 	return 0;
 fail:
 	qp_queues_free(qp);

@@ -8,6 +8,7 @@
 #include "providers/uroce/capture.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/udp.h"
+#include "providers/uroce/udp_socket.h"
 
 #ifndef UDP_GRO
 #define UDP_GRO 104
@@ -18,6 +19,9 @@ enum {
 	MULTICAST_QPN = 0xffffff,
 	IDLE_POLLS = 64,    /* a socket that was silent for so long ... */
 	IDLE_INTERVAL = 16, /* ... is looked at only every so many polls */
+	STREAM = 4,	    /* polls in a row that find something: more than a coincidence */
+	LONE_ENOUGH = 256,  /* polls that found something and no stream: joining is given up ... */
+	BARE_ENOUGH = 16, /* ... and polls without one, after which none is left that was joined */
 	DEFAULT_HOP_LIMIT = 64,
 	LIKE_US = 256,	  /* packets in a row after which a sender is known to number as we do */
 	REFUSED_MAX = 16, /* packets in a row after which it is somebody else */
@@ -130,7 +134,7 @@ static void pass_on(const struct arrival *in, const uint8_t *data, uint32_t leng
 static void packet_deliver(const struct arrival *in, const uint8_t *data, uint32_t length)
 {
 	struct uroce_host *host = in->udp->path.dev->host;
-	struct uroce_packet pkt = { .dgid = &in->av.dgid, .hop_limit = in->av.hop_limit };
+	struct uroce_packet pkt = { .dgid = &in->av.dgid };
 	uint8_t grh[40], slot;
 	int header = uroce_wire_unpack(data, length, &pkt.hdr, &pkt.payload.length);
 
@@ -269,6 +273,22 @@ static int message_take(struct udp_receiver *rx, int fd)
 	return 1;
 }
 
+/* The same without what comes beside the datagram: a third cheaper, and a poll in vain as well. */
+static int datagram_take(struct udp_receiver *rx, int fd)
+{
+	struct msghdr *msg = &rx->msgs[0].msg_hdr;
+	ssize_t n;
+
+	message_prepare(rx, 0);
+	msg->msg_controllen = 0;
+	n = recvfrom(fd, rx->buffers[0], UDP_RX_BUFFER, MSG_DONTWAIT, msg->msg_name,
+		     &msg->msg_namelen);
+	if (n < 0)
+		return 0;
+	rx->msgs[0].msg_len = n;
+	return 1;
+}
+
 static int messages_take(struct udp_receiver *rx, int fd)
 {
 	for (int i = 0; i < UDP_RX_MESSAGES; i++)
@@ -276,9 +296,10 @@ static int messages_take(struct udp_receiver *rx, int fd)
 	return recvmmsg(fd, rx->msgs, UDP_RX_MESSAGES, MSG_DONTWAIT, NULL);
 }
 
-/* @busy: something came the last times, too. */
+typedef int take_fn(struct udp_receiver *rx, int fd);
+
 static unsigned int socket_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
-				   unsigned int budget, bool busy)
+				   unsigned int budget, take_fn *take)
 {
 	struct uroce_udp *udp = to_udp(dev->udp);
 	struct udp_receiver *rx = udp->receiver;
@@ -290,7 +311,7 @@ static unsigned int socket_receive(struct uroce_dev *dev, int fd, const union ib
 	do {
 		uint64_t now;
 
-		n = busy ? messages_take(rx, fd) : message_take(rx, fd);
+		n = take(rx, fd);
 		if (n <= 0)
 			break;
 		now = uroce_now();
@@ -304,12 +325,43 @@ static unsigned int socket_receive(struct uroce_dev *dev, int fd, const union ib
 unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
 			       unsigned int budget)
 {
-	return socket_receive(dev, fd, dgid, budget, true);
+	return socket_receive(dev, fd, dgid, budget, messages_take);
 }
 
 void uroce_udp_ready(struct uroce_dev *dev)
 {
 	atomic_store_explicit(&to_udp(dev->udp)->ready, true, memory_order_relaxed);
+}
+
+/*
+ * Datagrams that come one by one, as in a ping-pong, are not joined after a while: then nothing
+ * comes beside them. In a stream they are again.
+ */
+static void joining_adapt(struct uroce_gid *gid, unsigned int n)
+{
+	bool wanted;
+
+	if (!n) {
+		gid->bare += !gid->joins;
+		return;
+	}
+	gid->lone = gid->hits >= STREAM ? 0 : gid->lone + 1;
+	wanted = gid->lone < LONE_ENOUGH;
+	if (likely(wanted == gid->joins))
+		return;
+	uroce_udp_socket_join(gid->socket, wanted);
+	gid->joins = wanted;
+	gid->bare = 0;
+}
+
+static take_fn *take_of(const struct uroce_dev *dev, const struct uroce_gid *gid)
+{
+	if (gid->hits > 1) /* something came the last times, too */
+		return messages_take;
+	if (gid->joins || gid->bare < BARE_ENOUGH ||
+	    atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
+		return message_take;
+	return datagram_take;
 }
 
 unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget)
@@ -328,9 +380,10 @@ unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget)
 
 		if (gid->socket < 0 || (gid->idle > IDLE_POLLS && !all))
 			continue;
-		n = socket_receive(dev, gid->socket, &gid->gid, budget, gid->hits > 1);
+		n = socket_receive(dev, gid->socket, &gid->gid, budget, take_of(dev, gid));
 		gid->hits = n ? gid->hits + 1 : 0;
 		gid->idle = n ? 0 : gid->idle + 1;
+		joining_adapt(gid, n);
 		total += n;
 	}
 	return total;

@@ -39,8 +39,6 @@ static void options_ipv4(int fd, const struct uroce_dev *dev)
 
 	/* On an unconnected socket also: identification 0, which the ICRC counts on. */
 	option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
-	option(fd, IPPROTO_IP, IP_RECVTOS, 1);
-	option(fd, IPPROTO_IP, IP_RECVTTL, 1);
 	(void)setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out));
 }
 
@@ -49,11 +47,20 @@ static void options_ipv6(int fd, const struct uroce_dev *dev)
 	option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 	option(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
-	option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-	option(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
 	option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, dev->ifindex);
 	/* The kernel's rxe and hardware send zero, which IPv6 otherwise drops. */
 	option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+}
+
+void uroce_udp_socket_show_header(int fd, bool ipv4)
+{
+	option(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_RECVTOS : IPV6_RECVTCLASS, 1);
+	option(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_RECVTTL : IPV6_RECVHOPLIMIT, 1);
+}
+
+void uroce_udp_socket_join(int fd, bool join)
+{
+	option(fd, IPPROTO_UDP, UDP_GRO, join);
 }
 
 int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd)
@@ -68,7 +75,9 @@ int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd)
 		options_ipv4(fd, dev);
 	else
 		options_ipv6(fd, dev);
-	option(fd, IPPROTO_UDP, UDP_GRO, 1);
+	if (atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
+		uroce_udp_socket_show_header(fd, family == AF_INET);
+	uroce_udp_socket_join(fd, true);
 	*ret_fd = fd;
 	return 0;
 }

@@ -7,10 +7,15 @@
 
 /*
  * A socket of @family, not bound: never fragments, never blocks, takes packets without UDP checksum
- * (the ICRC covers more), tells what the receiver of a UD packet may see of its IP header, and
- * joins equal datagrams of one sender (UDP_GRO). Multicast leaves by @dev.
+ * (the ICRC covers more) and joins equal datagrams of one sender. Multicast leaves by @dev.
  */
 int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd);
+
+/* From now on each datagram comes with class and hop limit of its IP header. */
+void uroce_udp_socket_show_header(int fd, bool ipv4);
+/* Whether datagrams of one size and sender may come as one (UDP_GRO). Some that were joined before
+ * may still come. */
+void uroce_udp_socket_join(int fd, bool join);
 
 /*
  * The same, bound to @gid, port 4791, together with other processes of this user; a datagram is
