@@ -32,7 +32,7 @@ static uint8_t payload[8192];
 static struct {
 	unsigned int count, forwarded, headers_wrong, grhs;
 	uint32_t bytes, last_psn;
-	uint8_t forward_slot;
+	uint8_t forward_slot, class, hop_limit;
 	union ibv_gid sgid;
 } seen;
 
@@ -46,6 +46,10 @@ void __wrap_uroce_rx(struct uroce_host *h, struct uroce_packet *pkt, const union
 	seen.last_psn = pkt->hdr.psn;
 	seen.sgid = *sgid;
 	seen.grhs += pkt->grh != NULL;
+	if (pkt->grh) { /* an IPv4 header in its second half */
+		seen.class = pkt->grh[20 + 1];
+		seen.hop_limit = pkt->grh[20 + 8];
+	}
 	seen.headers_wrong +=
 		pkt->hdr.dest_qpn != QPN || memcmp(pkt->payload.data, payload, pkt->payload.length);
 }
@@ -76,7 +80,11 @@ static int setup(void **state)
 
 	uroce_host_init(&host, 1);
 	host.slot = HOST_SLOT;
-	dev = (struct uroce_dev){ .host = &host, .name = "uroce0", .netdev = "lo", .ifindex = 1 };
+	dev = (struct uroce_dev){ .host = &host,
+				  .name = "uroce0",
+				  .netdev = "lo",
+				  .ifindex = 1,
+				  .lock = PTHREAD_MUTEX_INITIALIZER };
 	for (int i = 0; i < UROCE_GID_MAX; i++)
 		dev.gids[i].socket = -1;
 	/* Addresses nobody else uses at this moment: tests may run side by side. */
@@ -86,6 +94,7 @@ static int setup(void **state)
 	uroce_address_from_gid(&other, UROCE_UDP_PORT, 0, &there);
 	assert_int_equal(uroce_udp_open(&dev), 0);
 	assert_int_equal(uroce_udp_socket_bound(&dev, &dev.gids[0].gid, &dev.gids[0].socket), 0);
+	dev.gids[0].joins = true; /* as uroce_udp_bind() leaves it */
 	to_udp(dev.udp)->slots = 1;
 	wire = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	setsockopt(wire, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
@@ -435,7 +444,8 @@ static void test_receive(void **state)
 	assert_memory_equal(&seen.sgid, &av.dgid, sizeof(seen.sgid));
 }
 
-static void test_receive_large(void **state)
+/* 41 packets of 1000 bytes, the last of 100, numbered from 0, as one large send. */
+static void wire_send_large(void)
 {
 	uint8_t buf[40 * 1016 + 116], control[CMSG_SPACE(2)] = {};
 	struct iovec iov = { buf, 0 };
@@ -458,12 +468,72 @@ static void test_receive_large(void **state)
 			       .cmsg_len = CMSG_LEN(2) };
 	memcpy(CMSG_DATA(c), &(uint16_t){ 1016 }, 2);
 	assert_int_equal(sendmsg(wire, &msg, 0), iov.iov_len);
+}
+
+static void test_receive_large(void **state)
+{
+	wire_send_large();
 	receive_until(41);
 	assert_int_equal(seen.count, 41);
 	assert_int_equal(seen.last_psn, 40);
 	assert_int_equal(seen.headers_wrong, 0);
 	assert_int_equal(udp()->wrong, 0);
 	assert_false(udp()->unseen_said);
+}
+
+static void poll_in_vain(void)
+{
+	uroce_lock(&host.progress_lock);
+	for (int i = 0; i < 32; i++)
+		assert_int_equal(uroce_udp_poll(&dev, 32), 0);
+	uroce_unlock(&host.progress_lock);
+}
+
+/* Datagrams one by one are soon not joined any more; a stream is again, and nothing is misread on
+ * the way. */
+static void test_receive_lone(void **state)
+{
+	const struct uroce_gid *gid = &dev.gids[0];
+	unsigned int count = 0;
+	uint8_t buf[1200];
+
+	assert_true(gid->joins);
+	for (; gid->joins && count < 1000; count++) {
+		wire_send(buf, packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 1000, 0, buf));
+		receive_until(1);
+		poll_in_vain();
+	}
+	assert_false(gid->joins);
+	poll_in_vain();
+	wire_send_large();
+	receive_until(41);
+	for (count += 41; !gid->joins && count < 1000; count++) {
+		wire_send(buf, packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 1000, 0, buf));
+		receive_until(1);
+	}
+	assert_true(gid->joins);
+	wire_send_large();
+	receive_until(41);
+	assert_int_equal(seen.count, count + 41);
+	assert_int_equal(seen.headers_wrong, 0);
+	assert_int_equal(udp()->wrong, 0);
+}
+
+/* Class and hop limit are told from the moment somebody wants to see them. */
+static void test_receive_headers(void **state)
+{
+	uint8_t buf[1200];
+
+	setsockopt(wire, IPPROTO_IP, IP_TOS, &(int){ 0x68 }, sizeof(int));
+	setsockopt(wire, IPPROTO_IP, IP_TTL, &(int){ 7 }, sizeof(int));
+	wire_send(buf, packet_make(UROCE_UD | UROCE_SEND_ONLY, QPN, 8, 0, buf));
+	receive_until(1);
+	assert_int_equal(seen.hop_limit, 64);
+	uroce_udp_show_headers(&dev);
+	wire_send(buf, packet_make(UROCE_UD | UROCE_SEND_ONLY, QPN, 8, 0, buf));
+	receive_until(1);
+	assert_int_equal(seen.hop_limit, 7);
+	assert_int_equal(seen.class, 0x68);
 }
 
 static void test_receive_odd(void **state)
@@ -577,6 +647,8 @@ int main(void)
 		udp_test(test_no_socket),
 		udp_test(test_receive),
 		udp_test(test_receive_large),
+		udp_test(test_receive_lone),
+		udp_test(test_receive_headers),
 		udp_test(test_receive_odd),
 		udp_test(test_receive_numbers),
 		udp_test(test_receive_other_process),
