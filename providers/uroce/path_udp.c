@@ -386,6 +386,8 @@ static int socket_exchange(struct uroce_dev *dev, unsigned int gid_index, int fd
 	atomic_store_explicit(&udp->path.pending, false, memory_order_relaxed);
 	old = dev->gids[gid_index].socket;
 	dev->gids[gid_index].socket = fd;
+	if (fd >= 0 && atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
+		uroce_udp_socket_show_header(fd, uroce_gid_is_ipv4(&dev->gids[gid_index].gid));
 	dev->gids[gid_index].joins = true;
 	dev->gids[gid_index].lone = 0;
 	udp->slots = max_of(udp->slots, gid_index + 1);
@@ -435,17 +437,15 @@ void uroce_udp_unbind(struct uroce_dev *dev, unsigned int gid_index)
 	close(fd);
 }
 
-void uroce_udp_show_headers(struct uroce_dev *dev)
+void uroce_udp_headers_show(struct uroce_dev *dev)
 {
-	if (atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
+	assert_held(&dev->host->progress_lock);
+	if (atomic_exchange_explicit(&dev->shows_headers, true, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&dev->lock);
-	atomic_store_explicit(&dev->shows_headers, true, memory_order_relaxed);
 	for (unsigned int i = 0; i < UROCE_GID_MAX; i++)
 		if (dev->gids[i].socket >= 0)
 			uroce_udp_socket_show_header(dev->gids[i].socket,
 						     uroce_gid_is_ipv4(&dev->gids[i].gid));
-	pthread_mutex_unlock(&dev->lock);
 }
 
 int uroce_udp_open(struct uroce_dev *dev)

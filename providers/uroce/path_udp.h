@@ -24,9 +24,10 @@ void uroce_udp_unbind(struct uroce_dev *dev, unsigned int gid_index);
 
 /*
  * From now on what is received comes with class and hop limit of its IP header, which a UD receive
- * buffer and a capture show, and which costs each datagram an eighth of a microsecond.
+ * buffer and a capture show, and which costs each datagram an eighth of a microsecond. Under
+ * progress_lock.
  */
-void uroce_udp_show_headers(struct uroce_dev *dev);
+void uroce_udp_headers_show(struct uroce_dev *dev);
 
 /* Receive up to @budget datagrams from every socket of a GID. Under progress_lock. Return:
  * datagrams. */

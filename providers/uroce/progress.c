@@ -13,7 +13,7 @@
 enum {
 	BUDGET = 32,		/* packets of one peer, datagrams of one device in one pass */
 	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover across a network */
-	ACK_PASSES = 256,	/* that a withheld one waits for the next message */
+	ACK_PASSES = 128,	/* that a withheld one waits for the next message */
 	REFUSALS_BEFORE_YIELD = 64, /* of a poller, one after the other: some microseconds */
 	LAZY_PASSES = 32,	    /* without a packet: nothing will come to ride on */
 	CLOCK_PASSES = 64,

@@ -140,6 +140,16 @@ static void qp_queues_free(struct uroce_qp *qp)
 
 /* --- create and destroy --- */
 
+/* Its receive buffers show the IP headers of what comes. */
+static void headers_wanted(struct uroce_dev *dev)
+{
+	if (atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
+		return;
+	uroce_lock(&dev->host->progress_lock);
+	uroce_udp_headers_show(dev);
+	uroce_unlock(&dev->host->progress_lock);
+}
+
 static int qp_check(const struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
@@ -221,7 +231,7 @@ int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	qp_users_add(qp, 1);
 	if (qp->type == IBV_QPT_UD) {
 		atomic_fetch_add_explicit(&qp->host->udp_interest, 1, memory_order_relaxed);
-		uroce_udp_show_headers(qp->dev);
+		headers_wanted(qp->dev);
 	}
 	return 0;
 fail:

@@ -10,8 +10,8 @@
 #include "providers/uroce/uroce.h"
 
 enum {
-	ACK_REQ_INTERVAL = 16, /* packets of a lossless path that go out without asking for an
-				  acknowledgement */
+	ACK_REQ_INTERVAL =
+		16, /* packets of a lossless path without asking for an acknowledgement */
 };
 
 /* How a WQE goes out: opcodes by place in the message. */
@@ -209,19 +209,27 @@ static bool window_open(const struct uroce_qp *qp)
 }
 
 /*
- * The peer is asked to acknowledge what the application waits for, what fills the send queue, and
- * otherwise often enough for the window to stay open: each answer is a packet, and wakes somebody.
+ * Whether the end of @wqe is to be acknowledged for its own sake: the application waits for it, or
+ * nothing follows that will be acknowledged and cover it, or it is needed to make room.
  */
+static bool end_waited_for(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
+{
+	const struct uroce_sq *sq = &qp->sq;
+
+	return qp->av.path->lossless || (wqe->flags & IBV_SEND_SIGNALED) || sq->sig_all ||
+	       qp->state != IBV_QPS_RTS || sq->next + 1 == sq->head ||
+	       is_local(sq_wqe(sq, sq->next + 1)) || sq->head - sq->tail > sq->size / 2;
+}
+
+/* On a network each acknowledgement is a packet and wakes somebody: a few keep the window open. */
 static bool ack_req_wanted(struct uroce_qp *qp, const struct uroce_swqe *wqe, bool last)
 {
 	struct uroce_requester *req = &qp->req;
-	const struct uroce_sq *sq = &qp->sq;
-	uint32_t in_flight = psn_diff(req->psn, req->una) + 1;
 	uint32_t interval = qp->av.path->lossless ? ACK_REQ_INTERVAL : req->window / 4;
 
-	if (++req->since_ack_req < interval && in_flight < req->window &&
-	    !(last && ((wqe->flags & IBV_SEND_SIGNALED) || sq->sig_all ||
-		       sq->head - sq->tail > sq->size / 2)))
+	if (++req->since_ack_req < interval &&
+	    psn_diff(req->psn, req->una) + 1 < (int32_t)req->window &&
+	    !(last && end_waited_for(qp, wqe)))
 		return false;
 	req->since_ack_req = 0;
 	return true;

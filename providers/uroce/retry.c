@@ -38,6 +38,7 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now)
 	assert_held(&qp->lock);
 	qp->counters.retries++;
 	req->probing = false;
+	req->since_ack_req = req->window; /* the first one asks */
 	/* From the newest back to the one that holds una. */
 	for (index = sq->tail; index != sq->next; index++) {
 		struct uroce_swqe *wqe = sq_wqe(sq, index);

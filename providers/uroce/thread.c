@@ -175,24 +175,33 @@ static void wait_on(struct uroce_thread *thread, int epoll, int timeout_ms)
 
 /* --- the two states --- */
 
+static bool poller_at_work(struct uroce_host *host)
+{
+	return atomic_load_explicit(&host->poller_passes, memory_order_relaxed) >= POLLER_PASSES;
+}
+
 /*
- * Take the lock of a pass. Who has it for long is a poller, one that lost its processor to this
- * very thread, perhaps: then packets are its, and this thread watches. A CQ that is armed after
- * that is said ends the watching; who armed one before has let go of the lock, hence the last try.
+ * Take the lock of a pass. If a poller has it for long, one that lost its processor to this very
+ * thread, perhaps, packets are its, and this thread watches. Pairs with
+ * uroce_thread_poller_leaves(): either that finds the thread watching, or its word that there is no
+ * poller any more is found here.
  */
 static bool pass_enter(struct uroce_thread *thread)
 {
-	struct uroce_lock *lock = &thread->host->progress_lock;
+	struct uroce_host *host = thread->host;
 
 	for (int i = 0; i < ENTER_SPINS; i++) {
-		if (uroce_trylock(lock))
+		if (uroce_trylock(&host->progress_lock))
 			return true;
 		uroce_lock_pause();
 	}
-	atomic_store_explicit(&thread->watching, true, memory_order_seq_cst);
-	if (!uroce_trylock(lock))
-		return false;
-	atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
+	if (poller_at_work(host)) {
+		atomic_exchange_explicit(&thread->watching, true, memory_order_seq_cst);
+		if (poller_at_work(host))
+			return false;
+		atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
+	}
+	uroce_lock(&host->progress_lock);
 	return true;
 }
 
@@ -238,12 +247,16 @@ static bool must_retry(struct uroce_host *host)
 static bool may_sleep(struct uroce_thread *thread, int *timeout)
 {
 	struct uroce_host *host = thread->host;
-	bool pending, retry;
+	bool fences, pending, retry;
 
 	if (!pass_enter(thread))
 		return false;
-	if (uroce_shm_fences_for_peers(host->shm))
+	fences = uroce_shm_fences_for_peers(host->shm);
+	uroce_unlock(&host->progress_lock);
+	if (fences)
 		uroce_fence_all();
+	if (!pass_enter(thread))
+		return false;
 	pending = uroce_shm_pending(host->shm);
 	retry = must_retry(host);
 	uroce_unlock(&host->progress_lock);
@@ -347,7 +360,7 @@ void uroce_thread_poller_leaves(struct uroce_host *host)
 	struct uroce_thread *thread = host->thread;
 
 	atomic_store_explicit(&host->poller_passes, 0, memory_order_relaxed);
-	if (atomic_exchange_explicit(&thread->watching, false, memory_order_relaxed))
+	if (atomic_exchange_explicit(&thread->watching, false, memory_order_seq_cst))
 		uroce_thread_wake(host);
 }
 

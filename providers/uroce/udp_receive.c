@@ -122,11 +122,17 @@ static void say_wrong(const struct arrival *in)
 		in->udp->path.dev->name, inet_ntop(AF_INET6, &in->av.sgid, from, sizeof(from)));
 }
 
-/* Another process of this user owns the QP: hand the packet on. */
-static void pass_on(const struct arrival *in, const uint8_t *data, uint32_t length, uint8_t slot)
+/*
+ * Another process of this user owns the QP: hand the packet on. Of a UD packet its receiver may see
+ * the IP header, from the next one on.
+ */
+static void pass_on(const struct arrival *in, const struct uroce_hdr *hdr, const uint8_t *data,
+		    uint32_t length, uint8_t slot)
 {
 	struct shm_forward from = { .sgid = in->av.sgid, .dgid = in->av.dgid, .passed_on = 1 };
 
+	if (hdr_flags(hdr) & PKT_DETH)
+		uroce_udp_headers_show(in->udp->path.dev);
 	uroce_grh_fill(&in->av, length, from.grh);
 	uroce_forward(in->udp->path.dev->host, slot, &from, data, length, in->now);
 }
@@ -143,7 +149,7 @@ static void packet_deliver(const struct arrival *in, const uint8_t *data, uint32
 	slot = pkt.hdr.dest_qpn >> UROCE_QP_INDEX_BITS;
 	if (slot != host->slot && pkt.hdr.dest_qpn != GSI_QPN &&
 	    pkt.hdr.dest_qpn != MULTICAST_QPN) {
-		pass_on(in, data, length, slot);
+		pass_on(in, &pkt.hdr, data, length, slot);
 		return;
 	}
 	pkt.payload.data = data + header;
@@ -335,19 +341,21 @@ void uroce_udp_ready(struct uroce_dev *dev)
 
 /*
  * Datagrams that come one by one, as in a ping-pong, are not joined after a while: then nothing
- * comes beside them. In a stream they are again.
+ * comes beside them. In a stream they are again. What was joined and is read after that is given up
+ * cannot be taken apart, so it is given up when the socket was just found empty; and not where
+ * headers are shown, which come beside a datagram, too.
  */
-static void joining_adapt(struct uroce_gid *gid, unsigned int n)
+static void joining_adapt(const struct uroce_dev *dev, struct uroce_gid *gid, unsigned int n)
 {
 	bool wanted;
 
-	if (!n) {
+	if (n)
+		gid->lone = n > 1 || gid->hits >= STREAM ? 0 : gid->lone + 1;
+	else
 		gid->bare += !gid->joins;
-		return;
-	}
-	gid->lone = gid->hits >= STREAM ? 0 : gid->lone + 1;
-	wanted = gid->lone < LONE_ENOUGH;
-	if (likely(wanted == gid->joins))
+	wanted = gid->lone < LONE_ENOUGH ||
+		 atomic_load_explicit(&dev->shows_headers, memory_order_relaxed);
+	if (likely(wanted == gid->joins || (!wanted && n)))
 		return;
 	uroce_udp_socket_join(gid->socket, wanted);
 	gid->joins = wanted;
@@ -383,7 +391,7 @@ unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget)
 		n = socket_receive(dev, gid->socket, &gid->gid, budget, take_of(dev, gid));
 		gid->hits = n ? gid->hits + 1 : 0;
 		gid->idle = n ? 0 : gid->idle + 1;
-		joining_adapt(gid, n);
+		joining_adapt(dev, gid, n);
 		total += n;
 	}
 	return total;

@@ -83,6 +83,7 @@ static int fixture_setup(void **state)
 	fx.ctx.dev = &fx.dev;
 	snprintf(fx.device.name, sizeof(fx.device.name), "test");
 	fx.ctx.vctx.context.device = &fx.device;
+	fx.dev.shows_headers = true;
 	fx.path = (struct uroce_path){ .ops = &ops, .dev = &fx.dev, .lossless = true };
 	fx.ah = (struct uroce_ah){ .av = { .path = &fx.path, .mtu = FIXTURE_MTU } };
 	fx.pd.pd.context = &fx.ctx.vctx.context;

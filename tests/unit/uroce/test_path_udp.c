@@ -529,7 +529,9 @@ static void test_receive_headers(void **state)
 	wire_send(buf, packet_make(UROCE_UD | UROCE_SEND_ONLY, QPN, 8, 0, buf));
 	receive_until(1);
 	assert_int_equal(seen.hop_limit, 64);
-	uroce_udp_show_headers(&dev);
+	uroce_lock(&host.progress_lock);
+	uroce_udp_headers_show(&dev);
+	uroce_unlock(&host.progress_lock);
 	wire_send(buf, packet_make(UROCE_UD | UROCE_SEND_ONLY, QPN, 8, 0, buf));
 	receive_until(1);
 	assert_int_equal(seen.hop_limit, 7);
