@@ -335,6 +335,9 @@ static uint32_t record_take(struct shm_peer *peer, const struct shm_record *reco
 		uroce_shm_corrupt(peer, "a record longer than the ring");
 		return to_end;
 	}
+	/* Its second line is still the producer's: the copy finds it here, or on its way. */
+	if (length > SHM_LINE - offsetof(struct shm_record, data))
+		__builtin_prefetch((const uint8_t *)record + SHM_LINE);
 	if (likely(uroce_express_receive(peer, record, length)))
 		;
 	else if (record->kind == SHM_FORWARD)
