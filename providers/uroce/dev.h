@@ -84,7 +84,6 @@ struct uroce_gid {
 	unsigned int idle; /* polls since something came; under progress_lock */
 	unsigned int hits; /* polls before that at which something came, in a row */
 	unsigned int lone; /* polls that found something since the last stream */
-	unsigned int bare; /* polls that found nothing since datagrams are no longer joined */
 	bool joins;	   /* datagrams: udp_receive.c */
 };
 

@@ -55,8 +55,8 @@ static bool may_send(const struct uroce_qp *qp)
 {
 	const struct uroce_requester *req = &qp->req;
 
-	return qp->state == IBV_QPS_RTS && !req->rnr_wait && !req->path_full && !qp->peer_lost &&
-	       req->psn == req->max_psn && !req->offset &&
+	return qp->state == IBV_QPS_RTS && !sq_stopped(&qp->sq) && !req->rnr_wait &&
+	       !req->path_full && !qp->peer_lost && req->psn == req->max_psn && !req->offset &&
 	       psn_diff(req->psn, req->una) < (int32_t)(req->window - qp->sq.size);
 }
 

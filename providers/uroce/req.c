@@ -10,8 +10,7 @@
 #include "providers/uroce/uroce.h"
 
 enum {
-	ACK_REQ_INTERVAL =
-		16, /* packets of a lossless path without asking for an acknowledgement */
+	ACK_REQ_INTERVAL = 16, /* packets that go out without asking for an acknowledgement */
 };
 
 /* How a WQE goes out: opcodes by place in the message. */
@@ -209,23 +208,25 @@ static bool window_open(const struct uroce_qp *qp)
 }
 
 /*
- * Whether the end of @wqe is to be acknowledged for its own sake: the application waits for it, or
- * nothing follows that will be acknowledged and cover it, or it is needed to make room.
+ * Whether the end of @wqe is to be acknowledged for its own sake: the application waits for it, it
+ * is needed to make room, or nothing may follow soon that will be acknowledged and cover it.
  */
 static bool end_waited_for(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
 	const struct uroce_sq *sq = &qp->sq;
+	const struct uroce_swqe *next = sq_wqe(sq, sq->next + 1);
 
 	return qp->av.path->lossless || (wqe->flags & IBV_SEND_SIGNALED) || sq->sig_all ||
-	       qp->state != IBV_QPS_RTS || sq->next + 1 == sq->head ||
-	       is_local(sq_wqe(sq, sq->next + 1)) || sq->head - sq->tail > sq->size / 2;
+	       sq->head - sq->tail > sq->size / 2 || qp->state != IBV_QPS_RTS ||
+	       sq->next + 1 == sq->head || is_local(next) || next->state == WQE_DONE ||
+	       (next->flags & IBV_SEND_FENCE);
 }
 
-/* On a network each acknowledgement is a packet and wakes somebody: a few keep the window open. */
+/* On a network each acknowledgement is a packet and wakes somebody: some keep the window open. */
 static bool ack_req_wanted(struct uroce_qp *qp, const struct uroce_swqe *wqe, bool last)
 {
 	struct uroce_requester *req = &qp->req;
-	uint32_t interval = qp->av.path->lossless ? ACK_REQ_INTERVAL : req->window / 4;
+	uint32_t interval = min_of((uint32_t)ACK_REQ_INTERVAL, req->window / 4);
 
 	if (++req->since_ack_req < interval &&
 	    psn_diff(req->psn, req->una) + 1 < (int32_t)req->window &&
@@ -317,7 +318,7 @@ bool uroce_req_probe(struct uroce_qp *qp)
 		return false;
 	req->psn = req->una;
 	req->offset = psn_diff(req->una, wqe->first_psn) * uroce_wqe_segment(qp, wqe);
-	req->since_ack_req = req->window;
+	req->since_ack_req = ACK_REQ_INTERVAL;
 	r = message_step(qp, wqe);
 	req->psn = psn;
 	req->offset = offset;
@@ -524,6 +525,8 @@ static int wqe_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 
 static bool may_send(struct uroce_qp *qp)
 {
+	if (unlikely(sq_stopped(&qp->sq)))
+		return false;
 	if (qp->state == IBV_QPS_RTS)
 		return !qp->req.rnr_wait && !qp->req.path_full;
 	if (qp->state != IBV_QPS_SQD || qp->req.rnr_wait || qp->req.path_full)
@@ -565,8 +568,12 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 		if (wqe->state != WQE_DONE)
 			continue;
 		done = true;
-		if (wqe->status != IBV_WC_SUCCESS)
+		if (wqe->status != IBV_WC_SUCCESS) {
+			/* What went before it was to be covered by it, perhaps. */
+			if (qp->type == IBV_QPT_RC && !qp->av.path->lossless)
+				uroce_req_probe(qp);
 			break;
+		}
 		/* Retired at once, so that the next one again has nothing before it. */
 		uroce_comp_retire(qp);
 		done = false;

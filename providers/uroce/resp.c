@@ -307,8 +307,10 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 			uroce_ack_later(qp); /* its response acknowledges it */
 		else if (pkt->hdr.ack_req)
 			ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
-		else if (qp->resp.ack_due && (hdr_flags(&pkt->hdr) & PKT_END))
+		else if (qp->resp.ack_due && (hdr_flags(&pkt->hdr) & PKT_END)) {
 			qp->resp.ack_messages++; /* one more that it will cover */
+			uroce_ack_later(qp);
+		}
 		qp->resp.ack_hurry |=
 			!(hdr_flags(&pkt->hdr) & PKT_END) || !(hdr_flags(&pkt->hdr) & PKT_START);
 		break;

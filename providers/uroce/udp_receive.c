@@ -20,7 +20,7 @@ enum {
 	IDLE_POLLS = 64,    /* a socket that was silent for so long ... */
 	IDLE_INTERVAL = 16, /* ... is looked at only every so many polls */
 	STREAM = 4,	    /* polls in a row that find something: more than a coincidence */
-	LONE_ENOUGH = 256,  /* polls that found something and no stream: joining is given up ... */
+	LONE_ENOUGH = 256,  /* polls that found something and no stream: joining is given up */
 	BARE_ENOUGH = 16, /* ... and polls without one, after which none is left that was joined */
 	DEFAULT_HOP_LIMIT = 64,
 	LIKE_US = 256,	  /* packets in a row after which a sender is known to number as we do */
@@ -351,23 +351,18 @@ static void joining_adapt(const struct uroce_dev *dev, struct uroce_gid *gid, un
 
 	if (n)
 		gid->lone = n > 1 || gid->hits >= STREAM ? 0 : gid->lone + 1;
-	else
-		gid->bare += !gid->joins;
 	wanted = gid->lone < LONE_ENOUGH ||
 		 atomic_load_explicit(&dev->shows_headers, memory_order_relaxed);
 	if (likely(wanted == gid->joins || (!wanted && n)))
 		return;
-	uroce_udp_socket_join(gid->socket, wanted);
-	gid->joins = wanted;
-	gid->bare = 0;
+	gid->joins = uroce_udp_socket_join(gid->socket, wanted);
 }
 
 static take_fn *take_of(const struct uroce_dev *dev, const struct uroce_gid *gid)
 {
 	if (gid->hits > 1) /* something came the last times, too */
 		return messages_take;
-	if (gid->joins || gid->bare < BARE_ENOUGH ||
-	    atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
+	if (gid->joins || atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
 		return message_take;
 	return datagram_take;
 }

@@ -2,6 +2,7 @@
 #include <linux/filter.h>
 #include <netinet/udp.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "providers/uroce/address.h"
@@ -58,9 +59,15 @@ void uroce_udp_socket_show_header(int fd, bool ipv4)
 	option(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_RECVTTL : IPV6_RECVHOPLIMIT, 1);
 }
 
-void uroce_udp_socket_join(int fd, bool join)
+bool uroce_udp_socket_join(int fd, bool join)
 {
+	int waiting = 0;
+
 	option(fd, IPPROTO_UDP, UDP_GRO, join);
+	if (join || (!ioctl(fd, FIONREAD, &waiting) && !waiting))
+		return join;
+	option(fd, IPPROTO_UDP, UDP_GRO, true);
+	return true;
 }
 
 int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd)

@@ -13,9 +13,12 @@ int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd);
 
 /* From now on each datagram comes with class and hop limit of its IP header. */
 void uroce_udp_socket_show_header(int fd, bool ipv4);
-/* Whether datagrams of one size and sender may come as one (UDP_GRO). Some that were joined before
- * may still come. */
-void uroce_udp_socket_join(int fd, bool join);
+/*
+ * Whether datagrams of one size and sender may come as one (UDP_GRO). How long each was is told
+ * only while they may: so they still may after this if something came in the meantime. Return:
+ * whether they may.
+ */
+bool uroce_udp_socket_join(int fd, bool join);
 
 /*
  * The same, bound to @gid, port 4791, together with other processes of this user; a datagram is

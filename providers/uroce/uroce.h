@@ -622,6 +622,15 @@ static inline void wqe_fail(struct uroce_swqe *wqe, enum ibv_wc_status status)
 	wqe->status = status;
 }
 
+/* A request that left failed: nothing follows it, and the rest is flushed when its turn comes. */
+static inline bool sq_stopped(const struct uroce_sq *sq)
+{
+	const struct uroce_swqe *before = sq_wqe(sq, sq->next - 1);
+
+	return sq->next != sq->tail && before->state == WQE_DONE &&
+	       before->status != IBV_WC_SUCCESS;
+}
+
 /* One more entry behind the ring: written to, never executed (wr.c). */
 static inline struct uroce_swqe *sq_wqe_spare(const struct uroce_sq *sq)
 {

@@ -789,6 +789,50 @@ static void test_local_protection(void **state)
 	sim_free(sim);
 }
 
+/* Into the queue, but not sent before the next one is. */
+static void queue(struct sim *sim, unsigned int side, struct uroce_swqe *wqe, unsigned int flags)
+{
+	wqe->flags = flags;
+	sim->qp[side]->sq.head++;
+}
+
+/* What nobody waits for is acknowledged together with what follows. */
+static void test_acknowledged_together(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	for (unsigned int i = 0; i < 4; i++)
+		post_recv(sim, 1, i * 100, 100);
+	for (unsigned int i = 0; i < 3; i++)
+		queue(sim, 0, post(sim, 0, IBV_WR_SEND, i * 100, 100), 0);
+	post_send(sim, 0, 300, 100);
+	run(sim, 1);
+	assert_int_equal(sim->qp[0]->sq.tail, 4);
+	assert_int_equal(sim->qp[0]->counters.rx_packets, 1);
+	sim_free(sim);
+}
+
+/* ... unless that fails here: then it is asked for at once, and nothing behind the failure leaves.
+ */
+static void test_follower_fails(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	post_recv(sim, 1, 0, 100);
+	post_recv(sim, 1, 100, 100);
+	queue(sim, 0, post(sim, 0, IBV_WR_SEND, 0, 100), 0);
+	post(sim, 0, IBV_WR_SEND, 0, 100)->sge[0].lkey ^= 0x100;
+	ring(sim, 0);
+	post_send(sim, 0, 0, 100);
+	run(sim, 1); /* less than what a lost packet would cost */
+	assert_int_equal(sim->qp[0]->state, IBV_QPS_ERR);
+	expect(sim, 0, IBV_WC_LOC_PROT_ERR, IBV_WC_SEND);
+	expect(sim, 0, IBV_WC_WR_FLUSH_ERR, IBV_WC_SEND);
+	expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
+	assert_int_equal(sim->qp[1]->rq.tail, 1);
+	sim_free(sim);
+}
+
 /* A hostile wire: packets the requester never sent must not move anything. */
 static void test_invented_acks(void **state)
 {
@@ -936,6 +980,8 @@ int main(void)
 		cmocka_unit_test(test_nak_recv_too_short),
 		cmocka_unit_test(test_nak_other_pd),
 		cmocka_unit_test(test_local_protection),
+		cmocka_unit_test(test_acknowledged_together),
+		cmocka_unit_test(test_follower_fails),
 		cmocka_unit_test(test_invented_acks),
 		cmocka_unit_test(test_uc_gap),
 		cmocka_unit_test(test_path_full),
