@@ -123,7 +123,8 @@ static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 	if (resp->ack_withheld && !resp->ack_hurry && resp->ack_messages <= UROCE_ACK_WITHHELD)
 		return ack_can_be_withheld(qp, poller);
 	if (!qp->av.path->lossless)
-		return busy && poller && resp->ack_messages < ACK_COALESCE_LOSSY;
+		return busy && poller && !resp->ack_inside &&
+		       resp->ack_messages < ACK_COALESCE_LOSSY;
 	if (resp->ack_messages >= UROCE_ACK_COALESCE)
 		return false;
 	return busy || (poller && !resp->ack_asked && qp->host->idle_passes < LAZY_PASSES);

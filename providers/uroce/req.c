@@ -10,7 +10,7 @@
 #include "providers/uroce/uroce.h"
 
 enum {
-	ACK_REQ_INTERVAL = 16, /* packets that go out without asking for an acknowledgement */
+	ACK_REQ_INTERVAL = 16, /* packets of a lossless path that ask for no acknowledgement */
 };
 
 /* How a WQE goes out: opcodes by place in the message. */
@@ -226,7 +226,7 @@ static bool end_waited_for(const struct uroce_qp *qp, const struct uroce_swqe *w
 static bool ack_req_wanted(struct uroce_qp *qp, const struct uroce_swqe *wqe, bool last)
 {
 	struct uroce_requester *req = &qp->req;
-	uint32_t interval = min_of((uint32_t)ACK_REQ_INTERVAL, req->window / 4);
+	uint32_t interval = qp->av.path->lossless ? ACK_REQ_INTERVAL : req->window / 4;
 
 	if (++req->since_ack_req < interval &&
 	    psn_diff(req->psn, req->una) + 1 < (int32_t)req->window &&
@@ -318,7 +318,7 @@ bool uroce_req_probe(struct uroce_qp *qp)
 		return false;
 	req->psn = req->una;
 	req->offset = psn_diff(req->una, wqe->first_psn) * uroce_wqe_segment(qp, wqe);
-	req->since_ack_req = ACK_REQ_INTERVAL;
+	req->since_ack_req = req->window;
 	r = message_step(qp, wqe);
 	req->psn = psn;
 	req->offset = offset;
@@ -570,7 +570,7 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 		done = true;
 		if (wqe->status != IBV_WC_SUCCESS) {
 			/* What went before it was to be covered by it, perhaps. */
-			if (qp->type == IBV_QPT_RC && !qp->av.path->lossless)
+			if (qp->type == IBV_QPT_RC && path && !path->lossless)
 				uroce_req_probe(qp);
 			break;
 		}

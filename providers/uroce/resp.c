@@ -311,6 +311,7 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 			qp->resp.ack_messages++; /* one more that it will cover */
 			uroce_ack_later(qp);
 		}
+		qp->resp.ack_inside |= pkt->hdr.ack_req && !(hdr_flags(&pkt->hdr) & PKT_END);
 		qp->resp.ack_hurry |=
 			!(hdr_flags(&pkt->hdr) & PKT_END) || !(hdr_flags(&pkt->hdr) & PKT_START);
 		break;

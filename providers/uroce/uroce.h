@@ -302,6 +302,7 @@ struct uroce_responder {
 	bool ack_due;	       /* an acknowledgement up to psn - 1 is owed: qp is on host->acks */
 	bool ack_asked;	       /* and the peer waits for it */
 	bool ack_hurry;	       /* it is for part of a long message, too: the window waits for it */
+	bool ack_inside;       /* it was asked for inside a message: the window waits */
 	bool ack_withheld;     /* it did not go with a packet of ours: answer.c */
 	uint16_t ack_passes;   /* of progress since then */
 	uint16_t ack_rides;    /* so many go with our packets before one is withheld again */
@@ -544,6 +545,7 @@ static inline void uroce_resp_acked(struct uroce_responder *resp)
 {
 	resp->ack_due = false;
 	resp->ack_hurry = false;
+	resp->ack_inside = false;
 	resp->ack_withheld = false;
 	resp->ack_messages = 0;
 }
