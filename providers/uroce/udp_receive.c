@@ -21,7 +21,6 @@ enum {
 	IDLE_INTERVAL = 16, /* ... is looked at only every so many polls */
 	STREAM = 4,	    /* polls in a row that find something: more than a coincidence */
 	LONE_ENOUGH = 256,  /* polls that found something and no stream: joining is given up */
-	BARE_ENOUGH = 16, /* ... and polls without one, after which none is left that was joined */
 	DEFAULT_HOP_LIMIT = 64,
 	LIKE_US = 256,	  /* packets in a row after which a sender is known to number as we do */
 	REFUSED_MAX = 16, /* packets in a row after which it is somebody else */
