@@ -285,8 +285,7 @@ static inline void uroce_blocked(struct uroce_qp *qp)
 		atomic_store_explicit(&host->any_blocked, true, memory_order_relaxed);
 	}
 	uroce_unlock(&host->blocked_lock);
-	/* A thread that sleeps until packets come must come back for this: it says so, then looks.
-	 */
+	/* A thread that sleeps must come back for this. It says so, then looks for such QPs. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&host->wakes_at, memory_order_relaxed))
 		uroce_thread_wake(host);

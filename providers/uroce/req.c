@@ -10,7 +10,7 @@
 #include "providers/uroce/uroce.h"
 
 enum {
-	ACK_REQ_INTERVAL = 16, /* packets of a lossless path that ask for no acknowledgement */
+	ACK_REQ_INTERVAL = 16, /* packets of a lossless path for one that asks to be acknowledged */
 };
 
 /* How a WQE goes out: opcodes by place in the message. */

@@ -51,4 +51,5 @@ int shm_hello_send(int conn, const struct hello *hello, const int *fds, int nfds
  * -ECONNRESET. */
 int shm_hello_recv(int conn, enum hello_type type, struct hello *hello, int *fds);
 void shm_fds_close(int *fds);
+
 #endif

@@ -80,11 +80,7 @@ static int setup(void **state)
 
 	uroce_host_init(&host, 1);
 	host.slot = HOST_SLOT;
-	dev = (struct uroce_dev){ .host = &host,
-				  .name = "uroce0",
-				  .netdev = "lo",
-				  .ifindex = 1,
-				  .lock = PTHREAD_MUTEX_INITIALIZER };
+	dev = (struct uroce_dev){ .host = &host, .name = "uroce0", .netdev = "lo", .ifindex = 1 };
 	for (int i = 0; i < UROCE_GID_MAX; i++)
 		dev.gids[i].socket = -1;
 	/* Addresses nobody else uses at this moment: tests may run side by side. */
