@@ -56,11 +56,15 @@ class Context:
         self.pages = read_pages(options.pages)
 
     @cached_property
+    def declarations(self):
+        """What the public headers declare, with all they include."""
+        return self.compile("-E", "-P", source=HEADERS).stdout
+
+    @cached_property
     def functions(self):
         """Functions and function-like inlines the public headers declare."""
-        text = self.compile("-E", "-P", source=HEADERS).stdout
         names, depth, declaration = set(), 0, ""
-        for character in text:
+        for character in self.declarations:
             depth += {"{": 1, "}": -1}.get(character, 0)
             declaration += character if depth == 0 else ""
             if depth == 0 and character in ";}":
@@ -246,10 +250,8 @@ def told_transitions(text):
 
 
 def real_transitions(context):
-    header = (context.options.build / "include/infiniband/verbs.h").read_text()
-    bits = {name: 1 << int(bit) for name, bit in re.findall(r"\bIBV_QP_(\w+) = 1 << (\d+)", header)}
-    enum = re.search(r"enum ibv_qp_attr_mask \{(.*?)\}", header, re.S)[1]
-    bits = {name: bit for name, bit in bits.items() if f"IBV_QP_{name} " in enum}
+    enum = re.search(r"enum ibv_qp_attr_mask \{(.*?)\}", context.declarations, re.S)[1]
+    bits = {name: 1 << int(bit) for name, bit in re.findall(r"\bIBV_QP_(\w+) = 1 << (\d+)", enum)}
     real = {}
     for line in run([context.options.facts / "qp_transitions"]).stdout.splitlines():
         kind, cur, to, *masks = line.split()
