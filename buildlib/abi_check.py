@@ -6,7 +6,7 @@
   layout compare   check a set of headers against such a file
   symbols dump     print the exported, versioned symbols of a library
   symbols compare  check a library against such a file
-  headers          compile each header alone, as C99 and as C++11
+  headers          compile each header alone, as C99 and as C++11; does x.h include all of x/?
 
 A baseline holds facts only, one a line. What this tree has beyond it stands in a file of explained
 additions; anything else that differs is an error. Exit status: 0 same, 1 different, 2 cannot run,
@@ -401,16 +401,32 @@ LANGUAGES = (('gcc', ['-x', 'c', '-std=c99'], ['-x', 'c', '-std=gnu99']),
 
 
 def header_problems(folder, header):
-    """Compile the header alone. An obsolete one, which warns, is held to less."""
+    """Compile the header alone, twice in one program. An obsolete one, which warns, is held to less."""
     with open(os.path.join(folder, header), encoding='utf-8') as file:
         obsolete = '#warning' in file.read()
     problems = []
     for compiler, strict, lax in LANGUAGES:
         flags = lax + ['-Wno-cpp'] if obsolete else strict + ['-pedantic']
         command = [compiler, '-Wall', '-Wextra', '-Werror', '-fsyntax-only', f'-I{folder}']
-        done = run(command + flags + ['-'], f'#include <{header}>\n')
+        done = run(command + flags + ['-'], f'#include <{header}>\n' * 2)
         if done.returncode:
             problems.append(f'{header} as {flags[2]}:\n{done.stderr}')
+    return problems
+
+
+def part_problems(folder, headers):
+    """A header x.h beside a folder x/ stands for all headers of that folder."""
+    problems = []
+    for whole in headers:
+        parts = [header for header in headers if os.path.dirname(header) == whole[:-len('.h')]]
+        if not parts:
+            continue
+        # -H: a line for each header opened, dots for its depth.
+        done = run(['gcc', '-H', '-fsyntax-only', '-w', f'-I{folder}', '-x', 'c', '-'],
+                   f'#include <{whole}>\n')
+        opened = {os.path.relpath(line.lstrip('. '), folder)
+                  for line in done.stderr.splitlines() if line.startswith('.')}
+        problems += [f'{part}: not included by {whole}' for part in parts if part not in opened]
     return problems
 
 
@@ -419,11 +435,14 @@ def command_headers(args):
     require_compiler(['gcc'])
     require_compiler(['g++', '-x', 'c++'])
     problems = []
+    above = os.path.dirname(os.path.abspath(args.folder))
+    names = sorted(os.path.relpath(os.path.join(folder, name), above)
+                   for folder, _, files in os.walk(args.folder) for name in files if name.endswith('.h'))
     with tempfile.TemporaryDirectory() as stage:
         os.symlink(os.path.abspath(args.folder), os.path.join(stage, os.path.basename(args.folder)))
-        names = sorted(n for n in os.listdir(args.folder) if n.endswith('.h'))
         for name in names:
-            problems += header_problems(stage, f'{os.path.basename(args.folder)}/{name}')
+            problems += header_problems(stage, name)
+        problems += part_problems(stage, names)
     return report(problems, f'{len(names)} headers of {args.folder} alone')
 
 

@@ -228,8 +228,8 @@ class Symbols(Folder):
 
 
 class Headers(Folder):
-    def headers(self, text):
-        self.write('infiniband/sample.h', text)
+    def headers(self, text, name='sample.h'):
+        self.write(f'infiniband/{name}', text)
         return check('headers', self.path + '/infiniband')
 
     def test_good(self):
@@ -237,10 +237,26 @@ class Headers(Folder):
 
     def test_bad(self):
         for text in ('uint64_t ibv_needs_stdint;\n', 'int *f(void *p);\nstatic inline int *g(void *p) '
-                     '{ return p; }\n', 'struct ibv_empty { };\n'):
+                     '{ return p; }\n', 'struct ibv_empty { };\n', 'struct ibv_unguarded { int a; };\n'):
             with self.subTest(text=text):
                 code, output = self.headers(text)
                 self.assertEqual(code, 1, output)
+
+    def test_parts(self):
+        part = 'struct ibv_part;\nint ibv_part_act(struct ibv_part *part);\n'
+        whole = '#include <infiniband/sample/one.h>\n#include <infiniband/sample/two.h>\n'
+        self.write('infiniband/sample/one.h', part)
+        self.write('infiniband/sample/two.h', part)
+        code, output = self.headers(whole)
+        self.assertEqual(code, 0, output)
+        self.assertIn('3 headers', output)
+        code, output = self.headers(whole.splitlines()[0])
+        self.assertEqual(code, 1, output)
+        self.assertIn('infiniband/sample/two.h: not included by infiniband/sample.h', output)
+        self.headers(whole)
+        code, output = self.headers('uint64_t ibv_needs_stdint;\n', 'sample/two.h')
+        self.assertEqual(code, 1, output)
+        self.assertIn('infiniband/sample/two.h as', output)
 
 
 if __name__ == '__main__':
