@@ -48,7 +48,7 @@
 
 /*
  * Where verbs and kernel mean the same thing there is one definition, the kernel's; these are the
- * names verbs give it. Their meaning is explained in verbs.h with the functions that take them.
+ * names verbs give it. Their meaning is explained in verbs/ with the functions that take them.
  */
 
 /* memory regions */
