@@ -20,6 +20,7 @@ enum {
 	IDLE_POLLS = 64,    /* a socket that was silent for so long ... */
 	IDLE_INTERVAL = 16, /* ... is looked at only every so many polls */
 	STREAM = 4,	    /* polls in a row that find something: more than a coincidence */
+	PAIR = 2,	    /* datagrams joined by chance: a message and the acknowledgement behind it */
 	LONE_ENOUGH = 256,  /* polls that found something and no stream: joining is given up */
 	DEFAULT_HOP_LIMIT = 64,
 	LIKE_US = 256,	  /* packets in a row after which a sender is known to number as we do */
@@ -349,7 +350,7 @@ static void joining_adapt(const struct uroce_dev *dev, struct uroce_gid *gid, un
 	bool wanted;
 
 	if (n)
-		gid->lone = n > 1 || gid->hits >= STREAM ? 0 : gid->lone + 1;
+		gid->lone = n > PAIR || gid->hits >= STREAM ? 0 : gid->lone + 1;
 	wanted = gid->lone < LONE_ENOUGH ||
 		 atomic_load_explicit(&dev->shows_headers, memory_order_relaxed);
 	if (likely(wanted == gid->joins || (!wanted && n)))
