@@ -5,6 +5,7 @@
 enum {
 	ACK_RIDES_MIN = 8,
 	ACK_RIDES_MAX = 8192,
+	ACK_LATE = 4, /* messages that one which is due may wait for a pass that finds nothing */
 };
 
 static int resp_send(struct uroce_qp *qp, const struct uroce_hdr *hdr, const struct iovec *iov,
@@ -109,8 +110,9 @@ void uroce_resp_ride(struct uroce_qp *qp)
 	if (!resp->ack_due || resp->res_pending ||
 	    (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
 		return;
-	if (!resp->ack_hurry && !resp->ack_rides && resp->ack_messages < UROCE_ACK_WITHHELD) {
-		resp->ack_withheld = true;
+	if (!resp->ack_hurry && !resp->ack_rides &&
+	    resp->ack_messages < UROCE_ACK_WITHHELD + ACK_LATE) {
+		resp->ack_withheld = resp->ack_messages < UROCE_ACK_WITHHELD;
 		return;
 	}
 	if (resp->ack_rides)
@@ -145,7 +147,7 @@ static void resource_refused(struct uroce_qp *qp, struct uroce_resource *res)
 	uroce_qp_error(qp);
 }
 
-bool uroce_resp_run(struct uroce_qp *qp, uint64_t now)
+bool uroce_resp_run(struct uroce_qp *qp)
 {
 	struct uroce_responder *resp = &qp->resp;
 

@@ -252,7 +252,7 @@ void uroce_gsi_free(struct uroce_gsi *gsi);
 /* Receive from the sockets of the device's groups. Under progress_lock. */
 unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget);
 /* Multicast: to every attached QP. */
-void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt, uint64_t now);
+void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt);
 
 /* --- shorthands for the engine --- */
 

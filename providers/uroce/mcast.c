@@ -201,7 +201,7 @@ int uroce_detach_mcast(struct verbs_qp *vqp, const union ibv_gid *named, uint16_
 	return r;
 }
 
-void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt, uint64_t now)
+void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt)
 {
 	struct uroce_group *group;
 	struct uroce_dev *dev;
@@ -215,7 +215,7 @@ void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 			continue;
 		LIST_FOREACH(member, &group->members, entry) {
 			uroce_lock(&member->qp->lock);
-			uroce_resp_packet(member->qp, pkt, now);
+			uroce_resp_packet(member->qp, pkt);
 			uroce_unlock(&member->qp->lock);
 		}
 	}

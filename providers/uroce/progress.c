@@ -38,18 +38,18 @@ static void qp_packet(struct uroce_qp *qp, struct uroce_packet *pkt, uint64_t no
 	if (pkt->has_ack)
 		uroce_comp_ack(qp, pkt->ack_psn, pkt->ack_syndrome, now);
 	if (hdr_flags(&pkt->hdr) & PKT_REQUEST)
-		uroce_resp_packet(qp, pkt, now);
+		uroce_resp_packet(qp, pkt);
 	else
 		uroce_comp_packet(qp, pkt, now);
 }
 
 static bool special_packet(struct uroce_host *host, struct uroce_packet *pkt,
-			   const union ibv_gid *sgid, uint64_t now)
+			   const union ibv_gid *sgid)
 {
 	if (pkt->hdr.dest_qpn == GSI_QPN)
 		uroce_gsi_packet(host, pkt, sgid);
 	else if (pkt->hdr.dest_qpn == MULTICAST_QPN)
-		uroce_mcast_packet(host, pkt, now);
+		uroce_mcast_packet(host, pkt);
 	else
 		return false;
 	return true;
@@ -60,14 +60,14 @@ void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv
 {
 	struct uroce_qp *qp;
 
-	if (special_packet(host, pkt, sgid, now))
+	if (special_packet(host, pkt, sgid))
 		return;
 	qp = uroce_qp_find(host, pkt->hdr.dest_qpn);
 	if (!qp)
 		return;
-	if (!now && qp->type == IBV_QPT_RC)
-		now = uroce_now(); /* passed on by another process: the pass had no need of the time
-				    */
+	/* Only what answers a request, and may let the next one leave, has to do with time. */
+	if (!now && !(hdr_flags(&pkt->hdr) & PKT_REQUEST))
+		now = uroce_now();
 	if (unlikely(host->faults) && !pkt->fault_seen) {
 		uroce_fault_receive(host, qp, pkt, sgid, now);
 		return;
@@ -130,7 +130,7 @@ static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 	return busy || (poller && !resp->ack_asked && qp->host->idle_passes < LAZY_PASSES);
 }
 
-static void acks_run(struct uroce_host *host, bool busy, bool poller, uint64_t now)
+static void acks_run(struct uroce_host *host, bool busy, bool poller)
 {
 	struct uroce_qp *qp, *next;
 
@@ -140,7 +140,7 @@ static void acks_run(struct uroce_host *host, bool busy, bool poller, uint64_t n
 
 		next = TAILQ_NEXT(qp, ack_entry);
 		uroce_lock(&qp->lock);
-		done = !ack_can_wait(qp, busy, poller) && uroce_resp_run(qp, now);
+		done = !ack_can_wait(qp, busy, poller) && uroce_resp_run(qp);
 		uroce_unlock(&qp->lock);
 		if (!done)
 			continue;
@@ -223,7 +223,7 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
 		n += sockets_run(host);
 	host->idle_passes = n ? 0 : host->idle_passes + 1;
 	if (!TAILQ_EMPTY(&host->acks) && (!n || !poller || host->acks_urgent))
-		acks_run(host, n > 0, poller, now);
+		acks_run(host, n > 0, poller);
 	if (unlikely(uroce_any_blocked(host)))
 		blocked_run(host, now);
 	if (timed)

@@ -249,7 +249,7 @@ void uroce_qp_owed_flush(struct uroce_qp *qp)
 
 	if (!path || qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET)
 		return;
-	uroce_resp_run(qp, 0);
+	uroce_resp_run(qp);
 	if (path->pending)
 		path->ops->flush(path);
 }

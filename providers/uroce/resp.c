@@ -265,7 +265,7 @@ static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
 								   : IBV_EVENT_QP_REQ_ERR);
 	}
 	uroce_qp_first_error(qp, &error);
-	uroce_resp_run(qp, 0); /* the NAK leaves before the QP stops */
+	uroce_resp_run(qp); /* the NAK leaves before the QP stops */
 	uroce_qp_error(qp);
 }
 
@@ -427,7 +427,7 @@ static enum verdict datagram_packet(struct uroce_qp *qp, const struct uroce_pack
 	return RESP_OK;
 }
 
-void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now)
+void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	enum verdict v;
 

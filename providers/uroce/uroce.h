@@ -537,9 +537,9 @@ void uroce_qp_timer(struct uroce_qp *qp, uint64_t deadline);
 void uroce_req_timer(struct uroce_qp *qp, uint64_t now);
 
 /* One request packet: check, execute, answer. */
-void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now);
+void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt);
 /* Continue read responses and owed acknowledgements. Return: true when nothing is owed any more. */
-bool uroce_resp_run(struct uroce_qp *qp, uint64_t now);
+bool uroce_resp_run(struct uroce_qp *qp);
 /* An acknowledgement left. */
 static inline void uroce_resp_acked(struct uroce_responder *resp)
 {

@@ -124,7 +124,7 @@ static void deliver(struct sim *sim, const struct frame *frame)
 	qp = sim->qp[pkt.hdr.dest_qpn & 1];
 	uroce_lock(&qp->lock);
 	if (hdr_flags(&pkt.hdr) & PKT_REQUEST)
-		uroce_resp_packet(qp, &pkt, sim->now);
+		uroce_resp_packet(qp, &pkt);
 	else
 		uroce_comp_packet(qp, &pkt, sim->now);
 	uroce_unlock(&qp->lock);
@@ -137,7 +137,7 @@ static void owed(struct sim *sim)
 	for (qp = TAILQ_FIRST(&sim->host.acks); qp; qp = next) {
 		next = TAILQ_NEXT(qp, ack_entry);
 		uroce_lock(&qp->lock);
-		if (uroce_resp_run(qp, sim->now)) {
+		if (uroce_resp_run(qp)) {
 			TAILQ_REMOVE(&sim->host.acks, qp, ack_entry);
 			qp->on_acks = false;
 		}
