@@ -31,6 +31,16 @@ void uroce_address_to_gid(const union uroce_address *address, union ibv_gid *ret
 	memcpy(ret_gid->raw + 12, &address->in.sin_addr, sizeof(address->in.sin_addr));
 }
 
+bool uroce_address_equal(const union uroce_address *a, const union uroce_address *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family)
+		return false;
+	if (a->sa.sa_family == AF_INET)
+		return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+	return a->in6.sin6_scope_id == b->in6.sin6_scope_id &&
+	       !memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof(a->in6.sin6_addr));
+}
+
 static bool address_equal(const struct sockaddr *a, const union uroce_address *b)
 {
 	if (!a || a->sa_family != b->sa.sa_family)

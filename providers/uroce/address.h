@@ -46,6 +46,20 @@ static inline socklen_t uroce_address_length(const union uroce_address *address)
 	return address->sa.sa_family == AF_INET ? sizeof(address->in) : sizeof(address->in6);
 }
 
+/* The port does not count. */
+bool uroce_address_equal(const union uroce_address *a, const union uroce_address *b);
+
+/* IPv4 and IPv6 have the port in the same place. */
+static inline uint16_t uroce_address_port(const union uroce_address *address)
+{
+	return ntohs(address->in.sin_port);
+}
+
+static inline void uroce_address_set_port(union uroce_address *address, uint16_t port)
+{
+	address->in.sin_port = htons(port);
+}
+
 /* @ifindex: the interface of link-local addresses, unicast and multicast */
 void uroce_address_from_gid(const union ibv_gid *gid, uint16_t port, unsigned int ifindex,
 			    union uroce_address *ret_address);

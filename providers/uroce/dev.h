@@ -76,15 +76,21 @@ struct uroce_host {
 	int refs;
 };
 
+/* What came to a UDP socket lately, and so how it is best asked: udp_receive.c. Under
+ * progress_lock. */
+struct uroce_pace {
+	unsigned int idle; /* polls since something came */
+	unsigned int hits; /* polls before that at which something came, in a row */
+	unsigned int lone; /* polls that found something since the last stream */
+	bool joins;	   /* datagrams */
+};
+
 struct uroce_gid {
 	union ibv_gid gid;
 	bool valid;
 	int socket; /* bound to this address, port 4791; negative: none, the error of the last try
 		     */
-	unsigned int idle; /* polls since something came; under progress_lock */
-	unsigned int hits; /* polls before that at which something came, in a row */
-	unsigned int lone; /* polls that found something since the last stream */
-	bool joins;	   /* datagrams: udp_receive.c */
+	struct uroce_pace pace;
 };
 
 struct uroce_dev {

@@ -7,8 +7,9 @@
  * first.
  *
  * The IPv4 header's identification and DF bit are covered too, and a UDP socket does not show them.
- * Packets of this device have DF set and identification 0; the kernel numbers the segments of one
- * large send 0, 1, 2, ... Other senders count as they like. See uroce_icrc_check().
+ * Packets of this device have DF set, and identification 0 unless they are of a flow (udp_flow.h);
+ * the kernel counts on from it for the segments of one large send. Other senders count as they
+ * like. See uroce_icrc_check().
  */
 #ifndef UROCE_ICRC_H
 #define UROCE_ICRC_H

@@ -6,7 +6,7 @@
 
 #include "providers/uroce/capture.h"
 #include "providers/uroce/thread.h"
-#include "providers/uroce/udp.h"
+#include "providers/uroce/udp_flow.h"
 #include "providers/uroce/udp_socket.h"
 
 #ifndef UDP_SEGMENT
@@ -14,16 +14,6 @@
 #endif
 
 /* --- gathering --- */
-
-static bool same_address(const union uroce_address *a, const union uroce_address *b)
-{
-	if (a->sa.sa_family != b->sa.sa_family)
-		return false;
-	if (a->sa.sa_family == AF_INET)
-		return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
-	return a->in6.sin6_scope_id == b->in6.sin6_scope_id &&
-	       !memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof(a->in6.sin6_addr));
-}
 
 static uint8_t av_hop_limit(const struct uroce_av *av)
 {
@@ -36,25 +26,47 @@ static bool message_takes(const struct uroce_udp *udp, const struct udp_message 
 {
 	return udp->segmentation && !m->closed && m->count < UDP_SEGMENTS && length <= m->segment &&
 	       m->fd == fd && m->traffic_class == av->traffic_class &&
-	       m->hop_limit == av_hop_limit(av) && same_address(&m->to, &av->addr);
+	       m->hop_limit == av_hop_limit(av) && uroce_address_equal(&m->to, &av->addr);
 }
 
-static struct udp_message *message_begin(struct uroce_udp *udp, int fd, const struct uroce_av *av,
-					 uint32_t length)
+/* From port 4791. Every large send of an unconnected socket is numbered from 0 on. */
+static void message_source_shared(struct udp_message *m, int fd, const union ibv_gid *sgid)
+{
+	union uroce_address from;
+
+	uroce_address_from_gid(sgid, UROCE_UDP_PORT, 0, &from);
+	uroce_icrc_init(&m->icrc, &from, &m->to);
+	m->flow = NULL;
+	m->fd = fd;
+	m->port = UROCE_UDP_PORT;
+	m->id = 0;
+}
+
+static void message_source_flow(struct udp_message *m, struct udp_tx_flow *flow)
+{
+	m->icrc = flow->icrc;
+	m->flow = flow;
+	m->fd = flow->fd;
+	m->port = flow->port;
+	m->id = flow->id;
+}
+
+static struct udp_message *message_begin(struct uroce_udp *udp, struct udp_tx_flow *flow, int fd,
+					 const struct uroce_av *av, uint32_t length)
 {
 	struct udp_message *m = &udp->messages[udp->count];
-	union uroce_address from;
 
 	*m = (struct udp_message){
 		.to = av->addr,
-		.fd = fd,
 		.traffic_class = av->traffic_class,
 		.hop_limit = av_hop_limit(av),
 		.segment = length,
 		.start = udp->used,
 	};
-	uroce_address_from_gid(&av->sgid, UROCE_UDP_PORT, 0, &from);
-	uroce_icrc_init(&m->icrc, &from, &m->to);
+	if (flow)
+		message_source_flow(m, flow);
+	else
+		message_source_shared(m, fd, &av->sgid);
 	return m;
 }
 
@@ -115,13 +127,13 @@ static int message_append(struct uroce_udp *udp, struct udp_message *m, const st
 	}
 	memset(p, 0, pad);
 	length = p + pad - packet;
-	/* The kernel numbers the packets of a large send from 0 on. */
-	put_icrc(m, m->count, packet, length);
+	put_icrc(m, m->id + m->count, packet, length);
 	if (unlikely(tx->damage))
 		packet_damage(packet, length, tx->damage);
+	m->damaged = tx->damage;
 	length += ICRC_LEN;
 	if (unlikely(udp->path.dev->host->capture))
-		uroce_capture_wire(udp->path.dev, av, true, UROCE_UDP_PORT, m->count, packet,
+		uroce_capture_wire(udp->path.dev, av, true, m->port, m->id + m->count, packet,
 				   length);
 	m->closed |= length < m->segment || tx->damage;
 	m->count++;
@@ -161,8 +173,8 @@ static void message_header(struct uroce_udp *udp, struct udp_message *m, struct 
 
 	*control = (struct message_control){}; /* the kernel is given the padding as well */
 	*iov = (struct iovec){ udp->buffer + m->start, m->length };
-	*msg = (struct msghdr){ .msg_name = &m->to,
-				.msg_namelen = uroce_address_length(&m->to),
+	*msg = (struct msghdr){ .msg_name = m->flow ? NULL : &m->to,
+				.msg_namelen = m->flow ? 0 : uroce_address_length(&m->to),
 				.msg_iov = iov,
 				.msg_iovlen = 1 };
 	if (m->count > 1)
@@ -196,16 +208,42 @@ static bool segmentation_refused(int error)
 	return error == EINVAL || error == EIO || error == EOPNOTSUPP;
 }
 
+/* The packets have other numbers now: @step is from one to the next. */
+static void message_number(struct uroce_udp *udp, struct udp_message *m, uint16_t step)
+{
+	uint16_t id = m->id;
+	uint32_t length;
+
+	for (uint32_t at = 0; at < m->length && !m->damaged; at += length, id += step) {
+		length = min_of(m->length - at, m->segment);
+		put_icrc(m, id, udp->buffer + m->start + at, length - ICRC_LEN);
+	}
+}
+
 /* The packets of @m are to leave one by one, each with the identification it then has. */
 static void message_split(struct uroce_udp *udp, struct udp_message *m)
 {
-	uint32_t length;
-
-	for (uint32_t at = 0; at < m->length; at += length) {
-		length = min_of(m->length - at, m->segment);
-		put_icrc(m, 0, udp->buffer + m->start + at, length - ICRC_LEN);
-	}
+	message_number(udp, m, 0);
 	m->split = true;
+}
+
+/*
+ * A flow's socket refused a message, and it is not sure how it numbers the next one: all that is
+ * queued for it leaves from port 4791.
+ */
+static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow)
+{
+	const struct uroce_gid *gid = &udp->path.dev->gids[flow->gid_index];
+
+	for (unsigned int i = udp->first; i < udp->count; i++) {
+		struct udp_message *m = &udp->messages[i];
+
+		if (m->flow != flow)
+			continue;
+		message_source_shared(m, gid->socket, &gid->gid);
+		message_number(udp, m, 1);
+	}
+	uroce_udp_tx_flow_break(flow);
 }
 
 /* Return: whether the message is done with; if not, its rest waits for room. */
@@ -233,11 +271,17 @@ static bool message_send_split(struct uroce_udp *udp)
 	return true;
 }
 
-/* The first message did not leave. Return: whether it is done with; if not, it waits for room. */
-static bool message_failed(struct uroce_udp *udp, struct udp_message *m, int error)
+static unsigned int messages_send(struct uroce_udp *udp, unsigned int count);
+
+/* The first message did not leave. Return: messages done with; 0: it waits for room. */
+static unsigned int message_failed(struct uroce_udp *udp, struct udp_message *m, int error)
 {
 	if (error == EAGAIN || error == EINTR)
-		return false;
+		return 0;
+	if (m->flow) {
+		flow_leave(udp, m->flow);
+		return messages_send(udp, 1);
+	}
 	if (m->count > 1 && segmentation_refused(error)) {
 		if (udp->segmentation)
 			log_info("%s: large sends are refused (%s): packets leave one by one",
@@ -247,7 +291,7 @@ static bool message_failed(struct uroce_udp *udp, struct udp_message *m, int err
 		return message_send_split(udp);
 	}
 	explain_send(udp, m, error);
-	return true;
+	return 1;
 }
 
 /* One system call for messages of one socket. Return: messages done with; 0: the socket is full. */
@@ -270,7 +314,7 @@ static unsigned int message_send(struct uroce_udp *udp)
 {
 	struct udp_message *m = &udp->messages[udp->first];
 	ssize_t n = sendto(m->fd, udp->buffer + m->start, m->length, MSG_DONTWAIT | MSG_NOSIGNAL,
-			   &m->to.sa, uroce_address_length(&m->to));
+			   m->flow ? NULL : &m->to.sa, m->flow ? 0 : uroce_address_length(&m->to));
 
 	return n < 0 ? message_failed(udp, m, errno) : 1;
 }
@@ -300,20 +344,29 @@ static void leave_locked(struct uroce_udp *udp)
 }
 
 /* The message the packet belongs to, new or begun. NULL: no room, and none was made by sending. */
-static struct udp_message *message_for(struct uroce_udp *udp, int fd, const struct uroce_av *av,
-				       uint32_t length)
+static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow *flow, int fd,
+				       const struct uroce_av *av, uint32_t length)
 {
 	struct udp_message *last = udp->count ? &udp->messages[udp->count - 1] : NULL;
 	bool room = udp->used + length <= UDP_BUFFER;
 
-	if (last && room && message_takes(udp, last, fd, av, length))
+	if (last && room && message_takes(udp, last, flow ? flow->fd : fd, av, length))
 		return last;
 	if (!room || udp->count == UDP_MESSAGES) {
 		leave_locked(udp);
 		if (udp->count)
 			return NULL;
 	}
-	return message_begin(udp, fd, av, length);
+	return message_begin(udp, flow, fd, av, length);
+}
+
+/* It has its first packet, and so its number. */
+static void message_commit(struct uroce_udp *udp, struct udp_message *m)
+{
+	udp->count++;
+	udp->begun++;
+	if (m->flow)
+		m->flow->id++;
 }
 
 static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const struct uroce_tx *tx)
@@ -322,14 +375,16 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 			  uroce_wire_pad(tx->length) + ICRC_LEN;
 	int fd = udp->path.dev->gids[av->sgid_index].socket, r;
 	bool flush = tx->hdr->opcode == (UROCE_RC | UROCE_FLUSH);
+	struct udp_tx_flow *flow;
 	struct udp_message *m;
 
 	if (fd < 0)
 		return -ENETUNREACH;
+	flow = uroce_udp_tx_flow(udp, av, tx->hdr);
 	/* A flush is a message of its own, and so is what must not get a right ICRC later. */
 	if (unlikely(flush || tx->damage) && udp->count)
 		udp->messages[udp->count - 1].closed = true;
-	m = message_for(udp, fd, av, length);
+	m = message_for(udp, flow, fd, av, length);
 	if (!m)
 		return -EAGAIN;
 	if (unlikely(flush)) {
@@ -340,7 +395,7 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 	if (r < 0)
 		return r;
 	if (m == &udp->messages[udp->count])
-		udp->count++;
+		message_commit(udp, m);
 	atomic_store_explicit(&udp->path.pending, true, memory_order_relaxed);
 	return 0;
 }
@@ -384,12 +439,12 @@ static int socket_exchange(struct uroce_dev *dev, unsigned int gid_index, int fd
 	/* What still waits for room in the old socket is lost, as a network may lose it. */
 	udp->first = udp->count = udp->used = 0;
 	atomic_store_explicit(&udp->path.pending, false, memory_order_relaxed);
+	uroce_udp_flows_close(udp, gid_index);
 	old = dev->gids[gid_index].socket;
 	dev->gids[gid_index].socket = fd;
 	if (fd >= 0 && atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
 		uroce_udp_socket_show_header(fd, uroce_gid_is_ipv4(&dev->gids[gid_index].gid));
-	dev->gids[gid_index].joins = true;
-	dev->gids[gid_index].lone = 0;
+	dev->gids[gid_index].pace = (struct uroce_pace){ .joins = true };
 	udp->slots = max_of(udp->slots, gid_index + 1);
 	uroce_unlock(&udp->lock);
 	uroce_unlock(&dev->host->progress_lock);
@@ -459,6 +514,7 @@ int uroce_udp_open(struct uroce_dev *dev)
 	}
 	udp->path = (struct uroce_path){ .ops = &udp_ops, .dev = dev, .name = "udp" };
 	udp->segmentation = true;
+	uroce_udp_flows_init(udp);
 	atomic_store_explicit(&dev->shows_headers, dev->host->capture != NULL,
 			      memory_order_relaxed);
 	dev->udp = &udp->path;
@@ -472,6 +528,8 @@ void uroce_udp_close(struct uroce_dev *dev)
 	for (unsigned int i = 0; i < UROCE_GID_MAX; i++)
 		if (dev->gids[i].socket >= 0)
 			uroce_udp_unbind(dev, i);
+	for (unsigned int i = 0; i < UROCE_GID_MAX; i++)
+		uroce_udp_flows_close(udp, i);
 	free(udp->receiver);
 	free(udp);
 	dev->udp = NULL;

@@ -7,7 +7,7 @@
 
 #include "providers/uroce/capture.h"
 #include "providers/uroce/forward.h"
-#include "providers/uroce/udp.h"
+#include "providers/uroce/udp_flow.h"
 #include "providers/uroce/udp_socket.h"
 
 #ifndef UDP_GRO
@@ -20,11 +20,12 @@ enum {
 	IDLE_POLLS = 64,    /* a socket that was silent for so long ... */
 	IDLE_INTERVAL = 16, /* ... is looked at only every so many polls */
 	STREAM = 4,	    /* polls in a row that find something: more than a coincidence */
-	PAIR = 2,	    /* datagrams joined by chance: a message and the acknowledgement behind it */
-	LONE_ENOUGH = 256,  /* polls that found something and no stream: joining is given up */
+	PAIR = 2, /* datagrams joined by chance: a message and the acknowledgement behind it */
+	LONE_ENOUGH = 256, /* polls that found something and no stream: joining is given up */
 	DEFAULT_HOP_LIMIT = 64,
 	LIKE_US = 256,	  /* packets in a row after which a sender is known to number as we do */
 	REFUSED_MAX = 16, /* packets in a row after which it is somebody else */
+	STEADY = 64,	  /* packets after which a sender gets a flow */
 };
 
 struct udp_control {
@@ -67,11 +68,12 @@ int uroce_udp_receiver_new(struct udp_receiver **ret_receiver)
 struct arrival {
 	struct uroce_udp *udp;
 	struct uroce_av av; /* as seen from the sender: sgid is the remote side, dgid this one */
-	struct uroce_icrc icrc;
-	uint16_t port;	  /* it came from */
+	struct uroce_icrc *icrc;
+	struct udp_source *source;
+	bool shared;	  /* it came by the socket that everybody sends to */
 	uint32_t segment; /* bytes of each datagram but the last */
 	bool multicast;
-	uint64_t now;
+	uint64_t now; /* 0: not looked at yet */
 };
 
 static void control_read(struct msghdr *msg, struct arrival *in)
@@ -134,7 +136,17 @@ static void pass_on(const struct arrival *in, const struct uroce_hdr *hdr, const
 	if (hdr_flags(hdr) & PKT_DETH)
 		uroce_udp_headers_show(in->udp->path.dev);
 	uroce_grh_fill(&in->av, length, from.grh);
-	uroce_forward(in->udp->path.dev->host, slot, &from, data, length, in->now);
+	uroce_forward(in->udp->path.dev->host, slot, &from, data, length,
+		      in->now ? in->now : uroce_now());
+}
+
+/* Who has a port for its packets to this process alone gets a socket that has them alone. */
+static void steady_count(const struct arrival *in)
+{
+	if (in->source->port == UROCE_UDP_PORT || in->multicast)
+		return;
+	if (++in->source->requests >= STEADY)
+		in->udp->steady = in->source;
 }
 
 static void packet_deliver(const struct arrival *in, const uint8_t *data, uint32_t length)
@@ -160,37 +172,60 @@ static void packet_deliver(const struct arrival *in, const uint8_t *data, uint32
 		pkt.grh = grh;
 	}
 	uroce_rx(host, &pkt, &in->av.sgid, in->now);
+	if (in->shared && pkt.hdr.opcode < UROCE_UC)
+		steady_count(in);
+}
+
+static struct udp_source source_new(const union ibv_gid *gid, uint16_t port)
+{
+	return (struct udp_source){
+		.gid = *gid,
+		.port = port,
+		.counts = (uint16_t)(port - UROCE_FLOW_PORT_MIN) < UROCE_FLOW_PORTS,
+	};
+}
+
+static struct udp_source *source_of(struct uroce_udp *udp, const union ibv_gid *gid, uint16_t port)
+{
+	struct udp_source *source = &udp->sources[(gid->raw[15] ^ port ^ port >> 6) % UDP_SOURCES];
+
+	if (unlikely(source->port != port || memcmp(&source->gid, gid, sizeof(*gid))))
+		*source = source_new(gid, port);
+	return source;
 }
 
 /*
  * An ICRC that is right for an identification this side cannot see is also that of one damaged
- * packet in 2^15. Senders like this device have only the numbers 0 to 63, and once one is known as
- * such no other number is believed: 26 bits of check remain of the 32. A sender that counts, or
- * picks at random, does not stay below 64 for LIKE_US packets.
+ * packet in 2^15. Senders like this device have only the numbers 0 to 63 at port 4791, and at a
+ * flow's port go on counting from the last one; a large send counts as one there, and is numbered
+ * on from its own, and some may be lost. Once one is known as such no other number is believed: 25
+ * bits of check remain of the 32. Others, who go their own way with these ports, are not like that
+ * for LIKE_US packets.
  */
-static bool source_admits(struct udp_source *source, const union ibv_gid *gid, uint16_t id)
+static bool source_admits(struct udp_source *source, uint16_t id)
 {
-	if (memcmp(&source->gid, gid, sizeof(*gid)))
-		*source = (struct udp_source){ .gid = *gid };
-	if (likely(id < UDP_SEGMENTS)) {
+	uint16_t least = source->counts ? source->next - UDP_SEGMENTS : 0;
+	uint16_t range = source->counts ? 2 * UDP_SEGMENTS : UDP_SEGMENTS;
+
+	if (likely((uint16_t)(id - least) < range)) {
 		source->like_us += source->like_us < LIKE_US;
 		source->refused = 0;
-		return true;
+	} else {
+		if (source->like_us == LIKE_US && ++source->refused <= REFUSED_MAX)
+			return false;
+		source->like_us = source->refused = 0;
 	}
-	if (source->like_us == LIKE_US && ++source->refused <= REFUSED_MAX)
-		return false;
-	*source = (struct udp_source){ .gid = *gid };
+	if (source->counts)
+		source->next = id + 1;
 	return true;
 }
 
 static enum uroce_icrc_verdict check(struct arrival *in, uint16_t *id, const uint8_t *packet,
 				     uint32_t length)
 {
-	enum uroce_icrc_verdict verdict = uroce_icrc_check(&in->icrc, id, packet, length);
-	const union ibv_gid *from = &in->av.sgid;
+	enum uroce_icrc_verdict verdict = uroce_icrc_check(in->icrc, id, packet, length);
 
-	if (verdict == ICRC_WRONG || !in->icrc.ipv4 ||
-	    source_admits(&in->udp->sources[from->raw[15] % UDP_SOURCES], from, *id))
+	if (verdict == ICRC_WRONG || !in->icrc->ipv4 || source_admits(in->source, *id))
 		return verdict;
 	return ICRC_WRONG;
 }
@@ -202,14 +237,14 @@ static void capture(const struct arrival *in, const uint8_t *data, uint32_t leng
 	uint32_t qpn = data[5] << 16 | data[6] << 8 | data[7];
 
 	if (qpn >> UROCE_QP_INDEX_BITS == dev->host->slot || qpn == GSI_QPN || qpn == MULTICAST_QPN)
-		uroce_capture_wire(dev, &in->av, false, in->port, id, data, length);
+		uroce_capture_wire(dev, &in->av, false, in->source->port, id, data, length);
 }
 
 /* Each datagram of the message. Return: how many there were. */
 static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uint32_t total)
 {
 	unsigned int count = 0;
-	uint16_t id = 0; /* of the packets of a large send, see icrc.h */
+	uint16_t id = in->source->next; /* of the packets of a large send, see icrc.h */
 	uint32_t length;
 
 	for (uint32_t at = 0; at < total; at += length, count++, id++) {
@@ -225,7 +260,8 @@ static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uin
 				capture(in, data + at, length, id);
 			continue;
 		}
-		if (unlikely(verdict == ICRC_RIGHT_UNSEEN) && id >= UDP_SEGMENTS)
+		if (unlikely(verdict == ICRC_RIGHT_UNSEEN) && id >= UDP_SEGMENTS &&
+		    !in->source->counts)
 			say_unseen(in);
 		if (unlikely(in->udp->path.dev->host->capture))
 			capture(in, data + at, length, id);
@@ -234,26 +270,53 @@ static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uin
 	return count;
 }
 
-static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
-				    const union ibv_gid *dgid, const union uroce_address *to,
-				    uint64_t now)
+/* A socket as it is received from. */
+struct udp_inlet {
+	int fd; /* negative: none */
+	const union ibv_gid *dgid;
+	struct udp_rx_flow *flow; /* whose it is; NULL: everybody's */
+};
+
+/* A flow's socket has what its peer sent, and now and then something else. */
+static struct udp_rx_flow *flow_of(const struct udp_inlet *inlet, const union uroce_address *from)
 {
-	union uroce_address *from = msg->msg_hdr.msg_name;
+	struct udp_rx_flow *flow = inlet->flow;
+
+	return flow && uroce_address_port(from) == uroce_address_port(&flow->from) &&
+			       uroce_address_equal(from, &flow->from)
+		       ? flow
+		       : NULL;
+}
+
+static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
+				    const struct udp_inlet *inlet, uint64_t now)
+{
+	union uroce_address *from = msg->msg_hdr.msg_name, to;
+	struct udp_rx_flow *flow = flow_of(inlet, from);
+	struct uroce_icrc icrc;
 	struct arrival in = {
 		.udp = udp,
-		.av = { .dgid = *dgid, .hop_limit = DEFAULT_HOP_LIMIT },
+		.av = { .dgid = *inlet->dgid, .hop_limit = DEFAULT_HOP_LIMIT },
 		.segment = msg->msg_len,
-		.port = ntohs(from->sa.sa_family == AF_INET ? from->in.sin_port
-							    : from->in6.sin6_port),
-		.multicast = uroce_gid_is_multicast(dgid),
+		.shared = !flow,
+		.multicast = uroce_gid_is_multicast(inlet->dgid),
 		.now = now,
 	};
 
-	if (!msg->msg_len || from->sa.sa_family != to->sa.sa_family)
+	if (!msg->msg_len)
 		return 1;
 	control_read(&msg->msg_hdr, &in);
 	uroce_address_to_gid(from, &in.av.sgid);
-	uroce_icrc_init(&in.icrc, from, to);
+	in.source = source_of(udp, &in.av.sgid, uroce_address_port(from));
+	if (flow) {
+		in.icrc = &flow->icrc;
+	} else {
+		uroce_address_from_gid(inlet->dgid, UROCE_UDP_PORT, 0, &to);
+		if (from->sa.sa_family != to.sa.sa_family)
+			return 1;
+		in.icrc = &icrc;
+		uroce_icrc_init(in.icrc, from, &to);
+	}
 	return arrival_deliver(&in, msg->msg_hdr.msg_iov->iov_base, msg->msg_len);
 }
 
@@ -267,12 +330,12 @@ static void message_prepare(struct udp_receiver *rx, int i)
 
 /* A poller asks far more often than something comes: one message is asked for in the cheapest way.
  */
-static int message_take(struct udp_receiver *rx, int fd)
+static int message_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 {
 	ssize_t n;
 
 	message_prepare(rx, 0);
-	n = recvmsg(fd, &rx->msgs[0].msg_hdr, MSG_DONTWAIT);
+	n = recvmsg(inlet->fd, &rx->msgs[0].msg_hdr, MSG_DONTWAIT);
 	if (n < 0)
 		return 0;
 	rx->msgs[0].msg_len = n;
@@ -280,14 +343,14 @@ static int message_take(struct udp_receiver *rx, int fd)
 }
 
 /* The same without what comes beside the datagram: a third cheaper, and a poll in vain as well. */
-static int datagram_take(struct udp_receiver *rx, int fd)
+static int datagram_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 {
 	struct msghdr *msg = &rx->msgs[0].msg_hdr;
 	ssize_t n;
 
 	message_prepare(rx, 0);
 	msg->msg_controllen = 0;
-	n = recvfrom(fd, rx->buffers[0], UDP_RX_BUFFER, MSG_DONTWAIT, msg->msg_name,
+	n = recvfrom(inlet->fd, rx->buffers[0], UDP_RX_BUFFER, MSG_DONTWAIT, msg->msg_name,
 		     &msg->msg_namelen);
 	if (n < 0)
 		return 0;
@@ -295,21 +358,20 @@ static int datagram_take(struct udp_receiver *rx, int fd)
 	return 1;
 }
 
-static int messages_take(struct udp_receiver *rx, int fd)
+static int messages_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 {
 	for (int i = 0; i < UDP_RX_MESSAGES; i++)
 		message_prepare(rx, i);
-	return recvmmsg(fd, rx->msgs, UDP_RX_MESSAGES, MSG_DONTWAIT, NULL);
+	return recvmmsg(inlet->fd, rx->msgs, UDP_RX_MESSAGES, MSG_DONTWAIT, NULL);
 }
 
-typedef int take_fn(struct udp_receiver *rx, int fd);
+typedef int take_fn(struct udp_receiver *rx, const struct udp_inlet *inlet);
 
-static unsigned int socket_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
-				   unsigned int budget, take_fn *take)
+static unsigned int inlet_receive(struct uroce_dev *dev, const struct udp_inlet *inlet,
+				  unsigned int budget, take_fn *take)
 {
 	struct uroce_udp *udp = to_udp(dev->udp);
 	struct udp_receiver *rx = udp->receiver;
-	union uroce_address to;
 	unsigned int total = 0;
 	int n;
 
@@ -317,13 +379,12 @@ static unsigned int socket_receive(struct uroce_dev *dev, int fd, const union ib
 	do {
 		uint64_t now;
 
-		n = take(rx, fd);
+		n = take(rx, inlet);
 		if (n <= 0)
 			break;
-		now = uroce_now();
-		uroce_address_from_gid(dgid, UROCE_UDP_PORT, 0, &to);
+		now = take == datagram_take ? 0 : uroce_now();
 		for (int i = 0; i < n; i++)
-			total += message_arrived(udp, &rx->msgs[i], dgid, &to, now);
+			total += message_arrived(udp, &rx->msgs[i], inlet, now);
 	} while (n == UDP_RX_MESSAGES && total < budget);
 	return total;
 }
@@ -331,7 +392,9 @@ static unsigned int socket_receive(struct uroce_dev *dev, int fd, const union ib
 unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
 			       unsigned int budget)
 {
-	return socket_receive(dev, fd, dgid, budget, messages_take);
+	const struct udp_inlet inlet = { .fd = fd, .dgid = dgid };
+
+	return inlet_receive(dev, &inlet, budget, messages_take);
 }
 
 void uroce_udp_ready(struct uroce_dev *dev)
@@ -345,28 +408,70 @@ void uroce_udp_ready(struct uroce_dev *dev)
  * cannot be taken apart, so it is given up when the socket was just found empty; and not where
  * headers are shown, which come beside a datagram, too.
  */
-static void joining_adapt(const struct uroce_dev *dev, struct uroce_gid *gid, unsigned int n)
+static void joining_adapt(const struct uroce_dev *dev, int fd, struct uroce_pace *pace,
+			  unsigned int n)
 {
 	bool wanted;
 
 	if (n)
-		gid->lone = n > PAIR || gid->hits >= STREAM ? 0 : gid->lone + 1;
-	wanted = gid->lone < LONE_ENOUGH ||
+		pace->lone = n > PAIR || pace->hits >= STREAM ? 0 : pace->lone + 1;
+	wanted = pace->lone < LONE_ENOUGH ||
 		 atomic_load_explicit(&dev->shows_headers, memory_order_relaxed);
-	if (likely(wanted == gid->joins || (!wanted && n)))
+	if (likely(wanted == pace->joins || (!wanted && n)))
 		return;
-	gid->joins = uroce_udp_socket_join(gid->socket, wanted);
+	pace->joins = uroce_udp_socket_join(fd, wanted);
 }
 
-static take_fn *take_of(const struct uroce_dev *dev, const struct uroce_gid *gid)
+static take_fn *take_of(const struct uroce_dev *dev, const struct uroce_pace *pace)
 {
-	if (gid->hits > 1) /* something came the last times, too */
+	if (pace->hits > 1) /* something came the last times, too */
 		return messages_take;
-	if (gid->joins || atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
+	if (pace->joins || atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
 		return message_take;
 	return datagram_take;
 }
 
+static inline bool inlet_due(int fd, const struct uroce_pace *pace, bool all)
+{
+	return fd >= 0 && (pace->idle <= IDLE_POLLS || all);
+}
+
+static unsigned int inlet_poll(struct uroce_dev *dev, const struct udp_inlet *inlet,
+			       struct uroce_pace *pace, unsigned int budget)
+{
+	unsigned int n;
+
+	n = inlet_receive(dev, inlet, budget, take_of(dev, pace));
+	pace->hits = n ? pace->hits + 1 : 0;
+	pace->idle = n ? 0 : pace->idle + 1;
+	joining_adapt(dev, inlet->fd, pace, n);
+	return n;
+}
+
+static unsigned int gid_poll(struct uroce_dev *dev, unsigned int gid_index, unsigned int budget)
+{
+	struct uroce_udp *udp = to_udp(dev->udp);
+	struct uroce_gid *gid = &dev->gids[gid_index];
+	const struct udp_inlet inlet = { .fd = gid->socket, .dgid = &gid->gid };
+	unsigned int n = inlet_poll(dev, &inlet, &gid->pace, budget);
+
+	if (unlikely(udp->steady)) {
+		if (udp->steady->requests >= STEADY) /* not somebody else's place by now */
+			uroce_udp_rx_flow_open(udp, udp->steady, gid_index);
+		udp->steady->requests = 0;
+		udp->steady = NULL;
+	}
+	return n;
+}
+
+static unsigned int flow_poll(struct uroce_dev *dev, struct udp_rx_flow *flow, unsigned int budget)
+{
+	const struct udp_inlet inlet = { flow->fd, &dev->gids[flow->gid_index].gid, flow };
+
+	return inlet_poll(dev, &inlet, &flow->pace, budget);
+}
+
+/* Sockets that were silent for long are looked at now and then. */
 unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget)
 {
 	struct uroce_udp *udp = to_udp(dev->udp);
@@ -379,15 +484,15 @@ unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget)
 	}
 	for (unsigned int i = 0; i < udp->slots; i++) {
 		struct uroce_gid *gid = &dev->gids[i];
-		unsigned int n;
 
-		if (gid->socket < 0 || (gid->idle > IDLE_POLLS && !all))
-			continue;
-		n = socket_receive(dev, gid->socket, &gid->gid, budget, take_of(dev, gid));
-		gid->hits = n ? gid->hits + 1 : 0;
-		gid->idle = n ? 0 : gid->idle + 1;
-		joining_adapt(dev, gid, n);
-		total += n;
+		if (inlet_due(gid->socket, &gid->pace, all))
+			total += gid_poll(dev, i, budget);
+	}
+	for (unsigned int i = 0; i < udp->rx_count; i++) {
+		struct udp_rx_flow *flow = &udp->rx_flows[i];
+
+		if (inlet_due(flow->fd, &flow->pace, all))
+			total += flow_poll(dev, flow, budget);
 	}
 	return total;
 }

@@ -6,6 +6,15 @@
 #include "providers/uroce/dev.h"
 
 /*
+ * Source ports of flows (udp_flow.h). Linux gives such ports to anybody; what other RoCE devices
+ * send comes from 0xc000 on.
+ */
+enum {
+	UROCE_FLOW_PORT_MIN = 0x8000,
+	UROCE_FLOW_PORTS = 0x4000,
+};
+
+/*
  * A socket of @family, not bound: never fragments, never blocks, takes packets without UDP checksum
  * (the ICRC covers more) and joins equal datagrams of one sender. Multicast leaves by @dev.
  */
@@ -26,6 +35,25 @@ bool uroce_udp_socket_join(int fd, bool join);
  * allows. Return: 0; -EADDRINUSE: the port is somebody else's. Not logged.
  */
 int uroce_udp_socket_bound(const struct uroce_dev *dev, const union ibv_gid *gid, int *ret_fd);
+
+/* The same, connected to @to; its own port of @from's address is a flow's. */
+int uroce_udp_socket_connected(const struct uroce_dev *dev, const union uroce_address *from,
+			       const union uroce_address *to, int *ret_fd);
+
+/*
+ * The same, port 4791 of address @to, connected to @from: it gets what comes from there by the
+ * device's interface, and the sockets that share the port do not. Now and then something from
+ * elsewhere is among it, as older kernels do.
+ */
+int uroce_udp_socket_connected_back(const struct uroce_dev *dev, const union uroce_address *to,
+				    const union uroce_address *from, int *ret_fd);
+
+/*
+ * A connected socket of IPv4 numbers what it sends, a large send like a single datagram, and does
+ * not say how. Return: 0 and the identification of what is sent next; -EOPNOTSUPP: it cannot be
+ * told.
+ */
+int uroce_udp_socket_number(int fd, uint16_t *ret_id);
 
 /* Who has the port, for the log. Return: static text. */
 const char *uroce_udp_port_owner(const union ibv_gid *gid);

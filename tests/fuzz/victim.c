@@ -207,7 +207,7 @@ static void host_reset(void)
 	LIST_INSERT_HEAD(&victim.host.devices, &victim.dev, entry);
 	victim.host.next_qpn = FIRST_QPN;
 	atomic_store(&victim.host.poll_epoch, 0);
-	victim.dev.gids[0].idle = 0;
+	victim.dev.gids[0].pace.idle = 0;
 	victim.udp.passes = 0;
 	victim.udp.ready = true;
 	CHECK(!uroce_keys_new(&victim.host.keys));

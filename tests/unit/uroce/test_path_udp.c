@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The UDP path on two loopback addresses: which packets leave together, and what is made of what
  * arrives. */
+#include <fcntl.h>
 #include <netinet/udp.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -9,7 +10,7 @@
 
 #include "providers/uroce/copy.h"
 #include "providers/uroce/forward.h"
-#include "providers/uroce/udp.h"
+#include "providers/uroce/udp_flow.h"
 #include "providers/uroce/udp_socket.h"
 
 enum {
@@ -73,6 +74,19 @@ static void gid_ipv4(uint32_t address, union ibv_gid *ret)
 	uroce_address_to_gid(&a, ret);
 }
 
+/* Every place is somebody else's: packets leave from port 4791. */
+static void flows_refuse(void)
+{
+	for (int i = 0; i < UDP_TX_FLOWS; i++)
+		to_udp(dev.udp)->tx_flows[i].known = true;
+}
+
+static void flows_allow(void)
+{
+	for (int i = 0; i < UDP_TX_FLOWS; i++)
+		to_udp(dev.udp)->tx_flows[i].known = false;
+}
+
 static int setup(void **state)
 {
 	union ibv_gid other;
@@ -90,8 +104,9 @@ static int setup(void **state)
 	uroce_address_from_gid(&other, UROCE_UDP_PORT, 0, &there);
 	assert_int_equal(uroce_udp_open(&dev), 0);
 	assert_int_equal(uroce_udp_socket_bound(&dev, &dev.gids[0].gid, &dev.gids[0].socket), 0);
-	dev.gids[0].joins = true; /* as uroce_udp_bind() leaves it */
+	dev.gids[0].pace.joins = true; /* as uroce_udp_bind() leaves it */
 	to_udp(dev.udp)->slots = 1;
+	flows_refuse();
 	wire = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	setsockopt(wire, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
 	setsockopt(wire, IPPROTO_IP, IP_MTU_DISCOVER, &(int){ IP_PMTUDISC_DO }, sizeof(int));
@@ -382,6 +397,114 @@ static void test_no_socket(void **state)
 	dev.gids[0].socket = fd;
 }
 
+/* --- flows, sending --- */
+
+/* A datagram of the flow: of @length payload bytes, numbered @id. Return: the port it came from. */
+static uint16_t expect_numbered(uint32_t length, uint16_t id)
+{
+	struct timeval wait = { .tv_sec = WAIT_MS / 1000 };
+	union uroce_address from;
+	socklen_t from_length = sizeof(from);
+	struct uroce_icrc icrc;
+	uint16_t found = id;
+	uint8_t buf[9000];
+	ssize_t n;
+
+	setsockopt(wire, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	n = recvfrom(wire, buf, sizeof(buf), 0, &from.sa, &from_length);
+	assert_int_equal(n, BTH_LEN + length + ICRC_LEN);
+	uroce_icrc_init(&icrc, &from, &there);
+	assert_int_equal(uroce_icrc_check(&icrc, &found, buf, n - ICRC_LEN), ICRC_RIGHT);
+	return uroce_address_port(&from);
+}
+
+static struct udp_tx_flow *flow_of(void)
+{
+	const struct uroce_hdr hdr = { .opcode = UROCE_RC, .dest_qpn = QPN };
+
+	return uroce_udp_tx_flow(udp(), &av, &hdr);
+}
+
+/* One port for all RC packets to a process, another for another's; a large send counts as one. */
+static void test_flow(void **state)
+{
+	uint16_t id, port;
+
+	flows_allow();
+	assert_non_null(flow_of());
+	assert_ptr_equal(flow_of(), flow_of());
+	id = flow_of()->id;
+	port = flow_of()->port;
+	assert_in_range(port, UROCE_FLOW_PORT_MIN, UROCE_FLOW_PORT_MIN + UROCE_FLOW_PORTS - 1);
+	for (int i = 0; i < 3; i++) {
+		send_many(1, 64);
+		dev.udp->ops->flush(dev.udp);
+		assert_int_equal(expect_numbered(64, id++), port);
+	}
+	send_many(4, 1000);
+	send_many(1, 2000);
+	dev.udp->ops->flush(dev.udp);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(expect_numbered(1000, id + i), port);
+	assert_int_equal(expect_numbered(2000, id + 1), port);
+	expect_silence();
+}
+
+static void test_flow_only_rc(void **state)
+{
+	const struct uroce_hdr uc = { .opcode = UROCE_UC, .dest_qpn = QPN };
+	const struct uroce_hdr ud = { .opcode = UROCE_UD | UROCE_SEND_ONLY, .dest_qpn = QPN };
+	const struct uroce_hdr other = { .opcode = UROCE_RC, .dest_qpn = OTHER_QPN };
+
+	flows_allow();
+	assert_null(uroce_udp_tx_flow(udp(), &av, &uc));
+	assert_null(uroce_udp_tx_flow(udp(), &av, &ud));
+	assert_non_null(flow_of());
+	assert_ptr_not_equal(uroce_udp_tx_flow(udp(), &av, &other), flow_of());
+}
+
+/* What is queued for a socket that refuses leaves from port 4791, numbered as there, once. */
+static void test_flow_refused(void **state)
+{
+	int broken;
+
+	flows_allow();
+	assert_non_null(flow_of());
+	broken = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(dup2(broken, flow_of()->fd), flow_of()->fd);
+	close(broken);
+	send_many(3, 1000);
+	send_many(1, 2000);
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(3, 1000, true);
+	expect_datagrams(1, 2000, true);
+	expect_silence();
+	assert_false(dev.udp->pending);
+	assert_null(flow_of());
+	udp()->begun += 5000; /* messages later it is tried again */
+	assert_non_null(flow_of());
+}
+
+/* A packet whose append failed has taken no number. */
+static void test_flow_payload_gone(void **state)
+{
+	const struct uroce_hdr hdr = { .opcode = UROCE_RC | UROCE_SEND_ONLY, .dest_qpn = QPN };
+	void *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct iovec iov = { gone, 100 };
+	const struct uroce_tx tx = { .hdr = &hdr, .iov = &iov, .iovcnt = 1, .length = 100 };
+	uint16_t id;
+
+	uroce_copy_init();
+	flows_allow();
+	assert_non_null(flow_of());
+	id = flow_of()->id;
+	assert_int_equal(dev.udp->ops->send(dev.udp, &av, &tx), -EFAULT);
+	send_many(1, 64);
+	dev.udp->ops->flush(dev.udp);
+	expect_numbered(64, id);
+	munmap(gone, 4096);
+}
+
 /* --- receiving --- */
 
 static void receive_until(unsigned int datagrams)
@@ -493,21 +616,21 @@ static void test_receive_lone(void **state)
 	unsigned int count = 0;
 	uint8_t buf[1200];
 
-	assert_true(gid->joins);
-	for (; gid->joins && count < 1000; count++) {
+	assert_true(gid->pace.joins);
+	for (; gid->pace.joins && count < 1000; count++) {
 		wire_send(buf, packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 1000, 0, buf));
 		receive_until(1);
 		poll_in_vain();
 	}
-	assert_false(gid->joins);
+	assert_false(gid->pace.joins);
 	poll_in_vain();
 	wire_send_large();
 	receive_until(41);
-	for (count += 41; !gid->joins && count < 1000; count++) {
+	for (count += 41; !gid->pace.joins && count < 1000; count++) {
 		wire_send(buf, packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 1000, 0, buf));
 		receive_until(1);
 	}
-	assert_true(gid->joins);
+	assert_true(gid->pace.joins);
 	wire_send_large();
 	receive_until(41);
 	assert_int_equal(seen.count, count + 41);
@@ -598,6 +721,85 @@ static void test_receive_numbers(void **state)
 	assert_int_equal(seen.count, 558);
 }
 
+/* --- flows, receiving --- */
+
+static int flow_wire(uint16_t port, union uroce_address *ret_from)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	*ret_from = there;
+	uroce_address_set_port(ret_from, port);
+	assert_int_equal(bind(fd, &ret_from->sa, sizeof(ret_from->in)), 0);
+	return fd;
+}
+
+static void flow_send(int fd, const union uroce_address *from, uint16_t id, uint32_t damage)
+{
+	uint8_t buf[200];
+	uint32_t length = packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 100, id, buf);
+	struct uroce_icrc icrc;
+	uint32_t crc;
+
+	uroce_icrc_init(&icrc, from, &here);
+	crc = htole32(uroce_icrc_compute(&icrc, id, buf, length - ICRC_LEN) ^ damage);
+	memcpy(buf + length - ICRC_LEN, &crc, sizeof(crc));
+	assert_int_equal(sendto(fd, buf, length, 0, &here.sa, sizeof(here.in)), length);
+	receive_until(1);
+}
+
+/* Who keeps sending from a port of its own gets a socket; others still use the shared one. */
+static void test_receive_flow(void **state)
+{
+	union uroce_address from;
+	int fd = flow_wire(UROCE_FLOW_PORT_MIN + 77, &from);
+	const struct udp_rx_flow *flow = &udp()->rx_flows[0];
+	unsigned int polls;
+
+	for (int i = 0; i < 64; i++) {
+		assert_int_equal(flow->fd, -1);
+		flow_send(fd, &from, i - 32, 0);
+	}
+	assert_in_range(flow->fd, 0, INT_MAX);
+	assert_true(uroce_address_equal(&flow->from, &from));
+	polls = dev.gids[0].pace.idle;
+	for (int i = 64; i < 100; i++)
+		flow_send(fd, &from, i - 32, 0);
+	assert_in_range(dev.gids[0].pace.idle, polls + 1, INT_MAX); /* nothing came that way */
+	wire_send_numbered(0);
+	assert_int_equal(dev.gids[0].pace.idle, 0);
+	assert_int_equal(seen.count, 101);
+	assert_int_equal(seen.headers_wrong, 0);
+	assert_int_equal(udp()->wrong, 0);
+	close(fd);
+}
+
+/* A flow's numbers go on from the last, and no other is believed, until it is clear that they do
+ * not.
+ */
+static void test_receive_flow_numbers(void **state)
+{
+	union uroce_address from;
+	int fd = flow_wire(UROCE_FLOW_PORT_MIN + 78, &from);
+	uint16_t id = 65500;
+
+	for (int i = 0; i < 300; i++)
+		flow_send(fd, &from, id++, 0);
+	assert_int_equal(seen.count, 300);
+	id += 60; /* lost */
+	flow_send(fd, &from, id, 0);
+	flow_send(fd, &from, id - 10, 0); /* late */
+	assert_int_equal(seen.count, 302);
+	for (int i = 0; i < 16; i++)
+		flow_send(fd, &from, id + 1000 + i, 0);
+	assert_int_equal(seen.count, 302);
+	assert_int_equal(udp()->wrong, 16);
+	flow_send(fd, &from, id + 1000, 0);
+	assert_int_equal(seen.count, 303);
+	flow_send(fd, &from, id + 1001, 1);
+	assert_int_equal(seen.count, 303);
+	close(fd);
+}
+
 static void test_receive_other_process(void **state)
 {
 	uint8_t buf[1200];
@@ -643,12 +845,18 @@ int main(void)
 		udp_test(test_flush),
 		udp_test(test_payload_gone),
 		udp_test(test_no_socket),
+		udp_test(test_flow),
+		udp_test(test_flow_only_rc),
+		udp_test(test_flow_refused),
+		udp_test(test_flow_payload_gone),
 		udp_test(test_receive),
 		udp_test(test_receive_large),
 		udp_test(test_receive_lone),
 		udp_test(test_receive_headers),
 		udp_test(test_receive_odd),
 		udp_test(test_receive_numbers),
+		udp_test(test_receive_flow),
+		udp_test(test_receive_flow_numbers),
 		udp_test(test_receive_other_process),
 		udp_test(test_to_oneself),
 	};
