@@ -3,8 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include <isa-l/crc.h>
-
+#include "providers/uroce/crc.h"
 #include "providers/uroce/icrc.h"
 #include "util/util.h"
 
@@ -121,14 +120,14 @@ uint32_t uroce_icrc_compute(struct uroce_icrc *icrc, uint16_t id, const uint8_t 
 	put16(udp + UDP_LENGTH, udp_length);
 	memcpy(bth, packet, masked + odd);
 	bth[BTH_RESERVED] = 0xff;
-	crc = crc32_gzip_refl(ZERO_REGISTER, start, bth + masked + odd - start);
-	return crc32_gzip_refl(crc, packet + masked + odd, length - masked - odd);
+	crc = uroce_crc32(ZERO_REGISTER, start, bth + masked + odd - start);
+	return uroce_crc32(crc, packet + masked + odd, length - masked - odd);
 }
 
 uint32_t uroce_icrc_compute_rxe_flush(struct uroce_icrc *icrc, uint16_t id, const uint8_t *packet,
 				      uint32_t length)
 {
-	return crc32_gzip_refl(uroce_icrc_compute(icrc, id, packet, length), packet, length);
+	return uroce_crc32(uroce_icrc_compute(icrc, id, packet, length), packet, length);
 }
 
 /* --- the unseen word --- */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Every way to compute a CRC gives what isa-l gives. */
+#include "tests/unit/unit.h"
+
+#include <isa-l/crc.h>
+
+#include "providers/uroce/crc.h"
+#include "util/util.h"
+
+enum {
+	LENGTH_MAX = 10000, /* more than is folded at a time, twice */
+	OFFSET_MAX = 16,
+	TRIES = 20000,
+};
+
+static uint8_t data[OFFSET_MAX + LENGTH_MAX];
+
+static int data_fill(void **state)
+{
+	srandom(1);
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = random();
+	return 0;
+}
+
+static void check(uint32_t crc, const uint8_t *from, size_t length)
+{
+	uint32_t expected = crc32_gzip_refl(crc, from, length);
+
+	assert_int_equal(uroce_crc32_fold(crc, from, length), expected);
+	assert_int_equal(uroce_crc32(crc, from, length), expected);
+}
+
+/* From nothing to well past where folding begins, at every alignment. */
+static void test_short(void **state)
+{
+	for (size_t length = 0; length < 700; length++)
+		for (size_t offset = 0; offset < OFFSET_MAX; offset++)
+			check(random(), data + offset, length);
+}
+
+static void test_random(void **state)
+{
+	for (int i = 0; i < TRIES; i++)
+		check((uint32_t)random() << 1 ^ random(), data + random() % OFFSET_MAX,
+		      random() % (LENGTH_MAX + 1));
+}
+
+/* Computed in parts, it is that of the whole. */
+static void test_parts(void **state)
+{
+	for (int i = 0; i < TRIES / 10; i++) {
+		size_t length = random() % LENGTH_MAX, first = random() % (length + 1);
+		uint32_t crc = uroce_crc32_fold(0, data, first);
+
+		crc = uroce_crc32_fold(crc, data + first, length - first);
+		assert_int_equal(crc, crc32_gzip_refl(0, data, length));
+	}
+}
+
+/* The check value of this CRC, and one bit that is different anywhere. */
+static void test_known(void **state)
+{
+	static const uint8_t digits[] = "123456789";
+	uint32_t whole = uroce_crc32_fold(0, data, 4096);
+
+	assert_int_equal(uroce_crc32(0, digits, 9), 0xcbf43926);
+	assert_int_equal(uroce_crc32_fold(0, digits, 9), 0xcbf43926);
+	for (size_t bit = 0; bit < 8 * 4096; bit += 7) {
+		data[bit / 8] ^= 1 << bit % 8;
+		assert_int_not_equal(uroce_crc32_fold(0, data, 4096), whole);
+		data[bit / 8] ^= 1 << bit % 8;
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_short),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_known),
+	};
+
+	return cmocka_run_group_tests(tests, data_fill, NULL);
+}
