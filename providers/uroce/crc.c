@@ -4,12 +4,12 @@
  * emulator takes that instruction bit by bit. There, which is measured once, exclusive or alone is
  * three times faster: 4.6 us, where tables take 6.4 (sixteen, of bytes) to 20 us (isa-l's own).
  *
- * A CRC is the remainder of a division by a polynomial, and any multiple of it may be subtracted
- * from the data first. x^300 + x^155 + x^117 + x^89 + 1 is the multiple of lowest degree with so
- * few terms. Squaring it gives another: exponents double and the coefficients stay, so eight times
- * these are the exponents of a multiple, too, and it is one of whole bytes. Subtracting it, times
- * what makes a byte vanish, adds this byte to those 145, 183, 211 and 300 places behind it. After
- * all but the last 300 bytes have gone this way, these alone have the CRC of the whole.
+ * The way is S. Russell's ("Chorba: A novel CRC32 implementation", 2024). A CRC is the remainder of
+ * a division by a polynomial, and any multiple of it may be subtracted from the data first. One
+ * with few terms is x^300 + x^155 + x^117 + x^89 + 1. Its eighth power is another: exponents are
+ * eightfold and the coefficients stay, so it is one of whole bytes. Subtracting it, times what
+ * makes a byte vanish, adds this byte to those 145, 183, 211 and 300 places behind it. After all
+ * but the last 300 bytes have gone this way, these alone have the CRC of the whole.
  */
 #include <assert.h>
 #include <endian.h>

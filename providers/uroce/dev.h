@@ -170,11 +170,15 @@ void uroce_counters_log(struct uroce_dev *dev);
  * another thread is in it. Never blocks. Threads: any, without any lock held.
  */
 unsigned int uroce_progress(struct uroce_host *host);
+/* The same by somebody who posts and may not poll soon: one more poller where there are pollers. */
+void uroce_progress_posted(struct uroce_host *host);
 /* The same with progress_lock held; @sockets: look at UDP sockets too; @poller: called again at
  * once. */
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
 /* A poller made a pass: the thread leaves packets to it for a while. */
 void uroce_thread_poller_seen(struct uroce_host *host);
+/* Whether there are pollers: nobody has armed a CQ since they were seen. */
+bool uroce_thread_poller_at_work(struct uroce_host *host);
 /* A CQ was armed: its owner is about to sleep, packets are the thread's again. */
 void uroce_thread_poller_leaves(struct uroce_host *host);
 /* Events a full pipe refused: try again. */

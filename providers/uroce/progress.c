@@ -268,3 +268,13 @@ unsigned int uroce_progress(struct uroce_host *host)
 	uroce_thread_poller_seen(host);
 	return n;
 }
+
+void uroce_progress_posted(struct uroce_host *host)
+{
+	if (uroce_thread_poller_at_work(host)) {
+		uroce_progress(host);
+	} else if (uroce_trylock(&host->progress_lock)) {
+		uroce_progress_pass(host, true, false);
+		uroce_unlock(&host->progress_lock);
+	}
+}

@@ -276,6 +276,6 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 		}
 	}
 	uroce_req_run(qp, uroce_post_time(qp));
-	uroce_unlock(&qp->lock);
+	uroce_post_end(qp);
 	return r;
 }

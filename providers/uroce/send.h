@@ -89,4 +89,24 @@ static inline uint64_t uroce_post_time(const struct uroce_qp *qp)
 	return qp->type == IBV_QPT_RC && qp->av.path && !qp->av.path->lossless ? uroce_now() : 0;
 }
 
+/*
+ * The QP is let go. Who posts much is as busy as who polls, and what comes back is received here,
+ * too: the thread would come between, and it and the one that posts would wait for each other.
+ */
+static inline void uroce_post_end(struct uroce_qp *qp)
+{
+	enum {
+		PACKETS = 16, /* from one look to the next: tens of microseconds */
+	};
+	bool look = qp->av.path && !qp->av.path->lossless &&
+		    qp->counters.tx_packets - qp->req.looked_at >= PACKETS;
+	struct uroce_host *host = qp->host;
+
+	if (unlikely(look))
+		qp->req.looked_at = qp->counters.tx_packets;
+	uroce_unlock(&qp->lock);
+	if (unlikely(look))
+		uroce_progress_posted(host);
+}
+
 #endif

@@ -175,7 +175,7 @@ static void wait_on(struct uroce_thread *thread, int epoll, int timeout_ms)
 
 /* --- the two states --- */
 
-static bool poller_at_work(struct uroce_host *host)
+bool uroce_thread_poller_at_work(struct uroce_host *host)
 {
 	return atomic_load_explicit(&host->poller_passes, memory_order_relaxed) >= POLLER_PASSES;
 }
@@ -195,9 +195,9 @@ static bool pass_enter(struct uroce_thread *thread)
 			return true;
 		uroce_lock_pause();
 	}
-	if (poller_at_work(host)) {
+	if (uroce_thread_poller_at_work(host)) {
 		atomic_exchange_explicit(&thread->watching, true, memory_order_seq_cst);
-		if (poller_at_work(host))
+		if (uroce_thread_poller_at_work(host))
 			return false;
 		atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
 	}

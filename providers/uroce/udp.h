@@ -12,11 +12,11 @@ enum {
 	UDP_MESSAGES = 32,   /* large sends of one flush */
 	UDP_RX_MESSAGES = 8, /* large receives of one system call */
 	UDP_RX_BUFFER = 65536,
-	UDP_SOURCES = 64,  /* senders whose way to number packets is remembered */
-	UDP_FLUSHES = 64,  /* destination QPs whose way of a flush is remembered */
+	UDP_SOURCES = 64, /* senders whose way to number packets is remembered */
+	UDP_FLUSHES = 64, /* destination QPs whose way of a flush is remembered */
 	UDP_TX_FLOW_BITS = 6,
 	UDP_TX_FLOWS = 1 << UDP_TX_FLOW_BITS, /* descriptors at most */
-	UDP_RX_FLOWS = 4,  /* each is a system call more for a poller */
+	UDP_RX_FLOWS = 4,		      /* each is a system call more for a poller */
 };
 
 /* Packets of one size to one destination; only the last may be shorter. */
@@ -105,7 +105,7 @@ struct uroce_udp {
 	struct udp_source *steady; /* one that deserves a flow */
 	struct udp_rx_flow rx_flows[UDP_RX_FLOWS];
 	unsigned int rx_count; /* one past the highest that was ever open */
-	atomic_bool ready; /* uroce_udp_ready() was called */
+	atomic_bool ready;     /* uroce_udp_ready() was called */
 	unsigned int passes;
 	bool unseen_said;
 	uint64_t wrong;	    /* datagrams with a wrong ICRC */

@@ -275,6 +275,7 @@ struct uroce_requester {
 	uint32_t probes;	/* early resends since then */
 	bool probing;		/* the first was of una alone: its answer tells what was lost */
 	uint32_t since_ack_req; /* packets sent without asking for an acknowledgement */
+	uint64_t looked_at;	/* packets sent when a post last looked for what had come */
 	uint32_t recover;	/* resending: PSN up to which one loss was charged to the window */
 	bool recovering;
 };

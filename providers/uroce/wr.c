@@ -49,7 +49,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		qp->sq.head = qp->wr_head;
 		uroce_req_run(qp, uroce_post_time(qp));
 	}
-	uroce_unlock(&qp->lock);
+	uroce_post_end(qp);
 	if (unlikely(r))
 		verbs_err(ex->qp_base.context, "qp 0x%x: ibv_wr_complete: %s", ex->qp_base.qp_num,
 			  r == ENOMEM		    ? "send queue full"
