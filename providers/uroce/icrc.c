@@ -107,7 +107,8 @@ uint32_t uroce_icrc_compute(struct uroce_icrc *icrc, uint16_t id, const uint8_t 
 	uint32_t udp_length = ICRC_UDP_LEN + length + ICRC_LEN;
 	/* Headers and masked part of the BTH are whole blocks: 48 bytes, and 64 of IPv6. */
 	uint32_t masked = icrc->ipv4 ? BTH_LEN : ICRC_BTH_MASKED;
-	uint32_t odd = (length - masked) % ICRC_BLOCK, zeros = -odd % ICRC_BLOCK;
+	uint32_t rest = length - masked, odd = rest % ICRC_BLOCK, zeros = -odd % ICRC_BLOCK;
+	uint32_t inside = rest <= ICRC_TOGETHER ? rest : odd;
 	uint8_t *start = icrc->headers + ICRC_BLOCK - zeros;
 	uint32_t crc;
 
@@ -118,10 +119,10 @@ uint32_t uroce_icrc_compute(struct uroce_icrc *icrc, uint16_t id, const uint8_t 
 		put16(ip + IPV6_LENGTH, udp_length);
 	}
 	put16(udp + UDP_LENGTH, udp_length);
-	memcpy(bth, packet, masked + odd);
+	memcpy(bth, packet, masked + inside);
 	bth[BTH_RESERVED] = 0xff;
-	crc = uroce_crc32(ZERO_REGISTER, start, bth + masked + odd - start);
-	return uroce_crc32(crc, packet + masked + odd, length - masked - odd);
+	crc = uroce_crc32(ZERO_REGISTER, start, bth + masked + inside - start);
+	return inside == rest ? crc : uroce_crc32(crc, packet + masked + inside, rest - inside);
 }
 
 uint32_t uroce_icrc_compute_rxe_flush(struct uroce_icrc *icrc, uint16_t id, const uint8_t *packet,

@@ -27,6 +27,7 @@ enum {
 	ICRC_IPV6_LEN = 40,
 	ICRC_BTH_MASKED = 8, /* bytes of the BTH up to its last word */
 	ICRC_BLOCK = 16,     /* isa-l is several times faster on multiples of it */
+	ICRC_TOGETHER = 128, /* payload up to this is copied behind the headers: one call less */
 };
 
 /*
@@ -35,7 +36,7 @@ enum {
  */
 struct uroce_icrc {
 	uint8_t headers[ICRC_BLOCK + ICRC_GRH_LEN + ICRC_IPV6_LEN + ICRC_UDP_LEN + ICRC_BTH_MASKED +
-			ICRC_BLOCK];
+			ICRC_TOGETHER];
 	bool ipv4;
 };
 

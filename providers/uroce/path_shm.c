@@ -10,6 +10,7 @@
 #include "providers/uroce/capture.h"
 #include "providers/uroce/express.h"
 #include "providers/uroce/forward.h"
+#include "providers/uroce/path_udp.h"
 #include "providers/uroce/shm_memory.h"
 #include "providers/uroce/shm_ring.h"
 
@@ -322,6 +323,8 @@ static void rx_forward(struct shm_peer *peer, const struct shm_record *record, u
 		uroce_capture_forwarded(peer->shm->host, &from.sgid, &from.dgid,
 					record->data + sizeof(from), length - sizeof(from));
 	uroce_rx(peer->shm->host, &pkt, &from.sgid, now);
+	if (from.passed_on && pkt.hdr.opcode < UROCE_UC)
+		uroce_udp_passed_on(peer->shm->host, &from.sgid, &from.dgid, from.port);
 }
 
 /* Return: the bytes of the ring that were used up. */

@@ -30,12 +30,14 @@ static bool message_takes(const struct uroce_udp *udp, const struct udp_message 
 }
 
 /* From port 4791. Every large send of an unconnected socket is numbered from 0 on. */
-static void message_source_shared(struct udp_message *m, int fd, const union ibv_gid *sgid)
+static void message_source_shared(struct uroce_udp *udp, struct udp_message *m, int fd,
+				  const union ibv_gid *sgid)
 {
 	union uroce_address from;
 
 	uroce_address_from_gid(sgid, UROCE_UDP_PORT, 0, &from);
-	uroce_icrc_init(&m->icrc, &from, &m->to);
+	m->icrc = &udp->icrcs[m - udp->messages];
+	uroce_icrc_init(m->icrc, &from, &m->to);
 	m->flow = NULL;
 	m->fd = fd;
 	m->port = UROCE_UDP_PORT;
@@ -44,7 +46,7 @@ static void message_source_shared(struct udp_message *m, int fd, const union ibv
 
 static void message_source_flow(struct udp_message *m, struct udp_tx_flow *flow)
 {
-	m->icrc = flow->icrc;
+	m->icrc = &flow->icrc;
 	m->flow = flow;
 	m->fd = flow->fd;
 	m->port = flow->port;
@@ -66,14 +68,14 @@ static struct udp_message *message_begin(struct uroce_udp *udp, struct udp_tx_fl
 	if (flow)
 		message_source_flow(m, flow);
 	else
-		message_source_shared(m, fd, &av->sgid);
+		message_source_shared(udp, m, fd, &av->sgid);
 	return m;
 }
 
 static void put_icrc(struct udp_message *m, uint16_t id, uint8_t *packet, uint32_t length)
 {
-	uint32_t crc = m->rxe_flush ? uroce_icrc_compute_rxe_flush(&m->icrc, id, packet, length)
-				    : uroce_icrc_compute(&m->icrc, id, packet, length);
+	uint32_t crc = m->rxe_flush ? uroce_icrc_compute_rxe_flush(m->icrc, id, packet, length)
+				    : uroce_icrc_compute(m->icrc, id, packet, length);
 
 	crc = htole32(crc);
 	memcpy(packet + length, &crc, sizeof(crc));
@@ -240,7 +242,7 @@ static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow)
 
 		if (m->flow != flow)
 			continue;
-		message_source_shared(m, gid->socket, &gid->gid);
+		message_source_shared(udp, m, gid->socket, &gid->gid);
 		message_number(udp, m, 1);
 	}
 	uroce_udp_tx_flow_break(flow);

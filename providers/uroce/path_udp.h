@@ -35,6 +35,12 @@ unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget);
 /* The same from one socket, bound to @dgid, which may be a multicast group. */
 unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
 			       unsigned int budget);
+/*
+ * Another process passed on an RC packet that had come to its socket. If that goes on, it is time
+ * for one that gets them. Under progress_lock.
+ */
+void uroce_udp_passed_on(struct uroce_host *host, const union ibv_gid *sgid,
+			 const union ibv_gid *dgid, uint16_t port);
 /* A socket became readable while the thread slept: the next poll looks at all of them. */
 void uroce_udp_ready(struct uroce_dev *dev);
 

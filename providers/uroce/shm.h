@@ -25,7 +25,7 @@
 #include "providers/uroce/keys.h"
 
 enum {
-	SHM_VERSION = 4,
+	SHM_VERSION = 5,
 	SHM_LINE = 64,
 	SHM_RING_BYTES = 1 << 19,
 	SHM_RING_MASK = SHM_RING_BYTES - 1,
@@ -233,7 +233,8 @@ struct shm_forward {
 	union ibv_gid sgid;
 	union ibv_gid dgid;
 	uint8_t grh[40];
-	uint8_t passed_on; /* not by its sender, but by a process it came to first */
+	uint8_t passed_on; /* not by its sender, but by a process it came to first ... */
+	uint16_t port;	   /* ... from this port */
 };
 int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from,
 		      const void *packet, uint32_t length);

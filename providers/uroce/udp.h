@@ -22,7 +22,7 @@ enum {
 /* Packets of one size to one destination; only the last may be shorter. */
 struct udp_message {
 	union uroce_address to;
-	struct uroce_icrc icrc;
+	struct uroce_icrc *icrc;
 	struct udp_tx_flow *flow; /* NULL: from port 4791 */
 	int fd;
 	uint16_t port;
@@ -95,6 +95,7 @@ struct uroce_udp {
 	unsigned int count; /* messages begun */
 	uint32_t used;	    /* bytes of the buffer */
 	struct udp_message messages[UDP_MESSAGES];
+	struct uroce_icrc icrcs[UDP_MESSAGES]; /* of those that leave from port 4791 */
 	uint8_t buffer[UDP_BUFFER];
 	struct udp_flush flushes[UDP_FLUSHES];
 	struct udp_tx_flow tx_flows[UDP_TX_FLOWS];

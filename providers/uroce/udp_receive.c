@@ -131,7 +131,9 @@ static void say_wrong(const struct arrival *in)
 static void pass_on(const struct arrival *in, const struct uroce_hdr *hdr, const uint8_t *data,
 		    uint32_t length, uint8_t slot)
 {
-	struct shm_forward from = { .sgid = in->av.sgid, .dgid = in->av.dgid, .passed_on = 1 };
+	struct shm_forward from = {
+		.sgid = in->av.sgid, .dgid = in->av.dgid, .passed_on = 1, .port = in->source->port
+	};
 
 	if (hdr_flags(hdr) & PKT_DETH)
 		uroce_udp_headers_show(in->udp->path.dev);
@@ -140,13 +142,14 @@ static void pass_on(const struct arrival *in, const struct uroce_hdr *hdr, const
 		      in->now ? in->now : uroce_now());
 }
 
-/* Who has a port for its packets to this process alone gets a socket that has them alone. */
-static void steady_count(const struct arrival *in)
+/*
+ * An RC packet for this process that did not come by a flow. Who has a port for these alone, and
+ * keeps sending, gets a socket that has them alone.
+ */
+static void source_count(struct uroce_udp *udp, struct udp_source *source)
 {
-	if (in->source->port == UROCE_UDP_PORT || in->multicast)
-		return;
-	if (++in->source->requests >= STEADY)
-		in->udp->steady = in->source;
+	if (source->port != UROCE_UDP_PORT && ++source->requests >= STEADY)
+		udp->steady = source;
 }
 
 static void packet_deliver(const struct arrival *in, const uint8_t *data, uint32_t length)
@@ -172,8 +175,8 @@ static void packet_deliver(const struct arrival *in, const uint8_t *data, uint32
 		pkt.grh = grh;
 	}
 	uroce_rx(host, &pkt, &in->av.sgid, in->now);
-	if (in->shared && pkt.hdr.opcode < UROCE_UC)
-		steady_count(in);
+	if (in->shared && !in->multicast && pkt.hdr.opcode < UROCE_UC)
+		source_count(in->udp, in->source);
 }
 
 static struct udp_source source_new(const union ibv_gid *gid, uint16_t port)
@@ -448,6 +451,16 @@ static unsigned int inlet_poll(struct uroce_dev *dev, const struct udp_inlet *in
 	return n;
 }
 
+static void flow_begin(struct uroce_udp *udp, unsigned int gid_index)
+{
+	struct udp_source *source = udp->steady;
+
+	udp->steady = NULL;
+	if (source->requests >= STEADY) /* its place is not somebody else's by now */
+		uroce_udp_rx_flow_open(udp, source, gid_index);
+	source->requests = 0;
+}
+
 static unsigned int gid_poll(struct uroce_dev *dev, unsigned int gid_index, unsigned int budget)
 {
 	struct uroce_udp *udp = to_udp(dev->udp);
@@ -455,13 +468,30 @@ static unsigned int gid_poll(struct uroce_dev *dev, unsigned int gid_index, unsi
 	const struct udp_inlet inlet = { .fd = gid->socket, .dgid = &gid->gid };
 	unsigned int n = inlet_poll(dev, &inlet, &gid->pace, budget);
 
-	if (unlikely(udp->steady)) {
-		if (udp->steady->requests >= STEADY) /* not somebody else's place by now */
-			uroce_udp_rx_flow_open(udp, udp->steady, gid_index);
-		udp->steady->requests = 0;
-		udp->steady = NULL;
-	}
+	if (unlikely(udp->steady))
+		flow_begin(udp, gid_index);
 	return n;
+}
+
+void uroce_udp_passed_on(struct uroce_host *host, const union ibv_gid *sgid,
+			 const union ibv_gid *dgid, uint16_t port)
+{
+	struct uroce_dev *dev;
+
+	assert_held(&host->progress_lock);
+	LIST_FOREACH(dev, &host->devices, entry) {
+		struct uroce_udp *udp = to_udp(dev->udp);
+
+		for (unsigned int i = 0; udp && i < udp->slots; i++) {
+			if (dev->gids[i].socket < 0 ||
+			    memcmp(&dev->gids[i].gid, dgid, sizeof(*dgid)))
+				continue;
+			source_count(udp, source_of(udp, sgid, port));
+			if (unlikely(udp->steady))
+				flow_begin(udp, i);
+			return;
+		}
+	}
 }
 
 static unsigned int flow_poll(struct uroce_dev *dev, struct udp_rx_flow *flow, unsigned int budget)

@@ -773,6 +773,32 @@ static void test_receive_flow(void **state)
 	close(fd);
 }
 
+/* So does who keeps sending to QPs of this process by the socket of another, which passes it on. */
+static void test_receive_flow_passed_on(void **state)
+{
+	const struct udp_rx_flow *flow = &udp()->rx_flows[0];
+	union uroce_address from;
+	int fd = flow_wire(UROCE_FLOW_PORT_MIN + 79, &from);
+
+	LIST_INIT(&host.devices);
+	LIST_INSERT_HEAD(&host.devices, &dev, entry);
+	uroce_lock(&host.progress_lock);
+	for (int i = 0; i < 200; i++)
+		uroce_udp_passed_on(&host, &av.dgid, &dev.gids[0].gid, UROCE_UDP_PORT);
+	assert_int_equal(flow->fd, -1);
+	for (int i = 0; i < 64; i++) {
+		assert_int_equal(flow->fd, -1);
+		uroce_udp_passed_on(&host, &av.dgid, &dev.gids[0].gid, UROCE_FLOW_PORT_MIN + 79);
+	}
+	uroce_unlock(&host.progress_lock);
+	assert_in_range(flow->fd, 0, INT_MAX);
+	assert_true(uroce_address_equal(&flow->from, &from));
+	flow_send(fd, &from, 1234, 0);
+	assert_int_equal(seen.count, 1);
+	LIST_INIT(&host.devices);
+	close(fd);
+}
+
 /* A flow's numbers go on from the last, and no other is believed, until it is clear that they do
  * not.
  */
@@ -856,6 +882,7 @@ int main(void)
 		udp_test(test_receive_odd),
 		udp_test(test_receive_numbers),
 		udp_test(test_receive_flow),
+		udp_test(test_receive_flow_passed_on),
 		udp_test(test_receive_flow_numbers),
 		udp_test(test_receive_other_process),
 		udp_test(test_to_oneself),
