@@ -177,8 +177,8 @@ void uroce_progress_posted(struct uroce_host *host);
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
 /* A poller made a pass: the thread leaves packets to it for a while. */
 void uroce_thread_poller_seen(struct uroce_host *host);
-/* Whether there are pollers: nobody has armed a CQ since they were seen. */
-bool uroce_thread_poller_at_work(struct uroce_host *host);
+/* Whether it does. */
+bool uroce_thread_watches(const struct uroce_host *host);
 /* A CQ was armed: its owner is about to sleep, packets are the thread's again. */
 void uroce_thread_poller_leaves(struct uroce_host *host);
 /* Events a full pipe refused: try again. */
@@ -196,6 +196,9 @@ uint64_t uroce_now(void);
  */
 void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid,
 	      uint64_t now);
+
+/* Whether @qpn is an RC QP whose peer is at @sgid. Called with progress_lock held. */
+bool uroce_rx_expected(struct uroce_host *host, uint32_t qpn, const union ibv_gid *sgid);
 
 /* The same for a packet out of @peer's ring: connected QPs accept only what comes from their own
  * peer. */

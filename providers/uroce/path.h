@@ -104,6 +104,9 @@ struct uroce_path_ops {
 	int (*send)(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx);
 	/* Everything queued leaves now. Called at the end of each post and progress pass. */
 	void (*flush)(struct uroce_path *path);
+	/* What an RC QP sends to @dest_qpn seems not to arrive: another way, if there is one. NULL:
+	 * there is none. */
+	void (*doubt)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn);
 	/* Payload by reference into our memory. 0; -EFAULT: our memory is not there; -ESTALE: the
 	 * sender's is not, or may not be read any more. NULL: the path never sends references. */
 	int (*fetch)(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset,

@@ -230,10 +230,10 @@ static void message_split(struct uroce_udp *udp, struct udp_message *m)
 }
 
 /*
- * A flow's socket refused a message, and it is not sure how it numbers the next one: all that is
- * queued for it leaves from port 4791.
+ * A flow's socket refused a message, and it is not sure how it numbers the next one, or, @doubted,
+ * its packets are lost: all that is queued for it leaves from port 4791.
  */
-static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow)
+static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow, bool doubted)
 {
 	const struct uroce_gid *gid = &udp->path.dev->gids[flow->gid_index];
 
@@ -245,7 +245,7 @@ static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow)
 		message_source_shared(udp, m, gid->socket, &gid->gid);
 		message_number(udp, m, 1);
 	}
-	uroce_udp_tx_flow_break(flow);
+	uroce_udp_tx_flow_break(udp, flow, doubted);
 }
 
 /* Return: whether the message is done with; if not, its rest waits for room. */
@@ -281,7 +281,7 @@ static unsigned int message_failed(struct uroce_udp *udp, struct udp_message *m,
 	if (error == EAGAIN || error == EINTR)
 		return 0;
 	if (m->flow) {
-		flow_leave(udp, m->flow);
+		flow_leave(udp, m->flow, false);
 		return messages_send(udp, 1);
 	}
 	if (m->count > 1 && segmentation_refused(error)) {
@@ -328,7 +328,10 @@ static void leave_locked(struct uroce_udp *udp)
 		struct udp_message *m = &udp->messages[udp->first];
 		unsigned int same = 1, done;
 
-		while (udp->first + same < udp->count && m[same].fd == m->fd && !m[same].split)
+		/* A flow's leave one by one: an error behind the first would not be told, and may
+		 * have taken a number. */
+		while (!m->flow && udp->first + same < udp->count && m[same].fd == m->fd &&
+		       !m[same].split)
 			same++;
 		if (m->split)
 			done = message_send_split(udp);
@@ -358,6 +361,8 @@ static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow
 		leave_locked(udp);
 		if (udp->count)
 			return NULL;
+		if (flow && flow->fd < 0)
+			flow = NULL;
 	}
 	return message_begin(udp, flow, fd, av, length);
 }
@@ -422,9 +427,22 @@ static void udp_flush(struct uroce_path *path)
 	uroce_unlock(&udp->lock);
 }
 
+static void udp_doubt(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn)
+{
+	struct uroce_udp *udp = to_udp(path);
+	struct udp_tx_flow *flow;
+
+	uroce_lock(&udp->lock);
+	flow = uroce_udp_tx_flow_known(udp, av, dest_qpn);
+	if (flow)
+		flow_leave(udp, flow, true);
+	uroce_unlock(&udp->lock);
+}
+
 static const struct uroce_path_ops udp_ops = {
 	.send = udp_send,
 	.flush = udp_flush,
+	.doubt = udp_doubt,
 };
 
 /* --- sockets --- */
@@ -438,7 +456,10 @@ static int socket_exchange(struct uroce_dev *dev, unsigned int gid_index, int fd
 	uroce_lock(&dev->host->progress_lock);
 	uroce_lock(&udp->lock);
 	leave_locked(udp);
-	/* What still waits for room in the old socket is lost, as a network may lose it. */
+	/* What still waits for room is lost, as a network may lose it, and its numbers with it. */
+	for (unsigned int i = udp->first; i < udp->count; i++)
+		if (udp->messages[i].flow)
+			uroce_udp_tx_flow_break(udp, udp->messages[i].flow, false);
 	udp->first = udp->count = udp->used = 0;
 	atomic_store_explicit(&udp->path.pending, false, memory_order_relaxed);
 	uroce_udp_flows_close(udp, gid_index);

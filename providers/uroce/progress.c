@@ -79,6 +79,19 @@ void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv
 	uroce_unlock(&qp->lock);
 }
 
+bool uroce_rx_expected(struct uroce_host *host, uint32_t qpn, const union ibv_gid *sgid)
+{
+	struct uroce_qp *qp = uroce_qp_find(host, qpn);
+	bool expected;
+
+	if (!qp || qp->type != IBV_QPT_RC)
+		return false;
+	uroce_lock(&qp->lock);
+	expected = !memcmp(sgid, &qp->av.dgid, sizeof(*sgid));
+	uroce_unlock(&qp->lock);
+	return expected;
+}
+
 void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void *peer,
 		   uint64_t now)
 {
@@ -271,7 +284,7 @@ unsigned int uroce_progress(struct uroce_host *host)
 
 void uroce_progress_posted(struct uroce_host *host)
 {
-	if (uroce_thread_poller_at_work(host)) {
+	if (uroce_thread_watches(host)) {
 		uroce_progress(host);
 	} else if (uroce_trylock(&host->progress_lock)) {
 		uroce_progress_pass(host, true, false);

@@ -8,6 +8,10 @@
 #include "providers/uroce/cq.h"
 #include "providers/uroce/resp.h"
 
+enum {
+	AGAIN_DOUBT = 3,
+};
+
 /* --- execution --- */
 
 /* What a failed copy means; @ours: this side's memory was at fault. */
@@ -269,10 +273,25 @@ static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
 	uroce_qp_error(qp);
 }
 
+/* The same request again and again, and no new one: the answers do not seem to arrive. */
+static void duplicate_count(struct uroce_qp *qp, uint32_t psn)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	if (resp->again_before != resp->psn) {
+		resp->again_before = resp->psn;
+		resp->again_psn = psn;
+		resp->again = 0;
+	}
+	if (psn == resp->again_psn && ++resp->again == AGAIN_DOUBT && qp->av.path->ops->doubt)
+		qp->av.path->ops->doubt(qp->av.path, &qp->av, qp->dest_qpn);
+}
+
 static void duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	struct uroce_responder *resp = &qp->resp;
 
+	duplicate_count(qp, pkt->hdr.psn);
 	if (hdr_flags(&pkt->hdr) & (PKT_SEND | PKT_WRITE)) {
 		resp->ack_hurry = true;
 		ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);

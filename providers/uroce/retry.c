@@ -12,6 +12,7 @@ enum {
 	WINDOW_MIN = 4,	       /* packets in flight after repeated loss */
 	PROBE_FIRST = 2000000, /* ns without progress before the oldest packet is sent again */
 	PROBE_DOUBLINGS = 5,   /* the interval doubles that often */
+	PROBES_DOUBT = 4,      /* in vain: perhaps it is not chance that loses them */
 	PROBE_MAX = 64000000,  /* ns: however long the round trip seems */
 	LOSSLESS_TIMEOUT_MIN = 20000000, /* ns: a process may be off the processor that long */
 	PEER_LOST_PATIENCE = 1000000000, /* ns: at most so long, for a process that is gone */
@@ -239,6 +240,8 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 	} else {
 		req->probes++;
 	}
+	if (req->probes == PROBES_DOUBT && qp->av.path->ops->doubt)
+		qp->av.path->ops->doubt(qp->av.path, &qp->av, qp->dest_qpn);
 	if (probe_is_enough(qp)) {
 		uroce_qp_timer(qp, probe_deadline(qp));
 		return;

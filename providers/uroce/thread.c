@@ -41,7 +41,7 @@ struct uroce_thread {
 	LIST_HEAD(, watch) unwatched; /* freed by the thread between two waits */
 	atomic_bool watching;	      /* pollers are at work */
 	atomic_bool stop;
-	bool aside; /* sockets are not waited for: only the thread looks at it */
+	bool aside; /* sockets are not waited for; changed by the thread only, under the lock */
 };
 
 /* --- watched descriptors --- */
@@ -55,14 +55,18 @@ int uroce_thread_watch(struct uroce_thread *thread, int fd, enum thread_watch wh
 {
 	struct watch *watch = calloc(1, sizeof(*watch));
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+	int r = 0;
 
 	if (!watch)
 		return -ENOMEM;
 	*watch = (struct watch){ .fd = fd, .what = what, .pointer = pointer };
 	pthread_mutex_lock(&thread->lock);
+	watch->aside = what == THREAD_SOCKET && thread->aside;
 	LIST_INSERT_HEAD(&thread->watches, watch, entry);
+	if (!watch->aside && epoll_ctl(epoll_of(thread, what), EPOLL_CTL_ADD, fd, &event))
+		r = -errno;
 	pthread_mutex_unlock(&thread->lock);
-	return epoll_ctl(epoll_of(thread, what), EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+	return r;
 }
 
 void uroce_thread_unwatch(struct uroce_thread *thread, int fd)
@@ -90,10 +94,10 @@ static void sockets_aside(struct uroce_thread *thread, bool aside)
 {
 	struct watch *watch;
 
-	if (thread->aside == aside)
+	if (thread->aside == aside) /* only this thread changes it */
 		return;
-	thread->aside = aside;
 	pthread_mutex_lock(&thread->lock);
+	thread->aside = aside;
 	LIST_FOREACH(watch, &thread->watches, entry) {
 		struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
 
@@ -175,7 +179,7 @@ static void wait_on(struct uroce_thread *thread, int epoll, int timeout_ms)
 
 /* --- the two states --- */
 
-bool uroce_thread_poller_at_work(struct uroce_host *host)
+static bool poller_at_work(struct uroce_host *host)
 {
 	return atomic_load_explicit(&host->poller_passes, memory_order_relaxed) >= POLLER_PASSES;
 }
@@ -195,9 +199,9 @@ static bool pass_enter(struct uroce_thread *thread)
 			return true;
 		uroce_lock_pause();
 	}
-	if (uroce_thread_poller_at_work(host)) {
+	if (poller_at_work(host)) {
 		atomic_exchange_explicit(&thread->watching, true, memory_order_seq_cst);
-		if (uroce_thread_poller_at_work(host))
+		if (poller_at_work(host))
 			return false;
 		atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
 	}
@@ -337,6 +341,11 @@ void uroce_thread_wake(struct uroce_host *host)
 	uint64_t one = 1;
 
 	(void)!write(host->shm->bell, &one, sizeof(one));
+}
+
+bool uroce_thread_watches(const struct uroce_host *host)
+{
+	return atomic_load_explicit(&host->thread->watching, memory_order_relaxed);
 }
 
 void uroce_thread_poller_seen(struct uroce_host *host)

@@ -12,8 +12,8 @@ enum {
 	UDP_MESSAGES = 32,   /* large sends of one flush */
 	UDP_RX_MESSAGES = 8, /* large receives of one system call */
 	UDP_RX_BUFFER = 65536,
-	UDP_SOURCES = 64, /* senders whose way to number packets is remembered */
-	UDP_FLUSHES = 64, /* destination QPs whose way of a flush is remembered */
+	UDP_SOURCES = 256, /* senders whose way to number packets is remembered */
+	UDP_FLUSHES = 64,  /* destination QPs whose way of a flush is remembered */
 	UDP_TX_FLOW_BITS = 6,
 	UDP_TX_FLOWS = 1 << UDP_TX_FLOW_BITS, /* descriptors at most */
 	UDP_RX_FLOWS = 4,		      /* each is a system call more for a poller */
@@ -50,10 +50,11 @@ struct udp_flush {
 struct udp_source {
 	union ibv_gid gid;
 	uint16_t port;
-	bool counts;	   /* if like us, then as a flow and not as port 4791 */
-	uint16_t next;	   /* identification to expect */
-	uint16_t like_us;  /* packets in a row */
-	uint16_t refused;  /* in a row, for not being so any more */
+	bool counts;	  /* if like us, then as a flow and not as port 4791 */
+	uint16_t next;	  /* identification to expect */
+	uint16_t like_us; /* packets in a row */
+	uint16_t refused; /* in a row, for not being so any more */
+	uint16_t last_refused;
 	uint16_t requests; /* RC packets for this process that came by the shared socket */
 };
 
@@ -73,11 +74,13 @@ struct udp_tx_flow {
 	uint16_t port;
 	uint16_t id;   /* IPv4 identification of the next message */
 	uint64_t used; /* udp->begun then */
+	uint32_t rest; /* messages until it is tried again */
 };
 
 struct udp_rx_flow {
 	union uroce_address from;
 	struct uroce_icrc icrc;
+	struct udp_source source;
 	unsigned int gid_index;
 	int fd; /* -1: none */
 	struct uroce_pace pace;
@@ -106,6 +109,7 @@ struct uroce_udp {
 	struct udp_source *steady; /* one that deserves a flow */
 	struct udp_rx_flow rx_flows[UDP_RX_FLOWS];
 	unsigned int rx_count; /* one past the highest that was ever open */
+	bool rx_refused;       /* the system does not let flows be received */
 	atomic_bool ready;     /* uroce_udp_ready() was called */
 	unsigned int passes;
 	bool unseen_said;

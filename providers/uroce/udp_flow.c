@@ -7,7 +7,10 @@
 #include "providers/uroce/udp_socket.h"
 
 enum {
-	REST = 4096, /* messages during which a flow is not looked for again, or not given away */
+	REST = 4096, /* messages during which a flow is not looked for again, or not given away ...
+		      */
+	REST_TIMES = 16, /* ... and so many times that, each time packets seem to be lost by it */
+	REST_MAX = REST << 16,
 	SILENCE = 1024, /* polls in vain after which a receiving one is */
 };
 
@@ -28,9 +31,12 @@ static void tx_flow_close(struct udp_tx_flow *flow)
 	flow->fd = -1;
 }
 
-void uroce_udp_tx_flow_break(struct udp_tx_flow *flow)
+void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bool doubted)
 {
 	tx_flow_close(flow);
+	flow->used = udp->begun;
+	if (doubted)
+		flow->rest = min_of(flow->rest * REST_TIMES, (uint32_t)REST_MAX);
 }
 
 static int tx_flow_open(struct uroce_udp *udp, struct udp_tx_flow *flow, const struct uroce_av *av)
@@ -74,17 +80,30 @@ static struct udp_tx_flow *tx_flow_place(struct uroce_udp *udp, const struct uro
 static void tx_flow_renew(struct uroce_udp *udp, struct udp_tx_flow *flow,
 			  const struct uroce_av *av, uint8_t slot)
 {
+	uint32_t rest = tx_flow_is(flow, av, slot) ? flow->rest : REST;
 	int r;
 
 	tx_flow_close(flow);
-	*flow = (struct udp_tx_flow){
-		.to = av->addr, .gid_index = av->sgid_index, .slot = slot, .known = true, .fd = -1
-	};
+	*flow = (struct udp_tx_flow){ .to = av->addr,
+				      .gid_index = av->sgid_index,
+				      .slot = slot,
+				      .known = true,
+				      .fd = -1,
+				      .rest = rest };
 	r = tx_flow_open(udp, flow, av);
 	if (r < 0)
 		log_debug(
 			"%s: no socket for packets to one host alone: %s (they share that of port 4791)",
 			udp->path.dev->name, strerror(-r));
+}
+
+struct udp_tx_flow *uroce_udp_tx_flow_known(struct uroce_udp *udp, const struct uroce_av *av,
+					    uint32_t dest_qpn)
+{
+	uint8_t slot = dest_qpn >> UROCE_QP_INDEX_BITS;
+	struct udp_tx_flow *flow = tx_flow_place(udp, av, slot);
+
+	return tx_flow_is(flow, av, slot) && flow->fd >= 0 ? flow : NULL;
 }
 
 struct udp_tx_flow *uroce_udp_tx_flow(struct uroce_udp *udp, const struct uroce_av *av,
@@ -102,7 +121,7 @@ struct udp_tx_flow *uroce_udp_tx_flow(struct uroce_udp *udp, const struct uroce_
 		flow->used = udp->begun;
 		return flow;
 	}
-	rested = !flow->known || udp->begun - flow->used >= REST;
+	rested = !flow->known || udp->begun - flow->used >= flow->rest;
 	if (!rested || udp->count) /* what is queued may be its */
 		return NULL;
 	tx_flow_renew(udp, flow, av, slot);
@@ -120,7 +139,7 @@ static void rx_flow_close(struct uroce_udp *udp, struct udp_rx_flow *flow)
 		return;
 	if (thread)
 		uroce_thread_unwatch(thread, flow->fd);
-	close(flow->fd);
+	uroce_udp_socket_forget(flow->fd, &flow->from);
 	flow->fd = -1;
 }
 
@@ -162,10 +181,13 @@ void uroce_udp_rx_flow_open(struct uroce_udp *udp, const struct udp_source *sour
 		log_debug(
 			"%s: no socket for what one host sends: %s (it comes by that of port 4791)",
 			dev->name, strerror(-r));
+		udp->rx_refused = true;
 		return;
 	}
 	rx_flow_close(udp, flow);
-	*flow = (struct udp_rx_flow){ .from = from, .gid_index = gid_index, .fd = fd };
+	*flow = (struct udp_rx_flow){
+		.from = from, .source = *source, .gid_index = gid_index, .fd = fd
+	};
 	flow->pace.joins = true;
 	udp->rx_count = max_of(udp->rx_count, (unsigned int)(flow - udp->rx_flows) + 1);
 	uroce_icrc_init(&flow->icrc, &from, &to);
@@ -185,4 +207,5 @@ void uroce_udp_flows_close(struct uroce_udp *udp, unsigned int gid_index)
 	for (int i = 0; i < UDP_RX_FLOWS; i++)
 		if (udp->rx_flows[i].gid_index == gid_index)
 			rx_flow_close(udp, &udp->rx_flows[i]);
+	udp->rx_refused = false;
 }

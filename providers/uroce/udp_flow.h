@@ -14,9 +14,15 @@ void uroce_udp_flows_init(struct uroce_udp *udp);
 struct udp_tx_flow *uroce_udp_tx_flow(struct uroce_udp *udp, const struct uroce_av *av,
 				      const struct uroce_hdr *hdr);
 
-/* It did not take a message. Nothing in the queue may be of it any more; it is tried again later.
+/* The flow that is there already, or NULL. */
+struct udp_tx_flow *uroce_udp_tx_flow_known(struct uroce_udp *udp, const struct uroce_av *av,
+					    uint32_t dest_qpn);
+
+/*
+ * It did not take a message, or, @doubted, what it took does not seem to arrive. Nothing in the
+ * queue may be of it any more; it is tried again later.
  */
-void uroce_udp_tx_flow_break(struct udp_tx_flow *flow);
+void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bool doubted);
 
 /*
  * Who keeps sending to QPs of this process gets a socket for itself, watched by the thread, if

@@ -24,8 +24,9 @@ enum {
 	LONE_ENOUGH = 256, /* polls that found something and no stream: joining is given up */
 	DEFAULT_HOP_LIMIT = 64,
 	LIKE_US = 256,	  /* packets in a row after which a sender is known to number as we do */
-	REFUSED_MAX = 16, /* packets in a row after which it is somebody else */
-	STEADY = 64,	  /* packets after which a sender gets a flow */
+	REFUSED_MAX = 16, /* packets in a row after which it is somebody else ... */
+	REFUSED_COUNTING = 2, /* ... or that count on from each other */
+	STEADY = 64,	      /* packets after which a sender gets a flow */
 };
 
 struct udp_control {
@@ -148,7 +149,7 @@ static void pass_on(const struct arrival *in, const struct uroce_hdr *hdr, const
  */
 static void source_count(struct uroce_udp *udp, struct udp_source *source)
 {
-	if (source->port != UROCE_UDP_PORT && ++source->requests >= STEADY)
+	if (!udp->rx_refused && source->port != UROCE_UDP_PORT && ++source->requests >= STEADY)
 		udp->steady = source;
 }
 
@@ -175,7 +176,8 @@ static void packet_deliver(const struct arrival *in, const uint8_t *data, uint32
 		pkt.grh = grh;
 	}
 	uroce_rx(host, &pkt, &in->av.sgid, in->now);
-	if (in->shared && !in->multicast && pkt.hdr.opcode < UROCE_UC)
+	if (in->shared && !in->multicast && pkt.hdr.opcode < UROCE_UC &&
+	    uroce_rx_expected(host, pkt.hdr.dest_qpn, &in->av.sgid))
 		source_count(in->udp, in->source);
 }
 
@@ -197,6 +199,17 @@ static struct udp_source *source_of(struct uroce_udp *udp, const union ibv_gid *
 	return source;
 }
 
+/* A number that was not to be expected, of a sender that has been regular. */
+static bool source_refuses(struct udp_source *source, uint16_t id)
+{
+	bool counting = source->counts && source->refused &&
+			(uint16_t)(id - source->last_refused) < UDP_SEGMENTS;
+
+	source->last_refused = id;
+	return source->like_us == LIKE_US &&
+	       ++source->refused <= (counting ? REFUSED_COUNTING : REFUSED_MAX);
+}
+
 /*
  * An ICRC that is right for an identification this side cannot see is also that of one damaged
  * packet in 2^15. Senders like this device have only the numbers 0 to 63 at port 4791, and at a
@@ -213,9 +226,9 @@ static bool source_admits(struct udp_source *source, uint16_t id)
 	if (likely((uint16_t)(id - least) < range)) {
 		source->like_us += source->like_us < LIKE_US;
 		source->refused = 0;
+	} else if (source_refuses(source, id)) {
+		return false;
 	} else {
-		if (source->like_us == LIKE_US && ++source->refused <= REFUSED_MAX)
-			return false;
 		source->like_us = source->refused = 0;
 	}
 	if (source->counts)
@@ -310,13 +323,14 @@ static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
 		return 1;
 	control_read(&msg->msg_hdr, &in);
 	uroce_address_to_gid(from, &in.av.sgid);
-	in.source = source_of(udp, &in.av.sgid, uroce_address_port(from));
 	if (flow) {
 		in.icrc = &flow->icrc;
+		in.source = &flow->source;
 	} else {
 		uroce_address_from_gid(inlet->dgid, UROCE_UDP_PORT, 0, &to);
 		if (from->sa.sa_family != to.sa.sa_family)
 			return 1;
+		in.source = source_of(udp, &in.av.sgid, uroce_address_port(from));
 		in.icrc = &icrc;
 		uroce_icrc_init(in.icrc, from, &to);
 	}
@@ -497,8 +511,13 @@ void uroce_udp_passed_on(struct uroce_host *host, const union ibv_gid *sgid,
 static unsigned int flow_poll(struct uroce_dev *dev, struct udp_rx_flow *flow, unsigned int budget)
 {
 	const struct udp_inlet inlet = { flow->fd, &dev->gids[flow->gid_index].gid, flow };
+	struct uroce_udp *udp = to_udp(dev->udp);
+	unsigned int n;
 
-	return inlet_poll(dev, &inlet, &flow->pace, budget);
+	n = inlet_poll(dev, &inlet, &flow->pace, budget);
+	if (unlikely(udp->steady)) /* somebody else's, that came here */
+		flow_begin(udp, flow->gid_index);
+	return n;
 }
 
 /* Sockets that were silent for long are looked at now and then. */

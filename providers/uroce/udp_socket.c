@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "providers/uroce/address.h"
@@ -115,6 +116,26 @@ static int bind_shared_port(const struct uroce_dev *dev, const union uroce_addre
 	return 0;
 }
 
+static int socket_connect(int fd, const union uroce_address *to)
+{
+	return connect(fd, &to->sa, uroce_address_length(to)) ? -errno : 0;
+}
+
+/*
+ * Having found the sockets that share an address and port, the kernel looks for a better one, a
+ * flow's, only if one of them was ever connected. This one is, before a packet finds it, mostly; it
+ * has to be there until the next one is bound.
+ */
+static int shared_port_look_further(const struct uroce_dev *dev, const union uroce_address *address,
+				    int *ret_fd)
+{
+	union uroce_address nobody = *address;
+	int r = bind_shared_port(dev, address, false, ret_fd);
+
+	uroce_address_set_port(&nobody, DISCARD_PORT);
+	return r < 0 ? r : socket_connect(*ret_fd, &nobody);
+}
+
 /*
  * Slots are given from 1 on, and the kernel numbers the sockets of one address as they are bound:
  * mostly slot - 1. An index that no socket has leaves the choice to the kernel; any process passes
@@ -134,11 +155,12 @@ static void steer(int fd)
 
 int uroce_udp_socket_bound(const struct uroce_dev *dev, const union ibv_gid *gid, int *ret_fd)
 {
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = -1, first = -1;
 	union uroce_address address;
 	int r;
 
 	uroce_address_from_gid(gid, UROCE_UDP_PORT, dev->ifindex, &address);
+	(void)shared_port_look_further(dev, &address, &first);
 	r = bind_shared_port(dev, &address, false, &fd);
 	if (r < 0)
 		return r;
@@ -152,24 +174,19 @@ int uroce_udp_socket_bound(const struct uroce_dev *dev, const union ibv_gid *gid
 
 static int bind_flow_port(int fd, const union uroce_address *from)
 {
-	static atomic_uint ports;
 	union uroce_address address = *from;
+	uint16_t random;
 
 	for (int i = 0; i < BIND_ATTEMPTS; i++) {
-		unsigned int any = getpid() * BIND_ATTEMPTS + atomic_fetch_add(&ports, 1);
-
-		uroce_address_set_port(&address, UROCE_FLOW_PORT_MIN + any % UROCE_FLOW_PORTS);
+		if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+			return -EAGAIN;
+		uroce_address_set_port(&address, UROCE_FLOW_PORT_MIN + random % UROCE_FLOW_PORTS);
 		if (!bind(fd, &address.sa, uroce_address_length(&address)))
 			return 0;
 		if (errno != EADDRINUSE)
 			break;
 	}
 	return -errno;
-}
-
-static int socket_connect(int fd, const union uroce_address *to)
-{
-	return connect(fd, &to->sa, uroce_address_length(to)) ? -errno : 0;
 }
 
 int uroce_udp_socket_connected(const struct uroce_dev *dev, const union uroce_address *from,
@@ -187,33 +204,26 @@ int uroce_udp_socket_connected(const struct uroce_dev *dev, const union uroce_ad
 	return r;
 }
 
-/*
- * Having found the sockets that share an address and port, the kernel looks for a better one only
- * if one of them was ever connected.
- */
-static int shared_port_look_further(const struct uroce_dev *dev, const union uroce_address *address)
-{
-	union uroce_address nobody = *address;
-	_cleanup_close_ int fd = -1;
-	int r = bind_shared_port(dev, address, false, &fd);
-
-	uroce_address_set_port(&nobody, DISCARD_PORT);
-	return r < 0 ? r : socket_connect(fd, &nobody);
-}
-
 int uroce_udp_socket_connected_back(const struct uroce_dev *dev, const union uroce_address *to,
 				    const union uroce_address *from, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	int r = shared_port_look_further(dev, to);
+	int r = bind_shared_port(dev, to, true, &fd);
 
-	if (!r)
-		r = bind_shared_port(dev, to, true, &fd);
 	if (!r)
 		r = socket_connect(fd, from);
 	if (!r)
 		*ret_fd = take_fd(&fd);
 	return r;
+}
+
+void uroce_udp_socket_forget(int fd, const union uroce_address *from)
+{
+	union uroce_address nobody = *from;
+
+	uroce_address_set_port(&nobody, DISCARD_PORT);
+	(void)socket_connect(fd, &nobody);
+	close(fd);
 }
 
 /* --- how a connected socket numbers packets --- */

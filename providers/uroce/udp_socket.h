@@ -6,8 +6,8 @@
 #include "providers/uroce/dev.h"
 
 /*
- * Source ports of flows (udp_flow.h). Linux gives such ports to anybody; what other RoCE devices
- * send comes from 0xc000 on.
+ * Source ports of flows (udp_flow.h). Linux gives such ports to anybody; RC packets of most other
+ * RoCE devices come from 0xc000 on.
  */
 enum {
 	UROCE_FLOW_PORT_MIN = 0x8000,
@@ -47,6 +47,9 @@ int uroce_udp_socket_connected(const struct uroce_dev *dev, const union uroce_ad
  */
 int uroce_udp_socket_connected_back(const struct uroce_dev *dev, const union uroce_address *to,
 				    const union uroce_address *from, int *ret_fd);
+
+/* Close it. A child that inherited it no longer gets what comes from @from, either. */
+void uroce_udp_socket_forget(int fd, const union uroce_address *from);
 
 /*
  * A connected socket of IPv4 numbers what it sends, a large send like a single datagram, and does

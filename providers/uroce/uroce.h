@@ -308,6 +308,9 @@ struct uroce_responder {
 	uint16_t ack_passes;   /* of progress since then */
 	uint16_t ack_rides;    /* so many go with our packets before one is withheld again */
 	uint16_t ack_rides_next; /* if that turns out wrong once more */
+	uint32_t again_before;	 /* expected psn when a duplicate came, ... */
+	uint32_t again_psn;	 /* ... the first of them since it was that ... */
+	uint16_t again;		 /* ... and how often that one came */
 	bool nak_sent;		 /* one sequence NAK per gap */
 	bool in_message;	 /* between first and last packet */
 	uint8_t operation;	 /* of the message: UROCE_SEND_FIRST or UROCE_WRITE_FIRST */

@@ -55,6 +55,12 @@ void __wrap_uroce_rx(struct uroce_host *h, struct uroce_packet *pkt, const union
 		pkt->hdr.dest_qpn != QPN || memcmp(pkt->payload.data, payload, pkt->payload.length);
 }
 
+bool __wrap_uroce_rx_expected(struct uroce_host *h, uint32_t qpn, const union ibv_gid *sgid);
+bool __wrap_uroce_rx_expected(struct uroce_host *h, uint32_t qpn, const union ibv_gid *sgid)
+{
+	return qpn == QPN;
+}
+
 void __wrap_uroce_forward(struct uroce_host *h, uint8_t slot, const struct shm_forward *from,
 			  const void *packet, uint32_t length, uint64_t now);
 void __wrap_uroce_forward(struct uroce_host *h, uint8_t slot, const struct shm_forward *from,
@@ -77,8 +83,10 @@ static void gid_ipv4(uint32_t address, union ibv_gid *ret)
 /* Every place is somebody else's: packets leave from port 4791. */
 static void flows_refuse(void)
 {
-	for (int i = 0; i < UDP_TX_FLOWS; i++)
+	for (int i = 0; i < UDP_TX_FLOWS; i++) {
 		to_udp(dev.udp)->tx_flows[i].known = true;
+		to_udp(dev.udp)->tx_flows[i].rest = UINT32_MAX;
+	}
 }
 
 static void flows_allow(void)
@@ -485,6 +493,22 @@ static void test_flow_refused(void **state)
 	assert_non_null(flow_of());
 }
 
+/* What does not seem to arrive leaves from port 4791, for longer each time. */
+static void test_flow_doubted(void **state)
+{
+	flows_allow();
+	assert_non_null(flow_of());
+	send_many(2, 100);
+	dev.udp->ops->doubt(dev.udp, &av, QPN);
+	assert_null(flow_of());
+	dev.udp->ops->flush(dev.udp);
+	expect_datagrams(2, 100, true);
+	udp()->begun += 5000;
+	assert_null(flow_of());
+	udp()->begun += 100000;
+	assert_non_null(flow_of());
+}
+
 /* A packet whose append failed has taken no number. */
 static void test_flow_payload_gone(void **state)
 {
@@ -815,14 +839,29 @@ static void test_receive_flow_numbers(void **state)
 	flow_send(fd, &from, id, 0);
 	flow_send(fd, &from, id - 10, 0); /* late */
 	assert_int_equal(seen.count, 302);
-	for (int i = 0; i < 16; i++)
-		flow_send(fd, &from, id + 1000 + i, 0);
+	for (int i = 0; i < 16; i++) /* damaged, say */
+		flow_send(fd, &from, id + 5000 - 100 * i, 0);
 	assert_int_equal(seen.count, 302);
 	assert_int_equal(udp()->wrong, 16);
 	flow_send(fd, &from, id + 1000, 0);
 	assert_int_equal(seen.count, 303);
 	flow_send(fd, &from, id + 1001, 1);
 	assert_int_equal(seen.count, 303);
+	close(fd);
+}
+
+/* Another process at the port of one that ended numbers its packets from somewhere else. */
+static void test_receive_flow_restarted(void **state)
+{
+	union uroce_address from;
+	int fd = flow_wire(UROCE_FLOW_PORT_MIN + 80, &from);
+
+	for (int i = 0; i < 300; i++)
+		flow_send(fd, &from, i, 0);
+	for (int i = 0; i < 10; i++)
+		flow_send(fd, &from, 30000 + i, 0);
+	assert_int_equal(seen.count, 308);
+	assert_int_equal(udp()->wrong, 2);
 	close(fd);
 }
 
@@ -874,6 +913,7 @@ int main(void)
 		udp_test(test_flow),
 		udp_test(test_flow_only_rc),
 		udp_test(test_flow_refused),
+		udp_test(test_flow_doubted),
 		udp_test(test_flow_payload_gone),
 		udp_test(test_receive),
 		udp_test(test_receive_large),
@@ -884,6 +924,7 @@ int main(void)
 		udp_test(test_receive_flow),
 		udp_test(test_receive_flow_passed_on),
 		udp_test(test_receive_flow_numbers),
+		udp_test(test_receive_flow_restarted),
 		udp_test(test_receive_other_process),
 		udp_test(test_to_oneself),
 	};
