@@ -170,11 +170,11 @@ void uroce_counters_log(struct uroce_dev *dev);
  * another thread is in it. Never blocks. Threads: any, without any lock held.
  */
 unsigned int uroce_progress(struct uroce_host *host);
-/* The same by somebody who posts and may not poll soon: one more poller where there are pollers. */
-void uroce_progress_posted(struct uroce_host *host);
 /* The same with progress_lock held; @sockets: look at UDP sockets too; @poller: called again at
  * once. */
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
+/* By somebody who posts and may not poll soon: one more poller where there are pollers. */
+void uroce_progress_posted(struct uroce_host *host);
 /* A poller made a pass: the thread leaves packets to it for a while. */
 void uroce_thread_poller_seen(struct uroce_host *host);
 /* Whether it does. */
@@ -197,13 +197,12 @@ uint64_t uroce_now(void);
 void uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid,
 	      uint64_t now);
 
-/* Whether @qpn is an RC QP whose peer is at @sgid. Called with progress_lock held. */
-bool uroce_rx_expected(struct uroce_host *host, uint32_t qpn, const union ibv_gid *sgid);
-
 /* The same for a packet out of @peer's ring: connected QPs accept only what comes from their own
  * peer. */
 void uroce_rx_peer(struct uroce_host *host, struct uroce_packet *pkt, const void *peer,
 		   uint64_t now);
+/* Whether @qpn is an RC QP whose peer is at @sgid. Called with progress_lock held. */
+bool uroce_rx_expected(struct uroce_host *host, uint32_t qpn, const union ibv_gid *sgid);
 
 /* --- qp.c --- */
 

@@ -39,7 +39,7 @@ struct udp_message {
 	uint32_t length;
 };
 
-/* How a destination QP was last sent a flush; see flush_form(). */
+/* How a destination QP was last sent a flush; see flush_as_rxe(). */
 struct udp_flush {
 	uint32_t qpn;
 	uint32_t psn;
