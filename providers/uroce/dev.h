@@ -173,6 +173,9 @@ unsigned int uroce_progress(struct uroce_host *host);
 /* The same with progress_lock held; @sockets: look at UDP sockets too; @poller: called again at
  * once. */
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
+/* Before a QP goes: what has arrived for it is executed and acknowledged, as a device would have
+ * done in time; its sender may wait for nothing else. Waits for progress_lock. */
+void uroce_progress_drain(struct uroce_host *host);
 /* By somebody who posts and may not poll soon: one more poller where there are pollers. */
 void uroce_progress_posted(struct uroce_host *host);
 /* A poller made a pass: the thread leaves packets to it for a while. */
@@ -209,9 +212,13 @@ bool uroce_rx_expected(struct uroce_host *host, uint32_t qpn, const union ibv_gi
 /* The QP of a number of this process, or NULL. Under progress_lock, and valid as long as that is
  * held. */
 struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn);
-/* What the QPs of a context, or with NULL of all, still owe leaves now: nobody may come back to it.
- * Under progress_lock. */
-void uroce_qps_owed_flush(struct uroce_host *host, const struct uroce_context *ctx);
+/*
+ * Before QPs go, @only one or those of a context, or with NULL all: what has arrived for them is
+ * executed and acknowledged, as a device would have done in time. Their peers may wait for nothing
+ * else. Waits a little for a peer that leaves no room.
+ */
+void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
+		      struct uroce_qp *only);
 /* The context closes without destroying them, and its device may go. No lock held. */
 void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx);
 /* Every QP connected through @peer of @path: its process is gone. Under progress_lock. */

@@ -126,9 +126,7 @@ void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx)
 {
 	if (host->pid != getpid())
 		return;
-	uroce_lock(&host->progress_lock);
-	uroce_qps_owed_flush(host, ctx);
-	uroce_unlock(&host->progress_lock);
+	uroce_qps_settle(host, ctx, NULL);
 	if (ctx)
 		uroce_qps_withdraw(host, ctx);
 }

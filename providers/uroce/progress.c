@@ -13,7 +13,8 @@
 enum {
 	BUDGET = 32,		/* packets of one peer, datagrams of one device in one pass */
 	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover across a network */
-	ACK_PASSES = 128,	/* that a withheld one waits for the next message */
+	DRAIN_PASSES = 8, /* in which all that is there arrives, unless others go on sending */
+	ACK_PASSES = 128, /* that a withheld one waits for the next message */
 	REFUSALS_BEFORE_YIELD = 64, /* of a poller, one after the other: some microseconds */
 	LAZY_PASSES = 32,	    /* without a packet: nothing will come to ride on */
 	CLOCK_PASSES = 64,
@@ -280,6 +281,15 @@ unsigned int uroce_progress(struct uroce_host *host)
 	uroce_unlock(&host->progress_lock);
 	uroce_thread_poller_seen(host);
 	return n;
+}
+
+void uroce_progress_drain(struct uroce_host *host)
+{
+	uroce_lock(&host->progress_lock);
+	for (unsigned int i = 0; i < DRAIN_PASSES; i++)
+		if (!uroce_progress_pass(host, true, false))
+			break;
+	uroce_unlock(&host->progress_lock);
 }
 
 void uroce_progress_posted(struct uroce_host *host)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Queue pairs: numbers, memory, life, and what becomes of the work when one fails. */
 
+#include <time.h>
+
 #include "providers/uroce/cq.h"
 #include "providers/uroce/fault.h"
 #include "providers/uroce/path_udp.h"
@@ -8,6 +10,8 @@
 
 enum {
 	SQ_ALIGN = 64,
+	SETTLE_PAUSE = 100000, /* ns: the peer is to take from a full ring */
+	SETTLE_PAUSES = 200,   /* a process may be off the processor that long */
 	QP_INDEX_MASK = (1 << UROCE_QP_INDEX_BITS) - 1,
 };
 
@@ -243,15 +247,17 @@ fail:
  * Acknowledgements wait for company. Those of messages the application has seen leave before the QP
  * stops, or its peer would send them again to nobody.
  */
-void uroce_qp_owed_flush(struct uroce_qp *qp)
+bool uroce_qp_owed_flush(struct uroce_qp *qp)
 {
 	struct uroce_path *path = qp->av.path;
+	bool done;
 
 	if (!path || qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET)
-		return;
-	uroce_resp_run(qp);
+		return true;
+	done = uroce_resp_run(qp);
 	if (path->pending)
 		path->ops->flush(path);
+	return done;
 }
 
 /* Off every list the progress pass walks, and out of its hands. */
@@ -303,6 +309,7 @@ int uroce_destroy_qp(struct verbs_qp *vqp)
 			  vqp->qp.qp_num, qp->mcast_groups);
 		return -EBUSY;
 	}
+	uroce_qps_settle(qp->host, ctx, qp);
 	qp_withdraw(qp);
 	uroce_cq_sq_forget(qp->send_cq, &qp->sq);
 	qp_users_add(qp, -1);
@@ -317,17 +324,41 @@ static bool qp_is_of(const struct uroce_qp *qp, const struct uroce_context *ctx)
 	return !ctx || to_vctx(qp->vqp.qp.context) == &ctx->vctx;
 }
 
-void uroce_qps_owed_flush(struct uroce_host *host, const struct uroce_context *ctx)
+static bool qp_settled(struct uroce_qp *qp)
 {
-	assert_held(&host->progress_lock);
+	bool done;
+
+	uroce_lock(&qp->lock);
+	done = uroce_qp_owed_flush(qp);
+	uroce_unlock(&qp->lock);
+	return done;
+}
+
+static bool qps_settled(struct uroce_host *host, const struct uroce_context *ctx)
+{
+	bool done = true;
+
+	uroce_lock(&host->progress_lock);
 	for (uint32_t i = 0; i <= QP_INDEX_MASK; i++) {
 		struct uroce_qp *qp = atomic_load_explicit(&host->qps[i], memory_order_acquire);
 
-		if (!qp || !qp_is_of(qp, ctx))
-			continue;
-		uroce_lock(&qp->lock);
-		uroce_qp_owed_flush(qp);
-		uroce_unlock(&qp->lock);
+		if (qp && qp_is_of(qp, ctx))
+			done = qp_settled(qp) && done;
+	}
+	uroce_unlock(&host->progress_lock);
+	return done;
+}
+
+void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
+		      struct uroce_qp *only)
+{
+	static const struct timespec pause = { .tv_nsec = SETTLE_PAUSE };
+
+	for (unsigned int i = 0; i < SETTLE_PAUSES; i++) {
+		uroce_progress_drain(host);
+		if (only ? qp_settled(only) : qps_settled(host, ctx))
+			return;
+		nanosleep(&pause, NULL);
 	}
 }
 

@@ -570,8 +570,9 @@ void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe);
 /* Complete WQEs that are done, oldest first. */
 void uroce_comp_retire(struct uroce_qp *qp);
 
-/* Acknowledgements wait for company: those that still do leave now. The QP's lock is held. */
-void uroce_qp_owed_flush(struct uroce_qp *qp);
+/* Acknowledgements wait for company: those that still do leave now. The QP's lock is held.
+ * Return: false when there is no room for them now. */
+bool uroce_qp_owed_flush(struct uroce_qp *qp);
 /* qp.c: move to the error state. The WQE of @cqe completes with its status, all others are flushed.
  */
 void uroce_qp_error(struct uroce_qp *qp);

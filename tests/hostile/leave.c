@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A process that ends right after it has seen its last message, without destroying anything: its
- * peer learns that all arrived. And one that closes a device with a QP on it and lives on: the QP
- * is gone. */
+/*
+ * A process that ends right after it has seen its last message, without destroying anything: its
+ * peer learns that all arrived. One that destroys its QP while messages to it are unread: a device
+ * would have acknowledged them. And one that closes a device with a QP on it and lives on: the QP
+ * is gone.
+ */
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -11,7 +14,36 @@ enum {
 	ROUNDS = 20,
 	MESSAGES = 5,
 	LENGTH = 100,
+	LOOKS = 1000,
 };
+
+/* Somebody whose progress thread leaves what comes to it. */
+static void poll_a_while(struct rt_side *side)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; i < LOOKS; i++)
+		CHECK_INT(ibv_poll_cq(side->cq, 1, &wc), 0);
+}
+
+static void destroy_unread(int socket)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	struct rt_address address = rt_side_address(&side);
+
+	address = rt_exchange(socket, &address);
+	rt_side_connect(&side, &address);
+	for (int i = 0; i < MESSAGES; i++)
+		rt_recv(&side, i, i * LENGTH, LENGTH);
+	poll_a_while(&side);
+	rt_exchange(socket, &address);
+	rt_exchange(socket, &address); /* the peer has posted */
+	rt_side_close(&side);
+	rt_exchange(socket, &address);
+	rt_close(dev);
+	exit(0);
+}
 
 static void receive(int socket, bool closes)
 {
@@ -31,6 +63,16 @@ static void receive(int socket, bool closes)
 	exit(0);
 }
 
+static void post_all(struct rt_side *side)
+{
+	for (int i = 0; i < MESSAGES; i++) {
+		struct ibv_sge sge = rt_sge(side, 0, LENGTH);
+		struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, i, &sge);
+
+		POST(side, &wr);
+	}
+}
+
 static void send_all(int socket)
 {
 	static const struct rt_options impatient = { .retry_cnt = 1, .timeout = 10 };
@@ -41,14 +83,28 @@ static void send_all(int socket)
 	address = rt_exchange(socket, &address);
 	rt_side_connect(&side, &address);
 	rt_exchange(socket, &address);
-	for (int i = 0; i < MESSAGES; i++) {
-		struct ibv_sge sge = rt_sge(&side, 0, LENGTH);
-		struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, i, &sge);
-
-		POST(&side, &wr);
-	}
+	post_all(&side);
 	for (int i = 0; i < MESSAGES; i++)
 		EXPECT(&side, i, IBV_WC_SEND);
+	rt_side_close(&side);
+	rt_close(dev);
+}
+
+static void send_and_wait(int socket)
+{
+	static const struct rt_options impatient = { .retry_cnt = 1, .timeout = 10 };
+	struct rt_dev *dev = rt_open();
+	struct rt_side side = rt_side_open(dev, &impatient, NULL);
+	struct rt_address address = rt_side_address(&side);
+
+	address = rt_exchange(socket, &address);
+	rt_side_connect(&side, &address);
+	rt_exchange(socket, &address);
+	post_all(&side);
+	rt_exchange(socket, &address);
+	for (int i = 0; i < MESSAGES; i++)
+		EXPECT(&side, i, IBV_WC_SEND);
+	rt_exchange(socket, &address);
 	rt_side_close(&side);
 	rt_close(dev);
 }
@@ -134,6 +190,12 @@ static void closes_device(void)
 		run_pair(receive_and_close, send_all);
 }
 
+static void destroys_unread(void)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		run_pair(destroy_unread, send_and_wait);
+}
+
 static void closes_and_stays(void)
 {
 	run_pair(close_and_stay, send_in_vain);
@@ -142,6 +204,7 @@ static void closes_and_stays(void)
 static const struct rt_case cases[] = {
 	{ "exits", exits },
 	{ "closes_device", closes_device },
+	{ "destroys_unread", destroys_unread },
 	{ "closes_and_stays", closes_and_stays },
 };
 RT_MAIN(cases)

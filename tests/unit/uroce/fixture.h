@@ -20,6 +20,7 @@
 #include "providers/uroce/dev.h"
 #include "providers/uroce/keys.h"
 #include "providers/uroce/ops.h"
+#include "providers/uroce/shm.h"
 
 enum {
 	FIXTURE_MTU = 1024
@@ -27,6 +28,7 @@ enum {
 
 struct fixture {
 	struct uroce_host host;
+	struct uroce_shm shm; /* without peers */
 	struct uroce_dev dev;
 	struct uroce_context ctx;
 	struct ibv_device device;
@@ -76,6 +78,9 @@ static int fixture_setup(void **state)
 	uroce_host_init(&fx.host, 0);
 	fx.host.pid = getpid();
 	fx.host.slot = 1;
+	fx.host.shm = &fx.shm;
+	fx.shm.host = &fx.host;
+	fx.shm.board = calloc(1, sizeof(*fx.shm.board));
 	fx.host.qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*fx.host.qps));
 	pthread_mutex_init(&fx.host.lock, NULL);
 	fx.host.thread = (struct uroce_thread *)fx.thread;
@@ -89,7 +94,7 @@ static int fixture_setup(void **state)
 	fx.pd.pd.context = &fx.ctx.vctx.context;
 	fx.mr.vmr.ibv_mr.context = &fx.ctx.vctx.context;
 	fx.mr.vmr.ibv_mr.pd = &fx.pd.pd;
-	if (uroce_keys_new(&fx.host.keys) || uroce_event_open(&fx.ctx) ||
+	if (!fx.shm.board || uroce_keys_new(&fx.host.keys) || uroce_event_open(&fx.ctx) ||
 	    uroce_alloc_pd(&fx.pd.pd, NULL) || uroce_reg_mr(&fx.mr.vmr, &in))
 		return -1;
 	/* Whoever polls an empty queue finds another thread at work. */
@@ -108,6 +113,7 @@ static int fixture_teardown(void **state)
 	uroce_keys_free(fx.host.keys);
 	uroce_event_close(&fx.ctx);
 	close(fx.ctx.vctx.context.async_fd);
+	free(fx.shm.board);
 	free(fx.host.qps);
 	return r;
 }

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a QP still has to say when it is destroyed. */
+#include "tests/unit/uroce/fixture.h"
+
+enum {
+	QPS = 3,
+	PASSES_MAX = 10000, /* many more than anybody waits */
+};
+
+static struct uroce_cq *cq;
+static struct uroce_qp *qps[QPS];
+static unsigned int arriving; /* passes in which a message comes for every QP */
+static unsigned int full;     /* passes in which the way is still full */
+static unsigned int passes;
+
+unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t now);
+unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t now)
+{
+	passes++;
+	if (full && !--full)
+		fx.send_result = 0;
+	if (!arriving)
+		return 0;
+	arriving--;
+	for (int i = 0; i < QPS; i++) {
+		qps[i]->resp.ack_due = true;
+		qps[i]->resp.ack_syndrome = AETH_ACK | AETH_ACK_NO_CREDIT;
+	}
+	return 1;
+}
+
+static void begin(unsigned int messages, unsigned int full_passes)
+{
+	cq = fixture_cq(64, NULL, 0);
+	for (int i = 0; i < QPS; i++)
+		qps[i] = fixture_qp(IBV_QPT_RC, cq, NULL, 0);
+	fx.sent = 0;
+	fx.send_result = full_passes ? -EAGAIN : 0;
+	passes = 0;
+	arriving = messages;
+	full = full_passes;
+}
+
+static void end(void)
+{
+	arriving = 0;
+	fx.send_result = 0;
+	for (int i = 0; i < QPS; i++)
+		fixture_qp_free(qps[i]);
+	fixture_cq_free(cq);
+}
+
+static void settle(struct uroce_qp *only)
+{
+	uroce_unlock(&fx.host.progress_lock);
+	uroce_qps_settle(&fx.host, &fx.ctx, only);
+	uroce_lock(&fx.host.progress_lock);
+}
+
+static void test_nothing(void **state)
+{
+	begin(0, 0);
+	settle(qps[0]);
+	assert_int_equal(fx.sent, 0);
+	assert_int_equal(passes, 1);
+	end();
+}
+
+/* What nobody has polled for yet. */
+static void test_unread(void **state)
+{
+	begin(1, 0);
+	settle(qps[0]);
+	assert_int_equal(fx.sent, 1);
+	assert_int_equal(fx.hdr.opcode, UROCE_RC | UROCE_ACK);
+	assert_false(qps[0]->resp.ack_due);
+	assert_true(qps[1]->resp.ack_due);
+	end();
+}
+
+static void test_all(void **state)
+{
+	begin(1, 0);
+	settle(NULL);
+	assert_int_equal(fx.sent, QPS);
+	end();
+}
+
+static void test_room(void **state)
+{
+	begin(1, 5);
+	settle(NULL);
+	assert_int_equal(fx.sent, QPS);
+	end();
+}
+
+/* A peer that never makes room holds nobody up for long, and one that always sends neither. */
+static void test_in_vain(void **state)
+{
+	begin(1, PASSES_MAX);
+	settle(NULL);
+	assert_int_equal(fx.sent, 0);
+	assert_true(passes > 1 && passes < PASSES_MAX);
+	end();
+	begin(PASSES_MAX, 0);
+	settle(qps[0]);
+	assert_true(passes > 1 && passes < PASSES_MAX);
+	end();
+}
+
+static void test_destroy(void **state)
+{
+	begin(1, 0);
+	fixture_qp_free(qps[0]);
+	assert_int_equal(fx.sent, 1);
+	qps[0] = fixture_qp(IBV_QPT_RC, cq, NULL, 0);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing), cmocka_unit_test(test_unread),
+		cmocka_unit_test(test_all),	cmocka_unit_test(test_room),
+		cmocka_unit_test(test_in_vain), cmocka_unit_test(test_destroy),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
