@@ -25,9 +25,8 @@
 #include "providers/uroce/uroce.h"
 
 enum {
-	UROCE_GID_MAX = 64,	    /* slots of a GID table */
-	UROCE_QP_INDEX_BITS = 16,   /* QPN: slot of the process << 16 | index */
-	UROCE_WATCH_TICK = 1000000, /* ns between two looks of the watching thread */
+	UROCE_GID_MAX = 64,	  /* slots of a GID table */
+	UROCE_QP_INDEX_BITS = 16, /* QPN: slot of the process << 16 | index */
 };
 
 struct uroce_capture;

@@ -6,6 +6,7 @@
 
 #include "providers/uroce/capture.h"
 #include "providers/uroce/thread.h"
+#include "providers/uroce/udp_call.h"
 #include "providers/uroce/udp_flow.h"
 #include "providers/uroce/udp_socket.h"
 
@@ -262,7 +263,7 @@ static bool message_send_split(struct uroce_udp *udp)
 		one.count = 1;
 		one.length = min_of(m->length, m->segment);
 		message_header(udp, &one, &iov, &msg, &control);
-		if (sendmsg(m->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+		if (call_sendmsg(m->fd, &msg) < 0) {
 			if (errno == EAGAIN || errno == EINTR)
 				return false;
 			explain_send(udp, m, errno);
@@ -307,7 +308,7 @@ static unsigned int messages_send(struct uroce_udp *udp, unsigned int count)
 
 	for (unsigned int i = 0; i < count; i++)
 		message_header(udp, &m[i], &iov[i], &msgs[i].msg_hdr, &control[i]);
-	n = sendmmsg(m->fd, msgs, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+	n = call_sendmmsg(m->fd, msgs, count);
 	return n < 0 ? message_failed(udp, m, errno) : n;
 }
 
@@ -315,8 +316,7 @@ static unsigned int messages_send(struct uroce_udp *udp, unsigned int count)
 static unsigned int message_send(struct uroce_udp *udp)
 {
 	struct udp_message *m = &udp->messages[udp->first];
-	ssize_t n = sendto(m->fd, udp->buffer + m->start, m->length, MSG_DONTWAIT | MSG_NOSIGNAL,
-			   m->flow ? NULL : &m->to.sa, m->flow ? 0 : uroce_address_length(&m->to));
+	ssize_t n = call_sendto(m->fd, udp->buffer + m->start, m->length, m->flow ? NULL : &m->to);
 
 	return n < 0 ? message_failed(udp, m, errno) : 1;
 }

@@ -18,7 +18,10 @@ enum {
 	EVENTS = 16,
 	POLLER_PASSES = 64, /* a look or two before going to sleep does not make a poller */
 	ENTER_SPINS = 200,  /* some microseconds: longer than most passes */
-	WATCH_MS = UROCE_WATCH_TICK / 1000000,
+	WATCH_MS = 1,	    /* between two looks of the watching thread ... */
+	WATCH_LONG_MS =
+		4, /* ... and once pollers have been there for long: a look costs them more ... */
+	WATCH_STEADY = 32, /* ... than a system call, for it takes the processor of one */
 };
 
 struct watch {
@@ -40,6 +43,7 @@ struct uroce_thread {
 	LIST_HEAD(, watch) watches;
 	LIST_HEAD(, watch) unwatched; /* freed by the thread between two waits */
 	atomic_bool watching;	      /* pollers are at work */
+	unsigned int seen;	      /* looks in a row that found them so */
 	atomic_bool stop;
 	bool aside; /* sockets are not waited for; changed by the thread only, under the lock */
 };
@@ -299,11 +303,13 @@ static void watch_once(struct uroce_thread *thread)
 	struct uroce_host *host = thread->host;
 	unsigned int epoch = atomic_load_explicit(&host->poll_epoch, memory_order_relaxed);
 
-	wait_on(thread, thread->control, WATCH_MS);
+	wait_on(thread, thread->control, thread->seen < WATCH_STEADY ? WATCH_MS : WATCH_LONG_MS);
 	if (atomic_load_explicit(&host->poll_epoch, memory_order_relaxed) != epoch) {
+		thread->seen++;
 		sockets_aside(thread, true);
 		return;
 	}
+	thread->seen = 0;
 	/* Somebody is in a pass, only slow: waiting for the lock would slow it down more. */
 	if (!uroce_trylock(&host->progress_lock))
 		return;

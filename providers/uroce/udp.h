@@ -112,6 +112,7 @@ struct uroce_udp {
 	bool rx_refused;       /* the system does not let flows be received */
 	atomic_bool ready;     /* uroce_udp_ready() was called */
 	unsigned int passes;
+	unsigned int turn; /* of the sockets that are silent */
 	bool unseen_said;
 	uint64_t wrong;	    /* datagrams with a wrong ICRC */
 	unsigned int slots; /* one past the highest GID slot with a socket */

@@ -7,6 +7,7 @@
 
 #include "providers/uroce/capture.h"
 #include "providers/uroce/forward.h"
+#include "providers/uroce/udp_call.h"
 #include "providers/uroce/udp_flow.h"
 #include "providers/uroce/udp_socket.h"
 
@@ -17,9 +18,11 @@
 enum {
 	GSI_QPN = 1,
 	MULTICAST_QPN = 0xffffff,
-	IDLE_POLLS = 64,    /* a socket that was silent for so long ... */
-	IDLE_INTERVAL = 16, /* ... is looked at only every so many polls */
-	STREAM = 4,	    /* polls in a row that find something: more than a coincidence */
+	IDLE_POLLS =
+		64, /* a socket that was silent for so long has its turn with others like it ... */
+	TURN_BUSY = 16,	 /* ... one in so many passes ... */
+	TURN_SILENT = 4, /* ... where none is any other */
+	STREAM = 4,	 /* polls in a row that find something: more than a coincidence */
 	PAIR = 2, /* datagrams joined by chance: a message and the acknowledgement behind it */
 	LONE_ENOUGH = 256, /* polls that found something and no stream: joining is given up */
 	DEFAULT_HOP_LIMIT = 64,
@@ -352,7 +355,7 @@ static int message_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 	ssize_t n;
 
 	message_prepare(rx, 0);
-	n = recvmsg(inlet->fd, &rx->msgs[0].msg_hdr, MSG_DONTWAIT);
+	n = call_recvmsg(inlet->fd, &rx->msgs[0].msg_hdr);
 	if (n < 0)
 		return 0;
 	rx->msgs[0].msg_len = n;
@@ -367,8 +370,8 @@ static int datagram_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 
 	message_prepare(rx, 0);
 	msg->msg_controllen = 0;
-	n = recvfrom(inlet->fd, rx->buffers[0], UDP_RX_BUFFER, MSG_DONTWAIT, msg->msg_name,
-		     &msg->msg_namelen);
+	n = call_recvfrom(inlet->fd, rx->buffers[0], UDP_RX_BUFFER, msg->msg_name,
+			  &msg->msg_namelen);
 	if (n < 0)
 		return 0;
 	rx->msgs[0].msg_len = n;
@@ -379,7 +382,7 @@ static int messages_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 {
 	for (int i = 0; i < UDP_RX_MESSAGES; i++)
 		message_prepare(rx, i);
-	return recvmmsg(inlet->fd, rx->msgs, UDP_RX_MESSAGES, MSG_DONTWAIT, NULL);
+	return call_recvmmsg(inlet->fd, rx->msgs, UDP_RX_MESSAGES);
 }
 
 typedef int take_fn(struct udp_receiver *rx, const struct udp_inlet *inlet);
@@ -446,11 +449,6 @@ static take_fn *take_of(const struct uroce_dev *dev, const struct uroce_pace *pa
 	if (pace->joins || atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
 		return message_take;
 	return datagram_take;
-}
-
-static inline bool inlet_due(int fd, const struct uroce_pace *pace, bool all)
-{
-	return fd >= 0 && (pace->idle <= IDLE_POLLS || all);
 }
 
 static unsigned int inlet_poll(struct uroce_dev *dev, const struct udp_inlet *inlet,
@@ -520,28 +518,61 @@ static unsigned int flow_poll(struct uroce_dev *dev, struct udp_rx_flow *flow, u
 	return n;
 }
 
-/* Sockets that were silent for long are looked at now and then. */
+/* The @i-th socket, of the GIDs' and the flows'. Return: NULL when it is not open. */
+static const struct uroce_pace *socket_pace(const struct uroce_dev *dev, unsigned int i)
+{
+	const struct uroce_udp *udp = to_udp(dev->udp);
+
+	if (i < udp->slots)
+		return dev->gids[i].socket >= 0 ? &dev->gids[i].pace : NULL;
+	i -= udp->slots;
+	return udp->rx_flows[i].fd >= 0 ? &udp->rx_flows[i].pace : NULL;
+}
+
+static unsigned int socket_poll(struct uroce_dev *dev, unsigned int i, unsigned int budget)
+{
+	struct uroce_udp *udp = to_udp(dev->udp);
+
+	return i < udp->slots ? gid_poll(dev, i, budget)
+			      : flow_poll(dev, &udp->rx_flows[i - udp->slots], budget);
+}
+
+/* The next of those that have been silent for long. */
+static unsigned int silent_poll(struct uroce_dev *dev, unsigned int budget)
+{
+	struct uroce_udp *udp = to_udp(dev->udp);
+	unsigned int count = udp->slots + udp->rx_count;
+
+	for (unsigned int tries = 0; tries < count; tries++) {
+		unsigned int i = ++udp->turn % count;
+		const struct uroce_pace *pace = socket_pace(dev, i);
+
+		if (pace && pace->idle > IDLE_POLLS)
+			return socket_poll(dev, i, budget);
+	}
+	return 0;
+}
+
+/* All sockets something came by of late, and now and then one of the others. */
 unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget)
 {
 	struct uroce_udp *udp = to_udp(dev->udp);
-	bool all = ++udp->passes % IDLE_INTERVAL == 0;
-	unsigned int total = 0;
+	unsigned int total = 0, looks = 0;
+	bool all = false;
 
 	if (unlikely(atomic_load_explicit(&udp->ready, memory_order_relaxed))) {
 		atomic_store_explicit(&udp->ready, false, memory_order_relaxed);
 		all = true;
 	}
-	for (unsigned int i = 0; i < udp->slots; i++) {
-		struct uroce_gid *gid = &dev->gids[i];
+	for (unsigned int i = 0; i < udp->slots + udp->rx_count; i++) {
+		const struct uroce_pace *pace = socket_pace(dev, i);
 
-		if (inlet_due(gid->socket, &gid->pace, all))
-			total += gid_poll(dev, i, budget);
+		if (!pace || (pace->idle > IDLE_POLLS && !all))
+			continue;
+		total += socket_poll(dev, i, budget);
+		looks++;
 	}
-	for (unsigned int i = 0; i < udp->rx_count; i++) {
-		struct udp_rx_flow *flow = &udp->rx_flows[i];
-
-		if (inlet_due(flow->fd, &flow->pace, all))
-			total += flow_poll(dev, flow, budget);
-	}
+	if (++udp->passes % (looks ? TURN_BUSY : TURN_SILENT) == 0)
+		total += silent_poll(dev, budget);
 	return total;
 }

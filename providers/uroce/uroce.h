@@ -59,7 +59,7 @@ enum {
 	UROCE_WINDOW = 256,
 	UROCE_WINDOW_LOSSLESS = 1 << 22,
 	UROCE_READ_PART = 128, /* packets that one read request asks for: a long read is several */
-	UROCE_ACK_WITHHELD = 16, /* messages that wait for one acknowledgement */
+	UROCE_ACK_WITHHELD = 32, /* messages that wait for one acknowledgement */
 	UROCE_ACK_COALESCE =
 		16, /* messages of a busy lossless peer that one acknowledgement may cover */
 };
