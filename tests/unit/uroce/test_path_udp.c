@@ -624,10 +624,10 @@ static void test_receive_large(void **state)
 	assert_false(udp()->unseen_said);
 }
 
-static void poll_in_vain(void)
+static void poll_in_vain(int count)
 {
 	uroce_lock(&host.progress_lock);
-	for (int i = 0; i < 32; i++)
+	for (int i = 0; i < count; i++)
 		assert_int_equal(uroce_udp_poll(&dev, 32), 0);
 	uroce_unlock(&host.progress_lock);
 }
@@ -644,10 +644,10 @@ static void test_receive_lone(void **state)
 	for (; gid->pace.joins && count < 1000; count++) {
 		wire_send(buf, packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 1000, 0, buf));
 		receive_until(1);
-		poll_in_vain();
+		poll_in_vain(32);
 	}
 	assert_false(gid->pace.joins);
-	poll_in_vain();
+	poll_in_vain(32);
 	wire_send_large();
 	receive_until(41);
 	for (count += 41; !gid->pace.joins && count < 1000; count++) {
@@ -743,6 +743,34 @@ static void test_receive_numbers(void **state)
 	assert_int_equal(seen.count, 557);
 	wire_send_numbered(1000);
 	assert_int_equal(seen.count, 558);
+}
+
+/* Sockets that are silent have their turn, and hold up the others as little as they can. */
+static void test_turns(void **state)
+{
+	unsigned int *idle[] = { &dev.gids[0].pace.idle, &dev.gids[1].pace.idle };
+
+	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 3, &dev.gids[1].gid);
+	assert_int_equal(uroce_udp_socket_bound(&dev, &dev.gids[1].gid, &dev.gids[1].socket), 0);
+	udp()->slots = 2;
+	poll_in_vain(32);
+	assert_int_equal(*idle[0], 32);
+	assert_int_equal(*idle[1], 32);
+	*idle[0] = *idle[1] = 1000;
+	poll_in_vain(16);
+	assert_int_equal(*idle[0], 1002);
+	assert_int_equal(*idle[1], 1002);
+	*idle[0] = 0;
+	poll_in_vain(32);
+	assert_int_equal(*idle[0], 32);
+	assert_int_equal(*idle[1], 1004);
+	*idle[0] = 1000;
+	uroce_udp_ready(&dev);
+	poll_in_vain(1);
+	assert_int_equal(*idle[0], 1001);
+	assert_int_equal(*idle[1], 1005);
+	close(dev.gids[1].socket);
+	dev.gids[1].socket = -1;
 }
 
 /* --- flows, receiving --- */
@@ -921,6 +949,7 @@ int main(void)
 		udp_test(test_receive_headers),
 		udp_test(test_receive_odd),
 		udp_test(test_receive_numbers),
+		udp_test(test_turns),
 		udp_test(test_receive_flow),
 		udp_test(test_receive_flow_passed_on),
 		udp_test(test_receive_flow_numbers),
