@@ -303,7 +303,10 @@ int uroce_destroy_qp(struct verbs_qp *vqp)
 {
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vqp->qp.context);
+	int r = uroce_host_check(qp->host);
 
+	if (r < 0)
+		return r;
 	if (qp->mcast_groups) {
 		verbs_err(vqp->qp.context, "qp 0x%x: still attached to %u multicast groups",
 			  vqp->qp.qp_num, qp->mcast_groups);

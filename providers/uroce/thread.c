@@ -21,7 +21,7 @@ enum {
 	WATCH_MS = 1,	    /* between two looks of the watching thread ... */
 	WATCH_LONG_MS =
 		4, /* ... and once pollers have been there for long: a look costs them more ... */
-	WATCH_STEADY = 32, /* ... than a system call, for it takes the processor of one */
+	WATCH_STEADY = 4, /* ... than a system call, for it takes the processor of one */
 };
 
 struct watch {

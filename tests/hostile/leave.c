@@ -2,8 +2,8 @@
 /*
  * A process that ends right after it has seen its last message, without destroying anything: its
  * peer learns that all arrived. One that destroys its QP while messages to it are unread: a device
- * would have acknowledged them. And one that closes a device with a QP on it and lives on: the QP
- * is gone.
+ * would have acknowledged them. One that closes a device with a QP on it and lives on: the QP is
+ * gone. And a child that was forked and tries to destroy what is its parent's.
  */
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -201,10 +201,35 @@ static void closes_and_stays(void)
 	run_pair(close_and_stay, send_in_vain);
 }
 
+/* A child that inherited a QP has no part in its end: rings, keys and sockets are the parent's. */
+static void child_destroys(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+	struct ibv_sge sge = rt_sge(&pair.a, 0, LENGTH);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+	pid_t pid;
+	int status;
+
+	rt_recv(&pair.b, 2, 0, LENGTH);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		alarm(RT_SECONDS);
+		_exit(ibv_destroy_qp(pair.b.qp) == EIO ? 0 : 1);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(status, 0);
+	POST(&pair.a, &wr);
+	EXPECT(&pair.a, 1, IBV_WC_SEND);
+	EXPECT(&pair.b, 2, IBV_WC_RECV);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
 static const struct rt_case cases[] = {
-	{ "exits", exits },
-	{ "closes_device", closes_device },
-	{ "destroys_unread", destroys_unread },
+	{ "child_destroys", child_destroys },	  { "exits", exits },
+	{ "closes_device", closes_device },	  { "destroys_unread", destroys_unread },
 	{ "closes_and_stays", closes_and_stays },
 };
 RT_MAIN(cases)
