@@ -2,7 +2,7 @@
 /*
  * Two hosts and a firewall that lets only packets from port 4791 to port 4791 pass, on the way in
  * or on the way out, of one or of both: what leaves by flows never arrives. Every byte of a
- * conversation does.
+ * conversation does, and every packet on the link has the ICRC for what its header says.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "tests/hostile/net.h"
+#include "tests/hostile/wire.h"
 #include "tests/lib/rt.h"
 
 enum {
@@ -171,14 +172,28 @@ static bool agree(struct talk *talk, bool mine)
 
 /* --- one host --- */
 
+static const char *netdev(int host)
+{
+	return host == NET_HERE ? "here0" : "there0";
+}
+
 static void use_ipv6(int host)
 {
 	char command[256];
-	const char *dev = host == NET_HERE ? "here0" : "there0";
+	const char *dev = netdev(host);
 
 	snprintf(command, sizeof(command),
 		 "ip addr flush dev %s && ip addr add 2001:db8::%d/64 dev %s nodad", dev, host + 1,
 		 dev);
+	CHECK_OK(system(command));
+}
+
+/* A large send is in packets before it is on the link. */
+static void cut_up(int host)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "ip link set %s gso_max_segs 1", netdev(host));
 	CHECK_OK(system(command));
 }
 
@@ -239,11 +254,15 @@ static void until_flows(struct talk *talk)
 static void host_run(const struct wall *wall, int host, int socket)
 {
 	struct talk talk = { .host = host, .socket = socket };
+	struct wire wire = {};
 
 	net_enter(host);
 	if (wall->ipv6)
 		use_ipv6(host);
 	count_packets();
+	cut_up(host);
+	if (host == NET_HERE)
+		wire = wire_watch(netdev(host));
 	talk_open(&talk);
 	if (wall->falls)
 		until_flows(&talk);
@@ -253,6 +272,8 @@ static void host_run(const struct wall *wall, int host, int socket)
 	if (wall->falls || !wall->hook)
 		until_flows(&talk);
 	talk_close(&talk);
+	if (host == NET_HERE)
+		wire_end(&wire);
 }
 
 static void two_hosts(const void *arg)
