@@ -17,11 +17,12 @@ enum {
 	MESSAGES = 300,
 	LENGTH = 20000, /* several packets */
 	TOLD = 3,
-	SHORT = 8,
-	SHORT_MESSAGES = 2000,
-	PATIENCE = 1000, /* times as many: a flow doubted twice rests for a million messages */
-	IN = 0,		 /* offsets in the buffer */
+	WRITES = 64,
+	MANY = 8192,
+	PATIENCE = 256, /* times as many: a flow doubted twice rests for a million messages */
+	IN = 0,		/* offsets in the buffer */
 	OUT = 32768,
+	WRITTEN = 61440,
 };
 
 /* As it is in every case. */
@@ -89,6 +90,7 @@ static unsigned long long counted(const char *name)
 
 struct talk {
 	struct rt_side side;
+	struct rt_address peer;
 	int host, socket;
 	uint32_t posted, sent, received, heard;
 };
@@ -146,10 +148,10 @@ static void tell(struct talk *talk, int who)
 	all_sent(talk);
 }
 
-static void converse(struct talk *talk, unsigned int messages, uint32_t longest)
+static void converse(struct talk *talk)
 {
-	for (unsigned int i = 0; i < messages; i++) {
-		uint32_t length = 1 + i * 97 % longest;
+	for (unsigned int i = 0; i < MESSAGES; i++) {
+		uint32_t length = 1 + i * 97 % LENGTH;
 
 		if (talk->host == NET_HERE)
 			say(talk, length);
@@ -200,13 +202,13 @@ static void cut_up(int host)
 static void talk_open(struct talk *talk)
 {
 	/* A busy machine is not a lost peer. */
-	static const struct rt_options options = { .timeout = 16 };
-	struct rt_address address;
+	static const struct rt_options options = { .timeout = 16, .send_wr = WRITES };
+	struct rt_address mine;
 
 	talk->side = rt_side_open(rt_open(), &options, NULL);
-	address = rt_side_address(&talk->side);
-	address = rt_exchange(talk->socket, &address);
-	rt_side_connect(&talk->side, &address);
+	mine = rt_side_address(&talk->side);
+	talk->peer = rt_exchange(talk->socket, &mine);
+	rt_side_connect(&talk->side, &talk->peer);
 	rt_recv(&talk->side, 0, IN, LENGTH);
 	agree(talk, true);
 }
@@ -219,7 +221,8 @@ static void talk_close(struct talk *talk)
 	rt_close(dev);
 }
 
-/* What was built must have been run against. */
+/* One that was there from the first packet on must have been run against; later, flows may be at
+ * rest because the machine is busy. */
 static void behind_wall(struct talk *talk, const struct wall *wall)
 {
 	bool mine = wall->hook && wall->on[talk->host];
@@ -230,9 +233,24 @@ static void behind_wall(struct talk *talk, const struct wall *wall)
 	tell(talk, NET_HERE);
 	agree(talk, true);
 	tell(talk, NET_THERE);
-	converse(talk, MESSAGES, LENGTH);
-	if (mine)
+	converse(talk);
+	if (mine && !wall->falls)
 		CHECK(counted("walled") > 0);
+}
+
+/* Many messages in little time: each is longer than the one before, so they leave one by one. */
+static void write_many(struct talk *talk)
+{
+	for (uint32_t i = 1; i <= WRITES; i++) {
+		struct ibv_sge sge = rt_sge(&talk->side, OUT, 4 * i);
+		struct ibv_send_wr wr = rt_wr(IBV_WR_RDMA_WRITE, i, &sge);
+
+		wr.send_flags = i == WRITES ? IBV_SEND_SIGNALED : 0;
+		wr.wr.rdma.remote_addr = talk->peer.addr + WRITTEN;
+		wr.wr.rdma.rkey = talk->peer.rkey;
+		POST(&talk->side, &wr);
+	}
+	EXPECT(&talk->side, WRITES, IBV_WC_RDMA_WRITE);
 }
 
 /* Without a wall packets come by flows, again after a while. */
@@ -241,14 +259,18 @@ static void until_flows(struct talk *talk)
 	unsigned long long before = counted("flows");
 	bool mine = false, theirs = false;
 
+	rt_fill(talk->side.buf.p + OUT, 4 * WRITES, talk->host);
 	agree(talk, true);
 	for (int i = 0; !mine || !theirs; i++) {
 		if (i == PATIENCE)
 			FAIL("nothing comes by a flow%s", mine ? " at the other host" : "");
-		converse(talk, SHORT_MESSAGES, SHORT);
+		for (int n = 0; n < MANY / WRITES; n++)
+			write_many(talk);
 		mine = counted("flows") > before;
 		theirs = agree(talk, mine);
 	}
+	VERIFY(talk->side.buf.p + WRITTEN, 4 * WRITES, !talk->host);
+	agree(talk, true);
 }
 
 static void host_run(const struct wall *wall, int host, int socket)
@@ -269,8 +291,10 @@ static void host_run(const struct wall *wall, int host, int socket)
 	behind_wall(&talk, wall);
 	if (wall->falls && wall->on[host])
 		wall_fall();
-	if (wall->falls || !wall->hook)
+	if (wall->falls || !wall->hook) {
 		until_flows(&talk);
+		converse(&talk);
+	}
 	talk_close(&talk);
 	if (host == NET_HERE)
 		wire_end(&wire);
