@@ -517,6 +517,8 @@ void uroce_udp_unbind(struct uroce_dev *dev, unsigned int gid_index)
 
 void uroce_udp_headers_show(struct uroce_dev *dev)
 {
+	const struct udp_rx_flow *rx_flows = to_udp(dev->udp)->rx_flows;
+
 	assert_held(&dev->host->progress_lock);
 	if (atomic_exchange_explicit(&dev->shows_headers, true, memory_order_relaxed))
 		return;
@@ -524,6 +526,11 @@ void uroce_udp_headers_show(struct uroce_dev *dev)
 		if (dev->gids[i].socket >= 0)
 			uroce_udp_socket_show_header(dev->gids[i].socket,
 						     uroce_gid_is_ipv4(&dev->gids[i].gid));
+	/* Another device may send from one port what is for RC and for UD QPs. */
+	for (unsigned int i = 0; i < UDP_RX_FLOWS; i++)
+		if (rx_flows[i].fd >= 0)
+			uroce_udp_socket_show_header(rx_flows[i].fd,
+						     rx_flows[i].from.sa.sa_family == AF_INET);
 }
 
 int uroce_udp_open(struct uroce_dev *dev)

@@ -16,6 +16,7 @@ import zlib
 from pathlib import Path
 
 BUILD = Path(sys.argv.pop()).resolve()
+FLOW_PORTS = range(0x8000, 0xC000)
 PROGRAMS = ["rc_send", "rdma_write", "rdma_read", "atomics", "uc", "ud", "invalidate", "srq", "wr_api"]
 # tshark tries every protocol it knows on the payload; these two stumble over few or no bytes.
 GUESSES = ["--disable-protocol", "rpcordma", "--disable-protocol", "infiniband.eoib"]
@@ -28,6 +29,7 @@ class Packet:
         header = 20 if self.ipv4 else 40
         self.ip, self.udp, self.bth = data[:header], data[header : header + 8], data[header + 8 : -4]
         self.icrc = data[-4:]
+        self.port = struct.unpack("!H", self.udp[:2])[0]
         self.opcode = self.bth[0]
 
     def icrc_right(self):
@@ -128,6 +130,13 @@ class Capture(unittest.TestCase):
         self.assertTrue(any(packet.outgoing for packet in packets))
         self.assertTrue(any(not packet.outgoing for packet in packets))
 
+    def check_flows(self, packets):
+        """RC packets, and no others, sent and received, come from ports of their own."""
+        for outgoing in True, False:
+            flow = [packet for packet in packets if packet.port in FLOW_PORTS and packet.outgoing == outgoing]
+            self.assertTrue(flow)
+            self.assertFalse([packet for packet in flow if packet.opcode >> 5])
+
     def test_shared_memory(self):
         packets = self.captured(*PROGRAMS)
         self.check_packets(packets)
@@ -140,6 +149,7 @@ class Capture(unittest.TestCase):
         self.check_packets(packets)
         self.check_operations(packets)
         self.assertFalse(any(packet.comment for packet in packets))
+        self.check_flows(packets)
 
     def test_damaged_packets_are_seen(self):
         packets = self.captured("rc_send", UROCE_FAULTS="seed=1;corrupt=5%")
@@ -190,19 +200,21 @@ class Capture(unittest.TestCase):
     def test_tshark(self):
         self.captured(*PROGRAMS)
         self.captured(*PROGRAMS, UROCE_PATH="udp")
-        bad = all_packets = 0
+        bad = all_packets = by_flow = 0
         # The largest files: tshark needs a moment to start.
         for file in sorted(self.folder.iterdir(), key=lambda path: -path.stat().st_size)[:12]:
             rows = subprocess.run(
                 ["tshark", "-r", file, "-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", *GUESSES,
                  "-T", "fields", "-e", "_ws.malformed", "-e", "udp.checksum.status", "-e", "infiniband.bth.opcode",
-                 "-e", "infiniband.invariant.crc"],
+                 "-e", "infiniband.invariant.crc", "-e", "udp.srcport"],
                 capture_output=True, text=True, check=True).stdout.splitlines()
             fields = [row.split("\t") for row in rows]
             self.assertEqual(len(rows), len(read(file)))
             all_packets += len(rows)
+            by_flow += sum(int(row[4]) in FLOW_PORTS for row in fields)
             bad += sum(row[0] != "" or row[1] != "1" or row[2] == "" or row[3] == "" for row in fields)
         self.assertGreater(all_packets, 1000)
+        self.assertGreater(by_flow, 100)
         self.assertEqual(bad, 0)
 
 

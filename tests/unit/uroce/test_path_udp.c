@@ -785,10 +785,11 @@ static int flow_wire(uint16_t port, union uroce_address *ret_from)
 	return fd;
 }
 
-static void flow_send(int fd, const union uroce_address *from, uint16_t id, uint32_t damage)
+static void flow_send_as(uint8_t opcode, int fd, const union uroce_address *from, uint16_t id,
+			 uint32_t damage)
 {
 	uint8_t buf[200];
-	uint32_t length = packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 100, id, buf);
+	uint32_t length = packet_make(opcode, QPN, 100, id, buf);
 	struct uroce_icrc icrc;
 	uint32_t crc;
 
@@ -797,6 +798,11 @@ static void flow_send(int fd, const union uroce_address *from, uint16_t id, uint
 	memcpy(buf + length - ICRC_LEN, &crc, sizeof(crc));
 	assert_int_equal(sendto(fd, buf, length, 0, &here.sa, sizeof(here.in)), length);
 	receive_until(1);
+}
+
+static void flow_send(int fd, const union uroce_address *from, uint16_t id, uint32_t damage)
+{
+	flow_send_as(UROCE_RC | UROCE_SEND_ONLY, fd, from, id, damage);
 }
 
 /* Who keeps sending from a port of its own gets a socket; others still use the shared one. */
@@ -823,6 +829,59 @@ static void test_receive_flow(void **state)
 	assert_int_equal(seen.headers_wrong, 0);
 	assert_int_equal(udp()->wrong, 0);
 	close(fd);
+}
+
+/* Another device may send from one port what is for RC and for UD QPs. */
+static void test_receive_flow_headers(void **state)
+{
+	union uroce_address from;
+	int fd = flow_wire(UROCE_FLOW_PORT_MIN + 81, &from);
+
+	setsockopt(fd, IPPROTO_IP, IP_TOS, &(int){ 0x68 }, sizeof(int));
+	setsockopt(fd, IPPROTO_IP, IP_TTL, &(int){ 7 }, sizeof(int));
+	for (int i = 0; i < 64; i++)
+		flow_send(fd, &from, i, 0);
+	assert_in_range(udp()->rx_flows[0].fd, 0, INT_MAX);
+	flow_send_as(UROCE_UD | UROCE_SEND_ONLY, fd, &from, 64, 0);
+	assert_int_equal(seen.hop_limit, 64);
+	uroce_lock(&host.progress_lock);
+	uroce_udp_headers_show(&dev);
+	uroce_unlock(&host.progress_lock);
+	flow_send_as(UROCE_UD | UROCE_SEND_ONLY, fd, &from, 65, 0);
+	assert_int_equal(seen.hop_limit, 7);
+	assert_int_equal(seen.class, 0x68);
+	assert_int_equal(seen.grhs, 2);
+	close(fd);
+}
+
+/* The fifth sender gets a flow only in the place of one that has fallen silent; that one's packets
+ * then come by the shared socket, as the fifth's did. */
+static void test_receive_flow_places(void **state)
+{
+	const struct udp_rx_flow *flows = udp()->rx_flows;
+	union uroce_address from[UDP_RX_FLOWS + 1];
+	int fds[UDP_RX_FLOWS + 1], silent = 2;
+
+	for (int i = 0; i <= UDP_RX_FLOWS; i++) {
+		fds[i] = flow_wire(UROCE_FLOW_PORT_MIN + 128 + i, &from[i]);
+		for (int n = 0; n < 100; n++)
+			flow_send(fds[i], &from[i], n, 0);
+	}
+	for (int i = 0; i < UDP_RX_FLOWS; i++)
+		assert_int_equal(uroce_address_port(&flows[i].from), uroce_address_port(&from[i]));
+	udp()->rx_flows[silent].pace.idle = 2000; /* polls in vain */
+	for (int n = 100; n < 200; n++)
+		flow_send(fds[UDP_RX_FLOWS], &from[UDP_RX_FLOWS], n, 0);
+	for (int i = 0; i < UDP_RX_FLOWS; i++)
+		assert_int_equal(uroce_address_port(&flows[i].from),
+				 uroce_address_port(&from[i == silent ? UDP_RX_FLOWS : i]));
+	for (int i = 0; i <= UDP_RX_FLOWS; i++) {
+		flow_send(fds[i], &from[i], 200, 0);
+		close(fds[i]);
+	}
+	assert_int_equal(seen.count, (UDP_RX_FLOWS + 1) * 101 + 100);
+	assert_int_equal(seen.headers_wrong, 0);
+	assert_int_equal(udp()->wrong, 0);
 }
 
 /* So does who keeps sending to QPs of this process by the socket of another, which passes it on. */
@@ -951,6 +1010,8 @@ int main(void)
 		udp_test(test_receive_numbers),
 		udp_test(test_turns),
 		udp_test(test_receive_flow),
+		udp_test(test_receive_flow_headers),
+		udp_test(test_receive_flow_places),
 		udp_test(test_receive_flow_passed_on),
 		udp_test(test_receive_flow_numbers),
 		udp_test(test_receive_flow_restarted),
