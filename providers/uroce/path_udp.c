@@ -517,7 +517,7 @@ void uroce_udp_unbind(struct uroce_dev *dev, unsigned int gid_index)
 
 void uroce_udp_headers_show(struct uroce_dev *dev)
 {
-	const struct udp_rx_flow *rx_flows = to_udp(dev->udp)->rx_flows;
+	const struct uroce_udp *udp = to_udp(dev->udp);
 
 	assert_held(&dev->host->progress_lock);
 	if (atomic_exchange_explicit(&dev->shows_headers, true, memory_order_relaxed))
@@ -527,10 +527,10 @@ void uroce_udp_headers_show(struct uroce_dev *dev)
 			uroce_udp_socket_show_header(dev->gids[i].socket,
 						     uroce_gid_is_ipv4(&dev->gids[i].gid));
 	/* Another device may send from one port what is for RC and for UD QPs. */
-	for (unsigned int i = 0; i < UDP_RX_FLOWS; i++)
-		if (rx_flows[i].fd >= 0)
-			uroce_udp_socket_show_header(rx_flows[i].fd,
-						     rx_flows[i].from.sa.sa_family == AF_INET);
+	for (unsigned int i = 0; udp && i < udp->rx_count; i++)
+		if (udp->rx_flows[i].fd >= 0)
+			uroce_udp_socket_show_header(udp->rx_flows[i].fd,
+						     udp->rx_flows[i].icrc.ipv4);
 }
 
 int uroce_udp_open(struct uroce_dev *dev)

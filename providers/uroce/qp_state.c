@@ -33,6 +33,7 @@ static void qp_reset(struct uroce_qp *qp)
 static void responder_start(struct uroce_qp *qp, const struct ibv_qp_attr *attr)
 {
 	qp->resp.psn = qp->rq_psn = attr->rq_psn & PSN_MASK;
+	qp->resp.again_before = UINT32_MAX; /* no PSN: there was no duplicate yet */
 	qp->resp.min_rnr_timer = attr->min_rnr_timer;
 	qp->resp.max_rd_atomic = attr->max_dest_rd_atomic;
 }

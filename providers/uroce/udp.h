@@ -72,9 +72,10 @@ struct udp_tx_flow {
 	bool known;   /* the members above hold */
 	int fd;	      /* -1: there is none, packets leave from port 4791 */
 	uint16_t port;
-	uint16_t id;   /* IPv4 identification of the next message */
-	uint64_t used; /* udp->begun then */
-	uint32_t rest; /* messages until it is tried again */
+	uint16_t id;	  /* IPv4 identification of the next message */
+	uint64_t used;	  /* udp->begun then */
+	uint32_t rest;	  /* messages until it is tried again */
+	uint64_t carried; /* messages since it was opened */
 };
 
 struct udp_rx_flow {

@@ -35,8 +35,12 @@ void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bo
 {
 	tx_flow_close(flow);
 	flow->used = udp->begun;
-	if (doubted)
-		flow->rest = min_of(flow->rest * REST_TIMES, (uint32_t)REST_MAX);
+	if (!doubted)
+		return;
+	/* One that has carried so many is not kept out: its peer was late, or something has
+	 * changed. */
+	flow->rest = flow->carried >= REST ? REST
+					   : min_of(flow->rest, REST_MAX / REST_TIMES) * REST_TIMES;
 }
 
 static int tx_flow_open(struct uroce_udp *udp, struct udp_tx_flow *flow, const struct uroce_av *av)
@@ -119,6 +123,7 @@ struct udp_tx_flow *uroce_udp_tx_flow(struct uroce_udp *udp, const struct uroce_
 	mine = tx_flow_is(flow, av, slot);
 	if (likely(mine && flow->fd >= 0)) {
 		flow->used = udp->begun;
+		flow->carried++;
 		return flow;
 	}
 	rested = !flow->known || udp->begun - flow->used >= flow->rest;

@@ -884,6 +884,23 @@ static void test_receive_flow_places(void **state)
 	assert_int_equal(udp()->wrong, 0);
 }
 
+/* Where nothing arrives a flow is tried more and more seldom, and one that worked soon again. */
+static void test_flow_rests(void **state)
+{
+	struct udp_tx_flow flow = { .fd = -1, .rest = 4096, .carried = 4095 };
+
+	uroce_udp_tx_flow_break(udp(), &flow, false);
+	assert_int_equal(flow.rest, 4096);
+	uroce_udp_tx_flow_break(udp(), &flow, true);
+	assert_int_equal(flow.rest, 65536);
+	for (int i = 0; i < 10; i++)
+		uroce_udp_tx_flow_break(udp(), &flow, true);
+	assert_int_equal(flow.rest, 4096 << 16);
+	flow.carried = 4096;
+	uroce_udp_tx_flow_break(udp(), &flow, true);
+	assert_int_equal(flow.rest, 4096);
+}
+
 /* So does who keeps sending to QPs of this process by the socket of another, which passes it on. */
 static void test_receive_flow_passed_on(void **state)
 {
@@ -1009,6 +1026,7 @@ int main(void)
 		udp_test(test_receive_odd),
 		udp_test(test_receive_numbers),
 		udp_test(test_turns),
+		udp_test(test_flow_rests),
 		udp_test(test_receive_flow),
 		udp_test(test_receive_flow_headers),
 		udp_test(test_receive_flow_places),
