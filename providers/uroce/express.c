@@ -3,6 +3,7 @@
 
 #include "providers/uroce/cq.h"
 #include "providers/uroce/express.h"
+#include "providers/uroce/resp.h"
 #include "providers/uroce/shm_ring.h"
 
 /* A BTH in words: wire.c has its fields one by one. In this processor's order. */
@@ -273,19 +274,18 @@ static bool payload_place(struct uroce_qp *qp, const struct uroce_rwqe *rwqe, co
 	return placed;
 }
 
-static bool receive(struct uroce_qp *qp, const struct shm_record *record, const struct bth *bth,
+/* A message of @length bytes. Return: false with nothing changed. */
+static bool receive(struct uroce_qp *qp, const struct bth *bth, const uint8_t *data,
 		    uint32_t length)
 {
 	struct uroce_responder *resp = &qp->resp;
 	uint32_t psn = bth->psn & PSN_MASK;
 	const struct uroce_rwqe *rwqe;
 
-	if (record->has_ack)
-		ack_receive(qp, record->ack);
 	if (unlikely(!may_receive(qp, psn)))
 		return false;
 	rwqe = rq_wqe(&qp->rq, qp->rq.tail);
-	if (unlikely(!payload_place(qp, rwqe, record->data + BTH_LEN, length)))
+	if (unlikely(!payload_place(qp, rwqe, data, length)))
 		return false;
 	qp->rq.tail++;
 	resp->psn = psn_add(psn, 1);
@@ -293,9 +293,27 @@ static bool receive(struct uroce_qp *qp, const struct shm_record *record, const 
 	resp->nak_sent = false;
 	qp->counters.rx_packets++;
 	qp->counters.rx_bytes += length;
-	ack_owe(qp, bth->psn & ACK_REQ);
 	recv_complete(qp, rwqe->wr_id, length, bth->opcode & FLAGS_SOLICITED);
 	return true;
+}
+
+static bool receive_record(struct uroce_qp *qp, const struct shm_record *record,
+			   const struct bth *bth, uint32_t length)
+{
+	if (record->has_ack)
+		ack_receive(qp, record->ack);
+	if (!receive(qp, bth, record->data + BTH_LEN, length))
+		return false;
+	ack_owe(qp, bth->psn & ACK_REQ);
+	return true;
+}
+
+/* Whether it is a send of one packet. Return: false when it is something else, or nothing. */
+static bool is_send(const struct bth *bth, uint32_t length, uint32_t *ret_pad)
+{
+	*ret_pad = bth->opcode >> PAD_SHIFT & 3;
+	return !(length & 3) && bth->opcode >> OPCODE_SHIFT == (UROCE_RC | UROCE_SEND_ONLY) &&
+	       !(bth->opcode & FLAGS_VERSION) && length >= BTH_LEN + *ret_pad;
 }
 
 bool uroce_express_receive(struct shm_peer *peer, const struct shm_record *record, uint32_t length)
@@ -305,19 +323,42 @@ bool uroce_express_receive(struct shm_peer *peer, const struct shm_record *recor
 	struct uroce_qp *qp;
 	bool done;
 
-	if (unlikely(record->kind != SHM_PACKET || length <= BTH_LEN || length & 3))
+	if (unlikely(record->kind != SHM_PACKET || length <= BTH_LEN))
 		return false;
 	bth = bth_read(record->data);
-	pad = bth.opcode >> PAD_SHIFT & 3;
-	if (bth.opcode >> OPCODE_SHIFT != (UROCE_RC | UROCE_SEND_ONLY) ||
-	    (bth.opcode & FLAGS_VERSION) || length < BTH_LEN + pad)
+	if (!is_send(&bth, length, &pad))
 		return false;
 	qp = uroce_qp_find(peer->shm->host, bth.qpn & QPN_MASK);
 	if (unlikely(!qp))
 		return false;
 	uroce_lock(&qp->lock);
 	done = qp->express && qp->av.peer == peer &&
-	       receive(qp, record, &bth, length - BTH_LEN - pad);
+	       receive_record(qp, record, &bth, length - BTH_LEN - pad);
+	uroce_unlock(&qp->lock);
+	return done;
+}
+
+bool uroce_express_datagram(struct uroce_host *host, const union ibv_gid *sgid, const uint8_t *data,
+			    uint32_t length)
+{
+	struct bth bth = bth_read(data);
+	struct uroce_qp *qp;
+	uint32_t pad;
+	bool done;
+
+	if (!is_send(&bth, length, &pad) || (uint16_t)bth.opcode != UROCE_PKEY_DEFAULT ||
+	    unlikely(host->faults))
+		return false;
+	qp = uroce_qp_find(host, bth.qpn & QPN_MASK);
+	if (unlikely(!qp))
+		return false;
+	length -= BTH_LEN + pad;
+	uroce_lock(&qp->lock);
+	done = qp->type == IBV_QPT_RC && qp->av.path && !qp->av.path->lossless &&
+	       length <= qp->mtu && !memcmp(sgid, &qp->av.dgid, sizeof(*sgid)) &&
+	       receive(qp, &bth, data + BTH_LEN, length);
+	if (done)
+		uroce_resp_took(qp, bth.psn & ACK_REQ);
 	uroce_unlock(&qp->lock);
 	return done;
 }

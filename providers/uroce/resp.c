@@ -316,6 +316,16 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt)
 	}
 }
 
+void uroce_resp_took(struct uroce_qp *qp, bool ack_req)
+{
+	if (ack_req) {
+		ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
+	} else if (qp->resp.ack_due) {
+		qp->resp.ack_messages++; /* one more that it will cover */
+		uroce_ack_later(qp);
+	}
+}
+
 static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum verdict verdict)
 {
 	switch (verdict) {
@@ -324,12 +334,8 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 			break;
 		if (!(hdr_flags(&pkt->hdr) & (PKT_SEND | PKT_WRITE)))
 			uroce_ack_later(qp); /* its response acknowledges it */
-		else if (pkt->hdr.ack_req)
-			ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
-		else if (qp->resp.ack_due && (hdr_flags(&pkt->hdr) & PKT_END)) {
-			qp->resp.ack_messages++; /* one more that it will cover */
-			uroce_ack_later(qp);
-		}
+		else if (pkt->hdr.ack_req || (hdr_flags(&pkt->hdr) & PKT_END))
+			uroce_resp_took(qp, pkt->hdr.ack_req);
 		qp->resp.ack_inside |= pkt->hdr.ack_req && !(hdr_flags(&pkt->hdr) & PKT_END);
 		qp->resp.ack_hurry |=
 			!(hdr_flags(&pkt->hdr) & PKT_END) || !(hdr_flags(&pkt->hdr) & PKT_START);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "providers/uroce/capture.h"
+#include "providers/uroce/express.h"
 #include "providers/uroce/forward.h"
 #include "providers/uroce/udp_call.h"
 #include "providers/uroce/udp_flow.h"
@@ -284,7 +285,9 @@ static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uin
 			say_unseen(in);
 		if (unlikely(in->udp->path.dev->host->capture))
 			capture(in, data + at, length, id);
-		packet_deliver(in, data + at, length - ICRC_LEN);
+		if (in->shared || !uroce_express_datagram(in->udp->path.dev->host, &in->av.sgid,
+							  data + at, length - ICRC_LEN))
+			packet_deliver(in, data + at, length - ICRC_LEN);
 	}
 	return count;
 }

@@ -61,6 +61,14 @@ bool __wrap_uroce_rx_expected(struct uroce_host *h, uint32_t qpn, const union ib
 	return qpn == QPN;
 }
 
+bool __wrap_uroce_express_datagram(struct uroce_host *h, const union ibv_gid *sgid,
+				   const uint8_t *data, uint32_t length);
+bool __wrap_uroce_express_datagram(struct uroce_host *h, const union ibv_gid *sgid,
+				   const uint8_t *data, uint32_t length)
+{
+	return false;
+}
+
 void __wrap_uroce_forward(struct uroce_host *h, uint8_t slot, const struct shm_forward *from,
 			  const void *packet, uint32_t length, uint64_t now);
 void __wrap_uroce_forward(struct uroce_host *h, uint8_t slot, const struct shm_forward *from,
