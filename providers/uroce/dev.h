@@ -98,10 +98,11 @@ struct uroce_dev {
 	char name[IBV_SYSFS_NAME_MAX];
 	char netdev[IF_NAMESIZE];
 	int ifindex;
-	uint32_t link_mtu; /* bytes of the interface */
-	bool link_up;
-	bool removed;	      /* the interface is gone */
-	uint8_t speed, width; /* as ibv_port_attr has them */
+	/* These change while others read them. */
+	atomic_uint link_mtu; /* bytes of the interface */
+	atomic_bool link_up;
+	bool removed;		   /* the interface is gone; the progress thread's */
+	atomic_uchar speed, width; /* as ibv_port_attr has them */
 	bool is_loopback;
 	atomic_bool shows_headers; /* sockets tell class and hop limit of what comes */
 	uint8_t mac[6];
