@@ -173,8 +173,8 @@ unsigned int uroce_progress(struct uroce_host *host);
 /* The same with progress_lock held; @sockets: look at UDP sockets too; @poller: called again at
  * once. */
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
-/* Before a QP goes: what has arrived for it is executed and acknowledged, as a device would have
- * done in time; its sender may wait for nothing else. Waits for progress_lock. */
+/* Passes over everything that has arrived, by sockets that were silent as well, until nothing is
+ * left, or others keep sending. Waits for progress_lock. */
 void uroce_progress_drain(struct uroce_host *host);
 /* By somebody who posts and may not poll soon: one more poller where there are pollers. */
 void uroce_progress_posted(struct uroce_host *host);

@@ -285,7 +285,11 @@ unsigned int uroce_progress(struct uroce_host *host)
 
 void uroce_progress_drain(struct uroce_host *host)
 {
+	struct uroce_dev *dev;
+
 	uroce_lock(&host->progress_lock);
+	LIST_FOREACH(dev, &host->devices, entry)
+		uroce_udp_ready(dev);
 	for (unsigned int i = 0; i < DRAIN_PASSES; i++)
 		if (!uroce_progress_pass(host, true, false))
 			break;

@@ -18,10 +18,11 @@ enum {
 	EVENTS = 16,
 	POLLER_PASSES = 64, /* a look or two before going to sleep does not make a poller */
 	ENTER_SPINS = 200,  /* some microseconds: longer than most passes */
-	WATCH_MS = 1,	    /* between two looks of the watching thread ... */
-	WATCH_LONG_MS =
-		4, /* ... and once pollers have been there for long: a look costs them more ... */
-	WATCH_STEADY = 4, /* ... than a system call, for it takes the processor of one */
+	/* Between two looks of the watching thread, each of which takes a poller its processor; the
+	 * second once so many have found pollers at work. */
+	WATCH_MS = 1,
+	WATCH_LONG_MS = 4,
+	WATCH_STEADY = 4,
 };
 
 struct watch {

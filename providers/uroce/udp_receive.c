@@ -19,12 +19,13 @@
 enum {
 	GSI_QPN = 1,
 	MULTICAST_QPN = 0xffffff,
-	IDLE_POLLS =
-		64, /* a socket that was silent for so long has its turn with others like it ... */
-	TURN_BUSY = 16,	 /* ... one in so many passes ... */
-	TURN_SILENT = 4, /* ... where none is any other */
-	STREAM = 4,	 /* polls in a row that find something: more than a coincidence */
-	PAIR = 2, /* datagrams joined by chance: a message and the acknowledgement behind it */
+	/* A socket that was silent for so many polls is looked at in turn with others like it: one
+	 * in so many passes, or in so many where all are like that. */
+	IDLE_POLLS = 64,
+	TURN_BUSY = 16,
+	TURN_SILENT = 4,
+	STREAM = 4, /* polls in a row that find something: more than a coincidence */
+	PAIR = 2,   /* datagrams joined by chance: a message and the acknowledgement behind it */
 	LONE_ENOUGH = 256, /* polls that found something and no stream: joining is given up */
 	DEFAULT_HOP_LIMIT = 64,
 	LIKE_US = 256,	  /* packets in a row after which a sender is known to number as we do */

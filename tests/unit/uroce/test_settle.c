@@ -29,6 +29,21 @@ unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, u
 	return 1;
 }
 
+static bool all_wanted, all_looked_at; /* of the device's sockets */
+
+void __wrap_uroce_udp_ready(struct uroce_dev *dev);
+void __wrap_uroce_udp_ready(struct uroce_dev *dev)
+{
+	all_wanted = true;
+}
+
+unsigned int __wrap_uroce_udp_poll(struct uroce_dev *dev, unsigned int budget);
+unsigned int __wrap_uroce_udp_poll(struct uroce_dev *dev, unsigned int budget)
+{
+	all_looked_at |= all_wanted;
+	return 0;
+}
+
 static void begin(unsigned int messages, unsigned int full_passes)
 {
 	cq = fixture_cq(64, NULL, 0);
@@ -78,6 +93,18 @@ static void test_unread(void **state)
 	end();
 }
 
+/* Nor looked for: sockets that have been silent have their turn at once. */
+static void test_silent(void **state)
+{
+	begin(0, 0);
+	LIST_INSERT_HEAD(&fx.host.devices, &fx.dev, entry);
+	all_wanted = all_looked_at = false;
+	settle(qps[0]);
+	assert_true(all_looked_at);
+	LIST_REMOVE(&fx.dev, entry);
+	end();
+}
+
 static void test_all(void **state)
 {
 	begin(1, 0);
@@ -121,8 +148,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing), cmocka_unit_test(test_unread),
-		cmocka_unit_test(test_all),	cmocka_unit_test(test_room),
-		cmocka_unit_test(test_in_vain), cmocka_unit_test(test_destroy),
+		cmocka_unit_test(test_silent),	cmocka_unit_test(test_all),
+		cmocka_unit_test(test_room),	cmocka_unit_test(test_in_vain),
+		cmocka_unit_test(test_destroy),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
