@@ -17,6 +17,41 @@ enum {
 	LOOKS = 1000,
 };
 
+static const struct rt_options impatient = { .retry_cnt = 1, .timeout = 10 };
+
+/* Of a device of its own, and connected to the process behind @socket. */
+static struct rt_side side_connected(int socket, const struct rt_options *options)
+{
+	struct rt_side side = rt_side_open(rt_open(), options, NULL);
+	struct rt_address address = rt_side_address(&side);
+
+	address = rt_exchange(socket, &address);
+	rt_side_connect(&side, &address);
+	return side;
+}
+
+static void side_end(struct rt_side *side)
+{
+	struct rt_dev *dev = side->dev;
+
+	rt_side_close(side);
+	rt_close(dev);
+}
+
+/* Both processes have come that far. */
+static void meet(int socket)
+{
+	struct rt_address nothing = {};
+
+	rt_exchange(socket, &nothing);
+}
+
+static void post_receives(struct rt_side *side)
+{
+	for (int i = 0; i < MESSAGES; i++)
+		rt_recv(side, i, i * LENGTH, LENGTH);
+}
+
 /* Somebody whose progress thread leaves what comes to it. */
 static void poll_a_while(struct rt_side *side)
 {
@@ -28,38 +63,29 @@ static void poll_a_while(struct rt_side *side)
 
 static void destroy_unread(int socket)
 {
-	struct rt_dev *dev = rt_open();
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
-	struct rt_address address = rt_side_address(&side);
+	struct rt_side side = side_connected(socket, NULL);
+	struct rt_dev *dev = side.dev;
 
-	address = rt_exchange(socket, &address);
-	rt_side_connect(&side, &address);
-	for (int i = 0; i < MESSAGES; i++)
-		rt_recv(&side, i, i * LENGTH, LENGTH);
+	post_receives(&side);
 	poll_a_while(&side);
-	rt_exchange(socket, &address);
-	rt_exchange(socket, &address); /* the peer has posted */
+	meet(socket);
+	meet(socket); /* the peer has posted */
 	rt_side_close(&side);
-	rt_exchange(socket, &address);
+	meet(socket);
 	rt_close(dev);
 	exit(0);
 }
 
 static void receive(int socket, bool closes)
 {
-	struct rt_dev *dev = rt_open();
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
-	struct rt_address address = rt_side_address(&side);
+	struct rt_side side = side_connected(socket, NULL);
 
-	address = rt_exchange(socket, &address);
-	rt_side_connect(&side, &address);
-	for (int i = 0; i < MESSAGES; i++)
-		rt_recv(&side, i, i * LENGTH, LENGTH);
-	rt_exchange(socket, &address);
+	post_receives(&side);
+	meet(socket);
 	for (int i = 0; i < MESSAGES; i++)
 		EXPECT(&side, i, IBV_WC_RECV);
 	if (closes)
-		ibv_close_device(dev->ctx);
+		ibv_close_device(side.dev->ctx);
 	exit(0);
 }
 
@@ -75,55 +101,39 @@ static void post_all(struct rt_side *side)
 
 static void send_all(int socket)
 {
-	static const struct rt_options impatient = { .retry_cnt = 1, .timeout = 10 };
-	struct rt_dev *dev = rt_open();
-	struct rt_side side = rt_side_open(dev, &impatient, NULL);
-	struct rt_address address = rt_side_address(&side);
+	struct rt_side side = side_connected(socket, &impatient);
 
-	address = rt_exchange(socket, &address);
-	rt_side_connect(&side, &address);
-	rt_exchange(socket, &address);
+	meet(socket);
 	post_all(&side);
 	for (int i = 0; i < MESSAGES; i++)
 		EXPECT(&side, i, IBV_WC_SEND);
-	rt_side_close(&side);
-	rt_close(dev);
+	side_end(&side);
 }
 
 static void send_and_wait(int socket)
 {
-	static const struct rt_options impatient = { .retry_cnt = 1, .timeout = 10 };
-	struct rt_dev *dev = rt_open();
-	struct rt_side side = rt_side_open(dev, &impatient, NULL);
-	struct rt_address address = rt_side_address(&side);
+	struct rt_side side = side_connected(socket, &impatient);
 
-	address = rt_exchange(socket, &address);
-	rt_side_connect(&side, &address);
-	rt_exchange(socket, &address);
+	meet(socket);
 	post_all(&side);
-	rt_exchange(socket, &address);
+	meet(socket);
 	for (int i = 0; i < MESSAGES; i++)
 		EXPECT(&side, i, IBV_WC_SEND);
-	rt_exchange(socket, &address);
-	rt_side_close(&side);
-	rt_close(dev);
+	meet(socket);
+	side_end(&side);
 }
 
 /* With a second context open, so that only the first one's objects go. */
 static void close_and_stay(int socket)
 {
-	struct rt_dev *dev = rt_open(), *other = rt_open();
-	struct rt_side side = rt_side_open(dev, NULL, NULL);
-	struct rt_address address = rt_side_address(&side);
+	struct rt_side side = side_connected(socket, NULL);
+	struct rt_dev *other = rt_open();
 
-	address = rt_exchange(socket, &address);
-	rt_side_connect(&side, &address);
-	for (int i = 0; i < MESSAGES; i++)
-		rt_recv(&side, i, i * LENGTH, LENGTH);
+	post_receives(&side);
 	memset(side.buf.p, 0xee, MESSAGES * LENGTH);
-	CHECK_OK(ibv_close_device(dev->ctx));
-	rt_exchange(socket, &address);
-	rt_exchange(socket, &address); /* the peer has tried */
+	CHECK_OK(ibv_close_device(side.dev->ctx));
+	meet(socket);
+	meet(socket); /* the peer has tried */
 	for (int i = 0; i < MESSAGES * LENGTH; i++)
 		CHECK_INT(side.buf.p[i], 0xee);
 	rt_close(other);
@@ -132,21 +142,15 @@ static void close_and_stay(int socket)
 
 static void send_in_vain(int socket)
 {
-	static const struct rt_options impatient = { .retry_cnt = 1, .timeout = 10 };
-	struct rt_dev *dev = rt_open();
-	struct rt_side side = rt_side_open(dev, &impatient, NULL);
-	struct rt_address address = rt_side_address(&side);
+	struct rt_side side = side_connected(socket, &impatient);
 	struct ibv_sge sge = rt_sge(&side, 0, LENGTH);
 	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
 
-	address = rt_exchange(socket, &address);
-	rt_side_connect(&side, &address);
-	rt_exchange(socket, &address);
+	meet(socket);
 	POST(&side, &wr);
 	EXPECT_STATUS(&side, 1, IBV_WC_RETRY_EXC_ERR);
-	rt_exchange(socket, &address);
-	rt_side_close(&side);
-	rt_close(dev);
+	meet(socket);
+	side_end(&side);
 }
 
 static void run_pair(void (*child)(int socket), void (*parent)(int socket))
