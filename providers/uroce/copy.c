@@ -76,13 +76,15 @@ typedef int store_fn(void *ptr, uint64_t value);
 
 /* Either way is right at any time, so relaxed order is enough. */
 static _Atomic(copy_fn *) copy = uroce_copy_kernel;
+static _Atomic(copy_fn *) copy_past = uroce_copy_kernel;
 static _Atomic(cmp_swap_fn *) cmp_swap = cmp_swap_checked;
 static _Atomic(fetch_add_fn *) fetch_add = fetch_add_checked;
 static _Atomic(store_fn *) store = store_checked;
 
-static void ways_set(copy_fn *c, cmp_swap_fn *s, fetch_add_fn *f, store_fn *w)
+static void ways_set(copy_fn *c, copy_fn *p, cmp_swap_fn *s, fetch_add_fn *f, store_fn *w)
 {
 	atomic_store_explicit(&copy, c, memory_order_relaxed);
+	atomic_store_explicit(&copy_past, p, memory_order_relaxed);
 	atomic_store_explicit(&cmp_swap, s, memory_order_relaxed);
 	atomic_store_explicit(&fetch_add, f, memory_order_relaxed);
 	atomic_store_explicit(&store, w, memory_order_relaxed);
@@ -115,6 +117,12 @@ int uroce_copy(void *dst, const void *src, size_t length)
 {
 	thread_check();
 	return atomic_load_explicit(&copy, memory_order_relaxed)(dst, src, length);
+}
+
+int uroce_copy_past(void *dst, const void *src, size_t length)
+{
+	thread_check();
+	return atomic_load_explicit(&copy_past, memory_order_relaxed)(dst, src, length);
 }
 
 int uroce_atomic_cmp_swap(void *ptr, uint64_t compare, uint64_t swap, uint64_t *ret_orig)
@@ -325,6 +333,39 @@ LEAF int uroce_copy_avx(void *dst, const void *src, size_t length)
 			"ret");
 }
 
+/*
+ * Whole lines go to memory as they are, the ends by way of the caches. The fence is for who
+ * publishes them by a plain store.
+ */
+LEAF static int copy_past_leaf(void *dst, const void *src, size_t length)
+{
+	__asm__(LANDING "cmp $128, %rdx\n"
+			"jb 51f\n"
+			"mov %edi, %ecx\n"
+			"neg %ecx\n"
+			"and $63, %ecx\n"
+			"sub %rcx, %rdx\n"
+			"rep movsb\n"
+			"50: movups (%rsi), %xmm0\n"
+			"movups 16(%rsi), %xmm1\n"
+			"movups 32(%rsi), %xmm2\n"
+			"movups 48(%rsi), %xmm3\n"
+			"movntps %xmm0, (%rdi)\n"
+			"movntps %xmm1, 16(%rdi)\n"
+			"movntps %xmm2, 32(%rdi)\n"
+			"movntps %xmm3, 48(%rdi)\n"
+			"add $64, %rsi\n"
+			"add $64, %rdi\n"
+			"sub $64, %rdx\n"
+			"cmp $64, %rdx\n"
+			"jae 50b\n"
+			"sfence\n"
+			"51: mov %rdx, %rcx\n"
+			"rep movsb\n"
+			"xor %eax, %eax\n"
+			"ret");
+}
+
 /* rdi: the word, rsi: compare, rdx: swap, rcx: where the value before goes. */
 LEAF static int cmp_swap_leaf(void *ptr, uint64_t compare, uint64_t swap, uint64_t *ret_orig)
 {
@@ -352,8 +393,8 @@ LEAF static int store_leaf(void *ptr, uint64_t value)
 
 static void leaves_use(void)
 {
-	ways_set(__builtin_cpu_supports("avx2") ? uroce_copy_avx : uroce_copy_sse, cmp_swap_leaf,
-		 fetch_add_leaf, store_leaf);
+	ways_set(__builtin_cpu_supports("avx2") ? uroce_copy_avx : uroce_copy_sse, copy_past_leaf,
+		 cmp_swap_leaf, fetch_add_leaf, store_leaf);
 }
 
 /* Whether the instruction at fault is a leaf's; if so the thread continues in copy_fault(). */
@@ -458,7 +499,8 @@ void uroce_copy_init(void)
 	if (handlers_present())
 		leaves_use();
 	else
-		ways_set(uroce_copy_kernel, cmp_swap_checked, fetch_add_checked, store_checked);
+		ways_set(uroce_copy_kernel, uroce_copy_kernel, cmp_swap_checked, fetch_add_checked,
+			 store_checked);
 }
 
 #else

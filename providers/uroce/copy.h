@@ -21,6 +21,12 @@
  */
 void uroce_copy_init(void);
 
+/*
+ * The same as uroce_copy(), but what is written goes past the caches to memory, where the processor
+ * can do that: for what a processor far away will read. Return: 0 or -EFAULT.
+ */
+int uroce_copy_past(void *dst, const void *src, size_t length);
+
 /* The kernel's copy within this process. Return: 0 or -EFAULT, also where it is forbidden. */
 int uroce_copy_kernel(void *dst, const void *src, size_t length);
 

@@ -81,7 +81,8 @@ static bool ack_wanted(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 	return true;
 }
 
-static int payload_write(struct uroce_qp *qp, const struct uroce_swqe *wqe, uint8_t *to)
+static int payload_write(struct uroce_qp *qp, struct shm_peer *peer, const struct uroce_swqe *wqe,
+			 uint8_t *to)
 {
 	const struct ibv_sge *sge = wqe->sge;
 	struct uroce_key *key;
@@ -98,7 +99,7 @@ static int payload_write(struct uroce_qp *qp, const struct uroce_swqe *wqe, uint
 			   sge->addr, wqe->length, &key, &from);
 	if (unlikely(r < 0))
 		return r;
-	r = uroce_copy(to, from, wqe->length);
+	r = uroce_shm_record_copy(peer, to, from, wqe->length);
 	uroce_key_put(key);
 	return r;
 }
@@ -117,7 +118,7 @@ static bool message_send(struct uroce_qp *qp, struct shm_peer *peer, struct uroc
 		.psn = qp->req.psn | (ack_wanted(qp, wqe) ? ACK_REQ : 0),
 	};
 
-	if (unlikely(!record || payload_write(qp, wqe, record->data + BTH_LEN) < 0))
+	if (unlikely(!record || payload_write(qp, peer, wqe, record->data + BTH_LEN) < 0))
 		return false;
 	bth_write(record->data, &bth);
 	record->kind = SHM_PACKET;

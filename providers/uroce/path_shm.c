@@ -20,40 +20,6 @@ enum {
 
 /* --- producing --- */
 
-static void record_skip(struct shm_peer *peer)
-{
-	struct shm_record *skip = shm_record_at(peer->tx, peer->tx_head);
-
-	skip->kind = SHM_SKIP;
-	shm_record_stamp(peer, skip);
-	peer->tx_head += shm_ring_to_end(peer->tx_head);
-}
-
-struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes)
-{
-	if (!shm_ring_room(peer, shm_ring_to_end(peer->tx_head) + bytes))
-		return NULL;
-	record_skip(peer);
-	return shm_record_at(peer->tx, peer->tx_head);
-}
-
-/* Lines that were used a moment ago are still in both processors' caches. */
-void uroce_shm_lap_end(struct shm_peer *peer)
-{
-	peer->tx_tail = atomic_load_explicit(&peer->tx->tail, memory_order_acquire);
-	if (peer->tx_tail == peer->tx_head && (peer->tx_head & SHM_RING_MASK))
-		record_skip(peer);
-	peer->tx_lap = peer->tx_head + SHM_LAP;
-}
-
-void uroce_shm_ring_bell(struct shm_peer *peer)
-{
-	uint64_t one = 1;
-
-	if (atomic_exchange_explicit(&peer->board->sleeping, 0, memory_order_relaxed))
-		(void)!write(peer->bell, &one, sizeof(one));
-}
-
 static void record_ack(struct shm_record *record, const struct uroce_tx *tx)
 {
 	record->has_ack = tx->has_ack;
@@ -61,10 +27,10 @@ static void record_ack(struct shm_record *record, const struct uroce_tx *tx)
 		record->ack = (uint32_t)tx->ack_syndrome << 24 | (tx->ack_psn & PSN_MASK);
 }
 
-static int payload_copy(uint8_t *dst, const struct uroce_tx *tx)
+static int payload_copy(struct shm_peer *peer, uint8_t *dst, const struct uroce_tx *tx)
 {
 	for (int i = 0; i < tx->iovcnt; i++) {
-		int r = uroce_copy(dst, tx->iov[i].iov_base, tx->iov[i].iov_len);
+		int r = uroce_shm_record_copy(peer, dst, tx->iov[i].iov_base, tx->iov[i].iov_len);
 
 		if (r < 0)
 			return r;
@@ -85,7 +51,7 @@ static int send_copied(struct shm_peer *peer, const struct uroce_tx *tx)
 	record->kind = SHM_PACKET;
 	record_ack(record, tx);
 	uroce_wire_pack(tx->hdr, tx->length, record->data);
-	r = payload_copy(record->data + header, tx);
+	r = payload_copy(peer, record->data + header, tx);
 	if (r < 0)
 		return r; /* never committed */
 	shm_record_commit(peer, record, header + tx->length + pad);
@@ -124,7 +90,7 @@ static int send_datagram(struct shm_peer *peer, const struct uroce_av *av,
 	record->has_ack = 0;
 	memcpy(record->data, &from, sizeof(from));
 	uroce_wire_pack(tx->hdr, tx->length, record->data + sizeof(from));
-	r = payload_copy(record->data + sizeof(from) + header, tx);
+	r = payload_copy(peer, record->data + sizeof(from) + header, tx);
 	if (r < 0)
 		return r;
 	shm_record_commit(peer, record, sizeof(from) + length);

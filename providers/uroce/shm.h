@@ -25,13 +25,16 @@
 #include "providers/uroce/keys.h"
 
 enum {
-	SHM_VERSION = 5,
+	SHM_VERSION = 6,
 	SHM_LINE = 64,
-	SHM_RING_BYTES = 1 << 19,
+	SHM_RING_BYTES = 1 << 21,
 	SHM_RING_MASK = SHM_RING_BYTES - 1,
-	SHM_SEGMENT = 8192,  /* payload of one copied packet: what the MTU is to UDP */
-	SHM_REF_MIN = 16384, /* from here on a reference is cheaper than two copies */
-	SHM_LAP = 1 << 14,   /* so much of the ring is used while the consumer keeps up */
+	SHM_SEGMENT = 8192,   /* payload of one copied packet: what the MTU is to UDP */
+	SHM_REF_MIN = 16384,  /* from here on a reference is cheaper than two copies */
+	SHM_LAP = 1 << 14,    /* small records use so much of it while the consumer keeps up */
+	SHM_LAP_RECORD = 512, /* bytes: what a small record is */
+	SHM_SPAN = 1 << 19,   /* what is used of it where there are many rings */
+	SHM_WIDE = 16,	      /* peers: the first ones use their rings whole */
 	SHM_SLOTS = 256,
 	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
 	SHM_SERVICES = 4096, /* listeners a board can show */
@@ -145,6 +148,9 @@ struct shm_peer {
 	uint32_t tx_head;  /* free running */
 	uint32_t tx_tail;  /* last seen */
 	uint32_t tx_lap;   /* where to look next whether the consumer has kept up */
+	uint32_t tx_span;  /* so much of the ring is used */
+	uint16_t tx_blind; /* copies until the next one is timed */
+	bool tx_past;	   /* they go past the caches, for the consumer's processor is far away */
 	uint64_t tx_stamp; /* of the next record */
 	/* consumer side, under progress_lock */
 	struct shm_ring *rx;

@@ -117,10 +117,23 @@ static void lane_sides(struct shm_peer *peer, int tx, int rx)
 	peer->rx_stamp = peer->rx->seed;
 }
 
+/* Memory for what comes by all rings: some are used whole, of all others a part. Under shm->lock.
+ */
+static uint32_t peer_span(const struct uroce_shm *shm)
+{
+	const struct shm_peer *other;
+	unsigned int count = 0;
+
+	LIST_FOREACH(other, &shm->peers, entry)
+		count++;
+	return count < SHM_WIDE ? SHM_RING_BYTES : SHM_SPAN;
+}
+
 /* Visible to progress from here on. Under shm->lock. */
 static void peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 {
 	peer->udp_only = shm->board->udp_only || peer->board->udp_only;
+	peer->tx_span = peer_span(shm);
 	peer->fenced = shm->fences && peer->board->fences && !peer->udp_only && !peer->self;
 	uroce_lock(&shm->host->progress_lock);
 	LIST_INSERT_HEAD(&shm->peers, peer, entry);

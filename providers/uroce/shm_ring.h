@@ -46,25 +46,28 @@ static inline void shm_record_stamp(struct shm_peer *peer, struct shm_record *re
 	atomic_store_explicit(&record->stamp, peer->tx_stamp++, memory_order_release);
 }
 
+/* --- shm_ring.c --- */
+
 /* What is left up to the end of the ring becomes a record of its own. NULL: no room. */
 struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes);
 /* A lap is over: from its beginning again, if all was consumed. */
 void uroce_shm_lap_end(struct shm_peer *peer);
+/* The consumer is asleep: wake it. */
+void uroce_shm_ring_bell(struct shm_peer *peer);
+/* A payload into a record, by the way that is fast to where the consumer is. Return: 0, -EFAULT. */
+int uroce_shm_record_copy(struct shm_peer *peer, void *dst, const void *src, uint32_t length);
 
 /* Room for a record of @length data bytes, contiguous. NULL: the ring is full. */
 static inline struct shm_record *shm_record_begin(struct shm_peer *peer, uint32_t length)
 {
 	uint32_t bytes = shm_record_lines(length) * SHM_LINE;
 
-	if (unlikely((int32_t)(peer->tx_head - peer->tx_lap) >= 0))
+	if (unlikely((int32_t)(peer->tx_head - peer->tx_lap) >= 0) && bytes <= SHM_LAP_RECORD)
 		uroce_shm_lap_end(peer);
-	if (unlikely(bytes > shm_ring_to_end(peer->tx_head)))
+	if (unlikely(bytes > peer->tx_span - (peer->tx_head & SHM_RING_MASK)))
 		return uroce_shm_record_wrap(peer, bytes);
 	return shm_ring_room(peer, bytes) ? shm_record_at(peer->tx, peer->tx_head) : NULL;
 }
-
-/* The consumer is asleep: wake it. */
-void uroce_shm_ring_bell(struct shm_peer *peer);
 
 /*
  * Publish, then look at "sleeping": pairs with sleep_once() in thread.c, so that either the

@@ -447,6 +447,18 @@ static void test_sse(void **state)
 }
 #endif
 
+/* Past the caches. */
+static void test_past(void **state)
+{
+	ours_on();
+	copy_way = uroce_copy_past;
+	test_lengths(state);
+	test_border(state);
+	test_unmapped(state);
+	test_protection(state);
+	copy_way = uroce_copy;
+}
+
 WITH_HANDLER(test_lengths)
 WITH_HANDLER(test_border)
 WITH_HANDLER(test_unmapped)
@@ -473,6 +485,7 @@ static const struct CMUnitTest leaf_tests[] = {
 #if defined(__x86_64__)
 	cmocka_unit_test(test_sse),
 #endif
+	cmocka_unit_test(test_past),
 	cmocka_unit_test(test_lengths_leaves),
 	cmocka_unit_test(test_border_leaves),
 	cmocka_unit_test(test_unmapped_leaves),
