@@ -3,6 +3,7 @@
  * What the machine does without RDMA: what the figures of verbs_perf are compared with.
  *
  *   plain [-r ROUNDS] memcpy|readv SIZE          this host; readv: process_vm_readv() of another
+ *   plain [-r ROUNDS] line_lat 64                a cache line's way from one processor to the other
  *   plain [-r ROUNDS] -l PORT TEST SIZE          one side: waits for the other
  *   plain [-r ROUNDS] -c HOST:PORT TEST SIZE     the other side: measures and prints
  *
@@ -15,6 +16,7 @@
 #include <netdb.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -149,6 +151,43 @@ static void run_copy(const char *test, size_t size)
 		kill(other, SIGKILL);
 		waitpid(other, NULL, 0);
 	}
+}
+
+/* Waits for each number of its own and answers with the next one. */
+static void line_turns(atomic_uint *line, unsigned int first, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		while (atomic_load_explicit(line, memory_order_acquire) != first + 2 * i)
+			;
+		atomic_store_explicit(line, first + 2 * i + 1, memory_order_release);
+	}
+}
+
+static void run_line(const char *test, size_t size)
+{
+	unsigned int count = iterations(test, size);
+	double results[ROUNDS_MAX];
+	pid_t other;
+	atomic_uint *line =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (line == MAP_FAILED)
+		die("memory");
+	other = fork();
+	pin(!!other);
+	if (!other) {
+		line_turns(line, 1, (rounds + 1) * count);
+		_exit(0);
+	}
+	line_turns(line, 0, count);
+	for (int i = 0; i < rounds; i++) {
+		double start = now_us();
+
+		line_turns(line, 2 * (i + 1) * count, count);
+		results[i] = (now_us() - start) / count / 2;
+	}
+	print_median(test, size, results);
+	waitpid(other, NULL, 0);
 }
 
 /* --- two sides --- */
@@ -430,6 +469,8 @@ int main(int argc, char **argv)
 	size = strtoul(argv[optind + 1], NULL, 0);
 	if (listen_port || connect_to)
 		run_two_sides(argv[optind], size, listen_port, connect_to);
+	else if (!strcmp(argv[optind], "line_lat"))
+		run_line(argv[optind], size);
 	else
 		run_copy(argv[optind], size);
 	return 0;
