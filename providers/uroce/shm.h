@@ -33,7 +33,8 @@ enum {
 	SHM_REF_MIN = 16384,  /* from here on a reference is cheaper than two copies */
 	SHM_LAP = 1 << 14,    /* small records use so much of it while the consumer keeps up */
 	SHM_LAP_RECORD = 512, /* bytes: what a small record is */
-	SHM_SPAN = 1 << 19,   /* what is used of it where there are many rings */
+	SHM_OPEN = 1 << 16,   /* what is used of it at first; more as it is needed, or pays */
+	SHM_SPAN = 1 << 19,   /* and at most where there are many rings */
 	SHM_WIDE = 16,	      /* peers: the first ones use their rings whole */
 	SHM_SLOTS = 256,
 	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
@@ -148,7 +149,8 @@ struct shm_peer {
 	uint32_t tx_head;  /* free running */
 	uint32_t tx_tail;  /* last seen */
 	uint32_t tx_lap;   /* where to look next whether the consumer has kept up */
-	uint32_t tx_span;  /* so much of the ring is used */
+	uint32_t tx_open;  /* so much of the ring is used, */
+	uint32_t tx_span;  /* and may be */
 	uint16_t tx_blind; /* copies until the next one is timed */
 	bool tx_past;	   /* they go past the caches, for the consumer's processor is far away */
 	uint64_t tx_stamp; /* of the next record */

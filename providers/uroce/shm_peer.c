@@ -133,6 +133,7 @@ static uint32_t peer_span(const struct uroce_shm *shm)
 static void peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 {
 	peer->udp_only = shm->board->udp_only || peer->board->udp_only;
+	peer->tx_open = SHM_OPEN;
 	peer->tx_span = peer_span(shm);
 	peer->fenced = shm->fences && peer->board->fences && !peer->udp_only && !peer->self;
 	uroce_lock(&shm->host->progress_lock);

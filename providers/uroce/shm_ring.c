@@ -7,6 +7,7 @@
 #include "providers/uroce/shm_ring.h"
 
 enum {
+	OPEN_TURNS = 64,
 	TIMED_MIN = 1024, /* bytes: a shorter copy says too little */
 	TIMED_NEAR = 16,  /* copies from one that is timed to the next, */
 	TIMED_FAR = 128,  /* and past the caches: the one is slow */
@@ -22,11 +23,21 @@ static void record_skip(struct shm_peer *peer)
 	peer->tx_head += shm_ring_to_end(peer->tx_head);
 }
 
+/*
+ * Memory is had when it is first written, and that takes longer than to fill it: so a burst takes
+ * what it needs, and a stream a little more with each turn.
+ */
 struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes)
 {
-	if (!shm_ring_room(peer, shm_ring_to_end(peer->tx_head) + bytes))
+	bool over = shm_ring_room(peer, shm_ring_to_end(peer->tx_head) + bytes);
+	uint32_t more = over ? peer->tx_open / OPEN_TURNS : SHM_OPEN;
+
+	peer->tx_open += min_of(more, peer->tx_span - peer->tx_open);
+	if (over)
+		record_skip(peer);
+	else if (bytes > peer->tx_open - (peer->tx_head & SHM_RING_MASK) ||
+		 !shm_ring_room(peer, bytes))
 		return NULL;
-	record_skip(peer);
 	return shm_record_at(peer->tx, peer->tx_head);
 }
 

@@ -48,7 +48,8 @@ static inline void shm_record_stamp(struct shm_peer *peer, struct shm_record *re
 
 /* --- shm_ring.c --- */
 
-/* What is left up to the end of the ring becomes a record of its own. NULL: no room. */
+/* Behind what is used of the ring: from its beginning again, or there, if more may be. NULL: no
+ * room. */
 struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes);
 /* A lap is over: from its beginning again, if all was consumed. */
 void uroce_shm_lap_end(struct shm_peer *peer);
@@ -64,7 +65,7 @@ static inline struct shm_record *shm_record_begin(struct shm_peer *peer, uint32_
 
 	if (unlikely((int32_t)(peer->tx_head - peer->tx_lap) >= 0) && bytes <= SHM_LAP_RECORD)
 		uroce_shm_lap_end(peer);
-	if (unlikely(bytes > peer->tx_span - (peer->tx_head & SHM_RING_MASK)))
+	if (unlikely(bytes > peer->tx_open - (peer->tx_head & SHM_RING_MASK)))
 		return uroce_shm_record_wrap(peer, bytes);
 	return shm_ring_room(peer, bytes) ? shm_record_at(peer->tx, peer->tx_head) : NULL;
 }

@@ -240,6 +240,7 @@ static void peer_reset(void)
 				   .uses = &lane->uses[0],
 				   .used = &lane->uses[1],
 				   .tx_stamp = 1,
+				   .tx_open = SHM_OPEN,
 				   .tx_span = SHM_RING_BYTES,
 				   .rx_stamp = 1 };
 	LIST_INIT(&victim.shm.peers);
