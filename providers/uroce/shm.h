@@ -33,9 +33,9 @@ enum {
 	SHM_REF_MIN = 16384,  /* from here on a reference is cheaper than two copies */
 	SHM_LAP = 1 << 14,    /* small records use so much of it while the consumer keeps up */
 	SHM_LAP_RECORD = 512, /* bytes: what a small record is */
-	SHM_OPEN = 1 << 16,   /* what is used of it at first; more as it is needed, or pays */
-	SHM_SPAN = 1 << 19,   /* and at most where there are many rings */
-	SHM_WIDE = 16,	      /* peers: the first ones use their rings whole */
+	SHM_OPEN = 1 << 17,   /* what is used of it at first; more as it is needed, or pays */
+	SHM_SPAN = 1 << 19,   /* at most for a burst, and to who is not among the first peers */
+	SHM_WIDE = 16, /* peers there may be, this process counted, when one of those comes */
 	SHM_SLOTS = 256,
 	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
 	SHM_SERVICES = 4096, /* listeners a board can show */
@@ -148,10 +148,13 @@ struct shm_peer {
 	struct shm_ring *tx;
 	uint32_t tx_head;  /* free running */
 	uint32_t tx_tail;  /* last seen */
-	uint32_t tx_lap;   /* where to look next whether the consumer has kept up */
+	uint32_t tx_lap;   /* where this lap began */
 	uint32_t tx_open;  /* so much of the ring is used, */
 	uint32_t tx_span;  /* and may be */
+	uint32_t tx_known; /* and was: memory that is there */
+	bool tx_short;	   /* it was not enough */
 	uint16_t tx_blind; /* copies until the next one is timed */
+	bool tx_far;	   /* the last one took long */
 	bool tx_past;	   /* they go past the caches, for the consumer's processor is far away */
 	uint64_t tx_stamp; /* of the next record */
 	/* consumer side, under progress_lock */
@@ -172,7 +175,7 @@ struct uroce_shm {
 	struct shm_board *board;       /* ours */
 	struct uroce_keys_watch watch; /* shows regions on it */
 	pthread_mutex_t lock;	       /* connecting */
-	struct shm_peer_list peers;    /* changed under lock and progress_lock */
+	struct shm_peer_list peers;    /* changed under progress_lock */
 	struct shm_peer_list gone;     /* dead ones, kept for who still names them; under lock */
 	atomic_uint key_readers;       /* who looks into the lanes of peers without a lock */
 	_Atomic(struct shm_peer *) by_slot[SHM_SLOTS];

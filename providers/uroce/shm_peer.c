@@ -117,8 +117,7 @@ static void lane_sides(struct shm_peer *peer, int tx, int rx)
 	peer->rx_stamp = peer->rx->seed;
 }
 
-/* Memory for what comes by all rings: some are used whole, of all others a part. Under shm->lock.
- */
+/* How much memory what is sent to a peer may take, by how many there are. Under both locks. */
 static uint32_t peer_span(const struct uroce_shm *shm)
 {
 	const struct shm_peer *other;
@@ -134,9 +133,9 @@ static void peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 {
 	peer->udp_only = shm->board->udp_only || peer->board->udp_only;
 	peer->tx_open = SHM_OPEN;
-	peer->tx_span = peer_span(shm);
 	peer->fenced = shm->fences && peer->board->fences && !peer->udp_only && !peer->self;
 	uroce_lock(&shm->host->progress_lock);
+	peer->tx_span = peer_span(shm);
 	LIST_INSERT_HEAD(&shm->peers, peer, entry);
 	uroce_unlock(&shm->host->progress_lock);
 	if (peer->conn >= 0)

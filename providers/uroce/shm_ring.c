@@ -8,46 +8,73 @@
 
 enum {
 	OPEN_TURNS = 64,
-	TIMED_MIN = 1024, /* bytes: a shorter copy says too little */
+	TIMED_MIN = 2048, /* bytes: a shorter copy says too little */
 	TIMED_NEAR = 16,  /* copies from one that is timed to the next, */
 	TIMED_FAR = 128,  /* and past the caches: the one is slow */
 	LINE_FAR = 20,	  /* ns: a line that takes so long comes from far away */
 };
 
+static uint32_t ring_place(const struct shm_peer *peer)
+{
+	return peer->tx_head & SHM_RING_MASK;
+}
+
 static void record_skip(struct shm_peer *peer)
 {
 	struct shm_record *skip = shm_record_at(peer->tx, peer->tx_head);
 
+	peer->tx_known = max_of(peer->tx_known, ring_place(peer));
 	skip->kind = SHM_SKIP;
 	shm_record_stamp(peer, skip);
 	peer->tx_head += shm_ring_to_end(peer->tx_head);
 }
 
+struct shm_record *uroce_shm_ring_full(struct shm_peer *peer)
+{
+	peer->tx_short = true;
+	return NULL;
+}
+
 /*
- * Memory is had when it is first written, and that takes longer than to fill it: so a burst takes
- * what it needs, and a stream a little more with each turn.
+ * Memory is had when it is first written, and that takes longer than to fill it. So a stream whose
+ * consumer keeps up takes a little more with each turn, and a burst what it needs at once; not
+ * while the consumer is in the turn before, for then what it has not read is in the way, not the
+ * end. Return: whether there is more here than before.
  */
+static bool ring_grow(struct shm_peer *peer)
+{
+	uint32_t unread = peer->tx_head - peer->tx_tail;
+	bool behind = unread > ring_place(peer);
+	bool needed = !behind && peer->tx_open < SHM_SPAN &&
+		      (peer->tx_short || unread > peer->tx_open / 2);
+
+	peer->tx_short = false;
+	if (needed)
+		peer->tx_open *= 2;
+	else if (!behind)
+		peer->tx_open += peer->tx_open / OPEN_TURNS;
+	peer->tx_open = min_of(peer->tx_open, peer->tx_span);
+	return needed;
+}
+
 struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes)
 {
-	bool over = shm_ring_room(peer, shm_ring_to_end(peer->tx_head) + bytes);
-	uint32_t more = over ? peer->tx_open / OPEN_TURNS : SHM_OPEN;
-
-	peer->tx_open += min_of(more, peer->tx_span - peer->tx_open);
-	if (over)
+	shm_ring_look(peer);
+	if (!ring_grow(peer) || bytes > peer->tx_open - ring_place(peer)) {
+		if (!shm_ring_room(peer, shm_ring_to_end(peer->tx_head) + bytes))
+			return uroce_shm_ring_full(peer);
 		record_skip(peer);
-	else if (bytes > peer->tx_open - (peer->tx_head & SHM_RING_MASK) ||
-		 !shm_ring_room(peer, bytes))
-		return NULL;
+	}
 	return shm_record_at(peer->tx, peer->tx_head);
 }
 
 /* Lines of small records that were used a moment ago are still in both processors' caches. */
 void uroce_shm_lap_end(struct shm_peer *peer)
 {
-	peer->tx_tail = atomic_load_explicit(&peer->tx->tail, memory_order_acquire);
-	if (peer->tx_tail == peer->tx_head && (peer->tx_head & SHM_RING_MASK))
+	shm_ring_look(peer);
+	if (peer->tx_tail == peer->tx_head && ring_place(peer) >= SHM_LAP)
 		record_skip(peer);
-	peer->tx_lap = peer->tx_head + SHM_LAP;
+	peer->tx_lap = peer->tx_head;
 }
 
 void uroce_shm_ring_bell(struct shm_peer *peer)
@@ -58,19 +85,36 @@ void uroce_shm_ring_bell(struct shm_peer *peer)
 		(void)!write(peer->bell, &one, sizeof(one));
 }
 
-static bool copy_far(uint64_t ns, uint32_t length)
+/* How long the lines of @dst took: @src was read a moment ago, and the clock's own time is not
+ * counted. */
+static uint64_t copy_time(void *dst, const void *src, uint32_t length)
 {
-	return ns > (uint64_t)LINE_FAR * (length / SHM_LINE);
+	uint64_t start = uroce_now(), end;
+
+	uroce_copy(dst, src, length);
+	end = uroce_now();
+	return end - start - min_of(end - start, uroce_now() - end);
 }
 
 static int copy_timed(struct shm_peer *peer, void *dst, const void *src, uint32_t length)
 {
-	uint64_t start = uroce_now();
-	int r = uroce_copy(dst, src, length);
+	uint8_t here[SHM_SEGMENT];
+	bool far;
 
-	peer->tx_past = !r && copy_far(uroce_now() - start, length);
-	peer->tx_blind = peer->tx_past ? TIMED_FAR : TIMED_NEAR;
-	return r;
+	if (uroce_copy(here, src, length) < 0)
+		return -EFAULT;
+	far = copy_time(dst, here, length) > (uint64_t)LINE_FAR * (length / SHM_LINE);
+	/* Once is chance: a processor that was lost meanwhile. */
+	peer->tx_past = far && peer->tx_far;
+	peer->tx_blind = peer->tx_past ? TIMED_FAR : far ? 0 : TIMED_NEAR;
+	peer->tx_far = far;
+	return 0;
+}
+
+/* A copy says how far the consumer is if it writes to memory that is there. */
+static bool copy_tells(const struct shm_peer *peer, const uint8_t *dst, uint32_t length)
+{
+	return length <= SHM_SEGMENT && (size_t)(dst - peer->tx->data) + length <= peer->tx_known;
 }
 
 /*
@@ -81,8 +125,9 @@ int uroce_shm_record_copy(struct shm_peer *peer, void *dst, const void *src, uin
 {
 	if (length < TIMED_MIN)
 		return uroce_copy(dst, src, length);
-	if (!peer->tx_blind)
+	if (peer->tx_blind)
+		peer->tx_blind--;
+	else if (copy_tells(peer, dst, length))
 		return copy_timed(peer, dst, src, length);
-	peer->tx_blind--;
 	return peer->tx_past ? uroce_copy_past(dst, src, length) : uroce_copy(dst, src, length);
 }

@@ -18,15 +18,22 @@ static inline struct shm_record *shm_record_at(struct shm_ring *ring, uint32_t p
 	return (struct shm_record *)(ring->data + (position & SHM_RING_MASK));
 }
 
+/* Up to where the consumer has read. A nonsense value is not taken. */
+static inline void shm_ring_look(struct shm_peer *peer)
+{
+	/* Pairs with the consumer's release in uroce_shm_poll_peer(). */
+	uint32_t tail = atomic_load_explicit(&peer->tx->tail, memory_order_acquire);
+
+	if (likely(peer->tx_head - tail <= peer->tx_head - peer->tx_tail))
+		peer->tx_tail = tail;
+}
+
 static inline bool shm_ring_room(struct shm_peer *peer, uint32_t bytes)
 {
 	if (likely(SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes))
 		return true;
-	/* Pairs with the consumer's release in uroce_shm_poll_peer(). A nonsense value only makes
-	 * the ring look full. */
-	peer->tx_tail = atomic_load_explicit(&peer->tx->tail, memory_order_acquire);
-	return peer->tx_head - peer->tx_tail <= SHM_RING_BYTES &&
-	       SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes;
+	shm_ring_look(peer);
+	return SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes;
 }
 
 static inline uint32_t shm_ring_to_end(uint32_t position)
@@ -48,9 +55,10 @@ static inline void shm_record_stamp(struct shm_peer *peer, struct shm_record *re
 
 /* --- shm_ring.c --- */
 
-/* Behind what is used of the ring: from its beginning again, or there, if more may be. NULL: no
- * room. */
+/* No room up to tx_open: goes on at the ring's beginning, or uses more of it. NULL: no room. */
 struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes);
+/* No room before what the consumer has not read yet. Return: NULL. */
+struct shm_record *uroce_shm_ring_full(struct shm_peer *peer);
 /* A lap is over: from its beginning again, if all was consumed. */
 void uroce_shm_lap_end(struct shm_peer *peer);
 /* The consumer is asleep: wake it. */
@@ -63,11 +71,13 @@ static inline struct shm_record *shm_record_begin(struct shm_peer *peer, uint32_
 {
 	uint32_t bytes = shm_record_lines(length) * SHM_LINE;
 
-	if (unlikely((int32_t)(peer->tx_head - peer->tx_lap) >= 0) && bytes <= SHM_LAP_RECORD)
+	if (unlikely(peer->tx_head - peer->tx_lap >= SHM_LAP) && bytes <= SHM_LAP_RECORD)
 		uroce_shm_lap_end(peer);
 	if (unlikely(bytes > peer->tx_open - (peer->tx_head & SHM_RING_MASK)))
 		return uroce_shm_record_wrap(peer, bytes);
-	return shm_ring_room(peer, bytes) ? shm_record_at(peer->tx, peer->tx_head) : NULL;
+	if (unlikely(!shm_ring_room(peer, bytes)))
+		return uroce_shm_ring_full(peer);
+	return shm_record_at(peer->tx, peer->tx_head);
 }
 
 /*

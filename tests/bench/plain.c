@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -174,8 +175,11 @@ static void run_line(const char *test, size_t size)
 	if (line == MAP_FAILED)
 		die("memory");
 	other = fork();
+	if (other < 0)
+		die("fork");
 	pin(!!other);
 	if (!other) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* or it would spin for ever */
 		line_turns(line, 1, (rounds + 1) * count);
 		_exit(0);
 	}

@@ -369,47 +369,52 @@ static double read_lat(struct side *s, unsigned int iters)
 	return start / iters;
 }
 
-/* Bytes per microsecond, that is MB/s. */
 static unsigned int groups(unsigned int iters)
 {
 	return (iters + SIGNAL_EVERY - 1) / SIGNAL_EVERY * SIGNAL_EVERY;
 }
 
-/* @iters, a whole number of signalled groups; the last completion says that everything arrived. */
-static void stream_some(struct side *s, enum ibv_wr_opcode opcode, unsigned int iters)
+/* How far a stream is, since it began. */
+struct stream {
+	unsigned int posted;
+	unsigned int done; /* groups; the last completion says that everything arrived */
+	unsigned int got;
+};
+
+/* Up to @iters, a whole number of groups. */
+static void stream_until(struct side *s, struct stream *at, enum ibv_wr_opcode opcode,
+			 unsigned int iters)
 {
-	unsigned int posted = 0, done = 0, got = 0;
+	while (!s->client && opcode == IBV_WR_SEND && at->got < iters) {
+		unsigned int n = poll_some(s);
 
-	if (!s->client && opcode == IBV_WR_SEND) {
-		while (got < iters) {
-			unsigned int n = poll_some(s);
-
-			got += n;
-			post_recvs(s, n);
+		at->got += n;
+		post_recvs(s, n);
+	}
+	while (s->client && at->done < iters / SIGNAL_EVERY) {
+		while (at->posted < iters && at->posted - at->done * SIGNAL_EVERY < DEPTH) {
+			at->posted++;
+			post(s, at->posted % SIGNAL_EVERY == 0);
 		}
-	} else if (s->client) {
-		while (done < iters / SIGNAL_EVERY) {
-			while (posted < iters && posted - done * SIGNAL_EVERY < DEPTH) {
-				posted++;
-				post(s, posted % SIGNAL_EVERY == 0);
-			}
-			done += poll_some(s);
-		}
+		at->done += poll_some(s);
 	}
 }
 
-/* The connection is new: a tenth more goes before what is measured. */
+/* Bytes per microsecond, that is MB/s. The connection is new: a tenth more goes before what is
+ * measured. */
 static double stream(struct side *s, enum ibv_wr_opcode opcode, unsigned int iters)
 {
+	unsigned int warm = groups(iters / 10);
+	struct stream at = {};
 	double start;
 
 	if (!s->client && opcode == IBV_WR_SEND)
 		post_recvs(s, DEPTH * 4);
 	wr_prepare(s, opcode, 0);
 	barrier(s);
-	stream_some(s, opcode, groups(iters / 10));
+	stream_until(s, &at, opcode, warm);
 	start = now_us();
-	stream_some(s, opcode, iters);
+	stream_until(s, &at, opcode, warm + iters);
 	start = now_us() - start;
 	barrier(s);
 	return s->size * (double)iters / start;
@@ -434,7 +439,7 @@ static double measure(struct side *s, const char *test, unsigned int iters)
 	return 0;
 }
 
-/* Enough work for some tens of milliseconds; a whole number of signalled groups. */
+/* Enough work for some tens of milliseconds or more; a whole number of signalled groups. */
 static unsigned int iterations(const char *test, size_t size, double scale)
 {
 	double n = strstr(test, "lat") ? 100000 : 300e6 / (size + 400.0);

@@ -15,6 +15,7 @@ enum {
 	LARGE = 4096,
 	NEAR_NS = 500, /* what LARGE takes between neighbours, */
 	FAR_NS = 2500, /* and from far away */
+	CLOCK_NS = 300,
 };
 
 static struct {
@@ -25,17 +26,39 @@ static struct {
 	struct shm_ring *ring;
 	uint32_t sent, taken; /* records, each filled with its number */
 	uint64_t now, copy_ns;
+	uint32_t looks, past;
 } t;
 
 uint64_t __wrap_uroce_now(void);
+int __real_uroce_copy(void *dst, const void *src, size_t length);
+int __wrap_uroce_copy(void *dst, const void *src, size_t length);
+int __real_uroce_copy_past(void *dst, const void *src, size_t length);
+int __wrap_uroce_copy_past(void *dst, const void *src, size_t length);
 bool __wrap_uroce_express_receive(struct shm_peer *peer, const struct shm_record *record,
 				  uint32_t length);
 
-/* A clock that goes on when it is looked at, by what a copy takes. */
+/* A clock that takes time to look at, and that goes on by what a copy takes. */
 uint64_t __wrap_uroce_now(void)
 {
-	t.now += t.copy_ns;
+	t.looks++;
+	t.now += CLOCK_NS;
 	return t.now;
+}
+
+int __wrap_uroce_copy(void *dst, const void *src, size_t length)
+{
+	/* what is not in the ring was read a moment ago */
+	bool ring =
+		(uint8_t *)dst >= t.ring->data && (uint8_t *)dst < t.ring->data + SHM_RING_BYTES;
+
+	t.now += ring ? t.copy_ns : FAR_NS;
+	return __real_uroce_copy(dst, src, length);
+}
+
+int __wrap_uroce_copy_past(void *dst, const void *src, size_t length)
+{
+	t.past++;
+	return __real_uroce_copy_past(dst, src, length);
 }
 
 /* What was taken from the ring: nothing else was written over it. */
@@ -131,12 +154,133 @@ static void test_large_no_laps(void **state)
 	assert_in_range(highest_place(50000, LARGE), SHM_RING_BYTES - 2 * LARGE, SHM_RING_BYTES);
 }
 
-/* A burst takes what it needs, without waiting. */
-static void test_burst(void **state)
+/* After a stream of large records as well, however long. */
+static void test_laps_again(void **state)
 {
-	for (uint32_t bytes = 0; bytes < SHM_RING_BYTES / 2; bytes += LARGE)
-		assert_true(record_send(LARGE));
+	t.peer.tx_lap = t.peer.tx_head - (1u << 31) - 1;
+	assert_in_range(highest_place(100000, SMALL), SHM_LAP, SHM_LAP + SHM_LAP_RECORD);
+}
+
+static uint32_t burst(uint32_t length)
+{
+	uint32_t bytes = 0;
+
+	while (record_send(length))
+		bytes += shm_record_lines(length) * SHM_LINE;
 	records_take();
+	return bytes;
+}
+
+/* Bursts get what they need: the first ones most of what is used at first, soon half a MiB. */
+static void test_bursts(void **state)
+{
+	assert_int_equal(highest_place(1, LARGE), shm_record_lines(LARGE) * SHM_LINE);
+	assert_true(burst(LARGE) >= SHM_OPEN - 2 * LARGE);
+	for (int i = 0; i < 5; i++)
+		burst(LARGE);
+	assert_in_range(burst(LARGE), SHM_SPAN - 3 * LARGE, SHM_SPAN + SHM_SPAN / 8);
+}
+
+/* Those that begin in the middle, too, and find their own beginning in the way. */
+static void test_bursts_over_the_end(void **state)
+{
+	for (int i = 0; i < 5; i++) {
+		while (place() < t.peer.tx_open / 4 * 3 || place() > t.peer.tx_open - LARGE)
+			highest_place(1, LARGE);
+		burst(LARGE);
+	}
+	assert_in_range(burst(LARGE), SHM_SPAN - 3 * LARGE, SHM_SPAN + SHM_SPAN / 8);
+}
+
+/* The consumer is still before the end of the turn before: nothing is written over that, and more
+ * memory would be of no use. */
+static void test_behind(void **state)
+{
+	uint32_t open;
+
+	while (place() <= t.peer.tx_open - shm_record_lines(LARGE) * SHM_LINE)
+		highest_place(1, LARGE);
+	while (record_send(LARGE))
+		;
+	while (record_send(700))
+		;
+	open = t.peer.tx_open;
+	assert_false(record_send(SHM_SEGMENT));
+	assert_int_equal(t.peer.tx_open, open);
+	records_take();
+}
+
+/* Growing may not be enough. */
+static void test_span_almost_open(void **state)
+{
+	t.peer.tx_span = SHM_SPAN;
+	t.peer.tx_open = SHM_SPAN - SHM_LINE;
+	while (record_send(LARGE))
+		assert_true(place() <= SHM_SPAN);
+	assert_int_equal(t.peer.tx_open, SHM_SPAN);
+	records_take();
+}
+
+/* One small record that ends a lap does not leave a ring without room. */
+static void test_lap_end_leaves_room(void **state)
+{
+	for (uint32_t i = 0; i < 1000; i++) {
+		for (uint32_t j = 0; j < i % 40; j++) {
+			assert_true(record_send(LARGE));
+			records_take();
+		}
+		assert_true(record_send(SMALL));
+		assert_true(record_send(LARGE));
+		records_take();
+	}
+}
+
+/* Whatever is sent and taken: all of it arrives, in its order, and a ring that is empty has room.
+ */
+static uint64_t random_next(uint64_t *random)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random;
+}
+
+static void any_run(uint64_t seed, unsigned int pace)
+{
+	uint64_t random = seed * 88172645463325252;
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		uint64_t r = random_next(&random);
+
+		if (!record_send(8 + (r >> 8) % (r & 1 ? 600 : 8185))) {
+			assert_true(t.sent != t.taken);
+			uroce_shm_poll_peer(&t.peer, 0);
+		}
+		/* now it keeps up, now it does not */
+		for (uint32_t n = i / pace % 2 ? 2 : (r >> 32) % 4 / 3; n; n--)
+			uroce_shm_poll_peer(&t.peer, 0);
+	}
+	records_take();
+}
+
+static void any_check(void **state, uint32_t span)
+{
+	for (uint64_t seed = 1; seed <= 500; seed++) {
+		teardown(state);
+		setup(state);
+		t.peer.tx_span = span;
+		any_run(seed, 1 + seed % 50);
+	}
+}
+
+static void test_any(void **state)
+{
+	any_check(state, SHM_RING_BYTES);
+}
+
+static void test_any_part(void **state)
+{
+	any_check(state, SHM_SPAN);
 }
 
 /* A consumer that has not kept up: the lap goes on. */
@@ -151,7 +295,7 @@ static void test_lap_not_consumed(void **state)
 /* Of the ring's part that is used no record leaves the end, and a full one takes no more. */
 static void span_check(uint32_t span, uint32_t length)
 {
-	t.peer.tx_span = span;
+	t.peer.tx_open = t.peer.tx_span = span;
 	for (int lap = 0; lap < 5; lap++) {
 		uint32_t before = t.sent;
 
@@ -184,30 +328,33 @@ static void test_part(void **state)
 
 /* --- the way of a payload --- */
 
+/* Return: how many of the copies went past the caches. */
 static uint32_t copies_past(uint32_t copies, uint32_t length)
 {
-	static uint8_t from[LARGE], to[LARGE];
-	uint32_t past = 0;
+	static uint8_t from[LARGE];
+	uint8_t *to = t.ring->data + SHM_LINE;
+	uint32_t before = t.past;
 
 	for (uint32_t i = 0; i < copies; i++) {
-		past += t.peer.tx_past && t.peer.tx_blind;
 		from[i % length]++;
 		assert_int_equal(uroce_shm_record_copy(&t.peer, to, from, length), 0);
 		assert_memory_equal(to, from, length);
 	}
-	return past;
+	return t.past - before;
 }
 
 static void test_neighbours(void **state)
 {
+	t.peer.tx_known = SHM_OPEN;
 	t.copy_ns = NEAR_NS;
 	assert_int_equal(copies_past(1000, LARGE), 0);
 	/* not for each copy is the clock looked at */
-	assert_in_range(t.now, 2 * NEAR_NS, 1000 * NEAR_NS / 4);
+	assert_in_range(t.looks, 3 * 50, 3 * 70);
 }
 
 static void test_far_away(void **state)
 {
+	t.peer.tx_known = SHM_OPEN;
 	t.copy_ns = FAR_NS;
 	assert_in_range(copies_past(1000, LARGE), 950, 999);
 	/* one of the two moved */
@@ -218,27 +365,52 @@ static void test_far_away(void **state)
 	assert_in_range(copies_past(1000, LARGE), 900, 999);
 }
 
-/* What is short says nothing about the distance, and memory that is gone neither. */
+/* A copy that took long once, as when its processor was lost. */
+static void test_far_once(void **state)
+{
+	t.peer.tx_known = SHM_OPEN;
+	t.copy_ns = FAR_NS;
+	assert_int_equal(copies_past(1, LARGE), 0);
+	t.copy_ns = NEAR_NS;
+	assert_int_equal(copies_past(100, LARGE), 0);
+}
+
+/* What is short says nothing about the distance, and neither does memory that is gone, or new. */
 static void test_says_nothing(void **state)
 {
 	static uint8_t from[LARGE];
 
 	t.copy_ns = FAR_NS;
-	assert_int_equal(copies_past(1000, 1000), 0);
-	assert_int_equal(t.now, 0);
-	assert_int_equal(uroce_shm_record_copy(&t.peer, NULL, from, LARGE), -EFAULT);
-	assert_false(t.peer.tx_past);
+	assert_int_equal(copies_past(1000, LARGE), 0);
+	t.peer.tx_known = SHM_LINE + LARGE - 1;
+	assert_int_equal(copies_past(1000, LARGE), 0);
+	t.peer.tx_known = SHM_OPEN;
+	assert_int_equal(copies_past(1000, 2000), 0);
+	assert_int_equal(t.looks, 0);
+	assert_in_range(copies_past(1000, LARGE), 950, 999);
+	t.peer.tx_blind = 0;
+	assert_int_equal(uroce_shm_record_copy(&t.peer, t.ring->data, NULL, LARGE), -EFAULT);
+	assert_true(t.peer.tx_past);
+	assert_int_equal(uroce_shm_record_copy(&t.peer, t.ring->data, from, LARGE), 0);
 }
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(test_small_laps, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_large_no_laps, setup, teardown),
-	cmocka_unit_test_setup_teardown(test_burst, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_laps_again, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_bursts, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_bursts_over_the_end, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_behind, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_span_almost_open, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_lap_end_leaves_room, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_any, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_any_part, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_lap_not_consumed, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_whole, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_part, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_neighbours, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_far_away, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_far_once, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_says_nothing, setup, teardown),
 };
 
