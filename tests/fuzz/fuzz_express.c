@@ -225,6 +225,7 @@ static void act(enum action action, struct input *in, struct outcome *o)
 	uroce_unlock(&victim.host.progress_lock);
 	outcome_poll(o);
 	victim.peer.tx->tail = victim.peer.tx_head; /* the peer reads all */
+	victim.peer.tx_lap = victim.peer.tx_head;
 }
 
 static void live(const uint8_t *data, size_t size, bool express, struct outcome *o)
@@ -235,9 +236,9 @@ static void live(const uint8_t *data, size_t size, bool express, struct outcome 
 	by_network = size && data[0] & 0x80;
 	by_express = express;
 	victim_begin(!by_network);
-	/* No lap ends: when a ring is full depends on where its records lie, and that may differ.
-	 */
-	victim.peer.tx_lap = INT32_MAX;
+	/* No lap ends, and the ring need not grow: when one is full depends on where its records
+	 * lie, and that may differ. */
+	victim.peer.tx_open = victim.peer.tx_span;
 	for (int i = 0; i < VICTIM_QPS; i++)
 		victim.qp[i].express &= express;
 	for (int i = 0; i < 64 && in.size; i++)

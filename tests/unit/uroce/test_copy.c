@@ -36,7 +36,7 @@ static void island_free(uint8_t *p)
 	munmap(p - PAGE, 5 * PAGE);
 }
 
-static int kernel_copies;
+static atomic_int kernel_copies;
 
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long local_count,
 				const struct iovec *remote, unsigned long remote_count,
@@ -49,7 +49,7 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned l
 				const struct iovec *remote, unsigned long remote_count,
 				unsigned long flags)
 {
-	kernel_copies++;
+	atomic_fetch_add(&kernel_copies, 1);
 	return __real_process_vm_readv(pid, local, local_count, remote, remote_count, flags);
 }
 
@@ -468,7 +468,7 @@ static void test_sse(void **state)
 /* Past the caches; on processors with leaves the kernel has no part in it. */
 static void test_past(void **state)
 {
-	int before = kernel_copies;
+	int before = atomic_load(&kernel_copies);
 
 	ours_on();
 	copy_way = uroce_copy_past;
@@ -478,7 +478,7 @@ static void test_past(void **state)
 	test_protection(state);
 	copy_way = uroce_copy;
 #if defined(__x86_64__)
-	assert_int_equal(kernel_copies, before);
+	assert_int_equal(atomic_load(&kernel_copies), before);
 #endif
 }
 
