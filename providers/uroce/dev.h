@@ -56,6 +56,7 @@ struct uroce_host {
 	struct uroce_keys *keys;
 	/* [index of the QPN]; read under progress_lock */
 	_Atomic(struct uroce_qp *) *qps;
+	atomic_uint qp_count; /* written under lock */
 	uint32_t next_qpn;
 	atomic_uint next_handle; /* of CQs and SRQs */
 	pthread_mutex_t lock;	 /* open and close: devices, QP numbers */

@@ -31,6 +31,7 @@ static int qpn_alloc(struct uroce_qp *qp)
 		qp->vqp.qp.qp_num = (uint32_t)host->slot << UROCE_QP_INDEX_BITS | index;
 		/* Pairs with uroce_qp_find(): the QP is complete when its number can be found. */
 		atomic_store_explicit(&host->qps[index], qp, memory_order_release);
+		atomic_fetch_add(&host->qp_count, 1);
 		r = 0;
 		break;
 	}
@@ -56,6 +57,7 @@ static void qpn_free(struct uroce_qp *qp)
 	uroce_counters_keep(qp);
 	atomic_store_explicit(&qp->host->qps[qp->vqp.qp.qp_num & QP_INDEX_MASK], NULL,
 			      memory_order_release);
+	atomic_fetch_sub(&qp->host->qp_count, 1);
 	pthread_mutex_unlock(&qp->host->lock);
 }
 
@@ -340,12 +342,17 @@ static bool qp_settled(struct uroce_qp *qp)
 static bool qps_settled(struct uroce_host *host, const struct uroce_context *ctx)
 {
 	bool done = true;
+	unsigned int left;
 
 	uroce_lock(&host->progress_lock);
-	for (uint32_t i = 0; i <= QP_INDEX_MASK; i++) {
+	left = atomic_load(&host->qp_count);
+	for (uint32_t i = 0; left && i <= QP_INDEX_MASK; i++) {
 		struct uroce_qp *qp = atomic_load_explicit(&host->qps[i], memory_order_acquire);
 
-		if (qp && qp_is_of(qp, ctx))
+		if (!qp)
+			continue;
+		left--;
+		if (qp_is_of(qp, ctx))
 			done = qp_settled(qp) && done;
 	}
 	uroce_unlock(&host->progress_lock);
@@ -357,6 +364,9 @@ void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
 {
 	static const struct timespec pause = { .tv_nsec = SETTLE_PAUSE };
 
+	/* A process that has none left ends at once. */
+	if (!atomic_load(&host->qp_count))
+		return;
 	for (unsigned int i = 0; i < SETTLE_PAUSES; i++) {
 		uroce_progress_drain(host);
 		if (only ? qp_settled(only) : qps_settled(host, ctx))

@@ -135,6 +135,16 @@ static void test_in_vain(void **state)
 	end();
 }
 
+/* Who has no QP any more is not held up, and looks at nothing. */
+static void test_none(void **state)
+{
+	begin(1, 0);
+	end();
+	passes = 0;
+	settle(NULL);
+	assert_int_equal(passes, 0);
+}
+
 static void test_destroy(void **state)
 {
 	begin(1, 0);
@@ -150,7 +160,7 @@ int main(void)
 		cmocka_unit_test(test_nothing), cmocka_unit_test(test_unread),
 		cmocka_unit_test(test_silent),	cmocka_unit_test(test_all),
 		cmocka_unit_test(test_room),	cmocka_unit_test(test_in_vain),
-		cmocka_unit_test(test_destroy),
+		cmocka_unit_test(test_none),	cmocka_unit_test(test_destroy),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
