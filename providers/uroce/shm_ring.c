@@ -7,7 +7,7 @@
 #include "providers/uroce/shm_ring.h"
 
 enum {
-	OPEN_TURNS = 64,
+	OPEN_TURNS = 64,  /* a stream's ring grows by one part of so many, each turn */
 	TIMED_MIN = 2048, /* bytes: a shorter copy says too little */
 	TIMED_NEAR = 16,  /* copies from one that is timed to the next, */
 	TIMED_FAR = 128,  /* and past the caches: the one is slow */
@@ -85,25 +85,24 @@ void uroce_shm_ring_bell(struct shm_peer *peer)
 		(void)!write(peer->bell, &one, sizeof(one));
 }
 
-/* How long the lines of @dst took: @src was read a moment ago, and the clock's own time is not
- * counted. */
-static uint64_t copy_time(void *dst, const void *src, uint32_t length)
-{
-	uint64_t start = uroce_now(), end;
-
-	uroce_copy(dst, src, length);
-	end = uroce_now();
-	return end - start - min_of(end - start, uroce_now() - end);
-}
-
+/*
+ * And sees how long the lines of @dst take: the payload's own have come before, and the clock's own
+ * time is not counted.
+ */
 static int copy_timed(struct shm_peer *peer, void *dst, const void *src, uint32_t length)
 {
 	uint8_t here[SHM_SEGMENT];
+	int r = uroce_copy(here, src, length);
+	uint64_t start = uroce_now(), end, clock;
 	bool far;
 
-	if (uroce_copy(here, src, length) < 0)
-		return -EFAULT;
-	far = copy_time(dst, here, length) > (uint64_t)LINE_FAR * (length / SHM_LINE);
+	if (!r)
+		r = uroce_copy(dst, here, length);
+	if (r < 0)
+		return r;
+	end = uroce_now();
+	clock = uroce_now() - end;
+	far = end - start > clock + (uint64_t)LINE_FAR * (length / SHM_LINE);
 	/* Once is chance: a processor that was lost meanwhile. */
 	peer->tx_past = far && peer->tx_far;
 	peer->tx_blind = peer->tx_past ? TIMED_FAR : far ? 0 : TIMED_NEAR;

@@ -451,17 +451,23 @@ static void ours_on(void)
 		test(state);                    \
 	}
 
-#if defined(__x86_64__)
-/* The leaf for older processors. */
-static void test_sse(void **state)
+/* All that a copy promises, of another way to make it. */
+static void way_check(void **state, int (*way)(void *dst, const void *src, size_t length))
 {
 	ours_on();
-	copy_way = uroce_copy_sse;
+	copy_way = way;
 	test_lengths(state);
 	test_border(state);
 	test_unmapped(state);
 	test_protection(state);
 	copy_way = uroce_copy;
+}
+
+#if defined(__x86_64__)
+/* The leaf for older processors. */
+static void test_sse(void **state)
+{
+	way_check(state, uroce_copy_sse);
 }
 #endif
 
@@ -470,13 +476,7 @@ static void test_past(void **state)
 {
 	int before = atomic_load(&kernel_copies);
 
-	ours_on();
-	copy_way = uroce_copy_past;
-	test_lengths(state);
-	test_border(state);
-	test_unmapped(state);
-	test_protection(state);
-	copy_way = uroce_copy;
+	way_check(state, uroce_copy_past);
 #if defined(__x86_64__)
 	assert_int_equal(atomic_load(&kernel_copies), before);
 #endif

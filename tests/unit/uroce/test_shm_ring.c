@@ -13,9 +13,9 @@
 enum {
 	SMALL = 64, /* bytes of data */
 	LARGE = 4096,
-	NEAR_NS = 500, /* what LARGE takes between neighbours, */
-	FAR_NS = 2500, /* and from far away */
-	CLOCK_NS = 300,
+	NEAR_NS = 500,	/* what LARGE takes between neighbours, */
+	FAR_NS = 2500,	/* and from far away */
+	CLOCK_NS = 900, /* it may be a system call */
 };
 
 static struct {
@@ -27,6 +27,7 @@ static struct {
 	uint32_t sent, taken; /* records, each filled with its number */
 	uint64_t now, copy_ns;
 	uint32_t looks, past;
+	bool ring_gone;
 } t;
 
 uint64_t __wrap_uroce_now(void);
@@ -47,11 +48,13 @@ uint64_t __wrap_uroce_now(void)
 
 int __wrap_uroce_copy(void *dst, const void *src, size_t length)
 {
-	/* what is not in the ring was read a moment ago */
 	bool ring =
 		(uint8_t *)dst >= t.ring->data && (uint8_t *)dst < t.ring->data + SHM_RING_BYTES;
 
+	/* a payload always comes from far away, which says nothing about the ring */
 	t.now += ring ? t.copy_ns : FAR_NS;
+	if (ring && t.ring_gone)
+		return -EFAULT;
 	return __real_uroce_copy(dst, src, length);
 }
 
@@ -235,8 +238,6 @@ static void test_lap_end_leaves_room(void **state)
 	}
 }
 
-/* Whatever is sent and taken: all of it arrives, in its order, and a ring that is empty has room.
- */
 static uint64_t random_next(uint64_t *random)
 {
 	*random ^= *random << 13;
@@ -245,6 +246,8 @@ static uint64_t random_next(uint64_t *random)
 	return *random;
 }
 
+/* Whatever is sent and taken: all of it arrives, in its order, and a ring that is empty has room.
+ */
 static void any_run(uint64_t seed, unsigned int pace)
 {
 	uint64_t random = seed * 88172645463325252;
@@ -394,6 +397,18 @@ static void test_says_nothing(void **state)
 	assert_int_equal(uroce_shm_record_copy(&t.peer, t.ring->data, from, LARGE), 0);
 }
 
+/* A page of the ring that the system cannot give back: no record is made of it. */
+static void test_ring_gone(void **state)
+{
+	static uint8_t from[LARGE];
+
+	t.peer.tx_known = SHM_OPEN;
+	t.ring_gone = true;
+	assert_int_equal(uroce_shm_record_copy(&t.peer, t.ring->data, from, LARGE), -EFAULT);
+	t.peer.tx_blind = 1;
+	assert_int_equal(uroce_shm_record_copy(&t.peer, t.ring->data, from, LARGE), -EFAULT);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(test_small_laps, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_large_no_laps, setup, teardown),
@@ -412,6 +427,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(test_far_away, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_far_once, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_says_nothing, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_ring_gone, setup, teardown),
 };
 
 int main(void)
