@@ -44,11 +44,14 @@ function(rdma_pkgconfig name description requires_private)
   install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/lib${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 
-# rdma_provider(<name> [LIBS <targets>...]): every *.c of the folder becomes the plug-in;
+# rdma_provider(<name> [LIBS <targets>...]): every *.c of the folder and its rooms becomes the plug-in (those of
+# direct/ are the library of its direct verbs);
 # <name>.driver says which devices it serves. Both are found from the build tree without installing.
 function(rdma_provider name)
   cmake_parse_arguments(arg "" "" "LIBS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
+  set(folder ${CMAKE_CURRENT_SOURCE_DIR})
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*/*.c ${folder}/*/*/*.c)
+  list(FILTER sources EXCLUDE REGEX "/direct/")
   rdma_objects(${name} ${sources})
   add_library(${name} MODULE $<TARGET_OBJECTS:${name}_objects>)
   set_target_properties(${name} PROPERTIES PREFIX lib OUTPUT_NAME ${name}-rdmav${RDMA_PROVIDER_ABI})

@@ -3,10 +3,10 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
-#include "providers/uroce/dev.h"
-#include "providers/uroce/fault.h"
-#include "providers/uroce/interface.h"
-#include "providers/uroce/ops.h"
+#include "providers/uroce/host/dev.h"
+#include "providers/uroce/fault/fault.h"
+#include "providers/uroce/host/interface.h"
+#include "providers/uroce/verbs/ops.h"
 
 static int uroce_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {

@@ -32,11 +32,11 @@
 #include <netinet/in.h>
 
 #include "libibverbs/provider.h"
-#include "providers/uroce/event.h"
-#include "providers/uroce/lock.h"
-#include "providers/uroce/path.h"
-#include "providers/uroce/timer.h"
-#include "providers/uroce/wire.h"
+#include "providers/uroce/host/event.h"
+#include "providers/uroce/base/lock.h"
+#include "providers/uroce/path/path.h"
+#include "providers/uroce/base/timer.h"
+#include "providers/uroce/wire/wire.h"
 
 /* What the device promises; query_device and the create checks read the same numbers. */
 enum {

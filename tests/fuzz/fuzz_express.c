@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The short way of small sends (providers/uroce/express.h) does exactly what the engine does: each
- * input is lived through twice, with and without it, and what the application has seen and where
- * the queue pairs stand must be the same. The packets come through shared memory, or, if the first
- * byte has its highest bit, by the network.
+ * The short way of small sends (providers/uroce/host/express.h) does exactly what the engine does:
+ * each input is lived through twice, with and without it, and what the application has seen and
+ * where the queue pairs stand must be the same. The packets come through shared memory, or, if the
+ * first byte has its highest bit, by the network.
  *
  * An input is a list of actions, each a byte and what it needs.
  */
@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "providers/uroce/express.h"
-#include "providers/uroce/ops.h"
-#include "providers/uroce/shm_ring.h"
+#include "providers/uroce/host/express.h"
+#include "providers/uroce/verbs/ops.h"
+#include "providers/uroce/path/shm/shm_ring.h"
 #include "tests/fuzz/victim.h"
 
 enum action {

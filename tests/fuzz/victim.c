@@ -8,11 +8,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "providers/uroce/copy.h"
-#include "providers/uroce/express.h"
-#include "providers/uroce/forward.h"
-#include "providers/uroce/keys.h"
-#include "providers/uroce/ops.h"
+#include "providers/uroce/base/copy.h"
+#include "providers/uroce/host/express.h"
+#include "providers/uroce/host/forward.h"
+#include "providers/uroce/engine/keys.h"
+#include "providers/uroce/verbs/ops.h"
 #include "tests/fuzz/victim.h"
 
 #define CHECK(condition)                                                                \

@@ -27,7 +27,7 @@ struct uroce_counter {
  *
  * Return: number of counters there are, of which the first @count were written to @counters; or -1
  * with errno set: EOPNOTSUPP, the device is not uroce; EINVAL, @qp is of another context.
- * Threads: any. Source: providers/uroce/counters.c
+ * Threads: any. Source: providers/uroce/verbs/counters.c
  */
 int uroce_query_counters(struct ibv_context *context, struct ibv_qp *qp,
 			 struct uroce_counter *counters, unsigned int count);
@@ -48,7 +48,7 @@ struct uroce_qp_error {
 /*
  * Read the first error of @qp since it was last in RESET.
  * Return: 0, or a positive errno with *@error untouched: ENOENT, there was none; EOPNOTSUPP, the
- * device is not uroce. Threads: any. Source: providers/uroce/counters.c
+ * device is not uroce. Threads: any. Source: providers/uroce/verbs/counters.c
  */
 int uroce_query_first_error(struct ibv_qp *qp, struct uroce_qp_error *error);
 

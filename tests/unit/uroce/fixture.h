@@ -17,10 +17,10 @@
 
 #include <rdma/ib_user_verbs.h>
 
-#include "providers/uroce/dev.h"
-#include "providers/uroce/keys.h"
-#include "providers/uroce/ops.h"
-#include "providers/uroce/shm.h"
+#include "providers/uroce/host/dev.h"
+#include "providers/uroce/engine/keys.h"
+#include "providers/uroce/verbs/ops.h"
+#include "providers/uroce/path/shm/shm.h"
 
 enum {
 	FIXTURE_MTU = 1024

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/keys.h"
-#include "providers/uroce/shm.h"
+#include "providers/uroce/engine/keys.h"
+#include "providers/uroce/path/shm/shm.h"
 
 enum {
 	KEYS_LENGTH = 100,

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/copy.h"
+#include "providers/uroce/base/copy.h"
 #include "providers/uroce/uroce.h"
 
 #define PAGE 4096ul

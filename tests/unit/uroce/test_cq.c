@@ -6,7 +6,7 @@
 
 #include <rdma/ib_user_verbs.h>
 
-#include "providers/uroce/cq.h"
+#include "providers/uroce/verbs/cq.h"
 #include "tests/unit/uroce/fixture.h"
 
 static void push(struct uroce_cq *cq, uint64_t wr_id, bool solicited)

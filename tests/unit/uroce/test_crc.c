@@ -4,7 +4,7 @@
 
 #include <isa-l/crc.h>
 
-#include "providers/uroce/crc.h"
+#include "providers/uroce/wire/crc.h"
 #include "util/util.h"
 
 enum {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/dev.h"
-#include "providers/uroce/keys.h"
+#include "providers/uroce/host/dev.h"
+#include "providers/uroce/engine/keys.h"
 
 enum {
 	MTU = 256,

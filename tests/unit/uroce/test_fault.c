@@ -2,7 +2,7 @@
 /* Faults on demand: what is understood, what each rule does to packets, and that a seed repeats. */
 #include "tests/unit/uroce/fixture.h"
 
-#include "providers/uroce/fault.h"
+#include "providers/uroce/fault/fault.h"
 
 enum {
 	WIRE_MAX = 4096,

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/gsi.h"
+#include "providers/uroce/host/gsi.h"
 
 enum {
 	OWN_SLOT = 1,

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/dev.h"
-#include "providers/uroce/keys.h"
-#include "providers/uroce/ops.h"
+#include "providers/uroce/host/dev.h"
+#include "providers/uroce/engine/keys.h"
+#include "providers/uroce/verbs/ops.h"
 
 #define ALL_REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 #define ALL	   (IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE | IBV_ACCESS_MW_BIND)

@@ -8,10 +8,10 @@
 
 #include "tests/unit/unit.h"
 
-#include "providers/uroce/copy.h"
-#include "providers/uroce/forward.h"
-#include "providers/uroce/udp_flow.h"
-#include "providers/uroce/udp_socket.h"
+#include "providers/uroce/base/copy.h"
+#include "providers/uroce/host/forward.h"
+#include "providers/uroce/path/udp/udp_flow.h"
+#include "providers/uroce/path/udp/udp_socket.h"
 
 enum {
 	HOST_SLOT = 5,

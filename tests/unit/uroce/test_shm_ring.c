@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/express.h"
-#include "providers/uroce/shm_ring.h"
+#include "providers/uroce/host/express.h"
+#include "providers/uroce/path/shm/shm_ring.h"
 
 enum {
 	SMALL = 64, /* bytes of data */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The short way of what programs do most: a send of one packet from one RC QP to another through
+ * shared memory, both in order and nothing in their way; and the receiver's half of it on a
+ * network. It does exactly what the engine would do.
+ * Whatever differs in any respect is left untouched to the engine, which also finds out what is
+ * wrong with it, if something is.
+ */
+#ifndef UROCE_EXPRESS_H
+#define UROCE_EXPRESS_H
+
+#include "providers/uroce/path/shm/shm.h"
+
+/* Whether the QP's packets may go this way at all: decided with its address vector. */
+bool uroce_express_possible(const struct uroce_qp *qp);
+
+/* Send what is posted, under qp->lock. Return: true when nothing is left for the requester. */
+bool uroce_express_send(struct uroce_qp *qp);
+
+/*
+ * A record of @length data bytes, under progress_lock. Return: false when it is for the engine; an
+ * acknowledgement on it may have been taken, which does no harm a second time.
+ */
+bool uroce_express_receive(struct shm_peer *peer, const struct shm_record *record, uint32_t length);
+
+/*
+ * A packet of @length bytes from the BTH to the padding that came to this process from @sgid by the
+ * network, with its ICRC checked; under progress_lock. Return: false when it is for the engine.
+ */
+bool uroce_express_datagram(struct uroce_host *host, const union ibv_gid *sgid, const uint8_t *data,
+			    uint32_t length);
+
+#endif
