@@ -3,10 +3,10 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
-#include "providers/uroce/host/dev.h"
-#include "providers/uroce/fault/fault.h"
 #include "providers/uroce/host/interface.h"
-#include "providers/uroce/verbs/ops.h"
+#include "providers/uroce/verbs/verbs.h"
+
+static const struct verbs_ops uroce_ops;
 
 static int uroce_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
@@ -21,7 +21,7 @@ static int uroce_open_context(struct verbs_context *vctx, const struct verbs_ope
 		return r;
 	}
 	if (unlikely(ctx->dev->host->faults))
-		uroce_fault_verbs(vctx);
+		uroce_fault_verbs(vctx, &uroce_ops);
 	vctx->context.num_comp_vectors = 1;
 	pthread_mutex_lock(&ctx->dev->lock);
 	LIST_INSERT_HEAD(&ctx->dev->contexts, ctx, entry);
@@ -41,7 +41,7 @@ static void uroce_close_context(struct verbs_context *vctx)
 	uroce_event_close(ctx);
 }
 
-const struct verbs_ops uroce_ops = {
+static const struct verbs_ops uroce_ops = {
 	.open_context = uroce_open_context,
 	.close_context = uroce_close_context,
 	.query_device = uroce_query_device,

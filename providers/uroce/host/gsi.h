@@ -7,10 +7,9 @@
 #ifndef UROCE_GSI_H
 #define UROCE_GSI_H
 
-#include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/host/host.h"
 
 enum {
-	GSI_QPN = 1,
 	GSI_MAD_LEN = 256,
 	GSI_PACKET_MAX = UROCE_HEADER_MAX + GSI_MAD_LEN,
 };
@@ -18,7 +17,7 @@ enum {
 
 /* A MAD on its way to a process of this host. */
 struct gsi_transit {
-	struct shm_forward from;
+	struct path_origin from;
 	const uint8_t *mad; /* GSI_MAD_LEN bytes */
 	uint32_t src_qpn;
 };

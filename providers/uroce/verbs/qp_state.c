@@ -4,7 +4,8 @@
  * mask and the transition before; here the attributes become engine state.
  */
 #include "providers/uroce/host/express.h"
-#include "providers/uroce/path/shm/shm.h"
+
+#include "providers/uroce/verbs/verbs.h"
 
 enum {
 	RES_MIN = 16, /* replay window, whatever max_dest_rd_atomic says: flush and atomic write
@@ -15,7 +16,7 @@ static void qp_reset(struct uroce_qp *qp)
 {
 	struct uroce_rwqe *rwqe = qp->resp.rwqe;
 
-	uroce_timer_cancel(&qp->host->wheel, &qp->timer);
+	uroce_timer_cancel(&qp->engine->wheel, &qp->timer);
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
 	qp->rq.head = qp->rq.tail = 0;
 	free(qp->resp.res);
@@ -117,7 +118,8 @@ static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int 
 		qp->express = uroce_express_possible(qp);
 		if (!qp->udp_counted && qp->av.path && !qp->av.path->lossless) {
 			qp->udp_counted = true;
-			atomic_fetch_add_explicit(&qp->host->udp_interest, 1, memory_order_relaxed);
+			atomic_fetch_add_explicit(&qp_host(qp)->udp_interest, 1,
+						  memory_order_relaxed);
 		}
 	}
 	if (got->res) {
@@ -191,7 +193,7 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
 	struct qp_prepared got = {};
-	int r = uroce_host_check(qp->host);
+	int r = uroce_host_check(qp_host(qp));
 
 	if (r < 0)
 		return r;
@@ -200,9 +202,9 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return r;
 	uroce_lock(&qp->lock);
 	r = qp_modify_locked(qp, in, &got);
-	uroce_board_qp(qp);
+	uroce_qp_show(qp);
 	if (!r && qp->state == IBV_QPS_RTS)
-		uroce_req_run(qp, uroce_now());
+		uroce_qp_run(qp, uroce_now());
 	uroce_unlock(&qp->lock);
 	free(got.res);
 	return r;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "providers/uroce/verbs/ops.h"
 #include "providers/uroce/verbs/send.h"
 
 static int inline_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq,
@@ -275,7 +274,7 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 			break;
 		}
 	}
-	uroce_req_run(qp, uroce_post_time(qp));
+	uroce_qp_run(qp, uroce_post_time(qp));
 	uroce_post_end(qp);
 	return r;
 }

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "providers/uroce/base/address.h"
-#include "providers/uroce/wire/wire.h"
+#include "providers/uroce/wire/header.h"
 
 enum {
 	ICRC_GRH_LEN = 8,
