@@ -3,7 +3,6 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
-#include "providers/uroce/host/interface.h"
 #include "providers/uroce/verbs/verbs.h"
 
 static const struct verbs_ops uroce_ops;

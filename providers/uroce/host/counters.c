@@ -94,6 +94,11 @@ uint64_t uroce_counters_value(const struct uroce_qp_counters *counters, unsigned
 	return *field_at(counters, i);
 }
 
+uint64_t uroce_counters_wrong_icrc(const struct uroce_dev *dev)
+{
+	return dev->udp ? uroce_udp_wrong(dev->udp) : 0;
+}
+
 static void line_add(char *line, const char *name, uint64_t value)
 {
 	size_t length = strlen(line);
@@ -111,7 +116,7 @@ void uroce_counters_log(struct uroce_dev *dev)
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++)
 		line_add(line, names[i].name, *field_at(&dev->counters, i));
-	line_add(line, UROCE_COUNTER_WRONG_ICRC, dev->udp ? uroce_udp_wrong(dev->udp) : 0);
+	line_add(line, UROCE_COUNTER_WRONG_ICRC, uroce_counters_wrong_icrc(dev));
 	if (*line)
 		log_info("%s: counters at close: %s", dev->name, line);
 }

@@ -11,9 +11,6 @@
 
 #include "providers/uroce/host/host.h"
 
-/* Whether the QP's packets may go this way at all: decided with its address vector. */
-bool uroce_express_possible(const struct uroce_qp *qp);
-
 /* Send what is posted, under qp->lock. Return: true when nothing is left for the requester. */
 bool uroce_express_send(struct uroce_qp *qp);
 

@@ -162,6 +162,12 @@ void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx);
 /* -EIO in a forked child, which has neither thread nor slot: said in the log once. */
 int uroce_host_check(const struct uroce_host *host);
 
+/* --- interface.c --- */
+
+/* The provider's list_devices(): every usable interface, lo last; or those UROCE=policy:names
+ * names. */
+int uroce_list_devices(struct verbs_device_list *list);
+
 /* --- device.c --- */
 
 /* The device of this process, opened if it is the first time. Each call needs a uroce_dev_put(). */
@@ -190,6 +196,8 @@ void uroce_counters_of_dev(struct uroce_dev *dev, struct uroce_qp_counters *ret)
 unsigned int uroce_counters_count(void);
 const char *uroce_counters_name(unsigned int i);
 uint64_t uroce_counters_value(const struct uroce_qp_counters *counters, unsigned int i);
+/* Datagrams with a wrong ICRC that came by its sockets. */
+uint64_t uroce_counters_wrong_icrc(const struct uroce_dev *dev);
 /* The device is closed: one line of what was counted, at level info. */
 void uroce_counters_log(struct uroce_dev *dev);
 
@@ -231,6 +239,9 @@ void uroce_thread_wake(struct uroce_host *host);
 extern const struct path_events uroce_path_events;
 /* Send what is posted, by the short way if it may. Under qp->lock. */
 void uroce_qp_run(struct uroce_qp *qp, uint64_t now);
+
+/* express.c: whether the QP may take it at all: decided with its address vector. */
+bool uroce_express_possible(const struct uroce_qp *qp);
 
 /* --- show.c: what peers of this host see of this process --- */
 

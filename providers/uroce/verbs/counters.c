@@ -31,7 +31,7 @@ int uroce_query_counters_op(struct ibv_context *ctx, struct ibv_qp *qp,
 	if (total < count)
 		counters[total] =
 			(struct uroce_counter){ UROCE_COUNTER_WRONG_ICRC,
-						dev->udp ? uroce_udp_wrong(dev->udp) : 0 };
+						uroce_counters_wrong_icrc(dev) };
 	return total + 1;
 }
 

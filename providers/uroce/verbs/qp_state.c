@@ -3,7 +3,6 @@
  * The state machine of a queue pair, IBTA vol. 1, chapter 10. The library has checked the attribute
  * mask and the transition before; here the attributes become engine state.
  */
-#include "providers/uroce/host/express.h"
 
 #include "providers/uroce/verbs/verbs.h"
 

@@ -2,8 +2,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "providers/uroce/base/address.h"
-#include "providers/uroce/base/bytes.h"
+#include "providers/uroce/base/base.h"
 #include "providers/uroce/wire/grh.h"
 #include "providers/uroce/wire/header.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "providers/uroce/base/bytes.h"
+#include "providers/uroce/base/base.h"
 #include "providers/uroce/wire/header.h"
 
 static_assert(FETH_LEN + RETH_LEN <= ATOMIC_ETH_LEN && RETH_LEN + IMM_LEN <= ATOMIC_ETH_LEN,

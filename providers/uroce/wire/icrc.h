@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "providers/uroce/base/address.h"
+#include "providers/uroce/base/base.h"
 #include "providers/uroce/wire/header.h"
 
 enum {
