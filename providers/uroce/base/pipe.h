@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Event descriptors are pipes that carry the kernel's records, so that the library's readers see no
- * difference. A record names its object by address: when the object is destroyed, its unread records
- * are taken out again.
+ * difference. A record names its object by address: when the object is destroyed, its unread
+ * records are taken out again.
  *
  * Callers serialise writers; the application reads at any time.
  */

@@ -59,7 +59,8 @@ static int attr_check(const struct ibv_ah_attr *attr)
 
 static int family_check(const struct uroce_dev *dev, const struct uroce_av *av)
 {
-	bool from_ipv4 = uroce_gid_is_ipv4(&av->route.sgid), to_ipv4 = uroce_gid_is_ipv4(&av->route.dgid);
+	bool from_ipv4 = uroce_gid_is_ipv4(&av->route.sgid),
+	     to_ipv4 = uroce_gid_is_ipv4(&av->route.dgid);
 
 	if (from_ipv4 == to_ipv4)
 		return 0;
@@ -149,8 +150,7 @@ void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn)
 	if (!av->local || qpn <= 1)
 		return;
 	host = path_host_host(av->path->host);
-	peer = atomic_load_explicit(&host->shm->by_slot[uroce_qpn_slot(qpn)],
-				    memory_order_acquire);
+	peer = atomic_load_explicit(&host->shm->by_slot[uroce_qpn_slot(qpn)], memory_order_acquire);
 	if (!peer || peer->dead) {
 		/* This one goes through the network stack, later ones will not. */
 		uroce_forward_want(host, uroce_qpn_slot(qpn));

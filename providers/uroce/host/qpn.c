@@ -172,7 +172,6 @@ void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx
 	}
 }
 
-
 void uroce_qps_peer_gone(struct uroce_host *host, const struct uroce_path *path, const void *peer)
 {
 	for (uint32_t i = 0; i <= QP_INDEX_MASK; i++) {

@@ -67,8 +67,8 @@ static bool packet_expected(struct path_host *paths, uint32_t qpn, const union i
 	return expected;
 }
 
-static void peer_packet_arrived(struct path_host *paths, struct uroce_packet *pkt,
-				const void *peer, uint64_t now)
+static void peer_packet_arrived(struct path_host *paths, struct uroce_packet *pkt, const void *peer,
+				uint64_t now)
 {
 	struct uroce_qp *qp = uroce_qp_find(path_host_host(paths), pkt->hdr.dest_qpn);
 

@@ -29,9 +29,8 @@ int uroce_query_counters_op(struct ibv_context *ctx, struct ibv_qp *qp,
 	uroce_counters_of_dev(dev, &values);
 	total = counters_fill(&values, counters, count);
 	if (total < count)
-		counters[total] =
-			(struct uroce_counter){ UROCE_COUNTER_WRONG_ICRC,
-						uroce_counters_wrong_icrc(dev) };
+		counters[total] = (struct uroce_counter){ UROCE_COUNTER_WRONG_ICRC,
+							  uroce_counters_wrong_icrc(dev) };
 	return total + 1;
 }
 

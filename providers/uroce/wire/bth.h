@@ -17,12 +17,12 @@ struct uroce_bth {
 	uint32_t qpn;
 	uint32_t psn; /* and whether an acknowledgement is wanted */
 };
-#define BTH_OPCODE_SHIFT	24
-#define BTH_SOLICITED (1u << 23)
-#define BTH_MIGRATED	(1u << 22)
-#define BTH_VERSION	(0xfu << 16)
-#define BTH_PAD_SHIFT	20
-#define BTH_ACK_REQ		(1u << 31)
+#define BTH_OPCODE_SHIFT 24
+#define BTH_SOLICITED	 (1u << 23)
+#define BTH_MIGRATED	 (1u << 22)
+#define BTH_VERSION	 (0xfu << 16)
+#define BTH_PAD_SHIFT	 20
+#define BTH_ACK_REQ	 (1u << 31)
 static_assert(sizeof(struct uroce_bth) == BTH_LEN, "one BTH");
 
 static inline void uroce_bth_write(uint8_t *to, const struct uroce_bth *bth)

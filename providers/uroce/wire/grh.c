@@ -24,7 +24,7 @@ static uint16_t ipv4_checksum(const uint8_t *header)
 static void ipv4_fill(const struct uroce_route *route, uint32_t length, uint8_t *ip)
 {
 	const uint8_t fixed[] = { 0x45, route->traffic_class, length >> 8, length, 0, 0, 0x40,
-				  0,	route->hop_limit,	   IPPROTO_UDP };
+				  0,	route->hop_limit,     IPPROTO_UDP };
 
 	memcpy(ip, fixed, sizeof(fixed));
 	put16(ip + 10, 0);
@@ -36,8 +36,8 @@ static void ipv4_fill(const struct uroce_route *route, uint32_t length, uint8_t 
 static void ipv6_fill(const struct uroce_route *route, uint32_t length, struct ibv_grh *grh)
 {
 	*grh = (struct ibv_grh){
-		.version_tclass_flow =
-			htobe32(6u << 28 | (uint32_t)route->traffic_class << 20 | route->flow_label),
+		.version_tclass_flow = htobe32(6u << 28 | (uint32_t)route->traffic_class << 20 |
+					       route->flow_label),
 		.paylen = htobe16(length),
 		.next_hdr = IPPROTO_UDP,
 		.hop_limit = route->hop_limit,
