@@ -74,8 +74,6 @@ static const struct verbs_ops uroce_ops = {
 	.destroy_ah = uroce_destroy_ah,
 	.attach_mcast = uroce_attach_mcast,
 	.detach_mcast = uroce_detach_mcast,
-	.query_counters = uroce_query_counters_op,
-	.query_first_error = uroce_query_first_error_op,
 	.gsi_open = uroce_gsi_open,
 	.gsi_listen = uroce_gsi_listen,
 	.gsi_send = uroce_gsi_send,
@@ -107,6 +105,7 @@ static const struct verbs_provider uroce_provider = {
 	},
 	.ops = &uroce_ops,
 	.list_devices = uroce_list_devices,
+	.direct = &uroce_direct,
 };
 
 VERBS_PROVIDER(uroce_provider);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Counters and the first error of a QP, as programs read them. */
-#include <infiniband/uroce.h>
-
+#include "providers/uroce/direct/direct.h"
 #include "providers/uroce/verbs/verbs.h"
 
 static int counters_fill(const struct uroce_qp_counters *values, struct uroce_counter *counters,
@@ -15,7 +14,7 @@ static int counters_fill(const struct uroce_qp_counters *values, struct uroce_co
 	return total;
 }
 
-int uroce_query_counters_op(struct ibv_context *ctx, struct ibv_qp *qp,
+static int query_counters(struct ibv_context *ctx, struct ibv_qp *qp,
 			    struct uroce_counter *counters, unsigned int count)
 {
 	struct uroce_dev *dev = ctx_dev(ctx);
@@ -34,9 +33,7 @@ int uroce_query_counters_op(struct ibv_context *ctx, struct ibv_qp *qp,
 	return total + 1;
 }
 
-/* --- the first error --- */
-
-int uroce_query_first_error_op(struct ibv_qp *ibqp, struct uroce_qp_error *ret)
+static int query_first_error(struct ibv_qp *ibqp, struct uroce_qp_error *ret)
 {
 	struct uroce_qp *qp = to_uqp(ibqp);
 	const struct uroce_first_error *e = &qp->first_error;
@@ -60,3 +57,8 @@ int uroce_query_first_error_op(struct ibv_qp *ibqp, struct uroce_qp_error *ret)
 	uroce_unlock(&qp->lock);
 	return r;
 }
+
+const struct uroce_direct uroce_direct = {
+	.query_counters = query_counters,
+	.query_first_error = query_first_error,
+};

@@ -60,10 +60,8 @@ int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 int uroce_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in);
 int uroce_destroy_ah(struct ibv_ah *ah);
 
-/* counters.c */
-int uroce_query_counters_op(struct ibv_context *ctx, struct ibv_qp *qp,
-			    struct uroce_counter *ret_counters, unsigned int count);
-int uroce_query_first_error_op(struct ibv_qp *qp, struct uroce_qp_error *ret_error);
+/* counters.c: for liburoce */
+extern const struct uroce_direct uroce_direct;
 
 /* qp.c, qp_state.c */
 int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
