@@ -10,7 +10,7 @@
  *   load.c         dlopen of exactly that one provider
  *   policy.c       whether user-space devices are offered
  *   paths.c        where driver files and providers are
- *   build_tree.c   the same for a library that was not installed
+ *   ../shared/build_tree.c  the same for a shared library that was not installed
  */
 #ifndef LIBIBVERBS_DISCOVERY_H
 #define LIBIBVERBS_DISCOVERY_H
@@ -53,21 +53,30 @@ void disc_device_type(struct verbs_device *device, unsigned int type);
 /* Add the devices of providers that serve no kernel device, and load those providers. */
 int disc_userspace_list(struct verbs_device_list *list);
 
-/* Whether they are wanted: UROCE or uroce.conf say off, auto (without kernel devices) or on. */
+/*
+ * Whether they are wanted: off, auto (without kernel devices) or on, as the first of these says that
+ * has a policy: UROCE, the administrator's uroce.conf, the package's uroce.conf. Without any: auto in
+ * a build tree, else off, for nobody gets a device, or a port on the network, unasked.
+ */
 bool disc_userspace_enabled(bool kernel_devices);
+/* Whether a provider of such devices is installed. */
+bool disc_userspace_exists(void);
 
 /*
  * Where driver files and providers are: the installed folders; or the build's, when the library
  * itself was loaded from the build tree. Constant.
  */
 struct disc_paths {
-	const char *config;
+	const char *config; /* *.driver files, and the administrator's uroce.conf */
+	const char *vendor; /* uroce.conf of the package; NULL in a build tree */
 	const char *providers;
 };
 const struct disc_paths *disc_paths(void);
 /*
  * The folders of the build tree that the library with @symbol was loaded from; allocated, for ever.
- * Return: 0; -ENOENT: it is an installed one; another -errno.
+ * Only the shared library has this function.
+ * Return: 0; -ENOENT: it is an installed one, or @symbol is the program's own; -EPERM: others may
+ * write there; another -errno.
  */
 int disc_build_tree(const void *symbol, struct disc_paths *ret_paths);
 
