@@ -148,6 +148,17 @@ static bool driver_is_userspace(const struct disc_driver *driver)
 	return false;
 }
 
+bool disc_userspace_exists(void)
+{
+	struct disc_driver *driver;
+
+	STAILQ_FOREACH(driver, disc_driver_files(), entry) {
+		if (driver_is_userspace(driver) && disc_load_exists(driver))
+			return true;
+	}
+	return false;
+}
+
 int disc_userspace_list(struct verbs_device_list *list)
 {
 	const struct verbs_provider *provider;
