@@ -6,6 +6,7 @@
  *   nldev.c        devices and their character devices by RDMA netlink
  *   sysfs.c        the same facts from sysfs, on kernels or in containers without it
  *   driver_file.c  <name>.driver files: which provider serves which device
+ *   named.c        the providers that the environment names
  *   match.c        the choice: driver id, then modalias, then name
  *   load.c         dlopen of exactly that one provider
  *   policy.c       whether user-space devices are offered
@@ -54,9 +55,9 @@ void disc_device_type(struct verbs_device *device, unsigned int type);
 int disc_userspace_list(struct verbs_device_list *list);
 
 /*
- * Whether they are wanted: off, auto (without kernel devices) or on, as the first of these says that
- * has a policy: UROCE, the administrator's uroce.conf, the package's uroce.conf. Without any: auto in
- * a build tree, else off, for nobody gets a device, or a port on the network, unasked.
+ * Whether they are wanted: off, auto (without kernel devices) or on, as the first of these says
+ * that has a policy: UROCE, the administrator's uroce.conf, the package's uroce.conf. Without any:
+ * auto in a build tree, else off, for nobody gets a device, or a port on the network, unasked.
  */
 bool disc_userspace_enabled(bool kernel_devices);
 /* Whether a provider of such devices is installed. */
@@ -105,11 +106,12 @@ struct disc_match {
 	char *pattern; /* modalias or name, as for fnmatch(3); owned */
 };
 
-/* One <name>.driver file. */
+/* One <name>.driver file, or a provider that the environment names. */
 struct disc_driver {
 	STAILQ_ENTRY(disc_driver) entry;
 	char *file; /* name of the file; owned */
 	char *name; /* of the provider, or the absolute path prefix of its library */
+	bool named; /* by the environment: it may be in any folder of the dynamic linker's, too */
 	STAILQ_HEAD(, disc_match) matches;
 	const struct verbs_provider *provider; /* once loaded */
 	int load_error; /* -errno of a failed load: tried once, reported once */
@@ -125,6 +127,8 @@ int disc_driver_parse(const char *file, const char *text, struct disc_driver **r
 const struct disc_driver_list *disc_driver_files(void);
 /* <name>.driver alone, read once; NULL: there is none. */
 struct disc_driver *disc_driver_file(const char *name);
+/* Providers of RDMAV_DRIVERS or IBV_DRIVERS, in their order, read once. */
+const struct disc_driver_list *disc_driver_named(void);
 void disc_driver_free(struct disc_driver *driver);
 
 /*
