@@ -4,11 +4,18 @@
 #include "libibverbs/discovery/discovery.h"
 #include "util/once.h"
 
-static struct disc_paths paths = { .config = RDMA_CONFIG_DIR, .providers = RDMA_PROVIDER_DIR };
+/* The archive lacks it: a static program finds what is installed, nothing else. */
+#pragma weak disc_build_tree
+
+static struct disc_paths paths = {
+	.config = RDMA_CONFIG_DIR,
+	.vendor = RDMA_VENDOR_DIR,
+	.providers = RDMA_PROVIDER_DIR,
+};
 
 static void paths_init(void)
 {
-	if (!getauxval(AT_SECURE))
+	if (disc_build_tree && !getauxval(AT_SECURE))
 		disc_build_tree(&paths, &paths);
 }
 
