@@ -83,9 +83,9 @@ static _Atomic(store_fn *) store = store_checked;
 
 /*
  * A fault in a thread that blocks its signal ends the process, handler or not. So each thread that
- * comes here unblocks the two, once. Initial-exec: one instruction to look, also in a plug-in.
+ * comes here unblocks the two, once.
  */
-static __thread bool thread_ready __attribute__((tls_model("initial-exec")));
+static __thread bool thread_ready TLS_QUICK;
 
 static __attribute__((noinline, cold)) void thread_prepare(void)
 {
