@@ -3,6 +3,14 @@
 # rdma-doctor on a real kernel: each fault is made, must be found with its exit code, cause and fix, and
 # is undone. What is mounted over is mounted in a namespace of its own.
 
+# Another user takes part, and the tree may lie where only root may enter: here it always does. He gets to
+# the programs by a folder that is his, too.
+if [ -z "${DOCTOR_CLOSED-}" ]; then
+    tree=$(readlink -f "$SUITE/../..")
+    DOCTOR_CLOSED=1 exec "$tree/tests/lib/below-closed" "$tree" "$tree/tests/lib/in-the-open" "$BUILD" "$0"
+fi
+BUILD=$OPEN_BUILD PATH=$OPEN_BUILD/bin:$PATH LD_LIBRARY_PATH=$OPEN_BUILD/lib
+
 failed=0 count=0
 uid1000="setpriv --reuid 1000 --regid 1000 --clear-groups"
 
