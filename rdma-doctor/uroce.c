@@ -106,9 +106,9 @@ const struct trial *userspace_try(struct doctor *d, const char *name)
 	for (dev = d->userspace; dev->name[0]; dev++)
 		if (!strcmp(dev->name, name))
 			return &dev->trial;
-	if (dev == d->userspace + TRIAL_DEVICES)
+	if (dev == d->userspace + TRIAL_DEVICES || strlen(name) >= sizeof(dev->name))
 		return &no_memory;
-	snprintf(dev->name, sizeof(dev->name), "%s", name);
+	strcpy(dev->name, name);
 	system_try(name, &dev->trial);
 	return &dev->trial;
 }
