@@ -133,12 +133,27 @@ VERBS_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int 
 	return 0;
 }
 
+/*
+ * Programs built before rate_limit came have a shorter struct ibv_qp_attr, and call this same
+ * function. No device tells the rate, so it is not written at all.
+ */
+#define QP_QUERY_SIZE  offsetof(struct ibv_qp_attr, rate_limit)
+#define QP_QUERY_KNOWN ((uint32_t)IBV_QP_RATE_LIMIT - 1)
+
+_cold_ static int qp_refuse_query(struct ibv_qp *qp, uint32_t mask)
+{
+	verbs_err(qp->context, "qp 0x%x: ibv_query_qp: attr_mask 0x%x: 0x%x cannot be queried",
+		  qp->qp_num, mask, mask & ~QP_QUERY_KNOWN);
+	return -EOPNOTSUPP;
+}
+
 VERBS_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			      struct ibv_qp_init_attr *init)
 {
+	struct ibv_qp_attr full;
 	const struct verbs_query_qp in = {
 		.mask = mask,
-		.ret_attr = attr,
+		.ret_attr = &full,
 		.ret_init_attr = init,
 	};
 	const struct verbs_ops *ops;
@@ -151,14 +166,17 @@ VERBS_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int m
 	ops = ctx_ops(qp->context);
 	if (!ops->query_qp)
 		return ret_int(verbs_unsupported(qp->context, "ibv_query_qp"));
+	if (unlikely(mask & ~QP_QUERY_KNOWN))
+		return ret_int(qp_refuse_query(qp, mask));
 	r = ops->query_qp(to_vqp(qp), &in);
 	if (unlikely(r < 0)) {
 		verbs_err(qp->context, "qp 0x%x: ibv_query_qp: mask 0x%x: %s", qp->qp_num, mask,
 			  strerror(-r));
 		return ret_int(r);
 	}
+	memcpy(attr, &full, QP_QUERY_SIZE);
 	if (mask & IBV_QP_STATE)
-		qp->state = attr->qp_state;
+		qp->state = full.qp_state;
 	return 0;
 }
 
