@@ -83,32 +83,24 @@ int rxe_destroy_cq(struct verbs_cq *vcq)
 	return r;
 }
 
-/* Take the next completion, if there is one. */
-static inline bool cq_take(struct rxe_cq *cq, struct ibv_wc *wc)
-{
-	struct rxe_queue *queue = &cq->queue;
-	uint32_t consumer = rxe_queue_consumer(queue);
-	const struct ibv_wc *entry;
-
-	if (rxe_queue_empty(queue, consumer))
-		return false;
-	entry = rxe_queue_slot(queue, consumer);
-	*wc = *entry;
-	if (unlikely(entry->wc_flags & RXE_WC_WITH_INVALIDATE))
-		wc->wc_flags = rxe_wc_flags(entry->wc_flags);
-	rxe_queue_release(queue, rxe_queue_next(queue, consumer));
-	return true;
-}
-
-/* With the lock held; gives it back. */
+/* With the lock held; gives it back. The indices are read and written once for all of them. */
 static inline int cq_poll_locked(struct rxe_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	int n = 0;
+	struct rxe_queue *queue = &cq->queue;
+	uint32_t consumer = rxe_queue_consumer(queue), producer = rxe_queue_filled(queue);
+	struct ibv_wc *first = wc, *end = wc + num_entries;
 
-	while (n < num_entries && cq_take(cq, &wc[n]))
-		n++;
+	for (; wc < end && consumer != producer; wc++) {
+		*wc = *(const struct ibv_wc *)rxe_queue_slot(queue, consumer);
+		consumer = rxe_queue_next(queue, consumer);
+		if (unlikely(wc->wc_flags & RXE_WC_WITH_INVALIDATE))
+			wc->wc_flags = rxe_wc_flags(wc->wc_flags);
+		verbs_data_wc(&cq->vcq.cq, wc);
+	}
+	if (wc != first)
+		rxe_queue_release(queue, consumer);
 	spinlock_unlock(&cq->lock);
-	return n;
+	return wc - first;
 }
 
 /* Apart from the fast path, which so calls nothing and needs no stack. */

@@ -94,12 +94,16 @@ static inline uint32_t rxe_queue_consumer(const struct rxe_queue *queue)
 	return rxe_index_load(&queue->buf->consumer_index, memory_order_relaxed) & queue->mask;
 }
 
-static inline bool rxe_queue_empty(const struct rxe_queue *queue, uint32_t consumer)
+/* Where the entries that the kernel has written end. */
+static inline uint32_t rxe_queue_filled(const struct rxe_queue *queue)
 {
 	/* acquire: pairs with the kernel's release when it has written an entry */
-	uint32_t producer = rxe_index_load(&queue->buf->producer_index, memory_order_acquire);
+	return rxe_index_load(&queue->buf->producer_index, memory_order_acquire) & queue->mask;
+}
 
-	return consumer == (producer & queue->mask);
+static inline bool rxe_queue_empty(const struct rxe_queue *queue, uint32_t consumer)
+{
+	return consumer == rxe_queue_filled(queue);
 }
 
 /* Give the kernel back every slot before @consumer. */
