@@ -83,24 +83,34 @@ int rxe_destroy_cq(struct verbs_cq *vcq)
 	return r;
 }
 
-/* With the lock held; gives it back. The indices are read and written once for all of them. */
+/*
+ * With the lock held; gives it back. The indices are read and written once for all of them. What an
+ * empty queue does not need is read behind the test for that.
+ */
 static inline int cq_poll_locked(struct rxe_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	struct rxe_queue *queue = &cq->queue;
-	uint32_t consumer = rxe_queue_consumer(queue), producer = rxe_queue_filled(queue);
-	struct ibv_wc *first = wc, *end = wc + num_entries;
+	uint32_t consumer = rxe_queue_consumer(&cq->queue);
+	int n = rxe_queue_filled(&cq->queue, consumer);
 
-	for (; wc < end && consumer != producer; wc++) {
-		*wc = *(const struct ibv_wc *)rxe_queue_slot(queue, consumer);
-		consumer = rxe_queue_next(queue, consumer);
-		if (unlikely(wc->wc_flags & RXE_WC_WITH_INVALIDATE))
-			wc->wc_flags = rxe_wc_flags(wc->wc_flags);
-		verbs_data_wc(&cq->vcq.cq, wc);
+	if (n && likely(num_entries > 0)) {
+		const struct rxe_queue queue = cq->queue;
+		uint32_t end;
+
+		n = min_of(n, num_entries);
+		end = (consumer + n) & queue.mask;
+		do {
+			*wc = *(const struct ibv_wc *)rxe_queue_slot(&queue, consumer);
+			if (unlikely(wc->wc_flags & RXE_WC_WITH_INVALIDATE))
+				wc->wc_flags = rxe_wc_flags(wc->wc_flags);
+			verbs_data_wc(&cq->vcq.cq, wc++);
+			consumer = rxe_queue_next(&queue, consumer);
+		} while (consumer != end);
+		rxe_queue_release(&queue, consumer);
+		spinlock_unlock(&cq->lock);
+		return n;
 	}
-	if (wc != first)
-		rxe_queue_release(queue, consumer);
 	spinlock_unlock(&cq->lock);
-	return wc - first;
+	return 0;
 }
 
 /* Apart from the fast path, which so calls nothing and needs no stack. */
