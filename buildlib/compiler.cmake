@@ -26,6 +26,19 @@ add_link_options(-Wl,--as-needed -Wl,-z,relro -Wl,-z,now)
 # A debug build checks the project's own invariants and prints data-path messages.
 add_compile_definitions($<$<CONFIG:Debug>:RDMA_DEBUG>)
 
+# Marks for valgrind what the kernel writes: on where its header is.
+find_path(VALGRIND_INCLUDE_DIR valgrind/memcheck.h)
+mark_as_advanced(VALGRIND_INCLUDE_DIR)
+if(VALGRIND_INCLUDE_DIR)
+  set(valgrind_found ON)
+else()
+  set(valgrind_found OFF)
+endif()
+option(RDMA_VALGRIND "tell valgrind what the kernel writes (needs valgrind/memcheck.h)" ${valgrind_found})
+if(RDMA_VALGRIND)
+  add_compile_definitions(RDMA_VALGRIND)
+endif()
+
 if(RDMA_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()

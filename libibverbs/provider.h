@@ -43,6 +43,18 @@ struct verbs_ops;
 #define verbs_debug(ctx, fmt, ...) log_debug("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
 #define verbs_data(ctx, fmt, ...)  log_data("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
 
+/*
+ * In a debug build each completion with an error is a line; in any other this is nothing. Called
+ * for what a poll hands out.
+ */
+static inline void verbs_data_wc(const struct ibv_cq *cq, const struct ibv_wc *wc)
+{
+	if (wc->status)
+		verbs_data(cq->context, "cq %u: qp 0x%x wr_id 0x%llx: %s (vendor_err 0x%x)",
+			   cq->handle, wc->qp_num, (unsigned long long)wc->wr_id,
+			   ibv_wc_status_str(wc->status), wc->vendor_err);
+}
+
 /* Bytes of the provider that travel with a kernel command; NULL and 0 when there are none. */
 struct verbs_udata {
 	const void *in;
@@ -106,10 +118,8 @@ struct verbs_qp {
 	uint32_t comp_mask;    /* VERBS_QP_* */
 	struct ibv_qp_cap cap; /* as granted */
 	const struct qp_rules
-		*rules;		 /* of its transitions; NULL: the device's own. The library's */
-	uint8_t port_num;	 /* last one set by modify; 0 unknown */
-	uint32_t most_rd_atomic; /* that the device declares; 0: it does not say */
-	uint32_t most_dest_rd_atomic; /* the same */
+		*rules;	  /* of its transitions; NULL: the device's own. The library's */
+	uint8_t port_num; /* last one set by modify; 0 unknown */
 };
 
 struct verbs_srq {
@@ -408,6 +418,13 @@ static inline struct verbs_context *to_vctx(struct ibv_context *ctx)
 {
 	return container_of(ctx, struct verbs_context, context);
 }
+
+/*
+ * For the modify_qp of a user-space device: what the kernel's core checks for its devices, as far
+ * as the transition, the port, the address and the values are concerned. -EINVAL when it would
+ * refuse; the library says why. Values that the kernel passes on are the device's to understand.
+ */
+int verbs_check_modify_qp(struct verbs_qp *qp, const struct verbs_modify_qp *in);
 
 /*
  * Add one user-space device to the list being built.
