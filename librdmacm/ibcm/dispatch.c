@@ -119,7 +119,7 @@ void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm
 {
 	for (unsigned int i = 0; i < out->mads; i++)
 		ibcm_id_send(iid, out->mad[i]);
-	if (out->has_event && !iid->detached && !iid->removed)
+	if (out->has_event && !iid->detached && !iid->removed && !iid->silent)
 		report(iid, out, mad);
 	if (iid->conn.state == IBCM_IDLE)
 		ibcm_table_remove_peer(iid);
@@ -278,6 +278,7 @@ static void request_accept(struct ibcm_id *listener, const struct arrival *in)
 		return;
 	}
 	child->step = STEP_CONNECT;
+	child->silent = true;
 	child_addresses(child, listener, in);
 	ibcm_state_arrive(&child->conn, &in->mad);
 	child->conn.remote_guid = arrival_guid(in);
@@ -447,7 +448,8 @@ static void device_removed(struct ibcm_dev *dev)
 		if (iid->local.cm != dev->cm || iid->detached || iid->removed)
 			continue;
 		iid->removed = true;
-		ibcm_event_new(iid, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+		if (!iid->silent)
+			ibcm_event_new(iid, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	}
 }
 

@@ -131,17 +131,6 @@ struct cm_event *ibcm_event_group(struct ibcm_id *iid, struct ibcm_mc *mc,
 
 /* --- taking --- */
 
-/* What happened to a request that another thread is just taking waits until it has. */
-static struct record *record_first(struct ibcm_channel *channel)
-{
-	struct record *record;
-
-	TAILQ_FOREACH(record, &channel->records, entry)
-		if (record->about->id)
-			return record;
-	return NULL;
-}
-
 static void record_hand_out(struct record *record, struct cm_event *ev)
 {
 	*ev = record->ev;
@@ -172,7 +161,7 @@ int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev)
 		ibcm_unlock();
 		return -EBADF;
 	}
-	record = record_first(ch->ibcm);
+	record = TAILQ_FIRST(&ch->ibcm->records);
 	if (record) {
 		record_remove(ch->ibcm, record);
 		record_hand_out(record, ev);
@@ -187,7 +176,7 @@ bool ibcm_event_ready(struct cm_channel *ch)
 	bool ready;
 
 	ibcm_lock();
-	ready = !ch->ibcm || record_first(ch->ibcm);
+	ready = !ch->ibcm || !TAILQ_EMPTY(&ch->ibcm->records);
 	ibcm_unlock();
 	return ready;
 }

@@ -356,7 +356,7 @@ static int ibcm_accept(struct cm_id *id, const struct cm_conn *conn)
 	struct ibcm_id *iid = id->ibcm;
 	struct ibcm_out out = {};
 	struct ibcm_mad mad;
-	int r = iid->local.cm ? 0 : -EINVAL;
+	int r = !iid->local.cm ? -EINVAL : iid->removed ? -ENXIO : 0;
 
 	if (!r && conn)
 		r = make_reply(iid, conn, &mad);
@@ -369,8 +369,10 @@ static int ibcm_accept(struct cm_id *id, const struct cm_conn *conn)
 		r = ibcm_state_establish(&iid->conn, &out);
 	else
 		r = -EINVAL;
-	if (!r)
+	if (!r) {
+		iid->silent = false;
 		ibcm_run(iid, &out, NULL);
+	}
 	ibcm_unlock();
 	return r;
 }
@@ -479,9 +481,11 @@ static void attr_rts_reliable(const struct ibcm_id *iid, struct ibv_qp_attr *att
 	*ret_mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 }
 
+/* The connection lives, and the peer has said who it is. */
 static bool knows_peer(const struct ibcm_id *iid)
 {
-	return iid->conn.state != IBCM_IDLE && iid->conn.state != IBCM_REQ_SENT;
+	return iid->conn.state == IBCM_REQ_RCVD || iid->conn.state == IBCM_REP_RCVD ||
+	       iid->conn.state == IBCM_REP_SENT || iid->conn.state == IBCM_ESTABLISHED;
 }
 
 static int attr_fill(const struct cm_id *id, struct ibv_qp_attr *attr, int *ret_mask)

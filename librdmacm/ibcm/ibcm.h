@@ -53,6 +53,7 @@ enum ibcm_step {
 struct ibcm_id {
 	struct cm_id *id; /* NULL: nobody took the request yet, or the program is done with it */
 	bool detached;	  /* the latter: only its time wait is left */
+	bool silent;	  /* a request nobody has accepted: nothing is reported about it */
 	struct ibcm_channel *channel;
 	enum ibcm_step step;
 	uint16_t ps;
