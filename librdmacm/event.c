@@ -87,6 +87,19 @@ void cm_events_wait(struct cm_id *id, const uint32_t *acked, uint32_t reported, 
 	pthread_mutex_unlock(&id->lock);
 }
 
+uint32_t cm_events_given(struct cm_id *id)
+{
+	struct cm_event *ev;
+	uint32_t given;
+
+	pthread_mutex_lock(&id->lock);
+	given = id->events_acked;
+	TAILQ_FOREACH(ev, &id->unacked, entry)
+		given += !ev->posted;
+	pthread_mutex_unlock(&id->lock);
+	return given;
+}
+
 /* ------------------------------------------------------------------ the library's part */
 
 /* What the library could not do for an event turns it into the error event of that step. */

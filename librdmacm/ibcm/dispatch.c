@@ -18,7 +18,7 @@ struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud)
 
 	if (!iid)
 		return NULL;
-	iid->channel = channel;
+	ibcm_channel_set(iid, channel);
 	iid->ps = ps;
 	iid->ud = ud;
 	iid->psn = ibcm_random() & 0xffffff;
@@ -31,6 +31,7 @@ void ibcm_id_release(struct ibcm_id *iid)
 {
 	ibcm_table_remove(iid);
 	ibcm_port_drop(iid);
+	ibcm_channel_set(iid, NULL);
 	LIST_REMOVE(iid, entry);
 	free(iid);
 }
@@ -361,9 +362,10 @@ void ibcm_request_refuse(struct ibcm_id *child)
 {
 	struct ibcm_out out = {};
 
-	ibcm_events_drop(child, NULL);
-	ibcm_state_destroy(&child->conn, ibcm_now(), &out);
+	child->id = NULL;
 	child->detached = true;
+	ibcm_channel_set(child, NULL);
+	ibcm_state_destroy(&child->conn, ibcm_now(), &out);
 	ibcm_run(child, &out, NULL);
 }
 

@@ -49,22 +49,30 @@ static void groups_free(struct cm_id *id)
 	}
 }
 
-static int ibcm_destroy_id(struct cm_id *id, uint32_t *ret_events)
+void ibcm_id_end(struct ibcm_id *iid)
 {
-	struct ibcm_id *iid = id->ibcm;
 	struct ibcm_out out = {};
 
-	ibcm_lock();
 	if (iid->step == STEP_LISTEN)
 		listen_end(iid);
 	ibcm_events_drop(iid, NULL);
-	*ret_events = iid->reported;
-	groups_free(id);
+	if (iid->id)
+		groups_free(iid->id);
 	ibcm_port_drop(iid);
 	iid->id = NULL;
 	iid->detached = true;
+	ibcm_channel_set(iid, NULL);
 	ibcm_state_destroy(&iid->conn, ibcm_now(), &out);
 	ibcm_run(iid, &out, NULL);
+}
+
+static int ibcm_destroy_id(struct cm_id *id, uint32_t *ret_events)
+{
+	struct ibcm_id *iid = id->ibcm;
+
+	ibcm_lock();
+	*ret_events = iid->reported;
+	ibcm_id_end(iid);
 	ibcm_unlock();
 	id->ibcm = NULL;
 	return 0;
