@@ -201,8 +201,7 @@ struct cm_id {
 	int backlog;
 
 	struct ibv_qp_init_attr *ep_attr; /* of a passive endpoint: QPs of its requests; ep.c */
-	struct ibv_pd *ep_pd;
-	struct rdma_addrinfo *addrinfo; /* rdma_resolve_addrinfo()'s result; addrinfo.c */
+	struct rdma_addrinfo *addrinfo;	  /* rdma_resolve_addrinfo()'s result; addrinfo.c */
 	void *connect_data; /* private data of the rdma_addrinfo an endpoint was made from */
 	uint8_t connect_len;
 

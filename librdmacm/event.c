@@ -179,8 +179,11 @@ static int do_connect_request(struct cm_channel *ch, struct cm_event *ev)
 		r = id->backend->query_route(id);
 	if (!r && !id->id.verbs)
 		r = -ENODEV;
+	/* it must not end with its listener, and its calls wait as the listener's do */
+	if (!r && listener->sync)
+		r = cm_id_migrate(id, NULL);
 	if (r < 0) {
-		cm_err(listener, "a connection request is dropped: its device cannot be used: %s",
+		cm_err(listener, "a connection request is dropped: it cannot be used: %s",
 		       strerror(-r));
 		cm_id_free(id);
 		return r;

@@ -337,7 +337,7 @@ static void id_move(struct cm_id *id, struct cm_channel *to)
 int cm_id_migrate(struct cm_id *id, struct cm_channel *to)
 {
 	struct cm_channel *from = cm_id_channel(id), *own = NULL;
-	int r = id->closed ? -EBADF : 0;
+	int r = id->closed ? -EBADF : id->sync && !to ? -EINVAL : 0;
 
 	if (r < 0)
 		return r;
