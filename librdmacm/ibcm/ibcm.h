@@ -12,6 +12,7 @@
  *   listen.c		listeners
  *   event.c		channels and the events that wait in them
  *   table.c		communication ids, and connections by what the peer calls them
+ *   share.c		how much of that each host may have
  *
  * One lock for everything, ibcm_lock(). Operations of the provider are called under it; nothing of
  * the core is, but memory of an identifier is read and written.
@@ -79,6 +80,7 @@ struct ibcm_id {
 	struct ibcm_port *port;
 	/* table.c; under a key from connect or arrival on */
 	bool in_table, by_peer;
+	bool counted; /* share.c */
 	LIST_ENTRY(ibcm_id) peer_entry, qpn_entry;
 	uint32_t heap_place; /* 1 ...; 0: not in the heap */
 };
@@ -137,8 +139,12 @@ struct ibcm_id *ibcm_table_find(uint32_t local_id);
 /* Find it by what the peer calls it, and by its QP, too, from now on. */
 void ibcm_table_add_peer(struct ibcm_id *iid);
 void ibcm_table_remove_peer(struct ibcm_id *iid);
-struct ibcm_id *ibcm_table_find_peer(uint32_t remote_id, uint64_t guid);
-struct ibcm_id *ibcm_table_find_qpn(uint32_t qpn, uint64_t guid);
+struct ibcm_id *ibcm_table_find_peer(const union ibv_gid *gid, uint64_t guid, uint32_t remote_id);
+struct ibcm_id *ibcm_table_find_qpn(const union ibv_gid *gid, uint64_t guid, uint32_t qpn);
+/* Of what others choose, with a seed they do not know. */
+uint32_t ibcm_hash(const union ibv_gid *gid, uint64_t guid, uint32_t number);
+/* Communication ids that are left. */
+uint32_t ibcm_table_room(void);
 /* Call @fn for each; it may remove the one it gets. */
 void ibcm_table_each(void (*fn)(struct ibcm_id *iid, void *arg), void *arg);
 
@@ -146,6 +152,15 @@ void ibcm_table_each(void (*fn)(struct ibcm_id *iid, void *arg), void *arg);
 int ibcm_heap_update(struct ibcm_id *iid);
 /* The one due first; NULL: none. */
 struct ibcm_id *ibcm_heap_first(void);
+
+/* --- share.c: what one host's requests may take; under the lock --- */
+
+/* Count the identifier with its peer's host while it is a request and no connection. */
+void ibcm_share_update(struct ibcm_id *iid);
+void ibcm_share_leave(struct ibcm_id *iid);
+/* Whether a further request of that host is taken; whether it would be the only one. */
+bool ibcm_share_allows(const union ibv_gid *gid);
+bool ibcm_share_is_first(const union ibv_gid *gid);
 
 /* --- port.c --- */
 

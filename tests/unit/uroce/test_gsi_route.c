@@ -15,7 +15,12 @@ enum {
 	DEAD_SLOT = 9,
 	PEERS = 2,
 	REQ = 0x10,
+	REJ = 0x12,
 	REP = 0x13,
+	DREQ = 0x15,
+	REJ_REASON = 24 + 10,
+	REJ_TIMEOUT = 4,
+	REJ_CONSUMER = 28,
 	SIDR_REP = 0x18,
 };
 #define SERVICE 0x0000000001061d1full
@@ -27,6 +32,8 @@ static struct {
 	bool complete, manager, full;
 	unsigned int delivered;
 	uint8_t forwarded_to;
+	unsigned int forwards;
+	uint8_t reason; /* of a REJ */
 } fix;
 
 /* --- neighbours --- */
@@ -42,6 +49,7 @@ int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct s
 {
 	assert_true(from->passed_on);
 	fix.forwarded_to = slot;
+	fix.forwards++;
 	return fix.full ? -EAGAIN : 0;
 }
 
@@ -120,8 +128,10 @@ static enum gsi_verdict route(uint8_t attr, uint64_t id, bool passed_on, bool la
 
 	for (unsigned int i = 0; i < bytes; i++)
 		mad[at + i] = id >> 8 * (bytes - 1 - i);
+	if (attr == REJ)
+		mad[REJ_REASON + 1] = fix.reason;
 	fix.delivered = 0;
-	fix.forwarded_to = 0;
+	fix.forwarded_to = fix.forwards = 0;
 	return route_held(&transit, last, &slot);
 }
 
@@ -152,10 +162,21 @@ static void test_answer_to_others(void **state)
 	/* never a second time, whatever it says */
 	assert_int_equal(route(REP, 0x03000005, true, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, 0);
-	/* no id at all: everybody looks */
-	assert_int_equal(route(REP, 0, false, false), GSI_DONE);
+}
+
+/* Who gave up waiting for an answer has no id to name: everybody looks. Nothing else is for all. */
+static void test_answer_without_id(void **state)
+{
+	fix.reason = REJ_TIMEOUT;
+	assert_int_equal(route(REJ, 0, false, false), GSI_DONE);
 	assert_int_equal(fix.delivered, 1);
-	assert_int_not_equal(fix.forwarded_to, 0);
+	assert_int_equal(fix.forwards, PEERS);
+	fix.reason = REJ_CONSUMER;
+	for (unsigned int attr = REJ; attr <= DREQ; attr++) {
+		assert_int_equal(route(attr, 0, false, false), GSI_DONE);
+		assert_int_equal(fix.delivered, 1);
+		assert_int_equal(fix.forwards, 0);
+	}
 }
 
 static void test_no_manager_here(void **state)
@@ -278,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_answer_to_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_answer_without_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_manager_here, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_class, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request, setup, teardown),
