@@ -345,7 +345,8 @@ static bool has_room(const struct ibcm_id *listener, const struct arrival *in)
 	       (listener->waiting < listener->backlog || ibcm_share_is_first(gid));
 }
 
-static void request_arrived(struct arrival *in)
+/* Return: false when it is for a service that nobody here listens on. */
+static bool request_arrived(struct arrival *in)
 {
 	struct ibcm_id *known = ibcm_table_find_peer(&in->from->remote_gid, arrival_guid(in),
 						     in->mad.local_id),
@@ -357,20 +358,34 @@ static void request_arrived(struct arrival *in)
 	} else if (known) {
 		ibcm_state_message(&known->conn, &in->mad, ibcm_now(), &out);
 		ibcm_run(known, &out, &in->mad);
-		return;
+		return true;
 	}
 	if (request_is_stale(in))
-		return;
-	listener = arrival_ip(in) < 0 ? NULL
-				      : ibcm_listener_find(arrival_service(in),
-							   &in->from->local_gid, in->ip.family);
-	if (!listener)
+		return true;
+	if (arrival_ip(in) < 0) {
 		answer_stray(in);
-	else if (listener->ud != (in->mad.type == IBCM_SIDR_REQ))
+		return true;
+	}
+	listener = ibcm_listener_find(arrival_service(in), &in->from->local_gid, in->ip.family);
+	if (!listener)
+		return false;
+	if (listener->ud != (in->mad.type == IBCM_SIDR_REQ))
 		answer_rej(in, IBCM_REJ_INVALID_TRANSPORT);
 	else if (has_room(listener, in))
 		request_accept(listener, in);
 	/* else the program is behind: the peer will ask again */
+	return true;
+}
+
+bool ibcm_request_again(struct ibcm_dev *dev, const struct verbs_gsi_mad *from, bool last)
+{
+	struct arrival in = { .dev = dev, .from = from };
+
+	if (ibcm_mad_unpack(from->data, &in.mad) < 0 || request_arrived(&in))
+		return true;
+	if (last)
+		answer_stray(&in);
+	return last;
 }
 
 void ibcm_request_refuse(struct ibcm_id *child)
@@ -392,7 +407,8 @@ static struct ibcm_id *rejected_find(const struct arrival *in)
 	uint64_t guid;
 
 	if (mad->type != IBCM_REJ || mad->rej.reason != IBCM_REJ_TIMEOUT ||
-	    mad->rej.info_length < sizeof(guid))
+	    mad->rej.info_length < sizeof(guid) ||
+	    ibcm_park_withdraw(&in->from->remote_gid, mad->local_id))
 		return NULL;
 	memcpy(&guid, mad->rej.info, sizeof(guid));
 	return ibcm_table_find_peer(&in->from->remote_gid, be64toh(guid), mad->local_id);
@@ -486,8 +502,8 @@ void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
 		ibcm_table_each(peer_gone, &gone);
 	else if (ibcm_mad_unpack(from->data, &in.mad) < 0)
 		return;
-	else if (in.mad.type == IBCM_REQ || in.mad.type == IBCM_SIDR_REQ)
-		request_arrived(&in);
-	else
+	else if (in.mad.type != IBCM_REQ && in.mad.type != IBCM_SIDR_REQ)
 		answer_arrived(&in);
+	else if (!request_arrived(&in) && !ibcm_park(dev, from, in.mad.local_id))
+		answer_stray(&in);
 }

@@ -10,6 +10,7 @@
  *   dispatch.c		messages in
  *   send.c		messages out
  *   listen.c		listeners
+ *   park.c		requests nobody listens for yet
  *   event.c		channels and the events that wait in them
  *   table.c		communication ids, and connections by what the peer calls them
  *   share.c		how much of that each host may have
@@ -130,6 +131,19 @@ uint64_t ibcm_service_id(const struct ibcm_id *iid);
 /* What verbs_gsi_listen() is told about the listener's address. */
 const union ibv_gid *ibcm_listener_gid(const struct ibcm_id *iid);
 
+/* --- park.c; under the lock --- */
+
+/*
+ * A request for a service nobody listens on: keep it for a moment. @id: what the peer calls it.
+ * False: no memory.
+ */
+bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id);
+/* The peer gave up. Return: whether there was one. */
+bool ibcm_park_withdraw(const union ibv_gid *gid, uint32_t id);
+/* Whether somebody listens by now; who waited long enough is refused. Return: when to look again; 0
+ * need not be. */
+uint64_t ibcm_park_look(uint64_t now);
+
 /* --- table.c; all under the lock --- */
 
 /* Give the connection a communication id. @prefix: its upper byte. -EUSERS: too many. */
@@ -202,6 +216,9 @@ uint8_t ibcm_path_rate(const struct ibcm_id *iid);
 /* --- dispatch.c; under the lock --- */
 
 void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from);
+/* A request that was parked. Return: done with it. @last: nobody waits for a listener any longer.
+ */
+bool ibcm_request_again(struct ibcm_dev *dev, const struct verbs_gsi_mad *from, bool last);
 /* Send and report what a step brought about; bring the deadline in line. */
 void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad);
 struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud);

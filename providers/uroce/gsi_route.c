@@ -283,6 +283,21 @@ enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_trans
 				   : route_answer(host, transit, last, ret_slot);
 }
 
+int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit, uint64_t now)
+{
+	uint8_t slot = request_slot(host, transit);
+
+	assert_held(&host->progress_lock);
+	if (slot == host->slot)
+		return -ENOENT;
+	if (slot)
+		return pass_on(host, transit, slot) == GSI_DONE ? 0 : -EAGAIN;
+	if (uroce_shm_complete(host->shm, now))
+		return -ENOENT;
+	uroce_forward_want(host, 0);
+	return -EAGAIN;
+}
+
 /* --- what came over the network or through a ring --- */
 
 void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,

@@ -119,6 +119,12 @@ int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 	return 0;
 }
 
+int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
+{
+	host.offered++;
+	return host.others_listen ? 0 : -ENOENT;
+}
+
 /* --- the host --- */
 
 union ibv_gid host_gid(uint8_t last)
@@ -228,6 +234,7 @@ void host_pass(uint64_t ns)
 	struct ibcm_id *iid;
 
 	host.now += ns;
+	ibcm_park_look(host.now);
 	while ((iid = ibcm_heap_first()) && iid->conn.deadline <= host.now) {
 		struct ibcm_out out = {};
 

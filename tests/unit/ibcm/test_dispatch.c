@@ -15,7 +15,10 @@ enum {
 	OUR_QPN = QPN + 1, /* see host_connect() */
 	BACKLOG = 64,
 	SECONDS_MAX = 60,
-	IDS = 1 << 16, /* communication ids there are */
+	IDS = 1 << 16,		    /* communication ids there are */
+	LATER_PORT = HOST_PORT + 1, /* nobody listens there yet */
+	PARKED_MAX = 256,
+	PARKED_OF_HOST = 16,
 };
 #define SECOND 1000000000ull
 
@@ -258,6 +261,135 @@ static void test_flood_leaves_a_place_for_others(void **state)
 	assert_int_equal(listener->waiting, BACKLOG + 1);
 }
 
+/* --- nobody listens yet --- */
+
+static struct ibcm_mad early_req(const union ibv_gid *from, uint32_t id)
+{
+	return host_req(from, id, QPN + id % 1000, LATER_PORT);
+}
+
+static void check_refused(void)
+{
+	assert_int_equal(host_last()->type, IBCM_REJ);
+	assert_int_equal(host_last()->rej.reason, IBCM_REJ_INVALID_SERVICE_ID);
+}
+
+static struct ibcm_id *listen_later(void)
+{
+	struct ibcm_id *late = host_listen(BACKLOG);
+
+	ibcm_listener_remove(late);
+	((struct sockaddr_in *)&late->src)->sin_port = htons(LATER_PORT);
+	ibcm_listener_add(late);
+	return late;
+}
+
+static void test_early_request_is_taken(void **state)
+{
+	struct ibcm_mad req = early_req(&peer, 1);
+	unsigned int before = host.sent_count;
+	struct ibcm_id *late;
+	struct cm_event event;
+
+	host_arrive(&peer, &req);
+	host_arrive(&peer, &req); /* twice the same is one */
+	host_pass(SECOND / 2);
+	assert_int_equal(host.sent_count, before);
+	late = listen_later();
+	host_pass(SECOND / 100);
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_CONNECT_REQUEST);
+	assert_int_equal(host_event(&event), -1);
+	host_pass(2 * SECOND);
+	assert_int_equal(host.sent_count, before);
+	host_destroy(late);
+}
+
+static void test_early_request_of_another_process(void **state)
+{
+	struct ibcm_mad req = early_req(&peer, 1);
+	unsigned int before = host.sent_count;
+
+	host_arrive(&peer, &req);
+	host_pass(SECOND / 100);
+	assert_int_equal(host.offered, 1);
+	host.others_listen = true;
+	host_pass(SECOND / 100);
+	assert_int_equal(host.offered, 2);
+	host_pass(2 * SECOND);
+	assert_int_equal(host.offered, 2);
+	assert_int_equal(host.sent_count, before);
+}
+
+static void test_early_request_is_refused(void **state)
+{
+	struct ibcm_mad req = early_req(&peer, 1);
+	unsigned int before = host.sent_count;
+
+	host_arrive(&peer, &req);
+	host_pass(SECOND);
+	assert_int_equal(host.sent_count, before + 1);
+	check_refused();
+}
+
+static void test_early_request_is_withdrawn(void **state)
+{
+	struct ibcm_mad req = early_req(&peer, 1),
+			rej = { .type = IBCM_REJ,
+				.local_id = 1,
+				.rej = { .reason = IBCM_REJ_TIMEOUT, .info_length = 8 } };
+	unsigned int before = host.sent_count;
+	struct ibcm_id *late;
+
+	host_arrive(&peer, &req);
+	host_arrive(&stranger, &rej);
+	host_arrive(&peer, &rej);
+	late = listen_later();
+	host_pass(2 * SECOND);
+	assert_int_equal(late->waiting, 0);
+	assert_int_equal(host.sent_count, before);
+	host_destroy(late);
+}
+
+/* A host's requests displace its own, the oldest first; those of many hosts the oldest of all. */
+static void test_early_requests_are_few(void **state)
+{
+	struct ibcm_mad req = early_req(&peer, 1);
+	unsigned int before = host.sent_count;
+	struct ibcm_id *late;
+
+	host_arrive(&peer, &req);
+	for (uint32_t id = 1; id <= 1000; id++) {
+		req = early_req(&stranger, id);
+		host_arrive(&stranger, &req);
+		host_pass(1000);
+	}
+	assert_int_equal(host.sent_count, before + 1000 - PARKED_OF_HOST);
+	assert_int_equal(host_last()->remote_id, 1000 - PARKED_OF_HOST);
+	check_refused();
+	late = listen_later();
+	host_pass(SECOND / 100);
+	assert_int_equal(late->waiting, 1 + PARKED_OF_HOST);
+	host_destroy(late);
+}
+
+static void test_early_requests_of_many_hosts(void **state)
+{
+	unsigned int before = host.sent_count;
+
+	for (uint32_t n = 0; n < 2 * PARKED_MAX; n++) {
+		union ibv_gid gid = host_gid(2);
+		struct ibcm_mad req;
+
+		gid.raw[14] = n / 8;
+		req = early_req(&gid, n + 1);
+		host_arrive(&gid, &req);
+	}
+	assert_int_equal(host.sent_count, before + PARKED_MAX);
+	assert_int_equal(host_last()->remote_id, PARKED_MAX);
+	host_pass(SECOND);
+	assert_int_equal(host.sent_count, before + 2 * PARKED_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +404,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_extension_ends, begin, end),
 		cmocka_unit_test_setup_teardown(test_flood_leaves_ids_for_others, begin, end),
 		cmocka_unit_test_setup_teardown(test_flood_leaves_a_place_for_others, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_request_is_taken, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_request_of_another_process, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_request_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_request_is_withdrawn, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_requests_are_few, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_requests_of_many_hosts, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

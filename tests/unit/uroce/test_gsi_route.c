@@ -256,6 +256,28 @@ static void test_request_for_nobody(void **state)
 	assert_int_equal(uroce_board_service(&fix.shm, SHM_SERVICE_GONE, NULL, true), -EINVAL);
 }
 
+/* A request that came before anybody listened. */
+static void test_request_again(void **state)
+{
+	uint8_t mad[GSI_MAD_LEN] = { 1, 7, 2, 3, [17] = REQ };
+	const struct gsi_transit transit = { .from = { .dgid = here }, .mad = mad };
+
+	for (unsigned int i = 0; i < 8; i++)
+		mad[24 + 8 + i] = SERVICE >> 8 * (7 - i);
+	fix.complete = true;
+	uroce_lock(&fix.host.progress_lock);
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), -ENOENT);
+	assert_int_equal(uroce_board_service(shm_of(1), SERVICE, NULL, true), 0);
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), 0);
+	assert_int_equal(fix.forwarded_to, OTHER_SLOT);
+	fix.full = true;
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), -EAGAIN);
+	/* the caller's own */
+	assert_int_equal(uroce_board_service(&fix.shm, SERVICE, NULL, true), 0);
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), -ENOENT);
+	uroce_unlock(&fix.host.progress_lock);
+}
+
 /* Listeners come and go: found while they are there, and the board does not fill up with the gone.
  */
 static void test_board(void **state)
@@ -305,6 +327,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_request, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request_by_family, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request_for_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_request_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_board, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_board, setup, teardown),
 	};
