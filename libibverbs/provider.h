@@ -322,6 +322,11 @@ struct verbs_ops {
 	int (*gsi_send)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	int (*gsi_recv)(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 	/*
+	 * A request that came in, and for which nobody listened: give it to the process that does
+	 * by now. -ENOENT: none but this one, perhaps; -EAGAIN: that is not known yet.
+	 */
+	int (*gsi_offer)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
+	/*
 	 * The caller, who holds no lock that his taker wants, looks himself what came in, which his
 	 * taker gets; and leaves that to the device's thread again.
 	 */
@@ -446,6 +451,7 @@ int verbs_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union i
 		     bool on);
 int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 int verbs_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
+int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 void verbs_gsi_poll(struct ibv_context *ctx);
 void verbs_gsi_leave(struct ibv_context *ctx);
 

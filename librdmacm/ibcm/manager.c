@@ -17,8 +17,9 @@
 
 enum {
 	EVENTS = 16,
-	BATCH = 64,   /* messages of one device before the lock is given up */
-	RETRY_MS = 1, /* between two tries with messages there was no room for */
+	BATCH = 64,	   /* messages of one device before the lock is given up */
+	RETRY_MS = 1,	   /* between two tries with messages there was no room for */
+	SLEEP_MAX = 60000, /* ms */
 };
 
 static struct {
@@ -161,23 +162,36 @@ static void deadlines_run(uint64_t now)
 	}
 }
 
+/* The earlier of two times, of which 0 is never. */
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+/* Under the lock. Return: when something is due again; 0 never. */
+static uint64_t all_run(uint64_t now)
+{
+	struct ibcm_id *first;
+	uint64_t due = ibcm_park_look(now);
+
+	deadlines_run(now);
+	if (ibcm_send_retry())
+		due = earlier(due, now + RETRY_MS * 1000000ull);
+	first = ibcm_heap_first();
+	return earlier(due, first ? first->conn.deadline : 0);
+}
+
 /* Milliseconds until something is due; -1 never. */
 static int thread_prepare(void)
 {
-	struct ibcm_id *first;
-	uint64_t now = ibcm_now();
+	uint64_t now = ibcm_now(), due;
 	int timeout = -1;
-	bool unsent;
 
 	ibcm_lock();
 	manager.wakes_at = 0;
-	deadlines_run(now);
-	unsent = ibcm_send_retry();
-	first = ibcm_heap_first();
-	if (unsent)
-		timeout = RETRY_MS;
-	else if (first)
-		timeout = min_of((first->conn.deadline - now) / 1000000 + 1, (uint64_t)60000);
+	due = all_run(now);
+	if (due)
+		timeout = due <= now ? 0 : min_of((due - now) / 1000000 + 1, (uint64_t)SLEEP_MAX);
 	manager.wakes_at = timeout < 0 ? UINT64_MAX : now + timeout * 1000000ull;
 	ibcm_unlock();
 	return timeout;
