@@ -31,6 +31,12 @@ static int twin_bind(struct cm_id *id)
 	return twin->backend->bind_addr(twin, &id->id.route.addr.src_addr);
 }
 
+/* Their device is known when there is another side. */
+static bool has_no_device(const struct sockaddr *addr)
+{
+	return cm_addr_is_any(addr) || cm_addr_is_loopback(addr);
+}
+
 static int bind_on_backend(struct cm_id *id, const struct sockaddr *addr)
 {
 	int r = id->backend->bind_addr(id, addr);
@@ -41,7 +47,7 @@ static int bind_on_backend(struct cm_id *id, const struct sockaddr *addr)
 		r = twin_bind(id);
 	if (r < 0)
 		return r;
-	return cm_addr_is_any(addr) || id->id.verbs ? 0 : -ENODEV;
+	return has_no_device(addr) || id->id.verbs ? 0 : -ENODEV;
 }
 
 int cm_addr_bind(struct cm_id *id, const struct sockaddr *addr)
