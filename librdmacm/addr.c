@@ -31,7 +31,7 @@ static int twin_bind(struct cm_id *id)
 	return twin->backend->bind_addr(twin, &id->id.route.addr.src_addr);
 }
 
-/* Their device is known when there is another side. */
+/* Their device is known when they are put to use. */
 static bool has_no_device(const struct sockaddr *addr)
 {
 	return cm_addr_is_any(addr) || cm_addr_is_loopback(addr);

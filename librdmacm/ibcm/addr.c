@@ -337,14 +337,13 @@ int ibcm_resolve_route(struct cm_id *id, int timeout_ms)
 /* --- what is known --- */
 
 /*
- * A loopback address is of no device in the program's eyes until there is another side: programs
- * look for their devices with it, and kernels know no device that has it.
+ * A loopback address that is only bound is of no device in the program's eyes: programs look for
+ * their devices with it, and kernels know no device that has it.
  */
 static bool device_is_known(const struct ibcm_id *iid)
 {
-	bool alone = iid->step == STEP_BOUND || iid->step == STEP_LISTEN;
-
-	return iid->local.cm && !(alone && cm_addr_is_loopback((const struct sockaddr *)&iid->src));
+	return iid->local.cm && !(iid->step == STEP_BOUND &&
+				  cm_addr_is_loopback((const struct sockaddr *)&iid->src));
 }
 
 int ibcm_query_addr(struct cm_id *id)

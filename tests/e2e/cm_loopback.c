@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Loopback addresses: every host has them, so that an identifier bound to one is of no device until
- * there is another side. Programs look for their devices with them.
+ * it is used. Programs look for their devices with them.
  */
 #include <arpa/inet.h>
 
@@ -53,7 +53,8 @@ static void bind_to(const void *arg)
 	for (int i = 0; i < RT_COUNT(spaces); i++) {
 		id = bound(channel, spaces[i], arg);
 		CHECK_OK(rdma_listen(id, 0));
-		expect_no_device(id);
+		if (rt_cm_is_kernel())
+			expect_no_device(id);
 		CHECK_OK(rdma_destroy_id(id));
 	}
 	rdma_destroy_event_channel(channel);
