@@ -325,6 +325,11 @@ struct verbs_ops {
 	int (*gsi_send)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	int (*gsi_recv)(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 	/*
+	 * A request that came in, and for which nobody listened: give it to the process that does
+	 * by now. -ENOENT: none but this one, perhaps; -EAGAIN: that is not known yet.
+	 */
+	int (*gsi_offer)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
+	/*
 	 * The caller, who holds no lock that his taker wants, looks himself what came in, which his
 	 * taker gets; and leaves that to the device's thread again.
 	 */
@@ -368,7 +373,8 @@ struct verbs_provider {
 	const struct verbs_ops *ops;
 	/* Only a user-space provider: add its devices with verbs_device_add(). */
 	int (*list_devices)(struct verbs_device_list *list);
-	/* What the library of its direct verbs calls: of a type that only these two know; or NULL. */
+	/* What the library of its direct verbs calls: of a type that only these two know; or NULL.
+	 */
 	const void *direct;
 };
 
@@ -436,8 +442,8 @@ void verbs_device_add(struct verbs_device_list *list, struct verbs_device *devic
 /* From open_context: this context's operations are @ops instead of the provider's. */
 void verbs_context_set_ops(struct verbs_context *ctx, const struct verbs_ops *ops);
 
-/* For the library of a provider's direct verbs: verbs_provider.direct of the context's provider. NULL:
- * it has none, or is not @provider. */
+/* For the library of a provider's direct verbs: verbs_provider.direct of the context's provider.
+ * NULL: it has none, or is not @provider. */
 const void *verbs_provider_direct(struct ibv_context *ctx, const char *provider);
 
 /* Initialise what public destroy functions expect of an object the provider created aside. */
@@ -462,6 +468,7 @@ int verbs_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union i
 		     bool on);
 int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 int verbs_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
+int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 void verbs_gsi_poll(struct ibv_context *ctx);
 void verbs_gsi_leave(struct ibv_context *ctx);
 

@@ -11,7 +11,8 @@
  *   ../shared/load.c        dlopen of exactly that one provider; ../static/load.c: of none
  *   policy.c       whether user-space devices are offered
  *   paths.c        where driver files and providers are
- *   ../shared/build_tree.c  the same for a shared library that was not installed; ../static has none
+ *   ../shared/build_tree.c  the same for a shared library that was not installed; ../static has
+ * none
  */
 #ifndef LIBIBVERBS_DISCOVERY_H
 #define LIBIBVERBS_DISCOVERY_H

@@ -208,6 +208,24 @@ void uroce_gsi_leave(struct ibv_context *ctx)
 		uroce_thread_poller_leaves(host);
 }
 
+int uroce_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
+{
+	struct uroce_host *host = ctx_host(ctx);
+	const struct gsi_transit transit = {
+		.from = { .sgid = mad->remote_gid, .dgid = mad->local_gid },
+		.mad = mad->data,
+		.src_qpn = mad->src_qp,
+	};
+	int r = uroce_host_check(host);
+
+	if (r < 0)
+		return r;
+	uroce_lock(&host->paths.progress_lock);
+	r = uroce_gsi_route_again(host, &transit, uroce_now());
+	uroce_unlock(&host->paths.progress_lock);
+	return r;
+}
+
 static int gid_index(const struct uroce_dev *dev, const union ibv_gid *gid)
 {
 	for (int i = 0; i < UROCE_GID_MAX; i++)
