@@ -31,6 +31,19 @@ add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${
   -ffile-prefix-map=../=./)
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
+# Marks for valgrind what the kernel writes: on where its header is.
+find_path(VALGRIND_INCLUDE_DIR valgrind/memcheck.h)
+mark_as_advanced(VALGRIND_INCLUDE_DIR)
+if(VALGRIND_INCLUDE_DIR)
+  set(valgrind_found ON)
+else()
+  set(valgrind_found OFF)
+endif()
+option(RDMA_VALGRIND "tell valgrind what the kernel writes (needs valgrind/memcheck.h)" ${valgrind_found})
+if(RDMA_VALGRIND)
+  add_compile_definitions(RDMA_VALGRIND)
+endif()
+
 if(RDMA_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()

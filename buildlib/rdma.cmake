@@ -71,10 +71,13 @@ function(rdma_archive name)
   install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
-# rdma_pkgconfig(<name> <description> <private requirements> <private libraries>): for those who use the
-# build tree, and the one that is installed. Its version is the shared library's.
+# rdma_pkgconfig(<name> <description> <private requirements> <private libraries> [<target>]): for those who use
+# the build tree, and the one that is installed. Its version is that of the shared library, which is the target
+# of the same name or the one that is named.
 function(rdma_pkgconfig name description requires_private libs_private)
-  get_target_property(version ${name} VERSION)
+  set(target ${name} ${ARGN})
+  list(POP_BACK target last)
+  get_target_property(version ${last} VERSION)
   set(libdir ${CMAKE_BINARY_DIR}/lib)
   set(includedir ${CMAKE_BINARY_DIR}/include)
   configure_file(${CMAKE_SOURCE_DIR}/buildlib/pkgconfig.pc.in ${libdir}/pkgconfig/lib${name}.pc @ONLY)

@@ -370,6 +370,7 @@ VERBS_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 		fd = device_open_cdev(vdev);
 		if (fd < 0)
 			return ret_null(fd);
+		memlock_warn_low();
 	}
 	r = verbs_context_create(vdev, fd, &ctx);
 	return r < 0 ? ret_null(r) : &ctx->context;

@@ -20,7 +20,12 @@ static char *library_path(const struct disc_driver *driver)
 		r = asprintf(&path, "%s" SUFFIX, driver->name);
 	else
 		r = asprintf(&path, "%s/lib%s" SUFFIX, disc_paths()->providers, driver->name);
-	return r < 0 ? NULL : path;
+	if (r < 0)
+		return NULL;
+	/* The dynamic linker's search, which the user's LD_LIBRARY_PATH is part of. */
+	if (driver->named && driver->name[0] != '/' && access(path, F_OK))
+		memmove(path, strrchr(path, '/') + 1, strlen(strrchr(path, '/')));
+	return path;
 }
 
 /* The same provider of another release beside the one wanted, as a file name. NULL: none. */
@@ -88,7 +93,7 @@ static int library_open(const char *path, const struct verbs_provider **ret_prov
 	void *handle;
 	int r;
 
-	if (access(path, F_OK)) {
+	if (strchr(path, '/') && access(path, F_OK)) {
 		explain_missing(path);
 		return -ENOENT;
 	}

@@ -14,8 +14,7 @@
 #include <sys/uio.h>
 #include <ucontext.h>
 
-#include "providers/uroce/base/copy.h"
-#include "providers/uroce/uroce.h"
+#include "providers/uroce/base/base.h"
 
 int uroce_copy_kernel(void *dst, const void *src, size_t length)
 {

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Copies and atomics on memory whose owner may unmap it at any moment: every registered buffer. The
- * functions themselves are in uroce.h; here is what has to happen once before.
+ * Copies and atomics on memory whose owner may unmap it at any moment: every registered buffer.
  */
 #ifndef UROCE_COPY_H
 #define UROCE_COPY_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Copy between memory that may be unmapped at any moment by its owner (every registered buffer) and
+ * memory of ours. Return: 0 or -EFAULT, never a signal.
+ */
+int uroce_copy(void *dst, const void *src, size_t length);
+
+/* 8-byte atomics on such memory, aligned: 0 with the value before in *@ret_orig, or -EFAULT. */
+int uroce_atomic_cmp_swap(void *ptr, uint64_t compare, uint64_t swap, uint64_t *ret_orig);
+int uroce_atomic_fetch_add(void *ptr, uint64_t add, uint64_t *ret_orig);
+int uroce_atomic_store(void *ptr, uint64_t value);
 
 /*
  * The first call installs the process's handler of SIGSEGV and SIGBUS, in front of the

@@ -58,7 +58,7 @@ static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 	int r;
 
 	if (length) {
-		r = uroce_key_get(qp->dev, res->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+		r = uroce_key_get(qp->engine->keys, res->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
 				  IBV_ACCESS_REMOTE_READ, res->va + res->offset, length, &key,
 				  (uint8_t **)&iov.iov_base);
 		if (r < 0)

@@ -3,9 +3,7 @@
  * The completer: acknowledgements, NAKs and responses retire send WQEs. Everything up to an
  * acknowledged PSN is done, except what still waits for response data.
  */
-#include "providers/uroce/verbs/cq.h"
-#include "providers/uroce/host/dev.h"
-#include "providers/uroce/uroce.h"
+#include "providers/uroce/engine/engine.h"
 
 /* Field order of the 5-bit RNR timer: IBTA vol. 1, chapter 9, in units of 10 us. */
 static const uint32_t rnr_units[32] = {
@@ -49,7 +47,7 @@ void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 
 	if (!failed && !(wqe->flags & IBV_SEND_SIGNALED) && !qp->sq.sig_all)
 		return;
-	place = uroce_cq_begin(qp->send_cq, qp->vqp.qp.qp_num);
+	place = uroce_cq_begin(qp->send_cq, qp);
 	if (unlikely(!place.wc))
 		return;
 	*place.wc = (struct ibv_wc){
@@ -297,7 +295,8 @@ static void response_done(struct uroce_qp *qp, struct uroce_swqe *wqe, enum ibv_
 static enum ibv_wc_status response_place(struct uroce_qp *qp, const struct uroce_swqe *wqe,
 					 uint32_t offset, const struct uroce_payload *payload)
 {
-	int r = uroce_scatter(qp->dev, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, offset, payload);
+	int r = uroce_scatter(qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, offset,
+			      payload);
 
 	return r < 0 ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
 }

@@ -3,9 +3,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#include "providers/uroce/host/dev.h"
-#include "providers/uroce/base/fence.h"
-#include "providers/uroce/engine/keys.h"
+#include "providers/uroce/engine/engine.h"
 
 enum {
 	SPINS_BEFORE_YIELD = 1000,
@@ -223,7 +221,7 @@ int uroce_key_free(struct uroce_keys *keys, struct uroce_key *key)
 
 /* --- look-ups --- */
 
-int uroce_key_get(struct uroce_dev *dev, uint32_t key, const struct ibv_pd *pd, uint32_t qpn,
+int uroce_key_get(struct uroce_keys *keys, uint32_t key, const struct ibv_pd *pd, uint32_t qpn,
 		  uint32_t need, uint64_t va, uint64_t length, struct uroce_key **ret_key,
 		  uint8_t **ret_ptr)
 {
@@ -232,8 +230,8 @@ int uroce_key_get(struct uroce_dev *dev, uint32_t key, const struct ibv_pd *pd, 
 		*ret_ptr = NULL;
 		return 0;
 	}
-	return uroce_keys_get(dev->host->keys, key, pd, qpn, need ? need : UROCE_ACCESS_LOCAL, va,
-			      length, ret_key, ret_ptr);
+	return uroce_keys_get(keys, key, pd, qpn, need ? need : UROCE_ACCESS_LOCAL, va, length,
+			      ret_key, ret_ptr);
 }
 
 /* --- SGE lists --- */
@@ -274,11 +272,10 @@ static int gather_list(struct uroce_keys *keys, const struct ibv_pd *pd, const s
 	return ret->count;
 }
 
-int uroce_gather_get(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge,
+int uroce_gather_get(struct uroce_keys *keys, const struct ibv_pd *pd, const struct ibv_sge *sge,
 		     int num_sge, uint32_t offset, uint32_t length, uint32_t need,
 		     struct uroce_gather *ret)
 {
-	struct uroce_keys *keys = dev->host->keys;
 	int r;
 
 	need |= UROCE_ACCESS_LOCAL;
@@ -301,11 +298,10 @@ static int payload_place(const struct uroce_payload *payload, uint32_t offset, u
 	return payload->path->ops->fetch(payload->path, payload, offset, dst, length);
 }
 
-int uroce_scatter(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge,
+int uroce_scatter(struct uroce_keys *keys, const struct ibv_pd *pd, const struct ibv_sge *sge,
 		  int num_sge, uint32_t offset, const struct uroce_payload *payload)
 {
 	const struct ibv_sge *end = sge + num_sge;
-	struct uroce_keys *keys = dev->host->keys;
 	uint32_t done = 0;
 
 	for (sge = sge_seek(sge, end, &offset); done < payload->length;

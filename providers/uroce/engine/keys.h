@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The key table of a process: memory regions and windows of all its devices. Look-ups, which are
- * what the data path does, are in uroce.h; here is what owners do.
+ * what the data path does, are in engine.h; here is what owners do.
  *
  * A look-up counts itself into the entry, then reads whether the entry is valid; the owner makes it
  * invalid, then waits until nobody is counted in. Entries are never given back to the system while
@@ -10,12 +10,11 @@
 #ifndef UROCE_KEYS_H
 #define UROCE_KEYS_H
 
-#include "providers/uroce/uroce.h"
+#include "providers/uroce/engine/engine.h"
 
 enum {
 	UROCE_KEY_LEAF = 1 << 14, /* entries that are mapped together */
 	UROCE_KEY_LEAVES = UROCE_MAX_KEYS / UROCE_KEY_LEAF,
-	UROCE_KEY_VARIANT_BITS = 8,
 };
 
 /* Told, under keys->lock, of each region that can be used from now on, and of each before it no

@@ -5,9 +5,7 @@
  */
 #include <string.h>
 
-#include "providers/uroce/host/dev.h"
-#include "providers/uroce/host/express.h"
-#include "providers/uroce/uroce.h"
+#include "providers/uroce/engine/engine.h"
 
 enum {
 	ACK_REQ_INTERVAL = 16, /* packets of a lossless path for one that asks to be acknowledged */
@@ -162,8 +160,8 @@ static int packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct
 		tx.iov = &inline_iov;
 		tx.iovcnt = 1;
 	} else if (length) {
-		r = uroce_gather_get(qp->dev, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, offset, length,
-				     0, &gather);
+		r = uroce_gather_get(qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge,
+				     offset, length, 0, &gather);
 		if (r < 0)
 			return r;
 		tx.iov = gather.iov;
@@ -405,6 +403,15 @@ static int direct_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	bool write = wqe->opcode == IBV_WR_RDMA_WRITE;
 	struct iovec inline_iov = { wqe->data, wqe->length };
+	struct uroce_rdma rdma = {
+		.qp = qp,
+		.own_qpn = qp->vqp.qp.qp_num,
+		.dest_qpn = qp->dest_qpn,
+		.write = write,
+		.length = wqe->length,
+		.remote_addr = wqe->rdma.remote_addr,
+		.rkey = wqe->rdma.rkey,
+	};
 	struct uroce_gather gather;
 	int r;
 
@@ -413,17 +420,16 @@ static int direct_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 		return -EOPNOTSUPP;
 	gather.count = 0;
 	if (!wqe->is_inline) {
-		r = uroce_gather_get(qp->dev, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, 0, wqe->length,
-				     write ? 0 : IBV_ACCESS_LOCAL_WRITE, &gather);
+		r = uroce_gather_get(qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, 0,
+				     wqe->length, write ? 0 : IBV_ACCESS_LOCAL_WRITE, &gather);
 		if (r < 0) {
 			wqe_fail(wqe, IBV_WC_LOC_PROT_ERR);
 			return 1;
 		}
 	}
-	r = qp->av.path->ops->rdma(qp->av.path, &qp->av, qp->dest_qpn, qp->vqp.qp.qp_num, write,
-				   wqe->is_inline ? &inline_iov : gather.iov,
-				   wqe->is_inline ? 1 : gather.count, wqe->rdma.remote_addr,
-				   wqe->rdma.rkey, wqe->length);
+	rdma.iov = wqe->is_inline ? &inline_iov : gather.iov;
+	rdma.iovcnt = wqe->is_inline ? 1 : gather.count;
+	r = qp->av.path->ops->rdma(qp->av.path, &qp->av, &rdma);
 	uroce_gather_put(&gather);
 	if (r == -EOPNOTSUPP)
 		return r;
@@ -436,9 +442,9 @@ static int local_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	int r;
 
 	if (wqe->opcode == IBV_WR_BIND_MW)
-		r = uroce_key_bind(qp->dev, qp, wqe);
+		r = uroce_key_bind(qp, wqe);
 	else
-		r = uroce_key_invalidate(qp->dev, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+		r = uroce_key_invalidate(qp->engine->keys, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
 					 wqe->invalidate_rkey);
 	wqe_fail(wqe, r < 0 ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
 	if (r < 0 && wqe->opcode == IBV_WR_LOCAL_INV)
@@ -542,8 +548,6 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 	bool done = false;
 
 	assert_held(&qp->lock);
-	if (qp->express && uroce_express_send(qp))
-		return;
 	qp->req.run_time = now;
 	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE) {
 		uroce_qp_flush(qp);

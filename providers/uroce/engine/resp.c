@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "providers/uroce/verbs/cq.h"
 #include "providers/uroce/engine/resp.h"
 
 enum {
@@ -29,7 +28,7 @@ static enum verdict execute_send(struct uroce_qp *qp, const struct uroce_packet 
 	const struct uroce_rwqe *wqe = qp->resp.rwqe;
 	int r;
 
-	r = uroce_scatter(qp->dev, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, qp->resp.length,
+	r = uroce_scatter(qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, qp->resp.length,
 			  &pkt->payload);
 	return copied(qp, r, RESP_LOCAL);
 }
@@ -44,7 +43,7 @@ static enum verdict execute_write(struct uroce_qp *qp, const struct uroce_packet
 
 	if (!payload.length)
 		return RESP_OK;
-	if (uroce_key_get(qp->dev, resp->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+	if (uroce_key_get(qp->engine->keys, resp->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
 			  IBV_ACCESS_REMOTE_WRITE, resp->va + resp->length, payload.length, &key,
 			  &ptr) < 0)
 		return qp_is_rc(qp) ? RESP_ACCESS : RESP_DROP;
@@ -104,7 +103,7 @@ static enum verdict execute_atomic(struct uroce_qp *qp, const struct uroce_packe
 	uint64_t orig;
 	int r;
 
-	if (uroce_key_get(qp->dev, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+	if (uroce_key_get(qp->engine->keys, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
 			  IBV_ACCESS_REMOTE_ATOMIC, hdr->va, sizeof(uint64_t), &key, &ptr) < 0)
 		return RESP_ACCESS;
 	if ((uintptr_t)ptr & 7)
@@ -131,7 +130,7 @@ static enum verdict execute_atomic_write(struct uroce_qp *qp, const struct uroce
 		return RESP_INVALID;
 	if (pkt->hdr.va & 7)
 		return RESP_INVALID;
-	if (uroce_key_get(qp->dev, pkt->hdr.rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+	if (uroce_key_get(qp->engine->keys, pkt->hdr.rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
 			  IBV_ACCESS_REMOTE_WRITE, pkt->hdr.va, sizeof(value), &key, &ptr) < 0)
 		return RESP_ACCESS;
 	memcpy(&value, pkt->payload.data, sizeof(value));
@@ -153,7 +152,7 @@ static enum verdict execute_flush(struct uroce_qp *qp, const struct uroce_packet
 
 	atomic_thread_fence(memory_order_seq_cst);
 	if (pkt->hdr.flush_type & FETH_TYPE_PERSISTENT) {
-		if (uroce_key_get(qp->dev, pkt->hdr.rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+		if (uroce_key_get(qp->engine->keys, pkt->hdr.rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
 				  IBV_ACCESS_FLUSH_PERSISTENT, pkt->hdr.va, pkt->hdr.dma_len, &key,
 				  &ptr) < 0)
 			return RESP_ACCESS;
@@ -209,15 +208,16 @@ static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt,
 	else if (inv)
 		wc.invalidated_rkey = hdr->invalidate_rkey;
 	qp->resp.have_rwqe = false;
-	uroce_cq_push(qp->recv_cq, &wc, NULL, hdr->solicited || status);
+	uroce_cq_push(qp->recv_cq, qp, &wc, NULL, hdr->solicited || status);
 }
 
 static enum verdict complete(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	pkt_flags_t flags = hdr_flags(&pkt->hdr);
 
-	if ((flags & PKT_IETH) && uroce_key_invalidate(qp->dev, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
-						       pkt->hdr.invalidate_rkey) < 0)
+	if ((flags & PKT_IETH) &&
+	    uroce_key_invalidate(qp->engine->keys, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+				 pkt->hdr.invalidate_rkey) < 0)
 		return RESP_ACCESS;
 	if (flags & PKT_END) {
 		qp->resp.msn = (qp->resp.msn + 1) & PSN_MASK;
@@ -440,8 +440,8 @@ static enum verdict datagram_packet(struct uroce_qp *qp, const struct uroce_pack
 	resp->length = 0;
 	if ((uint64_t)grh.length + pkt->payload.length > resp->rwqe->length)
 		return RESP_LENGTH;
-	if (uroce_scatter(qp->dev, qp->vqp.qp.pd, resp->rwqe->sge, resp->rwqe->num_sge, 0, &grh) <
-	    0)
+	if (uroce_scatter(qp->engine->keys, qp->vqp.qp.pd, resp->rwqe->sge, resp->rwqe->num_sge, 0,
+			  &grh) < 0)
 		return RESP_LOCAL;
 	resp->length = grh.length;
 	v = execute_send(qp, pkt);

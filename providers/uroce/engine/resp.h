@@ -3,7 +3,7 @@
 #ifndef UROCE_RESP_H
 #define UROCE_RESP_H
 
-#include "providers/uroce/host/dev.h"
+#include "providers/uroce/engine/engine.h"
 
 enum verdict {
 	RESP_OK,
@@ -29,8 +29,6 @@ static inline uint32_t resp_read_segment(const struct uroce_qp *qp)
 	return qp->av.path && qp->av.path->lossless ? qp->av.mtu : qp->mtu;
 }
 
-/* A send or write was executed, or its last packet: what is owed for it. */
-void uroce_resp_took(struct uroce_qp *qp, bool ack_req);
 /* Whether the QP takes packets, and such ones. */
 bool resp_check_addressed(const struct uroce_qp *qp, const struct uroce_packet *pkt);
 /* A packet of a connected QP, in the order of the specification. */

@@ -182,8 +182,8 @@ static enum verdict check_key(struct uroce_qp *qp, const struct uroce_packet *pk
 		length = sizeof(uint64_t);
 	if (length > UROCE_MAX_MSG_SIZE)
 		return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
-	if (uroce_key_get(qp->dev, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num, access_needed(hdr),
-			  hdr->va, length, &key, &ptr) < 0)
+	if (uroce_key_get(qp->engine->keys, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+			  access_needed(hdr), hdr->va, length, &key, &ptr) < 0)
 		return qp_is_rc(qp) ? RESP_ACCESS : RESP_DROP;
 	uroce_key_put(key);
 	return RESP_OK;

@@ -3,8 +3,7 @@
  * The requester after a loss: it goes back to the oldest packet that was not acknowledged, when it
  * is told or when time has passed, until its retries are exhausted.
  */
-#include "providers/uroce/host/dev.h"
-#include "providers/uroce/uroce.h"
+#include "providers/uroce/engine/engine.h"
 
 #define TIMEOUT_NEVER (1ull << 62) /* ns */
 

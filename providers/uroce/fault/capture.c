@@ -9,11 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "providers/uroce/base/bytes.h"
-#include "providers/uroce/fault/capture.h"
-#include "providers/uroce/wire/icrc.h"
+#include "providers/uroce/fault/fault.h"
 #include "providers/uroce/fault/pcapng.h"
-#include "providers/uroce/path/shm/shm.h"
 #include "util/env.h"
 
 enum {
@@ -22,21 +19,32 @@ enum {
 	IPV4_LEN = 20,
 	MESSAGE = 256,
 	SNAPLEN = 65535,
+	HOP_LIMIT = 64,
 	SEGMENT = 4096, /* payload of one packet of a message that had none */
-	PACKET_MAX = IP_MAX + UDP_LEN + UROCE_HEADER_MAX + SHM_SEGMENT + 4 + ICRC_LEN,
+	PACKET_MAX = IP_MAX + UDP_LEN + UROCE_HEADER_MAX + PATH_PACKET_MAX + 4 + 2 * ICRC_LEN,
 };
 #define SIZE_LIMIT (256ull << 20)
+
+struct interface {
+	LIST_ENTRY(interface) entry;
+	char name[IBV_SYSFS_NAME_MAX];
+	int number; /* in the file */
+};
 
 struct uroce_capture {
 	struct uroce_lock lock; /* a leaf */
 	struct pcapng file;
+	LIST_HEAD(, interface) interfaces;
+	const struct uroce_path_ops *inner; /* of the path through shared memory */
+	const char *(*device)(struct path_host *host, const struct uroce_qp *qp);
 	uint8_t packet[PACKET_MAX]; /* being put together: the IP header ends at IP_MAX */
 };
 
 /* What a packet is besides its bytes. */
 struct frame {
-	struct uroce_dev *dev;
-	struct uroce_av av; /* as its sender sees it */
+	struct uroce_capture *capture;
+	const char *device;
+	struct uroce_route route; /* as its sender sees it */
 	bool outgoing;
 	uint16_t port, id;
 	const char *comment;
@@ -159,6 +167,12 @@ int uroce_capture_new(struct uroce_capture **ret)
 
 void uroce_capture_free(struct uroce_capture *capture)
 {
+	struct interface *interface;
+
+	while ((interface = LIST_FIRST(&capture->interfaces))) {
+		LIST_REMOVE(interface, entry);
+		free(interface);
+	}
 	pcapng_close(&capture->file);
 	free(capture);
 }
@@ -186,14 +200,14 @@ static void ipv4_number(uint8_t *ip, uint16_t id)
 	put16(ip + 10, fold(sum16(0, ip, IPV4_LEN)));
 }
 
-static uint16_t udp_checksum(const struct uroce_av *av, const uint8_t *udp, uint32_t length)
+static uint16_t udp_checksum(const struct uroce_route *route, const uint8_t *udp, uint32_t length)
 {
-	uint32_t from = uroce_gid_is_ipv4(&av->sgid) ? 12 : 0;
+	uint32_t from = uroce_gid_is_ipv4(&route->sgid) ? 12 : 0;
 	uint32_t sum = IPPROTO_UDP + length;
 	uint16_t checksum;
 
-	sum = sum16(sum, av->sgid.raw + from, 16 - from);
-	sum = sum16(sum, av->dgid.raw + from, 16 - from);
+	sum = sum16(sum, route->sgid.raw + from, 16 - from);
+	sum = sum16(sum, route->dgid.raw + from, 16 - from);
 	checksum = fold(sum16(sum, udp, length));
 	return checksum ? checksum : 0xffff;
 }
@@ -206,68 +220,97 @@ static uint64_t clock_ns(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-/* The bytes behind the UDP header are in place, BTH to ICRC. Under the lock. */
-static void frame_write(struct uroce_capture *capture, const struct frame *f, uint32_t length)
+/* The number of an interface in the file, which hears of it when its first packet comes. */
+static int interface_number(struct uroce_capture *capture, const char *name)
 {
-	bool ipv4 = uroce_gid_is_ipv4(&f->av.sgid);
+	struct interface *interface;
+	int r;
+
+	LIST_FOREACH(interface, &capture->interfaces, entry)
+		if (!strcmp(interface->name, name))
+			return interface->number;
+	interface = calloc(1, sizeof(*interface));
+	if (!interface)
+		return -ENOMEM;
+	r = pcapng_add_interface(&capture->file, name);
+	if (r < 0) {
+		free(interface);
+		return r;
+	}
+	snprintf(interface->name, sizeof(interface->name), "%s", name);
+	interface->number = r;
+	LIST_INSERT_HEAD(&capture->interfaces, interface, entry);
+	return r;
+}
+
+/* The bytes behind the UDP header are in place, BTH to ICRC. Under the lock. */
+static void frame_write(const struct frame *f, uint32_t length)
+{
+	struct uroce_capture *capture = f->capture;
+	bool ipv4 = uroce_gid_is_ipv4(&f->route.sgid);
 	uint8_t *ip = capture->packet + (ipv4 ? IP_MAX - IPV4_LEN : 0);
 	uint8_t *udp = capture->packet + IP_MAX;
-	int r = 0;
+	int r;
 
-	uroce_grh_fill(&f->av, length - ICRC_LEN, capture->packet);
+	uroce_grh_fill(&f->route, length - ICRC_LEN, capture->packet);
 	if (ipv4)
 		ipv4_number(ip, f->id);
 	put16(udp, f->port);
 	put16(udp + 2, UROCE_UDP_PORT);
 	put16(udp + 4, UDP_LEN + length);
 	put16(udp + 6, 0);
-	put16(udp + 6, udp_checksum(&f->av, udp, UDP_LEN + length));
-	if (!f->dev->capture_interface)
-		r = pcapng_add_interface(&capture->file, f->dev->name);
-	if (r >= 0 && !f->dev->capture_interface)
-		f->dev->capture_interface = r + 1;
+	put16(udp + 6, udp_checksum(&f->route, udp, UDP_LEN + length));
+	r = interface_number(capture, f->device);
 	if (r >= 0)
-		r = pcapng_add_packet(&capture->file, f->dev->capture_interface - 1, f->outgoing,
-				      clock_ns(), ip, udp + UDP_LEN + length - ip, f->comment);
+		r = pcapng_add_packet(&capture->file, r, f->outgoing, clock_ns(), ip,
+				      udp + UDP_LEN + length - ip, f->comment);
 	if (r < 0)
-		log_warn("%s: the capture ends here: %s", f->dev->name,
+		log_warn("%s: the capture ends here: %s", f->device,
 			 r == -ENOSPC ? "its size is reached (size= in UROCE_CAPTURE)"
 				      : strerror(-r));
-}
-
-void uroce_capture_wire(struct uroce_dev *dev, const struct uroce_av *av, bool outgoing,
-			uint16_t port, uint16_t id, const uint8_t *packet, uint32_t length)
-{
-	struct uroce_capture *capture = dev->host->capture;
-	struct frame f = { .dev = dev, .av = *av, .outgoing = outgoing, .port = port, .id = id };
-
-	if (length > PACKET_MAX - IP_MAX - UDP_LEN)
-		return;
-	f.av.hop_limit = av->hop_limit ? av->hop_limit : 64;
-	uroce_lock(&capture->lock);
-	memcpy(capture->packet + IP_MAX + UDP_LEN, packet, length);
-	frame_write(capture, &f, length);
-	uroce_unlock(&capture->lock);
 }
 
 /* --- shared memory --- */
 
 /* An ICRC behind @length bytes, as if they had left by UDP. Under the lock. */
-static void frame_finish(struct uroce_capture *capture, struct frame *f, uint32_t length)
+static void frame_finish(struct frame *f, uint32_t length)
 {
-	uint8_t *packet = capture->packet + IP_MAX + UDP_LEN;
+	uint8_t *packet = f->capture->packet + IP_MAX + UDP_LEN;
 	union uroce_address from, to;
 	struct uroce_icrc icrc;
 	uint32_t crc;
 
 	f->port = UROCE_UDP_PORT;
-	f->av.hop_limit = f->av.hop_limit ? f->av.hop_limit : 64;
-	uroce_address_from_gid(&f->av.sgid, UROCE_UDP_PORT, 0, &from);
-	uroce_address_from_gid(&f->av.dgid, UROCE_UDP_PORT, 0, &to);
+	f->route.hop_limit = f->route.hop_limit ? f->route.hop_limit : HOP_LIMIT;
+	uroce_address_from_gid(&f->route.sgid, UROCE_UDP_PORT, 0, &from);
+	uroce_address_from_gid(&f->route.dgid, UROCE_UDP_PORT, 0, &to);
 	uroce_icrc_init(&icrc, &from, &to);
 	crc = htole32(uroce_icrc_compute(&icrc, 0, packet, length));
 	memcpy(packet + length, &crc, sizeof(crc));
-	frame_write(capture, f, length + ICRC_LEN);
+	frame_write(f, length + ICRC_LEN);
+}
+
+/* What a path saw: of a network interface whole, of another process without ICRC. */
+void uroce_capture_sight(struct uroce_capture *capture, const struct path_sight *sight,
+			 const char *device)
+{
+	struct frame f = { .capture = capture,
+			   .device = sight->device ? sight->device : device,
+			   .route = sight->route,
+			   .outgoing = sight->outgoing,
+			   .port = sight->port,
+			   .id = sight->id };
+
+	if (!f.device || sight->length > PACKET_MAX - IP_MAX - UDP_LEN - ICRC_LEN)
+		return;
+	f.route.hop_limit = f.route.hop_limit ? f.route.hop_limit : HOP_LIMIT;
+	uroce_lock(&capture->lock);
+	memcpy(capture->packet + IP_MAX + UDP_LEN, sight->packet, sight->length);
+	if (sight->device)
+		frame_write(&f, sight->length);
+	else
+		frame_finish(&f, sight->length);
+	uroce_unlock(&capture->lock);
 }
 
 /* Fetches bytes [offset, offset + length) of a payload. */
@@ -276,7 +319,7 @@ typedef int (*payload_get)(const void *source, uint32_t offset, void *dst, uint3
 static void packet_put(struct frame *f, const struct uroce_hdr *hdr, payload_get get,
 		       const void *source, uint32_t offset, uint32_t length)
 {
-	struct uroce_capture *capture = f->dev->host->capture;
+	struct uroce_capture *capture = f->capture;
 	uint8_t *packet = capture->packet + IP_MAX + UDP_LEN;
 	uint32_t header;
 
@@ -285,7 +328,7 @@ static void packet_put(struct frame *f, const struct uroce_hdr *hdr, payload_get
 	if (length && get(source, offset, packet + header, length) < 0)
 		memset(packet + header, 0, length); /* its memory is gone; the transfer says so */
 	memset(packet + header + length, 0, uroce_wire_pad(length));
-	frame_finish(capture, f, header + length + uroce_wire_pad(length));
+	frame_finish(f, header + length + uroce_wire_pad(length));
 	uroce_unlock(&capture->lock);
 }
 
@@ -318,7 +361,7 @@ static void message_put(struct frame *f, const struct uroce_hdr *hdr, payload_ge
 	uint32_t offset = 0, length;
 	char comment[80];
 
-	if (total <= SHM_SEGMENT && !f->comment) {
+	if (total <= PATH_PACKET_MAX && !f->comment) {
 		packet_put(f, hdr, get, source, 0, total);
 		return;
 	}
@@ -334,7 +377,7 @@ static void message_put(struct frame *f, const struct uroce_hdr *hdr, payload_ge
 		part.ack_req = hdr->ack_req && offset + length == total;
 		packet_put(f, &part, get, source, offset, length);
 		offset += length;
-	} while (offset < total && !f->dev->host->capture->file.full);
+	} while (offset < total && !f->capture->file.full);
 }
 
 /* An acknowledgement that rode along is a packet of its own on a wire. */
@@ -390,37 +433,23 @@ static int received_get(const void *source, uint32_t offset, void *dst, uint32_t
 	return payload->path->ops->fetch(payload->path, payload, offset, dst, length);
 }
 
-static void turn_round(struct uroce_av *av)
+static void turn_round(struct uroce_route *route)
 {
-	union ibv_gid gid = av->sgid;
+	union ibv_gid gid = route->sgid;
 
-	av->sgid = av->dgid;
-	av->dgid = gid;
+	route->sgid = route->dgid;
+	route->dgid = gid;
 }
 
-void uroce_capture_peer(struct uroce_qp *qp, const struct uroce_packet *pkt)
+void uroce_capture_peer(struct uroce_capture *capture, const char *device,
+			const struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
-	struct frame f = { .dev = qp->dev, .av = qp->av };
+	struct frame f = { .capture = capture, .device = device, .route = qp->av.route };
 
-	turn_round(&f.av);
+	turn_round(&f.route);
 	if (pkt->has_ack)
 		ack_put(&f, qp->vqp.qp.qp_num, pkt->ack_psn, pkt->ack_syndrome, 0);
 	message_put(&f, &pkt->hdr, received_get, &pkt->payload, pkt->payload.length);
-}
-
-void uroce_capture_forwarded(struct uroce_host *host, const union ibv_gid *sgid,
-			     const union ibv_gid *dgid, const uint8_t *packet, uint32_t length)
-{
-	struct uroce_capture *capture = host->capture;
-	struct frame f = { .dev = LIST_FIRST(&host->devices),
-			   .av = { .sgid = *sgid, .dgid = *dgid } };
-
-	if (!f.dev || length > UROCE_HEADER_MAX + SHM_SEGMENT + 3)
-		return;
-	uroce_lock(&capture->lock);
-	memcpy(capture->packet + IP_MAX + UDP_LEN, packet, length);
-	frame_finish(capture, &f, length);
-	uroce_unlock(&capture->lock);
 }
 
 /* --- what leaves through shared memory --- */
@@ -428,12 +457,13 @@ void uroce_capture_forwarded(struct uroce_host *host, const union ibv_gid *sgid,
 static int capture_send(struct uroce_path *path, const struct uroce_av *av,
 			const struct uroce_tx *tx)
 {
-	struct frame f = { .av = *av, .outgoing = true };
+	struct uroce_capture *capture = path->host->capture;
+	struct frame f = { .capture = capture, .route = av->route, .outgoing = true };
 	struct vector vector = { tx->iov, tx->iovcnt };
-	int r = uroce_shm_ops.send(path, av, tx);
+	int r = capture->inner->send(path, av, tx);
 
-	f.dev = tx->qp ? tx->qp->dev : LIST_FIRST(&((struct uroce_shm *)path)->host->devices);
-	if (r < 0 || !f.dev)
+	f.device = capture->device(path->host, tx->qp);
+	if (r < 0 || !f.device)
 		return r;
 	if (tx->has_ack)
 		ack_put(&f, tx->hdr->dest_qpn, tx->ack_psn, tx->ack_syndrome, tx->ack_msn);
@@ -444,59 +474,69 @@ static int capture_send(struct uroce_path *path, const struct uroce_av *av,
 static int capture_fetch(struct uroce_path *path, const struct uroce_payload *payload,
 			 uint32_t offset, void *dst, uint32_t length)
 {
-	return uroce_shm_ops.fetch(path, payload, offset, dst, length);
+	return path->host->capture->inner->fetch(path, payload, offset, dst, length);
 }
 
 static bool capture_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
 			      uint32_t own_qpn)
 {
-	return uroce_shm_ops.receiving(path, av, dest_qpn, own_qpn);
+	return path->host->capture->inner->receiving(path, av, dest_qpn, own_qpn);
 }
 
-static int capture_rdma(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
-			uint32_t own_qpn, bool write, const struct iovec *iov, int iovcnt,
-			uint64_t remote_addr, uint32_t rkey, uint32_t length)
+/* The packets that it would have been. */
+static void rdma_put(struct frame *f, const struct uroce_rdma *rdma)
 {
-	struct uroce_host *host = ((struct uroce_shm *)path)->host;
-	/* The caller's own, its lock held. */
-	const struct uroce_qp *qp = atomic_load_explicit(
-		&host->qps[own_qpn & ((1 << UROCE_QP_INDEX_BITS) - 1)], memory_order_acquire);
-	struct frame f = { .dev = qp->dev,
-			   .av = *av,
-			   .outgoing = true,
-			   .comment = "done by its initiator alone in the target's memory" };
-	struct vector vector = { iov, iovcnt };
+	struct vector vector = { rdma->iov, rdma->iovcnt };
 	struct uroce_hdr hdr = {
-		.opcode = UROCE_RC | (write ? UROCE_WRITE_ONLY : UROCE_READ_REQUEST),
+		.opcode = UROCE_RC | (rdma->write ? UROCE_WRITE_ONLY : UROCE_READ_REQUEST),
 		.pkey = UROCE_PKEY_DEFAULT,
-		.dest_qpn = dest_qpn,
-		.psn = qp->req.psn,
-		.va = remote_addr,
-		.rkey = rkey,
-		.dma_len = length,
+		.dest_qpn = rdma->dest_qpn,
+		.psn = rdma->qp->req.psn,
+		.va = rdma->remote_addr,
+		.rkey = rdma->rkey,
+		.dma_len = rdma->length,
 		.syndrome = AETH_ACK | AETH_ACK_NO_CREDIT,
 	};
-	int r = uroce_shm_ops.rdma(path, av, dest_qpn, own_qpn, write, iov, iovcnt, remote_addr,
-				   rkey, length);
 
-	if (r < 0)
-		return r;
-	if (write) {
-		message_put(&f, &hdr, vector_get, &vector, length);
-		return 0;
+	if (rdma->write) {
+		message_put(f, &hdr, vector_get, &vector, rdma->length);
+		return;
 	}
-	packet_put(&f, &hdr, NULL, NULL, 0, 0);
-	f.outgoing = false;
-	turn_round(&f.av);
+	packet_put(f, &hdr, NULL, NULL, 0, 0);
+	f->outgoing = false;
+	turn_round(&f->route);
 	hdr.opcode = UROCE_RC | UROCE_READ_RESP_ONLY;
-	hdr.dest_qpn = own_qpn;
-	message_put(&f, &hdr, vector_get, &vector, length);
-	return 0;
+	hdr.dest_qpn = rdma->own_qpn;
+	message_put(f, &hdr, vector_get, &vector, rdma->length);
 }
 
-const struct uroce_path_ops uroce_capture_shm_ops = {
-	.send = capture_send,
-	.fetch = capture_fetch,
-	.receiving = capture_receiving,
-	.rdma = capture_rdma,
-};
+static int capture_rdma(struct uroce_path *path, const struct uroce_av *av,
+			const struct uroce_rdma *rdma)
+{
+	struct uroce_capture *capture = path->host->capture;
+	struct frame f = { .capture = capture,
+			   .device = capture->device(path->host, rdma->qp),
+			   .route = av->route,
+			   .outgoing = true,
+			   .comment = "done by its initiator alone in the target's memory" };
+	int r = capture->inner->rdma(path, av, rdma);
+
+	if (r >= 0)
+		rdma_put(&f, rdma);
+	return r;
+}
+
+void uroce_capture_path(struct uroce_capture *capture, struct uroce_path *path,
+			const char *(*device)(struct path_host *host, const struct uroce_qp *qp))
+{
+	static const struct uroce_path_ops ops = {
+		.send = capture_send,
+		.fetch = capture_fetch,
+		.receiving = capture_receiving,
+		.rdma = capture_rdma,
+	};
+
+	capture->inner = path->ops;
+	capture->device = device;
+	path->ops = &ops;
+}

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * UROCE_CAPTURE: the packets of this process in a file (pcapng.h), as they are or would be on a
- * wire: IP, UDP, BTH to ICRC. Without the variable host->capture is NULL and none of this is
- * reached.
+ * wire: IP, UDP, BTH to ICRC.
  */
 #ifndef UROCE_CAPTURE_H
 #define UROCE_CAPTURE_H
 
-#include "providers/uroce/host/dev.h"
+#include "providers/uroce/engine/engine.h"
 
 struct uroce_capture;
 
@@ -28,22 +27,19 @@ int uroce_capture_parse(const char *text, struct capture_wish *ret, char *messag
 int uroce_capture_new(struct uroce_capture **ret);
 void uroce_capture_free(struct uroce_capture *capture);
 
+/* A packet as a path saw it. Without a device it counts as one of @device. */
+void uroce_capture_sight(struct uroce_capture *capture, const struct path_sight *sight,
+			 const char *device);
+
+/* A packet for @qp, of @device, out of a ring of shared memory. */
+void uroce_capture_peer(struct uroce_capture *capture, const char *device,
+			const struct uroce_qp *qp, const struct uroce_packet *pkt);
+
 /*
- * A packet of the network: @packet has @length bytes, BTH to ICRC. @av from its sender's point of
- * view;
- * @port: UDP port it comes from; @id: identification of its IPv4 header.
+ * A look at each packet that leaves by @path through shared memory, from now on. @device: the name
+ * of the device that @qp, or with NULL the connection manager, sends by; NULL: there is none.
  */
-void uroce_capture_wire(struct uroce_dev *dev, const struct uroce_av *av, bool outgoing,
-			uint16_t port, uint16_t id, const uint8_t *packet, uint32_t length);
-
-/* A datagram another process of this host handed over: @length bytes, BTH to padding. */
-void uroce_capture_forwarded(struct uroce_host *host, const union ibv_gid *sgid,
-			     const union ibv_gid *dgid, const uint8_t *packet, uint32_t length);
-
-/* A packet for @qp out of a ring of shared memory. */
-void uroce_capture_peer(struct uroce_qp *qp, const struct uroce_packet *pkt);
-
-/* The operations of the path through shared memory, with a look at each packet that leaves. */
-extern const struct uroce_path_ops uroce_capture_shm_ops;
+void uroce_capture_path(struct uroce_capture *capture, struct uroce_path *path,
+			const char *(*device)(struct path_host *host, const struct uroce_qp *qp));
 
 #endif

@@ -6,18 +6,28 @@
  *   fault_parse.c  the text becomes rules
  *   path_fault.c   rules for packets: a path between the engine and the UDP path, and its mirror
  *                  where packets arrive
- *   fault_verbs.c  rules for verbs and events: a table of operations in front of the provider's
+ *   fault_call.c   rules by number: of calls and of posts
+ *   capture.c pcapng.c
+ *                  UROCE_CAPTURE: packets as a wire would show them, in a file
+ *
+ * What events do is host/fault_event.c's; the operations with rules in front are
+ * verbs/fault_verbs.c's.
  *
  * Same seed, same trace: what happens to a packet depends on the seed, the rule, and on which
  * packet it is (number of the QP, direction, opcode, PSN counted from the QP's first, how often it
  * was sent), not on time, threads or anybody's random numbers.
  *
- * Without the variable host->faults is NULL and none of this is reached.
+ * Without the variables there is neither struct uroce_faults nor struct uroce_capture, and none of
+ * this is reached.
+ *
+ * Locks: uroce_faults.lock and the capture's, leaves; others_lock, below progress_lock as a QP's
+ * is. Threads: any sends; what arrives comes with progress_lock held. Includes: engine,
+ * path/path.h, wire, base. Included by: host, verbs.
  */
 #ifndef UROCE_FAULT_H
 #define UROCE_FAULT_H
 
-#include "providers/uroce/host/dev.h"
+#include "providers/uroce/engine/engine.h"
 
 enum {
 	FAULT_RULES = 32,
@@ -110,6 +120,8 @@ struct fault_held;
 TAILQ_HEAD(fault_held_list, fault_held);
 
 struct uroce_faults {
+	struct path_host *host;	     /* to whom packets that were held are handed */
+	struct uroce_engine *engine; /* whose thread has to come back for them */
 	uint64_t seed;
 	unsigned int count;
 	struct fault_rule rules[FAULT_RULES];
@@ -149,30 +161,31 @@ uint64_t uroce_fault_hash(const struct uroce_faults *faults, uint64_t salt, uint
 /* --- path_fault.c --- */
 
 /* A path in front of @inner. */
-int uroce_fault_path_new(struct uroce_dev *dev, struct uroce_path *inner,
+int uroce_fault_path_new(struct uroce_faults *faults, struct uroce_path *inner,
 			 struct uroce_path **ret_path);
 void uroce_fault_path_free(struct uroce_path *path);
 
-int uroce_fault_qp_init(struct uroce_qp *qp);
+int uroce_fault_qp_init(struct uroce_faults *faults, struct uroce_qp *qp);
 void uroce_fault_qp_free(struct uroce_qp *qp);
 
-/* A packet arrived for @qp: passes it to uroce_rx(), marked as seen, once, twice,
- * later or never. Under progress_lock. */
-void uroce_fault_receive(struct uroce_host *host, struct uroce_qp *qp, struct uroce_packet *pkt,
+/* A packet arrived for @qp: it is handed back to the host, marked as seen, once, twice, later or
+ * never. Under progress_lock. */
+void uroce_fault_receive(struct uroce_faults *faults, struct uroce_qp *qp, struct uroce_packet *pkt,
 			 const union ibv_gid *sgid, uint64_t now);
 
 /* Held packets whose time has come. Under progress_lock. */
-void uroce_fault_run(struct uroce_host *host, uint64_t now);
+void uroce_fault_run(struct uroce_faults *faults, uint64_t now);
 /* Whether the thread has to come back soon. */
-bool uroce_fault_waiting(struct uroce_host *host);
+bool uroce_fault_waiting(struct uroce_faults *faults);
 
-/* --- fault_verbs.c --- */
+/* --- fault_call.c --- */
 
-/* The operations of @ctx from now on: the provider's, with the rules before them. */
-void uroce_fault_verbs(struct verbs_context *ctx);
 /* The next call of @verb: 0, or the -errno it fails with by rule. */
 int uroce_fault_call(struct uroce_faults *faults, enum fault_verb verb);
-/* Events whose time has come. In the progress thread, no lock held. */
-void uroce_fault_events(struct uroce_host *host);
+/* Send work requests of @qp were posted: calls @fire for each rule of an event that hits. */
+void uroce_fault_posted(struct uroce_faults *faults, struct uroce_qp *qp,
+			void (*fire)(const struct fault_rule *rule, struct uroce_qp *qp));
+
+#include "providers/uroce/fault/capture.h"
 
 #endif

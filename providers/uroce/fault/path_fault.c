@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Faults of packets. What leaves passes through a path of its own on its way to the UDP path; what
- * arrives is looked at in uroce_rx(), where it does not matter whether it came by a socket of this
+ * arrives is looked at by the host, where it does not matter whether it came by a socket of this
  * process or was passed on by another one.
  */
 #include <string.h>
 
 #include "providers/uroce/fault/fault.h"
-#include "providers/uroce/host/thread.h"
 
 enum {
-	GRH_LEN = 40,
 	DAMAGE_SALT = 0x100, /* beyond every rule number */
 };
 
@@ -22,6 +20,7 @@ enum direction {
 struct uroce_fault_path {
 	struct uroce_path path;
 	struct uroce_path *inner;
+	struct uroce_faults *faults;
 };
 
 /* A packet that waits. */
@@ -47,7 +46,7 @@ struct fault_held {
 
 /* A packet as the rules see it. */
 struct subject {
-	struct uroce_host *host;
+	struct uroce_faults *faults;
 	struct fault_flow *flow;
 	enum direction direction;
 	const struct uroce_hdr *hdr;
@@ -118,7 +117,7 @@ static bool rule_hits(const struct uroce_faults *faults, unsigned int i, const s
 /* The first rule that hits decides. */
 static struct fate fate_of(const struct subject *s)
 {
-	const struct uroce_faults *faults = s->host->faults;
+	const struct uroce_faults *faults = s->faults;
 	struct fate fate = { .tries = tries_before(s) };
 
 	fate.key = (uint64_t)s->flow->number << 41 | (uint64_t)s->direction << 40 |
@@ -144,7 +143,7 @@ static void trace(const struct subject *s, const struct fate *fate)
 /* The packet has met its fate: that counts for those to come. */
 static void fate_settle(const struct subject *s, const struct fate *fate)
 {
-	const struct uroce_faults *faults = s->host->faults;
+	const struct uroce_faults *faults = s->faults;
 	struct fault_side *side = &s->flow->side[s->direction];
 	uint32_t slot = s->psn % FAULT_TRIES;
 	bool request = is_request(s->hdr);
@@ -182,9 +181,9 @@ static struct fault_held *held_new(const struct subject *s, const struct fault_r
 	return held;
 }
 
-static void held_add(struct uroce_host *host, struct fault_held *held)
+static void held_add(struct uroce_faults *faults, struct fault_held *held)
 {
-	struct uroce_faults *faults = host->faults;
+	struct uroce_engine *engine = faults->engine;
 	bool first;
 
 	uroce_lock(&faults->lock);
@@ -192,8 +191,8 @@ static void held_add(struct uroce_host *host, struct fault_held *held)
 	TAILQ_INSERT_TAIL(&faults->held, held, entry);
 	uroce_unlock(&faults->lock);
 	/* A thread that sleeps without limit must come to release it. */
-	if (first && atomic_load_explicit(&host->wakes_at, memory_order_relaxed))
-		uroce_thread_wake(host);
+	if (first && atomic_load_explicit(&engine->wakes_at, memory_order_relaxed))
+		engine->events->wake(engine);
 }
 
 static int hold_outgoing(const struct subject *s, const struct fault_rule *rule,
@@ -217,7 +216,7 @@ static int hold_outgoing(const struct subject *s, const struct fault_rule *rule,
 		}
 		p += tx->iov[i].iov_len;
 	}
-	held_add(s->host, held);
+	held_add(s->faults, held);
 	return 0;
 }
 
@@ -242,11 +241,17 @@ static void hold_incoming(const struct subject *s, const struct fault_rule *rule
 		memcpy(held->grh, pkt->grh, sizeof(held->grh));
 		held->pkt.grh = held->grh;
 	}
-	held_add(s->host, held);
+	held_add(s->faults, held);
+}
+
+static void deliver(struct uroce_faults *faults, struct uroce_packet *pkt,
+		    const union ibv_gid *sgid, uint64_t now)
+{
+	faults->host->events->packet(faults->host, pkt, sgid, now);
 }
 
 /* Return: -EAGAIN when there was no room for it; it then stays. */
-static int held_release(struct uroce_host *host, struct fault_held *held)
+static int held_release(struct uroce_faults *faults, struct fault_held *held)
 {
 	struct iovec iov = { held->payload, held->length };
 	struct uroce_tx tx = { .hdr = &held->hdr,
@@ -257,7 +262,7 @@ static int held_release(struct uroce_host *host, struct fault_held *held)
 	if (held->direction == OUTGOING)
 		return held->inner->ops->send(held->inner, &held->av, &tx);
 	held->pkt.fault_seen = true;
-	uroce_rx(host, &held->pkt, held->has_sgid ? &held->sgid : NULL, uroce_now());
+	deliver(faults, &held->pkt, held->has_sgid ? &held->sgid : NULL, uroce_now());
 	return 0;
 }
 
@@ -268,9 +273,8 @@ static void held_done(struct fault_held_list *list, struct fault_held *held)
 }
 
 /* A packet of the flow went by: those it was to overtake may go. */
-static void overtaken(struct uroce_host *host, uint32_t flow, enum direction direction)
+static void overtaken(struct uroce_faults *faults, uint32_t flow, enum direction direction)
 {
-	struct uroce_faults *faults = host->faults;
 	struct fault_held_list go = TAILQ_HEAD_INITIALIZER(go);
 	struct fault_held *held, *next;
 
@@ -286,9 +290,9 @@ static void overtaken(struct uroce_host *host, uint32_t flow, enum direction dir
 	uroce_unlock(&faults->lock);
 	while ((held = TAILQ_FIRST(&go))) {
 		TAILQ_REMOVE(&go, held, entry);
-		if (held_release(host, held) == -EAGAIN) {
+		if (held_release(faults, held) == -EAGAIN) {
 			held->due = 0;
-			held_add(host, held);
+			held_add(faults, held);
 		} else {
 			free(held);
 		}
@@ -322,7 +326,7 @@ static int fate_send(struct uroce_fault_path *fault, const struct subject *s,
 	case FAULT_DELAY:
 		return hold_outgoing(s, fate->rule, fault->inner, av, tx);
 	case FAULT_CORRUPT:
-		damaged.damage = uroce_fault_hash(s->host->faults, DAMAGE_SALT, fate->key) | 1;
+		damaged.damage = uroce_fault_hash(s->faults, DAMAGE_SALT, fate->key) | 1;
 		return send_inner(fault, av, &damaged);
 	default:
 		return send_inner(fault, av, tx);
@@ -333,7 +337,7 @@ static int flow_send(struct uroce_fault_path *fault, struct fault_flow *flow,
 		     const struct uroce_av *av, const struct uroce_tx *tx)
 {
 	struct subject s = {
-		.host = fault->path.dev->host,
+		.faults = fault->faults,
 		.flow = flow,
 		.direction = OUTGOING,
 		.hdr = tx->hdr,
@@ -346,14 +350,14 @@ static int flow_send(struct uroce_fault_path *fault, struct fault_flow *flow,
 		return r;
 	fate_settle(&s, &fate);
 	if (!is_held(&fate))
-		overtaken(s.host, flow->number, OUTGOING);
+		overtaken(s.faults, flow->number, OUTGOING);
 	return 0;
 }
 
 static int fault_send(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx)
 {
 	struct uroce_fault_path *fault = to_fault(path);
-	struct uroce_faults *faults = path->dev->host->faults;
+	struct uroce_faults *faults = fault->faults;
 	int r;
 
 	if (atomic_load_explicit(&faults->port_down, memory_order_relaxed))
@@ -401,48 +405,47 @@ static void fate_receive(const struct subject *s, const struct fate *fate, struc
 		hold_incoming(s, fate->rule, pkt, sgid);
 		return;
 	case FAULT_DUPLICATE:
-		uroce_rx(s->host, pkt, sgid, now);
+		deliver(s->faults, pkt, sgid, now);
 		break;
 	default:
 		break;
 	}
-	uroce_rx(s->host, pkt, sgid, now);
+	deliver(s->faults, pkt, sgid, now);
 }
 
-void uroce_fault_receive(struct uroce_host *host, struct uroce_qp *qp, struct uroce_packet *pkt,
+void uroce_fault_receive(struct uroce_faults *faults, struct uroce_qp *qp, struct uroce_packet *pkt,
 			 const union ibv_gid *sgid, uint64_t now)
 {
 	struct subject s = {
-		.host = host,
+		.faults = faults,
 		.flow = qp->fault,
 		.direction = INCOMING,
 		.hdr = &pkt->hdr,
 	};
 	struct fate fate;
 
-	assert_held(&host->progress_lock);
+	assert_held(&faults->host->progress_lock);
 	uroce_lock(&qp->lock);
 	s.psn = psn_from_start(qp, INCOMING, &pkt->hdr);
 	uroce_unlock(&qp->lock);
 	fate = fate_of(&s);
-	if (atomic_load_explicit(&host->faults->port_down, memory_order_relaxed))
+	if (atomic_load_explicit(&faults->port_down, memory_order_relaxed))
 		return;
 	pkt->fault_seen = true;
 	fate_settle(&s, &fate);
 	fate_receive(&s, &fate, pkt, sgid, now);
 	if (!is_held(&fate))
-		overtaken(host, s.flow->number, INCOMING);
+		overtaken(faults, s.flow->number, INCOMING);
 }
 
 /* --- time --- */
 
-void uroce_fault_run(struct uroce_host *host, uint64_t now)
+void uroce_fault_run(struct uroce_faults *faults, uint64_t now)
 {
-	struct uroce_faults *faults = host->faults;
 	struct fault_held *held, *next;
 	struct fault_held_list go = TAILQ_HEAD_INITIALIZER(go);
 
-	assert_held(&host->progress_lock);
+	assert_held(&faults->host->progress_lock);
 	uroce_lock(&faults->lock);
 	for (held = TAILQ_FIRST(&faults->held); held; held = next) {
 		next = TAILQ_NEXT(held, entry);
@@ -452,16 +455,15 @@ void uroce_fault_run(struct uroce_host *host, uint64_t now)
 		TAILQ_INSERT_TAIL(&go, held, entry);
 	}
 	uroce_unlock(&faults->lock);
-	while ((held = TAILQ_FIRST(&go)) && held_release(host, held) != -EAGAIN)
+	while ((held = TAILQ_FIRST(&go)) && held_release(faults, held) != -EAGAIN)
 		held_done(&go, held);
 	uroce_lock(&faults->lock);
 	TAILQ_CONCAT(&faults->held, &go, entry);
 	uroce_unlock(&faults->lock);
 }
 
-bool uroce_fault_waiting(struct uroce_host *host)
+bool uroce_fault_waiting(struct uroce_faults *faults)
 {
-	struct uroce_faults *faults = host->faults;
 	bool waiting;
 
 	uroce_lock(&faults->lock);
@@ -472,15 +474,17 @@ bool uroce_fault_waiting(struct uroce_host *host)
 
 /* --- life --- */
 
-int uroce_fault_path_new(struct uroce_dev *dev, struct uroce_path *inner,
+int uroce_fault_path_new(struct uroce_faults *faults, struct uroce_path *inner,
 			 struct uroce_path **ret_path)
 {
 	struct uroce_fault_path *fault = calloc(1, sizeof(*fault));
 
 	if (!fault)
 		return -ENOMEM;
-	fault->path = (struct uroce_path){ .ops = &fault_ops, .dev = dev, .name = "fault" };
+	fault->path =
+		(struct uroce_path){ .ops = &fault_ops, .host = inner->host, .name = "fault" };
 	fault->inner = inner;
+	fault->faults = faults;
 	*ret_path = &fault->path;
 	return 0;
 }
@@ -488,7 +492,7 @@ int uroce_fault_path_new(struct uroce_dev *dev, struct uroce_path *inner,
 /* What it holds does not outlive it. */
 void uroce_fault_path_free(struct uroce_path *path)
 {
-	struct uroce_faults *faults = path->dev->host->faults;
+	struct uroce_faults *faults = to_fault(path)->faults;
 	struct fault_held *held, *next;
 
 	uroce_lock(&faults->lock);
@@ -501,10 +505,8 @@ void uroce_fault_path_free(struct uroce_path *path)
 	free(path);
 }
 
-int uroce_fault_qp_init(struct uroce_qp *qp)
+int uroce_fault_qp_init(struct uroce_faults *faults, struct uroce_qp *qp)
 {
-	struct uroce_faults *faults = qp->host->faults;
-
 	qp->fault = calloc(1, sizeof(*qp->fault));
 	if (!qp->fault)
 		return -ENOMEM;

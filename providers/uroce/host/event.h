@@ -15,21 +15,6 @@
 struct uroce_context;
 struct uroce_dev;
 
-struct uroce_pipe {
-	int read_fd;  /* the application's: it may set O_NONBLOCK on it */
-	int write_fd; /* never blocks */
-};
-
-int uroce_pipe_open(struct uroce_pipe *pipe);
-void uroce_pipe_close_write(struct uroce_pipe *pipe);
-/* Return: 0, -EAGAIN when the pipe is full, -EPIPE when the application closed its end. */
-int uroce_pipe_put(const struct uroce_pipe *pipe, const void *record, size_t size);
-/*
- * Take out the unread records whose first 8 bytes are @element. Return: how many. The caller keeps
- * writers away; a reader at the same time gets its records in whole.
- */
-unsigned int uroce_pipe_purge(const struct uroce_pipe *pipe, uint64_t element, size_t size);
-
 int uroce_event_open(struct uroce_context *ctx);
 void uroce_event_close(struct uroce_context *ctx);
 /* An event of the port of every context of the device: @element is the port number. */

@@ -1,48 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <string.h>
 
-#include "providers/uroce/verbs/cq.h"
 #include "providers/uroce/host/express.h"
-#include "providers/uroce/engine/resp.h"
-#include "providers/uroce/path/shm/shm_ring.h"
-
-/* A BTH in words: wire.c has its fields one by one. In this processor's order. */
-struct bth {
-	uint32_t opcode; /* flags, P_Key */
-	uint32_t qpn;
-	uint32_t psn; /* and whether an acknowledgement is wanted */
-};
-#define OPCODE_SHIFT	24
-#define FLAGS_SOLICITED (1u << 23)
-#define FLAGS_MIGRATED	(1u << 22)
-#define FLAGS_VERSION	(0xfu << 16)
-#define PAD_SHIFT	20
-#define ACK_REQ		(1u << 31)
-static_assert(sizeof(struct bth) == BTH_LEN, "one BTH");
-
-static void bth_write(uint8_t *to, const struct bth *bth)
-{
-	uint32_t word = htobe32(bth->opcode);
-
-	memcpy(to, &word, sizeof(word));
-	word = htobe32(bth->qpn);
-	memcpy(to + 4, &word, sizeof(word));
-	word = htobe32(bth->psn);
-	memcpy(to + 8, &word, sizeof(word));
-}
-
-static uint32_t word_read(const uint8_t *from)
-{
-	uint32_t word;
-
-	memcpy(&word, from, sizeof(word));
-	return be32toh(word);
-}
-
-static struct bth bth_read(const uint8_t *from)
-{
-	return (struct bth){ word_read(from), word_read(from + 4), word_read(from + 8) };
-}
 
 bool uroce_express_possible(const struct uroce_qp *qp)
 {
@@ -95,7 +54,7 @@ static int payload_write(struct uroce_qp *qp, struct shm_peer *peer, const struc
 	}
 	if (!wqe->length)
 		return 0;
-	r = uroce_keys_get(qp->host->keys, sge->lkey, qp->vqp.qp.pd, 0, UROCE_ACCESS_LOCAL,
+	r = uroce_keys_get(qp->engine->keys, sge->lkey, qp->vqp.qp.pd, 0, UROCE_ACCESS_LOCAL,
 			   sge->addr, wqe->length, &key, &from);
 	if (unlikely(r < 0))
 		return r;
@@ -110,17 +69,17 @@ static bool message_send(struct uroce_qp *qp, struct shm_peer *peer, struct uroc
 	struct uroce_responder *resp = &qp->resp;
 	uint32_t pad = uroce_wire_pad(wqe->length), length = BTH_LEN + wqe->length + pad;
 	struct shm_record *record = shm_record_begin(peer, length);
-	struct bth bth = {
-		.opcode = (UROCE_RC | UROCE_SEND_ONLY) << OPCODE_SHIFT |
-			  (wqe->flags & IBV_SEND_SOLICITED ? FLAGS_SOLICITED : 0) | FLAGS_MIGRATED |
-			  pad << PAD_SHIFT | UROCE_PKEY_DEFAULT,
+	struct uroce_bth bth = {
+		.opcode = (UROCE_RC | UROCE_SEND_ONLY) << BTH_OPCODE_SHIFT |
+			  (wqe->flags & IBV_SEND_SOLICITED ? BTH_SOLICITED : 0) | BTH_MIGRATED |
+			  pad << BTH_PAD_SHIFT | UROCE_PKEY_DEFAULT,
 		.qpn = qp->dest_qpn,
-		.psn = qp->req.psn | (ack_wanted(qp, wqe) ? ACK_REQ : 0),
+		.psn = qp->req.psn | (ack_wanted(qp, wqe) ? BTH_ACK_REQ : 0),
 	};
 
 	if (unlikely(!record || payload_write(qp, peer, wqe, record->data + BTH_LEN) < 0))
 		return false;
-	bth_write(record->data, &bth);
+	uroce_bth_write(record->data, &bth);
 	record->kind = SHM_PACKET;
 	record->has_ack = resp->ack_due && !resp->res_pending &&
 			  (resp->ack_syndrome & AETH_KIND_MASK) == AETH_ACK;
@@ -231,12 +190,12 @@ static void ack_owe(struct uroce_qp *qp, bool asked)
 	resp->ack_due = true;
 	uroce_ack_enlist(qp);
 	if (++resp->ack_messages >= UROCE_ACK_COALESCE)
-		qp->host->acks_urgent = true;
+		qp->engine->acks_urgent = true;
 }
 
 static void recv_complete(struct uroce_qp *qp, uint64_t wr_id, uint32_t length, bool solicited)
 {
-	struct uroce_cq_place place = uroce_cq_begin(qp->recv_cq, qp->vqp.qp.qp_num);
+	struct uroce_cq_place place = uroce_cq_begin(qp->recv_cq, qp);
 
 	if (unlikely(!place.wc))
 		return;
@@ -261,7 +220,7 @@ static bool may_receive(const struct uroce_qp *qp, uint32_t psn)
 static bool payload_place(struct uroce_qp *qp, const struct uroce_rwqe *rwqe, const uint8_t *from,
 			  uint32_t length)
 {
-	struct uroce_keys *keys = qp->host->keys;
+	struct uroce_keys *keys = qp->engine->keys;
 	const struct ibv_sge *sge = rwqe->sge;
 	uint8_t *to;
 	bool placed;
@@ -276,7 +235,7 @@ static bool payload_place(struct uroce_qp *qp, const struct uroce_rwqe *rwqe, co
 }
 
 /* A message of @length bytes. Return: false with nothing changed. */
-static bool receive(struct uroce_qp *qp, const struct bth *bth, const uint8_t *data,
+static bool receive(struct uroce_qp *qp, const struct uroce_bth *bth, const uint8_t *data,
 		    uint32_t length)
 {
 	struct uroce_responder *resp = &qp->resp;
@@ -294,55 +253,47 @@ static bool receive(struct uroce_qp *qp, const struct bth *bth, const uint8_t *d
 	resp->nak_sent = false;
 	qp->counters.rx_packets++;
 	qp->counters.rx_bytes += length;
-	recv_complete(qp, rwqe->wr_id, length, bth->opcode & FLAGS_SOLICITED);
-	return true;
-}
-
-static bool receive_record(struct uroce_qp *qp, const struct shm_record *record,
-			   const struct bth *bth, uint32_t length)
-{
-	if (record->has_ack)
-		ack_receive(qp, record->ack);
-	if (!receive(qp, bth, record->data + BTH_LEN, length))
-		return false;
-	ack_owe(qp, bth->psn & ACK_REQ);
+	recv_complete(qp, rwqe->wr_id, length, bth->opcode & BTH_SOLICITED);
 	return true;
 }
 
 /* Whether it is a send of one packet. Return: false when it is something else, or nothing. */
-static bool is_send(const struct bth *bth, uint32_t length, uint32_t *ret_pad)
+static bool is_send(const struct uroce_bth *bth, uint32_t length, uint32_t *ret_pad)
 {
-	*ret_pad = bth->opcode >> PAD_SHIFT & 3;
-	return !(length & 3) && bth->opcode >> OPCODE_SHIFT == (UROCE_RC | UROCE_SEND_ONLY) &&
-	       !(bth->opcode & FLAGS_VERSION) && length >= BTH_LEN + *ret_pad;
+	*ret_pad = bth->opcode >> BTH_PAD_SHIFT & 3;
+	return !(length & 3) && bth->opcode >> BTH_OPCODE_SHIFT == (UROCE_RC | UROCE_SEND_ONLY) &&
+	       !(bth->opcode & BTH_VERSION) && length >= BTH_LEN + *ret_pad;
 }
 
-bool uroce_express_receive(struct shm_peer *peer, const struct shm_record *record, uint32_t length)
+bool uroce_express_receive(struct path_host *paths, const void *peer, const uint8_t *data,
+			   uint32_t length, bool has_ack, uint32_t ack)
 {
-	struct bth bth;
-	uint32_t pad;
+	struct uroce_bth bth = uroce_bth_read(data);
 	struct uroce_qp *qp;
+	uint32_t pad;
 	bool done;
 
-	if (unlikely(record->kind != SHM_PACKET || length <= BTH_LEN))
-		return false;
-	bth = bth_read(record->data);
 	if (!is_send(&bth, length, &pad))
 		return false;
-	qp = uroce_qp_find(peer->shm->host, bth.qpn & QPN_MASK);
+	qp = uroce_qp_find(path_host_host(paths), bth.qpn & QPN_MASK);
 	if (unlikely(!qp))
 		return false;
 	uroce_lock(&qp->lock);
-	done = qp->express && qp->av.peer == peer &&
-	       receive_record(qp, record, &bth, length - BTH_LEN - pad);
+	done = qp->express && qp->av.peer == peer;
+	if (done && has_ack)
+		ack_receive(qp, ack);
+	done = done && receive(qp, &bth, data + BTH_LEN, length - BTH_LEN - pad);
+	if (done)
+		ack_owe(qp, bth.psn & BTH_ACK_REQ);
 	uroce_unlock(&qp->lock);
 	return done;
 }
 
-bool uroce_express_datagram(struct uroce_host *host, const union ibv_gid *sgid, const uint8_t *data,
+bool uroce_express_datagram(struct path_host *paths, const union ibv_gid *sgid, const uint8_t *data,
 			    uint32_t length)
 {
-	struct bth bth = bth_read(data);
+	struct uroce_host *host = path_host_host(paths);
+	struct uroce_bth bth = uroce_bth_read(data);
 	struct uroce_qp *qp;
 	uint32_t pad;
 	bool done;
@@ -356,10 +307,10 @@ bool uroce_express_datagram(struct uroce_host *host, const union ibv_gid *sgid, 
 	length -= BTH_LEN + pad;
 	uroce_lock(&qp->lock);
 	done = qp->type == IBV_QPT_RC && qp->av.path && !qp->av.path->lossless &&
-	       length <= qp->mtu && !memcmp(sgid, &qp->av.dgid, sizeof(*sgid)) &&
+	       length <= qp->mtu && !memcmp(sgid, &qp->av.route.dgid, sizeof(*sgid)) &&
 	       receive(qp, &bth, data + BTH_LEN, length);
 	if (done)
-		uroce_resp_took(qp, bth.psn & ACK_REQ);
+		uroce_resp_took(qp, bth.psn & BTH_ACK_REQ);
 	uroce_unlock(&qp->lock);
 	return done;
 }

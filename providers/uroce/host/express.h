@@ -9,25 +9,23 @@
 #ifndef UROCE_EXPRESS_H
 #define UROCE_EXPRESS_H
 
-#include "providers/uroce/path/shm/shm.h"
-
-/* Whether the QP's packets may go this way at all: decided with its address vector. */
-bool uroce_express_possible(const struct uroce_qp *qp);
+#include "providers/uroce/host/host.h"
 
 /* Send what is posted, under qp->lock. Return: true when nothing is left for the requester. */
 bool uroce_express_send(struct uroce_qp *qp);
 
 /*
- * A record of @length data bytes, under progress_lock. Return: false when it is for the engine; an
- * acknowledgement on it may have been taken, which does no harm a second time.
+ * @length bytes of a packet, BTH to padding, out of the ring of @peer (a struct shm_peer), under
+ * progress_lock. Return: false when it is for the engine; an acknowledgement that came along may
+ * have been taken, which does no harm a second time.
  */
-bool uroce_express_receive(struct shm_peer *peer, const struct shm_record *record, uint32_t length);
+bool uroce_express_receive(struct path_host *paths, const void *peer, const uint8_t *data,
+			   uint32_t length, bool has_ack, uint32_t ack);
 
 /*
- * A packet of @length bytes from the BTH to the padding that came to this process from @sgid by the
- * network, with its ICRC checked; under progress_lock. Return: false when it is for the engine.
+ * The same from @sgid by the network, with its ICRC checked; under progress_lock.
  */
-bool uroce_express_datagram(struct uroce_host *host, const union ibv_gid *sgid, const uint8_t *data,
+bool uroce_express_datagram(struct path_host *paths, const union ibv_gid *sgid, const uint8_t *data,
 			    uint32_t length);
 
 #endif

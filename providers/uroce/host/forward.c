@@ -14,7 +14,7 @@ struct waiting {
 	TAILQ_ENTRY(waiting) entry;
 	uint8_t slot; /* 0: it is not known yet for whom */
 	uint64_t since;
-	struct shm_forward from;
+	struct path_origin from;
 	uint32_t length;
 	uint8_t packet[];
 };
@@ -82,7 +82,7 @@ void uroce_forward_want(struct uroce_host *host, uint8_t slot)
 static void connect_all(struct uroce_host *host)
 {
 	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++)
-		if (slot != host->slot && !connected(host, slot))
+		if (slot != host->paths.slot && !connected(host, slot))
 			uroce_shm_invite(host->shm, slot);
 }
 
@@ -110,7 +110,7 @@ void uroce_forward_connect(struct uroce_host *host)
 
 /* --- datagrams --- */
 
-static void wait_for_peer(struct uroce_host *host, uint8_t slot, const struct shm_forward *from,
+static void wait_for_peer(struct uroce_host *host, uint8_t slot, const struct path_origin *from,
 			  const void *packet, uint32_t length, uint64_t now)
 {
 	struct uroce_forward *forward = host->forward;
@@ -139,7 +139,7 @@ static bool waiting_go(struct uroce_host *host, struct waiting *w, uint64_t now)
 	       last;
 }
 
-void uroce_forward(struct uroce_host *host, uint8_t slot, const struct shm_forward *from,
+void uroce_forward(struct uroce_host *host, uint8_t slot, const struct path_origin *from,
 		   const void *packet, uint32_t length, uint64_t now)
 {
 	if (length > SHM_SEGMENT)
@@ -154,7 +154,7 @@ void uroce_forward_run(struct uroce_host *host, uint64_t now)
 	struct uroce_forward *forward = host->forward;
 	struct waiting *w, *next;
 
-	assert_held(&host->progress_lock);
+	assert_held(&host->paths.progress_lock);
 	for (w = TAILQ_FIRST(&forward->list); w; w = next) {
 		next = TAILQ_NEXT(w, entry);
 		if (waiting_go(host, w, now))

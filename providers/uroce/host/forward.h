@@ -7,7 +7,7 @@
 #ifndef UROCE_FORWARD_H
 #define UROCE_FORWARD_H
 
-#include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/host/host.h"
 
 struct uroce_forward;
 
@@ -25,11 +25,11 @@ void uroce_forward_connect(struct uroce_host *host);
  * connected. With 0 it is a MAD for who turns up to want it: uroce_gsi_again() decides. Under
  * progress_lock.
  */
-void uroce_forward(struct uroce_host *host, uint8_t slot, const struct shm_forward *from,
+void uroce_forward(struct uroce_host *host, uint8_t slot, const struct path_origin *from,
 		   const void *packet, uint32_t length, uint64_t now);
 /* gsi_route.c: try again with a MAD that waited, for the @last time perhaps. Return: done with it.
  */
-bool uroce_gsi_again(struct uroce_host *host, const struct shm_forward *from, const void *packet,
+bool uroce_gsi_again(struct uroce_host *host, const struct path_origin *from, const void *packet,
 		     uint32_t length, bool last, uint64_t now);
 /* What waited and can go, goes; what waited too long is dropped. Under progress_lock. */
 void uroce_forward_run(struct uroce_host *host, uint64_t now);

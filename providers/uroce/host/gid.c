@@ -6,9 +6,8 @@
 #include <linux/rtnetlink.h>
 #include <string.h>
 
+#include "providers/uroce/host/host.h"
 #include "providers/uroce/host/interface.h"
-#include "providers/uroce/verbs/ops.h"
-#include "providers/uroce/path/udp/path_udp.h"
 
 struct addresses {
 	union ibv_gid gid[UROCE_GID_MAX];
@@ -114,11 +113,11 @@ static int slot_free(const struct uroce_dev *dev)
 /* What passes look at changes under progress_lock, too. @gid: NULL, none any more. */
 static void slot_set(struct uroce_dev *dev, int slot, const union ibv_gid *gid)
 {
-	uroce_lock(&dev->host->progress_lock);
+	uroce_lock(&dev->host->paths.progress_lock);
 	if (gid)
 		dev->gids[slot].gid = *gid;
 	dev->gids[slot].valid = gid;
-	uroce_unlock(&dev->host->progress_lock);
+	uroce_unlock(&dev->host->paths.progress_lock);
 }
 
 static bool slots_remove_gone(struct uroce_dev *dev, const struct addresses *now)
@@ -128,7 +127,7 @@ static bool slots_remove_gone(struct uroce_dev *dev, const struct addresses *now
 	for (unsigned int i = 0; i < UROCE_GID_MAX; i++) {
 		if (!dev->gids[i].valid || addresses_have(now, &dev->gids[i].gid))
 			continue;
-		uroce_udp_unbind(dev, i);
+		uroce_udp_unbind(dev->udp, i);
 		slot_set(dev, i, NULL);
 		changed = true;
 	}
@@ -145,16 +144,16 @@ static bool slots_add_new(struct uroce_dev *dev, const struct addresses *now)
 
 		slot = slot_of(dev, &now->gid[i]);
 		if (slot >= 0) {
-			if (dev->gids[slot].socket <
-			    0) /* was not ready, or taken: that may be over */
-				uroce_udp_bind(dev, slot);
+			/* was not ready, or taken: that may be over */
+			if (!uroce_udp_is_bound(dev->udp, slot))
+				uroce_udp_bind(dev->udp, slot, &now->gid[i]);
 			continue;
 		}
 		slot = slot_free(dev);
 		if (slot < 0)
 			break;
 		slot_set(dev, slot, &now->gid[i]);
-		uroce_udp_bind(dev, slot);
+		uroce_udp_bind(dev->udp, slot, &now->gid[i]);
 		changed = true;
 	}
 	return changed;
@@ -192,6 +191,7 @@ static bool link_update(struct uroce_dev *dev)
 		dev->removed = false;
 		pthread_mutex_lock(&dev->lock);
 		dev->ifindex = interface.index;
+		uroce_udp_reindex(dev->udp, interface.index);
 		pthread_mutex_unlock(&dev->lock);
 	}
 	return gone && !said;
@@ -241,57 +241,4 @@ void uroce_gids_drain(int fd)
 
 	while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		;
-}
-
-/* --- queries --- */
-
-static struct uroce_dev *ctx_dev(struct ibv_context *ctx)
-{
-	return ((struct uroce_context *)to_vctx(ctx))->dev;
-}
-
-static int entry_fill(struct uroce_dev *dev, uint32_t index, struct ibv_gid_entry *ret_entry)
-{
-	int r = -ENODATA;
-
-	pthread_mutex_lock(&dev->lock);
-	if (dev->gids[index].valid) {
-		*ret_entry = (struct ibv_gid_entry){
-			.gid = dev->gids[index].gid,
-			.gid_index = index,
-			.port_num = 1,
-			.gid_type = IBV_GID_TYPE_ROCE_V2,
-			.ndev_ifindex = dev->ifindex,
-		};
-		r = 0;
-	}
-	pthread_mutex_unlock(&dev->lock);
-	return r;
-}
-
-int uroce_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
-		    struct ibv_gid_entry *ret_entry)
-{
-	if (port_num != 1 || index >= UROCE_GID_MAX)
-		return -EINVAL;
-	return entry_fill(ctx_dev(ctx), index, ret_entry);
-}
-
-ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret_entries,
-			      size_t max_entries)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < UROCE_GID_MAX && n < max_entries; i++)
-		if (!entry_fill(ctx_dev(ctx), i, &ret_entries[n]))
-			n++;
-	return n;
-}
-
-int uroce_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index, __be16 *ret_pkey)
-{
-	if (port_num != 1 || index != 0)
-		return -EINVAL;
-	*ret_pkey = htobe16(UROCE_PKEY_DEFAULT);
-	return 0;
 }

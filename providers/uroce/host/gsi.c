@@ -5,7 +5,6 @@
 
 #include "providers/uroce/host/forward.h"
 #include "providers/uroce/host/gsi.h"
-#include "providers/uroce/verbs/ops.h"
 
 enum {
 	GSI_QUEUE = 1 << 14, /* MADs waiting for the manager; more are dropped, as a network may */
@@ -22,11 +21,6 @@ struct uroce_gsi {
 	atomic_uint psn;
 	struct verbs_gsi_mad queue[GSI_QUEUE]; /* its pages come as they are used */
 };
-
-static struct uroce_context *to_uctx(struct ibv_context *ctx)
-{
-	return (struct uroce_context *)to_vctx(ctx);
-}
 
 /* --- open --- */
 
@@ -58,9 +52,9 @@ static int dev_gsi(struct uroce_dev *dev, const struct verbs_gsi_taker *taker,
 	if (!gsi) {
 		r = gsi_new(taker, &gsi);
 		if (!r) {
-			uroce_lock(&dev->host->progress_lock);
+			uroce_lock(&dev->host->paths.progress_lock);
 			dev->gsi = gsi;
-			uroce_unlock(&dev->host->progress_lock);
+			uroce_unlock(&dev->host->paths.progress_lock);
 		}
 	}
 	pthread_mutex_unlock(&dev->lock);
@@ -71,7 +65,7 @@ static int dev_gsi(struct uroce_dev *dev, const struct verbs_gsi_taker *taker,
 int uroce_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
 		   uint8_t *ret_prefix)
 {
-	struct uroce_dev *dev = to_uctx(ctx)->dev;
+	struct uroce_dev *dev = ctx_dev(ctx);
 	struct uroce_gsi *gsi;
 	int r = uroce_host_check(dev->host);
 
@@ -81,14 +75,14 @@ int uroce_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker,
 		return r;
 	uroce_board_manager(dev->host->shm);
 	*ret_fd = gsi->fd;
-	*ret_prefix = dev->host->slot;
+	*ret_prefix = dev->host->paths.slot;
 	return 0;
 }
 
 int uroce_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
 		     bool on)
 {
-	struct uroce_host *host = to_uctx(ctx)->dev->host;
+	struct uroce_host *host = ctx_host(ctx);
 	int r = uroce_host_check(host);
 
 	return r < 0 ? r : uroce_board_service(host->shm, service_id, gid, on);
@@ -107,7 +101,7 @@ void uroce_gsi_free(struct uroce_gsi *gsi)
 
 int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
 {
-	struct uroce_gsi *gsi = to_uctx(ctx)->dev->gsi;
+	struct uroce_gsi *gsi = ctx_dev(ctx)->gsi;
 	uint64_t count;
 	int r = -EAGAIN;
 
@@ -139,7 +133,7 @@ static void gsi_ring(struct uroce_gsi *gsi)
 /* Who makes the pass brings it to the taker, or else the descriptor says that it is there. */
 static void gsi_put(struct uroce_host *host, struct uroce_gsi *gsi, const struct verbs_gsi_mad *mad)
 {
-	assert_held(&host->progress_lock);
+	assert_held(&host->paths.progress_lock);
 	pthread_mutex_lock(&gsi->lock);
 	if (gsi->head - gsi->tail < GSI_QUEUE) {
 		gsi->queue[gsi->head++ % GSI_QUEUE] = *mad;
@@ -156,13 +150,13 @@ static struct uroce_gsi *gsi_came(struct uroce_host *host)
 {
 	struct uroce_gsi *gsi;
 
-	uroce_lock(&host->progress_lock);
+	uroce_lock(&host->paths.progress_lock);
 	gsi = SLIST_FIRST(&host->gsi_came);
 	if (gsi) {
 		SLIST_REMOVE_HEAD(&host->gsi_came, came_entry);
 		gsi->came = false;
 	}
-	uroce_unlock(&host->progress_lock);
+	uroce_unlock(&host->paths.progress_lock);
 	return gsi;
 }
 
@@ -185,12 +179,12 @@ unsigned int uroce_gsi_pass(struct uroce_host *host)
 	unsigned int n;
 	bool came;
 
-	assert_held(&host->progress_lock);
+	assert_held(&host->paths.progress_lock);
 	host->gsi_attended = true;
 	n = uroce_progress_pass(host, true, false);
 	host->gsi_attended = false;
 	came = !SLIST_EMPTY(&host->gsi_came);
-	uroce_unlock(&host->progress_lock);
+	uroce_unlock(&host->paths.progress_lock);
 	if (came)
 		gsi_hand_over(host);
 	return n;
@@ -198,9 +192,9 @@ unsigned int uroce_gsi_pass(struct uroce_host *host)
 
 void uroce_gsi_poll(struct ibv_context *ctx)
 {
-	struct uroce_host *host = to_uctx(ctx)->dev->host;
+	struct uroce_host *host = ctx_host(ctx);
 
-	if (uroce_host_check(host) < 0 || !uroce_trylock(&host->progress_lock))
+	if (uroce_host_check(host) < 0 || !uroce_trylock(&host->paths.progress_lock))
 		return;
 	uroce_gsi_pass(host);
 	uroce_thread_poller_seen(host);
@@ -208,10 +202,28 @@ void uroce_gsi_poll(struct ibv_context *ctx)
 
 void uroce_gsi_leave(struct ibv_context *ctx)
 {
-	struct uroce_host *host = to_uctx(ctx)->dev->host;
+	struct uroce_host *host = ctx_host(ctx);
 
 	if (!uroce_host_check(host))
 		uroce_thread_poller_leaves(host);
+}
+
+int uroce_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
+{
+	struct uroce_host *host = ctx_host(ctx);
+	const struct gsi_transit transit = {
+		.from = { .sgid = mad->remote_gid, .dgid = mad->local_gid },
+		.mad = mad->data,
+		.src_qpn = mad->src_qp,
+	};
+	int r = uroce_host_check(host);
+
+	if (r < 0)
+		return r;
+	uroce_lock(&host->paths.progress_lock);
+	r = uroce_gsi_route_again(host, &transit, uroce_now());
+	uroce_unlock(&host->paths.progress_lock);
+	return r;
 }
 
 static int gid_index(const struct uroce_dev *dev, const union ibv_gid *gid)
@@ -250,7 +262,7 @@ void uroce_gsi_peer_gone(struct uroce_host *host, uint8_t slot)
 	struct verbs_gsi_mad mad = { .gone = slot };
 	struct uroce_dev *dev;
 
-	assert_held(&host->progress_lock);
+	assert_held(&host->paths.progress_lock);
 	LIST_FOREACH(dev, &host->devices, entry)
 		if (dev->gsi)
 			gsi_put(host, dev->gsi, &mad);
@@ -260,10 +272,10 @@ void uroce_gsi_removed(struct uroce_dev *dev)
 {
 	const struct verbs_gsi_mad mad = { .removed = true };
 
-	uroce_lock(&dev->host->progress_lock);
+	uroce_lock(&dev->host->paths.progress_lock);
 	if (dev->gsi)
 		gsi_put(dev->host, dev->gsi, &mad);
-	uroce_unlock(&dev->host->progress_lock);
+	uroce_unlock(&dev->host->paths.progress_lock);
 }
 
 /* --- out --- */
@@ -276,7 +288,7 @@ static bool is_ours(struct uroce_host *host, const union ibv_gid *gid)
 	LIST_FOREACH(dev, &host->devices, entry) {
 		int index = gid_index(dev, gid);
 
-		if (index >= 0 && dev->gids[index].socket >= 0)
+		if (index >= 0 && uroce_udp_is_bound(dev->udp, index))
 			return true;
 	}
 	return false;
@@ -293,7 +305,7 @@ static int route_here(struct uroce_dev *dev, const struct verbs_gsi_mad *mad,
 		.src_qpn = GSI_QPN,
 	};
 
-	assert_held(&dev->host->progress_lock);
+	assert_held(&dev->host->paths.progress_lock);
 	if (!gid->valid)
 		return -EINVAL;
 	if (!is_ours(dev->host, &transit.from.dgid))
@@ -309,9 +321,9 @@ static int send_here(struct uroce_dev *dev, const struct verbs_gsi_mad *mad)
 	uint8_t slot = 0;
 	int r;
 
-	uroce_lock(&host->progress_lock);
+	uroce_lock(&host->paths.progress_lock);
 	r = route_here(dev, mad, &verdict, &slot);
-	uroce_unlock(&host->progress_lock);
+	uroce_unlock(&host->paths.progress_lock);
 	if (r < 0)
 		return r;
 	if (verdict == GSI_LATER)
@@ -349,7 +361,7 @@ static int send_out(struct uroce_dev *dev, const struct verbs_gsi_mad *mad)
 
 int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 {
-	struct uroce_dev *dev = to_uctx(ctx)->dev;
+	struct uroce_dev *dev = ctx_dev(ctx);
 	int r = uroce_host_check(dev->host);
 
 	if (r < 0)

@@ -7,10 +7,9 @@
 #ifndef UROCE_GSI_H
 #define UROCE_GSI_H
 
-#include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/host/host.h"
 
 enum {
-	GSI_QPN = 1,
 	GSI_MAD_LEN = 256,
 	GSI_PACKET_MAX = UROCE_HEADER_MAX + GSI_MAD_LEN,
 };
@@ -18,7 +17,7 @@ enum {
 
 /* A MAD on its way to a process of this host. */
 struct gsi_transit {
-	struct shm_forward from;
+	struct path_origin from;
 	const uint8_t *mad; /* GSI_MAD_LEN bytes */
 	uint32_t src_qpn;
 };
@@ -35,6 +34,12 @@ enum gsi_verdict {
  */
 enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_transit *transit,
 				 bool last, uint64_t now, uint8_t *ret_slot);
+
+/*
+ * A request for which nobody listened when it came: to the process that does now. -ENOENT: none but
+ * this one, perhaps; -EAGAIN: not all are connected, or its ring is full. Under progress_lock.
+ */
+int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit, uint64_t now);
 
 /* The packet a MAD travels in. Return: its length. */
 uint32_t uroce_gsi_pack(const struct gsi_transit *transit, uint8_t ret_packet[GSI_PACKET_MAX]);

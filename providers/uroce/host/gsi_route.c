@@ -3,7 +3,6 @@
 #include <endian.h>
 #include <string.h>
 
-#include "providers/uroce/base/bytes.h"
 #include "providers/uroce/host/forward.h"
 #include "providers/uroce/host/gsi.h"
 
@@ -14,11 +13,14 @@ enum {
 	MAD_ATTR_ID = 16,
 	MAD_BODY = 24,
 	CM_REQ = 0x10,
+	CM_REJ = 0x12,
 	CM_SIDR_REQ = 0x17,
 	CM_SIDR_REP = 0x18,
 	CM_REMOTE_ID = MAD_BODY + 4,
 	CM_SIDR_ID = MAD_BODY,
 	CM_SERVICE_ID = MAD_BODY + 8,
+	CM_REJ_REASON = MAD_BODY + 10,
+	REJ_TIMEOUT = 4,
 	ID_SLOT_SHIFT = 24,
 };
 
@@ -139,7 +141,7 @@ static uint8_t listener_of(struct uroce_host *host, uint64_t id, const union ibv
 	struct shm_peer *peer;
 
 	if (service_find(host->shm->board, id, gid))
-		return host->slot;
+		return host->paths.slot;
 	LIST_FOREACH(peer, &host->shm->peers, entry)
 		if (!peer->dead && !peer->self && service_find(peer->board, id, gid))
 			return peer->slot;
@@ -171,6 +173,13 @@ static bool is_request(const struct gsi_transit *transit)
 	return attr == CM_REQ || attr == CM_SIDR_REQ;
 }
 
+/* Who gave up waiting may not know any id of the one it waited for. */
+static bool is_giving_up(const struct gsi_transit *transit)
+{
+	return get16(transit->mad + MAD_ATTR_ID) == CM_REJ &&
+	       get16(transit->mad + CM_REJ_REASON) == REJ_TIMEOUT;
+}
+
 static uint8_t answer_slot(const struct gsi_transit *transit)
 {
 	bool sidr = get16(transit->mad + MAD_ATTR_ID) == CM_SIDR_REP;
@@ -198,7 +207,7 @@ uint32_t uroce_gsi_pack(const struct gsi_transit *transit, uint8_t ret_packet[GS
 static enum gsi_verdict pass_on(struct uroce_host *host, const struct gsi_transit *transit,
 				uint8_t slot)
 {
-	struct shm_forward from = transit->from;
+	struct path_origin from = transit->from;
 	uint8_t packet[GSI_PACKET_MAX];
 	uint32_t length = uroce_gsi_pack(transit, packet);
 
@@ -238,9 +247,9 @@ static enum gsi_verdict route_request(struct uroce_host *host, const struct gsi_
 {
 	uint8_t slot = *ret_slot = request_slot(host, transit);
 
-	if (slot == host->slot && uroce_gsi_deliver(host, transit))
+	if (slot == host->paths.slot && uroce_gsi_deliver(host, transit))
 		return GSI_DONE;
-	if (slot && slot != host->slot && !transit->from.passed_on)
+	if (slot && slot != host->paths.slot && !transit->from.passed_on)
 		return pass_on(host, transit, slot);
 	if (!last && !transit->from.passed_on && !uroce_shm_complete(host->shm, now))
 		return GSI_LATER;
@@ -252,9 +261,9 @@ static enum gsi_verdict route_answer(struct uroce_host *host, const struct gsi_t
 {
 	uint8_t slot = *ret_slot = answer_slot(transit);
 
-	if (!slot)
+	if (!slot && is_giving_up(transit))
 		return deliver_to_all(host, transit);
-	if (slot == host->slot || transit->from.passed_on)
+	if (!slot || slot == host->paths.slot || transit->from.passed_on)
 		return deliver_stray(host, transit);
 	if (connected(host, slot))
 		return pass_on(host, transit, slot);
@@ -266,11 +275,26 @@ static enum gsi_verdict route_answer(struct uroce_host *host, const struct gsi_t
 enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_transit *transit,
 				 bool last, uint64_t now, uint8_t *ret_slot)
 {
-	assert_held(&host->progress_lock);
+	assert_held(&host->paths.progress_lock);
 	if (transit->mad[MAD_CLASS] != MAD_CLASS_CM)
 		return GSI_DONE;
 	return is_request(transit) ? route_request(host, transit, last, now, ret_slot)
 				   : route_answer(host, transit, last, ret_slot);
+}
+
+int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit, uint64_t now)
+{
+	uint8_t slot = request_slot(host, transit);
+
+	assert_held(&host->paths.progress_lock);
+	if (slot == host->paths.slot)
+		return -ENOENT;
+	if (slot)
+		return pass_on(host, transit, slot) == GSI_DONE ? 0 : -EAGAIN;
+	if (uroce_shm_complete(host->shm, now))
+		return -ENOENT;
+	uroce_forward_want(host, 0);
+	return -EAGAIN;
 }
 
 /* --- what came over the network or through a ring --- */
@@ -285,7 +309,7 @@ void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 	if (pkt->hdr.opcode != (UROCE_UD | UROCE_SEND_ONLY) || pkt->hdr.qkey != GSI_QKEY || !sgid ||
 	    pkt->payload.length != GSI_MAD_LEN || !pkt->payload.data || !pkt->dgid)
 		return;
-	transit.from = (struct shm_forward){ .sgid = *sgid,
+	transit.from = (struct path_origin){ .sgid = *sgid,
 					     .dgid = *pkt->dgid,
 					     .passed_on = pkt->forwarded };
 	now = uroce_now();
@@ -294,7 +318,7 @@ void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 			      now);
 }
 
-bool uroce_gsi_again(struct uroce_host *host, const struct shm_forward *from, const void *packet,
+bool uroce_gsi_again(struct uroce_host *host, const struct path_origin *from, const void *packet,
 		     uint32_t length, bool last, uint64_t now)
 {
 	struct gsi_transit transit = { .from = *from };

@@ -3,11 +3,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "providers/uroce/fault/capture.h"
 #include "providers/uroce/fault/fault.h"
 #include "providers/uroce/host/forward.h"
-#include "providers/uroce/engine/keys.h"
-#include "providers/uroce/host/thread.h"
+#include "providers/uroce/host/host.h"
 #include "util/env.h"
 
 static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -20,12 +18,12 @@ static void host_free(struct uroce_host *host)
 	if (host->shm)
 		uroce_shm_close(host->shm);
 	uroce_forward_free(host->forward);
-	if (host->keys)
-		uroce_keys_free(host->keys);
+	if (host->engine.keys)
+		uroce_keys_free(host->engine.keys);
 	if (host->faults)
 		uroce_faults_free(host->faults);
-	if (host->capture)
-		uroce_capture_free(host->capture);
+	if (host->paths.capture)
+		uroce_capture_free(host->paths.capture);
 	free(host->qps);
 	pthread_mutex_destroy(&host->lock);
 	free(host);
@@ -38,10 +36,11 @@ static int host_wishes(struct uroce_host *host)
 	int r = uroce_faults_new(&host->faults);
 
 	if (!r)
-		r = uroce_capture_new(&host->capture);
+		r = uroce_capture_new(&host->paths.capture);
 	if (r < 0)
 		return r;
-	host->udp_only = (path && !strcmp(path, "udp")) || (host->faults && host->faults->packets);
+	host->paths.udp_only =
+		(path && !strcmp(path, "udp")) || (host->faults && host->faults->packets);
 	if (!path || !strcmp(path, "auto") || !strcmp(path, "udp"))
 		return 0;
 	log_init();
@@ -49,6 +48,33 @@ static int host_wishes(struct uroce_host *host)
 		"uroce: Error: UROCE_PATH: '%s' is not auto or udp. Nothing is opened; see uroce(7)",
 		path);
 	return -EINVAL;
+}
+
+void uroce_host_init(struct uroce_host *host, uint64_t now)
+{
+	host->paths.events = &uroce_path_events;
+	uroce_engine_init(&host->engine, &uroce_engine_events, now);
+}
+
+/* The name of the device that the QP, or without one the connection manager, sends by. */
+static const char *device_of(struct path_host *paths, const struct uroce_qp *qp)
+{
+	const struct uroce_dev *dev = qp ? qp->dev : LIST_FIRST(&path_host_host(paths)->devices);
+
+	return dev ? dev->name : NULL;
+}
+
+/* A capture and faults, where they are wanted. */
+static void decorate(struct uroce_host *host)
+{
+	if (host->paths.capture)
+		uroce_capture_path(host->paths.capture, &host->shm->path, device_of);
+	if (!host->faults)
+		return;
+	host->faults->host = &host->paths;
+	host->faults->engine = &host->engine;
+	/* Pollers look at the sockets, and so at what is held. */
+	atomic_fetch_add(&host->udp_interest, 1);
 }
 
 static int host_new(struct uroce_host **ret_host)
@@ -65,25 +91,22 @@ static int host_new(struct uroce_host **ret_host)
 	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
 	r = host_wishes(host);
 	if (!r)
-		r = host->qps ? uroce_keys_new(&host->keys) : -ENOMEM;
+		r = host->qps ? uroce_keys_new(&host->engine.keys) : -ENOMEM;
 	if (!r && getrandom(&host->next_qpn, sizeof(host->next_qpn), 0) != sizeof(host->next_qpn))
 		r = -errno;
 	if (!r)
 		r = uroce_forward_new(&host->forward);
 	if (!r)
-		r = uroce_shm_open(host, &host->shm);
+		r = uroce_shm_open(&host->paths, &host->shm);
 	if (!r) {
-		host->shm->board->udp_only = host->udp_only;
-		if (host->capture)
-			host->shm->path.ops = &uroce_capture_shm_ops;
-		if (host->faults) /* pollers look at the sockets, and so at what is held */
-			atomic_fetch_add(&host->udp_interest, 1);
-		uroce_board_watch_keys(host->shm);
+		host->shm->board->udp_only = host->paths.udp_only;
+		decorate(host);
+		uroce_regions_show(host);
 		r = uroce_thread_start(host);
 	}
 	/* The way to itself is always there, so that nobody waits for it under a lock. */
 	if (!r)
-		r = uroce_shm_peer(host->shm, host->slot, &self);
+		r = uroce_shm_peer(host->shm, host->paths.slot, &self);
 	if (r < 0) {
 		host_free(host);
 		return r;

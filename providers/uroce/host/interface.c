@@ -7,7 +7,7 @@
 
 #include <endian.h>
 
-#include "providers/uroce/host/dev.h"
+#include "providers/uroce/host/host.h"
 #include "providers/uroce/host/interface.h"
 #include "util/env.h"
 

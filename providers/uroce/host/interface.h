@@ -22,8 +22,4 @@ struct uroce_interface {
 /* -ENODEV: no such interface in this network namespace. */
 int uroce_interface_query(const char *name, struct uroce_interface *ret);
 
-/* The provider's list_devices(): every usable interface, lo last; or those UROCE=policy:names
- * names. */
-int uroce_list_devices(struct verbs_device_list *list);
-
 #endif

@@ -7,11 +7,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "providers/uroce/base/address.h"
-#include "providers/uroce/verbs/ops.h"
-#include "providers/uroce/path/udp/path_udp.h"
-#include "providers/uroce/host/thread.h"
-#include "providers/uroce/path/udp/udp_socket.h"
+#include "providers/uroce/host/host.h"
 
 struct member {
 	LIST_ENTRY(member) entry;
@@ -35,77 +31,34 @@ static struct uroce_group *group_find(struct uroce_dev *dev, const union ibv_gid
 	return NULL;
 }
 
-static int join_ipv4(int fd, const struct uroce_dev *dev, const union ibv_gid *gid)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(UROCE_UDP_PORT) };
-	struct ip_mreqn join = { .imr_ifindex = dev->ifindex };
-
-	memcpy(&address.sin_addr, gid->raw + 12, sizeof(address.sin_addr));
-	join.imr_multiaddr = address.sin_addr;
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof(join)))
-		return -errno;
-	return 0;
-}
-
-static int join_ipv6(int fd, const struct uroce_dev *dev, const union ibv_gid *gid)
-{
-	struct sockaddr_in6 address = { .sin6_family = AF_INET6,
-					.sin6_port = htons(UROCE_UDP_PORT),
-					.sin6_scope_id = dev->ifindex };
-	struct ipv6_mreq join = { .ipv6mr_interface = dev->ifindex };
-
-	memcpy(&address.sin6_addr, gid->raw, sizeof(address.sin6_addr));
-	join.ipv6mr_multiaddr = address.sin6_addr;
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &join, sizeof(join)))
-		return -errno;
-	return 0;
-}
-
-/* SO_REUSEADDR: every process of the host that joined gets its own copy. */
-static int group_socket(const struct uroce_dev *dev, const union ibv_gid *gid)
-{
-	bool ipv4 = uroce_gid_is_ipv4(gid);
-	_cleanup_close_ int fd = -1;
-	int one = 1, r = uroce_udp_socket(dev, ipv4 ? AF_INET : AF_INET6, &fd);
-
-	if (r < 0)
-		return r;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	r = ipv4 ? join_ipv4(fd, dev, gid) : join_ipv6(fd, dev, gid);
-	return r < 0 ? r : take_fd(&fd);
-}
-
 static int group_new(struct uroce_dev *dev, const union ibv_gid *gid,
 		     struct uroce_group **ret_group)
 {
 	struct uroce_group *group = calloc(1, sizeof(*group));
+	int r;
 
 	if (!group)
 		return -ENOMEM;
 	group->gid = *gid;
-	group->socket = group_socket(dev, gid);
-	if (group->socket < 0) {
-		int r = group->socket;
-
+	r = uroce_udp_join(dev->udp, gid, &group->socket);
+	if (r < 0) {
 		free(group);
 		return r;
 	}
-	uroce_lock(&dev->host->progress_lock);
+	uroce_lock(&dev->host->paths.progress_lock);
 	LIST_INSERT_HEAD(&dev->groups, group, entry);
-	uroce_unlock(&dev->host->progress_lock);
-	uroce_thread_watch(dev->host->thread, group->socket, THREAD_SOCKET, dev);
+	uroce_unlock(&dev->host->paths.progress_lock);
+	uroce_thread_watch(dev->host, group->socket, WATCH_SOCKET, dev->udp);
 	*ret_group = group;
 	return 0;
 }
 
 static void group_free(struct uroce_dev *dev, struct uroce_group *group)
 {
-	uroce_thread_unwatch(dev->host->thread, group->socket);
-	uroce_lock(&dev->host->progress_lock);
+	uroce_thread_unwatch(dev->host, group->socket);
+	uroce_lock(&dev->host->paths.progress_lock);
 	LIST_REMOVE(group, entry);
-	uroce_unlock(&dev->host->progress_lock);
+	uroce_unlock(&dev->host->paths.progress_lock);
 	close(group->socket);
 	free(group);
 }
@@ -139,9 +92,9 @@ static int attach(struct uroce_dev *dev, struct uroce_qp *qp, const union ibv_gi
 		}
 	}
 	member->qp = qp;
-	uroce_lock(&dev->host->progress_lock);
+	uroce_lock(&dev->host->paths.progress_lock);
 	LIST_INSERT_HEAD(&group->members, member, entry);
-	uroce_unlock(&dev->host->progress_lock);
+	uroce_unlock(&dev->host->paths.progress_lock);
 	qp->mcast_groups++;
 	return 0;
 }
@@ -176,9 +129,9 @@ static int detach(struct uroce_dev *dev, struct uroce_qp *qp, const union ibv_gi
 
 	if (!member)
 		return -EINVAL;
-	uroce_lock(&dev->host->progress_lock);
+	uroce_lock(&dev->host->paths.progress_lock);
 	LIST_REMOVE(member, entry);
-	uroce_unlock(&dev->host->progress_lock);
+	uroce_unlock(&dev->host->paths.progress_lock);
 	free(member);
 	qp->mcast_groups--;
 	if (LIST_EMPTY(&group->members))
@@ -227,6 +180,6 @@ unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget)
 	unsigned int n = 0;
 
 	LIST_FOREACH(group, &dev->groups, entry)
-		n += uroce_udp_receive(dev, group->socket, &group->gid, budget);
+		n += uroce_udp_receive(dev->udp, group->socket, &group->gid, budget);
 	return n;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The progress thread. Asleep it waits for every socket and for its bell; while pollers are at work
- * it only looks once a tick whether they still are. See dev.h for the two states.
+ * it only looks once a tick whether they still are. See host.h for the two states.
  */
 #include <signal.h>
 #include <string.h>
@@ -9,10 +9,8 @@
 #include <sys/eventfd.h>
 
 #include "providers/uroce/fault/fault.h"
-#include "providers/uroce/base/fence.h"
 #include "providers/uroce/host/forward.h"
-#include "providers/uroce/path/udp/path_udp.h"
-#include "providers/uroce/host/thread.h"
+#include "providers/uroce/host/host.h"
 
 enum {
 	EVENTS = 16,
@@ -28,7 +26,7 @@ enum {
 struct watch {
 	LIST_ENTRY(watch) entry;
 	int fd;
-	enum thread_watch what;
+	enum path_watch what;
 	void *pointer;
 	bool dead;  /* unwatched while its event may be at hand */
 	bool aside; /* a socket that is not waited for now */
@@ -51,13 +49,14 @@ struct uroce_thread {
 
 /* --- watched descriptors --- */
 
-static int epoll_of(const struct uroce_thread *thread, enum thread_watch what)
+static int epoll_of(const struct uroce_thread *thread, enum path_watch what)
 {
-	return what == THREAD_SOCKET ? thread->all : thread->control;
+	return what == WATCH_SOCKET ? thread->all : thread->control;
 }
 
-int uroce_thread_watch(struct uroce_thread *thread, int fd, enum thread_watch what, void *pointer)
+int uroce_thread_watch(struct uroce_host *host, int fd, enum path_watch what, void *pointer)
 {
+	struct uroce_thread *thread = host->thread;
 	struct watch *watch = calloc(1, sizeof(*watch));
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
 	int r = 0;
@@ -66,7 +65,7 @@ int uroce_thread_watch(struct uroce_thread *thread, int fd, enum thread_watch wh
 		return -ENOMEM;
 	*watch = (struct watch){ .fd = fd, .what = what, .pointer = pointer };
 	pthread_mutex_lock(&thread->lock);
-	watch->aside = what == THREAD_SOCKET && thread->aside;
+	watch->aside = what == WATCH_SOCKET && thread->aside;
 	LIST_INSERT_HEAD(&thread->watches, watch, entry);
 	if (!watch->aside && epoll_ctl(epoll_of(thread, what), EPOLL_CTL_ADD, fd, &event))
 		r = -errno;
@@ -74,10 +73,13 @@ int uroce_thread_watch(struct uroce_thread *thread, int fd, enum thread_watch wh
 	return r;
 }
 
-void uroce_thread_unwatch(struct uroce_thread *thread, int fd)
+void uroce_thread_unwatch(struct uroce_host *host, int fd)
 {
+	struct uroce_thread *thread = host->thread;
 	struct watch *watch;
 
+	if (!thread)
+		return;
 	pthread_mutex_lock(&thread->lock);
 	LIST_FOREACH(watch, &thread->watches, entry)
 		if (watch->fd == fd)
@@ -106,7 +108,7 @@ static void sockets_aside(struct uroce_thread *thread, bool aside)
 	LIST_FOREACH(watch, &thread->watches, entry) {
 		struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
 
-		if (watch->what != THREAD_SOCKET || watch->aside == aside)
+		if (watch->what != WATCH_SOCKET || watch->aside == aside)
 			continue;
 		watch->aside = aside;
 		epoll_ctl(thread->all, aside ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, watch->fd, &event);
@@ -143,23 +145,23 @@ static void watch_ready(struct uroce_thread *thread, const struct watch *watch)
 	uint64_t rung;
 
 	switch (watch->what) {
-	case THREAD_BELL:
+	case WATCH_BELL:
 		(void)!read(watch->fd, &rung, sizeof(rung));
 		uroce_forward_connect(host);
 		break;
-	case THREAD_LISTENER:
+	case WATCH_LISTENER:
 		uroce_shm_accept(host->shm);
 		break;
-	case THREAD_GUEST:
+	case WATCH_GUEST:
 		uroce_shm_guest(host->shm, watch->fd);
 		break;
-	case THREAD_PEER:
+	case WATCH_PEER:
 		uroce_shm_conn_ready(host->shm, watch->pointer);
 		break;
-	case THREAD_SOCKET:
+	case WATCH_SOCKET:
 		uroce_udp_ready(watch->pointer); /* the pass that follows receives */
 		break;
-	case THREAD_ADDRESSES:
+	case WATCH_ADDRESSES:
 		addresses_changed(host, watch->fd);
 		break;
 	}
@@ -200,7 +202,7 @@ static bool pass_enter(struct uroce_thread *thread)
 	struct uroce_host *host = thread->host;
 
 	for (int i = 0; i < ENTER_SPINS; i++) {
-		if (uroce_trylock(&host->progress_lock))
+		if (uroce_trylock(&host->paths.progress_lock))
 			return true;
 		uroce_lock_pause();
 	}
@@ -210,7 +212,7 @@ static bool pass_enter(struct uroce_thread *thread)
 			return false;
 		atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
 	}
-	uroce_lock(&host->progress_lock);
+	uroce_lock(&host->paths.progress_lock);
 	return true;
 }
 
@@ -222,7 +224,7 @@ static unsigned int pass(struct uroce_thread *thread)
 /* Milliseconds until the wheel wants to run; -1 never. */
 static int timer_wait(struct uroce_host *host)
 {
-	uint64_t next = uroce_wheel_next(&host->wheel), now = uroce_now();
+	uint64_t next = uroce_wheel_next(&host->engine.wheel), now = uroce_now();
 
 	if (next == UINT64_MAX)
 		return -1;
@@ -243,10 +245,9 @@ static bool udp_pending(struct uroce_host *host)
 /* Not all waits for a descriptor: blocked QPs and full pipes have none. */
 static bool must_retry(struct uroce_host *host)
 {
-	assert_held(&host->progress_lock);
-	return uroce_forward_waiting(host) || udp_pending(host) || uroce_any_blocked(host) ||
-	       !TAILQ_EMPTY(&host->acks) ||
-	       atomic_load_explicit(&host->cqs_pending, memory_order_relaxed);
+	assert_held(&host->paths.progress_lock);
+	return uroce_forward_waiting(host) || udp_pending(host) ||
+	       uroce_engine_must_run(&host->engine);
 }
 
 /*
@@ -261,16 +262,16 @@ static bool may_sleep(struct uroce_thread *thread, int *timeout)
 	if (!pass_enter(thread))
 		return false;
 	fences = uroce_shm_fences_for_peers(host->shm);
-	uroce_unlock(&host->progress_lock);
+	uroce_unlock(&host->paths.progress_lock);
 	if (fences)
 		uroce_fence_all();
 	if (!pass_enter(thread))
 		return false;
 	pending = uroce_shm_pending(host->shm);
 	retry = must_retry(host);
-	uroce_unlock(&host->progress_lock);
+	uroce_unlock(&host->paths.progress_lock);
 	if (unlikely(host->faults))
-		retry |= uroce_fault_waiting(host);
+		retry |= uroce_fault_waiting(host->faults);
 	if (retry)
 		*timeout = *timeout < 0 ? 1 : min_of(*timeout, 1);
 	return !pending;
@@ -283,16 +284,16 @@ static void sleep_once(struct uroce_thread *thread)
 
 	sockets_aside(thread, false);
 	/* Pairs with uroce_qp_timer(): a timer armed from here on rings the bell. */
-	atomic_store_explicit(&host->wakes_at, UINT64_MAX, memory_order_seq_cst);
+	atomic_store_explicit(&host->engine.wakes_at, UINT64_MAX, memory_order_seq_cst);
 	timeout = timer_wait(host);
 	if (timeout >= 0)
-		atomic_store_explicit(&host->wakes_at, uroce_now() + timeout * 1000000ull,
+		atomic_store_explicit(&host->engine.wakes_at, uroce_now() + timeout * 1000000ull,
 				      memory_order_relaxed);
 	atomic_exchange_explicit(&host->shm->board->sleeping, 1, memory_order_seq_cst);
 	if (may_sleep(thread, &timeout))
 		wait_on(thread, thread->all, timeout);
 	atomic_store_explicit(&host->shm->board->sleeping, 0, memory_order_relaxed);
-	atomic_store_explicit(&host->wakes_at, 0, memory_order_relaxed);
+	atomic_store_explicit(&host->engine.wakes_at, 0, memory_order_relaxed);
 	while (!atomic_load_explicit(&thread->watching, memory_order_relaxed) && pass(thread))
 		;
 }
@@ -312,7 +313,7 @@ static void watch_once(struct uroce_thread *thread)
 	}
 	thread->seen = 0;
 	/* Somebody is in a pass, only slow: waiting for the lock would slow it down more. */
-	if (!uroce_trylock(&host->progress_lock))
+	if (!uroce_trylock(&host->paths.progress_lock))
 		return;
 	atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
 	uroce_gsi_pass(host);
@@ -331,16 +332,6 @@ static void *thread_main(void *arg)
 			uroce_fault_events(thread->host);
 	}
 	return NULL;
-}
-
-void uroce_qp_timer(struct uroce_qp *qp, uint64_t deadline)
-{
-	struct uroce_host *host = qp->host;
-
-	uroce_timer_arm(&host->wheel, &qp->timer, deadline);
-	atomic_thread_fence(memory_order_seq_cst);
-	if (deadline < atomic_load_explicit(&host->wakes_at, memory_order_relaxed))
-		uroce_thread_wake(host);
 }
 
 void uroce_thread_wake(struct uroce_host *host)
@@ -418,13 +409,13 @@ int uroce_thread_start(struct uroce_host *host)
 	if (!r && epoll_ctl(thread->all, EPOLL_CTL_ADD, thread->control, &nested))
 		r = -errno;
 	if (!r)
-		r = uroce_thread_watch(thread, host->shm->bell, THREAD_BELL, NULL);
+		r = uroce_thread_watch(host, host->shm->bell, WATCH_BELL, NULL);
 	if (!r)
-		r = uroce_thread_watch(thread, host->shm->listener, THREAD_LISTENER, NULL);
+		r = uroce_thread_watch(host, host->shm->listener, WATCH_LISTENER, NULL);
 	if (!r)
 		r = uroce_gids_watch(&thread->addresses);
 	if (!r)
-		r = uroce_thread_watch(thread, thread->addresses, THREAD_ADDRESSES, NULL);
+		r = uroce_thread_watch(host, thread->addresses, WATCH_ADDRESSES, NULL);
 	if (!r)
 		r = thread_create(thread);
 	if (r < 0) {
@@ -447,7 +438,7 @@ void uroce_thread_stop(struct uroce_host *host)
 	unwatched_free(thread);
 	while ((watch = LIST_FIRST(&thread->watches))) {
 		LIST_REMOVE(watch, entry);
-		if (watch->what == THREAD_GUEST)
+		if (watch->what == WATCH_GUEST)
 			close(watch->fd);
 		free(watch);
 	}

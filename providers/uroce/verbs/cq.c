@@ -5,9 +5,7 @@
 
 #include <rdma/ib_user_verbs.h>
 
-#include "providers/uroce/verbs/cq.h"
-#include "providers/uroce/host/dev.h"
-#include "providers/uroce/verbs/ops.h"
+#include "providers/uroce/verbs/verbs.h"
 
 /* --- channels --- */
 
@@ -28,153 +26,6 @@ void uroce_destroy_comp_channel(struct ibv_comp_channel *channel)
 
 	uroce_pipe_close_write(&uchannel->pipe);
 	close(channel->fd);
-}
-
-static bool channel_put(struct uroce_cq *cq)
-{
-	struct uroce_comp_channel *channel = (struct uroce_comp_channel *)cq->vcq.cq.channel;
-	struct ib_uverbs_comp_event_desc desc = { .cq_handle = (uintptr_t)&cq->vcq.cq };
-	int r;
-
-	uroce_lock(&channel->lock);
-	r = uroce_pipe_put(&channel->pipe, &desc, sizeof(desc));
-	if (!r)
-		cq->comp_events_raised++;
-	uroce_unlock(&channel->lock);
-	return r != -EAGAIN;
-}
-
-static void pending_add(struct uroce_cq *cq)
-{
-	struct uroce_host *host = cq->dev->host;
-
-	uroce_lock(&host->blocked_lock);
-	if (!cq->event_pending)
-		LIST_INSERT_HEAD(&host->pending_cqs, cq, pending);
-	cq->event_pending = true;
-	atomic_store_explicit(&host->cqs_pending, true, memory_order_relaxed);
-	uroce_unlock(&host->blocked_lock);
-}
-
-static void pending_remove(struct uroce_cq *cq)
-{
-	struct uroce_host *host = cq->dev->host;
-
-	uroce_lock(&host->blocked_lock);
-	if (cq->event_pending)
-		LIST_REMOVE(cq, pending);
-	cq->event_pending = false;
-	uroce_unlock(&host->blocked_lock);
-}
-
-void uroce_cq_events_retry(struct uroce_host *host)
-{
-	struct uroce_cq *cq, *next;
-
-	uroce_lock(&host->blocked_lock);
-	for (cq = LIST_FIRST(&host->pending_cqs); cq; cq = next) {
-		next = LIST_NEXT(cq, pending);
-		if (!channel_put(cq))
-			continue;
-		LIST_REMOVE(cq, pending);
-		cq->event_pending = false;
-	}
-	if (LIST_EMPTY(&host->pending_cqs))
-		atomic_store_explicit(&host->cqs_pending, false, memory_order_relaxed);
-	uroce_unlock(&host->blocked_lock);
-}
-
-/* --- pushing --- */
-
-static void cq_notify(struct uroce_cq *cq)
-{
-	atomic_store_explicit(&cq->armed_next, false, memory_order_relaxed);
-	atomic_store_explicit(&cq->armed_solicited, false, memory_order_relaxed);
-	if (cq->vcq.cq.channel && !channel_put(cq))
-		pending_add(cq);
-}
-
-/*
- * A completion of the QP is lost: it cannot go on (IBTA vol. 1, chapter 10: a CQ error is one of
- * the QPs that use it). Its lock is held, by whoever pushes, so it exists. It is flushed by the
- * next pass or post.
- */
-static void qp_fatal(struct uroce_host *host, uint32_t qpn)
-{
-	struct uroce_qp *qp =
-		host->qps ? atomic_load_explicit(&host->qps[qpn & ((1 << UROCE_QP_INDEX_BITS) - 1)],
-						 memory_order_relaxed)
-			  : NULL;
-
-	if (!qp || qp->vqp.qp.qp_num != qpn || qp->state == IBV_QPS_ERR)
-		return;
-	qp->state = IBV_QPS_ERR;
-	uroce_event_qp(qp, IBV_EVENT_QP_FATAL);
-	uroce_blocked(qp);
-}
-
-static __attribute__((noinline, cold)) void cq_overflow(struct uroce_cq *cq, uint32_t qpn)
-{
-	if (cq->overflowed) {
-		qp_fatal(cq->dev->host, qpn);
-		return;
-	}
-	cq->overflowed = true;
-	verbs_err(
-		cq->vcq.cq.context,
-		"cq %u: overflow: %u completions wait to be polled and there is no room for more: create it larger or "
-		"poll more often; the queue pairs that lose completions end in the error state",
-		cq->vcq.cq.handle, cq->mask + 1);
-	uroce_event_cq(cq, IBV_EVENT_CQ_ERR);
-	qp_fatal(cq->dev->host, qpn);
-}
-
-__thread struct uroce_sink uroce_sink;
-
-static bool cq_armed_for(const struct uroce_cq *cq, bool solicited)
-{
-	return atomic_load_explicit(&cq->armed_next, memory_order_relaxed) ||
-	       (solicited && atomic_load_explicit(&cq->armed_solicited, memory_order_relaxed));
-}
-
-struct uroce_cq_place uroce_cq_ring_begin(struct uroce_cq *cq, uint32_t qpn)
-{
-	struct uroce_cqe *cqe;
-	uint32_t head;
-
-	uroce_lock(&cq->lock);
-	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	if (unlikely(head - atomic_load_explicit(&cq->tail, memory_order_relaxed) > cq->mask)) {
-		cq_overflow(cq, qpn);
-		uroce_unlock(&cq->lock);
-		return (struct uroce_cq_place){};
-	}
-	cqe = &cq->ring[head & cq->mask];
-	return (struct uroce_cq_place){ .wc = &cqe->wc, .cqe = cqe };
-}
-
-void uroce_cq_ring_end(struct uroce_cq *cq, struct uroce_cqe *cqe, struct uroce_sq *sq,
-		       bool solicited)
-{
-	cqe->sq = sq;
-	if (unlikely(cq->want_timestamp))
-		cqe->timestamp = uroce_now();
-	if (sq)
-		sq->completions++;
-	atomic_store_explicit(&cq->head, atomic_load_explicit(&cq->head, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	if (unlikely(cq_armed_for(cq, solicited)))
-		cq_notify(cq);
-	uroce_unlock(&cq->lock);
-}
-
-void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq)
-{
-	uroce_lock(&cq->lock);
-	for (uint32_t i = atomic_load(&cq->tail); i != atomic_load(&cq->head); i++)
-		if (cq->ring[i & cq->mask].sq == sq)
-			cq->ring[i & cq->mask].sq = NULL;
-	uroce_unlock(&cq->lock);
 }
 
 /* --- polling --- */
@@ -207,20 +58,33 @@ static int cq_take(struct uroce_cq *cq, int num_entries, struct ibv_wc *wc)
 	return n;
 }
 
-int uroce_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+static struct uroce_host *cq_host(const struct uroce_cq *cq)
 {
-	struct uroce_cq *cq = to_ucq(ibcq);
+	return engine_host(cq->engine);
+}
+
+static inline int cq_poll(struct uroce_cq *cq, int num_entries, struct ibv_wc *wc)
+{
 	int n;
 
 	if (uroce_cq_empty(cq)) {
 		uroce_sink = (struct uroce_sink){ .cq = cq, .wc = wc, .room = num_entries };
-		uroce_progress(cq->dev->host);
+		uroce_progress(cq_host(cq));
 		uroce_sink.cq = NULL;
 		n = num_entries - uroce_sink.room;
 		if (n || uroce_cq_empty(cq))
 			return n;
 	}
 	return cq_take(cq, num_entries, wc);
+}
+
+int uroce_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	int n = cq_poll(to_ucq(ibcq), num_entries, wc);
+
+	for (int i = 0; i < n; i++)
+		verbs_data_wc(ibcq, &wc[i]);
+	return n;
 }
 
 int uroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
@@ -231,7 +95,7 @@ int uroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	atomic_store_explicit(solicited_only ? &cq->armed_solicited : &cq->armed_next, true,
 			      memory_order_relaxed);
 	uroce_unlock(&cq->lock);
-	uroce_thread_poller_leaves(cq->dev->host);
+	uroce_thread_poller_leaves(cq_host(cq));
 	return 0;
 }
 
@@ -260,6 +124,7 @@ static bool current_take(struct uroce_cq *cq)
 		return false;
 	cq->vcq.cq_ex.wr_id = cq->current.wc.wr_id;
 	cq->vcq.cq_ex.status = cq->current.wc.status;
+	verbs_data_wc(&cq->vcq.cq, &cq->current.wc);
 	return true;
 }
 
@@ -280,7 +145,7 @@ static int ex_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	if (!cq->single_threaded)
 		uroce_lock(&cq->poll_lock);
 	if (uroce_cq_empty(cq))
-		uroce_progress(cq->dev->host);
+		uroce_progress(cq_host(cq));
 	if (!uroce_cq_empty(cq) && current_take(cq))
 		return 0;
 	ex_end_poll(ex);
@@ -442,7 +307,7 @@ int uroce_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	r = uroce_host_check(ctx->dev->host);
 	if (r < 0)
 		return r;
-	cq->dev = ctx->dev;
+	cq->engine = &ctx->dev->host->engine;
 	cq->mask = cq_size(in->attr->cqe) - 1;
 	cq->ring = ring_alloc(cq->mask + 1);
 	if (!cq->ring)
@@ -518,7 +383,7 @@ int uroce_destroy_cq(struct verbs_cq *vcq)
 			  atomic_load(&cq->qps));
 		return -EBUSY;
 	}
-	pending_remove(cq);
+	uroce_cq_events_forget(cq);
 	if (channel) {
 		uroce_lock(&channel->lock);
 		if (cq->comp_events_raised)

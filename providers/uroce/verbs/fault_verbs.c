@@ -1,155 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Faults of verbs, and events: a table of operations that asks the rules before the provider's. */
-#include <string.h>
-
+/* Faults of verbs: a table of operations that asks the rules before the provider's. */
 #include "providers/uroce/fault/fault.h"
-#include "providers/uroce/verbs/ops.h"
-#include "providers/uroce/host/thread.h"
-
-enum {
-	POSTS_SALT = 0x200,
-};
-
-static struct uroce_host *ctx_host(struct ibv_context *ctx)
-{
-	return ((struct uroce_context *)to_vctx(ctx))->dev->host;
-}
-
-/* --- events --- */
-
-static void qp_fatal(struct uroce_host *host, struct uroce_qp *qp)
-{
-	uroce_lock(&qp->lock);
-	if (qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR) {
-		uroce_qp_error(qp);
-		uroce_event_qp(qp, IBV_EVENT_QP_FATAL);
-	}
-	uroce_unlock(&qp->lock);
-}
-
-/* @number: of the QP; 0 all of them. */
-static void qps_fatal(struct uroce_host *host, uint32_t number)
-{
-	uroce_lock(&host->progress_lock);
-	for (uint32_t i = 0; i < 1 << UROCE_QP_INDEX_BITS; i++) {
-		struct uroce_qp *qp = atomic_load_explicit(&host->qps[i], memory_order_acquire);
-
-		if (qp && (!number || qp->fault->number == number))
-			qp_fatal(host, qp);
-	}
-	uroce_unlock(&host->progress_lock);
-}
-
-static void port_event(struct uroce_host *host, enum ibv_event_type type)
-{
-	struct uroce_dev *dev;
-
-	if (type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE)
-		atomic_store(&host->faults->port_down, type == IBV_EVENT_PORT_ERR);
-	pthread_mutex_lock(&host->lock);
-	LIST_FOREACH(dev, &host->devices, entry)
-		uroce_event_port(dev, type);
-	pthread_mutex_unlock(&host->lock);
-}
-
-/* No lock held. @qp: who posted; NULL: it is the rule's time. */
-static void event_fire(struct uroce_host *host, const struct fault_rule *rule, struct uroce_qp *qp)
-{
-	log_debug("uroce: fault %s", rule->text);
-	switch (rule->event) {
-	case IBV_EVENT_QP_FATAL:
-		if (qp)
-			qp_fatal(host, qp);
-		else
-			qps_fatal(host, rule->qp);
-		return;
-	case IBV_EVENT_DEVICE_FATAL:
-		atomic_store(&host->faults->dead, true);
-		port_event(host, rule->event);
-		qps_fatal(host, 0);
-		return;
-	default:
-		port_event(host, rule->event);
-	}
-}
-
-void uroce_fault_events(struct uroce_host *host)
-{
-	struct uroce_faults *faults = host->faults;
-	uint64_t now;
-
-	if (!atomic_load_explicit(&faults->events_left, memory_order_relaxed))
-		return;
-	now = uroce_now();
-	for (unsigned int i = 0; i < faults->count; i++) {
-		const struct fault_rule *rule = &faults->rules[i];
-
-		if (!rule->time || faults->fired[i] || now - faults->start < rule->time)
-			continue;
-		faults->fired[i] = true;
-		atomic_fetch_sub(&faults->events_left, 1);
-		event_fire(host, rule, NULL);
-	}
-}
-
-static bool number_hits(const struct uroce_faults *faults, unsigned int i, uint64_t salt,
-			uint32_t number)
-{
-	const struct fault_rule *rule = &faults->rules[i];
-
-	if (rule->time)
-		return false;
-	if (rule->chance)
-		return uroce_fault_chance(faults, i, uroce_fault_hash(faults, salt, number));
-	return number == rule->nth || (rule->onward && number > rule->nth);
-}
-
-/* Send work requests were posted: QP_FATAL counts those of its QP, the others those of all. */
-static void posted(struct uroce_qp *qp)
-{
-	struct uroce_host *host = qp->host;
-	struct uroce_faults *faults = host->faults;
-	uint32_t own = atomic_fetch_add(&qp->fault->posts, 1) + 1;
-	uint32_t all = atomic_fetch_add(&faults->posts, 1) + 1;
-
-	for (unsigned int i = 0; i < faults->count; i++) {
-		const struct fault_rule *rule = &faults->rules[i];
-		bool of_qp = rule->event == IBV_EVENT_QP_FATAL;
-
-		if (rule->kind != FAULT_EVENT || (rule->qp && rule->qp != qp->fault->number))
-			continue;
-		if (number_hits(faults, i, POSTS_SALT + (of_qp ? qp->fault->number : 0),
-				of_qp ? own : all))
-			event_fire(host, rule, qp);
-	}
-}
-
-/* --- verbs --- */
-
-static void trace_call(const struct fault_rule *rule, uint32_t number)
-{
-	log_debug("uroce: fault %s: call %u", rule->text, number);
-}
-
-int uroce_fault_call(struct uroce_faults *faults, enum fault_verb verb)
-{
-	uint32_t number = atomic_fetch_add(&faults->calls[verb], 1) + 1;
-
-	/* A dead device still lets go of what it has. */
-	if (atomic_load_explicit(&faults->dead, memory_order_relaxed) &&
-	    verb != FAULT_VERB_dereg_mr)
-		return -EIO;
-	for (unsigned int i = 0; i < faults->count; i++) {
-		const struct fault_rule *rule = &faults->rules[i];
-
-		if (rule->kind != FAULT_VERB || rule->verb != verb ||
-		    !number_hits(faults, i, verb, number))
-			continue;
-		trace_call(rule, number);
-		return -rule->error;
-	}
-	return 0;
-}
+#include "providers/uroce/verbs/verbs.h"
 
 /* A verb of two arguments, of which @ctx is the context of the first. */
 #define CALL2(verb, A, B, ctx)                                                      \
@@ -209,7 +61,7 @@ static int fault_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv
 		return -r;
 	}
 	r = uroce_post_send(qp, wr, bad_wr);
-	posted(to_uqp(qp));
+	uroce_fault_posted(ctx_host(qp->context)->faults, to_uqp(qp), uroce_fault_fire);
 	return r;
 }
 
@@ -245,14 +97,15 @@ static int fault_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 static int fault_wr_complete(struct ibv_qp_ex *ex)
 {
 	struct uroce_qp *qp = to_uqp(&ex->qp_base);
-	int r = uroce_fault_call(qp->host->faults, FAULT_VERB_post_send);
+	struct uroce_faults *faults = qp_host(qp)->faults;
+	int r = uroce_fault_call(faults, FAULT_VERB_post_send);
 
 	if (r < 0) {
 		ex->wr_abort(ex);
 		return -r;
 	}
 	r = qp->fault->wr_complete(ex);
-	posted(qp);
+	uroce_fault_posted(faults, qp, uroce_fault_fire);
 	return r;
 }
 
@@ -271,18 +124,23 @@ static int fault_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *i
 }
 
 static struct verbs_ops fault_ops;
-static pthread_once_t fault_ops_once = PTHREAD_ONCE_INIT;
+static const struct verbs_ops *plain_ops;
+static pthread_mutex_t fault_ops_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void fault_ops_fill(void)
+static void fault_ops_fill(const struct verbs_ops *ops)
 {
-	fault_ops = uroce_ops;
+	plain_ops = ops;
+	fault_ops = *ops;
 #define X(verb) fault_ops.verb = fault_##verb;
 	FAULT_VERBS(X)
 #undef X
 }
 
-void uroce_fault_verbs(struct verbs_context *ctx)
+void uroce_fault_verbs(struct verbs_context *ctx, const struct verbs_ops *ops)
 {
-	pthread_once(&fault_ops_once, fault_ops_fill);
+	pthread_mutex_lock(&fault_ops_lock);
+	if (!plain_ops)
+		fault_ops_fill(ops);
+	pthread_mutex_unlock(&fault_ops_lock);
 	verbs_context_set_ops(ctx, &fault_ops);
 }

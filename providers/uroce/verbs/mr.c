@@ -8,10 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "providers/uroce/base/copy.h"
-#include "providers/uroce/host/dev.h"
-#include "providers/uroce/engine/keys.h"
-#include "providers/uroce/verbs/ops.h"
+#include "providers/uroce/verbs/verbs.h"
 
 #define ACCESS_KNOWN                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -24,11 +21,6 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-static struct uroce_dev *ctx_dev(struct ibv_context *ctx)
-{
-	return ((struct uroce_context *)to_vctx(ctx))->dev;
-}
-
 /* --- protection domains --- */
 
 int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata)
@@ -36,7 +28,6 @@ int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata)
 	struct uroce_dev *dev = ctx_dev(pd->context);
 
 	uroce_copy_init();
-	((struct uroce_pd *)pd)->dev = dev;
 	pd->handle = atomic_fetch_add_explicit(&dev->host->next_handle, 1, memory_order_relaxed);
 	return 0;
 }
@@ -173,7 +164,7 @@ int uroce_reg_mr(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
 	if (!r)
 		r = check_region(in->pd->context, in->addr, in->length, in->access);
 	if (!r)
-		r = uroce_key_new(dev->host->keys, in->pd, in->addr, in->length,
+		r = uroce_key_new(dev->host->engine.keys, in->pd, in->addr, in->length,
 				  in->access & IBV_ACCESS_ZERO_BASED ? 0 : in->iova, in->access,
 				  &mr->key);
 	if (r < 0)
@@ -189,7 +180,7 @@ int uroce_rereg_mr(struct verbs_mr *vmr, const struct verbs_rereg_mr *in)
 {
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
 	struct ibv_context *ctx = vmr->ibv_mr.context;
-	struct uroce_keys *keys = ctx_dev(ctx)->host->keys;
+	struct uroce_keys *keys = ctx_dev(ctx)->host->engine.keys;
 	const struct uroce_key *key = mr->key;
 	struct ibv_pd *old_pd = vmr->ibv_mr.pd;
 	struct ibv_pd *pd = in->flags & IBV_REREG_MR_CHANGE_PD ? in->pd : old_pd;
@@ -218,7 +209,7 @@ int uroce_dereg_mr(struct verbs_mr *vmr)
 {
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
 	struct ibv_context *ctx = vmr->ibv_mr.context;
-	int r = uroce_key_free(ctx_dev(ctx)->host->keys, mr->key);
+	int r = uroce_key_free(ctx_dev(ctx)->host->engine.keys, mr->key);
 
 	if (r < 0)
 		verbs_err(ctx, "mr 0x%x: ibv_dereg_mr: memory windows are bound to it",
@@ -257,7 +248,7 @@ int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 		return -EINVAL;
 	for (uint32_t i = 0; i < num_sge; i++) {
 		struct uroce_gather gather;
-		int r = uroce_gather_get(ctx_dev(pd->context), pd, &sg_list[i], 1, 0,
+		int r = uroce_gather_get(ctx_host(pd->context)->engine.keys, pd, &sg_list[i], 1, 0,
 					 sg_list[i].length, write ? IBV_ACCESS_LOCAL_WRITE : 0,
 					 &gather);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The state machine of a queue pair, IBTA vol. 1, chapter 10. The library has checked the attribute
- * mask and the transition before; here the attributes become engine state.
+ * The state machine of a queue pair, IBTA vol. 1, chapter 10. The library checks the attribute
+ * mask and the transition before (verbs_check_modify_qp()); here the attributes become engine
+ * state.
  */
-#include "providers/uroce/host/express.h"
-#include "providers/uroce/path/shm/shm.h"
+
+#include "providers/uroce/verbs/verbs.h"
 
 enum {
 	RES_MIN = 16, /* replay window, whatever max_dest_rd_atomic says: flush and atomic write
@@ -15,7 +16,7 @@ static void qp_reset(struct uroce_qp *qp)
 {
 	struct uroce_rwqe *rwqe = qp->resp.rwqe;
 
-	uroce_timer_cancel(&qp->host->wheel, &qp->timer);
+	uroce_timer_cancel(&qp->engine->wheel, &qp->timer);
 	qp->sq.head = qp->sq.next = qp->sq.tail = 0;
 	qp->rq.head = qp->rq.tail = 0;
 	free(qp->resp.res);
@@ -34,7 +35,7 @@ static void responder_start(struct uroce_qp *qp, const struct ibv_qp_attr *attr)
 {
 	qp->resp.psn = qp->rq_psn = attr->rq_psn & PSN_MASK;
 	qp->resp.again_before = UINT32_MAX; /* no PSN: there was no duplicate yet */
-	qp->resp.min_rnr_timer = attr->min_rnr_timer;
+	qp->resp.min_rnr_timer = attr->min_rnr_timer & 31;
 	qp->resp.max_rd_atomic = attr->max_dest_rd_atomic;
 }
 
@@ -67,7 +68,7 @@ static void attr_keep(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int m
 	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
 		kept->en_sqd_async_notify = attr->en_sqd_async_notify;
 	if (mask & IBV_QP_MIN_RNR_TIMER)
-		kept->min_rnr_timer = qp->resp.min_rnr_timer = attr->min_rnr_timer;
+		kept->min_rnr_timer = qp->resp.min_rnr_timer = attr->min_rnr_timer & 31;
 	if (mask & IBV_QP_TIMEOUT)
 		kept->timeout = qp->req.timeout = attr->timeout & 31;
 	if (mask & IBV_QP_RETRY_CNT)
@@ -117,7 +118,8 @@ static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int 
 		qp->express = uroce_express_possible(qp);
 		if (!qp->udp_counted && qp->av.path && !qp->av.path->lossless) {
 			qp->udp_counted = true;
-			atomic_fetch_add_explicit(&qp->host->udp_interest, 1, memory_order_relaxed);
+			atomic_fetch_add_explicit(&qp_host(qp)->udp_interest, 1,
+						  memory_order_relaxed);
 		}
 	}
 	if (got->res) {
@@ -191,8 +193,10 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
 	struct qp_prepared got = {};
-	int r = uroce_host_check(qp->host);
+	int r = uroce_host_check(qp_host(qp));
 
+	if (!r)
+		r = verbs_check_modify_qp(vqp, in);
 	if (r < 0)
 		return r;
 	r = qp_prepare(qp, in->attr, in->mask, &got);
@@ -200,9 +204,9 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return r;
 	uroce_lock(&qp->lock);
 	r = qp_modify_locked(qp, in, &got);
-	uroce_board_qp(qp);
+	uroce_qp_show(qp);
 	if (!r && qp->state == IBV_QPS_RTS)
-		uroce_req_run(qp, uroce_now());
+		uroce_qp_run(qp, uroce_now());
 	uroce_unlock(&qp->lock);
 	free(got.res);
 	return r;

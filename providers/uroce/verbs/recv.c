@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting receives, and taking them. */
+/* Posting receives. */
 #include <string.h>
 
-#include "providers/uroce/host/dev.h"
-#include "providers/uroce/verbs/ops.h"
+#include "providers/uroce/verbs/verbs.h"
 
 /* Positive errno, as applications see it. */
 static int rwqe_write(struct uroce_rq *rq, const struct ibv_recv_wr *wr)
@@ -39,6 +38,7 @@ static __attribute__((noinline, cold)) void
 recv_refused(struct ibv_context *ctx, const char *object, uint32_t number, enum cause cause,
 	     const struct uroce_rq *rq, int num_sge, uint8_t *said)
 {
+	verbs_data(ctx, "%s 0x%x: post_recv: refused", object, number);
 	if (*said >> cause & 1)
 		return;
 	*said |= 1u << cause;
@@ -119,42 +119,4 @@ int uroce_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ib
 	}
 	uroce_unlock(&srq->lock);
 	return r;
-}
-
-/* --- taking --- */
-
-static bool rq_take(struct uroce_rq *rq, struct uroce_rwqe *to)
-{
-	const struct uroce_rwqe *wqe;
-
-	if (rq->tail == rq->head)
-		return false;
-	wqe = rq_wqe(rq, rq->tail);
-	to->wr_id = wqe->wr_id;
-	to->length = wqe->length;
-	to->num_sge = wqe->num_sge;
-	for (unsigned int i = 0; i < wqe->num_sge; i++)
-		to->sge[i] = wqe->sge[i];
-	rq->tail++;
-	return true;
-}
-
-static bool srq_take(struct uroce_srq *srq, struct uroce_rwqe *to)
-{
-	bool taken, limit;
-
-	uroce_lock(&srq->lock);
-	taken = rq_take(&srq->rq, to);
-	limit = srq->limit && srq->rq.head - srq->rq.tail < srq->limit;
-	if (limit)
-		srq->limit = 0; /* one event, until it is armed again */
-	uroce_unlock(&srq->lock);
-	if (unlikely(limit))
-		uroce_event_srq(srq, IBV_EVENT_SRQ_LIMIT_REACHED);
-	return taken;
-}
-
-bool uroce_rwqe_take(struct uroce_qp *qp)
-{
-	return qp->srq ? srq_take(qp->srq, qp->resp.rwqe) : rq_take(&qp->rq, qp->resp.rwqe);
 }

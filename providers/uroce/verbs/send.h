@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "providers/uroce/host/dev.h"
+#include "providers/uroce/verbs/verbs.h"
 
 /* Whether the QP type has the operation. */
 static inline bool uroce_opcode_allowed(uint8_t qp_type, unsigned int opcode)
@@ -69,9 +69,6 @@ static inline void uroce_builder_wait(struct uroce_qp *qp)
 	}
 }
 
-/* For messages. */
-const char *uroce_opcode_name(unsigned int opcode);
-
 /* Where a window will point; checked when the WQE is executed. */
 static inline void uroce_swqe_bind(struct uroce_swqe *wqe, uint32_t rkey,
 				   const struct ibv_mw_bind_info *info)
@@ -100,7 +97,7 @@ static inline void uroce_post_end(struct uroce_qp *qp)
 	};
 	bool look = qp->av.path && !qp->av.path->lossless &&
 		    qp->counters.tx_packets - qp->req.looked_at >= PACKETS;
-	struct uroce_host *host = qp->host;
+	struct uroce_host *host = qp_host(qp);
 
 	if (unlikely(look))
 		qp->req.looked_at = qp->counters.tx_packets;

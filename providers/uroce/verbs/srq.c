@@ -2,8 +2,7 @@
 /* Shared receive queues. */
 #include <string.h>
 
-#include "providers/uroce/host/dev.h"
-#include "providers/uroce/verbs/ops.h"
+#include "providers/uroce/verbs/verbs.h"
 
 int uroce_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 {
@@ -30,7 +29,6 @@ int uroce_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 		r = uroce_rq_alloc(&srq->rq, attr->max_wr, attr->max_sge);
 	if (r < 0)
 		return r;
-	srq->dev = ctx->dev;
 	atomic_fetch_add(&((struct uroce_pd *)vsrq->srq.pd)->users, 1);
 	vsrq->srq.handle = atomic_fetch_add(&ctx->dev->host->next_handle, 1);
 	vsrq->srq_num = vsrq->srq.handle;

@@ -47,7 +47,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		r = EINVAL;
 	if (likely(!r)) {
 		qp->sq.head = qp->wr_head;
-		uroce_req_run(qp, uroce_post_time(qp));
+		uroce_qp_run(qp, uroce_post_time(qp));
 	}
 	uroce_post_end(qp);
 	if (unlikely(r))

@@ -32,12 +32,6 @@ enum {
 #define IPV4_FLAG_DF	   0x40
 #define IPV6_VERSION_CLASS 0x6f
 
-static void put16(uint8_t *p, uint16_t value)
-{
-	value = htobe16(value);
-	memcpy(p, &value, sizeof(value));
-}
-
 /*
  * A CRC does not see zeros in front of its data when its register starts at zero. Ethernet's starts
  * with ones, which is the same as zero with the first four bytes inverted: of the eight ones that

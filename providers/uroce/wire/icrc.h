@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "providers/uroce/base/address.h"
-#include "providers/uroce/wire/wire.h"
+#include "providers/uroce/base/base.h"
+#include "providers/uroce/wire/header.h"
 
 enum {
 	ICRC_GRH_LEN = 8,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* IBTA vol. 1, chapter 9: base transport header and its extensions. */
 #include "providers/uroce/wire/opcode.h"
-#include "providers/uroce/wire/wire.h"
+#include "providers/uroce/wire/header.h"
 
 #define REQ   (PKT_VALID | PKT_REQUEST)
 #define RESP  (PKT_VALID | PKT_RESPONSE)

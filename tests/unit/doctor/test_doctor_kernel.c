@@ -9,7 +9,8 @@ static void test_healthy(void **state)
 	for (unsigned int i = 0; i < rung_count; i++) {
 		const struct finding *f = world_finding(rungs[i].name);
 
-		if (f->state != FINDING_OK && strcmp(rungs[i].name, "uroce"))
+		if (f->state != FINDING_OK && strcmp(rungs[i].name, "uroce") &&
+		    strcmp(rungs[i].name, "require"))
 			fail_msg("%s: %s", rungs[i].name, f->what.chars);
 	}
 	expect_state("uroce", FINDING_UNNEEDED, "not offered");
@@ -228,12 +229,32 @@ static void test_uroce_faults(void **state)
 		       "/dev/shm");
 	world.trial = (struct trial){};
 	expect_failure("uroce", 23, "has no address", "ip address add");
+	world.trial = (struct trial){ .error = -EINVAL,
+				      .verb = "ibv_open_device",
+				      .said = "uroce: Error: UROCE_FAULTS: 'x' is no fault" };
+	setenv("UROCE_FAULTS", "x", 1);
+	expect_failure("uroce", 23, "'x' is no fault", "the variable UROCE_FAULTS");
+	unsetenv("UROCE_FAULTS");
+	world.trial = (struct trial){ .gids = 1, .netdev = "lo", .netdev_flags = IFF_LOOPBACK };
+	expect_failure("uroce", 23, "lo is down", "ip link set lo up");
+	world.trial.netdev_flags |= IFF_UP;
+	expect_state("uroce", FINDING_NOTE, "no other host");
 	world.listed[0].name[0] = '\0';
 	expect_failure("uroce", 23, "lists no device of it", "UROCE=on:INTERFACE");
 	world_remove(RDMA_PROVIDER_DIR "/libuser-rdmav100.so");
 	expect_failure("kernel", 10, "ib_core", "");
 	assert_int_equal(world_finding("uroce")->state, FINDING_FAILED);
 	assert_contains(world_finding("uroce")->what.chars, "is not installed");
+}
+
+/* The fault is that there is no device; one line says how to have one in user space. */
+static void expect_off(const char *why)
+{
+	expect_failure("kernel", 10, "ib_core", "");
+	assert_int_equal(world_finding("uroce")->state, FINDING_NOTE);
+	assert_contains(world_finding("uroce")->what.chars, why);
+	assert_contains(world_finding("uroce")->fix.chars,
+			"UROCE=on in the environment, or 'policy auto' in ");
 }
 
 static void test_uroce_policy(void **state)
@@ -246,7 +267,19 @@ static void test_uroce_policy(void **state)
 	world.doctor.wanted = NULL;
 	only_uroce();
 	setenv("UROCE", "maybe", 1);
-	expect_state("uroce", FINDING_NOTE, "policy 'maybe' is not off, auto or on");
+	expect_off("policy 'maybe' is not off, auto or on");
+}
+
+/* An installed one is off unless somebody switched it on. */
+static void test_uroce_off(void **state)
+{
+	only_uroce();
+	unsetenv("UROCE");
+	expect_off("not offered (by uroce.conf, or the default)");
+	world_write(RDMA_VENDOR_DIR "/uroce.conf", "policy auto\n");
+	expect_state("uroce", FINDING_OK, "uroce0 works");
+	world_write(RDMA_CONFIG_DIR "/uroce.conf", "policy off\n");
+	expect_off("not offered");
 }
 
 #define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
@@ -273,6 +306,7 @@ int main(void)
 		WORLD_TEST(test_uroce_serves),
 		WORLD_TEST(test_uroce_faults),
 		WORLD_TEST(test_uroce_policy),
+		WORLD_TEST(test_uroce_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -296,7 +296,8 @@ static void test_slots(void **state)
 	assert_int_equal(rxe_wr_check(ctx, IBV_QPT_RC, ALL_OPS), 0);
 	assert_int_equal(rxe_wr_check(ctx, IBV_QPT_RC, IBV_QP_EX_WITH_TSO), -EOPNOTSUPP);
 	assert_int_equal(rxe_wr_check(ctx, IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ), -EOPNOTSUPP);
-	assert_int_equal(rxe_wr_check(ctx, IBV_QPT_UC, IBV_QP_EX_WITH_SEND_WITH_INV), -EOPNOTSUPP);
+	assert_int_equal(rxe_wr_check(ctx, IBV_QPT_UC, IBV_QP_EX_WITH_LOCAL_INV), -EOPNOTSUPP);
+	assert_int_equal(rxe_wr_check(ctx, IBV_QPT_UC, IBV_QP_EX_WITH_SEND_WITH_INV), 0);
 	assert_int_equal(rxe_wr_check(ctx, IBV_QPT_UC, IBV_QP_EX_WITH_BIND_MW), 0);
 	assert_int_equal(rxe_wr_check(ctx, IBV_QPT_UD, IBV_QP_EX_WITH_SEND), 0);
 	assert_int_equal(rxe_wr_check(ctx, IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE), -EOPNOTSUPP);

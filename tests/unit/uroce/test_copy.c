@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/base/copy.h"
-#include "providers/uroce/uroce.h"
+#include "providers/uroce/base/base.h"
+#include "providers/uroce/engine/engine.h"
 
 #define PAGE 4096ul
 

@@ -13,61 +13,49 @@ enum {
 	USERS_PATIENCE = 1000, /* ms a withdrawn region waits for initiators: one may be stopped */
 };
 
-static struct shm_qp *own_entry(const struct uroce_qp *qp)
+static struct shm_qp *own_entry(struct uroce_shm *shm, uint32_t qpn)
 {
-	return &qp->host->shm->board->qps[qp->vqp.qp.qp_num & ((1 << UROCE_QP_INDEX_BITS) - 1)];
+	return &shm->board->qps[uroce_qpn_index(qpn)];
 }
 
-static bool qp_receives(const struct uroce_qp *qp)
+void uroce_board_qp_show(struct uroce_shm *shm, uint32_t qpn, uint32_t pd, uint32_t access,
+			 uint32_t peer_qpn)
 {
-	return qp->type == IBV_QPT_RC &&
-	       (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
-}
+	struct shm_qp *entry = own_entry(shm, qpn);
 
-void uroce_board_qp(struct uroce_qp *qp)
-{
-	struct shm_qp *entry;
-
-	assert_held(&qp->lock);
-	if (!qp->host->shm) /* the engine alone, under test */
-		return;
-	entry = own_entry(qp);
-	atomic_store_explicit(&entry->pd, qp->vqp.qp.pd->handle, memory_order_relaxed);
-	atomic_store_explicit(&entry->peer, qp->dest_qpn, memory_order_relaxed);
+	atomic_store_explicit(&entry->pd, pd, memory_order_relaxed);
+	atomic_store_explicit(&entry->peer, peer_qpn, memory_order_relaxed);
 	/* Pairs with the initiator's acquire in shm_rdma(). */
-	atomic_store_explicit(&entry->access, qp_receives(qp) ? qp->access | SHM_QP_READY : 0,
-			      memory_order_release);
+	atomic_store_explicit(&entry->access, access | SHM_QP_READY, memory_order_release);
 }
 
-void uroce_board_qp_remove(struct uroce_qp *qp)
+void uroce_board_qp_hide(struct uroce_shm *shm, uint32_t qpn)
 {
-	if (qp->host->shm)
-		atomic_store_explicit(&own_entry(qp)->access, 0, memory_order_release);
+	atomic_store_explicit(&own_entry(shm, qpn)->access, 0, memory_order_release);
 }
 
 /* --- regions --- */
 
-static struct shm_key *key_entry(struct uroce_keys_watch *watch, const struct uroce_key *key)
+static struct shm_key *key_entry(struct uroce_shm *shm, uint32_t key)
 {
-	struct uroce_shm *shm = container_of(watch, struct uroce_shm, watch);
-	uint32_t index = key->key >> UROCE_KEY_VARIANT_BITS;
+	uint32_t index = key >> UROCE_KEY_VARIANT_BITS;
 
 	return index < SHM_KEYS ? &shm->board->keys[index] : NULL;
 }
 
-static void key_show(struct uroce_keys_watch *watch, const struct uroce_key *key)
+void uroce_board_key_show(struct uroce_shm *shm, uint32_t key, const struct shm_region *region)
 {
-	struct shm_key *entry = key_entry(watch, key);
+	struct shm_key *entry = key_entry(shm, key);
 
-	if (!entry || !key->pd)
+	if (!entry)
 		return;
-	atomic_store_explicit(&entry->iova, key->iova, memory_order_relaxed);
-	atomic_store_explicit(&entry->length, key->length, memory_order_relaxed);
-	atomic_store_explicit(&entry->base, key->base, memory_order_relaxed);
-	atomic_store_explicit(&entry->pd, key->pd->handle, memory_order_relaxed);
-	atomic_store_explicit(&entry->access, key->access, memory_order_relaxed);
+	atomic_store_explicit(&entry->iova, region->iova, memory_order_relaxed);
+	atomic_store_explicit(&entry->length, region->length, memory_order_relaxed);
+	atomic_store_explicit(&entry->base, region->base, memory_order_relaxed);
+	atomic_store_explicit(&entry->pd, region->pd, memory_order_relaxed);
+	atomic_store_explicit(&entry->access, region->access, memory_order_relaxed);
 	/* Pairs with key_begin() in path_shm.c: who sees the key sees its range. */
-	atomic_store_explicit(&entry->key, key->key, memory_order_seq_cst);
+	atomic_store_explicit(&entry->key, key, memory_order_seq_cst);
 }
 
 static bool peer_uses(const struct shm_peer *peer, uint32_t key)
@@ -102,21 +90,14 @@ void uroce_board_wait(struct uroce_shm *shm)
 }
 
 /* After this no initiator copies any more: each says what it uses before it looks at the key. */
-static void key_hide(struct uroce_keys_watch *watch, const struct uroce_key *key)
+void uroce_board_key_hide(struct uroce_shm *shm, uint32_t key)
 {
-	struct uroce_shm *shm = container_of(watch, struct uroce_shm, watch);
-	struct shm_key *entry = key_entry(watch, key);
+	struct shm_key *entry = key_entry(shm, key);
 	struct timespec ms = { .tv_nsec = 1000000 };
 
-	if (!entry || atomic_load_explicit(&entry->key, memory_order_relaxed) != key->key)
+	if (!entry || atomic_load_explicit(&entry->key, memory_order_relaxed) != key)
 		return;
 	atomic_store_explicit(&entry->key, 0, memory_order_seq_cst);
-	for (int i = 0; i < USERS_PATIENCE && key_in_use(shm, key->key); i++)
+	for (int i = 0; i < USERS_PATIENCE && key_in_use(shm, key); i++)
 		nanosleep(&ms, NULL);
-}
-
-void uroce_board_watch_keys(struct uroce_shm *shm)
-{
-	shm->watch = (struct uroce_keys_watch){ .show = key_show, .hide = key_hide };
-	shm->host->keys->watch = &shm->watch;
 }

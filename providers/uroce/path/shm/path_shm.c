@@ -7,12 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "providers/uroce/fault/capture.h"
-#include "providers/uroce/host/express.h"
-#include "providers/uroce/host/forward.h"
-#include "providers/uroce/path/udp/path_udp.h"
-#include "providers/uroce/path/shm/shm_memory.h"
-#include "providers/uroce/path/shm/shm_ring.h"
+#include "providers/uroce/path/shm/shm.h"
 
 enum {
 	REFERENCE_IOV_MAX = UROCE_MAX_SGE,
@@ -79,13 +74,13 @@ static int send_datagram(struct shm_peer *peer, const struct uroce_av *av,
 {
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
 	uint32_t length = header + tx->length + uroce_wire_pad(tx->length);
-	struct shm_forward from = { .sgid = av->sgid, .dgid = av->dgid };
+	struct path_origin from = { .sgid = av->route.sgid, .dgid = av->route.dgid };
 	struct shm_record *record = shm_record_begin(peer, sizeof(from) + length);
 	int r;
 
 	if (!record)
 		return -EAGAIN;
-	uroce_grh_fill(av, length, from.grh);
+	uroce_grh_fill(&av->route, length, from.grh);
 	record->kind = SHM_FORWARD;
 	record->has_ack = 0;
 	memcpy(record->data, &from, sizeof(from));
@@ -113,7 +108,7 @@ static int shm_send(struct uroce_path *path, const struct uroce_av *av, const st
 	return r;
 }
 
-int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from,
+int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct path_origin *from,
 		      const void *packet, uint32_t length)
 {
 	struct shm_peer *peer = atomic_load_explicit(&shm->by_slot[slot], memory_order_acquire);
@@ -237,7 +232,7 @@ static int packet_unpack(const uint8_t *data, uint32_t length, struct uroce_pack
 static void rx_packet(struct shm_peer *peer, const struct shm_record *record, uint32_t length,
 		      uint64_t now)
 {
-	struct uroce_host *host = peer->shm->host;
+	struct path_host *host = peer->shm->host;
 	struct uroce_packet pkt = { .any_length = true, .payload.path = &peer->shm->path };
 	struct shm_reference ref;
 	uint16_t kind = record->kind;
@@ -265,14 +260,25 @@ static void rx_packet(struct shm_peer *peer, const struct shm_record *record, ui
 		pkt.ack_psn = ack & PSN_MASK;
 		pkt.ack_syndrome = ack >> 24;
 	}
-	uroce_rx_peer(host, &pkt, peer, now);
+	host->events->peer_packet(host, &pkt, peer, now);
+}
+
+static void forward_seen(struct path_host *host, const struct path_origin *from,
+			 const uint8_t *packet, uint32_t length)
+{
+	const struct path_sight sight = { .route = { .sgid = from->sgid, .dgid = from->dgid },
+					  .packet = packet,
+					  .length = length };
+
+	host->events->seen(host, &sight);
 }
 
 static void rx_forward(struct shm_peer *peer, const struct shm_record *record, uint32_t length,
 		       uint64_t now)
 {
+	struct path_host *host = peer->shm->host;
 	struct uroce_packet pkt = {};
-	struct shm_forward from;
+	struct path_origin from;
 	int header;
 
 	if (length < sizeof(from))
@@ -285,12 +291,21 @@ static void rx_forward(struct shm_peer *peer, const struct shm_record *record, u
 	pkt.grh = from.grh;
 	pkt.dgid = &from.dgid;
 	pkt.forwarded = from.passed_on;
-	if (unlikely(peer->shm->host->capture))
-		uroce_capture_forwarded(peer->shm->host, &from.sgid, &from.dgid,
-					record->data + sizeof(from), length - sizeof(from));
-	uroce_rx(peer->shm->host, &pkt, &from.sgid, now);
+	if (unlikely(host->capture))
+		forward_seen(host, &from, record->data + sizeof(from), length - sizeof(from));
+	host->events->packet(host, &pkt, &from.sgid, now);
 	if (from.passed_on && pkt.hdr.opcode < UROCE_UC)
-		uroce_udp_passed_on(peer->shm->host, &from.sgid, &from.dgid, from.port);
+		host->events->passed_on(host, &from);
+}
+
+/* Most packets need not be unpacked. */
+static bool bytes_taken(struct shm_peer *peer, const struct shm_record *record, uint32_t length)
+{
+	struct path_host *host = peer->shm->host;
+
+	return likely(record->kind == SHM_PACKET && length > BTH_LEN) &&
+	       host->events->peer_bytes(host, peer, record->data, length, record->has_ack,
+					record->ack);
 }
 
 /* Return: the bytes of the ring that were used up. */
@@ -307,7 +322,7 @@ static uint32_t record_take(struct shm_peer *peer, const struct shm_record *reco
 	/* Its second line is still the producer's: the copy finds it here, or on its way. */
 	if (length > SHM_LINE - offsetof(struct shm_record, data))
 		__builtin_prefetch((const uint8_t *)record + SHM_LINE);
-	if (likely(uroce_express_receive(peer, record, length)))
+	if (likely(bytes_taken(peer, record, length)))
 		;
 	else if (record->kind == SHM_FORWARD)
 		rx_forward(peer, record, length, now);
@@ -436,7 +451,7 @@ static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t
 
 static struct shm_qp *board_qp(struct shm_peer *peer, uint32_t qpn)
 {
-	return &peer->board->qps[qpn & ((1 << UROCE_QP_INDEX_BITS) - 1)];
+	return &peer->board->qps[uroce_qpn_index(qpn)];
 }
 
 static bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
@@ -450,39 +465,43 @@ static bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, ui
 	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
 }
 
-static int shm_rdma(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
-		    uint32_t own_qpn, bool write, const struct iovec *iov, int iovcnt,
-		    uint64_t remote_addr, uint32_t rkey, uint32_t length)
+/* The target shows that its QP is connected to this one, and grants @need. */
+static bool qp_admits(const struct shm_qp *qp, uint32_t own_qpn, uint32_t need)
 {
-	uint32_t need = write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
+	need |= SHM_QP_READY;
+	return (atomic_load_explicit(&qp->access, memory_order_acquire) & need) == need &&
+	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
+}
+
+static int shm_rdma(struct uroce_path *path, const struct uroce_av *av,
+		    const struct uroce_rdma *rdma)
+{
+	uint32_t need = rdma->write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
 	struct shm_peer *peer = av->peer;
-	struct iovec remote = { .iov_len = length };
-	struct shm_qp *qp;
+	struct iovec remote = { .iov_len = rdma->length };
+	const struct shm_qp *qp;
 	atomic_uint *use;
 	uint64_t base;
 	ssize_t n;
 	int r;
 
-	if (!peer->can_read || peer->dead || !length)
+	if (!peer->can_read || peer->dead || !rdma->length)
 		return -EOPNOTSUPP;
-	if (length >= SHM_REF_MIN && shm_memory_slow())
+	if (rdma->length >= SHM_REF_MIN && shm_memory_slow())
 		return -EOPNOTSUPP;
-	qp = board_qp(peer, dest_qpn);
-	if ((atomic_load_explicit(&qp->access, memory_order_acquire) & (need | SHM_QP_READY)) !=
-	    (need | SHM_QP_READY))
+	qp = board_qp(peer, rdma->dest_qpn);
+	if (!qp_admits(qp, rdma->own_qpn, need))
 		return -EOPNOTSUPP;
-	if (atomic_load_explicit(&qp->peer, memory_order_relaxed) != own_qpn)
-		return -EOPNOTSUPP;
-	r = key_begin(peer, rkey, atomic_load_explicit(&qp->pd, memory_order_relaxed), need,
-		      remote_addr, length, &use, &base);
+	r = key_begin(peer, rdma->rkey, atomic_load_explicit(&qp->pd, memory_order_relaxed), need,
+		      rdma->remote_addr, rdma->length, &use, &base);
 	if (r < 0)
 		return r;
 	remote.iov_base = (void *)(uintptr_t)base;
-	n = write ? process_vm_writev(peer->pid, iov, iovcnt, &remote, 1, 0)
-		  : process_vm_readv(peer->pid, iov, iovcnt, &remote, 1, 0);
+	n = rdma->write ? process_vm_writev(peer->pid, rdma->iov, rdma->iovcnt, &remote, 1, 0)
+			: process_vm_readv(peer->pid, rdma->iov, rdma->iovcnt, &remote, 1, 0);
 	use_end(use);
 	/* Short: a page is missing on one of the sides. The packets' way finds out whose. */
-	return n == (ssize_t)length ? 0 : -EOPNOTSUPP;
+	return n == (ssize_t)rdma->length ? 0 : -EOPNOTSUPP;
 }
 
 const struct uroce_path_ops uroce_shm_ops = {

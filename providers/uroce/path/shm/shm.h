@@ -14,6 +14,18 @@
  *
  * Everything in these mappings can be written by the other process at any time: read once, check,
  * use.
+ *
+ *   path_shm.c   the operations: packets through rings, payloads by reference, one-sided copies
+ *   shm_ring.c   rings of records
+ *   shm_peer.c shm_hello.c shm_slot.c
+ *                who else is there: slots, the handshake, deaths
+ *   board.c      what a process shows to its peers
+ *   shm_memory.c what copies between processes cost here
+ *
+ * Locks: uroce_shm.lock, connecting; shm_peer.tx_lock, the producer's side of a ring, below a QP's
+ * lock. The consumer's side and the list of peers are under progress_lock. Threads: any sends; the
+ * thread that watches descriptors calls uroce_shm_accept(), _guest() and _conn_ready(). Includes:
+ * path/path.h, wire, base. Included by: host.
  */
 #ifndef UROCE_SHM_H
 #define UROCE_SHM_H
@@ -21,16 +33,15 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-#include "providers/uroce/host/dev.h"
-#include "providers/uroce/engine/keys.h"
+#include "providers/uroce/path/path.h"
 
 enum {
 	SHM_VERSION = 6,
 	SHM_LINE = 64,
 	SHM_RING_BYTES = 1 << 21,
 	SHM_RING_MASK = SHM_RING_BYTES - 1,
-	SHM_SEGMENT = 8192,   /* payload of one copied packet: what the MTU is to UDP */
-	SHM_REF_MIN = 16384,  /* from here on a reference is cheaper than two copies */
+	SHM_SEGMENT = PATH_PACKET_MAX, /* payload of one copied packet: what the MTU is to UDP */
+	SHM_REF_MIN = 16384,	       /* from here on a reference is cheaper than two copies */
 	SHM_LAP = 1 << 14,    /* small records use so much of it while the consumer keeps up */
 	SHM_LAP_RECORD = 512, /* bytes: what a small record is */
 	SHM_OPEN = 1 << 17,   /* what is used of it at first; more as it is needed, or pays */
@@ -48,7 +59,7 @@ enum shm_kind {
 	SHM_REFERENCE =
 		2, /* header of a packet, then the iovecs of its payload in the sender's memory */
 	SHM_SKIP = 3,	 /* nothing: the ring continues at its beginning */
-	SHM_FORWARD = 4, /* struct shm_forward, then a packet: UD, or a UDP datagram of another
+	SHM_FORWARD = 4, /* struct path_origin, then a packet: UD, or a UDP datagram of another
 			    process's QP */
 };
 
@@ -167,17 +178,16 @@ LIST_HEAD(shm_peer_list, shm_peer);
 
 struct uroce_shm {
 	struct uroce_path path;
-	struct uroce_host *host;
+	struct path_host *host;
 	int listener;
 	int bell; /* ours */
 	int board_fd;
-	bool fences;		       /* this process can fence for its peers: fence.h */
-	struct shm_board *board;       /* ours */
-	struct uroce_keys_watch watch; /* shows regions on it */
-	pthread_mutex_t lock;	       /* connecting */
-	struct shm_peer_list peers;    /* changed under progress_lock */
-	struct shm_peer_list gone;     /* dead ones, kept for who still names them; under lock */
-	atomic_uint key_readers;       /* who looks into the lanes of peers without a lock */
+	bool fences;		    /* this process can fence for its peers: fence.h */
+	struct shm_board *board;    /* ours */
+	pthread_mutex_t lock;	    /* connecting */
+	struct shm_peer_list peers; /* changed under progress_lock */
+	struct shm_peer_list gone;  /* dead ones, kept for who still names them; under lock */
+	atomic_uint key_readers;    /* who looks into the lanes of peers without a lock */
 	_Atomic(struct shm_peer *) by_slot[SHM_SLOTS];
 	uint64_t complete_time; /* when uroce_shm_complete() last looked; under progress_lock */
 	bool complete;
@@ -186,7 +196,7 @@ struct uroce_shm {
 /* --- shm_peer.c --- */
 
 /* Claim a slot and start to listen. */
-int uroce_shm_open(struct uroce_host *host, struct uroce_shm **ret_shm);
+int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm);
 void uroce_shm_close(struct uroce_shm *shm);
 /*
  * The peer that owns @slot, connected if need be. -ENOENT: no such process of this user;
@@ -214,12 +224,24 @@ void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
 
 /* --- board.c: what this process shows to its peers --- */
 
-/* Show the QP as its state is now. Under qp->lock. */
-void uroce_board_qp(struct uroce_qp *qp);
-/* Take it off: its number will be another QP's. */
-void uroce_board_qp_remove(struct uroce_qp *qp);
-/* Show the regions of the process from now on. */
-void uroce_board_watch_keys(struct uroce_shm *shm);
+/* QP @qpn receives from @peer_qpn, and lets peers have @access (qp_access_flags) to regions of @pd.
+ * One caller at a time for a QP. */
+void uroce_board_qp_show(struct uroce_shm *shm, uint32_t qpn, uint32_t pd, uint32_t access,
+			 uint32_t peer_qpn);
+/* It does not, or no longer. */
+void uroce_board_qp_hide(struct uroce_shm *shm, uint32_t qpn);
+
+struct shm_region {
+	uint64_t iova;
+	uint64_t length;
+	uintptr_t base;
+	uint32_t pd;
+	uint32_t access;
+};
+/* Peers may reach the region by @key. One caller at a time. */
+void uroce_board_key_show(struct uroce_shm *shm, uint32_t key, const struct shm_region *region);
+/* They may not any more. Returns when no initiator that lives copies, or after a second. */
+void uroce_board_key_hide(struct uroce_shm *shm, uint32_t key);
 /* Until nobody looks into the lane of a peer that has been taken out of the table. */
 void uroce_board_wait(struct uroce_shm *shm);
 
@@ -240,14 +262,11 @@ bool uroce_shm_fences_for_peers(struct uroce_shm *shm);
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what);
 
 /* Hand a UDP payload (BTH on, no ICRC) to the process that owns its QP. */
-struct shm_forward {
-	union ibv_gid sgid;
-	union ibv_gid dgid;
-	uint8_t grh[40];
-	uint8_t passed_on; /* not by its sender, but by a process it came to first ... */
-	uint16_t port;	   /* ... from this port */
-};
-int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from,
+int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct path_origin *from,
 		      const void *packet, uint32_t length);
+
+/* What the host needs of the rings' inside. */
+#include "providers/uroce/path/shm/shm_memory.h"
+#include "providers/uroce/path/shm/shm_ring.h"
 
 #endif

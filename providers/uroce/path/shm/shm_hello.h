@@ -36,7 +36,7 @@ enum {
 /* --- shm_slot.c --- */
 
 /* A free slot for this process, with its listening socket. -EUSERS: all are taken; said. */
-int shm_slot_claim(struct uroce_host *host, int *ret_listener);
+int shm_slot_claim(struct path_host *host, int *ret_listener);
 /* A connection to who has the slot; -ENOENT: nobody. */
 int shm_slot_connect(uint8_t slot);
 /* Only this user's processes, others are -EPERM; the pid is the kernel's word, not a message's. */

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "providers/uroce/base/copy.h"
 #include "providers/uroce/path/shm/shm.h"
 #include "providers/uroce/path/shm/shm_memory.h"
 

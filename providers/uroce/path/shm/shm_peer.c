@@ -12,11 +12,9 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
-#include "providers/uroce/base/fence.h"
 #include "providers/uroce/path/shm/shm.h"
 #include "providers/uroce/path/shm/shm_hello.h"
 #include "providers/uroce/path/shm/shm_memory.h"
-#include "providers/uroce/host/thread.h"
 
 enum {
 	HANDSHAKE_MS = 1000,	     /* how long a connector waits for a peer's answer */
@@ -139,7 +137,7 @@ static void peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 	LIST_INSERT_HEAD(&shm->peers, peer, entry);
 	uroce_unlock(&shm->host->progress_lock);
 	if (peer->conn >= 0)
-		uroce_thread_watch(shm->host->thread, peer->conn, THREAD_PEER, peer);
+		shm->host->events->watch(shm->host, peer->conn, WATCH_PEER, peer);
 	atomic_store_explicit(&shm->by_slot[peer->slot], peer, memory_order_release);
 }
 
@@ -434,7 +432,7 @@ void uroce_shm_accept(struct uroce_shm *shm)
 		return;
 	r = shm_peer_credentials(conn, &pid);
 	if (!r)
-		r = uroce_thread_watch(shm->host->thread, conn, THREAD_GUEST, NULL);
+		r = shm->host->events->watch(shm->host, conn, WATCH_GUEST, NULL);
 	if (r < 0)
 		conn_refuse(conn, r);
 }
@@ -443,7 +441,7 @@ void uroce_shm_guest(struct uroce_shm *shm, int conn)
 {
 	int r;
 
-	uroce_thread_unwatch(shm->host->thread, conn);
+	shm->host->events->unwatch(shm->host, conn);
 	r = conn_hello(shm, conn);
 	if (r < 0)
 		conn_refuse(conn, r);
@@ -454,21 +452,20 @@ void uroce_shm_guest(struct uroce_shm *shm, int conn)
 static void peer_gone(struct shm_peer *peer)
 {
 	struct uroce_shm *shm = peer->shm;
-	struct uroce_host *host = shm->host;
+	struct path_host *host = shm->host;
 	struct shm_peer *expected = peer;
 
-	uroce_thread_unwatch(host->thread, peer->conn);
+	host->events->unwatch(host, peer->conn);
 	uroce_lock(&host->progress_lock);
 	/* What it sent before it died still counts. */
 	while (!peer->dead && uroce_shm_poll_peer(peer, uroce_now()))
 		;
 	peer->dead = true;
-	uroce_gsi_peer_gone(host, peer->slot);
 	/* seq_cst: see uroce_board_wait(). */
 	atomic_compare_exchange_strong(&shm->by_slot[peer->slot], &expected, NULL);
 	LIST_REMOVE(peer, entry);
 	/* Whoever sends does so under its QP's lock and looks first whether the peer is dead. */
-	uroce_qp_peer_dead(host, &shm->path, peer);
+	host->events->peer_gone(host, &shm->path, peer, peer->slot);
 	uroce_unlock(&host->progress_lock);
 	uroce_board_wait(shm);
 	peer_let_go(peer);
@@ -497,10 +494,12 @@ void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer)
 
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
 {
+	struct path_host *host = peer->shm->host;
+
 	log_err("uroce: process %d wrote %s into shared memory: nothing more is read from it",
 		peer->pid, what);
 	peer->dead = true;
-	uroce_qp_peer_dead(peer->shm->host, &peer->shm->path, peer);
+	host->events->peer_gone(host, &peer->shm->path, peer, 0);
 }
 
 /* --- who there is --- */
@@ -528,7 +527,7 @@ bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
 
 /* --- open and close --- */
 
-int uroce_shm_open(struct uroce_host *host, struct uroce_shm **ret_shm)
+int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 {
 	struct uroce_shm *shm = calloc(1, sizeof(*shm));
 	void *board = NULL;
@@ -537,9 +536,11 @@ int uroce_shm_open(struct uroce_host *host, struct uroce_shm **ret_shm)
 	if (!shm)
 		return -ENOMEM;
 	*shm = (struct uroce_shm){ .host = host, .listener = -1, .bell = -1, .board_fd = -1 };
-	shm->path = (struct uroce_path){
-		.ops = &uroce_shm_ops, .name = "shm", .lossless = true, .piggyback = true
-	};
+	shm->path = (struct uroce_path){ .ops = &uroce_shm_ops,
+					 .host = host,
+					 .name = "shm",
+					 .lossless = true,
+					 .piggyback = true };
 	pthread_mutex_init(&shm->lock, NULL);
 	r = shm->board_fd = shared_create("uroce-board", sizeof(*shm->board), &board);
 	if (r < 0)

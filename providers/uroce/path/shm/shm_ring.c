@@ -3,7 +3,6 @@
  */
 #include <unistd.h>
 
-#include "providers/uroce/base/copy.h"
 #include "providers/uroce/path/shm/shm_ring.h"
 
 enum {

@@ -138,7 +138,7 @@ static void explain_slots(void)
 			foreign, uid, SHM_VERSION, geteuid());
 }
 
-int shm_slot_claim(struct uroce_host *host, int *ret_listener)
+int shm_slot_claim(struct path_host *host, int *ret_listener)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un address;

@@ -4,8 +4,6 @@
 #include <netinet/udp.h>
 #include <string.h>
 
-#include "providers/uroce/fault/capture.h"
-#include "providers/uroce/host/thread.h"
 #include "providers/uroce/path/udp/udp_call.h"
 #include "providers/uroce/path/udp/udp_flow.h"
 #include "providers/uroce/path/udp/udp_socket.h"
@@ -18,7 +16,7 @@
 
 static uint8_t av_hop_limit(const struct uroce_av *av)
 {
-	return uroce_gid_is_multicast(&av->dgid) ? av->hop_limit : 0;
+	return uroce_gid_is_multicast(&av->route.dgid) ? av->route.hop_limit : 0;
 }
 
 /* Whether a packet of @length bytes may follow those of @m. */
@@ -26,7 +24,7 @@ static bool message_takes(const struct uroce_udp *udp, const struct udp_message 
 			  const struct uroce_av *av, uint32_t length)
 {
 	return udp->segmentation && !m->closed && m->count < UDP_SEGMENTS && length <= m->segment &&
-	       m->fd == fd && m->traffic_class == av->traffic_class &&
+	       m->fd == fd && m->traffic_class == av->route.traffic_class &&
 	       m->hop_limit == av_hop_limit(av) && uroce_address_equal(&m->to, &av->addr);
 }
 
@@ -61,7 +59,7 @@ static struct udp_message *message_begin(struct uroce_udp *udp, struct udp_tx_fl
 
 	*m = (struct udp_message){
 		.to = av->addr,
-		.traffic_class = av->traffic_class,
+		.traffic_class = av->route.traffic_class,
 		.hop_limit = av_hop_limit(av),
 		.segment = length,
 		.start = udp->used,
@@ -69,7 +67,7 @@ static struct udp_message *message_begin(struct uroce_udp *udp, struct udp_tx_fl
 	if (flow)
 		message_source_flow(m, flow);
 	else
-		message_source_shared(udp, m, fd, &av->sgid);
+		message_source_shared(udp, m, fd, &av->route.sgid);
 	return m;
 }
 
@@ -135,9 +133,8 @@ static int message_append(struct uroce_udp *udp, struct udp_message *m, const st
 		packet_damage(packet, length, tx->damage);
 	m->damaged = tx->damage;
 	length += ICRC_LEN;
-	if (unlikely(udp->path.dev->host->capture))
-		uroce_capture_wire(udp->path.dev, av, true, m->port, m->id + m->count, packet,
-				   length);
+	if (unlikely(udp->path.host->capture))
+		udp_seen(udp, &av->route, true, m->port, m->id + m->count, packet, length);
 	m->closed |= length < m->segment || tx->damage;
 	m->count++;
 	m->length += length;
@@ -201,7 +198,7 @@ static void explain_send(struct uroce_udp *udp, const struct udp_message *m, int
 	udp->error_said = error;
 	uroce_address_to_gid(&m->to, &gid);
 	log_warn("%s: packets of %u bytes to %s cannot leave: %s%s (they count as lost)",
-		 udp->path.dev->name, m->segment, inet_ntop(AF_INET6, &gid, to, sizeof(to)),
+		 udp->link.name, m->segment, inet_ntop(AF_INET6, &gid, to, sizeof(to)),
 		 strerror(error), advice);
 }
 
@@ -236,14 +233,14 @@ static void message_split(struct uroce_udp *udp, struct udp_message *m)
  */
 static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow, bool doubted)
 {
-	const struct uroce_gid *gid = &udp->path.dev->gids[flow->gid_index];
+	const struct udp_port *port = &udp->ports[flow->gid_index];
 
 	for (unsigned int i = udp->first; i < udp->count; i++) {
 		struct udp_message *m = &udp->messages[i];
 
 		if (m->flow != flow)
 			continue;
-		message_source_shared(udp, m, gid->socket, &gid->gid);
+		message_source_shared(udp, m, port->fd, &port->gid);
 		message_number(udp, m, 1);
 	}
 	uroce_udp_tx_flow_break(udp, flow, doubted);
@@ -288,7 +285,7 @@ static unsigned int message_failed(struct uroce_udp *udp, struct udp_message *m,
 	if (m->count > 1 && segmentation_refused(error)) {
 		if (udp->segmentation)
 			log_info("%s: large sends are refused (%s): packets leave one by one",
-				 udp->path.dev->name, strerror(error));
+				 udp->link.name, strerror(error));
 		udp->segmentation = false;
 		message_split(udp, m);
 		return message_send_split(udp);
@@ -380,7 +377,7 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 {
 	uint32_t length = uroce_opcodes[tx->hdr->opcode].header_len + tx->length +
 			  uroce_wire_pad(tx->length) + ICRC_LEN;
-	int fd = udp->path.dev->gids[av->sgid_index].socket, r;
+	int fd = udp->ports[av->sgid_index].fd, r;
 	bool flush = tx->hdr->opcode == (UROCE_RC | UROCE_FLUSH);
 	struct udp_tx_flow *flow;
 	struct udp_message *m;
@@ -447,13 +444,14 @@ static const struct uroce_path_ops udp_ops = {
 
 /* --- sockets --- */
 
-/* A change of dev->gids[].socket: neither side of the path may be using it. */
-static int socket_exchange(struct uroce_dev *dev, unsigned int gid_index, int fd)
+/* A change of a GID's socket: neither side of the path may be using it. */
+static int socket_exchange(struct uroce_udp *udp, unsigned int index, const union ibv_gid *gid,
+			   int fd)
 {
-	struct uroce_udp *udp = to_udp(dev->udp);
+	struct udp_port *port = &udp->ports[index];
 	int old;
 
-	uroce_lock(&dev->host->progress_lock);
+	uroce_lock(&udp->path.host->progress_lock);
 	uroce_lock(&udp->lock);
 	leave_locked(udp);
 	/* What still waits for room is lost, as a network may lose it, and its numbers with it. */
@@ -462,19 +460,21 @@ static int socket_exchange(struct uroce_dev *dev, unsigned int gid_index, int fd
 			uroce_udp_tx_flow_break(udp, udp->messages[i].flow, false);
 	udp->first = udp->count = udp->used = 0;
 	atomic_store_explicit(&udp->path.pending, false, memory_order_relaxed);
-	uroce_udp_flows_close(udp, gid_index);
-	old = dev->gids[gid_index].socket;
-	dev->gids[gid_index].socket = fd;
-	if (fd >= 0 && atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
-		uroce_udp_socket_show_header(fd, uroce_gid_is_ipv4(&dev->gids[gid_index].gid));
-	dev->gids[gid_index].pace = (struct uroce_pace){ .joins = true };
-	udp->slots = max_of(udp->slots, gid_index + 1);
+	uroce_udp_flows_close(udp, index);
+	old = port->fd;
+	port->fd = fd;
+	if (gid)
+		port->gid = *gid;
+	if (fd >= 0 && atomic_load_explicit(&udp->shows_headers, memory_order_relaxed))
+		uroce_udp_socket_show_header(fd, uroce_gid_is_ipv4(&port->gid));
+	port->pace = (struct udp_pace){ .joins = true };
+	udp->slots = max_of(udp->slots, index + 1);
 	uroce_unlock(&udp->lock);
-	uroce_unlock(&dev->host->progress_lock);
+	uroce_unlock(&udp->path.host->progress_lock);
 	return old;
 }
 
-static void explain_bind(const struct uroce_dev *dev, const union ibv_gid *gid, int r)
+static void explain_bind(const struct udp_link *link, const union ibv_gid *gid, int r)
 {
 	char text[INET6_ADDRSTRLEN];
 
@@ -484,56 +484,78 @@ static void explain_bind(const struct uroce_dev *dev, const union ibv_gid *gid, 
 			"cannot be reached from this address. Processes of one user share it; for others, stop that "
 			"owner ('modprobe -r rdma_rxe' for rxe, which has the port as long as its module is loaded), use another "
 			"address, or a network namespace of your own",
-			dev->name, text, dev->netdev, uroce_udp_port_owner(gid));
+			link->name, text, link->netdev, uroce_udp_port_owner(gid));
 	else
-		log_info("%s: no UDP socket for %s (interface %s) yet: %s", dev->name, text,
-			 dev->netdev, strerror(-r));
+		log_info("%s: no UDP socket for %s (interface %s) yet: %s", link->name, text,
+			 link->netdev, strerror(-r));
 }
 
-int uroce_udp_bind(struct uroce_dev *dev, unsigned int gid_index)
+int uroce_udp_bind(struct uroce_path *path, unsigned int index, const union ibv_gid *gid)
 {
-	struct uroce_gid *gid = &dev->gids[gid_index];
-	int fd, r = uroce_udp_socket_bound(dev, &gid->gid, &fd);
+	struct uroce_udp *udp = to_udp(path);
+	int fd, r = uroce_udp_socket_bound(udp, gid, &fd);
 
 	if (r < 0) {
-		if (gid->socket != r)
-			explain_bind(dev, &gid->gid, r);
-		socket_exchange(dev, gid_index, r);
+		if (udp->ports[index].fd != r)
+			explain_bind(&udp->link, gid, r);
+		socket_exchange(udp, index, gid, r);
 		return r;
 	}
-	socket_exchange(dev, gid_index, fd);
-	return uroce_thread_watch(dev->host->thread, fd, THREAD_SOCKET, dev);
+	socket_exchange(udp, index, gid, fd);
+	return path->host->events->watch(path->host, fd, WATCH_SOCKET, path);
 }
 
-void uroce_udp_unbind(struct uroce_dev *dev, unsigned int gid_index)
+void uroce_udp_unbind(struct uroce_path *path, unsigned int index)
 {
-	int fd = socket_exchange(dev, gid_index, -1);
+	int fd = socket_exchange(to_udp(path), index, NULL, -1);
 
 	if (fd < 0)
 		return;
-	uroce_thread_unwatch(dev->host->thread, fd);
+	path->host->events->unwatch(path->host, fd);
 	close(fd);
 }
 
-void uroce_udp_headers_show(struct uroce_dev *dev)
+bool uroce_udp_is_bound(const struct uroce_path *path, unsigned int index)
 {
-	const struct uroce_udp *udp = to_udp(dev->udp);
+	return ((const struct uroce_udp *)path)->ports[index].fd >= 0;
+}
 
-	assert_held(&dev->host->progress_lock);
-	if (atomic_exchange_explicit(&dev->shows_headers, true, memory_order_relaxed))
+void uroce_udp_headers_show(struct uroce_path *path)
+{
+	struct uroce_udp *udp = to_udp(path);
+
+	assert_held(&path->host->progress_lock);
+	if (atomic_exchange_explicit(&udp->shows_headers, true, memory_order_relaxed))
 		return;
 	for (unsigned int i = 0; i < UROCE_GID_MAX; i++)
-		if (dev->gids[i].socket >= 0)
-			uroce_udp_socket_show_header(dev->gids[i].socket,
-						     uroce_gid_is_ipv4(&dev->gids[i].gid));
+		if (udp->ports[i].fd >= 0)
+			uroce_udp_socket_show_header(udp->ports[i].fd,
+						     uroce_gid_is_ipv4(&udp->ports[i].gid));
 	/* Another device may send from one port what is for RC and for UD QPs. */
-	for (unsigned int i = 0; udp && i < udp->rx_count; i++)
+	for (unsigned int i = 0; i < udp->rx_count; i++)
 		if (udp->rx_flows[i].fd >= 0)
 			uroce_udp_socket_show_header(udp->rx_flows[i].fd,
 						     udp->rx_flows[i].icrc.ipv4);
 }
 
-int uroce_udp_open(struct uroce_dev *dev)
+bool uroce_udp_headers_shown(const struct uroce_path *path)
+{
+	return atomic_load_explicit(&((const struct uroce_udp *)path)->shows_headers,
+				    memory_order_relaxed);
+}
+
+uint64_t uroce_udp_wrong(const struct uroce_path *path)
+{
+	return ((const struct uroce_udp *)path)->wrong;
+}
+
+void uroce_udp_reindex(struct uroce_path *path, int ifindex)
+{
+	to_udp(path)->link.ifindex = ifindex;
+}
+
+int uroce_udp_open(struct path_host *host, const struct udp_link *link,
+		   struct uroce_path **ret_path)
 {
 	struct uroce_udp *udp = calloc(1, sizeof(*udp));
 	int r = udp ? uroce_udp_receiver_new(&udp->receiver) : -ENOMEM;
@@ -542,25 +564,26 @@ int uroce_udp_open(struct uroce_dev *dev)
 		free(udp);
 		return r;
 	}
-	udp->path = (struct uroce_path){ .ops = &udp_ops, .dev = dev, .name = "udp" };
+	udp->path = (struct uroce_path){ .ops = &udp_ops, .host = host, .name = "udp" };
+	udp->link = *link;
 	udp->segmentation = true;
+	for (unsigned int i = 0; i < UROCE_GID_MAX; i++)
+		udp->ports[i].fd = -1;
 	uroce_udp_flows_init(udp);
-	atomic_store_explicit(&dev->shows_headers, dev->host->capture != NULL,
-			      memory_order_relaxed);
-	dev->udp = &udp->path;
+	atomic_store_explicit(&udp->shows_headers, host->capture != NULL, memory_order_relaxed);
+	*ret_path = &udp->path;
 	return 0;
 }
 
-void uroce_udp_close(struct uroce_dev *dev)
+void uroce_udp_close(struct uroce_path *path)
 {
-	struct uroce_udp *udp = to_udp(dev->udp);
+	struct uroce_udp *udp = to_udp(path);
 
 	for (unsigned int i = 0; i < UROCE_GID_MAX; i++)
-		if (dev->gids[i].socket >= 0)
-			uroce_udp_unbind(dev, i);
+		if (udp->ports[i].fd >= 0)
+			uroce_udp_unbind(path, i);
 	for (unsigned int i = 0; i < UROCE_GID_MAX; i++)
 		uroce_udp_flows_close(udp, i);
 	free(udp->receiver);
 	free(udp);
-	dev->udp = NULL;
 }

@@ -1,129 +1,80 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The two halves of the UDP path: path_udp.c sends, udp_receive.c receives. */
+/*
+ * RoCE v2: packets in UDP datagrams to port 4791. One socket for each address of the interface.
+ *
+ * Sending gathers packets in a buffer until flush: those of one size to one destination leave as
+ * one large send that the kernel, or the interface, cuts up (UDP_SEGMENT). Receiving takes what the
+ * kernel joined the same way (UDP_GRO).
+ *
+ *   path_udp.c     the side that sends, and the sockets' comings and goings
+ *   udp_receive.c  the side that receives
+ *   udp_flow.c     sockets of their own for what two processes send each other
+ *   udp_socket.c udp_number.c udp_group.c
+ *                  what such sockets are asked of the system
+ *
+ * Locks: uroce_udp.lock, the send side; what changes for both sides is changed under it and
+ * progress_lock. Threads: any sends; the holder of progress_lock receives.
+ * Includes: path/path.h, wire, base. Included by: host.
+ */
 #ifndef UROCE_UDP_H
 #define UROCE_UDP_H
 
-#include "providers/uroce/wire/icrc.h"
-#include "providers/uroce/path/udp/path_udp.h"
+#include <net/if.h>
 
-enum {
-	UDP_BUFFER = 65507,  /* longest datagram of IPv4, so longest large send */
-	UDP_SEGMENTS = 64,   /* packets of one large send: the kernel's limit */
-	UDP_MESSAGES = 32,   /* large sends of one flush */
-	UDP_RX_MESSAGES = 8, /* large receives of one system call */
-	UDP_RX_BUFFER = 65536,
-	UDP_SOURCES = 256, /* senders whose way to number packets is remembered */
-	UDP_FLUSHES = 64,  /* destination QPs whose way of a flush is remembered */
-	UDP_TX_FLOW_BITS = 6,
-	UDP_TX_FLOWS = 1 << UDP_TX_FLOW_BITS, /* descriptors at most */
-	UDP_RX_FLOWS = 4,		      /* each is a system call more for a poller */
+#include "providers/uroce/path/path.h"
+
+/* The interface that the path leads by. */
+struct udp_link {
+	char name[IBV_SYSFS_NAME_MAX]; /* of the device, for the log */
+	char netdev[IF_NAMESIZE];
+	int ifindex;
 };
 
-/* Packets of one size to one destination; only the last may be shorter. */
-struct udp_message {
-	union uroce_address to;
-	struct uroce_icrc *icrc;
-	struct udp_tx_flow *flow; /* NULL: from port 4791 */
-	int fd;
-	uint16_t port;
-	uint16_t id; /* IPv4 identification of the first packet; the kernel counts on from it */
-	uint8_t traffic_class;
-	uint8_t hop_limit; /* 0: the system's */
-	bool split;	   /* a large send was refused */
-	bool rxe_flush;	   /* a flush alone, with the ICRC as rxe has it */
-	bool closed;	   /* the last packet is shorter: nothing may follow */
-	bool damaged;	   /* a packet alone, and its ICRC stays wrong */
-	uint16_t count;
-	uint32_t segment; /* bytes of the first packet */
-	uint32_t start;	  /* in the buffer */
-	uint32_t length;
-};
-
-/* How a destination QP was last sent a flush; see flush_as_rxe(). */
-struct udp_flush {
-	uint32_t qpn;
-	uint32_t psn;
-	bool rxe;
-};
-
-/* A socket some other host's packets come from, and how it numbers them; see source_admits(). */
-struct udp_source {
-	union ibv_gid gid;
-	uint16_t port;
-	bool counts;	  /* if like us, then as a flow and not as port 4791 */
-	uint16_t next;	  /* identification to expect */
-	uint16_t like_us; /* packets in a row */
-	uint16_t refused; /* in a row, for not being so any more */
-	uint16_t last_refused;
-	uint16_t requests; /* RC packets for this process that came by the shared socket */
-};
+/* The path of a device. Sockets come and go with its addresses. -ENOMEM. */
+int uroce_udp_open(struct path_host *host, const struct udp_link *link,
+		   struct uroce_path **ret_udp);
+void uroce_udp_close(struct uroce_path *udp);
+/* The interface was made anew, and has another index. */
+void uroce_udp_reindex(struct uroce_path *udp, int ifindex);
 
 /*
- * A flow: RC packets from this process to one process of another host. They leave by a socket of
- * their own, connected; where they arrive, another is connected back to its port as soon as they
- * keep coming. The kernel then knows route and receiver at once, which it otherwise looks up for
- * each packet, a microsecond of each message; and who shares port 4791 gets what is his.
+ * A socket for @gid in slot @index of the GID table. -EADDRINUSE: somebody else has port 4791
+ * there; said in the log once. The caller lets in one at a time; no other lock is held.
  */
-struct udp_tx_flow {
-	union uroce_address to;
-	struct uroce_icrc icrc;
-	unsigned int gid_index;
-	uint8_t slot; /* of the process there, as far as QP numbers tell */
-	bool known;   /* the members above hold */
-	int fd;	      /* -1: there is none, packets leave from port 4791 */
-	uint16_t port;
-	uint16_t id;	  /* IPv4 identification of the next message */
-	uint64_t used;	  /* udp->begun then */
-	uint32_t rest;	  /* messages until it is tried again */
-	uint64_t carried; /* messages since it was opened */
-};
+int uroce_udp_bind(struct uroce_path *udp, unsigned int index, const union ibv_gid *gid);
+void uroce_udp_unbind(struct uroce_path *udp, unsigned int index);
+/* Whether the slot has a socket. */
+bool uroce_udp_is_bound(const struct uroce_path *udp, unsigned int index);
 
-struct udp_rx_flow {
-	union uroce_address from;
-	struct uroce_icrc icrc;
-	struct udp_source source;
-	unsigned int gid_index;
-	int fd; /* -1: none */
-	struct uroce_pace pace;
-};
+/*
+ * From now on what is received comes with class and hop limit of its IP header, which a UD receive
+ * buffer and a capture show, and which costs each datagram an eighth of a microsecond. Under
+ * progress_lock.
+ */
+void uroce_udp_headers_show(struct uroce_path *udp);
+/* Whether it does; without a lock. */
+bool uroce_udp_headers_shown(const struct uroce_path *udp);
 
-struct udp_receiver;
-
-struct uroce_udp {
-	struct uroce_path path;
-	struct uroce_lock
-		lock;	    /* the send side, and dev->gids[].socket together with progress_lock */
-	bool segmentation;  /* the kernel cuts large sends up */
-	int error_said;	    /* last error of a send that was logged */
-	unsigned int first; /* message not sent yet */
-	unsigned int count; /* messages begun */
-	uint32_t used;	    /* bytes of the buffer */
-	struct udp_message messages[UDP_MESSAGES];
-	struct uroce_icrc icrcs[UDP_MESSAGES]; /* of those that leave from port 4791 */
-	uint8_t buffer[UDP_BUFFER];
-	struct udp_flush flushes[UDP_FLUSHES];
-	struct udp_tx_flow tx_flows[UDP_TX_FLOWS];
-	uint64_t begun; /* messages, ever */
-	/* receive side, under progress_lock */
-	struct udp_receiver *receiver;
-	struct udp_source sources[UDP_SOURCES];
-	struct udp_source *steady; /* one that deserves a flow */
-	struct udp_rx_flow rx_flows[UDP_RX_FLOWS];
-	unsigned int rx_count; /* one past the highest that was ever open */
-	bool rx_refused;       /* the system does not let flows be received */
-	atomic_bool ready;     /* uroce_udp_ready() was called */
-	unsigned int passes;
-	unsigned int turn; /* of the sockets that are silent */
-	bool unseen_said;
-	uint64_t wrong;	    /* datagrams with a wrong ICRC */
-	unsigned int slots; /* one past the highest GID slot with a socket */
-};
-
-static inline struct uroce_udp *to_udp(struct uroce_path *path)
-{
-	return (struct uroce_udp *)path;
-}
-
-int uroce_udp_receiver_new(struct udp_receiver **ret_receiver);
+/* Receive up to @budget datagrams from every socket of a GID. Under progress_lock. Return:
+ * datagrams. */
+unsigned int uroce_udp_poll(struct uroce_path *udp, unsigned int budget);
+/*
+ * A socket that receives what is sent to multicast @group; the caller watches and closes it. The
+ * kernel joins the group by IGMP or MLD. Each process of the host that joined gets its own copy.
+ */
+int uroce_udp_join(const struct uroce_path *udp, const union ibv_gid *group, int *ret_fd);
+/* Receive up to @budget datagrams from that socket. Under progress_lock. */
+unsigned int uroce_udp_receive(struct uroce_path *udp, int fd, const union ibv_gid *group,
+			       unsigned int budget);
+/*
+ * Another process passed on an RC packet that had come to its socket, @from says how. If that goes
+ * on, it is time for a socket that gets them. Under progress_lock. Return: false when the address
+ * is not of this path.
+ */
+bool uroce_udp_passed_on(struct uroce_path *udp, const struct path_origin *from);
+/* A socket became readable while the thread slept: the next poll looks at all of them. */
+void uroce_udp_ready(struct uroce_path *udp);
+/* Datagrams that came with a wrong ICRC. */
+uint64_t uroce_udp_wrong(const struct uroce_path *udp);
 
 #endif

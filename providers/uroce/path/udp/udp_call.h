@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "providers/uroce/base/address.h"
+#include "providers/uroce/base/base.h"
 
 /* Return, all of them: as sendto() and so on, with errno. */
 

@@ -2,7 +2,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "providers/uroce/host/thread.h"
 #include "providers/uroce/path/udp/udp_flow.h"
 #include "providers/uroce/path/udp/udp_socket.h"
 
@@ -45,14 +44,13 @@ void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bo
 
 static int tx_flow_open(struct uroce_udp *udp, struct udp_tx_flow *flow, const struct uroce_av *av)
 {
-	const struct uroce_dev *dev = udp->path.dev;
 	_cleanup_close_ int fd = -1;
 	union uroce_address from;
 	socklen_t length = sizeof(from);
 	int r;
 
-	uroce_address_from_gid(&av->sgid, 0, dev->ifindex, &from);
-	r = uroce_udp_socket_connected(dev, &from, &av->addr, &fd);
+	uroce_address_from_gid(&av->route.sgid, 0, udp->link.ifindex, &from);
+	r = uroce_udp_socket_connected(udp, &from, &av->addr, &fd);
 	if (!r && from.sa.sa_family == AF_INET)
 		r = uroce_udp_socket_number(fd, &flow->id);
 	if (r < 0)
@@ -76,7 +74,7 @@ static struct udp_tx_flow *tx_flow_place(struct uroce_udp *udp, const struct uro
 {
 	uint32_t last;
 
-	memcpy(&last, av->dgid.raw + sizeof(av->dgid) - sizeof(last), sizeof(last));
+	memcpy(&last, av->route.dgid.raw + sizeof(av->route.dgid) - sizeof(last), sizeof(last));
 	return &udp->tx_flows[(last ^ slot) * 0x9e3779b1u >> (32 - UDP_TX_FLOW_BITS)];
 }
 
@@ -98,13 +96,13 @@ static void tx_flow_renew(struct uroce_udp *udp, struct udp_tx_flow *flow,
 	if (r < 0)
 		log_debug(
 			"%s: no socket for packets to one host alone: %s (they share that of port 4791)",
-			udp->path.dev->name, strerror(-r));
+			udp->link.name, strerror(-r));
 }
 
 struct udp_tx_flow *uroce_udp_tx_flow_known(struct uroce_udp *udp, const struct uroce_av *av,
 					    uint32_t dest_qpn)
 {
-	uint8_t slot = dest_qpn >> UROCE_QP_INDEX_BITS;
+	uint8_t slot = uroce_qpn_slot(dest_qpn);
 	struct udp_tx_flow *flow = tx_flow_place(udp, av, slot);
 
 	return tx_flow_is(flow, av, slot) && flow->fd >= 0 ? flow : NULL;
@@ -113,7 +111,7 @@ struct udp_tx_flow *uroce_udp_tx_flow_known(struct uroce_udp *udp, const struct 
 struct udp_tx_flow *uroce_udp_tx_flow(struct uroce_udp *udp, const struct uroce_av *av,
 				      const struct uroce_hdr *hdr)
 {
-	uint8_t slot = hdr->dest_qpn >> UROCE_QP_INDEX_BITS;
+	uint8_t slot = uroce_qpn_slot(hdr->dest_qpn);
 	struct udp_tx_flow *flow;
 	bool mine, rested;
 
@@ -138,12 +136,11 @@ struct udp_tx_flow *uroce_udp_tx_flow(struct uroce_udp *udp, const struct uroce_
 
 static void rx_flow_close(struct uroce_udp *udp, struct udp_rx_flow *flow)
 {
-	struct uroce_thread *thread = udp->path.dev->host->thread;
+	struct path_host *host = udp->path.host;
 
 	if (flow->fd < 0)
 		return;
-	if (thread)
-		uroce_thread_unwatch(thread, flow->fd);
+	host->events->unwatch(host, flow->fd);
 	uroce_udp_socket_forget(flow->fd, &flow->from);
 	flow->fd = -1;
 }
@@ -170,22 +167,22 @@ static struct udp_rx_flow *rx_flow_place(struct uroce_udp *udp, unsigned int gid
 void uroce_udp_rx_flow_open(struct uroce_udp *udp, const struct udp_source *source,
 			    unsigned int gid_index)
 {
-	struct uroce_dev *dev = udp->path.dev;
+	struct path_host *host = udp->path.host;
 	union uroce_address from, to;
 	struct udp_rx_flow *flow;
 	int fd, r;
 
-	assert_held(&dev->host->progress_lock);
-	uroce_address_from_gid(&source->gid, source->port, dev->ifindex, &from);
-	uroce_address_from_gid(&dev->gids[gid_index].gid, UROCE_UDP_PORT, dev->ifindex, &to);
+	assert_held(&host->progress_lock);
+	uroce_address_from_gid(&source->gid, source->port, udp->link.ifindex, &from);
+	uroce_address_from_gid(&udp->ports[gid_index].gid, UROCE_UDP_PORT, udp->link.ifindex, &to);
 	flow = rx_flow_place(udp, gid_index, &from);
 	if (!flow)
 		return;
-	r = uroce_udp_socket_connected_back(dev, &to, &from, &fd);
+	r = uroce_udp_socket_connected_back(udp, &to, &from, &fd);
 	if (r < 0) {
 		log_debug(
 			"%s: no socket for what one host sends: %s (it comes by that of port 4791)",
-			dev->name, strerror(-r));
+			udp->link.name, strerror(-r));
 		udp->rx_refused = true;
 		return;
 	}
@@ -196,7 +193,7 @@ void uroce_udp_rx_flow_open(struct uroce_udp *udp, const struct udp_source *sour
 	flow->pace.joins = true;
 	udp->rx_count = max_of(udp->rx_count, (unsigned int)(flow - udp->rx_flows) + 1);
 	uroce_icrc_init(&flow->icrc, &from, &to);
-	if (dev->host->thread && uroce_thread_watch(dev->host->thread, fd, THREAD_SOCKET, dev) < 0)
+	if (host->events->watch(host, fd, WATCH_SOCKET, &udp->path) < 0)
 		rx_flow_close(udp, flow);
 }
 

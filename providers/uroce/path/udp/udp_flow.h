@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The sockets of flows; what a flow is: udp.h. */
+/* The sockets of flows; what a flow is: udp_path.h. */
 #ifndef UROCE_UDP_FLOW_H
 #define UROCE_UDP_FLOW_H
 
-#include "providers/uroce/path/udp/udp.h"
+#include "providers/uroce/path/udp/udp_path.h"
 
 void uroce_udp_flows_init(struct uroce_udp *udp);
 

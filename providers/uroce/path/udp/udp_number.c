@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "providers/uroce/base/address.h"
 #include "providers/uroce/path/udp/udp_socket.h"
 
 #ifndef UDP_SEGMENT

@@ -5,9 +5,6 @@
 #include <netinet/udp.h>
 #include <string.h>
 
-#include "providers/uroce/fault/capture.h"
-#include "providers/uroce/host/express.h"
-#include "providers/uroce/host/forward.h"
 #include "providers/uroce/path/udp/udp_call.h"
 #include "providers/uroce/path/udp/udp_flow.h"
 #include "providers/uroce/path/udp/udp_socket.h"
@@ -17,8 +14,6 @@
 #endif
 
 enum {
-	GSI_QPN = 1,
-	MULTICAST_QPN = 0xffffff,
 	/* A socket that was silent for so many polls is looked at in turn with others like it: one
 	 * in so many passes, or in so many where all are like that. */
 	IDLE_POLLS = 64,
@@ -73,7 +68,7 @@ int uroce_udp_receiver_new(struct udp_receiver **ret_receiver)
 /* What the datagrams of one message have in common. */
 struct arrival {
 	struct uroce_udp *udp;
-	struct uroce_av av; /* as seen from the sender: sgid is the remote side, dgid this one */
+	struct uroce_route route; /* as seen from the sender: sgid is the remote side */
 	struct uroce_icrc *icrc;
 	struct udp_source *source;
 	bool shared;	  /* it came by the socket that everybody sends to */
@@ -88,7 +83,7 @@ static void control_read(struct msghdr *msg, struct arrival *in)
 		int value;
 
 		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
-			in->av.traffic_class = *CMSG_DATA(c); /* the one that is a byte */
+			in->route.traffic_class = *CMSG_DATA(c); /* the one that is a byte */
 			continue;
 		}
 		if (c->cmsg_len < CMSG_LEN(sizeof(value)))
@@ -97,11 +92,11 @@ static void control_read(struct msghdr *msg, struct arrival *in)
 		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO && value > 0)
 			in->segment = value;
 		else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL)
-			in->av.hop_limit = value;
+			in->route.hop_limit = value;
 		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT)
-			in->av.hop_limit = value;
+			in->route.hop_limit = value;
 		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
-			in->av.traffic_class = value;
+			in->route.traffic_class = value;
 	}
 }
 
@@ -115,7 +110,7 @@ static void say_unseen(const struct arrival *in)
 	log_info(
 		"%s: %s numbers its IPv4 packets, and their ICRC covers the number, which a UDP socket does not show: "
 		"15 of its 32 bits are checked. All are over IPv6",
-		in->udp->path.dev->name, inet_ntop(AF_INET6, &in->av.sgid, from, sizeof(from)));
+		in->udp->link.name, inet_ntop(AF_INET6, &in->route.sgid, from, sizeof(from)));
 }
 
 static void say_wrong(const struct arrival *in)
@@ -127,7 +122,7 @@ static void say_wrong(const struct arrival *in)
 		return;
 	log_warn(
 		"%s: a packet from %s has a wrong ICRC and was dropped, as all such are: damaged on the way, or no RoCE",
-		in->udp->path.dev->name, inet_ntop(AF_INET6, &in->av.sgid, from, sizeof(from)));
+		in->udp->link.name, inet_ntop(AF_INET6, &in->route.sgid, from, sizeof(from)));
 }
 
 /*
@@ -135,17 +130,19 @@ static void say_wrong(const struct arrival *in)
  * the IP header, from the next one on.
  */
 static void pass_on(const struct arrival *in, const struct uroce_hdr *hdr, const uint8_t *data,
-		    uint32_t length, uint8_t slot)
+		    uint32_t length)
 {
-	struct shm_forward from = {
-		.sgid = in->av.sgid, .dgid = in->av.dgid, .passed_on = 1, .port = in->source->port
-	};
+	struct path_host *host = in->udp->path.host;
+	struct path_origin from = { .sgid = in->route.sgid,
+				    .dgid = in->route.dgid,
+				    .passed_on = 1,
+				    .port = in->source->port };
 
 	if (hdr_flags(hdr) & PKT_DETH)
-		uroce_udp_headers_show(in->udp->path.dev);
-	uroce_grh_fill(&in->av, length, from.grh);
-	uroce_forward(in->udp->path.dev->host, slot, &from, data, length,
-		      in->now ? in->now : uroce_now());
+		uroce_udp_headers_show(&in->udp->path);
+	uroce_grh_fill(&in->route, length, from.grh);
+	host->events->foreign(host, uroce_qpn_slot(hdr->dest_qpn), &from, data, length,
+			      in->now ? in->now : uroce_now());
 }
 
 /*
@@ -158,31 +155,34 @@ static void source_count(struct uroce_udp *udp, struct udp_source *source)
 		udp->steady = source;
 }
 
+static bool is_ours(const struct path_host *host, uint32_t qpn)
+{
+	return uroce_qpn_slot(qpn) == host->slot || qpn == GSI_QPN || qpn == MULTICAST_QPN;
+}
+
 static void packet_deliver(const struct arrival *in, const uint8_t *data, uint32_t length)
 {
-	struct uroce_host *host = in->udp->path.dev->host;
-	struct uroce_packet pkt = { .dgid = &in->av.dgid };
-	uint8_t grh[40], slot;
+	struct path_host *host = in->udp->path.host;
+	struct uroce_packet pkt = { .dgid = &in->route.dgid };
+	uint8_t grh[GRH_LEN];
 	int header = uroce_wire_unpack(data, length, &pkt.hdr, &pkt.payload.length);
 
 	if (header < 0)
 		return;
-	slot = pkt.hdr.dest_qpn >> UROCE_QP_INDEX_BITS;
-	if (slot != host->slot && pkt.hdr.dest_qpn != GSI_QPN &&
-	    pkt.hdr.dest_qpn != MULTICAST_QPN) {
-		pass_on(in, &pkt.hdr, data, length, slot);
+	if (!is_ours(host, pkt.hdr.dest_qpn)) {
+		pass_on(in, &pkt.hdr, data, length);
 		return;
 	}
 	pkt.payload.data = data + header;
 	if (in->multicast)
-		pkt.multicast = &in->av.dgid;
+		pkt.multicast = &in->route.dgid;
 	if (hdr_flags(&pkt.hdr) & PKT_DETH) {
-		uroce_grh_fill(&in->av, length, grh);
+		uroce_grh_fill(&in->route, length, grh);
 		pkt.grh = grh;
 	}
-	uroce_rx(host, &pkt, &in->av.sgid, in->now);
+	host->events->packet(host, &pkt, &in->route.sgid, in->now);
 	if (in->shared && !in->multicast && pkt.hdr.opcode < UROCE_UC &&
-	    uroce_rx_expected(host, pkt.hdr.dest_qpn, &in->av.sgid))
+	    host->events->expected(host, pkt.hdr.dest_qpn, &in->route.sgid))
 		source_count(in->udp, in->source);
 }
 
@@ -251,19 +251,17 @@ static enum uroce_icrc_verdict check(struct arrival *in, uint16_t *id, const uin
 	return ICRC_WRONG;
 }
 
-/* What is for another process is in that one's file. */
+/* What is for another process is seen there. */
 static void capture(const struct arrival *in, const uint8_t *data, uint32_t length, uint16_t id)
 {
-	struct uroce_dev *dev = in->udp->path.dev;
-	uint32_t qpn = data[5] << 16 | data[6] << 8 | data[7];
-
-	if (qpn >> UROCE_QP_INDEX_BITS == dev->host->slot || qpn == GSI_QPN || qpn == MULTICAST_QPN)
-		uroce_capture_wire(dev, &in->av, false, in->source->port, id, data, length);
+	if (is_ours(in->udp->path.host, uroce_wire_dest_qpn(data)))
+		udp_seen(in->udp, &in->route, false, in->source->port, id, data, length);
 }
 
 /* Each datagram of the message. Return: how many there were. */
 static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uint32_t total)
 {
+	struct path_host *host = in->udp->path.host;
 	unsigned int count = 0;
 	uint16_t id = in->source->next; /* of the packets of a large send, see icrc.h */
 	uint32_t length;
@@ -277,17 +275,17 @@ static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uin
 		verdict = check(in, &id, data + at, length - ICRC_LEN);
 		if (unlikely(verdict == ICRC_WRONG)) {
 			say_wrong(in);
-			if (unlikely(in->udp->path.dev->host->capture))
+			if (unlikely(host->capture))
 				capture(in, data + at, length, id);
 			continue;
 		}
 		if (unlikely(verdict == ICRC_RIGHT_UNSEEN) && id >= UDP_SEGMENTS &&
 		    !in->source->counts)
 			say_unseen(in);
-		if (unlikely(in->udp->path.dev->host->capture))
+		if (unlikely(host->capture))
 			capture(in, data + at, length, id);
-		if (in->shared || !uroce_express_datagram(in->udp->path.dev->host, &in->av.sgid,
-							  data + at, length - ICRC_LEN))
+		if (in->shared ||
+		    !host->events->bytes(host, &in->route.sgid, data + at, length - ICRC_LEN))
 			packet_deliver(in, data + at, length - ICRC_LEN);
 	}
 	return count;
@@ -319,7 +317,7 @@ static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
 	struct uroce_icrc icrc;
 	struct arrival in = {
 		.udp = udp,
-		.av = { .dgid = *inlet->dgid, .hop_limit = DEFAULT_HOP_LIMIT },
+		.route = { .dgid = *inlet->dgid, .hop_limit = DEFAULT_HOP_LIMIT },
 		.segment = msg->msg_len,
 		.shared = !flow,
 		.multicast = uroce_gid_is_multicast(inlet->dgid),
@@ -329,7 +327,7 @@ static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
 	if (!msg->msg_len)
 		return 1;
 	control_read(&msg->msg_hdr, &in);
-	uroce_address_to_gid(from, &in.av.sgid);
+	uroce_address_to_gid(from, &in.route.sgid);
 	if (flow) {
 		in.icrc = &flow->icrc;
 		in.source = &flow->source;
@@ -337,7 +335,7 @@ static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
 		uroce_address_from_gid(inlet->dgid, UROCE_UDP_PORT, 0, &to);
 		if (from->sa.sa_family != to.sa.sa_family)
 			return 1;
-		in.source = source_of(udp, &in.av.sgid, uroce_address_port(from));
+		in.source = source_of(udp, &in.route.sgid, uroce_address_port(from));
 		in.icrc = &icrc;
 		uroce_icrc_init(in.icrc, from, &to);
 	}
@@ -391,15 +389,14 @@ static int messages_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 
 typedef int take_fn(struct udp_receiver *rx, const struct udp_inlet *inlet);
 
-static unsigned int inlet_receive(struct uroce_dev *dev, const struct udp_inlet *inlet,
+static unsigned int inlet_receive(struct uroce_udp *udp, const struct udp_inlet *inlet,
 				  unsigned int budget, take_fn *take)
 {
-	struct uroce_udp *udp = to_udp(dev->udp);
 	struct udp_receiver *rx = udp->receiver;
 	unsigned int total = 0;
 	int n;
 
-	assert_held(&dev->host->progress_lock);
+	assert_held(&udp->path.host->progress_lock);
 	do {
 		uint64_t now;
 
@@ -413,17 +410,17 @@ static unsigned int inlet_receive(struct uroce_dev *dev, const struct udp_inlet 
 	return total;
 }
 
-unsigned int uroce_udp_receive(struct uroce_dev *dev, int fd, const union ibv_gid *dgid,
+unsigned int uroce_udp_receive(struct uroce_path *path, int fd, const union ibv_gid *group,
 			       unsigned int budget)
 {
-	const struct udp_inlet inlet = { .fd = fd, .dgid = dgid };
+	const struct udp_inlet inlet = { .fd = fd, .dgid = group };
 
-	return inlet_receive(dev, &inlet, budget, messages_take);
+	return inlet_receive(to_udp(path), &inlet, budget, messages_take);
 }
 
-void uroce_udp_ready(struct uroce_dev *dev)
+void uroce_udp_ready(struct uroce_path *path)
 {
-	atomic_store_explicit(&to_udp(dev->udp)->ready, true, memory_order_relaxed);
+	atomic_store_explicit(&to_udp(path)->ready, true, memory_order_relaxed);
 }
 
 /*
@@ -432,7 +429,7 @@ void uroce_udp_ready(struct uroce_dev *dev)
  * cannot be taken apart, so it is given up when the socket was just found empty; and not where
  * headers are shown, which come beside a datagram, too.
  */
-static void joining_adapt(const struct uroce_dev *dev, int fd, struct uroce_pace *pace,
+static void joining_adapt(const struct uroce_udp *udp, int fd, struct udp_pace *pace,
 			  unsigned int n)
 {
 	bool wanted;
@@ -440,30 +437,30 @@ static void joining_adapt(const struct uroce_dev *dev, int fd, struct uroce_pace
 	if (n)
 		pace->lone = n > PAIR || pace->hits >= STREAM ? 0 : pace->lone + 1;
 	wanted = pace->lone < LONE_ENOUGH ||
-		 atomic_load_explicit(&dev->shows_headers, memory_order_relaxed);
+		 atomic_load_explicit(&udp->shows_headers, memory_order_relaxed);
 	if (likely(wanted == pace->joins || (!wanted && n)))
 		return;
 	pace->joins = uroce_udp_socket_join(fd, wanted);
 }
 
-static take_fn *take_of(const struct uroce_dev *dev, const struct uroce_pace *pace)
+static take_fn *take_of(const struct uroce_udp *udp, const struct udp_pace *pace)
 {
 	if (pace->hits > 1) /* something came the last times, too */
 		return messages_take;
-	if (pace->joins || atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
+	if (pace->joins || atomic_load_explicit(&udp->shows_headers, memory_order_relaxed))
 		return message_take;
 	return datagram_take;
 }
 
-static unsigned int inlet_poll(struct uroce_dev *dev, const struct udp_inlet *inlet,
-			       struct uroce_pace *pace, unsigned int budget)
+static unsigned int inlet_poll(struct uroce_udp *udp, const struct udp_inlet *inlet,
+			       struct udp_pace *pace, unsigned int budget)
 {
 	unsigned int n;
 
-	n = inlet_receive(dev, inlet, budget, take_of(dev, pace));
+	n = inlet_receive(udp, inlet, budget, take_of(udp, pace));
 	pace->hits = n ? pace->hits + 1 : 0;
 	pace->idle = n ? 0 : pace->idle + 1;
-	joining_adapt(dev, inlet->fd, pace, n);
+	joining_adapt(udp, inlet->fd, pace, n);
 	return n;
 }
 
@@ -477,90 +474,80 @@ static void flow_begin(struct uroce_udp *udp, unsigned int gid_index)
 	source->requests = 0;
 }
 
-static unsigned int gid_poll(struct uroce_dev *dev, unsigned int gid_index, unsigned int budget)
+static unsigned int gid_poll(struct uroce_udp *udp, unsigned int gid_index, unsigned int budget)
 {
-	struct uroce_udp *udp = to_udp(dev->udp);
-	struct uroce_gid *gid = &dev->gids[gid_index];
-	const struct udp_inlet inlet = { .fd = gid->socket, .dgid = &gid->gid };
-	unsigned int n = inlet_poll(dev, &inlet, &gid->pace, budget);
+	struct udp_port *port = &udp->ports[gid_index];
+	const struct udp_inlet inlet = { .fd = port->fd, .dgid = &port->gid };
+	unsigned int n = inlet_poll(udp, &inlet, &port->pace, budget);
 
 	if (unlikely(udp->steady))
 		flow_begin(udp, gid_index);
 	return n;
 }
 
-void uroce_udp_passed_on(struct uroce_host *host, const union ibv_gid *sgid,
-			 const union ibv_gid *dgid, uint16_t port)
+bool uroce_udp_passed_on(struct uroce_path *path, const struct path_origin *from)
 {
-	struct uroce_dev *dev;
+	struct uroce_udp *udp = to_udp(path);
 
-	assert_held(&host->progress_lock);
-	LIST_FOREACH(dev, &host->devices, entry) {
-		struct uroce_udp *udp = to_udp(dev->udp);
+	assert_held(&path->host->progress_lock);
+	for (unsigned int i = 0; i < udp->slots; i++) {
+		const struct udp_port *port = &udp->ports[i];
 
-		for (unsigned int i = 0; udp && i < udp->slots; i++) {
-			if (dev->gids[i].socket < 0 ||
-			    memcmp(&dev->gids[i].gid, dgid, sizeof(*dgid)))
-				continue;
-			source_count(udp, source_of(udp, sgid, port));
-			if (unlikely(udp->steady))
-				flow_begin(udp, i);
-			return;
-		}
+		if (port->fd < 0 || memcmp(&port->gid, &from->dgid, sizeof(port->gid)))
+			continue;
+		source_count(udp, source_of(udp, &from->sgid, from->port));
+		if (unlikely(udp->steady))
+			flow_begin(udp, i);
+		return true;
 	}
+	return false;
 }
 
-static unsigned int flow_poll(struct uroce_dev *dev, struct udp_rx_flow *flow, unsigned int budget)
+static unsigned int flow_poll(struct uroce_udp *udp, struct udp_rx_flow *flow, unsigned int budget)
 {
-	const struct udp_inlet inlet = { flow->fd, &dev->gids[flow->gid_index].gid, flow };
-	struct uroce_udp *udp = to_udp(dev->udp);
+	const struct udp_inlet inlet = { flow->fd, &udp->ports[flow->gid_index].gid, flow };
 	unsigned int n;
 
-	n = inlet_poll(dev, &inlet, &flow->pace, budget);
+	n = inlet_poll(udp, &inlet, &flow->pace, budget);
 	if (unlikely(udp->steady)) /* somebody else's, that came here */
 		flow_begin(udp, flow->gid_index);
 	return n;
 }
 
 /* The @i-th socket, of the GIDs' and the flows'. Return: NULL when it is not open. */
-static const struct uroce_pace *socket_pace(const struct uroce_dev *dev, unsigned int i)
+static const struct udp_pace *socket_pace(const struct uroce_udp *udp, unsigned int i)
 {
-	const struct uroce_udp *udp = to_udp(dev->udp);
-
 	if (i < udp->slots)
-		return dev->gids[i].socket >= 0 ? &dev->gids[i].pace : NULL;
+		return udp->ports[i].fd >= 0 ? &udp->ports[i].pace : NULL;
 	i -= udp->slots;
 	return udp->rx_flows[i].fd >= 0 ? &udp->rx_flows[i].pace : NULL;
 }
 
-static unsigned int socket_poll(struct uroce_dev *dev, unsigned int i, unsigned int budget)
+static unsigned int socket_poll(struct uroce_udp *udp, unsigned int i, unsigned int budget)
 {
-	struct uroce_udp *udp = to_udp(dev->udp);
-
-	return i < udp->slots ? gid_poll(dev, i, budget)
-			      : flow_poll(dev, &udp->rx_flows[i - udp->slots], budget);
+	return i < udp->slots ? gid_poll(udp, i, budget)
+			      : flow_poll(udp, &udp->rx_flows[i - udp->slots], budget);
 }
 
 /* The next of those that have been silent for long. */
-static unsigned int silent_poll(struct uroce_dev *dev, unsigned int budget)
+static unsigned int silent_poll(struct uroce_udp *udp, unsigned int budget)
 {
-	struct uroce_udp *udp = to_udp(dev->udp);
 	unsigned int count = udp->slots + udp->rx_count;
 
 	for (unsigned int tries = 0; tries < count; tries++) {
 		unsigned int i = ++udp->turn % count;
-		const struct uroce_pace *pace = socket_pace(dev, i);
+		const struct udp_pace *pace = socket_pace(udp, i);
 
 		if (pace && pace->idle > IDLE_POLLS)
-			return socket_poll(dev, i, budget);
+			return socket_poll(udp, i, budget);
 	}
 	return 0;
 }
 
 /* All sockets something came by of late, and now and then one of the others. */
-unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget)
+unsigned int uroce_udp_poll(struct uroce_path *path, unsigned int budget)
 {
-	struct uroce_udp *udp = to_udp(dev->udp);
+	struct uroce_udp *udp = to_udp(path);
 	unsigned int total = 0, looks = 0;
 	bool all = false;
 
@@ -569,14 +556,14 @@ unsigned int uroce_udp_poll(struct uroce_dev *dev, unsigned int budget)
 		all = true;
 	}
 	for (unsigned int i = 0; i < udp->slots + udp->rx_count; i++) {
-		const struct uroce_pace *pace = socket_pace(dev, i);
+		const struct udp_pace *pace = socket_pace(udp, i);
 
 		if (!pace || (pace->idle > IDLE_POLLS && !all))
 			continue;
-		total += socket_poll(dev, i, budget);
+		total += socket_poll(udp, i, budget);
 		looks++;
 	}
 	if (++udp->passes % (looks ? TURN_BUSY : TURN_SILENT) == 0)
-		total += silent_poll(dev, budget);
+		total += silent_poll(udp, budget);
 	return total;
 }

@@ -7,7 +7,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include "providers/uroce/base/address.h"
 #include "providers/uroce/path/udp/udp_socket.h"
 
 #ifndef UDP_GRO
@@ -38,21 +37,21 @@ static void buffer_size(int fd, int force, int ordinary)
 		option(fd, SOL_SOCKET, ordinary, size);
 }
 
-static void options_ipv4(int fd, const struct uroce_dev *dev)
+static void options_ipv4(int fd, const struct uroce_udp *udp)
 {
-	struct ip_mreqn out = { .imr_ifindex = dev->ifindex };
+	struct ip_mreqn out = { .imr_ifindex = udp->link.ifindex };
 
 	/* On an unconnected socket also: identification 0, which the ICRC counts on. */
 	option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 	(void)setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out));
 }
 
-static void options_ipv6(int fd, const struct uroce_dev *dev)
+static void options_ipv6(int fd, const struct uroce_udp *udp)
 {
 	option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 	option(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
-	option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, dev->ifindex);
+	option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, udp->link.ifindex);
 	/* The kernel's rxe and hardware send zero, which IPv6 otherwise drops. */
 	option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 }
@@ -74,7 +73,7 @@ bool uroce_udp_socket_join(int fd, bool join)
 	return true;
 }
 
-int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd)
+int uroce_udp_socket(const struct uroce_udp *udp, int family, int *ret_fd)
 {
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -83,10 +82,10 @@ int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd)
 	buffer_size(fd, SO_RCVBUFFORCE, SO_RCVBUF);
 	buffer_size(fd, SO_SNDBUFFORCE, SO_SNDBUF);
 	if (family == AF_INET)
-		options_ipv4(fd, dev);
+		options_ipv4(fd, udp);
 	else
-		options_ipv6(fd, dev);
-	if (atomic_load_explicit(&dev->shows_headers, memory_order_relaxed))
+		options_ipv6(fd, udp);
+	if (atomic_load_explicit(&udp->shows_headers, memory_order_relaxed))
 		uroce_udp_socket_show_header(fd, family == AF_INET);
 	uroce_udp_socket_join(fd, true);
 	*ret_fd = fd;
@@ -95,16 +94,17 @@ int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd)
 
 /* @only: what comes by the device's interface, and so not one of the sockets that are steered to.
  */
-static int bind_shared_port(const struct uroce_dev *dev, const union uroce_address *address,
+static int bind_shared_port(const struct uroce_udp *udp, const union uroce_address *address,
 			    bool only, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	int r = uroce_udp_socket(dev, address->sa.sa_family, &fd);
+	int r = uroce_udp_socket(udp, address->sa.sa_family, &fd);
 
 	if (r < 0)
 		return r;
 	option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-	if (only && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, dev->netdev, strlen(dev->netdev)))
+	if (only &&
+	    setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, udp->link.netdev, strlen(udp->link.netdev)))
 		return -errno;
 	if (bind(fd, &address->sa, uroce_address_length(address)))
 		return -errno;
@@ -122,11 +122,11 @@ static int socket_connect(int fd, const union uroce_address *to)
  * flow's, only if one of them was ever connected. This one is, before a packet finds it, mostly; it
  * has to be there until the next one is bound.
  */
-static int shared_port_look_further(const struct uroce_dev *dev, const union uroce_address *address,
+static int shared_port_look_further(const struct uroce_udp *udp, const union uroce_address *address,
 				    int *ret_fd)
 {
 	union uroce_address nobody = *address;
-	int r = bind_shared_port(dev, address, false, ret_fd);
+	int r = bind_shared_port(udp, address, false, ret_fd);
 
 	uroce_address_set_port(&nobody, DISCARD_PORT);
 	return r < 0 ? r : socket_connect(*ret_fd, &nobody);
@@ -149,18 +149,18 @@ static void steer(int fd)
 	(void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program));
 }
 
-int uroce_udp_socket_bound(const struct uroce_dev *dev, const union ibv_gid *gid, int *ret_fd)
+int uroce_udp_socket_bound(const struct uroce_udp *udp, const union ibv_gid *gid, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1, first = -1;
 	union uroce_address address;
 	int r;
 
-	uroce_address_from_gid(gid, UROCE_UDP_PORT, dev->ifindex, &address);
-	(void)shared_port_look_further(dev, &address, &first);
-	r = bind_shared_port(dev, &address, false, &fd);
+	uroce_address_from_gid(gid, UROCE_UDP_PORT, udp->link.ifindex, &address);
+	(void)shared_port_look_further(udp, &address, &first);
+	r = bind_shared_port(udp, &address, false, &fd);
 	if (r < 0)
 		return r;
-	if (dev->host->slot > 1)
+	if (udp->path.host->slot > 1)
 		steer(fd);
 	*ret_fd = take_fd(&fd);
 	return 0;
@@ -185,11 +185,11 @@ static int bind_flow_port(int fd, const union uroce_address *from)
 	return -errno;
 }
 
-int uroce_udp_socket_connected(const struct uroce_dev *dev, const union uroce_address *from,
+int uroce_udp_socket_connected(const struct uroce_udp *udp, const union uroce_address *from,
 			       const union uroce_address *to, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	int r = uroce_udp_socket(dev, from->sa.sa_family, &fd);
+	int r = uroce_udp_socket(udp, from->sa.sa_family, &fd);
 
 	if (!r)
 		r = bind_flow_port(fd, from);
@@ -200,11 +200,11 @@ int uroce_udp_socket_connected(const struct uroce_dev *dev, const union uroce_ad
 	return r;
 }
 
-int uroce_udp_socket_connected_back(const struct uroce_dev *dev, const union uroce_address *to,
+int uroce_udp_socket_connected_back(const struct uroce_udp *udp, const union uroce_address *to,
 				    const union uroce_address *from, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
-	int r = bind_shared_port(dev, to, true, &fd);
+	int r = bind_shared_port(udp, to, true, &fd);
 
 	if (!r)
 		r = socket_connect(fd, from);

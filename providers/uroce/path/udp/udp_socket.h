@@ -3,7 +3,7 @@
 #ifndef UROCE_UDP_SOCKET_H
 #define UROCE_UDP_SOCKET_H
 
-#include "providers/uroce/host/dev.h"
+#include "providers/uroce/path/udp/udp_path.h"
 
 /*
  * Source ports of flows (udp_flow.h). Linux gives such ports to anybody; RC packets of most other
@@ -16,9 +16,10 @@ enum {
 
 /*
  * A socket of @family, not bound: never fragments, never blocks, takes packets without UDP checksum
- * (the ICRC covers more) and joins equal datagrams of one sender. Multicast leaves by @dev.
+ * (the ICRC covers more) and joins equal datagrams of one sender. Multicast leaves by the
+ * interface of @udp.
  */
-int uroce_udp_socket(const struct uroce_dev *dev, int family, int *ret_fd);
+int uroce_udp_socket(const struct uroce_udp *udp, int family, int *ret_fd);
 
 /* From now on each datagram comes with class and hop limit of its IP header. */
 void uroce_udp_socket_show_header(int fd, bool ipv4);
@@ -34,10 +35,10 @@ bool uroce_udp_socket_join(int fd, bool join);
  * steered to the process whose slot its QP number names, as far as the kernel's order of sockets
  * allows. Return: 0; -EADDRINUSE: the port is somebody else's. Not logged.
  */
-int uroce_udp_socket_bound(const struct uroce_dev *dev, const union ibv_gid *gid, int *ret_fd);
+int uroce_udp_socket_bound(const struct uroce_udp *udp, const union ibv_gid *gid, int *ret_fd);
 
 /* The same, connected to @to; its own port of @from's address is a flow's. */
-int uroce_udp_socket_connected(const struct uroce_dev *dev, const union uroce_address *from,
+int uroce_udp_socket_connected(const struct uroce_udp *udp, const union uroce_address *from,
 			       const union uroce_address *to, int *ret_fd);
 
 /*
@@ -45,7 +46,7 @@ int uroce_udp_socket_connected(const struct uroce_dev *dev, const union uroce_ad
  * device's interface, and the sockets that share the port do not. Now and then something from
  * elsewhere is among it, as older kernels do.
  */
-int uroce_udp_socket_connected_back(const struct uroce_dev *dev, const union uroce_address *to,
+int uroce_udp_socket_connected_back(const struct uroce_udp *udp, const union uroce_address *to,
 				    const union uroce_address *from, int *ret_fd);
 
 /* Close it. A child that inherited it no longer gets what comes from @from, either. */

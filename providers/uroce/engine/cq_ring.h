@@ -4,10 +4,10 @@
  * empty, as long as there is room; otherwise into the CQ's ring. The order of a QP's completions
  * is kept: what it pushed before is seen in the ring by who holds its lock.
  */
-#ifndef UROCE_CQ_H
-#define UROCE_CQ_H
+#ifndef UROCE_CQ_RING_H
+#define UROCE_CQ_RING_H
 
-#include "providers/uroce/uroce.h"
+#include "providers/uroce/engine/engine.h"
 
 /* Set by a thread for the time of one progress pass of its own. */
 struct uroce_sink {
@@ -29,22 +29,22 @@ struct uroce_cq_place {
 	struct uroce_cqe *cqe; /* in the ring, whose lock is held; NULL: in the poller's array */
 };
 
-struct uroce_cq_place uroce_cq_ring_begin(struct uroce_cq *cq, uint32_t qpn);
+struct uroce_cq_place uroce_cq_ring_begin(struct uroce_cq *cq, struct uroce_qp *qp);
 void uroce_cq_ring_end(struct uroce_cq *cq, struct uroce_cqe *cqe, struct uroce_sq *sq,
 		       bool solicited);
 
 /*
- * Room for a completion of QP @qpn, its lock held. An armed CQ raises its event even if somebody
+ * Room for a completion of @qp, its lock held. An armed CQ raises its event even if somebody
  * polls, so there it goes into the ring.
  */
-static inline struct uroce_cq_place uroce_cq_begin(struct uroce_cq *cq, uint32_t qpn)
+static inline struct uroce_cq_place uroce_cq_begin(struct uroce_cq *cq, struct uroce_qp *qp)
 {
 	struct uroce_sink *sink = &uroce_sink;
 
 	if (unlikely(sink->cq != cq || sink->room <= 0 || !uroce_cq_empty(cq) ||
 		     atomic_load_explicit(&cq->armed_next, memory_order_relaxed) ||
 		     atomic_load_explicit(&cq->armed_solicited, memory_order_relaxed)))
-		return uroce_cq_ring_begin(cq, qpn);
+		return uroce_cq_ring_begin(cq, qp);
 	sink->room--;
 	return (struct uroce_cq_place){ .wc = sink->wc++ };
 }
@@ -58,10 +58,10 @@ static inline void uroce_cq_end(struct uroce_cq *cq, struct uroce_cq_place place
 }
 
 /* Both at once. */
-static inline void uroce_cq_push(struct uroce_cq *cq, const struct ibv_wc *wc, struct uroce_sq *sq,
-				 bool solicited)
+static inline void uroce_cq_push(struct uroce_cq *cq, struct uroce_qp *qp, const struct ibv_wc *wc,
+				 struct uroce_sq *sq, bool solicited)
 {
-	struct uroce_cq_place place = uroce_cq_begin(cq, wc->qp_num);
+	struct uroce_cq_place place = uroce_cq_begin(cq, qp);
 
 	if (unlikely(!place.wc))
 		return;

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "providers/uroce/base/bytes.h"
-#include "providers/uroce/wire/wire.h"
+#include "providers/uroce/base/base.h"
+#include "providers/uroce/wire/header.h"
 
 static_assert(FETH_LEN + RETH_LEN <= ATOMIC_ETH_LEN && RETH_LEN + IMM_LEN <= ATOMIC_ETH_LEN,
 	      "UROCE_HEADER_MAX covers every opcode");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the user-space RoCE device knows beyond verbs: its counters, and why a queue pair failed.
- * The functions are in libibverbs; on devices of other providers they fail with EOPNOTSUPP.
+ * Link with liburoce; on devices of other providers these functions fail with EOPNOTSUPP.
  */
 #ifndef INFINIBAND_UROCE_H
 #define INFINIBAND_UROCE_H
@@ -27,7 +27,7 @@ struct uroce_counter {
  *
  * Return: number of counters there are, of which the first @count were written to @counters; or -1
  * with errno set: EOPNOTSUPP, the device is not uroce; EINVAL, @qp is of another context.
- * Threads: any. Source: providers/uroce/verbs/counters.c
+ * Threads: any. Source: providers/uroce/direct/uroce.c
  */
 int uroce_query_counters(struct ibv_context *context, struct ibv_qp *qp,
 			 struct uroce_counter *counters, unsigned int count);
@@ -48,7 +48,7 @@ struct uroce_qp_error {
 /*
  * Read the first error of @qp since it was last in RESET.
  * Return: 0, or a positive errno with *@error untouched: ENOENT, there was none; EOPNOTSUPP, the
- * device is not uroce. Threads: any. Source: providers/uroce/verbs/counters.c
+ * device is not uroce. Threads: any. Source: providers/uroce/direct/uroce.c
  */
 int uroce_query_first_error(struct ibv_qp *qp, struct uroce_qp_error *error);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The provider's operations, by file: what uroce.c puts into the table. */
-#ifndef UROCE_OPS_H
-#define UROCE_OPS_H
+/*
+ * The verbs: what uroce.c puts into the provider's table, by file. Arguments become engine state;
+ * what is wrong with them is explained here.
+ *
+ * Locks: none of its own; cq->poll_lock, from ibv_start_poll() to ibv_end_poll(), is taken before
+ * all others. Threads: the application's. Includes: host, fault, engine. Included by: uroce.c.
+ */
+#ifndef UROCE_VERBS_H
+#define UROCE_VERBS_H
 
-#include "libibverbs/provider.h"
-
-/* uroce.c: the table */
-extern const struct verbs_ops uroce_ops;
+#include "providers/uroce/host/host.h"
 
 /* device.c */
 int uroce_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
@@ -57,23 +60,21 @@ int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 int uroce_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in);
 int uroce_destroy_ah(struct ibv_ah *ah);
 
-/* mcast.c */
-int uroce_attach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
-int uroce_detach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
+/* counters.c: for liburoce */
+extern const struct uroce_direct uroce_direct;
 
-/* counters.c */
-int uroce_query_counters_op(struct ibv_context *ctx, struct ibv_qp *qp,
-			    struct uroce_counter *ret_counters, unsigned int count);
-int uroce_query_first_error_op(struct ibv_qp *qp, struct uroce_qp_error *ret_error);
+/* qp.c, qp_state.c */
+int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
+int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
+int uroce_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
+int uroce_destroy_qp(struct verbs_qp *vqp);
+/* Memory of a receive ring, of a QP or an SRQ. */
+int uroce_rq_alloc(struct uroce_rq *rq, uint32_t max_wr, uint32_t max_sge);
 
-/* gsi.c */
-int uroce_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
-		   uint8_t *ret_prefix);
-int uroce_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
-		     bool on);
-int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
-int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
-void uroce_gsi_poll(struct ibv_context *ctx);
-void uroce_gsi_leave(struct ibv_context *ctx);
+/* wr.c: the ibv_wr_* functions the caller asked for. -EOPNOTSUPP for one this QP type has not. */
+int uroce_wr_init(struct uroce_qp *qp, const struct ibv_qp_init_attr_ex *attr);
+
+/* fault_verbs.c: the operations of @ctx from now on are @ops with the rules before them. */
+void uroce_fault_verbs(struct verbs_context *ctx, const struct verbs_ops *ops);
 
 #endif

@@ -2,7 +2,7 @@
 /* The first error of a QP in words: what failed, what the peer said, what to look at. */
 #include <arpa/inet.h>
 
-#include "providers/uroce/verbs/send.h"
+#include "providers/uroce/engine/engine.h"
 
 const char *uroce_opcode_name(unsigned int opcode)
 {
@@ -87,7 +87,7 @@ void uroce_qp_explain(const struct uroce_qp *qp)
 
 	if (!log_enabled(LOG_LEVEL_ERR))
 		return;
-	inet_ntop(AF_INET6, qp->av.dgid.raw, gid, sizeof(gid));
+	inet_ntop(AF_INET6, qp->av.route.dgid.raw, gid, sizeof(gid));
 	verbs_err(
 		qp->vqp.qp.context,
 		"qp 0x%x: first error: %s of %s work request %llu (%s), peer qp 0x%x at %s, PSN %u, %u retries used%s%s: %s",

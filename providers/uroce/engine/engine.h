@@ -1,26 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * uroce: a complete RoCEv2 device in user space.
+ * The engine: RoCE's transport as a state machine of (queue pair, packet or work request, time).
  *
- * The engine (req.c, retry.c, resp.c, answer.c, comp.c, timer.c, wire.c, opcode.c) does no I/O,
- * owns no thread and reads no clock: it is called with a packet or a work request and the time, and
- * answers with packets to a path and completions to a CQ. Paths (path.h) carry the packets, on one
- * of them by a short way (express.h); progress.c owns the only thread.
+ *   req.c retry.c      requester: send WQEs become packets; what it does after a loss
+ *   comp.c             completer: acknowledgements and responses retire WQEs
+ *   resp.c resp_check.c answer.c
+ *                      responder: request packets are checked, executed, answered
+ *   due.c              acknowledgements that are owed, QPs that wait for room, timers
+ *   keys.c window.c    memory regions and windows by key
+ *   cq_ring.c rwqe.c   completions pushed, receives taken
+ *   qp_error.c explain.c
+ *                      what becomes of the work when a QP fails, and why, in words
  *
- * Locks, in the order they may be taken:
+ * It does no I/O and owns no thread. Packets leave by path/path.h; what else it wants of its owner
+ * goes through struct engine_events. Time is a parameter: where it is 0 nobody has looked at the
+ * clock, and the engine does (base/clock.h) in those few cases in which it needs to know.
  *
- *   host->progress_lock  receive side of all paths, timers: one pass; by trylock only
+ * Locks, in the order they are taken:
+ *
  *   qp->lock             SQ and RQ, requester, responder, completer: a post, one packet
  *   srq->lock            SRQ ring: taking or posting receives
  *   a path's own lock    its send side: one packet, or one flush
  *   cq->lock             CQE ring, armed flags: push, poll
- *   keys->lock           key table: registration; readers take a reference instead
+ *   blocked_lock         QPs that wait for room, CQs whose channel was full
+ *   keys->lock           key table: registration; look-ups count themselves in instead
  *
- * No code holds two QP locks: a QP that talks to a QP of its own process goes through the process's
- * own inbox like any other.
+ * No code holds two QP locks. acks, acks_urgent and idle_passes are under the owner's
+ * progress_lock, which is taken before all of these and held by whoever hands in packets. Threads:
+ * any, with the locks as said at each function. Includes: path/path.h, wire, base. Included by:
+ * fault, host, verbs.
  */
-#ifndef UROCE_H
-#define UROCE_H
+#ifndef UROCE_ENGINE_H
+#define UROCE_ENGINE_H
 
 #include <pthread.h>
 #include <stdalign.h>
@@ -32,11 +43,7 @@
 #include <netinet/in.h>
 
 #include "libibverbs/provider.h"
-#include "providers/uroce/host/event.h"
-#include "providers/uroce/base/lock.h"
 #include "providers/uroce/path/path.h"
-#include "providers/uroce/base/timer.h"
-#include "providers/uroce/wire/wire.h"
 
 /* What the device promises; query_device and the create checks read the same numbers. */
 enum {
@@ -45,7 +52,6 @@ enum {
 	UROCE_MAX_SRQ = 65536,
 	UROCE_MAX_WR = 1 << 16,
 	UROCE_MAX_CQE = 1 << 22,
-	UROCE_MAX_SGE = 32,
 	UROCE_MAX_INLINE = 1024,
 	UROCE_MAX_RD_ATOMIC = 128, /* read and atomic requests outstanding, either role */
 	UROCE_MAX_MCAST_QP = 1024,
@@ -63,17 +69,62 @@ enum {
 	UROCE_ACK_COALESCE =
 		16, /* messages of a busy lossless peer that one acknowledgement may cover */
 };
-#define UROCE_MAX_MSG_SIZE 0x80000000u /* bytes of one message */
 
-struct uroce_host;
+struct uroce_cq;
 struct uroce_dev;
-struct uroce_qp;
 struct uroce_key;
+struct uroce_keys;
+struct uroce_qp;
 struct fault_flow;
+
+TAILQ_HEAD(uroce_qp_list, uroce_qp);
+
+struct uroce_engine;
+
+/* What the engine tells its owner. */
+struct engine_events {
+	/* An asynchronous event of the object at @element; *@raised counts those of it that are not
+	 * read yet. */
+	void (*async)(struct ibv_context *ctx, uint64_t element, enum ibv_event_type type,
+		      uint32_t *raised);
+	/* A timer was armed earlier than wakes_at, or a packet is blocked: look at the engine
+	 * again. */
+	void (*wake)(struct uroce_engine *engine);
+	/* Send what is posted: uroce_req_run(), or a shorter way that does the same. qp->lock
+	 * held. */
+	void (*run)(struct uroce_qp *qp, uint64_t now);
+	/* The QP stopped, qp->lock held. */
+	void (*stopped)(struct uroce_qp *qp);
+};
+
+/* What the queue pairs of a process share. */
+struct uroce_engine {
+	const struct engine_events *events;
+	struct uroce_keys *keys;
+	struct uroce_wheel wheel;
+	struct uroce_qp_list acks; /* QPs that owe an acknowledgement */
+	bool acks_urgent;	   /* one of them does not wait for a pass without a packet */
+	unsigned int idle_passes;  /* of these, in a row */
+	struct uroce_lock blocked_lock;
+	struct uroce_qp_list blocked;	   /* QPs a path refused a packet of; under blocked_lock */
+	atomic_bool any_blocked;	   /* written under it */
+	LIST_HEAD(, uroce_cq) pending_cqs; /* events a full pipe refused; under blocked_lock */
+	atomic_bool cqs_pending;
+	_Atomic uint64_t wakes_at; /* when the owner's thread wakes, ns; 0: it is awake */
+};
+
+static inline void uroce_engine_init(struct uroce_engine *engine,
+				     const struct engine_events *events, uint64_t now)
+{
+	engine->events = events;
+	TAILQ_INIT(&engine->acks);
+	TAILQ_INIT(&engine->blocked);
+	LIST_INIT(&engine->pending_cqs);
+	uroce_wheel_init(&engine->wheel, now);
+}
 
 struct uroce_pd {
 	struct ibv_pd pd;
-	struct uroce_dev *dev;
 	atomic_uint users; /* regions, windows, QPs and SRQs: freed with none left */
 };
 
@@ -111,7 +162,7 @@ static_assert(sizeof(struct uroce_cqe) == 64, "one cache line");
 struct uroce_cq {
 	struct verbs_cq vcq;
 	struct uroce_lock lock;
-	struct uroce_dev *dev;
+	struct uroce_engine *engine;
 	struct uroce_cqe *ring; /* size entries, a power of two */
 	uint32_t mask;
 	/* free running, written under the lock; pollers look without it whether there is anything
@@ -132,7 +183,7 @@ struct uroce_cq {
 	uint32_t comp_events_raised; /* for the wait of destroy: records written and not purged */
 	uint32_t async_events_raised;
 	LIST_ENTRY(uroce_cq)
-	pending; /* host->pending_cqs while event_pending; under blocked_lock */
+	pending; /* engine->pending_cqs while event_pending; under blocked_lock */
 };
 
 /* A receive WQE: fixed stride in its ring. */
@@ -157,7 +208,6 @@ struct uroce_rq {
 struct uroce_srq {
 	struct verbs_srq vsrq;
 	struct uroce_lock lock;
-	struct uroce_dev *dev;
 	struct uroce_rq rq;
 	uint8_t refused; /* bits: causes of failed posts already explained (recv.c) */
 	atomic_uint qps;
@@ -265,7 +315,7 @@ struct uroce_requester {
 	uint8_t rnr_retry;
 	uint8_t timeout;	/* 4.096 us << timeout; 0: none */
 	bool rnr_wait;		/* until the timer fires nothing is sent */
-	bool path_full;		/* the path refused a packet: on host->blocked */
+	bool path_full;		/* the path refused a packet: on engine->blocked */
 	uint32_t timer_una;	/* una when the timer was armed */
 	uint64_t progress_time; /* when una last moved, ns */
 	uint64_t run_time;  /* now, as the requester was told; 0: not needed on a lossless path */
@@ -301,7 +351,7 @@ struct uroce_responder {
 	uint8_t min_rnr_timer;
 	uint8_t ack_syndrome;
 	uint16_t ack_messages; /* that wait for it */
-	bool ack_due;	       /* an acknowledgement up to psn - 1 is owed: qp is on host->acks */
+	bool ack_due;	       /* an acknowledgement up to psn - 1 is owed: qp is on engine->acks */
 	bool ack_asked;	       /* and the peer waits for it */
 	bool ack_hurry;	       /* it is for part of a long message, too: the window waits for it */
 	bool ack_inside;       /* it was asked for inside a message: the window waits */
@@ -355,10 +405,10 @@ struct uroce_qp_counters {
 struct uroce_qp {
 	struct verbs_qp vqp;
 	struct uroce_lock lock;
-	struct uroce_dev *dev;
-	struct uroce_host *host; /* dev's */
-	uint8_t type;		 /* enum ibv_qp_type */
-	uint8_t state;		 /* enum ibv_qp_state; vqp.qp.state is the application's copy */
+	struct uroce_engine *engine;
+	struct uroce_dev *dev; /* the owner's */
+	uint8_t type;	       /* enum ibv_qp_type */
+	uint8_t state;	       /* enum ibv_qp_state; vqp.qp.state is the application's copy */
 	bool sq_draining;
 	bool last_wqe_raised; /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
 	bool established_raised;
@@ -385,11 +435,11 @@ struct uroce_qp {
 	struct uroce_qp_counters counters;
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	uint32_t events_raised;
-	TAILQ_ENTRY(uroce_qp) ack_entry;     /* host->acks while resp.ack_due */
-	TAILQ_ENTRY(uroce_qp) blocked_entry; /* host->blocked while req.path_full */
+	TAILQ_ENTRY(uroce_qp) ack_entry;     /* engine->acks while resp.ack_due */
+	TAILQ_ENTRY(uroce_qp) blocked_entry; /* engine->blocked while req.path_full */
 	bool on_acks;
 	bool on_blocked;
-	bool udp_counted;      /* counted in host->udp_interest */
+	bool udp_counted;      /* counted in those whose sockets pollers look at */
 	uint32_t mcast_groups; /* attached to */
 	/* ibv_wr_* between start and complete: the places behind sq.head are one thread's */
 	bool wr_building;
@@ -399,8 +449,6 @@ struct uroce_qp {
 	size_t wr_inline;	  /* bytes that were too many */
 	struct fault_flow *fault; /* NULL unless faults are wanted */
 };
-TAILQ_HEAD(uroce_qp_list, uroce_qp);
-
 /* --- keys.c: memory regions and windows by key --- */
 
 /*
@@ -437,7 +485,7 @@ struct uroce_key {
  * such key, wrong PD, access not granted) or -ERANGE (outside). Length 0 needs no valid key and
  * gives *@ret_key NULL.
  */
-int uroce_key_get(struct uroce_dev *dev, uint32_t key, const struct ibv_pd *pd, uint32_t qpn,
+int uroce_key_get(struct uroce_keys *keys, uint32_t key, const struct ibv_pd *pd, uint32_t qpn,
 		  uint32_t need, uint64_t va, uint64_t length, struct uroce_key **ret_key,
 		  uint8_t **ret_ptr);
 
@@ -447,17 +495,6 @@ static inline void uroce_key_put(struct uroce_key *key)
 	if (key)
 		atomic_fetch_sub_explicit(&key->refs, 1, memory_order_release);
 }
-
-/*
- * Copy between memory that may be unmapped at any moment by its owner (every registered buffer) and
- * memory of ours. Return: 0 or -EFAULT, never a signal.
- */
-int uroce_copy(void *dst, const void *src, size_t length);
-
-/* 8-byte atomics on such memory, aligned: 0 with the value before in *@ret_orig, or -EFAULT. */
-int uroce_atomic_cmp_swap(void *ptr, uint64_t compare, uint64_t swap, uint64_t *ret_orig);
-int uroce_atomic_fetch_add(void *ptr, uint64_t add, uint64_t *ret_orig);
-int uroce_atomic_store(void *ptr, uint64_t value);
 
 /* Write the range (or the @whole region) through to the file behind the mapping. */
 int uroce_key_sync(struct uroce_key *key, void *ptr, uint64_t length, bool whole);
@@ -471,7 +508,7 @@ struct uroce_gather {
 	struct uroce_key *keys[UROCE_MAX_SGE];
 	int count;
 };
-int uroce_gather_get(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge,
+int uroce_gather_get(struct uroce_keys *keys, const struct ibv_pd *pd, const struct ibv_sge *sge,
 		     int num_sge, uint32_t offset, uint32_t length, uint32_t need,
 		     struct uroce_gather *ret);
 
@@ -482,20 +519,24 @@ static inline void uroce_gather_put(struct uroce_gather *gather)
 }
 
 /* Copy @length bytes at @src into the SGE list at @offset. 0, -EACCES, -ERANGE or -EFAULT. */
-int uroce_scatter(struct uroce_dev *dev, const struct ibv_pd *pd, const struct ibv_sge *sge,
+int uroce_scatter(struct uroce_keys *keys, const struct ibv_pd *pd, const struct ibv_sge *sge,
 		  int num_sge, uint32_t offset, const struct uroce_payload *payload);
 
-/* Execute a local or remote invalidate, or a bind, in SQ order. 0 or -EACCES/-EINVAL. */
-int uroce_key_invalidate(struct uroce_dev *dev, const struct ibv_pd *pd, uint32_t qpn,
+/* window.c: execute a local or remote invalidate, or a bind, in SQ order. 0 or -EACCES/-EINVAL. */
+int uroce_key_invalidate(struct uroce_keys *keys, const struct ibv_pd *pd, uint32_t qpn,
 			 uint32_t key);
-int uroce_key_bind(struct uroce_dev *dev, const struct uroce_qp *qp, const struct uroce_swqe *wqe);
+int uroce_key_bind(const struct uroce_qp *qp, const struct uroce_swqe *wqe);
 
-/* --- cq.c; pushing is in cq.h --- */
+/* --- cq_ring.c; pushing is in cq_ring.h --- */
 
+/* Events a full pipe refused: try again. No lock held. */
+void uroce_cq_events_retry(struct uroce_engine *engine);
+/* None of its events waits for room in the pipe any more. */
+void uroce_cq_events_forget(struct uroce_cq *cq);
 /* Its completions stay, but no longer refer to the queue, which is about to go. */
 void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq);
 
-/* --- srq.c, recv.c --- */
+/* --- rwqe.c --- */
 
 /*
  * Copy the oldest receive WQE of the QP (or its SRQ) into qp->resp.rwqe. Return: false when there
@@ -536,7 +577,7 @@ uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *w
 uint64_t uroce_wqe_read_part(const struct uroce_qp *qp, const struct uroce_swqe *wqe);
 /* Requests of the WQE are answered, or will not be. */
 void uroce_req_answered(struct uroce_qp *qp, struct uroce_swqe *wqe, uint16_t requests);
-/* Arm the QP's timer, and see to it that somebody is awake then. */
+/* due.c: arm the QP's timer, and see to it that somebody is awake then. */
 void uroce_qp_timer(struct uroce_qp *qp, uint64_t deadline);
 /* Set or stop the retransmission timer according to what is outstanding. */
 void uroce_req_timer(struct uroce_qp *qp, uint64_t now);
@@ -545,6 +586,8 @@ void uroce_req_timer(struct uroce_qp *qp, uint64_t now);
 void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt);
 /* Continue read responses and owed acknowledgements. Return: true when nothing is owed any more. */
 bool uroce_resp_run(struct uroce_qp *qp);
+/* A send or write was executed, or its last packet: what is owed for it. */
+void uroce_resp_took(struct uroce_qp *qp, bool ack_req);
 /* An acknowledgement left. */
 static inline void uroce_resp_acked(struct uroce_responder *resp)
 {
@@ -574,32 +617,35 @@ void uroce_comp_retire(struct uroce_qp *qp);
 /* Acknowledgements wait for company: those that still do leave now. The QP's lock is held.
  * Return: false when there is no room for them now. */
 bool uroce_qp_owed_flush(struct uroce_qp *qp);
-/* qp.c: move to the error state. The WQE of @cqe completes with its status, all others are flushed.
+/* qp_error.c: move to the error state. The WQE of @cqe completes with its status, all others are
+ * flushed.
  */
 void uroce_qp_error(struct uroce_qp *qp);
 /* A send WQE failed: RC goes to the error state; UC and UD to SQE, where receiving goes on. */
 void uroce_qp_send_error(struct uroce_qp *qp);
 /* Flush whatever is posted: the QP is in the error state (or its SQ is in SQE). */
 void uroce_qp_flush(struct uroce_qp *qp);
-/* Remember the first error of the QP, and log it (explain.c). */
+/* Remember the first error of the QP, and log it. */
 void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *error);
+/* explain.c: log it in words. */
 void uroce_qp_explain(const struct uroce_qp *qp);
+/* The name of an enum ibv_wr_opcode, for messages. */
+const char *uroce_opcode_name(unsigned int opcode);
 /* The SQ is empty while draining: raise SQ_DRAINED. */
 void uroce_qp_drained(struct uroce_qp *qp);
 
-int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
-int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
-int uroce_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
-int uroce_destroy_qp(struct verbs_qp *vqp);
-int uroce_rq_alloc(struct uroce_rq *rq, uint32_t max_wr, uint32_t max_sge);
+/* --- due.c: what the owner calls between packets, progress_lock held --- */
 
-/* wr.c: the ibv_wr_* functions the caller asked for. -EOPNOTSUPP for one this QP type has not. */
-int uroce_wr_init(struct uroce_qp *qp, const struct ibv_qp_init_attr_ex *attr);
-
-/* --- event.c --- */
-void uroce_event_qp(struct uroce_qp *qp, enum ibv_event_type type);
-void uroce_event_srq(struct uroce_srq *srq, enum ibv_event_type type);
-void uroce_event_cq(struct uroce_cq *cq, enum ibv_event_type type);
+/*
+ * At the end of a pass that brought @packets: acknowledgements that are due leave, QPs that waited
+ * for room and events that waited for a pipe try again, and if @timed, timers that are due at @now
+ * fire.
+ * @poller: who made the pass comes back at once.
+ */
+void uroce_engine_run(struct uroce_engine *engine, unsigned int packets, bool poller, bool timed,
+		      uint64_t now);
+/* Whether something waits for that which no descriptor tells of. */
+bool uroce_engine_must_run(struct uroce_engine *engine);
 
 /* --- shorthands --- */
 
@@ -649,5 +695,62 @@ static inline struct uroce_rwqe *rq_wqe(const struct uroce_rq *rq, uint32_t inde
 {
 	return (struct uroce_rwqe *)(rq->ring + (size_t)(index & rq->mask) * rq->stride);
 }
+
+/* The QP owes an acknowledgement, which leaves along with a packet or at the end of a progress pass
+ * that has nothing else to do. */
+static inline void uroce_ack_enlist(struct uroce_qp *qp)
+{
+	if (qp->on_acks)
+		return;
+	qp->on_acks = true;
+	TAILQ_INSERT_TAIL(&qp->engine->acks, qp, ack_entry);
+}
+
+/* The same at the end of this pass, unless acks_run() in due.c sees why it may wait. */
+static inline void uroce_ack_later(struct uroce_qp *qp)
+{
+	uroce_ack_enlist(qp);
+	qp->engine->acks_urgent = true;
+}
+
+/* The path is full: progress runs the QP again. */
+static inline void uroce_blocked(struct uroce_qp *qp)
+{
+	struct uroce_engine *engine = qp->engine;
+
+	uroce_lock(&engine->blocked_lock);
+	if (!qp->on_blocked) {
+		qp->on_blocked = true;
+		TAILQ_INSERT_TAIL(&engine->blocked, qp, blocked_entry);
+		atomic_store_explicit(&engine->any_blocked, true, memory_order_relaxed);
+	}
+	uroce_unlock(&engine->blocked_lock);
+	/* A thread that sleeps must come back for this. It says so, then looks for such QPs. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&engine->wakes_at, memory_order_relaxed))
+		engine->events->wake(engine);
+}
+
+static inline bool uroce_any_blocked(struct uroce_engine *engine)
+{
+	return atomic_load_explicit(&engine->any_blocked, memory_order_relaxed);
+}
+
+/* Asynchronous events of its objects. */
+static inline void uroce_event_qp(struct uroce_qp *qp, enum ibv_event_type type)
+{
+	qp->engine->events->async(qp->vqp.qp.context, (uintptr_t)&qp->vqp.qp, type,
+				  &qp->events_raised);
+}
+
+static inline void uroce_event_cq(struct uroce_cq *cq, enum ibv_event_type type)
+{
+	cq->engine->events->async(cq->vcq.cq.context, (uintptr_t)&cq->vcq.cq, type,
+				  &cq->async_events_raised);
+}
+
+/* What other rooms need inline. */
+#include "providers/uroce/engine/cq_ring.h"
+#include "providers/uroce/engine/keys.h"
 
 #endif
