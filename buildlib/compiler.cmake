@@ -26,6 +26,11 @@ add_link_options(-Wl,--as-needed -Wl,-z,relro -Wl,-z,now)
 # A debug build checks the project's own invariants and prints data-path messages.
 add_compile_definitions($<$<CONFIG:Debug>:RDMA_DEBUG>)
 
+# Where it was built is nobody's business, and two builds are the same.
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=./build
+  -ffile-prefix-map=../=./)
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+
 # Marks for valgrind what the kernel writes: on where its header is.
 find_path(VALGRIND_INCLUDE_DIR valgrind/memcheck.h)
 mark_as_advanced(VALGRIND_INCLUDE_DIR)
