@@ -73,6 +73,7 @@ int uroce_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union i
 		     bool on);
 int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
+int uroce_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd);
 int uroce_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 void uroce_gsi_poll(struct ibv_context *ctx);
 void uroce_gsi_leave(struct ibv_context *ctx);

@@ -119,6 +119,19 @@ int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 	return 0;
 }
 
+int verbs_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd)
+{
+	if (host.peers_are_here)
+		return -ENOENT;
+	host.probed++;
+	return verbs_gsi_send(ctx, mad);
+}
+
+int ibcm_watch_errors(struct ibcm_dev *dev, int fd)
+{
+	return 0;
+}
+
 int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 {
 	host.offered++;
@@ -138,7 +151,9 @@ void host_begin(void)
 {
 	int fd;
 
-	host = (struct host){ .gid = host_gid(1), .now = 1000000000, .random = 1 };
+	host = (struct host){
+		.gid = host_gid(1), .now = 1000000000, .random = 1, .peers_are_here = true
+	};
 	strcpy(host.device.name, "host0");
 	host.cm = (struct cm_device){ .device = &host.device, .verbs = &host.ctx, .user = true };
 	host.dev = (struct ibcm_dev){ .cm = &host.cm, .verbs = &host.ctx, .fd = -1 };
@@ -176,6 +191,12 @@ void host_destroy(struct ibcm_id *iid)
 
 void host_end(void)
 {
+	struct ibcm_id any = { .dev = &host.dev, .local.gid = host.gid };
+	static const uint8_t data[IBCM_MAD_LEN];
+
+	host.peers_are_here = true; /* then what sends to others is forgotten */
+	ibcm_probe_send(&any, data);
+
 	ibcm_close_channel(&host.channel);
 }
 

@@ -34,6 +34,7 @@ struct host {
 	unsigned int sent_count;
 	unsigned int offered;		   /* requests that were shown to the other processes */
 	bool others_listen;		   /* and whether one of those took it */
+	bool peers_are_here;		   /* on this host */
 	unsigned int probed;		   /* messages sent so that an ICMP message comes back */
 	struct ibcm_id *children[1 << 16]; /* of requests that were taken */
 	unsigned int child_count;
