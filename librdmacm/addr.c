@@ -11,6 +11,8 @@ _Static_assert(sizeof(struct sockaddr_ib) == 48, "the kernel's");
 
 static int addr_check(struct cm_id *id, const char *who, const struct sockaddr *addr)
 {
+	if (id->closed)
+		return cm_need_backend(id, who);
 	if (addr && cm_addr_size(addr))
 		return 0;
 	cm_err(id, "%s: address of family %d; AF_INET, AF_INET6 and AF_IB are known", who,

@@ -20,7 +20,7 @@ struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud)
 
 	if (!iid)
 		return NULL;
-	iid->channel = channel;
+	ibcm_channel_set(iid, channel);
 	iid->ps = ps;
 	iid->ud = ud;
 	iid->psn = ibcm_random() & 0xffffff;
@@ -34,6 +34,7 @@ void ibcm_id_release(struct ibcm_id *iid)
 	ibcm_share_leave(iid);
 	ibcm_table_remove(iid);
 	ibcm_port_drop(iid);
+	ibcm_channel_set(iid, NULL);
 	LIST_REMOVE(iid, entry);
 	free(iid);
 }
@@ -132,7 +133,7 @@ void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm
 	for (unsigned int i = out->probe; i < out->mads; i++)
 		ibcm_id_send(iid, out->mad[i]);
 	ibcm_state_watch(&iid->conn, ibcm_now());
-	if (out->has_event && !iid->detached && !iid->removed)
+	if (out->has_event && !iid->detached && !iid->removed && !iid->silent)
 		report(iid, out, mad);
 	if (iid->conn.state == IBCM_IDLE)
 		ibcm_table_remove_peer(iid);
@@ -292,6 +293,7 @@ static void request_accept(struct ibcm_id *listener, const struct arrival *in)
 		return;
 	}
 	child->step = STEP_CONNECT;
+	child->silent = true;
 	child_addresses(child, listener, in);
 	ibcm_state_arrive(&child->conn, &in->mad);
 	child->conn.remote_guid = arrival_guid(in);
@@ -404,9 +406,10 @@ void ibcm_request_refuse(struct ibcm_id *child)
 {
 	struct ibcm_out out = {};
 
-	ibcm_events_drop(child, NULL);
-	ibcm_state_destroy(&child->conn, ibcm_now(), &out);
+	child->id = NULL;
 	child->detached = true;
+	ibcm_channel_set(child, NULL);
+	ibcm_state_destroy(&child->conn, ibcm_now(), &out);
 	ibcm_run(child, &out, NULL);
 }
 
@@ -535,7 +538,8 @@ static void device_removed(struct ibcm_dev *dev)
 		if (iid->local.cm != dev->cm || iid->detached || iid->removed)
 			continue;
 		iid->removed = true;
-		ibcm_event_new(iid, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+		if (!iid->silent)
+			ibcm_event_new(iid, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	}
 }
 

@@ -57,7 +57,9 @@ enum ibcm_step {
 struct ibcm_id {
 	struct cm_id *id; /* NULL: nobody took the request yet, or the program is done with it */
 	bool detached;	  /* the latter: only its time wait is left */
-	struct ibcm_channel *channel;
+	bool silent;	  /* a request nobody has accepted: nothing is reported about it */
+	struct ibcm_channel *channel; /* NULL: detached, or it was closed */
+	LIST_ENTRY(ibcm_id) channel_entry;
 	enum ibcm_step step;
 	uint16_t ps;
 	bool ud;
@@ -236,6 +238,11 @@ struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud);
 /* Memory of an identifier nobody needs any more: no program, no time wait. */
 void ibcm_id_release(struct ibcm_id *iid);
 
+/* --- ibcm.c --- */
+
+/* The program is done with it, or its channel is; under the lock. */
+void ibcm_id_end(struct ibcm_id *iid);
+
 /* --- wait.c --- */
 
 /* Until there may be an event. Threads: any number. */
@@ -244,13 +251,16 @@ int ibcm_wait_event(struct cm_channel *ch);
 /* --- event.c --- */
 
 int ibcm_open_channel(struct cm_channel *ch, int *ret_fd);
+/* Ends the identifiers that are in it, too. */
 void ibcm_close_channel(struct cm_channel *ch);
+/* Where the events of an identifier go; @channel NULL: nowhere any more. */
+void ibcm_channel_set(struct ibcm_id *iid, struct ibcm_channel *channel);
 int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev);
 /* Whether ibcm_get_event() would not sleep; how long, ns, the program slept for the last one. */
 bool ibcm_event_ready(struct cm_channel *ch);
 uint64_t ibcm_event_waited(struct cm_channel *ch);
 void ibcm_event_set_waited(struct cm_channel *ch, uint64_t ns);
-/* A new event about @iid; under the lock. NULL: no memory, which is said. */
+/* A new event about @iid; under the lock. NULL: no memory, which is said, or no channel. */
 struct cm_event *ibcm_event_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status);
 /* The event of a request to listener @iid: @child is its new identifier. */
 struct cm_event *ibcm_event_request(struct ibcm_id *iid, struct ibcm_id *child);

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "librdmacm/ibcm/ibcm.h"
+#include "util/cancel.h"
 
 enum {
 	EVENTS = 16,
@@ -23,6 +24,7 @@ enum {
 
 static struct {
 	pthread_mutex_t lock;
+	int cancel; /* of who holds it, as it was before: system calls are made under it */
 	pthread_mutex_t open_lock; /* opening devices, before lock */
 	pid_t pid;		   /* whose thread it is */
 	bool child;		   /* of that one: connections and their events are not ours */
@@ -39,12 +41,30 @@ static struct {
 
 void ibcm_lock(void)
 {
+	int cancel = cancel_off();
+
 	pthread_mutex_lock(&manager.lock);
+	manager.cancel = cancel;
+}
+
+static bool lock_try(void)
+{
+	int cancel = cancel_off();
+
+	if (pthread_mutex_trylock(&manager.lock)) {
+		cancel_restore(&cancel);
+		return false;
+	}
+	manager.cancel = cancel;
+	return true;
 }
 
 void ibcm_unlock(void)
 {
+	int cancel = manager.cancel;
+
 	pthread_mutex_unlock(&manager.lock);
+	cancel_restore(&cancel);
 }
 
 uint64_t ibcm_now(void)
@@ -117,7 +137,7 @@ static bool dev_arrived(void *arg)
 {
 	bool all;
 
-	if (pthread_mutex_trylock(&manager.lock))
+	if (!lock_try())
 		return false;
 	all = dev_receive(arg);
 	ibcm_unlock();
@@ -330,6 +350,7 @@ static int dev_get_locked(struct cm_device *cm, struct ibcm_dev **ret_dev)
 
 int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	int r;
 
 	pthread_mutex_lock(&manager.open_lock);
@@ -373,8 +394,8 @@ static void say_goodbye(struct ibcm_id *iid, void *arg)
 /* Peers hear of an exit that left connections open, as they do when the kernel cleans up. */
 __attribute__((destructor)) static void goodbye(void)
 {
-	if (manager.pid != getpid() || pthread_mutex_trylock(&manager.lock))
+	if (manager.pid != getpid() || !lock_try())
 		return;
 	ibcm_table_each(say_goodbye, NULL);
-	pthread_mutex_unlock(&manager.lock);
+	ibcm_unlock();
 }

@@ -176,7 +176,7 @@ struct ibcm_id *host_listen(int backlog)
 	return iid;
 }
 
-void host_destroy(struct ibcm_id *iid)
+void ibcm_id_end(struct ibcm_id *iid)
 {
 	struct ibcm_out out = {};
 
@@ -185,8 +185,14 @@ void host_destroy(struct ibcm_id *iid)
 	ibcm_events_drop(iid, NULL);
 	iid->id = NULL;
 	iid->detached = true;
+	ibcm_channel_set(iid, NULL);
 	ibcm_state_destroy(&iid->conn, host.now, &out);
 	ibcm_run(iid, &out, NULL);
+}
+
+void host_destroy(struct ibcm_id *iid)
+{
+	ibcm_id_end(iid);
 }
 
 void host_end(void)
@@ -285,8 +291,10 @@ int host_accept(struct ibcm_id *child, uint32_t qpn)
 	struct ibcm_out out = {};
 	int r = ibcm_state_reply(&child->conn, &mad, host.now, &out);
 
-	if (!r)
+	if (!r) {
+		child->silent = false;
 		ibcm_run(child, &out, NULL);
+	}
 	return r;
 }
 
