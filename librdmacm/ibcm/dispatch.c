@@ -20,6 +20,7 @@ struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud)
 
 	if (!iid)
 		return NULL;
+	TAILQ_INIT(&iid->records);
 	ibcm_channel_set(iid, channel);
 	iid->ps = ps;
 	iid->ud = ud;

@@ -54,12 +54,16 @@ enum ibcm_step {
 	STEP_LISTEN,
 };
 
+struct ibcm_record;
+
 struct ibcm_id {
 	struct cm_id *id; /* NULL: nobody took the request yet, or the program is done with it */
 	bool detached;	  /* the latter: only its time wait is left */
 	bool silent;	  /* a request nobody has accepted: nothing is reported about it */
 	struct ibcm_channel *channel; /* NULL: detached, or it was closed */
 	LIST_ENTRY(ibcm_id) channel_entry;
+	TAILQ_HEAD(ibcm_records, ibcm_record)
+	records; /* events in the channel about it, oldest first */
 	enum ibcm_step step;
 	uint16_t ps;
 	bool ud;
