@@ -35,8 +35,6 @@
 
 struct verbs_provider;
 struct verbs_ops;
-struct uroce_counter;
-struct uroce_qp_error;
 
 /* One line about an object of a device: the device's name comes first by itself. */
 #define verbs_err(ctx, fmt, ...)   log_err("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
@@ -302,11 +300,6 @@ struct verbs_ops {
 	int (*attach_mcast)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 	int (*detach_mcast)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
-	/* infiniband/uroce.h. The first returns the number there are. */
-	int (*query_counters)(struct ibv_context *ctx, struct ibv_qp *qp,
-			      struct uroce_counter *ret_counters, unsigned int count);
-	int (*query_first_error)(struct ibv_qp *qp, struct uroce_qp_error *ret_error);
-
 	/*
 	 * QP1 of a user-space device: see gsi.c. *ret_prefix is the upper byte of the communication
 	 * ids this process shall use: the processes behind one address are told apart by it. The
@@ -376,6 +369,8 @@ struct verbs_provider {
 	const struct verbs_ops *ops;
 	/* Only a user-space provider: add its devices with verbs_device_add(). */
 	int (*list_devices)(struct verbs_device_list *list);
+	/* What the library of its direct verbs calls: of a type that only these two know; or NULL. */
+	const void *direct;
 };
 
 /* The one symbol a plug-in exports. */
@@ -434,6 +429,10 @@ void verbs_device_add(struct verbs_device_list *list, struct verbs_device *devic
 
 /* From open_context: this context's operations are @ops instead of the provider's. */
 void verbs_context_set_ops(struct verbs_context *ctx, const struct verbs_ops *ops);
+
+/* For the library of a provider's direct verbs: verbs_provider.direct of the context's provider. NULL:
+ * it has none, or is not @provider. */
+const void *verbs_provider_direct(struct ibv_context *ctx, const char *provider);
 
 /* Initialise what public destroy functions expect of an object the provider created aside. */
 void verbs_cq_init(struct verbs_cq *cq, struct ibv_context *ctx, struct ibv_comp_channel *channel,

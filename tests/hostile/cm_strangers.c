@@ -16,7 +16,8 @@
 #include <time.h>
 
 #include "librdmacm/ibcm/mad.h"
-#include "providers/uroce/icrc.h"
+#include "providers/uroce/wire/header.h"
+#include "providers/uroce/wire/icrc.h"
 #include "tests/hostile/net.h"
 #include "tests/lib/rt_child.h"
 #include "tests/lib/rt_cm.h"

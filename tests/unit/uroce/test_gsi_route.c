@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/gsi.h"
+#include "providers/uroce/host/gsi.h"
 
 enum {
 	OWN_SLOT = 1,
@@ -38,13 +38,13 @@ static struct {
 
 /* --- neighbours --- */
 
-int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from,
+int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct path_origin *from,
 			     const void *packet, uint32_t length);
 bool __wrap_uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
 bool __wrap_uroce_shm_slot_used(uint8_t slot);
 bool __wrap_uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transit);
 
-int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct shm_forward *from,
+int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct path_origin *from,
 			     const void *packet, uint32_t length)
 {
 	assert_true(from->passed_on);
@@ -74,9 +74,9 @@ bool __wrap_uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit 
 static int setup(void **state)
 {
 	memset(&fix, 0, sizeof(fix));
-	fix.host.slot = OWN_SLOT;
+	fix.host.paths.slot = OWN_SLOT;
 	fix.host.shm = &fix.shm;
-	fix.shm.host = &fix.host;
+	fix.shm.host = &fix.host.paths;
 	fix.shm.board = calloc(1, sizeof(*fix.shm.board));
 	for (int i = 0; i < PEERS; i++) {
 		fix.peer[i].slot = PEER_SLOT + i;
@@ -110,9 +110,9 @@ static enum gsi_verdict route_held(const struct gsi_transit *transit, bool last,
 {
 	enum gsi_verdict verdict;
 
-	uroce_lock(&fix.host.progress_lock);
+	uroce_lock(&fix.host.paths.progress_lock);
 	verdict = uroce_gsi_route(&fix.host, transit, last, 1, ret_slot);
-	uroce_unlock(&fix.host.progress_lock);
+	uroce_unlock(&fix.host.paths.progress_lock);
 	return verdict;
 }
 
@@ -265,7 +265,7 @@ static void test_request_again(void **state)
 	for (unsigned int i = 0; i < 8; i++)
 		mad[24 + 8 + i] = SERVICE >> 8 * (7 - i);
 	fix.complete = true;
-	uroce_lock(&fix.host.progress_lock);
+	uroce_lock(&fix.host.paths.progress_lock);
 	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), -ENOENT);
 	assert_int_equal(uroce_board_service(shm_of(1), SERVICE, NULL, true), 0);
 	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), 0);
@@ -275,7 +275,7 @@ static void test_request_again(void **state)
 	/* the caller's own */
 	assert_int_equal(uroce_board_service(&fix.shm, SERVICE, NULL, true), 0);
 	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), -ENOENT);
-	uroce_unlock(&fix.host.progress_lock);
+	uroce_unlock(&fix.host.paths.progress_lock);
 }
 
 /* Listeners come and go: found while they are there, and the board does not fill up with the gone.
