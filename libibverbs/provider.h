@@ -330,6 +330,12 @@ struct verbs_ops {
 	 */
 	int (*gsi_offer)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	/*
+	 * Send it, to another host, so that a host where nobody receives says so: that is then in
+	 * the error queue (IP_RECVERR) of the socket @fd, the caller's, one for each of his
+	 * addresses, which is made when it is negative. -ENOENT: it is for this host.
+	 */
+	int (*gsi_probe)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd);
+	/*
 	 * The caller, who holds no lock that his taker wants, looks himself what came in, which his
 	 * taker gets; and leaves that to the device's thread again.
 	 */
@@ -469,6 +475,7 @@ int verbs_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union i
 int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 int verbs_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
+int verbs_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd);
 void verbs_gsi_poll(struct ibv_context *ctx);
 void verbs_gsi_leave(struct ibv_context *ctx);
 

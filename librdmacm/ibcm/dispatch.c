@@ -8,6 +8,8 @@
 
 #include "librdmacm/ibcm/ibcm.h"
 
+#define SUSPECT_AGAIN 1000000000ull /* ns */
+
 /* --- identifiers --- */
 
 static LIST_HEAD(, ibcm_id) all = LIST_HEAD_INITIALIZER(all);
@@ -18,6 +20,7 @@ struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud)
 
 	if (!iid)
 		return NULL;
+	TAILQ_INIT(&iid->records);
 	ibcm_channel_set(iid, channel);
 	iid->ps = ps;
 	iid->ud = ud;
@@ -117,10 +120,20 @@ static void report(struct ibcm_id *iid, const struct ibcm_out *out, const struct
 	}
 }
 
+/* Who is on this host is told of its peers' deaths without being asked. */
+static void probe(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
+{
+	if (ibcm_probe_send(iid, data) == -ENOENT)
+		ibcm_state_near(&iid->conn);
+}
+
 void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad)
 {
-	for (unsigned int i = 0; i < out->mads; i++)
+	if (out->probe)
+		probe(iid, out->mad[0]);
+	for (unsigned int i = out->probe; i < out->mads; i++)
 		ibcm_id_send(iid, out->mad[i]);
+	ibcm_state_watch(&iid->conn, ibcm_now());
 	if (out->has_event && !iid->detached && !iid->removed && !iid->silent)
 		report(iid, out, mad);
 	if (iid->conn.state == IBCM_IDLE)
@@ -434,6 +447,40 @@ static bool comes_from_peer(const struct ibcm_id *iid, const struct arrival *in)
 	       names_connection(&iid->conn, &in->mad);
 }
 
+struct suspect {
+	union ibv_gid gid;
+	uint8_t prefix;
+	uint64_t now;
+};
+
+static void ask_now(struct ibcm_id *iid, void *arg)
+{
+	const struct suspect *suspect = arg;
+
+	if (iid->conn.state != IBCM_ESTABLISHED || !iid->conn.deadline ||
+	    iid->conn.remote_id >> 24 != suspect->prefix ||
+	    memcmp(&iid->remote_gid, &suspect->gid, sizeof(suspect->gid)))
+		return;
+	iid->conn.deadline = suspect->now;
+	ibcm_heap_update(iid);
+}
+
+/* Its peer is gone: the process of that, perhaps, and with it others'. They are asked, once. */
+static void suspect_peers(const struct ibcm_id *iid)
+{
+	static struct suspect last;
+	struct suspect suspect = { .gid = iid->remote_gid,
+				   .prefix = iid->conn.remote_id >> 24,
+				   .now = ibcm_now() };
+
+	if (last.now && suspect.now - last.now < SUSPECT_AGAIN && suspect.prefix == last.prefix &&
+	    !memcmp(&suspect.gid, &last.gid, sizeof(last.gid)))
+		return;
+	last = suspect;
+	ibcm_table_each(ask_now, &suspect);
+	ibcm_wake_by(suspect.now);
+}
+
 static void answer_arrived(struct arrival *in)
 {
 	struct ibcm_id *iid =
@@ -447,6 +494,8 @@ static void answer_arrived(struct arrival *in)
 	ibcm_state_message(&iid->conn, &in->mad, ibcm_now(), &out);
 	if (in->mad.type == IBCM_REP && out.has_event)
 		ibcm_table_add_peer(iid);
+	if (in->mad.type == IBCM_APR && out.has_event)
+		suspect_peers(iid);
 	ibcm_run(iid, &out, &in->mad);
 }
 

@@ -5,8 +5,8 @@
 
 #include "librdmacm/ibcm/ibcm.h"
 
-struct record {
-	TAILQ_ENTRY(record) entry;
+struct ibcm_record {
+	TAILQ_ENTRY(ibcm_record) entry, about_entry;
 	struct ibcm_id *about;
 	struct ibcm_id *child; /* of a request */
 	struct ibcm_mc *mc;
@@ -14,7 +14,7 @@ struct record {
 };
 
 struct ibcm_channel {
-	TAILQ_HEAD(, record) records;
+	TAILQ_HEAD(, ibcm_record) records;
 	LIST_HEAD(, ibcm_id) ids; /* whose events come here */
 	int fd;
 	uint64_t waited; /* ns, for the last event */
@@ -62,27 +62,29 @@ void ibcm_channel_set(struct ibcm_id *iid, struct ibcm_channel *channel)
 
 /* --- putting; the descriptor of a forked child is its parent's, too --- */
 
-static void record_put(struct ibcm_channel *channel, struct record *record)
+static void record_put(struct ibcm_channel *channel, struct ibcm_record *record)
 {
 	uint64_t one = 1;
 
 	if (TAILQ_EMPTY(&channel->records) && !ibcm_is_child())
 		(void)!write(channel->fd, &one, sizeof(one));
 	TAILQ_INSERT_TAIL(&channel->records, record, entry);
+	TAILQ_INSERT_TAIL(&record->about->records, record, about_entry);
 }
 
-static void record_remove(struct ibcm_channel *channel, struct record *record)
+static void record_remove(struct ibcm_channel *channel, struct ibcm_record *record)
 {
 	uint64_t count;
 
 	TAILQ_REMOVE(&channel->records, record, entry);
+	TAILQ_REMOVE(&record->about->records, record, about_entry);
 	if (TAILQ_EMPTY(&channel->records) && !ibcm_is_child())
 		(void)!read(channel->fd, &count, sizeof(count));
 }
 
-static struct record *record_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status)
+static struct ibcm_record *record_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status)
 {
-	struct record *record;
+	struct ibcm_record *record;
 
 	if (!iid->channel)
 		return NULL;
@@ -100,14 +102,14 @@ static struct record *record_new(struct ibcm_id *iid, enum rdma_cm_event_type ty
 
 struct cm_event *ibcm_event_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status)
 {
-	struct record *record = record_new(iid, type, status);
+	struct ibcm_record *record = record_new(iid, type, status);
 
 	return record ? &record->ev : NULL;
 }
 
 struct cm_event *ibcm_event_request(struct ibcm_id *iid, struct ibcm_id *child)
 {
-	struct record *record = record_new(iid, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct ibcm_record *record = record_new(iid, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
 
 	if (!record)
 		return NULL;
@@ -119,7 +121,7 @@ struct cm_event *ibcm_event_request(struct ibcm_id *iid, struct ibcm_id *child)
 struct cm_event *ibcm_event_group(struct ibcm_id *iid, struct ibcm_mc *mc,
 				  enum rdma_cm_event_type type, int status)
 {
-	struct record *record = record_new(iid, type, status);
+	struct ibcm_record *record = record_new(iid, type, status);
 
 	if (!record)
 		return NULL;
@@ -129,7 +131,7 @@ struct cm_event *ibcm_event_group(struct ibcm_id *iid, struct ibcm_mc *mc,
 
 /* --- taking --- */
 
-static void record_hand_out(struct record *record, struct cm_event *ev)
+static void record_hand_out(struct ibcm_record *record, struct cm_event *ev)
 {
 	*ev = record->ev;
 	ev->id = record->about->id;
@@ -150,7 +152,7 @@ static void record_hand_out(struct record *record, struct cm_event *ev)
 
 int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev)
 {
-	struct record *record;
+	struct ibcm_record *record;
 
 	if (ibcm_is_child())
 		return ibcm_child_refuse();
@@ -199,7 +201,7 @@ void ibcm_event_set_waited(struct cm_channel *ch, uint64_t ns)
 
 /* --- dropping and moving --- */
 
-static void record_drop(struct ibcm_channel *channel, struct record *record)
+static void record_drop(struct ibcm_channel *channel, struct ibcm_record *record)
 {
 	record_remove(channel, record);
 	if (record->child) {
@@ -212,7 +214,7 @@ static void record_drop(struct ibcm_channel *channel, struct record *record)
 void ibcm_close_channel(struct cm_channel *ch)
 {
 	struct ibcm_channel *channel = ch->ibcm;
-	struct record *record;
+	struct ibcm_record *record;
 	struct ibcm_id *iid;
 
 	ibcm_lock();
@@ -229,13 +231,13 @@ void ibcm_close_channel(struct cm_channel *ch)
 void ibcm_events_drop(struct ibcm_id *iid, struct ibcm_mc *mc)
 {
 	struct ibcm_channel *channel = iid->channel;
-	struct record *record, *next;
+	struct ibcm_record *record, *next;
 
 	if (!channel)
 		return;
-	for (record = TAILQ_FIRST(&channel->records); record; record = next) {
-		next = TAILQ_NEXT(record, entry);
-		if (record->about == iid && (!mc || record->mc == mc))
+	for (record = TAILQ_FIRST(&iid->records); record; record = next) {
+		next = TAILQ_NEXT(record, about_entry);
+		if (!mc || record->mc == mc)
 			record_drop(channel, record);
 	}
 }
@@ -243,14 +245,13 @@ void ibcm_events_drop(struct ibcm_id *iid, struct ibcm_mc *mc)
 void ibcm_events_move(struct ibcm_id *iid, struct ibcm_channel *to)
 {
 	struct ibcm_channel *from = iid->channel;
-	struct record *record, *next;
+	struct ibcm_record *record, *last = TAILQ_LAST(&iid->records, ibcm_records);
 
 	if (from == to)
 		return;
-	for (record = TAILQ_FIRST(&from->records); record; record = next) {
-		next = TAILQ_NEXT(record, entry);
-		if (record->about != iid)
-			continue;
+	for (bool more = last; more;) {
+		record = TAILQ_FIRST(&iid->records);
+		more = record != last;
 		record_remove(from, record);
 		if (record->child)
 			ibcm_channel_set(record->child, to);

@@ -8,6 +8,7 @@
  *   port.c		ports and who has them, also in other processes
  *   manager.c		the lock, devices, deadlines; the thread
  *   dispatch.c		messages in
+ *   probe.c		messages out, so that a host where nobody is says so
  *   send.c		messages out
  *   listen.c		listeners
  *   park.c		requests nobody listens for yet
@@ -33,6 +34,7 @@ struct ibcm_dev {
 	struct cm_device *cm;
 	struct ibv_context *verbs;
 	int fd;
+	LIST_HEAD(, ibcm_prober) probers;
 };
 
 /* Which of our addresses. */
@@ -52,12 +54,16 @@ enum ibcm_step {
 	STEP_LISTEN,
 };
 
+struct ibcm_record;
+
 struct ibcm_id {
 	struct cm_id *id; /* NULL: nobody took the request yet, or the program is done with it */
 	bool detached;	  /* the latter: only its time wait is left */
 	bool silent;	  /* a request nobody has accepted: nothing is reported about it */
 	struct ibcm_channel *channel; /* NULL: detached, or it was closed */
 	LIST_ENTRY(ibcm_id) channel_entry;
+	TAILQ_HEAD(ibcm_records, ibcm_record)
+	records; /* events in the channel about it, oldest first */
 	enum ibcm_step step;
 	uint16_t ps;
 	bool ud;
@@ -108,6 +114,8 @@ struct ibcm_dev *ibcm_dev_first(void);
 /* Forked after the first use of a device; -EIO, said in the log. */
 bool ibcm_is_child(void);
 int ibcm_child_refuse(void);
+/* The thread looks at what is in the error queue of @fd: ibcm_probe_read(). */
+int ibcm_watch_errors(struct ibcm_dev *dev, int fd);
 /* The upper byte of this process's communication ids. */
 uint8_t ibcm_prefix(void);
 /* The thread looks what is due; the second, unless it does so before @deadline (0: never). */
@@ -121,6 +129,13 @@ void ibcm_send(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad);
 void ibcm_id_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN]);
 /* Once more what the device had no room for. Return: whether some is left. */
 bool ibcm_send_retry(void);
+
+/* --- probe.c; under the lock --- */
+
+/* Send, and hear if nobody receives there. -ENOENT: it is for this host, and not sent. */
+int ibcm_probe_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN]);
+/* Hosts said that nobody receives there. */
+void ibcm_probe_read(struct ibcm_dev *dev);
 
 /* --- listen.c; under the lock --- */
 

@@ -102,6 +102,13 @@ void ibcm_wake_by(uint64_t deadline)
 		ibcm_wake();
 }
 
+int ibcm_watch_errors(struct ibcm_dev *dev, int fd)
+{
+	struct epoll_event event = { .data.ptr = dev };
+
+	return epoll_ctl(manager.epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
 struct ibcm_dev *ibcm_dev_first(void)
 {
 	return LIST_FIRST(&manager.devs);
@@ -207,6 +214,7 @@ static void *thread_main(void *arg)
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.ptr) {
 				ibcm_lock();
+				ibcm_probe_read(events[i].data.ptr);
 				dev_receive(events[i].data.ptr);
 				ibcm_unlock();
 			} else {

@@ -12,6 +12,8 @@ enum {
 	SIDR_RETRIES = 15,
 };
 
+#define ASK_AGAIN 500000000ull /* ns until a request without an answer is sent a second time */
+
 static void request_facts(struct ibcm_conn *conn, const struct ibcm_req *req)
 {
 	conn->local_guid = req->ca_guid;
@@ -43,9 +45,15 @@ int ibcm_state_request(struct ibcm_conn *conn, const struct ibcm_mad *request, u
 		conn->interval = ibcm_time(SIDR_TIMEOUT);
 	}
 	r = ibcm_out_repeated(conn, &mad, now, out);
-	if (!r)
-		conn->state = mad.type == IBCM_REQ ? IBCM_REQ_SENT : IBCM_SIDR_REQ_SENT;
-	return r;
+	if (r < 0)
+		return r;
+	conn->state = mad.type == IBCM_REQ ? IBCM_REQ_SENT : IBCM_SIDR_REQ_SENT;
+	conn->probe = (struct ibcm_probe){};
+	if (conn->interval > ASK_AGAIN) {
+		conn->ask_until = conn->deadline;
+		conn->deadline = now + ASK_AGAIN;
+	}
+	return 0;
 }
 
 /* The peer names the times of our answer: all of its repetitions together are bounded. */
@@ -54,8 +62,8 @@ static void arrival_times(struct ibcm_conn *conn, const struct ibcm_req *req)
 	uint64_t interval =
 		ibcm_time(req->primary.ack_timeout) + ibcm_time(req->local_response_timeout);
 
-	conn->interval = min_of(interval, IBCM_PATIENCE);
-	conn->retries = min_of((uint64_t)req->max_cm_retries, IBCM_PATIENCE / conn->interval - 1);
+	conn->retries = req->max_cm_retries;
+	conn->interval = min_of(interval, IBCM_PATIENCE / (conn->retries + 1));
 }
 
 static void arrival_facts(struct ibcm_conn *conn, const struct ibcm_req *req)

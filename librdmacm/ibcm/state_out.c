@@ -115,6 +115,7 @@ void ibcm_become(struct ibcm_conn *conn, enum ibcm_state state)
 {
 	conn->state = state;
 	conn->deadline = 0;
+	conn->ask_until = 0;
 }
 
 /* Packets of the connection may still be under way: its numbers are not used again at once. */

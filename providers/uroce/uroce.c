@@ -79,6 +79,7 @@ static const struct verbs_ops uroce_ops = {
 	.gsi_send = uroce_gsi_send,
 	.gsi_recv = uroce_gsi_recv,
 	.gsi_offer = uroce_gsi_offer,
+	.gsi_probe = uroce_gsi_probe,
 	.gsi_poll = uroce_gsi_poll,
 	.gsi_leave = uroce_gsi_leave,
 	.post_send = uroce_post_send,

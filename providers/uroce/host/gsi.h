@@ -12,6 +12,7 @@
 enum {
 	GSI_MAD_LEN = 256,
 	GSI_PACKET_MAX = UROCE_HEADER_MAX + GSI_MAD_LEN,
+	GSI_PATHS = 256,
 };
 #define GSI_QKEY 0x80010000u
 
@@ -47,6 +48,21 @@ uint32_t uroce_gsi_pack(const struct gsi_transit *transit, uint8_t ret_packet[GS
 /* To the manager of this process. Return: whether there is one for the address. */
 bool uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transit);
 
+/* Ways to other hosts that were looked up a moment ago. */
+struct gsi_path {
+	uint64_t until;
+	union ibv_gid dgid;
+	struct uroce_av av;
+};
+
+struct gsi_paths {
+	pthread_mutex_t lock;
+	struct gsi_path place[GSI_PATHS];
+};
+
+/* gsi_path.c: the way of @mad to its destination. */
+int uroce_gsi_path(struct uroce_dev *dev, struct gsi_paths *paths, const struct verbs_gsi_mad *mad,
+		   struct uroce_av *ret_av);
 /* On our board: a manager is here; it listens on a service id or no longer does. */
 void uroce_board_manager(struct uroce_shm *shm);
 int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid *gid, bool on);

@@ -119,6 +119,19 @@ int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 	return 0;
 }
 
+int verbs_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd)
+{
+	if (host.peers_are_here)
+		return -ENOENT;
+	host.probed++;
+	return verbs_gsi_send(ctx, mad);
+}
+
+int ibcm_watch_errors(struct ibcm_dev *dev, int fd)
+{
+	return 0;
+}
+
 int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 {
 	host.offered++;
@@ -138,7 +151,9 @@ void host_begin(void)
 {
 	int fd;
 
-	host = (struct host){ .gid = host_gid(1), .now = 1000000000, .random = 1 };
+	host = (struct host){
+		.gid = host_gid(1), .now = 1000000000, .random = 1, .peers_are_here = true
+	};
 	strcpy(host.device.name, "host0");
 	host.cm = (struct cm_device){ .device = &host.device, .verbs = &host.ctx, .user = true };
 	host.dev = (struct ibcm_dev){ .cm = &host.cm, .verbs = &host.ctx, .fd = -1 };
@@ -182,6 +197,12 @@ void host_destroy(struct ibcm_id *iid)
 
 void host_end(void)
 {
+	struct ibcm_id any = { .dev = &host.dev, .local.gid = host.gid };
+	static const uint8_t data[IBCM_MAD_LEN];
+
+	host.peers_are_here = true; /* then what sends to others is forgotten */
+	ibcm_probe_send(&any, data);
+
 	ibcm_close_channel(&host.channel);
 }
 
@@ -253,14 +274,12 @@ void host_pass(uint64_t ns)
 
 int host_event(struct cm_event *ret_event)
 {
-	static struct cm_id ids[1]; /* of all children: only whether there is one counts */
+	static struct cm_id any; /* of all children: only whether there is one counts */
 
 	if (ibcm_get_event(&host.channel, ret_event) < 0)
 		return -1;
-	if (ret_event->new_ibcm) {
-		ret_event->new_ibcm->id = &ids[0];
-		host.children[host.child_count++ % ARRAY_SIZE(host.children)] = ret_event->new_ibcm;
-	}
+	if (ret_event->new_ibcm)
+		ret_event->new_ibcm->id = &any;
 	return ret_event->event.event;
 }
 

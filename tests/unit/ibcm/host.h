@@ -32,11 +32,10 @@ struct host {
 		union ibv_gid to;
 	} sent[HOST_SENT];
 	unsigned int sent_count;
-	unsigned int offered;		   /* requests that were shown to the other processes */
-	bool others_listen;		   /* and whether one of those took it */
-	unsigned int probed;		   /* messages sent so that an ICMP message comes back */
-	struct ibcm_id *children[1 << 16]; /* of requests that were taken */
-	unsigned int child_count;
+	unsigned int offered; /* requests that were shown to the other processes */
+	bool others_listen;   /* and whether one of those took it */
+	bool peers_are_here;  /* on this host */
+	unsigned int probed;  /* messages sent so that an ICMP message comes back */
 };
 
 extern struct host host;
@@ -59,7 +58,7 @@ const struct ibcm_mad *host_last(void);
 /* Time goes on by @ns and everything that is due happens. */
 void host_pass(uint64_t ns);
 
-/* The next event, -1 none. A request becomes a child: the last of host.children. */
+/* The next event, -1 none. A request becomes the child that it names. */
 int host_event(struct cm_event *ret_event);
 /* What the program does with a child. */
 int host_accept(struct ibcm_id *child, uint32_t qpn);

@@ -177,6 +177,13 @@ static struct ibcm_mad patient_req(uint32_t id)
 	return req;
 }
 
+/* In steps that are short beside the times of messages. */
+static void pass_the_time(void)
+{
+	for (int i = 0; i < 100 * (SECONDS_MAX + 1); i++)
+		host_pass(SECOND / 100);
+}
+
 static void test_half_open_ends(void **state)
 {
 	struct ibcm_mad req = patient_req(1);
@@ -185,11 +192,9 @@ static void test_half_open_ends(void **state)
 	host_arrive(&stranger, &req);
 	assert_int_equal(host_event(&event), RDMA_CM_EVENT_CONNECT_REQUEST);
 	host_accept(event.new_ibcm, OUR_QPN);
-	for (int i = 0; i < SECONDS_MAX; i++)
-		host_pass(SECOND);
+	pass_the_time();
 	assert_int_equal(host_event(&event), RDMA_CM_EVENT_UNREACHABLE);
-	for (int i = 0; i < SECONDS_MAX; i++)
-		host_pass(SECOND);
+	pass_the_time();
 	assert_int_equal(host_event(&event), RDMA_CM_EVENT_TIMEWAIT_EXIT);
 }
 
@@ -390,6 +395,55 @@ static void test_early_requests_of_many_hosts(void **state)
 	assert_int_equal(host.sent_count, before + 2 * PARKED_MAX);
 }
 
+/* --- whether anybody is there --- */
+
+static int begin_far(void **state)
+{
+	begin(state);
+	host.peers_are_here = false;
+	return 0;
+}
+
+static struct ibcm_mad apr_to(const struct ibcm_mad *lap, uint32_t status)
+{
+	return (struct ibcm_mad){ .type = IBCM_APR,
+				  .tid = lap->tid,
+				  .local_id = lap->remote_id,
+				  .remote_id = lap->local_id,
+				  .apr.status = status };
+}
+
+/* Another process of the peer's host answers that nobody knows the connection. */
+static void test_probe_ends_a_connection(void **state)
+{
+	struct ibcm_id *same = host_connect(&peer, ID + 1, QPN + 1),
+		       *other = host_connect(&peer, ID + (1 << 24), QPN + 2);
+	struct ibcm_mad apr;
+	struct cm_event event;
+
+	assert_non_null(same);
+	assert_non_null(other);
+	host_pass(SECOND);
+	assert_int_equal(host.probed, 3);
+	apr = apr_to(&host.sent[(host.sent_count - 1) % HOST_SENT].mad, IBCM_APR_NO_CONNECTION);
+	host_arrive(&stranger, &apr);
+	assert_int_equal(host_event(&event), -1);
+	host_arrive(&peer, &apr);
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_DISCONNECTED);
+	/* those with the same process are asked at once */
+	host_pass(0);
+	assert_int_equal(host.probed, apr.remote_id == other->conn.local_id ? 3 : 4);
+}
+
+static void test_no_probe_on_this_host(void **state)
+{
+	host.peers_are_here = true;
+	host_pass(1000 * SECOND);
+	assert_int_equal(host.probed, 0);
+	assert_null(ibcm_heap_first());
+	check_alive();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +458,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_extension_ends, begin, end),
 		cmocka_unit_test_setup_teardown(test_flood_leaves_ids_for_others, begin, end),
 		cmocka_unit_test_setup_teardown(test_flood_leaves_a_place_for_others, begin, end),
+		cmocka_unit_test_setup_teardown(test_probe_ends_a_connection, begin_far, end),
+		cmocka_unit_test_setup_teardown(test_no_probe_on_this_host, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_is_taken, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_of_another_process, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_is_refused, begin, end),
