@@ -362,10 +362,10 @@ def symbols(library):
     return out
 
 
-def public_symbols(library, keep):
-    """Without the nodes private to a build, except the names programs are known to import."""
-    return {key: value for key, value in symbols(library).items()
-            if 'PRIVATE' not in key.split()[0] or key.split()[1] in keep}
+def is_ours(key, base):
+    """Is the name in a private node that the baseline does not know? Then nobody else imports it."""
+    node = key.split()[0]
+    return 'PRIVATE' in node and not any(known.startswith(f'{node} ') for known in base)
 
 
 def symbol_problems(base, ours, additions):
@@ -379,14 +379,14 @@ def symbol_problems(base, ours, additions):
         elif key in ours and ours[key] != value:
             problems.append(f'{key}: is {ours[key]}, was {value}')
     problems += [f'{key}: new, and not among the explained additions' for key in ours
-                 if key not in base and 'PRIVATE' not in key.split()[0]
+                 if key not in base and not is_ours(key, base)
                  and not is_new(f'symbol {key}', additions)]
     return problems
 
 
 def command_symbols(args):
     if args.action == 'dump':
-        for key, value in sorted(public_symbols(args.library, args.keep).items()):
+        for key, value in sorted(symbols(args.library).items()):
             print(f'{key} = {value}')
         return 0
     problems = symbol_problems(read_layout(args.baseline), symbols(args.library),
@@ -465,7 +465,6 @@ def main():
     sub = commands.add_parser('symbols')
     sub.add_argument('action', choices=['dump', 'compare'])
     sub.add_argument('library')
-    sub.add_argument('--keep', action='append', default=[], help='dump this name of a private node')
     sub.add_argument('--baseline')
     sub.add_argument('--additions')
     sub.set_defaults(command=command_symbols)

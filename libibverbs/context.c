@@ -272,3 +272,10 @@ int verbs_slot_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *va
 		return ret_int(verbs_unsupported(ctx, "ibv_query_rt_values_ex"));
 	return ret_int(ctx_ops(ctx)->query_rt_values(ctx, values));
 }
+
+const void *verbs_provider_direct(struct ibv_context *ctx, const char *provider)
+{
+	const struct verbs_provider *p = ctx_priv(ctx)->provider;
+
+	return strcmp(p->name, provider) ? NULL : p->direct;
+}

@@ -34,8 +34,8 @@ _cold_ void explain_access(struct text *text, unsigned int access);
 
 /*
  * After a failure that locked memory may have caused (-ENOMEM, -EPERM, -EAGAIN), when the limit
- * really is the plausible cause: "; RLIMIT_MEMLOCK ..." appended to @why, and once a process the
- * notice with what to do about it.
+ * is the cause by its figures, or so low that it is the likely one: "; RLIMIT_MEMLOCK ..." appended
+ * to @why, and once a process the notice with what to do about it.
  * @requested: bytes the verb asked to pin, 0 when unknown
  */
 _cold_ void explain_memlock(struct text *why, const char *verb, uint64_t requested, int r);
@@ -51,5 +51,9 @@ struct memlock_facts {
 void memlock_parse(const char *status, struct memlock_facts *ret_facts);
 /* Whether pinning @requested more bytes would break the limit. */
 bool memlock_is_cause(const struct memlock_facts *facts, uint64_t requested);
+/* Whether the limit is @bytes or less, and counts. */
+bool memlock_is_low(const struct memlock_facts *facts, uint64_t bytes);
+/* When a device is opened that pins memory: a warning, once a process, if the limit forbids it. */
+void memlock_warn_low(void);
 
 #endif

@@ -12,6 +12,10 @@
 
 #include "libibverbs/explain.h"
 
+/* Bytes. With less a device is of little use; with the other, an old default, of little more. */
+#define MEMLOCK_USELESS 32768
+#define MEMLOCK_LOW	65536
+
 static int file_read(const char *path, char *buffer, size_t size)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -50,6 +54,11 @@ bool memlock_is_cause(const struct memlock_facts *facts, uint64_t requested)
 		return false;
 	return !facts->limit || requested > facts->limit ||
 	       facts->pinned > facts->limit - requested;
+}
+
+bool memlock_is_low(const struct memlock_facts *facts, uint64_t bytes)
+{
+	return !facts->ipc_lock && facts->limit <= bytes;
 }
 
 static int memlock_read(struct memlock_facts *ret_facts)
@@ -123,10 +132,35 @@ void explain_memlock(struct text *why, const char *verb, uint64_t requested, int
 
 	if (r != -ENOMEM && r != -EPERM && r != -EAGAIN)
 		return;
-	if (memlock_read(&facts) < 0 || !memlock_is_cause(&facts, requested))
+	if (memlock_read(&facts) < 0)
 		return;
-	text_add(why, "; RLIMIT_MEMLOCK is %llu bytes, of which %llu are pinned",
-		 (unsigned long long)facts.limit, (unsigned long long)facts.pinned);
+	if (memlock_is_cause(&facts, requested))
+		text_add(why, "; RLIMIT_MEMLOCK is %llu bytes, of which %llu are pinned",
+			 (unsigned long long)facts.limit, (unsigned long long)facts.pinned);
+	else if (memlock_is_low(&facts, MEMLOCK_LOW))
+		text_add(why, "; RLIMIT_MEMLOCK is only %llu bytes",
+			 (unsigned long long)facts.limit);
+	else
+		return;
 	if (!atomic_flag_test_and_set(&said))
 		memlock_notice(verb, requested, &facts);
+}
+
+void memlock_warn_low(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	struct memlock_facts facts;
+	struct rlimit limit;
+	struct text fix = {};
+
+	/* Most processes may pin more: they are told apart by one call. */
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur > MEMLOCK_USELESS)
+		return;
+	if (memlock_read(&facts) < 0 || !memlock_is_low(&facts, MEMLOCK_USELESS) ||
+	    atomic_flag_test_and_set(&said))
+		return;
+	memlock_fix(&fix);
+	log_notice("libibverbs: Warning: RLIMIT_MEMLOCK is %llu bytes. This will severely limit "
+		   "memory registrations: %s\n",
+		   (unsigned long long)facts.limit, fix.chars);
 }

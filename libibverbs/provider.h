@@ -35,8 +35,6 @@
 
 struct verbs_provider;
 struct verbs_ops;
-struct uroce_counter;
-struct uroce_qp_error;
 
 /* One line about an object of a device: the device's name comes first by itself. */
 #define verbs_err(ctx, fmt, ...)   log_err("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
@@ -44,6 +42,18 @@ struct uroce_qp_error;
 #define verbs_info(ctx, fmt, ...)  log_info("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
 #define verbs_debug(ctx, fmt, ...) log_debug("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
 #define verbs_data(ctx, fmt, ...)  log_data("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
+
+/*
+ * In a debug build each completion with an error is a line; in any other this is nothing. Called
+ * for what a poll hands out.
+ */
+static inline void verbs_data_wc(const struct ibv_cq *cq, const struct ibv_wc *wc)
+{
+	if (wc->status)
+		verbs_data(cq->context, "cq %u: qp 0x%x wr_id 0x%llx: %s (vendor_err 0x%x)",
+			   cq->handle, wc->qp_num, (unsigned long long)wc->wr_id,
+			   ibv_wc_status_str(wc->status), wc->vendor_err);
+}
 
 /* Bytes of the provider that travel with a kernel command; NULL and 0 when there are none. */
 struct verbs_udata {
@@ -108,10 +118,8 @@ struct verbs_qp {
 	uint32_t comp_mask;    /* VERBS_QP_* */
 	struct ibv_qp_cap cap; /* as granted */
 	const struct qp_rules
-		*rules;		 /* of its transitions; NULL: the device's own. The library's */
-	uint8_t port_num;	 /* last one set by modify; 0 unknown */
-	uint32_t most_rd_atomic; /* that the device declares; 0: it does not say */
-	uint32_t most_dest_rd_atomic; /* the same */
+		*rules;	  /* of its transitions; NULL: the device's own. The library's */
+	uint8_t port_num; /* last one set by modify; 0 unknown */
 };
 
 struct verbs_srq {
@@ -302,11 +310,6 @@ struct verbs_ops {
 	int (*attach_mcast)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 	int (*detach_mcast)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
-	/* infiniband/uroce.h. The first returns the number there are. */
-	int (*query_counters)(struct ibv_context *ctx, struct ibv_qp *qp,
-			      struct uroce_counter *ret_counters, unsigned int count);
-	int (*query_first_error)(struct ibv_qp *qp, struct uroce_qp_error *ret_error);
-
 	/*
 	 * QP1 of a user-space device: see gsi.c. *ret_prefix is the upper byte of the communication
 	 * ids this process shall use: the processes behind one address are told apart by it. The
@@ -321,6 +324,11 @@ struct verbs_ops {
 			  bool on);
 	int (*gsi_send)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	int (*gsi_recv)(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
+	/*
+	 * A request that came in, and for which nobody listened: give it to the process that does
+	 * by now. -ENOENT: none but this one, perhaps; -EAGAIN: that is not known yet.
+	 */
+	int (*gsi_offer)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	/*
 	 * The caller, who holds no lock that his taker wants, looks himself what came in, which his
 	 * taker gets; and leaves that to the device's thread again.
@@ -365,6 +373,9 @@ struct verbs_provider {
 	const struct verbs_ops *ops;
 	/* Only a user-space provider: add its devices with verbs_device_add(). */
 	int (*list_devices)(struct verbs_device_list *list);
+	/* What the library of its direct verbs calls: of a type that only these two know; or NULL.
+	 */
+	const void *direct;
 };
 
 /* The one symbol a plug-in exports. */
@@ -415,6 +426,13 @@ static inline struct verbs_context *to_vctx(struct ibv_context *ctx)
 }
 
 /*
+ * For the modify_qp of a user-space device: what the kernel's core checks for its devices, as far
+ * as the transition, the port, the address and the values are concerned. -EINVAL when it would
+ * refuse; the library says why. Values that the kernel passes on are the device's to understand.
+ */
+int verbs_check_modify_qp(struct verbs_qp *qp, const struct verbs_modify_qp *in);
+
+/*
  * Add one user-space device to the list being built.
  * @device: allocated with calloc by the provider; the library owns it afterwards
  * A device of the same name from the last list is kept instead, so pointers stay stable.
@@ -423,6 +441,10 @@ void verbs_device_add(struct verbs_device_list *list, struct verbs_device *devic
 
 /* From open_context: this context's operations are @ops instead of the provider's. */
 void verbs_context_set_ops(struct verbs_context *ctx, const struct verbs_ops *ops);
+
+/* For the library of a provider's direct verbs: verbs_provider.direct of the context's provider.
+ * NULL: it has none, or is not @provider. */
+const void *verbs_provider_direct(struct ibv_context *ctx, const char *provider);
 
 /* Initialise what public destroy functions expect of an object the provider created aside. */
 void verbs_cq_init(struct verbs_cq *cq, struct ibv_context *ctx, struct ibv_comp_channel *channel,
@@ -446,6 +468,7 @@ int verbs_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union i
 		     bool on);
 int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 int verbs_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
+int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 void verbs_gsi_poll(struct ibv_context *ctx);
 void verbs_gsi_leave(struct ibv_context *ctx);
 

@@ -211,8 +211,13 @@ CM_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 
 static int event_put(struct cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg)
 {
+	int r;
+
 	if (cm_channel_is_mixed(cm_id_channel(id)))
 		return cm_posted_put(id, event, status, arg);
+	r = cm_need_backend(id, "an event that a program writes");
+	if (r < 0)
+		return r;
 	return id->backend->write_event ? id->backend->write_event(id, event, status, arg)
 					: cm_unsupported(id, "an event that a program writes");
 }

@@ -8,16 +8,21 @@
 
 #include "rdma-doctor/doctor.h"
 
-static struct disc_paths paths = { .config = RDMA_CONFIG_DIR, .providers = RDMA_PROVIDER_DIR };
+static struct disc_paths paths = {
+	.config = RDMA_CONFIG_DIR,
+	.vendor = RDMA_VENDOR_DIR,
+	.providers = RDMA_PROVIDER_DIR,
+};
 static bool found;
 
 void paths_set_root(const char *root)
 {
-	static char config[512], providers[512];
+	static char config[512], vendor[512], providers[512];
 
 	snprintf(config, sizeof(config), "%s" RDMA_CONFIG_DIR, root);
+	snprintf(vendor, sizeof(vendor), "%s" RDMA_VENDOR_DIR, root);
 	snprintf(providers, sizeof(providers), "%s" RDMA_PROVIDER_DIR, root);
-	paths = (struct disc_paths){ .config = config, .providers = providers };
+	paths = (struct disc_paths){ .config = config, .vendor = vendor, .providers = providers };
 	found = true;
 }
 

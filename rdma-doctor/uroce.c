@@ -31,7 +31,19 @@ bool uroce_serves(const struct doctor *d)
 
 static const char *policy_source(void)
 {
-	return env_get(ENV_UROCE) ? "the variable UROCE" : "uroce.conf, or the default auto";
+	return env_get(ENV_UROCE) ? "the variable UROCE" : "uroce.conf, or the default";
+}
+
+/* Installed and not offered: one line says how it would be. */
+static void uroce_off(struct doctor *d, enum finding_state state, struct finding *f)
+{
+	bool only_hope = !d->list.count && !d->userspace_wanted;
+
+	finding_set(f, only_hope ? FINDING_NOTE : state, "not offered%s (by %s)",
+		    d->list.count ? " beside the kernel's devices" : "", policy_source());
+	if (d->userspace_wanted || only_hope)
+		finding_fix(f, "UROCE=on in the environment, or 'policy %s' in %s/uroce.conf",
+			    d->list.count ? "on" : "auto", disc_paths()->config);
 }
 
 /* Not offered: because of the policy, or because it is not installed. */
@@ -45,12 +57,7 @@ static void uroce_absent(struct doctor *d, const struct disc_driver *driver, str
 		if (d->userspace_wanted)
 			finding_fix(f, "install the provider uroce");
 	} else if (!disc_userspace_enabled(d->list.count)) {
-		finding_set(f, state, "not offered%s (by %s)",
-			    d->list.count ? " beside the kernel's devices" : "", policy_source());
-		if (d->userspace_wanted)
-			finding_fix(f,
-				    "UROCE=on in the environment, or 'policy on' in %s/uroce.conf",
-				    disc_paths()->config);
+		uroce_off(d, state, f);
 	} else {
 		finding_fail(f, "the provider that %s/%s names is not installed",
 			     disc_paths()->config, driver->file);
@@ -196,14 +203,12 @@ static void uroce_check_live(struct doctor *d, struct finding *f)
 void uroce_check(struct doctor *d, struct finding *f)
 {
 	const struct disc_driver *driver = userspace_driver();
-	const char *said;
+	bool serves = uroce_serves(d);
+	const char *said = log_take();
 
-	if (!uroce_serves(d)) {
+	if (!serves)
 		uroce_absent(d, driver, f);
-		return;
-	}
-	said = log_take();
-	if (d->live)
+	else if (d->live)
 		uroce_check_live(d, f);
 	else
 		finding_unseen(f, "it takes part; a copy of a machine's files cannot be tried");

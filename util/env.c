@@ -14,6 +14,8 @@ const struct env_variable env_variables[ENV_COUNT] = {
 					       "destroying an object of a removed device succeeds" },
 	[ENV_IBV_SHOW_WARNINGS] = { "IBV_SHOW_WARNINGS",
 				    "warn about devices without a provider even when others work" },
+	[ENV_RDMAV_DRIVERS] = { "RDMAV_DRIVERS", "providers to load beside those of driver files" },
+	[ENV_IBV_DRIVERS] = { "IBV_DRIVERS", "same as RDMAV_DRIVERS, which wins" },
 	[ENV_SYSFS_PATH] = { "SYSFS_PATH", "where sysfs is mounted, instead of /sys" },
 	[ENV_UROCE] = { "UROCE", "policy and interfaces of the user-space RoCE device" },
 	[ENV_RDMA_NDD_ND_FORMAT] = { "RDMA_NDD_ND_FORMAT",

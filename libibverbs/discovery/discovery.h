@@ -6,11 +6,13 @@
  *   nldev.c        devices and their character devices by RDMA netlink
  *   sysfs.c        the same facts from sysfs, on kernels or in containers without it
  *   driver_file.c  <name>.driver files: which provider serves which device
+ *   named.c        the providers that the environment names
  *   match.c        the choice: driver id, then modalias, then name
- *   load.c         dlopen of exactly that one provider
+ *   ../shared/load.c        dlopen of exactly that one provider; ../static/load.c: of none
  *   policy.c       whether user-space devices are offered
  *   paths.c        where driver files and providers are
- *   build_tree.c   the same for a library that was not installed
+ *   ../shared/build_tree.c  the same for a shared library that was not installed; ../static has
+ * none
  */
 #ifndef LIBIBVERBS_DISCOVERY_H
 #define LIBIBVERBS_DISCOVERY_H
@@ -53,21 +55,30 @@ void disc_device_type(struct verbs_device *device, unsigned int type);
 /* Add the devices of providers that serve no kernel device, and load those providers. */
 int disc_userspace_list(struct verbs_device_list *list);
 
-/* Whether they are wanted: UROCE or uroce.conf say off, auto (without kernel devices) or on. */
+/*
+ * Whether they are wanted: off, auto (without kernel devices) or on, as the first of these says
+ * that has a policy: UROCE, the administrator's uroce.conf, the package's uroce.conf. Without any:
+ * auto in a build tree, else off, for nobody gets a device, or a port on the network, unasked.
+ */
 bool disc_userspace_enabled(bool kernel_devices);
+/* Whether a provider of such devices is installed. */
+bool disc_userspace_exists(void);
 
 /*
  * Where driver files and providers are: the installed folders; or the build's, when the library
  * itself was loaded from the build tree. Constant.
  */
 struct disc_paths {
-	const char *config;
+	const char *config; /* *.driver files, and the administrator's uroce.conf */
+	const char *vendor; /* uroce.conf of the package; NULL in a build tree */
 	const char *providers;
 };
 const struct disc_paths *disc_paths(void);
 /*
  * The folders of the build tree that the library with @symbol was loaded from; allocated, for ever.
- * Return: 0; -ENOENT: it is an installed one; another -errno.
+ * Only the shared library has this function.
+ * Return: 0; -ENOENT: it is an installed one, or @symbol is the program's own; -EPERM: others may
+ * write there; another -errno.
  */
 int disc_build_tree(const void *symbol, struct disc_paths *ret_paths);
 
@@ -96,11 +107,12 @@ struct disc_match {
 	char *pattern; /* modalias or name, as for fnmatch(3); owned */
 };
 
-/* One <name>.driver file. */
+/* One <name>.driver file, or a provider that the environment names. */
 struct disc_driver {
 	STAILQ_ENTRY(disc_driver) entry;
 	char *file; /* name of the file; owned */
 	char *name; /* of the provider, or the absolute path prefix of its library */
+	bool named; /* by the environment: it may be in any folder of the dynamic linker's, too */
 	STAILQ_HEAD(, disc_match) matches;
 	const struct verbs_provider *provider; /* once loaded */
 	int load_error; /* -errno of a failed load: tried once, reported once */
@@ -116,6 +128,8 @@ int disc_driver_parse(const char *file, const char *text, struct disc_driver **r
 const struct disc_driver_list *disc_driver_files(void);
 /* <name>.driver alone, read once; NULL: there is none. */
 struct disc_driver *disc_driver_file(const char *name);
+/* Providers of RDMAV_DRIVERS or IBV_DRIVERS, in their order, read once. */
+const struct disc_driver_list *disc_driver_named(void);
 void disc_driver_free(struct disc_driver *driver);
 
 /*
@@ -128,5 +142,14 @@ int disc_match_device(struct verbs_device *device, const struct verbs_provider *
 /* Whether its library is there at all. */
 bool disc_load_exists(const struct disc_driver *driver);
 int disc_load(struct disc_driver *driver, const struct verbs_provider **ret_provider);
+
+/*
+ * Whether providers are parts of the program, linked in from archives, and none comes from a file.
+ * Then their driver files are parts of it, too: the name of the @i'th, NULL behind the last, and
+ * what the file of a name says, NULL when there is none.
+ */
+bool disc_linked_only(void);
+const char *disc_linked_file(unsigned int i);
+const char *disc_linked_text(const char *file);
 
 #endif

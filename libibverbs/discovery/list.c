@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <dirent.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "libibverbs/discovery/discovery.h"
 #include "util/sysfs.h"
+#include "util/text.h"
 
 static void list_append(struct verbs_device_list *list, struct verbs_device *device)
 {
@@ -118,17 +121,74 @@ static int kernel_list(struct verbs_device_list *list)
 	return r == -ENOENT ? -ENOSYS : r;
 }
 
-static void explain_nothing(int r)
+static bool class_exists(const char *class)
 {
-	if (r == -ENOSYS)
-		log_err("no RDMA device: the kernel module ib_uverbs is not loaded "
-			"(%s/class/infiniband_verbs is missing): 'modprobe ib_uverbs' and the "
-			"device's driver; in a container, do it on the host",
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "%s/class/%s", sysfs_root(), class) < 0)
+		path = NULL;
+	return path && !access(path, F_OK);
+}
+
+/* Whether the kernel has a device at all, be it without ib_uverbs. */
+static bool class_has_entries(const char *class)
+{
+	_cleanup_free_ char *path = NULL;
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	if (asprintf(&path, "%s/class/%s", sysfs_root(), class) < 0)
+		path = NULL;
+	dir = path ? opendir(path) : NULL;
+	if (!dir)
+		return false;
+	while (!found && (entry = readdir(dir)))
+		found = entry->d_name[0] != '.';
+	closedir(dir);
+	return found;
+}
+
+static void explain_userspace(struct text *why)
+{
+	if (disc_userspace_exists() && !disc_userspace_enabled(false))
+		text_add(why,
+			 "; or use the RoCE device in user space: UROCE=on in the environment, or "
+			 "'policy auto' in %s/uroce.conf",
+			 disc_paths()->config);
+}
+
+/*
+ * The kernel has a device, and no way to it: an installation that is broken, which is said without
+ * being asked. That a host has no device at all is said only to those who ask.
+ */
+static void explain_nothing(bool no_uverbs)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	bool broken =
+		no_uverbs && class_has_entries("infiniband") && !atomic_flag_test_and_set(&said);
+	struct text why = {};
+
+	if (!broken && !log_enabled(LOG_LEVEL_ERR))
+		return;
+	if (no_uverbs)
+		text_add(
+			&why,
+			"libibverbs: Fatal: couldn't read uverbs abi version from "
+			"'%s/class/infiniband_verbs/abi_version': no RDMA device: the kernel module "
+			"ib_uverbs is not loaded: 'modprobe ib_uverbs' and the device's driver; in a "
+			"container, do it on the host",
 			sysfs_root());
 	else
-		log_err("no RDMA device: the kernel has none in this network namespace: load the "
-			"device's driver, or move the device here ('rdma dev set DEVICE netns "
-			"NAME')");
+		text_add(&why,
+			 "no RDMA device: the kernel has none in this network namespace: load "
+			 "the device's driver, or move the device here ('rdma dev set DEVICE "
+			 "netns NAME')");
+	explain_userspace(&why);
+	if (broken)
+		log_notice("%s\n", why.chars);
+	else
+		log_err("%s", why.chars);
 }
 
 int disc_list(struct verbs_device_list *list)
@@ -141,6 +201,7 @@ int disc_list(struct verbs_device_list *list)
 		disc_userspace_list(list);
 	if (list->count)
 		return 0;
-	explain_nothing(r);
+	explain_nothing(r == -ENOSYS ||
+			(!class_exists("infiniband_verbs") && class_has_entries("infiniband")));
 	return r;
 }

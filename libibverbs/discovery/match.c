@@ -92,6 +92,17 @@ static bool driver_asks(struct disc_driver *driver, const struct verbs_device *d
 	       provider->driver_id == device->driver_id;
 }
 
+static struct disc_driver *driver_ask_named(const struct verbs_device *device)
+{
+	struct disc_driver *driver;
+
+	STAILQ_FOREACH(driver, disc_driver_named(), entry) {
+		if (driver_asks(driver, device))
+			return driver;
+	}
+	return NULL;
+}
+
 /*
  * Files without match lines, as older packages have: only the provider itself can say which driver
  * it serves. A missing library matters only where it was the likely one.
@@ -112,9 +123,12 @@ static struct disc_driver *driver_ask(const struct disc_driver_list *drivers,
 
 int disc_match_device(struct verbs_device *device, const struct verbs_provider **ret_provider)
 {
-	struct disc_driver *usual = driver_usual(device), *driver;
+	struct disc_driver *driver = driver_ask_named(device), *usual;
 	const struct disc_driver_list *drivers;
 
+	if (driver)
+		return disc_load(driver, ret_provider);
+	usual = driver_usual(device);
 	if (usual && driver_matches(usual, DISC_MATCH_DRIVER_ID, device))
 		return disc_load(usual, ret_provider);
 	drivers = disc_driver_files();
@@ -148,13 +162,41 @@ static bool driver_is_userspace(const struct disc_driver *driver)
 	return false;
 }
 
+/* Whether the environment names the same provider: it has listed its devices then. */
+static bool driver_is_named(const struct disc_driver *driver)
+{
+	struct disc_driver *other;
+
+	STAILQ_FOREACH(other, disc_driver_named(), entry) {
+		if (!strcmp(other->name, driver->name))
+			return true;
+	}
+	return false;
+}
+
+bool disc_userspace_exists(void)
+{
+	struct disc_driver *driver;
+
+	STAILQ_FOREACH(driver, disc_driver_files(), entry) {
+		if (driver_is_userspace(driver) && disc_load_exists(driver))
+			return true;
+	}
+	return false;
+}
+
 int disc_userspace_list(struct verbs_device_list *list)
 {
 	const struct verbs_provider *provider;
 	struct disc_driver *driver;
 
+	STAILQ_FOREACH(driver, disc_driver_named(), entry) {
+		if (!disc_load(driver, &provider))
+			userspace_add(list, provider);
+	}
 	STAILQ_FOREACH(driver, disc_driver_files(), entry) {
-		if (driver_is_userspace(driver) && !disc_load(driver, &provider))
+		if (driver_is_userspace(driver) && !driver_is_named(driver) &&
+		    !disc_load(driver, &provider))
 			userspace_add(list, provider);
 	}
 	return 0;

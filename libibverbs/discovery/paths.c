@@ -4,7 +4,11 @@
 #include "libibverbs/discovery/discovery.h"
 #include "util/once.h"
 
-static struct disc_paths paths = { .config = RDMA_CONFIG_DIR, .providers = RDMA_PROVIDER_DIR };
+static struct disc_paths paths = {
+	.config = RDMA_CONFIG_DIR,
+	.vendor = RDMA_VENDOR_DIR,
+	.providers = RDMA_PROVIDER_DIR,
+};
 
 static void paths_init(void)
 {

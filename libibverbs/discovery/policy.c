@@ -8,6 +8,7 @@
 #include "util/file.h"
 
 enum policy {
+	POLICY_NONE, /* nothing is said */
 	POLICY_OFF,
 	POLICY_AUTO,
 	POLICY_ON,
@@ -24,25 +25,25 @@ static enum policy policy_parse(const char *text, const char *source)
 {
 	size_t length = strcspn(text, ": \t\n#");
 
-	for (int i = 0; i < ARRAY_SIZE(policy_names); i++)
+	for (int i = POLICY_OFF; i < ARRAY_SIZE(policy_names); i++)
 		if (strlen(policy_names[i]) == length && !strncmp(text, policy_names[i], length))
 			return i;
-	log_err("%s: policy '%.*s' is not off, auto or on: using auto", source, (int)length, text);
-	return POLICY_AUTO;
+	log_err("%s: policy '%.*s' is not off, auto or on: ignored", source, (int)length, text);
+	return POLICY_NONE;
 }
 
 /* The line "policy WORD" or "policy = WORD"; other lines are the provider's own. */
-static enum policy policy_from_file(void)
+static enum policy policy_from_file(const char *folder)
 {
 	_cleanup_free_ char *path = NULL;
 	char text[4096], *line, *rest = text;
 
-	if (asprintf(&path, "%s/uroce.conf", disc_paths()->config) < 0) {
+	if (asprintf(&path, "%s/uroce.conf", folder) < 0) {
 		path = NULL;
-		return POLICY_AUTO;
+		return POLICY_NONE;
 	}
 	if (file_read_text(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return POLICY_AUTO;
+		return POLICY_NONE;
 	while ((line = strsep(&rest, "\n"))) {
 		line += strspn(line, " \t");
 		if (strncmp(line, "policy", 6) || !strchr(" \t=", line[6]))
@@ -51,13 +52,27 @@ static enum policy policy_from_file(void)
 		line += strspn(line, " \t=");
 		return policy_parse(line, path);
 	}
-	return POLICY_AUTO;
+	return POLICY_NONE;
+}
+
+static enum policy policy_get(void)
+{
+	const struct disc_paths *paths = disc_paths();
+	const char *text = env_get(ENV_UROCE);
+	enum policy policy = text ? policy_parse(text, "UROCE") : POLICY_NONE;
+
+	if (policy == POLICY_NONE)
+		policy = policy_from_file(paths->config);
+	if (policy == POLICY_NONE && paths->vendor)
+		policy = policy_from_file(paths->vendor);
+	if (policy == POLICY_NONE)
+		policy = paths->vendor ? POLICY_OFF : POLICY_AUTO;
+	return policy;
 }
 
 bool disc_userspace_enabled(bool kernel_devices)
 {
-	const char *text = env_get(ENV_UROCE);
-	enum policy policy = text ? policy_parse(text, "UROCE") : policy_from_file();
+	enum policy policy = policy_get();
 
 	return policy == POLICY_ON || (policy == POLICY_AUTO && !kernel_devices);
 }

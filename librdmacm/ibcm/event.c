@@ -15,6 +15,7 @@ struct record {
 
 struct ibcm_channel {
 	TAILQ_HEAD(, record) records;
+	LIST_HEAD(, ibcm_id) ids; /* whose events come here */
 	int fd;
 	uint64_t waited; /* ns, for the last event */
 };
@@ -35,6 +36,7 @@ int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
 	if (!channel)
 		return -ENOMEM;
 	TAILQ_INIT(&channel->records);
+	LIST_INIT(&channel->ids);
 	channel->waited = UINT64_MAX;
 	/* O_NONBLOCK is for the program to set: it never blocks here, one write stands for one read
 	 */
@@ -49,20 +51,13 @@ int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
 	return 0;
 }
 
-void ibcm_close_channel(struct cm_channel *ch)
+void ibcm_channel_set(struct ibcm_id *iid, struct ibcm_channel *channel)
 {
-	struct ibcm_channel *channel = ch->ibcm;
-	struct record *record;
-
-	ibcm_lock();
-	while ((record = TAILQ_FIRST(&channel->records))) {
-		TAILQ_REMOVE(&channel->records, record, entry);
-		free(record);
-	}
-	ch->ibcm = NULL;
-	ibcm_unlock();
-	close(channel->fd);
-	free(channel);
+	if (iid->channel)
+		LIST_REMOVE(iid, channel_entry);
+	iid->channel = channel;
+	if (channel)
+		LIST_INSERT_HEAD(&channel->ids, iid, channel_entry);
 }
 
 /* --- putting; the descriptor of a forked child is its parent's, too --- */
@@ -87,8 +82,11 @@ static void record_remove(struct ibcm_channel *channel, struct record *record)
 
 static struct record *record_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status)
 {
-	struct record *record = calloc(1, sizeof(*record));
+	struct record *record;
 
+	if (!iid->channel)
+		return NULL;
+	record = calloc(1, sizeof(*record));
 	if (!record) {
 		log_err("rdma_cm: no memory for an event (%s)", rdma_event_str(type));
 		return NULL;
@@ -131,17 +129,6 @@ struct cm_event *ibcm_event_group(struct ibcm_id *iid, struct ibcm_mc *mc,
 
 /* --- taking --- */
 
-/* What happened to a request that another thread is just taking waits until it has. */
-static struct record *record_first(struct ibcm_channel *channel)
-{
-	struct record *record;
-
-	TAILQ_FOREACH(record, &channel->records, entry)
-		if (record->about->id)
-			return record;
-	return NULL;
-}
-
 static void record_hand_out(struct record *record, struct cm_event *ev)
 {
 	*ev = record->ev;
@@ -172,7 +159,7 @@ int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev)
 		ibcm_unlock();
 		return -EBADF;
 	}
-	record = record_first(ch->ibcm);
+	record = TAILQ_FIRST(&ch->ibcm->records);
 	if (record) {
 		record_remove(ch->ibcm, record);
 		record_hand_out(record, ev);
@@ -187,7 +174,7 @@ bool ibcm_event_ready(struct cm_channel *ch)
 	bool ready;
 
 	ibcm_lock();
-	ready = !ch->ibcm || record_first(ch->ibcm);
+	ready = !ch->ibcm || !TAILQ_EMPTY(&ch->ibcm->records);
 	ibcm_unlock();
 	return ready;
 }
@@ -212,27 +199,44 @@ void ibcm_event_set_waited(struct cm_channel *ch, uint64_t ns)
 
 /* --- dropping and moving --- */
 
+static void record_drop(struct ibcm_channel *channel, struct record *record)
+{
+	record_remove(channel, record);
+	if (record->child) {
+		record->about->waiting--;
+		ibcm_request_refuse(record->child);
+	}
+	free(record);
+}
+
+void ibcm_close_channel(struct cm_channel *ch)
+{
+	struct ibcm_channel *channel = ch->ibcm;
+	struct record *record;
+	struct ibcm_id *iid;
+
+	ibcm_lock();
+	while ((record = TAILQ_FIRST(&channel->records)))
+		record_drop(channel, record);
+	while ((iid = LIST_FIRST(&channel->ids)))
+		ibcm_id_end(iid);
+	ch->ibcm = NULL;
+	ibcm_unlock();
+	close(channel->fd);
+	free(channel);
+}
+
 void ibcm_events_drop(struct ibcm_id *iid, struct ibcm_mc *mc)
 {
 	struct ibcm_channel *channel = iid->channel;
 	struct record *record, *next;
 
+	if (!channel)
+		return;
 	for (record = TAILQ_FIRST(&channel->records); record; record = next) {
 		next = TAILQ_NEXT(record, entry);
-		if (record->about != iid || (mc && record->mc != mc))
-			continue;
-		record_remove(channel, record);
-		if (record->child) {
-			struct ibcm_id *child = record->child;
-
-			/* what happened to it may wait behind */
-			iid->waiting--;
-			ibcm_request_refuse(child);
-			free(record);
-			next = TAILQ_FIRST(&channel->records);
-			continue;
-		}
-		free(record);
+		if (record->about == iid && (!mc || record->mc == mc))
+			record_drop(channel, record);
 	}
 }
 
@@ -249,8 +253,8 @@ void ibcm_events_move(struct ibcm_id *iid, struct ibcm_channel *to)
 			continue;
 		record_remove(from, record);
 		if (record->child)
-			record->child->channel = to;
+			ibcm_channel_set(record->child, to);
 		record_put(to, record);
 	}
-	iid->channel = to;
+	ibcm_channel_set(iid, to);
 }

@@ -15,6 +15,7 @@ enum {
 static void request_facts(struct ibcm_conn *conn, const struct ibcm_req *req)
 {
 	conn->local_guid = req->ca_guid;
+	conn->qp.local_qpn = req->qpn;
 	conn->qp.rq_psn = req->starting_psn;
 	conn->qp.mtu = req->mtu;
 	conn->qp.retry_count = req->retry_count;
@@ -47,6 +48,16 @@ int ibcm_state_request(struct ibcm_conn *conn, const struct ibcm_mad *request, u
 	return r;
 }
 
+/* The peer names the times of our answer: all of its repetitions together are bounded. */
+static void arrival_times(struct ibcm_conn *conn, const struct ibcm_req *req)
+{
+	uint64_t interval =
+		ibcm_time(req->primary.ack_timeout) + ibcm_time(req->local_response_timeout);
+
+	conn->interval = min_of(interval, IBCM_PATIENCE);
+	conn->retries = min_of((uint64_t)req->max_cm_retries, IBCM_PATIENCE / conn->interval - 1);
+}
+
 static void arrival_facts(struct ibcm_conn *conn, const struct ibcm_req *req)
 {
 	conn->remote_guid = req->ca_guid;
@@ -60,9 +71,7 @@ static void arrival_facts(struct ibcm_conn *conn, const struct ibcm_req *req)
 		.ack_timeout = req->primary.ack_timeout,
 		.mtu = req->mtu,
 	};
-	conn->retries = req->max_cm_retries;
-	conn->interval =
-		ibcm_time(req->primary.ack_timeout) + ibcm_time(req->local_response_timeout);
+	arrival_times(conn, req);
 }
 
 int ibcm_state_arrive(struct ibcm_conn *conn, const struct ibcm_mad *request)
@@ -96,6 +105,7 @@ int ibcm_state_reply(struct ibcm_conn *conn, const struct ibcm_mad *reply, uint6
 		return r;
 	conn->state = IBCM_REP_SENT;
 	conn->local_guid = mad.rep.ca_guid;
+	conn->qp.local_qpn = mad.rep.qpn;
 	conn->qp.rq_psn = mad.rep.starting_psn;
 	conn->qp.responder_resources = mad.rep.responder_resources;
 	conn->qp.initiator_depth = mad.rep.initiator_depth;

@@ -36,7 +36,7 @@ enum ibcm_event {
 
 /* What a QP of the connection needs to know; complete once the state is REP_RCVD or REP_SENT. */
 struct ibcm_qp {
-	uint32_t remote_qpn;
+	uint32_t local_qpn, remote_qpn;
 	uint32_t rq_psn; /* ours to name, the peer begins with it */
 	uint32_t sq_psn;
 	uint8_t responder_resources;
@@ -70,6 +70,9 @@ struct ibcm_out {
 	enum ibcm_event event;
 	int status;
 };
+
+/* Nanoseconds: no message makes this side keep a connection longer that is not established. */
+#define IBCM_PATIENCE 60000000000ull
 
 /* Nanoseconds of a time as messages have it: 4.096 us << n. */
 static inline uint64_t ibcm_time(uint32_t n)

@@ -21,7 +21,8 @@ static void extend(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t 
 	if (mad->mra.answered != ours)
 		return;
 	conn->remote_id = mad->local_id;
-	conn->deadline = now + conn->interval + ibcm_time(mad->mra.service_timeout);
+	conn->deadline =
+		now + conn->interval + min_of(ibcm_time(mad->mra.service_timeout), IBCM_PATIENCE);
 }
 
 static void reply_arrived(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
@@ -203,6 +204,8 @@ void ibcm_state_message(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint
 {
 	message_handler handler = mad->type <= IBCM_APR ? handlers[conn->state][mad->type] : NULL;
 
+	if (mad->type == IBCM_DREQ && mad->dreq.remote_qpn != conn->qp.local_qpn)
+		return; /* of another connection, which had the same id */
 	if (handler)
 		handler(conn, mad, now, out);
 }

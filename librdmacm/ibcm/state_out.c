@@ -121,5 +121,5 @@ void ibcm_become(struct ibcm_conn *conn, enum ibcm_state state)
 void ibcm_become_timewait(struct ibcm_conn *conn, uint64_t now)
 {
 	ibcm_become(conn, IBCM_TIMEWAIT);
-	conn->deadline = now + ibcm_time(conn->qp.ack_timeout);
+	conn->deadline = now + min_of(ibcm_time(conn->qp.ack_timeout), IBCM_PATIENCE);
 }

@@ -3,10 +3,9 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
-#include "providers/uroce/dev.h"
-#include "providers/uroce/fault.h"
-#include "providers/uroce/interface.h"
-#include "providers/uroce/ops.h"
+#include "providers/uroce/verbs/verbs.h"
+
+static const struct verbs_ops uroce_ops;
 
 static int uroce_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
@@ -21,7 +20,7 @@ static int uroce_open_context(struct verbs_context *vctx, const struct verbs_ope
 		return r;
 	}
 	if (unlikely(ctx->dev->host->faults))
-		uroce_fault_verbs(vctx);
+		uroce_fault_verbs(vctx, &uroce_ops);
 	vctx->context.num_comp_vectors = 1;
 	pthread_mutex_lock(&ctx->dev->lock);
 	LIST_INSERT_HEAD(&ctx->dev->contexts, ctx, entry);
@@ -41,7 +40,7 @@ static void uroce_close_context(struct verbs_context *vctx)
 	uroce_event_close(ctx);
 }
 
-const struct verbs_ops uroce_ops = {
+static const struct verbs_ops uroce_ops = {
 	.open_context = uroce_open_context,
 	.close_context = uroce_close_context,
 	.query_device = uroce_query_device,
@@ -75,12 +74,11 @@ const struct verbs_ops uroce_ops = {
 	.destroy_ah = uroce_destroy_ah,
 	.attach_mcast = uroce_attach_mcast,
 	.detach_mcast = uroce_detach_mcast,
-	.query_counters = uroce_query_counters_op,
-	.query_first_error = uroce_query_first_error_op,
 	.gsi_open = uroce_gsi_open,
 	.gsi_listen = uroce_gsi_listen,
 	.gsi_send = uroce_gsi_send,
 	.gsi_recv = uroce_gsi_recv,
+	.gsi_offer = uroce_gsi_offer,
 	.gsi_poll = uroce_gsi_poll,
 	.gsi_leave = uroce_gsi_leave,
 	.post_send = uroce_post_send,
@@ -108,6 +106,7 @@ static const struct verbs_provider uroce_provider = {
 	},
 	.ops = &uroce_ops,
 	.list_devices = uroce_list_devices,
+	.direct = &uroce_direct,
 };
 
 VERBS_PROVIDER(uroce_provider);

@@ -69,11 +69,14 @@ int ibv_plain(void) { return 0; }
 int ibv_changed(void) { return 1; }
 int ibv_changed_before(void) { return 2; }
 __asm__(".symver ibv_changed_before,ibv_changed@IBVERBS_1.0");
-int verbs_internal(void) { return 3; }
+int vendor_one(void) { return 3; }
+int vendor_two(void) { return 4; }
+int verbs_internal(void) { return 5; }
 '''
 MAP = ('IBVERBS_1.0 { global: ibv_plain; };\n'
        'IBVERBS_1.1 { global: ibv_changed; } IBVERBS_1.0;\n'
-       'IBVERBS_PRIVATE_100 { global: verbs_*; local: *; };\n')
+       'IBVERBS_PRIVATE_34 { global: vendor_one; vendor_two; };\n')
+OWN_NODE = 'IBVERBS_PRIVATE_100 { global: verbs_*; local: *; };\n'
 SYMBOL_BREAKS = (
     ('ibv_plain; };', 'ibv_none; };', 'IBVERBS_1.0 ibv_plain: missing'),
     ('ibv_changed; }', 'ibv_none; }', 'IBVERBS_1.1 ibv_changed: missing'),
@@ -81,6 +84,10 @@ SYMBOL_BREAKS = (
      'IBVERBS_1.1 ibv_changed_before: new'),
     ('IBVERBS_1.0 { global: ibv_plain;', 'IBVERBS_1.0 { global: ibv_changed; ibv_plain;',
      'IBVERBS_1.1 ibv_changed: missing'),
+    # A private node of the baseline is imported by others: it is there as a whole, or not at all.
+    ('vendor_two; }', '}', 'IBVERBS_PRIVATE_34 vendor_two: missing'),
+    ('vendor_two; }', 'vendor_two; ibv_changed_before; }',
+     'IBVERBS_PRIVATE_34 ibv_changed_before: new'),
 )
 
 
@@ -183,7 +190,7 @@ class RealLayout(Folder):
 class Symbols(Folder):
     def build(self, version_map):
         self.write('library.c', LIBRARY)
-        self.write('library.map', version_map)
+        self.write('library.map', version_map + OWN_NODE)
         library = os.path.join(self.path, 'library.so')
         subprocess.run(['gcc', '-shared', '-fPIC', '-o', library, self.path + '/library.c',
                         f'-Wl,--version-script={self.path}/library.map'], check=True)
@@ -195,8 +202,10 @@ class Symbols(Folder):
         self.assertEqual(code, 0, dump)
         self.assertIn('IBVERBS_1.0 ibv_changed = old function', dump)
         self.assertIn('IBVERBS_1.1 ibv_changed = default function', dump)
-        self.assertNotIn('verbs_internal', dump)
-        self.baseline = self.write('baseline', dump)
+        self.assertIn('IBVERBS_PRIVATE_34 vendor_two = default function', dump)
+        # The baseline's library did not have our own node.
+        self.baseline = self.write('baseline', ''.join(
+            line for line in dump.splitlines(True) if 'PRIVATE_100' not in line))
 
     def test_same(self):
         code, output = check('symbols', 'compare', self.build(MAP), '--baseline', self.baseline)

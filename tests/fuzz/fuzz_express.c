@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The short way of small sends (providers/uroce/express.h) does exactly what the engine does: each
- * input is lived through twice, with and without it, and what the application has seen and where
- * the queue pairs stand must be the same. The packets come through shared memory, or, if the first
- * byte has its highest bit, by the network.
+ * The short way of small sends (providers/uroce/host/express.h) does exactly what the engine does:
+ * each input is lived through twice, with and without it, and what the application has seen and
+ * where the queue pairs stand must be the same. The packets come through shared memory, or, if the
+ * first byte has its highest bit, by the network.
  *
  * An input is a list of actions, each a byte and what it needs.
  */
@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "providers/uroce/express.h"
-#include "providers/uroce/ops.h"
-#include "providers/uroce/shm_ring.h"
+#include "providers/uroce/host/express.h"
+#include "providers/uroce/verbs/verbs.h"
+#include "providers/uroce/path/shm/shm_ring.h"
 #include "tests/fuzz/victim.h"
 
 enum action {
@@ -102,17 +102,17 @@ static const struct uroce_qp *qp_of(uint8_t number)
 static void packet_deliver(const uint8_t *data, uint32_t length)
 {
 	const union ibv_gid *sgid = &victim.gid[by_stranger ? 0 : 1];
-	struct uroce_packet pkt = { .dgid = &victim.qp[VICTIM_RC].av.sgid };
+	struct uroce_packet pkt = { .dgid = &victim.qp[VICTIM_RC].av.route.sgid };
 	int header;
 
-	uroce_lock(&victim.host.progress_lock);
-	if (!by_express || !uroce_express_datagram(&victim.host, sgid, data, length)) {
+	uroce_lock(&victim.host.paths.progress_lock);
+	if (!by_express || !uroce_express_datagram(&victim.host.paths, sgid, data, length)) {
 		header = uroce_wire_unpack(data, length, &pkt.hdr, &pkt.payload.length);
 		pkt.payload.data = data + header;
 		if (header >= 0)
-			uroce_rx(&victim.host, &pkt, sgid, victim.now);
+			uroce_path_events.packet(&victim.host.paths, &pkt, sgid, victim.now);
 	}
-	uroce_unlock(&victim.host.progress_lock);
+	uroce_unlock(&victim.host.paths.progress_lock);
 }
 
 static void packet_arrive(struct input *in, const uint8_t *header, uint32_t header_len,
@@ -220,9 +220,9 @@ static void act(enum action action, struct input *in, struct outcome *o)
 		victim_post(input_u8(in) % VICTIM_QPS, in);
 	victim.now += action == ACTION_TIME ? input_u16(in) * 100000ull : 1000;
 	outcome_poll(o);
-	uroce_lock(&victim.host.progress_lock);
+	uroce_lock(&victim.host.paths.progress_lock);
 	uroce_progress_pass(&victim.host, true, false);
-	uroce_unlock(&victim.host.progress_lock);
+	uroce_unlock(&victim.host.paths.progress_lock);
 	outcome_poll(o);
 	victim.peer.tx->tail = victim.peer.tx_head; /* the peer reads all */
 	victim.peer.tx_lap = victim.peer.tx_head;

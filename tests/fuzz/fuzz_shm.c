@@ -84,7 +84,7 @@ static void put24(uint8_t *p, uint32_t value)
 
 static void record_packet(struct shm_record *record, uint32_t length, uint8_t target, uint8_t flags)
 {
-	uint32_t at = record->kind == SHM_FORWARD ? sizeof(struct shm_forward) : 0;
+	uint32_t at = record->kind == SHM_FORWARD ? sizeof(struct path_origin) : 0;
 	const struct uroce_qp *qp = &victim.qp[target % VICTIM_QPS];
 	uint32_t rkey = htobe32(victim.mr.vmr.ibv_mr.rkey);
 	uint8_t *p = record->data + at;

@@ -8,11 +8,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "providers/uroce/copy.h"
-#include "providers/uroce/express.h"
-#include "providers/uroce/forward.h"
-#include "providers/uroce/keys.h"
-#include "providers/uroce/ops.h"
+#include "providers/uroce/host/express.h"
+#include "providers/uroce/host/forward.h"
+#include "providers/uroce/engine/engine.h"
+#include "providers/uroce/verbs/verbs.h"
 #include "tests/fuzz/victim.h"
 
 #define CHECK(condition)                                                                \
@@ -142,20 +141,20 @@ static void host_make(void)
 	pthread_mutex_init(&host->lock, NULL);
 	pthread_mutex_init(&victim.shm.lock, NULL);
 	host->pid = getpid();
-	host->slot = VICTIM_SLOT;
+	host->paths.slot = VICTIM_SLOT;
 	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
 	host->thread = (struct uroce_thread *)thread;
 	host->shm = &victim.shm;
-	victim.shm = (struct uroce_shm){ .host = host, .listener = -1, .board_fd = -1 };
-	victim.shm.path = (struct uroce_path){
-		.ops = &uroce_shm_ops, .name = "shm", .lossless = true, .piggyback = true
-	};
+	victim.shm = (struct uroce_shm){ .host = &host->paths, .listener = -1, .board_fd = -1 };
+	victim.shm.path = (struct uroce_path){ .ops = &uroce_shm_ops,
+					       .host = &host->paths,
+					       .name = "shm",
+					       .lossless = true,
+					       .piggyback = true };
 	victim.shm.board = pages(sizeof(struct shm_board));
 	victim.shm.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	*dev = (struct uroce_dev){ .host = host, .name = "uroce0", .netdev = "lo", .ifindex = 1 };
 	pthread_mutex_init(&dev->lock, NULL);
-	for (int i = 0; i < UROCE_GID_MAX; i++)
-		dev->gids[i].socket = -1;
 	victim.ctx.dev = dev;
 	victim.ctx.vctx.context.device = &victim.device;
 	strcpy(victim.device.name, "uroce0");
@@ -172,15 +171,18 @@ static void addresses_make(void)
 		};
 		uroce_address_to_gid(&victim.address[i], &victim.gid[i]);
 	}
-	victim.dev.gids[0] =
-		(struct uroce_gid){ .gid = victim.gid[0], .valid = true, .socket = FAKE_SOCKET };
+	victim.dev.gids[0] = (struct uroce_gid){ .gid = victim.gid[0], .valid = true };
 }
 
 static void udp_make(void)
 {
 	static const struct uroce_path_ops ops = { .send = path_send };
 
-	victim.udp.path = (struct uroce_path){ .ops = &ops, .dev = &victim.dev, .name = "udp" };
+	victim.udp.path =
+		(struct uroce_path){ .ops = &ops, .host = &victim.host.paths, .name = "udp" };
+	for (int i = 0; i < UROCE_GID_MAX; i++)
+		victim.udp.ports[i].fd = -1;
+	victim.udp.ports[0] = (struct udp_port){ .gid = victim.gid[0], .fd = FAKE_SOCKET };
 	victim.udp.slots = 1;
 	CHECK(!uroce_udp_receiver_new(&victim.udp.receiver));
 	victim.dev.udp = &victim.udp.path;
@@ -207,10 +209,10 @@ static void host_reset(void)
 	LIST_INSERT_HEAD(&victim.host.devices, &victim.dev, entry);
 	victim.host.next_qpn = FIRST_QPN;
 	atomic_store(&victim.host.poll_epoch, 0);
-	victim.dev.gids[0].pace.idle = 0;
+	victim.udp.ports[0].pace.idle = 0;
 	victim.udp.passes = 0;
 	victim.udp.ready = true;
-	CHECK(!uroce_keys_new(&victim.host.keys));
+	CHECK(!uroce_keys_new(&victim.host.engine.keys));
 	CHECK(!uroce_forward_new(&victim.host.forward));
 }
 
@@ -291,8 +293,7 @@ static void queues_reset(void)
 static void qp_connect(struct uroce_qp *qp, bool local)
 {
 	qp->av = (struct uroce_av){ .path = &victim.udp.path,
-				    .sgid = victim.gid[0],
-				    .dgid = victim.gid[1],
+				    .route = { .sgid = victim.gid[0], .dgid = victim.gid[1] },
 				    .addr = victim.address[1],
 				    .mtu = VICTIM_MTU };
 	if (local) {
@@ -315,7 +316,7 @@ static void qp_connect(struct uroce_qp *qp, bool local)
 	qp->resp.res = calloc(4, sizeof(*qp->resp.res));
 	qp->state = IBV_QPS_RTS;
 	uroce_lock(&qp->lock);
-	uroce_board_qp(qp);
+	uroce_qp_show(qp);
 	uroce_unlock(&qp->lock);
 }
 
@@ -426,12 +427,12 @@ void victim_progress(uint64_t ns)
 	struct ibv_wc wc[8];
 
 	victim.now += ns;
-	uroce_lock(&victim.host.progress_lock);
+	uroce_lock(&victim.host.paths.progress_lock);
 	for (int i = 0; i < 8 && uroce_progress_pass(&victim.host, true, i % 2); i++)
 		;
 	while (uroce_poll_cq(&victim.cq.vcq.cq, ARRAY_SIZE(wc), wc) > 0)
 		;
-	uroce_unlock(&victim.host.progress_lock);
+	uroce_unlock(&victim.host.paths.progress_lock);
 }
 
 /* --- what must hold afterwards --- */
@@ -471,9 +472,9 @@ void victim_end(void)
 	CHECK(!uroce_destroy_cq(&victim.cq.vcq));
 	CHECK(!uroce_dereg_mr(&victim.mr.vmr));
 	CHECK(!uroce_dealloc_pd(&victim.pd.pd));
-	CHECK(!victim.host.wheel.armed);
+	CHECK(!victim.host.engine.wheel.armed);
 	uroce_forward_free(victim.host.forward);
-	uroce_keys_free(victim.host.keys);
+	uroce_keys_free(victim.host.engine.keys);
 	(void)!read(victim.shm.bell, &rung, sizeof(rung));
 	inside = false;
 }

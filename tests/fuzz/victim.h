@@ -7,8 +7,8 @@
 #ifndef FUZZ_VICTIM_H
 #define FUZZ_VICTIM_H
 
-#include "providers/uroce/shm.h"
-#include "providers/uroce/udp.h"
+#include "providers/uroce/host/host.h"
+#include "providers/uroce/path/udp/udp_path.h"
 #include "tests/fuzz/input.h"
 
 enum {

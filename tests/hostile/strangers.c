@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "providers/uroce/icrc.h"
+#include "providers/uroce/wire/icrc.h"
 #include "tests/hostile/net.h"
 #include "tests/lib/rt.h"
 

@@ -27,7 +27,7 @@ def main():
             name = page.name if len(programs) == 1 else f"{page.name}-{number}"
             command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-I", build / "include"]
             command += ["-o", output / name, "-xc", "-", "-L", build / "lib"]
-            command += ["-Wl,--as-needed", "-lrdmacm", "-libverbs"]
+            command += ["-Wl,--as-needed", "-luroce", "-lrdmacm", "-libverbs"]
             subprocess.run(command, input=source, text=True, check=True)
 
 

@@ -247,15 +247,45 @@ static void test_kernel_abi(void **state)
 	refused("5\n", "libibverbs: Fatal: kernel ABI version 5 doesn't match library version 6");
 }
 
-static void test_no_class(void **state)
+/* ENOSYS; return: what is said without being asked. */
+static char *unsupported(void)
 {
+	struct capture c;
 	int count = -1;
 
-	teardown(state);
+	capture_begin(&c);
 	errno = 0;
 	assert_null(ibv_get_device_list(&count));
 	assert_int_equal(errno, ENOSYS);
 	assert_int_equal(count, 0);
+	return capture_end(&c);
+}
+
+/* A host without RDMA is none that is broken: nobody asked. */
+static void test_no_class(void **state)
+{
+	char *said;
+
+	teardown(state);
+	said = unsupported();
+	assert_string_equal(said, "");
+	free(said);
+}
+
+/* A device, and no way to it. Said once. */
+static void test_no_uverbs(void **state)
+{
+	char class[2 * PATH_MAX], *said;
+
+	snprintf(class, sizeof(class), "%s/class/infiniband_verbs", sysfs);
+	folder_remove(class);
+	said = unsupported();
+	assert_contains(said, "libibverbs: Fatal: couldn't read uverbs abi version");
+	assert_contains(said, "modprobe ib_uverbs");
+	free(said);
+	said = unsupported();
+	assert_string_equal(said, "");
+	free(said);
 }
 
 static void test_no_device(void **state)
@@ -289,6 +319,7 @@ int main(void)
 		CASE(test_unreadable_device),
 		CASE(test_device_abi_refused),
 		CASE(test_no_class),
+		CASE(test_no_uverbs),
 		CASE(test_no_device),
 		CASE(test_open_fails),
 	};

@@ -88,6 +88,22 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* Those that the environment names are asked first, in its order; RDMAV_DRIVERS wins. */
+static void test_environment(void **state)
+{
+	file_write(folder, "rxe.driver", "driver byid\nmatch driver_id 14\n");
+	setenv("IBV_DRIVERS", "old", 1);
+	expect("old", "old old ");
+	setenv("RDMAV_DRIVERS", "other;:../evil:user", 1);
+	expect("user", "other user user ");
+	setenv("RDMAV_DRIVERS", "other", 1);
+	expect("byid", "other byid ");
+	setenv("RDMAV_DRIVERS", "", 1);
+	expect("byid", "byid ");
+	unsetenv("RDMAV_DRIVERS");
+	unsetenv("IBV_DRIVERS");
+}
+
 static void test_driver_id_first(void **state)
 {
 	file_write(folder, "a.driver", "driver byname\nmatch name rxe*\n");
@@ -187,6 +203,7 @@ static void test_refused_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_environment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_driver_id_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_then_modalias, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_then_name, setup, teardown),

@@ -2,6 +2,7 @@
 /* Locked memory is blamed when the figures say so, and not otherwise. */
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "libibverbs/explain.h"
 #include "tests/unit/fake_device.h"
@@ -32,6 +33,67 @@ static void test_cause(void **state)
 	assert_false(memlock_is_cause(&facts, UINT64_MAX));
 	facts = (struct memlock_facts){ .limit = 0 };
 	assert_true(memlock_is_cause(&facts, 0));
+}
+
+static void test_low(void **state)
+{
+	struct memlock_facts facts = { .limit = 65536 };
+
+	assert_true(memlock_is_low(&facts, 65536));
+	assert_false(memlock_is_low(&facts, 65535));
+	facts.ipc_lock = true;
+	assert_false(memlock_is_low(&facts, 65536));
+}
+
+/* In a child without privilege and with this limit, twice. Return: what is logged. */
+static const char *unprivileged(rlim_t bytes, void (*act)(void))
+{
+	struct rlimit limit = { bytes, bytes };
+	int status;
+	pid_t pid;
+
+	fake_log_take();
+	pid = fork();
+	if (!pid) {
+		if (setrlimit(RLIMIT_MEMLOCK, &limit) || (!geteuid() && setuid(65534)))
+			_exit(1);
+		act();
+		act();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	return fake_log_take();
+}
+
+static void register_a_page(void)
+{
+	struct text why = {};
+
+	explain_memlock(&why, "ibv_reg_mr", 4096, -ENOMEM);
+	log_err("failed%s", why.chars);
+}
+
+/* The figures do not explain it, for a device pins more than was asked for; a low limit does. */
+static void test_low_is_named(void **state)
+{
+	const char *said = unprivileged(65536, register_a_page);
+
+	assert_non_null(strstr(said, "libibverbs: Warning: RLIMIT_MEMLOCK is 65536 bytes; "));
+	assert_non_null(strstr(said, "failed; RLIMIT_MEMLOCK is only 65536 bytes\n"));
+	assert_string_equal(unprivileged(1 << 20, register_a_page), "failed\nfailed\n");
+}
+
+/* Said once, before anything failed, of a limit under which next to nothing can be registered. */
+static void test_warning(void **state)
+{
+	const char *said = unprivileged(32768, memlock_warn_low);
+
+	assert_non_null(strstr(said,
+			       "libibverbs: Warning: RLIMIT_MEMLOCK is 32768 bytes. This will "
+			       "severely limit memory registrations: "));
+	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+	assert_string_equal(unprivileged(32769, memlock_warn_low), "");
 }
 
 /* One notice a process, whichever verb fails first; before it, causes that are none are silent. */
@@ -66,6 +128,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_cause),
+		cmocka_unit_test(test_low),
+		cmocka_unit_test(test_low_is_named),
+		cmocka_unit_test(test_warning),
 		cmocka_unit_test_setup_teardown(test_notice, fake_setup, fake_teardown),
 	};
 

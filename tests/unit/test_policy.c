@@ -3,13 +3,16 @@
 
 #include "libibverbs/discovery/discovery.h"
 
-static char folder[PATH_MAX];
+static char folder[PATH_MAX], vendor[PATH_MAX];
+static bool installed;
 
 const struct disc_paths *disc_paths(void)
 {
 	static struct disc_paths paths;
 
-	paths = (struct disc_paths){ .config = folder, .providers = folder };
+	paths = (struct disc_paths){ .config = folder,
+				     .vendor = installed ? vendor : NULL,
+				     .providers = folder };
 	return &paths;
 }
 
@@ -24,17 +27,23 @@ static int setup(void **state)
 {
 	unsetenv("UROCE");
 	folder_make(folder);
+	folder_make(vendor);
+	installed = true;
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	folder_remove(folder);
+	folder_remove(vendor);
 	return 0;
 }
 
-static void test_default_is_auto(void **state)
+/* Nobody gets a device unasked, except who builds and tries. */
+static void test_default(void **state)
 {
+	expect(false, false);
+	installed = false;
 	expect(true, false);
 }
 
@@ -50,43 +59,70 @@ static void test_environment(void **state)
 	expect(true, true);
 }
 
+/* What is no policy decides nothing: the next one does. */
 static void test_environment_bad(void **state)
 {
 	setenv("UROCE", "once", 1);
-	expect(true, false);
+	expect(false, false);
 	setenv("UROCE", "", 1);
-	expect(true, false);
+	expect(false, false);
+	file_write(folder, "uroce.conf", "policy on\n");
+	expect(true, true);
 }
 
 static void test_file(void **state)
 {
 	file_write(folder, "uroce.conf", "# comment\nmtu 4096\n policy = on # here\n");
 	expect(true, true);
+	file_write(folder, "uroce.conf", "policy auto\n");
+	expect(true, false);
 	file_write(folder, "uroce.conf", "policy off\n");
 	expect(false, false);
 	file_write(folder, "uroce.conf", "policyholder on\n");
-	expect(true, false);
+	expect(false, false);
 	file_write(folder, "uroce.conf", "policy = perhaps\n");
-	expect(true, false);
+	expect(false, false);
 	file_write(folder, "uroce.conf", "policy");
-	expect(true, false);
+	expect(false, false);
+	file_write(folder, "uroce.conf", "# policy on\n");
+	expect(false, false);
 }
 
-static void test_environment_wins(void **state)
+/* The package switches it on; the administrator has the last word, and the user beside. */
+static void test_order(void **state)
 {
-	file_write(folder, "uroce.conf", "policy on\n");
+	file_write(vendor, "uroce.conf", "policy auto\n");
+	expect(true, false);
+	file_write(folder, "uroce.conf", "mtu 4096\n");
+	expect(true, false);
+	file_write(folder, "uroce.conf", "policy off\n");
+	expect(false, false);
+	setenv("UROCE", "on", 1);
+	expect(true, true);
 	setenv("UROCE", "off", 1);
+	file_write(folder, "uroce.conf", "policy on\n");
+	expect(false, false);
+}
+
+/* A build tree has one file, its own: what is installed does not matter to it. */
+static void test_build_tree(void **state)
+{
+	installed = false;
+	file_write(vendor, "uroce.conf", "policy on\n");
+	expect(true, false);
+	file_write(folder, "uroce.conf", "policy off\n");
 	expect(false, false);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_default_is_auto, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_default, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_environment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_environment_bad, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_environment_wins, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_build_tree, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -247,6 +247,16 @@ static void test_uroce_faults(void **state)
 	assert_contains(world_finding("uroce")->what.chars, "is not installed");
 }
 
+/* The fault is that there is no device; one line says how to have one in user space. */
+static void expect_off(const char *why)
+{
+	expect_failure("kernel", 10, "ib_core", "");
+	assert_int_equal(world_finding("uroce")->state, FINDING_NOTE);
+	assert_contains(world_finding("uroce")->what.chars, why);
+	assert_contains(world_finding("uroce")->fix.chars,
+			"UROCE=on in the environment, or 'policy auto' in ");
+}
+
 static void test_uroce_policy(void **state)
 {
 	setenv("UROCE", "auto", 1);
@@ -257,7 +267,19 @@ static void test_uroce_policy(void **state)
 	world.doctor.wanted = NULL;
 	only_uroce();
 	setenv("UROCE", "maybe", 1);
-	expect_state("uroce", FINDING_NOTE, "policy 'maybe' is not off, auto or on");
+	expect_off("policy 'maybe' is not off, auto or on");
+}
+
+/* An installed one is off unless somebody switched it on. */
+static void test_uroce_off(void **state)
+{
+	only_uroce();
+	unsetenv("UROCE");
+	expect_off("not offered (by uroce.conf, or the default)");
+	world_write(RDMA_VENDOR_DIR "/uroce.conf", "policy auto\n");
+	expect_state("uroce", FINDING_OK, "uroce0 works");
+	world_write(RDMA_CONFIG_DIR "/uroce.conf", "policy off\n");
+	expect_off("not offered");
 }
 
 #define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
@@ -284,6 +306,7 @@ int main(void)
 		WORLD_TEST(test_uroce_serves),
 		WORLD_TEST(test_uroce_faults),
 		WORLD_TEST(test_uroce_policy),
+		WORLD_TEST(test_uroce_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

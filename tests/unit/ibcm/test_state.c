@@ -113,6 +113,7 @@ static struct ibcm_conn conn_in(enum ibcm_state state, bool active)
 		assert_int_equal(ibcm_state_disconnect(&conn, NOW, &out), 0);
 		return conn;
 	}
+	dreq.dreq.remote_qpn = conn.qp.local_qpn;
 	ibcm_state_message(&conn, &dreq, NOW, &out);
 	if (conn.state == state)
 		return conn;
@@ -190,6 +191,8 @@ static void one_pair(enum ibcm_state state, enum ibcm_message message, bool acti
 	mad.local_id = REMOTE;
 	if (message == IBCM_REJ)
 		mad.rej = (struct ibcm_rej){ .reason = IBCM_REJ_CONSUMER };
+	if (message == IBCM_DREQ)
+		mad.dreq = (struct ibcm_dreq){ .remote_qpn = conn.qp.local_qpn };
 	ibcm_state_message(&conn, &mad, NOW, &out);
 	if (conn.state != want.state || sent(&out, 0) != want.answer ||
 	    (out.has_event ? (int)out.event : NO_EVENT) != want.event)
@@ -268,9 +271,10 @@ static void test_timeout(void **state)
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct ibcm_conn conn = conn_in(rows[i].in, active_only(rows[i].in));
+		unsigned int retries = conn.active ? RETRIES : IBCM_PATIENCE / conn.interval - 1;
 		struct ibcm_out out;
 
-		for (unsigned int n = 0; n < RETRIES; n++) {
+		for (unsigned int n = 0; n < retries; n++) {
 			uint64_t due = conn.deadline;
 
 			out = (struct ibcm_out){};
@@ -350,13 +354,56 @@ static void test_mra_gives_time(void **state)
 	assert_int_equal(conn.deadline, before);
 	mra.mra.answered = IBCM_ANSWERS_REQ;
 	ibcm_state_message(&conn, &mra, NOW, &out);
-	assert_int_equal(conn.deadline, NOW + conn.interval + ibcm_time(24));
+	assert_int_equal(conn.deadline, NOW + conn.interval + IBCM_PATIENCE);
 	assert_int_equal(conn.state, IBCM_REQ_SENT);
 
 	conn = conn_in(IBCM_REP_SENT, false);
 	mra.mra.answered = IBCM_ANSWERS_REP;
+	mra.mra.service_timeout = 20;
 	ibcm_state_message(&conn, &mra, NOW, &out);
-	assert_int_equal(conn.deadline, NOW + conn.interval + ibcm_time(24));
+	assert_int_equal(conn.deadline, NOW + conn.interval + ibcm_time(20));
+}
+
+/* Times that a message names are cut, so that nobody makes this side keep what goes nowhere. */
+static void test_patience(void **state)
+{
+	struct ibcm_mad request = req(REMOTE), reply = rep();
+
+	request.req.max_cm_retries = 15;
+	for (uint32_t n = 0; n < 32; n++) {
+		struct ibcm_conn conn = { .local_id = LOCAL };
+		struct ibcm_out out = {};
+		uint64_t now = NOW;
+
+		request.req.local_response_timeout = n;
+		request.req.primary.ack_timeout = 31 - n;
+		assert_int_equal(ibcm_state_arrive(&conn, &request), 0);
+		assert_int_equal(ibcm_state_reply(&conn, &reply, now, &out), 0);
+		while (conn.state == IBCM_REP_SENT) {
+			now = conn.deadline;
+			out = (struct ibcm_out){};
+			ibcm_state_timeout(&conn, now, &out);
+		}
+		assert_in_range(now, NOW, NOW + IBCM_PATIENCE);
+		assert_int_equal(conn.state, IBCM_TIMEWAIT);
+		assert_in_range(conn.deadline, now, now + IBCM_PATIENCE);
+	}
+}
+
+/* A DREQ for a queue pair that is not the connection's: it is of one that had the same id. */
+static void test_dreq_of_another(void **state)
+{
+	for (enum ibcm_state s = 0; s < IBCM_STATES; s++) {
+		struct ibcm_conn conn = conn_in(s, active_only(s)), before = conn;
+		struct ibcm_mad dreq = { .type = IBCM_DREQ,
+					 .dreq.remote_qpn = conn.qp.local_qpn + 1 };
+		struct ibcm_out out = {};
+
+		ibcm_state_message(&conn, &dreq, NOW, &out);
+		assert_memory_equal(&conn, &before, sizeof(conn));
+		assert_int_equal(out.mads, 0);
+		assert_false(out.has_event);
+	}
 }
 
 static void test_stale(void **state)
@@ -723,6 +770,8 @@ int main(void)
 		cmocka_unit_test(test_quiet_states_ask_for_no_time),
 		cmocka_unit_test(test_timewait_ends),
 		cmocka_unit_test(test_mra_gives_time),
+		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_dreq_of_another),
 		cmocka_unit_test(test_stale),
 		cmocka_unit_test(test_application_in_wrong_state),
 		cmocka_unit_test(test_destroy),

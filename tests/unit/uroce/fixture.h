@@ -17,10 +17,7 @@
 
 #include <rdma/ib_user_verbs.h>
 
-#include "providers/uroce/dev.h"
-#include "providers/uroce/keys.h"
-#include "providers/uroce/ops.h"
-#include "providers/uroce/shm.h"
+#include "providers/uroce/verbs/verbs.h"
 
 enum {
 	FIXTURE_MTU = 1024
@@ -77,9 +74,9 @@ static int fixture_setup(void **state)
 
 	uroce_host_init(&fx.host, 0);
 	fx.host.pid = getpid();
-	fx.host.slot = 1;
+	fx.host.paths.slot = 1;
 	fx.host.shm = &fx.shm;
-	fx.shm.host = &fx.host;
+	fx.shm.host = &fx.host.paths;
 	fx.shm.board = calloc(1, sizeof(*fx.shm.board));
 	fx.host.qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*fx.host.qps));
 	pthread_mutex_init(&fx.host.lock, NULL);
@@ -88,17 +85,16 @@ static int fixture_setup(void **state)
 	fx.ctx.dev = &fx.dev;
 	snprintf(fx.device.name, sizeof(fx.device.name), "test");
 	fx.ctx.vctx.context.device = &fx.device;
-	fx.dev.shows_headers = true;
-	fx.path = (struct uroce_path){ .ops = &ops, .dev = &fx.dev, .lossless = true };
+	fx.path = (struct uroce_path){ .ops = &ops, .host = &fx.host.paths, .lossless = true };
 	fx.ah = (struct uroce_ah){ .av = { .path = &fx.path, .mtu = FIXTURE_MTU } };
 	fx.pd.pd.context = &fx.ctx.vctx.context;
 	fx.mr.vmr.ibv_mr.context = &fx.ctx.vctx.context;
 	fx.mr.vmr.ibv_mr.pd = &fx.pd.pd;
-	if (!fx.shm.board || uroce_keys_new(&fx.host.keys) || uroce_event_open(&fx.ctx) ||
+	if (!fx.shm.board || uroce_keys_new(&fx.host.engine.keys) || uroce_event_open(&fx.ctx) ||
 	    uroce_alloc_pd(&fx.pd.pd, NULL) || uroce_reg_mr(&fx.mr.vmr, &in))
 		return -1;
 	/* Whoever polls an empty queue finds another thread at work. */
-	uroce_lock(&fx.host.progress_lock);
+	uroce_lock(&fx.host.paths.progress_lock);
 	return 0;
 }
 
@@ -109,8 +105,8 @@ static int fixture_teardown(void **state)
 
 	if (!r)
 		r = uroce_dealloc_pd(&fx.pd.pd);
-	uroce_unlock(&fx.host.progress_lock);
-	uroce_keys_free(fx.host.keys);
+	uroce_unlock(&fx.host.paths.progress_lock);
+	uroce_keys_free(fx.host.engine.keys);
 	uroce_event_close(&fx.ctx);
 	close(fx.ctx.vctx.context.async_fd);
 	free(fx.shm.board);
@@ -203,9 +199,9 @@ static inline struct uroce_qp *fixture_qp(enum ibv_qp_type type, struct uroce_cq
 
 static inline void fixture_qp_free(struct uroce_qp *qp)
 {
-	uroce_unlock(&fx.host.progress_lock);
+	uroce_unlock(&fx.host.paths.progress_lock);
 	assert_int_equal(uroce_destroy_qp(&qp->vqp), 0);
-	uroce_lock(&fx.host.progress_lock);
+	uroce_lock(&fx.host.paths.progress_lock);
 	free(qp);
 }
 

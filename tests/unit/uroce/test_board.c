@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/keys.h"
-#include "providers/uroce/shm.h"
+#include "providers/uroce/host/host.h"
 
 enum {
 	KEYS_LENGTH = 100,
@@ -46,20 +45,20 @@ static int setup(void **state)
 {
 	memset(&t, 0, sizeof(t));
 	t.host.shm = &t.shm;
-	t.shm.host = &t.host;
+	t.shm.host = &t.host.paths;
 	t.shm.board = calloc(1, sizeof(*t.shm.board));
 	t.peer.used = &t.uses;
 	atomic_store(&t.shm.by_slot[SLOT], &t.peer);
-	if (!t.shm.board || uroce_keys_new(&t.host.keys))
+	if (!t.shm.board || uroce_keys_new(&t.host.engine.keys))
 		return -1;
-	uroce_board_watch_keys(&t.shm);
-	return uroce_key_new(t.host.keys, &t.pd, t.region, sizeof(t.region), (uintptr_t)t.region, 0,
-			     &t.key);
+	uroce_regions_show(&t.host);
+	return uroce_key_new(t.host.engine.keys, &t.pd, t.region, sizeof(t.region),
+			     (uintptr_t)t.region, 0, &t.key);
 }
 
 static int teardown(void **state)
 {
-	uroce_keys_free(t.host.keys);
+	uroce_keys_free(t.host.engine.keys);
 	free(t.shm.board);
 	return 0;
 }
@@ -72,7 +71,7 @@ static int take_back(void)
 	/* Keys are random, and a board has room for some. */
 	if (t.key->key >> UROCE_KEY_VARIANT_BITS < SHM_KEYS)
 		assert_int_equal(entry->key, t.key->key);
-	assert_int_equal(uroce_key_free(t.host.keys, t.key), 0);
+	assert_int_equal(uroce_key_free(t.host.engine.keys, t.key), 0);
 	assert_int_equal(entry->key, 0);
 	return t.slept;
 }

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/copy.h"
-#include "providers/uroce/uroce.h"
+#include "providers/uroce/base/base.h"
+#include "providers/uroce/engine/engine.h"
 
 #define PAGE 4096ul
 
@@ -474,11 +474,13 @@ static void test_sse(void **state)
 /* Past the caches; on processors with leaves the kernel has no part in it. */
 static void test_past(void **state)
 {
+#if defined(__x86_64__)
 	int before = atomic_load(&kernel_copies);
 
 	way_check(state, uroce_copy_past);
-#if defined(__x86_64__)
 	assert_int_equal(atomic_load(&kernel_copies), before);
+#else
+	way_check(state, uroce_copy_past);
 #endif
 }
 

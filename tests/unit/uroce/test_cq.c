@@ -6,7 +6,7 @@
 
 #include <rdma/ib_user_verbs.h>
 
-#include "providers/uroce/cq.h"
+#include "providers/uroce/engine/engine.h"
 #include "tests/unit/uroce/fixture.h"
 
 static void push(struct uroce_cq *cq, uint64_t wr_id, bool solicited)
@@ -24,7 +24,7 @@ static void push(struct uroce_cq *cq, uint64_t wr_id, bool solicited)
 		.vendor_err = 9,
 	};
 
-	uroce_cq_push(cq, &wc, NULL, solicited);
+	uroce_cq_push(cq, NULL, &wc, NULL, solicited);
 }
 
 static struct ibv_comp_channel *channel_new(void)
@@ -158,14 +158,14 @@ static void test_full_pipe(void **state)
 		assert_int_equal(uroce_req_notify_cq(&cq->vcq.cq, 0), 0);
 		push(cq, i, false);
 	}
-	assert_false(LIST_EMPTY(&fx.host.pending_cqs));
-	uroce_cq_events_retry(&fx.host);
-	assert_false(LIST_EMPTY(&fx.host.pending_cqs));
+	assert_false(LIST_EMPTY(&fx.host.engine.pending_cqs));
+	uroce_cq_events_retry(&fx.host.engine);
+	assert_false(LIST_EMPTY(&fx.host.engine.pending_cqs));
 	assert_int_equal(cq->comp_events_raised, 0);
 	while ((got = event_get(channel)))
 		assert_ptr_equal(got, &filler->vcq.cq);
-	uroce_cq_events_retry(&fx.host);
-	assert_true(LIST_EMPTY(&fx.host.pending_cqs));
+	uroce_cq_events_retry(&fx.host.engine);
+	assert_true(LIST_EMPTY(&fx.host.engine.pending_cqs));
 	while ((got = event_get(channel))) {
 		assert_ptr_equal(got, &cq->vcq.cq);
 		found++;
@@ -196,9 +196,9 @@ static void test_destroy_with_events(void **state)
 
 	cq = fixture_cq(64, channel, 0);
 	cq->event_pending = true;
-	LIST_INSERT_HEAD(&fx.host.pending_cqs, cq, pending);
+	LIST_INSERT_HEAD(&fx.host.engine.pending_cqs, cq, pending);
 	fixture_cq_free(cq);
-	assert_true(LIST_EMPTY(&fx.host.pending_cqs));
+	assert_true(LIST_EMPTY(&fx.host.engine.pending_cqs));
 	fixture_cq_free(other);
 	channel_free(channel);
 }
@@ -290,7 +290,7 @@ static void test_overflow(void **state)
 		push(cq, i, false);
 	assert_int_equal(fixture_event(), -1);
 	for (int i = 0; i < 2; i++)
-		uroce_cq_push(cq, &wc, NULL, false);
+		uroce_cq_push(cq, qp, &wc, NULL, false);
 	assert_int_equal(fixture_event(), IBV_EVENT_CQ_ERR); /* once */
 	assert_int_equal(fixture_event(), IBV_EVENT_QP_FATAL);
 	assert_int_equal(fixture_event(), -1);
@@ -298,7 +298,7 @@ static void test_overflow(void **state)
 	cq->vcq.cq.async_events_completed++;
 	assert_int_equal(qp->state, IBV_QPS_ERR);
 	assert_int_equal(other->state, IBV_QPS_RTS);
-	assert_ptr_equal(TAILQ_FIRST(&fx.host.blocked), qp); /* progress will flush it */
+	assert_ptr_equal(TAILQ_FIRST(&fx.host.engine.blocked), qp); /* progress will flush it */
 	for (uint32_t i = 0; i < 16; i++) {
 		assert_int_equal(fixture_poll(cq, &wc), 1);
 		assert_int_equal(wc.wr_id, i);
@@ -501,7 +501,7 @@ static void test_threads(void **state)
 	for (int i = 0; i < 2; i++) {
 		const struct ibv_wc stop = { .wr_id = UINT64_MAX };
 
-		uroce_cq_push(cq, &stop, NULL, false);
+		uroce_cq_push(cq, NULL, &stop, NULL, false);
 		while (atomic_load(&cq->head) != atomic_load(&cq->tail))
 			sched_yield();
 	}

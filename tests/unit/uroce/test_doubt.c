@@ -76,7 +76,7 @@ static unsigned int probe(void)
 
 	while (qp->req.probes == probes) {
 		now += MS;
-		if (!uroce_wheel_expire(&fx.host.wheel, now))
+		if (!uroce_wheel_expire(&fx.host.engine.wheel, now))
 			continue;
 		uroce_lock(&qp->lock);
 		uroce_req_timeout(qp, now);

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/dev.h"
-#include "providers/uroce/keys.h"
+#include "providers/uroce/verbs/verbs.h"
+#include "providers/uroce/engine/engine.h"
 
 enum {
 	MTU = 256,
@@ -134,11 +134,11 @@ static void owed(struct sim *sim)
 {
 	struct uroce_qp *qp, *next;
 
-	for (qp = TAILQ_FIRST(&sim->host.acks); qp; qp = next) {
+	for (qp = TAILQ_FIRST(&sim->host.engine.acks); qp; qp = next) {
 		next = TAILQ_NEXT(qp, ack_entry);
 		uroce_lock(&qp->lock);
 		if (uroce_resp_run(qp)) {
-			TAILQ_REMOVE(&sim->host.acks, qp, ack_entry);
+			TAILQ_REMOVE(&sim->host.engine.acks, qp, ack_entry);
 			qp->on_acks = false;
 		}
 		uroce_unlock(&qp->lock);
@@ -163,7 +163,7 @@ static void pass_time(struct sim *sim, uint64_t ns)
 	struct uroce_timer *timer;
 
 	sim->now += ns;
-	while ((timer = uroce_wheel_expire(&sim->host.wheel, sim->now))) {
+	while ((timer = uroce_wheel_expire(&sim->host.engine.wheel, sim->now))) {
 		struct uroce_qp *qp = container_of(timer, struct uroce_qp, timer);
 
 		uroce_lock(&qp->lock);
@@ -192,7 +192,7 @@ static struct uroce_qp *qp_new(struct sim *sim, unsigned int side, enum ibv_qp_t
 {
 	struct uroce_qp *qp = calloc(1, sizeof(*qp));
 
-	qp->host = &sim->host;
+	qp->engine = &sim->host.engine;
 	qp->dev = &sim->dev;
 	qp->type = type;
 	qp->vqp.qp.qp_num = 0x10 + side;
@@ -232,6 +232,13 @@ static void psn_set(struct sim *sim, uint32_t psn)
 	}
 }
 
+/* No other process is shown anything. */
+static void nobody_looks(struct uroce_qp *qp)
+{
+}
+
+static struct engine_events events;
+
 static struct sim *sim_new(enum ibv_qp_type type)
 {
 	struct uroce_context *ctx = calloc(1, sizeof(*ctx));
@@ -245,19 +252,23 @@ static struct sim *sim_new(enum ibv_qp_type type)
 	sim->vctx = &ctx->vctx;
 	sim->now = 1000ull * MS;
 	uroce_host_init(&sim->host, sim->now);
-	assert_int_equal(uroce_keys_new(&sim->host.keys), 0);
+	events = uroce_engine_events;
+	events.stopped = nobody_looks;
+	sim->host.engine.events = &events;
+	assert_int_equal(uroce_keys_new(&sim->host.engine.keys), 0);
 	sim->dev.host = &sim->host;
-	sim->path = (struct uroce_path){ .ops = &wire_ops, .dev = &sim->dev, .name = "sim" };
+	sim->path =
+		(struct uroce_path){ .ops = &wire_ops, .host = &sim->host.paths, .name = "sim" };
 	sim->wire = calloc(WIRE_SIZE, sizeof(*sim->wire));
 	for (unsigned int side = 0; side < 2; side++) {
 		struct uroce_cq *cq = &sim->cq[side];
 
 		cq->ring = calloc(CQ_SIZE, sizeof(*cq->ring));
 		cq->mask = CQ_SIZE - 1;
-		cq->dev = &sim->dev;
+		cq->engine = &sim->host.engine;
 		cq->vcq.cq.context = &sim->vctx->context;
 		sim->buf[side] = calloc(1, BUF);
-		assert_int_equal(uroce_key_new(sim->host.keys, &sim->pd, sim->buf[side], BUF,
+		assert_int_equal(uroce_key_new(sim->host.engine.keys, &sim->pd, sim->buf[side], BUF,
 					       (uintptr_t)sim->buf[side],
 					       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 						       IBV_ACCESS_REMOTE_READ |
@@ -285,7 +296,7 @@ static void sim_free(struct sim *sim)
 		free(sim->cq[side].ring);
 		free(sim->buf[side]);
 	}
-	uroce_keys_free(sim->host.keys);
+	uroce_keys_free(sim->host.engine.keys);
 	uroce_event_close(ctx);
 	close(ctx->vctx.context.async_fd);
 	free(ctx->vctx.context.device);

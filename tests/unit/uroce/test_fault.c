@@ -2,7 +2,7 @@
 /* Faults on demand: what is understood, what each rule does to packets, and that a seed repeats. */
 #include "tests/unit/uroce/fixture.h"
 
-#include "providers/uroce/fault.h"
+#include "providers/uroce/fault/fault.h"
 
 enum {
 	WIRE_MAX = 4096,
@@ -30,9 +30,7 @@ static int wire_send(struct uroce_path *path, const struct uroce_av *av, const s
 	return 0;
 }
 
-void __wrap_uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid,
-		     uint64_t now);
-void __wrap_uroce_rx(struct uroce_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid,
+static void received(struct path_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid,
 		     uint64_t now)
 {
 	assert_true(pkt->fault_seen);
@@ -62,12 +60,16 @@ static struct uroce_faults *faults_of(const char *text)
 static void begin(const char *text)
 {
 	static const struct uroce_path_ops ops = { .send = wire_send };
+	static const struct path_events events = { .packet = received };
 
 	memset(&wire, 0, sizeof(wire));
 	memset(&rx, 0, sizeof(rx));
-	inner = (struct uroce_path){ .ops = &ops, .dev = &fx.dev };
+	inner = (struct uroce_path){ .ops = &ops, .host = &fx.host.paths };
 	fx.host.faults = faults_of(text);
-	assert_int_equal(uroce_fault_path_new(&fx.dev, &inner, &path), 0);
+	fx.host.faults->host = &fx.host.paths;
+	fx.host.faults->engine = &fx.host.engine;
+	fx.host.paths.events = &events;
+	assert_int_equal(uroce_fault_path_new(fx.host.faults, &inner, &path), 0);
 	cq = fixture_cq(64, NULL, 0);
 	for (int i = 0; i < 2; i++) {
 		qps[i] = fixture_qp(IBV_QPT_RC, cq, NULL, 0);
@@ -108,7 +110,7 @@ static void receive_packet(uint32_t psn)
 	struct uroce_packet pkt = { .hdr = { .opcode = UROCE_RC | UROCE_SEND_ONLY, .psn = psn },
 				    .payload = { .data = fx.buf, .length = 100 } };
 
-	uroce_fault_receive(&fx.host, qps[0], &pkt, NULL, uroce_now());
+	uroce_fault_receive(fx.host.faults, qps[0], &pkt, NULL, uroce_now());
 }
 
 #define ASSERT_PSNS(seen, ...)                                                 \
@@ -246,12 +248,12 @@ static void reorder_last(void **state)
 	begin("reorder=2:time=10ms");
 	send_many(2);
 	ASSERT_PSNS(wire, 1000);
-	assert_true(uroce_fault_waiting(&fx.host));
-	uroce_fault_run(&fx.host, uroce_now());
+	assert_true(uroce_fault_waiting(fx.host.faults));
+	uroce_fault_run(fx.host.faults, uroce_now());
 	ASSERT_PSNS(wire, 1000);
-	uroce_fault_run(&fx.host, uroce_now() + 11000000);
+	uroce_fault_run(fx.host.faults, uroce_now() + 11000000);
 	ASSERT_PSNS(wire, 1000, 1001);
-	assert_false(uroce_fault_waiting(&fx.host));
+	assert_false(uroce_fault_waiting(fx.host.faults));
 	end();
 }
 
@@ -261,10 +263,10 @@ static void delayed(void **state)
 	send_many(8);
 	assert_int_equal(wire.count, 7);
 	wire.result = -EAGAIN; /* no room: it stays */
-	uroce_fault_run(&fx.host, uroce_now() + 2000000000);
-	assert_true(uroce_fault_waiting(&fx.host));
+	uroce_fault_run(fx.host.faults, uroce_now() + 2000000000);
+	assert_true(uroce_fault_waiting(fx.host.faults));
 	wire.result = 0;
-	uroce_fault_run(&fx.host, uroce_now() + 2000000000);
+	uroce_fault_run(fx.host.faults, uroce_now() + 2000000000);
 	assert_int_equal(wire.count, 8);
 	assert_int_equal(wire.psn[7], 1000);
 	end();
@@ -302,7 +304,7 @@ static void incoming(void **state)
 	for (uint32_t psn = 0; psn < 6; psn++)
 		receive_packet(psn);
 	ASSERT_PSNS(rx, 1, 1, 3, 2, 5);
-	uroce_fault_run(&fx.host, uroce_now() + 2000000000);
+	uroce_fault_run(fx.host.faults, uroce_now() + 2000000000);
 	ASSERT_PSNS(rx, 1, 1, 3, 2, 5, 4);
 	end();
 }

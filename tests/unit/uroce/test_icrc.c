@@ -2,7 +2,7 @@
 /* The invariant CRC against packets that Linux's rxe sent (kernel 6.12), IP header on. */
 #include "tests/unit/unit.h"
 
-#include "providers/uroce/icrc.h"
+#include "providers/uroce/wire/icrc.h"
 #include "util/util.h"
 
 enum {

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/dev.h"
-#include "providers/uroce/keys.h"
-#include "providers/uroce/ops.h"
+#include "providers/uroce/host/host.h"
+#include "providers/uroce/engine/engine.h"
+#include "providers/uroce/verbs/verbs.h"
 
 #define ALL_REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 #define ALL	   (IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE | IBV_ACCESS_MW_BIND)
@@ -33,7 +33,7 @@ static struct {
 
 static int group_setup(void **state)
 {
-	if (uroce_keys_new(&t.host.keys) < 0)
+	if (uroce_keys_new(&t.host.engine.keys) < 0)
 		return -1;
 	t.host.pid = getpid();
 	t.dev.host = &t.host;
@@ -44,7 +44,7 @@ static int group_setup(void **state)
 		t.pd[i].pd.context = &t.ctx.vctx.context;
 		uroce_alloc_pd(&t.pd[i].pd, NULL);
 	}
-	t.qp.dev = &t.dev;
+	t.qp.engine = &t.host.engine;
 	t.qp.vqp.qp.qp_num = QPN;
 	t.qp.vqp.qp.pd = &t.pd[0].pd;
 	t.qp.vqp.qp.context = &t.ctx.vctx.context;
@@ -53,7 +53,7 @@ static int group_setup(void **state)
 
 static int group_teardown(void **state)
 {
-	uroce_keys_free(t.host.keys);
+	uroce_keys_free(t.host.engine.keys);
 	return 0;
 }
 
@@ -87,7 +87,8 @@ static int probe(uint32_t key, int pd, uint32_t need, uint64_t va, uint64_t leng
 {
 	struct uroce_key *found;
 	uint8_t *ptr;
-	int r = uroce_key_get(&t.dev, key, &t.pd[pd].pd, QPN, need, va, length, &found, &ptr);
+	int r = uroce_key_get(t.host.engine.keys, key, &t.pd[pd].pd, QPN, need, va, length, &found,
+			      &ptr);
 
 	if (!r)
 		uroce_key_put(found);
@@ -145,7 +146,8 @@ static void test_range(void **state)
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_READ, at(sizeof(t.buf) - 1), 1), 0);
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_READ, at(1), UINT64_MAX), -ERANGE);
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_READ, UINT64_MAX, 2), -ERANGE);
-	assert_int_equal(uroce_key_get(&t.dev, k, &t.pd[0].pd, QPN, 0, at(5), 7, &key, &ptr), 0);
+	assert_int_equal(
+		uroce_key_get(t.host.engine.keys, k, &t.pd[0].pd, QPN, 0, at(5), 7, &key, &ptr), 0);
 	assert_ptr_equal(ptr, t.buf + 5);
 	uroce_key_put(key);
 	mr_free(&mr);
@@ -156,7 +158,7 @@ static void test_no_bytes_need_no_key(void **state)
 	struct uroce_key *key = (void *)1;
 	uint8_t *ptr;
 
-	assert_int_equal(uroce_key_get(&t.dev, 0xdeadbeef, &t.pd[0].pd, QPN,
+	assert_int_equal(uroce_key_get(t.host.engine.keys, 0xdeadbeef, &t.pd[0].pd, QPN,
 				       IBV_ACCESS_REMOTE_WRITE, 0, 0, &key, &ptr),
 			 0);
 	assert_null(key);
@@ -191,8 +193,8 @@ static void test_names(void **state)
 	/* iova: another name for the first byte, for lkey and rkey */
 	assert_int_equal(mr_new_at(&mr, &t.pd[0], t.buf, 100, 0x7000, ALL), 0);
 	assert_int_equal(probe(mr.vmr.ibv_mr.rkey, 0, IBV_ACCESS_REMOTE_READ, at(0), 1), -ERANGE);
-	assert_int_equal(uroce_key_get(&t.dev, mr.vmr.ibv_mr.rkey, &t.pd[0].pd, QPN, 0, 0x7001, 99,
-				       &key, &ptr),
+	assert_int_equal(uroce_key_get(t.host.engine.keys, mr.vmr.ibv_mr.rkey, &t.pd[0].pd, QPN, 0,
+				       0x7001, 99, &key, &ptr),
 			 0);
 	assert_ptr_equal(ptr, t.buf + 1);
 	uroce_key_put(key);
@@ -201,9 +203,9 @@ static void test_names(void **state)
 	assert_int_equal(
 		mr_new_at(&mr, &t.pd[0], t.buf, 100, (uintptr_t)t.buf, ALL | IBV_ACCESS_ZERO_BASED),
 		0);
-	assert_int_equal(
-		uroce_key_get(&t.dev, mr.vmr.ibv_mr.rkey, &t.pd[0].pd, QPN, 0, 99, 1, &key, &ptr),
-		0);
+	assert_int_equal(uroce_key_get(t.host.engine.keys, mr.vmr.ibv_mr.rkey, &t.pd[0].pd, QPN, 0,
+				       99, 1, &key, &ptr),
+			 0);
 	assert_ptr_equal(ptr, t.buf + 99);
 	uroce_key_put(key);
 	assert_int_equal(probe(mr.vmr.ibv_mr.rkey, 0, 0, 99, 2), -ERANGE);
@@ -222,7 +224,7 @@ static void test_implicit(void **state)
 			 -EINVAL);
 	assert_int_equal(mr_new_at(&mr, &t.pd[0], NULL, SIZE_MAX, 0, ALL | IBV_ACCESS_ON_DEMAND),
 			 0);
-	assert_int_equal(uroce_key_get(&t.dev, mr.vmr.ibv_mr.lkey, &t.pd[0].pd, QPN,
+	assert_int_equal(uroce_key_get(t.host.engine.keys, mr.vmr.ibv_mr.lkey, &t.pd[0].pd, QPN,
 				       IBV_ACCESS_LOCAL_WRITE, at(9), 4, &key, &ptr),
 			 0);
 	assert_ptr_equal(ptr, t.buf + 9);
@@ -306,16 +308,16 @@ static void test_many(void **state)
 	uint32_t *number = calloc(COUNT, sizeof(*number));
 
 	for (int i = 0; i < COUNT; i++) {
-		assert_int_equal(
-			uroce_key_new(t.host.keys, &t.pd[0].pd, t.buf, 64, i * 100ull, 0, &key[i]),
-			0);
+		assert_int_equal(uroce_key_new(t.host.engine.keys, &t.pd[0].pd, t.buf, 64,
+					       i * 100ull, 0, &key[i]),
+				 0);
 		number[i] = key[i]->key;
 		assert_int_not_equal(number[i], 0);
 		assert_int_equal(seen[number[i] >> 8]++, 0);
 	}
 	for (int i = 0; i < COUNT; i++) {
 		assert_int_equal(probe(number[i], 0, 0, i * 100ull, 64), 0);
-		assert_int_equal(uroce_key_free(t.host.keys, key[i]), 0);
+		assert_int_equal(uroce_key_free(t.host.engine.keys, key[i]), 0);
 		assert_int_equal(probe(number[i], 0, 0, i * 100ull, 64), -EACCES);
 	}
 	free(key);
@@ -328,7 +330,8 @@ static void test_many(void **state)
 static int gather(const struct ibv_sge *sge, int num_sge, uint32_t offset, uint32_t length,
 		  uint32_t need, struct uroce_gather *ret)
 {
-	return uroce_gather_get(&t.dev, &t.pd[0].pd, sge, num_sge, offset, length, need, ret);
+	return uroce_gather_get(t.host.engine.keys, &t.pd[0].pd, sge, num_sge, offset, length, need,
+				ret);
 }
 
 static void test_gather(void **state)
@@ -413,7 +416,8 @@ static void test_scatter(void **state)
 		const struct ibv_sge bad[] = { { at(0), 10, k }, { at(100), 5, ro } };
 
 		memset(t.buf, 0, sizeof(t.buf));
-		assert_int_equal(uroce_scatter(&t.dev, &t.pd[0].pd, list, 3, 3, &payload), 0);
+		assert_int_equal(
+			uroce_scatter(t.host.engine.keys, &t.pd[0].pd, list, 3, 3, &payload), 0);
 		assert_int_equal(t.buf[2], 0);
 		assert_memory_equal(t.buf + 3, data, 7);
 		assert_int_equal(t.buf[10], 0);
@@ -422,19 +426,26 @@ static void test_scatter(void **state)
 		assert_memory_equal(t.buf + 200, data + 12, 10);
 		assert_int_equal(t.buf[210], 0);
 
-		assert_int_equal(uroce_scatter(&t.dev, &t.pd[0].pd, list, 3, 14, &payload),
-				 -ERANGE);
-		assert_int_equal(uroce_scatter(&t.dev, &t.pd[0].pd, bad, 2, 0, &payload), -EACCES);
-		assert_int_equal(uroce_scatter(&t.dev, &t.pd[1].pd, list, 3, 0, &payload), -EACCES);
+		assert_int_equal(
+			uroce_scatter(t.host.engine.keys, &t.pd[0].pd, list, 3, 14, &payload),
+			-ERANGE);
+		assert_int_equal(
+			uroce_scatter(t.host.engine.keys, &t.pd[0].pd, bad, 2, 0, &payload),
+			-EACCES);
+		assert_int_equal(
+			uroce_scatter(t.host.engine.keys, &t.pd[1].pd, list, 3, 0, &payload),
+			-EACCES);
 		payload.length = 0;
-		assert_int_equal(uroce_scatter(&t.dev, &t.pd[0].pd, NULL, 0, 0, &payload), 0);
+		assert_int_equal(
+			uroce_scatter(t.host.engine.keys, &t.pd[0].pd, NULL, 0, 0, &payload), 0);
 
 		/* by reference: the path places each piece */
 		memset(t.buf, 0, sizeof(t.buf));
 		payload = (struct uroce_payload){ .reference = data,
 						  .length = sizeof(data),
 						  .path = &path };
-		assert_int_equal(uroce_scatter(&t.dev, &t.pd[0].pd, list, 3, 0, &payload), 0);
+		assert_int_equal(
+			uroce_scatter(t.host.engine.keys, &t.pd[0].pd, list, 3, 0, &payload), 0);
 		assert_int_equal(fetched, 3);
 		assert_memory_equal(t.buf, data, 10);
 		assert_memory_equal(t.buf + 200, data + 15, 7);
@@ -454,9 +465,10 @@ static void test_vanished(void **state)
 	assert_int_equal(mr_new_at(&mr, &t.pd[0], p, 4096, (uintptr_t)p, IBV_ACCESS_LOCAL_WRITE),
 			 0);
 	sge = (struct ibv_sge){ (uintptr_t)p, 4096, mr.vmr.ibv_mr.lkey };
-	assert_int_equal(uroce_scatter(&t.dev, &t.pd[0].pd, &sge, 1, 0, &payload), 0);
+	assert_int_equal(uroce_scatter(t.host.engine.keys, &t.pd[0].pd, &sge, 1, 0, &payload), 0);
 	munmap(p, 4096);
-	assert_int_equal(uroce_scatter(&t.dev, &t.pd[0].pd, &sge, 1, 0, &payload), -EFAULT);
+	assert_int_equal(uroce_scatter(t.host.engine.keys, &t.pd[0].pd, &sge, 1, 0, &payload),
+			 -EFAULT);
 	mr_free(&mr);
 }
 
@@ -484,7 +496,7 @@ static int window_bind(const struct uroce_mw *mw, uint32_t rkey, const struct ur
 		},
 	};
 
-	return uroce_key_bind(&t.dev, &t.qp, &wqe);
+	return uroce_key_bind(&t.qp, &wqe);
 }
 
 static void test_window_1(void **state)
@@ -516,7 +528,7 @@ static void test_window_1(void **state)
 	k = ibv_inc_rkey(k);
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_READ, at(100), 1), 0);
 	/* type 1 is not invalidated but bound to nothing */
-	assert_int_equal(uroce_key_invalidate(&t.dev, &t.pd[0].pd, QPN, k), -EINVAL);
+	assert_int_equal(uroce_key_invalidate(t.host.engine.keys, &t.pd[0].pd, QPN, k), -EINVAL);
 	assert_int_equal(window_bind(&mw, ibv_inc_rkey(k), NULL, 0, 0, 0), 0);
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_READ, at(100), 1), -EACCES);
 	assert_int_equal(probe(ibv_inc_rkey(k), 0, IBV_ACCESS_REMOTE_READ, at(100), 1), -EACCES);
@@ -535,7 +547,7 @@ static void test_window_2(void **state)
 	mr_new(&mr, ALL);
 	mw_new(&mw, IBV_MW_TYPE_2);
 	k = (mw.mw.rkey & ~0xffu) | 0x5a;
-	assert_int_equal(uroce_key_invalidate(&t.dev, &t.pd[0].pd, QPN, mw.mw.rkey),
+	assert_int_equal(uroce_key_invalidate(t.host.engine.keys, &t.pd[0].pd, QPN, mw.mw.rkey),
 			 -EINVAL); /* free already */
 	assert_int_equal(window_bind(&mw, k, &mr, at(10), 0, IBV_ACCESS_REMOTE_WRITE), -EINVAL);
 	assert_int_equal(window_bind(&mw, k, &mr, at(10), 20,
@@ -543,21 +555,23 @@ static void test_window_2(void **state)
 			 0);
 	assert_int_equal(window_bind(&mw, k + 1, &mr, at(10), 20, IBV_ACCESS_REMOTE_WRITE),
 			 -EINVAL); /* not free */
-	assert_int_equal(uroce_key_get(&t.dev, k, &t.pd[0].pd, QPN, IBV_ACCESS_REMOTE_WRITE, 19, 1,
-				       &key, &ptr),
+	assert_int_equal(uroce_key_get(t.host.engine.keys, k, &t.pd[0].pd, QPN,
+				       IBV_ACCESS_REMOTE_WRITE, 19, 1, &key, &ptr),
 			 0);
 	assert_ptr_equal(ptr, t.buf + 29);
 	uroce_key_put(key);
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_WRITE, 20, 1), -ERANGE);
 	/* only through the QP it was bound by */
-	assert_int_equal(uroce_key_get(&t.dev, k, &t.pd[0].pd, OTHER_QPN, IBV_ACCESS_REMOTE_WRITE,
-				       0, 1, &key, &ptr),
+	assert_int_equal(uroce_key_get(t.host.engine.keys, k, &t.pd[0].pd, OTHER_QPN,
+				       IBV_ACCESS_REMOTE_WRITE, 0, 1, &key, &ptr),
 			 -EACCES);
-	assert_int_equal(uroce_key_invalidate(&t.dev, &t.pd[0].pd, OTHER_QPN, k), -EACCES);
-	assert_int_equal(uroce_key_invalidate(&t.dev, &t.pd[1].pd, QPN, k), -EACCES);
-	assert_int_equal(uroce_key_invalidate(&t.dev, &t.pd[0].pd, QPN, k ^ 1), -EINVAL);
+	assert_int_equal(uroce_key_invalidate(t.host.engine.keys, &t.pd[0].pd, OTHER_QPN, k),
+			 -EACCES);
+	assert_int_equal(uroce_key_invalidate(t.host.engine.keys, &t.pd[1].pd, QPN, k), -EACCES);
+	assert_int_equal(uroce_key_invalidate(t.host.engine.keys, &t.pd[0].pd, QPN, k ^ 1),
+			 -EINVAL);
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_WRITE, 0, 1), 0);
-	assert_int_equal(uroce_key_invalidate(&t.dev, &t.pd[0].pd, QPN, k), 0);
+	assert_int_equal(uroce_key_invalidate(t.host.engine.keys, &t.pd[0].pd, QPN, k), 0);
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_WRITE, 0, 1), -EACCES);
 	assert_int_equal(window_bind(&mw, k + 1, &mr, at(0), 1, IBV_ACCESS_REMOTE_READ),
 			 0);			       /* free again */
@@ -565,8 +579,9 @@ static void test_window_2(void **state)
 	mr_free(&mr);
 	/* regions are not windows */
 	mr_new(&mr, ALL);
-	assert_int_equal(uroce_key_invalidate(&t.dev, &t.pd[0].pd, QPN, mr.vmr.ibv_mr.rkey),
-			 -EINVAL);
+	assert_int_equal(
+		uroce_key_invalidate(t.host.engine.keys, &t.pd[0].pd, QPN, mr.vmr.ibv_mr.rkey),
+		-EINVAL);
 	mr_free(&mr);
 }
 
@@ -671,7 +686,7 @@ static void *reader(void *arg)
 		struct uroce_key *key;
 		uint8_t *ptr;
 
-		if (uroce_key_get(&t.dev, atomic_load(&current_key), &t.pd[0].pd, QPN,
+		if (uroce_key_get(t.host.engine.keys, atomic_load(&current_key), &t.pd[0].pd, QPN,
 				  IBV_ACCESS_REMOTE_READ, at(0), 64, &key, &ptr) < 0)
 			continue;
 		atomic_fetch_add(&found, 1);
@@ -736,14 +751,14 @@ static void test_watch(void **state)
 	struct uroce_keys_watch watch = { .show = watch_show, .hide = watch_hide };
 	struct uroce_mr mr;
 
-	t.host.keys->watch = &watch;
+	t.host.engine.keys->watch = &watch;
 	mr_new(&mr, ALL);
 	assert_ptr_equal(shown, mr.key);
 	assert_int_equal(uroce_rereg_mr(&mr.vmr, &in), 0);
 	assert_ptr_equal(shown, mr.key);
 	mr_free(&mr);
 	assert_null(shown);
-	t.host.keys->watch = NULL;
+	t.host.engine.keys->watch = NULL;
 }
 
 int main(void)

@@ -8,10 +8,8 @@
 
 #include "tests/unit/unit.h"
 
-#include "providers/uroce/copy.h"
-#include "providers/uroce/forward.h"
-#include "providers/uroce/udp_flow.h"
-#include "providers/uroce/udp_socket.h"
+#include "providers/uroce/path/udp/udp_flow.h"
+#include "providers/uroce/path/udp/udp_socket.h"
 
 enum {
 	HOST_SLOT = 5,
@@ -21,14 +19,14 @@ enum {
 	WAIT_MS = 2000,
 };
 
-static struct uroce_host host;
-static struct uroce_dev dev;
+static struct path_host host;
+static struct uroce_path *path;
 static struct uroce_av av;
 static int wire = -1; /* the other host: a plain socket */
 static union uroce_address here, there;
 static uint8_t payload[8192];
 
-/* --- what the engine is handed: these replace its functions --- */
+/* --- what the host is told --- */
 
 static struct {
 	unsigned int count, forwarded, headers_wrong, grhs;
@@ -37,10 +35,8 @@ static struct {
 	union ibv_gid sgid;
 } seen;
 
-void __wrap_uroce_rx(struct uroce_host *h, struct uroce_packet *pkt, const union ibv_gid *sgid,
-		     uint64_t now);
-void __wrap_uroce_rx(struct uroce_host *h, struct uroce_packet *pkt, const union ibv_gid *sgid,
-		     uint64_t now)
+static void told_packet(struct path_host *h, struct uroce_packet *pkt, const union ibv_gid *sgid,
+			uint64_t now)
 {
 	seen.count++;
 	seen.bytes += pkt->payload.length;
@@ -55,29 +51,42 @@ void __wrap_uroce_rx(struct uroce_host *h, struct uroce_packet *pkt, const union
 		pkt->hdr.dest_qpn != QPN || memcmp(pkt->payload.data, payload, pkt->payload.length);
 }
 
-bool __wrap_uroce_rx_expected(struct uroce_host *h, uint32_t qpn, const union ibv_gid *sgid);
-bool __wrap_uroce_rx_expected(struct uroce_host *h, uint32_t qpn, const union ibv_gid *sgid)
-{
-	return qpn == QPN;
-}
-
-bool __wrap_uroce_express_datagram(struct uroce_host *h, const union ibv_gid *sgid,
-				   const uint8_t *data, uint32_t length);
-bool __wrap_uroce_express_datagram(struct uroce_host *h, const union ibv_gid *sgid,
-				   const uint8_t *data, uint32_t length)
+static bool told_bytes(struct path_host *h, const union ibv_gid *sgid, const uint8_t *data,
+		       uint32_t length)
 {
 	return false;
 }
 
-void __wrap_uroce_forward(struct uroce_host *h, uint8_t slot, const struct shm_forward *from,
-			  const void *packet, uint32_t length, uint64_t now);
-void __wrap_uroce_forward(struct uroce_host *h, uint8_t slot, const struct shm_forward *from,
-			  const void *packet, uint32_t length, uint64_t now)
+static bool is_expected(struct path_host *h, uint32_t qpn, const union ibv_gid *sgid)
+{
+	return qpn == QPN;
+}
+
+static void told_foreign(struct path_host *h, uint8_t slot, const struct path_origin *from,
+			 const void *packet, uint32_t length, uint64_t now)
 {
 	seen.forwarded++;
 	seen.forward_slot = slot;
 	seen.bytes += length;
 }
+
+static int watch(struct path_host *h, int fd, enum path_watch what, void *pointer)
+{
+	return 0;
+}
+
+static void unwatch(struct path_host *h, int fd)
+{
+}
+
+static const struct path_events events = {
+	.packet = told_packet,
+	.bytes = told_bytes,
+	.expected = is_expected,
+	.foreign = told_foreign,
+	.watch = watch,
+	.unwatch = unwatch,
+};
 
 /* --- the two ends --- */
 
@@ -88,47 +97,47 @@ static void gid_ipv4(uint32_t address, union ibv_gid *ret)
 	uroce_address_to_gid(&a, ret);
 }
 
+static struct uroce_udp *udp(void)
+{
+	return to_udp(path);
+}
+
 /* Every place is somebody else's: packets leave from port 4791. */
 static void flows_refuse(void)
 {
 	for (int i = 0; i < UDP_TX_FLOWS; i++) {
-		to_udp(dev.udp)->tx_flows[i].known = true;
-		to_udp(dev.udp)->tx_flows[i].rest = UINT32_MAX;
+		to_udp(path)->tx_flows[i].known = true;
+		to_udp(path)->tx_flows[i].rest = UINT32_MAX;
 	}
 }
 
 static void flows_allow(void)
 {
 	for (int i = 0; i < UDP_TX_FLOWS; i++)
-		to_udp(dev.udp)->tx_flows[i].known = false;
+		to_udp(path)->tx_flows[i].known = false;
 }
 
 static int setup(void **state)
 {
-	union ibv_gid other;
+	const struct udp_link link = { .name = "uroce0", .netdev = "lo", .ifindex = 1 };
+	union ibv_gid own, other;
 	int one = 1;
 
-	uroce_host_init(&host, 1);
-	host.slot = HOST_SLOT;
-	dev = (struct uroce_dev){ .host = &host, .name = "uroce0", .netdev = "lo", .ifindex = 1 };
-	for (int i = 0; i < UROCE_GID_MAX; i++)
-		dev.gids[i].socket = -1;
+	host = (struct path_host){ .events = &events, .slot = HOST_SLOT };
 	/* Addresses nobody else uses at this moment: tests may run side by side. */
-	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 1, &dev.gids[0].gid);
+	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 1, &own);
 	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 2, &other);
-	uroce_address_from_gid(&dev.gids[0].gid, UROCE_UDP_PORT, 0, &here);
+	uroce_address_from_gid(&own, UROCE_UDP_PORT, 0, &here);
 	uroce_address_from_gid(&other, UROCE_UDP_PORT, 0, &there);
-	assert_int_equal(uroce_udp_open(&dev), 0);
-	assert_int_equal(uroce_udp_socket_bound(&dev, &dev.gids[0].gid, &dev.gids[0].socket), 0);
-	dev.gids[0].pace.joins = true; /* as uroce_udp_bind() leaves it */
-	to_udp(dev.udp)->slots = 1;
+	assert_int_equal(uroce_udp_open(&host, &link, &path), 0);
+	assert_int_equal(uroce_udp_bind(path, 0, &own), 0);
 	flows_refuse();
 	wire = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	setsockopt(wire, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
 	setsockopt(wire, IPPROTO_IP, IP_MTU_DISCOVER, &(int){ IP_PMTUDISC_DO }, sizeof(int));
 	assert_int_equal(bind(wire, &there.sa, sizeof(there.in)), 0);
 	av = (struct uroce_av){
-		.path = dev.udp, .sgid = dev.gids[0].gid, .dgid = other, .addr = there, .mtu = 4096
+		.path = path, .route = { .sgid = own, .dgid = other }, .addr = there, .mtu = 4096
 	};
 	for (size_t i = 0; i < sizeof(payload); i++)
 		payload[i] = i * 7;
@@ -139,15 +148,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	close(wire);
-	close(dev.gids[0].socket);
-	dev.gids[0].socket = -1;
-	uroce_udp_close(&dev);
+	uroce_udp_close(path);
 	return 0;
-}
-
-static struct uroce_udp *udp(void)
-{
-	return to_udp(dev.udp);
 }
 
 static int send_packet(uint8_t opcode, uint32_t psn, uint32_t length)
@@ -158,7 +160,7 @@ static int send_packet(uint8_t opcode, uint32_t psn, uint32_t length)
 	const struct iovec iov = { payload, length };
 	const struct uroce_tx tx = { .hdr = &hdr, .iov = &iov, .iovcnt = 1, .length = length };
 
-	return dev.udp->ops->send(dev.udp, &av, &tx);
+	return path->ops->send(path, &av, &tx);
 }
 
 static void send_many(unsigned int count, uint32_t length)
@@ -200,9 +202,9 @@ static void test_one(void **state)
 {
 	send_many(1, 64);
 	expect_silence();
-	assert_true(dev.udp->pending);
-	dev.udp->ops->flush(dev.udp);
-	assert_false(dev.udp->pending);
+	assert_true(path->pending);
+	path->ops->flush(path);
+	assert_false(path->pending);
 	expect_datagrams(1, 64, true);
 }
 
@@ -211,7 +213,7 @@ static void test_equal_sizes_together(void **state)
 	send_many(40, 1000);
 	assert_int_equal(udp()->count, 1);
 	assert_int_equal(udp()->messages[0].count, 40);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(40, 1000, true);
 	assert_true(udp()->segmentation);
 }
@@ -223,7 +225,7 @@ static void test_shorter_ends(void **state)
 	assert_int_equal(udp()->count, 1);
 	send_many(1, 500);
 	assert_int_equal(udp()->count, 2);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(3, 1000, true);
 }
 
@@ -234,7 +236,7 @@ static void test_longer_begins(void **state)
 	assert_int_equal(udp()->count, 2);
 	assert_int_equal(udp()->messages[0].count, 3);
 	assert_int_equal(udp()->messages[1].count, 3);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(3, 500, true);
 	expect_datagrams(3, 1000, true);
 }
@@ -244,7 +246,7 @@ static void test_at_most_64(void **state)
 	send_many(UDP_SEGMENTS + 1, 100);
 	assert_int_equal(udp()->count, 2);
 	assert_int_equal(udp()->messages[0].count, UDP_SEGMENTS);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(UDP_SEGMENTS, 100, true);
 	expect_datagrams(1, 100, true);
 }
@@ -257,7 +259,7 @@ static void test_buffer_end(void **state)
 	assert_int_equal(udp()->messages[0].count, 1);
 	expect_datagrams(15, 4096, true);
 	expect_silence();
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(1, 4096, true);
 }
 
@@ -275,10 +277,10 @@ static void test_damage(void **state)
 		uint32_t received;
 
 		send_many(1, 100);
-		assert_int_equal(dev.udp->ops->send(dev.udp, &av, &tx), 0);
+		assert_int_equal(path->ops->send(path, &av, &tx), 0);
 		send_many(1, 100);
 		assert_int_equal(udp()->count, 3);
-		dev.udp->ops->flush(dev.udp);
+		path->ops->flush(path);
 		expect_datagrams(1, 100, true);
 		assert_int_equal(recv(wire, buf, sizeof(buf), 0), BTH_LEN + 100 + ICRC_LEN);
 		memcpy(&received, buf + BTH_LEN + 100, sizeof(received));
@@ -294,12 +296,12 @@ static void test_other_destination(void **state)
 
 	send_many(2, 100);
 	av.addr.in.sin_addr.s_addr = htonl(0x7f000001);
-	av.dgid.raw[15] = 1;
+	av.route.dgid.raw[15] = 1;
 	send_many(2, 100);
 	av = first;
 	send_many(2, 100);
 	assert_int_equal(udp()->count, 3);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(2, 100, true);
 	expect_datagrams(2, 100, true);
 	expect_silence();
@@ -315,10 +317,10 @@ static void test_traffic_class(void **state)
 
 	setsockopt(wire, IPPROTO_IP, IP_RECVTOS, &(int){ 1 }, sizeof(int));
 	send_many(1, 100);
-	av.traffic_class = 0x88;
+	av.route.traffic_class = 0x88;
 	send_many(1, 100);
 	assert_int_equal(udp()->count, 2);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(1, 100, true);
 	assert_int_equal(recvmsg(wire, &msg, 0), BTH_LEN + 100 + ICRC_LEN);
 	assert_int_equal(*CMSG_DATA(CMSG_FIRSTHDR(&msg)), 0x88);
@@ -329,7 +331,7 @@ static void test_no_segmentation(void **state)
 	udp()->segmentation = false;
 	send_many(UDP_MESSAGES + 3, 100);
 	assert_int_equal(udp()->count, 3);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(UDP_MESSAGES + 3, 100, false);
 }
 
@@ -337,12 +339,12 @@ static void test_no_segmentation(void **state)
  * that. */
 static void test_segmentation_refused(void **state)
 {
-	setsockopt(dev.gids[0].socket, SOL_SOCKET, SO_NO_CHECK, &(int){ 1 }, sizeof(int));
+	setsockopt(udp()->ports[0].fd, SOL_SOCKET, SO_NO_CHECK, &(int){ 1 }, sizeof(int));
 	send_many(10, 1000);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(10, 1000, false);
 	assert_false(udp()->segmentation);
-	assert_false(dev.udp->pending);
+	assert_false(path->pending);
 }
 
 static bool sent_as_rxe(void)
@@ -369,7 +371,7 @@ static void test_flush(void **state)
 	assert_int_equal(send_packet(UROCE_RC | UROCE_FLUSH, 5, 0), 0);
 	send_many(1, 0);
 	assert_int_equal(udp()->count, 3);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(2, 100, true);
 	assert_false(sent_as_rxe());
 	expect_datagrams(1, 0, true);
@@ -377,7 +379,7 @@ static void test_flush(void **state)
 	assert_int_equal(send_packet(UROCE_RC | UROCE_FLUSH, 6, 0), 0);
 	assert_int_equal(send_packet(UROCE_RC | UROCE_FLUSH, 7, 0), 0);
 	assert_int_equal(send_packet(UROCE_RC | UROCE_FLUSH, 7, 0), 0);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	assert_false(sent_as_rxe());
 	assert_true(sent_as_rxe());
 	assert_true(sent_as_rxe());
@@ -395,22 +397,22 @@ static void test_payload_gone(void **state)
 	uroce_copy_init();
 	munmap(gone, 4096);
 	send_many(1, 100);
-	assert_int_equal(dev.udp->ops->send(dev.udp, &av, &tx), -EFAULT);
+	assert_int_equal(path->ops->send(path, &av, &tx), -EFAULT);
 	av.addr.in.sin_addr.s_addr = htonl(0x7f000001);
-	assert_int_equal(dev.udp->ops->send(dev.udp, &av, &tx), -EFAULT);
+	assert_int_equal(path->ops->send(path, &av, &tx), -EFAULT);
 	assert_int_equal(udp()->count, 1);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(1, 100, true);
 	expect_silence();
 }
 
 static void test_no_socket(void **state)
 {
-	int fd = dev.gids[0].socket;
+	int fd = udp()->ports[0].fd;
 
-	dev.gids[0].socket = -1;
+	udp()->ports[0].fd = -1;
 	assert_int_equal(send_packet(UROCE_RC | UROCE_SEND_ONLY, 0, 8), -ENETUNREACH);
-	dev.gids[0].socket = fd;
+	udp()->ports[0].fd = fd;
 }
 
 /* --- flows, sending --- */
@@ -454,12 +456,12 @@ static void test_flow(void **state)
 	assert_in_range(port, UROCE_FLOW_PORT_MIN, UROCE_FLOW_PORT_MIN + UROCE_FLOW_PORTS - 1);
 	for (int i = 0; i < 3; i++) {
 		send_many(1, 64);
-		dev.udp->ops->flush(dev.udp);
+		path->ops->flush(path);
 		assert_int_equal(expect_numbered(64, id++), port);
 	}
 	send_many(4, 1000);
 	send_many(1, 2000);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(expect_numbered(1000, id + i), port);
 	assert_int_equal(expect_numbered(2000, id + 1), port);
@@ -491,11 +493,11 @@ static void test_flow_refused(void **state)
 	close(broken);
 	send_many(3, 1000);
 	send_many(1, 2000);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(3, 1000, true);
 	expect_datagrams(1, 2000, true);
 	expect_silence();
-	assert_false(dev.udp->pending);
+	assert_false(path->pending);
 	assert_null(flow_of());
 	udp()->begun += 5000; /* messages later it is tried again */
 	assert_non_null(flow_of());
@@ -507,9 +509,9 @@ static void test_flow_doubted(void **state)
 	flows_allow();
 	assert_non_null(flow_of());
 	send_many(2, 100);
-	dev.udp->ops->doubt(dev.udp, &av, QPN);
+	path->ops->doubt(path, &av, QPN);
 	assert_null(flow_of());
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_datagrams(2, 100, true);
 	udp()->begun += 5000;
 	assert_null(flow_of());
@@ -530,9 +532,9 @@ static void test_flow_payload_gone(void **state)
 	flows_allow();
 	assert_non_null(flow_of());
 	id = flow_of()->id;
-	assert_int_equal(dev.udp->ops->send(dev.udp, &av, &tx), -EFAULT);
+	assert_int_equal(path->ops->send(path, &av, &tx), -EFAULT);
 	send_many(1, 64);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	expect_numbered(64, id);
 	munmap(gone, 4096);
 }
@@ -546,7 +548,7 @@ static void receive_until(unsigned int datagrams)
 
 	uroce_lock(&host.progress_lock);
 	for (int i = 0; i < WAIT_MS && n < datagrams; i++) {
-		n += uroce_udp_poll(&dev, 32);
+		n += uroce_udp_poll(path, 32);
 		if (n < datagrams)
 			nanosleep(&ms, NULL);
 	}
@@ -592,7 +594,7 @@ static void test_receive(void **state)
 	assert_int_equal(seen.headers_wrong, 0);
 	assert_int_equal(seen.bytes, 1007);
 	assert_int_equal(seen.grhs, 1);
-	assert_memory_equal(&seen.sgid, &av.dgid, sizeof(seen.sgid));
+	assert_memory_equal(&seen.sgid, &av.route.dgid, sizeof(seen.sgid));
 }
 
 /* 41 packets of 1000 bytes, the last of 100, numbered from 0, as one large send. */
@@ -636,7 +638,7 @@ static void poll_in_vain(int count)
 {
 	uroce_lock(&host.progress_lock);
 	for (int i = 0; i < count; i++)
-		assert_int_equal(uroce_udp_poll(&dev, 32), 0);
+		assert_int_equal(uroce_udp_poll(path, 32), 0);
 	uroce_unlock(&host.progress_lock);
 }
 
@@ -644,25 +646,25 @@ static void poll_in_vain(int count)
  * the way. */
 static void test_receive_lone(void **state)
 {
-	const struct uroce_gid *gid = &dev.gids[0];
+	const struct udp_port *port = &udp()->ports[0];
 	unsigned int count = 0;
 	uint8_t buf[1200];
 
-	assert_true(gid->pace.joins);
-	for (; gid->pace.joins && count < 1000; count++) {
+	assert_true(port->pace.joins);
+	for (; port->pace.joins && count < 1000; count++) {
 		wire_send(buf, packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 1000, 0, buf));
 		receive_until(1);
 		poll_in_vain(32);
 	}
-	assert_false(gid->pace.joins);
+	assert_false(port->pace.joins);
 	poll_in_vain(32);
 	wire_send_large();
 	receive_until(41);
-	for (count += 41; !gid->pace.joins && count < 1000; count++) {
+	for (count += 41; !port->pace.joins && count < 1000; count++) {
 		wire_send(buf, packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 1000, 0, buf));
 		receive_until(1);
 	}
-	assert_true(gid->pace.joins);
+	assert_true(port->pace.joins);
 	wire_send_large();
 	receive_until(41);
 	assert_int_equal(seen.count, count + 41);
@@ -681,7 +683,7 @@ static void test_receive_headers(void **state)
 	receive_until(1);
 	assert_int_equal(seen.hop_limit, 64);
 	uroce_lock(&host.progress_lock);
-	uroce_udp_headers_show(&dev);
+	uroce_udp_headers_show(path);
 	uroce_unlock(&host.progress_lock);
 	wire_send(buf, packet_make(UROCE_UD | UROCE_SEND_ONLY, QPN, 8, 0, buf));
 	receive_until(1);
@@ -756,10 +758,11 @@ static void test_receive_numbers(void **state)
 /* Sockets that are silent have their turn, and hold up the others as little as they can. */
 static void test_turns(void **state)
 {
-	unsigned int *idle[] = { &dev.gids[0].pace.idle, &dev.gids[1].pace.idle };
+	unsigned int *idle[] = { &udp()->ports[0].pace.idle, &udp()->ports[1].pace.idle };
 
-	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 3, &dev.gids[1].gid);
-	assert_int_equal(uroce_udp_socket_bound(&dev, &dev.gids[1].gid, &dev.gids[1].socket), 0);
+	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 3, &udp()->ports[1].gid);
+	assert_int_equal(uroce_udp_socket_bound(udp(), &udp()->ports[1].gid, &udp()->ports[1].fd),
+			 0);
 	udp()->slots = 2;
 	poll_in_vain(32);
 	assert_int_equal(*idle[0], 32);
@@ -773,12 +776,12 @@ static void test_turns(void **state)
 	assert_int_equal(*idle[0], 32);
 	assert_int_equal(*idle[1], 1004);
 	*idle[0] = 1000;
-	uroce_udp_ready(&dev);
+	uroce_udp_ready(path);
 	poll_in_vain(1);
 	assert_int_equal(*idle[0], 1001);
 	assert_int_equal(*idle[1], 1005);
-	close(dev.gids[1].socket);
-	dev.gids[1].socket = -1;
+	close(udp()->ports[1].fd);
+	udp()->ports[1].fd = -1;
 }
 
 /* --- flows, receiving --- */
@@ -827,12 +830,12 @@ static void test_receive_flow(void **state)
 	}
 	assert_in_range(flow->fd, 0, INT_MAX);
 	assert_true(uroce_address_equal(&flow->from, &from));
-	polls = dev.gids[0].pace.idle;
+	polls = udp()->ports[0].pace.idle;
 	for (int i = 64; i < 100; i++)
 		flow_send(fd, &from, i - 32, 0);
-	assert_in_range(dev.gids[0].pace.idle, polls + 1, INT_MAX); /* nothing came that way */
+	assert_in_range(udp()->ports[0].pace.idle, polls + 1, INT_MAX); /* nothing came that way */
 	wire_send_numbered(0);
-	assert_int_equal(dev.gids[0].pace.idle, 0);
+	assert_int_equal(udp()->ports[0].pace.idle, 0);
 	assert_int_equal(seen.count, 101);
 	assert_int_equal(seen.headers_wrong, 0);
 	assert_int_equal(udp()->wrong, 0);
@@ -853,7 +856,7 @@ static void test_receive_flow_headers(void **state)
 	flow_send_as(UROCE_UD | UROCE_SEND_ONLY, fd, &from, 64, 0);
 	assert_int_equal(seen.hop_limit, 64);
 	uroce_lock(&host.progress_lock);
-	uroce_udp_headers_show(&dev);
+	uroce_udp_headers_show(path);
 	uroce_unlock(&host.progress_lock);
 	flow_send_as(UROCE_UD | UROCE_SEND_ONLY, fd, &from, 65, 0);
 	assert_int_equal(seen.hop_limit, 7);
@@ -913,25 +916,26 @@ static void test_flow_rests(void **state)
 static void test_receive_flow_passed_on(void **state)
 {
 	const struct udp_rx_flow *flow = &udp()->rx_flows[0];
+	struct path_origin origin = { .sgid = av.route.dgid,
+				      .dgid = av.route.sgid,
+				      .port = UROCE_UDP_PORT };
 	union uroce_address from;
 	int fd = flow_wire(UROCE_FLOW_PORT_MIN + 79, &from);
 
-	LIST_INIT(&host.devices);
-	LIST_INSERT_HEAD(&host.devices, &dev, entry);
 	uroce_lock(&host.progress_lock);
 	for (int i = 0; i < 200; i++)
-		uroce_udp_passed_on(&host, &av.dgid, &dev.gids[0].gid, UROCE_UDP_PORT);
+		assert_true(uroce_udp_passed_on(path, &origin));
 	assert_int_equal(flow->fd, -1);
+	origin.port = UROCE_FLOW_PORT_MIN + 79;
 	for (int i = 0; i < 64; i++) {
 		assert_int_equal(flow->fd, -1);
-		uroce_udp_passed_on(&host, &av.dgid, &dev.gids[0].gid, UROCE_FLOW_PORT_MIN + 79);
+		assert_true(uroce_udp_passed_on(path, &origin));
 	}
 	uroce_unlock(&host.progress_lock);
 	assert_in_range(flow->fd, 0, INT_MAX);
 	assert_true(uroce_address_equal(&flow->from, &from));
 	flow_send(fd, &from, 1234, 0);
 	assert_int_equal(seen.count, 1);
-	LIST_INIT(&host.devices);
 	close(fd);
 }
 
@@ -994,9 +998,9 @@ static void test_receive_other_process(void **state)
 static void test_to_oneself(void **state)
 {
 	av.addr = here;
-	av.dgid = dev.gids[0].gid;
+	av.route.dgid = udp()->ports[0].gid;
 	send_many(50, 1024);
-	dev.udp->ops->flush(dev.udp);
+	path->ops->flush(path);
 	receive_until(50);
 	assert_int_equal(seen.count, 50);
 	assert_int_equal(seen.headers_wrong, 0);

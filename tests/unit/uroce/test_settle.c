@@ -31,14 +31,14 @@ unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, u
 
 static bool all_wanted, all_looked_at; /* of the device's sockets */
 
-void __wrap_uroce_udp_ready(struct uroce_dev *dev);
-void __wrap_uroce_udp_ready(struct uroce_dev *dev)
+void __wrap_uroce_udp_ready(struct uroce_path *udp);
+void __wrap_uroce_udp_ready(struct uroce_path *udp)
 {
 	all_wanted = true;
 }
 
-unsigned int __wrap_uroce_udp_poll(struct uroce_dev *dev, unsigned int budget);
-unsigned int __wrap_uroce_udp_poll(struct uroce_dev *dev, unsigned int budget)
+unsigned int __wrap_uroce_udp_poll(struct uroce_path *udp, unsigned int budget);
+unsigned int __wrap_uroce_udp_poll(struct uroce_path *udp, unsigned int budget)
 {
 	all_looked_at |= all_wanted;
 	return 0;
@@ -67,9 +67,9 @@ static void end(void)
 
 static void settle(struct uroce_qp *only)
 {
-	uroce_unlock(&fx.host.progress_lock);
+	uroce_unlock(&fx.host.paths.progress_lock);
 	uroce_qps_settle(&fx.host, &fx.ctx, only);
-	uroce_lock(&fx.host.progress_lock);
+	uroce_lock(&fx.host.paths.progress_lock);
 }
 
 static void test_nothing(void **state)

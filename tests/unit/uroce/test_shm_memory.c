@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/copy.h"
-#include "providers/uroce/shm.h"
-#include "providers/uroce/shm_memory.h"
+#include "providers/uroce/base/copy.h"
+#include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/path/shm/shm_memory.h"
 
 #define KIB 1024u
 

@@ -7,8 +7,7 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/express.h"
-#include "providers/uroce/shm_ring.h"
+#include "providers/uroce/path/shm/shm.h"
 
 enum {
 	SMALL = 64, /* bytes of data */
@@ -19,7 +18,7 @@ enum {
 };
 
 static struct {
-	struct uroce_host host;
+	struct path_host host;
 	struct uroce_shm shm;
 	struct shm_board board;
 	struct shm_peer peer;
@@ -35,8 +34,6 @@ int __real_uroce_copy(void *dst, const void *src, size_t length);
 int __wrap_uroce_copy(void *dst, const void *src, size_t length);
 int __real_uroce_copy_past(void *dst, const void *src, size_t length);
 int __wrap_uroce_copy_past(void *dst, const void *src, size_t length);
-bool __wrap_uroce_express_receive(struct shm_peer *peer, const struct shm_record *record,
-				  uint32_t length);
 
 /* A clock that takes time to look at, and that goes on by what a copy takes. */
 uint64_t __wrap_uroce_now(void)
@@ -65,18 +62,20 @@ int __wrap_uroce_copy_past(void *dst, const void *src, size_t length)
 }
 
 /* What was taken from the ring: nothing else was written over it. */
-bool __wrap_uroce_express_receive(struct shm_peer *peer, const struct shm_record *record,
-				  uint32_t length)
+static bool taken(struct path_host *host, const void *peer, const uint8_t *data, uint32_t length,
+		  bool has_ack, uint32_t ack)
 {
 	uint32_t number;
 
-	memcpy(&number, record->data, sizeof(number));
+	memcpy(&number, data, sizeof(number));
 	assert_int_equal(number, t.taken);
-	memcpy(&number, record->data + length - sizeof(number), sizeof(number));
+	memcpy(&number, data + length - sizeof(number), sizeof(number));
 	assert_int_equal(number, t.taken);
 	t.taken++;
 	return true;
 }
+
+static const struct path_events events = { .peer_bytes = taken };
 
 static int setup(void **state)
 {
@@ -85,6 +84,7 @@ static int setup(void **state)
 	if (!t.ring)
 		return -1;
 	memset(t.ring, 0, sizeof(*t.ring));
+	t.host.events = &events;
 	t.shm.host = &t.host;
 	t.peer = (struct shm_peer){ .shm = &t.shm,
 				    .board = &t.board,
@@ -255,7 +255,7 @@ static void any_run(uint64_t seed, unsigned int pace)
 	for (uint32_t i = 0; i < 1000; i++) {
 		uint64_t r = random_next(&random);
 
-		if (!record_send(8 + (r >> 8) % (r & 1 ? 600 : 8185))) {
+		if (!record_send(BTH_LEN + 1 + (r >> 8) % (r & 1 ? 600 : 8180))) {
 			assert_true(t.sent != t.taken);
 			uroce_shm_poll_peer(&t.peer, 0);
 		}

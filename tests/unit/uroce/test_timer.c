@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/timer.h"
+#include "providers/uroce/base/timer.h"
 
 enum {
 	TIMERS = 64,

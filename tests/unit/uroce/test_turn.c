@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "providers/uroce/shm.h"
+#include "providers/uroce/path/shm/shm.h"
 
 /* How another process fares: 0 it has its turn, or the error. */
 static int turn_elsewhere(void)

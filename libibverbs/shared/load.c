@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libibverbs/discovery/discovery.h"
+
+#define ABI_TEXT_(n) #n
+#define ABI_TEXT(n)  ABI_TEXT_(n)
+#define SUFFIX	     "-rdmav" ABI_TEXT(RDMA_PROVIDER_ABI) ".so"
+
+static char *library_path(const struct disc_driver *driver)
+{
+	char *path;
+	int r;
+
+	if (driver->name[0] == '/')
+		r = asprintf(&path, "%s" SUFFIX, driver->name);
+	else
+		r = asprintf(&path, "%s/lib%s" SUFFIX, disc_paths()->providers, driver->name);
+	if (r < 0)
+		return NULL;
+	/* The dynamic linker's search, which the user's LD_LIBRARY_PATH is part of. */
+	if (driver->named && driver->name[0] != '/' && access(path, F_OK))
+		memmove(path, strrchr(path, '/') + 1, strlen(strrchr(path, '/')));
+	return path;
+}
+
+/* The same provider of another release beside the one wanted, as a file name. NULL: none. */
+static char *other_release(const char *path)
+{
+	const char *file = strrchr(path, '/') + 1;
+	int stem = strlen(file) - strlen(SUFFIX);
+	_cleanup_free_ char *folder = strndup(path, file - path);
+	char pattern[128], *found = NULL;
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(pattern, sizeof(pattern), "%.*s-rdmav*.so", stem, file);
+	dir = folder ? opendir(folder) : NULL;
+	if (!dir)
+		return NULL;
+	while (!found && (entry = readdir(dir)))
+		if (!fnmatch(pattern, entry->d_name, 0))
+			found = strdup(entry->d_name);
+	closedir(dir);
+	return found;
+}
+
+static void explain_missing(const char *path)
+{
+	_cleanup_free_ char *other = other_release(path);
+
+	if (other)
+		log_notice("libibverbs: Warning: couldn't load driver '%s': it is not there, but "
+			   "%s is: that provider belongs to another release, this libibverbs "
+			   "needs provider interface %d: install libibverbs and its providers "
+			   "from the same release\n",
+			   path, other, RDMA_PROVIDER_ABI);
+	else
+		log_notice("libibverbs: Warning: couldn't load driver '%s': it is not installed: "
+			   "install the providers' package\n",
+			   path);
+}
+
+static int entry_check(const struct verbs_provider_entry *entry, const char *path)
+{
+	const struct verbs_provider *provider;
+
+	if (entry->abi != RDMA_PROVIDER_ABI) {
+		log_notice("libibverbs: Warning: couldn't load driver '%s': it was built for "
+			   "provider interface %u, this libibverbs needs %d: install libibverbs "
+			   "and its providers from the same release\n",
+			   path, entry->abi, RDMA_PROVIDER_ABI);
+		return -EPROTO;
+	}
+	provider = entry->provider;
+	if (!provider || provider->size != sizeof(*provider) || !provider->name || !provider->ops) {
+		log_notice("libibverbs: Warning: couldn't load driver '%s': its description is "
+			   "not the one of provider interface %d: rebuild it with this "
+			   "libibverbs\n",
+			   path, RDMA_PROVIDER_ABI);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+static int library_open(const char *path, const struct verbs_provider **ret_provider)
+{
+	const struct verbs_provider_entry *entry;
+	void *handle;
+	int r;
+
+	if (strchr(path, '/') && access(path, F_OK)) {
+		explain_missing(path);
+		return -ENOENT;
+	}
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle) {
+		log_notice("libibverbs: Warning: couldn't load driver '%s': %s: reinstall the "
+			   "providers' package\n",
+			   path, dlerror());
+		return -ELIBBAD;
+	}
+	entry = dlsym(handle, "verbs_provider_entry");
+	if (!entry) {
+		log_notice("libibverbs: Warning: couldn't load driver '%s': it is no provider of "
+			   "this libibverbs (no verbs_provider_entry in it)\n",
+			   path);
+		r = -ELIBBAD;
+	} else {
+		r = entry_check(entry, path);
+	}
+	if (r < 0) {
+		dlclose(handle);
+		return r;
+	}
+	*ret_provider = entry->provider;
+	return 0;
+}
+
+bool disc_load_exists(const struct disc_driver *driver)
+{
+	_cleanup_free_ char *path = library_path(driver);
+
+	return path && !access(path, F_OK);
+}
+
+int disc_load(struct disc_driver *driver, const struct verbs_provider **ret_provider)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (!driver->provider && !driver->load_error) {
+		path = library_path(driver);
+		driver->load_error = path ? library_open(path, &driver->provider) : -ENOMEM;
+	}
+	if (driver->provider)
+		*ret_provider = driver->provider;
+	return driver->load_error;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The floor that all rooms stand on: addresses, bytes, the clock, locks, fences, copies that
+ * survive a fault, pipes and timers.
+ *
+ * Locks: struct uroce_lock is the data path's lock; the timer wheel's own is taken last of all.
+ * Threads: any, except where a header says otherwise.
+ * Includes: util/ and the public verbs headers only. Included by: every room.
+ */
+#ifndef UROCE_BASE_H
+#define UROCE_BASE_H
+
+#include "providers/uroce/base/address.h"
+#include "providers/uroce/base/bytes.h"
+#include "providers/uroce/base/clock.h"
+#include "providers/uroce/base/copy.h"
+#include "providers/uroce/base/fence.h"
+#include "providers/uroce/base/lock.h"
+#include "providers/uroce/base/pipe.h"
+#include "providers/uroce/base/timer.h"
+#include "util/log.h"
+#include "util/util.h"
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "providers/uroce/base/pipe.h"
+
+int uroce_pipe_open(struct uroce_pipe *ret)
+{
+	int fds[2], flags;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	flags = fcntl(fds[1], F_GETFL);
+	fcntl(fds[1], F_SETFL, flags | O_NONBLOCK); /* the two ends have flags of their own */
+	*ret = (struct uroce_pipe){ .read_fd = fds[0], .write_fd = fds[1] };
+	return 0;
+}
+
+void uroce_pipe_close_write(struct uroce_pipe *pipe)
+{
+	close(pipe->write_fd);
+	pipe->write_fd = -1;
+}
+
+int uroce_pipe_put(const struct uroce_pipe *pipe, const void *record, size_t size)
+{
+	/* Up to PIPE_BUF bytes are written in whole or not at all. */
+	return write(pipe->write_fd, record, size) == (ssize_t)size ? 0 : -errno;
+}
+
+/* Move everything unread aside without ever blocking, whatever flags the application set on its
+ * end. */
+static size_t pipe_drain(const struct uroce_pipe *pipe, const struct uroce_pipe *aside)
+{
+	size_t total = 0;
+
+	for (;;) {
+		ssize_t n = splice(pipe->read_fd, NULL, aside->write_fd, NULL, INT_MAX,
+				   SPLICE_F_NONBLOCK);
+
+		if (n <= 0)
+			return total;
+		total += n;
+	}
+}
+
+unsigned int uroce_pipe_purge(const struct uroce_pipe *pipe, uint64_t element, size_t size)
+{
+	struct uroce_pipe aside = { -1, -1 };
+	unsigned int purged = 0;
+	uint8_t record[64];
+
+	if (size > sizeof(record) || uroce_pipe_open(&aside) < 0)
+		return 0;
+	for (size_t left = pipe_drain(pipe, &aside); left >= size; left -= size) {
+		uint64_t found;
+
+		if (read(aside.read_fd, record, size) != (ssize_t)size)
+			break;
+		memcpy(&found, record, sizeof(found));
+		if (found == element)
+			purged++;
+		else
+			uroce_pipe_put(pipe, record, size);
+	}
+	close(aside.read_fd);
+	close(aside.write_fd);
+	return purged;
+}

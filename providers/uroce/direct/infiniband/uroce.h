@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the user-space RoCE device knows beyond verbs: its counters, and why a queue pair failed.
+ * Link with liburoce; on devices of other providers these functions fail with EOPNOTSUPP.
+ */
+#ifndef INFINIBAND_UROCE_H
+#define INFINIBAND_UROCE_H
+
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct uroce_counter {
+	const char *name; /* constant, valid until the process ends */
+	uint64_t value;
+};
+
+/*
+ * Read the counters of @qp, or with @qp NULL those of @context's device: the sum over all QPs this
+ * process ever had on it, and what belongs to no QP. The names are those of the kernel's software
+ * device in /sys/class/infiniband/<device>/ports/1/hw_counters where both count the same; uroce(7)
+ * lists them. They only grow, also across a reset of the QP.
+ *
+ * Return: number of counters there are, of which the first @count were written to @counters; or -1
+ * with errno set: EOPNOTSUPP, the device is not uroce; EINVAL, @qp is of another context.
+ * Threads: any. Source: providers/uroce/direct/uroce.c
+ */
+int uroce_query_counters(struct ibv_context *context, struct ibv_qp *qp,
+			 struct uroce_counter *counters, unsigned int count);
+
+/* The first error of a queue pair: what flushed all that came after it. */
+struct uroce_qp_error {
+	enum ibv_wc_status status;
+	enum ibv_wc_opcode opcode; /* of the work request that failed */
+	uint64_t wr_id;		   /* its; 0 when no work request of this side was at fault */
+	uint32_t psn;		   /* packet sequence number it happened at */
+	uint32_t retries;	   /* used up for it */
+	uint32_t remote_qpn;
+	uint8_t syndrome; /* AETH syndrome of the peer's NAK; 0: none was received */
+	union ibv_gid remote_gid;
+	uint64_t time; /* ns, CLOCK_MONOTONIC */
+};
+
+/*
+ * Read the first error of @qp since it was last in RESET.
+ * Return: 0, or a positive errno with *@error untouched: ENOENT, there was none; EOPNOTSUPP, the
+ * device is not uroce. Threads: any. Source: providers/uroce/direct/uroce.c
+ */
+int uroce_query_first_error(struct ibv_qp *qp, struct uroce_qp_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the responder owes: acknowledgements, NAKs, read responses, results of atomics. */
+#include "providers/uroce/engine/resp.h"
+
+enum {
+	ACK_RIDES_MIN = 8,
+	ACK_RIDES_MAX = 8192,
+	ACK_LATE = 4, /* messages that one which is due may wait for a pass that finds nothing */
+};
+
+static int resp_send(struct uroce_qp *qp, const struct uroce_hdr *hdr, const struct iovec *iov,
+		     int iovcnt, uint32_t length)
+{
+	struct uroce_tx tx = {
+		.hdr = hdr, .iov = iov, .iovcnt = iovcnt, .length = length, .qp = qp
+	};
+	int r;
+
+	if (!qp->av.path)
+		return -ENETUNREACH;
+	r = qp->av.path->ops->send(qp->av.path, &qp->av, &tx);
+	if (!r) {
+		qp->counters.tx_packets++;
+		qp->counters.tx_bytes += length;
+	}
+	return r;
+}
+
+static uint8_t read_opcode(const struct uroce_resource *res, uint32_t length)
+{
+	bool first = !res->offset, last = res->offset + length == res->length;
+
+	if (first && last)
+		return UROCE_RC | UROCE_READ_RESP_ONLY;
+	if (first)
+		return UROCE_RC | UROCE_READ_RESP_FIRST;
+	return UROCE_RC | (last ? UROCE_READ_RESP_LAST : UROCE_READ_RESP_MIDDLE);
+}
+
+/* The next response packet of @res. Return: 0 sent, with active cleared after the last; -EAGAIN;
+ * -EACCES gone. */
+static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
+{
+	bool atomic = uroce_opcodes[res->opcode].flags & PKT_ATOMIC;
+	uint32_t segment = resp_read_segment(qp);
+	uint32_t length = atomic ? 0 : min_of(res->length - res->offset, segment);
+	struct uroce_hdr hdr = {
+		.opcode = atomic ? UROCE_RC | UROCE_ATOMIC_ACK : read_opcode(res, length),
+		.pkey = UROCE_PKEY_DEFAULT,
+		.dest_qpn = qp->dest_qpn,
+		.psn = psn_add(res->first_psn, res->offset / segment),
+		.syndrome = AETH_ACK | AETH_ACK_NO_CREDIT,
+		.msn = qp->resp.msn,
+		.orig = res->orig,
+	};
+	struct iovec iov = { .iov_len = length };
+	struct uroce_key *key = NULL;
+	int r;
+
+	if (length) {
+		r = uroce_key_get(qp->engine->keys, res->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+				  IBV_ACCESS_REMOTE_READ, res->va + res->offset, length, &key,
+				  (uint8_t **)&iov.iov_base);
+		if (r < 0)
+			return -EACCES;
+	}
+	r = resp_send(qp, &hdr, &iov, length ? 1 : 0, length);
+	uroce_key_put(key);
+	if (r < 0)
+		return r == -EFAULT ? -EACCES : r;
+	res->offset += length;
+	if (res->offset == res->length || atomic) {
+		res->active = false;
+		res->answered = true;
+		qp->resp.res_pending--;
+	}
+	return 0;
+}
+
+static int ack_send(struct uroce_qp *qp)
+{
+	struct uroce_responder *resp = &qp->resp;
+	bool nak = (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK;
+	struct uroce_hdr hdr = {
+		.opcode = UROCE_RC | UROCE_ACK,
+		.pkey = UROCE_PKEY_DEFAULT,
+		.dest_qpn = qp->dest_qpn,
+		.psn = nak ? resp->psn : psn_add(resp->psn, PSN_MASK),
+		.syndrome = resp->ack_syndrome,
+		.msn = resp->msn,
+	};
+	int r = resp_send(qp, &hdr, NULL, 0, 0);
+
+	if (r != -EAGAIN)
+		uroce_resp_acked(resp);
+	return r;
+}
+
+/*
+ * On a network an acknowledgement is a packet of its own, and costs a small answer that it leaves
+ * with as much again. Few programs that send back and forth look at completions of sends before the
+ * next message comes: theirs is withheld until there are several, or the peer is silent for some
+ * passes. It is then known as one that waits, and the next ones go along; each time for twice as
+ * long as before.
+ */
+void uroce_resp_ride(struct uroce_qp *qp)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	if (!resp->ack_due || resp->res_pending ||
+	    (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
+		return;
+	if (!resp->ack_hurry && !resp->ack_rides &&
+	    resp->ack_messages < UROCE_ACK_WITHHELD + ACK_LATE) {
+		resp->ack_withheld = resp->ack_messages < UROCE_ACK_WITHHELD;
+		return;
+	}
+	if (resp->ack_rides)
+		resp->ack_rides--;
+	ack_send(qp);
+}
+
+void uroce_resp_waited(struct uroce_qp *qp)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	resp->ack_rides_next =
+		min_of(max_of(2 * resp->ack_rides_next, ACK_RIDES_MIN), ACK_RIDES_MAX);
+	resp->ack_rides = resp->ack_rides_next;
+}
+
+/* The region of a read went away between request and response: the requester learns it by a NAK. */
+static void resource_refused(struct uroce_qp *qp, struct uroce_resource *res)
+{
+	struct uroce_first_error error = { .valid = true,
+					   .status = IBV_WC_REM_ACCESS_ERR,
+					   .is_recv = true,
+					   .psn = res->first_psn };
+
+	qp->resp.psn = psn_add(res->first_psn, res->offset / resp_read_segment(qp));
+	qp->resp.res_pending = 0;
+	qp->resp.res_count = 0;
+	qp->resp.ack_syndrome = AETH_NAK | NAK_REMOTE_ACCESS;
+	ack_send(qp);
+	uroce_event_qp(qp, IBV_EVENT_QP_ACCESS_ERR);
+	uroce_qp_first_error(qp, &error);
+	uroce_qp_error(qp);
+}
+
+bool uroce_resp_run(struct uroce_qp *qp)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	assert_held(&qp->lock);
+	for (uint32_t i = 0; resp->res_pending && i < resp->res_count; i++) {
+		struct uroce_resource *res = &resp->res[(resp->res_head + i) % resp->res_size];
+
+		while (res->active) {
+			int r = resource_send(qp, res);
+
+			if (r == -EAGAIN)
+				return false;
+			if (r == -EACCES) {
+				resource_refused(qp, res);
+				return true;
+			}
+			if (r < 0) {
+				res->active = false; /* unreachable: the requester will ask again */
+				resp->res_pending--;
+			}
+		}
+	}
+	return !resp->ack_due || ack_send(qp) != -EAGAIN;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The first error of a QP in words: what failed, what the peer said, what to look at. */
+#include <arpa/inet.h>
+
+#include "providers/uroce/engine/engine.h"
+
+const char *uroce_opcode_name(unsigned int opcode)
+{
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "RDMA_WRITE",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA_WRITE_WITH_IMM",
+		[IBV_WR_SEND] = "SEND",
+		[IBV_WR_SEND_WITH_IMM] = "SEND_WITH_IMM",
+		[IBV_WR_RDMA_READ] = "RDMA_READ",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "ATOMIC_CMP_AND_SWP",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "ATOMIC_FETCH_AND_ADD",
+		[IBV_WR_LOCAL_INV] = "LOCAL_INV",
+		[IBV_WR_BIND_MW] = "BIND_MW",
+		[IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
+		[IBV_WR_TSO] = "TSO",
+		[IBV_WR_FLUSH] = "FLUSH",
+		[IBV_WR_ATOMIC_WRITE] = "ATOMIC_WRITE",
+	};
+
+	return opcode < ARRAY_SIZE(names) && names[opcode] ? names[opcode] : "unknown";
+}
+
+static const char *nak_text(uint8_t syndrome)
+{
+	static const char *const codes[] = {
+		[NAK_PSN_SEQUENCE] = "PSN sequence error",
+		[NAK_INVALID_REQUEST] = "invalid request",
+		[NAK_REMOTE_ACCESS] = "remote access error",
+		[NAK_REMOTE_OPERATION] = "remote operational error",
+	};
+	uint8_t code = syndrome & AETH_VALUE_MASK;
+
+	if ((syndrome & AETH_KIND_MASK) == AETH_RNR_NAK)
+		return "receiver not ready";
+	return code < ARRAY_SIZE(codes) ? codes[code] : "unknown NAK";
+}
+
+/* What an administrator or programmer can do about it. */
+static const char *advice(const struct uroce_first_error *e)
+{
+	switch (e->status) {
+	case IBV_WC_RETRY_EXC_ERR:
+		return "the peer does not answer: is its process alive, its QP in RTR, UDP port 4791 open, the "
+		       "GID right?";
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		return "the peer has no receive posted: post receives earlier, or set rnr_retry to 7";
+	case IBV_WC_REM_ACCESS_ERR:
+		return "check rkey, range and access flags of the peer's memory region";
+	case IBV_WC_REM_INV_REQ_ERR:
+		return e->is_recv
+			       ? "the peer asked for an operation this QP's qp_access_flags do not permit, or "
+				 "sent an impossible packet"
+			       : "the peer's receive was too short, or its qp_access_flags refuse the operation";
+	case IBV_WC_LOC_LEN_ERR:
+		return e->is_recv
+			       ? "the message is longer than the receive's buffers (UD: 40 bytes of GRH come "
+				 "first)"
+			       : "the message is longer than the path allows (UD: one MTU)";
+	case IBV_WC_LOC_PROT_ERR:
+		return "an lkey, address or length of the work request is not covered by a region of this PD, or "
+		       "its memory was unmapped";
+	case IBV_WC_LOC_QP_OP_ERR:
+		return "the operation needs max_rd_atomic > 0, or a key to invalidate is not valid";
+	case IBV_WC_MW_BIND_ERR:
+		return "the region lacks MW_BIND, the range is outside it, or the window belongs elsewhere";
+	default:
+		return "see ibv_wc_status(7)";
+	}
+}
+
+static const char *operation(const struct uroce_first_error *e)
+{
+	if (!e->is_recv)
+		return uroce_opcode_name(e->opcode);
+	return e->opcode == IBV_WC_RECV_RDMA_WITH_IMM ? "RDMA_WRITE_WITH_IMM received" : "RECV";
+}
+
+void uroce_qp_explain(const struct uroce_qp *qp)
+{
+	const struct uroce_first_error *e = &qp->first_error;
+	char gid[INET6_ADDRSTRLEN] = "";
+
+	if (!log_enabled(LOG_LEVEL_ERR))
+		return;
+	inet_ntop(AF_INET6, qp->av.route.dgid.raw, gid, sizeof(gid));
+	verbs_err(
+		qp->vqp.qp.context,
+		"qp 0x%x: first error: %s of %s work request %llu (%s), peer qp 0x%x at %s, PSN %u, %u retries used%s%s: %s",
+		qp->vqp.qp.qp_num, ibv_wc_status_str(e->status), e->is_recv ? "receive" : "send",
+		(unsigned long long)e->wr_id, operation(e), qp->dest_qpn, gid, e->psn, e->retries,
+		e->syndrome ? ", the peer said " : "", e->syndrome ? nak_text(e->syndrome) : "",
+		advice(e));
+}

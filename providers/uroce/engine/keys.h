@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The key table of a process: memory regions and windows of all its devices. Look-ups, which are
+ * what the data path does, are in engine.h; here is what owners do.
+ *
+ * A look-up counts itself into the entry, then reads whether the entry is valid; the owner makes it
+ * invalid, then waits until nobody is counted in. Entries are never given back to the system while
+ * the table lives, so counting in is safe at any time.
+ */
+#ifndef UROCE_KEYS_H
+#define UROCE_KEYS_H
+
+#include "providers/uroce/engine/engine.h"
+
+enum {
+	UROCE_KEY_LEAF = 1 << 14, /* entries that are mapped together */
+	UROCE_KEY_LEAVES = UROCE_MAX_KEYS / UROCE_KEY_LEAF,
+};
+
+/* Told, under keys->lock, of each region that can be used from now on, and of each before it no
+ * longer can. */
+struct uroce_keys_watch {
+	void (*show)(struct uroce_keys_watch *watch, const struct uroce_key *key);
+	void (*hide)(struct uroce_keys_watch *watch, const struct uroce_key *key);
+};
+
+struct uroce_keys {
+	_Atomic(struct uroce_key *) leaf[UROCE_KEY_LEAVES]; /* by index / UROCE_KEY_LEAF */
+	struct uroce_lock lock; /* protects all below and what owners write of entries */
+	uint32_t leaves;
+	uint32_t used;
+	bool fenced; /* owners fence for uroce_keys_pass(); set once */
+	/* What the holder of progress_lock works through without counting itself in. */
+	_Atomic(struct uroce_key *) passing;
+	struct uroce_keys_watch *watch; /* or NULL; set before the first key */
+	uint32_t random[32];
+	unsigned int random_left;
+};
+
+int uroce_keys_new(struct uroce_keys **ret_keys);
+/* No key may be in use any more. */
+void uroce_keys_free(struct uroce_keys *keys);
+
+/* The entry of a key, of whatever state; NULL: there cannot be one. */
+static inline struct uroce_key *uroce_key_at(struct uroce_keys *keys, uint32_t key)
+{
+	uint32_t index = key >> UROCE_KEY_VARIANT_BITS;
+	struct uroce_key *leaf;
+
+	if (unlikely(index >= UROCE_MAX_KEYS))
+		return NULL;
+	/* Pairs with leaf_add(). */
+	leaf = atomic_load_explicit(&keys->leaf[index / UROCE_KEY_LEAF], memory_order_acquire);
+	return likely(leaf) ? &leaf[index % UROCE_KEY_LEAF] : NULL;
+}
+
+/* What a valid entry says to the request: 0, or as uroce_key_get(). */
+static inline int uroce_key_check(const struct uroce_key *key, const struct ibv_pd *pd,
+				  uint32_t qpn, uint32_t need, uint64_t va, uint64_t length)
+{
+	uint64_t offset = va - key->iova;
+
+	if (unlikely(key->pd != pd || (need & ~key->access) || (key->qpn && key->qpn != qpn)))
+		return -EACCES;
+	if (unlikely(va < key->iova || offset > key->length || length > key->length - offset))
+		return -ERANGE;
+	return 0;
+}
+
+/* uroce_key_get() for who has the table at hand: at least one byte, and @need as the entry has it.
+ */
+static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const struct ibv_pd *pd,
+				 uint32_t qpn, uint32_t need, uint64_t va, uint64_t length,
+				 struct uroce_key **ret_key, uint8_t **ret_ptr)
+{
+	struct uroce_key *key = uroce_key_at(keys, number);
+	int r = -EACCES;
+
+	if (unlikely(!key))
+		return r;
+	/* seq_cst: see uroce_key_withdraw(). acquire pairs with uroce_key_publish(). */
+	atomic_fetch_add_explicit(&key->refs, 1, memory_order_seq_cst);
+	if (likely(atomic_load_explicit(&key->live, memory_order_seq_cst) == number && number))
+		r = uroce_key_check(key, pd, qpn, need, va, length);
+	if (unlikely(r < 0)) {
+		uroce_key_put(key);
+		return r;
+	}
+	*ret_key = key;
+	*ret_ptr = (uint8_t *)(uintptr_t)(key->base + (va - key->iova));
+	return 0;
+}
+
+/*
+ * The same for the holder of progress_lock, for one copy at a time and local access: it says where
+ * it is instead of counting itself in, so that nothing waits for the entry's cache line. The
+ * address, or NULL; uroce_keys_passed() ends it either way.
+ */
+static inline uint8_t *uroce_keys_pass(struct uroce_keys *keys, uint32_t number,
+				       const struct ibv_pd *pd, uint32_t need, uint64_t va,
+				       uint64_t length)
+{
+	struct uroce_key *key = uroce_key_at(keys, number);
+
+	if (unlikely(!key || !number))
+		return NULL;
+	atomic_store_explicit(&keys->passing, key, memory_order_relaxed);
+	/* Before the look whether it is live: see key_wait(). */
+	if (likely(keys->fenced))
+		atomic_signal_fence(memory_order_seq_cst);
+	else
+		atomic_thread_fence(memory_order_seq_cst);
+	if (unlikely(atomic_load_explicit(&key->live, memory_order_acquire) != number ||
+		     uroce_key_check(key, pd, 0, need, va, length) < 0))
+		return NULL;
+	return (uint8_t *)(uintptr_t)(key->base + (va - key->iova));
+}
+
+static inline void uroce_keys_passed(struct uroce_keys *keys)
+{
+	/* Pairs with key_wait(): our access is over. */
+	atomic_store_explicit(&keys->passing, NULL, memory_order_release);
+}
+
+/* A region: @addr for @length bytes, called @iova by peers and SGEs. @access: IBV_ACCESS_*.
+ * -ENOMEM. */
+int uroce_key_new(struct uroce_keys *keys, const struct ibv_pd *pd, void *addr, uint64_t length,
+		  uint64_t iova, uint32_t access, struct uroce_key **ret_key);
+/* Change it in place, once nobody uses it any more. -EBUSY while windows are bound to it. */
+int uroce_key_change(struct uroce_keys *keys, struct uroce_key *key, const struct ibv_pd *pd,
+		     void *addr, uint64_t length, uint64_t iova, uint32_t access);
+/* A window that opens nothing yet. */
+int uroce_key_new_window(struct uroce_keys *keys, const struct ibv_pd *pd, enum ibv_mw_type type,
+			 struct uroce_key **ret_key);
+/* Returns when nobody uses it any more. -EBUSY while windows are bound to it. */
+int uroce_key_free(struct uroce_keys *keys, struct uroce_key *key);
+
+/* Under keys->lock: the entry is filled, it may be used; and the reverse, which waits for its
+ * users. */
+void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key);
+void uroce_key_withdraw(struct uroce_keys *keys, struct uroce_key *key);
+
+#endif

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The requester: send WQEs become request packets, in order, as far as the windows allow. What it
+ * does after a loss is in retry.c.
+ */
+#include <string.h>
+
+#include "providers/uroce/engine/engine.h"
+
+enum {
+	ACK_REQ_INTERVAL = 16, /* packets of a lossless path for one that asks to be acknowledged */
+};
+
+/* How a WQE goes out: opcodes by place in the message. */
+struct send_kind {
+	uint8_t first, middle, last, only;
+	bool imm, inv;
+};
+
+static const struct send_kind kinds[] = {
+	[IBV_WR_SEND] = { UROCE_SEND_FIRST, UROCE_SEND_MIDDLE, UROCE_SEND_LAST, UROCE_SEND_ONLY },
+	[IBV_WR_SEND_WITH_IMM] = { UROCE_SEND_FIRST, UROCE_SEND_MIDDLE, UROCE_SEND_LAST_IMM,
+				   UROCE_SEND_ONLY_IMM, .imm = true },
+	[IBV_WR_SEND_WITH_INV] = { UROCE_SEND_FIRST, UROCE_SEND_MIDDLE, UROCE_SEND_LAST_INV,
+				   UROCE_SEND_ONLY_INV, .inv = true },
+	[IBV_WR_RDMA_WRITE] = { UROCE_WRITE_FIRST, UROCE_WRITE_MIDDLE, UROCE_WRITE_LAST,
+				UROCE_WRITE_ONLY },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = { UROCE_WRITE_FIRST, UROCE_WRITE_MIDDLE,
+					 UROCE_WRITE_LAST_IMM, UROCE_WRITE_ONLY_IMM, .imm = true },
+	[IBV_WR_RDMA_READ] = { .only = UROCE_READ_REQUEST },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = { .only = UROCE_CMP_SWAP },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { .only = UROCE_FETCH_ADD },
+	[IBV_WR_FLUSH] = { .only = UROCE_FLUSH },
+	[IBV_WR_ATOMIC_WRITE] = { .only = UROCE_ATOMIC_WRITE },
+};
+
+bool uroce_wqe_has_response(const struct uroce_swqe *wqe)
+{
+	switch (wqe->opcode) {
+	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+	case IBV_WR_FLUSH:
+	case IBV_WR_ATOMIC_WRITE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_local(const struct uroce_swqe *wqe)
+{
+	return wqe->opcode == IBV_WR_BIND_MW || wqe->opcode == IBV_WR_LOCAL_INV;
+}
+
+static bool is_read(const struct uroce_swqe *wqe)
+{
+	return wqe->opcode == IBV_WR_RDMA_READ;
+}
+
+uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
+{
+	const struct uroce_av *av = &qp->av;
+
+	if (av->ref_min && qp->type == IBV_QPT_RC && wqe->length >= av->ref_min &&
+	    !wqe->is_inline && !is_read(wqe))
+		return wqe->length;
+	return av->mtu;
+}
+
+/*
+ * Responses come unasked once a read is: on a network no more of them than the window has room for,
+ * or so, and after a loss no more than that are sent in vain.
+ */
+uint64_t uroce_wqe_read_part(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
+{
+	if (qp->av.path->lossless)
+		return UINT64_MAX;
+	return (uint64_t)UROCE_READ_PART * uroce_wqe_segment(qp, wqe);
+}
+
+void uroce_req_answered(struct uroce_qp *qp, struct uroce_swqe *wqe, uint16_t requests)
+{
+	qp->req.rd_atomic -= requests;
+	wqe->requests -= requests;
+}
+
+static void psn_assign(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	uint32_t segment = uroce_wqe_segment(qp, wqe);
+	uint32_t packets = 1;
+
+	/* Atomics and atomic writes are one packet whatever their length field says. */
+	if (wqe->length > segment && (!uroce_wqe_has_response(wqe) || is_read(wqe)))
+		packets = (wqe->length - 1) / segment + 1;
+	wqe->first_psn = qp->req.psn;
+	wqe->last_psn = psn_add(qp->req.psn, packets - 1);
+	wqe->psn_assigned = true;
+}
+
+/* --- building packets --- */
+
+static void header_fill(struct uroce_hdr *hdr, const struct uroce_qp *qp,
+			const struct uroce_swqe *wqe)
+{
+	pkt_flags_t flags = hdr_flags(hdr);
+
+	if (flags & PKT_IMM)
+		hdr->imm = wqe->imm_data;
+	if (flags & PKT_IETH)
+		hdr->invalidate_rkey = wqe->invalidate_rkey;
+	if (flags & PKT_RETH) {
+		hdr->va = wqe->rdma.remote_addr;
+		hdr->rkey = wqe->rdma.rkey;
+		hdr->dma_len = wqe->length;
+	}
+	if (flags & PKT_FETH) {
+		hdr->flush_type = wqe->rdma.flush_type;
+		hdr->flush_level = wqe->rdma.flush_level;
+	}
+	if (flags & PKT_ATOMIC_ETH) {
+		bool swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+
+		hdr->va = wqe->atomic.remote_addr;
+		hdr->rkey = wqe->atomic.rkey;
+		hdr->swap_add = swap ? wqe->atomic.swap : wqe->atomic.compare_add;
+		hdr->compare = swap ? wqe->atomic.compare_add : 0;
+	}
+	if (flags & PKT_DETH) {
+		hdr->qkey = wqe->ud.qkey & 0x80000000 ? qp->qkey : wqe->ud.qkey;
+		hdr->src_qpn = qp->vqp.qp.qp_num;
+	}
+}
+
+/* An acknowledgement the responder owes rides along where the path has room. */
+static void ack_attach(struct uroce_qp *qp, struct uroce_tx *tx)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	if (!resp->ack_due || resp->res_pending || !qp->av.path->piggyback ||
+	    (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
+		return;
+	tx->has_ack = true;
+	tx->ack_syndrome = resp->ack_syndrome;
+	tx->ack_psn = psn_add(resp->psn, PSN_MASK);
+	tx->ack_msn = resp->msn;
+}
+
+/* Send @length payload bytes of @wqe from @offset. 0, -EAGAIN, or the error the WQE ends with. */
+static int packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct uroce_av *av,
+		       const struct uroce_hdr *hdr, uint32_t offset, uint32_t length)
+{
+	struct uroce_gather gather;
+	struct iovec inline_iov = { wqe->data + offset, length };
+	struct uroce_tx tx = { .hdr = hdr, .length = length, .qp = qp };
+	int r;
+
+	gather.count = 0; /* the rest is large and filled as far as it is used */
+	if (length && wqe->is_inline) {
+		tx.iov = &inline_iov;
+		tx.iovcnt = 1;
+	} else if (length) {
+		r = uroce_gather_get(qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge,
+				     offset, length, 0, &gather);
+		if (r < 0)
+			return r;
+		tx.iov = gather.iov;
+		tx.iovcnt = gather.count;
+	}
+	ack_attach(qp, &tx);
+	r = av->path->ops->send(av->path, av, &tx);
+	uroce_gather_put(&gather);
+	if (r < 0)
+		return r;
+	if (tx.has_ack)
+		uroce_resp_acked(&qp->resp);
+	qp->counters.tx_packets++;
+	qp->counters.tx_bytes += length;
+	return 0;
+}
+
+/* What a failed send means for the WQE: -EAGAIN waits, unreachable waits for the timer, the rest is
+ * local. */
+static int send_failed(struct uroce_qp *qp, struct uroce_swqe *wqe, int r)
+{
+	if (r == -EAGAIN) {
+		qp->req.path_full = true;
+		uroce_blocked(qp);
+		return r;
+	}
+	if (r == -EACCES || r == -ERANGE || r == -EFAULT) {
+		wqe_fail(wqe, IBV_WC_LOC_PROT_ERR);
+		return r;
+	}
+	if (qp->type == IBV_QPT_RC)
+		return 0; /* as if lost: the retransmission timer decides */
+	return 0;
+}
+
+/* --- one packet of the current WQE --- */
+
+static bool window_open(const struct uroce_qp *qp)
+{
+	return qp->type != IBV_QPT_RC ||
+	       psn_diff(qp->req.psn, qp->req.una) < (int32_t)qp->req.window;
+}
+
+/*
+ * Whether the end of @wqe is to be acknowledged for its own sake: the application waits for it, it
+ * is needed to make room, or nothing may follow soon that will be acknowledged and cover it.
+ */
+static bool end_waited_for(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
+{
+	const struct uroce_sq *sq = &qp->sq;
+	const struct uroce_swqe *next = sq_wqe(sq, sq->next + 1);
+
+	return qp->av.path->lossless || (wqe->flags & IBV_SEND_SIGNALED) || sq->sig_all ||
+	       sq->head - sq->tail > sq->size / 2 || qp->state != IBV_QPS_RTS ||
+	       sq->next + 1 == sq->head || is_local(next) || next->state == WQE_DONE ||
+	       (next->flags & IBV_SEND_FENCE);
+}
+
+/* On a network each acknowledgement is a packet and wakes somebody: some keep the window open. */
+static bool ack_req_wanted(struct uroce_qp *qp, const struct uroce_swqe *wqe, bool last)
+{
+	struct uroce_requester *req = &qp->req;
+	uint32_t interval = qp->av.path->lossless ? ACK_REQ_INTERVAL : req->window / 4;
+
+	if (++req->since_ack_req < interval &&
+	    psn_diff(req->psn, req->una) + 1 < (int32_t)req->window &&
+	    !(last && end_waited_for(qp, wqe)))
+		return false;
+	req->since_ack_req = 0;
+	return true;
+}
+
+static void psn_advance(struct uroce_qp *qp, uint32_t psn)
+{
+	qp->req.psn = psn;
+	if (psn_diff(psn, qp->req.max_psn) > 0)
+		qp->req.max_psn = psn;
+	else
+		qp->counters.resent++;
+}
+
+/* A packet that asks for an acknowledgement leaves for the first time: its answer tells the round
+ * trip. */
+static void rtt_begin(struct uroce_qp *qp, uint32_t psn)
+{
+	struct uroce_requester *req = &qp->req;
+
+	if (req->rtt_start || !req->run_time || psn != req->max_psn)
+		return;
+	req->rtt_start = req->run_time;
+	req->rtt_psn = psn;
+}
+
+/* One packet of a send or write. Return: 1 the WQE is completely out, 0 more to come, -errno. */
+static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	const struct send_kind *kind = &kinds[wqe->opcode];
+	uint32_t offset = qp->req.offset;
+	uint32_t length = min_of(wqe->length - offset, uroce_wqe_segment(qp, wqe));
+	bool first = !offset, last = offset + length == wqe->length;
+	uint8_t operation = first && last ? kind->only
+			    : first	  ? kind->first
+			    : last	  ? kind->last
+					  : kind->middle;
+	struct uroce_hdr hdr = {
+		.opcode = (qp->type == IBV_QPT_RC ? UROCE_RC : UROCE_UC) | operation,
+		.solicited = last && (wqe->flags & IBV_SEND_SOLICITED),
+		.pkey = UROCE_PKEY_DEFAULT,
+		.dest_qpn = qp->dest_qpn,
+		.psn = qp->req.psn,
+	};
+	int r;
+
+	hdr.ack_req = qp->type == IBV_QPT_RC && ack_req_wanted(qp, wqe, last);
+	header_fill(&hdr, qp, wqe);
+	r = packet_send(qp, wqe, &qp->av, &hdr, offset, length);
+	if (r < 0) {
+		r = send_failed(qp, wqe, r);
+		if (r < 0)
+			return r;
+	}
+	if (hdr.ack_req)
+		rtt_begin(qp, hdr.psn);
+	psn_advance(qp, psn_add(hdr.psn, 1));
+	qp->req.offset = offset + length;
+	return last;
+}
+
+/* The WQE that @psn belongs to; NULL: none that is not done. */
+static struct uroce_swqe *wqe_of(const struct uroce_qp *qp, uint32_t psn)
+{
+	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
+		struct uroce_swqe *wqe = sq_wqe(&qp->sq, i);
+
+		if (!wqe->psn_assigned)
+			break;
+		if (wqe->state != WQE_DONE && psn_diff(psn, wqe->last_psn) <= 0)
+			return wqe;
+	}
+	return NULL;
+}
+
+bool uroce_req_probe(struct uroce_qp *qp)
+{
+	struct uroce_requester *req = &qp->req;
+	struct uroce_swqe *wqe = wqe_of(qp, req->una);
+	uint32_t psn = req->psn, offset = req->offset;
+	int r;
+
+	assert_held(&qp->lock);
+	if (!wqe || uroce_wqe_has_response(wqe))
+		return false;
+	req->psn = req->una;
+	req->offset = psn_diff(req->una, wqe->first_psn) * uroce_wqe_segment(qp, wqe);
+	req->since_ack_req = req->window;
+	r = message_step(qp, wqe);
+	req->psn = psn;
+	req->offset = offset;
+	if (qp->av.path->pending)
+		qp->av.path->ops->flush(qp->av.path);
+	return r >= 0;
+}
+
+/* A request that is answered, one packet. Return: 0, or why it did not leave. */
+static int request_send(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroce_hdr *hdr,
+			uint32_t length)
+{
+	int r;
+
+	if (!qp->req.max_rd_atomic) {
+		wqe_fail(wqe, IBV_WC_LOC_QP_OP_ERR);
+		return -EINVAL;
+	}
+	if (qp->req.rd_atomic >= qp->req.max_rd_atomic)
+		return -EBUSY;
+	r = packet_send(qp, wqe, &qp->av, hdr, 0, length);
+	if (r < 0)
+		r = send_failed(qp, wqe, r);
+	if (r < 0)
+		return r;
+	qp->req.rd_atomic++;
+	wqe->requests++;
+	rtt_begin(qp, hdr->psn);
+	return 0;
+}
+
+/* The next part of a read, from the first byte that was not asked for. */
+static int read_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	uint32_t segment = uroce_wqe_segment(qp, wqe);
+	uint64_t part = uroce_wqe_read_part(qp, wqe);
+	/* Late responses may have come after the requester went back. */
+	uint32_t offset = max_of(wqe->asked, wqe->received);
+	uint32_t length = min_of((uint64_t)wqe->length - offset, part - offset % part);
+	struct uroce_hdr hdr = {
+		.opcode = UROCE_RC | UROCE_READ_REQUEST,
+		.ack_req = true,
+		.pkey = UROCE_PKEY_DEFAULT,
+		.dest_qpn = qp->dest_qpn,
+		.psn = psn_add(wqe->first_psn, offset / segment),
+	};
+	uint32_t packets = length ? (length - 1) / segment + 1 : 1;
+	int r;
+
+	header_fill(&hdr, qp, wqe);
+	hdr.va += offset;
+	hdr.dma_len = length;
+	r = request_send(qp, wqe, &hdr, 0);
+	if (r < 0)
+		return r;
+	wqe->asked = offset + length;
+	psn_advance(qp, psn_add(hdr.psn, packets));
+	return wqe->asked == wqe->length;
+}
+
+/* Atomic, flush, atomic write. */
+static int request_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	bool carries = wqe->opcode == IBV_WR_ATOMIC_WRITE;
+	struct uroce_hdr hdr = {
+		.opcode = UROCE_RC | kinds[wqe->opcode].only,
+		.ack_req = true,
+		.pkey = UROCE_PKEY_DEFAULT,
+		.dest_qpn = qp->dest_qpn,
+		.psn = wqe->first_psn,
+	};
+	int r;
+
+	header_fill(&hdr, qp, wqe);
+	r = request_send(qp, wqe, &hdr, carries ? sizeof(uint64_t) : 0);
+	if (r < 0)
+		return r;
+	psn_advance(qp, psn_add(wqe->last_psn, 1));
+	return 1;
+}
+
+/* The initiator does it alone: only with nothing in flight before it, so that order is kept. */
+static int direct_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	bool write = wqe->opcode == IBV_WR_RDMA_WRITE;
+	struct iovec inline_iov = { wqe->data, wqe->length };
+	struct uroce_rdma rdma = {
+		.qp = qp,
+		.own_qpn = qp->vqp.qp.qp_num,
+		.dest_qpn = qp->dest_qpn,
+		.write = write,
+		.length = wqe->length,
+		.remote_addr = wqe->rdma.remote_addr,
+		.rkey = wqe->rdma.rkey,
+	};
+	struct uroce_gather gather;
+	int r;
+
+	if (!qp->av.path->ops->rdma || qp->sq.next != qp->sq.tail || (!write && !is_read(wqe)) ||
+	    wqe->psn_assigned)
+		return -EOPNOTSUPP;
+	gather.count = 0;
+	if (!wqe->is_inline) {
+		r = uroce_gather_get(qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, 0,
+				     wqe->length, write ? 0 : IBV_ACCESS_LOCAL_WRITE, &gather);
+		if (r < 0) {
+			wqe_fail(wqe, IBV_WC_LOC_PROT_ERR);
+			return 1;
+		}
+	}
+	rdma.iov = wqe->is_inline ? &inline_iov : gather.iov;
+	rdma.iovcnt = wqe->is_inline ? 1 : gather.count;
+	r = qp->av.path->ops->rdma(qp->av.path, &qp->av, &rdma);
+	uroce_gather_put(&gather);
+	if (r == -EOPNOTSUPP)
+		return r;
+	wqe_fail(wqe, IBV_WC_SUCCESS);
+	return 1;
+}
+
+static int local_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	int r;
+
+	if (wqe->opcode == IBV_WR_BIND_MW)
+		r = uroce_key_bind(qp, wqe);
+	else
+		r = uroce_key_invalidate(qp->engine->keys, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+					 wqe->invalidate_rkey);
+	wqe_fail(wqe, r < 0 ? IBV_WC_MW_BIND_ERR : IBV_WC_SUCCESS);
+	if (r < 0 && wqe->opcode == IBV_WR_LOCAL_INV)
+		wqe->status = IBV_WC_LOC_QP_OP_ERR;
+	return 1;
+}
+
+static int datagram_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	bool imm = kinds[wqe->opcode].imm;
+	struct uroce_hdr hdr = {
+		.opcode = UROCE_UD | (imm ? UROCE_SEND_ONLY_IMM : UROCE_SEND_ONLY),
+		.solicited = wqe->flags & IBV_SEND_SOLICITED,
+		.pkey = UROCE_PKEY_DEFAULT,
+		.dest_qpn = wqe->ud.qpn,
+		.psn = qp->req.psn,
+	};
+	int r;
+
+	if (unlikely(!wqe->ud.av.path)) {
+		wqe_fail(wqe, IBV_WC_LOC_QP_OP_ERR);
+		return 1;
+	}
+	if (wqe->length > wqe->ud.av.mtu) {
+		wqe_fail(wqe, IBV_WC_LOC_LEN_ERR);
+		return 1;
+	}
+	header_fill(&hdr, qp, wqe);
+	r = packet_send(qp, wqe, &wqe->ud.av, &hdr, 0, wqe->length);
+	if (r < 0) {
+		r = send_failed(qp, wqe, r);
+		if (r < 0)
+			return r == -EAGAIN ? r : 1;
+	}
+	qp->req.psn = psn_add(qp->req.psn, 1);
+	wqe_fail(wqe, IBV_WC_SUCCESS);
+	return 1;
+}
+
+static int connected_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	int r;
+
+	/* The peer's process is known to be gone. */
+	if (unlikely(!qp->av.path)) {
+		wqe_fail(wqe, qp->type == IBV_QPT_RC ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
+		return 1;
+	}
+	r = direct_step(qp, wqe);
+	if (r != -EOPNOTSUPP)
+		return r;
+	if (!wqe->psn_assigned)
+		psn_assign(qp, wqe);
+	if (!window_open(qp))
+		return -EBUSY;
+	if (is_read(wqe))
+		return read_step(qp, wqe);
+	return uroce_wqe_has_response(wqe) ? request_step(qp, wqe) : message_step(qp, wqe);
+}
+
+/* Return: 1 the WQE left the requester, 0 a packet went out, -errno stop here (or the WQE failed:
+ * DONE). */
+static int wqe_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	int r;
+
+	if (wqe->state == WQE_DONE)
+		return 1;
+	if ((wqe->flags & IBV_SEND_FENCE) && qp->req.rd_atomic)
+		return -EBUSY;
+	if (is_local(wqe))
+		return local_step(qp, wqe);
+	r = qp->type == IBV_QPT_UD ? datagram_step(qp, wqe) : connected_step(qp, wqe);
+	if (r < 0)
+		return wqe->state == WQE_DONE ? 1 : r;
+	if (r && wqe->state != WQE_DONE) {
+		if (qp->type == IBV_QPT_RC)
+			wqe->state = WQE_SENT;
+		else
+			wqe_fail(wqe, IBV_WC_SUCCESS);
+	}
+	return r;
+}
+
+static bool may_send(struct uroce_qp *qp)
+{
+	if (unlikely(sq_stopped(&qp->sq)))
+		return false;
+	if (qp->state == IBV_QPS_RTS)
+		return !qp->req.rnr_wait && !qp->req.path_full;
+	if (qp->state != IBV_QPS_SQD || qp->req.rnr_wait || qp->req.path_full)
+		return false;
+	/* Draining: what was begun is finished, nothing new is begun. */
+	return qp->sq.next != qp->sq.head && sq_wqe(&qp->sq, qp->sq.next)->psn_assigned;
+}
+
+void uroce_req_run(struct uroce_qp *qp, uint64_t now)
+{
+	struct uroce_path *path = qp->av.path;
+	struct uroce_sq *sq = &qp->sq;
+	bool done = false;
+
+	assert_held(&qp->lock);
+	qp->req.run_time = now;
+	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE) {
+		uroce_qp_flush(qp);
+		return;
+	}
+	if (unlikely(qp->peer_lost)) {
+		if (!uroce_timer_armed(&qp->timer))
+			uroce_req_peer_lost(qp, now);
+		return;
+	}
+	while (sq->next != sq->head && may_send(qp)) {
+		struct uroce_swqe *wqe = sq_wqe(sq, sq->next);
+		int r = wqe_step(qp, wqe);
+
+		if (r < 0)
+			break;
+		if (!r)
+			continue;
+		path = qp->type == IBV_QPT_UD && !is_local(wqe) ? wqe->ud.av.path : path;
+		qp->req.offset = 0;
+		sq->next++;
+		if (wqe->state != WQE_DONE)
+			continue;
+		done = true;
+		if (wqe->status != IBV_WC_SUCCESS) {
+			/* What went before it was to be covered by it, perhaps. */
+			if (qp->type == IBV_QPT_RC && path && !path->lossless)
+				uroce_req_probe(qp);
+			break;
+		}
+		/* Retired at once, so that the next one again has nothing before it. */
+		uroce_comp_retire(qp);
+		done = false;
+	}
+	if (path && path->pending) {
+		uroce_resp_ride(qp);
+		path->ops->flush(path);
+	}
+	if (done)
+		uroce_comp_retire(qp);
+	if (qp->type == IBV_QPT_RC)
+		uroce_req_timer(qp, now);
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The responder: a request packet is checked (resp_check.c), then executed, then answered
+ * (answer.c). respond() is the only place that knows what a verdict means on the wire.
+ */
+#include <string.h>
+
+#include "providers/uroce/engine/resp.h"
+
+enum {
+	AGAIN_DOUBT = 3,
+};
+
+/* --- execution --- */
+
+/* What a failed copy means; @ours: this side's memory was at fault. */
+static enum verdict copied(const struct uroce_qp *qp, int r, enum verdict ours)
+{
+	if (likely(!r))
+		return RESP_OK;
+	if (r == -ESTALE)
+		return qp_is_rc(qp) ? RESP_REFERENCE : RESP_DROP;
+	return ours;
+}
+
+static enum verdict execute_send(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	const struct uroce_rwqe *wqe = qp->resp.rwqe;
+	int r;
+
+	r = uroce_scatter(qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, qp->resp.length,
+			  &pkt->payload);
+	return copied(qp, r, RESP_LOCAL);
+}
+
+static enum verdict execute_write(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	struct uroce_responder *resp = &qp->resp;
+	struct uroce_payload payload = pkt->payload;
+	struct uroce_key *key;
+	uint8_t *ptr;
+	int r;
+
+	if (!payload.length)
+		return RESP_OK;
+	if (uroce_key_get(qp->engine->keys, resp->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+			  IBV_ACCESS_REMOTE_WRITE, resp->va + resp->length, payload.length, &key,
+			  &ptr) < 0)
+		return qp_is_rc(qp) ? RESP_ACCESS : RESP_DROP;
+	r = payload.data ? uroce_copy(ptr, payload.data, payload.length)
+			 : payload.path->ops->fetch(payload.path, &payload, 0, ptr, payload.length);
+	uroce_key_put(key);
+	return copied(qp, r, qp_is_rc(qp) ? RESP_OPERATION : RESP_DROP);
+}
+
+/* The slot for a request whose result may be asked for again; the oldest finished one makes room.
+ */
+static struct uroce_resource *resource_new(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	struct uroce_responder *resp = &qp->resp;
+	struct uroce_resource *res;
+
+	if (resp->res_count == resp->res_size) {
+		resp->res_pending -= resp->res[resp->res_head].active;
+		resp->res_head = (resp->res_head + 1) % resp->res_size;
+		resp->res_count--;
+	}
+	res = &resp->res[(resp->res_head + resp->res_count++) % resp->res_size];
+	*res = (struct uroce_resource){
+		.first_psn = pkt->hdr.psn,
+		.last_psn = pkt->hdr.psn,
+		.opcode = pkt->hdr.opcode,
+		.va = pkt->hdr.va,
+		.rkey = pkt->hdr.rkey,
+		.active = true,
+	};
+	resp->res_pending++;
+	return res;
+}
+
+/* Payload of one read response packet. */
+static enum verdict execute_read(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	struct uroce_resource *res = resource_new(qp, pkt);
+	uint32_t segment = resp_read_segment(qp);
+	uint32_t packets = pkt->hdr.dma_len ? (pkt->hdr.dma_len + segment - 1) / segment : 1;
+
+	res->length = pkt->hdr.dma_len;
+	res->last_psn = psn_add(res->first_psn, packets - 1);
+	return RESP_OK;
+}
+
+/*
+ * Atomics of all QPs of the process meet in the processor's own atomic instructions. The address is
+ * the application's memory: it is read once by a checked copy first, so that a vanished page is an
+ * error here too.
+ */
+static enum verdict execute_atomic(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	const struct uroce_hdr *hdr = &pkt->hdr;
+	struct uroce_key *key;
+	uint8_t *ptr;
+	uint64_t orig;
+	int r;
+
+	if (uroce_key_get(qp->engine->keys, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+			  IBV_ACCESS_REMOTE_ATOMIC, hdr->va, sizeof(uint64_t), &key, &ptr) < 0)
+		return RESP_ACCESS;
+	if ((uintptr_t)ptr & 7)
+		r = -EINVAL;
+	else if (hdr->opcode == (UROCE_RC | UROCE_CMP_SWAP))
+		r = uroce_atomic_cmp_swap(ptr, hdr->compare, hdr->swap_add, &orig);
+	else
+		r = uroce_atomic_fetch_add(ptr, hdr->swap_add, &orig);
+	uroce_key_put(key);
+	if (r < 0)
+		return r == -EINVAL ? RESP_INVALID : RESP_OPERATION;
+	resource_new(qp, pkt)->orig = orig;
+	return RESP_OK;
+}
+
+static enum verdict execute_atomic_write(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	struct uroce_key *key;
+	uint64_t value;
+	uint8_t *ptr;
+	int r;
+
+	if (pkt->payload.length != sizeof(value) || !pkt->payload.data)
+		return RESP_INVALID;
+	if (pkt->hdr.va & 7)
+		return RESP_INVALID;
+	if (uroce_key_get(qp->engine->keys, pkt->hdr.rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+			  IBV_ACCESS_REMOTE_WRITE, pkt->hdr.va, sizeof(value), &key, &ptr) < 0)
+		return RESP_ACCESS;
+	memcpy(&value, pkt->payload.data, sizeof(value));
+	r = (uintptr_t)ptr & 7 ? -EINVAL : uroce_atomic_store(ptr, value);
+	uroce_key_put(key);
+	if (r < 0)
+		return r == -EINVAL ? RESP_INVALID : RESP_OPERATION;
+	resource_new(qp, pkt);
+	return RESP_OK;
+}
+
+/* Stores of this processor are globally visible in order; persistence is the file's behind the
+ * mapping. */
+static enum verdict execute_flush(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	struct uroce_key *key;
+	uint8_t *ptr;
+	int r = 0;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (pkt->hdr.flush_type & FETH_TYPE_PERSISTENT) {
+		if (uroce_key_get(qp->engine->keys, pkt->hdr.rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+				  IBV_ACCESS_FLUSH_PERSISTENT, pkt->hdr.va, pkt->hdr.dma_len, &key,
+				  &ptr) < 0)
+			return RESP_ACCESS;
+		r = uroce_key_sync(key, ptr, pkt->hdr.dma_len,
+				   pkt->hdr.flush_level == FETH_LEVEL_MR);
+		uroce_key_put(key);
+	}
+	if (r < 0)
+		return RESP_OPERATION;
+	resource_new(qp, pkt);
+	return RESP_OK;
+}
+
+static enum verdict execute(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	pkt_flags_t flags = hdr_flags(&pkt->hdr);
+
+	if (flags & PKT_SEND)
+		return execute_send(qp, pkt);
+	if (flags & PKT_WRITE)
+		return execute_write(qp, pkt);
+	if (flags & PKT_READ)
+		return execute_read(qp, pkt);
+	if (flags & PKT_ATOMIC)
+		return execute_atomic(qp, pkt);
+	if (flags & PKT_FETH)
+		return execute_flush(qp, pkt);
+	return execute_atomic_write(qp, pkt);
+}
+
+/* --- completion --- */
+
+static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt,
+			  enum ibv_wc_status status)
+{
+	const struct uroce_hdr *hdr = &pkt->hdr;
+	pkt_flags_t flags = hdr_flags(hdr);
+	bool imm = flags & PKT_IMM, inv = flags & PKT_IETH;
+	struct ibv_wc wc = {
+		.wr_id = qp->resp.rwqe->wr_id,
+		.byte_len = status == IBV_WC_SUCCESS ? qp->resp.length : 0,
+		.qp_num = qp->vqp.qp.qp_num,
+		.status = status,
+		.opcode = flags & PKT_WRITE ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+		.wc_flags = (imm ? IBV_WC_WITH_IMM : 0) | (inv ? IBV_WC_WITH_INV : 0) |
+			    (pkt->grh ? IBV_WC_GRH : 0),
+		.src_qp = flags & PKT_DETH ? hdr->src_qpn : qp->dest_qpn,
+		.sl = pkt->sl,
+	};
+
+	if (imm)
+		wc.imm_data = hdr->imm;
+	else if (inv)
+		wc.invalidated_rkey = hdr->invalidate_rkey;
+	qp->resp.have_rwqe = false;
+	uroce_cq_push(qp->recv_cq, qp, &wc, NULL, hdr->solicited || status);
+}
+
+static enum verdict complete(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	pkt_flags_t flags = hdr_flags(&pkt->hdr);
+
+	if ((flags & PKT_IETH) &&
+	    uroce_key_invalidate(qp->engine->keys, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+				 pkt->hdr.invalidate_rkey) < 0)
+		return RESP_ACCESS;
+	if (flags & PKT_END) {
+		qp->resp.msn = (qp->resp.msn + 1) & PSN_MASK;
+		qp->resp.in_message = false;
+	} else {
+		qp->resp.in_message = true;
+	}
+	if (flags & PKT_CQE)
+		recv_complete(qp, pkt, IBV_WC_SUCCESS);
+	return RESP_OK;
+}
+
+/* --- answers --- */
+
+static void ack_owe(struct uroce_qp *qp, uint8_t syndrome)
+{
+	/* A NAK of a gap stands until the gap is closed: a duplicate's acknowledgement must not
+	 * replace it. */
+	if (qp->resp.ack_due && qp->resp.nak_sent && syndrome == (AETH_ACK | AETH_ACK_NO_CREDIT))
+		return;
+	if (qp->resp.ack_withheld) /* the peer went on without it */
+		qp->resp.ack_rides_next = 0;
+	qp->resp.ack_passes = 0;
+	qp->resp.ack_syndrome = syndrome;
+	qp->resp.ack_due = qp->resp.ack_asked = true;
+	qp->resp.ack_messages++;
+	uroce_ack_later(qp);
+}
+
+/* The receive WQE in use ends with @status; the QP goes to the error state. */
+static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
+		      enum ibv_wc_status status)
+{
+	struct uroce_first_error error = {
+		.valid = true,
+		.status = status,
+		.opcode =
+			hdr_flags(&pkt->hdr) & PKT_WRITE ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+		.is_recv = true,
+		.psn = pkt->hdr.psn,
+	};
+
+	if (qp->resp.have_rwqe) {
+		error.wr_id = qp->resp.rwqe->wr_id;
+		recv_complete(qp, pkt, status);
+	} else {
+		/* No work request of ours is at fault: the peer's request was refused. */
+		uroce_event_qp(qp, status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
+								   : IBV_EVENT_QP_REQ_ERR);
+	}
+	uroce_qp_first_error(qp, &error);
+	uroce_resp_run(qp); /* the NAK leaves before the QP stops */
+	uroce_qp_error(qp);
+}
+
+/* The same request again and again, and no new one: the answers do not seem to arrive. */
+static void duplicate_count(struct uroce_qp *qp, uint32_t psn)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	if (resp->again_before != resp->psn) {
+		resp->again_before = resp->psn;
+		resp->again_psn = psn;
+		resp->again = 0;
+	}
+	if (psn == resp->again_psn && ++resp->again == AGAIN_DOUBT && qp->av.path->ops->doubt)
+		qp->av.path->ops->doubt(qp->av.path, &qp->av, qp->dest_qpn);
+}
+
+static void duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	duplicate_count(qp, pkt->hdr.psn);
+	if (hdr_flags(&pkt->hdr) & (PKT_SEND | PKT_WRITE)) {
+		resp->ack_hurry = true;
+		ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
+		return;
+	}
+	for (uint32_t i = 0; i < resp->res_count; i++) {
+		struct uroce_resource *res = &resp->res[(resp->res_head + i) % resp->res_size];
+		int32_t skip = psn_diff(pkt->hdr.psn, res->first_psn);
+
+		if (skip < 0 || psn_diff(pkt->hdr.psn, res->last_psn) > 0)
+			continue;
+		/* A read may be asked for again from the middle; the range must lie in the original
+		 * one. */
+		if (res->length && (uint64_t)skip * resp_read_segment(qp) > res->length)
+			return;
+		res->offset = skip * resp_read_segment(qp);
+		if (!res->active)
+			resp->res_pending++;
+		res->active = true;
+		uroce_ack_later(qp);
+		return;
+	}
+}
+
+void uroce_resp_took(struct uroce_qp *qp, bool ack_req)
+{
+	if (ack_req) {
+		ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
+	} else if (qp->resp.ack_due) {
+		qp->resp.ack_messages++; /* one more that it will cover */
+		uroce_ack_later(qp);
+	}
+}
+
+static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum verdict verdict)
+{
+	switch (verdict) {
+	case RESP_OK:
+		if (!qp_is_rc(qp))
+			break;
+		if (!(hdr_flags(&pkt->hdr) & (PKT_SEND | PKT_WRITE)))
+			uroce_ack_later(qp); /* its response acknowledges it */
+		else if (pkt->hdr.ack_req || (hdr_flags(&pkt->hdr) & PKT_END))
+			uroce_resp_took(qp, pkt->hdr.ack_req);
+		qp->resp.ack_inside |= pkt->hdr.ack_req && !(hdr_flags(&pkt->hdr) & PKT_END);
+		qp->resp.ack_hurry |=
+			!(hdr_flags(&pkt->hdr) & PKT_END) || !(hdr_flags(&pkt->hdr) & PKT_START);
+		break;
+	case RESP_DROP:
+		break;
+	case RESP_DUPLICATE:
+		duplicate(qp, pkt);
+		break;
+	case RESP_SEQUENCE:
+		qp->resp.nak_sent = true;
+		qp->counters.naks_sent++;
+		ack_owe(qp, AETH_NAK | NAK_PSN_SEQUENCE);
+		break;
+	case RESP_RNR:
+		qp->resp.nak_sent = true;
+		qp->counters.rnr_naks_sent++;
+		ack_owe(qp, AETH_RNR_NAK | qp->resp.min_rnr_timer);
+		break;
+	case RESP_REFERENCE:
+		/* This side stays as it was: the message comes again, copied, unless its owner
+		 * cannot read it either. */
+		qp->resp.nak_sent = true;
+		ack_owe(qp, AETH_NAK | NAK_REFERENCE);
+		break;
+	case RESP_INVALID:
+		ack_owe(qp, AETH_NAK | NAK_INVALID_REQUEST);
+		resp_fail(qp, pkt, IBV_WC_REM_INV_REQ_ERR);
+		break;
+	case RESP_LENGTH:
+		if (qp_is_rc(qp))
+			ack_owe(qp, AETH_NAK | NAK_INVALID_REQUEST);
+		resp_fail(qp, pkt, IBV_WC_LOC_LEN_ERR);
+		break;
+	case RESP_ACCESS:
+		ack_owe(qp, AETH_NAK | NAK_REMOTE_ACCESS);
+		resp_fail(qp, pkt, IBV_WC_REM_ACCESS_ERR);
+		break;
+	case RESP_LOCAL:
+		if (qp_is_rc(qp))
+			ack_owe(qp, AETH_NAK | NAK_REMOTE_OPERATION);
+		resp_fail(qp, pkt, IBV_WC_LOC_PROT_ERR);
+		break;
+	case RESP_OPERATION:
+		ack_owe(qp, AETH_NAK | NAK_REMOTE_OPERATION);
+		resp_fail(qp, pkt, IBV_WC_LOC_PROT_ERR);
+		break;
+	}
+}
+
+/* --- one packet --- */
+
+static void message_begin(struct uroce_qp *qp, const struct uroce_hdr *hdr)
+{
+	struct uroce_responder *resp = &qp->resp;
+	pkt_flags_t flags = hdr_flags(hdr);
+
+	resp->length = 0;
+	resp->operation = flags & PKT_SEND ? UROCE_SEND_FIRST : UROCE_WRITE_FIRST;
+	if (flags & PKT_RETH) {
+		resp->va = hdr->va;
+		resp->rkey = hdr->rkey;
+		resp->dma_len = hdr->dma_len;
+	}
+}
+
+static enum verdict connected_packet(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	pkt_flags_t flags = hdr_flags(&pkt->hdr);
+	uint32_t next_psn = psn_add(pkt->hdr.psn, 1);
+	enum verdict v = resp_check_request(qp, pkt);
+
+	if (v != RESP_OK)
+		return v;
+	if (flags & PKT_START)
+		message_begin(qp, &pkt->hdr);
+	v = execute(qp, pkt);
+	if (v != RESP_OK)
+		return v;
+	if (flags & (PKT_READ | PKT_ATOMIC | PKT_FETH) ||
+	    pkt->hdr.opcode == (UROCE_RC | UROCE_ATOMIC_WRITE)) {
+		const struct uroce_responder *r = &qp->resp;
+
+		next_psn =
+			psn_add(r->res[(r->res_head + r->res_count - 1) % r->res_size].last_psn, 1);
+	}
+	qp->resp.length += pkt->payload.length;
+	qp->resp.psn = next_psn;
+	return complete(qp, pkt);
+}
+
+static enum verdict datagram_packet(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	struct uroce_payload grh = { .data = pkt->grh, .length = sizeof(struct ibv_grh) };
+	struct uroce_responder *resp = &qp->resp;
+	enum verdict v = RESP_OK;
+
+	if (pkt->hdr.qkey != qp->qkey || !pkt->grh)
+		return RESP_DROP;
+	if (resp_check_resources(qp, pkt) != RESP_OK)
+		return RESP_DROP;
+	resp->length = 0;
+	if ((uint64_t)grh.length + pkt->payload.length > resp->rwqe->length)
+		return RESP_LENGTH;
+	if (uroce_scatter(qp->engine->keys, qp->vqp.qp.pd, resp->rwqe->sge, resp->rwqe->num_sge, 0,
+			  &grh) < 0)
+		return RESP_LOCAL;
+	resp->length = grh.length;
+	v = execute_send(qp, pkt);
+	if (v != RESP_OK)
+		return v;
+	resp->length += pkt->payload.length;
+	recv_complete(qp, pkt, IBV_WC_SUCCESS);
+	return RESP_OK;
+}
+
+void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	enum verdict v;
+
+	assert_held(&qp->lock);
+	if (!resp_check_addressed(qp, pkt))
+		return;
+	if (qp->state == IBV_QPS_RTR && qp->type != IBV_QPT_UD && !qp->established_raised) {
+		qp->established_raised = true;
+		uroce_event_qp(qp, IBV_EVENT_COMM_EST);
+	}
+	qp->counters.rx_packets++;
+	qp->counters.rx_bytes += pkt->payload.length;
+	v = qp->type == IBV_QPT_UD ? datagram_packet(qp, pkt) : connected_packet(qp, pkt);
+	respond(qp, pkt, v);
+}

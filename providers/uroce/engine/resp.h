@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the responder's files share: resp.c executes, resp_check.c validates, answer.c answers. */
+#ifndef UROCE_RESP_H
+#define UROCE_RESP_H
+
+#include "providers/uroce/engine/engine.h"
+
+enum verdict {
+	RESP_OK,
+	RESP_DROP,
+	RESP_DUPLICATE,
+	RESP_SEQUENCE,	/* a packet is missing before this one */
+	RESP_RNR,	/* no receive WQE */
+	RESP_INVALID,	/* the request makes no sense here */
+	RESP_LENGTH,	/* the receive WQE is too short */
+	RESP_ACCESS,	/* key, range or right refused */
+	RESP_LOCAL,	/* the receive WQE's own memory is at fault */
+	RESP_OPERATION, /* memory gone while executing */
+	RESP_REFERENCE, /* the sender's memory that the packet refers to cannot be read */
+};
+
+static inline bool qp_is_rc(const struct uroce_qp *qp)
+{
+	return qp->type == IBV_QPT_RC;
+}
+
+static inline uint32_t resp_read_segment(const struct uroce_qp *qp)
+{
+	return qp->av.path && qp->av.path->lossless ? qp->av.mtu : qp->mtu;
+}
+
+/* Whether the QP takes packets, and such ones. */
+bool resp_check_addressed(const struct uroce_qp *qp, const struct uroce_packet *pkt);
+/* A packet of a connected QP, in the order of the specification. */
+enum verdict resp_check_request(struct uroce_qp *qp, const struct uroce_packet *pkt);
+/* That there is a receive WQE for it, when it needs one, and room for its answer. */
+enum verdict resp_check_resources(struct uroce_qp *qp, const struct uroce_packet *pkt);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Validation of a request packet, in the order of IBTA vol. 1, chapter 9: PSN, sequence of
+ * operations, resources, length, key. Each check is one function that returns a verdict.
+ */
+#include "providers/uroce/engine/resp.h"
+
+static enum verdict check_state(const struct uroce_qp *qp)
+{
+	switch (qp->state) {
+	case IBV_QPS_RTR:
+	case IBV_QPS_RTS:
+	case IBV_QPS_SQD:
+	case IBV_QPS_SQE:
+		return RESP_OK;
+	default:
+		return RESP_DROP;
+	}
+}
+
+/* The packet's transport is the QP's. */
+static enum verdict check_transport(const struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	static const uint8_t transport[] = {
+		[IBV_QPT_RC] = UROCE_RC, [IBV_QPT_UC] = UROCE_UC, [IBV_QPT_UD] = UROCE_UD
+	};
+
+	return (pkt->hdr.opcode & 0xe0) == transport[qp->type] ? RESP_OK : RESP_DROP;
+}
+
+static enum verdict check_psn_rc(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	int32_t diff = psn_diff(pkt->hdr.psn, qp->resp.psn);
+
+	if (diff == 0) {
+		qp->resp.nak_sent = false;
+		return RESP_OK;
+	}
+	if (diff < 0) {
+		qp->counters.duplicates++;
+		return RESP_DUPLICATE;
+	}
+	qp->counters.out_of_order++;
+	if (qp->resp.nak_sent)
+		return RESP_DROP;
+	return RESP_SEQUENCE;
+}
+
+/* UC: a gap loses the message it falls into; the next first packet starts afresh. */
+static enum verdict check_psn_uc(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	if (pkt->hdr.psn == qp->resp.psn)
+		return RESP_OK;
+	qp->counters.out_of_order++;
+	qp->resp.in_message = false;
+	if (!(hdr_flags(&pkt->hdr) & PKT_START))
+		return RESP_DROP;
+	qp->resp.psn = pkt->hdr.psn;
+	return RESP_OK;
+}
+
+static enum verdict check_sequence(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	pkt_flags_t flags = hdr_flags(&pkt->hdr);
+	bool start = flags & PKT_START;
+
+	if (start && qp->resp.in_message && !qp_is_rc(qp))
+		qp->resp.in_message = false; /* UC: the old message is lost */
+	if (start != !qp->resp.in_message)
+		return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+	if (start || !(flags & (PKT_SEND | PKT_WRITE)))
+		return RESP_OK;
+	if (qp->resp.operation != (flags & PKT_SEND ? UROCE_SEND_FIRST : UROCE_WRITE_FIRST))
+		return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+	return RESP_OK;
+}
+
+/* The QP admits this kind of remote operation at all. */
+static enum verdict check_operation(const struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	pkt_flags_t flags = hdr_flags(&pkt->hdr);
+	uint32_t need = 0;
+
+	if (flags & PKT_READ)
+		need = IBV_ACCESS_REMOTE_READ;
+	else if (flags & PKT_ATOMIC)
+		need = IBV_ACCESS_REMOTE_ATOMIC;
+	else if ((flags & PKT_RETH) && !(flags & PKT_FETH))
+		need = IBV_ACCESS_REMOTE_WRITE;
+	if ((qp->access & need) != need)
+		return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+	if ((flags & (PKT_READ | PKT_ATOMIC)) && !qp->resp.max_rd_atomic)
+		return RESP_INVALID;
+	if ((flags & PKT_ATOMIC) && (pkt->hdr.va & 7))
+		return RESP_INVALID;
+	return RESP_OK;
+}
+
+/*
+ * The oldest one makes room for a new request; its requester has its answer by now, or asked for
+ * more than was agreed. That it is being answered again is no sign: the repetition may have been on
+ * its way for long.
+ */
+static bool resources_taken(const struct uroce_responder *resp)
+{
+	const struct uroce_resource *oldest;
+
+	if (resp->res_count < resp->res_size)
+		return false;
+	oldest = &resp->res[resp->res_head];
+	return oldest->active && !oldest->answered;
+}
+
+enum verdict resp_check_resources(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	pkt_flags_t flags = hdr_flags(&pkt->hdr);
+
+	if (!(flags & (PKT_SEND | PKT_WRITE)) && resources_taken(&qp->resp))
+		return RESP_INVALID; /* more outstanding than this side agreed to */
+	if (!(flags & PKT_RWQE) || qp->resp.have_rwqe)
+		return RESP_OK;
+	if (!uroce_rwqe_take(qp))
+		return qp_is_rc(qp) ? RESP_RNR : RESP_DROP;
+	qp->resp.have_rwqe = true;
+	return RESP_OK;
+}
+
+static enum verdict check_length(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	pkt_flags_t flags = hdr_flags(&pkt->hdr);
+	uint32_t length = pkt->payload.length;
+	uint32_t sofar = flags & PKT_START ? 0 : qp->resp.length;
+
+	if (!(flags & PKT_PAYLOAD))
+		return RESP_OK;
+	if (!pkt->any_length) {
+		if (length > qp->mtu || (!(flags & PKT_END) && length != qp->mtu))
+			return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+		if (!(flags & PKT_START) && !length)
+			return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+	}
+	if ((uint64_t)sofar + length > UROCE_MAX_MSG_SIZE)
+		return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+	if (flags & PKT_SEND)
+		return (uint64_t)sofar + length <= qp->resp.rwqe->length ? RESP_OK : RESP_LENGTH;
+	if (flags & PKT_WRITE) {
+		uint32_t total = flags & PKT_RETH ? pkt->hdr.dma_len : qp->resp.dma_len;
+
+		if ((uint64_t)sofar + length > total ||
+		    ((flags & PKT_END) && sofar + length != total))
+			return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+	}
+	return RESP_OK;
+}
+
+static uint32_t access_needed(const struct uroce_hdr *hdr)
+{
+	pkt_flags_t flags = hdr_flags(hdr);
+
+	if (flags & PKT_FETH)
+		return hdr->flush_type & FETH_TYPE_PERSISTENT ? IBV_ACCESS_FLUSH_PERSISTENT
+							      : IBV_ACCESS_FLUSH_GLOBAL;
+	if (flags & PKT_READ)
+		return IBV_ACCESS_REMOTE_READ;
+	if (flags & PKT_ATOMIC)
+		return IBV_ACCESS_REMOTE_ATOMIC;
+	return IBV_ACCESS_REMOTE_WRITE;
+}
+
+/* The whole range of a request is checked at its first packet, before a byte moves. */
+static enum verdict check_key(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	const struct uroce_hdr *hdr = &pkt->hdr;
+	pkt_flags_t flags = hdr_flags(hdr);
+	uint64_t length = hdr->dma_len;
+	struct uroce_key *key;
+	uint8_t *ptr;
+
+	if (!(flags & (PKT_RETH | PKT_ATOMIC_ETH)))
+		return RESP_OK;
+	if (flags & PKT_ATOMIC_ETH || hdr->opcode == (UROCE_RC | UROCE_ATOMIC_WRITE))
+		length = sizeof(uint64_t);
+	if (length > UROCE_MAX_MSG_SIZE)
+		return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+	if (uroce_key_get(qp->engine->keys, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+			  access_needed(hdr), hdr->va, length, &key, &ptr) < 0)
+		return qp_is_rc(qp) ? RESP_ACCESS : RESP_DROP;
+	uroce_key_put(key);
+	return RESP_OK;
+}
+
+enum verdict resp_check_request(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	bool start = hdr_flags(&pkt->hdr) & PKT_START;
+	enum verdict v = qp_is_rc(qp) ? check_psn_rc(qp, pkt) : check_psn_uc(qp, pkt);
+
+	if (v == RESP_OK)
+		v = check_sequence(qp, pkt);
+	if (v == RESP_OK && start)
+		v = check_operation(qp, pkt);
+	if (v == RESP_OK)
+		v = resp_check_resources(qp, pkt);
+	if (v == RESP_OK)
+		v = check_length(qp, pkt);
+	if (v == RESP_OK && start)
+		v = check_key(qp, pkt);
+	return v;
+}
+
+bool resp_check_addressed(const struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	return check_state(qp) == RESP_OK && check_transport(qp, pkt) == RESP_OK;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Address vectors: which path leads to a destination. Decided once, never again per packet. */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "providers/uroce/host/forward.h"
+#include "providers/uroce/host/host.h"
+
+enum {
+	HOP_LIMIT =
+		64, /* of unicast, as the system's sockets send it; the kernel's device as well */
+};
+
+/* --- the source --- */
+
+static int sgid_get(struct uroce_dev *dev, uint8_t index, union ibv_gid *ret_gid)
+{
+	int r = -EINVAL;
+
+	pthread_mutex_lock(&dev->lock);
+	if (index < UROCE_GID_MAX && dev->gids[index].valid) {
+		*ret_gid = dev->gids[index].gid;
+		r = 0;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return r;
+}
+
+/* May be missing because the address was not ready when it appeared: IPv6 probes for duplicates. */
+static int sgid_socket(struct uroce_dev *dev, uint8_t index)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&dev->lock);
+	if (!uroce_udp_is_bound(dev->udp, index))
+		r = uroce_udp_bind(dev->udp, index, &dev->gids[index].gid);
+	pthread_mutex_unlock(&dev->lock);
+	return r;
+}
+
+/* --- the destination --- */
+
+/* The library says which verb failed between which GIDs; the interface is known only here. */
+static void explain_route(const struct uroce_dev *dev, const struct uroce_av *av, int r)
+{
+	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
+
+	log_info("%s: no way from %s (interface %s) to %s: %s", dev->name,
+		 inet_ntop(AF_INET6, &av->route.sgid, from, sizeof(from)), dev->netdev,
+		 inet_ntop(AF_INET6, &av->route.dgid, to, sizeof(to)), strerror(-r));
+}
+
+static int attr_check(const struct ibv_ah_attr *attr)
+{
+	static const union ibv_gid none;
+
+	return attr->is_global && memcmp(&attr->grh.dgid, &none, sizeof(none)) ? 0 : -EINVAL;
+}
+
+static int family_check(const struct uroce_dev *dev, const struct uroce_av *av)
+{
+	bool from_ipv4 = uroce_gid_is_ipv4(&av->route.sgid),
+	     to_ipv4 = uroce_gid_is_ipv4(&av->route.dgid);
+
+	if (from_ipv4 == to_ipv4)
+		return 0;
+	log_err("%s: sgid_index %u is an %s address, the destination an %s one", dev->name,
+		av->sgid_index, from_ipv4 ? "IPv4" : "IPv6", to_ipv4 ? "IPv4" : "IPv6");
+	return -EINVAL;
+}
+
+/* The process of this host that owns the QP number, if it is a uroce of this user. */
+static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av *av)
+{
+	struct uroce_shm *shm = dev->host->shm;
+	struct shm_peer *peer;
+	int r = uroce_shm_peer(shm, uroce_qpn_slot(qpn), &peer);
+
+	if (!r && peer->udp_only)
+		r = -EOPNOTSUPP;
+	if (r < 0) {
+		log_debug("%s: no shared memory with the owner of qp 0x%x on this host: %s",
+			  dev->name, qpn, strerror(-r));
+		return r;
+	}
+	av->path = &shm->path;
+	av->peer = peer;
+	av->mtu = SHM_SEGMENT;
+	av->ref_min = peer->readable && !shm_memory_slow() ? SHM_REF_MIN : 0;
+	return 0;
+}
+
+static int av_udp(struct uroce_dev *dev, struct uroce_av *av)
+{
+	union uroce_address from;
+	int r = 0;
+
+	av->path = dev->wire;
+	av->mtu = uroce_dev_mtu(dev);
+	/* An own address may be a process's that shared memory leads to, without any network. */
+	if (av->local && !dev->host->paths.udp_only)
+		return 0;
+	r = sgid_socket(dev, av->sgid_index);
+	if (r < 0)
+		return r;
+	uroce_address_from_gid(&av->route.sgid, 0, dev->ifindex, &from);
+	return uroce_address_route(&from, &av->addr);
+}
+
+int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint32_t dest_qpn,
+		     struct uroce_av *ret_av)
+{
+	bool multicast = uroce_gid_is_multicast(&attr->grh.dgid);
+	struct uroce_av av = {
+		.route = { .dgid = uroce_gid_canonical(&attr->grh.dgid),
+			   .flow_label = attr->grh.flow_label & 0xfffff,
+			   .traffic_class = attr->grh.traffic_class,
+			   .hop_limit = multicast ? max_of(attr->grh.hop_limit, (uint8_t)1)
+						  : HOP_LIMIT },
+		.sgid_index = attr->grh.sgid_index,
+		.port_num = attr->port_num,
+		.sl = attr->sl,
+	};
+	int r = attr_check(attr);
+
+	if (!r)
+		r = sgid_get(dev, attr->grh.sgid_index, &av.route.sgid);
+	if (!r)
+		r = family_check(dev, &av);
+	if (r < 0)
+		return r;
+	uroce_address_from_gid(&av.route.dgid, UROCE_UDP_PORT, dev->ifindex, &av.addr);
+	av.local = !multicast && uroce_address_is_own(&av.addr) > 0;
+	if (!av.local || !dest_qpn || av_shared_memory(dev, dest_qpn, &av) < 0) {
+		r = av_udp(dev, &av);
+		if (r < 0) {
+			explain_route(dev, &av, r);
+			return r;
+		}
+	}
+	*ret_av = av;
+	return 0;
+}
+
+void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn)
+{
+	struct uroce_host *host;
+	struct shm_peer *peer;
+
+	if (!av->local || qpn <= 1)
+		return;
+	host = path_host_host(av->path->host);
+	peer = atomic_load_explicit(&host->shm->by_slot[uroce_qpn_slot(qpn)], memory_order_acquire);
+	if (!peer || peer->dead) {
+		/* This one goes through the network stack, later ones will not. */
+		uroce_forward_want(host, uroce_qpn_slot(qpn));
+		return;
+	}
+	if (peer->udp_only)
+		return;
+	av->path = &host->shm->path;
+	av->peer = peer;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+
+#include "providers/uroce/host/express.h"
+
+bool uroce_express_possible(const struct uroce_qp *qp)
+{
+	/* Not with a capture, which has operations of its own. */
+	return qp->type == IBV_QPT_RC && qp->av.path && qp->av.path->ops == &uroce_shm_ops;
+}
+
+/* --- sending --- */
+
+static bool may_send(const struct uroce_qp *qp)
+{
+	const struct uroce_requester *req = &qp->req;
+
+	return qp->state == IBV_QPS_RTS && !sq_stopped(&qp->sq) && !req->rnr_wait &&
+	       !req->path_full && !qp->peer_lost && req->psn == req->max_psn && !req->offset &&
+	       psn_diff(req->psn, req->una) < (int32_t)(req->window - qp->sq.size);
+}
+
+static bool is_one_send(const struct uroce_swqe *wqe)
+{
+	return wqe->opcode == IBV_WR_SEND && wqe->state == WQE_POSTED && !wqe->psn_assigned &&
+	       !(wqe->flags & IBV_SEND_FENCE) && wqe->length <= SHM_SEGMENT && wqe->num_sge <= 1;
+}
+
+/*
+ * The peer is asked to acknowledge at once what the application waits for, and otherwise now and
+ * then.
+ */
+static bool ack_wanted(struct uroce_qp *qp, const struct uroce_swqe *wqe)
+{
+	if (!(wqe->flags & IBV_SEND_SIGNALED) && !qp->sq.sig_all &&
+	    ++qp->req.since_ack_req < UROCE_ACK_COALESCE &&
+	    qp->sq.head - qp->sq.tail <= qp->sq.size / 2)
+		return false;
+	qp->req.since_ack_req = 0;
+	return true;
+}
+
+static int payload_write(struct uroce_qp *qp, struct shm_peer *peer, const struct uroce_swqe *wqe,
+			 uint8_t *to)
+{
+	const struct ibv_sge *sge = wqe->sge;
+	struct uroce_key *key;
+	uint8_t *from;
+	int r;
+
+	if (wqe->is_inline) {
+		memcpy(to, wqe->data, wqe->length);
+		return 0;
+	}
+	if (!wqe->length)
+		return 0;
+	r = uroce_keys_get(qp->engine->keys, sge->lkey, qp->vqp.qp.pd, 0, UROCE_ACCESS_LOCAL,
+			   sge->addr, wqe->length, &key, &from);
+	if (unlikely(r < 0))
+		return r;
+	r = uroce_shm_record_copy(peer, to, from, wqe->length);
+	uroce_key_put(key);
+	return r;
+}
+
+/* Under the ring's lock. Return: false with nothing sent. */
+static bool message_send(struct uroce_qp *qp, struct shm_peer *peer, struct uroce_swqe *wqe)
+{
+	struct uroce_responder *resp = &qp->resp;
+	uint32_t pad = uroce_wire_pad(wqe->length), length = BTH_LEN + wqe->length + pad;
+	struct shm_record *record = shm_record_begin(peer, length);
+	struct uroce_bth bth = {
+		.opcode = (UROCE_RC | UROCE_SEND_ONLY) << BTH_OPCODE_SHIFT |
+			  (wqe->flags & IBV_SEND_SOLICITED ? BTH_SOLICITED : 0) | BTH_MIGRATED |
+			  pad << BTH_PAD_SHIFT | UROCE_PKEY_DEFAULT,
+		.qpn = qp->dest_qpn,
+		.psn = qp->req.psn | (ack_wanted(qp, wqe) ? BTH_ACK_REQ : 0),
+	};
+
+	if (unlikely(!record || payload_write(qp, peer, wqe, record->data + BTH_LEN) < 0))
+		return false;
+	uroce_bth_write(record->data, &bth);
+	record->kind = SHM_PACKET;
+	record->has_ack = resp->ack_due && !resp->res_pending &&
+			  (resp->ack_syndrome & AETH_KIND_MASK) == AETH_ACK;
+	if (record->has_ack) {
+		record->ack = (uint32_t)resp->ack_syndrome << 24 | psn_add(resp->psn, PSN_MASK);
+		uroce_resp_acked(resp);
+	}
+	shm_record_commit(peer, record, length);
+	return true;
+}
+
+static void message_sent(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	struct uroce_requester *req = &qp->req;
+
+	wqe->first_psn = wqe->last_psn = req->psn;
+	wqe->psn_assigned = true;
+	wqe->state = WQE_SENT;
+	req->psn = req->max_psn = psn_add(req->psn, 1);
+	qp->sq.next++;
+	qp->counters.tx_packets++;
+	qp->counters.tx_bytes += wqe->length;
+}
+
+static void messages_send(struct uroce_qp *qp, struct shm_peer *peer)
+{
+	struct uroce_sq *sq = &qp->sq;
+
+	uroce_lock(&peer->tx_lock);
+	while (sq->next != sq->head) {
+		struct uroce_swqe *wqe = sq_wqe(sq, sq->next);
+
+		if (!is_one_send(wqe) || !message_send(qp, peer, wqe))
+			break;
+		message_sent(qp, wqe);
+	}
+	uroce_unlock(&peer->tx_lock);
+}
+
+bool uroce_express_send(struct uroce_qp *qp)
+{
+	struct shm_peer *peer = qp->av.peer;
+
+	assert_held(&qp->lock);
+	if (unlikely(!may_send(qp) || peer->dead))
+		return false;
+	if (qp->sq.next != qp->sq.head)
+		messages_send(qp, peer);
+	if (unlikely(!uroce_timer_armed(&qp->timer)))
+		uroce_req_timer(qp, 0);
+	return qp->sq.next == qp->sq.head;
+}
+
+/* --- acknowledgements --- */
+
+/* Nothing but sends and writes is on its way, each once. */
+static bool ack_is_plain(const struct uroce_qp *qp, uint32_t psn)
+{
+	const struct uroce_requester *req = &qp->req;
+
+	return qp->state == IBV_QPS_RTS && req->psn == req->max_psn && !req->rd_atomic &&
+	       !req->recovering && !req->rtt_start && psn_diff(psn, req->una) >= 0 &&
+	       psn_diff(psn, req->max_psn) < 0;
+}
+
+/* Everything up to @psn was executed. */
+static void ack_take(struct uroce_qp *qp, uint32_t psn)
+{
+	struct uroce_requester *req = &qp->req;
+	struct uroce_sq *sq = &qp->sq;
+
+	while (sq->tail != sq->next) {
+		struct uroce_swqe *wqe = sq_wqe(sq, sq->tail);
+
+		if (wqe->state != WQE_SENT || psn_diff(wqe->last_psn, psn) > 0)
+			break;
+		wqe->state = WQE_DONE;
+		uroce_comp_push(qp, wqe);
+		sq->tail++;
+	}
+	req->una = psn_add(psn, 1);
+	req->retry_left = req->retry_cnt;
+	req->rnr_left = req->rnr_retry;
+	req->probes = 0;
+	req->window += req->window < req->window_max;
+	if (unlikely(sq->tail != sq->next))
+		uroce_comp_retire(qp); /* what was done out of turn */
+}
+
+static void ack_receive(struct uroce_qp *qp, uint32_t ack)
+{
+	uint32_t psn = ack & PSN_MASK;
+
+	if (likely(ack_is_plain(qp, psn)))
+		ack_take(qp, psn);
+	else
+		uroce_comp_ack(qp, psn, ack >> 24, 0);
+}
+
+/* --- receiving --- */
+
+static void ack_owe(struct uroce_qp *qp, bool asked)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	resp->ack_syndrome = AETH_ACK | AETH_ACK_NO_CREDIT;
+	resp->ack_asked = asked || (resp->ack_due && resp->ack_asked);
+	resp->ack_due = true;
+	uroce_ack_enlist(qp);
+	if (++resp->ack_messages >= UROCE_ACK_COALESCE)
+		qp->engine->acks_urgent = true;
+}
+
+static void recv_complete(struct uroce_qp *qp, uint64_t wr_id, uint32_t length, bool solicited)
+{
+	struct uroce_cq_place place = uroce_cq_begin(qp->recv_cq, qp);
+
+	if (unlikely(!place.wc))
+		return;
+	*place.wc = (struct ibv_wc){ .wr_id = wr_id,
+				     .status = IBV_WC_SUCCESS,
+				     .opcode = IBV_WC_RECV,
+				     .byte_len = length,
+				     .qp_num = qp->vqp.qp.qp_num,
+				     .src_qp = qp->dest_qpn };
+	uroce_cq_end(qp->recv_cq, place, NULL, solicited);
+}
+
+static bool may_receive(const struct uroce_qp *qp, uint32_t psn)
+{
+	const struct uroce_responder *resp = &qp->resp;
+
+	return qp->state == IBV_QPS_RTS && psn == resp->psn && !resp->in_message &&
+	       !resp->have_rwqe && !resp->res_pending && qp->rq.tail != qp->rq.head;
+}
+
+/* The oldest receive takes it whole. Return: false with nothing changed. */
+static bool payload_place(struct uroce_qp *qp, const struct uroce_rwqe *rwqe, const uint8_t *from,
+			  uint32_t length)
+{
+	struct uroce_keys *keys = qp->engine->keys;
+	const struct ibv_sge *sge = rwqe->sge;
+	uint8_t *to;
+	bool placed;
+
+	if (unlikely(rwqe->num_sge != 1 || !length || length > sge->length))
+		return false;
+	to = uroce_keys_pass(keys, sge->lkey, qp->vqp.qp.pd,
+			     UROCE_ACCESS_LOCAL | IBV_ACCESS_LOCAL_WRITE, sge->addr, length);
+	placed = to && !uroce_copy(to, from, length);
+	uroce_keys_passed(keys);
+	return placed;
+}
+
+/* A message of @length bytes. Return: false with nothing changed. */
+static bool receive(struct uroce_qp *qp, const struct uroce_bth *bth, const uint8_t *data,
+		    uint32_t length)
+{
+	struct uroce_responder *resp = &qp->resp;
+	uint32_t psn = bth->psn & PSN_MASK;
+	const struct uroce_rwqe *rwqe;
+
+	if (unlikely(!may_receive(qp, psn)))
+		return false;
+	rwqe = rq_wqe(&qp->rq, qp->rq.tail);
+	if (unlikely(!payload_place(qp, rwqe, data, length)))
+		return false;
+	qp->rq.tail++;
+	resp->psn = psn_add(psn, 1);
+	resp->msn = (resp->msn + 1) & PSN_MASK;
+	resp->nak_sent = false;
+	qp->counters.rx_packets++;
+	qp->counters.rx_bytes += length;
+	recv_complete(qp, rwqe->wr_id, length, bth->opcode & BTH_SOLICITED);
+	return true;
+}
+
+/* Whether it is a send of one packet. Return: false when it is something else, or nothing. */
+static bool is_send(const struct uroce_bth *bth, uint32_t length, uint32_t *ret_pad)
+{
+	*ret_pad = bth->opcode >> BTH_PAD_SHIFT & 3;
+	return !(length & 3) && bth->opcode >> BTH_OPCODE_SHIFT == (UROCE_RC | UROCE_SEND_ONLY) &&
+	       !(bth->opcode & BTH_VERSION) && length >= BTH_LEN + *ret_pad;
+}
+
+bool uroce_express_receive(struct path_host *paths, const void *peer, const uint8_t *data,
+			   uint32_t length, bool has_ack, uint32_t ack)
+{
+	struct uroce_bth bth = uroce_bth_read(data);
+	struct uroce_qp *qp;
+	uint32_t pad;
+	bool done;
+
+	if (!is_send(&bth, length, &pad))
+		return false;
+	qp = uroce_qp_find(path_host_host(paths), bth.qpn & QPN_MASK);
+	if (unlikely(!qp))
+		return false;
+	uroce_lock(&qp->lock);
+	done = qp->express && qp->av.peer == peer;
+	if (done && has_ack)
+		ack_receive(qp, ack);
+	done = done && receive(qp, &bth, data + BTH_LEN, length - BTH_LEN - pad);
+	if (done)
+		ack_owe(qp, bth.psn & BTH_ACK_REQ);
+	uroce_unlock(&qp->lock);
+	return done;
+}
+
+bool uroce_express_datagram(struct path_host *paths, const union ibv_gid *sgid, const uint8_t *data,
+			    uint32_t length)
+{
+	struct uroce_host *host = path_host_host(paths);
+	struct uroce_bth bth = uroce_bth_read(data);
+	struct uroce_qp *qp;
+	uint32_t pad;
+	bool done;
+
+	if (!is_send(&bth, length, &pad) || (uint16_t)bth.opcode != UROCE_PKEY_DEFAULT ||
+	    unlikely(host->faults))
+		return false;
+	qp = uroce_qp_find(host, bth.qpn & QPN_MASK);
+	if (unlikely(!qp))
+		return false;
+	length -= BTH_LEN + pad;
+	uroce_lock(&qp->lock);
+	done = qp->type == IBV_QPT_RC && qp->av.path && !qp->av.path->lossless &&
+	       length <= qp->mtu && !memcmp(sgid, &qp->av.route.dgid, sizeof(*sgid)) &&
+	       receive(qp, &bth, data + BTH_LEN, length);
+	if (done)
+		uroce_resp_took(qp, bth.psn & BTH_ACK_REQ);
+	uroce_unlock(&qp->lock);
+	return done;
+}

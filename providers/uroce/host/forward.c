@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+
+#include "providers/uroce/host/forward.h"
+
+enum {
+	WAITING_MAX = 1024,
+	PATIENCE = 1000000000,	    /* ns a datagram waits */
+	RETRY_INTERVAL = 100000000, /* ns between two tries to connect to one process */
+	WORD_BITS = 64,
+};
+
+struct waiting {
+	TAILQ_ENTRY(waiting) entry;
+	uint8_t slot; /* 0: it is not known yet for whom */
+	uint64_t since;
+	struct path_origin from;
+	uint32_t length;
+	uint8_t packet[];
+};
+
+struct uroce_forward {
+	atomic_ullong wanted[SHM_SLOTS / WORD_BITS];
+	_Atomic uint64_t tried[SHM_SLOTS]; /* when the thread was last asked, ns */
+	TAILQ_HEAD(, waiting) list;	   /* under progress_lock */
+	unsigned int count;
+};
+
+int uroce_forward_new(struct uroce_forward **ret_forward)
+{
+	struct uroce_forward *forward = calloc(1, sizeof(*forward));
+
+	if (!forward)
+		return -ENOMEM;
+	TAILQ_INIT(&forward->list);
+	*ret_forward = forward;
+	return 0;
+}
+
+static void waiting_drop(struct uroce_forward *forward, struct waiting *w)
+{
+	TAILQ_REMOVE(&forward->list, w, entry);
+	forward->count--;
+	free(w);
+}
+
+void uroce_forward_free(struct uroce_forward *forward)
+{
+	struct waiting *w;
+
+	if (!forward)
+		return;
+	while ((w = TAILQ_FIRST(&forward->list)))
+		waiting_drop(forward, w);
+	free(forward);
+}
+
+/* --- connecting --- */
+
+static bool connected(struct uroce_host *host, uint8_t slot)
+{
+	struct shm_peer *peer =
+		atomic_load_explicit(&host->shm->by_slot[slot], memory_order_acquire);
+
+	return peer && !peer->dead;
+}
+
+void uroce_forward_want(struct uroce_host *host, uint8_t slot)
+{
+	struct uroce_forward *forward = host->forward;
+	uint64_t now = uroce_now();
+
+	if (now - atomic_load_explicit(&forward->tried[slot], memory_order_relaxed) <
+	    RETRY_INTERVAL)
+		return;
+	atomic_store_explicit(&forward->tried[slot], now, memory_order_relaxed);
+	atomic_fetch_or_explicit(&forward->wanted[slot / WORD_BITS], 1ull << slot % WORD_BITS,
+				 memory_order_release);
+	uroce_thread_wake(host);
+}
+
+static void connect_all(struct uroce_host *host)
+{
+	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++)
+		if (slot != host->paths.slot && !connected(host, slot))
+			uroce_shm_invite(host->shm, slot);
+}
+
+void uroce_forward_connect(struct uroce_host *host)
+{
+	struct uroce_forward *forward = host->forward;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(forward->wanted); i++) {
+		unsigned long long wanted =
+			atomic_load_explicit(&forward->wanted[i], memory_order_relaxed);
+
+		if (!wanted)
+			continue;
+		wanted = atomic_exchange_explicit(&forward->wanted[i], 0, memory_order_acquire);
+		for (; wanted; wanted &= wanted - 1) {
+			unsigned int slot = i * WORD_BITS + __builtin_ctzll(wanted);
+
+			if (slot)
+				uroce_shm_invite(host->shm, slot);
+			else
+				connect_all(host);
+		}
+	}
+}
+
+/* --- datagrams --- */
+
+static void wait_for_peer(struct uroce_host *host, uint8_t slot, const struct path_origin *from,
+			  const void *packet, uint32_t length, uint64_t now)
+{
+	struct uroce_forward *forward = host->forward;
+	struct waiting *w;
+
+	if (forward->count == WAITING_MAX)
+		waiting_drop(forward, TAILQ_FIRST(&forward->list));
+	w = malloc(sizeof(*w) + length);
+	if (!w)
+		return;
+	*w = (struct waiting){ .slot = slot, .since = now, .from = *from, .length = length };
+	memcpy(w->packet, packet, length);
+	TAILQ_INSERT_TAIL(&forward->list, w, entry);
+	forward->count++;
+	uroce_forward_want(host, slot);
+}
+
+/* Return: whether it need not wait longer. */
+static bool waiting_go(struct uroce_host *host, struct waiting *w, uint64_t now)
+{
+	bool last = now - w->since > PATIENCE;
+
+	if (!w->slot)
+		return uroce_gsi_again(host, &w->from, w->packet, w->length, last, now);
+	return uroce_shm_forward(host->shm, w->slot, &w->from, w->packet, w->length) != -ENOENT ||
+	       last;
+}
+
+void uroce_forward(struct uroce_host *host, uint8_t slot, const struct path_origin *from,
+		   const void *packet, uint32_t length, uint64_t now)
+{
+	if (length > SHM_SEGMENT)
+		return;
+	if (slot && uroce_shm_forward(host->shm, slot, from, packet, length) != -ENOENT)
+		return;
+	wait_for_peer(host, slot, from, packet, length, now);
+}
+
+void uroce_forward_run(struct uroce_host *host, uint64_t now)
+{
+	struct uroce_forward *forward = host->forward;
+	struct waiting *w, *next;
+
+	assert_held(&host->paths.progress_lock);
+	for (w = TAILQ_FIRST(&forward->list); w; w = next) {
+		next = TAILQ_NEXT(w, entry);
+		if (waiting_go(host, w, now))
+			waiting_drop(forward, w);
+	}
+}
+
+bool uroce_forward_waiting(const struct uroce_host *host)
+{
+	return host->forward && host->forward->count > 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * QP1. A MAD may come to any process of the user that shares the address; gsi_route.c finds the one
+ * it is for: answers name a communication id whose upper byte is the process's slot, requests name
+ * a service id, and who listens shows that on its board.
+ */
+#ifndef UROCE_GSI_H
+#define UROCE_GSI_H
+
+#include "providers/uroce/host/host.h"
+
+enum {
+	GSI_MAD_LEN = 256,
+	GSI_PACKET_MAX = UROCE_HEADER_MAX + GSI_MAD_LEN,
+};
+#define GSI_QKEY 0x80010000u
+
+/* A MAD on its way to a process of this host. */
+struct gsi_transit {
+	struct path_origin from;
+	const uint8_t *mad; /* GSI_MAD_LEN bytes */
+	uint32_t src_qpn;
+};
+
+enum gsi_verdict {
+	GSI_DONE,  /* delivered, or there is nobody for it */
+	GSI_FULL,  /* no room in the ring to its process: lost */
+	GSI_LATER, /* who wants it is not known or not connected yet */
+};
+
+/*
+ * Bring the MAD to its process. @last: who would have to answer for nobody gets it now. *@ret_slot
+ * is where it belongs, 0 unknown. Under progress_lock.
+ */
+enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_transit *transit,
+				 bool last, uint64_t now, uint8_t *ret_slot);
+
+/*
+ * A request for which nobody listened when it came: to the process that does now. -ENOENT: none but
+ * this one, perhaps; -EAGAIN: not all are connected, or its ring is full. Under progress_lock.
+ */
+int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit, uint64_t now);
+
+/* The packet a MAD travels in. Return: its length. */
+uint32_t uroce_gsi_pack(const struct gsi_transit *transit, uint8_t ret_packet[GSI_PACKET_MAX]);
+
+/* To the manager of this process. Return: whether there is one for the address. */
+bool uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transit);
+
+/* On our board: a manager is here; it listens on a service id or no longer does. */
+void uroce_board_manager(struct uroce_shm *shm);
+int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid *gid, bool on);
+
+#endif

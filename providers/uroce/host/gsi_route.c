@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which process a MAD is for. */
+#include <endian.h>
+#include <string.h>
+
+#include "providers/uroce/host/forward.h"
+#include "providers/uroce/host/gsi.h"
+
+/* What of a MAD of the connection manager is looked at here: IBTA vol. 1, chapters 12 and 13. */
+enum {
+	MAD_CLASS = 1,
+	MAD_CLASS_CM = 7,
+	MAD_ATTR_ID = 16,
+	MAD_BODY = 24,
+	CM_REQ = 0x10,
+	CM_REJ = 0x12,
+	CM_SIDR_REQ = 0x17,
+	CM_SIDR_REP = 0x18,
+	CM_REMOTE_ID = MAD_BODY + 4,
+	CM_SIDR_ID = MAD_BODY,
+	CM_SERVICE_ID = MAD_BODY + 8,
+	CM_REJ_REASON = MAD_BODY + 10,
+	REJ_TIMEOUT = 4,
+	ID_SLOT_SHIFT = 24,
+};
+
+/* --- who listens --- */
+
+static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER; /* writers of our board */
+
+static uint32_t service_place(uint64_t id, uint32_t step)
+{
+	return ((id * 0x9e3779b97f4a7c15ull >> 48) + step) % SHM_SERVICES;
+}
+
+/* The address halves as they stand in memory; zero: any. */
+static void service_gid(const union ibv_gid *gid, uint64_t ret_half[2])
+{
+	memset(ret_half, 0, 2 * sizeof(*ret_half));
+	if (gid)
+		memcpy(ret_half, gid->raw, sizeof(gid->raw));
+}
+
+static bool service_is(const struct shm_service *service, uint64_t id, const uint64_t half[2])
+{
+	return atomic_load_explicit(&service->id, memory_order_acquire) == id &&
+	       atomic_load_explicit(&service->gid[0], memory_order_relaxed) == half[0] &&
+	       atomic_load_explicit(&service->gid[1], memory_order_relaxed) == half[1];
+}
+
+/* The board may be another process's: bounded whatever stands there. */
+static struct shm_service *service_find(struct shm_board *board, uint64_t id,
+					const union ibv_gid *gid)
+{
+	uint64_t half[2];
+
+	service_gid(gid, half);
+	for (uint32_t step = 0; step < SHM_SERVICES; step++) {
+		struct shm_service *service = &board->services[service_place(id, step)];
+
+		if (service_is(service, id, half))
+			return service;
+		if (!atomic_load_explicit(&service->id, memory_order_relaxed))
+			return NULL;
+	}
+	return NULL;
+}
+
+static int service_add(struct shm_board *board, uint64_t id, const union ibv_gid *gid)
+{
+	uint64_t half[2];
+
+	service_gid(gid, half);
+	for (uint32_t step = 0; step < SHM_SERVICES; step++) {
+		struct shm_service *service = &board->services[service_place(id, step)];
+		uint64_t old = atomic_load_explicit(&service->id, memory_order_relaxed);
+
+		if (old && old != SHM_SERVICE_GONE)
+			continue;
+		atomic_store_explicit(&service->gid[0], half[0], memory_order_relaxed);
+		atomic_store_explicit(&service->gid[1], half[1], memory_order_relaxed);
+		/* Pairs with service_is(). */
+		atomic_store_explicit(&service->id, id, memory_order_release);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+/* Searches end at a place that was never used: those before such a one become unused, too. */
+static void service_remove(struct shm_board *board, struct shm_service *service)
+{
+	uint32_t at = service - board->services;
+
+	atomic_store_explicit(&service->id, SHM_SERVICE_GONE, memory_order_relaxed);
+	if (atomic_load_explicit(&board->services[(at + 1) % SHM_SERVICES].id,
+				 memory_order_relaxed))
+		return;
+	for (uint32_t n = 0; n < SHM_SERVICES; n++) {
+		struct shm_service *s = &board->services[(at - n) % SHM_SERVICES];
+
+		if (atomic_load_explicit(&s->id, memory_order_relaxed) != SHM_SERVICE_GONE)
+			return;
+		atomic_store_explicit(&s->id, 0, memory_order_relaxed);
+	}
+}
+
+int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid *gid, bool on)
+{
+	struct shm_service *service;
+	int r = 0;
+
+	if (!id || id == SHM_SERVICE_GONE)
+		return -EINVAL;
+	pthread_mutex_lock(&services_lock);
+	service = service_find(shm->board, id, gid);
+	if (on && !service)
+		r = service_add(shm->board, id, gid);
+	else if (!on && service)
+		service_remove(shm->board, service);
+	pthread_mutex_unlock(&services_lock);
+	return r;
+}
+
+void uroce_board_manager(struct uroce_shm *shm)
+{
+	atomic_store_explicit(&shm->board->manager, 1, memory_order_release);
+}
+
+/* --- which process --- */
+
+static struct shm_peer *connected(struct uroce_host *host, uint8_t slot)
+{
+	struct shm_peer *peer =
+		atomic_load_explicit(&host->shm->by_slot[slot], memory_order_acquire);
+
+	return peer && !peer->dead ? peer : NULL;
+}
+
+static uint8_t listener_of(struct uroce_host *host, uint64_t id, const union ibv_gid *gid)
+{
+	struct shm_peer *peer;
+
+	if (service_find(host->shm->board, id, gid))
+		return host->paths.slot;
+	LIST_FOREACH(peer, &host->shm->peers, entry)
+		if (!peer->dead && !peer->self && service_find(peer->board, id, gid))
+			return peer->slot;
+	return 0;
+}
+
+/* A listener on the very address comes before one on any of its family, or at all. 0: nobody known.
+ */
+static uint8_t request_slot(struct uroce_host *host, const struct gsi_transit *transit)
+{
+	static const union ibv_gid any4 = { .raw = VERBS_GSI_ANY_IPV4 },
+				   any6 = { .raw = VERBS_GSI_ANY_IPV6 };
+	uint64_t id = get64(transit->mad + CM_SERVICE_ID);
+	uint8_t slot;
+
+	if (!id || id == SHM_SERVICE_GONE)
+		return 0;
+	slot = listener_of(host, id, &transit->from.dgid);
+	if (!slot)
+		slot = listener_of(host, id,
+				   uroce_gid_is_ipv4(&transit->from.dgid) ? &any4 : &any6);
+	return slot ? slot : listener_of(host, id, NULL);
+}
+
+static bool is_request(const struct gsi_transit *transit)
+{
+	uint16_t attr = get16(transit->mad + MAD_ATTR_ID);
+
+	return attr == CM_REQ || attr == CM_SIDR_REQ;
+}
+
+/* Who gave up waiting may not know any id of the one it waited for. */
+static bool is_giving_up(const struct gsi_transit *transit)
+{
+	return get16(transit->mad + MAD_ATTR_ID) == CM_REJ &&
+	       get16(transit->mad + CM_REJ_REASON) == REJ_TIMEOUT;
+}
+
+static uint8_t answer_slot(const struct gsi_transit *transit)
+{
+	bool sidr = get16(transit->mad + MAD_ATTR_ID) == CM_SIDR_REP;
+
+	return get32(transit->mad + (sidr ? CM_SIDR_ID : CM_REMOTE_ID)) >> ID_SLOT_SHIFT;
+}
+
+/* --- the way there --- */
+
+uint32_t uroce_gsi_pack(const struct gsi_transit *transit, uint8_t ret_packet[GSI_PACKET_MAX])
+{
+	struct uroce_hdr hdr = {
+		.opcode = UROCE_UD | UROCE_SEND_ONLY,
+		.pkey = UROCE_PKEY_DEFAULT,
+		.dest_qpn = GSI_QPN,
+		.qkey = GSI_QKEY,
+		.src_qpn = transit->src_qpn,
+	};
+	uint32_t header = uroce_wire_pack(&hdr, GSI_MAD_LEN, ret_packet);
+
+	memcpy(ret_packet + header, transit->mad, GSI_MAD_LEN);
+	return header + GSI_MAD_LEN;
+}
+
+static enum gsi_verdict pass_on(struct uroce_host *host, const struct gsi_transit *transit,
+				uint8_t slot)
+{
+	struct path_origin from = transit->from;
+	uint8_t packet[GSI_PACKET_MAX];
+	uint32_t length = uroce_gsi_pack(transit, packet);
+
+	from.passed_on = 1;
+	return uroce_shm_forward(host->shm, slot, &from, packet, length) ? GSI_FULL : GSI_DONE;
+}
+
+/* It belongs to nobody: some manager has to say so. */
+static enum gsi_verdict deliver_stray(struct uroce_host *host, const struct gsi_transit *transit)
+{
+	struct shm_peer *peer;
+
+	if (uroce_gsi_deliver(host, transit) || transit->from.passed_on)
+		return GSI_DONE;
+	LIST_FOREACH(peer, &host->shm->peers, entry)
+		if (!peer->dead && !peer->self &&
+		    atomic_load_explicit(&peer->board->manager, memory_order_relaxed))
+			return pass_on(host, transit, peer->slot);
+	return GSI_DONE;
+}
+
+/* A REJ to somebody who did not tell its id yet: everybody looks. */
+static enum gsi_verdict deliver_to_all(struct uroce_host *host, const struct gsi_transit *transit)
+{
+	struct shm_peer *peer;
+
+	uroce_gsi_deliver(host, transit);
+	if (!transit->from.passed_on)
+		LIST_FOREACH(peer, &host->shm->peers, entry)
+			if (!peer->dead && !peer->self)
+				pass_on(host, transit, peer->slot);
+	return GSI_DONE;
+}
+
+static enum gsi_verdict route_request(struct uroce_host *host, const struct gsi_transit *transit,
+				      bool last, uint64_t now, uint8_t *ret_slot)
+{
+	uint8_t slot = *ret_slot = request_slot(host, transit);
+
+	if (slot == host->paths.slot && uroce_gsi_deliver(host, transit))
+		return GSI_DONE;
+	if (slot && slot != host->paths.slot && !transit->from.passed_on)
+		return pass_on(host, transit, slot);
+	if (!last && !transit->from.passed_on && !uroce_shm_complete(host->shm, now))
+		return GSI_LATER;
+	return deliver_stray(host, transit);
+}
+
+static enum gsi_verdict route_answer(struct uroce_host *host, const struct gsi_transit *transit,
+				     bool last, uint8_t *ret_slot)
+{
+	uint8_t slot = *ret_slot = answer_slot(transit);
+
+	if (!slot && is_giving_up(transit))
+		return deliver_to_all(host, transit);
+	if (!slot || slot == host->paths.slot || transit->from.passed_on)
+		return deliver_stray(host, transit);
+	if (connected(host, slot))
+		return pass_on(host, transit, slot);
+	if (!last && uroce_shm_slot_used(slot))
+		return GSI_LATER;
+	return deliver_stray(host, transit);
+}
+
+enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_transit *transit,
+				 bool last, uint64_t now, uint8_t *ret_slot)
+{
+	assert_held(&host->paths.progress_lock);
+	if (transit->mad[MAD_CLASS] != MAD_CLASS_CM)
+		return GSI_DONE;
+	return is_request(transit) ? route_request(host, transit, last, now, ret_slot)
+				   : route_answer(host, transit, last, ret_slot);
+}
+
+int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit, uint64_t now)
+{
+	uint8_t slot = request_slot(host, transit);
+
+	assert_held(&host->paths.progress_lock);
+	if (slot == host->paths.slot)
+		return -ENOENT;
+	if (slot)
+		return pass_on(host, transit, slot) == GSI_DONE ? 0 : -EAGAIN;
+	if (uroce_shm_complete(host->shm, now))
+		return -ENOENT;
+	uroce_forward_want(host, 0);
+	return -EAGAIN;
+}
+
+/* --- what came over the network or through a ring --- */
+
+void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
+		      const union ibv_gid *sgid)
+{
+	struct gsi_transit transit = { .mad = pkt->payload.data, .src_qpn = pkt->hdr.src_qpn };
+	uint8_t packet[GSI_PACKET_MAX], slot = 0;
+	uint64_t now;
+
+	if (pkt->hdr.opcode != (UROCE_UD | UROCE_SEND_ONLY) || pkt->hdr.qkey != GSI_QKEY || !sgid ||
+	    pkt->payload.length != GSI_MAD_LEN || !pkt->payload.data || !pkt->dgid)
+		return;
+	transit.from = (struct path_origin){ .sgid = *sgid,
+					     .dgid = *pkt->dgid,
+					     .passed_on = pkt->forwarded };
+	now = uroce_now();
+	if (uroce_gsi_route(host, &transit, false, now, &slot) == GSI_LATER)
+		uroce_forward(host, slot, &transit.from, packet, uroce_gsi_pack(&transit, packet),
+			      now);
+}
+
+bool uroce_gsi_again(struct uroce_host *host, const struct path_origin *from, const void *packet,
+		     uint32_t length, bool last, uint64_t now)
+{
+	struct gsi_transit transit = { .from = *from };
+	struct uroce_hdr hdr;
+	uint32_t payload;
+	uint8_t slot;
+	int header = uroce_wire_unpack(packet, length, &hdr, &payload);
+
+	if (header < 0 || payload != GSI_MAD_LEN)
+		return true;
+	transit.mad = (const uint8_t *)packet + header;
+	transit.src_qpn = hdr.src_qpn;
+	return uroce_gsi_route(host, &transit, last, now, &slot) != GSI_LATER;
+}

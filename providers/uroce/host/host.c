@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* This process's engine: made when its first device is opened, gone with the last. */
+#include <string.h>
+#include <sys/random.h>
+
+#include "providers/uroce/fault/fault.h"
+#include "providers/uroce/host/forward.h"
+#include "providers/uroce/host/host.h"
+#include "util/env.h"
+
+static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct uroce_host *the_host;
+
+static void host_free(struct uroce_host *host)
+{
+	if (host->thread)
+		uroce_thread_stop(host);
+	if (host->shm)
+		uroce_shm_close(host->shm);
+	uroce_forward_free(host->forward);
+	if (host->engine.keys)
+		uroce_keys_free(host->engine.keys);
+	if (host->faults)
+		uroce_faults_free(host->faults);
+	if (host->paths.capture)
+		uroce_capture_free(host->paths.capture);
+	free(host->qps);
+	pthread_mutex_destroy(&host->lock);
+	free(host);
+}
+
+/* UROCE_PATH and UROCE_FAULTS: faults of packets happen on the network's path only. */
+static int host_wishes(struct uroce_host *host)
+{
+	const char *path = env_get(ENV_UROCE_PATH);
+	int r = uroce_faults_new(&host->faults);
+
+	if (!r)
+		r = uroce_capture_new(&host->paths.capture);
+	if (r < 0)
+		return r;
+	host->paths.udp_only =
+		(path && !strcmp(path, "udp")) || (host->faults && host->faults->packets);
+	if (!path || !strcmp(path, "auto") || !strcmp(path, "udp"))
+		return 0;
+	log_init();
+	log_notice(
+		"uroce: Error: UROCE_PATH: '%s' is not auto or udp. Nothing is opened; see uroce(7)",
+		path);
+	return -EINVAL;
+}
+
+void uroce_host_init(struct uroce_host *host, uint64_t now)
+{
+	host->paths.events = &uroce_path_events;
+	uroce_engine_init(&host->engine, &uroce_engine_events, now);
+}
+
+/* The name of the device that the QP, or without one the connection manager, sends by. */
+static const char *device_of(struct path_host *paths, const struct uroce_qp *qp)
+{
+	const struct uroce_dev *dev = qp ? qp->dev : LIST_FIRST(&path_host_host(paths)->devices);
+
+	return dev ? dev->name : NULL;
+}
+
+/* A capture and faults, where they are wanted. */
+static void decorate(struct uroce_host *host)
+{
+	if (host->paths.capture)
+		uroce_capture_path(host->paths.capture, &host->shm->path, device_of);
+	if (!host->faults)
+		return;
+	host->faults->host = &host->paths;
+	host->faults->engine = &host->engine;
+	/* Pollers look at the sockets, and so at what is held. */
+	atomic_fetch_add(&host->udp_interest, 1);
+}
+
+static int host_new(struct uroce_host **ret_host)
+{
+	struct uroce_host *host = calloc(1, sizeof(*host));
+	struct shm_peer *self;
+	int r;
+
+	if (!host)
+		return -ENOMEM;
+	uroce_host_init(host, uroce_now());
+	pthread_mutex_init(&host->lock, NULL);
+	host->pid = getpid();
+	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
+	r = host_wishes(host);
+	if (!r)
+		r = host->qps ? uroce_keys_new(&host->engine.keys) : -ENOMEM;
+	if (!r && getrandom(&host->next_qpn, sizeof(host->next_qpn), 0) != sizeof(host->next_qpn))
+		r = -errno;
+	if (!r)
+		r = uroce_forward_new(&host->forward);
+	if (!r)
+		r = uroce_shm_open(&host->paths, &host->shm);
+	if (!r) {
+		host->shm->board->udp_only = host->paths.udp_only;
+		decorate(host);
+		uroce_regions_show(host);
+		r = uroce_thread_start(host);
+	}
+	/* The way to itself is always there, so that nobody waits for it under a lock. */
+	if (!r)
+		r = uroce_shm_peer(host->shm, host->paths.slot, &self);
+	if (r < 0) {
+		host_free(host);
+		return r;
+	}
+	*ret_host = host;
+	return 0;
+}
+
+int uroce_host_get(struct uroce_host **ret_host)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&the_lock);
+	/* A forked child has its parent's memory, but neither its thread nor its slot: it starts
+	 * its own. */
+	if (the_host && the_host->pid != getpid())
+		the_host = NULL;
+	if (!the_host)
+		r = host_new(&the_host);
+	if (!r) {
+		the_host->refs++;
+		*ret_host = the_host;
+	}
+	pthread_mutex_unlock(&the_lock);
+	return r;
+}
+
+void uroce_host_put(struct uroce_host *host)
+{
+	pthread_mutex_lock(&the_lock);
+	if (--host->refs == 0 && host->pid == getpid()) {
+		if (the_host == host)
+			the_host = NULL;
+		host_free(host);
+	}
+	pthread_mutex_unlock(&the_lock);
+}
+
+void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx)
+{
+	if (host->pid != getpid())
+		return;
+	uroce_qps_settle(host, ctx, NULL);
+	if (ctx)
+		uroce_qps_withdraw(host, ctx);
+}
+
+/* A program may end without destroying anything; what it has seen arrive has arrived. */
+__attribute__((destructor)) static void process_ends(void)
+{
+	if (!pthread_mutex_trylock(&the_lock)) {
+		if (the_host)
+			uroce_host_leave(the_host, NULL);
+		pthread_mutex_unlock(&the_lock);
+	}
+}
+
+int uroce_host_check(const struct uroce_host *host)
+{
+	if (likely(host->pid == getpid()))
+		return 0;
+	log_err("uroce: opened in process %d, used in its child %d: open the device again after fork()",
+		host->pid, getpid());
+	return -EIO;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What lives beyond one QP: the process's engine, its devices and contexts.
+ *
+ *   struct uroce_host     one per process: slot among the processes of this host, QP numbers,
+ * engine, progress thread, lanes of shared memory struct uroce_dev      one per network interface
+ * in use: GIDs, UDP path, port state struct uroce_context  one per ibv_open_device()
+ *
+ *   host.c device.c interface.c   their lives
+ *   progress.c thread.c           who receives, and when
+ *   receive.c express.c           where a packet goes; the short way of what is sent most
+ *   gid.c av.c mcast.c            addresses: GIDs, address vectors, multicast groups
+ *   qpn.c show.c counters.c       numbers of QPs, what peers see of them, what is counted
+ *   gsi.c gsi_route.c forward.c   QP1, and what is for other processes of this host
+ *   event.c fault_event.c         asynchronous events; those that a fault rule raises
+ *
+ * Progress. uroce_progress() is the only receiver. Pollers call it when their CQ is empty; whoever
+ * gets progress_lock by trylock does the pass. Those who change what a pass walks (sockets,
+ * devices, peers, groups, a QP that goes) wait for the lock. The thread has two states:
+ *
+ *   asleep    no poller was seen for a tick: it waits in epoll on every socket and on its wake-up
+ *             descriptor; peers ring it because the board says "sleeping"
+ *   watching  pollers are at work: it leaves packets to them and only looks once a tick whether
+ *             they still are
+ *
+ * An idle process therefore costs no processor time, and a busy poller is never disturbed.
+ *
+ * Locks, in the order they are taken:
+ *
+ *   the_lock (host.c)     the process has one host
+ *   host->lock            devices come and go; QP numbers
+ *   dev->lock             GID table, contexts, multicast groups
+ *   progress_lock         the receive side of all paths: one pass (path/path.h)
+ *   gsi->lock (gsi.c), services_lock (gsi_route.c)
+ *   the engine's          engine/engine.h: qp->lock first
+ *   thread->lock (thread.c), ctx->event_lock
+ *                         watched descriptors; writers of a context's pipe
+ *
+ * Threads: the application's, and one of its own that thread.c starts.
+ * Includes: every room below. Included by: verbs, uroce.c.
+ */
+#ifndef UROCE_HOST_H
+#define UROCE_HOST_H
+
+#include <net/if.h>
+
+#include "providers/uroce/engine/engine.h"
+#include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/path/udp/udp.h"
+
+struct uroce_capture;
+struct uroce_faults;
+struct uroce_forward;
+struct uroce_thread;
+
+struct uroce_host {
+	struct path_host paths;
+	struct uroce_engine engine;
+	/* QP1s that something came for in a pass whose maker hands it over; under progress_lock */
+	SLIST_HEAD(, uroce_gsi) gsi_came;
+	bool gsi_attended; /* such a pass is going on */
+
+	pid_t pid; /* to notice use after fork */
+	/* [index of the QPN]; read under progress_lock */
+	_Atomic(struct uroce_qp *) *qps;
+	atomic_uint qp_count; /* written under lock */
+	uint32_t next_qpn;
+	atomic_uint next_handle; /* of CQs and SRQs */
+	pthread_mutex_t lock;	 /* open and close: devices, QP numbers */
+	LIST_HEAD(, uroce_dev) devices;
+	struct uroce_shm *shm;
+	struct uroce_keys_watch regions; /* shows them to peers: show.c */
+	struct uroce_forward *forward;
+	struct uroce_thread *thread; /* NULL before it starts and after it ended */
+	struct uroce_faults *faults; /* NULL: none are wanted */
+	atomic_uint udp_interest;    /* QPs that pollers must look at sockets for */
+	atomic_uint poll_epoch;	     /* moves with every progress pass of a poller */
+	atomic_uint poller_passes;   /* since the last time somebody armed a CQ */
+	int refs;
+};
+
+struct uroce_gid {
+	union ibv_gid gid;
+	bool valid;
+};
+
+struct uroce_dev {
+	LIST_ENTRY(uroce_dev) entry;
+	struct uroce_host *host;
+	char name[IBV_SYSFS_NAME_MAX];
+	char netdev[IF_NAMESIZE];
+	int ifindex;
+	/* These change while others read them. */
+	atomic_uint link_mtu; /* bytes of the interface */
+	atomic_bool link_up;
+	bool removed;		   /* the interface is gone; the progress thread's */
+	atomic_uchar speed, width; /* as ibv_port_attr has them */
+	bool is_loopback;
+	uint8_t mac[6];
+	pthread_mutex_t lock;		      /* GID table, contexts, multicast groups */
+	struct uroce_gid gids[UROCE_GID_MAX]; /* changed under lock and progress_lock */
+	struct uroce_path *udp;
+	struct uroce_path *wire; /* what engine and AHs get: udp, or the faults in front of it */
+	struct uroce_gsi *gsi;	 /* NULL until somebody wants QP1; set under progress_lock */
+	struct uroce_qp_counters counters; /* of QPs that are gone; under host->lock */
+	LIST_HEAD(, uroce_group) groups;   /* changed under lock and progress_lock */
+	LIST_HEAD(, uroce_context) contexts;
+	int refs;
+};
+
+struct uroce_context {
+	struct verbs_context vctx;
+	struct uroce_dev *dev;
+	LIST_ENTRY(uroce_context) entry;
+	struct uroce_pipe async;    /* its read end is async_fd */
+	pthread_mutex_t event_lock; /* writers of the pipe */
+};
+
+/* --- from what lies inside to the whole --- */
+
+static inline struct uroce_host *path_host_host(struct path_host *paths)
+{
+	return container_of(paths, struct uroce_host, paths);
+}
+
+static inline struct uroce_host *engine_host(struct uroce_engine *engine)
+{
+	return container_of(engine, struct uroce_host, engine);
+}
+
+static inline struct uroce_host *qp_host(const struct uroce_qp *qp)
+{
+	return engine_host(qp->engine);
+}
+
+static inline struct uroce_context *to_uctx(const struct ibv_context *ctx)
+{
+	return (struct uroce_context *)to_vctx((struct ibv_context *)ctx);
+}
+
+static inline struct uroce_dev *ctx_dev(const struct ibv_context *ctx)
+{
+	return to_uctx(ctx)->dev;
+}
+
+static inline struct uroce_host *ctx_host(const struct ibv_context *ctx)
+{
+	return ctx_dev(ctx)->host;
+}
+
+/* --- host.c: this process --- */
+
+/* Engine and paths of a host, without slot, thread and sockets: what a unit test needs too. */
+void uroce_host_init(struct uroce_host *host, uint64_t now);
+
+/* The process's engine, started at the first call. Each successful call needs a uroce_host_put().
+ */
+int uroce_host_get(struct uroce_host **ret_host);
+void uroce_host_put(struct uroce_host *host);
+/* The context is closed, or with NULL the process ends: peers get what its QPs still owe them. */
+void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx);
+/* -EIO in a forked child, which has neither thread nor slot: said in the log once. */
+int uroce_host_check(const struct uroce_host *host);
+
+/* --- interface.c --- */
+
+/* The provider's list_devices(): every usable interface, lo last; or those UROCE=policy:names
+ * names. */
+int uroce_list_devices(struct verbs_device_list *list);
+
+/* --- device.c --- */
+
+/* The device of this process, opened if it is the first time. Each call needs a uroce_dev_put(). */
+int uroce_dev_get(const struct verbs_device *device, struct uroce_dev **ret_dev);
+void uroce_dev_put(struct uroce_dev *dev);
+
+/* Payload bytes of the largest packet the interface takes. */
+uint32_t uroce_dev_mtu(const struct uroce_dev *dev);
+
+/* ibv_mtu of the same. */
+enum ibv_mtu uroce_dev_active_mtu(const struct uroce_dev *dev);
+/* Receive buffers of a UD QP show the IP headers of what comes: from now on. */
+void uroce_dev_headers_show(struct uroce_dev *dev);
+
+/* --- counters.c --- */
+
+/* Of a device alone: datagrams whose ICRC was wrong. */
+#define UROCE_COUNTER_WRONG_ICRC "rcvd_icrc_err"
+
+/* What a QP that goes has counted stays with its device. Under host->lock. */
+void uroce_counters_keep(struct uroce_qp *qp);
+/* Those of one QP; and the sum of a device, of all QPs it ever had. */
+void uroce_counters_of_qp(struct uroce_qp *qp, struct uroce_qp_counters *ret);
+void uroce_counters_of_dev(struct uroce_dev *dev, struct uroce_qp_counters *ret);
+/* The names of their fields, in this order. */
+unsigned int uroce_counters_count(void);
+const char *uroce_counters_name(unsigned int i);
+uint64_t uroce_counters_value(const struct uroce_qp_counters *counters, unsigned int i);
+/* Datagrams with a wrong ICRC that came by its sockets. */
+uint64_t uroce_counters_wrong_icrc(const struct uroce_dev *dev);
+/* The device is closed: one line of what was counted, at level info. */
+void uroce_counters_log(struct uroce_dev *dev);
+
+/* --- progress.c --- */
+
+/*
+ * One pass over what arrived, what is owed and what is due. Return: packets handled; 0 also when
+ * another thread is in it. Never blocks. Threads: any, without any lock held.
+ */
+unsigned int uroce_progress(struct uroce_host *host);
+/* The same with progress_lock held; @sockets: look at UDP sockets too; @poller: called again at
+ * once. */
+unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
+/* Passes over everything that has arrived, by sockets that were silent as well, until nothing is
+ * left, or others keep sending. Waits for progress_lock. */
+void uroce_progress_drain(struct uroce_host *host);
+/* By somebody who posts and may not poll soon: one more poller where there are pollers. */
+void uroce_progress_posted(struct uroce_host *host);
+/* --- thread.c --- */
+
+/* Start it, and end it; host->shm is there. */
+int uroce_thread_start(struct uroce_host *host);
+void uroce_thread_stop(struct uroce_host *host);
+/* See path_events.watch. Without a thread nothing is watched, and nothing is to be unwatched. */
+int uroce_thread_watch(struct uroce_host *host, int fd, enum path_watch what, void *pointer);
+void uroce_thread_unwatch(struct uroce_host *host, int fd);
+/* A poller made a pass: the thread leaves packets to it for a while. */
+void uroce_thread_poller_seen(struct uroce_host *host);
+/* Whether it does. */
+bool uroce_thread_watches(const struct uroce_host *host);
+/* A CQ was armed: its owner is about to sleep, packets are the thread's again. */
+void uroce_thread_poller_leaves(struct uroce_host *host);
+/* Something needs the thread: a timer was armed earlier than it sleeps, a packet is blocked. */
+void uroce_thread_wake(struct uroce_host *host);
+
+/* --- receive.c --- */
+
+/* The upcalls of the host's paths. */
+extern const struct path_events uroce_path_events;
+/* Send what is posted, by the short way if it may. Under qp->lock. */
+void uroce_qp_run(struct uroce_qp *qp, uint64_t now);
+
+/* express.c: whether the QP may take it at all: decided with its address vector. */
+bool uroce_express_possible(const struct uroce_qp *qp);
+
+/* --- show.c: what peers of this host see of this process --- */
+
+/* Show the QP as its state is now. Under qp->lock. */
+void uroce_qp_show(struct uroce_qp *qp);
+/* Show the regions of the process from now on. */
+void uroce_regions_show(struct uroce_host *host);
+
+/* --- qpn.c --- */
+
+/* A number for the QP, by which it can be found from then on. -ENOMEM: all are taken. */
+int uroce_qpn_alloc(struct uroce_qp *qp);
+
+/* The QP of a number of this process, or NULL. Under progress_lock, and valid as long as that is
+ * held. */
+struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn);
+/*
+ * Before QPs go, @only one or those of a context, or with NULL all: what has arrived for them is
+ * executed and acknowledged, as a device would have done in time. Their peers may wait for nothing
+ * else. Waits a little for a peer that leaves no room.
+ */
+void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
+		      struct uroce_qp *only);
+/* From here on no packet, timer or peer finds the QP, and nobody its number. */
+void uroce_qp_withdraw(struct uroce_qp *qp);
+/* The context closes without destroying them, and its device may go. No lock held. */
+void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx);
+/* Every QP connected through @peer of @path: its process is gone. Under progress_lock. */
+void uroce_qps_peer_gone(struct uroce_host *host, const struct uroce_path *path, const void *peer);
+
+/* --- gid.c --- */
+
+/* Read the interface's addresses, MTU and state into the device; events for what changed. */
+int uroce_gids_refresh(struct uroce_dev *dev);
+/* Read away what the watching socket has to say. */
+void uroce_gids_drain(int fd);
+/* rtnetlink socket that becomes readable when any interface changes. */
+int uroce_gids_watch(int *ret_fd);
+
+/* --- av.c --- */
+
+/* Resolve @attr into @ret_av: which path, which socket address, which MTU. @dest_qpn: 0 for an AH.
+ */
+int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint32_t dest_qpn,
+		     struct uroce_av *ret_av);
+
+/*
+ * A datagram to @qpn along @av, the post's own copy: an AH names only a host, and which process of
+ * this host a datagram is for is known here. Turns to shared memory when that process is connected.
+ * Threads: any, with any lock.
+ */
+void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn);
+
+/* --- gsi.c, mcast.c --- */
+
+/* A datagram for QP1: to the connection manager of the process it is for. Under progress_lock. */
+void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
+		      const union ibv_gid *sgid);
+/*
+ * uroce_progress_pass() over everything, by somebody without any lock but progress_lock, which is
+ * released: what came for QP1 is handed to its taker then.
+ */
+unsigned int uroce_gsi_pass(struct uroce_host *host);
+/* A process is gone: news for the connection manager. Under progress_lock. */
+void uroce_gsi_peer_gone(struct uroce_host *host, uint8_t slot);
+/* The manager hears that the device's interface is gone. */
+void uroce_gsi_removed(struct uroce_dev *dev);
+void uroce_gsi_free(struct uroce_gsi *gsi);
+/* Receive from the sockets of the device's groups. Under progress_lock. */
+unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget);
+/* Multicast: to every attached QP. */
+void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt);
+
+/* --- event.c --- */
+
+/* The upcalls of the engine. */
+extern const struct engine_events uroce_engine_events;
+int uroce_event_open(struct uroce_context *ctx);
+void uroce_event_close(struct uroce_context *ctx);
+/* An event of the port of every context of the device. */
+void uroce_event_port(struct uroce_dev *dev, enum ibv_event_type type);
+/* The object is going: unread events of it vanish, and no longer count in @raised. */
+void uroce_event_purge(struct uroce_context *ctx, const void *object, uint32_t *raised);
+
+/* --- fault_event.c --- */
+
+struct fault_rule;
+/* Events whose time has come. In the progress thread, no lock held. */
+void uroce_fault_events(struct uroce_host *host);
+/* The event of @rule now, for @qp was posted to. No lock held. */
+void uroce_fault_fire(const struct fault_rule *rule, struct uroce_qp *qp);
+
+/* --- operations of the provider that are the host's own --- */
+
+/* mcast.c */
+int uroce_attach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
+int uroce_detach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
+
+/* gsi.c */
+int uroce_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
+		   uint8_t *ret_prefix);
+int uroce_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
+		     bool on);
+int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
+int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
+int uroce_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
+void uroce_gsi_poll(struct ibv_context *ctx);
+void uroce_gsi_leave(struct ibv_context *ctx);
+
+#endif

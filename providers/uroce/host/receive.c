@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What paths tell their host; where a packet goes. */
+#include <string.h>
+
+#include "providers/uroce/fault/fault.h"
+#include "providers/uroce/host/express.h"
+#include "providers/uroce/host/forward.h"
+#include "providers/uroce/host/host.h"
+
+static void qp_packet(struct uroce_qp *qp, struct uroce_packet *pkt, uint64_t now)
+{
+	if (pkt->has_ack)
+		uroce_comp_ack(qp, pkt->ack_psn, pkt->ack_syndrome, now);
+	if (hdr_flags(&pkt->hdr) & PKT_REQUEST)
+		uroce_resp_packet(qp, pkt);
+	else
+		uroce_comp_packet(qp, pkt, now);
+}
+
+static bool special_packet(struct uroce_host *host, struct uroce_packet *pkt,
+			   const union ibv_gid *sgid)
+{
+	if (pkt->hdr.dest_qpn == GSI_QPN)
+		uroce_gsi_packet(host, pkt, sgid);
+	else if (pkt->hdr.dest_qpn == MULTICAST_QPN)
+		uroce_mcast_packet(host, pkt);
+	else
+		return false;
+	return true;
+}
+
+static void packet_arrived(struct path_host *paths, struct uroce_packet *pkt,
+			   const union ibv_gid *sgid, uint64_t now)
+{
+	struct uroce_host *host = path_host_host(paths);
+	struct uroce_qp *qp;
+
+	if (special_packet(host, pkt, sgid))
+		return;
+	qp = uroce_qp_find(host, pkt->hdr.dest_qpn);
+	if (!qp)
+		return;
+	/* Only what answers a request, and may let the next one leave, has to do with time. */
+	if (!now && !(hdr_flags(&pkt->hdr) & PKT_REQUEST))
+		now = uroce_now();
+	if (unlikely(host->faults) && !pkt->fault_seen) {
+		uroce_fault_receive(host->faults, qp, pkt, sgid, now);
+		return;
+	}
+	uroce_lock(&qp->lock);
+	/* A connected QP accepts only what its peer's address sent. */
+	if (qp->type == IBV_QPT_UD || !sgid || !memcmp(sgid, &qp->av.route.dgid, sizeof(*sgid)))
+		qp_packet(qp, pkt, now);
+	uroce_unlock(&qp->lock);
+}
+
+static bool packet_expected(struct path_host *paths, uint32_t qpn, const union ibv_gid *sgid)
+{
+	struct uroce_qp *qp = uroce_qp_find(path_host_host(paths), qpn);
+	bool expected;
+
+	if (!qp || qp->type != IBV_QPT_RC)
+		return false;
+	uroce_lock(&qp->lock);
+	expected = !memcmp(sgid, &qp->av.route.dgid, sizeof(*sgid));
+	uroce_unlock(&qp->lock);
+	return expected;
+}
+
+static void peer_packet_arrived(struct path_host *paths, struct uroce_packet *pkt, const void *peer,
+				uint64_t now)
+{
+	struct uroce_qp *qp = uroce_qp_find(path_host_host(paths), pkt->hdr.dest_qpn);
+
+	if (unlikely(!qp))
+		return;
+	/* Time matters here only to a receiver-not-ready wait. */
+	if (pkt->hdr.opcode == (UROCE_RC | UROCE_ACK) &&
+	    (pkt->hdr.syndrome & AETH_KIND_MASK) != AETH_ACK)
+		now = uroce_now();
+	uroce_lock(&qp->lock);
+	if (unlikely(paths->capture) && qp->av.peer == peer)
+		uroce_capture_peer(paths->capture, qp->dev->name, qp, pkt);
+	if (qp->av.peer == peer)
+		qp_packet(qp, pkt, now);
+	uroce_unlock(&qp->lock);
+}
+
+/* --- of other processes of this host --- */
+
+static void foreign_arrived(struct path_host *paths, uint8_t slot, const struct path_origin *from,
+			    const void *packet, uint32_t length, uint64_t now)
+{
+	uroce_forward(path_host_host(paths), slot, from, packet, length, now);
+}
+
+static void was_passed_on(struct path_host *paths, const struct path_origin *from)
+{
+	struct uroce_dev *dev;
+
+	LIST_FOREACH(dev, &path_host_host(paths)->devices, entry)
+		if (uroce_udp_passed_on(dev->udp, from))
+			return;
+}
+
+static void peer_gone(struct path_host *paths, struct uroce_path *path, const void *peer,
+		      uint8_t slot)
+{
+	struct uroce_host *host = path_host_host(paths);
+
+	if (slot)
+		uroce_gsi_peer_gone(host, slot);
+	uroce_qps_peer_gone(host, path, peer);
+}
+
+/* --- the rest --- */
+
+static void packet_seen(struct path_host *paths, const struct path_sight *sight)
+{
+	const struct uroce_dev *dev = LIST_FIRST(&path_host_host(paths)->devices);
+
+	uroce_capture_sight(paths->capture, sight, dev ? dev->name : NULL);
+}
+
+static int watch(struct path_host *paths, int fd, enum path_watch what, void *pointer)
+{
+	return uroce_thread_watch(path_host_host(paths), fd, what, pointer);
+}
+
+static void unwatch(struct path_host *paths, int fd)
+{
+	uroce_thread_unwatch(path_host_host(paths), fd);
+}
+
+const struct path_events uroce_path_events = {
+	.packet = packet_arrived,
+	.peer_packet = peer_packet_arrived,
+	.bytes = uroce_express_datagram,
+	.peer_bytes = uroce_express_receive,
+	.expected = packet_expected,
+	.foreign = foreign_arrived,
+	.passed_on = was_passed_on,
+	.peer_gone = peer_gone,
+	.seen = packet_seen,
+	.watch = watch,
+	.unwatch = unwatch,
+};
+
+void uroce_qp_run(struct uroce_qp *qp, uint64_t now)
+{
+	if (!qp->express || !uroce_express_send(qp))
+		uroce_req_run(qp, now);
+}

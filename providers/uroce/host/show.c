@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What this process shows on its board: which QPs receive, and which regions peers may reach. */
+#include "providers/uroce/host/host.h"
+
+static bool qp_receives(const struct uroce_qp *qp)
+{
+	return qp->type == IBV_QPT_RC &&
+	       (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
+}
+
+void uroce_qp_show(struct uroce_qp *qp)
+{
+	struct uroce_shm *shm = qp_host(qp)->shm;
+
+	assert_held(&qp->lock);
+	if (qp_receives(qp))
+		uroce_board_qp_show(shm, qp->vqp.qp.qp_num, qp->vqp.qp.pd->handle, qp->access,
+				    qp->dest_qpn);
+	else
+		uroce_board_qp_hide(shm, qp->vqp.qp.qp_num);
+}
+
+/* --- regions, under keys->lock --- */
+
+static struct uroce_shm *watch_shm(struct uroce_keys_watch *watch)
+{
+	return container_of(watch, struct uroce_host, regions)->shm;
+}
+
+static void region_show(struct uroce_keys_watch *watch, const struct uroce_key *key)
+{
+	if (key->pd)
+		uroce_board_key_show(watch_shm(watch), key->key,
+				     &(const struct shm_region){ .iova = key->iova,
+								 .length = key->length,
+								 .base = key->base,
+								 .pd = key->pd->handle,
+								 .access = key->access });
+}
+
+static void region_hide(struct uroce_keys_watch *watch, const struct uroce_key *key)
+{
+	uroce_board_key_hide(watch_shm(watch), key->key);
+}
+
+void uroce_regions_show(struct uroce_host *host)
+{
+	host->regions = (struct uroce_keys_watch){ .show = region_show, .hide = region_hide };
+	host->engine.keys->watch = &host->regions;
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The progress thread. Asleep it waits for every socket and for its bell; while pollers are at work
+ * it only looks once a tick whether they still are. See host.h for the two states.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include "providers/uroce/fault/fault.h"
+#include "providers/uroce/host/forward.h"
+#include "providers/uroce/host/host.h"
+
+enum {
+	EVENTS = 16,
+	POLLER_PASSES = 64, /* a look or two before going to sleep does not make a poller */
+	ENTER_SPINS = 200,  /* some microseconds: longer than most passes */
+	/* Between two looks of the watching thread, each of which takes a poller its processor; the
+	 * second once so many have found pollers at work. */
+	WATCH_MS = 1,
+	WATCH_LONG_MS = 4,
+	WATCH_STEADY = 4,
+};
+
+struct watch {
+	LIST_ENTRY(watch) entry;
+	int fd;
+	enum path_watch what;
+	void *pointer;
+	bool dead;  /* unwatched while its event may be at hand */
+	bool aside; /* a socket that is not waited for now */
+};
+
+struct uroce_thread {
+	struct uroce_host *host;
+	pthread_t id;
+	int control;	      /* epoll of everything but sockets */
+	int all;	      /* epoll of sockets, and of control */
+	int addresses;	      /* netlink: interfaces changed */
+	pthread_mutex_t lock; /* watches */
+	LIST_HEAD(, watch) watches;
+	LIST_HEAD(, watch) unwatched; /* freed by the thread between two waits */
+	atomic_bool watching;	      /* pollers are at work */
+	unsigned int seen;	      /* looks in a row that found them so */
+	atomic_bool stop;
+	bool aside; /* sockets are not waited for; changed by the thread only, under the lock */
+};
+
+/* --- watched descriptors --- */
+
+static int epoll_of(const struct uroce_thread *thread, enum path_watch what)
+{
+	return what == WATCH_SOCKET ? thread->all : thread->control;
+}
+
+int uroce_thread_watch(struct uroce_host *host, int fd, enum path_watch what, void *pointer)
+{
+	struct uroce_thread *thread = host->thread;
+	struct watch *watch = calloc(1, sizeof(*watch));
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+	int r = 0;
+
+	if (!watch)
+		return -ENOMEM;
+	*watch = (struct watch){ .fd = fd, .what = what, .pointer = pointer };
+	pthread_mutex_lock(&thread->lock);
+	watch->aside = what == WATCH_SOCKET && thread->aside;
+	LIST_INSERT_HEAD(&thread->watches, watch, entry);
+	if (!watch->aside && epoll_ctl(epoll_of(thread, what), EPOLL_CTL_ADD, fd, &event))
+		r = -errno;
+	pthread_mutex_unlock(&thread->lock);
+	return r;
+}
+
+void uroce_thread_unwatch(struct uroce_host *host, int fd)
+{
+	struct uroce_thread *thread = host->thread;
+	struct watch *watch;
+
+	if (!thread)
+		return;
+	pthread_mutex_lock(&thread->lock);
+	LIST_FOREACH(watch, &thread->watches, entry)
+		if (watch->fd == fd)
+			break;
+	if (watch) {
+		epoll_ctl(epoll_of(thread, watch->what), EPOLL_CTL_DEL, fd, NULL);
+		watch->dead = true;
+		LIST_REMOVE(watch, entry);
+		LIST_INSERT_HEAD(&thread->unwatched, watch, entry);
+	}
+	pthread_mutex_unlock(&thread->lock);
+}
+
+/*
+ * Whether sockets are waited for. Each packet that comes to one that is costs its sender, who
+ * brings it here, a quarter of a microsecond more.
+ */
+static void sockets_aside(struct uroce_thread *thread, bool aside)
+{
+	struct watch *watch;
+
+	if (thread->aside == aside) /* only this thread changes it */
+		return;
+	pthread_mutex_lock(&thread->lock);
+	thread->aside = aside;
+	LIST_FOREACH(watch, &thread->watches, entry) {
+		struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+
+		if (watch->what != WATCH_SOCKET || watch->aside == aside)
+			continue;
+		watch->aside = aside;
+		epoll_ctl(thread->all, aside ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, watch->fd, &event);
+	}
+	pthread_mutex_unlock(&thread->lock);
+}
+
+static void unwatched_free(struct uroce_thread *thread)
+{
+	struct watch *watch;
+
+	pthread_mutex_lock(&thread->lock);
+	while ((watch = LIST_FIRST(&thread->unwatched))) {
+		LIST_REMOVE(watch, entry);
+		free(watch);
+	}
+	pthread_mutex_unlock(&thread->lock);
+}
+
+static void addresses_changed(struct uroce_host *host, int fd)
+{
+	struct uroce_dev *dev;
+
+	uroce_gids_drain(fd);
+	pthread_mutex_lock(&host->lock);
+	LIST_FOREACH(dev, &host->devices, entry)
+		uroce_gids_refresh(dev);
+	pthread_mutex_unlock(&host->lock);
+}
+
+static void watch_ready(struct uroce_thread *thread, const struct watch *watch)
+{
+	struct uroce_host *host = thread->host;
+	uint64_t rung;
+
+	switch (watch->what) {
+	case WATCH_BELL:
+		(void)!read(watch->fd, &rung, sizeof(rung));
+		uroce_forward_connect(host);
+		break;
+	case WATCH_LISTENER:
+		uroce_shm_accept(host->shm);
+		break;
+	case WATCH_GUEST:
+		uroce_shm_guest(host->shm, watch->fd);
+		break;
+	case WATCH_PEER:
+		uroce_shm_conn_ready(host->shm, watch->pointer);
+		break;
+	case WATCH_SOCKET:
+		uroce_udp_ready(watch->pointer); /* the pass that follows receives */
+		break;
+	case WATCH_ADDRESSES:
+		addresses_changed(host, watch->fd);
+		break;
+	}
+}
+
+/* Wait on one of the two sets, then see to what is not a packet. */
+static void wait_on(struct uroce_thread *thread, int epoll, int timeout_ms)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(epoll, events, EVENTS, timeout_ms);
+
+	for (int i = 0; i < n; i++) {
+		const struct watch *watch = events[i].data.ptr;
+
+		if (watch && !watch->dead)
+			watch_ready(thread, watch);
+	}
+	if (epoll == thread->all && n > 0)
+		wait_on(thread, thread->control, 0);
+	unwatched_free(thread);
+}
+
+/* --- the two states --- */
+
+static bool poller_at_work(struct uroce_host *host)
+{
+	return atomic_load_explicit(&host->poller_passes, memory_order_relaxed) >= POLLER_PASSES;
+}
+
+/*
+ * Take the lock of a pass. If a poller has it for long, one that lost its processor to this very
+ * thread, perhaps, packets are its, and this thread watches. Pairs with
+ * uroce_thread_poller_leaves(): either that finds the thread watching, or its word that there is no
+ * poller any more is found here.
+ */
+static bool pass_enter(struct uroce_thread *thread)
+{
+	struct uroce_host *host = thread->host;
+
+	for (int i = 0; i < ENTER_SPINS; i++) {
+		if (uroce_trylock(&host->paths.progress_lock))
+			return true;
+		uroce_lock_pause();
+	}
+	if (poller_at_work(host)) {
+		atomic_exchange_explicit(&thread->watching, true, memory_order_seq_cst);
+		if (poller_at_work(host))
+			return false;
+		atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
+	}
+	uroce_lock(&host->paths.progress_lock);
+	return true;
+}
+
+static unsigned int pass(struct uroce_thread *thread)
+{
+	return pass_enter(thread) ? uroce_gsi_pass(thread->host) : 0;
+}
+
+/* Milliseconds until the wheel wants to run; -1 never. */
+static int timer_wait(struct uroce_host *host)
+{
+	uint64_t next = uroce_wheel_next(&host->engine.wheel), now = uroce_now();
+
+	if (next == UINT64_MAX)
+		return -1;
+	return next <= now ? 0 : (int)min_of((next - now) / 1000000 + 1, (uint64_t)60000);
+}
+
+/* A socket was full: what waits for room in it goes out with a later pass. */
+static bool udp_pending(struct uroce_host *host)
+{
+	struct uroce_dev *dev;
+
+	LIST_FOREACH(dev, &host->devices, entry)
+		if (dev->udp && atomic_load_explicit(&dev->udp->pending, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* Not all waits for a descriptor: blocked QPs and full pipes have none. */
+static bool must_retry(struct uroce_host *host)
+{
+	assert_held(&host->paths.progress_lock);
+	return uroce_forward_waiting(host) || udp_pending(host) ||
+	       uroce_engine_must_run(&host->engine);
+}
+
+/*
+ * The look after "sleeping" is said: pairs with shm_record_commit(), where the record is published
+ * before "sleeping" is read. The fence is for senders that have none of their own there.
+ */
+static bool may_sleep(struct uroce_thread *thread, int *timeout)
+{
+	struct uroce_host *host = thread->host;
+	bool fences, pending, retry;
+
+	if (!pass_enter(thread))
+		return false;
+	fences = uroce_shm_fences_for_peers(host->shm);
+	uroce_unlock(&host->paths.progress_lock);
+	if (fences)
+		uroce_fence_all();
+	if (!pass_enter(thread))
+		return false;
+	pending = uroce_shm_pending(host->shm);
+	retry = must_retry(host);
+	uroce_unlock(&host->paths.progress_lock);
+	if (unlikely(host->faults))
+		retry |= uroce_fault_waiting(host->faults);
+	if (retry)
+		*timeout = *timeout < 0 ? 1 : min_of(*timeout, 1);
+	return !pending;
+}
+
+static void sleep_once(struct uroce_thread *thread)
+{
+	struct uroce_host *host = thread->host;
+	int timeout;
+
+	sockets_aside(thread, false);
+	/* Pairs with uroce_qp_timer(): a timer armed from here on rings the bell. */
+	atomic_store_explicit(&host->engine.wakes_at, UINT64_MAX, memory_order_seq_cst);
+	timeout = timer_wait(host);
+	if (timeout >= 0)
+		atomic_store_explicit(&host->engine.wakes_at, uroce_now() + timeout * 1000000ull,
+				      memory_order_relaxed);
+	atomic_exchange_explicit(&host->shm->board->sleeping, 1, memory_order_seq_cst);
+	if (may_sleep(thread, &timeout))
+		wait_on(thread, thread->all, timeout);
+	atomic_store_explicit(&host->shm->board->sleeping, 0, memory_order_relaxed);
+	atomic_store_explicit(&host->engine.wakes_at, 0, memory_order_relaxed);
+	while (!atomic_load_explicit(&thread->watching, memory_order_relaxed) && pass(thread))
+		;
+}
+
+/* A tick: pollers see to packets, this only to descriptors. Back to sleep when no poller was seen
+ * in it. */
+static void watch_once(struct uroce_thread *thread)
+{
+	struct uroce_host *host = thread->host;
+	unsigned int epoch = atomic_load_explicit(&host->poll_epoch, memory_order_relaxed);
+
+	wait_on(thread, thread->control, thread->seen < WATCH_STEADY ? WATCH_MS : WATCH_LONG_MS);
+	if (atomic_load_explicit(&host->poll_epoch, memory_order_relaxed) != epoch) {
+		thread->seen++;
+		sockets_aside(thread, true);
+		return;
+	}
+	thread->seen = 0;
+	/* Somebody is in a pass, only slow: waiting for the lock would slow it down more. */
+	if (!uroce_trylock(&host->paths.progress_lock))
+		return;
+	atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
+	uroce_gsi_pass(host);
+}
+
+static void *thread_main(void *arg)
+{
+	struct uroce_thread *thread = arg;
+
+	while (!atomic_load_explicit(&thread->stop, memory_order_acquire)) {
+		if (atomic_load_explicit(&thread->watching, memory_order_relaxed))
+			watch_once(thread);
+		else
+			sleep_once(thread);
+		if (unlikely(thread->host->faults))
+			uroce_fault_events(thread->host);
+	}
+	return NULL;
+}
+
+void uroce_thread_wake(struct uroce_host *host)
+{
+	uint64_t one = 1;
+
+	(void)!write(host->shm->bell, &one, sizeof(one));
+}
+
+bool uroce_thread_watches(const struct uroce_host *host)
+{
+	return atomic_load_explicit(&host->thread->watching, memory_order_relaxed);
+}
+
+void uroce_thread_poller_seen(struct uroce_host *host)
+{
+	struct uroce_thread *thread = host->thread;
+	unsigned int epoch = atomic_load_explicit(&host->poll_epoch, memory_order_relaxed), passes;
+
+	atomic_store_explicit(&host->poll_epoch, epoch + 1, memory_order_relaxed);
+	if (likely(atomic_load_explicit(&thread->watching, memory_order_relaxed)))
+		return;
+	passes = atomic_load_explicit(&host->poller_passes, memory_order_relaxed);
+	atomic_store_explicit(&host->poller_passes, passes + 1, memory_order_relaxed);
+	if (passes < POLLER_PASSES)
+		return;
+	if (!atomic_exchange_explicit(&thread->watching, true, memory_order_relaxed))
+		uroce_thread_wake(host);
+}
+
+void uroce_thread_poller_leaves(struct uroce_host *host)
+{
+	struct uroce_thread *thread = host->thread;
+
+	atomic_store_explicit(&host->poller_passes, 0, memory_order_relaxed);
+	if (atomic_exchange_explicit(&thread->watching, false, memory_order_seq_cst))
+		uroce_thread_wake(host);
+}
+
+/* --- start and stop --- */
+
+/* The application's signals are the application's; the two of a fault are ours to recover from
+ * (copy.c). */
+static int thread_create(struct uroce_thread *thread)
+{
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&thread->id, NULL, thread_main, thread);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!r)
+		pthread_setname_np(thread->id, "uroce");
+	return -r;
+}
+
+int uroce_thread_start(struct uroce_host *host)
+{
+	struct uroce_thread *thread = calloc(1, sizeof(*thread));
+	struct epoll_event nested = { .events = EPOLLIN };
+	int r;
+
+	if (!thread)
+		return -ENOMEM;
+	thread->host = host;
+	thread->addresses = -1;
+	thread->control = epoll_create1(EPOLL_CLOEXEC);
+	thread->all = epoll_create1(EPOLL_CLOEXEC);
+	pthread_mutex_init(&thread->lock, NULL);
+	host->thread = thread;
+	r = thread->control < 0 || thread->all < 0 ? -errno : 0;
+	if (!r && epoll_ctl(thread->all, EPOLL_CTL_ADD, thread->control, &nested))
+		r = -errno;
+	if (!r)
+		r = uroce_thread_watch(host, host->shm->bell, WATCH_BELL, NULL);
+	if (!r)
+		r = uroce_thread_watch(host, host->shm->listener, WATCH_LISTENER, NULL);
+	if (!r)
+		r = uroce_gids_watch(&thread->addresses);
+	if (!r)
+		r = uroce_thread_watch(host, thread->addresses, WATCH_ADDRESSES, NULL);
+	if (!r)
+		r = thread_create(thread);
+	if (r < 0) {
+		thread->id = 0;
+		uroce_thread_stop(host);
+	}
+	return r;
+}
+
+void uroce_thread_stop(struct uroce_host *host)
+{
+	struct uroce_thread *thread = host->thread;
+	struct watch *watch;
+
+	if (thread->id) {
+		atomic_store_explicit(&thread->stop, true, memory_order_release);
+		uroce_thread_wake(host);
+		pthread_join(thread->id, NULL);
+	}
+	unwatched_free(thread);
+	while ((watch = LIST_FIRST(&thread->watches))) {
+		LIST_REMOVE(watch, entry);
+		if (watch->what == WATCH_GUEST)
+			close(watch->fd);
+		free(watch);
+	}
+	if (thread->addresses >= 0)
+		close(thread->addresses);
+	if (thread->control >= 0)
+		close(thread->control);
+	if (thread->all >= 0)
+		close(thread->all);
+	pthread_mutex_destroy(&thread->lock);
+	free(thread);
+	host->thread = NULL;
+}

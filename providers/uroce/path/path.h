@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How packets travel. A path is one way to reach a destination; which one is decided once, when an
+ * address vector is made, never per packet.
+ *
+ *   path/udp/   RoCEv2: UDP port 4791, with ICRC
+ *   path/shm/   processes of this user on this host: rings in shared memory, no loss, no ICRC
+ *   fault/      a decorator: drop, duplicate, reorder, delay, corrupt by script or seed
+ *
+ * Operations go down by struct uroce_path_ops. What arrives goes up by struct path_events, and by
+ * nothing else: a path calls nobody above it.
+ *
+ * Locks: path_host.progress_lock, the receive side of all paths of the process. Each path has a
+ * lock of its own for sending, taken below a QP's. Threads: any sends; the holder of progress_lock
+ * receives. Includes: wire, base. Included by: engine, the paths, fault, host.
+ */
+#ifndef UROCE_PATH_H
+#define UROCE_PATH_H
+
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <netinet/in.h>
+
+#include <infiniband/verbs.h>
+
+#include "providers/uroce/wire/wire.h"
+
+struct path_host;
+struct uroce_capture;
+struct uroce_path;
+struct uroce_qp;
+
+enum {
+	GSI_QPN = 1,
+	MULTICAST_QPN = 0xffffff,
+	UROCE_MAX_SGE = 32,
+	UROCE_QP_INDEX_BITS = 16,   /* QPN: slot of the process << 16 | index */
+	UROCE_GID_MAX = 64,	    /* slots of a GID table */
+	UROCE_KEY_VARIANT_BITS = 8, /* key: index << 8 | variant */
+	PATH_PACKET_MAX = 8192,	    /* payload of one copied packet on any path */
+};
+#define UROCE_MAX_MSG_SIZE 0x80000000u /* bytes of one message */
+
+/* The process that owns a QP number. */
+static inline uint8_t uroce_qpn_slot(uint32_t qpn)
+{
+	return qpn >> UROCE_QP_INDEX_BITS;
+}
+
+/* The number's place in that process's tables. */
+static inline uint32_t uroce_qpn_index(uint32_t qpn)
+{
+	return qpn & ((1 << UROCE_QP_INDEX_BITS) - 1);
+}
+
+/* How to reach one destination. Plain data: may be copied freely. */
+struct uroce_av {
+	struct uroce_path *path; /* NULL: not resolved */
+	void *peer; /* the path's own handle of the destination; NULL unless it has one */
+	struct uroce_route route;
+	union uroce_address addr; /* of the destination */
+	uint32_t mtu;		  /* largest payload of one packet on this path, bytes */
+	uint32_t ref_min; /* RC messages of at least this size travel as one packet, by reference;
+			     0: never */
+	uint8_t sgid_index;
+	uint8_t port_num;
+	uint8_t sl;
+	bool local; /* UD: a process of this host may own the QP; see uroce_av_for_qpn() */
+};
+
+/*
+ * Payload of a packet that arrived: bytes in the path's buffer, or, on the shared-memory path, a
+ * reference to the sender's memory which uroce_payload_copy() fetches. Foreign bytes: they may
+ * change while they are read.
+ */
+struct uroce_payload {
+	const uint8_t *data; /* NULL: by reference */
+	uint32_t length;
+	uint32_t offset;       /* into the reference */
+	const void *reference; /* the path's own */
+	struct uroce_path *path;
+};
+
+/* A packet that arrived, checked to be whole (wire.c) and unpacked. */
+struct uroce_packet {
+	struct uroce_hdr hdr;
+	struct uroce_payload payload;
+	/* an acknowledgement that came along, for the same QP */
+	bool has_ack;
+	uint8_t ack_syndrome;
+	uint32_t ack_psn;
+	bool any_length; /* the path segments as it likes; otherwise first and middle packets are
+			    one MTU */
+	/* source, for UD completions: 40 bytes as the GRH area of the receive buffer shows them;
+	 * NULL unless UD */
+	const uint8_t *grh;
+	uint8_t sl;
+	const union ibv_gid *dgid; /* where a datagram came to; NULL on rings of connected QPs */
+	const union ibv_gid *multicast; /* the group, when it came by one */
+	bool forwarded;	 /* another process passed it on: it is not passed on again */
+	bool fault_seen; /* the rules of UROCE_FAULTS were asked */
+};
+
+/* A packet to send. */
+struct uroce_tx {
+	const struct uroce_hdr *hdr;
+	const struct iovec
+		*iov; /* payload; registered memory, may vanish: copy with uroce_copy() */
+	int iovcnt;
+	uint32_t length;	   /* sum of the iovecs, bytes */
+	const struct uroce_qp *qp; /* who sends, its lock held; NULL: the connection manager */
+	uint32_t damage;	   /* not 0: which bit to turn over after the ICRC was computed */
+	/* Along with it, on paths that have room (path->piggyback): an acknowledgement of the same
+	 * QP pair. */
+	bool has_ack;
+	uint8_t ack_syndrome;
+	uint32_t ack_psn;
+	uint32_t ack_msn;
+};
+
+/* A read or write that the initiator does alone. */
+struct uroce_rdma {
+	const struct uroce_qp *qp; /* the initiator's, its lock held */
+	uint32_t own_qpn;
+	uint32_t dest_qpn;
+	bool write;
+	const struct iovec *iov; /* local memory */
+	int iovcnt;
+	uint32_t length; /* sum of the iovecs, bytes */
+	uint64_t remote_addr;
+	uint32_t rkey;
+};
+
+struct uroce_path_ops {
+	/*
+	 * Queue or send one packet. Return: 0; -EAGAIN no room now (the QP goes on host->blocked
+	 * and is run again from progress); -EFAULT the payload is not readable; another -errno: the
+	 * destination is unreachable.
+	 */
+	int (*send)(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx);
+	/* Everything queued leaves now. Called at the end of each post and progress pass. */
+	void (*flush)(struct uroce_path *path);
+	/* What an RC QP sends to @dest_qpn seems not to arrive: another way, if there is one. NULL:
+	 * there is none. */
+	void (*doubt)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn);
+	/* Payload by reference into our memory. 0; -EFAULT: our memory is not there; -ESTALE: the
+	 * sender's is not, or may not be read any more. NULL: the path never sends references. */
+	int (*fetch)(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset,
+		     void *dst, uint32_t length);
+	/* Whether the QP there can be seen to receive from @own_qpn. NULL: cannot be seen. */
+	bool (*receiving)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
+			  uint32_t own_qpn);
+	/*
+	 * One-sided operation, done by the initiator alone. Return: 0 done; -EOPNOTSUPP: send
+	 * packets instead, which also find out what is wrong if something is. NULL: never.
+	 */
+	int (*rdma)(struct uroce_path *path, const struct uroce_av *av,
+		    const struct uroce_rdma *rdma);
+};
+
+struct uroce_path {
+	const struct uroce_path_ops *ops;
+	struct path_host *host;
+	const char *name;
+	bool lossless; /* nothing sent is ever lost while the peer lives: no retransmission timer */
+	bool piggyback;	     /* packets can carry an acknowledgement */
+	atomic_bool pending; /* something is queued for flush */
+};
+
+/* Where a datagram came from that one process of this host hands to another. */
+struct path_origin {
+	union ibv_gid sgid;
+	union ibv_gid dgid;
+	uint8_t grh[GRH_LEN];
+	uint8_t passed_on; /* not by its sender, but by a process it came to first ... */
+	uint16_t port;	   /* ... from this UDP port */
+};
+
+/* A packet as somebody who captures sees it. */
+struct path_sight {
+	const char *device; /* NULL: of no network interface */
+	struct uroce_route route;
+	bool outgoing;
+	uint16_t port; /* UDP port it comes from */
+	uint16_t id;   /* identification of its IPv4 header */
+	const uint8_t *packet;
+	uint32_t length; /* BTH to ICRC; without ICRC where there is no device */
+};
+
+/* What it means that a watched descriptor is readable. */
+enum path_watch {
+	WATCH_BELL,	 /* a peer or another thread of the process rings */
+	WATCH_LISTENER,	 /* uroce_shm_accept() */
+	WATCH_GUEST,	 /* uroce_shm_guest(): a connection that has said nothing yet; whoever
+			    watches closes it at the end */
+	WATCH_PEER,	 /* uroce_shm_conn_ready(); pointer: struct shm_peer */
+	WATCH_SOCKET,	 /* UDP: not waited for while pollers are at work; pointer: its struct
+			    uroce_path */
+	WATCH_ADDRESSES, /* interfaces changed */
+};
+
+/*
+ * What paths tell their process. Everything about packets is called with progress_lock held; now is
+ * the clock's time, or 0 when nobody has looked at it.
+ */
+struct path_events {
+	/* A packet, unpacked. @sgid: where it came from; NULL: the path vouches for it. */
+	void (*packet)(struct path_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid,
+		       uint64_t now);
+	/* The same out of the ring of @peer. */
+	void (*peer_packet)(struct path_host *host, struct uroce_packet *pkt, const void *peer,
+			    uint64_t now);
+	/*
+	 * @length bytes from BTH to padding that came from @sgid to this process, before anything
+	 * is unpacked. Return: false when it has to be unpacked.
+	 */
+	bool (*bytes)(struct path_host *host, const union ibv_gid *sgid, const uint8_t *data,
+		      uint32_t length);
+	/* The same out of the ring of @peer; @ack came along: syndrome << 24 | PSN. */
+	bool (*peer_bytes)(struct path_host *host, const void *peer, const uint8_t *data,
+			   uint32_t length, bool has_ack, uint32_t ack);
+	/* Whether @qpn is an RC QP whose peer is at @sgid. */
+	bool (*expected)(struct path_host *host, uint32_t qpn, const union ibv_gid *sgid);
+	/* A datagram for another process of this host. */
+	void (*foreign)(struct path_host *host, uint8_t slot, const struct path_origin *from,
+			const void *packet, uint32_t length, uint64_t now);
+	/* An RC packet that had come to the socket of another process. */
+	void (*passed_on)(struct path_host *host, const struct path_origin *from);
+	/* Nothing comes from @peer any more. @slot: its process ended; 0: it is not believed. */
+	void (*peer_gone)(struct path_host *host, struct uroce_path *path, const void *peer,
+			  uint8_t slot);
+	/* Only with host->capture. No lock needed. */
+	void (*seen)(struct path_host *host, const struct path_sight *sight);
+	/* Call whoever @what names as long as @fd is readable; and no longer. Any thread. */
+	int (*watch)(struct path_host *host, int fd, enum path_watch what, void *pointer);
+	void (*unwatch)(struct path_host *host, int fd);
+};
+
+/* The process, as its paths know it. */
+struct path_host {
+	const struct path_events *events;
+	struct uroce_lock progress_lock; /* the receive side of all paths */
+	uint8_t slot;  /* 1..255, unique among this user's uroce processes in this network namespace
+			*/
+	bool udp_only; /* no packets through shared memory, not even to processes of this host */
+	struct uroce_capture *capture; /* who wants to see each packet; NULL: nobody */
+};
+
+#endif

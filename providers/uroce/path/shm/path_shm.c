@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The shared-memory path: the same packets as on the wire, in rings, without ICRC. Large RC
+ * payloads travel as a reference and are fetched once, straight into the receiver's buffer
+ * (process_vm_readv).
+ */
+#include <string.h>
+#include <sys/uio.h>
+
+#include "providers/uroce/path/shm/shm.h"
+
+enum {
+	REFERENCE_IOV_MAX = UROCE_MAX_SGE,
+};
+
+/* --- producing --- */
+
+static void record_ack(struct shm_record *record, const struct uroce_tx *tx)
+{
+	record->has_ack = tx->has_ack;
+	if (tx->has_ack)
+		record->ack = (uint32_t)tx->ack_syndrome << 24 | (tx->ack_psn & PSN_MASK);
+}
+
+static int payload_copy(struct shm_peer *peer, uint8_t *dst, const struct uroce_tx *tx)
+{
+	for (int i = 0; i < tx->iovcnt; i++) {
+		int r = uroce_shm_record_copy(peer, dst, tx->iov[i].iov_base, tx->iov[i].iov_len);
+
+		if (r < 0)
+			return r;
+		dst += tx->iov[i].iov_len;
+	}
+	return 0;
+}
+
+static int send_copied(struct shm_peer *peer, const struct uroce_tx *tx)
+{
+	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
+	uint32_t pad = uroce_wire_pad(tx->length);
+	struct shm_record *record = shm_record_begin(peer, header + tx->length + pad);
+	int r;
+
+	if (!record)
+		return -EAGAIN;
+	record->kind = SHM_PACKET;
+	record_ack(record, tx);
+	uroce_wire_pack(tx->hdr, tx->length, record->data);
+	r = payload_copy(peer, record->data + header, tx);
+	if (r < 0)
+		return r; /* never committed */
+	shm_record_commit(peer, record, header + tx->length + pad);
+	return 0;
+}
+
+static int send_reference(struct shm_peer *peer, const struct uroce_tx *tx)
+{
+	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
+	uint32_t size = tx->iovcnt * sizeof(struct iovec);
+	struct shm_record *record = shm_record_begin(peer, header + size);
+
+	if (!record)
+		return -EAGAIN;
+	record->kind = SHM_REFERENCE;
+	record_ack(record, tx);
+	uroce_wire_pack(tx->hdr, 0, record->data);
+	memcpy(record->data + header, tx->iov, size);
+	shm_record_commit(peer, record, header + size);
+	return 0;
+}
+
+static int send_datagram(struct shm_peer *peer, const struct uroce_av *av,
+			 const struct uroce_tx *tx)
+{
+	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
+	uint32_t length = header + tx->length + uroce_wire_pad(tx->length);
+	struct path_origin from = { .sgid = av->route.sgid, .dgid = av->route.dgid };
+	struct shm_record *record = shm_record_begin(peer, sizeof(from) + length);
+	int r;
+
+	if (!record)
+		return -EAGAIN;
+	uroce_grh_fill(&av->route, length, from.grh);
+	record->kind = SHM_FORWARD;
+	record->has_ack = 0;
+	memcpy(record->data, &from, sizeof(from));
+	uroce_wire_pack(tx->hdr, tx->length, record->data + sizeof(from));
+	r = payload_copy(peer, record->data + sizeof(from) + header, tx);
+	if (r < 0)
+		return r;
+	shm_record_commit(peer, record, sizeof(from) + length);
+	return 0;
+}
+
+static int shm_send(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx)
+{
+	struct shm_peer *peer = av->peer;
+	int r;
+
+	if (unlikely(peer->dead))
+		return -ENETUNREACH;
+	uroce_lock(&peer->tx_lock);
+	if (unlikely(hdr_flags(tx->hdr) & PKT_DETH))
+		r = send_datagram(peer, av, tx);
+	else
+		r = tx->length > SHM_SEGMENT ? send_reference(peer, tx) : send_copied(peer, tx);
+	uroce_unlock(&peer->tx_lock);
+	return r;
+}
+
+int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct path_origin *from,
+		      const void *packet, uint32_t length)
+{
+	struct shm_peer *peer = atomic_load_explicit(&shm->by_slot[slot], memory_order_acquire);
+	struct shm_record *record;
+
+	if (!peer || peer->dead || length > SHM_SEGMENT)
+		return -ENOENT;
+	uroce_lock(&peer->tx_lock);
+	record = shm_record_begin(peer, sizeof(*from) + length);
+	if (record) {
+		record->kind = SHM_FORWARD;
+		record->has_ack = 0;
+		memcpy(record->data, from, sizeof(*from));
+		memcpy(record->data + sizeof(*from), packet, length);
+		shm_record_commit(peer, record, sizeof(*from) + length);
+	}
+	uroce_unlock(&peer->tx_lock);
+	return record ? 0 : -EAGAIN; /* a datagram: lost, and sent again by its requester */
+}
+
+/* --- consuming --- */
+
+/* A payload in the sender's memory, as copied out of the ring and checked. */
+struct shm_reference {
+	const struct shm_peer *peer;
+	int count;
+	struct iovec iov[REFERENCE_IOV_MAX];
+};
+
+/* The remote iovecs of bytes [offset, offset + length). */
+static int reference_slice(const struct shm_reference *ref, uint32_t offset, uint32_t length,
+			   struct iovec *slice)
+{
+	int count = 0;
+
+	for (int i = 0; i < ref->count && length; i++) {
+		size_t part;
+
+		if (offset >= ref->iov[i].iov_len) {
+			offset -= ref->iov[i].iov_len;
+			continue;
+		}
+		part = min_of(ref->iov[i].iov_len - offset, (size_t)length);
+		/* an address of the sender's, whatever it is: no pointer of ours */
+		slice[count++] =
+			(struct iovec){ (void *)((uintptr_t)ref->iov[i].iov_base + offset), part };
+		length -= part;
+		offset = 0;
+	}
+	return length ? -EFAULT : count;
+}
+
+/* Why a piece could not be fetched: what can be read into memory of ours was not the sender's
+ * fault. */
+static int fetch_failed(pid_t pid, const struct iovec *slice)
+{
+	uint8_t page[4096];
+
+	for (size_t at = 0, part; at < slice->iov_len; at += part) {
+		struct iovec local = { page, 0 }, remote = { (uint8_t *)slice->iov_base + at, 0 };
+
+		part = min_of(sizeof(page), slice->iov_len - at);
+		local.iov_len = remote.iov_len = part;
+		if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)part)
+			return -ESTALE;
+	}
+	return -EFAULT;
+}
+
+static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset,
+		     void *dst, uint32_t length)
+{
+	const struct shm_reference *ref = payload->reference;
+	struct iovec slice[REFERENCE_IOV_MAX];
+	int count = reference_slice(ref, payload->offset + offset, length, slice);
+	uint8_t *to = dst;
+
+	if (count < 0)
+		return count;
+	for (int i = 0; i < count; i++) {
+		struct iovec local = { to, slice[i].iov_len };
+
+		if (process_vm_readv(ref->peer->pid, &local, 1, &slice[i], 1, 0) !=
+		    (ssize_t)slice[i].iov_len)
+			return fetch_failed(ref->peer->pid, &slice[i]);
+		to += slice[i].iov_len;
+	}
+	return 0;
+}
+
+static bool reference_read(struct shm_reference *ref, const struct shm_peer *peer,
+			   const uint8_t *data, uint32_t size, uint32_t *ret_length)
+{
+	uint64_t total = 0;
+
+	ref->peer = peer;
+	ref->count = size / sizeof(struct iovec);
+	if (!ref->count || ref->count > REFERENCE_IOV_MAX || size % sizeof(struct iovec))
+		return false;
+	memcpy(ref->iov, data, size);
+	for (int i = 0; i < ref->count; i++) {
+		if (ref->iov[i].iov_len > UROCE_MAX_MSG_SIZE)
+			return false;
+		total += ref->iov[i].iov_len;
+	}
+	*ret_length = total;
+	return total <= UROCE_MAX_MSG_SIZE;
+}
+
+/* The header is copied out of the ring before it is parsed: the other side may still write there.
+ */
+static int packet_unpack(const uint8_t *data, uint32_t length, struct uroce_packet *pkt)
+{
+	uint8_t header[ROUND_UP(UROCE_HEADER_MAX, 8)];
+	uint32_t known = min_of(length, (uint32_t)sizeof(header));
+
+	memcpy(header, data, known);
+	return uroce_wire_unpack(header, length, &pkt->hdr, &pkt->payload.length);
+}
+
+static void rx_packet(struct shm_peer *peer, const struct shm_record *record, uint32_t length,
+		      uint64_t now)
+{
+	struct path_host *host = peer->shm->host;
+	struct uroce_packet pkt = { .any_length = true, .payload.path = &peer->shm->path };
+	struct shm_reference ref;
+	uint16_t kind = record->kind;
+	int header;
+
+	if (kind == SHM_PACKET) {
+		header = packet_unpack(record->data, length, &pkt);
+		pkt.payload.data = record->data + header;
+	} else {
+		header = uroce_opcodes[record->data[0]].header_len;
+		if (!header || (uint32_t)header > length)
+			return;
+		header = packet_unpack(record->data, header, &pkt);
+		if (header < 0 || !reference_read(&ref, peer, record->data + header,
+						  length - header, &pkt.payload.length))
+			return;
+		pkt.payload.reference = &ref;
+	}
+	if (header < 0)
+		return;
+	if (record->has_ack) {
+		uint32_t ack = record->ack;
+
+		pkt.has_ack = true;
+		pkt.ack_psn = ack & PSN_MASK;
+		pkt.ack_syndrome = ack >> 24;
+	}
+	host->events->peer_packet(host, &pkt, peer, now);
+}
+
+static void forward_seen(struct path_host *host, const struct path_origin *from,
+			 const uint8_t *packet, uint32_t length)
+{
+	const struct path_sight sight = { .route = { .sgid = from->sgid, .dgid = from->dgid },
+					  .packet = packet,
+					  .length = length };
+
+	host->events->seen(host, &sight);
+}
+
+static void rx_forward(struct shm_peer *peer, const struct shm_record *record, uint32_t length,
+		       uint64_t now)
+{
+	struct path_host *host = peer->shm->host;
+	struct uroce_packet pkt = {};
+	struct path_origin from;
+	int header;
+
+	if (length < sizeof(from))
+		return;
+	memcpy(&from, record->data, sizeof(from));
+	header = packet_unpack(record->data + sizeof(from), length - sizeof(from), &pkt);
+	if (header < 0)
+		return;
+	pkt.payload.data = record->data + sizeof(from) + header;
+	pkt.grh = from.grh;
+	pkt.dgid = &from.dgid;
+	pkt.forwarded = from.passed_on;
+	if (unlikely(host->capture))
+		forward_seen(host, &from, record->data + sizeof(from), length - sizeof(from));
+	host->events->packet(host, &pkt, &from.sgid, now);
+	if (from.passed_on && pkt.hdr.opcode < UROCE_UC)
+		host->events->passed_on(host, &from);
+}
+
+/* Most packets need not be unpacked. */
+static bool bytes_taken(struct shm_peer *peer, const struct shm_record *record, uint32_t length)
+{
+	struct path_host *host = peer->shm->host;
+
+	return likely(record->kind == SHM_PACKET && length > BTH_LEN) &&
+	       host->events->peer_bytes(host, peer, record->data, length, record->has_ack,
+					record->ack);
+}
+
+/* Return: the bytes of the ring that were used up. */
+static uint32_t record_take(struct shm_peer *peer, const struct shm_record *record, uint64_t now)
+{
+	uint32_t to_end = shm_ring_to_end(peer->rx_head), length = record->length;
+
+	if (unlikely(record->kind == SHM_SKIP))
+		return to_end;
+	if (unlikely(offsetof(struct shm_record, data) + (uint64_t)length > to_end)) {
+		uroce_shm_corrupt(peer, "a record longer than the ring");
+		return to_end;
+	}
+	/* Its second line is still the producer's: the copy finds it here, or on its way. */
+	if (length > SHM_LINE - offsetof(struct shm_record, data))
+		__builtin_prefetch((const uint8_t *)record + SHM_LINE);
+	if (likely(bytes_taken(peer, record, length)))
+		;
+	else if (record->kind == SHM_FORWARD)
+		rx_forward(peer, record, length, now);
+	else
+		rx_packet(peer, record, length, now);
+	return shm_record_lines(length) * SHM_LINE;
+}
+
+/* Return: false when the ring is empty, or when what is there cannot be a record. */
+bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now)
+{
+	if (!shm_record_there(peer))
+		return false;
+	peer->rx_head += record_take(peer, shm_record_at(peer->rx, peer->rx_head), now);
+	peer->rx_stamp++;
+	/* Pairs with shm_ring_room(): our reads of the record are over before the producer may
+	 * write there. */
+	atomic_store_explicit(&peer->rx->tail, peer->rx_head, memory_order_release);
+	return !peer->dead;
+}
+
+unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t now)
+{
+	unsigned int total = 0;
+	struct shm_peer *peer;
+
+	LIST_FOREACH(peer, &shm->peers, entry) {
+		unsigned int n = 0;
+
+		if (unlikely(peer->dead))
+			continue;
+		while (n < budget && uroce_shm_poll_peer(peer, now))
+			n++;
+		total += n;
+	}
+	return total;
+}
+
+/* Whether any ring holds something: the thread's last look before it sleeps. */
+bool uroce_shm_pending(struct uroce_shm *shm)
+{
+	struct shm_peer *peer;
+
+	LIST_FOREACH(peer, &shm->peers, entry) {
+		if (!peer->dead && shm_record_there(peer))
+			return true;
+	}
+	return false;
+}
+
+bool uroce_shm_fences_for_peers(struct uroce_shm *shm)
+{
+	struct shm_peer *peer;
+
+	LIST_FOREACH(peer, &shm->peers, entry) {
+		if (peer->fenced && !peer->dead)
+			return true;
+	}
+	return false;
+}
+
+/* --- one-sided, by the initiator alone --- */
+
+static atomic_uint *use_begin(struct shm_peer *peer, uint32_t rkey)
+{
+	for (int i = 0; i < SHM_USES; i++) {
+		unsigned int unused = 0;
+
+		/* seq_cst: see key_begin(). */
+		if (atomic_compare_exchange_strong_explicit(&peer->uses->key[i], &unused, rkey,
+							    memory_order_seq_cst,
+							    memory_order_relaxed))
+			return &peer->uses->key[i];
+	}
+	return NULL;
+}
+
+static void use_end(atomic_uint *use)
+{
+	/* Pairs with peer_uses() in board.c: the copy is over. */
+	atomic_store_explicit(use, 0, memory_order_release);
+}
+
+/* The target's key, in use, admits the range. */
+static int key_check(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need,
+		     uint64_t addr, uint32_t length, uint64_t *ret_base)
+{
+	struct shm_key *key = &peer->board->keys[rkey >> UROCE_KEY_VARIANT_BITS];
+	uint64_t iova, size;
+
+	/* Pairs with the owner taking the key back: either it sees this use, or we see the key
+	 * gone. */
+	if (atomic_load_explicit(&key->key, memory_order_seq_cst) != rkey)
+		return -EOPNOTSUPP;
+	iova = atomic_load_explicit(&key->iova, memory_order_relaxed);
+	size = atomic_load_explicit(&key->length, memory_order_relaxed);
+	if (atomic_load_explicit(&key->pd, memory_order_relaxed) != pd ||
+	    !(atomic_load_explicit(&key->access, memory_order_relaxed) & need))
+		return -EOPNOTSUPP;
+	if (addr < iova || addr - iova > size || length > size - (addr - iova))
+		return -EOPNOTSUPP;
+	*ret_base = atomic_load_explicit(&key->base, memory_order_relaxed) + (addr - iova);
+	return 0;
+}
+
+/* Takes a use of the key on success: use_end() gives it back. Otherwise packets give the exact
+ * answer: a window, a key not shown, or a real refusal. */
+static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need,
+		     uint64_t addr, uint32_t length, atomic_uint **ret_use, uint64_t *ret_base)
+{
+	atomic_uint *use;
+	int r;
+
+	if (!rkey || rkey >> UROCE_KEY_VARIANT_BITS >= SHM_KEYS)
+		return -EOPNOTSUPP;
+	use = use_begin(peer, rkey);
+	if (!use)
+		return -EOPNOTSUPP;
+	r = key_check(peer, rkey, pd, need, addr, length, ret_base);
+	if (r < 0)
+		use_end(use);
+	else
+		*ret_use = use;
+	return r;
+}
+
+static struct shm_qp *board_qp(struct shm_peer *peer, uint32_t qpn)
+{
+	return &peer->board->qps[uroce_qpn_index(qpn)];
+}
+
+static bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
+			  uint32_t own_qpn)
+{
+	struct shm_peer *peer = av->peer;
+	struct shm_qp *qp = board_qp(peer, dest_qpn);
+
+	return !peer->dead &&
+	       (atomic_load_explicit(&qp->access, memory_order_acquire) & SHM_QP_READY) &&
+	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
+}
+
+/* The target shows that its QP is connected to this one, and grants @need. */
+static bool qp_admits(const struct shm_qp *qp, uint32_t own_qpn, uint32_t need)
+{
+	need |= SHM_QP_READY;
+	return (atomic_load_explicit(&qp->access, memory_order_acquire) & need) == need &&
+	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
+}
+
+static int shm_rdma(struct uroce_path *path, const struct uroce_av *av,
+		    const struct uroce_rdma *rdma)
+{
+	uint32_t need = rdma->write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
+	struct shm_peer *peer = av->peer;
+	struct iovec remote = { .iov_len = rdma->length };
+	const struct shm_qp *qp;
+	atomic_uint *use;
+	uint64_t base;
+	ssize_t n;
+	int r;
+
+	if (!peer->can_read || peer->dead || !rdma->length)
+		return -EOPNOTSUPP;
+	if (rdma->length >= SHM_REF_MIN && shm_memory_slow())
+		return -EOPNOTSUPP;
+	qp = board_qp(peer, rdma->dest_qpn);
+	if (!qp_admits(qp, rdma->own_qpn, need))
+		return -EOPNOTSUPP;
+	r = key_begin(peer, rdma->rkey, atomic_load_explicit(&qp->pd, memory_order_relaxed), need,
+		      rdma->remote_addr, rdma->length, &use, &base);
+	if (r < 0)
+		return r;
+	remote.iov_base = (void *)(uintptr_t)base;
+	n = rdma->write ? process_vm_writev(peer->pid, rdma->iov, rdma->iovcnt, &remote, 1, 0)
+			: process_vm_readv(peer->pid, rdma->iov, rdma->iovcnt, &remote, 1, 0);
+	use_end(use);
+	/* Short: a page is missing on one of the sides. The packets' way finds out whose. */
+	return n == (ssize_t)rdma->length ? 0 : -EOPNOTSUPP;
+}
+
+const struct uroce_path_ops uroce_shm_ops = {
+	.send = shm_send,
+	.fetch = shm_fetch,
+	.receiving = shm_receiving,
+	.rdma = shm_rdma,
+};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Address handles; what an address vector is made of: host/av.c. */
+#include "providers/uroce/verbs/verbs.h"
+
+int uroce_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in)
+{
+	return uroce_av_resolve(ctx_dev(ah->context), in->attr, 0, &((struct uroce_ah *)ah)->av);
+}
+
+int uroce_destroy_ah(struct ibv_ah *ah)
+{
+	return 0;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a device can do, and how its port is. */
+#include <stdio.h>
+#include <time.h>
+
+#include "providers/uroce/fault/fault.h"
+#include "providers/uroce/verbs/verbs.h"
+
+enum {
+	PORT_PHYS_LINK_UP = 5,
+	PORT_PHYS_DISABLED = 3,
+	CLOCK_KHZ = 1000000, /* timestamps are nanoseconds */
+};
+
+static const struct ibv_device_attr device_attr = {
+	.max_mr_size = UINT64_MAX,
+	.page_size_cap = 0xfffff000,
+	.vendor_id = UROCE_VENDOR_ID,
+	.vendor_part_id = UROCE_VENDOR_PART,
+	.hw_ver = 1,
+	.max_qp = UROCE_MAX_QP,
+	.max_qp_wr = UROCE_MAX_WR,
+	.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SHUTDOWN_PORT |
+			    IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+			    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+			    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+			    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+	.max_sge = UROCE_MAX_SGE,
+	.max_sge_rd = UROCE_MAX_SGE,
+	.max_cq = UROCE_MAX_CQ,
+	.max_cqe = UROCE_MAX_CQE,
+	.max_mr = UROCE_MAX_KEYS / 2,
+	.max_pd = 1 << 20,
+	.max_qp_rd_atom = UROCE_MAX_RD_ATOMIC,
+	.max_res_rd_atom = UROCE_MAX_RD_ATOMIC * UROCE_MAX_QP,
+	.max_qp_init_rd_atom = UROCE_MAX_RD_ATOMIC,
+	.atomic_cap = IBV_ATOMIC_HCA,
+	.max_mw = UROCE_MAX_KEYS / 2,
+	.max_mcast_grp = 1024,
+	.max_mcast_qp_attach = UROCE_MAX_MCAST_QP,
+	.max_total_mcast_qp_attach = 1024 * UROCE_MAX_MCAST_QP,
+	.max_ah = 1 << 20,
+	.max_srq = UROCE_MAX_SRQ,
+	.max_srq_wr = UROCE_MAX_WR,
+	.max_srq_sge = UROCE_MAX_SGE,
+	.max_pkeys = 1,
+	.local_ca_ack_delay = 0,
+	.phys_port_cnt = 1,
+};
+
+/* Bits of device_cap_flags_ex that verbs.h has no name for. */
+#define CAP_FLUSH_GLOBAL     (1ull << 38)
+#define CAP_FLUSH_PERSISTENT (1ull << 39)
+#define CAP_ATOMIC_WRITE     (1ull << 40)
+
+#define ODP_RC                                                                 \
+	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | \
+	 IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV)
+
+int uroce_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
+		       struct ibv_device_attr_ex *ret_attr)
+{
+	struct verbs_device *device = to_vdev(ctx->device);
+
+	*ret_attr = (struct ibv_device_attr_ex){
+		.orig_attr = device_attr,
+		.odp_caps = {
+			.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+			.per_transport_caps = {
+				.rc_odp_caps = ODP_RC,
+				.uc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE,
+				.ud_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV,
+			},
+		},
+		.completion_timestamp_mask = UINT64_MAX,
+		.hca_core_clock = CLOCK_KHZ,
+		.device_cap_flags_ex = device_attr.device_cap_flags | CAP_FLUSH_GLOBAL | CAP_FLUSH_PERSISTENT |
+				       CAP_ATOMIC_WRITE,
+		.phys_port_cnt_ex = 1,
+	};
+	ret_attr->orig_attr.node_guid = device->node_guid;
+	ret_attr->orig_attr.sys_image_guid = device->node_guid;
+	snprintf(ret_attr->orig_attr.fw_ver, sizeof(ret_attr->orig_attr.fw_ver), "1.0.0");
+	return 0;
+}
+
+static unsigned int gids_used(struct uroce_dev *dev)
+{
+	unsigned int used = 1;
+
+	pthread_mutex_lock(&dev->lock);
+	for (unsigned int i = 0; i < UROCE_GID_MAX; i++)
+		if (dev->gids[i].valid)
+			used = i + 1;
+	pthread_mutex_unlock(&dev->lock);
+	return used;
+}
+
+static bool port_up(const struct uroce_dev *dev)
+{
+	const struct uroce_faults *faults = dev->host->faults;
+
+	return dev->link_up && !(unlikely(faults) && atomic_load(&faults->port_down));
+}
+
+int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *ret_attr)
+{
+	struct uroce_dev *dev = ctx_dev(ctx);
+	bool up = port_up(dev);
+
+	if (port_num != 1)
+		return -EINVAL;
+	*ret_attr = (struct ibv_port_attr){
+		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+		.phys_state = up ? PORT_PHYS_LINK_UP : PORT_PHYS_DISABLED,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = uroce_dev_active_mtu(dev),
+		.gid_tbl_len = gids_used(dev),
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = UROCE_MAX_MSG_SIZE,
+		.pkey_tbl_len = 1,
+		.max_vl_num = 1,
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.flags = IBV_QPF_GRH_REQUIRED,
+		.active_speed = dev->speed,
+		.active_width = dev->width,
+	};
+	return 0;
+}
+
+int uroce_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
+{
+	uint32_t wanted = values->comp_mask;
+
+	values->comp_mask = 0;
+	if (wanted & IBV_VALUES_MASK_RAW_CLOCK) {
+		clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
+		values->comp_mask |= IBV_VALUES_MASK_RAW_CLOCK;
+	}
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The GID table and the P_Key, as programs read them. */
+#include "providers/uroce/verbs/verbs.h"
+
+static int entry_fill(struct uroce_dev *dev, uint32_t index, struct ibv_gid_entry *ret_entry)
+{
+	int r = -ENODATA;
+
+	pthread_mutex_lock(&dev->lock);
+	if (dev->gids[index].valid) {
+		*ret_entry = (struct ibv_gid_entry){
+			.gid = dev->gids[index].gid,
+			.gid_index = index,
+			.port_num = 1,
+			.gid_type = IBV_GID_TYPE_ROCE_V2,
+			.ndev_ifindex = dev->ifindex,
+		};
+		r = 0;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return r;
+}
+
+int uroce_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
+		    struct ibv_gid_entry *ret_entry)
+{
+	if (port_num != 1 || index >= UROCE_GID_MAX)
+		return -EINVAL;
+	return entry_fill(ctx_dev(ctx), index, ret_entry);
+}
+
+ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret_entries,
+			      size_t max_entries)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < UROCE_GID_MAX && n < max_entries; i++)
+		if (!entry_fill(ctx_dev(ctx), i, &ret_entries[n]))
+			n++;
+	return n;
+}
+
+int uroce_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index, __be16 *ret_pkey)
+{
+	if (port_num != 1 || index != 0)
+		return -EINVAL;
+	*ret_pkey = htobe16(UROCE_PKEY_DEFAULT);
+	return 0;
+}

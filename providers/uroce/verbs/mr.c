@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Protection domains and memory regions. Registered memory is not pinned: the device is the process
+ * itself and reaches the pages as any code does, so a region costs nothing but its key and no limit
+ * of locked memory applies.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "providers/uroce/verbs/verbs.h"
+
+#define ACCESS_KNOWN                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |     \
+	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_FLUSH_GLOBAL |       \
+	 IBV_ACCESS_FLUSH_PERSISTENT | IBV_ACCESS_OPTIONAL_RANGE)
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* --- protection domains --- */
+
+int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata)
+{
+	struct uroce_dev *dev = ctx_dev(pd->context);
+
+	uroce_copy_init();
+	pd->handle = atomic_fetch_add_explicit(&dev->host->next_handle, 1, memory_order_relaxed);
+	return 0;
+}
+
+int uroce_dealloc_pd(struct ibv_pd *pd)
+{
+	unsigned int users =
+		atomic_load_explicit(&((struct uroce_pd *)pd)->users, memory_order_relaxed);
+
+	if (!users)
+		return 0;
+	verbs_err(pd->context, "ibv_dealloc_pd: %u objects of the protection domain still exist",
+		  users);
+	return -EBUSY;
+}
+
+/* --- checks --- */
+
+static bool region_is_implicit(const void *addr, uint64_t length)
+{
+	return !addr && length == SIZE_MAX;
+}
+
+static int check_access(struct ibv_context *ctx, unsigned int access)
+{
+	if (access & ~ACCESS_KNOWN) {
+		verbs_err(ctx, "ibv_reg_mr: access flags 0x%x are not known",
+			  access & ~ACCESS_KNOWN);
+		return -EINVAL;
+	}
+	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
+	    !(access & IBV_ACCESS_LOCAL_WRITE)) {
+		verbs_err(
+			ctx,
+			"ibv_reg_mr: access 0x%x: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE too",
+			access);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* The whole address space, as far as there is memory whenever it is used. */
+static int check_implicit(struct ibv_context *ctx, unsigned int access)
+{
+	if (!(access & IBV_ACCESS_ON_DEMAND)) {
+		verbs_err(
+			ctx,
+			"ibv_reg_mr: the whole address space can only be registered with IBV_ACCESS_ON_DEMAND");
+		return -EINVAL;
+	}
+	if (access & IBV_ACCESS_FLUSH_PERSISTENT) {
+		verbs_err(ctx,
+			  "ibv_reg_mr: the whole address space cannot be flushed to persistence");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/*
+ * Memory that is not there is found now, as it would be where pages are pinned. The kernel walks
+ * its mappings for this and touches no page.
+ */
+static int check_mapped(struct ibv_context *ctx, const void *addr, uint64_t length)
+{
+	uintptr_t page = sysconf(_SC_PAGESIZE), first = (uintptr_t)addr & ~(page - 1);
+
+	if (!msync((void *)first, (uintptr_t)addr - first + length, MS_ASYNC))
+		return 0;
+	verbs_err(ctx, "ibv_reg_mr: %p, length %" PRIu64 ": not all of it is mapped: %s", addr,
+		  length, strerror(errno));
+	return -EFAULT;
+}
+
+static int check_range(struct ibv_context *ctx, const void *addr, uint64_t length,
+		       unsigned int access)
+{
+	if (region_is_implicit(addr, length))
+		return check_implicit(ctx, access);
+	if (!length || (uintptr_t)addr + length < length) {
+		verbs_err(ctx, "ibv_reg_mr: %p, length %" PRIu64 ": %s", addr, length,
+			  length ? "the range wraps around" : "a region has at least one byte");
+		return -EINVAL;
+	}
+	return access & IBV_ACCESS_ON_DEMAND ? 0 : check_mapped(ctx, addr, length);
+}
+
+/* One byte: that it can be read and, by an addition of nothing to the word around it, written. */
+static bool byte_there(uintptr_t address, bool write)
+{
+	uint64_t word;
+	char byte;
+
+	if (write)
+		return !uroce_atomic_fetch_add((void *)(address & ~7ul), 0, &word);
+	return !uroce_copy(&byte, (const void *)address, 1);
+}
+
+/* The ends stand for the whole: wrong pointers and read-only memory are told now, not at the first
+ * access. */
+static int check_memory(struct ibv_context *ctx, const void *addr, uint64_t length,
+			unsigned int access)
+{
+	uintptr_t first = (uintptr_t)addr;
+	bool write = access & IBV_ACCESS_LOCAL_WRITE;
+
+	if (!length || (access & IBV_ACCESS_ON_DEMAND))
+		return 0;
+	uroce_copy_init();
+	if (byte_there(first, write) && byte_there(first + length - 1, write))
+		return 0;
+	verbs_err(ctx, "reg_mr: %p, %llu bytes: not mapped%s", addr, (unsigned long long)length,
+		  write ? ", or only for reading although LOCAL_WRITE is asked for" : "");
+	return -EFAULT;
+}
+
+static int check_region(struct ibv_context *ctx, const void *addr, uint64_t length,
+			unsigned int access)
+{
+	int r = check_access(ctx, access);
+
+	if (!r)
+		r = check_range(ctx, addr, length, access);
+	return r < 0 ? r : check_memory(ctx, addr, length, access);
+}
+
+/* --- regions --- */
+
+int uroce_reg_mr(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
+{
+	struct uroce_mr *mr = (struct uroce_mr *)vmr;
+	struct uroce_dev *dev = ctx_dev(in->pd->context);
+	int r = uroce_host_check(dev->host);
+
+	if (!r)
+		r = check_region(in->pd->context, in->addr, in->length, in->access);
+	if (!r)
+		r = uroce_key_new(dev->host->engine.keys, in->pd, in->addr, in->length,
+				  in->access & IBV_ACCESS_ZERO_BASED ? 0 : in->iova, in->access,
+				  &mr->key);
+	if (r < 0)
+		return r;
+	uroce_copy_init();
+	vmr->ibv_mr.lkey = vmr->ibv_mr.rkey = mr->key->key;
+	vmr->ibv_mr.handle = mr->key->key >> UROCE_KEY_VARIANT_BITS;
+	atomic_fetch_add_explicit(&((struct uroce_pd *)in->pd)->users, 1, memory_order_relaxed);
+	return 0;
+}
+
+int uroce_rereg_mr(struct verbs_mr *vmr, const struct verbs_rereg_mr *in)
+{
+	struct uroce_mr *mr = (struct uroce_mr *)vmr;
+	struct ibv_context *ctx = vmr->ibv_mr.context;
+	struct uroce_keys *keys = ctx_dev(ctx)->host->engine.keys;
+	const struct uroce_key *key = mr->key;
+	struct ibv_pd *old_pd = vmr->ibv_mr.pd;
+	struct ibv_pd *pd = in->flags & IBV_REREG_MR_CHANGE_PD ? in->pd : old_pd;
+	bool moves = in->flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	unsigned int access = in->flags & IBV_REREG_MR_CHANGE_ACCESS
+				      ? (unsigned int)in->access
+				      : key->access & ~UROCE_ACCESS_LOCAL;
+	void *addr = moves ? in->addr : (void *)key->base;
+	uint64_t length = moves ? in->length : key->length;
+	uint64_t iova = access & IBV_ACCESS_ZERO_BASED ? 0 : moves ? (uintptr_t)addr : key->iova;
+	int r = check_region(ctx, addr, length, access);
+
+	if (!r)
+		r = uroce_key_change(keys, mr->key, pd, addr, length, iova, access);
+	if (r == -EBUSY)
+		verbs_err(ctx, "mr 0x%x: ibv_rereg_mr: memory windows are bound to it",
+			  vmr->ibv_mr.lkey);
+	if (r < 0)
+		return r;
+	atomic_fetch_add_explicit(&((struct uroce_pd *)pd)->users, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&((struct uroce_pd *)old_pd)->users, 1, memory_order_relaxed);
+	return 0;
+}
+
+int uroce_dereg_mr(struct verbs_mr *vmr)
+{
+	struct uroce_mr *mr = (struct uroce_mr *)vmr;
+	struct ibv_context *ctx = vmr->ibv_mr.context;
+	int r = uroce_key_free(ctx_dev(ctx)->host->engine.keys, mr->key);
+
+	if (r < 0)
+		verbs_err(ctx, "mr 0x%x: ibv_dereg_mr: memory windows are bound to it",
+			  vmr->ibv_mr.lkey);
+	else
+		atomic_fetch_sub_explicit(&((struct uroce_pd *)vmr->ibv_mr.pd)->users, 1,
+					  memory_order_relaxed);
+	return r;
+}
+
+/* --- advice --- */
+
+/* Bring pages in: at once and for sure with the FLUSH flag, else when the system likes. */
+static int range_prefetch(void *ptr, uint64_t length, bool write, bool now)
+{
+	uintptr_t page = sysconf(_SC_PAGESIZE), first = (uintptr_t)ptr & ~(page - 1);
+	uint64_t size = (uintptr_t)ptr - first + length;
+
+	if (now && !madvise((void *)first, size, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
+		return 0;
+	if (now && errno != EINVAL) /* EINVAL: a kernel before 5.14 */
+		return -EFAULT;
+	return madvise((void *)first, size, MADV_WILLNEED) && errno == ENOMEM ? -EFAULT : 0;
+}
+
+int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		    struct ibv_sge *sg_list, uint32_t num_sge)
+{
+	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+	     now = flags & IBV_ADVISE_MR_FLAG_FLUSH;
+
+	if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH && !write &&
+	    advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return -EOPNOTSUPP;
+	if (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
+		return -EINVAL;
+	for (uint32_t i = 0; i < num_sge; i++) {
+		struct uroce_gather gather;
+		int r = uroce_gather_get(ctx_host(pd->context)->engine.keys, pd, &sg_list[i], 1, 0,
+					 sg_list[i].length, write ? IBV_ACCESS_LOCAL_WRITE : 0,
+					 &gather);
+
+		if (r < 0)
+			return r == -ERANGE ? -EFAULT : -ENOENT;
+		/* What is not there need not be brought in: nothing is ever faulted on behalf of
+		 * NO_FAULT. */
+		if (r > 0 && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+			r = range_prefetch(gather.iov[0].iov_base, gather.iov[0].iov_len, write,
+					   now);
+		uroce_gather_put(&gather);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What ibv_post_send() and the ibv_wr_* builders share. */
+#ifndef UROCE_SEND_H
+#define UROCE_SEND_H
+
+#include <string.h>
+
+#include "providers/uroce/verbs/verbs.h"
+
+/* Whether the QP type has the operation. */
+static inline bool uroce_opcode_allowed(uint8_t qp_type, unsigned int opcode)
+{
+	enum {
+		CONNECTED = 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM |
+			    1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM | 1 << IBV_WR_BIND_MW |
+			    1 << IBV_WR_LOCAL_INV,
+		RC_ONLY = 1 << IBV_WR_RDMA_READ | 1 << IBV_WR_ATOMIC_CMP_AND_SWP |
+			  1 << IBV_WR_ATOMIC_FETCH_AND_ADD | 1 << IBV_WR_SEND_WITH_INV |
+			  1 << IBV_WR_FLUSH | 1 << IBV_WR_ATOMIC_WRITE,
+		DATAGRAM = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM,
+	};
+	uint32_t allowed = qp_type == IBV_QPT_RC   ? CONNECTED | RC_ONLY
+			   : qp_type == IBV_QPT_UC ? CONNECTED
+						   : DATAGRAM;
+
+	return opcode < 32 && (allowed >> opcode & 1);
+}
+
+/* The WQE at the producer's place, its common fields set; the caller fills the rest and moves the
+ * head. */
+static inline struct uroce_swqe *uroce_swqe_begin(struct uroce_sq *sq, uint32_t index,
+						  uint64_t wr_id, uint8_t opcode, uint8_t flags)
+{
+	struct uroce_swqe *wqe = sq_wqe(sq, index);
+
+	wqe->wr_id = wr_id;
+	wqe->opcode = opcode;
+	wqe->flags = flags;
+	wqe->state = WQE_POSTED;
+	wqe->status = IBV_WC_SUCCESS;
+	wqe->num_sge = 0;
+	wqe->is_inline = false;
+	wqe->psn_assigned = false;
+	wqe->length = 0;
+	wqe->vendor_err = 0;
+	wqe->received = 0;
+	wqe->asked = 0;
+	wqe->requests = 0;
+	return wqe;
+}
+
+/* Bytes of the application's, which may be none from nowhere. */
+static inline void uroce_bytes_copy(uint8_t *to, const void *from, size_t length)
+{
+	if (length)
+		memcpy(to, from, length);
+}
+
+/*
+ * While another thread is between ibv_wr_start() and ibv_wr_complete() the places behind the head
+ * are its own. Under qp->lock, which is let go meanwhile.
+ */
+static inline void uroce_builder_wait(struct uroce_qp *qp)
+{
+	while (unlikely(qp->wr_building)) {
+		uroce_unlock(&qp->lock);
+		sched_yield();
+		uroce_lock(&qp->lock);
+	}
+}
+
+/* Where a window will point; checked when the WQE is executed. */
+static inline void uroce_swqe_bind(struct uroce_swqe *wqe, uint32_t rkey,
+				   const struct ibv_mw_bind_info *info)
+{
+	wqe->bind.mr_key = info->mr ? info->mr->lkey : 0;
+	wqe->bind.addr = info->addr;
+	wqe->bind.length = info->length;
+	wqe->bind.rkey = rkey;
+	wqe->bind.access = info->mw_access_flags;
+}
+
+/* Time, for a QP whose path loses packets; elsewhere the engine does without, or asks itself. */
+static inline uint64_t uroce_post_time(const struct uroce_qp *qp)
+{
+	return qp->type == IBV_QPT_RC && qp->av.path && !qp->av.path->lossless ? uroce_now() : 0;
+}
+
+/*
+ * The QP is let go. Who posts much is as busy as who polls, and what comes back is received here,
+ * too: the thread would come between, and it and the one that posts would wait for each other.
+ */
+static inline void uroce_post_end(struct uroce_qp *qp)
+{
+	enum {
+		PACKETS = 16, /* from one look to the next: tens of microseconds */
+	};
+	bool look = qp->av.path && !qp->av.path->lossless &&
+		    qp->counters.tx_packets - qp->req.looked_at >= PACKETS;
+	struct uroce_host *host = qp_host(qp);
+
+	if (unlikely(look))
+		qp->req.looked_at = qp->counters.tx_packets;
+	uroce_unlock(&qp->lock);
+	if (unlikely(look))
+		uroce_progress_posted(host);
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The verbs: what uroce.c puts into the provider's table, by file. Arguments become engine state;
+ * what is wrong with them is explained here.
+ *
+ * Locks: none of its own; cq->poll_lock, from ibv_start_poll() to ibv_end_poll(), is taken before
+ * all others. Threads: the application's. Includes: host, fault, engine. Included by: uroce.c.
+ */
+#ifndef UROCE_VERBS_H
+#define UROCE_VERBS_H
+
+#include "providers/uroce/host/host.h"
+
+/* device.c */
+int uroce_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
+		       struct ibv_device_attr_ex *ret_attr);
+int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *ret_attr);
+int uroce_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
+
+/* gid.c */
+int uroce_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
+		    struct ibv_gid_entry *ret_entry);
+ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret_entries,
+			      size_t max_entries);
+int uroce_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index, __be16 *ret_pkey);
+
+/* keys.c, mw.c */
+int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
+int uroce_dealloc_pd(struct ibv_pd *pd);
+int uroce_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in);
+int uroce_rereg_mr(struct verbs_mr *mr, const struct verbs_rereg_mr *in);
+int uroce_dereg_mr(struct verbs_mr *mr);
+int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		    struct ibv_sge *sg_list, uint32_t num_sge);
+int uroce_alloc_mw(struct ibv_mw *mw, struct verbs_udata *udata);
+int uroce_dealloc_mw(struct ibv_mw *mw);
+int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
+/* cq.c */
+int uroce_create_comp_channel(struct ibv_comp_channel *channel);
+void uroce_destroy_comp_channel(struct ibv_comp_channel *channel);
+int uroce_create_cq(struct verbs_cq *cq, const struct verbs_create_cq *in);
+int uroce_resize_cq(struct verbs_cq *cq, const struct verbs_resize_cq *in);
+int uroce_destroy_cq(struct verbs_cq *cq);
+int uroce_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+int uroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+
+/* srq.c, recv.c */
+int uroce_create_srq(struct verbs_srq *srq, const struct verbs_create_srq *in);
+int uroce_modify_srq(struct verbs_srq *srq, const struct verbs_modify_srq *in);
+int uroce_query_srq(struct verbs_srq *srq, struct ibv_srq_attr *ret_attr);
+int uroce_destroy_srq(struct verbs_srq *srq);
+int uroce_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int uroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* send.c */
+int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+
+/* ah.c */
+int uroce_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in);
+int uroce_destroy_ah(struct ibv_ah *ah);
+
+/* counters.c: for liburoce */
+extern const struct uroce_direct uroce_direct;
+
+/* qp.c, qp_state.c */
+int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
+int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
+int uroce_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
+int uroce_destroy_qp(struct verbs_qp *vqp);
+/* Memory of a receive ring, of a QP or an SRQ. */
+int uroce_rq_alloc(struct uroce_rq *rq, uint32_t max_wr, uint32_t max_sge);
+
+/* wr.c: the ibv_wr_* functions the caller asked for. -EOPNOTSUPP for one this QP type has not. */
+int uroce_wr_init(struct uroce_qp *qp, const struct ibv_qp_init_attr_ex *attr);
+
+/* fault_verbs.c: the operations of @ctx from now on are @ops with the rules before them. */
+void uroce_fault_verbs(struct verbs_context *ctx, const struct verbs_ops *ops);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Does a little of everything that an environment variable may change, and prints what it sees; the
+ * same each time. The first line says whether the program has more privilege than its caller.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include <infiniband/verbs.h>
+
+/* Not in a public header, and exported all the same. */
+const char *ibv_get_sysfs_path(void);
+
+/*
+ * The dynamic linker gives the library this one for its own: what it reads by name is seen. (With
+ * 64-bit offsets the name is that of the function behind fopen().)
+ */
+__attribute__((visibility("default"))) FILE *fopen(const char *path, const char *mode)
+{
+	FILE *(*real)(const char *path, const char *mode) = dlsym(RTLD_NEXT, "fopen64");
+
+	printf("reads %s\n", path);
+	return real(path, mode);
+}
+
+static void device_use(struct ibv_device *device)
+{
+	static char memory[4096];
+	struct ibv_context *context = ibv_open_device(device);
+	struct ibv_mr *mr;
+	struct ibv_pd *pd;
+
+	printf("%s: open %d\n", ibv_get_device_name(device), context ? 0 : errno);
+	if (!context)
+		return;
+	pd = ibv_alloc_pd(context);
+	printf("alloc_pd %d\n", pd ? 0 : errno);
+	if (pd) {
+		mr = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+		printf("reg_mr %d\n", mr ? 0 : errno);
+		if (mr)
+			printf("dereg_mr %d\n", ibv_dereg_mr(mr));
+		printf("dealloc_pd %d\n", ibv_dealloc_pd(pd));
+	}
+	printf("close %d\n", ibv_close_device(context));
+}
+
+int main(void)
+{
+	struct ibv_device **list;
+	int count = 0;
+
+	printf("privileged %lu\n", getauxval(AT_SECURE));
+	printf("sysfs %s\n", ibv_get_sysfs_path());
+	list = ibv_get_device_list(&count);
+	printf("%d devices\nfork %d\n", count, (int)ibv_is_fork_initialized());
+	ibv_fork_init();
+	for (int i = 0; i < count; i++)
+		device_use(list[i]);
+	ibv_free_device_list(list);
+	return 0;
+}
