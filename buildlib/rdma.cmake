@@ -144,12 +144,19 @@ function(rdma_installed_text file name)
   endif()
 endfunction()
 
-# rdma_program(<name> <install folder> SOURCES <files>... LIBS <targets>...)
+# rdma_program(<name> <install folder> SOURCES <files>... LIBS <targets>...): completion of its options
+# comes with it, for programs that people call.
 function(rdma_program name destination)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
+  target_compile_definitions(${name} PRIVATE RDMA_VERSION="${PROJECT_VERSION}")
   install(TARGETS ${name} RUNTIME DESTINATION ${destination})
+  file(STRINGS ${CMAKE_SOURCE_DIR}/libibverbs/tools/completion.bash completed REGEX "^complete |^    [a-z]")
+  if("${completed}" MATCHES "[ ;]${name}( |;|$)")
+    install(FILES ${CMAKE_SOURCE_DIR}/libibverbs/tools/completion.bash
+      DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${name})
+  endif()
 endfunction()
 
 # rdma_native_test(<name> <command>...): on the user-space device of lo, in a network namespace of its

@@ -8,6 +8,7 @@
 
 #include "rdma-doctor/child.h"
 #include "rdma-doctor/ending.h"
+#include "util/version.h"
 
 enum {
 	EXIT_NO_REPORT = 1,
@@ -228,7 +229,7 @@ int main(int argc, char **argv)
 			fputs(usage_text, stdout);
 			return 0;
 		case 'V':
-			puts("rdma-doctor " RDMA_VERSION);
+			version_print();
 			return 0;
 		default:
 			return usage_error(NULL);

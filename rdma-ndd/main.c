@@ -14,6 +14,7 @@
 #include "rdma-ndd/settings.h"
 #include "rdma-ndd/watch.h"
 #include "util/sysfs.h"
+#include "util/version.h"
 
 #define HOSTNAME_PATH "/proc/sys/kernel/hostname"
 
@@ -50,7 +51,8 @@ static void usage(FILE *out)
 	      "      --systemd     run as a service of systemd: in the foreground, with notifications\n"
 	      "      --oneshot     set the descriptions once and exit\n"
 	      "      --dry-run     print what would be set and exit\n"
-	      "  -h, --help        this text\n",
+	      "  -h, --help        this text\n"
+	      "      --version     the version\n",
 	      out);
 }
 
@@ -60,7 +62,8 @@ static int options_parse(int argc, char **argv, struct options *options)
 	enum {
 		SYSTEMD = 256,
 		ONESHOT,
-		DRY_RUN
+		DRY_RUN,
+		VERSION
 	};
 	static const struct option known[] = {
 		{ "foreground", no_argument, NULL, 'f' },
@@ -69,6 +72,7 @@ static int options_parse(int argc, char **argv, struct options *options)
 		{ "oneshot", no_argument, NULL, ONESHOT },
 		{ "dry-run", no_argument, NULL, DRY_RUN },
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, VERSION },
 		{},
 	};
 	int c;
@@ -92,6 +96,9 @@ static int options_parse(int argc, char **argv, struct options *options)
 			break;
 		case 'h':
 			usage(stdout);
+			return 1;
+		case VERSION:
+			version_print();
 			return 1;
 		default:
 			usage(stderr);

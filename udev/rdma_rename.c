@@ -13,6 +13,7 @@
 #include "util/netlink.h"
 #include "util/sysfs.h"
 #include "util/util.h"
+#include "util/version.h"
 
 #define NLDEV_TYPE(command) RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command)
 
@@ -195,7 +196,9 @@ static void usage(FILE *out)
 	      "NAME_ONBOARD, NAME_PCI, NAME_GUID or NAME_FIXED, which takes NAME: rdma_rename(8).\n"
 	      "\n"
 	      "  --dry-run   only print the name\n"
-	      "  -h, --help  this text\n",
+	      "  -v          nothing: what is wrong is always said\n"
+	      "  -h, --help  this text\n"
+	      "  --version   the version\n",
 	      out);
 }
 
@@ -204,21 +207,26 @@ int main(int argc, char **argv)
 	static const struct option known[] = {
 		{ "dry-run", no_argument, NULL, 'n' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
 		{},
 	};
 	bool dry_run = false;
 	int c, how;
 
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, "vh", known, NULL)) >= 0) {
 		if (c == 'h') {
 			usage(stdout);
 			return 0;
 		}
-		if (c != 'n') {
+		if (c == 'V') {
+			version_print();
+			return 0;
+		}
+		if (c != 'n' && c != 'v') {
 			usage(stderr);
 			return 2;
 		}
-		dry_run = true;
+		dry_run |= c == 'n';
 	}
 	argv += optind;
 	argc -= optind;

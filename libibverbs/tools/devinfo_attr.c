@@ -133,6 +133,18 @@ static const struct show_flag tag_matching[] = {
 	{ IBV_TM_CAP_RC, "IBV_TM_CAP_RC" },
 };
 
+static const struct show_flag rx_hash_functions[] = {
+	{ IBV_RX_HASH_FUNC_TOEPLITZ, "TOEPLITZ" },
+};
+
+static const struct show_flag rx_hash_fields[] = {
+	{ IBV_RX_HASH_SRC_IPV4, "SRC_IPV4" },	      { IBV_RX_HASH_DST_IPV4, "DST_IPV4" },
+	{ IBV_RX_HASH_SRC_IPV6, "SRC_IPV6" },	      { IBV_RX_HASH_DST_IPV6, "DST_IPV6" },
+	{ IBV_RX_HASH_SRC_PORT_TCP, "SRC_PORT_TCP" }, { IBV_RX_HASH_DST_PORT_TCP, "DST_PORT_TCP" },
+	{ IBV_RX_HASH_SRC_PORT_UDP, "SRC_PORT_UDP" }, { IBV_RX_HASH_DST_PORT_UDP, "DST_PORT_UDP" },
+	{ IBV_RX_HASH_IPSEC_SPI, "IPSEC_SPI" },	      { IBV_RX_HASH_INNER, "INNER" },
+};
+
 static const char *guid_text(__be64 guid, char text[20])
 {
 	uint64_t g = be64toh(guid);
@@ -353,15 +365,23 @@ static void attr_ex_json(const struct devinfo *info)
 	json_number("completion_timestamp_mask", attr->completion_timestamp_mask);
 	json_number("hca_core_clock_khz", attr->hca_core_clock);
 	json_number("device_cap_flags_ex", attr->device_cap_flags_ex);
+	FLAGS_JSON("device_cap_ex", cap_flags_ex,
+		   attr->device_cap_flags_ex & ~(uint64_t)UINT32_MAX);
 	FLAGS_JSON("raw_packet_caps", raw_packet, attr->raw_packet_caps);
 	json_number("max_tso", attr->tso_caps.max_tso);
+	FLAGS_JSON("tso_supported_qp", qp_types, attr->tso_caps.supported_qpts);
 	json_number("max_rwq_indirection_tables", attr->rss_caps.max_rwq_indirection_tables);
 	json_number("max_rwq_indirection_table_size",
 		    attr->rss_caps.max_rwq_indirection_table_size);
+	FLAGS_JSON("rx_hash_function", rx_hash_functions, attr->rss_caps.rx_hash_function);
+	FLAGS_JSON("rx_hash_fields", rx_hash_fields, attr->rss_caps.rx_hash_fields_mask);
+	FLAGS_JSON("rss_supported_qp", qp_types, attr->rss_caps.supported_qpts);
 	json_number("max_wq_type_rq", attr->max_wq_type_rq);
 	json_number("qp_rate_limit_min_kbps", attr->packet_pacing_caps.qp_rate_limit_min);
 	json_number("qp_rate_limit_max_kbps", attr->packet_pacing_caps.qp_rate_limit_max);
+	FLAGS_JSON("qp_rate_limit_supported_qp", qp_types, attr->packet_pacing_caps.supported_qpts);
 	json_number("max_num_tags", attr->tm_caps.max_num_tags);
+	FLAGS_JSON("tag_matching", tag_matching, attr->tm_caps.flags);
 	json_number("max_cq_count", attr->cq_mod_caps.max_cq_count);
 	json_number("max_cq_period_us", attr->cq_mod_caps.max_cq_period);
 	json_number("max_dm_size", attr->max_dm_size);

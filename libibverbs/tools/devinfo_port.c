@@ -34,6 +34,46 @@ static const struct show_row port_more_rows[] = {
 	PORT_TEXT(active_speed, "\t\t", show_speed),
 };
 
+/* Of the header: IBV_PORT_CM_SUP is shown as CM_SUP. */
+#define PORT_FLAG(name)                \
+	{                              \
+		IBV_PORT_##name, #name \
+	}
+
+static const struct show_flag port_caps[] = {
+	PORT_FLAG(SM),
+	PORT_FLAG(NOTICE_SUP),
+	PORT_FLAG(TRAP_SUP),
+	PORT_FLAG(OPT_IPD_SUP),
+	PORT_FLAG(AUTO_MIGR_SUP),
+	PORT_FLAG(SL_MAP_SUP),
+	PORT_FLAG(MKEY_NVRAM),
+	PORT_FLAG(PKEY_NVRAM),
+	PORT_FLAG(LED_INFO_SUP),
+	PORT_FLAG(SYS_IMAGE_GUID_SUP),
+	PORT_FLAG(PKEY_SW_EXT_PORT_TRAP_SUP),
+	PORT_FLAG(EXTENDED_SPEEDS_SUP),
+	PORT_FLAG(CAP_MASK2_SUP),
+	PORT_FLAG(CM_SUP),
+	PORT_FLAG(SNMP_TUNNEL_SUP),
+	PORT_FLAG(REINIT_SUP),
+	PORT_FLAG(DEVICE_MGMT_SUP),
+	PORT_FLAG(VENDOR_CLASS_SUP),
+	PORT_FLAG(DR_NOTICE_SUP),
+	PORT_FLAG(CAP_MASK_NOTICE_SUP),
+	PORT_FLAG(BOOT_MGMT_SUP),
+	PORT_FLAG(LINK_LATENCY_SUP),
+	PORT_FLAG(CLIENT_REG_SUP),
+	PORT_FLAG(IP_BASED_GIDS),
+};
+
+static const struct show_flag port_caps2[] = {
+	PORT_FLAG(SET_NODE_DESC_SUP),  PORT_FLAG(INFO_EXT_SUP),
+	PORT_FLAG(VIRT_SUP),	       PORT_FLAG(SWITCH_PORT_STATE_TABLE_SUP),
+	PORT_FLAG(LINK_WIDTH_2X_SUP),  PORT_FLAG(LINK_SPEED_HDR_SUP),
+	PORT_FLAG(LINK_SPEED_NDR_SUP), PORT_FLAG(LINK_SPEED_XDR_SUP),
+};
+
 /* Of InfiniBand transports, RoCE included. */
 static const struct show_row phys_rows[] = {
 	PORT_TEXT(phys_state, "\t\t", show_phys_state),
@@ -130,6 +170,8 @@ static void port_json(unsigned int port, const struct ibv_port_attr *attr, const
 	ROWS_JSON(port_rows, attr);
 	json_string("link_layer", show_link_layer(attr->link_layer));
 	ROWS_JSON(port_more_rows, attr);
+	FLAGS_JSON("port_cap", port_caps, attr->port_cap_flags);
+	FLAGS_JSON("port_cap2", port_caps2, attr->port_cap_flags2);
 	ROWS_JSON(phys_rows, attr);
 	gids_json(gids, port);
 	json_close('}');

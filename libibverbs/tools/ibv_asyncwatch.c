@@ -7,12 +7,15 @@
 
 #include <infiniband/verbs.h>
 
+#include "util/version.h"
+
 static void usage(FILE *to, const char *name)
 {
 	fprintf(to, "Usage:\n");
 	fprintf(to, "  %s            start an asyncwatch process\n\nOptions:\n", name);
 	fprintf(to, "  -d, --ib-dev=<dev>     use IB device <dev> (default first device found)\n");
 	fprintf(to, "  -h, --help             print a help text and exit\n");
+	fprintf(to, "      --version          print the version and exit\n");
 }
 
 static struct ibv_context *device_open(const char *name)
@@ -77,6 +80,7 @@ int main(int argc, char **argv)
 	static const struct option names[] = {
 		{ "ib-dev", required_argument, NULL, 'd' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
 		{},
 	};
 	struct ibv_context *context;
@@ -87,6 +91,10 @@ int main(int argc, char **argv)
 	while ((letter = getopt_long(argc, argv, "d:h", names, NULL)) != -1) {
 		if (letter == 'h') {
 			usage(stdout, argv[0]);
+			return 0;
+		}
+		if (letter == 'V') {
+			version_print();
 			return 0;
 		}
 		if (letter != 'd') {

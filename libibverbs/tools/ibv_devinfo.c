@@ -6,6 +6,7 @@
 
 #include "libibverbs/tools/devinfo.h"
 #include "libibverbs/tools/json.h"
+#include "util/version.h"
 
 static struct devinfo_options options;
 
@@ -131,7 +132,9 @@ static void usage(const char *program)
 	       "  -i, --ib-port=<port>   use port <port> of IB device (default all ports)\n"
 	       "  -l, --list             print only the IB devices names\n"
 	       "  -v, --verbose          print all the attributes of the IB device(s)\n"
-	       "      --json             print all the attributes as JSON\n",
+	       "      --json             print all the attributes as JSON\n"
+	       "  -h, --help             print this text\n"
+	       "      --version          print the version\n",
 	       program);
 }
 
@@ -143,11 +146,13 @@ int main(int argc, char **argv)
 		{ "list", no_argument, NULL, 'l' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
 		{},
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "d:i:lv", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "d:i:lvh", long_options, NULL)) != -1) {
 		switch (c) {
 		case 'd':
 			options.device = optarg;
@@ -168,6 +173,12 @@ int main(int argc, char **argv)
 		case 'j':
 			options.json = true;
 			break;
+		case 'h':
+			usage(argv[0]);
+			return 0;
+		case 'V':
+			version_print();
+			return 0;
 		default:
 			usage(argv[0]);
 			return -1;

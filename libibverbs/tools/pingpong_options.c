@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pingpong.h"
+#include "util/version.h"
 
 /* One row an option; a program has those whose letters it names. */
 static const struct {
@@ -66,6 +67,7 @@ static void usage(FILE *to, const struct pp_program *program, const char *name)
 		fprintf(to, "\n");
 	}
 	fprintf(to, "  %-24s %s\n", "-h, --help", "print this text");
+	fprintf(to, "  %-24s %s\n", "    --version", "print the version");
 }
 
 static enum ibv_mtu mtu_parse(const char *text)
@@ -137,7 +139,8 @@ static void getopt_fill(const struct pp_program *program, char *letters, struct 
 	*letters++ = 'h';
 	*letters = 0;
 	names[0] = (struct option){ .name = "help", .val = 'h' };
-	names[1] = (struct option){};
+	names[1] = (struct option){ .name = "version", .val = 'V' };
+	names[2] = (struct option){};
 }
 
 static int row_of(int letter)
@@ -175,7 +178,7 @@ static const char *options_clash(const struct pp_program *program, const struct 
 void pp_options_parse(const struct pp_program *program, int argc, char **argv,
 		      struct pp_options *ret_options)
 {
-	struct option names[ARRAY_SIZE(rows) + 2];
+	struct option names[ARRAY_SIZE(rows) + 3];
 	char letters[2 * ARRAY_SIZE(rows) + 2];
 	const char *clash;
 	int letter;
@@ -185,6 +188,10 @@ void pp_options_parse(const struct pp_program *program, int argc, char **argv,
 	while ((letter = getopt_long(argc, argv, letters, names, NULL)) != -1) {
 		if (letter == 'h') {
 			usage(stdout, program, argv[0]);
+			exit(0);
+		}
+		if (letter == 'V') {
+			version_print();
 			exit(0);
 		}
 		if (row_of(letter) < 0 || !option_set(ret_options, row_of(letter), optarg)) {

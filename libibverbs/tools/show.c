@@ -92,9 +92,13 @@ void show_flags_json(const char *key, const struct show_flag *flags, unsigned in
 		     uint64_t value)
 {
 	json_open(key, '[');
-	for (unsigned int i = 0; i < count; i++)
+	for (unsigned int i = 0; i < count; i++) {
 		if (value & flags[i].mask)
 			json_string(NULL, flags[i].name);
+		value &= ~flags[i].mask;
+	}
+	if (value)
+		json_format(NULL, "0x%" PRIx64, value);
 	json_close(']');
 }
 

@@ -47,7 +47,7 @@ void show_rows_json(const struct show_row *rows, unsigned int count, const void 
 
 /* One line a bit that is set; bits without a name together in the last line, in hexadecimal. */
 void show_flags_text(const struct show_flag *flags, unsigned int count, uint64_t value);
-/* An array of names. */
+/* An array of names; bits without a name are one more string, in hexadecimal. */
 void show_flags_json(const char *key, const struct show_flag *flags, unsigned int count,
 		     uint64_t value);
 

@@ -241,6 +241,7 @@ static void on_client_event(const struct rdma_cm_event *event)
 		return;
 	default:
 		printf("event: %s, error: %d\n", rdma_event_str(event->event), event->status);
+		tool_explain_event(event);
 		step_failed(connection, event->status);
 	}
 }
@@ -377,9 +378,11 @@ static struct rdma_cm_id *on_server_event(const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED:
 		printf("event: %s, error: %d\n", rdma_event_str(event->event), event->status);
+		tool_explain_event(event);
 		return event->id;
 	default:
 		printf("event: %s, error: %d\n", rdma_event_str(event->event), event->status);
+		tool_explain_event(event);
 		return NULL;
 	}
 }

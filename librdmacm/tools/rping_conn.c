@@ -358,6 +358,7 @@ static int on_event(struct rping *ping, const struct rdma_cm_event *event)
 	default:
 		fprintf(stderr, "cma event %s, error %d\n", rdma_event_str(event->event),
 			event->status);
+		tool_explain_event(event);
 		ping->state = ERROR;
 		return -1;
 	}

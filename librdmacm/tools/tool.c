@@ -7,6 +7,7 @@
 #include <infiniband/ib.h>
 
 #include "tool.h"
+#include "util/version.h"
 
 const struct tool_word tool_address_formats[] = {
 	{ "name", AF_UNSPEC }, { "ip", AF_INET }, { "ipv6", AF_INET6 }, { "gid", AF_IB }, {},
@@ -30,6 +31,12 @@ int tool_perror(const char *prefix, const char *what)
 	return -1;
 }
 
+void tool_explain_event(const struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_REJECTED)
+		fprintf(stderr, "rejected: %s\n", rdma_reject_str(event->status));
+}
+
 /* ---- options ---- */
 
 static void help(FILE *to, const struct tool_option *options)
@@ -43,6 +50,7 @@ static void help(FILE *to, const struct tool_option *options)
 		fprintf(to, "  %-14s %s\n", spelling, o->help);
 	}
 	fprintf(to, "  %-14s %s\n", "-h, --help", "print this text");
+	fprintf(to, "  %-14s %s\n", "--version", "print the version");
 }
 
 void tool_mistake(int mistake, const char *fmt, ...)
@@ -128,7 +136,14 @@ static const struct tool_option *option_find(const struct tool_option *options, 
 
 void tool_options_parse(const struct tool_option *options, int mistake, int argc, char **argv)
 {
-	static const struct option names[] = { { .name = "help", .val = 'h' }, {} };
+	enum {
+		VERSION = 256
+	};
+	static const struct option names[] = {
+		{ .name = "help", .val = 'h' },
+		{ .name = "version", .val = VERSION },
+		{},
+	};
 	char letters[64] = ":h", *end = letters + 2;
 	int letter;
 
@@ -140,6 +155,10 @@ void tool_options_parse(const struct tool_option *options, int mistake, int argc
 	while ((letter = getopt_long(argc, argv, letters, names, NULL)) != -1) {
 		if (letter == 'h') {
 			help(stdout, options);
+			exit(0);
+		}
+		if (letter == VERSION) {
+			version_print();
 			exit(0);
 		}
 		if (letter == ':')

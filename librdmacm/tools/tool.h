@@ -76,6 +76,9 @@ int tool_ip_address(const char *text, struct sockaddr_storage *ret_addr);
 /* "prefix: what: text of errno" on stderr. Return: -1. */
 int tool_perror(const char *prefix, const char *what);
 
+/* Say more about an event that is an error, on stderr: why a connection was rejected. */
+void tool_explain_event(const struct rdma_cm_event *event);
+
 /* Line-wise output for whoever reads it through a pipe, and the library's explanations of errors.
  */
 void tool_start(void);

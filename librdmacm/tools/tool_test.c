@@ -141,6 +141,7 @@ static int on_event(struct tool_test *test, const struct rdma_cm_event *event)
 	default:
 		printf("%s: event: %s, error: %d\n", test->prefix, rdma_event_str(event->event),
 		       event->status);
+		tool_explain_event(event);
 		return event->status ? event->status : -ENODEV;
 	}
 }

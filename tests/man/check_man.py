@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+import named  # noqa: E402
 from page import read_pages  # noqa: E402
 
 TREE = Path(__file__).resolve().parents[2]
@@ -276,8 +277,8 @@ def show_sets(sets):
 
 
 def check_documents(context):
-    """What README.md and documentation/ refer to exists: links, and names of files and folders."""
-    top = {path.name for path in TREE.iterdir() if path.is_dir()} - {"build"}
+    """What README.md and documentation/ refer to exists: links, files, functions, options, tests."""
+    tree = named.read_tree(TREE, context.options.build_tree)
     documents = sorted(context.options.documents.glob("*.md"))
     if not documents:
         yield "there are no documents"
@@ -286,9 +287,7 @@ def check_documents(context):
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
             if not (folder / link).exists():
                 yield f"{path.name}: link to {link}, which does not exist"
-        for name in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
-            if name.split("/")[0] in top and not (TREE / name).exists():
-                yield f"{path.name}: {name} does not exist"
+        yield from named.complaints(tree, path, "" if folder == TREE else "documentation")
 
 
 def check_built(context):
@@ -333,6 +332,7 @@ def parse_options(arguments=None):
     parser.add_argument("--later", type=Path, default=TREE / "tests/man/later.txt")
     parser.add_argument("--build", type=Path, default=TREE / "build")
     libraries = [TREE / "build/lib" / name for name in ("libibverbs.so.1", "librdmacm.so.1")]
+    parser.add_argument("--build-tree", type=Path, default=TREE / "build", help="where ctest finds its tests")
     parser.add_argument("--library", type=Path, nargs="+", default=libraries)
     parser.add_argument("--facts", type=Path, default=TREE / "build/tests/man", help="folder of env_names and qp_transitions")
     parser.add_argument("--cc", default="cc")

@@ -37,7 +37,8 @@ class Copy:
         shutil.copy(options.later, self.later)
         self.documents = folder / "documents"
         self.documents.mkdir()
-        for path in options.documents.glob("*.md"):
+        # The cases change this one.
+        for path in options.documents.glob("abi.md"):
             shutil.copy(path, self.documents)
         self.build.mkdir()
         (self.build / "include").symlink_to(options.build / "include")
@@ -114,7 +115,22 @@ CASES = {
     ],
     "documents": [
         (lambda c: (c.documents / "abi.md").write_text("[x](nowhere.md)\n"), "abi.md: link to nowhere.md"),
-        (lambda c: (c.documents / "abi.md").write_text("`util/nothing.c`\n"), "abi.md: util/nothing.c does not exist"),
+        (lambda c: (c.documents / "abi.md").write_text("`util/nothing.c`\n"), "abi.md: util/nothing.c is neither"),
+        (lambda c: (c.documents / "abi.md").write_text("`packaging/`\n"), "abi.md: packaging/ is neither"),
+        (lambda c: (c.documents / "abi.md").write_text("`providers/uroce/nowhere/req.c`\n"), "nowhere/req.c is neither"),
+        (lambda c: (c.documents / "abi.md").write_text("`nothing_at_all.c`\n"), "there is no file nothing_at_all.c"),
+        (lambda c: (c.documents / "abi.md").write_text("`uverbs_write_off()`\n"), "uverbs_write_off is nowhere"),
+        (lambda c: (c.documents / "abi.md").write_text("`UVERBS_METHOD_OF_NOBODY`\n"), "UVERBS_METHOD_OF_NOBODY is nowhere"),
+        (lambda c: (c.documents / "abi.md").write_text("`--zebra-crossing`\n"), "nothing has the option"),
+        (lambda c: (c.documents / "abi.md").write_text("`./dev undo`\n"), "./dev has no word undo"),
+        (lambda c: (c.documents / "abi.md").write_text("    ./dev undo\n"), "./dev has no word undo"),
+        (lambda c: (c.documents / "abi.md").write_text("    buildlib/run-vm --upside-down 6.1\n"), "run-vm has no option --upside-down"),
+        (lambda c: (c.documents / "abi.md").write_text("    rdma-doctor --cure\n"), "rdma-doctor has no option --cure"),
+        (lambda c: (c.documents / "abi.md").write_text("`man/symbol-minded`\n"), "man/symbol-minded is neither"),
+        (lambda c: (c.documents / "abi.md").write_text("It is the test `kernel-footers`.\n"), "there is no test kernel-footers"),
+        (lambda c: (c.documents / "abi.md").write_text("`ctest -R unit/test_nothing`\n"), "no test fits unit/test_nothing"),
+        (lambda c: (c.documents / "abi.md").write_text("```c\nint r = uverbs_write_off(1);\n```\n"), "uverbs_write_off of an example"),
+        (lambda c: (c.documents / "abi.md").write_text("    tests/vm/run-nothing 6.1\n"), "tests/vm/run-nothing does not exist"),
         (lambda c: shutil.rmtree(c.documents), "there are no documents"),
     ],
     "built": [
