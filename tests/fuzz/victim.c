@@ -234,6 +234,7 @@ static void peer_reset(void)
 				   .ready = true,
 				   .pid = getpid(),
 				   .conn = -1,
+				   .process = -1,
 				   .bell = bell,
 				   .lane = lane,
 				   .board = board,
@@ -245,6 +246,7 @@ static void peer_reset(void)
 				   .tx_open = SHM_OPEN,
 				   .tx_span = SHM_RING_BYTES,
 				   .rx_stamp = 1 };
+	atomic_store(&board->life.word, 1);
 	LIST_INIT(&victim.shm.peers);
 	LIST_INIT(&victim.shm.gone);
 	LIST_INSERT_HEAD(&victim.shm.peers, peer, entry);

@@ -5,7 +5,8 @@
  * Two processes write to and read from each other and verify every byte, while somebody else sends
  * them what he likes: datagrams with any content and a right ICRC, from an address of his own and
  * from their peer's, with packet numbers at random and all around the expected one; or messages to
- * the sockets over which processes of one user meet, as that user and as another.
+ * the sockets over which processes of one user meet, as that user and as another. Who is connected
+ * through shared memory takes no datagrams at all, be every number in them right.
  */
 #include <arpa/inet.h>
 #include <sched.h>
@@ -28,6 +29,8 @@ enum {
 	NEAR = 300,   /* packet numbers on each side of the expected one */
 	OTHER_USER = 65534,
 };
+
+#define LOCAL "127.0.0.1"
 
 /* Shared by all. */
 static struct world {
@@ -130,7 +133,7 @@ struct attacker {
 	unsigned int random;
 };
 
-static struct attacker attacker_make(const char *address)
+static struct attacker attacker_make(const char *address, const char *server)
 {
 	struct attacker a = { .fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), .random = 1 };
 	socklen_t length = sizeof(a.from.in);
@@ -140,7 +143,7 @@ static struct attacker attacker_make(const char *address)
 	a.from.in = (struct sockaddr_in){ .sin_family = AF_INET };
 	a.to.in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(UROCE_UDP_PORT) };
 	inet_pton(AF_INET, address, &a.from.in.sin_addr);
-	inet_pton(AF_INET, "192.0.2.2", &a.to.in.sin_addr);
+	inet_pton(AF_INET, server, &a.to.in.sin_addr);
 	CHECK_OK(bind(a.fd, &a.from.sa, sizeof(a.from.in)));
 	CHECK_OK(getsockname(a.fd, &a.from.sa, &length));
 	return a;
@@ -216,15 +219,20 @@ static void writes(struct attacker *a, int count, uint32_t key)
 	}
 }
 
+static void pause_until(void)
+{
+	world->pause = true;
+	while (!world->paused)
+		usleep(1000);
+}
+
 /*
  * While nothing else moves: those just before the expected number were executed already, those
  * behind it leave a gap. The number itself is right, and it takes the peer's address.
  */
 static void writes_near(struct attacker *stranger, struct attacker *spoofer)
 {
-	world->pause = true;
-	while (!world->paused)
-		usleep(1000);
+	pause_until();
 	for (int i = 1; i <= NEAR; i++) {
 		attack_write(stranger, world->server.rkey, world->psn);
 		attack_write(spoofer, world->server.rkey, world->psn - i);
@@ -241,8 +249,8 @@ static void attack_udp(void)
 
 	if (system("ip addr add 192.0.2.3/24 dev here0"))
 		rt_skip("cannot have a second address");
-	stranger = attacker_make("192.0.2.3");
-	spoofer = attacker_make("192.0.2.1");
+	stranger = attacker_make("192.0.2.3", "192.0.2.2");
+	spoofer = attacker_make("192.0.2.1", "192.0.2.2");
 	garbage(&stranger);
 	writes(&stranger, ATTACKS, world->server.rkey);
 	await_rounds(20);
@@ -253,6 +261,24 @@ static void attack_udp(void)
 	await_rounds(20);
 	close(stranger.fd);
 	close(spoofer.fd);
+}
+
+/*
+ * The two are connected through shared memory; every user of the host has their address, and here
+ * the attacker knows all numbers, too.
+ */
+static void attack_shm_by_udp(void)
+{
+	struct attacker local = attacker_make(LOCAL, LOCAL);
+
+	pause_until();
+	for (int i = 0; i < NEAR; i++) {
+		attack_write(&local, world->server.rkey, world->psn + i);
+		usleep(100);
+	}
+	world->pause = false;
+	await_rounds(20);
+	close(local.fd);
 }
 
 /* --- sockets --- */
@@ -320,6 +346,7 @@ static void attack_shm(void)
 	for (int i = 0; i < 50; i++)
 		CHECK_INT(knock(i), 2);
 	await_rounds(20);
+	attack_shm_by_udp();
 }
 
 int main(int argc, char **argv)

@@ -317,6 +317,8 @@ struct uroce_requester {
 	bool rnr_wait;		/* until the timer fires nothing is sent */
 	bool path_full;		/* the path refused a packet: on engine->blocked */
 	uint32_t timer_una;	/* una when the timer was armed */
+	uint32_t slow_una;	/* una when the peer was found slow ... */
+	uint64_t slow_since;	/* ... at this time, ns; 0: it was not */
 	uint64_t progress_time; /* when una last moved, ns */
 	uint64_t run_time;  /* now, as the requester was told; 0: not needed on a lossless path */
 	uint64_t rtt_start; /* when the packet of rtt_psn was sent; 0: none is being measured */

@@ -14,6 +14,7 @@ enum {
 	PROBES_DOUBT = 4,      /* in vain: perhaps it is not chance that loses them */
 	PROBE_MAX = 64000000,  /* ns: however long the round trip seems */
 	LOSSLESS_TIMEOUT_MIN = 20000000, /* ns: a process may be off the processor that long */
+	SLOW_PATIENCE = 2000000000,	 /* ns for which a peer that is slow costs no retry */
 	PEER_LOST_PATIENCE = 1000000000, /* ns: at most so long, for a process that is gone */
 };
 
@@ -188,6 +189,24 @@ static bool peer_only_slow(const struct uroce_qp *qp)
 	       ops->receiving(qp->av.path, &qp->av, qp->dest_qpn, qp->vqp.qp.qp_num);
 }
 
+/* A slow peer has more time, and not for ever: it may have been stopped. */
+static bool timeout_costs(struct uroce_qp *qp, uint64_t now)
+{
+	struct uroce_requester *req = &qp->req;
+
+	if (!peer_only_slow(qp))
+		return true;
+	if (req->slow_since && req->slow_una == req->una) {
+		if (now - req->slow_since < SLOW_PATIENCE)
+			return false;
+		req->slow_since = now;
+		return true;
+	}
+	req->slow_una = req->una;
+	req->slow_since = now;
+	return false;
+}
+
 /*
  * What is late is mostly not lost: the peer waits for its processor, and has all of it. So the
  * oldest packet goes first, alone. The answer covers what the peer has, and if that is no more than
@@ -227,13 +246,15 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 		return;
 	}
 	if (now - req->progress_time >= timeout_ns(qp)) {
+		bool costs = timeout_costs(qp, now);
+
 		qp->counters.timeouts++;
-		if (!peer_only_slow(qp) && !req->retry_left) {
+		if (costs && !req->retry_left) {
 			qp->counters.retry_exceeded++;
 			uroce_req_give_up(qp, IBV_WC_RETRY_EXC_ERR);
 			return;
 		}
-		req->retry_left -= !peer_only_slow(qp);
+		req->retry_left -= costs;
 		req->progress_time = now;
 		req->probes = 0;
 	} else {

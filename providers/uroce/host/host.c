@@ -115,13 +115,44 @@ static int host_new(struct uroce_host **ret_host)
 	return 0;
 }
 
+/* --- a process that forks --- */
+
+static void fork_begin(void)
+{
+	pthread_mutex_lock(&the_lock);
+	if (the_host)
+		uroce_thread_fork_begin(the_host);
+}
+
+static void fork_parent(void)
+{
+	if (the_host)
+		uroce_thread_fork_end(the_host);
+	pthread_mutex_unlock(&the_lock);
+}
+
+/* The child has its parent's memory, but neither its thread nor its slot: it starts its own. */
+static void fork_child(void)
+{
+	if (the_host)
+		uroce_thread_forked(the_host);
+	the_host = NULL;
+	pthread_mutex_unlock(&the_lock);
+}
+
+static void fork_watch(void)
+{
+	pthread_atfork(fork_begin, fork_parent, fork_child);
+}
+
 int uroce_host_get(struct uroce_host **ret_host)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int r = 0;
 
+	pthread_once(&once, fork_watch);
 	pthread_mutex_lock(&the_lock);
-	/* A forked child has its parent's memory, but neither its thread nor its slot: it starts
-	 * its own. */
+	/* A child whose fork the C library did not see. */
 	if (the_host && the_host->pid != getpid())
 		the_host = NULL;
 	if (!the_host)

@@ -222,6 +222,10 @@ void uroce_progress_posted(struct uroce_host *host);
 /* Start it, and end it; host->shm is there. */
 int uroce_thread_start(struct uroce_host *host);
 void uroce_thread_stop(struct uroce_host *host);
+/* Around a fork: what is watched stays as it is; then, in the child, is closed. */
+void uroce_thread_fork_begin(struct uroce_host *host);
+void uroce_thread_fork_end(struct uroce_host *host);
+void uroce_thread_forked(struct uroce_host *host);
 /* See path_events.watch. Without a thread nothing is watched, and nothing is to be unwatched. */
 int uroce_thread_watch(struct uroce_host *host, int fd, enum path_watch what, void *pointer);
 void uroce_thread_unwatch(struct uroce_host *host, int fd);

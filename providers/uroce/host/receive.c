@@ -29,6 +29,21 @@ static bool special_packet(struct uroce_host *host, struct uroce_packet *pkt,
 	return true;
 }
 
+/*
+ * Whether a datagram from @sgid may be the QP's peer's. A connected QP accepts only what its peer's
+ * address sent; and from a peer in shared memory none, for every user of this host has that
+ * address.
+ */
+static bool datagram_admitted(const struct uroce_host *host, const struct uroce_qp *qp,
+			      const union ibv_gid *sgid)
+{
+	if (qp->type == IBV_QPT_UD)
+		return true;
+	if (qp->av.path == &host->shm->path)
+		return false;
+	return !sgid || !memcmp(sgid, &qp->av.route.dgid, sizeof(*sgid));
+}
+
 static void packet_arrived(struct path_host *paths, struct uroce_packet *pkt,
 			   const union ibv_gid *sgid, uint64_t now)
 {
@@ -48,21 +63,21 @@ static void packet_arrived(struct path_host *paths, struct uroce_packet *pkt,
 		return;
 	}
 	uroce_lock(&qp->lock);
-	/* A connected QP accepts only what its peer's address sent. */
-	if (qp->type == IBV_QPT_UD || !sgid || !memcmp(sgid, &qp->av.route.dgid, sizeof(*sgid)))
+	if (datagram_admitted(host, qp, sgid))
 		qp_packet(qp, pkt, now);
 	uroce_unlock(&qp->lock);
 }
 
 static bool packet_expected(struct path_host *paths, uint32_t qpn, const union ibv_gid *sgid)
 {
-	struct uroce_qp *qp = uroce_qp_find(path_host_host(paths), qpn);
+	struct uroce_host *host = path_host_host(paths);
+	struct uroce_qp *qp = uroce_qp_find(host, qpn);
 	bool expected;
 
 	if (!qp || qp->type != IBV_QPT_RC)
 		return false;
 	uroce_lock(&qp->lock);
-	expected = !memcmp(sgid, &qp->av.route.dgid, sizeof(*sgid));
+	expected = datagram_admitted(host, qp, sgid);
 	uroce_unlock(&qp->lock);
 	return expected;
 }

@@ -43,6 +43,7 @@ struct uroce_thread {
 	LIST_HEAD(, watch) unwatched; /* freed by the thread between two waits */
 	atomic_bool watching;	      /* pollers are at work */
 	unsigned int seen;	      /* looks in a row that found them so */
+	atomic_bool started;
 	atomic_bool stop;
 	bool aside; /* sockets are not waited for; changed by the thread only, under the lock */
 };
@@ -157,6 +158,9 @@ static void watch_ready(struct uroce_thread *thread, const struct watch *watch)
 		break;
 	case WATCH_PEER:
 		uroce_shm_conn_ready(host->shm, watch->pointer);
+		break;
+	case WATCH_PROCESS:
+		uroce_shm_process_ended(host->shm, watch->pointer);
 		break;
 	case WATCH_SOCKET:
 		uroce_udp_ready(watch->pointer); /* the pass that follows receives */
@@ -323,6 +327,8 @@ static void *thread_main(void *arg)
 {
 	struct uroce_thread *thread = arg;
 
+	uroce_shm_life_begin(thread->host->shm);
+	atomic_store_explicit(&thread->started, true, memory_order_release);
 	while (!atomic_load_explicit(&thread->stop, memory_order_acquire)) {
 		if (atomic_load_explicit(&thread->watching, memory_order_relaxed))
 			watch_once(thread);
@@ -331,6 +337,7 @@ static void *thread_main(void *arg)
 		if (unlikely(thread->host->faults))
 			uroce_fault_events(thread->host);
 	}
+	uroce_shm_life_end(thread->host->shm);
 	return NULL;
 }
 
@@ -371,6 +378,35 @@ void uroce_thread_poller_leaves(struct uroce_host *host)
 		uroce_thread_wake(host);
 }
 
+/* --- fork --- */
+
+void uroce_thread_fork_begin(struct uroce_host *host)
+{
+	pthread_mutex_lock(&host->thread->lock);
+}
+
+void uroce_thread_fork_end(struct uroce_host *host)
+{
+	pthread_mutex_unlock(&host->thread->lock);
+}
+
+/*
+ * A child is none of those who are watched here: its copies of their descriptors would keep
+ * connections and ports open after the parent's death.
+ */
+void uroce_thread_forked(struct uroce_host *host)
+{
+	struct uroce_thread *thread = host->thread;
+	struct watch *watch;
+
+	LIST_FOREACH(watch, &thread->watches, entry)
+		close(watch->fd);
+	close(thread->control);
+	close(thread->all);
+	uroce_shm_forked(host->shm);
+	uroce_thread_fork_end(host);
+}
+
 /* --- start and stop --- */
 
 /* The application's signals are the application's; the two of a fault are ours to recover from
@@ -388,6 +424,9 @@ static int thread_create(struct uroce_thread *thread)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!r)
 		pthread_setname_np(thread->id, "uroce");
+	/* Peers ask whether it is there. */
+	while (!r && !atomic_load_explicit(&thread->started, memory_order_acquire))
+		sched_yield();
 	return -r;
 }
 

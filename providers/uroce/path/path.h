@@ -196,6 +196,7 @@ enum path_watch {
 	WATCH_GUEST,	 /* uroce_shm_guest(): a connection that has said nothing yet; whoever
 			    watches closes it at the end */
 	WATCH_PEER,	 /* uroce_shm_conn_ready(); pointer: struct shm_peer */
+	WATCH_PROCESS,	 /* uroce_shm_process_ended(); pointer: struct shm_peer */
 	WATCH_SOCKET,	 /* UDP: not waited for while pollers are at work; pointer: its struct
 			    uroce_path */
 	WATCH_ADDRESSES, /* interfaces changed */

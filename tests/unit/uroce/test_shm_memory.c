@@ -18,11 +18,12 @@
 
 static void test_readable(void **state)
 {
-	uint8_t probe[SHM_LINE] = {};
+	uint8_t probe[SHM_LINE] = { 1 }, token[SHM_LINE] = { 1 }, other[SHM_LINE] = { 2 };
 
-	assert_true(shm_memory_readable(getpid(), (uintptr_t)probe));
-	assert_false(shm_memory_readable(getpid(), 8)); /* nothing there */
-	assert_false(shm_memory_readable(0, (uintptr_t)probe));
+	assert_true(shm_memory_readable(getpid(), (uintptr_t)probe, token));
+	assert_false(shm_memory_readable(getpid(), (uintptr_t)probe, other)); /* another process */
+	assert_false(shm_memory_readable(getpid(), 8, token));		      /* nothing there */
+	assert_false(shm_memory_readable(0, (uintptr_t)probe, token));
 }
 
 static void test_judge(void **state)

@@ -183,7 +183,8 @@ static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payloa
 {
 	const struct shm_reference *ref = payload->reference;
 	struct iovec slice[REFERENCE_IOV_MAX];
-	int count = reference_slice(ref, payload->offset + offset, length, slice);
+	int count = ref->peer->dead ? -ESTALE
+				    : reference_slice(ref, payload->offset + offset, length, slice);
 	uint8_t *to = dst;
 
 	if (count < 0)
@@ -196,7 +197,8 @@ static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payloa
 			return fetch_failed(ref->peer->pid, &slice[i]);
 		to += slice[i].iov_len;
 	}
-	return 0;
+	/* Afterwards: as it lives, it was the sender's memory. */
+	return uroce_shm_board_lives(ref->peer->board) ? 0 : -ESTALE;
 }
 
 static bool reference_read(struct shm_reference *ref, const struct shm_peer *peer,
@@ -460,7 +462,7 @@ static bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, ui
 	struct shm_peer *peer = av->peer;
 	struct shm_qp *qp = board_qp(peer, dest_qpn);
 
-	return !peer->dead &&
+	return !peer->dead && uroce_shm_board_lives(peer->board) &&
 	       (atomic_load_explicit(&qp->access, memory_order_acquire) & SHM_QP_READY) &&
 	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
 }
@@ -485,7 +487,7 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av,
 	ssize_t n;
 	int r;
 
-	if (!peer->can_read || peer->dead || !rdma->length)
+	if (!peer->can_read || peer->dead || !rdma->length || !uroce_shm_board_lives(peer->board))
 		return -EOPNOTSUPP;
 	if (rdma->length >= SHM_REF_MIN && shm_memory_slow())
 		return -EOPNOTSUPP;
@@ -500,8 +502,9 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av,
 	n = rdma->write ? process_vm_writev(peer->pid, rdma->iov, rdma->iovcnt, &remote, 1, 0)
 			: process_vm_readv(peer->pid, rdma->iov, rdma->iovcnt, &remote, 1, 0);
 	use_end(use);
-	/* Short: a page is missing on one of the sides. The packets' way finds out whose. */
-	return n == (ssize_t)rdma->length ? 0 : -EOPNOTSUPP;
+	/* Short: a page is missing on one of the sides. The packets' way finds out whose. And what
+	 * was copied is done only if the peer still lives: then it was its memory. */
+	return n == (ssize_t)rdma->length && uroce_shm_board_lives(peer->board) ? 0 : -EOPNOTSUPP;
 }
 
 const struct uroce_path_ops uroce_shm_ops = {

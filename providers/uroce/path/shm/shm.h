@@ -19,6 +19,7 @@
  *   shm_ring.c   rings of records
  *   shm_peer.c shm_hello.c shm_slot.c
  *                who else is there: slots, the handshake, deaths
+ *   shm_life.c   whether they live
  *   board.c      what a process shows to its peers
  *   shm_memory.c what copies between processes cost here
  *
@@ -30,13 +31,14 @@
 #ifndef UROCE_SHM_H
 #define UROCE_SHM_H
 
+#include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 
 #include "providers/uroce/path/path.h"
 
 enum {
-	SHM_VERSION = 6,
+	SHM_VERSION = 7,
 	SHM_LINE = 64,
 	SHM_RING_BYTES = 1 << 21,
 	SHM_RING_MASK = SHM_RING_BYTES - 1,
@@ -121,6 +123,15 @@ struct shm_service {
 };
 #define SHM_SERVICE_GONE UINT64_MAX
 
+/* Held by a thread of the process as long as that lives; its word is what the kernel writes at the
+ * end.
+ */
+union shm_life {
+	pthread_mutex_t lock;
+	atomic_uint word;
+	uint8_t room[SHM_LINE]; /* the same in programs of 32 bits */
+};
+
 /* What a process shows to all its peers. */
 struct shm_board {
 	atomic_uint magic;
@@ -129,7 +140,9 @@ struct shm_board {
 	atomic_uint fences;   /* before it sleeps it fences for its peers too: see fence.h */
 	alignas(SHM_LINE) atomic_uint sleeping; /* 1: ring the bell after committing a record */
 	alignas(SHM_LINE)
-		uint8_t probe[SHM_LINE]; /* peers read it through process_vm_readv() as a test */
+		uint8_t probe[SHM_LINE]; /* random; peers read it by process_vm_readv(), too:
+					    whether they can, and whose memory it is */
+	alignas(SHM_LINE) union shm_life life;
 	struct shm_qp qps[1 << UROCE_QP_INDEX_BITS];
 	struct shm_key keys[SHM_KEYS];
 	atomic_uint manager; /* 1: has a connection manager */
@@ -148,8 +161,9 @@ struct shm_peer {
 	atomic_bool ready;    /* the handshake is complete */
 	atomic_bool readable; /* the peer said it can read ours */
 	pid_t pid;
-	int conn; /* connection; readable at EOF: the peer died */
-	int bell; /* its eventfd */
+	int conn;    /* connection; readable at EOF: the peer died */
+	int process; /* pidfd of the peer, readable when it has ended; -1: the kernel has none */
+	int bell;    /* its eventfd */
 	struct shm_lane *lane;
 	struct shm_board *board; /* the peer's */
 	struct shm_uses *uses;	 /* ours, of its keys */
@@ -221,6 +235,22 @@ int uroce_shm_turn_take(void);
 void uroce_shm_accept(struct uroce_shm *shm);
 void uroce_shm_guest(struct uroce_shm *shm, int conn);
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
+
+/* The peer's process has ended, whatever its connection says. */
+void uroce_shm_process_ended(struct uroce_shm *shm, struct shm_peer *peer);
+/* In a forked child, which is none of this process's descriptors' owner. Async-signal-safe. */
+void uroce_shm_forked(struct uroce_shm *shm);
+
+/* --- shm_life.c --- */
+
+/* The calling thread lives as long as the process can be reached: between these two. */
+void uroce_shm_life_begin(struct uroce_shm *shm);
+void uroce_shm_life_end(struct uroce_shm *shm);
+/*
+ * Whether the process whose board it is has neither ended nor started another program. If so, its
+ * number was its own until now.
+ */
+bool uroce_shm_board_lives(const struct shm_board *board);
 
 /* --- board.c: what this process shows to its peers --- */
 

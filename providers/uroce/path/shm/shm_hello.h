@@ -42,6 +42,13 @@ int shm_slot_connect(uint8_t slot);
 /* Only this user's processes, others are -EPERM; the pid is the kernel's word, not a message's. */
 int shm_peer_credentials(int conn, pid_t *ret_pid);
 
+/* --- shm_life.c --- */
+
+int shm_life_init(struct shm_board *board);
+/* Watch the process on the other side of peer->conn, whose board is mapped; whether its memory can
+ * be read, at @probe, is known then. -ECONNRESET: it has ended. */
+int shm_life_watch(struct shm_peer *peer, uint64_t probe);
+
 /* --- shm_hello.c --- */
 
 void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello_type type,

@@ -15,14 +15,15 @@ enum {
 	SLOW_RATIO = 4, /* times the own copy */
 };
 
-bool shm_memory_readable(pid_t pid, uint64_t probe)
+bool shm_memory_readable(pid_t pid, uint64_t probe, const uint8_t *token)
 {
 	uint8_t bytes[SHM_LINE];
 	struct iovec local = { bytes, sizeof(bytes) },
 		     remote = { (void *)(uintptr_t)probe, sizeof(bytes) };
 
 	/* Pid 0: the peer is in a pid namespace that is not visible from here. */
-	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(bytes);
+	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(bytes) &&
+	       !memcmp(bytes, token, sizeof(bytes));
 }
 
 bool shm_memory_judge(uint64_t kernel, uint64_t own, uint32_t bytes)

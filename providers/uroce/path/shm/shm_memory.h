@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Whether the memory of @pid can be read from here, at the address of its probe. */
-bool shm_memory_readable(pid_t pid, uint64_t probe);
+/* Whether the memory of @pid can be read from here, and has the SHM_LINE bytes of @token at @probe.
+ */
+bool shm_memory_readable(pid_t pid, uint64_t probe, const uint8_t *token);
 
 /*
  * Whether the kernel's copies are so slow that two of a process's own, into a ring and out of it,

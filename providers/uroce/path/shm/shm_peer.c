@@ -65,8 +65,18 @@ static struct shm_peer *peer_new(struct uroce_shm *shm, uint8_t slot)
 	memset(peer, 0, sizeof(*peer));
 	peer->shm = shm;
 	peer->slot = slot;
-	peer->conn = peer->bell = -1;
+	peer->conn = peer->bell = peer->process = -1;
 	return peer;
+}
+
+/* Who forks meanwhile has the number, which is another file's, or none. */
+static void fd_forget(int *fd)
+{
+	int old = *fd;
+
+	*(volatile int *)fd = -1;
+	if (old >= 0)
+		close(old);
 }
 
 /* What it shares with its process. */
@@ -76,13 +86,12 @@ static void peer_let_go(struct shm_peer *peer)
 		munmap(peer->lane, sizeof(*peer->lane));
 	if (peer->board && !peer->self)
 		munmap(peer->board, sizeof(*peer->board));
-	if (peer->conn >= 0)
-		close(peer->conn);
-	if (peer->bell >= 0 && !peer->self)
-		close(peer->bell);
 	peer->lane = NULL;
 	peer->board = NULL;
-	peer->conn = peer->bell = -1;
+	fd_forget(&peer->conn);
+	if (!peer->self)
+		fd_forget(&peer->bell);
+	fd_forget(&peer->process);
 }
 
 static void peer_free(struct shm_peer *peer)
@@ -138,6 +147,8 @@ static void peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 	uroce_unlock(&shm->host->progress_lock);
 	if (peer->conn >= 0)
 		shm->host->events->watch(shm->host, peer->conn, WATCH_PEER, peer);
+	if (peer->process >= 0)
+		shm->host->events->watch(shm->host, peer->process, WATCH_PROCESS, peer);
 	atomic_store_explicit(&shm->by_slot[peer->slot], peer, memory_order_release);
 }
 
@@ -161,7 +172,8 @@ static int peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->board = shm->board;
 	peer->bell = shm->bell;
 	lane_sides(peer, 0, 0);
-	peer->can_read = shm_memory_readable(peer->pid, (uintptr_t)shm->board->probe);
+	peer->can_read =
+		shm_memory_readable(peer->pid, (uintptr_t)shm->board->probe, shm->board->probe);
 	peer->readable = peer->can_read;
 	peer_publish(shm, peer);
 	*ret_peer = peer;
@@ -217,7 +229,9 @@ static int peer_welcomed(struct uroce_shm *shm, struct shm_peer *peer)
 	if (!peer->board)
 		return -EPROTO;
 	peer->readable = hello.can_read;
-	peer->can_read = shm_memory_readable(peer->pid, hello.probe);
+	r = shm_life_watch(peer, hello.probe);
+	if (r < 0)
+		return r;
 	shm_hello_fill(shm, &hello, DONE, peer->can_read);
 	return shm_hello_send(peer->conn, &hello, NULL, 0);
 }
@@ -343,6 +357,7 @@ static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int
 {
 	int back[] = { shm->board_fd, shm->bell };
 	struct hello hello;
+	int r;
 
 	peer->lane = shared_attach(fds[HELLO_LANE], sizeof(*peer->lane));
 	peer->board = shared_attach(fds[HELLO_BOARD], sizeof(*peer->board));
@@ -350,7 +365,9 @@ static int peer_accepted(struct uroce_shm *shm, struct shm_peer *peer, const int
 	if (!peer->lane || !peer->board || peer->bell < 0)
 		return -EPROTO;
 	lane_sides(peer, 1, 0);
-	peer->can_read = shm_memory_readable(peer->pid, probe);
+	r = shm_life_watch(peer, probe);
+	if (r < 0)
+		return r;
 	shm_hello_fill(shm, &hello, WELCOME, peer->can_read);
 	return shm_hello_send(peer->conn, &hello, back, ARRAY_SIZE(back));
 }
@@ -456,6 +473,8 @@ static void peer_gone(struct shm_peer *peer)
 	struct shm_peer *expected = peer;
 
 	host->events->unwatch(host, peer->conn);
+	if (peer->process >= 0)
+		host->events->unwatch(host, peer->process);
 	uroce_lock(&host->progress_lock);
 	/* What it sent before it died still counts. */
 	while (!peer->dead && uroce_shm_poll_peer(peer, uroce_now()))
@@ -490,6 +509,25 @@ void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer)
 	shm_fds_close(fds);
 	peer->readable = hello.can_read;
 	peer->ready = true;
+}
+
+void uroce_shm_process_ended(struct uroce_shm *shm, struct shm_peer *peer)
+{
+	peer_gone(peer);
+}
+
+/* What is watched the watcher closes. */
+void uroce_shm_forked(struct uroce_shm *shm)
+{
+	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {
+		struct shm_peer *peer =
+			atomic_load_explicit(&shm->by_slot[slot], memory_order_relaxed);
+
+		if (peer && !peer->self)
+			fd_forget(&peer->bell);
+	}
+	fd_forget(&shm->board_fd);
+	shm->bell = shm->listener = -1;
 }
 
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
@@ -546,6 +584,9 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 	if (r < 0)
 		goto fail;
 	shm->board = board;
+	r = shm_life_init(board);
+	if (r < 0)
+		goto fail;
 	shm->fences = uroce_fence_join();
 	shm->board->fences = shm->fences;
 	shm->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whether a peer lives. A child that was forked without exec has all of its parent's descriptors,
+ * so that a connection may stay open although who made it is dead; and the kernel gives the number
+ * of a dead process to another one. So a peer is watched by a descriptor of the process itself, and
+ * whoever copies to or from its memory asks its board, where a lock that the kernel breaks at the
+ * end of the process stands: before the number can be another's.
+ */
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/path/shm/shm_hello.h"
+
+#if !defined(SO_PEERPIDFD) && !defined(__sparc__) && !defined(__hppa__)
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+int shm_life_init(struct shm_board *board)
+{
+	pthread_mutexattr_t attr;
+	int r;
+
+	if (getrandom(board->probe, sizeof(board->probe), 0) != sizeof(board->probe))
+		return -errno;
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	r = pthread_mutex_init(&board->life.lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return -r;
+}
+
+void uroce_shm_life_begin(struct uroce_shm *shm)
+{
+	pthread_mutex_lock(&shm->board->life.lock);
+}
+
+void uroce_shm_life_end(struct uroce_shm *shm)
+{
+	pthread_mutex_unlock(&shm->board->life.lock);
+}
+
+bool uroce_shm_board_lives(const struct shm_board *board)
+{
+	uint32_t word = atomic_load_explicit(&board->life.word, memory_order_acquire);
+
+	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED);
+}
+
+static int process_open(int conn, pid_t pid)
+{
+#ifdef SO_PEERPIDFD
+	int fd;
+	socklen_t length = sizeof(fd);
+
+	if (!getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &length))
+		return fd;
+#endif
+	return pid > 0 ? pidfd_open(pid, 0) : -1;
+}
+
+/*
+ * That the number was still the peer's when the descriptor was opened, its board says afterwards;
+ * and that the board is that process's the look into its memory says.
+ */
+int shm_life_watch(struct shm_peer *peer, uint64_t probe)
+{
+	peer->process = process_open(peer->conn, peer->pid);
+	peer->can_read = shm_memory_readable(peer->pid, probe, peer->board->probe);
+	return uroce_shm_board_lives(peer->board) ? 0 : -ECONNRESET;
+}
