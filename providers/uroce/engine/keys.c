@@ -5,10 +5,6 @@
 
 #include "providers/uroce/engine/engine.h"
 
-enum {
-	SPINS_BEFORE_YIELD = 1000,
-};
-
 /* --- the table --- */
 
 int uroce_keys_new(struct uroce_keys **ret_keys)
@@ -115,17 +111,16 @@ void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key)
 /* Copies take microseconds; one of gigabytes may take long. */
 static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
 {
+	unsigned int spins = 0;
+
 	/* Pairs with uroce_keys_pass(): it sees the key gone, or we see it pass. */
 	if (keys->fenced)
 		uroce_fence_own();
 	/* seq_cst: after "live" was taken away. acquire pairs with uroce_key_put(), and with
 	 * uroce_keys_passed(). */
-	for (unsigned int spins = 0;
-	     atomic_load_explicit(&key->refs, memory_order_seq_cst) ||
-	     atomic_load_explicit(&keys->passing, memory_order_seq_cst) == key;
-	     spins++)
-		if (spins > SPINS_BEFORE_YIELD)
-			sched_yield();
+	while (atomic_load_explicit(&key->refs, memory_order_seq_cst) ||
+	       atomic_load_explicit(&keys->passing, memory_order_seq_cst) == key)
+		uroce_spin(&spins);
 }
 
 /*

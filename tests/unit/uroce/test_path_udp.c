@@ -415,6 +415,25 @@ static void test_no_socket(void **state)
 	udp()->ports[0].fd = fd;
 }
 
+/* The place of an address that is gone is another's: what was to leave from the first does not
+ * leave, by a flow or without. */
+static void test_socket_of_another(void **state)
+{
+	union ibv_gid other;
+
+	flows_allow();
+	assert_int_equal(send_packet(UROCE_RC | UROCE_SEND_ONLY, 0, 8), 0);
+	path->ops->flush(path);
+	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 3, &other);
+	uroce_udp_unbind(path, 0);
+	assert_int_equal(uroce_udp_bind(path, 0, &other), 0);
+	assert_int_equal(send_packet(UROCE_RC | UROCE_SEND_ONLY, 1, 8), -ENETUNREACH);
+	assert_int_equal(send_packet(UROCE_UD | UROCE_SEND_ONLY, 1, 8), -ENETUNREACH);
+	av.route.sgid = other;
+	assert_int_equal(send_packet(UROCE_RC | UROCE_SEND_ONLY, 1, 8), 0);
+	path->ops->flush(path);
+}
+
 /* --- flows, sending --- */
 
 /* A datagram of the flow: of @length payload bytes, numbered @id. Return: the port it came from. */
@@ -1051,6 +1070,7 @@ int main(void)
 		udp_test(test_flush),
 		udp_test(test_payload_gone),
 		udp_test(test_no_socket),
+		udp_test(test_socket_of_another),
 		udp_test(test_flow),
 		udp_test(test_flow_only_rc),
 		udp_test(test_flow_refused),

@@ -360,8 +360,10 @@ static void peer_replace(struct uroce_shm *shm, struct shm_peer *peer)
 	struct shm_peer *old =
 		atomic_load_explicit(&shm->by_slot[peer->slot], memory_order_acquire);
 
+	uroce_lock(&shm->host->progress_lock);
 	if (old && !old->dead)
 		uroce_shm_corrupt(old, "a second process of its slot");
+	uroce_unlock(&shm->host->progress_lock);
 	peer_publish(shm, peer);
 }
 
@@ -496,6 +498,7 @@ void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
 {
 	struct path_host *host = peer->shm->host;
 
+	assert_held(&host->progress_lock);
 	log_err("uroce: process %d wrote %s into shared memory: nothing more is read from it",
 		peer->pid, what);
 	peer->dead = true;
