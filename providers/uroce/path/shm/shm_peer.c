@@ -424,19 +424,22 @@ static void conn_refuse(int conn, int r)
 }
 
 /* What the other side has to say is not waited for here: it may have been stopped. */
-void uroce_shm_accept(struct uroce_shm *shm)
+int uroce_shm_accept(struct uroce_shm *shm)
 {
 	int conn = accept4(shm->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	pid_t pid;
 	int r;
 
 	if (conn < 0)
-		return;
+		return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM
+			       ? -errno
+			       : 0;
 	r = shm_peer_credentials(conn, &pid);
 	if (!r)
 		r = shm->host->events->watch(shm->host, conn, WATCH_GUEST, NULL);
 	if (r < 0)
 		conn_refuse(conn, r);
+	return 0;
 }
 
 void uroce_shm_guest(struct uroce_shm *shm, int conn)
