@@ -217,7 +217,7 @@ static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt,
 		.wc_flags = (imm ? IBV_WC_WITH_IMM : 0) | (inv ? IBV_WC_WITH_INV : 0) |
 			    (pkt->grh ? IBV_WC_GRH : 0),
 		.src_qp = flags & PKT_DETH ? hdr->src_qpn : qp->dest_qpn,
-		.sl = pkt->sl,
+		.sl = pkt->grh ? uroce_grh_sl(pkt->grh) : 0,
 	};
 
 	if (imm)

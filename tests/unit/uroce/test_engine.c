@@ -3,6 +3,7 @@
  * The engine without network, threads and clock: two connected QPs, a wire that loses, repeats and
  * reorders what the test says, and a clock the test moves.
  */
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -1116,6 +1117,37 @@ static void test_uc_too_long(void **state)
 	sim_free(sim);
 }
 
+/* What UCX and others take from where InfiniBand has the service level. */
+static void test_ud_network(void **state)
+{
+	static const char *const texts[] = { "::ffff:192.0.2.1", "2001:db8::1", "fe80::1" };
+	static const uint8_t sl[] = { 10, 9, 9 };
+	struct sim *sim = sim_new(IBV_QPT_UD);
+
+	sim->qp[1]->qkey = 0x11;
+	for (unsigned int i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct uroce_packet pkt = { .hdr = { .opcode = UROCE_UD | UROCE_SEND_ONLY,
+						     .qkey = 0x11 },
+					    .payload.data = sim->buf[0] };
+		struct uroce_route route = {};
+		const struct uroce_cqe *cqe;
+		uint8_t grh[GRH_LEN];
+
+		assert_int_equal(inet_pton(AF_INET6, texts[i], &route.sgid), 1);
+		route.dgid = route.sgid;
+		uroce_grh_fill(&route, 0, grh);
+		pkt.grh = grh;
+		post_recv(sim, 1, 0, 100);
+		uroce_lock(&sim->qp[1]->lock);
+		uroce_resp_packet(sim->qp[1], &pkt);
+		uroce_unlock(&sim->qp[1]->lock);
+		cqe = completion(sim, 1);
+		assert_non_null(cqe);
+		assert_int_equal(cqe->wc.sl, sl[i]);
+	}
+	sim_free(sim);
+}
+
 static void datagram(struct sim *sim, uint32_t length)
 {
 	const struct uroce_hdr hdr = { .opcode = UROCE_UD | UROCE_SEND_ONLY,
@@ -1181,6 +1213,7 @@ int main(void)
 		cmocka_unit_test(test_read_again),
 		cmocka_unit_test(test_uc_too_long),
 		cmocka_unit_test(test_ud_too_long),
+		cmocka_unit_test(test_ud_network),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
