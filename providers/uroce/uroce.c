@@ -5,6 +5,15 @@
 
 #include "providers/uroce/verbs/verbs.h"
 
+/*
+ * Completions are pushed by whoever receives, so which vector a CQ has makes no difference.
+ * Programs that spread CQs over vectors find as many as a device of the kernel has, one a
+ * processor.
+ */
+enum {
+	UROCE_LEAST_VECTORS = 4,
+};
+
 static const struct verbs_ops uroce_ops;
 
 static int uroce_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
@@ -21,7 +30,8 @@ static int uroce_open_context(struct verbs_context *vctx, const struct verbs_ope
 	}
 	if (unlikely(ctx->dev->host->faults))
 		uroce_fault_verbs(vctx, &uroce_ops);
-	vctx->context.num_comp_vectors = 1;
+	vctx->context.num_comp_vectors =
+		max_of((int)sysconf(_SC_NPROCESSORS_CONF), UROCE_LEAST_VECTORS);
 	pthread_mutex_lock(&ctx->dev->lock);
 	LIST_INSERT_HEAD(&ctx->dev->contexts, ctx, entry);
 	pthread_mutex_unlock(&ctx->dev->lock);

@@ -158,6 +158,8 @@ static void message(struct input *in)
 				 0x40 | (flags & 0x80) | (-payload & 3) << 4, 0xff, 0xff };
 
 	by_stranger = flags & 0x40;
+	if (target & 0x80) /* another partition */
+		bth[2] = 0x12;
 	put24(bth + 5, FIRST_QPN + target % VICTIM_QPS);
 	bth[8] = flags << 7;
 	put24(bth + 9, qp->resp.psn + (flags & 2 ? input_u8(in) % 8 - 4 : 0));

@@ -17,7 +17,8 @@ void uroce_address_from_gid(const union ibv_gid *gid, uint16_t port, unsigned in
 		(struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons(port) };
 	memcpy(&ret_address->in6.sin6_addr, gid->raw, sizeof(ret_address->in6.sin6_addr));
 	if (IN6_IS_ADDR_LINKLOCAL(&ret_address->in6.sin6_addr) ||
-	    IN6_IS_ADDR_MC_LINKLOCAL(&ret_address->in6.sin6_addr))
+	    IN6_IS_ADDR_MC_LINKLOCAL(&ret_address->in6.sin6_addr) ||
+	    IN6_IS_ADDR_MC_NODELOCAL(&ret_address->in6.sin6_addr))
 		ret_address->in6.sin6_scope_id = ifindex;
 }
 

@@ -18,6 +18,7 @@
 #include "providers/uroce/base/lock.h"
 #include "providers/uroce/base/pipe.h"
 #include "providers/uroce/base/timer.h"
+#include "providers/uroce/base/vm.h"
 #include "util/log.h"
 #include "util/util.h"
 

@@ -18,11 +18,9 @@
 
 int uroce_copy_kernel(void *dst, const void *src, size_t length)
 {
-	struct iovec to = { dst, length }, from = { (void *)src, length };
+	const struct iovec to = { dst, length };
 
-	if (!length)
-		return 0;
-	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)length ? 0 : -EFAULT;
+	return !length || !uroce_vm_read(getpid(), &to, 1, (uintptr_t)src, length) ? 0 : -EFAULT;
 }
 
 /*

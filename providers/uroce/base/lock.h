@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The data path's lock: one word, taken inline. Held for a packet or a post, so waiting spins, and
- * yields the processor when the holder seems to have lost it.
+ * yields the processor, and sleeps, when the holder seems to have lost it.
  */
 #ifndef UROCE_LOCK_H
 #define UROCE_LOCK_H
@@ -16,6 +16,10 @@ struct uroce_lock {
 };
 
 void uroce_lock_wait(struct uroce_lock *lock);
+
+/* One turn of a loop that waits for another thread; @spins, 0 before the first, says how patiently.
+ */
+void uroce_spin(unsigned int *spins);
 
 static inline void uroce_lock_pause(void)
 {

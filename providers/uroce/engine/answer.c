@@ -28,7 +28,7 @@ static int resp_send(struct uroce_qp *qp, const struct uroce_hdr *hdr, const str
 
 static uint8_t read_opcode(const struct uroce_resource *res, uint32_t length)
 {
-	bool first = !res->offset, last = res->offset + length == res->length;
+	bool first = !res->offset, last = res->offset + length == res->answer_length;
 
 	if (first && last)
 		return UROCE_RC | UROCE_READ_RESP_ONLY;
@@ -43,12 +43,12 @@ static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 {
 	bool atomic = uroce_opcodes[res->opcode].flags & PKT_ATOMIC;
 	uint32_t segment = resp_read_segment(qp);
-	uint32_t length = atomic ? 0 : min_of(res->length - res->offset, segment);
+	uint32_t length = atomic ? 0 : min_of(res->answer_length - res->offset, segment);
 	struct uroce_hdr hdr = {
 		.opcode = atomic ? UROCE_RC | UROCE_ATOMIC_ACK : read_opcode(res, length),
 		.pkey = UROCE_PKEY_DEFAULT,
 		.dest_qpn = qp->dest_qpn,
-		.psn = psn_add(res->first_psn, res->offset / segment),
+		.psn = psn_add(res->answer_psn, res->offset / segment),
 		.syndrome = AETH_ACK | AETH_ACK_NO_CREDIT,
 		.msn = qp->resp.msn,
 		.orig = res->orig,
@@ -59,8 +59,8 @@ static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 
 	if (length) {
 		r = uroce_key_get(qp->engine->keys, res->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
-				  IBV_ACCESS_REMOTE_READ, res->va + res->offset, length, &key,
-				  (uint8_t **)&iov.iov_base);
+				  IBV_ACCESS_REMOTE_READ, res->answer_va + res->offset, length,
+				  &key, (uint8_t **)&iov.iov_base);
 		if (r < 0)
 			return -EACCES;
 	}
@@ -69,7 +69,7 @@ static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 	if (r < 0)
 		return r == -EFAULT ? -EACCES : r;
 	res->offset += length;
-	if (res->offset == res->length || atomic) {
+	if (res->offset == res->answer_length || atomic) {
 		res->active = false;
 		res->answered = true;
 		qp->resp.res_pending--;
@@ -137,7 +137,7 @@ static void resource_refused(struct uroce_qp *qp, struct uroce_resource *res)
 					   .is_recv = true,
 					   .psn = res->first_psn };
 
-	qp->resp.psn = psn_add(res->first_psn, res->offset / resp_read_segment(qp));
+	qp->resp.psn = psn_add(res->answer_psn, res->offset / resp_read_segment(qp));
 	qp->resp.res_pending = 0;
 	qp->resp.res_count = 0;
 	qp->resp.ack_syndrome = AETH_NAK | NAK_REMOTE_ACCESS;

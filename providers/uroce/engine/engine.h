@@ -341,7 +341,11 @@ struct uroce_resource {
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t length;
-	uint32_t offset; /* sent so far */
+	/* read: what is being answered, all of it or the part that was asked for again */
+	uint32_t answer_psn;
+	uint64_t answer_va;
+	uint32_t answer_length;
+	uint32_t offset; /* bytes of it sent so far */
 	uint64_t orig;	 /* atomic: the value before */
 	bool active;	 /* responses still to be sent */
 	bool answered;	 /* they were all sent once */

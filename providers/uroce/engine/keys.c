@@ -5,10 +5,6 @@
 
 #include "providers/uroce/engine/engine.h"
 
-enum {
-	SPINS_BEFORE_YIELD = 1000,
-};
-
 /* --- the table --- */
 
 int uroce_keys_new(struct uroce_keys **ret_keys)
@@ -27,22 +23,31 @@ void uroce_keys_free(struct uroce_keys *keys)
 	for (uint32_t i = 0; i < keys->leaves; i++)
 		munmap(atomic_load_explicit(&keys->leaf[i], memory_order_relaxed),
 		       UROCE_KEY_LEAF * sizeof(struct uroce_key));
+	free(keys->unused);
 	free(keys);
 }
 
 /* Pages are taken by the system when an entry on them is first used. */
 static int leaf_add(struct uroce_keys *keys)
 {
+	uint32_t first = keys->leaves * UROCE_KEY_LEAF, end = first + UROCE_KEY_LEAF, *unused;
 	void *leaf;
 
 	if (keys->leaves == UROCE_KEY_LEAVES)
 		return -ENOMEM;
+	unused = realloc(keys->unused, end * sizeof(*unused));
+	if (!unused)
+		return -ENOMEM;
+	keys->unused = unused;
 	leaf = mmap(NULL, UROCE_KEY_LEAF * sizeof(struct uroce_key), PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (leaf == MAP_FAILED)
 		return -errno;
 	/* Pairs with uroce_key_at(). */
 	atomic_store_explicit(&keys->leaf[keys->leaves++], leaf, memory_order_release);
+	/* Not the first: no key is ever 0. */
+	for (uint32_t index = max_of(first, 1u); index < end; index++)
+		unused[keys->unused_count++] = index;
 	return 0;
 }
 
@@ -60,29 +65,28 @@ static int random_take(struct uroce_keys *keys, uint32_t *ret)
 }
 
 /*
- * A free entry, at a random place, with a variant other than last time: a peer that knows some keys
- * cannot tell the others. At most three quarters are used as long as the table can grow, so the
- * search is short.
+ * A free entry, each as likely as any other, with a variant other than last time: a peer that knows
+ * some keys cannot tell the others. At most three quarters are used as long as the table can grow,
+ * so there are many to choose from.
  */
 static int entry_take(struct uroce_keys *keys, struct uroce_key **ret_key)
 {
-	uint32_t random = 0, index, size, variant;
+	uint32_t random = 0, index, variant, place;
 	struct uroce_key *key;
 	int r = 0;
 
 	if (keys->used >= keys->leaves * (UROCE_KEY_LEAF / 4 * 3))
 		r = leaf_add(keys);
-	size = keys->leaves * UROCE_KEY_LEAF;
-	if (r < 0 && keys->used + 1 >= size)
+	if (r < 0 && !keys->unused_count)
 		return r;
 	r = random_take(keys, &random);
 	if (r < 0)
 		return r;
 	variant = random >> 24;
-	index = random % size;
-	/* Not the first: no key is ever 0. */
-	while (!index || (key = uroce_key_at(keys, index << UROCE_KEY_VARIANT_BITS))->used)
-		index = (index + 1) % size;
+	place = random % keys->unused_count;
+	index = keys->unused[place];
+	keys->unused[place] = keys->unused[--keys->unused_count];
+	key = uroce_key_at(keys, index << UROCE_KEY_VARIANT_BITS);
 	variant = (key->key + 1 + variant % 255) & 0xff;
 	key->key = index << UROCE_KEY_VARIANT_BITS | variant;
 	key->used = true;
@@ -99,6 +103,7 @@ static void entry_give_back(struct uroce_keys *keys, struct uroce_key *key)
 {
 	key->used = false;
 	keys->used--;
+	keys->unused[keys->unused_count++] = key->key >> UROCE_KEY_VARIANT_BITS;
 }
 
 /* --- life of an entry --- */
@@ -115,17 +120,16 @@ void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key)
 /* Copies take microseconds; one of gigabytes may take long. */
 static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
 {
+	unsigned int spins = 0;
+
 	/* Pairs with uroce_keys_pass(): it sees the key gone, or we see it pass. */
 	if (keys->fenced)
 		uroce_fence_own();
 	/* seq_cst: after "live" was taken away. acquire pairs with uroce_key_put(), and with
 	 * uroce_keys_passed(). */
-	for (unsigned int spins = 0;
-	     atomic_load_explicit(&key->refs, memory_order_seq_cst) ||
-	     atomic_load_explicit(&keys->passing, memory_order_seq_cst) == key;
-	     spins++)
-		if (spins > SPINS_BEFORE_YIELD)
-			sched_yield();
+	while (atomic_load_explicit(&key->refs, memory_order_seq_cst) ||
+	       atomic_load_explicit(&keys->passing, memory_order_seq_cst) == key)
+		uroce_spin(&spins);
 }
 
 /*

@@ -29,6 +29,8 @@ struct uroce_keys {
 	struct uroce_lock lock; /* protects all below and what owners write of entries */
 	uint32_t leaves;
 	uint32_t used;
+	uint32_t *unused; /* indices of all other entries, in no order */
+	uint32_t unused_count;
 	bool fenced; /* owners fence for uroce_keys_pass(); set once */
 	/* What the holder of progress_lock works through without counting itself in. */
 	_Atomic(struct uroce_key *) passing;

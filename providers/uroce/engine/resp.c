@@ -72,21 +72,29 @@ static struct uroce_resource *resource_new(struct uroce_qp *qp, const struct uro
 		.opcode = pkt->hdr.opcode,
 		.va = pkt->hdr.va,
 		.rkey = pkt->hdr.rkey,
+		.answer_psn = pkt->hdr.psn,
 		.active = true,
 	};
 	resp->res_pending++;
 	return res;
 }
 
-/* Payload of one read response packet. */
+static void resource_ask(struct uroce_resource *res, uint32_t psn, uint64_t va, uint32_t length)
+{
+	res->answer_psn = psn;
+	res->answer_va = va;
+	res->answer_length = length;
+	res->offset = 0;
+}
+
+/* Its answers are sent later. */
 static enum verdict execute_read(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	struct uroce_resource *res = resource_new(qp, pkt);
-	uint32_t segment = resp_read_segment(qp);
-	uint32_t packets = pkt->hdr.dma_len ? (pkt->hdr.dma_len + segment - 1) / segment : 1;
 
 	res->length = pkt->hdr.dma_len;
-	res->last_psn = psn_add(res->first_psn, packets - 1);
+	res->last_psn = psn_add(res->first_psn, resp_read_packets(qp, res->length) - 1);
+	resource_ask(res, res->first_psn, res->va, res->length);
 	return RESP_OK;
 }
 
@@ -166,6 +174,15 @@ static enum verdict execute_flush(struct uroce_qp *qp, const struct uroce_packet
 	return RESP_OK;
 }
 
+/* The last of a message that takes a window away. */
+static enum verdict execute_invalidate(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	int r = uroce_key_invalidate(qp->engine->keys, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+				     pkt->hdr.invalidate_rkey);
+
+	return r < 0 ? RESP_ACCESS : RESP_OK;
+}
+
 static enum verdict execute(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	pkt_flags_t flags = hdr_flags(&pkt->hdr);
@@ -200,7 +217,7 @@ static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt,
 		.wc_flags = (imm ? IBV_WC_WITH_IMM : 0) | (inv ? IBV_WC_WITH_INV : 0) |
 			    (pkt->grh ? IBV_WC_GRH : 0),
 		.src_qp = flags & PKT_DETH ? hdr->src_qpn : qp->dest_qpn,
-		.sl = pkt->sl,
+		.sl = pkt->grh ? uroce_grh_sl(pkt->grh) : 0,
 	};
 
 	if (imm)
@@ -211,14 +228,10 @@ static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt,
 	uroce_cq_push(qp->recv_cq, qp, &wc, NULL, hdr->solicited || status);
 }
 
-static enum verdict complete(struct uroce_qp *qp, const struct uroce_packet *pkt)
+static void complete(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	pkt_flags_t flags = hdr_flags(&pkt->hdr);
 
-	if ((flags & PKT_IETH) &&
-	    uroce_key_invalidate(qp->engine->keys, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
-				 pkt->hdr.invalidate_rkey) < 0)
-		return RESP_ACCESS;
 	if (flags & PKT_END) {
 		qp->resp.msn = (qp->resp.msn + 1) & PSN_MASK;
 		qp->resp.in_message = false;
@@ -227,7 +240,6 @@ static enum verdict complete(struct uroce_qp *qp, const struct uroce_packet *pkt
 	}
 	if (flags & PKT_CQE)
 		recv_complete(qp, pkt, IBV_WC_SUCCESS);
-	return RESP_OK;
 }
 
 /* --- answers --- */
@@ -287,6 +299,37 @@ static void duplicate_count(struct uroce_qp *qp, uint32_t psn)
 		qp->av.path->ops->doubt(qp->av.path, &qp->av, qp->dest_qpn);
 }
 
+/* Bytes [va, va + dma_len) lie in what was asked for first, and so do the numbers of their packets.
+ */
+static bool read_inside(const struct uroce_qp *qp, const struct uroce_resource *res,
+			const struct uroce_hdr *hdr)
+{
+	uint64_t offset = hdr->va - res->va;
+
+	return hdr->rkey == res->rkey && hdr->va >= res->va && offset <= res->length &&
+	       hdr->dma_len <= res->length - offset &&
+	       psn_diff(psn_add(hdr->psn, resp_read_packets(qp, hdr->dma_len) - 1),
+			res->last_psn) <= 0;
+}
+
+/*
+ * A request comes once more. A read may be for a part of the first one, which is then answered as
+ * it is asked for; see IBTA vol. 1, chapter 9, duplicate requests. Return: false when it is not
+ * what it says.
+ */
+static bool resource_again(const struct uroce_qp *qp, struct uroce_resource *res,
+			   const struct uroce_hdr *hdr)
+{
+	if (hdr->opcode != res->opcode)
+		return false;
+	if (hdr_flags(hdr) & PKT_READ) {
+		if (!read_inside(qp, res, hdr))
+			return false;
+		resource_ask(res, hdr->psn, hdr->va, hdr->dma_len);
+	}
+	return true;
+}
+
 static void duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	struct uroce_responder *resp = &qp->resp;
@@ -299,15 +342,12 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt)
 	}
 	for (uint32_t i = 0; i < resp->res_count; i++) {
 		struct uroce_resource *res = &resp->res[(resp->res_head + i) % resp->res_size];
-		int32_t skip = psn_diff(pkt->hdr.psn, res->first_psn);
 
-		if (skip < 0 || psn_diff(pkt->hdr.psn, res->last_psn) > 0)
+		if (psn_diff(pkt->hdr.psn, res->first_psn) < 0 ||
+		    psn_diff(pkt->hdr.psn, res->last_psn) > 0)
 			continue;
-		/* A read may be asked for again from the middle; the range must lie in the original
-		 * one. */
-		if (res->length && (uint64_t)skip * resp_read_segment(qp) > res->length)
+		if (!resource_again(qp, res, &pkt->hdr))
 			return;
-		res->offset = skip * resp_read_segment(qp);
 		if (!res->active)
 			resp->res_pending++;
 		res->active = true;
@@ -366,8 +406,11 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 		resp_fail(qp, pkt, IBV_WC_REM_INV_REQ_ERR);
 		break;
 	case RESP_LENGTH:
-		if (qp_is_rc(qp))
-			ack_owe(qp, AETH_NAK | NAK_INVALID_REQUEST);
+		if (!qp_is_rc(qp)) {
+			qp->resp.in_message = false; /* lost; its receive waits for the next */
+			break;
+		}
+		ack_owe(qp, AETH_NAK | NAK_INVALID_REQUEST);
 		resp_fail(qp, pkt, IBV_WC_LOC_LEN_ERR);
 		break;
 	case RESP_ACCESS:
@@ -413,6 +456,8 @@ static enum verdict connected_packet(struct uroce_qp *qp, const struct uroce_pac
 	if (flags & PKT_START)
 		message_begin(qp, &pkt->hdr);
 	v = execute(qp, pkt);
+	if (v == RESP_OK && (flags & PKT_IETH))
+		v = execute_invalidate(qp, pkt);
 	if (v != RESP_OK)
 		return v;
 	if (flags & (PKT_READ | PKT_ATOMIC | PKT_FETH) ||
@@ -424,7 +469,8 @@ static enum verdict connected_packet(struct uroce_qp *qp, const struct uroce_pac
 	}
 	qp->resp.length += pkt->payload.length;
 	qp->resp.psn = next_psn;
-	return complete(qp, pkt);
+	complete(qp, pkt);
+	return RESP_OK;
 }
 
 static enum verdict datagram_packet(struct uroce_qp *qp, const struct uroce_packet *pkt)

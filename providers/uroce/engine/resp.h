@@ -29,6 +29,12 @@ static inline uint32_t resp_read_segment(const struct uroce_qp *qp)
 	return qp->av.path && qp->av.path->lossless ? qp->av.mtu : qp->mtu;
 }
 
+/* Responses that a read of @length bytes has. */
+static inline uint32_t resp_read_packets(const struct uroce_qp *qp, uint32_t length)
+{
+	return length ? (length - 1) / resp_read_segment(qp) + 1 : 1;
+}
+
 /* Whether the QP takes packets, and such ones. */
 bool resp_check_addressed(const struct uroce_qp *qp, const struct uroce_packet *pkt);
 /* A packet of a connected QP, in the order of the specification. */

@@ -257,12 +257,14 @@ static bool receive(struct uroce_qp *qp, const struct uroce_bth *bth, const uint
 	return true;
 }
 
-/* Whether it is a send of one packet. Return: false when it is something else, or nothing. */
+/* Whether it is a send of one packet, by a full member of the partition. Return: false when it is
+ * something else, or nothing. */
 static bool is_send(const struct uroce_bth *bth, uint32_t length, uint32_t *ret_pad)
 {
 	*ret_pad = bth->opcode >> BTH_PAD_SHIFT & 3;
 	return !(length & 3) && bth->opcode >> BTH_OPCODE_SHIFT == (UROCE_RC | UROCE_SEND_ONLY) &&
-	       !(bth->opcode & BTH_VERSION) && length >= BTH_LEN + *ret_pad;
+	       !(bth->opcode & BTH_VERSION) && (uint16_t)bth->opcode == UROCE_PKEY_DEFAULT &&
+	       length >= BTH_LEN + *ret_pad;
 }
 
 bool uroce_express_receive(struct path_host *paths, const void *peer, const uint8_t *data,
@@ -298,8 +300,7 @@ bool uroce_express_datagram(struct path_host *paths, const union ibv_gid *sgid, 
 	uint32_t pad;
 	bool done;
 
-	if (!is_send(&bth, length, &pad) || (uint16_t)bth.opcode != UROCE_PKEY_DEFAULT ||
-	    unlikely(host->faults))
+	if (!is_send(&bth, length, &pad) || unlikely(host->faults))
 		return false;
 	qp = uroce_qp_find(host, bth.qpn & QPN_MASK);
 	if (unlikely(!qp))

@@ -21,6 +21,7 @@ enum {
 	WATCH_MS = 1,
 	WATCH_LONG_MS = 4,
 	WATCH_STEADY = 4,
+	LISTENER_MS = 50, /* until a listener is looked at again that could not be served */
 };
 
 struct watch {
@@ -44,6 +45,8 @@ struct uroce_thread {
 	atomic_bool watching;	      /* pollers are at work */
 	unsigned int seen;	      /* looks in a row that found them so */
 	atomic_bool started;
+	uint64_t listens_at; /* when the listener is waited for again, ns; 0: it is */
+	bool listener_said;
 	atomic_bool stop;
 	bool aside; /* sockets are not waited for; changed by the thread only, under the lock */
 };
@@ -140,10 +143,59 @@ static void addresses_changed(struct uroce_host *host, int fd)
 	pthread_mutex_unlock(&host->lock);
 }
 
-static void watch_ready(struct uroce_thread *thread, const struct watch *watch)
+/*
+ * A connection waits that cannot be accepted, for want of a descriptor, say: the listener stays
+ * readable, and whoever waits for it would be awake until one is free.
+ */
+static void listener_aside(struct uroce_thread *thread, struct watch *watch, int r)
+{
+	if (!thread->listener_said)
+		log_warn("uroce: a process of this host cannot connect: %s%s; it is tried again",
+			 strerror(-r),
+			 r == -EMFILE ? ": the limit is RLIMIT_NOFILE (ulimit -n)" : "");
+	thread->listener_said = true;
+	thread->listens_at = uroce_now() + LISTENER_MS * 1000000ull;
+	watch->aside = true;
+	epoll_ctl(thread->control, EPOLL_CTL_DEL, watch->fd, NULL);
+}
+
+static void listener_back(struct uroce_thread *thread)
+{
+	struct watch *watch;
+
+	thread->listens_at = 0;
+	pthread_mutex_lock(&thread->lock);
+	LIST_FOREACH(watch, &thread->watches, entry) {
+		struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+
+		if (watch->what != WATCH_LISTENER)
+			continue;
+		watch->aside = false;
+		epoll_ctl(thread->control, EPOLL_CTL_ADD, watch->fd, &event);
+	}
+	pthread_mutex_unlock(&thread->lock);
+}
+
+/* How long a wait of @timeout_ms may be, -1 for ever, while the listener is aside. */
+static int listener_wait(struct uroce_thread *thread, int timeout_ms)
+{
+	uint64_t now;
+
+	if (likely(!thread->listens_at))
+		return timeout_ms;
+	now = uroce_now();
+	if (now >= thread->listens_at) {
+		listener_back(thread);
+		return timeout_ms;
+	}
+	return timeout_ms < 0 ? LISTENER_MS : min_of(timeout_ms, (int)LISTENER_MS);
+}
+
+static void watch_ready(struct uroce_thread *thread, struct watch *watch)
 {
 	struct uroce_host *host = thread->host;
 	uint64_t rung;
+	int r;
 
 	switch (watch->what) {
 	case WATCH_BELL:
@@ -151,7 +203,9 @@ static void watch_ready(struct uroce_thread *thread, const struct watch *watch)
 		uroce_forward_connect(host);
 		break;
 	case WATCH_LISTENER:
-		uroce_shm_accept(host->shm);
+		r = uroce_shm_accept(host->shm);
+		if (r < 0)
+			listener_aside(thread, watch, r);
 		break;
 	case WATCH_GUEST:
 		uroce_shm_guest(host->shm, watch->fd);
@@ -175,10 +229,10 @@ static void watch_ready(struct uroce_thread *thread, const struct watch *watch)
 static void wait_on(struct uroce_thread *thread, int epoll, int timeout_ms)
 {
 	struct epoll_event events[EVENTS];
-	int n = epoll_wait(epoll, events, EVENTS, timeout_ms);
+	int n = epoll_wait(epoll, events, EVENTS, listener_wait(thread, timeout_ms));
 
 	for (int i = 0; i < n; i++) {
-		const struct watch *watch = events[i].data.ptr;
+		struct watch *watch = events[i].data.ptr;
 
 		if (watch && !watch->dead)
 			watch_ready(thread, watch);

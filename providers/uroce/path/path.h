@@ -96,7 +96,6 @@ struct uroce_packet {
 	/* source, for UD completions: 40 bytes as the GRH area of the receive buffer shows them;
 	 * NULL unless UD */
 	const uint8_t *grh;
-	uint8_t sl;
 	const union ibv_gid *dgid; /* where a datagram came to; NULL on rings of connected QPs */
 	const union ibv_gid *multicast; /* the group, when it came by one */
 	bool forwarded;	 /* another process passed it on: it is not passed on again */

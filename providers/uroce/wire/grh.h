@@ -11,6 +11,21 @@ enum {
 	GRH_LEN = 40,
 };
 
+/*
+ * The kind of network header a datagram had, where a completion has its service level: RoCE has
+ * none, and adapters tell this instead (IBTA annex A17, completions of UD), which UCX up to 1.13
+ * relies on. Bit 3: with a UDP header; below it the kind.
+ */
+enum {
+	GRH_SL_IPV6 = 9,
+	GRH_SL_IPV4 = 10,
+};
+
+static inline uint8_t uroce_grh_sl(const uint8_t grh[GRH_LEN])
+{
+	return grh[0] >> 4 == 6 ? GRH_SL_IPV6 : GRH_SL_IPV4;
+}
+
 /* What the IP header of a packet says, from its sender's point of view. */
 struct uroce_route {
 	union ibv_gid sgid;

@@ -17,6 +17,7 @@ enum {
 	BTH_PAD_SHIFT = 4,
 	BTH_PAD_MASK = 3,
 	BTH_VERSION_MASK = 0x0f,
+	PKEY_PARTITION = 0x7fff, /* the bit above says whether it is a full member's */
 };
 #define BTH_ACK_REQ 0x80000000u
 
@@ -111,6 +112,12 @@ static void unpack_extensions(const uint8_t *p, pkt_flags_t flags, struct uroce_
 		hdr->invalidate_rkey = get32(p);
 }
 
+/* A limited member and a full one of the same partition; this port is a full one. */
+static bool pkey_matches(uint16_t pkey)
+{
+	return ((pkey ^ UROCE_PKEY_DEFAULT) & PKEY_PARTITION) == 0;
+}
+
 int uroce_wire_unpack(const uint8_t *buf, size_t len, struct uroce_hdr *hdr,
 		      uint32_t *ret_payload_len)
 {
@@ -125,7 +132,7 @@ int uroce_wire_unpack(const uint8_t *buf, size_t len, struct uroce_hdr *hdr,
 		return -EBADMSG;
 	if (!(op->flags & PKT_PAYLOAD) && len != op->header_len)
 		return -EBADMSG;
-	if (len & 3)
+	if ((len & 3) || !pkey_matches(get16(buf + 2)))
 		return -EBADMSG;
 	hdr->opcode = buf[0];
 	hdr->solicited = buf[1] & BTH_SOLICITED;

@@ -112,7 +112,7 @@ static inline unsigned int uroce_wire_pad(uint32_t payload_len)
  * Read a packet of @len bytes (without ICRC). Only its first UROCE_HEADER_MAX bytes are looked at.
  * Return: the header's length, with *@ret_payload_len the bytes behind it without padding; -EBADMSG
  * for anything that is not a whole packet of a known opcode: too short, unknown opcode, wrong
- * version, payload where none may be.
+ * version, payload where none may be; and for one of another partition than the default one.
  */
 int uroce_wire_unpack(const uint8_t *buf, size_t len, struct uroce_hdr *hdr,
 		      uint32_t *ret_payload_len);

@@ -3,6 +3,7 @@
  * The engine without network, threads and clock: two connected QPs, a wire that loses, repeats and
  * reorders what the test says, and a clock the test moves.
  */
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -115,12 +116,15 @@ static const struct uroce_path_ops wire_ops = { .send = wire_send };
 
 static void deliver(struct sim *sim, const struct frame *frame)
 {
+	static const uint8_t grh[GRH_LEN];
 	struct uroce_packet pkt = {};
 	int header = uroce_wire_unpack(frame->bytes, frame->length, &pkt.hdr, &pkt.payload.length);
 	struct uroce_qp *qp;
 
 	assert_true(header > 0);
 	pkt.payload.data = frame->bytes + header;
+	if (hdr_flags(&pkt.hdr) & PKT_DETH)
+		pkt.grh = grh;
 	qp = sim->qp[pkt.hdr.dest_qpn & 1];
 	uroce_lock(&qp->lock);
 	if (hdr_flags(&pkt.hdr) & PKT_REQUEST)
@@ -968,6 +972,213 @@ static void test_long_read(void **state)
 	}
 }
 
+/* A request as the peer might send it. */
+static void inject(struct sim *sim, unsigned int side, struct uroce_hdr hdr, uint32_t length)
+{
+	struct frame frame = {};
+	uint32_t header;
+
+	hdr.pkey = UROCE_PKEY_DEFAULT;
+	hdr.dest_qpn = 0x10 + side;
+	header = uroce_wire_pack(&hdr, length, frame.bytes);
+	frame.length = header + length + uroce_wire_pad(length);
+	deliver(sim, &frame);
+}
+
+/* --- invalidation --- */
+
+/* The request whose key cannot be invalidated fails, and not the one behind it. */
+static void test_invalidate_refused(void **state)
+{
+	static const uint32_t lengths[] = { 0, 100, 700 };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct sim *sim = sim_new(IBV_QPT_RC);
+		struct uroce_swqe *wqe;
+
+		post_recv(sim, 1, 0, 1000);
+		post_recv(sim, 1, 0, 1000);
+		wqe = post(sim, 0, IBV_WR_SEND_WITH_INV, 0, lengths[i]);
+		wqe->invalidate_rkey = sim->key[1]->key; /* a region is no window */
+		sim->qp[0]->sq.head++;
+		post_send(sim, 0, 0, 100);
+		run(sim, 10);
+		expect(sim, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_SEND);
+		expect(sim, 0, IBV_WC_WR_FLUSH_ERR, IBV_WC_SEND);
+		expect(sim, 1, IBV_WC_REM_ACCESS_ERR, IBV_WC_RECV);
+		assert_int_equal(sim->qp[1]->resp.psn,
+				 psn_add(100, lengths[i] ? (lengths[i] - 1) / MTU : 0));
+		sim_free(sim);
+	}
+}
+
+/* --- duplicates --- */
+
+static struct uroce_hdr read_request(const struct sim *sim, uint32_t psn, uint32_t offset,
+				     uint32_t length)
+{
+	return (struct uroce_hdr){ .opcode = UROCE_RC | UROCE_READ_REQUEST,
+				   .ack_req = true,
+				   .psn = psn,
+				   .va = (uintptr_t)sim->buf[1] + offset,
+				   .rkey = sim->key[1]->key,
+				   .dma_len = length };
+}
+
+/* What side 1 answers: responses from @psn on with @length bytes of its memory from @offset on. */
+static void expect_answer(struct sim *sim, uint32_t psn, uint32_t offset, uint32_t length)
+{
+	uint32_t packets = (length - 1) / MTU + 1;
+
+	owed(sim);
+	assert_int_equal(sim->wire_head - sim->wire_tail, packets);
+	for (uint32_t i = 0; i < packets; i++) {
+		const struct frame *frame = &sim->wire[sim->wire_tail++ % WIRE_SIZE];
+		uint8_t opcode = packets == 1	    ? UROCE_READ_RESP_ONLY
+				 : !i		    ? UROCE_READ_RESP_FIRST
+				 : i == packets - 1 ? UROCE_READ_RESP_LAST
+						    : UROCE_READ_RESP_MIDDLE;
+		struct uroce_hdr hdr = {};
+		uint32_t part;
+		int header = uroce_wire_unpack(frame->bytes, frame->length, &hdr, &part);
+
+		assert_int_equal(hdr.opcode, UROCE_RC | opcode);
+		assert_int_equal(hdr.psn, psn_add(psn, i));
+		assert_int_equal(part, min_of(length - i * MTU, (uint32_t)MTU));
+		assert_memory_equal(frame->bytes + header, sim->buf[1] + offset + i * MTU, part);
+	}
+}
+
+static void expect_no_answer(struct sim *sim)
+{
+	owed(sim);
+	assert_int_equal(sim->wire_head, sim->wire_tail);
+	assert_int_equal(sim->qp[1]->state, IBV_QPS_RTS);
+}
+
+/* A read may be asked for again in part: that part is the answer, and nothing outside the first
+ * request is. */
+static void test_read_again(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	struct uroce_hdr again;
+
+	fill(sim, 1, 0, 10000);
+	inject(sim, 1, read_request(sim, 100, 0, 1000), 0);
+	expect_answer(sim, 100, 0, 1000);
+	inject(sim, 1, read_request(sim, 100, 0, 1000), 0);
+	expect_answer(sim, 100, 0, 1000);
+	inject(sim, 1, read_request(sim, 101, MTU, 1000 - MTU), 0);
+	expect_answer(sim, 101, MTU, 1000 - MTU);
+	inject(sim, 1, read_request(sim, 101, MTU, MTU), 0);
+	expect_answer(sim, 101, MTU, MTU);
+	inject(sim, 1, read_request(sim, 101, MTU, 2 * MTU - 7), 0);
+	expect_answer(sim, 101, MTU, 2 * MTU - 7);
+
+	inject(sim, 1, read_request(sim, 100, 0, 1001), 0);
+	expect_no_answer(sim);
+	inject(sim, 1, read_request(sim, 100, 5000, 100), 0);
+	expect_no_answer(sim);
+	inject(sim, 1, read_request(sim, 103, 0, 1000), 0); /* more packets than numbers */
+	expect_no_answer(sim);
+	again = read_request(sim, 100, 0, 1000);
+	again.va -= 1;
+	inject(sim, 1, again, 0);
+	expect_no_answer(sim);
+	again = read_request(sim, 100, 0, 1000);
+	again.rkey ^= 0x100;
+	inject(sim, 1, again, 0);
+	expect_no_answer(sim);
+	again.opcode = UROCE_RC | UROCE_FETCH_ADD;
+	inject(sim, 1, again, 0);
+	expect_no_answer(sim);
+	sim_free(sim);
+}
+
+/* --- messages that are too long --- */
+
+/* One that is too long for its receive is lost, like any that does not arrive. */
+static void test_uc_too_long(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_UC);
+
+	fill(sim, 0, 0, 1000);
+	post_recv(sim, 1, 4096, 300);
+	post_send(sim, 0, 0, 301);
+	post_send(sim, 0, 0, 1000);
+	post_send(sim, 0, 0, 299);
+	run(sim, 1);
+	for (int i = 0; i < 3; i++)
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
+	expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV);
+	assert_null(completion(sim, 1));
+	same(sim, 0, 4096, 299);
+	assert_int_equal(sim->qp[1]->state, IBV_QPS_RTS);
+	sim_free(sim);
+}
+
+/* What UCX and others take from where InfiniBand has the service level. */
+static void test_ud_network(void **state)
+{
+	static const char *const texts[] = { "::ffff:192.0.2.1", "2001:db8::1", "fe80::1" };
+	static const uint8_t sl[] = { 10, 9, 9 };
+	struct sim *sim = sim_new(IBV_QPT_UD);
+
+	sim->qp[1]->qkey = 0x11;
+	for (unsigned int i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct uroce_packet pkt = { .hdr = { .opcode = UROCE_UD | UROCE_SEND_ONLY,
+						     .qkey = 0x11 },
+					    .payload.data = sim->buf[0] };
+		struct uroce_route route = {};
+		const struct uroce_cqe *cqe;
+		uint8_t grh[GRH_LEN];
+
+		assert_int_equal(inet_pton(AF_INET6, texts[i], &route.sgid), 1);
+		route.dgid = route.sgid;
+		uroce_grh_fill(&route, 0, grh);
+		pkt.grh = grh;
+		post_recv(sim, 1, 0, 100);
+		uroce_lock(&sim->qp[1]->lock);
+		uroce_resp_packet(sim->qp[1], &pkt);
+		uroce_unlock(&sim->qp[1]->lock);
+		cqe = completion(sim, 1);
+		assert_non_null(cqe);
+		assert_int_equal(cqe->wc.sl, sl[i]);
+	}
+	sim_free(sim);
+}
+
+static void datagram(struct sim *sim, uint32_t length)
+{
+	const struct uroce_hdr hdr = { .opcode = UROCE_UD | UROCE_SEND_ONLY,
+				       .qkey = 0x11,
+				       .src_qpn = 0x10 };
+
+	inject(sim, 1, hdr, length);
+}
+
+static void test_ud_too_long(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_UD);
+	const struct uroce_cqe *cqe;
+
+	sim->qp[1]->qkey = 0x11;
+	post_recv(sim, 1, 0, GRH_LEN + 100);
+	post_recv(sim, 1, 0, 20);
+	datagram(sim, 101);
+	assert_null(completion(sim, 1));
+	datagram(sim, 100);
+	cqe = completion(sim, 1);
+	assert_non_null(cqe);
+	assert_int_equal(cqe->wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(cqe->wc.wr_id, 1000);
+	assert_int_equal(cqe->wc.byte_len, GRH_LEN + 100);
+	datagram(sim, 0); /* not even its header */
+	assert_null(completion(sim, 1));
+	assert_int_equal(sim->qp[1]->state, IBV_QPS_RTS);
+	sim_free(sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -998,6 +1209,11 @@ int main(void)
 		cmocka_unit_test(test_path_full),
 		cmocka_unit_test(test_read_limit),
 		cmocka_unit_test(test_long_read),
+		cmocka_unit_test(test_invalidate_refused),
+		cmocka_unit_test(test_read_again),
+		cmocka_unit_test(test_uc_too_long),
+		cmocka_unit_test(test_ud_too_long),
+		cmocka_unit_test(test_ud_network),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,6 +325,36 @@ static void test_many(void **state)
 	free(number);
 }
 
+/* Every entry is used or can be had at once: none is looked for, and none is lost. */
+static void test_unused(void **state)
+{
+	enum {
+		COUNT = 1000,
+		ROUNDS = 50000,
+	};
+	struct uroce_keys *keys = t.host.engine.keys;
+	struct uroce_key *key[COUNT] = {};
+	uint8_t *seen = calloc(UROCE_MAX_KEYS, 1);
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		struct uroce_key **k = &key[i * 7919u % COUNT];
+
+		if (*k)
+			assert_int_equal(uroce_key_free(keys, *k), 0);
+		assert_int_equal(uroce_key_new(keys, &t.pd[0].pd, t.buf, 64, 0, 0, k), 0);
+	}
+	for (unsigned int i = 0; i < keys->unused_count; i++) {
+		assert_int_equal(seen[keys->unused[i]]++, 0);
+		assert_false(uroce_key_at(keys, keys->unused[i] << UROCE_KEY_VARIANT_BITS)->used);
+	}
+	assert_int_equal(seen[0], 0); /* no key is 0 */
+	assert_int_equal(keys->unused_count + keys->used + 1, keys->leaves * UROCE_KEY_LEAF);
+	for (unsigned int i = 0; i < COUNT; i++)
+		if (key[i])
+			assert_int_equal(uroce_key_free(keys, key[i]), 0);
+	free(seen);
+}
+
 /* --- SGE lists --- */
 
 static int gather(const struct ibv_sge *sge, int num_sge, uint32_t offset, uint32_t length,
@@ -774,6 +804,7 @@ int main(void)
 		cmocka_unit_test(test_rereg),
 		cmocka_unit_test(test_pd_in_use),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_unused),
 		cmocka_unit_test(test_gather),
 		cmocka_unit_test(test_scatter),
 		cmocka_unit_test(test_vanished),

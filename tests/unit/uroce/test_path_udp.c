@@ -415,6 +415,25 @@ static void test_no_socket(void **state)
 	udp()->ports[0].fd = fd;
 }
 
+/* The place of an address that is gone is another's: what was to leave from the first does not
+ * leave, by a flow or without. */
+static void test_socket_of_another(void **state)
+{
+	union ibv_gid other;
+
+	flows_allow();
+	assert_int_equal(send_packet(UROCE_RC | UROCE_SEND_ONLY, 0, 8), 0);
+	path->ops->flush(path);
+	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 3, &other);
+	uroce_udp_unbind(path, 0);
+	assert_int_equal(uroce_udp_bind(path, 0, &other), 0);
+	assert_int_equal(send_packet(UROCE_RC | UROCE_SEND_ONLY, 1, 8), -ENETUNREACH);
+	assert_int_equal(send_packet(UROCE_UD | UROCE_SEND_ONLY, 1, 8), -ENETUNREACH);
+	av.route.sgid = other;
+	assert_int_equal(send_packet(UROCE_RC | UROCE_SEND_ONLY, 1, 8), 0);
+	path->ops->flush(path);
+}
+
 /* --- flows, sending --- */
 
 /* A datagram of the flow: of @length payload bytes, numbered @id. Return: the port it came from. */
@@ -557,12 +576,10 @@ static void receive_until(unsigned int datagrams)
 }
 
 /* A packet as another RoCE device would send it, its identification unknown to a socket. */
-static uint32_t packet_make(uint8_t opcode, uint32_t qpn, uint32_t length, uint16_t id,
-			    uint8_t *buf)
+static uint32_t packet_make_pkey(uint16_t pkey, uint8_t opcode, uint32_t qpn, uint32_t length,
+				 uint16_t id, uint8_t *buf)
 {
-	const struct uroce_hdr hdr = {
-		.opcode = opcode, .pkey = 0xffff, .dest_qpn = qpn, .psn = id
-	};
+	const struct uroce_hdr hdr = { .opcode = opcode, .pkey = pkey, .dest_qpn = qpn, .psn = id };
 	uint32_t used = uroce_wire_pack(&hdr, length, buf);
 	struct uroce_icrc icrc;
 	uint32_t crc;
@@ -575,6 +592,12 @@ static uint32_t packet_make(uint8_t opcode, uint32_t qpn, uint32_t length, uint1
 	crc = htole32(uroce_icrc_compute(&icrc, id, buf, used));
 	memcpy(buf + used, &crc, sizeof(crc));
 	return used + sizeof(crc);
+}
+
+static uint32_t packet_make(uint8_t opcode, uint32_t qpn, uint32_t length, uint16_t id,
+			    uint8_t *buf)
+{
+	return packet_make_pkey(UROCE_PKEY_DEFAULT, opcode, qpn, length, id, buf);
 }
 
 static void wire_send(const void *buf, size_t length)
@@ -723,6 +746,27 @@ static void test_receive_odd(void **state)
 	receive_until(2);
 	assert_int_equal(udp()->wrong, 25);
 	assert_int_equal(seen.count + seen.forwarded, 0);
+}
+
+/* Only the partition that every port is in, as a full member or a limited one; for this process or
+ * another. */
+static void test_receive_pkey(void **state)
+{
+	static const uint16_t others[] = { 0, 1, 0x8000, 0x8001, 0x7ffe, 0xfffe, 0x1234 };
+	static const uint8_t opcodes[] = { UROCE_RC | UROCE_SEND_ONLY, UROCE_RC | UROCE_ACK,
+					   UROCE_UC | UROCE_SEND_ONLY, UROCE_UD | UROCE_SEND_ONLY };
+	uint8_t buf[200];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(others); i++)
+		for (unsigned int k = 0; k < 2 * ARRAY_SIZE(opcodes); k++)
+			wire_send(buf, packet_make_pkey(others[i], opcodes[k / 2],
+							k % 2 ? OTHER_QPN : QPN, 0, 0, buf));
+	receive_until(2 * ARRAY_SIZE(opcodes) * ARRAY_SIZE(others));
+	assert_int_equal(seen.count + seen.forwarded, 0);
+	for (unsigned int k = 0; k < ARRAY_SIZE(opcodes); k++)
+		wire_send(buf, packet_make_pkey(0x7fff, opcodes[k], QPN, 0, 0, buf));
+	receive_until(ARRAY_SIZE(opcodes));
+	assert_int_equal(seen.count, ARRAY_SIZE(opcodes));
 }
 
 static void wire_send_numbered(uint16_t id)
@@ -1026,6 +1070,7 @@ int main(void)
 		udp_test(test_flush),
 		udp_test(test_payload_gone),
 		udp_test(test_no_socket),
+		udp_test(test_socket_of_another),
 		udp_test(test_flow),
 		udp_test(test_flow_only_rc),
 		udp_test(test_flow_refused),
@@ -1036,6 +1081,7 @@ int main(void)
 		udp_test(test_receive_lone),
 		udp_test(test_receive_headers),
 		udp_test(test_receive_odd),
+		udp_test(test_receive_pkey),
 		udp_test(test_receive_numbers),
 		udp_test(test_turns),
 		udp_test(test_flow_rests),

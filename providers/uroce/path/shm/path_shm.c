@@ -190,10 +190,10 @@ static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payloa
 	if (count < 0)
 		return count;
 	for (int i = 0; i < count; i++) {
-		struct iovec local = { to, slice[i].iov_len };
+		const struct iovec local = { to, slice[i].iov_len };
 
-		if (process_vm_readv(ref->peer->pid, &local, 1, &slice[i], 1, 0) !=
-		    (ssize_t)slice[i].iov_len)
+		if (uroce_vm_read(ref->peer->pid, &local, 1, (uintptr_t)slice[i].iov_base,
+				  slice[i].iov_len) < 0)
 			return fetch_failed(ref->peer->pid, &slice[i]);
 		to += slice[i].iov_len;
 	}
@@ -480,11 +480,9 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av,
 {
 	uint32_t need = rdma->write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
 	struct shm_peer *peer = av->peer;
-	struct iovec remote = { .iov_len = rdma->length };
 	const struct shm_qp *qp;
 	atomic_uint *use;
 	uint64_t base;
-	ssize_t n;
 	int r;
 
 	if (!peer->can_read || peer->dead || !rdma->length || !uroce_shm_board_lives(peer->board))
@@ -498,13 +496,12 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av,
 		      rdma->remote_addr, rdma->length, &use, &base);
 	if (r < 0)
 		return r;
-	remote.iov_base = (void *)(uintptr_t)base;
-	n = rdma->write ? process_vm_writev(peer->pid, rdma->iov, rdma->iovcnt, &remote, 1, 0)
-			: process_vm_readv(peer->pid, rdma->iov, rdma->iovcnt, &remote, 1, 0);
+	r = rdma->write ? uroce_vm_write(peer->pid, rdma->iov, rdma->iovcnt, base, rdma->length)
+			: uroce_vm_read(peer->pid, rdma->iov, rdma->iovcnt, base, rdma->length);
 	use_end(use);
-	/* Short: a page is missing on one of the sides. The packets' way finds out whose. And what
-	 * was copied is done only if the peer still lives: then it was its memory. */
-	return n == (ssize_t)rdma->length && uroce_shm_board_lives(peer->board) ? 0 : -EOPNOTSUPP;
+	/* A page may be missing on one of the sides: the packets' way finds out whose. And what was
+	 * copied is done only if the peer still lives: then it was its memory. */
+	return !r && uroce_shm_board_lives(peer->board) ? 0 : -EOPNOTSUPP;
 }
 
 const struct uroce_path_ops uroce_shm_ops = {

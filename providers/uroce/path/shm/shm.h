@@ -231,8 +231,9 @@ bool uroce_shm_slot_used(uint8_t slot);
  */
 int uroce_shm_turn_take(void);
 /* The listener or a connection is readable: somebody comes, or, the thread's guest until then, says
- * who it is; the end of a handshake, or a death. */
-void uroce_shm_accept(struct uroce_shm *shm);
+ * who it is; the end of a handshake, or a death. uroce_shm_accept(): 0, or -EMFILE and the like:
+ * who comes has to wait, and the listener stays readable. */
+int uroce_shm_accept(struct uroce_shm *shm);
 void uroce_shm_guest(struct uroce_shm *shm, int conn);
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
 

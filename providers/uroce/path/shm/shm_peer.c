@@ -377,8 +377,10 @@ static void peer_replace(struct uroce_shm *shm, struct shm_peer *peer)
 	struct shm_peer *old =
 		atomic_load_explicit(&shm->by_slot[peer->slot], memory_order_acquire);
 
+	uroce_lock(&shm->host->progress_lock);
 	if (old && !old->dead)
 		uroce_shm_corrupt(old, "a second process of its slot");
+	uroce_unlock(&shm->host->progress_lock);
 	peer_publish(shm, peer);
 }
 
@@ -439,19 +441,22 @@ static void conn_refuse(int conn, int r)
 }
 
 /* What the other side has to say is not waited for here: it may have been stopped. */
-void uroce_shm_accept(struct uroce_shm *shm)
+int uroce_shm_accept(struct uroce_shm *shm)
 {
 	int conn = accept4(shm->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	pid_t pid;
 	int r;
 
 	if (conn < 0)
-		return;
+		return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM
+			       ? -errno
+			       : 0;
 	r = shm_peer_credentials(conn, &pid);
 	if (!r)
 		r = shm->host->events->watch(shm->host, conn, WATCH_GUEST, NULL);
 	if (r < 0)
 		conn_refuse(conn, r);
+	return 0;
 }
 
 void uroce_shm_guest(struct uroce_shm *shm, int conn)
@@ -534,6 +539,7 @@ void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
 {
 	struct path_host *host = peer->shm->host;
 
+	assert_held(&host->progress_lock);
 	log_err("uroce: process %d wrote %s into shared memory: nothing more is read from it",
 		peer->pid, what);
 	peer->dead = true;

@@ -382,7 +382,9 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 	struct udp_tx_flow *flow;
 	struct udp_message *m;
 
-	if (fd < 0)
+	/* The address it was to leave from may be gone, and the place another's. */
+	if (fd < 0 || unlikely(memcmp(&udp->ports[av->sgid_index].gid, &av->route.sgid,
+				      sizeof(av->route.sgid))))
 		return -ENETUNREACH;
 	flow = uroce_udp_tx_flow(udp, av, tx->hdr);
 	/* A flush is a message of its own, and so is what must not get a right ICRC later. */
