@@ -16,12 +16,33 @@ add_compile_options(
   -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla -Wformat=2 -Wpointer-arith
   -Wwrite-strings -Wundef -Wno-sign-compare -Wno-unused-parameter -Wno-missing-field-initializers
   -fno-strict-aliasing -fvisibility=hidden)
+if(RDMA_WERROR)
+  add_compile_options(-Werror)
+endif()
 add_compile_options($<$<C_COMPILER_ID:Clang>:-Wno-gnu-variable-sized-type-not-at-end>
   $<$<C_COMPILER_ID:Clang>:-Wno-format-nonliteral>)
 add_link_options(-Wl,--as-needed -Wl,-z,relro -Wl,-z,now)
 
 # A debug build checks the project's own invariants and prints data-path messages.
 add_compile_definitions($<$<CONFIG:Debug>:RDMA_DEBUG>)
+
+# Where it was built is nobody's business, and two builds are the same.
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=./build
+  -ffile-prefix-map=../=./)
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+
+# Marks for valgrind what the kernel writes: on where its header is.
+find_path(VALGRIND_INCLUDE_DIR valgrind/memcheck.h)
+mark_as_advanced(VALGRIND_INCLUDE_DIR)
+if(VALGRIND_INCLUDE_DIR)
+  set(valgrind_found ON)
+else()
+  set(valgrind_found OFF)
+endif()
+option(RDMA_VALGRIND "tell valgrind what the kernel writes (needs valgrind/memcheck.h)" ${valgrind_found})
+if(RDMA_VALGRIND)
+  add_compile_definitions(RDMA_VALGRIND)
+endif()
 
 if(RDMA_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
@@ -42,3 +63,34 @@ include_directories(${CMAKE_BINARY_DIR}/include ${CMAKE_BINARY_DIR}/private ${CM
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(NL REQUIRED IMPORTED_TARGET libnl-3.0)
+
+# Processors that cannot change eight bytes at once have a library for it.
+include(CheckCSourceCompiles)
+check_c_source_compiles("#include <stdatomic.h>
+  #include <stdint.h>
+  _Atomic uint64_t word;
+  int main(void) { return atomic_fetch_add(&word, 1); }" RDMA_ATOMIC_64)
+if(NOT RDMA_ATOMIC_64)
+  set(RDMA_ATOMIC_LIBS -latomic)
+  link_libraries(${RDMA_ATOMIC_LIBS})
+endif()
+
+# What glibc has and musl does not: the lists of BSD, and two functions.
+include(CheckIncludeFile)
+include(CheckSymbolExists)
+set(CMAKE_REQUIRED_DEFINITIONS -D_GNU_SOURCE)
+foreach(function strerrorname_np:string.h:STRERRORNAME dlvsym:dlfcn.h:DLVSYM)
+  string(REPLACE ":" ";" words ${function})
+  list(GET words 0 symbol)
+  list(GET words 1 header)
+  list(GET words 2 name)
+  check_symbol_exists(${symbol} ${header} RDMA_${name})
+  if(RDMA_${name})
+    add_compile_definitions(RDMA_HAVE_${name})
+  endif()
+endforeach()
+unset(CMAKE_REQUIRED_DEFINITIONS)
+check_include_file(sys/queue.h RDMA_SYS_QUEUE_H)
+if(NOT RDMA_SYS_QUEUE_H)
+  include_directories(${CMAKE_SOURCE_DIR}/util/compat)
+endif()

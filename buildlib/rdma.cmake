@@ -23,32 +23,90 @@ function(rdma_objects name)
   add_library(${name}_objects OBJECT ${ARGN})
 endfunction()
 
-# rdma_library(<name> <soversion> <version> <map> LIBS <targets>...): the shared and the static
-# library of rdma_objects(<name>).
+# rdma_library(<name> <soversion> <version> <map> OBJECTS <targets>... LIBS <targets>...): the shared
+# library of these rdma_objects().
 function(rdma_library name soversion version map)
-  cmake_parse_arguments(arg "" "" "LIBS" ${ARGN})
-  add_library(${name} SHARED $<TARGET_OBJECTS:${name}_objects>)
+  cmake_parse_arguments(arg "" "" "OBJECTS;LIBS" ${ARGN})
+  add_library(${name} SHARED)
+  foreach(target ${arg_OBJECTS})
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:${target}_objects>)
+  endforeach()
   set_target_properties(${name} PROPERTIES SOVERSION ${soversion} VERSION ${version}
     LINK_DEPENDS ${map})
   target_link_options(${name} PRIVATE -Wl,--version-script=${map})
   target_link_libraries(${name} PRIVATE util ${arg_LIBS})
-  add_library(${name}_static STATIC $<TARGET_OBJECTS:${name}_objects> $<TARGET_OBJECTS:util_objects>)
-  set_target_properties(${name}_static PROPERTIES OUTPUT_NAME ${name})
-  install(TARGETS ${name} ${name}_static
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
-# rdma_pkgconfig(<name> <description> <private requirements>)
-function(rdma_pkgconfig name description requires_private)
-  configure_file(${CMAKE_SOURCE_DIR}/buildlib/pkgconfig.pc.in ${CMAKE_BINARY_DIR}/lib/pkgconfig/lib${name}.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/lib${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# rdma_archive(<name> [OBJECTS <targets>...] [INSTEAD_OF <file>...] [MEMBERS <targets>...]
+#   [OPTIONS <options of buildlib/static-archive>...]): lib<name>.a of these rdma_objects(); of the first of
+# them without the files named after INSTEAD_OF. Those after MEMBERS are members of their own.
+function(rdma_archive name)
+  cmake_parse_arguments(arg "" "" "OBJECTS;INSTEAD_OF;MEMBERS;OPTIONS" ${ARGN})
+  set(archive ${CMAKE_BINARY_DIR}/lib/lib${name}.a)
+  set(script ${CMAKE_SOURCE_DIR}/buildlib/static-archive)
+  list(POP_FRONT arg_OBJECTS first)
+  set(objects "$<TARGET_OBJECTS:${first}_objects>")
+  foreach(file ${arg_INSTEAD_OF})
+    string(REPLACE "." "[.]" pattern ${file}.o)
+    set(objects "$<FILTER:${objects},EXCLUDE,/${pattern}$>")
+  endforeach()
+  set(needed)
+  foreach(target ${arg_OBJECTS})
+    list(APPEND objects $<TARGET_OBJECTS:${target}_objects>)
+  endforeach()
+  foreach(target ${first} ${arg_OBJECTS} ${arg_MEMBERS})
+    list(APPEND needed $<TARGET_OBJECTS:${target}_objects>)
+  endforeach()
+  set(options ${arg_OPTIONS})
+  foreach(target ${arg_MEMBERS})
+    list(APPEND options --member $<JOIN:$<TARGET_OBJECTS:${target}_objects>,$<SEMICOLON>--member$<SEMICOLON>>)
+  endforeach()
+  add_custom_command(OUTPUT ${archive}
+    COMMAND ${CMAKE_COMMAND} -E env CC=${CMAKE_C_COMPILER} AR=${CMAKE_AR} OBJCOPY=${CMAKE_OBJCOPY}
+      ${script} ${archive} ${options} -- ${objects} $<TARGET_FILE:util>
+    DEPENDS ${needed} util ${script}
+    COMMENT "Archive lib/lib${name}.a" COMMAND_EXPAND_LISTS VERBATIM)
+  add_custom_target(${name}_archive ALL DEPENDS ${archive})
+  install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
-# rdma_provider(<name> [LIBS <targets>...]): every *.c of the folder and its rooms becomes the plug-in (those of
-# direct/ are the library of its direct verbs);
-# <name>.driver says which devices it serves. Both are found from the build tree without installing.
+# rdma_pkgconfig(<name> <description> <private requirements> <private libraries> [<target>]): for those who use
+# the build tree, and the one that is installed. Its version is that of the shared library, which is the target
+# of the same name or the one that is named.
+function(rdma_pkgconfig name description requires_private libs_private)
+  set(target ${name} ${ARGN})
+  list(POP_BACK target last)
+  get_target_property(version ${last} VERSION)
+  set(libdir ${CMAKE_BINARY_DIR}/lib)
+  set(includedir ${CMAKE_BINARY_DIR}/include)
+  configure_file(${CMAKE_SOURCE_DIR}/buildlib/pkgconfig.pc.in ${libdir}/pkgconfig/lib${name}.pc @ONLY)
+  set(libdir ${CMAKE_INSTALL_FULL_LIBDIR})
+  set(includedir ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+  set(installed ${CMAKE_BINARY_DIR}/installed/lib${name}.pc)
+  configure_file(${CMAKE_SOURCE_DIR}/buildlib/pkgconfig.pc.in ${installed} @ONLY)
+  install(FILES ${installed} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+# What an archive has beside the provider's objects: the name that programs refer to, and the driver
+# file's text.
+function(rdma_linked_provider name)
+  file(READ ${name}.driver text)
+  string(REPLACE "\\" "\\\\" text "${text}")
+  string(REPLACE "\"" "\\\"" text "${text}")
+  string(REPLACE "\n" "\\n\"\n\t\t\"" text "${text}")
+  set(text "\"${text}\"")
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/linked_${name}.c)
+  configure_file(${CMAKE_SOURCE_DIR}/libibverbs/static/provider.c.in ${source} @ONLY)
+  rdma_objects(${name}_linked ${source})
+endfunction()
+
+# rdma_provider(<name> [LIBS <targets>...] [ARCHIVE <more arguments of rdma_archive>...]): every *.c of the
+# folder and its rooms becomes the plug-in (those of direct/ are the library of its direct verbs), and an
+# archive for static programs; <name>.driver says which devices it serves. Plug-in and file are found from
+# the build tree without installing.
 function(rdma_provider name)
-  cmake_parse_arguments(arg "" "" "LIBS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "LIBS;ARCHIVE" ${ARGN})
   set(folder ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*/*.c ${folder}/*/*/*.c)
   list(FILTER sources EXCLUDE REGEX "/direct/")
@@ -61,6 +119,29 @@ function(rdma_provider name)
   configure_file(${name}.driver ${CMAKE_BINARY_DIR}/lib/libibverbs.d/${name}.driver COPYONLY)
   install(TARGETS ${name} LIBRARY DESTINATION ${RDMA_PROVIDER_DIR})
   install(FILES ${name}.driver DESTINATION ${RDMA_CONFIG_DIR})
+  rdma_linked_provider(${name})
+  cmake_parse_arguments(archive "" "" "OBJECTS;INSTEAD_OF" ${arg_ARCHIVE})
+  rdma_archive(${name}-rdmav${RDMA_PROVIDER_ABI} OBJECTS ${name} ${name}_linked ${archive_OBJECTS}
+    INSTEAD_OF ${archive_INSTEAD_OF} OPTIONS --hide verbs_provider_entry)
+  set_property(GLOBAL APPEND PROPERTY RDMA_PROVIDERS ${name})
+endfunction()
+
+# rdma_installed_text(<file> <name>): rules, units and scripts speak of the folders of a usual installation; in
+# <name> of the build folder they are those of this one.
+function(rdma_installed_text file name)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  string(REPLACE "/etc/rdma/" "${CMAKE_INSTALL_FULL_SYSCONFDIR}/rdma/" text "${text}")
+  string(REPLACE "/etc/libibverbs.d" "${RDMA_CONFIG_DIR}" text "${text}")
+  string(REPLACE "/usr/lib/udev/" "${RDMA_UDEV_DIR}/" text "${text}")
+  string(REPLACE "/usr/share/doc/rdma-core/" "${CMAKE_INSTALL_FULL_DOCDIR}/" text "${text}")
+  set(installed ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  if(EXISTS ${installed})
+    file(READ ${installed} before)
+  endif()
+  if(NOT text STREQUAL before)
+    file(WRITE ${installed} "${text}")
+  endif()
 endfunction()
 
 # rdma_program(<name> <install folder> SOURCES <files>... LIBS <targets>...)

@@ -6,7 +6,6 @@
 #include "libibverbs/library.h"
 
 #define CQ_INIT_KNOWN	(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)
-#define CQ_FLAGS_KNOWN	(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
 #define CQ_MODIFY_KNOWN ((uint32_t)IBV_CQ_ATTR_MODERATE)
 
 /* Bytes of a completion in the queues of devices that pin them in user memory; for messages. */
@@ -67,8 +66,6 @@ static int cq_check_extended(struct ibv_context *ctx, const char *verb,
 	if (attr->wc_flags & ~(uint64_t)IBV_CREATE_CQ_SUP_WC_FLAGS)
 		return cq_refuse_unknown(ctx, verb, "wc_flags",
 					 attr->wc_flags & ~(uint64_t)IBV_CREATE_CQ_SUP_WC_FLAGS);
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS && attr->flags & ~CQ_FLAGS_KNOWN)
-		return cq_refuse_unknown(ctx, verb, "flags", attr->flags & ~CQ_FLAGS_KNOWN);
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
 		verbs_err(ctx, "%s: a parent domain is not supported", verb);
 		return -EOPNOTSUPP;
@@ -95,13 +92,6 @@ _cold_ static void cq_explain_create(struct ibv_context *ctx, const char *verb,
 		  attr->comp_vector, (unsigned long long)attr->wc_flags, strerror(-r), why.chars);
 }
 
-static bool cq_is_too_large(struct ibv_context *ctx, uint32_t cqe)
-{
-	const struct ibv_device_attr *device = verbs_limits(ctx);
-
-	return device && limit_exceeded(cqe, device->max_cqe);
-}
-
 static int cq_check_create(struct ibv_context *ctx, const char *verb,
 			   const struct ibv_cq_init_attr_ex *attr)
 {
@@ -109,10 +99,6 @@ static int cq_check_create(struct ibv_context *ctx, const char *verb,
 		return cq_refuse_size(ctx, verb, attr->cqe);
 	if (unlikely(attr->comp_vector >= (uint32_t)max_of(ctx->num_comp_vectors, 1)))
 		return cq_refuse_vector(ctx, verb, attr->comp_vector);
-	if (cq_is_too_large(ctx, attr->cqe)) {
-		cq_explain_create(ctx, verb, attr, -EINVAL);
-		return -EINVAL;
-	}
 	return 0;
 }
 
@@ -196,7 +182,7 @@ VERBS_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 		return ret_int(verbs_unsupported(cq->context, "ibv_resize_cq"));
 	if (unlikely(cqe < 1))
 		return ret_int(cq_refuse_size(cq->context, "ibv_resize_cq", cqe));
-	r = cq_is_too_large(cq->context, cqe) ? -EINVAL : ops->resize_cq(to_vcq(cq), &in);
+	r = ops->resize_cq(to_vcq(cq), &in);
 	if (unlikely(r < 0))
 		cq_explain_resize(cq, cqe, r);
 	return ret_int(r);

@@ -130,6 +130,22 @@ static void registry_update(struct verbs_device_list *found)
 	}
 }
 
+static void say_unmatched(const struct verbs_device *device)
+{
+	const struct ibv_device *d = &device->device;
+
+	if (disc_linked_only())
+		log_notice("libibverbs: Warning: no userspace device-specific driver found for %s "
+			   "(device %s, kernel driver id %u): this program was linked without its "
+			   "provider: name that in RDMA_STATIC_PROVIDERS\n",
+			   d->dev_path, d->name, device->driver_id);
+	else
+		log_notice("libibverbs: Warning: no userspace device-specific driver found for %s "
+			   "(device %s, kernel driver id %u): install the package with its "
+			   "provider; driver files are in '%s'\n",
+			   d->dev_path, d->name, device->driver_id, disc_paths()->config);
+}
+
 /* Said once: when nothing can be used, or on request. */
 static void warn_unmatched(bool others_work)
 {
@@ -141,11 +157,7 @@ static void warn_unmatched(bool others_work)
 	said = true;
 	LIST_FOREACH(device, &registry.known.devices, entry) {
 		if (!device->provider)
-			log_notice("libibverbs: Warning: no userspace device-specific driver found "
-				   "for %s (device %s, kernel driver id %u): install the package "
-				   "with its provider; driver files are in '%s'\n",
-				   device->device.dev_path, device->device.name, device->driver_id,
-				   disc_paths()->config);
+			say_unmatched(device);
 	}
 }
 
@@ -295,7 +307,6 @@ VERBS_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 /* In no public header, but exported ever since: programs declare them themselves. */
 VERBS_EXPORT const char *ibv_get_sysfs_path(void);
 VERBS_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
-VERBS_EXPORT void ibv_register_driver(const char *name, void *init_func);
 
 VERBS_EXPORT const char *ibv_get_sysfs_path(void)
 {
@@ -311,14 +322,6 @@ VERBS_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *bu
 		return ret_neg1(size ? -ENOMEM : -EINVAL);
 	}
 	return ret_neg1(sysfs_read(AT_FDCWD, path, buf, size));
-}
-
-/* Providers of the first generation registered themselves. None of them can work here. */
-VERBS_EXPORT void ibv_register_driver(const char *name, void *init_func)
-{
-	log_notice("libibverbs: Warning: couldn't load driver '%s': it was built for a libibverbs "
-		   "of the first generation: install the provider of this release\n",
-		   name);
 }
 
 static const char *open_advice(int r)

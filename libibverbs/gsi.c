@@ -32,6 +32,20 @@ int verbs_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
 	return ops->gsi_recv ? ops->gsi_recv(ctx, ret_mad) : -EOPNOTSUPP;
 }
 
+int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+
+	return ops->gsi_offer ? ops->gsi_offer(ctx, mad) : -EOPNOTSUPP;
+}
+
+int verbs_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+
+	return ops->gsi_probe ? ops->gsi_probe(ctx, mad, fd) : -EOPNOTSUPP;
+}
+
 void verbs_gsi_poll(struct ibv_context *ctx)
 {
 	const struct verbs_ops *ops = ctx_ops(ctx);

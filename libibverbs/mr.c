@@ -24,6 +24,12 @@ static bool range_is_ok(uint64_t start, uint64_t length)
 	return start + length >= start;
 }
 
+/* Of the process: its addresses may have fewer bits than the device's. */
+static bool memory_is_ok(const void *addr, uint64_t length)
+{
+	return length <= UINTPTR_MAX - (uintptr_t)addr;
+}
+
 /* Pages of on-demand regions are not pinned, so a copy on fork does no harm. */
 static bool mr_is_fork_protected(const struct verbs_mr *mr)
 {
@@ -86,7 +92,7 @@ static int mr_register(const char *verb, const struct verbs_reg_mr *in, struct i
 		return verbs_unsupported(in->pd->context, verb);
 	if (unlikely(!access_is_ok(in->access)))
 		return mr_explain_access(in->pd->context, verb, in->access);
-	if (unlikely(!range_is_ok((uintptr_t)in->addr, in->length)))
+	if (unlikely(!memory_is_ok(in->addr, in->length)))
 		return mr_explain_range(in->pd->context, verb, (uintptr_t)in->addr, in->length);
 	mr = mr_alloc(in->pd, VERBS_MR_PLAIN, in->access);
 	if (!mr)
@@ -209,7 +215,7 @@ static int mr_check_rereg(const struct verbs_mr *mr, const struct verbs_rereg_mr
 		return mr_explain_rereg(ctx, "access flags are given without CHANGE_ACCESS");
 	if (!access_is_ok(in->access))
 		return mr_explain_access(ctx, verb, in->access);
-	if (!range_is_ok((uintptr_t)in->addr, in->length))
+	if (!memory_is_ok(in->addr, in->length))
 		return mr_explain_range(ctx, verb, (uintptr_t)in->addr, in->length);
 	return 0;
 }

@@ -43,6 +43,18 @@ struct verbs_ops;
 #define verbs_debug(ctx, fmt, ...) log_debug("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
 #define verbs_data(ctx, fmt, ...)  log_data("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
 
+/*
+ * In a debug build each completion with an error is a line; in any other this is nothing. Called
+ * for what a poll hands out.
+ */
+static inline void verbs_data_wc(const struct ibv_cq *cq, const struct ibv_wc *wc)
+{
+	if (wc->status)
+		verbs_data(cq->context, "cq %u: qp 0x%x wr_id 0x%llx: %s (vendor_err 0x%x)",
+			   cq->handle, wc->qp_num, (unsigned long long)wc->wr_id,
+			   ibv_wc_status_str(wc->status), wc->vendor_err);
+}
+
 /* Bytes of the provider that travel with a kernel command; NULL and 0 when there are none. */
 struct verbs_udata {
 	const void *in;
@@ -106,10 +118,8 @@ struct verbs_qp {
 	uint32_t comp_mask;    /* VERBS_QP_* */
 	struct ibv_qp_cap cap; /* as granted */
 	const struct qp_rules
-		*rules;		 /* of its transitions; NULL: the device's own. The library's */
-	uint8_t port_num;	 /* last one set by modify; 0 unknown */
-	uint32_t most_rd_atomic; /* that the device declares; 0: it does not say */
-	uint32_t most_dest_rd_atomic; /* the same */
+		*rules;	  /* of its transitions; NULL: the device's own. The library's */
+	uint8_t port_num; /* last one set by modify; 0 unknown */
 };
 
 struct verbs_srq {
@@ -315,6 +325,17 @@ struct verbs_ops {
 	int (*gsi_send)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	int (*gsi_recv)(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 	/*
+	 * A request that came in, and for which nobody listened: give it to the process that does
+	 * by now. -ENOENT: none but this one, perhaps; -EAGAIN: that is not known yet.
+	 */
+	int (*gsi_offer)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
+	/*
+	 * Send it, to another host, so that a host where nobody receives says so: that is then in
+	 * the error queue (IP_RECVERR) of the socket @fd, the caller's, one for each of his
+	 * addresses, which is made when it is negative. -ENOENT: it is for this host.
+	 */
+	int (*gsi_probe)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd);
+	/*
 	 * The caller, who holds no lock that his taker wants, looks himself what came in, which his
 	 * taker gets; and leaves that to the device's thread again.
 	 */
@@ -358,7 +379,8 @@ struct verbs_provider {
 	const struct verbs_ops *ops;
 	/* Only a user-space provider: add its devices with verbs_device_add(). */
 	int (*list_devices)(struct verbs_device_list *list);
-	/* What the library of its direct verbs calls: of a type that only these two know; or NULL. */
+	/* What the library of its direct verbs calls: of a type that only these two know; or NULL.
+	 */
 	const void *direct;
 };
 
@@ -410,6 +432,13 @@ static inline struct verbs_context *to_vctx(struct ibv_context *ctx)
 }
 
 /*
+ * For the modify_qp of a user-space device: what the kernel's core checks for its devices, as far
+ * as the transition, the port, the address and the values are concerned. -EINVAL when it would
+ * refuse; the library says why. Values that the kernel passes on are the device's to understand.
+ */
+int verbs_check_modify_qp(struct verbs_qp *qp, const struct verbs_modify_qp *in);
+
+/*
  * Add one user-space device to the list being built.
  * @device: allocated with calloc by the provider; the library owns it afterwards
  * A device of the same name from the last list is kept instead, so pointers stay stable.
@@ -419,8 +448,8 @@ void verbs_device_add(struct verbs_device_list *list, struct verbs_device *devic
 /* From open_context: this context's operations are @ops instead of the provider's. */
 void verbs_context_set_ops(struct verbs_context *ctx, const struct verbs_ops *ops);
 
-/* For the library of a provider's direct verbs: verbs_provider.direct of the context's provider. NULL:
- * it has none, or is not @provider. */
+/* For the library of a provider's direct verbs: verbs_provider.direct of the context's provider.
+ * NULL: it has none, or is not @provider. */
 const void *verbs_provider_direct(struct ibv_context *ctx, const char *provider);
 
 /* Initialise what public destroy functions expect of an object the provider created aside. */
@@ -445,6 +474,8 @@ int verbs_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union i
 		     bool on);
 int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 int verbs_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
+int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
+int verbs_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd);
 void verbs_gsi_poll(struct ibv_context *ctx);
 void verbs_gsi_leave(struct ibv_context *ctx);
 

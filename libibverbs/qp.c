@@ -6,7 +6,7 @@
 #include "libibverbs/qp.h"
 
 static void qp_init(struct verbs_qp *qp, struct ibv_context *ctx,
-		    const struct ibv_qp_init_attr_ex *attr, const struct ibv_device_attr *device)
+		    const struct ibv_qp_init_attr_ex *attr)
 {
 	qp->qp.context = ctx;
 	qp->qp.qp_context = attr->qp_context;
@@ -20,30 +20,25 @@ static void qp_init(struct verbs_qp *qp, struct ibv_context *ctx,
 	    attr->create_flags & IBV_QP_CREATE_SOURCE_QPN)
 		qp->comp_mask |= VERBS_QP_SOURCE_QPN;
 	qp->rules = qp_rules_of(qp);
-	if (likely(device)) {
-		qp->most_rd_atomic = device->max_qp_init_rd_atom;
-		qp->most_dest_rd_atomic = device->max_qp_rd_atom;
-	}
 	verbs_events_init(&qp->qp.mutex, &qp->qp.cond);
 }
 
 static int qp_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_qp *in,
 		     struct ibv_qp **ret_qp)
 {
-	const struct ibv_device_attr *device = verbs_limits(ctx);
 	const struct verbs_ops *ops = ctx_ops(ctx);
 	struct verbs_qp *qp;
 	int r;
 
 	if (!ops->create_qp)
 		return verbs_unsupported(ctx, verb);
-	r = qp_check_create(ctx, verb, in->attr, device);
+	r = qp_check_create(ctx, verb, in->attr);
 	if (r < 0)
 		return r;
 	qp = verbs_object_alloc(sizeof(*qp), ctx_priv(ctx)->provider->sizes.qp);
 	if (!qp)
 		return -ENOMEM;
-	qp_init(qp, ctx, in->attr, device);
+	qp_init(qp, ctx, in->attr);
 	r = ops->create_qp(qp, in);
 	if (unlikely(r < 0)) {
 		qp_explain_create(ctx, verb, in->attr, r);
@@ -100,6 +95,14 @@ VERBS_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 	return vqp->comp_mask & VERBS_QP_EX ? &vqp->qp_ex : NULL;
 }
 
+static inline bool mtu_is_above_port(struct verbs_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	struct verbs_port_facts port;
+
+	return mask & IBV_QP_PATH_MTU && verbs_port_recall(qp->qp.context, qp->port_num, &port) &&
+	       attr->path_mtu > port.active_mtu;
+}
+
 static void qp_note_modified(struct verbs_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_STATE)
@@ -108,6 +111,8 @@ static void qp_note_modified(struct verbs_qp *qp, const struct ibv_qp_attr *attr
 		qp->port_num = attr->port_num;
 	else if (mask & IBV_QP_AV)
 		qp->port_num = attr->ah_attr.port_num;
+	if (unlikely(mtu_is_above_port(qp, attr, mask)))
+		qp_explain_mtu(qp, attr);
 }
 
 VERBS_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
@@ -133,12 +138,27 @@ VERBS_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int 
 	return 0;
 }
 
+/*
+ * Programs built before rate_limit came have a shorter struct ibv_qp_attr, and call this same
+ * function. No device tells the rate, so it is not written at all.
+ */
+#define QP_QUERY_SIZE  offsetof(struct ibv_qp_attr, rate_limit)
+#define QP_QUERY_KNOWN ((uint32_t)IBV_QP_RATE_LIMIT - 1)
+
+_cold_ static int qp_refuse_query(struct ibv_qp *qp, uint32_t mask)
+{
+	verbs_err(qp->context, "qp 0x%x: ibv_query_qp: attr_mask 0x%x: 0x%x cannot be queried",
+		  qp->qp_num, mask, mask & ~QP_QUERY_KNOWN);
+	return -EOPNOTSUPP;
+}
+
 VERBS_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			      struct ibv_qp_init_attr *init)
 {
+	struct ibv_qp_attr full;
 	const struct verbs_query_qp in = {
 		.mask = mask,
-		.ret_attr = attr,
+		.ret_attr = &full,
 		.ret_init_attr = init,
 	};
 	const struct verbs_ops *ops;
@@ -151,14 +171,17 @@ VERBS_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int m
 	ops = ctx_ops(qp->context);
 	if (!ops->query_qp)
 		return ret_int(verbs_unsupported(qp->context, "ibv_query_qp"));
+	if (unlikely(mask & ~QP_QUERY_KNOWN))
+		return ret_int(qp_refuse_query(qp, mask));
 	r = ops->query_qp(to_vqp(qp), &in);
 	if (unlikely(r < 0)) {
 		verbs_err(qp->context, "qp 0x%x: ibv_query_qp: mask 0x%x: %s", qp->qp_num, mask,
 			  strerror(-r));
 		return ret_int(r);
 	}
+	memcpy(attr, &full, QP_QUERY_SIZE);
 	if (mask & IBV_QP_STATE)
-		qp->state = attr->qp_state;
+		qp->state = full.qp_state;
 	return 0;
 }
 

@@ -4,8 +4,8 @@
  *
  *   qp.c          life cycle
  *   qp_state.c    which attributes each transition needs and takes
- *   qp_check.c    what is certainly wrong with a request, before the kernel is asked
- *   qp_explain.c  why it is, or why the kernel refused
+ *   qp_check.c    what no device can accept, and what the kernel's core checks for its devices
+ *   qp_explain.c  why a request was refused
  */
 #ifndef LIBIBVERBS_QP_H
 #define LIBIBVERBS_QP_H
@@ -62,13 +62,31 @@ bool qp_state_allows(enum ibv_qp_type type, enum ibv_qp_state cur, const struct 
 /* The states a QP can be in when it was last seen in @cur: errors move it without a word. */
 uint32_t qp_state_candidates(enum ibv_qp_state cur);
 
-/* qp_check.c. 0, or a negative errno with the cause logged. @device may be NULL: nothing is known.
- */
+/* qp_check.c: before the device is asked. 0, or a negative errno with the cause logged. */
 int qp_check_create(struct ibv_context *ctx, const char *verb,
-		    const struct ibv_qp_init_attr_ex *attr, const struct ibv_device_attr *device);
+		    const struct ibv_qp_init_attr_ex *attr);
 int qp_check_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, int mask);
 /* The rules its transitions follow: none on iWARP, nor for vendors' own types. */
 const struct qp_rules *qp_rules_of(const struct verbs_qp *qp);
+
+bool qp_port_exists(struct ibv_context *ctx, uint8_t port_num);
+
+/* The port a request is about; 0: it does not say, and neither did one before. */
+static inline uint8_t qp_port_of(const struct verbs_qp *qp, const struct ibv_qp_attr *attr,
+				 uint32_t mask)
+{
+	if (mask & IBV_QP_PORT)
+		return attr->port_num;
+	return qp->port_num || !(mask & IBV_QP_AV) ? qp->port_num : attr->ah_attr.port_num;
+}
+
+/* On its way to RTR a QP cannot change the port it got in INIT. */
+static inline bool qp_is_on_other_port(const struct verbs_qp *qp, const struct ibv_qp_attr *attr,
+				       uint32_t mask)
+{
+	return mask & IBV_QP_AV && qp->port_num && attr->ah_attr.port_num != qp->port_num &&
+	       mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTR;
+}
 
 /* qp_explain.c */
 const char *qp_type_str(enum ibv_qp_type type);
@@ -80,6 +98,8 @@ _cold_ void qp_explain_transition(struct text *why, enum ibv_qp_type type, enum 
 /* Refused by the library for the cause in @why. Return: @r. */
 _cold_ int qp_explain_refusal(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
 			      const struct text *why, int r);
+/* Accepted, but messages longer than the port's MTU will not arrive. */
+_cold_ void qp_explain_mtu(struct verbs_qp *qp, const struct ibv_qp_attr *attr);
 /* Refused by the device. */
 _cold_ void qp_explain_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
 			      int r);

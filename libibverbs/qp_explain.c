@@ -156,9 +156,10 @@ static void explain_real_state(struct text *why, struct verbs_qp *qp,
 	if (now.qp_state == IBV_QPS_SQD && now.sq_draining)
 		text_add(why, "; its send queue is still draining: wait for "
 			      "IBV_EVENT_SQ_DRAINED");
-	if (!qp_rules_allow(qp->rules, now.qp_state, attr, mask & ~IBV_QP_CUR_STATE))
-		qp_explain_transition(why, qp->qp.qp_type, now.qp_state, attr,
-				      mask & ~IBV_QP_CUR_STATE);
+	if (now.qp_state != assumed) /* and what was assumed is no mistake in the real one */
+		mask &= ~IBV_QP_CUR_STATE;
+	if (!qp_rules_allow(qp->rules, now.qp_state, attr, mask))
+		qp_explain_transition(why, qp->qp.qp_type, now.qp_state, attr, mask);
 }
 
 static void explain_valid_gids(struct text *why, struct ibv_context *ctx, uint8_t port_num)
@@ -232,24 +233,122 @@ static void explain_path(struct text *why, struct ibv_context *ctx, const struct
 		explain_ends(why, &source.gid, ah->grh.sgid_index, &ah->grh.dgid, r);
 }
 
+/* Ranges of the wire's fields; not every device asks for them. */
+static void explain_numbers(struct text *why, const struct ibv_qp_attr *attr, uint32_t mask,
+			    const struct ibv_device_attr *device)
+{
+	if (mask & IBV_QP_TIMEOUT && attr->timeout > 31)
+		text_add(why, "; timeout %u: 0 to 31, meaning 4.096 us * 2^timeout (0: never)",
+			 attr->timeout);
+	if (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7)
+		text_add(why, "; retry_cnt %u: 0 to 7", attr->retry_cnt);
+	if (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7)
+		text_add(why, "; rnr_retry %u: 0 to 7 (7: for ever)", attr->rnr_retry);
+	if (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31)
+		text_add(why, "; min_rnr_timer %u: 0 to 31", attr->min_rnr_timer);
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		explain_limit(why, "max_dest_rd_atomic", attr->max_dest_rd_atomic, "max_qp_rd_atom",
+			      device->max_qp_rd_atom);
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		explain_limit(why, "max_rd_atomic", attr->max_rd_atomic, "max_qp_init_rd_atom",
+			      device->max_qp_init_rd_atom);
+}
+
+static void explain_mtu(struct text *why, const struct ibv_qp_attr *attr, uint8_t port_num,
+			const struct verbs_port_facts *port)
+{
+	if (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096)
+		text_add(why, "; path_mtu %d is no enum ibv_mtu", attr->path_mtu);
+	else if (port->active_mtu && attr->path_mtu > port->active_mtu)
+		text_add(why, "; path_mtu %u is above port %u's active_mtu %u",
+			 128u << attr->path_mtu, port_num, 128u << port->active_mtu);
+}
+
+static void explain_address(struct text *why, const struct verbs_qp *qp,
+			    const struct ibv_qp_attr *attr, uint32_t mask,
+			    const struct verbs_port_facts *port)
+{
+	const struct ibv_ah_attr *ah = &attr->ah_attr;
+
+	if (qp_is_on_other_port(qp, attr, mask))
+		text_add(why, "; ah_attr.port_num %u: the queue pair is on port %u", ah->port_num,
+			 qp->port_num);
+	else if (!ah->is_global && port->link_layer == IBV_LINK_LAYER_ETHERNET)
+		text_add(why, "; RoCE requires ah_attr.is_global = 1 with grh.dgid and "
+			      "grh.sgid_index");
+	else if (ah->is_global && port->gid_tbl_len && ah->grh.sgid_index >= port->gid_tbl_len)
+		text_add(why, "; sgid_index %u: the port has GIDs 0 to %u", ah->grh.sgid_index,
+			 port->gid_tbl_len - 1);
+}
+
+/* The port is asked again: the active MTU follows the network device's. */
+static void explain_port(struct text *why, struct verbs_qp *qp, const struct ibv_qp_attr *attr,
+			 uint32_t mask, const struct ibv_device_attr_ex *device)
+{
+	uint8_t port_num = qp_port_of(qp, attr, mask);
+	struct verbs_port_facts port;
+
+	if (!qp_port_exists(qp->qp.context, port_num)) {
+		text_add(why, "; port_num %u: the device has ports 1 to %u", port_num,
+			 device->phys_port_cnt_ex);
+		return;
+	}
+	if (verbs_port_facts(qp->qp.context, port_num, true, &port) < 0)
+		return;
+	if (mask & IBV_QP_PKEY_INDEX && port.pkey_tbl_len && attr->pkey_index >= port.pkey_tbl_len)
+		text_add(why, "; pkey_index %u: port %u has P_Keys 0 to %u", attr->pkey_index,
+			 port_num, port.pkey_tbl_len - 1);
+	if (mask & IBV_QP_AV)
+		explain_address(why, qp, attr, mask, &port);
+	if (mask & IBV_QP_PATH_MTU)
+		explain_mtu(why, attr, port_num, &port);
+}
+
 static void explain_values(struct text *why, struct verbs_qp *qp, const struct ibv_qp_attr *attr,
+			   uint32_t mask)
+{
+	const struct ibv_device_attr_ex *device;
+
+	if (verbs_device_attr(qp->qp.context, &device) < 0)
+		return;
+	explain_numbers(why, attr, mask, &device->orig_attr);
+	if (mask & (IBV_QP_PORT | IBV_QP_AV) ||
+	    (qp->port_num && mask & (IBV_QP_PKEY_INDEX | IBV_QP_PATH_MTU)))
+		explain_port(why, qp, attr, mask, device);
+}
+
+/* What the device or the caller lacks. */
+static void explain_rights(struct text *why, struct verbs_qp *qp, const struct ibv_qp_attr *attr,
 			   uint32_t mask, int r)
 {
 	const struct ibv_device_attr_ex *device;
 	struct verbs_port_facts port;
 
-	if (verbs_device_attr(qp->qp.context, &device) < 0)
-		return;
 	if (mask & IBV_QP_QKEY && r == -EPERM)
 		text_add(why, "; qkey 0x%x has its highest bit set, which needs CAP_NET_RAW",
 			 attr->qkey);
-	if (mask & IBV_QP_ALT_PATH && r == -EINVAL &&
-	    verbs_port_facts(qp->qp.context, attr->alt_port_num, false, &port) == 0 &&
+	if (!(mask & IBV_QP_ALT_PATH) || r != -EINVAL ||
+	    verbs_device_attr(qp->qp.context, &device) < 0)
+		return;
+	if (verbs_port_facts(qp->qp.context, attr->alt_port_num, false, &port) == 0 &&
 	    port.link_layer == IBV_LINK_LAYER_ETHERNET)
 		text_add(why, "; alternate paths are for InfiniBand, not for RoCE");
-	else if (mask & IBV_QP_ALT_PATH && r == -EINVAL &&
-		 !(device->orig_attr.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG))
+	else if (!(device->orig_attr.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG))
 		text_add(why, "; the device has no alternate paths");
+}
+
+void qp_explain_mtu(struct verbs_qp *qp, const struct ibv_qp_attr *attr)
+{
+	struct verbs_port_facts port;
+
+	if (log_enabled(LOG_LEVEL_WARN) &&
+	    verbs_port_facts(qp->qp.context, qp->port_num, true, &port) == 0 &&
+	    attr->path_mtu > port.active_mtu && attr->path_mtu <= IBV_MTU_4096)
+		verbs_warn(qp->qp.context,
+			   "qp 0x%x: ibv_modify_qp: path_mtu %u is above port %u's active_mtu %u: "
+			   "longer messages will not arrive",
+			   qp->qp.qp_num, 128u << attr->path_mtu, qp->port_num,
+			   128u << port.active_mtu);
 }
 
 void qp_explain_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask, int r)
@@ -260,8 +359,10 @@ void qp_explain_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint
 		return;
 	if (qp->rules)
 		explain_real_state(&why, qp, attr, mask);
+	if (!why.length && qp->rules)
+		explain_values(&why, qp, attr, mask);
 	if (!why.length)
-		explain_values(&why, qp, attr, mask, r);
+		explain_rights(&why, qp, attr, mask, r);
 	if (!why.length && mask & IBV_QP_AV && r != -ENOMEM)
 		explain_path(&why, qp->qp.context, &attr->ah_attr, r);
 	qp_explain_refusal(qp, attr, mask, &why, r);

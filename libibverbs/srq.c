@@ -5,8 +5,7 @@
 #include "libibverbs/explain.h"
 #include "libibverbs/library.h"
 
-#define SRQ_INIT_KNOWN	 ((uint32_t)IBV_SRQ_INIT_ATTR_RESERVED - 1)
-#define SRQ_MODIFY_KNOWN (IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)
+#define SRQ_INIT_KNOWN ((uint32_t)IBV_SRQ_INIT_ATTR_RESERVED - 1)
 
 _cold_ static void srq_explain_create(struct ibv_context *ctx, const char *verb,
 				      const struct ibv_srq_attr *attr, int r)
@@ -39,14 +38,6 @@ static enum ibv_srq_type srq_init_type(const struct ibv_srq_init_attr_ex *attr)
 	return attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
 }
 
-static bool srq_is_too_large(struct ibv_context *ctx, const struct ibv_srq_attr *attr)
-{
-	const struct ibv_device_attr *device = verbs_limits(ctx);
-
-	return device && (limit_exceeded(attr->max_wr, device->max_srq_wr) ||
-			  limit_exceeded(attr->max_sge, device->max_srq_sge));
-}
-
 static int srq_create(struct ibv_context *ctx, const char *verb, struct ibv_srq_init_attr_ex *attr,
 		      struct ibv_srq **ret_srq)
 {
@@ -65,7 +56,7 @@ static int srq_create(struct ibv_context *ctx, const char *verb, struct ibv_srq_
 	srq->srq.srq_context = attr->srq_context;
 	srq->srq.pd = attr->pd;
 	verbs_events_init(&srq->srq.mutex, &srq->srq.cond);
-	r = srq_is_too_large(ctx, &attr->attr) ? -EINVAL : ops->create_srq(srq, &in);
+	r = ops->create_srq(srq, &in);
 	if (unlikely(r < 0)) {
 		srq_explain_create(ctx, verb, &attr->attr, r);
 		free(srq);
@@ -171,23 +162,12 @@ _cold_ static void srq_explain_modify(struct ibv_srq *srq, const struct ibv_srq_
 VERBS_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	const struct verbs_modify_srq in = { .attr = attr, .mask = mask };
-	const struct ibv_srq_attr wanted = { .max_wr = attr->max_wr };
 	const struct verbs_ops *ops = ctx_ops(srq->context);
 	int r;
 
 	if (!ops->modify_srq)
 		return ret_int(verbs_unsupported(srq->context, "ibv_modify_srq"));
-	if (unlikely(mask & ~SRQ_MODIFY_KNOWN)) {
-		verbs_err(srq->context,
-			  "srq %u: ibv_modify_srq: mask 0x%x: only IBV_SRQ_MAX_WR and "
-			  "IBV_SRQ_LIMIT are known",
-			  srq->handle, mask);
-		return ret_int(-EINVAL);
-	}
-	if (mask & IBV_SRQ_MAX_WR && srq_is_too_large(srq->context, &wanted))
-		r = -EINVAL;
-	else
-		r = ops->modify_srq(to_vsrq(srq), &in);
+	r = ops->modify_srq(to_vsrq(srq), &in);
 	if (unlikely(r < 0))
 		srq_explain_modify(srq, attr, mask, r);
 	return ret_int(r);

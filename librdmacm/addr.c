@@ -11,6 +11,8 @@ _Static_assert(sizeof(struct sockaddr_ib) == 48, "the kernel's");
 
 static int addr_check(struct cm_id *id, const char *who, const struct sockaddr *addr)
 {
+	if (id->closed)
+		return cm_need_backend(id, who);
 	if (addr && cm_addr_size(addr))
 		return 0;
 	cm_err(id, "%s: address of family %d; AF_INET, AF_INET6 and AF_IB are known", who,
@@ -29,6 +31,12 @@ static int twin_bind(struct cm_id *id)
 	return twin->backend->bind_addr(twin, &id->id.route.addr.src_addr);
 }
 
+/* Their device is known when they are put to use. */
+static bool has_no_device(const struct sockaddr *addr)
+{
+	return cm_addr_is_any(addr) || cm_addr_is_loopback(addr);
+}
+
 static int bind_on_backend(struct cm_id *id, const struct sockaddr *addr)
 {
 	int r = id->backend->bind_addr(id, addr);
@@ -39,7 +47,7 @@ static int bind_on_backend(struct cm_id *id, const struct sockaddr *addr)
 		r = twin_bind(id);
 	if (r < 0)
 		return r;
-	return cm_addr_is_any(addr) || id->id.verbs ? 0 : -ENODEV;
+	return has_no_device(addr) || id->id.verbs ? 0 : -ENODEV;
 }
 
 int cm_addr_bind(struct cm_id *id, const struct sockaddr *addr)

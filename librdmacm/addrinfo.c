@@ -23,14 +23,6 @@ static int addr_copy(const struct sockaddr *from, socklen_t length, struct socka
 	return 0;
 }
 
-static int name_copy(const char *from, char **to)
-{
-	if (!from)
-		return 0;
-	*to = strdup(from);
-	return *to ? 0 : -ENOMEM;
-}
-
 CM_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 {
 	while (res) {
@@ -47,150 +39,209 @@ CM_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 	}
 }
 
-/* Of QP type and port space either may be left to the other; both open means connected. */
-static void set_service(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints)
-{
-	int type = hints ? hints->ai_qp_type : 0, space = hints ? hints->ai_port_space : 0;
+/* ------------------------------------------------------------------ by getaddrinfo(3) */
 
-	if (!space)
-		space = type == IBV_QPT_UD ? RDMA_PS_UDP : RDMA_PS_TCP;
-	if (!type)
-		type = space == RDMA_PS_UDP || space == RDMA_PS_IPOIB ? IBV_QPT_UD : IBV_QPT_RC;
-	info->ai_qp_type = type;
-	info->ai_port_space = space;
+static int socket_type(int qp_type)
+{
+	switch (qp_type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return SOCK_STREAM;
+	case IBV_QPT_UD:
+		return SOCK_DGRAM;
+	default:
+		return 0;
+	}
 }
 
-/* ------------------------------------------------------------------ IP addresses */
+static int protocol(int port_space, int type)
+{
+	switch (port_space) {
+	case RDMA_PS_TCP:
+		return IPPROTO_TCP;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		return IPPROTO_UDP;
+	case RDMA_PS_IB:
+		return type == SOCK_STREAM ? IPPROTO_TCP : type == SOCK_DGRAM ? IPPROTO_UDP : 0;
+	default:
+		return 0;
+	}
+}
 
 static struct addrinfo ip_hints(const struct rdma_addrinfo *hints)
 {
-	struct addrinfo ip = {
-		.ai_flags = AI_CANONNAME,
-		.ai_socktype = SOCK_STREAM,
-	};
+	struct addrinfo ip = { .ai_socktype = socket_type(hints->ai_qp_type) };
 
-	if (!hints)
-		return ip;
 	if (hints->ai_flags & RAI_PASSIVE)
 		ip.ai_flags |= AI_PASSIVE;
 	if (hints->ai_flags & RAI_NUMERICHOST)
 		ip.ai_flags |= AI_NUMERICHOST;
-	if (hints->ai_flags & RAI_FAMILY)
+	if (hints->ai_family != AF_IB)
 		ip.ai_family = hints->ai_family;
-	if (hints->ai_port_space == RDMA_PS_UDP || hints->ai_port_space == RDMA_PS_IPOIB ||
-	    hints->ai_qp_type == IBV_QPT_UD)
-		ip.ai_socktype = SOCK_DGRAM;
+	ip.ai_protocol = protocol(hints->ai_port_space, ip.ai_socktype);
 	return ip;
 }
 
-static int set_found(struct rdma_addrinfo *info, const struct addrinfo *found)
+/* What the caller left open is what was found. */
+static void set_service(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints,
+			const struct addrinfo *found)
 {
-	int r;
-
-	info->ai_family = found->ai_family;
-	if (info->ai_flags & RAI_PASSIVE) {
-		r = addr_copy(found->ai_addr, found->ai_addrlen, &info->ai_src_addr,
-			      &info->ai_src_len);
-		return r < 0 ? r : name_copy(found->ai_canonname, &info->ai_src_canonname);
-	}
-	r = addr_copy(found->ai_addr, found->ai_addrlen, &info->ai_dst_addr, &info->ai_dst_len);
-	return r < 0 ? r : name_copy(found->ai_canonname, &info->ai_dst_canonname);
+	info->ai_qp_type = hints->ai_qp_type;
+	if (!info->ai_qp_type)
+		info->ai_qp_type = found->ai_socktype == SOCK_DGRAM ? IBV_QPT_UD : IBV_QPT_RC;
+	info->ai_port_space = hints->ai_port_space;
+	if (!info->ai_port_space)
+		info->ai_port_space = found->ai_protocol == IPPROTO_UDP ? RDMA_PS_UDP : RDMA_PS_TCP;
 }
 
-/* Return: 0, -errno, or @ret_gai of getaddrinfo(). The first address is taken, as programs expect.
- */
-static int find_ip(struct rdma_addrinfo *info, const char *node, const char *service,
-		   const struct rdma_addrinfo *hints, int *ret_gai)
+/* A GID is written as an IPv6 address, and the service is a port of the port space. */
+static int addr_to_ib(const struct addrinfo *found, int port_space, struct sockaddr_ib *ret)
 {
-	struct addrinfo ip = ip_hints(hints), *found;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)found->ai_addr;
+
+	if (found->ai_family != AF_INET6) {
+		log_err("rdma_getaddrinfo: an address of family AF_IB is a GID, as 2001:db8::1 or "
+			"::ffff:192.0.2.1");
+		return -EINVAL;
+	}
+	*ret = (struct sockaddr_ib){
+		.sib_family = AF_IB,
+		.sib_pkey = htons(0xffff),
+		.sib_flowinfo = in6->sin6_flowinfo,
+		.sib_scope_id = in6->sin6_scope_id,
+		.sib_sid = htobe64((uint64_t)port_space << 16 | ntohs(in6->sin6_port)),
+		.sib_sid_mask = htobe64((port_space ? RDMA_IB_IP_PS_MASK : 0) |
+					(in6->sin6_port ? RDMA_IB_IP_PORT_MASK : 0)),
+	};
+	memcpy(&ret->sib_addr, &in6->sin6_addr, sizeof(ret->sib_addr));
+	return 0;
+}
+
+static bool wants_ib(const struct rdma_addrinfo *hints)
+{
+	return hints->ai_family == AF_IB && hints->ai_flags & RAI_FAMILY &&
+	       hints->ai_flags & RAI_NUMERICHOST;
+}
+
+static int set_addr(struct rdma_addrinfo *info, const struct sockaddr *addr, socklen_t length)
+{
+	info->ai_family = addr->sa_family;
+	if (info->ai_flags & RAI_PASSIVE)
+		return addr_copy(addr, length, &info->ai_src_addr, &info->ai_src_len);
+	return addr_copy(addr, length, &info->ai_dst_addr, &info->ai_dst_len);
+}
+
+static int set_found(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints,
+		     const struct addrinfo *found)
+{
+	struct sockaddr_ib sib;
 	int r;
 
-	/* a canonical name needs a name; some resolvers refuse the flag without one */
-	if (!node)
-		ip.ai_flags &= ~AI_CANONNAME;
-	*ret_gai = getaddrinfo(node, service, &ip, &found);
+	info->ai_flags = hints->ai_flags & RAI_PASSIVE;
+	set_service(info, hints, found);
+	if (!wants_ib(hints))
+		return set_addr(info, found->ai_addr, found->ai_addrlen);
+	r = addr_to_ib(found, info->ai_port_space, &sib);
+	return r < 0 ? r : set_addr(info, (struct sockaddr *)&sib, sizeof(sib));
+}
+
+/*
+ * Return: 0, -errno, or *@ret_gai of getaddrinfo(). The first address is taken, as programs expect.
+ */
+static int find(struct rdma_addrinfo *info, const char *node, const char *service,
+		const struct rdma_addrinfo *hints, int *ret_gai)
+{
+	static const struct rdma_addrinfo none;
+	struct addrinfo ip, *found;
+	int r;
+
+	if (hints)
+		ip = ip_hints(hints);
+	*ret_gai = getaddrinfo(node, service, hints ? &ip : NULL, &found);
 	if (*ret_gai) {
 		log_err("rdma_getaddrinfo: %s, service %s: %s", node ? node : "no node",
 			service ? service : "none", gai_strerror(*ret_gai));
 		return 0;
 	}
-	r = set_found(info, found);
+	r = set_found(info, hints ? hints : &none, found);
 	freeaddrinfo(found);
 	return r;
 }
 
-/* ------------------------------------------------------------------ AF_IB */
+/* ------------------------------------------------------------------ together */
 
-/* @node is a GID; @service a port of the port space. */
-static int find_ib(struct rdma_addrinfo *info, const char *node, const char *service)
+/* Nothing is to be looked up: what the caller knows, as he has it. */
+static int take_hints(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints)
 {
-	struct sockaddr_ib *sib = calloc(1, sizeof(struct sockaddr_storage));
-	uint64_t port = service ? strtoull(service, NULL, 0) : 0;
+	info->ai_flags = hints->ai_flags;
+	info->ai_family = hints->ai_family;
+	info->ai_qp_type = hints->ai_qp_type;
+	info->ai_port_space = hints->ai_port_space;
+	return addr_copy(hints->ai_dst_addr, hints->ai_dst_len, &info->ai_dst_addr,
+			 &info->ai_dst_len);
+}
 
-	if (!sib)
-		return -ENOMEM;
-	sib->sib_family = AF_IB;
-	sib->sib_pkey = htons(0xffff);
-	if (port) {
-		sib->sib_sid = htobe64((uint64_t)info->ai_port_space << 16 | (port & 0xffff));
-		sib->sib_sid_mask = htobe64(~0ull);
-	}
-	if (node && inet_pton(AF_INET6, node, &sib->sib_addr) != 1) {
-		free(sib);
-		return -EINVAL;
-	}
-	info->ai_family = AF_IB;
-	if (info->ai_flags & RAI_PASSIVE) {
-		info->ai_src_addr = (struct sockaddr *)sib;
-		info->ai_src_len = sizeof(*sib);
-	} else {
-		info->ai_dst_addr = (struct sockaddr *)sib;
-		info->ai_dst_len = sizeof(*sib);
-	}
+static int is_infiniband(struct cm_device *dev, void *arg)
+{
+	struct ibv_device_attr attr;
+
+	if (dev->user || cm_device_open(dev) < 0 || ibv_query_device(dev->verbs, &attr))
+		return 0;
+	for (int port = 1; port <= attr.phys_port_cnt; port++)
+		if (cm_device_link_layer(dev, port) == IBV_LINK_LAYER_INFINIBAND)
+			return 1;
 	return 0;
 }
 
-/* ------------------------------------------------------------------ together */
-
-/* Addresses the caller knows already. */
-static int take_known(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints)
+/* The administrator of a subnet answers an identifier that is bound to a port of it. */
+static int refuse_sa(const char *node, const char *service, const struct rdma_addrinfo *hints)
 {
-	int r = 0;
+	if (node || hints->ai_flags & RAI_DNS) {
+		log_err("rdma_getaddrinfo: RAI_SA is for a service alone, without %s",
+			node ? "a node" : "RAI_DNS");
+		return -EOPNOTSUPP;
+	}
+	if (!service)
+		return -EINVAL;
+	if (cm_devices_each(is_infiniband, NULL) <= 0) {
+		log_err("rdma_getaddrinfo: RAI_SA: there is no InfiniBand port");
+		return -ENOENT;
+	}
+	log_err("rdma_getaddrinfo: RAI_SA: bind an identifier to a port, and ask by "
+		"rdma_resolve_addrinfo()");
+	return -EOPNOTSUPP;
+}
 
-	if (!hints)
-		return 0;
-	if (!info->ai_src_len)
-		r = addr_copy(hints->ai_src_addr, hints->ai_src_len, &info->ai_src_addr,
-			      &info->ai_src_len);
-	if (!r && !info->ai_dst_len)
-		r = addr_copy(hints->ai_dst_addr, hints->ai_dst_len, &info->ai_dst_addr,
-			      &info->ai_dst_len);
-	if (!info->ai_family)
-		info->ai_family = hints->ai_family;
-	return r;
+static int addrinfo_fill(struct rdma_addrinfo *info, const char *node, const char *service,
+			 const struct rdma_addrinfo *hints, int *ret_gai)
+{
+	int r = node || service ? find(info, node, service, hints, ret_gai)
+				: take_hints(info, hints);
+
+	if (r < 0 || *ret_gai || !hints || info->ai_src_len)
+		return r;
+	return addr_copy(hints->ai_src_addr, hints->ai_src_len, &info->ai_src_addr,
+			 &info->ai_src_len);
 }
 
 static int addrinfo_get(const char *node, const char *service, const struct rdma_addrinfo *hints,
 			struct rdma_addrinfo **ret_info, int *ret_gai)
 {
-	bool family = hints && hints->ai_flags & RAI_FAMILY;
 	struct rdma_addrinfo *info;
-	int r = 0;
+	int r;
 
 	*ret_gai = 0;
 	if (!node && !service && !hints)
 		return -EINVAL;
+	if (hints && hints->ai_flags & RAI_SA)
+		return refuse_sa(node, service, hints);
 	info = calloc(1, sizeof(*info));
 	if (!info)
 		return -ENOMEM;
-	info->ai_flags = hints ? hints->ai_flags : 0;
-	set_service(info, hints);
-	if (node || service)
-		r = family && hints->ai_family == AF_IB
-			    ? find_ib(info, node, service)
-			    : find_ip(info, node, service, hints, ret_gai);
-	if (!r && !*ret_gai)
-		r = take_known(info, hints);
+	r = addrinfo_fill(info, node, service, hints, ret_gai);
 	if (r < 0 || *ret_gai) {
 		rdma_freeaddrinfo(info);
 		return r;
@@ -211,8 +262,13 @@ CM_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 
 static int event_put(struct cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg)
 {
+	int r;
+
 	if (cm_channel_is_mixed(cm_id_channel(id)))
 		return cm_posted_put(id, event, status, arg);
+	r = cm_need_backend(id, "an event that a program writes");
+	if (r < 0)
+		return r;
 	return id->backend->write_event ? id->backend->write_event(id, event, status, arg)
 					: cm_unsupported(id, "an event that a program writes");
 }
@@ -231,10 +287,10 @@ static int service_of(const char *service, struct cm_service *ret_service)
 	return 0;
 }
 
-static int resolve_sa(struct cm_id *id, const char *node, const char *service)
+static int resolve_sa(struct cm_id *id, const char *service)
 {
 	struct cm_service wanted;
-	int r = node ? -EINVAL : service_of(service, &wanted);
+	int r = service_of(service, &wanted);
 
 	if (!r)
 		r = cm_need_backend(id, "rdma_resolve_addrinfo");
@@ -259,7 +315,6 @@ static int resolve_dns(struct cm_id *id, const char *node, const char *service,
 	r = addrinfo_get(node, service, hints, &info, &gai);
 	if (!r && gai)
 		r = gai == EAI_SYSTEM ? -errno : gai == EAI_MEMORY ? -ENOMEM : -ENOENT;
-	rdma_freeaddrinfo(id->addrinfo);
 	id->addrinfo = info;
 	if (id->sync || (r < 0 && !gai))
 		return r;
@@ -271,54 +326,38 @@ static int addrinfo_resolve(struct cm_id *id, const char *node, const char *serv
 {
 	int flags = hints ? hints->ai_flags : 0;
 
-	if (flags & RAI_SA && flags & RAI_DNS)
-		return -EINVAL;
-	return flags & RAI_SA ? resolve_sa(id, node, service)
-			      : resolve_dns(id, node, service, hints);
+	if (id->addrinfo) {
+		cm_err(id, "rdma_resolve_addrinfo: the result of the call before waits for "
+			   "rdma_query_addrinfo()");
+		return -EBUSY;
+	}
+
+	if (flags & RAI_SA && (flags & RAI_DNS || node))
+		return -EOPNOTSUPP;
+	return flags & RAI_SA ? resolve_sa(id, service) : resolve_dns(id, node, service, hints);
 }
 
 CM_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
 				    const struct rdma_addrinfo *hints)
 {
-	return ret_neg1(addrinfo_resolve(to_cm_id(id), node, service, hints));
+	return ret_neg1(id ? addrinfo_resolve(to_cm_id(id), node, service, hints) : -EINVAL);
 }
 
-static int addrinfo_duplicate(const struct rdma_addrinfo *from, struct rdma_addrinfo **ret_info)
-{
-	struct rdma_addrinfo *info = calloc(1, sizeof(*info));
-	int r;
-
-	if (!info)
-		return -ENOMEM;
-	info->ai_flags = from->ai_flags;
-	info->ai_family = from->ai_family;
-	info->ai_qp_type = from->ai_qp_type;
-	info->ai_port_space = from->ai_port_space;
-	r = take_known(info, from);
-	if (!r)
-		r = name_copy(from->ai_src_canonname, &info->ai_src_canonname);
-	if (!r)
-		r = name_copy(from->ai_dst_canonname, &info->ai_dst_canonname);
-	if (r < 0) {
-		rdma_freeaddrinfo(info);
-		return r;
-	}
-	*ret_info = info;
-	return 0;
-}
-
+/* The result is handed out once. */
 static int addrinfo_query(struct cm_id *id, struct rdma_addrinfo **ret_info)
 {
-	if (id->addrinfo)
-		return addrinfo_duplicate(id->addrinfo, ret_info);
+	if (id->addrinfo) {
+		*ret_info = take_ptr(&id->addrinfo);
+		return 0;
+	}
 	if (id->backend && id->backend->query_services)
 		return id->backend->query_services(id, ret_info);
-	return -ENODATA;
+	return -ENOENT;
 }
 
 CM_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info)
 {
-	return ret_neg1(addrinfo_query(to_cm_id(id), info));
+	return ret_neg1(id && info ? addrinfo_query(to_cm_id(id), info) : -EINVAL);
 }
 
 /* ------------------------------------------------------------------ events of programs */

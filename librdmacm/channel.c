@@ -67,7 +67,17 @@ static int backends_open(struct cm_channel *ch)
  * the thread finds it closed then (EBADF), and no memory of something else.
  */
 static LIST_HEAD(, cm_channel) destroyed = LIST_HEAD_INITIALIZER(destroyed);
-static pthread_mutex_t destroyed_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Of that list, and of the identifiers of all channels. */
+static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Where the identifiers of destroyed channels are: theirs may be another one by now. */
+static struct cm_channel closed_channel = {
+	.channel.fd = -1,
+	.ucma_fd = -1,
+	.ibcm_fd = -1,
+	.posted_fd = -1,
+	.posted = TAILQ_HEAD_INITIALIZER(closed_channel.posted),
+};
 
 static void channel_clear(struct cm_channel *ch)
 {
@@ -75,17 +85,18 @@ static void channel_clear(struct cm_channel *ch)
 		.channel.fd = -1, .ucma_fd = -1, .ibcm_fd = -1, .posted_fd = -1
 	};
 	TAILQ_INIT(&ch->posted);
+	LIST_INIT(&ch->ids);
 }
 
 static struct cm_channel *channel_alloc(void)
 {
 	struct cm_channel *ch;
 
-	pthread_mutex_lock(&destroyed_lock);
+	pthread_mutex_lock(&channels_lock);
 	ch = LIST_FIRST(&destroyed);
 	if (ch)
 		LIST_REMOVE(ch, entry);
-	pthread_mutex_unlock(&destroyed_lock);
+	pthread_mutex_unlock(&channels_lock);
 	if (!ch)
 		ch = malloc(sizeof(*ch));
 	if (ch)
@@ -96,10 +107,61 @@ static struct cm_channel *channel_alloc(void)
 static void channel_free(struct cm_channel *ch)
 {
 	ch->channel.fd = ch->ucma_fd = ch->ibcm_fd = -1;
-	pthread_mutex_lock(&destroyed_lock);
+	pthread_mutex_lock(&channels_lock);
 	LIST_INSERT_HEAD(&destroyed, ch, entry);
-	pthread_mutex_unlock(&destroyed_lock);
+	pthread_mutex_unlock(&channels_lock);
 }
+
+/* ------------------------------------------------------------------ identifiers */
+
+int cm_channel_enter(struct cm_channel *ch, struct cm_id *id)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&channels_lock);
+	if (ch->ucma_fd < 0 && ch->ibcm_fd < 0) {
+		r = -EBADF;
+	} else {
+		id->id.channel = &ch->channel;
+		LIST_INSERT_HEAD(&ch->ids, id, entry);
+	}
+	pthread_mutex_unlock(&channels_lock);
+	return r;
+}
+
+void cm_channel_leave(struct cm_id *id)
+{
+	if (id->closed)
+		return;
+	pthread_mutex_lock(&channels_lock);
+	LIST_REMOVE(id, entry);
+	pthread_mutex_unlock(&channels_lock);
+}
+
+static void id_close(struct cm_id *id)
+{
+	id->closed_reported = cm_events_given(id);
+	id->closed = true;
+	id->sync = false;
+	id->backend = NULL;
+	id->ibcm = NULL;
+	atomic_store_explicit(&id->in_kernel, false, memory_order_relaxed);
+	id->id.channel = &closed_channel.channel;
+}
+
+static void ids_close(struct cm_channel *ch)
+{
+	struct cm_id *id;
+
+	pthread_mutex_lock(&channels_lock);
+	while ((id = LIST_FIRST(&ch->ids))) {
+		LIST_REMOVE(id, entry);
+		id_close(id);
+	}
+	pthread_mutex_unlock(&channels_lock);
+}
+
+/* ------------------------------------------------------------------ create and destroy */
 
 int cm_channel_create(struct cm_channel **ret_channel)
 {
@@ -132,6 +194,7 @@ void cm_channel_destroy(struct cm_channel *ch)
 		close(ch->channel.fd);
 	cm_posted_close(ch);
 	backends_close(ch);
+	ids_close(ch);
 	channel_free(ch);
 }
 

@@ -16,6 +16,7 @@
  *   cm_init_lock	first use of the library (device.c)
  *   cm_devices.lock	list of devices, their contexts and default PDs (device.c)
  *   posted_lock	events in channels that are no backend's (posted.c)
+ *   channels_lock	which identifiers a channel has (channel.c)
  *   a backend's own	as it likes
  *   cm_id.lock		of one identifier: event counters, unacknowledged events, groups; ucma: its
  *			creation. Leaf.
@@ -116,6 +117,7 @@ struct cm_channel {
 	unsigned int turn;		   /* who is asked first for the next event: fairness */
 	int posted_fd;			   /* readable while posted is not empty; -1: never used */
 	TAILQ_HEAD(, cm_event) posted;	   /* posted.c */
+	LIST_HEAD(, cm_id) ids;		   /* which report here, hidden ones as well */
 	LIST_ENTRY(cm_channel) entry;	   /* of those destroyed */
 };
 
@@ -131,7 +133,11 @@ static inline bool cm_channel_is_mixed(const struct cm_channel *ch)
 }
 
 int cm_channel_create(struct cm_channel **ret_channel);
+/* Identifiers that are left are closed as well: see cm_id.closed. */
 void cm_channel_destroy(struct cm_channel *ch);
+/* An identifier comes to a channel, and leaves it. -EBADF: it was destroyed meanwhile. */
+int cm_channel_enter(struct cm_channel *ch, struct cm_id *id);
+void cm_channel_leave(struct cm_id *id);
 /*
  * posted.c: where there are two backends, events that the library or the program itself writes wait
  * in the channel, as an identifier may have no backend yet. They are counted apart from a
@@ -165,6 +171,13 @@ struct cm_id {
 	struct cm_device *dev;		      /* NULL until known */
 	bool sync; /* made without a channel: calls wait for their event */
 	bool listening;
+	/*
+	 * Its channel was destroyed, and with it all that the backend had of it: what is left is to
+	 * be destroyed. It is in a channel that never opens.
+	 */
+	bool closed;
+	uint32_t closed_reported; /* events handed out until then */
+	LIST_ENTRY(cm_id) entry;  /* cm_channel.ids */
 	bool connect_failed; /* on this side, after the other one accepted: what follows is noise */
 
 	/*
@@ -188,8 +201,7 @@ struct cm_id {
 	int backlog;
 
 	struct ibv_qp_init_attr *ep_attr; /* of a passive endpoint: QPs of its requests; ep.c */
-	struct ibv_pd *ep_pd;
-	struct rdma_addrinfo *addrinfo; /* rdma_resolve_addrinfo()'s result; addrinfo.c */
+	struct rdma_addrinfo *addrinfo;	  /* rdma_resolve_addrinfo()'s result; addrinfo.c */
 	void *connect_data; /* private data of the rdma_addrinfo an endpoint was made from */
 	uint8_t connect_len;
 
@@ -245,7 +257,7 @@ int cm_id_migrate(struct cm_id *id, struct cm_channel *to);
 /* The backend that serves the local address @src; both, for a wildcard. */
 int cm_id_choose(struct cm_id *id, const struct sockaddr *src);
 int cm_id_choose_both(struct cm_id *id);
-/* -EINVAL, said in the log, when the identifier has no backend yet. */
+/* -EINVAL, said in the log, when the identifier has no backend yet; -EBADF when it is closed. */
 int cm_need_backend(struct cm_id *id, const char *who);
 /* -EOPNOTSUPP, said in the log. */
 int cm_unsupported(struct cm_id *id, const char *what);
@@ -326,6 +338,8 @@ static inline struct cm_event *to_cm_event(struct rdma_cm_event *event)
  * takes long, the log says which event is missing.
  */
 void cm_events_wait(struct cm_id *id, const uint32_t *acked, uint32_t reported, const char *who);
+/* How many events of a backend about the identifier were handed out, as far as the core knows. */
+uint32_t cm_events_given(struct cm_id *id);
 /* Count an event as acknowledged although the program still looks at it: rdma_get_request(). */
 void cm_event_count_early(struct cm_event *ev);
 /* Synchronous identifiers: wait for the event of what was started; asynchronous ones: nothing. */
@@ -410,8 +424,9 @@ struct cm_backend_ops {
 
 	/*
 	 * Set @ch's member of this backend. *ret_fd: to wait on, readable while an event waits;
-	 * closed by close_channel. -ENODEV: this backend has nothing to work with on this machine
-	 * (the kernel module is not there; there is no user-space device).
+	 * closed by close_channel, which ends what the backend has of the identifiers in it, too.
+	 * -ENODEV: this backend has nothing to work with on this machine (the kernel module is not
+	 * there; there is no user-space device).
 	 */
 	int (*open_channel)(struct cm_channel *ch, int *ret_fd);
 	void (*close_channel)(struct cm_channel *ch);

@@ -253,8 +253,9 @@ static int conn_accept(struct cm_id *id, const struct rdma_conn_param *param)
 	if (id->id.qp && !cm_id_is_ud(id)) {
 		r = cm_qp_to_rts(id);
 		if (r < 0) {
-			cm_err(id, "rdma_accept: the queue pair does not get ready: %s",
-			       strerror(-r));
+			cm_err(id, "rdma_accept: the queue pair does not get ready: %s%s",
+			       strerror(-r),
+			       r == -EINVAL ? "; has the client withdrawn its request?" : "");
 			return r;
 		}
 	}

@@ -9,6 +9,7 @@
 
 #include "libibverbs/provider.h"
 #include "librdmacm/cm.h"
+#include "util/cancel.h"
 
 /*
  * @lock is held while devices are opened, too: two identifiers must not open one device twice.
@@ -87,6 +88,7 @@ static int refresh_locked(void)
 
 int cm_devices_refresh(void)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	int r;
 
 	pthread_mutex_lock(&cm_devices.lock);
@@ -132,6 +134,7 @@ static int device_open_locked(struct cm_device *dev)
 
 int cm_device_open(struct cm_device *dev)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	int r;
 
 	pthread_mutex_lock(&cm_devices.lock);
@@ -145,6 +148,7 @@ int cm_device_open(struct cm_device *dev)
 
 int cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *arg)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	_cleanup_free_ struct cm_device **all = NULL;
 	struct cm_device *dev;
 	int count = 0, r;
@@ -190,6 +194,7 @@ static struct cm_device *device_find_locked(__be64 guid, int index)
 
 int cm_device_find(__be64 guid, int index, struct cm_device **ret_dev)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct cm_device *dev;
 	int r;
 

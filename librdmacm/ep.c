@@ -30,14 +30,17 @@ static int endpoint_bind(struct cm_id *id, const struct rdma_addrinfo *res, stru
 {
 	int r = cm_addr_bind(id, res->ai_src_addr);
 
-	if (r < 0 || !attr)
+	if (r < 0)
 		return r;
+	if (pd)
+		id->id.pd = pd;
+	if (!attr)
+		return 0;
 	id->ep_attr = malloc(sizeof(*attr));
 	if (!id->ep_attr)
 		return -ENOMEM;
 	*id->ep_attr = *attr;
 	id->ep_attr->qp_type = res->ai_qp_type;
-	id->ep_pd = pd;
 	return 0;
 }
 
@@ -128,7 +131,7 @@ static int request_qp(struct cm_id *listener, struct cm_id *id)
 	if (!listener->ep_attr)
 		return 0;
 	attr = *listener->ep_attr;
-	return cm_qp_create(id, listener->ep_pd, &attr);
+	return cm_qp_create(id, listener->id.pd, &attr);
 }
 
 static int request_get(struct cm_id *listener, struct rdma_cm_id **ret_id)
@@ -147,9 +150,7 @@ static int request_get(struct cm_id *listener, struct rdma_cm_id **ret_id)
 	id = to_cm_id(event->id);
 	/* the event lives with the new identifier, and its listener may go before that */
 	cm_event_count_early(to_cm_event(event));
-	r = cm_id_migrate(id, NULL);
-	if (!r)
-		r = request_qp(listener, id);
+	r = request_qp(listener, id);
 	id->id.event = event;
 	if (r < 0) {
 		rdma_reject(&id->id, NULL, 0);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "librdmacm/cm.h"
+#include "util/cancel.h"
 
 #define LATE_SECONDS 2 /* of waiting for acknowledgements before the log says what is missing */
 
@@ -70,6 +71,7 @@ static void missing_log(struct cm_id *id, const char *who)
 
 void cm_events_wait(struct cm_id *id, const uint32_t *acked, uint32_t reported, const char *who)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct timespec late;
 	bool said = false;
 
@@ -85,6 +87,19 @@ void cm_events_wait(struct cm_id *id, const uint32_t *acked, uint32_t reported, 
 		}
 	}
 	pthread_mutex_unlock(&id->lock);
+}
+
+uint32_t cm_events_given(struct cm_id *id)
+{
+	struct cm_event *ev;
+	uint32_t given;
+
+	pthread_mutex_lock(&id->lock);
+	given = id->events_acked;
+	TAILQ_FOREACH(ev, &id->unacked, entry)
+		given += !ev->posted;
+	pthread_mutex_unlock(&id->lock);
+	return given;
 }
 
 /* ------------------------------------------------------------------ the library's part */
@@ -166,8 +181,11 @@ static int do_connect_request(struct cm_channel *ch, struct cm_event *ev)
 		r = id->backend->query_route(id);
 	if (!r && !id->id.verbs)
 		r = -ENODEV;
+	/* it must not end with its listener, and its calls wait as the listener's do */
+	if (!r && listener->sync)
+		r = cm_id_migrate(id, NULL);
 	if (r < 0) {
-		cm_err(listener, "a connection request is dropped: its device cannot be used: %s",
+		cm_err(listener, "a connection request is dropped: it cannot be used: %s",
 		       strerror(-r));
 		cm_id_free(id);
 		return r;
@@ -267,32 +285,50 @@ static int event_process(struct cm_channel *ch, struct cm_event *ev)
 	return 1;
 }
 
+/* Of the calls here, this is where a thread may be cancelled: it waits, and has nothing yet. */
+static int event_next(struct cm_channel *ch, struct cm_event *ev)
+{
+	int r;
+
+	pthread_cleanup_push(free, ev);
+	r = cm_channel_next(ch, ev);
+	pthread_cleanup_pop(0);
+	return r;
+}
+
+/* Return: 1: for the program; 0: not; -errno: there is none. */
+static int event_take(struct cm_channel *ch, struct cm_event *ev)
+{
+	int r = event_next(ch, ev);
+	_cleanup_cancel_ int cancel = cancel_off();
+
+	if (r < 0)
+		return r;
+	r = event_process(ch, ev);
+	if (r < 0)
+		ev->id->backend->drop_request(ch, ev);
+	if (r > 0)
+		event_given(ev);
+	else
+		event_count(ev);
+	return r > 0;
+}
+
 CM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
-	struct cm_channel *ch = to_cm_channel(channel);
 	struct cm_event *ev;
-	int r;
+	int r = 0;
 
 	if (!channel || !event)
 		return ret_neg1(-EINVAL);
-	for (;;) {
+	while (!r) {
 		ev = calloc(1, sizeof(*ev));
-		if (!ev)
-			return ret_neg1(-ENOMEM);
-		r = cm_channel_next(ch, ev);
-		if (r < 0) {
+		r = ev ? event_take(to_cm_channel(channel), ev) : -ENOMEM;
+		if (r <= 0)
 			free(ev);
-			return ret_neg1(r);
-		}
-		r = event_process(ch, ev);
-		if (r > 0)
-			break;
-		if (r < 0)
-			ev->id->backend->drop_request(ch, ev);
-		event_count(ev);
-		free(ev);
 	}
-	event_given(ev);
+	if (r < 0)
+		return ret_neg1(r);
 	*event = &ev->event;
 	return 0;
 }

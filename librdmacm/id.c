@@ -33,10 +33,15 @@ int cm_id_alloc(struct cm_channel *ch, void *context, enum rdma_port_space ps,
 		enum ibv_qp_type qp_type, struct cm_id **ret_id)
 {
 	struct cm_id *id = calloc(1, sizeof(*id));
+	int r;
 
 	if (!id)
 		return -ENOMEM;
-	id->id.channel = &ch->channel;
+	r = cm_channel_enter(ch, id);
+	if (r < 0) {
+		free(id);
+		return r;
+	}
 	id->id.context = context;
 	id->id.ps = ps;
 	id->id.qp_type = qp_type;
@@ -50,6 +55,7 @@ int cm_id_alloc(struct cm_channel *ch, void *context, enum rdma_port_space ps,
 
 void cm_id_free(struct cm_id *id)
 {
+	cm_channel_leave(id);
 	cm_options_free(id);
 	rdma_freeaddrinfo(id->addrinfo);
 	free(id->id.route.path_rec);
@@ -99,6 +105,10 @@ int cm_unsupported(struct cm_id *id, const char *what)
 
 int cm_need_backend(struct cm_id *id, const char *who)
 {
+	if (id->closed) {
+		cm_err(id, "%s: the identifier's event channel was destroyed", who);
+		return -EBADF;
+	}
 	if (id->backend)
 		return 0;
 	cm_err(id, "%s before an address was bound or resolved", who);
@@ -123,11 +133,13 @@ static int backend_detach(struct cm_id *id)
 	uint32_t reported = 0;
 	int r;
 
-	if (!id->backend)
+	if (!id->backend && !id->closed)
 		return 0;
-	r = id->backend->destroy_id(id, &reported);
+	r = id->closed ? 0 : id->backend->destroy_id(id, &reported);
 	if (r < 0)
 		return r;
+	if (id->closed)
+		reported = id->closed_reported;
 	cm_events_wait(id, &id->events_acked, reported, "rdma_destroy_id()");
 	id->events_acked = 0;
 	id->backend = NULL;
@@ -179,11 +191,14 @@ static int twin_destroy(struct cm_id *id)
 
 int cm_id_choose(struct cm_id *id, const struct sockaddr *src)
 {
-	const struct cm_backend_ops *ops = backend_for(id, src);
-	int r = twin_destroy(id);
+	const struct cm_backend_ops *ops;
+	int r = id->closed ? -EBADF : twin_destroy(id);
 
-	if (r < 0 || id->backend == ops)
+	if (r < 0)
 		return r;
+	ops = backend_for(id, src);
+	if (id->backend == ops)
+		return 0;
 	r = backend_detach(id);
 	return r < 0 ? r : backend_attach(id, ops);
 }
@@ -192,6 +207,8 @@ int cm_id_choose_both(struct cm_id *id)
 {
 	int r;
 
+	if (id->closed)
+		return -EBADF;
 	if (id->backend)
 		return 0;
 	r = backend_attach(id, &ucma_ops);
@@ -266,6 +283,7 @@ CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_
 
 int cm_id_destroy(struct cm_id *id)
 {
+	struct cm_channel *own;
 	int r;
 
 	cm_sync_drop_event(id);
@@ -277,9 +295,10 @@ int cm_id_destroy(struct cm_id *id)
 	cm_posted_drop(id);
 	cm_events_wait(id, &id->posted_acked, id->posted_given, "rdma_destroy_id()");
 	cm_groups_free(id);
-	if (id->sync)
-		cm_channel_destroy(cm_id_channel(id));
+	own = id->sync ? cm_id_channel(id) : NULL;
 	cm_id_free(id);
+	if (own)
+		cm_channel_destroy(own);
 	return 0;
 }
 
@@ -309,11 +328,19 @@ static int migrate_one(struct cm_id *id, struct cm_channel *to)
 	return 0;
 }
 
+static void id_move(struct cm_id *id, struct cm_channel *to)
+{
+	cm_channel_leave(id);
+	cm_channel_enter(to, id);
+}
+
 int cm_id_migrate(struct cm_id *id, struct cm_channel *to)
 {
 	struct cm_channel *from = cm_id_channel(id), *own = NULL;
-	int r = 0;
+	int r = id->closed ? -EBADF : id->sync && !to ? -EINVAL : 0;
 
+	if (r < 0)
+		return r;
 	cm_sync_drop_event(id);
 	if (!to) {
 		r = cm_channel_create(&own);
@@ -330,9 +357,9 @@ int cm_id_migrate(struct cm_id *id, struct cm_channel *to)
 	}
 	cm_posted_move(id, to);
 	cm_events_wait(id, &id->posted_acked, id->posted_given, "rdma_migrate_id()");
-	id->id.channel = &to->channel;
+	id_move(id, to);
 	if (id->twin)
-		id->twin->id.channel = &to->channel;
+		id_move(id->twin, to);
 	if (id->sync)
 		cm_channel_destroy(from);
 	id->sync = own;

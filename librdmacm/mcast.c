@@ -111,6 +111,8 @@ static int group_leave(struct cm_id *id, const struct sockaddr *addr)
 	struct cm_mc *mc;
 	int r = addr && cm_addr_size(addr) ? 0 : -EINVAL;
 
+	if (!r)
+		r = cm_need_backend(id, "rdma_leave_multicast");
 	if (r < 0)
 		return r;
 	mc = group_find(id, addr);

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 
 #include "librdmacm/cm.h"
+#include "util/cancel.h"
 
 static pthread_mutex_t posted_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -51,6 +52,7 @@ static void remove_from(struct cm_channel *ch, struct cm_event *ev)
 
 int cm_posted_put(struct cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct cm_event *ev = calloc(1, sizeof(*ev));
 	int r;
 
@@ -71,6 +73,7 @@ int cm_posted_put(struct cm_id *id, enum rdma_cm_event_type event, int status, u
 
 int cm_posted_take(struct cm_channel *ch, struct cm_event *ev)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct cm_event *first;
 
 	pthread_mutex_lock(&posted_lock);
@@ -88,6 +91,7 @@ int cm_posted_take(struct cm_channel *ch, struct cm_event *ev)
 /* @to NULL: nowhere. */
 static void move_all(struct cm_id *id, struct cm_channel *to)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct cm_channel *from = cm_id_channel(id);
 	struct cm_event *ev, *next;
 

@@ -10,7 +10,7 @@
 
 #define CHILD_SECONDS 60
 
-static int child_wait(pid_t pid)
+static int child_wait(pid_t pid, int *ret_signal)
 {
 	int status;
 
@@ -19,26 +19,29 @@ static int child_wait(pid_t pid)
 			return -errno;
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
-	return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? -ETIMEDOUT : -EFAULT;
+	*ret_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	return *ret_signal == SIGALRM ? -ETIMEDOUT : -EFAULT;
 }
 
-int child_run(child_job_fn job, const void *arg, void *result, size_t size)
+int child_run(child_job_fn job, const void *arg, void *result, size_t size, int *ret_signal)
 {
 	void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid;
 	int r;
 
+	*ret_signal = 0;
 	if (shared == MAP_FAILED)
 		return -errno;
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
 		signal(SIGALRM, SIG_DFL);
+		signal(SIGSYS, SIG_DFL);
 		alarm(CHILD_SECONDS);
 		job(arg, shared);
 		_exit(0);
 	}
-	r = pid < 0 ? -errno : child_wait(pid);
+	r = pid < 0 ? -errno : child_wait(pid, ret_signal);
 	if (!r)
 		memcpy(result, shared, size);
 	munmap(shared, size);

@@ -10,8 +10,9 @@ typedef void (*child_job_fn)(const void *arg, void *result);
 
 /*
  * Run @job in a child process and fetch what it wrote to @result.
+ * @ret_signal: what ended it; 0 when it ended by itself
  * Return: 0; -ETIMEDOUT: it hung; -EFAULT: it crashed; another -errno: no process could be made.
  */
-int child_run(child_job_fn job, const void *arg, void *result, size_t size);
+int child_run(child_job_fn job, const void *arg, void *result, size_t size, int *ret_signal);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rdma-doctor/doctor.h"
+#include "rdma-doctor/hardware.h"
 #include "util/sysfs.h"
 
 static int is_visible(const struct dirent *entry)
@@ -13,15 +13,21 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
+/* Of the modules that use ib_uverbs all but one are drivers. */
+static int is_driver(const struct dirent *entry)
+{
+	return is_visible(entry) && strcmp(entry->d_name, "rdma_ucm");
+}
+
 /* Names of @folder in sysfs, for a sentence. Return: how many there are. */
-static int names_join(const char *folder, struct text *names)
+static int names_join(const char *folder, int (*select)(const struct dirent *), struct text *names)
 {
 	char path[PATH_MAX];
 	struct dirent **entries;
 	int n;
 
 	snprintf(path, sizeof(path), "%s/%s", sysfs_root(), folder);
-	n = scandir(path, &entries, is_visible, versionsort);
+	n = scandir(path, &entries, select, versionsort);
 	if (n < 0)
 		return 0;
 	for (int i = 0; i < n; i++) {
@@ -37,7 +43,7 @@ static void device_not_found(const struct doctor *d, struct finding *f)
 	struct text names = {};
 	char interface[PATH_MAX];
 
-	if (names_join("class/infiniband", &names))
+	if (names_join("class/infiniband", is_visible, &names))
 		finding_fail(f, "%s is not one of the kernel's devices: %s", d->wanted,
 			     names.chars);
 	else
@@ -54,36 +60,73 @@ static void device_not_found(const struct doctor *d, struct finding *f)
 	finding_fix(f, "name a device that is there, or load the driver of %s", d->wanted);
 }
 
+/* Drivers of hardware find their devices themselves; a software device is made by its user. */
+static void fix_none(const struct doctor *d, bool drivers, struct finding *f)
+{
+	const char *where = host_in_container(d) ? "on the host: " : "";
+
+	if (drivers)
+		finding_fix(f,
+			    "%slook why the driver has no device (dmesg); or make a software "
+			    "device: rdma link add rxe0 type rxe netdev INTERFACE",
+			    where);
+	else
+		finding_fix(f,
+			    "%sload the device's driver, or make a software device: rdma link "
+			    "add rxe0 type rxe netdev INTERFACE",
+			    where);
+}
+
+/* uroce excuses that there never was a device, not that one was lost. */
 static void device_none(const struct doctor *d, struct finding *f)
 {
+	char function[NAME_MAX + 1];
+	bool unbound = hardware_find_unbound(function, sizeof(function));
 	struct text drivers = {};
+	struct adapter adapter;
+	unsigned int lost = hardware_find_lost(&adapter);
+	int loaded = names_join("module/ib_uverbs/holders", is_driver, &drivers);
 
 	finding_fail(f, "the kernel has no RDMA device");
-	if (names_join("module/ib_uverbs/holders", &drivers))
+	if (unbound)
+		finding_fail(f, "; the RDMA function %s has no driver", function);
+	if (loaded)
 		finding_fail(f, " although drivers are loaded (%s)", drivers.chars);
-	if (uroce_serves(d))
+	if (lost) {
+		finding_fail(f, "; ");
+		hardware_describe(&adapter, lost, f, FINDING_FAILED);
+		hardware_fix(d, &adapter, f);
+		return;
+	}
+	if (!loaded && !unbound && uroce_serves(d))
 		finding_unneeded(f, "; uroce, the device in user space, serves without one");
-	if (host_in_container(d))
-		finding_fix(f, "on the host: load the device's driver, or make a software device");
-	else
-		finding_fix(f, "load the device's driver, or make a software device: rdma link add "
-			       "rxe0 type rxe netdev INTERFACE");
+	fix_none(d, loaded || unbound, f);
+}
+
+static void device_list(struct doctor *d, struct finding *f)
+{
+	struct adapter adapter;
+	unsigned int lost;
+
+	for (unsigned int i = 0; i < d->count; i++)
+		finding_ok(f, "%s%s", i ? ", " : "", d->devices[i].name);
+	lost = d->wanted ? 0 : hardware_find_lost(&adapter);
+	if (!lost)
+		return;
+	d->lost = true;
+	finding_note(f, "; ");
+	hardware_describe(&adapter, lost, f, FINDING_NOTE);
+	hardware_fix(d, &adapter, f);
 }
 
 void device_check(struct doctor *d, struct finding *f)
 {
-	if (d->userspace_wanted) {
+	if (d->userspace_wanted)
 		finding_unneeded(f, "%s is a device in user space", d->wanted);
-		return;
-	}
-	if (!d->count && d->wanted) {
+	else if (d->count)
+		device_list(d, f);
+	else if (d->wanted)
 		device_not_found(d, f);
-		return;
-	}
-	if (!d->count) {
+	else
 		device_none(d, f);
-		return;
-	}
-	for (unsigned int i = 0; i < d->count; i++)
-		finding_ok(f, "%s%s", i ? ", " : "", d->devices[i].name);
 }

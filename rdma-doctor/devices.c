@@ -116,13 +116,28 @@ void devices_find(struct doctor *d)
 	devices_find_verbs(d);
 }
 
+bool device_name_is_userspace(const char *name)
+{
+	return !strncmp(name, "uroce", strlen("uroce"));
+}
+
 bool devices_wanted_is_userspace(const struct doctor *d)
 {
-	return d->wanted && !d->count && !strncmp(d->wanted, "uroce", strlen("uroce"));
+	return d->wanted && !d->count && device_name_is_userspace(d->wanted);
+}
+
+struct doctor_device *devices_find_named(struct doctor *d, const char *name)
+{
+	for (unsigned int i = 0; i < d->count; i++)
+		if (device_is_called(d->devices[i].verbs, d->devices[i].name, name))
+			return &d->devices[i];
+	return NULL;
 }
 
 void devices_drop(struct doctor *d)
 {
 	disc_list_clear(&d->list);
 	d->count = 0;
+	free(d->userspace);
+	d->userspace = NULL;
 }

@@ -11,7 +11,9 @@
  *   devices.c      the kernel's RDMA devices  finding.c  what a check found, in words
  *   host.c         files, container, unit     system.c   what is asked of the kernel
  *   trial.c        the library, tried         capture.c  what the library says meanwhile
- *   child.c        a process that may crash
+ *   child.c        a process that may crash   hardware.c adapters on the PCI bus
+ *   limit.c        limits of the rdma cgroup  describe.c a device in the JSON report
+ *   ending.c       what ended a process
  *   paths.c, log.c stand for files of the library that discovery uses
  */
 #ifndef RDMA_DOCTOR_DOCTOR_H
@@ -47,6 +49,7 @@ void finding_fix(struct finding *f, const char *fmt, ...) _printf_(2, 3);
 void text_make_printable(char *text);
 
 struct rung;
+struct doctor_userspace;
 
 struct doctor_device {
 	char name[IBV_SYSFS_NAME_MAX];
@@ -71,11 +74,19 @@ struct doctor {
 	bool live;	    /* the kernel and the library may be asked, not only files */
 	const char *wanted; /* only this device; NULL: all */
 	const char *pid;    /* whose limits: "self" or a number */
+	bool strict;	    /* a note is a failure */
+	bool all;	    /* show what does not matter here, too */
+
+	unsigned int required_number; /* of the kernel's devices; 0: any */
+	const char *required[DOCTOR_DEVICES_MAX];
+	unsigned int required_count;
 
 	struct verbs_device_list list;
 	struct doctor_device devices[DOCTOR_DEVICES_MAX];
 	unsigned int count;
-	bool userspace_wanted; /* @wanted is a device of uroce */
+	bool lost;			    /* an adapter has no device beside others that have */
+	bool userspace_wanted;		    /* @wanted is a device of uroce */
+	struct doctor_userspace *userspace; /* those that were tried; NULL: none */
 	struct rdma_system system;
 };
 
@@ -93,6 +104,9 @@ extern const unsigned int rung_count;
 
 /* ladder.c: look at everything. @findings: one a rung. */
 void ladder_climb(struct doctor *d, struct finding *findings);
+/* The rung that is being looked at; behind the last one: none. Seen by the parent of a child that
+ * climbs. */
+extern unsigned int *ladder_place;
 /* Return: index of the first rung that failed, -1 when none did. */
 int ladder_first_failure(const struct finding *findings);
 
@@ -100,11 +114,18 @@ int ladder_first_failure(const struct finding *findings);
 void report_text(const struct doctor *d, const struct finding *findings);
 void report_json(const struct doctor *d, const struct finding *findings);
 
+/* describe.c: the elements of "devices" in the JSON. */
+void describe_device(const struct doctor_device *dev);
+void describe_userspace(const struct doctor_userspace *dev);
+
 /* devices.c */
 void devices_find(struct doctor *d);
 void devices_drop(struct doctor *d);
 /* A device of uroce is wanted; the kernel cannot have it. */
 bool devices_wanted_is_userspace(const struct doctor *d);
+bool device_name_is_userspace(const char *name);
+/* By any of its names; NULL: it is not one of those that are looked at. */
+struct doctor_device *devices_find_named(struct doctor *d, const char *name);
 /* Fit to be part of a path and of a line. */
 bool device_name_usable(const char *name);
 /* "<sysfs>/class/infiniband/<device>/<path>". Return: length of the text; -errno. */
@@ -122,6 +143,10 @@ const char *log_content(const char *line);
 int host_read(const struct doctor *d, const char *path, char *buf, size_t size);
 bool host_exists(const struct doctor *d, const char *path);
 bool sysfs_exists(const char *path);
+/* The last part of where a link of sysfs points to; "" when there is none. */
+void sysfs_link(const char *path, char *ret_name, size_t size);
+/* /dev is not the machine's, but one that was made for this process or its unit. */
+bool host_dev_is_private(const struct doctor *d);
 enum host_place {
 	HOST_PLAIN,
 	HOST_CONTAINER,
@@ -163,5 +188,6 @@ void fork_check(struct doctor *d, struct finding *f);
 void rdma_cm_check(struct doctor *d, struct finding *f);
 void uroce_check(struct doctor *d, struct finding *f);
 void verbs_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
+void require_check(struct doctor *d, struct finding *f);
 
 #endif

@@ -1,46 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The kernel's RDMA subsystem: its modules are loaded, or can be. */
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "rdma-doctor/doctor.h"
+#include "rdma-doctor/hardware.h"
 #include "util/sysfs.h"
-
-/* RDMA functions of network cards are devices of the auxiliary bus: "mlx5_core.rdma.0". */
-static int is_rdma_function(const struct dirent *entry)
-{
-	static const char *const kinds[] = { ".rdma.", ".roce.", ".iwarp." };
-
-	for (int i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strstr(entry->d_name, kinds[i]))
-			return 1;
-	return 0;
-}
-
-/* The first RDMA function that no driver has taken. Return: whether there is one. */
-static bool function_unbound(char *name, size_t size)
-{
-	char path[PATH_MAX];
-	struct dirent **entries;
-	bool found = false;
-	int n;
-
-	snprintf(path, sizeof(path), "%s/bus/auxiliary/devices", sysfs_root());
-	n = scandir(path, &entries, is_rdma_function, versionsort);
-	for (int i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "bus/auxiliary/devices/%s/driver", entries[i]->d_name);
-		if (!found && !sysfs_exists(path)) {
-			snprintf(name, size, "%s", entries[i]->d_name);
-			found = true;
-		}
-		free(entries[i]);
-	}
-	if (n >= 0)
-		free(entries);
-	return found;
-}
 
 /* Whether the kernel's module tree has @module; when it cannot be read, it is taken for there. */
 static bool module_installed(const struct doctor *d, const char *release, const char *module)
@@ -84,7 +49,7 @@ static void fix_missing(const struct doctor *d, const char *module, struct findi
 			    release, release, module);
 		return;
 	}
-	if (!function_unbound(function, sizeof(function))) {
+	if (!hardware_find_unbound(function, sizeof(function))) {
 		finding_fix(f, "modprobe %s, and load the device's driver", module);
 		return;
 	}
@@ -96,6 +61,8 @@ static void kernel_missing(const struct doctor *d, const char *module, const cha
 			   struct finding *f)
 {
 	char function[NAME_MAX + 1];
+	struct adapter adapter;
+	unsigned int lost = hardware_find_lost(&adapter);
 
 	if (d->userspace_wanted) {
 		finding_unneeded(f, "%s is a device in user space", d->wanted);
@@ -104,10 +71,14 @@ static void kernel_missing(const struct doctor *d, const char *module, const cha
 	finding_fail(f, "the kernel module %s is not loaded: %s/class/%s does not exist", module,
 		     sysfs_root(), class);
 	fix_missing(d, module, f);
-	if (function_unbound(function, sizeof(function)))
+	if (hardware_find_unbound(function, sizeof(function))) {
 		finding_fail(f, "; the RDMA function %s has no driver", function);
-	else if (uroce_serves(d))
+	} else if (lost) {
+		finding_fail(f, "; ");
+		hardware_describe(&adapter, lost, f, FINDING_FAILED);
+	} else if (uroce_serves(d)) {
 		finding_unneeded(f, "; uroce, the device in user space, serves without it");
+	}
 }
 
 void kernel_check(struct doctor *d, struct finding *f)
@@ -132,8 +103,9 @@ void kernel_check(struct doctor *d, struct finding *f)
 	}
 	host_release(d, release, sizeof(release));
 	finding_ok(f, "Linux %s has its RDMA modules ib_core and ib_uverbs loaded", release);
-	if (!function_unbound(function, sizeof(function)))
+	if (!hardware_find_unbound(function, sizeof(function)))
 		return;
+	d->lost = true;
 	finding_note(f, "; the RDMA function %s has no driver", function);
 	*strrchr(function, '.') = '\0';
 	finding_fix(f, "modprobe auxiliary:%s", function);

@@ -83,19 +83,26 @@ static void subsystem_ask(struct doctor *d)
 		system_ask(&d->system);
 }
 
+static unsigned int place;
+unsigned int *ladder_place = &place;
+
 void ladder_climb(struct doctor *d, struct finding *findings)
 {
 	subsystem_ask(d);
 	devices_find(d);
 	d->userspace_wanted = devices_wanted_is_userspace(d);
 	for (unsigned int i = 0; i < rung_count; i++) {
+		*ladder_place = i;
 		findings[i] = (struct finding){};
 		if (rungs[i].check)
 			rungs[i].check(d, &findings[i]);
 		else
 			devices_check(d, &rungs[i], &findings[i]);
+		if (d->strict && findings[i].state == FINDING_NOTE)
+			findings[i].state = FINDING_FAILED;
 		log_take();
 	}
+	*ladder_place = rung_count;
 }
 
 int ladder_first_failure(const struct finding *findings)

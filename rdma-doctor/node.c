@@ -14,11 +14,31 @@ void node_path(const struct doctor *d, const char *name, char path[PATH_MAX])
 	snprintf(path, PATH_MAX, "%s" CDEV_DIR "/%s", d->root, name);
 }
 
+/* PrivateDevices= of a unit, or another sandbox; who is in it may make no nodes. */
+static void node_hidden(const struct doctor *d, struct finding *f)
+{
+	char unit[128];
+
+	finding_fail(f, ": /dev is private to this process");
+	if (host_place(d, unit, sizeof(unit)) == HOST_UNIT)
+		finding_fix(f,
+			    "systemctl edit %s: [Service] BindPaths=" CDEV_DIR
+			    ", DeviceAllow=char-infiniband_verbs rw and DeviceAllow=" CDEV_DIR
+			    "/rdma_cm rw; or PrivateDevices=no",
+			    unit);
+	else
+		finding_fix(f, "have the sandbox bind " CDEV_DIR " and permit its devices");
+}
+
 static void node_missing(const struct doctor *d, const char *path, dev_t number, struct finding *f)
 {
 	if (host_in_container(d)) {
 		finding_fix(f, "start the container with --device=%s (Kubernetes: a device plugin)",
 			    path);
+		return;
+	}
+	if (host_dev_is_private(d)) {
+		node_hidden(d, f);
 		return;
 	}
 	finding_fix(f, "mount devtmpfs on /dev and run udev");

@@ -14,6 +14,11 @@ static const char *const state_names[] = {
 	[IBV_PORT_ARMED] = "ARMED", [IBV_PORT_ACTIVE] = "ACTIVE", [IBV_PORT_ACTIVE_DEFER] = "DEFER",
 };
 
+const char *port_state_name(const struct port *port)
+{
+	return enum_name(state_names, ARRAY_SIZE(state_names), port->state, "in an unknown state");
+}
+
 /* IBTA PortPhysicalState */
 enum {
 	PHYSICAL_POLLING = 2,
@@ -141,9 +146,7 @@ static void port_down_infiniband(const struct doctor_device *dev, const struct p
 
 static void port_down(const struct doctor_device *dev, const struct port *port, struct finding *f)
 {
-	finding_fail(f, "port %u is %s", port->number,
-		     enum_name(state_names, ARRAY_SIZE(state_names), port->state,
-			       "in an unknown state"));
+	finding_fail(f, "port %u is %s", port->number, port_state_name(port));
 	if (port->ethernet)
 		port_down_ethernet(port, f);
 	else

@@ -20,6 +20,8 @@ struct port {
 /* Return: whether the device has that port. */
 bool port_read(const struct doctor_device *dev, unsigned int number, struct port *ret_port);
 
+const char *port_state_name(const struct port *port);
+
 /* An attribute of the port. Return: length of the text; -errno. */
 int port_read_text(const struct doctor_device *dev, unsigned int number, const char *attribute,
 		   char *buf, size_t size);

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 
-#include "rdma-doctor/doctor.h"
+#include "rdma-doctor/child.h"
+#include "rdma-doctor/ending.h"
 
 enum {
 	EXIT_NO_REPORT = 1,
@@ -21,6 +23,11 @@ static const char usage_text[] =
 	"\n"
 	"Options:\n"
 	"  -d, --device=DEVICE  only this one: name, network interface, PCI address or uverbsN\n"
+	"  -R, --require=N      fail unless N of the kernel's devices work\n"
+	"  -R, --require=DEVICE...\n"
+	"                       fail unless these work; separated by commas or spaces\n"
+	"  -s, --strict         a note is a failure\n"
+	"  -a, --all            show what does not matter here, too\n"
 	"  -p, --pid=PID        limits of this process instead of the own\n"
 	"  -r, --root=DIR       a copy of another machine's files below DIR, nothing of this one\n"
 	"  -j, --json           the report as JSON\n"
@@ -69,34 +76,117 @@ static bool pid_exists(const struct doctor *d)
 	return !access(path, F_OK);
 }
 
-static int examine(struct doctor *d, bool json)
+static bool all_digits(const char *text)
 {
+	return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+/* "8" or "mlx5_0,mlx5_1"; @list is cut into pieces. */
+static const char *required_add(struct doctor *d, char *list)
+{
+	char *name;
+
+	if (all_digits(list)) {
+		if (d->required_number || d->required_count)
+			return "--require: either one number or devices";
+		if (strlen(list) > 4 || !atoi(list))
+			return "--require: not a number of devices";
+		d->required_number = atoi(list);
+		return NULL;
+	}
+	if (d->required_number)
+		return "--require: either one number or devices";
+	while ((name = strsep(&list, ","))) {
+		if (!device_name_usable(name) || all_digits(name))
+			return "--require: not the name of a device";
+		if (d->required_count == ARRAY_SIZE(d->required))
+			return "--require: too many devices";
+		d->required[d->required_count++] = name;
+	}
+	return NULL;
+}
+
+struct examination {
+	struct doctor *doctor;
+	unsigned int *place; /* the rung that is looked at; seen by the parent */
+	bool json;
+};
+
+static void examine(const void *arg, void *ret_code)
+{
+	const struct examination *e = arg;
 	struct finding *findings = calloc(rung_count, sizeof(*findings));
 	int first;
 
+	*(int *)ret_code = EXIT_NO_REPORT;
+	alarm(0);
 	if (!findings)
-		return EXIT_NO_REPORT;
+		return;
+	ladder_place = e->place;
 	/* Why a call of the library fails is part of the report; what else it could say is not. */
 	setenv("VERBS_LOG_LEVEL", "1", 1);
-	ladder_climb(d, findings);
-	if (json)
-		report_json(d, findings);
+	ladder_climb(e->doctor, findings);
+	if (e->json)
+		report_json(e->doctor, findings);
 	else
-		report_text(d, findings);
+		report_text(e->doctor, findings);
 	first = ladder_first_failure(findings);
 	free(findings);
-	devices_drop(d);
-	if (fflush(stdout) || ferror(stdout)) {
+	devices_drop(e->doctor);
+	if (fflush(stdout) || ferror(stdout))
 		perror("rdma-doctor: the report could not be written");
+	else
+		*(int *)ret_code = first < 0 ? 0 : rungs[first].exit_code;
+}
+
+/* The process that examined died: that is what was found where it was. */
+static int report_death(const struct examination *e, int signal)
+{
+	struct finding *findings = calloc(rung_count, sizeof(*findings));
+	unsigned int place = *e->place;
+	struct text said = {};
+
+	if (!findings || place >= rung_count)
 		return EXIT_NO_REPORT;
-	}
-	return first < 0 ? 0 : rungs[first].exit_code;
+	ending_say(signal, &said);
+	for (unsigned int i = 0; i < rung_count; i++)
+		finding_unseen(&findings[i], "rdma-doctor did not live to see it");
+	finding_fail(&findings[place], "rdma-doctor's own process, here: %s", said.chars);
+	if (!ending_fix(signal, &findings[place]))
+		finding_fix(&findings[place], "see the kernel log (dmesg)");
+	if (e->json)
+		report_json(e->doctor, findings);
+	else
+		report_text(e->doctor, findings);
+	free(findings);
+	return fflush(stdout) || ferror(stdout) ? EXIT_NO_REPORT : (int)rungs[place].exit_code;
+}
+
+/* A child examines: a seccomp filter that kills is a finding, not the end of the report. */
+static int examine_apart(struct doctor *d, bool json)
+{
+	unsigned int *place = mmap(NULL, sizeof(*place), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct examination e = { .doctor = d, .place = place, .json = json };
+	int code = EXIT_NO_REPORT, signal, r;
+
+	if (place == MAP_FAILED)
+		return EXIT_NO_REPORT;
+	r = child_run(examine, &e, &code, sizeof(code), &signal);
+	if (r == -EFAULT)
+		return report_death(&e, signal);
+	if (r < 0)
+		fprintf(stderr, "rdma-doctor: no report: %s\n", strerror(-r));
+	return code;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option long_options[] = {
 		{ "device", required_argument, NULL, 'd' },
+		{ "require", required_argument, NULL, 'R' },
+		{ "strict", no_argument, NULL, 's' },
+		{ "all", no_argument, NULL, 'a' },
 		{ "pid", required_argument, NULL, 'p' },
 		{ "root", required_argument, NULL, 'r' },
 		{ "json", no_argument, NULL, 'j' },
@@ -109,12 +199,21 @@ int main(int argc, char **argv)
 	bool json = false;
 	int c;
 
-	while (!wrong && (c = getopt_long(argc, argv, "d:p:r:jhV", long_options, NULL)) != -1) {
+	while (!wrong && (c = getopt_long(argc, argv, "d:R:sap:r:jhV", long_options, NULL)) != -1) {
 		switch (c) {
 		case 'd':
 			doctor.wanted = optarg;
 			if (!device_name_usable(optarg))
 				wrong = "--device: not the name of a device";
+			break;
+		case 'R':
+			wrong = required_add(&doctor, optarg);
+			break;
+		case 's':
+			doctor.strict = true;
+			break;
+		case 'a':
+			doctor.all = true;
 			break;
 		case 'p':
 			wrong = pid_set(&doctor, optarg);
@@ -135,11 +234,15 @@ int main(int argc, char **argv)
 			return usage_error(NULL);
 		}
 	}
+	if (optind < argc && !doctor.required_count)
+		return usage_error("there are no arguments, only options");
+	while (optind < argc && !wrong)
+		wrong = required_add(&doctor, argv[optind++]);
+	if (!wrong && doctor.wanted && (doctor.required_count || doctor.required_number))
+		wrong = "--require looks at all devices, --device at one: not both";
 	if (wrong)
 		return usage_error(wrong);
-	if (optind < argc)
-		return usage_error("there are no arguments, only options");
 	if (doctor.live && !pid_exists(&doctor))
 		return usage_error("--pid: there is no such process");
-	return examine(&doctor, json);
+	return examine_apart(&doctor, json);
 }

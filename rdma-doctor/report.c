@@ -2,8 +2,11 @@
 #include <stdio.h>
 
 #include "libibverbs/tools/json.h"
-#include "rdma-doctor/doctor.h"
+#include "rdma-doctor/verbs.h"
 #include "util/enum.h"
+
+/* Of the JSON: another number when a member goes or means something else, not when one is added. */
+#define SCHEMA_VERSION 1
 
 static const char *const state_names[] = {
 	[FINDING_OK] = "ok",	     [FINDING_NOTE] = "note",
@@ -31,14 +34,23 @@ static unsigned int notes_count(const struct finding *findings)
 	return notes;
 }
 
-static void verdict_text(const struct finding *findings)
+/* A device fell beside others that work, or was never there. */
+static bool device_was_lost(const struct doctor *d)
+{
+	bool lost = d->lost;
+
+	for (unsigned int i = 0; i < d->count; i++)
+		lost |= d->devices[i].fell != NULL;
+	return lost;
+}
+
+static void verdict_text(const struct doctor *d, const struct finding *findings)
 {
 	int first = ladder_first_failure(findings);
-
 	unsigned int notes = notes_count(findings);
 
 	if (first < 0) {
-		printf("No fault found");
+		printf("%s", device_was_lost(d) ? "Not every device works" : "No fault found");
 		if (notes)
 			printf("; %u note%s below", notes, notes > 1 ? "s" : "");
 		puts(".");
@@ -52,9 +64,11 @@ static void verdict_text(const struct finding *findings)
 
 void report_text(const struct doctor *d, const struct finding *findings)
 {
-	verdict_text(findings);
+	verdict_text(d, findings);
 	putchar('\n');
 	for (unsigned int i = 0; i < rung_count; i++) {
+		if (findings[i].state == FINDING_UNNEEDED && !d->all)
+			continue;
 		printf("%2d %-10s  %-8s  %s\n", rungs[i].exit_code, rungs[i].name,
 		       state_name(findings[i].state), findings[i].what.chars);
 		if (finding_needs_fix(&findings[i]))
@@ -87,17 +101,10 @@ static void rungs_json(const struct finding *findings)
 static void devices_json(const struct doctor *d)
 {
 	json_open("devices", '[');
-	for (unsigned int i = 0; i < d->count; i++) {
-		const struct doctor_device *dev = &d->devices[i];
-
-		json_open(NULL, '{');
-		json_string("device", dev->name);
-		if (dev->fell) {
-			json_string("fell", dev->fell->name);
-			finding_json(&dev->finding);
-		}
-		json_close('}');
-	}
+	for (unsigned int i = 0; i < d->count; i++)
+		describe_device(&d->devices[i]);
+	for (unsigned int i = 0; d->userspace && d->userspace[i].name[0]; i++)
+		describe_userspace(&d->userspace[i]);
 	json_close(']');
 }
 
@@ -107,6 +114,8 @@ void report_json(const struct doctor *d, const struct finding *findings)
 	char release[64];
 
 	json_open(NULL, '{');
+	json_number("schema_version", SCHEMA_VERSION);
+	json_string("version", RDMA_VERSION);
 	json_number("exit_code", first < 0 ? 0 : rungs[first].exit_code);
 	if (first >= 0) {
 		json_string("first_failure", rungs[first].name);

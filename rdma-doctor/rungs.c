@@ -22,6 +22,7 @@ const struct rung rungs[] = {
 	{ "uroce", 23, "the device in user space", .check = uroce_check },
 	{ "verbs", 24, "the library opens the device and makes objects",
 	  .check_device = verbs_check },
+	{ "require", 25, "the devices that have to work here", .check = require_check },
 };
 
 const unsigned int rung_count = ARRAY_SIZE(rungs);

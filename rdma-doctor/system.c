@@ -59,6 +59,11 @@ bool system_library_is_ours(const char **ret_path)
 	Dl_info info;
 
 	*ret_path = dladdr(ibv_get_device_list, &info) && info.dli_fname ? info.dli_fname : "?";
+#ifdef RDMA_HAVE_DLVSYM
 	return dlvsym(RTLD_DEFAULT, "verbs_device_add",
 		      "IBVERBS_PRIVATE_" TEXT(RDMA_PROVIDER_ABI)) != NULL;
+#else
+	/* A C library without versions: the name is the private node's alone. */
+	return dlsym(RTLD_DEFAULT, "verbs_device_add") != NULL;
+#endif
 }

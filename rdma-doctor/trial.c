@@ -6,9 +6,11 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "rdma-doctor/capture.h"
 #include "rdma-doctor/child.h"
+#include "rdma-doctor/ending.h"
 #include "rdma-doctor/verbs.h"
 
 #define TRIAL_BYTES 4096 /* registered: a page */
@@ -73,6 +75,16 @@ static void objects_drop(struct trial_objects *o)
 		ibv_close_device(o->ctx);
 }
 
+static unsigned int netdev_flags(const char *name)
+{
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = {};
+
+	strcpy(request.ifr_name, name);
+	return fd >= 0 && !ioctl(fd, SIOCGIFFLAGS, &request) ? (unsigned short)request.ifr_flags
+							     : 0;
+}
+
 /* A GID that is not link-local comes first, if there is one. */
 static void gids_read(struct ibv_context *ctx, struct trial *trial)
 {
@@ -87,6 +99,10 @@ static void gids_read(struct ibv_context *ctx, struct trial *trial)
 		if (gids[i].gid.raw[0] != 0xfe)
 			best = &gids[i];
 	inet_ntop(AF_INET6, &best->gid, trial->gid, sizeof(trial->gid));
+	trial->port = best->port_num;
+	trial->gid_index = best->gid_index;
+	if (best->ndev_ifindex && if_indextoname(best->ndev_ifindex, trial->netdev))
+		trial->netdev_flags = netdev_flags(trial->netdev);
 }
 
 static void device_try(struct ibv_device *device, struct trial *trial)
@@ -127,23 +143,30 @@ static void trial_job(const void *name, void *result)
 
 /* @r: of child_run(). The verb's name lies in the program's constants, the same in both processes.
  */
-static void trial_check_child(struct trial *trial, int r)
+static void trial_check_child(struct trial *trial, int r, int signal)
 {
+	struct text said = {};
+
 	if (!r)
 		return;
 	trial->error = r;
+	trial->signal = signal;
 	trial->verb = "a process that tries the library";
-	snprintf(trial->said, sizeof(trial->said), "%s",
-		 r == -EFAULT	   ? "it crashed: the provider or the library is broken"
-		 : r == -ETIMEDOUT ? "it hangs: see the kernel log"
-				   : "it cannot be made");
+	if (r == -EFAULT)
+		ending_say(signal, &said);
+	else
+		text_add(&said,
+			 r == -ETIMEDOUT ? "it hangs: see the kernel log" : "it cannot be made");
+	snprintf(trial->said, sizeof(trial->said), "%.*s", (int)sizeof(trial->said) - 1,
+		 said.chars);
 }
 
 void system_try(const char *name, struct trial *ret_trial)
 {
 	struct trial trial = {};
+	int signal, r = child_run(trial_job, name, &trial, sizeof(trial), &signal);
 
-	trial_check_child(&trial, child_run(trial_job, name, &trial, sizeof(trial)));
+	trial_check_child(&trial, r, signal);
 	*ret_trial = trial;
 }
 
@@ -177,8 +200,9 @@ static void list_job(const void *arg, void *result)
 int system_list(struct trial_device devices[TRIAL_DEVICES], struct trial *ret_trial)
 {
 	struct trial_list found = {};
+	int signal, r = child_run(list_job, NULL, &found, sizeof(found), &signal);
 
-	trial_check_child(&found.trial, child_run(list_job, NULL, &found, sizeof(found)));
+	trial_check_child(&found.trial, r, signal);
 	*ret_trial = found.trial;
 	memcpy(devices, found.devices, sizeof(found.devices));
 	return found.trial.error ? found.trial.error : (int)found.count;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The RoCE device in user space: whether it takes part, and whether it works. */
+#include <stdio.h>
 #include <string.h>
 
+#include "rdma-doctor/ending.h"
 #include "rdma-doctor/verbs.h"
 #include "util/env.h"
 
@@ -63,31 +65,98 @@ static void uroce_absent(struct doctor *d, const struct disc_driver *driver, str
 	}
 }
 
-static void uroce_failed(const char *name, const struct trial *trial, struct finding *f)
+/* A variable of uroce's that is set and that the library complained about. */
+static bool variable_is_blamed(const char *said, char *name, size_t size)
 {
-	finding_fail(f, "%s: %s: %s", name, trial->verb, strerror(-trial->error));
-	if (trial->said[0])
-		finding_fail(f, ": %s", log_content(trial->said));
-	finding_fix(f, "run the program with VERBS_LOG_LEVEL=4; /dev/shm must be writable, and "
-		       "sockets and memfd_create() permitted");
+	const char *start = strstr(said, "UROCE");
+	size_t length = start ? strspn(start, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") : 0;
+
+	if (!length || length >= size)
+		return false;
+	memcpy(name, start, length);
+	name[length] = '\0';
+	return getenv(name) != NULL;
 }
 
-static void uroce_try(const char *name, unsigned int count, struct finding *f)
+static void uroce_fix(const struct trial *trial, struct finding *f)
 {
-	struct trial trial;
+	char variable[32];
 
-	system_try(name, &trial);
-	if (trial.error) {
-		uroce_failed(name, &trial, f);
+	if (ending_fix(trial->signal, f))
+		return;
+	if (variable_is_blamed(trial->said, variable, sizeof(variable)))
+		finding_fix(f, "mend or unset the variable %s: man uroce", variable);
+	else if (strstr(trial->said, "/dev/shm"))
+		finding_fix(f, "/dev/shm must be a tmpfs that this user may write to");
+	else if (trial->error == -EPERM || trial->error == -EACCES)
+		finding_fix(f, "permit sockets and memfd_create(); VERBS_LOG_LEVEL=4 says more");
+	else
+		finding_fix(f, "run the program with VERBS_LOG_LEVEL=4, which says more");
+}
+
+static void uroce_failed(const char *name, const struct trial *trial, struct finding *f)
+{
+	finding_fail(f, "%s: ", name);
+	trial_say(trial, f);
+	uroce_fix(trial, f);
+}
+
+const struct trial *userspace_try(struct doctor *d, const char *name)
+{
+	static struct trial no_memory = { .error = -ENOMEM, .verb = "malloc" };
+	struct doctor_userspace *dev;
+
+	if (!d->userspace)
+		d->userspace = calloc(TRIAL_DEVICES + 1, sizeof(*d->userspace));
+	if (!d->userspace)
+		return &no_memory;
+	for (dev = d->userspace; dev->name[0]; dev++)
+		if (!strcmp(dev->name, name))
+			return &dev->trial;
+	if (dev == d->userspace + TRIAL_DEVICES || strlen(name) >= sizeof(dev->name))
+		return &no_memory;
+	strcpy(dev->name, name);
+	system_try(name, &dev->trial);
+	return &dev->trial;
+}
+
+/* A device that can be opened, and yet nothing or nobody can be reached by it. */
+static void uroce_judge_netdev(const struct trial *trial, bool only, struct finding *f)
+{
+	if (!trial->netdev[0])
+		return;
+	if (!(trial->netdev_flags & IFF_UP)) {
+		finding_fail(f, "; its interface %s is down", trial->netdev);
+		finding_fix(f, "ip link set %s up", trial->netdev);
+	} else if (only && trial->netdev_flags & IFF_LOOPBACK) {
+		finding_note(f, "; %s is its only interface: no other host can be reached",
+			     trial->netdev);
+		finding_fix(f, "give this network namespace an interface (ip link), or name one: "
+			       "UROCE=on:INTERFACE");
+	}
+}
+
+static void uroce_try(struct doctor *d, const char *name, unsigned int count, struct finding *f)
+{
+	const struct trial *trial = userspace_try(d, name);
+
+	if (trial->error) {
+		uroce_failed(name, trial, f);
 		return;
 	}
 	finding_ok(f, "%s works: PD, CQ, MR and QP made; GID %s; %u device%s in all", name,
-		   trial.gid[0] ? trial.gid : "none", count, count > 1 ? "s" : "");
-	if (!trial.gids) {
+		   trial->gid[0] ? trial->gid : "none", count, count > 1 ? "s" : "");
+	if (!trial->gids) {
 		finding_fail(f, "; its interface has no address");
 		finding_fix(f, "ip address add ADDRESS/LENGTH dev INTERFACE");
-	} else if (trial.said[0]) {
-		finding_note(f, "; it says: %s", log_content(trial.said));
+		return;
+	}
+	uroce_judge_netdev(trial, count == 1 && !d->userspace_wanted, f);
+	if (trial->said[0]) {
+		finding_set(f, max_of(f->state, FINDING_NOTE), "; it says: %s",
+			    log_content(trial->said));
+		if (!f->fix.length)
+			finding_fix(f, "VERBS_LOG_LEVEL=4 says more");
 	}
 }
 
@@ -118,15 +187,17 @@ static void uroce_check_live(struct doctor *d, struct finding *f)
 
 	chosen = uroce_choose(d, devices, n, &count);
 	if (chosen) {
-		uroce_try(chosen, count, f);
+		uroce_try(d, chosen, count, f);
 		return;
 	}
 	finding_fail(f, "the library lists %s%s", d->userspace_wanted ? "no " : "no device of it",
 		     d->userspace_wanted ? d->wanted : "");
 	if (trial.said[0])
 		finding_fail(f, ": %s", log_content(trial.said));
-	finding_fix(f, "the interfaces in UROCE must exist: UROCE=on:INTERFACE; ibv_devices lists "
-		       "the devices");
+	if (!ending_fix(trial.signal, f))
+		finding_fix(f,
+			    "the interfaces in UROCE must exist: UROCE=on:INTERFACE; ibv_devices "
+			    "lists the devices");
 }
 
 void uroce_check(struct doctor *d, struct finding *f)
@@ -141,6 +212,9 @@ void uroce_check(struct doctor *d, struct finding *f)
 		uroce_check_live(d, f);
 	else
 		finding_unseen(f, "it takes part; a copy of a machine's files cannot be tried");
-	if (*said && !strstr(f->what.chars, said))
+	if (*said && !strstr(f->what.chars, said)) {
 		finding_set(f, max_of(f->state, FINDING_NOTE), "; %s", said);
+		if (!f->fix.length)
+			finding_fix(f, "mend what it names: uroce.conf or the variable UROCE");
+	}
 }

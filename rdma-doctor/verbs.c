@@ -2,27 +2,48 @@
 /* The whole way, once: the library lists the device, opens it and makes a PD, CQ, MR and QP. */
 #include <string.h>
 
+#include "rdma-doctor/ending.h"
+#include "rdma-doctor/limit.h"
 #include "rdma-doctor/verbs.h"
+
+void trial_say(const struct trial *trial, struct finding *f)
+{
+	finding_fail(f, "%s", trial->verb);
+	if (!trial->signal)
+		finding_fail(f, ": %s", strerror(-trial->error));
+	if (trial->said[0])
+		finding_fail(f, ": %s", log_content(trial->said));
+}
+
+static void verbs_failed(const struct trial *trial, struct finding *f)
+{
+	trial_say(trial, f);
+	if (ending_fix(trial->signal, f))
+		return;
+	if (trial->error == -ENODEV)
+		finding_fix(f, "look at the rungs above: the library does not list it");
+	else if (trial->error == -EAGAIN)
+		finding_fix(f, "a limit that cannot be seen from here, perhaps that of an rdma "
+			       "cgroup: on the host, look at rdma.max in the cgroups of the "
+			       "process, and at the kernel log (dmesg)");
+	else
+		finding_fix(f, "see the kernel log (dmesg), and run the program with "
+			       "VERBS_LOG_LEVEL=4");
+}
 
 void verbs_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
 {
-	struct trial trial;
+	struct rdma_limit limit;
+	struct trial trial = { .error = -EAGAIN };
 
-	if (!d->live) {
+	if (d->live)
+		system_try(dev->name, &trial);
+	if (trial.error == -EAGAIN && rdma_limit_find(d, dev->name, &limit))
+		rdma_limit_explain(&limit, dev->name, f);
+	else if (!d->live)
 		finding_unseen(f, "a copy of a machine's files cannot be tried");
-		return;
-	}
-	system_try(dev->name, &trial);
-	if (!trial.error) {
+	else if (trial.error)
+		verbs_failed(&trial, f);
+	else
 		finding_ok(f, "the library opens it and makes a PD, CQ, MR and QP");
-		return;
-	}
-	finding_fail(f, "%s: %s", trial.verb, strerror(-trial.error));
-	if (trial.said[0])
-		finding_fail(f, ": %s", log_content(trial.said));
-	finding_fix(f, "%s",
-		    trial.error == -ENODEV ? "look at the rungs above: the library does not "
-					     "list it"
-					   : "see the kernel log (dmesg), and run the "
-					     "program with VERBS_LOG_LEVEL=4");
 }

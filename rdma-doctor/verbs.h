@@ -3,6 +3,8 @@
 #ifndef RDMA_DOCTOR_VERBS_H
 #define RDMA_DOCTOR_VERBS_H
 
+#include <net/if.h>
+
 #include "rdma-doctor/doctor.h"
 
 #define TRIAL_DEVICES 64 /* of the library's list, that many are looked at */
@@ -11,9 +13,19 @@
 struct trial {
 	int error;	   /* 0, or -errno of @verb */
 	const char *verb;  /* the one that failed */
+	int signal;	   /* what ended the process that tried; 0: nothing did */
 	char said[512];	   /* the first line the library logged; "" */
-	char gid[64];	   /* a GID of port 1 as text; "" when there is none */
+	char gid[64];	   /* a GID as text; "" when there is none */
 	unsigned int gids; /* of the device */
+	unsigned int port, gid_index;
+	char netdev[IFNAMSIZ];	   /* of that GID; "" when it is not told */
+	unsigned int netdev_flags; /* IFF_UP and others */
+};
+
+/* A device of user space that was tried. */
+struct doctor_userspace {
+	char name[IBV_SYSFS_NAME_MAX];
+	struct trial trial;
 };
 
 /* A device of the library's list, whether it is the kernel's or of user space. */
@@ -29,5 +41,11 @@ struct trial_device {
  */
 int system_list(struct trial_device devices[TRIAL_DEVICES], struct trial *ret_trial);
 void system_try(const char *name, struct trial *ret_trial);
+
+/* verbs.c: what failed in the trial and why, for the words of @f. */
+void trial_say(const struct trial *trial, struct finding *f);
+
+/* uroce.c: system_try(), once for each device. Return: lives as long as @d's devices. */
+const struct trial *userspace_try(struct doctor *d, const char *name);
 
 #endif

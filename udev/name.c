@@ -68,7 +68,8 @@ static int link_target(int dirfd, const char *path, char *ret_name, size_t size)
 struct pci_place {
 	unsigned int domain, bus, device, function;
 	bool many_functions;
-	int vf; /* -1: not a virtual function */
+	int vf;		      /* -1: not a virtual function */
+	int64_t sub_function; /* the number its creator gave it; -1: none */
 };
 
 static int pci_parse(const char *text, struct pci_place *place)
@@ -137,18 +138,57 @@ static int vf_read(int folder, int physfn, const char *address, struct pci_place
 	return r;
 }
 
-static int pci_find(int device_folder, struct pci_place *ret_place)
+static bool in_subsystem(int folder, const char *wanted)
+{
+	char subsystem[64];
+
+	return link_target(folder, "subsystem", subsystem, sizeof(subsystem)) == 0 &&
+	       !strcmp(subsystem, wanted);
+}
+
+/*
+ * The PCI function that the RDMA device in @device_folder belongs to. A sub-function is a device of
+ * the auxiliary bus, right below the function it is part of. Return: an open folder; -errno.
+ */
+static int pci_open(int device_folder, int64_t *ret_sub_function)
 {
 	_cleanup_close_ int folder = openat(device_folder, "device", O_PATH | O_CLOEXEC);
-	_cleanup_close_ int physfn = -1;
+	_cleanup_close_ int parent = -1;
+	uint64_t number;
+
+	*ret_sub_function = -1;
+	if (folder >= 0 && in_subsystem(folder, "pci"))
+		return take_fd(&folder);
+	if (folder < 0 || !in_subsystem(folder, "auxiliary") ||
+	    sysfs_read_u64(folder, "sfnum", 10, &number) < 0 || number > UINT32_MAX)
+		return -EOPNOTSUPP;
+	parent = openat(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (parent < 0 || !in_subsystem(parent, "pci"))
+		return -EOPNOTSUPP;
+	*ret_sub_function = number;
+	return take_fd(&parent);
+}
+
+/* Its address is the name of its folder, whichever links led there. */
+static int pci_address(int folder, char *ret_address, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", folder);
+	return link_target(AT_FDCWD, path, ret_address, size);
+}
+
+static int pci_find(int device_folder, struct pci_place *ret_place)
+{
 	struct pci_place place = { .vf = -1 };
-	char subsystem[64], address[64];
+	_cleanup_close_ int folder = pci_open(device_folder, &place.sub_function);
+	_cleanup_close_ int physfn = -1;
+	char address[64];
 	int r;
 
-	if (folder < 0 || link_target(folder, "subsystem", subsystem, sizeof(subsystem)) < 0 ||
-	    strcmp(subsystem, "pci"))
-		return -EOPNOTSUPP;
-	r = link_target(device_folder, "device", address, sizeof(address));
+	if (folder < 0)
+		return folder;
+	r = pci_address(folder, address, sizeof(address));
 	if (r < 0)
 		return r;
 	physfn = openat(folder, "physfn", O_PATH | O_CLOEXEC);
@@ -159,9 +199,14 @@ static int pci_find(int device_folder, struct pci_place *ret_place)
 	return r;
 }
 
+static const char *prefix(const struct name_device *device)
+{
+	return device->prefix[0] ? device->prefix : "rdma";
+}
+
 static int make_pci(const struct name_device *device, char ret_name[NAME_SIZE])
 {
-	char domain[16] = "", function[16] = "", vf[16] = "";
+	char domain[16] = "", function[16] = "", vf[16] = "", sub_function[24] = "";
 	struct pci_place place = {};
 	int r = pci_find(device->folder, &place);
 
@@ -173,8 +218,10 @@ static int make_pci(const struct name_device *device, char ret_name[NAME_SIZE])
 		snprintf(function, sizeof(function), "f%u", place.function);
 	if (place.vf >= 0)
 		snprintf(vf, sizeof(vf), "v%d", place.vf);
-	return name_print(ret_name, "%s%sp%us%u%s%s", device->prefix, domain, place.bus,
-			  place.device, function, vf);
+	if (place.sub_function >= 0)
+		snprintf(sub_function, sizeof(sub_function), "S%" PRId64, place.sub_function);
+	return name_print(ret_name, "%s%sp%us%u%s%s%s", prefix(device), domain, place.bus,
+			  place.device, function, vf, sub_function);
 }
 
 /* The index the firmware gives (ACPI _DSM, else SMBIOS type 41). */
@@ -187,14 +234,14 @@ static int make_onboard(const struct name_device *device, char ret_name[NAME_SIZ
 		return -EOPNOTSUPP;
 	if (index > ONBOARD_MAX)
 		return -EOPNOTSUPP;
-	return name_print(ret_name, "%so%" PRIu64, device->prefix, index);
+	return name_print(ret_name, "%so%" PRIu64, prefix(device), index);
 }
 
 static int make_guid(const struct name_device *device, char ret_name[NAME_SIZE])
 {
 	if (!device->node_guid)
 		return -EOPNOTSUPP;
-	return name_print(ret_name, "%sx%016" PRIx64, device->prefix, device->node_guid);
+	return name_print(ret_name, "%sx%016" PRIx64, prefix(device), device->node_guid);
 }
 
 static int make_fixed(const struct name_device *device, char ret_name[NAME_SIZE])
@@ -226,5 +273,7 @@ int name_make(enum name_policy policy, const struct name_device *device, char re
 		[NAME_FIXED] = make_fixed,   [NAME_FALLBACK] = make_fallback,
 	};
 
+	if (device->user_named && policy != NAME_FIXED)
+		policy = NAME_KERNEL;
 	return make[policy](device, ret_name);
 }

@@ -6,23 +6,26 @@
 #ifndef UDEV_NAME_H
 #define UDEV_NAME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NAME_SIZE 64 /* the kernel's limit, the zero byte included */
 
 enum name_policy {
-	NAME_KERNEL,   /* as it is */
-	NAME_ONBOARD,  /* o<index the firmware gives> */
-	NAME_PCI,      /* [P<domain>]p<bus>s<device>[f<function>][v<virtual function>] */
-	NAME_GUID,     /* x<node GUID> */
-	NAME_FIXED,    /* what the caller says */
+	NAME_KERNEL,  /* as it is */
+	NAME_ONBOARD, /* o<index the firmware gives> */
+	NAME_PCI,   /* [P<domain>]p<bus>s<device>[f<function>][v<virtual function>][S<sub-function>]
+		     */
+	NAME_GUID,  /* x<node GUID> */
+	NAME_FIXED, /* what the caller says */
 	NAME_FALLBACK, /* the first that works: onboard, PCI, kernel */
 	NAME_POLICIES,
 };
 
 struct name_device {
 	const char *name;   /* today's */
-	const char *prefix; /* "ib", "roce", "iw", "opa", "usnic" */
+	const char *prefix; /* "ib", "roce", "iw", "opa", "usnic"; "" for the name of no protocol */
+	bool user_named;    /* somebody chose its name: only NAME_FIXED gives another one */
 	uint64_t node_guid; /* host byte order; 0: none */
 	int folder;	    /* of the device in sysfs */
 	const char *fixed;  /* for NAME_FIXED; else NULL */

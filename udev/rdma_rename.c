@@ -21,6 +21,7 @@ static struct nla_policy policy[RDMA_NLDEV_ATTR_MAX] = {
 	[RDMA_NLDEV_ATTR_DEV_NAME] = { .type = NLA_STRING },
 	[RDMA_NLDEV_ATTR_NODE_GUID] = { .type = NLA_U64 },
 	[RDMA_NLDEV_ATTR_DEV_PROTOCOL] = { .type = NLA_STRING },
+	[RDMA_NLDEV_ATTR_NAME_ASSIGN_TYPE] = { .type = NLA_U8 },
 	[RDMA_NLDEV_ATTR_RES_SUMMARY] = { .type = NLA_NESTED },
 	[RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME] = { .type = NLA_STRING },
 	[RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR] = { .type = NLA_U64 },
@@ -33,6 +34,7 @@ struct kernel_device {
 	uint32_t index;
 	uint64_t node_guid;
 	char protocol[16];
+	bool user_named;
 	uint64_t contexts; /* processes that have it open, each as often as it has */
 };
 
@@ -50,6 +52,9 @@ static int device_answer(struct nlmsghdr *hdr, void *arg)
 	device->index = nla_get_u32(tb[RDMA_NLDEV_ATTR_DEV_INDEX]);
 	if (tb[RDMA_NLDEV_ATTR_NODE_GUID])
 		device->node_guid = nla_get_u64(tb[RDMA_NLDEV_ATTR_NODE_GUID]);
+	if (tb[RDMA_NLDEV_ATTR_NAME_ASSIGN_TYPE])
+		device->user_named = nla_get_u8(tb[RDMA_NLDEV_ATTR_NAME_ASSIGN_TYPE]) ==
+				     RDMA_NAME_ASSIGN_TYPE_USER;
 	protocol = tb[RDMA_NLDEV_ATTR_DEV_PROTOCOL];
 	if (protocol)
 		snprintf(device->protocol, sizeof(device->protocol), "%s",
@@ -144,6 +149,7 @@ static int device_name(const struct kernel_device *device, enum name_policy how,
 	const struct name_device source = {
 		.name = device->name,
 		.prefix = device->protocol,
+		.user_named = device->user_named,
 		.node_guid = device->node_guid,
 		.folder = folder,
 		.fixed = fixed,
@@ -151,8 +157,6 @@ static int device_name(const struct kernel_device *device, enum name_policy how,
 
 	if (folder < 0)
 		return folder;
-	if (!device->protocol[0] && how != NAME_FIXED && how != NAME_KERNEL)
-		return -EOPNOTSUPP;
 	return name_make(how, &source, ret_name);
 }
 

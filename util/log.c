@@ -15,6 +15,16 @@ static struct {
 	int fd; /* -1: nowhere */
 } sink = { .once = ONCE_INIT, .fd = -1 };
 
+/* A device such as /dev/null or a terminal keeps nothing that could be somebody else's. */
+static int log_file_check(const struct stat *st)
+{
+	if (S_ISCHR(st->st_mode))
+		return 0;
+	if (!S_ISREG(st->st_mode) && !S_ISFIFO(st->st_mode))
+		return -EINVAL;
+	return st->st_uid == geteuid() ? 0 : -EPERM;
+}
+
 /*
  * A log path is foreign input: it must not make the program append to somebody else's file. Return:
  * the descriptor or -errno.
@@ -26,54 +36,67 @@ static int log_file_open(const char *path)
 		     O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
 		     0600);
 	struct stat st;
+	int r;
 
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st))
 		return -errno;
-	if (st.st_uid != geteuid())
-		return -EPERM;
-	if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode) && !S_ISFIFO(st.st_mode))
-		return -EINVAL;
-	return take_fd(&fd);
+	r = log_file_check(&st);
+	return r < 0 ? r : take_fd(&fd);
 }
 
+/* Decimal, octal after 0, hexadecimal after 0x. */
 static enum log_level log_level_parse(const char *text)
 {
 	char *end;
-	long value = strtol(text, &end, 10);
+	long value = strtol(text, &end, 0);
 
 	if (end == text || value < 0)
 		return LOG_LEVEL_NONE;
 	return min_of(value, (long)LOG_LEVEL_DEBUG);
 }
 
-static void log_init_once(void)
+static void log_file_use(const char *path)
 {
-	const char *level = env_get(ENV_VERBS_LOG_LEVEL);
-	const char *path = env_get(ENV_VERBS_LOG_FILE);
-	int r;
+	int r = log_file_open(path);
 
-#ifdef RDMA_DEBUG
-	sink.fd = STDERR_FILENO;
-#endif
-	if (level) {
-		sink.level = log_level_parse(level);
-		sink.fd = STDERR_FILENO;
-	}
-	if (!path)
-		return;
-	r = log_file_open(path);
 	if (r >= 0) {
 		sink.fd = r;
 		return;
 	}
-	sink.fd = STDERR_FILENO;
 	log_notice("libibverbs: Warning: couldn't open log file '%s': %s%s; logging to stderr\n",
 		   path, strerror(-r),
 		   r == -ELOOP	 ? " (it is a symbolic link)"
 		   : r == -EPERM ? " (it belongs to another user)"
 				 : "");
+}
+
+/* The standard streams have paths, too, which are symbolic links. */
+static int log_stream(const char *path)
+{
+	if (!strcmp(path, "/dev/stderr"))
+		return STDERR_FILENO;
+	return !strcmp(path, "/dev/stdout") ? STDOUT_FILENO : -1;
+}
+
+/* At level 0 there is nothing to write: the file is not even opened. */
+static void log_init_once(void)
+{
+	const char *level = env_get(ENV_VERBS_LOG_LEVEL);
+	const char *path = env_get(ENV_VERBS_LOG_FILE);
+
+	if (level)
+		sink.level = log_level_parse(level);
+	if (!sink.level)
+		return;
+	sink.fd = STDERR_FILENO;
+	if (!path)
+		return;
+	if (log_stream(path) >= 0)
+		sink.fd = log_stream(path);
+	else
+		log_file_use(path);
 }
 
 void log_init(void)

@@ -6,8 +6,9 @@
  * device and the object ("rxe0 qp 0x12: ..."), names the offending and the allowed value in words,
  * and ends with the error's text where there is one. errno survives every call.
  *
- * Where the lines go: to VERBS_LOG_FILE when it names a file this user owns (never a symbolic
- * link); else to stderr when VERBS_LOG_LEVEL is set or in a debug build; else nowhere.
+ * Where the lines go: nowhere at level 0, which is the default; else to VERBS_LOG_FILE when it
+ * names a file or a FIFO this user owns, or a character device (never a symbolic link); else to
+ * stderr.
  */
 #ifndef UTIL_LOG_H
 #define UTIL_LOG_H

@@ -17,6 +17,16 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/*
+ * Of a thread's variable: one instruction to look, also in a plug-in. glibc keeps room for such
+ * ones of what is loaded later; musl loads nothing that has them.
+ */
+#ifdef __GLIBC__
+#define TLS_QUICK __attribute__((tls_model("initial-exec")))
+#else
+#define TLS_QUICK
+#endif
+
 #define min_of(a, b)                           \
 	({                                     \
 		__typeof__(a) min_a = (a);     \

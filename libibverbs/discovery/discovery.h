@@ -8,10 +8,11 @@
  *   driver_file.c  <name>.driver files: which provider serves which device
  *   named.c        the providers that the environment names
  *   match.c        the choice: driver id, then modalias, then name
- *   load.c         dlopen of exactly that one provider
+ *   ../shared/load.c        dlopen of exactly that one provider; ../static/load.c: of none
  *   policy.c       whether user-space devices are offered
  *   paths.c        where driver files and providers are
- *   ../shared/build_tree.c  the same for a shared library that was not installed
+ *   ../shared/build_tree.c  the same for a shared library that was not installed; ../static has
+ * none
  */
 #ifndef LIBIBVERBS_DISCOVERY_H
 #define LIBIBVERBS_DISCOVERY_H
@@ -141,5 +142,14 @@ int disc_match_device(struct verbs_device *device, const struct verbs_provider *
 /* Whether its library is there at all. */
 bool disc_load_exists(const struct disc_driver *driver);
 int disc_load(struct disc_driver *driver, const struct verbs_provider **ret_provider);
+
+/*
+ * Whether providers are parts of the program, linked in from archives, and none comes from a file.
+ * Then their driver files are parts of it, too: the name of the @i'th, NULL behind the last, and
+ * what the file of a name says, NULL when there is none.
+ */
+bool disc_linked_only(void);
+const char *disc_linked_file(unsigned int i);
+const char *disc_linked_text(const char *file);
 
 #endif

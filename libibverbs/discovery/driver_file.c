@@ -195,12 +195,22 @@ static struct disc_driver *file_known(const char *file)
 	return NULL;
 }
 
+/* Of a provider in the program itself. */
+static int linked_parse(const char *file, struct disc_driver **ret_driver)
+{
+	const char *text = disc_linked_text(file);
+
+	return text ? disc_driver_parse(file, text, ret_driver) : -ENOENT;
+}
+
 static int file_parse(const char *file, bool must_exist, struct disc_driver **ret_driver)
 {
 	_cleanup_free_ char *path = NULL;
 	char text[FILE_SIZE_MAX + 1];
 	int r;
 
+	if (disc_linked_only())
+		return linked_parse(file, ret_driver);
 	if (asprintf(&path, "%s/%s", disc_paths()->config, file) < 0) {
 		path = NULL;
 		return -ENOMEM;
@@ -278,12 +288,23 @@ static void files_read(void)
 	free(entries);
 }
 
+/* Those in the program itself; it may have named more since the last time. */
+static void linked_read(void)
+{
+	const char *file;
+
+	for (unsigned int i = 0; (file = disc_linked_file(i)); i++)
+		file_add(file, true);
+}
+
 const struct disc_driver_list *disc_driver_files(void)
 {
 	pthread_mutex_lock(&files.lock);
-	if (!files.complete)
+	if (disc_linked_only())
+		linked_read();
+	else if (!files.complete)
 		files_read();
-	files.complete = true;
+	files.complete = !disc_linked_only();
 	pthread_mutex_unlock(&files.lock);
 	return &files.drivers;
 }

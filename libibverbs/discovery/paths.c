@@ -4,9 +4,6 @@
 #include "libibverbs/discovery/discovery.h"
 #include "util/once.h"
 
-/* The archive lacks it: a static program finds what is installed, nothing else. */
-#pragma weak disc_build_tree
-
 static struct disc_paths paths = {
 	.config = RDMA_CONFIG_DIR,
 	.vendor = RDMA_VENDOR_DIR,
@@ -15,7 +12,7 @@ static struct disc_paths paths = {
 
 static void paths_init(void)
 {
-	if (disc_build_tree && !getauxval(AT_SECURE))
+	if (!getauxval(AT_SECURE))
 		disc_build_tree(&paths, &paths);
 }
 

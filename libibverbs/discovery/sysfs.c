@@ -8,15 +8,20 @@
 #include "libibverbs/discovery/discovery.h"
 #include "util/sysfs.h"
 
+static char *class_path(const char *class)
+{
+	char *path;
+
+	return asprintf(&path, "%s/class/%s", sysfs_root(), class) < 0 ? NULL : path;
+}
+
 static int class_open(const char *class)
 {
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = class_path(class);
 	int fd;
 
-	if (asprintf(&path, "%s/class/%s", sysfs_root(), class) < 0) {
-		path = NULL;
+	if (!path)
 		return -ENOMEM;
-	}
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -112,12 +117,15 @@ static int by_number(const struct dirent **a, const struct dirent **b)
 int disc_sysfs_list(struct verbs_device_list *list)
 {
 	_cleanup_close_ int class = class_open("infiniband_verbs");
+	_cleanup_free_ char *path = class_path("infiniband_verbs");
 	struct dirent **entries;
 	int n, r = 0;
 
 	if (class < 0)
 		return class;
-	n = scandirat(class, ".", &entries, is_uverbs, by_number);
+	if (!path)
+		return -ENOMEM;
+	n = scandir(path, &entries, is_uverbs, by_number);
 	if (n < 0)
 		return -errno;
 	for (int i = 0; i < n; i++) {

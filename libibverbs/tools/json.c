@@ -75,6 +75,12 @@ void json_number(const char *key, uint64_t value)
 	printf("%" PRIu64, value);
 }
 
+void json_bool(const char *key, bool value)
+{
+	start(key);
+	fputs(value ? "true" : "false", stdout);
+}
+
 void json_format(const char *key, const char *format, ...)
 {
 	char text[256];

@@ -11,6 +11,7 @@ void json_open(const char *key, char bracket);
 void json_close(char bracket);
 void json_string(const char *key, const char *value);
 void json_number(const char *key, uint64_t value);
+void json_bool(const char *key, bool value);
 /* printf() into a string. */
 void json_format(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -198,7 +198,7 @@ static int message_take(struct pp *pp, unsigned int i, unsigned int slot)
 	wrong = message_check(pp, message);
 	if (wrong < pp->opt.size && !pp->invalid_data) {
 		fprintf(stderr, "invalid data in page %zu: byte %zu of message %u is 0x%02x%s\n",
-			wrong / sysconf(_SC_PAGESIZE), wrong, pp->received, message[wrong],
+			wrong / (size_t)sysconf(_SC_PAGESIZE), wrong, pp->received, message[wrong],
 			wrong || pp->received ? "" : " (give -c to the client too)");
 		pp->invalid_data = true;
 	}

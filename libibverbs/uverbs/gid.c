@@ -13,6 +13,7 @@
 #include "libibverbs/uverbs/cmd.h"
 #include "libibverbs/uverbs/uverbs.h"
 #include "util/sysfs.h"
+#include "util/valgrind.h"
 
 /* The kernel writes the application's entries itself. */
 _Static_assert(sizeof(struct ibv_gid_entry) == sizeof(struct ib_uverbs_gid_entry), "GID entry");
@@ -88,6 +89,8 @@ int uverbs_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
 	if (uverbs_has(ctx, UVERBS_FEATURE_QUERY_GID_TABLE))
 		r = uverbs_ioctl(ctx, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, a,
 				 ARRAY_SIZE(a), NULL);
+	if (likely(!r))
+		kernel_wrote(ret_entry, sizeof(*ret_entry));
 	if (likely(r != -EPROTONOSUPPORT))
 		return r;
 	uverbs_learn(ctx, UVERBS_FEATURE_QUERY_GID_TABLE, r);
@@ -149,7 +152,10 @@ ssize_t uverbs_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *re
 					      NULL));
 	if (r == -EPROTONOSUPPORT)
 		return gid_table_read(ctx, ret_entries, max_entries);
-	return r < 0 ? r : (ssize_t)count;
+	if (r < 0)
+		return r;
+	kernel_wrote(ret_entries, count * sizeof(*ret_entries));
+	return count;
 }
 
 int uverbs_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index, __be16 *ret_pkey)

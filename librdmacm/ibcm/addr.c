@@ -194,6 +194,9 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 		return -EAFNOSUPPORT;
 	if (!cm_addr_is_any(addr))
 		r = ibcm_local_find(addr, &local);
+	if (r == -EADDRNOTAVAIL && cm_addr_is_loopback(addr))
+		r = 0; /* no device has it: as good as any address, which is what kernels take it
+			  for */
 	if (!r && local.cm)
 		r = ibcm_dev_get(local.cm, &iid->dev);
 	if (r < 0)
@@ -231,14 +234,6 @@ static int first_of_family(const struct ibcm_local *local, void *arg)
 	return 1;
 }
 
-static bool addr_is_loopback(const struct sockaddr *addr)
-{
-	if (addr->sa_family == AF_INET)
-		return ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr) >> 24 == 127;
-	return addr->sa_family == AF_INET6 &&
-	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)addr)->sin6_addr);
-}
-
 /* A wildcard as destination means this host. */
 static void dst_set(struct ibcm_id *iid, const struct sockaddr *dst)
 {
@@ -266,7 +261,7 @@ static int src_find(struct ibcm_id *iid, const struct sockaddr *src, struct sock
 		return 0;
 	}
 	r = cm_addr_source_for(dst, ret);
-	if (r < 0 || !addr_is_loopback((struct sockaddr *)ret) ||
+	if (r < 0 || !cm_addr_is_loopback((struct sockaddr *)ret) ||
 	    !ibcm_local_find((struct sockaddr *)ret, &local))
 		return r;
 	if (ibcm_local_each(first_of_family, ret) <= 0)
@@ -341,20 +336,30 @@ int ibcm_resolve_route(struct cm_id *id, int timeout_ms)
 
 /* --- what is known --- */
 
+/*
+ * A loopback address that is only bound is of no device in the program's eyes: programs look for
+ * their devices with it, and kernels know no device that has it.
+ */
+static bool device_is_known(const struct ibcm_id *iid)
+{
+	return iid->local.cm && !(iid->step == STEP_BOUND &&
+				  cm_addr_is_loopback((const struct sockaddr *)&iid->src));
+}
+
 int ibcm_query_addr(struct cm_id *id)
 {
 	struct ibcm_id *iid = id->ibcm;
 	struct rdma_addr *addr = &id->id.route.addr;
 	int r = 0;
 
-	if (iid->local.cm)
+	if (device_is_known(iid))
 		r = cm_id_set_device(id, iid->local.cm);
 	if (r < 0)
 		return r;
 	addr->src_storage = iid->src;
 	if (iid->dst.ss_family)
 		addr->dst_storage = iid->dst;
-	if (iid->local.cm) {
+	if (device_is_known(iid)) {
 		id->id.port_num = 1;
 		addr->addr.ibaddr = (struct rdma_ib_addr){ .sgid = iid->local.gid,
 							   .dgid = iid->remote_gid,

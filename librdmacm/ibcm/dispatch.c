@@ -8,6 +8,8 @@
 
 #include "librdmacm/ibcm/ibcm.h"
 
+#define SUSPECT_AGAIN 1000000000ull /* ns */
+
 /* --- identifiers --- */
 
 static LIST_HEAD(, ibcm_id) all = LIST_HEAD_INITIALIZER(all);
@@ -18,7 +20,8 @@ struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud)
 
 	if (!iid)
 		return NULL;
-	iid->channel = channel;
+	TAILQ_INIT(&iid->records);
+	ibcm_channel_set(iid, channel);
 	iid->ps = ps;
 	iid->ud = ud;
 	iid->psn = ibcm_random() & 0xffffff;
@@ -29,8 +32,10 @@ struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud)
 
 void ibcm_id_release(struct ibcm_id *iid)
 {
+	ibcm_share_leave(iid);
 	ibcm_table_remove(iid);
 	ibcm_port_drop(iid);
+	ibcm_channel_set(iid, NULL);
 	LIST_REMOVE(iid, entry);
 	free(iid);
 }
@@ -115,14 +120,25 @@ static void report(struct ibcm_id *iid, const struct ibcm_out *out, const struct
 	}
 }
 
+/* Who is on this host is told of its peers' deaths without being asked. */
+static void probe(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
+{
+	if (ibcm_probe_send(iid, data) == -ENOENT)
+		ibcm_state_near(&iid->conn);
+}
+
 void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad)
 {
-	for (unsigned int i = 0; i < out->mads; i++)
+	if (out->probe)
+		probe(iid, out->mad[0]);
+	for (unsigned int i = out->probe; i < out->mads; i++)
 		ibcm_id_send(iid, out->mad[i]);
-	if (out->has_event && !iid->detached && !iid->removed)
+	ibcm_state_watch(&iid->conn, ibcm_now());
+	if (out->has_event && !iid->detached && !iid->removed && !iid->silent)
 		report(iid, out, mad);
 	if (iid->conn.state == IBCM_IDLE)
 		ibcm_table_remove_peer(iid);
+	ibcm_share_update(iid);
 	if (ibcm_heap_update(iid) < 0)
 		log_err("rdma_cm: no memory for a timeout");
 	ibcm_wake_by(iid->conn.deadline);
@@ -278,10 +294,12 @@ static void request_accept(struct ibcm_id *listener, const struct arrival *in)
 		return;
 	}
 	child->step = STEP_CONNECT;
+	child->silent = true;
 	child_addresses(child, listener, in);
 	ibcm_state_arrive(&child->conn, &in->mad);
 	child->conn.remote_guid = arrival_guid(in);
 	ibcm_table_add_peer(child);
+	ibcm_share_update(child);
 	request_event(listener, child, in);
 }
 
@@ -302,7 +320,10 @@ static void let_go(struct ibcm_id *iid)
 	ibcm_run(iid, &out, NULL);
 }
 
-/* The peer's QP is connected already, as we see it: one of the two is mistaken, and both end. */
+/*
+ * The peer's QP is connected already, as we see it: one of the two is mistaken, and both end. Only
+ * the peer's own address says so: GUIDs and QP numbers are no secrets.
+ */
 static bool request_is_stale(const struct arrival *in)
 {
 	struct ibcm_id *old;
@@ -310,7 +331,7 @@ static bool request_is_stale(const struct arrival *in)
 
 	if (in->mad.type != IBCM_REQ)
 		return false;
-	old = ibcm_table_find_qpn(in->mad.req.qpn, in->mad.req.ca_guid);
+	old = ibcm_table_find_qpn(&in->from->remote_gid, in->mad.req.ca_guid, in->mad.req.qpn);
 	if (!old || old->conn.state == IBCM_IDLE)
 		return false;
 	if (is_over(old)) {
@@ -330,9 +351,21 @@ static bool is_another(const struct ibcm_id *known, const struct arrival *in)
 	       in->mad.req.qpn != known->conn.qp.remote_qpn;
 }
 
-static void request_arrived(struct arrival *in)
+/* A host with no other request here is let in although others filled the backlog. */
+static bool has_room(const struct ibcm_id *listener, const struct arrival *in)
 {
-	struct ibcm_id *known = ibcm_table_find_peer(in->mad.local_id, arrival_guid(in)), *listener;
+	const union ibv_gid *gid = &in->from->remote_gid;
+
+	return ibcm_share_allows(gid) &&
+	       (listener->waiting < listener->backlog || ibcm_share_is_first(gid));
+}
+
+/* Return: false when it is for a service that nobody here listens on. */
+static bool request_arrived(struct arrival *in)
+{
+	struct ibcm_id *known = ibcm_table_find_peer(&in->from->remote_gid, arrival_guid(in),
+						     in->mad.local_id),
+		       *listener;
 	struct ibcm_out out = {};
 
 	if (known && is_another(known, in)) {
@@ -340,61 +373,118 @@ static void request_arrived(struct arrival *in)
 	} else if (known) {
 		ibcm_state_message(&known->conn, &in->mad, ibcm_now(), &out);
 		ibcm_run(known, &out, &in->mad);
-		return;
+		return true;
 	}
 	if (request_is_stale(in))
-		return;
-	listener = arrival_ip(in) < 0 ? NULL
-				      : ibcm_listener_find(arrival_service(in),
-							   &in->from->local_gid, in->ip.family);
-	if (!listener)
+		return true;
+	if (arrival_ip(in) < 0) {
 		answer_stray(in);
-	else if (listener->ud != (in->mad.type == IBCM_SIDR_REQ))
+		return true;
+	}
+	listener = ibcm_listener_find(arrival_service(in), &in->from->local_gid, in->ip.family);
+	if (!listener)
+		return false;
+	if (listener->ud != (in->mad.type == IBCM_SIDR_REQ))
 		answer_rej(in, IBCM_REJ_INVALID_TRANSPORT);
-	else if (listener->waiting < listener->backlog)
+	else if (has_room(listener, in))
 		request_accept(listener, in);
 	/* else the program is behind: the peer will ask again */
+	return true;
+}
+
+bool ibcm_request_again(struct ibcm_dev *dev, const struct verbs_gsi_mad *from, bool last)
+{
+	struct arrival in = { .dev = dev, .from = from };
+
+	if (ibcm_mad_unpack(from->data, &in.mad) < 0 || request_arrived(&in))
+		return true;
+	if (last)
+		answer_stray(&in);
+	return last;
 }
 
 void ibcm_request_refuse(struct ibcm_id *child)
 {
 	struct ibcm_out out = {};
 
-	ibcm_events_drop(child, NULL);
-	ibcm_state_destroy(&child->conn, ibcm_now(), &out);
+	child->id = NULL;
 	child->detached = true;
+	ibcm_channel_set(child, NULL);
+	ibcm_state_destroy(&child->conn, ibcm_now(), &out);
 	ibcm_run(child, &out, NULL);
 }
 
 /* --- answers --- */
 
 /* A REJ for want of an answer may come from someone who does not know our id. */
-static struct ibcm_id *rejected_find(const struct ibcm_mad *mad)
+static struct ibcm_id *rejected_find(const struct arrival *in)
 {
+	const struct ibcm_mad *mad = &in->mad;
 	uint64_t guid;
 
 	if (mad->type != IBCM_REJ || mad->rej.reason != IBCM_REJ_TIMEOUT ||
-	    mad->rej.info_length < sizeof(guid))
+	    mad->rej.info_length < sizeof(guid) ||
+	    ibcm_park_withdraw(&in->from->remote_gid, mad->local_id))
 		return NULL;
 	memcpy(&guid, mad->rej.info, sizeof(guid));
-	return ibcm_table_find_peer(mad->local_id, be64toh(guid));
+	return ibcm_table_find_peer(&in->from->remote_gid, be64toh(guid), mad->local_id);
+}
+
+/* The first answer says what the peer calls the connection, or comes from who never knew it. */
+static bool names_connection(const struct ibcm_conn *conn, const struct ibcm_mad *mad)
+{
+	if (conn->state == IBCM_SIDR_REQ_SENT)
+		return true;
+	if (conn->state == IBCM_REQ_SENT && (!conn->remote_id || !mad->local_id))
+		return true;
+	return mad->local_id == conn->remote_id;
 }
 
 /* Only the peer itself speaks for the connection. */
 static bool comes_from_peer(const struct ibcm_id *iid, const struct arrival *in)
 {
-	const struct ibcm_mad *mad = &in->mad;
+	return !memcmp(&iid->remote_gid, &in->from->remote_gid, sizeof(iid->remote_gid)) &&
+	       names_connection(&iid->conn, &in->mad);
+}
 
-	if (memcmp(&iid->remote_gid, &in->from->remote_gid, sizeof(iid->remote_gid)))
-		return false;
-	return mad->type == IBCM_SIDR_REP || !iid->conn.remote_id || !mad->local_id ||
-	       mad->local_id == iid->conn.remote_id;
+struct suspect {
+	union ibv_gid gid;
+	uint8_t prefix;
+	uint64_t now;
+};
+
+static void ask_now(struct ibcm_id *iid, void *arg)
+{
+	const struct suspect *suspect = arg;
+
+	if (iid->conn.state != IBCM_ESTABLISHED || !iid->conn.deadline ||
+	    iid->conn.remote_id >> 24 != suspect->prefix ||
+	    memcmp(&iid->remote_gid, &suspect->gid, sizeof(suspect->gid)))
+		return;
+	iid->conn.deadline = suspect->now;
+	ibcm_heap_update(iid);
+}
+
+/* Its peer is gone: the process of that, perhaps, and with it others'. They are asked, once. */
+static void suspect_peers(const struct ibcm_id *iid)
+{
+	static struct suspect last;
+	struct suspect suspect = { .gid = iid->remote_gid,
+				   .prefix = iid->conn.remote_id >> 24,
+				   .now = ibcm_now() };
+
+	if (last.now && suspect.now - last.now < SUSPECT_AGAIN && suspect.prefix == last.prefix &&
+	    !memcmp(&suspect.gid, &last.gid, sizeof(last.gid)))
+		return;
+	last = suspect;
+	ibcm_table_each(ask_now, &suspect);
+	ibcm_wake_by(suspect.now);
 }
 
 static void answer_arrived(struct arrival *in)
 {
 	struct ibcm_id *iid =
-		in->mad.remote_id ? ibcm_table_find(in->mad.remote_id) : rejected_find(&in->mad);
+		in->mad.remote_id ? ibcm_table_find(in->mad.remote_id) : rejected_find(in);
 	struct ibcm_out out = {};
 
 	if (!iid || iid->conn.state == IBCM_IDLE || !comes_from_peer(iid, in)) {
@@ -404,6 +494,8 @@ static void answer_arrived(struct arrival *in)
 	ibcm_state_message(&iid->conn, &in->mad, ibcm_now(), &out);
 	if (in->mad.type == IBCM_REP && out.has_event)
 		ibcm_table_add_peer(iid);
+	if (in->mad.type == IBCM_APR && out.has_event)
+		suspect_peers(iid);
 	ibcm_run(iid, &out, &in->mad);
 }
 
@@ -447,7 +539,8 @@ static void device_removed(struct ibcm_dev *dev)
 		if (iid->local.cm != dev->cm || iid->detached || iid->removed)
 			continue;
 		iid->removed = true;
-		ibcm_event_new(iid, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+		if (!iid->silent)
+			ibcm_event_new(iid, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	}
 }
 
@@ -462,8 +555,8 @@ void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
 		ibcm_table_each(peer_gone, &gone);
 	else if (ibcm_mad_unpack(from->data, &in.mad) < 0)
 		return;
-	else if (in.mad.type == IBCM_REQ || in.mad.type == IBCM_SIDR_REQ)
-		request_arrived(&in);
-	else
+	else if (in.mad.type != IBCM_REQ && in.mad.type != IBCM_SIDR_REQ)
 		answer_arrived(&in);
+	else if (!request_arrived(&in) && !ibcm_park(dev, from, in.mad.local_id))
+		answer_stray(&in);
 }

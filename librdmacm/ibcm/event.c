@@ -5,8 +5,8 @@
 
 #include "librdmacm/ibcm/ibcm.h"
 
-struct record {
-	TAILQ_ENTRY(record) entry;
+struct ibcm_record {
+	TAILQ_ENTRY(ibcm_record) entry, about_entry;
 	struct ibcm_id *about;
 	struct ibcm_id *child; /* of a request */
 	struct ibcm_mc *mc;
@@ -14,7 +14,8 @@ struct record {
 };
 
 struct ibcm_channel {
-	TAILQ_HEAD(, record) records;
+	TAILQ_HEAD(, ibcm_record) records;
+	LIST_HEAD(, ibcm_id) ids; /* whose events come here */
 	int fd;
 	uint64_t waited; /* ns, for the last event */
 };
@@ -35,6 +36,7 @@ int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
 	if (!channel)
 		return -ENOMEM;
 	TAILQ_INIT(&channel->records);
+	LIST_INIT(&channel->ids);
 	channel->waited = UINT64_MAX;
 	/* O_NONBLOCK is for the program to set: it never blocks here, one write stands for one read
 	 */
@@ -49,46 +51,44 @@ int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
 	return 0;
 }
 
-void ibcm_close_channel(struct cm_channel *ch)
+void ibcm_channel_set(struct ibcm_id *iid, struct ibcm_channel *channel)
 {
-	struct ibcm_channel *channel = ch->ibcm;
-	struct record *record;
-
-	ibcm_lock();
-	while ((record = TAILQ_FIRST(&channel->records))) {
-		TAILQ_REMOVE(&channel->records, record, entry);
-		free(record);
-	}
-	ch->ibcm = NULL;
-	ibcm_unlock();
-	close(channel->fd);
-	free(channel);
+	if (iid->channel)
+		LIST_REMOVE(iid, channel_entry);
+	iid->channel = channel;
+	if (channel)
+		LIST_INSERT_HEAD(&channel->ids, iid, channel_entry);
 }
 
 /* --- putting; the descriptor of a forked child is its parent's, too --- */
 
-static void record_put(struct ibcm_channel *channel, struct record *record)
+static void record_put(struct ibcm_channel *channel, struct ibcm_record *record)
 {
 	uint64_t one = 1;
 
 	if (TAILQ_EMPTY(&channel->records) && !ibcm_is_child())
 		(void)!write(channel->fd, &one, sizeof(one));
 	TAILQ_INSERT_TAIL(&channel->records, record, entry);
+	TAILQ_INSERT_TAIL(&record->about->records, record, about_entry);
 }
 
-static void record_remove(struct ibcm_channel *channel, struct record *record)
+static void record_remove(struct ibcm_channel *channel, struct ibcm_record *record)
 {
 	uint64_t count;
 
 	TAILQ_REMOVE(&channel->records, record, entry);
+	TAILQ_REMOVE(&record->about->records, record, about_entry);
 	if (TAILQ_EMPTY(&channel->records) && !ibcm_is_child())
 		(void)!read(channel->fd, &count, sizeof(count));
 }
 
-static struct record *record_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status)
+static struct ibcm_record *record_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status)
 {
-	struct record *record = calloc(1, sizeof(*record));
+	struct ibcm_record *record;
 
+	if (!iid->channel)
+		return NULL;
+	record = calloc(1, sizeof(*record));
 	if (!record) {
 		log_err("rdma_cm: no memory for an event (%s)", rdma_event_str(type));
 		return NULL;
@@ -102,14 +102,14 @@ static struct record *record_new(struct ibcm_id *iid, enum rdma_cm_event_type ty
 
 struct cm_event *ibcm_event_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status)
 {
-	struct record *record = record_new(iid, type, status);
+	struct ibcm_record *record = record_new(iid, type, status);
 
 	return record ? &record->ev : NULL;
 }
 
 struct cm_event *ibcm_event_request(struct ibcm_id *iid, struct ibcm_id *child)
 {
-	struct record *record = record_new(iid, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct ibcm_record *record = record_new(iid, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
 
 	if (!record)
 		return NULL;
@@ -121,7 +121,7 @@ struct cm_event *ibcm_event_request(struct ibcm_id *iid, struct ibcm_id *child)
 struct cm_event *ibcm_event_group(struct ibcm_id *iid, struct ibcm_mc *mc,
 				  enum rdma_cm_event_type type, int status)
 {
-	struct record *record = record_new(iid, type, status);
+	struct ibcm_record *record = record_new(iid, type, status);
 
 	if (!record)
 		return NULL;
@@ -131,18 +131,7 @@ struct cm_event *ibcm_event_group(struct ibcm_id *iid, struct ibcm_mc *mc,
 
 /* --- taking --- */
 
-/* What happened to a request that another thread is just taking waits until it has. */
-static struct record *record_first(struct ibcm_channel *channel)
-{
-	struct record *record;
-
-	TAILQ_FOREACH(record, &channel->records, entry)
-		if (record->about->id)
-			return record;
-	return NULL;
-}
-
-static void record_hand_out(struct record *record, struct cm_event *ev)
+static void record_hand_out(struct ibcm_record *record, struct cm_event *ev)
 {
 	*ev = record->ev;
 	ev->id = record->about->id;
@@ -163,7 +152,7 @@ static void record_hand_out(struct record *record, struct cm_event *ev)
 
 int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev)
 {
-	struct record *record;
+	struct ibcm_record *record;
 
 	if (ibcm_is_child())
 		return ibcm_child_refuse();
@@ -172,7 +161,7 @@ int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev)
 		ibcm_unlock();
 		return -EBADF;
 	}
-	record = record_first(ch->ibcm);
+	record = TAILQ_FIRST(&ch->ibcm->records);
 	if (record) {
 		record_remove(ch->ibcm, record);
 		record_hand_out(record, ev);
@@ -187,7 +176,7 @@ bool ibcm_event_ready(struct cm_channel *ch)
 	bool ready;
 
 	ibcm_lock();
-	ready = !ch->ibcm || record_first(ch->ibcm);
+	ready = !ch->ibcm || !TAILQ_EMPTY(&ch->ibcm->records);
 	ibcm_unlock();
 	return ready;
 }
@@ -212,45 +201,61 @@ void ibcm_event_set_waited(struct cm_channel *ch, uint64_t ns)
 
 /* --- dropping and moving --- */
 
+static void record_drop(struct ibcm_channel *channel, struct ibcm_record *record)
+{
+	record_remove(channel, record);
+	if (record->child) {
+		record->about->waiting--;
+		ibcm_request_refuse(record->child);
+	}
+	free(record);
+}
+
+void ibcm_close_channel(struct cm_channel *ch)
+{
+	struct ibcm_channel *channel = ch->ibcm;
+	struct ibcm_record *record;
+	struct ibcm_id *iid;
+
+	ibcm_lock();
+	while ((record = TAILQ_FIRST(&channel->records)))
+		record_drop(channel, record);
+	while ((iid = LIST_FIRST(&channel->ids)))
+		ibcm_id_end(iid);
+	ch->ibcm = NULL;
+	ibcm_unlock();
+	close(channel->fd);
+	free(channel);
+}
+
 void ibcm_events_drop(struct ibcm_id *iid, struct ibcm_mc *mc)
 {
 	struct ibcm_channel *channel = iid->channel;
-	struct record *record, *next;
+	struct ibcm_record *record, *next;
 
-	for (record = TAILQ_FIRST(&channel->records); record; record = next) {
-		next = TAILQ_NEXT(record, entry);
-		if (record->about != iid || (mc && record->mc != mc))
-			continue;
-		record_remove(channel, record);
-		if (record->child) {
-			struct ibcm_id *child = record->child;
-
-			/* what happened to it may wait behind */
-			iid->waiting--;
-			ibcm_request_refuse(child);
-			free(record);
-			next = TAILQ_FIRST(&channel->records);
-			continue;
-		}
-		free(record);
+	if (!channel)
+		return;
+	for (record = TAILQ_FIRST(&iid->records); record; record = next) {
+		next = TAILQ_NEXT(record, about_entry);
+		if (!mc || record->mc == mc)
+			record_drop(channel, record);
 	}
 }
 
 void ibcm_events_move(struct ibcm_id *iid, struct ibcm_channel *to)
 {
 	struct ibcm_channel *from = iid->channel;
-	struct record *record, *next;
+	struct ibcm_record *record, *last = TAILQ_LAST(&iid->records, ibcm_records);
 
 	if (from == to)
 		return;
-	for (record = TAILQ_FIRST(&from->records); record; record = next) {
-		next = TAILQ_NEXT(record, entry);
-		if (record->about != iid)
-			continue;
+	for (bool more = last; more;) {
+		record = TAILQ_FIRST(&iid->records);
+		more = record != last;
 		record_remove(from, record);
 		if (record->child)
-			record->child->channel = to;
+			ibcm_channel_set(record->child, to);
 		record_put(to, record);
 	}
-	iid->channel = to;
+	ibcm_channel_set(iid, to);
 }

@@ -49,22 +49,30 @@ static void groups_free(struct cm_id *id)
 	}
 }
 
-static int ibcm_destroy_id(struct cm_id *id, uint32_t *ret_events)
+void ibcm_id_end(struct ibcm_id *iid)
 {
-	struct ibcm_id *iid = id->ibcm;
 	struct ibcm_out out = {};
 
-	ibcm_lock();
 	if (iid->step == STEP_LISTEN)
 		listen_end(iid);
 	ibcm_events_drop(iid, NULL);
-	*ret_events = iid->reported;
-	groups_free(id);
+	if (iid->id)
+		groups_free(iid->id);
 	ibcm_port_drop(iid);
 	iid->id = NULL;
 	iid->detached = true;
+	ibcm_channel_set(iid, NULL);
 	ibcm_state_destroy(&iid->conn, ibcm_now(), &out);
 	ibcm_run(iid, &out, NULL);
+}
+
+static int ibcm_destroy_id(struct cm_id *id, uint32_t *ret_events)
+{
+	struct ibcm_id *iid = id->ibcm;
+
+	ibcm_lock();
+	*ret_events = iid->reported;
+	ibcm_id_end(iid);
 	ibcm_unlock();
 	id->ibcm = NULL;
 	return 0;
@@ -356,7 +364,7 @@ static int ibcm_accept(struct cm_id *id, const struct cm_conn *conn)
 	struct ibcm_id *iid = id->ibcm;
 	struct ibcm_out out = {};
 	struct ibcm_mad mad;
-	int r = iid->local.cm ? 0 : -EINVAL;
+	int r = !iid->local.cm ? -EINVAL : iid->removed ? -ENXIO : 0;
 
 	if (!r && conn)
 		r = make_reply(iid, conn, &mad);
@@ -369,8 +377,10 @@ static int ibcm_accept(struct cm_id *id, const struct cm_conn *conn)
 		r = ibcm_state_establish(&iid->conn, &out);
 	else
 		r = -EINVAL;
-	if (!r)
+	if (!r) {
+		iid->silent = false;
 		ibcm_run(iid, &out, NULL);
+	}
 	ibcm_unlock();
 	return r;
 }
@@ -479,9 +489,11 @@ static void attr_rts_reliable(const struct ibcm_id *iid, struct ibv_qp_attr *att
 	*ret_mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 }
 
+/* The connection lives, and the peer has said who it is. */
 static bool knows_peer(const struct ibcm_id *iid)
 {
-	return iid->conn.state != IBCM_IDLE && iid->conn.state != IBCM_REQ_SENT;
+	return iid->conn.state == IBCM_REQ_RCVD || iid->conn.state == IBCM_REP_RCVD ||
+	       iid->conn.state == IBCM_REP_SENT || iid->conn.state == IBCM_ESTABLISHED;
 }
 
 static int attr_fill(const struct cm_id *id, struct ibv_qp_attr *attr, int *ret_mask)

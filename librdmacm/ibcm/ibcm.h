@@ -8,10 +8,13 @@
  *   port.c		ports and who has them, also in other processes
  *   manager.c		the lock, devices, deadlines; the thread
  *   dispatch.c		messages in
+ *   probe.c		messages out, so that a host where nobody is says so
  *   send.c		messages out
  *   listen.c		listeners
+ *   park.c		requests nobody listens for yet
  *   event.c		channels and the events that wait in them
  *   table.c		communication ids, and connections by what the peer calls them
+ *   share.c		how much of that each host may have
  *
  * One lock for everything, ibcm_lock(). Operations of the provider are called under it; nothing of
  * the core is, but memory of an identifier is read and written.
@@ -31,6 +34,7 @@ struct ibcm_dev {
 	struct cm_device *cm;
 	struct ibv_context *verbs;
 	int fd;
+	LIST_HEAD(, ibcm_prober) probers;
 };
 
 /* Which of our addresses. */
@@ -50,10 +54,16 @@ enum ibcm_step {
 	STEP_LISTEN,
 };
 
+struct ibcm_record;
+
 struct ibcm_id {
 	struct cm_id *id; /* NULL: nobody took the request yet, or the program is done with it */
 	bool detached;	  /* the latter: only its time wait is left */
-	struct ibcm_channel *channel;
+	bool silent;	  /* a request nobody has accepted: nothing is reported about it */
+	struct ibcm_channel *channel; /* NULL: detached, or it was closed */
+	LIST_ENTRY(ibcm_id) channel_entry;
+	TAILQ_HEAD(ibcm_records, ibcm_record)
+	records; /* events in the channel about it, oldest first */
 	enum ibcm_step step;
 	uint16_t ps;
 	bool ud;
@@ -79,6 +89,7 @@ struct ibcm_id {
 	struct ibcm_port *port;
 	/* table.c; under a key from connect or arrival on */
 	bool in_table, by_peer;
+	bool counted; /* share.c */
 	LIST_ENTRY(ibcm_id) peer_entry, qpn_entry;
 	uint32_t heap_place; /* 1 ...; 0: not in the heap */
 };
@@ -103,6 +114,8 @@ struct ibcm_dev *ibcm_dev_first(void);
 /* Forked after the first use of a device; -EIO, said in the log. */
 bool ibcm_is_child(void);
 int ibcm_child_refuse(void);
+/* The thread looks at what is in the error queue of @fd: ibcm_probe_read(). */
+int ibcm_watch_errors(struct ibcm_dev *dev, int fd);
 /* The upper byte of this process's communication ids. */
 uint8_t ibcm_prefix(void);
 /* The thread looks what is due; the second, unless it does so before @deadline (0: never). */
@@ -117,6 +130,13 @@ void ibcm_id_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN]);
 /* Once more what the device had no room for. Return: whether some is left. */
 bool ibcm_send_retry(void);
 
+/* --- probe.c; under the lock --- */
+
+/* Send, and hear if nobody receives there. -ENOENT: it is for this host, and not sent. */
+int ibcm_probe_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN]);
+/* Hosts said that nobody receives there. */
+void ibcm_probe_read(struct ibcm_dev *dev);
+
 /* --- listen.c; under the lock --- */
 
 void ibcm_listener_add(struct ibcm_id *iid);
@@ -128,6 +148,19 @@ uint64_t ibcm_service_id(const struct ibcm_id *iid);
 /* What verbs_gsi_listen() is told about the listener's address. */
 const union ibv_gid *ibcm_listener_gid(const struct ibcm_id *iid);
 
+/* --- park.c; under the lock --- */
+
+/*
+ * A request for a service nobody listens on: keep it for a moment. @id: what the peer calls it.
+ * False: no memory.
+ */
+bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id);
+/* The peer gave up. Return: whether there was one. */
+bool ibcm_park_withdraw(const union ibv_gid *gid, uint32_t id);
+/* Whether somebody listens by now; who waited long enough is refused. Return: when to look again; 0
+ * need not be. */
+uint64_t ibcm_park_look(uint64_t now);
+
 /* --- table.c; all under the lock --- */
 
 /* Give the connection a communication id. @prefix: its upper byte. -EUSERS: too many. */
@@ -137,8 +170,12 @@ struct ibcm_id *ibcm_table_find(uint32_t local_id);
 /* Find it by what the peer calls it, and by its QP, too, from now on. */
 void ibcm_table_add_peer(struct ibcm_id *iid);
 void ibcm_table_remove_peer(struct ibcm_id *iid);
-struct ibcm_id *ibcm_table_find_peer(uint32_t remote_id, uint64_t guid);
-struct ibcm_id *ibcm_table_find_qpn(uint32_t qpn, uint64_t guid);
+struct ibcm_id *ibcm_table_find_peer(const union ibv_gid *gid, uint64_t guid, uint32_t remote_id);
+struct ibcm_id *ibcm_table_find_qpn(const union ibv_gid *gid, uint64_t guid, uint32_t qpn);
+/* Of what others choose, with a seed they do not know. */
+uint32_t ibcm_hash(const union ibv_gid *gid, uint64_t guid, uint32_t number);
+/* Communication ids that are left. */
+uint32_t ibcm_table_room(void);
 /* Call @fn for each; it may remove the one it gets. */
 void ibcm_table_each(void (*fn)(struct ibcm_id *iid, void *arg), void *arg);
 
@@ -146,6 +183,15 @@ void ibcm_table_each(void (*fn)(struct ibcm_id *iid, void *arg), void *arg);
 int ibcm_heap_update(struct ibcm_id *iid);
 /* The one due first; NULL: none. */
 struct ibcm_id *ibcm_heap_first(void);
+
+/* --- share.c: what one host's requests may take; under the lock --- */
+
+/* Count the identifier with its peer's host while it is a request and no connection. */
+void ibcm_share_update(struct ibcm_id *iid);
+void ibcm_share_leave(struct ibcm_id *iid);
+/* Whether a further request of that host is taken; whether it would be the only one. */
+bool ibcm_share_allows(const union ibv_gid *gid);
+bool ibcm_share_is_first(const union ibv_gid *gid);
 
 /* --- port.c --- */
 
@@ -187,11 +233,19 @@ uint8_t ibcm_path_rate(const struct ibcm_id *iid);
 /* --- dispatch.c; under the lock --- */
 
 void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from);
+/* A request that was parked. Return: done with it. @last: nobody waits for a listener any longer.
+ */
+bool ibcm_request_again(struct ibcm_dev *dev, const struct verbs_gsi_mad *from, bool last);
 /* Send and report what a step brought about; bring the deadline in line. */
 void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad);
 struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud);
 /* Memory of an identifier nobody needs any more: no program, no time wait. */
 void ibcm_id_release(struct ibcm_id *iid);
+
+/* --- ibcm.c --- */
+
+/* The program is done with it, or its channel is; under the lock. */
+void ibcm_id_end(struct ibcm_id *iid);
 
 /* --- wait.c --- */
 
@@ -201,13 +255,16 @@ int ibcm_wait_event(struct cm_channel *ch);
 /* --- event.c --- */
 
 int ibcm_open_channel(struct cm_channel *ch, int *ret_fd);
+/* Ends the identifiers that are in it, too. */
 void ibcm_close_channel(struct cm_channel *ch);
+/* Where the events of an identifier go; @channel NULL: nowhere any more. */
+void ibcm_channel_set(struct ibcm_id *iid, struct ibcm_channel *channel);
 int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev);
 /* Whether ibcm_get_event() would not sleep; how long, ns, the program slept for the last one. */
 bool ibcm_event_ready(struct cm_channel *ch);
 uint64_t ibcm_event_waited(struct cm_channel *ch);
 void ibcm_event_set_waited(struct cm_channel *ch, uint64_t ns);
-/* A new event about @iid; under the lock. NULL: no memory, which is said. */
+/* A new event about @iid; under the lock. NULL: no memory, which is said, or no channel. */
 struct cm_event *ibcm_event_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status);
 /* The event of a request to listener @iid: @child is its new identifier. */
 struct cm_event *ibcm_event_request(struct ibcm_id *iid, struct ibcm_id *child);

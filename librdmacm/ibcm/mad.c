@@ -107,7 +107,13 @@ static const struct field rep_fields[] = {
 	FIELD(28, 0, 64, rep.ca_guid),
 };
 
-/* RTU, DREP, LAP: nothing but the ids and, perhaps, private data. */
+static const struct field lap_fields[] = {
+	LOCAL_ID,
+	REMOTE_ID,
+	FIELD(12, 0, 24, lap.remote_qpn),
+};
+
+/* RTU, DREP: nothing but the ids and, perhaps, private data. */
 static const struct field plain_fields[] = { LOCAL_ID, REMOTE_ID };
 
 static const struct field dreq_fields[] = {
@@ -161,7 +167,7 @@ static const struct layout layouts[] = {
 	[IBCM_DREP] = LAYOUT("DREP", plain_fields, 8, 224),
 	[IBCM_SIDR_REQ] = LAYOUT("SIDR_REQ", sidr_req_fields, 16, 216),
 	[IBCM_SIDR_REP] = LAYOUT("SIDR_REP", sidr_rep_fields, 96, 136),
-	[IBCM_LAP] = LAYOUT("LAP", plain_fields, 64, 168),
+	[IBCM_LAP] = LAYOUT("LAP", lap_fields, 64, 168),
 	[IBCM_APR] = LAYOUT("APR", apr_fields, 84, 148),
 };
 

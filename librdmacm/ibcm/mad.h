@@ -73,7 +73,8 @@ enum ibcm_transport {
 
 enum {
 	IBCM_EXTENDED_XRC = 1,
-	IBCM_APR_UNSUPPORTED = 2, /* status of an APR: no alternate paths here */
+	IBCM_APR_NO_CONNECTION = 1, /* status of an APR */
+	IBCM_APR_UNSUPPORTED = 2,   /* no alternate paths here */
 };
 
 /* One side's way to the other, as REQ and LAP name it. The sender is "local". */
@@ -145,6 +146,10 @@ struct ibcm_dreq {
 	uint32_t remote_qpn; /* of the receiver */
 };
 
+struct ibcm_lap {
+	uint32_t remote_qpn; /* of the receiver; the alternate path is none: all of it is zero */
+};
+
 struct ibcm_apr {
 	uint32_t status;
 };
@@ -179,6 +184,7 @@ struct ibcm_mad {
 		struct ibcm_rej rej;
 		struct ibcm_mra mra;
 		struct ibcm_dreq dreq;
+		struct ibcm_lap lap;
 		struct ibcm_apr apr;
 		struct ibcm_sidr_req sidr_req;
 		struct ibcm_sidr_rep sidr_rep;

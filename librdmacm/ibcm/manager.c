@@ -13,15 +13,18 @@
 #include <time.h>
 
 #include "librdmacm/ibcm/ibcm.h"
+#include "util/cancel.h"
 
 enum {
 	EVENTS = 16,
-	BATCH = 64,   /* messages of one device before the lock is given up */
-	RETRY_MS = 1, /* between two tries with messages there was no room for */
+	BATCH = 64,	   /* messages of one device before the lock is given up */
+	RETRY_MS = 1,	   /* between two tries with messages there was no room for */
+	SLEEP_MAX = 60000, /* ms */
 };
 
 static struct {
 	pthread_mutex_t lock;
+	int cancel; /* of who holds it, as it was before: system calls are made under it */
 	pthread_mutex_t open_lock; /* opening devices, before lock */
 	pid_t pid;		   /* whose thread it is */
 	bool child;		   /* of that one: connections and their events are not ours */
@@ -38,12 +41,30 @@ static struct {
 
 void ibcm_lock(void)
 {
+	int cancel = cancel_off();
+
 	pthread_mutex_lock(&manager.lock);
+	manager.cancel = cancel;
+}
+
+static bool lock_try(void)
+{
+	int cancel = cancel_off();
+
+	if (pthread_mutex_trylock(&manager.lock)) {
+		cancel_restore(&cancel);
+		return false;
+	}
+	manager.cancel = cancel;
+	return true;
 }
 
 void ibcm_unlock(void)
 {
+	int cancel = manager.cancel;
+
 	pthread_mutex_unlock(&manager.lock);
+	cancel_restore(&cancel);
 }
 
 uint64_t ibcm_now(void)
@@ -81,6 +102,13 @@ void ibcm_wake_by(uint64_t deadline)
 		ibcm_wake();
 }
 
+int ibcm_watch_errors(struct ibcm_dev *dev, int fd)
+{
+	struct epoll_event event = { .data.ptr = dev };
+
+	return epoll_ctl(manager.epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
 struct ibcm_dev *ibcm_dev_first(void)
 {
 	return LIST_FIRST(&manager.devs);
@@ -109,7 +137,7 @@ static bool dev_arrived(void *arg)
 {
 	bool all;
 
-	if (pthread_mutex_trylock(&manager.lock))
+	if (!lock_try())
 		return false;
 	all = dev_receive(arg);
 	ibcm_unlock();
@@ -141,23 +169,36 @@ static void deadlines_run(uint64_t now)
 	}
 }
 
+/* The earlier of two times, of which 0 is never. */
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+/* Under the lock. Return: when something is due again; 0 never. */
+static uint64_t all_run(uint64_t now)
+{
+	struct ibcm_id *first;
+	uint64_t due = ibcm_park_look(now);
+
+	deadlines_run(now);
+	if (ibcm_send_retry())
+		due = earlier(due, now + RETRY_MS * 1000000ull);
+	first = ibcm_heap_first();
+	return earlier(due, first ? first->conn.deadline : 0);
+}
+
 /* Milliseconds until something is due; -1 never. */
 static int thread_prepare(void)
 {
-	struct ibcm_id *first;
-	uint64_t now = ibcm_now();
+	uint64_t now = ibcm_now(), due;
 	int timeout = -1;
-	bool unsent;
 
 	ibcm_lock();
 	manager.wakes_at = 0;
-	deadlines_run(now);
-	unsent = ibcm_send_retry();
-	first = ibcm_heap_first();
-	if (unsent)
-		timeout = RETRY_MS;
-	else if (first)
-		timeout = min_of((first->conn.deadline - now) / 1000000 + 1, (uint64_t)60000);
+	due = all_run(now);
+	if (due)
+		timeout = due <= now ? 0 : min_of((due - now) / 1000000 + 1, (uint64_t)SLEEP_MAX);
 	manager.wakes_at = timeout < 0 ? UINT64_MAX : now + timeout * 1000000ull;
 	ibcm_unlock();
 	return timeout;
@@ -173,6 +214,7 @@ static void *thread_main(void *arg)
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.ptr) {
 				ibcm_lock();
+				ibcm_probe_read(events[i].data.ptr);
 				dev_receive(events[i].data.ptr);
 				ibcm_unlock();
 			} else {
@@ -308,6 +350,7 @@ static int dev_get_locked(struct cm_device *cm, struct ibcm_dev **ret_dev)
 
 int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	int r;
 
 	pthread_mutex_lock(&manager.open_lock);
@@ -351,8 +394,8 @@ static void say_goodbye(struct ibcm_id *iid, void *arg)
 /* Peers hear of an exit that left connections open, as they do when the kernel cleans up. */
 __attribute__((destructor)) static void goodbye(void)
 {
-	if (manager.pid != getpid() || pthread_mutex_trylock(&manager.lock))
+	if (manager.pid != getpid() || !lock_try())
 		return;
 	ibcm_table_each(say_goodbye, NULL);
-	pthread_mutex_unlock(&manager.lock);
+	ibcm_unlock();
 }

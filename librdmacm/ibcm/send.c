@@ -7,6 +7,7 @@
 enum {
 	RETRY_TRIES = 1000, /* then it counts as lost */
 	RETRY_STUCK = 128,  /* failures in a row: the others need not be tried */
+	UNSENT_MAX = 65536, /* more count as lost, too */
 };
 
 /* A message the device had no room for. */
@@ -18,10 +19,11 @@ struct unsent {
 };
 
 static TAILQ_HEAD(, unsent) unsent_list = TAILQ_HEAD_INITIALIZER(unsent_list);
+static unsigned int unsent_count;
 
 static void send_later(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad)
 {
-	struct unsent *unsent = malloc(sizeof(*unsent));
+	struct unsent *unsent = unsent_count < UNSENT_MAX ? malloc(sizeof(*unsent)) : NULL;
 
 	if (!unsent) /* as good as lost on the way */
 		return;
@@ -29,6 +31,7 @@ static void send_later(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad)
 	if (TAILQ_EMPTY(&unsent_list))
 		ibcm_wake();
 	TAILQ_INSERT_TAIL(&unsent_list, unsent, entry);
+	unsent_count++;
 }
 
 void ibcm_send(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad)
@@ -55,6 +58,7 @@ bool ibcm_send_retry(void)
 			continue;
 		}
 		TAILQ_REMOVE(&unsent_list, unsent, entry);
+		unsent_count--;
 		free(unsent);
 	}
 	return !TAILQ_EMPTY(&unsent_list);

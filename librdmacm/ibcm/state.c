@@ -12,9 +12,12 @@ enum {
 	SIDR_RETRIES = 15,
 };
 
+#define ASK_AGAIN 500000000ull /* ns until a request without an answer is sent a second time */
+
 static void request_facts(struct ibcm_conn *conn, const struct ibcm_req *req)
 {
 	conn->local_guid = req->ca_guid;
+	conn->qp.local_qpn = req->qpn;
 	conn->qp.rq_psn = req->starting_psn;
 	conn->qp.mtu = req->mtu;
 	conn->qp.retry_count = req->retry_count;
@@ -42,9 +45,25 @@ int ibcm_state_request(struct ibcm_conn *conn, const struct ibcm_mad *request, u
 		conn->interval = ibcm_time(SIDR_TIMEOUT);
 	}
 	r = ibcm_out_repeated(conn, &mad, now, out);
-	if (!r)
-		conn->state = mad.type == IBCM_REQ ? IBCM_REQ_SENT : IBCM_SIDR_REQ_SENT;
-	return r;
+	if (r < 0)
+		return r;
+	conn->state = mad.type == IBCM_REQ ? IBCM_REQ_SENT : IBCM_SIDR_REQ_SENT;
+	conn->probe = (struct ibcm_probe){};
+	if (conn->interval > ASK_AGAIN) {
+		conn->ask_until = conn->deadline;
+		conn->deadline = now + ASK_AGAIN;
+	}
+	return 0;
+}
+
+/* The peer names the times of our answer: all of its repetitions together are bounded. */
+static void arrival_times(struct ibcm_conn *conn, const struct ibcm_req *req)
+{
+	uint64_t interval =
+		ibcm_time(req->primary.ack_timeout) + ibcm_time(req->local_response_timeout);
+
+	conn->retries = req->max_cm_retries;
+	conn->interval = min_of(interval, IBCM_PATIENCE / (conn->retries + 1));
 }
 
 static void arrival_facts(struct ibcm_conn *conn, const struct ibcm_req *req)
@@ -60,9 +79,7 @@ static void arrival_facts(struct ibcm_conn *conn, const struct ibcm_req *req)
 		.ack_timeout = req->primary.ack_timeout,
 		.mtu = req->mtu,
 	};
-	conn->retries = req->max_cm_retries;
-	conn->interval =
-		ibcm_time(req->primary.ack_timeout) + ibcm_time(req->local_response_timeout);
+	arrival_times(conn, req);
 }
 
 int ibcm_state_arrive(struct ibcm_conn *conn, const struct ibcm_mad *request)
@@ -96,6 +113,7 @@ int ibcm_state_reply(struct ibcm_conn *conn, const struct ibcm_mad *reply, uint6
 		return r;
 	conn->state = IBCM_REP_SENT;
 	conn->local_guid = mad.rep.ca_guid;
+	conn->qp.local_qpn = mad.rep.qpn;
 	conn->qp.rq_psn = mad.rep.starting_psn;
 	conn->qp.responder_resources = mad.rep.responder_resources;
 	conn->qp.initiator_depth = mad.rep.initiator_depth;

@@ -36,7 +36,7 @@ enum ibcm_event {
 
 /* What a QP of the connection needs to know; complete once the state is REP_RCVD or REP_SENT. */
 struct ibcm_qp {
-	uint32_t remote_qpn;
+	uint32_t local_qpn, remote_qpn;
 	uint32_t rq_psn; /* ours to name, the peer begins with it */
 	uint32_t sq_psn;
 	uint8_t responder_resources;
@@ -47,6 +47,17 @@ struct ibcm_qp {
 	uint8_t mtu;
 };
 
+/* What is known about whether the peer is still there: state_probe.c. */
+struct ibcm_probe {
+	bool near;	 /* on this host, where that is told */
+	bool asked;	 /* by the last probe, and nobody refused it */
+	bool answers;	 /* it did once */
+	uint8_t refused; /* probes since the last answer */
+	uint32_t silent; /* probes since the last answer */
+	uint32_t number; /* of all */
+	uint64_t tid;	 /* of the last */
+};
+
 struct ibcm_conn {
 	enum ibcm_state state;
 	bool active;
@@ -55,21 +66,27 @@ struct ibcm_conn {
 	uint64_t tid;
 	uint64_t local_guid, remote_guid;
 	struct ibcm_qp qp;
-	uint64_t deadline; /* ns, when ibcm_state_timeout() is due; 0: never */
-	uint64_t interval; /* ns between two sendings */
-	uint32_t retries;  /* of each message */
+	uint64_t ask_until; /* ns, of a request that is yet to be asked for once more; 0: none */
+	uint64_t deadline;  /* ns, when ibcm_state_timeout() is due; 0: never */
+	uint64_t interval;  /* ns between two sendings */
+	uint32_t retries;   /* of each message */
 	uint32_t left;
 	uint8_t sent[IBCM_MAD_LEN]; /* repeated while nothing comes back */
+	struct ibcm_probe probe;
 };
 
 /* What a step brings about. */
 struct ibcm_out {
 	unsigned int mads;
 	uint8_t mad[2][IBCM_MAD_LEN];
+	bool probe; /* the message goes so that a host where nobody is says so: verbs_gsi_probe() */
 	bool has_event;
 	enum ibcm_event event;
 	int status;
 };
+
+/* Nanoseconds: no message makes this side keep a connection longer that is not established. */
+#define IBCM_PATIENCE 60000000000ull
 
 /* Nanoseconds of a time as messages have it: 4.096 us << n. */
 static inline uint64_t ibcm_time(uint32_t n)
@@ -114,6 +131,14 @@ bool ibcm_state_is_asking(const struct ibcm_conn *conn);
 void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 /* The peer's process, which is known by its id, is gone and will not answer any more. */
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
+
+/*
+ * The other side's life. After any step: a connection that was made is watched, unless its peer
+ * turned out to be on this host. refused: its host says that nobody receives there.
+ */
+void ibcm_state_watch(struct ibcm_conn *conn, uint64_t now);
+void ibcm_state_near(struct ibcm_conn *conn);
+void ibcm_state_refused(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 
 /* The answer to @mad, which belongs to no connection here; -ENOENT: none is due. */
 int ibcm_state_stray(const struct ibcm_mad *mad, struct ibcm_mad *ret_answer);

@@ -21,7 +21,9 @@ static void extend(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t 
 	if (mad->mra.answered != ours)
 		return;
 	conn->remote_id = mad->local_id;
-	conn->deadline = now + conn->interval + ibcm_time(mad->mra.service_timeout);
+	conn->ask_until = 0;
+	conn->deadline =
+		now + conn->interval + min_of(ibcm_time(mad->mra.service_timeout), IBCM_PATIENCE);
 }
 
 static void reply_arrived(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
@@ -180,6 +182,7 @@ static const message_handler handlers[IBCM_STATES][IBCM_APR + 1] = {
 		[IBCM_REJ] = rejected,
 		[IBCM_DREQ] = disconnect_asked,
 		[IBCM_LAP] = no_alternate,
+		[IBCM_APR] = ibcm_probe_answered,
 	},
 	[IBCM_DREQ_SENT] = {
 		[IBCM_DREQ] = disconnect_both,
@@ -203,13 +206,15 @@ void ibcm_state_message(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint
 {
 	message_handler handler = mad->type <= IBCM_APR ? handlers[conn->state][mad->type] : NULL;
 
+	if (mad->type == IBCM_DREQ && mad->dreq.remote_qpn != conn->qp.local_qpn)
+		return; /* of another connection, which had the same id */
 	if (handler)
 		handler(conn, mad, now, out);
 }
 
 /* --- time --- */
 
-static void give_up(struct ibcm_conn *conn, uint64_t now, int status, struct ibcm_out *out)
+void ibcm_give_up(struct ibcm_conn *conn, uint64_t now, int status, struct ibcm_out *out)
 {
 	switch (conn->state) {
 	case IBCM_REQ_SENT:
@@ -234,6 +239,22 @@ static void give_up(struct ibcm_conn *conn, uint64_t now, int status, struct ibc
 	}
 }
 
+/*
+ * Before the specification's time is over for the first time, the request goes out once more, so
+ * that a host where nobody receives says so. A peer that is only slow asks for more time.
+ */
+static bool ask_again(struct ibcm_conn *conn, struct ibcm_out *out)
+{
+	if (!conn->ask_until)
+		return false;
+	conn->deadline = conn->ask_until;
+	conn->ask_until = 0;
+	conn->probe.asked = true;
+	out->probe = true;
+	ibcm_out_data(out, conn->sent);
+	return true;
+}
+
 void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 {
 	if (!conn->deadline || now < conn->deadline)
@@ -243,8 +264,14 @@ void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 		ibcm_out_event(out, IBCM_EVENT_TIMEWAIT_EXIT, 0);
 		return;
 	}
+	if (conn->state == IBCM_ESTABLISHED) {
+		ibcm_probe_due(conn, now, out);
+		return;
+	}
+	if (ask_again(conn, out))
+		return;
 	if (!conn->left) {
-		give_up(conn, now, -ETIMEDOUT, out);
+		ibcm_give_up(conn, now, -ETIMEDOUT, out);
 		return;
 	}
 	conn->left--;
@@ -260,7 +287,7 @@ bool ibcm_state_is_asking(const struct ibcm_conn *conn)
 void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 {
 	if (ibcm_state_is_asking(conn))
-		give_up(conn, now, -EHOSTUNREACH, out);
+		ibcm_give_up(conn, now, -EHOSTUNREACH, out);
 }
 
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
@@ -335,7 +362,7 @@ int ibcm_state_stray(const struct ibcm_mad *mad, struct ibcm_mad *ret_answer)
 			.tid = mad->tid,
 			.local_id = mad->remote_id,
 			.remote_id = mad->local_id,
-			.apr = { .status = 1 /* no such connection */ },
+			.apr = { .status = IBCM_APR_NO_CONNECTION },
 		};
 		return 0;
 	default:

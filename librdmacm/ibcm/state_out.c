@@ -115,11 +115,12 @@ void ibcm_become(struct ibcm_conn *conn, enum ibcm_state state)
 {
 	conn->state = state;
 	conn->deadline = 0;
+	conn->ask_until = 0;
 }
 
 /* Packets of the connection may still be under way: its numbers are not used again at once. */
 void ibcm_become_timewait(struct ibcm_conn *conn, uint64_t now)
 {
 	ibcm_become(conn, IBCM_TIMEWAIT);
-	conn->deadline = now + ibcm_time(conn->qp.ack_timeout);
+	conn->deadline = now + min_of(ibcm_time(conn->qp.ack_timeout), IBCM_PATIENCE);
 }

@@ -22,6 +22,13 @@ void ibcm_out_mra(const struct ibcm_conn *conn, enum ibcm_answered answered, str
 int ibcm_out_rej(const struct ibcm_conn *conn, uint32_t reason, const void *private_data,
 		 uint32_t private_len, struct ibcm_out *out);
 
+/* state_message.c: nobody answered. */
+void ibcm_give_up(struct ibcm_conn *conn, uint64_t now, int status, struct ibcm_out *out);
+/* state_probe.c: ask whether the peer is there; it answered. */
+void ibcm_probe_due(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
+void ibcm_probe_answered(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
+			 struct ibcm_out *out);
+
 /* The next state, in which nothing is waited for; TIMEWAIT for its end. */
 void ibcm_become(struct ibcm_conn *conn, enum ibcm_state state);
 void ibcm_become_timewait(struct ibcm_conn *conn, uint64_t now);

@@ -23,6 +23,7 @@ static struct {
 	/* The places ever used. Their first is random: who had our slot before us may still be in
 	 * its peers' time wait, under the ids it gave. */
 	uint32_t first, used;
+	uint32_t taken;
 	uint32_t first_free, last_free; /* oldest first: an id is not used again soon */
 	struct id_list by_peer[BUCKETS], by_qpn[BUCKETS];
 	struct ibcm_id **heap; /* from 1 on */
@@ -79,6 +80,7 @@ int ibcm_table_add(struct ibcm_id *iid, uint8_t prefix)
 	iid->conn.local_id = (uint32_t)prefix << PREFIX_SHIFT |
 			     (uint32_t)table.place[index].generation << GENERATION_SHIFT | index;
 	iid->in_table = true;
+	table.taken++;
 	return 0;
 }
 
@@ -99,13 +101,34 @@ void ibcm_table_each(void (*fn)(struct ibcm_id *iid, void *arg), void *arg)
 	}
 }
 
-/* --- by the peer's names --- */
-
-static uint32_t bucket_of(uint32_t number, uint64_t guid)
+uint32_t ibcm_table_room(void)
 {
-	uint32_t mixed = number ^ (uint32_t)guid ^ (uint32_t)(guid >> 32);
+	return PLACES - table.taken;
+}
 
-	return mixed * 0x9e3779b1u >> 20;
+/* --- by the peer's names, which the peer chooses --- */
+
+/*
+ * Sums of products of the words with words that nobody else knows (NH of UMAC): of any two inputs
+ * one cannot say better than by chance that they meet.
+ */
+uint32_t ibcm_hash(const union ibv_gid *gid, uint64_t guid, uint32_t number)
+{
+	static uint32_t seed[8];
+	uint32_t word[8] = { [4] = guid >> 32, guid, number };
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; !seed[7] && i < ARRAY_SIZE(seed); i++)
+		seed[i] = ibcm_random() | 1;
+	memcpy(word, gid->raw, sizeof(gid->raw));
+	for (unsigned int i = 0; i < ARRAY_SIZE(word); i += 2)
+		sum += (uint64_t)(word[i] + seed[i]) * (word[i + 1] + seed[i + 1]);
+	return sum >> 32;
+}
+
+static uint32_t bucket_of(const union ibv_gid *gid, uint64_t guid, uint32_t number)
+{
+	return ibcm_hash(gid, guid, number) % BUCKETS;
 }
 
 void ibcm_table_add_peer(struct ibcm_id *iid)
@@ -114,10 +137,12 @@ void ibcm_table_add_peer(struct ibcm_id *iid)
 
 	if (iid->by_peer)
 		return;
-	LIST_INSERT_HEAD(&table.by_peer[bucket_of(conn->remote_id, conn->remote_guid)], iid,
-			 peer_entry);
-	LIST_INSERT_HEAD(&table.by_qpn[bucket_of(conn->qp.remote_qpn, conn->remote_guid)], iid,
-			 qpn_entry);
+	LIST_INSERT_HEAD(
+		&table.by_peer[bucket_of(&iid->remote_gid, conn->remote_guid, conn->remote_id)],
+		iid, peer_entry);
+	LIST_INSERT_HEAD(
+		&table.by_qpn[bucket_of(&iid->remote_gid, conn->remote_guid, conn->qp.remote_qpn)],
+		iid, qpn_entry);
 	iid->by_peer = true;
 }
 
@@ -130,22 +155,27 @@ void ibcm_table_remove_peer(struct ibcm_id *iid)
 	iid->by_peer = false;
 }
 
-struct ibcm_id *ibcm_table_find_peer(uint32_t remote_id, uint64_t guid)
+static bool is_of(const struct ibcm_id *iid, const union ibv_gid *gid, uint64_t guid)
+{
+	return iid->conn.remote_guid == guid && !memcmp(&iid->remote_gid, gid, sizeof(*gid));
+}
+
+struct ibcm_id *ibcm_table_find_peer(const union ibv_gid *gid, uint64_t guid, uint32_t remote_id)
 {
 	struct ibcm_id *iid;
 
-	LIST_FOREACH(iid, &table.by_peer[bucket_of(remote_id, guid)], peer_entry)
-		if (iid->conn.remote_id == remote_id && iid->conn.remote_guid == guid)
+	LIST_FOREACH(iid, &table.by_peer[bucket_of(gid, guid, remote_id)], peer_entry)
+		if (iid->conn.remote_id == remote_id && is_of(iid, gid, guid))
 			return iid;
 	return NULL;
 }
 
-struct ibcm_id *ibcm_table_find_qpn(uint32_t qpn, uint64_t guid)
+struct ibcm_id *ibcm_table_find_qpn(const union ibv_gid *gid, uint64_t guid, uint32_t qpn)
 {
 	struct ibcm_id *iid;
 
-	LIST_FOREACH(iid, &table.by_qpn[bucket_of(qpn, guid)], qpn_entry)
-		if (iid->conn.qp.remote_qpn == qpn && iid->conn.remote_guid == guid)
+	LIST_FOREACH(iid, &table.by_qpn[bucket_of(gid, guid, qpn)], qpn_entry)
+		if (iid->conn.qp.remote_qpn == qpn && is_of(iid, gid, guid))
 			return iid;
 	return NULL;
 }
@@ -240,7 +270,9 @@ void ibcm_table_remove(struct ibcm_id *iid)
 {
 	heap_remove(iid);
 	ibcm_table_remove_peer(iid);
-	if (iid->in_table)
-		place_give(iid->conn.local_id % PLACES);
+	if (!iid->in_table)
+		return;
+	place_give(iid->conn.local_id % PLACES);
+	table.taken--;
 	iid->in_table = false;
 }

@@ -4,6 +4,7 @@
 
 #include "librdmacm/ucma/command.h"
 #include "librdmacm/ucma/node.h"
+#include "util/cancel.h"
 
 static struct iovec command_prepare(uint32_t number, void *command, size_t size, size_t out)
 {
@@ -95,6 +96,7 @@ static int id_need(struct cm_id *id, const struct ucma_request *first)
 
 int ucma_requests(struct cm_id *id, const struct ucma_request *requests, int count)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	int done = id_need(id, &requests[0]), r;
 
 	if (done < 0 || done == count)

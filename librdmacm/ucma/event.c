@@ -8,6 +8,7 @@
 
 #include "libibverbs/convert.h"
 #include "librdmacm/ucma/command.h"
+#include "util/valgrind.h"
 
 static void copy_data(struct cm_event *ev, const uint8_t *data, uint8_t length,
 		      const void **ret_data, uint8_t *ret_length)
@@ -87,6 +88,7 @@ int ucma_get_event(struct cm_channel *ch, struct cm_event *ev)
 				 sizeof(answer));
 		if (r < 0)
 			return r;
+		kernel_wrote(&answer, sizeof(answer));
 		if (event_read(ev, &answer))
 			return 0;
 	}

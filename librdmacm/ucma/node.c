@@ -10,6 +10,7 @@
 #include <rdma/rdma_cma_abi.h>
 
 #include "librdmacm/ucma/node.h"
+#include "util/cancel.h"
 #include "util/cdev.h"
 #include "util/log.h"
 #include "util/sysfs.h"
@@ -64,6 +65,7 @@ static int number_get(dev_t *ret_number)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static dev_t known;
+	_cleanup_cancel_ int cancel = cancel_off();
 	int r = 0;
 
 	pthread_mutex_lock(&lock);

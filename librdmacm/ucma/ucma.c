@@ -7,6 +7,7 @@
 #include "librdmacm/sockaddr.h"
 #include "librdmacm/ucma/command.h"
 #include "librdmacm/ucma/node.h"
+#include "util/cancel.h"
 
 /* ------------------------------------------------------------------ channels and identifiers */
 
@@ -39,6 +40,7 @@ static int destroy_handle(int fd, uint32_t number, uint32_t handle, uint32_t *re
 		.response = ucma_answer_at(&answer),
 		.id = handle,
 	};
+	_cleanup_cancel_ int cancel = cancel_off();
 	int r = ucma_command(fd, number, &cmd, sizeof(cmd), sizeof(answer));
 
 	if (!r)
@@ -75,6 +77,7 @@ static int ucma_migrate_id(struct cm_id *id, struct cm_channel *to, uint32_t *re
 		.id = id->handle,
 		.fd = cm_id_channel(id)->ucma_fd,
 	};
+	_cleanup_cancel_ int cancel = cancel_off();
 	int r;
 
 	if (!id->in_kernel) {

@@ -83,32 +83,34 @@ int rxe_destroy_cq(struct verbs_cq *vcq)
 	return r;
 }
 
-/* Take the next completion, if there is one. */
-static inline bool cq_take(struct rxe_cq *cq, struct ibv_wc *wc)
-{
-	struct rxe_queue *queue = &cq->queue;
-	uint32_t consumer = rxe_queue_consumer(queue);
-	const struct ibv_wc *entry;
-
-	if (rxe_queue_empty(queue, consumer))
-		return false;
-	entry = rxe_queue_slot(queue, consumer);
-	*wc = *entry;
-	if (unlikely(entry->wc_flags & RXE_WC_WITH_INVALIDATE))
-		wc->wc_flags = rxe_wc_flags(entry->wc_flags);
-	rxe_queue_release(queue, rxe_queue_next(queue, consumer));
-	return true;
-}
-
-/* With the lock held; gives it back. */
+/*
+ * With the lock held; gives it back. The indices are read and written once for all of them. What an
+ * empty queue does not need is read behind the test for that.
+ */
 static inline int cq_poll_locked(struct rxe_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	int n = 0;
+	uint32_t consumer = rxe_queue_consumer(&cq->queue);
+	int n = rxe_queue_filled(&cq->queue, consumer);
 
-	while (n < num_entries && cq_take(cq, &wc[n]))
-		n++;
+	if (n && likely(num_entries > 0)) {
+		const struct rxe_queue queue = cq->queue;
+		uint32_t end;
+
+		n = min_of(n, num_entries);
+		end = (consumer + n) & queue.mask;
+		do {
+			*wc = *(const struct ibv_wc *)rxe_queue_slot(&queue, consumer);
+			if (unlikely(wc->wc_flags & RXE_WC_WITH_INVALIDATE))
+				wc->wc_flags = rxe_wc_flags(wc->wc_flags);
+			verbs_data_wc(&cq->vcq.cq, wc++);
+			consumer = rxe_queue_next(&queue, consumer);
+		} while (consumer != end);
+		rxe_queue_release(&queue, consumer);
+		spinlock_unlock(&cq->lock);
+		return n;
+	}
 	spinlock_unlock(&cq->lock);
-	return n;
+	return 0;
 }
 
 /* Apart from the fast path, which so calls nothing and needs no stack. */

@@ -29,6 +29,7 @@ static inline void ex_stand_on(struct rxe_cq *cq, uint32_t index)
 	cq->poll_index = index;
 	cq->vcq.cq_ex.wr_id = wc->wr_id;
 	cq->vcq.cq_ex.status = wc->status;
+	verbs_data_wc(&cq->vcq.cq, wc);
 }
 
 static int ex_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)

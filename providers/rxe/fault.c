@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why a work request was refused: the errno, and one line in the log that says what to do. */
+/*
+ * Why a work request was refused: the errno, and one line in the log that says what to do. A debug
+ * build has a shorter one for each refusal.
+ */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "providers/rxe/rxe.h"
 
@@ -157,6 +161,8 @@ int rxe_send_fault(struct rxe_qp *qp, const char *verb, enum rxe_fault fault, ui
 {
 	char text[256];
 
+	verbs_data(qp->vqp.qp.context, "qp 0x%x: %s: refused: %s", qp->vqp.qp.qp_num, verb,
+		   strerror(fault_errno[fault]));
 	if (fault_first(&qp->said, fault)) {
 		send_fault_text(qp, fault, value, text, sizeof(text));
 		verbs_err(qp->vqp.qp.context, "%s qp 0x%x: %s: %s",
@@ -202,6 +208,8 @@ int rxe_recv_fault(struct rxe_qp *qp, enum rxe_fault fault, uint64_t value)
 {
 	char text[256];
 
+	verbs_data(qp->vqp.qp.context, "qp 0x%x: ibv_post_recv: refused: %s", qp->vqp.qp.qp_num,
+		   strerror(fault_errno[fault]));
 	if (fault_first(&qp->rq.said, fault)) {
 		recv_fault_text(&qp->rq, fault, value, text, sizeof(text));
 		verbs_err(qp->vqp.qp.context, "qp 0x%x: ibv_post_recv: %s", qp->vqp.qp.qp_num,
@@ -214,6 +222,8 @@ int rxe_srq_recv_fault(struct rxe_srq *srq, enum rxe_fault fault, uint64_t value
 {
 	char text[256];
 
+	verbs_data(srq->vsrq.srq.context, "srq %u: ibv_post_srq_recv: refused: %s",
+		   srq->vsrq.srq.handle, strerror(fault_errno[fault]));
 	if (fault_first(&srq->rq.said, fault)) {
 		recv_fault_text(&srq->rq, fault, value, text, sizeof(text));
 		verbs_err(srq->vsrq.srq.context, "srq %u: ibv_post_srq_recv: %s",

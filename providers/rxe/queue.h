@@ -94,16 +94,22 @@ static inline uint32_t rxe_queue_consumer(const struct rxe_queue *queue)
 	return rxe_index_load(&queue->buf->consumer_index, memory_order_relaxed) & queue->mask;
 }
 
-static inline bool rxe_queue_empty(const struct rxe_queue *queue, uint32_t consumer)
+/* Entries that the kernel has written, from @consumer on. */
+static inline uint32_t rxe_queue_filled(const struct rxe_queue *queue, uint32_t consumer)
 {
 	/* acquire: pairs with the kernel's release when it has written an entry */
 	uint32_t producer = rxe_index_load(&queue->buf->producer_index, memory_order_acquire);
 
-	return consumer == (producer & queue->mask);
+	return (producer - consumer) & queue->mask;
+}
+
+static inline bool rxe_queue_empty(const struct rxe_queue *queue, uint32_t consumer)
+{
+	return !rxe_queue_filled(queue, consumer);
 }
 
 /* Give the kernel back every slot before @consumer. */
-static inline void rxe_queue_release(struct rxe_queue *queue, uint32_t consumer)
+static inline void rxe_queue_release(const struct rxe_queue *queue, uint32_t consumer)
 {
 	/* release: pairs with the kernel's acquire before it writes into the slots again */
 	rxe_index_store(&queue->buf->consumer_index, consumer, memory_order_release);

@@ -83,10 +83,14 @@ static inline enum rxe_fault build_data(const struct rxe_qp *qp, struct rxe_send
 	return unlikely(length > UINT32_MAX) ? RXE_FAULT_LENGTH : RXE_FAULT_NONE;
 }
 
-static enum rxe_fault build_atomic(struct rxe_send_wqe *wqe, const struct ibv_send_wr *wr)
+static enum rxe_fault build_atomic(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+				   const struct ibv_send_wr *wr)
 {
 	uint64_t length = 0;
 
+	/* A count above the limit may be above the list's length, too. */
+	if ((uint32_t)wr->num_sge > qp->max_send_sge)
+		return RXE_FAULT_NUM_SGE;
 	for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
 		length += wr->sg_list[i].length;
 	if (length < sizeof(uint64_t))
@@ -136,7 +140,7 @@ static inline enum rxe_fault build_wqe(const struct rxe_qp *qp, struct rxe_send_
 		break;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		fault = build_atomic(wqe, wr);
+		fault = build_atomic(qp, wqe, wr);
 		break;
 	case IBV_WR_BIND_MW:
 		fault = build_bind(wqe, wr);

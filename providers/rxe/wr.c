@@ -7,15 +7,18 @@
 
 #include "providers/rxe/wqe.h"
 
-/* As ibv_post_send() has them (qp.c), and what only this family can express. */
+/*
+ * As ibv_post_send() has them (qp.c), and what only this family can express. UC has the builder for
+ * an invalidation, although the driver ends each in error: programs ask for it at creation.
+ */
 #define OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define OPS_UC                                                                     \
 	(OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
-	 IBV_QP_EX_WITH_BIND_MW)
-#define OPS_RC                                                                   \
-	(OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |        \
-	 IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
+	 IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV)
+#define OPS_RC                                                                                   \
+	(OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |                 \
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_FLUSH | \
+	 IBV_QP_EX_WITH_ATOMIC_WRITE)
 
 static const uint64_t wr_ops[] = {
 	[IBV_QPT_RC] = OPS_RC,

@@ -6,14 +6,20 @@
 # modules from the start. rdma-ndd does not: it is a service of the running system, would be killed when
 # the root is switched, and its rule would ask for a unit that is not there.
 
+# By itself in an image for this host, if the host has a device. An image for any host would carry every RDMA
+# driver there is: it takes them only when asked for, by --add rdma or by the file /etc/rdma/initramfs. The
+# word "no" in that file keeps RDMA out of this host's image, too. 255: only when asked for.
 check()
 {
-    # For this host only if it has a device; otherwise always.
-    if [[ ${hostonly-} ]]; then
-        compgen -G '/sys/class/infiniband/*' >/dev/null || return 255
-    fi
+    local wish=
     require_any_binary systemctl modprobe || return 1
-    return 0
+    if [[ -e ${dracutsysrootdir-}/etc/rdma/initramfs ]]; then
+        read -r wish <"${dracutsysrootdir-}/etc/rdma/initramfs"
+        [[ $wish != no ]] && return 0
+        return 255
+    fi
+    [[ ${hostonly-} ]] && compgen -G '/sys/class/infiniband/*' >/dev/null && return 0
+    return 255
 }
 
 depends()

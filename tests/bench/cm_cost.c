@@ -3,9 +3,12 @@
  * Connections one after the other: what a client pays for each phase.
  *
  *   cm_cost ADDRESS CONNECTIONS
+ *   cm_cost ADDRESS CONNECTIONS storm
  *
  * A child is the server; its system calls are not the client's (strace without -f).
  * Prints "phase <name> <microseconds per connection>" for each phase and "rate <connections/s>".
+ * The second has all at once, whose server then dies, and destroys them with their events unread:
+ * prints "storm <microseconds per identifier>".
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -158,6 +161,80 @@ static void connect_once(struct rdma_event_channel *ch, struct sockaddr_in *addr
 	phase_end(DESTROY, &t);
 }
 
+/* --- all at once; queue pairs are only named --- */
+
+static void storm_serve(struct sockaddr_in *addr, int connections, int ready, int dies)
+{
+	struct rdma_conn_param param = { .qp_num = 1 };
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *listener;
+	char byte;
+
+	if (!ch)
+		die("rdma_create_event_channel");
+	CHECK(rdma_create_id(ch, &listener, NULL, RDMA_PS_TCP));
+	CHECK(rdma_bind_addr(listener, (struct sockaddr *)addr));
+	CHECK(rdma_listen(listener, 16));
+	CHECK(write(ready, "", 1) != 1);
+	while (connections--) {
+		param.qp_num++;
+		CHECK(rdma_accept(expect(ch, RDMA_CM_EVENT_CONNECT_REQUEST), &param));
+		expect(ch, RDMA_CM_EVENT_ESTABLISHED);
+	}
+	(void)!read(dies, &byte, 1);
+	raise(SIGKILL);
+}
+
+static struct rdma_cm_id *storm_connect(struct rdma_event_channel *ch, struct sockaddr_in *addr,
+					uint32_t qpn)
+{
+	struct rdma_conn_param param = { .qp_num = qpn };
+	struct rdma_cm_id *id;
+
+	CHECK(rdma_create_id(ch, &id, NULL, RDMA_PS_TCP));
+	CHECK(rdma_resolve_addr(id, NULL, (struct sockaddr *)addr, 2000));
+	expect(ch, RDMA_CM_EVENT_ADDR_RESOLVED);
+	CHECK(rdma_resolve_route(id, 2000));
+	expect(ch, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	CHECK(rdma_connect(id, &param));
+	expect(ch, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	CHECK(rdma_establish(id));
+	return id;
+}
+
+static int storm(struct sockaddr_in *addr, int connections)
+{
+	struct rdma_cm_id **ids = calloc(connections, sizeof(*ids));
+	struct rdma_event_channel *ch;
+	int ready[2], dies[2];
+	double start;
+	pid_t server;
+	char byte;
+
+	CHECK(pipe(ready));
+	CHECK(pipe(dies));
+	server = fork();
+	if (!server) {
+		close(dies[1]);
+		storm_serve(addr, connections, ready[1], dies[0]);
+	}
+	ch = rdma_create_event_channel();
+	if (!ids || !ch || read(ready[0], &byte, 1) != 1)
+		return 1;
+	for (int i = 0; i < connections; i++)
+		ids[i] = storm_connect(ch, addr, i + 2);
+	close(dies[1]);
+	waitpid(server, NULL, 0);
+	sleep(2); /* all events are there */
+	start = now();
+	for (int i = 0; i < connections; i++)
+		CHECK(rdma_destroy_id(ids[connections - 1 - i]));
+	printf("storm %.2f\n", (now() - start) / connections);
+	rdma_destroy_event_channel(ch);
+	free(ids);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(PORT) };
@@ -168,9 +245,11 @@ int main(int argc, char **argv)
 	char byte;
 
 	if (argc < 3 || connections < 1 || inet_pton(AF_INET, argv[1], &addr.sin_addr) != 1) {
-		fprintf(stderr, "usage: cm_cost ADDRESS CONNECTIONS\n");
+		fprintf(stderr, "usage: cm_cost ADDRESS CONNECTIONS [storm]\n");
 		return 2;
 	}
+	if (argc > 3)
+		return storm(&addr, connections);
 	CHECK(pipe(ready));
 	server = fork();
 	if (!server)

@@ -575,35 +575,51 @@ static void wrong_state(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* Answers to what is long over, or of nobody, do no harm: identifiers come and go half-way. */
-static void give_up(void)
+/*
+ * A client that gives up is none of the program's business before it accepts: the identifier has a
+ * context of its own only then. It hears of it when it accepts.
+ */
+static void give_up_request(const void *arg)
+{
+	const enum rdma_port_space *ps = arg;
+	struct two t = two_open(*ps, false);
+	struct rdma_cm_id *server, *client = request(&t, *ps, NULL, &server);
+
+	rt_cm_qp(server);
+	rt_cm_destroy(client);
+	if (*ps == RDMA_PS_TCP) {
+		rt_cm_await_end(server);
+		CHECK_INT(rdma_accept(server, NULL), -1);
+		CHECK_INT(errno, EINVAL);
+	} else {
+		CHECK_OK(rdma_accept(server, NULL)); /* the answer is said to nobody */
+	}
+	rt_cm_expect_none(t.server_events);
+	rt_cm_destroy(server);
+	rt_cm_expect_none(t.server_events);
+	two_close(&t);
+}
+
+/* Identifiers come and go half-way: what the program accepted, it hears of. */
+static void give_up_answer(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, false);
-	struct rdma_cm_id *server, *client;
+	struct rdma_cm_id *server, *client = request(&t, RDMA_PS_TCP, NULL, &server);
 	struct rdma_cm_event *event;
-	struct rt_dev *dev = rt_open();
 
-	if (rt_is_kernel(dev))
-		rt_skip("the kernel's manager leaves the server to its own timeout");
-	rt_close(dev);
-	client = request(&t, RDMA_PS_TCP, NULL, &server);
-	rt_cm_destroy(client); /* the server does not know yet */
-	event = CM_EXPECT(t.server_events, REJECTED, 4);
-	CHECK(event->id == server);
-	CHECK_OK(rdma_ack_cm_event(event));
-	rt_cm_destroy(server);
-
-	client = request(&t, RDMA_PS_TCP, NULL, &server);
 	rt_cm_qp(server);
 	CHECK_OK(rdma_accept(server, NULL));
 	rt_cm_destroy(client); /* before it looks at the answer */
 	CHECK_OK(rdma_get_cm_event(t.server_events, &event));
 	CHECK_INT(event->event, RDMA_CM_EVENT_REJECTED);
+	CHECK(event->id == server);
 	CHECK(event->status == 4 || event->status == 28); /* the answer may have arrived or not */
 	CHECK_OK(rdma_ack_cm_event(event));
 	rt_cm_destroy(server);
 	two_close(&t);
 }
+
+static const enum rdma_port_space connected = RDMA_PS_TCP, datagrams = RDMA_PS_UDP;
 
 /* How often the threads of this process went to sleep. */
 static long wakeups(void)
@@ -689,7 +705,9 @@ static const struct rt_case cases[] = {
 	{ "reuse of a listener's port", reuse_of_listener },
 	{ "families of addresses", families },
 	{ "calls in the wrong state", wrong_state },
-	{ "give up half-way", give_up },
+	{ "a client that gives up", .run_with = give_up_request, .arg = &connected },
+	{ "a client of datagrams that gives up", .run_with = give_up_request, .arg = &datagrams },
+	{ "a client that gives up when it is answered", give_up_answer },
 	{ "idle", idle },
 	{ "channel gone", channel_gone },
 };

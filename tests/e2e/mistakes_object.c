@@ -239,11 +239,6 @@ static int srq_limit(struct rt_dev *dev)
 	return srq_modify(dev, (struct ibv_srq_attr){ .srq_limit = 100000 }, IBV_SRQ_LIMIT);
 }
 
-static int srq_mask(struct rt_dev *dev)
-{
-	return srq_modify(dev, (struct ibv_srq_attr){}, 1 << 10);
-}
-
 static int srq_too_many_sges(struct rt_dev *dev)
 {
 	struct rt_options options = { .srq = true };
@@ -344,7 +339,6 @@ static const struct rt_mistake mistakes[] = {
 	{ "srq_large", srq_large, EINVAL, "is above the device's max_srq_wr" },
 	{ "srq_sges", srq_sges, EINVAL, "is above the device's max_srq_sge" },
 	{ "srq_limit", srq_limit, EINVAL, "srq_limit 100000 is above the queue's max_wr" },
-	{ "srq_mask", srq_mask, EINVAL, "only IBV_SRQ_MAX_WR and IBV_SRQ_LIMIT are known" },
 	{ "srq_too_many_sges", srq_too_many_sges, EINVAL, "1000 scatter/gather entries" },
 	{ "ah_no_grh", ah_no_grh, EINVAL, "RoCE needs is_global = 1" },
 	{ "ah_port", ah_port, EINVAL, "port 99 does not exist" },

@@ -140,18 +140,6 @@ static int rtr_unknown(struct rt_dev *dev)
 	return to_rtr(dev, NULL, RTR_MASK | 1 << 30);
 }
 
-static void spoil_mtu(struct rt_dev *dev, struct ibv_qp_attr *attr)
-{
-	if (dev->port.active_mtu == IBV_MTU_4096)
-		rt_skip("no MTU is larger than the port's");
-	attr->path_mtu = IBV_MTU_4096;
-}
-
-static int rtr_mtu(struct rt_dev *dev)
-{
-	return to_rtr(dev, spoil_mtu, RTR_MASK);
-}
-
 static void spoil_mtu_value(struct rt_dev *dev, struct ibv_qp_attr *attr)
 {
 	attr->path_mtu = 1024;
@@ -184,16 +172,6 @@ static int rtr_sgid_empty(struct rt_dev *dev)
 	return to_rtr(dev, spoil_sgid_empty, RTR_MASK);
 }
 
-static void spoil_rnr_timer(struct rt_dev *dev, struct ibv_qp_attr *attr)
-{
-	attr->min_rnr_timer = 32;
-}
-
-static int rtr_rnr_timer(struct rt_dev *dev)
-{
-	return to_rtr(dev, spoil_rnr_timer, RTR_MASK);
-}
-
 static void spoil_ah_port(struct rt_dev *dev, struct ibv_qp_attr *attr)
 {
 	attr->ah_attr.port_num = dev->port_num + 1;
@@ -216,11 +194,6 @@ static int to_init(struct rt_dev *dev, struct ibv_qp_attr attr)
 static int init_port(struct rt_dev *dev)
 {
 	return to_init(dev, (struct ibv_qp_attr){ .port_num = 77 });
-}
-
-static int init_pkey(struct rt_dev *dev)
-{
-	return to_init(dev, (struct ibv_qp_attr){ .port_num = dev->port_num, .pkey_index = 9999 });
 }
 
 static int wrong_transition(struct rt_dev *dev)
@@ -255,14 +228,11 @@ static const struct rt_mistake mistakes[] = {
 	{ "rtr_missing", rtr_missing, EINVAL, "missing IBV_QP_DEST_QPN" },
 	{ "rtr_extra", rtr_extra, EINVAL, "not allowed here IBV_QP_SQ_PSN" },
 	{ "rtr_unknown", rtr_unknown, EOPNOTSUPP, "unknown bits 0x40000000" },
-	{ "rtr_mtu", rtr_mtu, EINVAL, "path_mtu 4096 is above port" },
 	{ "rtr_mtu_value", rtr_mtu_value, EINVAL, "path_mtu 1024 is no enum ibv_mtu" },
 	{ "rtr_no_grh", rtr_no_grh, EINVAL, "RoCE requires ah_attr.is_global = 1" },
 	{ "rtr_sgid_empty", rtr_sgid_empty, ENODATA, "is empty" },
-	{ "rtr_rnr_timer", rtr_rnr_timer, EINVAL, "min_rnr_timer 32: 0 to 31" },
 	{ "rtr_ah_port", rtr_ah_port, EINVAL, "the queue pair is on port" },
 	{ "init_port", init_port, EINVAL, "port_num 77: the device has ports" },
-	{ "init_pkey", init_pkey, EINVAL, "pkey_index 9999: port" },
 	{ "wrong_transition", wrong_transition, EINVAL, "from RESET a queue pair goes to" },
 	{ "rts_timeout", rts_timeout, EINVAL, "timeout 32: 0 to 31" },
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <arpa/inet.h>
+#include <fcntl.h>
 
 #include "tests/lib/rt_cm.h"
 
@@ -118,6 +119,31 @@ struct rdma_cm_event *rt_cm_expect(const char *file, int line, struct rdma_event
 		rt_fail(file, line, "%s, status %d; expected %s, status %d",
 			rdma_event_str(event->event), event->status, rdma_event_str(type), status);
 	return event;
+}
+
+void rt_cm_expect_none(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_event *event;
+	int flags = fcntl(channel->fd, F_GETFL);
+
+	CHECK_OK(fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK));
+	if (!rdma_get_cm_event(channel, &event))
+		FAIL("%s, status %d; expected nothing", rdma_event_str(event->event),
+		     event->status);
+	CHECK_INT(errno, EAGAIN);
+	CHECK_OK(fcntl(channel->fd, F_SETFL, flags));
+}
+
+void rt_cm_await_end(struct rdma_cm_id *id)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	int mask;
+
+	while (!rdma_init_qp_attr(id, &attr, &mask)) {
+		attr.qp_state = IBV_QPS_RTR;
+		usleep(1000);
+	}
+	CHECK_INT(errno, EINVAL);
 }
 
 struct rdma_cm_id *rt_cm_connect(struct rdma_event_channel *client, uint16_t port,

@@ -31,6 +31,14 @@ struct rdma_cm_event *rt_cm_expect(const char *file, int line, struct rdma_event
 /* The same, acknowledged at once. */
 #define CM_TAKE(channel, type, status) CHECK_OK(rdma_ack_cm_event(CM_EXPECT(channel, type, status)))
 
+/* No event waits. */
+void rt_cm_expect_none(struct rdma_event_channel *channel);
+/*
+ * Until the manager knows that the connection of @id is over, or its request withdrawn: there are
+ * no attributes of a peer then.
+ */
+void rt_cm_await_end(struct rdma_cm_id *id);
+
 /* One connection between two channels; *ret_server is the listening side's identifier. */
 struct rdma_cm_id *rt_cm_connect(struct rdma_event_channel *client, uint16_t port,
 				 struct rdma_event_channel *server, struct rdma_cm_id **ret_server);

@@ -68,6 +68,10 @@ static void test_levels(void **state)
 		{ "3", "err 1\nwarn\ninfo\nnotice\n" },
 		{ "4", "err 1\nwarn\ninfo\ndebug\nnotice\n" },
 		{ "99", "err 1\nwarn\ninfo\ndebug\nnotice\n" },
+		{ "0x2", "err 1\nwarn\nnotice\n" },
+		{ "01", "err 1\nnotice\n" },
+		{ "0x", "notice\n" },
+		{ "00", "notice\n" },
 		{ "-1", "notice\n" },
 		{ "x", "notice\n" },
 	};
@@ -161,6 +165,43 @@ static void test_long_line_is_cut(void **state)
 	free(said);
 }
 
+/* A user logs to a device that is root's. */
+static void test_device(void **state)
+{
+	char *said = run("1", "/dev/null", geteuid() ? 0 : 65534);
+
+	assert_string_equal(said, "");
+	free(said);
+}
+
+static void test_standard_streams(void **state)
+{
+	char *said = run("1", "/dev/stderr", 0);
+
+	assert_string_equal(said, "err 1\nnotice\n");
+	free(said);
+	said = run("1", "/dev/stdout", 0);
+	assert_string_equal(said, "");
+	free(said);
+}
+
+/* Nothing is written, so nothing is opened, made or complained about. */
+static void test_silent_at_level_0(void **state)
+{
+	static const char *const levels[] = { NULL, "0", "0x0", "x" };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(levels); i++) {
+		char *said = run(levels[i], file, 0);
+
+		assert_string_equal(said, "notice\n");
+		assert_int_equal(access(file, F_OK), -1);
+		free(said);
+		said = run(levels[i], folder, 0);
+		assert_string_equal(said, "notice\n");
+		free(said);
+	}
+}
+
 static int setup(void **state)
 {
 	folder_make(folder);
@@ -183,6 +224,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_symlink_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_folder_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_foreign_owner_refused, setup, teardown),
+		cmocka_unit_test(test_device),
+		cmocka_unit_test(test_standard_streams),
+		cmocka_unit_test_setup_teardown(test_silent_at_level_0, setup, teardown),
 		cmocka_unit_test(test_long_line_is_cut),
 	};
 

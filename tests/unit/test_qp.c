@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs: life cycle, and what each mistake gets: errno, a line that explains it, no ioctl. */
+/* Queue pairs: life cycle, and what each mistake gets: errno and a line that explains it. */
 #include <string.h>
 
 #include "libibverbs/qp.h"
@@ -103,18 +103,54 @@ static void to_rts(struct rig *rig)
 	assert_int_equal(ibv_modify_qp(rig->qp, &attr, RTS_MASK), 0);
 }
 
-/* The library itself refuses: the device is not asked, the state stays. */
+/* The device is asked, refuses, and the library says why; the state stays. */
 static void refused(struct rig *rig, struct ibv_qp_attr *attr, int mask, const char *words)
 {
 	unsigned int calls = rig->fake->calls[FAKE_MODIFY_QP];
 	enum ibv_qp_state before = rig->qp->state;
 
 	fake_log_take();
+	rig->fake->result[FAKE_MODIFY_QP] = -EINVAL;
 	errno = 0;
 	assert_int_equal(ibv_modify_qp(rig->qp, attr, mask), EINVAL);
+	rig->fake->result[FAKE_MODIFY_QP] = 0;
 	assert_int_equal(errno, EINVAL);
-	assert_int_equal(rig->fake->calls[FAKE_MODIFY_QP], calls);
+	assert_int_equal(rig->fake->calls[FAKE_MODIFY_QP], calls + 1);
 	assert_int_equal(rig->qp->state, before);
+	assert_logged(words);
+}
+
+/* And the kernel's core refuses it for every device, so a user-space device must as well. */
+static void core_refused(struct rig *rig, struct ibv_qp_attr *attr, int mask, const char *words)
+{
+	const struct verbs_modify_qp in = { .attr = attr, .mask = mask };
+
+	refused(rig, attr, mask, words);
+	assert_int_equal(verbs_check_modify_qp(to_vqp(rig->qp), &in), -EINVAL);
+}
+
+/* Not the core: what the device makes of it counts, and this one takes it. */
+static void left_to_device(struct rig *rig, struct ibv_qp_attr *attr, int mask, const char *words)
+{
+	const struct verbs_modify_qp in = { .attr = attr, .mask = mask };
+	enum ibv_qp_state before = rig->qp->state;
+
+	refused(rig, attr, mask, words);
+	assert_int_equal(verbs_check_modify_qp(to_vqp(rig->qp), &in), 0);
+	assert_int_equal(ibv_modify_qp(rig->qp, attr, mask), 0);
+	assert_log_empty();
+	rig->qp->state = rig->fake->state = before;
+}
+
+/* The library refuses: it cannot tell any device. */
+static void not_asked(struct rig *rig, struct ibv_qp_attr *attr, int mask, int error,
+		      const char *words)
+{
+	unsigned int calls = rig->fake->calls[FAKE_MODIFY_QP];
+
+	assert_int_equal(ibv_modify_qp(rig->qp, attr, mask), error);
+	assert_int_equal(errno, error);
+	assert_int_equal(rig->fake->calls[FAKE_MODIFY_QP], calls);
 	assert_logged(words);
 }
 
@@ -240,7 +276,7 @@ static void test_create_null(void **state)
 	rig_down(&rig);
 }
 
-/* Above a limit of the device, which is not asked: it is named, the caller's struct stays. */
+/* Above a limit of the device: it is named after the refusal, the caller's struct stays. */
 static void test_create_above_limits(void **state)
 {
 	struct rig rig = rig_up(state, IBV_QPT_RC);
@@ -248,10 +284,9 @@ static void test_create_above_limits(void **state)
 
 	init.cap.max_send_wr = 100000;
 	init.cap.max_recv_sge = 9;
-	rig.fake->calls[FAKE_CREATE_QP] = 0;
+	rig.fake->result[FAKE_CREATE_QP] = -EINVAL;
 	assert_null(ibv_create_qp(rig.pd, &init));
 	assert_int_equal(errno, EINVAL);
-	assert_int_equal(rig.fake->calls[FAKE_CREATE_QP], 0);
 	assert_int_equal(init.cap.max_send_wr, 100000);
 	assert_logged("fake0 ibv_create_qp: RC, ");
 	assert_null(ibv_create_qp(rig.pd, &init));
@@ -262,6 +297,23 @@ static void test_create_above_limits(void **state)
 	assert_null(ibv_create_qp(rig.pd, &init));
 	assert_int_equal(errno, EPERM);
 	assert_logged("CAP_NET_RAW");
+	rig_down(&rig);
+}
+
+/* The limits the kernel tells are the least of several: a device may accept more. */
+static void test_create_left_to_device(void **state)
+{
+	struct rig rig = rig_up(state, IBV_QPT_RC);
+	struct ibv_qp_init_attr init = init_of(&rig, IBV_QPT_RC);
+	struct ibv_qp *qp;
+
+	init.cap.max_send_wr = 100000;
+	init.cap.max_recv_sge = 9;
+	qp = ibv_create_qp(rig.pd, &init);
+	assert_non_null(qp);
+	assert_int_equal(rig.fake->calls[FAKE_QUERY_DEVICE], 0);
+	assert_log_empty();
+	assert_int_equal(ibv_destroy_qp(qp), 0);
 	rig_down(&rig);
 }
 
@@ -287,27 +339,29 @@ static void test_modify_masks(void **state)
 	struct rig rig = rig_up(state, IBV_QPT_RC);
 	struct ibv_qp_attr attr = attr_init();
 
-	refused(&rig, &attr, INIT_MASK & ~IBV_QP_PORT,
-		"fake0 qp 0x12: ibv_modify_qp RC RESET -> INIT: Invalid argument; missing "
-		"IBV_QP_PORT\n");
-	refused(&rig, &attr, INIT_MASK | IBV_QP_QKEY, "; not allowed here IBV_QP_QKEY\n");
-	refused(&rig, &attr, IBV_QP_STATE | IBV_QP_QKEY,
+	core_refused(&rig, &attr, INIT_MASK & ~IBV_QP_PORT,
+		     "fake0 qp 0x12: ibv_modify_qp RC RESET -> INIT: Invalid argument; missing "
+		     "IBV_QP_PORT\n");
+	core_refused(&rig, &attr, INIT_MASK | IBV_QP_QKEY, "; not allowed here IBV_QP_QKEY\n");
+	core_refused(
+		&rig, &attr, IBV_QP_STATE | IBV_QP_QKEY,
 		"; missing IBV_QP_ACCESS_FLAGS, IBV_QP_PKEY_INDEX, IBV_QP_PORT; not allowed here "
 		"IBV_QP_QKEY\n");
-	assert_int_equal(ibv_modify_qp(rig.qp, &attr, INIT_MASK | 1 << 30), EOPNOTSUPP);
-	assert_logged("attr_mask has unknown bits 0x40000000");
-	assert_int_equal(rig.fake->calls[FAKE_MODIFY_QP], 0);
-	refused(&rig, &attr, INIT_MASK | IBV_QP_CUR_STATE, "cur_qp_state may only say RTR");
+	not_asked(&rig, &attr, INIT_MASK | 1 << 30, EOPNOTSUPP,
+		  "attr_mask has unknown bits 0x40000000");
+	core_refused(&rig, &attr, INIT_MASK | IBV_QP_CUR_STATE, "cur_qp_state may only say RTR");
 	attr.qp_state = IBV_QPS_RTS;
-	refused(&rig, &attr, IBV_QP_STATE,
-		"; from RESET a queue pair goes to INIT only, not to RTS\n");
+	core_refused(&rig, &attr, IBV_QP_STATE,
+		     "; from RESET a queue pair goes to INIT only, not to RTS\n");
 	attr.qp_state = IBV_QPS_UNKNOWN;
-	refused(&rig, &attr, IBV_QP_STATE, "; qp_state 7 is no state\n");
+	core_refused(&rig, &attr, IBV_QP_STATE, "; qp_state 7 is no state\n");
+	attr.qp_state = 256;
+	not_asked(&rig, &attr, IBV_QP_STATE, EINVAL, "; qp_state 256 is no state\n");
 	to_init(&rig);
 	attr = attr_rtr();
-	refused(&rig, &attr, RTR_MASK & ~IBV_QP_AV,
-		"RC INIT -> RTR: Invalid argument; missing "
-		"IBV_QP_AV\n");
+	core_refused(&rig, &attr, RTR_MASK & ~IBV_QP_AV,
+		     "RC INIT -> RTR: Invalid argument; missing "
+		     "IBV_QP_AV\n");
 	rig_down(&rig);
 }
 
@@ -318,18 +372,18 @@ static void test_modify_numbers(void **state)
 
 	to_init(&rig);
 	attr.min_rnr_timer = 32;
-	refused(&rig, &attr, RTR_MASK, "min_rnr_timer 32: 0 to 31");
+	left_to_device(&rig, &attr, RTR_MASK, "min_rnr_timer 32: 0 to 31");
 	attr.min_rnr_timer = 31;
 	assert_int_equal(ibv_modify_qp(rig.qp, &attr, RTR_MASK), 0);
 	attr = attr_rts();
 	attr.timeout = 32;
-	refused(&rig, &attr, RTS_MASK, "timeout 32: 0 to 31");
+	core_refused(&rig, &attr, RTS_MASK, "timeout 32: 0 to 31");
 	attr = attr_rts();
 	attr.retry_cnt = 8;
-	refused(&rig, &attr, RTS_MASK, "retry_cnt 8: 0 to 7");
+	left_to_device(&rig, &attr, RTS_MASK, "retry_cnt 8: 0 to 7");
 	attr = attr_rts();
 	attr.rnr_retry = 8;
-	refused(&rig, &attr, RTS_MASK, "rnr_retry 8: 0 to 7");
+	left_to_device(&rig, &attr, RTS_MASK, "rnr_retry 8: 0 to 7");
 	attr = attr_rts();
 	attr.timeout = 31;
 	assert_int_equal(ibv_modify_qp(rig.qp, &attr, RTS_MASK), 0);
@@ -342,16 +396,16 @@ static void test_modify_port(void **state)
 	struct ibv_qp_attr attr = attr_init();
 
 	attr.port_num = 0;
-	refused(&rig, &attr, INIT_MASK, "port_num 0: the device has ports 1 to 1");
+	core_refused(&rig, &attr, INIT_MASK, "port_num 0: the device has ports 1 to 1");
 	attr.port_num = 2;
-	refused(&rig, &attr, INIT_MASK, "port_num 2: the device has ports 1 to 1");
+	core_refused(&rig, &attr, INIT_MASK, "port_num 2: the device has ports 1 to 1");
 	attr = attr_init();
 	attr.pkey_index = 1;
-	refused(&rig, &attr, INIT_MASK, "pkey_index 1: port 1 has P_Keys 0 to 0");
+	left_to_device(&rig, &attr, INIT_MASK, "pkey_index 1: port 1 has P_Keys 0 to 0");
 	to_init(&rig);
 	attr = attr_rtr();
 	attr.ah_attr.port_num = 0;
-	refused(&rig, &attr, RTR_MASK, "ah_attr.port_num 0: the queue pair is on port 1");
+	core_refused(&rig, &attr, RTR_MASK, "ah_attr.port_num 0: the queue pair is on port 1");
 	rig_down(&rig);
 }
 
@@ -362,10 +416,10 @@ static void test_modify_address(void **state)
 
 	to_init(&rig);
 	attr.ah_attr.is_global = 0;
-	refused(&rig, &attr, RTR_MASK, "RoCE requires ah_attr.is_global = 1");
+	core_refused(&rig, &attr, RTR_MASK, "RoCE requires ah_attr.is_global = 1");
 	attr.ah_attr.is_global = 1;
 	attr.ah_attr.grh.sgid_index = 16;
-	refused(&rig, &attr, RTR_MASK, "sgid_index 16: the port has GIDs 0 to 15");
+	core_refused(&rig, &attr, RTR_MASK, "sgid_index 16: the port has GIDs 0 to 15");
 	rig_down(&rig);
 }
 
@@ -387,38 +441,36 @@ static void test_modify_mtu(void **state)
 {
 	struct rig rig = rig_up(state, IBV_QPT_RC);
 	struct ibv_qp_attr attr = attr_rtr();
-	unsigned int queries;
 
 	to_init(&rig);
 	attr.path_mtu = IBV_MTU_4096;
-	refused(&rig, &attr, RTR_MASK, "path_mtu 4096 is above port 1's active_mtu 1024");
+	left_to_device(&rig, &attr, RTR_MASK, "path_mtu 4096 is above port 1's active_mtu 1024");
 	attr.path_mtu = 6;
-	refused(&rig, &attr, RTR_MASK, "path_mtu 6 is no enum ibv_mtu");
+	core_refused(&rig, &attr, RTR_MASK, "path_mtu 6 is no enum ibv_mtu");
 	attr.path_mtu = 0;
-	refused(&rig, &attr, RTR_MASK, "path_mtu 0 is no enum ibv_mtu");
-	/* The administrator has raised the MTU since: asked again, once, and then known. */
+	left_to_device(&rig, &attr, RTR_MASK, "path_mtu 0 is no enum ibv_mtu");
+	attr.path_mtu = 1024;
+	not_asked(&rig, &attr, RTR_MASK, EINVAL, "path_mtu 1024 is no enum ibv_mtu");
+	/* The administrator has raised the MTU since: the port is asked again for the explanation.
+	 */
 	rig.fake->port.active_mtu = IBV_MTU_4096;
-	queries = rig.fake->calls[FAKE_QUERY_PORT];
 	attr.path_mtu = IBV_MTU_4096;
-	assert_int_equal(ibv_modify_qp(rig.qp, &attr, RTR_MASK), 0);
-	assert_int_equal(rig.fake->calls[FAKE_QUERY_PORT], queries + 1);
-	assert_log_empty();
+	attr.ah_attr.port_num = 0;
+	refused(&rig, &attr, RTR_MASK, "the queue pair is on port 1\n");
 	rig_down(&rig);
 }
 
-/* A warm modify asks nothing but what it is for. */
-static void test_modify_asks_once(void **state)
+/* A modify asks the device nothing but what it is for. */
+static void test_modify_asks_nothing(void **state)
 {
 	struct rig rig = rig_up(state, IBV_QPT_RC);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 
 	to_rts(&rig);
-	assert_int_equal(rig.fake->calls[FAKE_QUERY_PORT], 1);
-	assert_int_equal(rig.fake->calls[FAKE_QUERY_DEVICE], 1);
 	assert_int_equal(ibv_modify_qp(rig.qp, &attr, IBV_QP_STATE), 0);
 	to_rts(&rig);
-	assert_int_equal(rig.fake->calls[FAKE_QUERY_PORT], 1);
-	assert_int_equal(rig.fake->calls[FAKE_QUERY_DEVICE], 1);
+	assert_int_equal(rig.fake->calls[FAKE_QUERY_PORT], 0);
+	assert_int_equal(rig.fake->calls[FAKE_QUERY_DEVICE], 0);
 	rig_down(&rig);
 }
 
@@ -449,12 +501,15 @@ static void test_modify_stale_state(void **state)
 static void test_modify_uncertain_state(void **state)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	const struct verbs_modify_qp in = { .attr = &attr, .mask = IBV_QP_STATE };
 	struct rig rig = rig_up(state, IBV_QPT_UC);
 
 	rig.qp->state = IBV_QPS_UNKNOWN;
+	assert_int_equal(verbs_check_modify_qp(to_vqp(rig.qp), &in), 0);
 	assert_int_equal(ibv_modify_qp(rig.qp, &attr, IBV_QP_STATE), 0);
-	rig.qp->state = IBV_QPS_RESET;
-	refused(&rig, &attr, IBV_QP_STATE, "from RESET a queue pair goes to INIT only, not to ERR");
+	rig.qp->state = rig.fake->state = IBV_QPS_RESET;
+	core_refused(&rig, &attr, IBV_QP_STATE,
+		     "from RESET a queue pair goes to INIT only, not to ERR");
 	rig_down(&rig);
 }
 
@@ -535,17 +590,15 @@ static void test_modify_device_limits(void **state)
 	struct ibv_qp_attr attr = attr_rtr();
 
 	to_init(&rig);
-	rig.fake->calls[FAKE_MODIFY_QP] = 0;
 	attr.max_dest_rd_atomic = 17;
-	assert_int_equal(ibv_modify_qp(rig.qp, &attr, RTR_MASK), EINVAL);
-	assert_logged("; max_dest_rd_atomic 17 is above the device's max_qp_rd_atom 16");
+	left_to_device(&rig, &attr, RTR_MASK,
+		       "; max_dest_rd_atomic 17 is above the device's max_qp_rd_atom 16");
 	attr.max_dest_rd_atomic = 16;
 	assert_int_equal(ibv_modify_qp(rig.qp, &attr, RTR_MASK), 0);
 	attr = attr_rts();
 	attr.max_rd_atomic = 9;
-	assert_int_equal(ibv_modify_qp(rig.qp, &attr, RTS_MASK), EINVAL);
-	assert_logged("; max_rd_atomic 9 is above the device's max_qp_init_rd_atom 8");
-	assert_int_equal(rig.fake->calls[FAKE_MODIFY_QP], 1);
+	core_refused(&rig, &attr, RTS_MASK,
+		     "; max_rd_atomic 9 is above the device's max_qp_init_rd_atom 8");
 	rig_down(&rig);
 }
 
@@ -609,6 +662,8 @@ static void test_query(void **state)
 	assert_int_equal(rig.qp->state, IBV_QPS_RTS);
 	assert_int_equal(ibv_query_qp(rig.qp, &attr, IBV_QP_STATE, &init), 0);
 	assert_int_equal(rig.qp->state, IBV_QPS_ERR);
+	assert_int_equal(ibv_query_qp(rig.qp, &attr, IBV_QP_RATE_LIMIT, &init), EOPNOTSUPP);
+	assert_logged("ibv_query_qp: attr_mask 0x2000000: 0x2000000 cannot be queried");
 	rig.fake->result[FAKE_QUERY_QP] = -EIO;
 	assert_int_equal(ibv_query_qp(rig.qp, &attr, IBV_QP_STATE, &init), EIO);
 	assert_logged("qp 0x12: ibv_query_qp: mask 0x1: Input/output error");
@@ -649,6 +704,7 @@ int main(void)
 		qp_test(test_create_mistakes),
 		qp_test(test_create_null),
 		qp_test(test_create_above_limits),
+		qp_test(test_create_left_to_device),
 		qp_test(test_unsupported),
 		qp_test(test_modify_masks),
 		qp_test(test_modify_numbers),
@@ -656,7 +712,7 @@ int main(void)
 		qp_test(test_modify_address),
 		qp_test(test_modify_address_infiniband),
 		qp_test(test_modify_mtu),
-		qp_test(test_modify_asks_once),
+		qp_test(test_modify_asks_nothing),
 		qp_test(test_modify_stale_state),
 		qp_test(test_modify_uncertain_state),
 		qp_test(test_modify_within_state),

@@ -2,8 +2,9 @@
 /*
  * The library's rules of a queue pair's transitions beside the kernel's: every pair of states of
  * every transport the device has, with the attributes required, and with each bit of the mask
- * flipped. The kernel is asked directly, past the library's checks; nothing it takes may be refused
- * by the library, and what it refuses by its own rules the library must refuse too.
+ * flipped. The kernel is asked directly, and once more through ibv_modify_qp() with another queue
+ * pair. Nothing it takes may be refused by the library, nor by what stands for the kernel's core
+ * with a user-space device; and the rules that explain a refusal are the kernel's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -98,24 +99,39 @@ static bool is_draining(struct ibv_qp *qp)
 	       attr.sq_draining;
 }
 
+static void wait_drained(struct ibv_qp *qp)
+{
+	for (int i = 0; i < 1000 && is_draining(qp); i++)
+		usleep(1000);
+}
+
 static void try_mask(enum ibv_qp_type type, enum ibv_qp_state cur, enum ibv_qp_state next,
 		     uint32_t mask)
 {
 	struct ibv_qp_attr attr = attr_good(next, cur);
-	struct ibv_qp *qp = qp_in(type, cur);
+	const struct verbs_modify_qp in = { .attr = &attr, .mask = mask };
+	struct ibv_qp *qp = qp_in(type, cur), *other = qp_in(type, cur);
 	bool allowed = qp_state_allows(type, cur, &attr, mask);
-	int r;
+	int core, library, r;
 
-	for (int i = 0; i < 1000 && is_draining(qp); i++)
-		usleep(1000);
+	wait_drained(qp);
+	wait_drained(other);
+	/* What modified it went past the library. */
+	qp->state = other->state = cur;
+	to_vqp(qp)->port_num = to_vqp(other)->port_num = cur == IBV_QPS_RESET ? 0 : 1;
+	core = verbs_check_modify_qp(to_vqp(qp), &in);
 	r = kernel_modify(qp, &attr, mask);
+	library = ibv_modify_qp(other, &attr, mask);
 	tried++;
-	if (allowed != !r) {
+	if (allowed != !r || library != -r || (!r && core < 0)) {
 		wrong++;
-		printf("type %d, %d to %d, mask 0x%x: the library %s, the kernel: %s\n", type, cur,
-		       next, mask, allowed ? "allows" : "refuses", r ? strerror(-r) : "allows");
+		printf("type %d, %d to %d, mask 0x%x: the rules %s, the kernel: %s, the library: %s, "
+		       "the core's checks: %s\n",
+		       type, cur, next, mask, allowed ? "allow" : "refuse", strerror(-r),
+		       strerror(library), strerror(-core));
 	}
 	ibv_destroy_qp(qp);
+	ibv_destroy_qp(other);
 }
 
 static void try_transition(enum ibv_qp_type type, enum ibv_qp_state cur, enum ibv_qp_state next)

@@ -80,20 +80,11 @@ static _Atomic(cmp_swap_fn *) cmp_swap = cmp_swap_checked;
 static _Atomic(fetch_add_fn *) fetch_add = fetch_add_checked;
 static _Atomic(store_fn *) store = store_checked;
 
-static void ways_set(copy_fn *c, copy_fn *p, cmp_swap_fn *s, fetch_add_fn *f, store_fn *w)
-{
-	atomic_store_explicit(&copy, c, memory_order_relaxed);
-	atomic_store_explicit(&copy_past, p, memory_order_relaxed);
-	atomic_store_explicit(&cmp_swap, s, memory_order_relaxed);
-	atomic_store_explicit(&fetch_add, f, memory_order_relaxed);
-	atomic_store_explicit(&store, w, memory_order_relaxed);
-}
-
 /*
  * A fault in a thread that blocks its signal ends the process, handler or not. So each thread that
- * comes here unblocks the two, once. Initial-exec: one instruction to look, also in a plug-in.
+ * comes here unblocks the two, once.
  */
-static __thread bool thread_ready __attribute__((tls_model("initial-exec")));
+static __thread bool thread_ready TLS_QUICK;
 
 static __attribute__((noinline, cold)) void thread_prepare(void)
 {
@@ -388,6 +379,15 @@ LEAF static int store_leaf(void *ptr, uint64_t value)
 	__asm__(LANDING "xchg %rsi, (%rdi)\n"
 			"xor %eax, %eax\n"
 			"ret");
+}
+
+static void ways_set(copy_fn *c, copy_fn *p, cmp_swap_fn *s, fetch_add_fn *f, store_fn *w)
+{
+	atomic_store_explicit(&copy, c, memory_order_relaxed);
+	atomic_store_explicit(&copy_past, p, memory_order_relaxed);
+	atomic_store_explicit(&cmp_swap, s, memory_order_relaxed);
+	atomic_store_explicit(&fetch_add, f, memory_order_relaxed);
+	atomic_store_explicit(&store, w, memory_order_relaxed);
 }
 
 static void leaves_use(void)

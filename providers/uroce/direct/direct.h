@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the plug-in offers to its own library, liburoce, and to nobody else: libibverbs hands the table
- * over without looking into it (verbs_provider.direct).
+ * What the plug-in offers to its own library, liburoce, and to nobody else: libibverbs hands the
+ * table over without looking into it (verbs_provider.direct).
  *
  * Locks: none. Threads: any. Both sides are built together.
  * Includes: the public headers. Included by: direct/uroce.c, and verbs/ that fills the table.

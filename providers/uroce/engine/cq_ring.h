@@ -15,9 +15,7 @@ struct uroce_sink {
 	struct ibv_wc *wc;   /* next to be filled */
 	int room;
 };
-/* Initial-exec: one instruction to look, also in a plug-in. */
-extern __thread struct uroce_sink uroce_sink
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct uroce_sink uroce_sink TLS_QUICK __attribute__((visibility("hidden")));
 
 static inline bool uroce_cq_empty(const struct uroce_cq *cq)
 {

@@ -153,8 +153,9 @@ struct uroce_comp_channel {
  */
 struct uroce_cqe {
 	struct ibv_wc wc;
-	uint64_t timestamp;  /* ns, CLOCK_MONOTONIC; set when the CQ wants it */
-	struct uroce_sq *sq; /* whose room it takes until it is polled; NULL: of a receive */
+	uint64_t timestamp; /* ns, CLOCK_MONOTONIC; set when the CQ wants it */
+	/* Whose room it takes until it is polled; NULL: of a receive. */
+	struct uroce_sq *sq __attribute__((aligned(8)));
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "one cache line");
 

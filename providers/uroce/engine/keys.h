@@ -87,7 +87,7 @@ static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const
 		return r;
 	}
 	*ret_key = key;
-	*ret_ptr = (uint8_t *)(key->base + (va - key->iova));
+	*ret_ptr = (uint8_t *)(uintptr_t)(key->base + (va - key->iova));
 	return 0;
 }
 
@@ -113,7 +113,7 @@ static inline uint8_t *uroce_keys_pass(struct uroce_keys *keys, uint32_t number,
 	if (unlikely(atomic_load_explicit(&key->live, memory_order_acquire) != number ||
 		     uroce_key_check(key, pd, 0, need, va, length) < 0))
 		return NULL;
-	return (uint8_t *)(key->base + (va - key->iova));
+	return (uint8_t *)(uintptr_t)(key->base + (va - key->iova));
 }
 
 static inline void uroce_keys_passed(struct uroce_keys *keys)

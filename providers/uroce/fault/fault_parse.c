@@ -9,6 +9,7 @@
 
 #include "providers/uroce/fault/fault.h"
 #include "util/env.h"
+#include "util/errno_name.h"
 
 enum {
 	ERRNO_MAX = 134,
@@ -289,7 +290,7 @@ static int verb_rule(struct parser *p, const char *error)
 	struct fault_rule *rule = p->rule;
 
 	for (int i = 1; error && i < ERRNO_MAX; i++) {
-		const char *name = strerrorname_np(i);
+		const char *name = errno_name(i);
 
 		if (!name || strcmp(name, error))
 			continue;

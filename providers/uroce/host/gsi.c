@@ -19,6 +19,7 @@ struct uroce_gsi {
 	SLIST_ENTRY(uroce_gsi) came_entry;
 	uint32_t head, tail; /* free running */
 	atomic_uint psn;
+	struct gsi_paths paths;
 	struct verbs_gsi_mad queue[GSI_QUEUE]; /* its pages come as they are used */
 };
 
@@ -36,6 +37,7 @@ static int gsi_new(const struct verbs_gsi_taker *taker, struct uroce_gsi **ret_g
 		return -errno;
 	}
 	pthread_mutex_init(&gsi->lock, NULL);
+	pthread_mutex_init(&gsi->paths.lock, NULL);
 	gsi->taker = *taker;
 	*ret_gsi = gsi;
 	return 0;
@@ -93,6 +95,7 @@ void uroce_gsi_free(struct uroce_gsi *gsi)
 	if (!gsi)
 		return;
 	close(gsi->fd);
+	pthread_mutex_destroy(&gsi->paths.lock);
 	pthread_mutex_destroy(&gsi->lock);
 	free(gsi);
 }
@@ -208,6 +211,24 @@ void uroce_gsi_leave(struct ibv_context *ctx)
 		uroce_thread_poller_leaves(host);
 }
 
+int uroce_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
+{
+	struct uroce_host *host = ctx_host(ctx);
+	const struct gsi_transit transit = {
+		.from = { .sgid = mad->remote_gid, .dgid = mad->local_gid },
+		.mad = mad->data,
+		.src_qpn = mad->src_qp,
+	};
+	int r = uroce_host_check(host);
+
+	if (r < 0)
+		return r;
+	uroce_lock(&host->paths.progress_lock);
+	r = uroce_gsi_route_again(host, &transit, uroce_now());
+	uroce_unlock(&host->paths.progress_lock);
+	return r;
+}
+
 static int gid_index(const struct uroce_dev *dev, const union ibv_gid *gid)
 {
 	for (int i = 0; i < UROCE_GID_MAX; i++)
@@ -315,11 +336,6 @@ static int send_here(struct uroce_dev *dev, const struct verbs_gsi_mad *mad)
 
 static int send_out(struct uroce_dev *dev, const struct verbs_gsi_mad *mad)
 {
-	struct ibv_ah_attr attr = {
-		.is_global = 1,
-		.port_num = mad->port_num,
-		.grh = { .dgid = mad->remote_gid, .sgid_index = mad->sgid_index, .hop_limit = 64 },
-	};
 	struct uroce_hdr hdr = {
 		.opcode = UROCE_UD | UROCE_SEND_ONLY,
 		.pkey = UROCE_PKEY_DEFAULT,
@@ -330,7 +346,7 @@ static int send_out(struct uroce_dev *dev, const struct verbs_gsi_mad *mad)
 	struct iovec iov = { (void *)mad->data, GSI_MAD_LEN };
 	struct uroce_tx tx = { .hdr = &hdr, .iov = &iov, .iovcnt = 1, .length = GSI_MAD_LEN };
 	struct uroce_av av;
-	int r = uroce_av_resolve(dev, &attr, 0, &av);
+	int r = uroce_gsi_path(dev, &dev->gsi->paths, mad, &av);
 
 	if (r < 0)
 		return r;
@@ -352,4 +368,23 @@ int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 		return -EINVAL;
 	r = send_here(dev, mad);
 	return r == -ENOENT ? send_out(dev, mad) : r;
+}
+
+int uroce_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd)
+{
+	const struct gsi_transit transit = { .mad = mad->data, .src_qpn = GSI_QPN };
+	struct uroce_dev *dev = ctx_dev(ctx);
+	int r = uroce_host_check(dev->host);
+	uint8_t packet[GSI_PACKET_MAX];
+	struct uroce_av av;
+
+	if (!r && (!dev->gsi || mad->sgid_index >= UROCE_GID_MAX))
+		r = -EINVAL;
+	if (!r)
+		r = uroce_gsi_path(dev, &dev->gsi->paths, mad, &av);
+	if (!r && av.local)
+		r = -ENOENT;
+	return r < 0 ? r
+		     : uroce_udp_probe(&av, dev->ifindex, packet, uroce_gsi_pack(&transit, packet),
+				       fd);
 }

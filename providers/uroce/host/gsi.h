@@ -12,6 +12,7 @@
 enum {
 	GSI_MAD_LEN = 256,
 	GSI_PACKET_MAX = UROCE_HEADER_MAX + GSI_MAD_LEN,
+	GSI_PATHS = 256,
 };
 #define GSI_QKEY 0x80010000u
 
@@ -35,12 +36,33 @@ enum gsi_verdict {
 enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_transit *transit,
 				 bool last, uint64_t now, uint8_t *ret_slot);
 
+/*
+ * A request for which nobody listened when it came: to the process that does now. -ENOENT: none but
+ * this one, perhaps; -EAGAIN: not all are connected, or its ring is full. Under progress_lock.
+ */
+int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit, uint64_t now);
+
 /* The packet a MAD travels in. Return: its length. */
 uint32_t uroce_gsi_pack(const struct gsi_transit *transit, uint8_t ret_packet[GSI_PACKET_MAX]);
 
 /* To the manager of this process. Return: whether there is one for the address. */
 bool uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transit);
 
+/* Ways to other hosts that were looked up a moment ago. */
+struct gsi_path {
+	uint64_t until;
+	union ibv_gid dgid;
+	struct uroce_av av;
+};
+
+struct gsi_paths {
+	pthread_mutex_t lock;
+	struct gsi_path place[GSI_PATHS];
+};
+
+/* gsi_path.c: the way of @mad to its destination. */
+int uroce_gsi_path(struct uroce_dev *dev, struct gsi_paths *paths, const struct verbs_gsi_mad *mad,
+		   struct uroce_av *ret_av);
 /* On our board: a manager is here; it listens on a service id or no longer does. */
 void uroce_board_manager(struct uroce_shm *shm);
 int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid *gid, bool on);

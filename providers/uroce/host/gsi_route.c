@@ -13,11 +13,14 @@ enum {
 	MAD_ATTR_ID = 16,
 	MAD_BODY = 24,
 	CM_REQ = 0x10,
+	CM_REJ = 0x12,
 	CM_SIDR_REQ = 0x17,
 	CM_SIDR_REP = 0x18,
 	CM_REMOTE_ID = MAD_BODY + 4,
 	CM_SIDR_ID = MAD_BODY,
 	CM_SERVICE_ID = MAD_BODY + 8,
+	CM_REJ_REASON = MAD_BODY + 10,
+	REJ_TIMEOUT = 4,
 	ID_SLOT_SHIFT = 24,
 };
 
@@ -170,6 +173,13 @@ static bool is_request(const struct gsi_transit *transit)
 	return attr == CM_REQ || attr == CM_SIDR_REQ;
 }
 
+/* Who gave up waiting may not know any id of the one it waited for. */
+static bool is_giving_up(const struct gsi_transit *transit)
+{
+	return get16(transit->mad + MAD_ATTR_ID) == CM_REJ &&
+	       get16(transit->mad + CM_REJ_REASON) == REJ_TIMEOUT;
+}
+
 static uint8_t answer_slot(const struct gsi_transit *transit)
 {
 	bool sidr = get16(transit->mad + MAD_ATTR_ID) == CM_SIDR_REP;
@@ -251,9 +261,9 @@ static enum gsi_verdict route_answer(struct uroce_host *host, const struct gsi_t
 {
 	uint8_t slot = *ret_slot = answer_slot(transit);
 
-	if (!slot)
+	if (!slot && is_giving_up(transit))
 		return deliver_to_all(host, transit);
-	if (slot == host->paths.slot || transit->from.passed_on)
+	if (!slot || slot == host->paths.slot || transit->from.passed_on)
 		return deliver_stray(host, transit);
 	if (connected(host, slot))
 		return pass_on(host, transit, slot);
@@ -270,6 +280,21 @@ enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_trans
 		return GSI_DONE;
 	return is_request(transit) ? route_request(host, transit, last, now, ret_slot)
 				   : route_answer(host, transit, last, ret_slot);
+}
+
+int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit, uint64_t now)
+{
+	uint8_t slot = request_slot(host, transit);
+
+	assert_held(&host->paths.progress_lock);
+	if (slot == host->paths.slot)
+		return -ENOENT;
+	if (slot)
+		return pass_on(host, transit, slot) == GSI_DONE ? 0 : -EAGAIN;
+	if (uroce_shm_complete(host->shm, now))
+		return -ENOENT;
+	uroce_forward_want(host, 0);
+	return -EAGAIN;
 }
 
 /* --- what came over the network or through a ring --- */

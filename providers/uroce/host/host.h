@@ -11,7 +11,8 @@
  *   receive.c express.c           where a packet goes; the short way of what is sent most
  *   gid.c av.c mcast.c            addresses: GIDs, address vectors, multicast groups
  *   qpn.c show.c counters.c       numbers of QPs, what peers see of them, what is counted
- *   gsi.c gsi_route.c forward.c   QP1, and what is for other processes of this host
+ *   gsi.c gsi_route.c gsi_path.c forward.c
+ *                                 QP1, and what is for other processes of this host
  *   event.c fault_event.c         asynchronous events; those that a fault rule raises
  *
  * Progress. uroce_progress() is the only receiver. Pollers call it when their CQ is empty; whoever
@@ -351,6 +352,8 @@ int uroce_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union i
 		     bool on);
 int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
+int uroce_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd);
+int uroce_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 void uroce_gsi_poll(struct ibv_context *ctx);
 void uroce_gsi_leave(struct ibv_context *ctx);
 

@@ -65,7 +65,7 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
  * Somebody else makes the pass. Somebody who has the lock but not the processor, perhaps, for this
  * thread is spinning on it: for the rest of its time slice, unless it steps aside.
  */
-static __thread unsigned int refusals __attribute__((tls_model("initial-exec")));
+static __thread unsigned int refusals TLS_QUICK;
 
 static void progress_refused(void)
 {

@@ -15,7 +15,7 @@ static int counters_fill(const struct uroce_qp_counters *values, struct uroce_co
 }
 
 static int query_counters(struct ibv_context *ctx, struct ibv_qp *qp,
-			    struct uroce_counter *counters, unsigned int count)
+			  struct uroce_counter *counters, unsigned int count)
 {
 	struct uroce_dev *dev = ctx_dev(ctx);
 	struct uroce_qp_counters values;

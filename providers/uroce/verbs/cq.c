@@ -63,9 +63,8 @@ static struct uroce_host *cq_host(const struct uroce_cq *cq)
 	return engine_host(cq->engine);
 }
 
-int uroce_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+static inline int cq_poll(struct uroce_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	struct uroce_cq *cq = to_ucq(ibcq);
 	int n;
 
 	if (uroce_cq_empty(cq)) {
@@ -77,6 +76,15 @@ int uroce_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 			return n;
 	}
 	return cq_take(cq, num_entries, wc);
+}
+
+int uroce_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	int n = cq_poll(to_ucq(ibcq), num_entries, wc);
+
+	for (int i = 0; i < n; i++)
+		verbs_data_wc(ibcq, &wc[i]);
+	return n;
 }
 
 int uroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
@@ -116,6 +124,7 @@ static bool current_take(struct uroce_cq *cq)
 		return false;
 	cq->vcq.cq_ex.wr_id = cq->current.wc.wr_id;
 	cq->vcq.cq_ex.status = cq->current.wc.status;
+	verbs_data_wc(&cq->vcq.cq, &cq->current.wc);
 	return true;
 }
 

@@ -95,6 +95,7 @@ static void qp_queues_free(struct uroce_qp *qp)
 static int qp_check(const struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
+	bool receives = !attr->srq; /* what it asks for a queue it does not get is ignored */
 
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
 	    attr->qp_type != IBV_QPT_UD) {
@@ -107,8 +108,8 @@ static int qp_check(const struct ibv_context *ctx, const struct ibv_qp_init_attr
 			  attr->create_flags);
 		return -EOPNOTSUPP;
 	}
-	if (cap->max_send_wr > UROCE_MAX_WR || cap->max_recv_wr > UROCE_MAX_WR ||
-	    cap->max_send_sge > UROCE_MAX_SGE || cap->max_recv_sge > UROCE_MAX_SGE ||
+	if (cap->max_send_wr > UROCE_MAX_WR || cap->max_send_sge > UROCE_MAX_SGE ||
+	    (receives && (cap->max_recv_wr > UROCE_MAX_WR || cap->max_recv_sge > UROCE_MAX_SGE)) ||
 	    cap->max_inline_data > UROCE_MAX_INLINE) {
 		verbs_err(
 			ctx,

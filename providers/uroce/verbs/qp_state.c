@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The state machine of a queue pair, IBTA vol. 1, chapter 10. The library has checked the attribute
- * mask and the transition before; here the attributes become engine state.
+ * The state machine of a queue pair, IBTA vol. 1, chapter 10. The library checks the attribute
+ * mask and the transition before (verbs_check_modify_qp()); here the attributes become engine
+ * state.
  */
 
 #include "providers/uroce/verbs/verbs.h"
@@ -34,7 +35,7 @@ static void responder_start(struct uroce_qp *qp, const struct ibv_qp_attr *attr)
 {
 	qp->resp.psn = qp->rq_psn = attr->rq_psn & PSN_MASK;
 	qp->resp.again_before = UINT32_MAX; /* no PSN: there was no duplicate yet */
-	qp->resp.min_rnr_timer = attr->min_rnr_timer;
+	qp->resp.min_rnr_timer = attr->min_rnr_timer & 31;
 	qp->resp.max_rd_atomic = attr->max_dest_rd_atomic;
 }
 
@@ -67,7 +68,7 @@ static void attr_keep(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int m
 	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
 		kept->en_sqd_async_notify = attr->en_sqd_async_notify;
 	if (mask & IBV_QP_MIN_RNR_TIMER)
-		kept->min_rnr_timer = qp->resp.min_rnr_timer = attr->min_rnr_timer;
+		kept->min_rnr_timer = qp->resp.min_rnr_timer = attr->min_rnr_timer & 31;
 	if (mask & IBV_QP_TIMEOUT)
 		kept->timeout = qp->req.timeout = attr->timeout & 31;
 	if (mask & IBV_QP_RETRY_CNT)
@@ -194,6 +195,8 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	struct qp_prepared got = {};
 	int r = uroce_host_check(qp_host(qp));
 
+	if (!r)
+		r = verbs_check_modify_qp(vqp, in);
 	if (r < 0)
 		return r;
 	r = qp_prepare(qp, in->attr, in->mask, &got);

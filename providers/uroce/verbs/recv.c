@@ -38,6 +38,7 @@ static __attribute__((noinline, cold)) void
 recv_refused(struct ibv_context *ctx, const char *object, uint32_t number, enum cause cause,
 	     const struct uroce_rq *rq, int num_sge, uint8_t *said)
 {
+	verbs_data(ctx, "%s 0x%x: post_recv: refused", object, number);
 	if (*said >> cause & 1)
 		return;
 	*said |= 1u << cause;

@@ -249,9 +249,13 @@ static __attribute__((noinline, cold)) void send_refused(struct uroce_qp *qp,
 	enum cause cause;
 	char text[384];
 
-	for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
-		length += wr->sg_list[i].length;
+	/* A count above the limit may be above the list's length, too. */
+	if (wr->send_flags & IBV_SEND_INLINE || (uint32_t)wr->num_sge <= qp->sq.max_sge)
+		for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
+			length += wr->sg_list[i].length;
 	cause = cause_find(qp, wr, error, length);
+	verbs_data(qp->vqp.qp.context, "qp 0x%x: ibv_post_send: refused: %s", qp->vqp.qp.qp_num,
+		   strerror(error));
 	if (qp->send_refused >> cause & 1)
 		return;
 	qp->send_refused |= 1u << cause;

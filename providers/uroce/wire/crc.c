@@ -2,7 +2,7 @@
 /*
  * isa-l computes a CRC by carry-less multiplication: 4 KiB take it 0.1 us, and 12 to 20 us where an
  * emulator takes that instruction bit by bit. There, which is measured once (the debug log has it),
- * exclusive or alone takes half as long.
+ * exclusive or alone takes half as long. Without isa-l tables take the place of the multiplication.
  *
  * The way is S. Russell's ("Chorba: A novel CRC32 implementation", 2024). A CRC is the remainder of
  * a division by a polynomial, and any multiple of it may be subtracted from the data first. One
@@ -18,11 +18,19 @@
 #include <string.h>
 #include <time.h>
 
-#include <isa-l/crc.h>
-
 #include "providers/uroce/wire/crc.h"
 #include "util/log.h"
 #include "util/util.h"
+
+#ifdef RDMA_HAVE_ISAL
+#include <isa-l/crc.h>
+
+#define crc32_usual crc32_gzip_refl
+#define USUAL_WAY   "multiplication"
+#else
+#define crc32_usual uroce_crc32_table
+#define USUAL_WAY   "tables"
+#endif
 
 enum {
 	TAP_0 = 300 - 155, /* places behind a byte that it is added to */
@@ -82,7 +90,7 @@ static uint32_t tail_crc(uint8_t *folded, const uint8_t *data, size_t length)
 
 		memcpy(tail + at, &word, sizeof(word));
 	}
-	return crc32_gzip_refl(~0u, tail, length); /* it inverts what it is given: a zero */
+	return crc32_usual(~0u, tail, length); /* it inverts what it is given: a zero */
 }
 
 static uint32_t fold_crc(uint32_t crc, const uint8_t *data, size_t length)
@@ -107,16 +115,16 @@ uint32_t uroce_crc32_fold(uint32_t crc, const uint8_t *data, size_t length)
 		data += part;
 		length -= part;
 	}
-	return crc32_gzip_refl(crc, data, length);
+	return crc32_usual(crc, data, length);
 }
 
 /* --- which one --- */
 
 typedef uint32_t crc_fn(uint32_t crc, const uint8_t *data, size_t length);
 
-static uint32_t crc_isal(uint32_t crc, const uint8_t *data, size_t length)
+static uint32_t crc_usual(uint32_t crc, const uint8_t *data, size_t length)
 {
-	return crc32_gzip_refl(crc, data, length);
+	return crc32_usual(crc, data, length);
 }
 
 static uint64_t nanoseconds(void)
@@ -145,12 +153,12 @@ static uint64_t crc_time(crc_fn *fn, const uint8_t *data)
 static crc_fn *measure(void)
 {
 	uint8_t data[SAMPLE] = {};
-	uint64_t isal = crc_time(crc_isal, data), own = crc_time(uroce_crc32_fold, data);
+	uint64_t usual = crc_time(crc_usual, data), own = crc_time(uroce_crc32_fold, data);
 
-	log_debug("uroce: a CRC of %d bytes takes %" PRIu64 " ns by multiplication and %" PRIu64
+	log_debug("uroce: a CRC of %d bytes takes %" PRIu64 " ns by " USUAL_WAY " and %" PRIu64
 		  " ns by exclusive or",
-		  SAMPLE, isal, own);
-	return isal > own ? uroce_crc32_fold : crc_isal;
+		  SAMPLE, usual, own);
+	return usual > own ? uroce_crc32_fold : crc_usual;
 }
 
 uint32_t uroce_crc32(uint32_t crc, const uint8_t *data, size_t length)
@@ -159,7 +167,7 @@ uint32_t uroce_crc32(uint32_t crc, const uint8_t *data, size_t length)
 	crc_fn *fn;
 
 	if (length < FOLD_MIN)
-		return crc32_gzip_refl(crc, data, length);
+		return crc32_usual(crc, data, length);
 	fn = atomic_load_explicit(&known, memory_order_relaxed);
 	if (unlikely(!fn)) {
 		fn = measure();

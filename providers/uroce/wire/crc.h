@@ -7,8 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As isa-l's crc32_gzip_refl(): @crc is 0, or what was returned for the bytes in front of these. */
+/* @crc is 0, or what was returned for the bytes in front of these. */
 uint32_t uroce_crc32(uint32_t crc, const uint8_t *data, size_t length);
+
+/* The same by tables, which every processor can; see crc_table.c. */
+uint32_t uroce_crc32_table(uint32_t crc, const uint8_t *data, size_t length);
 
 /* --- for tests --- */
 

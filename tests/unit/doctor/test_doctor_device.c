@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The rungs of devices, memlock, and how several devices make one finding. */
+#include <signal.h>
+
 #include "tests/unit/doctor/world.h"
 
 #include "rdma-doctor/node.h"
@@ -267,6 +269,21 @@ static void test_verbs(void **state)
 		       "VERBS_LOG_LEVEL");
 	world.trial = (struct trial){ .error = -ENODEV, .verb = "ibv_get_device_list" };
 	expect_failure("verbs", 24, "No such device", "rungs above");
+	world.trial = (struct trial){ .error = -EFAULT, .verb = "a trial", .signal = SIGSYS };
+	expect_failure("verbs", 24, "mlx0: a trial", "SystemCallFilter");
+}
+
+/* The kernel's word for a limit of the cgroup says nothing of cgroups. */
+static void test_verbs_limit(void **state)
+{
+	world.trial = (struct trial){ .error = -EAGAIN, .verb = "ibv_open_device" };
+	expect_failure("verbs", 24, "Resource temporarily unavailable", "rdma.max");
+	world_write("sys/fs/cgroup/user.slice/rdma.max", "mlx0 hca_handle=1 hca_object=max\n");
+	world_write("sys/fs/cgroup/user.slice/rdma.current", "mlx0 hca_handle=1 hca_object=7\n");
+	expect_failure("verbs", 24, "hca_handle=1, of which 1 are used",
+		       "echo 'mlx0 hca_handle=max' > /sys/fs/cgroup/user.slice/rdma.max");
+	world.trial = (struct trial){};
+	expect_state("verbs", FINDING_OK, "makes a PD");
 }
 
 /* A device falls; the other goes on, and the last one to fall decides. */
@@ -324,6 +341,7 @@ int main(void)
 		WORLD_TEST(test_memlock_capability),
 		WORLD_TEST(test_memlock_unseen),
 		WORLD_TEST(test_verbs),
+		WORLD_TEST(test_verbs_limit),
 		WORLD_TEST(test_two_devices),
 		WORLD_TEST(test_strange_names),
 	};

@@ -9,7 +9,8 @@ static void test_healthy(void **state)
 	for (unsigned int i = 0; i < rung_count; i++) {
 		const struct finding *f = world_finding(rungs[i].name);
 
-		if (f->state != FINDING_OK && strcmp(rungs[i].name, "uroce"))
+		if (f->state != FINDING_OK && strcmp(rungs[i].name, "uroce") &&
+		    strcmp(rungs[i].name, "require"))
 			fail_msg("%s: %s", rungs[i].name, f->what.chars);
 	}
 	expect_state("uroce", FINDING_UNNEEDED, "not offered");
@@ -228,6 +229,16 @@ static void test_uroce_faults(void **state)
 		       "/dev/shm");
 	world.trial = (struct trial){};
 	expect_failure("uroce", 23, "has no address", "ip address add");
+	world.trial = (struct trial){ .error = -EINVAL,
+				      .verb = "ibv_open_device",
+				      .said = "uroce: Error: UROCE_FAULTS: 'x' is no fault" };
+	setenv("UROCE_FAULTS", "x", 1);
+	expect_failure("uroce", 23, "'x' is no fault", "the variable UROCE_FAULTS");
+	unsetenv("UROCE_FAULTS");
+	world.trial = (struct trial){ .gids = 1, .netdev = "lo", .netdev_flags = IFF_LOOPBACK };
+	expect_failure("uroce", 23, "lo is down", "ip link set lo up");
+	world.trial.netdev_flags |= IFF_UP;
+	expect_state("uroce", FINDING_NOTE, "no other host");
 	world.listed[0].name[0] = '\0';
 	expect_failure("uroce", 23, "lists no device of it", "UROCE=on:INTERFACE");
 	world_remove(RDMA_PROVIDER_DIR "/libuser-rdmav100.so");

@@ -113,6 +113,7 @@ static struct ibcm_conn conn_in(enum ibcm_state state, bool active)
 		assert_int_equal(ibcm_state_disconnect(&conn, NOW, &out), 0);
 		return conn;
 	}
+	dreq.dreq.remote_qpn = conn.qp.local_qpn;
 	ibcm_state_message(&conn, &dreq, NOW, &out);
 	if (conn.state == state)
 		return conn;
@@ -190,6 +191,8 @@ static void one_pair(enum ibcm_state state, enum ibcm_message message, bool acti
 	mad.local_id = REMOTE;
 	if (message == IBCM_REJ)
 		mad.rej = (struct ibcm_rej){ .reason = IBCM_REJ_CONSUMER };
+	if (message == IBCM_DREQ)
+		mad.dreq = (struct ibcm_dreq){ .remote_qpn = conn.qp.local_qpn };
 	ibcm_state_message(&conn, &mad, NOW, &out);
 	if (conn.state != want.state || sent(&out, 0) != want.answer ||
 	    (out.has_event ? (int)out.event : NO_EVENT) != want.event)
@@ -268,8 +271,16 @@ static void test_timeout(void **state)
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct ibcm_conn conn = conn_in(rows[i].in, active_only(rows[i].in));
-		struct ibcm_out out;
+		uint64_t interval = conn.state == IBCM_SIDR_REQ_SENT ? ibcm_time(RESPONSE_TIMEOUT)
+				    : conn.active
+					    ? ibcm_time(RESPONSE_TIMEOUT) + ibcm_time(ACK_TIMEOUT)
+					    : IBCM_PATIENCE / (RETRIES + 1);
+		struct ibcm_out out = {};
 
+		if (conn.ask_until) { /* once more, early: test_ask_again() */
+			ibcm_state_timeout(&conn, conn.deadline, &out);
+			assert_true(out.probe);
+		}
 		for (unsigned int n = 0; n < RETRIES; n++) {
 			uint64_t due = conn.deadline;
 
@@ -279,7 +290,7 @@ static void test_timeout(void **state)
 			ibcm_state_timeout(&conn, due, &out);
 			assert_int_equal(sent(&out, 0), rows[i].again);
 			assert_false(out.has_event);
-			assert_true(conn.deadline >= due + ibcm_time(RESPONSE_TIMEOUT));
+			assert_int_equal(conn.deadline, due + interval);
 		}
 		out = (struct ibcm_out){};
 		ibcm_state_timeout(&conn, conn.deadline, &out);
@@ -289,6 +300,156 @@ static void test_timeout(void **state)
 		assert_int_equal(out.status, -ETIMEDOUT);
 		assert_int_equal(conn.state, rows[i].end);
 	}
+}
+
+/* --- whether anybody is there --- */
+
+/* A request goes out a second time soon, so that a host where nobody receives can say so. */
+static void test_ask_again(void **state)
+{
+	static const enum ibcm_state asking[] = { IBCM_REQ_SENT, IBCM_SIDR_REQ_SENT };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(asking); i++) {
+		struct ibcm_conn conn = conn_in(asking[i], true);
+		struct ibcm_out out = {};
+		uint32_t left = conn.left;
+
+		ibcm_state_refused(&conn, NOW, &out); /* not to this request */
+		assert_int_equal(conn.state, asking[i]);
+		assert_true(conn.deadline < NOW + conn.interval);
+		ibcm_state_timeout(&conn, conn.deadline, &out);
+		assert_true(out.probe);
+		assert_memory_equal(out.mad[0], conn.sent, sizeof(conn.sent));
+		assert_int_equal(conn.left, left);
+		assert_int_equal(conn.deadline, NOW + conn.interval);
+		ibcm_state_refused(&conn, NOW, &out);
+		assert_int_equal(conn.state, IBCM_IDLE);
+		assert_int_equal(out.event, IBCM_EVENT_UNREACHABLE);
+		assert_int_equal(out.status, -ECONNREFUSED);
+	}
+}
+
+static void probe_now(struct ibcm_conn *conn, uint64_t *now, struct ibcm_out *out)
+{
+	*now = conn->deadline;
+	*out = (struct ibcm_out){};
+	ibcm_state_timeout(conn, *now, out);
+}
+
+static void answer(struct ibcm_conn *conn, uint64_t tid, uint32_t status, uint64_t now,
+		   struct ibcm_out *out)
+{
+	struct ibcm_mad apr = { .type = IBCM_APR, .tid = tid, .apr.status = status };
+
+	*out = (struct ibcm_out){};
+	ibcm_state_message(conn, &apr, now, out);
+}
+
+static struct ibcm_conn watched(bool active)
+{
+	struct ibcm_conn conn = conn_in(IBCM_ESTABLISHED, active);
+
+	ibcm_state_watch(&conn, NOW);
+	assert_true(conn.deadline > NOW);
+	return conn;
+}
+
+static void test_probe(void **state)
+{
+	struct ibcm_conn conn = watched(true), other = conn_in(IBCM_ESTABLISHED, false);
+	uint64_t now, tid = conn.tid;
+	struct ibcm_out out, reply = {};
+	struct ibcm_mad lap, apr;
+
+	for (int i = 0; i < 3; i++) {
+		probe_now(&conn, &now, &out);
+		assert_true(out.probe);
+		assert_int_equal(out.mads, 1);
+		assert_int_equal(ibcm_mad_unpack(out.mad[0], &lap), 0);
+		assert_int_equal(lap.type, IBCM_LAP);
+		assert_int_equal(lap.local_id, LOCAL);
+		assert_int_equal(lap.remote_id, REMOTE);
+		assert_int_equal(lap.lap.remote_qpn, 0x333);
+		assert_int_equal(conn.tid, tid); /* of the connection's own messages */
+		reply = (struct ibcm_out){};
+		ibcm_state_message(&other, &lap, now, &reply);
+		assert_int_equal(ibcm_mad_unpack(reply.mad[0], &apr), 0);
+		ibcm_state_message(&conn, &apr, now, &out);
+		assert_int_equal(conn.state, IBCM_ESTABLISHED);
+		assert_false(out.has_event);
+		assert_int_equal(conn.deadline, now + 5000000000ull);
+	}
+	assert_int_equal(ibcm_state_stray(&lap, &apr), 0);
+	/* an answer to another question */
+	answer(&conn, lap.tid + 1, apr.apr.status, now, &out);
+	assert_false(out.has_event);
+	answer(&conn, lap.tid, apr.apr.status, now, &out);
+	assert_int_equal(out.event, IBCM_EVENT_DISCONNECTED);
+	assert_int_equal(conn.state, IBCM_TIMEWAIT);
+}
+
+/* A kernel's manager does not answer; it is asked ever less often, and lives for ever. */
+static void test_probe_of_a_kernel(void **state)
+{
+	struct ibcm_conn conn = watched(true);
+	uint64_t now, before = NOW;
+	struct ibcm_out out;
+
+	for (int i = 0; i < 20; i++) {
+		probe_now(&conn, &now, &out);
+		assert_int_equal(conn.state, IBCM_ESTABLISHED);
+		assert_true(out.probe);
+		assert_in_range(conn.deadline - now, 5000000000ull, 80000000000ull);
+		assert_true(i < 2 || conn.deadline - now >= now - before);
+		before = now;
+		ibcm_state_refused(&conn, now, &out); /* forged, then */
+		assert_false(out.has_event);
+	}
+}
+
+/* A host refuses: it must do so twice, while nobody answers. */
+static void test_probe_refused(void **state)
+{
+	struct ibcm_conn conn = watched(false), alive;
+	uint64_t now, killed;
+	struct ibcm_out out;
+
+	probe_now(&conn, &now, &out);
+	answer(&conn, conn.probe.tid, IBCM_APR_UNSUPPORTED, now, &out);
+	killed = now;
+	ibcm_state_refused(&conn, now, &out); /* nothing was asked */
+	assert_int_equal(conn.probe.refused, 0);
+	alive = conn;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(conn.state, IBCM_ESTABLISHED);
+		probe_now(&conn, &now, &out);
+		for (int twice = 0; twice < 2; twice++) /* counts once */
+			ibcm_state_refused(&conn, now, &out);
+		assert_int_equal(conn.probe.refused, 1 + i);
+		assert_false(out.has_event);
+	}
+	probe_now(&conn, &now, &out);
+	assert_int_equal(out.event, IBCM_EVENT_DISCONNECTED);
+	assert_int_equal(out.mads, 0);
+	assert_in_range(now, killed, killed + 7000000000ull);
+	/* somebody else says so, whenever he likes, and the peer answers */
+	for (int i = 0; i < 10; i++) {
+		probe_now(&alive, &now, &out);
+		ibcm_state_refused(&alive, now, &out);
+		answer(&alive, alive.probe.tid, IBCM_APR_UNSUPPORTED, now, &out);
+		ibcm_state_refused(&alive, now, &out);
+		assert_int_equal(alive.state, IBCM_ESTABLISHED);
+		assert_int_equal(alive.probe.refused, 0);
+	}
+}
+
+static void test_near(void **state)
+{
+	struct ibcm_conn conn = watched(true);
+
+	ibcm_state_near(&conn);
+	ibcm_state_watch(&conn, NOW);
+	assert_int_equal(conn.deadline, 0);
 }
 
 /* Only who has not heard of anybody yet gives up before its time. */
@@ -350,13 +511,56 @@ static void test_mra_gives_time(void **state)
 	assert_int_equal(conn.deadline, before);
 	mra.mra.answered = IBCM_ANSWERS_REQ;
 	ibcm_state_message(&conn, &mra, NOW, &out);
-	assert_int_equal(conn.deadline, NOW + conn.interval + ibcm_time(24));
+	assert_int_equal(conn.deadline, NOW + conn.interval + IBCM_PATIENCE);
 	assert_int_equal(conn.state, IBCM_REQ_SENT);
 
 	conn = conn_in(IBCM_REP_SENT, false);
 	mra.mra.answered = IBCM_ANSWERS_REP;
+	mra.mra.service_timeout = 20;
 	ibcm_state_message(&conn, &mra, NOW, &out);
-	assert_int_equal(conn.deadline, NOW + conn.interval + ibcm_time(24));
+	assert_int_equal(conn.deadline, NOW + conn.interval + ibcm_time(20));
+}
+
+/* Times that a message names are cut, so that nobody makes this side keep what goes nowhere. */
+static void test_patience(void **state)
+{
+	struct ibcm_mad request = req(REMOTE), reply = rep();
+
+	request.req.max_cm_retries = 15;
+	for (uint32_t n = 0; n < 32; n++) {
+		struct ibcm_conn conn = { .local_id = LOCAL };
+		struct ibcm_out out = {};
+		uint64_t now = NOW;
+
+		request.req.local_response_timeout = n;
+		request.req.primary.ack_timeout = 31 - n;
+		assert_int_equal(ibcm_state_arrive(&conn, &request), 0);
+		assert_int_equal(ibcm_state_reply(&conn, &reply, now, &out), 0);
+		while (conn.state == IBCM_REP_SENT) {
+			now = conn.deadline;
+			out = (struct ibcm_out){};
+			ibcm_state_timeout(&conn, now, &out);
+		}
+		assert_in_range(now, NOW, NOW + IBCM_PATIENCE);
+		assert_int_equal(conn.state, IBCM_TIMEWAIT);
+		assert_in_range(conn.deadline, now, now + IBCM_PATIENCE);
+	}
+}
+
+/* A DREQ for a queue pair that is not the connection's: it is of one that had the same id. */
+static void test_dreq_of_another(void **state)
+{
+	for (enum ibcm_state s = 0; s < IBCM_STATES; s++) {
+		struct ibcm_conn conn = conn_in(s, active_only(s)), before = conn;
+		struct ibcm_mad dreq = { .type = IBCM_DREQ,
+					 .dreq.remote_qpn = conn.qp.local_qpn + 1 };
+		struct ibcm_out out = {};
+
+		ibcm_state_message(&conn, &dreq, NOW, &out);
+		assert_memory_equal(&conn, &before, sizeof(conn));
+		assert_int_equal(out.mads, 0);
+		assert_false(out.has_event);
+	}
 }
 
 static void test_stale(void **state)
@@ -719,10 +923,17 @@ int main(void)
 		cmocka_unit_test(test_unknown_message),
 		cmocka_unit_test(test_facts),
 		cmocka_unit_test(test_timeout),
+		cmocka_unit_test(test_ask_again),
+		cmocka_unit_test(test_probe),
+		cmocka_unit_test(test_probe_of_a_kernel),
+		cmocka_unit_test(test_probe_refused),
+		cmocka_unit_test(test_near),
 		cmocka_unit_test(test_unreachable),
 		cmocka_unit_test(test_quiet_states_ask_for_no_time),
 		cmocka_unit_test(test_timewait_ends),
 		cmocka_unit_test(test_mra_gives_time),
+		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_dreq_of_another),
 		cmocka_unit_test(test_stale),
 		cmocka_unit_test(test_application_in_wrong_state),
 		cmocka_unit_test(test_destroy),

@@ -252,13 +252,14 @@ static void test_doorbell(void **state)
 	struct ibv_send_wr second = { .opcode = IBV_WR_SEND };
 	struct ibv_send_wr first = { .opcode = IBV_WR_SEND, .next = &second }, *bad_wr;
 	uint64_t response = (uintptr_t)&f->qp.doorbell_resp;
-	uint8_t bytes[32];
+	uint8_t bytes[32], size[4] = { sizeof(struct ibv_send_wr) };
 
 	assert_int_equal(post(f, &first, &bad_wr), 0);
 	assert_int_equal(fake_doorbells(f, bytes), 1);
 	assert_memory_equal(bytes, "\x1c\0\0\0\x08\0\1\0", 8);
 	assert_memory_equal(bytes + 8, &response, 8);
-	assert_memory_equal(bytes + 16, "\3\0\0\0\0\0\0\0\0\0\0\0\x80\0\0\0", 16);
+	assert_memory_equal(bytes + 16, "\3\0\0\0\0\0\0\0\0\0\0\0", 12);
+	assert_memory_equal(bytes + 28, size, 4);
 	assert_int_equal(f->qp.sq.buf->producer_index, 2);
 
 	f->vctx.context.cmd_fd = -1;

@@ -177,6 +177,82 @@ static void test_virtual_device(void **state)
 	check(NAME_FALLBACK, "x0");
 }
 
+static void sub_function_make(const char *parent, const char *number)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "devices/%s/mlx5_core.sf.4/sfnum", parent);
+	file_write(folder, path, number);
+	snprintf(path, sizeof(path), "devices/%s/mlx5_core.sf.4/subsystem", parent);
+	link_make("bus/auxiliary", path);
+	snprintf(path, sizeof(path), "%s/mlx5_core.sf.4", parent);
+	use(path);
+}
+
+static void test_sub_function(void **state)
+{
+	pci_device("0000:c1:00.0", true, false);
+	sub_function_make("0000:c1:00.0", "88\n");
+	check(NAME_PCI, "rocep193s0f0S88");
+	check(NAME_FALLBACK, "rocep193s0f0S88");
+}
+
+static void test_sub_function_of_virtual(void **state)
+{
+	vf_make();
+	sub_function_make("0000:83:00.5", "99\n");
+	check(NAME_PCI, "rocep131s0f0v1S99");
+}
+
+/* Numbers and places that are none. */
+static void test_sub_function_strange(void **state)
+{
+	char name[NAME_SIZE];
+
+	pci_device("0000:c1:00.0", true, false);
+	sub_function_make("0000:c1:00.0", "eighty\n");
+	assert_int_equal(make(NAME_PCI, "roce", 0, NULL, name), -EOPNOTSUPP);
+	attribute("0000:c1:00.0/mlx5_core.sf.4", "sfnum", "99999999999\n");
+	assert_int_equal(make(NAME_PCI, "roce", 0, NULL, name), -EOPNOTSUPP);
+	check(NAME_FALLBACK, "x0");
+}
+
+/* Amazon's EFA speaks neither InfiniBand nor RoCE nor iWARP. */
+static void test_no_protocol(void **state)
+{
+	char name[NAME_SIZE];
+
+	pci_device("0000:73:00.0", false, false);
+	use("0000:73:00.0");
+	assert_int_equal(make(NAME_FALLBACK, "", 1, NULL, name), 0);
+	assert_string_equal(name, "rdmap115s0");
+	assert_int_equal(make(NAME_GUID, "", 1, NULL, name), 0);
+	assert_string_equal(name, "rdmax0000000000000001");
+	attribute("0000:73:00.0", "index", "2\n");
+	assert_int_equal(make(NAME_ONBOARD, "", 1, NULL, name), 0);
+	assert_string_equal(name, "rdmao2");
+}
+
+/* Who makes a device and names it keeps the name, unless he says another one. */
+static void test_user_named(void **state)
+{
+	struct name_device device = {
+		.name = "mine", .prefix = "roce", .node_guid = 5, .user_named = true
+	};
+	char name[NAME_SIZE], path[PATH_MAX + 16];
+
+	pci_device("0000:73:00.0", false, false);
+	use("0000:73:00.0");
+	snprintf(path, sizeof(path), "%s/class/x0", folder);
+	device.folder = open(path, O_PATH | O_DIRECTORY);
+	for (enum name_policy policy = 0; policy < NAME_POLICIES; policy++) {
+		device.fixed = policy == NAME_FIXED ? "other" : NULL;
+		assert_int_equal(name_make(policy, &device, name), 0);
+		assert_string_equal(name, policy == NAME_FIXED ? "other" : "mine");
+	}
+	close(device.folder);
+}
+
 static void test_bad_address(void **state)
 {
 	char name[NAME_SIZE];
@@ -237,6 +313,11 @@ int main(void)
 		TEST(test_virtual_function_lost),
 		TEST(test_onboard),
 		TEST(test_virtual_device),
+		TEST(test_sub_function),
+		TEST(test_sub_function_of_virtual),
+		TEST(test_sub_function_strange),
+		TEST(test_no_protocol),
+		TEST(test_user_named),
 		TEST(test_bad_address),
 		TEST(test_guid),
 		TEST(test_fixed),

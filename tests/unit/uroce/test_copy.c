@@ -474,11 +474,13 @@ static void test_sse(void **state)
 /* Past the caches; on processors with leaves the kernel has no part in it. */
 static void test_past(void **state)
 {
+#if defined(__x86_64__)
 	int before = atomic_load(&kernel_copies);
 
 	way_check(state, uroce_copy_past);
-#if defined(__x86_64__)
 	assert_int_equal(atomic_load(&kernel_copies), before);
+#else
+	way_check(state, uroce_copy_past);
 #endif
 }
 

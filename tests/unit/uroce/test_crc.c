@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Every way to compute a CRC gives what isa-l gives. */
+/* Every way to compute a CRC gives what its definition gives. */
 #include "tests/unit/unit.h"
-
-#include <isa-l/crc.h>
 
 #include "providers/uroce/wire/crc.h"
 #include "util/util.h"
@@ -10,7 +8,7 @@
 enum {
 	LENGTH_MAX = 10000, /* more than is folded at a time, twice */
 	OFFSET_MAX = 16,
-	TRIES = 20000,
+	TRIES = 2000,
 };
 
 static uint8_t data[OFFSET_MAX + LENGTH_MAX];
@@ -23,10 +21,23 @@ static int data_fill(void **state)
 	return 0;
 }
 
+/* A bit at a time. */
+static uint32_t crc_defined(uint32_t crc, const uint8_t *from, size_t length)
+{
+	crc = ~crc;
+	for (size_t i = 0; i < length; i++) {
+		crc ^= from[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc & 1 ? crc >> 1 ^ 0xedb88320 : crc >> 1;
+	}
+	return ~crc;
+}
+
 static void check(uint32_t crc, const uint8_t *from, size_t length)
 {
-	uint32_t expected = crc32_gzip_refl(crc, from, length);
+	uint32_t expected = crc_defined(crc, from, length);
 
+	assert_int_equal(uroce_crc32_table(crc, from, length), expected);
 	assert_int_equal(uroce_crc32_fold(crc, from, length), expected);
 	assert_int_equal(uroce_crc32(crc, from, length), expected);
 }
@@ -54,7 +65,7 @@ static void test_parts(void **state)
 		uint32_t crc = uroce_crc32_fold(0, data, first);
 
 		crc = uroce_crc32_fold(crc, data + first, length - first);
-		assert_int_equal(crc, crc32_gzip_refl(0, data, length));
+		assert_int_equal(crc, crc_defined(0, data, length));
 	}
 }
 
@@ -66,6 +77,7 @@ static void test_known(void **state)
 
 	assert_int_equal(uroce_crc32(0, digits, 9), 0xcbf43926);
 	assert_int_equal(uroce_crc32_fold(0, digits, 9), 0xcbf43926);
+	assert_int_equal(uroce_crc32_table(0, digits, 9), 0xcbf43926);
 	for (size_t bit = 0; bit < 8 * 4096; bit += 7) {
 		data[bit / 8] ^= 1 << bit % 8;
 		assert_int_not_equal(uroce_crc32_fold(0, data, 4096), whole);

@@ -15,7 +15,12 @@ enum {
 	DEAD_SLOT = 9,
 	PEERS = 2,
 	REQ = 0x10,
+	REJ = 0x12,
 	REP = 0x13,
+	DREQ = 0x15,
+	REJ_REASON = 24 + 10,
+	REJ_TIMEOUT = 4,
+	REJ_CONSUMER = 28,
 	SIDR_REP = 0x18,
 };
 #define SERVICE 0x0000000001061d1full
@@ -27,6 +32,8 @@ static struct {
 	bool complete, manager, full;
 	unsigned int delivered;
 	uint8_t forwarded_to;
+	unsigned int forwards;
+	uint8_t reason; /* of a REJ */
 } fix;
 
 /* --- neighbours --- */
@@ -42,6 +49,7 @@ int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct p
 {
 	assert_true(from->passed_on);
 	fix.forwarded_to = slot;
+	fix.forwards++;
 	return fix.full ? -EAGAIN : 0;
 }
 
@@ -120,8 +128,10 @@ static enum gsi_verdict route(uint8_t attr, uint64_t id, bool passed_on, bool la
 
 	for (unsigned int i = 0; i < bytes; i++)
 		mad[at + i] = id >> 8 * (bytes - 1 - i);
+	if (attr == REJ)
+		mad[REJ_REASON + 1] = fix.reason;
 	fix.delivered = 0;
-	fix.forwarded_to = 0;
+	fix.forwarded_to = fix.forwards = 0;
 	return route_held(&transit, last, &slot);
 }
 
@@ -152,10 +162,21 @@ static void test_answer_to_others(void **state)
 	/* never a second time, whatever it says */
 	assert_int_equal(route(REP, 0x03000005, true, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, 0);
-	/* no id at all: everybody looks */
-	assert_int_equal(route(REP, 0, false, false), GSI_DONE);
+}
+
+/* Who gave up waiting for an answer has no id to name: everybody looks. Nothing else is for all. */
+static void test_answer_without_id(void **state)
+{
+	fix.reason = REJ_TIMEOUT;
+	assert_int_equal(route(REJ, 0, false, false), GSI_DONE);
 	assert_int_equal(fix.delivered, 1);
-	assert_int_not_equal(fix.forwarded_to, 0);
+	assert_int_equal(fix.forwards, PEERS);
+	fix.reason = REJ_CONSUMER;
+	for (unsigned int attr = REJ; attr <= DREQ; attr++) {
+		assert_int_equal(route(attr, 0, false, false), GSI_DONE);
+		assert_int_equal(fix.delivered, 1);
+		assert_int_equal(fix.forwards, 0);
+	}
 }
 
 static void test_no_manager_here(void **state)
@@ -235,6 +256,28 @@ static void test_request_for_nobody(void **state)
 	assert_int_equal(uroce_board_service(&fix.shm, SHM_SERVICE_GONE, NULL, true), -EINVAL);
 }
 
+/* A request that came before anybody listened. */
+static void test_request_again(void **state)
+{
+	uint8_t mad[GSI_MAD_LEN] = { 1, 7, 2, 3, [17] = REQ };
+	const struct gsi_transit transit = { .from = { .dgid = here }, .mad = mad };
+
+	for (unsigned int i = 0; i < 8; i++)
+		mad[24 + 8 + i] = SERVICE >> 8 * (7 - i);
+	fix.complete = true;
+	uroce_lock(&fix.host.paths.progress_lock);
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), -ENOENT);
+	assert_int_equal(uroce_board_service(shm_of(1), SERVICE, NULL, true), 0);
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), 0);
+	assert_int_equal(fix.forwarded_to, OTHER_SLOT);
+	fix.full = true;
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), -EAGAIN);
+	/* the caller's own */
+	assert_int_equal(uroce_board_service(&fix.shm, SERVICE, NULL, true), 0);
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), -ENOENT);
+	uroce_unlock(&fix.host.paths.progress_lock);
+}
+
 /* Listeners come and go: found while they are there, and the board does not fill up with the gone.
  */
 static void test_board(void **state)
@@ -278,11 +321,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_answer_to_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_answer_without_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_manager_here, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_class, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request_by_family, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request_for_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_request_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_board, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_board, setup, teardown),
 	};

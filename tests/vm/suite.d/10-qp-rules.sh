@@ -1,5 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The library refuses transitions of a queue pair exactly where this kernel does.
+# The library refuses no transition of a queue pair that this kernel takes, and knows its rules.
 
 exec "$BUILD/tests/vm/qp_rules"

@@ -78,13 +78,15 @@ struct ibv_device **ibv_get_device_list(int *num_devices);
 void ibv_free_device_list(struct ibv_device **list);
 
 /**
- * Static linking: name the providers the program needs before this header,
+ * Static linking: a program that libibverbs.a is linked into has every provider in it. Fewer do
+ * when they are named before this header,
  *
- *   #define RDMA_STATIC_PROVIDERS rxe,mlx5
+ *   #define RDMA_STATIC_PROVIDERS rxe,uroce
  *
- * and ibv_get_device_list() becomes a function that refers to each of them, so that the linker
- * takes it out of its archive. "all" stands for every provider the library was built with. A
- * program that links the shared library must not do this: it will not link.
+ * for ibv_get_device_list() is then a function that refers to each of them, and the linker takes
+ * only these out of their archives. "all" stands for every provider the library was built with,
+ * "none" for no provider. A program that links the shared library must not do this: it will not
+ * link.
  */
 #ifdef RDMA_STATIC_PROVIDERS
 struct verbs_device_ops;
@@ -110,8 +112,9 @@ extern const struct verbs_device_ops verbs_provider_vmw_pvrdma;
 extern const struct verbs_device_ops verbs_provider_all;
 extern const struct verbs_device_ops verbs_provider_none;
 
-/* Takes the addresses of providers up to a NULL; lives in the static library only. */
+/* These two are in the static library only. The first takes addresses of providers up to a NULL. */
 void ibv_static_providers(void *unused, ...);
+struct ibv_device **ibv_static_get_device_list(int *num_devices);
 
 /* The preprocessor cannot loop over a list, so the list is padded with "none" to 19 names. */
 #define _RDMA_STATIC_PREFIX(list)                                                              \
@@ -128,7 +131,7 @@ void ibv_static_providers(void *unused, ...);
 static inline struct ibv_device **__ibv_get_device_list(int *num_devices)
 {
 	ibv_static_providers(NULL, _RDMA_STATIC_PREFIX(RDMA_STATIC_PROVIDERS), NULL);
-	return ibv_get_device_list(num_devices);
+	return ibv_static_get_device_list(num_devices);
 }
 #define ibv_get_device_list(num_devices) __ibv_get_device_list(num_devices)
 #endif

@@ -9,6 +9,7 @@
  *   path_udp.c     the side that sends, and the sockets' comings and goings
  *   udp_receive.c  the side that receives
  *   udp_flow.c     sockets of their own for what two processes send each other
+ *   udp_probe.c    packets that find out whether anybody is there
  *   udp_socket.c udp_number.c udp_group.c
  *                  what such sockets are asked of the system
  *
@@ -72,6 +73,13 @@ unsigned int uroce_udp_receive(struct uroce_path *udp, int fd, const union ibv_g
  * is not of this path.
  */
 bool uroce_udp_passed_on(struct uroce_path *udp, const struct path_origin *from);
+/*
+ * Send @length bytes of @packet (BTH on, no ICRC) from the caller's socket @fd, which is made when
+ * it is negative, for packets from that address. That nobody receives there is then in its error
+ * queue.
+ */
+int uroce_udp_probe(const struct uroce_av *av, int ifindex, const void *packet, uint32_t length,
+		    int *fd);
 /* A socket became readable while the thread slept: the next poll looks at all of them. */
 void uroce_udp_ready(struct uroce_path *udp);
 /* Datagrams that came with a wrong ICRC. */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The parts that only libibverbs.a has. A program it is linked into has its providers in itself and
+ * takes no code, and no list of drivers, from files.
+ *
+ *   registry.c    what a program names by RDMA_STATIC_PROVIDERS
+ *   linked.c      its driver files
+ *   load.c        in place of shared/load.c: a provider is one of those named
+ *   build_tree.c  in place of shared/build_tree.c: there is none
+ *   default.c     ibv_get_device_list() of a program that names nothing
+ *   all.c.in      "all": every provider of this build
+ *   provider.c.in what a provider's archive has beside the provider
+ */
+#ifndef LIBIBVERBS_STATIC_H
+#define LIBIBVERBS_STATIC_H
+
+#include "libibverbs/provider.h"
+
+/* A program sees its name only: verbs_provider_<name> of verbs.h. */
+struct verbs_device_ops {
+	const struct verbs_provider_entry *entry;  /* of a single provider ... */
+	const char *file;			   /* the name of its driver file */
+	const char *text;			   /* and what that says */
+	const struct verbs_device_ops *const *all; /* ... or those it stands for, up to a NULL */
+};
+
+extern const struct verbs_device_ops verbs_provider_all;
+
+#pragma GCC visibility push(default)
+
+/* The public ones, see infiniband/verbs/device.h. */
+void ibv_static_providers(void *unused, ...);
+struct ibv_device **ibv_static_get_device_list(int *num_devices);
+
+/* Count on @provider unless the program has named others. */
+void verbs_static_default(const struct verbs_device_ops *provider);
+
+#pragma GCC visibility pop
+
+/* Those to count on, up to a NULL. */
+const struct verbs_device_ops *const *static_providers(void);
+
+#endif

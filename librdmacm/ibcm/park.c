@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Requests for a service that nobody listens on, yet perhaps: programs tell their peers where they
+ * listen, or listen a second time, and the peer's request is there first. Such a request waits for
+ * a moment, and whichever process of this host listens by then gets it. What waits is bounded, in
+ * all and of each host; the oldest is refused first.
+ */
+#include "librdmacm/ibcm/ibcm.h"
+
+#include <string.h>
+
+enum {
+	PARKED_MAX = 256,
+	PARKED_OF_HOST = 16,
+};
+#define GRACE 1000000000ull /* ns: well below the 4.3 s after which the peer asks again */
+#define LOOK  4000000ull    /* ns between two looks whether somebody listens */
+
+struct parked {
+	TAILQ_ENTRY(parked) entry;
+	struct ibcm_dev *dev;
+	uint32_t id; /* the peer's */
+	uint64_t until;
+	struct verbs_gsi_mad mad;
+};
+
+static TAILQ_HEAD(, parked) lot = TAILQ_HEAD_INITIALIZER(lot); /* oldest first */
+static unsigned int count;
+
+static void take_out(struct parked *p)
+{
+	TAILQ_REMOVE(&lot, p, entry);
+	count--;
+}
+
+static void refuse(struct parked *p)
+{
+	take_out(p);
+	ibcm_request_again(p->dev, &p->mad, true);
+	free(p);
+}
+
+static bool is_of(const struct parked *p, const union ibv_gid *gid)
+{
+	return !memcmp(&p->mad.remote_gid, gid, sizeof(*gid));
+}
+
+static struct parked *find(const union ibv_gid *gid, uint32_t id)
+{
+	struct parked *p;
+
+	TAILQ_FOREACH(p, &lot, entry)
+		if (p->id == id && is_of(p, gid))
+			return p;
+	return NULL;
+}
+
+/* NULL: there is room. */
+static struct parked *in_the_way(const union ibv_gid *gid)
+{
+	struct parked *p, *oldest = NULL;
+	unsigned int of_host = 0;
+
+	TAILQ_FOREACH(p, &lot, entry) {
+		if (!is_of(p, gid))
+			continue;
+		of_host++;
+		if (!oldest)
+			oldest = p;
+	}
+	if (of_host >= PARKED_OF_HOST)
+		return oldest;
+	return count >= PARKED_MAX ? TAILQ_FIRST(&lot) : NULL;
+}
+
+bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id)
+{
+	struct parked *p, *old;
+
+	if (find(&mad->remote_gid, id))
+		return true;
+	old = in_the_way(&mad->remote_gid);
+	if (old)
+		refuse(old);
+	p = malloc(sizeof(*p));
+	if (!p)
+		return false;
+	*p = (struct parked){ .dev = dev, .id = id, .until = ibcm_now() + GRACE, .mad = *mad };
+	TAILQ_INSERT_TAIL(&lot, p, entry);
+	count++;
+	ibcm_wake_by(ibcm_now() + LOOK);
+	return true;
+}
+
+bool ibcm_park_withdraw(const union ibv_gid *gid, uint32_t id)
+{
+	struct parked *p = find(gid, id);
+
+	if (!p)
+		return false;
+	take_out(p);
+	free(p);
+	return true;
+}
+
+uint64_t ibcm_park_look(uint64_t now)
+{
+	struct parked *p, *next;
+
+	for (p = TAILQ_FIRST(&lot); p; p = next) {
+		next = TAILQ_NEXT(p, entry);
+		if (verbs_gsi_offer(p->dev->verbs, &p->mad) &&
+		    !ibcm_request_again(p->dev, &p->mad, now >= p->until))
+			continue;
+		take_out(p);
+		free(p);
+	}
+	return count ? now + LOOK : 0;
+}

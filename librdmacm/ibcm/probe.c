@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Messages out, from a port of this process alone. When nobody receives at the other host its
+ * answer, ICMP's "port unreachable", comes to that port. One socket for each address of ours.
+ */
+#include <time.h>
+
+#include <linux/errqueue.h>
+#include <string.h>
+
+#include "librdmacm/ibcm/ibcm.h"
+
+struct ibcm_prober {
+	LIST_ENTRY(ibcm_prober) entry;
+	union ibv_gid gid; /* of ours */
+	int fd;		   /* negative: not made yet */
+};
+
+static struct ibcm_prober *prober_of(struct ibcm_dev *dev, const union ibv_gid *gid)
+{
+	struct ibcm_prober *prober;
+
+	LIST_FOREACH(prober, &dev->probers, entry)
+		if (!memcmp(&prober->gid, gid, sizeof(*gid)))
+			return prober;
+	prober = malloc(sizeof(*prober));
+	if (!prober)
+		return NULL;
+	*prober = (struct ibcm_prober){ .gid = *gid, .fd = -1 };
+	LIST_INSERT_HEAD(&dev->probers, prober, entry);
+	return prober;
+}
+
+/* Of an address that went away, for one. */
+static void prober_forget(struct ibcm_prober *prober)
+{
+	LIST_REMOVE(prober, entry);
+	if (prober->fd >= 0)
+		close(prober->fd);
+	free(prober);
+}
+
+int ibcm_probe_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
+{
+	struct verbs_gsi_mad mad = {
+		.port_num = 1,
+		.sgid_index = iid->local.index,
+		.local_gid = iid->local.gid,
+		.remote_gid = iid->remote_gid,
+	};
+	struct ibcm_prober *prober = prober_of(iid->dev, &iid->local.gid);
+	bool is_new;
+	int r;
+
+	if (!prober)
+		return -ENOMEM;
+	memcpy(mad.data, data, sizeof(mad.data));
+	is_new = prober->fd < 0;
+	r = verbs_gsi_probe(iid->dev->verbs, &mad, &prober->fd);
+	if (prober->fd >= 0 && is_new && ibcm_watch_errors(iid->dev, prober->fd) < 0)
+		r = -ENOMEM;
+	if (r < 0 && (r != -ENOENT || prober->fd < 0))
+		prober_forget(prober);
+	return r;
+}
+
+/* --- refusals --- */
+
+struct refusal {
+	const union ibv_gid *local, *remote;
+};
+
+static void refused(struct ibcm_id *iid, void *arg)
+{
+	const struct refusal *refusal = arg;
+	struct ibcm_out out = {};
+
+	if (memcmp(&iid->remote_gid, refusal->remote, sizeof(iid->remote_gid)) ||
+	    memcmp(&iid->local.gid, refusal->local, sizeof(iid->local.gid)))
+		return;
+	if (ibcm_state_is_asking(&iid->conn) && iid->id)
+		cm_info(iid->id,
+			"that host has no RoCE device in use: its UDP port 4791 is closed");
+	ibcm_state_refused(&iid->conn, ibcm_now(), &out);
+	ibcm_run(iid, &out, NULL);
+}
+
+/* Whether the record is a refusal by the host itself. */
+static bool is_refusal(struct msghdr *msg)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		struct sock_extended_err error;
+
+		if (c->cmsg_len < CMSG_LEN(sizeof(error)))
+			continue;
+		memcpy(&error, CMSG_DATA(c), sizeof(error));
+		if (error.ee_errno == ECONNREFUSED &&
+		    (error.ee_origin == SO_EE_ORIGIN_ICMP || error.ee_origin == SO_EE_ORIGIN_ICMP6))
+			return true;
+	}
+	return false;
+}
+
+/* Return: false when there is none. */
+static bool error_read(const struct ibcm_prober *prober)
+{
+	struct sockaddr_storage to = {};
+	union {
+		char buf[512];
+		struct cmsghdr align;
+	} control;
+	struct msghdr msg = { .msg_name = &to,
+			      .msg_namelen = sizeof(to),
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	union ibv_gid remote;
+	struct refusal refusal = { &prober->gid, &remote };
+
+	if (recvmsg(prober->fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		return false;
+	if (!is_refusal(&msg) || (to.ss_family != AF_INET && to.ss_family != AF_INET6))
+		return true;
+	ibcm_addr_to_gid((struct sockaddr *)&to, &remote);
+	ibcm_table_each(refused, &refusal);
+	return true;
+}
+
+void ibcm_probe_read(struct ibcm_dev *dev)
+{
+	struct ibcm_prober *prober, *next;
+	socklen_t length;
+	int error;
+
+	for (prober = LIST_FIRST(&dev->probers); prober; prober = next) {
+		next = LIST_NEXT(prober, entry);
+		while (error_read(prober))
+			;
+		length =
+			sizeof(error); /* what is not in the queue would wake the thread for ever */
+		(void)getsockopt(prober->fd, SOL_SOCKET, SO_ERROR, &error, &length);
+	}
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whether there is still a peer. A kernel says goodbye for a process that is killed; nobody does
+ * for a process with a user-space device, so its peers ask. What they ask with is a LAP, which such
+ * a peer answers with an APR: that it knows the connection, or that it does not, and then the
+ * connection ends. A kernel's manager answers none on RoCE and need not, so it is asked ever less
+ * often. A host where no process receives refuses the datagram itself. That is believed of a peer
+ * that answered before, twice, and if no answer came for a second each time: anybody may forge it.
+ */
+#include "librdmacm/ibcm/state_out.h"
+#include "util/util.h"
+
+enum {
+	REFUSALS = 2,
+	DOUBLINGS = 4, /* of the time between two probes that are not answered */
+};
+#define FIRST	 250000000ull  /* ns after the connection was made */
+#define INTERVAL 5000000000ull /* ns between two probes */
+#define DOUBT	 1000000000ull /* ns for an answer after a refusal */
+
+void ibcm_state_watch(struct ibcm_conn *conn, uint64_t now)
+{
+	if (conn->state != IBCM_ESTABLISHED || conn->deadline || conn->probe.near)
+		return;
+	conn->probe = (struct ibcm_probe){};
+	conn->deadline = now + FIRST;
+}
+
+void ibcm_state_near(struct ibcm_conn *conn)
+{
+	conn->probe.near = true;
+	if (conn->state == IBCM_ESTABLISHED)
+		conn->deadline = 0;
+}
+
+static uint64_t next_probe(const struct ibcm_probe *probe)
+{
+	return INTERVAL << (probe->answers ? 0 : min_of(probe->silent, (uint32_t)DOUBLINGS));
+}
+
+void ibcm_probe_due(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
+{
+	struct ibcm_probe *probe = &conn->probe;
+	struct ibcm_mad lap = { .type = IBCM_LAP, .lap = { .remote_qpn = conn->qp.remote_qpn } };
+	uint64_t tid = conn->tid;
+
+	if (probe->refused >= REFUSALS) {
+		ibcm_state_peer_gone(conn, now, out);
+		return;
+	}
+	conn->deadline = now + (probe->refused ? DOUBT : next_probe(probe));
+	probe->silent++;
+	probe->asked = true;
+	probe->number++;
+	conn->tid = tid ^ (uint64_t)probe->number << 32;
+	probe->tid = conn->tid;
+	ibcm_out_mad(conn, &lap, out);
+	conn->tid = tid;
+	out->probe = true;
+}
+
+void ibcm_probe_answered(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
+			 struct ibcm_out *out)
+{
+	struct ibcm_probe *probe = &conn->probe;
+
+	if (mad->tid != probe->tid || !probe->number)
+		return;
+	if (mad->apr.status == IBCM_APR_NO_CONNECTION) {
+		ibcm_state_peer_gone(conn, now, out);
+		return;
+	}
+	*probe = (struct ibcm_probe){ .answers = true, .number = probe->number, .tid = probe->tid };
+	conn->deadline = now + INTERVAL;
+}
+
+void ibcm_state_refused(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
+{
+	struct ibcm_probe *probe = &conn->probe;
+
+	if (ibcm_state_is_asking(conn) && probe->asked) {
+		ibcm_give_up(conn, now, -ECONNREFUSED, out);
+	} else if (conn->state == IBCM_ESTABLISHED && probe->asked && probe->answers) {
+		probe->asked = false; /* once for each probe */
+		probe->refused++;
+		conn->deadline = now + DOUBT;
+	}
+}

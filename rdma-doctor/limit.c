@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rdma-doctor/limit.h"
+
+/* What opening a device and making a PD, a CQ, an MR and a QP takes. */
+static const struct {
+	const char *resource;
+	uint64_t needed;
+} resources[] = {
+	{ "hca_handle", 1 },
+	{ "hca_object", 4 },
+};
+
+/*
+ * "mlx5_0 hca_handle=2 hca_object=max" is a line of rdma.max, and of rdma.current with numbers
+ * only. Return: the value; UINT64_MAX for "max" and when it is not told.
+ */
+static uint64_t limit_parse(const char *text, const char *device, const char *resource)
+{
+	size_t length = strlen(device);
+	char name[32];
+	const char *end, *value;
+
+	while (*text && (strncmp(text, device, length) || text[length] != ' ')) {
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	end = text + strcspn(text, "\n");
+	snprintf(name, sizeof(name), " %s=", resource);
+	value = strstr(text, name);
+	if (!value || value > end)
+		return UINT64_MAX;
+	value += strlen(name);
+	return *value < '0' || *value > '9' ? UINT64_MAX : strtoull(value, NULL, 10);
+}
+
+/* One cgroup. @folder: of it, below the root that is looked at. */
+static bool limit_read(const struct doctor *d, const char *folder, const char *device,
+		       struct rdma_limit *ret_limit)
+{
+	char path[512], limits[4096], usage[4096];
+
+	if (snprintf(path, sizeof(path), "%s/rdma.current", folder) >= (int)sizeof(path))
+		return false;
+	if (host_read(d, path, usage, sizeof(usage)) < 0)
+		usage[0] = '\0';
+	snprintf(path, sizeof(path), "%s/rdma.max", folder);
+	if (host_read(d, path, limits, sizeof(limits)) < 0)
+		return false;
+	for (int i = 0; i < ARRAY_SIZE(resources); i++) {
+		uint64_t max = limit_parse(limits, device, resources[i].resource);
+		uint64_t used = limit_parse(usage, device, resources[i].resource);
+
+		if (used == UINT64_MAX)
+			used = 0;
+		if (max == UINT64_MAX || (used <= max && max - used >= resources[i].needed))
+			continue;
+		*ret_limit = (struct rdma_limit){ .resource = resources[i].resource,
+						  .max = max,
+						  .used = used };
+		strcpy(ret_limit->path, path);
+		return true;
+	}
+	return false;
+}
+
+/* The cgroup and those around it. @base: where the hierarchy is mounted. */
+static bool limit_climb(const struct doctor *d, const char *base, const char *cgroup,
+			const char *device, struct rdma_limit *ret_limit)
+{
+	char folder[512];
+
+	if (snprintf(folder, sizeof(folder), "%s%s", base, cgroup) >= (int)sizeof(folder) ||
+	    strstr(cgroup, ".."))
+		return false;
+	for (;;) {
+		size_t length = strlen(folder);
+
+		while (length && folder[length - 1] == '/')
+			folder[--length] = '\0';
+		if (limit_read(d, folder, device, ret_limit))
+			return true;
+		if (length <= strlen(base))
+			return false;
+		*strrchr(folder, '/') = '\0';
+	}
+}
+
+/* A line of /proc/PID/cgroup: "0::/path" of version 2, "4:rdma,pids:/path" of version 1. */
+static bool limit_check_line(const struct doctor *d, const char *line, const char *device,
+			     struct rdma_limit *ret_limit)
+{
+	const char *controllers = strchr(line, ':');
+	const char *path = controllers ? strchr(++controllers, ':') : NULL;
+
+	if (!path)
+		return false;
+	if (path++ == controllers)
+		return limit_climb(d, "/sys/fs/cgroup", path, device, ret_limit);
+	if (!strncmp(controllers, "rdma:", strlen("rdma:")))
+		return limit_climb(d, "/sys/fs/cgroup/rdma", path, device, ret_limit);
+	return false;
+}
+
+bool rdma_limit_find(const struct doctor *d, const char *device, struct rdma_limit *ret_limit)
+{
+	char path[64], text[4096], *line, *rest = text;
+
+	snprintf(path, sizeof(path), "/proc/%s/cgroup", d->pid);
+	if (host_read(d, path, text, sizeof(text)) < 0)
+		return false;
+	while ((line = strsep(&rest, "\n")))
+		if (limit_check_line(d, line, device, ret_limit))
+			return true;
+	return false;
+}
+
+void rdma_limit_explain(const struct rdma_limit *limit, const char *device, struct finding *f)
+{
+	finding_fail(f,
+		     "the rdma cgroup permits %s=%" PRIu64 ", of which %" PRIu64 " are used (%s)",
+		     limit->resource, limit->max, limit->used, limit->path);
+	finding_fix(f, "as root, on the host: echo '%s %s=max' > %s", device, limit->resource,
+		    limit->path);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the rdma controller of cgroups leaves a process. */
+#ifndef RDMA_DOCTOR_LIMIT_H
+#define RDMA_DOCTOR_LIMIT_H
+
+#include "rdma-doctor/doctor.h"
+
+struct rdma_limit {
+	char path[512];	      /* the file with the limit */
+	const char *resource; /* "hca_handle": opened devices; "hca_object": objects on them */
+	uint64_t max, used;
+};
+
+/* Return: whether a cgroup of the process keeps it from opening @device or from making objects. */
+bool rdma_limit_find(const struct doctor *d, const char *device, struct rdma_limit *ret_limit);
+
+void rdma_limit_explain(const struct rdma_limit *limit, const char *device, struct finding *f);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A host for the connection manager: dispatch, tables and events are the product's, the device, the
+ * clock and random numbers are the test's. What comes in is a message from any address; what goes
+ * out is kept.
+ */
+#ifndef TESTS_UNIT_IBCM_HOST_H
+#define TESTS_UNIT_IBCM_HOST_H
+
+#include "librdmacm/ibcm/ibcm.h"
+
+enum {
+	HOST_PREFIX = 1,
+	HOST_SENT = 256,      /* messages kept, the last ones */
+	HOST_PORT = 7000,     /* where the listener of host_listen() listens */
+	HOST_TIMEOUT = 16,    /* of the messages that tests make */
+	HOST_GUID = 0x0102ff, /* of all peers: who has which is not secret */
+};
+
+struct host {
+	struct cm_device cm;
+	struct ibcm_dev dev;
+	struct ibv_device device;
+	struct ibv_context ctx;
+	struct cm_channel channel;
+	struct cm_id listener;
+	union ibv_gid gid;
+	uint64_t now;
+	uint32_t random;
+	struct {
+		struct ibcm_mad mad;
+		union ibv_gid to;
+	} sent[HOST_SENT];
+	unsigned int sent_count;
+	unsigned int offered; /* requests that were shown to the other processes */
+	bool others_listen;   /* and whether one of those took it */
+	bool peers_are_here;  /* on this host */
+	unsigned int probed;  /* messages sent so that an ICMP message comes back */
+};
+
+extern struct host host;
+
+/* A host with a device at 192.0.2.1, and nothing else. */
+void host_begin(void);
+/* Everything is given back. */
+void host_end(void);
+/* 192.0.2.@last */
+union ibv_gid host_gid(uint8_t last);
+/* A listener for connections on any address. */
+struct ibcm_id *host_listen(int backlog);
+
+/* @mad comes from @from. */
+void host_arrive(const union ibv_gid *from, const struct ibcm_mad *mad);
+/* A request as a peer at @from makes it. */
+struct ibcm_mad host_req(const union ibv_gid *from, uint32_t id, uint32_t qpn, uint16_t port);
+/* The last message that went out. */
+const struct ibcm_mad *host_last(void);
+/* Time goes on by @ns and everything that is due happens. */
+void host_pass(uint64_t ns);
+
+/* The next event, -1 none. A request becomes the child that it names. */
+int host_event(struct cm_event *ret_event);
+/* What the program does with a child. */
+int host_accept(struct ibcm_id *child, uint32_t qpn);
+/* A connection with a peer at @from, which calls it @id and has @qpn. */
+struct ibcm_id *host_connect(const union ibv_gid *from, uint32_t id, uint32_t qpn);
+/* The program is done with it. */
+void host_destroy(struct ibcm_id *iid);
+
+#endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Messages from hosts that have no business with a connection: whatever they send, it changes
+ * nothing for others, and what they make this host keep is bounded, in number and in time.
+ */
+#include <endian.h>
+
+#include "tests/unit/unit.h"
+
+#include "tests/unit/ibcm/host.h"
+
+enum {
+	ID = 0x22000001,
+	QPN = 0x000111,
+	OUR_QPN = QPN + 1, /* see host_connect() */
+	BACKLOG = 64,
+	SECONDS_MAX = 60,
+	IDS = 1 << 16,		    /* communication ids there are */
+	LATER_PORT = HOST_PORT + 1, /* nobody listens there yet */
+	PARKED_MAX = 256,
+	PARKED_OF_HOST = 16,
+};
+#define SECOND 1000000000ull
+
+static union ibv_gid peer, stranger;
+static struct ibcm_id *listener, *connection;
+
+static int begin(void **state)
+{
+	host_begin();
+	peer = host_gid(2);
+	stranger = host_gid(3);
+	listener = host_listen(BACKLOG);
+	connection = host_connect(&peer, ID, QPN);
+	assert_non_null(connection);
+	return 0;
+}
+
+static void destroy_id(struct ibcm_id *iid, void *arg)
+{
+	if (!iid->detached)
+		host_destroy(iid);
+}
+
+static int end(void **state)
+{
+	host_destroy(listener);
+	ibcm_table_each(destroy_id, NULL);
+	host_pass(2 * SECONDS_MAX * SECOND);
+	assert_null(ibcm_heap_first());
+	host_end();
+	return 0;
+}
+
+/* It lives, and nobody was told otherwise. */
+static void check_alive(void)
+{
+	struct cm_event event;
+
+	assert_int_equal(connection->conn.state, IBCM_ESTABLISHED);
+	assert_int_equal(host_event(&event), -1);
+}
+
+static struct ibcm_mad about(enum ibcm_message type)
+{
+	return (struct ibcm_mad){ .type = type,
+				  .local_id = ID,
+				  .remote_id = connection->conn.local_id };
+}
+
+/* --- strangers --- */
+
+/* A queue pair that a stranger names is not the peer's, whatever its number. */
+static void test_stale_is_the_peers_to_say(void **state)
+{
+	struct ibcm_mad req = host_req(&stranger, ID + 1, QPN, HOST_PORT);
+	struct cm_event event;
+
+	host_arrive(&stranger, &req);
+	assert_int_equal(connection->conn.state, IBCM_ESTABLISHED);
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_CONNECT_REQUEST);
+	check_alive();
+}
+
+static void test_stale_by_the_peer(void **state)
+{
+	struct ibcm_mad req = host_req(&peer, ID + 1, QPN, HOST_PORT);
+
+	host_arrive(&peer, &req);
+	assert_int_equal(connection->conn.state, IBCM_DREQ_SENT);
+}
+
+/* Two hosts may call their connections by the same id. */
+static void test_same_id_of_another(void **state)
+{
+	struct ibcm_mad req = host_req(&stranger, ID, QPN + 7, HOST_PORT);
+	struct cm_event event;
+
+	host_arrive(&stranger, &req);
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_CONNECT_REQUEST);
+	check_alive();
+}
+
+static void test_foreign_messages(void **state)
+{
+	static const enum ibcm_message types[] = { IBCM_MRA,  IBCM_REJ,	 IBCM_REP, IBCM_RTU,
+						   IBCM_DREQ, IBCM_DREP, IBCM_LAP, IBCM_APR };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(types); i++) {
+		struct ibcm_mad mad = about(types[i]);
+
+		if (types[i] == IBCM_DREQ)
+			mad.dreq.remote_qpn = OUR_QPN;
+		host_arrive(&stranger, &mad);
+		check_alive();
+	}
+}
+
+/* A refusal for want of an answer names the refused by GUID and id: from elsewhere it is not his.
+ */
+static void test_foreign_timeout(void **state)
+{
+	uint64_t guid = htobe64(HOST_GUID);
+	struct ibcm_mad mad = { .type = IBCM_REJ,
+				.local_id = ID,
+				.rej = { .reason = IBCM_REJ_TIMEOUT,
+					 .info_length = sizeof(guid) } };
+
+	memcpy(mad.rej.info, &guid, sizeof(guid));
+	host_arrive(&stranger, &mad);
+	check_alive();
+}
+
+/* --- the peer's, by the kernel's checks --- */
+
+static void test_dreq_names_the_queue_pair(void **state)
+{
+	struct ibcm_mad dreq = about(IBCM_DREQ);
+	struct cm_event event;
+
+	dreq.dreq.remote_qpn = OUR_QPN + 1;
+	host_arrive(&peer, &dreq);
+	check_alive();
+	dreq.dreq.remote_qpn = OUR_QPN;
+	host_arrive(&peer, &dreq);
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_DISCONNECTED);
+}
+
+static void test_messages_name_the_connection(void **state)
+{
+	static const enum ibcm_message types[] = { IBCM_REJ, IBCM_DREQ };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(types); i++) {
+		struct ibcm_mad mad = about(types[i]);
+
+		if (types[i] == IBCM_DREQ)
+			mad.dreq.remote_qpn = OUR_QPN;
+		mad.local_id = 0;
+		host_arrive(&peer, &mad);
+		check_alive();
+		mad.local_id = ID + 1;
+		host_arrive(&peer, &mad);
+		check_alive();
+	}
+}
+
+/* --- bounds --- */
+
+/* The longest times a message can name. */
+static struct ibcm_mad patient_req(uint32_t id)
+{
+	struct ibcm_mad req = host_req(&stranger, id, id & 0xffffff, HOST_PORT);
+
+	req.req.local_response_timeout = req.req.remote_response_timeout = 31;
+	req.req.primary.ack_timeout = 31;
+	req.req.max_cm_retries = 15;
+	return req;
+}
+
+/* In steps that are short beside the times of messages. */
+static void pass_the_time(void)
+{
+	for (int i = 0; i < 100 * (SECONDS_MAX + 1); i++)
+		host_pass(SECOND / 100);
+}
+
+static void test_half_open_ends(void **state)
+{
+	struct ibcm_mad req = patient_req(1);
+	struct cm_event event;
+
+	host_arrive(&stranger, &req);
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_CONNECT_REQUEST);
+	host_accept(event.new_ibcm, OUR_QPN);
+	pass_the_time();
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_UNREACHABLE);
+	pass_the_time();
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_TIMEWAIT_EXIT);
+}
+
+static void test_extension_ends(void **state)
+{
+	struct ibcm_mad req = patient_req(1), mra = { .type = IBCM_MRA, .local_id = 1 };
+	struct cm_event event;
+
+	host_arrive(&stranger, &req);
+	host_event(&event);
+	host_accept(event.new_ibcm, OUR_QPN);
+	mra.remote_id = event.new_ibcm->conn.local_id;
+	mra.mra.answered = IBCM_ANSWERS_REP;
+	mra.mra.service_timeout = 31;
+	host_arrive(&stranger, &mra);
+	assert_true(event.new_ibcm->conn.deadline <= host.now + 2 * SECONDS_MAX * SECOND);
+}
+
+static unsigned int count;
+
+static void count_one(struct ibcm_id *iid, void *arg)
+{
+	count++;
+}
+
+/* Requests to a program that takes them all, from one host that never goes on. */
+static unsigned int flood(const union ibv_gid *from, unsigned int requests)
+{
+	struct cm_event event;
+	unsigned int taken = 0;
+
+	for (unsigned int i = 1; i <= requests; i++) {
+		struct ibcm_mad req = host_req(from, i, i, HOST_PORT);
+
+		host_arrive(from, &req);
+		if (host_event(&event) != RDMA_CM_EVENT_CONNECT_REQUEST)
+			continue;
+		host_accept(event.new_ibcm, OUR_QPN);
+		taken++;
+	}
+	return taken;
+}
+
+static void test_flood_leaves_ids_for_others(void **state)
+{
+	unsigned int taken = flood(&stranger, 2 * IDS);
+
+	printf("one host's half-open connections: %u of %u ids, %zu bytes each\n", taken, IDS,
+	       sizeof(struct ibcm_id));
+	count = 0;
+	ibcm_table_each(count_one, NULL);
+	assert_int_equal(count, taken + 1);
+	assert_true(taken <= IDS / 3 + 1);
+	assert_non_null(host_connect(&peer, ID + 1, QPN + 1));
+}
+
+/* A program that takes nothing: a full backlog still has a place for who has none. */
+static void test_flood_leaves_a_place_for_others(void **state)
+{
+	struct ibcm_mad req;
+
+	for (unsigned int i = 1; i <= 4 * BACKLOG; i++) {
+		req = host_req(&stranger, i, i, HOST_PORT);
+		host_arrive(&stranger, &req);
+	}
+	assert_int_equal(listener->waiting, BACKLOG);
+	req = host_req(&peer, ID + 1, QPN + 1, HOST_PORT);
+	host_arrive(&peer, &req);
+	assert_int_equal(listener->waiting, BACKLOG + 1);
+}
+
+/* --- nobody listens yet --- */
+
+static struct ibcm_mad early_req(const union ibv_gid *from, uint32_t id)
+{
+	return host_req(from, id, QPN + id % 1000, LATER_PORT);
+}
+
+static void check_refused(void)
+{
+	assert_int_equal(host_last()->type, IBCM_REJ);
+	assert_int_equal(host_last()->rej.reason, IBCM_REJ_INVALID_SERVICE_ID);
+}
+
+static struct ibcm_id *listen_later(void)
+{
+	struct ibcm_id *late = host_listen(BACKLOG);
+
+	ibcm_listener_remove(late);
+	((struct sockaddr_in *)&late->src)->sin_port = htons(LATER_PORT);
+	ibcm_listener_add(late);
+	return late;
+}
+
+static void test_early_request_is_taken(void **state)
+{
+	struct ibcm_mad req = early_req(&peer, 1);
+	unsigned int before = host.sent_count;
+	struct ibcm_id *late;
+	struct cm_event event;
+
+	host_arrive(&peer, &req);
+	host_arrive(&peer, &req); /* twice the same is one */
+	host_pass(SECOND / 2);
+	assert_int_equal(host.sent_count, before);
+	late = listen_later();
+	host_pass(SECOND / 100);
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_CONNECT_REQUEST);
+	assert_int_equal(host_event(&event), -1);
+	host_pass(2 * SECOND);
+	assert_int_equal(host.sent_count, before);
+	host_destroy(late);
+}
+
+static void test_early_request_of_another_process(void **state)
+{
+	struct ibcm_mad req = early_req(&peer, 1);
+	unsigned int before = host.sent_count;
+
+	host_arrive(&peer, &req);
+	host_pass(SECOND / 100);
+	assert_int_equal(host.offered, 1);
+	host.others_listen = true;
+	host_pass(SECOND / 100);
+	assert_int_equal(host.offered, 2);
+	host_pass(2 * SECOND);
+	assert_int_equal(host.offered, 2);
+	assert_int_equal(host.sent_count, before);
+}
+
+static void test_early_request_is_refused(void **state)
+{
+	struct ibcm_mad req = early_req(&peer, 1);
+	unsigned int before = host.sent_count;
+
+	host_arrive(&peer, &req);
+	host_pass(SECOND);
+	assert_int_equal(host.sent_count, before + 1);
+	check_refused();
+}
+
+static void test_early_request_is_withdrawn(void **state)
+{
+	struct ibcm_mad req = early_req(&peer, 1),
+			rej = { .type = IBCM_REJ,
+				.local_id = 1,
+				.rej = { .reason = IBCM_REJ_TIMEOUT, .info_length = 8 } };
+	unsigned int before = host.sent_count;
+	struct ibcm_id *late;
+
+	host_arrive(&peer, &req);
+	host_arrive(&stranger, &rej);
+	host_arrive(&peer, &rej);
+	late = listen_later();
+	host_pass(2 * SECOND);
+	assert_int_equal(late->waiting, 0);
+	assert_int_equal(host.sent_count, before);
+	host_destroy(late);
+}
+
+/* A host's requests displace its own, the oldest first; those of many hosts the oldest of all. */
+static void test_early_requests_are_few(void **state)
+{
+	struct ibcm_mad req = early_req(&peer, 1);
+	unsigned int before = host.sent_count;
+	struct ibcm_id *late;
+
+	host_arrive(&peer, &req);
+	for (uint32_t id = 1; id <= 1000; id++) {
+		req = early_req(&stranger, id);
+		host_arrive(&stranger, &req);
+		host_pass(1000);
+	}
+	assert_int_equal(host.sent_count, before + 1000 - PARKED_OF_HOST);
+	assert_int_equal(host_last()->remote_id, 1000 - PARKED_OF_HOST);
+	check_refused();
+	late = listen_later();
+	host_pass(SECOND / 100);
+	assert_int_equal(late->waiting, 1 + PARKED_OF_HOST);
+	host_destroy(late);
+}
+
+static void test_early_requests_of_many_hosts(void **state)
+{
+	unsigned int before = host.sent_count;
+
+	for (uint32_t n = 0; n < 2 * PARKED_MAX; n++) {
+		union ibv_gid gid = host_gid(2);
+		struct ibcm_mad req;
+
+		gid.raw[14] = n / 8;
+		req = early_req(&gid, n + 1);
+		host_arrive(&gid, &req);
+	}
+	assert_int_equal(host.sent_count, before + PARKED_MAX);
+	assert_int_equal(host_last()->remote_id, PARKED_MAX);
+	host_pass(SECOND);
+	assert_int_equal(host.sent_count, before + 2 * PARKED_MAX);
+}
+
+/* --- whether anybody is there --- */
+
+static int begin_far(void **state)
+{
+	begin(state);
+	host.peers_are_here = false;
+	return 0;
+}
+
+static struct ibcm_mad apr_to(const struct ibcm_mad *lap, uint32_t status)
+{
+	return (struct ibcm_mad){ .type = IBCM_APR,
+				  .tid = lap->tid,
+				  .local_id = lap->remote_id,
+				  .remote_id = lap->local_id,
+				  .apr.status = status };
+}
+
+/* Another process of the peer's host answers that nobody knows the connection. */
+static void test_probe_ends_a_connection(void **state)
+{
+	struct ibcm_id *same = host_connect(&peer, ID + 1, QPN + 1),
+		       *other = host_connect(&peer, ID + (1 << 24), QPN + 2);
+	struct ibcm_mad apr;
+	struct cm_event event;
+
+	assert_non_null(same);
+	assert_non_null(other);
+	host_pass(SECOND);
+	assert_int_equal(host.probed, 3);
+	apr = apr_to(&host.sent[(host.sent_count - 1) % HOST_SENT].mad, IBCM_APR_NO_CONNECTION);
+	host_arrive(&stranger, &apr);
+	assert_int_equal(host_event(&event), -1);
+	host_arrive(&peer, &apr);
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_DISCONNECTED);
+	/* those with the same process are asked at once */
+	host_pass(0);
+	assert_int_equal(host.probed, apr.remote_id == other->conn.local_id ? 3 : 4);
+}
+
+static void test_no_probe_on_this_host(void **state)
+{
+	host.peers_are_here = true;
+	host_pass(1000 * SECOND);
+	assert_int_equal(host.probed, 0);
+	assert_null(ibcm_heap_first());
+	check_alive();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_stale_is_the_peers_to_say, begin, end),
+		cmocka_unit_test_setup_teardown(test_stale_by_the_peer, begin, end),
+		cmocka_unit_test_setup_teardown(test_same_id_of_another, begin, end),
+		cmocka_unit_test_setup_teardown(test_foreign_messages, begin, end),
+		cmocka_unit_test_setup_teardown(test_foreign_timeout, begin, end),
+		cmocka_unit_test_setup_teardown(test_dreq_names_the_queue_pair, begin, end),
+		cmocka_unit_test_setup_teardown(test_messages_name_the_connection, begin, end),
+		cmocka_unit_test_setup_teardown(test_half_open_ends, begin, end),
+		cmocka_unit_test_setup_teardown(test_extension_ends, begin, end),
+		cmocka_unit_test_setup_teardown(test_flood_leaves_ids_for_others, begin, end),
+		cmocka_unit_test_setup_teardown(test_flood_leaves_a_place_for_others, begin, end),
+		cmocka_unit_test_setup_teardown(test_probe_ends_a_connection, begin_far, end),
+		cmocka_unit_test_setup_teardown(test_no_probe_on_this_host, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_request_is_taken, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_request_of_another_process, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_request_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_request_is_withdrawn, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_requests_are_few, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_requests_of_many_hosts, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef UTIL_ERRNO_NAME_H
+#define UTIL_ERRNO_NAME_H
+
+/* "ENOMEM" of ENOMEM; NULL: it has no name. */
+const char *errno_name(int error);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * valgrind knows which memory a read() fills, but not which a command of ours makes the kernel
+ * fill. What a command writes into memory that nobody has initialised is marked with this; it costs
+ * a few instructions, and nothing in a build without RDMA_VALGRIND.
+ */
+#ifndef UTIL_VALGRIND_H
+#define UTIL_VALGRIND_H
+
+#include <stddef.h>
+
+#ifdef RDMA_VALGRIND
+#include <valgrind/memcheck.h>
+
+static inline void kernel_wrote(const void *p, size_t size)
+{
+	VALGRIND_MAKE_MEM_DEFINED(p, size);
+}
+#else
+static inline void kernel_wrote(const void *p, size_t size)
+{
+}
+#endif
+
+#endif
