@@ -126,9 +126,14 @@ struct shm_service {
 /* Held by a thread of the process as long as that lives; its word is what the kernel writes at the
  * end.
  */
+#ifdef __GLIBC__
+#define SHM_LIFE_WORD 0
+#else
+#define SHM_LIFE_WORD 1 /* musl: behind the type */
+#endif
 union shm_life {
 	pthread_mutex_t lock;
-	atomic_uint word;
+	atomic_uint word[2];	/* the one at SHM_LIFE_WORD */
 	uint8_t room[SHM_LINE]; /* the same in programs of 32 bits */
 };
 

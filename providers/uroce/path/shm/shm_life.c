@@ -8,9 +8,10 @@
  */
 #include <linux/futex.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "providers/uroce/path/shm/shm.h"
 #include "providers/uroce/path/shm/shm_hello.h"
@@ -46,7 +47,8 @@ void uroce_shm_life_end(struct uroce_shm *shm)
 
 bool uroce_shm_board_lives(const struct shm_board *board)
 {
-	uint32_t word = atomic_load_explicit(&board->life.word, memory_order_acquire);
+	uint32_t word =
+		atomic_load_explicit(&board->life.word[SHM_LIFE_WORD], memory_order_acquire);
 
 	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED);
 }
@@ -60,7 +62,7 @@ static int process_open(int conn, pid_t pid)
 	if (!getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &length))
 		return fd;
 #endif
-	return pid > 0 ? pidfd_open(pid, 0) : -1;
+	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
 /*

@@ -8,8 +8,9 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	BACKLOG = 64,
-	TURN_MS = 100, /* who starts needs one or two; who is stopped meanwhile holds up nobody */
+	BACKLOG = 4096, /* more than processes there can be: none is turned away while this one
+			   waits */
+	TURN_MS = 100,	/* who starts needs one or two; who is stopped meanwhile holds up nobody */
 };
 
 /* @what: a slot's number, or another word. */
