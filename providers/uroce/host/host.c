@@ -117,23 +117,15 @@ static int host_new(struct uroce_host **ret_host)
 
 /* --- a process that forks --- */
 
-/*
- * Whoever opens a device holds locks that this thread may hold as well: so it does not wait. Where
- * it does not get the lock the child keeps the parent's descriptors.
- */
-static __thread bool fork_locked;
-
 static void fork_begin(void)
 {
-	fork_locked = !pthread_mutex_trylock(&the_lock);
-	if (fork_locked && the_host)
+	pthread_mutex_lock(&the_lock);
+	if (the_host)
 		uroce_thread_fork_begin(the_host);
 }
 
 static void fork_parent(void)
 {
-	if (!fork_locked)
-		return;
 	if (the_host)
 		uroce_thread_fork_end(the_host);
 	pthread_mutex_unlock(&the_lock);
@@ -142,13 +134,10 @@ static void fork_parent(void)
 /* The child has its parent's memory, but neither its thread nor its slot: it starts its own. */
 static void fork_child(void)
 {
-	if (fork_locked && the_host)
+	if (the_host)
 		uroce_thread_forked(the_host);
 	the_host = NULL;
-	if (fork_locked)
-		pthread_mutex_unlock(&the_lock);
-	else /* its holder is not in the child */
-		pthread_mutex_init(&the_lock, NULL);
+	pthread_mutex_unlock(&the_lock);
 }
 
 static void fork_watch(void)
