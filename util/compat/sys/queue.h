@@ -126,6 +126,8 @@
 		(head)->first = NULL;           \
 		(head)->after = &(head)->first; \
 	} while (0)
+/* The head has the shape of an entry, and so has whoever the last entry was appended behind. */
+#define TAILQ_LAST(head, headname) (*(((struct headname *)((head)->tqh_last))->tqh_last))
 #define TAILQ_FIRST(head)	((head)->first)
 #define TAILQ_NEXT(entry, link) ((entry)->link.next)
 #define TAILQ_EMPTY(head)	(!TAILQ_FIRST(head))
