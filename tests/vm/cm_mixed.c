@@ -10,16 +10,18 @@
 
 #include "tests/lib/rt_cm.h"
 
-/* The context of the address' device; NULL when none serves it. */
+/* The context of the device that leads to the address: a loopback address that is only bound has
+ * none. */
 static struct ibv_context *device_at(struct rdma_event_channel *channel, const char *text)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET };
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(7) };
 	struct rdma_cm_id *id = rt_cm_id(channel, RDMA_PS_TCP);
-	struct ibv_context *verbs = NULL;
+	struct ibv_context *verbs;
 
 	CHECK_INT(inet_pton(AF_INET, text, &addr.sin_addr), 1);
-	if (!rdma_bind_addr(id, (struct sockaddr *)&addr))
-		verbs = id->verbs;
+	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr, 5000));
+	CM_TAKE(channel, ADDR_RESOLVED, 0);
+	verbs = id->verbs;
 	CHECK_OK(rdma_destroy_id(id));
 	return verbs;
 }
