@@ -257,7 +257,11 @@ static void fork_child(void)
 	fork_parent();
 }
 
-__attribute__((constructor)) static void fork_watch(void)
+/*
+ * After the device's provider has done the same: what is registered last is called first before a
+ * fork, and so locks are taken in the order in which opening a device takes them.
+ */
+static void fork_watch(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
@@ -306,11 +310,13 @@ static int dev_listen(struct ibcm_dev *dev)
 
 static int dev_new(struct cm_device *cm, struct ibcm_dev **ret_dev)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct ibcm_dev *dev;
 	int r = cm_device_open(cm);
 
 	if (r < 0)
 		return r;
+	pthread_once(&once, fork_watch);
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
 		return -ENOMEM;

@@ -90,7 +90,7 @@ struct uroce_dev {
 	struct uroce_host *host;
 	char name[IBV_SYSFS_NAME_MAX];
 	char netdev[IF_NAMESIZE];
-	int ifindex;
+	atomic_int ifindex; /* changes while others read it */
 	/* These change while others read them. */
 	atomic_uint link_mtu; /* bytes of the interface */
 	atomic_bool link_up;

@@ -126,9 +126,11 @@
 		(head)->first = NULL;           \
 		(head)->after = &(head)->first; \
 	} while (0)
-#define TAILQ_FIRST(head)	((head)->first)
-#define TAILQ_NEXT(entry, link) ((entry)->link.next)
-#define TAILQ_EMPTY(head)	(!TAILQ_FIRST(head))
+/* The head has the shape of an entry, and so has whoever the last entry was appended behind. */
+#define TAILQ_LAST(head, headname) (*(((struct headname *)((head)->after))->after))
+#define TAILQ_FIRST(head)	   ((head)->first)
+#define TAILQ_NEXT(entry, link)	   ((entry)->link.next)
+#define TAILQ_EMPTY(head)	   (!TAILQ_FIRST(head))
 #define TAILQ_INSERT_TAIL(head, entry, link)              \
 	do {                                              \
 		TAILQ_NEXT(entry, link) = NULL;           \
