@@ -62,6 +62,7 @@ static void test_slist(void **state)
 
 	for (int i = 0; i < STEPS; i++) {
 		struct item *item = item_new();
+		int n = 0;
 
 		if (item) {
 			SLIST_INSERT_HEAD(&head, item, slist);
@@ -70,6 +71,9 @@ static void test_slist(void **state)
 			SLIST_REMOVE_HEAD(&head, slist);
 			model_remove(&m, 0);
 		}
+		SLIST_FOREACH(item, &head, slist)
+			assert_ptr_equal(item, m.order[n++]);
+		assert_int_equal(n, m.count);
 		assert_int_equal(SLIST_EMPTY(&head), !m.count);
 		assert_ptr_equal(SLIST_FIRST(&head), m.count ? m.order[0] : NULL);
 	}
@@ -84,7 +88,10 @@ static void test_stailq(void **state)
 	for (int i = 0; i < STEPS; i++) {
 		int n = 0;
 
-		if ((item = item_new())) {
+		if ((item = item_new()) && random() % 2) {
+			STAILQ_INSERT_HEAD(&head, item, stailq);
+			model_insert(&m, 0, item);
+		} else if (item) {
 			STAILQ_INSERT_TAIL(&head, item, stailq);
 			model_insert(&m, m.count, item);
 		} else {
@@ -137,7 +144,10 @@ static void test_tailq(void **state)
 			TAILQ_CONCAT(&other, &head, tailq);
 			assert_true(TAILQ_EMPTY(&head));
 			TAILQ_CONCAT(&head, &other, tailq);
-		} else if ((item = item_new())) {
+		} else if ((item = item_new()) && random() % 2) {
+			TAILQ_INSERT_HEAD(&head, item, tailq);
+			model_insert(&m, 0, item);
+		} else if (item) {
 			TAILQ_INSERT_TAIL(&head, item, tailq);
 			model_insert(&m, m.count, item);
 		} else {
@@ -147,6 +157,9 @@ static void test_tailq(void **state)
 		TAILQ_FOREACH(item, &head, tailq)
 			assert_ptr_equal(item, m.order[n++]);
 		assert_int_equal(n, m.count);
+		for (item = TAILQ_LAST(&head, tailq); item; item = TAILQ_PREV(item, tailq, tailq))
+			assert_ptr_equal(item, m.order[--n]);
+		assert_int_equal(n, 0);
 	}
 }
 

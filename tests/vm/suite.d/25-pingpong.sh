@@ -17,6 +17,8 @@ check ibv_rc_pingpong -c -e
 check ibv_srq_pingpong -c -e
 check ibv_rc_pingpong -c -N
 check ibv_rc_pingpong -c -s 20000 -r 1
+# The kernel's device takes an MTU above the link's, and so does the library.
+check ibv_rc_pingpong -c -m 4096
 
 # What goes wrong is said, with the errno and the library's explanation, and ends with 1.
 refuse()
@@ -35,5 +37,4 @@ refuse 'no GID there' ibv_rc_pingpong -d "$RT_DEVICE" -g 200
 refuse "isn't completion timestamp capable" ibv_rc_pingpong -d "$RT_DEVICE" -t
 refuse 'larger than port MTU' ibv_ud_pingpong -d "$RT_DEVICE" -s 9000
 refuse 'Connection refused' ibv_rc_pingpong -d "$RT_DEVICE" -p 1 127.0.0.1
-refuse 'path_mtu 4096' "$SUITE/pingpong" ibv_rc_pingpong -m 4096
 exit $failed

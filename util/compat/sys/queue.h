@@ -33,6 +33,9 @@
 	} while (0)
 #define SLIST_REMOVE_HEAD(head, link) (SLIST_FIRST(head) = SLIST_NEXT(SLIST_FIRST(head), link))
 
+#define SLIST_FOREACH(entry, head, link) \
+	for ((entry) = SLIST_FIRST(head); (entry); (entry) = SLIST_NEXT(entry, link))
+
 #define STAILQ_HEAD(name, type)      \
 	struct name {                \
 		struct type *first;  \
@@ -59,6 +62,13 @@
 		STAILQ_NEXT(entry, link) = NULL;           \
 		*(head)->after = (entry);                  \
 		(head)->after = &STAILQ_NEXT(entry, link); \
+	} while (0)
+#define STAILQ_INSERT_HEAD(head, entry, link)                      \
+	do {                                                       \
+		STAILQ_NEXT(entry, link) = STAILQ_FIRST(head);     \
+		if (STAILQ_EMPTY(head))                            \
+			(head)->after = &STAILQ_NEXT(entry, link); \
+		STAILQ_FIRST(head) = (entry);                      \
 	} while (0)
 #define STAILQ_REMOVE_HEAD(head, link)                                      \
 	do {                                                                \
@@ -126,11 +136,23 @@
 		(head)->first = NULL;           \
 		(head)->after = &(head)->first; \
 	} while (0)
-/* The head has the shape of an entry, and so has whoever the last entry was appended behind. */
-#define TAILQ_LAST(head, headname) (*(((struct headname *)((head)->after))->after))
-#define TAILQ_FIRST(head)	   ((head)->first)
-#define TAILQ_NEXT(entry, link)	   ((entry)->link.next)
-#define TAILQ_EMPTY(head)	   (!TAILQ_FIRST(head))
+#define TAILQ_FIRST(head)	((head)->first)
+#define TAILQ_NEXT(entry, link) ((entry)->link.next)
+#define TAILQ_EMPTY(head)	(!TAILQ_FIRST(head))
+/* A head and an entry's link have the same two members: the last link leads to the one before it.
+ */
+#define TAILQ_LAST(head, headname)	  (*((struct headname *)(head)->after)->after)
+#define TAILQ_PREV(entry, headname, link) (*((struct headname *)(entry)->link.here)->after)
+#define TAILQ_INSERT_HEAD(head, entry, link)                                     \
+	do {                                                                     \
+		TAILQ_NEXT(entry, link) = TAILQ_FIRST(head);                     \
+		if (TAILQ_EMPTY(head))                                           \
+			(head)->after = &TAILQ_NEXT(entry, link);                \
+		else                                                             \
+			TAILQ_FIRST(head)->link.here = &TAILQ_NEXT(entry, link); \
+		TAILQ_FIRST(head) = (entry);                                     \
+		(entry)->link.here = &TAILQ_FIRST(head);                         \
+	} while (0)
 #define TAILQ_INSERT_TAIL(head, entry, link)              \
 	do {                                              \
 		TAILQ_NEXT(entry, link) = NULL;           \
