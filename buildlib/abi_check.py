@@ -155,7 +155,7 @@ class Api:
                     self.functions.append((name, type_, inline))
         tags = {r.split()[1] for r in self.records} | set(self.enums)
         for name, (has_params, body) in macros.items():
-            if has_params or not body or body == name or body.startswith('__attribute__'):
+            if has_params or not body or body == name or body.startswith(('__attribute__', 'inline')):
                 self.defined.append(name)
             elif body in tags or body in [f[0] for f in self.functions]:
                 self.aliases.append((name, body))
@@ -210,8 +210,10 @@ def layout(cc, include, headers, folder):
         body += (f'\tprintf("{record}|size %zu align %zu\\n", sizeof({record}), '
                  f'_Alignof({record}));\n')
     for record, path, type_ in api.members:
+        # An array at the end that has no size of its own.
+        size = '(size_t)0' if type_ and type_.endswith('[]') else f'sizeof((({record} *)0)->{path})'
         body += (f'\tprintf("member {record} {path}|offset %zu size %zu\\n", '
-                 f'offsetof({record}, {path}), sizeof((({record} *)0)->{path}));\n')
+                 f'offsetof({record}, {path}), {size});\n')
         if type_:
             lines[f'type {record} {path}'] = type_
     for tag in api.enums:
@@ -253,7 +255,7 @@ def read_layout(path):
 
 def read_additions(path):
     """{kind: set of keys} of the explained additions."""
-    out = {'new': set(), 'grows': set(), 'differs': set(), 'missing': set()}
+    out = {'new': set(), 'grows': set(), 'fronts': set(), 'differs': set(), 'missing': set()}
     for line in read_lines(path) if path else ():
         kind, name = line.split(' ', 1)
         if kind not in out:
@@ -270,6 +272,18 @@ def report(problems, what):
 
 
 # ---------------------------------------------------------------- layout
+
+def moved_as_whole(key, old, new, base, ours, fronts):
+    """A member of a struct that grows at its front: as far from the end as it was."""
+    kind, *name = key.split()
+    struct = ' '.join(name[:2])
+    if kind != 'member' or struct not in fronts:
+        return False
+    added = int(ours[struct].split()[1]) - int(base[struct].split()[1])
+    _, old_offset, *old_rest = old.split()
+    _, new_offset, *new_rest = new.split()
+    return int(new_offset) - int(old_offset) == added and old_rest == new_rest
+
 
 def grew(old, new):
     """Sizes as in the baseline: larger now, and aligned as before."""
@@ -301,7 +315,9 @@ def layout_problems(base, ours, additions, compatible):
             continue
         elif key.split()[0] in ('type', 'function', 'inline'):
             types.append((key, value, mine))
-        elif key not in additions['grows'] or not grew(value, mine):
+        elif moved_as_whole(key, value, mine, base, ours, additions['fronts']):
+            continue
+        elif key not in additions['grows'] | additions['fronts'] or not grew(value, mine):
             problems.append(f'{key}: is {mine}, was {value}')
     for (key, value, mine), same in zip(types, compatible([t[1:] for t in types])):
         if not same:

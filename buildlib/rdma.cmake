@@ -4,7 +4,7 @@
 
 # The number in the names lib<provider>-rdmav<N>.so and IBVERBS_PRIVATE_<N>: a provider and the
 # library work together only when both were built with the same one.
-set(RDMA_PROVIDER_ABI 100)
+set(RDMA_PROVIDER_ABI 101)
 add_compile_definitions(RDMA_PROVIDER_ABI=${RDMA_PROVIDER_ABI})
 
 # rdma_public_headers(<folder> <file>...): usable from build/include and installed.
@@ -101,28 +101,78 @@ function(rdma_linked_provider name)
   rdma_objects(${name}_linked ${source})
 endfunction()
 
-# rdma_provider(<name> [LIBS <targets>...] [ARCHIVE <more arguments of rdma_archive>...]): every *.c of the
-# folder and its rooms becomes the plug-in (those of direct/ are the library of its direct verbs), and an
-# archive for static programs; <name>.driver says which devices it serves. Plug-in and file are found from
-# the build tree without installing.
+# rdma_provider_library(<name> <soversion> <version> <map> OBJECTS <targets>... LIBS <targets>...): lib<name>, whose
+# public names are direct verbs, with the headers of direct/infiniband/. What is in it beside them serves libibverbs:
+# then the plug-in's name is a link to it, so that a program's direct verbs and its devices are of one object.
+function(rdma_provider_library name soversion version map)
+  cmake_parse_arguments(arg "" "" "OBJECTS;LIBS" ${ARGN})
+  set(direct ${CMAKE_CURRENT_SOURCE_DIR}/direct)
+  file(GLOB headers CONFIGURE_DEPENDS ${direct}/infiniband/*.h)
+  rdma_public_headers(infiniband ${headers})
+  file(GLOB parts CONFIGURE_DEPENDS ${direct}/infiniband/${name}/*.h)
+  if(parts)
+    rdma_public_headers(infiniband/${name} ${parts})
+  endif()
+  # Old versions of names are nothing that an archive can have.
+  file(GLOB compat CONFIGURE_DEPENDS ${direct}/compat/*.c)
+  if(compat)
+    rdma_objects(${name}_compat ${compat})
+    list(APPEND arg_OBJECTS ${name}_compat)
+  endif()
+  rdma_library(${name} ${soversion} ${version} ${CMAKE_CURRENT_SOURCE_DIR}/${map} OBJECTS ${arg_OBJECTS}
+    LIBS ibverbs ${arg_LIBS})
+  rdma_pkgconfig(${name} "Direct verbs of ${name} devices" "libibverbs" "")
+endfunction()
+
+# rdma_provider(<name> [KIT] [LIBRARY <soversion> <version> <map>] [LIBS <targets>...] [ARCHIVE <more arguments of
+# rdma_archive>...]): every *.c of the folder and its rooms becomes the plug-in, and an archive for static programs;
+# <name>.driver says which devices it serves. Those of direct/ are its direct verbs: a part of the plug-in with
+# LIBRARY, which is rdma_provider_library(); else a library of their own. With KIT it has providers/kit in it. Plug-in
+# and file are found from the build tree without installing. guardian/ has a program of its own.
 function(rdma_provider name)
-  cmake_parse_arguments(arg "" "" "LIBS;ARCHIVE" ${ARGN})
+  cmake_parse_arguments(arg "KIT" "" "LIBRARY;LIBS;ARCHIVE" ${ARGN})
   set(folder ${CMAKE_CURRENT_SOURCE_DIR})
+  set(plugin ${name}-rdmav${RDMA_PROVIDER_ABI})
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*/*.c ${folder}/*/*/*.c)
-  list(FILTER sources EXCLUDE REGEX "/direct/")
+  if(arg_LIBRARY)
+    list(FILTER sources EXCLUDE REGEX "/direct/compat/")
+  else()
+    list(FILTER sources EXCLUDE REGEX "/direct/")
+  endif()
+  list(FILTER sources EXCLUDE REGEX "/guardian/[^/]*$")
   rdma_objects(${name} ${sources})
-  add_library(${name} MODULE $<TARGET_OBJECTS:${name}_objects>)
-  set_target_properties(${name} PROPERTIES PREFIX lib OUTPUT_NAME ${name}-rdmav${RDMA_PROVIDER_ABI})
-  target_link_options(${name} PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/buildlib/provider.map)
-  set_target_properties(${name} PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/buildlib/provider.map)
-  target_link_libraries(${name} PRIVATE ibverbs util ${arg_LIBS})
+  set(objects ${name})
+  if(arg_KIT)
+    list(APPEND objects kit)
+  endif()
+  if(arg_LIBRARY)
+    rdma_provider_library(${name} ${arg_LIBRARY} OBJECTS ${objects} LIBS ${arg_LIBS})
+    list(GET arg_LIBRARY 0 soversion)
+    file(CREATE_LINK lib${name}.so.${soversion} ${CMAKE_BINARY_DIR}/lib/lib${plugin}.so SYMBOLIC)
+    file(RELATIVE_PATH installed ${RDMA_PROVIDER_DIR} ${CMAKE_INSTALL_FULL_LIBDIR}/lib${name}.so.${soversion})
+    file(CREATE_LINK ${installed} ${CMAKE_BINARY_DIR}/installed/lib${plugin}.so SYMBOLIC)
+    install(FILES ${CMAKE_BINARY_DIR}/installed/lib${plugin}.so DESTINATION ${RDMA_PROVIDER_DIR})
+  else()
+    add_library(${name} MODULE)
+    foreach(target ${objects})
+      target_sources(${name} PRIVATE $<TARGET_OBJECTS:${target}_objects>)
+    endforeach()
+    set_target_properties(${name} PROPERTIES PREFIX lib OUTPUT_NAME ${plugin} LINKER_LANGUAGE C)
+    target_link_options(${name} PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/buildlib/provider.map)
+    set_target_properties(${name} PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/buildlib/provider.map)
+    target_link_libraries(${name} PRIVATE ibverbs util ${arg_LIBS})
+    install(TARGETS ${name} LIBRARY DESTINATION ${RDMA_PROVIDER_DIR})
+  endif()
   configure_file(${name}.driver ${CMAKE_BINARY_DIR}/lib/libibverbs.d/${name}.driver COPYONLY)
-  install(TARGETS ${name} LIBRARY DESTINATION ${RDMA_PROVIDER_DIR})
   install(FILES ${name}.driver DESTINATION ${RDMA_CONFIG_DIR})
   rdma_linked_provider(${name})
   cmake_parse_arguments(archive "" "" "OBJECTS;INSTEAD_OF" ${arg_ARCHIVE})
-  rdma_archive(${name}-rdmav${RDMA_PROVIDER_ABI} OBJECTS ${name} ${name}_linked ${archive_OBJECTS}
+  rdma_archive(${plugin} OBJECTS ${objects} ${name}_linked ${archive_OBJECTS}
     INSTEAD_OF ${archive_INSTEAD_OF} OPTIONS --hide verbs_provider_entry)
+  if(arg_LIBRARY)
+    file(CREATE_LINK lib${plugin}.a ${CMAKE_BINARY_DIR}/lib/lib${name}.a SYMBOLIC)
+    install(FILES ${CMAKE_BINARY_DIR}/lib/lib${name}.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
   set_property(GLOBAL APPEND PROPERTY RDMA_PROVIDERS ${name})
 endfunction()
 
@@ -164,7 +214,7 @@ endfunction()
 function(rdma_native_test name)
   add_test(NAME native/${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/lib/own-host ${ARGN})
   set_tests_properties(native/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
-    ENVIRONMENT "UROCE=on:lo;RT_DEVICE=uroce0")
+    ENVIRONMENT "UROCE=on:lo;RT_DEVICE=uroce_lo")
 endfunction()
 
 # rdma_unit_test(<name> SOURCES <files>... LIBS <targets>...): a cmocka program in tests/unit.

@@ -6,6 +6,8 @@
 #include <netinet/ip.h>
 #include <string.h>
 
+#include <infiniband/verbs_more.h>
+
 #include "libibverbs/ah.h"
 #include "libibverbs/explain.h"
 #include "libibverbs/library.h"
@@ -104,7 +106,20 @@ _cold_ static void ah_explain(struct ibv_context *ctx, const struct ibv_ah_attr 
 		  strerror(-r), ah_cause(r));
 }
 
-/* ---- create, destroy ---- */
+/* ---- create, query, destroy ---- */
+
+/* What an address handle was created with stands behind the provider's part of it. */
+static size_t ah_size(struct ibv_context *ctx)
+{
+	size_t size = max_of(sizeof(struct ibv_ah), ctx_priv(ctx)->provider->sizes.ah);
+
+	return (size + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
+}
+
+static struct ibv_ah_attr *ah_kept(struct ibv_ah *ah)
+{
+	return (void *)((char *)ah + ah_size(ah->context));
+}
 
 _cold_ static int ah_refuse_null(const char *what)
 {
@@ -127,7 +142,7 @@ static int ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct ibv_ah 
 	r = ah_check(ctx, attr);
 	if (r < 0)
 		return r;
-	ah = verbs_object_alloc(sizeof(*ah), ctx_priv(ctx)->provider->sizes.ah);
+	ah = verbs_object_alloc(sizeof(*ah), ah_size(ctx) + sizeof(*attr));
 	if (!ah)
 		return -ENOMEM;
 	ah->context = ctx;
@@ -138,6 +153,7 @@ static int ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct ibv_ah 
 		free(ah);
 		return r;
 	}
+	*ah_kept(ah) = *attr;
 	*ret_ah = ah;
 	return 0;
 }
@@ -148,6 +164,14 @@ VERBS_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr 
 	int r = ah_create(pd, attr, &ah);
 
 	return r < 0 ? ret_null(r) : ah;
+}
+
+VERBS_EXPORT int ibv_query_ah(struct ibv_ah *ah, struct ibv_ah_attr *attr)
+{
+	if (!ah || !attr)
+		return ret_int(explain_null("ibv_query_ah", ah ? "attr" : "ah"));
+	*attr = *ah_kept(ah);
+	return 0;
 }
 
 VERBS_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)

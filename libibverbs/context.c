@@ -41,6 +41,32 @@ void verbs_context_set_ops(struct verbs_context *ctx, const struct verbs_ops *op
 	verbs_context_set_slots(ctx, ops);
 }
 
+int verbs_context_overlay_ops(struct verbs_context *ctx, const struct verbs_ops *overlay)
+{
+	/* The table is an array of pointers to functions, whatever their types. */
+	enum {
+		COUNT = sizeof(*overlay) / sizeof(void (*)(void))
+	};
+	struct verbs_ex_private *priv = ctx->priv;
+	void (*from[COUNT])(void), (*to[COUNT])(void);
+
+	if (!priv->own_ops) {
+		priv->own_ops = malloc(sizeof(*priv->own_ops));
+		if (!priv->own_ops)
+			return -ENOMEM;
+	}
+	if (priv->ops != priv->own_ops)
+		*priv->own_ops = *priv->ops;
+	memcpy(from, overlay, sizeof(from));
+	memcpy(to, priv->own_ops, sizeof(to));
+	for (unsigned int i = 0; i < COUNT; i++)
+		if (from[i])
+			to[i] = from[i];
+	memcpy(priv->own_ops, to, sizeof(to));
+	verbs_context_set_ops(ctx, priv->own_ops);
+	return 0;
+}
+
 static void context_free(struct verbs_context *ctx)
 {
 	struct verbs_ex_private *priv = ctx->priv;
@@ -52,12 +78,14 @@ static void context_free(struct verbs_context *ctx)
 	pthread_mutex_destroy(&ctx->context.mutex);
 	pthread_mutex_destroy(&priv->lock);
 	verbs_device_put(priv->device);
+	free(priv->own_ops);
 	free(priv->device_attr);
 	free(priv);
 	free(ctx);
 }
 
-int verbs_context_create(struct verbs_device *device, int cmd_fd, struct verbs_context **ret_ctx)
+int verbs_context_create(struct verbs_device *device, int cmd_fd,
+			 const struct verbs_open_context *in, struct verbs_context **ret_ctx)
 {
 	struct verbs_context *ctx;
 	int r = context_alloc(device, cmd_fd, &ctx);
@@ -67,9 +95,13 @@ int verbs_context_create(struct verbs_device *device, int cmd_fd, struct verbs_c
 			close(cmd_fd);
 		return r;
 	}
-	r = device->provider->ops->open_context(ctx, &(struct verbs_open_context){});
+	ctx->priv->imported = in->imported;
+	r = device->provider->ops->open_context(ctx, in);
+	if (r == -EPROTONOSUPPORT)
+		r = -EOPNOTSUPP; /* the kernel is too old to import a context */
 	if (r < 0) {
-		verbs_err(&ctx->context, "ibv_open_device: %s", strerror(-r));
+		verbs_err(&ctx->context, "%s: %s",
+			  in->imported ? "ibv_import_device" : "ibv_open_device", strerror(-r));
 		context_free(ctx);
 		return r;
 	}
@@ -241,6 +273,20 @@ VERBS_EXPORT int ibv_query_port(struct ibv_context *ctx, uint8_t port_num,
 				     COMPAT_PORT_ATTR_SIZE);
 }
 
+VERBS_EXPORT int ibv_query_port_speed(struct ibv_context *ctx, uint32_t port_num,
+				      uint64_t *port_speed)
+{
+	static const char verb[] = "ibv_query_port_speed";
+	int r;
+
+	if (!ctx_ops(ctx)->query_port_speed)
+		return ret_int(verbs_unsupported(ctx, verb));
+	r = ctx_ops(ctx)->query_port_speed(ctx, port_num, port_speed);
+	if (r < 0 && (r != -EINVAL || !verbs_port_check(ctx, verb, port_num)))
+		verbs_err(ctx, "%s: port %u: %s", verb, port_num, strerror(-r));
+	return ret_int(r);
+}
+
 int verbs_port_facts(struct ibv_context *ctx, uint8_t port_num, bool fresh,
 		     struct verbs_port_facts *ret_facts)
 {
@@ -271,6 +317,13 @@ int verbs_slot_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *va
 	if (!ctx_ops(ctx)->query_rt_values)
 		return ret_int(verbs_unsupported(ctx, "ibv_query_rt_values_ex"));
 	return ret_int(ctx_ops(ctx)->query_rt_values(ctx, values));
+}
+
+bool verbs_device_is(const struct ibv_device *device, const char *provider)
+{
+	const struct verbs_provider *p = ((const struct verbs_device *)device)->provider;
+
+	return p && !strcmp(p->name, provider);
 }
 
 const void *verbs_provider_direct(struct ibv_context *ctx, const char *provider)

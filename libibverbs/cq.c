@@ -34,6 +34,8 @@ static void cq_free(struct verbs_cq *cq)
 {
 	if (cq->cq.channel)
 		channel_count(cq->cq.channel, -1);
+	if (cq->parent)
+		verbs_parent_release(&cq->parent->pd);
 	free(cq);
 }
 
@@ -50,12 +52,32 @@ _cold_ static int cq_refuse_vector(struct ibv_context *ctx, const char *verb, in
 	return -EINVAL;
 }
 
+/* The kernel's answer, too: it looks the descriptor up among the context's. */
+_cold_ static int cq_refuse_channel(struct ibv_context *ctx, const char *verb)
+{
+	verbs_err(ctx, "%s: the completion channel belongs to another context", verb);
+	return -EBADF;
+}
+
 _cold_ static int cq_refuse_unknown(struct ibv_context *ctx, const char *verb, const char *what,
 				    uint64_t unknown)
 {
 	verbs_err(ctx, "%s: %s: bits 0x%llx are not known", verb, what,
 		  (unsigned long long)unknown);
 	return -EOPNOTSUPP;
+}
+
+static int cq_check_parent(struct ibv_context *ctx, const char *verb, struct ibv_pd *parent)
+{
+	if (!parent)
+		return explain_null(verb, "parent_domain");
+	if (parent->context != ctx || !to_vpd(parent)->of) {
+		verbs_err(ctx, "%s: parent_domain: pd %u is %s", verb, parent->handle,
+			  parent->context != ctx ? "of another context"
+						 : "a protection domain, not a parent domain");
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int cq_check_extended(struct ibv_context *ctx, const char *verb,
@@ -66,10 +88,8 @@ static int cq_check_extended(struct ibv_context *ctx, const char *verb,
 	if (attr->wc_flags & ~(uint64_t)IBV_CREATE_CQ_SUP_WC_FLAGS)
 		return cq_refuse_unknown(ctx, verb, "wc_flags",
 					 attr->wc_flags & ~(uint64_t)IBV_CREATE_CQ_SUP_WC_FLAGS);
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
-		verbs_err(ctx, "%s: a parent domain is not supported", verb);
-		return -EOPNOTSUPP;
-	}
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
+		return cq_check_parent(ctx, verb, attr->parent_domain);
 	return 0;
 }
 
@@ -99,11 +119,13 @@ static int cq_check_create(struct ibv_context *ctx, const char *verb,
 		return cq_refuse_size(ctx, verb, attr->cqe);
 	if (unlikely(attr->comp_vector >= (uint32_t)max_of(ctx->num_comp_vectors, 1)))
 		return cq_refuse_vector(ctx, verb, attr->comp_vector);
+	if (attr->channel && verbs_is_foreign(ctx, attr->channel->context))
+		return cq_refuse_channel(ctx, verb);
 	return 0;
 }
 
-static int cq_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_cq *in,
-		     struct verbs_cq **ret_cq)
+int verbs_cq_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_cq *in,
+		    struct verbs_cq **ret_cq)
 {
 	const struct verbs_ops *ops = ctx_ops(ctx);
 	struct verbs_cq *cq;
@@ -118,6 +140,10 @@ static int cq_create(struct ibv_context *ctx, const char *verb, const struct ver
 	if (!cq)
 		return -ENOMEM;
 	verbs_cq_init(cq, ctx, in->attr->channel, in->attr->cq_context);
+	if (in->attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
+		cq->parent = to_vpd(in->attr->parent_domain);
+		verbs_parent_hold(&cq->parent->pd);
+	}
 	r = ops->create_cq(cq, in);
 	if (unlikely(r < 0)) {
 		cq_explain_create(ctx, verb, in->attr, r);
@@ -141,7 +167,7 @@ VERBS_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void
 	};
 	const struct verbs_create_cq in = { .attr = &attr };
 	struct verbs_cq *cq = NULL;
-	int r = likely(ctx) ? cq_create(ctx, verb, &in, &cq) : explain_null(verb, "context");
+	int r = likely(ctx) ? verbs_cq_create(ctx, verb, &in, &cq) : explain_null(verb, "context");
 
 	return r < 0 ? ret_null(r) : &cq->cq;
 }
@@ -154,7 +180,7 @@ struct ibv_cq_ex *verbs_slot_create_cq_ex(struct ibv_context *ctx, struct ibv_cq
 	int r = likely(attr) ? cq_check_extended(ctx, verb, attr) : explain_null(verb, "cq_attr");
 
 	if (r == 0)
-		r = cq_create(ctx, verb, &in, &cq);
+		r = verbs_cq_create(ctx, verb, &in, &cq);
 	return r < 0 ? ret_null(r) : &cq->cq_ex;
 }
 

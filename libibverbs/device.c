@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <rdma/ib_user_verbs.h>
 
@@ -358,22 +359,33 @@ static int device_open_cdev(struct verbs_device *device)
 	return fd;
 }
 
-VERBS_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+int verbs_context_open(struct ibv_device *device, const void *dv, struct ibv_context **ret_ctx)
 {
+	const struct verbs_open_context in = { .dv = dv };
 	struct verbs_device *vdev = to_vdev(device);
 	struct verbs_context *ctx;
 	int fd = -1, r;
 
 	if (unlikely(!device))
-		return ret_null(explain_null("ibv_open_device", "device"));
+		return explain_null("ibv_open_device", "device");
 	if (vdev->cdev) {
 		fd = device_open_cdev(vdev);
 		if (fd < 0)
-			return ret_null(fd);
+			return fd;
 		memlock_warn_low();
 	}
-	r = verbs_context_create(vdev, fd, &ctx);
-	return r < 0 ? ret_null(r) : &ctx->context;
+	r = verbs_context_create(vdev, fd, &in, &ctx);
+	if (r == 0)
+		*ret_ctx = &ctx->context;
+	return r;
+}
+
+VERBS_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct ibv_context *ctx = NULL;
+	int r = verbs_context_open(device, NULL, &ctx);
+
+	return r < 0 ? ret_null(r) : ctx;
 }
 
 VERBS_EXPORT int ibv_close_device(struct ibv_context *ctx)
@@ -382,8 +394,53 @@ VERBS_EXPORT int ibv_close_device(struct ibv_context *ctx)
 	return 0;
 }
 
+/* The device that the open character device @cmd_fd belongs to. */
+static int device_of_descriptor(int cmd_fd, struct verbs_device **ret_device)
+{
+	struct ibv_device **list;
+	struct stat st;
+
+	/* The cmd_fd of a user-space device: there is nothing that another process could share. */
+	if (cmd_fd == -1)
+		return -EOPNOTSUPP;
+	if (fstat(cmd_fd, &st) < 0 || !S_ISCHR(st.st_mode))
+		return -EINVAL;
+	list = ibv_get_device_list(NULL);
+	if (!list)
+		return -errno;
+	for (int i = 0; list[i] && !*ret_device; i++)
+		if (to_vdev(list[i])->cdev == st.st_rdev)
+			*ret_device = to_vdev(list[i]);
+	if (*ret_device)
+		verbs_device_get(*ret_device);
+	ibv_free_device_list(list);
+	return *ret_device ? 0 : -ENODEV;
+}
+
+static int device_import(int cmd_fd, struct verbs_context **ret_ctx)
+{
+	const struct verbs_open_context in = { .imported = true };
+	struct verbs_device *device = NULL;
+	int r = device_of_descriptor(cmd_fd, &device);
+	int fd;
+
+	if (r < 0) {
+		log_err("libibverbs ibv_import_device: descriptor %d: %s%s", cmd_fd, strerror(-r),
+			r == -EINVAL	   ? "; it is not the cmd_fd of an RDMA device's context"
+			: r == -EOPNOTSUPP ? "; a user-space device has none to import"
+					   : "");
+		return r;
+	}
+	fd = fcntl(cmd_fd, F_DUPFD_CLOEXEC, 0);
+	r = fd < 0 ? -errno : verbs_context_create(device, fd, &in, ret_ctx);
+	verbs_device_put(device);
+	return r;
+}
+
 VERBS_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	log_err("libibverbs ibv_import_device: a device opened by another process cannot be used");
-	return ret_null(-EOPNOTSUPP);
+	struct verbs_context *ctx;
+	int r = device_import(cmd_fd, &ctx);
+
+	return r < 0 ? ret_null(r) : &ctx->context;
 }

@@ -158,6 +158,8 @@ VERBS_EXPORT int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_e
 		event->element.port_num = record.element;
 		break;
 	}
+	if (ctx_ops(ctx)->async_event)
+		ctx_ops(ctx)->async_event(ctx, event);
 	return 0;
 }
 
@@ -221,4 +223,9 @@ void verbs_qp_wait_events(struct verbs_qp *qp, uint32_t async)
 void verbs_srq_wait_events(struct verbs_srq *srq, uint32_t async)
 {
 	events_wait(&srq->srq.mutex, &srq->srq.cond, &srq->srq.events_completed, async);
+}
+
+void verbs_wq_wait_events(struct verbs_wq *wq, uint32_t async)
+{
+	events_wait(&wq->wq.mutex, &wq->wq.cond, &wq->wq.events_completed, async);
 }

@@ -3,7 +3,7 @@
 #include "libibverbs/library.h"
 
 int verbs_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
-		   uint8_t *ret_prefix)
+		   uint16_t *ret_prefix)
 {
 	const struct verbs_ops *ops = ctx_ops(ctx);
 
@@ -60,4 +60,18 @@ void verbs_gsi_leave(struct ibv_context *ctx)
 
 	if (ops->gsi_leave)
 		ops->gsi_leave(ctx);
+}
+
+int verbs_gsi_guard(struct ibv_context *ctx, const union ibv_gid *remote)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+
+	return ops->gsi_guard ? ops->gsi_guard(ctx, remote) : -EOPNOTSUPP;
+}
+
+int verbs_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct verbs_gsi_mad *mad)
+{
+	const struct verbs_ops *ops = ctx_ops(ctx);
+
+	return ops->gsi_last_word ? ops->gsi_last_word(ctx, index, mad) : -EOPNOTSUPP;
 }

@@ -26,10 +26,12 @@ struct verbs_ex_private {
 	const struct verbs_provider *provider;
 	const struct verbs_ops *ops;
 	struct verbs_device *device; /* referenced */
+	bool imported;		     /* another process opened it in the kernel */
 	pthread_mutex_t lock;
 	/* NULL until first needed; constant afterwards */
 	_Atomic(struct ibv_device_attr_ex *) device_attr;
 	_Atomic(struct verbs_port_facts) port[VERBS_PORT_CACHE]; /* [port_num - 1]; as last seen */
+	struct verbs_ops *own_ops; /* of this context alone, when it has an overlay; or NULL */
 	atomic_ulong missing; /* bit n: the kernel lacks enum uverbs_feature n (uverbs/uverbs.h) */
 };
 
@@ -41,6 +43,24 @@ static inline struct verbs_ex_private *ctx_priv(struct ibv_context *ctx)
 static inline const struct verbs_ops *ctx_ops(struct ibv_context *ctx)
 {
 	return ctx_priv(ctx)->ops;
+}
+
+/*
+ * An object of @other is none of @ctx: its handle names some other object there, or nothing. Where
+ * one of them was imported both may be one for the kernel, which then is left to judge.
+ */
+static inline bool verbs_is_foreign(struct ibv_context *ctx, struct ibv_context *other)
+{
+	return unlikely(other != ctx) && !ctx_priv(ctx)->imported && !ctx_priv(other)->imported;
+}
+
+/*
+ * Objects of an imported context: the struct forms of commands would have their events told to the
+ * process that opened it, which does not know these objects. The attribute forms name a descriptor.
+ */
+static inline bool uverbs_events_are_own(struct ibv_context *ctx)
+{
+	return ctx_priv(ctx)->imported;
 }
 
 /*
@@ -80,9 +100,6 @@ static inline void *ret_null(int r)
 
 /* ops.c */
 
-/* Allocate an object of at least @base and the provider's @declared bytes, zeroed. NULL: ENOMEM. */
-void *verbs_object_alloc(size_t base, size_t declared);
-
 /* Set every public slot of a new context: the library's template, then the provider's hot
  * functions. */
 void verbs_context_set_slots(struct verbs_context *ctx, const struct verbs_ops *ops);
@@ -106,10 +123,25 @@ static inline void verbs_events_init(pthread_mutex_t *mutex, pthread_cond_t *con
 	*cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
 
+/* pd.c: a queue is made with @pd, and is gone; only of parent domains this is counted. */
+
+static inline void verbs_parent_hold(struct ibv_pd *pd)
+{
+	if (pd && unlikely(to_vpd(pd)->of))
+		atomic_fetch_add_explicit(&to_vpd(pd)->users, 1, memory_order_relaxed);
+}
+
+static inline void verbs_parent_release(struct ibv_pd *pd)
+{
+	if (pd && unlikely(to_vpd(pd)->of))
+		atomic_fetch_sub_explicit(&to_vpd(pd)->users, 1, memory_order_relaxed);
+}
+
 /* context.c */
 
 /* Open @device; @cmd_fd of a kernel device is the context's afterwards, closed on failure too. */
-int verbs_context_create(struct verbs_device *device, int cmd_fd, struct verbs_context **ret_ctx);
+int verbs_context_create(struct verbs_device *device, int cmd_fd,
+			 const struct verbs_open_context *in, struct verbs_context **ret_ctx);
 void verbs_context_destroy(struct verbs_context *ctx);
 /* -EINVAL, said in the log, when the device has no such port. */
 int verbs_port_check(struct ibv_context *ctx, const char *verb, uint32_t port_num);
@@ -172,6 +204,39 @@ int verbs_slot_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, ui
 			 struct ibv_sge *sg_list, uint32_t num_sge);
 struct ibv_mw *verbs_slot_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int verbs_slot_dealloc_mw(struct ibv_mw *mw);
+struct ibv_mr *verbs_slot_alloc_null_mr(struct ibv_pd *pd);
+struct ibv_mr *verbs_slot_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset,
+				    size_t length, unsigned int access);
+struct ibv_dm *verbs_slot_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr);
+int verbs_slot_free_dm(struct ibv_dm *dm);
+struct ibv_td *verbs_slot_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *attr);
+int verbs_slot_dealloc_td(struct ibv_td *td);
+struct ibv_pd *verbs_slot_alloc_parent_domain(struct ibv_context *ctx,
+					      struct ibv_parent_domain_init_attr *attr);
+struct ibv_xrcd *verbs_slot_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_attr *attr);
+int verbs_slot_close_xrcd(struct ibv_xrcd *xrcd);
+struct ibv_qp *verbs_slot_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr);
+int verbs_slot_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
+struct ibv_wq *verbs_slot_create_wq(struct ibv_context *ctx, struct ibv_wq_init_attr *attr);
+int verbs_slot_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr);
+int verbs_slot_destroy_wq(struct ibv_wq *wq);
+struct ibv_rwq_ind_table *verbs_slot_create_rwq_ind_table(struct ibv_context *ctx,
+							  struct ibv_rwq_ind_table_init_attr *attr);
+int verbs_slot_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table);
+struct ibv_flow *verbs_slot_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);
+int verbs_slot_destroy_flow(struct ibv_flow *flow);
+struct ibv_flow_action *verbs_slot_create_flow_action_esp(struct ibv_context *ctx,
+							  struct ibv_flow_action_esp_attr *attr);
+int verbs_slot_modify_flow_action_esp(struct ibv_flow_action *action,
+				      struct ibv_flow_action_esp_attr *attr);
+int verbs_slot_destroy_flow_action(struct ibv_flow_action *action);
+struct ibv_counters *verbs_slot_create_counters(struct ibv_context *ctx,
+						struct ibv_counters_init_attr *attr);
+int verbs_slot_destroy_counters(struct ibv_counters *counters);
+int verbs_slot_attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr,
+			       struct ibv_flow *flow);
+int verbs_slot_read_counters(struct ibv_counters *counters, uint64_t *values, uint32_t count,
+			     uint32_t flags);
 struct ibv_cq_ex *verbs_slot_create_cq_ex(struct ibv_context *ctx,
 					  struct ibv_cq_init_attr_ex *attr);
 int verbs_slot_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);

@@ -30,10 +30,14 @@ static bool memory_is_ok(const void *addr, uint64_t length)
 	return length <= UINTPTR_MAX - (uintptr_t)addr;
 }
 
-/* Pages of on-demand regions are not pinned, so a copy on fork does no harm. */
+/*
+ * Pages of on-demand regions are not pinned, nor any by a device in user space, which has no kernel
+ * behind it: it reads and writes them by their addresses, so a copy on fork does no harm.
+ */
 static bool mr_is_fork_protected(const struct verbs_mr *mr)
 {
-	return mr->mr_type == VERBS_MR_PLAIN && !(mr->access & IBV_ACCESS_ON_DEMAND);
+	return mr->mr_type == VERBS_MR_PLAIN && !(mr->access & IBV_ACCESS_ON_DEMAND) &&
+	       mr->ibv_mr.context->cmd_fd >= 0;
 }
 
 /*
@@ -81,7 +85,7 @@ static struct verbs_mr *mr_alloc(struct ibv_pd *pd, enum verbs_mr_type type, int
 	return mr;
 }
 
-static int mr_register(const char *verb, const struct verbs_reg_mr *in, struct ibv_mr **ret_mr)
+int mr_register(const char *verb, const struct verbs_reg_mr *in, struct ibv_mr **ret_mr)
 {
 	struct verbs_mr *mr;
 	int r;
@@ -99,6 +103,7 @@ static int mr_register(const char *verb, const struct verbs_reg_mr *in, struct i
 		return -ENOMEM;
 	mr->ibv_mr.addr = in->addr;
 	mr->ibv_mr.length = in->length;
+	mr->iova = in->iova;
 	r = mr_register_protected(mr, verb, in);
 	if (unlikely(r < 0)) {
 		mr_explain_register(verb, in, r);
@@ -148,9 +153,9 @@ VERBS_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_
 	return ibv_reg_mr_iova2(pd, addr, length, iova, access);
 }
 
-static int mr_register_dmabuf(const struct verbs_reg_dmabuf_mr *in, struct ibv_mr **ret_mr)
+int mr_register_dmabuf(const char *verb, const struct verbs_reg_dmabuf_mr *in,
+		       struct ibv_mr **ret_mr)
 {
-	static const char verb[] = "ibv_reg_dmabuf_mr";
 	const struct verbs_ops *ops;
 	struct verbs_mr *mr;
 	int r;
@@ -170,9 +175,57 @@ static int mr_register_dmabuf(const struct verbs_reg_dmabuf_mr *in, struct ibv_m
 	/* A dma-buf has no address in this process; programs read its place in the buffer here. */
 	mr->ibv_mr.addr = (void *)(uintptr_t)in->offset;
 	mr->ibv_mr.length = in->length;
+	mr->iova = in->iova;
 	r = ops->reg_dmabuf_mr(mr, in);
 	if (unlikely(r < 0)) {
 		mr_explain_dmabuf(verb, in, r);
+		free(mr);
+		return r;
+	}
+	*ret_mr = &mr->ibv_mr;
+	return 0;
+}
+
+static int mr_register_ex_protected(struct verbs_mr *mr, const char *verb,
+				    const struct verbs_reg_mr_ex *in)
+{
+	bool protect = mr_is_fork_protected(mr);
+	int r = protect ? verbs_dontfork_range_by(verb, in->attr->addr, in->attr->length) : 0;
+
+	if (r < 0)
+		return r;
+	r = ctx_ops(in->pd->context)->reg_mr_ex(mr, in);
+	if (r < 0 && protect)
+		verbs_dofork_range(in->attr->addr, in->attr->length);
+	return r;
+}
+
+int mr_register_ex(const char *verb, const struct verbs_reg_mr_ex *in, struct ibv_mr **ret_mr)
+{
+	const struct ibv_mr_init_attr *attr = in->attr;
+	struct ibv_context *ctx = in->pd->context;
+	bool fd = attr->comp_mask & IBV_REG_MR_MASK_FD;
+	struct verbs_mr *mr;
+	int r;
+
+	if (!ctx_ops(ctx)->reg_mr_ex)
+		return verbs_unsupported(ctx, "ibv_reg_mr_ex with a DMA handle");
+	if (!access_is_ok(attr->access))
+		return mr_explain_access(ctx, verb, attr->access);
+	if (fd ? !range_is_ok(attr->fd_offset, attr->length)
+	       : !memory_is_ok(attr->addr, attr->length))
+		return mr_explain_range(ctx, verb, fd ? attr->fd_offset : (uintptr_t)attr->addr,
+					attr->length);
+	mr = mr_alloc(in->pd, fd ? VERBS_MR_DMABUF : VERBS_MR_PLAIN, attr->access);
+	if (!mr)
+		return -ENOMEM;
+	mr->ibv_mr.addr = fd ? (void *)(uintptr_t)attr->fd_offset : attr->addr;
+	mr->ibv_mr.length = attr->length;
+	mr->iova = attr->iova;
+	r = mr_register_ex_protected(mr, verb, in);
+	if (r < 0) {
+		verbs_err(ctx, "%s: dmah %u, %zu bytes: %s", verb, to_vdmah(attr->dmah)->handle,
+			  attr->length, strerror(-r));
 		free(mr);
 		return r;
 	}
@@ -192,7 +245,7 @@ VERBS_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset
 		.access = access,
 	};
 	struct ibv_mr *mr = NULL;
-	int r = mr_register_dmabuf(&in, &mr);
+	int r = mr_register_dmabuf("ibv_reg_dmabuf_mr", &in, &mr);
 
 	return r < 0 ? ret_null(r) : mr;
 }
@@ -211,6 +264,8 @@ static int mr_check_rereg(const struct verbs_mr *mr, const struct verbs_rereg_mr
 		return mr_explain_rereg(ctx, "CHANGE_TRANSLATION needs an address and a length");
 	if (in->flags & IBV_REREG_MR_CHANGE_PD && !in->pd)
 		return mr_explain_rereg(ctx, "CHANGE_PD needs a protection domain");
+	if (in->flags & IBV_REREG_MR_CHANGE_PD && verbs_is_foreign(ctx, in->pd->context))
+		return mr_explain_rereg(ctx, "the protection domain belongs to another context");
 	if (in->access && !(in->flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return mr_explain_rereg(ctx, "access flags are given without CHANGE_ACCESS");
 	if (!access_is_ok(in->access))
@@ -235,6 +290,7 @@ static int mr_rereg_commit(struct verbs_mr *mr, const struct verbs_rereg_mr *in)
 		return 0;
 	mr->ibv_mr.addr = in->addr;
 	mr->ibv_mr.length = in->length;
+	mr->iova = (uintptr_t)in->addr;
 	return was_protected ? verbs_dofork_range(old_addr, old_length) : 0;
 }
 
@@ -272,6 +328,7 @@ VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *p
 	return r < 0 ? (ret_neg1(r), IBV_REREG_MR_ERR_DO_FORK_OLD) : 0;
 }
 
+/* An imported region too: it is then gone for the process that registered it as well. */
 VERBS_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 {
 	struct ibv_context *ctx = ibv_mr->context;
@@ -307,14 +364,136 @@ int verbs_slot_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, ui
 	return ret_int(r);
 }
 
-/* Regions of another process come with the import of devices. */
+static int mr_alloc_null(struct ibv_pd *pd, struct verbs_mr **ret_mr)
+{
+	struct ibv_context *ctx = pd->context;
+	struct verbs_mr *mr;
+	int r;
+
+	if (!ctx_ops(ctx)->alloc_null_mr)
+		return verbs_unsupported(ctx, "ibv_alloc_null_mr");
+	mr = mr_alloc(pd, VERBS_MR_NULL, 0);
+	if (!mr)
+		return -ENOMEM;
+	r = ctx_ops(ctx)->alloc_null_mr(mr);
+	if (r < 0) {
+		verbs_err(ctx, "ibv_alloc_null_mr: %s", strerror(-r));
+		free(mr);
+		return r;
+	}
+	*ret_mr = mr;
+	return 0;
+}
+
+struct ibv_mr *verbs_slot_alloc_null_mr(struct ibv_pd *pd)
+{
+	struct verbs_mr *mr = NULL;
+	int r = pd ? mr_alloc_null(pd, &mr) : explain_null("ibv_alloc_null_mr", "pd");
+
+	return r < 0 ? ret_null(r) : &mr->ibv_mr;
+}
+
+static int mr_check_dm(const struct verbs_reg_dm_mr *in)
+{
+	static const char verb[] = "ibv_reg_dm_mr";
+	struct ibv_context *ctx = in->pd->context;
+	size_t size = in->dm->length;
+
+	if (!ctx_ops(ctx)->reg_dm_mr)
+		return verbs_unsupported(ctx, verb);
+	if (in->dm->dm.context != ctx) {
+		verbs_err(ctx, "%s: the device memory belongs to another context", verb);
+		return -EINVAL;
+	}
+	if (!access_is_ok(in->access))
+		return mr_explain_access(ctx, verb, in->access);
+	if (!(in->access & IBV_ACCESS_ZERO_BASED)) {
+		verbs_err(ctx,
+			  "%s: access needs IBV_ACCESS_ZERO_BASED: device memory has no other "
+			  "addresses",
+			  verb);
+		return -EINVAL;
+	}
+	if (!range_is_ok(in->offset, in->length) || (size && in->offset + in->length > size)) {
+		verbs_err(ctx, "%s: %llu bytes from %llu on: the device memory has %zu", verb,
+			  (unsigned long long)in->length, (unsigned long long)in->offset, size);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int mr_register_dm(const struct verbs_reg_dm_mr *in, struct verbs_mr **ret_mr)
+{
+	struct verbs_mr *mr;
+	int r = mr_check_dm(in);
+
+	if (r < 0)
+		return r;
+	mr = mr_alloc(in->pd, VERBS_MR_DM, in->access);
+	if (!mr)
+		return -ENOMEM;
+	mr->ibv_mr.length = in->length;
+	r = ctx_ops(in->pd->context)->reg_dm_mr(mr, in);
+	if (r < 0) {
+		verbs_err(in->pd->context, "ibv_reg_dm_mr: dm %u, %llu bytes from %llu on: %s",
+			  in->dm->dm.handle, (unsigned long long)in->length,
+			  (unsigned long long)in->offset, strerror(-r));
+		free(mr);
+		return r;
+	}
+	*ret_mr = mr;
+	return 0;
+}
+
+struct ibv_mr *verbs_slot_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset,
+				    size_t length, unsigned int access)
+{
+	const struct verbs_reg_dm_mr in = {
+		.pd = pd,
+		.dm = to_vdm(dm),
+		.offset = offset,
+		.length = length,
+		.access = access,
+	};
+	struct verbs_mr *mr = NULL;
+	int r = pd && dm ? mr_register_dm(&in, &mr)
+			 : explain_null("ibv_reg_dm_mr", pd ? "dm" : "pd");
+
+	return r < 0 ? ret_null(r) : &mr->ibv_mr;
+}
 
 VERBS_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
-	return ret_null(verbs_unsupported(pd->context, "ibv_import_mr"));
+	struct ibv_context *ctx = pd->context;
+	struct verbs_mr *mr;
+	int r;
+
+	if (!ctx_ops(ctx)->import_mr)
+		return ret_null(verbs_unsupported(ctx, "ibv_import_mr"));
+	mr = mr_alloc(pd, VERBS_MR_IMPORTED, 0);
+	if (!mr)
+		return ret_null(-ENOMEM);
+	r = ctx_ops(ctx)->import_mr(mr, mr_handle);
+	if (r < 0) {
+		verbs_err(ctx, "ibv_import_mr: handle %u: %s%s", mr_handle, strerror(-r),
+			  r == -ENOENT ? "; no such region in this context" : "");
+		free(mr);
+		return ret_null(r);
+	}
+	return &mr->ibv_mr;
 }
 
-VERBS_EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
+VERBS_EXPORT void ibv_unimport_mr(struct ibv_mr *ibv_mr)
 {
-	verbs_unsupported(mr->context, "ibv_unimport_mr");
+	struct ibv_context *ctx = ibv_mr->context;
+	struct verbs_mr *mr = to_vmr(ibv_mr);
+
+	if (mr->mr_type != VERBS_MR_IMPORTED) {
+		verbs_err(ctx, "ibv_unimport_mr: mr %u was not imported: ibv_dereg_mr() frees it",
+			  ibv_mr->handle);
+		return;
+	}
+	if (ctx_ops(ctx)->unimport_mr)
+		ctx_ops(ctx)->unimport_mr(mr);
+	free(mr);
 }

@@ -110,7 +110,7 @@ static socklen_t gid_sockaddr(const union ibv_gid *gid, unsigned int ifindex, ui
 	return sizeof(*v6);
 }
 
-static bool sockaddr_is_gid(const struct sockaddr *address, const union ibv_gid *gid)
+bool neigh_sockaddr_is_gid(const struct sockaddr *address, const union ibv_gid *gid)
 {
 	const void *raw = address->sa_family == AF_INET
 				  ? (const void *)&((const struct sockaddr_in *)address)->sin_addr
@@ -129,7 +129,7 @@ static unsigned int gid_interface(const union ibv_gid *gid)
 	if (getifaddrs(&list))
 		return 0;
 	for (struct ifaddrs *i = list; i && !found; i = i->ifa_next)
-		if (i->ifa_addr && sockaddr_is_gid(i->ifa_addr, gid))
+		if (i->ifa_addr && neigh_sockaddr_is_gid(i->ifa_addr, gid))
 			found = if_nametoindex(i->ifa_name);
 	freeifaddrs(list);
 	return found;
@@ -254,6 +254,14 @@ static int route_get(struct nl_sock *sock, const struct neigh_query *query,
 	if (!r)
 		*ret_hop = hop;
 	return r;
+}
+
+int neigh_first_hop(const struct neigh_query *query, struct neigh_hop *ret_hop)
+{
+	_cleanup_nl_socket_ struct nl_sock *sock = NULL;
+	int r = netlink_open(NETLINK_ROUTE, &sock);
+
+	return r < 0 ? r : route_get(sock, query, ret_hop);
 }
 
 struct neigh_entry {

@@ -33,6 +33,13 @@ bool neigh_gid_is_v4(const union ibv_gid *gid);
 bool neigh_gid_is_multicast(const union ibv_gid *gid);
 bool neigh_gid_is_link_local(const union ibv_gid *gid);
 
+struct sockaddr;
+/* The address of an interface is the GID. */
+bool neigh_sockaddr_is_gid(const struct sockaddr *address, const union ibv_gid *gid);
+
+/* Ask the kernel's routing table alone. Return: 0 or -errno, not logged. */
+int neigh_first_hop(const struct neigh_query *query, struct neigh_hop *ret_hop);
+
 /* The Ethernet address of a multicast GID. */
 void neigh_multicast_mac(const union ibv_gid *gid, enum ibv_gid_type type, uint8_t ret_mac[6]);
 

@@ -120,6 +120,39 @@ void verbs_context_set_slots(struct verbs_context *ctx, const struct verbs_ops *
 	ctx->context.ops = context_slots;
 	slots_set_hot(&ctx->context.ops, ops);
 
+	ctx->alloc_null_mr = verbs_slot_alloc_null_mr;
+	ctx->reg_dm_mr = verbs_slot_reg_dm_mr;
+	ctx->alloc_dm = verbs_slot_alloc_dm;
+	ctx->free_dm = verbs_slot_free_dm;
+	ctx->alloc_td = verbs_slot_alloc_td;
+	ctx->dealloc_td = verbs_slot_dealloc_td;
+	ctx->alloc_parent_domain = verbs_slot_alloc_parent_domain;
+	ctx->open_xrcd = verbs_slot_open_xrcd;
+	ctx->close_xrcd = verbs_slot_close_xrcd;
+	ctx->open_qp = verbs_slot_open_qp;
+	ctx->modify_qp_rate_limit = verbs_slot_modify_qp_rate_limit;
+	ctx->create_wq = verbs_slot_create_wq;
+	ctx->modify_wq = verbs_slot_modify_wq;
+	ctx->destroy_wq = verbs_slot_destroy_wq;
+	ctx->create_rwq_ind_table = verbs_slot_create_rwq_ind_table;
+	ctx->destroy_rwq_ind_table = verbs_slot_destroy_rwq_ind_table;
+	ctx->ibv_create_flow = verbs_slot_create_flow;
+	ctx->ibv_destroy_flow = verbs_slot_destroy_flow;
+	ctx->create_flow_action_esp = verbs_slot_create_flow_action_esp;
+	ctx->modify_flow_action_esp = verbs_slot_modify_flow_action_esp;
+	ctx->destroy_flow_action = verbs_slot_destroy_flow_action;
+	ctx->create_counters = verbs_slot_create_counters;
+	ctx->destroy_counters = verbs_slot_destroy_counters;
+	ctx->attach_counters_point_flow = verbs_slot_attach_counters;
+	ctx->read_counters = verbs_slot_read_counters;
+	ctx->post_srq_ops = ops->post_srq_ops; /* the inline answers for a slot without */
+
+	ctx->free_buf = ibv_free_buf;
+	ctx->alloc_buf = ibv_alloc_buf;
+	ctx->dm_export_dmabuf_fd = ibv_dm_export_dmabuf_fd;
+	ctx->reg_mr_ex = ibv_reg_mr_ex;
+	ctx->dealloc_dmah = ibv_dealloc_dmah;
+	ctx->alloc_dmah = ibv_alloc_dmah;
 	ctx->query_port = verbs_slot_query_port;
 	ctx->query_device_ex = verbs_slot_query_device_ex;
 	ctx->query_rt_values = verbs_slot_query_rt_values;

@@ -30,6 +30,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "libibverbs/objects.h"
 #include "util/util.h"
 #include "util/log.h"
 
@@ -55,14 +56,6 @@ static inline void verbs_data_wc(const struct ibv_cq *cq, const struct ibv_wc *w
 			   ibv_wc_status_str(wc->status), wc->vendor_err);
 }
 
-/* Bytes of the provider that travel with a kernel command; NULL and 0 when there are none. */
-struct verbs_udata {
-	const void *in;
-	void *out;
-	uint16_t in_len;
-	uint16_t out_len;
-};
-
 /*
  * A device as the system shows it, kernel or user-space. Filled by discovery (or by a user-space
  * provider's list_devices), constant afterwards.
@@ -83,153 +76,28 @@ struct verbs_device {
 	uint64_t private_data; /* of a user-space provider's list_devices() */
 };
 
-/* Objects. The public struct is always first, so that a cast is enough in both directions. */
-
-enum verbs_mr_type {
-	VERBS_MR_PLAIN,
-	VERBS_MR_NULL,
-	VERBS_MR_DMABUF,
-	VERBS_MR_IMPORTED,
-};
-
-struct verbs_mr {
-	struct ibv_mr ibv_mr;
-	enum verbs_mr_type mr_type;
-	int access;
-};
-
-struct verbs_cq {
-	union {
-		struct ibv_cq cq;
-		struct ibv_cq_ex cq_ex;
-	};
-};
-
-enum {
-	VERBS_QP_EX = 1 << 0,	      /* qp_ex's ibv_wr_* pointers are filled */
-	VERBS_QP_SOURCE_QPN = 1 << 1, /* sends as another QP; only its state is modified */
-};
-
-struct verbs_qp {
-	union {
-		struct ibv_qp qp;
-		struct ibv_qp_ex qp_ex;
-	};
-	uint32_t comp_mask;    /* VERBS_QP_* */
-	struct ibv_qp_cap cap; /* as granted */
-	const struct qp_rules
-		*rules;	  /* of its transitions; NULL: the device's own. The library's */
-	uint8_t port_num; /* last one set by modify; 0 unknown */
-};
-
-struct verbs_srq {
-	struct ibv_srq srq;
-	enum ibv_srq_type srq_type;
-	uint32_t srq_num;
-};
-
-/* Requests: what an op gets besides its object. Kept by nobody after the op returns. */
-
-struct verbs_query_device {
-	const struct ibv_query_device_ex_input *input; /* may be NULL */
-	uint64_t *
-		ret_fw_ver; /* the number behind ret_attr's fw_ver, as the kernel has it; or NULL */
-	struct verbs_udata *udata;
-};
-
-struct verbs_reg_mr {
-	struct ibv_pd *pd;
-	void *addr;
-	uint64_t length; /* bytes */
-	uint64_t iova;
-	int access; /* ibv_access_flags the kernel knows */
-	struct verbs_udata *udata;
-};
-
-struct verbs_reg_dmabuf_mr {
-	struct ibv_pd *pd;
-	uint64_t offset;
-	uint64_t length;
-	uint64_t iova;
-	int fd;
-	int access;
-	struct verbs_udata *udata;
-};
-
-struct verbs_rereg_mr {
-	int flags; /* ibv_rereg_mr_flags; which of the rest counts */
-	struct ibv_pd *pd;
-	void *addr;
-	uint64_t length;
-	int access;
-	struct verbs_udata *udata;
-};
-
-struct verbs_create_cq {
-	const struct ibv_cq_init_attr_ex *attr; /* wc_flags and comp_mask as the caller gave them */
-	bool extended;				/* the caller wants the ibv_start_poll() family */
-	struct verbs_udata *udata;
-};
-
-struct verbs_resize_cq {
-	int cqe;
-	struct verbs_udata *udata;
-};
-
-struct verbs_create_srq {
-	struct ibv_srq_init_attr_ex *attr; /* attr.attr is updated to what was granted */
-	struct verbs_udata *udata;
-};
-
-struct verbs_modify_srq {
-	struct ibv_srq_attr *attr;
-	int mask;
-	struct verbs_udata *udata;
-};
-
-struct verbs_create_qp {
-	struct ibv_qp_init_attr_ex *attr; /* attr.cap is updated to what was granted */
-	bool extended;			  /* came through ibv_create_qp_ex() */
-	struct verbs_udata *udata;
-};
-
-struct verbs_modify_qp {
-	struct ibv_qp_attr *attr;
-	int mask;
-	struct verbs_udata *udata;
-};
-
-struct verbs_query_qp {
-	int mask;
-	struct ibv_qp_attr *ret_attr;
-	struct ibv_qp_init_attr *ret_init_attr;
-};
-
-struct verbs_create_ah {
-	struct ibv_ah_attr *attr;
-	struct verbs_udata *udata;
-};
-
-struct verbs_open_context {
-	struct verbs_udata *udata;
-};
-
 /*
  * A MAD on QP1, for the user-space connection manager.
  * @gone: not 0: no MAD at all, but news: the process whose communication ids have this prefix is
  * gone
  * @removed: no MAD either: the device's interface is gone
+ * @traffic_class: of the packet it is to travel in; of one that came in it is not known
  */
 struct verbs_gsi_mad {
 	uint8_t data[256];
-	uint8_t gone;
+	uint16_t gone;
 	bool removed;
 	uint32_t src_qp;
 	uint16_t pkey_index;
 	uint8_t port_num;
 	uint8_t sgid_index;
+	uint8_t traffic_class;
 	union ibv_gid local_gid;
 	union ibv_gid remote_gid;
+};
+
+enum {
+	VERBS_GSI_PREFIX_BITS = 13, /* of a communication id */
 };
 
 /* Any address of one family, as gsi_listen is told: 0.0.0.0 as an IPv4 GID, and one nobody has. */
@@ -266,6 +134,8 @@ struct verbs_ops {
 	ssize_t (*query_gid_table)(struct ibv_context *ctx, struct ibv_gid_entry *ret_entries,
 				   size_t max_entries);
 	int (*query_pkey)(struct ibv_context *ctx, uint8_t port_num, int index, __be16 *ret_pkey);
+	int (*query_port_speed)(struct ibv_context *ctx, uint32_t port_num,
+				uint64_t *ret_speed); /* 100 Mbit/s */
 	int (*query_rt_values)(struct ibv_context *ctx, struct ibv_values_ex *values);
 
 	/* Events. The op sets channel->fd; records are the kernel's. NULL destroy: close(fd) is
@@ -273,15 +143,53 @@ struct verbs_ops {
 	int (*create_comp_channel)(struct ibv_comp_channel *channel);
 	void (*destroy_comp_channel)(struct ibv_comp_channel *channel);
 
+	/* An asynchronous event was read: what the device keeps of it may go. */
+	void (*async_event)(struct ibv_context *ctx, struct ibv_async_event *event);
+
 	int (*alloc_pd)(struct ibv_pd *pd, struct verbs_udata *udata);
-	int (*dealloc_pd)(struct ibv_pd *pd);
+	int (*dealloc_pd)(struct ibv_pd *pd); /* never of a parent domain */
+	int (*import_pd)(struct ibv_pd *pd, uint32_t handle);
+
+	/*
+	 * Thread domains and parent domains are the library's; the ops add what the provider makes
+	 * of them. A provider that has alloc_td promises nothing but to accept them. With
+	 * alloc_parent_domain it takes the memory of its queues from the domain's allocators.
+	 */
+	int (*alloc_td)(struct ibv_td *td, const struct ibv_td_init_attr *attr);
+	int (*dealloc_td)(struct ibv_td *td);
+	int (*alloc_parent_domain)(struct verbs_pd *pd);
+	void (*dealloc_parent_domain)(struct verbs_pd *pd);
+
+	int (*open_xrcd)(struct verbs_xrcd *xrcd, const struct verbs_open_xrcd *in);
+	int (*close_xrcd)(struct verbs_xrcd *xrcd);
 
 	int (*reg_mr)(struct verbs_mr *mr, const struct verbs_reg_mr *in);
 	int (*reg_dmabuf_mr)(struct verbs_mr *mr, const struct verbs_reg_dmabuf_mr *in);
+	/* With a DMA handle only: without, the two above are enough. */
+	int (*reg_mr_ex)(struct verbs_mr *mr, const struct verbs_reg_mr_ex *in);
 	int (*rereg_mr)(struct verbs_mr *mr, const struct verbs_rereg_mr *in);
 	int (*dereg_mr)(struct verbs_mr *mr);
 	int (*advise_mr)(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 			 struct ibv_sge *sg_list, uint32_t num_sge);
+
+	int (*alloc_null_mr)(struct verbs_mr *mr); /* pd is set; fills lkey */
+	int (*reg_dm_mr)(struct verbs_mr *mr, const struct verbs_reg_dm_mr *in);
+	/* The region of that handle, which another process registered in the same PD. */
+	int (*import_mr)(struct verbs_mr *mr, uint32_t handle);
+	void (*unimport_mr)(struct verbs_mr *mr); /* NULL: nothing to do */
+
+	int (*alloc_dm)(struct verbs_dm *dm, const struct verbs_alloc_dm *in);
+	int (*free_dm)(struct verbs_dm *dm);
+	int (*import_dm)(struct verbs_dm *dm, uint32_t handle);
+	void (*unimport_dm)(struct verbs_dm *dm);	 /* NULL: nothing to do */
+	int (*dm_export_dmabuf_fd)(struct verbs_dm *dm); /* a new descriptor, or -errno */
+
+	int (*alloc_dmah)(struct verbs_dmah *dmah, const struct verbs_alloc_dmah *in);
+	int (*dealloc_dmah)(struct verbs_dmah *dmah);
+
+	/* Memory for regions, page-aligned; NULL, both: the library's. */
+	int (*alloc_buf)(struct ibv_buf *buf);
+	void (*free_buf)(struct ibv_buf *buf);
 
 	int (*alloc_mw)(struct ibv_mw *mw,
 			struct verbs_udata *udata); /* type, pd set; fills rkey */
@@ -303,6 +211,45 @@ struct verbs_ops {
 	int (*query_qp)(struct verbs_qp *qp, const struct verbs_query_qp *in);
 	int (*destroy_qp)(struct verbs_qp *qp);
 	int (*query_qp_data_in_order)(struct verbs_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
+	int (*open_qp)(struct verbs_qp *qp, const struct verbs_open_qp *in);
+	int (*modify_qp_rate_limit)(struct verbs_qp *qp, const struct ibv_qp_rate_limit_attr *attr);
+	int (*query_ece)(struct verbs_qp *qp, struct ibv_ece *ret_ece);
+	int (*set_ece)(struct verbs_qp *qp, const struct ibv_ece *ece);
+
+	int (*create_wq)(struct verbs_wq *wq, const struct verbs_create_wq *in);
+	int (*modify_wq)(struct verbs_wq *wq, const struct verbs_modify_wq *in);
+	int (*destroy_wq)(struct verbs_wq *wq);
+	int (*create_rwq_ind_table)(struct ibv_rwq_ind_table *table,
+				    const struct verbs_create_rwq_ind_table *in);
+	int (*destroy_rwq_ind_table)(struct ibv_rwq_ind_table *table);
+
+	int (*create_flow)(struct ibv_flow *flow, const struct verbs_create_flow *in);
+	int (*destroy_flow)(struct ibv_flow *flow);
+	int (*create_flow_action_esp)(struct verbs_flow_action *action,
+				      const struct verbs_flow_action_esp *in);
+	int (*modify_flow_action_esp)(struct verbs_flow_action *action,
+				      const struct verbs_flow_action_esp *in);
+	int (*destroy_flow_action)(struct verbs_flow_action *action);
+
+	int (*create_counters)(struct verbs_counters *counters,
+			       const struct verbs_create_counters *in);
+	int (*destroy_counters)(struct verbs_counters *counters);
+	int (*attach_counters_point_flow)(struct verbs_counters *counters,
+					  const struct ibv_counter_attach_attr *attr,
+					  struct ibv_flow *flow);
+	int (*read_counters)(struct verbs_counters *counters, uint64_t *ret_values, uint32_t count,
+			     uint32_t flags);
+
+	int (*query_comp_cntr_caps)(struct ibv_context *ctx, struct ibv_comp_cntr_caps *ret_caps);
+	int (*create_comp_cntr)(struct ibv_comp_cntr *cntr,
+				const struct verbs_create_comp_cntr *in);
+	int (*destroy_comp_cntr)(struct ibv_comp_cntr *cntr);
+	int (*modify_comp_cntr)(struct ibv_comp_cntr *cntr,
+				const struct verbs_modify_comp_cntr *in);
+	int (*read_comp_cntr)(struct ibv_comp_cntr *cntr, enum verbs_comp_cntr_entry entry,
+			      uint64_t *ret_value);
+	int (*qp_attach_comp_cntr)(struct verbs_qp *qp, struct ibv_comp_cntr *cntr,
+				   const struct ibv_qp_attach_comp_cntr_attr *attr);
 
 	int (*create_ah)(struct ibv_ah *ah, const struct verbs_create_ah *in);
 	int (*destroy_ah)(struct ibv_ah *ah);
@@ -311,15 +258,15 @@ struct verbs_ops {
 	int (*detach_mcast)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
 	/*
-	 * QP1 of a user-space device: see gsi.c. *ret_prefix is the upper byte of the communication
-	 * ids this process shall use: the processes behind one address are told apart by it. The
-	 * taker of the first call is the device's, and the context stays open from then on.
-	 * gsi_listen: requests for @service_id (host order) that come to @gid (NULL: any; or one of
-	 * VERBS_GSI_ANY_*) are for this process, or no longer. gsi_send: -EAGAIN when there is no
-	 * room or no way to a process of this host yet. gsi_recv: -EAGAIN: none.
+	 * QP1 of a user-space device: see gsi.c. *ret_prefix is the first VERBS_GSI_PREFIX_BITS of
+	 * the communication ids this process shall use: the processes behind one address are told
+	 * apart by it. The taker of the first call is the device's, and the context stays open from
+	 * then on. gsi_listen: requests for @service_id (host order) that come to @gid (NULL: any;
+	 * or one of VERBS_GSI_ANY_*) are for this process, or no longer. gsi_send: -EAGAIN when
+	 * there is no room or no way to a process of this host yet. gsi_recv: -EAGAIN: none.
 	 */
 	int (*gsi_open)(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
-			uint8_t *ret_prefix);
+			uint16_t *ret_prefix);
 	int (*gsi_listen)(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
 			  bool on);
 	int (*gsi_send)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
@@ -341,6 +288,18 @@ struct verbs_ops {
 	 */
 	void (*gsi_poll)(struct ibv_context *ctx);
 	void (*gsi_leave)(struct ibv_context *ctx);
+	/*
+	 * From now on somebody speaks for this process with @remote's host, should it be killed;
+	 * asked without any lock, as a program may have to be started for it. -ENOENT: it is this
+	 * host, where such deaths are known without; -EOPNOTSUPP: it cannot be, which is said once.
+	 */
+	int (*gsi_guard)(struct ibv_context *ctx, const union ibv_gid *remote);
+	/*
+	 * What is to be said then: @mad, in the place of what had this @index before; NULL: nothing
+	 * any more. -EMSGSIZE: only short ones are kept.
+	 */
+	int (*gsi_last_word)(struct ibv_context *ctx, uint16_t index,
+			     const struct verbs_gsi_mad *mad);
 
 	/* app-facing: called straight from inline functions of verbs.h, public return convention.
 	 */
@@ -348,6 +307,7 @@ struct verbs_ops {
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 			     struct ibv_recv_wr **bad_wr);
+	int (*post_srq_ops)(struct ibv_srq *srq, struct ibv_ops_wr *op, struct ibv_ops_wr **bad_op);
 	int (*poll_cq)(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 	int (*req_notify_cq)(struct ibv_cq *cq, int solicited_only);
 	int (*bind_mw)(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
@@ -355,15 +315,25 @@ struct verbs_ops {
 
 /* Bytes of each object; 0: the library's base is enough. */
 struct verbs_sizes {
-	uint16_t context;
-	uint16_t pd;
-	uint16_t mr;
-	uint16_t mw;
-	uint16_t cq;
-	uint16_t srq;
-	uint16_t qp;
-	uint16_t ah;
-	uint16_t comp_channel;
+	size_t context;
+	size_t pd;
+	size_t td;
+	size_t xrcd;
+	size_t mr;
+	size_t dm;
+	size_t mw;
+	size_t cq;
+	size_t srq;
+	size_t qp;
+	size_t wq;
+	size_t rwq_ind_table;
+	size_t flow;
+	size_t flow_action;
+	size_t counters;
+	size_t dmah;
+	size_t comp_cntr;
+	size_t ah;
+	size_t comp_channel;
 };
 
 /* What a user-space provider's list_devices() adds its devices to. */
@@ -421,6 +391,54 @@ static inline struct verbs_srq *to_vsrq(struct ibv_srq *srq)
 	return (struct verbs_srq *)srq;
 }
 
+static inline struct verbs_pd *to_vpd(struct ibv_pd *pd)
+{
+	return (struct verbs_pd *)pd;
+}
+
+/* The protection domain that @pd is, or that it stands for as a parent domain. */
+static inline struct ibv_pd *verbs_pd_protection(struct ibv_pd *pd)
+{
+	struct verbs_pd *vpd = to_vpd(pd);
+
+	return vpd && vpd->of ? &vpd->of->pd : pd;
+}
+
+static inline struct verbs_td *to_vtd(struct ibv_td *td)
+{
+	return (struct verbs_td *)td;
+}
+
+static inline struct verbs_xrcd *to_vxrcd(struct ibv_xrcd *xrcd)
+{
+	return (struct verbs_xrcd *)xrcd;
+}
+
+static inline struct verbs_wq *to_vwq(struct ibv_wq *wq)
+{
+	return (struct verbs_wq *)wq;
+}
+
+static inline struct verbs_dm *to_vdm(struct ibv_dm *dm)
+{
+	return (struct verbs_dm *)dm;
+}
+
+static inline struct verbs_dmah *to_vdmah(struct ibv_dmah *dmah)
+{
+	return (struct verbs_dmah *)dmah;
+}
+
+static inline struct verbs_flow_action *to_vaction(struct ibv_flow_action *action)
+{
+	return (struct verbs_flow_action *)action;
+}
+
+static inline struct verbs_counters *to_vcounters(struct ibv_counters *counters)
+{
+	return (struct verbs_counters *)counters;
+}
+
 static inline struct verbs_mr *to_vmr(struct ibv_mr *mr)
 {
 	return (struct verbs_mr *)mr;
@@ -447,6 +465,34 @@ void verbs_device_add(struct verbs_device_list *list, struct verbs_device *devic
 
 /* From open_context: this context's operations are @ops instead of the provider's. */
 void verbs_context_set_ops(struct verbs_context *ctx, const struct verbs_ops *ops);
+/*
+ * From open_context: the operations that @overlay has take the places of this context's, and the
+ * others stay. For what only some devices of a provider do, or do otherwise. -ENOMEM, or 0.
+ */
+int verbs_context_overlay_ops(struct verbs_context *ctx, const struct verbs_ops *overlay);
+
+/* Whether the provider of that name serves the device. */
+bool verbs_device_is(const struct ibv_device *device, const char *provider);
+
+/*
+ * For the library of a provider's direct verbs: what the public verb does, on behalf of a verb of
+ * the provider's own, whose name messages have and whose attributes the op finds in @in's dv. All
+ * return 0 or a negative errno, said in the log.
+ */
+int verbs_context_open(struct ibv_device *device, const void *dv, struct ibv_context **ret_ctx);
+int verbs_cq_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_cq *in,
+		    struct verbs_cq **ret_cq);
+int verbs_qp_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_qp *in,
+		    struct ibv_qp **ret_qp);
+int verbs_wq_create(struct ibv_context *ctx, const struct verbs_create_wq *in,
+		    struct verbs_wq **ret_wq);
+int verbs_dm_alloc(struct ibv_context *ctx, const struct verbs_alloc_dm *in,
+		   struct verbs_dm **ret_dm);
+int verbs_flow_create(const struct verbs_create_flow *in, struct ibv_flow **ret_flow);
+int verbs_flow_action_create(struct ibv_context *ctx, const struct verbs_flow_action_esp *in,
+			     struct verbs_flow_action **ret_action);
+/* Memory for an object that the provider makes by itself: zeroed, freed with free(). */
+void *verbs_object_alloc(size_t base, size_t declared);
 
 /* For the library of a provider's direct verbs: verbs_provider.direct of the context's provider.
  * NULL: it has none, or is not @provider. */
@@ -463,13 +509,14 @@ void verbs_cq_init(struct verbs_cq *cq, struct ibv_context *ctx, struct ibv_comp
 void verbs_cq_wait_events(struct verbs_cq *cq, uint32_t comp, uint32_t async);
 void verbs_qp_wait_events(struct verbs_qp *qp, uint32_t async);
 void verbs_srq_wait_events(struct verbs_srq *srq, uint32_t async);
+void verbs_wq_wait_events(struct verbs_wq *wq, uint32_t async);
 
 /*
  * QP1 of a user-space device, for librdmacm: the operations of the same names. -EOPNOTSUPP: the
  * device's connections are made elsewhere.
  */
 int verbs_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
-		   uint8_t *ret_prefix);
+		   uint16_t *ret_prefix);
 int verbs_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
 		     bool on);
 int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
@@ -478,6 +525,12 @@ int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 int verbs_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd);
 void verbs_gsi_poll(struct ibv_context *ctx);
 void verbs_gsi_leave(struct ibv_context *ctx);
+int verbs_gsi_guard(struct ibv_context *ctx, const union ibv_gid *remote);
+int verbs_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct verbs_gsi_mad *mad);
+
+/* The folder of programs that providers start: an installed one, or the build's, as for plug-ins.
+ */
+const char *verbs_program_folder(void);
 
 /*
  * Whether the kernel has asked for the next hop from @sgid to @dgid in vain. It asks when something

@@ -10,10 +10,16 @@ static void qp_init(struct verbs_qp *qp, struct ibv_context *ctx,
 {
 	qp->qp.context = ctx;
 	qp->qp.qp_context = attr->qp_context;
-	qp->qp.pd = attr->pd;
-	qp->qp.send_cq = attr->send_cq;
-	qp->qp.recv_cq = attr->recv_cq;
-	qp->qp.srq = attr->srq;
+	if (attr->qp_type == IBV_QPT_XRC_RECV) {
+		qp->xrcd = attr->xrcd;
+	} else {
+		qp->qp.pd = attr->pd;
+		qp->qp.send_cq = attr->send_cq;
+	}
+	if (attr->qp_type != IBV_QPT_XRC_RECV && attr->qp_type != IBV_QPT_XRC_SEND) {
+		qp->qp.recv_cq = attr->recv_cq;
+		qp->qp.srq = attr->srq;
+	}
 	qp->qp.qp_type = attr->qp_type;
 	qp->qp.state = IBV_QPS_RESET;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
@@ -23,8 +29,8 @@ static void qp_init(struct verbs_qp *qp, struct ibv_context *ctx,
 	verbs_events_init(&qp->qp.mutex, &qp->qp.cond);
 }
 
-static int qp_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_qp *in,
-		     struct ibv_qp **ret_qp)
+int verbs_qp_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_qp *in,
+		    struct ibv_qp **ret_qp)
 {
 	const struct verbs_ops *ops = ctx_ops(ctx);
 	struct verbs_qp *qp;
@@ -46,6 +52,7 @@ static int qp_create(struct ibv_context *ctx, const char *verb, const struct ver
 		return r;
 	}
 	qp->cap = in->attr->cap;
+	verbs_parent_hold(qp->qp.pd);
 	*ret_qp = &qp->qp;
 	return 0;
 }
@@ -71,7 +78,7 @@ VERBS_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = pd,
 	};
-	r = qp_create(pd->context, verb, &in, &qp);
+	r = verbs_qp_create(pd->context, verb, &in, &qp);
 	if (r < 0)
 		return ret_null(r);
 	init->cap = attr.cap;
@@ -82,9 +89,106 @@ struct ibv_qp *verbs_slot_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_in
 {
 	const struct verbs_create_qp in = { .attr = attr, .extended = true };
 	struct ibv_qp *qp = NULL;
-	int r = qp_create(ctx, "ibv_create_qp_ex", &in, &qp);
+	int r = attr ? verbs_qp_create(ctx, "ibv_create_qp_ex", &in, &qp)
+		     : explain_null("ibv_create_qp_ex", "qp_init_attr_ex");
 
 	return r < 0 ? ret_null(r) : qp;
+}
+
+#define QP_OPEN_KNOWN ((uint32_t)IBV_QP_OPEN_ATTR_RESERVED - 1)
+#define QP_OPEN_NEEDED \
+	((uint32_t)(IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE))
+
+static int qp_check_open(struct ibv_context *ctx, const struct ibv_qp_open_attr *attr)
+{
+	static const char verb[] = "ibv_open_qp";
+
+	if (!attr)
+		return explain_null(verb, "qp_open_attr");
+	if (!comp_mask_ok(attr->comp_mask, QP_OPEN_KNOWN)) {
+		verbs_err(ctx, "%s: comp_mask 0x%x: 0x%x are known", verb, attr->comp_mask,
+			  QP_OPEN_KNOWN);
+		return -EOPNOTSUPP;
+	}
+	if (QP_OPEN_NEEDED & ~attr->comp_mask || !attr->xrcd) {
+		verbs_err(ctx,
+			  "%s: comp_mask 0x%x: it needs the number, the XRC domain and the type",
+			  verb, attr->comp_mask);
+		return -EINVAL;
+	}
+	if (attr->xrcd->context != ctx) {
+		verbs_err(ctx, "%s: the XRC domain belongs to another context", verb);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int qp_open(struct ibv_context *ctx, const struct ibv_qp_open_attr *attr,
+		   struct verbs_qp **ret_qp)
+{
+	const struct verbs_open_qp in = { .attr = attr };
+	const struct verbs_ops *ops = ctx_ops(ctx);
+	struct ibv_qp_init_attr_ex init;
+	struct verbs_qp *qp;
+	int r;
+
+	if (!ops->open_qp)
+		return verbs_unsupported(ctx, "ibv_open_qp");
+	r = qp_check_open(ctx, attr);
+	if (r < 0)
+		return r;
+	qp = verbs_object_alloc(sizeof(*qp), ctx_priv(ctx)->provider->sizes.qp);
+	if (!qp)
+		return -ENOMEM;
+	init = (struct ibv_qp_init_attr_ex){
+		.qp_context = attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL,
+		.qp_type = attr->qp_type,
+		.xrcd = attr->xrcd,
+	};
+	qp_init(qp, ctx, &init);
+	qp->qp.state = IBV_QPS_UNKNOWN;
+	r = ops->open_qp(qp, &in);
+	if (r < 0) {
+		verbs_err(ctx, "ibv_open_qp: qp 0x%x, %s: %s%s", attr->qp_num,
+			  qp_type_str(attr->qp_type), strerror(-r),
+			  r == -EINVAL || r == -ENOENT ? "; is it an XRC receive QP of this domain?"
+						       : "");
+		free(qp);
+		return r;
+	}
+	*ret_qp = qp;
+	return 0;
+}
+
+struct ibv_qp *verbs_slot_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr)
+{
+	struct verbs_qp *qp = NULL;
+	int r = qp_open(ctx, attr, &qp);
+
+	return r < 0 ? ret_null(r) : &qp->qp;
+}
+
+int verbs_slot_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr)
+{
+	static const char verb[] = "ibv_modify_qp_rate_limit";
+	const struct verbs_ops *ops = ctx_ops(qp->context);
+	int r;
+
+	if (!ops->modify_qp_rate_limit)
+		return ret_int(verbs_unsupported(qp->context, verb));
+	if (!attr)
+		return ret_int(explain_null(verb, "attr"));
+	if (attr->comp_mask) {
+		verbs_err(qp->context, "qp 0x%x: %s: comp_mask 0x%x: no bit is defined yet",
+			  qp->qp_num, verb, attr->comp_mask);
+		return ret_int(-EINVAL);
+	}
+	r = ops->modify_qp_rate_limit(to_vqp(qp), attr);
+	if (r < 0)
+		verbs_err(qp->context, "qp 0x%x: %s: %u kbit/s, burst %u, packet %u: %s",
+			  qp->qp_num, verb, attr->rate_limit, attr->max_burst_sz,
+			  attr->typical_pkt_sz, strerror(-r));
+	return ret_int(r);
 }
 
 /* NULL unless the QP was created for the ibv_wr_*() builders. */
@@ -191,8 +295,10 @@ VERBS_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 	int r = verbs_destroy_result(ctx, "ibv_destroy_qp: qp", qp->qp_num,
 				     ctx_ops(ctx)->destroy_qp(to_vqp(qp)));
 
-	if (!r)
+	if (!r) {
+		verbs_parent_release(qp->pd);
 		free(to_vqp(qp));
+	}
 	return ret_int(r);
 }
 
@@ -200,12 +306,39 @@ VERBS_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 
 VERBS_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	return ret_int(-EOPNOTSUPP);
+	const struct verbs_ops *ops = ctx_ops(qp->context);
+	int r;
+
+	/* The connection manager asks each QP: where there is no ECE that is no error to log. */
+	if (!ops->query_ece)
+		return ret_int(-EOPNOTSUPP);
+	ece->comp_mask = 0;
+	r = ops->query_ece(to_vqp(qp), ece);
+	if (r < 0)
+		verbs_err(qp->context, "qp 0x%x: ibv_query_ece: %s", qp->qp_num, strerror(-r));
+	return ret_int(r);
 }
 
 VERBS_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	return ret_int(-EOPNOTSUPP);
+	const struct verbs_ops *ops = ctx_ops(qp->context);
+	int r;
+
+	/* No vendor: the peer offered nothing. The connection manager sets what came, whatever it
+	 * is. */
+	if (!ece->vendor_id || !ops->set_ece)
+		return ret_int(-EOPNOTSUPP);
+	if (ece->comp_mask) {
+		verbs_err(qp->context,
+			  "qp 0x%x: ibv_set_ece: comp_mask 0x%x: no bit is defined yet", qp->qp_num,
+			  ece->comp_mask);
+		return ret_int(-EINVAL);
+	}
+	r = ops->set_ece(to_vqp(qp), ece);
+	if (r < 0)
+		verbs_err(qp->context, "qp 0x%x: ibv_set_ece: vendor 0x%x, options 0x%x: %s",
+			  qp->qp_num, ece->vendor_id, ece->options, strerror(-r));
+	return ret_int(r);
 }
 
 /* 1 only when the device says so, and the CPU keeps the order of what the device writes. */

@@ -30,14 +30,21 @@ static bool type_is_known(enum ibv_qp_type type)
 /* A handle is a number of one context: in another one it names some other object, or nothing. */
 static bool is_foreign(const struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
-	return (attr->send_cq && attr->send_cq->context != ctx) ||
-	       (attr->recv_cq && attr->recv_cq->context != ctx) ||
-	       (attr->srq && attr->srq->context != ctx) || attr->pd->context != ctx;
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return attr->xrcd->context != ctx;
+	if ((attr->send_cq && attr->send_cq->context != ctx) || attr->pd->context != ctx)
+		return true;
+	if (attr->qp_type == IBV_QPT_XRC_SEND)
+		return false;
+	return (attr->recv_cq && attr->recv_cq->context != ctx) ||
+	       (attr->srq && attr->srq->context != ctx) ||
+	       (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE && attr->rwq_ind_tbl->context != ctx);
 }
 
 static bool lacks_cq(const struct ibv_qp_init_attr_ex *attr)
 {
-	if (attr->qp_type == IBV_QPT_DRIVER || attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
+	if (attr->qp_type == IBV_QPT_DRIVER || attr->qp_type == IBV_QPT_XRC_RECV ||
+	    attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
 		return false;
 	return !attr->send_cq || (!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND);
 }
@@ -51,19 +58,26 @@ int qp_check_create(struct ibv_context *ctx, const char *verb,
 		return refuse_create(ctx, verb, -EINVAL,
 				     "qp_type is none of RC, UC, UD, RAW_PACKET, XRC_SEND, "
 				     "XRC_RECV, DRIVER");
-	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return refuse_create(ctx, verb, -EOPNOTSUPP,
-				     "XRC receive queue pairs are not supported");
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
+	if (attr->qp_type == IBV_QPT_XRC_RECV) {
+		if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !attr->xrcd)
+			return refuse_create(ctx, verb, -EINVAL,
+					     "no XRC domain: comp_mask needs "
+					     "IBV_QP_INIT_ATTR_XRCD");
+	} else if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
 		return refuse_create(ctx, verb, -EINVAL,
 				     "no protection domain: comp_mask needs IBV_QP_INIT_ATTR_PD");
+	}
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE && !attr->rwq_ind_tbl)
+		return refuse_create(ctx, verb, -EINVAL, "rwq_ind_tbl is NULL");
 	if (lacks_cq(attr))
 		return refuse_create(ctx, verb, -EINVAL,
 				     attr->send_cq ? "recv_cq is NULL" : "send_cq is NULL");
 	if (is_foreign(ctx, attr))
 		return refuse_create(
 			ctx, verb, -EINVAL,
-			"the PD, CQs and SRQ must all be of one context (open device)");
+			attr->qp_type == IBV_QPT_XRC_RECV
+				? "the XRC domain belongs to another context (open device)"
+				: "the PD, CQs and SRQ must all be of one context (open device)");
 	return 0;
 }
 

@@ -55,6 +55,8 @@ static int srq_create(struct ibv_context *ctx, const char *verb, struct ibv_srq_
 	srq->srq.context = ctx;
 	srq->srq.srq_context = attr->srq_context;
 	srq->srq.pd = attr->pd;
+	srq->xrcd = srq->srq_type == IBV_SRQT_XRC ? attr->xrcd : NULL;
+	srq->cq = srq->srq_type == IBV_SRQT_BASIC ? NULL : attr->cq;
 	verbs_events_init(&srq->srq.mutex, &srq->srq.cond);
 	r = ops->create_srq(srq, &in);
 	if (unlikely(r < 0)) {
@@ -62,6 +64,7 @@ static int srq_create(struct ibv_context *ctx, const char *verb, struct ibv_srq_
 		free(srq);
 		return r;
 	}
+	verbs_parent_hold(srq->srq.pd);
 	*ret_srq = &srq->srq;
 	return 0;
 }
@@ -88,17 +91,42 @@ VERBS_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_in
 	return srq;
 }
 
+/* What the type needs beside the PD. */
+static int srq_check_type(struct ibv_context *ctx, const char *verb,
+			  const struct ibv_srq_init_attr_ex *attr, enum ibv_srq_type type)
+{
+	bool cq = type != IBV_SRQT_BASIC && attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq;
+	bool xrcd = type == IBV_SRQT_XRC && attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD && attr->xrcd;
+	bool tags = attr->comp_mask & IBV_SRQ_INIT_ATTR_TM;
+
+	if (type == IBV_SRQT_XRC && (!xrcd || !cq)) {
+		verbs_err(ctx,
+			  "%s: XRC: comp_mask 0x%x: it needs IBV_SRQ_INIT_ATTR_XRCD and "
+			  "IBV_SRQ_INIT_ATTR_CQ",
+			  verb, attr->comp_mask);
+		return -EINVAL;
+	}
+	if (type == IBV_SRQT_TM && (!cq || !tags || !attr->tm_cap.max_num_tags)) {
+		verbs_err(ctx,
+			  "%s: tag matching: comp_mask 0x%x: it needs IBV_SRQ_INIT_ATTR_CQ and "
+			  "IBV_SRQ_INIT_ATTR_TM with tm_cap.max_num_tags above 0",
+			  verb, attr->comp_mask);
+		return -EINVAL;
+	}
+	if (attr->pd->context != ctx || (cq && attr->cq->context != ctx) ||
+	    (xrcd && attr->xrcd->context != ctx)) {
+		verbs_err(ctx, "%s: the PD, CQ and XRC domain must all be of this context", verb);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int srq_check_extended(struct ibv_context *ctx, const char *verb,
 			      const struct ibv_srq_init_attr_ex *attr)
 {
-	static const char *const types[] = {
-		[IBV_SRQT_BASIC] = "basic",
-		[IBV_SRQT_XRC] = "XRC",
-		[IBV_SRQT_TM] = "tag matching",
-	};
 	enum ibv_srq_type type = srq_init_type(attr);
 
-	if (!comp_mask_ok(attr->comp_mask, SRQ_INIT_KNOWN) || type >= ARRAY_SIZE(types)) {
+	if (!comp_mask_ok(attr->comp_mask, SRQ_INIT_KNOWN) || type > IBV_SRQT_TM) {
 		verbs_err(ctx, "%s: comp_mask 0x%x, srq_type %d: not known", verb, attr->comp_mask,
 			  type);
 		return -EOPNOTSUPP;
@@ -108,11 +136,7 @@ static int srq_check_extended(struct ibv_context *ctx, const char *verb,
 			  verb);
 		return -EINVAL;
 	}
-	if (type != IBV_SRQT_BASIC) {
-		verbs_err(ctx, "%s: %s shared receive queues are not supported", verb, types[type]);
-		return -EOPNOTSUPP;
-	}
-	return 0;
+	return srq_check_type(ctx, verb, attr, type);
 }
 
 struct ibv_srq *verbs_slot_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr)
@@ -126,7 +150,7 @@ struct ibv_srq *verbs_slot_create_srq_ex(struct ibv_context *ctx, struct ibv_srq
 	return r < 0 ? ret_null(r) : srq;
 }
 
-/* Only a sender of the XRC transport addresses an SRQ by number. */
+/* A tag matching queue has a number as well, for the vendor's own protocols. */
 int verbs_slot_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
 {
 	if (to_vsrq(srq)->srq_type == IBV_SRQT_BASIC)
@@ -192,7 +216,9 @@ VERBS_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 	int r = verbs_destroy_result(ctx, "ibv_destroy_srq: srq", srq->handle,
 				     ctx_ops(ctx)->destroy_srq(to_vsrq(srq)));
 
-	if (!r)
+	if (!r) {
+		verbs_parent_release(srq->pd);
 		free(to_vsrq(srq));
+	}
 	return ret_int(r);
 }

@@ -7,6 +7,10 @@
 #include "librdmacm/cm.h"
 #include "librdmacm/sockaddr.h"
 
+enum {
+	PORT_TRIES = 32
+};
+
 _Static_assert(sizeof(struct sockaddr_ib) == 48, "the kernel's");
 
 static int addr_check(struct cm_id *id, const char *who, const struct sockaddr *addr)
@@ -50,6 +54,34 @@ static int bind_on_backend(struct cm_id *id, const struct sockaddr *addr)
 	return has_no_device(addr) || id->id.verbs ? 0 : -ENODEV;
 }
 
+static int bind_to_one(struct cm_id *id, const struct sockaddr *addr)
+{
+	int r = cm_id_choose(id, addr);
+
+	return r < 0 ? r : bind_on_backend(id, addr);
+}
+
+/*
+ * A port that one backend chose may be somebody's on the other: then it is to choose again, unless
+ * the identifier was bound before.
+ */
+static int bind_to_both(struct cm_id *id, const struct sockaddr *addr)
+{
+	bool open = !id->backend && !cm_addr_port(addr);
+	int r;
+
+	for (int tries = 1;; tries++) {
+		r = cm_id_choose_both(id);
+		if (!r)
+			r = bind_on_backend(id, addr);
+		if (!open || tries == PORT_TRIES || (r != -EADDRINUSE && r != -EADDRNOTAVAIL))
+			return r;
+		r = cm_id_choose_none(id);
+		if (r < 0)
+			return r;
+	}
+}
+
 int cm_addr_bind(struct cm_id *id, const struct sockaddr *addr)
 {
 	int r = addr_check(id, "rdma_bind_addr", addr);
@@ -59,11 +91,9 @@ int cm_addr_bind(struct cm_id *id, const struct sockaddr *addr)
 	/* AF_IB is the kernel's alone, any address or not */
 	if (cm_addr_is_any(addr) && addr->sa_family != AF_IB &&
 	    cm_channel_is_mixed(cm_id_channel(id)))
-		r = cm_id_choose_both(id);
+		r = bind_to_both(id, addr);
 	else
-		r = cm_id_choose(id, addr);
-	if (!r)
-		r = bind_on_backend(id, addr);
+		r = bind_to_one(id, addr);
 	if (r < 0)
 		cm_explain_addr(id, addr, r);
 	return r;

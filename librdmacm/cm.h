@@ -74,7 +74,7 @@ struct cm_device {
 	struct ibv_pd *pd;	     /* default PD of all identifiers; there once verbs is */
 	uint8_t max_initiator_depth; /* outstanding reads and atomics per QP, at most 255 */
 	uint8_t max_responder_resources;
-	uint8_t link_layer[8]; /* [port_num - 1]; 0 not asked yet */
+	_Atomic(uint8_t) link_layer[8]; /* [port_num - 1]; 0 not asked yet */
 };
 
 /*
@@ -257,6 +257,8 @@ int cm_id_migrate(struct cm_id *id, struct cm_channel *to);
 /* The backend that serves the local address @src; both, for a wildcard. */
 int cm_id_choose(struct cm_id *id, const struct sockaddr *src);
 int cm_id_choose_both(struct cm_id *id);
+/* Back to none. */
+int cm_id_choose_none(struct cm_id *id);
 /* -EINVAL, said in the log, when the identifier has no backend yet; -EBADF when it is closed. */
 int cm_need_backend(struct cm_id *id, const char *who);
 /* -EOPNOTSUPP, said in the log. */

@@ -232,18 +232,22 @@ struct cm_device *cm_device_of(struct ibv_context *verbs)
 
 int cm_device_link_layer(struct cm_device *dev, uint8_t port_num)
 {
+	_Atomic(uint8_t) *known = NULL;
 	struct ibv_port_attr attr;
-	int r;
+	uint8_t layer = 0;
 
 	if (!port_num)
 		return IBV_LINK_LAYER_UNSPECIFIED;
-	if (port_num <= ARRAY_SIZE(dev->link_layer) && dev->link_layer[port_num - 1])
-		return dev->link_layer[port_num - 1];
-	r = ibv_query_port(dev->verbs, port_num, &attr);
-	if (r)
+	if (port_num <= ARRAY_SIZE(dev->link_layer)) {
+		known = &dev->link_layer[port_num - 1];
+		layer = atomic_load_explicit(known, memory_order_relaxed);
+	}
+	if (layer)
+		return layer;
+	if (ibv_query_port(dev->verbs, port_num, &attr))
 		return IBV_LINK_LAYER_UNSPECIFIED;
-	if (port_num <= ARRAY_SIZE(dev->link_layer))
-		dev->link_layer[port_num - 1] = attr.link_layer;
+	if (known)
+		atomic_store_explicit(known, attr.link_layer, memory_order_relaxed);
 	return attr.link_layer;
 }
 

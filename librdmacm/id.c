@@ -217,6 +217,13 @@ int cm_id_choose_both(struct cm_id *id)
 	return r;
 }
 
+int cm_id_choose_none(struct cm_id *id)
+{
+	int r = twin_destroy(id);
+
+	return r < 0 ? r : backend_detach(id);
+}
+
 /* ------------------------------------------------------------------ create and destroy */
 
 static int id_create(struct cm_channel *ch, void *context, enum rdma_port_space ps,

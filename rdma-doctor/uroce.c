@@ -75,7 +75,11 @@ static bool variable_is_blamed(const char *said, char *name, size_t size)
 		return false;
 	memcpy(name, start, length);
 	name[length] = '\0';
-	return getenv(name) != NULL;
+	for (int i = 0; i < ENV_COUNT; i++) {
+		if (!strcmp(env_variables[i].name, name))
+			return env_is_set(i);
+	}
+	return false;
 }
 
 static void uroce_fix(const struct trial *trial, struct finding *f)

@@ -23,6 +23,9 @@ const struct env_variable env_variables[ENV_COUNT] = {
 	[ENV_UROCE_PATH] = { "UROCE_PATH", "how it reaches processes of its own host" },
 	[ENV_UROCE_FAULTS] = { "UROCE_FAULTS", "faults it is to make, for tests" },
 	[ENV_UROCE_CAPTURE] = { "UROCE_CAPTURE", "file its packets are written to" },
+	[ENV_RS_SQ_SIZE] = { "RS_SQ_SIZE", "librspreload: RDMA_SQSIZE of its sockets" },
+	[ENV_RS_RQ_SIZE] = { "RS_RQ_SIZE", "librspreload: RDMA_RQSIZE of its sockets" },
+	[ENV_RS_INLINE] = { "RS_INLINE", "librspreload: RDMA_INLINE of its sockets" },
 };
 
 const char *env_get(enum env_name name)

@@ -42,6 +42,12 @@
 
 #define ROUND_UP(n, align) (((n) + (align)-1) / (align) * (align))
 
+/* The next power of 2, or @n itself; of at most 1 << 31. */
+static inline uint32_t round_up_pow2(uint32_t n)
+{
+	return n <= 1 ? 1 : 1u << (32 - __builtin_clz(n - 1));
+}
+
 /* Attribute structs grow at their tail: every bit the callee does not know refuses the call. */
 static inline bool comp_mask_ok(uint64_t mask, uint64_t known)
 {

@@ -47,6 +47,7 @@ enum uverbs_default_objects {
 	UVERBS_OBJECT_ASYNC_EVENT = 16,
 	UVERBS_OBJECT_DMAH = 17,
 	UVERBS_OBJECT_DMABUF = 18,
+	UVERBS_OBJECT_COMP_CNTR = 19,
 };
 
 /* ---- device and context ---- */
@@ -60,6 +61,7 @@ enum uverbs_methods_device {
 	UVERBS_METHOD_QUERY_GID_TABLE = 5,
 	UVERBS_METHOD_QUERY_GID_ENTRY = 6,
 	UVERBS_METHOD_QUERY_PORT_SPEED = 7,
+	UVERBS_METHOD_QUERY_COMP_CNTR_CAPS = 8,
 };
 
 enum uverbs_attrs_invoke_write_cmd_attr_ids {
@@ -82,6 +84,12 @@ enum uverbs_attrs_query_port_cmd_attr_ids {
 enum uverbs_attrs_query_port_speed_cmd_attr_ids {
 	UVERBS_ATTR_QUERY_PORT_SPEED_PORT_NUM = 0,
 	UVERBS_ATTR_QUERY_PORT_SPEED_RESP = 1, /* out */
+};
+
+enum uverbs_attrs_query_comp_cntr_caps_attr_ids {
+	UVERBS_ATTR_QUERY_COMP_CNTR_CAPS_MAX_COUNTERS = 0,	      /* out, u32 */
+	UVERBS_ATTR_QUERY_COMP_CNTR_CAPS_MAX_VALUE = 1,		      /* out, u64 */
+	UVERBS_ATTR_QUERY_COMP_CNTR_CAPS_SUPPORTED_QP_ATTACH_OPS = 2, /* out, u32 */
 };
 
 enum uverbs_attrs_get_context_attr_ids {
@@ -285,6 +293,7 @@ enum uverbs_attrs_destroy_cq_cmd_attr_ids {
 enum uverbs_methods_qp {
 	UVERBS_METHOD_QP_CREATE = 0,
 	UVERBS_METHOD_QP_DESTROY = 1,
+	UVERBS_METHOD_QP_ATTACH_COMP_CNTR = 2,
 };
 
 enum uverbs_attrs_create_qp_cmd_attr_ids {
@@ -308,6 +317,42 @@ enum uverbs_attrs_create_qp_cmd_attr_ids {
 enum uverbs_attrs_destroy_qp_cmd_attr_ids {
 	UVERBS_ATTR_DESTROY_QP_HANDLE = 0, /* old */
 	UVERBS_ATTR_DESTROY_QP_RESP = 1,   /* out, struct ib_uverbs_destroy_qp_resp */
+};
+
+enum uverbs_attrs_qp_attach_comp_cntr_cmd_attr_ids {
+	UVERBS_ATTR_QP_ATTACH_COMP_CNTR_HANDLE = 0,	 /* old */
+	UVERBS_ATTR_QP_ATTACH_COMP_CNTR_CNTR_HANDLE = 1, /* old */
+	UVERBS_ATTR_QP_ATTACH_COMP_CNTR_OP_MASK = 2,	 /* u32 */
+};
+
+/* ---- completion counter ---- */
+
+enum uverbs_methods_comp_cntr {
+	UVERBS_METHOD_COMP_CNTR_CREATE = 0,
+	UVERBS_METHOD_COMP_CNTR_DESTROY = 1,
+	UVERBS_METHOD_COMP_CNTR_MODIFY = 2,
+	UVERBS_METHOD_COMP_CNTR_READ = 3,
+};
+
+enum uverbs_attrs_create_comp_cntr_cmd_attr_ids {
+	UVERBS_ATTR_CREATE_COMP_CNTR_HANDLE = 0, /* new */
+};
+
+enum uverbs_attrs_destroy_comp_cntr_cmd_attr_ids {
+	UVERBS_ATTR_DESTROY_COMP_CNTR_HANDLE = 0, /* old */
+};
+
+enum uverbs_attrs_modify_comp_cntr_cmd_attr_ids {
+	UVERBS_ATTR_MODIFY_COMP_CNTR_HANDLE = 0, /* old */
+	UVERBS_ATTR_MODIFY_COMP_CNTR_ENTRY = 1,	 /* u64, enum ib_uverbs_comp_cntr_entry */
+	UVERBS_ATTR_MODIFY_COMP_CNTR_OP = 2,	 /* u64, enum ib_uverbs_comp_cntr_modify_op */
+	UVERBS_ATTR_MODIFY_COMP_CNTR_VALUE = 3,	 /* u64 */
+};
+
+enum uverbs_attrs_read_comp_cntr_cmd_attr_ids {
+	UVERBS_ATTR_READ_COMP_CNTR_HANDLE = 0,	   /* old */
+	UVERBS_ATTR_READ_COMP_CNTR_ENTRY = 1,	   /* u64, enum ib_uverbs_comp_cntr_entry */
+	UVERBS_ATTR_READ_COMP_CNTR_RESP_VALUE = 2, /* out, u64 */
 };
 
 /* ---- shared receive queue ---- */

@@ -32,7 +32,7 @@ enum mlx5_ib_uapi_reg_dmabuf_flags {
 	MLX5_IB_UAPI_REG_DMABUF_ACCESS_DATA_DIRECT = 1 << 0,
 };
 
-struct mlx5_ib_uapi_devx_async_cmd_hdr {
+__extension__ struct mlx5_ib_uapi_devx_async_cmd_hdr {
 	__aligned_u64 wr_id;
 	__u8 out_data[];
 };
@@ -49,7 +49,7 @@ enum mlx5_ib_uapi_devx_create_event_channel_flags {
 	MLX5_IB_UAPI_DEVX_CR_EV_CH_FLAGS_OMIT_DATA = 1 << 0,
 };
 
-struct mlx5_ib_uapi_devx_async_event_hdr {
+__extension__ struct mlx5_ib_uapi_devx_async_event_hdr {
 	__aligned_u64 cookie;
 	__u8 out_data[];
 };

@@ -72,6 +72,7 @@ struct disc_paths {
 	const char *config; /* *.driver files, and the administrator's uroce.conf */
 	const char *vendor; /* uroce.conf of the package; NULL in a build tree */
 	const char *providers;
+	const char *programs; /* that providers start */
 };
 const struct disc_paths *disc_paths(void);
 /*

@@ -8,6 +8,7 @@ static struct disc_paths paths = {
 	.config = RDMA_CONFIG_DIR,
 	.vendor = RDMA_VENDOR_DIR,
 	.providers = RDMA_PROVIDER_DIR,
+	.programs = RDMA_PROGRAM_DIR,
 };
 
 static void paths_init(void)
@@ -22,4 +23,9 @@ const struct disc_paths *disc_paths(void)
 
 	once_run(&once, paths_init);
 	return &paths;
+}
+
+const char *verbs_program_folder(void)
+{
+	return disc_paths()->programs;
 }

@@ -100,5 +100,6 @@ int disc_build_tree(const void *symbol, struct disc_paths *ret_paths)
 	}
 	*ret_paths = (struct disc_paths){ .config = take_ptr(&config),
 					  .providers = take_ptr(&providers) };
+	ret_paths->programs = ret_paths->providers;
 	return 0;
 }

@@ -3,7 +3,7 @@
  * The names that vendor libraries of the distribution (libmlx5, libefa, libmlx4, libmana) import
  * from the node IBVERBS_PRIVATE_34. Programs link those libraries for the direct verbs in them, and
  * the dynamic linker must find every name before such a program starts. Nothing here is called for
- * a device of this libibverbs: its providers use IBVERBS_PRIVATE_100, and a vendor library leaves
+ * a device of this libibverbs: its providers use IBVERBS_PRIVATE_101, and a vendor library leaves
  * devices alone that are not its own. Whoever calls one of them all the same has a driver of
  * another release; the call fails and one line says what to install.
  */

@@ -138,6 +138,14 @@ int pp_exchange(struct pp *pp, unsigned int count, pp_connect_fn connect_server)
  */
 void pp_part(struct pp *pp);
 
+/* Its parts: the client's connection, the server's listener, one client after another, bytes. */
+int pp_tcp_connect(const struct pp_options *opt);
+int pp_tcp_listen(const struct pp_options *opt);
+int pp_tcp_accept(int listener);
+int pp_tcp_send(int fd, const void *data, size_t size);
+/* -ECONNRESET when the other side ends before @size bytes came. */
+int pp_tcp_receive(int fd, void *data, size_t size);
+
 /* The text of one address, and back. Return: -EPROTO when it is none. */
 #define PP_ADDRESS_SIZE sizeof("0000:000000:000000:00000000000000000000000000000000")
 void pp_address_print(const struct pp_dest *dest, char ret_text[PP_ADDRESS_SIZE]);

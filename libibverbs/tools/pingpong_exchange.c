@@ -58,7 +58,7 @@ int pp_address_parse(const char text[PP_ADDRESS_SIZE], struct pp_dest *ret_dest)
 	return 0;
 }
 
-static int send_all(int fd, const void *data, size_t size)
+int pp_tcp_send(int fd, const void *data, size_t size)
 {
 	for (size_t at = 0; at < size;) {
 		ssize_t n = send(fd, (const char *)data + at, size - at, MSG_NOSIGNAL);
@@ -71,7 +71,7 @@ static int send_all(int fd, const void *data, size_t size)
 }
 
 /* -ECONNRESET when the other side ends before @size bytes came. */
-static int receive_all(int fd, void *data, size_t size)
+int pp_tcp_receive(int fd, void *data, size_t size)
 {
 	for (size_t at = 0; at < size;) {
 		ssize_t n = recv(fd, (char *)data + at, size - at, 0);
@@ -93,7 +93,7 @@ static int addresses_send(struct pp *pp, int fd, unsigned int count)
 		int r;
 
 		pp_address_print(&pp->qps[i].local, text);
-		r = send_all(fd, text, sizeof(text));
+		r = pp_tcp_send(fd, text, sizeof(text));
 		if (r < 0)
 			return pp_fail(r, "Couldn't send local address");
 	}
@@ -105,7 +105,7 @@ static int addresses_receive(struct pp *pp, int fd, unsigned int count)
 	char text[PP_ADDRESS_SIZE];
 
 	for (unsigned int i = 0; i < count; i++) {
-		int r = receive_all(fd, text, sizeof(text));
+		int r = pp_tcp_receive(fd, text, sizeof(text));
 
 		if (r < 0)
 			return pp_fail(r, "Couldn't read remote address%s",
@@ -119,7 +119,7 @@ static int addresses_receive(struct pp *pp, int fd, unsigned int count)
 	return 0;
 }
 
-static int client_connect(const struct pp_options *opt)
+int pp_tcp_connect(const struct pp_options *opt)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list;
@@ -154,28 +154,41 @@ static int listen_on(const struct sockaddr *address, socklen_t length)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (address->sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
-	if (bind(fd, address, length) || listen(fd, 1))
+	if (bind(fd, address, length) || listen(fd, PP_QP_MAX))
 		return -errno;
 	return take_fd(&fd);
 }
 
 /* IPv6 and IPv4 in one socket; IPv4 alone where there is no IPv6. */
-static int server_accept(const struct pp_options *opt)
+int pp_tcp_listen(const struct pp_options *opt)
 {
 	const struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
 					 .sin6_port = htons(opt->tcp_port) };
 	const struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(opt->tcp_port) };
-	_cleanup_close_ int listener = listen_on((const struct sockaddr *)&v6, sizeof(v6));
-	int fd;
+	int listener = listen_on((const struct sockaddr *)&v6, sizeof(v6));
 
 	if (listener == -EAFNOSUPPORT || listener == -EADDRNOTAVAIL)
 		listener = listen_on((const struct sockaddr *)&v4, sizeof(v4));
 	if (listener < 0)
 		return pp_fail(listener, "Couldn't listen to port %u", opt->tcp_port);
+	return listener;
+}
+
+int pp_tcp_accept(int listener)
+{
+	int fd;
+
 	do
 		fd = accept(listener, NULL, NULL);
 	while (fd < 0 && errno == EINTR);
 	return fd >= 0 ? fd : pp_fail(errno, "accept() failed");
+}
+
+static int server_accept(const struct pp_options *opt)
+{
+	_cleanup_close_ int listener = pp_tcp_listen(opt);
+
+	return listener < 0 ? listener : pp_tcp_accept(listener);
 }
 
 static int exchange_as_client(struct pp *pp, int fd, unsigned int count)
@@ -184,7 +197,7 @@ static int exchange_as_client(struct pp *pp, int fd, unsigned int count)
 
 	if (!r)
 		r = addresses_receive(pp, fd, count);
-	if (!r && send_all(fd, done, sizeof(done)))
+	if (!r && pp_tcp_send(fd, done, sizeof(done)))
 		r = pp_fail(errno, "client read/write: Couldn't send \"done\"");
 	return r;
 }
@@ -201,13 +214,13 @@ static int exchange_as_server(struct pp *pp, int fd, unsigned int count,
 		r = addresses_send(pp, fd, count);
 	if (r < 0)
 		return r;
-	r = receive_all(fd, text, sizeof(text));
+	r = pp_tcp_receive(fd, text, sizeof(text));
 	return r < 0 ? pp_fail(r, "Couldn't send/recv local address") : 0;
 }
 
 int pp_exchange(struct pp *pp, unsigned int count, pp_connect_fn connect_server)
 {
-	int fd = pp->opt.host ? client_connect(&pp->opt) : server_accept(&pp->opt);
+	int fd = pp->opt.host ? pp_tcp_connect(&pp->opt) : server_accept(&pp->opt);
 
 	if (fd < 0)
 		return fd;

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gid_pick.h"
+#include <infiniband/verbs_more.h>
+
 #include "pingpong.h"
 
 int pp_fail(int error, const char *fmt, ...)
@@ -58,12 +59,16 @@ static int device_open(struct pp *pp)
 
 static int gid_choose(struct pp *pp)
 {
+	uint32_t index;
+	int r;
+
 	if (pp->port.link_layer != IBV_LINK_LAYER_ETHERNET || pp->opt.gid_index >= 0)
 		return 0;
-	pp->opt.gid_index = gid_pick(pp->context, pp->opt.ib_port);
-	if (pp->opt.gid_index >= 0)
-		return 0;
-	return pp_fail(pp->opt.gid_index, "No GID for port %u: name one with -g", pp->opt.ib_port);
+	r = ibv_best_gid(pp->context, pp->opt.ib_port, NULL, &index);
+	if (r)
+		return pp_fail(r, "No GID for port %u: name one with -g", pp->opt.ib_port);
+	pp->opt.gid_index = index;
+	return 0;
 }
 
 static int port_look(struct pp *pp)
@@ -92,9 +97,10 @@ static int features_check_odp(struct pp *pp)
 {
 	const struct ibv_odp_caps *caps = &pp->device_attr.odp_caps;
 	uint32_t needed = pp->program->odp_caps;
+	uint32_t has = pp->program->type == IBV_QPT_XRC_SEND ? pp->device_attr.xrc_odp_caps
+							     : caps->per_transport_caps.rc_odp_caps;
 
-	if (!(caps->general_caps & IBV_ODP_SUPPORT) ||
-	    (caps->per_transport_caps.rc_odp_caps & needed) != needed)
+	if (!(caps->general_caps & IBV_ODP_SUPPORT) || (has & needed) != needed)
 		return pp_fail(0, "The device isn't ODP capable or does not support %s with ODP",
 			       pp->program->odp_needs);
 	if (pp->opt.implicit_odp && !(caps->general_caps & IBV_ODP_SUPPORT_IMPLICIT))

@@ -9,13 +9,14 @@
 
 /* One row an option; a program has those whose letters it names. */
 static const struct {
-	char letter;
+	char letter; /* what it is called in pp_program.letters, and on the command line ... */
 	const char *name;
 	const char *argument; /* NULL: none */
 	const char *help;
 	size_t offset;
 	unsigned long min, max; /* of a number */
 	bool show_default;
+	char spelled; /* ... unless it is spelled so there */
 } rows[] = {
 #define AT(member) offsetof(struct pp_options, member)
 	{ 'p', "port", "port", "listen on/connect to port <port>", AT(tcp_port), 1, 65535, true },
@@ -38,8 +39,16 @@ static const struct {
 	{ 'c', "chk", NULL, "validate received buffer, on both sides", AT(check) },
 	{ 'j', "dm", NULL, "use device memory", AT(dm) },
 	{ 'N', "new_send", NULL, "use new post send WR API", AT(new_send) },
+	{ 'C', "clients", "n", "number of clients (on server only)", AT(num_qp), 1, PP_QP_MAX - 1,
+	  true, 'c' },
+	{ 'T', "num_tests", "n", "number of tests per client", AT(iters), 1, INT_MAX, true, 'n' },
 #undef AT
 };
+
+static char row_letter(int row)
+{
+	return rows[row].spelled ? rows[row].spelled : rows[row].letter;
+}
 
 static unsigned int *option_number(struct pp_options *options, int row)
 {
@@ -58,9 +67,9 @@ static void usage(FILE *to, const struct pp_program *program, const char *name)
 
 		if (!strchr(program->letters, rows[i].letter))
 			continue;
-		snprintf(spelling, sizeof(spelling), "-%c, --%s%s%s%s", rows[i].letter,
-			 rows[i].name, rows[i].argument ? "=<" : "",
-			 rows[i].argument ? rows[i].argument : "", rows[i].argument ? ">" : "");
+		snprintf(spelling, sizeof(spelling), "-%c, --%s%s%s%s", row_letter(i), rows[i].name,
+			 rows[i].argument ? "=<" : "", rows[i].argument ? rows[i].argument : "",
+			 rows[i].argument ? ">" : "");
 		fprintf(to, "  %-24s %s", spelling, rows[i].help);
 		if (rows[i].show_default)
 			fprintf(to, " (default %u)", *option_number(&defaults, i));
@@ -128,13 +137,13 @@ static void getopt_fill(const struct pp_program *program, char *letters, struct 
 	for (int i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (!strchr(program->letters, rows[i].letter))
 			continue;
-		*letters++ = rows[i].letter;
+		*letters++ = row_letter(i);
 		if (rows[i].argument)
 			*letters++ = ':';
 		*names++ = (struct option){ .name = rows[i].name,
 					    .has_arg = rows[i].argument ? required_argument
 									: no_argument,
-					    .val = rows[i].letter };
+					    .val = row_letter(i) };
 	}
 	*letters++ = 'h';
 	*letters = 0;
@@ -143,10 +152,10 @@ static void getopt_fill(const struct pp_program *program, char *letters, struct 
 	names[2] = (struct option){};
 }
 
-static int row_of(int letter)
+static int row_of(const struct pp_program *program, int letter)
 {
 	for (int i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].letter == letter)
+		if (row_letter(i) == letter && strchr(program->letters, rows[i].letter))
 			return i;
 	return -1;
 }
@@ -181,7 +190,7 @@ void pp_options_parse(const struct pp_program *program, int argc, char **argv,
 	struct option names[ARRAY_SIZE(rows) + 3];
 	char letters[2 * ARRAY_SIZE(rows) + 2];
 	const char *clash;
-	int letter;
+	int letter, row;
 
 	*ret_options = program->defaults;
 	getopt_fill(program, letters, names);
@@ -194,7 +203,8 @@ void pp_options_parse(const struct pp_program *program, int argc, char **argv,
 			version_print();
 			exit(0);
 		}
-		if (row_of(letter) < 0 || !option_set(ret_options, row_of(letter), optarg)) {
+		row = row_of(program, letter);
+		if (row < 0 || !option_set(ret_options, row, optarg)) {
 			usage(stderr, program, argv[0]);
 			exit(1);
 		}

@@ -48,9 +48,48 @@ static inline int cmd_send(struct ibv_context *ctx, struct ib_uverbs_ioctl_hdr *
 	return errno == ENOTTY ? -EPROTONOSUPPORT : -errno;
 }
 
+static unsigned int driver_attrs_put(struct ib_uverbs_attr *attrs, const struct verbs_udata *udata)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < udata->attr_count; i++)
+		if (!udata->attrs[i].skip)
+			attrs[n++] = udata->attrs[i].kernel;
+	return n;
+}
+
+/* What the kernel answered in the driver's attributes themselves: handles and descriptors. */
+static void driver_attrs_get(const struct ib_uverbs_attr *attrs, const struct verbs_udata *udata)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < udata->attr_count; i++) {
+		if (udata->attrs[i].skip)
+			continue;
+		if (udata->attrs[i].store)
+			*(uint32_t *)udata->attrs[i].store = attrs[n].data;
+		n++;
+	}
+}
+
+static int cmd_run_driver_attrs(struct ibv_context *ctx, struct uverbs_cmd *cmd, uint16_t object,
+				uint16_t method, unsigned int count,
+				const struct verbs_udata *udata)
+{
+	unsigned int added = driver_attrs_put(&cmd->attrs[count], udata);
+	unsigned int bytes = udata_put(&cmd->attrs[count + added], udata);
+	int r = cmd_send(ctx, &cmd->hdr, object, method, count + added + bytes);
+
+	if (r == 0)
+		driver_attrs_get(&cmd->attrs[count], udata);
+	return r;
+}
+
 int uverbs_cmd_run(struct ibv_context *ctx, struct uverbs_cmd *cmd, uint16_t object,
 		   uint16_t method, unsigned int count, const struct verbs_udata *udata)
 {
+	if (udata && udata->attr_count)
+		return cmd_run_driver_attrs(ctx, cmd, object, method, count, udata);
 	count += udata_put(&cmd->attrs[count], udata);
 	return cmd_send(ctx, &cmd->hdr, object, method, count);
 }
@@ -64,6 +103,9 @@ int uverbs_invoke_write(struct ibv_context *ctx, uint32_t command, uint64_t in, 
 	} cmd;
 	unsigned int n = 2;
 
+	/* Attributes of a driver have no place in this form. */
+	if (unlikely(udata && udata->attr_count))
+		return -EOPNOTSUPP;
 	attr_put(&cmd.attrs[0], UVERBS_ATTR_CORE_IN, in_len, in);
 	attr_put(&cmd.attrs[1], UVERBS_ATTR_WRITE_CMD, sizeof(uint64_t), command);
 	if (out_len)

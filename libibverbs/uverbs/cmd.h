@@ -10,7 +10,8 @@
  *                   the command's request and response structs, without any header
  *
  * Each command of the tree uses exactly one of them: the struct form where it exists on every
- * kernel, the attribute form for what came later.
+ * kernel, the attribute form for what came later. Creating CQs, QPs, SRQs, WQs and regions has
+ * both: attributes of a driver, and an imported context, need the second.
  */
 #ifndef LIBIBVERBS_UVERBS_CMD_H
 #define LIBIBVERBS_UVERBS_CMD_H
@@ -48,7 +49,8 @@ static inline uint64_t uverbs_in_data(const void *p, uint16_t len)
 
 	if (len > sizeof(data))
 		return (uintptr_t)p;
-	__builtin_memcpy(&data, p, len);
+	if (len)
+		__builtin_memcpy(&data, p, len);
 	return data;
 }
 
@@ -96,6 +98,23 @@ static inline struct uverbs_attr uverbs_fd(uint16_t id, int fd)
 	return (struct uverbs_attr){ uverbs_attr_make(id, 0, (uint64_t)(int64_t)fd) };
 }
 
+/* @count existing objects. */
+static inline struct uverbs_attr uverbs_idrs(uint16_t id, const uint32_t *handles, uint16_t count)
+{
+	uint16_t len = count * sizeof(*handles);
+
+	return (struct uverbs_attr){ uverbs_attr_make(id, len, uverbs_in_data(handles, len)) };
+}
+
+/* One of several kinds of input: the number of the kind, and its @len bytes. */
+static inline struct uverbs_attr uverbs_enum(uint16_t id, uint8_t kind, const void *p, uint16_t len)
+{
+	struct uverbs_attr a = { uverbs_attr_make(id, len, uverbs_in_data(p, len)) };
+
+	a.kernel.attr_data.enum_data.elem_id = kind;
+	return a;
+}
+
 static inline struct uverbs_attr uverbs_new_fd(uint16_t id, int *ret_fd)
 {
 	return (struct uverbs_attr){ uverbs_attr_make(id, 0, 0), .store = ret_fd };
@@ -123,7 +142,7 @@ struct uverbs_cmd {
 /* Exported to providers; what the two functions below them call. */
 #pragma GCC visibility push(default)
 
-/* Send @cmd with its @count attributes and the provider's bytes. */
+/* Send @cmd with its @count attributes, and the provider's bytes and attributes. */
 int uverbs_cmd_run(struct ibv_context *ctx, struct uverbs_cmd *cmd, uint16_t object,
 		   uint16_t method, unsigned int count, const struct verbs_udata *udata);
 /* @in: the request if it has up to 8 bytes, its address otherwise */
@@ -146,7 +165,7 @@ uverbs_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method,
 	unsigned int n = 0;
 	int r;
 
-	if (count > UVERBS_ATTR_MAX)
+	if (count + (udata ? udata->attr_count : 0u) > UVERBS_ATTR_MAX)
 		return -E2BIG;
 #pragma GCC unroll 16
 	for (unsigned int i = 0; i < count; i++)

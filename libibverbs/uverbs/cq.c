@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "libibverbs/library.h"
 #include "libibverbs/uverbs/cmd.h"
 #include "libibverbs/uverbs/uverbs.h"
 
@@ -50,12 +51,40 @@ static int cq_create_flags(struct verbs_cq *cq, const struct verbs_create_cq *in
 	return 0;
 }
 
+static int cq_create_driver_attrs(struct verbs_cq *cq, const struct verbs_create_cq *in,
+				  uint32_t flags, struct ib_uverbs_create_cq_resp *ret_resp)
+{
+	const struct ibv_comp_channel *channel = in->attr->channel;
+	const struct ibv_context *ctx = cq->cq.context;
+	const struct uverbs_attr a[] = {
+		uverbs_new_idr(UVERBS_ATTR_CREATE_CQ_HANDLE, &ret_resp->cq_handle),
+		uverbs_u32(UVERBS_ATTR_CREATE_CQ_CQE, in->attr->cqe),
+		uverbs_u64(UVERBS_ATTR_CREATE_CQ_USER_HANDLE, (uintptr_t)&cq->cq),
+		uverbs_when(channel, uverbs_fd(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL,
+					       channel ? channel->fd : -1)),
+		uverbs_u32(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, in->attr->comp_vector),
+		uverbs_when(flags, uverbs_u32(UVERBS_ATTR_CREATE_CQ_FLAGS, flags)),
+		uverbs_when(uverbs_events_are_own(cq->cq.context),
+			    uverbs_fd(UVERBS_ATTR_CREATE_CQ_EVENT_FD, ctx->async_fd)),
+		uverbs_out(UVERBS_ATTR_CREATE_CQ_RESP_CQE, &ret_resp->cqe, sizeof(ret_resp->cqe)),
+	};
+
+	return uverbs_ioctl(cq->cq.context, UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, a,
+			    ARRAY_SIZE(a), in->udata);
+}
+
 int uverbs_create_cq(struct verbs_cq *cq, const struct verbs_create_cq *in)
 {
 	struct ib_uverbs_create_cq_resp resp = {};
 	uint32_t flags = cq_kernel_flags(in->attr);
-	int r = flags ? cq_create_flags(cq, in, flags, &resp) : cq_create_plain(cq, in, &resp);
+	int r;
 
+	if (unlikely((in->udata && in->udata->attr_count) || uverbs_events_are_own(cq->cq.context)))
+		r = cq_create_driver_attrs(cq, in, flags, &resp);
+	else if (flags)
+		r = cq_create_flags(cq, in, flags, &resp);
+	else
+		r = cq_create_plain(cq, in, &resp);
 	if (r < 0)
 		return r;
 	cq->cq.handle = resp.cq_handle;

@@ -2,13 +2,39 @@
 #include "libibverbs/uverbs/cmd.h"
 #include "libibverbs/uverbs/uverbs.h"
 
+/* A context that another process opened has no asynchronous events of ours: we ask for our own. */
+static int context_import(struct verbs_context *ctx, const struct verbs_open_context *in)
+{
+	uint64_t core_support = 0;
+	uint32_t vectors = 0;
+	const struct uverbs_attr query[] = {
+		uverbs_out(UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof(vectors)),
+		uverbs_out(UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, &core_support,
+			   sizeof(core_support)),
+	};
+	const struct uverbs_attr events[] = {
+		uverbs_new_fd(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, &ctx->context.async_fd),
+	};
+	int r = uverbs_ioctl(&ctx->context, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT,
+			     query, ARRAY_SIZE(query), in->udata);
+
+	if (r < 0)
+		return r;
+	ctx->context.num_comp_vectors = vectors;
+	return uverbs_ioctl(&ctx->context, UVERBS_OBJECT_ASYNC_EVENT,
+			    UVERBS_METHOD_ASYNC_EVENT_ALLOC, events, ARRAY_SIZE(events), NULL);
+}
+
 int uverbs_open_context(struct verbs_context *ctx, const struct verbs_open_context *in)
 {
 	struct ib_uverbs_get_context_resp resp = {};
 	struct ib_uverbs_get_context cmd = {};
-	int r = uverbs_write(&ctx->context, IB_USER_VERBS_CMD_GET_CONTEXT, &cmd, sizeof(cmd), &resp,
-			     sizeof(resp), in->udata);
+	int r;
 
+	if (in->imported)
+		return context_import(ctx, in);
+	r = uverbs_write(&ctx->context, IB_USER_VERBS_CMD_GET_CONTEXT, &cmd, sizeof(cmd), &resp,
+			 sizeof(resp), in->udata);
 	if (r < 0)
 		return r;
 	ctx->context.async_fd = resp.async_fd;
@@ -175,6 +201,17 @@ int uverbs_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port
 		.active_speed_ex = resp.active_speed_ex,
 	};
 	return 0;
+}
+
+int uverbs_query_port_speed(struct ibv_context *ctx, uint32_t port_num, uint64_t *ret_speed)
+{
+	const struct uverbs_attr a[] = {
+		uverbs_const(UVERBS_ATTR_QUERY_PORT_SPEED_PORT_NUM, port_num),
+		uverbs_out(UVERBS_ATTR_QUERY_PORT_SPEED_RESP, ret_speed, sizeof(*ret_speed)),
+	};
+
+	return uverbs_ioctl(ctx, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT_SPEED, a,
+			    ARRAY_SIZE(a), NULL);
 }
 
 int uverbs_create_comp_channel(struct ibv_comp_channel *channel)

@@ -5,6 +5,23 @@
 /* Entries of ibv_advise_mr() that fit an attribute, whose length is 16 bits. */
 #define ADVISE_MAX_SGE (UINT16_MAX / sizeof(struct ib_uverbs_sge))
 
+static int mr_reg_driver_attrs(struct verbs_mr *mr, const struct verbs_reg_mr *in)
+{
+	const struct uverbs_attr a[] = {
+		uverbs_new_idr(UVERBS_ATTR_REG_MR_HANDLE, &mr->ibv_mr.handle),
+		uverbs_idr(UVERBS_ATTR_REG_MR_PD_HANDLE, in->pd->handle),
+		uverbs_u64(UVERBS_ATTR_REG_MR_IOVA, in->iova),
+		uverbs_u64(UVERBS_ATTR_REG_MR_ADDR, (uintptr_t)in->addr),
+		uverbs_u64(UVERBS_ATTR_REG_MR_LENGTH, in->length),
+		uverbs_u32(UVERBS_ATTR_REG_MR_ACCESS_FLAGS, in->access),
+		uverbs_out(UVERBS_ATTR_REG_MR_RESP_LKEY, &mr->ibv_mr.lkey, sizeof(uint32_t)),
+		uverbs_out(UVERBS_ATTR_REG_MR_RESP_RKEY, &mr->ibv_mr.rkey, sizeof(uint32_t)),
+	};
+
+	return uverbs_ioctl(in->pd->context, UVERBS_OBJECT_MR, UVERBS_METHOD_REG_MR, a,
+			    ARRAY_SIZE(a), in->udata);
+}
+
 int uverbs_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in)
 {
 	struct ib_uverbs_reg_mr_resp resp = {};
@@ -15,9 +32,12 @@ int uverbs_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in)
 		.pd_handle = in->pd->handle,
 		.access_flags = in->access,
 	};
-	int r = uverbs_write(in->pd->context, IB_USER_VERBS_CMD_REG_MR, &cmd, sizeof(cmd), &resp,
-			     sizeof(resp), in->udata);
+	int r;
 
+	if (unlikely(in->udata && in->udata->attr_count))
+		return mr_reg_driver_attrs(mr, in);
+	r = uverbs_write(in->pd->context, IB_USER_VERBS_CMD_REG_MR, &cmd, sizeof(cmd), &resp,
+			 sizeof(resp), in->udata);
 	if (r < 0)
 		return r;
 	mr->ibv_mr.handle = resp.mr_handle;
@@ -48,6 +68,42 @@ int uverbs_reg_dmabuf_mr(struct verbs_mr *mr, const struct verbs_reg_dmabuf_mr *
 	mr->ibv_mr.handle = handle;
 	mr->ibv_mr.lkey = lkey;
 	mr->ibv_mr.rkey = rkey;
+	return 0;
+}
+
+int uverbs_reg_dm_mr(struct verbs_mr *mr, const struct verbs_reg_dm_mr *in)
+{
+	const struct uverbs_attr a[] = {
+		uverbs_new_idr(UVERBS_ATTR_REG_DM_MR_HANDLE, &mr->ibv_mr.handle),
+		uverbs_u64(UVERBS_ATTR_REG_DM_MR_OFFSET, in->offset),
+		uverbs_u64(UVERBS_ATTR_REG_DM_MR_LENGTH, in->length),
+		uverbs_idr(UVERBS_ATTR_REG_DM_MR_PD_HANDLE, in->pd->handle),
+		uverbs_u32(UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS, in->access),
+		uverbs_idr(UVERBS_ATTR_REG_DM_MR_DM_HANDLE, in->dm->dm.handle),
+		uverbs_out(UVERBS_ATTR_REG_DM_MR_RESP_LKEY, &mr->ibv_mr.lkey, sizeof(uint32_t)),
+		uverbs_out(UVERBS_ATTR_REG_DM_MR_RESP_RKEY, &mr->ibv_mr.rkey, sizeof(uint32_t)),
+	};
+
+	return uverbs_ioctl(in->pd->context, UVERBS_OBJECT_MR, UVERBS_METHOD_DM_MR_REG, a,
+			    ARRAY_SIZE(a), in->udata);
+}
+
+int uverbs_import_mr(struct verbs_mr *mr, uint32_t handle)
+{
+	uint64_t length = 0;
+	const struct uverbs_attr a[] = {
+		uverbs_idr(UVERBS_ATTR_QUERY_MR_HANDLE, handle),
+		uverbs_out(UVERBS_ATTR_QUERY_MR_RESP_LKEY, &mr->ibv_mr.lkey, sizeof(uint32_t)),
+		uverbs_out(UVERBS_ATTR_QUERY_MR_RESP_RKEY, &mr->ibv_mr.rkey, sizeof(uint32_t)),
+		uverbs_out(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, &length, sizeof(length)),
+	};
+	int r = uverbs_ioctl(mr->ibv_mr.context, UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, a,
+			     ARRAY_SIZE(a), NULL);
+
+	if (r < 0)
+		return r;
+	mr->ibv_mr.handle = handle;
+	mr->ibv_mr.length = length;
 	return 0;
 }
 

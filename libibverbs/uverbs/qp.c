@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <string.h>
 
+#include "libibverbs/library.h"
 #include "libibverbs/uverbs/cmd.h"
 #include "libibverbs/uverbs/uverbs.h"
 
@@ -9,16 +10,46 @@ static uint32_t cq_handle(const struct ibv_cq *cq)
 	return cq ? cq->handle : 0;
 }
 
+/* Of the two halves of XRC one only sends, and the other has no queue at all. */
+static struct ibv_cq *qp_send_cq(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->qp_type == IBV_QPT_XRC_RECV ? NULL : attr->send_cq;
+}
+
+static bool qp_receives(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->qp_type != IBV_QPT_XRC_RECV && attr->qp_type != IBV_QPT_XRC_SEND;
+}
+
+static struct ibv_cq *qp_recv_cq(const struct ibv_qp_init_attr_ex *attr)
+{
+	return qp_receives(attr) ? attr->recv_cq : NULL;
+}
+
+static struct ibv_srq *qp_srq(const struct ibv_qp_init_attr_ex *attr)
+{
+	return qp_receives(attr) ? attr->srq : NULL;
+}
+
+/* An XRC receive QP has a domain in the place of the PD. */
+static uint32_t qp_pd_handle(const struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return to_vxrcd(attr->xrcd)->handle;
+	return attr->pd->handle;
+}
+
 static int qp_create_plain(struct verbs_qp *qp, const struct verbs_create_qp *in,
 			   struct ib_uverbs_create_qp_resp *ret_resp)
 {
 	const struct ibv_qp_init_attr_ex *attr = in->attr;
+	const struct ibv_srq *srq = qp_srq(attr);
 	struct ib_uverbs_create_qp cmd = {
 		.user_handle = (uintptr_t)&qp->qp,
-		.pd_handle = attr->pd->handle,
-		.send_cq_handle = cq_handle(attr->send_cq),
-		.recv_cq_handle = cq_handle(attr->recv_cq),
-		.srq_handle = attr->srq ? attr->srq->handle : 0,
+		.pd_handle = qp_pd_handle(attr),
+		.send_cq_handle = cq_handle(qp_send_cq(attr)),
+		.recv_cq_handle = cq_handle(qp_recv_cq(attr)),
+		.srq_handle = srq ? srq->handle : 0,
 		.max_send_wr = attr->cap.max_send_wr,
 		.max_recv_wr = attr->cap.max_recv_wr,
 		.max_send_sge = attr->cap.max_send_sge,
@@ -26,7 +57,7 @@ static int qp_create_plain(struct verbs_qp *qp, const struct verbs_create_qp *in
 		.max_inline_data = attr->cap.max_inline_data,
 		.sq_sig_all = !!attr->sq_sig_all,
 		.qp_type = attr->qp_type,
-		.is_srq = attr->srq != NULL,
+		.is_srq = srq != NULL,
 	};
 
 	return uverbs_write(qp->qp.context, IB_USER_VERBS_CMD_CREATE_QP, &cmd, sizeof(cmd),
@@ -39,13 +70,14 @@ static int qp_create_extended(struct verbs_qp *qp, const struct verbs_create_qp 
 	const struct ibv_qp_init_attr_ex *attr = in->attr;
 	bool ind_table = attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
 	bool flags = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	const struct ibv_srq *srq = qp_srq(attr);
 	struct ib_uverbs_ex_create_qp_resp resp = {};
 	struct ib_uverbs_ex_create_qp cmd = {
 		.user_handle = (uintptr_t)&qp->qp,
-		.pd_handle = attr->pd->handle,
-		.send_cq_handle = cq_handle(attr->send_cq),
-		.recv_cq_handle = cq_handle(attr->recv_cq),
-		.srq_handle = attr->srq ? attr->srq->handle : 0,
+		.pd_handle = qp_pd_handle(attr),
+		.send_cq_handle = cq_handle(qp_send_cq(attr)),
+		.recv_cq_handle = cq_handle(qp_recv_cq(attr)),
+		.srq_handle = srq ? srq->handle : 0,
 		.max_send_wr = attr->cap.max_send_wr,
 		.max_recv_wr = attr->cap.max_recv_wr,
 		.max_send_sge = attr->cap.max_send_sge,
@@ -53,7 +85,7 @@ static int qp_create_extended(struct verbs_qp *qp, const struct verbs_create_qp 
 		.max_inline_data = attr->cap.max_inline_data,
 		.sq_sig_all = !!attr->sq_sig_all,
 		.qp_type = attr->qp_type,
-		.is_srq = attr->srq != NULL,
+		.is_srq = srq != NULL,
 		.comp_mask = ind_table ? IB_UVERBS_CREATE_QP_MASK_IND_TABLE : 0,
 		.rwq_ind_tbl_handle = ind_table ? attr->rwq_ind_tbl->ind_tbl_handle : 0,
 		.create_flags = flags ? attr->create_flags : 0,
@@ -69,6 +101,63 @@ static int qp_create_extended(struct verbs_qp *qp, const struct verbs_create_qp 
 	return 0;
 }
 
+static int qp_create_driver_attrs(struct verbs_qp *qp, const struct verbs_create_qp *in,
+				  struct ib_uverbs_create_qp_resp *ret_resp)
+{
+	const struct ibv_qp_init_attr_ex *attr = in->attr;
+	bool flags = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags;
+	bool xrc_recv = attr->qp_type == IBV_QPT_XRC_RECV;
+	const struct ibv_cq *send_cq = qp_send_cq(attr), *recv_cq = qp_recv_cq(attr);
+	const struct ibv_srq *srq = qp_srq(attr);
+	bool table = attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
+	uint32_t kernel_flags = (flags ? attr->create_flags & ~IBV_QP_CREATE_SOURCE_QPN : 0) |
+				(attr->sq_sig_all ? IB_UVERBS_QP_CREATE_SQ_SIG_ALL : 0);
+	struct ib_uverbs_qp_cap granted = {};
+	const struct ib_uverbs_qp_cap cap = {
+		.max_send_wr = attr->cap.max_send_wr,
+		.max_recv_wr = attr->cap.max_recv_wr,
+		.max_send_sge = attr->cap.max_send_sge,
+		.max_recv_sge = attr->cap.max_recv_sge,
+		.max_inline_data = attr->cap.max_inline_data,
+	};
+	const struct uverbs_attr a[] = {
+		uverbs_new_idr(UVERBS_ATTR_CREATE_QP_HANDLE, &ret_resp->qp_handle),
+		uverbs_idr(xrc_recv ? UVERBS_ATTR_CREATE_QP_XRCD_HANDLE
+				    : UVERBS_ATTR_CREATE_QP_PD_HANDLE,
+			   qp_pd_handle(attr)),
+		uverbs_when(srq,
+			    uverbs_idr(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, srq ? srq->handle : 0)),
+		uverbs_when(send_cq,
+			    uverbs_idr(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, cq_handle(send_cq))),
+		uverbs_when(recv_cq,
+			    uverbs_idr(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, cq_handle(recv_cq))),
+		uverbs_when(table, uverbs_idr(UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE,
+					      table ? attr->rwq_ind_tbl->ind_tbl_handle : 0)),
+		uverbs_u64(UVERBS_ATTR_CREATE_QP_USER_HANDLE, (uintptr_t)&qp->qp),
+		uverbs_in(UVERBS_ATTR_CREATE_QP_CAP, &cap, sizeof(cap)),
+		uverbs_const(UVERBS_ATTR_CREATE_QP_TYPE, attr->qp_type),
+		uverbs_when(kernel_flags, uverbs_u32(UVERBS_ATTR_CREATE_QP_FLAGS, kernel_flags)),
+		uverbs_when(flags && attr->create_flags & IBV_QP_CREATE_SOURCE_QPN,
+			    uverbs_u32(UVERBS_ATTR_CREATE_QP_SOURCE_QPN, attr->source_qpn)),
+		uverbs_when(uverbs_events_are_own(qp->qp.context),
+			    uverbs_fd(UVERBS_ATTR_CREATE_QP_EVENT_FD, qp->qp.context->async_fd)),
+		uverbs_out(UVERBS_ATTR_CREATE_QP_RESP_CAP, &granted, sizeof(granted)),
+		uverbs_out(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &ret_resp->qpn,
+			   sizeof(ret_resp->qpn)),
+	};
+	int r = uverbs_ioctl(qp->qp.context, UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, a,
+			     ARRAY_SIZE(a), in->udata);
+
+	if (r < 0)
+		return r;
+	ret_resp->max_send_wr = granted.max_send_wr;
+	ret_resp->max_recv_wr = granted.max_recv_wr;
+	ret_resp->max_send_sge = granted.max_send_sge;
+	ret_resp->max_recv_sge = granted.max_recv_sge;
+	ret_resp->max_inline_data = granted.max_inline_data;
+	return 0;
+}
+
 static bool qp_needs_extended(const struct ibv_qp_init_attr_ex *attr)
 {
 	return attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE ||
@@ -78,9 +167,14 @@ static bool qp_needs_extended(const struct ibv_qp_init_attr_ex *attr)
 int uverbs_create_qp(struct verbs_qp *qp, const struct verbs_create_qp *in)
 {
 	struct ib_uverbs_create_qp_resp resp = {};
-	int r = qp_needs_extended(in->attr) ? qp_create_extended(qp, in, &resp)
-					    : qp_create_plain(qp, in, &resp);
+	int r;
 
+	if (unlikely((in->udata && in->udata->attr_count) || uverbs_events_are_own(qp->qp.context)))
+		r = qp_create_driver_attrs(qp, in, &resp);
+	else if (qp_needs_extended(in->attr))
+		r = qp_create_extended(qp, in, &resp);
+	else
+		r = qp_create_plain(qp, in, &resp);
 	if (r < 0)
 		return r;
 	qp->qp.handle = resp.qp_handle;
@@ -92,6 +186,25 @@ int uverbs_create_qp(struct verbs_qp *qp, const struct verbs_create_qp *in)
 		.max_recv_sge = resp.max_recv_sge,
 		.max_inline_data = resp.max_inline_data,
 	};
+	return 0;
+}
+
+int uverbs_open_qp(struct verbs_qp *qp, const struct verbs_open_qp *in)
+{
+	struct ib_uverbs_create_qp_resp resp = {};
+	struct ib_uverbs_open_qp cmd = {
+		.user_handle = (uintptr_t)&qp->qp,
+		.pd_handle = to_vxrcd(in->attr->xrcd)->handle,
+		.qpn = in->attr->qp_num,
+		.qp_type = in->attr->qp_type,
+	};
+	int r = uverbs_write(qp->qp.context, IB_USER_VERBS_CMD_OPEN_QP, &cmd, sizeof(cmd), &resp,
+			     sizeof(resp), in->udata);
+
+	if (r < 0)
+		return r;
+	qp->qp.handle = resp.qp_handle;
+	qp->qp.qp_num = in->attr->qp_num;
 	return 0;
 }
 
@@ -175,7 +288,8 @@ int uverbs_modify_qp(struct verbs_qp *qp, const struct verbs_modify_qp *in)
 		dest_from_ah_attr(&cmd.base.dest, &attr->ah_attr);
 	if (in->mask & IBV_QP_ALT_PATH)
 		dest_from_ah_attr(&cmd.base.alt_dest, &attr->alt_ah_attr);
-	if (!(in->mask & IBV_QP_RATE_LIMIT))
+	/* The older command has no room for an answer. */
+	if (!(in->mask & IBV_QP_RATE_LIMIT) && !(in->udata && in->udata->out_len))
 		return uverbs_write(qp->qp.context, IB_USER_VERBS_CMD_MODIFY_QP, &cmd.base,
 				    sizeof(cmd.base), NULL, 0, in->udata);
 	cmd.rate_limit = attr->rate_limit;

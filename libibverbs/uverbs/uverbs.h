@@ -28,6 +28,7 @@ int uverbs_open_context(struct verbs_context *ctx, const struct verbs_open_conte
 int uverbs_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 			struct ibv_device_attr_ex *ret_attr);
 int uverbs_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *ret_attr);
+int uverbs_query_port_speed(struct ibv_context *ctx, uint32_t port_num, uint64_t *ret_speed);
 int uverbs_create_comp_channel(struct ibv_comp_channel *channel);
 
 /* gid.c */
@@ -40,14 +41,42 @@ int uverbs_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index, __be
 /* pd.c */
 int uverbs_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
 int uverbs_dealloc_pd(struct ibv_pd *pd);
+int uverbs_import_pd(struct ibv_pd *pd, uint32_t handle);
+
+/* xrcd.c */
+int uverbs_open_xrcd(struct verbs_xrcd *xrcd, const struct verbs_open_xrcd *in);
+int uverbs_close_xrcd(struct verbs_xrcd *xrcd);
 
 /* mr.c */
 int uverbs_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in);
 int uverbs_reg_dmabuf_mr(struct verbs_mr *mr, const struct verbs_reg_dmabuf_mr *in);
+int uverbs_reg_dm_mr(struct verbs_mr *mr, const struct verbs_reg_dm_mr *in);
+int uverbs_import_mr(struct verbs_mr *mr, uint32_t handle);
 int uverbs_rereg_mr(struct verbs_mr *mr, const struct verbs_rereg_mr *in);
 int uverbs_dereg_mr(struct verbs_mr *mr);
 int uverbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		     struct ibv_sge *sg_list, uint32_t num_sge);
+
+/* dm.c: the memory itself is mapped by the provider, which fills the two copy functions */
+int uverbs_alloc_dm(struct verbs_dm *dm, const struct verbs_alloc_dm *in);
+int uverbs_free_dm(struct verbs_dm *dm);
+
+/* dmah.c */
+int uverbs_alloc_dmah(struct verbs_dmah *dmah, const struct verbs_alloc_dmah *in);
+int uverbs_dealloc_dmah(struct verbs_dmah *dmah);
+int uverbs_reg_mr_ex(struct verbs_mr *mr, const struct verbs_reg_mr_ex *in);
+/* Of what this process could map from the device at @offset: a new descriptor, or -errno. */
+int uverbs_export_dmabuf(struct ibv_context *ctx, uint64_t offset);
+
+/* comp_cntr.c */
+int uverbs_query_comp_cntr_caps(struct ibv_context *ctx, struct ibv_comp_cntr_caps *ret_caps);
+int uverbs_create_comp_cntr(struct ibv_comp_cntr *cntr, const struct verbs_create_comp_cntr *in);
+int uverbs_destroy_comp_cntr(struct ibv_comp_cntr *cntr);
+int uverbs_modify_comp_cntr(struct ibv_comp_cntr *cntr, const struct verbs_modify_comp_cntr *in);
+int uverbs_read_comp_cntr(struct ibv_comp_cntr *cntr, enum verbs_comp_cntr_entry entry,
+			  uint64_t *ret_value);
+int uverbs_qp_attach_comp_cntr(struct verbs_qp *qp, struct ibv_comp_cntr *cntr,
+			       const struct ibv_qp_attach_comp_cntr_attr *attr);
 
 /* mw.c */
 int uverbs_alloc_mw(struct ibv_mw *mw, struct verbs_udata *udata);
@@ -71,8 +100,32 @@ int uverbs_create_qp(struct verbs_qp *qp, const struct verbs_create_qp *in);
 int uverbs_modify_qp(struct verbs_qp *qp, const struct verbs_modify_qp *in);
 int uverbs_query_qp(struct verbs_qp *qp, const struct verbs_query_qp *in);
 int uverbs_destroy_qp(struct verbs_qp *qp);
+int uverbs_open_qp(struct verbs_qp *qp, const struct verbs_open_qp *in);
 int uverbs_attach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 int uverbs_detach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
+
+/* wq.c */
+int uverbs_create_wq(struct verbs_wq *wq, const struct verbs_create_wq *in);
+int uverbs_modify_wq(struct verbs_wq *wq, const struct verbs_modify_wq *in);
+int uverbs_destroy_wq(struct verbs_wq *wq); /* waits until its events are acknowledged */
+int uverbs_create_rwq_ind_table(struct ibv_rwq_ind_table *table,
+				const struct verbs_create_rwq_ind_table *in);
+int uverbs_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table);
+
+/* flow.c */
+int uverbs_create_flow(struct ibv_flow *flow, const struct verbs_create_flow *in);
+int uverbs_destroy_flow(struct ibv_flow *flow);
+int uverbs_create_flow_action_esp(struct verbs_flow_action *action,
+				  const struct verbs_flow_action_esp *in);
+int uverbs_modify_flow_action_esp(struct verbs_flow_action *action,
+				  const struct verbs_flow_action_esp *in);
+int uverbs_destroy_flow_action(struct verbs_flow_action *action);
+
+/* counters.c: what a counter counts is told to the driver by the provider's own attach */
+int uverbs_create_counters(struct verbs_counters *counters, const struct verbs_create_counters *in);
+int uverbs_destroy_counters(struct verbs_counters *counters);
+int uverbs_read_counters(struct verbs_counters *counters, uint64_t *ret_values, uint32_t count,
+			 uint32_t flags);
 
 /* ah.c */
 int uverbs_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in);

@@ -297,6 +297,8 @@ int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct
 		return -EINVAL;
 	if (dst->sa_family != AF_INET && dst->sa_family != AF_INET6)
 		return -EAFNOSUPPORT;
+	if (iid->step == STEP_BOUND && iid->src.ss_family != dst->sa_family)
+		return -EINVAL;
 	dst_set(iid, dst);
 	r = src_find(iid, src, &from);
 	if (!r && !iid->local.cm) {
@@ -397,7 +399,7 @@ uint8_t ibcm_path_rate(const struct ibcm_id *iid)
 
 uint8_t ibcm_packet_life_time(const struct ibcm_id *iid)
 {
-	return iid->ack_timeout ? iid->ack_timeout - 1 : PACKET_LIFE_TIME;
+	return iid->ack_timeout_set && iid->ack_timeout ? iid->ack_timeout - 1 : PACKET_LIFE_TIME;
 }
 
 int ibcm_query_route(struct cm_id *id)

@@ -33,6 +33,7 @@ struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud)
 void ibcm_id_release(struct ibcm_id *iid)
 {
 	ibcm_share_leave(iid);
+	ibcm_guard_end(iid);
 	ibcm_table_remove(iid);
 	ibcm_port_drop(iid);
 	ibcm_channel_set(iid, NULL);
@@ -139,6 +140,7 @@ void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm
 	if (iid->conn.state == IBCM_IDLE)
 		ibcm_table_remove_peer(iid);
 	ibcm_share_update(iid);
+	ibcm_guard_update(iid);
 	if (ibcm_heap_update(iid) < 0)
 		log_err("rdma_cm: no memory for a timeout");
 	ibcm_wake_by(iid->conn.deadline);
@@ -161,6 +163,7 @@ static void answer(const struct arrival *in, const struct ibcm_mad *reply)
 	struct verbs_gsi_mad mad = {
 		.port_num = in->from->port_num,
 		.sgid_index = in->from->sgid_index,
+		.traffic_class = in->mad.type == IBCM_REQ ? in->mad.req.primary.traffic_class : 0,
 		.local_gid = in->from->local_gid,
 		.remote_gid = in->from->remote_gid,
 	};
@@ -449,7 +452,7 @@ static bool comes_from_peer(const struct ibcm_id *iid, const struct arrival *in)
 
 struct suspect {
 	union ibv_gid gid;
-	uint8_t prefix;
+	uint16_t prefix;
 	uint64_t now;
 };
 
@@ -458,7 +461,7 @@ static void ask_now(struct ibcm_id *iid, void *arg)
 	const struct suspect *suspect = arg;
 
 	if (iid->conn.state != IBCM_ESTABLISHED || !iid->conn.deadline ||
-	    iid->conn.remote_id >> 24 != suspect->prefix ||
+	    ibcm_id_prefix(iid->conn.remote_id) != suspect->prefix ||
 	    memcmp(&iid->remote_gid, &suspect->gid, sizeof(suspect->gid)))
 		return;
 	iid->conn.deadline = suspect->now;
@@ -470,7 +473,7 @@ static void suspect_peers(const struct ibcm_id *iid)
 {
 	static struct suspect last;
 	struct suspect suspect = { .gid = iid->remote_gid,
-				   .prefix = iid->conn.remote_id >> 24,
+				   .prefix = ibcm_id_prefix(iid->conn.remote_id),
 				   .now = ibcm_now() };
 
 	if (last.now && suspect.now - last.now < SUSPECT_AGAIN && suspect.prefix == last.prefix &&
@@ -518,10 +521,10 @@ static bool gid_is_here(const union ibv_gid *gid)
 
 static void peer_gone(struct ibcm_id *iid, void *arg)
 {
-	const uint8_t *prefix = arg;
+	const uint16_t *prefix = arg;
 	struct ibcm_out out = {};
 
-	if (iid->conn.remote_id >> 24 != *prefix || !gid_is_here(&iid->remote_gid))
+	if (ibcm_id_prefix(iid->conn.remote_id) != *prefix || !gid_is_here(&iid->remote_gid))
 		return;
 	ibcm_state_peer_gone(&iid->conn, ibcm_now(), &out);
 	ibcm_run(iid, &out, NULL);
@@ -547,7 +550,7 @@ static void device_removed(struct ibcm_dev *dev)
 void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
 {
 	struct arrival in = { .dev = dev, .from = from };
-	uint8_t gone = from->gone;
+	uint16_t gone = from->gone;
 
 	if (from->removed)
 		device_removed(dev);

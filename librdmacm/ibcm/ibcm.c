@@ -98,6 +98,25 @@ static int ibcm_migrate_id(struct cm_id *id, struct cm_channel *to, uint32_t *re
 	return 0;
 }
 
+/* Sharing is agreed on before a port is had alone, and not taken back. */
+static int set_reuseaddr(struct ibcm_id *iid, bool reuse)
+{
+	if (iid->step != STEP_NEW && (!reuse || iid->step == STEP_LISTEN))
+		return -EINVAL;
+	iid->reuseaddr = reuse;
+	return 0;
+}
+
+/* What no queue pair can have is its own to refuse. */
+static int set_ack_timeout(struct cm_id *id, uint8_t timeout)
+{
+	if (id->id.qp_type != IBV_QPT_RC && id->id.qp_type != IBV_QPT_XRC_SEND)
+		return -EINVAL;
+	id->ibcm->ack_timeout = timeout;
+	id->ibcm->ack_timeout_set = true;
+	return 0;
+}
+
 static int ibcm_set_option(struct cm_id *id, int level, int optname, const void *value,
 			   size_t length)
 {
@@ -110,19 +129,15 @@ static int ibcm_set_option(struct cm_id *id, int level, int optname, const void 
 		iid->tos = *(const uint8_t *)value;
 		return 0;
 	case RDMA_OPTION_ID_REUSEADDR:
-		iid->reuseaddr = *(const int *)value;
-		return 0;
+		return set_reuseaddr(iid, *(const int *)value);
 	case RDMA_OPTION_ID_AFONLY:
-		if (iid->step != STEP_NEW)
+		if (iid->step != STEP_NEW && iid->step != STEP_BOUND)
 			return -EINVAL;
 		iid->afonly = *(const int *)value;
 		iid->afonly_set = true;
 		return 0;
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		if (*(const uint8_t *)value > 31)
-			return -EINVAL;
-		iid->ack_timeout = *(const uint8_t *)value;
-		return 0;
+		return set_ack_timeout(id, *(const uint8_t *)value);
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -297,14 +312,17 @@ static int ibcm_connect(struct cm_id *id, const struct cm_conn *conn)
 {
 	struct ibcm_id *iid = id->ibcm;
 	struct ibcm_mad mad;
+	bool guarded;
 	int r;
 
-	if (iid->step != STEP_ROUTE && !(iid->step == STEP_CONNECT && iid->conn.active))
+	if (iid->step != STEP_ROUTE)
 		return -EINVAL;
 	r = iid->ud ? make_sidr_req(id, conn, &mad) : make_req(id, conn, &mad);
 	if (r < 0)
 		return r;
+	guarded = ibcm_guard_begin(iid);
 	ibcm_lock();
+	iid->guarded = guarded;
 	r = connect_start(iid, &mad);
 	ibcm_unlock();
 	return r;
@@ -365,12 +383,15 @@ static int ibcm_accept(struct cm_id *id, const struct cm_conn *conn)
 	struct ibcm_out out = {};
 	struct ibcm_mad mad;
 	int r = !iid->local.cm ? -EINVAL : iid->removed ? -ENXIO : 0;
+	bool guarded;
 
 	if (!r && conn)
 		r = make_reply(iid, conn, &mad);
 	if (r < 0)
 		return r;
+	guarded = conn && ibcm_guard_begin(iid);
 	ibcm_lock();
+	iid->guarded |= guarded;
 	if (conn)
 		r = ibcm_state_reply(&iid->conn, &mad, ibcm_now(), &out);
 	else if (iid->conn.state == IBCM_REP_RCVD)
@@ -400,40 +421,42 @@ static int ibcm_reject(struct cm_id *id, const struct cm_reject *reject)
 	return r;
 }
 
-/* What is over already needs no end. */
-static bool is_over(const struct ibcm_id *iid)
+/*
+ * What is over already, or not yet begun, needs no end: the kernel has nothing to say to the other
+ * side, and that is no mistake.
+ */
+static bool has_begun(const struct ibcm_id *iid)
 {
-	return iid->step == STEP_CONNECT && !iid->ud &&
-	       (iid->conn.state == IBCM_IDLE || iid->conn.state == IBCM_TIMEWAIT ||
-		iid->conn.state == IBCM_DREQ_SENT);
+	return iid->step == STEP_CONNECT || (iid->step == STEP_LISTEN && iid->local.cm);
 }
 
 static int ibcm_disconnect(struct cm_id *id)
 {
 	struct ibcm_id *iid = id->ibcm;
 	struct ibcm_out out = {};
-	int r = 0;
 
+	if (!has_begun(iid))
+		return -EINVAL;
 	ibcm_lock();
-	if (!is_over(iid))
-		r = ibcm_state_disconnect(&iid->conn, ibcm_now(), &out);
-	if (!r)
+	if (!ibcm_state_disconnect(&iid->conn, ibcm_now(), &out))
 		ibcm_run(iid, &out, NULL);
 	ibcm_unlock();
-	return r;
+	return 0;
 }
 
 static int ibcm_notify(struct cm_id *id, enum ibv_event_type event)
 {
 	struct ibcm_id *iid = id->ibcm;
 	struct ibcm_out out = {};
-	int r = 0;
+	int r = -EINVAL;
 
+	if (event != IBV_EVENT_COMM_EST)
+		return -EINVAL;
 	ibcm_lock();
-	if (event == IBV_EVENT_COMM_EST && iid->conn.state == IBCM_REP_SENT)
+	if (iid->conn.state == IBCM_ESTABLISHED)
+		r = -EISCONN;
+	else if (iid->conn.state == IBCM_REP_SENT)
 		r = ibcm_state_establish(&iid->conn, &out);
-	else if (event == IBV_EVENT_COMM_EST && iid->conn.state != IBCM_ESTABLISHED)
-		r = -EINVAL;
 	if (!r)
 		ibcm_run(iid, &out, NULL);
 	ibcm_unlock();
@@ -482,7 +505,7 @@ static void attr_rts(const struct ibcm_id *iid, struct ibv_qp_attr *attr, int *r
 
 static void attr_rts_reliable(const struct ibcm_id *iid, struct ibv_qp_attr *attr, int *ret_mask)
 {
-	attr->timeout = iid->ack_timeout ? iid->ack_timeout : iid->conn.qp.ack_timeout;
+	attr->timeout = iid->ack_timeout_set ? iid->ack_timeout : iid->conn.qp.ack_timeout;
 	attr->retry_cnt = iid->conn.qp.retry_count;
 	attr->rnr_retry = iid->conn.qp.rnr_retry_count;
 	attr->max_rd_atomic = iid->conn.qp.initiator_depth;
@@ -496,18 +519,25 @@ static bool knows_peer(const struct ibcm_id *iid)
 	       iid->conn.state == IBCM_REP_SENT || iid->conn.state == IBCM_ESTABLISHED;
 }
 
+static bool attr_is_known(const struct ibcm_id *iid, enum ibv_qp_state state)
+{
+	if (state == IBV_QPS_INIT)
+		return iid->conn.state == IBCM_REQ_SENT || knows_peer(iid);
+	return (state == IBV_QPS_RTR || state == IBV_QPS_RTS) && knows_peer(iid);
+}
+
 static int attr_fill(const struct cm_id *id, struct ibv_qp_attr *attr, int *ret_mask)
 {
 	const struct ibcm_id *iid = id->ibcm;
-	bool reliable = id->id.qp_type != IBV_QPT_UC;
+	bool reliable = id->id.qp_type != IBV_QPT_UC, begun = iid->step == STEP_CONNECT;
 
-	if (iid->ud || attr->qp_state == IBV_QPS_INIT) {
-		attr_init(iid, attr, ret_mask);
-		return 0;
-	}
-	if (!knows_peer(iid) || (attr->qp_state != IBV_QPS_RTR && attr->qp_state != IBV_QPS_RTS))
+	if (iid->step == STEP_LISTEN || (begun && !iid->ud && !attr_is_known(iid, attr->qp_state)))
 		return -EINVAL;
-	if (attr->qp_state == IBV_QPS_RTR) {
+	/* before there is a connection the answer is INIT's whatever is asked for, as the kernel's
+	 */
+	if (iid->ud || !begun || attr->qp_state == IBV_QPS_INIT) {
+		attr_init(iid, attr, ret_mask);
+	} else if (attr->qp_state == IBV_QPS_RTR) {
 		attr_rtr(iid, attr, ret_mask);
 		if (reliable)
 			attr_rtr_reliable(iid, attr, ret_mask);

@@ -9,6 +9,7 @@
  *   manager.c		the lock, devices, deadlines; the thread
  *   dispatch.c		messages in
  *   probe.c		messages out, so that a host where nobody is says so
+ *   guard.c		messages out when this process cannot send any more
  *   send.c		messages out
  *   listen.c		listeners
  *   park.c		requests nobody listens for yet
@@ -85,11 +86,15 @@ struct ibcm_id {
 	bool reuseaddr;
 	bool afonly, afonly_set; /* without the option it depends on the address */
 	uint8_t tos;
-	uint8_t ack_timeout; /* 0: default */
+	bool ack_timeout_set;
+	uint8_t ack_timeout;
 	struct ibcm_port *port;
 	/* table.c; under a key from connect or arrival on */
 	bool in_table, by_peer;
 	bool counted; /* share.c */
+	/* guard.c: somebody speaks for it; the state in which it has what he says */
+	bool guarded;
+	enum ibcm_state word_of;
 	LIST_ENTRY(ibcm_id) peer_entry, qpn_entry;
 	uint32_t heap_place; /* 1 ...; 0: not in the heap */
 };
@@ -117,7 +122,7 @@ int ibcm_child_refuse(void);
 /* The thread looks at what is in the error queue of @fd: ibcm_probe_read(). */
 int ibcm_watch_errors(struct ibcm_dev *dev, int fd);
 /* The upper byte of this process's communication ids. */
-uint8_t ibcm_prefix(void);
+uint16_t ibcm_prefix(void);
 /* The thread looks what is due; the second, unless it does so before @deadline (0: never). */
 void ibcm_wake(void);
 void ibcm_wake_by(uint64_t deadline);
@@ -136,6 +141,17 @@ bool ibcm_send_retry(void);
 int ibcm_probe_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN]);
 /* Hosts said that nobody receives there. */
 void ibcm_probe_read(struct ibcm_dev *dev);
+
+/* --- guard.c --- */
+
+/*
+ * Before the first message to its peer, and without the lock: whether somebody will speak for the
+ * connection when this process is killed. Then it is guarded, and its last word kept up to date.
+ */
+bool ibcm_guard_begin(const struct ibcm_id *iid);
+/* After any step; and when there is nothing to be said any more. Under the lock. */
+void ibcm_guard_update(struct ibcm_id *iid);
+void ibcm_guard_end(struct ibcm_id *iid);
 
 /* --- listen.c; under the lock --- */
 
@@ -163,8 +179,14 @@ uint64_t ibcm_park_look(uint64_t now);
 
 /* --- table.c; all under the lock --- */
 
-/* Give the connection a communication id. @prefix: its upper byte. -EUSERS: too many. */
-int ibcm_table_add(struct ibcm_id *iid, uint8_t prefix);
+/* The process that gave a communication id, among those of its host: see verbs_gsi_open(). */
+static inline uint16_t ibcm_id_prefix(uint32_t id)
+{
+	return id >> (32 - VERBS_GSI_PREFIX_BITS);
+}
+
+/* Give the connection a communication id. @prefix: its first bits. -EUSERS: too many. */
+int ibcm_table_add(struct ibcm_id *iid, uint16_t prefix);
 void ibcm_table_remove(struct ibcm_id *iid);
 struct ibcm_id *ibcm_table_find(uint32_t local_id);
 /* Find it by what the peer calls it, and by its QP, too, from now on. */

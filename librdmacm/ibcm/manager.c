@@ -30,7 +30,7 @@ static struct {
 	bool child;		   /* of that one: connections and their events are not ours */
 	int epoll, wake;
 	LIST_HEAD(, ibcm_dev) devs;
-	uint8_t prefix;
+	uint16_t prefix;
 	uint64_t wakes_at; /* when the thread wakes by itself, ns; 0: it is awake */
 } manager = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -84,7 +84,7 @@ uint32_t ibcm_random(void)
 	return value;
 }
 
-uint8_t ibcm_prefix(void)
+uint16_t ibcm_prefix(void)
 {
 	return manager.prefix;
 }
@@ -395,6 +395,7 @@ static void say_goodbye(struct ibcm_id *iid, void *arg)
 	ibcm_state_exit(&iid->conn, ibcm_now(), &out);
 	for (unsigned int i = 0; i < out.mads; i++)
 		ibcm_id_send(iid, out.mad[i]);
+	ibcm_guard_end(iid);
 }
 
 /* Peers hear of an exit that left connections open, as they do when the kernel cleans up. */

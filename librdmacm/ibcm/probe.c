@@ -45,6 +45,7 @@ int ibcm_probe_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
 	struct verbs_gsi_mad mad = {
 		.port_num = 1,
 		.sgid_index = iid->local.index,
+		.traffic_class = iid->tos,
 		.local_gid = iid->local.gid,
 		.remote_gid = iid->remote_gid,
 	};

@@ -238,6 +238,36 @@ void ibcm_state_exit(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 		ibcm_state_destroy(conn, now, out);
 }
 
+/* As a kernel says it when a descriptor closes. */
+int ibcm_state_last_word(const struct ibcm_conn *conn, uint8_t ret_data[IBCM_MAD_LEN])
+{
+	struct ibcm_mad dreq = { .type = IBCM_DREQ, .dreq = { .remote_qpn = conn->qp.remote_qpn } };
+	struct ibcm_out out = {};
+	int r;
+
+	switch (conn->state) {
+	case IBCM_REQ_SENT:
+		r = ibcm_out_rej(conn, IBCM_REJ_TIMEOUT, NULL, 0, &out);
+		break;
+	case IBCM_REQ_RCVD:
+	case IBCM_REP_SENT:
+	case IBCM_REP_RCVD:
+		r = ibcm_out_rej(conn, IBCM_REJ_CONSUMER, NULL, 0, &out);
+		break;
+	case IBCM_ESTABLISHED:
+	case IBCM_DREQ_SENT:
+	case IBCM_DREQ_RCVD:
+		r = ibcm_out_mad(conn, &dreq, &out);
+		break;
+	default:
+		r = -ENOENT;
+		break;
+	}
+	if (!r)
+		memcpy(ret_data, out.mad[0], IBCM_MAD_LEN);
+	return r;
+}
+
 const char *ibcm_state_name(enum ibcm_state state)
 {
 	static const char *const text[] = {

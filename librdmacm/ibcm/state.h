@@ -122,6 +122,12 @@ void ibcm_state_destroy(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
  */
 void ibcm_state_exit(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 
+/*
+ * What others are to say for a process that was killed meanwhile. -ENOENT: nothing; the peer
+ * notices, or never knew.
+ */
+int ibcm_state_last_word(const struct ibcm_conn *conn, uint8_t ret_data[IBCM_MAD_LEN]);
+
 /* The other side's, and time's. */
 void ibcm_state_message(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			struct ibcm_out *out);

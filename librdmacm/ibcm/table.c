@@ -8,7 +8,8 @@ enum {
 	INDEX_BITS = 16,
 	PLACES = 1 << INDEX_BITS, /* of a communication id: prefix, generation, index */
 	GENERATION_SHIFT = INDEX_BITS,
-	PREFIX_SHIFT = 24,
+	PREFIX_SHIFT = 32 - VERBS_GSI_PREFIX_BITS,
+	GENERATIONS = 1 << (PREFIX_SHIFT - GENERATION_SHIFT),
 	BUCKETS = 1 << 12,
 };
 
@@ -69,7 +70,7 @@ static void place_give(uint32_t index)
 	table.last_free = index + 1;
 }
 
-int ibcm_table_add(struct ibcm_id *iid, uint8_t prefix)
+int ibcm_table_add(struct ibcm_id *iid, uint16_t prefix)
 {
 	uint32_t index = place_take();
 
@@ -77,8 +78,9 @@ int ibcm_table_add(struct ibcm_id *iid, uint8_t prefix)
 		return -EUSERS;
 	table.place[index].iid = iid;
 	table.place[index].generation++;
-	iid->conn.local_id = (uint32_t)prefix << PREFIX_SHIFT |
-			     (uint32_t)table.place[index].generation << GENERATION_SHIFT | index;
+	iid->conn.local_id =
+		(uint32_t)prefix << PREFIX_SHIFT |
+		(uint32_t)(table.place[index].generation % GENERATIONS) << GENERATION_SHIFT | index;
 	iid->in_table = true;
 	table.taken++;
 	return 0;

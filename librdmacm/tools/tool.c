@@ -94,7 +94,7 @@ static bool word_parse(const struct tool_word *words, const char *text, int *ret
 
 static _Noreturn void word_refuse(const struct tool_option *option, const char *text, int mistake)
 {
-	char all[128] = "";
+	char all[256] = "";
 
 	for (const struct tool_word *w = option->words; w->name; w++) {
 		size_t length = strlen(all);
@@ -107,6 +107,8 @@ static _Noreturn void word_refuse(const struct tool_option *option, const char *
 
 static void option_set(const struct tool_option *option, const char *text, int mistake)
 {
+	int bits = 0;
+
 	switch (option->kind) {
 	case TOOL_FLAG:
 		*(bool *)option->value = true;
@@ -122,6 +124,11 @@ static void option_set(const struct tool_option *option, const char *text, int m
 	case TOOL_WORD:
 		if (!word_parse(option->words, text, option->value))
 			word_refuse(option, text, mistake);
+		break;
+	case TOOL_WORDS:
+		if (!word_parse(option->words, text, &bits))
+			word_refuse(option, text, mistake);
+		*(int *)option->value |= bits;
 		break;
 	}
 }

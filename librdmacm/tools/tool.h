@@ -27,6 +27,7 @@ enum tool_kind {
 	TOOL_FLAG = 1, /* bool */
 	TOOL_NUMBER,   /* int, from .min to .max */
 	TOOL_WORD,     /* int, of .words: by name or by value */
+	TOOL_WORDS,    /* the same, and each adds its bits */
 	TOOL_TEXT,     /* const char * */
 };
 

@@ -159,7 +159,7 @@ static int type_check(const struct tool_hello *options)
 {
 	if (options->type == IBV_QPT_RC)
 		return 0;
-	fprintf(stderr, "-c x: XRC queue pairs are not supported by this libibverbs; -c r is\n");
+	fprintf(stderr, "-c x: XRC queue pairs are not supported by this librdmacm; -c r is\n");
 	return -1;
 }
 

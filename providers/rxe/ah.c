@@ -8,11 +8,13 @@
 
 #include "providers/rxe/rxe.h"
 
+/* ::ffff:a.b.c.d, or a group of IPv4 as the connection manager writes it, ff0e::ffff:a.b.c.d. */
 static bool gid_is_ipv4(const uint8_t raw[16])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	static const uint8_t group[12] = { 0xff, 0x0e, [10] = 0xff, [11] = 0xff };
 
-	return !memcmp(raw, mapped, sizeof(mapped));
+	return !memcmp(raw, mapped, sizeof(mapped)) || !memcmp(raw, group, sizeof(group));
 }
 
 static struct sockaddr_in gid_sockaddr_in(const uint8_t raw[16])

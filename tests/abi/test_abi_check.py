@@ -76,7 +76,7 @@ int verbs_internal(void) { return 5; }
 MAP = ('IBVERBS_1.0 { global: ibv_plain; };\n'
        'IBVERBS_1.1 { global: ibv_changed; } IBVERBS_1.0;\n'
        'IBVERBS_PRIVATE_34 { global: vendor_one; vendor_two; };\n')
-OWN_NODE = 'IBVERBS_PRIVATE_100 { global: verbs_*; local: *; };\n'
+OWN_NODE = 'IBVERBS_PRIVATE_101 { global: verbs_*; local: *; };\n'
 SYMBOL_BREAKS = (
     ('ibv_plain; };', 'ibv_none; };', 'IBVERBS_1.0 ibv_plain: missing'),
     ('ibv_changed; }', 'ibv_none; }', 'IBVERBS_1.1 ibv_changed: missing'),
@@ -156,6 +156,20 @@ class Layout(Folder):
             self.assertEqual(code, 1, output)
             self.assertIn(key, output)
 
+    def test_grows_at_front(self):
+        grown = self.edited(SAMPLE, '\tint first;\n\tshort second;',
+                            '\tlong more;\n\tint first;\n\tshort second;')
+        explained = self.write('additions', 'fronts struct ibv_sample\n'
+                               'new member struct ibv_sample more\n')
+        self.assertEqual(self.compare(grown, '--additions', explained)[0], 0)
+        # Each member stays where it is from the end, and none is lost.
+        for old, new in (('\tint first;\n\tshort second;', '\tshort second;\n\tint first;'),
+                         ('\tunion ibv_sample_id id;', '\tunion ibv_sample_id id;\n\tlong last;'),
+                         ('\tshort second;', '')):
+            code, output = self.compare(self.edited(grown, old, new), '--additions', explained)
+            self.assertEqual(code, 1, output)
+            self.assertIn('struct ibv_sample', output)
+
     def test_broken_header(self):
         code, output = self.compare('struct {')
         self.assertEqual(code, 2, output)
@@ -205,7 +219,7 @@ class Symbols(Folder):
         self.assertIn('IBVERBS_PRIVATE_34 vendor_two = default function', dump)
         # The baseline's library did not have our own node.
         self.baseline = self.write('baseline', ''.join(
-            line for line in dump.splitlines(True) if 'PRIVATE_100' not in line))
+            line for line in dump.splitlines(True) if 'PRIVATE_101' not in line))
 
     def test_same(self):
         code, output = check('symbols', 'compare', self.build(MAP), '--baseline', self.baseline)

@@ -3,14 +3,20 @@
  * Latency and bandwidth of RC between two processes, on public API only: the same program measures
  * every device.
  *
- *   verbs_perf [-d DEVICE] [-g GID_INDEX] [-r ROUNDS] TEST SIZE...      both sides on this host
+ *   verbs_perf [-d DEVICE] [-g GID_INDEX] [-r ROUNDS] [-m MEMORY] TEST SIZE...
+ *                                                                      both sides on this host
  *   verbs_perf [options] -l PORT TEST SIZE...                          one side: waits for the
  * other verbs_perf [options] -c HOST:PORT TEST SIZE...                     the other side: measures
  * and prints
  *
  * TEST: send_lat (half round trip, both polling), write_lat (half round trip, both spinning on
- * memory), read_lat, send_bw, write_bw, read_bw. Prints one line a size: TEST SIZE VALUE UNIT, the
- * median of ROUNDS.
+ * memory), read_lat, add_lat (fetch-and-add), send_bw, write_bw, read_bw. Prints one line a size:
+ * TEST SIZE VALUE UNIT, the median of ROUNDS.
+ *
+ * MEMORY: where the buffers are. thp: the process's own, on huge pages as far as the system has
+ * some, the default; pages: its own, on ordinary ones; buf: of ibv_alloc_buf(); memfd, hugetlb:
+ * memory the program shares, on ordinary and on huge pages; dm: what the peer reaches is device
+ * memory.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -38,6 +44,9 @@ enum {
 	ROUNDS_MAX = 101,
 	HUGE_PAGE = 2 << 20,
 	ASIDE = 17 * 4096, /* bytes; see buffer_new() */
+	LINES = 128,	   /* what processors move together */
+	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		 IBV_ACCESS_REMOTE_ATOMIC,
 };
 
 struct remote {
@@ -55,8 +64,14 @@ struct side {
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	uint8_t *memory;
+	size_t whole; /* bytes of it */
 	uint8_t *buf; /* in it */
+	bool shared;
+	struct ibv_buf *owner;
+	struct ibv_dm *dm;
+	struct ibv_mr *dm_mr;
 	size_t size;
+	size_t out; /* what goes out begins there, in lines that the peer does not write to */
 	struct remote peer;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
@@ -70,6 +85,7 @@ struct options {
 	int gid_index;
 	int rounds;
 	const char *test;
+	const char *memory;
 };
 
 static void die(const char *what)
@@ -111,21 +127,79 @@ static struct ibv_context *device_open(const char *name)
 	return ctx;
 }
 
-/*
- * On huge pages: what the kernel copies costs half as much there. The two sides have their buffers
- * at different places in them: an emulated processor has one TLB entry for pages of equal places,
- * and needs fourteen times as long for a copy from one to the other.
- */
-static uint8_t *buffer_new(size_t size)
+static uint8_t *shared_new(size_t whole, unsigned int flags)
 {
-	size_t whole = (size + ASIDE + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	int fd = memfd_create("verbs_perf", flags);
+	uint8_t *buf;
+
+	if (fd < 0 || ftruncate(fd, whole))
+		die("memfd");
+	buf = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (buf == MAP_FAILED)
+		die(flags & MFD_HUGETLB ? "memory: are there pages in vm.nr_hugepages?" : "memory");
+	/* The descriptor stays: by it a device may find the file. One program needs a few. */
+	return buf;
+}
+
+static uint8_t *own_new(size_t whole, int advice)
+{
 	uint8_t *buf = aligned_alloc(HUGE_PAGE, whole);
 
-	if (!buf)
-		die("memory");
-	madvise(buf, whole, MADV_HUGEPAGE);
-	memset(buf, 0, whole);
+	if (buf)
+		madvise(buf, whole, advice);
 	return buf;
+}
+
+/*
+ * On huge pages unless said otherwise: what the kernel copies costs half as much there. The two
+ * sides have their buffers at different places in them: an emulated processor has one TLB entry for
+ * pages of equal places, and needs fourteen times as long for a copy from one to the other.
+ */
+static void buffer_new(struct side *s, const char *memory, size_t size)
+{
+	bool device = !strcmp(memory, "dm"), huge = !strcmp(memory, "hugetlb");
+	struct ibv_alloc_dm_attr attr = { .length = size };
+
+	s->whole = (size + ASIDE + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	s->shared = huge || !strcmp(memory, "memfd");
+	if (!strcmp(memory, "buf"))
+		s->memory = ibv_alloc_buf(s->pd, s->whole, &s->owner);
+	else if (s->shared)
+		s->memory = shared_new(s->whole, huge ? MFD_HUGETLB : 0);
+	else if (!strcmp(memory, "pages"))
+		s->memory = own_new(s->whole, MADV_NOHUGEPAGE);
+	else if (!strcmp(memory, "thp") || device)
+		s->memory = own_new(s->whole, MADV_HUGEPAGE);
+	if (device)
+		s->dm = ibv_alloc_dm(s->ctx, &attr);
+	if (!s->memory || (device && !s->dm))
+		die(memory);
+	memset(s->memory, 0, s->whole);
+	s->buf = s->memory + (s->client ? ASIDE : 0);
+}
+
+static void buffer_free(struct side *s)
+{
+	if (s->dm)
+		ibv_free_dm(s->dm);
+	if (s->owner)
+		ibv_free_buf(s->owner);
+	else if (s->shared)
+		munmap(s->memory, s->whole);
+	else
+		free(s->memory);
+}
+
+/* The last byte that the peer writes. */
+static uint8_t last_byte(const struct side *s)
+{
+	uint8_t byte;
+
+	if (!s->dm)
+		return ((volatile uint8_t *)s->buf)[s->size - 1];
+	if (ibv_memcpy_from_dm(&byte, s->dm, s->size - 1, 1))
+		die("ibv_memcpy_from_dm");
+	return byte;
 }
 
 static void side_open(struct side *s, const struct options *o, size_t size)
@@ -141,16 +215,16 @@ static void side_open(struct side *s, const struct options *o, size_t size)
 
 	s->ctx = device_open(o->device);
 	s->size = size;
-	s->memory = buffer_new(size * 2);
-	s->buf = s->memory + (s->client ? ASIDE : 0);
+	s->out = (size + LINES - 1) / LINES * LINES;
 	s->pd = ibv_alloc_pd(s->ctx);
+	buffer_new(s, o->memory, s->out * 2);
 	s->cq = ibv_create_cq(s->ctx, DEPTH * 8, NULL, NULL, 0);
-	s->mr = ibv_reg_mr(s->pd, s->buf, size * 2,
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				   IBV_ACCESS_REMOTE_READ);
+	s->mr = ibv_reg_mr(s->pd, s->buf, s->out * 2, ACCESS);
+	if (s->dm)
+		s->dm_mr = ibv_reg_dm_mr(s->pd, s->dm, 0, size, ACCESS | IBV_ACCESS_ZERO_BASED);
 	init.send_cq = init.recv_cq = s->cq;
 	s->qp = s->cq ? ibv_create_qp(s->pd, &init) : NULL;
-	if (!s->qp || !s->mr)
+	if (!s->qp || !s->mr || (s->dm && !s->dm_mr))
 		die("cannot create the objects");
 }
 
@@ -175,11 +249,12 @@ static void side_connect(struct side *s, const struct options *o)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+		.qp_access_flags = ACCESS,
 	};
-	struct remote mine = {
-		.addr = (uintptr_t)s->buf, .rkey = s->mr->rkey, .qpn = s->qp->qp_num, .psn = 0x1234
-	};
+	struct remote mine = { .addr = s->dm ? 0 : (uintptr_t)s->buf,
+			       .rkey = s->dm ? s->dm_mr->rkey : s->mr->rkey,
+			       .qpn = s->qp->qp_num,
+			       .psn = 0x1234 };
 
 	ibv_query_port(s->ctx, 1, &port);
 	if (ibv_query_gid(s->ctx, 1, o->gid_index, &mine.gid) ||
@@ -221,9 +296,11 @@ static void side_close(struct side *s)
 	ibv_destroy_qp(s->qp);
 	ibv_destroy_cq(s->cq);
 	ibv_dereg_mr(s->mr);
+	if (s->dm_mr)
+		ibv_dereg_mr(s->dm_mr);
+	buffer_free(s);
 	ibv_dealloc_pd(s->pd);
 	ibv_close_device(s->ctx);
-	free(s->memory);
 }
 
 /* --- work --- */
@@ -325,38 +402,44 @@ static double send_lat(struct side *s, unsigned int iters)
 
 static double write_lat(struct side *s, unsigned int iters)
 {
-	volatile uint8_t *mine = s->buf + s->size - 1;
-	uint8_t *out = s->buf + s->size;
+	uint8_t *out = s->buf + s->out;
 	unsigned int sends = 0, recvs = 0;
 	double start;
 
+	if (s->dm && ibv_memcpy_to_dm(s->dm, s->size - 1, "", 1))
+		die("ibv_memcpy_to_dm");
 	s->buf[s->size - 1] = 0;
-	wr_prepare(s, IBV_WR_RDMA_WRITE, s->size);
+	wr_prepare(s, IBV_WR_RDMA_WRITE, s->out);
 	barrier(s);
 	start = now_us();
 	for (unsigned int i = 0; i < iters; i++) {
 		uint8_t mark = i % 255 + 1;
 
-		if (!s->client)
-			while (*mine != mark)
-				;
+		while (!s->client && last_byte(s) != mark)
+			;
 		out[s->size - 1] = mark;
 		post(s, true);
 		wait_opcode(s, &sends, &recvs, i + 1, 0);
-		if (s->client)
-			while (*mine != mark)
-				;
+		while (s->client && last_byte(s) != mark)
+			;
 	}
 	start = now_us() - start;
 	barrier(s);
 	return start / iters / 2;
 }
 
-static double read_lat(struct side *s, unsigned int iters)
+/* Of a read, or an atomic on its first 8 bytes. */
+static double alone_lat(struct side *s, enum ibv_wr_opcode opcode, unsigned int iters)
 {
 	double start;
 
-	wr_prepare(s, IBV_WR_RDMA_READ, 0);
+	wr_prepare(s, opcode, 0);
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		s->flags = 0;
+		s->wr.wr.atomic.remote_addr = s->peer.addr;
+		s->wr.wr.atomic.rkey = s->peer.rkey;
+		s->wr.wr.atomic.compare_add = 1;
+	}
 	barrier(s);
 	start = now_us();
 	for (unsigned int i = 0; s->client && i < iters; i++) {
@@ -427,7 +510,9 @@ static double measure(struct side *s, const char *test, unsigned int iters)
 	if (!strcmp(test, "write_lat"))
 		return write_lat(s, iters);
 	if (!strcmp(test, "read_lat"))
-		return read_lat(s, iters);
+		return alone_lat(s, IBV_WR_RDMA_READ, iters);
+	if (!strcmp(test, "add_lat"))
+		return alone_lat(s, IBV_WR_ATOMIC_FETCH_AND_ADD, iters);
 	if (!strcmp(test, "send_bw"))
 		return stream(s, IBV_WR_SEND, iters);
 	if (!strcmp(test, "write_bw"))
@@ -543,13 +628,13 @@ static int tcp_connect(char *where)
 
 int main(int argc, char **argv)
 {
-	struct options o = { .rounds = 5 };
+	struct options o = { .rounds = 5, .memory = "thp" };
 	char *listen_port = NULL, *connect_to = NULL;
 	double scale = 1;
 	int c, pair[2], status;
 	pid_t child;
 
-	while ((c = getopt(argc, argv, "d:g:r:l:c:x:")) != -1) {
+	while ((c = getopt(argc, argv, "d:g:r:l:c:x:m:")) != -1) {
 		switch (c) {
 		case 'd':
 			o.device = optarg;
@@ -566,6 +651,9 @@ int main(int argc, char **argv)
 		case 'c':
 			connect_to = optarg;
 			break;
+		case 'm':
+			o.memory = optarg;
+			break;
 		case 'x':
 			scale = atof(optarg);
 			break;
@@ -575,8 +663,8 @@ int main(int argc, char **argv)
 	}
 	if (argc - optind < 2 || o.rounds < 1 || o.rounds > ROUNDS_MAX) {
 		fprintf(stderr,
-			"usage: verbs_perf [-d dev] [-g gid index] [-r rounds] [-x scale] [-l port | -c host:port] "
-			"test size...\n");
+			"usage: verbs_perf [-d dev] [-g gid index] [-r rounds] [-x scale] [-m memory] "
+			"[-l port | -c host:port] test size...\n");
 		return 2;
 	}
 	setenv("VERBS_LOG_LEVEL", "1", 0);

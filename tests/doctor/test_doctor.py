@@ -232,13 +232,13 @@ def case_live(options):
     assert [rung["exit_code"] for rung in found["rungs"]] == sorted({rung["exit_code"] for rung in found["rungs"]})
     result = run(options, "--all")
     assert result.returncode == found["exit_code"] and b"uroce" in result.stdout
-    found = report(options, "--device", "uroce0", UROCE="on:lo")
+    found = report(options, "--device", "uroce_lo", UROCE="on:lo")
     assert found["exit_code"] == 0, found
     uroce = [rung for rung in found["rungs"] if rung["rung"] == "uroce"]
     assert uroce[0]["state"] in ("ok", "note") and "works: PD, CQ, MR and QP" in uroce[0]["found"], uroce
-    found = report(options, "--device", "uroce0", UROCE="off")
+    found = report(options, "--device", "uroce_lo", UROCE="off")
     assert found["first_failure"] == "uroce" and "UROCE=on" in found["fix"], found
-    found = report(options, "--device", "uroce0", UROCE="on:nonsense0")
+    found = report(options, "--device", "uroce_lo", UROCE="on:nonsense0")
     assert found["first_failure"] == "uroce" and "nonsense0" in found["cause"], found
 
 
@@ -333,7 +333,7 @@ def case_killed(options):
         raise SystemExit(77)
     for call, rung in (("bind", "uroce"), ("getdents64", None)):
         for arguments in ([], ["--json"]):
-            result = subprocess.run([options.program, *arguments, "--device", "uroce0"], capture_output=True, timeout=120,
+            result = subprocess.run([options.program, *arguments, "--device", "uroce_lo"], capture_output=True, timeout=120,
                                     check=False, env={**os.environ, "UROCE": "on:lo"}, preexec_fn=killer(calls[call]))  # fmt: skip
             assert result.returncode >= 10, (call, result)
             assert b"seccomp" in result.stdout and b"is broken" not in result.stdout, (call, result)

@@ -565,12 +565,12 @@ static void wrong_state(void)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
 	int mask;
 
-	CHECK(rdma_resolve_route(id, 100));
-	CHECK(rdma_connect(id, NULL));
-	CHECK(rdma_accept(id, NULL));
-	CHECK(rdma_disconnect(id));
-	CHECK(rdma_reject(id, NULL, 0));
-	CHECK(rdma_init_qp_attr(id, &attr, &mask));
+	REFUSED(rdma_resolve_route(id, 100), EINVAL);
+	REFUSED(rdma_connect(id, NULL), EINVAL);
+	REFUSED(rdma_accept(id, NULL), EINVAL);
+	REFUSED(rdma_disconnect(id), EINVAL);
+	REFUSED(rdma_reject(id, NULL, 0), EINVAL);
+	REFUSED(rdma_init_qp_attr(id, &attr, &mask), EINVAL);
 	CHECK_OK(rdma_destroy_id(id));
 	rdma_destroy_event_channel(events);
 }
@@ -615,6 +615,26 @@ static void give_up_answer(void)
 	CHECK(event->id == server);
 	CHECK(event->status == 4 || event->status == 28); /* the answer may have arrived or not */
 	CHECK_OK(rdma_ack_cm_event(event));
+	rt_cm_destroy(server);
+	two_close(&t);
+}
+
+/* An end that both agreed on lasts a little while, and then each is told, once. */
+static void time_wait(void)
+{
+	struct two t = two_open(RDMA_PS_TCP, false);
+	struct rdma_cm_id *server,
+		*client = rt_cm_connect(t.client_events, t.port, t.server_events, &server);
+
+	CHECK_OK(rdma_disconnect(client));
+	CM_TAKE(t.server_events, DISCONNECTED, 0);
+	CHECK_OK(rdma_disconnect(server));
+	CM_TAKE(t.client_events, DISCONNECTED, 0);
+	CM_TAKE(t.server_events, TIMEWAIT_EXIT, 0);
+	CM_TAKE(t.client_events, TIMEWAIT_EXIT, 0);
+	rt_cm_expect_none(t.server_events);
+	rt_cm_expect_none(t.client_events);
+	rt_cm_destroy(client);
 	rt_cm_destroy(server);
 	two_close(&t);
 }
@@ -708,6 +728,7 @@ static const struct rt_case cases[] = {
 	{ "a client that gives up", .run_with = give_up_request, .arg = &connected },
 	{ "a client of datagrams that gives up", .run_with = give_up_request, .arg = &datagrams },
 	{ "a client that gives up when it is answered", give_up_answer },
+	{ "time wait", time_wait },
 	{ "idle", idle },
 	{ "channel gone", channel_gone },
 };

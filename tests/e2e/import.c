@@ -15,29 +15,65 @@ static void device(void)
 	rt_close(dev);
 }
 
+/* Data written from @from to @to, whose keys the queue pair takes for its own. */
+static void data_moves(struct rt_dev *dev, struct rt_buf *from, uint32_t lkey, struct rt_buf *to,
+		       uint32_t rkey)
+{
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+	struct ibv_sge sge = { (uintptr_t)from->p, 4096, lkey };
+	struct ibv_send_wr wr = rt_wr(IBV_WR_RDMA_WRITE, 1, &sge);
+
+	rt_fill(from->p, 4096, 3);
+	wr.wr.rdma.remote_addr = (uintptr_t)to->p;
+	wr.wr.rdma.rkey = rkey;
+	POST(&pair.a, &wr);
+	EXPECT(&pair.a, 1, IBV_WC_RDMA_WRITE);
+	VERIFY(to->p, 4096, 3);
+	rt_pair_close(&pair);
+}
+
+/* What is registered in the imported domain is registered in the domain. */
 static void pd(void)
 {
 	struct rt_dev *dev = rt_open();
-	struct ibv_pd *imported = ibv_import_pd(dev->ctx, dev->pd->handle);
+	struct ibv_pd *imported = ibv_import_pd(dev->ctx, dev->pd->handle), *own = dev->pd;
+	struct rt_buf from, to;
 
-	if (imported)
-		ibv_unimport_pd(imported);
-	else
+	if (!imported) {
 		CHECK_INT(errno, EOPNOTSUPP);
+		rt_close(dev);
+		return;
+	}
+	from = rt_buf_alloc(dev, 4096, RT_ACCESS);
+	dev->pd = imported;
+	to = rt_buf_alloc(dev, 4096, RT_ACCESS);
+	dev->pd = own;
+	data_moves(dev, &from, from.mr->lkey, &to, to.mr->rkey);
+	rt_buf_free(&from);
+	rt_buf_free(&to);
+	ibv_unimport_pd(imported);
 	rt_close(dev);
 }
 
 static void mr(void)
 {
 	struct rt_dev *dev = rt_open();
-	struct rt_buf buf = rt_buf_alloc(dev, 4096, IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_mr *imported = ibv_import_mr(dev->pd, buf.mr->handle);
+	struct rt_buf from = rt_buf_alloc(dev, 4096, RT_ACCESS);
+	struct rt_buf to = rt_buf_alloc(dev, 4096, RT_ACCESS);
+	struct ibv_mr *imported = ibv_import_mr(dev->pd, to.mr->handle);
 
-	if (imported)
+	if (imported) {
+		CHECK_INT(imported->length, 4096);
+		CHECK_INT(imported->rkey, to.mr->rkey);
+		data_moves(dev, &from, from.mr->lkey, &to, imported->rkey);
 		ibv_unimport_mr(imported);
-	else
+		CHECK(!ibv_import_mr(dev->pd, 0x7ffffff0));
+		CHECK_INT(errno, ENOENT);
+	} else {
 		CHECK_INT(errno, EOPNOTSUPP);
-	rt_buf_free(&buf);
+	}
+	rt_buf_free(&from);
+	rt_buf_free(&to);
 	rt_close(dev);
 }
 

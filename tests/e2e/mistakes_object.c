@@ -305,11 +305,6 @@ static int import_device(struct rt_dev *dev)
 	return RT_ERRNO_OF(ibv_import_device(dev->ctx->cmd_fd));
 }
 
-static int import_pd(struct rt_dev *dev)
-{
-	return RT_ERRNO_OF(ibv_import_pd(dev->ctx, 1));
-}
-
 static const struct rt_mistake mistakes[] = {
 	{ "open_null", open_null, EINVAL, "NULL" },
 	{ "port_9", port_9, EINVAL, "port 99 does not exist: the device has ports 1 to" },
@@ -345,6 +340,5 @@ static const struct rt_mistake mistakes[] = {
 	{ "mcast_not_ud", mcast_not_ud, EINVAL, "only a UD QP has multicast groups" },
 	{ "mcast_not_group", mcast_not_group, EINVAL, "is not a multicast GID" },
 	{ "import_device", import_device, EOPNOTSUPP, "ibv_import_device" },
-	{ "import_pd", import_pd, EOPNOTSUPP, "ibv_import_pd" },
 };
 RT_MISTAKES(mistakes)

@@ -163,6 +163,17 @@ static void read_only(void)
 	windows_close(&w);
 }
 
+/* Says nothing of a window, and programs give it. */
+static void local_write(void)
+{
+	struct windows w = windows_open(IBV_MW_TYPE_1);
+
+	bind_1(&w, LENGTH, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_LOCAL_WRITE);
+	CHECK_INT(access_window(&w, IBV_WR_RDMA_READ, w.mw->rkey, OFFSET, 10), IBV_WC_SUCCESS);
+	CHECK_INT(write_window(&w, w.mw->rkey, OFFSET, 10), IBV_WC_REM_ACCESS_ERR);
+	windows_close(&w);
+}
+
 /* Type 1 is bound again at will; the key before is dead. */
 static void rebind(void)
 {
@@ -233,6 +244,6 @@ static const struct rt_case cases[] = {
 	{ "type_1", type_1 },	{ "type_2", type_2 },		{ "outside", outside },
 	{ "before", before },	{ "read_only", read_only },	{ "rebind", rebind },
 	{ "unbind", unbind },	{ "busy_region", busy_region }, { "freed", freed },
-	{ "refused", refused },
+	{ "refused", refused }, { "local_write", local_write },
 };
 RT_MAIN(cases)

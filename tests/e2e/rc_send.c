@@ -168,6 +168,8 @@ static void late_receive(void)
 	struct ibv_sge sge = rt_sge(&pair.a, 0, 1000);
 	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
 
+	if (rt_is_rxe(dev) && !rt_kernel_since(6, 1))
+		rt_skip("this kernel's rxe tries again for ever inside the system call");
 	rt_fill(pair.a.buf.p, 1000, 3);
 	POST(&pair.a, &wr);
 	usleep(20000);

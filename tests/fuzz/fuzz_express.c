@@ -131,14 +131,14 @@ static void packet_write(struct input *in, const uint8_t *header, uint32_t heade
 			 uint32_t payload, uint8_t has_ack, uint32_t ack)
 {
 	struct shm_peer *peer = &victim.peer;
-	struct shm_record *record = shm_record_at(peer->rx, peer->rx_head);
+	struct shm_record *record = shm_record_rx(peer);
 	uint32_t length = header_len + ROUND_UP(payload, 4);
 
 	if (by_network) {
 		packet_arrive(in, header, header_len, payload);
 		return;
 	}
-	if (shm_record_lines(length) * SHM_LINE > shm_ring_to_end(peer->rx_head))
+	if (shm_record_lines(length) * SHM_LINE > shm_ring_to_end(peer, peer->rx_head))
 		return;
 	record->kind = SHM_PACKET;
 	record->has_ack = has_ack;

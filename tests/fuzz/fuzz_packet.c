@@ -8,6 +8,7 @@
  * a region's key.
  */
 #include <endian.h>
+#include <stdlib.h>
 
 #include "tests/fuzz/victim.h"
 
@@ -56,7 +57,12 @@ static uint32_t target_qpn(unsigned int target)
 static void packet_complete(uint8_t *p, uint32_t length, unsigned int target, uint8_t flags,
 			    uint16_t number)
 {
-	const struct uroce_qp *qp = target < VICTIM_QPS ? &victim.qp[target] : &victim.qp[0];
+	bool xrc = target == TO_ANY && length >= BTH_LEN + ICRC_LEN &&
+		   victim_xrc_address(p, length - ICRC_LEN);
+	const struct uroce_qp *qp = xrc			  ? victim.xrc.shared
+				    : target < VICTIM_QPS ? &victim.qp[target]
+							  : &victim.qp[0];
+	uint32_t reth = BTH_LEN + (xrc ? XRC_ETH_LEN : 0);
 	uint32_t rkey = htobe32(victim.mr.vmr.ibv_mr.rkey), crc;
 	struct uroce_icrc icrc;
 
@@ -70,8 +76,8 @@ static void packet_complete(uint8_t *p, uint32_t length, unsigned int target, ui
 		put24(p + 9, psn_add(qp->req.una, number));
 	if (flags & FLAG_VERSION)
 		p[1] &= 0xc0;
-	if ((flags & FLAG_KEY) && length >= BTH_LEN + RETH_LEN + ICRC_LEN)
-		memcpy(p + BTH_LEN + 8, &rkey, sizeof(rkey));
+	if ((flags & FLAG_KEY) && length >= reth + RETH_LEN + ICRC_LEN)
+		memcpy(p + reth + 8, &rkey, sizeof(rkey));
 	if (!(flags & FLAG_ICRC))
 		return;
 	uroce_icrc_init(&icrc, &victim.address[1], &victim.address[0]);
@@ -97,6 +103,7 @@ static void message_receive(struct input *in, unsigned int target)
 	victim.segment = segment;
 	victim.stranger = flags & FLAG_STRANGER;
 	victim.control = *in;
+	victim.udp.ready = true; /* as the descriptor would say */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -111,6 +118,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			victim_post(control % VICTIM_QPS, &in);
 		message_receive(&in, control & TARGET_MASK);
 		victim_progress(control & CONTROL_TIME ? input_u16(&in) * 10000ull : 1000);
+		/* It was received, whatever became of it. */
+		if (victim.datagram_length)
+			abort();
 	}
 	victim_end();
 	return 0;

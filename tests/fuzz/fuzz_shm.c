@@ -66,13 +66,13 @@ static struct shm_record *next_record(void)
 {
 	struct shm_peer *peer = &victim.peer;
 
-	return (struct shm_record *)(peer->rx->data + (peer->rx_head & SHM_RING_MASK));
+	return shm_record_rx(peer);
 }
 
 /* As much of the record as the ring has room for to its end. */
 static uint32_t record_room(void)
 {
-	return SHM_RING_BYTES - (victim.peer.rx_head & SHM_RING_MASK) - sizeof(struct shm_record);
+	return shm_ring_to_end(&victim.peer, victim.peer.rx_head) - sizeof(struct shm_record);
 }
 
 static void put24(uint8_t *p, uint32_t value)
@@ -86,19 +86,23 @@ static void record_packet(struct shm_record *record, uint32_t length, uint8_t ta
 {
 	uint32_t at = record->kind == SHM_FORWARD ? sizeof(struct path_origin) : 0;
 	const struct uroce_qp *qp = &victim.qp[target % VICTIM_QPS];
-	uint32_t rkey = htobe32(victim.mr.vmr.ibv_mr.rkey);
+	uint32_t rkey = htobe32(victim.mr.vmr.ibv_mr.rkey), reth = BTH_LEN;
 	uint8_t *p = record->data + at;
 
 	if (length < at + BTH_LEN)
 		return;
 	p[1] &= 0xf0;
 	put24(p + 5, FIRST_QPN + target % VICTIM_QPS);
+	if (victim_xrc_address(p, length - at)) {
+		qp = victim.xrc.shared;
+		reth += XRC_ETH_LEN;
+	}
 	if (flags & FLAG_PSN)
 		put24(p + 9, qp->resp.psn);
 	else if (flags & FLAG_UNA)
 		put24(p + 9, qp->req.una);
-	if ((flags & FLAG_KEY) && length >= at + BTH_LEN + RETH_LEN)
-		memcpy(p + BTH_LEN + 8, &rkey, sizeof(rkey));
+	if ((flags & FLAG_KEY) && length >= at + reth + RETH_LEN)
+		memcpy(p + reth + 8, &rkey, sizeof(rkey));
 }
 
 static void record_write(struct input *in, bool packet)
@@ -119,16 +123,16 @@ static void record_write(struct input *in, bool packet)
 
 static void ring_scribble(struct input *in)
 {
-	uint32_t at = input_u32(in) & SHM_RING_MASK;
+	uint32_t at = input_u32(in) % SHM_RING_BYTES;
 
-	input_bytes(in, victim.peer.tx->data + at, min_of(64u, SHM_RING_BYTES - at));
+	input_bytes(in, victim.peer.tx_data + at, min_of(64u, SHM_RING_BYTES - at));
 }
 
 static void board_write(struct input *in)
 {
 	uint8_t which = input_u8(in);
-	struct shm_qp *qp = &victim.peer.board->qps[(PEER_QPN & 0xffff) + which % VICTIM_QPS];
-	struct shm_key *key = &victim.peer.board->keys[input_u16(in) % SHM_KEYS];
+	struct shm_qp *qp = &victim.peer_board->qps[(PEER_QPN & 0xffff) + which % VICTIM_QPS];
+	struct shm_key *key = &victim.peer_board->keys[input_u16(in) % SHM_KEYS];
 
 	qp->pd = input_u8(in);
 	qp->access = input_u32(in);
@@ -140,7 +144,7 @@ static void board_write(struct input *in)
 	key->iova = input_u64(in);
 	key->length = input_u64(in);
 	key->base = input_u64(in);
-	victim.peer.board->sleeping = input_u8(in);
+	victim.peer_board->sleeping = input_u8(in);
 }
 
 static void act(enum action action, struct input *in)

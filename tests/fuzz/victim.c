@@ -93,18 +93,54 @@ static void message_fill(struct msghdr *msg)
 	msg->msg_flags = 0;
 }
 
-int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags, struct timespec *timeout)
+/* Return: its bytes; -1: there is none. */
+static int datagram_receive(int fd, struct msghdr *msg)
 {
+	int length = victim.datagram_length;
+
 	CHECK(fd == FAKE_SOCKET);
-	if (!victim.datagram_length) {
+	if (!length) {
 		errno = EAGAIN;
 		return -1;
 	}
-	CHECK(victim.datagram_length <= msgs->msg_hdr.msg_iov->iov_len);
-	message_fill(&msgs->msg_hdr);
-	msgs->msg_len = victim.datagram_length;
+	CHECK((size_t)length <= msg->msg_iov->iov_len);
+	message_fill(msg);
 	victim.datagram_length = 0;
+	return length;
+}
+
+static int datagrams_receive(int fd, struct mmsghdr *msgs)
+{
+	int length = datagram_receive(fd, &msgs->msg_hdr);
+
+	if (length < 0)
+		return -1;
+	msgs->msg_len = length;
 	return 1;
+}
+
+/* Without what comes beside it. */
+static int bytes_receive(int fd, void *data, size_t size, void *from)
+{
+	struct iovec iov = { data, size };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_name = from };
+
+	return datagram_receive(fd, &msg);
+}
+
+/* Packets are received without the C library's point of cancellation: path/udp/udp_call.h. */
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	if (inside && number == SYS_recvmmsg)
+		return datagrams_receive(a, (struct mmsghdr *)b);
+	if (inside && number == SYS_recvmsg)
+		return datagram_receive(a, (struct msghdr *)b);
+	if (inside && number == SYS_recvfrom)
+		return bytes_receive(a, (void *)b, c, (void *)e);
+	return __real_syscall(number, a, b, c, d, e, f);
 }
 
 /* --- made once --- */
@@ -139,13 +175,15 @@ static void host_make(void)
 	struct uroce_dev *dev = &victim.dev;
 
 	pthread_mutex_init(&host->lock, NULL);
+	pthread_mutex_init(&host->xrc_lock, NULL);
 	pthread_mutex_init(&victim.shm.lock, NULL);
 	host->pid = getpid();
 	host->paths.slot = VICTIM_SLOT;
+	path_host_take(&host->paths, VICTIM_SLOT);
 	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
 	host->thread = (struct uroce_thread *)thread;
 	host->shm = &victim.shm;
-	victim.shm = (struct uroce_shm){ .host = &host->paths, .listener = -1, .board_fd = -1 };
+	victim.shm = (struct uroce_shm){ .host = &host->paths, .board_fd = -1 };
 	victim.shm.path = (struct uroce_path){ .ops = &uroce_shm_ops,
 					       .host = &host->paths,
 					       .name = "shm",
@@ -153,11 +191,11 @@ static void host_make(void)
 					       .piggyback = true };
 	victim.shm.board = pages(sizeof(struct shm_board));
 	victim.shm.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	*dev = (struct uroce_dev){ .host = host, .name = "uroce0", .netdev = "lo", .ifindex = 1 };
+	*dev = (struct uroce_dev){ .host = host, .name = "uroce_lo", .netdev = "lo", .ifindex = 1 };
 	pthread_mutex_init(&dev->lock, NULL);
 	victim.ctx.dev = dev;
 	victim.ctx.vctx.context.device = &victim.device;
-	strcpy(victim.device.name, "uroce0");
+	strcpy(victim.device.name, "uroce_lo");
 	CHECK(!uroce_event_open(&victim.ctx));
 }
 
@@ -193,8 +231,8 @@ static void once(void)
 	host_make();
 	addresses_make();
 	udp_make();
-	victim.peer.lane = pages(sizeof(struct shm_lane));
-	victim.peer.board = pages(sizeof(struct shm_board));
+	victim.peer.lane = pages(shm_lane_size(SHM_RING_BYTES));
+	victim.peer_board = pages(sizeof(struct shm_board));
 	victim.peer.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	victim.region = (uint8_t *)pages(VICTIM_REGION + 2 * VICTIM_CANARY) + VICTIM_CANARY;
 	uroce_copy_init();
@@ -207,7 +245,8 @@ static void host_reset(void)
 	uroce_host_init(&victim.host, victim.now);
 	LIST_INIT(&victim.host.devices);
 	LIST_INSERT_HEAD(&victim.host.devices, &victim.dev, entry);
-	victim.host.next_qpn = FIRST_QPN;
+	victim.host.next_qpn = uroce_qpn_index(FIRST_QPN);
+	victim.host.next_srqn = VICTIM_SRQN;
 	atomic_store(&victim.host.poll_epoch, 0);
 	victim.udp.ports[0].pace.idle = 0;
 	victim.udp.passes = 0;
@@ -220,11 +259,11 @@ static void peer_reset(void)
 {
 	struct shm_peer *peer = &victim.peer;
 	struct shm_lane *lane = peer->lane;
-	struct shm_board *board = peer->board;
+	struct shm_board *board = victim.peer_board;
 	int bell = peer->bell;
 
 	/* Given back to the system, so that they are zero again. */
-	madvise(lane, sizeof(*lane), MADV_DONTNEED);
+	madvise(lane, shm_lane_size(SHM_RING_BYTES), MADV_DONTNEED);
 	madvise(board, sizeof(*board), MADV_DONTNEED);
 	madvise(victim.shm.board, sizeof(*board), MADV_DONTNEED);
 	*peer = (struct shm_peer){ .shm = &victim.shm,
@@ -238,8 +277,11 @@ static void peer_reset(void)
 				   .bell = bell,
 				   .lane = lane,
 				   .board = board,
+				   .ring_bytes = SHM_RING_BYTES,
 				   .tx = &lane->ring[0],
+				   .tx_data = lane->data,
 				   .rx = &lane->ring[1],
+				   .rx_data = lane->data + SHM_RING_BYTES,
 				   .uses = &lane->uses[0],
 				   .used = &lane->uses[1],
 				   .tx_stamp = 1,
@@ -250,6 +292,7 @@ static void peer_reset(void)
 	LIST_INIT(&victim.shm.peers);
 	LIST_INIT(&victim.shm.gone);
 	LIST_INSERT_HEAD(&victim.shm.peers, peer, entry);
+	atomic_store(&victim.shm.inhabited[PEER_SLOT / SHM_WORD], 1ull << PEER_SLOT % SHM_WORD);
 	atomic_store(&victim.shm.by_slot[PEER_SLOT], peer);
 }
 
@@ -292,7 +335,7 @@ static void queues_reset(void)
 	CHECK(!uroce_create_srq(&victim.srq.vsrq, &create_srq));
 }
 
-static void qp_connect(struct uroce_qp *qp, bool local)
+static void qp_connect(struct uroce_qp *qp, uint32_t peer, bool local)
 {
 	qp->av = (struct uroce_av){ .path = &victim.udp.path,
 				    .route = { .sgid = victim.gid[0], .dgid = victim.gid[1] },
@@ -305,7 +348,7 @@ static void qp_connect(struct uroce_qp *qp, bool local)
 		qp->av.ref_min = SHM_REF_MIN;
 		qp->express = uroce_express_possible(qp);
 	}
-	qp->dest_qpn = PEER_QPN + (qp - victim.qp);
+	qp->dest_qpn = peer;
 	qp->mtu = VICTIM_MTU;
 	qp->qkey = VICTIM_QKEY;
 	qp->access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -314,7 +357,7 @@ static void qp_connect(struct uroce_qp *qp, bool local)
 	qp->req.timeout = 8;
 	qp->req.retry_cnt = qp->req.retry_left = 2;
 	qp->req.rnr_retry = qp->req.rnr_left = 2;
-	qp->resp.res_size = qp->type == IBV_QPT_RC ? 4 : 0;
+	qp->resp.res_size = uroce_qp_reliable(qp) ? 4 : 0;
 	qp->resp.res = calloc(4, sizeof(*qp->resp.res));
 	qp->state = IBV_QPS_RTS;
 	uroce_lock(&qp->lock);
@@ -333,6 +376,40 @@ static void qp_receives(struct uroce_qp *qp)
 			uroce_post_srq_recv(&qp->srq->vsrq.srq, &wr, &bad);
 		else
 			uroce_post_recv(&qp->vqp.qp, &wr, &bad);
+	}
+}
+
+/* One that is connected as the others are, to an SRQ with receives. */
+static void xrc_reset(bool local)
+{
+	const struct ibv_xrcd_init_attr xrcd_attr = { .fd = -1 };
+	const struct verbs_open_xrcd open_xrcd = { .attr = &xrcd_attr };
+	struct ibv_srq_init_attr_ex srq_attr = { .attr = { .max_wr = 4, .max_sge = 2 } };
+	const struct verbs_create_srq create_srq = { .attr = &srq_attr };
+	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_XRC_RECV };
+	const struct verbs_create_qp in = { .attr = &attr };
+	struct ibv_context *ctx = &victim.ctx.vctx.context;
+	struct ibv_sge sge[2] = { sge_at(0, 100), sge_at(4096, 3000) };
+	struct ibv_recv_wr wr = { .sg_list = sge }, *bad;
+
+	victim.xrcd = (struct uroce_xrcd){ .vxrcd.xrcd.context = ctx };
+	CHECK(!uroce_open_xrcd(&victim.xrcd.vxrcd, &open_xrcd));
+	victim.xrc_srq =
+		(struct uroce_srq){ .vsrq = { .srq = { .context = ctx, .pd = &victim.pd.pd },
+					      .srq_type = IBV_SRQT_XRC,
+					      .xrcd = &victim.xrcd.vxrcd.xrcd,
+					      .cq = &victim.cq.vcq.cq } };
+	CHECK(!uroce_create_srq(&victim.xrc_srq.vsrq, &create_srq));
+	CHECK(victim.xrc_srq.vsrq.srq_num == VICTIM_SRQN);
+	victim.xrc =
+		(struct uroce_qp){ .vqp = { .qp = { .context = ctx, .qp_type = IBV_QPT_XRC_RECV },
+					    .xrcd = &victim.xrcd.vxrcd.xrcd } };
+	CHECK(!uroce_create_qp(&victim.xrc.vqp, &in));
+	CHECK(victim.xrc.vqp.qp.qp_num == VICTIM_XRC_QPN);
+	qp_connect(victim.xrc.shared, PEER_QPN + VICTIM_QPS, local);
+	for (int i = 0; i < 4; i++) {
+		wr.num_sge = 2 - i % 2;
+		uroce_post_srq_recv(&victim.xrc_srq.vsrq.srq, &wr, &bad);
 	}
 }
 
@@ -364,7 +441,7 @@ static void qp_reset(enum victim_qp which, bool local)
 					     .qp_type = types[which] } };
 	CHECK(!uroce_create_qp(&qp->vqp, &in));
 	CHECK(qp->vqp.qp.qp_num == (uint32_t)FIRST_QPN + which);
-	qp_connect(qp, local);
+	qp_connect(qp, PEER_QPN + which, local);
 	qp_receives(qp);
 }
 
@@ -383,6 +460,17 @@ void victim_begin(bool local)
 	queues_reset();
 	for (int i = 0; i < VICTIM_QPS; i++)
 		qp_reset(i, local);
+	xrc_reset(local);
+}
+
+bool victim_xrc_address(uint8_t *packet, uint32_t length)
+{
+	if ((packet[0] & UROCE_TRANSPORT_MASK) != UROCE_XRC)
+		return false;
+	put32(packet + 4, VICTIM_XRC_QPN);
+	if (length >= BTH_LEN + XRC_ETH_LEN && !packet[BTH_LEN])
+		put32(packet + BTH_LEN, VICTIM_SRQN);
+	return true;
 }
 
 /* --- what it does --- */
@@ -470,6 +558,11 @@ void victim_end(void)
 		qp_check(&victim.qp[i]);
 		CHECK(!uroce_destroy_qp(&victim.qp[i].vqp));
 	}
+	qp_check(victim.xrc.shared);
+	CHECK(!uroce_destroy_qp(&victim.xrc.vqp));
+	CHECK(!uroce_destroy_srq(&victim.xrc_srq.vsrq));
+	CHECK(!uroce_close_xrcd(&victim.xrcd.vxrcd));
+	free(atomic_exchange(&victim.host.engine.srqs, NULL));
 	CHECK(!uroce_destroy_srq(&victim.srq.vsrq));
 	CHECK(!uroce_destroy_cq(&victim.cq.vcq));
 	CHECK(!uroce_dereg_mr(&victim.mr.vmr));

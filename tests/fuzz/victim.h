@@ -9,18 +9,20 @@
 
 #include "providers/uroce/host/host.h"
 #include "providers/uroce/path/udp/udp_path.h"
+#include "providers/uroce/verbs/verbs.h"
 #include "tests/fuzz/input.h"
 
 enum {
 	VICTIM_MTU = 1024,
 	VICTIM_SLOT = 5,
 	PEER_SLOT = 7,
-	FIRST_QPN = VICTIM_SLOT << UROCE_QP_INDEX_BITS | 0x100,
-	PEER_QPN = PEER_SLOT << UROCE_QP_INDEX_BITS | 0x200,
+	FIRST_QPN = VICTIM_SLOT << UROCE_QPN_BLOCK_BITS | 0x100,
+	PEER_QPN = PEER_SLOT << UROCE_QPN_BLOCK_BITS | 0x200,
 	VICTIM_QKEY = 0x1234,
 	VICTIM_REGION = 16384,
 	VICTIM_IOVA = 0x100000,
 	VICTIM_CANARY = 4096,
+	VICTIM_SRQN = (VICTIM_SLOT + 1) << UROCE_QP_INDEX_BITS | 0x300,
 };
 
 /* By index in victim.qp; their numbers follow one another from FIRST_QPN on. */
@@ -29,7 +31,8 @@ enum victim_qp {
 	VICTIM_RC_SRQ,
 	VICTIM_UC,
 	VICTIM_UD,
-	VICTIM_QPS
+	VICTIM_QPS,
+	VICTIM_XRC_QPN = FIRST_QPN + VICTIM_QPS, /* receives for the SRQ VICTIM_SRQN */
 };
 
 struct victim {
@@ -44,7 +47,11 @@ struct victim {
 	struct uroce_cq cq;
 	struct uroce_srq srq;
 	struct uroce_qp qp[VICTIM_QPS];
+	struct uroce_xrcd xrcd;
+	struct uroce_srq xrc_srq;
+	struct uroce_qp xrc;		/* a handle */
 	struct shm_peer peer;		/* another process of this host */
+	struct shm_board *peer_board;	/* as that writes to it */
 	union uroce_address address[2]; /* of the victim, and of its peer on the network */
 	union ibv_gid gid[2];
 	uint8_t *region; /* what the region's owner lets others reach; canaries on both sides */
@@ -59,6 +66,9 @@ struct victim {
 };
 
 extern struct victim victim;
+
+/* An XRC packet is for the one QP there is, and with a zero before the SRQ's number for its SRQ. */
+bool victim_xrc_address(uint8_t *packet, uint32_t length);
 
 /* @local: its queue pairs talk to victim.peer through shared memory, instead of over UDP. */
 void victim_begin(bool local);

@@ -15,10 +15,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "librdmacm/ibcm/mad.h"
-#include "providers/uroce/wire/header.h"
-#include "providers/uroce/wire/icrc.h"
 #include "tests/hostile/net.h"
+#include "tests/hostile/stranger.h"
 #include "tests/lib/rt_child.h"
 #include "tests/lib/rt_cm.h"
 
@@ -34,12 +32,10 @@ enum {
 	HALF_OPEN_MAX = 21846,
 	BURST = 32, /* between two pauses */
 	OTHERS = 200,
-	UD_SEND_ONLY = 0x64,
-	GSI_QPN = 1,
-	BTH_DETH_LEN = 20,
 	IP_UDP_LEN = 28,
 };
-#define GSI_QKEY 0x80010000u
+
+#define STRANGER "192.0.2.3"
 
 /* What the stranger knows of the connection, by listening on the link. */
 static struct world {
@@ -204,9 +200,9 @@ static void learn(int fd)
 		ssize_t n = recv(fd, frame, sizeof(frame), 0);
 		struct ibcm_mad mad;
 
-		if (n < IP_UDP_LEN + BTH_DETH_LEN + IBCM_MAD_LEN ||
-		    frame[IP_UDP_LEN] != UD_SEND_ONLY ||
-		    ibcm_mad_unpack(frame + IP_UDP_LEN + BTH_DETH_LEN, &mad) < 0)
+		if (n < IP_UDP_LEN + STRANGER_BTH_DETH_LEN + IBCM_MAD_LEN ||
+		    frame[IP_UDP_LEN] != STRANGER_UD_SEND_ONLY ||
+		    ibcm_mad_unpack(frame + IP_UDP_LEN + STRANGER_BTH_DETH_LEN, &mad) < 0)
 			continue;
 		if (mad.type == IBCM_REQ)
 			world->client_guid = mad.req.ca_guid;
@@ -221,48 +217,10 @@ static void learn(int fd)
 
 /* --- and sends --- */
 
-struct stranger {
-	int fd;
-	union uroce_address from, to;
-	struct uroce_icrc icrc;
-	unsigned int sent;
-};
-
-static struct stranger stranger_at(const char *to)
-{
-	struct stranger s = { .fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) };
-	socklen_t length = sizeof(s.from.in);
-
-	CHECK(s.fd >= 0);
-	setsockopt(s.fd, IPPROTO_IP, IP_MTU_DISCOVER, &(int){ IP_PMTUDISC_DO }, sizeof(int));
-	s.from.in = (struct sockaddr_in){ .sin_family = AF_INET };
-	s.to.in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(4791) };
-	inet_pton(AF_INET, "192.0.2.3", &s.from.in.sin_addr);
-	inet_pton(AF_INET, to, &s.to.in.sin_addr);
-	CHECK_OK(bind(s.fd, &s.from.sa, sizeof(s.from.in)));
-	CHECK_OK(getsockname(s.fd, &s.from.sa, &length));
-	uroce_icrc_init(&s.icrc, &s.from, &s.to);
-	return s;
-}
-
 static void say(struct stranger *s, const struct ibcm_mad *mad)
 {
-	struct uroce_hdr hdr = {
-		.opcode = UD_SEND_ONLY,
-		.pkey = 0xffff,
-		.dest_qpn = GSI_QPN,
-		.qkey = GSI_QKEY,
-		.src_qpn = GSI_QPN,
-	};
-	uint8_t packet[UROCE_HEADER_MAX + IBCM_MAD_LEN + ICRC_LEN];
-	uint32_t length = uroce_wire_pack(&hdr, IBCM_MAD_LEN, packet), crc;
-
-	CHECK_OK(ibcm_mad_pack(mad, packet + length));
-	length += IBCM_MAD_LEN;
-	crc = htole32(uroce_icrc_compute(&s->icrc, 0, packet, length));
-	memcpy(packet + length, &crc, sizeof(crc));
-	(void)!sendto(s->fd, packet, length + ICRC_LEN, 0, &s->to.sa, sizeof(s->to.in));
-	if (++s->sent % BURST == 0)
+	stranger_say(s, mad);
+	if (s->sent % BURST == 0)
 		usleep(500);
 }
 
@@ -321,8 +279,8 @@ static void say_foreign(struct stranger *s, uint32_t local_id, uint32_t remote_i
 
 static void attack(void)
 {
-	struct stranger server_side = stranger_at("192.0.2.2"),
-			client_side = stranger_at("192.0.2.1");
+	struct stranger server_side = stranger_at(STRANGER, 0, "192.0.2.2"),
+			client_side = stranger_at(STRANGER, 0, "192.0.2.1");
 	struct ibcm_mad mad;
 	double begin = seconds();
 

@@ -84,7 +84,11 @@ void net_enter(int host)
 	if (net_is_udp())
 		CHECK_OK(setns(namespaces[host], CLONE_NEWNET));
 	setenv("UROCE", !net_is_udp() ? "on:lo" : host == NET_HERE ? "on:here0" : "on:there0", 1);
-	setenv("RT_DEVICE", "uroce0", 1);
+	setenv("RT_DEVICE",
+	       !net_is_udp()	  ? "uroce_lo"
+	       : host == NET_HERE ? "uroce_here0"
+				  : "uroce_there0",
+	       1);
 }
 
 static bool file_has(const char *path, const char *text)

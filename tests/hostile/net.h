@@ -16,7 +16,7 @@ enum {
  * nobody else is. Skips the test where that is not allowed.
  */
 void net_make(const char *path);
-/* From here on this process is on that host, and uroce0 is its end of the link. */
+/* From here on this process is on that host, and RT_DEVICE is its end of the link. */
 void net_enter(int host);
 bool net_is_udp(void);
 /* Anything of uroce's is left on the host: sockets with a name, UDP ports. Said on stdout. */

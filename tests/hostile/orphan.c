@@ -4,6 +4,9 @@
  * whoever is left hears of it, without sending anything.
  */
 #include <arpa/inet.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "tests/hostile/net.h"
@@ -56,13 +59,25 @@ static void listen_on(struct rdma_event_channel *events, uint16_t port)
 	CHECK_OK(rdma_listen(id, 0));
 }
 
+/* A process that confined itself, be it to everything, has nobody who speaks for it. */
+static void confine(void)
+{
+	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+	struct sock_fprog program = { RT_COUNT(code), code };
+
+	CHECK_OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK_OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
 /* --- the two ends; each says when it is connected, and when it is not any more --- */
 
-static void client(int socket, int arg)
+static void client(int socket, int guarded)
 {
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
 
+	if (!guarded)
+		confine();
 	net_enter(NET_HERE);
 	events = rt_cm_channel();
 	id = ask(events);
@@ -73,12 +88,14 @@ static void client(int socket, int arg)
 	rt_tell(socket, 1);
 }
 
-static void server(int socket, int arg)
+static void server(int socket, int guarded)
 {
 	struct rdma_conn_param param = { .qp_num = QPN, .responder_resources = 1 };
 	struct rdma_event_channel *events;
 	struct rdma_cm_event *event;
 
+	if (!guarded)
+		confine();
 	net_enter(NET_THERE);
 	events = rt_cm_channel();
 	listen_on(events, PORT);
@@ -106,14 +123,14 @@ static void neighbour(int socket, int host)
 	pause();
 }
 
-static void outlive(bool server_dies, bool others_live)
+static void outlive(bool server_dies, bool others_live, bool guarded)
 {
-	struct rt_child there = rt_child_start(server, 0), here, other;
+	struct rt_child there = rt_child_start(server, guarded), here, other;
 	struct rt_child *dies, *lives;
 	double begin;
 
 	rt_hear(there.socket);
-	here = rt_child_start(client, 0);
+	here = rt_child_start(client, guarded);
 	rt_hear(here.socket);
 	rt_hear(there.socket);
 	dies = server_dies ? &there : &here;
@@ -126,8 +143,9 @@ static void outlive(bool server_dies, bool others_live)
 	begin = seconds();
 	rt_child_kill(dies);
 	CHECK_INT(rt_hear(lives->socket), 1);
-	printf("%s killed, %s: DISCONNECTED after %.1f s\n", server_dies ? "server" : "client",
-	       others_live ? "another process there" : "nobody left there", seconds() - begin);
+	printf("%s killed, %s, %s: DISCONNECTED after %.1f s\n", server_dies ? "server" : "client",
+	       others_live ? "another process there" : "nobody left there",
+	       guarded ? "with a guardian" : "without a guardian", seconds() - begin);
 	rt_child_finish(lives);
 	if (others_live)
 		rt_child_kill(&other);
@@ -157,7 +175,8 @@ int main(void)
 	net_make("udp");
 	child = rt_child_start(nobody, 0);
 	rt_child_finish(&child);
-	outlive(true, false);
-	outlive(false, true);
+	outlive(true, false, true);
+	outlive(true, false, false);
+	outlive(false, true, false);
 	return 0;
 }

@@ -48,6 +48,20 @@ static void device_use(struct ibv_device *device)
 	printf("close %d\n", ibv_close_device(context));
 }
 
+/* Exported, and in no header, as ever. */
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+
+/* As the library does itself for devices of the kernel: which page size counts, it reads somewhere.
+ */
+static void pages_protect(void)
+{
+	static char memory[4096];
+
+	printf("dontfork %d\n", ibv_dontfork_range(memory, sizeof(memory)));
+	printf("dofork %d\n", ibv_dofork_range(memory, sizeof(memory)));
+}
+
 int main(void)
 {
 	struct ibv_device **list;
@@ -58,6 +72,7 @@ int main(void)
 	list = ibv_get_device_list(&count);
 	printf("%d devices\nfork %d\n", count, (int)ibv_is_fork_initialized());
 	ibv_fork_init();
+	pages_protect();
 	for (int i = 0; i < count; i++)
 		device_use(list[i]);
 	ibv_free_device_list(list);

@@ -63,14 +63,15 @@ struct memory {
 	uint32_t key; /* that others are told */
 };
 
+/* A file that the peer can map stays what it is when its owner unmaps it: other memory goes. */
 static struct memory memory_make(struct rt_dev *dev, enum fault fault)
 {
 	struct memory m = { .fd = memfd_create("refused", MFD_CLOEXEC) };
-	int access = RT_ACCESS;
+	int access = RT_ACCESS, kind = fault == UNMAPPED ? MAP_PRIVATE : MAP_SHARED;
 
 	CHECK(m.fd >= 0);
 	CHECK_OK(ftruncate(m.fd, LARGE));
-	m.p = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
+	m.p = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, kind, m.fd, 0);
 	CHECK(m.p != MAP_FAILED);
 	rt_fill(m.p, LARGE, SEED);
 	if (fault == OTHER_PD)

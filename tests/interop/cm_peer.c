@@ -4,6 +4,8 @@
  *        cm_peer client ADDRESS
  *        cm_peer mortals ADDRESS	servers that are killed, and one that is not
  *        cm_peer survivor ADDRESS	their client
+ *        cm_peer bereaved ADDRESS	a server whose client is killed
+ *        cm_peer doomed ADDRESS	that client
  *        cm_peer unheard ADDRESS	a client of an address where nobody speaks RoCE
  *
  * Two ends of connections on two hosts, whatever connection manager each has: private data of full
@@ -29,11 +31,13 @@ enum {
 	UD_REPLY_DATA = 136,
 	CLIENT_QPN = 0x123456, /* of nobody: only names */
 	LOST_QPN = 0x222222,
+	DOOMED_QPN = 0x333333,
 	SERVER_QPN = 0x654321,
 	REASON_NOBODY = 8, /* IBTA reject reasons */
 	REASON_STALE = 10,
 	REASON_CONSUMER = 28,
 	RESOLVE_MS = 5000,
+	LIVES = 1,  /* seconds a client has that is killed */
 	TRIES = 60, /* half a second each: longer than any time wait */
 };
 
@@ -259,10 +263,10 @@ static void ask_stale(struct rdma_event_channel *events)
 }
 
 /* Connects, and is gone. */
-static void lost_client(int socket, int arg)
+static void lost_client(int socket, int qpn)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
-	struct rdma_cm_id *id = ask_as(events, RDMA_PS_TCP, PORT, WISH_NAMED_QP, LOST_QPN);
+	struct rdma_cm_id *id = ask_as(events, RDMA_PS_TCP, PORT, WISH_NAMED_QP, qpn);
 
 	CM_TAKE(events, CONNECT_RESPONSE, 0);
 	CHECK_OK(rdma_establish(id));
@@ -308,7 +312,7 @@ static void ask_after_loss(struct rdma_event_channel *events)
 
 static void client(void)
 {
-	struct rt_child lost = rt_child_start(lost_client, 0);
+	struct rt_child lost = rt_child_start(lost_client, LOST_QPN);
 	struct rdma_event_channel *events;
 
 	rt_hear(lost.socket);
@@ -338,16 +342,15 @@ static void expect_death(struct rdma_event_channel *events, struct rdma_cm_id *i
 	rt_cm_destroy(id);
 }
 
-/* Where no kernel tells us, our own disconnecting finds out. */
+/* Its host says so, whoever that is there. */
 static void lose_server(struct rdma_event_channel *events)
 {
 	struct rdma_cm_id *id = ask(events, RDMA_PS_TCP, PORT_DIES_CONNECTED, WISH_NAMED_QP);
 
 	CM_TAKE(events, CONNECT_RESPONSE, 0);
 	CHECK_OK(rdma_establish(id));
-	usleep(500000);
-	rdma_disconnect(id);
 	CM_TAKE(events, DISCONNECTED, 0);
+	rdma_disconnect(id);
 	CHECK_OK(rdma_destroy_id(id));
 }
 
@@ -366,6 +369,51 @@ static void survivor(void)
 	ask_refused(events, PORT, WISH_QUIT, REASON_CONSUMER);
 	rdma_destroy_event_channel(events);
 	rdma_destroy_event_channel(others);
+}
+
+/* ---- a client that is killed ---- */
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* The two hosts have two clocks. */
+static void bereaved(void)
+{
+	struct rdma_conn_param param = { .qp_num = SERVER_QPN };
+	struct rdma_event_channel *events = rt_cm_channel();
+	struct rdma_cm_id *listener = rt_cm_id(events, RDMA_PS_TCP), *id;
+	struct rdma_cm_event *event;
+	double begin;
+
+	CHECK_OK(rdma_bind_addr(listener, address_with(PORT)));
+	CHECK_OK(rdma_listen(listener, 0));
+	event = CM_EXPECT(events, CONNECT_REQUEST, 0);
+	id = event->id;
+	CHECK_OK(rdma_accept(id, &param));
+	CHECK_OK(rdma_ack_cm_event(event));
+	CM_TAKE(events, ESTABLISHED, 0);
+	begin = seconds();
+	CM_TAKE(events, DISCONNECTED, 0);
+	printf("a client that is killed after %d s: DISCONNECTED after %.2f s\n", LIVES,
+	       seconds() - begin);
+	rdma_disconnect(id);
+	CHECK_OK(rdma_destroy_id(id));
+	CHECK_OK(rdma_destroy_id(listener));
+	rdma_destroy_event_channel(events);
+}
+
+static void doomed(void)
+{
+	struct rt_child client = rt_child_start(lost_client, DOOMED_QPN);
+
+	rt_hear(client.socket);
+	sleep(LIVES);
+	rt_child_kill(&client);
 }
 
 static void unheard(void)
@@ -389,8 +437,9 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } roles[] = {
-	{ "server", serve },	  { "client", client },	  { "mortals", mortals },
-	{ "survivor", survivor }, { "unheard", unheard },
+	{ "server", serve },	  { "client", client },	    { "mortals", mortals },
+	{ "survivor", survivor }, { "bereaved", bereaved }, { "doomed", doomed },
+	{ "unheard", unheard },
 };
 
 int main(int argc, char **argv)
@@ -403,6 +452,7 @@ int main(int argc, char **argv)
 		roles[i].run();
 		return 0;
 	}
-	fprintf(stderr, "usage: cm_peer server|client|mortals|survivor|unheard ADDRESS\n");
+	fprintf(stderr, "usage: cm_peer server|client|mortals|survivor|bereaved|doomed|"
+			"unheard ADDRESS\n");
 	return 2;
 }

@@ -99,6 +99,9 @@ void rt_buf_free(struct rt_buf *buf);
 bool rt_has_atomics(void); /* the open device has */
 /* Of the kernel; its software devices have known flaws that cases then name when they skip. */
 bool rt_is_kernel(const struct rt_dev *dev);
+bool rt_is_rxe(const struct rt_dev *dev);
+/* The running kernel is this one or newer. */
+bool rt_kernel_since(unsigned int major, unsigned int minor);
 
 /* What the process has open and mapped. */
 struct rt_use {
@@ -175,6 +178,7 @@ void rt_side_close(struct rt_side *side);
 struct rt_address rt_side_address(const struct rt_side *side);
 void rt_side_init(struct rt_side *side);
 void rt_side_rtr(struct rt_side *side, const struct rt_address *peer);
+int rt_side_try_rtr(struct rt_side *side, const struct rt_address *peer); /* 0 or an errno */
 void rt_side_rts(struct rt_side *side);
 void rt_side_connect(struct rt_side *side, const struct rt_address *peer);
 void rt_pair_connect(struct rt_pair *pair);

@@ -107,14 +107,8 @@ struct rdma_cm_event *rt_cm_expect(const char *file, int line, struct rdma_event
 {
 	struct rdma_cm_event *event;
 
-	for (;;) {
-		if (rdma_get_cm_event(channel, &event))
-			rt_fail(file, line, "rdma_get_cm_event: %m");
-		/* comes some time after a disconnect, unless the identifier is gone by then */
-		if (event->event != RDMA_CM_EVENT_TIMEWAIT_EXIT || event->event == type)
-			break;
-		rdma_ack_cm_event(event);
-	}
+	if (rdma_get_cm_event(channel, &event))
+		rt_fail(file, line, "rdma_get_cm_event: %m");
 	if (event->event != type || event->status != status)
 		rt_fail(file, line, "%s, status %d; expected %s, status %d",
 			rdma_event_str(event->event), event->status, rdma_event_str(type), status);

@@ -31,6 +31,13 @@ struct rdma_cm_event *rt_cm_expect(const char *file, int line, struct rdma_event
 /* The same, acknowledged at once. */
 #define CM_TAKE(channel, type, status) CHECK_OK(rdma_ack_cm_event(CM_EXPECT(channel, type, status)))
 
+/* A call of librdmacm that fails, with this errno. */
+#define REFUSED(call, code)             \
+	do {                            \
+		CHECK_INT(call, -1);    \
+		CHECK_INT(errno, code); \
+	} while (0)
+
 /* No event waits. */
 void rt_cm_expect_none(struct rdma_event_channel *channel);
 /*

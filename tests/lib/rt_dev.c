@@ -2,6 +2,7 @@
 /* The device under test, and registered memory. */
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 
 #include "tests/lib/rt.h"
 
@@ -15,6 +16,21 @@ bool rt_has_atomics(void)
 bool rt_is_kernel(const struct rt_dev *dev)
 {
 	return !strncmp(dev->ctx->device->dev_name, "uverbs", 6);
+}
+
+bool rt_is_rxe(const struct rt_dev *dev)
+{
+	return rt_is_kernel(dev) && !strncmp(ibv_get_device_name(dev->ctx->device), "rxe", 3);
+}
+
+bool rt_kernel_since(unsigned int major, unsigned int minor)
+{
+	struct utsname name;
+	unsigned int is_major, is_minor;
+
+	CHECK_OK(uname(&name));
+	CHECK_INT(sscanf(name.release, "%u.%u", &is_major, &is_minor), 2);
+	return is_major > major || (is_major == major && is_minor >= minor);
 }
 
 struct ibv_device *rt_device_find(struct ibv_device **list)

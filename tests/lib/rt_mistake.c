@@ -1,6 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "tests/lib/rt_mistake.h"
 
+struct rt_other rt_other_open(struct rt_dev *dev)
+{
+	struct rt_other other = { .ctx = ibv_open_device(dev->ctx->device) };
+
+	CHECK(other.ctx);
+	other.pd = ibv_alloc_pd(other.ctx);
+	other.cq = ibv_create_cq(other.ctx, 4, NULL, NULL, 0);
+	CHECK(other.pd && other.cq);
+	return other;
+}
+
+void rt_other_close(struct rt_other *other)
+{
+	CHECK_OK(ibv_destroy_cq(other->cq));
+	CHECK_OK(ibv_dealloc_pd(other->pd));
+	CHECK_OK(ibv_close_device(other->ctx));
+}
+
+void rt_cq_close(struct ibv_cq **cq)
+{
+	CHECK_OK(ibv_destroy_cq(*cq));
+}
+
+struct ibv_cq *rt_cq_open(struct rt_dev *dev)
+{
+	struct ibv_cq *cq = ibv_create_cq(dev->ctx, 4, NULL, NULL, 0);
+
+	CHECK(cq);
+	return cq;
+}
+
 static struct rt_dev *device_for(const struct rt_mistake *m)
 {
 	struct rt_dev *dev = rt_open();
@@ -10,6 +41,16 @@ static struct rt_dev *device_for(const struct rt_mistake *m)
 		rt_skip("only a device of the kernel can refuse this");
 	}
 	return dev;
+}
+
+static bool lacks_verb(const struct rt_mistake *m, int r)
+{
+	char text[100];
+
+	if (!m->verb || r != EOPNOTSUPP)
+		return false;
+	snprintf(text, sizeof(text), "%s: not supported by provider", m->verb);
+	return strstr(rt_log_text(), text);
 }
 
 static void mistake_run(const void *arg)
@@ -24,6 +65,11 @@ static void mistake_run(const void *arg)
 	if (!m->before_open)
 		dev = device_for(m);
 	r = m->make(dev);
+	if (lacks_verb(m, r)) {
+		rt_log_discard();
+		rt_close(dev);
+		rt_skip("the device has no %s, and says so", m->verb);
+	}
 	if (r != m->expected)
 		FAIL("%s (%d), expected %s (%d); the log says:\n%s", strerror(r), r,
 		     strerror(m->expected), m->expected, rt_log_text());

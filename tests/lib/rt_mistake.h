@@ -17,6 +17,8 @@ struct rt_mistake {
 	const char *text; /* must be in the log */
 	bool before_open; /* @make gets no device */
 	bool kernel_only; /* a mistake only with a device of the kernel */
+	const char *verb; /* a device may lack it: EOPNOTSUPP and a line that says so are right as
+			     well */
 };
 
 /* What a case opens, it closes: LeakSanitizer and valgrind then see what a failed verb has lost. */
@@ -26,6 +28,25 @@ struct rt_mistake {
 
 /* The errno of a call that returns a pointer, or 0 and a result nobody needs. */
 #define RT_ERRNO_OF(pointer) ((pointer) ? 0 : errno)
+
+#define RT_UNKNOWN_BIT	     (1u << 31) /* of a comp_mask */
+#define RT_LACKS(name)	     .verb = (name)
+
+/* The same device opened once more: its objects are none of the first one's. */
+struct rt_other {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+};
+
+struct rt_other rt_other_open(struct rt_dev *dev);
+void rt_other_close(struct rt_other *other);
+#define _cleanup_other_ __attribute__((cleanup(rt_other_close)))
+
+/* A completion queue for a few. */
+struct ibv_cq *rt_cq_open(struct rt_dev *dev);
+void rt_cq_close(struct ibv_cq **cq);
+#define _cleanup_cq_ __attribute__((cleanup(rt_cq_close)))
 
 int rt_mistakes(const struct rt_mistake *mistakes, int count);
 #define RT_MISTAKES(mistakes)                                     \

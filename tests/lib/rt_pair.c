@@ -156,7 +156,7 @@ void rt_side_init(struct rt_side *side)
 				       (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)));
 }
 
-void rt_side_rtr(struct rt_side *side, const struct rt_address *peer)
+int rt_side_try_rtr(struct rt_side *side, const struct rt_address *peer)
 {
 	static const int rc_mask = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	static const int uc_mask = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
@@ -172,7 +172,12 @@ void rt_side_rtr(struct rt_side *side, const struct rt_address *peer)
 		attr.min_rnr_timer = 1;
 		mask |= uc_mask | (side_type(side) == IBV_QPT_RC ? rc_mask : 0);
 	}
-	CHECK_OK(ibv_modify_qp(side->qp, &attr, mask));
+	return ibv_modify_qp(side->qp, &attr, mask);
+}
+
+void rt_side_rtr(struct rt_side *side, const struct rt_address *peer)
+{
+	CHECK_OK(rt_side_try_rtr(side, peer));
 }
 
 void rt_side_rts(struct rt_side *side)

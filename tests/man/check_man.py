@@ -36,17 +36,18 @@ FOREIGN = {
     ("fork", 2), ("execve", 2), ("munmap", 2), ("free", 3), ("gai_strerror", 3), ("madvise", 2), ("getrlimit", 2), ("mlock", 2), ("poll", 2), ("open", 2), ("fcntl", 2),
     ("epoll", 7), ("errno", 3), ("capabilities", 7), ("network_namespaces", 7), ("udev", 7), ("udevadm", 8),
     ("limits.conf", 5), ("systemd.exec", 5), ("rdma", 8), ("rdma-link", 8), ("rdma-system", 8), ("rdma-dev", 8),
-    ("ip-address", 8), ("ip-neighbour", 8), ("modprobe", 8), ("sysfs", 5), ("pthread_cancel", 3), ("secure_getenv", 3), ("unix", 7),
+    ("ip-address", 8), ("ip-neighbour", 8), ("modprobe", 8), ("sysfs", 5), ("pthread_cancel", 3), ("secure_getenv", 3), ("unix", 7), ("user_namespaces", 7), ("ld.so", 8),
 }  # fmt: skip
 
 # Whose functions the pages are about.
-HEADERS = "#include <infiniband/verbs.h>\n#include <infiniband/uroce.h>\n#include <rdma/rdma_verbs.h>\n"
+PARTS = ("infiniband/verbs.h", "infiniband/verbs_more.h", "infiniband/uroce.h", "infiniband/efadv.h", "rdma/rdma_verbs.h")
+HEADERS = "".join(f"#include <{part}>\n" for part in PARTS)
 
 # Inlines for other inlines, no part of the interface.
 PRIVATE = {"rdma_seterrno", "rdma_wait_comp_"}
 
 # Names of pages about a family of functions, none of which is called that.
-FAMILIES = {"ibv_wr_post"}
+FAMILIES = {"ibv_wr_post", "ibv_create_flow_action", "ibv_modify_flow_action"}
 
 
 class Context:
@@ -69,7 +70,7 @@ class Context:
             depth += {"{": 1, "}": -1}.get(character, 0)
             declaration += character if depth == 0 else ""
             if depth == 0 and character in ";}":
-                found = re.search(r"\b((?:ibv|mult|mbps|rdma|uroce)_\w+)\s*\(", declaration)
+                found = re.search(r"\b((?:ibv|mult|mbps|rdma|uroce|efadv)_\w+)\s*\(", declaration)
                 names |= {found[1]} if found else set()
                 declaration = ""
         return names
@@ -228,7 +229,7 @@ def check_examples(context):
 
 
 def check_environment(context):
-    """libibverbs(7) has exactly the variables of util/env.c."""
+    """libibverbs(7) has exactly the variables of util/env.c, and nothing reads another way than that file."""
     real = set(run([context.options.facts / "env_names"]).stdout.split())
     text = "".join(page.sections.get("ENVIRONMENT", "") for page in context.pages if str(page) == "libibverbs(7)")
     told = {name for line in re.findall(r"^\*\*[A-Z].*$", text, re.M) for name in re.findall(r"\*\*([A-Z_0-9]+)\*\*", line)}
@@ -238,6 +239,13 @@ def check_environment(context):
         yield f"libibverbs(7): ENVIRONMENT does not explain {name}"
     for name in sorted(told - real):
         yield f"libibverbs(7): ENVIRONMENT explains {name}, which nothing reads"
+    files = [path for folder in ("lib", "bin") for path in sorted((context.options.build / folder).glob("*"))]
+    files = [path for path in files if path.is_file() and not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF"]
+    if not files:
+        yield "the build has neither libraries nor programs"
+    for path in files:
+        for name in re.findall(r" U (getenv|environ|__environ)\b", run(["nm", "-D", path]).stdout):
+            yield f"{path.name} reads the environment by {name}, not by util/env.h: also in programs with privilege"
 
 
 def told_transitions(text):

@@ -41,7 +41,8 @@ class Copy:
         for path in options.documents.glob("abi.md"):
             shutil.copy(path, self.documents)
         self.build.mkdir()
-        (self.build / "include").symlink_to(options.build / "include")
+        for name in ("include", "bin"):
+            (self.build / name).symlink_to(options.build / name)
         if (options.build / "man").exists():
             shutil.copytree(options.build / "man", self.build / "man")
 
@@ -57,6 +58,12 @@ class Copy:
         changed = re.sub(old, new, text, count=1, flags=re.S | re.M)
         assert changed != text, f"{page}: nothing matches {old}"
         path.write_text(changed)
+
+    def reader(self):
+        """A program that reads a variable whatever privilege it has."""
+        (self.build / "lib").mkdir()
+        source = "#include <stdlib.h>\nint main(void) { return !getenv(\"HOME\"); }\n"
+        check_man.run([self.options.cc, "-x", "c", "-o", self.build / "lib/reader", "-"], input=source)
 
     def install(self, name, usage):
         """A program of this name that prints @usage."""
@@ -106,6 +113,7 @@ CASES = {
     "environment": [
         (lambda c: c.edit("libibverbs.7", r"^\*\*SYSFS_PATH\*\*", "**SYSFS**"), "does not explain SYSFS_PATH"),
         (lambda c: c.edit("libibverbs.7", r"^\*\*SYSFS_PATH\*\*", "**SYSFS_PATH**, **SYSFS**"), "explains SYSFS, which nothing"),
+        (lambda c: c.reader(), "reader reads the environment by getenv"),
     ],
     "transitions": [
         (lambda c: c.edit("ibv_modify_qp.3", "PORT QKEY", "PORT"), "UD RESET to INIT: the page has"),
@@ -116,7 +124,7 @@ CASES = {
     "documents": [
         (lambda c: (c.documents / "abi.md").write_text("[x](nowhere.md)\n"), "abi.md: link to nowhere.md"),
         (lambda c: (c.documents / "abi.md").write_text("`util/nothing.c`\n"), "abi.md: util/nothing.c is neither"),
-        (lambda c: (c.documents / "abi.md").write_text("`packaging/`\n"), "abi.md: packaging/ is neither"),
+        (lambda c: (c.documents / "abi.md").write_text("`packaging/nowhere/`\n"), "abi.md: packaging/nowhere/ is neither"),
         (lambda c: (c.documents / "abi.md").write_text("`providers/uroce/nowhere/req.c`\n"), "nowhere/req.c is neither"),
         (lambda c: (c.documents / "abi.md").write_text("`nothing_at_all.c`\n"), "there is no file nothing_at_all.c"),
         (lambda c: (c.documents / "abi.md").write_text("`uverbs_write_off()`\n"), "uverbs_write_off is nowhere"),

@@ -22,7 +22,7 @@ static inline struct ibv_context *fake_context(const struct verbs_provider *prov
 	strcpy(device->device.name, "fake0");
 	device->provider = provider;
 	device->index = -1;
-	assert_int_equal(verbs_context_create(device, -1, &ctx), 0);
+	assert_int_equal(verbs_context_create(device, -1, &(struct verbs_open_context){}, &ctx), 0);
 	return &ctx->context;
 }
 

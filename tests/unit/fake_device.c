@@ -173,6 +173,8 @@ static int fake_create_srq(struct verbs_srq *srq, const struct verbs_create_srq 
 {
 	int r = called(srq->srq.context, FAKE_CREATE_SRQ);
 
+	fake_of(srq->srq.context)->srq_attr = *in->attr;
+	srq->srq_num = 0x51;
 	if (r < 0)
 		return r;
 	in->attr->attr.max_wr += 3;
@@ -235,6 +237,25 @@ static int fake_destroy_qp(struct verbs_qp *qp)
 	return called(qp->qp.context, FAKE_DESTROY_QP);
 }
 
+static int fake_open_xrcd(struct verbs_xrcd *xrcd, const struct verbs_open_xrcd *in)
+{
+	fake_of(xrcd->xrcd.context)->xrcd_attr = *in->attr;
+	xrcd->handle = 0x61;
+	return called(xrcd->xrcd.context, FAKE_OPEN_XRCD);
+}
+
+static int fake_close_xrcd(struct verbs_xrcd *xrcd)
+{
+	return called(xrcd->xrcd.context, FAKE_CLOSE_XRCD);
+}
+
+static int fake_open_qp(struct verbs_qp *qp, const struct verbs_open_qp *in)
+{
+	fake_of(qp->qp.context)->open_attr = *in->attr;
+	qp->qp.qp_num = in->attr->qp_num;
+	return called(qp->qp.context, FAKE_OPEN_QP);
+}
+
 static const struct verbs_ops fake_ops = {
 	.open_context = fake_open_context,
 	.query_device = fake_query_device,
@@ -262,6 +283,9 @@ static const struct verbs_ops fake_ops = {
 	.modify_qp = fake_modify_qp,
 	.query_qp = fake_query_qp,
 	.destroy_qp = fake_destroy_qp,
+	.open_xrcd = fake_open_xrcd,
+	.close_xrcd = fake_close_xrcd,
+	.open_qp = fake_open_qp,
 };
 
 /* 192.0.2.(index + 1) as RoCE writes it, or fe80::1 at index 3. */
@@ -331,7 +355,8 @@ struct ibv_context *fake_open(struct fake_device *fake)
 {
 	struct verbs_context *ctx;
 
-	assert_int_equal(verbs_context_create(&fake->device, -1, &ctx), 0);
+	assert_int_equal(
+		verbs_context_create(&fake->device, -1, &(struct verbs_open_context){}, &ctx), 0);
 	return &ctx->context;
 }
 

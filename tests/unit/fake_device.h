@@ -33,6 +33,9 @@ enum fake_op {
 	FAKE_MODIFY_QP,
 	FAKE_QUERY_QP,
 	FAKE_DESTROY_QP,
+	FAKE_OPEN_XRCD,
+	FAKE_CLOSE_XRCD,
+	FAKE_OPEN_QP,
 	FAKE_OPS,
 };
 
@@ -53,6 +56,9 @@ struct fake_device {
 	struct ibv_cq_init_attr_ex cq_attr;
 	struct ibv_qp_init_attr_ex qp_attr;
 	int modify_mask;
+	struct ibv_xrcd_init_attr xrcd_attr;
+	struct ibv_qp_open_attr open_attr;
+	struct ibv_srq_init_attr_ex srq_attr;
 
 	enum ibv_qp_state state; /* of every queue pair, as the kernel would know it */
 	struct ibv_srq_attr srq; /* of every shared receive queue */

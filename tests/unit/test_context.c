@@ -214,11 +214,52 @@ static void test_open_fails(void **state)
 	int fds[2];
 
 	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(verbs_context_create(&device, fds[0], &ctx), -EAGAIN);
+	assert_int_equal(
+		verbs_context_create(&device, fds[0], &(struct verbs_open_context){}, &ctx),
+		-EAGAIN);
 	assert_null(ctx);
 	assert_int_equal(fcntl(fds[0], F_GETFD), -1); /* closed on failure too */
 	assert_int_equal(device.refcount, 1);
 	close(fds[1]);
+}
+
+static int overlay_first(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *attr)
+{
+	return -ENXIO;
+}
+
+static int overlay_poll(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	return 77;
+}
+
+/* What the overlay has takes its place, in the slots too; the rest stays; a second one adds to it.
+ */
+static void test_overlay(void **state)
+{
+	const struct verbs_ops first = { .query_port = overlay_first };
+	const struct verbs_ops second = { .poll_cq = overlay_poll };
+	const struct verbs_ops others = { .open_context = fake_open, .query_device = query_device };
+	struct verbs_context *ctx = to_vctx(*state);
+	struct ibv_cq cq = { .context = *state };
+	struct ibv_device_attr device;
+	struct ibv_port_attr port;
+
+	assert_int_equal(verbs_context_overlay_ops(ctx, &first), 0);
+	assert_int_equal(ctx->query_port(*state, 1, &port, sizeof(port)), ENXIO);
+	assert_int_equal(ibv_query_device(*state, &device), 0);
+	assert_int_equal(ibv_poll_cq(&cq, 1, NULL), -EOPNOTSUPP);
+	assert_int_equal(verbs_context_overlay_ops(ctx, &second), 0);
+	assert_int_equal(ibv_poll_cq(&cq, 1, NULL), 77);
+	assert_int_equal(ctx->query_port(*state, 1, &port, sizeof(port)), ENXIO);
+	/* The provider's own table is as it was. */
+	assert_ptr_equal(ops.query_port, query_port);
+	assert_null(ops.poll_cq);
+	/* After another table was set, an overlay lies over that one. */
+	verbs_context_set_ops(ctx, &others);
+	assert_int_equal(verbs_context_overlay_ops(ctx, &second), 0);
+	assert_int_equal(ibv_poll_cq(&cq, 1, NULL), 77);
+	assert_int_equal(ctx->query_port(*state, 1, &port, sizeof(port)), EOPNOTSUPP);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -237,6 +278,7 @@ int main(void)
 		CASE(test_rt_values),
 		CASE(test_nothing_supported),
 		CASE(test_open_fails),
+		CASE(test_overlay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,10 +78,6 @@ static void test_extended_mistakes(void **state)
 			 "comp_mask: bits 0x200 are not known");
 	extended_refused(*state, &(struct ibv_cq_init_attr_ex){ .cqe = 1, .wc_flags = 1ULL << 40 },
 			 "wc_flags: bits 0x10000000000 are not known");
-	extended_refused(
-		*state,
-		&(struct ibv_cq_init_attr_ex){ .cqe = 1, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD },
-		"a parent domain is not supported");
 	assert_null(verbs_slot_create_cq_ex(*state, NULL));
 	assert_int_equal(errno, EINVAL);
 	assert_logged("cq_attr is NULL");

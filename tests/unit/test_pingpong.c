@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the ping-pong programs decide by themselves: addresses as text, data, and which GID to use.
- */
+/* What the ping-pong programs decide by themselves: addresses as text, and data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "libibverbs/tools/gid_pick.c"
 #include "libibverbs/tools/pingpong_data.c"
 #include "libibverbs/tools/pingpong_exchange.c"
 
@@ -111,124 +109,12 @@ static void test_data_plain(void **state)
 	assert_int_equal(pp_data_check_plain(data, sizeof(data), 0x7b), 4097);
 }
 
-/* ---- GIDs ---- */
-
-#define V4(d)                                                              \
-	{                                                                  \
-		.raw = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = (d) } \
-	}
-#define LOCAL(d)                                  \
-	{                                         \
-		.raw = { 0xfe, 0x80, [15] = (d) } \
-	}
-#define GLOBAL(d)                                             \
-	{                                                     \
-		.raw = { 0x20, 0x01, 0x0d, 0xb8, [15] = (d) } \
-	}
-
-static unsigned int down_ifindex;
-
-static bool fake_link_is_up(unsigned int ifindex)
-{
-	return ifindex != down_ifindex;
-}
-
-static int best(const struct ibv_gid_entry *entries, size_t count, uint8_t port)
-{
-	const struct ibv_gid_entry *e = gid_pick_best(entries, count, port, fake_link_is_up);
-
-	return e ? (int)e->gid_index : -1;
-}
-
-/* The usual table: each address as v1 and v2, the link-local ones first. */
-static const struct ibv_gid_entry usual[] = {
-	{ .gid = LOCAL(1),
-	  .gid_index = 0,
-	  .port_num = 1,
-	  .gid_type = IBV_GID_TYPE_ROCE_V1,
-	  .ndev_ifindex = 2 },
-	{ .gid = LOCAL(1),
-	  .gid_index = 1,
-	  .port_num = 1,
-	  .gid_type = IBV_GID_TYPE_ROCE_V2,
-	  .ndev_ifindex = 2 },
-	{ .gid = V4(1),
-	  .gid_index = 2,
-	  .port_num = 1,
-	  .gid_type = IBV_GID_TYPE_ROCE_V1,
-	  .ndev_ifindex = 2 },
-	{ .gid = V4(1),
-	  .gid_index = 3,
-	  .port_num = 1,
-	  .gid_type = IBV_GID_TYPE_ROCE_V2,
-	  .ndev_ifindex = 2 },
-	{ .gid = GLOBAL(1),
-	  .gid_index = 4,
-	  .port_num = 1,
-	  .gid_type = IBV_GID_TYPE_ROCE_V1,
-	  .ndev_ifindex = 3 },
-	{ .gid = GLOBAL(1),
-	  .gid_index = 5,
-	  .port_num = 1,
-	  .gid_type = IBV_GID_TYPE_ROCE_V2,
-	  .ndev_ifindex = 3 },
-};
-
-static void test_pick(void **state)
-{
-	down_ifindex = 99;
-	assert_int_equal(best(usual, ARRAY_SIZE(usual), 1), 3);
-	assert_int_equal(best(usual, 3, 1), 1);
-	assert_int_equal(best(usual, 1, 1), 0);
-	assert_int_equal(best(usual, ARRAY_SIZE(usual), 2), -1);
-	assert_int_equal(best(usual, 0, 1), -1);
-}
-
-static void test_pick_link_down(void **state)
-{
-	down_ifindex = 2;
-	assert_int_equal(best(usual, ARRAY_SIZE(usual), 1), 5);
-	/* Everything is down: still the best of what there is. */
-	assert_int_equal(best(usual, 4, 1), 3);
-}
-
-static void test_pick_order_of_table(void **state)
-{
-	struct ibv_gid_entry reversed[ARRAY_SIZE(usual)];
-
-	for (int i = 0; i < ARRAY_SIZE(usual); i++)
-		reversed[i] = usual[ARRAY_SIZE(usual) - 1 - i];
-	down_ifindex = 99;
-	assert_int_equal(best(reversed, ARRAY_SIZE(reversed), 1), 3);
-}
-
-static void test_pick_unknown_interface(void **state)
-{
-	const struct ibv_gid_entry table[] = {
-		{ .gid = LOCAL(1),
-		  .gid_index = 0,
-		  .port_num = 1,
-		  .gid_type = IBV_GID_TYPE_ROCE_V2,
-		  .ndev_ifindex = 2 },
-		{ .gid = V4(1), .gid_index = 7, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2 },
-	};
-
-	down_ifindex = 2;
-	assert_int_equal(best(table, ARRAY_SIZE(table), 1), 7);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_address),
-		cmocka_unit_test(test_no_address),
-		cmocka_unit_test(test_data),
-		cmocka_unit_test(test_data_scrubbed),
+		cmocka_unit_test(test_address),	   cmocka_unit_test(test_no_address),
+		cmocka_unit_test(test_data),	   cmocka_unit_test(test_data_scrubbed),
 		cmocka_unit_test(test_data_plain),
-		cmocka_unit_test(test_pick),
-		cmocka_unit_test(test_pick_link_down),
-		cmocka_unit_test(test_pick_order_of_table),
-		cmocka_unit_test(test_pick_unknown_interface),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

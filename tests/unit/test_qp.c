@@ -237,7 +237,7 @@ static void test_create_mistakes(void **state)
 	create_refused(&rig, &bad, EINVAL, "qp_type is none of RC");
 	bad = good;
 	bad.qp_type = IBV_QPT_XRC_RECV;
-	create_refused(&rig, &bad, EOPNOTSUPP, "XRC receive queue pairs are not supported");
+	create_refused(&rig, &bad, EINVAL, "no XRC domain: comp_mask needs");
 	bad = good;
 	bad.comp_mask = 0;
 	create_refused(&rig, &bad, EINVAL, "no protection domain");
@@ -253,6 +253,54 @@ static void test_create_mistakes(void **state)
 	bad = good;
 	bad.recv_cq = &foreign;
 	create_refused(&rig, &bad, EINVAL, "must all be of one context");
+	rig_down(&rig);
+}
+
+/* The two halves of an XRC connection: what one does not have is not looked at. */
+static void test_create_xrc(void **state)
+{
+	struct rig rig = rig_up(state, IBV_QPT_RC);
+	struct ibv_context other_ctx = {};
+	struct ibv_xrcd xrcd = { .context = rig.ctx }, foreign_xrcd = { .context = &other_ctx };
+	struct ibv_cq foreign = { .context = &other_ctx };
+	struct ibv_srq foreign_srq = { .context = &other_ctx };
+	struct ibv_qp_init_attr_ex recv = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = &xrcd,
+		.send_cq = &foreign,
+	};
+	struct ibv_qp_init_attr_ex send = {
+		.qp_type = IBV_QPT_XRC_SEND,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = rig.pd,
+		.send_cq = rig.cq,
+		.recv_cq = &foreign,
+		.srq = &foreign_srq,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(rig.ctx, &recv);
+
+	assert_non_null(qp);
+	assert_null(qp->pd);
+	assert_null(qp->send_cq);
+	assert_ptr_equal(to_vqp(qp)->xrcd, &xrcd);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	qp = ibv_create_qp_ex(rig.ctx, &send);
+	assert_non_null(qp);
+	assert_ptr_equal(qp->send_cq, rig.cq);
+	assert_null(qp->recv_cq);
+	assert_null(qp->srq);
+	assert_null(to_vqp(qp)->xrcd);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_log_empty();
+	recv.xrcd = &foreign_xrcd;
+	create_refused(&rig, &recv, EINVAL, "the XRC domain belongs to another context");
+	recv.comp_mask = IBV_QP_INIT_ATTR_PD;
+	create_refused(&rig, &recv, EINVAL, "no XRC domain: comp_mask needs");
+	send.send_cq = NULL;
+	create_refused(&rig, &send, EINVAL, "send_cq is NULL");
+	send.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+	create_refused(&rig, &send, EINVAL, "no protection domain");
 	rig_down(&rig);
 }
 
@@ -702,6 +750,7 @@ int main(void)
 		qp_test(test_granted_caps_come_back),
 		qp_test(test_extended),
 		qp_test(test_create_mistakes),
+		qp_test(test_create_xrc),
 		qp_test(test_create_null),
 		qp_test(test_create_above_limits),
 		qp_test(test_create_left_to_device),

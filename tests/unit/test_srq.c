@@ -85,9 +85,9 @@ static void test_extended(void **state)
 	assert_int_equal(init.attr.max_wr, 8);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	init.srq_type = IBV_SRQT_XRC;
-	extended_refused(*state, init, EOPNOTSUPP, "XRC shared receive queues are not supported");
+	extended_refused(*state, init, EINVAL, "XRC: comp_mask 0x3: it needs");
 	init.srq_type = IBV_SRQT_TM;
-	extended_refused(*state, init, EOPNOTSUPP, "tag matching shared receive queues");
+	extended_refused(*state, init, EINVAL, "tag matching: comp_mask 0x3: it needs");
 	init.srq_type = 17;
 	extended_refused(*state, init, EOPNOTSUPP, "srq_type 17: not known");
 	init.srq_type = IBV_SRQT_BASIC;
@@ -95,6 +95,55 @@ static void test_extended(void **state)
 	extended_refused(*state, init, EOPNOTSUPP, "comp_mask 0x100003");
 	init.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
 	extended_refused(*state, init, EINVAL, "no protection domain");
+	ibv_dealloc_pd(pd);
+}
+
+static void test_xrc(void **state)
+{
+	struct ibv_pd *pd = fake_pd(*state);
+	struct ibv_context other = {};
+	struct ibv_xrcd xrcd = { .context = *state }, foreign = { .context = &other };
+	struct ibv_cq *cq = ibv_create_cq(*state, 10, NULL, NULL, 0);
+	const struct ibv_srq_init_attr_ex good = {
+		.attr = { .max_wr = 5 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.pd = pd,
+		.srq_type = IBV_SRQT_XRC,
+		.xrcd = &xrcd,
+		.cq = cq,
+	};
+	struct ibv_srq_init_attr_ex init = good;
+	struct ibv_srq *srq = ibv_create_srq_ex(*state, &init);
+	uint32_t number = 0;
+
+	assert_non_null(srq);
+	assert_ptr_equal(to_vsrq(srq)->xrcd, &xrcd);
+	assert_ptr_equal(to_vsrq(srq)->cq, cq);
+	assert_int_equal(fake_of(*state)->srq_attr.srq_type, IBV_SRQT_XRC);
+	assert_int_equal(ibv_get_srq_num(srq, &number), 0);
+	assert_int_equal(number, 0x51);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	init = good;
+	init.comp_mask &= ~IBV_SRQ_INIT_ATTR_CQ;
+	extended_refused(*state, init, EINVAL, "XRC: comp_mask 0x7: it needs");
+	init = good;
+	init.cq = NULL;
+	extended_refused(*state, init, EINVAL, "it needs IBV_SRQ_INIT_ATTR_XRCD");
+	init = good;
+	init.xrcd = NULL;
+	extended_refused(*state, init, EINVAL, "IBV_SRQ_INIT_ATTR_XRCD and IBV_SRQ_INIT_ATTR_CQ");
+	init = good;
+	init.xrcd = &foreign;
+	extended_refused(*state, init, EINVAL, "must all be of this context");
+	/* What its type does not use is not looked at. */
+	init.srq_type = IBV_SRQT_BASIC;
+	srq = ibv_create_srq_ex(*state, &init);
+	assert_non_null(srq);
+	assert_null(to_vsrq(srq)->xrcd);
+	assert_null(to_vsrq(srq)->cq);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	ibv_destroy_cq(cq);
 	ibv_dealloc_pd(pd);
 }
 
@@ -143,9 +192,13 @@ static void test_unsupported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		srq_test(test_life),	       srq_test(test_mistakes),
-		srq_test(test_extended),       srq_test(test_refused_by_device),
-		srq_test(test_left_to_device), srq_test(test_unsupported),
+		srq_test(test_life),
+		srq_test(test_mistakes),
+		srq_test(test_extended),
+		srq_test(test_refused_by_device),
+		srq_test(test_left_to_device),
+		srq_test(test_unsupported),
+		srq_test(test_xrc),
 	};
 
 	fake_log_start();

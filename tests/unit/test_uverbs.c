@@ -1,105 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel's commands as they leave the process: this program is its own kernel, by defining
- * ioctl(). Checked are the command, its attributes as the kernel demands them, and what comes of
- * the answer.
+ * Commands of devices, queues and regions: the command, its attributes as the kernel demands them,
+ * and what comes of the answer.
  */
-#include <string.h>
-
-#include "libibverbs/uverbs/cmd.h"
-#include "libibverbs/uverbs/uverbs.h"
-#include "tests/unit/fake_device.h"
-
-#define DRIVER_ID 14
-
-int ioctl(int fd, unsigned long request, ...);
-
-static struct {
-	struct ib_uverbs_ioctl_hdr hdr;
-	struct ib_uverbs_attr attrs[16];
-	uint8_t in[256]; /* the core request */
-	uint16_t in_len;
-	const void *answer; /* to the core response, when it fits */
-	size_t answer_len;
-	uint32_t handle; /* for new objects */
-	int error;
-} kernel;
-
-static const struct ib_uverbs_attr *attr_of(uint16_t id)
-{
-	for (unsigned int i = 0; i < kernel.hdr.num_attrs; i++)
-		if (kernel.attrs[i].attr_id == id)
-			return &kernel.attrs[i];
-	fail_msg("no attribute %u", id);
-	return NULL;
-}
-
-/* What the kernel does of INVOKE_WRITE: the request comes inline or by address. */
-static void invoke_write(struct ib_uverbs_attr *attrs, unsigned int count)
-{
-	for (unsigned int i = 0; i < count; i++) {
-		void *at = (void *)(uintptr_t)attrs[i].data;
-
-		if (attrs[i].attr_id == UVERBS_ATTR_CORE_IN) {
-			kernel.in_len = attrs[i].len;
-			memcpy(kernel.in, attrs[i].len > 8 ? at : &attrs[i].data, attrs[i].len);
-		}
-		if (attrs[i].attr_id == UVERBS_ATTR_CORE_OUT && kernel.answer_len == attrs[i].len)
-			memcpy(at, kernel.answer, attrs[i].len);
-	}
-}
-
-int ioctl(int fd, unsigned long request, ...)
-{
-	struct ib_uverbs_ioctl_hdr *hdr;
-	struct ib_uverbs_attr *attrs;
-	va_list args;
-
-	va_start(args, request);
-	hdr = va_arg(args, void *);
-	va_end(args);
-	assert_int_equal(request, RDMA_VERBS_IOCTL);
-	attrs = (struct ib_uverbs_attr *)(hdr + 1);
-	assert_int_equal(hdr->length, sizeof(*hdr) + hdr->num_attrs * sizeof(*attrs));
-	assert_int_equal(hdr->driver_id, DRIVER_ID);
-	kernel.hdr = *hdr;
-	memcpy(kernel.attrs, attrs, hdr->num_attrs * sizeof(*attrs));
-	if (kernel.error) {
-		errno = kernel.error;
-		return -1;
-	}
-	if (hdr->object_id == UVERBS_OBJECT_DEVICE)
-		invoke_write(attrs, hdr->num_attrs);
-	else
-		attrs[0].data = kernel.handle;
-	return 0;
-}
-
-static void kernel_answers(const void *answer, size_t length)
-{
-	memset(&kernel, 0, sizeof(kernel));
-	kernel.answer = answer;
-	kernel.answer_len = length;
-}
-
-static const void *request_of(uint32_t command, size_t length)
-{
-	assert_int_equal(kernel.hdr.object_id, UVERBS_OBJECT_DEVICE);
-	assert_int_equal(kernel.hdr.method_id, UVERBS_METHOD_INVOKE_WRITE);
-	assert_int_equal(attr_of(UVERBS_ATTR_WRITE_CMD)->data, command);
-	assert_int_equal(attr_of(UVERBS_ATTR_WRITE_CMD)->len, 8);
-	assert_int_equal(kernel.in_len, length);
-	return kernel.in;
-}
-
-static int setup(void **state)
-{
-	int r = fake_setup(state);
-
-	fake_of(*state)->provider.driver_id = DRIVER_ID;
-	memset(&kernel, 0, sizeof(kernel));
-	return r;
-}
+#include "tests/unit/fake_kernel.h"
 
 static void test_reg_mr(void **state)
 {
@@ -390,13 +294,18 @@ static void test_query_qp(void **state)
 
 static void test_srq(void **state)
 {
-	struct ib_uverbs_create_srq_resp resp = { .srq_handle = 2, .max_wr = 30, .max_sge = 31 };
+	struct ib_uverbs_create_srq_resp resp = {
+		.srq_handle = 2, .max_wr = 30, .max_sge = 31, .srqn = 79
+	};
 	struct ib_uverbs_query_srq_resp query = { .max_wr = 1, .max_sge = 2, .srq_limit = 3 };
 	struct ibv_pd pd = { .handle = 5 };
 	struct verbs_srq srq = { .srq = { .context = *state, .pd = &pd } };
 	struct ibv_srq_init_attr_ex init = { .attr = { 10, 11, 12 } };
 	const struct verbs_create_srq in = { .attr = &init };
 	const struct verbs_modify_srq modify = { .attr = &init.attr, .mask = IBV_SRQ_LIMIT };
+	struct verbs_xrcd xrcd = { .handle = 77 };
+	struct ibv_cq cq = { .handle = 78 };
+	const struct ib_uverbs_create_xsrq *typed;
 	const struct ib_uverbs_create_srq *cmd;
 	struct ibv_srq_attr attr;
 
@@ -414,8 +323,127 @@ static void test_srq(void **state)
 	kernel_answers(&query, sizeof(query));
 	assert_int_equal(uverbs_query_srq(&srq, &attr), 0);
 	assert_int_equal(attr.srq_limit, 3);
+	kernel_answers(&resp, sizeof(resp));
 	srq.srq_type = IBV_SRQT_XRC;
-	assert_int_equal(uverbs_create_srq(&srq, &in), -EOPNOTSUPP);
+	srq.xrcd = &xrcd.xrcd;
+	srq.cq = &cq;
+	assert_int_equal(uverbs_create_srq(&srq, &in), 0);
+	typed = request_of(IB_USER_VERBS_CMD_CREATE_XSRQ, sizeof(*typed));
+	assert_int_equal(typed->srq_type, IB_UVERBS_SRQT_XRC);
+	assert_int_equal(typed->xrcd_handle, 77);
+	assert_int_equal(typed->cq_handle, 78);
+	assert_int_equal(typed->max_num_tags, 0);
+	assert_int_equal(srq.srq_num, 79);
+}
+
+static void test_xrcd(void **state)
+{
+	struct ib_uverbs_open_xrcd_resp resp = { .xrcd_handle = 91 };
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = 14,
+		.oflags = 0100,
+	};
+	const struct verbs_open_xrcd in = { .attr = &attr };
+	struct verbs_xrcd xrcd = { .xrcd.context = *state };
+	const struct ib_uverbs_close_xrcd *close_cmd;
+	const struct ib_uverbs_open_xrcd *cmd;
+
+	kernel_answers(&resp, sizeof(resp));
+	assert_int_equal(uverbs_open_xrcd(&xrcd, &in), 0);
+	cmd = request_of(IB_USER_VERBS_CMD_OPEN_XRCD, sizeof(*cmd));
+	assert_int_equal(cmd->fd, 14);
+	assert_int_equal(cmd->oflags, 0100);
+	assert_int_equal(xrcd.handle, 91);
+	attr.fd = -1;
+	assert_int_equal(uverbs_open_xrcd(&xrcd, &in), 0);
+	cmd = request_of(IB_USER_VERBS_CMD_OPEN_XRCD, sizeof(*cmd));
+	assert_int_equal((int32_t)cmd->fd, -1);
+	kernel_answers(NULL, 0);
+	assert_int_equal(uverbs_close_xrcd(&xrcd), 0);
+	close_cmd = request_of(IB_USER_VERBS_CMD_CLOSE_XRCD, sizeof(*close_cmd));
+	assert_int_equal(close_cmd->xrcd_handle, 91);
+	kernel.error = EBUSY;
+	assert_int_equal(uverbs_close_xrcd(&xrcd), -EBUSY);
+}
+
+/* The kernel refuses a CQ for the one half, a receive CQ or an SRQ for the other in the attribute
+ * form, and ignores them in the other: neither is sent. */
+static void test_create_xrc_qp(void **state)
+{
+	struct ib_uverbs_create_qp_resp resp = { .qp_handle = 3, .qpn = 0x11 };
+	struct verbs_xrcd xrcd = { .handle = 91 };
+	struct ibv_pd pd = { .handle = 5 };
+	struct ibv_cq cq[2] = { { .handle = 6 }, { .handle = 7 } };
+	struct ibv_srq srq = { .handle = 8 };
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = &cq[0],
+		.recv_cq = &cq[1],
+		.srq = &srq,
+		.qp_type = IBV_QPT_XRC_SEND,
+		.pd = &pd,
+		.xrcd = &xrcd.xrcd,
+	};
+	const struct uverbs_attr driver = uverbs_u32(0x1000, 1);
+	struct verbs_udata udata = { .attrs = &driver, .attr_count = 1 };
+	const struct verbs_create_qp in = { .attr = &attr },
+				     with = { .attr = &attr, .udata = &udata };
+	struct verbs_qp qp = { .qp.context = *state };
+	const struct ib_uverbs_create_qp *cmd;
+
+	kernel_answers(&resp, sizeof(resp));
+	assert_int_equal(uverbs_create_qp(&qp, &in), 0);
+	cmd = request_of(IB_USER_VERBS_CMD_CREATE_QP, sizeof(*cmd));
+	assert_int_equal(cmd->qp_type, IB_UVERBS_QPT_XRC_INI);
+	assert_int_equal(cmd->pd_handle, 5);
+	assert_int_equal(cmd->send_cq_handle, 6);
+	assert_int_equal(cmd->recv_cq_handle, 0);
+	assert_int_equal(cmd->srq_handle, 0);
+	assert_int_equal(cmd->is_srq, 0);
+	assert_int_equal(uverbs_create_qp(&qp, &with), 0);
+	assert_true(has_attr(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE));
+	assert_false(has_attr(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE));
+	assert_false(has_attr(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE));
+
+	attr.qp_type = IBV_QPT_XRC_RECV;
+	kernel_answers(&resp, sizeof(resp));
+	assert_int_equal(uverbs_create_qp(&qp, &in), 0);
+	cmd = request_of(IB_USER_VERBS_CMD_CREATE_QP, sizeof(*cmd));
+	assert_int_equal(cmd->qp_type, IB_UVERBS_QPT_XRC_TGT);
+	assert_int_equal(cmd->pd_handle, 91);
+	assert_int_equal(cmd->send_cq_handle, 0);
+	assert_int_equal(cmd->recv_cq_handle, 0);
+	assert_int_equal(cmd->is_srq, 0);
+	assert_int_equal(uverbs_create_qp(&qp, &with), 0);
+	assert_int_equal(attr_of(UVERBS_ATTR_CREATE_QP_XRCD_HANDLE)->data, 91);
+	assert_false(has_attr(UVERBS_ATTR_CREATE_QP_PD_HANDLE));
+	assert_false(has_attr(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE));
+	assert_false(has_attr(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE));
+	assert_false(has_attr(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE));
+}
+
+static void test_open_qp(void **state)
+{
+	struct ib_uverbs_create_qp_resp resp = { .qp_handle = 3, .qpn = 0x99 };
+	struct verbs_xrcd xrcd = { .handle = 91 };
+	const struct ibv_qp_open_attr attr = { .qp_num = 0x11,
+					       .xrcd = &xrcd.xrcd,
+					       .qp_type = IBV_QPT_XRC_RECV };
+	const struct verbs_open_qp in = { .attr = &attr };
+	struct verbs_qp qp = { .qp.context = *state };
+	const struct ib_uverbs_open_qp *cmd;
+
+	kernel_answers(&resp, sizeof(resp));
+	assert_int_equal(uverbs_open_qp(&qp, &in), 0);
+	cmd = request_of(IB_USER_VERBS_CMD_OPEN_QP, sizeof(*cmd));
+	assert_int_equal(cmd->user_handle, (uintptr_t)&qp.qp);
+	assert_int_equal(cmd->pd_handle, 91);
+	assert_int_equal(cmd->qpn, 0x11);
+	assert_int_equal(cmd->qp_type, IB_UVERBS_QPT_XRC_TGT);
+	assert_int_equal(qp.qp.handle, 3);
+	assert_int_equal(qp.qp.qp_num, 0x11);
+	kernel.error = EINVAL;
+	assert_int_equal(uverbs_open_qp(&qp, &in), -EINVAL);
 }
 
 static void test_mw(void **state)
@@ -451,7 +479,7 @@ static void test_mcast(void **state)
 	request_of(IB_USER_VERBS_CMD_DETACH_MCAST, sizeof(struct ib_uverbs_detach_mcast));
 }
 
-#define uverbs_test(f) cmocka_unit_test_setup_teardown(f, setup, fake_teardown)
+#define uverbs_test(f) cmocka_unit_test_setup_teardown(f, kernel_setup, fake_teardown)
 
 int main(void)
 {
@@ -467,6 +495,9 @@ int main(void)
 		uverbs_test(test_modify_qp),
 		uverbs_test(test_query_qp),
 		uverbs_test(test_srq),
+		uverbs_test(test_xrcd),
+		uverbs_test(test_create_xrc_qp),
+		uverbs_test(test_open_qp),
 		uverbs_test(test_mw),
 		uverbs_test(test_mcast),
 	};

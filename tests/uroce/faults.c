@@ -239,7 +239,7 @@ static void bad_rule(void)
 
 static void bad_path(void)
 {
-	cannot_open("UROCE_PATH", "upd", "'upd' is not auto or udp");
+	cannot_open("UROCE_PATH", "upd", "'upd' is not auto, user or udp");
 }
 
 static const struct rt_case cases[] = {

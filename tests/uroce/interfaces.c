@@ -105,7 +105,7 @@ static void prepare(void)
 	if (system("ip link add probe0 type veth peer name probe1 && ip link del probe0"))
 		rt_skip("no interfaces can be made here");
 	setenv("UROCE", "on:lo,gone0", 1);
-	setenv("RT_DEVICE", "uroce1", 1);
+	setenv("RT_DEVICE", "uroce_gone0", 1);
 	interface_make();
 }
 

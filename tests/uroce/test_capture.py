@@ -17,7 +17,7 @@ from pathlib import Path
 
 BUILD = Path(sys.argv.pop()).resolve()
 FLOW_PORTS = range(0x8000, 0xC000)
-PROGRAMS = ["rc_send", "rdma_write", "rdma_read", "atomics", "uc", "ud", "invalidate", "srq", "wr_api"]
+PROGRAMS = ["rc_send", "rdma_write", "rdma_read", "atomics", "uc", "ud", "invalidate", "srq", "wr_api", "xrc"]
 # tshark tries every protocol it knows on the payload; these two stumble over few or no bytes.
 GUESSES = ["--disable-protocol", "rpcordma", "--disable-protocol", "infiniband.eoib"]
 
@@ -101,7 +101,7 @@ def read_options(data):
 def run(program, **environment):
     result = subprocess.run(
         [BUILD / "tests/e2e" / program], capture_output=True, text=True,
-        env={**os.environ, "UROCE": "on:lo", "RT_DEVICE": "uroce0", "VERBS_LOG_LEVEL": "2", **environment})
+        env={**os.environ, "UROCE": "on:lo", "RT_DEVICE": "uroce_lo", "VERBS_LOG_LEVEL": "2", **environment})
     if result.returncode:
         raise AssertionError(f"{program}: {result.stdout}{result.stderr}")
     return result.stderr
@@ -124,8 +124,9 @@ class Capture(unittest.TestCase):
 
     def check_operations(self, packets):
         seen = {packet.opcode for packet in packets}
-        # Sends, writes, reads and their responses, atomics, acknowledgements; UC; UD.
-        for opcode in [0x00, 0x01, 0x02, 0x04, 0x05, 0x06, 0x0A, 0x0C, 0x10, 0x11, 0x12, 0x13, 0x14, 0x17, 0x24, 0x64]:
+        # Sends, writes, reads and their responses, atomics, acknowledgements; UC; UD; XRC.
+        for opcode in [0x00, 0x01, 0x02, 0x04, 0x05, 0x06, 0x0A, 0x0C, 0x10, 0x11, 0x12, 0x13, 0x14, 0x17, 0x24, 0x64,
+                       0xA4, 0xAC, 0xB1, 0xB2, 0xB4]:
             self.assertIn(opcode, seen)
         self.assertTrue(any(packet.outgoing for packet in packets))
         self.assertTrue(any(not packet.outgoing for packet in packets))
@@ -200,7 +201,7 @@ class Capture(unittest.TestCase):
     def test_tshark(self):
         self.captured(*PROGRAMS)
         self.captured(*PROGRAMS, UROCE_PATH="udp")
-        bad = all_packets = by_flow = 0
+        bad = all_packets = by_flow = xrc = 0
         # The largest files: tshark needs a moment to start.
         for file in sorted(self.folder.iterdir(), key=lambda path: -path.stat().st_size)[:12]:
             rows = subprocess.run(
@@ -212,9 +213,13 @@ class Capture(unittest.TestCase):
             self.assertEqual(len(rows), len(read(file)))
             all_packets += len(rows)
             by_flow += sum(int(row[4]) in FLOW_PORTS for row in fields)
-            bad += sum(row[0] != "" or row[1] != "1" or row[2] == "" or row[3] == "" for row in fields)
+            # Of XRC it knows the opcodes, and looks no further.
+            xrc += sum(int(row[2]) >> 5 == 5 for row in fields if row[2])
+            bad += sum(row[0] != "" or row[1] != "1" or row[2] == "" or (row[3] == "" and int(row[2]) >> 5 != 5)
+                       for row in fields)
         self.assertGreater(all_packets, 1000)
         self.assertGreater(by_flow, 100)
+        self.assertGreater(xrc, 100)
         self.assertEqual(bad, 0)
 
 

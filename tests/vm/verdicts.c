@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/errno_name.h"
+
 #include "verdicts.h"
 
 struct bench b;
@@ -34,7 +36,7 @@ void say(int error, const char *fmt, ...)
 	va_start(args, fmt);
 	vprintf(fmt, args);
 	va_end(args);
-	printf(": %s\n", error ? strerrorname_np(error) ?: "another errno" : "ok");
+	printf(": %s\n", error ? errno_name(error) ?: "another errno" : "ok");
 }
 
 static struct ibv_context *device_open(const char *name)

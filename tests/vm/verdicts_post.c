@@ -197,6 +197,15 @@ static const struct fault remote_faults[] = {
 	{ "remote", 1 << 20, make_remote },
 };
 
+/*
+ * The queue pair's own long message ends in an error while its first packets arrive, and the next
+ * one finds no receive any more: Linux 6.12's rxe reads at address 0 then, now and then.
+ */
+static bool harms_kernel(enum ibv_qp_type type, const struct fault *fault)
+{
+	return type != IBV_QPT_UD && fault->make == make_length && fault->value >= 0x7fffffff;
+}
+
 static void try_send(void)
 {
 	for (int t = 0; t < COUNT(types); t++) {
@@ -204,7 +213,8 @@ static void try_send(void)
 			if (opcode != IBV_WR_BIND_MW)
 				send_try(types[t], opcode, NULL);
 		for (int i = 0; i < COUNT(faults); i++)
-			send_try(types[t], IBV_WR_SEND, &faults[i]);
+			if (!harms_kernel(types[t], &faults[i]))
+				send_try(types[t], IBV_WR_SEND, &faults[i]);
 	}
 	for (int i = 0; i < COUNT(faults); i++) {
 		send_try(IBV_QPT_RC, IBV_WR_RDMA_WRITE, &faults[i]);

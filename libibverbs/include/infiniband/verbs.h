@@ -28,6 +28,8 @@
 #include <infiniband/verbs/port.h>	  /* ports */
 #include <infiniband/verbs/pd.h>	  /* protection, thread and parent domains */
 #include <infiniband/verbs/mr.h>	  /* memory regions */
+#include <infiniband/verbs/dmah.h>	  /* DMA handles */
+#include <infiniband/verbs/mr_ex.h>	  /* regions of whatever memory */
 #include <infiniband/verbs/mw.h>	  /* memory windows */
 #include <infiniband/verbs/dm.h>	  /* device memory */
 #include <infiniband/verbs/wc.h>	  /* work completions */
@@ -43,6 +45,7 @@
 #include <infiniband/verbs/wq.h>	  /* work queues */
 #include <infiniband/verbs/flow.h>	  /* flow steering */
 #include <infiniband/verbs/counters.h>	  /* counters */
+#include <infiniband/verbs/comp_cntr.h>	  /* completion counters */
 #include <infiniband/verbs/fork.h>	  /* fork */
 #include <infiniband/verbs/strings.h>	  /* names of values, rates */
 

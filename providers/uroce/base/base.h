@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The floor that all rooms stand on: addresses, bytes, the clock, locks, fences, copies that
- * survive a fault, pipes and timers.
+ * survive a fault, mappings, pipes and timers.
  *
  * Locks: struct uroce_lock is the data path's lock; the timer wheel's own is taken last of all.
  * Threads: any, except where a header says otherwise.
@@ -16,6 +16,7 @@
 #include "providers/uroce/base/copy.h"
 #include "providers/uroce/base/fence.h"
 #include "providers/uroce/base/lock.h"
+#include "providers/uroce/base/mapping.h"
 #include "providers/uroce/base/pipe.h"
 #include "providers/uroce/base/timer.h"
 #include "providers/uroce/base/vm.h"

@@ -5,6 +5,7 @@
 #ifndef UROCE_COPY_H
 #define UROCE_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,12 +19,16 @@ int uroce_copy(void *dst, const void *src, size_t length);
 int uroce_atomic_cmp_swap(void *ptr, uint64_t compare, uint64_t swap, uint64_t *ret_orig);
 int uroce_atomic_fetch_add(void *ptr, uint64_t add, uint64_t *ret_orig);
 int uroce_atomic_store(void *ptr, uint64_t value);
+/* Whether they are safe even if the memory vanishes in their middle: otherwise they look first. */
+bool uroce_atomics_survive(void);
 
 /*
  * The first call installs the process's handler of SIGSEGV and SIGBUS, in front of the
- * application's; every call looks whether it still is the handler. Only then the copies are made by
- * this process itself; otherwise by the kernel, which is as safe but slower. Called when a device
- * is opened and when memory is registered.
+ * application's; every call looks whether it still is the handler, and puts it in front of the one
+ * that was installed since. Only where that is refused the copies are made by the kernel, which is
+ * as safe but slower. Called when a device is opened and when memory is registered: a fault of a
+ * copy between a new handler and the next of these calls is the new handler's, which passes it on
+ * if it is one that does.
  *
  * A fault of a copy never reaches the application's handler; every other one does, as if this were
  * not here. A thread that blocks these two signals finds them unblocked after its first copy:

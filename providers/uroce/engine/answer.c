@@ -26,15 +26,23 @@ static int resp_send(struct uroce_qp *qp, const struct uroce_hdr *hdr, const str
 	return r;
 }
 
-static uint8_t read_opcode(const struct uroce_resource *res, uint32_t length)
+static uint8_t read_operation(const struct uroce_resource *res, uint32_t length)
 {
 	bool first = !res->offset, last = res->offset + length == res->answer_length;
 
 	if (first && last)
-		return UROCE_RC | UROCE_READ_RESP_ONLY;
+		return UROCE_READ_RESP_ONLY;
 	if (first)
-		return UROCE_RC | UROCE_READ_RESP_FIRST;
-	return UROCE_RC | (last ? UROCE_READ_RESP_LAST : UROCE_READ_RESP_MIDDLE);
+		return UROCE_READ_RESP_FIRST;
+	return last ? UROCE_READ_RESP_LAST : UROCE_READ_RESP_MIDDLE;
+}
+
+/* NULL when the SRQ that the request named is gone. */
+static const struct ibv_pd *resource_pd(const struct uroce_qp *qp, const struct uroce_resource *res)
+{
+	if (likely(qp->type != IBV_QPT_XRC_RECV))
+		return qp->vqp.qp.pd;
+	return res->srq ? res->srq->vsrq.srq.pd : NULL;
 }
 
 /* The next response packet of @res. Return: 0 sent, with active cleared after the last; -EAGAIN;
@@ -45,7 +53,8 @@ static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 	uint32_t segment = resp_read_segment(qp);
 	uint32_t length = atomic ? 0 : min_of(res->answer_length - res->offset, segment);
 	struct uroce_hdr hdr = {
-		.opcode = atomic ? UROCE_RC | UROCE_ATOMIC_ACK : read_opcode(res, length),
+		.opcode = uroce_qp_transport(qp) |
+			  (atomic ? UROCE_ATOMIC_ACK : read_operation(res, length)),
 		.pkey = UROCE_PKEY_DEFAULT,
 		.dest_qpn = qp->dest_qpn,
 		.psn = psn_add(res->answer_psn, res->offset / segment),
@@ -58,7 +67,11 @@ static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 	int r;
 
 	if (length) {
-		r = uroce_key_get(qp->engine->keys, res->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+		const struct ibv_pd *pd = resource_pd(qp, res);
+
+		if (unlikely(!pd))
+			return -EACCES;
+		r = uroce_key_get(qp->engine->keys, res->rkey, pd, qp->vqp.qp.qp_num,
 				  IBV_ACCESS_REMOTE_READ, res->answer_va + res->offset, length,
 				  &key, (uint8_t **)&iov.iov_base);
 		if (r < 0)
@@ -82,7 +95,7 @@ static int ack_send(struct uroce_qp *qp)
 	struct uroce_responder *resp = &qp->resp;
 	bool nak = (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK;
 	struct uroce_hdr hdr = {
-		.opcode = UROCE_RC | UROCE_ACK,
+		.opcode = uroce_qp_transport(qp) | UROCE_ACK,
 		.pkey = UROCE_PKEY_DEFAULT,
 		.dest_qpn = qp->dest_qpn,
 		.psn = nak ? resp->psn : psn_add(resp->psn, PSN_MASK),

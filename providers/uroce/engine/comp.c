@@ -3,13 +3,17 @@
  * The completer: acknowledgements, NAKs and responses retire send WQEs. Everything up to an
  * acknowledged PSN is done, except what still waits for response data.
  */
-#include "providers/uroce/engine/engine.h"
+#include "providers/uroce/engine/resp.h"
 
 /* Field order of the 5-bit RNR timer: IBTA vol. 1, chapter 9, in units of 10 us. */
 static const uint32_t rnr_units[32] = {
 	65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	  32,
 	48,    64,   96,   128,	 192,  256,   384,   512,   768,   1024,  1536,
 	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+};
+
+enum {
+	RTT_LEAST_SAMPLES = 256,
 };
 
 static uint64_t rnr_ns(uint8_t timer)
@@ -100,16 +104,20 @@ void uroce_comp_retire(struct uroce_qp *qp)
 
 /* --- acknowledgements --- */
 
-/* Smoothed as TCP does it: RFC 6298. */
+/* Smoothed as TCP does it: RFC 6298. The shortest is forgotten slowly: the way may have changed. */
 static void rtt_end(struct uroce_requester *req, uint64_t now)
 {
 	uint32_t sample = min_of(now - req->rtt_start, (uint64_t)UINT32_MAX);
 	uint32_t off = sample > req->rtt ? sample - req->rtt : req->rtt - sample;
 
 	if (!req->rtt) {
-		req->rtt = sample;
+		req->rtt = req->rtt_least = sample;
 		req->rtt_var = sample / 2;
 	} else {
+		req->rtt_least =
+			sample < req->rtt_least
+				? sample
+				: req->rtt_least + (sample - req->rtt_least) / RTT_LEAST_SAMPLES;
 		req->rtt_var += ((int64_t)off - req->rtt_var) / 4;
 		req->rtt += ((int64_t)sample - req->rtt) / 8;
 	}
@@ -119,8 +127,9 @@ static void rtt_end(struct uroce_requester *req, uint64_t now)
 static void una_advance(struct uroce_qp *qp, uint32_t una, uint64_t now)
 {
 	struct uroce_requester *req = &qp->req;
+	uint32_t before = req->una;
 
-	if (psn_diff(una, req->una) <= 0)
+	if (psn_diff(una, before) <= 0)
 		return;
 	if (req->rtt_start && psn_diff(una, req->rtt_psn) > 0 && now)
 		rtt_end(req, now);
@@ -134,8 +143,7 @@ static void una_advance(struct uroce_qp *qp, uint32_t una, uint64_t now)
 		req->progress_time = now;
 	if (req->recovering && psn_diff(una, req->recover) >= 0)
 		req->recovering = false;
-	if (!req->recovering && req->window < req->window_max)
-		req->window++;
+	uroce_window_acked(qp, before);
 }
 
 /*
@@ -225,6 +233,7 @@ static void nak_rnr(struct uroce_qp *qp, uint8_t syndrome, uint64_t now)
 	if (req->rnr_retry != 7)
 		req->rnr_left--;
 	req->rnr_wait = true;
+	uroce_window_restart(qp);
 	uroce_qp_timer(qp, now + rnr_ns(syndrome));
 }
 
@@ -337,7 +346,7 @@ static bool response_matches(const struct uroce_swqe *wqe, uint8_t opcode)
 	bool atomic = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 		      wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 
-	return atomic == (opcode == (UROCE_RC | UROCE_ATOMIC_ACK));
+	return atomic == ((opcode & UROCE_OPERATION_MASK) == UROCE_ATOMIC_ACK);
 }
 
 static void response(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now)
@@ -368,20 +377,27 @@ static void response(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64
 	}
 	if (!response_matches(wqe, pkt->hdr.opcode))
 		response_done(qp, wqe, IBV_WC_BAD_RESP_ERR, now);
-	else if (pkt->hdr.opcode == (UROCE_RC | UROCE_ATOMIC_ACK))
+	else if (hdr_operation(&pkt->hdr) == UROCE_ATOMIC_ACK)
 		atomic_response(qp, wqe, pkt, now);
 	else
 		read_response(qp, wqe, pkt, now);
 }
 
+static bool takes_responses(const struct uroce_qp *qp)
+{
+	return (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_SEND) &&
+	       (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
+}
+
 void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now)
 {
 	assert_held(&qp->lock);
-	if (qp->type != IBV_QPT_RC || (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD))
+	if (!takes_responses(qp) ||
+	    (pkt->hdr.opcode & UROCE_TRANSPORT_MASK) != uroce_qp_transport(qp))
 		return;
 	qp->counters.rx_packets++;
 	qp->counters.rx_bytes += pkt->payload.length;
-	if (pkt->hdr.opcode != (UROCE_RC | UROCE_ACK)) {
+	if (hdr_operation(&pkt->hdr) != UROCE_ACK) {
 		response(qp, pkt, now);
 	} else if ((pkt->hdr.syndrome & AETH_KIND_MASK) == AETH_ACK) {
 		uroce_comp_ack(qp, pkt->hdr.psn, pkt->hdr.syndrome, now);

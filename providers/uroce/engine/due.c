@@ -6,6 +6,8 @@ enum {
 	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover across a network */
 	ACK_PASSES = 128,	/* that a withheld one waits for the next message */
 	LAZY_PASSES = 32,	/* without a packet: nothing will come to ride on */
+	ACK_WAITERS = 64,	/* QPs whose acknowledgements wait at the same time */
+	FULL_TRIES = 64, /* QPs of a pass that find no room: so will most that wait behind them */
 };
 
 /* Its poller is at work, and the peer has not been silent for long. */
@@ -38,35 +40,46 @@ static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 	return busy || (poller && !resp->ack_asked && qp->engine->idle_passes < LAZY_PASSES);
 }
 
+/*
+ * Who finds no room waits behind the others: there may be room for them. Where many QPs owe
+ * something, only some are worth looking at again in each pass.
+ */
 static void acks_run(struct uroce_engine *engine, bool busy, bool poller)
 {
-	struct uroce_qp *qp, *next;
+	struct uroce_qp *qp, *next, *last = TAILQ_LAST(&engine->acks, uroce_qp_list);
+	unsigned int full = 0, waiters = 0;
 
 	engine->acks_urgent = false;
-	for (qp = TAILQ_FIRST(&engine->acks); qp; qp = next) {
-		bool done;
+	for (qp = TAILQ_FIRST(&engine->acks); qp && full < FULL_TRIES; qp = next) {
+		bool waits, done;
 
-		next = TAILQ_NEXT(qp, ack_entry);
+		next = qp == last ? NULL : TAILQ_NEXT(qp, ack_entry);
 		uroce_lock(&qp->lock);
-		done = !ack_can_wait(qp, busy, poller) && uroce_resp_run(qp);
+		waits = waiters < ACK_WAITERS && ack_can_wait(qp, busy, poller);
+		waiters += waits;
+		done = !waits && uroce_resp_run(qp);
 		uroce_unlock(&qp->lock);
-		if (!done)
+		if (waits)
 			continue;
 		TAILQ_REMOVE(&engine->acks, qp, ack_entry);
-		qp->on_acks = false;
+		qp->on_acks = !done;
+		if (done)
+			continue;
+		TAILQ_INSERT_TAIL(&engine->acks, qp, ack_entry);
+		full++;
 	}
 }
 
 static void blocked_run(struct uroce_engine *engine, uint64_t now)
 {
-	struct uroce_qp_list list = TAILQ_HEAD_INITIALIZER(list);
-	struct uroce_qp *qp;
+	struct uroce_qp *qp, *last;
+	unsigned int full = 0;
 
 	uroce_lock(&engine->blocked_lock);
-	TAILQ_CONCAT(&list, &engine->blocked, blocked_entry);
-	atomic_store_explicit(&engine->any_blocked, false, memory_order_relaxed);
-	while ((qp = TAILQ_FIRST(&list))) {
-		TAILQ_REMOVE(&list, qp, blocked_entry);
+	last = TAILQ_LAST(&engine->blocked, uroce_qp_list);
+	while (last && full < FULL_TRIES && (qp = TAILQ_FIRST(&engine->blocked))) {
+		last = qp == last ? NULL : last;
+		TAILQ_REMOVE(&engine->blocked, qp, blocked_entry);
 		qp->on_blocked = false;
 		uroce_unlock(&engine->blocked_lock);
 		uroce_lock(&qp->lock);
@@ -74,7 +87,10 @@ static void blocked_run(struct uroce_engine *engine, uint64_t now)
 		engine->events->run(qp, now); /* puts it back when the path is still full */
 		uroce_unlock(&qp->lock);
 		uroce_lock(&engine->blocked_lock);
+		full += qp->on_blocked;
 	}
+	atomic_store_explicit(&engine->any_blocked, !TAILQ_EMPTY(&engine->blocked),
+			      memory_order_relaxed);
 	uroce_unlock(&engine->blocked_lock);
 }
 

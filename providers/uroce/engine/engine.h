@@ -3,10 +3,12 @@
  * The engine: RoCE's transport as a state machine of (queue pair, packet or work request, time).
  *
  *   req.c retry.c      requester: send WQEs become packets; what it does after a loss
+ *   congestion.c       how much the requester may have on its way through a network
  *   comp.c             completer: acknowledgements and responses retire WQEs
  *   resp.c resp_check.c answer.c
  *                      responder: request packets are checked, executed, answered
  *   due.c              acknowledgements that are owed, QPs that wait for room, timers
+ *   xrc.c              the SRQ that an XRC packet names; handles that share a queue pair
  *   keys.c window.c    memory regions and windows by key
  *   cq_ring.c rwqe.c   completions pushed, receives taken
  *   qp_error.c explain.c
@@ -55,23 +57,26 @@ enum {
 	UROCE_MAX_INLINE = 1024,
 	UROCE_MAX_RD_ATOMIC = 128, /* read and atomic requests outstanding, either role */
 	UROCE_MAX_MCAST_QP = 1024,
+	UROCE_MAX_DM = 1 << 30,	    /* bytes of one device memory */
 	UROCE_MAX_KEYS = 1 << 20,   /* regions and windows of one process */
 	UROCE_VENDOR_ID = 0x55524f, /* "URO": neither 0 nor 0xffffff, which others take for rxe */
 	UROCE_VENDOR_PART = 1,
 };
-/* Packets in flight: as far as a receive socket's buffer reaches; a lossless path has its own
- * limit. */
+/* Packets in flight, at most; how many it really is: congestion.c. */
 enum {
 	UROCE_WINDOW = 256,
 	UROCE_WINDOW_LOSSLESS = 1 << 22,
-	UROCE_READ_PART = 128, /* packets that one read request asks for: a long read is several */
-	UROCE_ACK_WITHHELD = 32, /* messages that wait for one acknowledgement */
+	/* What one read request asks for, at most: a long read is several. */
+	UROCE_READ_PART = 64,		/* packets */
+	UROCE_READ_PART_BYTES = 131072, /* of a large MTU */
+	UROCE_ACK_WITHHELD = 32,	/* messages that wait for one acknowledgement */
 	UROCE_ACK_COALESCE =
 		16, /* messages of a busy lossless peer that one acknowledgement may cover */
 };
 
 struct uroce_cq;
 struct uroce_dev;
+struct uroce_domain;
 struct uroce_key;
 struct uroce_keys;
 struct uroce_qp;
@@ -101,6 +106,9 @@ struct engine_events {
 struct uroce_engine {
 	const struct engine_events *events;
 	struct uroce_keys *keys;
+	/* XRC SRQs by the index of their number; NULL before there is one. Written by the owner,
+	 * read under progress_lock. */
+	_Atomic(_Atomic(struct uroce_srq *) *) srqs;
 	struct uroce_wheel wheel;
 	struct uroce_qp_list acks; /* QPs that owe an acknowledgement */
 	bool acks_urgent;	   /* one of them does not wait for a pass without a packet */
@@ -124,13 +132,25 @@ static inline void uroce_engine_init(struct uroce_engine *engine,
 }
 
 struct uroce_pd {
-	struct ibv_pd pd;
+	union {
+		struct ibv_pd pd;
+		struct verbs_pd vpd;
+	};
 	atomic_uint users; /* regions, windows, QPs and SRQs: freed with none left */
 };
 
 struct uroce_mr {
 	struct verbs_mr vmr;
 	struct uroce_key *key;
+	struct uroce_dm *dm; /* whose memory it is, or NULL */
+	int segment;	     /* memory that peers can map: its index; -1: they cannot */
+};
+
+/* Device memory: this process's, for there is no other. */
+struct uroce_dm {
+	struct verbs_dm vdm;
+	uint8_t *bytes;
+	atomic_uint regions; /* of it: freed with none left */
 };
 
 struct uroce_mw {
@@ -159,6 +179,13 @@ struct uroce_cqe {
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "one cache line");
 
+/* Memory of a queue: of a parent domain's allocator, or of malloc() with @parent NULL. */
+struct uroce_memory {
+	void *at;
+	struct verbs_pd *parent;
+	uint64_t type; /* enum uroce_resource_type */
+};
+
 struct uroce_cq {
 	struct verbs_cq vcq;
 	struct uroce_lock lock;
@@ -184,6 +211,7 @@ struct uroce_cq {
 	uint32_t async_events_raised;
 	LIST_ENTRY(uroce_cq)
 	pending; /* engine->pending_cqs while event_pending; under blocked_lock */
+	struct uroce_memory memory; /* the ring's */
 };
 
 /* A receive WQE: fixed stride in its ring. */
@@ -203,12 +231,15 @@ struct uroce_rq {
 	uint32_t head; /* next to post; free running */
 	uint32_t tail; /* next to take */
 	uint16_t max_sge;
+	struct uroce_memory memory; /* the ring's */
 };
 
 struct uroce_srq {
 	struct verbs_srq vsrq;
 	struct uroce_lock lock;
 	struct uroce_rq rq;
+	const struct uroce_domain *domain; /* XRC: its queue pairs may take from it; else NULL */
+	struct uroce_cq *cq;		   /* XRC: where its receives complete; else NULL */
 	uint8_t refused; /* bits: causes of failed posts already explained (recv.c) */
 	atomic_uint qps;
 	uint32_t events_raised;
@@ -267,12 +298,21 @@ struct uroce_swqe {
 			uint32_t mr_key; /* 0: none */
 			uint32_t access;
 		} bind;
+		struct {
+			uint8_t other[28]; /* rdma or atomic */
+			uint32_t srqn;	   /* the peer's SRQ */
+		} xrc;
 	};
 	union {
 		struct ibv_sge sge[0];
 		uint8_t data[0]; /* inline payload; the 8 bytes of an atomic write */
 	};
 };
+
+static_assert(sizeof(((struct uroce_swqe *)0)->rdma) <= 28 &&
+		      offsetof(struct uroce_swqe, atomic.rkey) + sizeof(uint32_t) <=
+			      offsetof(struct uroce_swqe, xrc.srqn),
+	      "beside it");
 
 struct uroce_sq {
 	uint8_t *ring;
@@ -287,6 +327,7 @@ struct uroce_sq {
 	bool sig_all;
 	uint32_t completions; /* pushed to the CQ; under qp->lock */
 	atomic_uint polled;   /* of them, taken by the application; written under the CQ's lock */
+	struct uroce_memory memory; /* the ring's */
 };
 
 /*
@@ -301,12 +342,17 @@ static inline uint32_t sq_used(const struct uroce_sq *sq)
 
 /* Requester, RC and UC (UD has only psn). */
 struct uroce_requester {
-	uint32_t psn;	     /* of the next packet */
-	uint32_t una;	     /* oldest unacknowledged */
-	uint32_t max_psn;    /* one past the highest ever sent */
-	uint32_t offset;     /* bytes of sq.next already sent */
-	uint32_t window;     /* packets that may be unacknowledged; shrinks on loss */
-	uint32_t window_max; /* of the path */
+	uint32_t psn;	       /* of the next packet */
+	uint32_t una;	       /* oldest unacknowledged */
+	uint32_t max_psn;      /* one past the highest ever sent */
+	uint32_t offset;       /* bytes of sq.next already sent */
+	uint32_t window;       /* packets that may be unacknowledged: congestion.c */
+	uint32_t window_max;   /* of the path */
+	uint32_t window_fast;  /* up to here it grows by all that are acknowledged, ... */
+	uint32_t window_acked; /* ... then by one for so many: those that count towards it */
+	uint32_t round;	       /* PSN whose acknowledgement ends the present round trip */
+	uint16_t congestion; /* how many of the last ones saw it, a moving average; 0: none ever */
+	bool notified;	     /* this one did */
 	uint32_t rd_atomic;  /* reads and atomics outstanding */
 	uint32_t max_rd_atomic;
 	uint8_t retry_left;
@@ -325,8 +371,10 @@ struct uroce_requester {
 	uint32_t rtt_psn;
 	uint32_t rtt;		/* smoothed round trip, ns; 0: not known yet */
 	uint32_t rtt_var;	/* and how far it varies, ns */
+	uint32_t rtt_least;	/* the shortest of late, ns: what it is without queues */
 	uint32_t probes;	/* early resends since then */
-	bool probing;		/* the first was of una alone: its answer tells what was lost */
+	bool probing;		/* with una alone: the answer tells what was lost */
+	uint64_t probe_time;	/* since when, ns */
 	uint32_t since_ack_req; /* packets sent without asking for an acknowledgement */
 	uint64_t looked_at;	/* packets sent when a post last looked for what had come */
 	uint32_t recover;	/* resending: PSN up to which one loss was charged to the window */
@@ -341,6 +389,7 @@ struct uroce_resource {
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t length;
+	const struct uroce_srq *srq; /* XRC: the one named, whose PD it is for */
 	/* read: what is being answered, all of it or the part that was asked for again */
 	uint32_t answer_psn;
 	uint64_t answer_va;
@@ -368,6 +417,7 @@ struct uroce_responder {
 	uint32_t again_before;	 /* expected psn when a duplicate came, ... */
 	uint32_t again_psn;	 /* ... the first of them since it was that ... */
 	uint16_t again;		 /* ... and how often that one came */
+	uint64_t cnp_time;	 /* when the peer was last told of congestion, ns */
 	bool nak_sent;		 /* one sequence NAK per gap */
 	bool in_message;	 /* between first and last packet */
 	uint8_t operation;	 /* of the message: UROCE_SEND_FIRST or UROCE_WRITE_FIRST */
@@ -378,6 +428,9 @@ struct uroce_responder {
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t dma_len;
+	/* XRC: named by the message that is being received, or the last one; NULL once it is gone
+	 */
+	struct uroce_srq *srq;
 	/* current receive WQE, copied out of its ring */
 	struct uroce_rwqe *rwqe;
 	/* replay window of reads and atomics: res_size entries, oldest at res_head */
@@ -405,7 +458,7 @@ struct uroce_qp_counters {
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	uint64_t resent, timeouts, rnr_naks_sent, rnr_naks_received, naks_sent, duplicates,
 		out_of_order, seq_naks_received, fatal_naks_received, retries, retry_exceeded,
-		rnr_exceeded;
+		rnr_exceeded, marked, cnps_sent, cnps_received;
 };
 
 struct uroce_qp {
@@ -427,7 +480,16 @@ struct uroce_qp {
 	struct uroce_srq *srq; /* NULL: own rq */
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
-	struct uroce_av av; /* connected */
+	/*
+	 * An XRC receive QP is what its handles share: the one of ibv_create_qp_ex(), those of
+	 * ibv_open_qp(). It lives until the last one goes. Each handle is such a struct as well, in
+	 * which only vqp and the following count.
+	 */
+	const struct uroce_domain *domain;
+	LIST_HEAD(, uroce_qp) handles; /* of the shared one, under its lock */
+	LIST_ENTRY(uroce_qp) handle;
+	struct uroce_qp *shared; /* of a handle; else NULL */
+	struct uroce_av av;	 /* connected */
 	uint32_t dest_qpn;
 	uint32_t mtu; /* payload bytes of a packet on the wire */
 	uint32_t qkey;
@@ -478,6 +540,8 @@ struct uroce_key {
 	struct uroce_key *parent; /* window: the region it is bound to, NULL unbound */
 	uint8_t mw_type;	  /* enum ibv_mw_type; 0: a region */
 	bool used;
+
+	uint64_t null_size; /* of a null region: of each half of its memory; else 0 */
 };
 
 /* Granted to regions only: their keys may be used as lkeys. Not a flag of the API's. */
@@ -588,6 +652,19 @@ void uroce_qp_timer(struct uroce_qp *qp, uint64_t deadline);
 /* Set or stop the retransmission timer according to what is outstanding. */
 void uroce_req_timer(struct uroce_qp *qp, uint64_t now);
 
+/* congestion.c: the requester begins on its path. */
+void uroce_window_start(struct uroce_qp *qp);
+/* What was sent seems to be lost in part. */
+void uroce_window_halve(struct uroce_qp *qp);
+/* The same, or refused, and nothing tells how much of it: begin again with little. */
+void uroce_window_restart(struct uroce_qp *qp);
+/* una moved on from @before. */
+void uroce_window_acked(struct uroce_qp *qp, uint32_t before);
+/* The peer tells that what is sent to it meets congestion. */
+void uroce_congestion_notified(struct uroce_qp *qp);
+/* The network marked a packet that came: tell the peer, and be told. */
+void uroce_congestion_seen(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now);
+
 /* One request packet: check, execute, answer. */
 void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt);
 /* Continue read responses and owed acknowledgements. Return: true when nothing is owed any more. */
@@ -653,7 +730,40 @@ void uroce_engine_run(struct uroce_engine *engine, unsigned int packets, bool po
 /* Whether something waits for that which no descriptor tells of. */
 bool uroce_engine_must_run(struct uroce_engine *engine);
 
+/* --- xrc.c --- */
+
+/* The SRQ of a number in that domain; NULL: there is none. Under progress_lock, and valid as long
+ * as that is held. */
+struct uroce_srq *uroce_xrc_srq(struct uroce_engine *engine, const struct uroce_domain *domain,
+				uint32_t srqn);
+/* The SRQ is about to go: what the QP had begun with it is over. The QP's lock is held. */
+void uroce_xrc_srq_forget(struct uroce_qp *qp, const struct uroce_srq *srq);
+/* An event of each handle of an XRC receive QP. */
+void uroce_xrc_event(struct uroce_qp *qp, enum ibv_event_type type);
+
 /* --- shorthands --- */
+
+/* What it sends is acknowledged. */
+static inline bool uroce_qp_reliable(const struct uroce_qp *qp)
+{
+	return qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_SEND ||
+	       qp->type == IBV_QPT_XRC_RECV;
+}
+
+/* It has a receive queue of its own. */
+static inline bool uroce_qp_has_rq(const struct uroce_qp *qp)
+{
+	return !qp->srq && qp->type != IBV_QPT_XRC_SEND && qp->type != IBV_QPT_XRC_RECV;
+}
+
+/* Of the opcodes of its packets. */
+static inline uint8_t uroce_qp_transport(const struct uroce_qp *qp)
+{
+	return qp->type == IBV_QPT_RC	? UROCE_RC
+	       : qp->type == IBV_QPT_UC ? UROCE_UC
+	       : qp->type == IBV_QPT_UD ? UROCE_UD
+					: UROCE_XRC;
+}
 
 static inline struct uroce_qp *to_uqp(struct ibv_qp *qp)
 {
@@ -745,6 +855,10 @@ static inline bool uroce_any_blocked(struct uroce_engine *engine)
 /* Asynchronous events of its objects. */
 static inline void uroce_event_qp(struct uroce_qp *qp, enum ibv_event_type type)
 {
+	if (unlikely(qp->type == IBV_QPT_XRC_RECV)) {
+		uroce_xrc_event(qp, type);
+		return;
+	}
 	qp->engine->events->async(qp->vqp.qp.context, (uintptr_t)&qp->vqp.qp, type,
 				  &qp->events_raised);
 }

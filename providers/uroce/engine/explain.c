@@ -54,7 +54,8 @@ static const char *advice(const struct uroce_first_error *e)
 	case IBV_WC_REM_INV_REQ_ERR:
 		return e->is_recv
 			       ? "the peer asked for an operation this QP's qp_access_flags do not permit, or "
-				 "sent an impossible packet"
+				 "named a queue that is not in its XRC domain and process, or sent an "
+				 "impossible packet"
 			       : "the peer's receive was too short, or its qp_access_flags refuse the operation";
 	case IBV_WC_LOC_LEN_ERR:
 		return e->is_recv

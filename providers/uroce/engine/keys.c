@@ -94,6 +94,7 @@ static int entry_take(struct uroce_keys *keys, struct uroce_key **ret_key)
 	key->windows = 0;
 	key->parent = NULL;
 	key->mw_type = 0;
+	key->null_size = 0;
 	keys->used++;
 	*ret_key = key;
 	return 0;
@@ -165,6 +166,24 @@ int uroce_key_new(struct uroce_keys *keys, const struct ibv_pd *pd, void *addr, 
 	r = entry_take(keys, &key);
 	if (!r) {
 		region_fill(key, pd, addr, length, iova, access);
+		uroce_key_publish(keys, key);
+		*ret_key = key;
+	}
+	uroce_unlock(&keys->lock);
+	return r;
+}
+
+int uroce_key_new_null(struct uroce_keys *keys, const struct ibv_pd *pd, void *zeros, uint64_t size,
+		       struct uroce_key **ret_key)
+{
+	struct uroce_key *key;
+	int r;
+
+	uroce_lock(&keys->lock);
+	r = entry_take(keys, &key);
+	if (!r) {
+		region_fill(key, pd, zeros, 0, 0, IBV_ACCESS_LOCAL_WRITE);
+		key->null_size = size;
 		uroce_key_publish(keys, key);
 		*ret_key = key;
 	}

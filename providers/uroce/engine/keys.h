@@ -56,17 +56,35 @@ static inline struct uroce_key *uroce_key_at(struct uroce_keys *keys, uint32_t k
 	return likely(leaf) ? &leaf[index % UROCE_KEY_LEAF] : NULL;
 }
 
+/* Whether @pd is the protection domain of a key, or a parent domain that stands for it. */
+static inline bool uroce_pd_is(const struct ibv_pd *key_pd, const struct ibv_pd *pd)
+{
+	return likely(key_pd == pd) || key_pd == verbs_pd_protection((struct ibv_pd *)pd);
+}
+
 /* What a valid entry says to the request: 0, or as uroce_key_get(). */
 static inline int uroce_key_check(const struct uroce_key *key, const struct ibv_pd *pd,
 				  uint32_t qpn, uint32_t need, uint64_t va, uint64_t length)
 {
 	uint64_t offset = va - key->iova;
 
-	if (unlikely(key->pd != pd || (need & ~key->access) || (key->qpn && key->qpn != qpn)))
+	if (unlikely(!uroce_pd_is(key->pd, pd) || (need & ~key->access) ||
+		     (key->qpn && key->qpn != qpn)))
 		return -EACCES;
 	if (unlikely(va < key->iova || offset > key->length || length > key->length - offset))
 		return -ERANGE;
 	return 0;
+}
+
+/*
+ * The memory of a null region for one access: its length is 0, so that every request that it allows
+ * is out of its range. NULL: it is another region, and the range counts.
+ */
+static inline uint8_t *uroce_key_null(const struct uroce_key *key, uint32_t need, uint64_t length)
+{
+	if (!key->null_size || length > key->null_size)
+		return NULL;
+	return (uint8_t *)key->base + (need & IBV_ACCESS_LOCAL_WRITE ? key->null_size : 0);
 }
 
 /* uroce_key_get() for who has the table at hand: at least one byte, and @need as the entry has it.
@@ -84,12 +102,15 @@ static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const
 	atomic_fetch_add_explicit(&key->refs, 1, memory_order_seq_cst);
 	if (likely(atomic_load_explicit(&key->live, memory_order_seq_cst) == number && number))
 		r = uroce_key_check(key, pd, qpn, need, va, length);
+	*ret_ptr = (uint8_t *)(uintptr_t)(key->base + (va - key->iova));
 	if (unlikely(r < 0)) {
-		uroce_key_put(key);
-		return r;
+		*ret_ptr = r == -ERANGE ? uroce_key_null(key, need, length) : NULL;
+		if (!*ret_ptr) {
+			uroce_key_put(key);
+			return r;
+		}
 	}
 	*ret_key = key;
-	*ret_ptr = (uint8_t *)(uintptr_t)(key->base + (va - key->iova));
 	return 0;
 }
 
@@ -128,6 +149,12 @@ static inline void uroce_keys_passed(struct uroce_keys *keys)
  * -ENOMEM. */
 int uroce_key_new(struct uroce_keys *keys, const struct ibv_pd *pd, void *addr, uint64_t length,
 		  uint64_t iova, uint32_t access, struct uroce_key **ret_key);
+/*
+ * A null region: what is read of it is 0, what is written is gone, at any address. @zeros: @size
+ * bytes of zeros that nothing writes, and as many behind them that everything may.
+ */
+int uroce_key_new_null(struct uroce_keys *keys, const struct ibv_pd *pd, void *zeros, uint64_t size,
+		       struct uroce_key **ret_key);
 /* Change it in place, once nobody uses it any more. -EBUSY while windows are bound to it. */
 int uroce_key_change(struct uroce_keys *keys, struct uroce_key *key, const struct ibv_pd *pd,
 		     void *addr, uint64_t length, uint64_t iova, uint32_t access);

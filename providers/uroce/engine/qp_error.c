@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What becomes of the work of a queue pair that fails or stops. */
-#include "providers/uroce/engine/engine.h"
+#include "providers/uroce/engine/resp.h"
 
 void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *error)
 {
@@ -22,7 +22,7 @@ static void flush_recv(struct uroce_qp *qp)
 	if (qp->resp.have_rwqe) {
 		qp->resp.have_rwqe = false;
 		wc.wr_id = qp->resp.rwqe->wr_id;
-		uroce_cq_push(qp->recv_cq, qp, &wc, NULL, true);
+		uroce_cq_push(resp_cq(qp), qp, &wc, NULL, true);
 	}
 	if (qp->srq) {
 		if (!qp->last_wqe_raised)
@@ -82,7 +82,7 @@ void uroce_qp_error(struct uroce_qp *qp)
 
 void uroce_qp_send_error(struct uroce_qp *qp)
 {
-	if (qp->type == IBV_QPT_RC) {
+	if (uroce_qp_reliable(qp)) {
 		uroce_qp_error(qp);
 		return;
 	}

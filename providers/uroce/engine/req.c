@@ -62,8 +62,8 @@ uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *w
 {
 	const struct uroce_av *av = &qp->av;
 
-	if (av->ref_min && qp->type == IBV_QPT_RC && wqe->length >= av->ref_min &&
-	    !wqe->is_inline && !is_read(wqe))
+	if (av->ref_min && uroce_qp_reliable(qp) && wqe->length >= av->ref_min && !wqe->is_inline &&
+	    !is_read(wqe))
 		return wqe->length;
 	return av->mtu;
 }
@@ -76,7 +76,8 @@ uint64_t uroce_wqe_read_part(const struct uroce_qp *qp, const struct uroce_swqe 
 {
 	if (qp->av.path->lossless)
 		return UINT64_MAX;
-	return (uint64_t)UROCE_READ_PART * uroce_wqe_segment(qp, wqe);
+	return min_of((uint64_t)UROCE_READ_PART * uroce_wqe_segment(qp, wqe),
+		      (uint64_t)UROCE_READ_PART_BYTES);
 }
 
 void uroce_req_answered(struct uroce_qp *qp, struct uroce_swqe *wqe, uint16_t requests)
@@ -105,6 +106,8 @@ static void header_fill(struct uroce_hdr *hdr, const struct uroce_qp *qp,
 {
 	pkt_flags_t flags = hdr_flags(hdr);
 
+	if (unlikely(flags & PKT_XRC_ETH))
+		hdr->srqn = wqe->xrc.srqn;
 	if (flags & PKT_IMM)
 		hdr->imm = wqe->imm_data;
 	if (flags & PKT_IETH)
@@ -192,7 +195,7 @@ static int send_failed(struct uroce_qp *qp, struct uroce_swqe *wqe, int r)
 		wqe_fail(wqe, IBV_WC_LOC_PROT_ERR);
 		return r;
 	}
-	if (qp->type == IBV_QPT_RC)
+	if (uroce_qp_reliable(qp))
 		return 0; /* as if lost: the retransmission timer decides */
 	return 0;
 }
@@ -201,7 +204,7 @@ static int send_failed(struct uroce_qp *qp, struct uroce_swqe *wqe, int r)
 
 static bool window_open(const struct uroce_qp *qp)
 {
-	return qp->type != IBV_QPT_RC ||
+	return !uroce_qp_reliable(qp) ||
 	       psn_diff(qp->req.psn, qp->req.una) < (int32_t)qp->req.window;
 }
 
@@ -267,7 +270,7 @@ static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 			    : last	  ? kind->last
 					  : kind->middle;
 	struct uroce_hdr hdr = {
-		.opcode = (qp->type == IBV_QPT_RC ? UROCE_RC : UROCE_UC) | operation,
+		.opcode = uroce_qp_transport(qp) | operation,
 		.solicited = last && (wqe->flags & IBV_SEND_SOLICITED),
 		.pkey = UROCE_PKEY_DEFAULT,
 		.dest_qpn = qp->dest_qpn,
@@ -275,7 +278,7 @@ static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	};
 	int r;
 
-	hdr.ack_req = qp->type == IBV_QPT_RC && ack_req_wanted(qp, wqe, last);
+	hdr.ack_req = uroce_qp_reliable(qp) && ack_req_wanted(qp, wqe, last);
 	header_fill(&hdr, qp, wqe);
 	r = packet_send(qp, wqe, &qp->av, &hdr, offset, length);
 	if (r < 0) {
@@ -357,7 +360,7 @@ static int read_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	uint32_t offset = max_of(wqe->asked, wqe->received);
 	uint32_t length = min_of((uint64_t)wqe->length - offset, part - offset % part);
 	struct uroce_hdr hdr = {
-		.opcode = UROCE_RC | UROCE_READ_REQUEST,
+		.opcode = uroce_qp_transport(qp) | UROCE_READ_REQUEST,
 		.ack_req = true,
 		.pkey = UROCE_PKEY_DEFAULT,
 		.dest_qpn = qp->dest_qpn,
@@ -382,7 +385,7 @@ static int request_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	bool carries = wqe->opcode == IBV_WR_ATOMIC_WRITE;
 	struct uroce_hdr hdr = {
-		.opcode = UROCE_RC | kinds[wqe->opcode].only,
+		.opcode = uroce_qp_transport(qp) | kinds[wqe->opcode].only,
 		.ack_req = true,
 		.pkey = UROCE_PKEY_DEFAULT,
 		.dest_qpn = qp->dest_qpn,
@@ -398,30 +401,56 @@ static int request_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	return 1;
 }
 
+/* What can be done without the responder. Return: false for all else. */
+static bool direct_fill(const struct uroce_qp *qp, const struct uroce_swqe *wqe,
+			struct uroce_rdma *ret)
+{
+	*ret = (struct uroce_rdma){ .qp = qp,
+				    .own_qpn = qp->vqp.qp.qp_num,
+				    .dest_qpn = qp->dest_qpn,
+				    .length = wqe->length,
+				    .remote_addr = wqe->rdma.remote_addr,
+				    .rkey = wqe->rdma.rkey };
+	switch (wqe->opcode) {
+	case IBV_WR_RDMA_WRITE:
+		ret->kind = UROCE_RDMA_WRITE;
+		return true;
+	case IBV_WR_RDMA_READ:
+		ret->kind = UROCE_RDMA_READ;
+		return true;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		break;
+	default:
+		return false;
+	}
+	ret->kind = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? UROCE_RDMA_CMP_SWAP
+							     : UROCE_RDMA_FETCH_ADD;
+	ret->remote_addr = wqe->atomic.remote_addr;
+	ret->rkey = wqe->atomic.rkey;
+	ret->compare = wqe->atomic.compare_add;
+	ret->swap_add =
+		ret->kind == UROCE_RDMA_CMP_SWAP ? wqe->atomic.swap : wqe->atomic.compare_add;
+	return qp->req.max_rd_atomic;
+}
+
 /* The initiator does it alone: only with nothing in flight before it, so that order is kept. */
 static int direct_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
-	bool write = wqe->opcode == IBV_WR_RDMA_WRITE;
 	struct iovec inline_iov = { wqe->data, wqe->length };
-	struct uroce_rdma rdma = {
-		.qp = qp,
-		.own_qpn = qp->vqp.qp.qp_num,
-		.dest_qpn = qp->dest_qpn,
-		.write = write,
-		.length = wqe->length,
-		.remote_addr = wqe->rdma.remote_addr,
-		.rkey = wqe->rdma.rkey,
-	};
 	struct uroce_gather gather;
+	struct uroce_rdma rdma;
 	int r;
 
-	if (!qp->av.path->ops->rdma || qp->sq.next != qp->sq.tail || (!write && !is_read(wqe)) ||
-	    wqe->psn_assigned)
+	/* On XRC the target's SRQ says which PD its keys are of, and no board shows SRQs. */
+	if (!qp->av.path->ops->rdma || qp->type == IBV_QPT_XRC_SEND || qp->sq.next != qp->sq.tail ||
+	    wqe->psn_assigned || !direct_fill(qp, wqe, &rdma))
 		return -EOPNOTSUPP;
 	gather.count = 0;
 	if (!wqe->is_inline) {
-		r = uroce_gather_get(qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, 0,
-				     wqe->length, write ? 0 : IBV_ACCESS_LOCAL_WRITE, &gather);
+		r = uroce_gather_get(
+			qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, 0, wqe->length,
+			rdma.kind == UROCE_RDMA_WRITE ? 0 : IBV_ACCESS_LOCAL_WRITE, &gather);
 		if (r < 0) {
 			wqe_fail(wqe, IBV_WC_LOC_PROT_ERR);
 			return 1;
@@ -433,7 +462,7 @@ static int direct_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	uroce_gather_put(&gather);
 	if (r == -EOPNOTSUPP)
 		return r;
-	wqe_fail(wqe, IBV_WC_SUCCESS);
+	wqe_fail(wqe, r < 0 ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);
 	return 1;
 }
 
@@ -490,7 +519,7 @@ static int connected_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 
 	/* The peer's process is known to be gone. */
 	if (unlikely(!qp->av.path)) {
-		wqe_fail(wqe, qp->type == IBV_QPT_RC ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
+		wqe_fail(wqe, uroce_qp_reliable(qp) ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
 		return 1;
 	}
 	r = direct_step(qp, wqe);
@@ -521,7 +550,7 @@ static int wqe_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	if (r < 0)
 		return wqe->state == WQE_DONE ? 1 : r;
 	if (r && wqe->state != WQE_DONE) {
-		if (qp->type == IBV_QPT_RC)
+		if (uroce_qp_reliable(qp))
 			wqe->state = WQE_SENT;
 		else
 			wqe_fail(wqe, IBV_WC_SUCCESS);
@@ -574,7 +603,7 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 		done = true;
 		if (wqe->status != IBV_WC_SUCCESS) {
 			/* What went before it was to be covered by it, perhaps. */
-			if (qp->type == IBV_QPT_RC && path && !path->lossless)
+			if (uroce_qp_reliable(qp) && path && !path->lossless)
 				uroce_req_probe(qp);
 			break;
 		}
@@ -588,6 +617,6 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 	}
 	if (done)
 		uroce_comp_retire(qp);
-	if (qp->type == IBV_QPT_RC)
+	if (uroce_qp_reliable(qp))
 		uroce_req_timer(qp, now);
 }

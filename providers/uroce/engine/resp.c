@@ -19,7 +19,7 @@ static enum verdict copied(const struct uroce_qp *qp, int r, enum verdict ours)
 	if (likely(!r))
 		return RESP_OK;
 	if (r == -ESTALE)
-		return qp_is_rc(qp) ? RESP_REFERENCE : RESP_DROP;
+		return uroce_qp_reliable(qp) ? RESP_REFERENCE : RESP_DROP;
 	return ours;
 }
 
@@ -28,7 +28,7 @@ static enum verdict execute_send(struct uroce_qp *qp, const struct uroce_packet 
 	const struct uroce_rwqe *wqe = qp->resp.rwqe;
 	int r;
 
-	r = uroce_scatter(qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, qp->resp.length,
+	r = uroce_scatter(qp->engine->keys, resp_pd(qp), wqe->sge, wqe->num_sge, qp->resp.length,
 			  &pkt->payload);
 	return copied(qp, r, RESP_LOCAL);
 }
@@ -43,14 +43,14 @@ static enum verdict execute_write(struct uroce_qp *qp, const struct uroce_packet
 
 	if (!payload.length)
 		return RESP_OK;
-	if (uroce_key_get(qp->engine->keys, resp->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+	if (uroce_key_get(qp->engine->keys, resp->rkey, resp_pd(qp), qp->vqp.qp.qp_num,
 			  IBV_ACCESS_REMOTE_WRITE, resp->va + resp->length, payload.length, &key,
 			  &ptr) < 0)
-		return qp_is_rc(qp) ? RESP_ACCESS : RESP_DROP;
+		return uroce_qp_reliable(qp) ? RESP_ACCESS : RESP_DROP;
 	r = payload.data ? uroce_copy(ptr, payload.data, payload.length)
 			 : payload.path->ops->fetch(payload.path, &payload, 0, ptr, payload.length);
 	uroce_key_put(key);
-	return copied(qp, r, qp_is_rc(qp) ? RESP_OPERATION : RESP_DROP);
+	return copied(qp, r, uroce_qp_reliable(qp) ? RESP_OPERATION : RESP_DROP);
 }
 
 /* The slot for a request whose result may be asked for again; the oldest finished one makes room.
@@ -72,6 +72,7 @@ static struct uroce_resource *resource_new(struct uroce_qp *qp, const struct uro
 		.opcode = pkt->hdr.opcode,
 		.va = pkt->hdr.va,
 		.rkey = pkt->hdr.rkey,
+		.srq = resp->srq,
 		.answer_psn = pkt->hdr.psn,
 		.active = true,
 	};
@@ -111,12 +112,12 @@ static enum verdict execute_atomic(struct uroce_qp *qp, const struct uroce_packe
 	uint64_t orig;
 	int r;
 
-	if (uroce_key_get(qp->engine->keys, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+	if (uroce_key_get(qp->engine->keys, hdr->rkey, resp_pd(qp), qp->vqp.qp.qp_num,
 			  IBV_ACCESS_REMOTE_ATOMIC, hdr->va, sizeof(uint64_t), &key, &ptr) < 0)
 		return RESP_ACCESS;
 	if ((uintptr_t)ptr & 7)
 		r = -EINVAL;
-	else if (hdr->opcode == (UROCE_RC | UROCE_CMP_SWAP))
+	else if (hdr_operation(hdr) == UROCE_CMP_SWAP)
 		r = uroce_atomic_cmp_swap(ptr, hdr->compare, hdr->swap_add, &orig);
 	else
 		r = uroce_atomic_fetch_add(ptr, hdr->swap_add, &orig);
@@ -138,7 +139,7 @@ static enum verdict execute_atomic_write(struct uroce_qp *qp, const struct uroce
 		return RESP_INVALID;
 	if (pkt->hdr.va & 7)
 		return RESP_INVALID;
-	if (uroce_key_get(qp->engine->keys, pkt->hdr.rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+	if (uroce_key_get(qp->engine->keys, pkt->hdr.rkey, resp_pd(qp), qp->vqp.qp.qp_num,
 			  IBV_ACCESS_REMOTE_WRITE, pkt->hdr.va, sizeof(value), &key, &ptr) < 0)
 		return RESP_ACCESS;
 	memcpy(&value, pkt->payload.data, sizeof(value));
@@ -160,7 +161,7 @@ static enum verdict execute_flush(struct uroce_qp *qp, const struct uroce_packet
 
 	atomic_thread_fence(memory_order_seq_cst);
 	if (pkt->hdr.flush_type & FETH_TYPE_PERSISTENT) {
-		if (uroce_key_get(qp->engine->keys, pkt->hdr.rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+		if (uroce_key_get(qp->engine->keys, pkt->hdr.rkey, resp_pd(qp), qp->vqp.qp.qp_num,
 				  IBV_ACCESS_FLUSH_PERSISTENT, pkt->hdr.va, pkt->hdr.dma_len, &key,
 				  &ptr) < 0)
 			return RESP_ACCESS;
@@ -177,7 +178,7 @@ static enum verdict execute_flush(struct uroce_qp *qp, const struct uroce_packet
 /* The last of a message that takes a window away. */
 static enum verdict execute_invalidate(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
-	int r = uroce_key_invalidate(qp->engine->keys, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+	int r = uroce_key_invalidate(qp->engine->keys, resp_pd(qp), qp->vqp.qp.qp_num,
 				     pkt->hdr.invalidate_rkey);
 
 	return r < 0 ? RESP_ACCESS : RESP_OK;
@@ -225,7 +226,7 @@ static void recv_complete(struct uroce_qp *qp, const struct uroce_packet *pkt,
 	else if (inv)
 		wc.invalidated_rkey = hdr->invalidate_rkey;
 	qp->resp.have_rwqe = false;
-	uroce_cq_push(qp->recv_cq, qp, &wc, NULL, hdr->solicited || status);
+	uroce_cq_push(resp_cq(qp), qp, &wc, NULL, hdr->solicited || status);
 }
 
 static void complete(struct uroce_qp *qp, const struct uroce_packet *pkt)
@@ -370,7 +371,7 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 {
 	switch (verdict) {
 	case RESP_OK:
-		if (!qp_is_rc(qp))
+		if (!uroce_qp_reliable(qp))
 			break;
 		if (!(hdr_flags(&pkt->hdr) & (PKT_SEND | PKT_WRITE)))
 			uroce_ack_later(qp); /* its response acknowledges it */
@@ -406,7 +407,7 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 		resp_fail(qp, pkt, IBV_WC_REM_INV_REQ_ERR);
 		break;
 	case RESP_LENGTH:
-		if (!qp_is_rc(qp)) {
+		if (!uroce_qp_reliable(qp)) {
 			qp->resp.in_message = false; /* lost; its receive waits for the next */
 			break;
 		}
@@ -418,7 +419,7 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 		resp_fail(qp, pkt, IBV_WC_REM_ACCESS_ERR);
 		break;
 	case RESP_LOCAL:
-		if (qp_is_rc(qp))
+		if (uroce_qp_reliable(qp))
 			ack_owe(qp, AETH_NAK | NAK_REMOTE_OPERATION);
 		resp_fail(qp, pkt, IBV_WC_LOC_PROT_ERR);
 		break;
@@ -461,7 +462,7 @@ static enum verdict connected_packet(struct uroce_qp *qp, const struct uroce_pac
 	if (v != RESP_OK)
 		return v;
 	if (flags & (PKT_READ | PKT_ATOMIC | PKT_FETH) ||
-	    pkt->hdr.opcode == (UROCE_RC | UROCE_ATOMIC_WRITE)) {
+	    hdr_operation(&pkt->hdr) == UROCE_ATOMIC_WRITE) {
 		const struct uroce_responder *r = &qp->resp;
 
 		next_psn =
@@ -486,7 +487,7 @@ static enum verdict datagram_packet(struct uroce_qp *qp, const struct uroce_pack
 	resp->length = 0;
 	if ((uint64_t)grh.length + pkt->payload.length > resp->rwqe->length)
 		return RESP_LENGTH;
-	if (uroce_scatter(qp->engine->keys, qp->vqp.qp.pd, resp->rwqe->sge, resp->rwqe->num_sge, 0,
+	if (uroce_scatter(qp->engine->keys, resp_pd(qp), resp->rwqe->sge, resp->rwqe->num_sge, 0,
 			  &grh) < 0)
 		return RESP_LOCAL;
 	resp->length = grh.length;

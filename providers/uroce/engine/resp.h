@@ -19,9 +19,20 @@ enum verdict {
 	RESP_REFERENCE, /* the sender's memory that the packet refers to cannot be read */
 };
 
-static inline bool qp_is_rc(const struct uroce_qp *qp)
+/* The PD that keys and receives are checked against: on XRC that of the SRQ the packet names. */
+static inline const struct ibv_pd *resp_pd(const struct uroce_qp *qp)
 {
-	return qp->type == IBV_QPT_RC;
+	return unlikely(qp->type == IBV_QPT_XRC_RECV) ? qp->resp.srq->vsrq.srq.pd : qp->vqp.qp.pd;
+}
+
+static inline struct uroce_cq *resp_cq(const struct uroce_qp *qp)
+{
+	return unlikely(qp->type == IBV_QPT_XRC_RECV) ? qp->resp.srq->cq : qp->recv_cq;
+}
+
+static inline uint8_t hdr_operation(const struct uroce_hdr *hdr)
+{
+	return hdr->opcode & UROCE_OPERATION_MASK;
 }
 
 static inline uint32_t resp_read_segment(const struct uroce_qp *qp)

@@ -21,11 +21,10 @@ static enum verdict check_state(const struct uroce_qp *qp)
 /* The packet's transport is the QP's. */
 static enum verdict check_transport(const struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
-	static const uint8_t transport[] = {
-		[IBV_QPT_RC] = UROCE_RC, [IBV_QPT_UC] = UROCE_UC, [IBV_QPT_UD] = UROCE_UD
-	};
-
-	return (pkt->hdr.opcode & 0xe0) == transport[qp->type] ? RESP_OK : RESP_DROP;
+	if (unlikely(qp->type == IBV_QPT_XRC_SEND))
+		return RESP_DROP;
+	return (pkt->hdr.opcode & UROCE_TRANSPORT_MASK) == uroce_qp_transport(qp) ? RESP_OK
+										  : RESP_DROP;
 }
 
 static enum verdict check_psn_rc(struct uroce_qp *qp, const struct uroce_packet *pkt)
@@ -64,14 +63,25 @@ static enum verdict check_sequence(struct uroce_qp *qp, const struct uroce_packe
 	pkt_flags_t flags = hdr_flags(&pkt->hdr);
 	bool start = flags & PKT_START;
 
-	if (start && qp->resp.in_message && !qp_is_rc(qp))
+	if (start && qp->resp.in_message && !uroce_qp_reliable(qp))
 		qp->resp.in_message = false; /* UC: the old message is lost */
 	if (start != !qp->resp.in_message)
-		return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+		return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
 	if (start || !(flags & (PKT_SEND | PKT_WRITE)))
 		return RESP_OK;
 	if (qp->resp.operation != (flags & PKT_SEND ? UROCE_SEND_FIRST : UROCE_WRITE_FIRST))
-		return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+		return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
+	return RESP_OK;
+}
+
+/* XRC: each packet names the SRQ it is for, in the QP's domain; all of a message name the same. */
+static enum verdict check_srq(struct uroce_qp *qp, const struct uroce_packet *pkt)
+{
+	struct uroce_srq *srq = uroce_xrc_srq(qp->engine, qp->domain, pkt->hdr.srqn);
+
+	if (!srq || (!(hdr_flags(&pkt->hdr) & PKT_START) && srq != qp->resp.srq))
+		return RESP_INVALID;
+	qp->resp.srq = srq;
 	return RESP_OK;
 }
 
@@ -88,7 +98,7 @@ static enum verdict check_operation(const struct uroce_qp *qp, const struct uroc
 	else if ((flags & PKT_RETH) && !(flags & PKT_FETH))
 		need = IBV_ACCESS_REMOTE_WRITE;
 	if ((qp->access & need) != need)
-		return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+		return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
 	if ((flags & (PKT_READ | PKT_ATOMIC)) && !qp->resp.max_rd_atomic)
 		return RESP_INVALID;
 	if ((flags & PKT_ATOMIC) && (pkt->hdr.va & 7))
@@ -120,7 +130,7 @@ enum verdict resp_check_resources(struct uroce_qp *qp, const struct uroce_packet
 	if (!(flags & PKT_RWQE) || qp->resp.have_rwqe)
 		return RESP_OK;
 	if (!uroce_rwqe_take(qp))
-		return qp_is_rc(qp) ? RESP_RNR : RESP_DROP;
+		return uroce_qp_reliable(qp) ? RESP_RNR : RESP_DROP;
 	qp->resp.have_rwqe = true;
 	return RESP_OK;
 }
@@ -135,12 +145,12 @@ static enum verdict check_length(struct uroce_qp *qp, const struct uroce_packet 
 		return RESP_OK;
 	if (!pkt->any_length) {
 		if (length > qp->mtu || (!(flags & PKT_END) && length != qp->mtu))
-			return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+			return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
 		if (!(flags & PKT_START) && !length)
-			return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+			return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
 	}
 	if ((uint64_t)sofar + length > UROCE_MAX_MSG_SIZE)
-		return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+		return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
 	if (flags & PKT_SEND)
 		return (uint64_t)sofar + length <= qp->resp.rwqe->length ? RESP_OK : RESP_LENGTH;
 	if (flags & PKT_WRITE) {
@@ -148,7 +158,7 @@ static enum verdict check_length(struct uroce_qp *qp, const struct uroce_packet 
 
 		if ((uint64_t)sofar + length > total ||
 		    ((flags & PKT_END) && sofar + length != total))
-			return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
+			return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
 	}
 	return RESP_OK;
 }
@@ -178,13 +188,13 @@ static enum verdict check_key(struct uroce_qp *qp, const struct uroce_packet *pk
 
 	if (!(flags & (PKT_RETH | PKT_ATOMIC_ETH)))
 		return RESP_OK;
-	if (flags & PKT_ATOMIC_ETH || hdr->opcode == (UROCE_RC | UROCE_ATOMIC_WRITE))
+	if (flags & PKT_ATOMIC_ETH || hdr_operation(hdr) == UROCE_ATOMIC_WRITE)
 		length = sizeof(uint64_t);
 	if (length > UROCE_MAX_MSG_SIZE)
-		return qp_is_rc(qp) ? RESP_INVALID : RESP_DROP;
-	if (uroce_key_get(qp->engine->keys, hdr->rkey, qp->vqp.qp.pd, qp->vqp.qp.qp_num,
+		return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
+	if (uroce_key_get(qp->engine->keys, hdr->rkey, resp_pd(qp), qp->vqp.qp.qp_num,
 			  access_needed(hdr), hdr->va, length, &key, &ptr) < 0)
-		return qp_is_rc(qp) ? RESP_ACCESS : RESP_DROP;
+		return uroce_qp_reliable(qp) ? RESP_ACCESS : RESP_DROP;
 	uroce_key_put(key);
 	return RESP_OK;
 }
@@ -192,10 +202,12 @@ static enum verdict check_key(struct uroce_qp *qp, const struct uroce_packet *pk
 enum verdict resp_check_request(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	bool start = hdr_flags(&pkt->hdr) & PKT_START;
-	enum verdict v = qp_is_rc(qp) ? check_psn_rc(qp, pkt) : check_psn_uc(qp, pkt);
+	enum verdict v = uroce_qp_reliable(qp) ? check_psn_rc(qp, pkt) : check_psn_uc(qp, pkt);
 
 	if (v == RESP_OK)
 		v = check_sequence(qp, pkt);
+	if (v == RESP_OK && unlikely(qp->type == IBV_QPT_XRC_RECV))
+		v = check_srq(qp, pkt);
 	if (v == RESP_OK && start)
 		v = check_operation(qp, pkt);
 	if (v == RESP_OK)

@@ -8,11 +8,10 @@
 #define TIMEOUT_NEVER (1ull << 62) /* ns */
 
 enum {
-	WINDOW_MIN = 4,	       /* packets in flight after repeated loss */
 	PROBE_FIRST = 2000000, /* ns without progress before the oldest packet is sent again */
 	PROBE_DOUBLINGS = 5,   /* the interval doubles that often */
 	PROBES_DOUBT = 4,      /* in vain: perhaps it is not chance that loses them */
-	PROBE_MAX = 64000000,  /* ns: however long the round trip seems */
+	PROBE_MAX = 250000000, /* ns: however long the round trip seems */
 	LOSSLESS_TIMEOUT_MIN = 20000000, /* ns: a process may be off the processor that long */
 	SLOW_PATIENCE = 2000000000,	 /* ns for which a peer that is slow costs no retry */
 	PEER_LOST_PATIENCE = 1000000000, /* ns: at most so long, for a process that is gone */
@@ -149,11 +148,6 @@ void uroce_req_timer(struct uroce_qp *qp, uint64_t now)
 	uroce_qp_timer(qp, probe_deadline(qp));
 }
 
-static void window_shrink(struct uroce_requester *req)
-{
-	req->window = max_of(req->window / 2, (uint32_t)WINDOW_MIN);
-}
-
 /* Retries are exhausted: the oldest WQE ends with @status. */
 void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status)
 {
@@ -209,14 +203,17 @@ static bool timeout_costs(struct uroce_qp *qp, uint64_t now)
 
 /*
  * What is late is mostly not lost: the peer waits for its processor, and has all of it. So the
- * oldest packet goes first, alone. The answer covers what the peer has, and if that is no more than
- * this packet the rest was lost: uroce_req_probed().
+ * oldest packet goes alone, as often as it takes: a peer that is stopped for long is not sent the
+ * rest again and again. The answer covers what the peer has, and if that is no more than this
+ * packet the rest was lost: uroce_req_probed().
  */
-static bool probe_is_enough(struct uroce_qp *qp)
+static bool probe_is_enough(struct uroce_qp *qp, uint64_t now)
 {
 	struct uroce_requester *req = &qp->req;
 
-	req->probing = !qp->av.path->lossless && req->probes == 1 && uroce_req_probe(qp);
+	req->probe_time = now;
+
+	req->probing = !qp->av.path->lossless && uroce_req_probe(qp);
 	return req->probing;
 }
 
@@ -262,12 +259,11 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 	}
 	if (req->probes == PROBES_DOUBT && qp->av.path->ops->doubt)
 		qp->av.path->ops->doubt(qp->av.path, &qp->av, qp->dest_qpn);
-	if (probe_is_enough(qp)) {
+	if (probe_is_enough(qp, now)) {
 		uroce_qp_timer(qp, probe_deadline(qp));
 		return;
 	}
-	if (!qp->av.path->lossless)
-		window_shrink(req);
+	uroce_window_restart(qp);
 	uroce_qp_timer(qp, probe_deadline(qp));
 	req->path_full = false;
 	uroce_req_resend(qp, now);
@@ -275,10 +271,15 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 
 void uroce_req_probed(struct uroce_qp *qp, uint32_t before, uint64_t now)
 {
-	if (!qp->req.probing || qp->req.una == before)
+	struct uroce_requester *req = &qp->req;
+
+	if (!req->probing || req->una == before)
 		return;
-	qp->req.probing = false;
-	if (qp->req.una == psn_add(before, 1) && outstanding(qp))
+	req->probing = false;
+	/* What comes this soon is the late answer to the packet's first time. */
+	if (now - req->probe_time < req->rtt / 2)
+		return;
+	if (req->una == psn_add(before, 1) && outstanding(qp))
 		uroce_req_loss(qp, now);
 }
 
@@ -291,7 +292,7 @@ void uroce_req_loss(struct uroce_qp *qp, uint64_t now)
 	if (!req->recovering) {
 		req->recovering = true;
 		req->recover = req->max_psn;
-		window_shrink(req);
+		uroce_window_halve(qp);
 	}
 	uroce_req_resend(qp, now);
 }

@@ -36,5 +36,7 @@ static bool srq_take(struct uroce_qp *qp, struct uroce_srq *srq, struct uroce_rw
 
 bool uroce_rwqe_take(struct uroce_qp *qp)
 {
+	if (unlikely(qp->type == IBV_QPT_XRC_RECV))
+		return srq_take(qp, qp->resp.srq, qp->resp.rwqe);
 	return qp->srq ? srq_take(qp, qp->srq, qp->resp.rwqe) : rq_take(&qp->rq, qp->resp.rwqe);
 }

@@ -7,9 +7,10 @@
 #include "providers/uroce/engine/engine.h"
 
 #define WINDOW_WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+/* IBV_ACCESS_LOCAL_WRITE says nothing of a window; the kernel's device takes it, too. */
 #define WINDOW_ACCESS                                                     \
 	(WINDOW_WRITES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED | \
-	 IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
+	 IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT | IBV_ACCESS_LOCAL_WRITE)
 
 static bool window_is_bound(const struct uroce_key *mw)
 {
@@ -39,7 +40,7 @@ static int bind_region(struct uroce_keys *keys, const struct ibv_pd *pd,
 
 	if (!mr || !mr->used || mr->mw_type || mr->key != wqe->bind.mr_key)
 		return -EINVAL;
-	if (mr->pd != pd || !(mr->access & IBV_ACCESS_MW_BIND))
+	if (!uroce_pd_is(mr->pd, pd) || !(mr->access & IBV_ACCESS_MW_BIND))
 		return -EACCES;
 	if ((wqe->bind.access & WINDOW_WRITES) && !(mr->access & IBV_ACCESS_LOCAL_WRITE))
 		return -EACCES;
@@ -52,7 +53,7 @@ static int bind_region(struct uroce_keys *keys, const struct ibv_pd *pd,
 static int bind_check(const struct uroce_key *mw, const struct ibv_pd *pd,
 		      const struct uroce_swqe *wqe)
 {
-	if (mw->pd != pd)
+	if (!uroce_pd_is(mw->pd, pd))
 		return -EACCES;
 	if (wqe->bind.access & ~WINDOW_ACCESS)
 		return -EINVAL;
@@ -116,7 +117,7 @@ static int invalidate_locked(struct uroce_keys *keys, const struct ibv_pd *pd, u
 	if (!mw || !mw->used || mw->key != key || mw->mw_type != IBV_MW_TYPE_2 ||
 	    !window_is_bound(mw))
 		return -EINVAL;
-	if (mw->pd != pd || mw->qpn != qpn)
+	if (!uroce_pd_is(mw->pd, pd) || mw->qpn != qpn)
 		return -EACCES;
 	window_unbind(keys, mw);
 	return 0;

@@ -486,9 +486,10 @@ static bool capture_receiving(struct uroce_path *path, const struct uroce_av *av
 /* The packets that it would have been. */
 static void rdma_put(struct frame *f, const struct uroce_rdma *rdma)
 {
+	bool write = rdma->kind == UROCE_RDMA_WRITE;
 	struct vector vector = { rdma->iov, rdma->iovcnt };
 	struct uroce_hdr hdr = {
-		.opcode = UROCE_RC | (rdma->write ? UROCE_WRITE_ONLY : UROCE_READ_REQUEST),
+		.opcode = UROCE_RC | (write ? UROCE_WRITE_ONLY : UROCE_READ_REQUEST),
 		.pkey = UROCE_PKEY_DEFAULT,
 		.dest_qpn = rdma->dest_qpn,
 		.psn = rdma->qp->req.psn,
@@ -498,7 +499,7 @@ static void rdma_put(struct frame *f, const struct uroce_rdma *rdma)
 		.syndrome = AETH_ACK | AETH_ACK_NO_CREDIT,
 	};
 
-	if (rdma->write) {
+	if (write) {
 		message_put(f, &hdr, vector_get, &vector, rdma->length);
 		return;
 	}
@@ -519,7 +520,8 @@ static int capture_rdma(struct uroce_path *path, const struct uroce_av *av,
 			   .route = av->route,
 			   .outgoing = true,
 			   .comment = "done by its initiator alone in the target's memory" };
-	int r = capture->inner->rdma(path, av, rdma);
+	/* Atomics are packets then, which show what was there before. */
+	int r = uroce_rdma_atomic(rdma) ? -EOPNOTSUPP : capture->inner->rdma(path, av, rdma);
 
 	if (r >= 0)
 		rdma_put(&f, rdma);

@@ -38,6 +38,43 @@ static int sgid_socket(struct uroce_dev *dev, uint8_t index)
 	return r;
 }
 
+/*
+ * A GID 0 that no address of the interface is leads to no other host. In this one it stands for any
+ * address of the interface: what goes between two of its own is sent with one of the family that
+ * the other end has.
+ */
+static const struct uroce_gid *stand_in_for(const struct uroce_dev *dev, const union ibv_gid *other)
+{
+	bool any = !memcmp(other, &dev->gids[0].gid, sizeof(*other));
+
+	for (unsigned int i = 1; i < UROCE_GID_MAX; i++)
+		if (dev->gids[i].valid &&
+		    (any || uroce_gid_is_ipv4(&dev->gids[i].gid) == uroce_gid_is_ipv4(other)))
+			return &dev->gids[i];
+	return NULL;
+}
+
+static void stand_in_replace(struct uroce_dev *dev, struct uroce_av *av)
+{
+	const union ibv_gid sgid = av->route.sgid, dgid = av->route.dgid;
+	const struct uroce_gid *from = NULL, *to = NULL;
+
+	pthread_mutex_lock(&dev->lock);
+	if (dev->stand_in) {
+		if (av->sgid_index == 0)
+			from = stand_in_for(dev, &dgid);
+		if (!memcmp(&dgid, &dev->gids[0].gid, sizeof(dgid)))
+			to = stand_in_for(dev, &sgid);
+	}
+	if (from) {
+		av->route.sgid = from->gid;
+		av->sgid_index = from - dev->gids;
+	}
+	if (to)
+		av->route.dgid = to->gid;
+	pthread_mutex_unlock(&dev->lock);
+}
+
 /* --- the destination --- */
 
 /* The library says which verb failed between which GIDs; the interface is known only here. */
@@ -57,6 +94,28 @@ static int attr_check(const struct ibv_ah_attr *attr)
 	return attr->is_global && memcmp(&attr->grh.dgid, &none, sizeof(none)) ? 0 : -EINVAL;
 }
 
+/*
+ * A group is what it is called: to one of the other family goes what an address of that family
+ * sends, the interface's first. Programs take one GID for everything, and groups whose names are
+ * IPv6's.
+ */
+static void group_source(struct uroce_dev *dev, struct uroce_av *av)
+{
+	bool ipv4 = uroce_gid_is_ipv4(&av->route.dgid);
+
+	if (uroce_gid_is_ipv4(&av->route.sgid) == ipv4)
+		return;
+	pthread_mutex_lock(&dev->lock);
+	for (unsigned int i = dev->stand_in; i < UROCE_GID_MAX; i++) {
+		if (!dev->gids[i].valid || uroce_gid_is_ipv4(&dev->gids[i].gid) != ipv4)
+			continue;
+		av->route.sgid = dev->gids[i].gid;
+		av->sgid_index = i;
+		break;
+	}
+	pthread_mutex_unlock(&dev->lock);
+}
+
 static int family_check(const struct uroce_dev *dev, const struct uroce_av *av)
 {
 	bool from_ipv4 = uroce_gid_is_ipv4(&av->route.sgid),
@@ -69,18 +128,38 @@ static int family_check(const struct uroce_dev *dev, const struct uroce_av *av)
 	return -EINVAL;
 }
 
+static void explain_peer(const struct uroce_dev *dev, uint32_t qpn, int r)
+{
+	if (uroce_shm_agreed(r))
+		log_debug("%s: no shared memory with the owner of qp 0x%x on this host: %s",
+			  dev->name, qpn, strerror(-r));
+	else
+		log_err("%s: the process of this host that owns qp 0x%x cannot be connected to: %s%s. Both "
+			"ends of a QP must take the same path, so it takes none; UROCE_PATH=udp for either "
+			"process avoids shared memory",
+			dev->name, qpn,
+			r == -ETIMEDOUT ? "it does not answer, and may be stopped" : strerror(-r),
+			r == -EMFILE ? ": the limit is RLIMIT_NOFILE (ulimit -n)" : "");
+}
+
 /* The process of this host that owns the QP number, if it is a uroce of this user. */
 static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av *av)
 {
 	struct uroce_shm *shm = dev->host->shm;
+	uint16_t slot = uroce_qpn_slot(qpn);
 	struct shm_peer *peer;
-	int r = uroce_shm_peer(shm, uroce_qpn_slot(qpn), &peer);
+	int r;
 
+	/* Its peers hear of its wish when they connect, and forward what is for it. */
+	if (dev->host->paths.udp_only && !path_host_has_slot(&dev->host->paths, slot)) {
+		uroce_shm_invite(shm, slot);
+		return -EOPNOTSUPP;
+	}
+	r = uroce_shm_peer(shm, slot, &peer);
 	if (!r && peer->udp_only)
 		r = -EOPNOTSUPP;
 	if (r < 0) {
-		log_debug("%s: no shared memory with the owner of qp 0x%x on this host: %s",
-			  dev->name, qpn, strerror(-r));
+		explain_peer(dev, qpn, r);
 		return r;
 	}
 	av->path = &shm->path;
@@ -100,6 +179,12 @@ static int av_udp(struct uroce_dev *dev, struct uroce_av *av)
 	/* An own address may be a process's that shared memory leads to, without any network. */
 	if (av->local && !dev->host->paths.udp_only)
 		return 0;
+	if (dev->stand_in && av->sgid_index == 0) {
+		log_err("%s: sgid_index 0 leads to no other host, for interface %s has no link-local address; "
+			"the first of IPv4 is sgid_index 1",
+			dev->name, dev->netdev);
+		return -EADDRNOTAVAIL;
+	}
 	r = sgid_socket(dev, av->sgid_index);
 	if (r < 0)
 		return r;
@@ -125,21 +210,24 @@ int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint
 
 	if (!r)
 		r = sgid_get(dev, attr->grh.sgid_index, &av.route.sgid);
+	if (!r && multicast)
+		group_source(dev, &av);
 	if (!r)
 		r = family_check(dev, &av);
 	if (r < 0)
 		return r;
+	stand_in_replace(dev, &av);
 	uroce_address_from_gid(&av.route.dgid, UROCE_UDP_PORT, dev->ifindex, &av.addr);
 	av.local = !multicast && uroce_address_is_own(&av.addr) > 0;
-	if (!av.local || !dest_qpn || av_shared_memory(dev, dest_qpn, &av) < 0) {
+	r = av.local && dest_qpn ? av_shared_memory(dev, dest_qpn, &av) : -ENOENT;
+	if (uroce_shm_agreed(r)) {
 		r = av_udp(dev, &av);
-		if (r < 0) {
+		if (r < 0)
 			explain_route(dev, &av, r);
-			return r;
-		}
 	}
-	*ret_av = av;
-	return 0;
+	if (!r)
+		*ret_av = av;
+	return r;
 }
 
 void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn)

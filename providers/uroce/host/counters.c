@@ -34,6 +34,10 @@ static const struct {
 	COUNTER("retry_rnr_exceeded_err", rnr_exceeded),
 	COUNTER("resent_pkts", resent),
 	COUNTER("local_ack_timeout_err", timeouts),
+	/* These as mlx5 has them. */
+	COUNTER("np_ecn_marked_roce_packets", marked),
+	COUNTER("np_cnp_sent", cnps_sent),
+	COUNTER("rp_cnp_handled", cnps_received),
 };
 
 static uint64_t *field_at(const struct uroce_qp_counters *counters, unsigned int i)
@@ -58,14 +62,14 @@ void uroce_counters_of_qp(struct uroce_qp *qp, struct uroce_qp_counters *ret)
 void uroce_counters_of_dev(struct uroce_dev *dev, struct uroce_qp_counters *ret)
 {
 	struct uroce_host *host = dev->host;
+	struct uroce_qp *qp;
 
 	pthread_mutex_lock(&host->lock);
 	*ret = dev->counters;
-	for (uint32_t i = 0; i < 1 << UROCE_QP_INDEX_BITS; i++) {
-		struct uroce_qp *qp = atomic_load_explicit(&host->qps[i], memory_order_acquire);
+	for (uint32_t i = 0; (qp = uroce_qp_next(host, &i)); i++) {
 		struct uroce_qp_counters one;
 
-		if (!qp || qp->dev != dev)
+		if (qp->dev != dev)
 			continue;
 		uroce_counters_of_qp(qp, &one);
 		counters_add(ret, &one);

@@ -8,9 +8,8 @@
 #include "providers/uroce/host/interface.h"
 
 enum {
-	/* IPv6 + UDP + longest BTH with extensions + ICRC: what the kernel's device reserves too.
-	 */
-	PACKET_OVERHEAD = 40 + 8 + UROCE_HEADER_MAX + ICRC_LEN,
+	/* IPv6 + UDP + BTH with extensions + ICRC: what the kernel's device reserves too. */
+	PACKET_OVERHEAD = 40 + 8 + BTH_LEN + ATOMIC_ETH_LEN + ICRC_LEN,
 };
 
 /* --- life --- */

@@ -16,13 +16,12 @@ static void qp_fatal(struct uroce_qp *qp)
 /* @number: of the QP; 0 all of them. */
 static void qps_fatal(struct uroce_host *host, uint32_t number)
 {
-	uroce_lock(&host->paths.progress_lock);
-	for (uint32_t i = 0; i < 1 << UROCE_QP_INDEX_BITS; i++) {
-		struct uroce_qp *qp = atomic_load_explicit(&host->qps[i], memory_order_acquire);
+	struct uroce_qp *qp;
 
-		if (qp && (!number || qp->fault->number == number))
+	uroce_lock(&host->paths.progress_lock);
+	for (uint32_t i = 0; (qp = uroce_qp_next(host, &i)); i++)
+		if (!number || qp->fault->number == number)
 			qp_fatal(qp);
-	}
 	uroce_unlock(&host->paths.progress_lock);
 }
 

@@ -12,7 +12,7 @@ enum {
 
 struct waiting {
 	TAILQ_ENTRY(waiting) entry;
-	uint8_t slot; /* 0: it is not known yet for whom */
+	uint16_t slot; /* 0: it is not known yet for whom */
 	uint64_t since;
 	struct path_origin from;
 	uint32_t length;
@@ -20,6 +20,7 @@ struct waiting {
 };
 
 struct uroce_forward {
+	atomic_bool wants; /* any of these: */
 	atomic_ullong wanted[SHM_SLOTS / WORD_BITS];
 	_Atomic uint64_t tried[SHM_SLOTS]; /* when the thread was last asked, ns */
 	TAILQ_HEAD(, waiting) list;	   /* under progress_lock */
@@ -57,15 +58,7 @@ void uroce_forward_free(struct uroce_forward *forward)
 
 /* --- connecting --- */
 
-static bool connected(struct uroce_host *host, uint8_t slot)
-{
-	struct shm_peer *peer =
-		atomic_load_explicit(&host->shm->by_slot[slot], memory_order_acquire);
-
-	return peer && !peer->dead;
-}
-
-void uroce_forward_want(struct uroce_host *host, uint8_t slot)
+void uroce_forward_want(struct uroce_host *host, uint16_t slot)
 {
 	struct uroce_forward *forward = host->forward;
 	uint64_t now = uroce_now();
@@ -75,21 +68,18 @@ void uroce_forward_want(struct uroce_host *host, uint8_t slot)
 		return;
 	atomic_store_explicit(&forward->tried[slot], now, memory_order_relaxed);
 	atomic_fetch_or_explicit(&forward->wanted[slot / WORD_BITS], 1ull << slot % WORD_BITS,
-				 memory_order_release);
+				 memory_order_relaxed);
+	atomic_store_explicit(&forward->wants, true, memory_order_release);
 	uroce_thread_wake(host);
-}
-
-static void connect_all(struct uroce_host *host)
-{
-	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++)
-		if (slot != host->paths.slot && !connected(host, slot))
-			uroce_shm_invite(host->shm, slot);
 }
 
 void uroce_forward_connect(struct uroce_host *host)
 {
 	struct uroce_forward *forward = host->forward;
 
+	if (!atomic_load_explicit(&forward->wants, memory_order_relaxed) ||
+	    !atomic_exchange_explicit(&forward->wants, false, memory_order_acquire))
+		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(forward->wanted); i++) {
 		unsigned long long wanted =
 			atomic_load_explicit(&forward->wanted[i], memory_order_relaxed);
@@ -103,14 +93,14 @@ void uroce_forward_connect(struct uroce_host *host)
 			if (slot)
 				uroce_shm_invite(host->shm, slot);
 			else
-				connect_all(host);
+				uroce_shm_invite_all(host->shm);
 		}
 	}
 }
 
 /* --- datagrams --- */
 
-static void wait_for_peer(struct uroce_host *host, uint8_t slot, const struct path_origin *from,
+static void wait_for_peer(struct uroce_host *host, uint16_t slot, const struct path_origin *from,
 			  const void *packet, uint32_t length, uint64_t now)
 {
 	struct uroce_forward *forward = host->forward;
@@ -135,11 +125,14 @@ static bool waiting_go(struct uroce_host *host, struct waiting *w, uint64_t now)
 
 	if (!w->slot)
 		return uroce_gsi_again(host, &w->from, w->packet, w->length, last, now);
-	return uroce_shm_forward(host->shm, w->slot, &w->from, w->packet, w->length) != -ENOENT ||
-	       last;
+	if (last ||
+	    uroce_shm_forward(host->shm, w->slot, &w->from, w->packet, w->length) != -ENOENT)
+		return true;
+	uroce_forward_want(host, w->slot); /* again: a slot may only refer to another */
+	return false;
 }
 
-void uroce_forward(struct uroce_host *host, uint8_t slot, const struct path_origin *from,
+void uroce_forward(struct uroce_host *host, uint16_t slot, const struct path_origin *from,
 		   const void *packet, uint32_t length, uint64_t now)
 {
 	if (length > SHM_SEGMENT)

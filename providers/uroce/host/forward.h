@@ -16,7 +16,7 @@ void uroce_forward_free(struct uroce_forward *forward);
 
 /* Let the progress thread connect to the process of @slot, or with 0 to every one. Threads: any,
  * with any lock. */
-void uroce_forward_want(struct uroce_host *host, uint8_t slot);
+void uroce_forward_want(struct uroce_host *host, uint16_t slot);
 /* In the progress thread, no lock held: connect to who was wanted. */
 void uroce_forward_connect(struct uroce_host *host);
 
@@ -25,7 +25,7 @@ void uroce_forward_connect(struct uroce_host *host);
  * connected. With 0 it is a MAD for who turns up to want it: uroce_gsi_again() decides. Under
  * progress_lock.
  */
-void uroce_forward(struct uroce_host *host, uint8_t slot, const struct path_origin *from,
+void uroce_forward(struct uroce_host *host, uint16_t slot, const struct path_origin *from,
 		   const void *packet, uint32_t length, uint64_t now);
 /* gsi_route.c: try again with a MAD that waited, for the @last time perhaps. Return: done with it.
  */

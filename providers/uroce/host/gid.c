@@ -1,98 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* GIDs are the interface's addresses. An address keeps its slot as long as it is there. */
-#include <arpa/inet.h>
-#include <ifaddrs.h>
+/*
+ * GIDs are the interface's addresses, where the kernel's device has them: the link-local one in
+ * slot 0, the first of IPv4 in slot 1. Others take free slots, in the order of their age, which all
+ * processes see alike. An address keeps its slot as long as it is there.
+ */
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 
+#include "providers/uroce/host/address_list.h"
 #include "providers/uroce/host/host.h"
 #include "providers/uroce/host/interface.h"
 
-struct addresses {
-	union ibv_gid gid[UROCE_GID_MAX];
-	unsigned int count;
+enum {
+	SLOT_DEFAULT = 0,
+	SLOT_IPV4 = 1, /* kept free for one, so that it is there in whatever order they come */
+	SLOT_OTHERS = 2,
 };
-
-static void gid_of_ipv4(uint32_t address, union ibv_gid *ret)
-{
-	*ret = (union ibv_gid){};
-	ret->raw[10] = ret->raw[11] = 0xff;
-	memcpy(ret->raw + 12, &address, sizeof(address));
-}
-
-static void addresses_add(struct addresses *list, const union ibv_gid *gid)
-{
-	for (unsigned int i = 0; i < list->count; i++)
-		if (!memcmp(&list->gid[i], gid, sizeof(*gid)))
-			return;
-	if (list->count < UROCE_GID_MAX)
-		list->gid[list->count++] = *gid;
-}
-
-static bool is_link_local(const struct sockaddr_in6 *a)
-{
-	return IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr);
-}
-
-enum order {
-	ORDER_IPV4,
-	ORDER_IPV6,
-	ORDER_LINK_LOCAL,
-	ORDER_COUNT,
-};
-
-static void addresses_of_order(struct addresses *list, const struct ifaddrs *all, const char *name,
-			       enum order order)
-{
-	for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
-		union ibv_gid gid;
-
-		if (!a->ifa_addr || strcmp(a->ifa_name, name))
-			continue;
-		if (a->ifa_addr->sa_family == AF_INET && order == ORDER_IPV4) {
-			gid_of_ipv4(((struct sockaddr_in *)a->ifa_addr)->sin_addr.s_addr, &gid);
-			addresses_add(list, &gid);
-		} else if (a->ifa_addr->sa_family == AF_INET6 && order != ORDER_IPV4) {
-			const struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)a->ifa_addr;
-
-			if (is_link_local(in6) != (order == ORDER_LINK_LOCAL))
-				continue;
-			memcpy(gid.raw, &in6->sin6_addr, sizeof(gid.raw));
-			addresses_add(list, &gid);
-		}
-	}
-}
-
-/* Most useful first: IPv4, global IPv6, link-local. lo has its two whether it is up or not. */
-static int addresses_read(const struct uroce_dev *dev, struct addresses *list)
-{
-	struct ifaddrs *all;
-
-	*list = (struct addresses){};
-	if (getifaddrs(&all))
-		return -errno;
-	for (enum order order = 0; order < ORDER_COUNT; order++)
-		addresses_of_order(list, all, dev->netdev, order);
-	freeifaddrs(all);
-	if (dev->is_loopback) {
-		union ibv_gid gid;
-
-		gid_of_ipv4(htonl(INADDR_LOOPBACK), &gid);
-		addresses_add(list, &gid);
-		memcpy(gid.raw, &in6addr_loopback, sizeof(gid.raw));
-		addresses_add(list, &gid);
-	}
-	return 0;
-}
-
-static bool addresses_have(const struct addresses *list, const union ibv_gid *gid)
-{
-	for (unsigned int i = 0; i < list->count; i++)
-		if (!memcmp(&list->gid[i], gid, sizeof(*gid)))
-			return true;
-	return false;
-}
 
 static int slot_of(const struct uroce_dev *dev, const union ibv_gid *gid)
 {
@@ -102,9 +26,9 @@ static int slot_of(const struct uroce_dev *dev, const union ibv_gid *gid)
 	return -1;
 }
 
-static int slot_free(const struct uroce_dev *dev)
+static int slot_free(const struct uroce_dev *dev, const union ibv_gid *gid)
 {
-	for (int i = 0; i < UROCE_GID_MAX; i++)
+	for (int i = uroce_gid_is_ipv4(gid) ? SLOT_IPV4 : SLOT_OTHERS; i < UROCE_GID_MAX; i++)
 		if (!dev->gids[i].valid)
 			return i;
 	return -1;
@@ -120,51 +44,113 @@ static void slot_set(struct uroce_dev *dev, int slot, const union ibv_gid *gid)
 	uroce_unlock(&dev->host->paths.progress_lock);
 }
 
-static bool slots_remove_gone(struct uroce_dev *dev, const struct addresses *now)
+static void slot_clear(struct uroce_dev *dev, int slot)
+{
+	uroce_udp_unbind(dev->udp, slot);
+	slot_set(dev, slot, NULL);
+}
+
+/* A GID without a socket still serves the processes of this host. */
+static void slot_take(struct uroce_dev *dev, int slot, const union ibv_gid *gid)
+{
+	slot_set(dev, slot, gid);
+	uroce_udp_bind(dev->udp, slot, gid);
+}
+
+static bool slots_remove_gone(struct uroce_dev *dev, const struct uroce_addresses *now)
 {
 	bool changed = false;
 
-	for (unsigned int i = 0; i < UROCE_GID_MAX; i++) {
-		if (!dev->gids[i].valid || addresses_have(now, &dev->gids[i].gid))
+	for (unsigned int i = SLOT_IPV4; i < UROCE_GID_MAX; i++) {
+		if (!dev->gids[i].valid || uroce_addresses_have(now, &dev->gids[i].gid))
 			continue;
-		uroce_udp_unbind(dev->udp, i);
-		slot_set(dev, i, NULL);
+		slot_clear(dev, i);
 		changed = true;
 	}
 	return changed;
 }
 
-/* A GID without a socket still serves the processes of this host. */
-static bool slots_add_new(struct uroce_dev *dev, const struct addresses *now)
+static bool slots_add_new(struct uroce_dev *dev, const struct uroce_addresses *now)
 {
 	bool changed = false;
 
 	for (unsigned int i = 0; i < now->count; i++) {
-		int slot;
+		int slot = slot_of(dev, &now->gid[i]);
 
-		slot = slot_of(dev, &now->gid[i]);
 		if (slot >= 0) {
 			/* was not ready, or taken: that may be over */
 			if (!uroce_udp_is_bound(dev->udp, slot))
 				uroce_udp_bind(dev->udp, slot, &now->gid[i]);
 			continue;
 		}
-		slot = slot_free(dev);
+		slot = slot_free(dev, &now->gid[i]);
 		if (slot < 0)
-			break;
-		slot_set(dev, slot, &now->gid[i]);
-		uroce_udp_bind(dev->udp, slot, &now->gid[i]);
+			continue;
+		slot_take(dev, slot, &now->gid[i]);
 		changed = true;
 	}
 	return changed;
 }
 
-static bool gids_update(struct uroce_dev *dev, const struct addresses *now)
+/* --- slot 0 --- */
+
+/* As IPv6 makes it of a MAC address. */
+static void gid_of_mac(const uint8_t *mac, union ibv_gid *ret)
+{
+	*ret = (union ibv_gid){ .raw = { 0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe,
+					 mac[3], mac[4], mac[5] } };
+}
+
+static bool default_stays(const struct uroce_dev *dev, const struct uroce_addresses *now)
+{
+	const struct uroce_gid *gid = &dev->gids[SLOT_DEFAULT];
+
+	if (!gid->valid || dev->stand_in)
+		return false;
+	for (unsigned int i = 0; i < now->link_local; i++)
+		if (!memcmp(&now->gid[i], &gid->gid, sizeof(gid->gid)))
+			return true;
+	return false;
+}
+
+/*
+ * The oldest link-local address, or, where the interface has none, what its MAC address would make
+ * one of. That stands in for the interface's other addresses among the processes of this host.
+ */
+static bool default_update(struct uroce_dev *dev, const struct uroce_addresses *now)
+{
+	bool stand_in = !now->link_local;
+	union ibv_gid gid;
+	int slot;
+
+	if (default_stays(dev, now))
+		return false;
+	if (stand_in)
+		gid_of_mac(dev->mac, &gid);
+	else
+		gid = now->gid[0];
+	slot = slot_of(dev, &gid);
+	if (slot == SLOT_DEFAULT && dev->stand_in == stand_in)
+		return false;
+	if (slot > SLOT_DEFAULT)
+		slot_clear(dev, slot);
+	if (dev->gids[SLOT_DEFAULT].valid)
+		uroce_udp_unbind(dev->udp, SLOT_DEFAULT);
+	dev->stand_in = stand_in;
+	if (stand_in)
+		slot_set(dev, SLOT_DEFAULT, &gid);
+	else
+		slot_take(dev, SLOT_DEFAULT, &gid);
+	return slot != SLOT_DEFAULT;
+}
+
+static bool gids_update(struct uroce_dev *dev, const struct uroce_addresses *now)
 {
 	bool changed;
 
 	pthread_mutex_lock(&dev->lock);
 	changed = slots_remove_gone(dev, now);
+	changed |= default_update(dev, now);
 	changed |= slots_add_new(dev, now);
 	pthread_mutex_unlock(&dev->lock);
 	return changed;
@@ -191,6 +177,7 @@ static bool link_update(struct uroce_dev *dev)
 		dev->removed = false;
 		pthread_mutex_lock(&dev->lock);
 		dev->ifindex = interface.index;
+		memcpy(dev->mac, interface.mac, sizeof(dev->mac));
 		uroce_udp_reindex(dev->udp, interface.index);
 		pthread_mutex_unlock(&dev->lock);
 	}
@@ -200,13 +187,12 @@ static bool link_update(struct uroce_dev *dev)
 int uroce_gids_refresh(struct uroce_dev *dev)
 {
 	bool was_up = dev->link_up, first = !dev->gids[0].valid;
-	struct addresses now;
-	bool removed;
-	int r = addresses_read(dev, &now);
+	struct uroce_addresses now;
+	bool removed = link_update(dev);
+	int r = uroce_addresses_read(dev->ifindex, dev->is_loopback, &now);
 
 	if (r < 0)
 		return r;
-	removed = link_update(dev);
 	if (gids_update(dev, &now) && !first)
 		uroce_event_port(dev, IBV_EVENT_GID_CHANGE);
 	if (was_up != dev->link_up)

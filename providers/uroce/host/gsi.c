@@ -65,7 +65,7 @@ static int dev_gsi(struct uroce_dev *dev, const struct verbs_gsi_taker *taker,
 }
 
 int uroce_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
-		   uint8_t *ret_prefix)
+		   uint16_t *ret_prefix)
 {
 	struct uroce_dev *dev = ctx_dev(ctx);
 	struct uroce_gsi *gsi;
@@ -260,7 +260,7 @@ bool uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transi
 	return false;
 }
 
-void uroce_gsi_peer_gone(struct uroce_host *host, uint8_t slot)
+void uroce_gsi_peer_gone(struct uroce_host *host, uint16_t slot)
 {
 	struct verbs_gsi_mad mad = { .gone = slot };
 	struct uroce_dev *dev;
@@ -283,8 +283,7 @@ void uroce_gsi_removed(struct uroce_dev *dev)
 
 /* --- out --- */
 
-/* Whether this process receives what comes to the address: then its processes are this user's. */
-static bool is_ours(struct uroce_host *host, const union ibv_gid *gid)
+bool uroce_gsi_is_ours(struct uroce_host *host, const union ibv_gid *gid)
 {
 	struct uroce_dev *dev;
 
@@ -299,7 +298,7 @@ static bool is_ours(struct uroce_host *host, const union ibv_gid *gid)
 
 /* Return: -ENOENT when the peer is no process of this host that is reached without any network. */
 static int route_here(struct uroce_dev *dev, const struct verbs_gsi_mad *mad,
-		      enum gsi_verdict *ret_verdict, uint8_t *ret_slot)
+		      enum gsi_verdict *ret_verdict, uint16_t *ret_slot)
 {
 	const struct uroce_gid *gid = &dev->gids[mad->sgid_index];
 	struct gsi_transit transit = {
@@ -311,7 +310,7 @@ static int route_here(struct uroce_dev *dev, const struct verbs_gsi_mad *mad,
 	assert_held(&dev->host->paths.progress_lock);
 	if (!gid->valid)
 		return -EINVAL;
-	if (!is_ours(dev->host, &transit.from.dgid))
+	if (!uroce_gsi_is_ours(dev->host, &transit.from.dgid))
 		return -ENOENT;
 	*ret_verdict = uroce_gsi_route(dev->host, &transit, false, uroce_now(), ret_slot);
 	return 0;
@@ -321,7 +320,7 @@ static int send_here(struct uroce_dev *dev, const struct verbs_gsi_mad *mad)
 {
 	struct uroce_host *host = dev->host;
 	enum gsi_verdict verdict;
-	uint8_t slot = 0;
+	uint16_t slot = 0;
 	int r;
 
 	uroce_lock(&host->paths.progress_lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * QP1. A MAD may come to any process of the user that shares the address; gsi_route.c finds the one
- * it is for: answers name a communication id whose upper byte is the process's slot, requests name
+ * it is for: answers name a communication id whose first bits are the process's slot, requests name
  * a service id, and who listens shows that on its board.
  */
 #ifndef UROCE_GSI_H
@@ -34,7 +34,7 @@ enum gsi_verdict {
  * is where it belongs, 0 unknown. Under progress_lock.
  */
 enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_transit *transit,
-				 bool last, uint64_t now, uint8_t *ret_slot);
+				 bool last, uint64_t now, uint16_t *ret_slot);
 
 /*
  * A request for which nobody listened when it came: to the process that does now. -ENOENT: none but
@@ -47,6 +47,12 @@ uint32_t uroce_gsi_pack(const struct gsi_transit *transit, uint8_t ret_packet[GS
 
 /* To the manager of this process. Return: whether there is one for the address. */
 bool uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transit);
+
+/*
+ * Whether this process receives what comes to the address: then its processes are this user's.
+ * Under progress_lock.
+ */
+bool uroce_gsi_is_ours(struct uroce_host *host, const union ibv_gid *gid);
 
 /* Ways to other hosts that were looked up a moment ago. */
 struct gsi_path {

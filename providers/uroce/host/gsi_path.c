@@ -22,6 +22,7 @@ static struct gsi_path *path_place(struct gsi_paths *paths, const struct verbs_g
 static bool path_is(const struct gsi_path *path, const struct verbs_gsi_mad *mad, uint64_t now)
 {
 	return now < path->until && path->av.sgid_index == mad->sgid_index &&
+	       path->av.route.traffic_class == mad->traffic_class &&
 	       !memcmp(&path->dgid, &mad->remote_gid, sizeof(path->dgid)) &&
 	       !memcmp(&path->av.route.sgid, &mad->local_gid, sizeof(mad->local_gid));
 }
@@ -32,7 +33,10 @@ int uroce_gsi_path(struct uroce_dev *dev, struct gsi_paths *paths, const struct 
 	struct ibv_ah_attr attr = {
 		.is_global = 1,
 		.port_num = mad->port_num,
-		.grh = { .dgid = mad->remote_gid, .sgid_index = mad->sgid_index, .hop_limit = 64 },
+		.grh = { .dgid = mad->remote_gid,
+			 .sgid_index = mad->sgid_index,
+			 .hop_limit = 64,
+			 .traffic_class = mad->traffic_class },
 	};
 	uint64_t now = uroce_now();
 	struct gsi_path *path = path_place(paths, mad), found;

@@ -21,7 +21,7 @@ enum {
 	CM_SERVICE_ID = MAD_BODY + 8,
 	CM_REJ_REASON = MAD_BODY + 10,
 	REJ_TIMEOUT = 4,
-	ID_SLOT_SHIFT = 24,
+	ID_SLOT_SHIFT = 32 - VERBS_GSI_PREFIX_BITS,
 };
 
 /* --- who listens --- */
@@ -49,14 +49,14 @@ static bool service_is(const struct shm_service *service, uint64_t id, const uin
 }
 
 /* The board may be another process's: bounded whatever stands there. */
-static struct shm_service *service_find(struct shm_board *board, uint64_t id,
-					const union ibv_gid *gid)
+static const struct shm_service *service_find(const struct shm_board *board, uint64_t id,
+					      const union ibv_gid *gid)
 {
 	uint64_t half[2];
 
 	service_gid(gid, half);
 	for (uint32_t step = 0; step < SHM_SERVICES; step++) {
-		struct shm_service *service = &board->services[service_place(id, step)];
+		const struct shm_service *service = &board->services[service_place(id, step)];
 
 		if (service_is(service, id, half))
 			return service;
@@ -87,11 +87,9 @@ static int service_add(struct shm_board *board, uint64_t id, const union ibv_gid
 }
 
 /* Searches end at a place that was never used: those before such a one become unused, too. */
-static void service_remove(struct shm_board *board, struct shm_service *service)
+static void service_remove(struct shm_board *board, uint32_t at)
 {
-	uint32_t at = service - board->services;
-
-	atomic_store_explicit(&service->id, SHM_SERVICE_GONE, memory_order_relaxed);
+	atomic_store_explicit(&board->services[at].id, SHM_SERVICE_GONE, memory_order_relaxed);
 	if (atomic_load_explicit(&board->services[(at + 1) % SHM_SERVICES].id,
 				 memory_order_relaxed))
 		return;
@@ -106,7 +104,7 @@ static void service_remove(struct shm_board *board, struct shm_service *service)
 
 int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid *gid, bool on)
 {
-	struct shm_service *service;
+	const struct shm_service *service;
 	int r = 0;
 
 	if (!id || id == SHM_SERVICE_GONE)
@@ -116,7 +114,7 @@ int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid 
 	if (on && !service)
 		r = service_add(shm->board, id, gid);
 	else if (!on && service)
-		service_remove(shm->board, service);
+		service_remove(shm->board, service - shm->board->services);
 	pthread_mutex_unlock(&services_lock);
 	return r;
 }
@@ -128,7 +126,7 @@ void uroce_board_manager(struct uroce_shm *shm)
 
 /* --- which process --- */
 
-static struct shm_peer *connected(struct uroce_host *host, uint8_t slot)
+static struct shm_peer *connected(struct uroce_host *host, uint16_t slot)
 {
 	struct shm_peer *peer =
 		atomic_load_explicit(&host->shm->by_slot[slot], memory_order_acquire);
@@ -136,7 +134,7 @@ static struct shm_peer *connected(struct uroce_host *host, uint8_t slot)
 	return peer && !peer->dead ? peer : NULL;
 }
 
-static uint8_t listener_of(struct uroce_host *host, uint64_t id, const union ibv_gid *gid)
+static uint16_t listener_of(struct uroce_host *host, uint64_t id, const union ibv_gid *gid)
 {
 	struct shm_peer *peer;
 
@@ -150,12 +148,12 @@ static uint8_t listener_of(struct uroce_host *host, uint64_t id, const union ibv
 
 /* A listener on the very address comes before one on any of its family, or at all. 0: nobody known.
  */
-static uint8_t request_slot(struct uroce_host *host, const struct gsi_transit *transit)
+static uint16_t request_slot(struct uroce_host *host, const struct gsi_transit *transit)
 {
 	static const union ibv_gid any4 = { .raw = VERBS_GSI_ANY_IPV4 },
 				   any6 = { .raw = VERBS_GSI_ANY_IPV6 };
 	uint64_t id = get64(transit->mad + CM_SERVICE_ID);
-	uint8_t slot;
+	uint16_t slot;
 
 	if (!id || id == SHM_SERVICE_GONE)
 		return 0;
@@ -180,7 +178,7 @@ static bool is_giving_up(const struct gsi_transit *transit)
 	       get16(transit->mad + CM_REJ_REASON) == REJ_TIMEOUT;
 }
 
-static uint8_t answer_slot(const struct gsi_transit *transit)
+static uint16_t answer_slot(const struct gsi_transit *transit)
 {
 	bool sidr = get16(transit->mad + MAD_ATTR_ID) == CM_SIDR_REP;
 
@@ -205,7 +203,7 @@ uint32_t uroce_gsi_pack(const struct gsi_transit *transit, uint8_t ret_packet[GS
 }
 
 static enum gsi_verdict pass_on(struct uroce_host *host, const struct gsi_transit *transit,
-				uint8_t slot)
+				uint16_t slot)
 {
 	struct path_origin from = transit->from;
 	uint8_t packet[GSI_PACKET_MAX];
@@ -243,9 +241,9 @@ static enum gsi_verdict deliver_to_all(struct uroce_host *host, const struct gsi
 }
 
 static enum gsi_verdict route_request(struct uroce_host *host, const struct gsi_transit *transit,
-				      bool last, uint64_t now, uint8_t *ret_slot)
+				      bool last, uint64_t now, uint16_t *ret_slot)
 {
-	uint8_t slot = *ret_slot = request_slot(host, transit);
+	uint16_t slot = *ret_slot = request_slot(host, transit);
 
 	if (slot == host->paths.slot && uroce_gsi_deliver(host, transit))
 		return GSI_DONE;
@@ -257,9 +255,9 @@ static enum gsi_verdict route_request(struct uroce_host *host, const struct gsi_
 }
 
 static enum gsi_verdict route_answer(struct uroce_host *host, const struct gsi_transit *transit,
-				     bool last, uint8_t *ret_slot)
+				     bool last, uint16_t *ret_slot)
 {
-	uint8_t slot = *ret_slot = answer_slot(transit);
+	uint16_t slot = *ret_slot = answer_slot(transit);
 
 	if (!slot && is_giving_up(transit))
 		return deliver_to_all(host, transit);
@@ -267,13 +265,13 @@ static enum gsi_verdict route_answer(struct uroce_host *host, const struct gsi_t
 		return deliver_stray(host, transit);
 	if (connected(host, slot))
 		return pass_on(host, transit, slot);
-	if (!last && uroce_shm_slot_used(slot))
+	if (!last && uroce_shm_slot_used(host->shm, slot))
 		return GSI_LATER;
 	return deliver_stray(host, transit);
 }
 
 enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_transit *transit,
-				 bool last, uint64_t now, uint8_t *ret_slot)
+				 bool last, uint64_t now, uint16_t *ret_slot)
 {
 	assert_held(&host->paths.progress_lock);
 	if (transit->mad[MAD_CLASS] != MAD_CLASS_CM)
@@ -284,7 +282,7 @@ enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_trans
 
 int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit, uint64_t now)
 {
-	uint8_t slot = request_slot(host, transit);
+	uint16_t slot = request_slot(host, transit);
 
 	assert_held(&host->paths.progress_lock);
 	if (slot == host->paths.slot)
@@ -303,7 +301,8 @@ void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 		      const union ibv_gid *sgid)
 {
 	struct gsi_transit transit = { .mad = pkt->payload.data, .src_qpn = pkt->hdr.src_qpn };
-	uint8_t packet[GSI_PACKET_MAX], slot = 0;
+	uint8_t packet[GSI_PACKET_MAX];
+	uint16_t slot = 0;
 	uint64_t now;
 
 	if (pkt->hdr.opcode != (UROCE_UD | UROCE_SEND_ONLY) || pkt->hdr.qkey != GSI_QKEY || !sgid ||
@@ -324,7 +323,7 @@ bool uroce_gsi_again(struct uroce_host *host, const struct path_origin *from, co
 	struct gsi_transit transit = { .from = *from };
 	struct uroce_hdr hdr;
 	uint32_t payload;
-	uint8_t slot;
+	uint16_t slot;
 	int header = uroce_wire_unpack(packet, length, &hdr, &payload);
 
 	if (header < 0 || payload != GSI_MAD_LEN)

@@ -17,6 +17,7 @@ static void host_free(struct uroce_host *host)
 		uroce_thread_stop(host);
 	if (host->shm)
 		uroce_shm_close(host->shm);
+	uroce_guardian_free(host->guardian);
 	uroce_forward_free(host->forward);
 	if (host->engine.keys)
 		uroce_keys_free(host->engine.keys);
@@ -24,7 +25,10 @@ static void host_free(struct uroce_host *host)
 		uroce_faults_free(host->faults);
 	if (host->paths.capture)
 		uroce_capture_free(host->paths.capture);
+	free(host->engine.srqs);
 	free(host->qps);
+	pthread_mutex_destroy(&host->guardian_lock);
+	pthread_mutex_destroy(&host->xrc_lock);
 	pthread_mutex_destroy(&host->lock);
 	free(host);
 }
@@ -41,11 +45,12 @@ static int host_wishes(struct uroce_host *host)
 		return r;
 	host->paths.udp_only =
 		(path && !strcmp(path, "udp")) || (host->faults && host->faults->packets);
-	if (!path || !strcmp(path, "auto") || !strcmp(path, "udp"))
+	host->paths.any_namespace = path && !strcmp(path, "user");
+	if (!path || !strcmp(path, "auto") || !strcmp(path, "udp") || host->paths.any_namespace)
 		return 0;
 	log_init();
 	log_notice(
-		"uroce: Error: UROCE_PATH: '%s' is not auto or udp. Nothing is opened; see uroce(7)",
+		"uroce: Error: UROCE_PATH: '%s' is not auto, user or udp. Nothing is opened; see uroce(7)",
 		path);
 	return -EINVAL;
 }
@@ -87,12 +92,15 @@ static int host_new(struct uroce_host **ret_host)
 		return -ENOMEM;
 	uroce_host_init(host, uroce_now());
 	pthread_mutex_init(&host->lock, NULL);
+	pthread_mutex_init(&host->xrc_lock, NULL);
+	pthread_mutex_init(&host->guardian_lock, NULL);
 	host->pid = getpid();
 	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
 	r = host_wishes(host);
 	if (!r)
 		r = host->qps ? uroce_keys_new(&host->engine.keys) : -ENOMEM;
-	if (!r && getrandom(&host->next_qpn, sizeof(host->next_qpn), 0) != sizeof(host->next_qpn))
+	if (!r && (getrandom(&host->next_qpn, sizeof(host->next_qpn), 0) < 0 ||
+		   getrandom(&host->next_srqn, sizeof(host->next_srqn), 0) < 0))
 		r = -errno;
 	if (!r)
 		r = uroce_forward_new(&host->forward);
@@ -120,22 +128,30 @@ static int host_new(struct uroce_host **ret_host)
 static void fork_begin(void)
 {
 	pthread_mutex_lock(&the_lock);
-	if (the_host)
-		uroce_thread_fork_begin(the_host);
+	if (!the_host)
+		return;
+	pthread_mutex_lock(&the_host->lock);
+	uroce_thread_fork_begin(the_host);
 }
 
 static void fork_parent(void)
 {
-	if (the_host)
+	if (the_host) {
 		uroce_thread_fork_end(the_host);
+		pthread_mutex_unlock(&the_host->lock);
+	}
 	pthread_mutex_unlock(&the_lock);
 }
 
 /* The child has its parent's memory, but neither its thread nor its slot: it starts its own. */
 static void fork_child(void)
 {
-	if (the_host)
+	if (the_host) {
 		uroce_thread_forked(the_host);
+		uroce_domains_forked(the_host);
+		uroce_guardian_forked(the_host->guardian);
+		pthread_mutex_unlock(&the_host->lock);
+	}
 	the_host = NULL;
 	pthread_mutex_unlock(&the_lock);
 }

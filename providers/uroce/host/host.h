@@ -10,9 +10,11 @@
  *   progress.c thread.c           who receives, and when
  *   receive.c express.c           where a packet goes; the short way of what is sent most
  *   gid.c av.c mcast.c            addresses: GIDs, address vectors, multicast groups
+ *   xrc.c                         XRC domains, and SRQs by number
  *   qpn.c show.c counters.c       numbers of QPs, what peers see of them, what is counted
  *   gsi.c gsi_route.c gsi_path.c forward.c
  *                                 QP1, and what is for other processes of this host
+ *   guardian.c spawn.c            what is said for this process when it is gone, and by whom
  *   event.c fault_event.c         asynchronous events; those that a fault rule raises
  *
  * Progress. uroce_progress() is the only receiver. Pollers call it when their CQ is empty; whoever
@@ -29,8 +31,10 @@
  * Locks, in the order they are taken:
  *
  *   the_lock (host.c)     the process has one host
- *   host->lock            devices come and go; QP numbers
+ *   host->xrc_lock        handles of XRC receive QPs
+ *   host->lock            devices and XRC domains come and go; numbers of QPs and SRQs
  *   dev->lock             GID table, contexts, multicast groups
+ *   host->guardian_lock   the guardian is started
  *   progress_lock         the receive side of all paths: one pass (path/path.h)
  *   gsi->lock (gsi.c), services_lock (gsi_route.c)
  *   the engine's          engine/engine.h: qp->lock first
@@ -52,6 +56,7 @@
 struct uroce_capture;
 struct uroce_faults;
 struct uroce_forward;
+struct uroce_guardian;
 struct uroce_thread;
 
 struct uroce_host {
@@ -66,17 +71,23 @@ struct uroce_host {
 	_Atomic(struct uroce_qp *) *qps;
 	atomic_uint qp_count; /* written under lock */
 	uint32_t next_qpn;
+	uint32_t next_srqn;
 	atomic_uint next_handle; /* of CQs and SRQs */
 	pthread_mutex_t lock;	 /* open and close: devices, QP numbers */
 	LIST_HEAD(, uroce_dev) devices;
+	LIST_HEAD(, uroce_domain) domains; /* XRC; under lock */
+	pthread_mutex_t xrc_lock;	   /* handles of XRC receive QPs come and go */
 	struct uroce_shm *shm;
 	struct uroce_keys_watch regions; /* shows them to peers: show.c */
 	struct uroce_forward *forward;
 	struct uroce_thread *thread; /* NULL before it starts and after it ended */
 	struct uroce_faults *faults; /* NULL: none are wanted */
-	atomic_uint udp_interest;    /* QPs that pollers must look at sockets for */
-	atomic_uint poll_epoch;	     /* moves with every progress pass of a poller */
-	atomic_uint poller_passes;   /* since the last time somebody armed a CQ */
+	pthread_mutex_t guardian_lock;
+	bool guardian_tried;			   /* under it */
+	_Atomic(struct uroce_guardian *) guardian; /* NULL: there is none */
+	atomic_uint udp_interest;		   /* QPs that pollers must look at sockets for */
+	atomic_uint poll_epoch;			   /* moves with every progress pass of a poller */
+	atomic_uint poller_passes;		   /* since the last time somebody armed a CQ */
 	int refs;
 };
 
@@ -100,6 +111,7 @@ struct uroce_dev {
 	uint8_t mac[6];
 	pthread_mutex_t lock;		      /* GID table, contexts, multicast groups */
 	struct uroce_gid gids[UROCE_GID_MAX]; /* changed under lock and progress_lock */
+	bool stand_in; /* gids[0] is no address of the interface: av.c; under lock */
 	struct uroce_path *udp;
 	struct uroce_path *wire; /* what engine and AHs get: udp, or the faults in front of it */
 	struct uroce_gsi *gsi;	 /* NULL until somebody wants QP1; set under progress_lock */
@@ -238,6 +250,13 @@ void uroce_thread_poller_leaves(struct uroce_host *host);
 /* Something needs the thread: a timer was armed earlier than it sleeps, a packet is blocked. */
 void uroce_thread_wake(struct uroce_host *host);
 
+/* --- guardian.c --- */
+
+/* Its end is the guardian's, too; NULL: there is none. */
+void uroce_guardian_free(struct uroce_guardian *guardian);
+/* In a child after a fork, which is nobody it speaks for. */
+void uroce_guardian_forked(const struct uroce_guardian *guardian);
+
 /* --- receive.c --- */
 
 /* The upcalls of the host's paths. */
@@ -257,12 +276,16 @@ void uroce_regions_show(struct uroce_host *host);
 
 /* --- qpn.c --- */
 
-/* A number for the QP, by which it can be found from then on. -ENOMEM: all are taken. */
+/* A number for the QP, by which it can be found from then on. -ENOMEM: all are taken; -EMFILE and
+ * the like. Said. */
 int uroce_qpn_alloc(struct uroce_qp *qp);
 
 /* The QP of a number of this process, or NULL. Under progress_lock, and valid as long as that is
  * held. */
 struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn);
+/* The first QP whose index is at least *@index, which is set to it; NULL: none. Under host->lock or
+ * progress_lock, and valid as long as that is held. */
+struct uroce_qp *uroce_qp_next(struct uroce_host *host, uint32_t *index);
 /*
  * Before QPs go, @only one or those of a context, or with NULL all: what has arrived for them is
  * executed and acknowledged, as a device would have done in time. Their peers may wait for nothing
@@ -276,6 +299,23 @@ void uroce_qp_withdraw(struct uroce_qp *qp);
 void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx);
 /* Every QP connected through @peer of @path: its process is gone. Under progress_lock. */
 void uroce_qps_peer_gone(struct uroce_host *host, const struct uroce_path *path, const void *peer);
+
+/* --- xrc.c --- */
+
+/*
+ * The XRC domain of a device and a file, -1 for one of its own; @flags: of ibv_open_xrcd(). Each
+ * call needs a uroce_domain_put(). Return: 0; -EBADF, -EAGAIN, -EINVAL as the kernel has them;
+ * -EOPNOTSUPP: another process has it, which is said in the log as well when it can be made again.
+ */
+int uroce_domain_get(struct ibv_context *ctx, int fd, int flags, struct uroce_domain **ret_domain);
+void uroce_domain_put(struct uroce_domain *domain);
+/* In a forked child: the claims are its parent's. Under host->lock. */
+void uroce_domains_forked(struct uroce_host *host);
+
+/* A number for an XRC SRQ, by which packets find it from then on. -ENOMEM: all are taken. */
+int uroce_srqn_alloc(struct uroce_host *host, struct uroce_srq *srq);
+/* No packet finds it any more, and no QP has begun anything with it. No lock held. */
+void uroce_srqn_free(struct uroce_host *host, struct uroce_srq *srq);
 
 /* --- gid.c --- */
 
@@ -311,7 +351,7 @@ void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
  */
 unsigned int uroce_gsi_pass(struct uroce_host *host);
 /* A process is gone: news for the connection manager. Under progress_lock. */
-void uroce_gsi_peer_gone(struct uroce_host *host, uint8_t slot);
+void uroce_gsi_peer_gone(struct uroce_host *host, uint16_t slot);
 /* The manager hears that the device's interface is gone. */
 void uroce_gsi_removed(struct uroce_dev *dev);
 void uroce_gsi_free(struct uroce_gsi *gsi);
@@ -347,7 +387,7 @@ int uroce_detach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t l
 
 /* gsi.c */
 int uroce_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
-		   uint8_t *ret_prefix);
+		   uint16_t *ret_prefix);
 int uroce_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
 		     bool on);
 int uroce_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
@@ -356,5 +396,9 @@ int uroce_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, in
 int uroce_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 void uroce_gsi_poll(struct ibv_context *ctx);
 void uroce_gsi_leave(struct ibv_context *ctx);
+
+/* guardian.c */
+int uroce_gsi_guard(struct ibv_context *ctx, const union ibv_gid *remote);
+int uroce_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct verbs_gsi_mad *mad);
 
 #endif

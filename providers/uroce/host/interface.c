@@ -72,6 +72,26 @@ int uroce_interface_query(const char *name, struct uroce_interface *ret)
 	return 0;
 }
 
+/* --- names --- */
+
+#define NAME_PREFIX "uroce_"
+
+static bool is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       strchr("._-", c);
+}
+
+/* The kernel takes nearly every byte; a device's name has others in hexadecimal behind an '='. */
+void uroce_device_name(const char *interface, char ret[IBV_SYSFS_NAME_MAX])
+{
+	size_t n = snprintf(ret, IBV_SYSFS_NAME_MAX, NAME_PREFIX);
+
+	for (const char *c = interface; *c && n + 4 <= IBV_SYSFS_NAME_MAX; c++)
+		n += snprintf(ret + n, IBV_SYSFS_NAME_MAX - n, is_plain(*c) ? "%c" : "=%02x",
+			      (unsigned char)*c);
+}
+
 /* --- which ones --- */
 
 struct choice {
@@ -93,6 +113,28 @@ static void choice_add(struct choice *choice, const char *name)
 		snprintf(choice->names[choice->count++], IF_NAMESIZE, "%s", name);
 }
 
+/* The interface itself, or the one whose device has the name. */
+static void choice_by_name(struct choice *choice, const char *name)
+{
+	struct if_nameindex *all = NULL;
+	char device[IBV_SYSFS_NAME_MAX];
+
+	if (!if_nametoindex(name))
+		all = if_nameindex();
+	for (const struct if_nameindex *i = all; i && i->if_index; i++) {
+		uroce_device_name(i->if_name, device);
+		if (strcmp(device, name))
+			continue;
+		choice_add(choice, i->if_name);
+		if_freenameindex(all);
+		return;
+	}
+	if (all)
+		if_freenameindex(all);
+	if (strlen(name) < IF_NAMESIZE)
+		choice_add(choice, name);
+}
+
 /* "policy:eth0,eth1": the names after the colon. */
 static void choice_from_text(struct choice *choice, const char *text)
 {
@@ -100,8 +142,8 @@ static void choice_from_text(struct choice *choice, const char *text)
 
 	snprintf(copy, sizeof(copy), "%s", text);
 	while ((name = strsep(&rest, ", ")))
-		if (*name && strlen(name) < IF_NAMESIZE)
-			choice_add(choice, name);
+		if (*name)
+			choice_by_name(choice, name);
 }
 
 static bool has_address(const struct ifaddrs *a)
@@ -150,7 +192,7 @@ static uint64_t interface_guid(const struct uroce_interface *i)
 	return r;
 }
 
-static int device_add(struct verbs_device_list *list, const char *name, unsigned int number)
+static int device_add(struct verbs_device_list *list, const char *name)
 {
 	struct uroce_interface i;
 	struct verbs_device *device;
@@ -169,23 +211,21 @@ static int device_add(struct verbs_device_list *list, const char *name, unsigned
 	device->private_data = i.index;
 	device->device.node_type = IBV_NODE_CA;
 	device->device.transport_type = IBV_TRANSPORT_IB;
-	snprintf(device->device.name, sizeof(device->device.name), "uroce%u", number);
-	snprintf(device->device.dev_name, sizeof(device->device.dev_name), "uroce%u", number);
+	uroce_device_name(i.name, device->device.name);
+	memcpy(device->device.dev_name, device->device.name, sizeof(device->device.dev_name));
 	verbs_device_add(list, device);
-	return 1;
+	return 0;
 }
 
 int uroce_list_devices(struct verbs_device_list *list)
 {
 	struct choice choice = interfaces_chosen();
-	unsigned int number = 0;
 
 	for (unsigned int i = 0; i < choice.count; i++) {
-		int r = device_add(list, choice.names[i], number);
+		int r = device_add(list, choice.names[i]);
 
 		if (r < 0)
 			return r;
-		number += r;
 	}
 	return 0;
 }

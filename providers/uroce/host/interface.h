@@ -22,4 +22,7 @@ struct uroce_interface {
 /* -ENODEV: no such interface in this network namespace. */
 int uroce_interface_query(const char *name, struct uroce_interface *ret);
 
+/* "uroce_" and its name: valid and unique whatever that is. */
+void uroce_device_name(const char *interface, char ret[IBV_SYSFS_NAME_MAX]);
+
 #endif

@@ -8,28 +8,96 @@ enum {
 	SETTLE_PAUSE = 100000, /* ns: the peer is to take from a full ring */
 	SETTLE_PAUSES = 200,   /* a process may be off the processor that long */
 	QP_INDEX_MASK = (1 << UROCE_QP_INDEX_BITS) - 1,
+	BLOCK = 1 << UROCE_QPN_BLOCK_BITS,
+	BLOCK_MASK = BLOCK - 1,
 };
+
+/* --- numbers; under host->lock --- */
+
+/* The process's block that the index is in; 0: none. */
+static uint16_t block_of(const struct uroce_host *host, uint32_t index)
+{
+	return atomic_load_explicit(&host->paths.blocks[index >> UROCE_QPN_BLOCK_BITS],
+				    memory_order_relaxed);
+}
+
+static unsigned int blocks_count(const struct uroce_host *host)
+{
+	unsigned int count = 0;
+
+	for (uint32_t index = 0; index <= QP_INDEX_MASK; index += BLOCK)
+		count += block_of(host, index) != 0;
+	return count;
+}
+
+/* Numbers are given in turn, so that one is not used again soon. The next is in the new block. */
+static int block_add(struct uroce_host *host)
+{
+	int slot = uroce_shm_slot_more(host->shm);
+
+	if (slot < 0)
+		return slot;
+	host->next_qpn = uroce_slot_place(slot) * BLOCK | (host->next_qpn & BLOCK_MASK);
+	return 0;
+}
+
+static int index_take(struct uroce_host *host, uint32_t *ret)
+{
+	int r = 0;
+
+	if (atomic_load(&host->qp_count) == blocks_count(host) * BLOCK)
+		r = block_add(host);
+	while (!r) {
+		uint32_t index = host->next_qpn & QP_INDEX_MASK;
+
+		if (!block_of(host, index)) {
+			host->next_qpn = ROUND_UP(index + 1, BLOCK);
+			continue;
+		}
+		host->next_qpn = index + 1;
+		if (atomic_load_explicit(&host->qps[index], memory_order_relaxed))
+			continue;
+		*ret = index;
+		break;
+	}
+	return r;
+}
 
 int uroce_qpn_alloc(struct uroce_qp *qp)
 {
 	struct uroce_host *host = qp_host(qp);
-	int r = -ENOMEM;
+	uint32_t index;
+	int r;
 
 	pthread_mutex_lock(&host->lock);
-	for (uint32_t i = 0; i <= QP_INDEX_MASK; i++) {
-		uint32_t index = host->next_qpn++ & QP_INDEX_MASK;
-
-		if (atomic_load_explicit(&host->qps[index], memory_order_relaxed))
-			continue;
-		qp->vqp.qp.qp_num = (uint32_t)host->paths.slot << UROCE_QP_INDEX_BITS | index;
+	r = index_take(host, &index);
+	if (!r) {
+		qp->vqp.qp.qp_num = (uint32_t)block_of(host, index) << UROCE_QPN_BLOCK_BITS |
+				    (index & BLOCK_MASK);
 		/* Pairs with uroce_qp_find(): the QP is complete when its number can be found. */
 		atomic_store_explicit(&host->qps[index], qp, memory_order_release);
 		atomic_fetch_add(&host->qp_count, 1);
-		r = 0;
-		break;
 	}
 	pthread_mutex_unlock(&host->lock);
 	return r;
+}
+
+/* --- QPs by number --- */
+
+struct uroce_qp *uroce_qp_next(struct uroce_host *host, uint32_t *index)
+{
+	for (; *index <= QP_INDEX_MASK; ++*index) {
+		struct uroce_qp *qp;
+
+		while (*index <= QP_INDEX_MASK && !block_of(host, *index))
+			*index = ROUND_UP(*index + 1, BLOCK);
+		if (*index > QP_INDEX_MASK)
+			break;
+		qp = atomic_load_explicit(&host->qps[*index], memory_order_acquire);
+		if (qp)
+			return qp;
+	}
+	return NULL;
 }
 
 /* Under progress_lock: destroy takes that lock after it emptied the slot, so what is found here
@@ -39,7 +107,7 @@ struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn)
 	struct uroce_qp *qp;
 
 	assert_held(&host->paths.progress_lock);
-	qp = atomic_load_explicit(&host->qps[qpn & QP_INDEX_MASK], memory_order_acquire);
+	qp = atomic_load_explicit(&host->qps[uroce_qpn_index(qpn)], memory_order_acquire);
 	return qp && qp->vqp.qp.qp_num == qpn ? qp : NULL;
 }
 
@@ -112,20 +180,13 @@ static bool qp_settled(struct uroce_qp *qp)
 
 static bool qps_settled(struct uroce_host *host, const struct uroce_context *ctx)
 {
+	struct uroce_qp *qp;
 	bool done = true;
-	unsigned int left;
 
 	uroce_lock(&host->paths.progress_lock);
-	left = atomic_load(&host->qp_count);
-	for (uint32_t i = 0; left && i <= QP_INDEX_MASK; i++) {
-		struct uroce_qp *qp = atomic_load_explicit(&host->qps[i], memory_order_acquire);
-
-		if (!qp)
-			continue;
-		left--;
+	for (uint32_t i = 0; (qp = uroce_qp_next(host, &i)); i++)
 		if (qp_is_of(qp, ctx))
 			done = qp_settled(qp) && done;
-	}
 	uroce_unlock(&host->paths.progress_lock);
 	return done;
 }
@@ -146,41 +207,34 @@ void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
 	}
 }
 
-/* The QP at @index if it is one of @ctx: then nobody destroys it meanwhile. */
+/* The next QP that is one of @ctx: nobody destroys it meanwhile. */
 static struct uroce_qp *qp_of(struct uroce_host *host, const struct uroce_context *ctx,
-			      uint32_t index)
+			      uint32_t *index)
 {
 	struct uroce_qp *qp;
 
-	if (!atomic_load_explicit(&host->qps[index], memory_order_relaxed))
-		return NULL;
 	uroce_lock(&host->paths.progress_lock);
-	qp = atomic_load_explicit(&host->qps[index], memory_order_acquire);
-	if (qp && !qp_is_of(qp, ctx))
-		qp = NULL;
+	while ((qp = uroce_qp_next(host, index)) && !qp_is_of(qp, ctx))
+		++*index;
 	uroce_unlock(&host->paths.progress_lock);
 	return qp;
 }
 
 void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx)
 {
-	for (uint32_t i = 0; i <= QP_INDEX_MASK; i++) {
-		struct uroce_qp *qp = qp_of(host, ctx, i);
+	struct uroce_qp *qp;
 
-		if (qp)
-			uroce_qp_withdraw(qp);
-	}
+	for (uint32_t i = 0; (qp = qp_of(host, ctx, &i)); i++)
+		uroce_qp_withdraw(qp);
 }
 
 void uroce_qps_peer_gone(struct uroce_host *host, const struct uroce_path *path, const void *peer)
 {
-	for (uint32_t i = 0; i <= QP_INDEX_MASK; i++) {
-		struct uroce_qp *qp = atomic_load_explicit(&host->qps[i], memory_order_acquire);
+	struct uroce_qp *qp;
 
-		if (!qp)
-			continue;
+	for (uint32_t i = 0; (qp = uroce_qp_next(host, &i)); i++) {
 		uroce_lock(&qp->lock);
-		if (qp->type == IBV_QPT_RC && qp->av.path == path && qp->av.peer == peer) {
+		if (uroce_qp_reliable(qp) && qp->av.path == path && qp->av.peer == peer) {
 			qp->peer_lost = true;
 			uroce_req_peer_lost(qp, uroce_now());
 		}

@@ -11,6 +11,12 @@ static void qp_packet(struct uroce_qp *qp, struct uroce_packet *pkt, uint64_t no
 {
 	if (pkt->has_ack)
 		uroce_comp_ack(qp, pkt->ack_psn, pkt->ack_syndrome, now);
+	if (unlikely(pkt->marked))
+		uroce_congestion_seen(qp, pkt, now ? now : uroce_now());
+	if (unlikely(pkt->hdr.opcode == UROCE_CNP)) {
+		uroce_congestion_notified(qp);
+		return;
+	}
 	if (hdr_flags(&pkt->hdr) & PKT_REQUEST)
 		uroce_resp_packet(qp, pkt);
 	else
@@ -90,7 +96,7 @@ static void peer_packet_arrived(struct path_host *paths, struct uroce_packet *pk
 	if (unlikely(!qp))
 		return;
 	/* Time matters here only to a receiver-not-ready wait. */
-	if (pkt->hdr.opcode == (UROCE_RC | UROCE_ACK) &&
+	if ((pkt->hdr.opcode & UROCE_OPERATION_MASK) == UROCE_ACK &&
 	    (pkt->hdr.syndrome & AETH_KIND_MASK) != AETH_ACK)
 		now = uroce_now();
 	uroce_lock(&qp->lock);
@@ -103,7 +109,7 @@ static void peer_packet_arrived(struct path_host *paths, struct uroce_packet *pk
 
 /* --- of other processes of this host --- */
 
-static void foreign_arrived(struct path_host *paths, uint8_t slot, const struct path_origin *from,
+static void foreign_arrived(struct path_host *paths, uint16_t slot, const struct path_origin *from,
 			    const void *packet, uint32_t length, uint64_t now)
 {
 	uroce_forward(path_host_host(paths), slot, from, packet, length, now);
@@ -119,7 +125,7 @@ static void was_passed_on(struct path_host *paths, const struct path_origin *fro
 }
 
 static void peer_gone(struct path_host *paths, struct uroce_path *path, const void *peer,
-		      uint8_t slot)
+		      uint16_t slot)
 {
 	struct uroce_host *host = path_host_host(paths);
 

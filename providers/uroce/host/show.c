@@ -4,8 +4,16 @@
 
 static bool qp_receives(const struct uroce_qp *qp)
 {
-	return qp->type == IBV_QPT_RC &&
+	return (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_RECV) &&
 	       (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
+}
+
+/* Without resources for reads and atomics it refuses them, whoever asks. */
+static uint32_t qp_access(const struct uroce_qp *qp)
+{
+	const uint32_t answered = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+	return qp->resp.max_rd_atomic ? qp->access : qp->access & ~answered;
 }
 
 void uroce_qp_show(struct uroce_qp *qp)
@@ -13,11 +21,13 @@ void uroce_qp_show(struct uroce_qp *qp)
 	struct uroce_shm *shm = qp_host(qp)->shm;
 
 	assert_held(&qp->lock);
-	if (qp_receives(qp))
-		uroce_board_qp_show(shm, qp->vqp.qp.qp_num, qp->vqp.qp.pd->handle, qp->access,
-				    qp->dest_qpn);
-	else
+	if (!qp_receives(qp))
 		uroce_board_qp_hide(shm, qp->vqp.qp.qp_num);
+	else if (qp->type == IBV_QPT_XRC_RECV) /* no PD, and nothing for initiators to do alone */
+		uroce_board_qp_show(shm, qp->vqp.qp.qp_num, 0, 0, qp->dest_qpn);
+	else
+		uroce_board_qp_show(shm, qp->vqp.qp.qp_num, qp->vqp.qp.pd->handle, qp_access(qp),
+				    qp->dest_qpn);
 }
 
 /* --- regions, under keys->lock --- */

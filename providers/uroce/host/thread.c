@@ -3,6 +3,7 @@
  * The progress thread. Asleep it waits for every socket and for its bell; while pollers are at work
  * it only looks once a tick whether they still are. See host.h for the two states.
  */
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -43,12 +44,15 @@ struct uroce_thread {
 	LIST_HEAD(, watch) watches;
 	LIST_HEAD(, watch) unwatched; /* freed by the thread between two waits */
 	atomic_bool watching;	      /* pollers are at work */
+	unsigned int sleeps;	      /* the board says the number of this one */
 	unsigned int seen;	      /* looks in a row that found them so */
 	atomic_bool started;
 	uint64_t listens_at; /* when the listener is waited for again, ns; 0: it is */
 	bool listener_said;
 	atomic_bool stop;
-	bool aside; /* sockets are not waited for; changed by the thread only, under the lock */
+	bool aside;  /* sockets are not waited for; changed by the thread only, under the lock */
+	bool came;   /* something, to one that is; the thread's */
+	bool roused; /* what came while it was asleep wants a pass; the thread's */
 };
 
 /* --- watched descriptors --- */
@@ -70,10 +74,13 @@ int uroce_thread_watch(struct uroce_host *host, int fd, enum path_watch what, vo
 	*watch = (struct watch){ .fd = fd, .what = what, .pointer = pointer };
 	pthread_mutex_lock(&thread->lock);
 	watch->aside = what == WATCH_SOCKET && thread->aside;
-	LIST_INSERT_HEAD(&thread->watches, watch, entry);
 	if (!watch->aside && epoll_ctl(epoll_of(thread, what), EPOLL_CTL_ADD, fd, &event))
 		r = -errno;
+	else
+		LIST_INSERT_HEAD(&thread->watches, watch, entry);
 	pthread_mutex_unlock(&thread->lock);
+	if (r < 0)
+		free(watch);
 	return r;
 }
 
@@ -199,27 +206,36 @@ static void watch_ready(struct uroce_thread *thread, struct watch *watch)
 
 	switch (watch->what) {
 	case WATCH_BELL:
+		thread->roused = true;
 		(void)!read(watch->fd, &rung, sizeof(rung));
 		uroce_forward_connect(host);
 		break;
 	case WATCH_LISTENER:
-		r = uroce_shm_accept(host->shm);
+		r = uroce_shm_accept(host->shm, watch->fd);
 		if (r < 0)
 			listener_aside(thread, watch, r);
 		break;
 	case WATCH_GUEST:
 		uroce_shm_guest(host->shm, watch->fd);
 		break;
+	case WATCH_CALL:
+		uroce_shm_called(host->shm, watch->pointer);
+		break;
 	case WATCH_PEER:
 		uroce_shm_conn_ready(host->shm, watch->pointer);
+		thread->roused |= uroce_shm_peer_dead(watch->pointer);
 		break;
 	case WATCH_PROCESS:
+		thread->roused = true;
 		uroce_shm_process_ended(host->shm, watch->pointer);
 		break;
 	case WATCH_SOCKET:
+		thread->roused = true;
 		uroce_udp_ready(watch->pointer); /* the pass that follows receives */
+		thread->came = true;
 		break;
 	case WATCH_ADDRESSES:
+		thread->roused = true;
 		addresses_changed(host, watch->fd);
 		break;
 	}
@@ -335,6 +351,24 @@ static bool may_sleep(struct uroce_thread *thread, int *timeout)
 	return !pending;
 }
 
+/*
+ * Until something wants a pass. A peer that comes does not: what it sends rings the bell, as long
+ * as the board says "sleeping".
+ */
+static void sleep_on(struct uroce_thread *thread, int timeout)
+{
+	uint64_t now = uroce_now(), end = timeout < 0 ? UINT64_MAX : now + timeout * 1000000ull;
+
+	thread->roused = false;
+	do {
+		wait_on(thread, thread->all, timeout);
+		if (timeout < 0)
+			continue;
+		now = uroce_now();
+		timeout = now < end ? (end - now) / 1000000 + 1 : 0;
+	} while (!thread->roused && now < end);
+}
+
 static void sleep_once(struct uroce_thread *thread)
 {
 	struct uroce_host *host = thread->host;
@@ -347,26 +381,48 @@ static void sleep_once(struct uroce_thread *thread)
 	if (timeout >= 0)
 		atomic_store_explicit(&host->engine.wakes_at, uroce_now() + timeout * 1000000ull,
 				      memory_order_relaxed);
-	atomic_exchange_explicit(&host->shm->board->sleeping, 1, memory_order_seq_cst);
+	thread->sleeps += thread->sleeps == UINT_MAX ? 2 : 1; /* 0 is awake */
+	atomic_exchange_explicit(&host->shm->board->sleeping, thread->sleeps, memory_order_seq_cst);
 	if (may_sleep(thread, &timeout))
-		wait_on(thread, thread->all, timeout);
+		sleep_on(thread, timeout);
 	atomic_store_explicit(&host->shm->board->sleeping, 0, memory_order_relaxed);
 	atomic_store_explicit(&host->engine.wakes_at, 0, memory_order_relaxed);
 	while (!atomic_load_explicit(&thread->watching, memory_order_relaxed) && pass(thread))
 		;
 }
 
-/* A tick: pollers see to packets, this only to descriptors. Back to sleep when no poller was seen
- * in it. */
+/*
+ * A tick: pollers see to packets, this only to descriptors, and to sockets where no QP makes
+ * pollers look at those: what is for QP1 comes there all the same. Return: whether it was cut short
+ * by that.
+ */
+static bool watch_wait(struct uroce_thread *thread)
+{
+	bool polled = atomic_load_explicit(&thread->host->udp_interest, memory_order_relaxed);
+
+	thread->came = false;
+	if (!polled)
+		sockets_aside(thread, false);
+	wait_on(thread, polled ? thread->control : thread->all,
+		thread->seen < WATCH_STEADY ? WATCH_MS : WATCH_LONG_MS);
+	if (!thread->came)
+		return false;
+	pass(thread);
+	return true;
+}
+
+/* Back to sleep when no poller was seen in a tick. */
 static void watch_once(struct uroce_thread *thread)
 {
 	struct uroce_host *host = thread->host;
 	unsigned int epoch = atomic_load_explicit(&host->poll_epoch, memory_order_relaxed);
 
-	wait_on(thread, thread->control, thread->seen < WATCH_STEADY ? WATCH_MS : WATCH_LONG_MS);
+	if (watch_wait(thread))
+		return;
 	if (atomic_load_explicit(&host->poll_epoch, memory_order_relaxed) != epoch) {
 		thread->seen++;
-		sockets_aside(thread, true);
+		if (atomic_load_explicit(&host->udp_interest, memory_order_relaxed))
+			sockets_aside(thread, true);
 		return;
 	}
 	thread->seen = 0;
@@ -504,7 +560,7 @@ int uroce_thread_start(struct uroce_host *host)
 	if (!r)
 		r = uroce_thread_watch(host, host->shm->bell, WATCH_BELL, NULL);
 	if (!r)
-		r = uroce_thread_watch(host, host->shm->listener, WATCH_LISTENER, NULL);
+		r = uroce_thread_watch(host, uroce_shm_listener(host->shm), WATCH_LISTENER, NULL);
 	if (!r)
 		r = uroce_gids_watch(&thread->addresses);
 	if (!r)

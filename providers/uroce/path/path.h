@@ -36,23 +36,41 @@ enum {
 	GSI_QPN = 1,
 	MULTICAST_QPN = 0xffffff,
 	UROCE_MAX_SGE = 32,
-	UROCE_QP_INDEX_BITS = 16,   /* QPN: slot of the process << 16 | index */
+	UROCE_QPN_BLOCK_BITS = 10,			/* QPN: slot << 10 | number in its block */
+	UROCE_SLOTS = 1 << (24 - UROCE_QPN_BLOCK_BITS), /* slot 0 is nobody's: it has QPs 0 and 1 */
+	UROCE_FAMILY_BITS = 8, /* a slot's last bits, which those of a process have in common */
+	UROCE_FIRST_SLOTS = 17 << UROCE_FAMILY_BITS,	 /* below are first ones of processes */
+	UROCE_BLOCKS = UROCE_SLOTS >> UROCE_FAMILY_BITS, /* a process can have */
+	UROCE_QP_INDEX_BITS = 16,   /* of a QPN, with those of the family left out */
 	UROCE_GID_MAX = 64,	    /* slots of a GID table */
 	UROCE_KEY_VARIANT_BITS = 8, /* key: index << 8 | variant */
 	PATH_PACKET_MAX = 8192,	    /* payload of one copied packet on any path */
 };
 #define UROCE_MAX_MSG_SIZE 0x80000000u /* bytes of one message */
 
-/* The process that owns a QP number. */
-static inline uint8_t uroce_qpn_slot(uint32_t qpn)
+/* The block of numbers that a QPN is in, and so the process that owns it. */
+static inline uint16_t uroce_qpn_slot(uint32_t qpn)
 {
-	return qpn >> UROCE_QP_INDEX_BITS;
+	return qpn >> UROCE_QPN_BLOCK_BITS & (UROCE_SLOTS - 1);
+}
+
+/* Its place among the blocks of its process, no two of which have the same. */
+static inline unsigned int uroce_slot_place(uint16_t slot)
+{
+	return slot >> UROCE_FAMILY_BITS;
 }
 
 /* The number's place in that process's tables. */
 static inline uint32_t uroce_qpn_index(uint32_t qpn)
 {
-	return qpn & ((1 << UROCE_QP_INDEX_BITS) - 1);
+	return uroce_slot_place(uroce_qpn_slot(qpn)) << UROCE_QPN_BLOCK_BITS |
+	       (qpn & ((1 << UROCE_QPN_BLOCK_BITS) - 1));
+}
+
+/* The same of an SRQ's number, which only its process reads. */
+static inline uint32_t uroce_srqn_index(uint32_t srqn)
+{
+	return srqn & ((1 << UROCE_QP_INDEX_BITS) - 1);
 }
 
 /* How to reach one destination. Plain data: may be copied freely. */
@@ -91,6 +109,7 @@ struct uroce_packet {
 	bool has_ack;
 	uint8_t ack_syndrome;
 	uint32_t ack_psn;
+	bool marked;	 /* the network tells of congestion by it */
 	bool any_length; /* the path segments as it likes; otherwise first and middle packets are
 			    one MTU */
 	/* source, for UD completions: 40 bytes as the GRH area of the receive buffer shows them;
@@ -119,18 +138,33 @@ struct uroce_tx {
 	uint32_t ack_msn;
 };
 
-/* A read or write that the initiator does alone. */
+enum uroce_rdma_kind {
+	UROCE_RDMA_READ,
+	UROCE_RDMA_WRITE,
+	UROCE_RDMA_CMP_SWAP,
+	UROCE_RDMA_FETCH_ADD,
+};
+
+/* What the initiator does alone. */
 struct uroce_rdma {
 	const struct uroce_qp *qp; /* the initiator's, its lock held */
 	uint32_t own_qpn;
 	uint32_t dest_qpn;
-	bool write;
+	enum uroce_rdma_kind kind;
 	const struct iovec *iov; /* local memory */
 	int iovcnt;
 	uint32_t length; /* sum of the iovecs, bytes */
 	uint64_t remote_addr;
 	uint32_t rkey;
+	uint64_t swap_add; /* of atomics */
+	uint64_t compare;
 };
+
+/* It has the value before of 8 bytes as its result. */
+static inline bool uroce_rdma_atomic(const struct uroce_rdma *rdma)
+{
+	return rdma->kind >= UROCE_RDMA_CMP_SWAP;
+}
 
 struct uroce_path_ops {
 	/*
@@ -153,7 +187,8 @@ struct uroce_path_ops {
 			  uint32_t own_qpn);
 	/*
 	 * One-sided operation, done by the initiator alone. Return: 0 done; -EOPNOTSUPP: send
-	 * packets instead, which also find out what is wrong if something is. NULL: never.
+	 * packets instead, which also find out what is wrong if something is; -EFAULT: an atomic
+	 * is done, and there is no memory for its result. NULL: never.
 	 */
 	int (*rdma)(struct uroce_path *path, const struct uroce_av *av,
 		    const struct uroce_rdma *rdma);
@@ -194,6 +229,7 @@ enum path_watch {
 	WATCH_LISTENER,	 /* uroce_shm_accept() */
 	WATCH_GUEST,	 /* uroce_shm_guest(): a connection that has said nothing yet; whoever
 			    watches closes it at the end */
+	WATCH_CALL,	 /* uroce_shm_called(); pointer: struct shm_call */
 	WATCH_PEER,	 /* uroce_shm_conn_ready(); pointer: struct shm_peer */
 	WATCH_PROCESS,	 /* uroce_shm_process_ended(); pointer: struct shm_peer */
 	WATCH_SOCKET,	 /* UDP: not waited for while pollers are at work; pointer: its struct
@@ -224,13 +260,13 @@ struct path_events {
 	/* Whether @qpn is an RC QP whose peer is at @sgid. */
 	bool (*expected)(struct path_host *host, uint32_t qpn, const union ibv_gid *sgid);
 	/* A datagram for another process of this host. */
-	void (*foreign)(struct path_host *host, uint8_t slot, const struct path_origin *from,
+	void (*foreign)(struct path_host *host, uint16_t slot, const struct path_origin *from,
 			const void *packet, uint32_t length, uint64_t now);
 	/* An RC packet that had come to the socket of another process. */
 	void (*passed_on)(struct path_host *host, const struct path_origin *from);
 	/* Nothing comes from @peer any more. @slot: its process ended; 0: it is not believed. */
 	void (*peer_gone)(struct path_host *host, struct uroce_path *path, const void *peer,
-			  uint8_t slot);
+			  uint16_t slot);
 	/* Only with host->capture. No lock needed. */
 	void (*seen)(struct path_host *host, const struct path_sight *sight);
 	/* Call whoever @what names as long as @fd is readable; and no longer. Any thread. */
@@ -242,10 +278,34 @@ struct path_events {
 struct path_host {
 	const struct path_events *events;
 	struct uroce_lock progress_lock; /* the receive side of all paths */
-	uint8_t slot;  /* 1..255, unique among this user's uroce processes in this network namespace
-			*/
+	/* Where this process is found among this user's in this network namespace: the first of its
+	 * blocks of QP numbers, 1 on. */
+	uint16_t slot;
+	/* All of them, each at its uroce_slot_place(); 0: none is there. They come while QPs are
+	 * made. */
+	_Atomic uint16_t blocks[UROCE_BLOCKS];
 	bool udp_only; /* no packets through shared memory, not even to processes of this host */
+	bool any_namespace; /* shared memory with this user's processes of other PID namespaces, too
+			     */
 	struct uroce_capture *capture; /* who wants to see each packet; NULL: nobody */
 };
+
+/* The block is this process's from now on. */
+static inline void path_host_take(struct path_host *host, uint16_t slot)
+{
+	atomic_store_explicit(&host->blocks[uroce_slot_place(slot)], slot, memory_order_release);
+}
+
+static inline bool path_host_has_slot(const struct path_host *host, uint16_t slot)
+{
+	return slot && atomic_load_explicit(&host->blocks[uroce_slot_place(slot)],
+					    memory_order_acquire) == slot;
+}
+
+/* Whether the QP number is one of this process's. */
+static inline bool path_host_has(const struct path_host *host, uint32_t qpn)
+{
+	return path_host_has_slot(host, uroce_qpn_slot(qpn));
+}
 
 #endif

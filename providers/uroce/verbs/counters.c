@@ -22,7 +22,7 @@ static int query_counters(struct ibv_context *ctx, struct ibv_qp *qp,
 	unsigned int total;
 
 	if (qp) {
-		uroce_counters_of_qp(to_uqp(qp), &values);
+		uroce_counters_of_qp(uroce_qp_real(to_vqp(qp)), &values);
 		return counters_fill(&values, counters, count);
 	}
 	uroce_counters_of_dev(dev, &values);
@@ -35,7 +35,7 @@ static int query_counters(struct ibv_context *ctx, struct ibv_qp *qp,
 
 static int query_first_error(struct ibv_qp *ibqp, struct uroce_qp_error *ret)
 {
-	struct uroce_qp *qp = to_uqp(ibqp);
+	struct uroce_qp *qp = uroce_qp_real(to_vqp(ibqp));
 	const struct uroce_first_error *e = &qp->first_error;
 	int r = -ENOENT;
 

@@ -5,6 +5,7 @@
 
 #include <rdma/ib_user_verbs.h>
 
+#include <infiniband/uroce.h>
 #include "providers/uroce/verbs/verbs.h"
 
 /* --- channels --- */
@@ -273,9 +274,11 @@ static uint32_t cq_size(uint32_t cqe)
 	return size;
 }
 
-static struct uroce_cqe *ring_alloc(uint32_t size)
+static int ring_alloc(struct uroce_memory *memory, const struct uroce_cq *cq, uint32_t size)
 {
-	return aligned_alloc(sizeof(struct uroce_cqe), size * sizeof(struct uroce_cqe));
+	return uroce_memory_get(memory, cq->vcq.parent ? &cq->vcq.parent->pd : NULL,
+				size * sizeof(struct uroce_cqe), sizeof(struct uroce_cqe),
+				UROCE_RES_TYPE_COMPLETION_QUEUE);
 }
 
 static int cq_check(const struct ibv_context *ctx, const struct verbs_create_cq *in)
@@ -309,9 +312,10 @@ int uroce_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 		return r;
 	cq->engine = &ctx->dev->host->engine;
 	cq->mask = cq_size(in->attr->cqe) - 1;
-	cq->ring = ring_alloc(cq->mask + 1);
-	if (!cq->ring)
-		return -ENOMEM;
+	r = ring_alloc(&cq->memory, cq, cq->mask + 1);
+	if (r < 0)
+		return r;
+	cq->ring = cq->memory.at;
 	cq->single_threaded = (in->attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
 			      (in->attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
 	vcq->cq.cqe = cq->mask + 1;
@@ -321,11 +325,11 @@ int uroce_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	return 0;
 }
 
-/* Move what waits into @ring, which becomes the CQ's. Return: the old one; NULL when it is too
- * small. */
-static struct uroce_cqe *ring_replace(struct uroce_cq *cq, struct uroce_cqe *ring, uint32_t size)
+/* Move what waits into @memory, and swap the two. False when that is too small. */
+static bool ring_replace(struct uroce_cq *cq, struct uroce_memory *memory, uint32_t size)
 {
-	struct uroce_cqe *old = NULL;
+	struct uroce_memory old = cq->memory;
+	struct uroce_cqe *ring = memory->at;
 	uint32_t tail, used;
 
 	uroce_lock(&cq->lock);
@@ -334,21 +338,24 @@ static struct uroce_cqe *ring_replace(struct uroce_cq *cq, struct uroce_cqe *rin
 	if (used <= size) {
 		for (uint32_t i = 0; i < used; i++)
 			ring[i] = cq->ring[(tail + i) & cq->mask];
-		old = cq->ring;
 		cq->ring = ring;
+		cq->memory = *memory;
+		*memory = old;
 		cq->mask = size - 1;
 		atomic_store_explicit(&cq->tail, 0, memory_order_relaxed);
 		atomic_store_explicit(&cq->head, used, memory_order_relaxed);
 	}
 	uroce_unlock(&cq->lock);
-	return old;
+	return used <= size;
 }
 
 int uroce_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 {
 	struct uroce_cq *cq = (struct uroce_cq *)vcq;
-	struct uroce_cqe *ring, *old;
+	struct uroce_memory memory;
 	uint32_t size;
+	bool fits;
+	int r;
 
 	if (in->cqe < 1 || in->cqe > UROCE_MAX_CQE) {
 		verbs_err(vcq->cq.context, "cq %u: resize to %d entries: 1 to %u are possible",
@@ -356,19 +363,24 @@ int uroce_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 		return -EINVAL;
 	}
 	size = cq_size(in->cqe);
-	ring = ring_alloc(size);
-	if (!ring)
-		return -ENOMEM;
-	old = ring_replace(cq, ring, size);
-	if (!old) {
-		free(ring);
+	r = ring_alloc(&memory, cq, size);
+	if (r < 0)
+		return r;
+	fits = ring_replace(cq, &memory, size);
+	uroce_memory_put(&memory);
+	if (!fits) {
 		verbs_err(vcq->cq.context,
 			  "cq %u: resize to %d entries: more completions wait in it",
 			  vcq->cq.handle, in->cqe);
 		return -EINVAL;
 	}
-	free(old);
 	vcq->cq.cqe = size;
+	return 0;
+}
+
+/* Completions are there as soon as they come to be: any moderation is kept by doing no more. */
+int uroce_modify_cq(struct verbs_cq *vcq, struct ibv_modify_cq_attr *attr)
+{
 	return 0;
 }
 
@@ -379,8 +391,8 @@ int uroce_destroy_cq(struct verbs_cq *vcq)
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vcq->cq.context);
 
 	if (atomic_load(&cq->qps)) {
-		verbs_err(vcq->cq.context, "cq %u: %u queue pairs still use it", vcq->cq.handle,
-			  atomic_load(&cq->qps));
+		verbs_err(vcq->cq.context, "cq %u: %u queue pairs and XRC SRQs still use it",
+			  vcq->cq.handle, atomic_load(&cq->qps));
 		return -EBUSY;
 	}
 	uroce_cq_events_forget(cq);
@@ -394,6 +406,6 @@ int uroce_destroy_cq(struct verbs_cq *vcq)
 	}
 	uroce_event_purge(ctx, &vcq->cq, &cq->async_events_raised);
 	verbs_cq_wait_events(vcq, cq->comp_events_raised, cq->async_events_raised);
-	free(cq->ring);
+	uroce_memory_put(&cq->memory);
 	return 0;
 }

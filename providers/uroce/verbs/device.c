@@ -24,7 +24,7 @@ static const struct ibv_device_attr device_attr = {
 			    IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
 			    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
 			    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
-			    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+			    IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_XRC,
 	.max_sge = UROCE_MAX_SGE,
 	.max_sge_rd = UROCE_MAX_SGE,
 	.max_cq = UROCE_MAX_CQ,
@@ -72,6 +72,8 @@ int uroce_query_device(struct ibv_context *ctx, const struct verbs_query_device 
 				.ud_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV,
 			},
 		},
+		.xrc_odp_caps = ODP_RC,
+		.max_dm_size = UROCE_MAX_DM,
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = CLOCK_KHZ,
 		.device_cap_flags_ex = device_attr.device_cap_flags | CAP_FLUSH_GLOBAL | CAP_FLUSH_PERSISTENT |
@@ -125,6 +127,24 @@ int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_
 		.active_speed = dev->speed,
 		.active_width = dev->width,
 	};
+	return 0;
+}
+
+/* Units of 100 Mbit/s a lane, by bit of the speed's code, and lanes, by bit of the width's. */
+static const uint16_t speed_of_bit[] = { 25, 50, 100, 100, 140, 250, 500, 1000 };
+static const uint8_t lanes_of_bit[] = { 1, 4, 8, 12, 2 };
+
+int uroce_query_port_speed(struct ibv_context *ctx, uint32_t port_num, uint64_t *ret_speed)
+{
+	struct uroce_dev *dev = ctx_dev(ctx);
+	unsigned int speed = __builtin_ctz(dev->speed | 1u << 31);
+	unsigned int width = __builtin_ctz(dev->width | 1u << 31);
+
+	if (port_num != 1)
+		return -EINVAL;
+	if (speed >= ARRAY_SIZE(speed_of_bit) || width >= ARRAY_SIZE(lanes_of_bit))
+		return -EOPNOTSUPP;
+	*ret_speed = (uint64_t)speed_of_bit[speed] * lanes_of_bit[width];
 	return 0;
 }
 

@@ -61,7 +61,8 @@ static int fault_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv
 		return -r;
 	}
 	r = uroce_post_send(qp, wr, bad_wr);
-	uroce_fault_posted(ctx_host(qp->context)->faults, to_uqp(qp), uroce_fault_fire);
+	uroce_fault_posted(ctx_host(qp->context)->faults, uroce_qp_real(to_vqp(qp)),
+			   uroce_fault_fire);
 	return r;
 }
 

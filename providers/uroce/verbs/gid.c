@@ -32,11 +32,16 @@ int uroce_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
 ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret_entries,
 			      size_t max_entries)
 {
+	struct ibv_gid_entry entry;
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < UROCE_GID_MAX && n < max_entries; i++)
-		if (!entry_fill(ctx_dev(ctx), i, &ret_entries[n]))
-			n++;
+	for (uint32_t i = 0; i < UROCE_GID_MAX; i++) {
+		if (entry_fill(ctx_dev(ctx), i, &entry))
+			continue;
+		if (n == max_entries)
+			return -EINVAL;
+		ret_entries[n++] = entry;
+	}
 	return n;
 }
 

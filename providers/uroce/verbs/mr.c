@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Protection domains and memory regions. Registered memory is not pinned: the device is the process
+ * Memory regions. Registered memory is not pinned: the device is the process
  * itself and reaches the pages as any code does, so a region costs nothing but its key and no limit
  * of locked memory applies.
  */
@@ -16,33 +16,12 @@
 	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_FLUSH_GLOBAL |       \
 	 IBV_ACCESS_FLUSH_PERSISTENT | IBV_ACCESS_OPTIONAL_RANGE)
 
+#define REMOTE_ACCESS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
-
-/* --- protection domains --- */
-
-int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata)
-{
-	struct uroce_dev *dev = ctx_dev(pd->context);
-
-	uroce_copy_init();
-	pd->handle = atomic_fetch_add_explicit(&dev->host->next_handle, 1, memory_order_relaxed);
-	return 0;
-}
-
-int uroce_dealloc_pd(struct ibv_pd *pd)
-{
-	unsigned int users =
-		atomic_load_explicit(&((struct uroce_pd *)pd)->users, memory_order_relaxed);
-
-	if (!users)
-		return 0;
-	verbs_err(pd->context, "ibv_dealloc_pd: %u objects of the protection domain still exist",
-		  users);
-	return -EBUSY;
-}
 
 /* --- checks --- */
 
@@ -155,6 +134,25 @@ static int check_region(struct ibv_context *ctx, const void *addr, uint64_t leng
 
 /* --- regions --- */
 
+/* Peers may map shared memory that they may reach; not what follows the address space, which may
+ * have other memory at this place tomorrow. */
+static void region_share(struct uroce_mr *mr, struct uroce_host *host)
+{
+	const struct uroce_key *key = mr->key;
+
+	mr->segment = -1;
+	if ((key->access & REMOTE_ACCESS) && !(key->access & IBV_ACCESS_ON_DEMAND) &&
+	    !host->paths.udp_only)
+		mr->segment =
+			uroce_segment_share(host->shm, key->key, (void *)key->base, key->length);
+}
+
+static void region_unshare(struct uroce_host *host, int segment)
+{
+	if (segment >= 0)
+		uroce_segment_unshare(host->shm, segment);
+}
+
 int uroce_reg_mr(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
 {
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
@@ -164,15 +162,16 @@ int uroce_reg_mr(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
 	if (!r)
 		r = check_region(in->pd->context, in->addr, in->length, in->access);
 	if (!r)
-		r = uroce_key_new(dev->host->engine.keys, in->pd, in->addr, in->length,
-				  in->access & IBV_ACCESS_ZERO_BASED ? 0 : in->iova, in->access,
-				  &mr->key);
+		r = uroce_key_new(dev->host->engine.keys, verbs_pd_protection(in->pd), in->addr,
+				  in->length, in->access & IBV_ACCESS_ZERO_BASED ? 0 : in->iova,
+				  in->access, &mr->key);
 	if (r < 0)
 		return r;
+	region_share(mr, dev->host);
 	uroce_copy_init();
 	vmr->ibv_mr.lkey = vmr->ibv_mr.rkey = mr->key->key;
 	vmr->ibv_mr.handle = mr->key->key >> UROCE_KEY_VARIANT_BITS;
-	atomic_fetch_add_explicit(&((struct uroce_pd *)in->pd)->users, 1, memory_order_relaxed);
+	uroce_pd_use(mr->key->pd, 1);
 	return 0;
 }
 
@@ -180,10 +179,11 @@ int uroce_rereg_mr(struct verbs_mr *vmr, const struct verbs_rereg_mr *in)
 {
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
 	struct ibv_context *ctx = vmr->ibv_mr.context;
-	struct uroce_keys *keys = ctx_dev(ctx)->host->engine.keys;
+	struct uroce_host *host = ctx_host(ctx);
 	const struct uroce_key *key = mr->key;
-	struct ibv_pd *old_pd = vmr->ibv_mr.pd;
-	struct ibv_pd *pd = in->flags & IBV_REREG_MR_CHANGE_PD ? in->pd : old_pd;
+	const struct ibv_pd *old_pd = key->pd; /* a parent domain may be gone by now */
+	const struct ibv_pd *pd =
+		in->flags & IBV_REREG_MR_CHANGE_PD ? verbs_pd_protection(in->pd) : old_pd;
 	bool moves = in->flags & IBV_REREG_MR_CHANGE_TRANSLATION;
 	unsigned int access = in->flags & IBV_REREG_MR_CHANGE_ACCESS
 				      ? (unsigned int)in->access
@@ -191,33 +191,103 @@ int uroce_rereg_mr(struct verbs_mr *vmr, const struct verbs_rereg_mr *in)
 	void *addr = moves ? in->addr : (void *)key->base;
 	uint64_t length = moves ? in->length : key->length;
 	uint64_t iova = access & IBV_ACCESS_ZERO_BASED ? 0 : moves ? (uintptr_t)addr : key->iova;
-	int r = check_region(ctx, addr, length, access);
+	int segment = mr->segment;
+	int r = vmr->mr_type == VERBS_MR_PLAIN ? check_region(ctx, addr, length, access) : -EINVAL;
 
 	if (!r)
-		r = uroce_key_change(keys, mr->key, pd, addr, length, iova, access);
+		r = uroce_key_change(host->engine.keys, mr->key, pd, addr, length, iova, access);
 	if (r == -EBUSY)
 		verbs_err(ctx, "mr 0x%x: ibv_rereg_mr: memory windows are bound to it",
 			  vmr->ibv_mr.lkey);
 	if (r < 0)
 		return r;
-	atomic_fetch_add_explicit(&((struct uroce_pd *)pd)->users, 1, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&((struct uroce_pd *)old_pd)->users, 1, memory_order_relaxed);
+	region_share(mr, host);
+	region_unshare(host, segment);
+	uroce_pd_use(pd, 1);
+	uroce_pd_use(old_pd, -1);
 	return 0;
+}
+
+/*
+ * A null region's memory: zeros that nothing can write, and as much that takes whatever is written.
+ * The largest message fits into either; of the second, a message of one access takes pages as it
+ * has.
+ */
+enum {
+	NULL_SIZE_LOG = sizeof(void *) == 8 ? 31 : 20,
+};
+
+static int null_map(size_t size, void **ret_memory)
+{
+	void *memory = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int r;
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	if (!mprotect(memory, size, PROT_READ)) {
+		*ret_memory = memory;
+		return 0;
+	}
+	r = -errno;
+	munmap(memory, 2 * size);
+	return r;
+}
+
+int uroce_alloc_null_mr(struct verbs_mr *vmr)
+{
+	struct uroce_mr *mr = (struct uroce_mr *)vmr;
+	struct uroce_host *host = ctx_host(vmr->ibv_mr.context);
+	size_t size = (size_t)1 << NULL_SIZE_LOG;
+	int r = uroce_host_check(host);
+	void *memory = NULL;
+
+	if (!r)
+		r = null_map(size, &memory);
+	if (r < 0)
+		return r;
+	r = uroce_key_new_null(host->engine.keys, verbs_pd_protection(vmr->ibv_mr.pd), memory, size,
+			       &mr->key);
+	if (r < 0) {
+		munmap(memory, 2 * size);
+		return r;
+	}
+	mr->segment = -1;
+	uroce_copy_init();
+	/* A name for local use: no peer may reach it. */
+	vmr->ibv_mr.lkey = mr->key->key;
+	vmr->ibv_mr.handle = mr->key->key >> UROCE_KEY_VARIANT_BITS;
+	uroce_pd_use(mr->key->pd, 1);
+	return 0;
+}
+
+/* What a region has besides its key, when the key is gone. */
+static void region_release(struct uroce_mr *mr, uintptr_t base, uint64_t null_size)
+{
+	if (null_size)
+		munmap((void *)base, 2 * null_size);
+	if (mr->dm)
+		atomic_fetch_sub_explicit(&mr->dm->regions, 1, memory_order_release);
 }
 
 int uroce_dereg_mr(struct verbs_mr *vmr)
 {
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
 	struct ibv_context *ctx = vmr->ibv_mr.context;
+	const struct ibv_pd *pd = mr->key->pd; /* a parent domain may be gone by now */
+	uint64_t null_size = mr->key->null_size;
+	uintptr_t base = mr->key->base;
 	int r = uroce_key_free(ctx_dev(ctx)->host->engine.keys, mr->key);
 
-	if (r < 0)
+	if (r < 0) {
 		verbs_err(ctx, "mr 0x%x: ibv_dereg_mr: memory windows are bound to it",
 			  vmr->ibv_mr.lkey);
-	else
-		atomic_fetch_sub_explicit(&((struct uroce_pd *)vmr->ibv_mr.pd)->users, 1,
-					  memory_order_relaxed);
-	return r;
+		return r;
+	}
+	region_unshare(ctx_host(ctx), mr->segment);
+	region_release(mr, base, null_size);
+	uroce_pd_use(pd, -1);
+	return 0;
 }
 
 /* --- advice --- */
@@ -255,8 +325,9 @@ int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 		if (r < 0)
 			return r == -ERANGE ? -EFAULT : -ENOENT;
 		/* What is not there need not be brought in: nothing is ever faulted on behalf of
-		 * NO_FAULT. */
-		if (r > 0 && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		 * NO_FAULT, and a null region is nothing. */
+		if (r > 0 && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
+		    !gather.keys[0]->null_size)
 			r = range_prefetch(gather.iov[0].iov_base, gather.iov[0].iov_len, write,
 					   now);
 		uroce_gather_put(&gather);

@@ -11,19 +11,23 @@ int uroce_alloc_mw(struct ibv_mw *mw, struct verbs_udata *udata)
 	int r = uroce_host_check(host);
 
 	if (!r)
-		r = uroce_key_new_window(host->engine.keys, mw->pd, mw->type, &umw->key);
+		r = uroce_key_new_window(host->engine.keys, verbs_pd_protection(mw->pd), mw->type,
+					 &umw->key);
 	if (r < 0)
 		return r;
 	mw->rkey = umw->key->key;
 	mw->handle = mw->rkey >> UROCE_KEY_VARIANT_BITS;
-	atomic_fetch_add_explicit(&((struct uroce_pd *)mw->pd)->users, 1, memory_order_relaxed);
+	uroce_pd_use(umw->key->pd, 1);
 	return 0;
 }
 
 int uroce_dealloc_mw(struct ibv_mw *mw)
 {
-	uroce_key_free(ctx_host(mw->context)->engine.keys, ((struct uroce_mw *)mw)->key);
-	atomic_fetch_sub_explicit(&((struct uroce_pd *)mw->pd)->users, 1, memory_order_relaxed);
+	struct uroce_mw *umw = (struct uroce_mw *)mw;
+	const struct ibv_pd *pd = umw->key->pd; /* a parent domain may be gone by now */
+
+	uroce_key_free(ctx_host(mw->context)->engine.keys, umw->key);
+	uroce_pd_use(pd, -1);
 	return 0;
 }
 
@@ -53,7 +57,7 @@ int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind
 	if (mw->type != IBV_MW_TYPE_1)
 		return bind_refuse(qp, mw,
 				   "a type 2 window is bound by a work request, IBV_WR_BIND_MW");
-	if (mw->pd != qp->pd)
+	if (verbs_pd_protection(mw->pd) != verbs_pd_protection(qp->pd))
 		return bind_refuse(qp, mw, "window and QP are of different protection domains");
 	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
 		return bind_refuse(qp, mw, "IBV_ACCESS_ZERO_BASED needs a type 2 window");

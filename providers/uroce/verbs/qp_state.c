@@ -45,8 +45,7 @@ static void requester_start(struct uroce_qp *qp, const struct ibv_qp_attr *attr)
 
 	req->psn = req->una = req->max_psn = qp->sq_psn = attr->sq_psn & PSN_MASK;
 	req->max_rd_atomic = attr->max_rd_atomic;
-	req->window_max = req->window =
-		qp->av.path && qp->av.path->lossless ? UROCE_WINDOW_LOSSLESS : UROCE_WINDOW;
+	uroce_window_start(qp);
 }
 
 static void attr_keep(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int mask)
@@ -101,7 +100,7 @@ static int qp_prepare(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int m
 		if (r < 0)
 			return r;
 	}
-	if (qp->type == IBV_QPT_RC && (mask & IBV_QP_MAX_DEST_RD_ATOMIC)) {
+	if (uroce_qp_reliable(qp) && (mask & IBV_QP_MAX_DEST_RD_ATOMIC)) {
 		ret->res_size = max_of((uint32_t)attr->max_dest_rd_atomic, (uint32_t)RES_MIN);
 		ret->res = calloc(ret->res_size, sizeof(*ret->res));
 		if (!ret->res)
@@ -191,10 +190,13 @@ static int qp_modify_locked(struct uroce_qp *qp, const struct verbs_modify_qp *i
 
 int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
-	struct uroce_qp *qp = (struct uroce_qp *)vqp;
+	struct uroce_qp *qp = uroce_qp_real(vqp);
 	struct qp_prepared got = {};
 	int r = uroce_host_check(qp_host(qp));
 
+	/* Another handle may have modified it. */
+	if (!r && vqp != &qp->vqp)
+		vqp->qp.state = qp->state;
 	if (!r)
 		r = verbs_check_modify_qp(vqp, in);
 	if (r < 0)
@@ -214,7 +216,7 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 
 int uroce_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
 {
-	struct uroce_qp *qp = (struct uroce_qp *)vqp;
+	struct uroce_qp *qp = uroce_qp_real(vqp);
 	struct ibv_qp_attr *attr = in->ret_attr;
 
 	uroce_lock(&qp->lock);

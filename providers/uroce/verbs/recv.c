@@ -32,6 +32,7 @@ enum cause {
 	CAUSE_SGES,
 	CAUSE_STATE,
 	CAUSE_SHARED,
+	CAUSE_XRC,
 };
 
 static __attribute__((noinline, cold)) void
@@ -66,12 +67,20 @@ recv_refused(struct ibv_context *ctx, const char *object, uint32_t number, enum 
 			"%s 0x%x: post_recv: the QP receives from an SRQ: use ibv_post_srq_recv()",
 			object, number);
 		break;
+	case CAUSE_XRC:
+		verbs_err(
+			ctx,
+			"%s 0x%x: post_recv: an XRC QP has no receives: post them to the SRQ that the "
+			"sender names",
+			object, number);
+		break;
 	}
 }
 
 static void qp_refused(struct uroce_qp *qp, const struct ibv_recv_wr *wr, int error)
 {
 	enum cause cause = qp->srq			? CAUSE_SHARED
+			   : !uroce_qp_has_rq(qp)	? CAUSE_XRC
 			   : qp->state == IBV_QPS_RESET ? CAUSE_STATE
 			   : error == ENOMEM		? CAUSE_FULL
 							: CAUSE_SGES;
@@ -87,8 +96,9 @@ int uroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv
 
 	uroce_lock(&qp->lock);
 	for (; wr; wr = wr->next) {
-		r = likely(!qp->srq && qp->state != IBV_QPS_RESET) ? rwqe_write(&qp->rq, wr)
-								   : EINVAL;
+		r = likely(uroce_qp_has_rq(qp) && qp->state != IBV_QPS_RESET)
+			    ? rwqe_write(&qp->rq, wr)
+			    : EINVAL;
 		if (unlikely(r)) {
 			*bad_wr = wr;
 			qp_refused(qp, wr, r);

@@ -120,16 +120,18 @@ static int swqe_write(struct uroce_qp *qp, const struct ibv_send_wr *wr)
 	struct uroce_swqe *wqe;
 	int r;
 
-	if (unlikely(sq_used(sq) >= sq->size))
-		return ENOMEM;
 	if (unlikely(!uroce_opcode_allowed(qp->type, wr->opcode)))
 		return EINVAL;
+	if (unlikely(sq_used(sq) >= sq->size))
+		return ENOMEM;
 	wqe = uroce_swqe_begin(sq, sq->head, wr->wr_id, wr->opcode, wr->send_flags);
 	r = wr->send_flags & IBV_SEND_INLINE ? inline_copy(wqe, sq, wr) : sges_copy(wqe, sq, wr);
 	if (likely(!r))
 		r = operation_fill(qp, wqe, wr);
 	if (unlikely(r))
 		return r;
+	if (unlikely(qp->type == IBV_QPT_XRC_SEND))
+		wqe->xrc.srqn = wr->qp_type.xrc.remote_srqn & QPN_MASK;
 	sq->head++;
 	return 0;
 }
@@ -159,6 +161,8 @@ static bool is_atomic(unsigned int opcode)
 static enum cause cause_find(const struct uroce_qp *qp, const struct ibv_send_wr *wr, int error,
 			     uint64_t length)
 {
+	if (qp->type == IBV_QPT_XRC_RECV)
+		return CAUSE_OPCODE;
 	if (qp->state < IBV_QPS_RTS)
 		return CAUSE_STATE;
 	if (wr->num_sge && !wr->sg_list)
@@ -185,7 +189,11 @@ static void cause_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, 
 {
 	static const char *const states[] = { "RESET", "INIT", "RTR" };
 	static const char *const types[] = {
-		[IBV_QPT_RC] = "an RC", [IBV_QPT_UC] = "a UC", [IBV_QPT_UD] = "a UD"
+		[IBV_QPT_RC] = "an RC",
+		[IBV_QPT_UC] = "a UC",
+		[IBV_QPT_UD] = "a UD",
+		[IBV_QPT_XRC_SEND] = "an XRC send",
+		[IBV_QPT_XRC_RECV] = "an XRC receive",
 	};
 
 	switch (cause) {

@@ -19,9 +19,11 @@ static inline bool uroce_opcode_allowed(uint8_t qp_type, unsigned int opcode)
 			  1 << IBV_WR_FLUSH | 1 << IBV_WR_ATOMIC_WRITE,
 		DATAGRAM = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM,
 	};
-	uint32_t allowed = qp_type == IBV_QPT_RC   ? CONNECTED | RC_ONLY
-			   : qp_type == IBV_QPT_UC ? CONNECTED
-						   : DATAGRAM;
+	uint32_t allowed = qp_type == IBV_QPT_RC	 ? CONNECTED | RC_ONLY
+			   : qp_type == IBV_QPT_UC	 ? CONNECTED
+			   : qp_type == IBV_QPT_XRC_SEND ? CONNECTED | RC_ONLY
+			   : qp_type == IBV_QPT_XRC_RECV ? 0
+							 : DATAGRAM;
 
 	return opcode < 32 && (allowed >> opcode & 1);
 }
@@ -83,7 +85,7 @@ static inline void uroce_swqe_bind(struct uroce_swqe *wqe, uint32_t rkey,
 /* Time, for a QP whose path loses packets; elsewhere the engine does without, or asks itself. */
 static inline uint64_t uroce_post_time(const struct uroce_qp *qp)
 {
-	return qp->type == IBV_QPT_RC && qp->av.path && !qp->av.path->lossless ? uroce_now() : 0;
+	return uroce_qp_reliable(qp) && qp->av.path && !qp->av.path->lossless ? uroce_now() : 0;
 }
 
 /*

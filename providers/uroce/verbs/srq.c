@@ -2,7 +2,31 @@
 /* Shared receive queues. */
 #include <string.h>
 
+#include <infiniband/uroce.h>
 #include "providers/uroce/verbs/verbs.h"
+
+/* Its domain's queue pairs find it from now on, and complete on its CQ. */
+static int xrc_begin(struct uroce_host *host, struct uroce_srq *srq)
+{
+	struct uroce_xrcd *xrcd = (struct uroce_xrcd *)srq->vsrq.xrcd;
+	int r;
+
+	srq->domain = xrcd->domain;
+	srq->cq = to_ucq(srq->vsrq.cq);
+	r = uroce_srqn_alloc(host, srq);
+	if (r < 0)
+		return r;
+	atomic_fetch_add(&srq->cq->qps, 1);
+	atomic_fetch_add(&xrcd->users, 1);
+	return 0;
+}
+
+static void xrc_end(struct uroce_host *host, struct uroce_srq *srq)
+{
+	uroce_srqn_free(host, srq);
+	atomic_fetch_sub(&srq->cq->qps, 1);
+	atomic_fetch_sub(&((struct uroce_xrcd *)srq->vsrq.xrcd)->users, 1);
+}
 
 int uroce_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 {
@@ -11,11 +35,10 @@ int uroce_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	struct ibv_srq_attr *attr = &in->attr->attr;
 	int r;
 
-	if ((in->attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) &&
-	    in->attr->srq_type != IBV_SRQT_BASIC) {
+	if (vsrq->srq_type != IBV_SRQT_BASIC && vsrq->srq_type != IBV_SRQT_XRC) {
 		verbs_err(vsrq->srq.context,
-			  "create_srq: type %d is not supported: only the basic one",
-			  in->attr->srq_type);
+			  "create_srq: type %d is not supported: basic and XRC ones are",
+			  vsrq->srq_type);
 		return -EOPNOTSUPP;
 	}
 	if (!attr->max_wr || attr->max_wr > UROCE_MAX_WR || attr->max_sge > UROCE_MAX_SGE) {
@@ -26,35 +49,57 @@ int uroce_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	}
 	r = uroce_host_check(ctx->dev->host);
 	if (!r)
-		r = uroce_rq_alloc(&srq->rq, attr->max_wr, attr->max_sge);
+		r = uroce_rq_alloc(&srq->rq, vsrq->srq.pd, UROCE_RES_TYPE_SHARED_RECEIVE_QUEUE,
+				   attr->max_wr, attr->max_sge);
 	if (r < 0)
 		return r;
-	atomic_fetch_add(&((struct uroce_pd *)vsrq->srq.pd)->users, 1);
 	vsrq->srq.handle = atomic_fetch_add(&ctx->dev->host->next_handle, 1);
-	vsrq->srq_num = vsrq->srq.handle;
+	if (vsrq->srq_type == IBV_SRQT_XRC) {
+		r = xrc_begin(ctx->dev->host, srq);
+		if (r < 0) {
+			uroce_memory_put(&srq->rq.memory);
+			return r;
+		}
+	}
+	uroce_pd_use(vsrq->srq.pd, 1);
 	attr->max_wr = srq->rq.size;
 	attr->max_sge = srq->rq.max_sge;
 	return 0;
 }
 
-/* A new ring of @max_wr entries with what is posted. Under srq->lock. */
-static int srq_resize(struct uroce_srq *srq, uint32_t max_wr)
+/* Move what is posted into the ring of @rq, and swap the two. Under srq->lock. */
+static int srq_take_over(struct uroce_srq *srq, struct uroce_rq *rq, uint32_t max_wr)
 {
 	uint32_t used = srq->rq.head - srq->rq.tail;
-	struct uroce_rq larger;
+	struct uroce_rq old = srq->rq;
+
+	if (max_wr < used)
+		return -EINVAL;
+	for (uint32_t i = 0; i < used; i++)
+		memcpy(rq_wqe(rq, i), rq_wqe(&srq->rq, srq->rq.tail + i), rq->stride);
+	rq->head = used;
+	srq->rq = *rq;
+	*rq = old;
+	return 0;
+}
+
+/* The memory comes and goes without the lock: it may be an allocator of the program's. */
+static int srq_resize(struct uroce_srq *srq, uint32_t max_wr)
+{
+	struct uroce_rq rq;
 	int r;
 
-	if (max_wr < used || max_wr > UROCE_MAX_WR)
+	if (max_wr > UROCE_MAX_WR)
 		return -EINVAL;
-	r = uroce_rq_alloc(&larger, max_wr, srq->rq.max_sge);
+	r = uroce_rq_alloc(&rq, srq->vsrq.srq.pd, UROCE_RES_TYPE_SHARED_RECEIVE_QUEUE, max_wr,
+			   srq->rq.max_sge);
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < used; i++)
-		memcpy(rq_wqe(&larger, i), rq_wqe(&srq->rq, srq->rq.tail + i), larger.stride);
-	larger.head = used;
-	free(srq->rq.ring);
-	srq->rq = larger;
-	return 0;
+	uroce_lock(&srq->lock);
+	r = srq_take_over(srq, &rq, max_wr);
+	uroce_unlock(&srq->lock);
+	uroce_memory_put(&rq.memory);
+	return r;
 }
 
 int uroce_modify_srq(struct verbs_srq *vsrq, const struct verbs_modify_srq *in)
@@ -62,9 +107,9 @@ int uroce_modify_srq(struct verbs_srq *vsrq, const struct verbs_modify_srq *in)
 	struct uroce_srq *srq = (struct uroce_srq *)vsrq;
 	int r = 0;
 
-	uroce_lock(&srq->lock);
 	if (in->mask & IBV_SRQ_MAX_WR)
 		r = srq_resize(srq, in->attr->max_wr);
+	uroce_lock(&srq->lock);
 	if (!r && (in->mask & IBV_SRQ_LIMIT)) {
 		if (in->attr->srq_limit > srq->rq.size)
 			r = -EINVAL;
@@ -102,9 +147,11 @@ int uroce_destroy_srq(struct verbs_srq *vsrq)
 			  vsrq->srq.handle, atomic_load(&srq->qps));
 		return -EBUSY;
 	}
+	if (srq->domain)
+		xrc_end(ctx->dev->host, srq);
 	uroce_event_purge(ctx, &vsrq->srq, &srq->events_raised);
 	verbs_srq_wait_events(vsrq, srq->events_raised);
-	atomic_fetch_sub(&((struct uroce_pd *)vsrq->srq.pd)->users, 1);
-	free(srq->rq.ring);
+	uroce_pd_use(vsrq->srq.pd, -1);
+	uroce_memory_put(&srq->rq.memory);
 	return 0;
 }

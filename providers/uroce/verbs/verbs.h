@@ -15,6 +15,7 @@
 int uroce_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 		       struct ibv_device_attr_ex *ret_attr);
 int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *ret_attr);
+int uroce_query_port_speed(struct ibv_context *ctx, uint32_t port_num, uint64_t *ret_speed);
 int uroce_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
 
 /* gid.c */
@@ -24,12 +25,41 @@ ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret
 			      size_t max_entries);
 int uroce_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index, __be16 *ret_pkey);
 
-/* keys.c, mw.c */
+/* pd.c: protection domains, and what parent domains add */
 int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
 int uroce_dealloc_pd(struct ibv_pd *pd);
+int uroce_alloc_td(struct ibv_td *td, const struct ibv_td_init_attr *attr);
+int uroce_alloc_parent_domain(struct verbs_pd *parent);
+
+/* One more object (@change 1) or one less (-1) of the protection domain that @pd is or stands for.
+ */
+static inline void uroce_pd_use(const struct ibv_pd *pd, int change)
+{
+	struct ibv_pd *protection = verbs_pd_protection((struct ibv_pd *)pd);
+
+	atomic_fetch_add_explicit(&((struct uroce_pd *)protection)->users, change,
+				  memory_order_relaxed);
+}
+
+/*
+ * @size bytes for a queue, aligned to @alignment: of the allocator of @pd when that is a parent
+ * domain that has one. -ENOMEM; -EINVAL, said, when its memory is not aligned.
+ */
+int uroce_memory_get(struct uroce_memory *memory, struct ibv_pd *pd, size_t size, size_t alignment,
+		     uint64_t type);
+/* Nothing, when there is none. */
+void uroce_memory_put(struct uroce_memory *memory);
+
+/* mr.c, mw.c, dm.c */
 int uroce_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in);
 int uroce_rereg_mr(struct verbs_mr *mr, const struct verbs_rereg_mr *in);
 int uroce_dereg_mr(struct verbs_mr *mr);
+int uroce_alloc_null_mr(struct verbs_mr *mr);
+int uroce_reg_dm_mr(struct verbs_mr *mr, const struct verbs_reg_dm_mr *in);
+int uroce_alloc_dm(struct verbs_dm *dm, const struct verbs_alloc_dm *in);
+int uroce_free_dm(struct verbs_dm *dm);
+int uroce_alloc_buf(struct ibv_buf *buf);
+void uroce_free_buf(struct ibv_buf *buf);
 int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		    struct ibv_sge *sg_list, uint32_t num_sge);
 int uroce_alloc_mw(struct ibv_mw *mw, struct verbs_udata *udata);
@@ -41,6 +71,7 @@ int uroce_create_comp_channel(struct ibv_comp_channel *channel);
 void uroce_destroy_comp_channel(struct ibv_comp_channel *channel);
 int uroce_create_cq(struct verbs_cq *cq, const struct verbs_create_cq *in);
 int uroce_resize_cq(struct verbs_cq *cq, const struct verbs_resize_cq *in);
+int uroce_modify_cq(struct verbs_cq *cq, struct ibv_modify_cq_attr *attr);
 int uroce_destroy_cq(struct verbs_cq *cq);
 int uroce_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int uroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
@@ -52,6 +83,26 @@ int uroce_query_srq(struct verbs_srq *srq, struct ibv_srq_attr *ret_attr);
 int uroce_destroy_srq(struct verbs_srq *srq);
 int uroce_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int uroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* xrcd.c */
+struct uroce_xrcd {
+	struct verbs_xrcd vxrcd;
+	struct uroce_domain *domain;
+	atomic_uint users; /* SRQs and handles of QPs made with it */
+};
+int uroce_open_xrcd(struct verbs_xrcd *xrcd, const struct verbs_open_xrcd *in);
+int uroce_close_xrcd(struct verbs_xrcd *xrcd);
+int uroce_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
+/* @handle stands for @qp from now on; and no longer. Return: true when it was the last one. */
+void uroce_xrc_handle_add(struct uroce_qp *qp, struct uroce_qp *handle);
+bool uroce_xrc_handle_remove(struct uroce_qp *handle);
+/* What a handle stands for; any other QP stands for itself. */
+static inline struct uroce_qp *uroce_qp_real(struct verbs_qp *vqp)
+{
+	struct uroce_qp *qp = (struct uroce_qp *)vqp;
+
+	return unlikely(qp->shared != NULL) ? qp->shared : qp;
+}
 
 /* send.c */
 int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
@@ -69,7 +120,8 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 int uroce_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int uroce_destroy_qp(struct verbs_qp *vqp);
 /* Memory of a receive ring, of a QP or an SRQ. */
-int uroce_rq_alloc(struct uroce_rq *rq, uint32_t max_wr, uint32_t max_sge);
+int uroce_rq_alloc(struct uroce_rq *rq, struct ibv_pd *pd, uint64_t type, uint32_t max_wr,
+		   uint32_t max_sge);
 
 /* wr.c: the ibv_wr_* functions the caller asked for. -EOPNOTSUPP for one this QP type has not. */
 int uroce_wr_init(struct uroce_qp *qp, const struct ibv_qp_init_attr_ex *attr);

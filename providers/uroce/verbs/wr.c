@@ -84,6 +84,7 @@ static struct uroce_swqe *wqe_new(struct ibv_qp_ex *ex, uint8_t opcode)
 		return sq_wqe_spare(&qp->sq);
 	}
 	wqe = uroce_swqe_begin(&qp->sq, qp->wr_head, ex->wr_id, opcode, ex->wr_flags);
+	wqe->xrc.srqn = 0; /* no SRQ's number: until ibv_wr_set_xrc_srqn() */
 	qp->wr_head++;
 	return wqe;
 }
@@ -226,6 +227,11 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 	uroce_av_for_qpn(&wqe->ud.av, wqe->ud.qpn);
 }
 
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+	wqe_last(ex_to_uqp(ex))->xrc.srqn = remote_srqn & QPN_MASK;
+}
+
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	struct uroce_qp *qp = ex_to_uqp(ex);
@@ -310,10 +316,25 @@ static void builders_fill(struct ibv_qp_ex *ex, uint64_t ops)
 	ex->wr_bind_mw = ops & IBV_QP_EX_WITH_BIND_MW ? wr_bind_mw : NULL;
 }
 
+static uint64_t ops_known(const struct uroce_qp *qp)
+{
+	switch (qp->type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
+		return RC_OPS;
+	case IBV_QPT_UC:
+		return UC_OPS;
+	case IBV_QPT_UD:
+		return UD_OPS;
+	default:
+		return 0;
+	}
+}
+
 int uroce_wr_init(struct uroce_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
-	uint64_t known = qp->type == IBV_QPT_RC ? RC_OPS : qp->type == IBV_QPT_UC ? UC_OPS : UD_OPS;
+	uint64_t known = ops_known(qp);
 	uint64_t ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attr->send_ops_flags : 0;
 
 	if (!comp_mask_ok(ops, known)) {
@@ -322,10 +343,13 @@ int uroce_wr_init(struct uroce_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 			  (unsigned long long)ops, qp->type, (unsigned long long)(ops & ~known));
 		return -EOPNOTSUPP;
 	}
+	if (qp->type == IBV_QPT_XRC_RECV)
+		return 0;
 	ex->wr_start = wr_start;
 	ex->wr_complete = wr_complete;
 	ex->wr_abort = wr_abort;
 	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
 	ex->wr_set_sge = wr_set_sge;

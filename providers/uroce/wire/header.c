@@ -17,9 +17,21 @@ enum {
 	BTH_PAD_SHIFT = 4,
 	BTH_PAD_MASK = 3,
 	BTH_VERSION_MASK = 0x0f,
+	BTH_BECN = 0x40,	 /* of byte 4: a notification of congestion */
 	PKEY_PARTITION = 0x7fff, /* the bit above says whether it is a full member's */
 };
 #define BTH_ACK_REQ 0x80000000u
+
+/* Behind the BTH, in which it has the congestion bit and no migration state: annex A17.9.3. */
+static uint8_t *pack_cnp(uint8_t *p)
+{
+	uint8_t *bth = p - BTH_LEN;
+
+	bth[1] &= ~BTH_MIGRATED;
+	bth[BTH_RESERVED] = BTH_BECN;
+	memset(p, 0, CNP_LEN);
+	return p + CNP_LEN;
+}
 
 static uint8_t *pack_extensions(const struct uroce_hdr *hdr, pkt_flags_t flags, uint8_t *p)
 {
@@ -27,6 +39,8 @@ static uint8_t *pack_extensions(const struct uroce_hdr *hdr, pkt_flags_t flags, 
 		p = put32(p, hdr->qkey);
 		p = put32(p, hdr->src_qpn & QPN_MASK);
 	}
+	if (flags & PKT_XRC_ETH)
+		p = put32(p, hdr->srqn & QPN_MASK);
 	if (flags & PKT_FETH)
 		p = put32(p, (uint32_t)hdr->flush_level << 4 | hdr->flush_type);
 	if (flags & PKT_RETH) {
@@ -50,6 +64,8 @@ static uint8_t *pack_extensions(const struct uroce_hdr *hdr, pkt_flags_t flags, 
 	}
 	if (flags & PKT_IETH)
 		p = put32(p, hdr->invalidate_rkey);
+	if (unlikely(flags & PKT_CNP))
+		p = pack_cnp(p);
 	return p;
 }
 
@@ -76,6 +92,10 @@ static void unpack_extensions(const uint8_t *p, pkt_flags_t flags, struct uroce_
 		hdr->qkey = get32(p);
 		hdr->src_qpn = get32(p + 4) & QPN_MASK;
 		p += DETH_LEN;
+	}
+	if (flags & PKT_XRC_ETH) {
+		hdr->srqn = get32(p) & QPN_MASK;
+		p += XRC_ETH_LEN;
 	}
 	if (flags & PKT_FETH) {
 		hdr->flush_type = get32(p) & 0x0f;

@@ -25,9 +25,11 @@ enum {
 	IMM_LEN = 4,
 	IETH_LEN = 4,
 	FETH_LEN = 4,
+	XRC_ETH_LEN = 4,
+	CNP_LEN = 16, /* reserved bytes of a congestion notification */
 	ICRC_LEN = 4,
-	UROCE_HEADER_MAX =
-		BTH_LEN + ATOMIC_ETH_LEN, /* longest header of any opcode: checked in header.c */
+	/* longest header of any opcode: checked in header.c */
+	UROCE_HEADER_MAX = BTH_LEN + XRC_ETH_LEN + ATOMIC_ETH_LEN,
 };
 
 #define UROCE_UDP_PORT	   4791
@@ -89,6 +91,8 @@ struct uroce_hdr {
 	uint32_t invalidate_rkey;
 	uint8_t flush_type;
 	uint8_t flush_level;
+	/* XRCETH */
+	uint32_t srqn;
 };
 
 static inline pkt_flags_t hdr_flags(const struct uroce_hdr *hdr)

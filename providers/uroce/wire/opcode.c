@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* IBTA vol. 1, chapter 9: base transport header and its extensions. */
+/* IBTA vol. 1, chapter 9, annexes A14 and A17: base transport header and its extensions. */
 #include "providers/uroce/wire/opcode.h"
 #include "providers/uroce/wire/header.h"
 
@@ -10,62 +10,88 @@
 #define LAST  (PKT_END | PKT_PAYLOAD)
 #define ONLY  (PKT_START | PKT_END | PKT_PAYLOAD)
 
-/* The requests RC and UC have in common. */
-#define CONNECTED_REQUESTS(t, T)                                                                   \
-	[t | UROCE_SEND_FIRST] = { REQ | FIRST | PKT_SEND | PKT_RWQE, BTH_LEN, T " send first" },  \
-	     [t | UROCE_SEND_MIDDLE] = { REQ | MID | PKT_SEND, BTH_LEN, T " send middle" },        \
-	     [t | UROCE_SEND_LAST] = { REQ | LAST | PKT_SEND | PKT_CQE, BTH_LEN, T " send last" }, \
-	     [t | UROCE_SEND_LAST_IMM] = { REQ | LAST | PKT_SEND | PKT_CQE | PKT_IMM,              \
-					   BTH_LEN + IMM_LEN, T " send last with immediate" },     \
-	     [t | UROCE_SEND_ONLY] = { REQ | ONLY | PKT_SEND | PKT_RWQE | PKT_CQE, BTH_LEN,        \
-				       T " send only" },                                           \
-	     [t | UROCE_SEND_ONLY_IMM] = { REQ | ONLY | PKT_SEND | PKT_RWQE | PKT_CQE | PKT_IMM,   \
-					   BTH_LEN + IMM_LEN, T " send only with immediate" },     \
-	     [t | UROCE_WRITE_FIRST] = { REQ | FIRST | PKT_WRITE | PKT_RETH, BTH_LEN + RETH_LEN,   \
-					 T " write first" },                                       \
-	     [t | UROCE_WRITE_MIDDLE] = { REQ | MID | PKT_WRITE, BTH_LEN, T " write middle" },     \
-	     [t | UROCE_WRITE_LAST] = { REQ | LAST | PKT_WRITE, BTH_LEN, T " write last" },        \
-	     [t | UROCE_WRITE_LAST_IMM] = { REQ | LAST | PKT_WRITE | PKT_RWQE | PKT_CQE | PKT_IMM, \
-					    BTH_LEN + IMM_LEN, T " write last with immediate" },   \
-	     [t | UROCE_WRITE_ONLY] = { REQ | ONLY | PKT_WRITE | PKT_RETH, BTH_LEN + RETH_LEN,     \
-					T " write only" },                                         \
-	     [t | UROCE_WRITE_ONLY_IMM] = { REQ | ONLY | PKT_WRITE | PKT_RETH | PKT_RWQE |         \
+/*
+ * The requests that RC, UC and XRC have in common. @F, @L: what the transport adds to the flags and
+ * to the length of a header.
+ */
+#define CONNECTED_REQUESTS(t, T, F, L)                                                             \
+	[t | UROCE_SEND_FIRST] = { F | REQ | FIRST | PKT_SEND | PKT_RWQE, BTH_LEN + L,             \
+				   T " send first" },                                              \
+	     [t | UROCE_SEND_MIDDLE] = { F | REQ | MID | PKT_SEND, BTH_LEN + L,                    \
+					 T " send middle" },                                       \
+	     [t | UROCE_SEND_LAST] = { F | REQ | LAST | PKT_SEND | PKT_CQE, BTH_LEN + L,           \
+				       T " send last" },                                           \
+	     [t | UROCE_SEND_LAST_IMM] = { F | REQ | LAST | PKT_SEND | PKT_CQE | PKT_IMM,          \
+					   BTH_LEN + L + IMM_LEN, T " send last with immediate" }, \
+	     [t | UROCE_SEND_ONLY] = { F | REQ | ONLY | PKT_SEND | PKT_RWQE | PKT_CQE,             \
+				       BTH_LEN + L, T " send only" },                              \
+	     [t | UROCE_SEND_ONLY_IMM] = { F | REQ | ONLY | PKT_SEND | PKT_RWQE | PKT_CQE |        \
+						   PKT_IMM,                                        \
+					   BTH_LEN + L + IMM_LEN, T " send only with immediate" }, \
+	     [t | UROCE_WRITE_FIRST] = { F | REQ | FIRST | PKT_WRITE | PKT_RETH,                   \
+					 BTH_LEN + L + RETH_LEN, T " write first" },               \
+	     [t | UROCE_WRITE_MIDDLE] = { F | REQ | MID | PKT_WRITE, BTH_LEN + L,                  \
+					  T " write middle" },                                     \
+	     [t | UROCE_WRITE_LAST] = { F | REQ | LAST | PKT_WRITE, BTH_LEN + L,                   \
+					T " write last" },                                         \
+	     [t | UROCE_WRITE_LAST_IMM] = { F | REQ | LAST | PKT_WRITE | PKT_RWQE | PKT_CQE |      \
+						    PKT_IMM,                                       \
+					    BTH_LEN + L + IMM_LEN,                                 \
+					    T " write last with immediate" },                      \
+	     [t | UROCE_WRITE_ONLY] = { F | REQ | ONLY | PKT_WRITE | PKT_RETH,                     \
+					BTH_LEN + L + RETH_LEN, T " write only" },                 \
+	     [t | UROCE_WRITE_ONLY_IMM] = { F | REQ | ONLY | PKT_WRITE | PKT_RETH | PKT_RWQE |     \
 						    PKT_CQE | PKT_IMM,                             \
-					    BTH_LEN + RETH_LEN + IMM_LEN,                          \
+					    BTH_LEN + L + RETH_LEN + IMM_LEN,                      \
 					    T " write only with immediate" }
 
-const struct uroce_opcode uroce_opcodes[256] = {
-	CONNECTED_REQUESTS(UROCE_RC, "RC"),
-	[UROCE_RC | UROCE_READ_REQUEST] = { REQ | PKT_START | PKT_END | PKT_READ | PKT_RETH,
-					    BTH_LEN + RETH_LEN, "RC read request" },
-	[UROCE_RC | UROCE_READ_RESP_FIRST] = { RESP | FIRST | PKT_READ | PKT_AETH,
-					       BTH_LEN + AETH_LEN, "RC read response first" },
-	[UROCE_RC | UROCE_READ_RESP_MIDDLE] = { RESP | MID | PKT_READ, BTH_LEN,
-						"RC read response middle" },
-	[UROCE_RC | UROCE_READ_RESP_LAST] = { RESP | LAST | PKT_READ | PKT_AETH, BTH_LEN + AETH_LEN,
-					      "RC read response last" },
-	[UROCE_RC | UROCE_READ_RESP_ONLY] = { RESP | ONLY | PKT_READ | PKT_AETH, BTH_LEN + AETH_LEN,
-					      "RC read response only" },
-	[UROCE_RC | UROCE_ACK] = { RESP | PKT_START | PKT_END | PKT_AETH, BTH_LEN + AETH_LEN,
-				   "RC acknowledge" },
-	[UROCE_RC | UROCE_ATOMIC_ACK] = { RESP | PKT_START | PKT_END | PKT_AETH | PKT_ATOMIC_ACK |
-						  PKT_ATOMIC,
-					  BTH_LEN + AETH_LEN + ATOMIC_ACK_LEN,
-					  "RC atomic acknowledge" },
-	[UROCE_RC | UROCE_CMP_SWAP] = { REQ | PKT_START | PKT_END | PKT_ATOMIC | PKT_ATOMIC_ETH,
-					BTH_LEN + ATOMIC_ETH_LEN, "RC compare and swap" },
-	[UROCE_RC | UROCE_FETCH_ADD] = { REQ | PKT_START | PKT_END | PKT_ATOMIC | PKT_ATOMIC_ETH,
-					 BTH_LEN + ATOMIC_ETH_LEN, "RC fetch and add" },
-	[UROCE_RC | UROCE_SEND_LAST_INV] = { REQ | LAST | PKT_SEND | PKT_CQE | PKT_IETH,
-					     BTH_LEN + IETH_LEN, "RC send last with invalidate" },
-	[UROCE_RC | UROCE_SEND_ONLY_INV] = { REQ | ONLY | PKT_SEND | PKT_RWQE | PKT_CQE | PKT_IETH,
-					     BTH_LEN + IETH_LEN, "RC send only with invalidate" },
-	[UROCE_RC | UROCE_FLUSH] = { REQ | PKT_START | PKT_END | PKT_FETH | PKT_RETH,
-				     BTH_LEN + FETH_LEN + RETH_LEN, "RC flush" },
-	[UROCE_RC | UROCE_ATOMIC_WRITE] = { REQ | ONLY | PKT_RETH, BTH_LEN + RETH_LEN,
-					    "RC atomic write" },
+/* Those that only a reliable transport has, and what it answers. */
+#define RELIABLE_REQUESTS(t, T, F, L)                                                              \
+	[t | UROCE_READ_REQUEST] = { F | REQ | PKT_START | PKT_END | PKT_READ | PKT_RETH,          \
+				     BTH_LEN + L + RETH_LEN, T " read request" },                  \
+	     [t | UROCE_CMP_SWAP] = { F | REQ | PKT_START | PKT_END | PKT_ATOMIC | PKT_ATOMIC_ETH, \
+				      BTH_LEN + L + ATOMIC_ETH_LEN, T " compare and swap" },       \
+	     [t | UROCE_FETCH_ADD] = { F | REQ | PKT_START | PKT_END | PKT_ATOMIC |                \
+					       PKT_ATOMIC_ETH,                                     \
+				       BTH_LEN + L + ATOMIC_ETH_LEN, T " fetch and add" },         \
+	     [t | UROCE_SEND_LAST_INV] = { F | REQ | LAST | PKT_SEND | PKT_CQE | PKT_IETH,         \
+					   BTH_LEN + L + IETH_LEN,                                 \
+					   T " send last with invalidate" },                       \
+	     [t | UROCE_SEND_ONLY_INV] = { F | REQ | ONLY | PKT_SEND | PKT_RWQE | PKT_CQE |        \
+						   PKT_IETH,                                       \
+					   BTH_LEN + L + IETH_LEN,                                 \
+					   T " send only with invalidate" },                       \
+	     [t | UROCE_FLUSH] = { F | REQ | PKT_START | PKT_END | PKT_FETH | PKT_RETH,            \
+				   BTH_LEN + L + FETH_LEN + RETH_LEN, T " flush" },                \
+	     [t | UROCE_ATOMIC_WRITE] = { F | REQ | ONLY | PKT_RETH, BTH_LEN + L + RETH_LEN,       \
+					  T " atomic write" }
 
-	CONNECTED_REQUESTS(UROCE_UC, "UC"),
+#define RESPONSES(t, T)                                                                            \
+	[t | UROCE_READ_RESP_FIRST] = { RESP | FIRST | PKT_READ | PKT_AETH, BTH_LEN + AETH_LEN,    \
+					T " read response first" },                                \
+	     [t | UROCE_READ_RESP_MIDDLE] = { RESP | MID | PKT_READ, BTH_LEN,                      \
+					      T " read response middle" },                         \
+	     [t | UROCE_READ_RESP_LAST] = { RESP | LAST | PKT_READ | PKT_AETH, BTH_LEN + AETH_LEN, \
+					    T " read response last" },                             \
+	     [t | UROCE_READ_RESP_ONLY] = { RESP | ONLY | PKT_READ | PKT_AETH, BTH_LEN + AETH_LEN, \
+					    T " read response only" },                             \
+	     [t | UROCE_ACK] = { RESP | PKT_START | PKT_END | PKT_AETH, BTH_LEN + AETH_LEN,        \
+				 T " acknowledge" },                                               \
+	     [t | UROCE_ATOMIC_ACK] = { RESP | PKT_START | PKT_END | PKT_AETH | PKT_ATOMIC_ACK |   \
+						PKT_ATOMIC,                                        \
+					BTH_LEN + AETH_LEN + ATOMIC_ACK_LEN,                       \
+					T " atomic acknowledge" }
+
+const struct uroce_opcode uroce_opcodes[256] = {
+	CONNECTED_REQUESTS(UROCE_RC, "RC", 0, 0),
+	RELIABLE_REQUESTS(UROCE_RC, "RC", 0, 0),
+	RESPONSES(UROCE_RC, "RC"),
+
+	CONNECTED_REQUESTS(UROCE_UC, "UC", 0, 0),
+
+	CONNECTED_REQUESTS(UROCE_XRC, "XRC", PKT_XRC_ETH, XRC_ETH_LEN),
+	RELIABLE_REQUESTS(UROCE_XRC, "XRC", PKT_XRC_ETH, XRC_ETH_LEN),
+	RESPONSES(UROCE_XRC, "XRC"),
 
 	[UROCE_UD | UROCE_SEND_ONLY] = { REQ | ONLY | PKT_SEND | PKT_RWQE | PKT_CQE | PKT_DETH,
 					 BTH_LEN + DETH_LEN, "UD send only" },
@@ -73,4 +99,6 @@ const struct uroce_opcode uroce_opcodes[256] = {
 						     PKT_IMM,
 					     BTH_LEN + DETH_LEN + IMM_LEN,
 					     "UD send only with immediate" },
+
+	[UROCE_CNP] = { PKT_VALID | PKT_CNP, BTH_LEN + CNP_LEN, "congestion notification" },
 };

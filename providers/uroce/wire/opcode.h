@@ -15,6 +15,8 @@ enum {
 	UROCE_UC = 0x20,
 	UROCE_RD = 0x40,
 	UROCE_UD = 0x60,
+	UROCE_XRC = 0xa0,
+	UROCE_TRANSPORT_MASK = 0xe0,
 };
 
 /* Operation: bits 4..0. Not every transport has every one. */
@@ -44,6 +46,7 @@ enum {
 	UROCE_SEND_ONLY_INV = 0x17,
 	UROCE_FLUSH = 0x1c,
 	UROCE_ATOMIC_WRITE = 0x1d,
+	UROCE_OPERATION_MASK = 0x1f,
 	UROCE_CNP = 0x81, /* whole opcode, not an operation */
 };
 
@@ -75,6 +78,8 @@ typedef uint32_t pkt_flags_t;
 #define PKT_READ       ((pkt_flags_t)(1u << 18)) /* read request or response */
 #define PKT_ATOMIC     ((pkt_flags_t)(1u << 19))
 #define PKT_MIDDLE     ((pkt_flags_t)(1u << 20)) /* neither first nor last */
+#define PKT_XRC_ETH    ((pkt_flags_t)(1u << 21)) /* names the SRQ that it is for */
+#define PKT_CNP	       ((pkt_flags_t)(1u << 22)) /* congestion notification, no transport's */
 
 struct uroce_opcode {
 	pkt_flags_t flags;  /* 0: the opcode does not exist */

@@ -69,6 +69,12 @@ static int execute(uint32_t number, const void *command)
 	case UCMA_CMD_MIGRATE_ID:
 		answer(command, &kernel.events_reported, 4);
 		break;
+	case UCMA_CMD_BIND:
+		kernel.binds++;
+		if (kernel.ports[(kernel.binds - 1) % ARRAY_SIZE(kernel.ports)])
+			kernel.route.src_addr.sin6_port =
+				htons(kernel.ports[(kernel.binds - 1) % ARRAY_SIZE(kernel.ports)]);
+		break;
 	case UCMA_CMD_QUERY_ROUTE:
 		answer(command, &kernel.route, sizeof(kernel.route));
 		break;

@@ -38,6 +38,8 @@ struct fake_kernel {
 	struct ucma_abi_query_route_resp route;
 	struct ib_uverbs_qp_attr qp_attr[8]; /* [state] */
 	uint32_t next_handle;
+	uint16_t ports[8]; /* what port 0 becomes, one after the other; 0: nothing */
+	unsigned int binds;
 
 	bool random; /* answers are random bytes, results too */
 	uint64_t seed;

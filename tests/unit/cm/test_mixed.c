@@ -249,6 +249,59 @@ static void test_infiniband(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
+static struct rdma_cm_id *bind_any(uint16_t port, int expected)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct rdma_cm_id *id = new_id();
+
+	if (expected) {
+		assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&any), -1);
+		assert_int_equal(errno, expected);
+	} else {
+		assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&any), 0);
+	}
+	return id;
+}
+
+/*
+ * Port 0: the port that the kernel chooses may be somebody's on user-space devices. Then it is to
+ * choose another one; a port that the program named stays the one.
+ */
+static void test_port_of_both(void **state)
+{
+	static const uint16_t ports[] = { 20001, 20001, 20001, 20002 };
+	struct rdma_cm_id *first, *second, *third;
+
+	kernel.route.port_num = 0;
+	kernel.route.src_addr = (struct sockaddr_in6){ .sin6_family = AF_INET };
+	memcpy(kernel.ports, ports, sizeof(ports));
+	first = bind_any(0, 0);
+	assert_int_equal(ntohs(rdma_get_src_port(first)), 20001);
+	second = bind_any(0, 0);
+	assert_int_equal(kernel.binds, 4);
+	assert_int_equal(ntohs(rdma_get_src_port(second)), 20002);
+	third = bind_any(20002, EADDRNOTAVAIL);
+	assert_int_equal(kernel.binds, 5);
+	assert_int_equal(rdma_destroy_id(third), 0);
+	assert_int_equal(rdma_destroy_id(second), 0);
+	assert_int_equal(rdma_destroy_id(first), 0);
+}
+
+/* It does not try for ever. */
+static void test_no_port_of_both(void **state)
+{
+	struct rdma_cm_id *first, *second;
+
+	kernel.route.port_num = 0;
+	kernel.route.src_addr = (struct sockaddr_in6){ .sin6_family = AF_INET };
+	for (size_t i = 0; i < ARRAY_SIZE(kernel.ports); i++)
+		kernel.ports[i] = 20003;
+	first = bind_any(0, 0);
+	second = bind_any(0, EADDRNOTAVAIL);
+	assert_int_equal(rdma_destroy_id(second), 0);
+	assert_int_equal(rdma_destroy_id(first), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -262,6 +315,8 @@ int main(void)
 		UNIT(test_nested_epoll),
 		UNIT(test_options_wait),
 		UNIT(test_infiniband),
+		UNIT(test_port_of_both),
+		UNIT(test_no_port_of_both),
 	};
 
 	fake_log_start();

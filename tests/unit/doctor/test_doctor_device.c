@@ -108,7 +108,7 @@ static void test_provider(void **state)
 	world.devices[0].driver_id = WORLD_MISSING;
 	expect_failure("provider", 16, "it is not installed", "ibverbs-providers");
 	world.devices[0].driver_id = WORLD_WRONG_ABI;
-	expect_failure("provider", 16, "interface 99, this libibverbs needs 100",
+	expect_failure("provider", 16, "interface 100, this libibverbs needs 101",
 		       "from one release");
 	world.devices[0].driver_id = WORLD_NO_LIBRARY;
 	expect_failure("provider", 16, "couldn't load driver", "from one release");

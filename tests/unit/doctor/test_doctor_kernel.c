@@ -200,32 +200,32 @@ static void only_uroce(void)
 	no_kernel_class();
 	setenv("UROCE", "auto", 1);
 	world.devices[0].name = NULL;
-	world.listed[0] = (struct trial_device){ .name = "uroce0", .userspace = true };
+	world.listed[0] = (struct trial_device){ .name = "uroce_lo", .userspace = true };
 }
 
 static void test_uroce_serves(void **state)
 {
 	only_uroce();
-	expect_state("uroce", FINDING_OK, "uroce0 works");
+	expect_state("uroce", FINDING_OK, "uroce_lo works");
 	expect_state("kernel", FINDING_UNNEEDED, "ib_core is not loaded");
 	expect_state("device", FINDING_UNNEEDED, "no RDMA device");
 	expect_state("memlock", FINDING_UNNEEDED, "pins no memory");
-	world.doctor.wanted = "uroce0";
-	expect_state("uroce", FINDING_OK, "uroce0 works");
+	world.doctor.wanted = "uroce_lo";
+	expect_state("uroce", FINDING_OK, "uroce_lo works");
 	expect_state("kernel", FINDING_UNNEEDED, "user space");
-	world.doctor.wanted = "uroce1";
-	expect_failure("uroce", 23, "no uroce1", "UROCE=on:INTERFACE");
+	world.doctor.wanted = "uroce_eth7";
+	expect_failure("uroce", 23, "no uroce_eth7", "UROCE=on:INTERFACE");
 }
 
 static void test_uroce_faults(void **state)
 {
 	only_uroce();
-	snprintf(world.trial.said, sizeof(world.trial.said), "uroce0: another user has the port");
+	snprintf(world.trial.said, sizeof(world.trial.said), "uroce_lo: another user has the port");
 	expect_state("uroce", FINDING_NOTE, "another user has the port");
 	world.trial = (struct trial){ .error = -EACCES,
 				      .verb = "ibv_open_device",
 				      .said = "uroce: /dev/shm: Permission denied" };
-	expect_failure("uroce", 23, "uroce0: ibv_open_device: Permission denied: uroce: /dev/shm",
+	expect_failure("uroce", 23, "uroce_lo: ibv_open_device: Permission denied: uroce: /dev/shm",
 		       "/dev/shm");
 	world.trial = (struct trial){};
 	expect_failure("uroce", 23, "has no address", "ip address add");
@@ -241,7 +241,7 @@ static void test_uroce_faults(void **state)
 	expect_state("uroce", FINDING_NOTE, "no other host");
 	world.listed[0].name[0] = '\0';
 	expect_failure("uroce", 23, "lists no device of it", "UROCE=on:INTERFACE");
-	world_remove(RDMA_PROVIDER_DIR "/libuser-rdmav100.so");
+	world_remove(RDMA_PROVIDER_DIR "/libuser-rdmav101.so");
 	expect_failure("kernel", 10, "ib_core", "");
 	assert_int_equal(world_finding("uroce")->state, FINDING_FAILED);
 	assert_contains(world_finding("uroce")->what.chars, "is not installed");
@@ -261,7 +261,7 @@ static void test_uroce_policy(void **state)
 {
 	setenv("UROCE", "auto", 1);
 	expect_state("uroce", FINDING_UNNEEDED, "beside the kernel's devices");
-	world.doctor.wanted = "uroce0";
+	world.doctor.wanted = "uroce_lo";
 	expect_failure("uroce", 23, "not offered beside the kernel's devices", "UROCE=on");
 	setenv("UROCE", "maybe", 1);
 	world.doctor.wanted = NULL;
@@ -277,7 +277,7 @@ static void test_uroce_off(void **state)
 	unsetenv("UROCE");
 	expect_off("not offered (by uroce.conf, or the default)");
 	world_write(RDMA_VENDOR_DIR "/uroce.conf", "policy auto\n");
-	expect_state("uroce", FINDING_OK, "uroce0 works");
+	expect_state("uroce", FINDING_OK, "uroce_lo works");
 	world_write(RDMA_CONFIG_DIR "/uroce.conf", "policy off\n");
 	expect_off("not offered");
 }

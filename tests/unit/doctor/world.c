@@ -130,7 +130,7 @@ static void world_write_drivers(void)
 		world_write(path, text);
 	}
 	world_write(RDMA_CONFIG_DIR "/user.driver", "driver user\nmatch userspace\n");
-	world_write(RDMA_PROVIDER_DIR "/libuser-rdmav100.so", "");
+	world_write(RDMA_PROVIDER_DIR "/libuser-rdmav101.so", "");
 }
 
 static void world_write_host(void)

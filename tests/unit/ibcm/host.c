@@ -26,7 +26,7 @@ uint32_t ibcm_random(void)
 	return host.random >> 8 ^ host.random << 16;
 }
 
-uint8_t ibcm_prefix(void)
+uint16_t ibcm_prefix(void)
 {
 	return HOST_PREFIX;
 }
@@ -125,6 +125,17 @@ int verbs_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, in
 		return -ENOENT;
 	host.probed++;
 	return verbs_gsi_send(ctx, mad);
+}
+
+int verbs_gsi_guard(struct ibv_context *ctx, const union ibv_gid *remote)
+{
+	return host.peers_are_here ? -ENOENT : 0;
+}
+
+int verbs_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct verbs_gsi_mad *mad)
+{
+	host.word = (struct ibcm_mad){};
+	return mad ? ibcm_mad_unpack(mad->data, &host.word) : 0;
 }
 
 int ibcm_watch_errors(struct ibcm_dev *dev, int fd)

@@ -35,6 +35,7 @@ struct host {
 	unsigned int offered; /* requests that were shown to the other processes */
 	bool others_listen;   /* and whether one of those took it */
 	bool peers_are_here;  /* on this host */
+	struct ibcm_mad word; /* to be said when the process is killed; type 0: nothing */
 	unsigned int probed;  /* messages sent so that an ICMP message comes back */
 };
 

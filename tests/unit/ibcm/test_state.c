@@ -916,6 +916,38 @@ static void test_silence(void **state)
 	}
 }
 
+/* What is said for a process that was killed in each state. */
+static void test_last_word(void **state)
+{
+	static const enum ibcm_message word[IBCM_STATES] = {
+		[IBCM_REQ_SENT] = IBCM_REJ,	[IBCM_REQ_RCVD] = IBCM_REJ,
+		[IBCM_REP_SENT] = IBCM_REJ,	[IBCM_REP_RCVD] = IBCM_REJ,
+		[IBCM_ESTABLISHED] = IBCM_DREQ, [IBCM_DREQ_SENT] = IBCM_DREQ,
+		[IBCM_DREQ_RCVD] = IBCM_DREQ,
+	};
+
+	for (enum ibcm_state s = 0; s < IBCM_STATES; s++) {
+		const struct ibcm_conn conn = conn_in(s, active_only(s));
+		struct ibcm_mad mad = {};
+		uint8_t data[IBCM_MAD_LEN];
+
+		if (!word[s]) {
+			assert_int_equal(ibcm_state_last_word(&conn, data), -ENOENT);
+			continue;
+		}
+		assert_int_equal(ibcm_state_last_word(&conn, data), 0);
+		assert_int_equal(ibcm_mad_unpack(data, &mad), 0);
+		assert_int_equal(mad.type, word[s]);
+		assert_int_equal(mad.local_id, LOCAL);
+		assert_int_equal(mad.remote_id, s == IBCM_REQ_SENT ? 0 : REMOTE);
+		if (mad.type == IBCM_DREQ)
+			assert_int_equal(mad.dreq.remote_qpn, conn.qp.remote_qpn);
+		else
+			assert_int_equal(mad.rej.reason,
+					 s == IBCM_REQ_SENT ? IBCM_REJ_TIMEOUT : IBCM_REJ_CONSUMER);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -938,6 +970,7 @@ int main(void)
 		cmocka_unit_test(test_application_in_wrong_state),
 		cmocka_unit_test(test_destroy),
 		cmocka_unit_test(test_exit),
+		cmocka_unit_test(test_last_word),
 		cmocka_unit_test(test_peer_gone),
 		cmocka_unit_test(test_reject_private_data),
 		cmocka_unit_test(test_stray),

@@ -75,17 +75,17 @@ static void refused(const char *name, int expected, const char *const *parts)
 
 static void test_wrong_abi(void **state)
 {
-	REFUSED("wrongabi", -EPROTO, "libwrongabi-rdmav100.so", "interface 99", "needs 100");
+	REFUSED("wrongabi", -EPROTO, "libwrongabi-rdmav101.so", "interface 100", "needs 101");
 }
 
 static void test_wrong_size(void **state)
 {
-	REFUSED("wrongsize", -EPROTO, "libwrongsize-rdmav100.so", "rebuild");
+	REFUSED("wrongsize", -EPROTO, "libwrongsize-rdmav101.so", "rebuild");
 }
 
 static void test_no_ops(void **state)
 {
-	REFUSED("noops", -EPROTO, "libnoops-rdmav100.so", "rebuild");
+	REFUSED("noops", -EPROTO, "libnoops-rdmav101.so", "rebuild");
 }
 
 static void test_no_entry(void **state)
@@ -100,7 +100,7 @@ static void test_undefined_symbol(void **state)
 
 static void test_no_library(void **state)
 {
-	REFUSED("text", -ELIBBAD, "libtext-rdmav100.so", "reinstall");
+	REFUSED("text", -ELIBBAD, "libtext-rdmav101.so", "reinstall");
 }
 
 static void test_missing(void **state)
@@ -108,14 +108,14 @@ static void test_missing(void **state)
 	struct disc_driver driver = { .name = (char *)"missing" };
 
 	assert_false(disc_load_exists(&driver));
-	REFUSED("missing", -ENOENT, "libmissing-rdmav100.so", "not installed");
-	REFUSED("/nowhere/libmissing", -ENOENT, "/nowhere/libmissing-rdmav100.so");
+	REFUSED("missing", -ENOENT, "libmissing-rdmav101.so", "not installed");
+	REFUSED("/nowhere/libmissing", -ENOENT, "/nowhere/libmissing-rdmav101.so");
 }
 
 static void test_other_release(void **state)
 {
-	REFUSED("otherrelease", -ENOENT, "libotherrelease-rdmav100.so",
-		"libotherrelease-rdmav34.so", "needs provider interface 100");
+	REFUSED("otherrelease", -ENOENT, "libotherrelease-rdmav101.so",
+		"libotherrelease-rdmav34.so", "needs provider interface 101");
 }
 
 int main(void)

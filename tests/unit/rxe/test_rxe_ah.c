@@ -97,6 +97,27 @@ static void test_av_ipv4(void **state)
 	fake_free(f);
 }
 
+/* A group of IPv4 has two forms as a GID; both are sent to over IPv4. */
+static void test_av_ipv4_group(void **state)
+{
+	static const union ibv_gid groups[] = {
+		{ .raw = { [10] = 0xff, 0xff, 239, 1, 2, 3 } },
+		{ .raw = { 0xff, 0x0e, [10] = 0xff, 0xff, 239, 1, 2, 3 } },
+	};
+	struct fake *f = fake_create(IBV_QPT_UD, 0);
+	struct rxe_ah ah;
+
+	kernel.ah_num = 0;
+	kernel.query_gid = kernel.resolve = 0;
+	kernel.sgid = ipv4_a;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(create(f, &ah, &groups[i]), 0);
+		assert_int_equal(ah.av.network_type, RXE_NETWORK_TYPE_IPV4);
+		assert_memory_equal(&ah.av.dgid_addr._sockaddr_in.sin_addr, &groups[i].raw[12], 4);
+	}
+	fake_free(f);
+}
+
 static void test_av_ipv6(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, 0);
@@ -131,9 +152,8 @@ static void test_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbered),
-		cmocka_unit_test(test_av_ipv4),
-		cmocka_unit_test(test_av_ipv6),
+		cmocka_unit_test(test_numbered),      cmocka_unit_test(test_av_ipv4),
+		cmocka_unit_test(test_av_ipv4_group), cmocka_unit_test(test_av_ipv6),
 		cmocka_unit_test(test_fails),
 	};
 

@@ -75,6 +75,7 @@ static int fixture_setup(void **state)
 	uroce_host_init(&fx.host, 0);
 	fx.host.pid = getpid();
 	fx.host.paths.slot = 1;
+	path_host_take(&fx.host.paths, 1);
 	fx.host.shm = &fx.shm;
 	fx.shm.host = &fx.host.paths;
 	fx.shm.board = calloc(1, sizeof(*fx.shm.board));

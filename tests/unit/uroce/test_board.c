@@ -22,7 +22,7 @@ static struct {
 	struct uroce_shm shm;
 	struct shm_peer peer;
 	struct shm_uses uses;
-	struct ibv_pd pd;
+	struct verbs_pd pd;
 	struct uroce_key *key;
 	uint8_t region[KEYS_LENGTH];
 	int slept;
@@ -49,10 +49,11 @@ static int setup(void **state)
 	t.shm.board = calloc(1, sizeof(*t.shm.board));
 	t.peer.used = &t.uses;
 	atomic_store(&t.shm.by_slot[SLOT], &t.peer);
+	atomic_store(&t.shm.inhabited[SLOT / SHM_WORD], 1ull << SLOT % SHM_WORD);
 	if (!t.shm.board || uroce_keys_new(&t.host.engine.keys))
 		return -1;
 	uroce_regions_show(&t.host);
-	return uroce_key_new(t.host.engine.keys, &t.pd, t.region, sizeof(t.region),
+	return uroce_key_new(t.host.engine.keys, &t.pd.pd, t.region, sizeof(t.region),
 			     (uintptr_t)t.region, 0, &t.key);
 }
 
@@ -109,6 +110,22 @@ static void test_stopped(void **state)
 	assert_int_equal(take_back(), PATIENCE);
 }
 
+/* A key that is shown anew lies where it did not before. */
+static void test_place(void **state)
+{
+	struct shm_key *entry = &t.shm.board->keys[t.key->key >> UROCE_KEY_VARIANT_BITS];
+	const struct shm_region region = { .length = 1 };
+
+	if (t.key->key >> UROCE_KEY_VARIANT_BITS >= SHM_KEYS)
+		return;
+	uroce_board_key_place(&t.shm, t.key->key, 7, 100);
+	assert_int_equal(entry->segment, 7);
+	assert_int_equal(entry->place, 100);
+	uroce_board_key_hide(&t.shm, t.key->key);
+	uroce_board_key_show(&t.shm, t.key->key, &region);
+	assert_int_equal(entry->segment, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,6 +134,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_dead, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stopped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_place, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

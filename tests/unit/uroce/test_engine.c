@@ -44,7 +44,7 @@ struct sim {
 	struct uroce_host host;
 	struct uroce_dev dev;
 	struct uroce_path path;
-	struct ibv_pd pd;
+	struct verbs_pd pd;
 	struct verbs_context *vctx;
 	struct uroce_qp *qp[2];
 	struct uroce_cq cq[2];
@@ -200,7 +200,7 @@ static struct uroce_qp *qp_new(struct sim *sim, unsigned int side, enum ibv_qp_t
 	qp->dev = &sim->dev;
 	qp->type = type;
 	qp->vqp.qp.qp_num = 0x10 + side;
-	qp->vqp.qp.pd = &sim->pd;
+	qp->vqp.qp.pd = &sim->pd.pd;
 	qp->vqp.qp.context = &sim->vctx->context;
 	qp->dest_qpn = 0x10 + !side;
 	qp->mtu = MTU;
@@ -213,7 +213,7 @@ static struct uroce_qp *qp_new(struct sim *sim, unsigned int side, enum ibv_qp_t
 	qp->sq.mask = SQ_SIZE - 1;
 	qp->sq.max_sge = MAX_SGE;
 	qp->sq.ring = calloc(SQ_SIZE, qp->sq.stride);
-	assert_int_equal(uroce_rq_alloc(&qp->rq, RQ_SIZE, MAX_SGE), 0);
+	assert_int_equal(uroce_rq_alloc(&qp->rq, NULL, 0, RQ_SIZE, MAX_SGE), 0);
 	qp->resp.rwqe = calloc(1, qp->rq.stride);
 	qp->resp.res_size = 16;
 	qp->resp.res = calloc(16, sizeof(*qp->resp.res));
@@ -272,8 +272,8 @@ static struct sim *sim_new(enum ibv_qp_type type)
 		cq->engine = &sim->host.engine;
 		cq->vcq.cq.context = &sim->vctx->context;
 		sim->buf[side] = calloc(1, BUF);
-		assert_int_equal(uroce_key_new(sim->host.engine.keys, &sim->pd, sim->buf[side], BUF,
-					       (uintptr_t)sim->buf[side],
+		assert_int_equal(uroce_key_new(sim->host.engine.keys, &sim->pd.pd, sim->buf[side],
+					       BUF, (uintptr_t)sim->buf[side],
 					       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 						       IBV_ACCESS_REMOTE_READ |
 						       IBV_ACCESS_REMOTE_ATOMIC,
@@ -645,6 +645,51 @@ static void test_probe_lost(void **state)
 	sim_free(sim);
 }
 
+/* The peer is stopped for long: it is asked by one packet each time, and has not less afterwards.
+ */
+static void test_probe_stopped(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	sim->script = drop_acks;
+	sim->qp[0]->req.timeout = 20;
+	fill(sim, 0, 0, PROBED);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, PROBED, 0);
+	run(sim, 100);
+	assert_in_range(sim->qp[0]->counters.resent, 3, 7);
+	assert_int_equal(sim->qp[0]->req.window, sim->qp[0]->req.window_max);
+	sim->script = NULL;
+	run(sim, 100);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	assert_in_range(sim->qp[0]->counters.resent, 3, 8);
+	sim_free(sim);
+}
+
+/* An answer that comes sooner after the question than any can is that to the packet's first time:
+ * that it is to no more than this packet tells of no loss. */
+static void test_probe_crossed(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	struct uroce_requester *req = &sim->qp[0]->req;
+
+	sim->script = drop_acks;
+	req->timeout = 20;
+	req->rtt = 50 * MS;
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, PROBED, 0);
+	while (!req->probing)
+		pass_time(sim, MS);
+	uroce_lock(&sim->qp[0]->lock);
+	uroce_comp_ack(sim->qp[0], req->una, AETH_ACK, sim->now);
+	uroce_unlock(&sim->qp[0]->lock);
+	assert_int_equal(sim->qp[0]->counters.resent, 1);
+	assert_int_equal(req->window, req->window_max);
+	sim->script = NULL;
+	run(sim, 200);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	assert_int_equal(sim->qp[0]->counters.resent, 2);
+	sim_free(sim);
+}
+
 /* A response is not asked for by a single packet: the request goes out again. */
 static void test_probe_read(void **state)
 {
@@ -784,9 +829,9 @@ static void test_nak_recv_too_short(void **state)
 static void test_nak_other_pd(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
-	struct ibv_pd other = {};
+	struct verbs_pd other = {};
 
-	sim->qp[1]->vqp.qp.pd = &other;
+	sim->qp[1]->vqp.qp.pd = &other.pd;
 	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, 1000, 0);
 	expect_refused(sim, IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_WRITE);
 }
@@ -1191,6 +1236,8 @@ int main(void)
 		cmocka_unit_test(test_probe_intervals),
 		cmocka_unit_test(test_probe_late),
 		cmocka_unit_test(test_probe_lost),
+		cmocka_unit_test(test_probe_stopped),
+		cmocka_unit_test(test_probe_crossed),
 		cmocka_unit_test(test_probe_read),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_rnr_wait),
@@ -1216,5 +1263,6 @@ int main(void)
 		cmocka_unit_test(test_ud_network),
 	};
 
+	uroce_copy_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,28 +23,31 @@ enum {
 	REJ_CONSUMER = 28,
 	SIDR_REP = 0x18,
 };
-#define SERVICE 0x0000000001061d1full
+/* One that the process of the slot gave. */
+#define ID(slot) ((uint32_t)(slot) << (32 - VERBS_GSI_PREFIX_BITS) | 5)
+#define SERVICE	 0x0000000001061d1full
 
 static struct {
 	struct uroce_host host;
 	struct uroce_shm shm;
 	struct shm_peer peer[PEERS];
+	struct shm_board *board[PEERS]; /* theirs */
 	bool complete, manager, full;
 	unsigned int delivered;
-	uint8_t forwarded_to;
+	uint16_t forwarded_to;
 	unsigned int forwards;
 	uint8_t reason; /* of a REJ */
 } fix;
 
 /* --- neighbours --- */
 
-int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct path_origin *from,
+int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,
 			     const void *packet, uint32_t length);
 bool __wrap_uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
-bool __wrap_uroce_shm_slot_used(uint8_t slot);
+bool __wrap_uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot);
 bool __wrap_uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transit);
 
-int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct path_origin *from,
+int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,
 			     const void *packet, uint32_t length)
 {
 	assert_true(from->passed_on);
@@ -58,7 +61,7 @@ bool __wrap_uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
 	return fix.complete;
 }
 
-bool __wrap_uroce_shm_slot_used(uint8_t slot)
+bool __wrap_uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot)
 {
 	return slot != DEAD_SLOT;
 }
@@ -75,12 +78,13 @@ static int setup(void **state)
 {
 	memset(&fix, 0, sizeof(fix));
 	fix.host.paths.slot = OWN_SLOT;
+	path_host_take(&fix.host.paths, OWN_SLOT);
 	fix.host.shm = &fix.shm;
 	fix.shm.host = &fix.host.paths;
 	fix.shm.board = calloc(1, sizeof(*fix.shm.board));
 	for (int i = 0; i < PEERS; i++) {
 		fix.peer[i].slot = PEER_SLOT + i;
-		fix.peer[i].board = calloc(1, sizeof(*fix.peer[i].board));
+		fix.peer[i].board = fix.board[i] = calloc(1, sizeof(*fix.board[i]));
 		LIST_INSERT_HEAD(&fix.shm.peers, &fix.peer[i], entry);
 		atomic_store(&fix.shm.by_slot[PEER_SLOT + i], &fix.peer[i]);
 	}
@@ -92,7 +96,7 @@ static int teardown(void **state)
 {
 	free(fix.shm.board);
 	for (int i = 0; i < PEERS; i++)
-		free(fix.peer[i].board);
+		free(fix.board[i]);
 	return 0;
 }
 
@@ -100,13 +104,13 @@ static struct uroce_shm *shm_of(unsigned int peer)
 {
 	static struct uroce_shm shm;
 
-	shm.board = fix.peer[peer].board;
+	shm.board = fix.board[peer];
 	return &shm;
 }
 
 static const union ibv_gid here = { .raw = { [10] = 0xff, 0xff, 192, 0, 2, 1 } };
 
-static enum gsi_verdict route_held(const struct gsi_transit *transit, bool last, uint8_t *ret_slot)
+static enum gsi_verdict route_held(const struct gsi_transit *transit, bool last, uint16_t *ret_slot)
 {
 	enum gsi_verdict verdict;
 
@@ -124,7 +128,7 @@ static enum gsi_verdict route(uint8_t attr, uint64_t id, bool passed_on, bool la
 				       .mad = mad };
 	unsigned int at = attr == REQ ? 24 + 8 : attr == SIDR_REP ? 24 : 24 + 4;
 	unsigned int bytes = attr == REQ ? 8 : 4;
-	uint8_t slot = 0;
+	uint16_t slot = 0;
 
 	for (unsigned int i = 0; i < bytes; i++)
 		mad[at + i] = id >> 8 * (bytes - 1 - i);
@@ -139,28 +143,28 @@ static enum gsi_verdict route(uint8_t attr, uint64_t id, bool passed_on, bool la
 
 static void test_answer(void **state)
 {
-	assert_int_equal(route(REP, 0x01000005, false, false), GSI_DONE);
+	assert_int_equal(route(REP, ID(1), false, false), GSI_DONE);
 	assert_int_equal(fix.delivered, 1);
-	assert_int_equal(route(REP, 0x03000005, false, false), GSI_DONE);
+	assert_int_equal(route(REP, ID(3), false, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, OTHER_SLOT);
 	assert_int_equal(fix.delivered, 0);
-	assert_int_equal(route(SIDR_REP, 0x02000005, false, false), GSI_DONE);
+	assert_int_equal(route(SIDR_REP, ID(2), false, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, PEER_SLOT);
 	fix.full = true;
-	assert_int_equal(route(REP, 0x03000005, false, false), GSI_FULL);
+	assert_int_equal(route(REP, ID(3), false, false), GSI_FULL);
 }
 
 static void test_answer_to_others(void **state)
 {
 	/* a process that is there, but not connected */
-	assert_int_equal(route(REP, 0x07000005, false, false), GSI_LATER);
-	assert_int_equal(route(REP, 0x07000005, false, true), GSI_DONE);
+	assert_int_equal(route(REP, ID(7), false, false), GSI_LATER);
+	assert_int_equal(route(REP, ID(7), false, true), GSI_DONE);
 	assert_int_equal(fix.delivered, 1);
 	/* one that is gone: whoever is here says so */
-	assert_int_equal(route(REP, 0x09000005, false, false), GSI_DONE);
+	assert_int_equal(route(REP, ID(9), false, false), GSI_DONE);
 	assert_int_equal(fix.delivered, 1);
 	/* never a second time, whatever it says */
-	assert_int_equal(route(REP, 0x03000005, true, false), GSI_DONE);
+	assert_int_equal(route(REP, ID(3), true, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, 0);
 }
 
@@ -182,10 +186,10 @@ static void test_answer_without_id(void **state)
 static void test_no_manager_here(void **state)
 {
 	fix.manager = false;
-	assert_int_equal(route(REP, 0x09000005, false, false), GSI_DONE);
+	assert_int_equal(route(REP, ID(9), false, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, 0);
 	uroce_board_manager(shm_of(1));
-	assert_int_equal(route(REP, 0x09000005, false, false), GSI_DONE);
+	assert_int_equal(route(REP, ID(9), false, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, OTHER_SLOT);
 }
 
@@ -193,7 +197,7 @@ static void test_other_class(void **state)
 {
 	uint8_t mad[GSI_MAD_LEN] = { 1, 4, 1, 1 };
 	struct gsi_transit transit = { .mad = mad };
-	uint8_t slot;
+	uint16_t slot;
 
 	assert_int_equal(route_held(&transit, false, &slot), GSI_DONE);
 	assert_int_equal(fix.delivered, 0);
@@ -309,8 +313,8 @@ static void test_board(void **state)
 /* Another process may write anything on its board. */
 static void test_hostile_board(void **state)
 {
-	memset(fix.peer[0].board->services, 0x5a, sizeof(fix.peer[0].board->services));
-	memset(fix.peer[1].board->services, 0xff, sizeof(fix.peer[1].board->services));
+	memset(fix.board[0]->services, 0x5a, sizeof(fix.board[0]->services));
+	memset(fix.board[1]->services, 0xff, sizeof(fix.board[1]->services));
 	fix.complete = true;
 	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
 	assert_int_equal(fix.delivered, 1);

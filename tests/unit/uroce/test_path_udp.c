@@ -13,8 +13,8 @@
 
 enum {
 	HOST_SLOT = 5,
-	QPN = HOST_SLOT << 16 | 0x1234,
-	OTHER_QPN = (HOST_SLOT + 1) << 16 | 0x1234,
+	QPN = HOST_SLOT << UROCE_QPN_BLOCK_BITS | 0x234,
+	OTHER_QPN = (HOST_SLOT + 1) << UROCE_QPN_BLOCK_BITS | 0x234,
 	PACKETS_MAX = 256,
 	WAIT_MS = 2000,
 };
@@ -29,9 +29,10 @@ static uint8_t payload[8192];
 /* --- what the host is told --- */
 
 static struct {
-	unsigned int count, forwarded, headers_wrong, grhs;
+	unsigned int count, forwarded, headers_wrong, grhs, marked;
 	uint32_t bytes, last_psn;
-	uint8_t forward_slot, class, hop_limit;
+	uint16_t forward_slot;
+	uint8_t class, hop_limit;
 	union ibv_gid sgid;
 } seen;
 
@@ -43,6 +44,7 @@ static void told_packet(struct path_host *h, struct uroce_packet *pkt, const uni
 	seen.last_psn = pkt->hdr.psn;
 	seen.sgid = *sgid;
 	seen.grhs += pkt->grh != NULL;
+	seen.marked += pkt->marked;
 	if (pkt->grh) { /* an IPv4 header in its second half */
 		seen.class = pkt->grh[20 + 1];
 		seen.hop_limit = pkt->grh[20 + 8];
@@ -62,7 +64,7 @@ static bool is_expected(struct path_host *h, uint32_t qpn, const union ibv_gid *
 	return qpn == QPN;
 }
 
-static void told_foreign(struct path_host *h, uint8_t slot, const struct path_origin *from,
+static void told_foreign(struct path_host *h, uint16_t slot, const struct path_origin *from,
 			 const void *packet, uint32_t length, uint64_t now)
 {
 	seen.forwarded++;
@@ -119,11 +121,12 @@ static void flows_allow(void)
 
 static int setup(void **state)
 {
-	const struct udp_link link = { .name = "uroce0", .netdev = "lo", .ifindex = 1 };
+	const struct udp_link link = { .name = "uroce_lo", .netdev = "lo", .ifindex = 1 };
 	union ibv_gid own, other;
 	int one = 1;
 
 	host = (struct path_host){ .events = &events, .slot = HOST_SLOT };
+	path_host_take(&host, HOST_SLOT);
 	/* Addresses nobody else uses at this moment: tests may run side by side. */
 	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 1, &own);
 	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 2, &other);
@@ -307,7 +310,8 @@ static void test_other_destination(void **state)
 	expect_silence();
 }
 
-static void test_traffic_class(void **state)
+/* The next datagram's. */
+static void expect_class(uint8_t class)
 {
 	uint8_t buf[200], control[64];
 	struct iovec iov = { buf, sizeof(buf) };
@@ -315,15 +319,61 @@ static void test_traffic_class(void **state)
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = 64
 	};
 
+	assert_true(recvmsg(wire, &msg, 0) > 0);
+	assert_int_equal(*CMSG_DATA(CMSG_FIRSTHDR(&msg)), class);
+}
+
+static void test_traffic_class(void **state)
+{
 	setsockopt(wire, IPPROTO_IP, IP_RECVTOS, &(int){ 1 }, sizeof(int));
 	send_many(1, 100);
 	av.route.traffic_class = 0x88;
 	send_many(1, 100);
 	assert_int_equal(udp()->count, 2);
 	path->ops->flush(path);
-	expect_datagrams(1, 100, true);
-	assert_int_equal(recvmsg(wire, &msg, 0), BTH_LEN + 100 + ICRC_LEN);
-	assert_int_equal(*CMSG_DATA(CMSG_FIRSTHDR(&msg)), 0x88);
+	expect_class(0x00 | ECN_ECT0);
+	expect_class(0x88 | ECN_ECT0);
+	/* Two bits of it are not the application's. */
+	av.route.traffic_class = 0x88 | ECN_CE;
+	send_many(1, 100);
+	path->ops->flush(path);
+	expect_class(0x88 | ECN_ECT0);
+}
+
+/* The same by a socket of its own, which needs not be told. */
+static void test_traffic_class_flow(void **state)
+{
+	setsockopt(wire, IPPROTO_IP, IP_RECVTOS, &(int){ 1 }, sizeof(int));
+	flows_allow();
+	send_many(1, 100);
+	assert_non_null(udp()->messages[0].flow);
+	path->ops->flush(path);
+	expect_class(ECN_ECT0);
+	av.route.traffic_class = 0x88;
+	send_many(1, 100);
+	path->ops->flush(path);
+	expect_class(0x88 | ECN_ECT0);
+}
+
+/* What does not heed marks does not say that it does. */
+static void test_traffic_class_other(void **state)
+{
+	static const uint8_t opcodes[] = { UROCE_UC | UROCE_SEND_ONLY, UROCE_UD | UROCE_SEND_ONLY,
+					   UROCE_CNP };
+
+	setsockopt(wire, IPPROTO_IP, IP_RECVTOS, &(int){ 1 }, sizeof(int));
+	flows_allow();
+	for (unsigned int i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		const struct uroce_hdr hdr = { .opcode = opcodes[i],
+					       .pkey = UROCE_PKEY_DEFAULT,
+					       .dest_qpn = QPN };
+		const struct uroce_tx tx = { .hdr = &hdr };
+
+		av.route.traffic_class = 0x88;
+		assert_int_equal(path->ops->send(path, &av, &tx), 0);
+		path->ops->flush(path);
+		expect_class(0x88);
+	}
 }
 
 static void test_no_segmentation(void **state)
@@ -695,6 +745,24 @@ static void test_receive_lone(void **state)
 	assert_int_equal(udp()->wrong, 0);
 }
 
+/* The network's mark is told with each packet of the datagrams that have it. */
+static void test_receive_marked(void **state)
+{
+	static const struct {
+		uint8_t class;
+		unsigned int marked;
+	} cases[] = { { 0x00, 0 }, { 0x68 | ECN_ECT0, 0 }, { 0x68 | ECN_CE, 1 }, { 0x69, 0 } };
+	uint8_t buf[1200];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		seen.marked = 0;
+		setsockopt(wire, IPPROTO_IP, IP_TOS, &(int){ cases[i].class }, sizeof(int));
+		wire_send(buf, packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 8, 0, buf));
+		receive_until(1);
+		assert_int_equal(seen.marked, cases[i].marked);
+	}
+}
+
 /* Class and hop limit are told from the moment somebody wants to see them. */
 static void test_receive_headers(void **state)
 {
@@ -1051,6 +1119,47 @@ static void test_to_oneself(void **state)
 	assert_int_equal(seen.last_psn, 49);
 }
 
+/* --- many processes at one address --- */
+
+enum {
+	PROCESSES = 600,
+};
+
+/* To the socket of whoever has the block that the QP number is in, and to no other. */
+static void test_steering(void **state)
+{
+	static struct path_host hosts[PROCESSES];
+	struct uroce_udp *sockets = calloc(1, sizeof(*sockets));
+	union uroce_address to;
+	union ibv_gid gid;
+	uint8_t buf[64];
+	int fd[PROCESSES];
+
+	assert_non_null(sockets);
+	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 3, &gid);
+	uroce_address_from_gid(&gid, UROCE_UDP_PORT, 0, &to);
+	for (int i = 0; i < PROCESSES; i++) {
+		hosts[i].slot = i + 1;
+		sockets->path.host = &hosts[i];
+		assert_int_equal(uroce_udp_socket_bound(sockets, &gid, &fd[i]), 0);
+	}
+	for (int i = 0; i < PROCESSES; i++) {
+		/* a further one, where that tells */
+		uint32_t slot = i + 1 + (i % 2 && i < 255 ? UROCE_FIRST_SLOTS + 3 * 256 : 0);
+		uint32_t qpn =
+			slot << UROCE_QPN_BLOCK_BITS | (i * 7 & ((1 << UROCE_QPN_BLOCK_BITS) - 1));
+		uint32_t length = packet_make(UROCE_RC | UROCE_SEND_ONLY, qpn, 4, 0, buf);
+
+		assert_int_equal(sendto(wire, buf, length, 0, &to.sa, sizeof(to.in)), length);
+		assert_int_equal(recv(fd[i], buf, sizeof(buf), MSG_DONTWAIT), length);
+	}
+	for (int i = 0; i < PROCESSES; i++) {
+		assert_int_equal(recv(fd[i], buf, sizeof(buf), MSG_DONTWAIT), -1);
+		close(fd[i]);
+	}
+	free(sockets);
+}
+
 #define udp_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -1065,6 +1174,8 @@ int main(void)
 		udp_test(test_damage),
 		udp_test(test_other_destination),
 		udp_test(test_traffic_class),
+		udp_test(test_traffic_class_flow),
+		udp_test(test_traffic_class_other),
 		udp_test(test_no_segmentation),
 		udp_test(test_segmentation_refused),
 		udp_test(test_flush),
@@ -1079,6 +1190,7 @@ int main(void)
 		udp_test(test_receive),
 		udp_test(test_receive_large),
 		udp_test(test_receive_lone),
+		udp_test(test_receive_marked),
 		udp_test(test_receive_headers),
 		udp_test(test_receive_odd),
 		udp_test(test_receive_pkey),
@@ -1093,6 +1205,7 @@ int main(void)
 		udp_test(test_receive_flow_restarted),
 		udp_test(test_receive_other_process),
 		udp_test(test_to_oneself),
+		udp_test(test_steering),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,9 +220,8 @@ static void test_refused(void **state)
 	assert_int_equal(uroce_create_srq(&srq.vsrq, &in), -EINVAL);
 	attr.attr = (struct ibv_srq_attr){ .max_wr = 1, .max_sge = UROCE_MAX_SGE + 1 };
 	assert_int_equal(uroce_create_srq(&srq.vsrq, &in), -EINVAL);
-	attr = (struct ibv_srq_init_attr_ex){ .attr = { .max_wr = 1, .max_sge = 1 },
-					      .comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
-					      .srq_type = IBV_SRQT_XRC };
+	attr = (struct ibv_srq_init_attr_ex){ .attr = { .max_wr = 1, .max_sge = 1 } };
+	srq.vsrq.srq_type = IBV_SRQT_TM;
 	assert_int_equal(uroce_create_srq(&srq.vsrq, &in), -EOPNOTSUPP);
 }
 

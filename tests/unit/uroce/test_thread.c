@@ -8,12 +8,12 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	REFUSED = 4,
+	TURNED_AWAY = 4,
 	LEAST_MS = 40,
 };
 
 static atomic_uint calls;
-static uint64_t refused_at[REFUSED];
+static uint64_t refused_at[TURNED_AWAY];
 
 int __real_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
@@ -21,10 +21,10 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flag
 {
 	unsigned int i = atomic_load(&calls);
 
-	if (i < REFUSED)
+	if (i < TURNED_AWAY)
 		refused_at[i] = uroce_now();
 	atomic_store(&calls, i + 1);
-	if (i >= REFUSED)
+	if (i >= TURNED_AWAY)
 		return __real_accept4(fd, address, length, flags);
 	errno = EMFILE;
 	return -1;
@@ -37,11 +37,11 @@ static void test_no_descriptors(void **state)
 	int conn;
 
 	assert_int_equal(uroce_host_get(&host), 0);
-	conn = shm_slot_connect(host->paths.slot);
+	conn = shm_slot_connect(host->shm, host->paths.slot);
 	assert_true(conn >= 0);
-	while (atomic_load(&calls) <= REFUSED)
+	while (atomic_load(&calls) <= TURNED_AWAY)
 		usleep(1000);
-	for (int i = 1; i < REFUSED; i++)
+	for (int i = 1; i < TURNED_AWAY; i++)
 		assert_true(refused_at[i] - refused_at[i - 1] >= LEAST_MS * 1000000ull);
 	close(conn);
 	uroce_host_put(host);

@@ -12,6 +12,8 @@ for example in "$BUILD"/tests/man/examples/*; do
     "$example" >output 2>&1
     rc=$?
     [ $rc = 0 ] && continue
+    # XRC, which rxe has not: run on the user-space device.
+    [[ $example == */verbs && $rc = 77 ]] && continue
     echo "${example##*/}: exit code $rc"
     cat output
     failed=1

@@ -53,7 +53,7 @@ expect 0 'No fault' '' rdma-doctor --strict --require 1
 expect 0 'No fault' '' rdma-doctor --require rxe0,uverbs0
 expect 25 '1 device works, 2 are required' 'dmesg' rdma-doctor --require 2
 expect 25 'rxe7 is not there' 'rxe7' rdma-doctor --require rxe0 rxe7
-expect 25 'uroce9' '' env UROCE=on rdma-doctor --require uroce9
+expect 25 'uroce_none' '' env UROCE=on rdma-doctor --require uroce_none
 
 # Locked memory.
 expect 20 'RLIMIT_MEMLOCK is 0 bytes' 'limits.d' \
@@ -115,7 +115,7 @@ expect 16 'libibverbs.d' 'ibverbs-providers' \
     mounted 'mount -t tmpfs none $BUILD/lib/libibverbs.d; touch $BUILD/lib/libibverbs.d/.build-tree' -- \
     rdma-doctor
 expect 16 "couldn't load driver" 'from one release' \
-    mounted 'mount --bind /dev/null $BUILD/lib/librxe-rdmav100.so' -- rdma-doctor
+    mounted 'mount --bind /dev/null $BUILD/lib/librxe-rdmav101.so' -- rdma-doctor
 if theirs=$(ldconfig -p | sed -n 's/.*libibverbs\.so\.1 .*x86-64.* => //p' | head -n 1) && [ "$theirs" ]; then
     expect 16 "$theirs, the libibverbs that is loaded" 'one release' \
         env LD_LIBRARY_PATH="${theirs%/*}" rdma-doctor

@@ -25,6 +25,7 @@
 	}
 #define SLIST_FIRST(head)	((head)->top)
 #define SLIST_NEXT(entry, link) ((entry)->link.below)
+#define SLIST_INIT(head)	(SLIST_FIRST(head) = NULL)
 #define SLIST_EMPTY(head)	(!SLIST_FIRST(head))
 #define SLIST_INSERT_HEAD(head, entry, link)                 \
 	do {                                                 \

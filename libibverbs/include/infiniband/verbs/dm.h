@@ -97,6 +97,10 @@ static inline struct ibv_mr *ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 	return vctx->reg_dm_mr(pd, dm, dm_offset, length, access);
 }
 
+/* Return: a descriptor of the memory as a dma-buf; -1 with errno EOPNOTSUPP: the device has none.
+ */
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm);
+
 #ifdef __cplusplus
 }
 #endif

@@ -75,6 +75,8 @@ static inline int ibv_dealloc_td(struct ibv_td *td)
 enum ibv_parent_domain_init_attr_mask {
 	IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS = 1 << 0, /* alloc, free */
 	IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT = 1 << 1,
+	/* In a confidential guest: ibv_alloc_buf() may give memory that the host can read. */
+	IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC = 1 << 2,
 };
 
 /* What an alloc callback returns to leave the allocation to the provider. */

@@ -144,6 +144,14 @@ static inline int ___ibv_query_port(struct ibv_context *context, uint8_t port_nu
 
 #define ibv_query_port(context, port_num, port_attr) ___ibv_query_port(context, port_num, port_attr)
 
+/**
+ * ibv_query_port_speed() - what a port can carry, of all its links together
+ * @port_speed: units of 100 Mbit/s
+ *
+ * Return: 0, or a positive errno: EOPNOTSUPP, the device does not say.
+ */
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
+
 #ifdef __cplusplus
 }
 #endif

@@ -46,6 +46,17 @@ struct uroce_qp_error {
 };
 
 /*
+ * What the memory is for that the allocator of a parent domain is asked for (its argument
+ * resource_type).
+ */
+enum uroce_resource_type {
+	UROCE_RES_TYPE_SEND_QUEUE = 0x55520001,
+	UROCE_RES_TYPE_RECEIVE_QUEUE = 0x55520002,
+	UROCE_RES_TYPE_SHARED_RECEIVE_QUEUE = 0x55520003,
+	UROCE_RES_TYPE_COMPLETION_QUEUE = 0x55520004,
+};
+
+/*
  * Read the first error of @qp since it was last in RESET.
  * Return: 0, or a positive errno with *@error untouched: ENOENT, there was none; EOPNOTSUPP, the
  * device is not uroce. Threads: any. Source: providers/uroce/direct/uroce.c

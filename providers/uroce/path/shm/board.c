@@ -54,8 +54,20 @@ void uroce_board_key_show(struct uroce_shm *shm, uint32_t key, const struct shm_
 	atomic_store_explicit(&entry->base, region->base, memory_order_relaxed);
 	atomic_store_explicit(&entry->pd, region->pd, memory_order_relaxed);
 	atomic_store_explicit(&entry->access, region->access, memory_order_relaxed);
+	atomic_store_explicit(&entry->segment, 0, memory_order_relaxed);
 	/* Pairs with key_begin() in path_shm.c: who sees the key sees its range. */
 	atomic_store_explicit(&entry->key, key, memory_order_seq_cst);
+}
+
+void uroce_board_key_place(struct uroce_shm *shm, uint32_t key, uint64_t segment, uint64_t place)
+{
+	struct shm_key *entry = key_entry(shm, key);
+
+	if (!entry)
+		return;
+	atomic_store_explicit(&entry->place, place, memory_order_relaxed);
+	/* Pairs with key_check() in path_shm.c: who sees the segment sees the place in it. */
+	atomic_store_explicit(&entry->segment, segment, memory_order_release);
 }
 
 static bool peer_uses(const struct shm_peer *peer, uint32_t key)
@@ -66,6 +78,14 @@ static bool peer_uses(const struct shm_peer *peer, uint32_t key)
 	return false;
 }
 
+static bool slot_uses(const struct uroce_shm *shm, unsigned int slot, uint32_t key)
+{
+	const struct shm_peer *peer =
+		atomic_load_explicit(&shm->by_slot[slot], memory_order_seq_cst);
+
+	return peer && !peer->dead && peer_uses(peer, key);
+}
+
 /* Of those who live: the dead do not copy. */
 static bool key_in_use(struct uroce_shm *shm, uint32_t key)
 {
@@ -73,11 +93,11 @@ static bool key_in_use(struct uroce_shm *shm, uint32_t key)
 
 	/* Pairs with uroce_board_wait(): what is in the table from here on stays mapped. */
 	atomic_fetch_add(&shm->key_readers, 1);
-	for (int slot = 1; slot < SHM_SLOTS; slot++) {
-		const struct shm_peer *peer =
-			atomic_load_explicit(&shm->by_slot[slot], memory_order_seq_cst);
+	for (unsigned int i = 0; i < ARRAY_SIZE(shm->inhabited); i++) {
+		unsigned long long bits = atomic_load(&shm->inhabited[i]);
 
-		used |= peer && !peer->dead && peer_uses(peer, key);
+		for (; bits; bits &= bits - 1)
+			used |= slot_uses(shm, i * SHM_WORD + __builtin_ctzll(bits), key);
 	}
 	atomic_fetch_sub(&shm->key_readers, 1);
 	return used;

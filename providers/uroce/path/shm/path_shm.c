@@ -108,7 +108,7 @@ static int shm_send(struct uroce_path *path, const struct uroce_av *av, const st
 	return r;
 }
 
-int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct path_origin *from,
+int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,
 		      const void *packet, uint32_t length)
 {
 	struct shm_peer *peer = atomic_load_explicit(&shm->by_slot[slot], memory_order_acquire);
@@ -313,7 +313,7 @@ static bool bytes_taken(struct shm_peer *peer, const struct shm_record *record, 
 /* Return: the bytes of the ring that were used up. */
 static uint32_t record_take(struct shm_peer *peer, const struct shm_record *record, uint64_t now)
 {
-	uint32_t to_end = shm_ring_to_end(peer->rx_head), length = record->length;
+	uint32_t to_end = shm_ring_to_end(peer, peer->rx_head), length = record->length;
 
 	if (unlikely(record->kind == SHM_SKIP))
 		return to_end;
@@ -338,7 +338,7 @@ bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now)
 {
 	if (!shm_record_there(peer))
 		return false;
-	peer->rx_head += record_take(peer, shm_record_at(peer->rx, peer->rx_head), now);
+	peer->rx_head += record_take(peer, shm_record_rx(peer), now);
 	peer->rx_stamp++;
 	/* Pairs with shm_ring_room(): our reads of the record are over before the producer may
 	 * write there. */
@@ -410,9 +410,9 @@ static void use_end(atomic_uint *use)
 
 /* The target's key, in use, admits the range. */
 static int key_check(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need,
-		     uint64_t addr, uint32_t length, uint64_t *ret_base)
+		     uint64_t addr, uint32_t length, struct shm_place *ret_at)
 {
-	struct shm_key *key = &peer->board->keys[rkey >> UROCE_KEY_VARIANT_BITS];
+	const struct shm_key *key = &peer->board->keys[rkey >> UROCE_KEY_VARIANT_BITS];
 	uint64_t iova, size;
 
 	/* Pairs with the owner taking the key back: either it sees this use, or we see the key
@@ -426,14 +426,18 @@ static int key_check(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t
 		return -EOPNOTSUPP;
 	if (addr < iova || addr - iova > size || length > size - (addr - iova))
 		return -EOPNOTSUPP;
-	*ret_base = atomic_load_explicit(&key->base, memory_order_relaxed) + (addr - iova);
+	ret_at->base = atomic_load_explicit(&key->base, memory_order_relaxed) + (addr - iova);
+	/* Pairs with uroce_board_key_place(). */
+	ret_at->segment = atomic_load_explicit(&key->segment, memory_order_acquire);
+	ret_at->place = atomic_load_explicit(&key->place, memory_order_relaxed) + (addr - iova);
 	return 0;
 }
 
 /* Takes a use of the key on success: use_end() gives it back. Otherwise packets give the exact
  * answer: a window, a key not shown, or a real refusal. */
 static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need,
-		     uint64_t addr, uint32_t length, atomic_uint **ret_use, uint64_t *ret_base)
+		     uint64_t addr, uint32_t length, atomic_uint **ret_use,
+		     struct shm_place *ret_at)
 {
 	atomic_uint *use;
 	int r;
@@ -443,7 +447,7 @@ static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t
 	use = use_begin(peer, rkey);
 	if (!use)
 		return -EOPNOTSUPP;
-	r = key_check(peer, rkey, pd, need, addr, length, ret_base);
+	r = key_check(peer, rkey, pd, need, addr, length, ret_at);
 	if (r < 0)
 		use_end(use);
 	else
@@ -451,7 +455,7 @@ static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t
 	return r;
 }
 
-static struct shm_qp *board_qp(struct shm_peer *peer, uint32_t qpn)
+static const struct shm_qp *board_qp(struct shm_peer *peer, uint32_t qpn)
 {
 	return &peer->board->qps[uroce_qpn_index(qpn)];
 }
@@ -460,7 +464,7 @@ static bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, ui
 			  uint32_t own_qpn)
 {
 	struct shm_peer *peer = av->peer;
-	struct shm_qp *qp = board_qp(peer, dest_qpn);
+	const struct shm_qp *qp = board_qp(peer, dest_qpn);
 
 	return !peer->dead && uroce_shm_board_lives(peer->board) &&
 	       (atomic_load_explicit(&qp->access, memory_order_acquire) & SHM_QP_READY) &&
@@ -475,30 +479,45 @@ static bool qp_admits(const struct shm_qp *qp, uint32_t own_qpn, uint32_t need)
 	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
 }
 
+/* What the kernel copies: it has no atomics. */
+static int kernel_rdma(const struct shm_peer *peer, uint64_t base, const struct uroce_rdma *rdma)
+{
+	if (uroce_rdma_atomic(rdma) || (rdma->length >= SHM_REF_MIN && shm_memory_slow()))
+		return -EOPNOTSUPP;
+	return rdma->kind == UROCE_RDMA_WRITE
+		       ? uroce_vm_write(peer->pid, rdma->iov, rdma->iovcnt, base, rdma->length)
+		       : uroce_vm_read(peer->pid, rdma->iov, rdma->iovcnt, base, rdma->length);
+}
+
 static int shm_rdma(struct uroce_path *path, const struct uroce_av *av,
 		    const struct uroce_rdma *rdma)
 {
-	uint32_t need = rdma->write ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
+	static const uint32_t needs[] = { [UROCE_RDMA_READ] = IBV_ACCESS_REMOTE_READ,
+					  [UROCE_RDMA_WRITE] = IBV_ACCESS_REMOTE_WRITE,
+					  [UROCE_RDMA_CMP_SWAP] = IBV_ACCESS_REMOTE_ATOMIC,
+					  [UROCE_RDMA_FETCH_ADD] = IBV_ACCESS_REMOTE_ATOMIC };
+	uint32_t need = needs[rdma->kind];
 	struct shm_peer *peer = av->peer;
 	const struct shm_qp *qp;
+	struct shm_place at;
 	atomic_uint *use;
-	uint64_t base;
 	int r;
 
 	if (!peer->can_read || peer->dead || !rdma->length || !uroce_shm_board_lives(peer->board))
-		return -EOPNOTSUPP;
-	if (rdma->length >= SHM_REF_MIN && shm_memory_slow())
 		return -EOPNOTSUPP;
 	qp = board_qp(peer, rdma->dest_qpn);
 	if (!qp_admits(qp, rdma->own_qpn, need))
 		return -EOPNOTSUPP;
 	r = key_begin(peer, rdma->rkey, atomic_load_explicit(&qp->pd, memory_order_relaxed), need,
-		      rdma->remote_addr, rdma->length, &use, &base);
+		      rdma->remote_addr, rdma->length, &use, &at);
 	if (r < 0)
 		return r;
-	r = rdma->write ? uroce_vm_write(peer->pid, rdma->iov, rdma->iovcnt, base, rdma->length)
-			: uroce_vm_read(peer->pid, rdma->iov, rdma->iovcnt, base, rdma->length);
+	r = uroce_map_rdma(peer, &at, rdma);
+	if (r == -EOPNOTSUPP)
+		r = kernel_rdma(peer, at.base, rdma);
 	use_end(use);
+	if (r == -EFAULT && uroce_rdma_atomic(rdma))
+		return r;
 	/* A page may be missing on one of the sides: the packets' way finds out whose. And what was
 	 * copied is done only if the peer still lives: then it was its memory. */
 	return !r && uroce_shm_board_lives(peer->board) ? 0 : -EOPNOTSUPP;

@@ -3,7 +3,8 @@
  * Shared memory between two uroce processes of one user on one host.
  *
  * Every process listens on an abstract socket whose name is its slot: the kernel makes the claim
- * atomic, scopes it to the network namespace and takes it back at any death. Two processes that
+ * atomic, scopes it to the network namespace and takes it back at any death. One that has more QPs
+ * than a slot has numbers takes further ones, whose sockets refer to the first. Two processes that
  * want to talk connect once; over that connection travel a lane (two rings, one each way, in one
  * memfd), each side's board (a memfd of its own) and each side's bell (an eventfd). The connection
  * stays open: when it closes, the peer is dead. Nothing has a name in a file system, so nothing is
@@ -17,16 +18,26 @@
  *
  *   path_shm.c   the operations: packets through rings, payloads by reference, one-sided copies
  *   shm_ring.c   rings of records
- *   shm_peer.c shm_hello.c shm_slot.c
- *                who else is there: slots, the handshake, deaths
+ *   shm_slot.c   slots: who there is
+ *   shm_trust.c  who may be a peer
+ *   shm_call.c   the handshake of who wants a peer
+ *   shm_guest.c  the handshake of who is called
+ *   shm_hello.c  its messages
+ *   shm_peer.c   peers from then on to their death
  *   shm_life.c   whether they live
+ *   shm_ptracer.c  Yama: who may read this process
  *   board.c      what a process shows to its peers
+ *   shm_segment.c  memory of this process that peers can map
+ *   shm_map.c    memory of peers that is mapped here, and used
  *   shm_memory.c what copies between processes cost here
  *
- * Locks: uroce_shm.lock, connecting; shm_peer.tx_lock, the producer's side of a ring, below a QP's
- * lock. The consumer's side and the list of peers are under progress_lock. Threads: any sends; the
- * thread that watches descriptors calls uroce_shm_accept(), _guest() and _conn_ready(). Includes:
- * path/path.h, wire, base. Included by: host.
+ * Locks: uroce_shm.lock, calls; it is taken before progress_lock, and nobody waits for another
+ * process under it. segments_lock, the segments of this process; maps_lock, below a QP's lock, the
+ * mappings of those of peers. shm_peer.tx_lock, the producer's side of a ring, below a QP's lock.
+ * The consumer's side and the list of peers are under progress_lock. Threads: any sends, and calls;
+ * the thread that watches descriptors calls uroce_shm_accept(), _guest(), _called(), _conn_ready()
+ * and _process_ended(), which wait for nobody. Includes: path/path.h, wire, base. Included by:
+ * host.
  */
 #ifndef UROCE_SHM_H
 #define UROCE_SHM_H
@@ -38,10 +49,9 @@
 #include "providers/uroce/path/path.h"
 
 enum {
-	SHM_VERSION = 7,
+	SHM_VERSION = 10,
 	SHM_LINE = 64,
-	SHM_RING_BYTES = 1 << 21,
-	SHM_RING_MASK = SHM_RING_BYTES - 1,
+	SHM_RING_BYTES = 1 << 21,      /* of the first peers' rings; others have SHM_SPAN */
 	SHM_SEGMENT = PATH_PACKET_MAX, /* payload of one copied packet: what the MTU is to UDP */
 	SHM_REF_MIN = 16384,	       /* from here on a reference is cheaper than two copies */
 	SHM_LAP = 1 << 14,    /* small records use so much of it while the consumer keeps up */
@@ -49,10 +59,12 @@ enum {
 	SHM_OPEN = 1 << 17,   /* what is used of it at first; more as it is needed, or pays */
 	SHM_SPAN = 1 << 19,   /* at most for a burst, and to who is not among the first peers */
 	SHM_WIDE = 16, /* peers there may be, this process counted, when one of those comes */
-	SHM_SLOTS = 256,
+	SHM_SLOTS = UROCE_SLOTS,
+	SHM_WORD = 64,	     /* bits of inhabited's words */
 	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
 	SHM_SERVICES = 4096, /* listeners a board can show */
 	SHM_USES = 16,	     /* one-sided operations of one process on another at the same time */
+	SHM_SEGMENTS = 256,  /* objects of memory a board can show */
 };
 #define SHM_MAGIC 0x75726f63u
 
@@ -82,21 +94,28 @@ struct shm_record {
 struct shm_ring {
 	alignas(SHM_LINE) uint64_t seed;    /* written before the ring is shared, read once */
 	alignas(SHM_LINE) atomic_uint tail; /* consumer: bytes given back, free running */
-	alignas(SHM_LINE) uint8_t data[SHM_RING_BYTES];
 };
 
 /* The other side's keys that this side copies to or from right now; 0: free. The owner of a region
  * waits for those who live, so that who dies in the middle holds up nobody. */
 struct shm_uses {
 	alignas(SHM_LINE) atomic_uint key[SHM_USES];
+	alignas(SHM_LINE) atomic_uint maps; /* 1: it wants to hear when a segment goes */
 };
 
 /* The memfd of a connection: ring[0] from the side that connected, ring[1] from the one that
  * accepted. */
 struct shm_lane {
 	struct shm_ring ring[2];
-	struct shm_uses uses[2]; /* of the same sides */
+	struct shm_uses uses[2];	  /* of the same sides */
+	alignas(SHM_LINE) uint8_t data[]; /* one ring's, then the other's: what is used first of all
+					     that lies together */
 };
+
+static inline size_t shm_lane_size(uint32_t ring_bytes)
+{
+	return sizeof(struct shm_lane) + 2 * (size_t)ring_bytes;
+}
 
 /* A key as its owner shows it to initiators. */
 struct shm_key {
@@ -106,6 +125,23 @@ struct shm_key {
 	atomic_ullong iova;
 	atomic_ullong length;
 	atomic_ullong base;
+	atomic_ullong segment; /* the memory that peers can map; 0: none */
+	atomic_ullong place;   /* of the region in it, bytes */
+};
+
+enum shm_segment_kind {
+	SHM_SEGMENT_FILE = 1, /* where: the owner's descriptor of it */
+	SHM_SEGMENT_SYSV = 2, /* where: its System V identifier */
+};
+
+/* Memory of its owner that peers can map, for as long as a key names it. */
+struct shm_segment {
+	alignas(SHM_LINE) atomic_ullong id; /* 0: none; its place on the board is id % SHM_SEGMENTS,
+					       and no other one ever has it */
+	atomic_ullong device;		    /* which file it is, so that nobody maps another one */
+	atomic_ullong inode;
+	atomic_int where;
+	atomic_uint kind;
 };
 
 /* A QP as its owner shows it: 0 unless packets may come in. */
@@ -143,13 +179,15 @@ struct shm_board {
 	atomic_uint version;
 	atomic_uint udp_only; /* it wants no packets but forwarded ones: UROCE_PATH */
 	atomic_uint fences;   /* before it sleeps it fences for its peers too: see fence.h */
-	alignas(SHM_LINE) atomic_uint sleeping; /* 1: ring the bell after committing a record */
+	/* Not 0: ring the bell after committing a record, once for each value. */
+	alignas(SHM_LINE) atomic_uint sleeping;
 	alignas(SHM_LINE)
 		uint8_t probe[SHM_LINE]; /* random; peers read it by process_vm_readv(), too:
 					    whether they can, and whose memory it is */
 	alignas(SHM_LINE) union shm_life life;
 	struct shm_qp qps[1 << UROCE_QP_INDEX_BITS];
 	struct shm_key keys[SHM_KEYS];
+	struct shm_segment segments[SHM_SEGMENTS];
 	atomic_uint manager; /* 1: has a connection manager */
 	struct shm_service services[SHM_SERVICES];
 };
@@ -157,7 +195,8 @@ struct shm_board {
 struct shm_peer {
 	LIST_ENTRY(shm_peer) entry;
 	struct uroce_shm *shm;
-	uint8_t slot;
+	uint16_t slot;
+	bool has_more; /* it is at further places of by_slot */
 	bool self;     /* this process: its own ring, no connection */
 	bool udp_only; /* one of the two wants its packets on the network's path */
 	bool can_read; /* this process may read the peer's memory */
@@ -170,12 +209,15 @@ struct shm_peer {
 	int process; /* pidfd of the peer, readable when it has ended; -1: the kernel has none */
 	int bell;    /* its eventfd */
 	struct shm_lane *lane;
-	struct shm_board *board; /* the peer's */
-	struct shm_uses *uses;	 /* ours, of its keys */
-	struct shm_uses *used;	 /* its, of our keys */
+	uint32_t ring_bytes;		 /* of each of its rings, a power of two */
+	const struct shm_board *board;	 /* the peer's, who alone can write there */
+	struct shm_uses *uses;		 /* ours, of its keys */
+	struct shm_uses *used;		 /* its, of our keys */
+	_Atomic(struct shm_maps *) maps; /* its segments, as far as they are mapped; or NULL */
 	/* producer side */
 	struct uroce_lock tx_lock;
 	struct shm_ring *tx;
+	uint8_t *tx_data;
 	uint32_t tx_head;  /* free running */
 	uint32_t tx_tail;  /* last seen */
 	uint32_t tx_lap;   /* where this lap began */
@@ -187,61 +229,123 @@ struct shm_peer {
 	bool tx_far;	   /* the last one took long */
 	bool tx_past;	   /* they go past the caches, for the consumer's processor is far away */
 	uint64_t tx_stamp; /* of the next record */
+	uint32_t tx_slept; /* what was seen last of the peer's board->sleeping, and has been done */
 	/* consumer side, under progress_lock */
 	struct shm_ring *rx;
+	uint8_t *rx_data;
 	uint32_t rx_head;  /* next to read, free running */
 	uint64_t rx_stamp; /* of that */
 };
 
 LIST_HEAD(shm_peer_list, shm_peer);
 
+/* The attempts to get the process of a slot as a peer. Under uroce_shm.lock but for refused. */
+struct shm_call {
+	uint16_t slot;
+	int conn;	       /* to its listener, which has to answer; -1: no attempt */
+	pid_t pid;	       /* the listener's */
+	struct shm_peer *peer; /* in the making, by the side that connects; NULL: asked to call */
+	int guest;	       /* its own connection to here, by which it asked; -1: it did not */
+	unsigned int ended;    /* attempts */
+	int result;	       /* of the last one */
+	atomic_int refused;    /* pid, plus 1, of who refused this process; 0: nobody */
+};
+
 struct uroce_shm {
 	struct uroce_path path;
 	struct path_host *host;
-	int listener;
-	int bell; /* ours */
+	int listeners[UROCE_BLOCKS]; /* of our slots, each at its place; -1: none */
+	int bell;		     /* ours */
 	int board_fd;
-	bool fences;		    /* this process can fence for its peers: fence.h */
-	struct shm_board *board;    /* ours */
-	pthread_mutex_t lock;	    /* connecting */
-	struct shm_peer_list peers; /* changed under progress_lock */
-	struct shm_peer_list gone;  /* dead ones, kept for who still names them; under lock */
-	atomic_uint key_readers;    /* who looks into the lanes of peers without a lock */
+	bool fences;		 /* this process can fence for its peers: fence.h */
+	struct shm_board *board; /* ours */
+	pthread_mutex_t segments_lock;
+	struct shm_segments *segments; /* ours, when there was a first one */
+	pthread_mutex_t maps_lock;     /* peers' segments come and go */
+	int depth;		       /* of the PID namespace; 0: not known */
+	uid_t uid;		       /* whose process this was when it began */
+	bool uid_many;		       /* there may be others of that number */
+	pthread_mutex_t lock;	       /* calls, gone */
+	pthread_cond_t changed;	       /* a call has ended, or a handshake */
+	uint64_t patience;	       /* ns: who does not answer for so long is not waited for */
+	_Atomic(struct shm_call *) calls[SHM_SLOTS]; /* made when first wanted */
+	struct shm_peer_list peers;		     /* changed under progress_lock */
+	atomic_uint peer_count;			     /* in that list */
+	struct shm_peer_list gone; /* dead ones, kept for who still names them; under lock */
+	atomic_uint key_readers;   /* who looks into the lanes of peers without a lock */
+	/* [slot], further ones as well, as far as it is known whose they are */
 	_Atomic(struct shm_peer *) by_slot[SHM_SLOTS];
-	uint64_t complete_time; /* when uroce_shm_complete() last looked; under progress_lock */
+	/* a bit for each first slot that has a peer; changed under progress_lock */
+	atomic_ullong inhabited[SHM_SLOTS / SHM_WORD];
+	uint64_t complete_next; /* when uroce_shm_complete() looks again; under progress_lock */
 	bool complete;
 };
 
-/* --- shm_peer.c --- */
+/* --- shm_slot.c --- */
 
-/* Claim a slot and start to listen. */
-int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm);
-void uroce_shm_close(struct uroce_shm *shm);
 /*
- * The peer that owns @slot, connected if need be. -ENOENT: no such process of this user;
- * -ETIMEDOUT. May wait up to a second; no lock held.
+ * A further slot for QPs of this process. Return: the slot; -ENOMEM: there is none; -errno. Said.
+ * One caller at a time.
  */
-int uroce_shm_peer(struct uroce_shm *shm, uint8_t slot, struct shm_peer **ret_peer);
-/* In the progress thread, no lock held: connect to @slot, or ask it to connect, without waiting for
- * an answer to that. */
-void uroce_shm_invite(struct uroce_shm *shm, uint8_t slot);
-/* Whether every other process of this user is connected: looked at anew every millisecond. */
-bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
-/* Whether a process of this user has @slot. */
-bool uroce_shm_slot_used(uint8_t slot);
+int uroce_shm_slot_more(struct uroce_shm *shm);
+/* Whether a process has @slot that may be a peer. */
+bool uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot);
 /*
  * Processes of a user take their slot and bind their sockets one after the other, for the kernel
  * numbers the sockets of an address as they are bound, and datagrams are steered by slot. Return:
  * what to close when that is done; -errno: without a turn, then.
  */
 int uroce_shm_turn_take(void);
-/* The listener or a connection is readable: somebody comes, or, the thread's guest until then, says
- * who it is; the end of a handshake, or a death. uroce_shm_accept(): 0, or -EMFILE and the like:
- * who comes has to wait, and the listener stays readable. */
-int uroce_shm_accept(struct uroce_shm *shm);
+
+/* The socket of this process's first slot. */
+static inline int uroce_shm_listener(const struct uroce_shm *shm)
+{
+	return shm->listeners[uroce_slot_place(shm->host->slot)];
+}
+
+/* --- shm_call.c --- */
+
+/*
+ * The peer that owns @slot, connected if need be. A QP must take the same path at both ends, so
+ * there are two kinds of failure. Those that uroce_shm_agreed() tells are the other side's
+ * knowledge too, and both use another path. After any other this side knows nothing: the peer did
+ * not answer as long as it was waited for, or this process lacks something. Waits, so no lock held,
+ * and not in the thread that watches.
+ */
+int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer);
+/* -ENOENT: no process of this user has the slot; -EPERM: one of the two refuses; -EOPNOTSUPP: it
+ * speaks another version. */
+bool uroce_shm_agreed(int r);
+/* Begin to connect to @slot, unless that is so. Waits for nobody; threads: any, no lock held. */
+void uroce_shm_invite(struct uroce_shm *shm, uint16_t slot);
+/* The same of every slot that has a process. */
+void uroce_shm_invite_all(struct uroce_shm *shm);
+/* Whether every other process of this user is connected: looked at anew now and then. */
+bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
+/* Who was called says something. */
+void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call);
+
+/* --- shm_guest.c --- */
+
+/* Somebody comes. Return: 0, or -EMFILE and the like: who comes has to wait, and the listener stays
+ * readable. */
+int uroce_shm_accept(struct uroce_shm *shm, int listener);
+/* Who came, the thread's guest until then, says who it is. */
 void uroce_shm_guest(struct uroce_shm *shm, int conn);
+
+/* --- shm_peer.c --- */
+
+/* Claim a slot and start to listen. */
+int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm);
+void uroce_shm_close(struct uroce_shm *shm);
+/* A peer's connection is readable: the end of the handshake, or a death. */
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
 
+/* Nothing more comes from it. */
+static inline bool uroce_shm_peer_dead(const struct shm_peer *peer)
+{
+	return atomic_load_explicit(&peer->dead, memory_order_relaxed);
+}
 /* The peer's process has ended, whatever its connection says. */
 void uroce_shm_process_ended(struct uroce_shm *shm, struct shm_peer *peer);
 /* In a forked child, which is none of this process's descriptors' owner. Async-signal-safe. */
@@ -281,6 +385,42 @@ void uroce_board_key_hide(struct uroce_shm *shm, uint32_t key);
 /* Until nobody looks into the lane of a peer that has been taken out of the table. */
 void uroce_board_wait(struct uroce_shm *shm);
 
+/* Regions of the key lie at @place of that segment. After its key was shown, before anybody has
+ * it. */
+void uroce_board_key_place(struct uroce_shm *shm, uint32_t key, uint64_t segment, uint64_t place);
+
+/* --- shm_segment.c: memory of this process that peers can map. Threads: any. --- */
+
+/*
+ * @size bytes of zeros at a multiple of @alignment, a power of two, that peers can map; where that
+ * cannot be, for want of descriptors, say, that they cannot. -ENOMEM.
+ */
+int uroce_segment_alloc(struct uroce_shm *shm, size_t size, size_t alignment, void **ret_memory);
+void uroce_segment_free(struct uroce_shm *shm, void *memory, size_t size);
+/*
+ * A region of a key that is shown. If it lies in memory of the above or in shared memory of the
+ * application's, peers can map that from here on. Return: the index of the segment, for
+ * uroce_segment_unshare(); -ENODATA: they cannot.
+ */
+int uroce_segment_share(struct uroce_shm *shm, uint32_t key, const void *addr, uint64_t length);
+/* The key has been hidden. Peers that live drop what they have mapped when nothing needs it. */
+void uroce_segment_unshare(struct uroce_shm *shm, int segment);
+
+/* --- shm_map.c: memory of peers that is mapped here --- */
+
+/* Where a region lies. */
+struct shm_place {
+	uint64_t base;	  /* address in its owner */
+	uint64_t segment; /* 0: it cannot be mapped */
+	uint64_t place;
+};
+/*
+ * An operation on memory that both have mapped, by plain instructions; under a use of its key.
+ * -EOPNOTSUPP: it is not mapped, or not there.
+ */
+int uroce_map_rdma(struct shm_peer *peer, const struct shm_place *at,
+		   const struct uroce_rdma *rdma);
+
 /* --- path_shm.c --- */
 extern const struct uroce_path_ops uroce_shm_ops;
 
@@ -298,7 +438,7 @@ bool uroce_shm_fences_for_peers(struct uroce_shm *shm);
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what);
 
 /* Hand a UDP payload (BTH on, no ICRC) to the process that owns its QP. */
-int uroce_shm_forward(struct uroce_shm *shm, uint8_t slot, const struct path_origin *from,
+int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,
 		      const void *packet, uint32_t length);
 
 /* What the host needs of the rings' inside. */

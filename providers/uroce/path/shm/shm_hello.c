@@ -29,7 +29,7 @@ int shm_hello_send(int conn, const struct hello *hello, const int *fds, int nfds
 	return sendmsg(conn, &msg, MSG_NOSIGNAL) == sizeof(*hello) ? 0 : -errno;
 }
 
-void shm_fds_close(int *fds)
+void shm_fds_close(int fds[HELLO_FDS])
 {
 	for (int i = 0; i < HELLO_FDS; i++) {
 		if (fds[i] >= 0)
@@ -38,7 +38,35 @@ void shm_fds_close(int *fds)
 	}
 }
 
-int shm_hello_recv(int conn, enum hello_type type, struct hello *hello, int *fds)
+/* What another version says is longer or shorter. */
+static int hello_check(const struct hello *hello, ssize_t length)
+{
+	if (length < (ssize_t)offsetof(struct hello, to) || hello->magic != SHM_MAGIC)
+		return -EPROTO;
+	if (hello->version != SHM_VERSION)
+		return -EOPNOTSUPP;
+	return length == sizeof(*hello) && hello->slot && hello->slot < SHM_SLOTS &&
+			       hello->to < SHM_SLOTS
+		       ? 0
+		       : -EPROTO;
+}
+
+/* Those beyond what there is room for the kernel has not made. */
+static int fds_take(struct msghdr *msg, int fds[HELLO_FDS])
+{
+	struct cmsghdr *c;
+	int count = 0;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		count = min_of((int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)), (int)HELLO_FDS);
+		memcpy(fds, CMSG_DATA(c), sizeof(int) * count);
+	}
+	return count;
+}
+
+int shm_hello_recv(int conn, struct hello *hello, int fds[HELLO_FDS])
 {
 	union {
 		char buf[CMSG_SPACE(sizeof(int) * HELLO_FDS)];
@@ -49,39 +77,33 @@ int shm_hello_recv(int conn, enum hello_type type, struct hello *hello, int *fds
 			      .msg_iovlen = 1,
 			      .msg_control = control.buf,
 			      .msg_controllen = sizeof(control.buf) };
-	struct cmsghdr *c;
 	ssize_t n;
-	int nfds = 0;
+	int count, r;
 
 	for (int i = 0; i < HELLO_FDS; i++)
 		fds[i] = -1;
 	n = recvmsg(conn, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (n < 0)
-		return -errno;
-	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(fds, CMSG_DATA(c), sizeof(int) * min_of(nfds, (int)HELLO_FDS));
-	}
-	if (n == 0)
-		return -ECONNRESET;
-	if (n != sizeof(*hello) || hello->magic != SHM_MAGIC || hello->version != SHM_VERSION ||
-	    hello->type != type || !hello->slot || hello->slot >= SHM_SLOTS) {
-		shm_fds_close(fds);
-		return -EPROTO;
-	}
-	return nfds;
+	if (n <= 0)
+		return n ? -errno : -ECONNRESET;
+	count = fds_take(&msg, fds);
+	r = msg.msg_flags & MSG_TRUNC ? hello_check(hello, n + 1) : hello_check(hello, n);
+	if (!r && (msg.msg_flags & MSG_CTRUNC))
+		r = -EMFILE;
+	if (!r)
+		return count;
+	shm_fds_close(fds);
+	return r;
 }
 
 void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello_type type,
-		    bool can_read)
+		    uint16_t to, bool can_read)
 {
 	*hello = (struct hello){
 		.magic = SHM_MAGIC,
 		.version = SHM_VERSION,
 		.type = type,
 		.slot = shm->host->slot,
+		.to = to,
 		.can_read = can_read,
 		.pid = getpid(),
 		.probe = (uintptr_t)shm->board->probe,

@@ -1,26 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How processes that share memory find each other (shm_slot.c) and what they say first
- * (shm_hello.c). */
+/* How processes that share memory find each other and agree: what is the room's own. */
 #ifndef UROCE_SHM_HELLO_H
 #define UROCE_SHM_HELLO_H
 
 #include "providers/uroce/path/shm/shm.h"
 
 /*
- * The handshake, three messages: HELLO from the side that connects (with lane, board and bell),
- * WELCOME back (board and bell), DONE. Each side says whether it could read the other's memory.
+ * The handshake. Of two processes the one with the lower slot connects to the other one's listener:
+ * HELLO (with lane, board and bell), WELCOME back (board and bell), DONE. Each says whether it
+ * could read the other's memory. The other one, if it is the first to want the peer, asks for that:
+ * ASK, to the lower one's listener. Such a connection is closed when the attempt is over, however
+ * it went; without a peer it asks again.
+ *
+ * What is said to a further slot's listener is not for that: REFERRED names the first one.
+ *
+ * REFUSED says that there will be none, and both take it as final. Only the listener's word counts,
+ * for anybody may connect and say what he likes; so each side asks the other one's listener before
+ * it takes another path. A connection that ends without any word says nothing: again.
+ *
+ * GONE, from either at any later time: segments of the sender are no more. Who has mapped some
+ * looks on its board which.
  */
 enum hello_type {
 	HELLO = 1,
 	WELCOME = 2,
 	DONE = 3,
+	ASK = 4,
+	REFUSED = 5,
+	GONE = 6,
+	REFERRED = 7,
 };
 
+/* The first four are the same in all versions, and so are the names of slots. */
 struct hello {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t type;
-	uint32_t slot;
+	uint32_t slot; /* the sender's first */
+	uint32_t to;   /* whom it is said to; 0 in an answer */
 	uint32_t can_read;
 	int32_t pid;
 	uint64_t probe; /* address of the board's probe in the sender */
@@ -35,28 +52,105 @@ enum {
 
 /* --- shm_slot.c --- */
 
-/* A free slot for this process, with its listening socket. -EUSERS: all are taken; said. */
-int shm_slot_claim(struct path_host *host, int *ret_listener);
-/* A connection to who has the slot; -ENOENT: nobody. */
-int shm_slot_connect(uint8_t slot);
-/* Only this user's processes, others are -EPERM; the pid is the kernel's word, not a message's. */
-int shm_peer_credentials(int conn, pid_t *ret_pid);
+/* A free slot for this process, and listen there. -EUSERS: all are taken; said. */
+int shm_slot_claim(struct uroce_shm *shm);
+/* A connection to who has the slot; -ENOENT: nobody. Waits for nobody. */
+int shm_slot_connect(const struct uroce_shm *shm, uint16_t slot);
+/*
+ * From @slot on the first one of a process which is neither this one nor a peer; UROCE_FIRST_SLOTS:
+ * none.
+ * *@ret_conn: a connection to it, or -errno.
+ */
+unsigned int shm_slot_next(struct uroce_shm *shm, unsigned int slot, int *ret_conn);
+/* Whether who listens at @slot, where @conn leads to, may be a peer. */
+bool shm_slot_admits(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid);
+
+/* --- shm_trust.c --- */
+
+/*
+ * Whether the process on the other side may be a peer: -EPERM if not. That is the kernel's word,
+ * not a message's, and so is the pid. Each of the two judges the other.
+ */
+int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid);
+/* The same of the user alone: whose knowledge it is that they are two, without a message. */
+int shm_peer_user(const struct uroce_shm *shm, int conn);
+struct ucred;
+int shm_peer_credentials(int conn, struct ucred *ret);
+/* Whether the number may be that of several users. */
+bool shm_user_is_many(uid_t uid);
+/* How deep this process's PID namespace is, as far as /proc shows; 0: not known. */
+int shm_namespace_depth(void);
 
 /* --- shm_life.c --- */
 
 int shm_life_init(struct shm_board *board);
-/* Watch the process on the other side of peer->conn, whose board is mapped; whether its memory can
- * be read, at @probe, is known then. -ECONNRESET: it has ended. */
-int shm_life_watch(struct shm_peer *peer, uint64_t probe);
+/* A descriptor of the process: of who is on the other side of @conn, where the kernel tells. -1: it
+ * has no such descriptors; -EMFILE and the like. */
+int shm_process_open(int conn, pid_t pid);
+/* Watch the process on the other side of @conn, whose board is mapped; whether its memory can be
+ * read, at @probe, is known then. -ECONNRESET: it has ended. */
+int shm_life_watch(struct shm_peer *peer, int conn, uint64_t probe);
 
 /* --- shm_hello.c --- */
 
 void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello_type type,
-		    bool can_read);
+		    uint16_t to, bool can_read);
 int shm_hello_send(int conn, const struct hello *hello, const int *fds, int nfds);
-/* Return: number of descriptors received (in @fds, the caller's), or -errno; 0 bytes are
- * -ECONNRESET. */
-int shm_hello_recv(int conn, enum hello_type type, struct hello *hello, int *fds);
-void shm_fds_close(int *fds);
+/*
+ * Return: number of descriptors received (in @fds, the caller's), or -errno: -ECONNRESET at the
+ * end, -EOPNOTSUPP for another version's message, -EMFILE if there was no room for descriptors.
+ */
+int shm_hello_recv(int conn, struct hello *hello, int fds[HELLO_FDS]);
+void shm_fds_close(int fds[HELLO_FDS]);
+
+/* --- shm_call.c --- */
+
+/* What is kept of attempts for the slot, until the end. NULL: no memory. */
+struct shm_call *shm_call_of(struct uroce_shm *shm, uint16_t slot);
+/* Both may want each other at the same moment: only the lower slot connects. */
+bool shm_connects_first(const struct uroce_shm *shm, uint16_t slot);
+/* Whether the process on the other side of @conn, which says that it has @slot, may be a peer, and
+ * has neither refused this one before nor been refused: -EPERM. */
+int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid);
+/* @slot asks by @guest, which is kept, to be called. */
+void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest);
+/* The attempt for @slot, if there is one, is over. Under shm->lock. */
+void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r);
+
+/* --- shm_peer.c --- */
+
+struct shm_peer *shm_peer_new(struct uroce_shm *shm, uint16_t slot);
+void shm_peer_free(struct shm_peer *peer);
+/* A process that lives, and perhaps has not said its last word of the handshake; or NULL. */
+struct shm_peer *shm_peer_lookup(struct uroce_shm *shm, uint16_t slot);
+/* The way to itself. Under shm->lock. */
+int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer);
+/* A lane of this side's making; its descriptor, for the other. */
+int shm_peer_lane(struct shm_peer *peer);
+/* What the other side sent. */
+int shm_peer_attach_lane(struct shm_peer *peer, int fd);
+int shm_peer_attach_board(struct shm_peer *peer, int fd);
+/* It is seen by progress from here on, in place of who had the slot before. Under shm->lock. */
+int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer);
+
+/* Memory that others can map, sealed against shrinking. @own: only this mapping of it can ever be
+ * written to. Return: its descriptor. */
+int shm_shared_create(const char *name, size_t size, bool own, void **ret_map);
+
+/* --- shm_segment.c --- */
+
+void shm_segments_free(struct uroce_shm *shm);
+/* Async-signal-safe. */
+void shm_segments_forked(struct uroce_shm *shm);
+
+/* --- shm_map.c --- */
+
+/* Those that the peer's board no longer shows are mapped no longer. */
+void shm_maps_sweep(struct shm_peer *peer);
+/* All of them; nobody uses one any more. */
+void shm_maps_free(struct shm_peer *peer);
+
+/* Descriptors that a forked child must not have. */
+void shm_fd_forget(int *fd);
 
 #endif

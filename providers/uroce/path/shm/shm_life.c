@@ -6,6 +6,7 @@
  * whoever copies to or from its memory asks its board, where a lock that the kernel breaks at the
  * end of the process stands: before the number can be another's.
  */
+#include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/random.h>
@@ -53,25 +54,34 @@ bool uroce_shm_board_lives(const struct shm_board *board)
 	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED);
 }
 
-static int process_open(int conn, pid_t pid)
+int shm_process_open(int conn, pid_t pid)
 {
-#ifdef SO_PEERPIDFD
 	int fd;
+#ifdef SO_PEERPIDFD
 	socklen_t length = sizeof(fd);
 
-	if (!getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &length))
+	if (conn >= 0 && !getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &length))
 		return fd;
 #endif
-	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	if (pid <= 0)
+		return -1;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd >= 0)
+		return fd;
+	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -1;
 }
 
 /*
  * That the number was still the peer's when the descriptor was opened, its board says afterwards;
  * and that the board is that process's the look into its memory says.
  */
-int shm_life_watch(struct shm_peer *peer, uint64_t probe)
+int shm_life_watch(struct shm_peer *peer, int conn, uint64_t probe)
 {
-	peer->process = process_open(peer->conn, peer->pid);
+	int fd = shm_process_open(conn, peer->pid);
+
+	if (fd < -1)
+		return fd;
+	peer->process = fd;
 	peer->can_read = shm_memory_readable(peer->pid, probe, peer->board->probe);
 	return uroce_shm_board_lives(peer->board) ? 0 : -ECONNRESET;
 }

@@ -15,17 +15,17 @@ enum {
 
 static uint32_t ring_place(const struct shm_peer *peer)
 {
-	return peer->tx_head & SHM_RING_MASK;
+	return shm_ring_place(peer, peer->tx_head);
 }
 
 static void record_skip(struct shm_peer *peer)
 {
-	struct shm_record *skip = shm_record_at(peer->tx, peer->tx_head);
+	struct shm_record *skip = shm_record_tx(peer);
 
 	peer->tx_known = max_of(peer->tx_known, ring_place(peer));
 	skip->kind = SHM_SKIP;
 	shm_record_stamp(peer, skip);
-	peer->tx_head += shm_ring_to_end(peer->tx_head);
+	peer->tx_head += shm_ring_to_end(peer, peer->tx_head);
 }
 
 struct shm_record *uroce_shm_ring_full(struct shm_peer *peer)
@@ -60,11 +60,11 @@ struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes)
 {
 	shm_ring_look(peer);
 	if (!ring_grow(peer) || bytes > peer->tx_open - ring_place(peer)) {
-		if (!shm_ring_room(peer, shm_ring_to_end(peer->tx_head) + bytes))
+		if (!shm_ring_room(peer, shm_ring_to_end(peer, peer->tx_head) + bytes))
 			return uroce_shm_ring_full(peer);
 		record_skip(peer);
 	}
-	return shm_record_at(peer->tx, peer->tx_head);
+	return shm_record_tx(peer);
 }
 
 /* Lines of small records that were used a moment ago are still in both processors' caches. */
@@ -80,7 +80,8 @@ void uroce_shm_ring_bell(struct shm_peer *peer)
 {
 	uint64_t one = 1;
 
-	if (atomic_exchange_explicit(&peer->board->sleeping, 0, memory_order_relaxed))
+	peer->tx_slept = atomic_load_explicit(&peer->board->sleeping, memory_order_relaxed);
+	if (peer->tx_slept)
 		(void)!write(peer->bell, &one, sizeof(one));
 }
 
@@ -112,7 +113,7 @@ static int copy_timed(struct shm_peer *peer, void *dst, const void *src, uint32_
 /* A copy says how far the consumer is if it writes to memory that is there. */
 static bool copy_tells(const struct shm_peer *peer, const uint8_t *dst, uint32_t length)
 {
-	return length <= SHM_SEGMENT && (size_t)(dst - peer->tx->data) + length <= peer->tx_known;
+	return length <= SHM_SEGMENT && (size_t)(dst - peer->tx_data) + length <= peer->tx_known;
 }
 
 /*

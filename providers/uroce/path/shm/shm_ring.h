@@ -13,9 +13,21 @@ static inline uint32_t shm_record_lines(uint32_t length)
 	return (offsetof(struct shm_record, data) + length + SHM_LINE - 1) / SHM_LINE;
 }
 
-static inline struct shm_record *shm_record_at(struct shm_ring *ring, uint32_t position)
+/* The place in a ring. */
+static inline uint32_t shm_ring_place(const struct shm_peer *peer, uint32_t position)
 {
-	return (struct shm_record *)(ring->data + (position & SHM_RING_MASK));
+	return position & (peer->ring_bytes - 1);
+}
+
+/* The next record to write, and to read. */
+static inline struct shm_record *shm_record_tx(const struct shm_peer *peer)
+{
+	return (struct shm_record *)(peer->tx_data + shm_ring_place(peer, peer->tx_head));
+}
+
+static inline struct shm_record *shm_record_rx(const struct shm_peer *peer)
+{
+	return (struct shm_record *)(peer->rx_data + shm_ring_place(peer, peer->rx_head));
 }
 
 /* Up to where the consumer has read. A nonsense value is not taken. */
@@ -30,22 +42,22 @@ static inline void shm_ring_look(struct shm_peer *peer)
 
 static inline bool shm_ring_room(struct shm_peer *peer, uint32_t bytes)
 {
-	if (likely(SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes))
+	if (likely(peer->ring_bytes - (peer->tx_head - peer->tx_tail) >= bytes))
 		return true;
 	shm_ring_look(peer);
-	return SHM_RING_BYTES - (peer->tx_head - peer->tx_tail) >= bytes;
+	return peer->ring_bytes - (peer->tx_head - peer->tx_tail) >= bytes;
 }
 
-static inline uint32_t shm_ring_to_end(uint32_t position)
+static inline uint32_t shm_ring_to_end(const struct shm_peer *peer, uint32_t position)
 {
-	return SHM_RING_BYTES - (position & SHM_RING_MASK);
+	return peer->ring_bytes - shm_ring_place(peer, position);
 }
 
 /* Whether the next record to read is there. Pairs with shm_record_stamp(). */
 static inline bool shm_record_there(const struct shm_peer *peer)
 {
-	return atomic_load_explicit(&shm_record_at(peer->rx, peer->rx_head)->stamp,
-				    memory_order_acquire) == peer->rx_stamp;
+	return atomic_load_explicit(&shm_record_rx(peer)->stamp, memory_order_acquire) ==
+	       peer->rx_stamp;
 }
 
 static inline void shm_record_stamp(struct shm_peer *peer, struct shm_record *record)
@@ -61,7 +73,7 @@ struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes);
 struct shm_record *uroce_shm_ring_full(struct shm_peer *peer);
 /* A lap is over: from its beginning again, if all was consumed. */
 void uroce_shm_lap_end(struct shm_peer *peer);
-/* The consumer is asleep: wake it. */
+/* The consumer sleeps, or does no longer: it is woken once in each sleep. */
 void uroce_shm_ring_bell(struct shm_peer *peer);
 /* A payload into a record, by the way that is fast to where the consumer is. Return: 0, -EFAULT. */
 int uroce_shm_record_copy(struct shm_peer *peer, void *dst, const void *src, uint32_t length);
@@ -73,11 +85,11 @@ static inline struct shm_record *shm_record_begin(struct shm_peer *peer, uint32_
 
 	if (unlikely(peer->tx_head - peer->tx_lap >= SHM_LAP) && bytes <= SHM_LAP_RECORD)
 		uroce_shm_lap_end(peer);
-	if (unlikely(bytes > peer->tx_open - (peer->tx_head & SHM_RING_MASK)))
+	if (unlikely(bytes > peer->tx_open - shm_ring_place(peer, peer->tx_head)))
 		return uroce_shm_record_wrap(peer, bytes);
 	if (unlikely(!shm_ring_room(peer, bytes)))
 		return uroce_shm_ring_full(peer);
-	return shm_record_at(peer->tx, peer->tx_head);
+	return shm_record_tx(peer);
 }
 
 /*
@@ -95,7 +107,8 @@ static inline void shm_record_commit(struct shm_peer *peer, struct shm_record *r
 	else
 		atomic_thread_fence(memory_order_seq_cst);
 	peer->tx_head += shm_record_lines(length) * SHM_LINE;
-	if (unlikely(atomic_load_explicit(&peer->board->sleeping, memory_order_relaxed)))
+	if (unlikely(atomic_load_explicit(&peer->board->sleeping, memory_order_relaxed) !=
+		     peer->tx_slept))
 		uroce_shm_ring_bell(peer);
 }
 

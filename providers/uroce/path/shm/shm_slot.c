@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Slots: abstract sockets by whose names the processes of a user find each other. */
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,24 +14,24 @@ enum {
 	TURN_MS = 100,	/* who starts needs one or two; who is stopped meanwhile holds up nobody */
 };
 
-/* @what: a slot's number, or another word. */
-static socklen_t name_address(const char *what, struct sockaddr_un *ret)
+/* @what: a slot's number, or another word. All versions have the same names, for they share the
+ * numbers of QPs. */
+static socklen_t name_address(uid_t uid, const char *what, struct sockaddr_un *ret)
 {
 	int n;
 
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	/* A leading zero byte: an abstract name. The version keeps different builds apart. */
-	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "uroce-%d-%u-%s", SHM_VERSION,
-		     geteuid(), what);
+	/* A leading zero byte: an abstract name. */
+	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "uroce-%u-%s", uid, what);
 	return offsetof(struct sockaddr_un, sun_path) + 1 + n;
 }
 
-static socklen_t slot_address(uint8_t slot, struct sockaddr_un *ret)
+static socklen_t slot_address(const struct uroce_shm *shm, uint16_t slot, struct sockaddr_un *ret)
 {
-	char number[4];
+	char number[8];
 
 	snprintf(number, sizeof(number), "%u", slot);
-	return name_address(number, ret);
+	return name_address(shm->uid, number, ret);
 }
 
 /* @name: the abstract socket's, behind its leading zero byte. */
@@ -48,7 +49,7 @@ int uroce_shm_turn_take(void)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
-	socklen_t len = name_address("start", &address);
+	socklen_t len = name_address(geteuid(), "start", &address);
 
 	if (fd < 0)
 		return -errno;
@@ -62,63 +63,90 @@ int uroce_shm_turn_take(void)
 	return take_fd(&fd);
 }
 
-int shm_peer_credentials(int conn, pid_t *ret_pid)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
+/* --- slots --- */
 
-	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-		return -errno;
-	if (cred.uid != geteuid())
-		return -EPERM;
-	*ret_pid = cred.pid;
-	return 0;
+static int slot_try(const struct uroce_shm *shm, uint16_t slot, int conn)
+{
+	struct sockaddr_un address;
+	socklen_t len = slot_address(shm, slot, &address);
+
+	if (!connect(conn, (struct sockaddr *)&address, len))
+		return 0;
+	if (errno == ECONNREFUSED)
+		return -ENOENT;
+	return errno == EPERM ? -EACCES : -errno; /* what forbids it is no peer */
 }
 
-int shm_slot_connect(uint8_t slot)
+int shm_slot_connect(const struct uroce_shm *shm, uint16_t slot)
 {
 	_cleanup_close_ int conn =
 		socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address;
-	socklen_t len = slot_address(slot, &address);
+	int r = conn < 0 ? -errno : slot_try(shm, slot, conn);
 
-	if (conn < 0)
-		return -errno;
-	if (connect(conn, (struct sockaddr *)&address, len))
-		return errno == ECONNREFUSED ? -ENOENT : -errno;
-	return take_fd(&conn);
+	return r < 0 ? r : take_fd(&conn);
+}
+
+bool shm_slot_admits(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid)
+{
+	const struct shm_call *call = atomic_load_explicit(&shm->calls[slot], memory_order_acquire);
+	int r = shm_peer_admit(shm, conn, ret_pid);
+
+	if (!r && call &&
+	    atomic_load_explicit(&call->refused, memory_order_relaxed) == *ret_pid + 1)
+		return false;
+	return r != -EPERM;
 }
 
 /*
  * Claiming it, for a moment, is the one question that does not disturb its owner. Whoever listens
  * there as another user has only the name, and is nobody here.
  */
-bool uroce_shm_slot_used(uint8_t slot)
+bool uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	_cleanup_close_ int conn = -1;
 	struct sockaddr_un address;
-	socklen_t len = slot_address(slot, &address);
+	socklen_t len = slot_address(shm, slot, &address);
 	pid_t pid;
 
 	if (fd < 0 || !bind(fd, (struct sockaddr *)&address, len) || errno != EADDRINUSE)
 		return false;
-	conn = shm_slot_connect(slot);
-	return conn < 0 ? conn != -ENOENT : shm_peer_credentials(conn, &pid) != -EPERM;
+	conn = shm_slot_connect(shm, slot);
+	if (conn < 0)
+		return conn != -ENOENT;
+	return shm_slot_admits(shm, slot, conn, &pid);
+}
+
+/* Of the many sockets that are asked for a name in a row, most are refused and asked again. */
+unsigned int shm_slot_next(struct uroce_shm *shm, unsigned int slot, int *ret_conn)
+{
+	_cleanup_close_ int conn =
+		socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	for (; slot < UROCE_FIRST_SLOTS; slot++) {
+		int r;
+
+		if (path_host_has_slot(shm->host, slot) || shm_peer_lookup(shm, slot))
+			continue;
+		r = conn < 0 ? -errno : slot_try(shm, slot, conn);
+		if (r == -ENOENT)
+			continue;
+		*ret_conn = r < 0 ? r : take_fd(&conn);
+		break;
+	}
+	return slot;
 }
 
 /* How many slots of this user other users sit on; one of them. */
-static unsigned int slots_foreign(uid_t *ret_uid)
+static unsigned int slots_foreign(const struct uroce_shm *shm, uid_t *ret_uid)
 {
 	unsigned int count = 0;
 
-	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {
-		_cleanup_close_ int conn = shm_slot_connect(slot);
+	for (unsigned int slot = 1; slot < UROCE_FIRST_SLOTS; slot++) {
+		_cleanup_close_ int conn = shm_slot_connect(shm, slot);
 		struct ucred cred;
-		socklen_t len = sizeof(cred);
 
-		if (conn < 0 || getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &len) ||
-		    cred.uid == geteuid())
+		if (conn < 0 || shm_peer_credentials(conn, &cred) < 0 || cred.uid == shm->uid)
 			continue;
 		*ret_uid = cred.uid;
 		count++;
@@ -126,41 +154,106 @@ static unsigned int slots_foreign(uid_t *ret_uid)
 	return count;
 }
 
-static void explain_slots(void)
+static void explain_slots(const struct uroce_shm *shm)
 {
 	uid_t uid = 0;
-	unsigned int foreign = slots_foreign(&uid);
+	unsigned int foreign = slots_foreign(shm, &uid);
 
 	log_err("uroce: all %d slots for processes of uid %u in this network namespace are taken",
-		SHM_SLOTS - 1, geteuid());
+		UROCE_FIRST_SLOTS - 1, shm->uid);
 	if (foreign)
 		log_err("uroce: %u of them by other users, such as uid %u, who have bound the abstract socket names "
-			"uroce-%d-%u-*: nothing but a network namespace of its own keeps them away",
-			foreign, uid, SHM_VERSION, geteuid());
+			"uroce-%u-*: nothing but a network namespace of its own keeps them away",
+			foreign, uid, shm->uid);
 }
 
-int shm_slot_claim(struct path_host *host, int *ret_listener)
+/* -EADDRINUSE: somebody else has it. */
+static int slot_listen(struct uroce_shm *shm, uint16_t slot, int fd)
+{
+	struct sockaddr_un address;
+	socklen_t len = slot_address(shm, slot, &address);
+
+	if (bind(fd, (struct sockaddr *)&address, len) || listen(fd, BACKLOG))
+		return -errno;
+	shm->listeners[uroce_slot_place(slot)] = fd;
+	path_host_take(shm->host, slot);
+	return 0;
+}
+
+int shm_slot_claim(struct uroce_shm *shm)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address;
+	int r = fd < 0 ? -errno : -EADDRINUSE;
 
-	if (fd < 0)
-		return -errno;
 	/* From the lowest on: UDP datagrams are steered by it, see udp_socket.c. */
-	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {
-		socklen_t len = slot_address(slot, &address);
-
-		if (bind(fd, (struct sockaddr *)&address, len)) {
-			if (errno == EADDRINUSE)
-				continue;
-			return -errno;
-		}
-		if (listen(fd, BACKLOG))
-			return -errno;
-		host->slot = slot;
-		*ret_listener = take_fd(&fd);
-		return 0;
+	for (unsigned int slot = 1; slot < UROCE_FIRST_SLOTS && r == -EADDRINUSE; slot++) {
+		r = slot_listen(shm, slot, fd);
+		if (!r)
+			shm->host->slot = slot;
 	}
-	explain_slots();
-	return -EUSERS;
+	if (r == -EADDRINUSE) {
+		explain_slots(shm);
+		r = -EUSERS;
+	}
+	if (!r)
+		take_fd(&fd);
+	return r;
+}
+
+/* --- further ones --- */
+
+static unsigned int slots_own(const struct uroce_shm *shm)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
+		count += shm->listeners[i] >= 0;
+	return count;
+}
+
+/* Free, and of a place that this process has none of. */
+static int slot_claim_one(struct uroce_shm *shm, uint16_t slot, int fd)
+{
+	int r = shm->listeners[uroce_slot_place(slot)] >= 0 ? -EADDRINUSE
+							    : slot_listen(shm, slot, fd);
+
+	return r < 0 ? r : slot;
+}
+
+/*
+ * From the highest on, out of the way of first ones; and if it can be of the first one's family,
+ * for that is how datagrams are steered.
+ */
+static int slot_claim_more(struct uroce_shm *shm, int fd)
+{
+	unsigned int family = 1 << UROCE_FAMILY_BITS, slot;
+	int r = -EADDRINUSE;
+
+	for (slot = SHM_SLOTS - family + shm->host->slot % family;
+	     slot >= UROCE_FIRST_SLOTS && r == -EADDRINUSE; slot -= family)
+		r = slot_claim_one(shm, slot, fd);
+	for (slot = SHM_SLOTS - 1; slot && r == -EADDRINUSE; slot--)
+		r = slot_claim_one(shm, slot, fd);
+	return r == -EADDRINUSE ? -ENOMEM : r;
+}
+
+int uroce_shm_slot_more(struct uroce_shm *shm)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct shm_peer *self = shm_peer_lookup(shm, shm->host->slot);
+	int r = fd < 0 ? -errno : shm->host->events->watch(shm->host, fd, WATCH_LISTENER, NULL);
+	int slot = r < 0 ? r : slot_claim_more(shm, fd);
+
+	if (slot < 0) {
+		if (fd >= 0 && !r)
+			shm->host->events->unwatch(shm->host, fd);
+		log_err("uroce: no further numbers for queue pairs, of which this process has %u blocks of %u: %s",
+			slots_own(shm), 1 << UROCE_QPN_BLOCK_BITS,
+			slot == -ENOMEM ? "there are none, or other processes have them"
+					: strerror(-slot));
+		return slot;
+	}
+	atomic_store_explicit(&shm->by_slot[slot], self, memory_order_release);
+	take_fd(&fd);
+	return slot;
 }

@@ -19,13 +19,21 @@ static uint8_t av_hop_limit(const struct uroce_av *av)
 	return uroce_gid_is_multicast(&av->route.dgid) ? av->route.hop_limit : 0;
 }
 
+/* RC heeds marks of congestion; what asks for a class gets it, but for the bits they are in. */
+static uint8_t packet_class(const struct uroce_av *av, const struct uroce_hdr *hdr)
+{
+	uint8_t class = av->route.traffic_class;
+
+	return hdr->opcode < UROCE_UC ? (class & ~ECN_MASK) | ECN_ECT0 : class;
+}
+
 /* Whether a packet of @length bytes may follow those of @m. */
 static bool message_takes(const struct uroce_udp *udp, const struct udp_message *m, int fd,
-			  const struct uroce_av *av, uint32_t length)
+			  const struct uroce_av *av, uint8_t class, uint32_t length)
 {
 	return udp->segmentation && !m->closed && m->count < UDP_SEGMENTS && length <= m->segment &&
-	       m->fd == fd && m->traffic_class == av->route.traffic_class &&
-	       m->hop_limit == av_hop_limit(av) && uroce_address_equal(&m->to, &av->addr);
+	       m->fd == fd && m->traffic_class == class && m->hop_limit == av_hop_limit(av) &&
+	       uroce_address_equal(&m->to, &av->addr);
 }
 
 /* From port 4791. Every large send of an unconnected socket is numbered from 0 on. */
@@ -53,13 +61,13 @@ static void message_source_flow(struct udp_message *m, struct udp_tx_flow *flow)
 }
 
 static struct udp_message *message_begin(struct uroce_udp *udp, struct udp_tx_flow *flow, int fd,
-					 const struct uroce_av *av, uint32_t length)
+					 const struct uroce_av *av, uint8_t class, uint32_t length)
 {
 	struct udp_message *m = &udp->messages[udp->count];
 
 	*m = (struct udp_message){
 		.to = av->addr,
-		.traffic_class = av->route.traffic_class,
+		.traffic_class = class,
 		.hop_limit = av_hop_limit(av),
 		.segment = length,
 		.start = udp->used,
@@ -133,8 +141,12 @@ static int message_append(struct uroce_udp *udp, struct udp_message *m, const st
 		packet_damage(packet, length, tx->damage);
 	m->damaged = tx->damage;
 	length += ICRC_LEN;
-	if (unlikely(udp->path.host->capture))
-		udp_seen(udp, &av->route, true, m->port, m->id + m->count, packet, length);
+	if (unlikely(udp->path.host->capture)) {
+		struct uroce_route route = av->route;
+
+		route.traffic_class = m->traffic_class;
+		udp_seen(udp, &route, true, m->port, m->id + m->count, packet, length);
+	}
 	m->closed |= length < m->segment || tx->damage;
 	m->count++;
 	m->length += length;
@@ -179,7 +191,7 @@ static void message_header(struct uroce_udp *udp, struct udp_message *m, struct 
 				.msg_iovlen = 1 };
 	if (m->count > 1)
 		c = control_put(msg, c, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment));
-	if (class)
+	if (class != udp_class_default(m))
 		c = control_put(msg, c, level, ipv4 ? IP_TOS : IPV6_TCLASS, &class, sizeof(class));
 	if (hops)
 		control_put(msg, c, level, ipv4 ? IP_TTL : IPV6_HOPLIMIT, &hops, sizeof(hops));
@@ -332,7 +344,8 @@ static void leave_locked(struct uroce_udp *udp)
 			same++;
 		if (m->split)
 			done = message_send_split(udp);
-		else if (same == 1 && m->count == 1 && !m->traffic_class && !m->hop_limit)
+		else if (same == 1 && m->count == 1 && !m->hop_limit &&
+			 m->traffic_class == udp_class_default(m))
 			done = message_send(udp);
 		else
 			done = messages_send(udp, same);
@@ -347,12 +360,12 @@ static void leave_locked(struct uroce_udp *udp)
 
 /* The message the packet belongs to, new or begun. NULL: no room, and none was made by sending. */
 static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow *flow, int fd,
-				       const struct uroce_av *av, uint32_t length)
+				       const struct uroce_av *av, uint8_t class, uint32_t length)
 {
 	struct udp_message *last = udp->count ? &udp->messages[udp->count - 1] : NULL;
 	bool room = udp->used + length <= UDP_BUFFER;
 
-	if (last && room && message_takes(udp, last, flow ? flow->fd : fd, av, length))
+	if (last && room && message_takes(udp, last, flow ? flow->fd : fd, av, class, length))
 		return last;
 	if (!room || udp->count == UDP_MESSAGES) {
 		leave_locked(udp);
@@ -361,7 +374,7 @@ static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow
 		if (flow && flow->fd < 0)
 			flow = NULL;
 	}
-	return message_begin(udp, flow, fd, av, length);
+	return message_begin(udp, flow, fd, av, class, length);
 }
 
 /* It has its first packet, and so its number. */
@@ -390,7 +403,7 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 	/* A flush is a message of its own, and so is what must not get a right ICRC later. */
 	if (unlikely(flush || tx->damage) && udp->count)
 		udp->messages[udp->count - 1].closed = true;
-	m = message_for(udp, flow, fd, av, length);
+	m = message_for(udp, flow, fd, av, packet_class(av, tx->hdr), length);
 	if (!m)
 		return -EAGAIN;
 	if (unlikely(flush)) {
@@ -553,7 +566,7 @@ uint64_t uroce_udp_wrong(const struct uroce_path *path)
 
 void uroce_udp_reindex(struct uroce_path *path, int ifindex)
 {
-	to_udp(path)->link.ifindex = ifindex;
+	atomic_store_explicit(&to_udp(path)->link.ifindex, ifindex, memory_order_relaxed);
 }
 
 int uroce_udp_open(struct path_host *host, const struct udp_link *link,

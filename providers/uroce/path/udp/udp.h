@@ -28,7 +28,7 @@
 struct udp_link {
 	char name[IBV_SYSFS_NAME_MAX]; /* of the device, for the log */
 	char netdev[IF_NAMESIZE];
-	int ifindex;
+	atomic_int ifindex; /* a new interface of the same name has another one */
 };
 
 /* The path of a device. Sockets come and go with its addresses. -ENOMEM. */

@@ -63,14 +63,14 @@ static int tx_flow_open(struct uroce_udp *udp, struct udp_tx_flow *flow, const s
 	return 0;
 }
 
-static bool tx_flow_is(const struct udp_tx_flow *flow, const struct uroce_av *av, uint8_t slot)
+static bool tx_flow_is(const struct udp_tx_flow *flow, const struct uroce_av *av, uint16_t slot)
 {
 	return flow->known && flow->slot == slot && flow->gid_index == av->sgid_index &&
 	       uroce_address_equal(&flow->to, &av->addr);
 }
 
 static struct udp_tx_flow *tx_flow_place(struct uroce_udp *udp, const struct uroce_av *av,
-					 uint8_t slot)
+					 uint16_t slot)
 {
 	uint32_t last;
 
@@ -80,7 +80,7 @@ static struct udp_tx_flow *tx_flow_place(struct uroce_udp *udp, const struct uro
 
 /* Not found: it is made unless the place is in use, or was tried in vain a moment ago. */
 static void tx_flow_renew(struct uroce_udp *udp, struct udp_tx_flow *flow,
-			  const struct uroce_av *av, uint8_t slot)
+			  const struct uroce_av *av, uint16_t slot)
 {
 	uint32_t rest = tx_flow_is(flow, av, slot) ? flow->rest : REST;
 	int r;
@@ -102,7 +102,7 @@ static void tx_flow_renew(struct uroce_udp *udp, struct udp_tx_flow *flow,
 struct udp_tx_flow *uroce_udp_tx_flow_known(struct uroce_udp *udp, const struct uroce_av *av,
 					    uint32_t dest_qpn)
 {
-	uint8_t slot = uroce_qpn_slot(dest_qpn);
+	uint16_t slot = uroce_qpn_slot(dest_qpn);
 	struct udp_tx_flow *flow = tx_flow_place(udp, av, slot);
 
 	return tx_flow_is(flow, av, slot) && flow->fd >= 0 ? flow : NULL;
@@ -111,7 +111,7 @@ struct udp_tx_flow *uroce_udp_tx_flow_known(struct uroce_udp *udp, const struct 
 struct udp_tx_flow *uroce_udp_tx_flow(struct uroce_udp *udp, const struct uroce_av *av,
 				      const struct uroce_hdr *hdr)
 {
-	uint8_t slot = uroce_qpn_slot(hdr->dest_qpn);
+	uint16_t slot = uroce_qpn_slot(hdr->dest_qpn);
 	struct udp_tx_flow *flow;
 	bool mine, rested;
 

@@ -18,6 +18,13 @@ enum {
 	UDP_RX_FLOWS = 4,		      /* each is a system call more for a poller */
 };
 
+/* Explicit congestion notification: the last two bits of a traffic class (RFC 3168). */
+enum {
+	ECN_ECT0 = 2, /* the sender heeds marks */
+	ECN_CE = 3,   /* the mark */
+	ECN_MASK = 3,
+};
+
 /* Packets of one size to one destination; only the last may be shorter. */
 struct udp_message {
 	union uroce_address to;
@@ -67,9 +74,9 @@ struct udp_tx_flow {
 	union uroce_address to;
 	struct uroce_icrc icrc;
 	unsigned int gid_index;
-	uint8_t slot; /* of the process there, as far as QP numbers tell */
-	bool known;   /* the members above hold */
-	int fd;	      /* -1: there is none, packets leave from port 4791 */
+	uint16_t slot; /* of the process there, as far as QP numbers tell */
+	bool known;    /* the members above hold */
+	int fd;	       /* -1: there is none, packets leave from port 4791 */
 	uint16_t port;
 	uint16_t id;	  /* IPv4 identification of the next message */
 	uint64_t used;	  /* udp->begun then */
@@ -138,6 +145,12 @@ struct uroce_udp {
 static inline struct uroce_udp *to_udp(struct uroce_path *path)
 {
 	return (struct uroce_udp *)path;
+}
+
+/* What the socket gives to a packet that is said nothing of. */
+static inline uint8_t udp_class_default(const struct udp_message *m)
+{
+	return m->flow ? ECN_ECT0 : 0;
 }
 
 /* Somebody captures. */

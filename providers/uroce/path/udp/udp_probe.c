@@ -93,6 +93,10 @@ int uroce_udp_probe(const struct uroce_av *av, int ifindex, const void *packet, 
 	uroce_icrc_init(&icrc, &from, &av->addr);
 	crc = htole32(uroce_icrc_compute(&icrc, 0, data, length));
 	memcpy(data + length, &crc, sizeof(crc));
+	if (uroce_gid_is_ipv4(&av->route.sgid))
+		option(*fd, IPPROTO_IP, IP_TOS, av->route.traffic_class);
+	else
+		option(*fd, IPPROTO_IPV6, IPV6_TCLASS, av->route.traffic_class);
 	/* The first try may only tell of an earlier packet's fate. */
 	for (int i = 0; i < 2; i++)
 		if (call_sendto(*fd, data, length + ICRC_LEN, &av->addr) >= 0)

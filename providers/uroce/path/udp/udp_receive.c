@@ -72,6 +72,7 @@ struct arrival {
 	struct uroce_icrc *icrc;
 	struct udp_source *source;
 	bool shared;	  /* it came by the socket that everybody sends to */
+	bool marked;	  /* by the network, for it is congested */
 	uint32_t segment; /* bytes of each datagram but the last */
 	bool multicast;
 	uint64_t now; /* 0: not looked at yet */
@@ -157,13 +158,13 @@ static void source_count(struct uroce_udp *udp, struct udp_source *source)
 
 static bool is_ours(const struct path_host *host, uint32_t qpn)
 {
-	return uroce_qpn_slot(qpn) == host->slot || qpn == GSI_QPN || qpn == MULTICAST_QPN;
+	return path_host_has(host, qpn) || qpn == GSI_QPN || qpn == MULTICAST_QPN;
 }
 
 static void packet_deliver(const struct arrival *in, const uint8_t *data, uint32_t length)
 {
 	struct path_host *host = in->udp->path.host;
-	struct uroce_packet pkt = { .dgid = &in->route.dgid };
+	struct uroce_packet pkt = { .dgid = &in->route.dgid, .marked = in->marked };
 	uint8_t grh[GRH_LEN];
 	int header = uroce_wire_unpack(data, length, &pkt.hdr, &pkt.payload.length);
 
@@ -284,7 +285,7 @@ static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uin
 			say_unseen(in);
 		if (unlikely(host->capture))
 			capture(in, data + at, length, id);
-		if (in->shared ||
+		if (in->shared || in->marked ||
 		    !host->events->bytes(host, &in->route.sgid, data + at, length - ICRC_LEN))
 			packet_deliver(in, data + at, length - ICRC_LEN);
 	}
@@ -327,6 +328,7 @@ static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
 	if (!msg->msg_len)
 		return 1;
 	control_read(&msg->msg_hdr, &in);
+	in.marked = (in.route.traffic_class & ECN_MASK) == ECN_CE;
 	uroce_address_to_gid(from, &in.route.sgid);
 	if (flow) {
 		in.icrc = &flow->icrc;

@@ -20,7 +20,7 @@ enum {
 	BUFFER_BYTES = 8 << 20, /* asked for; the system's limits decide */
 	BIND_ATTEMPTS = 16,
 	DISCARD_PORT = 9,
-	BTH_QPN_TOP = 5, /* offset of the destination QPN's first byte: the process's slot */
+	BTH_QPN = 5, /* offset of the destination QPN, whose first bits are the process's slot */
 };
 
 static void option(int fd, int level, int name, int value)
@@ -87,6 +87,9 @@ int uroce_udp_socket(const struct uroce_udp *udp, int family, int *ret_fd)
 		options_ipv6(fd, udp);
 	if (atomic_load_explicit(&udp->shows_headers, memory_order_relaxed))
 		uroce_udp_socket_show_header(fd, family == AF_INET);
+	/* Marks of congestion. They are looked at where something comes in a stream. */
+	option(fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
+	       family == AF_INET ? IP_RECVTOS : IPV6_RECVTCLASS, 1);
 	uroce_udp_socket_join(fd, true);
 	*ret_fd = fd;
 	return 0;
@@ -119,8 +122,9 @@ static int socket_connect(int fd, const union uroce_address *to)
 
 /*
  * Having found the sockets that share an address and port, the kernel looks for a better one, a
- * flow's, only if one of them was ever connected. This one is, before a packet finds it, mostly; it
- * has to be there until the next one is bound.
+ * flow's, only if one of them was ever connected. This one is, for a moment, beside one that stays.
+ * Not before that: a socket that is bound to where only a connected one is does not join the others
+ * (Linux 6.18), and is not among those that are steered to.
  */
 static int shared_port_look_further(const struct uroce_udp *udp, const union uroce_address *address,
 				    int *ret_fd)
@@ -134,13 +138,17 @@ static int shared_port_look_further(const struct uroce_udp *udp, const union uro
 
 /*
  * Slots are given from 1 on, and the kernel numbers the sockets of one address as they are bound:
- * mostly slot - 1. An index that no socket has leaves the choice to the kernel; any process passes
+ * mostly slot - 1. A further slot is of the first one's family, which tells that of the first 255
+ * processes. An index that no socket has leaves the choice to the kernel; any process passes
  * on what is not its own. The first process, mostly the only one, leaves this to the second.
  */
 static void steer(int fd)
 {
 	static struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_QPN_TOP),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, BTH_QPN),
+		BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, UROCE_QPN_BLOCK_BITS - 8),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, UROCE_FIRST_SLOTS, 0, 1),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, (1 << UROCE_FAMILY_BITS) - 1),
 		BPF_STMT(BPF_ALU | BPF_SUB | BPF_K, 1),
 		BPF_STMT(BPF_RET | BPF_A, 0),
 	};
@@ -151,15 +159,15 @@ static void steer(int fd)
 
 int uroce_udp_socket_bound(const struct uroce_udp *udp, const union ibv_gid *gid, int *ret_fd)
 {
-	_cleanup_close_ int fd = -1, first = -1;
+	_cleanup_close_ int fd = -1, other = -1;
 	union uroce_address address;
 	int r;
 
 	uroce_address_from_gid(gid, UROCE_UDP_PORT, udp->link.ifindex, &address);
-	(void)shared_port_look_further(udp, &address, &first);
 	r = bind_shared_port(udp, &address, false, &fd);
 	if (r < 0)
 		return r;
+	(void)shared_port_look_further(udp, &address, &other);
 	if (udp->path.host->slot > 1)
 		steer(fd);
 	*ret_fd = take_fd(&fd);
@@ -195,9 +203,12 @@ int uroce_udp_socket_connected(const struct uroce_udp *udp, const union uroce_ad
 		r = bind_flow_port(fd, from);
 	if (!r)
 		r = socket_connect(fd, to);
-	if (!r)
-		*ret_fd = take_fd(&fd);
-	return r;
+	if (r < 0)
+		return r;
+	option(fd, from->sa.sa_family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
+	       from->sa.sa_family == AF_INET ? IP_TOS : IPV6_TCLASS, ECN_ECT0);
+	*ret_fd = take_fd(&fd);
+	return 0;
 }
 
 int uroce_udp_socket_connected_back(const struct uroce_udp *udp, const union uroce_address *to,

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the libraries for other languages are written with. */
+#ifndef LIBIBVERBS_FFI_FFI_H
+#define LIBIBVERBS_FFI_FFI_H
+
+#define VERBS_FFI __attribute__((visibility("default")))
+
+/* Around a header whose inline functions become functions: nothing has declared them before. */
+#define FFI_BEGIN                                                                                 \
+	_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmissing-prototypes\"") \
+		_Pragma("GCC diagnostic ignored \"-Wattributes\"")
+#define FFI_END _Pragma("GCC diagnostic pop")
+
+#endif

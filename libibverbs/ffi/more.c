@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The inline functions of verbs_more.h, as verbs.c has those of verbs.h. */
+#include <infiniband/verbs.h>
+
+#include "libibverbs/ffi/ffi.h"
+
+FFI_BEGIN
+#define static VERBS_FFI
+#define inline
+#include <infiniband/verbs_more.h>
+#undef inline
+#undef static
+FFI_END

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Flows, and actions of flows. */
+#include <string.h>
+
+#include "libibverbs/explain.h"
+#include "libibverbs/library.h"
+
+#define ESP_KNOWN ((uint32_t)IBV_FLOW_ACTION_ESP_MASK_ESN)
+
+/* Where the header's size ends: what a spec has at least. */
+#define SPEC_SIZE_MIN (offsetof(struct ibv_flow_spec, hdr.size) + sizeof(uint16_t))
+
+/*
+ * Each spec says where the next one begins, so that none may be empty. The size of the whole is not
+ * looked at: programs leave it out, and no device needs it.
+ */
+static int flow_check(struct ibv_context *ctx, const struct ibv_flow_attr *attr)
+{
+	static const char verb[] = "ibv_create_flow";
+	const uint8_t *at = (const uint8_t *)(attr + 1);
+
+	if (attr->comp_mask) {
+		verbs_err(ctx, "%s: comp_mask 0x%x: no bit is defined yet", verb, attr->comp_mask);
+		return -EINVAL;
+	}
+	for (unsigned int i = 0; i < attr->num_of_specs; i++) {
+		uint16_t size;
+
+		/* Behind a spec of an odd size nothing is aligned. */
+		memcpy(&size, at + offsetof(struct ibv_flow_spec, hdr.size), sizeof(size));
+		if (size < SPEC_SIZE_MIN) {
+			verbs_err(ctx, "%s: spec %u of %u: size %u: a spec has at least %zu bytes",
+				  verb, i + 1, attr->num_of_specs, size, SPEC_SIZE_MIN);
+			return -EINVAL;
+		}
+		at += size;
+	}
+	return 0;
+}
+
+int verbs_flow_create(const struct verbs_create_flow *in, struct ibv_flow **ret_flow)
+{
+	struct ibv_context *ctx = in->qp->context;
+	const struct verbs_ops *ops = ctx_ops(ctx);
+	struct ibv_flow *flow;
+	int r;
+
+	if (!ops->create_flow)
+		return verbs_unsupported(ctx, "ibv_create_flow");
+	if (!in->attr)
+		return explain_null("ibv_create_flow", "flow");
+	r = flow_check(ctx, in->attr);
+	if (r < 0)
+		return r;
+	flow = verbs_object_alloc(sizeof(*flow), ctx_priv(ctx)->provider->sizes.flow);
+	if (!flow)
+		return -ENOMEM;
+	flow->context = ctx;
+	r = ops->create_flow(flow, in);
+	if (r < 0) {
+		verbs_err(ctx, "qp 0x%x: ibv_create_flow: type %d, %u specs, port %u: %s%s",
+			  in->qp->qp_num, in->attr->type, in->attr->num_of_specs, in->attr->port,
+			  strerror(-r), r == -EPERM ? " (it needs CAP_NET_RAW)" : "");
+		free(flow);
+		return r;
+	}
+	*ret_flow = flow;
+	return 0;
+}
+
+struct ibv_flow *verbs_slot_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
+{
+	const struct verbs_create_flow in = { .qp = qp, .attr = attr };
+	struct ibv_flow *flow = NULL;
+	int r = verbs_flow_create(&in, &flow);
+
+	return r < 0 ? ret_null(r) : flow;
+}
+
+int verbs_slot_destroy_flow(struct ibv_flow *flow)
+{
+	struct ibv_context *ctx = flow->context;
+	int r = verbs_destroy_result(ctx, "ibv_destroy_flow: flow", flow->handle,
+				     ctx_ops(ctx)->destroy_flow(flow));
+
+	if (!r)
+		free(flow);
+	return ret_int(r);
+}
+
+static int esp_check(struct ibv_context *ctx, const char *verb,
+		     const struct ibv_flow_action_esp_attr *attr)
+{
+	if (!attr)
+		return explain_null(verb, "esp");
+	if (!comp_mask_ok(attr->comp_mask, ESP_KNOWN)) {
+		verbs_err(ctx, "%s: comp_mask 0x%x: 0x%x are known", verb, attr->comp_mask,
+			  ESP_KNOWN);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+int verbs_flow_action_create(struct ibv_context *ctx, const struct verbs_flow_action_esp *in,
+			     struct verbs_flow_action **ret_action)
+{
+	static const char verb[] = "ibv_create_flow_action_esp";
+	const struct verbs_ops *ops = ctx_ops(ctx);
+	struct verbs_flow_action *action;
+	int r;
+
+	if (!ops->create_flow_action_esp)
+		return verbs_unsupported(ctx, verb);
+	r = esp_check(ctx, verb, in->attr);
+	if (r < 0)
+		return r;
+	action = verbs_object_alloc(sizeof(*action), ctx_priv(ctx)->provider->sizes.flow_action);
+	if (!action)
+		return -ENOMEM;
+	action->action.context = ctx;
+	r = ops->create_flow_action_esp(action, in);
+	if (r < 0) {
+		verbs_err(ctx, "%s: %s", verb, strerror(-r));
+		free(action);
+		return r;
+	}
+	*ret_action = action;
+	return 0;
+}
+
+struct ibv_flow_action *verbs_slot_create_flow_action_esp(struct ibv_context *ctx,
+							  struct ibv_flow_action_esp_attr *attr)
+{
+	const struct verbs_flow_action_esp in = { .attr = attr };
+	struct verbs_flow_action *action = NULL;
+	int r = verbs_flow_action_create(ctx, &in, &action);
+
+	return r < 0 ? ret_null(r) : &action->action;
+}
+
+int verbs_slot_modify_flow_action_esp(struct ibv_flow_action *action,
+				      struct ibv_flow_action_esp_attr *attr)
+{
+	static const char verb[] = "ibv_modify_flow_action_esp";
+	const struct verbs_flow_action_esp in = { .attr = attr };
+	struct ibv_context *ctx = action->context;
+	int r;
+
+	if (!ctx_ops(ctx)->modify_flow_action_esp)
+		return ret_int(verbs_unsupported(ctx, verb));
+	r = esp_check(ctx, verb, attr);
+	if (r < 0)
+		return ret_int(r);
+	r = ctx_ops(ctx)->modify_flow_action_esp(to_vaction(action), &in);
+	if (r < 0)
+		verbs_err(ctx, "flow action %u: %s: %s", to_vaction(action)->handle, verb,
+			  strerror(-r));
+	return ret_int(r);
+}
+
+int verbs_slot_destroy_flow_action(struct ibv_flow_action *action)
+{
+	struct ibv_context *ctx = action->context;
+	int r = verbs_destroy_result(ctx, "ibv_destroy_flow_action: flow action",
+				     to_vaction(action)->handle,
+				     ctx_ops(ctx)->destroy_flow_action(to_vaction(action)));
+
+	if (!r)
+		free(to_vaction(action));
+	return ret_int(r);
+}

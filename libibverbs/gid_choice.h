@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which entry of a GID table to use: private to libibverbs. */
+#ifndef LIBIBVERBS_GID_CHOICE_H
+#define LIBIBVERBS_GID_CHOICE_H
+
+#include <stdbool.h>
+
+#include <infiniband/verbs_more.h>
+
+/* What an entry is judged by: this host as the kernel tells it, or as a test does. */
+struct gid_host {
+	/* IFF_* of the interface; -ENODEV when this namespace has none of that index. */
+	int (*link_flags)(unsigned int ifindex);
+	/* An interface of this namespace has the address. */
+	bool (*has_address)(const union ibv_gid *gid);
+	/* A route leads from the entry to the peer, which is of the same family. */
+	bool (*has_route)(const struct ibv_gid_entry *entry, const union ibv_gid *peer);
+};
+
+/* Return: OR of enum ibv_gid_flaw. @peer: or NULL */
+uint32_t gid_flaws(const struct ibv_gid_entry *entry, const union ibv_gid *peer,
+		   const struct gid_host *host);
+
+/* Return: the best of @entries on @port_num, NULL when there is none. */
+const struct ibv_gid_entry *gid_choose(const struct ibv_gid_entry *entries, size_t count,
+				       uint32_t port_num, const union ibv_gid *peer,
+				       const struct gid_host *host);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "librdmacm/preload/preload.h"
+
+/*
+ * For each descriptor the RDMA socket it is, and for each RDMA socket how many descriptors are it.
+ * A socket's own number stays taken until the last of its duplicates is closed.
+ */
+#define BLOCK_BITS 10
+#define BLOCK_SIZE (1 << BLOCK_BITS)
+#define BLOCKS	   1024
+
+struct place {
+	atomic_int socket; /* its number and 1; 0: none; -1: an epoll */
+	atomic_int count;
+	atomic_bool bound;
+};
+
+static _Atomic(struct place *) blocks[BLOCKS];
+
+static struct place *place_find(int fd)
+{
+	struct place *block;
+
+	if (fd < 0 || fd >= BLOCKS * BLOCK_SIZE)
+		return NULL;
+	block = atomic_load_explicit(&blocks[fd >> BLOCK_BITS], memory_order_acquire);
+	return block ? &block[fd & (BLOCK_SIZE - 1)] : NULL;
+}
+
+static struct place *place_make(int fd)
+{
+	struct place *place = place_find(fd), *block, *none = NULL;
+
+	if (place || fd < 0 || fd >= BLOCKS * BLOCK_SIZE)
+		return place;
+	block = calloc(BLOCK_SIZE, sizeof(*block));
+	if (!block)
+		return NULL;
+	/* Pairs with the load in place_find(). */
+	if (!atomic_compare_exchange_strong(&blocks[fd >> BLOCK_BITS], &none, block))
+		free(block);
+	return place_find(fd);
+}
+
+int fd_socket(int fd)
+{
+	struct place *place;
+	int number;
+
+	if (preload_inside)
+		return FD_NONE;
+	place = place_find(fd);
+	if (!place)
+		return FD_NONE;
+	number = atomic_load_explicit(&place->socket, memory_order_relaxed);
+	return number < 0 ? FD_POLLER : number - 1;
+}
+
+void fd_set_socket(int fd, int rs)
+{
+	struct place *place = place_make(fd), *base = place_make(rs);
+
+	if (!place || !base)
+		return;
+	if (fd == rs)
+		atomic_store(&base->bound, false);
+	atomic_store(&place->socket, rs + 1);
+	atomic_fetch_add(&base->count, 1);
+}
+
+void fd_set_poller(int fd)
+{
+	struct place *place = place_make(fd);
+
+	if (place)
+		atomic_store(&place->socket, -1);
+}
+
+void fd_set_bound(int fd)
+{
+	atomic_store(&place_find(fd)->bound, true);
+}
+
+bool fd_is_bound(int fd)
+{
+	return atomic_load(&place_find(fd)->bound);
+}
+
+/* The descriptor is the socket's no more. Return: how many still are. */
+static int fd_forget(int fd, int rs)
+{
+	struct place *base = rs < 0 ? NULL : place_find(rs);
+
+	atomic_store(&place_find(fd)->socket, 0);
+	return base ? atomic_fetch_sub(&base->count, 1) - 1 : 0;
+}
+
+void fd_release(int fd)
+{
+	fd_forget(fd, fd_socket(fd));
+}
+
+EXPORT int close(int fd)
+{
+	int rs = fd_socket(fd), left;
+
+	if (rs == FD_NONE)
+		return real()->close(fd);
+	left = fd_forget(fd, rs);
+	if (rs == FD_POLLER)
+		return RS(rclose(fd));
+	if (fd != rs)
+		real()->close(fd);
+	return left ? 0 : RS(rclose(rs));
+}
+
+EXPORT int dup(int fd)
+{
+	int rs = fd_socket(fd), copy = real()->dup(fd);
+
+	if (copy >= 0 && rs >= 0)
+		fd_set_socket(copy, rs);
+	return copy;
+}
+
+static int dup_onto(int fd, int copy, int flags)
+{
+	int rs = fd_socket(fd), old = fd_socket(copy), r;
+
+	if (old == copy && atomic_load(&place_find(old)->count) > 1) {
+		log_err("dup2: descriptor %d is an RDMA socket with duplicates, which needs it",
+			copy);
+		errno = EBUSY;
+		return -1;
+	}
+	if (old != FD_NONE)
+		close(copy);
+	r = real()->dup3(fd, copy, flags);
+	if (r >= 0 && rs >= 0)
+		fd_set_socket(copy, rs);
+	return r;
+}
+
+EXPORT int dup2(int fd, int copy)
+{
+	if ((fd_socket(fd) == FD_NONE && fd_socket(copy) == FD_NONE) || fd == copy)
+		return real()->dup2(fd, copy);
+	return dup_onto(fd, copy, 0);
+}
+
+EXPORT int dup3(int fd, int copy, int flags)
+{
+	if ((fd_socket(fd) == FD_NONE && fd_socket(copy) == FD_NONE) || fd == copy)
+		return real()->dup3(fd, copy, flags);
+	return dup_onto(fd, copy, flags);
+}
+
+static int socket_fcntl(int fd, int rs, int cmd, void *arg)
+{
+	int r;
+
+	switch (cmd) {
+	case F_GETFL:
+		return RS(rfcntl(rs, F_GETFL));
+	case F_SETFL:
+		return RS(rfcntl(rs, F_SETFL, (int)(intptr_t)arg));
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		r = real()->fcntl(fd, cmd, arg);
+		if (r >= 0)
+			fd_set_socket(r, rs);
+		return r;
+	default:
+		return real()->fcntl(fd, cmd, arg);
+	}
+}
+
+/* All arguments of fcntl() and ioctl() fit a pointer, and are passed as one is. */
+static int fcntl_any(int fd, int cmd, va_list args)
+{
+	void *arg = va_arg(args, void *);
+	int rs = fd_socket(fd);
+
+	return rs >= 0 ? socket_fcntl(fd, rs, cmd, arg) : real()->fcntl(fd, cmd, arg);
+}
+
+EXPORT int fcntl(int fd, int cmd, ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, cmd);
+	r = fcntl_any(fd, cmd, args);
+	va_end(args);
+	return r;
+}
+
+EXPORT int fcntl64(int fd, int cmd, ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, cmd);
+	r = fcntl_any(fd, cmd, args);
+	va_end(args);
+	return r;
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	int rs = fd_socket(fd);
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (rs >= 0 && (request == FIONREAD || request == FIONBIO))
+		return RS(rioctl(rs, request, arg));
+	return real()->ioctl(fd, request, arg);
+}

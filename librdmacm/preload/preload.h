@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * librspreload: sockets over RDMA for programs that know nothing of them. Loaded by LD_PRELOAD, it
+ * stands in front of the C library's calls of the same names.
+ *
+ *   real.c        the C library's functions, and who is to get them
+ *   config.c      which sockets of which programs
+ *   descriptor.c  which descriptor is which socket: close(), dup(), fcntl(), ioctl()
+ *   socket.c      from socket() to shutdown(), and back to TCP
+ *   transfer.c    reading and writing
+ *   wait.c        poll(), select() and epoll
+ *
+ * What the library of RDMA sockets calls itself must not come back to it. Its calls are made by
+ * RS(), which marks the thread; in a marked thread each function here is the C library's. A thread
+ * that a marked one starts is marked for ever: so are those of devices and of the connection
+ * manager.
+ *
+ * A descriptor of the program is the number of the RDMA socket itself, or a duplicate of it.
+ */
+#ifndef LIBRDMACM_PRELOAD_H
+#define LIBRDMACM_PRELOAD_H
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <rdma/rsocket.h>
+
+#include "util/log.h"
+#include "util/util.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Each function of the C library that is needed: result, name, arguments. */
+#define REAL_FUNCTIONS(F)                                                                        \
+	F(int, socket, (int, int, int))                                                          \
+	F(int, bind, (int, const struct sockaddr *, socklen_t))                                  \
+	F(int, listen, (int, int))                                                               \
+	F(int, accept, (int, struct sockaddr *, socklen_t *))                                    \
+	F(int, accept4, (int, struct sockaddr *, socklen_t *, int))                              \
+	F(int, connect, (int, const struct sockaddr *, socklen_t))                               \
+	F(int, shutdown, (int, int))                                                             \
+	F(int, getpeername, (int, struct sockaddr *, socklen_t *))                               \
+	F(int, getsockname, (int, struct sockaddr *, socklen_t *))                               \
+	F(int, setsockopt, (int, int, int, const void *, socklen_t))                             \
+	F(int, getsockopt, (int, int, int, void *, socklen_t *))                                 \
+	F(ssize_t, read, (int, void *, size_t))                                                  \
+	F(ssize_t, readv, (int, const struct iovec *, int))                                      \
+	F(ssize_t, recv, (int, void *, size_t, int))                                             \
+	F(ssize_t, recvfrom, (int, void *, size_t, int, struct sockaddr *, socklen_t *))         \
+	F(ssize_t, recvmsg, (int, struct msghdr *, int))                                         \
+	F(ssize_t, write, (int, const void *, size_t))                                           \
+	F(ssize_t, writev, (int, const struct iovec *, int))                                     \
+	F(ssize_t, send, (int, const void *, size_t, int))                                       \
+	F(ssize_t, sendto, (int, const void *, size_t, int, const struct sockaddr *, socklen_t)) \
+	F(ssize_t, sendmsg, (int, const struct msghdr *, int))                                   \
+	F(ssize_t, sendfile, (int, int, off_t *, size_t))                                        \
+	F(ssize_t, sendfile64, (int, int, off64_t *, size_t))                                    \
+	F(int, close, (int))                                                                     \
+	F(int, dup, (int))                                                                       \
+	F(int, dup2, (int, int))                                                                 \
+	F(int, dup3, (int, int, int))                                                            \
+	F(int, fcntl, (int, int, ...))                                                           \
+	F(int, ioctl, (int, unsigned long, ...))                                                 \
+	F(int, poll, (struct pollfd *, nfds_t, int))                                             \
+	F(int, ppoll, (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))      \
+	F(int, select, (int, fd_set *, fd_set *, fd_set *, struct timeval *))                    \
+	F(int, pselect,                                                                          \
+	  (int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *))        \
+	F(int, epoll_ctl, (int, int, int, struct epoll_event *))                                 \
+	F(int, epoll_wait, (int, struct epoll_event *, int, int))                                \
+	F(int, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *))             \
+	F(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
+
+struct real {
+#define F(type, name, arguments) type(*name) arguments;
+	REAL_FUNCTIONS(F)
+#undef F
+};
+
+/* real.c */
+const struct real *real(void);
+extern __thread int preload_inside __attribute__((tls_model("initial-exec")));
+
+/* Call the library of RDMA sockets. */
+#define RS(call)                          \
+	({                                \
+		__typeof__(call) result_; \
+		preload_inside++;         \
+		result_ = (call);         \
+		preload_inside--;         \
+		result_;                  \
+	})
+
+/* config.c: @type without flags */
+bool config_takes(int domain, int type, int protocol);
+
+/* descriptor.c */
+enum {
+	FD_NONE = -1,	/* not ours */
+	FD_POLLER = -2, /* an epoll that has RDMA sockets */
+};
+/* The RDMA socket of that descriptor, or FD_*. In a marked thread nothing is ours. */
+int fd_socket(int fd);
+void fd_set_socket(int fd, int rs);
+void fd_set_poller(int fd);
+void fd_release(int fd); /* what it will be is not ours */
+void fd_set_bound(int fd);
+bool fd_is_bound(int fd); /* by the program */
+
+/* socket.c: make of the RDMA socket @fd one of TCP, with the same number. 0, or -1 and errno */
+int socket_to_tcp(int fd, const char *what);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "librdmacm/preload/preload.h"
+#include "util/env.h"
+
+/* How long a connect that must not wait looks whether there is an RDMA path. */
+#define PATH_TIMEOUT_MS 2000
+
+/* Programs may use RDMA themselves: the sockets of its libraries are their own. */
+static bool is_rdma_library(const void *address)
+{
+	static const char *const names[] = { "libibverbs.so", "librdmacm.so", "-rdmav", "libnl-" };
+	Dl_info info;
+
+	if (!dladdr(address, &info) || !info.dli_fname)
+		return false;
+	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++)
+		if (strstr(info.dli_fname, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_taken(int domain, int type, int protocol)
+{
+	type &= ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+	return (domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM &&
+	       (!protocol || protocol == IPPROTO_TCP) && config_takes(domain, type, protocol);
+}
+
+static void sizes_set(int rs)
+{
+	static const struct {
+		enum env_name name;
+		int option;
+	} sizes[] = {
+		{ ENV_RS_SQ_SIZE, RDMA_SQSIZE },
+		{ ENV_RS_RQ_SIZE, RDMA_RQSIZE },
+		{ ENV_RS_INLINE, RDMA_INLINE },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
+		const char *text = env_get(sizes[i].name);
+		int value = text ? atoi(text) : 0;
+
+		if (value > 0 &&
+		    RS(rsetsockopt(rs, SOL_RDMA, sizes[i].option, &value, sizeof(value))) < 0)
+			log_err("%s=%s: %s", env_variables[sizes[i].name].name, text,
+				strerror(errno));
+	}
+}
+
+/*
+ * Low numbers are the program's: some take no others. What the libraries open when they first have
+ * to gets higher ones, for these are taken meanwhile.
+ */
+#define LOW_END 64
+
+struct low {
+	int fds[LOW_END];
+	int count;
+};
+
+static atomic_flag low_of_bind = ATOMIC_FLAG_INIT, low_of_listen = ATOMIC_FLAG_INIT,
+		   low_of_connect = ATOMIC_FLAG_INIT;
+
+static void low_reserve(struct low *low, atomic_flag *done)
+{
+	int fd;
+
+	low->count = 0;
+	if (atomic_flag_test_and_set(done))
+		return;
+	while (low->count < LOW_END && (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
+		low->fds[low->count++] = fd;
+		if (fd >= LOW_END)
+			break;
+	}
+}
+
+static void low_release(struct low *low)
+{
+	int error = errno;
+
+	while (low->count)
+		real()->close(low->fds[--low->count]);
+	errno = error;
+}
+
+EXPORT int socket(int domain, int type, int protocol)
+{
+	int rs;
+
+	if (preload_inside || !is_taken(domain, type, protocol) ||
+	    is_rdma_library(__builtin_return_address(0)))
+		return real()->socket(domain, type, protocol);
+	rs = RS(rsocket(domain, type, protocol));
+	if (rs < 0) {
+		log_warn("rspreload: socket: %s: TCP is used", strerror(errno));
+		return real()->socket(domain, type, protocol);
+	}
+	fd_set_socket(rs, rs);
+	sizes_set(rs);
+	return rs;
+}
+
+/* ---- back to TCP ---- */
+
+/* What a program may have asked for, and TCP has as well. */
+static const struct {
+	int level, name;
+} kept_options[] = {
+	{ SOL_SOCKET, SO_REUSEADDR },  { SOL_SOCKET, SO_KEEPALIVE },  { IPPROTO_TCP, TCP_NODELAY },
+	{ IPPROTO_TCP, TCP_KEEPIDLE }, { IPPROTO_IPV6, IPV6_V6ONLY },
+};
+
+static void options_copy(int rs, int tcp)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(kept_options); i++) {
+		int value, level = kept_options[i].level, name = kept_options[i].name;
+		socklen_t size = sizeof(value);
+
+		if (RS(rgetsockopt(rs, level, name, &value, &size)) == 0 && value)
+			real()->setsockopt(tcp, level, name, &value, size);
+	}
+	real()->fcntl(tcp, F_SETFL, RS(rfcntl(rs, F_GETFL)));
+}
+
+/* A socket that was bound is bound again. */
+static int name_copy(int rs, int tcp)
+{
+	struct sockaddr_storage name;
+	socklen_t size = sizeof(name);
+
+	if (!fd_is_bound(rs))
+		return 0;
+	if (RS(rgetsockname(rs, (struct sockaddr *)&name, &size)) < 0)
+		return -1;
+	return real()->bind(tcp, (struct sockaddr *)&name, size);
+}
+
+int socket_to_tcp(int fd, const char *what)
+{
+	int rs = fd_socket(fd), error = errno, domain, tcp;
+	int flags = real()->fcntl(fd, F_GETFD, 0);
+	socklen_t size = sizeof(domain);
+
+	log_warn("rspreload: %s: %s: TCP is used", what, strerror(error));
+	if (RS(rgetsockopt(rs, SOL_SOCKET, SO_DOMAIN, &domain, &size)) < 0)
+		return -1;
+	tcp = real()->socket(domain, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	if (tcp < 0)
+		return -1;
+	options_copy(rs, tcp);
+	if (rs != fd || name_copy(rs, tcp) < 0) {
+		real()->close(tcp);
+		errno = error;
+		return -1;
+	}
+	/* The number is the program's at every moment. */
+	fd_release(fd);
+	RS(rdetach(rs));
+	real()->dup3(tcp, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+	real()->close(tcp);
+	return 0;
+}
+
+/* An error that says that RDMA does not reach there, and nothing of what the program did. */
+static bool is_no_path(int error)
+{
+	switch (error) {
+	case ENODEV:
+	case EADDRNOTAVAIL:
+	case EAFNOSUPPORT:
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case ENOMEM: /* of memory that can be registered */
+		return true;
+	default:
+		return false;
+	}
+}
+
+EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t addrlen)
+{
+	int rs = fd_socket(fd), r;
+	struct low low;
+
+	if (rs < 0)
+		return real()->bind(fd, addr, addrlen);
+	low_reserve(&low, &low_of_bind);
+	r = RS(rbind(rs, addr, addrlen));
+	low_release(&low);
+	if (r == 0)
+		fd_set_bound(rs);
+	if (r == 0)
+		return 0;
+	if (!is_no_path(errno) || socket_to_tcp(fd, "bind") < 0)
+		return -1;
+	return real()->bind(fd, addr, addrlen);
+}
+
+EXPORT int listen(int fd, int backlog)
+{
+	int rs = fd_socket(fd), r;
+	struct low low;
+
+	if (rs < 0)
+		return real()->listen(fd, backlog);
+	low_reserve(&low, &low_of_listen);
+	r = RS(rlisten(rs, backlog));
+	low_release(&low);
+	if (r == 0)
+		return 0;
+	if (!is_no_path(errno) || socket_to_tcp(fd, "listen") < 0)
+		return -1;
+	return real()->listen(fd, backlog);
+}
+
+EXPORT int accept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
+{
+	int rs = fd_socket(fd), child;
+
+	if (rs < 0)
+		return real()->accept4(fd, addr, addrlen, flags);
+	child = RS(raccept4(rs, addr, addrlen, flags));
+	if (child >= 0)
+		fd_set_socket(child, child);
+	return child;
+}
+
+EXPORT int accept(int fd, struct sockaddr *addr, socklen_t *addrlen)
+{
+	if (fd_socket(fd) < 0)
+		return real()->accept(fd, addr, addrlen);
+	return accept4(fd, addr, addrlen, 0);
+}
+
+/* Whether the connection comes about: a program that does not wait asks no second time. */
+static int path_wait(int rs)
+{
+	struct pollfd p = { .fd = rs, .events = POLLOUT };
+	socklen_t size = sizeof(int);
+	int error = 0;
+
+	if (RS(rpoll(&p, 1, PATH_TIMEOUT_MS)) <= 0) {
+		errno = EINPROGRESS;
+		return -1;
+	}
+	RS(rgetsockopt(rs, SOL_SOCKET, SO_ERROR, &error, &size));
+	errno = error;
+	return error ? -1 : 0;
+}
+
+EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
+{
+	int rs = fd_socket(fd), r;
+	struct low low;
+
+	if (rs < 0)
+		return real()->connect(fd, addr, addrlen);
+	low_reserve(&low, &low_of_connect);
+	r = RS(rconnect(rs, addr, addrlen));
+	low_release(&low);
+	if (r < 0 && errno == EINPROGRESS)
+		r = path_wait(rs);
+	if (r == 0 || errno == EINPROGRESS || errno == EISCONN || errno == EALREADY ||
+	    errno == EINTR || errno == EINVAL)
+		return r;
+	if (socket_to_tcp(fd, "connect") < 0)
+		return -1;
+	return real()->connect(fd, addr, addrlen);
+}
+
+EXPORT int shutdown(int fd, int how)
+{
+	int rs = fd_socket(fd);
+
+	return rs >= 0 ? RS(rshutdown(rs, how)) : real()->shutdown(fd, how);
+}
+
+EXPORT int getpeername(int fd, struct sockaddr *addr, socklen_t *addrlen)
+{
+	int rs = fd_socket(fd);
+
+	return rs >= 0 ? RS(rgetpeername(rs, addr, addrlen))
+		       : real()->getpeername(fd, addr, addrlen);
+}
+
+EXPORT int getsockname(int fd, struct sockaddr *addr, socklen_t *addrlen)
+{
+	int rs = fd_socket(fd);
+
+	return rs >= 0 ? RS(rgetsockname(rs, addr, addrlen))
+		       : real()->getsockname(fd, addr, addrlen);
+}
+
+EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	int rs = fd_socket(fd);
+
+	return rs >= 0 ? RS(rsetsockopt(rs, level, name, value, size))
+		       : real()->setsockopt(fd, level, name, value, size);
+}
+
+EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+	int rs = fd_socket(fd);
+
+	return rs >= 0 ? RS(rgetsockopt(rs, level, name, value, size))
+		       : real()->getsockopt(fd, level, name, value, size);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "librdmacm/preload/preload.h"
+
+/* ---- poll ---- */
+
+static bool any_is_ours(const struct pollfd *fds, nfds_t count)
+{
+	for (nfds_t i = 0; i < count; i++)
+		if (fd_socket(fds[i].fd) >= 0)
+			return true;
+	return false;
+}
+
+/* Duplicates have another number than their socket. */
+static int sockets_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+			const sigset_t *mask)
+{
+	struct pollfd few[16], *own = few;
+	int r;
+
+	if (count > ARRAY_SIZE(few))
+		own = malloc(count * sizeof(*own));
+	if (!own) {
+		errno = ENOMEM;
+		return -1;
+	}
+	for (nfds_t i = 0; i < count; i++) {
+		int rs = fd_socket(fds[i].fd);
+
+		own[i] = fds[i];
+		if (rs >= 0)
+			own[i].fd = rs;
+	}
+	r = RS(rppoll(own, count, timeout, mask));
+	for (nfds_t i = 0; i < count && r >= 0; i++)
+		fds[i].revents = own[i].revents;
+	if (own != few)
+		free(own);
+	return r;
+}
+
+EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	const struct timespec time = { timeout / 1000, timeout % 1000 * 1000000L };
+
+	if (preload_inside || !any_is_ours(fds, count))
+		return real()->poll(fds, count, timeout);
+	return sockets_poll(fds, count, timeout < 0 ? NULL : &time, NULL);
+}
+
+EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		 const sigset_t *mask)
+{
+	if (preload_inside || !any_is_ours(fds, count))
+		return real()->ppoll(fds, count, timeout, mask);
+	return sockets_poll(fds, count, timeout, mask);
+}
+
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
+int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		const sigset_t *mask, size_t room);
+void __chk_fail(void) __attribute__((noreturn));
+
+EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
+{
+	if (room / sizeof(*fds) < count)
+		__chk_fail();
+	return poll(fds, count, timeout);
+}
+
+EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		       const sigset_t *mask, size_t room)
+{
+	if (room / sizeof(*fds) < count)
+		__chk_fail();
+	return ppoll(fds, count, timeout, mask);
+}
+
+/* ---- select: as poll, with one entry for each descriptor of the sets ---- */
+
+static bool set_has(const fd_set *set, int fd)
+{
+	return set && FD_ISSET(fd, set);
+}
+
+static nfds_t sets_read(struct pollfd *fds, int count, const fd_set *in, const fd_set *out,
+			const fd_set *except, bool *ret_ours)
+{
+	nfds_t used = 0;
+
+	*ret_ours = false;
+	for (int fd = 0; fd < count; fd++) {
+		short events = (set_has(in, fd) ? POLLIN : 0) | (set_has(out, fd) ? POLLOUT : 0) |
+			       (set_has(except, fd) ? POLLPRI : 0);
+
+		if (!events)
+			continue;
+		fds[used++] = (struct pollfd){ .fd = fd, .events = events };
+		*ret_ours |= fd_socket(fd) >= 0;
+	}
+	return used;
+}
+
+static int set_write(fd_set *set, const struct pollfd *fds, nfds_t used, short event, short means)
+{
+	int bits = 0;
+
+	for (nfds_t i = 0; set && i < used; i++) {
+		if (!(fds[i].events & event))
+			continue;
+		if (fds[i].revents & means)
+			bits++;
+		else
+			FD_CLR(fds[i].fd, set);
+	}
+	return bits;
+}
+
+static int sets_poll(struct pollfd *fds, nfds_t used, fd_set *in, fd_set *out, fd_set *except,
+		     const struct timespec *timeout, const sigset_t *mask)
+{
+	if (sockets_poll(fds, used, timeout, mask) < 0)
+		return -1;
+	for (nfds_t i = 0; i < used; i++) {
+		if (fds[i].revents & POLLNVAL) {
+			errno = EBADF;
+			return -1;
+		}
+	}
+	return set_write(in, fds, used, POLLIN, POLLIN | POLLHUP | POLLERR) +
+	       set_write(out, fds, used, POLLOUT, POLLOUT | POLLERR) +
+	       set_write(except, fds, used, POLLPRI, POLLPRI);
+}
+
+EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except,
+		   const struct timespec *timeout, const sigset_t *mask)
+{
+	struct pollfd *fds;
+	nfds_t used;
+	bool ours;
+	int r;
+
+	if (preload_inside || count <= 0)
+		return real()->pselect(count, in, out, except, timeout, mask);
+	fds = malloc(count * sizeof(*fds));
+	if (!fds) {
+		errno = ENOMEM;
+		return -1;
+	}
+	used = sets_read(fds, count, in, out, except, &ours);
+	r = ours ? sets_poll(fds, used, in, out, except, timeout, mask)
+		 : real()->pselect(count, in, out, except, timeout, mask);
+	free(fds);
+	return r;
+}
+
+EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
+{
+	struct timespec time = {};
+
+	if (preload_inside || count <= 0)
+		return real()->select(count, in, out, except, timeout);
+	if (timeout)
+		time = (struct timespec){ timeout->tv_sec, timeout->tv_usec * 1000 };
+	return pselect(count, in, out, except, timeout ? &time : NULL, NULL);
+}
+
+/* ---- epoll ---- */
+
+EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	int rs = fd_socket(fd), r;
+
+	if (rs < 0)
+		return real()->epoll_ctl(epfd, op, fd, event);
+	r = RS(repoll_ctl(epfd, op, rs, event));
+	if (r == 0 && op == EPOLL_CTL_ADD)
+		fd_set_poller(epfd);
+	return r;
+}
+
+EXPORT int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout,
+		       const sigset_t *mask)
+{
+	/* Another thread may make it one with sockets while this one waits. */
+	return preload_inside ? real()->epoll_pwait(epfd, events, max, timeout, mask)
+			      : RS(repoll_pwait(epfd, events, max, timeout, mask));
+}
+
+EXPORT int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
+{
+	return preload_inside ? real()->epoll_wait(epfd, events, max, timeout)
+			      : RS(repoll_pwait(epfd, events, max, timeout, NULL));
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Listening. The service takes a request as soon as it comes and makes a socket of it, which waits
+ * in its listener's queue: a peer's connect does not wait for raccept(), nor does a silent peer
+ * keep another one waiting. When the queue is full, requests stay with the connection manager.
+ */
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+#define BACKLOG_MIN 1
+#define BACKLOG_MAX 4096
+
+/* The public descriptor tells of the queue, and no longer of the connection manager. */
+static int queue_create(struct rs_socket *s)
+{
+	struct epoll_event watch = { .events = EPOLLIN };
+
+	s->accepted_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->accepted_fd < 0 ||
+	    epoll_ctl(s->file.fd, EPOLL_CTL_ADD, s->accepted_fd, &watch) < 0 ||
+	    epoll_ctl(s->file.fd, EPOLL_CTL_DEL, s->channel->fd, NULL) < 0)
+		return -errno;
+	return 0;
+}
+
+static int listen_start(struct rs_socket *s, int backlog)
+{
+	int r = queue_create(s);
+
+	if (r == 0 && rdma_listen(s->id, backlog) < 0)
+		r = -errno;
+	if (r == 0)
+		r = rs_service_listen(s);
+	if (r == 0)
+		s->state = RS_LISTENING;
+	return r;
+}
+
+/* There is room again. */
+static void queue_resume(struct rs_socket *s)
+{
+	if (s->paused)
+		rs_service_pause(s, false);
+	s->paused = false;
+}
+
+RS_EXPORT int rlisten(int fd, int backlog)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	int r = 0;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	backlog = max_of(min_of(backlog, BACKLOG_MAX), BACKLOG_MIN);
+	pthread_mutex_lock(&s->lock);
+	if (s->state == RS_NEW || s->state == RS_BOUND)
+		r = listen_start(s, backlog);
+	else if (s->state != RS_LISTENING)
+		r = -EINVAL;
+	if (r == 0) {
+		s->backlog = backlog;
+		queue_resume(s);
+	}
+	pthread_mutex_unlock(&s->lock);
+	rs_socket_put(s);
+	return rs_ret(r);
+}
+
+/* ---- the service's part ---- */
+
+static int child_accept(struct rs_socket *child, const struct rs_wire_data *peer,
+			const struct rdma_conn_param *request)
+{
+	uint8_t bytes[RS_WIRE_DATA_SIZE];
+	struct rdma_conn_param param = {
+		.private_data = bytes,
+		.private_data_len = sizeof(bytes),
+		.responder_resources = request->responder_resources,
+		.initiator_depth = request->initiator_depth,
+		.flow_control = request->flow_control,
+		.rnr_retry_count = 7,
+	};
+	struct rs_wire_data data;
+	int r = rs_buffer_create(child);
+
+	if (r < 0)
+		return r;
+	data = rs_buffer_describe(child);
+	rs_wire_put_data(bytes, &data);
+	rs_buffer_start(child, peer);
+	child->state = RS_ACCEPTING;
+	return rdma_accept(child->id, &param) < 0 ? -errno : 0;
+}
+
+static void options_inherit(struct rs_socket *child, const struct rs_socket *listener)
+{
+	child->sbuf_size = listener->sbuf_size;
+	child->rbuf_size = listener->rbuf_size;
+	child->sq_size = listener->sq_size;
+	child->rq_size = listener->rq_size;
+	child->inline_size = listener->inline_size;
+	child->mappings_max = listener->mappings_max;
+	child->no_delay = listener->no_delay;
+	child->keep_alive = listener->keep_alive;
+	child->keep_seconds = listener->keep_seconds;
+	child->recv_timeout_ms = listener->recv_timeout_ms;
+	child->send_timeout_ms = listener->send_timeout_ms;
+}
+
+/* Take a socket that nobody got out of the world. */
+static void child_drop(struct rs_socket *child)
+{
+	bool is_parents;
+
+	rs_table_remove(child->file.fd, &is_parents);
+	rs_service_forget(child);
+	rdma_disconnect(child->id);
+	rs_socket_put(child);
+}
+
+/* Make a socket of the request. It is rejected on failure, and its id destroyed. */
+static struct rs_socket *request_accept(struct rs_socket *s, struct rdma_cm_event *event)
+{
+	const struct rdma_conn_param *conn = &event->param.conn;
+	struct rdma_cm_id *id = event->id;
+	struct rs_socket *child = NULL;
+	struct rs_wire_data peer;
+	int r = rs_wire_get_data(conn->private_data, conn->private_data_len, &peer);
+	bool is_parents;
+
+	if (r < 0)
+		rs_err(s, "a request from a peer that is no socket over RDMA: rejected");
+	else
+		r = rs_socket_new(s->domain, O_CLOEXEC, id, &child);
+	if (r == 0) {
+		options_inherit(child, s);
+		r = child_accept(child, &peer, conn);
+	}
+	if (r == 0 && child->keep_alive)
+		rs_service_keep(child);
+	if (r < 0)
+		rdma_reject(id, NULL, 0);
+	rdma_ack_cm_event(event);
+	if (r == 0)
+		return child;
+	if (child) {
+		rs_table_remove(child->file.fd, &is_parents);
+		rs_socket_put(child);
+	} else {
+		rdma_destroy_id(id);
+	}
+	return NULL;
+}
+
+static void child_queue(struct rs_socket *s, struct rs_socket *child)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->state != RS_LISTENING) {
+		pthread_mutex_unlock(&s->lock);
+		child_drop(child);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&s->accepted, child, of_listener);
+	s->accepted_count++;
+	s->changes++;
+	eventfd_write(s->accepted_fd, 1);
+	rs_watch_notify(s);
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static bool queue_is_full(struct rs_socket *s)
+{
+	bool full;
+
+	pthread_mutex_lock(&s->lock);
+	full = s->state != RS_LISTENING || s->accepted_count >= s->backlog;
+	if (full && !s->paused)
+		rs_service_pause(s, true);
+	s->paused |= full;
+	pthread_mutex_unlock(&s->lock);
+	return full;
+}
+
+void rs_listener_step(struct rs_socket *s)
+{
+	struct rdma_cm_event *event;
+	struct rs_socket *child;
+
+	while (!queue_is_full(s) && rdma_get_cm_event(s->channel, &event) == 0) {
+		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			child = request_accept(s, event);
+			if (child)
+				child_queue(s, child);
+			continue;
+		}
+		if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
+			pthread_mutex_lock(&s->lock);
+			rs_socket_fail(s, ENODEV);
+			pthread_mutex_unlock(&s->lock);
+		}
+		rdma_ack_cm_event(event);
+	}
+}
+
+void rs_listener_close(struct rs_socket *s)
+{
+	TAILQ_HEAD(, rs_socket) left = TAILQ_HEAD_INITIALIZER(left);
+	struct rs_socket *child;
+
+	pthread_mutex_lock(&s->lock);
+	TAILQ_CONCAT(&left, &s->accepted, of_listener);
+	s->accepted_count = 0;
+	pthread_mutex_unlock(&s->lock);
+	while ((child = TAILQ_FIRST(&left))) {
+		TAILQ_REMOVE(&left, child, of_listener);
+		child_drop(child);
+	}
+}
+
+/* ---- the program's part ---- */
+
+static bool has_accepted(struct rs_socket *s)
+{
+	return s->accepted_count || s->state != RS_LISTENING;
+}
+
+/* Return: the first of the queue, or NULL. */
+static struct rs_socket *child_take(struct rs_socket *s)
+{
+	struct rs_socket *child = TAILQ_FIRST(&s->accepted);
+	eventfd_t count;
+
+	if (!child)
+		return NULL;
+	TAILQ_REMOVE(&s->accepted, child, of_listener);
+	if (--s->accepted_count == 0)
+		eventfd_read(s->accepted_fd, &count);
+	queue_resume(s);
+	return child;
+}
+
+static int child_wait(struct rs_socket *s, struct rs_socket **ret_child)
+{
+	struct rs_socket *child = NULL;
+	int r = 0;
+
+	while (r == 0 && !child) {
+		r = rs_wait(s, has_accepted, rs_patience(s, 0), s->recv_timeout_ms);
+		pthread_mutex_lock(&s->lock);
+		if (s->state != RS_LISTENING)
+			r = -EINVAL;
+		else
+			child = child_take(s);
+		pthread_mutex_unlock(&s->lock);
+	}
+	if (!child)
+		return r;
+	*ret_child = child;
+	return 0;
+}
+
+static void name_copy(const struct sockaddr *peer, struct sockaddr *addr, socklen_t *addrlen)
+{
+	socklen_t size = peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						     : sizeof(struct sockaddr_in);
+
+	if (!addr || !addrlen)
+		return;
+	memcpy(addr, peer, min_of(*addrlen, size));
+	*addrlen = size;
+}
+
+RS_EXPORT int raccept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
+{
+	struct rs_socket *s, *child;
+	int r;
+
+	if (flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC))
+		return rs_ret(-EINVAL);
+	s = rs_table_find(fd);
+	if (!s)
+		return rs_ret(-EBADF);
+	r = child_wait(s, &child);
+	if (r == 0) {
+		r = child->file.fd;
+		if (flags & SOCK_NONBLOCK)
+			atomic_store(&child->flags, O_NONBLOCK);
+		if (!(flags & SOCK_CLOEXEC))
+			fcntl(r, F_SETFD, 0);
+		name_copy(rdma_get_peer_addr(child->id), addr, addrlen);
+	}
+	rs_socket_put(s);
+	return rs_ret(r);
+}
+
+RS_EXPORT int raccept(int fd, struct sockaddr *addr, socklen_t *addrlen)
+{
+	return raccept4(fd, addr, addrlen, 0);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+/* Pages of their own: a region's pages are not copied into children. */
+static void *pages_map(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int region_create(struct rs_socket *s, size_t size, int access, void **ret_memory,
+			 struct ibv_mr **ret_mr)
+{
+	*ret_memory = pages_map(size);
+	if (!*ret_memory)
+		return -ENOMEM;
+	*ret_mr = ibv_reg_mr(s->id->pd, *ret_memory, size, access);
+	return *ret_mr ? 0 : -errno;
+}
+
+static void region_destroy(struct ibv_mr **mr, void *memory, size_t size)
+{
+	if (*mr)
+		ibv_dereg_mr(*mr);
+	*mr = NULL;
+	if (memory)
+		munmap(memory, size);
+}
+
+static size_t entries_size(const struct rs_socket *s)
+{
+	return RS_WIRE_ENTRIES * sizeof(*s->entries) +
+	       s->mappings_max * sizeof(*s->entries_mappings);
+}
+
+static int memory_create(struct rs_socket *s)
+{
+	int remote = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	int r = region_create(s, s->sbuf_size, IBV_ACCESS_LOCAL_WRITE, (void **)&s->sbuf, &s->smr);
+
+	if (r == 0)
+		r = region_create(s, s->rbuf_size, remote, (void **)&s->rbuf, &s->rmr);
+	if (r == 0)
+		r = region_create(s, entries_size(s), remote, (void **)&s->entries, &s->tmr);
+	if (r == 0)
+		s->entries_mappings = (void *)&s->entries[RS_WIRE_ENTRIES];
+	return r;
+}
+
+static int queue_create(struct rs_socket *s)
+{
+	struct epoll_event watch = { .events = EPOLLIN };
+
+	s->comp = ibv_create_comp_channel(s->id->verbs);
+	if (!s->comp)
+		return -errno;
+	if (fcntl(s->comp->fd, F_SETFL, fcntl(s->comp->fd, F_GETFL) | O_NONBLOCK) < 0 ||
+	    epoll_ctl(s->file.fd, EPOLL_CTL_ADD, s->comp->fd, &watch) < 0)
+		return -errno;
+	s->cq = ibv_create_cq(s->id->verbs, s->sq_size + s->rq_size, s, s->comp, 0);
+	return s->cq ? 0 : -errno;
+}
+
+static int qp_create(struct rs_socket *s)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = s->cq,
+		.recv_cq = s->cq,
+		.cap = {
+			.max_send_wr = s->sq_size,
+			.max_recv_wr = s->rq_size,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = s->inline_size,
+		},
+		.qp_type = IBV_QPT_RC,
+	};
+
+	if (rdma_create_qp(s->id, NULL, &attr) < 0)
+		return -errno;
+	s->inline_size = attr.cap.max_inline_data;
+	return 0;
+}
+
+/* Messages write into the buffer by themselves: a receive has no memory. */
+static int receives_post(struct rs_socket *s)
+{
+	struct ibv_recv_wr wr = {}, *bad;
+
+	for (unsigned int i = 0; i < s->rq_size; i++) {
+		int r = ibv_post_recv(s->id->qp, &wr, &bad);
+
+		if (r)
+			return -r;
+	}
+	return 0;
+}
+
+static void queues_fit_device(struct rs_socket *s)
+{
+	struct ibv_device_attr attr;
+	unsigned int most = RS_QUEUE_MAX;
+
+	if (ibv_query_device(s->id->verbs, &attr) == 0) {
+		most = min_of(most, (unsigned int)max_of(attr.max_qp_wr, RS_QUEUE_MIN));
+		most = min_of(most, (unsigned int)max_of(attr.max_cqe / 2, RS_QUEUE_MIN));
+	}
+	s->sq_size = min_of((unsigned int)s->sq_size, most);
+	s->rq_size = min_of((unsigned int)s->rq_size, most);
+}
+
+int rs_buffer_create(struct rs_socket *s)
+{
+	int r;
+
+	queues_fit_device(s);
+	s->slots = calloc(s->sq_size, sizeof(*s->slots));
+	r = s->slots ? queue_create(s) : -ENOMEM;
+	if (r == 0)
+		r = qp_create(s);
+	if (r == 0)
+		r = memory_create(s);
+	if (r == 0)
+		r = receives_post(s);
+	if (r < 0) {
+		rs_err(s, "buffers of %u and %u bytes, queues of %u and %u: %s", s->sbuf_size,
+		       s->rbuf_size, s->sq_size, s->rq_size, strerror(-r));
+		return r;
+	}
+	s->in = (struct rs_credit_in){ .size = s->rbuf_size, .queue = s->rq_size };
+	return 0;
+}
+
+void rs_buffer_destroy(struct rs_socket *s)
+{
+	if (s->id && s->id->qp)
+		rdma_destroy_qp(s->id);
+	rs_iomap_destroy(s);
+	region_destroy(&s->smr, s->sbuf, s->sbuf_size);
+	region_destroy(&s->rmr, s->rbuf, s->rbuf_size);
+	region_destroy(&s->tmr, s->entries, entries_size(s));
+	s->sbuf = s->rbuf = NULL;
+	s->entries = NULL;
+	if (s->cq) {
+		if (s->unacked)
+			ibv_ack_cq_events(s->cq, s->unacked);
+		ibv_destroy_cq(s->cq);
+	}
+	if (s->comp)
+		ibv_destroy_comp_channel(s->comp);
+	s->cq = NULL;
+	s->comp = NULL;
+	free(s->slots);
+	s->slots = NULL;
+}
+
+struct rs_wire_data rs_buffer_describe(const struct rs_socket *s)
+{
+	return (struct rs_wire_data){
+		.credits = s->rq_size,
+		.list = { (uintptr_t)s->entries, s->tmr->rkey, RS_WIRE_ENTRIES },
+		.first = { (uintptr_t)s->rbuf, s->rmr->rkey, s->rbuf_size / 2 },
+		.mappings = s->mappings_max,
+	};
+}
+
+void rs_buffer_start(struct rs_socket *s, const struct rs_wire_data *peer)
+{
+	rs_credit_start(&s->out, &s->in, peer);
+	s->peer_list = peer->list;
+	s->peer_mappings = (struct rs_target){
+		.addr = peer->list.addr + peer->list.length * sizeof(struct rs_wire_entry),
+		.key = peer->list.key,
+		.length = peer->mappings,
+	};
+	s->swapped = peer->swapped;
+	/* Entry 0 of both lists stands for the memory in the connection's data. */
+	s->peer_entry = s->entry = 1;
+	if (s->peer_entry == s->peer_list.length)
+		s->peer_entry = 0;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Completions, the credits they bring and want, and waiting for them. */
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+#define POLL_BATCH 16
+#define GLANCES	   64 /* of which one looks at the descriptor */
+#define ACK_BATCH  64
+#define REPOST_AT  16 /* receives that are posted again with one call */
+
+uint64_t rs_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+int rs_timeout_left(int timeout_ms, uint64_t start)
+{
+	uint64_t passed;
+
+	if (timeout_ms < 0)
+		return -1;
+	passed = (rs_now_ns() - start) / 1000000;
+	return passed >= (uint64_t)timeout_ms ? 0 : timeout_ms - (int)passed;
+}
+
+int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control)
+{
+	struct ibv_send_wr *bad;
+	bool rare = rs_slots_free(s) < s->sq_size / 4 ||
+		    s->sbuf_size - (s->sbuf_head - s->sbuf_tail) < s->sbuf_size / 4;
+	int r;
+
+	wr->wr_id = s->posted;
+	if (control || rare || s->unsignalled + 1 >= RS_SIGNAL_INTERVAL) {
+		wr->send_flags |= IBV_SEND_SIGNALED;
+		s->unsignalled = 0;
+	} else {
+		s->unsignalled++;
+	}
+	r = ibv_post_send(s->id->qp, wr, &bad);
+	if (unlikely(r)) {
+		rs_socket_fail(s, r);
+		return -r;
+	}
+	s->slots[s->posted % s->sq_size] = (struct rs_slot){ bytes, control };
+	s->posted++;
+	if (!control)
+		s->data_end = s->posted;
+	s->controls += control;
+	return 0;
+}
+
+/* Everything posted up to the request of that number is done. */
+static void sends_done(struct rs_socket *s, uint32_t number)
+{
+	if (number - s->done >= s->posted - s->done)
+		return;
+	while (s->done != number + 1) {
+		const struct rs_slot *slot = &s->slots[s->done % s->sq_size];
+
+		s->sbuf_tail += slot->bytes;
+		s->controls -= slot->control;
+		s->done++;
+	}
+}
+
+/* The peer wrote its entry before it sent the message that we just saw. */
+static void entry_take(struct rs_socket *s)
+{
+	volatile struct rs_wire_entry *entry = &s->entries[s->entry];
+	struct rs_target target = { .length = entry->length };
+
+	if (!target.length)
+		return;
+	atomic_thread_fence(memory_order_acquire);
+	target.key = entry->key;
+	target.addr = entry->addr;
+	entry->length = 0;
+	s->entry = (s->entry + 1) % RS_WIRE_ENTRIES;
+	if (rs_credit_granted(&s->out, &target) < 0) {
+		rs_err(s, "the peer grants more memory than a stream has: connection given up");
+		rs_socket_fail(s, EPROTO);
+	}
+}
+
+static void control_arrived(struct rs_socket *s, uint32_t control)
+{
+	switch (control) {
+	case RS_WIRE_DISCONNECT:
+		s->peer_end = true;
+		if (s->state == RS_CONNECTED)
+			s->state = RS_CLOSED;
+		break;
+	case RS_WIRE_SHUTDOWN:
+		s->peer_end = true;
+		if (s->no_send && s->state == RS_CONNECTED)
+			s->state = RS_CLOSED;
+		break;
+	default: /* keepalive: that it came is all */
+		break;
+	}
+}
+
+static void message_arrived(struct rs_socket *s, uint32_t imm)
+{
+	uint32_t value = rs_wire_value(imm);
+
+	switch (rs_wire_op(imm)) {
+	case RS_WIRE_BYTES:
+		if (rs_credit_arrived(&s->in, value) < 0) {
+			rs_err(s,
+			       "the peer sent %u bytes that it had no room for: connection given up",
+			       value);
+			rs_socket_fail(s, EPROTO);
+		}
+		break;
+	case RS_WIRE_CREDIT:
+		rs_credit_limit(&s->out, value);
+		entry_take(s);
+		break;
+	case RS_WIRE_CONTROL:
+		control_arrived(s, value);
+		break;
+	case RS_WIRE_MAPPING: /* it is looked at when it is used; it took a receive */
+		s->in.messages++;
+		break;
+	default: /* what is not known asks for nothing */
+		break;
+	}
+}
+
+static void receives_repost(struct rs_socket *s, unsigned int count)
+{
+	struct ibv_recv_wr chain[REPOST_AT] = {}, *bad;
+
+	for (unsigned int i = 0; i + 1 < count; i++)
+		chain[i].next = &chain[i + 1];
+	if (ibv_post_recv(s->id->qp, chain, &bad))
+		rs_socket_fail(s, EIO);
+}
+
+_Static_assert(POLL_BATCH <= REPOST_AT, "one call for what one poll brought");
+
+static void completion_failed(struct rs_socket *s, const struct ibv_wc *wc)
+{
+	s->broken = true;
+	if (s->state != RS_CONNECTED)
+		return;
+	if (wc->status == IBV_WC_WR_FLUSH_ERR) /* the connection ended; its event says so */
+		return;
+	rs_err(s, "%s (vendor_err 0x%x): connection given up", ibv_wc_status_str(wc->status),
+	       wc->vendor_err);
+	rs_socket_fail(s, wc->status == IBV_WC_RETRY_EXC_ERR ? ETIMEDOUT : EIO);
+}
+
+static unsigned int cq_poll(struct rs_socket *s)
+{
+	struct ibv_wc wc[POLL_BATCH];
+	unsigned int received = 0;
+	int n = ibv_poll_cq(s->cq, POLL_BATCH, wc);
+
+	if (n < 0) {
+		rs_socket_fail(s, EIO);
+		return 0;
+	}
+	for (int i = 0; i < n; i++) {
+		if (wc[i].status != IBV_WC_SUCCESS) {
+			completion_failed(s, &wc[i]);
+		} else if (wc[i].opcode & IBV_WC_RECV) {
+			received++;
+			if (wc[i].wc_flags & IBV_WC_WITH_IMM)
+				message_arrived(s, be32toh(wc[i].imm_data));
+		} else {
+			sends_done(s, wc[i].wr_id);
+		}
+	}
+	s->changes += n;
+	if (received && s->state == RS_CONNECTED)
+		receives_repost(s, received);
+	return n;
+}
+
+/* ---- what we give ---- */
+
+static void credit_send(struct rs_socket *s)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+	};
+	struct rs_target half;
+	struct rs_wire_entry entry;
+	struct ibv_sge sge;
+
+	if (rs_credit_can_grant(&s->in)) {
+		half = (struct rs_target){
+			.addr = (uintptr_t)s->rbuf + rs_credit_grant(&s->in),
+			.key = s->rmr->rkey,
+			.length = s->rbuf_size / 2,
+		};
+		entry = rs_wire_entry(&half, s->swapped);
+		sge = (struct ibv_sge){ .addr = (uintptr_t)&entry, .length = sizeof(entry) };
+		wr.sg_list = &sge;
+		wr.num_sge = 1;
+		wr.send_flags = IBV_SEND_INLINE;
+		wr.wr.rdma.remote_addr = s->peer_list.addr + s->peer_entry * sizeof(entry);
+		wr.wr.rdma.rkey = s->peer_list.key;
+		s->peer_entry = (s->peer_entry + 1) % s->peer_list.length;
+	}
+	wr.imm_data = htobe32(rs_wire_imm(RS_WIRE_CREDIT, rs_credit_tell(&s->in)));
+	rs_post(s, &wr, 0, true);
+}
+
+static void credits_give(struct rs_socket *s)
+{
+	while (s->state == RS_CONNECTED && !s->no_recv && s->controls < RS_CONTROL_MAX &&
+	       rs_slots_free(s) && (rs_credit_can_grant(&s->in) || rs_credit_is_due(&s->in)))
+		credit_send(s);
+}
+
+int rs_post_control(struct rs_socket *s, enum rs_wire_control control)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.imm_data = htobe32(rs_wire_imm(RS_WIRE_CONTROL, control)),
+	};
+
+	return rs_post(s, &wr, 0, true);
+}
+
+void rs_complete(struct rs_socket *s)
+{
+	/* What comes before the connection is made is the manager's. */
+	if (!s->cq || rs_is_opening(s))
+		return;
+	while (cq_poll(s) == POLL_BATCH)
+		;
+	credits_give(s);
+}
+
+/* ---- waiting ---- */
+
+bool rs_arm(struct rs_socket *s)
+{
+	if (s->armed || !s->cq)
+		return true;
+	s->armed = true;
+	ibv_req_notify_cq(s->cq, 0);
+	/* What came before the CQ was armed tells nobody. */
+	return cq_poll(s) == 0;
+}
+
+static bool events_take(struct rs_socket *s)
+{
+	bool was_armed = s->armed;
+	struct ibv_cq *cq;
+	void *context;
+
+	while (s->comp && ibv_get_cq_event(s->comp, &cq, &context) == 0) {
+		s->armed = false;
+		if (++s->unacked < ACK_BATCH)
+			continue;
+		ibv_ack_cq_events(s->cq, s->unacked);
+		s->unacked = 0;
+	}
+	return was_armed && !s->armed;
+}
+
+void rs_drain(struct rs_socket *s)
+{
+	if (s->sleeper)
+		return;
+	/* Nothing tells pollers of the socket from now on. */
+	if (events_take(s))
+		rs_watch_notify(s);
+	rs_connect_step(s);
+}
+
+void rs_glance(struct rs_socket *s)
+{
+	if (s->state != RS_CONNECTED || s->broken || ++s->looks % GLANCES == 0)
+		rs_drain(s);
+	rs_complete(s);
+}
+
+/*
+ * Whether a call that a signal interrupted is to end: not when all handlers of the process ask for
+ * calls to be resumed. It is not known which of them ran; those of a thread's own mistakes did not.
+ */
+static bool signal_interrupts(void)
+{
+	sigset_t mistakes;
+
+	sigemptyset(&mistakes);
+	sigaddset(&mistakes, SIGSEGV);
+	sigaddset(&mistakes, SIGBUS);
+	sigaddset(&mistakes, SIGFPE);
+	sigaddset(&mistakes, SIGILL);
+	for (int number = 1; number < NSIG; number++) {
+		struct sigaction action;
+
+		if (sigismember(&mistakes, number) || sigaction(number, NULL, &action) < 0)
+			continue;
+		if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
+		    !(action.sa_flags & SA_RESTART))
+			return true;
+	}
+	return false;
+}
+
+/* Sleep for the socket until its descriptor has something; @lock is let go meanwhile. */
+static int socket_sleep(struct rs_socket *s, int timeout_ms)
+{
+	struct pollfd p = { .fd = s->file.fd, .events = POLLIN };
+	int r;
+
+	s->sleeper = true;
+	pthread_mutex_unlock(&s->lock);
+	r = poll(&p, 1, timeout_ms);
+	r = r < 0 && errno == EINTR && signal_interrupts() ? -EINTR : 0;
+	pthread_mutex_lock(&s->lock);
+	s->sleeper = false;
+	rs_drain(s);
+	pthread_cond_broadcast(&s->changed);
+	return r;
+}
+
+/* Somebody else sleeps for the socket, and tells us. */
+static void sleeper_wait(struct rs_socket *s, int timeout_ms)
+{
+	struct timespec until;
+
+	s->waiters++;
+	if (timeout_ms < 0) {
+		pthread_cond_wait(&s->changed, &s->lock);
+	} else {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += timeout_ms / 1000;
+		until.tv_nsec += timeout_ms % 1000 * 1000000;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&s->changed, &s->lock, &until);
+	}
+	s->waiters--;
+}
+
+static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s))
+{
+	uint64_t until = rs_now_ns() + rs_spin_ns();
+
+	do {
+		pthread_mutex_unlock(&s->lock);
+		pthread_mutex_lock(&s->lock);
+		rs_complete(s);
+		if (ready(s))
+			return true;
+	} while (s->cq && rs_now_ns() < until);
+	return false;
+}
+
+/* One round of waiting, with @lock held at both ends. */
+static int wait_once(struct rs_socket *s, int left)
+{
+	if (s->sleeper)
+		sleeper_wait(s, left);
+	else if (rs_arm(s))
+		return socket_sleep(s, left);
+	return 0;
+}
+
+static int wait_long(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wait wait,
+		     int timeout_ms)
+{
+	uint64_t start = rs_now_ns();
+	int r = 0, left;
+
+	if (spin(s, ready))
+		return 0;
+	for (;;) {
+		rs_complete(s);
+		if (ready(s))
+			return 0;
+		left = rs_timeout_left(timeout_ms, start);
+		if (left == 0)
+			return -EAGAIN;
+		if (r < 0 && wait != RS_WAIT_ALWAYS)
+			return r;
+		r = wait_once(s, left);
+	}
+}
+
+int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wait wait,
+	    int timeout_ms)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&s->lock);
+	rs_complete(s);
+	if (!ready(s)) {
+		if (wait == RS_WAIT_NOT) {
+			rs_glance(s);
+			r = ready(s) ? 0 : -EAGAIN;
+		} else {
+			r = wait_long(s, ready, wait, timeout_ms);
+		}
+	}
+	if (s->waiters)
+		pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From a socket to a connection. Each end is a row of states that an event of the connection
+ * manager moves on; nothing here waits but by rs_wait(), so it does not matter who drives it.
+ *
+ *   active:  NEW -> RESOLVING_ADDR -> RESOLVING_ROUTE -> CONNECTING -> CONNECTED
+ *   passive: LISTENING;  a request: ACCEPTING -> CONNECTED
+ */
+#include <netinet/in.h>
+#include <string.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+#define RESOLVE_TIMEOUT_MS 2000
+
+static int event_error(const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_REJECTED:
+		return ECONNREFUSED;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		return event->status == -ETIMEDOUT ? ETIMEDOUT : EHOSTUNREACH;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		return event->status < 0 ? -event->status : EHOSTUNREACH;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return ENODEV;
+	default:
+		return ECONNABORTED;
+	}
+}
+
+static int request_send(struct rs_socket *s)
+{
+	uint8_t bytes[RS_WIRE_DATA_SIZE];
+	struct rdma_conn_param param = {
+		.private_data = bytes,
+		.private_data_len = sizeof(bytes),
+		.flow_control = 1,
+		.retry_count = 7,
+		.rnr_retry_count = 7,
+	};
+	struct rs_wire_data data;
+	int r = rs_buffer_create(s);
+
+	if (r < 0)
+		return r;
+	data = rs_buffer_describe(s);
+	rs_wire_put_data(bytes, &data);
+	s->state = RS_CONNECTING;
+	return rdma_connect(s->id, &param) < 0 ? -errno : 0;
+}
+
+static int route_resolve(struct rs_socket *s)
+{
+	s->state = RS_RESOLVING_ROUTE;
+	return rdma_resolve_route(s->id, RESOLVE_TIMEOUT_MS) < 0 ? -errno : 0;
+}
+
+static int established(struct rs_socket *s, const struct rdma_cm_event *event)
+{
+	const struct rdma_conn_param *conn = &event->param.conn;
+	struct rs_wire_data peer;
+	int r;
+
+	if (s->state == RS_CONNECTING) {
+		r = rs_wire_get_data(conn->private_data, conn->private_data_len, &peer);
+		if (r < 0) {
+			rs_err(s, "the peer that answers is no socket over RDMA");
+			return r;
+		}
+		rs_buffer_start(s, &peer);
+	}
+	s->state = RS_CONNECTED;
+	return 0;
+}
+
+static int event_apply(struct rs_socket *s, const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		return s->state == RS_RESOLVING_ADDR ? route_resolve(s) : 0;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		return s->state == RS_RESOLVING_ROUTE ? request_send(s) : 0;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		return s->state == RS_CONNECTING || s->state == RS_ACCEPTING ? established(s, event)
+									     : 0;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		s->peer_end = true;
+		s->broken = true; /* its queue pair may be gone by now */
+		if (s->state == RS_CONNECTED)
+			s->state = RS_CLOSED;
+		return s->state == RS_ACCEPTING ? -ECONNRESET : 0;
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		return 0;
+	default:
+		return s->state < RS_CLOSED ? -event_error(event) : 0;
+	}
+}
+
+/* What came in before the connection ended is looked at before the end is. */
+static void event_handle(struct rs_socket *s, struct rdma_cm_event *event)
+{
+	int r;
+
+	if (event->event == RDMA_CM_EVENT_DISCONNECTED)
+		rs_complete(s);
+	r = event_apply(s, event);
+	if (r < 0) {
+		rs_err(s, "%s: %s", rdma_event_str(event->event), strerror(-r));
+		rs_socket_fail(s, -r);
+	}
+	rdma_ack_cm_event(event);
+}
+
+void rs_connect_step(struct rs_socket *s)
+{
+	struct rdma_cm_event *event;
+	uint32_t before = s->changes;
+
+	/* A listener's events are the service's. */
+	if (s->state == RS_LISTENING)
+		return;
+	while (s->channel && rdma_get_cm_event(s->channel, &event) == 0) {
+		s->changes++;
+		event_handle(s, event);
+	}
+	if (s->changes != before)
+		rs_watch_notify(s);
+}
+
+bool rs_connect_is_settled(struct rs_socket *s)
+{
+	if (rs_is_opening(s))
+		rs_connect_step(s);
+	return !rs_is_opening(s);
+}
+
+int rs_connect_finish(struct rs_socket *s, enum rs_wait wait)
+{
+	return rs_wait(s, rs_connect_is_settled, wait, s->send_timeout_ms);
+}
+
+/* ---- the calls ---- */
+
+static int socket_bind(struct rs_socket *s, const struct sockaddr *addr)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->state != RS_NEW)
+		r = -EINVAL;
+	else if (rdma_bind_addr(s->id, (struct sockaddr *)addr) < 0)
+		r = -errno;
+	else
+		s->state = RS_BOUND;
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+static int address_check(const struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
+{
+	socklen_t size =
+		s->domain == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+
+	if (!addr || addrlen < size)
+		return -EINVAL;
+	return addr->sa_family == s->domain ? 0 : -EAFNOSUPPORT;
+}
+
+RS_EXPORT int rbind(int fd, const struct sockaddr *addr, socklen_t addrlen)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	int r;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	r = address_check(s, addr, addrlen);
+	if (r == 0)
+		r = socket_bind(s, addr);
+	rs_socket_put(s);
+	return rs_ret(r);
+}
+
+static int connect_start(struct rs_socket *s, const struct sockaddr *addr)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->state == RS_NEW || s->state == RS_BOUND) {
+		s->state = RS_RESOLVING_ADDR;
+		r = rdma_resolve_addr(s->id, NULL, (struct sockaddr *)addr, RESOLVE_TIMEOUT_MS);
+		if (r < 0) {
+			r = -errno;
+			rs_socket_fail(s, -r);
+		}
+	} else if (s->state == RS_CONNECTED) {
+		r = -EISCONN;
+	} else if (rs_is_opening(s)) {
+		r = -EALREADY;
+	} else {
+		r = s->state == RS_FAILED ? -ECONNABORTED : -EINVAL;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+/* The error of a connection that failed is reported once. */
+static int error_take(struct rs_socket *s)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->state == RS_FAILED) {
+		r = s->error ? -s->error : -ECONNABORTED;
+		s->error = 0;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+RS_EXPORT int rconnect(int fd, const struct sockaddr *addr, socklen_t addrlen)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	int r;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	r = address_check(s, addr, addrlen);
+	if (r == 0)
+		r = connect_start(s, addr);
+	if (r == 0) {
+		r = rs_connect_finish(s, rs_patience(s, 0));
+		if (r == -EAGAIN)
+			r = -EINPROGRESS;
+		else if (r == 0)
+			r = error_take(s);
+	}
+	rs_socket_put(s);
+	return rs_ret(r);
+}

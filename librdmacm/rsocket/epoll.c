@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * repoll: an epoll of sockets over RDMA and of other descriptors.
+ *
+ * The program's descriptor is an epoll of the kernel's, which has the program's other descriptors
+ * with the program's own data, and one entry of ours: an inner epoll with the descriptors of the
+ * sockets. A socket is either on the ready list, where each wait looks at it, or it has a CQ that
+ * tells the inner epoll. So sockets with nothing to say cost nothing.
+ *
+ * Locks: a socket's lock before a poller's. A watch is on its socket's list under the socket's lock
+ * and on the ready list under the poller's; it has a reference to its socket.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+#define BATCH 64
+
+/* What an event of a socket can say. */
+#define EVENTS (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP)
+
+struct rs_watch {
+	LIST_ENTRY(rs_watch) of_socket;
+	TAILQ_ENTRY(rs_watch) of_poller;
+	struct rs_poller *poller;
+	struct rs_socket *socket;
+	atomic_int refs;
+	bool queued, gone;
+	struct epoll_event event;
+	uint32_t seen; /* s->changes at the last report, for EPOLLET */
+	bool fresh;    /* no report yet since it was added or changed */
+};
+
+struct rs_poller {
+	struct rs_file file;
+	int inner;
+	int wake; /* an eventfd in @inner */
+	pthread_mutex_t lock;
+	TAILQ_HEAD(, rs_watch) ready;
+	unsigned int ready_count;
+	struct rs_watch **watches; /* by the socket's descriptor */
+	int size;
+	unsigned int waiters;
+};
+
+static void poller_put(struct rs_poller *p)
+{
+	if (atomic_fetch_sub_explicit(&p->file.refs, 1, memory_order_acq_rel) > 1)
+		return;
+	if (p->wake >= 0)
+		close(p->wake);
+	if (p->inner >= 0)
+		close(p->inner);
+	pthread_mutex_destroy(&p->lock);
+	free(p->watches);
+	free(p);
+}
+
+static void watch_put(struct rs_watch *w)
+{
+	if (atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	rs_socket_put(w->socket);
+	poller_put(w->poller);
+	free(w);
+}
+
+/* With the poller's lock held. */
+static void watch_queue(struct rs_watch *w)
+{
+	if (w->queued || w->gone)
+		return;
+	w->queued = true;
+	TAILQ_INSERT_TAIL(&w->poller->ready, w, of_poller);
+	w->poller->ready_count++;
+}
+
+static void watch_unqueue(struct rs_watch *w)
+{
+	if (!w->queued)
+		return;
+	w->queued = false;
+	TAILQ_REMOVE(&w->poller->ready, w, of_poller);
+	w->poller->ready_count--;
+}
+
+void rs_watch_notify(struct rs_socket *s)
+{
+	struct rs_watch *w;
+
+	LIST_FOREACH(w, &s->watches, of_socket) {
+		struct rs_poller *p = w->poller;
+
+		pthread_mutex_lock(&p->lock);
+		watch_queue(w);
+		if (p->waiters)
+			eventfd_write(p->wake, 1);
+		pthread_mutex_unlock(&p->lock);
+	}
+}
+
+/* ---- making and unmaking ---- */
+
+/* Make of the kernel's epoll @fd one that takes sockets. */
+static int poller_new(int fd, struct rs_poller **ret_poller)
+{
+	struct rs_poller *p = calloc(1, sizeof(*p));
+	struct epoll_event watch = { .events = EPOLLIN };
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->file = (struct rs_file){ .fd = fd, .kind = RS_POLLER };
+	atomic_init(&p->file.refs, 2); /* the table's, and the caller's */
+	pthread_mutex_init(&p->lock, NULL);
+	TAILQ_INIT(&p->ready);
+	p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p->inner = epoll_create1(EPOLL_CLOEXEC);
+	watch.data.ptr = NULL;
+	r = p->wake < 0 || p->inner < 0 || epoll_ctl(p->inner, EPOLL_CTL_ADD, p->wake, &watch) < 0
+		    ? -errno
+		    : 0;
+	watch.data.ptr = p;
+	if (r == 0 && epoll_ctl(fd, EPOLL_CTL_ADD, p->inner, &watch) < 0)
+		r = -errno;
+	if (r == 0)
+		r = rs_table_add(&p->file);
+	if (r == 0) {
+		*ret_poller = p;
+		return 0;
+	}
+	atomic_store(&p->file.refs, 1);
+	poller_put(p);
+	return r;
+}
+
+static int watches_grow(struct rs_poller *p, int fd)
+{
+	int size = max_of(fd + 1, p->size * 2);
+	struct rs_watch **more;
+
+	if (fd < p->size)
+		return 0;
+	more = realloc(p->watches, size * sizeof(struct rs_watch *));
+	if (!more)
+		return -ENOMEM;
+	memset(more + p->size, 0, (size - p->size) * sizeof(struct rs_watch *));
+	p->watches = more;
+	p->size = size;
+	return 0;
+}
+
+/* Return: the watch, which is in nobody's table any more, or NULL. */
+static struct rs_watch *watch_take_out(struct rs_poller *p, int fd, struct rs_watch *only)
+{
+	struct rs_watch *w;
+
+	pthread_mutex_lock(&p->lock);
+	w = fd < p->size ? p->watches[fd] : NULL;
+	if (w && (!only || w == only)) {
+		p->watches[fd] = NULL;
+		w->gone = true;
+		watch_unqueue(w);
+	} else {
+		w = NULL;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return w;
+}
+
+static void watch_end(struct rs_watch *w)
+{
+	epoll_ctl(w->poller->inner, EPOLL_CTL_DEL, w->socket->file.fd, NULL);
+	pthread_mutex_lock(&w->socket->lock);
+	LIST_REMOVE(w, of_socket);
+	pthread_mutex_unlock(&w->socket->lock);
+	watch_put(w);
+}
+
+void rs_watch_end_all(struct rs_socket *s)
+{
+	struct rs_watch *w;
+
+	for (;;) {
+		pthread_mutex_lock(&s->lock);
+		w = LIST_FIRST(&s->watches);
+		if (w)
+			atomic_fetch_add(&w->refs, 1);
+		pthread_mutex_unlock(&s->lock);
+		if (!w)
+			return;
+		if (watch_take_out(w->poller, s->file.fd, w))
+			watch_end(w);
+		watch_put(w);
+	}
+}
+
+void rs_poller_close(struct rs_poller *p)
+{
+	for (int fd = 0; fd < p->size; fd++) {
+		struct rs_watch *w = watch_take_out(p, fd, NULL);
+
+		if (w)
+			watch_end(w);
+	}
+	close(p->file.fd);
+	poller_put(p);
+}
+
+/* The socket's reference becomes the watch's on success. */
+static int watch_add(struct rs_poller *p, struct rs_socket *s, const struct epoll_event *event)
+{
+	struct rs_watch *w = calloc(1, sizeof(*w));
+	/* 0 is the wake-up. */
+	struct epoll_event inner = { .events = EPOLLIN, .data.u64 = s->file.fd + 1 };
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct rs_watch){ .poller = p, .socket = s, .event = *event, .fresh = true };
+	atomic_init(&w->refs, 1);
+	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&p->lock);
+	r = watches_grow(p, s->file.fd);
+	if (r == 0 && p->watches[s->file.fd])
+		r = -EEXIST;
+	if (r == 0 && epoll_ctl(p->inner, EPOLL_CTL_ADD, s->file.fd, &inner) < 0)
+		r = -errno;
+	if (r == 0) {
+		p->watches[s->file.fd] = w;
+		atomic_fetch_add(&p->file.refs, 1);
+		LIST_INSERT_HEAD(&s->watches, w, of_socket);
+		watch_queue(w);
+		if (p->waiters)
+			eventfd_write(p->wake, 1);
+	}
+	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_unlock(&s->lock);
+	if (r < 0)
+		free(w);
+	return r;
+}
+
+static int watch_change(struct rs_poller *p, int fd, const struct epoll_event *event)
+{
+	struct rs_watch *w;
+
+	pthread_mutex_lock(&p->lock);
+	w = fd < p->size ? p->watches[fd] : NULL;
+	if (w) {
+		w->event = *event;
+		w->fresh = true;
+		watch_queue(w);
+		if (p->waiters)
+			eventfd_write(p->wake, 1);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return w ? 0 : -ENOENT;
+}
+
+static int poller_control(struct rs_poller *p, int op, struct rs_socket *s,
+			  const struct epoll_event *event)
+{
+	struct rs_watch *w;
+
+	if (op != EPOLL_CTL_DEL && !event)
+		return -EFAULT;
+	switch (op) {
+	case EPOLL_CTL_ADD:
+		return watch_add(p, s, event);
+	case EPOLL_CTL_MOD:
+		return watch_change(p, s->file.fd, event);
+	case EPOLL_CTL_DEL:
+		w = watch_take_out(p, s->file.fd, NULL);
+		if (w)
+			watch_end(w);
+		return w ? 0 : -ENOENT;
+	default:
+		return -EINVAL;
+	}
+}
+
+RS_EXPORT int repoll_create(int flags)
+{
+	struct rs_poller *p;
+	int fd = epoll_create1(flags), r;
+
+	if (fd < 0)
+		return -1;
+	r = poller_new(fd, &p);
+	if (r < 0) {
+		close(fd);
+		return rs_ret(r);
+	}
+	poller_put(p);
+	return fd;
+}
+
+RS_EXPORT int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	struct rs_poller *p;
+	int r = 0;
+
+	if (!s)
+		return epoll_ctl(epfd, op, fd, event);
+	p = rs_table_find_poller(epfd);
+	if (!p)
+		r = poller_new(epfd, &p);
+	if (r == 0) {
+		r = poller_control(p, op, s, event);
+		poller_put(p);
+	}
+	if (r < 0 || op != EPOLL_CTL_ADD)
+		rs_socket_put(s);
+	return rs_ret(r);
+}
+
+/* ---- waiting ---- */
+
+/* What of @events the socket has now, for a watch whose last report was at @seen. */
+static uint32_t events_of(struct rs_socket *s, uint32_t events, uint32_t seen, bool fresh)
+{
+	if (!(events & EVENTS) || (events & EPOLLET && !fresh && seen == s->changes))
+		return 0;
+	return (uint16_t)rs_revents(s, events & EVENTS);
+}
+
+/*
+ * Look at a watch from the ready list; its socket's lock is held. ret_event->events: what is to be
+ * reported. Return: whether further waits shall look at it; only with @arm, and when nothing is to
+ * be reported, they need not, for the CQ tells.
+ */
+static bool watch_look(struct rs_watch *w, bool arm, struct epoll_event *ret_event)
+{
+	struct rs_poller *p = w->poller;
+	struct rs_socket *s = w->socket;
+	uint32_t events, changes;
+
+	rs_glance(s);
+	changes = s->changes;
+	pthread_mutex_lock(&p->lock);
+	*ret_event = w->event;
+	events = w->event.events;
+	ret_event->events = w->gone ? 0 : events_of(s, events, w->seen, w->fresh);
+	w->seen = changes;
+	w->fresh = false;
+	if (ret_event->events && events & EPOLLONESHOT)
+		w->event.events &= ~EVENTS;
+	pthread_mutex_unlock(&p->lock);
+	if (ret_event->events || !arm)
+		return true;
+	rs_drain(s);
+	return !rs_arm(s) || events_of(s, events, changes, false);
+}
+
+static struct rs_watch *ready_pop(struct rs_poller *p)
+{
+	struct rs_watch *w;
+
+	pthread_mutex_lock(&p->lock);
+	w = TAILQ_FIRST(&p->ready);
+	if (w) {
+		watch_unqueue(w);
+		atomic_fetch_add(&w->refs, 1);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return w;
+}
+
+static unsigned int ready_count(struct rs_poller *p)
+{
+	unsigned int count;
+
+	pthread_mutex_lock(&p->lock);
+	count = p->ready_count;
+	pthread_mutex_unlock(&p->lock);
+	return count;
+}
+
+/* Each watch of the ready list once. Return: how many have something. */
+static int ready_look(struct rs_poller *p, struct epoll_event *events, int max, bool arm)
+{
+	unsigned int count = ready_count(p);
+	struct rs_watch *w;
+	int n = 0;
+
+	while (count-- && n < max && (w = ready_pop(p))) {
+		bool stay;
+
+		pthread_mutex_lock(&w->socket->lock);
+		stay = watch_look(w, arm, &events[n]);
+		pthread_mutex_unlock(&w->socket->lock);
+		n += events[n].events != 0;
+		pthread_mutex_lock(&p->lock);
+		if (stay)
+			watch_queue(w);
+		pthread_mutex_unlock(&p->lock);
+		watch_put(w);
+	}
+	return n;
+}
+
+/* The kernel has news of a socket. */
+static void socket_wake(struct rs_poller *p, int fd)
+{
+	struct rs_watch *w;
+
+	pthread_mutex_lock(&p->lock);
+	w = fd < p->size ? p->watches[fd] : NULL;
+	if (w) {
+		watch_queue(w);
+		atomic_fetch_add(&w->refs, 1);
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->socket->lock);
+	rs_drain(w->socket);
+	pthread_mutex_unlock(&w->socket->lock);
+	watch_put(w);
+}
+
+/* Sockets that the kernel has news of come to the ready list. */
+static void inner_take(struct rs_poller *p)
+{
+	struct epoll_event events[BATCH];
+	eventfd_t count;
+	int n;
+
+	do {
+		n = epoll_wait(p->inner, events, BATCH, 0);
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.u64)
+				socket_wake(p, (int)events[i].data.u64 - 1);
+			else
+				eventfd_read(p->wake, &count);
+		}
+	} while (n == BATCH);
+}
+
+/* The kernel's part. Return: events of other descriptors, 0, or -errno. */
+static int kernel_wait(struct rs_poller *p, struct epoll_event *events, int max, int timeout,
+		       const sigset_t *mask)
+{
+	int n = epoll_pwait(p->file.fd, events, max, timeout, mask), kept = 0;
+	bool inner = false;
+
+	if (n < 0)
+		return -errno;
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.ptr == p)
+			inner = true;
+		else
+			events[kept++] = events[i];
+	}
+	if (inner)
+		inner_take(p);
+	return kept;
+}
+
+static int poller_sleep(struct rs_poller *p, struct epoll_event *events, int max, int timeout,
+			const sigset_t *mask)
+{
+	int n;
+
+	pthread_mutex_lock(&p->lock);
+	p->waiters++;
+	if (!TAILQ_EMPTY(&p->ready))
+		timeout = 0;
+	pthread_mutex_unlock(&p->lock);
+	n = kernel_wait(p, events, max, timeout, mask);
+	pthread_mutex_lock(&p->lock);
+	p->waiters--;
+	pthread_mutex_unlock(&p->lock);
+	return n;
+}
+
+/* What is there now, of the kernel's and of ours. */
+static int poller_look(struct rs_poller *p, struct epoll_event *events, int max)
+{
+	/* Neither kind takes all places. */
+	int most = max > 1 && ready_count(p) ? max - 1 : max;
+	int n = kernel_wait(p, events, most, 0, NULL);
+
+	return n < 0 || n == max ? n : n + ready_look(p, events + n, max - n, false);
+}
+
+static int poller_wait(struct rs_poller *p, struct epoll_event *events, int max, int timeout,
+		       const sigset_t *mask)
+{
+	uint64_t start = rs_now_ns();
+	int n = poller_look(p, events, max), left;
+
+	while (n == 0 && (left = rs_timeout_left(timeout, start))) {
+		bool spins = ready_count(p) && rs_now_ns() - start < rs_spin_ns();
+
+		n = ready_look(p, events, max, !spins);
+		if (n || spins)
+			continue;
+		n = poller_sleep(p, events, max, left, mask);
+		if (n >= 0 && n < max)
+			n += ready_look(p, events + n, max - n, false);
+	}
+	return n;
+}
+
+/* It may become a poller while the kernel waits; or it is one, of the process we were forked from.
+ */
+static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout,
+		      const sigset_t *mask)
+{
+	int n = epoll_pwait(epfd, events, max, timeout, mask), kept = 0;
+	const void *p = n > 0 ? rs_table_peek(epfd) : NULL;
+
+	if (!p)
+		return n;
+	for (int i = 0; i < n; i++)
+		if (events[i].data.ptr != p)
+			events[kept++] = events[i];
+	return kept;
+}
+
+RS_EXPORT int repoll_pwait(int epfd, struct epoll_event *events, int maxevents, int timeout,
+			   const sigset_t *sigmask)
+{
+	struct rs_poller *p = rs_table_find_poller(epfd);
+	int r;
+
+	if (!p)
+		return plain_wait(epfd, events, maxevents, timeout, sigmask);
+	r = maxevents <= 0 ? -EINVAL : poller_wait(p, events, maxevents, timeout, sigmask);
+	poller_put(p);
+	return rs_ret(r);
+}
+
+RS_EXPORT int repoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout)
+{
+	return repoll_pwait(epfd, events, maxevents, timeout, NULL);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Options, as rows of a table, and flags. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/time.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+#define KEEP_SECONDS_MAX 32767
+
+/*
+ * All options but times are an int. @set: NULL when it can only be read; @get likewise. A setter
+ * gets the value as it was given and returns 0 or -errno.
+ */
+struct option {
+	int level;
+	int name;
+	int (*set)(struct rs_socket *s, int value);
+	int (*get)(struct rs_socket *s);
+};
+
+/* Sizes count when the connection is made. */
+static bool is_early(const struct rs_socket *s)
+{
+	return s->state < RS_RESOLVING_ADDR;
+}
+
+static uint32_t buffer_size(int value)
+{
+	uint32_t size = value < 0 ? RS_BUFFER_MAX : (uint32_t)value;
+
+	size = max_of(min_of(size, RS_BUFFER_MAX), RS_BUFFER_MIN);
+	return size & ~1u;
+}
+
+static int set_sndbuf(struct rs_socket *s, int value)
+{
+	if (is_early(s))
+		s->sbuf_size = buffer_size(value);
+	return 0;
+}
+
+static int get_sndbuf(struct rs_socket *s)
+{
+	return s->sbuf_size;
+}
+
+static int set_rcvbuf(struct rs_socket *s, int value)
+{
+	if (is_early(s))
+		s->rbuf_size = buffer_size(value);
+	return 0;
+}
+
+static int get_rcvbuf(struct rs_socket *s)
+{
+	return s->rbuf_size;
+}
+
+static int set_reuse(struct rs_socket *s, int value)
+{
+	int on = !!value;
+
+	s->reuse_address = on;
+	if (!is_early(s))
+		return 0;
+	return rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int get_reuse(struct rs_socket *s)
+{
+	return s->reuse_address;
+}
+
+static int set_v6only(struct rs_socket *s, int value)
+{
+	int on = !!value;
+
+	return rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int set_tos(struct rs_socket *s, int value)
+{
+	uint8_t tos = value;
+
+	if (!is_early(s))
+		return 0;
+	return rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)) < 0
+		       ? -errno
+		       : 0;
+}
+
+static int set_keepalive(struct rs_socket *s, int value)
+{
+	s->keep_alive = value;
+	return value ? rs_service_keep(s) : 0;
+}
+
+static int get_keepalive(struct rs_socket *s)
+{
+	return s->keep_alive;
+}
+
+static int set_keepidle(struct rs_socket *s, int value)
+{
+	if (value < 1 || value > KEEP_SECONDS_MAX)
+		return -EINVAL;
+	s->keep_seconds = value;
+	return s->keep_alive ? rs_service_keep(s) : 0;
+}
+
+static int get_keepidle(struct rs_socket *s)
+{
+	return s->keep_seconds;
+}
+
+/* Nothing is ever held back to be merged, so there is nothing to switch off. */
+static int set_nodelay(struct rs_socket *s, int value)
+{
+	s->no_delay = value;
+	return 0;
+}
+
+static int get_nodelay(struct rs_socket *s)
+{
+	return s->no_delay;
+}
+
+static int set_ignored(struct rs_socket *s, int value)
+{
+	return 0;
+}
+
+static int get_error(struct rs_socket *s)
+{
+	int error = s->error;
+
+	rs_connect_step(s);
+	error = s->error;
+	s->error = 0;
+	return error;
+}
+
+static int get_type(struct rs_socket *s)
+{
+	return SOCK_STREAM;
+}
+
+static int get_listening(struct rs_socket *s)
+{
+	return s->state == RS_LISTENING;
+}
+
+static int get_domain(struct rs_socket *s)
+{
+	return s->domain;
+}
+
+static int get_protocol(struct rs_socket *s)
+{
+	return IPPROTO_TCP;
+}
+
+/* The path's MTU: what is sent is cut by the device, and to no other size. */
+static int get_segment(struct rs_socket *s)
+{
+	return s->id->route.num_paths ? 128 << s->id->route.path_rec->mtu : 1024;
+}
+
+static int queue_set(struct rs_socket *s, uint16_t *queue, int value)
+{
+	if (value < 0 || value > RS_QUEUE_MAX)
+		return -EINVAL;
+	if (is_early(s))
+		*queue = max_of(value, RS_QUEUE_MIN);
+	return 0;
+}
+
+static int set_sqsize(struct rs_socket *s, int value)
+{
+	return queue_set(s, &s->sq_size, value);
+}
+
+static int get_sqsize(struct rs_socket *s)
+{
+	return s->sq_size;
+}
+
+static int set_rqsize(struct rs_socket *s, int value)
+{
+	return queue_set(s, &s->rq_size, value);
+}
+
+static int get_rqsize(struct rs_socket *s)
+{
+	return s->rq_size;
+}
+
+/* Credits are sent inline, so there is always room for one. */
+static int set_inline(struct rs_socket *s, int value)
+{
+	if (value < 0 || value > UINT16_MAX)
+		return -EINVAL;
+	if (is_early(s))
+		s->inline_size = max_of((size_t)value, sizeof(struct rs_wire_mapping));
+	return 0;
+}
+
+static int get_inline(struct rs_socket *s)
+{
+	return s->inline_size;
+}
+
+static int set_mappings(struct rs_socket *s, int value)
+{
+	if (value < 0)
+		return -EINVAL;
+	if (is_early(s))
+		s->mappings_max = rs_wire_mappings_fit(value);
+	return 0;
+}
+
+static int get_mappings(struct rs_socket *s)
+{
+	return s->mappings_max;
+}
+
+static const struct option options[] = {
+	{ SOL_SOCKET, SO_SNDBUF, set_sndbuf, get_sndbuf },
+	{ SOL_SOCKET, SO_RCVBUF, set_rcvbuf, get_rcvbuf },
+	{ SOL_SOCKET, SO_REUSEADDR, set_reuse, get_reuse },
+	{ SOL_SOCKET, SO_KEEPALIVE, set_keepalive, get_keepalive },
+	{ SOL_SOCKET, SO_OOBINLINE, set_ignored, NULL },
+	{ SOL_SOCKET, SO_LINGER, set_ignored, NULL },
+	{ SOL_SOCKET, SO_PRIORITY, set_ignored, NULL },
+	{ SOL_SOCKET, SO_ERROR, NULL, get_error },
+	{ SOL_SOCKET, SO_TYPE, NULL, get_type },
+	{ SOL_SOCKET, SO_ACCEPTCONN, NULL, get_listening },
+	{ SOL_SOCKET, SO_DOMAIN, NULL, get_domain },
+	{ SOL_SOCKET, SO_PROTOCOL, NULL, get_protocol },
+	{ IPPROTO_TCP, TCP_NODELAY, set_nodelay, get_nodelay },
+	{ IPPROTO_TCP, TCP_KEEPIDLE, set_keepidle, get_keepidle },
+	{ IPPROTO_TCP, TCP_KEEPINTVL, set_ignored, NULL },
+	{ IPPROTO_TCP, TCP_KEEPCNT, set_ignored, NULL },
+	{ IPPROTO_TCP, TCP_USER_TIMEOUT, set_ignored, NULL },
+	{ IPPROTO_TCP, TCP_QUICKACK, set_ignored, NULL },
+	{ IPPROTO_TCP, TCP_CORK, set_ignored, NULL },
+	{ IPPROTO_TCP, TCP_DEFER_ACCEPT, set_ignored, NULL },
+	{ IPPROTO_TCP, TCP_MAXSEG, set_ignored, get_segment },
+	{ IPPROTO_IP, IP_TOS, set_tos, NULL },
+	{ IPPROTO_IPV6, IPV6_TCLASS, set_tos, NULL },
+	{ IPPROTO_IPV6, IPV6_V6ONLY, set_v6only, NULL },
+	{ SOL_RDMA, RDMA_SQSIZE, set_sqsize, get_sqsize },
+	{ SOL_RDMA, RDMA_RQSIZE, set_rqsize, get_rqsize },
+	{ SOL_RDMA, RDMA_INLINE, set_inline, get_inline },
+	{ SOL_RDMA, RDMA_IOMAPSIZE, set_mappings, get_mappings },
+};
+
+static const struct option *option_find(int level, int name)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(options); i++)
+		if (options[i].level == level && options[i].name == name)
+			return &options[i];
+	return NULL;
+}
+
+/* SO_RCVTIMEO, SO_SNDTIMEO: where the socket has that time in ms, or NULL. */
+static int *timeout_find(struct rs_socket *s, int level, int name)
+{
+	if (level != SOL_SOCKET)
+		return NULL;
+	return name == SO_RCVTIMEO   ? &s->recv_timeout_ms
+	       : name == SO_SNDTIMEO ? &s->send_timeout_ms
+				     : NULL;
+}
+
+static int timeout_set(int *timeout_ms, const void *value, socklen_t size)
+{
+	struct timeval time;
+
+	if (!value || size < sizeof(time))
+		return -EINVAL;
+	memcpy(&time, value, sizeof(time));
+	if (time.tv_usec < 0 || time.tv_usec >= 1000000)
+		return -EDOM;
+	if (time.tv_sec < 0 || time.tv_sec >= INT_MAX / 1000 || (!time.tv_sec && !time.tv_usec))
+		*timeout_ms = -1;
+	else
+		*timeout_ms = time.tv_sec * 1000 + (time.tv_usec + 999) / 1000;
+	return 0;
+}
+
+static int timeout_get(const int *timeout_ms, void *value, socklen_t *size)
+{
+	int ms = max_of(*timeout_ms, 0);
+	const struct timeval time = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	if (!value || !size || *size < sizeof(time))
+		return -EINVAL;
+	memcpy(value, &time, sizeof(time));
+	*size = sizeof(time);
+	return 0;
+}
+
+static int option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size)
+{
+	const struct option *option = option_find(level, name);
+	int *timeout_ms = timeout_find(s, level, name), number, r;
+
+	if (timeout_ms)
+		return timeout_set(timeout_ms, value, size);
+	if (!option || !option->set)
+		return -ENOPROTOOPT;
+	if (!value || size < sizeof(number))
+		return -EINVAL;
+	memcpy(&number, value, sizeof(number));
+	pthread_mutex_lock(&s->lock);
+	r = option->set(s, number);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+RS_EXPORT int rsetsockopt(int fd, int level, int optname, const void *optval, socklen_t optlen)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	int r;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	r = option_set(s, level, optname, optval, optlen);
+	rs_socket_put(s);
+	return rs_ret(r);
+}
+
+/* What a stream has of TCP's: its state, and the size of segments. */
+static int tcp_info_get(struct rs_socket *s, void *value, socklen_t *size)
+{
+	struct tcp_info info = {};
+
+	if (!value || !size)
+		return -EINVAL;
+	pthread_mutex_lock(&s->lock);
+	info.tcpi_state = s->state == RS_CONNECTED   ? TCP_ESTABLISHED
+			  : s->state == RS_LISTENING ? TCP_LISTEN
+			  : rs_is_opening(s)	     ? TCP_SYN_SENT
+						     : TCP_CLOSE;
+	info.tcpi_snd_mss = info.tcpi_rcv_mss = get_segment(s);
+	pthread_mutex_unlock(&s->lock);
+	*size = min_of(*size, (socklen_t)sizeof(info));
+	memcpy(value, &info, *size);
+	return 0;
+}
+
+static int option_get(struct rs_socket *s, int level, int name, void *value, socklen_t *size)
+{
+	const struct option *option = option_find(level, name);
+	int *timeout_ms = timeout_find(s, level, name), number;
+
+	if (level == IPPROTO_TCP && name == TCP_INFO)
+		return tcp_info_get(s, value, size);
+	if (timeout_ms)
+		return timeout_get(timeout_ms, value, size);
+	if (!option || !option->get)
+		return -ENOPROTOOPT;
+	if (!value || !size || *size < sizeof(number))
+		return -EINVAL;
+	pthread_mutex_lock(&s->lock);
+	number = option->get(s);
+	pthread_mutex_unlock(&s->lock);
+	memcpy(value, &number, sizeof(number));
+	*size = sizeof(number);
+	return 0;
+}
+
+RS_EXPORT int rgetsockopt(int fd, int level, int optname, void *optval, socklen_t *optlen)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	int r;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	r = option_get(s, level, optname, optval, optlen);
+	rs_socket_put(s);
+	return rs_ret(r);
+}
+
+RS_EXPORT int rfcntl(int fd, int cmd, ...)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	va_list args;
+	int arg, r;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	va_start(args, cmd);
+	arg = cmd == F_SETFL || cmd == F_SETFD ? va_arg(args, int) : 0;
+	va_end(args);
+	switch (cmd) {
+	case F_GETFL:
+		r = O_RDWR | atomic_load(&s->flags);
+		break;
+	case F_SETFL:
+		atomic_store(&s->flags, arg & O_NONBLOCK);
+		r = 0;
+		break;
+	case F_GETFD:
+	case F_SETFD:
+		r = fcntl(fd, cmd, arg) < 0 ? -errno : fcntl(fd, F_GETFD);
+		if (cmd == F_SETFD && r > 0)
+			r = 0;
+		break;
+	default:
+		r = -EINVAL;
+	}
+	rs_socket_put(s);
+	return rs_ret(r);
+}
+
+static int bytes_waiting(struct rs_socket *s)
+{
+	int count;
+
+	pthread_mutex_lock(&s->lock);
+	rs_complete(s);
+	count = rs_credit_waiting(&s->in);
+	pthread_mutex_unlock(&s->lock);
+	return count;
+}
+
+RS_EXPORT int rioctl(int fd, unsigned long request, int *value)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	int r = 0;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	if (!value)
+		r = -EFAULT;
+	else if (request == FIONREAD)
+		*value = bytes_waiting(s);
+	else if (request == FIONBIO)
+		atomic_store(&s->flags, *value ? O_NONBLOCK : 0);
+	else
+		r = -ENOTTY;
+	rs_socket_put(s);
+	return rs_ret(r);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* rpoll() and rselect(). Descriptors that are not sockets over RDMA are the kernel's to look at. */
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+short rs_revents(struct rs_socket *s, short events)
+{
+	short revents = 0;
+
+	if (s->state == RS_LISTENING)
+		return s->accepted_count ? events & POLLIN : 0;
+	if (rs_is_opening(s))
+		return 0;
+	if (s->state == RS_NEW || s->state == RS_BOUND)
+		return (events & POLLOUT) | POLLHUP;
+	if (rs_can_receive(s))
+		revents |= POLLIN;
+	if (rs_can_send(s))
+		revents |= POLLOUT;
+	if (s->peer_end)
+		revents |= POLLRDHUP;
+	revents &= events;
+	if (s->state == RS_FAILED)
+		revents |= POLLERR | POLLHUP;
+	/* Programs that see a hang-up do not read what came before it. */
+	if (s->state == RS_CLOSED && !rs_credit_waiting(&s->in))
+		revents |= POLLHUP;
+	return revents;
+}
+
+/* Return: 1 when the socket has something, 0, or -1: @fd is not a socket over RDMA. */
+static int socket_look(struct pollfd *p, bool woken)
+{
+	struct rs_socket *s = rs_table_find(p->fd);
+
+	if (!s)
+		return -1;
+	pthread_mutex_lock(&s->lock);
+	if (woken)
+		rs_drain(s);
+	rs_glance(s);
+	p->revents = rs_revents(s, p->events);
+	pthread_mutex_unlock(&s->lock);
+	rs_socket_put(s);
+	return p->revents != 0;
+}
+
+/* Before it is slept on. False: something came meanwhile. */
+static bool socket_arm(const struct pollfd *p)
+{
+	struct rs_socket *s = rs_table_find(p->fd);
+	bool quiet;
+
+	if (!s)
+		return true;
+	pthread_mutex_lock(&s->lock);
+	quiet = rs_arm(s) && !rs_revents(s, p->events);
+	pthread_mutex_unlock(&s->lock);
+	rs_socket_put(s);
+	return quiet;
+}
+
+/*
+ * @ours[i]: fds[i] is a socket over RDMA. @real: what the kernel said of their descriptors, or NULL
+ * when it was not asked. Return: how many have something.
+ */
+static int sockets_look(struct pollfd *fds, const struct pollfd *real, nfds_t nfds, bool *ours)
+{
+	int ready = 0;
+
+	for (nfds_t i = 0; i < nfds; i++) {
+		int r;
+
+		fds[i].revents = 0;
+		r = fds[i].fd < 0 ? -1 : socket_look(&fds[i], real && real[i].revents);
+		ours[i] = r >= 0;
+		ready += r > 0;
+	}
+	return ready;
+}
+
+static bool sockets_arm(const struct pollfd *fds, nfds_t nfds, const bool *ours)
+{
+	for (nfds_t i = 0; i < nfds; i++)
+		if (ours[i] && !socket_arm(&fds[i]))
+			return false;
+	return true;
+}
+
+/*
+ * The kernel's part: its own descriptors, and with @sleep those of sockets as well. Return: how
+ * many of its own have something, or -errno.
+ */
+static int kernel_poll(struct pollfd *fds, struct pollfd *real, nfds_t nfds, const bool *ours,
+		       bool sleep, int timeout, const sigset_t *mask)
+{
+	struct timespec time = { timeout / 1000, timeout % 1000 * 1000000L };
+
+	int ready = 0;
+
+	for (nfds_t i = 0; i < nfds; i++) {
+		real[i] = fds[i];
+		real[i].revents = 0;
+		if (ours[i])
+			real[i].events = POLLIN;
+		if (ours[i] && !sleep)
+			real[i].fd = -1;
+	}
+	if (ppoll(real, nfds, timeout < 0 ? NULL : &time, mask) < 0)
+		return -errno;
+	for (nfds_t i = 0; i < nfds; i++) {
+		if (ours[i])
+			continue;
+		fds[i].revents = real[i].revents;
+		ready += fds[i].revents != 0;
+	}
+	return ready;
+}
+
+static bool any_is_ours(const bool *ours, nfds_t nfds)
+{
+	for (nfds_t i = 0; i < nfds; i++)
+		if (ours[i])
+			return true;
+	return false;
+}
+
+static int poll_mixed(struct pollfd *fds, struct pollfd *real, bool *ours, nfds_t nfds, int timeout,
+		      const sigset_t *mask)
+{
+	uint64_t start = rs_now_ns();
+	bool woken = false;
+
+	for (;;) {
+		int ready = sockets_look(fds, woken ? real : NULL, nfds, ours);
+		int left = rs_timeout_left(timeout, start);
+		int others;
+
+		woken = false;
+		if (!any_is_ours(ours, nfds))
+			return kernel_poll(fds, real, nfds, ours, true, left, mask);
+		if (ready || left == 0 || rs_now_ns() - start < rs_spin_ns()) {
+			others = kernel_poll(fds, real, nfds, ours, false, 0, NULL);
+			if (others < 0 || ready || others || left == 0)
+				return others < 0 ? others : ready + others;
+			continue;
+		}
+		if (!sockets_arm(fds, nfds, ours))
+			continue;
+		others = kernel_poll(fds, real, nfds, ours, true, left, mask);
+		if (others)
+			return others < 0 ? others : others + sockets_look(fds, real, nfds, ours);
+		woken = true;
+	}
+}
+
+static int timeout_ms(const struct timespec *timeout)
+{
+	if (!timeout)
+		return -1;
+	if (timeout->tv_sec >= INT_MAX / 1000)
+		return INT_MAX;
+	return timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000;
+}
+
+static int fds_poll(struct pollfd *fds, nfds_t nfds, int timeout, const sigset_t *mask)
+{
+	struct pollfd few_real[16], *real = few_real;
+	bool few_ours[16], *ours = few_ours;
+	int r;
+
+	if (nfds > ARRAY_SIZE(few_real)) {
+		real = calloc(nfds, sizeof(*real));
+		ours = calloc(nfds, sizeof(*ours));
+	}
+	r = real && ours ? poll_mixed(fds, real, ours, nfds, timeout, mask) : -ENOMEM;
+	if (nfds > ARRAY_SIZE(few_real)) {
+		free(real);
+		free(ours);
+	}
+	return rs_ret(r);
+}
+
+RS_EXPORT int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
+{
+	return fds_poll(fds, nfds, timeout, NULL);
+}
+
+RS_EXPORT int rppoll(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
+		     const sigset_t *sigmask)
+{
+	return fds_poll(fds, nfds, timeout_ms(timeout), sigmask);
+}
+
+/* ---- select ---- */
+
+static nfds_t select_fds(struct pollfd *fds, int nfds, fd_set *read, fd_set *write, fd_set *except)
+{
+	nfds_t count = 0;
+
+	for (int fd = 0; fd < nfds; fd++) {
+		short events = (read && FD_ISSET(fd, read) ? POLLIN : 0) |
+			       (write && FD_ISSET(fd, write) ? POLLOUT : 0) |
+			       (except && FD_ISSET(fd, except) ? POLLPRI : 0);
+
+		if (events)
+			fds[count++] = (struct pollfd){ .fd = fd, .events = events };
+	}
+	return count;
+}
+
+static int select_result(const struct pollfd *fds, nfds_t count, fd_set *read, fd_set *write,
+			 fd_set *except)
+{
+	int bits = 0;
+
+	if (read)
+		FD_ZERO(read);
+	if (write)
+		FD_ZERO(write);
+	if (except)
+		FD_ZERO(except);
+	for (nfds_t i = 0; i < count; i++) {
+		if (read && fds[i].events & POLLIN &&
+		    fds[i].revents & (POLLIN | POLLHUP | POLLERR)) {
+			FD_SET(fds[i].fd, read);
+			bits++;
+		}
+		if (write && fds[i].events & POLLOUT && fds[i].revents & (POLLOUT | POLLERR)) {
+			FD_SET(fds[i].fd, write);
+			bits++;
+		}
+		if (except && fds[i].events & POLLPRI && fds[i].revents & POLLPRI) {
+			FD_SET(fds[i].fd, except);
+			bits++;
+		}
+	}
+	return bits;
+}
+
+static int fds_select(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, int timeout,
+		      const sigset_t *mask)
+{
+	struct pollfd *fds;
+	nfds_t count;
+	int r;
+
+	if (nfds < 0)
+		return rs_ret(-EINVAL);
+	fds = calloc(max_of(nfds, 1), sizeof(*fds));
+	if (!fds)
+		return rs_ret(-ENOMEM);
+	count = select_fds(fds, nfds, readfds, writefds, exceptfds);
+	r = fds_poll(fds, count, timeout, mask);
+	if (r >= 0)
+		r = select_result(fds, count, readfds, writefds, exceptfds);
+	free(fds);
+	return r;
+}
+
+RS_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
+		      struct timeval *timeout)
+{
+	const struct timespec time = {
+		.tv_sec = timeout ? timeout->tv_sec : 0,
+		.tv_nsec = timeout ? timeout->tv_usec * 1000 : 0,
+	};
+
+	return fds_select(nfds, readfds, writefds, exceptfds, timeout_ms(timeout ? &time : NULL),
+			  NULL);
+}
+
+RS_EXPORT int rpselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
+		       const struct timespec *timeout, const sigset_t *sigmask)
+{
+	return fds_select(nfds, readfds, writefds, exceptfds, timeout_ms(timeout), sigmask);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+bool rs_can_receive(struct rs_socket *s)
+{
+	return rs_credit_waiting(&s->in) || (s->state != RS_CONNECTED && !rs_is_opening(s)) ||
+	       s->peer_end || s->no_recv;
+}
+
+static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, uint32_t length)
+{
+	uint32_t offset = from % s->rbuf_size;
+	uint32_t first = min_of(length, s->rbuf_size - offset);
+
+	memcpy(to, s->rbuf + offset, first);
+	memcpy(to + first, s->rbuf, length - first);
+}
+
+/*
+ * What is there, up to @size. The filled part of the buffer is this receiver's alone, so it is
+ * copied without the lock. Return: bytes; 0: the end; -EAGAIN: nothing yet; -errno.
+ */
+static ssize_t bytes_take(struct rs_socket *s, uint8_t *to, size_t size, bool peek)
+{
+	uint64_t from;
+	uint32_t length;
+	ssize_t r = 0;
+
+	pthread_mutex_lock(&s->lock);
+	from = s->in.consumed;
+	length = min_of((size_t)rs_credit_waiting(&s->in), size);
+	if (!length) {
+		if (s->state == RS_NEW || s->state == RS_BOUND || s->state == RS_LISTENING) {
+			r = -ENOTCONN;
+		} else if (s->state == RS_FAILED && s->error) {
+			r = -s->error;
+			s->error = 0;
+		} else if (!rs_can_receive(s)) {
+			r = -EAGAIN;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (!length)
+		return r;
+	bytes_copy(s, from, to, length);
+	if (peek)
+		return length;
+	pthread_mutex_lock(&s->lock);
+	s->in.consumed += length;
+	rs_complete(s);
+	pthread_mutex_unlock(&s->lock);
+	return length;
+}
+
+static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int flags)
+{
+	size_t got = 0;
+	ssize_t n;
+
+	if (!size)
+		return 0;
+	do {
+		n = bytes_take(s, to + got, size - got, flags & MSG_PEEK);
+		if (n == -EAGAIN) {
+			n = rs_wait(s, rs_can_receive, rs_patience(s, flags), s->recv_timeout_ms);
+			if (n == 0)
+				continue;
+		}
+		if (n <= 0)
+			break;
+		got += n;
+		if (!(flags & MSG_WAITALL) || flags & MSG_PEEK)
+			break;
+	} while (got < size);
+	return got ? (ssize_t)got : n;
+}
+
+static ssize_t vector_receive(struct rs_socket *s, const struct iovec *iov, int count, int flags)
+{
+	size_t got = 0;
+	ssize_t n = rs_connect_finish(s, rs_patience(s, flags));
+
+	if (n < 0)
+		return n;
+	pthread_mutex_lock(&s->recv_lock);
+	for (int i = 0; i < count; i++) {
+		/* Once there is something, the rest is taken only as far as it is there. */
+		int more = got && !(flags & MSG_WAITALL) ? MSG_DONTWAIT : 0;
+
+		n = bytes_receive(s, iov[i].iov_base, iov[i].iov_len, flags | more);
+		if (n <= 0 && iov[i].iov_len)
+			break;
+		got += n;
+		if ((size_t)n < iov[i].iov_len || flags & MSG_PEEK)
+			break;
+	}
+	pthread_mutex_unlock(&s->recv_lock);
+	return got ? (ssize_t)got : n;
+}
+
+static ssize_t fd_receive(int fd, const struct iovec *iov, int count, int flags)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	ssize_t r;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	if (count < 0 || flags & MSG_OOB)
+		r = count < 0 ? -EINVAL : -EOPNOTSUPP;
+	else
+		r = vector_receive(s, iov, count, flags);
+	rs_socket_put(s);
+	return rs_ret(r);
+}
+
+RS_EXPORT ssize_t rrecv(int fd, void *buf, size_t len, int flags)
+{
+	const struct iovec iov = { buf, len };
+
+	return fd_receive(fd, &iov, 1, flags);
+}
+
+RS_EXPORT ssize_t rrecvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *src_addr,
+			    socklen_t *addrlen)
+{
+	ssize_t n = rrecv(fd, buf, len, flags);
+
+	if (n >= 0 && src_addr && addrlen)
+		rgetpeername(fd, src_addr, addrlen);
+	return n;
+}
+
+RS_EXPORT ssize_t rrecvmsg(int fd, struct msghdr *msg, int flags)
+{
+	ssize_t n = fd_receive(fd, msg->msg_iov, msg->msg_iovlen, flags);
+
+	if (n >= 0) {
+		msg->msg_namelen = 0;
+		msg->msg_controllen = 0;
+		msg->msg_flags = 0;
+	}
+	return n;
+}
+
+RS_EXPORT ssize_t rread(int fd, void *buf, size_t count)
+{
+	return rrecv(fd, buf, count, 0);
+}
+
+RS_EXPORT ssize_t rreadv(int fd, const struct iovec *iov, int iovcnt)
+{
+	return fd_receive(fd, iov, iovcnt, 0);
+}

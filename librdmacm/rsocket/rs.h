@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The door of the room: sockets over RDMA. Included by the files of this folder only; they use the
+ * public calls of librdmacm and libibverbs, and nothing of the core.
+ *
+ *   wire.c      what two ends say to each other; pure
+ *   credit.c    who may send what; pure
+ *   table.c     from a descriptor to its socket
+ *   socket.c    life and names of a socket
+ *   connect.c   the states from a socket to a connection, for both ends
+ *   accept.c    listening, and the queue of connections that came in
+ *   buffer.c    memory, queues and queue pair of a connection
+ *   complete.c  completions and credits; waiting for them
+ *   send.c      sending, shutting down
+ *   iomap.c     memory that the peer writes to by offset
+ *   receive.c   receiving
+ *   option.c    options and flags
+ *   poll.c      rpoll() and rselect()
+ *   epoll.c     repoll
+ *   service.c   the thread that accepts connections and keeps them alive
+ *   default.c   what the administrator wants of new sockets
+ *
+ * Locks, in the order in which they are taken:
+ *   send_lock   one sender at a time: the free part of the send buffer
+ *   recv_lock   one receiver at a time: the filled part of the receive buffer
+ *   lock        everything else of the socket: state, CQ, credits, queue; never held in a system
+ *               call that waits
+ * A socket is found in the table with a reference, so rclose() by another thread does not take it
+ * away from under a call.
+ *
+ * Threads: one, for what nobody waits for (service.c). Whoever waits for a socket works for it; of
+ * several who wait, one sleeps in the kernel (@sleeper) and wakes the others.
+ *
+ * The public descriptor is an epoll of the connection manager's descriptor and of the completion
+ * channel's: it is readable when there is something to look at, which is less than POLLIN says.
+ */
+#ifndef RSOCKET_RS_H
+#define RSOCKET_RS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include <rdma/rdma_cma.h>
+#include <rdma/rsocket.h>
+
+#include "librdmacm/rsocket/credit.h"
+#include "util/log.h"
+#include "util/util.h"
+
+#define RS_EXPORT	   __attribute__((visibility("default")))
+
+#define RS_QUEUE_DEFAULT   384
+#define RS_QUEUE_MIN	   16
+#define RS_QUEUE_MAX	   0xfffe
+#define RS_BUFFER_DEFAULT  (1u << 17)
+#define RS_BUFFER_MIN	   (1u << 12)
+#define RS_BUFFER_MAX	   (1u << 28)
+#define RS_INLINE_DEFAULT  64
+#define RS_MESSAGE_MAX	   (1u << 16) /* bytes of a message, so that copying and sending overlap */
+#define RS_CONTROL_MAX	   4	      /* control messages outstanding; they take no credits */
+#define RS_SIGNAL_INTERVAL 16	      /* requests of which one is signalled */
+
+enum rs_state {
+	RS_NEW,
+	RS_BOUND,
+	RS_LISTENING,
+	RS_RESOLVING_ADDR,
+	RS_RESOLVING_ROUTE,
+	RS_CONNECTING,
+	RS_ACCEPTING,
+	RS_CONNECTED,
+	RS_CLOSED, /* by the peer, or by rshutdown() of both ways */
+	RS_FAILED, /* @error says why */
+};
+
+/* One request in the send queue. */
+struct rs_slot {
+	uint32_t bytes; /* of the send buffer, free again when it completed */
+	bool control;
+};
+
+/* What a public descriptor can be. */
+enum rs_kind {
+	RS_SOCKET,
+	RS_POLLER, /* of repoll_create() */
+};
+
+struct rs_file {
+	int fd; /* the public one: an epoll */
+	enum rs_kind kind;
+	atomic_int refs;
+	unsigned int process; /* whose it is; a forked child has another number */
+	bool keeps_number;    /* the descriptor is not closed with it */
+};
+
+struct rs_socket {
+	struct rs_file file; /* first */
+	int domain;
+	atomic_int flags; /* O_NONBLOCK or 0 */
+	pthread_mutex_t send_lock, recv_lock, lock;
+
+	enum rs_state state;
+	int error;     /* positive errno of RS_FAILED, until SO_ERROR is read */
+	bool no_send;  /* shut down for writing, here */
+	bool no_recv;  /* shut down for reading, here */
+	bool peer_end; /* the peer sends nothing more */
+	bool broken;   /* nothing more will complete as it should */
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+	LIST_HEAD(, rs_watch) watches; /* of pollers */
+	uint32_t changes;	       /* counts what came for it */
+
+	/* Of a listener. */
+	TAILQ_HEAD(, rs_socket) accepted; /* connections that wait for raccept() */
+	unsigned int accepted_count, backlog;
+	bool paused;	 /* the service does not look at it */
+	int accepted_fd; /* an eventfd: there are some */
+	TAILQ_ENTRY(rs_socket) of_listener;
+
+	/* The service's, with its lock held. */
+	LIST_ENTRY(rs_socket) of_service;
+	bool is_kept;
+	uint64_t keep_due;
+
+	/* Options. */
+	uint32_t sbuf_size, rbuf_size;
+	uint16_t sq_size, rq_size;
+	uint16_t mappings_max; /* that the peer can make */
+	uint32_t inline_size;
+	bool reuse_address, no_delay, keep_alive; /* kept for those who ask */
+	unsigned int keep_seconds;
+	int send_timeout_ms, recv_timeout_ms; /* -1: none */
+
+	/* Of a connection. */
+	struct ibv_comp_channel *comp;
+	struct ibv_cq *cq;
+	struct ibv_mr *smr, *rmr, *tmr;
+	uint8_t *sbuf, *rbuf;
+	struct rs_wire_entry *entries;		  /* what the peer writes its targets to */
+	struct rs_wire_mapping *entries_mappings; /* behind them: and its mappings */
+	unsigned int entry;			  /* the one it writes next */
+	struct rs_target peer_list;		  /* where we write ours; length counts entries */
+	unsigned int peer_entry;
+	struct rs_target peer_mappings; /* where we write ours; length counts entries */
+	LIST_HEAD(, rs_mapping) mappings;
+	bool mappings_pending; /* the peer does not know all of them */
+	bool swapped;
+	struct rs_credit_out out;
+	struct rs_credit_in in;
+
+	struct rs_slot *slots; /* sq_size of them, a ring */
+	uint32_t posted, done; /* requests since the start */
+	uint32_t data_end;     /* the number behind the last one with data */
+	unsigned int unsignalled;
+	unsigned int controls;	       /* outstanding */
+	uint64_t sbuf_head, sbuf_tail; /* bytes since the start: written, free again */
+
+	unsigned int looks;   /* without a look at the descriptor: see rs_glance() */
+	bool armed;	      /* the CQ will say when something completes */
+	unsigned int unacked; /* events of the CQ */
+	bool sleeper;
+	unsigned int waiters; /* for the sleeper */
+	pthread_cond_t changed;
+};
+
+/* What a call that finds nothing to do does. */
+enum rs_wait {
+	RS_WAIT,
+	RS_WAIT_NOT,
+	RS_WAIT_ALWAYS, /* signals do not end it */
+};
+
+/* 0 or more: the value; a negative errno: -1 and errno. */
+static inline ssize_t rs_ret(ssize_t r)
+{
+	if (likely(r >= 0))
+		return r;
+	errno = -r;
+	return -1;
+}
+
+#define rs_err(s, fmt, ...)   log_err("rsocket %d: " fmt, (s)->file.fd, ##__VA_ARGS__)
+#define rs_debug(s, fmt, ...) log_debug("rsocket %d: " fmt, (s)->file.fd, ##__VA_ARGS__)
+
+/* table.c: every rs_table_find() has its rs_socket_put(); a forked child finds nothing */
+int rs_table_add(struct rs_file *file);
+struct rs_socket *rs_table_find(int fd); /* NULL: not one of ours */
+struct rs_poller *rs_table_find_poller(int fd);
+/* The poller of that number, also a parent's, or NULL: to be compared with, and no more. */
+const void *rs_table_peek(int fd);
+/* *ret_is_parents: the file is of the process that this one was forked from. */
+struct rs_file *rs_table_remove(int fd, bool *ret_is_parents);
+
+/* Which process this is, counted by forks. */
+unsigned int rs_process(void);
+
+/* default.c */
+struct rs_defaults {
+	uint32_t rbuf_size, sbuf_size, sq_size, rq_size, inline_size;
+	uint32_t mappings; /* that a peer can make */
+	uint32_t spin_us;  /* looked for so long before a thread sleeps */
+};
+const struct rs_defaults *rs_defaults(void);
+
+/* service.c */
+int rs_service_listen(struct rs_socket *s);
+void rs_service_pause(struct rs_socket *s, bool pause);
+int rs_service_keep(struct rs_socket *s); /* send every @keep_seconds something */
+void rs_service_forget(struct rs_socket *s);
+
+/* accept.c */
+void rs_listener_step(struct rs_socket *s); /* called by the service */
+void rs_listener_close(struct rs_socket *s);
+
+/* socket.c */
+/* @id: of a connection that comes in, or NULL for a new one; it is the socket's on success */
+int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket **ret_socket);
+void rs_socket_put(struct rs_socket *s);
+void rs_socket_fail(struct rs_socket *s, int error);
+
+/* connect.c; with @lock held. Drive the connection as far as it goes without waiting. */
+void rs_connect_step(struct rs_socket *s);
+/* Whether it is on its way to a connection. */
+static inline bool rs_is_opening(const struct rs_socket *s)
+{
+	return s->state >= RS_RESOLVING_ADDR && s->state <= RS_ACCEPTING;
+}
+bool rs_connect_is_settled(struct rs_socket *s);
+/* For a call that needs a connection: step, and wait if it may. 0: there is or was one. */
+int rs_connect_finish(struct rs_socket *s, enum rs_wait wait);
+
+/* buffer.c: 0 or -errno, said in the log */
+int rs_buffer_create(struct rs_socket *s);
+void rs_buffer_destroy(struct rs_socket *s);
+struct rs_wire_data rs_buffer_describe(const struct rs_socket *s);
+void rs_buffer_start(struct rs_socket *s, const struct rs_wire_data *peer);
+
+/* complete.c; with @lock held */
+void rs_complete(struct rs_socket *s); /* look at the CQ, and give credits */
+/* Post one request; slots must be free. */
+int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control);
+int rs_post_control(struct rs_socket *s, enum rs_wire_control control);
+static inline unsigned int rs_slots_free(const struct rs_socket *s)
+{
+	return s->sq_size - (s->posted - s->done);
+}
+/*
+ * Wait until @ready, which is asked with @lock held. -EAGAIN: it is not, and the caller does not
+ * want to wait, or @timeout_ms passed (-1: none). -EINTR: a signal.
+ */
+int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wait wait,
+	    int timeout_ms);
+/* The CQ tells the descriptor from now on. False: something came meanwhile, look again. */
+bool rs_arm(struct rs_socket *s);
+/* Take what woke the descriptor, unless somebody sleeps on it. */
+void rs_drain(struct rs_socket *s);
+/*
+ * For callers who look often and never sleep: the CQ each time, and the descriptor, which costs
+ * system calls, when the connection is not made yet and now and then afterwards.
+ */
+void rs_glance(struct rs_socket *s);
+
+uint64_t rs_now_ns(void);
+/* Of @timeout_ms since @start; -1: no end. */
+int rs_timeout_left(int timeout_ms, uint64_t start);
+/* How long a waiter looks before it sleeps. */
+static inline uint64_t rs_spin_ns(void)
+{
+	return rs_defaults()->spin_us * 1000ull;
+}
+
+/* send.c */
+/* Bytes that the send buffer takes in one piece; @lock is held. */
+uint32_t rs_send_free(const struct rs_socket *s);
+/* Copy so many to it. */
+struct ibv_sge rs_send_copy(struct rs_socket *s, const void *bytes, uint32_t length);
+/* A write of nothing, which is signalled; @lock is held. */
+void rs_post_mark(struct rs_socket *s);
+bool rs_can_send(struct rs_socket *s); /* or never will again */
+int rs_shutdown(struct rs_socket *s, int how);
+
+/* iomap.c */
+/* Tell the peer of new mappings; @send_lock is held. 0 or -errno */
+int rs_iomap_tell(struct rs_socket *s, enum rs_wait wait);
+void rs_iomap_destroy(struct rs_socket *s);
+
+/* receive.c */
+bool rs_can_receive(struct rs_socket *s); /* bytes, the end, or an error */
+
+/* poll.c: POLL* of the socket now; with @lock held */
+short rs_revents(struct rs_socket *s, short events);
+
+/* epoll.c */
+void rs_watch_notify(struct rs_socket *s); /* something changed; @lock is held */
+void rs_watch_end_all(struct rs_socket *s);
+void rs_poller_close(struct rs_poller *p);
+
+static inline enum rs_wait rs_patience(const struct rs_socket *s, int flags)
+{
+	return atomic_load_explicit(&s->flags, memory_order_relaxed) & O_NONBLOCK ||
+			       flags & MSG_DONTWAIT
+		       ? RS_WAIT_NOT
+		       : RS_WAIT;
+}
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <string.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+#define ACCEPT_TIMEOUT_MS  5000
+#define CONTROL_TIMEOUT_MS 5000
+#define FIRST_MESSAGE	   4096 /* of a long write: the peer gets it while the next is copied */
+
+static uint32_t buffer_free(const struct rs_socket *s)
+{
+	return s->sbuf_size - (uint32_t)(s->sbuf_head - s->sbuf_tail);
+}
+
+uint32_t rs_send_free(const struct rs_socket *s)
+{
+	return min_of(buffer_free(s), s->sbuf_size - (uint32_t)(s->sbuf_head % s->sbuf_size));
+}
+
+struct ibv_sge rs_send_copy(struct rs_socket *s, const void *bytes, uint32_t length)
+{
+	uint8_t *place = s->sbuf + s->sbuf_head % s->sbuf_size;
+
+	memcpy(place, bytes, length);
+	s->sbuf_head += length;
+	return (struct ibv_sge){
+		.addr = (uintptr_t)place,
+		.length = length,
+		.lkey = s->smr->lkey,
+	};
+}
+
+static bool is_open(const struct rs_socket *s)
+{
+	return s->state == RS_CONNECTED && !s->no_send;
+}
+
+bool rs_can_send(struct rs_socket *s)
+{
+	if (!is_open(s))
+		return !rs_is_opening(s);
+	return rs_slots_free(s) > RS_CONTROL_MAX && buffer_free(s) && rs_credit_room(&s->out);
+}
+
+static int send_error(struct rs_socket *s)
+{
+	int error = s->error;
+
+	if (s->state == RS_NEW || s->state == RS_BOUND || s->state == RS_LISTENING)
+		return -ENOTCONN;
+	if (s->no_send || s->state == RS_CLOSED)
+		return -EPIPE;
+	s->error = 0;
+	return error ? -error : -EPIPE;
+}
+
+/* Send one message of up to @size bytes; @lock is held. Return: its bytes, or -errno. */
+static ssize_t message_send(struct rs_socket *s, const void *bytes, uint32_t size)
+{
+	uint32_t length = min_of(size, rs_credit_room(&s->out));
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
+	struct rs_target target;
+	struct ibv_sge sge;
+	bool inlined;
+
+	length = min_of(length, (uint32_t)RS_MESSAGE_MAX);
+	inlined = length <= s->inline_size;
+	if (inlined) {
+		wr.send_flags = IBV_SEND_INLINE;
+		sge = (struct ibv_sge){ .addr = (uintptr_t)bytes, .length = length };
+	} else {
+		length = min_of(length, rs_send_free(s));
+		sge = rs_send_copy(s, bytes, length);
+	}
+	rs_credit_take(&s->out, length, &target);
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.imm_data = htobe32(rs_wire_imm(RS_WIRE_BYTES, length));
+	wr.wr.rdma.remote_addr = target.addr;
+	wr.wr.rdma.rkey = target.key;
+	return rs_post(s, &wr, inlined ? 0 : length, false) < 0 ? send_error(s) : (ssize_t)length;
+}
+
+/* Everything that fits now. Return: bytes, 0 when there is no room, or -errno. */
+static ssize_t burst_send(struct rs_socket *s, const uint8_t *bytes, size_t size)
+{
+	uint32_t most = FIRST_MESSAGE;
+	size_t sent = 0;
+	ssize_t n = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (!is_open(s)) {
+		n = send_error(s);
+	} else {
+		rs_complete(s);
+		while (sent < size && is_open(s) && rs_can_send(s)) {
+			n = message_send(s, bytes + sent, min_of(size - sent, (size_t)most));
+			if (n < 0)
+				break;
+			sent += n;
+			most = min_of(most * 2, (uint32_t)RS_MESSAGE_MAX);
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	return sent ? (ssize_t)sent : n < 0 ? n : 0;
+}
+
+static ssize_t bytes_send(struct rs_socket *s, const uint8_t *bytes, size_t size, int flags)
+{
+	size_t sent = 0;
+	ssize_t n = 0;
+
+	while (sent < size) {
+		n = burst_send(s, bytes + sent, size - sent);
+		if (n == 0)
+			n = rs_wait(s, rs_can_send, rs_patience(s, flags), s->send_timeout_ms);
+		else if (n > 0)
+			sent += n;
+		if (n < 0)
+			break;
+	}
+	return sent ? (ssize_t)sent : n;
+}
+
+static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int count, int flags)
+{
+	size_t sent = 0;
+	ssize_t n = rs_connect_finish(s, rs_patience(s, flags));
+
+	if (n < 0)
+		return n;
+	pthread_mutex_lock(&s->send_lock);
+	if (unlikely(s->mappings_pending))
+		n = rs_iomap_tell(s, rs_patience(s, flags));
+	for (int i = 0; i < count && n >= 0; i++) {
+		n = bytes_send(s, iov[i].iov_base, iov[i].iov_len, flags);
+		if (n < 0)
+			break;
+		sent += n;
+		if ((size_t)n < iov[i].iov_len)
+			break;
+	}
+	pthread_mutex_unlock(&s->send_lock);
+	return sent ? (ssize_t)sent : n;
+}
+
+static ssize_t fd_send(int fd, const struct iovec *iov, int count, int flags)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	ssize_t r;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	if (count < 0 || (flags & MSG_OOB))
+		r = count < 0 ? -EINVAL : -EOPNOTSUPP;
+	else
+		r = vector_send(s, iov, count, flags);
+	rs_socket_put(s);
+	return rs_ret(r);
+}
+
+RS_EXPORT ssize_t rsend(int fd, const void *buf, size_t len, int flags)
+{
+	const struct iovec iov = { (void *)buf, len };
+
+	return fd_send(fd, &iov, 1, flags);
+}
+
+RS_EXPORT ssize_t rsendto(int fd, const void *buf, size_t len, int flags,
+			  const struct sockaddr *dest_addr, socklen_t addrlen)
+{
+	return rsend(fd, buf, len, flags);
+}
+
+RS_EXPORT ssize_t rsendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return fd_send(fd, msg->msg_iov, msg->msg_iovlen, flags);
+}
+
+RS_EXPORT ssize_t rwrite(int fd, const void *buf, size_t count)
+{
+	return rsend(fd, buf, count, 0);
+}
+
+RS_EXPORT ssize_t rwritev(int fd, const struct iovec *iov, int iovcnt)
+{
+	return fd_send(fd, iov, iovcnt, 0);
+}
+
+/* ---- shutting down ---- */
+
+static bool can_control(struct rs_socket *s)
+{
+	return s->state != RS_CONNECTED || (s->controls < RS_CONTROL_MAX && rs_slots_free(s));
+}
+
+static bool is_accepted(struct rs_socket *s)
+{
+	rs_connect_step(s);
+	return s->state != RS_ACCEPTING;
+}
+
+/*
+ * A write of nothing that is signalled: with it the data before it is known to be there, even when
+ * the peer takes no more messages.
+ */
+void rs_post_mark(struct rs_socket *s)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+
+	if (s->state != RS_CONNECTED || rs_slots_free(s) < 2)
+		return;
+	rs_post(s, &wr, 0, false);
+	s->unsignalled = 0;
+}
+
+int rs_shutdown(struct rs_socket *s, int how)
+{
+	enum rs_wire_control control;
+	bool was_both, now_both;
+	int r = 0;
+
+	/* What was accepted becomes a connection first: its peer knows of it already. */
+	rs_wait(s, is_accepted, RS_WAIT_ALWAYS, ACCEPT_TIMEOUT_MS);
+	/* A peer that takes no messages is not waited for. */
+	rs_wait(s, can_control, RS_WAIT_ALWAYS, CONTROL_TIMEOUT_MS);
+	pthread_mutex_lock(&s->lock);
+	was_both = s->no_send && (s->no_recv || s->peer_end);
+	if (how != SHUT_RD)
+		s->no_send = true;
+	if (how != SHUT_WR)
+		s->no_recv = true;
+	now_both = s->no_send && (s->no_recv || s->peer_end);
+	if (s->unsignalled)
+		rs_post_mark(s);
+	control = now_both ? RS_WIRE_DISCONNECT : RS_WIRE_SHUTDOWN;
+	if (s->state != RS_CONNECTED)
+		r = s->state == RS_CLOSED ? 0 : -ENOTCONN;
+	else if (!was_both && (now_both || how == SHUT_WR) && rs_slots_free(s))
+		r = rs_post_control(s, control);
+	if (now_both && s->state == RS_CONNECTED)
+		s->state = RS_CLOSED;
+	s->changes++;
+	rs_watch_notify(s);
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+RS_EXPORT int rshutdown(int fd, int how)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	int r;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	r = how == SHUT_RD || how == SHUT_WR || how == SHUT_RDWR ? rs_shutdown(s, how) : -EINVAL;
+	rs_socket_put(s);
+	return rs_ret(r);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One thread for what nobody waits for: it accepts the connections of listeners, and sends the
+ * messages that keep idle connections alive. It starts with the first such socket, and stays.
+ *
+ * @lock is taken after a socket's, and no other after it: the thread finds a socket by its
+ * descriptor.
+ */
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+#define BATCH	16
+#define NS_OF_S 1000000000ull
+
+static struct {
+	pthread_mutex_t lock;
+	int epoll;
+	int wake; /* an eventfd: the list changed */
+	bool runs;
+	unsigned int process; /* where it runs */
+	LIST_HEAD(, rs_socket) kept;
+} service = { .lock = PTHREAD_MUTEX_INITIALIZER, .epoll = -1 };
+
+/* Take up to @max descriptors whose time has come. *ret_timeout: until the next time, or -1. */
+static int kept_take(int *fds, int max, int *ret_timeout)
+{
+	uint64_t now = rs_now_ns(), next = UINT64_MAX;
+	struct rs_socket *s;
+	int n = 0;
+
+	pthread_mutex_lock(&service.lock);
+	LIST_FOREACH(s, &service.kept, of_service) {
+		if (s->keep_due <= now && n < max) {
+			fds[n++] = s->file.fd;
+			s->keep_due = now + s->keep_seconds * NS_OF_S;
+		}
+		next = min_of(next, s->keep_due);
+	}
+	pthread_mutex_unlock(&service.lock);
+	if (next == UINT64_MAX)
+		*ret_timeout = -1;
+	else
+		*ret_timeout = next <= now ? 0 : min_of((next - now) / 1000000 + 1, 3600000ull);
+	return n;
+}
+
+static void socket_keep(int fd)
+{
+	struct rs_socket *s = rs_table_find(fd);
+
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	rs_complete(s);
+	if (s->keep_alive)
+		rs_post_mark(s);
+	pthread_mutex_unlock(&s->lock);
+	rs_socket_put(s);
+}
+
+static void listener_serve(int fd)
+{
+	struct rs_socket *s = rs_table_find(fd);
+
+	if (!s)
+		return;
+	rs_listener_step(s);
+	rs_socket_put(s);
+}
+
+static void *run(void *arg)
+{
+	struct epoll_event events[BATCH];
+	int fds[BATCH], timeout, n;
+
+	for (;;) {
+		n = kept_take(fds, BATCH, &timeout);
+		for (int i = 0; i < n; i++)
+			socket_keep(fds[i]);
+		n = epoll_wait(service.epoll, events, BATCH, timeout);
+		for (int i = 0; i < n; i++) {
+			eventfd_t count;
+
+			if (events[i].data.fd == service.wake)
+				eventfd_read(service.wake, &count);
+			else
+				listener_serve(events[i].data.fd);
+		}
+	}
+	return NULL;
+}
+
+static int thread_start(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	r = pthread_create(&thread, &attr, run, NULL);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -r;
+}
+
+/* With the lock held. */
+static int service_start(void)
+{
+	struct epoll_event watch = { .events = EPOLLIN };
+	int r = 0;
+
+	if (service.runs && service.process == rs_process())
+		return 0;
+	LIST_INIT(&service.kept); /* a parent's sockets are not ours */
+	service.epoll = epoll_create1(EPOLL_CLOEXEC);
+	service.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	watch.data.fd = service.wake;
+	if (service.epoll < 0 || service.wake < 0 ||
+	    epoll_ctl(service.epoll, EPOLL_CTL_ADD, service.wake, &watch) < 0)
+		r = -errno;
+	if (r == 0)
+		r = thread_start();
+	if (r < 0) {
+		if (service.epoll >= 0)
+			close(service.epoll);
+		if (service.wake >= 0)
+			close(service.wake);
+		log_err("rsocket: the thread that accepts connections: %s", strerror(-r));
+		return r;
+	}
+	service.runs = true;
+	service.process = rs_process();
+	return 0;
+}
+
+int rs_service_listen(struct rs_socket *s)
+{
+	struct epoll_event watch = { .events = EPOLLIN, .data.fd = s->file.fd };
+	int r;
+
+	pthread_mutex_lock(&service.lock);
+	r = service_start();
+	if (r == 0 && epoll_ctl(service.epoll, EPOLL_CTL_ADD, s->channel->fd, &watch) < 0)
+		r = -errno;
+	pthread_mutex_unlock(&service.lock);
+	return r;
+}
+
+void rs_service_pause(struct rs_socket *s, bool pause)
+{
+	struct epoll_event watch = { .events = pause ? 0 : EPOLLIN, .data.fd = s->file.fd };
+
+	epoll_ctl(service.epoll, EPOLL_CTL_MOD, s->channel->fd, &watch);
+}
+
+int rs_service_keep(struct rs_socket *s)
+{
+	int r;
+
+	pthread_mutex_lock(&service.lock);
+	r = service_start();
+	if (r == 0) {
+		s->keep_due = rs_now_ns() + s->keep_seconds * NS_OF_S;
+		if (!s->is_kept)
+			LIST_INSERT_HEAD(&service.kept, s, of_service);
+		s->is_kept = true;
+		eventfd_write(service.wake, 1);
+	}
+	pthread_mutex_unlock(&service.lock);
+	return r;
+}
+
+void rs_service_forget(struct rs_socket *s)
+{
+	pthread_mutex_lock(&service.lock);
+	if (s->is_kept)
+		LIST_REMOVE(s, of_service);
+	s->is_kept = false;
+	if (s->state == RS_LISTENING)
+		epoll_ctl(service.epoll, EPOLL_CTL_DEL, s->channel->fd, NULL);
+	pthread_mutex_unlock(&service.lock);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Life and names of a socket. */
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+/* How long rclose() waits for a peer that is alive and takes nothing. */
+#define DATA_TIMEOUT_MS 30000
+#define END_TIMEOUT_MS	500
+
+#define KEEP_SECONDS	7200 /* between messages that keep a connection alive */
+
+static int channel_create(struct rs_socket *s)
+{
+	struct epoll_event watch = { .events = EPOLLIN };
+
+	s->channel = rdma_create_event_channel();
+	if (!s->channel)
+		return -errno;
+	if (fcntl(s->channel->fd, F_SETFL, fcntl(s->channel->fd, F_GETFL) | O_NONBLOCK) < 0)
+		return -errno;
+	return epoll_ctl(s->file.fd, EPOLL_CTL_ADD, s->channel->fd, &watch) < 0 ? -errno : 0;
+}
+
+static int id_create(struct rs_socket *s, struct rdma_cm_id *id)
+{
+	if (!id)
+		return rdma_create_id(s->channel, &s->id, s, RDMA_PS_TCP) < 0 ? -errno : 0;
+	if (rdma_migrate_id(id, s->channel) < 0)
+		return -errno;
+	id->context = s;
+	s->id = id;
+	return 0;
+}
+
+static struct rs_socket *socket_alloc(int domain, int flags)
+{
+	const struct rs_defaults *defaults = rs_defaults();
+	struct rs_socket *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->file = (struct rs_file){ .fd = -1, .kind = RS_SOCKET };
+	atomic_init(&s->file.refs, 1);
+	LIST_INIT(&s->watches);
+	LIST_INIT(&s->mappings);
+	TAILQ_INIT(&s->accepted);
+	s->accepted_fd = -1;
+	s->domain = domain;
+	s->send_timeout_ms = s->recv_timeout_ms = -1;
+	atomic_init(&s->flags, flags & O_NONBLOCK);
+	pthread_mutex_init(&s->send_lock, NULL);
+	pthread_mutex_init(&s->recv_lock, NULL);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	s->sbuf_size = defaults->sbuf_size;
+	s->rbuf_size = defaults->rbuf_size;
+	s->sq_size = defaults->sq_size;
+	s->rq_size = defaults->rq_size;
+	s->inline_size = defaults->inline_size;
+	s->mappings_max = rs_wire_mappings_fit(defaults->mappings);
+	s->keep_seconds = KEEP_SECONDS;
+	return s;
+}
+
+int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket **ret_socket)
+{
+	struct rs_socket *s = socket_alloc(domain, flags);
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->file.fd = epoll_create1(flags & O_CLOEXEC ? EPOLL_CLOEXEC : 0);
+	r = s->file.fd < 0 ? -errno : channel_create(s);
+	if (r == 0)
+		r = id_create(s, id);
+	if (r == 0)
+		r = rs_table_add(&s->file);
+	if (r < 0) {
+		if (s->id == id)
+			s->id = NULL; /* it stays the caller's */
+		rs_socket_put(s);
+		return r;
+	}
+	*ret_socket = s;
+	return 0;
+}
+
+static void events_drop(struct rs_socket *s)
+{
+	struct rdma_cm_event *event;
+
+	while (s->channel && rdma_get_cm_event(s->channel, &event) == 0) {
+		struct rdma_cm_id *child =
+			event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? event->id : NULL;
+
+		rdma_ack_cm_event(event);
+		if (child)
+			rdma_destroy_id(child);
+	}
+}
+
+void rs_socket_put(struct rs_socket *s)
+{
+	if (atomic_fetch_sub_explicit(&s->file.refs, 1, memory_order_acq_rel) > 1)
+		return;
+	rs_buffer_destroy(s);
+	events_drop(s);
+	if (s->id)
+		rdma_destroy_id(s->id);
+	if (s->channel)
+		rdma_destroy_event_channel(s->channel);
+	if (s->accepted_fd >= 0)
+		close(s->accepted_fd);
+	if (s->file.fd >= 0 && !s->file.keeps_number)
+		close(s->file.fd);
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->recv_lock);
+	pthread_mutex_destroy(&s->send_lock);
+	free(s);
+}
+
+void rs_socket_fail(struct rs_socket *s, int error)
+{
+	if (s->state == RS_FAILED)
+		return;
+	s->state = RS_FAILED;
+	s->error = error;
+}
+
+RS_EXPORT int rsocket(int domain, int type, int protocol)
+{
+	int flags = (type & SOCK_NONBLOCK ? O_NONBLOCK : 0) | (type & SOCK_CLOEXEC ? O_CLOEXEC : 0);
+	struct rs_socket *s;
+	int r;
+
+	type &= ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (domain != AF_INET && domain != AF_INET6)
+		return rs_ret(-EAFNOSUPPORT);
+	if (type != SOCK_STREAM || (protocol && protocol != IPPROTO_TCP)) {
+		log_err("rsocket: type %d, protocol %d: only streams (SOCK_STREAM, IPPROTO_TCP)",
+			type, protocol);
+		return rs_ret(-EPROTONOSUPPORT);
+	}
+	r = rs_socket_new(domain, flags, NULL, &s);
+	if (r < 0)
+		log_err("rsocket: %s", strerror(-r));
+	return rs_ret(r < 0 ? r : s->file.fd);
+}
+
+static bool is_gone(const struct rs_socket *s)
+{
+	return s->broken || s->state == RS_FAILED;
+}
+
+/* All data is in the peer's memory, or there is no peer any more. */
+static bool data_is_there(struct rs_socket *s)
+{
+	return (int32_t)(s->done - s->data_end) >= 0 || is_gone(s);
+}
+
+/* And so is the word of the end. A peer that takes no messages hears it from its manager. */
+static bool all_is_there(struct rs_socket *s)
+{
+	return s->done == s->posted || is_gone(s);
+}
+
+static void socket_close(struct rs_socket *s)
+{
+	bool connected;
+
+	rs_watch_end_all(s);
+	rs_service_forget(s);
+	rs_shutdown(s, SHUT_RDWR);
+	pthread_mutex_lock(&s->lock);
+	connected = s->id && s->id->qp;
+	pthread_mutex_unlock(&s->lock);
+	if (connected) {
+		rs_wait(s, data_is_there, RS_WAIT_ALWAYS, DATA_TIMEOUT_MS);
+		rs_wait(s, all_is_there, RS_WAIT_ALWAYS, END_TIMEOUT_MS);
+		rdma_disconnect(s->id);
+	}
+	pthread_mutex_lock(&s->lock);
+	if (s->state != RS_FAILED)
+		s->state = RS_CLOSED;
+	s->no_recv = s->no_send = s->peer_end = true;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	rs_listener_close(s);
+	rs_socket_put(s);
+}
+
+RS_EXPORT int rclose(int fd)
+{
+	bool is_parents;
+	struct rs_file *file = rs_table_remove(fd, &is_parents);
+
+	if (!file)
+		return rs_ret(-EBADF);
+	/* A forked child has nothing but the number. */
+	if (is_parents)
+		close(fd);
+	else if (file->kind == RS_POLLER)
+		rs_poller_close((struct rs_poller *)file);
+	else
+		socket_close((struct rs_socket *)file);
+	return 0;
+}
+
+RS_EXPORT int rdetach(int fd)
+{
+	bool is_parents;
+	struct rs_socket *s = rs_table_find(fd);
+
+	if (!s)
+		return rs_ret(-EBADF);
+	s->file.keeps_number = true;
+	rs_table_remove(fd, &is_parents);
+	rs_socket_put(s);
+	socket_close(s);
+	return 0;
+}
+
+static int name_copy(const struct sockaddr *from, struct sockaddr *addr, socklen_t *addrlen)
+{
+	socklen_t size = from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						     : sizeof(struct sockaddr_in);
+
+	if (!addr || !addrlen)
+		return -EFAULT;
+	memcpy(addr, from, min_of(*addrlen, size));
+	*addrlen = size;
+	return 0;
+}
+
+static int name_get(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen)
+{
+	struct rs_socket *s = rs_table_find(fd);
+	struct sockaddr_storage any = {};
+	const struct sockaddr *name;
+	int r;
+
+	if (!s)
+		return -EBADF;
+	pthread_mutex_lock(&s->lock);
+	name = peer ? rdma_get_peer_addr(s->id) : rdma_get_local_addr(s->id);
+	any.ss_family = s->domain;
+	if (peer && s->state != RS_ACCEPTING && s->state != RS_CONNECTED && s->state != RS_CLOSED)
+		r = -ENOTCONN;
+	else
+		r = name_copy(name->sa_family ? name : (struct sockaddr *)&any, addr, addrlen);
+	pthread_mutex_unlock(&s->lock);
+	rs_socket_put(s);
+	return r;
+}
+
+RS_EXPORT int rgetpeername(int fd, struct sockaddr *addr, socklen_t *addrlen)
+{
+	return rs_ret(name_get(fd, true, addr, addrlen));
+}
+
+RS_EXPORT int rgetsockname(int fd, struct sockaddr *addr, socklen_t *addrlen)
+{
+	return rs_ret(name_get(fd, false, addr, addrlen));
+}

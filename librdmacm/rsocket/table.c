@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <stdlib.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+/*
+ * Blocks of files by the upper bits of the descriptor, made when needed and never freed. The lock
+ * is held for a moment only: a look-up takes a reference under it.
+ */
+#define BLOCK_BITS 10
+#define BLOCKS	   1024
+
+static struct {
+	pthread_mutex_t lock;
+	struct rs_file **blocks[BLOCKS];
+	unsigned int process; /* counts the forks between the first process and this one */
+} table = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&table.lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&table.lock);
+}
+
+static void fork_child(void)
+{
+	table.process++;
+	pthread_mutex_unlock(&table.lock);
+}
+
+unsigned int rs_process(void)
+{
+	return table.process;
+}
+
+static void fork_watch(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+static struct rs_file **place_of(int fd)
+{
+	unsigned int block = (unsigned int)fd >> BLOCK_BITS;
+
+	if (fd < 0 || block >= BLOCKS || !table.blocks[block])
+		return NULL;
+	return &table.blocks[block][fd & ((1 << BLOCK_BITS) - 1)];
+}
+
+int rs_table_add(struct rs_file *file)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	unsigned int block = (unsigned int)file->fd >> BLOCK_BITS;
+	int r = 0;
+
+	if (block >= BLOCKS)
+		return -EMFILE;
+	pthread_once(&once, fork_watch);
+	pthread_mutex_lock(&table.lock);
+	if (!table.blocks[block])
+		table.blocks[block] = calloc(1 << BLOCK_BITS, sizeof(*table.blocks[block]));
+	if (table.blocks[block]) {
+		file->process = table.process;
+		*place_of(file->fd) = file;
+	} else {
+		r = -ENOMEM;
+	}
+	pthread_mutex_unlock(&table.lock);
+	return r;
+}
+
+static struct rs_file *file_find(int fd, enum rs_kind kind)
+{
+	struct rs_file **place, *file = NULL;
+
+	pthread_mutex_lock(&table.lock);
+	place = place_of(fd);
+	if (place && *place && (*place)->kind == kind && (*place)->process == table.process) {
+		file = *place;
+		atomic_fetch_add_explicit(&file->refs, 1, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&table.lock);
+	return file;
+}
+
+struct rs_socket *rs_table_find(int fd)
+{
+	return (struct rs_socket *)file_find(fd, RS_SOCKET);
+}
+
+struct rs_poller *rs_table_find_poller(int fd)
+{
+	return (struct rs_poller *)file_find(fd, RS_POLLER);
+}
+
+const void *rs_table_peek(int fd)
+{
+	struct rs_file **place, *file = NULL;
+
+	pthread_mutex_lock(&table.lock);
+	place = place_of(fd);
+	if (place && *place && (*place)->kind == RS_POLLER)
+		file = *place;
+	pthread_mutex_unlock(&table.lock);
+	return file;
+}
+
+struct rs_file *rs_table_remove(int fd, bool *ret_is_parents)
+{
+	struct rs_file **place, *file = NULL;
+
+	pthread_mutex_lock(&table.lock);
+	place = place_of(fd);
+	if (place) {
+		file = *place;
+		*place = NULL;
+	}
+	if (file)
+		*ret_is_parents = file->process != table.process;
+	pthread_mutex_unlock(&table.lock);
+	return file;
+}

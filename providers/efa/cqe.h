@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Completions: taking one, whose it is, and what it frees. Shared by both ways of polling. */
+#ifndef EFA_CQE_H
+#define EFA_CQE_H
+
+#include <endian.h>
+#include <string.h>
+
+#include "providers/efa/efa.h"
+
+/*
+ * An entry: the id of the request (16 bits), its status (8) and flags (8), then in the upper half
+ * the QPN (16) and of a receive the length (16); behind them the sender's address handle (16), its
+ * QPN (16) and the immediate (32). Large entries go on with the sender's GID, or the upper half of
+ * the length of what RDMA wrote.
+ */
+enum {
+	CQE_STATUS_SHIFT = 16,
+	CQE_LENGTH_SHIFT = 16,
+	CQE_SRC_QPN_SHIFT = 16,
+	CQE_IMM_SHIFT = 32,
+	CQE_MORE = 16, /* where large entries go on */
+	CQE_AH_UNKNOWN = 0xffff,
+};
+#define CQE_PHASE	(1u << 24)
+#define CQE_SEND	(1u << 25)
+#define CQE_RECEIVE	(2u << 25)
+#define CQE_QUEUE_MASK	(3u << 25)
+#define CQE_HAS_IMM	(1u << 27)
+#define CQE_OP_WRITE	(2u << 28)
+#define CQE_OP_MASK	(7u << 28)
+#define CQE_UNSOLICITED (1u << 31)
+
+enum efa_taken {
+	EFA_TAKEN,
+	EFA_TAKEN_GONE,	   /* of a queue pair that is no more: nobody waits for it */
+	EFA_TAKEN_CORRUPT, /* nobody can have written it in earnest */
+};
+
+enum ibv_wc_status efa_status(uint8_t status);
+/* A queue pair that completes here, by its number; or NULL. */
+struct efa_qp *efa_cq_find(struct efa_cq *cq, uint32_t qpn);
+/* @low, @high: of the entry */
+void efa_cqe_say_corrupt(const struct efa_cq *cq, uint32_t low, uint32_t high);
+
+FLAT uint32_t cqe_load(const char *at)
+{
+	return le32toh(*(const volatile uint32_t *)at);
+}
+
+/* Whether there is an entry in this part: its first word, which tells. */
+FLAT bool sub_has(const struct efa_sub_cq *sub, uint32_t *ret_low)
+{
+	*ret_low = cqe_load(sub->at);
+	return !((*ret_low ^ sub->phase) & CQE_PHASE);
+}
+
+/* The part that has the next entry, from @first on; NULL: none has. */
+FLAT struct efa_sub_cq *sub_find(struct efa_sub_cq *first, uint32_t *ret_low)
+{
+	struct efa_sub_cq *sub = first;
+
+	do {
+		if (sub_has(sub, ret_low))
+			return sub;
+		sub = sub->next;
+	} while (sub != first);
+	return NULL;
+}
+
+/* The entry that sub_has() has found. */
+FLAT void sub_take(const struct efa_cq *cq, struct efa_sub_cq *sub, uint32_t low,
+		   struct efa_cqe *cqe)
+{
+	/* The rest of the entry was written before its first word. */
+	barrier_from_device();
+	cqe->low = low;
+	cqe->high = cqe_load(sub->at + 4);
+	cqe->tail = le64toh(*(const volatile uint64_t *)(sub->at + 8));
+	cqe->at = sub->at;
+	sub->at += cq->stride;
+	if (unlikely(sub->at == sub->end)) {
+		sub->at = sub->ring;
+		sub->phase ^= CQE_PHASE;
+	}
+}
+
+/* The request is done: what its id stood for, and the id is free again. */
+FLAT enum efa_taken wq_done(struct efa_wq *wq, uint16_t id, uint64_t *ret_wr_id)
+{
+	/* Of this generation it is what is left, of others it is more than any count. */
+	uint16_t index = id ^ wq->generation;
+	uint32_t left;
+
+	if (unlikely(index > wq->id_mask))
+		return EFA_TAKEN_GONE;
+	spinlock_lock(&wq->lock);
+	left = wq->used - 1;
+	if (likely(wq->used)) {
+		*ret_wr_id = wq->wr_ids[index];
+		wq->ids[left] = index;
+		wq->used = left;
+	}
+	spinlock_unlock(&wq->lock);
+	return likely(left != UINT32_MAX) ? EFA_TAKEN : EFA_TAKEN_CORRUPT;
+}
+
+FLAT enum efa_taken cqe_done(struct efa_cq *cq, const struct efa_cqe *cqe, uint64_t *ret_wr_id)
+{
+	uint32_t qpn = cqe->high & 0xffff, queue = cqe->low & CQE_QUEUE_MASK;
+	struct efa_qp *qp = cq->last;
+
+	if (unlikely(!qp || qp->vqp.qp.qp_num != qpn)) {
+		qp = efa_cq_find(cq, qpn);
+		if (!qp)
+			return EFA_TAKEN_GONE;
+	}
+	if (queue == CQE_SEND && likely(qp->send_cq == cq))
+		return wq_done(&qp->sq.wq, cqe->low, ret_wr_id);
+	if (unlikely(queue != CQE_RECEIVE || qp->recv_cq != cq))
+		return EFA_TAKEN_CORRUPT;
+	if (likely(!(cqe->low & CQE_UNSOLICITED)))
+		return wq_done(&qp->rq.wq, cqe->low, ret_wr_id);
+	*ret_wr_id = 0;
+	return EFA_TAKEN;
+}
+
+/* The device learns what the program has taken. */
+FLAT void cq_ring(struct efa_cq *cq, uint32_t flags)
+{
+	enum {
+		EVENTS_SHIFT = 29,
+		EVENTS_MASK = 3,
+	};
+
+	mmio_write_32(cq->doorbell, htole32((cq->consumed & 0xffff) | flags |
+					    (cq->events & EVENTS_MASK) << EVENTS_SHIFT));
+}
+
+FLAT enum ibv_wc_status cqe_status(const struct efa_cqe *cqe)
+{
+	uint8_t status = cqe->low >> CQE_STATUS_SHIFT;
+
+	return likely(!status) ? IBV_WC_SUCCESS : efa_status(status);
+}
+
+FLAT bool cqe_is_write(const struct efa_cqe *cqe)
+{
+	return (cqe->low & CQE_OP_MASK) == CQE_OP_WRITE;
+}
+
+/* As others report it: what was read by RDMA is a send, too. */
+FLAT enum ibv_wc_opcode cqe_opcode(const struct efa_cqe *cqe)
+{
+	if ((cqe->low & CQE_QUEUE_MASK) == CQE_SEND)
+		return cqe_is_write(cqe) ? IBV_WC_RDMA_WRITE : IBV_WC_SEND;
+	return cqe_is_write(cqe) ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+}
+
+FLAT uint32_t cqe_length(const struct efa_cq *cq, const struct efa_cqe *cqe)
+{
+	uint32_t length = cqe->high >> CQE_LENGTH_SHIFT;
+
+	if (unlikely(cqe_is_write(cqe) && cq->stride == EFA_CQE_LARGE))
+		length |= cqe_load(cqe->at + CQE_MORE) << 16;
+	return length;
+}
+
+FLAT unsigned int cqe_wc_flags(const struct efa_cqe *cqe)
+{
+	return cqe->low & CQE_HAS_IMM ? IBV_WC_WITH_IMM : 0;
+}
+
+FLAT __be32 cqe_imm(const struct efa_cqe *cqe)
+{
+	return htobe32(cqe->tail >> CQE_IMM_SHIFT);
+}
+
+FLAT uint32_t cqe_src_qpn(const struct efa_cqe *cqe)
+{
+	return cqe->tail >> CQE_SRC_QPN_SHIFT & 0xffff;
+}
+
+FLAT uint16_t cqe_src_ah(const struct efa_cqe *cqe)
+{
+	return cqe->tail & 0xffff;
+}
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "providers/efa/cqe.h"
+
+struct efa_qp *efa_cq_find(struct efa_cq *cq, uint32_t qpn)
+{
+	struct efa_qp *qp = idtable_find(&to_ectx(cq->vcq.cq.context)->qps, qpn);
+
+	/* Locks are those of its own queues: one that completes elsewhere is not touched. */
+	if (!qp || (qp->send_cq != cq && qp->recv_cq != cq))
+		return NULL;
+	cq->last = qp;
+	return qp;
+}
+
+enum ibv_wc_status efa_status(uint8_t status)
+{
+	static const uint8_t statuses[] = {
+		[1] = IBV_WC_WR_FLUSH_ERR,
+		[2] = IBV_WC_LOC_QP_OP_ERR, /* an error of the device */
+		[3] = IBV_WC_LOC_QP_OP_ERR, /* an operation that it does not have */
+		[4] = IBV_WC_LOC_QP_OP_ERR, /* the address handle */
+		[5] = IBV_WC_LOC_PROT_ERR,  /* the local key */
+		[6] = IBV_WC_LOC_LEN_ERR,
+		[7] = IBV_WC_REM_ACCESS_ERR, /* the remote address */
+		[8] = IBV_WC_REM_ABORT_ERR,
+		[9] = IBV_WC_REM_INV_RD_REQ_ERR, /* the remote QPN */
+		[10] = IBV_WC_RNR_RETRY_EXC_ERR,
+		[11] = IBV_WC_REM_INV_REQ_ERR, /* longer than the receive */
+		[12] = IBV_WC_BAD_RESP_ERR,
+		[13] = IBV_WC_RESP_TIMEOUT_ERR, /* nobody answers */
+		[14] = IBV_WC_REM_OP_ERR,	/* the other end does not know this one */
+		[15] = IBV_WC_RESP_TIMEOUT_ERR, /* no way leads there */
+		[18] = IBV_WC_REM_INV_REQ_ERR,	/* the other end lacks what is needed */
+	};
+
+	if (status < ARRAY_SIZE(statuses) && statuses[status])
+		return statuses[status];
+	return IBV_WC_GENERAL_ERR;
+}
+
+__attribute__((noinline, cold)) void efa_cqe_say_corrupt(const struct efa_cq *cq, uint32_t low,
+							 uint32_t high)
+{
+	verbs_err(cq->vcq.cq.context,
+		  "cq %u: an entry that makes no sense: qp 0x%x, request 0x%x, flags 0x%x",
+		  cq->vcq.cq.handle, high & 0xffff, low & 0xffff, low >> 24);
+}
+
+FLAT void wc_read(const struct efa_cq *cq, const struct efa_cqe *cqe, struct ibv_wc *wc)
+{
+	wc->status = cqe_status(cqe);
+	wc->vendor_err = cqe->low >> CQE_STATUS_SHIFT & 0xff;
+	wc->opcode = cqe_opcode(cqe);
+	wc->qp_num = cqe->high & 0xffff;
+	wc->wc_flags = 0;
+	if ((cqe->low & CQE_QUEUE_MASK) == CQE_SEND)
+		return;
+	wc->byte_len = cqe_length(cq, cqe);
+	wc->src_qp = cqe_src_qpn(cqe);
+	wc->slid = cqe_src_ah(cqe);
+	wc->sl = 0;
+	if (cqe->low & CQE_HAS_IMM) {
+		wc->wc_flags = IBV_WC_WITH_IMM;
+		wc->imm_data = cqe_imm(cqe);
+	}
+}
+
+/*
+ * With the lock held, and an entry in @sub; gives the lock back. What was taken before an entry
+ * that makes no sense is the program's. A part is emptied before the next one is looked at.
+ */
+__attribute__((noinline)) static int poll_found(struct efa_cq *cq, struct efa_sub_cq *sub,
+						uint32_t low, int num_entries, struct ibv_wc *wc)
+{
+	int left = num_entries;
+
+	for (;;) {
+		enum efa_taken taken;
+		struct efa_cqe cqe;
+
+		sub_take(cq, sub, low, &cqe);
+		cq->consumed++;
+		taken = cqe_done(cq, &cqe, &wc->wr_id);
+		if (likely(taken == EFA_TAKEN)) {
+			wc_read(cq, &cqe, wc);
+			verbs_data_wc(&cq->vcq.cq, wc);
+			wc++;
+			if (!--left)
+				break;
+		} else if (taken == EFA_TAKEN_CORRUPT) {
+			efa_cqe_say_corrupt(cq, cqe.low, cqe.high);
+			left = left == num_entries ? num_entries + EINVAL : left;
+			break;
+		}
+		if (likely(sub_has(sub, &low)))
+			continue;
+		cq->next = sub->next;
+		sub = sub_find(cq->next, &low);
+		if (!sub)
+			break;
+	}
+	if (sub)
+		cq->next = sub->next;
+	cq_ring(cq, 0);
+	spinlock_unlock(&cq->lock);
+	return num_entries - left;
+}
+
+/* With the lock held; gives it back. */
+FLAT int poll_locked(struct efa_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	struct efa_sub_cq *sub;
+	uint32_t low;
+
+	sub = sub_find(cq->next, &low);
+	if (sub && likely(num_entries > 0))
+		return poll_found(cq, sub, low, num_entries, wc);
+	spinlock_unlock(&cq->lock);
+	return 0;
+}
+
+__attribute__((noinline, cold)) static int poll_contended(struct efa_cq *cq, int num_entries,
+							  struct ibv_wc *wc)
+{
+	spinlock_wait(&cq->lock);
+	return poll_locked(cq, num_entries, wc);
+}
+
+int efa_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	struct efa_cq *cq = to_ecq(ibcq);
+
+	if (unlikely(!spinlock_try(&cq->lock)))
+		return poll_contended(cq, num_entries, wc);
+	return poll_locked(cq, num_entries, wc);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Queue pairs: two rings that the device has, what is kept beside them, and two doorbells. */
+#include <string.h>
+
+#include "providers/efa/wqe.h"
+
+static int refuse(struct ibv_context *ctx, const char *what, unsigned long long value)
+{
+	verbs_err(ctx, "ibv_create_qp: %s 0x%llx: not supported by this device", what, value);
+	return -EOPNOTSUPP;
+}
+
+static int dv_check(struct efa_context *ctx, const struct efadv_qp_init_attr *dv)
+{
+	uint32_t caps = ctx->caps.device_caps;
+	uint16_t known = 0;
+
+	if (dv->driver_qp_type != EFADV_QP_DRIVER_TYPE_SRD)
+		return refuse(&ctx->vctx.context, "driver_qp_type", dv->driver_qp_type);
+	if (caps & EFA_QUERY_DEVICE_CAPS_RDMA_WRITE)
+		known |= EFADV_QP_FLAGS_INLINE_WRITE;
+	if (caps & EFA_QUERY_DEVICE_CAPS_UNSOLICITED_WRITE_RECV)
+		known |= EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV;
+	if (!comp_mask_ok(dv->flags, known))
+		return refuse(&ctx->vctx.context, "flags", dv->flags);
+	if (!comp_mask_ok(dv->wr_flags, EFADV_WR_EX_WITH_PROCESSING_HINTS))
+		return refuse(&ctx->vctx.context, "wr_flags", dv->wr_flags);
+	return 0;
+}
+
+static uint64_t send_ops(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attr->send_ops_flags : 0;
+}
+
+static int qp_check(struct efa_context *ctx, const struct verbs_create_qp *in)
+{
+	const struct ibv_qp_init_attr_ex *attr = in->attr;
+	struct ibv_context *ibctx = &ctx->vctx.context;
+	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	/* What is the driver's own can only be said by efadv_create_qp_ex(). */
+	if (attr->qp_type != IBV_QPT_UD && !(attr->qp_type == IBV_QPT_DRIVER && in->dv))
+		return refuse(ibctx, "QP type", attr->qp_type);
+	if (!comp_mask_ok(attr->comp_mask, known))
+		return refuse(ibctx, "comp_mask", attr->comp_mask & ~known);
+	if (!comp_mask_ok(send_ops(attr), efa_wr_ops(ctx, attr->qp_type)))
+		return refuse(ibctx, "send_ops_flags", attr->send_ops_flags);
+	if (!attr->send_cq || !attr->recv_cq || attr->srq) {
+		verbs_err(ibctx, "ibv_create_qp: two completion queues are needed, and no SRQ");
+		return -EINVAL;
+	}
+	return in->dv ? dv_check(ctx, in->dv) : 0;
+}
+
+/* ---- one queue */
+
+/* Ids and what they stand for; of a queue of no power of 2 more than are used. */
+static int wq_make(struct efa_wq *wq, uint32_t count)
+{
+	uint32_t size = round_up_pow2(count);
+
+	if (!count)
+		return 0;
+	wq->ids = calloc(size, sizeof(*wq->ids));
+	wq->wr_ids = calloc(size, sizeof(*wq->wr_ids));
+	if (!wq->ids || !wq->wr_ids)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < size; i++)
+		wq->ids[i] = i;
+	wq->max_post = count;
+	wq->id_mask = size - 1;
+	return 0;
+}
+
+static void wq_free(struct efa_wq *wq)
+{
+	kit_page_unmap(&wq->doorbell_page);
+	kit_page_unmap(&wq->ring_page);
+	free(wq->wr_ids);
+	free(wq->ids);
+}
+
+/* Ids have the number of queue pairs before this one above their count, for completions of those
+ * may still come. */
+static void wq_start(struct efa_wq *wq, uint16_t generation)
+{
+	wq->generation = generation * ((uint32_t)wq->id_mask + 1);
+}
+
+static int wq_doorbell(struct efa_qp *qp, struct efa_wq *wq, uint64_t key, uint32_t offset)
+{
+	struct ibv_context *ibctx = qp->vqp.qp.context;
+	int r = kit_page_map(ibctx, key, to_ectx(ibctx)->page_size, PROT_WRITE, &wq->doorbell_page);
+
+	if (r < 0)
+		return r;
+	wq->doorbell = kit_page_register(&wq->doorbell_page, offset);
+	if (wq->doorbell)
+		return 0;
+	verbs_err(ibctx, "qp 0x%x: the kernel says a doorbell is at %u of a page",
+		  qp->vqp.qp.qp_num, offset);
+	return -EPROTO;
+}
+
+/* ---- both */
+
+static int queues_make(struct efa_qp *qp, const struct efa_qp_size *size)
+{
+	struct efa_sq *sq = &qp->sq;
+	int r = wq_make(&sq->wq, size->sq_count);
+
+	if (!r)
+		r = wq_make(&qp->rq.wq, size->rq_count);
+	if (r < 0)
+		return r;
+	sq->shift = size->sq_shift;
+	sq->mask = size->sq_count ? size->sq_count - 1 : 0;
+	sq->max_batch = size->max_batch;
+	sq->max_inline = size->max_inline;
+	qp->rq.mask = size->rq_buffers ? size->rq_buffers - 1 : 0;
+	qp->rq.wqe_sge = size->rq_sge;
+	return 0;
+}
+
+/* The batch of ibv_wr_*() is built in memory of this process. */
+static int batch_make(struct efa_qp *qp, const struct efa_qp_size *size)
+{
+	if (!size->sq_count)
+		return 0;
+	qp->sq.built = calloc(size->sq_count, (size_t)1 << size->sq_shift);
+	return qp->sq.built ? 0 : -ENOMEM;
+}
+
+static void queues_free(struct efa_qp *qp)
+{
+	wq_free(&qp->sq.wq);
+	wq_free(&qp->rq.wq);
+	free(qp->sq.built);
+}
+
+static int refuse_answer(const struct efa_qp *qp, const char *what, unsigned long long value)
+{
+	verbs_err(qp->vqp.qp.context, "qp 0x%x: the kernel says %s 0x%llx", qp->vqp.qp.qp_num, what,
+		  value);
+	return -EPROTO;
+}
+
+static int rq_map(struct efa_qp *qp, const struct efa_qp_size *size,
+		  const struct efa_ibv_create_qp_resp *resp)
+{
+	struct efa_rq *rq = &qp->rq;
+	int r;
+
+	if (!size->rq_count)
+		return 0;
+	if (resp->rq_mmap_size < (uint64_t)size->rq_buffers * EFA_RECEIVE_SIZE ||
+	    resp->rq_mmap_size > SIZE_MAX)
+		return refuse_answer(qp, "the receive queue has a size of", resp->rq_mmap_size);
+	r = wq_doorbell(qp, &rq->wq, resp->rq_db_mmap_key, resp->rq_db_offset);
+	if (!r)
+		r = kit_page_map(qp->vqp.qp.context, resp->rq_mmap_key, resp->rq_mmap_size,
+				 PROT_WRITE, &rq->wq.ring_page);
+	rq->ring = rq->wq.ring_page.base;
+	return r;
+}
+
+static int sq_map(struct efa_qp *qp, const struct efa_qp_size *size,
+		  const struct efa_ibv_create_qp_resp *resp)
+{
+	uint32_t page = to_ectx(qp->vqp.qp.context)->page_size, offset = resp->llq_desc_offset;
+	struct efa_sq *sq = &qp->sq;
+	size_t length;
+	int r;
+
+	if (!size->sq_count)
+		return 0;
+	if (offset >= page || offset % sizeof(uint64_t))
+		return refuse_answer(qp, "the send queue is at", offset);
+	length = ROUND_UP(((size_t)size->sq_count << size->sq_shift) + offset, page);
+	r = wq_doorbell(qp, &sq->wq, resp->sq_db_mmap_key, resp->sq_db_offset);
+	if (!r)
+		r = kit_page_map(qp->vqp.qp.context, resp->llq_desc_mmap_key, length, PROT_WRITE,
+				 &sq->wq.ring_page);
+	if (!r)
+		sq->ring = (char *)sq->wq.ring_page.base + offset;
+	return r;
+}
+
+static int qp_create(struct efa_qp *qp, const struct verbs_create_qp *in,
+		     const struct efa_qp_size *size, struct efa_ibv_create_qp_resp *ret_resp)
+{
+	const struct efadv_qp_init_attr *dv = in->dv;
+	bool unsolicited = dv && dv->flags & EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV;
+	struct efa_ibv_create_qp cmd = {
+		.rq_ring_size = size->rq_buffers * EFA_RECEIVE_SIZE,
+		.sq_ring_size = size->sq_count << size->sq_shift,
+		.driver_qp_type = dv ? dv->driver_qp_type : 0,
+		.flags = unsolicited ? EFA_CREATE_QP_WITH_UNSOLICITED_WRITE_RECV : 0,
+		.sl = dv ? dv->sl : 0,
+	};
+	struct verbs_udata udata = {
+		.in = &cmd,
+		.in_len = sizeof(cmd),
+		.out = ret_resp,
+		.out_len = sizeof(*ret_resp),
+	};
+	struct verbs_create_qp request = *in;
+
+	request.udata = &udata;
+	return uverbs_create_qp(&qp->vqp, &request);
+}
+
+/* With the kernel's there: maps, and the number; nothing is left of a failure. */
+static int qp_bring_up(struct efa_qp *qp, const struct efa_qp_size *size,
+		       const struct efa_ibv_create_qp_resp *resp)
+{
+	struct efa_context *ctx = to_ectx(qp->vqp.qp.context);
+	uint32_t qpn = qp->vqp.qp.qp_num;
+	int r;
+
+	if (qpn >= EFA_QPNS)
+		return refuse_answer(qp, "the number is", qpn);
+	r = rq_map(qp, size, resp);
+	if (!r)
+		r = sq_map(qp, size, resp);
+	if (r < 0)
+		return r;
+	wq_start(&qp->sq.wq, ctx->generations[qpn]);
+	qp->sq.control = WQE_EACH | qp->sq.wq.generation;
+	wq_start(&qp->rq.wq, ctx->generations[qpn]);
+	r = idtable_put(&ctx->qps, qpn, qp);
+	if (!r)
+		ctx->generations[qpn]++;
+	return r;
+}
+
+static void qp_link(struct efa_qp *qp, const struct verbs_create_qp *in)
+{
+	const struct ibv_qp_init_attr_ex *attr = in->attr;
+	const struct efadv_qp_init_attr *dv = in->dv;
+
+	qp->send_cq = to_ecq(attr->send_cq);
+	qp->recv_cq = to_ecq(attr->recv_cq);
+	qp->sq.signal = attr->sq_sig_all ? IBV_SEND_SIGNALED : 0;
+	qp->sq.max_sge = attr->cap.max_send_sge;
+	qp->sq.inline_write = dv && dv->flags & EFADV_QP_FLAGS_INLINE_WRITE;
+}
+
+int efa_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
+{
+	struct efa_context *ctx = to_ectx(vqp->qp.context);
+	const struct efadv_qp_init_attr *dv = in->dv;
+	struct efa_qp *qp = to_eqp(&vqp->qp);
+	struct efa_ibv_create_qp_resp resp = {};
+	struct efa_qp_size size;
+	int r = qp_check(ctx, in);
+
+	if (r < 0)
+		return r;
+	qp_link(qp, in);
+	r = efa_qp_size(ctx, &in->attr->cap, qp->sq.inline_write, &size);
+	if (r < 0)
+		return r;
+	/* The kernel is told of what will be granted. */
+	in->attr->cap.max_send_wr = size.sq_count;
+	in->attr->cap.max_recv_wr = size.rq_count;
+	r = queues_make(qp, &size);
+	if (!r && in->extended)
+		r = batch_make(qp, &size);
+	if (!r)
+		r = qp_create(qp, in, &size, &resp);
+	if (r < 0) {
+		queues_free(qp);
+		return r;
+	}
+	r = qp_bring_up(qp, &size, &resp);
+	if (r < 0) {
+		uverbs_destroy_qp(vqp);
+		queues_free(qp);
+		return r;
+	}
+	if (in->extended) {
+		vqp->comp_mask |= VERBS_QP_EX;
+		efa_wr_set_slots(qp, send_ops(in->attr), dv ? dv->wr_flags : 0);
+	}
+	return 0;
+}
+
+int efa_destroy_qp(struct verbs_qp *vqp)
+{
+	struct efa_context *ctx = to_ectx(vqp->qp.context);
+	struct efa_qp *qp = to_eqp(&vqp->qp);
+	int r = uverbs_destroy_qp(vqp);
+
+	if (r < 0)
+		return r;
+	efa_cqs_lock(qp);
+	/* From here on nobody who polls finds it. Another one may have its number already. */
+	idtable_take(&ctx->qps, vqp->qp.qp_num, qp);
+	if (qp->send_cq->last == qp)
+		qp->send_cq->last = NULL;
+	if (qp->recv_cq->last == qp)
+		qp->recv_cq->last = NULL;
+	efa_cqs_unlock(qp);
+	queues_free(qp);
+	return 0;
+}

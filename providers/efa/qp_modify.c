@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Transitions, and what they do to the rings. */
+#include "providers/efa/efa.h"
+
+/* Both rings start again at their first entry. The round's phase goes on, as the device's does. */
+static void rings_reset(struct efa_qp *qp)
+{
+	spinlock_lock(&qp->sq.wq.lock);
+	qp->sq.counter = 0;
+	qp->sq.wq.used = 0;
+	spinlock_unlock(&qp->sq.wq.lock);
+	spinlock_lock(&qp->rq.wq.lock);
+	qp->rq.counter = 0;
+	qp->rq.wq.used = 0;
+	spinlock_unlock(&qp->rq.wq.lock);
+}
+
+/* What may be posted in the state that was reached. */
+static void gates_set(struct efa_qp *qp, enum ibv_qp_state state)
+{
+	bool sends = state == IBV_QPS_RTS || state == IBV_QPS_SQD;
+	bool receives = state != IBV_QPS_RESET && state != IBV_QPS_ERR;
+
+	qp->sq.open = sends && qp->sq.wq.max_post;
+	qp->rq.wq.max_sge = receives && qp->rq.wq.max_post ? (int)qp->rq.wqe_sge : 0;
+}
+
+int efa_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
+{
+	struct efa_qp *qp = to_eqp(&vqp->qp);
+	int r = uverbs_modify_qp(vqp, in);
+
+	if (r < 0 || !(in->mask & IBV_QP_STATE))
+		return r;
+	if (in->attr->qp_state == IBV_QPS_RESET)
+		rings_reset(qp);
+	gates_set(qp, in->attr->qp_state);
+	return 0;
+}
+
+int efa_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
+{
+	return uverbs_query_qp(vqp, in);
+}
+
+int efa_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode op, uint32_t flags)
+{
+	return 0; /* messages come in any order, and only their blocks of 128 bytes in one piece */
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Posting receives: an entry for each buffer, of which the first and the last are marked. */
+#include "providers/efa/wqe.h"
+
+enum {
+	RECV_LENGTH_SHIFT = 16,
+	RECV_KEY_SHIFT = 32,
+	RECV_LENGTH_MAX = 0xffff, /* of a buffer: the device fills no more of it */
+};
+#define RECV_FIRST (1ull << 62)
+#define RECV_LAST  (1ull << 63)
+
+/* Two words: the address; an id, a length, the key, and which of the receive's buffers it is. */
+FLAT void buffer_write(struct efa_rq *rq, const struct ibv_sge *sge, uint64_t id_marks)
+{
+	uint64_t *entry = &rq->ring[2 * (rq->counter++ & rq->mask)];
+	uint64_t length = min_of(sge->length, (uint32_t)RECV_LENGTH_MAX);
+
+	entry[0] = htole64(sge->addr);
+	entry[1] = htole64(id_marks | length << RECV_LENGTH_SHIFT |
+			   (uint64_t)(sge->lkey & SGE_KEY_MASK) << RECV_KEY_SHIFT);
+}
+
+FLAT void receive_write(struct efa_rq *rq, const struct ibv_recv_wr *wr)
+{
+	const struct ibv_sge *sge = wr->sg_list, *last = sge + wr->num_sge - 1;
+	uint64_t id_marks = wq_take_id(&rq->wq, wr->wr_id) | rq->wq.generation | RECV_FIRST;
+
+	for (; sge < last; sge++) {
+		buffer_write(rq, sge, id_marks);
+		id_marks = 0;
+	}
+	buffer_write(rq, sge, id_marks | RECV_LAST);
+}
+
+/* The errno of a refused receive. */
+__attribute__((noinline, cold)) static int recv_refuse(struct efa_qp *qp,
+						       const struct ibv_recv_wr *wr)
+{
+	enum kit_fault fault = KIT_FAULT_FULL;
+	struct efa_wq *wq = &qp->rq.wq;
+	uint64_t value = 0;
+	uint32_t limit = wq->max_post;
+
+	if (wq->max_post && !wq->max_sge) {
+		fault = KIT_FAULT_STATE;
+		value = qp->vqp.qp.state;
+	} else if (wq->max_post && (wr->num_sge > wq->max_sge || wr->num_sge < 1)) {
+		fault = KIT_FAULT_NUM_SGE;
+		value = (uint32_t)wr->num_sge;
+		limit = wq->max_sge;
+	} else if (wr->num_sge && !wr->sg_list) {
+		fault = KIT_FAULT_SG_LIST;
+	}
+	return kit_recv_refuse(&qp->vqp.qp, &wq->said, fault, value, limit);
+}
+
+int efa_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct efa_rq *rq = &to_eqp(ibqp)->rq;
+
+	spinlock_lock(&rq->wq.lock);
+	for (; wr; wr = wr->next) {
+		/* A receive without a buffer would never complete. */
+		if (unlikely((uint32_t)wr->num_sge - 1 >= (uint32_t)rq->wq.max_sge ||
+			     rq->wq.used == rq->wq.max_post || !wr->sg_list)) {
+			*bad_wr = wr;
+			break;
+		}
+		receive_write(rq, wr);
+	}
+	barrier_to_device();
+	if (likely(rq->wq.doorbell))
+		mmio_write_32(rq->wq.doorbell, htole32(rq->counter & 0xffff));
+	spinlock_unlock(&rq->wq.lock);
+	return likely(!wr) ? 0 : recv_refuse(to_eqp(ibqp), wr);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Orders between a processor and a device that reads and writes this process's memory.
+ *
+ * barrier_to_device	stores before it are seen by the device before stores behind it
+ * barrier_from_device	loads behind it see what the device wrote before what was just loaded
+ * barrier_wc_start	stores before it are seen before stores behind it into a write-combining
+ * page barrier_wc_flush	what was stored into a write-combining page goes to the device now
+ */
+#ifndef PROVIDERS_KIT_BARRIER_H
+#define PROVIDERS_KIT_BARRIER_H
+
+#include <stdatomic.h>
+
+#include "util/spinlock.h"
+
+#define BARRIER(instruction) __asm__ volatile(instruction ::: "memory")
+
+static inline void barrier_to_device(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	BARRIER("");
+#elif defined(__aarch64__)
+	BARRIER("dmb oshst");
+#elif defined(__powerpc__)
+	BARRIER("sync");
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+static inline void barrier_from_device(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	BARRIER("");
+#elif defined(__aarch64__)
+	BARRIER("dmb oshld");
+#elif defined(__powerpc64__)
+	BARRIER("lwsync");
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+static inline void barrier_wc_start(void)
+{
+#if defined(__x86_64__)
+	BARRIER("sfence");
+#elif defined(__i386__)
+	BARRIER("lock; addl $0,0(%%esp)");
+#elif defined(__aarch64__)
+	BARRIER("dsb st");
+#elif defined(__powerpc__)
+	BARRIER("sync");
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+static inline void barrier_wc_flush(void)
+{
+	barrier_wc_start();
+}
+
+/* The lock of a write-combining page was taken just now: on x86 the exchange in it is the barrier.
+ */
+static inline void barrier_wc_locked(void)
+{
+#if !defined(__x86_64__) && !defined(__i386__)
+	barrier_wc_start();
+#endif
+}
+
+static inline void barrier_wc_lock(struct spinlock *lock)
+{
+	spinlock_lock(lock);
+	barrier_wc_locked();
+}
+
+#endif

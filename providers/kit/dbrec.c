@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "providers/kit/dbrec.h"
+
+#include "providers/kit/buf.h"
+#include "util/util.h"
+
+enum {
+	LINE_DEFAULT = 64,
+	LINE_MIN = 8,
+	RECORDS_MAX = 4096 / LINE_MIN, /* of a page; what is left of a larger page stays unused */
+};
+
+struct dbrec_page {
+	LIST_ENTRY(dbrec_page) entry;
+	struct kit_buf memory;
+	unsigned int count, used;
+	uint64_t taken[RECORDS_MAX / 64];
+};
+
+void dbrec_pool_init(struct dbrec_pool *pool, uint32_t line)
+{
+	bool usable = line >= LINE_MIN && line <= 4096 && !(line & (line - 1));
+
+	pthread_mutex_init(&pool->lock, NULL);
+	LIST_INIT(&pool->pages);
+	pool->stride = usable ? line : LINE_DEFAULT;
+}
+
+static void page_free(struct dbrec_page *page)
+{
+	LIST_REMOVE(page, entry);
+	kit_buf_free(&page->memory);
+	free(page);
+}
+
+void dbrec_pool_destroy(struct dbrec_pool *pool)
+{
+	pthread_mutex_destroy(&pool->lock);
+}
+
+static struct dbrec_page *page_with_room(struct dbrec_pool *pool)
+{
+	struct dbrec_page *page;
+
+	LIST_FOREACH(page, &pool->pages, entry)
+		if (page->used < page->count)
+			return page;
+	page = calloc(1, sizeof(*page));
+	if (!page)
+		return NULL;
+	if (kit_buf_alloc(&page->memory, 1) < 0) {
+		free(page);
+		return NULL;
+	}
+	page->count =
+		min_of((unsigned int)(page->memory.size / pool->stride), (unsigned int)RECORDS_MAX);
+	LIST_INSERT_HEAD(&pool->pages, page, entry);
+	return page;
+}
+
+static unsigned int page_take(struct dbrec_page *page)
+{
+	unsigned int word = 0, n;
+
+	while (!~page->taken[word])
+		word++;
+	n = word * 64 + __builtin_ctzll(~page->taken[word]);
+	page->taken[word] |= 1ull << n % 64;
+	page->used++;
+	return n;
+}
+
+__be32 *dbrec_alloc(struct dbrec_pool *pool)
+{
+	struct dbrec_page *page;
+	__be32 *record = NULL;
+
+	pthread_mutex_lock(&pool->lock);
+	page = page_with_room(pool);
+	if (page) {
+		record = (void *)((char *)page->memory.base + page_take(page) * pool->stride);
+		record[0] = record[1] = 0;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return record;
+}
+
+void dbrec_free(struct dbrec_pool *pool, __be32 *record)
+{
+	struct dbrec_page *page;
+
+	if (!record)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	LIST_FOREACH(page, &pool->pages, entry) {
+		size_t offset = (uintptr_t)record - (uintptr_t)page->memory.base;
+
+		if (offset < page->memory.size) {
+			unsigned int n = offset / pool->stride;
+
+			page->taken[n / 64] &= ~(1ull << n % 64);
+			if (!--page->used)
+				page_free(page);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "providers/kit/idtable.h"
+
+void idtable_init(struct idtable *table)
+{
+	pthread_mutex_init(&table->lock, NULL);
+}
+
+void idtable_destroy(struct idtable *table)
+{
+	for (unsigned int i = 0; i < IDTABLE_ROWS; i++)
+		free(atomic_load_explicit(&table->rows[i], memory_order_relaxed));
+	pthread_mutex_destroy(&table->lock);
+}
+
+/* New if need be. Rows stay until the end. NULL: no memory. */
+static struct idtable_row *row_at(struct idtable *table, unsigned int index)
+{
+	struct idtable_row *row = atomic_load_explicit(&table->rows[index], memory_order_relaxed);
+
+	if (!row) {
+		row = calloc(1, sizeof(*row));
+		if (row)
+			atomic_store_explicit(&table->rows[index], row, memory_order_release);
+	}
+	return row;
+}
+
+/* The first row with room. */
+static int row_with_room(struct idtable *table, unsigned int *ret_index)
+{
+	for (unsigned int i = 0; i < IDTABLE_ROWS; i++) {
+		struct idtable_row *row =
+			atomic_load_explicit(&table->rows[i], memory_order_relaxed);
+
+		if (row && row->used == IDTABLE_ROWS)
+			continue;
+		if (!row_at(table, i))
+			return -ENOMEM;
+		*ret_index = i;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+static int add_locked(struct idtable *table, void *object, uint32_t *ret_id)
+{
+	struct idtable_row *row;
+	unsigned int index, n = 0;
+	int r = row_with_room(table, &index);
+
+	if (r < 0)
+		return r;
+	row = atomic_load_explicit(&table->rows[index], memory_order_relaxed);
+	while (atomic_load_explicit(&row->objects[n], memory_order_relaxed))
+		n++;
+	row->used++;
+	atomic_store_explicit(&row->objects[n], object, memory_order_release);
+	*ret_id = index << IDTABLE_ROW_BITS | n;
+	return 0;
+}
+
+int idtable_add(struct idtable *table, void *object, uint32_t *ret_id)
+{
+	int r;
+
+	pthread_mutex_lock(&table->lock);
+	r = add_locked(table, object, ret_id);
+	pthread_mutex_unlock(&table->lock);
+	return r;
+}
+
+void idtable_remove(struct idtable *table, uint32_t id)
+{
+	struct idtable_row *row;
+
+	pthread_mutex_lock(&table->lock);
+	row = atomic_load_explicit(&table->rows[id >> IDTABLE_ROW_BITS], memory_order_relaxed);
+	atomic_store_explicit(&row->objects[id & (IDTABLE_ROWS - 1)], NULL, memory_order_release);
+	row->used--;
+	pthread_mutex_unlock(&table->lock);
+}
+
+int idtable_put(struct idtable *table, uint32_t id, void *object)
+{
+	struct idtable_row *row;
+
+	pthread_mutex_lock(&table->lock);
+	row = row_at(table, id >> IDTABLE_ROW_BITS & (IDTABLE_ROWS - 1));
+	if (row)
+		atomic_store_explicit(&row->objects[id & (IDTABLE_ROWS - 1)], object,
+				      memory_order_release);
+	pthread_mutex_unlock(&table->lock);
+	return row ? 0 : -ENOMEM;
+}
+
+void idtable_take(struct idtable *table, uint32_t id, const void *object)
+{
+	struct idtable_row *row;
+	void *_Atomic *slot;
+
+	pthread_mutex_lock(&table->lock);
+	row = atomic_load_explicit(&table->rows[id >> IDTABLE_ROW_BITS & (IDTABLE_ROWS - 1)],
+				   memory_order_relaxed);
+	slot = row ? &row->objects[id & (IDTABLE_ROWS - 1)] : NULL;
+	if (slot && atomic_load_explicit(slot, memory_order_relaxed) == object)
+		atomic_store_explicit(slot, NULL, memory_order_release);
+	pthread_mutex_unlock(&table->lock);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Stores into registers. Values are as they shall lie in memory: the caller swaps them. */
+#ifndef PROVIDERS_KIT_MMIO_H
+#define PROVIDERS_KIT_MMIO_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "util/spinlock.h"
+
+static inline void mmio_write_32(void *reg, uint32_t raw)
+{
+	*(volatile uint32_t *)reg = raw;
+}
+
+#if UINTPTR_MAX > UINT32_MAX
+static inline void mmio_write_64(void *reg, uint64_t raw)
+{
+	*(volatile uint64_t *)reg = raw;
+}
+#else
+/* Two halves that no other store of this process comes between; mmio.c has the lock. */
+void mmio_write_64(void *reg, uint64_t raw);
+#endif
+
+/* 64 bytes, in words and in the order of their addresses. */
+static inline void mmio_copy_64(void *reg, const void *from)
+{
+	const uint64_t *word = from;
+	char *to = reg;
+
+#pragma GCC unroll 8
+	for (int i = 0; i < 8; i++)
+		*(volatile uint64_t *)(to + 8 * i) = word[i];
+}
+
+#endif

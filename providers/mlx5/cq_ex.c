@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Extended polling: the lock is held from a successful start_poll to end_poll, and the fields are
+ * read from the entry itself.
+ */
+#include "providers/mlx5/done.h"
+
+const uint64_t mlx5_cq_ex_wc_flags =
+	IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |
+	IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
+	IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_CVLAN |
+	IBV_WC_EX_WITH_FLOW_TAG;
+
+static inline struct mlx5_cq *ex_to_mcq(struct ibv_cq_ex *cq_ex)
+{
+	return (struct mlx5_cq *)cq_ex;
+}
+
+static inline const struct mlx5_cqe64 *ex_cqe(struct ibv_cq_ex *cq_ex)
+{
+	return ex_to_mcq(cq_ex)->cqe;
+}
+
+/* Take the next entry. ENOENT: there is none; EIO: it makes no sense. */
+static inline int ex_take(struct mlx5_cq *cq)
+{
+	const struct mlx5_cqe64 *cqe = mlx5_cqe_at(cq, cq->consumer);
+	uint8_t op_own = mlx5_cqe_valid(cq, cqe, cq->consumer);
+	struct mlx5_done done;
+
+	if (op_own == MLX5_CQE_NONE)
+		return ENOENT;
+	/* The rest of the entry was written before its last byte. */
+	barrier_from_device();
+	cq->consumer++;
+	if (unlikely(!mlx5_done_read(cq, cqe, op_own >> 4, &done))) {
+		mlx5_cqe_say_corrupt(cq, cqe);
+		return EIO;
+	}
+	cq->cqe = cqe;
+	cq->cqe_qp = done.qp;
+	cq->cqe_slot = done.sent ? done.slot : 0;
+	cq->vcq.cq_ex.wr_id = done.wr_id;
+	cq->vcq.cq_ex.status = done.status;
+	return 0;
+}
+
+static void ex_publish(struct mlx5_cq *cq)
+{
+	atomic_thread_fence(memory_order_release);
+	mlx5_cq_publish(cq);
+}
+
+static int ex_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
+{
+	struct mlx5_cq *cq = ex_to_mcq(cq_ex);
+	int r;
+
+	if (unlikely(attr->comp_mask)) {
+		errno = EINVAL;
+		return EINVAL;
+	}
+	spinlock_lock(&cq->lock);
+	r = ex_take(cq);
+	if (r) {
+		if (r != ENOENT)
+			ex_publish(cq);
+		spinlock_unlock(&cq->lock);
+		errno = r;
+	}
+	return r;
+}
+
+static int ex_next_poll(struct ibv_cq_ex *cq_ex)
+{
+	int r = ex_take(ex_to_mcq(cq_ex));
+
+	if (r)
+		errno = r;
+	return r;
+}
+
+static void ex_end_poll(struct ibv_cq_ex *cq_ex)
+{
+	struct mlx5_cq *cq = ex_to_mcq(cq_ex);
+
+	ex_publish(cq);
+	spinlock_unlock(&cq->lock);
+}
+
+static enum ibv_wc_opcode ex_read_opcode(struct ibv_cq_ex *cq_ex)
+{
+	struct mlx5_cq *cq = ex_to_mcq(cq_ex);
+	const struct mlx5_done done = { .qp = cq->cqe_qp, .slot = cq->cqe_slot };
+	int opcode;
+
+	switch (cq->cqe->op_own >> 4) {
+	case MLX5_CQE_REQ:
+		opcode = mlx5_sent_opcode(&done, be32toh(cq->cqe->sop_drop_qpn));
+		return opcode < 0 ? IBV_WC_SEND : (enum ibv_wc_opcode)opcode;
+	case MLX5_CQE_RESP_WR_IMM:
+		return IBV_WC_RECV_RDMA_WITH_IMM;
+	case MLX5_CQE_REQ_ERR:
+		return IBV_WC_SEND;
+	default:
+		return IBV_WC_RECV;
+	}
+}
+
+static uint32_t ex_read_vendor_err(struct ibv_cq_ex *cq_ex)
+{
+	return ((const struct mlx5_err_cqe *)ex_cqe(cq_ex))->vendor_err_synd;
+}
+
+static unsigned int ex_read_wc_flags(struct ibv_cq_ex *cq_ex)
+{
+	const struct mlx5_cqe64 *cqe = ex_cqe(cq_ex);
+	unsigned int flags = be32toh(cqe->flags_rqpn) >> 28 & 3 ? IBV_WC_GRH : 0;
+
+	switch (cqe->op_own >> 4) {
+	case MLX5_CQE_RESP_WR_IMM:
+	case MLX5_CQE_RESP_SEND_IMM:
+		return flags | IBV_WC_WITH_IMM;
+	case MLX5_CQE_RESP_SEND_INV:
+		return flags | IBV_WC_WITH_INV;
+	case MLX5_CQE_RESP_SEND:
+		return flags;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t ex_read_byte_len(struct ibv_cq_ex *cq_ex)
+{
+	return be32toh(ex_cqe(cq_ex)->byte_cnt);
+}
+
+/* An invalidated rkey is read through here too, in the order of this processor. */
+static __be32 ex_read_imm_data(struct ibv_cq_ex *cq_ex)
+{
+	const struct mlx5_cqe64 *cqe = ex_cqe(cq_ex);
+
+	if (cqe->op_own >> 4 == MLX5_CQE_RESP_SEND_INV)
+		return be32toh(cqe->imm_inval_pkey);
+	return cqe->imm_inval_pkey;
+}
+
+static uint32_t ex_read_qp_num(struct ibv_cq_ex *cq_ex)
+{
+	return ex_to_mcq(cq_ex)->cqe_qp->vqp.qp.qp_num;
+}
+
+static uint32_t ex_read_src_qp(struct ibv_cq_ex *cq_ex)
+{
+	return be32toh(ex_cqe(cq_ex)->flags_rqpn) & 0xffffff;
+}
+
+static uint32_t ex_read_slid(struct ibv_cq_ex *cq_ex)
+{
+	return be16toh(ex_cqe(cq_ex)->slid);
+}
+
+static uint8_t ex_read_sl(struct ibv_cq_ex *cq_ex)
+{
+	return be32toh(ex_cqe(cq_ex)->flags_rqpn) >> 24 & 15;
+}
+
+static uint8_t ex_read_dlid_path_bits(struct ibv_cq_ex *cq_ex)
+{
+	return ex_cqe(cq_ex)->ml_path & 0x7f;
+}
+
+static uint64_t ex_read_completion_ts(struct ibv_cq_ex *cq_ex)
+{
+	return be64toh(ex_cqe(cq_ex)->timestamp);
+}
+
+static uint16_t ex_read_cvlan(struct ibv_cq_ex *cq_ex)
+{
+	return be16toh(ex_cqe(cq_ex)->vlan_info);
+}
+
+static uint32_t ex_read_flow_tag(struct ibv_cq_ex *cq_ex)
+{
+	return be32toh(ex_cqe(cq_ex)->sop_drop_qpn) & 0xffffff;
+}
+
+void mlx5_cq_ex_set_slots(struct mlx5_cq *cq, uint64_t wc_flags)
+{
+	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
+
+	ex->start_poll = ex_start_poll;
+	ex->next_poll = ex_next_poll;
+	ex->end_poll = ex_end_poll;
+	ex->read_opcode = ex_read_opcode;
+	ex->read_vendor_err = ex_read_vendor_err;
+	ex->read_wc_flags = ex_read_wc_flags;
+	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
+		ex->read_byte_len = ex_read_byte_len;
+	if (wc_flags & IBV_WC_EX_WITH_IMM)
+		ex->read_imm_data = ex_read_imm_data;
+	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
+		ex->read_qp_num = ex_read_qp_num;
+	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
+		ex->read_src_qp = ex_read_src_qp;
+	if (wc_flags & IBV_WC_EX_WITH_SLID)
+		ex->read_slid = ex_read_slid;
+	if (wc_flags & IBV_WC_EX_WITH_SL)
+		ex->read_sl = ex_read_sl;
+	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
+		ex->read_dlid_path_bits = ex_read_dlid_path_bits;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		ex->read_completion_ts = ex_read_completion_ts;
+	if (wc_flags & IBV_WC_EX_WITH_CVLAN)
+		ex->read_cvlan = ex_read_cvlan;
+	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
+		ex->read_flow_tag = ex_read_flow_tag;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Objects of verbs, laid open for programs that drive them themselves. */
+#include "providers/mlx5/direct/direct.h"
+
+static void qp_show(struct mlx5_qp *qp, struct mlx5dv_qp *out)
+{
+	const struct mlx5_bfreg *bfreg = qp->sq.bfreg;
+	uint64_t asked = out->comp_mask;
+
+	out->dbrec = qp->rq.record;
+	out->sq.buf = qp->sq.ring;
+	out->sq.wqe_cnt = qp->sq.end > qp->sq.ring ? qp->sq.mask + 1 : 0;
+	out->sq.stride = MLX5_SEND_WQE_BB;
+	out->rq.buf = qp->rq.ring;
+	out->rq.wqe_cnt = qp->rq.max_post;
+	out->rq.stride = 1u << qp->rq.shift;
+	out->bf.reg = bfreg->reg;
+	out->bf.size = bfreg->blueflame ? bfreg->size : 0;
+	out->comp_mask = asked & MLX5DV_QP_MASK_UAR_MMAP_OFFSET;
+	if (out->comp_mask)
+		out->uar_mmap_offset = bfreg->mmap_offset;
+}
+
+/* From now on its completions are the program's to take. */
+static void cq_show(struct mlx5_cq *cq, struct mlx5dv_cq *out)
+{
+	spinlock_lock(&cq->lock);
+	cq->by_program = true;
+	spinlock_unlock(&cq->lock);
+	out->buf = cq->buf.base;
+	out->dbrec = cq->record;
+	out->cqe_cnt = cq->mask + 1;
+	out->cqe_size = cq->stride;
+	out->cq_uar = cq->uar;
+	out->cqn = cq->cqn;
+	out->comp_mask = 0;
+}
+
+static void srq_show(struct mlx5_srq *srq, struct mlx5dv_srq *out)
+{
+	out->buf = srq->ring;
+	out->dbrec = srq->record;
+	out->stride = 1u << srq->shift;
+	out->head = srq->head;
+	out->tail = srq->tail;
+	out->comp_mask &= MLX5DV_SRQ_MASK_SRQN;
+	if (out->comp_mask)
+		out->srqn = srq->srqn;
+}
+
+static void pd_show(struct ibv_pd *pd, struct mlx5dv_pd *out)
+{
+	out->pdn = ((struct mlx5_pd *)verbs_pd_protection(pd))->pdn;
+	out->comp_mask = 0;
+}
+
+static void ah_show(struct mlx5_ah *ah, struct mlx5dv_ah *out)
+{
+	out->av = &ah->av;
+	out->comp_mask = 0;
+}
+
+/* Of the first object there is. */
+static struct ibv_context *context_of(const struct mlx5dv_obj *obj, uint64_t type)
+{
+	return type & MLX5DV_OBJ_QP    ? obj->qp.in->context
+	       : type & MLX5DV_OBJ_CQ  ? obj->cq.in->context
+	       : type & MLX5DV_OBJ_SRQ ? obj->srq.in->context
+	       : type & MLX5DV_OBJ_AH  ? obj->ah.in->context
+	       : type & MLX5DV_OBJ_PD  ? obj->pd.in->context
+				       : NULL;
+}
+
+MLX5DV_EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
+{
+	uint64_t absent = MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DM | MLX5DV_OBJ_DEVX;
+	struct ibv_context *ctx = context_of(obj, obj_type);
+
+	/* Of a kind that this library never made. */
+	if (obj_type & absent) {
+		log_err("mlx5: mlx5dv_init_obj: obj_type 0x%llx: this library does not have it",
+			(unsigned long long)(obj_type & absent));
+		return EOPNOTSUPP;
+	}
+	if (!ctx)
+		return EINVAL;
+	if (!mlx5dv_context(ctx, "mlx5dv_init_obj"))
+		return EOPNOTSUPP;
+	if (obj_type & MLX5DV_OBJ_QP)
+		qp_show(to_mqp(obj->qp.in), obj->qp.out);
+	if (obj_type & MLX5DV_OBJ_CQ)
+		cq_show(to_mcq(obj->cq.in), obj->cq.out);
+	if (obj_type & MLX5DV_OBJ_SRQ)
+		srq_show(to_msrq(obj->srq.in), obj->srq.out);
+	if (obj_type & MLX5DV_OBJ_AH)
+		ah_show(to_mah(obj->ah.in), obj->ah.out);
+	if (obj_type & MLX5DV_OBJ_PD)
+		pd_show(obj->pd.in, obj->pd.out);
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Whose device it is, opening it, and what it can. */
+#include "providers/mlx5/direct/direct.h"
+
+struct mlx5_context *mlx5dv_context(struct ibv_context *ctx, const char *function)
+{
+	if (verbs_device_is(ctx->device, "mlx5"))
+		return to_mctx(ctx);
+	verbs_err(ctx, "%s: this is no device of mlx5", function);
+	return NULL;
+}
+
+MLX5DV_EXPORT bool mlx5dv_is_supported(struct ibv_device *device)
+{
+	return verbs_device_is(device, "mlx5");
+}
+
+MLX5DV_EXPORT struct ibv_context *mlx5dv_open_device(struct ibv_device *device,
+						     struct mlx5dv_context_attr *attr)
+{
+	struct ibv_context *ctx;
+	int r = -EOPNOTSUPP;
+
+	if (mlx5dv_is_supported(device))
+		r = verbs_context_open(device, attr, &ctx);
+	if (r < 0) {
+		errno = -r;
+		return NULL;
+	}
+	return ctx;
+}
+
+static uint64_t device_flags(const struct mlx5_context *ctx)
+{
+	const struct mlx5_ib_query_device_resp *caps = &ctx->caps;
+	uint64_t flags = MLX5DV_CONTEXT_FLAGS_CQE_V1;
+
+	if (caps->mlx5_ib_support_multi_pkt_send_wqes & MLX5_IB_ALLOW_MPW)
+		flags |= MLX5DV_CONTEXT_FLAGS_MPW_ALLOWED;
+	if (caps->mlx5_ib_support_multi_pkt_send_wqes & MLX5_IB_SUPPORT_EMPW)
+		flags |= MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW;
+	if (caps->flags & MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_COMP)
+		flags |= MLX5DV_CONTEXT_FLAGS_CQE_128B_COMP;
+	if (caps->flags & MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD)
+		flags |= MLX5DV_CONTEXT_FLAGS_CQE_128B_PAD;
+	if (caps->flags & MLX5_IB_QUERY_DEV_RESP_PACKET_BASED_CREDIT_MODE)
+		flags |= MLX5DV_CONTEXT_FLAGS_PACKET_BASED_CREDIT_MODE;
+	if (ctx->info.comp_mask & MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_REAL_TIME_TS)
+		flags |= MLX5DV_CONTEXT_FLAGS_REAL_TIME_TS;
+	if (ctx->info.bf_reg_size)
+		flags |= MLX5DV_CONTEXT_FLAGS_BLUEFLAME;
+	return flags;
+}
+
+/* Groups of fields that were asked for, one after the other. */
+static void striding_fill(const struct mlx5_ib_striding_rq_caps *from,
+			  struct mlx5dv_striding_rq_caps *to)
+{
+	to->min_single_stride_log_num_of_bytes = from->min_single_stride_log_num_of_bytes;
+	to->max_single_stride_log_num_of_bytes = from->max_single_stride_log_num_of_bytes;
+	to->min_single_wqe_log_num_of_strides = from->min_single_wqe_log_num_of_strides;
+	to->max_single_wqe_log_num_of_strides = from->max_single_wqe_log_num_of_strides;
+	to->supported_qpts = from->supported_qpts;
+}
+
+static uint64_t groups_fill(const struct mlx5_context *ctx, uint64_t asked,
+			    struct mlx5dv_context *out)
+{
+	const struct mlx5_ib_query_device_resp *caps = &ctx->caps;
+	uint64_t filled = 0;
+
+	if (asked & MLX5DV_CONTEXT_MASK_CQE_COMPRESION) {
+		out->cqe_comp_caps.max_num = caps->cqe_comp_caps.max_num;
+		out->cqe_comp_caps.supported_format = caps->cqe_comp_caps.supported_format;
+		filled |= MLX5DV_CONTEXT_MASK_CQE_COMPRESION;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_SWP) {
+		out->sw_parsing_caps.sw_parsing_offloads =
+			caps->sw_parsing_caps.sw_parsing_offloads;
+		out->sw_parsing_caps.supported_qpts = caps->sw_parsing_caps.supported_qpts;
+		filled |= MLX5DV_CONTEXT_MASK_SWP;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_STRIDING_RQ) {
+		striding_fill(&caps->striding_rq_caps, &out->striding_rq_caps);
+		filled |= MLX5DV_CONTEXT_MASK_STRIDING_RQ;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS) {
+		out->tunnel_offloads_caps = caps->tunnel_offloads_caps;
+		filled |= MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_DYN_BFREGS) {
+		out->max_dynamic_bfregs = ctx->info.num_dyn_bfregs;
+		filled |= MLX5DV_CONTEXT_MASK_DYN_BFREGS;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS) {
+		out->flow_action_flags = ctx->info.flow_action_flags;
+		filled |= MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_DCI_STREAMS) {
+		out->dci_streams_caps.max_log_num_concurent =
+			caps->dci_streams_caps.max_log_num_concurent;
+		out->dci_streams_caps.max_log_num_errored =
+			caps->dci_streams_caps.max_log_num_errored;
+		filled |= MLX5DV_CONTEXT_MASK_DCI_STREAMS;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_REG_C0 && caps->reg_c0.mask) {
+		out->reg_c0 = caps->reg_c0;
+		filled |= MLX5DV_CONTEXT_MASK_REG_C0;
+	}
+	return filled;
+}
+
+MLX5DV_EXPORT int mlx5dv_query_device(struct ibv_context *ibctx, struct mlx5dv_context *attrs_out)
+{
+	struct mlx5_context *ctx = mlx5dv_context(ibctx, "mlx5dv_query_device");
+
+	if (!ctx)
+		return EOPNOTSUPP;
+	/* What was not asked for may lie beyond the caller's struct. */
+	attrs_out->version = 0;
+	attrs_out->flags = device_flags(ctx);
+	attrs_out->comp_mask = groups_fill(ctx, attrs_out->comp_mask, attrs_out);
+	return 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A completion: whose it is, and what it frees. Shared by both ways of polling. */
+#ifndef MLX5_DONE_H
+#define MLX5_DONE_H
+
+#include "providers/mlx5/cqe.h"
+
+/* The number of a poll that met an entry nobody can have written in earnest. */
+#define MLX5_POLL_CORRUPT (-2)
+
+/*
+ * @slot: of a request that was sent: the basic block it began at
+ * @status: 0, or that of a failed request
+ */
+struct mlx5_done {
+	struct mlx5_qp *qp;
+	uint64_t wr_id;
+	uint32_t slot;
+	enum ibv_wc_status status;
+	uint8_t vendor_err;
+	bool sent;
+};
+
+/* A queue pair that completes here, by the number that it gave its completions; or NULL. */
+struct mlx5_qp *mlx5_cq_find(struct mlx5_cq *cq, uint32_t uidx);
+enum ibv_wc_status mlx5_status(uint8_t syndrome);
+void mlx5_cqe_say_corrupt(const struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe);
+
+/* Of what was sent: this request and all before it are done. */
+__attribute__((always_inline)) static inline void done_sent(struct mlx5_done *done,
+							    uint32_t counter)
+{
+	struct mlx5_sq *sq = &done->qp->sq;
+
+	done->slot = counter & sq->mask;
+	done->wr_id = sq->slots[done->slot].wr_id;
+	/* release: pairs with the acquire in the next post, which writes the slots again */
+	atomic_store_explicit(&sq->tail, sq->slots[done->slot].head + 1, memory_order_release);
+}
+
+__attribute__((always_inline)) static inline bool done_received(struct mlx5_done *done,
+								uint32_t counter)
+{
+	struct mlx5_qp *qp = done->qp;
+	struct mlx5_rq *rq = &qp->rq;
+
+	if (qp->srq) {
+		if (unlikely(counter > qp->srq->mask))
+			return false;
+		done->wr_id = qp->srq->wr_ids[counter];
+		mlx5_srq_free(qp->srq, counter);
+		return true;
+	}
+	done->wr_id = rq->wr_ids[counter & rq->mask];
+	/* release: as above */
+	atomic_store_explicit(&rq->tail, atomic_load_explicit(&rq->tail, memory_order_relaxed) + 1,
+			      memory_order_release);
+	return true;
+}
+
+/* Return: whether the entry can be believed. */
+__attribute__((always_inline)) static inline bool mlx5_done_read(struct mlx5_cq *cq,
+								 const struct mlx5_cqe64 *cqe,
+								 unsigned int opcode,
+								 struct mlx5_done *done)
+{
+	uint32_t uidx = be32toh(cqe->srqn_uidx) & IDTABLE_MASK;
+	uint32_t counter = be16toh(cqe->wqe_counter);
+
+	done->qp = cq->last;
+	if (unlikely(!done->qp || cq->last_uidx != uidx)) {
+		done->qp = mlx5_cq_find(cq, uidx);
+		if (unlikely(!done->qp))
+			return false;
+	}
+	done->status = IBV_WC_SUCCESS;
+	done->vendor_err = 0;
+	if (opcode == MLX5_CQE_REQ) {
+		done->sent = true;
+		done_sent(done, counter);
+		return true;
+	}
+	if (likely(opcode <= MLX5_CQE_RESP_SEND_INV)) {
+		done->sent = false;
+		return done_received(done, counter);
+	}
+	if (opcode != MLX5_CQE_REQ_ERR && opcode != MLX5_CQE_RESP_ERR)
+		return false;
+	done->status = mlx5_status(((const struct mlx5_err_cqe *)cqe)->syndrome);
+	done->vendor_err = ((const struct mlx5_err_cqe *)cqe)->vendor_err_synd;
+	done->sent = opcode == MLX5_CQE_REQ_ERR;
+	if (!done->sent)
+		return done_received(done, counter);
+	done_sent(done, counter);
+	return true;
+}
+
+/* What a request was, as the completion of one that was sent tells; -1: nothing that is sent. */
+static inline int mlx5_sent_opcode(const struct mlx5_done *done, uint32_t opcode_qpn)
+{
+	static const uint8_t opcodes[] = {
+		[MLX5_OPCODE_SEND_INVAL] = 1 + IBV_WC_SEND,
+		[MLX5_OPCODE_RDMA_WRITE] = 1 + IBV_WC_RDMA_WRITE,
+		[MLX5_OPCODE_RDMA_WRITE_IMM] = 1 + IBV_WC_RDMA_WRITE,
+		[MLX5_OPCODE_SEND] = 1 + IBV_WC_SEND,
+		[MLX5_OPCODE_SEND_IMM] = 1 + IBV_WC_SEND,
+		[MLX5_OPCODE_TSO] = 1 + IBV_WC_TSO,
+		[MLX5_OPCODE_RDMA_READ] = 1 + IBV_WC_RDMA_READ,
+		[MLX5_OPCODE_ATOMIC_CS] = 1 + IBV_WC_COMP_SWAP,
+		[MLX5_OPCODE_ATOMIC_FA] = 1 + IBV_WC_FETCH_ADD,
+	};
+	uint32_t hw = opcode_qpn >> 24;
+
+	if (hw < ARRAY_SIZE(opcodes) && opcodes[hw])
+		return opcodes[hw] - 1;
+	if (hw == MLX5_OPCODE_UMR || hw == MLX5_OPCODE_SET_PSV || hw == MLX5_OPCODE_NOP ||
+	    hw == MLX5_OPCODE_MMO)
+		return done->qp->sq.slots[done->slot].opcode;
+	return -1;
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The ConnectX provider: start reading here. What is not in this folder is a plain kernel command.
+ */
+#include <rdma/ib_user_ioctl_verbs.h>
+
+#include "providers/mlx5/mlx5.h"
+
+static const struct verbs_ops mlx5_ops = {
+	.open_context = mlx5_open_context,
+	.close_context = mlx5_close_context,
+	.query_device = mlx5_query_device,
+	.query_port = uverbs_query_port,
+	.query_gid = uverbs_query_gid,
+	.query_gid_table = uverbs_query_gid_table,
+	.query_pkey = uverbs_query_pkey,
+	.create_comp_channel = uverbs_create_comp_channel,
+
+	.alloc_pd = mlx5_alloc_pd,
+	.dealloc_pd = uverbs_dealloc_pd,
+
+	.reg_mr = uverbs_reg_mr,
+	.reg_dmabuf_mr = uverbs_reg_dmabuf_mr,
+	.rereg_mr = uverbs_rereg_mr,
+	.dereg_mr = uverbs_dereg_mr,
+	.advise_mr = uverbs_advise_mr,
+
+	.alloc_mw = uverbs_alloc_mw,
+	.dealloc_mw = uverbs_dealloc_mw,
+	.bind_mw = mlx5_bind_mw,
+
+	.create_cq = mlx5_create_cq,
+	.resize_cq = mlx5_resize_cq,
+	.modify_cq = uverbs_modify_cq,
+	.destroy_cq = mlx5_destroy_cq,
+	.req_notify_cq = mlx5_req_notify_cq,
+	.cq_event = mlx5_cq_event,
+	.poll_cq = mlx5_poll_cq,
+
+	.create_srq = mlx5_create_srq,
+	.modify_srq = uverbs_modify_srq,
+	.query_srq = uverbs_query_srq,
+	.destroy_srq = mlx5_destroy_srq,
+	.post_srq_recv = mlx5_post_srq_recv,
+
+	.create_qp = mlx5_create_qp,
+	.modify_qp = mlx5_modify_qp,
+	.query_qp = mlx5_query_qp,
+	.destroy_qp = mlx5_destroy_qp,
+	.set_ece = mlx5_set_ece,
+	.query_ece = mlx5_query_ece,
+	.post_send = mlx5_post_send,
+	.post_recv = mlx5_post_recv,
+
+	.create_ah = mlx5_create_ah,
+	.destroy_ah = mlx5_destroy_ah,
+
+	.attach_mcast = uverbs_attach_mcast,
+	.detach_mcast = uverbs_detach_mcast,
+};
+
+static const struct verbs_provider mlx5_provider = {
+	.size = sizeof(mlx5_provider),
+	.name = "mlx5",
+	.driver_id = RDMA_DRIVER_MLX5,
+	.min_abi = MLX5_IB_UVERBS_ABI_VERSION,
+	.max_abi = MLX5_IB_UVERBS_ABI_VERSION,
+	.sizes = {
+		.context = sizeof(struct mlx5_context),
+		.pd = sizeof(struct mlx5_pd),
+		.cq = sizeof(struct mlx5_cq),
+		.srq = sizeof(struct mlx5_srq),
+		.qp = sizeof(struct mlx5_qp),
+		.ah = sizeof(struct mlx5_ah),
+	},
+	.ops = &mlx5_ops,
+};
+
+VERBS_PROVIDER(mlx5_provider);

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ConnectX: work requests and completions travel through rings in this process's memory, which the
+ * adapter reads and writes; doorbell records in memory and registers of the adapter tell of news.
+ * Formats are in infiniband/mlx5/wqe.h and cqe.h.
+ *
+ * Locks, in the order in which they are taken:
+ *   mlx5_cq.lock	its consumer index; what completions change of queue pairs and SRQs
+ *   mlx5_srq.lock	its list of free requests
+ *   mlx5_sq.lock	the send ring; held from ibv_wr_start to _complete
+ *   mlx5_rq.lock	the receive ring
+ *   mlx5_bfreg.lock	which half of a register comes next; only of those that several queue pairs
+ * have and, apart from them, mlx5_context.uar_lock.
+ *
+ * What the adapter wrote is not trusted: an index is masked or checked, an object looked up, before
+ * anything is done with it. Rings are in memory that the adapter can write; so what decides where
+ * this process writes is kept beside them.
+ */
+#ifndef MLX5_H
+#define MLX5_H
+
+#include <infiniband/mlx5dv.h>
+#include <rdma/mlx5-abi.h>
+
+#include "libibverbs/provider.h"
+#include "libibverbs/uverbs/uverbs.h"
+#include "providers/kit/barrier.h"
+#include "providers/kit/buf.h"
+#include "providers/kit/dbrec.h"
+#include "providers/kit/idtable.h"
+#include "providers/kit/refuse.h"
+#include "util/spinlock.h"
+
+enum {
+	MLX5_UAR_SIZE = 4096,	  /* of the adapter; a page of the system has one or several */
+	MLX5_BFREG_FIRST = 0x800, /* in a UAR */
+	MLX5_PORTS_KNOWN = 2,	  /* whose facts are read at open */
+	MLX5_CQE_SIZE_DEFAULT = 64,
+};
+
+/*
+ * A register that takes the doorbells of send queues: two halves, used in turn.
+ * @size: bytes of a half; 0: it has one only, which takes no requests
+ */
+struct mlx5_bfreg {
+	char *reg;
+	uint32_t size;
+	uint32_t offset; /* 0 or size: the half that comes next */
+	bool shared;	 /* by queue pairs: the lock is needed */
+	bool blueflame;	 /* takes a request itself */
+	uint32_t index;	 /* as the kernel calls its page, or it, when the kernel chooses */
+	unsigned int users;
+	uint64_t mmap_offset; /* of its page */
+	struct spinlock lock;
+	SLIST_ENTRY(mlx5_bfreg) entry;
+};
+SLIST_HEAD(mlx5_bfreg_list, mlx5_bfreg);
+
+/* A page of registers that the kernel made on demand. */
+struct mlx5_uar_page {
+	LIST_ENTRY(mlx5_uar_page) entry;
+	char *base;
+	size_t length;
+	uint64_t mmap_offset;
+	uint32_t handle;
+	uint32_t page_id;
+	struct mlx5_bfreg *bfregs;
+};
+
+struct mlx5_context {
+	struct verbs_context vctx;
+	struct mlx5_ib_alloc_ucontext_resp info; /* as the kernel answered, checked */
+	struct mlx5_ib_query_device_resp caps;	 /* 0 where the kernel does not say */
+	uint32_t page_size;
+	uint32_t uars_per_page;
+	uint32_t total_bfregs;
+	uint32_t low_latency_bfregs;
+	bool atomics;
+	uint8_t link_layer[MLX5_PORTS_KNOWN];
+	uint8_t port_flags[MLX5_PORTS_KNOWN];
+
+	/* Registers that the kernel hands out by index, or makes on demand. */
+	struct mlx5_bfreg *bfregs; /* NULL: on demand */
+	char **pages;		   /* of bfregs */
+	unsigned int page_count, bfreg_count;
+	pthread_mutex_t uar_lock; /* protects the lists */
+	LIST_HEAD(, mlx5_uar_page) uar_pages;
+	struct mlx5_bfreg_list dedicated, shared;
+	unsigned int dedicated_count, shared_count;
+	char *cq_uar;		/* where completion queues ring */
+	int64_t cq_uar_page_id; /* -1: the kernel knows it */
+
+	struct dbrec_pool records;
+	struct idtable users; /* queue pairs, by the number that their completions carry */
+};
+
+struct mlx5_pd {
+	struct verbs_pd vpd;
+	uint32_t pdn;
+};
+
+/* A send request, at its first basic block. */
+struct mlx5_sq_slot {
+	uint64_t wr_id;
+	uint32_t head;	 /* how many requests were posted before it */
+	uint32_t opcode; /* of the completion, where the adapter's does not tell: IBV_WC_ */
+};
+
+struct mlx5_sq {
+	struct spinlock lock;
+	uint8_t fence;	   /* of the next request; MLX5_WQE_CTRL_ */
+	uint8_t signal;	   /* of every request */
+	uint32_t ops;	   /* bit n: a request of IBV_WR_n is possible, and fits */
+	int max_sge;	   /* -1 in states in which nothing is taken */
+	uint32_t mask;	   /* basic blocks, less one */
+	uint32_t cur_post; /* basic blocks posted */
+	uint32_t head;	   /* requests posted */
+	uint32_t max_post;
+	uint32_t max_inline;
+	char *ring, *end;
+	struct mlx5_sq_slot *slots;
+	__be32 *record;
+	struct mlx5_bfreg *bfreg;
+	/* The batch between ibv_wr_start() and ibv_wr_complete(). */
+	struct mlx5_batch {
+		uint32_t cur_post, nreq;
+		uint8_t fence;
+		int error;			      /* the first, positive */
+		struct mlx5_wqe_ctrl_seg *ctrl;	      /* of the request being built; NULL: none */
+		const struct mlx5_wqe_ctrl_seg *last; /* that is complete */
+		unsigned int last_ds;
+		char *seg; /* where its data go */
+		unsigned int ds;
+		unsigned int missing; /* setters before it is complete */
+	} batch;
+	atomic_uint tail; /* requests completed; written by who polls */
+	atomic_uint said; /* enum kit_fault bits already explained in the log */
+};
+
+struct mlx5_rq {
+	struct spinlock lock;
+	int max_sge; /* -1 in states in which nothing is taken */
+	uint32_t mask;
+	uint32_t shift;
+	uint32_t max_post;
+	uint32_t head;
+	uint32_t wqe_sge; /* segments of a slot */
+	char *ring;
+	uint64_t *wr_ids;
+	__be32 *record;
+	atomic_uint tail;
+	atomic_uint said; /* as of mlx5_sq */
+};
+
+struct mlx5_srq {
+	struct verbs_srq vsrq;
+	struct spinlock lock;
+	uint32_t srqn;
+	uint32_t mask;
+	uint32_t shift;
+	uint32_t max_sge;
+	uint32_t head, tail; /* of the list of free requests; the last one is not given out */
+	uint16_t posted;
+	uint32_t *next;
+	uint64_t *wr_ids;
+	char *ring;
+	__be32 *record;
+	struct kit_buf buf;
+	atomic_uint said; /* as of mlx5_sq */
+};
+
+struct mlx5_cq {
+	struct verbs_cq vcq;
+	struct spinlock lock;
+	uint32_t consumer;
+	uint32_t mask;
+	uint32_t stride;      /* bytes from entry to entry */
+	char *first;	      /* the first entry's last 64 bytes, which are the completion */
+	struct mlx5_qp *last; /* whose completion was the last one; or NULL */
+	uint32_t last_uidx;
+	__be32 *record;
+	char *uar;
+	uint32_t cqn;
+	uint32_t arm_sn; /* events that the program has read, as a doorbell has their number */
+	/* The entry that the extended poll stands on. */
+	const struct mlx5_cqe64 *cqe;
+	struct mlx5_qp *cqe_qp;
+	uint32_t cqe_slot;
+	bool by_program; /* mlx5dv_init_obj() gave it away: nothing is taken out of it */
+	struct kit_buf buf;
+};
+
+struct mlx5_qp {
+	struct verbs_qp vqp;
+	struct mlx5_sq sq;
+	struct mlx5_rq rq;
+	struct mlx5_cq *send_cq, *recv_cq;
+	struct mlx5_srq *srq;
+	uint32_t uidx;
+	uint32_t ece;	   /* as the kernel granted */
+	uint32_t ece_next; /* to ask for with the next transition */
+	bool ece_pending;
+	struct kit_buf buf;
+};
+
+struct mlx5_ah {
+	struct ibv_ah ah;
+	struct mlx5_wqe_av av;
+	bool in_kernel;
+};
+
+static inline struct mlx5_context *to_mctx(struct ibv_context *ctx)
+{
+	return (struct mlx5_context *)to_vctx(ctx);
+}
+
+static inline struct mlx5_cq *to_mcq(struct ibv_cq *cq)
+{
+	return (struct mlx5_cq *)cq;
+}
+
+static inline struct mlx5_qp *to_mqp(struct ibv_qp *qp)
+{
+	return (struct mlx5_qp *)qp;
+}
+
+static inline struct mlx5_srq *to_msrq(struct ibv_srq *srq)
+{
+	return (struct mlx5_srq *)srq;
+}
+
+static inline struct mlx5_ah *to_mah(struct ibv_ah *ah)
+{
+	return (struct mlx5_ah *)ah;
+}
+
+/* context.c */
+int mlx5_open_context(struct verbs_context *vctx, const struct verbs_open_context *in);
+void mlx5_close_context(struct verbs_context *vctx);
+int mlx5_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
+		      struct ibv_device_attr_ex *ret_attr);
+int mlx5_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
+
+/* uar.c: registers of the context, and those of one QP. NULL: none is to be had. */
+int mlx5_uar_open(struct mlx5_context *ctx);
+void mlx5_uar_close(struct mlx5_context *ctx);
+struct mlx5_bfreg *mlx5_bfreg_get(struct mlx5_context *ctx);
+void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
+
+/* cq.c */
+int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
+int mlx5_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
+int mlx5_destroy_cq(struct verbs_cq *vcq);
+int mlx5_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
+void mlx5_cq_event(struct verbs_cq *vcq);
+/* Take out what is the QP's; with the lock held. */
+void mlx5_cq_clean_locked(struct mlx5_cq *cq, struct mlx5_qp *qp);
+/* Both of a QP, in the order of their numbers. */
+void mlx5_cqs_lock(struct mlx5_qp *qp);
+void mlx5_cqs_unlock(struct mlx5_qp *qp);
+
+/* poll.c, cq_ex.c */
+int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
+extern const uint64_t mlx5_cq_ex_wc_flags;
+void mlx5_cq_ex_set_slots(struct mlx5_cq *cq, uint64_t wc_flags);
+
+/* qp.c, qp_modify.c, qp_size.c */
+int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
+int mlx5_destroy_qp(struct verbs_qp *vqp);
+int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
+int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
+int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece);
+int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
+
+/* What a QP's rings are, in bytes and entries. */
+struct mlx5_qp_size {
+	uint32_t sq_bytes, sq_blocks, sq_max_post, max_inline;
+	uint32_t sq_ops; /* as mlx5_sq.ops */
+	uint32_t rq_bytes, rq_count, rq_shift, rq_max_sge;
+};
+int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+		 struct mlx5_qp_size *ret_size);
+
+/* send.c, wr.c, recv.c */
+int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr);
+void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops);
+int mlx5_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int mlx5_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int mlx5_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
+/* srq.c */
+int mlx5_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in);
+int mlx5_destroy_srq(struct verbs_srq *vsrq);
+
+/* ah.c */
+int mlx5_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in);
+int mlx5_destroy_ah(struct ibv_ah *ibah);
+/* Of a port: facts that are read at open, or now. */
+int mlx5_port_facts(struct ibv_context *ctx, uint8_t port_num, uint8_t *ret_link_layer,
+		    uint8_t *ret_flags);
+
+#endif

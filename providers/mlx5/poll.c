@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "providers/mlx5/done.h"
+
+struct mlx5_qp *mlx5_cq_find(struct mlx5_cq *cq, uint32_t uidx)
+{
+	struct mlx5_qp *qp = idtable_find(&to_mctx(cq->vcq.cq.context)->users, uidx);
+
+	/* Locks are those of its own queues: one that completes elsewhere is not touched. */
+	if (!qp || (qp->send_cq != cq && qp->recv_cq != cq))
+		return NULL;
+	cq->last = qp;
+	cq->last_uidx = uidx;
+	return qp;
+}
+
+enum ibv_wc_status mlx5_status(uint8_t syndrome)
+{
+	static const uint8_t statuses[] = {
+		[MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR] = IBV_WC_LOC_LEN_ERR,
+		[MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR] = IBV_WC_LOC_QP_OP_ERR,
+		[MLX5_CQE_SYNDROME_LOCAL_PROT_ERR] = IBV_WC_LOC_PROT_ERR,
+		[MLX5_CQE_SYNDROME_WR_FLUSH_ERR] = IBV_WC_WR_FLUSH_ERR,
+		[MLX5_CQE_SYNDROME_MW_BIND_ERR] = IBV_WC_MW_BIND_ERR,
+		[MLX5_CQE_SYNDROME_BAD_RESP_ERR] = IBV_WC_BAD_RESP_ERR,
+		[MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR] = IBV_WC_LOC_ACCESS_ERR,
+		[MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR] = IBV_WC_REM_INV_REQ_ERR,
+		[MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR] = IBV_WC_REM_ACCESS_ERR,
+		[MLX5_CQE_SYNDROME_REMOTE_OP_ERR] = IBV_WC_REM_OP_ERR,
+		[MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR] = IBV_WC_RETRY_EXC_ERR,
+		[MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR] = IBV_WC_RNR_RETRY_EXC_ERR,
+		[MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR] = IBV_WC_REM_ABORT_ERR,
+	};
+
+	if (syndrome < ARRAY_SIZE(statuses) && statuses[syndrome])
+		return statuses[syndrome];
+	return IBV_WC_GENERAL_ERR;
+}
+
+__attribute__((noinline, cold)) void mlx5_cqe_say_corrupt(const struct mlx5_cq *cq,
+							  const struct mlx5_cqe64 *cqe)
+{
+	verbs_err(cq->vcq.cq.context,
+		  "cq 0x%x: an entry that makes no sense: opcode %u, user 0x%x, request %u",
+		  cq->cqn, cqe->op_own >> 4, be32toh(cqe->srqn_uidx) & IDTABLE_MASK,
+		  be16toh(cqe->wqe_counter));
+}
+
+__attribute__((always_inline)) static inline bool
+wc_sent(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, const struct mlx5_done *done)
+{
+	uint32_t opcode_qpn = be32toh(cqe->sop_drop_qpn);
+	int opcode = mlx5_sent_opcode(done, opcode_qpn);
+
+	wc->opcode = opcode;
+	wc->wc_flags = 0;
+	switch (opcode_qpn >> 24) {
+	case MLX5_OPCODE_RDMA_WRITE_IMM:
+	case MLX5_OPCODE_SEND_IMM:
+		wc->wc_flags = IBV_WC_WITH_IMM;
+		break;
+	case MLX5_OPCODE_RDMA_READ:
+		wc->byte_len = be32toh(cqe->byte_cnt);
+		break;
+	case MLX5_OPCODE_ATOMIC_CS:
+	case MLX5_OPCODE_ATOMIC_FA:
+		wc->byte_len = 8;
+		break;
+	}
+	return likely(opcode >= 0);
+}
+
+__attribute__((always_inline)) static inline void
+wc_received(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int opcode)
+{
+	uint32_t flags_rqpn = be32toh(cqe->flags_rqpn);
+
+	wc->opcode = opcode == MLX5_CQE_RESP_WR_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+	wc->byte_len = be32toh(cqe->byte_cnt);
+	wc->wc_flags = flags_rqpn >> 28 & 3 ? IBV_WC_GRH : 0;
+	if (opcode == MLX5_CQE_RESP_SEND_INV) {
+		wc->wc_flags |= IBV_WC_WITH_INV;
+		wc->invalidated_rkey = be32toh(cqe->imm_inval_pkey);
+	} else if (opcode != MLX5_CQE_RESP_SEND) {
+		wc->wc_flags |= IBV_WC_WITH_IMM;
+		wc->imm_data = cqe->imm_inval_pkey;
+	}
+	wc->slid = be16toh(cqe->slid);
+	wc->sl = flags_rqpn >> 24 & 15;
+	wc->src_qp = flags_rqpn & 0xffffff;
+	wc->dlid_path_bits = cqe->ml_path & 0x7f;
+	wc->pkey_index = be32toh(cqe->imm_inval_pkey) & 0xffff;
+}
+
+/* Return: whether the entry can be believed. */
+__attribute__((always_inline)) static inline bool
+wc_read(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t op_own, struct ibv_wc *wc)
+{
+	unsigned int opcode = op_own >> 4;
+	struct mlx5_done done;
+
+	if (unlikely(!mlx5_done_read(cq, cqe, opcode, &done)))
+		return false;
+	wc->wr_id = done.wr_id;
+	wc->status = done.status;
+	wc->vendor_err = done.vendor_err;
+	wc->qp_num = done.qp->vqp.qp.qp_num;
+	if (unlikely(done.status)) {
+		wc->opcode = done.sent ? IBV_WC_SEND : IBV_WC_RECV;
+		wc->wc_flags = 0;
+		return true;
+	}
+	if (done.sent)
+		return wc_sent(wc, cqe, &done);
+	wc_received(wc, cqe, opcode);
+	return true;
+}
+
+/* With the lock held, and the next entry with its op_own; gives the lock back. */
+__attribute__((noinline)) static int poll_found(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
+						uint8_t op_own, int num_entries, struct ibv_wc *wc)
+{
+	int n = 0;
+
+	do {
+		/* The rest of the entry was written before its last byte. */
+		barrier_from_device();
+		cq->consumer++;
+		if (unlikely(!wc_read(cq, cqe, op_own, wc))) {
+			mlx5_cqe_say_corrupt(cq, cqe);
+			n = MLX5_POLL_CORRUPT;
+			break;
+		}
+		verbs_data_wc(&cq->vcq.cq, wc);
+		wc++;
+		if (++n == num_entries)
+			break;
+		cqe = mlx5_cqe_at(cq, cq->consumer);
+		op_own = mlx5_cqe_valid(cq, cqe, cq->consumer);
+	} while (op_own != MLX5_CQE_NONE);
+	/* What was read is not read later: the adapter may write there again. */
+	atomic_thread_fence(memory_order_release);
+	mlx5_cq_publish(cq);
+	spinlock_unlock(&cq->lock);
+	return n;
+}
+
+/* With the lock held; gives it back. */
+static inline int poll_locked(struct mlx5_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	const struct mlx5_cqe64 *cqe = mlx5_cqe_at(cq, cq->consumer);
+	uint8_t op_own = mlx5_cqe_valid(cq, cqe, cq->consumer);
+
+	if (op_own != MLX5_CQE_NONE && likely(num_entries > 0))
+		return poll_found(cq, cqe, op_own, num_entries, wc);
+	spinlock_unlock(&cq->lock);
+	return 0;
+}
+
+__attribute__((noinline, cold)) static int poll_contended(struct mlx5_cq *cq, int num_entries,
+							  struct ibv_wc *wc)
+{
+	spinlock_wait(&cq->lock);
+	return poll_locked(cq, num_entries, wc);
+}
+
+int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	struct mlx5_cq *cq = to_mcq(ibcq);
+
+	if (unlikely(!spinlock_try(&cq->lock)))
+		return poll_contended(cq, num_entries, wc);
+	return poll_locked(cq, num_entries, wc);
+}

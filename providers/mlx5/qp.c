@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Queue pairs: two rings in one buffer, what is kept beside them, and a register. */
+#include <string.h>
+
+#include "providers/mlx5/cqe.h"
+
+enum {
+	ECE_ASK = 0x10000000,
+};
+
+static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
+{
+	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (!comp_mask_ok(attr->comp_mask, known)) {
+		verbs_err(ctx,
+			  "ibv_create_qp_ex: comp_mask 0x%x is not supported (supported: 0x%x)",
+			  attr->comp_mask & ~known, known);
+		return -EOPNOTSUPP;
+	}
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags) {
+		verbs_err(ctx, "ibv_create_qp_ex: create_flags 0x%x are not supported",
+			  attr->create_flags);
+		return -EOPNOTSUPP;
+	}
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
+	    attr->qp_type != IBV_QPT_UD) {
+		verbs_err(ctx, "ibv_create_qp: QP type %d is not supported (RC, UC and UD are)",
+			  attr->qp_type);
+		return -EOPNOTSUPP;
+	}
+	return mlx5_wr_check(ctx, attr);
+}
+
+/* Memory of the rings and beside them; what is not needed has one entry, so that a mask of 0 is
+ * right. */
+static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
+{
+	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
+	int r;
+
+	qp->sq.slots = calloc(max_of(size->sq_blocks, 1u), sizeof(*qp->sq.slots));
+	qp->rq.wr_ids = calloc(max_of(size->rq_count, 1u), sizeof(*qp->rq.wr_ids));
+	qp->rq.record = dbrec_alloc(&ctx->records);
+	if (!qp->sq.slots || !qp->rq.wr_ids || !qp->rq.record)
+		return -ENOMEM;
+	r = kit_buf_alloc(&qp->buf, (size_t)size->rq_bytes + size->sq_bytes);
+	if (r < 0)
+		return r;
+	qp->rq.ring = qp->buf.base;
+	qp->rq.mask = size->rq_count ? size->rq_count - 1 : 0;
+	qp->rq.shift = size->rq_shift;
+	qp->rq.max_post = size->rq_count;
+	qp->rq.wqe_sge = size->rq_max_sge;
+	qp->rq.max_sge = -1;
+	qp->sq.record = qp->rq.record + MLX5_SND_DBR;
+	qp->sq.ring = (char *)qp->buf.base + size->rq_bytes;
+	qp->sq.end = qp->sq.ring + size->sq_bytes;
+	qp->sq.mask = size->sq_blocks ? size->sq_blocks - 1 : 0;
+	qp->sq.max_post = size->sq_max_post;
+	qp->sq.max_inline = size->max_inline;
+	qp->sq.ops = size->sq_ops;
+	qp->sq.max_sge = -1;
+	return 0;
+}
+
+static void rings_free(struct mlx5_qp *qp)
+{
+	kit_buf_free(&qp->buf);
+	dbrec_free(&to_mctx(qp->vqp.qp.context)->records, qp->rq.record);
+	free(qp->rq.wr_ids);
+	free(qp->sq.slots);
+}
+
+/* The register of the kernel's choice, if it is one. */
+static int bfreg_accept(struct mlx5_qp *qp, uint32_t index)
+{
+	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
+
+	if (index >= ctx->bfreg_count || !ctx->bfregs[index].reg) {
+		verbs_err(&ctx->vctx.context, "qp 0x%x: the kernel chose doorbell %u, of %u",
+			  qp->vqp.qp.qp_num, index, ctx->bfreg_count);
+		return -EPROTO;
+	}
+	qp->sq.bfreg = &ctx->bfregs[index];
+	return 0;
+}
+
+static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
+		     const struct mlx5_qp_size *size)
+{
+	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
+	bool ece = ctx->info.comp_mask & MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE;
+	struct mlx5_ib_create_qp_resp resp = {};
+	struct mlx5_ib_create_qp cmd = {
+		.buf_addr = (uintptr_t)qp->buf.base,
+		.db_addr = (uintptr_t)qp->rq.record,
+		.sq_wqe_count = size->sq_blocks,
+		.rq_wqe_count = size->rq_count,
+		.rq_wqe_shift = size->rq_shift,
+		.uidx = qp->uidx,
+		.ece_options = ece ? ECE_ASK : 0,
+	};
+	struct verbs_udata udata = {
+		.in = &cmd,
+		.in_len = sizeof(cmd),
+		.out = &resp,
+		.out_len = sizeof(resp),
+	};
+	struct verbs_create_qp request = *in;
+	int r;
+
+	if (qp->sq.bfreg) {
+		cmd.bfreg_index = qp->sq.bfreg->index;
+		cmd.flags |= MLX5_QP_FLAG_UAR_PAGE_INDEX;
+	}
+	request.udata = &udata;
+	r = uverbs_create_qp(&qp->vqp, &request);
+	if (r < 0)
+		return r;
+	qp->ece = resp.ece_options;
+	if (!qp->sq.bfreg) {
+		r = bfreg_accept(qp, resp.bfreg_index);
+		if (r < 0)
+			uverbs_destroy_qp(&qp->vqp);
+	}
+	return r;
+}
+
+static void qp_link(struct mlx5_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+	qp->send_cq = attr->send_cq ? to_mcq(attr->send_cq) : NULL;
+	qp->recv_cq = attr->recv_cq ? to_mcq(attr->recv_cq) : NULL;
+	qp->srq = attr->srq ? to_msrq(attr->srq) : NULL;
+	qp->sq.signal = attr->sq_sig_all ? MLX5_WQE_CTRL_CQ_UPDATE : 0;
+}
+
+static void cap_grant(struct ibv_qp_cap *cap, const struct ibv_qp_cap *asked,
+		      const struct mlx5_qp_size *size)
+{
+	*cap = (struct ibv_qp_cap){
+		.max_send_wr = size->sq_max_post,
+		.max_recv_wr = size->rq_count,
+		.max_send_sge = asked->max_send_sge,
+		.max_recv_sge = size->rq_max_sge,
+		.max_inline_data = size->max_inline,
+	};
+}
+
+/* With the rings there: number, register and kernel; nothing is left of a failure. */
+static int qp_bring_up(struct mlx5_qp *qp, const struct verbs_create_qp *in,
+		       const struct mlx5_qp_size *size)
+{
+	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
+	int r = idtable_add(&ctx->users, qp, &qp->uidx);
+
+	if (r < 0)
+		return r;
+	if (!ctx->bfregs) {
+		qp->sq.bfreg = mlx5_bfreg_get(ctx);
+		r = qp->sq.bfreg ? 0 : -ENOMEM;
+	}
+	if (!r)
+		r = qp_create(qp, in, size);
+	if (r < 0) {
+		if (!ctx->bfregs && qp->sq.bfreg)
+			mlx5_bfreg_put(ctx, qp->sq.bfreg);
+		idtable_remove(&ctx->users, qp->uidx);
+	}
+	return r;
+}
+
+int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
+{
+	struct mlx5_context *ctx = to_mctx(vqp->qp.context);
+	struct mlx5_qp *qp = to_mqp(&vqp->qp);
+	const struct ibv_qp_cap asked = in->attr->cap;
+	struct mlx5_qp_size size;
+	int r = qp_check(vqp->qp.context, in->attr);
+
+	if (!r)
+		r = mlx5_qp_size(ctx, in->attr, &size);
+	if (r < 0)
+		return r;
+	qp_link(qp, in->attr);
+	/* The kernel is told of what will be granted. */
+	in->attr->cap.max_inline_data = size.max_inline;
+	r = rings_make(qp, &size);
+	if (!r)
+		r = qp_bring_up(qp, in, &size);
+	if (r < 0) {
+		rings_free(qp);
+		return r;
+	}
+	cap_grant(&in->attr->cap, &asked, &size);
+	if (in->extended) {
+		vqp->comp_mask |= VERBS_QP_EX;
+		mlx5_wr_set_slots(qp, in->attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS
+					      ? in->attr->send_ops_flags
+					      : 0);
+	}
+	return 0;
+}
+
+int mlx5_destroy_qp(struct verbs_qp *vqp)
+{
+	struct mlx5_context *ctx = to_mctx(vqp->qp.context);
+	struct mlx5_qp *qp = to_mqp(&vqp->qp);
+	int r = uverbs_destroy_qp(vqp);
+
+	if (r < 0)
+		return r;
+	mlx5_cqs_lock(qp);
+	/* From here on nobody who polls finds it, nor a completion of it. */
+	idtable_remove(&ctx->users, qp->uidx);
+	if (qp->recv_cq)
+		mlx5_cq_clean_locked(qp->recv_cq, qp);
+	if (qp->send_cq && qp->send_cq != qp->recv_cq)
+		mlx5_cq_clean_locked(qp->send_cq, qp);
+	mlx5_cqs_unlock(qp);
+	if (!ctx->bfregs)
+		mlx5_bfreg_put(ctx, qp->sq.bfreg);
+	rings_free(qp);
+	return 0;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Transitions, and what they do to the rings. */
+#include "providers/mlx5/cqe.h"
+
+enum {
+	VENDOR_ID = 0x15b3,
+};
+
+/* Both rings are empty again, and so is what they completed. */
+static void rings_reset(struct mlx5_qp *qp)
+{
+	mlx5_cqs_lock(qp);
+	if (qp->recv_cq)
+		mlx5_cq_clean_locked(qp->recv_cq, qp);
+	if (qp->send_cq && qp->send_cq != qp->recv_cq)
+		mlx5_cq_clean_locked(qp->send_cq, qp);
+	mlx5_cqs_unlock(qp);
+	qp->sq.head = qp->sq.cur_post = 0;
+	qp->sq.fence = 0;
+	qp->rq.head = 0;
+	atomic_store_explicit(&qp->sq.tail, 0, memory_order_relaxed);
+	atomic_store_explicit(&qp->rq.tail, 0, memory_order_relaxed);
+	qp->rq.record[MLX5_RCV_DBR] = qp->rq.record[MLX5_SND_DBR] = 0;
+}
+
+/* What may be posted in the state that was reached. */
+static void gates_set(struct mlx5_qp *qp, enum ibv_qp_state state)
+{
+	switch (state) {
+	case IBV_QPS_RESET:
+		qp->sq.max_sge = qp->rq.max_sge = -1;
+		break;
+	case IBV_QPS_INIT:
+		qp->rq.max_sge = qp->rq.max_post ? (int)qp->rq.wqe_sge : -1;
+		break;
+	case IBV_QPS_RTS:
+		qp->sq.max_sge = qp->vqp.cap.max_send_sge;
+		break;
+	default:
+		break;
+	}
+}
+
+int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
+{
+	struct mlx5_qp *qp = to_mqp(&vqp->qp);
+	struct mlx5_ib_modify_qp_resp resp = {};
+	struct mlx5_ib_modify_qp cmd = { .ece_options = qp->ece_next };
+	struct verbs_udata udata = {
+		.in = &cmd,
+		.in_len = sizeof(cmd),
+		.out = &resp,
+		.out_len = sizeof(resp),
+	};
+	struct verbs_modify_qp request = *in;
+	int r;
+
+	if (qp->ece_pending)
+		request.udata = &udata;
+	r = uverbs_modify_qp(vqp, &request);
+	if (!r && qp->ece_pending) {
+		qp->ece = resp.ece_options;
+		qp->ece_pending = false;
+	}
+	if (r < 0 || !(in->mask & IBV_QP_STATE))
+		return r;
+	if (in->attr->qp_state == IBV_QPS_RESET)
+		rings_reset(qp);
+	gates_set(qp, in->attr->qp_state);
+	return 0;
+}
+
+int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
+{
+	int r = uverbs_query_qp(vqp, in);
+
+	if (r < 0)
+		return r;
+	/* The kernel does not know what the rings were made for. */
+	in->ret_attr->cap.max_send_wr = vqp->cap.max_send_wr;
+	in->ret_attr->cap.max_send_sge = vqp->cap.max_send_sge;
+	in->ret_attr->cap.max_inline_data = vqp->cap.max_inline_data;
+	in->ret_init_attr->cap = in->ret_attr->cap;
+	return 0;
+}
+
+int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece)
+{
+	*ret_ece = (struct ibv_ece){ .vendor_id = VENDOR_ID, .options = to_mqp(&vqp->qp)->ece };
+	return 0;
+}
+
+int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece)
+{
+	struct mlx5_qp *qp = to_mqp(&vqp->qp);
+
+	if (!(to_mctx(vqp->qp.context)->info.comp_mask & MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE))
+		return -EOPNOTSUPP;
+	if (ece->comp_mask || ece->vendor_id != VENDOR_ID) {
+		verbs_err(vqp->qp.context, "qp 0x%x: ibv_set_ece: vendor 0x%x is not 0x%x",
+			  vqp->qp.qp_num, ece->vendor_id, VENDOR_ID);
+		return -EINVAL;
+	}
+	qp->ece_next = ece->options;
+	qp->ece_pending = true;
+	return 0;
+}

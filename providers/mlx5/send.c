@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ibv_post_send(): the loop is compiled once for each type of queue pair, chosen once a call. A
+ * request that is refused was not told to the adapter: what is in the ring is not looked at.
+ */
+#include "providers/mlx5/wqe.h"
+
+/* What each opcode of verbs is here, and what it has. */
+enum {
+	HAS_RADDR = 1 << 0,
+	HAS_ATOMIC = 1 << 1,
+	HAS_IMM = 1 << 2,
+	HAS_INV = 1 << 3,
+	HAS_KEY = 1 << 4, /* it changes a key, and has no data */
+};
+
+struct send_op {
+	uint8_t opcode, has;
+};
+
+static const struct send_op send_ops[] = {
+	[IBV_WR_SEND] = { MLX5_OPCODE_SEND, 0 },
+	[IBV_WR_SEND_WITH_IMM] = { MLX5_OPCODE_SEND_IMM, HAS_IMM },
+	[IBV_WR_SEND_WITH_INV] = { MLX5_OPCODE_SEND_INVAL, HAS_INV },
+	[IBV_WR_RDMA_WRITE] = { MLX5_OPCODE_RDMA_WRITE, HAS_RADDR },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = { MLX5_OPCODE_RDMA_WRITE_IMM, HAS_RADDR | HAS_IMM },
+	[IBV_WR_RDMA_READ] = { MLX5_OPCODE_RDMA_READ, HAS_RADDR },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = { MLX5_OPCODE_ATOMIC_CS, HAS_RADDR | HAS_ATOMIC },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { MLX5_OPCODE_ATOMIC_FA, HAS_RADDR | HAS_ATOMIC },
+	[IBV_WR_LOCAL_INV] = { MLX5_OPCODE_UMR, HAS_KEY },
+	[IBV_WR_BIND_MW] = { MLX5_OPCODE_UMR, HAS_KEY },
+};
+
+/* A request being built. */
+struct send_build {
+	struct mlx5_wqe_ctrl_seg *ctrl;
+	char *seg;
+	unsigned int ds;
+	__be32 imm;
+	uint32_t wc_opcode;
+	uint8_t fence; /* of the request behind it */
+};
+
+FLAT enum kit_fault data_inline(const struct mlx5_sq *sq, const struct ibv_send_wr *wr,
+				struct send_build *b)
+{
+	char *seg = b->seg, *at = seg + sizeof(struct mlx5_wqe_inl_data_seg);
+	uint32_t length = 0;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		if (unlikely(sge->length > sq->max_inline - length))
+			return KIT_FAULT_INLINE;
+		at = wqe_bytes(sq, at, (void *)(uintptr_t)sge->addr, sge->length);
+		length += sge->length;
+	}
+	if (length)
+		wqe_inline_head(seg, length);
+	b->ds += wqe_inline_ds(length);
+	return KIT_FAULT_NONE;
+}
+
+/* @atomic: 8 bytes come back, whatever more the list has room for. */
+FLAT void data_list(const struct mlx5_sq *sq, const struct ibv_send_wr *wr, bool atomic,
+		    struct send_build *b)
+{
+	const struct ibv_sge *sge = wr->sg_list, *end = sge + wr->num_sge;
+	unsigned int ds = b->ds;
+	char *seg = b->seg;
+
+	for (; sge < end; sge++) {
+		if (unlikely(!sge->length))
+			continue;
+		seg = sq_wrap(sq, seg);
+		wqe_data(seg, sge->addr, atomic && sge->length > 8 ? 8 : sge->length, sge->lkey);
+		seg += SEGMENT;
+		ds++;
+	}
+	b->ds = ds;
+}
+
+FLAT void segment_take(struct send_build *b, unsigned int size)
+{
+	b->seg += size;
+	b->ds += size / SEGMENT;
+}
+
+/* Keys and windows, which have no data. */
+__attribute__((noinline)) static enum kit_fault
+umr_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_build *b)
+{
+	unsigned int ds = 0;
+	int r = 0;
+
+	if (wr->opcode == IBV_WR_LOCAL_INV) {
+		ds = mlx5_wqe_local_inv(&qp->sq, b->seg);
+		b->imm = htobe32(wr->invalidate_rkey);
+		b->wc_opcode = IBV_WC_LOCAL_INV;
+	} else {
+		r = mlx5_wqe_bind(qp, b->seg, wr->bind_mw.mw, wr->bind_mw.rkey,
+				  &wr->bind_mw.bind_info, &ds);
+		b->imm = htobe32(wr->bind_mw.mw->rkey);
+		b->wc_opcode = IBV_WC_BIND_MW;
+	}
+	b->ds += ds;
+	b->fence = MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE;
+	return r < 0 ? KIT_FAULT_BIND : KIT_FAULT_NONE;
+}
+
+/* What some operations have in front of their data. */
+FLAT enum kit_fault head_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_op op,
+			       struct send_build *b)
+{
+	if (op.has & HAS_IMM)
+		b->imm = wr->imm_data;
+	else if (op.has & HAS_INV)
+		b->imm = htobe32(wr->invalidate_rkey);
+	if (op.has & HAS_ATOMIC) {
+		if (unlikely(wr->wr.atomic.remote_addr % 8))
+			return KIT_FAULT_ATOMIC_ADDR;
+		wqe_raddr(b->seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
+		segment_take(b, SEGMENT);
+		wqe_atomic(b->seg, wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP,
+			   wr->wr.atomic.compare_add, wr->wr.atomic.swap);
+		segment_take(b, SEGMENT);
+	} else if (op.has & HAS_RADDR) {
+		wqe_raddr(b->seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		segment_take(b, SEGMENT);
+	}
+	return KIT_FAULT_NONE;
+}
+
+/* Everything but the control segment. */
+FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_op op,
+			       enum ibv_qp_type type, struct send_build *b)
+{
+	struct mlx5_sq *sq = &qp->sq;
+
+	if (op.has) {
+		enum kit_fault fault = head_build(qp, wr, op, b);
+
+		if (unlikely(fault))
+			return fault;
+		if (unlikely(op.has & HAS_KEY)) {
+			/* A copy: nobody has the address of what is in registers otherwise. */
+			struct send_build copy = *b;
+
+			fault = umr_build(qp, wr, &copy);
+			*b = copy;
+			return fault;
+		}
+	}
+	if (type == IBV_QPT_UD) {
+		if (unlikely(!wr->wr.ud.ah))
+			return KIT_FAULT_AH;
+		wqe_datagram(b->seg, to_mah(wr->wr.ud.ah), wr->wr.ud.remote_qpn,
+			     wr->wr.ud.remote_qkey);
+		segment_take(b, sizeof(struct mlx5_wqe_datagram_seg));
+		b->seg = sq_wrap(sq, b->seg);
+	}
+	if (wr->send_flags & IBV_SEND_INLINE)
+		return data_inline(sq, wr, b);
+	if (unlikely(op.has & HAS_ATOMIC))
+		data_list(sq, wr, true, b);
+	else
+		data_list(sq, wr, false, b);
+	return KIT_FAULT_NONE;
+}
+
+FLAT bool op_possible(const struct mlx5_sq *sq, const struct ibv_send_wr *wr)
+{
+	return (unsigned int)wr->opcode < 32 && sq->ops >> wr->opcode & 1;
+}
+
+static uint64_t inline_length(const struct ibv_send_wr *wr)
+{
+	uint64_t length = 0;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	return length;
+}
+
+/* The offending value and the limit, in words. Return: the errno. */
+__attribute__((noinline, cold)) static int
+send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
+{
+	struct mlx5_sq *sq = &qp->sq;
+	uint64_t value = 0;
+	uint32_t limit = 0;
+
+	if (sq->max_sge < 0)
+		fault = KIT_FAULT_STATE;
+	switch (fault) {
+	case KIT_FAULT_FULL:
+		value = limit = sq->max_post;
+		break;
+	case KIT_FAULT_OPCODE:
+		value = wr->opcode;
+		if (qp->vqp.qp.qp_type == IBV_QPT_RC && !to_mctx(qp->vqp.qp.context)->atomics &&
+		    (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		     wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD))
+			fault = KIT_FAULT_ATOMICS;
+		break;
+	case KIT_FAULT_NUM_SGE:
+		value = (uint32_t)wr->num_sge;
+		limit = sq->max_sge;
+		break;
+	case KIT_FAULT_INLINE:
+		value = inline_length(wr);
+		limit = sq->max_inline;
+		break;
+	case KIT_FAULT_ATOMIC_ADDR:
+		value = wr->wr.atomic.remote_addr;
+		break;
+	case KIT_FAULT_BIND:
+		value = wr->bind_mw.bind_info.length;
+		limit = 1u << 31;
+		break;
+	default:
+		break;
+	}
+	return kit_send_refuse(&qp->vqp.qp, &sq->said, "ibv_post_send", fault, value, limit);
+}
+
+/* What of a request does not depend on what it is. */
+FLAT enum kit_fault send_check(const struct mlx5_sq *sq, const struct ibv_send_wr *wr,
+			       uint32_t sge_limit, bool room)
+{
+	/* Also in a state in which nothing is taken: the limit is 0 then. */
+	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
+		return KIT_FAULT_NUM_SGE;
+	if (unlikely(!room))
+		return KIT_FAULT_FULL;
+	if (unlikely(!op_possible(sq, wr)))
+		return KIT_FAULT_OPCODE;
+	if (unlikely(wr->num_sge && !wr->sg_list))
+		return KIT_FAULT_SG_LIST;
+	return KIT_FAULT_NONE;
+}
+
+FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
+		   enum ibv_qp_type type)
+{
+	const struct mlx5_wqe_ctrl_seg *last = NULL;
+	struct mlx5_sq *sq = &qp->sq;
+	unsigned int last_ds = 0;
+	enum kit_fault fault = KIT_FAULT_NONE;
+	uint32_t nreq = 0, room, head, sge_limit;
+
+	spinlock_lock(&sq->lock);
+	room = sq_room(sq);
+	head = sq->head;
+	sge_limit = (uint32_t)sq->max_sge + 1;
+	for (; wr; wr = wr->next) {
+		struct send_op op = {};
+		uint32_t cur_post = sq->cur_post, block = cur_post & sq->mask;
+		char *slot = sq->ring + (size_t)block * MLX5_SEND_WQE_BB;
+		struct send_build b = {
+			.ctrl = (void *)slot,
+			.seg = slot + SEGMENT,
+			.ds = 1,
+		};
+		uint8_t flags;
+
+		fault = send_check(sq, wr, sge_limit, nreq < room);
+		if (likely(!fault)) {
+			op = send_ops[wr->opcode];
+			fault = send_build(qp, wr, op, type, &b);
+		}
+		if (unlikely(fault)) {
+			*bad_wr = wr;
+			break;
+		}
+		flags = wqe_flags(sq, wr->send_flags, b.fence);
+		wqe_ctrl(b.ctrl, cur_post, op.opcode, qp->vqp.qp.qp_num, flags, b.ds, b.imm);
+		sq->slots[block] = (struct mlx5_sq_slot){
+			.wr_id = wr->wr_id,
+			.head = head + nreq,
+			.opcode = b.wc_opcode,
+		};
+		sq->cur_post = cur_post + wqe_blocks(b.ds);
+		last = b.ctrl;
+		last_ds = b.ds;
+		nreq++;
+	}
+	if (likely(nreq))
+		sq_ring(sq, nreq, last, last_ds);
+	spinlock_unlock(&sq->lock);
+	return likely(!fault) ? 0 : send_refuse(qp, wr, fault);
+}
+
+/* Functions of their own, so that who chooses one saves no registers. */
+#define SEPARATE __attribute__((noinline))
+
+SEPARATE static int post_rc(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	return post_list(qp, wr, bad_wr, IBV_QPT_RC);
+}
+
+SEPARATE static int post_uc(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	return post_list(qp, wr, bad_wr, IBV_QPT_UC);
+}
+
+SEPARATE static int post_ud(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	return post_list(qp, wr, bad_wr, IBV_QPT_UD);
+}
+
+int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	switch (ibqp->qp_type) {
+	case IBV_QPT_RC:
+		return post_rc(to_mqp(ibqp), wr, bad_wr);
+	case IBV_QPT_UC:
+		return post_uc(to_mqp(ibqp), wr, bad_wr);
+	default:
+		return post_ud(to_mqp(ibqp), wr, bad_wr);
+	}
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Registers. An older kernel makes some for the context at once and chooses one for each QP; a
+ * newer one makes a page of them on demand, and this library chooses: the first QPs get one for
+ * themselves, the others share some.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+
+#include "libibverbs/uverbs/cmd.h"
+#include "providers/mlx5/mlx5.h"
+
+enum {
+	PER_UAR = 2,	   /* registers of a UAR that queue pairs use */
+	PER_UAR_INDEX = 4, /* and how many of them the kernel counts */
+	MMAP_CMD_SHIFT = 8,
+};
+
+static void bfreg_set(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg, char *uar,
+		      unsigned int number, bool blueflame)
+{
+	*bfreg = (struct mlx5_bfreg){
+		.reg = uar + MLX5_BFREG_FIRST + (size_t)number * ctx->info.bf_reg_size,
+		.size = ctx->info.bf_reg_size / 2,
+		.blueflame = blueflame && ctx->info.bf_reg_size,
+	};
+}
+
+/* ---- chosen by the kernel */
+
+static void static_set(struct mlx5_context *ctx, unsigned int page, unsigned int uar)
+{
+	for (unsigned int k = 0; k < PER_UAR; k++) {
+		unsigned int n = (page * ctx->uars_per_page + uar) * PER_UAR_INDEX + k;
+		unsigned int position = n / 2 + n % 2;
+		struct mlx5_bfreg *bfreg = &ctx->bfregs[n];
+
+		bfreg_set(ctx, bfreg, ctx->pages[page] + uar * MLX5_UAR_SIZE, k, n > 0);
+		bfreg->index = n;
+		bfreg->mmap_offset = (uint64_t)page * ctx->page_size;
+		/* The first one takes doorbells only, one store each. */
+		if (!n)
+			bfreg->size = 0;
+		bfreg->shared = n && position < ctx->total_bfregs - ctx->low_latency_bfregs;
+	}
+}
+
+static int static_open(struct mlx5_context *ctx)
+{
+	unsigned int per_page = ctx->uars_per_page * PER_UAR;
+
+	ctx->total_bfregs = ctx->info.tot_bfregs;
+	ctx->low_latency_bfregs = min_of(ctx->low_latency_bfregs, ctx->total_bfregs - 1);
+	ctx->bfreg_count = ctx->total_bfregs / PER_UAR * PER_UAR_INDEX;
+	ctx->bfregs = calloc(ctx->bfreg_count, sizeof(*ctx->bfregs));
+	ctx->pages = calloc(max_of(ctx->total_bfregs / per_page, 1u), sizeof(*ctx->pages));
+	if (!ctx->bfregs || !ctx->pages)
+		return -ENOMEM;
+	for (unsigned int page = 0; page < ctx->total_bfregs / per_page; page++) {
+		off_t key = (off_t)MLX5_IB_MMAP_REGULAR_PAGE << MMAP_CMD_SHIFT | page;
+		void *p = mmap(NULL, ctx->page_size, PROT_WRITE, MAP_SHARED,
+			       ctx->vctx.context.cmd_fd, key * ctx->page_size);
+
+		if (p == MAP_FAILED)
+			return -errno;
+		ctx->pages[ctx->page_count++] = p;
+		for (unsigned int uar = 0; uar < ctx->uars_per_page; uar++)
+			static_set(ctx, page, uar);
+	}
+	if (!ctx->page_count)
+		return -EPROTO;
+	ctx->cq_uar = ctx->pages[0];
+	return 0;
+}
+
+/* ---- made on demand */
+
+static void page_destroy(struct mlx5_context *ctx, uint32_t handle)
+{
+	const struct uverbs_attr a[] = { uverbs_idr(MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, handle) };
+
+	uverbs_ioctl(&ctx->vctx.context, MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, a,
+		     ARRAY_SIZE(a), NULL);
+}
+
+static int page_make(struct mlx5_context *ctx, struct mlx5_uar_page *page,
+		     enum mlx5_ib_uapi_uar_alloc_type type)
+{
+	uint64_t offset = 0;
+	uint32_t length = 0;
+	const struct uverbs_attr a[] = {
+		uverbs_new_idr(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, &page->handle),
+		uverbs_const(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, type),
+		uverbs_out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, &offset, sizeof(offset)),
+		uverbs_out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, &length, sizeof(length)),
+		uverbs_out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, &page->page_id,
+			   sizeof(page->page_id)),
+	};
+	int r = uverbs_ioctl(&ctx->vctx.context, MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC,
+			     a, ARRAY_SIZE(a), NULL);
+
+	if (r < 0)
+		return r;
+	/* The registers of every UAR that this library uses lie in it. */
+	r = length < ctx->uars_per_page * MLX5_UAR_SIZE ? -EPROTO : 0;
+	if (!r) {
+		void *p = mmap(NULL, length, PROT_WRITE, MAP_SHARED, ctx->vctx.context.cmd_fd,
+			       offset);
+
+		r = p == MAP_FAILED ? -errno : 0;
+		page->base = p;
+	}
+	if (r < 0) {
+		page_destroy(ctx, page->handle);
+		return r;
+	}
+	page->length = length;
+	page->mmap_offset = offset;
+	return 0;
+}
+
+/* NULL with a line when the kernel makes none. */
+static struct mlx5_uar_page *page_new(struct mlx5_context *ctx,
+				      enum mlx5_ib_uapi_uar_alloc_type type)
+{
+	struct mlx5_uar_page *page = calloc(1, sizeof(*page));
+	int r = page ? page_make(ctx, page, type) : -ENOMEM;
+
+	if (r < 0) {
+		verbs_err(&ctx->vctx.context, "no page of doorbells: %s", strerror(-r));
+		free(page);
+		return NULL;
+	}
+	LIST_INSERT_HEAD(&ctx->uar_pages, page, entry);
+	return page;
+}
+
+/* The registers of a new page, on @list. How many: 0 when there is no page. */
+static unsigned int list_grow(struct mlx5_context *ctx, struct mlx5_bfreg_list *list, bool shared)
+{
+	unsigned int count = ctx->uars_per_page * PER_UAR;
+	struct mlx5_uar_page *page = page_new(ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF);
+
+	if (!page)
+		return 0;
+	page->bfregs = calloc(count, sizeof(*page->bfregs));
+	if (!page->bfregs)
+		return 0; /* the page stays until the context goes */
+	for (unsigned int n = count; n-- > 0;) {
+		struct mlx5_bfreg *bfreg = &page->bfregs[n];
+		unsigned int uar = n / PER_UAR;
+
+		bfreg_set(ctx, bfreg, page->base + uar * MLX5_UAR_SIZE, n % PER_UAR, true);
+		bfreg->index = page->page_id + uar;
+		bfreg->mmap_offset = page->mmap_offset;
+		bfreg->shared = shared;
+		SLIST_INSERT_HEAD(list, bfreg, entry);
+	}
+	return count;
+}
+
+static struct mlx5_bfreg *dedicated_take(struct mlx5_context *ctx)
+{
+	struct mlx5_bfreg *bfreg;
+
+	if (SLIST_EMPTY(&ctx->dedicated) && ctx->dedicated_count < ctx->low_latency_bfregs)
+		ctx->dedicated_count += list_grow(ctx, &ctx->dedicated, false);
+	bfreg = SLIST_FIRST(&ctx->dedicated);
+	if (bfreg)
+		SLIST_REMOVE_HEAD(&ctx->dedicated, entry);
+	return bfreg;
+}
+
+static struct mlx5_bfreg *shared_take(struct mlx5_context *ctx)
+{
+	struct mlx5_bfreg *bfreg, *best;
+
+	if (ctx->shared_count < ctx->total_bfregs - ctx->low_latency_bfregs)
+		ctx->shared_count += list_grow(ctx, &ctx->shared, true);
+	best = SLIST_FIRST(&ctx->shared);
+	SLIST_FOREACH(bfreg, &ctx->shared, entry)
+		if (bfreg->users < best->users)
+			best = bfreg;
+	return best;
+}
+
+struct mlx5_bfreg *mlx5_bfreg_get(struct mlx5_context *ctx)
+{
+	struct mlx5_bfreg *bfreg;
+
+	pthread_mutex_lock(&ctx->uar_lock);
+	bfreg = dedicated_take(ctx);
+	if (!bfreg)
+		bfreg = shared_take(ctx);
+	if (bfreg)
+		bfreg->users++;
+	pthread_mutex_unlock(&ctx->uar_lock);
+	return bfreg;
+}
+
+void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg)
+{
+	pthread_mutex_lock(&ctx->uar_lock);
+	bfreg->users--;
+	if (!bfreg->shared)
+		SLIST_INSERT_HEAD(&ctx->dedicated, bfreg, entry);
+	pthread_mutex_unlock(&ctx->uar_lock);
+}
+
+/* Completion queues ring in a page that no request goes through. */
+static int dynamic_open(struct mlx5_context *ctx)
+{
+	struct mlx5_uar_page *page = page_new(ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC);
+
+	if (!page)
+		page = page_new(ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF);
+	if (!page)
+		return -ENOMEM;
+	ctx->cq_uar = page->base;
+	ctx->cq_uar_page_id = page->page_id;
+	return 0;
+}
+
+int mlx5_uar_open(struct mlx5_context *ctx)
+{
+	int r;
+
+	pthread_mutex_init(&ctx->uar_lock, NULL);
+	LIST_INIT(&ctx->uar_pages);
+	SLIST_INIT(&ctx->dedicated);
+	SLIST_INIT(&ctx->shared);
+	ctx->cq_uar_page_id = -1;
+	if (!ctx->info.tot_bfregs)
+		return dynamic_open(ctx);
+	r = static_open(ctx);
+	if (r < 0)
+		verbs_err(&ctx->vctx.context, "cannot map the doorbells: %s", strerror(-r));
+	return r;
+}
+
+void mlx5_uar_close(struct mlx5_context *ctx)
+{
+	for (unsigned int i = 0; i < ctx->page_count; i++)
+		munmap(ctx->pages[i], ctx->page_size);
+	free(ctx->pages);
+	free(ctx->bfregs);
+	while (!LIST_EMPTY(&ctx->uar_pages)) {
+		struct mlx5_uar_page *page = LIST_FIRST(&ctx->uar_pages);
+
+		LIST_REMOVE(page, entry);
+		munmap(page->base, page->length);
+		page_destroy(ctx, page->handle);
+		free(page->bfregs);
+		free(page);
+	}
+	pthread_mutex_destroy(&ctx->uar_lock);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Building send requests. A request begins at a basic block of the ring and has segments of
+ * multiples of 16 bytes; where the ring ends it goes on at the ring's start. The first 64 bytes
+ * never do.
+ */
+#ifndef MLX5_WQE_H
+#define MLX5_WQE_H
+
+#include <string.h>
+
+#include "providers/kit/mmio.h"
+#include "providers/mlx5/mlx5.h"
+
+enum {
+	SEGMENT = 16,
+	UMR_CTRL_SIZE = 48,
+	UMR_CONTEXT_SIZE = 64,
+	UMR_DATA_SIZE = 64,
+	UMR_MKEY_ANY_QP = 0xffffff,
+};
+
+#define FLAT __attribute__((always_inline)) static inline
+
+FLAT char *sq_slot(const struct mlx5_sq *sq, uint32_t block)
+{
+	return sq->ring + (size_t)(block & sq->mask) * MLX5_SEND_WQE_BB;
+}
+
+/* @seg, or the ring's start when it is its end. */
+FLAT char *sq_wrap(const struct mlx5_sq *sq, char *seg)
+{
+	return unlikely(seg == sq->end) ? sq->ring : seg;
+}
+
+/* How many requests there is room for. */
+FLAT uint32_t sq_room(struct mlx5_sq *sq)
+{
+	/* acquire: pairs with the release of who polls, who has read the slots */
+	uint32_t used = sq->head - atomic_load_explicit(&sq->tail, memory_order_acquire);
+
+	/* A tail that the adapter's words drove past the head leaves none. */
+	return likely(used <= sq->max_post) ? sq->max_post - used : 0;
+}
+
+FLAT void wqe_raddr(char *seg, uint64_t addr, uint32_t rkey)
+{
+	struct mlx5_wqe_raddr_seg *raddr = (void *)seg;
+
+	raddr->raddr = htobe64(addr);
+	raddr->rkey = htobe32(rkey);
+	raddr->reserved = 0;
+}
+
+FLAT void wqe_atomic(char *seg, bool swap, uint64_t compare_add, uint64_t value)
+{
+	struct mlx5_wqe_atomic_seg *atomic = (void *)seg;
+
+	if (swap) {
+		atomic->swap_add = htobe64(value);
+		atomic->compare = htobe64(compare_add);
+	} else {
+		atomic->swap_add = htobe64(compare_add);
+	}
+}
+
+FLAT void wqe_datagram(char *seg, const struct mlx5_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	struct mlx5_wqe_av *av = (void *)seg;
+
+	*av = ah->av;
+	av->key.qkey.qkey = htobe32(qkey);
+	av->dqp_dct = htobe32(MLX5_EXTENDED_UD_AV | (qpn & 0xffffff));
+}
+
+FLAT void wqe_data(char *seg, uint64_t addr, uint32_t length, uint32_t lkey)
+{
+	struct mlx5_wqe_data_seg *data = (void *)seg;
+
+	data->byte_count = htobe32(length);
+	data->lkey = htobe32(lkey);
+	data->addr = htobe64(addr);
+}
+
+/* Bytes into the ring, behind @at. Return: behind them. */
+FLAT char *wqe_bytes(const struct mlx5_sq *sq, char *at, const void *from, size_t length)
+{
+	size_t left = sq->end - at;
+
+	if (unlikely(length >= left)) {
+		memcpy(at, from, left);
+		from = (const char *)from + left;
+		length -= left;
+		at = sq->ring;
+	}
+	memcpy(at, from, length);
+	return at + length;
+}
+
+/* Units of an inline segment of @length bytes: none when it has none. */
+FLAT unsigned int wqe_inline_ds(uint32_t length)
+{
+	return length ? (sizeof(struct mlx5_wqe_inl_data_seg) + length + SEGMENT - 1) / SEGMENT : 0;
+}
+
+FLAT void wqe_inline_head(char *seg, uint32_t length)
+{
+	((struct mlx5_wqe_inl_data_seg *)seg)->byte_count = htobe32(length | MLX5_INLINE_SEG);
+}
+
+/* Windows and keys: flags of the request, and what of the key it sets. */
+struct wqe_umr {
+	uint8_t flags;
+	uint16_t klm_octowords;
+	uint64_t mask;
+	uint8_t free, access;
+	uint32_t qpn_mkey;
+	uint64_t start, length;
+};
+
+/* The two segments behind the control segment. Return: where data go. */
+FLAT char *wqe_umr(const struct mlx5_sq *sq, char *seg, const struct wqe_umr *umr)
+{
+	struct mlx5_wqe_umr_ctrl_seg *ctrl = (void *)seg;
+	struct mlx5_wqe_mkey_context_seg *key;
+
+	memset(ctrl, 0, UMR_CTRL_SIZE);
+	ctrl->flags = umr->flags;
+	ctrl->klm_octowords = htobe16(umr->klm_octowords);
+	ctrl->mkey_mask = htobe64(umr->mask);
+	key = (void *)sq_wrap(sq, seg + UMR_CTRL_SIZE);
+	memset(key, 0, UMR_CONTEXT_SIZE);
+	key->free = umr->free;
+	key->access_flags = umr->access;
+	key->qpn_mkey = htobe32(umr->qpn_mkey);
+	key->start_addr = htobe64(umr->start);
+	key->len = htobe64(umr->length);
+	return sq_wrap(sq, (char *)key + UMR_CONTEXT_SIZE);
+}
+
+/* Units of the request behind its control segment. mw.c */
+unsigned int mlx5_wqe_local_inv(const struct mlx5_sq *sq, char *seg);
+/* -EOPNOTSUPP: longer than a request can say. */
+int mlx5_wqe_bind(const struct mlx5_qp *qp, char *seg, const struct ibv_mw *mw, uint32_t rkey,
+		  const struct ibv_mw_bind_info *info, unsigned int *ret_ds);
+
+/* The control segment, when the request's length is known. @imm: as it lies in the ring. */
+FLAT void wqe_ctrl(struct mlx5_wqe_ctrl_seg *ctrl, uint32_t cur_post, uint8_t opcode,
+		   uint32_t qp_num, uint8_t fm_ce_se, unsigned int ds, __be32 imm)
+{
+	/* The signature and the stream of DCI are 0. */
+	uint64_t first = htobe64((uint64_t)((cur_post & 0xffff) << 8 | opcode) << 32 |
+				 (uint32_t)(qp_num << 8 | ds));
+	uint64_t second = htobe64((uint64_t)fm_ce_se << 32 | be32toh(imm));
+
+	memcpy(ctrl, &first, sizeof(first));
+	memcpy(&ctrl->signature, &second, sizeof(second));
+}
+
+/* Flags of the control segment; a fence that the last request asked for is used up.
+ * @next_fence: what the next request gets */
+FLAT uint8_t wqe_flags(struct mlx5_sq *sq, unsigned int send_flags, uint8_t next_fence)
+{
+	uint8_t flags = sq->signal;
+
+	/* One bit each, moved to its place. */
+	flags |= (send_flags & IBV_SEND_SIGNALED) * (MLX5_WQE_CTRL_CQ_UPDATE / IBV_SEND_SIGNALED);
+	flags |= (send_flags & IBV_SEND_SOLICITED) / (IBV_SEND_SOLICITED / MLX5_WQE_CTRL_SOLICITED);
+	flags |= unlikely(send_flags & IBV_SEND_FENCE) ? MLX5_WQE_CTRL_FENCE : sq->fence;
+	sq->fence = next_fence;
+	return flags;
+}
+
+FLAT uint32_t wqe_blocks(unsigned int ds)
+{
+	return (ds + 3) / 4;
+}
+
+/* A request itself into the register, in one go. */
+FLAT void sq_blueflame(const struct mlx5_sq *sq, char *reg, const char *from, unsigned int ds)
+{
+	for (unsigned int blocks = wqe_blocks(ds); blocks; blocks--) {
+		mmio_copy_64(reg, from);
+		reg += MLX5_SEND_WQE_BB;
+		from = sq_wrap(sq, (char *)from + MLX5_SEND_WQE_BB);
+	}
+}
+
+/*
+ * @nreq requests are in the ring, up to cur_post; @last is the last one, of @ds units.
+ */
+FLAT void sq_ring(struct mlx5_sq *sq, uint32_t nreq, const struct mlx5_wqe_ctrl_seg *last,
+		  unsigned int ds)
+{
+	struct mlx5_bfreg *bfreg = sq->bfreg;
+	char *reg;
+
+	sq->head += nreq;
+	/* The adapter reads the requests when the record tells of them. */
+	barrier_to_device();
+	*sq->record = htobe32(sq->cur_post & 0xffff);
+	/* And the record before it sees the register. */
+	if (bfreg->shared)
+		barrier_wc_lock(&bfreg->lock);
+	else
+		barrier_wc_start();
+	reg = bfreg->reg + bfreg->offset;
+	if (nreq == 1 && bfreg->blueflame && ds > 1 && ds <= bfreg->size / SEGMENT) {
+		sq_blueflame(sq, reg, (const char *)last, ds);
+	} else {
+		uint64_t word;
+
+		memcpy(&word, last, sizeof(word));
+		mmio_write_64(reg, word);
+	}
+	barrier_wc_flush();
+	bfreg->offset ^= bfreg->size;
+	if (bfreg->shared)
+		spinlock_unlock(&bfreg->lock);
+}
+
+#endif

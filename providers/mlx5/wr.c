@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ibv_wr_*(): a batch of requests is built in the send ring, and shown to the adapter by complete.
+ * The first mistake ends the batch: builders do nothing any more, complete returns it and nothing
+ * is posted.
+ */
+#include "providers/mlx5/wqe.h"
+
+#define OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define OPS_UC                                                                     \
+	(OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
+	 IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV)
+#define OPS_ATOMIC (IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define OPS_RC	   (OPS_UC | OPS_ATOMIC | IBV_QP_EX_WITH_RDMA_READ)
+
+int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
+{
+	uint64_t known = attr->qp_type == IBV_QPT_RC   ? OPS_RC
+			 : attr->qp_type == IBV_QPT_UC ? OPS_UC
+						       : OPS_UD;
+
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+		return 0;
+	if (!to_mctx(ctx)->atomics)
+		known &= ~OPS_ATOMIC;
+	if (comp_mask_ok(attr->send_ops_flags, known))
+		return 0;
+	verbs_err(ctx,
+		  "ibv_create_qp_ex: send_ops_flags 0x%llx are not supported by this QP type "
+		  "(supported: 0x%llx)",
+		  (unsigned long long)(attr->send_ops_flags & ~known), (unsigned long long)known);
+	return -EOPNOTSUPP;
+}
+
+static inline struct mlx5_qp *ex_to_mqp(struct ibv_qp_ex *qp_ex)
+{
+	return (struct mlx5_qp *)qp_ex;
+}
+
+__attribute__((noinline, cold)) static void wr_refuse(struct mlx5_qp *qp, enum kit_fault fault,
+						      uint64_t value, uint32_t limit)
+{
+	struct mlx5_batch *batch = &qp->sq.batch;
+
+	if (!batch->error)
+		batch->error = kit_wr_refuse(&qp->vqp.qp, &qp->sq.said, fault, value, limit);
+	batch->ctrl = NULL;
+}
+
+/* A new request behind the last one. @missing: how many setters complete it. NULL: the batch has
+ * failed. */
+FLAT struct mlx5_batch *wr_begin(struct ibv_qp_ex *qp_ex, unsigned int missing, uint32_t wc_opcode)
+{
+	struct mlx5_sq *sq = &ex_to_mqp(qp_ex)->sq;
+	struct mlx5_batch *batch = &sq->batch;
+
+	if (unlikely(batch->error))
+		return NULL;
+	if (unlikely(batch->nreq >= sq_room(sq))) {
+		wr_refuse(ex_to_mqp(qp_ex), KIT_FAULT_FULL, sq->max_post, sq->max_post);
+		return NULL;
+	}
+	batch->ctrl = (void *)sq_slot(sq, sq->cur_post);
+	batch->seg = (char *)batch->ctrl + SEGMENT;
+	batch->ds = 1;
+	batch->missing = missing;
+	sq->slots[sq->cur_post & sq->mask] = (struct mlx5_sq_slot){
+		.wr_id = qp_ex->wr_id,
+		.head = sq->head + batch->nreq,
+		.opcode = wc_opcode,
+	};
+	return batch;
+}
+
+/* The control segment, but for the length. */
+FLAT void wr_head(struct ibv_qp_ex *qp_ex, uint8_t opcode, __be32 imm)
+{
+	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
+
+	wqe_ctrl(qp->sq.batch.ctrl, qp->sq.cur_post, opcode, qp->vqp.qp.qp_num,
+		 wqe_flags(&qp->sq, qp_ex->wr_flags, 0), 0, imm);
+}
+
+/* The request is complete: the next one is behind it. */
+FLAT void wr_finish(struct mlx5_qp *qp)
+{
+	struct mlx5_batch *batch = &qp->sq.batch;
+
+	batch->ctrl->qpn_ds = htobe32(qp->vqp.qp.qp_num << 8 | batch->ds);
+	qp->sq.cur_post += wqe_blocks(batch->ds);
+	batch->last = batch->ctrl;
+	batch->last_ds = batch->ds;
+	batch->nreq++;
+}
+
+FLAT void wr_set_done(struct mlx5_qp *qp)
+{
+	if (likely(!--qp->sq.batch.missing))
+		wr_finish(qp);
+}
+
+FLAT void wr_take(struct mlx5_batch *batch, unsigned int size)
+{
+	batch->seg += size;
+	batch->ds += size / SEGMENT;
+}
+
+/* ---- builders */
+
+FLAT void wr_send_op(struct ibv_qp_ex *qp_ex, uint8_t opcode, __be32 imm)
+{
+	bool ud = qp_ex->qp_base.qp_type == IBV_QPT_UD;
+	struct mlx5_batch *batch = wr_begin(qp_ex, ud ? 2 : 1, 0);
+
+	if (unlikely(!batch))
+		return;
+	wr_head(qp_ex, opcode, imm);
+	if (!ud)
+		return;
+	/* The address may come behind the data: its place is kept. */
+	wr_take(batch, sizeof(struct mlx5_wqe_datagram_seg));
+	batch->seg = sq_wrap(&ex_to_mqp(qp_ex)->sq, batch->seg);
+}
+
+static void wr_send(struct ibv_qp_ex *qp_ex)
+{
+	wr_send_op(qp_ex, MLX5_OPCODE_SEND, 0);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *qp_ex, __be32 imm_data)
+{
+	wr_send_op(qp_ex, MLX5_OPCODE_SEND_IMM, imm_data);
+}
+
+static void wr_send_inv(struct ibv_qp_ex *qp_ex, uint32_t invalidate_rkey)
+{
+	wr_send_op(qp_ex, MLX5_OPCODE_SEND_INVAL, htobe32(invalidate_rkey));
+}
+
+FLAT void wr_rdma(struct ibv_qp_ex *qp_ex, uint8_t opcode, uint32_t rkey, uint64_t remote_addr,
+		  __be32 imm)
+{
+	struct mlx5_batch *batch = wr_begin(qp_ex, 1, 0);
+
+	if (unlikely(!batch))
+		return;
+	wr_head(qp_ex, opcode, imm);
+	wqe_raddr(batch->seg, remote_addr, rkey);
+	wr_take(batch, SEGMENT);
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t remote_addr)
+{
+	wr_rdma(qp_ex, MLX5_OPCODE_RDMA_WRITE, rkey, remote_addr, 0);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t remote_addr,
+			      __be32 imm_data)
+{
+	wr_rdma(qp_ex, MLX5_OPCODE_RDMA_WRITE_IMM, rkey, remote_addr, imm_data);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t remote_addr)
+{
+	wr_rdma(qp_ex, MLX5_OPCODE_RDMA_READ, rkey, remote_addr, 0);
+}
+
+FLAT void wr_atomic(struct ibv_qp_ex *qp_ex, uint8_t opcode, uint32_t rkey, uint64_t remote_addr,
+		    uint64_t compare_add, uint64_t swap)
+{
+	struct mlx5_batch *batch;
+
+	if (unlikely(remote_addr % 8)) {
+		wr_refuse(ex_to_mqp(qp_ex), KIT_FAULT_ATOMIC_ADDR, remote_addr, 0);
+		return;
+	}
+	batch = wr_begin(qp_ex, 1, 0);
+	if (unlikely(!batch))
+		return;
+	wr_head(qp_ex, opcode, 0);
+	wqe_raddr(batch->seg, remote_addr, rkey);
+	wr_take(batch, SEGMENT);
+	wqe_atomic(batch->seg, opcode == MLX5_OPCODE_ATOMIC_CS, compare_add, swap);
+	wr_take(batch, SEGMENT);
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t remote_addr,
+			      uint64_t compare, uint64_t swap)
+{
+	wr_atomic(qp_ex, MLX5_OPCODE_ATOMIC_CS, rkey, remote_addr, compare, swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t remote_addr,
+				uint64_t add)
+{
+	wr_atomic(qp_ex, MLX5_OPCODE_ATOMIC_FA, rkey, remote_addr, add, 0);
+}
+
+/* Requests without data are complete at once; the next one waits until the key has changed. */
+static void wr_key_done(struct ibv_qp_ex *qp_ex, unsigned int ds)
+{
+	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
+
+	qp->sq.batch.ds += ds;
+	wr_finish(qp);
+	qp->sq.fence = MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE;
+	qp->sq.batch.ctrl = NULL;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *qp_ex, uint32_t invalidate_rkey)
+{
+	struct mlx5_batch *batch = wr_begin(qp_ex, 0, IBV_WC_LOCAL_INV);
+
+	if (!batch)
+		return;
+	wr_head(qp_ex, MLX5_OPCODE_UMR, htobe32(invalidate_rkey));
+	wr_key_done(qp_ex, mlx5_wqe_local_inv(&ex_to_mqp(qp_ex)->sq, batch->seg));
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *qp_ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct mlx5_batch *batch = wr_begin(qp_ex, 0, IBV_WC_BIND_MW);
+	unsigned int ds = 0;
+	int r;
+
+	if (!batch)
+		return;
+	r = mlx5_wqe_bind(ex_to_mqp(qp_ex), batch->seg, mw, rkey, info, &ds);
+	if (r < 0) {
+		wr_refuse(ex_to_mqp(qp_ex), KIT_FAULT_BIND, info->length, 1u << 31);
+		return;
+	}
+	wr_head(qp_ex, MLX5_OPCODE_UMR, htobe32(mw->rkey));
+	wr_key_done(qp_ex, ds);
+}
+
+/* ---- setters */
+
+/* The request that lacks something. NULL: the batch has failed, or no builder came before. */
+FLAT struct mlx5_batch *wr_current(struct mlx5_qp *qp)
+{
+	struct mlx5_batch *batch = &qp->sq.batch;
+
+	if (unlikely(!batch->ctrl || !batch->missing)) {
+		wr_refuse(qp, KIT_FAULT_NO_BUILDER, 0, 0);
+		return NULL;
+	}
+	return batch;
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t remote_qpn,
+			   uint32_t remote_qkey)
+{
+	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
+	struct mlx5_batch *batch = wr_current(qp);
+
+	if (unlikely(!batch))
+		return;
+	if (unlikely(!ah)) {
+		wr_refuse(qp, KIT_FAULT_AH, 0, 0);
+		return;
+	}
+	wqe_datagram((char *)batch->ctrl + SEGMENT, to_mah(ah), remote_qpn, remote_qkey);
+	wr_set_done(qp);
+}
+
+static void wr_set_sge(struct ibv_qp_ex *qp_ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
+	struct mlx5_batch *batch = wr_current(qp);
+
+	if (unlikely(!batch))
+		return;
+	if (unlikely(qp->sq.max_sge < 1)) {
+		wr_refuse(qp, KIT_FAULT_NUM_SGE, 1, qp->sq.max_sge);
+		return;
+	}
+	if (likely(length)) {
+		batch->seg = sq_wrap(&qp->sq, batch->seg);
+		wqe_data(batch->seg, addr, length, lkey);
+		wr_take(batch, SEGMENT);
+	}
+	wr_set_done(qp);
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge, const struct ibv_sge *sg_list)
+{
+	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
+	struct mlx5_batch *batch = wr_current(qp);
+
+	if (unlikely(!batch))
+		return;
+	if (unlikely(num_sge > (size_t)qp->sq.max_sge)) {
+		wr_refuse(qp, KIT_FAULT_NUM_SGE, num_sge, qp->sq.max_sge);
+		return;
+	}
+	for (size_t i = 0; i < num_sge; i++) {
+		if (unlikely(!sg_list[i].length))
+			continue;
+		batch->seg = sq_wrap(&qp->sq, batch->seg);
+		wqe_data(batch->seg, sg_list[i].addr, sg_list[i].length, sg_list[i].lkey);
+		wr_take(batch, SEGMENT);
+	}
+	wr_set_done(qp);
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *qp_ex, void *addr, size_t length)
+{
+	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
+	struct mlx5_batch *batch = wr_current(qp);
+
+	if (unlikely(!batch))
+		return;
+	if (unlikely(length > qp->sq.max_inline)) {
+		wr_refuse(qp, KIT_FAULT_INLINE, length, qp->sq.max_inline);
+		return;
+	}
+	if (likely(length)) {
+		batch->seg = sq_wrap(&qp->sq, batch->seg);
+		wqe_bytes(&qp->sq, batch->seg + sizeof(struct mlx5_wqe_inl_data_seg), addr, length);
+		wqe_inline_head(batch->seg, length);
+		batch->ds += wqe_inline_ds(length);
+	}
+	wr_set_done(qp);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *qp_ex, size_t num_buf,
+				    const struct ibv_data_buf *buf_list)
+{
+	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
+	struct mlx5_batch *batch = wr_current(qp);
+	uint32_t length = 0;
+	char *at;
+
+	if (unlikely(!batch))
+		return;
+	batch->seg = sq_wrap(&qp->sq, batch->seg);
+	at = batch->seg + sizeof(struct mlx5_wqe_inl_data_seg);
+	for (size_t i = 0; i < num_buf; i++) {
+		if (unlikely(buf_list[i].length > qp->sq.max_inline - length)) {
+			wr_refuse(qp, KIT_FAULT_INLINE, length + buf_list[i].length,
+				  qp->sq.max_inline);
+			return;
+		}
+		at = wqe_bytes(&qp->sq, at, buf_list[i].addr, buf_list[i].length);
+		length += buf_list[i].length;
+	}
+	if (length)
+		wqe_inline_head(batch->seg, length);
+	batch->ds += wqe_inline_ds(length);
+	wr_set_done(qp);
+}
+
+/* ---- the batch */
+
+static void wr_start(struct ibv_qp_ex *qp_ex)
+{
+	struct mlx5_sq *sq = &ex_to_mqp(qp_ex)->sq;
+
+	spinlock_lock(&sq->lock);
+	sq->batch = (struct mlx5_batch){
+		.cur_post = sq->cur_post,
+		.fence = sq->fence,
+	};
+	if (unlikely(sq->max_sge < 0))
+		wr_refuse(ex_to_mqp(qp_ex), KIT_FAULT_STATE, 0, 0);
+}
+
+static void wr_restore(struct mlx5_sq *sq)
+{
+	sq->cur_post = sq->batch.cur_post;
+	sq->fence = sq->batch.fence;
+}
+
+static int wr_complete(struct ibv_qp_ex *qp_ex)
+{
+	struct mlx5_sq *sq = &ex_to_mqp(qp_ex)->sq;
+	const struct mlx5_batch *batch = &sq->batch;
+	int r = batch->error;
+
+	if (unlikely(r))
+		wr_restore(sq);
+	else if (likely(batch->nreq))
+		sq_ring(sq, batch->nreq, batch->last, batch->last_ds);
+	spinlock_unlock(&sq->lock);
+	return r;
+}
+
+static void wr_abort(struct ibv_qp_ex *qp_ex)
+{
+	struct mlx5_sq *sq = &ex_to_mqp(qp_ex)->sq;
+
+	wr_restore(sq);
+	spinlock_unlock(&sq->lock);
+}
+
+static void set_setters(struct ibv_qp_ex *ex)
+{
+	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_inline_data = wr_set_inline_data;
+	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_sge_list = wr_set_sge_list;
+	ex->wr_start = wr_start;
+	ex->wr_complete = wr_complete;
+	ex->wr_abort = wr_abort;
+}
+
+/* Those that were asked for: they decided how large a request may be. */
+void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops)
+{
+	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
+
+	set_setters(ex);
+	if (send_ops & IBV_QP_EX_WITH_SEND)
+		ex->wr_send = wr_send;
+	if (send_ops & IBV_QP_EX_WITH_SEND_WITH_IMM)
+		ex->wr_send_imm = wr_send_imm;
+	if (send_ops & IBV_QP_EX_WITH_SEND_WITH_INV)
+		ex->wr_send_inv = wr_send_inv;
+	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE)
+		ex->wr_rdma_write = wr_rdma_write;
+	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+		ex->wr_rdma_write_imm = wr_rdma_write_imm;
+	if (send_ops & IBV_QP_EX_WITH_RDMA_READ)
+		ex->wr_rdma_read = wr_rdma_read;
+	if (send_ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
+		ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	if (send_ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+		ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	if (send_ops & IBV_QP_EX_WITH_LOCAL_INV)
+		ex->wr_local_inv = wr_local_inv;
+	if (send_ops & IBV_QP_EX_WITH_BIND_MW)
+		ex->wr_bind_mw = wr_bind_mw;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The process's handler of SIGSEGV and SIGBUS, and those it passes on to. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "providers/uroce/base/base.h"
+#include "providers/uroce/base/copy_leaf.h"
+#include "providers/uroce/base/copy_signal.h"
+
+enum {
+	HANDLED_SIGNALS = 2,
+};
+static const int handled[HANDLED_SIGNALS] = { SIGSEGV, SIGBUS };
+
+/*
+ * What was there each time our handler was put in front, latest first. Never freed: a handler may
+ * be reading.
+ */
+struct chain {
+	struct sigaction action;
+	struct chain *next;
+};
+static _Atomic(struct chain *) chains[HANDLED_SIGNALS];
+
+/*
+ * The fault a thread is passing on. Who was put over us and has us for the one before calls us
+ * again, on the same context and further down the stack: it then is the turn of the one before it.
+ */
+struct passing {
+	const void *context;
+	const char *frame;
+	struct chain *at;
+};
+static __thread struct passing passing TLS_QUICK;
+
+/* The signal's default: the process ends, at the instruction at fault where there is one. */
+static void default_action(int sig, bool sent)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+
+	sigaction(sig, &action, NULL);
+	if (sent)
+		raise(sig); /* delivered when the handler returns, for until then it is blocked */
+}
+
+static struct chain *chain_next(int sig, const void *context)
+{
+	const char *frame = __builtin_frame_address(0);
+
+	/* Of a handler that was left by a jump the frame is no longer there: not further down. */
+	if (passing.context == context && frame < passing.frame && passing.at) {
+		passing.at = passing.at->next;
+	} else {
+		/* Pairs with handler_install(). */
+		passing.at = atomic_load_explicit(&chains[sig == handled[1]], memory_order_acquire);
+		passing.context = context;
+		passing.frame = frame;
+	}
+	return passing.at;
+}
+
+/* Not ours: do what would have happened without us. */
+static void fault_chain(int sig, siginfo_t *info, void *context)
+{
+	const struct passing before = passing;
+	struct chain *at = chain_next(sig, context);
+	struct sigaction action = at ? at->action : (struct sigaction){ .sa_handler = SIG_DFL };
+	bool sent = info->si_code <= 0; /* by kill() and the like, not by an instruction */
+
+	if (action.sa_handler == SIG_IGN && sent)
+		return;
+	if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
+		default_action(sig, sent);
+		return;
+	}
+	if (action.sa_flags & SA_RESETHAND)
+		at->action.sa_handler = SIG_DFL;
+	if (action.sa_flags & SA_SIGINFO)
+		action.sa_sigaction(sig, info, context);
+	else
+		action.sa_handler(sig);
+	passing = before; /* so no tail call either: this frame stays until then */
+}
+
+static void fault_handler(int sig, siginfo_t *info, void *context)
+{
+	if (info->si_code <= 0 || !copy_leaf_recover(context))
+		fault_chain(sig, info, context);
+}
+
+static struct chain *chain_new(const struct sigaction *action, struct chain *next)
+{
+	struct chain *chain = malloc(sizeof(*chain));
+
+	if (chain)
+		*chain = (struct chain){ *action, next };
+	return chain;
+}
+
+/*
+ * @before first, then the others: who is installed once more is not called twice. The chain that
+ * was is left as it is.
+ */
+static struct chain *chain_with(const struct sigaction *before, struct chain *old)
+{
+	struct chain *chain, **end;
+
+	if (old && old->action.sa_sigaction == before->sa_sigaction &&
+	    old->action.sa_flags == before->sa_flags)
+		return old;
+	chain = chain_new(before, old);
+	while (old && old->action.sa_sigaction != before->sa_sigaction)
+		old = old->next;
+	if (!chain || !old)
+		return chain;
+	/* It was further back: what stood before it is copied. */
+	for (end = &chain->next; *end != old; end = &(*end)->next) {
+		*end = chain_new(&(*end)->action, (*end)->next);
+		if (!*end)
+			return NULL;
+	}
+	*end = old->next;
+	return chain;
+}
+
+/*
+ * The application's handler, called by ours, shall find the signal mask it asked for: flags and
+ * mask are its own. The alternate stack is always used where a thread has one, as some languages'
+ * run-times demand of every handler.
+ */
+static bool handler_install(int i)
+{
+	struct sigaction action = { .sa_sigaction = fault_handler };
+	struct sigaction before;
+	struct chain *chain;
+
+	if (sigaction(handled[i], NULL, &before))
+		return false;
+	if (before.sa_sigaction == fault_handler)
+		return true;
+	chain = chain_with(&before, atomic_load_explicit(&chains[i], memory_order_relaxed));
+	if (!chain)
+		return false;
+	/* Pairs with chain_next(). */
+	atomic_store_explicit(&chains[i], chain, memory_order_release);
+	action.sa_mask = before.sa_mask;
+	action.sa_flags = SA_SIGINFO | SA_ONSTACK | (before.sa_flags & (SA_NODEFER | SA_RESTART));
+	return !sigaction(handled[i], &action, NULL);
+}
+
+static bool handlers_present(void)
+{
+	for (int i = 0; i < HANDLED_SIGNALS; i++) {
+		struct sigaction action;
+
+		if (sigaction(handled[i], NULL, &action) || action.sa_sigaction != fault_handler)
+			return false;
+	}
+	return true;
+}
+
+int copy_handlers_install(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	bool done = true;
+
+	if (handlers_present())
+		return 0;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < HANDLED_SIGNALS; i++) {
+		if (handler_install(i))
+			continue;
+		log_warn("uroce: cannot handle signal %d: %s; the kernel will do the copies",
+			 handled[i], strerror(errno));
+		done = false;
+	}
+	pthread_mutex_unlock(&lock);
+	return done && handlers_present() ? 0 : -EPERM;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What lies behind an address of this process: its own memory, or a file that others can map, too.
+ * The kernel is asked each time, for the application changes its mappings as it likes.
+ */
+#ifndef UROCE_MAPPING_H
+#define UROCE_MAPPING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The kernel's files about this process; they are of no use in a forked child. */
+struct uroce_maps {
+	int maps;  /* /proc/self/maps; -1: there is none, and nothing is known */
+	int pages; /* /proc/self/pagemap, where the kernel cannot be asked for one mapping; or -1 */
+};
+
+struct uroce_mapping {
+	uintptr_t start;
+	uintptr_t end;
+	uint64_t offset; /* of the start, in the file */
+	uint64_t device;
+	uint64_t inode; /* of a System V segment: its identifier */
+	bool shared;
+	bool writable; /* and readable */
+	char name[256];
+};
+
+void uroce_maps_open(struct uroce_maps *maps);
+void uroce_maps_close(struct uroce_maps *maps);
+
+/*
+ * A cheap question: whether the byte at @address, which was touched just now, may be of a shared
+ * mapping. Most memory is not.
+ */
+bool uroce_maps_may_share(const struct uroce_maps *maps, uintptr_t address);
+
+/* The mapping of @address. -ENOENT: there is none; -ENODATA: the kernel does not tell. */
+int uroce_maps_look(const struct uroce_maps *maps, uintptr_t address, struct uroce_mapping *ret);
+
+/* A line of /proc/self/maps. -EINVAL: it is none. */
+int uroce_mapping_parse(const char *line, struct uroce_mapping *ret);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How much a reliable queue pair has on its way through a network: its window, what makes it grow
+ * and what makes it smaller, and the notifications of congestion that it sends and obeys (IBTA
+ * vol. 1, annex A17.9).
+ *
+ * The window is in packets. It begins small and grows as packets are acknowledged, as long as it is
+ * in use. A notification cuts it by up to a half, the more the more often they come: the estimate
+ * is DCQCN's, and a round trip is its period, so no clock is looked at. A loss halves it. Paths
+ * that lose nothing have a window that never changes.
+ */
+#include "providers/uroce/engine/engine.h"
+
+enum {
+	/* Packets that leave before the first acknowledgement. */
+	WINDOW_FIRST = 8,
+	/* Fewer are never allowed: one that is lost is noticed by the one behind it. */
+	WINDOW_LEAST = 2,
+	/* What a peer is believed to hold until it has shown more: the default of
+	 * net.core.rmem_default, in bytes of memory ... */
+	BUFFER_DEFAULT = 212992,
+	/* ... of which each packet takes its bytes and these, rounded up to a power of two ... */
+	PACKET_OVERHEAD = 420,
+	/* ... and this. */
+	PACKET_HEAD = 256,
+	/* It then grows by so many for each window that arrived, and by fewer while it is small. */
+	GROWTH_MOST = 4,
+	/* The estimate of how many round trips see congestion, in parts of this ... */
+	CONGESTION_ONE = 1024,
+	/* ... moves by one part in 2^4 each round trip (DCQCN's g is 1/16 to 1/256). */
+	CONGESTION_SHIFT = 4,
+	/* A queue that takes this part of the QP's timeout is congestion, whoever says nothing. */
+	QUEUE_PART = 4,
+	/* At most one notification for a queue pair in so many ns, as adapters do. */
+	CNP_INTERVAL = 50000,
+};
+
+/* Packets of @mtu bytes that a default socket buffer holds. */
+static uint32_t packets_held(uint32_t mtu)
+{
+	uint32_t room = 1;
+
+	while (room < mtu + PACKET_OVERHEAD)
+		room *= 2;
+	return BUFFER_DEFAULT / (room + PACKET_HEAD);
+}
+
+static bool controlled(const struct uroce_qp *qp)
+{
+	return uroce_qp_reliable(qp) && qp->av.path && !qp->av.path->lossless;
+}
+
+void uroce_window_start(struct uroce_qp *qp)
+{
+	struct uroce_requester *req = &qp->req;
+
+	req->window = req->window_max = UROCE_WINDOW_LOSSLESS;
+	if (!controlled(qp))
+		return;
+	req->window = WINDOW_FIRST;
+	req->window_max = UROCE_WINDOW;
+	req->window_fast = min_of(packets_held(qp->mtu), (uint32_t)UROCE_WINDOW);
+	req->round = req->psn;
+}
+
+/* From here on it grows slowly. */
+static void window_cut(struct uroce_requester *req, uint32_t window)
+{
+	req->window = req->window_fast = max_of(window, (uint32_t)WINDOW_LEAST);
+	req->window_acked = 0;
+}
+
+void uroce_window_halve(struct uroce_qp *qp)
+{
+	if (controlled(qp))
+		window_cut(&qp->req, qp->req.window / 2);
+}
+
+void uroce_window_restart(struct uroce_qp *qp)
+{
+	if (!controlled(qp))
+		return;
+	uroce_window_halve(qp);
+	qp->req.window = WINDOW_LEAST;
+}
+
+/* Once in a round trip, however many say so. The first time it may be as bad as can be. */
+static void congestion_heed(struct uroce_requester *req)
+{
+	uint32_t less;
+
+	if (req->notified)
+		return;
+	req->notified = true;
+	if (!req->congestion)
+		req->congestion = CONGESTION_ONE;
+	less = req->window * req->congestion / (2 * CONGESTION_ONE);
+	window_cut(req, req->window - max_of(less, 1u));
+}
+
+/* Where nobody marks and nothing is lost yet, the QP would soon time out for what it queued itself.
+ */
+static bool queue_is_long(const struct uroce_requester *req)
+{
+	return req->timeout && req->rtt > req->rtt_least + (4096ull << req->timeout) / QUEUE_PART;
+}
+
+/* A round trip is over: what was sent when it began is acknowledged. */
+static void round_end(struct uroce_requester *req)
+{
+	req->congestion -= req->congestion >> CONGESTION_SHIFT;
+	if (req->notified)
+		req->congestion = min_of(req->congestion + (CONGESTION_ONE >> CONGESTION_SHIFT),
+					 CONGESTION_ONE);
+	req->notified = false;
+	req->round = req->max_psn;
+	if (unlikely(queue_is_long(req)))
+		congestion_heed(req);
+}
+
+/* Packets whose arrival makes the window larger by one. */
+static uint32_t growth_step(uint32_t window)
+{
+	uint32_t growth = min_of(window / 4, (uint32_t)GROWTH_MOST);
+
+	return window / max_of(growth, 1u);
+}
+
+/* Fast up to what any peer can hold, or to where it was when it was cut; then by a few for each
+ * window that arrived. */
+static void window_grow(struct uroce_requester *req, uint32_t acked)
+{
+	if (req->window < req->window_fast) {
+		req->window = min_of(req->window + acked, req->window_fast);
+	} else {
+		req->window_acked += acked;
+		for (; req->window_acked >= growth_step(req->window); req->window++)
+			req->window_acked -= growth_step(req->window);
+	}
+	req->window = min_of(req->window, req->window_max);
+}
+
+void uroce_window_acked(struct uroce_qp *qp, uint32_t before)
+{
+	struct uroce_requester *req = &qp->req;
+
+	if (qp->av.path->lossless)
+		return;
+	if (psn_diff(req->una, req->round) >= 0)
+		round_end(req);
+	/* What was not in use has shown nothing. */
+	if (!req->recovering && 2 * psn_diff(req->max_psn, before) >= (int32_t)req->window)
+		window_grow(req, psn_diff(req->una, before));
+}
+
+void uroce_congestion_notified(struct uroce_qp *qp)
+{
+	assert_held(&qp->lock);
+	if (!controlled(qp) || (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD))
+		return;
+	qp->counters.cnps_received++;
+	congestion_heed(&qp->req);
+}
+
+static void cnp_send(struct uroce_qp *qp)
+{
+	const struct uroce_hdr hdr = {
+		.opcode = UROCE_CNP,
+		.pkey = UROCE_PKEY_DEFAULT,
+		.dest_qpn = qp->dest_qpn,
+	};
+	const struct uroce_tx tx = { .hdr = &hdr, .qp = qp };
+
+	if (qp->av.path->ops->send(qp->av.path, &qp->av, &tx) < 0)
+		return;
+	qp->counters.tx_packets++;
+	qp->counters.cnps_sent++;
+}
+
+void uroce_congestion_seen(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now)
+{
+	pkt_flags_t flags = hdr_flags(&pkt->hdr);
+
+	assert_held(&qp->lock);
+	/* An acknowledgement that waits in a queue does not fill it. */
+	if (!controlled(qp) || !(flags & PKT_PAYLOAD) ||
+	    (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD))
+		return;
+	qp->counters.marked++;
+	/* What this side asked for by reads, it asks for more slowly. */
+	if (flags & PKT_RESPONSE)
+		congestion_heed(&qp->req);
+	if (now - qp->resp.cnp_time < CNP_INTERVAL)
+		return;
+	qp->resp.cnp_time = now;
+	cnp_send(qp);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The program that speaks for this process when it is gone: started with the first connection to
+ * another host, once, and what it is to say. A kernel's connection manager asks nobody whether he
+ * is still there, so somebody has to tell it.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "providers/uroce/guardian/guardian.h"
+#include "providers/uroce/host/gsi.h"
+#include "providers/uroce/host/spawn.h"
+#include "util/cancel.h"
+
+enum {
+	LIST_SIZE = GUARDIAN_WORDS * sizeof(struct guardian_word),
+	FILES_FROM =
+		GUARDIAN_FILES, /* descriptors given to the program do not lie where it has them */
+};
+
+struct uroce_guardian {
+	struct guardian_word *words; /* its pages come as they are used */
+	int life;		     /* closed with the process */
+};
+
+/* --- start --- */
+
+/* Of a size that nobody can change: what is mapped here stays there. */
+static int list_make(struct guardian_word **ret_words, int *ret_fd)
+{
+	_cleanup_close_ int fd = memfd_create(GUARDIAN_PROGRAM, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *words;
+
+	if (fd < 0 || ftruncate(fd, LIST_SIZE) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return -errno;
+	words = mmap(NULL, LIST_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (words == MAP_FAILED)
+		return -errno;
+	(void)madvise(words, LIST_SIZE, MADV_DONTFORK);
+	*ret_words = words;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* Takes @fd. Above those that the program gets it under, for a program may have closed its first
+ * three. */
+static int file_move(int fd, int *ret_fd)
+{
+	int r = 0;
+
+	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, FILES_FROM);
+	if (*ret_fd < 0)
+		r = -errno;
+	close(fd);
+	return r;
+}
+
+/*
+ * The pipe ends as well when the process becomes another program; the other descriptor does not
+ * mind a child that has the pipe, too.
+ */
+static int life_make(int files[GUARDIAN_FILES], int *ret_life)
+{
+	int ends[2], process, r;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	*ret_life = ends[1];
+	r = file_move(ends[0], &files[GUARDIAN_LIFE]);
+	if (r < 0)
+		return r;
+	process = syscall(SYS_pidfd_open, getpid(), 0);
+	if (process >= 0 && !file_move(process, &files[GUARDIAN_PROCESS]))
+		return 0;
+	files[GUARDIAN_PROCESS] = fcntl(files[GUARDIAN_LIFE], F_DUPFD_CLOEXEC, FILES_FROM);
+	return files[GUARDIAN_PROCESS] < 0 ? -errno : 0;
+}
+
+static int program_start(const int files[GUARDIAN_FILES])
+{
+	_cleanup_free_ char *path = NULL;
+	static char name[] = GUARDIAN_PROGRAM, layout[] = GUARDIAN_LAYOUT;
+	char *arguments[] = { name, layout, NULL };
+	int r;
+
+	if (asprintf(&path, "%s/" GUARDIAN_PROGRAM, verbs_program_folder()) < 0)
+		return path = NULL, -ENOMEM;
+	r = uroce_spawn(path, arguments, files, GUARDIAN_FILES);
+	if (r < 0)
+		log_warn(
+			"uroce: %s is not started: %s. Should this process be killed, peers on other "
+			"hosts with a kernel's connection manager will not be told; see uroce(7)",
+			path, strerror(-r));
+	return r;
+}
+
+static void files_close(int *files, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (files[i] >= 0)
+			close(files[i]);
+}
+
+static int guardian_fill(struct uroce_guardian *guardian)
+{
+	int files[GUARDIAN_FILES] = { -1, -1, -1 }, list = -1;
+	int r = list_make(&guardian->words, &list);
+
+	if (!r)
+		r = file_move(list, &files[GUARDIAN_LIST]);
+	if (!r)
+		r = life_make(files, &guardian->life);
+	if (!r)
+		r = program_start(files);
+	files_close(files, GUARDIAN_FILES);
+	return r;
+}
+
+void uroce_guardian_free(struct uroce_guardian *guardian)
+{
+	if (!guardian)
+		return;
+	if (guardian->words)
+		munmap(guardian->words, LIST_SIZE);
+	if (guardian->life >= 0)
+		close(guardian->life);
+	free(guardian);
+}
+
+void uroce_guardian_forked(const struct uroce_guardian *guardian)
+{
+	if (guardian)
+		close(guardian->life);
+}
+
+static int guardian_new(struct uroce_guardian **ret_guardian)
+{
+	struct uroce_guardian *guardian = malloc(sizeof(*guardian));
+	int r;
+
+	if (!guardian)
+		return -ENOMEM;
+	*guardian = (struct uroce_guardian){ .life = -1 };
+	r = guardian_fill(guardian);
+	if (r < 0) {
+		uroce_guardian_free(guardian);
+		return r;
+	}
+	*ret_guardian = guardian;
+	return 0;
+}
+
+/* Tried once: what keeps it from starting will keep it again, and each try costs. */
+static int guardian_get(struct uroce_host *host)
+{
+	_cleanup_cancel_ int cancel = cancel_off();
+	struct uroce_guardian *guardian = NULL;
+
+	pthread_mutex_lock(&host->guardian_lock);
+	if (!host->guardian_tried && !guardian_new(&guardian))
+		atomic_store_explicit(&host->guardian, guardian, memory_order_release);
+	host->guardian_tried = true;
+	pthread_mutex_unlock(&host->guardian_lock);
+	return atomic_load_explicit(&host->guardian, memory_order_acquire) ? 0 : -EOPNOTSUPP;
+}
+
+int uroce_gsi_guard(struct ibv_context *ctx, const union ibv_gid *remote)
+{
+	struct uroce_host *host = ctx_host(ctx);
+	union ibv_gid gid = uroce_gid_canonical(remote);
+	int r = uroce_host_check(host);
+	bool here;
+
+	if (r < 0)
+		return r;
+	uroce_lock(&host->paths.progress_lock);
+	here = uroce_gsi_is_ours(host, &gid);
+	uroce_unlock(&host->paths.progress_lock);
+	return here ? -ENOENT : guardian_get(host);
+}
+
+/* --- words --- */
+
+static bool fits(const struct verbs_gsi_mad *mad)
+{
+	for (unsigned int i = GUARDIAN_MAD_LEN; i < GSI_MAD_LEN; i++)
+		if (mad->data[i])
+			return false;
+	return true;
+}
+
+static void word_fill(struct guardian_word *word, const struct uroce_dev *dev,
+		      const struct verbs_gsi_mad *mad)
+{
+	union ibv_gid remote = uroce_gid_canonical(&mad->remote_gid);
+
+	word->ifindex = dev->ifindex;
+	memcpy(word->local_gid, mad->local_gid.raw, sizeof(word->local_gid));
+	memcpy(word->remote_gid, remote.raw, sizeof(word->remote_gid));
+	word->traffic_class = mad->traffic_class;
+	memcpy(word->mad, mad->data, sizeof(word->mad));
+}
+
+int uroce_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct verbs_gsi_mad *mad)
+{
+	struct uroce_host *host = ctx_host(ctx);
+	struct uroce_guardian *guardian =
+		atomic_load_explicit(&host->guardian, memory_order_acquire);
+	struct guardian_word *word;
+
+	if (!guardian || host->pid != getpid())
+		return -EOPNOTSUPP;
+	if (mad && !fits(mad))
+		return -EMSGSIZE;
+	word = &guardian->words[index];
+	/* The process may be killed between any two stores. */
+	atomic_store_explicit(&word->valid, 0, memory_order_relaxed);
+	if (!mad)
+		return 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	word_fill(word, ctx_dev(ctx), mad);
+	atomic_store_explicit(&word->valid, 1, memory_order_release);
+	return 0;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * XRC domains, and SRQs by number. A domain is of one device and one file, or of no file; the
+ * contexts of a process share it. What is received in a domain is received by one process: another
+ * one that asks for the same file's is told so, and has at most one of its own. A bound abstract
+ * socket keeps the claim, which the kernel takes back at any death.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+
+#include "providers/uroce/host/host.h"
+
+struct uroce_domain {
+	LIST_ENTRY(uroce_domain) entry;
+	struct uroce_dev *dev;
+	dev_t fs; /* of its file */
+	ino_t inode;
+	bool has_file;
+	int claim; /* socket; -1 without a file, and beside another process's */
+	int refs;  /* under host->lock */
+};
+
+/* --- domains --- */
+
+static struct uroce_domain *domain_find(struct uroce_dev *dev, const struct stat *st)
+{
+	struct uroce_domain *domain;
+
+	LIST_FOREACH(domain, &dev->host->domains, entry)
+		if (domain->has_file && domain->dev == dev && domain->fs == st->st_dev &&
+		    domain->inode == st->st_ino)
+			return domain;
+	return NULL;
+}
+
+/* The name is the process's as long as the socket is open. -EADDRINUSE: another's. */
+static int claim_bind(const struct uroce_dev *dev, const struct stat *st, int *ret_fd)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int n;
+
+	if (fd < 0)
+		return -errno;
+	/* A leading zero byte: an abstract name. */
+	n = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+		     "uroce-xrcd-%u-%s-%u:%u-%llu", geteuid(), dev->netdev, major(st->st_dev),
+		     minor(st->st_dev), (unsigned long long)st->st_ino);
+	if (n < 0 || n >= (int)sizeof(address.sun_path) - 1)
+		return -ENAMETOOLONG;
+	if (bind(fd, (struct sockaddr *)&address, offsetof(struct sockaddr_un, sun_path) + 1 + n))
+		return -errno;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/*
+ * Another process has the file's domain. Who insists on joining it is refused; who would make it as
+ * well gets one of its own, which is all that programs need whose queue pairs deliver to their own
+ * queues.
+ */
+static int claim_missed(struct ibv_context *ctx, const struct stat *st, int flags)
+{
+	if (flags & O_EXCL)
+		return -EINVAL;
+	if (flags & O_CREAT) {
+		verbs_warn(ctx,
+			   "ibv_open_xrcd: another process has the domain of file %u:%u inode %llu "
+			   "open: processes cannot share one on this device, this one gets one of "
+			   "its own",
+			   major(st->st_dev), minor(st->st_dev), (unsigned long long)st->st_ino);
+		return 0;
+	}
+	verbs_err(ctx,
+		  "ibv_open_xrcd: another process has the domain of file %u:%u inode %llu open: "
+		  "processes cannot share one on this device, and O_CREAT, for one of its own, was "
+		  "not given",
+		  major(st->st_dev), minor(st->st_dev), (unsigned long long)st->st_ino);
+	return -EOPNOTSUPP;
+}
+
+static int claim_take(struct ibv_context *ctx, const struct stat *st, int flags, int *ret_fd)
+{
+	int r = claim_bind(ctx_dev(ctx), st, ret_fd);
+
+	return r == -EADDRINUSE ? claim_missed(ctx, st, flags) : r;
+}
+
+static int domain_new(struct ibv_context *ctx, const struct stat *st, int flags,
+		      struct uroce_domain **ret_domain)
+{
+	struct uroce_domain *domain;
+	int claim = -1, r = 0;
+
+	if (st)
+		r = claim_take(ctx, st, flags, &claim);
+	if (!r && st && !(flags & O_CREAT))
+		r = -EAGAIN;
+	domain = r < 0 ? NULL : calloc(1, sizeof(*domain));
+	if (!domain) {
+		if (claim >= 0)
+			close(claim);
+		return r < 0 ? r : -ENOMEM;
+	}
+	domain->dev = ctx_dev(ctx);
+	domain->claim = claim;
+	domain->has_file = st;
+	if (st) {
+		domain->fs = st->st_dev;
+		domain->inode = st->st_ino;
+	}
+	LIST_INSERT_HEAD(&domain->dev->host->domains, domain, entry);
+	*ret_domain = domain;
+	return 0;
+}
+
+int uroce_domain_get(struct ibv_context *ctx, int fd, int flags, struct uroce_domain **ret_domain)
+{
+	struct uroce_host *host = ctx_host(ctx);
+	struct uroce_domain *domain = NULL;
+	struct stat st;
+	int r = 0;
+
+	if (fd != -1 && fstat(fd, &st))
+		return -errno;
+	pthread_mutex_lock(&host->lock);
+	if (fd != -1)
+		domain = domain_find(ctx_dev(ctx), &st);
+	if (domain && flags & O_EXCL)
+		r = -EINVAL;
+	else if (!domain)
+		r = domain_new(ctx, fd == -1 ? NULL : &st, flags, &domain);
+	if (!r) {
+		domain->refs++;
+		*ret_domain = domain;
+	}
+	pthread_mutex_unlock(&host->lock);
+	return r;
+}
+
+void uroce_domain_put(struct uroce_domain *domain)
+{
+	struct uroce_host *host = domain->dev->host;
+	bool last;
+
+	pthread_mutex_lock(&host->lock);
+	last = --domain->refs == 0;
+	if (last)
+		LIST_REMOVE(domain, entry);
+	pthread_mutex_unlock(&host->lock);
+	if (!last)
+		return;
+	if (domain->claim >= 0)
+		close(domain->claim);
+	free(domain);
+}
+
+void uroce_domains_forked(struct uroce_host *host)
+{
+	struct uroce_domain *domain;
+
+	LIST_FOREACH(domain, &host->domains, entry) {
+		if (domain->claim >= 0)
+			close(domain->claim);
+		domain->claim = -1;
+	}
+}
+
+/* --- SRQs by number --- */
+
+static int srqs_get(struct uroce_host *host)
+{
+	_Atomic(struct uroce_srq *) *srqs;
+
+	if (atomic_load_explicit(&host->engine.srqs, memory_order_relaxed))
+		return 0;
+	srqs = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*srqs));
+	/* Pairs with uroce_xrc_srq(). */
+	atomic_store_explicit(&host->engine.srqs, srqs, memory_order_release);
+	return srqs ? 0 : -ENOMEM;
+}
+
+static int srqn_take(struct uroce_host *host, struct uroce_srq *srq)
+{
+	for (uint32_t i = 0; i < 1 << UROCE_QP_INDEX_BITS; i++) {
+		uint32_t index = uroce_srqn_index(host->next_srqn++);
+
+		if (atomic_load_explicit(&host->engine.srqs[index], memory_order_relaxed))
+			continue;
+		/* Only its own process reads it. What is before the index is never 0. */
+		srq->vsrq.srq_num =
+			(host->paths.slot % UINT8_MAX + 1u) << UROCE_QP_INDEX_BITS | index;
+		atomic_store_explicit(&host->engine.srqs[index], srq, memory_order_release);
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+int uroce_srqn_alloc(struct uroce_host *host, struct uroce_srq *srq)
+{
+	int r;
+
+	pthread_mutex_lock(&host->lock);
+	r = srqs_get(host);
+	if (!r)
+		r = srqn_take(host, srq);
+	pthread_mutex_unlock(&host->lock);
+	return r;
+}
+
+/* Under progress_lock: then no packet is being received, and no QP goes. */
+static void qps_forget(struct uroce_host *host, const struct uroce_srq *srq)
+{
+	struct uroce_qp *qp;
+
+	for (uint32_t i = 0; (qp = uroce_qp_next(host, &i)); i++) {
+		uroce_lock(&qp->lock);
+		uroce_xrc_srq_forget(qp, srq);
+		uroce_unlock(&qp->lock);
+	}
+}
+
+void uroce_srqn_free(struct uroce_host *host, struct uroce_srq *srq)
+{
+	pthread_mutex_lock(&host->lock);
+	atomic_store_explicit(&host->engine.srqs[uroce_srqn_index(srq->vsrq.srq_num)], NULL,
+			      memory_order_release);
+	pthread_mutex_unlock(&host->lock);
+	uroce_lock(&host->paths.progress_lock);
+	qps_forget(host, srq);
+	uroce_unlock(&host->paths.progress_lock);
+}

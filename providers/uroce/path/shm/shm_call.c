@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who wants a peer. An attempt is a connection to the listener of the peer's slot, a message, and
+ * an answer, which the thread that watches hears. Nobody waits but who wants to use the peer, and
+ * that without a lock; attempts that say nothing are repeated as long as somebody waits.
+ */
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/path/shm/shm_hello.h"
+#include "providers/uroce/path/shm/shm_ptracer.h"
+
+enum {
+	TICK_MS = 100,	     /* at least so often who waits looks himself */
+	PAUSE_MS = 1,	     /* before an attempt is repeated, twice as long each time, */
+	PAUSE_MAX_MS = 64,   /* up to this */
+	COMPLETE_PAUSES = 4, /* times as long as the look before */
+};
+#define MS 1000000ull /* ns */
+#define NS 1000000000ull
+
+bool shm_connects_first(const struct uroce_shm *shm, uint16_t slot)
+{
+	return shm->host->slot < slot;
+}
+
+bool uroce_shm_agreed(int r)
+{
+	return r == -ENOENT || r == -EPERM || r == -EOPNOTSUPP;
+}
+
+/* What forbids this process something is not the other one's word. */
+static int own_error(int r)
+{
+	return uroce_shm_agreed(r) ? -EACCES : r;
+}
+
+/* Not worth another try: the application hears at once what its process lacks. */
+static bool is_own_lack(int r)
+{
+	return r == -EMFILE || r == -ENFILE || r == -EACCES || r == -EIO;
+}
+
+/*
+ * A refusal, by whichever of the two, is for as long as both live: a QP may have chosen its path by
+ * it.
+ */
+static void refusal_keep(struct shm_call *call, pid_t pid)
+{
+	atomic_store_explicit(&call->refused, pid + 1, memory_order_relaxed);
+}
+
+struct shm_call *shm_call_of(struct uroce_shm *shm, uint16_t slot)
+{
+	struct shm_call *call = atomic_load_explicit(&shm->calls[slot], memory_order_acquire);
+	struct shm_call *none = NULL;
+
+	if (call)
+		return call;
+	call = malloc(sizeof(*call));
+	if (!call)
+		return NULL;
+	*call = (struct shm_call){ .slot = slot, .conn = -1, .guest = -1 };
+	if (atomic_compare_exchange_strong(&shm->calls[slot], &none, call))
+		return call;
+	free(call);
+	return none;
+}
+
+int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid)
+{
+	struct shm_call *call = shm_call_of(shm, slot);
+	int r = call ? shm_peer_admit(shm, conn, ret_pid) : -ENOMEM;
+
+	if (r == -EPERM)
+		refusal_keep(call, *ret_pid);
+	else if (!r && atomic_load_explicit(&call->refused, memory_order_relaxed) == *ret_pid + 1)
+		r = -EPERM;
+	return r;
+}
+
+/* --- an attempt; under shm->lock --- */
+
+void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r)
+{
+	struct shm_call *call = shm->calls[slot];
+
+	if (!call)
+		return;
+	if (call->conn >= 0) {
+		shm->host->events->unwatch(shm->host, call->conn);
+		shm_fd_forget(&call->conn);
+	}
+	if (call->peer)
+		shm_peer_free(take_ptr(&call->peer));
+	shm_fd_forget(&call->guest);
+	call->result = r;
+	call->ended++;
+	pthread_cond_broadcast(&shm->changed);
+}
+
+static int call_ask(struct uroce_shm *shm, struct shm_call *call)
+{
+	struct hello hello;
+
+	shm_hello_fill(shm, &hello, ASK, call->slot, false);
+	return shm_hello_send(call->conn, &hello, NULL, 0);
+}
+
+static int call_hello(struct uroce_shm *shm, struct shm_call *call)
+{
+	int fds[HELLO_FDS] = { -1, shm->board_fd, shm->bell };
+	struct hello hello;
+	int r;
+
+	call->peer = shm_peer_new(shm, call->slot);
+	if (!call->peer)
+		return -ENOMEM;
+	call->peer->pid = call->pid;
+	r = fds[HELLO_LANE] = shm_peer_lane(call->peer);
+	if (r < 0)
+		return own_error(r);
+	shm_ptracer_allow(call->pid);
+	shm_hello_fill(shm, &hello, HELLO, call->slot, false);
+	r = shm_hello_send(call->conn, &hello, fds, HELLO_FDS);
+	close(fds[HELLO_LANE]);
+	return own_error(r);
+}
+
+static int call_begin(struct uroce_shm *shm, struct shm_call *call)
+{
+	int r = shm_call_admit(shm, call->slot, call->conn, &call->pid);
+
+	if (r < 0)
+		return r;
+	r = shm_connects_first(shm, call->slot) ? call_hello(shm, call) : call_ask(shm, call);
+	if (!r)
+		r = own_error(shm->host->events->watch(shm->host, call->conn, WATCH_CALL, call));
+	return r;
+}
+
+/* Unless one goes on, or was needless. @conn: by this connection; -errno: there is none. */
+static void call_by(struct uroce_shm *shm, struct shm_call *call, int conn)
+{
+	int r;
+
+	if (call->conn >= 0 || shm_peer_lookup(shm, call->slot)) {
+		if (conn >= 0)
+			close(conn);
+		return;
+	}
+	call->conn = conn;
+	r = conn < 0 ? conn : call_begin(shm, call);
+	if (r < 0)
+		shm_call_end(shm, call->slot, r);
+}
+
+static void call_try(struct uroce_shm *shm, struct shm_call *call)
+{
+	if (call->conn < 0 && !shm_peer_lookup(shm, call->slot))
+		call_by(shm, call, shm_slot_connect(shm, call->slot));
+}
+
+/* --- the answer: in the thread that watches --- */
+
+/* Of a listener, whose word counts. */
+static int answer(struct shm_call *call, struct hello *hello, int fds[HELLO_FDS])
+{
+	int r = shm_hello_recv(call->conn, hello, fds);
+
+	if (r >= 0 && hello->type == REFUSED) {
+		shm_fds_close(fds);
+		r = -EPERM;
+	}
+	if (r == -EPERM || r == -EOPNOTSUPP)
+		refusal_keep(call, call->pid);
+	return r;
+}
+
+static int welcomed(struct shm_call *call, const struct hello *hello, const int fds[HELLO_FDS])
+{
+	struct shm_peer *peer = call->peer;
+	int r = shm_peer_attach_board(peer, fds[0]);
+
+	if (r < 0)
+		return r;
+	peer->bell = fcntl(fds[1], F_DUPFD_CLOEXEC, 0);
+	if (peer->bell < 0)
+		return -errno;
+	peer->readable = hello->can_read;
+	return shm_life_watch(peer, call->conn, hello->probe);
+}
+
+/* The connection is the peer's now. The other side waits for the last word, this one need not. */
+static int call_complete(struct uroce_shm *shm, struct shm_call *call)
+{
+	struct shm_peer *peer = take_ptr(&call->peer);
+	struct hello hello;
+	int r;
+
+	shm->host->events->unwatch(shm->host, call->conn);
+	peer->conn = take_fd(&call->conn);
+	peer->ready = true;
+	r = shm_peer_publish(shm, peer);
+	if (r < 0) {
+		shm_peer_free(peer);
+		return r;
+	}
+	shm_hello_fill(shm, &hello, DONE, call->slot, peer->can_read);
+	shm_hello_send(peer->conn, &hello, NULL, 0); /* in vain only if it has died */
+	return 0;
+}
+
+/*
+ * The slot is a further one of the process whose first it says. It is taken at its word when that
+ * process is a peer, and the same one as the kernel says.
+ */
+static int call_referred(struct uroce_shm *shm, const struct shm_call *call, uint16_t first)
+{
+	struct shm_peer *peer = shm_peer_lookup(shm, first);
+	struct shm_call *other = shm_call_of(shm, first);
+
+	if (first == call->slot || path_host_has_slot(shm->host, first))
+		return -EPROTO;
+	if (!other)
+		return -ENOMEM;
+	if (!peer || !peer->ready) {
+		call_try(shm, other);
+		return -EREMOTE;
+	}
+	if (peer->pid != call->pid)
+		return -EPROTO;
+	peer->has_more = true;
+	atomic_store_explicit(&shm->by_slot[call->slot], peer, memory_order_release);
+	return 0;
+}
+
+static int call_answered(struct uroce_shm *shm, struct shm_call *call)
+{
+	struct hello hello;
+	int fds[HELLO_FDS], r = answer(call, &hello, fds);
+
+	if (r < 0)
+		return r;
+	if (hello.type == REFERRED) {
+		shm_fds_close(fds);
+		return call_referred(shm, call, hello.slot);
+	}
+	if (!call->peer || hello.type != WELCOME || r != 2 || hello.slot != call->peer->slot)
+		r = -EPROTO;
+	else
+		r = welcomed(call, &hello, fds);
+	shm_fds_close(fds);
+	return r < 0 ? r : call_complete(shm, call);
+}
+
+void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call)
+{
+	int r;
+
+	pthread_mutex_lock(&shm->lock);
+	r = call->conn < 0 ? -EAGAIN : call_answered(shm, call);
+	if (r != -EAGAIN)
+		shm_call_end(shm, call->slot, r);
+	pthread_mutex_unlock(&shm->lock);
+}
+
+/* --- who begins one --- */
+
+void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest)
+{
+	struct shm_call *call = shm_call_of(shm, slot); /* it was admitted: there is one */
+
+	pthread_mutex_lock(&shm->lock);
+	/* Of an earlier attempt, which it has given up. */
+	shm_fd_forget(&call->guest);
+	call->guest = guest;
+	if (shm_peer_lookup(shm, slot))
+		shm_fd_forget(&call->guest);
+	else
+		call_try(shm, call);
+	pthread_mutex_unlock(&shm->lock);
+}
+
+void uroce_shm_invite(struct uroce_shm *shm, uint16_t slot)
+{
+	struct shm_call *call;
+
+	if (path_host_has_slot(shm->host, slot))
+		return;
+	call = shm_call_of(shm, slot);
+	if (!call)
+		return;
+	pthread_mutex_lock(&shm->lock);
+	call_try(shm, call);
+	pthread_mutex_unlock(&shm->lock);
+}
+
+void uroce_shm_invite_all(struct uroce_shm *shm)
+{
+	int conn;
+
+	for (unsigned int slot = 1; (slot = shm_slot_next(shm, slot, &conn)) < UROCE_FIRST_SLOTS;
+	     slot++) {
+		struct shm_call *call = shm_call_of(shm, slot);
+
+		pthread_mutex_lock(&shm->lock);
+		if (call)
+			call_by(shm, call, conn);
+		else if (conn >= 0)
+			close(conn);
+		pthread_mutex_unlock(&shm->lock);
+		if (!call || is_own_lack(conn))
+			return;
+	}
+}
+
+/* --- who waits --- */
+
+static void wait_until(struct uroce_shm *shm, uint64_t time)
+{
+	struct timespec at = { .tv_sec = time / NS, .tv_nsec = time % NS };
+
+	pthread_cond_timedwait(&shm->changed, &shm->lock, &at);
+}
+
+/* An attempt has said nothing: others, of this process as well, are to get on. */
+static void pause_for(struct uroce_shm *shm, unsigned int ms)
+{
+	uint64_t until = uroce_now() + ms * MS;
+
+	while (uroce_now() < until)
+		wait_until(shm, until);
+}
+
+/* Under shm->lock, which is free while it waits. */
+static int call_await(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer)
+{
+	struct shm_call *call = shm_call_of(shm, slot);
+	uint64_t end = uroce_now() + shm->patience;
+	unsigned int ended, pause = PAUSE_MS;
+
+	if (!call)
+		return -ENOMEM;
+	ended = call->ended;
+	while (uroce_now() < end) {
+		*ret_peer = shm_peer_lookup(shm, slot);
+		if (*ret_peer && (*ret_peer)->ready)
+			return 0;
+		if (call->ended == ended)
+			call_try(shm, call);
+		if (call->ended == ended) {
+			wait_until(shm, min_of(end, uroce_now() + TICK_MS * MS));
+			continue;
+		}
+		ended = call->ended;
+		if (uroce_shm_agreed(call->result) || is_own_lack(call->result))
+			return call->result;
+		pause_for(shm, pause);
+		pause = min_of(2 * pause, (unsigned int)PAUSE_MAX_MS);
+	}
+	return -ETIMEDOUT;
+}
+
+int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer)
+{
+	struct shm_peer *peer = shm_peer_lookup(shm, slot);
+	int r;
+
+	if (peer && peer->ready) {
+		*ret_peer = peer;
+		return 0;
+	}
+	pthread_mutex_lock(&shm->lock);
+	if (path_host_has_slot(shm->host, slot))
+		r = shm_peer_self(shm, ret_peer);
+	else
+		r = call_await(shm, slot, ret_peer);
+	pthread_mutex_unlock(&shm->lock);
+	return r;
+}
+
+/* --- who there is --- */
+
+static bool all_ready(const struct uroce_shm *shm)
+{
+	const struct shm_peer *peer;
+
+	LIST_FOREACH(peer, &shm->peers, entry)
+		if (!peer->dead && !peer->ready)
+			return false;
+	return true;
+}
+
+/* Who listens at a further slot may be connected by the first. */
+static bool is_connected(const struct uroce_shm *shm, pid_t pid)
+{
+	const struct shm_peer *peer;
+
+	LIST_FOREACH(peer, &shm->peers, entry)
+		if (!peer->dead && pid > 0 && peer->pid == pid)
+			return true;
+	return false;
+}
+
+static bool all_connected(struct uroce_shm *shm)
+{
+	int fd;
+
+	if (!all_ready(shm))
+		return false;
+	for (unsigned int slot = 1; (slot = shm_slot_next(shm, slot, &fd)) < UROCE_FIRST_SLOTS;
+	     slot++) {
+		_cleanup_close_ int conn = fd;
+		pid_t pid = 0;
+
+		if (conn < 0 || (shm_slot_admits(shm, slot, conn, &pid) && !is_connected(shm, pid)))
+			return false;
+	}
+	return true;
+}
+
+/* To ask for all names takes milliseconds, of which others want most. */
+bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
+{
+	uint64_t begun, end;
+
+	assert_held(&shm->host->progress_lock);
+	if (now < shm->complete_next)
+		return shm->complete;
+	begun = uroce_now();
+	shm->complete = all_connected(shm);
+	end = uroce_now();
+	shm->complete_next = end + COMPLETE_PAUSES * (end - begun);
+	return shm->complete;
+}

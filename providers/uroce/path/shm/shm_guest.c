@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who is called. All of it is in the thread that watches, and waits for nobody: who comes may say
+ * nothing, because it was stopped.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/path/shm/shm_hello.h"
+#include "providers/uroce/path/shm/shm_ptracer.h"
+
+static void guest_close(int conn, int r)
+{
+	if (r < 0)
+		log_debug("uroce: a local connection was refused: %s", strerror(-r));
+	close(conn);
+}
+
+/* Another user's process knows by the kernel that it is one, and gets no word. */
+int uroce_shm_accept(struct uroce_shm *shm, int listener)
+{
+	int conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), r;
+
+	if (conn < 0)
+		return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM
+			       ? -errno
+			       : 0;
+	r = shm_peer_user(shm, conn);
+	if (!r)
+		r = shm->host->events->watch(shm->host, conn, WATCH_GUEST, NULL);
+	if (r < 0)
+		guest_close(conn, r);
+	return 0;
+}
+
+/* --- who connects --- */
+
+static int peer_attach(struct shm_peer *peer, const int fds[HELLO_FDS], int conn, uint64_t probe)
+{
+	int r = shm_peer_attach_lane(peer, fds[HELLO_LANE]);
+
+	if (!r)
+		r = shm_peer_attach_board(peer, fds[HELLO_BOARD]);
+	if (r < 0)
+		return r;
+	peer->bell = fcntl(fds[HELLO_BELL], F_DUPFD_CLOEXEC, 0);
+	return peer->bell < 0 ? -errno : shm_life_watch(peer, conn, probe);
+}
+
+/* A slot has one process. Another one that says it has it is not believed while the first lives. */
+static int slot_check(struct uroce_shm *shm, uint16_t slot, pid_t pid)
+{
+	const struct shm_peer *old = shm_peer_lookup(shm, slot);
+
+	if (!old || old->pid == pid || !uroce_shm_board_lives(old->board))
+		return 0;
+	log_warn("uroce: process %d says that it has slot %u, which is that of process %d", pid,
+		 slot, old->pid);
+	return -EEXIST;
+}
+
+/* Who sent WELCOME has the peer. */
+static int peer_welcome(struct uroce_shm *shm, struct shm_peer *peer, const int fds[HELLO_FDS],
+			int conn, uint64_t probe)
+{
+	int back[] = { shm->board_fd, shm->bell };
+	struct hello hello;
+	int r;
+
+	shm_ptracer_allow(peer->pid);
+	r = peer_attach(peer, fds, conn, probe);
+	if (r < 0)
+		return r;
+	shm_hello_fill(shm, &hello, WELCOME, 0, peer->can_read);
+	r = shm_hello_send(conn, &hello, back, ARRAY_SIZE(back));
+	if (r < 0)
+		return r;
+	peer->conn = conn;
+	r = shm_peer_publish(shm, peer);
+	if (r < 0)
+		peer->conn = -1; /* the caller's */
+	return r;
+}
+
+static int guest_hello(struct uroce_shm *shm, int conn, pid_t pid, const struct hello *hello,
+		       const int fds[HELLO_FDS])
+{
+	struct shm_peer *peer;
+	int r;
+
+	pthread_mutex_lock(&shm->lock);
+	r = slot_check(shm, hello->slot, pid);
+	peer = r < 0 ? NULL : shm_peer_new(shm, hello->slot);
+	if (!r && !peer)
+		r = -ENOMEM;
+	if (!r) {
+		peer->pid = pid;
+		r = peer_welcome(shm, peer, fds, conn, hello->probe);
+	}
+	if (r < 0 && peer)
+		shm_peer_free(peer);
+	pthread_mutex_unlock(&shm->lock);
+	return r;
+}
+
+/* --- what it says --- */
+
+/* The last word. */
+static int guest_answer(struct uroce_shm *shm, int conn, enum hello_type type, int r)
+{
+	struct hello hello;
+
+	shm_hello_fill(shm, &hello, type, 0, false);
+	shm_hello_send(conn, &hello, NULL, 0);
+	return r;
+}
+
+static int guest_wants(struct uroce_shm *shm, int conn, pid_t pid, const struct hello *hello,
+		       const int fds[HELLO_FDS], int count)
+{
+	bool called = hello->type == HELLO && count == HELLO_FDS;
+	bool asked = hello->type == ASK && !count;
+
+	if ((called || asked) && hello->to != shm->host->slot)
+		return path_host_has_slot(shm->host, hello->to)
+			       ? guest_answer(shm, conn, REFERRED, -EREMOTE)
+			       : -EPROTO;
+	if (called && !shm_connects_first(shm, hello->slot) && hello->slot != shm->host->slot)
+		return guest_hello(shm, conn, pid, hello, fds);
+	if (!asked || !shm_connects_first(shm, hello->slot))
+		return -EPROTO;
+	shm_call_asked(shm, hello->slot, conn);
+	return 0;
+}
+
+/* Return: 0, and the connection has been kept; -errno. */
+static int guest_message(struct uroce_shm *shm, int conn)
+{
+	struct hello hello;
+	int fds[HELLO_FDS], r = shm_hello_recv(conn, &hello, fds), count = r;
+	pid_t pid = 0;
+
+	if (r == -EOPNOTSUPP)
+		return guest_answer(shm, conn, REFUSED, r);
+	if (r < 0)
+		return r;
+	r = shm_call_admit(shm, hello.slot, conn, &pid);
+	if (r == -EPERM)
+		guest_answer(shm, conn, REFUSED, r);
+	else if (!r)
+		r = guest_wants(shm, conn, pid, &hello, fds, count);
+	shm_fds_close(fds);
+	return r;
+}
+
+void uroce_shm_guest(struct uroce_shm *shm, int conn)
+{
+	int r;
+
+	shm->host->events->unwatch(shm->host, conn);
+	r = guest_message(shm, conn);
+	if (r < 0)
+		guest_close(conn, r);
+}

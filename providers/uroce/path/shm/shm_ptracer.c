@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "providers/uroce/path/shm/shm_ptracer.h"
+#include "providers/uroce/path/shm/shm.h"
+
+enum {
+	GENERATIONS = 1000, /* nobody has more, unless parents change while they are read */
+	INIT = 1,
+};
+
+/* --- the choice --- */
+
+/* Whether @pid is @ancestor or comes from it. */
+static bool comes_from(pid_t pid, pid_t ancestor, shm_process_fn *query)
+{
+	struct shm_process p;
+
+	for (int i = 0; i < GENERATIONS && pid != ancestor; i++) {
+		if (pid <= INIT || !query(pid, &p))
+			return false;
+		pid = p.parent;
+	}
+	return pid == ancestor;
+}
+
+/* The nearest one that both come from; 0: none but init. */
+static pid_t common_ancestor(pid_t a, pid_t b, shm_process_fn *query)
+{
+	struct shm_process p;
+
+	for (int i = 0; i < GENERATIONS && a > INIT; i++) {
+		if (comes_from(b, a, query))
+			return a;
+		if (!query(a, &p))
+			break;
+		a = p.parent;
+	}
+	return 0;
+}
+
+pid_t shm_ptracer_choose(pid_t self, pid_t now, pid_t peer, shm_process_fn *query)
+{
+	struct shm_process own, other;
+	pid_t common;
+
+	if (peer <= 0 || comes_from(self, peer, query))
+		return now; /* an ancestor may always */
+	if (!now || !query(now, &other))
+		return peer;
+	if (comes_from(peer, now, query))
+		return now;
+	common = common_ancestor(now, peer, query);
+	if (!common || !query(self, &own) || !query(common, &other) || other.session != own.session)
+		return now;
+	return common;
+}
+
+/* --- this system's processes --- */
+
+static bool process_query(pid_t pid, struct shm_process *ret)
+{
+	char path[32], text[512];
+	const char *end;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	end = strrchr(text, ')'); /* of its name, which may be anything */
+	return end && sscanf(end + 1, " %*c %d %*d %d", &ret->parent, &ret->session) == 2;
+}
+
+static bool scope_is_restricted(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = 0;
+
+	if (!f)
+		return false;
+	if (fscanf(f, "%d", &scope) != 1)
+		scope = 0;
+	fclose(f);
+	return scope == 1; /* 2 and 3 let nobody, whoever is named */
+}
+
+void shm_ptracer_allow(pid_t pid)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pid_t now, owner; /* whom, and who said so: a child has not */
+	pid_t next;
+
+	if (!scope_is_restricted())
+		return;
+	pthread_mutex_lock(&lock);
+	if (owner != getpid())
+		now = 0;
+	owner = getpid();
+	next = shm_ptracer_choose(owner, now, pid, process_query);
+	if (next != now && prctl(PR_SET_PTRACER, (unsigned long)next, 0, 0, 0))
+		log_info(
+			"uroce: process %d cannot be let read this one's memory, as kernel.yama.ptrace_scope "
+			"demands: %s",
+			pid, strerror(errno));
+	else
+		now = next;
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who may be a peer: a process of the same user in the same PID namespace. Who connects says
+ * nothing that counts here; the kernel does.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/path/shm/shm_hello.h"
+
+enum {
+	OVERFLOW_UID = 65534, /* unless the administrator has set another one */
+};
+
+/* -EIO: no word of the kernel's about the peer. */
+int shm_peer_credentials(int conn, struct ucred *ret)
+{
+	socklen_t len = sizeof(*ret);
+
+	return getsockopt(conn, SOL_SOCKET, SO_PEERCRED, ret, &len) ? -EIO : 0;
+}
+
+/* --- the user --- */
+
+static uid_t overflow_uid(void)
+{
+	char text[16] = "";
+	_cleanup_close_ int fd = open("/proc/sys/kernel/overflowuid", O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 ? strtoul(text, NULL, 10)
+							       : OVERFLOW_UID;
+}
+
+/*
+ * A user namespace shows all users that it does not know as one, this process's own perhaps.
+ * Whether they are the same the kernel knows when it is asked for a signal: only to the same user's
+ * process it may be sent.
+ */
+static bool same_user(const struct uroce_shm *shm, const struct ucred *cred)
+{
+	if (cred->uid != shm->uid)
+		return false;
+	return !shm->uid_many || (cred->pid > 0 && !kill(cred->pid, 0));
+}
+
+bool shm_user_is_many(uid_t uid)
+{
+	return uid == overflow_uid();
+}
+
+int shm_peer_user(const struct uroce_shm *shm, int conn)
+{
+	struct ucred cred;
+	int r = shm_peer_credentials(conn, &cred);
+
+	return r < 0 ? r : same_user(shm, &cred) ? 0 : -EPERM;
+}
+
+/* --- the PID namespace --- */
+
+/*
+ * In how many nested namespaces the process has a number, counted from the one that /proc shows. 0:
+ * the kernel does not tell, being older than 5.5, or there is no /proc.
+ */
+static int namespace_depth(int process)
+{
+	char path[48], text[512], *line, *save;
+	_cleanup_close_ int fd = -1;
+	int depth = 0;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", process);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+	n = read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	line = strstr(text, "\nNSpid:");
+	if (!line)
+		return 0;
+	line += strlen("\nNSpid:");
+	line[strcspn(line, "\n")] = '\0';
+	for (char *word = strtok_r(line, " \t", &save); word; word = strtok_r(NULL, " \t", &save))
+		depth++;
+	return depth;
+}
+
+int shm_namespace_depth(void)
+{
+	_cleanup_close_ int self = shm_process_open(-1, getpid());
+	int depth = self < 0 ? 0 : namespace_depth(self);
+
+	return max_of(depth, 0);
+}
+
+/* A process that has a number here is in this namespace or in one below, which is as deep as it is.
+ */
+static int namespace_admit(const struct uroce_shm *shm, int conn, pid_t pid)
+{
+	_cleanup_close_ int process = -1;
+	int depth;
+
+	if (shm->host->any_namespace)
+		return 0;
+	if (pid <= 0)
+		return -EPERM;
+	process = shm_process_open(conn, pid);
+	if (process < -1)
+		return process;
+	depth = process < 0 ? 0 : namespace_depth(process);
+	if (depth < 0)
+		return depth;
+	return !depth || !shm->depth || depth == shm->depth ? 0 : -EPERM;
+}
+
+/* --- both --- */
+
+int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid)
+{
+	struct ucred cred;
+	int r = shm_peer_credentials(conn, &cred);
+
+	if (r < 0)
+		return r;
+	*ret_pid = cred.pid;
+	/* A process that has become another user's keeps the peers it has and gets no more. */
+	if (!same_user(shm, &cred) || geteuid() != shm->uid)
+		return -EPERM;
+	return namespace_admit(shm, conn, cred.pid);
+}

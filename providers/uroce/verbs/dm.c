@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Device memory. The device is this process, so its memory is the process's too; but nobody sees an
+ * address of it: programs copy into it and out of it, and peers reach it through its regions. Those
+ * of the same host map it. Buffers of ibv_alloc_buf() are the same, but for the address.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "providers/uroce/verbs/verbs.h"
+
+enum {
+	DM_ALIGN_LOG_MAX = 30,
+};
+
+static bool range_is_inside(const struct uroce_dm *dm, uint64_t offset, size_t length)
+{
+	return offset <= dm->vdm.length && length <= dm->vdm.length - offset;
+}
+
+static int dm_refuse_range(const struct uroce_dm *dm, const char *verb, uint64_t offset,
+			   size_t length)
+{
+	verbs_err(dm->vdm.dm.context, "%s: dm %u: %zu bytes from %llu on: it has %zu", verb,
+		  dm->vdm.dm.handle, length, (unsigned long long)offset, dm->vdm.length);
+	errno = EFAULT;
+	return EFAULT;
+}
+
+static int dm_copy_to(struct ibv_dm *ibv_dm, uint64_t offset, const void *from, size_t length)
+{
+	struct uroce_dm *dm = (struct uroce_dm *)ibv_dm;
+
+	if (unlikely(!range_is_inside(dm, offset, length)))
+		return dm_refuse_range(dm, "ibv_memcpy_to_dm", offset, length);
+	memcpy(dm->bytes + offset, from, length);
+	return 0;
+}
+
+static int dm_copy_from(void *to, struct ibv_dm *ibv_dm, uint64_t offset, size_t length)
+{
+	struct uroce_dm *dm = (struct uroce_dm *)ibv_dm;
+
+	if (unlikely(!range_is_inside(dm, offset, length)))
+		return dm_refuse_range(dm, "ibv_memcpy_from_dm", offset, length);
+	memcpy(to, dm->bytes + offset, length);
+	return 0;
+}
+
+int uroce_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in)
+{
+	struct uroce_dm *dm = (struct uroce_dm *)vdm;
+	struct uroce_host *host = ctx_host(vdm->dm.context);
+	void *memory = NULL;
+	int r = uroce_host_check(host);
+
+	if (r < 0)
+		return r;
+	if (!in->attr->length || in->attr->length > UROCE_MAX_DM ||
+	    in->attr->log_align_req > DM_ALIGN_LOG_MAX)
+		return -EINVAL;
+	r = uroce_segment_alloc(host->shm, in->attr->length, (size_t)1 << in->attr->log_align_req,
+				&memory);
+	if (r < 0)
+		return r;
+	dm->bytes = memory;
+	vdm->dm.handle = atomic_fetch_add_explicit(&host->next_handle, 1, memory_order_relaxed);
+	vdm->dm.memcpy_to_dm = dm_copy_to;
+	vdm->dm.memcpy_from_dm = dm_copy_from;
+	return 0;
+}
+
+int uroce_free_dm(struct verbs_dm *vdm)
+{
+	struct uroce_dm *dm = (struct uroce_dm *)vdm;
+	/* acquire: pairs with the end of its last region. */
+	unsigned int regions = atomic_load_explicit(&dm->regions, memory_order_acquire);
+
+	if (regions) {
+		verbs_err(vdm->dm.context, "ibv_free_dm: dm %u: %u regions of it still exist",
+			  vdm->dm.handle, regions);
+		return -EBUSY;
+	}
+	uroce_segment_free(ctx_host(vdm->dm.context)->shm, dm->bytes, vdm->length);
+	return 0;
+}
+
+int uroce_alloc_buf(struct ibv_buf *buf)
+{
+	struct uroce_host *host = ctx_host(buf->pd->context);
+	int r = uroce_host_check(host);
+
+	/* None of no bytes, which is a buffer all the same. */
+	return r < 0 ? r
+		     : uroce_segment_alloc(host->shm, max_of(buf->size, (size_t)1), 1, &buf->addr);
+}
+
+void uroce_free_buf(struct ibv_buf *buf)
+{
+	uroce_segment_free(ctx_host(buf->pd->context)->shm, buf->addr,
+			   max_of(buf->size, (size_t)1));
+}
+
+int uroce_reg_dm_mr(struct verbs_mr *vmr, const struct verbs_reg_dm_mr *in)
+{
+	struct uroce_mr *mr = (struct uroce_mr *)vmr;
+	struct uroce_dm *dm = (struct uroce_dm *)in->dm;
+	const struct verbs_reg_mr region = {
+		.pd = in->pd,
+		.addr = dm->bytes + in->offset,
+		.length = in->length,
+		.access = in->access, /* zero based: the library looked */
+	};
+	int r = uroce_reg_mr(vmr, &region);
+
+	if (r < 0)
+		return r;
+	mr->dm = dm;
+	atomic_fetch_add_explicit(&dm->regions, 1, memory_order_relaxed);
+	return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Protection domains, and the memory of queues, which a parent domain may give. */
+#include <infiniband/uroce.h>
+#include "providers/uroce/verbs/verbs.h"
+
+int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata)
+{
+	struct uroce_dev *dev = ctx_dev(pd->context);
+
+	uroce_copy_init();
+	pd->handle = atomic_fetch_add_explicit(&dev->host->next_handle, 1, memory_order_relaxed);
+	return 0;
+}
+
+int uroce_dealloc_pd(struct ibv_pd *pd)
+{
+	unsigned int users =
+		atomic_load_explicit(&((struct uroce_pd *)pd)->users, memory_order_relaxed);
+
+	if (!users)
+		return 0;
+	verbs_err(pd->context, "ibv_dealloc_pd: %u objects of the protection domain still exist",
+		  users);
+	return -EBUSY;
+}
+
+/* Locks of queues are few and short already: a thread domain changes nothing. */
+int uroce_alloc_td(struct ibv_td *td, const struct ibv_td_init_attr *attr)
+{
+	return 0;
+}
+
+int uroce_alloc_parent_domain(struct verbs_pd *parent)
+{
+	return 0;
+}
+
+/* --- memory of queues --- */
+
+static int memory_check(const struct verbs_pd *parent, const void *at, size_t size,
+			size_t alignment)
+{
+	if (!at)
+		return -ENOMEM;
+	if (!((uintptr_t)at % alignment))
+		return 0;
+	verbs_err(
+		parent->pd.context,
+		"parent domain of pd %u: its allocator gave %p for %zu bytes that are to be aligned "
+		"to %zu",
+		parent->pd.handle, at, size, alignment);
+	return -EINVAL;
+}
+
+/* -EAGAIN: the allocator leaves it to us. */
+static int memory_ask(struct uroce_memory *memory, struct verbs_pd *parent, size_t size,
+		      size_t alignment)
+{
+	void *at = parent->alloc(&parent->pd, parent->pd_context, size, alignment, memory->type);
+	int r;
+
+	if (at == IBV_ALLOCATOR_USE_DEFAULT)
+		return -EAGAIN;
+	r = memory_check(parent, at, size, alignment);
+	if (r == -EINVAL)
+		parent->free(&parent->pd, parent->pd_context, at, memory->type);
+	if (r < 0)
+		return r;
+	memory->at = at;
+	memory->parent = parent;
+	return 0;
+}
+
+int uroce_memory_get(struct uroce_memory *memory, struct ibv_pd *pd, size_t size, size_t alignment,
+		     uint64_t type)
+{
+	struct verbs_pd *vpd = to_vpd(pd);
+	int r = -EAGAIN;
+
+	*memory = (struct uroce_memory){ .type = type };
+	if (unlikely(vpd && vpd->alloc))
+		r = memory_ask(memory, vpd, size, alignment);
+	if (r != -EAGAIN)
+		return r;
+	memory->at = aligned_alloc(alignment, ROUND_UP(size, alignment));
+	return memory->at ? 0 : -ENOMEM;
+}
+
+void uroce_memory_put(struct uroce_memory *memory)
+{
+	if (unlikely(memory->parent))
+		memory->parent->free(&memory->parent->pd, memory->parent->pd_context, memory->at,
+				     memory->type);
+	else
+		free(memory->at);
+	*memory = (struct uroce_memory){};
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the shim and the model ask of one kind of device. A device's file says what its kernel
+ * driver answers, what it maps, how its work requests are written and how its completions are. It
+ * calls nobody's library.
+ *
+ * Answers are 0 or a positive errno, as a kernel gives them.
+ */
+#ifndef DEVICES_DEVICE_H
+#define DEVICES_DEVICE_H
+
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include "tests/devices/shim/object.h"
+
+enum {
+	WORK_SGES = 64,
+	WORK_INLINE = 4096
+};
+
+/* One command of the process, whichever way it came: the core's request and response, and the
+ * driver's. */
+struct command {
+	const void *in;
+	size_t in_len;
+	void *out;
+	size_t out_len;
+	struct {
+		const void *in;
+		size_t in_len;
+		void *out;
+		size_t out_len;
+	} driver;
+};
+
+/* What the driver answers; as much of it as the process has room for. */
+void command_reply(struct command *command, const void *answer, size_t length);
+/* The driver's request, longer or shorter than this header knows it. */
+void command_request(const struct command *command, void *ret_request, size_t length);
+
+/* A field of the driver's request, for the trace: 'x' a number, 'p' an address of the process. */
+struct field {
+	const char *name;
+	uint16_t offset, size;
+	char kind;
+};
+#define FIELD(type, member, how)                                                                \
+	{                                                                                       \
+#member, offsetof(struct type, member), sizeof(((struct type *)0)->member), how \
+	}
+
+enum request_kind {
+	REQUEST_CONTEXT,
+	REQUEST_CQ,
+	REQUEST_RESIZE,
+	REQUEST_QP,
+	REQUEST_MODIFY,
+	REQUEST_SRQ,
+	REQUEST_KINDS,
+};
+
+/* What lies behind an offset that the process maps. */
+enum region_kind {
+	REGION_MEMORY,	  /* compared at each step of a trace */
+	REGION_REGISTERS, /* every store is traced */
+};
+
+/* A decoded work request. wr.sg_list, wr.sg_list[].addr of inline data and `address` point into it.
+ */
+struct work {
+	struct ibv_send_wr wr; /* a receive uses sg_list and num_sge alone */
+	struct ibv_sge sge[WORK_SGES];
+	uint8_t data[WORK_INLINE];
+	struct ibv_ah_attr address; /* datagrams */
+	uint16_t id;		    /* comes back in the completion, and so does note */
+	uint8_t note;
+	uint32_t entries; /* it takes in the ring */
+	uint32_t cursor;  /* the receive queue's, behind it */
+	/* A memory window that is bound: its new key and what it opens. */
+	struct {
+		uint32_t mw_rkey, new_rkey, mr_lkey;
+		unsigned access;
+		uint64_t address, length;
+	} bind;
+};
+
+/* A completion of a work request that this device gave. */
+struct completion {
+	const struct object *qp;
+	struct object *srq; /* a receive of an SRQ */
+	bool receive;
+	uint16_t id;
+	uint8_t note;
+	const struct ibv_wc *wc;
+};
+
+struct device {
+	const char *name, *ibdev, *modalias;
+	uint32_t vendor_id, part_id;
+	int abi_version;
+	int node_type, link_layer;
+	bool resizes_srq;
+	bool short_numbers; /* QPNs have 16 bits, and work is datagrams: model/datagram.c */
+	uint8_t gid_base;   /* the backend's GID that is the device's first */
+	const struct field *fields[REQUEST_KINDS];
+
+	/* Answers to commands. The objects are there; q is the core's request and says what is
+	 * granted. */
+	int (*get_context)(struct command *command);
+	int (*query_device)(struct ibv_device_attr *attr, struct command *command);
+	int (*alloc_pd)(struct object *pd, struct command *command);
+	int (*create_cq)(struct object *cq, uint32_t *cqe, struct command *command);
+	int (*resize_cq)(struct object *cq, uint32_t *cqe, struct command *command);
+	int (*create_qp)(struct object *qp, struct ib_uverbs_ex_create_qp *q,
+			 struct command *command);
+	int (*create_srq)(struct object *srq, struct ib_uverbs_create_xsrq *q,
+			  struct command *command);
+	int (*create_ah)(struct object *ah, const struct ib_uverbs_ah_attr *q,
+			 struct command *command);
+	void (*destroy)(struct object *object); /* before it goes */
+	/* A method of the device's own objects: EPROTONOSUPPORT when it has none. */
+	int (*method)(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hdr *call);
+
+	enum region_kind (*region)(uint64_t offset, size_t length, char *ret_name, size_t size);
+	void (*mapped)(uint64_t offset, void *at, size_t length);
+	void (*unmapped)(const void *at); /* which may be before the object goes */
+	/* A store to registers, in trace mode. */
+	void (*stored)(const char *region, size_t offset, const uint8_t *bytes, size_t length);
+
+	/* Run mode. 1: a request, 0: none, negative: one that no process may write, which ends the
+	 * QP. */
+	int (*next_send)(struct object *qp, struct work *work);
+	int (*next_receive)(struct object *queue, struct work *work);
+	/* How many completions the ring has room for. */
+	uint32_t (*room)(struct object *cq);
+	void (*complete)(struct object *cq, const struct completion *completion);
+	/* Whether the process has armed the CQ since it was asked last. */
+	bool (*armed)(struct object *cq, struct arm *ret_arm);
+	/* Of a trace: the process posted it, as number `index` of its queue; what the device calls
+	 * it. */
+	uint16_t (*traced_id)(const struct object *qp, bool receive, uint32_t index);
+	uint8_t (*traced_note)(enum ibv_wr_opcode opcode);
+};
+
+extern const struct device device_mlx5, device_mlx5_dynamic, device_efa;
+
+/* The one that is played, or NULL. */
+extern const struct device *device;
+
+#endif

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mlx5: ConnectX. What its kernel driver answers, and completions; its work requests are in
+ * mlx5_wqe.c. */
+#include "tests/devices/device/mlx5.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include "tests/devices/model/model.h"
+#include "tests/devices/shim/trace.h"
+
+enum {
+	PAGE = 4096,
+	BF_REG_SIZE = 512,
+	FIRST_BFREG = 0x800, /* in a UAR */
+	CQE_SIZE = 64,
+	MAX_WR = 32768,
+	DEVICE_ERROR = 0x22,
+};
+
+/* UAR objects are mapped at offsets that only the kernel chooses. */
+static const uint64_t uar_offset = 1ull << 40;
+
+#define F(member, how) FIELD(mlx5_ib_alloc_ucontext_req_v2, member, how)
+static const struct field context_fields[] = {
+	F(total_num_bfregs, 'x'),
+	F(num_low_latency_bfregs, 'x'),
+	F(flags, 'x'),
+	F(comp_mask, 'x'),
+	F(max_cqe_version, 'x'),
+	F(lib_caps, 'x'),
+	{ 0 },
+};
+#undef F
+#define F(member, how) FIELD(mlx5_ib_create_cq, member, how)
+static const struct field cq_fields[] = {
+	F(buf_addr, 'p'),
+	F(db_addr, 'p'),
+	F(cqe_size, 'x'),
+	F(cqe_comp_en, 'x'),
+	F(cqe_comp_res_format, 'x'),
+	F(flags, 'x'),
+	F(uar_page_index, 'x'),
+	{ 0 },
+};
+#undef F
+#define F(member, how) FIELD(mlx5_ib_resize_cq, member, how)
+static const struct field resize_fields[] = { F(buf_addr, 'p'), F(cqe_size, 'x'), { 0 } };
+#undef F
+#define F(member, how) FIELD(mlx5_ib_create_qp, member, how)
+static const struct field qp_fields[] = {
+	F(buf_addr, 'p'),
+	F(db_addr, 'p'),
+	F(sq_wqe_count, 'x'),
+	F(rq_wqe_count, 'x'),
+	F(rq_wqe_shift, 'x'),
+	F(flags, 'x'),
+	F(uidx, 'x'),
+	F(bfreg_index, 'x'),
+	F(sq_buf_addr, 'p'),
+	F(ece_options, 'x'),
+	{ 0 },
+};
+#undef F
+#define F(member, how) FIELD(mlx5_ib_create_srq, member, how)
+static const struct field srq_fields[] = {
+	F(buf_addr, 'p'), F(db_addr, 'p'), F(flags, 'x'), F(uidx, 'x'), { 0 },
+};
+#undef F
+#define F(member, how) FIELD(mlx5_ib_modify_qp, member, how)
+static const struct field modify_fields[] = { F(comp_mask, 'x'), F(ece_options, 'x'), { 0 } };
+#undef F
+
+static bool is_dynamic(void)
+{
+	return device == &device_mlx5_dynamic;
+}
+
+static void *pointer(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+static uint32_t power_of_two(uint32_t value)
+{
+	uint32_t power = 1;
+
+	while (power < value)
+		power <<= 1;
+	return power;
+}
+
+static int get_context(struct command *command)
+{
+	struct mlx5_ib_alloc_ucontext_req_v2 q;
+	struct mlx5_ib_alloc_ucontext_resp response = {
+		.qp_tab_size = 1 << 18,
+		.bf_reg_size = BF_REG_SIZE,
+		.cache_line_size = 64,
+		.max_sq_desc_sz = 1024,
+		.max_rq_desc_sz = 512,
+		.max_send_wqebb = MAX_WR,
+		.max_recv_wr = MAX_WR,
+		.max_srq_recv_wr = MAX_WR - 1,
+		.num_ports = 1,
+		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE |
+			     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS,
+		.response_length = sizeof(response),
+		.cqe_version = 1,
+		.cmds_supp_uhw =
+			MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
+		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
+		.log_uar_size = 12,
+		.num_uars_per_page = 1,
+	};
+
+	if (command->driver.in_len < sizeof(struct mlx5_ib_alloc_ucontext_req))
+		return EINVAL;
+	command_request(command, &q, sizeof(q));
+	if (!is_dynamic()) {
+		response.tot_bfregs = q.total_num_bfregs;
+		response.num_dyn_bfregs = 1024;
+	}
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+static int query_device(struct ibv_device_attr *attr, struct command *command)
+{
+	struct mlx5_ib_query_device_resp response = { .response_length = command->driver.out_len };
+
+	attr->max_qp_wr = MAX_WR;
+	attr->max_srq_wr = MAX_WR - 1;
+	attr->max_sge = attr->max_sge_rd = 30;
+	attr->max_srq_sge = 31;
+	attr->device_cap_flags &= ~IBV_DEVICE_SRQ_RESIZE;
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+static int alloc_pd(struct object *pd, struct command *command)
+{
+	command_reply(command, &pd->number, sizeof(pd->number));
+	return 0;
+}
+
+static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
+{
+	struct mlx5_ib_create_cq_resp response = { .cqn = cq->number };
+	struct mlx5_ib_create_cq q;
+	int r;
+
+	command_request(command, &q, sizeof(q));
+	if (q.cqe_size != 64 && q.cqe_size != 128)
+		return EINVAL;
+	cq->ring = (struct queue){
+		.base = pointer(q.buf_addr),
+		.entries = power_of_two(*cqe + 1),
+		.stride = q.cqe_size,
+		.record = pointer(q.db_addr),
+	};
+	*cqe = cq->ring.entries - 1;
+	r = model_create_cq(cq, cq->ring.entries);
+	if (r)
+		return r;
+	/* The register tells of an arming, and the next CQ's overwrites it. The record stays, but
+	 * the first value that is written may be the one it has. */
+	cq->arm_seen = NEVER_ARMED;
+	if (model_on())
+		cq->ring.record[1] = NEVER_ARMED;
+	trace_watch_object(cq, "buffer", cq->ring.base, (size_t)cq->ring.entries * cq->ring.stride);
+	trace_watch_object(cq, "record", (void *)cq->ring.record, 8);
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+static void write_cqe(struct object *cq, struct mlx5_cqe *cqe, unsigned opcode)
+{
+	uint32_t index = cq->produced & (cq->ring.entries - 1);
+	uint8_t *slot =
+		cq->ring.base + (size_t)index * cq->ring.stride + cq->ring.stride - CQE_SIZE;
+	uint8_t op_own = opcode << 4 | !!(cq->produced & cq->ring.entries);
+
+	cqe->op_own = op_own;
+	if (model_on()) {
+		memcpy(slot, cqe, sizeof(*cqe) - 1);
+		__atomic_store_n(slot + sizeof(*cqe) - 1, op_own, __ATOMIC_RELEASE);
+	} else {
+		trace_device_writes(slot, cqe, sizeof(*cqe));
+	}
+	cq->produced++;
+}
+
+/* Completions that the process has not seen. */
+static uint32_t in_ring(const struct object *cq)
+{
+	return (cq->produced - be32toh(cq->ring.record[0])) & INDEX_24;
+}
+
+static uint32_t room(struct object *cq)
+{
+	uint32_t used = in_ring(cq) + 1; /* one for CQE_RESIZE */
+
+	return used < cq->ring.entries ? cq->ring.entries - used : 0;
+}
+
+static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
+{
+	struct mlx5_cqe last = { 0 };
+	struct mlx5_ib_resize_cq q;
+	int r;
+
+	command_request(command, &q, sizeof(q));
+	if (q.cqe_size != cq->ring.stride || !*cqe || in_ring(cq) >= *cqe)
+		return EINVAL;
+	r = model_resize_cq(cq, power_of_two(*cqe + 1));
+	if (r)
+		return r;
+	write_cqe(cq, &last, CQE_RESIZE);
+	trace_unwatch(cq);
+	cq->ring.base = pointer(q.buf_addr);
+	cq->ring.entries = power_of_two(*cqe + 1);
+	*cqe = cq->ring.entries - 1;
+	trace_watch_object(cq, "buffer", cq->ring.base, (size_t)cq->ring.entries * cq->ring.stride);
+	trace_watch_object(cq, "record", (void *)cq->ring.record, 8);
+	return 0;
+}
+
+/* Which of the doorbell registers that the process mapped its QP has: the dedicated ones first. */
+static uint32_t choose_bfreg(uint32_t ordinal)
+{
+	uint32_t n = ordinal < 4 ? 12 + ordinal : 1 + (ordinal - 4) % 11;
+
+	return n / 2 * 4 + n % 2;
+}
+
+static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct command *command)
+{
+	struct mlx5_ib_create_qp_resp response = {
+		.bfreg_index = is_dynamic() ? 0 : choose_bfreg(qp->ordinal)
+	};
+	struct mlx5_ib_create_qp d;
+	size_t rq_size;
+	int r;
+
+	command_request(command, &d, sizeof(d));
+	qp->user_index = d.uidx;
+	qp->rq = (struct queue){
+		.base = pointer(d.buf_addr),
+		.entries = q->is_srq ? 0 : d.rq_wqe_count,
+		.stride = 1u << d.rq_wqe_shift,
+		.record = pointer(d.db_addr),
+	};
+	rq_size = (size_t)qp->rq.entries * qp->rq.stride;
+	qp->sq = (struct queue){
+		.base = pointer(d.sq_buf_addr ? d.sq_buf_addr : d.buf_addr + rq_size),
+		.entries = d.sq_wqe_count,
+		.stride = WQEBB,
+		.record = qp->rq.record + 1,
+	};
+	r = model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
+	if (r)
+		return r;
+	trace_watch_object(qp, "rq", qp->rq.base, rq_size);
+	trace_watch_object(qp, "sq", qp->sq.base, (size_t)qp->sq.entries * WQEBB);
+	trace_watch_object(qp, "record", (void *)qp->rq.record, 8);
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struct command *command)
+{
+	struct mlx5_ib_create_srq_resp response = { .srqn = srq->number };
+	struct mlx5_ib_create_srq d;
+	uint32_t stride = power_of_two(SRQ_HEADER + SGE_SIZE * q->max_sge);
+	int r;
+
+	command_request(command, &d, sizeof(d));
+	srq->user_index = d.uidx;
+	srq->rq = (struct queue){
+		.base = pointer(d.buf_addr),
+		.entries = power_of_two(q->max_wr + 1),
+		.stride = stride < 32 ? 32 : stride,
+		.record = pointer(d.db_addr),
+	};
+	q->max_wr = srq->rq.entries - 1;
+	q->max_sge = (srq->rq.stride - SRQ_HEADER) / SGE_SIZE;
+	r = model_create_srq(srq, srq->rq.entries, q->max_sge);
+	if (r)
+		return r;
+	trace_watch_object(srq, "buffer", srq->rq.base, (size_t)srq->rq.entries * srq->rq.stride);
+	trace_watch_object(srq, "record", (void *)srq->rq.record,
+			   4); /* the other word is nobody's */
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+static int create_ah(struct object *ah, const struct ib_uverbs_ah_attr *q, struct command *command)
+{
+	struct mlx5_ib_create_ah_resp response = {
+		.response_length = sizeof(response),
+		.dmac = { 2, 0, 0, 0, 0, 9 },
+	};
+
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+static enum region_kind region(uint64_t offset, size_t length, char *ret_name, size_t size)
+{
+	static const char *const names[] = {
+		"uar",	 "contiguous",	"uar-wc",     "uar-nc", "4",
+		"clock", "uar-dynamic", "clock-info", "memory",
+	};
+	uint64_t page = offset / PAGE, command = page >> 8 & 0xff;
+
+	if (offset >= uar_offset)
+		snprintf(ret_name, size, "uar-object%u", (unsigned)(page & 0xff));
+	else
+		snprintf(ret_name, size, "%s%u", command < 9 ? names[command] : "unknown",
+			 (unsigned)(page & 0xff));
+	return command == MLX5_IB_MMAP_CORE_CLOCK || command == MLX5_IB_MMAP_CLOCK_INFO
+		       ? REGION_MEMORY
+		       : REGION_REGISTERS;
+}
+
+/* One attribute of an UAR's allocation. */
+static void answer_uar(struct ib_uverbs_attr *attr, const struct object *uar)
+{
+	const uint64_t offset = uar_offset + (uint64_t)uar->ordinal * PAGE;
+	const uint32_t length = PAGE, page = 0x20 + uar->ordinal;
+
+	switch (attr->attr_id) {
+	case MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE:
+		attr->data = uar->handle;
+		break;
+	case MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET:
+		memcpy(pointer(attr->data), &offset, sizeof(offset));
+		break;
+	case MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH:
+		memcpy(pointer(attr->data), &length, sizeof(length));
+		break;
+	case MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID:
+		memcpy(pointer(attr->data), &page, sizeof(page));
+		break;
+	}
+}
+
+static int method(uint16_t object, uint16_t method_id, struct ib_uverbs_ioctl_hdr *call)
+{
+	struct object *uar;
+	uint64_t type = 0;
+
+	if (!is_dynamic() || object != MLX5_IB_OBJECT_UAR)
+		return EPROTONOSUPPORT;
+	if (method_id == MLX5_IB_METHOD_UAR_OBJ_DESTROY) {
+		trace_line("UAR_DESTROY %s", object_name(OBJECT_PRIVATE, call->attrs[0].data));
+		object_free(object_find(OBJECT_PRIVATE, call->attrs[0].data));
+		return 0;
+	}
+	uar = object_new(OBJECT_PRIVATE);
+	if (!uar)
+		return ENOMEM;
+	for (int i = 0; i < call->num_attrs; i++) {
+		if (call->attrs[i].attr_id == MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE)
+			type = call->attrs[i].data;
+		answer_uar(&call->attrs[i], uar);
+	}
+	trace_line("UAR_ALLOC type=%u -> %s", (unsigned)type,
+		   object_name(OBJECT_PRIVATE, uar->handle));
+	return 0;
+}
+
+static uint8_t syndrome(enum ibv_wc_status status)
+{
+	static const uint8_t of[] = {
+		[IBV_WC_LOC_LEN_ERR] = 0x01,	       [IBV_WC_LOC_QP_OP_ERR] = 0x02,
+		[IBV_WC_LOC_PROT_ERR] = 0x04,	       [IBV_WC_WR_FLUSH_ERR] = 0x05,
+		[IBV_WC_MW_BIND_ERR] = 0x06,	       [IBV_WC_BAD_RESP_ERR] = 0x10,
+		[IBV_WC_LOC_ACCESS_ERR] = 0x11,	       [IBV_WC_REM_INV_REQ_ERR] = 0x12,
+		[IBV_WC_REM_ACCESS_ERR] = 0x13,	       [IBV_WC_REM_OP_ERR] = 0x14,
+		[IBV_WC_RETRY_EXC_ERR] = 0x15,	       [IBV_WC_RNR_RETRY_EXC_ERR] = 0x16,
+		[IBV_WC_REM_ABORT_ERR] = DEVICE_ERROR,
+	};
+
+	return status < sizeof(of) && of[status] ? of[status] : DEVICE_ERROR;
+}
+
+static unsigned cqe_opcode(const struct completion *c)
+{
+	if (c->wc->status)
+		return c->receive ? CQE_RESP_ERROR : CQE_REQ_ERROR;
+	if (!c->receive)
+		return CQE_REQ;
+	if (c->wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		return CQE_RESP_WRITE_IMM;
+	if (c->wc->wc_flags & IBV_WC_WITH_INV)
+		return CQE_RESP_SEND_INV;
+	return c->wc->wc_flags & IBV_WC_WITH_IMM ? CQE_RESP_SEND_IMM : CQE_RESP_SEND;
+}
+
+static void complete(struct object *cq, const struct completion *c)
+{
+	const struct ibv_wc *wc = c->wc;
+	struct mlx5_cqe cqe = {
+		.flags_rqpn = htobe32((wc->wc_flags & IBV_WC_GRH ? 1u << 28 : 0) |
+				      (wc->sl & 0xfu) << 24 | wc->src_qp),
+		.srqn_uidx = htobe32(c->qp->user_index),
+		.immediate = wc->wc_flags & IBV_WC_WITH_INV ? htobe32(wc->invalidated_rkey)
+							    : wc->imm_data,
+		.byte_count = htobe32(wc->byte_len),
+		.timestamp = htobe64(cq->produced),
+		.opcode_qpn = htobe32((c->receive ? 0 : (uint32_t)c->note << 24) | c->qp->number),
+		.wqe_counter = htobe16(c->id),
+	};
+
+	if (wc->status) {
+		cqe.error.vendor = wc->vendor_err;
+		cqe.error.syndrome = syndrome(wc->status);
+	}
+	write_cqe(cq, &cqe, cqe_opcode(c));
+}
+
+/* The record has a serial number, which counts the events that the process has read: an older one
+ * arms nothing. */
+static bool armed(struct object *cq, struct arm *ret_arm)
+{
+	uint32_t word = cq->ring.record[1];
+
+	if (word == cq->arm_seen)
+		return false;
+	cq->arm_seen = word;
+	word = be32toh(word);
+	if ((word >> 28 & 3) != (cq->events & 3))
+		return false;
+	ret_arm->solicited = word >> 24 & 1;
+	ret_arm->consumed = cq->produced - ((cq->produced - word) & INDEX_24);
+	return true;
+}
+
+/* A doorbell shows the first eight bytes of a request, and so which one was posted last. */
+static void stored(const char *name, size_t offset, const uint8_t *bytes, size_t length)
+{
+	uint32_t word[2];
+	struct object *qp;
+
+	if (offset < FIRST_BFREG || length < sizeof(word) || offset % (BF_REG_SIZE / 2))
+		return;
+	memcpy(word, bytes, sizeof(word));
+	qp = object_by_number(OBJECT_QP, be32toh(word[1]) >> 8);
+	if (qp)
+		qp->sq.cursor = be32toh(word[0]) >> 8 & 0xffff;
+}
+
+static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
+{
+	return receive ? index : qp->sq.cursor;
+}
+
+#define COMMON                                                                                  \
+	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00", \
+	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,     \
+	.link_layer = IBV_LINK_LAYER_ETHERNET,                                                  \
+	.fields = { [REQUEST_CONTEXT] = context_fields, [REQUEST_CQ] = cq_fields,               \
+		    [REQUEST_RESIZE] = resize_fields,	[REQUEST_QP] = qp_fields,               \
+		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields },           \
+	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,         \
+	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
+	.create_srq = create_srq, .create_ah = create_ah, .method = method, .region = region,   \
+	.stored = stored, .next_send = mlx5_next_send, .next_receive = mlx5_next_receive,       \
+	.room = room, .complete = complete, .armed = armed, .traced_id = traced_id,             \
+	.traced_note = mlx5_note_of
+
+const struct device device_mlx5 = { .name = "mlx5", COMMON };
+/* A kernel whose doorbell registers are objects. */
+const struct device device_mlx5_dynamic = { .name = "mlx5-dynamic", COMMON };

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The formats of mlx5. All numbers in memory are big-endian. */
+#ifndef DEVICES_MLX5_H
+#define DEVICES_MLX5_H
+
+#include "tests/devices/device/device.h"
+
+enum {
+	WQEBB = 64, /* a basic block of the send queue */
+	SGE_SIZE = 16,
+	SRQ_HEADER = 16,
+	INDEX_24 = 0xffffff,
+	NEVER_ARMED = 0xffffffff,
+};
+
+enum {
+	CQE_REQ,
+	CQE_RESP_WRITE_IMM,
+	CQE_RESP_SEND,
+	CQE_RESP_SEND_IMM,
+	CQE_RESP_SEND_INV,
+	CQE_RESIZE,
+	CQE_REQ_ERROR = 13,
+	CQE_RESP_ERROR,
+};
+
+struct mlx5_cqe {
+	uint8_t path[24];
+	uint32_t flags_rqpn;
+	uint32_t header;
+	uint32_t srqn_uidx;
+	uint32_t immediate;
+	uint32_t tag;
+	uint32_t byte_count;
+	union {
+		uint64_t timestamp;
+		struct {
+			uint8_t reserved[6], vendor, syndrome;
+		} error;
+	};
+	uint32_t opcode_qpn;
+	uint16_t wqe_counter;
+	uint8_t signature;
+	uint8_t op_own;
+};
+_Static_assert(sizeof(struct mlx5_cqe) == 64, "");
+
+int mlx5_next_send(struct object *qp, struct work *work);
+int mlx5_next_receive(struct object *queue, struct work *work);
+/* The opcode of a work request of this kind. */
+uint8_t mlx5_note_of(enum ibv_wr_opcode opcode);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The work requests of mlx5, as they lie in its rings. */
+#include "tests/devices/device/mlx5.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+enum {
+	OP_SEND_INV = 0x01,
+	OP_WRITE = 0x08,
+	OP_WRITE_IMM = 0x09,
+	OP_SEND = 0x0a,
+	OP_SEND_IMM = 0x0b,
+	OP_READ = 0x10,
+	OP_COMPARE_SWAP = 0x11,
+	OP_FETCH_ADD = 0x12,
+	OP_UMR = 0x25,
+};
+
+enum {
+	COMPLETION = 0x08,
+	SOLICITED = 0x02,
+	FENCE = 0x80,
+	FENCE_MODE = 0xe0,
+	UMR_CHECK_QPN = 0x08,
+	MKEY_FREE = 0x40,
+};
+
+static const uint32_t inline_bit = 1u << 31, no_lkey = 0x100;
+
+/* A request is read from here on; it may wrap at any 16 bytes. */
+struct reader {
+	const struct queue *queue;
+	uint32_t at, end; /* bytes, free-running as the ring's index is */
+};
+
+static const uint8_t *byte_at(const struct reader *r, uint32_t at)
+{
+	return r->queue->base + at % (r->queue->entries * WQEBB);
+}
+
+/* The next segment of 16 bytes. */
+static const uint8_t *next_16(struct reader *r)
+{
+	const uint8_t *segment = byte_at(r, r->at);
+
+	r->at += 16;
+	return segment;
+}
+
+static uint32_t get_32(const uint8_t *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return be32toh(value);
+}
+
+static uint64_t get_64(const uint8_t *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return be64toh(value);
+}
+
+static const struct {
+	uint8_t is; /* 0 is no opcode here */
+	enum ibv_wr_opcode opcode;
+} opcodes[] = {
+	{ OP_SEND, IBV_WR_SEND },
+	{ OP_SEND_IMM, IBV_WR_SEND_WITH_IMM },
+	{ OP_SEND_INV, IBV_WR_SEND_WITH_INV },
+	{ OP_WRITE, IBV_WR_RDMA_WRITE },
+	{ OP_WRITE_IMM, IBV_WR_RDMA_WRITE_WITH_IMM },
+	{ OP_READ, IBV_WR_RDMA_READ },
+	{ OP_COMPARE_SWAP, IBV_WR_ATOMIC_CMP_AND_SWP },
+	{ OP_FETCH_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD },
+	{ OP_UMR, IBV_WR_BIND_MW },
+	{ OP_UMR, IBV_WR_LOCAL_INV },
+};
+enum {
+	OPCODES = sizeof(opcodes) / sizeof(opcodes[0])
+};
+
+uint8_t mlx5_note_of(enum ibv_wr_opcode opcode)
+{
+	for (int i = 0; i < OPCODES; i++) {
+		if (opcodes[i].opcode == opcode)
+			return opcodes[i].is;
+	}
+	return 0;
+}
+
+static int find_opcode(uint8_t is)
+{
+	for (int i = 0; i < OPCODES; i++) {
+		if (opcodes[i].is == is)
+			return opcodes[i].opcode;
+	}
+	return -EOPNOTSUPP;
+}
+
+static unsigned send_flags(uint8_t bits)
+{
+	return (bits & COMPLETION ? IBV_SEND_SIGNALED : 0) |
+	       (bits & SOLICITED ? IBV_SEND_SOLICITED : 0) |
+	       ((bits & FENCE_MODE) == FENCE ? IBV_SEND_FENCE : 0);
+}
+
+static void read_address(struct reader *r, struct work *work)
+{
+	const uint8_t *keys = next_16(r), *grh = next_16(r), *gid = next_16(r);
+	uint32_t word = get_32(grh + 12);
+
+	work->wr.wr.ud.remote_qkey = get_32(keys);
+	work->wr.wr.ud.remote_qpn = get_32(keys + 8) & INDEX_24;
+	memset(&work->address, 0, sizeof(work->address));
+	work->address.is_global = 1;
+	work->address.port_num = 1;
+	work->address.sl = keys[12] >> 1 & 7;
+	work->address.grh.traffic_class = grh[10];
+	work->address.grh.hop_limit = grh[11];
+	work->address.grh.sgid_index = word >> 20 & 0xff;
+	work->address.grh.flow_label = word & 0xfffff;
+	memcpy(work->address.grh.dgid.raw, gid, 16);
+}
+
+static void read_remote(struct reader *r, struct work *work)
+{
+	const uint8_t *segment = next_16(r);
+
+	work->wr.wr.rdma.remote_addr = get_64(segment);
+	work->wr.wr.rdma.rkey = get_32(segment + 8);
+}
+
+static void read_atomic(struct reader *r, struct work *work)
+{
+	uint64_t remote = work->wr.wr.rdma.remote_addr;
+	uint32_t rkey = work->wr.wr.rdma.rkey;
+	const uint8_t *segment = next_16(r);
+	bool swap = work->wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+
+	work->wr.wr.atomic.remote_addr = remote;
+	work->wr.wr.atomic.rkey = rkey;
+	work->wr.wr.atomic.swap = swap ? get_64(segment) : 0;
+	work->wr.wr.atomic.compare_add = get_64(swap ? segment + 8 : segment);
+}
+
+/* Data within the request: behind a word with its length, to the next 16 bytes. */
+static int read_inline(struct reader *r, struct work *work, uint32_t length, uint32_t *filled)
+{
+	if (length > r->end - r->at - 4 || length > WORK_INLINE - *filled)
+		return -EINVAL;
+	for (uint32_t i = 0; i < length; i++)
+		work->data[(*filled)++] = *byte_at(r, r->at + 4 + i);
+	r->at += (4 + length + 15) & ~15u;
+	return 0;
+}
+
+static int read_data(struct reader *r, struct work *work)
+{
+	uint32_t filled = 0, first;
+	bool is_inline = false;
+	const uint8_t *segment;
+	int error;
+
+	while (r->at < r->end) {
+		segment = byte_at(r, r->at);
+		first = get_32(segment);
+		if (first & inline_bit) {
+			is_inline = true;
+			error = read_inline(r, work, first & ~inline_bit, &filled);
+			if (error)
+				return error;
+			continue;
+		}
+		if (work->wr.num_sge == WORK_SGES)
+			return -EINVAL;
+		work->sge[work->wr.num_sge++] = (struct ibv_sge){
+			.addr = get_64(segment + 8),
+			.length = first,
+			.lkey = get_32(segment + 4),
+		};
+		r->at += SGE_SIZE;
+	}
+	if (!is_inline)
+		return 0;
+	work->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)work->data, .length = filled };
+	work->wr.num_sge = 1;
+	work->wr.send_flags |= IBV_SEND_INLINE;
+	return 0;
+}
+
+static unsigned access_of(uint8_t bits)
+{
+	return (bits & 0x40 ? IBV_ACCESS_REMOTE_ATOMIC : 0) |
+	       (bits & 0x20 ? IBV_ACCESS_REMOTE_WRITE : 0) |
+	       (bits & 0x10 ? IBV_ACCESS_REMOTE_READ : 0) |
+	       (bits & 0x08 ? IBV_ACCESS_LOCAL_WRITE : 0);
+}
+
+/* A memory key changes: a window is bound or unbound, or a key invalidated. */
+static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
+{
+	const uint8_t *control = byte_at(r, r->at), *key = byte_at(r, r->at + 48),
+		      *from = byte_at(r, r->at + 112);
+
+	if (r->end - r->at < 112)
+		return -EINVAL;
+	if (key[0] & MKEY_FREE && control[0] & UMR_CHECK_QPN) {
+		work->wr.opcode = IBV_WR_LOCAL_INV;
+		work->wr.invalidate_rkey = old_key;
+		return 0;
+	}
+	work->bind.mw_rkey = old_key;
+	work->bind.new_rkey = (old_key & ~0xffu) | (get_32(key + 4) & 0xff);
+	work->bind.access = 0;
+	work->bind.address = work->bind.length = 0;
+	if (key[0] & MKEY_FREE)
+		return 0;
+	work->bind.access = access_of(key[2]);
+	if (r->end - r->at < 128)
+		return -EINVAL;
+	work->bind.length = get_64(key + 24);
+	work->bind.mr_lkey = get_32(from + 4);
+	work->bind.address = get_64(from + 8);
+	return 0;
+}
+
+static int read_body(struct reader *r, const struct object *qp, struct work *work)
+{
+	switch (work->wr.opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_RDMA_READ:
+		read_remote(r, work);
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		read_remote(r, work);
+		read_atomic(r, work);
+		break;
+	default:
+		if (qp->qp_type == IBV_QPT_UD)
+			read_address(r, work);
+	}
+	return read_data(r, work);
+}
+
+int mlx5_next_send(struct object *qp, struct work *work)
+{
+	uint16_t posted = be32toh(*qp->sq.record), index = qp->sq.consumed;
+	struct reader r = { &qp->sq, qp->sq.consumed * WQEBB, qp->sq.consumed * WQEBB + 16 };
+	const uint8_t *control;
+	uint16_t announced;
+	uint32_t words;
+	bool is_whole;
+	int opcode;
+
+	if (!qp->sq.entries || posted == index)
+		return 0;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	control = next_16(&r);
+	words = get_32(control + 4) & 0x3f;
+	r.end = r.at - 16 + words * 16;
+	work->wr =
+		(struct ibv_send_wr){ .sg_list = work->sge, .send_flags = send_flags(control[11]) };
+	work->id = index;
+	work->note = control[3];
+	work->entries = words ? (words + 3) / 4 : 1;
+	announced = posted - index;
+	is_whole = work->entries <= announced;
+	if (!is_whole)
+		work->entries = announced;
+	opcode = find_opcode(control[3]);
+	if (opcode < 0)
+		return opcode;
+	/* The block says its own number, and that there are as many as were announced. */
+	if ((get_32(control) >> 8 & 0xffff) != index || get_32(control + 4) >> 8 != qp->number ||
+	    !is_whole)
+		return -EINVAL;
+	work->wr.opcode = opcode;
+	if (control[3] == OP_UMR)
+		return read_umr(&r, work, get_32(control + 12)) ?: 1;
+	memcpy(&work->wr.imm_data, control + 12, 4);
+	if (opcode == IBV_WR_SEND_WITH_INV)
+		work->wr.invalidate_rkey = get_32(control + 12);
+	return read_body(&r, qp, work) ?: 1;
+}
+
+static void read_scatter(const uint8_t *segment, const uint8_t *end, struct work *work)
+{
+	for (; segment < end && work->wr.num_sge < WORK_SGES; segment += SGE_SIZE) {
+		if (get_32(segment + 4) == no_lkey && !get_32(segment))
+			break;
+		if (!get_32(segment))
+			continue;
+		work->sge[work->wr.num_sge++] = (struct ibv_sge){
+			.addr = get_64(segment + 8),
+			.length = get_32(segment),
+			.lkey = get_32(segment + 4),
+		};
+	}
+}
+
+/* The requests of an SRQ are a list: each says which one the process will take next. */
+int mlx5_next_receive(struct object *queue, struct work *work)
+{
+	struct queue *rq = &queue->rq;
+	uint16_t posted = be32toh(*rq->record), index = rq->consumed;
+	bool is_list = queue->type == OBJECT_SRQ;
+	const uint8_t *wqe;
+
+	if (posted == index)
+		return 0;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	work->id = (is_list ? rq->cursor : index) & (rq->entries - 1);
+	wqe = rq->base + (size_t)work->id * rq->stride;
+	work->wr.num_sge = 0;
+	work->entries = 1;
+	work->cursor = is_list ? (uint32_t)wqe[2] << 8 | wqe[3] : 0;
+	read_scatter(wqe + (is_list ? SRQ_HEADER : 0), wqe + rq->stride, work);
+	return 1;
+}

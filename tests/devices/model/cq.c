@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Completions of the backend become those of the device, and events those of the process.
+ *
+ * The process's arming is compared with what has been written into its ring. Only the backend knows
+ * which completions ask for an event (solicited, or failed): it is armed when the process waits for
+ * these.
+ */
+#include "tests/devices/model/model.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include "tests/devices/shim/shim.h"
+
+enum {
+	BATCH = 16
+};
+
+static struct ibv_comp_channel *channel_new(void)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(model_context());
+
+	if (channel)
+		fcntl(channel->fd, F_SETFL, O_NONBLOCK);
+	return channel;
+}
+
+int model_create_cq(struct object *cq, uint32_t entries)
+{
+	struct ibv_comp_channel *channel = NULL;
+
+	if (!model_on())
+		return 0;
+	if (cq->channel >= 0) {
+		channel = channel_new();
+		if (!channel)
+			return errno;
+	}
+	cq->backend.cq = ibv_create_cq(model_context(), entries, cq, channel, 0);
+	if (!cq->backend.cq)
+		return errno;
+	return 0;
+}
+
+int model_resize_cq(struct object *cq, uint32_t entries)
+{
+	return model_on() ? ibv_resize_cq(cq->backend.cq, entries) : 0;
+}
+
+/* Whether the backend has said that a completion asks for an event. */
+static bool take_solicited(struct ibv_cq *backend)
+{
+	struct ibv_cq *cq;
+	void *object;
+
+	if (!backend->channel || ibv_get_cq_event(backend->channel, &cq, &object))
+		return false;
+	ibv_ack_cq_events(cq, 1);
+	return true;
+}
+
+static void pass_on(struct object *cq, const struct ibv_wc *wc)
+{
+	bool receive = wc->wr_id >> 31 & 1;
+	uint32_t owner = wc->wr_id >> 32;
+	struct completion completion = {
+		.receive = receive,
+		.id = wc->wr_id,
+		.note = wc->wr_id >> 16 & 0x7f,
+		.wc = wc,
+		.qp = object_by_number(OBJECT_QP, wc->qp_num),
+	};
+
+	if (receive && owner >> 31)
+		completion.srq = object_at(OBJECT_SRQ, owner & 0x7fffffff);
+	if (completion.qp) /* else it has gone, and its completions with it */
+		device->complete(cq, &completion);
+}
+
+/*
+ * A message may have brought the acknowledgement of a send with it. On a wire that comes first, and
+ * programs that wait for both on one channel think so: it is written first.
+ */
+static void drain_acknowledged(const struct object *cq, const struct ibv_wc *wc, int count)
+{
+	static bool at_it; /* not for what is found there: it would overtake what is still to be
+			      written here */
+
+	for (int i = 0; i < count && !at_it; i++) {
+		const struct object *qp = object_by_number(OBJECT_QP, wc[i].qp_num);
+
+		if (!(wc[i].wr_id >> 31 & 1) || !qp || qp->send_cq == cq)
+			continue;
+		at_it = true;
+		model_drain_cq(qp->send_cq); /* and its event */
+		at_it = false;
+	}
+}
+
+/* Whether an armed CQ has what it waits for: more than the process had seen, and than it was told
+ * by an event. */
+static bool has_news(const struct object *cq)
+{
+	uint32_t newest = cq->arm.solicited ? cq->solicited_until : cq->produced;
+
+	return (int32_t)(newest - cq->arm.consumed) > 0 && (int32_t)(newest - cq->announced) > 0;
+}
+
+static bool drain(struct object *cq)
+{
+	uint32_t room = device->room(cq);
+	struct ibv_wc wc[BATCH];
+	int got;
+
+	/* What is polled for may be executed now, and needs what the process has posted by now. */
+	model_receive_all();
+	got = ibv_poll_cq(cq->backend.cq, room < BATCH ? room : BATCH, wc);
+	drain_acknowledged(cq, wc, got);
+	for (int i = 0; i < got; i++)
+		pass_on(cq, &wc[i]);
+	return got > 0;
+}
+
+/*
+ * A completion that came between the process's arming and this look may have been a solicited one:
+ * an event too many hurts nobody, one that is missing does.
+ */
+static void see_arm(struct object *cq)
+{
+	if (!device->armed(cq, &cq->arm))
+		return;
+	cq->armed = true;
+	if (!cq->arm.solicited || !cq->backend.cq->channel)
+		return;
+	ibv_req_notify_cq(cq->backend.cq, 1);
+	while (drain(cq))
+		;
+	cq->solicited_until = cq->produced;
+}
+
+void model_see_arms(void)
+{
+	for (uint32_t i = 0; i < object_count(OBJECT_CQ); i++) {
+		struct object *cq = object_at(OBJECT_CQ, i);
+
+		if (cq && cq->backend.cq && cq->channel >= 0)
+			see_arm(cq);
+	}
+}
+
+bool model_drain_cq(struct object *cq)
+{
+	bool solicited = take_solicited(cq->backend.cq), did = drain(cq);
+
+	if (solicited)
+		cq->solicited_until = cq->produced;
+	see_arm(cq);
+	if (cq->armed && has_news(cq)) {
+		cq->armed = false;
+		cq->announced = cq->produced;
+		event_completion(cq);
+	}
+	return did;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Regions and windows of the process are those of the backend: it lives in the same memory. */
+#include "tests/devices/model/model.h"
+
+#include <errno.h>
+
+int model_alloc_pd(struct object *pd)
+{
+	if (!model_on())
+		return 0;
+	pd->backend.pd = ibv_alloc_pd(model_context());
+	return pd->backend.pd ? 0 : errno;
+}
+
+int model_reg_mr(struct object *mr, const struct ib_uverbs_reg_mr *q)
+{
+	struct ibv_mr *backend;
+
+	if (!model_on())
+		return 0;
+	backend = ibv_reg_mr_iova(mr->pd->backend.pd, (void *)(uintptr_t)q->start, q->length,
+				  q->hca_va, q->access_flags);
+	if (!backend)
+		return errno;
+	mr->backend.mr = backend;
+	mr->number = backend->lkey;
+	mr->rkey = backend->rkey;
+	return 0;
+}
+
+int model_rereg_mr(struct object *mr, const struct ib_uverbs_rereg_mr *q)
+{
+	if (!model_on())
+		return 0;
+	if (ibv_rereg_mr(mr->backend.mr, q->flags, mr->pd->backend.pd, (void *)(uintptr_t)q->start,
+			 q->length, q->access_flags))
+		return errno ? errno : EINVAL;
+	mr->number = mr->backend.mr->lkey;
+	mr->rkey = mr->backend.mr->rkey;
+	return 0;
+}
+
+int model_alloc_mw(struct object *mw, enum ibv_mw_type type)
+{
+	struct ibv_mw *backend;
+
+	if (!model_on())
+		return 0;
+	backend = ibv_alloc_mw(mw->pd->backend.pd, type);
+	if (!backend)
+		return errno;
+	mw->backend.mw = backend;
+	mw->rkey = mw->number = backend->rkey;
+	return 0;
+}
+
+struct ibv_mr *model_find_mr(uint32_t lkey)
+{
+	struct object *mr = object_by_number(OBJECT_MR, lkey);
+
+	return mr ? mr->backend.mr : NULL;
+}
+
+/* A window keeps its key but for the lowest byte, which each binding chooses. */
+struct ibv_mw *model_find_mw(uint32_t rkey)
+{
+	for (uint32_t i = 0; i < object_count(OBJECT_MW); i++) {
+		struct object *mw = object_at(OBJECT_MW, i);
+
+		if (mw && mw->backend.mw && mw->number >> 8 == rkey >> 8)
+			return mw->backend.mw;
+	}
+	return NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "tests/devices/model/model.h"
+
+#include <errno.h>
+
+int model_create_srq(struct object *srq, uint32_t entries, uint32_t sges)
+{
+	struct ibv_srq_init_attr attr = { .srq_context = srq,
+					  .attr = { .max_wr = entries, .max_sge = sges } };
+
+	if (!model_on())
+		return 0;
+	srq->backend.srq = ibv_create_srq(srq->pd->backend.pd, &attr);
+	return srq->backend.srq ? 0 : errno;
+}
+
+int model_modify_srq(struct object *srq, const struct ib_uverbs_modify_srq *q)
+{
+	struct ibv_srq_attr attr = { .max_wr = q->max_wr, .srq_limit = q->srq_limit };
+
+	if (!model_on())
+		return 0;
+	model_receive(srq); /* the limit counts what the process has posted by now */
+	return ibv_modify_srq(srq->backend.srq, &attr, q->attr_mask);
+}
+
+int model_query_srq(struct object *srq, struct ib_uverbs_query_srq_resp *ret)
+{
+	struct ibv_srq_attr attr;
+	int r;
+
+	if (!model_on())
+		return 0;
+	r = ibv_query_srq(srq->backend.srq, &attr);
+	if (r)
+		return r;
+	*ret = (struct ib_uverbs_query_srq_resp){ attr.max_wr, attr.max_sge, attr.srq_limit };
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a scenario may ask the shim for. All weak: without the shim the same program runs on any
+ * device. */
+#ifndef DEVICES_LAB_H
+#define DEVICES_LAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+/* A completion, in the words of verbs, which the device writes in its own. */
+struct lab_completion {
+	uint32_t cq, qp; /* handles */
+	bool receive;
+	bool event;
+	uint8_t sent_as; /* enum ibv_wr_opcode of what completes */
+	uint32_t index;	 /* of the request in its queue, from 0 */
+	struct ibv_wc wc;
+};
+
+void lab_step(const char *format, ...) __attribute__((weak, format(printf, 1, 2)));
+void lab_name(const void *at, size_t length, const char *name) __attribute__((weak));
+int lab_complete(const struct lab_completion *completion) __attribute__((weak));
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Everything is made, used a little if it is there, and taken down again, whatever failed: what
+ * remains in the trace is a leak. For commands that fail, and for drivers that answer nonsense.
+ */
+#include "tests/devices/scenario/lab.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint8_t memory[8192] __attribute__((aligned(4096)));
+
+static void say(const char *what, const void *object)
+{
+	if (!object)
+		printf("%s: %s\n", what, strerror(errno));
+}
+
+static void move_up(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 7 };
+
+	ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	attr.qp_state = IBV_QPS_RTR;
+	ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+/* Rings are filled, and more. */
+static void use(struct ibv_qp *qp, struct ibv_ah *ah, uint32_t lkey)
+{
+	struct ibv_sge sge = { (uintptr_t)memory, 16, lkey };
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr *bad_send, send = {
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.ud = { .ah = ah, .remote_qpn = 9, .remote_qkey = 7 },
+	};
+	struct ibv_wc wc[4];
+
+	move_up(qp);
+	for (int i = 0; i < 40; i++) {
+		ibv_post_recv(qp, &recv, &bad_recv);
+		send.send_flags = IBV_SEND_SIGNALED | (i % 2 ? IBV_SEND_INLINE : 0);
+		ibv_post_send(qp, &send, &bad_send);
+		ibv_poll_cq(qp->send_cq, 4, wc);
+	}
+	ibv_req_notify_cq(qp->send_cq, 0);
+}
+
+static void with_qps(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_cq *other, struct ibv_ah *ah,
+		     uint32_t lkey)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = other,
+		.qp_type = IBV_QPT_UD,
+		.cap = { 16, 16, 1, 1, 32 },
+	};
+	struct ibv_qp *first = ibv_create_qp(pd, &attr), *second;
+
+	say("first qp", first);
+	attr.recv_cq = cq;
+	second = ibv_create_qp(pd, &attr);
+	say("second qp", second);
+	if (first && ah)
+		use(first, ah, lkey);
+	if (second && ibv_destroy_qp(second))
+		say("destroy second qp", NULL);
+	if (first && ibv_destroy_qp(first))
+		say("destroy first qp", NULL);
+}
+
+static void with_pd(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct ibv_mr *mr = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 64, NULL, channel, 0);
+	struct ibv_cq *other = ibv_create_cq(context, 20, NULL, NULL, 0);
+	struct ibv_ah_attr to = {
+		.port_num = 1,
+		.is_global = 1,
+		.grh = { .hop_limit = 1,
+			 .flow_label = 5,
+			 .dgid.raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 } },
+	};
+	struct ibv_ah *ah = ibv_create_ah(pd, &to);
+
+	say("mr", mr);
+	say("channel", channel);
+	say("cq", cq);
+	say("other cq", other);
+	say("ah", ah);
+	if (cq && other)
+		with_qps(pd, cq, other, ah, mr ? mr->lkey : 0);
+	if (ah)
+		ibv_destroy_ah(ah);
+	if (other)
+		ibv_destroy_cq(other);
+	if (cq)
+		ibv_destroy_cq(cq);
+	if (channel)
+		ibv_destroy_comp_channel(channel);
+	if (mr)
+		ibv_dereg_mr(mr);
+}
+
+int main(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *context = list && list[0] ? ibv_open_device(list[0]) : NULL;
+	struct ibv_pd *pd = context ? ibv_alloc_pd(context) : NULL;
+
+	if (list)
+		ibv_free_device_list(list);
+	say("device", context);
+	if (context)
+		say("pd", pd);
+	if (pd)
+		with_pd(context, pd);
+	if (pd)
+		ibv_dealloc_pd(pd);
+	if (context)
+		ibv_close_device(context);
+	return 0;
+}

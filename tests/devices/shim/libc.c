@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The calls of the C library that reach the device. Its command descriptor is a real /dev/null,
+ * which is a character device and has a number, so that fstat, poll and fcntl on it need no help.
+ * dup is not followed.
+ */
+#undef _FILE_OFFSET_BITS
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/netlink.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <rdma/rdma_user_ioctl.h>
+#include "tests/devices/model/model.h"
+#include "tests/devices/shim/shim.h"
+#include "tests/devices/shim/trace.h"
+
+#define NODE	   "/dev/infiniband/uverbs0"
+#define SYSFS	   "/sys/class/infiniband"
+#define PUBLIC	   __attribute__((visibility("default")))
+#define REAL(name) ((__typeof__(&name))real(#name))
+
+enum {
+	MAX_FD = 4096
+};
+
+const struct device *device;
+static bool ours[MAX_FD];
+static char sysfs_root[PATH_MAX];
+/* The model's own library is at work, and looks at the real machine. */
+__thread bool libc_untouched;
+
+static void *real(const char *name)
+{
+	void *symbol = dlsym(RTLD_NEXT, name);
+
+	if (!symbol)
+		abort();
+	return symbol;
+}
+
+int real_open(const char *path, int flags, mode_t mode)
+{
+	return REAL(open64)(path, flags, mode);
+}
+
+int real_close(int fd)
+{
+	return REAL(close)(fd);
+}
+
+ssize_t real_write(int fd, const void *bytes, size_t length)
+{
+	return REAL(write)(fd, bytes, length);
+}
+
+__attribute__((constructor)) static void choose(void)
+{
+	static const struct device *const all[] = { &device_mlx5, &device_mlx5_dynamic,
+						    &device_efa };
+	const char *name = getenv("DEVICES_DEVICE"), *folder = getenv("DEVICES_SYSFS");
+
+	for (size_t i = 0; name && folder && i < sizeof(all) / sizeof(all[0]); i++) {
+		if (!strcmp(all[i]->name, name))
+			device = all[i];
+	}
+	if (!device)
+		return;
+	snprintf(sysfs_root, sizeof(sysfs_root), "%s/%d", folder, getpid());
+	setenv("SYSFS_PATH", sysfs_root, 1);
+}
+
+static bool is_ours(int fd)
+{
+	return fd >= 0 && fd < MAX_FD && ours[fd];
+}
+
+static bool is_node(const char *path)
+{
+	return device && path && !strcmp(path, NODE);
+}
+
+/* Where a path leads: the fake tree stands for /sys/class/infiniband*, and is written when it is
+ * first read. */
+static const char *lead(const char *path, char *buffer)
+{
+	if (!device || !path || libc_untouched)
+		return path;
+	if (!strcmp(path, NODE))
+		return "/dev/null";
+	if (!strncmp(path, SYSFS, strlen(SYSFS))) {
+		snprintf(buffer, PATH_MAX, "%s%s", sysfs_root, path + strlen("/sys"));
+		path = buffer;
+	}
+	if (!strncmp(path, sysfs_root, strlen(sysfs_root))) {
+		libc_untouched = true; /* the tree's own writer comes by here too */
+		sysfs_announce();
+		libc_untouched = false;
+	}
+	return path;
+}
+
+static int open_node(int flags)
+{
+	int fd = real_open("/dev/null", (flags & ~O_CREAT) | O_RDWR, 0);
+
+	if (fd >= MAX_FD) {
+		real_close(fd);
+		errno = EMFILE;
+		return -1;
+	}
+	if (fd >= 0)
+		ours[fd] = true;
+	return fd;
+}
+
+/* The mode that follows the flags of open(), if it does. */
+#define MODE(ret, flags)                       \
+	mode_t ret = 0;                        \
+	if ((flags) & (O_CREAT | O_TMPFILE)) { \
+		va_list ap;                    \
+		va_start(ap, flags);           \
+		ret = va_arg(ap, mode_t);      \
+		va_end(ap);                    \
+	}
+
+PUBLIC int open(const char *path, int flags, ...)
+{
+	char buffer[PATH_MAX];
+	MODE(mode, flags)
+
+	return is_node(path) ? open_node(flags) : REAL(open)(lead(path, buffer), flags, mode);
+}
+
+PUBLIC int open64(const char *path, int flags, ...)
+{
+	char buffer[PATH_MAX];
+	MODE(mode, flags)
+
+	return is_node(path) ? open_node(flags) : REAL(open64)(lead(path, buffer), flags, mode);
+}
+
+PUBLIC int openat(int folder, const char *path, int flags, ...)
+{
+	char buffer[PATH_MAX];
+	MODE(mode, flags)
+
+	return is_node(path) ? open_node(flags)
+			     : REAL(openat)(folder, lead(path, buffer), flags, mode);
+}
+
+PUBLIC int openat64(int folder, const char *path, int flags, ...)
+{
+	char buffer[PATH_MAX];
+	MODE(mode, flags)
+
+	return is_node(path) ? open_node(flags)
+			     : REAL(openat64)(folder, lead(path, buffer), flags, mode);
+}
+
+/* Calls that only need to know where the path leads. */
+#define LED(type, name, parameters, arguments) \
+	PUBLIC type name parameters            \
+	{                                      \
+		char buffer[PATH_MAX];         \
+                                               \
+		path = lead(path, buffer);     \
+		return REAL(name) arguments;   \
+	}
+LED(int, stat, (const char *restrict path, struct stat *restrict s), (path, s))
+LED(int, stat64, (const char *restrict path, struct stat64 *restrict s), (path, s))
+LED(int, lstat, (const char *restrict path, struct stat *restrict s), (path, s))
+LED(int, fstatat, (int folder, const char *restrict path, struct stat *restrict s, int flags),
+    (folder, path, s, flags))
+LED(int, access, (const char *path, int mode), (path, mode))
+LED(int, faccessat, (int folder, const char *path, int mode, int flags),
+    (folder, path, mode, flags))
+LED(DIR *, opendir, (const char *path), (path))
+LED(FILE *, fopen, (const char *restrict path, const char *restrict mode), (path, mode))
+LED(FILE *, fopen64, (const char *restrict path, const char *restrict mode), (path, mode))
+LED(ssize_t, readlink, (const char *restrict path, char *restrict buf, size_t size),
+    (path, buf, size))
+LED(char *, realpath, (const char *restrict path, char *restrict resolved), (path, resolved))
+
+/* Nobody asks a kernel that has no such device: libraries then read sysfs. */
+PUBLIC int socket(int domain, int type, int protocol)
+{
+	if (device && domain == AF_NETLINK && protocol == NETLINK_RDMA) {
+		errno = EPROTONOSUPPORT;
+		return -1;
+	}
+	return REAL(socket)(domain, type, protocol);
+}
+
+PUBLIC int close(int fd)
+{
+	if (is_ours(fd)) {
+		trace_flush();
+		trace_line("close");
+		ours[fd] = false;
+	} else if (event_has(fd)) { /* no lock for others: the model's own library closes files as
+				       well */
+		model_command_begin();
+		event_close(fd);
+		model_command_end();
+	}
+	return real_close(fd);
+}
+
+static int result(int error)
+{
+	if (!error)
+		return 0;
+	errno = error;
+	return -1;
+}
+
+PUBLIC ssize_t write(int fd, const void *bytes, size_t length)
+{
+	if (!is_ours(fd))
+		return real_write(fd, bytes, length);
+	return result(command_write(bytes, length)) ? -1 : (ssize_t)length;
+}
+
+PUBLIC int ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *argument;
+
+	va_start(ap, request);
+	argument = va_arg(ap, void *);
+	va_end(ap);
+	if (!is_ours(fd))
+		return REAL(ioctl)(fd, request, argument);
+	return result(request == RDMA_VERBS_IOCTL ? command_ioctl(argument) : ENOTTY);
+}
+
+/* Where the device is mapped. Read without the lock, for the model's own library maps memory too.
+ */
+enum {
+	MAX_MAPS = 4096
+};
+static _Atomic(void *) maps[MAX_MAPS];
+
+/* Puts `to` where `from` is: adds from NULL, removes to NULL. */
+static bool replace_map(void *from, void *to)
+{
+	for (int i = 0; i < MAX_MAPS; i++) {
+		void *there = from;
+
+		if (maps[i] == from && atomic_compare_exchange_strong(&maps[i], &there, to))
+			return true;
+	}
+	return false;
+}
+
+/* Nothing that a device maps is larger: only a driver that answers nonsense makes a program ask. */
+#define MAP_MAX (64 << 20)
+
+static void *map_device(void *at, size_t length, int protection, int flags, off_t offset)
+{
+	char name[32];
+	enum region_kind kind = device->region(offset, length, name, sizeof(name));
+	int r = length > MAP_MAX ? ENOMEM : fault_of("MMAP");
+	void *map;
+
+	if (r) {
+		trace_line("MMAP fails on demand: %d", r);
+		errno = r;
+		return MAP_FAILED;
+	}
+	map = REAL(mmap)(at, length, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+	trace_flush();
+	trace_line("mmap offset=0x%llx length=0x%zx protection=%d -> %s",
+		   (unsigned long long)offset, length, protection, name);
+	if (map == MAP_FAILED)
+		return map;
+	if (device->mapped) {
+		model_command_begin();
+		replace_map(NULL, map);
+		device->mapped(offset, map, length);
+		model_command_end();
+	}
+	if (kind == REGION_REGISTERS)
+		trace_registers(name, map, length);
+	else
+		trace_watch(name, map, length);
+	return map;
+}
+
+PUBLIC void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset)
+{
+	if (!is_ours(fd) || flags & MAP_ANONYMOUS)
+		return REAL(mmap)(at, length, protection, flags, fd, offset);
+	return map_device(at, length, protection, flags, offset);
+}
+
+PUBLIC void *mmap64(void *at, size_t length, int protection, int flags, int fd, off64_t offset)
+{
+	return mmap(at, length, protection, flags, fd, offset);
+}
+
+PUBLIC int munmap(void *at, size_t length)
+{
+	const char *name = trace_on() ? trace_unmap(at) : NULL;
+
+	if (device && device->unmapped && at && replace_map(at, NULL)) {
+		model_command_begin();
+		device->unmapped(at);
+		model_command_end();
+	}
+	if (name) {
+		trace_flush();
+		trace_line("munmap %s", name);
+	}
+	return REAL(munmap)(at, length);
+}
+
+/* The model's own library has a thread that waits for packets by this. */
+int __real_epoll_wait(int fd, struct epoll_event *events, int count, int timeout);
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int count, int timeout);
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int count, int timeout)
+{
+	int n = __real_epoll_wait(fd, events, count, timeout);
+
+	model_look();
+	return n;
+}
+
+/*
+ * The model's own library reads the environment by this (the linker's --wrap): it is told of its
+ * device, and not of what the process is told.
+ */
+char *__real_secure_getenv(const char *name);
+char *__wrap_secure_getenv(const char *name);
+char *__wrap_secure_getenv(const char *name)
+{
+	if (!strcmp(name, "UROCE"))
+		return getenv("DEVICES_BACKEND");
+	return strncmp(name, "UROCE_", 6) && strncmp(name, "VERBS_LOG", 9)
+		       ? NULL
+		       : __real_secure_getenv(name);
+}

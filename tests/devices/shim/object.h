@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a kernel driver keeps for a process: its objects, by handle. All of it is under device_lock,
+ * which every command holds, and every pass of the model's thread.
+ */
+#ifndef DEVICES_OBJECT_H
+#define DEVICES_OBJECT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+enum object_type {
+	OBJECT_PD = 1,
+	OBJECT_MR,
+	OBJECT_MW,
+	OBJECT_CQ,
+	OBJECT_QP,
+	OBJECT_SRQ,
+	OBJECT_AH,
+	OBJECT_PRIVATE, /* what only this device has: mlx5's UARs */
+	OBJECT_TYPES,
+};
+
+/* A ring in the memory of the process, as its device reads it. */
+struct queue {
+	uint8_t *base;
+	uint32_t entries;
+	uint32_t stride;
+	volatile uint32_t *record; /* what the process says in memory: doorbell records */
+	uint32_t consumed;	   /* entries, free-running */
+	uint32_t cursor;	   /* the device's own: where a linked ring goes on */
+};
+
+/* A CQ that the process has armed. */
+struct arm {
+	bool solicited;
+	uint32_t consumed; /* completions that it had seen by then */
+};
+
+struct object {
+	enum object_type type;
+	uint32_t ordinal; /* 0, 1, 2 among those of its type */
+	uint32_t handle;
+	uint32_t number; /* QPN, CQN, SRQN, PDN, lkey */
+	uint32_t rkey;
+	uint64_t user_handle;
+
+	struct object *pd, *send_cq, *recv_cq, *srq;
+	struct queue sq, rq; /* a QP's; an SRQ has rq */
+	uint32_t user_index;
+	enum ibv_qp_type qp_type;
+	enum ibv_qp_state state;
+	uint32_t qkey;
+
+	struct ibv_ah_attr address; /* an AH's */
+
+	struct queue ring; /* a CQ's */
+	uint32_t produced;
+	int channel; /* the process's descriptor, or -1 */
+	bool armed;
+	struct arm arm;
+	uint32_t arm_seen;
+	uint32_t events;	  /* completion events so far */
+	uint32_t announced;	  /* completions that there were at the last event */
+	uint32_t solicited_until; /* completions before this one asked for an event */
+	uint32_t event_count[2];  /* written to the process: completion, asynchronous */
+
+	void *device; /* the device's own, allocated; freed with the object */
+	union {
+		void *any;
+		struct ibv_pd *pd;
+		struct ibv_mr *mr;
+		struct ibv_mw *mw;
+		struct ibv_cq *cq;
+		struct ibv_qp *qp;
+		struct ibv_srq *srq;
+	} backend; /* the model's, in run mode */
+};
+
+extern pthread_mutex_t device_lock;
+
+/* NULL: no memory. */
+struct object *object_new(enum object_type type);
+/* NULL: no such object. */
+struct object *object_find(enum object_type type, uint32_t handle);
+void object_free(struct object *object);
+
+/* A child of the process has none of these. */
+void object_forget_all(void);
+
+/* Whether another object was made with this one. */
+bool object_in_use(const struct object *object);
+
+/* The number of objects there ever were, and the one of that ordinal, or NULL. */
+uint32_t object_count(enum object_type type);
+struct object *object_at(enum object_type type, uint32_t ordinal);
+struct object *object_by_number(enum object_type type, uint32_t number);
+
+/* "qp3"; a static buffer, one of eight. */
+const char *object_name(enum object_type type, uint32_t handle);
+
+#endif

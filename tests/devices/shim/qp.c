@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "tests/devices/shim/handlers.h"
+
+#include <errno.h>
+#include <string.h>
+#include "tests/devices/model/model.h"
+#include "tests/devices/shim/trace.h"
+
+static void trace_create(const struct ib_uverbs_ex_create_qp *q, const struct object *qp)
+{
+	trace_line("CREATE_QP type=%u %s scq=%s rcq=%s srq=%s swr=%u rwr=%u ssge=%u rsge=%u "
+		   "inline=%u sig_all=%u flags=0x%x -> %s",
+		   q->qp_type, object_name(OBJECT_PD, q->pd_handle),
+		   object_name(OBJECT_CQ, q->send_cq_handle),
+		   object_name(OBJECT_CQ, q->recv_cq_handle),
+		   q->is_srq ? object_name(OBJECT_SRQ, q->srq_handle) : "none", q->max_send_wr,
+		   q->max_recv_wr, q->max_send_sge, q->max_recv_sge, q->max_inline_data,
+		   q->sq_sig_all, q->create_flags, object_name(OBJECT_QP, qp->handle));
+}
+
+int qp_create(struct ib_uverbs_ex_create_qp *q, struct command *c, struct object **ret_qp)
+{
+	struct object *qp = object_new(OBJECT_QP);
+	int r;
+
+	if (!qp)
+		return ENOMEM;
+	qp->user_handle = q->user_handle;
+	qp->qp_type = q->qp_type;
+	qp->pd = object_find(OBJECT_PD, q->pd_handle);
+	qp->send_cq = object_find(OBJECT_CQ, q->send_cq_handle);
+	qp->recv_cq = object_find(OBJECT_CQ, q->recv_cq_handle);
+	qp->srq = q->is_srq ? object_find(OBJECT_SRQ, q->srq_handle) : NULL;
+	trace_create(q, qp);
+	command_trace(REQUEST_QP, c);
+	r = qp->pd && qp->send_cq && qp->recv_cq && (qp->srq || !q->is_srq)
+		    ? device->create_qp(qp, q, c)
+		    : EINVAL;
+	if (r) {
+		trace_unwatch(qp);
+		object_free(qp);
+		return r;
+	}
+	*ret_qp = qp;
+	return 0;
+}
+
+static struct ib_uverbs_create_qp_resp response_of(const struct object *qp,
+						   const struct ib_uverbs_ex_create_qp *q)
+{
+	return (struct ib_uverbs_create_qp_resp){
+		.qp_handle = qp->handle,
+		.qpn = qp->number,
+		.max_send_wr = q->max_send_wr,
+		.max_recv_wr = q->max_recv_wr,
+		.max_send_sge = q->max_send_sge,
+		.max_recv_sge = q->max_recv_sge,
+		.max_inline_data = q->max_inline_data,
+	};
+}
+
+int handle_create_qp(struct command *c)
+{
+	const struct ib_uverbs_create_qp *plain = c->in;
+	struct ib_uverbs_ex_create_qp q = { 0 };
+	struct ib_uverbs_create_qp_resp response;
+	struct object *qp;
+	int r;
+
+	/* The plain request is the extended one behind a response pointer. */
+	memcpy(&q, &plain->user_handle, offsetof(struct ib_uverbs_ex_create_qp, comp_mask));
+	r = qp_create(&q, c, &qp);
+	if (r)
+		return r;
+	response = response_of(qp, &q);
+	command_answer(c, &response, sizeof(response));
+	return 0;
+}
+
+int handle_create_qp_ex(struct command *c)
+{
+	struct ib_uverbs_ex_create_qp q = { 0 };
+	struct ib_uverbs_ex_create_qp_resp response = { .response_length = sizeof(response) };
+	struct object *qp;
+	int r;
+
+	memcpy(&q, c->in, c->in_len < sizeof(q) ? c->in_len : sizeof(q));
+	r = qp_create(&q, c, &qp);
+	if (r)
+		return r;
+	response.base = response_of(qp, &q);
+	command_answer(c, &response, sizeof(response));
+	return 0;
+}
+
+int handle_modify_qp(struct command *c)
+{
+	const struct ib_uverbs_modify_qp *q = c->in;
+	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
+	int r;
+
+	if (!qp)
+		return EINVAL;
+	trace_line(
+		"MODIFY_QP %s mask=0x%x state=%u mtu=%u dest=0x%x rq_psn=0x%x sq_psn=0x%x access=0x%x "
+		"pkey=%u rd=%u dest_rd=%u rnr=%u port=%u timeout=%u retry=%u rnr_retry=%u sl=%u "
+		"global=%u sgid=%u hops=%u qkey=0x%x",
+		object_name(OBJECT_QP, q->qp_handle), q->attr_mask, q->qp_state, q->path_mtu,
+		q->dest_qp_num, q->rq_psn, q->sq_psn, q->qp_access_flags, q->pkey_index,
+		q->max_rd_atomic, q->max_dest_rd_atomic, q->min_rnr_timer, q->port_num, q->timeout,
+		q->retry_cnt, q->rnr_retry, q->dest.sl, q->dest.is_global, q->dest.sgid_index,
+		q->dest.hop_limit, q->qkey);
+	command_trace(REQUEST_MODIFY, c);
+	r = model_modify_qp(qp, q);
+	if (r || !(q->attr_mask & IBV_QP_STATE))
+		return r;
+	qp->state = q->qp_state;
+	if (qp->state == IBV_QPS_RESET)
+		qp->sq.consumed = qp->rq.consumed = qp->rq.cursor = 0;
+	return 0;
+}
+
+int handle_modify_qp_ex(struct command *c)
+{
+	struct ib_uverbs_ex_modify_qp_resp response = { .response_length = sizeof(response) };
+	int r = handle_modify_qp(c);
+
+	if (!r)
+		command_answer(c, &response, sizeof(response));
+	return r;
+}
+
+int handle_query_qp(struct command *c)
+{
+	const struct ib_uverbs_query_qp *q = c->in;
+	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
+	struct ib_uverbs_query_qp_resp response = { 0 };
+	int r;
+
+	if (!qp)
+		return EINVAL;
+	trace_line("QUERY_QP %s mask=0x%x", object_name(OBJECT_QP, q->qp_handle), q->attr_mask);
+	response.qp_state = response.cur_qp_state = qp->state;
+	r = model_query_qp(qp, &response);
+	if (!r)
+		command_answer(c, &response, sizeof(response));
+	return r;
+}
+
+int handle_destroy_qp(struct command *c)
+{
+	const struct ib_uverbs_destroy_qp *q = c->in;
+	uint32_t events[2];
+	int r = object_destroy(OBJECT_QP, q->qp_handle, events);
+	struct ib_uverbs_destroy_qp_resp response;
+
+	if (r)
+		return r;
+	response = (struct ib_uverbs_destroy_qp_resp){ events[1] };
+	command_answer(c, &response, sizeof(response));
+	return 0;
+}
+
+static int mcast(const struct ib_uverbs_attach_mcast *q, bool attach)
+{
+	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
+
+	trace_line("%s_MCAST %s", attach ? "ATTACH" : "DETACH",
+		   object_name(OBJECT_QP, q->qp_handle));
+	return qp ? model_mcast(qp, q->gid, q->mlid, attach) : EINVAL;
+}
+
+int handle_attach_mcast(struct command *c)
+{
+	return mcast(c->in, true);
+}
+
+/* Its request has the same layout. */
+int handle_detach_mcast(struct command *c)
+{
+	return mcast(c->in, false);
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Many sockets over RDMA at once: epoll in all forms, the accept service, signals, times, forks. */
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rdma/rsocket.h>
+
+#include "tests/lib/rt_cm.h"
+#include "tests/lib/rt_rsocket.h"
+
+#define MANY	40
+#define LONG_MS 20000
+
+struct pair {
+	int here, there;
+};
+
+/* No thread is in raccept() meanwhile. */
+static struct pair pair_make(int listening, uint16_t port)
+{
+	struct pair pair = { .there = rt_rs_client(port) };
+
+	pair.here = raccept(listening, NULL, NULL);
+	CHECK(pair.here >= 0);
+	return pair;
+}
+
+static struct pair pair_new(void)
+{
+	uint16_t port;
+	int listening = rt_rs_listener(&port);
+	struct pair pair = pair_make(listening, port);
+
+	CHECK_OK(rclose(listening));
+	return pair;
+}
+
+static void pair_close(struct pair *pair)
+{
+	CHECK_OK(rclose(pair->here));
+	CHECK_OK(rclose(pair->there));
+}
+
+static void add(int epfd, int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.u32 = fd };
+
+	CHECK_OK(repoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event));
+}
+
+static void put(int fd)
+{
+	CHECK_INT(rsend(fd, "x", 1, 0), 1);
+}
+
+static void take(int fd)
+{
+	char byte;
+
+	CHECK_INT(rrecv(fd, &byte, 1, 0), 1);
+}
+
+/* One event, of that descriptor. */
+static void expect(int epfd, int fd, uint32_t events)
+{
+	struct epoll_event event[2];
+
+	CHECK_INT(repoll_wait(epfd, event, 2, LONG_MS), 1);
+	CHECK_INT(event[0].data.u32, fd);
+	CHECK_INT(event[0].events, events);
+}
+
+static void expect_nothing(int epfd)
+{
+	struct epoll_event event;
+
+	CHECK_INT(repoll_wait(epfd, &event, 1, 30), 0);
+}
+
+static void level_triggered(void)
+{
+	uint16_t port;
+	int listening = rt_rs_listener(&port), epfd = repoll_create(EPOLL_CLOEXEC);
+	struct epoll_event events[MANY + 2];
+	struct pair pairs[MANY];
+
+	CHECK(epfd >= 0);
+	for (int i = 0; i < MANY; i++) {
+		pairs[i] = pair_make(listening, port);
+		add(epfd, pairs[i].here, EPOLLIN);
+	}
+	expect_nothing(epfd);
+	for (int i = 0; i < MANY; i += 7) {
+		put(pairs[i].there);
+		expect(epfd, pairs[i].here, EPOLLIN);
+		expect(epfd, pairs[i].here, EPOLLIN);
+		take(pairs[i].here);
+		expect_nothing(epfd);
+	}
+	for (int i = 0; i < MANY; i++) {
+		put(pairs[i].there);
+		CHECK_INT(rpoll(&(struct pollfd){ pairs[i].here, POLLIN, 0 }, 1, LONG_MS), 1);
+	}
+	CHECK_INT(repoll_wait(epfd, events, MANY + 2, LONG_MS), MANY);
+	for (int i = 0; i < MANY; i++)
+		pair_close(&pairs[i]);
+	expect_nothing(epfd); /* closing takes out */
+	CHECK_OK(rclose(epfd));
+	CHECK_OK(rclose(listening));
+}
+
+static void edge_triggered(void)
+{
+	struct pair pair = pair_new();
+	int epfd = repoll_create(0);
+
+	add(epfd, pair.here, EPOLLIN | EPOLLET);
+	expect_nothing(epfd);
+	for (int i = 0; i < 100; i++) {
+		put(pair.there);
+		expect(epfd, pair.here, EPOLLIN);
+		expect_nothing(epfd);
+		put(pair.there);
+		expect(epfd, pair.here, EPOLLIN);
+		take(pair.here);
+		take(pair.here);
+		if (i == 3)
+			break;
+	}
+	pair_close(&pair);
+	CHECK_OK(rclose(epfd));
+}
+
+static void one_shot(void)
+{
+	struct pair pair = pair_new();
+	int epfd = repoll_create(0);
+	struct epoll_event again = { .events = EPOLLIN | EPOLLOUT | EPOLLONESHOT,
+				     .data.u32 = pair.here };
+
+	add(epfd, pair.here, EPOLLIN | EPOLLONESHOT);
+	put(pair.there);
+	expect(epfd, pair.here, EPOLLIN);
+	expect_nothing(epfd);
+	CHECK_OK(repoll_ctl(epfd, EPOLL_CTL_MOD, pair.here, &again));
+	expect(epfd, pair.here, EPOLLIN | EPOLLOUT);
+	expect_nothing(epfd);
+	CHECK_INT(repoll_ctl(epfd, EPOLL_CTL_ADD, pair.here, &again), -1);
+	CHECK_INT(errno, EEXIST);
+	CHECK_OK(repoll_ctl(epfd, EPOLL_CTL_DEL, pair.here, NULL));
+	CHECK_INT(repoll_ctl(epfd, EPOLL_CTL_MOD, pair.here, &again), -1);
+	CHECK_INT(errno, ENOENT);
+	pair_close(&pair);
+	CHECK_OK(rclose(epfd));
+}
+
+/* The kernel's own epoll takes sockets, too, and keeps what it had. */
+static void mixed(void)
+{
+	struct pair pair = pair_new();
+	int epfd = epoll_create1(0), other = eventfd(0, 0);
+	struct epoll_event events[3];
+
+	add(epfd, other, EPOLLIN);
+	add(epfd, pair.here, EPOLLIN | EPOLLRDHUP);
+	expect_nothing(epfd);
+	CHECK_OK(eventfd_write(other, 1));
+	expect(epfd, other, EPOLLIN);
+	put(pair.there);
+	CHECK_INT(rpoll(&(struct pollfd){ pair.here, POLLIN, 0 }, 1, LONG_MS), 1);
+	CHECK_INT(repoll_wait(epfd, events, 3, LONG_MS), 2);
+	take(pair.here);
+	expect(epfd, other, EPOLLIN);
+	CHECK_OK(close(other));
+	CHECK_OK(rshutdown(pair.there, SHUT_WR));
+	expect(epfd, pair.here, EPOLLIN | EPOLLRDHUP);
+	pair_close(&pair);
+	CHECK_OK(rclose(epfd));
+}
+
+static void *waiter(void *arg)
+{
+	struct pair *pair = arg;
+
+	expect(pair->there, pair->here, EPOLLIN);
+	return NULL;
+}
+
+/* A thread that waits hears of what another one adds, and of what another one's call brought. */
+static void woken(void)
+{
+	struct pair pair = pair_new();
+	int epfd = repoll_create(0);
+	struct pair args = { .here = pair.here, .there = epfd };
+	pthread_t thread;
+	char byte;
+
+	CHECK_OK(pthread_create(&thread, NULL, waiter, &args));
+	put(pair.there);
+	CHECK_INT(rrecv(pair.here, &byte, 1, MSG_PEEK), 1);
+	add(epfd, pair.here, EPOLLIN);
+	CHECK_OK(pthread_join(thread, NULL));
+	take(pair.here);
+	CHECK_OK(pthread_create(&thread, NULL, waiter, &args));
+	put(pair.there);
+	CHECK_INT(rrecv(pair.here, &byte, 1, MSG_PEEK), 1);
+	CHECK_OK(pthread_join(thread, NULL));
+	pair_close(&pair);
+	CHECK_OK(rclose(epfd));
+}
+
+/* A call that does not wait takes what woke the descriptor: the epoll hears of it all the same. */
+static void drained(void)
+{
+	struct pair pair = pair_new();
+	int epfd = repoll_create(0);
+	char byte;
+
+	add(epfd, pair.here, EPOLLIN);
+	expect_nothing(epfd);
+	put(pair.there);
+	take(pair.here);
+	for (int i = 0; i < 200; i++)
+		CHECK_INT(rrecv(pair.here, &byte, 1, MSG_DONTWAIT), -1);
+	put(pair.there);
+	expect(epfd, pair.here, EPOLLIN);
+	pair_close(&pair);
+	CHECK_OK(rclose(epfd));
+}
+
+/* A listener in an epoll, and a peer whose connect does not wait for raccept(). */
+static void accepting(void)
+{
+	uint16_t port;
+	int listening = rt_rs_listener(&port), epfd = repoll_create(0), first, second, fd;
+
+	add(epfd, listening, EPOLLIN);
+	expect_nothing(epfd);
+	first = rt_rs_client(port);
+	put(first);
+	second = rt_rs_client(port);
+	expect(epfd, listening, EPOLLIN);
+	fd = raccept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	CHECK(fd >= 0);
+	CHECK(rfcntl(fd, F_GETFL) & O_NONBLOCK);
+	CHECK(rfcntl(fd, F_GETFD) & FD_CLOEXEC);
+	CHECK_INT(rpoll(&(struct pollfd){ fd, POLLIN, 0 }, 1, LONG_MS), 1);
+	take(fd);
+	CHECK_OK(rclose(fd));
+	expect(epfd, listening, EPOLLIN);
+	fd = raccept(listening, NULL, NULL);
+	CHECK(!(rfcntl(fd, F_GETFD) & FD_CLOEXEC));
+	expect_nothing(epfd);
+	CHECK_OK(rclose(fd));
+	CHECK_OK(rclose(first));
+	CHECK_OK(rclose(second));
+	/* One that nobody took ends with its listener. */
+	first = rt_rs_client(port);
+	expect(epfd, listening, EPOLLIN);
+	CHECK_OK(rclose(listening));
+	CHECK(rrecv(first, &fd, 1, 0) <= 0);
+	CHECK_OK(rclose(first));
+	CHECK_OK(rclose(epfd));
+}
+
+static void *late_client(void *arg)
+{
+	int fd = rt_rs_client(*(uint16_t *)arg);
+
+	put(fd);
+	CHECK_OK(rclose(fd));
+	return NULL;
+}
+
+/* More peers than the queue has places: the others wait, and none is lost. */
+static void backlog(void)
+{
+	uint16_t port;
+	int listening = rt_rs_listener(&port);
+	pthread_t threads[12];
+
+	CHECK_OK(rlisten(listening, 2));
+	for (int i = 0; i < 12; i++)
+		CHECK_OK(pthread_create(&threads[i], NULL, late_client, &port));
+	for (int i = 0; i < 12; i++) {
+		int fd = raccept(listening, NULL, NULL);
+
+		CHECK(fd >= 0);
+		take(fd);
+		CHECK_OK(rclose(fd));
+	}
+	for (int i = 0; i < 12; i++)
+		CHECK_OK(pthread_join(threads[i], NULL));
+	CHECK_OK(rclose(listening));
+}
+
+/* Asks for a connection and does not go on when it is answered. */
+static struct rdma_cm_id *silent_peer(struct rdma_event_channel *events, uint16_t port)
+{
+	struct rdma_cm_id *id = rt_cm_client(events, RDMA_PS_TCP, port, false);
+	uint8_t data[40] = { 1, 0, 0, 16, [23] = 2, [39] = 1 };
+	struct rdma_conn_param param = {
+		.private_data = data,
+		.private_data_len = sizeof(data),
+		.qp_num = 17,
+	};
+
+	CHECK_OK(rdma_connect(id, &param));
+	CM_TAKE(events, CONNECT_RESPONSE, 0);
+	return id;
+}
+
+static void silent(void)
+{
+	uint16_t port;
+	int listening = rt_rs_listener(&port), fd;
+	struct rdma_event_channel *events = rt_cm_channel();
+	struct rdma_cm_id *id = silent_peer(events, port);
+	struct pair pair = { .there = rt_rs_client(port) };
+	char byte;
+
+	fd = raccept4(listening, NULL, NULL, SOCK_NONBLOCK);
+	CHECK(fd >= 0);
+	CHECK_INT(rrecv(fd, &byte, 1, 0), -1);
+	CHECK_INT(errno, EAGAIN);
+	pair.here = raccept(listening, NULL, NULL);
+	put(pair.there);
+	take(pair.here);
+	pair_close(&pair);
+	rt_cm_destroy(id);
+	rdma_destroy_event_channel(events);
+	CHECK_OK(rclose(fd));
+	CHECK_OK(rclose(listening));
+}
+
+static void times(void)
+{
+	struct pair pair = pair_new();
+	struct timeval time = { .tv_usec = 20000 }, back;
+	socklen_t size = sizeof(back);
+	int value = 3, count = -1;
+	char byte;
+
+	CHECK_OK(rsetsockopt(pair.here, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)));
+	CHECK_OK(rgetsockopt(pair.here, SOL_SOCKET, SO_RCVTIMEO, &back, &size));
+	CHECK_INT(back.tv_usec, time.tv_usec);
+	CHECK_INT(rrecv(pair.here, &byte, 1, 0), -1);
+	CHECK_INT(errno, EAGAIN);
+	CHECK_OK(rsetsockopt(pair.here, IPPROTO_TCP, TCP_KEEPIDLE, &value, sizeof(value)));
+	CHECK_OK(rsetsockopt(pair.here, SOL_SOCKET, SO_KEEPALIVE, &value, sizeof(value)));
+	size = sizeof(value);
+	value = 0;
+	CHECK_OK(rgetsockopt(pair.here, IPPROTO_TCP, TCP_KEEPIDLE, &value, &size));
+	CHECK_INT(value, 3);
+	put(pair.there);
+	put(pair.there);
+	CHECK_INT(rrecv(pair.here, &byte, 1, MSG_PEEK), 1);
+	do
+		CHECK_OK(rioctl(pair.here, FIONREAD, &count));
+	while (count < 2);
+	CHECK_INT(count, 2);
+	value = 1;
+	CHECK_OK(rioctl(pair.here, FIONBIO, &value));
+	CHECK(rfcntl(pair.here, F_GETFL) & O_NONBLOCK);
+	pair_close(&pair);
+}
+
+static atomic_bool ended;
+
+static void *reader(void *arg)
+{
+	char byte;
+	ssize_t n = rrecv(*(int *)arg, &byte, 1, 0);
+	int error = errno;
+
+	atomic_store(&ended, true);
+	CHECK_INT(n, -1);
+	CHECK_INT(error, EINTR);
+	return NULL;
+}
+
+static void nothing(int signal)
+{
+}
+
+/* A signal ends a call that waits, as it does on TCP. */
+static void interrupted(void)
+{
+	struct sigaction action = { .sa_handler = nothing };
+	struct pair pair = pair_new();
+	pthread_t thread;
+
+	CHECK_OK(sigaction(SIGUSR1, &action, NULL));
+	CHECK_OK(pthread_create(&thread, NULL, reader, &pair.here));
+	while (!atomic_load(&ended)) {
+		pthread_kill(thread, SIGUSR1);
+		usleep(1000);
+	}
+	CHECK_OK(pthread_join(thread, NULL));
+	pair_close(&pair);
+}
+
+/* What a child does with its copy of the descriptor is nothing to the connection. */
+static void forked(void)
+{
+	struct pair pair = pair_new();
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		char byte;
+
+		if (rrecv(pair.here, &byte, 1, MSG_DONTWAIT) != -1 || errno != EBADF)
+			_exit(1);
+		_exit(rclose(pair.here) ? 2 : rclose(pair.here) != -1);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(status, 0);
+	put(pair.there);
+	take(pair.here);
+	pair_close(&pair);
+}
+
+static const struct rt_case cases[] = {
+	{ "level_triggered", level_triggered },
+	{ "edge_triggered", edge_triggered },
+	{ "one_shot", one_shot },
+	{ "mixed", mixed },
+	{ "woken", woken },
+	{ "drained", drained },
+	{ "accepting", accepting },
+	{ "backlog", backlog },
+	{ "silent", silent },
+	{ "times", times },
+	{ "interrupted", interrupted },
+	{ "forked", forked },
+};
+RT_MAIN(cases)

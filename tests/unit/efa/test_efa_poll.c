@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Completions as the device writes them, by both ways of polling; and ones that it should not. */
+#include <stdio.h>
+
+#include "tests/unit/efa/fake.h"
+
+#define SMALL EFA_CQE_SMALL
+#define LARGE EFA_CQE_LARGE
+
+static void post_recv(struct fake *f, uint64_t wr_id)
+{
+	struct ibv_sge sge = { 0x1000, 64, 1 };
+	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	assert_int_equal(efa_post_recv(&f->qp.vqp.qp, &wr, &bad), 0);
+}
+
+/* Into the second part, as the n-th entry. */
+static void complete(struct fake *f, unsigned int n, const char *dump)
+{
+	uint8_t *at = f->cqes + FAKE_PAGE / 2 + (size_t)n * f->cq.stride;
+
+	for (unsigned int value; sscanf(dump, " %2x", &value) == 1; at++) {
+		*at = value;
+		dump += strspn(dump, " ") + 2;
+	}
+}
+
+static int poll(struct fake *f, struct ibv_wc *wc)
+{
+	memset(wc, 0x5a, sizeof(*wc));
+	return efa_poll_cq(&f->cq.vcq.cq, 1, wc);
+}
+
+/* The receive queue has 256 ids, and is the fourth of its number. */
+static void test_receive(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
+	struct ibv_wc wc;
+
+	post_recv(f, 0xabcdef);
+	assert_int_equal(poll(f, &wc), 0);
+	complete(f, 0, "00 03 00 0d 12 00 40 00 02 00 07 00 04 03 02 01");
+	assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(wc.wr_id, 0xabcdef);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_RECV);
+	assert_int_equal(wc.byte_len, 64);
+	assert_int_equal(wc.src_qp, 7);
+	assert_int_equal(wc.slid, 2);
+	assert_int_equal(wc.wc_flags, IBV_WC_WITH_IMM);
+	assert_int_equal(be32toh(wc.imm_data), 0x01020304);
+	assert_int_equal(le32toh(f->cq_doorbell), 1);
+	assert_int_equal(f->qp.rq.wq.used, 0);
+	fake_free(f);
+}
+
+static void test_errors(void **state)
+{
+	static const struct {
+		uint8_t raw;
+		enum ibv_wc_status status;
+	} rows[] = { { 1, IBV_WC_WR_FLUSH_ERR },       { 5, IBV_WC_LOC_PROT_ERR },
+		     { 10, IBV_WC_RNR_RETRY_EXC_ERR }, { 18, IBV_WC_REM_INV_REQ_ERR },
+		     { 16, IBV_WC_GENERAL_ERR },       { 255, IBV_WC_GENERAL_ERR } };
+	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
+	struct ibv_wc wc;
+	char dump[64];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		post_recv(f, i);
+		snprintf(dump, sizeof(dump), "00 03 %02x 05 12 00 00 00", rows[i].raw);
+		complete(f, i, dump);
+		assert_int_equal(poll(f, &wc), 1);
+		assert_int_equal(wc.status, rows[i].status);
+		assert_int_equal(wc.vendor_err, rows[i].raw);
+	}
+	fake_free(f);
+}
+
+/* RDMA that another end wrote: with an immediate into a receive, or into none at all. */
+static void test_unsolicited(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_DRIVER, EFA_WQE_LARGE_SHIFT, LARGE, 1);
+	struct ibv_poll_cq_attr none = {};
+	struct ibv_cq_ex *ex = &f->cq.vcq.cq_ex;
+	union ibv_gid gid;
+	struct ibv_wc wc;
+
+	complete(f, 0, "00 00 00 ad 12 00 01 00 02 00 07 00 04 03 02 01 02 00");
+	assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(wc.wr_id, 0);
+	assert_int_equal(wc.byte_len, 0x20001);
+	efa_cq_ex_set_slots(&f->cq, IBV_WC_STANDARD_FLAGS, ~0ull);
+	complete(f, 1, "00 00 00 ad 12 00 01 00 ff ff 07 00 04 03 02 01 01 02 03 04");
+	assert_int_equal(ibv_start_poll(ex, &none), 0);
+	assert_true(efadv_wc_is_unsolicited(&f->cq.dv));
+	assert_int_equal(efadv_wc_read_sgid(&f->cq.dv, &gid), 0);
+	assert_bytes(gid.raw, "01 02 03 04 00");
+	assert_int_equal(ibv_wc_read_src_qp(ex), 7);
+	assert_int_equal(ibv_wc_read_slid(ex), 0xffff);
+	assert_int_equal(ibv_wc_read_opcode(ex), IBV_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(ibv_wc_read_wc_flags(ex), IBV_WC_WITH_IMM);
+	assert_int_equal(ibv_next_poll(ex), ENOENT);
+	ibv_end_poll(ex);
+	assert_int_equal(le32toh(f->cq_doorbell), 2);
+	complete(f, 2, "00 00 00 ad 12 00 01 00 03 00");
+	assert_int_equal(ibv_start_poll(ex, &none), 0);
+	assert_int_equal(efadv_wc_read_sgid(&f->cq.dv, &gid), -ENOENT);
+	ibv_end_poll(ex);
+	fake_free(f);
+}
+
+/* Rounds of the ring tell by the phase, and ids come back in the order of use. */
+static void test_rounds(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
+	unsigned int entries = f->cq.vcq.cq.cqe;
+	struct ibv_wc wc;
+
+	for (unsigned int i = 0; i < 3 * entries; i++) {
+		post_recv(f, i);
+		assert_int_equal(poll(f, &wc), 0);
+		complete(f, i % entries, i / entries % 2 ? "00 03 00 04 12" : "00 03 00 05 12");
+		assert_int_equal(poll(f, &wc), 1);
+		assert_int_equal(wc.wr_id, i);
+	}
+	assert_int_equal(le32toh(f->cq_doorbell), 3 * entries);
+	fake_free(f);
+}
+
+/* Of a queue pair that is gone, or of the one that had the number before: nobody waits for it. */
+static void test_gone(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
+	struct ibv_wc wc;
+
+	post_recv(f, 1);
+	complete(f, 0, "00 02 00 05 12");
+	complete(f, 1, "00 03 00 05 13");
+	complete(f, 2, "00 03 00 05 12");
+	assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(le32toh(f->cq_doorbell), 3);
+	/* Nothing was posted, and neither queue. */
+	complete(f, 3, "00 03 00 05 12");
+	assert_int_equal(poll(f, &wc), -EINVAL);
+	complete(f, 4, "00 03 00 07 12");
+	assert_int_equal(poll(f, &wc), -EINVAL);
+	assert_int_equal(poll(f, &wc), 0);
+	fake_free(f);
+}
+
+static void test_arm(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
+
+	f->cq.consumed = 0x10007;
+	efa_cq_event(&f->cq.vcq);
+	assert_int_equal(efa_req_notify_cq(&f->cq.vcq.cq, 1), EOPNOTSUPP);
+	assert_int_equal(efa_req_notify_cq(&f->cq.vcq.cq, 0), 0);
+	assert_int_equal(le32toh(f->cq_doorbell), 0xa0000007);
+	f->cq.doorbell = &f->cq.nowhere;
+	assert_int_equal(efa_req_notify_cq(&f->cq.vcq.cq, 0), EOPNOTSUPP);
+	fake_free(f);
+}
+
+/* A few requests more, as a program that got completions would post. */
+static void refill(struct fake *f)
+{
+	struct ibv_sge sge = { (uintptr_t)f, 16, 1 };
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr *bad_send, send = {
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.ud.ah = &f->ah.ah,
+	};
+
+	efa_post_recv(&f->qp.vqp.qp, &recv, &bad_recv);
+	efa_post_send(&f->qp.vqp.qp, &send, &bad_send);
+}
+
+/* What the device writes is random, or nearly right: the rings and the tables stay whole. */
+static void test_hostile(void **state)
+{
+	const char *asked = getenv("EFA_HOSTILE_ROUNDS");
+	unsigned int rounds = asked ? atoi(asked) : 200000, random = 1, good = 0;
+	struct fake *f = fake_create(IBV_QPT_DRIVER, EFA_WQE_SMALL_SHIFT, LARGE, 3);
+	struct ibv_poll_cq_attr none = {};
+	struct ibv_cq_ex *ex = &f->cq.vcq.cq_ex;
+
+	efa_cq_ex_set_slots(&f->cq, IBV_WC_STANDARD_FLAGS, ~0ull);
+	for (unsigned int i = 0; i < rounds; i++) {
+		struct efa_sub_cq *sub = &f->subs[(random = random * 1103515245 + 12345) >> 30 & 1];
+		uint8_t *cqe = f->cqes + (sub->at - f->cq.ring);
+		struct ibv_wc wc[4];
+		union ibv_gid gid;
+
+		for (int b = 0; b < 32; b++)
+			cqe[b] = (random = random * 1103515245 + 12345) >> 16;
+		cqe[3] = (cqe[3] & ~1) | !!sub->phase;
+		if (random >> 20 & 3) {
+			const struct efa_wq *wq = random >> 22 & 1 ? &f->qp.rq.wq : &f->qp.sq.wq;
+			uint16_t id = wq->generation | (cqe[0] & wq->id_mask);
+
+			memcpy(cqe, &id, sizeof(id));
+			memcpy(cqe + 4, (uint8_t[]){ FAKE_QPN, 0 }, 2);
+			cqe[3] = (cqe[3] & ~6) | (random >> 22 & 1 ? 4 : 2);
+		}
+		if (!(random >> 25 & 3))
+			refill(f);
+		if (random >> 24 & 1) {
+			good += efa_poll_cq(&f->cq.vcq.cq, 4, wc) > 0;
+		} else if (!ibv_start_poll(ex, &none)) {
+			good++;
+			ibv_wc_read_opcode(ex);
+			ibv_wc_read_byte_len(ex);
+			efadv_wc_read_sgid(&f->cq.dv, &gid);
+			ibv_next_poll(ex);
+			ibv_end_poll(ex);
+		}
+		assert_true(f->qp.sq.wq.used <= f->qp.sq.wq.max_post);
+		assert_true(f->qp.rq.wq.used <= f->qp.rq.wq.max_post);
+	}
+	assert_true(good > rounds / 100);
+	fake_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_receive),	    cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_unsolicited), cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_arm),
+		cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

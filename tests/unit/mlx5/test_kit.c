@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What providers of adapters share: records and numbers. */
+#include "tests/unit/unit.h"
+#include "providers/kit/dbrec.h"
+#include "providers/kit/idtable.h"
+
+enum {
+	COUNT = 1000
+};
+
+static void test_records(void **state)
+{
+	static const uint32_t lines[] = { 64, 128, 0, 7, 1 << 20 };
+
+	for (unsigned int l = 0; l < ARRAY_SIZE(lines); l++) {
+		struct dbrec_pool pool;
+		__be32 *records[COUNT];
+
+		dbrec_pool_init(&pool, lines[l]);
+		for (int i = 0; i < COUNT; i++) {
+			records[i] = dbrec_alloc(&pool);
+			assert_non_null(records[i]);
+			/* Nobody else's, and 0. */
+			assert_int_equal(records[i][0] | records[i][1], 0);
+			records[i][0] = records[i][1] = i + 1;
+		}
+		for (int i = 0; i < COUNT; i++) {
+			assert_int_equal(records[i][1], i + 1);
+			dbrec_free(&pool, records[i]);
+		}
+		assert_true(LIST_EMPTY(&pool.pages));
+		dbrec_pool_destroy(&pool);
+	}
+}
+
+/* The adapter of a program that closes its device first reads on. */
+static void test_records_outlive(void **state)
+{
+	static struct dbrec_pool pool;
+	__be32 *record;
+
+	dbrec_pool_init(&pool, 64);
+	record = dbrec_alloc(&pool);
+	dbrec_pool_destroy(&pool);
+	*(volatile __be32 *)record = 1;
+}
+
+static void test_numbers(void **state)
+{
+	static struct idtable table;
+	uint32_t id;
+
+	idtable_init(&table);
+	for (uint32_t i = 0; i < 3 * IDTABLE_ROWS; i++) {
+		assert_int_equal(idtable_add(&table, &table, &id), 0);
+		assert_int_equal(id, i);
+	}
+	assert_ptr_equal(idtable_find(&table, 5000), &table);
+	idtable_remove(&table, 5000);
+	assert_null(idtable_find(&table, 5000));
+	assert_null(idtable_find(&table, IDTABLE_MASK));
+	/* 24 bits count. */
+	assert_ptr_equal(idtable_find(&table, 0xff000007), &table);
+	assert_int_equal(idtable_add(&table, &id, &id), 0);
+	assert_int_equal(id, 5000);
+	idtable_destroy(&table);
+}
+
+/* Where the device numbers: who is gone leaves what another one has by now. */
+static void test_given_numbers(void **state)
+{
+	static struct idtable table;
+	int first, second;
+
+	idtable_init(&table);
+	idtable_take(&table, 0xfff0, &first);
+	assert_int_equal(idtable_put(&table, 0xfff0, &first), 0);
+	assert_ptr_equal(idtable_find(&table, 0xfff0), &first);
+	assert_int_equal(idtable_put(&table, 0xfff0, &second), 0);
+	idtable_take(&table, 0xfff0, &first);
+	assert_ptr_equal(idtable_find(&table, 0xfff0), &second);
+	idtable_take(&table, 0xfff0, &second);
+	assert_null(idtable_find(&table, 0xfff0));
+	idtable_destroy(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_records),
+		cmocka_unit_test(test_records_outlive),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_given_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Direct verbs: what programs see of objects, and that others' objects are left alone. */
+#include "tests/unit/mlx5/fake.h"
+
+static const struct verbs_provider mlx5 = { .name = "mlx5" }, other = { .name = "rxe" };
+
+static struct fake *create(struct verbs_device *device, const struct verbs_provider *provider)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+
+	*device = (struct verbs_device){ .provider = provider };
+	f->ctx->vctx.context.device = &device->device;
+	f->ctx->info.bf_reg_size = 512;
+	f->bfreg.mmap_offset = 0x3000;
+	f->bfreg.blueflame = true;
+	f->cq.buf.base = f->cqes;
+	fake_srq(f);
+	return f;
+}
+
+static void test_init_obj(void **state)
+{
+	struct verbs_device device;
+	struct fake *f = create(&device, &mlx5);
+	struct mlx5dv_qp qp = { .comp_mask = ~0ull };
+	struct mlx5dv_cq cq = { .comp_mask = ~0ull };
+	struct mlx5dv_srq srq = { .comp_mask = ~0ull };
+	struct mlx5dv_obj obj = { .qp = { &f->qp.vqp.qp, &qp },
+				  .cq = { &f->cq.vcq.cq, &cq },
+				  .srq = { &f->srq.vsrq.srq, &srq } };
+
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ | MLX5DV_OBJ_SRQ), 0);
+	assert_ptr_equal(qp.dbrec, f->record);
+	assert_ptr_equal(qp.sq.buf, f->sq);
+	assert_int_equal(qp.sq.wqe_cnt, 64);
+	assert_int_equal(qp.sq.stride, 64);
+	assert_int_equal(qp.rq.wqe_cnt, 64);
+	assert_ptr_equal(qp.bf.reg, f->uar + 0x800);
+	assert_int_equal(qp.bf.size, 256);
+	/* Only what there is to be had is granted. */
+	assert_int_equal(qp.comp_mask, MLX5DV_QP_MASK_UAR_MMAP_OFFSET);
+	assert_int_equal(qp.uar_mmap_offset, 0x3000);
+	assert_int_equal(cq.cqe_cnt, 64);
+	assert_int_equal(cq.cqn, 0x4d);
+	assert_ptr_equal(cq.cq_uar, f->uar);
+	assert_int_equal(srq.stride, 32);
+	assert_int_equal(srq.comp_mask, MLX5DV_SRQ_MASK_SRQN);
+	assert_int_equal(mlx5dv_init_obj(&obj, 0), EINVAL);
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_DM), EOPNOTSUPP);
+	fake_free(f);
+}
+
+/* What was given away is not cleaned: the program has its own idea of what it took. */
+static void test_cq_given_away(void **state)
+{
+	struct verbs_device device;
+	struct fake *f = create(&device, &mlx5);
+	struct mlx5dv_cq cq = {};
+	struct mlx5dv_obj obj = { .cq = { &f->cq.vcq.cq, &cq } };
+	struct mlx5_cqe64 *cqe = (void *)f->cqes;
+
+	cqe->srqn_uidx = htobe32(f->qp.uidx);
+	cqe->op_own = 0;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	mlx5_cq_clean_locked(&f->cq, &f->qp);
+	assert_int_equal(f->cq_record[0], 0);
+	fake_free(f);
+}
+
+static void test_query(void **state)
+{
+	struct verbs_device device;
+	struct fake *f = create(&device, &mlx5);
+	struct mlx5dv_context out;
+
+	memset(&out, 0x5a, sizeof(out));
+	out.comp_mask = MLX5DV_CONTEXT_MASK_DYN_BFREGS | MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE;
+	f->ctx->info.num_dyn_bfregs = 1024;
+	assert_int_equal(mlx5dv_query_device(&f->ctx->vctx.context, &out), 0);
+	assert_int_equal(out.version, 0);
+	assert_int_equal(out.flags, MLX5DV_CONTEXT_FLAGS_CQE_V1 | MLX5DV_CONTEXT_FLAGS_BLUEFLAME);
+	assert_int_equal(out.comp_mask, MLX5DV_CONTEXT_MASK_DYN_BFREGS);
+	assert_int_equal(out.max_dynamic_bfregs, 1024);
+	/* A struct of an older program ends before fields it does not ask for. */
+	assert_int_equal(out.num_lag_ports, 0x5a);
+	fake_free(f);
+}
+
+static void test_others(void **state)
+{
+	struct verbs_device device;
+	struct fake *f = create(&device, &other);
+	struct mlx5dv_qp qp;
+	struct mlx5dv_obj obj = { .qp = { &f->qp.vqp.qp, &qp } };
+	struct mlx5dv_context out = {};
+
+	assert_false(mlx5dv_is_supported(&device.device));
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), EOPNOTSUPP);
+	assert_int_equal(mlx5dv_query_device(&f->ctx->vctx.context, &out), EOPNOTSUPP);
+	assert_null(mlx5dv_open_device(&device.device, NULL));
+	assert_int_equal(errno, EOPNOTSUPP);
+	fake_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_init_obj),
+		cmocka_unit_test(test_cq_given_away),
+		cmocka_unit_test(test_query),
+		cmocka_unit_test(test_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

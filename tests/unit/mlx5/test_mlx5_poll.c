@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Completions as the adapter writes them, and as nobody should. */
+#include "tests/unit/mlx5/fake.h"
+
+/* The entry of number @n, from the words of a dump; its last byte says whose it is. */
+static void cqe_write(struct fake *f, uint32_t n, const uint32_t words[16])
+{
+	__be32 *cqe = (__be32 *)(f->cqes + 64 * (n & f->cq.mask));
+
+	for (int i = 0; i < 16; i++)
+		cqe[i] = htobe32(words[i]);
+	cqe[8] = htobe32(f->qp.uidx);
+}
+
+static int poll(struct fake *f, struct ibv_wc *wc)
+{
+	return mlx5_poll_cq(&f->cq.vcq.cq, 1, wc);
+}
+
+static const uint32_t recv_imm[16] = {
+	[4] = 0x00050000, 0x00000011, 0x12000077, 0, 0, 0xdeadbeef, 0, 0x18, 1,
+	0x23456789,	  0x00001234, 0x01050030,
+};
+
+static void assert_recv_imm(struct fake *f, const struct ibv_wc *wc)
+{
+	assert_int_equal(wc->wr_id, 77);
+	assert_int_equal(wc->status, IBV_WC_SUCCESS);
+	assert_int_equal(wc->opcode, IBV_WC_RECV);
+	assert_int_equal(wc->wc_flags, IBV_WC_WITH_IMM | IBV_WC_GRH);
+	assert_int_equal(be32toh(wc->imm_data), 0xdeadbeef);
+	assert_int_equal(wc->byte_len, 24);
+	assert_int_equal(wc->src_qp, 0x77);
+	assert_int_equal(wc->qp_num, FAKE_QPN);
+	assert_int_equal(wc->sl, 2);
+	assert_int_equal(wc->slid, 0x11);
+	assert_int_equal(wc->dlid_path_bits, 5);
+}
+
+static void test_receive(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_wc wc;
+
+	f->qp.rq.wr_ids[0x105 & f->qp.rq.mask] = 77;
+	assert_int_equal(poll(f, &wc), 0);
+	assert_int_equal(f->cq_record[0], 0);
+	cqe_write(f, 0, recv_imm);
+	assert_int_equal(poll(f, &wc), 1);
+	assert_recv_imm(f, &wc);
+	assert_int_equal(atomic_load(&f->qp.rq.tail), 1);
+	ASSERT_WORDS(f->cq_record, 1);
+	assert_int_equal(poll(f, &wc), 0);
+	fake_free(f);
+}
+
+static void test_extended(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_cq_ex *ex = &f->cq.vcq.cq_ex;
+	struct ibv_poll_cq_attr attr = {};
+
+	mlx5_cq_ex_set_slots(&f->cq, mlx5_cq_ex_wc_flags);
+	f->qp.rq.wr_ids[0x105 & f->qp.rq.mask] = 77;
+	assert_int_equal(ibv_start_poll(ex, &attr), ENOENT);
+	cqe_write(f, 0, recv_imm);
+	assert_int_equal(ibv_start_poll(ex, &attr), 0);
+	assert_int_equal(ex->wr_id, 77);
+	assert_int_equal(ibv_wc_read_opcode(ex), IBV_WC_RECV);
+	assert_int_equal(ibv_wc_read_wc_flags(ex), IBV_WC_WITH_IMM | IBV_WC_GRH);
+	assert_int_equal(be32toh(ibv_wc_read_imm_data(ex)), 0xdeadbeef);
+	assert_int_equal(ibv_wc_read_byte_len(ex), 24);
+	assert_int_equal(ibv_wc_read_src_qp(ex), 0x77);
+	assert_int_equal(ibv_wc_read_completion_ts(ex), 0x123456789);
+	assert_int_equal(ibv_next_poll(ex), ENOENT);
+	ibv_end_poll(ex);
+	ASSERT_WORDS(f->cq_record, 1);
+	attr.comp_mask = 1;
+	assert_int_equal(ibv_start_poll(ex, &attr), EINVAL);
+	fake_free(f);
+}
+
+static void test_send_error(void **state)
+{
+	static const uint32_t words[16] = { [13] = 0x00008813, 0x08001234, 0x000900d0 };
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_wc wc;
+
+	f->qp.sq.slots[9] = (struct mlx5_sq_slot){ .wr_id = 5, .head = 6 };
+	cqe_write(f, 0, words);
+	assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(wc.vendor_err, 0x88);
+	assert_int_equal(wc.wr_id, 5);
+	/* It and all before it are done. */
+	assert_int_equal(atomic_load(&f->qp.sq.tail), 7);
+	fake_free(f);
+}
+
+static void test_sent(void **state)
+{
+	static const struct {
+		uint8_t hw;
+		enum ibv_wc_opcode opcode;
+	} cases[] = {
+		{ 0x08, IBV_WC_RDMA_WRITE }, { 0x09, IBV_WC_RDMA_WRITE },
+		{ 0x0a, IBV_WC_SEND },	     { 0x0b, IBV_WC_SEND },
+		{ 0x01, IBV_WC_SEND },	     { 0x10, IBV_WC_RDMA_READ },
+		{ 0x11, IBV_WC_COMP_SWAP },  { 0x12, IBV_WC_FETCH_ADD },
+		{ 0x25, IBV_WC_BIND_MW },
+	};
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_wc wc;
+
+	f->qp.sq.slots[2].opcode = IBV_WC_BIND_MW;
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const uint32_t words[16] = {
+			[11] = 100, [14] = cases[i].hw << 24 | FAKE_QPN, [15] = 0x00020000
+		};
+
+		cqe_write(f, i, words);
+		assert_int_equal(poll(f, &wc), 1);
+		assert_int_equal(wc.opcode, cases[i].opcode);
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	}
+	fake_free(f);
+}
+
+/* The bit of ownership changes with each round of the ring. */
+static void test_rounds(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_wc wc;
+
+	for (uint32_t n = 0; n < 3 * (f->cq.mask + 1); n++) {
+		const uint32_t words[16] = {
+			[14] = 0x0a001234, [15] = n & (f->cq.mask + 1) ? 0x00000001 : 0
+		};
+
+		assert_int_equal(poll(f, &wc), 0);
+		cqe_write(f, n, words);
+		assert_int_equal(poll(f, &wc), 1);
+	}
+	fake_free(f);
+}
+
+static void test_arm(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+
+	f->cq.consumer = 0x12;
+	mlx5_cq_event(&f->cq.vcq);
+	assert_int_equal(mlx5_req_notify_cq(&f->cq.vcq.cq, 1), 0);
+	ASSERT_WORDS(f->cq_record + 1, 0x11000012);
+	ASSERT_WORDS(f->uar + 0x20, 0x11000012, 0x0000004d);
+	fake_free(f);
+}
+
+/* Completions of a queue pair that goes are taken out; the others stay, in their order, also across
+ * the end of the ring. */
+static void test_clean(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct mlx5_qp other = f->qp;
+	struct ibv_wc wc;
+	uint32_t first = f->cq.mask - 2;
+
+	assert_int_equal(idtable_add(&f->ctx->users, &other, &other.uidx), 0);
+	f->cq.consumer = first;
+	for (uint32_t n = first; n < first + 6; n++) {
+		const uint32_t words[16] = {
+			[11] = n, [14] = 0x00001234, [15] = 0x20 | !!(n & (f->cq.mask + 1))
+		};
+
+		cqe_write(f, n, words);
+		if (n % 2)
+			((__be32 *)(f->cqes + 64 * (n & f->cq.mask)))[8] = htobe32(other.uidx);
+	}
+	mlx5_cq_clean_locked(&f->cq, &f->qp);
+	ASSERT_WORDS(f->cq_record, first + 3);
+	for (uint32_t n = first; n < first + 6; n++) {
+		if (n % 2 == 0)
+			continue;
+		assert_int_equal(poll(f, &wc), 1);
+		assert_int_equal(wc.opcode, IBV_WC_RECV);
+		assert_int_equal(wc.byte_len, n);
+	}
+	assert_int_equal(poll(f, &wc), 0);
+	fake_free(f);
+}
+
+static void test_srq(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	const uint32_t words[16] = { [14] = FAKE_QPN, [15] = 0x00070020 };
+	const uint32_t beyond[16] = { [14] = FAKE_QPN, [15] = 0xffff0020 };
+	struct ibv_wc wc;
+
+	fake_srq(f);
+	f->srq.wr_ids[7] = 70;
+	cqe_write(f, 0, words);
+	assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(wc.wr_id, 70);
+	assert_int_equal(f->srq.tail, 7);
+	assert_int_equal(f->srq.next[f->srq.mask], 7);
+	cqe_write(f, 1, beyond);
+	assert_true(poll(f, &wc) < 0);
+	assert_int_equal(f->srq.tail, 7);
+	fake_free(f);
+}
+
+/*
+ * Whatever an entry says: nothing is written outside of the queue's own memory, which lies between
+ * pages that nobody may touch; and requests can still be posted and completed.
+ */
+static void test_hostile(void **state)
+{
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
+	struct ibv_recv_wr recv = {}, *bad_recv;
+	uint64_t random = 0x9e3779b97f4a7c15;
+
+	for (int with_srq = 0; with_srq < 2; with_srq++) {
+		struct fake *f = fake_create(IBV_QPT_RC);
+		int good = 0;
+
+		if (with_srq)
+			fake_srq(f);
+		for (uint32_t n = 0; n < 200000; n++) {
+			char *cqe = f->cqes + 64 * (f->cq.consumer & f->cq.mask);
+			bool owner = f->cq.consumer & (f->cq.mask + 1);
+			struct ibv_wc wc;
+
+			for (int i = 0; i < 64; i += 8) {
+				random ^= random << 13;
+				random ^= random >> 7;
+				random ^= random << 17;
+				memcpy(cqe + i, &random, 8);
+			}
+			/* Half of them are at least somebody's, and this round's. */
+			if (random & 1)
+				*(__be32 *)(cqe + 32) = htobe32(f->qp.uidx);
+			cqe[63] = (cqe[63] & ~1) | owner;
+			good += poll(f, &wc) == 1;
+			if ((uint8_t)cqe[63] >> 4 == 0xf)
+				cqe[63] = 0xf0 | !owner;
+			mlx5_post_send(&f->qp.vqp.qp, &send, &bad_send);
+			if (with_srq)
+				mlx5_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv);
+			else
+				mlx5_post_recv(&f->qp.vqp.qp, &recv, &bad_recv);
+		}
+		assert_true(good > 1000);
+		mlx5_cq_clean_locked(&f->cq, &f->qp);
+		fake_free(f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_receive),	   cmocka_unit_test(test_extended),
+		cmocka_unit_test(test_send_error), cmocka_unit_test(test_sent),
+		cmocka_unit_test(test_rounds),	   cmocka_unit_test(test_arm),
+		cmocka_unit_test(test_clean),	   cmocka_unit_test(test_srq),
+		cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A process dies, and another one takes its slot and connects before the death was noticed: who was
+ * connected to the first hears of it at once, with the lock held that keeps queue pairs alive.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "providers/uroce/path/shm/shm.h"
+
+static struct {
+	int guest;	    /* a connection that has not said yet whose it is */
+	atomic_int call_fd; /* one that waits for an answer; -1: none yet */
+	void *call;
+	const void *gone;
+	uint16_t gone_slot;
+	int gone_count;
+	bool gone_unlocked;
+} seen;
+
+static int watch(struct path_host *host, int fd, enum path_watch what, void *pointer)
+{
+	if (what == WATCH_GUEST)
+		seen.guest = fd;
+	if (what == WATCH_CALL) {
+		seen.call = pointer;
+		atomic_store(&seen.call_fd, fd);
+	}
+	return 0;
+}
+
+static void unwatch(struct path_host *host, int fd)
+{
+}
+
+static bool lock_is_free(struct uroce_lock *lock)
+{
+	if (!uroce_trylock(lock))
+		return false;
+	uroce_unlock(lock);
+	return true;
+}
+
+static void peer_gone(struct path_host *host, struct uroce_path *path, const void *peer,
+		      uint16_t slot)
+{
+	seen.gone = peer;
+	seen.gone_slot = slot;
+	seen.gone_count++;
+	seen.gone_unlocked |= lock_is_free(&host->progress_lock);
+}
+
+static const struct path_events events = { .watch = watch,
+					   .unwatch = unwatch,
+					   .peer_gone = peer_gone };
+
+struct process {
+	struct path_host host;
+	struct uroce_shm *shm;
+	struct shm_peer *peer; /* the other one, as this one has it */
+	uint8_t other;
+	int r;
+};
+
+static void process_start(struct process *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->host.events = &events;
+	assert_int_equal(uroce_shm_open(&p->host, &p->shm), 0);
+	uroce_shm_life_begin(p->shm);
+}
+
+static void process_end(struct process *p)
+{
+	uroce_shm_life_end(p->shm);
+	uroce_shm_close(p->shm);
+}
+
+/* Connecting waits for the answer. */
+static void *connect_run(void *arg)
+{
+	struct process *p = arg;
+
+	p->r = uroce_shm_peer(p->shm, p->other, &p->peer);
+	return NULL;
+}
+
+static void wait_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	assert_int_equal(poll(&p, 1, 10000), 1);
+}
+
+static struct shm_peer *connect_to(struct process *from, struct process *to)
+{
+	pthread_t thread;
+
+	from->other = to->host.slot;
+	atomic_store(&seen.call_fd, -1);
+	assert_int_equal(pthread_create(&thread, NULL, connect_run, from), 0);
+	wait_readable(uroce_shm_listener(to->shm));
+	assert_int_equal(uroce_shm_accept(to->shm, uroce_shm_listener(to->shm)), 0);
+	wait_readable(seen.guest);
+	uroce_shm_guest(to->shm, seen.guest);
+	while (atomic_load(&seen.call_fd) < 0)
+		usleep(1000);
+	wait_readable(atomic_load(&seen.call_fd));
+	uroce_shm_called(from->shm, seen.call);
+	pthread_join(thread, NULL);
+	assert_int_equal(from->r, 0);
+	return atomic_load(&to->shm->by_slot[from->host.slot]);
+}
+
+static void test_replaced(void **state)
+{
+	struct process first, stays, second;
+	struct shm_peer *old, *peer;
+
+	process_start(&first);
+	process_start(&stays);
+	assert_int_equal(first.host.slot, 1);
+	old = connect_to(&first, &stays);
+	assert_non_null(old);
+	assert_int_equal(seen.gone_count, 0);
+	process_end(&first);
+	process_start(&second);
+	assert_int_equal(second.host.slot, 1);
+	peer = connect_to(&second, &stays);
+	assert_ptr_not_equal(peer, old);
+	assert_int_equal(seen.gone_count, 1);
+	assert_ptr_equal(seen.gone, old);
+	assert_false(seen.gone_unlocked);
+	assert_true(old->dead);
+	assert_false(peer->dead);
+	/* Now it is noticed: the successor is not touched by it. */
+	wait_readable(old->conn);
+	uroce_shm_conn_ready(stays.shm, old);
+	assert_false(seen.gone_unlocked);
+	assert_ptr_equal(atomic_load(&stays.shm->by_slot[1]), peer);
+	assert_false(peer->dead);
+	assert_true(lock_is_free(&stays.host.progress_lock));
+	process_end(&second);
+	process_end(&stays);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_replaced) };
+
+	/* Slots that nobody else has. */
+	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
+		printf("no network namespace can be made here\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

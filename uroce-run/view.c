@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Folders of this process and its children alone: in a mount namespace, and where that takes a
+ * privilege, in a user namespace in which this user is the same user. A folder of the kernel's
+ * cannot get another file, so it is covered by a tmpfs in which everything that was there is found
+ * again.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "uroce-run/uroce_run.h"
+
+enum {
+	PATH_SIZE = 320,
+	DONE = 0,
+};
+
+static int failed(struct text *why, const char *what, const char *path)
+{
+	int r = -errno;
+
+	text_add(why, "%s%s%s: %s", what, path ? " " : "", path ? path : "", strerror(-r));
+	return r;
+}
+
+/* --- the namespaces --- */
+
+static int proc_write(struct text *why, const char *path, const char *words)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, words, strlen(words)) < 0)
+		return failed(why, "write", path);
+	return 0;
+}
+
+/* This user and group, under their own numbers. */
+static int user_map(struct text *why, uid_t uid, gid_t gid)
+{
+	char words[64];
+	int r;
+
+	r = proc_write(why, "/proc/self/setgroups", "deny");
+	if (r < 0)
+		return r;
+	snprintf(words, sizeof(words), "%u %u 1\n", uid, uid);
+	r = proc_write(why, "/proc/self/uid_map", words);
+	if (r < 0)
+		return r;
+	snprintf(words, sizeof(words), "%u %u 1\n", gid, gid);
+	return proc_write(why, "/proc/self/gid_map", words);
+}
+
+static int namespaces_leave(struct text *why)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	int r;
+
+	if (unshare(CLONE_NEWNS)) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+			return failed(why, "user and mount namespace", NULL);
+		r = user_map(why, uid, gid);
+		if (r < 0)
+			return r;
+	}
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
+		return failed(why, "keep mounts to this namespace", NULL);
+	return 0;
+}
+
+/* --- the folders --- */
+
+static int link_copy(int from, const char *name, const char *to)
+{
+	char target[PATH_SIZE];
+	ssize_t n = readlinkat(from, name, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return -1;
+	target[n] = '\0';
+	return symlink(target, to);
+}
+
+static int place_make(mode_t mode, const char *path)
+{
+	int fd;
+
+	if (S_ISDIR(mode))
+		return mkdir(path, 0755);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	return fd < 0 ? -1 : close(fd);
+}
+
+/* What was below @folder as @name appears there again. */
+static int entry_keep(int from, const char *folder, const char *name, struct text *why)
+{
+	char source[PATH_SIZE], path[PATH_SIZE];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : failed(why, "look at", path);
+	if (S_ISLNK(st.st_mode))
+		return link_copy(from, name, path) ? failed(why, "link", path) : 0;
+	snprintf(source, sizeof(source), "/proc/self/fd/%d/%s", from, name);
+	if (place_make(st.st_mode, path))
+		return failed(why, "make", path);
+	if (mount(source, path, NULL, MS_BIND | MS_REC, NULL))
+		return failed(why, "bind", path);
+	return 0;
+}
+
+static bool is_dots(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+static int folder_cover(const char *folder, struct text *why)
+{
+	DIR *old = opendir(folder);
+	struct dirent *entry;
+	int r = 0;
+
+	if (!old)
+		return failed(why, "open", folder);
+	if (mount("uroce-run", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755"))
+		r = failed(why, "tmpfs on", folder);
+	while (!r && (entry = readdir(old)))
+		if (!is_dots(entry->d_name))
+			r = entry_keep(dirfd(old), folder, entry->d_name, why);
+	closedir(old);
+	return r;
+}
+
+/*
+ * @folder can get files: it, or where it is missing the one that should have it, is covered.
+ * @covered is the last of these: nothing is ever made in a folder of the host.
+ */
+static int folder_open(const char *folder, char covered[PATH_SIZE], struct text *why)
+{
+	char parent[PATH_SIZE];
+	int r;
+
+	if (!access(folder, F_OK))
+		return folder_cover(folder, why);
+	snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(folder, '/') - folder), folder);
+	if (strcmp(parent, covered)) {
+		r = folder_cover(parent, why);
+		if (r < 0)
+			return r;
+		strcpy(covered, parent);
+	}
+	return mkdir(folder, 0755) ? failed(why, "make", folder) : 0;
+}
+
+int view_enter(struct text *why)
+{
+	static const char *const folders[] = { IB_FOLDER, VERBS_FOLDER, NODE_FOLDER };
+	char covered[PATH_SIZE] = "";
+	int r = namespaces_leave(why);
+
+	for (unsigned int i = 0; !r && i < ARRAY_SIZE(folders); i++)
+		r = folder_open(folders[i], covered, why);
+	return r;
+}
+
+/* Nobody comes back from a namespace, so a child goes first. */
+bool view_possible(struct text *why)
+{
+	int pipes[2], status = -1;
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return false;
+	pid = fork();
+	if (!pid) {
+		int r = view_enter(why);
+
+		n = write(pipes[1], why->chars, why->length);
+		_exit(r < 0 || n < 0 ? EXIT_LAUNCHER : DONE);
+	}
+	close(pipes[1]);
+	n = read(pipes[0], why->chars, sizeof(why->chars) - 1);
+	close(pipes[0]);
+	why->length = n > 0 ? n : 0;
+	why->chars[why->length] = '\0';
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == DONE;
+}
