@@ -116,11 +116,28 @@ static void qp_init_attr_ex(void)
 
 static void cq_init_attr_ex(void)
 {
-	const size_t old = offsetof(struct ibv_cq_init_attr_ex, parent_domain);
+	static const size_t lengths[] = {
+		offsetof(struct ibv_cq_init_attr_ex, flags),
+		offsetof(struct ibv_cq_init_attr_ex, parent_domain),
+	};
 	const struct ibv_cq_init_attr_ex init = { .cqe = 10 };
-	struct ibv_cq_ex *cq_ex = ibv_create_cq_ex(context, at_end(old, &init, sizeof(init)));
 
-	EXPECT(cq_ex && ibv_destroy_cq(ibv_cq_ex_to_cq(cq_ex)) == 0);
+	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct ibv_cq_ex *cq_ex =
+			ibv_create_cq_ex(context, at_end(lengths[i], &init, sizeof(init)));
+
+		EXPECT(cq_ex && ibv_destroy_cq(ibv_cq_ex_to_cq(cq_ex)) == 0);
+	}
+}
+
+/* Before a program's own allocators. */
+static void parent_domain_init_attr(void)
+{
+	const size_t old = offsetof(struct ibv_parent_domain_init_attr, alloc);
+	const struct ibv_parent_domain_init_attr init = { .pd = pd };
+	struct ibv_pd *parent = ibv_alloc_parent_domain(context, at_end(old, &init, sizeof(init)));
+
+	EXPECT(parent && ibv_dealloc_pd(parent) == 0);
 }
 
 static void srq_init_attr_ex(void)
@@ -243,6 +260,7 @@ int main(void)
 	device_attr_ex();
 	qp_init_attr_ex();
 	cq_init_attr_ex();
+	parent_domain_init_attr();
 	srq_init_attr_ex();
 	send_wr();
 	EXPECT(ibv_destroy_cq(cq) == 0);
