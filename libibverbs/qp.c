@@ -156,7 +156,7 @@ static int qp_check_open(struct ibv_context *ctx, const struct ibv_qp_open_attr 
 			  verb, attr->comp_mask);
 		return -EINVAL;
 	}
-	if (attr->xrcd->context != ctx) {
+	if (verbs_is_foreign(ctx, attr->xrcd->context)) {
 		verbs_err(ctx, "%s: the XRC domain belongs to another context", verb);
 		return -EINVAL;
 	}

@@ -113,8 +113,9 @@ static int srq_check_type(struct ibv_context *ctx, const char *verb,
 			  verb, attr->comp_mask);
 		return -EINVAL;
 	}
-	if (attr->pd->context != ctx || (cq && attr->cq->context != ctx) ||
-	    (xrcd && attr->xrcd->context != ctx)) {
+	if (verbs_is_foreign(ctx, attr->pd->context) ||
+	    (cq && verbs_is_foreign(ctx, attr->cq->context)) ||
+	    (xrcd && verbs_is_foreign(ctx, attr->xrcd->context))) {
 		verbs_err(ctx, "%s: the PD, CQ and XRC domain must all be of this context", verb);
 		return -EINVAL;
 	}
