@@ -23,6 +23,21 @@ function(rdma_objects name)
   add_library(${name}_objects OBJECT ${ARGN})
 endfunction()
 
+# rdma_runpath(<target> <folder> <destination>): in the build tree it finds this tree's libraries in <folder>, seen from
+# its own; installed into <destination> it has no such path. CMake would do the same, but ends the path of whatever is
+# to be installed with a ':', and the dynamic linker takes the empty name behind that for the current folder.
+function(rdma_runpath target folder destination)
+  if(CMAKE_INSTALL_RPATH) # the packager's
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON
+    INSTALL_RPATH "\$ORIGIN${folder};${CMAKE_BUILD_RPATH}")
+  if(NOT IS_ABSOLUTE "${destination}")
+    set(destination "\${CMAKE_INSTALL_PREFIX}/${destination}")
+  endif()
+  install(CODE "file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}${destination}/$<TARGET_FILE_NAME:${target}>\")")
+endfunction()
+
 # rdma_library(<name> <soversion> <version> <map> OBJECTS <targets>... LIBS <targets>...): the shared
 # library of these rdma_objects().
 function(rdma_library name soversion version map)
@@ -36,6 +51,9 @@ function(rdma_library name soversion version map)
   target_link_options(${name} PRIVATE -Wl,--version-script=${map})
   target_link_libraries(${name} PRIVATE util ${arg_LIBS})
   install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  if("ibverbs" IN_LIST arg_LIBS)
+    rdma_runpath(${name} "" ${CMAKE_INSTALL_LIBDIR})
+  endif()
 endfunction()
 
 # rdma_archive(<name> [OBJECTS <targets>...] [INSTEAD_OF <file>...] [MEMBERS <targets>...]
@@ -162,6 +180,7 @@ function(rdma_provider name)
     set_target_properties(${name} PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/buildlib/provider.map)
     target_link_libraries(${name} PRIVATE ibverbs util ${arg_LIBS})
     install(TARGETS ${name} LIBRARY DESTINATION ${RDMA_PROVIDER_DIR})
+    rdma_runpath(${name} "" ${RDMA_PROVIDER_DIR})
   endif()
   configure_file(${name}.driver ${CMAKE_BINARY_DIR}/lib/libibverbs.d/${name}.driver COPYONLY)
   install(FILES ${name}.driver DESTINATION ${RDMA_CONFIG_DIR})
@@ -202,6 +221,9 @@ function(rdma_program name destination)
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
   target_compile_definitions(${name} PRIVATE RDMA_VERSION="${PROJECT_VERSION}")
   install(TARGETS ${name} RUNTIME DESTINATION ${destination})
+  if(destination STREQUAL CMAKE_INSTALL_BINDIR) # those elsewhere need none of the libraries
+    rdma_runpath(${name} /../lib ${destination})
+  endif()
   file(STRINGS ${CMAKE_SOURCE_DIR}/libibverbs/tools/completion.bash completed REGEX "^complete |^    [a-z]")
   if("${completed}" MATCHES "[ ;]${name}( |;|$)")
     install(FILES ${CMAKE_SOURCE_DIR}/libibverbs/tools/completion.bash

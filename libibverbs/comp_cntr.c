@@ -146,7 +146,7 @@ VERBS_EXPORT int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr
 		return ret_int(verbs_unsupported(ctx, verb));
 	if (!cntr || !attr)
 		return ret_int(explain_null(verb, cntr ? "attr" : "comp_cntr"));
-	if (cntr->context != ctx || attr->comp_mask) {
+	if (verbs_is_foreign(ctx, cntr->context) || attr->comp_mask) {
 		verbs_err(ctx, "qp 0x%x: %s: %s", qp->qp_num, verb,
 			  attr->comp_mask ? "no bit of comp_mask is defined yet"
 					  : "the counter belongs to another context");

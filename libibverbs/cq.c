@@ -172,13 +172,28 @@ VERBS_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void
 	return r < 0 ? ret_null(r) : &cq->cq;
 }
 
+/* Bytes that a program with this comp_mask has at least: see verbs_struct_copy(). */
+static size_t cq_init_size(uint32_t comp_mask)
+{
+	if (comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
+		return sizeof(struct ibv_cq_init_attr_ex);
+	return comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS
+		       ? offsetof(struct ibv_cq_init_attr_ex, parent_domain)
+		       : offsetof(struct ibv_cq_init_attr_ex, flags);
+}
+
 struct ibv_cq_ex *verbs_slot_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
 {
 	static const char verb[] = "ibv_create_cq_ex";
-	const struct verbs_create_cq in = { .attr = attr, .extended = true };
+	struct ibv_cq_init_attr_ex full;
+	const struct verbs_create_cq in = { .attr = &full, .extended = true };
 	struct verbs_cq *cq = NULL;
-	int r = likely(attr) ? cq_check_extended(ctx, verb, attr) : explain_null(verb, "cq_attr");
+	int r;
 
+	if (unlikely(!attr))
+		return ret_null(explain_null(verb, "cq_attr"));
+	verbs_struct_copy(&full, sizeof(full), attr, cq_init_size(attr->comp_mask));
+	r = cq_check_extended(ctx, verb, &full);
 	if (r == 0)
 		r = verbs_cq_create(ctx, verb, &in, &cq);
 	return r < 0 ? ret_null(r) : &cq->cq_ex;

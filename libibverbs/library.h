@@ -191,7 +191,9 @@ int ibv_dofork_range(void *base, size_t size);
 /* The library's functions behind the public slots of ibv_context and verbs_context. */
 /*
  * Copy a struct of ours to a caller whose struct may be an older, shorter or a newer, longer one:
- * never beyond his, zeros behind ours.
+ * never beyond his, zeros behind ours. And the other way round: of a struct whose comp_mask says
+ * how much of it there is, that much. A test of comp_mask in front of a member does not do, because
+ * the compiler may read both at once.
  */
 void verbs_struct_copy(void *dst, size_t dst_size, const void *src, size_t src_size);
 int verbs_slot_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *attr,

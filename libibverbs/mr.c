@@ -401,7 +401,7 @@ static int mr_check_dm(const struct verbs_reg_dm_mr *in)
 
 	if (!ctx_ops(ctx)->reg_dm_mr)
 		return verbs_unsupported(ctx, verb);
-	if (in->dm->dm.context != ctx) {
+	if (verbs_is_foreign(ctx, in->dm->dm.context)) {
 		verbs_err(ctx, "%s: the device memory belongs to another context", verb);
 		return -EINVAL;
 	}

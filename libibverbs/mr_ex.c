@@ -94,7 +94,7 @@ static int mr_ex_check(struct ibv_context *ctx, struct ibv_mr_init_attr *attr)
 		return mr_ex_refuse(ctx, "a descriptor needs an iova");
 	if (mask & IBV_REG_MR_MASK_DMAH && !attr->dmah)
 		return explain_null(verb, "dmah");
-	if (attr->dmah && attr->dmah->context != ctx)
+	if (attr->dmah && verbs_is_foreign(ctx, attr->dmah->context))
 		return mr_ex_refuse(ctx, "the DMA handle belongs to another context");
 	if (!(mask & IBV_REG_MR_MASK_IOVA))
 		attr->iova = (uintptr_t)attr->addr;

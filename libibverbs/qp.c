@@ -85,14 +85,54 @@ VERBS_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_
 	return qp;
 }
 
+#define UP_TO(member) offsetof(struct ibv_qp_init_attr_ex, member)
+
+/* Bytes that a program with this comp_mask has at least: see verbs_struct_copy(). */
+static size_t qp_init_size(uint32_t comp_mask)
+{
+	static const struct {
+		uint32_t bit;
+		size_t size;
+	} sizes[] = {
+		{ IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, sizeof(struct ibv_qp_init_attr_ex) },
+		{ IBV_QP_INIT_ATTR_RX_HASH, UP_TO(source_qpn) },
+		{ IBV_QP_INIT_ATTR_IND_TABLE, UP_TO(rx_hash_conf) },
+		{ IBV_QP_INIT_ATTR_MAX_TSO_HEADER, UP_TO(rwq_ind_tbl) },
+		{ IBV_QP_INIT_ATTR_CREATE_FLAGS, UP_TO(max_tso_header) },
+		{ IBV_QP_INIT_ATTR_XRCD, UP_TO(create_flags) },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++)
+		if (comp_mask & sizes[i].bit)
+			return sizes[i].size;
+	return UP_TO(xrcd);
+}
+
+static void qp_init_copy(struct ibv_qp_init_attr_ex *full, const struct ibv_qp_init_attr_ex *attr)
+{
+	verbs_struct_copy(full, sizeof(*full), attr, qp_init_size(attr->comp_mask));
+	/* A number that has no bit of its own. */
+	if (full->create_flags & IBV_QP_CREATE_SOURCE_QPN &&
+	    !(full->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+		verbs_struct_copy(full, sizeof(*full), attr, UP_TO(send_ops_flags));
+}
+
 struct ibv_qp *verbs_slot_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
-	const struct verbs_create_qp in = { .attr = attr, .extended = true };
+	static const char verb[] = "ibv_create_qp_ex";
+	struct ibv_qp_init_attr_ex full;
+	const struct verbs_create_qp in = { .attr = &full, .extended = true };
 	struct ibv_qp *qp = NULL;
-	int r = attr ? verbs_qp_create(ctx, "ibv_create_qp_ex", &in, &qp)
-		     : explain_null("ibv_create_qp_ex", "qp_init_attr_ex");
+	int r;
 
-	return r < 0 ? ret_null(r) : qp;
+	if (unlikely(!attr))
+		return ret_null(explain_null(verb, "qp_init_attr_ex"));
+	qp_init_copy(&full, attr);
+	r = verbs_qp_create(ctx, verb, &in, &qp);
+	if (r < 0)
+		return ret_null(r);
+	attr->cap = full.cap;
+	return qp;
 }
 
 #define QP_OPEN_KNOWN ((uint32_t)IBV_QP_OPEN_ATTR_RESERVED - 1)
@@ -116,7 +156,7 @@ static int qp_check_open(struct ibv_context *ctx, const struct ibv_qp_open_attr 
 			  verb, attr->comp_mask);
 		return -EINVAL;
 	}
-	if (attr->xrcd->context != ctx) {
+	if (verbs_is_foreign(ctx, attr->xrcd->context)) {
 		verbs_err(ctx, "%s: the XRC domain belongs to another context", verb);
 		return -EINVAL;
 	}

@@ -28,17 +28,19 @@ static bool type_is_known(enum ibv_qp_type type)
 }
 
 /* A handle is a number of one context: in another one it names some other object, or nothing. */
-static bool is_foreign(const struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
+static bool is_foreign(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return attr->xrcd->context != ctx;
-	if ((attr->send_cq && attr->send_cq->context != ctx) || attr->pd->context != ctx)
+		return verbs_is_foreign(ctx, attr->xrcd->context);
+	if ((attr->send_cq && verbs_is_foreign(ctx, attr->send_cq->context)) ||
+	    verbs_is_foreign(ctx, attr->pd->context))
 		return true;
 	if (attr->qp_type == IBV_QPT_XRC_SEND)
 		return false;
-	return (attr->recv_cq && attr->recv_cq->context != ctx) ||
-	       (attr->srq && attr->srq->context != ctx) ||
-	       (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE && attr->rwq_ind_tbl->context != ctx);
+	return (attr->recv_cq && verbs_is_foreign(ctx, attr->recv_cq->context)) ||
+	       (attr->srq && verbs_is_foreign(ctx, attr->srq->context)) ||
+	       (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE &&
+		verbs_is_foreign(ctx, attr->rwq_ind_tbl->context));
 }
 
 static bool lacks_cq(const struct ibv_qp_init_attr_ex *attr)

@@ -113,8 +113,9 @@ static int srq_check_type(struct ibv_context *ctx, const char *verb,
 			  verb, attr->comp_mask);
 		return -EINVAL;
 	}
-	if (attr->pd->context != ctx || (cq && attr->cq->context != ctx) ||
-	    (xrcd && attr->xrcd->context != ctx)) {
+	if (verbs_is_foreign(ctx, attr->pd->context) ||
+	    (cq && verbs_is_foreign(ctx, attr->cq->context)) ||
+	    (xrcd && verbs_is_foreign(ctx, attr->xrcd->context))) {
 		verbs_err(ctx, "%s: the PD, CQ and XRC domain must all be of this context", verb);
 		return -EINVAL;
 	}
@@ -139,15 +140,31 @@ static int srq_check_extended(struct ibv_context *ctx, const char *verb,
 	return srq_check_type(ctx, verb, attr, type);
 }
 
+/* Bytes that a program with this comp_mask has at least: see verbs_struct_copy(). */
+static size_t srq_init_size(uint32_t comp_mask)
+{
+	if (comp_mask & IBV_SRQ_INIT_ATTR_TM)
+		return sizeof(struct ibv_srq_init_attr_ex);
+	return comp_mask & (IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ)
+		       ? offsetof(struct ibv_srq_init_attr_ex, tm_cap)
+		       : offsetof(struct ibv_srq_init_attr_ex, xrcd);
+}
+
 struct ibv_srq *verbs_slot_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr)
 {
 	static const char verb[] = "ibv_create_srq_ex";
+	struct ibv_srq_init_attr_ex full;
 	struct ibv_srq *srq = NULL;
-	int r = srq_check_extended(ctx, verb, attr);
+	int r;
 
+	verbs_struct_copy(&full, sizeof(full), attr, srq_init_size(attr->comp_mask));
+	r = srq_check_extended(ctx, verb, &full);
 	if (r == 0)
-		r = srq_create(ctx, verb, attr, &srq);
-	return r < 0 ? ret_null(r) : srq;
+		r = srq_create(ctx, verb, &full, &srq);
+	if (r < 0)
+		return ret_null(r);
+	attr->attr = full.attr;
+	return srq;
 }
 
 /* A tag matching queue has a number as well, for the vendor's own protocols. */

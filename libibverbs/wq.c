@@ -27,7 +27,7 @@ static int wq_check(struct ibv_context *ctx, const char *verb, const struct ibv_
 	}
 	if (!attr->pd || !attr->cq)
 		return explain_null(verb, attr->pd ? "cq" : "pd");
-	if (attr->pd->context != ctx || attr->cq->context != ctx) {
+	if (verbs_is_foreign(ctx, attr->pd->context) || verbs_is_foreign(ctx, attr->cq->context)) {
 		verbs_err(ctx, "%s: the PD and the CQ must be of this context", verb);
 		return -EINVAL;
 	}
@@ -170,7 +170,7 @@ static int table_check(struct ibv_context *ctx, const char *verb,
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < 1u << attr->log_ind_tbl_size; i++) {
-		if (attr->ind_tbl[i] && attr->ind_tbl[i]->context == ctx)
+		if (attr->ind_tbl[i] && !verbs_is_foreign(ctx, attr->ind_tbl[i]->context))
 			continue;
 		verbs_err(ctx, "%s: ind_tbl[%u] %s", verb, i,
 			  attr->ind_tbl[i] ? "belongs to another context" : "is NULL");

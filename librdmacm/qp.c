@@ -94,21 +94,27 @@ static int qp_to_rts_ud(struct cm_id *id)
 	return r;
 }
 
+/*
+ * Programs built before rate_limit came have a shorter struct ibv_qp_attr, and no connection
+ * manager tells a rate.
+ */
+#define QP_ATTR_SIZE offsetof(struct ibv_qp_attr, rate_limit)
+
 static int init_qp_attr(struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
-	struct cm_qp_attr asked;
+	struct cm_qp_attr asked = {};
 	int r;
 
 	if (!attr || !mask)
 		return -EINVAL;
-	asked = (struct cm_qp_attr){ .attr = *attr };
+	memcpy(&asked.attr, attr, QP_ATTR_SIZE);
 	r = init_attr(id, &asked, 1);
 	if (r < 0) {
 		cm_err(id, "rdma_init_qp_attr: no attributes for state %d: %s", attr->qp_state,
 		       strerror(-r));
 		return r;
 	}
-	*attr = asked.attr;
+	memcpy(attr, &asked.attr, QP_ATTR_SIZE);
 	*mask = asked.mask;
 	return 0;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,6 +112,23 @@ bool log_enabled(enum log_level level)
 	return sink.fd >= 0 && level <= sink.level;
 }
 
+/* A reader who is gone, of a FIFO or behind stderr, ends the log and not the program: no SIGPIPE.
+ */
+static void line_write(int fd, const char *line, size_t length)
+{
+	const struct timespec no_wait = {};
+	sigset_t broken_pipe, before, pending;
+
+	sigemptyset(&broken_pipe);
+	sigaddset(&broken_pipe, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+	/* One that was waiting already is the program's own. */
+	if (write(fd, line, length) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+		sigtimedwait(&broken_pipe, NULL, &no_wait);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* One write() a line, so that lines of several threads and processes do not mix. */
 static void log_write(int fd, const char *fmt, va_list args)
 {
@@ -122,7 +141,7 @@ static void log_write(int fd, const char *fmt, va_list args)
 		length = sizeof(line) - 2;
 	if (!length || line[length - 1] != '\n')
 		line[length++] = '\n';
-	(void)!write(fd, line, length);
+	line_write(fd, line, length);
 }
 
 void log_print(enum log_level level, const char *fmt, ...)

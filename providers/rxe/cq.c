@@ -83,28 +83,34 @@ int rxe_destroy_cq(struct verbs_cq *vcq)
 	return r;
 }
 
+/* Copy the completion in slot @consumer. Return: the next slot. */
+static inline uint32_t cq_take(struct rxe_cq *cq, const struct rxe_queue *queue, uint32_t consumer,
+			       struct ibv_wc *wc)
+{
+	*wc = *(const struct ibv_wc *)rxe_queue_slot(queue, consumer);
+	if (unlikely(wc->wc_flags & RXE_WC_WITH_INVALIDATE))
+		wc->wc_flags = rxe_wc_flags(wc->wc_flags);
+	verbs_data_wc(&cq->vcq.cq, wc);
+	return rxe_queue_next(queue, consumer);
+}
+
 /*
  * With the lock held; gives it back. The indices are read and written once for all of them. What an
- * empty queue does not need is read behind the test for that.
+ * empty queue does not need is read behind the test for that, and what a single completion does not
+ * need behind another.
  */
 static inline int cq_poll_locked(struct rxe_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	uint32_t consumer = rxe_queue_consumer(&cq->queue);
-	int n = rxe_queue_filled(&cq->queue, consumer);
+	struct rxe_queue queue = { .buf = cq->queue.buf, .mask = cq->queue.mask };
+	uint32_t consumer = rxe_queue_consumer(&queue);
+	int n = rxe_queue_filled(&queue, consumer);
 
 	if (n && likely(num_entries > 0)) {
-		const struct rxe_queue queue = cq->queue;
-		uint32_t end;
-
+		queue.shift = cq->queue.shift;
 		n = min_of(n, num_entries);
-		end = (consumer + n) & queue.mask;
-		do {
-			*wc = *(const struct ibv_wc *)rxe_queue_slot(&queue, consumer);
-			if (unlikely(wc->wc_flags & RXE_WC_WITH_INVALIDATE))
-				wc->wc_flags = rxe_wc_flags(wc->wc_flags);
-			verbs_data_wc(&cq->vcq.cq, wc++);
-			consumer = rxe_queue_next(&queue, consumer);
-		} while (consumer != end);
+		consumer = cq_take(cq, &queue, consumer, wc);
+		for (int i = 1; unlikely(i < n); i++)
+			consumer = cq_take(cq, &queue, consumer, ++wc);
 		rxe_queue_release(&queue, consumer);
 		spinlock_unlock(&cq->lock);
 		return n;

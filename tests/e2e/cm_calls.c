@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Calls that few programs make: each is shown to do what it is for. */
+#include <sys/mman.h>
+
 #include <rdma/rdma_verbs.h>
 
 #include "tests/lib/rt_cm.h"
@@ -338,8 +340,34 @@ static void administrator(void)
 	rdma_destroy_event_channel(channel);
 }
 
+/* Of a program built before rate_limit came: behind its attributes nothing is read or written. */
+static void old_attributes(void)
+{
+	const size_t old = offsetof(struct ibv_qp_attr, rate_limit);
+	struct rdma_event_channel *channel = rt_cm_channel();
+	struct rdma_cm_id *id = rt_cm_client(channel, RDMA_PS_TCP, 7, false);
+	long page = sysconf(_SC_PAGESIZE);
+	char *end =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_qp_attr *attr;
+	int mask = 0;
+
+	CHECK(end != MAP_FAILED);
+	end += page;
+	CHECK_OK(mprotect(end, page, PROT_NONE));
+	attr = (struct ibv_qp_attr *)(end - old);
+	attr->qp_state = IBV_QPS_INIT;
+	CHECK_OK(rdma_init_qp_attr(id, attr, &mask));
+	CHECK(mask & IBV_QP_PORT);
+	CHECK_INT(attr->port_num, id->port_num);
+	CHECK_OK(munmap(end - page, 2 * page));
+	CHECK_OK(rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
+
 static const struct rt_case cases[] = {
 	{ "RAI_SA", administrator },
+	{ "rdma_init_qp_attr, old", old_attributes },
 	{ "rdma_notify", notify },
 	{ "rdma_reject_ece", reject_ece },
 	{ "rdma_create_srq", create_srq },

@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -68,6 +69,21 @@ static int node_forbidden(struct rt_dev *dev)
 	if (setuid(RT_NOBODY))
 		rt_skip("only root can become an ordinary user (%m)");
 	return RT_ERRNO_OF(ibv_open_device(device));
+}
+
+/* The device opens for an ordinary user, who can do next to nothing with it. */
+static int memlock_low(struct rt_dev *dev)
+{
+	static const struct rlimit low = { 32768, 32768 };
+	_cleanup_list_ struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device *device = rt_device_find(list);
+	struct ibv_context *ctx;
+
+	CHECK_OK(setrlimit(RLIMIT_MEMLOCK, &low));
+	if (setuid(RT_NOBODY))
+		rt_skip("only root can become an ordinary user (%m)");
+	ctx = ibv_open_device(device);
+	return ctx ? ibv_close_device(ctx) : errno;
 }
 
 static int device_list(void)
@@ -146,7 +162,12 @@ static const struct rt_mistake mistakes[] = {
 	{ "node_missing", node_missing, ENOENT, "the node is missing", true, true },
 	{ "node_wrong", node_wrong, ENXIO, "ibv_open_device", true, true },
 	{ "node_forbidden", node_forbidden, EACCES, "this user may not", true, true },
-	{ "abi_missing", abi_missing, ENOSYS, "", true, true },
+	{ "memlock_low", memlock_low, 0,
+	  "libibverbs: Warning: RLIMIT_MEMLOCK is 32768 bytes. This will severely limit memory "
+	  "registrations",
+	  true, true },
+	{ "abi_missing", abi_missing, ENOSYS, "libibverbs: Fatal: couldn't read uverbs abi version",
+	  true, true },
 	{ "abi_other", abi_other, ENOSYS, "kernel ABI version 77 doesn't match", true, true },
 };
 RT_MISTAKES(mistakes)

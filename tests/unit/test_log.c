@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Where log lines go. The environment is read once: each case has a process of its own. */
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "tests/unit/unit.h"
@@ -185,6 +186,42 @@ static void test_standard_streams(void **state)
 	free(said);
 }
 
+/* A FIFO whose reader goes away between two lines: the program goes on, its signals as before. */
+static void test_reader_gone(void **state)
+{
+	struct capture c;
+	sigset_t set;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(mkfifo(file, 0600), 0);
+	capture_begin(&c);
+	pid = fork();
+	if (!pid) {
+		int reader = open(file, O_RDONLY | O_NONBLOCK);
+		char line[16] = "";
+
+		setenv("VERBS_LOG_LEVEL", "1", 1);
+		setenv("VERBS_LOG_FILE", file, 1);
+		log_err("first");
+		if (read(reader, line, sizeof(line) - 1) < 0 || strcmp(line, "first\n"))
+			_exit(1);
+		close(reader);
+		errno = ERANGE;
+		log_err("second");
+		if (errno != ERANGE)
+			_exit(2);
+		_exit(sigpending(&set) || sigismember(&set, SIGPIPE) ||
+				      sigprocmask(SIG_BLOCK, NULL, &set) ||
+				      sigismember(&set, SIGPIPE)
+			      ? 3
+			      : 0);
+	}
+	waitpid(pid, &status, 0);
+	free(capture_end(&c));
+	assert_int_equal(status, 0);
+}
+
 /* Nothing is written, so nothing is opened, made or complained about. */
 static void test_silent_at_level_0(void **state)
 {
@@ -225,6 +262,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_folder_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_foreign_owner_refused, setup, teardown),
 		cmocka_unit_test(test_device),
+		cmocka_unit_test_setup_teardown(test_reader_gone, setup, teardown),
 		cmocka_unit_test(test_standard_streams),
 		cmocka_unit_test_setup_teardown(test_silent_at_level_0, setup, teardown),
 		cmocka_unit_test(test_long_line_is_cut),

@@ -225,9 +225,10 @@ static void test_create_mistakes(void **state)
 		.pd = rig.pd,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 	};
-	struct ibv_context other_ctx = {};
-	struct ibv_cq foreign = { .context = &other_ctx };
+	struct ibv_context *other = fake_open(rig.fake);
+	struct ibv_cq foreign = { .context = other };
 	struct ibv_qp_init_attr_ex bad;
+	struct ibv_qp *qp;
 
 	bad = good;
 	bad.comp_mask |= 1u << 30;
@@ -253,6 +254,12 @@ static void test_create_mistakes(void **state)
 	bad = good;
 	bad.recv_cq = &foreign;
 	create_refused(&rig, &bad, EINVAL, "must all be of one context");
+	/* Imported, it may be the kernel's same context. */
+	ctx_priv(other)->imported = true;
+	qp = ibv_create_qp_ex(rig.ctx, &bad);
+	assert_non_null(qp);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	fake_close(other);
 	rig_down(&rig);
 }
 
@@ -260,10 +267,10 @@ static void test_create_mistakes(void **state)
 static void test_create_xrc(void **state)
 {
 	struct rig rig = rig_up(state, IBV_QPT_RC);
-	struct ibv_context other_ctx = {};
-	struct ibv_xrcd xrcd = { .context = rig.ctx }, foreign_xrcd = { .context = &other_ctx };
-	struct ibv_cq foreign = { .context = &other_ctx };
-	struct ibv_srq foreign_srq = { .context = &other_ctx };
+	struct ibv_context *other = fake_open(rig.fake);
+	struct ibv_xrcd xrcd = { .context = rig.ctx }, foreign_xrcd = { .context = other };
+	struct ibv_cq foreign = { .context = other };
+	struct ibv_srq foreign_srq = { .context = other };
 	struct ibv_qp_init_attr_ex recv = {
 		.qp_type = IBV_QPT_XRC_RECV,
 		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
@@ -301,6 +308,7 @@ static void test_create_xrc(void **state)
 	create_refused(&rig, &send, EINVAL, "send_cq is NULL");
 	send.comp_mask = IBV_QP_INIT_ATTR_XRCD;
 	create_refused(&rig, &send, EINVAL, "no protection domain");
+	fake_close(other);
 	rig_down(&rig);
 }
 

@@ -101,8 +101,8 @@ static void test_extended(void **state)
 static void test_xrc(void **state)
 {
 	struct ibv_pd *pd = fake_pd(*state);
-	struct ibv_context other = {};
-	struct ibv_xrcd xrcd = { .context = *state }, foreign = { .context = &other };
+	struct ibv_context *other = fake_open(fake_of(*state));
+	struct ibv_xrcd xrcd = { .context = *state }, foreign = { .context = other };
 	struct ibv_cq *cq = ibv_create_cq(*state, 10, NULL, NULL, 0);
 	const struct ibv_srq_init_attr_ex good = {
 		.attr = { .max_wr = 5 },
@@ -136,6 +136,12 @@ static void test_xrc(void **state)
 	init = good;
 	init.xrcd = &foreign;
 	extended_refused(*state, init, EINVAL, "must all be of this context");
+	/* Imported, it may be the kernel's same context. */
+	ctx_priv(other)->imported = true;
+	srq = ibv_create_srq_ex(*state, &init);
+	assert_non_null(srq);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	fake_close(other);
 	/* What its type does not use is not looked at. */
 	init.srq_type = IBV_SRQT_BASIC;
 	srq = ibv_create_srq_ex(*state, &init);

@@ -135,8 +135,8 @@ static void test_open_qp_mistakes(void **state)
 {
 	struct fake_device *fake = fake_of(*state);
 	struct ibv_xrcd *xrcd = domain(*state);
-	struct ibv_context other = {};
-	struct ibv_xrcd foreign = { .context = &other };
+	struct ibv_context *other = fake_open(fake);
+	struct ibv_xrcd foreign = { .context = other };
 	struct ibv_qp_open_attr attr = open_attr(xrcd);
 
 	open_refused(*state, NULL, EINVAL, "ibv_open_qp: qp_open_attr is NULL");
@@ -154,6 +154,7 @@ static void test_open_qp_mistakes(void **state)
 	attr = open_attr(&foreign);
 	open_refused(*state, &attr, EINVAL, "the XRC domain belongs to another context");
 	assert_int_equal(fake->calls[FAKE_OPEN_QP], 0);
+	fake_close(other);
 	attr = open_attr(xrcd);
 	fake->result[FAKE_OPEN_QP] = -EINVAL;
 	open_refused(*state, &attr, EINVAL,

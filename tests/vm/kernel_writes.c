@@ -69,6 +69,42 @@ static void address_from_message(struct ibv_context *ctx, const struct ibv_gid_e
 	       weigh(&attr.grh, sizeof(attr.grh)));
 }
 
+/* What queries of objects answer, and what creating them has rounded up. */
+static void objects(struct ibv_context *ctx)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
+	struct ibv_cq *cq = ibv_create_cq(ctx, 10, NULL, channel, 0);
+	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = 5, .max_sge = 1 } };
+	struct ibv_srq *srq = pd ? ibv_create_srq(pd, &srq_init) : NULL;
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { 4, 4, 1, 1, 0 },
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *qp = pd && cq ? ibv_create_qp(pd, &init) : NULL;
+	struct ibv_srq_attr srq_attr;
+	struct ibv_qp_attr attr;
+	__be16 pkey;
+
+	must(pd && channel && cq && srq && qp, "objects");
+	must(!ibv_query_pkey(ctx, 1, 0, &pkey), "ibv_query_pkey");
+	must(!ibv_query_srq(srq, &srq_attr), "ibv_query_srq");
+	must(!ibv_resize_cq(cq, 100), "ibv_resize_cq");
+	printf("%u\n", weigh(&cq->cqe, sizeof(cq->cqe)) + weigh(&qp->qp_num, sizeof(qp->qp_num)) +
+			       weigh(&srq_init.attr, sizeof(srq_init.attr)) +
+			       weigh(&srq_attr, sizeof(srq_attr)) +
+			       weigh(&init.cap, sizeof(init.cap)) + weigh(&pkey, sizeof(pkey)) +
+			       weigh(&channel->fd, sizeof(channel->fd)));
+	must(!ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CAP, &init), "ibv_query_qp");
+	printf("%u\n", weigh(&attr.qp_state, sizeof(attr.qp_state)) +
+			       weigh(&attr.cap, sizeof(attr.cap)) +
+			       weigh(&init.cap, sizeof(init.cap)));
+	must(!ibv_destroy_qp(qp) && !ibv_destroy_srq(srq) && !ibv_destroy_cq(cq), "destroy");
+	must(!ibv_destroy_comp_channel(channel) && !ibv_dealloc_pd(pd), "destroy");
+}
+
 int main(int argc, char **argv)
 {
 	struct ibv_context *ctx = argc == 2 ? device_open(argv[1]) : NULL;
@@ -93,6 +129,7 @@ int main(int argc, char **argv)
 			address_from_message(ctx, &table[i]);
 	}
 	free(table);
+	objects(ctx);
 	must(!ibv_close_device(ctx), "ibv_close_device");
 	return 0;
 }

@@ -86,60 +86,108 @@ static void device_attr_ex(void)
 	}
 }
 
-/* The context is told by comp_mask what of these a program has. */
+/*
+ * The library is told by comp_mask what of these a program has. The headers' inline functions call
+ * it for what ibv_create_qp() and ibv_create_srq() have not; here it always is.
+ */
 static void qp_init_attr_ex(void)
 {
-	static const size_t lengths[] = {
-		offsetof(struct ibv_qp_init_attr_ex, xrcd),
-		offsetof(struct ibv_qp_init_attr_ex, create_flags),
-		offsetof(struct ibv_qp_init_attr_ex, max_tso_header),
-		offsetof(struct ibv_qp_init_attr_ex, rwq_ind_tbl),
-		offsetof(struct ibv_qp_init_attr_ex, source_qpn),
-		offsetof(struct ibv_qp_init_attr_ex, send_ops_flags),
+	static const struct {
+		uint32_t comp_mask;
+		size_t length;
+	} old[] = {
+		{ IBV_QP_INIT_ATTR_PD, offsetof(struct ibv_qp_init_attr_ex, xrcd) },
+		{ IBV_QP_INIT_ATTR_PD, offsetof(struct ibv_qp_init_attr_ex, create_flags) },
+		{ IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+		  offsetof(struct ibv_qp_init_attr_ex, max_tso_header) },
+		{ IBV_QP_INIT_ATTR_PD, offsetof(struct ibv_qp_init_attr_ex, rwq_ind_tbl) },
+		{ IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+		  offsetof(struct ibv_qp_init_attr_ex, source_qpn) },
+		{ IBV_QP_INIT_ATTR_PD, offsetof(struct ibv_qp_init_attr_ex, send_ops_flags) },
+		{ IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		  sizeof(struct ibv_qp_init_attr_ex) },
 	};
-	const struct ibv_qp_init_attr_ex init = {
+	struct verbs_context *vctx = verbs_get_ctx_op(context, create_qp_ex);
+	struct ibv_qp_init_attr_ex init = {
 		.send_cq = cq,
 		.recv_cq = cq,
 		.cap = { 8, 8, 1, 1, 0 },
 		.qp_type = IBV_QPT_RC,
-		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
 	};
 
-	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		struct ibv_qp *qp =
-			ibv_create_qp_ex(context, at_end(lengths[i], &init, sizeof(init)));
+	EXPECT(vctx);
+	for (unsigned int i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
+		struct ibv_qp_init_attr_ex *attr;
+		struct ibv_qp *qp;
 
-		EXPECT(qp && ibv_destroy_qp(qp) == 0);
+		init.comp_mask = old[i].comp_mask;
+		attr = at_end(old[i].length, &init, sizeof(init));
+		qp = vctx->create_qp_ex(context, attr);
+		EXPECT(qp && attr->cap.max_send_wr >= 8);
+		EXPECT(canary_lives(end - page, 0, page - old[i].length));
+		EXPECT(ibv_destroy_qp(qp) == 0);
 	}
 }
 
 static void cq_init_attr_ex(void)
 {
-	const size_t old = offsetof(struct ibv_cq_init_attr_ex, parent_domain);
+	static const size_t lengths[] = {
+		offsetof(struct ibv_cq_init_attr_ex, flags),
+		offsetof(struct ibv_cq_init_attr_ex, parent_domain),
+	};
 	const struct ibv_cq_init_attr_ex init = { .cqe = 10 };
-	struct ibv_cq_ex *cq_ex = ibv_create_cq_ex(context, at_end(old, &init, sizeof(init)));
 
-	EXPECT(cq_ex && ibv_destroy_cq(ibv_cq_ex_to_cq(cq_ex)) == 0);
+	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct ibv_cq_ex *cq_ex =
+			ibv_create_cq_ex(context, at_end(lengths[i], &init, sizeof(init)));
+
+		EXPECT(cq_ex && ibv_destroy_cq(ibv_cq_ex_to_cq(cq_ex)) == 0);
+	}
+}
+
+/* Before a program's own allocators. */
+static void parent_domain_init_attr(void)
+{
+	const size_t old = offsetof(struct ibv_parent_domain_init_attr, alloc);
+	const struct ibv_parent_domain_init_attr init = { .pd = pd };
+	struct ibv_pd *parent = ibv_alloc_parent_domain(context, at_end(old, &init, sizeof(init)));
+
+	EXPECT(parent && ibv_dealloc_pd(parent) == 0);
 }
 
 static void srq_init_attr_ex(void)
 {
-	static const size_t lengths[] = {
-		offsetof(struct ibv_srq_init_attr_ex, xrcd),
-		offsetof(struct ibv_srq_init_attr_ex, tm_cap),
+	static const struct {
+		uint32_t comp_mask;
+		size_t length;
+	} old[] = {
+		{ IBV_SRQ_INIT_ATTR_PD, offsetof(struct ibv_srq_init_attr_ex, xrcd) },
+		{ IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE,
+		  offsetof(struct ibv_srq_init_attr_ex, xrcd) },
+		{ IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ,
+		  offsetof(struct ibv_srq_init_attr_ex, tm_cap) },
 	};
-	const struct ibv_srq_init_attr_ex init = {
+	struct verbs_context *vctx = verbs_get_ctx_op(context, create_srq_ex);
+	struct ibv_srq_init_attr_ex init = {
 		.attr = { .max_wr = 10, .max_sge = 1 },
-		.comp_mask = IBV_SRQ_INIT_ATTR_PD,
+		.srq_type = IBV_SRQT_BASIC,
 		.pd = pd,
+		.cq = cq,
 	};
 
-	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		struct ibv_srq *srq =
-			ibv_create_srq_ex(context, at_end(lengths[i], &init, sizeof(init)));
+	EXPECT(vctx);
+	for (unsigned int i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
+		struct ibv_srq_init_attr_ex *attr;
+		struct ibv_srq *srq;
 
-		EXPECT(srq && ibv_destroy_srq(srq) == 0);
+		init.comp_mask = old[i].comp_mask;
+		attr = at_end(old[i].length, &init, sizeof(init));
+		srq = vctx->create_srq_ex(context, attr);
+		EXPECT(srq && attr->attr.max_wr >= 10);
+		EXPECT(canary_lives(end - page, 0, page - old[i].length));
+		EXPECT(ibv_destroy_srq(srq) == 0);
 	}
 }
 
@@ -243,6 +291,7 @@ int main(void)
 	device_attr_ex();
 	qp_init_attr_ex();
 	cq_init_attr_ex();
+	parent_domain_init_attr();
 	srq_init_attr_ex();
 	send_wr();
 	EXPECT(ibv_destroy_cq(cq) == 0);
