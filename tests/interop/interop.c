@@ -30,7 +30,7 @@
 #define HALF	     (SIZE / 2)
 #define GRH	     40
 #define CONNECT_MS   60000
-#define CASE_SECONDS 300
+#define STEP_SECONDS 300
 
 struct peer {
 	struct rt_dev *dev;
@@ -783,7 +783,7 @@ static void run_all(int socket, bool client, const char *only)
 			printf("%s, %s begins\n", cases[i].name,
 			       first ? "this side" : "the other side");
 			fflush(stdout);
-			report_case(cases[i].name, CASE_SECONDS);
+			report_case(cases[i].name, STEP_SECONDS);
 			case_run(&cases[i], socket, first);
 		}
 	}

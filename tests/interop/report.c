@@ -25,7 +25,8 @@ static struct {
 	const char *what;
 	unsigned int n;
 	bool waits;
-	unsigned int looks; /* until its time is over */
+	unsigned int limit; /* looks that a step may take */
+	unsigned int looks; /* left of them */
 	unsigned int gone;  /* looks since the other side is */
 	const struct rt_side *side;
 } report = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -140,7 +141,7 @@ static void look(void)
 		report.looks--;
 		return;
 	}
-	tell(report.looks ? "the other side is gone" : "its time is over");
+	tell(report.looks ? "the other side is gone" : "no end");
 	_exit(1);
 }
 
@@ -190,7 +191,7 @@ void report_case(const char *name, unsigned int seconds)
 	report.name = name;
 	report.what = "its beginning";
 	report.n = 0;
-	report.looks = seconds * 1000 / LOOK_MS;
+	report.looks = report.limit = seconds * 1000 / LOOK_MS;
 	pthread_mutex_unlock(&report.lock);
 }
 
@@ -206,6 +207,7 @@ void report_step(const char *what, unsigned int n)
 	pthread_mutex_lock(&report.lock);
 	report.what = what;
 	report.n = n;
+	report.looks = report.limit;
 	pthread_mutex_unlock(&report.lock);
 }
 
