@@ -248,9 +248,10 @@ struct shm_call {
 	int process;	       /* a descriptor of it, until the peer has it; -1 */
 	struct shm_peer *peer; /* in the making, by the side that connects; NULL: asked to call */
 	int guest; /* its own connection to here, by which it asked meanwhile; -1: it did not */
-	unsigned int ended; /* attempts */
-	int result;	    /* of the last one */
-	atomic_int refused; /* pid, plus 1, of who refused this process; 0: nobody */
+	unsigned int waiters; /* threads that want to hear of the end of one */
+	unsigned int ended;   /* attempts */
+	int result;	      /* of the last one */
+	atomic_int refused;   /* pid, plus 1, of who refused this process; 0: nobody */
 };
 
 struct uroce_shm {

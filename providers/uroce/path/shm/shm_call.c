@@ -101,7 +101,9 @@ void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r)
 	call->by_guest = false;
 	call->result = r;
 	call->ended++;
-	pthread_cond_broadcast(&shm->changed);
+	/* Hundreds may come while a thread waits for one. */
+	if (call->waiters)
+		pthread_cond_broadcast(&shm->changed);
 }
 
 static int call_ask(struct uroce_shm *shm, struct shm_call *call)
@@ -384,15 +386,12 @@ static void pause_for(struct uroce_shm *shm, unsigned int ms)
 }
 
 /* Under shm->lock, which is free while it waits. */
-static int call_await(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer)
+static int attempts_await(struct uroce_shm *shm, struct shm_call *call, struct shm_peer **ret_peer)
 {
-	struct shm_call *call = shm_call_of(shm, slot);
 	uint64_t end = uroce_now() + shm->patience;
-	unsigned int ended, pause = PAUSE_MS;
+	unsigned int ended = call->ended, pause = PAUSE_MS;
+	uint16_t slot = call->slot;
 
-	if (!call)
-		return -ENOMEM;
-	ended = call->ended;
 	while (uroce_now() < end) {
 		*ret_peer = shm_peer_lookup(shm, slot);
 		if (*ret_peer && (*ret_peer)->ready)
@@ -410,6 +409,19 @@ static int call_await(struct uroce_shm *shm, uint16_t slot, struct shm_peer **re
 		pause = min_of(2 * pause, (unsigned int)PAUSE_MAX_MS);
 	}
 	return -ETIMEDOUT;
+}
+
+static int call_await(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer)
+{
+	struct shm_call *call = shm_call_of(shm, slot);
+	int r;
+
+	if (!call)
+		return -ENOMEM;
+	call->waiters++;
+	r = attempts_await(shm, call, ret_peer);
+	call->waiters--;
+	return r;
 }
 
 int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer)

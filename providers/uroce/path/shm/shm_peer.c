@@ -177,11 +177,15 @@ int shm_peer_lane(struct shm_peer *peer)
 
 int shm_peer_attach_lane(struct shm_peer *peer, int fd)
 {
-	size_t size = shared_size(fd);
-
-	/* Whoever made it chose the size, and nobody can change it. */
-	peer->ring_bytes = size == shm_lane_size(SHM_SPAN) ? SHM_SPAN : SHM_RING_BYTES;
+	/* Whoever made it chose the size, and nobody can change it. Of most peers it is the smaller
+	 * one. */
+	peer->ring_bytes = SHM_SPAN;
 	peer->lane = shared_attach(fd, shm_lane_size(peer->ring_bytes), PROT_READ | PROT_WRITE);
+	if (!peer->lane) {
+		peer->ring_bytes = SHM_RING_BYTES;
+		peer->lane =
+			shared_attach(fd, shm_lane_size(peer->ring_bytes), PROT_READ | PROT_WRITE);
+	}
 	if (!peer->lane)
 		return -EPROTO;
 	lane_sides(peer, 1, 0);
