@@ -334,6 +334,54 @@ static void late_receive(struct peer *p)
 	sync_peers(p);
 }
 
+/* The next completion, asleep until one is announced; what came before it asked is not. */
+static struct ibv_wc sleep_until(struct rt_side *side)
+{
+	struct ibv_wc wc;
+	struct ibv_cq *cq;
+	void *context;
+	int n;
+
+	for (;;) {
+		CHECK_OK(ibv_req_notify_cq(side->cq, 0));
+		n = ibv_poll_cq(side->cq, 1, &wc);
+		CHECK(n >= 0);
+		if (n)
+			return wc;
+		CHECK_OK(ibv_get_cq_event(side->channel, &cq, &context));
+		ibv_ack_cq_events(cq, 1);
+	}
+}
+
+/* There and back, and nobody polls: each is woken by what the other sends. */
+static void events(struct peer *p)
+{
+	const uint32_t length = 64;
+	unsigned int count = scaled(1000), sent = 0, received = 0, completed = 0;
+
+	rt_recv(&p->side, 0, HALF, length);
+	sync_peers(p);
+	if (p->first)
+		begin_send(p, IBV_WR_SEND, length, sent++);
+	while (received < count || completed < count) {
+		struct ibv_wc wc = sleep_until(&p->side);
+
+		CHECK_INT(wc.status, IBV_WC_SUCCESS);
+		if (wc.opcode == IBV_WC_SEND) {
+			completed++;
+			continue;
+		}
+		CHECK_INT(wc.opcode, IBV_WC_RECV);
+		VERIFY(p->side.buf.p + HALF, length, received++);
+		report_step("round", received);
+		if (received < count)
+			rt_recv(&p->side, received, HALF, length);
+		if (sent < count)
+			begin_send(p, IBV_WR_SEND, length, sent++);
+	}
+	sync_peers(p);
+}
+
 /*
  * Four megabytes in one message, there and back, whatever the scale. Under loss only one back: the
  * kernel's reader waits out its timeout for each packet lost.
@@ -628,6 +676,7 @@ struct interop_case {
 	uint64_t send_ops;
 	bool (*needs)(const struct rt_dev *dev);
 	bool refused;	/* it ends in errors */
+	bool channel;	/* its CQ announces completions */
 	bool sent_once; /* the kernel's requester sends it again with address 0 */
 };
 
@@ -645,6 +694,7 @@ static const struct interop_case cases[] = {
 	{ "rc_stream_small", stream_small },
 	{ "rc_stream_large", stream_large },
 	{ "rc_late_receive", late_receive },
+	{ "rc_events", events, .channel = true },
 	{ "rc_big", big },
 	{ "rc_wrong_key", wrong_key, .refused = true },
 	{ "rc_out_of_range", out_of_range, .refused = true },
@@ -711,6 +761,7 @@ static void case_run(const struct interop_case *c, int socket, bool first)
 			   : rt_is_kernel(p.dev) ? 13
 						 : 17,
 		.send_ops = c->send_ops,
+		.channel = c->channel,
 	};
 	struct rt_address mine;
 
