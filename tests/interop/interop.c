@@ -23,13 +23,14 @@
 
 #include <rdma/ib_user_verbs.h>
 
+#include "tests/interop/report.h"
 #include "tests/lib/rt.h"
 
 #define SIZE	     (8u << 20)
 #define HALF	     (SIZE / 2)
 #define GRH	     40
 #define CONNECT_MS   60000
-#define CASE_SECONDS 300
+#define STEP_SECONDS 300
 
 struct peer {
 	struct rt_dev *dev;
@@ -51,7 +52,9 @@ static unsigned int scaled(unsigned int n)
 
 static void sync_peers(struct peer *p)
 {
+	report_waits(true);
 	rt_exchange(p->socket, &p->remote);
+	report_waits(false);
 }
 
 /* What both sides can do. */
@@ -106,6 +109,7 @@ static void expect_message(struct peer *p, enum ibv_wr_opcode opcode, uint32_t l
 static void messages(struct peer *p, enum ibv_wr_opcode opcode)
 {
 	for (int i = 0; i < RT_COUNT(sizes); i++) {
+		report_step("length", sizes[i]);
 		memset(p->side.buf.p + HALF, 0xee, sizes[i] + 1);
 		if (!p->first)
 			rt_recv(&p->side, i, HALF, HALF);
@@ -139,6 +143,7 @@ static void write_imm(struct peer *p)
 static void write_plain(struct peer *p)
 {
 	for (int i = 0; i < RT_COUNT(sizes); i++) {
+		report_step("length", sizes[i]);
 		memset(p->side.buf.p + HALF, 0xee, sizes[i] + 1);
 		sync_peers(p);
 		if (p->first) {
@@ -157,6 +162,7 @@ static void write_plain(struct peer *p)
 static void uc_write(struct peer *p)
 {
 	for (int i = 0; i < RT_COUNT(sizes); i++) {
+		report_step("length", sizes[i]);
 		memset(p->side.buf.p + HALF, 0xee, sizes[i] + 1);
 		if (!p->first)
 			rt_recv(&p->side, 1000, HALF, 0);
@@ -187,6 +193,7 @@ static void post_read(struct peer *p, uint64_t wr_id, uint32_t offset, uint32_t 
 static void read_sizes(struct peer *p)
 {
 	for (int i = 0; i < RT_COUNT(sizes); i++) {
+		report_step("length", sizes[i]);
 		memset(p->side.buf.p, 0xee, sizes[i] + 1);
 		if (!p->first)
 			rt_fill(p->side.buf.p, sizes[i], i);
@@ -214,6 +221,7 @@ static void read_many(struct peer *p)
 	for (unsigned int done = 0; p->first && done < count; done++) {
 		for (; posted < count && posted < done + 16; posted++)
 			post_read(p, posted, posted % 300 * length, length);
+		report_step("read", done);
 		EXPECT(&p->side, done, IBV_WC_RDMA_READ);
 	}
 	if (p->first)
@@ -249,6 +257,7 @@ static void atomics(struct peer *p)
 	if (!both(p, rt_has_atomics()))
 		return;
 	for (unsigned int i = 0; p->first && i < count; i++) {
+		report_step("round", i);
 		CHECK(atomic(p, IBV_WR_ATOMIC_FETCH_AND_ADD, step, 0) == value);
 		value += step;
 		CHECK(atomic(p, IBV_WR_ATOMIC_CMP_AND_SWP, value, value ^ 0xff) == value);
@@ -282,6 +291,7 @@ static void stream(struct peer *p, uint32_t length, unsigned int count)
 			rt_fill(p->side.buf.p + posted % depth * length, length, posted);
 			POST(&p->side, &wr);
 		}
+		report_step("message", done);
 		EXPECT(&p->side, done, p->first ? IBV_WC_SEND : IBV_WC_RECV);
 		if (p->first)
 			continue;
@@ -310,6 +320,7 @@ static void late_receive(struct peer *p)
 	const struct timespec wait = { .tv_nsec = 30000000 };
 
 	for (int i = 0; i < 5; i++) {
+		report_step("message", i);
 		sync_peers(p);
 		if (p->first) {
 			begin_send(p, IBV_WR_SEND, 10000, i);
@@ -319,6 +330,54 @@ static void late_receive(struct peer *p)
 			rt_recv(&p->side, i, HALF, 10000);
 			expect_message(p, IBV_WR_SEND, 10000, i);
 		}
+	}
+	sync_peers(p);
+}
+
+/* The next completion, asleep until one is announced; what came before it asked is not. */
+static struct ibv_wc sleep_until(struct rt_side *side)
+{
+	struct ibv_wc wc;
+	struct ibv_cq *cq;
+	void *context;
+	int n;
+
+	for (;;) {
+		CHECK_OK(ibv_req_notify_cq(side->cq, 0));
+		n = ibv_poll_cq(side->cq, 1, &wc);
+		CHECK(n >= 0);
+		if (n)
+			return wc;
+		CHECK_OK(ibv_get_cq_event(side->channel, &cq, &context));
+		ibv_ack_cq_events(cq, 1);
+	}
+}
+
+/* There and back, and nobody polls: each is woken by what the other sends. */
+static void events(struct peer *p)
+{
+	const uint32_t length = 64;
+	unsigned int count = scaled(1000), sent = 0, received = 0, completed = 0;
+
+	rt_recv(&p->side, 0, HALF, length);
+	sync_peers(p);
+	if (p->first)
+		begin_send(p, IBV_WR_SEND, length, sent++);
+	while (received < count || completed < count) {
+		struct ibv_wc wc = sleep_until(&p->side);
+
+		CHECK_INT(wc.status, IBV_WC_SUCCESS);
+		if (wc.opcode == IBV_WC_SEND) {
+			completed++;
+			continue;
+		}
+		CHECK_INT(wc.opcode, IBV_WC_RECV);
+		VERIFY(p->side.buf.p + HALF, length, received++);
+		report_step("round", received);
+		if (received < count)
+			rt_recv(&p->side, received, HALF, length);
+		if (sent < count)
+			begin_send(p, IBV_WR_SEND, length, sent++);
 	}
 	sync_peers(p);
 }
@@ -595,6 +654,7 @@ static void datagrams(struct peer *p)
 
 	CHECK(ah);
 	for (int i = 0; i < RT_COUNT(sizes) && sizes[i] <= mtu; i++) {
+		report_step("length", sizes[i]);
 		if (!p->first)
 			rt_recv(&p->side, i, HALF, GRH + mtu);
 		sync_peers(p);
@@ -616,6 +676,7 @@ struct interop_case {
 	uint64_t send_ops;
 	bool (*needs)(const struct rt_dev *dev);
 	bool refused;	/* it ends in errors */
+	bool channel;	/* its CQ announces completions */
 	bool sent_once; /* the kernel's requester sends it again with address 0 */
 };
 
@@ -633,6 +694,7 @@ static const struct interop_case cases[] = {
 	{ "rc_stream_small", stream_small },
 	{ "rc_stream_large", stream_large },
 	{ "rc_late_receive", late_receive },
+	{ "rc_events", events, .channel = true },
 	{ "rc_big", big },
 	{ "rc_wrong_key", wrong_key, .refused = true },
 	{ "rc_out_of_range", out_of_range, .refused = true },
@@ -699,6 +761,7 @@ static void case_run(const struct interop_case *c, int socket, bool first)
 			   : rt_is_kernel(p.dev) ? 13
 						 : 17,
 		.send_ops = c->send_ops,
+		.channel = c->channel,
 	};
 	struct rt_address mine;
 
@@ -713,8 +776,10 @@ static void case_run(const struct interop_case *c, int socket, bool first)
 		mine = rt_side_address(&p.side);
 		p.remote = rt_exchange(socket, &mine);
 		rt_side_connect(&p.side, &p.remote);
+		report_side(&p.side);
 		sync_peers(&p);
 		c->run(&p);
+		report_side(NULL);
 		rt_side_close(&p.side);
 	}
 	rt_close(p.dev);
@@ -769,7 +834,7 @@ static void run_all(int socket, bool client, const char *only)
 			printf("%s, %s begins\n", cases[i].name,
 			       first ? "this side" : "the other side");
 			fflush(stdout);
-			alarm(CASE_SECONDS);
+			report_case(cases[i].name, STEP_SECONDS);
 			case_run(&cases[i], socket, first);
 		}
 	}
@@ -802,7 +867,12 @@ int main(int argc, char **argv)
 	client = !strcmp(argv[0], "client");
 	socket = client ? connect_to(argv[2], argv[1]) : listen_on(argv[1]);
 	setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	report_begin(socket);
 	run_all(socket, client, only);
+	report_end();
+	/* Who hears this may go. */
+	rt_exchange(socket, &(struct rt_address){});
+	report_close();
 	printf("all cases passed\n");
 	return 0;
 }

@@ -6,6 +6,8 @@
 
 #include "tests/lib/rt.h"
 
+void (*rt_failing)(void);
+
 void rt_fail(const char *file, int line, const char *fmt, ...)
 {
 	char text[512];
@@ -16,6 +18,8 @@ void rt_fail(const char *file, int line, const char *fmt, ...)
 	va_end(args);
 	printf("  %s:%d: %s\n", strrchr(file, '/') ? strrchr(file, '/') + 1 : file, line, text);
 	fflush(stdout);
+	if (rt_failing)
+		rt_failing();
 	_exit(1);
 }
 

@@ -52,6 +52,9 @@ __attribute__((noreturn, format(printf, 3, 4))) void rt_fail(const char *file, i
 							     const char *fmt, ...);
 __attribute__((noreturn, format(printf, 1, 2))) void rt_skip(const char *fmt, ...);
 
+/* What is to be said besides of a check that failed; NULL: nothing. */
+extern void (*rt_failing)(void);
+
 #define FAIL(...) rt_fail(__FILE__, __LINE__, __VA_ARGS__)
 #define CHECK(condition)                                    \
 	do {                                                \

@@ -22,11 +22,15 @@ enum {
 	WATCH_MS = 1,
 	WATCH_LONG_MS = 4,
 	WATCH_STEADY = 4,
+	BUCKETS = 1024,	  /* of watches, by descriptor: a process may have some thousand peers */
 	LISTENER_MS = 50, /* until a listener is looked at again that could not be served */
 };
 
+LIST_HEAD(watch_list, watch);
+
 struct watch {
-	LIST_ENTRY(watch) entry;
+	LIST_ENTRY(watch) entry;       /* of its bucket, or of those that are to be freed */
+	LIST_ENTRY(watch) aside_entry; /* of what may be put aside */
 	int fd;
 	enum path_watch what;
 	void *pointer;
@@ -41,11 +45,13 @@ struct uroce_thread {
 	int all;	      /* epoll of sockets, and of control */
 	int addresses;	      /* netlink: interfaces changed */
 	pthread_mutex_t lock; /* watches */
-	LIST_HEAD(, watch) watches;
-	LIST_HEAD(, watch) unwatched; /* freed by the thread between two waits */
-	atomic_bool watching;	      /* pollers are at work */
-	unsigned int sleeps;	      /* the board says the number of this one */
-	unsigned int seen;	      /* looks in a row that found them so */
+	struct watch_list watches[BUCKETS];
+	struct watch_list sockets;
+	struct watch_list listeners;
+	struct watch_list unwatched; /* freed by the thread between two waits */
+	atomic_bool watching;	     /* pollers are at work */
+	unsigned int sleeps;	     /* the board says the number of this one */
+	unsigned int seen;	     /* looks in a row that found them so */
 	atomic_bool started;
 	uint64_t listens_at; /* when the listener is waited for again, ns; 0: it is */
 	bool listener_said;
@@ -62,24 +68,72 @@ static int epoll_of(const struct uroce_thread *thread, enum path_watch what)
 	return what == WATCH_SOCKET ? thread->all : thread->control;
 }
 
+static struct watch_list *bucket_of(struct uroce_thread *thread, int fd)
+{
+	return &thread->watches[(unsigned int)fd % BUCKETS];
+}
+
+static struct watch *watch_find(struct uroce_thread *thread, int fd)
+{
+	struct watch *watch;
+
+	LIST_FOREACH(watch, bucket_of(thread, fd), entry)
+		if (watch->fd == fd)
+			break;
+	return watch;
+}
+
+/* Where it stands besides; NULL: nowhere. */
+static struct watch_list *aside_list(struct uroce_thread *thread, enum path_watch what)
+{
+	if (what == WATCH_SOCKET)
+		return &thread->sockets;
+	return what == WATCH_LISTENER ? &thread->listeners : NULL;
+}
+
+static int watch_begin(struct uroce_thread *thread, struct watch *watch)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+	struct watch_list *aside = aside_list(thread, watch->what);
+
+	watch->aside = watch->what == WATCH_SOCKET && thread->aside;
+	if (!watch->aside &&
+	    epoll_ctl(epoll_of(thread, watch->what), EPOLL_CTL_ADD, watch->fd, &event))
+		return -errno;
+	LIST_INSERT_HEAD(bucket_of(thread, watch->fd), watch, entry);
+	if (aside)
+		LIST_INSERT_HEAD(aside, watch, aside_entry);
+	return 0;
+}
+
+/* A descriptor may come to mean something else, without a word to the kernel. */
+static bool watch_turn(struct uroce_thread *thread, const struct watch *turned)
+{
+	struct watch *watch = watch_find(thread, turned->fd);
+
+	if (!watch || aside_list(thread, watch->what) || aside_list(thread, turned->what))
+		return false;
+	watch->what = turned->what;
+	watch->pointer = turned->pointer;
+	return true;
+}
+
 int uroce_thread_watch(struct uroce_host *host, int fd, enum path_watch what, void *pointer)
 {
-	struct uroce_thread *thread = host->thread;
 	struct watch *watch = calloc(1, sizeof(*watch));
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
+	struct uroce_thread *thread = host->thread;
+	bool turned;
 	int r = 0;
 
 	if (!watch)
 		return -ENOMEM;
 	*watch = (struct watch){ .fd = fd, .what = what, .pointer = pointer };
 	pthread_mutex_lock(&thread->lock);
-	watch->aside = what == WATCH_SOCKET && thread->aside;
-	if (!watch->aside && epoll_ctl(epoll_of(thread, what), EPOLL_CTL_ADD, fd, &event))
-		r = -errno;
-	else
-		LIST_INSERT_HEAD(&thread->watches, watch, entry);
+	turned = watch_turn(thread, watch);
+	if (!turned)
+		r = watch_begin(thread, watch);
 	pthread_mutex_unlock(&thread->lock);
-	if (r < 0)
+	if (turned || r < 0)
 		free(watch);
 	return r;
 }
@@ -92,13 +146,13 @@ void uroce_thread_unwatch(struct uroce_host *host, int fd)
 	if (!thread)
 		return;
 	pthread_mutex_lock(&thread->lock);
-	LIST_FOREACH(watch, &thread->watches, entry)
-		if (watch->fd == fd)
-			break;
+	watch = watch_find(thread, fd);
 	if (watch) {
 		epoll_ctl(epoll_of(thread, watch->what), EPOLL_CTL_DEL, fd, NULL);
 		watch->dead = true;
 		LIST_REMOVE(watch, entry);
+		if (aside_list(thread, watch->what))
+			LIST_REMOVE(watch, aside_entry);
 		LIST_INSERT_HEAD(&thread->unwatched, watch, entry);
 	}
 	pthread_mutex_unlock(&thread->lock);
@@ -116,10 +170,10 @@ static void sockets_aside(struct uroce_thread *thread, bool aside)
 		return;
 	pthread_mutex_lock(&thread->lock);
 	thread->aside = aside;
-	LIST_FOREACH(watch, &thread->watches, entry) {
+	LIST_FOREACH(watch, &thread->sockets, aside_entry) {
 		struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
 
-		if (watch->what != WATCH_SOCKET || watch->aside == aside)
+		if (watch->aside == aside)
 			continue;
 		watch->aside = aside;
 		epoll_ctl(thread->all, aside ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, watch->fd, &event);
@@ -172,11 +226,9 @@ static void listener_back(struct uroce_thread *thread)
 
 	thread->listens_at = 0;
 	pthread_mutex_lock(&thread->lock);
-	LIST_FOREACH(watch, &thread->watches, entry) {
+	LIST_FOREACH(watch, &thread->listeners, aside_entry) {
 		struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
 
-		if (watch->what != WATCH_LISTENER)
-			continue;
 		watch->aside = false;
 		epoll_ctl(thread->control, EPOLL_CTL_ADD, watch->fd, &event);
 	}
@@ -509,8 +561,9 @@ void uroce_thread_forked(struct uroce_host *host)
 	struct uroce_thread *thread = host->thread;
 	struct watch *watch;
 
-	LIST_FOREACH(watch, &thread->watches, entry)
-		close(watch->fd);
+	for (int i = 0; i < BUCKETS; i++)
+		LIST_FOREACH(watch, &thread->watches[i], entry)
+			close(watch->fd);
 	close(thread->control);
 	close(thread->all);
 	uroce_shm_forked(host->shm);
@@ -585,12 +638,13 @@ void uroce_thread_stop(struct uroce_host *host)
 		pthread_join(thread->id, NULL);
 	}
 	unwatched_free(thread);
-	while ((watch = LIST_FIRST(&thread->watches))) {
-		LIST_REMOVE(watch, entry);
-		if (watch->what == WATCH_GUEST)
-			close(watch->fd);
-		free(watch);
-	}
+	for (int i = 0; i < BUCKETS; i++)
+		while ((watch = LIST_FIRST(&thread->watches[i]))) {
+			LIST_REMOVE(watch, entry);
+			if (watch->what == WATCH_GUEST)
+				close(watch->fd);
+			free(watch);
+		}
 	if (thread->addresses >= 0)
 		close(thread->addresses);
 	if (thread->control >= 0)

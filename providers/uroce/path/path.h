@@ -269,7 +269,8 @@ struct path_events {
 			  uint16_t slot);
 	/* Only with host->capture. No lock needed. */
 	void (*seen)(struct path_host *host, const struct path_sight *sight);
-	/* Call whoever @what names as long as @fd is readable; and no longer. Any thread. */
+	/* Call whoever @what names as long as @fd is readable; and no longer. A descriptor that is
+	 * watched comes to mean something else by another call. Any thread. */
 	int (*watch)(struct path_host *host, int fd, enum path_watch what, void *pointer);
 	void (*unwatch)(struct path_host *host, int fd);
 };

@@ -50,8 +50,11 @@ static int watch(struct path_host *host, int fd, enum path_watch what, void *poi
 	int i = 0;
 
 	pthread_mutex_lock(&e->lock);
-	while (e->watches[i].fd >= 0)
-		assert_true(++i < WATCHES);
+	while (i < WATCHES && e->watches[i].fd != fd)
+		i++;
+	if (i == WATCHES)
+		for (i = 0; e->watches[i].fd >= 0;)
+			assert_true(++i < WATCHES);
 	e->watches[i] = (struct watched){ fd, what, pointer };
 	pthread_mutex_unlock(&e->lock);
 	return 0;
@@ -495,6 +498,43 @@ static void test_listener(void **state)
 	play_end();
 }
 
+/* --- what is done for who asks --- */
+
+static bool comes_to_listener(struct attempt *attempt)
+{
+	struct pollfd p = { .fd = player.listener, .events = POLLIN };
+
+	while (poll(&p, 1, 1) != 1)
+		if (atomic_load(&attempt->done))
+			return false;
+	return true;
+}
+
+/* It is called by the connection by which it asked; what it says there is no listener's word. */
+static void test_asked(void **state)
+{
+	struct attempt attempt;
+	struct hello hello;
+	struct pollfd p = { .events = POLLIN };
+	int fds[HELLO_FDS], conn;
+
+	play(false);
+	conn = p.fd = shm_slot_connect(&player.shm, end[0].host.slot);
+	say(conn, ASK, SHM_VERSION);
+	assert_int_equal(poll(&p, 1, -1), 1);
+	assert_int_equal(shm_hello_recv(conn, &hello, fds), HELLO_FDS);
+	assert_int_equal(hello.type, HELLO);
+	shm_fds_close(fds);
+	say(conn, REFUSED, SHM_VERSION);
+	attempt_begin(&attempt, &end[0], player.host.slot);
+	assert_true(comes_to_listener(&attempt));
+	close(guest_take(HELLO));
+	close(player.listener);
+	assert_int_equal(attempt_end(&attempt), -ENOENT);
+	close(conn);
+	play_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -503,6 +543,7 @@ int main(void)
 		cmocka_unit_test(test_refused),	     cmocka_unit_test(test_other_version),
 		cmocka_unit_test(test_further_slot), cmocka_unit_test(test_slots_of_one),
 		cmocka_unit_test(test_no_answer),    cmocka_unit_test(test_listener),
+		cmocka_unit_test(test_asked),
 	};
 
 	/* Away from other processes of this device, where the machine allows it. */

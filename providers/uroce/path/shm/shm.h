@@ -49,7 +49,7 @@
 #include "providers/uroce/path/path.h"
 
 enum {
-	SHM_VERSION = 10,
+	SHM_VERSION = 11,
 	SHM_LINE = 64,
 	SHM_RING_BYTES = 1 << 21,      /* of the first peers' rings; others have SHM_SPAN */
 	SHM_SEGMENT = PATH_PACKET_MAX, /* payload of one copied packet: what the MTU is to UDP */
@@ -243,12 +243,15 @@ LIST_HEAD(shm_peer_list, shm_peer);
 struct shm_call {
 	uint16_t slot;
 	int conn;	       /* to its listener, which has to answer; -1: no attempt */
-	pid_t pid;	       /* the listener's */
+	bool by_guest;	       /* or the one by which it asked */
+	pid_t pid;	       /* of who is there */
+	int process;	       /* a descriptor of it, until the peer has it; -1 */
 	struct shm_peer *peer; /* in the making, by the side that connects; NULL: asked to call */
-	int guest;	       /* its own connection to here, by which it asked; -1: it did not */
-	unsigned int ended;    /* attempts */
-	int result;	       /* of the last one */
-	atomic_int refused;    /* pid, plus 1, of who refused this process; 0: nobody */
+	int guest; /* its own connection to here, by which it asked meanwhile; -1: it did not */
+	unsigned int waiters; /* threads that want to hear of the end of one */
+	unsigned int ended;   /* attempts */
+	int result;	      /* of the last one */
+	atomic_int refused;   /* pid, plus 1, of who refused this process; 0: nobody */
 };
 
 struct uroce_shm {

@@ -4,7 +4,6 @@
  * an answer, which the thread that watches hears. Nobody waits but who wants to use the peer, and
  * that without a lock; attempts that say nothing are repeated as long as somebody waits.
  */
-#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,22 +61,24 @@ struct shm_call *shm_call_of(struct uroce_shm *shm, uint16_t slot)
 	call = malloc(sizeof(*call));
 	if (!call)
 		return NULL;
-	*call = (struct shm_call){ .slot = slot, .conn = -1, .guest = -1 };
+	*call = (struct shm_call){ .slot = slot, .conn = -1, .process = -1, .guest = -1 };
 	if (atomic_compare_exchange_strong(&shm->calls[slot], &none, call))
 		return call;
 	free(call);
 	return none;
 }
 
-int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid)
+int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid, int *ret_process)
 {
 	struct shm_call *call = shm_call_of(shm, slot);
-	int r = call ? shm_peer_admit(shm, conn, ret_pid) : -ENOMEM;
+	_cleanup_close_ int process = -1;
+	int r = call ? shm_peer_admit(shm, conn, ret_pid, &process) : -ENOMEM;
 
 	if (r == -EPERM)
 		refusal_keep(call, *ret_pid);
 	else if (!r && atomic_load_explicit(&call->refused, memory_order_relaxed) == *ret_pid + 1)
 		r = -EPERM;
+	*ret_process = r < 0 ? -1 : take_fd(&process);
 	return r;
 }
 
@@ -95,10 +96,14 @@ void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r)
 	}
 	if (call->peer)
 		shm_peer_free(take_ptr(&call->peer));
+	shm_fd_forget(&call->process);
 	shm_fd_forget(&call->guest);
+	call->by_guest = false;
 	call->result = r;
 	call->ended++;
-	pthread_cond_broadcast(&shm->changed);
+	/* Hundreds may come while a thread waits for one. */
+	if (call->waiters)
+		pthread_cond_broadcast(&shm->changed);
 }
 
 static int call_ask(struct uroce_shm *shm, struct shm_call *call)
@@ -119,6 +124,7 @@ static int call_hello(struct uroce_shm *shm, struct shm_call *call)
 	if (!call->peer)
 		return -ENOMEM;
 	call->peer->pid = call->pid;
+	call->peer->process = take_fd(&call->process);
 	r = fds[HELLO_LANE] = shm_peer_lane(call->peer);
 	if (r < 0)
 		return own_error(r);
@@ -129,16 +135,20 @@ static int call_hello(struct uroce_shm *shm, struct shm_call *call)
 	return own_error(r);
 }
 
-static int call_begin(struct uroce_shm *shm, struct shm_call *call)
+/* Once who is there has been admitted. */
+static int call_say(struct uroce_shm *shm, struct shm_call *call)
 {
-	int r = shm_call_admit(shm, call->slot, call->conn, &call->pid);
-
-	if (r < 0)
-		return r;
-	r = shm_connects_first(shm, call->slot) ? call_hello(shm, call) : call_ask(shm, call);
+	int r = shm_connects_first(shm, call->slot) ? call_hello(shm, call) : call_ask(shm, call);
 	if (!r)
 		r = own_error(shm->host->events->watch(shm->host, call->conn, WATCH_CALL, call));
 	return r;
+}
+
+static int call_begin(struct uroce_shm *shm, struct shm_call *call)
+{
+	int r = shm_call_admit(shm, call->slot, call->conn, &call->pid, &call->process);
+
+	return r < 0 ? r : call_say(shm, call);
 }
 
 /* Unless one goes on, or was needless. @conn: by this connection; -errno: there is none. */
@@ -165,7 +175,7 @@ static void call_try(struct uroce_shm *shm, struct shm_call *call)
 
 /* --- the answer: in the thread that watches --- */
 
-/* Of a listener, whose word counts. */
+/* A refusal is a listener's word; nobody else's counts. */
 static int answer(struct shm_call *call, struct hello *hello, int fds[HELLO_FDS])
 {
 	int r = shm_hello_recv(call->conn, hello, fds);
@@ -174,21 +184,22 @@ static int answer(struct shm_call *call, struct hello *hello, int fds[HELLO_FDS]
 		shm_fds_close(fds);
 		r = -EPERM;
 	}
-	if (r == -EPERM || r == -EOPNOTSUPP)
-		refusal_keep(call, call->pid);
+	if (r != -EPERM && r != -EOPNOTSUPP)
+		return r;
+	if (call->by_guest)
+		return -ECONNRESET;
+	refusal_keep(call, call->pid);
 	return r;
 }
 
-static int welcomed(struct shm_call *call, const struct hello *hello, const int fds[HELLO_FDS])
+static int welcomed(struct shm_call *call, const struct hello *hello, int fds[HELLO_FDS])
 {
 	struct shm_peer *peer = call->peer;
 	int r = shm_peer_attach_board(peer, fds[0]);
 
 	if (r < 0)
 		return r;
-	peer->bell = fcntl(fds[1], F_DUPFD_CLOEXEC, 0);
-	if (peer->bell < 0)
-		return -errno;
+	peer->bell = take_fd(&fds[1]);
 	peer->readable = hello->can_read;
 	return shm_life_watch(peer, call->conn, hello->probe);
 }
@@ -200,11 +211,11 @@ static int call_complete(struct uroce_shm *shm, struct shm_call *call)
 	struct hello hello;
 	int r;
 
-	shm->host->events->unwatch(shm->host, call->conn);
 	peer->conn = take_fd(&call->conn);
 	peer->ready = true;
 	r = shm_peer_publish(shm, peer);
 	if (r < 0) {
+		shm->host->events->unwatch(shm->host, peer->conn);
 		shm_peer_free(peer);
 		return r;
 	}
@@ -237,6 +248,21 @@ static int call_referred(struct uroce_shm *shm, const struct shm_call *call, uin
 	return 0;
 }
 
+/* Who was asked calls by the same connection, which is the peer's then. Its last word ends this. */
+static int call_returned(struct uroce_shm *shm, struct shm_call *call, const struct hello *hello,
+			 int fds[HELLO_FDS], int count)
+{
+	int r;
+
+	if (count != HELLO_FDS || hello->slot != call->slot || hello->to != shm->host->slot)
+		return -EPROTO;
+	r = shm_guest_welcome(shm, call->conn, call->pid, &call->process, hello, fds);
+	if (r < 0)
+		return r;
+	take_fd(&call->conn);
+	return -EAGAIN;
+}
+
 static int call_answered(struct uroce_shm *shm, struct shm_call *call)
 {
 	struct hello hello;
@@ -247,6 +273,11 @@ static int call_answered(struct uroce_shm *shm, struct shm_call *call)
 	if (hello.type == REFERRED) {
 		shm_fds_close(fds);
 		return call_referred(shm, call, hello.slot);
+	}
+	if (!call->peer && hello.type == HELLO) {
+		r = call_returned(shm, call, &hello, fds, r);
+		shm_fds_close(fds);
+		return r;
 	}
 	if (!call->peer || hello.type != WELCOME || r != 2 || hello.slot != call->peer->slot)
 		r = -EPROTO;
@@ -269,18 +300,37 @@ void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call)
 
 /* --- who begins one --- */
 
-void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest)
+/* By the connection on which it was asked. */
+static void call_back(struct uroce_shm *shm, struct shm_call *call, int guest, pid_t pid,
+		      int *process)
+{
+	int r;
+
+	call->conn = guest;
+	call->by_guest = true;
+	call->pid = pid;
+	call->process = take_fd(process);
+	r = call_say(shm, call);
+	if (r < 0)
+		shm_call_end(shm, call->slot, r);
+}
+
+void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest, pid_t pid, int *process)
 {
 	struct shm_call *call = shm_call_of(shm, slot); /* it was admitted: there is one */
 
 	pthread_mutex_lock(&shm->lock);
 	/* Of an earlier attempt, which it has given up. */
 	shm_fd_forget(&call->guest);
+	if (!shm_peer_lookup(shm, slot) && call->conn < 0) {
+		call_back(shm, call, guest, pid, process);
+		pthread_mutex_unlock(&shm->lock);
+		return;
+	}
+	shm->host->events->unwatch(shm->host, guest);
 	call->guest = guest;
 	if (shm_peer_lookup(shm, slot))
 		shm_fd_forget(&call->guest);
-	else
-		call_try(shm, call);
 	pthread_mutex_unlock(&shm->lock);
 }
 
@@ -336,15 +386,12 @@ static void pause_for(struct uroce_shm *shm, unsigned int ms)
 }
 
 /* Under shm->lock, which is free while it waits. */
-static int call_await(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer)
+static int attempts_await(struct uroce_shm *shm, struct shm_call *call, struct shm_peer **ret_peer)
 {
-	struct shm_call *call = shm_call_of(shm, slot);
 	uint64_t end = uroce_now() + shm->patience;
-	unsigned int ended, pause = PAUSE_MS;
+	unsigned int ended = call->ended, pause = PAUSE_MS;
+	uint16_t slot = call->slot;
 
-	if (!call)
-		return -ENOMEM;
-	ended = call->ended;
 	while (uroce_now() < end) {
 		*ret_peer = shm_peer_lookup(shm, slot);
 		if (*ret_peer && (*ret_peer)->ready)
@@ -362,6 +409,19 @@ static int call_await(struct uroce_shm *shm, uint16_t slot, struct shm_peer **re
 		pause = min_of(2 * pause, (unsigned int)PAUSE_MAX_MS);
 	}
 	return -ETIMEDOUT;
+}
+
+static int call_await(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer)
+{
+	struct shm_call *call = shm_call_of(shm, slot);
+	int r;
+
+	if (!call)
+		return -ENOMEM;
+	call->waiters++;
+	r = attempts_await(shm, call, ret_peer);
+	call->waiters--;
+	return r;
 }
 
 int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer)

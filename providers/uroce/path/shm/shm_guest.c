@@ -3,7 +3,6 @@
  * Who is called. All of it is in the thread that watches, and waits for nobody: who comes may say
  * nothing, because it was stopped.
  */
-#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,7 +37,7 @@ int uroce_shm_accept(struct uroce_shm *shm, int listener)
 
 /* --- who connects --- */
 
-static int peer_attach(struct shm_peer *peer, const int fds[HELLO_FDS], int conn, uint64_t probe)
+static int peer_attach(struct shm_peer *peer, int fds[HELLO_FDS], int conn, uint64_t probe)
 {
 	int r = shm_peer_attach_lane(peer, fds[HELLO_LANE]);
 
@@ -46,8 +45,8 @@ static int peer_attach(struct shm_peer *peer, const int fds[HELLO_FDS], int conn
 		r = shm_peer_attach_board(peer, fds[HELLO_BOARD]);
 	if (r < 0)
 		return r;
-	peer->bell = fcntl(fds[HELLO_BELL], F_DUPFD_CLOEXEC, 0);
-	return peer->bell < 0 ? -errno : shm_life_watch(peer, conn, probe);
+	peer->bell = take_fd(&fds[HELLO_BELL]);
+	return shm_life_watch(peer, conn, probe);
 }
 
 /* A slot has one process. Another one that says it has it is not believed while the first lives. */
@@ -63,8 +62,8 @@ static int slot_check(struct uroce_shm *shm, uint16_t slot, pid_t pid)
 }
 
 /* Who sent WELCOME has the peer. */
-static int peer_welcome(struct uroce_shm *shm, struct shm_peer *peer, const int fds[HELLO_FDS],
-			int conn, uint64_t probe)
+static int peer_welcome(struct uroce_shm *shm, struct shm_peer *peer, int fds[HELLO_FDS], int conn,
+			uint64_t probe)
 {
 	int back[] = { shm->board_fd, shm->bell };
 	struct hello hello;
@@ -85,23 +84,29 @@ static int peer_welcome(struct uroce_shm *shm, struct shm_peer *peer, const int 
 	return r;
 }
 
-static int guest_hello(struct uroce_shm *shm, int conn, pid_t pid, const struct hello *hello,
-		       const int fds[HELLO_FDS])
+int shm_guest_welcome(struct uroce_shm *shm, int conn, pid_t pid, int *process,
+		      const struct hello *hello, int fds[HELLO_FDS])
 {
-	struct shm_peer *peer;
+	int r = slot_check(shm, hello->slot, pid);
+	struct shm_peer *peer = r < 0 ? NULL : shm_peer_new(shm, hello->slot);
+
+	if (!peer)
+		return r < 0 ? r : -ENOMEM;
+	peer->pid = pid;
+	peer->process = take_fd(process);
+	r = peer_welcome(shm, peer, fds, conn, hello->probe);
+	if (r < 0)
+		shm_peer_free(peer);
+	return r;
+}
+
+static int guest_hello(struct uroce_shm *shm, int conn, pid_t pid, int *process,
+		       const struct hello *hello, int fds[HELLO_FDS])
+{
 	int r;
 
 	pthread_mutex_lock(&shm->lock);
-	r = slot_check(shm, hello->slot, pid);
-	peer = r < 0 ? NULL : shm_peer_new(shm, hello->slot);
-	if (!r && !peer)
-		r = -ENOMEM;
-	if (!r) {
-		peer->pid = pid;
-		r = peer_welcome(shm, peer, fds, conn, hello->probe);
-	}
-	if (r < 0 && peer)
-		shm_peer_free(peer);
+	r = shm_guest_welcome(shm, conn, pid, process, hello, fds);
 	pthread_mutex_unlock(&shm->lock);
 	return r;
 }
@@ -118,8 +123,8 @@ static int guest_answer(struct uroce_shm *shm, int conn, enum hello_type type, i
 	return r;
 }
 
-static int guest_wants(struct uroce_shm *shm, int conn, pid_t pid, const struct hello *hello,
-		       const int fds[HELLO_FDS], int count)
+static int guest_wants(struct uroce_shm *shm, int conn, pid_t pid, int *process,
+		       const struct hello *hello, int fds[HELLO_FDS], int count)
 {
 	bool called = hello->type == HELLO && count == HELLO_FDS;
 	bool asked = hello->type == ASK && !count;
@@ -129,10 +134,10 @@ static int guest_wants(struct uroce_shm *shm, int conn, pid_t pid, const struct 
 			       ? guest_answer(shm, conn, REFERRED, -EREMOTE)
 			       : -EPROTO;
 	if (called && !shm_connects_first(shm, hello->slot) && hello->slot != shm->host->slot)
-		return guest_hello(shm, conn, pid, hello, fds);
+		return guest_hello(shm, conn, pid, process, hello, fds);
 	if (!asked || !shm_connects_first(shm, hello->slot))
 		return -EPROTO;
-	shm_call_asked(shm, hello->slot, conn);
+	shm_call_asked(shm, hello->slot, conn, pid, process);
 	return 0;
 }
 
@@ -141,27 +146,28 @@ static int guest_message(struct uroce_shm *shm, int conn)
 {
 	struct hello hello;
 	int fds[HELLO_FDS], r = shm_hello_recv(conn, &hello, fds), count = r;
+	_cleanup_close_ int process = -1;
 	pid_t pid = 0;
 
 	if (r == -EOPNOTSUPP)
 		return guest_answer(shm, conn, REFUSED, r);
 	if (r < 0)
 		return r;
-	r = shm_call_admit(shm, hello.slot, conn, &pid);
+	r = shm_call_admit(shm, hello.slot, conn, &pid, &process);
 	if (r == -EPERM)
 		guest_answer(shm, conn, REFUSED, r);
 	else if (!r)
-		r = guest_wants(shm, conn, pid, &hello, fds, count);
+		r = guest_wants(shm, conn, pid, &process, &hello, fds, count);
 	shm_fds_close(fds);
 	return r;
 }
 
 void uroce_shm_guest(struct uroce_shm *shm, int conn)
 {
-	int r;
+	int r = guest_message(shm, conn);
 
+	if (r >= 0)
+		return;
 	shm->host->events->unwatch(shm->host, conn);
-	r = guest_message(shm, conn);
-	if (r < 0)
-		guest_close(conn, r);
+	guest_close(conn, r);
 }

@@ -8,9 +8,10 @@
 /*
  * The handshake. Of two processes the one with the lower slot connects to the other one's listener:
  * HELLO (with lane, board and bell), WELCOME back (board and bell), DONE. Each says whether it
- * could read the other's memory. The other one, if it is the first to want the peer, asks for that:
- * ASK, to the lower one's listener. Such a connection is closed when the attempt is over, however
- * it went; without a peer it asks again.
+ * could read the other's memory. The other one, if it is the first to want the peer, connects to
+ * the lower one's listener and says ASK; HELLO comes by the same connection, unless the lower one
+ * has already called: then this one is closed when that attempt is over, however it went, and who
+ * has no peer by then asks again.
  *
  * What is said to a further slot's listener is not for that: REFERRED names the first one.
  *
@@ -69,9 +70,10 @@ bool shm_slot_admits(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_
 
 /*
  * Whether the process on the other side may be a peer: -EPERM if not. That is the kernel's word,
- * not a message's, and so is the pid. Each of the two judges the other.
+ * not a message's, and so is the pid. Each of the two judges the other. *@ret_process: a descriptor
+ * of the process, as shm_process_open() has it, if it had to be opened; -1.
  */
-int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid);
+int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid, int *ret_process);
 /* The same of the user alone: whose knowledge it is that they are two, without a message. */
 int shm_peer_user(const struct uroce_shm *shm, int conn);
 struct ucred;
@@ -87,8 +89,8 @@ int shm_life_init(struct shm_board *board);
 /* A descriptor of the process: of who is on the other side of @conn, where the kernel tells. -1: it
  * has no such descriptors; -EMFILE and the like. */
 int shm_process_open(int conn, pid_t pid);
-/* Watch the process on the other side of @conn, whose board is mapped; whether its memory can be
- * read, at @probe, is known then. -ECONNRESET: it has ended. */
+/* Have the process on the other side of @conn, whose board is mapped, ready to be watched; whether
+ * its memory can be read, at @probe, is known then. -ECONNRESET: it has ended. */
 int shm_life_watch(struct shm_peer *peer, int conn, uint64_t probe);
 
 /* --- shm_hello.c --- */
@@ -103,6 +105,15 @@ int shm_hello_send(int conn, const struct hello *hello, const int *fds, int nfds
 int shm_hello_recv(int conn, struct hello *hello, int fds[HELLO_FDS]);
 void shm_fds_close(int fds[HELLO_FDS]);
 
+/* --- shm_guest.c --- */
+
+/*
+ * A peer of who was admitted, as process @pid, and says HELLO on @conn, which is the peer's if that
+ * went well. *@process is taken. Under shm->lock.
+ */
+int shm_guest_welcome(struct uroce_shm *shm, int conn, pid_t pid, int *process,
+		      const struct hello *hello, int fds[HELLO_FDS]);
+
 /* --- shm_call.c --- */
 
 /* What is kept of attempts for the slot, until the end. NULL: no memory. */
@@ -110,10 +121,13 @@ struct shm_call *shm_call_of(struct uroce_shm *shm, uint16_t slot);
 /* Both may want each other at the same moment: only the lower slot connects. */
 bool shm_connects_first(const struct uroce_shm *shm, uint16_t slot);
 /* Whether the process on the other side of @conn, which says that it has @slot, may be a peer, and
- * has neither refused this one before nor been refused: -EPERM. */
-int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid);
-/* @slot asks by @guest, which is kept, to be called. */
-void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest);
+ * has neither refused this one before nor been refused: -EPERM. *@ret_process: see
+ * shm_peer_admit(). */
+int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid,
+		   int *ret_process);
+/* @slot, a process that was admitted, asks by @guest, which is kept, to be called. *@process: a
+ * descriptor of it, or -1. */
+void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest, pid_t pid, int *process);
 /* The attempt for @slot, if there is one, is over. Under shm->lock. */
 void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r);
 

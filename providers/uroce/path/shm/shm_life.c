@@ -77,7 +77,7 @@ int shm_process_open(int conn, pid_t pid)
  */
 int shm_life_watch(struct shm_peer *peer, int conn, uint64_t probe)
 {
-	int fd = shm_process_open(conn, peer->pid);
+	int fd = peer->process >= 0 ? peer->process : shm_process_open(conn, peer->pid);
 
 	if (fd < -1)
 		return fd;

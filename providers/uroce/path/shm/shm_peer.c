@@ -59,8 +59,8 @@ int shm_shared_create(const char *name, size_t size, bool own, void **ret_map)
 
 	if (fd < 0 || ftruncate(fd, size))
 		return -errno;
-	map = map_shared(fd, size, PROT_READ | PROT_WRITE);
-	if (!map)
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
 		return -ENOMEM;
 	r = seal(fd, own);
 	if (r < 0) {
@@ -128,13 +128,12 @@ void shm_peer_free(struct shm_peer *peer)
 /* By who made the lane, which is all zeros: no stamp is. */
 static int lane_seed(struct shm_lane *lane)
 {
-	for (unsigned int i = 0; i < ARRAY_SIZE(lane->ring); i++) {
-		uint64_t *seed = &lane->ring[i].seed;
+	uint64_t seeds[ARRAY_SIZE(lane->ring)];
 
-		if (getrandom(seed, sizeof(*seed), 0) != sizeof(*seed))
-			return -errno;
-		*seed |= 1;
-	}
+	if (getrandom(seeds, sizeof(seeds), 0) != sizeof(seeds))
+		return -errno;
+	for (unsigned int i = 0; i < ARRAY_SIZE(seeds); i++)
+		lane->ring[i].seed = seeds[i] | 1;
 	return 0;
 }
 
@@ -178,11 +177,15 @@ int shm_peer_lane(struct shm_peer *peer)
 
 int shm_peer_attach_lane(struct shm_peer *peer, int fd)
 {
-	size_t size = shared_size(fd);
-
-	/* Whoever made it chose the size, and nobody can change it. */
-	peer->ring_bytes = size == shm_lane_size(SHM_SPAN) ? SHM_SPAN : SHM_RING_BYTES;
+	/* Whoever made it chose the size, and nobody can change it. Of most peers it is the smaller
+	 * one. */
+	peer->ring_bytes = SHM_SPAN;
 	peer->lane = shared_attach(fd, shm_lane_size(peer->ring_bytes), PROT_READ | PROT_WRITE);
+	if (!peer->lane) {
+		peer->ring_bytes = SHM_RING_BYTES;
+		peer->lane =
+			shared_attach(fd, shm_lane_size(peer->ring_bytes), PROT_READ | PROT_WRITE);
+	}
 	if (!peer->lane)
 		return -EPROTO;
 	lane_sides(peer, 1, 0);
@@ -367,8 +370,10 @@ void uroce_shm_forked(struct uroce_shm *shm)
 
 		if (peer && !peer->self)
 			shm_fd_forget(&peer->bell);
-		if (call)
-			shm_fd_forget(&call->guest);
+		if (!call)
+			continue;
+		shm_fd_forget(&call->process);
+		shm_fd_forget(&call->guest);
 	}
 	shm_segments_forked(shm);
 	shm_fd_forget(&shm->board_fd);

@@ -7,6 +7,8 @@
 #include "providers/uroce/path/shm/shm_ptracer.h"
 #include "providers/uroce/path/shm/shm.h"
 
+#define SCOPE_HOLDS 1000000000ull /* ns: the administrator sets it once */
+
 enum {
 	GENERATIONS = 1000, /* nobody has more, unless parents change while they are read */
 	INIT = 1,
@@ -79,7 +81,7 @@ static bool process_query(pid_t pid, struct shm_process *ret)
 	return end && sscanf(end + 1, " %*c %d %*d %d", &ret->parent, &ret->session) == 2;
 }
 
-static bool scope_is_restricted(void)
+static bool scope_read(void)
 {
 	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
 	int scope = 0;
@@ -92,15 +94,29 @@ static bool scope_is_restricted(void)
 	return scope == 1; /* 2 and 3 let nobody, whoever is named */
 }
 
+/* Some hundred peers may come at once. */
+static bool scope_is_restricted(void)
+{
+	static bool restricted;
+	static uint64_t again;
+	uint64_t now = uroce_now();
+
+	if (now < again)
+		return restricted;
+	again = now + SCOPE_HOLDS;
+	restricted = scope_read();
+	return restricted;
+}
+
 void shm_ptracer_allow(pid_t pid)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static pid_t now, owner; /* whom, and who said so: a child has not */
 	pid_t next;
 
-	if (!scope_is_restricted())
-		return;
 	pthread_mutex_lock(&lock);
+	if (!scope_is_restricted())
+		goto out;
 	if (owner != getpid())
 		now = 0;
 	owner = getpid();
@@ -112,5 +128,6 @@ void shm_ptracer_allow(pid_t pid)
 			pid, strerror(errno));
 	else
 		now = next;
+out:
 	pthread_mutex_unlock(&lock);
 }

@@ -89,7 +89,8 @@ int shm_slot_connect(const struct uroce_shm *shm, uint16_t slot)
 bool shm_slot_admits(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid)
 {
 	const struct shm_call *call = atomic_load_explicit(&shm->calls[slot], memory_order_acquire);
-	int r = shm_peer_admit(shm, conn, ret_pid);
+	_cleanup_close_ int process = -1;
+	int r = shm_peer_admit(shm, conn, ret_pid, &process);
 
 	if (!r && call &&
 	    atomic_load_explicit(&call->refused, memory_order_relaxed) == *ret_pid + 1)

@@ -101,7 +101,7 @@ int shm_namespace_depth(void)
 
 /* A process that has a number here is in this namespace or in one below, which is as deep as it is.
  */
-static int namespace_admit(const struct uroce_shm *shm, int conn, pid_t pid)
+static int namespace_admit(const struct uroce_shm *shm, int conn, pid_t pid, int *ret_process)
 {
 	_cleanup_close_ int process = -1;
 	int depth;
@@ -116,21 +116,25 @@ static int namespace_admit(const struct uroce_shm *shm, int conn, pid_t pid)
 	depth = process < 0 ? 0 : namespace_depth(process);
 	if (depth < 0)
 		return depth;
-	return !depth || !shm->depth || depth == shm->depth ? 0 : -EPERM;
+	if (depth && shm->depth && depth != shm->depth)
+		return -EPERM;
+	*ret_process = take_fd(&process);
+	return 0;
 }
 
 /* --- both --- */
 
-int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid)
+int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid, int *ret_process)
 {
 	struct ucred cred;
 	int r = shm_peer_credentials(conn, &cred);
 
+	*ret_process = -1;
 	if (r < 0)
 		return r;
 	*ret_pid = cred.pid;
 	/* A process that has become another user's keeps the peers it has and gets no more. */
 	if (!same_user(shm, &cred) || geteuid() != shm->uid)
 		return -EPERM;
-	return namespace_admit(shm, conn, cred.pid);
+	return namespace_admit(shm, conn, cred.pid, ret_process);
 }
