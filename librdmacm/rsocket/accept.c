@@ -4,6 +4,7 @@
  * in its listener's queue: a peer's connect does not wait for raccept(), nor does a silent peer
  * keep another one waiting. When the queue is full, requests stay with the connection manager.
  */
+#include <limits.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -123,6 +124,15 @@ static void child_drop(struct rs_socket *child)
 	rs_socket_put(child);
 }
 
+static void request_refuse(struct rdma_cm_event *event)
+{
+	struct rdma_cm_id *id = event->id;
+
+	rdma_reject(id, NULL, 0);
+	rdma_ack_cm_event(event);
+	rdma_destroy_id(id);
+}
+
 /* Make a socket of the request. It is rejected on failure, and its id destroyed. */
 static struct rs_socket *request_accept(struct rs_socket *s, struct rdma_cm_event *event)
 {
@@ -179,12 +189,22 @@ static bool queue_is_full(struct rs_socket *s)
 	bool full;
 
 	pthread_mutex_lock(&s->lock);
-	full = s->state != RS_LISTENING || s->accepted_count >= s->backlog;
+	full = s->accepted_count >= s->backlog;
 	if (full && !s->paused)
 		rs_service_pause(s, true);
 	s->paused |= full;
 	pthread_mutex_unlock(&s->lock);
 	return full;
+}
+
+static bool is_listening(struct rs_socket *s)
+{
+	bool listening;
+
+	pthread_mutex_lock(&s->lock);
+	listening = s->state == RS_LISTENING;
+	pthread_mutex_unlock(&s->lock);
+	return listening;
 }
 
 void rs_listener_step(struct rs_socket *s)
@@ -194,6 +214,10 @@ void rs_listener_step(struct rs_socket *s)
 
 	while (!queue_is_full(s) && rdma_get_cm_event(s->channel, &event) == 0) {
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			if (!is_listening(s)) {
+				request_refuse(event);
+				continue;
+			}
 			child = request_accept(s, event);
 			if (child)
 				child_queue(s, child);
@@ -221,6 +245,22 @@ void rs_listener_close(struct rs_socket *s)
 		TAILQ_REMOVE(&left, child, of_listener);
 		child_drop(child);
 	}
+}
+
+int rs_listener_shutdown(struct rs_socket *s, int how)
+{
+	if (how == SHUT_WR)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	if (s->state == RS_LISTENING)
+		s->state = RS_CLOSED;
+	s->backlog = UINT_MAX; /* whoever comes is refused at once */
+	queue_resume(s);
+	rs_watch_notify(s);
+	rs_rouse(s);
+	pthread_mutex_unlock(&s->lock);
+	rs_listener_close(s);
+	return 0;
 }
 
 /* ---- the program's part ---- */

@@ -52,6 +52,12 @@ static int memory_create(struct rs_socket *s)
 	return r;
 }
 
+/* A peer may spend all its credits on data and then has words about credits to say. */
+static unsigned int receives(const struct rs_socket *s)
+{
+	return s->rq_size + RS_RECEIVES_SPARE;
+}
+
 static int queue_create(struct rs_socket *s)
 {
 	struct epoll_event watch = { .events = EPOLLIN };
@@ -62,7 +68,7 @@ static int queue_create(struct rs_socket *s)
 	if (fcntl(s->comp->fd, F_SETFL, fcntl(s->comp->fd, F_GETFL) | O_NONBLOCK) < 0 ||
 	    epoll_ctl(s->file.fd, EPOLL_CTL_ADD, s->comp->fd, &watch) < 0)
 		return -errno;
-	s->cq = ibv_create_cq(s->id->verbs, s->sq_size + s->rq_size, s, s->comp, 0);
+	s->cq = ibv_create_cq(s->id->verbs, s->sq_size + receives(s), s, s->comp, 0);
 	return s->cq ? 0 : -errno;
 }
 
@@ -73,7 +79,7 @@ static int qp_create(struct rs_socket *s)
 		.recv_cq = s->cq,
 		.cap = {
 			.max_send_wr = s->sq_size,
-			.max_recv_wr = s->rq_size,
+			.max_recv_wr = receives(s),
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
 			.max_inline_data = s->inline_size,
@@ -92,7 +98,7 @@ static int receives_post(struct rs_socket *s)
 {
 	struct ibv_recv_wr wr = {}, *bad;
 
-	for (unsigned int i = 0; i < s->rq_size; i++) {
+	for (unsigned int i = 0; i < receives(s); i++) {
 		int r = ibv_post_recv(s->id->qp, &wr, &bad);
 
 		if (r)
@@ -107,8 +113,10 @@ static void queues_fit_device(struct rs_socket *s)
 	unsigned int most = RS_QUEUE_MAX;
 
 	if (ibv_query_device(s->id->verbs, &attr) == 0) {
-		most = min_of(most, (unsigned int)max_of(attr.max_qp_wr, RS_QUEUE_MIN));
-		most = min_of(most, (unsigned int)max_of(attr.max_cqe / 2, RS_QUEUE_MIN));
+		most = min_of(most, (unsigned int)max_of(attr.max_qp_wr - RS_RECEIVES_SPARE,
+							 RS_QUEUE_MIN));
+		most = min_of(most, (unsigned int)max_of(attr.max_cqe / 2 - RS_RECEIVES_SPARE,
+							 RS_QUEUE_MIN));
 	}
 	s->sq_size = min_of((unsigned int)s->sq_size, most);
 	s->rq_size = min_of((unsigned int)s->rq_size, most);

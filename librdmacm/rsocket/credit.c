@@ -3,11 +3,16 @@
 #include <string.h>
 
 #include "librdmacm/rsocket/credit.h"
+#include "util/util.h"
 
 void rs_credit_start(struct rs_credit_out *out, struct rs_credit_in *in,
 		     const struct rs_wire_data *peer)
 {
-	*out = (struct rs_credit_out){ .target = peer->first, .limit = peer->credits };
+	*out = (struct rs_credit_out){
+		.target = peer->first,
+		.limit = peer->credits,
+		.spare = min_of(RS_CONTROL_MAX, peer->credits / 4), /* a peer tells after half */
+	};
 	in->granted = in->size / 2;
 }
 

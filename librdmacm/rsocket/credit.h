@@ -17,6 +17,7 @@ struct rs_credit_out {
 	unsigned int next_count;
 	uint16_t sent;	/* messages of data */
 	uint16_t limit; /* the number of the first that may not be sent */
+	uint16_t spare; /* of those that may, kept back for messages without data */
 };
 
 struct rs_credit_in {
@@ -32,10 +33,16 @@ struct rs_credit_in {
 void rs_credit_start(struct rs_credit_out *out, struct rs_credit_in *in,
 		     const struct rs_wire_data *peer);
 
+/*
+ * Control messages that may be under way: they need no credit, but a receive as any other. A peer
+ * without one makes the whole queue wait, 0.65 s with the connection manager's timer.
+ */
+#define RS_CONTROL_MAX 4
+
 /* Whether one more message may be sent. */
 static inline bool rs_credit_has_message(const struct rs_credit_out *out)
 {
-	return (int16_t)(out->limit - out->sent) > 0;
+	return (int16_t)(out->limit - out->sent) > out->spare;
 }
 /* Bytes that may be sent in the next message; 0: none now. */
 uint32_t rs_credit_room(const struct rs_credit_out *out);

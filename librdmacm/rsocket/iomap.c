@@ -73,7 +73,10 @@ RS_EXPORT off_t riomap(int fd, void *buf, size_t len, int prot, int flags, off_t
 	if (r == 0)
 		r = rs_connect_finish(s, rs_patience(s, 0));
 	pthread_mutex_lock(&s->lock);
-	if (r == 0 && s->state != RS_CONNECTED)
+	/* Of one that was accepted all is known, and the peer hears of it when it can. */
+	if (r == -EAGAIN && s->state == RS_ACCEPTING)
+		r = 0;
+	else if (r == 0 && s->state != RS_CONNECTED)
 		r = -ENOTCONN;
 	if (r == 0)
 		r = mapping_add(s, buf, len, prot, offset);

@@ -61,8 +61,8 @@
 #define RS_BUFFER_MAX	   (1u << 28)
 #define RS_INLINE_DEFAULT  64
 #define RS_MESSAGE_MAX	   (1u << 16) /* bytes of a message, so that copying and sending overlap */
-#define RS_CONTROL_MAX	   4	      /* control messages outstanding; they take no credits */
-#define RS_SIGNAL_INTERVAL 16	      /* requests of which one is signalled */
+#define RS_RECEIVES_SPARE  (2 * RS_CONTROL_MAX) /* beyond what the peer was told of */
+#define RS_SIGNAL_INTERVAL 16			/* requests of which one is signalled */
 
 enum rs_state {
 	RS_NEW,
@@ -163,6 +163,7 @@ struct rs_socket {
 	bool armed;	      /* the CQ will say when something completes */
 	unsigned int unacked; /* events of the CQ */
 	bool sleeper;
+	int rouse_fd;	      /* an eventfd, or -1: ends the sleep of who waits; see rs_rouse() */
 	unsigned int waiters; /* for the sleeper */
 	pthread_cond_t changed;
 };
@@ -214,6 +215,8 @@ void rs_service_forget(struct rs_socket *s);
 
 /* accept.c */
 void rs_listener_step(struct rs_socket *s); /* called by the service */
+/* Nothing is accepted any more; what was and waits for raccept() ends. */
+int rs_listener_shutdown(struct rs_socket *s, int how);
 void rs_listener_close(struct rs_socket *s);
 
 /* socket.c */
@@ -256,6 +259,11 @@ int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wai
 	    int timeout_ms);
 /* The CQ tells the descriptor from now on. False: something came meanwhile, look again. */
 bool rs_arm(struct rs_socket *s);
+/*
+ * Whoever sleeps on the descriptor wakes up although nothing completed: an end that was made here
+ * may never reach a peer that has stopped.
+ */
+void rs_rouse(struct rs_socket *s);
 /* Take what woke the descriptor, unless somebody sleeps on it. */
 void rs_drain(struct rs_socket *s);
 /*

@@ -217,32 +217,52 @@ void rs_post_mark(struct rs_socket *s)
 	s->unsignalled = 0;
 }
 
-int rs_shutdown(struct rs_socket *s, int how)
+static bool is_both_ended(const struct rs_socket *s)
 {
-	enum rs_wire_control control;
-	bool was_both, now_both;
-	int r = 0;
+	return s->no_send && (s->no_recv || s->peer_end);
+}
 
-	/* What was accepted becomes a connection first: its peer knows of it already. */
-	rs_wait(s, is_accepted, RS_WAIT_ALWAYS, ACCEPT_TIMEOUT_MS);
-	/* A peer that takes no messages is not waited for. */
-	rs_wait(s, can_control, RS_WAIT_ALWAYS, CONTROL_TIMEOUT_MS);
+/* Whoever waits for the socket hears of it before the peer does. */
+static void directions_end(struct rs_socket *s, int how)
+{
 	pthread_mutex_lock(&s->lock);
-	was_both = s->no_send && (s->no_recv || s->peer_end);
 	if (how != SHUT_RD)
 		s->no_send = true;
 	if (how != SHUT_WR)
 		s->no_recv = true;
-	now_both = s->no_send && (s->no_recv || s->peer_end);
+	s->changes++;
+	rs_watch_notify(s);
+	rs_rouse(s);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static int end_tell(struct rs_socket *s, int how)
+{
+	bool both = is_both_ended(s);
+	int r = 0;
+
 	if (s->unsignalled)
 		rs_post_mark(s);
-	control = now_both ? RS_WIRE_DISCONNECT : RS_WIRE_SHUTDOWN;
 	if (s->state != RS_CONNECTED)
-		r = s->state == RS_CLOSED ? 0 : -ENOTCONN;
-	else if (!was_both && (now_both || how == SHUT_WR) && rs_slots_free(s))
-		r = rs_post_control(s, control);
-	if (now_both && s->state == RS_CONNECTED)
+		return s->state == RS_CLOSED ? 0 : -ENOTCONN;
+	if ((both || how == SHUT_WR) && rs_slots_free(s))
+		r = rs_post_control(s, both ? RS_WIRE_DISCONNECT : RS_WIRE_SHUTDOWN);
+	if (both && s->state == RS_CONNECTED)
 		s->state = RS_CLOSED;
+	return r;
+}
+
+int rs_shutdown(struct rs_socket *s, int how)
+{
+	int r;
+
+	/* What was accepted becomes a connection first: its peer knows of it already. */
+	rs_wait(s, is_accepted, RS_WAIT_ALWAYS, ACCEPT_TIMEOUT_MS);
+	directions_end(s, how);
+	/* A peer that takes no messages is not waited for. */
+	rs_wait(s, can_control, RS_WAIT_ALWAYS, CONTROL_TIMEOUT_MS);
+	pthread_mutex_lock(&s->lock);
+	r = end_tell(s, how);
 	s->changes++;
 	rs_watch_notify(s);
 	pthread_cond_broadcast(&s->changed);
@@ -257,7 +277,12 @@ RS_EXPORT int rshutdown(int fd, int how)
 
 	if (!s)
 		return rs_ret(-EBADF);
-	r = how == SHUT_RD || how == SHUT_WR || how == SHUT_RDWR ? rs_shutdown(s, how) : -EINVAL;
+	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		r = -EINVAL;
+	else if (s->accepted_fd >= 0)
+		r = rs_listener_shutdown(s, how);
+	else
+		r = rs_shutdown(s, how);
 	rs_socket_put(s);
 	return rs_ret(r);
 }

@@ -184,7 +184,7 @@ void rs_service_forget(struct rs_socket *s)
 	if (s->is_kept)
 		LIST_REMOVE(s, of_service);
 	s->is_kept = false;
-	if (s->state == RS_LISTENING)
+	if (s->accepted_fd >= 0)
 		epoll_ctl(service.epoll, EPOLL_CTL_DEL, s->channel->fd, NULL);
 	pthread_mutex_unlock(&service.lock);
 }

@@ -48,7 +48,7 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 	LIST_INIT(&s->watches);
 	LIST_INIT(&s->mappings);
 	TAILQ_INIT(&s->accepted);
-	s->accepted_fd = -1;
+	s->accepted_fd = s->rouse_fd = -1;
 	s->domain = domain;
 	s->send_timeout_ms = s->recv_timeout_ms = -1;
 	atomic_init(&s->flags, flags & O_NONBLOCK);
@@ -115,6 +115,8 @@ void rs_socket_put(struct rs_socket *s)
 		rdma_destroy_event_channel(s->channel);
 	if (s->accepted_fd >= 0)
 		close(s->accepted_fd);
+	if (s->rouse_fd >= 0)
+		close(s->rouse_fd);
 	if (s->file.fd >= 0 && !s->file.keeps_number)
 		close(s->file.fd);
 	pthread_cond_destroy(&s->changed);

@@ -39,9 +39,9 @@ void tool_explain_event(const struct rdma_cm_event *event)
 
 /* ---- options ---- */
 
-static void help(FILE *to, const struct tool_option *options)
+static void help(FILE *to, const struct tool_option *options, const char *arguments)
 {
-	fprintf(to, "usage: %s [OPTION]...\n", program_invocation_short_name);
+	fprintf(to, "usage: %s [OPTION]...%s\n", program_invocation_short_name, arguments);
 	for (const struct tool_option *o = options; o->letter; o++) {
 		char spelling[32];
 
@@ -141,7 +141,8 @@ static const struct tool_option *option_find(const struct tool_option *options, 
 	return NULL;
 }
 
-void tool_options_parse(const struct tool_option *options, int mistake, int argc, char **argv)
+int tool_arguments_parse(const struct tool_option *options, const char *arguments, int mistake,
+			 int argc, char **argv)
 {
 	enum {
 		VERSION = 256
@@ -161,7 +162,7 @@ void tool_options_parse(const struct tool_option *options, int mistake, int argc
 	}
 	while ((letter = getopt_long(argc, argv, letters, names, NULL)) != -1) {
 		if (letter == 'h') {
-			help(stdout, options);
+			help(stdout, options, arguments);
 			exit(0);
 		}
 		if (letter == VERSION) {
@@ -177,8 +178,15 @@ void tool_options_parse(const struct tool_option *options, int mistake, int argc
 			tool_mistake(mistake, "there is no option %s", argv[optind - 1]);
 		option_set(option_find(options, letter), optarg, mistake);
 	}
-	if (optind < argc)
-		tool_mistake(mistake, "%s: an option is expected", argv[optind]);
+	return optind;
+}
+
+void tool_options_parse(const struct tool_option *options, int mistake, int argc, char **argv)
+{
+	int first = tool_arguments_parse(options, "", mistake, argc, argv);
+
+	if (first < argc)
+		tool_mistake(mistake, "%s: an option is expected", argv[first]);
 }
 
 /* ---- addresses ---- */

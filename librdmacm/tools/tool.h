@@ -48,6 +48,10 @@ struct tool_option {
 
 /* Exits the program with 0 after --help, with @mistake after one. */
 void tool_options_parse(const struct tool_option *options, int mistake, int argc, char **argv);
+/* The same for a program that has @arguments behind them (" [FILE]"). Return: the index of the
+ * first. */
+int tool_arguments_parse(const struct tool_option *options, const char *arguments, int mistake,
+			 int argc, char **argv);
 
 /* Says what is wrong with the arguments, and exits with @mistake. */
 _Noreturn void tool_mistake(int mistake, const char *fmt, ...) _printf_(2, 3);

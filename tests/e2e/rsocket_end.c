@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How streams over RDMA end: by half, in the middle of something, by a kill, by another thread. */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <rdma/rsocket.h>
+
+#include "tests/lib/rt_child.h"
+#include "tests/lib/rt_cm.h"
+#include "tests/lib/rt_rsocket.h"
+
+#define PIECE	50000
+#define TOTAL	(3u << 20) /* more than all buffers of a connection hold */
+#define LONG_MS 60000
+
+static uint8_t byte_at(size_t i)
+{
+	return i * 2654435761u >> 11;
+}
+
+/* Up to @total bytes, or until it fails. Return: how many went. */
+static size_t pattern_send(int fd, size_t total)
+{
+	static __thread uint8_t bytes[PIECE];
+	size_t sent = 0;
+
+	while (sent < total) {
+		size_t size = total - sent < PIECE ? total - sent : PIECE;
+		ssize_t n;
+
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = byte_at(sent + i);
+		n = rsend(fd, bytes, size, MSG_NOSIGNAL);
+		if (n < 0)
+			break;
+		sent += n;
+	}
+	return sent;
+}
+
+/* Up to @total bytes, or until the end or an error. Return: how many came. */
+static size_t pattern_receive(int fd, size_t total)
+{
+	static __thread uint8_t bytes[PIECE];
+	size_t got = 0;
+
+	while (got < total) {
+		size_t most = total - got < PIECE ? total - got : PIECE;
+		ssize_t n = rrecv(fd, bytes, most, 0);
+
+		if (n <= 0)
+			break;
+		for (ssize_t i = 0; i < n; i++)
+			if (bytes[i] != byte_at(got + i))
+				FAIL("byte %zu is 0x%x, not 0x%x", got + i, bytes[i],
+				     byte_at(got + i));
+		got += n;
+	}
+	return got;
+}
+
+static void expect_end(int fd)
+{
+	char byte;
+
+	CHECK_INT(rrecv(fd, &byte, 1, 0), 0);
+}
+
+static void expect_no_send(int fd)
+{
+	CHECK_INT(rsend(fd, "x", 1, MSG_NOSIGNAL), -1);
+	CHECK_INT(errno, EPIPE);
+}
+
+/* Until nothing more fits. Return: how many bytes did. */
+static size_t fill(int fd)
+{
+	static uint8_t bytes[PIECE];
+	size_t sent = 0;
+	ssize_t n;
+
+	for (;;) {
+		for (size_t i = 0; i < PIECE; i++)
+			bytes[i] = byte_at(sent + i);
+		n = rsend(fd, bytes, PIECE, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0)
+			break;
+		sent += n;
+	}
+	CHECK_INT(errno, EAGAIN);
+	return sent;
+}
+
+/* ---- the other process ---- */
+
+enum role {
+	ROLE_SINK,	 /* reads a little, and closes when it is told */
+	ROLE_DEAF,	 /* never reads; waits for its end */
+	ROLE_FULL,	 /* sends until nothing more fits, and waits for its end */
+	ROLE_STOPPED,	 /* speaks, and stops */
+	ROLE_ENDS_FIRST, /* ends its direction, then takes TOTAL */
+	ROLE_ENDS_LAST,	 /* takes TOTAL and the end, then sends TOTAL */
+};
+
+static void role_play(int socket, int fd, int role)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	switch (role) {
+	case ROLE_SINK:
+		CHECK_INT(pattern_receive(fd, 1000), 1000);
+		rt_hear(socket);
+		break;
+	case ROLE_DEAF:
+		for (;;)
+			pause();
+	case ROLE_FULL:
+		CHECK_INT(rpoll(&p, 1, LONG_MS), 1); /* accepted, it may still be on its way */
+		CHECK(fill(fd) > 0);
+		rt_tell(socket, 1);
+		for (;;)
+			pause();
+	case ROLE_STOPPED:
+		rt_tell(socket, 1);
+		raise(SIGSTOP);
+		break;
+	case ROLE_ENDS_FIRST:
+		CHECK_OK(rshutdown(fd, SHUT_WR));
+		CHECK_INT(pattern_receive(fd, TOTAL), TOTAL);
+		expect_end(fd);
+		expect_no_send(fd);
+		break;
+	case ROLE_ENDS_LAST:
+		CHECK_INT(pattern_receive(fd, TOTAL), TOTAL);
+		expect_end(fd);
+		CHECK_INT(pattern_send(fd, TOTAL), TOTAL);
+		CHECK_OK(rshutdown(fd, SHUT_WR));
+		expect_no_send(fd);
+		expect_end(fd);
+		break;
+	}
+}
+
+static void server(int socket, int role)
+{
+	uint16_t port;
+	int listening = rt_rs_listener(&port), fd;
+
+	rt_tell(socket, port);
+	fd = raccept(listening, NULL, NULL);
+	CHECK(fd >= 0);
+	role_play(socket, fd, role);
+	CHECK_OK(rclose(fd));
+	CHECK_OK(rclose(listening));
+}
+
+static int connected(enum role role, struct rt_child *ret_child)
+{
+	*ret_child = rt_child_start(server, role);
+	return rt_rs_client(rt_hear(ret_child->socket));
+}
+
+/* ---- by half ---- */
+
+static void peer_ends_first(void)
+{
+	struct rt_child child;
+	int fd = connected(ROLE_ENDS_FIRST, &child);
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLRDHUP };
+
+	expect_end(fd);
+	CHECK_INT(rpoll(&p, 1, LONG_MS), 1);
+	CHECK_INT(p.revents, POLLIN | POLLRDHUP); /* and no POLLHUP: it is half an end */
+	CHECK_INT(pattern_send(fd, TOTAL), TOTAL);
+	CHECK_OK(rshutdown(fd, SHUT_WR));
+	expect_no_send(fd);
+	expect_end(fd);
+	CHECK_OK(rclose(fd));
+	rt_child_finish(&child);
+}
+
+static void peer_ends_last(void)
+{
+	struct rt_child child;
+	int fd = connected(ROLE_ENDS_LAST, &child);
+
+	CHECK_INT(pattern_send(fd, TOTAL), TOTAL);
+	CHECK_OK(rshutdown(fd, SHUT_WR));
+	CHECK_INT(pattern_receive(fd, TOTAL), TOTAL);
+	expect_end(fd);
+	CHECK_OK(rshutdown(fd, SHUT_WR)); /* a second time is no mistake */
+	CHECK_OK(rclose(fd));
+	rt_child_finish(&child);
+}
+
+/* ---- in the middle of something ---- */
+
+static void *endless_sender(void *arg)
+{
+	int fd = *(int *)arg;
+
+	pattern_send(fd, SIZE_MAX);
+	CHECK(errno == EPIPE || errno == ECONNRESET || errno == ETIMEDOUT || errno == EIO);
+	return NULL;
+}
+
+/* A sender that has no room, or some, hears that its peer closed. */
+static void closed_while_sending(void)
+{
+	struct rt_child child;
+	int fd = connected(ROLE_SINK, &child);
+	pthread_t thread;
+
+	CHECK_OK(pthread_create(&thread, NULL, endless_sender, &fd));
+	rt_tell(child.socket, 1);
+	CHECK_OK(pthread_join(thread, NULL));
+	CHECK_OK(rclose(fd));
+	rt_child_finish(&child);
+}
+
+static void deaf_peer_closed(void)
+{
+	struct rt_child child;
+	int fd = connected(ROLE_SINK, &child);
+	pthread_t thread;
+
+	fill(fd);
+	CHECK_OK(pthread_create(&thread, NULL, endless_sender, &fd));
+	rt_tell(child.socket, 1);
+	CHECK_OK(pthread_join(thread, NULL));
+	CHECK_OK(rclose(fd));
+	rt_child_finish(&child);
+}
+
+static void deaf_peer_killed(void)
+{
+	struct rt_child child;
+	int fd = connected(ROLE_DEAF, &child);
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	pthread_t thread;
+
+	fill(fd);
+	CHECK_INT(rpoll(&p, 1, 30), 0);
+	CHECK_OK(pthread_create(&thread, NULL, endless_sender, &fd));
+	rt_child_kill(&child);
+	CHECK_OK(pthread_join(thread, NULL));
+	CHECK_OK(rclose(fd));
+}
+
+/* A receiver that reads late gets what came before the sender was killed, and then the end. */
+static void full_peer_killed(void)
+{
+	struct rt_child child;
+	int fd = connected(ROLE_FULL, &child);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	rt_hear(child.socket);
+	CHECK_INT(rpoll(&p, 1, LONG_MS), 1);
+	rt_child_kill(&child);
+	CHECK(pattern_receive(fd, SIZE_MAX) > 0);
+	CHECK(rrecv(fd, &byte, 1, 0) <= 0);
+	CHECK_OK(rclose(fd));
+}
+
+/* Close while the peer has no room for more: what it took so far it has. */
+static void *late_reader(void *arg)
+{
+	int fd = *(int *)arg;
+	size_t *got = (size_t *)((int *)arg + 2);
+
+	*got = pattern_receive(fd, SIZE_MAX);
+	expect_end(fd);
+	return NULL;
+}
+
+struct pair {
+	int here, there;
+	size_t count;
+};
+
+static struct pair pair_new(void)
+{
+	uint16_t port;
+	int listening = rt_rs_listener(&port);
+	struct pair pair = { .there = rt_rs_client(port) };
+
+	pair.here = raccept(listening, NULL, NULL);
+	CHECK(pair.here >= 0);
+	CHECK_OK(rclose(listening));
+	return pair;
+}
+
+static void closed_when_full(void)
+{
+	struct pair pair = pair_new();
+	size_t sent = fill(pair.there);
+	pthread_t thread;
+
+	CHECK_OK(rclose(pair.there));
+	CHECK_OK(pthread_create(&thread, NULL, late_reader, &pair));
+	CHECK_OK(pthread_join(thread, NULL));
+	CHECK_INT(pair.count, sent);
+	CHECK_OK(rclose(pair.here));
+}
+
+/* ---- by another thread ---- */
+
+static void *receiver(void *arg)
+{
+	const struct pair *pair = arg;
+	char byte;
+
+	CHECK(rrecv(pair->here, &byte, 1, 0) <= 0);
+	return NULL;
+}
+
+static void *poller(void *arg)
+{
+	const struct pair *pair = arg;
+	struct pollfd p = { .fd = pair->here, .events = POLLIN };
+
+	CHECK_INT(rpoll(&p, 1, LONG_MS), 1);
+	CHECK(p.revents & POLLIN);
+	return NULL;
+}
+
+static void *sender(void *arg)
+{
+	struct pair *pair = arg;
+
+	endless_sender(&pair->here);
+	return NULL;
+}
+
+static void *accepter(void *arg)
+{
+	int fd = raccept(*(int *)arg, NULL, NULL);
+
+	CHECK(fd >= 0);
+	CHECK_OK(rclose(fd));
+	CHECK_INT(raccept(*(int *)arg, NULL, NULL), -1);
+	CHECK_INT(errno, EINVAL);
+	return NULL;
+}
+
+/* Threads that wait for a socket hear that another one ends it. */
+static void shut_down_by_thread(void)
+{
+	void *(*const functions[])(void *) = { receiver, receiver, poller, sender };
+	struct pair pair = pair_new();
+	pthread_t threads[RT_COUNT(functions)];
+
+	for (int i = 0; i < RT_COUNT(functions); i++)
+		CHECK_OK(pthread_create(&threads[i], NULL, functions[i], &pair));
+	usleep(20000);
+	CHECK_OK(rshutdown(pair.here, SHUT_RDWR));
+	for (int i = 0; i < RT_COUNT(functions); i++)
+		CHECK_OK(pthread_join(threads[i], NULL));
+	CHECK_OK(rclose(pair.here));
+	CHECK_OK(rclose(pair.there));
+}
+
+static void refused_at(uint16_t port)
+{
+	struct sockaddr_storage address = rt_cm_address(port);
+	int fd = rsocket(address.ss_family, SOCK_STREAM, 0);
+
+	CHECK(fd >= 0);
+	CHECK_INT(rconnect(fd, (struct sockaddr *)&address, rt_rs_size(&address)), -1);
+	CHECK_INT(errno, ECONNREFUSED);
+	CHECK_OK(rclose(fd));
+}
+
+/* They do so although the peer takes nothing, not even the word of the end. */
+static void shut_down_with_stopped_peer(void)
+{
+	void *(*const functions[])(void *) = { receiver, poller, sender };
+	pthread_t threads[RT_COUNT(functions)];
+	struct rt_child child;
+	struct pair pair = { .here = connected(ROLE_STOPPED, &child) };
+	int status;
+
+	rt_hear(child.socket);
+	CHECK_INT(waitpid(child.pid, &status, WUNTRACED), child.pid);
+	CHECK(WIFSTOPPED(status));
+	for (int i = 0; i < RT_COUNT(functions); i++)
+		CHECK_OK(pthread_create(&threads[i], NULL, functions[i], &pair));
+	usleep(20000);
+	CHECK_OK(rshutdown(pair.here, SHUT_RDWR));
+	for (int i = 0; i < RT_COUNT(functions); i++)
+		CHECK_OK(pthread_join(threads[i], NULL));
+	rt_child_kill(&child);
+	CHECK_OK(rclose(pair.here));
+}
+
+static void listener_shut_down_by_thread(void)
+{
+	uint16_t port;
+	int listening = rt_rs_listener(&port), waiting;
+	pthread_t thread;
+
+	CHECK_OK(pthread_create(&thread, NULL, accepter, &listening));
+	usleep(20000);
+	CHECK_OK(rshutdown(listening, SHUT_WR)); /* is nothing to a listener */
+	waiting = rt_rs_client(port);
+	expect_end(waiting); /* it was accepted, and closed */
+	CHECK_OK(rshutdown(listening, SHUT_RDWR));
+	CHECK_OK(pthread_join(thread, NULL));
+	refused_at(port);
+	CHECK_OK(rclose(waiting));
+	CHECK_OK(rclose(listening));
+}
+
+/* ---- both directions of one socket, in threads of their own ---- */
+
+#define WRITERS 3
+
+static void *letters_write(void *arg)
+{
+	struct pair *pair = arg;
+	char text[64];
+
+	for (int i = 0; i < 2000; i++) {
+		memset(text, 'a' + i % 26, sizeof(text));
+		CHECK_INT(rsend(pair->here, text, sizeof(text), 0), sizeof(text));
+	}
+	return NULL;
+}
+
+static void *letters_read(void *arg)
+{
+	struct pair *pair = arg;
+	char text[64];
+
+	for (int i = 0; i < 2000; i++) {
+		CHECK_INT(rrecv(pair->there, text, sizeof(text), MSG_WAITALL), sizeof(text));
+		for (size_t j = 1; j < sizeof(text); j++)
+			CHECK_INT(text[j], text[0]); /* of one writer, and by one reader */
+	}
+	return NULL;
+}
+
+static void many_threads(void)
+{
+	struct pair ahead = pair_new(), back = { ahead.there, ahead.here, 0 };
+	pthread_t threads[4 * WRITERS];
+
+	for (int i = 0; i < WRITERS; i++) {
+		CHECK_OK(pthread_create(&threads[4 * i], NULL, letters_write, &ahead));
+		CHECK_OK(pthread_create(&threads[4 * i + 1], NULL, letters_read, &ahead));
+		CHECK_OK(pthread_create(&threads[4 * i + 2], NULL, letters_write, &back));
+		CHECK_OK(pthread_create(&threads[4 * i + 3], NULL, letters_read, &back));
+	}
+	for (int i = 0; i < 4 * WRITERS; i++)
+		CHECK_OK(pthread_join(threads[i], NULL));
+	CHECK_OK(rclose(ahead.here));
+	CHECK_OK(rclose(ahead.there));
+}
+
+/* ---- MSG_WAITALL ---- */
+
+static void *total_sender(void *arg)
+{
+	struct pair *pair = arg;
+
+	CHECK_INT(pattern_send(pair->there, TOTAL + 10), TOTAL + 10);
+	CHECK_OK(rshutdown(pair->there, SHUT_WR));
+	return NULL;
+}
+
+/* More than the buffer holds, and less than was asked for at the end. */
+static void wait_all(void)
+{
+	struct pair pair = pair_new();
+	uint8_t *bytes = malloc(TOTAL);
+	pthread_t thread;
+
+	CHECK_OK(pthread_create(&thread, NULL, total_sender, &pair));
+	CHECK_INT(rrecv(pair.here, bytes, TOTAL, MSG_WAITALL), TOTAL);
+	for (size_t i = 0; i < TOTAL; i++)
+		CHECK_INT(bytes[i], byte_at(i));
+	CHECK_INT(rrecv(pair.here, bytes, 100, MSG_WAITALL), 10);
+	CHECK_INT(rrecv(pair.here, bytes, 100, MSG_WAITALL), 0);
+	CHECK_OK(pthread_join(thread, NULL));
+	CHECK_OK(rclose(pair.here));
+	CHECK_OK(rclose(pair.there));
+	free(bytes);
+}
+
+static const struct rt_case cases[] = {
+	{ "peer_ends_first", peer_ends_first },
+	{ "peer_ends_last", peer_ends_last },
+	{ "closed_while_sending", closed_while_sending },
+	{ "deaf_peer_closed", deaf_peer_closed },
+	{ "deaf_peer_killed", deaf_peer_killed },
+	{ "full_peer_killed", full_peer_killed },
+	{ "closed_when_full", closed_when_full },
+	{ "shut_down_by_thread", shut_down_by_thread },
+	{ "shut_down_with_stopped_peer", shut_down_with_stopped_peer },
+	{ "listener_shut_down_by_thread", listener_shut_down_by_thread },
+	{ "many_threads", many_threads },
+	{ "wait_all", wait_all },
+};
+RT_MAIN(cases)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Streams over RDMA in numbers: RS_OPEN at once in one epoll, RS_CYCLES one after another. */
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <rdma/rsocket.h>
+
+#include "tests/lib/rt_cm.h"
+#include "tests/lib/rt_rsocket.h"
+
+#define LONG_MS		   60000
+#define ALLOCATOR_MAPPINGS 16 /* that it may make meanwhile */
+
+static int number(const char *name, int usual)
+{
+	const char *text = getenv(name);
+
+	return text ? atoi(text) : usual;
+}
+
+/* Each socket has some descriptors. */
+static void limit_raise(void)
+{
+	struct rlimit limit;
+
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = limit.rlim_max;
+	CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static void byte_move(int from, int to)
+{
+	char byte;
+
+	CHECK_INT(rsend(from, "x", 1, 0), 1);
+	CHECK_INT(rrecv(to, &byte, 1, 0), 1);
+}
+
+struct ends {
+	int here, there;
+};
+
+static struct ends ends_make(int listening, uint16_t port)
+{
+	struct ends ends = { .there = rt_rs_client(port) };
+
+	ends.here = raccept(listening, NULL, NULL);
+	CHECK(ends.here >= 0);
+	return ends;
+}
+
+static void ends_close(const struct ends *ends)
+{
+	CHECK_OK(rclose(ends->there));
+	CHECK_OK(rclose(ends->here));
+}
+
+/* Every 37th speaks, and these alone are heard; then all do. */
+static void one_epoll(void)
+{
+	int count = number("RS_OPEN", 1000), listening, epfd = repoll_create(0), heard = 0, n;
+	struct ends *ends = calloc(count, sizeof(*ends));
+	struct epoll_event events[64];
+	uint16_t port;
+
+	limit_raise();
+	listening = rt_rs_listener(&port);
+	CHECK(ends && epfd >= 0);
+	for (int i = 0; i < count; i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.u32 = i };
+
+		ends[i] = ends_make(listening, port);
+		CHECK_OK(repoll_ctl(epfd, EPOLL_CTL_ADD, ends[i].here, &event));
+	}
+	CHECK_INT(repoll_wait(epfd, events, 64, 0), 0);
+	for (int i = 0; i < count; i += 37) {
+		char byte;
+
+		CHECK_INT(rsend(ends[i].there, "x", 1, 0), 1);
+		CHECK_INT(repoll_wait(epfd, events, 64, LONG_MS), 1);
+		CHECK_INT(events[0].data.u32, i);
+		CHECK_INT(events[0].events, EPOLLIN);
+		CHECK_INT(rrecv(ends[i].here, &byte, 1, 0), 1);
+	}
+	for (int i = 0; i < count; i++)
+		CHECK_INT(rsend(ends[i].there, "x", 1, 0), 1);
+	while (heard < count) {
+		n = repoll_wait(epfd, events, 64, LONG_MS);
+		CHECK(n > 0);
+		for (int i = 0; i < n; i++) {
+			char byte;
+
+			CHECK_INT(rrecv(ends[events[i].data.u32].here, &byte, 1, 0), 1);
+			heard++;
+		}
+	}
+	for (int i = 0; i < count; i++)
+		ends_close(&ends[i]);
+	CHECK_INT(repoll_wait(epfd, events, 64, 0), 0);
+	CHECK_OK(rclose(epfd));
+	CHECK_OK(rclose(listening));
+	free(ends);
+}
+
+static void cycle(int listening, uint16_t port, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct ends ends = ends_make(listening, port);
+
+		byte_move(ends.there, ends.here);
+		byte_move(ends.here, ends.there);
+		if (i % 2) {
+			CHECK_OK(rclose(ends.here));
+			CHECK_OK(rclose(ends.there));
+		} else {
+			ends_close(&ends);
+		}
+	}
+}
+
+/* Bytes; a C library that does not tell says 0. */
+static size_t memory_used(void)
+{
+#ifdef __GLIBC__
+	return mallinfo2().uordblks;
+#else
+	return 0;
+#endif
+}
+
+/* The first cycles settle what is made once; the time wait of those before is over by then. */
+static void cycles(void)
+{
+	int count = number("RS_CYCLES", 2000), listening;
+	struct rt_use before, after;
+	long long grown;
+	size_t memory;
+	uint16_t port;
+
+	limit_raise();
+	listening = rt_rs_listener(&port);
+	cycle(listening, port, 500);
+	sleep(1);
+	before = rt_use();
+	memory = memory_used();
+	cycle(listening, port, count);
+	sleep(1);
+	after = rt_use();
+	grown = memory_used() - memory;
+	printf("  %d connections: %+d descriptors, %+d mappings, %+lld bytes in use\n", count,
+	       after.descriptors - before.descriptors, after.mappings - before.mappings, grown);
+	CHECK_INT(after.descriptors, before.descriptors);
+	CHECK(after.mappings <= before.mappings + ALLOCATOR_MAPPINGS);
+	CHECK(grown <= count * 64LL);
+	CHECK_OK(rclose(listening));
+}
+
+static const struct rt_case cases[] = {
+	{ "one_epoll", one_epoll },
+	{ "cycles", cycles },
+};
+RT_MAIN(cases)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Credits of a stream over RDMA leave a receive for the messages that need none. */
+#include <poll.h>
+
+#include <infiniband/uroce.h>
+#include <rdma/rsocket.h>
+
+#include "tests/lib/rt_cm.h"
+#include "tests/lib/rt_rsocket.h"
+
+#define COUNTERS_MAX 128
+#define A_MOMENT_MS  50
+#define MESSAGES     300 /* more than half of a queue: the peer is told of new receives */
+
+static uint64_t counter(struct rt_dev *dev, const char *name)
+{
+	struct uroce_counter counters[COUNTERS_MAX];
+	int count = uroce_query_counters(dev->ctx, NULL, counters, COUNTERS_MAX);
+
+	for (int i = 0; i < count; i++)
+		if (!strcmp(counters[i].name, name))
+			return counters[i].value;
+	FAIL("there is no counter %s", name);
+}
+
+/* Single bytes, up to @most. Return: how many went. */
+static int bytes_send(int fd, int most)
+{
+	int sent = 0;
+
+	while (sent < most && rsend(fd, "x", 1, MSG_DONTWAIT) == 1)
+		sent++;
+	return sent;
+}
+
+static void bytes_receive(int fd, int count)
+{
+	char byte;
+
+	for (int i = 0; i < count; i++)
+		CHECK_INT(rrecv(fd, &byte, 1, 0), 1);
+}
+
+/*
+ * One end spends all its credits, and has words about credits to say as well, while the other looks
+ * at nothing. No message finds the other without a receive: it would come again after 0.65 s.
+ */
+static void both_ways(void)
+{
+	struct rt_dev *dev = rt_open();
+	uint16_t port;
+	int listening = rt_rs_listener(&port), here = rt_rs_client(port);
+	int there = raccept(listening, NULL, NULL), sent;
+	struct pollfd p = { .fd = here, .events = POLLOUT };
+
+	CHECK(there >= 0);
+	CHECK_INT(rsend(there, "x", 1, 0), 1);
+	CHECK_INT(bytes_send(there, MESSAGES - 1), MESSAGES - 1);
+	sent = bytes_send(here, INT32_MAX);
+	CHECK(sent > MESSAGES);
+	CHECK_INT(rpoll(&p, 1, A_MOMENT_MS), 0);
+	bytes_receive(there, sent);
+	bytes_receive(here, MESSAGES);
+	CHECK_INT(counter(dev, "send_rnr_err"), 0);
+	CHECK_OK(rclose(here));
+	CHECK_OK(rclose(there));
+	CHECK_OK(rclose(listening));
+	rt_close(dev);
+}
+
+static const struct rt_case cases[] = {
+	{ "both_ways", both_ways },
+};
+RT_MAIN(cases)
