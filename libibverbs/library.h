@@ -107,11 +107,17 @@ void verbs_context_set_slots(struct verbs_context *ctx, const struct verbs_ops *
 /* -EOPNOTSUPP, said once in the log: "<device> does not support <verb>". */
 int verbs_unsupported(struct ibv_context *ctx, const char *verb);
 
+int verbs_destroy_refused(struct ibv_context *ctx, const char *verb, uint32_t handle, int r);
+
 /*
  * What a destroy op's result means: after device removal (-EIO) with RDMAV_ALLOW_DISASSOC_DESTROY
  * set, the object counts as destroyed. Return: 0 when the memory may be released.
  */
-int verbs_destroy_result(struct ibv_context *ctx, const char *verb, uint32_t handle, int r);
+static inline int verbs_destroy_result(struct ibv_context *ctx, const char *verb, uint32_t handle,
+				       int r)
+{
+	return likely(!r) ? 0 : verbs_destroy_refused(ctx, verb, handle, r);
+}
 
 /*
  * What acknowledgements of an object's events are counted under (event.c). Nothing has to be undone

@@ -36,10 +36,8 @@ int verbs_unsupported(struct ibv_context *ctx, const char *verb)
 	return -EOPNOTSUPP;
 }
 
-int verbs_destroy_result(struct ibv_context *ctx, const char *verb, uint32_t handle, int r)
+int verbs_destroy_refused(struct ibv_context *ctx, const char *verb, uint32_t handle, int r)
 {
-	if (!r)
-		return 0;
 	if (r == -EIO && env_is_set(ENV_RDMAV_ALLOW_DISASSOC_DESTROY))
 		return 0;
 	verbs_err(ctx, "%s %u: %s%s", verb, handle, strerror(-r),
