@@ -25,6 +25,17 @@ extern "C" {
 #define MLX4DV_ALWAYS_INLINE inline
 #endif
 
+/* By the compiler: <endian.h> has its functions in no strict dialect. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define MLX4DV_BE16(value) __builtin_bswap16(value)
+#define MLX4DV_BE32(value) __builtin_bswap32(value)
+#define MLX4DV_BE64(value) __builtin_bswap64(value)
+#else
+#define MLX4DV_BE16(value) (value)
+#define MLX4DV_BE32(value) (value)
+#define MLX4DV_BE64(value) (value)
+#endif
+
 /* ---- objects, laid open */
 
 enum mlx4dv_qp_comp_mask {
@@ -251,7 +262,7 @@ enum mlx4_cqe_status {
 				       MLX4_CQE_STATUS_TCP_UDP_CSUM_OK
 };
 
-struct mlx4_cqe {
+__extension__ struct mlx4_cqe {
 	__be32 vlan_my_qpn;
 	__be32 immed_rss_invalid;
 	__be32 g_mlpath_rqpn;
@@ -304,12 +315,12 @@ enum {
 	MLX4_WQE_CTRL_STRONG_ORDER = 1 << 7
 };
 
-enum {
+__extension__ enum {
 	MLX4_WQE_BIND_TYPE_2 = (1UL << 31),
 	MLX4_WQE_BIND_ZERO_BASED = (1 << 30),
 };
 
-enum {
+__extension__ enum {
 	MLX4_INLINE_SEG = 1UL << 31,
 	MLX4_INLINE_ALIGN = 64,
 };
@@ -318,7 +329,7 @@ enum {
 	MLX4_INVALID_LKEY = 0x100,
 };
 
-enum {
+__extension__ enum {
 	MLX4_WQE_MW_REMOTE_READ = 1 << 29,
 	MLX4_WQE_MW_REMOTE_WRITE = 1 << 30,
 	MLX4_WQE_MW_ATOMIC = 1UL << 31
@@ -345,7 +356,7 @@ struct mlx4_wqe_bind_seg {
  * has MLX4_WQE_CTRL_FENCE and the request's length in units of 16 bytes; srcrb_flags the other
  * MLX4_WQE_CTRL_ in its lowest byte.
  */
-struct mlx4_wqe_ctrl_seg {
+__extension__ struct mlx4_wqe_ctrl_seg {
 	__be32 owner_opcode;
 	union {
 		struct {
@@ -404,7 +415,7 @@ struct mlx4_wqe_raddr_seg {
 	__be32 reserved;
 };
 
-struct mlx4_wqe_lso_seg {
+__extension__ struct mlx4_wqe_lso_seg {
 	__be32 mss_hdr_size;
 	__be32 header[0];
 };
@@ -420,9 +431,9 @@ static MLX4DV_ALWAYS_INLINE void mlx4dv_set_ctrl_seg(struct mlx4_wqe_ctrl_seg *s
 						     uint32_t srcrb_flags, uint32_t imm)
 {
 	seg->imm = imm;
-	seg->srcrb_flags = htobe32(srcrb_flags);
+	seg->srcrb_flags = MLX4DV_BE32(srcrb_flags);
 	seg->fence_size = fence_size;
-	seg->owner_opcode = htobe32(owner_opcode);
+	seg->owner_opcode = MLX4DV_BE32(owner_opcode);
 }
 
 static MLX4DV_ALWAYS_INLINE void
@@ -433,26 +444,26 @@ mlx4dv_set_dgram_seg(struct mlx4_wqe_datagram_seg *seg, uint32_t port_pd, uint8_
 {
 	struct mlx4_av *av = &seg->av;
 
-	av->port_pd = htobe32(port_pd);
-	av->sl_tclass_flowlabel = htobe32(sl_tclass_flowlabel);
+	av->port_pd = MLX4DV_BE32(port_pd);
+	av->sl_tclass_flowlabel = MLX4DV_BE32(sl_tclass_flowlabel);
 	av->g_slid = g_slid;
-	av->dlid = htobe16(dlid);
+	av->dlid = MLX4DV_BE16(dlid);
 	av->gid_index = gid_index;
 	av->stat_rate = stat_rate;
 	av->hop_limit = hop_limit;
 	memcpy(av->dgid, dgid, sizeof(av->dgid));
 	memcpy(seg->mac, mac, sizeof(seg->mac));
-	seg->vlan = htobe16(vlan);
-	seg->qkey = htobe32(qkey);
-	seg->dqpn = htobe32(dqpn);
+	seg->vlan = MLX4DV_BE16(vlan);
+	seg->qkey = MLX4DV_BE32(qkey);
+	seg->dqpn = MLX4DV_BE32(dqpn);
 }
 
 static MLX4DV_ALWAYS_INLINE void mlx4dv_set_data_seg(struct mlx4_wqe_data_seg *seg, uint32_t length,
 						     uint32_t lkey, uintptr_t address)
 {
-	seg->addr = htobe64(address);
-	seg->lkey = htobe32(lkey);
-	seg->byte_count = htobe32(length);
+	seg->addr = MLX4DV_BE64(address);
+	seg->lkey = MLX4DV_BE32(lkey);
+	seg->byte_count = MLX4DV_BE32(length);
 }
 
 #ifdef __cplusplus
