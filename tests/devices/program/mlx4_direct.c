@@ -4,6 +4,7 @@
  * into the ring by this program, and whose completion it reads out of the other ring; several times
  * round both.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
