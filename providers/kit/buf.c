@@ -1,28 +1,65 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "providers/kit/buf.h"
 
+#include <string.h>
 #include <sys/mman.h>
 
 #include "libibverbs/provider.h"
+#include "util/log.h"
 
-int kit_buf_alloc(struct kit_buf *buf, size_t size)
+static void *pages_alloc(size_t size, const struct kit_allocator *from)
+{
+	void *base;
+
+	if (from->alloc) {
+		base = from->alloc(size, from->data);
+		/* Whole pages, or the fork protection of one object would be another's. */
+		if (base && (uintptr_t)base % sysconf(_SC_PAGESIZE)) {
+			log_err("the program's allocator gave memory at %p, which begins no page",
+				base);
+			from->free(base, from->data);
+			return NULL;
+		}
+		return base ? memset(base, 0, size) : NULL;
+	}
+	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return base == MAP_FAILED ? NULL : base;
+}
+
+static void pages_free(void *base, size_t size, const struct kit_allocator *from)
+{
+	if (from->alloc)
+		from->free(base, from->data);
+	else
+		munmap(base, size);
+}
+
+int kit_buf_alloc_from(struct kit_buf *buf, size_t size, const struct kit_allocator *allocator)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
+	struct kit_allocator from = {};
 	void *base;
 
 	*buf = (struct kit_buf){};
 	if (!size)
 		return 0;
+	if (allocator)
+		from = *allocator;
 	size = ROUND_UP(size, page);
-	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (base == MAP_FAILED)
+	base = pages_alloc(size, &from);
+	if (!base)
 		return -ENOMEM;
 	if (verbs_dontfork_range(base, size)) {
-		munmap(base, size);
+		pages_free(base, size, &from);
 		return -ENOMEM;
 	}
-	*buf = (struct kit_buf){ .base = base, .size = size };
+	*buf = (struct kit_buf){ .base = base, .size = size, .from = from };
 	return 0;
+}
+
+int kit_buf_alloc(struct kit_buf *buf, size_t size)
+{
+	return kit_buf_alloc_from(buf, size, NULL);
 }
 
 void kit_buf_free(struct kit_buf *buf)
@@ -30,6 +67,6 @@ void kit_buf_free(struct kit_buf *buf)
 	if (!buf->base)
 		return;
 	verbs_dofork_range(buf->base, buf->size);
-	munmap(buf->base, buf->size);
+	pages_free(buf->base, buf->size, &buf->from);
 	*buf = (struct kit_buf){};
 }

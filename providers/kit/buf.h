@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory of a queue: whole pages, zeroed, not copied into children. */
+/* Memory of a queue: whole pages, zeroed, not copied into children; or of the program's own making.
+ */
 #ifndef PROVIDERS_KIT_BUF_H
 #define PROVIDERS_KIT_BUF_H
 
 #include <stddef.h>
 
+/* Where a program wants a device's memory to come from. Both NULL: pages of this library's. */
+struct kit_allocator {
+	void *(*alloc)(size_t size, void *data);
+	void (*free)(void *base, void *data);
+	void *data;
+};
+
 struct kit_buf {
 	void *base; /* NULL: no memory, which may be freed, too */
 	size_t size;
+	struct kit_allocator from;
 };
 
 /* A size of 0 is no memory. -ENOMEM. */
 int kit_buf_alloc(struct kit_buf *buf, size_t size);
+/* As the one above without @allocator, or with one that has no functions. */
+int kit_buf_alloc_from(struct kit_buf *buf, size_t size, const struct kit_allocator *allocator);
 void kit_buf_free(struct kit_buf *buf);
 
 #endif

@@ -23,6 +23,7 @@ void dbrec_pool_init(struct dbrec_pool *pool, uint32_t line)
 
 	pthread_mutex_init(&pool->lock, NULL);
 	LIST_INIT(&pool->pages);
+	pool->allocator = NULL;
 	pool->stride = usable ? line : LINE_DEFAULT;
 }
 
@@ -48,7 +49,7 @@ static struct dbrec_page *page_with_room(struct dbrec_pool *pool)
 	page = calloc(1, sizeof(*page));
 	if (!page)
 		return NULL;
-	if (kit_buf_alloc(&page->memory, 1) < 0) {
+	if (kit_buf_alloc_from(&page->memory, 1, pool->allocator) < 0) {
 		free(page);
 		return NULL;
 	}

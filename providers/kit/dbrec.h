@@ -9,11 +9,13 @@
 #include <linux/types.h>
 
 struct dbrec_page;
+struct kit_allocator;
 
 struct dbrec_pool {
 	pthread_mutex_t lock; /* protects the pages; a leaf */
 	LIST_HEAD(, dbrec_page) pages;
-	unsigned int stride; /* bytes between records */
+	unsigned int stride;		       /* bytes between records */
+	const struct kit_allocator *allocator; /* of pages; NULL after dbrec_pool_init() */
 };
 
 /* @line: bytes of a cache line as the kernel says; what makes no sense is taken for 64. */

@@ -102,6 +102,7 @@ struct device {
 	bool resizes_srq;
 	bool short_numbers; /* QPNs have 16 bits, and work is datagrams: model/datagram.c */
 	uint8_t gid_base;   /* the backend's GID that is the device's first */
+	uint32_t lacks;	    /* of the port's capabilities */
 	const struct field *fields[REQUEST_KINDS];
 
 	/* Answers to commands. The objects are there; q is the core's request and says what is
@@ -136,13 +137,17 @@ struct device {
 	void (*complete)(struct object *cq, const struct completion *completion);
 	/* Whether the process has armed the CQ since it was asked last. */
 	bool (*armed)(struct object *cq, struct arm *ret_arm);
+	/* Of a trace: which of the 16 bytes at this offset of "qp0.sq" the device does not look at,
+	 * a bit each. */
+	unsigned (*ignored)(const char *region, size_t offset);
 	/* Of a trace: the process posted it, as number `index` of its queue; what the device calls
 	 * it. */
 	uint16_t (*traced_id)(const struct object *qp, bool receive, uint32_t index);
 	uint8_t (*traced_note)(enum ibv_wr_opcode opcode);
 };
 
-extern const struct device device_mlx5, device_mlx5_dynamic, device_efa;
+extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx4, device_mlx4_ib,
+	device_efa;
 
 /* The one that is played, or NULL. */
 extern const struct device *device;

@@ -162,7 +162,7 @@ void context_port(struct ib_uverbs_query_port_resp *ret)
 		a.gid_tbl_len = 1;
 	}
 	*ret = (struct ib_uverbs_query_port_resp){
-		.port_cap_flags = a.port_cap_flags,
+		.port_cap_flags = a.port_cap_flags & ~device->lacks,
 		.max_msg_sz = a.max_msg_sz,
 		.gid_tbl_len = a.gid_tbl_len,
 		.pkey_tbl_len = a.pkey_tbl_len,
@@ -174,6 +174,8 @@ void context_port(struct ib_uverbs_query_port_resp *ret)
 		.active_speed = a.active_speed,
 		.phys_state = a.phys_state,
 		.link_layer = device->link_layer,
+		/* Programs look whether there is one. Paths are found by GIDs all the same. */
+		.lid = device->link_layer == IBV_LINK_LAYER_INFINIBAND,
 	};
 }
 

@@ -131,7 +131,7 @@ int handle_create_ah(struct command *c)
 	trace_line("CREATE_AH %s global=%u sgid=%u hops=%u sl=%u -> %s",
 		   object_name(OBJECT_PD, q->pd_handle), q->attr.is_global, q->attr.grh.sgid_index,
 		   q->attr.grh.hop_limit, q->attr.sl, object_name(OBJECT_AH, ah->handle));
-	r = device->create_ah(ah, &q->attr, c);
+	r = device->create_ah ? device->create_ah(ah, &q->attr, c) : EOPNOTSUPP;
 	if (r) {
 		object_free(ah);
 		return r;

@@ -53,6 +53,7 @@ struct object {
 	uint32_t user_index;
 	enum ibv_qp_type qp_type;
 	enum ibv_qp_state state;
+	bool was_init; /* since it was in RESET */
 	uint32_t qkey;
 
 	struct ibv_ah_attr address; /* an AH's */

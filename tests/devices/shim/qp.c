@@ -115,6 +115,7 @@ int handle_modify_qp(struct command *c)
 	if (r || !(q->attr_mask & IBV_QP_STATE))
 		return r;
 	qp->state = q->qp_state;
+	qp->was_init = qp->state == IBV_QPS_INIT || (qp->was_init && qp->state != IBV_QPS_RESET);
 	if (qp->state == IBV_QPS_RESET)
 		qp->sq.consumed = qp->rq.consumed = qp->rq.cursor = 0;
 	return 0;

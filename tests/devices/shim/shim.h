@@ -2,7 +2,7 @@
 /*
  * A kernel and a device, played to a process by LD_PRELOAD. The environment says which:
  *
- *   DEVICES_DEVICE   mlx5, mlx5-dynamic, efa; without it the shim does nothing
+ *   DEVICES_DEVICE   mlx5, mlx5-dynamic, mlx4, mlx4-ib, efa; without it the shim does nothing
  *   DEVICES_SYSFS    a folder, where each process gets a tree that announces the device; SYSFS_PATH
  * names it DEVICES_BACKEND  run mode: what UROCE is to the model's own uroce, e.g. on:lo
  *   DEVICES_TRACE    trace mode: the file to write

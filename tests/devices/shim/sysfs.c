@@ -124,6 +124,7 @@ static void put_gid(uint32_t index)
 
 static void write_tree(void)
 {
+	static const char *const link_layers[] = { "Unspecified", "InfiniBand", "Ethernet" };
 	static const char *const node_types[] = { [1] = "CA", [7] = "unspecified" };
 	struct ib_uverbs_query_port_resp port;
 
@@ -140,8 +141,7 @@ static void write_tree(void)
 	put(in("node_desc"), device->ibdev);
 	put_pci();
 	put(in("ports/1/pkeys/0"), "0xffff");
-	put(in("ports/1/link_layer"),
-	    device->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "Unspecified");
+	put(in("ports/1/link_layer"), link_layers[device->link_layer]);
 	put(in("ports/1/state"), "4: ACTIVE");
 	put(in("ports/1/rate"), "100 Gb/sec (4X EDR)");
 	context_port(&port);

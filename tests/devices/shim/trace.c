@@ -171,17 +171,28 @@ void trace_hex(char *ret, const uint8_t *bytes, size_t length)
 		ret += sprintf(ret, i && i % 4 == 0 ? " %02x" : "%02x", bytes[i]);
 }
 
+/* What the device does not look at is what it was. */
+static void look(const struct region *region, size_t at, size_t length, uint8_t *ret_row)
+{
+	unsigned ignored = device->ignored ? device->ignored(region->name, at) : 0;
+
+	for (size_t i = 0; i < length; i++)
+		ret_row[i] = ignored >> i & 1 ? region->copy[at + i] : region->at[at + i];
+}
+
 static void compare(struct region *region)
 {
 	char text[3 * ROW + 1];
+	uint8_t row[ROW];
 	size_t length;
 
 	for (size_t at = 0; at < region->length; at += ROW) {
 		length = region->length - at < ROW ? region->length - at : ROW;
-		if (!memcmp(region->at + at, region->copy + at, length))
+		look(region, at, length, row);
+		if (!memcmp(row, region->copy + at, length))
 			continue;
-		memcpy(region->copy + at, region->at + at, length);
-		trace_hex(text, region->copy + at, length);
+		memcpy(region->copy + at, row, length);
+		trace_hex(text, row, length);
 		trace_line("    memory   %s+0x%04zx: %s", region->name, at, text);
 	}
 }

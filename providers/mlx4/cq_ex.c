@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Extended polling: the lock is held from a successful start_poll to end_poll, and the fields are
+ * read from the entry itself.
+ */
+#include "providers/mlx4/cqe.h"
+
+const uint64_t mlx4_cq_ex_wc_flags =
+	IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |
+	IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
+	IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+
+static inline struct mlx4_cq *ex_to_mcq(struct ibv_cq_ex *cq_ex)
+{
+	return (struct mlx4_cq *)cq_ex;
+}
+
+static inline const struct mlx4_cqe *ex_cqe(struct ibv_cq_ex *cq_ex)
+{
+	return ex_to_mcq(cq_ex)->cqe;
+}
+
+static inline unsigned int ex_opcode(struct ibv_cq_ex *cq_ex)
+{
+	return ex_cqe(cq_ex)->owner_sr_opcode & MLX4_CQE_OPCODE_MASK;
+}
+
+static inline bool ex_is_sent(struct ibv_cq_ex *cq_ex)
+{
+	return ex_cqe(cq_ex)->owner_sr_opcode & MLX4_CQE_IS_SEND_MASK;
+}
+
+/* Take the next entry. ENOENT: there is none; EIO: it makes no sense. */
+static inline int ex_take(struct mlx4_cq *cq)
+{
+	const struct mlx4_cqe *cqe = mlx4_cqe_at(cq, cq->consumer);
+	int last = mlx4_cqe_valid(cq, cqe, cq->consumer);
+	struct mlx4_done done;
+
+	if (last == MLX4_CQE_NONE)
+		return ENOENT;
+	/* The rest of the entry was written before its last byte. */
+	barrier_from_device();
+	cq->consumer++;
+	if (unlikely(!mlx4_done_read(cq, cqe, last, &done))) {
+		mlx4_cqe_say_corrupt(cq, cqe);
+		return EIO;
+	}
+	cq->cqe = cqe;
+	cq->cqe_qp = done.qp;
+	cq->vcq.cq_ex.wr_id = done.wr_id;
+	cq->vcq.cq_ex.status = done.status;
+	return 0;
+}
+
+static void ex_publish(struct mlx4_cq *cq)
+{
+	atomic_thread_fence(memory_order_release);
+	mlx4_cq_publish(cq);
+}
+
+static int ex_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
+{
+	struct mlx4_cq *cq = ex_to_mcq(cq_ex);
+	int r;
+
+	if (unlikely(attr->comp_mask)) {
+		errno = EINVAL;
+		return EINVAL;
+	}
+	spinlock_lock(&cq->lock);
+	r = ex_take(cq);
+	if (r) {
+		if (r != ENOENT)
+			ex_publish(cq);
+		spinlock_unlock(&cq->lock);
+		errno = r;
+	}
+	return r;
+}
+
+static int ex_next_poll(struct ibv_cq_ex *cq_ex)
+{
+	int r = ex_take(ex_to_mcq(cq_ex));
+
+	if (r)
+		errno = r;
+	return r;
+}
+
+static void ex_end_poll(struct ibv_cq_ex *cq_ex)
+{
+	struct mlx4_cq *cq = ex_to_mcq(cq_ex);
+
+	ex_publish(cq);
+	spinlock_unlock(&cq->lock);
+}
+
+static enum ibv_wc_opcode ex_read_opcode(struct ibv_cq_ex *cq_ex)
+{
+	unsigned int opcode = ex_opcode(cq_ex);
+
+	if (ex_is_sent(cq_ex))
+		return mlx4_sent_opcode(opcode);
+	return opcode == MLX4_RECV_OPCODE_RDMA_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+}
+
+static uint32_t ex_read_vendor_err(struct ibv_cq_ex *cq_ex)
+{
+	return ((const struct mlx4_err_cqe *)ex_cqe(cq_ex))->vendor_err;
+}
+
+static unsigned int ex_read_wc_flags(struct ibv_cq_ex *cq_ex)
+{
+	unsigned int opcode = ex_opcode(cq_ex);
+
+	if (!ex_is_sent(cq_ex))
+		return mlx4_cqe_recv_flags(ex_to_mcq(cq_ex)->cqe_qp, ex_cqe(cq_ex), opcode);
+	return opcode == MLX4_OPCODE_RDMA_WRITE_IMM || opcode == MLX4_OPCODE_SEND_IMM
+		       ? IBV_WC_WITH_IMM
+		       : 0;
+}
+
+static uint32_t ex_read_byte_len(struct ibv_cq_ex *cq_ex)
+{
+	return be32toh(ex_cqe(cq_ex)->byte_cnt);
+}
+
+/* An invalidated rkey is read through here too, in the order of this processor. */
+static __be32 ex_read_imm_data(struct ibv_cq_ex *cq_ex)
+{
+	const struct mlx4_cqe *cqe = ex_cqe(cq_ex);
+
+	if (!ex_is_sent(cq_ex) && ex_opcode(cq_ex) == MLX4_RECV_OPCODE_SEND_INVAL)
+		return be32toh(cqe->immed_rss_invalid);
+	return cqe->immed_rss_invalid;
+}
+
+static uint32_t ex_read_qp_num(struct ibv_cq_ex *cq_ex)
+{
+	return ex_to_mcq(cq_ex)->cqe_qp->vqp.qp.qp_num;
+}
+
+static uint32_t ex_read_src_qp(struct ibv_cq_ex *cq_ex)
+{
+	return be32toh(ex_cqe(cq_ex)->g_mlpath_rqpn) & 0xffffff;
+}
+
+static uint32_t ex_read_slid(struct ibv_cq_ex *cq_ex)
+{
+	return be16toh(ex_cqe(cq_ex)->rlid);
+}
+
+static uint8_t ex_read_sl(struct ibv_cq_ex *cq_ex)
+{
+	return mlx4_cqe_sl(ex_to_mcq(cq_ex)->cqe_qp, ex_cqe(cq_ex));
+}
+
+static uint8_t ex_read_dlid_path_bits(struct ibv_cq_ex *cq_ex)
+{
+	return be32toh(ex_cqe(cq_ex)->g_mlpath_rqpn) >> 24 & 0x7f;
+}
+
+/* 48 bits of the adapter's clock. They lie where the service level and the LID are otherwise. */
+static uint64_t ex_read_completion_ts(struct ibv_cq_ex *cq_ex)
+{
+	const struct mlx4_cqe *cqe = ex_cqe(cq_ex);
+
+	return (uint64_t)be32toh(cqe->ts_47_16) << 16 | cqe->ts_15_8 << 8 | cqe->ts_7_0;
+}
+
+void mlx4_cq_ex_set_slots(struct mlx4_cq *cq, uint64_t wc_flags)
+{
+	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
+
+	ex->start_poll = ex_start_poll;
+	ex->next_poll = ex_next_poll;
+	ex->end_poll = ex_end_poll;
+	ex->read_opcode = ex_read_opcode;
+	ex->read_vendor_err = ex_read_vendor_err;
+	ex->read_wc_flags = ex_read_wc_flags;
+	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
+		ex->read_byte_len = ex_read_byte_len;
+	if (wc_flags & IBV_WC_EX_WITH_IMM)
+		ex->read_imm_data = ex_read_imm_data;
+	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
+		ex->read_qp_num = ex_read_qp_num;
+	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
+		ex->read_src_qp = ex_read_src_qp;
+	if (wc_flags & IBV_WC_EX_WITH_SLID)
+		ex->read_slid = ex_read_slid;
+	if (wc_flags & IBV_WC_EX_WITH_SL)
+		ex->read_sl = ex_read_sl;
+	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
+		ex->read_dlid_path_bits = ex_read_dlid_path_bits;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		ex->read_completion_ts = ex_read_completion_ts;
+}

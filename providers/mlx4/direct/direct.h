@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the files of direct verbs share. */
+#ifndef MLX4_DIRECT_H
+#define MLX4_DIRECT_H
+
+#include "providers/mlx4/mlx4.h"
+
+#define MLX4DV_EXPORT __attribute__((visibility("default")))
+
+/* The context as mlx4's; NULL, with a line and errno, when it is of another device. */
+struct mlx4_context *mlx4dv_context(struct ibv_context *ctx, const char *function);
+
+#endif

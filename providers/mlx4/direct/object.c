@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Objects of verbs, laid open for programs that drive them themselves. */
+#include "providers/mlx4/direct/direct.h"
+
+static void qp_show(struct mlx4_qp *qp, struct mlx4dv_qp *out)
+{
+	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
+	bool has_rq = qp->rq.max_post;
+
+	out->rdb = qp->rq.record;
+	out->sdb = (uint32_t *)(void *)(ctx->uar + MLX4_SEND_DOORBELL);
+	out->doorbell_qpn = qp->doorbell;
+	out->sq.wqe_cnt = qp->sq.mask + 1;
+	out->sq.wqe_shift = qp->sq.shift;
+	out->sq.offset = qp->sq.ring - (char *)qp->buf.base;
+	out->rq.wqe_cnt = has_rq ? qp->rq.mask + 1 : 0;
+	out->rq.wqe_shift = has_rq ? qp->rq.shift : 0;
+	out->rq.offset = has_rq ? qp->rq.ring - (char *)qp->buf.base : 0;
+	out->buf.buf = qp->buf.base;
+	out->buf.length = qp->buf.size;
+	out->comp_mask &= MLX4DV_QP_MASK_UAR_MMAP_OFFSET;
+	if (out->comp_mask)
+		out->uar_mmap_offset = 0;
+}
+
+/* From now on its completions are the program's to take. */
+static void cq_show(struct mlx4_cq *cq, struct mlx4dv_cq *out)
+{
+	spinlock_lock(&cq->lock);
+	cq->by_program = true;
+	spinlock_unlock(&cq->lock);
+	out->buf.buf = cq->buf.base;
+	out->buf.length = cq->buf.size;
+	out->cqe_cnt = cq->mask + 1;
+	out->cqn = cq->cqn;
+	out->set_ci_db = cq->record;
+	out->arm_db = cq->record + 1;
+	out->arm_sn = cq->arm_sn;
+	out->cqe_size = cq->stride;
+	out->comp_mask &= MLX4DV_CQ_MASK_UAR;
+	if (out->comp_mask)
+		out->cq_uar = to_mctx(cq->vcq.cq.context)->uar;
+}
+
+static void srq_show(struct mlx4_srq *srq, struct mlx4dv_srq *out)
+{
+	out->buf.buf = srq->buf.base;
+	out->buf.length = srq->buf.size;
+	out->wqe_shift = srq->shift;
+	out->head = srq->head;
+	out->tail = srq->tail;
+	out->db = srq->record;
+	out->comp_mask = 0;
+}
+
+/* Of the first object there is. */
+static struct ibv_context *context_of(const struct mlx4dv_obj *obj, uint64_t type)
+{
+	return type & MLX4DV_OBJ_QP    ? obj->qp.in->context
+	       : type & MLX4DV_OBJ_CQ  ? obj->cq.in->context
+	       : type & MLX4DV_OBJ_SRQ ? obj->srq.in->context
+				       : NULL;
+}
+
+MLX4DV_EXPORT int mlx4dv_init_obj(struct mlx4dv_obj *obj, uint64_t obj_type)
+{
+	struct ibv_context *ctx = context_of(obj, obj_type);
+
+	/* Of a kind that this library never made. */
+	if (obj_type & MLX4DV_OBJ_RWQ) {
+		log_err("mlx4: mlx4dv_init_obj: obj_type 0x%llx: this library does not have it",
+			(unsigned long long)obj_type);
+		return EOPNOTSUPP;
+	}
+	if (!ctx)
+		return EINVAL;
+	if (!mlx4dv_context(ctx, __func__))
+		return EOPNOTSUPP;
+	if (obj_type & MLX4DV_OBJ_QP)
+		qp_show(to_mqp(obj->qp.in), obj->qp.out);
+	if (obj_type & MLX4DV_OBJ_CQ)
+		cq_show(to_mcq(obj->cq.in), obj->cq.out);
+	if (obj_type & MLX4DV_OBJ_SRQ)
+		srq_show(to_msrq(obj->srq.in), obj->srq.out);
+	return 0;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "providers/mlx4/cqe.h"
+
+struct mlx4_qp *mlx4_cq_find(struct mlx4_cq *cq, uint32_t qpn)
+{
+	struct mlx4_qp *qp = idtable_find(&to_mctx(cq->vcq.cq.context)->qps, qpn);
+
+	/* Locks are those of its own queues: one that completes elsewhere is not touched. */
+	if (!qp || (qp->send_cq != cq && qp->recv_cq != cq))
+		return NULL;
+	cq->last = qp;
+	cq->last_qpn = qpn;
+	return qp;
+}
+
+enum ibv_wc_status mlx4_status(uint8_t syndrome)
+{
+	static const uint8_t statuses[] = {
+		[MLX4_CQE_SYNDROME_LOCAL_LENGTH_ERR] = IBV_WC_LOC_LEN_ERR,
+		[MLX4_CQE_SYNDROME_LOCAL_QP_OP_ERR] = IBV_WC_LOC_QP_OP_ERR,
+		[MLX4_CQE_SYNDROME_LOCAL_PROT_ERR] = IBV_WC_LOC_PROT_ERR,
+		[MLX4_CQE_SYNDROME_WR_FLUSH_ERR] = IBV_WC_WR_FLUSH_ERR,
+		[MLX4_CQE_SYNDROME_MW_BIND_ERR] = IBV_WC_MW_BIND_ERR,
+		[MLX4_CQE_SYNDROME_BAD_RESP_ERR] = IBV_WC_BAD_RESP_ERR,
+		[MLX4_CQE_SYNDROME_LOCAL_ACCESS_ERR] = IBV_WC_LOC_ACCESS_ERR,
+		[MLX4_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR] = IBV_WC_REM_INV_REQ_ERR,
+		[MLX4_CQE_SYNDROME_REMOTE_ACCESS_ERR] = IBV_WC_REM_ACCESS_ERR,
+		[MLX4_CQE_SYNDROME_REMOTE_OP_ERR] = IBV_WC_REM_OP_ERR,
+		[MLX4_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR] = IBV_WC_RETRY_EXC_ERR,
+		[MLX4_CQE_SYNDROME_RNR_RETRY_EXC_ERR] = IBV_WC_RNR_RETRY_EXC_ERR,
+		[MLX4_CQE_SYNDROME_REMOTE_ABORTED_ERR] = IBV_WC_REM_ABORT_ERR,
+	};
+
+	if (syndrome < ARRAY_SIZE(statuses) && statuses[syndrome])
+		return statuses[syndrome];
+	return IBV_WC_GENERAL_ERR;
+}
+
+__attribute__((noinline, cold)) void mlx4_cqe_say_corrupt(const struct mlx4_cq *cq,
+							  const struct mlx4_cqe *cqe)
+{
+	verbs_err(cq->vcq.cq.context,
+		  "cq 0x%x: an entry that makes no sense: opcode 0x%x, qp 0x%x, request %u",
+		  cq->cqn, cqe->owner_sr_opcode & MLX4_CQE_OPCODE_MASK,
+		  be32toh(cqe->vlan_my_qpn) & MLX4_CQE_QPN_MASK, be16toh(cqe->wqe_index));
+}
+
+__attribute__((always_inline)) static inline void
+wc_sent(struct ibv_wc *wc, const struct mlx4_cqe *cqe, unsigned int opcode)
+{
+	wc->opcode = mlx4_sent_opcode(opcode);
+	wc->wc_flags = 0;
+	switch (opcode) {
+	case MLX4_OPCODE_RDMA_WRITE_IMM:
+	case MLX4_OPCODE_SEND_IMM:
+		wc->wc_flags = IBV_WC_WITH_IMM;
+		break;
+	case MLX4_OPCODE_RDMA_READ:
+		wc->byte_len = be32toh(cqe->byte_cnt);
+		break;
+	case MLX4_OPCODE_ATOMIC_CS:
+	case MLX4_OPCODE_ATOMIC_FA:
+		wc->byte_len = 8;
+		break;
+	}
+}
+
+/* Return: whether there is such a completion. */
+__attribute__((always_inline)) static inline bool wc_received(struct ibv_wc *wc,
+							      const struct mlx4_cqe *cqe,
+							      unsigned int opcode,
+							      const struct mlx4_qp *qp)
+{
+	uint32_t g_mlpath_rqpn = be32toh(cqe->g_mlpath_rqpn);
+	uint32_t word = be32toh(cqe->immed_rss_invalid);
+
+	wc->opcode =
+		opcode == MLX4_RECV_OPCODE_RDMA_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+	wc->byte_len = be32toh(cqe->byte_cnt);
+	wc->wc_flags = mlx4_cqe_recv_flags(qp, cqe, opcode);
+	if (wc->wc_flags & IBV_WC_WITH_INV)
+		wc->invalidated_rkey = word;
+	else if (wc->wc_flags & IBV_WC_WITH_IMM)
+		wc->imm_data = cqe->immed_rss_invalid;
+	wc->slid = be16toh(cqe->rlid);
+	wc->sl = mlx4_cqe_sl(qp, cqe);
+	wc->src_qp = g_mlpath_rqpn & 0xffffff;
+	wc->dlid_path_bits = g_mlpath_rqpn >> 24 & 0x7f;
+	wc->pkey_index = word & 0x7f;
+	return likely(opcode <= MLX4_RECV_OPCODE_SEND_INVAL);
+}
+
+/* Return: whether the entry can be believed. */
+__attribute__((always_inline)) static inline bool
+wc_read(struct mlx4_cq *cq, const struct mlx4_cqe *cqe, unsigned int last, struct ibv_wc *wc)
+{
+	bool sent = last & MLX4_CQE_IS_SEND_MASK;
+	struct mlx4_done done;
+
+	if (unlikely(!mlx4_done_read(cq, cqe, last, &done)))
+		return false;
+	wc->wr_id = done.wr_id;
+	wc->status = done.status;
+	wc->vendor_err = done.vendor_err;
+	wc->qp_num = done.qp->vqp.qp.qp_num;
+	if (unlikely((last & MLX4_CQE_OPCODE_MASK) == MLX4_CQE_OPCODE_ERROR)) {
+		wc->opcode = sent ? IBV_WC_SEND : IBV_WC_RECV;
+		wc->wc_flags = 0;
+		return true;
+	}
+	if (!sent)
+		return wc_received(wc, cqe, last & MLX4_CQE_OPCODE_MASK, done.qp);
+	wc_sent(wc, cqe, last & MLX4_CQE_OPCODE_MASK);
+	return true;
+}
+
+/* With the lock held, and the next entry with its last byte; gives the lock back. */
+__attribute__((noinline)) static int poll_found(struct mlx4_cq *cq, const struct mlx4_cqe *cqe,
+						int last, int num_entries, struct ibv_wc *wc)
+{
+	int n = 0;
+
+	do {
+		/* The rest of the entry was written before its last byte. */
+		barrier_from_device();
+		cq->consumer++;
+		if (unlikely(!wc_read(cq, cqe, last, wc))) {
+			mlx4_cqe_say_corrupt(cq, cqe);
+			n = MLX4_POLL_CORRUPT;
+			break;
+		}
+		verbs_data_wc(&cq->vcq.cq, wc);
+		wc++;
+		if (++n == num_entries)
+			break;
+		cqe = mlx4_cqe_at(cq, cq->consumer);
+		last = mlx4_cqe_valid(cq, cqe, cq->consumer);
+	} while (last != MLX4_CQE_NONE);
+	/* What was read is not read later: the adapter may write there again. */
+	atomic_thread_fence(memory_order_release);
+	mlx4_cq_publish(cq);
+	spinlock_unlock(&cq->lock);
+	return n;
+}
+
+/* With the lock held; gives it back. */
+static inline int poll_locked(struct mlx4_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	const struct mlx4_cqe *cqe = mlx4_cqe_at(cq, cq->consumer);
+	int last = mlx4_cqe_valid(cq, cqe, cq->consumer);
+
+	if (last != MLX4_CQE_NONE && likely(num_entries > 0))
+		return poll_found(cq, cqe, last, num_entries, wc);
+	spinlock_unlock(&cq->lock);
+	return 0;
+}
+
+__attribute__((noinline, cold)) static int poll_contended(struct mlx4_cq *cq, int num_entries,
+							  struct ibv_wc *wc)
+{
+	spinlock_wait(&cq->lock);
+	return poll_locked(cq, num_entries, wc);
+}
+
+int mlx4_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	struct mlx4_cq *cq = to_mcq(ibcq);
+
+	if (unlikely(!spinlock_try(&cq->lock)))
+		return poll_contended(cq, num_entries, wc);
+	return poll_locked(cq, num_entries, wc);
+}

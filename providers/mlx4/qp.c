@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Queue pairs: two rings in one buffer, and what is kept beside them. */
+#include <string.h>
+
+#include "providers/mlx4/cqe.h"
+
+static int refuse(struct ibv_context *ctx, const char *what, unsigned long long value)
+{
+	verbs_err(ctx, "ibv_create_qp: %s 0x%llx: not supported by mlx4", what, value);
+	return -EOPNOTSUPP;
+}
+
+static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+		    const struct mlx4dv_qp_init_attr *dv)
+{
+	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+
+	if (!comp_mask_ok(attr->comp_mask, known))
+		return refuse(ctx, "comp_mask", attr->comp_mask & ~known);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
+		return refuse(ctx, "create_flags", attr->create_flags);
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
+	    attr->qp_type != IBV_QPT_UD)
+		return refuse(ctx, "QP type", attr->qp_type);
+	if (dv && !comp_mask_ok(dv->comp_mask, MLX4DV_QP_INIT_ATTR_MASK_INL_RECV)) {
+		verbs_err(ctx, "mlx4dv_create_qp: comp_mask 0x%llx is not known",
+			  (unsigned long long)dv->comp_mask);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* The queue with the larger slots comes first. */
+static void rings_place(struct mlx4_qp *qp, const struct mlx4_qp_size *size)
+{
+	char *base = qp->buf.base;
+
+	if (size->rq_count && size->rq_shift > size->sq_shift) {
+		qp->rq.ring = base;
+		qp->sq.ring = base + ((size_t)size->rq_count << size->rq_shift);
+	} else {
+		qp->sq.ring = base;
+		qp->rq.ring = base + ((size_t)size->sq_count << size->sq_shift);
+	}
+}
+
+/* Memory of the rings and beside them; what is not needed has one entry, so that a mask of 0 is
+ * right. */
+static int rings_make(struct mlx4_qp *qp, const struct mlx4_qp_size *size)
+{
+	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
+	size_t rq_bytes = size->rq_count ? (size_t)size->rq_count << size->rq_shift : 0;
+	int r;
+
+	qp->sq.wr_ids = calloc(size->sq_count, sizeof(*qp->sq.wr_ids));
+	qp->rq.wr_ids = calloc(max_of(size->rq_count, 1u), sizeof(*qp->rq.wr_ids));
+	if (size->rq_count)
+		qp->rq.record = dbrec_alloc(&ctx->records);
+	if (!qp->sq.wr_ids || !qp->rq.wr_ids || (size->rq_count && !qp->rq.record))
+		return -ENOMEM;
+	r = kit_buf_alloc_from(&qp->buf, ((size_t)size->sq_count << size->sq_shift) + rq_bytes,
+			       &ctx->allocator);
+	if (r < 0)
+		return r;
+	rings_place(qp, size);
+	qp->rq.mask = size->rq_count ? size->rq_count - 1 : 0;
+	qp->rq.shift = size->rq_shift;
+	qp->rq.max_sge = -1;
+	qp->sq.mask = size->sq_count - 1;
+	qp->sq.shift = size->sq_shift;
+	qp->sq.spare = size->sq_spare;
+	qp->sq.max_post = size->sq_max_post;
+	qp->sq.max_inline = size->max_inline;
+	qp->sq.ops = size->sq_ops;
+	qp->sq.max_sge = -1;
+	return 0;
+}
+
+static void rings_free(struct mlx4_qp *qp)
+{
+	kit_buf_free(&qp->buf);
+	dbrec_free(&to_mctx(qp->vqp.qp.context)->records, qp->rq.record);
+	free(qp->rq.wr_ids);
+	free(qp->sq.wr_ids);
+}
+
+/* What the kernel made of the receive queue has to fit into the ring that it was given. */
+static int rq_accept(struct mlx4_qp *qp, const struct ibv_qp_cap *cap,
+		     const struct mlx4_qp_size *size)
+{
+	if (!size->rq_count)
+		return 0;
+	if (!cap->max_recv_wr || cap->max_recv_wr > size->rq_count ||
+	    cap->max_recv_sge > (1u << size->rq_shift) / MLX4_SEGMENT) {
+		verbs_err(qp->vqp.qp.context,
+			  "qp 0x%x: the kernel grants %u receives of %u, of %u and %u",
+			  qp->vqp.qp.qp_num, cap->max_recv_wr, cap->max_recv_sge, size->rq_count,
+			  (1u << size->rq_shift) / MLX4_SEGMENT);
+		return -EPROTO;
+	}
+	qp->rq.max_post = cap->max_recv_wr;
+	qp->rq.wqe_sge = cap->max_recv_sge;
+	return 0;
+}
+
+/* With the table's lock held. */
+static int qp_create_locked(struct mlx4_qp *qp, const struct verbs_create_qp *in,
+			    const struct mlx4_qp_size *size)
+{
+	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
+	int r = uverbs_create_qp(&qp->vqp, in);
+
+	if (r < 0)
+		return r;
+	qp->vqp.qp.qp_num &= MLX4_CQE_QPN_MASK;
+	qp->doorbell = htobe32(qp->vqp.qp.qp_num << 8);
+	r = rq_accept(qp, &in->attr->cap, size);
+	if (!r)
+		r = idtable_put(&ctx->qps, qp->vqp.qp.qp_num, qp);
+	if (r < 0)
+		uverbs_destroy_qp(&qp->vqp);
+	return r;
+}
+
+static int qp_create(struct mlx4_qp *qp, const struct verbs_create_qp *in,
+		     const struct mlx4_qp_size *size, uint32_t inl_recv)
+{
+	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
+	struct mlx4_ib_create_qp cmd = {
+		.buf_addr = (uintptr_t)qp->buf.base,
+		.db_addr = (uintptr_t)qp->rq.record,
+		.log_sq_bb_count = __builtin_ctz(size->sq_count),
+		.log_sq_stride = size->sq_shift,
+		.inl_recv_sz = inl_recv,
+	};
+	struct verbs_udata udata = { .in = &cmd, .in_len = sizeof(cmd) };
+	struct verbs_create_qp request = *in;
+	int r;
+
+	request.udata = &udata;
+	in->attr->cap.max_recv_wr = size->rq_wr;
+	in->attr->cap.max_recv_sge = size->rq_sge;
+	pthread_mutex_lock(&ctx->qp_lock);
+	r = qp_create_locked(qp, &request, size);
+	pthread_mutex_unlock(&ctx->qp_lock);
+	return r;
+}
+
+static void qp_link(struct mlx4_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+	qp->send_cq = attr->send_cq ? to_mcq(attr->send_cq) : NULL;
+	qp->recv_cq = attr->recv_cq ? to_mcq(attr->recv_cq) : NULL;
+	qp->srq = attr->srq ? to_msrq(attr->srq) : NULL;
+	qp->sq.flags = attr->sq_sig_all ? MLX4_WQE_CTRL_CQ_UPDATE : 0;
+}
+
+int mlx4_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
+{
+	const struct mlx4dv_qp_init_attr *dv = in->dv;
+	struct mlx4_context *ctx = to_mctx(vqp->qp.context);
+	struct mlx4_qp *qp = to_mqp(&vqp->qp);
+	struct mlx4_qp_size size;
+	uint32_t inl_recv = 0;
+	int r = qp_check(vqp->qp.context, in->attr, dv);
+
+	if (r < 0)
+		return r;
+	if (dv && dv->comp_mask & MLX4DV_QP_INIT_ATTR_MASK_INL_RECV)
+		inl_recv = dv->inl_recv_sz;
+	r = mlx4_qp_size(ctx, in->attr, inl_recv, &size);
+	if (r < 0)
+		return r;
+	qp_link(qp, in->attr);
+	r = rings_make(qp, &size);
+	if (!r)
+		r = qp_create(qp, in, &size, inl_recv);
+	if (r < 0) {
+		rings_free(qp);
+		return r;
+	}
+	in->attr->cap.max_send_wr = size.sq_max_post;
+	in->attr->cap.max_send_sge = size.sq_max_sge;
+	in->attr->cap.max_inline_data = size.max_inline;
+	return 0;
+}
+
+int mlx4_destroy_qp(struct verbs_qp *vqp)
+{
+	struct mlx4_context *ctx = to_mctx(vqp->qp.context);
+	struct mlx4_qp *qp = to_mqp(&vqp->qp);
+	int r;
+
+	pthread_mutex_lock(&ctx->qp_lock);
+	r = uverbs_destroy_qp(vqp);
+	if (!r)
+		mlx4_cqs_clean(qp, true);
+	pthread_mutex_unlock(&ctx->qp_lock);
+	if (!r)
+		rings_free(qp);
+	return r;
+}

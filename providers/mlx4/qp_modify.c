@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Transitions, and what they do to the rings. */
+#include "providers/mlx4/cqe.h"
+
+/* Both rings are empty again, and so is what they completed. */
+static void rings_reset(struct mlx4_qp *qp)
+{
+	mlx4_cqs_clean(qp, false);
+	qp->sq.head = qp->rq.head = 0;
+	atomic_store_explicit(&qp->sq.tail, 0, memory_order_relaxed);
+	atomic_store_explicit(&qp->rq.tail, 0, memory_order_relaxed);
+	if (qp->rq.record)
+		*qp->rq.record = 0;
+}
+
+/* What may be posted in the state that was reached. */
+static void gates_set(struct mlx4_qp *qp, enum ibv_qp_state state)
+{
+	switch (state) {
+	case IBV_QPS_RESET:
+		qp->sq.max_sge = qp->rq.max_sge = -1;
+		break;
+	case IBV_QPS_INIT:
+		qp->rq.max_sge = qp->rq.max_post ? (int)qp->rq.wqe_sge : -1;
+		break;
+	case IBV_QPS_RTS:
+		qp->sq.max_sge = qp->vqp.cap.max_send_sge;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Where a queue pair is, completions and checksums follow. */
+static void port_set(struct mlx4_qp *qp, uint8_t port_num)
+{
+	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
+	uint8_t link = port_num && port_num <= MLX4_PORTS ? ctx->link_layer[port_num - 1] : 0;
+
+	qp->ethernet = link == IBV_LINK_LAYER_ETHERNET;
+	qp->checksums = link == IBV_LINK_LAYER_INFINIBAND && qp->vqp.qp.qp_type == IBV_QPT_UD &&
+			ctx->ud_checksums;
+	qp->sq.checksum_flags =
+		qp->checksums ? MLX4_WQE_CTRL_IP_HDR_CSUM | MLX4_WQE_CTRL_TCP_UDP_CSUM : 0;
+}
+
+int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
+{
+	bool has_state = in->mask & IBV_QP_STATE;
+	struct mlx4_qp *qp = to_mqp(&vqp->qp);
+	int r;
+
+	if (in->mask & IBV_QP_PORT)
+		port_set(qp, in->attr->port_num);
+	/* From then on the adapter looks whose the slots are. */
+	if (has_state && vqp->qp.state == IBV_QPS_RESET && in->attr->qp_state == IBV_QPS_INIT)
+		mlx4_sq_init(&qp->sq);
+	r = uverbs_modify_qp(vqp, in);
+	if (r < 0 || !has_state)
+		return r;
+	if (in->attr->qp_state == IBV_QPS_RESET)
+		rings_reset(qp);
+	gates_set(qp, in->attr->qp_state);
+	return 0;
+}
+
+int mlx4_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
+{
+	int r = uverbs_query_qp(vqp, in);
+
+	if (r < 0)
+		return r;
+	/* The kernel does not know what the rings were made for. */
+	in->ret_attr->cap.max_send_wr = vqp->cap.max_send_wr;
+	in->ret_attr->cap.max_send_sge = vqp->cap.max_send_sge;
+	in->ret_attr->cap.max_inline_data = vqp->cap.max_inline_data;
+	in->ret_init_attr->cap = in->ret_attr->cap;
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a queue pair's rings need. The numbers are the ones programs see in the granted
+ * capabilities. */
+#include "providers/mlx4/mlx4.h"
+
+#define DIV_ROUND_UP(n, by) (((n) + (by)-1) / (by))
+
+enum {
+	CTRL = sizeof(struct mlx4_wqe_ctrl_seg),
+	RADDR = sizeof(struct mlx4_wqe_raddr_seg),
+	ATOMIC = sizeof(struct mlx4_wqe_atomic_seg),
+	BIND = sizeof(struct mlx4_wqe_bind_seg),
+	DATAGRAM = sizeof(struct mlx4_wqe_datagram_seg),
+	INLINE_HEAD = sizeof(struct mlx4_wqe_inline_seg),
+	WQE_SHIFT_MIN = 6,
+	WQE_MAX = 63 * MLX4_SEGMENT, /* that a request can say of its own length */
+	INLINE_MAX = 1024,
+};
+
+/* In front of the data, beside the control segment. */
+static uint32_t head_size(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_UD ? DATAGRAM : RADDR;
+}
+
+/* Data of @length inline: its heads come at each 64 bytes, wherever it begins. */
+static uint32_t inline_size(enum ibv_qp_type type, uint32_t length)
+{
+	uint32_t chunk = MLX4_INLINE_ALIGN - INLINE_HEAD, pad = type == IBV_QPT_UD ? 0 : 32;
+	uint32_t heads = DIV_ROUND_UP(length + pad, chunk);
+
+	return ROUND_UP(length + INLINE_HEAD * heads, MLX4_SEGMENT);
+}
+
+#define OP(name) (1u << IBV_WR_##name)
+
+static uint32_t ops_possible(const struct mlx4_context *ctx, enum ibv_qp_type type)
+{
+	uint32_t ops = OP(SEND) | OP(SEND_WITH_IMM);
+
+	if (type == IBV_QPT_UD)
+		return ops;
+	ops |= OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM) | OP(BIND_MW) | OP(LOCAL_INV);
+	if (type == IBV_QPT_UC)
+		return ops;
+	ops |= OP(SEND_WITH_INV) | OP(RDMA_READ);
+	if (ctx->atomics)
+		ops |= OP(ATOMIC_CMP_AND_SWP) | OP(ATOMIC_FETCH_AND_ADD);
+	return ops;
+}
+
+static int refuse(const struct mlx4_context *ctx, const char *what, uint32_t value, uint32_t limit)
+{
+	verbs_err(&ctx->vctx.context, "ibv_create_qp: %s %u is too much (at most %u)", what, value,
+		  limit);
+	return -EINVAL;
+}
+
+static int sq_size(const struct mlx4_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+		   struct mlx4_qp_size *size)
+{
+	const struct ibv_qp_cap *cap = &attr->cap;
+	uint32_t head = head_size(attr->qp_type), data, wqe, room;
+
+	if (cap->max_send_wr > ctx->max_qp_wr)
+		return refuse(ctx, "max_send_wr", cap->max_send_wr, ctx->max_qp_wr);
+	if (cap->max_send_sge > ctx->max_sge)
+		return refuse(ctx, "max_send_sge", cap->max_send_sge, ctx->max_sge);
+	if (cap->max_inline_data > INLINE_MAX)
+		return refuse(ctx, "max_inline_data", cap->max_inline_data, INLINE_MAX);
+	data = max_of(inline_size(attr->qp_type, cap->max_inline_data),
+		      MLX4_SEGMENT * cap->max_send_sge);
+	wqe = head + data;
+	if (attr->qp_type == IBV_QPT_RC)
+		wqe = max_of(wqe, (uint32_t)(RADDR + ATOMIC + MLX4_SEGMENT));
+	wqe = CTRL + max_of(wqe, (uint32_t)BIND);
+	if (wqe > WQE_MAX)
+		return refuse(ctx, "max_send_sge or max_inline_data: a request of that many bytes,",
+			      wqe, WQE_MAX);
+	size->sq_shift = max_of((uint32_t)__builtin_ctz(round_up_pow2(wqe)), WQE_SHIFT_MIN + 0u);
+	size->sq_spare = (MLX4_WQE_PREFETCH >> size->sq_shift) + 1;
+	size->sq_count = round_up_pow2(cap->max_send_wr + size->sq_spare);
+	size->sq_max_post = size->sq_count - size->sq_spare;
+	room = min_of(1u << size->sq_shift, (uint32_t)WQE_MAX) - CTRL - head;
+	size->sq_max_sge = room / MLX4_SEGMENT;
+	size->max_inline = room - INLINE_HEAD * DIV_ROUND_UP(room, MLX4_INLINE_ALIGN);
+	size->sq_ops = ops_possible(ctx, attr->qp_type);
+	return 0;
+}
+
+/* The adapter wants a receive queue with room, unless there is an SRQ. */
+static int rq_size(const struct mlx4_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+		   uint32_t inl_recv, struct mlx4_qp_size *size)
+{
+	const struct ibv_qp_cap *cap = &attr->cap;
+
+	if (attr->srq)
+		return 0;
+	if (cap->max_recv_wr > ctx->max_qp_wr)
+		return refuse(ctx, "max_recv_wr", cap->max_recv_wr, ctx->max_qp_wr);
+	if (cap->max_recv_sge > ctx->max_sge)
+		return refuse(ctx, "max_recv_sge", cap->max_recv_sge, ctx->max_sge);
+	if (inl_recv > ctx->max_inl_recv)
+		return refuse(ctx, "inl_recv_sz", inl_recv, ctx->max_inl_recv);
+	size->rq_wr = max_of(cap->max_recv_wr, 1u);
+	size->rq_sge = max_of(cap->max_recv_sge, 1u);
+	size->rq_count = round_up_pow2(size->rq_wr);
+	size->rq_shift =
+		__builtin_ctz(round_up_pow2(max_of(MLX4_SEGMENT * size->rq_sge, inl_recv)));
+	return 0;
+}
+
+int mlx4_qp_size(struct mlx4_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+		 uint32_t inl_recv, struct mlx4_qp_size *ret_size)
+{
+	struct mlx4_qp_size size = {};
+	int r = sq_size(ctx, attr, &size);
+
+	if (!r)
+		r = rq_size(ctx, attr, inl_recv, &size);
+	if (!r)
+		*ret_size = size;
+	return r;
+}

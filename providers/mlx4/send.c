@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ibv_post_send(): the loop is compiled once for connections and once for datagrams, chosen once a
+ * call. A request that is refused is the adapter's at no time: its first word does not say so.
+ */
+#include "providers/mlx4/wqe.h"
+
+/* What each opcode of verbs is here, and what it has. */
+enum {
+	HAS_RADDR = 1 << 0,
+	HAS_ATOMIC = 1 << 1,
+	HAS_IMM = 1 << 2,
+	HAS_INV = 1 << 3,
+	HAS_KEY = 1 << 4, /* it changes a key, and has no data */
+};
+
+struct send_op {
+	uint8_t opcode, has;
+};
+
+static const struct send_op send_ops[] = {
+	[IBV_WR_SEND] = { MLX4_OPCODE_SEND, 0 },
+	[IBV_WR_SEND_WITH_IMM] = { MLX4_OPCODE_SEND_IMM, HAS_IMM },
+	[IBV_WR_SEND_WITH_INV] = { MLX4_OPCODE_SEND_INVAL, HAS_INV },
+	[IBV_WR_RDMA_WRITE] = { MLX4_OPCODE_RDMA_WRITE, HAS_RADDR },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = { MLX4_OPCODE_RDMA_WRITE_IMM, HAS_RADDR | HAS_IMM },
+	[IBV_WR_RDMA_READ] = { MLX4_OPCODE_RDMA_READ, HAS_RADDR },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = { MLX4_OPCODE_ATOMIC_CS, HAS_RADDR | HAS_ATOMIC },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { MLX4_OPCODE_ATOMIC_FA, HAS_RADDR | HAS_ATOMIC },
+	[IBV_WR_LOCAL_INV] = { MLX4_OPCODE_LOCAL_INVAL, HAS_KEY },
+	[IBV_WR_BIND_MW] = { MLX4_OPCODE_BIND_MW, HAS_KEY },
+};
+
+/* A request being built. */
+struct send_build {
+	char *slot, *seg;
+	unsigned int ds; /* units of 16 bytes */
+	__be32 imm;
+	uint32_t flags; /* MLX4_WQE_CTRL_ */
+	bool whole;	/* it needs no memory but its own: the register may take it */
+};
+
+/* The data lie in pieces, each behind its length, none of which crosses 64 bytes. */
+struct inline_build {
+	char *head, *at; /* of the piece; head NULL: none is begun */
+	unsigned int heads;
+};
+
+static inline void piece_end(struct inline_build *b)
+{
+	uint32_t length = b->at - b->head - sizeof(struct mlx4_wqe_inline_seg);
+
+	if (!length)
+		return;
+	/* As for all that may be the first word of 64 bytes. */
+	barrier_to_device();
+	((struct mlx4_wqe_inline_seg *)b->head)->byte_count = htobe32(MLX4_INLINE_SEG | length);
+	b->heads++;
+}
+
+static inline void piece_begin(struct inline_build *b)
+{
+	b->head = b->at;
+	b->at += sizeof(struct mlx4_wqe_inline_seg);
+}
+
+static inline void inline_copy(struct inline_build *b, const char *from, uint32_t length)
+{
+	uint32_t room;
+
+	while (length >= (room = WQE_UNIT - ((uintptr_t)b->at & (WQE_UNIT - 1)))) {
+		memcpy(b->at, from, room);
+		from += room;
+		length -= room;
+		b->at += room;
+		piece_end(b);
+		piece_begin(b);
+	}
+	memcpy(b->at, from, length);
+	b->at += length;
+}
+
+FLAT enum kit_fault data_inline(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
+				struct send_build *b)
+{
+	struct inline_build in = { .at = b->seg };
+	uint32_t total = 0;
+
+	if (!wr->num_sge)
+		return KIT_FAULT_NONE;
+	for (int i = 0; i < wr->num_sge; i++) {
+		if (unlikely(wr->sg_list[i].length > sq->max_inline - total))
+			return KIT_FAULT_INLINE;
+		total += wr->sg_list[i].length;
+	}
+	piece_begin(&in);
+	for (int i = 0; i < wr->num_sge; i++)
+		inline_copy(&in, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+	piece_end(&in);
+	b->whole |= total > 0;
+	b->ds += (total + in.heads * sizeof(struct mlx4_wqe_inline_seg) + MLX4_SEGMENT - 1) /
+		 MLX4_SEGMENT;
+	return KIT_FAULT_NONE;
+}
+
+/* From the last one to the first. @atomic: 8 bytes come back, whatever more the list has room for.
+ */
+FLAT void data_list(const struct ibv_send_wr *wr, bool atomic, struct send_build *b)
+{
+	for (int i = wr->num_sge - 1; i >= 0; i--) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		wqe_data(b->seg + (size_t)i * MLX4_SEGMENT, sge->addr,
+			 atomic && sge->length > 8 ? 8 : sge->length, sge->lkey);
+	}
+	b->ds += wr->num_sge;
+}
+
+FLAT void segment_take(struct send_build *b, unsigned int size)
+{
+	b->seg += size;
+	b->ds += size / MLX4_SEGMENT;
+}
+
+/* What some operations have in front of their data. */
+FLAT enum kit_fault head_build(const struct ibv_send_wr *wr, struct send_op op,
+			       struct send_build *b)
+{
+	if (op.has & HAS_IMM)
+		b->imm = wr->imm_data;
+	else if (op.has & HAS_INV)
+		b->imm = htobe32(wr->invalidate_rkey);
+	if (op.has & HAS_ATOMIC) {
+		if (unlikely(wr->wr.atomic.remote_addr % 8))
+			return KIT_FAULT_ATOMIC_ADDR;
+		wqe_raddr(b->seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
+		segment_take(b, sizeof(struct mlx4_wqe_raddr_seg));
+		wqe_atomic(b->seg, wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP,
+			   wr->wr.atomic.compare_add, wr->wr.atomic.swap);
+		segment_take(b, sizeof(struct mlx4_wqe_atomic_seg));
+	} else if (op.has & HAS_RADDR) {
+		wqe_raddr(b->seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		segment_take(b, sizeof(struct mlx4_wqe_raddr_seg));
+		b->whole = wr->opcode == IBV_WR_RDMA_READ || !wr->num_sge;
+	}
+	return KIT_FAULT_NONE;
+}
+
+/* Keys and windows, which have no data, and come after all before them. */
+FLAT void key_build(const struct ibv_send_wr *wr, struct send_build *b)
+{
+	if (wr->opcode == IBV_WR_LOCAL_INV) {
+		wqe_local_inv(b->seg, wr->invalidate_rkey);
+		segment_take(b, sizeof(struct mlx4_wqe_local_inval_seg));
+	} else {
+		wqe_bind(b->seg, wr);
+		segment_take(b, sizeof(struct mlx4_wqe_bind_seg));
+	}
+	b->flags |= MLX4_WQE_CTRL_STRONG_ORDER;
+}
+
+/* Everything but the control segment. */
+FLAT enum kit_fault send_build(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
+			       struct send_op op, bool datagram, struct send_build *b)
+{
+	enum kit_fault fault = op.has ? head_build(wr, op, b) : KIT_FAULT_NONE;
+
+	if (unlikely(fault))
+		return fault;
+	if (!datagram && unlikely(op.has & HAS_KEY)) {
+		key_build(wr, b);
+		return KIT_FAULT_NONE;
+	}
+	if (datagram) {
+		if (unlikely(!wr->wr.ud.ah))
+			return KIT_FAULT_AH;
+		wqe_datagram(b->seg, to_mah(wr->wr.ud.ah), wr->wr.ud.remote_qpn,
+			     wr->wr.ud.remote_qkey);
+		segment_take(b, sizeof(struct mlx4_wqe_datagram_seg));
+	}
+	if (wr->send_flags & IBV_SEND_IP_CSUM) {
+		if (unlikely(!sq->checksum_flags))
+			return KIT_FAULT_SEND_FLAGS;
+		b->flags |= sq->checksum_flags;
+	}
+	if (wr->send_flags & IBV_SEND_INLINE)
+		return data_inline(sq, wr, b);
+	data_list(wr, op.has & HAS_ATOMIC, b);
+	return KIT_FAULT_NONE;
+}
+
+static uint64_t inline_length(const struct ibv_send_wr *wr)
+{
+	uint64_t length = 0;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	return length;
+}
+
+/* The offending value and the limit, in words. Return: the errno. */
+__attribute__((noinline, cold)) static int
+send_refuse(struct mlx4_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
+{
+	struct mlx4_sq *sq = &qp->sq;
+	uint64_t value = 0;
+	uint32_t limit = 0;
+
+	if (sq->max_sge < 0)
+		fault = KIT_FAULT_STATE;
+	switch (fault) {
+	case KIT_FAULT_FULL:
+		value = limit = sq->max_post;
+		break;
+	case KIT_FAULT_OPCODE:
+		value = wr->opcode;
+		if (qp->vqp.qp.qp_type == IBV_QPT_RC && !to_mctx(qp->vqp.qp.context)->atomics &&
+		    (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		     wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD))
+			fault = KIT_FAULT_ATOMICS;
+		break;
+	case KIT_FAULT_NUM_SGE:
+		value = (uint32_t)wr->num_sge;
+		limit = sq->max_sge;
+		break;
+	case KIT_FAULT_INLINE:
+		value = inline_length(wr);
+		limit = sq->max_inline;
+		break;
+	case KIT_FAULT_ATOMIC_ADDR:
+		value = wr->wr.atomic.remote_addr;
+		break;
+	case KIT_FAULT_SEND_FLAGS:
+		value = IBV_SEND_IP_CSUM;
+		break;
+	default:
+		break;
+	}
+	return kit_send_refuse(&qp->vqp.qp, &sq->said, "ibv_post_send", fault, value, limit);
+}
+
+/* What of a request does not depend on what it is. */
+FLAT enum kit_fault send_check(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
+			       uint32_t sge_limit, bool room)
+{
+	/* Also in a state in which nothing is taken: the limit is 0 then. */
+	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
+		return KIT_FAULT_NUM_SGE;
+	if (unlikely(!room))
+		return KIT_FAULT_FULL;
+	if (unlikely((unsigned int)wr->opcode >= 32 || !(sq->ops >> wr->opcode & 1)))
+		return KIT_FAULT_OPCODE;
+	if (unlikely(wr->num_sge && !wr->sg_list))
+		return KIT_FAULT_SG_LIST;
+	return KIT_FAULT_NONE;
+}
+
+/* One bit each, moved to its place. */
+FLAT uint32_t ctrl_flags(unsigned int send_flags)
+{
+	return (send_flags & IBV_SEND_SIGNALED ? MLX4_WQE_CTRL_CQ_UPDATE : 0) |
+	       (send_flags & IBV_SEND_SOLICITED ? MLX4_WQE_CTRL_SOLICIT : 0);
+}
+
+/* The control segment, and by its first word the request is the adapter's. */
+FLAT void ctrl_write(const struct mlx4_sq *sq, uint32_t index, uint8_t opcode,
+		     unsigned int send_flags, const struct send_build *b)
+{
+	struct mlx4_wqe_ctrl_seg *ctrl = (void *)b->slot;
+
+	ctrl->srcrb_flags = htobe32(sq->flags | b->flags | ctrl_flags(send_flags));
+	ctrl->imm = b->imm;
+	ctrl->fence_size = (send_flags & IBV_SEND_FENCE ? MLX4_WQE_CTRL_FENCE : 0) | b->ds;
+	barrier_to_device();
+	ctrl->owner_opcode = htobe32(opcode | (index & (sq->mask + 1) ? WQE_OWNER : 0));
+}
+
+/* One request itself into the register, in one go. */
+FLAT void blueflame(struct mlx4_context *ctx, const struct mlx4_qp *qp, const struct send_build *b,
+		    uint32_t index)
+{
+	struct mlx4_wqe_ctrl_seg *ctrl = (void *)b->slot;
+	char *reg;
+
+	ctrl->owner_opcode |= htobe32((index & 0xffff) << 8);
+	ctrl->bf_qpn |= qp->doorbell;
+	barrier_wc_lock(&ctx->bf_lock);
+	reg = ctx->bf + ctx->bf_offset;
+	for (unsigned int at = 0; at < b->ds * MLX4_SEGMENT; at += WQE_UNIT)
+		mmio_copy_64(reg + at, b->slot + at);
+	barrier_wc_flush();
+	ctx->bf_offset ^= ctx->bf_size;
+	spinlock_unlock(&ctx->bf_lock);
+}
+
+/* @nreq requests are in the ring; @last is the last one. */
+FLAT void sq_ring(struct mlx4_qp *qp, uint32_t nreq, bool good, const struct send_build *last)
+{
+	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
+	struct mlx4_sq *sq = &qp->sq;
+
+	if (nreq == 1 && good && last->whole && last->ds > 1 &&
+	    last->ds <= ctx->bf_size / MLX4_SEGMENT) {
+		blueflame(ctx, qp, last, sq->head);
+		sq->head++;
+	} else {
+		sq->head += nreq;
+		/* The adapter reads the requests when the register tells of them. */
+		barrier_to_device();
+		mmio_write_32(ctx->uar + MLX4_SEND_DOORBELL, qp->doorbell);
+	}
+	sq_stamp(sq, sq->head + sq->spare - 1);
+}
+
+FLAT int post_list(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
+		   bool datagram)
+{
+	struct mlx4_sq *sq = &qp->sq;
+	enum kit_fault fault = KIT_FAULT_NONE;
+	struct send_build b = {};
+	uint32_t nreq = 0, room, sge_limit;
+
+	spinlock_lock(&sq->lock);
+	room = sq_room(sq);
+	sge_limit = (uint32_t)sq->max_sge + 1;
+	for (; wr; wr = wr->next) {
+		uint32_t index = sq->head + nreq;
+		char *slot = sq_slot(sq, index);
+		struct send_build next = {
+			.slot = slot,
+			.seg = slot + sizeof(struct mlx4_wqe_ctrl_seg),
+			.ds = 1,
+		};
+		struct send_op op;
+
+		fault = send_check(sq, wr, sge_limit, nreq < room);
+		if (likely(!fault)) {
+			op = send_ops[wr->opcode];
+			fault = send_build(sq, wr, op, datagram, &next);
+		}
+		if (unlikely(fault)) {
+			*bad_wr = wr;
+			break;
+		}
+		sq->wr_ids[index & sq->mask] = wr->wr_id;
+		ctrl_write(sq, index, op.opcode, wr->send_flags, &next);
+		b = next;
+		/* The last one's is stamped when it was told of. */
+		if (wr->next)
+			sq_stamp(sq, index + sq->spare);
+		nreq++;
+	}
+	if (likely(nreq))
+		sq_ring(qp, nreq, !fault, &b);
+	spinlock_unlock(&sq->lock);
+	return likely(!fault) ? 0 : send_refuse(qp, wr, fault);
+}
+
+/* Functions of their own, so that who chooses one saves no registers. */
+#define SEPARATE __attribute__((noinline))
+
+SEPARATE static int post_connected(struct mlx4_qp *qp, struct ibv_send_wr *wr,
+				   struct ibv_send_wr **bad_wr)
+{
+	return post_list(qp, wr, bad_wr, false);
+}
+
+SEPARATE static int post_datagram(struct mlx4_qp *qp, struct ibv_send_wr *wr,
+				  struct ibv_send_wr **bad_wr)
+{
+	return post_list(qp, wr, bad_wr, true);
+}
+
+int mlx4_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	return ibqp->qp_type == IBV_QPT_UD ? post_datagram(to_mqp(ibqp), wr, bad_wr)
+					   : post_connected(to_mqp(ibqp), wr, bad_wr);
+}
+
+void mlx4_sq_init(struct mlx4_sq *sq)
+{
+	spinlock_lock(&sq->lock);
+	for (uint32_t i = 0; i <= sq->mask; i++) {
+		struct mlx4_wqe_ctrl_seg *ctrl = (void *)sq_slot(sq, i);
+
+		ctrl->owner_opcode = htobe32(WQE_OWNER);
+		ctrl->fence_size = 1 << (sq->shift - 4);
+		sq_stamp(sq, i);
+	}
+	spinlock_unlock(&sq->lock);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Building send requests. Each has a slot of the ring, which never wraps inside one. The adapter
+ * reads ahead in units of 64 bytes: what it finds there is a request's when the first word of the
+ * slot says so, by a bit that is another one each time round, and data where the first word of such
+ * a unit is not 0xffffffff. So first words are written last, and slots ahead are stamped.
+ */
+#ifndef MLX4_WQE_H
+#define MLX4_WQE_H
+
+#include <string.h>
+
+#include "providers/kit/mmio.h"
+#include "providers/mlx4/mlx4.h"
+
+enum {
+	WQE_UNIT = 64,
+	WQE_SIZE_MASK = 0x3f, /* of fence_size: units of 16 bytes */
+};
+#define WQE_OWNER    (1u << 31)
+#define WQE_STAMP    0xffffffff
+#define WQE_ZERO_LEN (1u << 31) /* a segment's length when it has none */
+
+#define FLAT	     __attribute__((always_inline)) static inline
+
+FLAT char *sq_slot(const struct mlx4_sq *sq, uint32_t index)
+{
+	return sq->ring + ((size_t)(index & sq->mask) << sq->shift);
+}
+
+/* How many requests there is room for. */
+FLAT uint32_t sq_room(struct mlx4_sq *sq)
+{
+	/* acquire: pairs with the release of who polls, who has read the slots */
+	uint32_t used = sq->head - atomic_load_explicit(&sq->tail, memory_order_acquire);
+
+	/* A tail that the adapter's words drove past the head leaves none. */
+	return likely(used <= sq->max_post) ? sq->max_post - used : 0;
+}
+
+/* As far as the request reaches that was there before, and never past its slot. */
+FLAT void sq_stamp(const struct mlx4_sq *sq, uint32_t index)
+{
+	char *slot = sq_slot(sq, index);
+	uint32_t size = 1u << sq->shift, used;
+
+	if (size <= WQE_UNIT)
+		return;
+	used = (((const struct mlx4_wqe_ctrl_seg *)slot)->fence_size & WQE_SIZE_MASK) *
+	       MLX4_SEGMENT;
+	used = min_of(used, size);
+	for (uint32_t at = WQE_UNIT; at < used; at += WQE_UNIT)
+		*(uint32_t *)(slot + at) = WQE_STAMP;
+}
+
+FLAT void wqe_raddr(char *seg, uint64_t addr, uint32_t rkey)
+{
+	struct mlx4_wqe_raddr_seg *raddr = (void *)seg;
+
+	raddr->raddr = htobe64(addr);
+	raddr->rkey = htobe32(rkey);
+	raddr->reserved = 0;
+}
+
+FLAT void wqe_atomic(char *seg, bool swap, uint64_t compare_add, uint64_t value)
+{
+	struct mlx4_wqe_atomic_seg *atomic = (void *)seg;
+
+	atomic->swap_add = htobe64(swap ? value : compare_add);
+	atomic->compare = swap ? htobe64(compare_add) : 0;
+}
+
+FLAT void wqe_local_inv(char *seg, uint32_t key)
+{
+	*(struct mlx4_wqe_local_inval_seg *)seg =
+		(struct mlx4_wqe_local_inval_seg){ .mem_key = htobe32(key) };
+}
+
+static inline void wqe_bind(char *seg, const struct ibv_send_wr *wr)
+{
+	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
+	uint32_t access = info->mw_access_flags, flags1 = 0, flags2 = 0;
+
+	if (access & IBV_ACCESS_REMOTE_READ)
+		flags1 |= MLX4_WQE_MW_REMOTE_READ;
+	if (access & IBV_ACCESS_REMOTE_WRITE)
+		flags1 |= MLX4_WQE_MW_REMOTE_WRITE;
+	if (access & IBV_ACCESS_REMOTE_ATOMIC)
+		flags1 |= (uint32_t)MLX4_WQE_MW_ATOMIC;
+	if (wr->bind_mw.mw->type == IBV_MW_TYPE_2)
+		flags2 |= (uint32_t)MLX4_WQE_BIND_TYPE_2;
+	if (access & IBV_ACCESS_ZERO_BASED)
+		flags2 |= MLX4_WQE_BIND_ZERO_BASED;
+	*(struct mlx4_wqe_bind_seg *)seg = (struct mlx4_wqe_bind_seg){
+		.flags1 = htobe32(flags1),
+		.flags2 = htobe32(flags2),
+		.new_rkey = htobe32(wr->bind_mw.rkey),
+		.lkey = htobe32(info->mr ? info->mr->lkey : 0),
+		.addr = htobe64(info->addr),
+		.length = htobe64(info->length),
+	};
+}
+
+FLAT void wqe_datagram(char *seg, const struct mlx4_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	struct mlx4_wqe_datagram_seg *datagram = (void *)seg;
+
+	datagram->av = ah->av;
+	datagram->dqpn = htobe32(qpn);
+	datagram->qkey = htobe32(qkey);
+	datagram->vlan = htobe16(ah->vlan);
+	memcpy(datagram->mac, ah->mac, sizeof(datagram->mac));
+}
+
+/* The length, which may be the first word of 64 bytes, comes last. */
+FLAT void wqe_data(char *seg, uint64_t addr, uint32_t length, uint32_t lkey)
+{
+	struct mlx4_wqe_data_seg *data = (void *)seg;
+
+	data->lkey = htobe32(lkey);
+	data->addr = htobe64(addr);
+	barrier_to_device();
+	data->byte_count = htobe32(likely(length) ? length : WQE_ZERO_LEN);
+}
+
+#endif

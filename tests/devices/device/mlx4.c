@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mlx4: ConnectX-3. What its kernel driver answers, and completions; its work requests are in
+ * mlx4_wqe.c. */
+#include "tests/devices/device/mlx4.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <rdma/mlx4-abi.h>
+#include "tests/devices/model/model.h"
+#include "tests/devices/shim/trace.h"
+
+enum {
+	PAGE = 4096,
+	BF_REG_SIZE = 512,
+	QP_TABLE = 1 << 18,
+	CQE_SIZE = 32,
+	CQE_SIZE_LARGE = 64,
+	MAX_WR = 16351,
+	MAX_SGE = 32,
+	MAX_SRQ_SGE = 31,
+	NOT_OWNED = 0xcc, /* what a new ring is filled with */
+	DEVICE_ERROR = 0x22,
+};
+
+#define F(member, how) FIELD(mlx4_ib_create_cq, member, how)
+static const struct field cq_fields[] = { F(buf_addr, 'p'), F(db_addr, 'p'), { 0 } };
+#undef F
+#define F(member, how) FIELD(mlx4_ib_resize_cq, member, how)
+static const struct field resize_fields[] = { F(buf_addr, 'p'), { 0 } };
+#undef F
+#define F(member, how) FIELD(mlx4_ib_create_qp, member, how)
+static const struct field qp_fields[] = {
+	F(buf_addr, 'p'),
+	F(db_addr, 'p'),
+	F(log_sq_bb_count, 'x'),
+	F(log_sq_stride, 'x'),
+	F(sq_no_prefetch, 'x'),
+	F(inl_recv_sz, 'x'),
+	{ 0 },
+};
+#undef F
+#define F(member, how) FIELD(mlx4_ib_create_srq, member, how)
+static const struct field srq_fields[] = { F(buf_addr, 'p'), F(db_addr, 'p'), { 0 } };
+#undef F
+
+static void *pointer(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+static uint32_t power_of_two(uint32_t value)
+{
+	uint32_t power = 1;
+
+	while (power < value)
+		power <<= 1;
+	return power;
+}
+
+/* The older adapters on InfiniBand have completions of 32 bytes, and no register for requests. */
+static bool is_old(void)
+{
+	return device == &device_mlx4_ib;
+}
+
+static int get_context(struct command *command)
+{
+	const struct mlx4_ib_alloc_ucontext_resp response = {
+		.dev_caps = is_old() ? 0 : MLX4_USER_DEV_CAP_LARGE_CQE,
+		.qp_tab_size = QP_TABLE,
+		.bf_reg_size = is_old() ? 0 : BF_REG_SIZE,
+		.bf_regs_per_page = is_old() ? 0 : PAGE / BF_REG_SIZE,
+		.cqe_size = is_old() ? CQE_SIZE : CQE_SIZE_LARGE,
+	};
+
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+static int query_device(struct ibv_device_attr *attr, struct command *command)
+{
+	const struct mlx4_uverbs_ex_query_device_resp response = {
+		.response_length = sizeof(response),
+		.max_inl_recv_sz = MAX_SGE * SGE_SIZE,
+	};
+
+	attr->max_qp_wr = MAX_WR;
+	attr->max_srq_wr = MAX_WR;
+	attr->max_sge = attr->max_sge_rd = MAX_SGE;
+	attr->max_srq_sge = MAX_SRQ_SGE;
+	attr->device_cap_flags &= ~IBV_DEVICE_SRQ_RESIZE;
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+static int alloc_pd(struct object *pd, struct command *command)
+{
+	const struct mlx4_ib_alloc_pd_resp response = { .pdn = pd->number };
+
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+/* No entry that comes next is the process's yet, by the bit that it will look for. */
+static void disown(struct object *cq)
+{
+	for (uint32_t n = cq->produced; n != cq->produced + cq->ring.entries; n++) {
+		uint8_t not_owned = n & cq->ring.entries ? NOT_OWNED & ~0x80 : NOT_OWNED;
+
+		memset(cq->ring.base + (size_t)(n & (cq->ring.entries - 1)) * cq->ring.stride,
+		       not_owned, cq->ring.stride);
+	}
+}
+
+static void take_ring(struct object *cq, uint64_t base, uint32_t entries)
+{
+	cq->ring.base = pointer(base);
+	cq->ring.entries = entries;
+	cq->ring.stride = is_old() ? CQE_SIZE : CQE_SIZE_LARGE;
+	disown(cq);
+	trace_watch_object(cq, "buffer", cq->ring.base, (size_t)entries * cq->ring.stride);
+	trace_watch_object(cq, "record", (void *)cq->ring.record, 8);
+}
+
+static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
+{
+	const struct mlx4_ib_create_cq_resp response = { .cqn = cq->number };
+	struct mlx4_ib_create_cq q;
+	uint32_t entries = power_of_two(*cqe + 1);
+	int r;
+
+	command_request(command, &q, sizeof(q));
+	*cqe = entries - 1;
+	r = model_create_cq(cq, entries);
+	if (r)
+		return r;
+	cq->ring.record = pointer(q.db_addr);
+	/* The register tells of an arming, and the next CQ's overwrites it. The record stays, but
+	 * the first value that is written may be the one it has. */
+	cq->arm_seen = NEVER_ARMED;
+	if (model_on())
+		cq->ring.record[1] = NEVER_ARMED;
+	take_ring(cq, q.buf_addr, entries);
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+static void write_cqe(struct object *cq, struct mlx4_cqe *cqe, unsigned opcode, bool is_send)
+{
+	uint32_t index = cq->produced & (cq->ring.entries - 1);
+	uint8_t *slot =
+		cq->ring.base + (size_t)index * cq->ring.stride + cq->ring.stride - sizeof(*cqe);
+	uint8_t last = (cq->produced & cq->ring.entries ? 0x80 : 0) | (is_send ? 0x40 : 0) | opcode;
+
+	cqe->owner_opcode = last;
+	if (model_on()) {
+		memcpy(slot, cqe, sizeof(*cqe) - 1);
+		__atomic_store_n(slot + sizeof(*cqe) - 1, last, __ATOMIC_RELEASE);
+	} else {
+		trace_device_writes(slot, cqe, sizeof(*cqe));
+	}
+	cq->produced++;
+}
+
+/* Completions that the process has not seen. */
+static uint32_t in_ring(const struct object *cq)
+{
+	return (cq->produced - be32toh(cq->ring.record[0])) & INDEX_24;
+}
+
+static uint32_t room(struct object *cq)
+{
+	uint32_t used = in_ring(cq) + 1; /* one for CQE_RESIZE */
+
+	return used < cq->ring.entries ? cq->ring.entries - used : 0;
+}
+
+static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
+{
+	uint32_t entries = power_of_two(*cqe + 1);
+	struct mlx4_cqe last = { 0 };
+	struct mlx4_ib_resize_cq q;
+	int r;
+
+	command_request(command, &q, sizeof(q));
+	if (!*cqe || in_ring(cq) >= *cqe)
+		return EINVAL;
+	r = model_resize_cq(cq, entries);
+	if (r)
+		return r;
+	write_cqe(cq, &last, CQE_RESIZE, false);
+	trace_unwatch(cq);
+	take_ring(cq, q.buf_addr, entries);
+	*cqe = entries - 1;
+	return 0;
+}
+
+/* The queue with the larger slots is the first. */
+static void find_rings(struct object *qp, const struct mlx4_ib_create_qp *d, uint32_t receives,
+		       uint32_t receive_sges)
+{
+	uint32_t sends = 1u << d->log_sq_bb_count;
+
+	qp->rq.stride = receives ? SGE_SIZE * receive_sges : 0;
+	qp->rq.entries = receives;
+	qp->sq.stride = 1u << d->log_sq_stride;
+	qp->sq.entries = sends;
+	qp->rq.base = qp->sq.base = pointer(d->buf_addr);
+	if (qp->rq.stride > qp->sq.stride)
+		qp->sq.base += (size_t)receives * qp->rq.stride;
+	else
+		qp->rq.base += (size_t)sends * qp->sq.stride;
+	qp->rq.record = pointer(d->db_addr);
+}
+
+static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct command *command)
+{
+	struct mlx4_ib_create_qp d;
+	int r;
+
+	command_request(command, &d, sizeof(d));
+	if (q->qp_type != IBV_QPT_RC && q->qp_type != IBV_QPT_UC && q->qp_type != IBV_QPT_UD)
+		return EOPNOTSUPP;
+	if (d.log_sq_bb_count > 16 || d.log_sq_stride < 6 || d.log_sq_stride > 10 ||
+	    q->max_recv_wr > MAX_WR || q->max_recv_sge > MAX_SGE)
+		return EINVAL;
+	if (q->is_srq) {
+		q->max_recv_wr = q->max_recv_sge = 0;
+	} else {
+		/* This adapter needs a receive queue, with room. */
+		if (!q->max_recv_wr || !q->max_recv_sge || !d.db_addr)
+			return EINVAL;
+		q->max_recv_wr = power_of_two(q->max_recv_wr);
+		q->max_recv_sge = power_of_two(q->max_recv_sge);
+	}
+	find_rings(qp, &d, q->max_recv_wr, q->max_recv_sge);
+	r = model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
+	if (r)
+		return r;
+	trace_watch_object(qp, "rq", qp->rq.base, (size_t)qp->rq.entries * qp->rq.stride);
+	trace_watch_object(qp, "sq", qp->sq.base, (size_t)qp->sq.entries * qp->sq.stride);
+	if (qp->rq.entries)
+		trace_watch_object(qp, "record", (void *)qp->rq.record, 4);
+	return 0;
+}
+
+static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struct command *command)
+{
+	const struct mlx4_ib_create_srq_resp response = { .srqn = srq->number };
+	uint32_t stride = power_of_two(SRQ_HEADER + SGE_SIZE * q->max_sge);
+	struct mlx4_ib_create_srq d;
+	int r;
+
+	command_request(command, &d, sizeof(d));
+	srq->rq = (struct queue){
+		.base = pointer(d.buf_addr),
+		.entries = power_of_two(q->max_wr + 1),
+		.stride = stride < 32 ? 32 : stride,
+		.record = pointer(d.db_addr),
+	};
+	q->max_wr = srq->rq.entries - 1;
+	r = model_create_srq(srq, srq->rq.entries, q->max_sge);
+	if (r)
+		return r;
+	trace_watch_object(srq, "buffer", srq->rq.base, (size_t)srq->rq.entries * srq->rq.stride);
+	trace_watch_object(srq, "record", (void *)srq->rq.record, 4);
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+static enum region_kind region(uint64_t offset, size_t length, char *ret_name, size_t size)
+{
+	static const char *const names[] = { "uar", "blueflame", "2", "clock" };
+	uint64_t page = offset / PAGE;
+
+	snprintf(ret_name, size, "%s", page < 4 ? names[page] : "unknown");
+	return page == 3 ? REGION_MEMORY : REGION_REGISTERS;
+}
+
+static uint8_t syndrome(enum ibv_wc_status status)
+{
+	static const uint8_t of[] = {
+		[IBV_WC_LOC_LEN_ERR] = 0x01,	       [IBV_WC_LOC_QP_OP_ERR] = 0x02,
+		[IBV_WC_LOC_PROT_ERR] = 0x04,	       [IBV_WC_WR_FLUSH_ERR] = 0x05,
+		[IBV_WC_MW_BIND_ERR] = 0x06,	       [IBV_WC_BAD_RESP_ERR] = 0x10,
+		[IBV_WC_LOC_ACCESS_ERR] = 0x11,	       [IBV_WC_REM_INV_REQ_ERR] = 0x12,
+		[IBV_WC_REM_ACCESS_ERR] = 0x13,	       [IBV_WC_REM_OP_ERR] = 0x14,
+		[IBV_WC_RETRY_EXC_ERR] = 0x15,	       [IBV_WC_RNR_RETRY_EXC_ERR] = 0x16,
+		[IBV_WC_REM_ABORT_ERR] = DEVICE_ERROR,
+	};
+
+	return status < sizeof(of) && of[status] ? of[status] : DEVICE_ERROR;
+}
+
+static unsigned cqe_opcode(const struct completion *c)
+{
+	if (c->wc->status)
+		return CQE_ERROR;
+	if (!c->receive)
+		return c->note;
+	if (c->wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		return CQE_RESP_WRITE_IMM;
+	if (c->wc->wc_flags & IBV_WC_WITH_INV)
+		return CQE_RESP_SEND_INV;
+	return c->wc->wc_flags & IBV_WC_WITH_IMM ? CQE_RESP_SEND_IMM : CQE_RESP_SEND;
+}
+
+static void complete(struct object *cq, const struct completion *c)
+{
+	const struct ibv_wc *wc = c->wc;
+	bool ethernet = device->link_layer == IBV_LINK_LAYER_ETHERNET;
+	struct mlx4_cqe cqe = {
+		.my_qpn = htobe32(c->qp->number),
+		.immediate = wc->wc_flags & IBV_WC_WITH_INV ? htobe32(wc->invalidated_rkey)
+							    : wc->imm_data,
+		.grh_rqpn = htobe32((wc->wc_flags & IBV_WC_GRH ? 1u << 31 : 0) | wc->src_qp),
+		.sl_vid = htobe16(ethernet ? (wc->sl & 7) << 13 : (wc->sl & 15) << 12),
+		.byte_count = htobe32(wc->byte_len),
+		.wqe_index = htobe16(c->id),
+		.stamp_8 = cq->produced >> 8,
+		.stamp_0 = cq->produced,
+	};
+
+	if (wc->status) {
+		cqe.error.vendor = wc->vendor_err;
+		cqe.error.syndrome = syndrome(wc->status);
+	}
+	write_cqe(cq, &cqe, cqe_opcode(c), !c->receive);
+}
+
+/* The record has a serial number, which counts the events that the process has read, from 1 on: an
+ * older one arms nothing. */
+static bool armed(struct object *cq, struct arm *ret_arm)
+{
+	uint32_t word = cq->ring.record[1];
+
+	if (word == cq->arm_seen)
+		return false;
+	cq->arm_seen = word;
+	word = be32toh(word);
+	if ((word >> 28 & 3) != ((cq->events + 1) & 3))
+		return false;
+	ret_arm->solicited = (word >> 24 & 3) == 1;
+	ret_arm->consumed = cq->produced - ((cq->produced - word) & INDEX_24);
+	return true;
+}
+
+/* The VLAN and the MAC address that a datagram's request has room for are Ethernet's. */
+static unsigned ignored(const char *name, size_t offset)
+{
+	const struct object *qp;
+	unsigned ordinal;
+	char rest;
+
+	if (sscanf(name, "qp%u.s%c", &ordinal, &rest) != 2 || rest != 'q')
+		return 0;
+	qp = object_at(OBJECT_QP, ordinal);
+	return qp && qp->qp_type == IBV_QPT_UD && offset % qp->sq.stride == 0x30 ? 0xff00 : 0;
+}
+
+static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
+{
+	return index;
+}
+
+/* By GIDs of IP addresses a plug-in asks the machine for the MAC addresses of neighbours, which
+ * lo has not. Before these there were GIDs that have the MAC address in them. */
+#define COMMON                                                                                  \
+	.ibdev = "mlx4_0", .modalias = "pci:v000015B3d00001003sv000015B3sd00000050bc02sc00i00", \
+	.vendor_id = 0x15b3, .part_id = 0x1003, .abi_version = MLX4_IB_UVERBS_ABI_VERSION,      \
+	.node_type = IBV_NODE_CA,                                                               \
+	.fields = { [REQUEST_CQ] = cq_fields,                                                   \
+		    [REQUEST_RESIZE] = resize_fields,                                           \
+		    [REQUEST_QP] = qp_fields,                                                   \
+		    [REQUEST_SRQ] = srq_fields },                                               \
+	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,         \
+	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
+	.create_srq = create_srq, .region = region, .next_send = mlx4_next_send,                \
+	.next_receive = mlx4_next_receive, .room = room, .complete = complete, .armed = armed,  \
+	.traced_id = traced_id, .traced_note = mlx4_note_of
+
+const struct device device_mlx4 = {
+	.name = "mlx4",
+	.link_layer = IBV_LINK_LAYER_ETHERNET,
+	.lacks = IBV_PORT_IP_BASED_GIDS,
+	COMMON,
+};
+const struct device device_mlx4_ib = {
+	.name = "mlx4-ib",
+	.link_layer = IBV_LINK_LAYER_INFINIBAND,
+	.ignored = ignored,
+	COMMON,
+};
