@@ -142,13 +142,14 @@ function(rdma_provider_library name soversion version map)
   rdma_pkgconfig(${name} "Direct verbs of ${name} devices" "libibverbs" "")
 endfunction()
 
-# rdma_provider(<name> [KIT] [LIBRARY <soversion> <version> <map>] [LIBS <targets>...] [ARCHIVE <more arguments of
-# rdma_archive>...]): every *.c of the folder and its rooms becomes the plug-in, and an archive for static programs;
+# rdma_provider(<name> [KIT] [OPTIONAL] [LIBRARY <soversion> <version> <map>] [LIBS <targets>...] [ARCHIVE <more
+# arguments of rdma_archive>...]): every *.c of the folder and its rooms becomes the plug-in, and an archive for static programs;
 # <name>.driver says which devices it serves. Those of direct/ are its direct verbs: a part of the plug-in with
 # LIBRARY, which is rdma_provider_library(); else a library of their own. With KIT it has providers/kit in it. Plug-in
-# and file are found from the build tree without installing. guardian/ has a program of its own.
+# and file are found from the build tree without installing. OPTIONAL: packaged alone, so its file is not left in /etc,
+# where other releases would complain about it. guardian/ has a program of its own.
 function(rdma_provider name)
-  cmake_parse_arguments(arg "KIT" "" "LIBRARY;LIBS;ARCHIVE" ${ARGN})
+  cmake_parse_arguments(arg "KIT;OPTIONAL" "" "LIBRARY;LIBS;ARCHIVE" ${ARGN})
   set(folder ${CMAKE_CURRENT_SOURCE_DIR})
   set(plugin ${name}-rdmav${RDMA_PROVIDER_ABI})
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*/*.c ${folder}/*/*/*.c)
@@ -183,7 +184,11 @@ function(rdma_provider name)
     rdma_runpath(${name} "" ${RDMA_PROVIDER_DIR})
   endif()
   configure_file(${name}.driver ${CMAKE_BINARY_DIR}/lib/libibverbs.d/${name}.driver COPYONLY)
-  install(FILES ${name}.driver DESTINATION ${RDMA_CONFIG_DIR})
+  if(arg_OPTIONAL)
+    install(FILES ${name}.driver DESTINATION ${RDMA_VENDOR_DIR})
+  else()
+    install(FILES ${name}.driver DESTINATION ${RDMA_CONFIG_DIR})
+  endif()
   rdma_linked_provider(${name})
   cmake_parse_arguments(archive "" "" "OBJECTS;INSTEAD_OF" ${arg_ARCHIVE})
   rdma_archive(${plugin} OBJECTS ${objects} ${name}_linked ${archive_OBJECTS}

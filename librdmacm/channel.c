@@ -43,6 +43,9 @@ static int backends_open(struct cm_channel *ch)
 	int ucma = backend_open(&ucma_ops, ch, &ch->ucma_fd);
 	int ibcm = &ibcm_ops ? backend_open(&ibcm_ops, ch, &ch->ibcm_fd) : -ENODEV;
 
+	/* Without the kernel's module there is no list of devices. Programs know ENODEV for it. */
+	if (ibcm == -ENOSYS)
+		ibcm = -ENODEV;
 	if (ucma < 0 && ibcm < 0) {
 		int r = ucma == -ENODEV || ucma == -ENOENT ? ibcm : ucma;
 

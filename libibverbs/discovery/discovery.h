@@ -70,7 +70,7 @@ bool disc_userspace_exists(void);
  */
 struct disc_paths {
 	const char *config; /* *.driver files, and the administrator's uroce.conf */
-	const char *vendor; /* uroce.conf of the package; NULL in a build tree */
+	const char *vendor; /* the same, of packages; NULL in a build tree */
 	const char *providers;
 	const char *programs; /* that providers start */
 };
@@ -125,7 +125,7 @@ STAILQ_HEAD(disc_driver_list, disc_driver);
  * counts. -EINVAL: no driver line.
  */
 int disc_driver_parse(const char *file, const char *text, struct disc_driver **ret_driver);
-/* Every *.driver of the configuration directory, by name, read once. */
+/* Every *.driver of the configuration folder, by name, then those of the vendor's, read once. */
 const struct disc_driver_list *disc_driver_files(void);
 /* <name>.driver alone, read once; NULL: there is none. */
 struct disc_driver *disc_driver_file(const char *name);

@@ -203,29 +203,48 @@ static int linked_parse(const char *file, struct disc_driver **ret_driver)
 	return text ? disc_driver_parse(file, text, ret_driver) : -ENOENT;
 }
 
-static int file_parse(const char *file, bool must_exist, struct disc_driver **ret_driver)
+static void file_complain(const char *folder, const char *file, int error)
+{
+	log_notice("libibverbs: Warning: couldn't read config file %s/%s: %s\n", folder, file,
+		   strerror(-error));
+}
+
+/* Return: its length; -ENOENT when the folder has no such file. What else is wrong is said here. */
+static int file_read(const char *folder, const char *file, char *text)
 {
 	_cleanup_free_ char *path = NULL;
+	int r;
+
+	if (asprintf(&path, "%s/%s", folder, file) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	r = file_read_text(AT_FDCWD, path, text, FILE_SIZE_MAX + 1);
+	if (r == FILE_SIZE_MAX)
+		r = -EFBIG;
+	if (r >= 0 || r == -ENOENT)
+		return r;
+	file_complain(folder, file, r);
+	return -EINVAL;
+}
+
+/* The administrator's file, else the one of that name which a package brought. */
+static int file_parse(const char *file, bool must_exist, struct disc_driver **ret_driver)
+{
+	const struct disc_paths *paths = disc_paths();
 	char text[FILE_SIZE_MAX + 1];
 	int r;
 
 	if (disc_linked_only())
 		return linked_parse(file, ret_driver);
-	if (asprintf(&path, "%s/%s", disc_paths()->config, file) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	r = file_read_text(AT_FDCWD, path, text, sizeof(text));
-	if (r == -ENOENT && !must_exist)
-		return r;
-	if (r == FILE_SIZE_MAX)
-		r = -EFBIG;
-	if (r < 0) {
-		log_notice("libibverbs: Warning: couldn't read config file %s: %s\n", path,
-			   strerror(-r));
+	r = file_read(paths->config, file, text);
+	if (r == -ENOENT && paths->vendor)
+		r = file_read(paths->vendor, file, text);
+	if (r == -ENOENT && must_exist) {
+		file_complain(paths->config, file, r);
 		return -EINVAL;
 	}
-	return disc_driver_parse(file, text, ret_driver);
+	return r < 0 ? r : disc_driver_parse(file, text, ret_driver);
 }
 
 /* A file that was refused stays known by its name: it is complained about once. */
@@ -270,22 +289,33 @@ static int is_driver_file(const struct dirent *entry)
 	       !strcmp(entry->d_name + length - strlen(SUFFIX), SUFFIX);
 }
 
-static void files_read(void)
+/* Return: 0, or why the folder cannot be read. */
+static int folder_read(const char *folder)
 {
 	struct dirent **entries;
-	int n = scandir(disc_paths()->config, &entries, is_driver_file, alphasort);
+	int n = scandir(folder, &entries, is_driver_file, alphasort);
 
-	if (n < 0) {
-		log_notice("libibverbs: Warning: couldn't open config directory '%s': %s; it says "
-			   "which provider serves which device: install the providers' package\n",
-			   disc_paths()->config, strerror(errno));
-		return;
-	}
+	if (n < 0)
+		return -errno;
 	for (int i = 0; i < n; i++) {
 		file_add(entries[i]->d_name, true);
 		free(entries[i]);
 	}
 	free(entries);
+	return 0;
+}
+
+static void files_read(void)
+{
+	const struct disc_paths *paths = disc_paths();
+	int r = folder_read(paths->config);
+
+	if (paths->vendor && !folder_read(paths->vendor))
+		return;
+	if (r < 0)
+		log_notice("libibverbs: Warning: couldn't open config directory '%s': %s; it says "
+			   "which provider serves which device: install the providers' package\n",
+			   paths->config, strerror(-r));
 }
 
 /* Those in the program itself; it may have named more since the last time. */

@@ -9,7 +9,7 @@
 
 #include "libibverbs/discovery/discovery.h"
 
-static char folder[PATH_MAX], sysfs[PATH_MAX];
+static char folder[PATH_MAX], vendor[PATH_MAX], sysfs[PATH_MAX];
 static char loaded[256]; /* names, in the order of loading */
 
 static const struct verbs_provider providers[] = {
@@ -26,6 +26,8 @@ const struct disc_paths *disc_paths(void)
 	static struct disc_paths paths;
 
 	paths = (struct disc_paths){ .config = folder, .providers = folder };
+	if (vendor[0])
+		paths.vendor = vendor;
 	return &paths;
 }
 
@@ -186,6 +188,61 @@ static void test_no_folder(void **state)
 	free(said);
 }
 
+static int setup_vendor(void **state)
+{
+	folder_make(vendor);
+	return setup(state);
+}
+
+static int teardown_vendor(void **state)
+{
+	folder_remove(vendor);
+	vendor[0] = '\0';
+	return teardown(state);
+}
+
+/* A package's file counts, until the administrator has one of its name. */
+static void test_vendor(void **state)
+{
+	file_write(vendor, "a.driver", "driver byid\nmatch driver_id 14\n");
+	expect("byid", "byid ");
+	file_write(folder, "a.driver", "driver other\nmatch driver_id 3\n");
+	expect(NULL, "");
+	file_write(vendor, "rxe.driver", "driver byname\nmatch driver_id 14\n");
+	expect("byname", "byname ");
+}
+
+static void test_vendor_alone(void **state)
+{
+	struct capture c;
+	char *said;
+
+	file_write(vendor, "a.driver", "driver byid\nmatch driver_id 14\n");
+	folder_remove(folder);
+	capture_begin(&c);
+	expect("byid", "byid ");
+	said = capture_end(&c);
+	assert_string_equal(said, "");
+	free(said);
+}
+
+/* Neither folder has what the entry points to: said once, with its name. */
+static void test_dangling(void **state)
+{
+	char path[PATH_MAX + 16];
+	struct capture c;
+	char *said;
+
+	snprintf(path, sizeof(path), "%s/a.driver", folder);
+	assert_int_equal(symlink("nowhere", path), 0);
+	capture_begin(&c);
+	expect(NULL, "");
+	said = capture_end(&c);
+	assert_contains(said, "couldn't read config file");
+	assert_contains(said, path);
+	free(said);
+}
+
 static void test_refused_once(void **state)
 {
 	struct capture c;
@@ -213,6 +270,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_userspace_is_no_match, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_folder, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_vendor, setup_vendor, teardown_vendor),
+		cmocka_unit_test_setup_teardown(test_vendor_alone, setup_vendor, teardown_vendor),
+		cmocka_unit_test_setup_teardown(test_dangling, setup_vendor, teardown_vendor),
 		cmocka_unit_test_setup_teardown(test_refused_once, setup, teardown),
 	};
 	int failed;

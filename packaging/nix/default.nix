@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Nix's recipe. Parsed and compared with DESTDIR by tests/packages/recipes; never built with Nix.
+{ lib, stdenv, cmake, ninja, pandoc, pkg-config, python3, libnl, systemd, isa-l
+, src ? ../.., uroce ? false }:
+
+stdenv.mkDerivation {
+  pname = "rdma-core";
+  version = "65.0";
+  inherit src;
+  nativeBuildInputs = [ cmake ninja pandoc pkg-config python3 ];
+  buildInputs = [ libnl systemd isa-l ];
+  # Settings are the system's, not the store's.
+  cmakeFlags = [
+    "-DCMAKE_BUILD_TYPE=Release"
+    "-DCMAKE_INSTALL_SYSCONFDIR=/etc"
+    "-DRDMA_TESTS=OFF"
+  ];
+  installPhase = ''
+    DESTDIR=$PWD/all cmake --install .
+    mkdir -p $out
+    cp -a all$out/. $out/
+    cp -a all/etc $out/etc
+  '' + lib.optionalString uroce ''
+    DESTDIR=$PWD/on cmake --install . --component uroce-on
+    cp -a on$out/. $out/
+  '';
+  meta = {
+    description = "RDMA verbs, connections and tools";
+    license = with lib.licenses; [ gpl2Only bsd2 ];
+    platforms = lib.platforms.linux;
+  };
+}
