@@ -13,6 +13,7 @@
  * Locks: a socket's lock before a poller's. A watch is on its socket's list under the socket's lock
  * and on the ready list under the poller's; it has a reference to its socket.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,7 +21,9 @@
 
 #include "librdmacm/rsocket/rs.h"
 
-#define BATCH 64
+#define BATCH	    64
+#define ARM_NS	    4000ull /* to arm a CQ, to be woken by it and to take its event */
+#define SPIN_MAX_NS 200000ull
 
 /* What an event of a socket can say. */
 #define EVENTS (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP)
@@ -561,16 +564,29 @@ static int poller_look(struct rs_poller *p, struct epoll_event *events, int max)
 	return n < 0 || n == max ? n : n + ready_look(p, events + n, max - n, false);
 }
 
+/*
+ * How long a waiter looks before it sleeps: as long as it would take to arm the CQs of all sockets
+ * that were busy just now, and to take what that brings.
+ */
+static uint64_t poller_spin_ns(struct rs_poller *p)
+{
+	uint64_t least = rs_spin_ns();
+
+	return least ? max_of(least, min_of(ready_count(p) * ARM_NS, SPIN_MAX_NS)) : 0;
+}
+
 static int poller_wait(struct rs_poller *p, struct epoll_event *events, int max, int timeout,
 		       const sigset_t *mask)
 {
-	uint64_t start = rs_now_ns();
+	uint64_t start = rs_now_ns(), spin = poller_spin_ns(p);
 	int n = poller_look(p, events, max), left;
 
 	while (n == 0 && (left = rs_timeout_left(timeout, start))) {
-		bool spins = ready_count(p) && rs_now_ns() - start < rs_spin_ns();
+		bool spins = ready_count(p) && rs_now_ns() - start < spin;
 
 		n = ready_look(p, events, max, !spins);
+		if (!n && spins)
+			sched_yield(); /* the peer may want this processor */
 		if (n || spins)
 			continue;
 		n = poller_sleep(p, events, max, left, mask);
