@@ -300,7 +300,8 @@ void rs_drain(struct rs_socket *s)
 {
 	if (s->sleeper)
 		return;
-	rouse_end(s);
+	if (!s->pollers) /* who sleeps looks once more whether it is there */
+		rouse_end(s);
 	/*
 	 * Nothing tells pollers of the socket from now on. If the manager has news as well, that
 	 * will wake the descriptor again: looking costs two system calls.
