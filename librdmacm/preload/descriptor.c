@@ -17,7 +17,7 @@
 #define BLOCKS	   1024
 
 struct place {
-	atomic_int socket; /* its number and 1; 0: none; -1: an epoll */
+	atomic_int socket; /* its number, or FD_*, and 1 */
 	atomic_int count;
 	atomic_bool bound;
 };
@@ -52,15 +52,13 @@ static struct place *place_make(int fd)
 int fd_socket(int fd)
 {
 	struct place *place;
-	int number;
 
 	if (preload_inside)
 		return FD_NONE;
 	place = place_find(fd);
 	if (!place)
 		return FD_NONE;
-	number = atomic_load_explicit(&place->socket, memory_order_relaxed);
-	return number < 0 ? FD_POLLER : number - 1;
+	return atomic_load_explicit(&place->socket, memory_order_relaxed) - 1;
 }
 
 void fd_set_socket(int fd, int rs)
@@ -75,12 +73,12 @@ void fd_set_socket(int fd, int rs)
 	atomic_fetch_add(&base->count, 1);
 }
 
-void fd_set_poller(int fd)
+void fd_set_kind(int fd, int kind)
 {
 	struct place *place = place_make(fd);
 
 	if (place)
-		atomic_store(&place->socket, -1);
+		atomic_store(&place->socket, kind + 1);
 }
 
 void fd_set_bound(int fd)
@@ -116,23 +114,35 @@ EXPORT int close(int fd)
 	left = fd_forget(fd, rs);
 	if (rs == FD_POLLER)
 		return RS(rclose(fd));
+	if (rs < 0)
+		return real()->close(fd);
 	if (fd != rs)
 		real()->close(fd);
 	return left ? 0 : RS(rclose(rs));
 }
 
+/* A copy of an epoll is none to us. */
+static void copy_mark(int copy, int rs)
+{
+	if (copy < 0)
+		return;
+	if (rs >= 0)
+		fd_set_socket(copy, rs);
+	else if (rs == FD_LATER)
+		fd_set_kind(copy, rs);
+}
+
 EXPORT int dup(int fd)
 {
-	int rs = fd_socket(fd), copy = real()->dup(fd);
+	int rs = fd_use(fd), copy = real()->dup(fd);
 
-	if (copy >= 0 && rs >= 0)
-		fd_set_socket(copy, rs);
+	copy_mark(copy, rs);
 	return copy;
 }
 
 static int dup_onto(int fd, int copy, int flags)
 {
-	int rs = fd_socket(fd), old = fd_socket(copy), r;
+	int rs = fd_use(fd), old = fd_socket(copy), r;
 
 	if (old == copy && atomic_load(&place_find(old)->count) > 1) {
 		log_err("dup2: descriptor %d is an RDMA socket with duplicates, which needs it",
@@ -143,8 +153,7 @@ static int dup_onto(int fd, int copy, int flags)
 	if (old != FD_NONE)
 		close(copy);
 	r = real()->dup3(fd, copy, flags);
-	if (r >= 0 && rs >= 0)
-		fd_set_socket(copy, rs);
+	copy_mark(r, rs);
 	return r;
 }
 
@@ -174,8 +183,7 @@ static int socket_fcntl(int fd, int rs, int cmd, void *arg)
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		r = real()->fcntl(fd, cmd, arg);
-		if (r >= 0)
-			fd_set_socket(r, rs);
+		copy_mark(r, rs);
 		return r;
 	default:
 		return real()->fcntl(fd, cmd, arg);
@@ -186,9 +194,11 @@ static int socket_fcntl(int fd, int rs, int cmd, void *arg)
 static int fcntl_any(int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
-	int rs = fd_socket(fd);
+	bool copies = cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC;
+	int rs = copies ? fd_use(fd) : fd_socket(fd);
 
-	return rs >= 0 ? socket_fcntl(fd, rs, cmd, arg) : real()->fcntl(fd, cmd, arg);
+	return rs >= 0 || (copies && rs == FD_LATER) ? socket_fcntl(fd, rs, cmd, arg)
+						     : real()->fcntl(fd, cmd, arg);
 }
 
 EXPORT int fcntl(int fd, int cmd, ...)
@@ -215,7 +225,7 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 
 EXPORT int ioctl(int fd, unsigned long request, ...)
 {
-	int rs = fd_socket(fd);
+	int rs = request == FIONREAD ? fd_use(fd) : fd_socket(fd);
 	va_list args;
 	void *arg;
 

@@ -9,6 +9,7 @@
  *   socket.c      from socket() to shutdown(), and back to TCP
  *   transfer.c    reading and writing
  *   wait.c        poll(), select() and epoll
+ *   fork.c        connections that are TCP's until they are used, for servers that fork
  *
  * What the library of RDMA sockets calls itself must not come back to it. Its calls are made by
  * RS(), which marks the thread; in a marked thread each function here is the C library's. A thread
@@ -104,18 +105,37 @@ bool config_takes(int domain, int type, int protocol);
 
 /* descriptor.c */
 enum {
-	FD_NONE = -1,	/* not ours */
-	FD_POLLER = -2, /* an epoll that has RDMA sockets */
+	FD_NONE = -1,	  /* not ours */
+	FD_POLLER = -2,	  /* an epoll that has RDMA sockets */
+	FD_LATER = -3,	  /* a socket of TCP, whose connections become ones of RDMA: see fork.c */
+	FD_ACTIVE = -4,	  /* such a connection, made by connect() */
+	FD_PASSIVE = -5,  /* or by accept() */
+	FD_CHANGING = -6, /* just now */
 };
 /* The RDMA socket of that descriptor, or FD_*. In a marked thread nothing is ours. */
 int fd_socket(int fd);
 void fd_set_socket(int fd, int rs);
-void fd_set_poller(int fd);
-void fd_release(int fd); /* what it will be is not ours */
+void fd_set_kind(int fd, int kind); /* FD_* */
+void fd_release(int fd);	    /* what it will be is not ours */
 void fd_set_bound(int fd);
 bool fd_is_bound(int fd); /* by the program */
 
-/* socket.c: make of the RDMA socket @fd one of TCP, with the same number. 0, or -1 and errno */
+/* fork.c */
+bool fork_is_wanted(void);
+int fork_connect(int fd, const struct sockaddr *addr, socklen_t addrlen);
+/* Make of the connection one over RDMA, if that can be. Return: as fd_socket() */
+int fork_change_over(int fd);
+/* As fd_socket(), for calls that use a connection. */
+static inline int fd_use(int fd)
+{
+	int rs = fd_socket(fd);
+
+	return unlikely(rs <= FD_ACTIVE) ? fork_change_over(fd) : rs;
+}
+
+/* socket.c: what the program asked of the one of TCP */
+void socket_options_copy(int tcp, int rs);
+/* Make of the RDMA socket @fd one of TCP, with the same number. 0, or -1 and errno */
 int socket_to_tcp(int fd, const char *what);
 
 #endif

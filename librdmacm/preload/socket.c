@@ -93,6 +93,15 @@ static void low_release(struct low *low)
 	errno = error;
 }
 
+static int socket_later(int domain, int type, int protocol)
+{
+	int tcp = real()->socket(domain, type, protocol);
+
+	if (tcp >= 0)
+		fd_set_kind(tcp, FD_LATER);
+	return tcp;
+}
+
 EXPORT int socket(int domain, int type, int protocol)
 {
 	int rs;
@@ -100,6 +109,8 @@ EXPORT int socket(int domain, int type, int protocol)
 	if (preload_inside || !is_taken(domain, type, protocol) ||
 	    is_rdma_library(__builtin_return_address(0)))
 		return real()->socket(domain, type, protocol);
+	if (fork_is_wanted())
+		return socket_later(domain, type, protocol);
 	rs = RS(rsocket(domain, type, protocol));
 	if (rs < 0) {
 		log_warn("rspreload: socket: %s: TCP is used", strerror(errno));
@@ -119,6 +130,28 @@ static const struct {
 	{ SOL_SOCKET, SO_REUSEADDR },  { SOL_SOCKET, SO_KEEPALIVE },  { IPPROTO_TCP, TCP_NODELAY },
 	{ IPPROTO_TCP, TCP_KEEPIDLE }, { IPPROTO_IPV6, IPV6_V6ONLY },
 };
+
+/* What a program may have asked for, and sockets over RDMA have as well. */
+void socket_options_copy(int tcp, int rs)
+{
+	static const int names[] = { SO_RCVTIMEO, SO_SNDTIMEO };
+	struct timeval time;
+	socklen_t size;
+
+	sizes_set(rs);
+	for (unsigned int i = 0; i < ARRAY_SIZE(kept_options); i++) {
+		int value, level = kept_options[i].level, name = kept_options[i].name;
+
+		size = sizeof(value);
+		if (real()->getsockopt(tcp, level, name, &value, &size) == 0 && value)
+			RS(rsetsockopt(rs, level, name, &value, size));
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
+		size = sizeof(time);
+		if (real()->getsockopt(tcp, SOL_SOCKET, names[i], &time, &size) == 0)
+			RS(rsetsockopt(rs, SOL_SOCKET, names[i], &time, size));
+	}
+}
 
 static void options_copy(int rs, int tcp)
 {
@@ -227,8 +260,12 @@ EXPORT int accept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
 {
 	int rs = fd_socket(fd), child;
 
-	if (rs < 0)
-		return real()->accept4(fd, addr, addrlen, flags);
+	if (rs < 0) {
+		child = real()->accept4(fd, addr, addrlen, flags);
+		if (child >= 0 && rs == FD_LATER)
+			fd_set_kind(child, FD_PASSIVE);
+		return child;
+	}
 	child = RS(raccept4(rs, addr, addrlen, flags));
 	if (child >= 0)
 		fd_set_socket(child, child);
@@ -237,8 +274,6 @@ EXPORT int accept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
 
 EXPORT int accept(int fd, struct sockaddr *addr, socklen_t *addrlen)
 {
-	if (fd_socket(fd) < 0)
-		return real()->accept(fd, addr, addrlen);
 	return accept4(fd, addr, addrlen, 0);
 }
 
@@ -263,6 +298,8 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 	int rs = fd_socket(fd), r;
 	struct low low;
 
+	if (rs == FD_LATER)
+		return fork_connect(fd, addr, addrlen);
 	if (rs < 0)
 		return real()->connect(fd, addr, addrlen);
 	low_reserve(&low, &low_of_connect);
@@ -280,7 +317,7 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 
 EXPORT int shutdown(int fd, int how)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? RS(rshutdown(rs, how)) : real()->shutdown(fd, how);
 }

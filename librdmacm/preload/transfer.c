@@ -8,21 +8,21 @@
 
 EXPORT ssize_t read(int fd, void *buf, size_t size)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? RS(rread(rs, buf, size)) : real()->read(fd, buf, size);
 }
 
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int count)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? RS(rreadv(rs, iov, count)) : real()->readv(fd, iov, count);
 }
 
 EXPORT ssize_t recv(int fd, void *buf, size_t size, int flags)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? RS(rrecv(rs, buf, size, flags)) : real()->recv(fd, buf, size, flags);
 }
@@ -30,7 +30,7 @@ EXPORT ssize_t recv(int fd, void *buf, size_t size, int flags)
 EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockaddr *addr,
 			socklen_t *addrlen)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? RS(rrecvfrom(rs, buf, size, flags, addr, addrlen))
 		       : real()->recvfrom(fd, buf, size, flags, addr, addrlen);
@@ -38,28 +38,28 @@ EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockad
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? RS(rrecvmsg(rs, msg, flags)) : real()->recvmsg(fd, msg, flags);
 }
 
 EXPORT ssize_t write(int fd, const void *buf, size_t size)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? RS(rwrite(rs, buf, size)) : real()->write(fd, buf, size);
 }
 
 EXPORT ssize_t writev(int fd, const struct iovec *iov, int count)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? RS(rwritev(rs, iov, count)) : real()->writev(fd, iov, count);
 }
 
 EXPORT ssize_t send(int fd, const void *buf, size_t size, int flags)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? RS(rsend(rs, buf, size, flags)) : real()->send(fd, buf, size, flags);
 }
@@ -67,7 +67,7 @@ EXPORT ssize_t send(int fd, const void *buf, size_t size, int flags)
 EXPORT ssize_t sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *addr,
 		      socklen_t addrlen)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? RS(rsendto(rs, buf, size, flags, addr, addrlen))
 		       : real()->sendto(fd, buf, size, flags, addr, addrlen);
@@ -75,7 +75,7 @@ EXPORT ssize_t sendto(int fd, const void *buf, size_t size, int flags, const str
 
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? RS(rsendmsg(rs, msg, flags)) : real()->sendmsg(fd, msg, flags);
 }
@@ -149,7 +149,7 @@ static ssize_t file_send(int rs, int file, off64_t *offset, size_t size)
 
 EXPORT ssize_t sendfile64(int fd, int file, off64_t *offset, size_t size)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 ? file_send(rs, file, offset, size)
 		       : real()->sendfile64(fd, file, offset, size);
@@ -157,7 +157,7 @@ EXPORT ssize_t sendfile64(int fd, int file, off64_t *offset, size_t size)
 
 EXPORT ssize_t sendfile(int fd, int file, off_t *offset, size_t size)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_use(fd);
 	off64_t wide = offset ? *offset : 0;
 	ssize_t n;
 

@@ -9,7 +9,7 @@
 static bool any_is_ours(const struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
-		if (fd_socket(fds[i].fd) >= 0)
+		if (fd_use(fds[i].fd) >= 0)
 			return true;
 	return false;
 }
@@ -28,7 +28,7 @@ static int sockets_poll(struct pollfd *fds, nfds_t count, const struct timespec 
 		return -1;
 	}
 	for (nfds_t i = 0; i < count; i++) {
-		int rs = fd_socket(fds[i].fd);
+		int rs = fd_use(fds[i].fd);
 
 		own[i] = fds[i];
 		if (rs >= 0)
@@ -99,7 +99,7 @@ static nfds_t sets_read(struct pollfd *fds, int count, const fd_set *in, const f
 		if (!events)
 			continue;
 		fds[used++] = (struct pollfd){ .fd = fd, .events = events };
-		*ret_ours |= fd_socket(fd) >= 0;
+		*ret_ours |= fd_use(fd) >= 0;
 	}
 	return used;
 }
@@ -172,13 +172,13 @@ EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct tim
 
 EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	int rs = fd_socket(fd), r;
+	int rs = fd_use(fd), r;
 
 	if (rs < 0)
 		return real()->epoll_ctl(epfd, op, fd, event);
 	r = RS(repoll_ctl(epfd, op, rs, event));
 	if (r == 0 && op == EPOLL_CTL_ADD)
-		fd_set_poller(epfd);
+		fd_set_kind(epfd, FD_POLLER);
 	return r;
 }
 

@@ -258,20 +258,20 @@ bool rs_arm(struct rs_socket *s)
 	return cq_poll(s) == 0;
 }
 
-static bool events_take(struct rs_socket *s)
+/* There is one event for each time that the CQ was armed. */
+static bool event_take(struct rs_socket *s)
 {
-	bool was_armed = s->armed;
 	struct ibv_cq *cq;
 	void *context;
 
-	while (s->comp && ibv_get_cq_event(s->comp, &cq, &context) == 0) {
-		s->armed = false;
-		if (++s->unacked < ACK_BATCH)
-			continue;
+	if (!s->armed || ibv_get_cq_event(s->comp, &cq, &context) < 0)
+		return false;
+	s->armed = false;
+	if (++s->unacked == ACK_BATCH) {
 		ibv_ack_cq_events(s->cq, s->unacked);
 		s->unacked = 0;
 	}
-	return was_armed && !s->armed;
+	return true;
 }
 
 void rs_rouse(struct rs_socket *s)
@@ -300,11 +300,16 @@ void rs_drain(struct rs_socket *s)
 {
 	if (s->sleeper)
 		return;
-	rouse_end(s);
-	/* Nothing tells pollers of the socket from now on. */
-	if (events_take(s))
+	if (!s->pollers) /* who sleeps looks once more whether it is there */
+		rouse_end(s);
+	/*
+	 * Nothing tells pollers of the socket from now on. If the manager has news as well, that
+	 * will wake the descriptor again: looking costs two system calls.
+	 */
+	if (event_take(s))
 		rs_watch_notify(s);
-	rs_connect_step(s);
+	else
+		rs_connect_step(s);
 }
 
 void rs_glance(struct rs_socket *s)

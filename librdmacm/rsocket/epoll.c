@@ -7,9 +7,13 @@
  * sockets. A socket is either on the ready list, where each wait looks at it, or it has a CQ that
  * tells the inner epoll. So sockets with nothing to say cost nothing.
  *
+ * A socket that a program takes out stays with the kernel until that has news of it: programs put
+ * back what they took out a moment before, and the kernel takes long to add an epoll to an epoll.
+ *
  * Locks: a socket's lock before a poller's. A watch is on its socket's list under the socket's lock
  * and on the ready list under the poller's; it has a reference to its socket.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -17,7 +21,9 @@
 
 #include "librdmacm/rsocket/rs.h"
 
-#define BATCH 64
+#define BATCH	    64
+#define ARM_NS	    4000ull /* to arm a CQ, to be woken by it and to take its event */
+#define SPIN_MAX_NS 200000ull
 
 /* What an event of a socket can say. */
 #define EVENTS (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP)
@@ -29,6 +35,7 @@ struct rs_watch {
 	struct rs_socket *socket;
 	atomic_int refs;
 	bool queued, gone;
+	bool parked; /* the program took it out; of us, only the kernel's epoll has it */
 	struct epoll_event event;
 	uint32_t seen; /* s->changes at the last report, for EPOLLET */
 	bool fresh;    /* no report yet since it was added or changed */
@@ -71,7 +78,7 @@ static void watch_put(struct rs_watch *w)
 /* With the poller's lock held. */
 static void watch_queue(struct rs_watch *w)
 {
-	if (w->queued || w->gone)
+	if (w->queued || w->gone || w->parked)
 		return;
 	w->queued = true;
 	TAILQ_INSERT_TAIL(&w->poller->ready, w, of_poller);
@@ -96,7 +103,7 @@ void rs_watch_notify(struct rs_socket *s)
 
 		pthread_mutex_lock(&p->lock);
 		watch_queue(w);
-		if (p->waiters)
+		if (p->waiters && !w->parked)
 			eventfd_write(p->wake, 1);
 		pthread_mutex_unlock(&p->lock);
 	}
@@ -153,6 +160,18 @@ static int watches_grow(struct rs_poller *p, int fd)
 	return 0;
 }
 
+/* With the poller's lock held: for the kernel, too, the socket is out before it can be added again.
+ */
+static void watch_forget(struct rs_poller *p, struct rs_watch *w)
+{
+	int fd = w->socket->file.fd;
+
+	p->watches[fd] = NULL;
+	w->gone = true;
+	watch_unqueue(w);
+	epoll_ctl(p->inner, EPOLL_CTL_DEL, fd, NULL);
+}
+
 /* Return: the watch, which is in nobody's table any more, or NULL. */
 static struct rs_watch *watch_take_out(struct rs_poller *p, int fd, struct rs_watch *only)
 {
@@ -160,20 +179,16 @@ static struct rs_watch *watch_take_out(struct rs_poller *p, int fd, struct rs_wa
 
 	pthread_mutex_lock(&p->lock);
 	w = fd < p->size ? p->watches[fd] : NULL;
-	if (w && (!only || w == only)) {
-		p->watches[fd] = NULL;
-		w->gone = true;
-		watch_unqueue(w);
-	} else {
+	if (only && w != only)
 		w = NULL;
-	}
+	if (w)
+		watch_forget(p, w);
 	pthread_mutex_unlock(&p->lock);
 	return w;
 }
 
 static void watch_end(struct rs_watch *w)
 {
-	epoll_ctl(w->poller->inner, EPOLL_CTL_DEL, w->socket->file.fd, NULL);
 	pthread_mutex_lock(&w->socket->lock);
 	LIST_REMOVE(w, of_socket);
 	pthread_mutex_unlock(&w->socket->lock);
@@ -208,6 +223,49 @@ void rs_poller_close(struct rs_poller *p)
 	}
 	close(p->file.fd);
 	poller_put(p);
+}
+
+/* With the poller's lock held. */
+static void watch_set(struct rs_watch *w, const struct epoll_event *event)
+{
+	w->event = *event;
+	w->parked = false;
+	w->fresh = true;
+	watch_queue(w);
+	if (w->poller->waiters)
+		eventfd_write(w->poller->wake, 1);
+}
+
+/* Return: whether the poller had the socket before and has it again. */
+static bool watch_unpark(struct rs_poller *p, const struct rs_socket *s,
+			 const struct epoll_event *event)
+{
+	struct rs_watch *w;
+	bool found;
+
+	pthread_mutex_lock(&p->lock);
+	w = s->file.fd < p->size ? p->watches[s->file.fd] : NULL;
+	found = w && w->parked && w->socket == s;
+	if (found)
+		watch_set(w, event);
+	pthread_mutex_unlock(&p->lock);
+	return found;
+}
+
+static int watch_park(struct rs_poller *p, int fd)
+{
+	struct rs_watch *w;
+	int r = -ENOENT;
+
+	pthread_mutex_lock(&p->lock);
+	w = fd < p->size ? p->watches[fd] : NULL;
+	if (w && !w->parked) {
+		watch_unqueue(w);
+		w->parked = true;
+		r = 0;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return r;
 }
 
 /* The socket's reference becomes the watch's on success. */
@@ -250,37 +308,45 @@ static int watch_change(struct rs_poller *p, int fd, const struct epoll_event *e
 
 	pthread_mutex_lock(&p->lock);
 	w = fd < p->size ? p->watches[fd] : NULL;
-	if (w) {
-		w->event = *event;
-		w->fresh = true;
-		watch_queue(w);
-		if (p->waiters)
-			eventfd_write(p->wake, 1);
-	}
+	if (w && w->parked)
+		w = NULL;
+	if (w)
+		watch_set(w, event);
 	pthread_mutex_unlock(&p->lock);
 	return w ? 0 : -ENOENT;
+}
+
+/* The socket's reference is used up, or given back. */
+static int poller_add(struct rs_poller *p, struct rs_socket *s, const struct epoll_event *event)
+{
+	int r = 0;
+
+	if (!watch_unpark(p, s, event)) {
+		r = watch_add(p, s, event);
+		if (r == 0)
+			return 0;
+	}
+	rs_socket_put(s);
+	return r;
 }
 
 static int poller_control(struct rs_poller *p, int op, struct rs_socket *s,
 			  const struct epoll_event *event)
 {
-	struct rs_watch *w;
+	int r;
 
+	if (op == EPOLL_CTL_ADD && event)
+		return poller_add(p, s, event);
 	if (op != EPOLL_CTL_DEL && !event)
-		return -EFAULT;
-	switch (op) {
-	case EPOLL_CTL_ADD:
-		return watch_add(p, s, event);
-	case EPOLL_CTL_MOD:
-		return watch_change(p, s->file.fd, event);
-	case EPOLL_CTL_DEL:
-		w = watch_take_out(p, s->file.fd, NULL);
-		if (w)
-			watch_end(w);
-		return w ? 0 : -ENOENT;
-	default:
-		return -EINVAL;
-	}
+		r = -EFAULT;
+	else if (op == EPOLL_CTL_MOD)
+		r = watch_change(p, s->file.fd, event);
+	else if (op == EPOLL_CTL_DEL)
+		r = watch_park(p, s->file.fd);
+	else
+		r = -EINVAL;
+	rs_socket_put(s);
+	return r;
 }
 
 RS_EXPORT int repoll_create(int flags)
@@ -310,12 +376,12 @@ RS_EXPORT int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	p = rs_table_find_poller(epfd);
 	if (!p)
 		r = poller_new(epfd, &p);
-	if (r == 0) {
+	if (r < 0) {
+		rs_socket_put(s);
+	} else {
 		r = poller_control(p, op, s, event);
 		poller_put(p);
 	}
-	if (r < 0 || op != EPOLL_CTL_ADD)
-		rs_socket_put(s);
 	return rs_ret(r);
 }
 
@@ -345,7 +411,7 @@ static bool watch_look(struct rs_watch *w, bool arm, struct epoll_event *ret_eve
 	pthread_mutex_lock(&p->lock);
 	*ret_event = w->event;
 	events = w->event.events;
-	ret_event->events = w->gone ? 0 : events_of(s, events, w->seen, w->fresh);
+	ret_event->events = w->gone || w->parked ? 0 : events_of(s, events, w->seen, w->fresh);
 	w->seen = changes;
 	w->fresh = false;
 	if (ret_event->events && events & EPOLLONESHOT)
@@ -404,23 +470,32 @@ static int ready_look(struct rs_poller *p, struct epoll_event *events, int max, 
 	return n;
 }
 
-/* The kernel has news of a socket. */
+/* The kernel has news of a socket: it is to be looked at, or was taken out since and is forgotten.
+ */
 static void socket_wake(struct rs_poller *p, int fd)
 {
 	struct rs_watch *w;
+	bool parked = false;
 
 	pthread_mutex_lock(&p->lock);
 	w = fd < p->size ? p->watches[fd] : NULL;
 	if (w) {
 		watch_queue(w);
 		atomic_fetch_add(&w->refs, 1);
+		parked = w->parked;
+		if (parked)
+			watch_forget(p, w);
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (!w)
 		return;
-	pthread_mutex_lock(&w->socket->lock);
-	rs_drain(w->socket);
-	pthread_mutex_unlock(&w->socket->lock);
+	if (parked) {
+		watch_end(w);
+	} else {
+		pthread_mutex_lock(&w->socket->lock);
+		rs_drain(w->socket);
+		pthread_mutex_unlock(&w->socket->lock);
+	}
 	watch_put(w);
 }
 
@@ -489,16 +564,29 @@ static int poller_look(struct rs_poller *p, struct epoll_event *events, int max)
 	return n < 0 || n == max ? n : n + ready_look(p, events + n, max - n, false);
 }
 
+/*
+ * How long a waiter looks before it sleeps: as long as it would take to arm the CQs of all sockets
+ * that were busy just now, and to take what that brings.
+ */
+static uint64_t poller_spin_ns(struct rs_poller *p)
+{
+	uint64_t least = rs_spin_ns();
+
+	return least ? max_of(least, min_of(ready_count(p) * ARM_NS, SPIN_MAX_NS)) : 0;
+}
+
 static int poller_wait(struct rs_poller *p, struct epoll_event *events, int max, int timeout,
 		       const sigset_t *mask)
 {
-	uint64_t start = rs_now_ns();
+	uint64_t start = rs_now_ns(), spin = poller_spin_ns(p);
 	int n = poller_look(p, events, max), left;
 
 	while (n == 0 && (left = rs_timeout_left(timeout, start))) {
-		bool spins = ready_count(p) && rs_now_ns() - start < rs_spin_ns();
+		bool spins = ready_count(p) && rs_now_ns() - start < spin;
 
 		n = ready_look(p, events, max, !spins);
+		if (!n && spins)
+			sched_yield(); /* the peer may want this processor */
 		if (n || spins)
 			continue;
 		n = poller_sleep(p, events, max, left, mask);

@@ -59,6 +59,7 @@ static bool socket_arm(const struct pollfd *p)
 		return true;
 	pthread_mutex_lock(&s->lock);
 	quiet = rs_arm(s) && !rs_revents(s, p->events);
+	s->pollers += quiet;
 	pthread_mutex_unlock(&s->lock);
 	rs_socket_put(s);
 	return quiet;
@@ -83,11 +84,35 @@ static int sockets_look(struct pollfd *fds, const struct pollfd *real, nfds_t nf
 	return ready;
 }
 
-static bool sockets_arm(const struct pollfd *fds, nfds_t nfds, const bool *ours)
+/* It was armed, and is slept on no more. */
+static void socket_leave(int fd)
+{
+	struct rs_socket *s = rs_table_find(fd);
+
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (s->pollers)
+		s->pollers--;
+	pthread_mutex_unlock(&s->lock);
+	rs_socket_put(s);
+}
+
+static void sockets_leave(const struct pollfd *fds, nfds_t nfds, const bool *ours)
 {
 	for (nfds_t i = 0; i < nfds; i++)
-		if (ours[i] && !socket_arm(&fds[i]))
-			return false;
+		if (ours[i])
+			socket_leave(fds[i].fd);
+}
+
+static bool sockets_arm(const struct pollfd *fds, nfds_t nfds, const bool *ours)
+{
+	for (nfds_t i = 0; i < nfds; i++) {
+		if (!ours[i] || socket_arm(&fds[i]))
+			continue;
+		sockets_leave(fds, i, ours);
+		return false;
+	}
 	return true;
 }
 
@@ -152,6 +177,7 @@ static int poll_mixed(struct pollfd *fds, struct pollfd *real, bool *ours, nfds_
 		if (!sockets_arm(fds, nfds, ours))
 			continue;
 		others = kernel_poll(fds, real, nfds, ours, true, left, mask);
+		sockets_leave(fds, nfds, ours);
 		if (others)
 			return others < 0 ? others : others + sockets_look(fds, real, nfds, ours);
 		woken = true;

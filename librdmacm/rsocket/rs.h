@@ -164,6 +164,7 @@ struct rs_socket {
 	unsigned int unacked; /* events of the CQ */
 	bool sleeper;
 	int rouse_fd;	      /* an eventfd, or -1: ends the sleep of who waits; see rs_rouse() */
+	unsigned int pollers; /* that sleep on the descriptor in rpoll() */
 	unsigned int waiters; /* for the sleeper */
 	pthread_cond_t changed;
 };

@@ -374,6 +374,31 @@ static void refused_at(uint16_t port)
 	CHECK_OK(rclose(fd));
 }
 
+/* The same of a connect that does not wait; the error is told once. */
+static void refused_later(void)
+{
+	uint16_t port;
+	int listening = rt_rs_listener(&port), fd, error = 0;
+	struct sockaddr_storage address = rt_cm_address(port);
+	struct pollfd p = { .events = POLLOUT };
+	socklen_t size = sizeof(error);
+
+	CHECK_OK(rclose(listening));
+	fd = p.fd = rsocket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	CHECK(fd >= 0);
+	CHECK_INT(rconnect(fd, (struct sockaddr *)&address, rt_rs_size(&address)), -1);
+	CHECK_INT(errno, EINPROGRESS);
+	CHECK_INT(rpoll(&p, 1, LONG_MS), 1);
+	CHECK_INT(p.revents, POLLOUT | POLLERR | POLLHUP);
+	CHECK_OK(rgetsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size));
+	CHECK_INT(error, ECONNREFUSED);
+	CHECK_OK(rgetsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size));
+	CHECK_INT(error, 0);
+	CHECK_INT(rsend(fd, "x", 1, MSG_NOSIGNAL), -1);
+	CHECK_INT(errno, EPIPE);
+	CHECK_OK(rclose(fd));
+}
+
 /* They do so although the peer takes nothing, not even the word of the end. */
 static void shut_down_with_stopped_peer(void)
 {
@@ -491,6 +516,7 @@ static void wait_all(void)
 }
 
 static const struct rt_case cases[] = {
+	{ "refused_later", refused_later },
 	{ "peer_ends_first", peer_ends_first },
 	{ "peer_ends_last", peer_ends_last },
 	{ "closed_while_sending", closed_while_sending },

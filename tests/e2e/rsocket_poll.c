@@ -161,6 +161,37 @@ static void one_shot(void)
 	CHECK_OK(rclose(epfd));
 }
 
+/* What is taken out says nothing, also when it has news, and is new when it is put back. */
+static void taken_out(void)
+{
+	struct pair pair = pair_new();
+	int epfd = repoll_create(0);
+	struct epoll_event other = { .events = EPOLLOUT, .data.u32 = 77 };
+
+	for (int i = 0; i < 3; i++) {
+		add(epfd, pair.here, EPOLLIN);
+		expect_nothing(epfd);
+		CHECK_OK(repoll_ctl(epfd, EPOLL_CTL_DEL, pair.here, NULL));
+		REFUSED(repoll_ctl(epfd, EPOLL_CTL_DEL, pair.here, NULL), ENOENT);
+		REFUSED(repoll_ctl(epfd, EPOLL_CTL_MOD, pair.here, &other), ENOENT);
+		if (i)
+			put(pair.there);
+		expect_nothing(epfd);
+		CHECK_OK(repoll_ctl(epfd, EPOLL_CTL_ADD, pair.here, &other));
+		expect(epfd, 77, EPOLLOUT);
+		CHECK_OK(repoll_ctl(epfd, EPOLL_CTL_DEL, pair.here, NULL));
+		add(epfd, pair.here, EPOLLIN | EPOLLET);
+		if (i) {
+			expect(epfd, pair.here, EPOLLIN);
+			take(pair.here);
+		}
+		expect_nothing(epfd);
+		CHECK_OK(repoll_ctl(epfd, EPOLL_CTL_DEL, pair.here, NULL));
+	}
+	pair_close(&pair);
+	CHECK_OK(rclose(epfd));
+}
+
 /* The kernel's own epoll takes sockets, too, and keeps what it had. */
 static void mixed(void)
 {
@@ -433,6 +464,7 @@ static const struct rt_case cases[] = {
 	{ "level_triggered", level_triggered },
 	{ "edge_triggered", edge_triggered },
 	{ "one_shot", one_shot },
+	{ "taken_out", taken_out },
 	{ "mixed", mixed },
 	{ "woken", woken },
 	{ "drained", drained },
