@@ -133,6 +133,24 @@ void uroce_resp_ride(struct uroce_qp *qp)
 	ack_send(qp);
 }
 
+/*
+ * Who sleeps between messages may have one channel for what he sent and what comes, and take the
+ * events in the order in which a device that acknowledges at once raises them. He is in no hurry:
+ * the acknowledgement goes before the answer.
+ */
+void uroce_resp_before(struct uroce_qp *qp)
+{
+	const struct uroce_responder *resp = &qp->resp;
+	const struct uroce_cq *cq = qp->recv_cq;
+
+	if (qp->type != IBV_QPT_RC || resp->res_pending ||
+	    (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
+		return;
+	if (atomic_load_explicit(&cq->armed_next, memory_order_relaxed) ||
+	    atomic_load_explicit(&cq->armed_solicited, memory_order_relaxed))
+		ack_send(qp);
+}
+
 void uroce_resp_waited(struct uroce_qp *qp)
 {
 	struct uroce_responder *resp = &qp->resp;

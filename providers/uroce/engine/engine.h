@@ -683,6 +683,8 @@ static inline void uroce_resp_acked(struct uroce_responder *resp)
 
 /* Packets are about to leave: an owed acknowledgement goes with them, or is withheld. */
 void uroce_resp_ride(struct uroce_qp *qp);
+/* An acknowledgement is due, and something is about to be sent. The QP's lock is held. */
+void uroce_resp_before(struct uroce_qp *qp);
 /* The peer sent nothing more while its acknowledgement was withheld: it may have waited for it. */
 void uroce_resp_waited(struct uroce_qp *qp);
 

@@ -587,6 +587,8 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 			uroce_req_peer_lost(qp, now);
 		return;
 	}
+	if (qp->resp.ack_due && path && !path->piggyback && sq->next != sq->head)
+		uroce_resp_before(qp);
 	while (sq->next != sq->head && may_send(qp)) {
 		struct uroce_swqe *wqe = sq_wqe(sq, sq->next);
 		int r = wqe_step(qp, wqe);

@@ -893,6 +893,36 @@ static void test_follower_fails(void **state)
 	sim_free(sim);
 }
 
+static uint8_t operation_on_wire(const struct sim *sim)
+{
+	const struct frame *frame = &sim->wire[sim->wire_tail % WIRE_SIZE];
+	struct uroce_hdr hdr;
+	uint32_t length;
+
+	assert_true(uroce_wire_unpack(frame->bytes, frame->length, &hdr, &length) > 0);
+	return hdr.opcode & UROCE_OPERATION_MASK;
+}
+
+/* Whoever sleeps until something comes acknowledges it before he answers. */
+static void test_sleeper_acknowledges_first(void **state)
+{
+	for (int sleeps = 0; sleeps < 2; sleeps++) {
+		struct sim *sim = sim_new(IBV_QPT_RC);
+
+		post_recv(sim, 0, 100, 100);
+		post_recv(sim, 1, 0, 100);
+		post_send(sim, 0, 0, 100);
+		deliver(sim, &sim->wire[sim->wire_tail++ % WIRE_SIZE]);
+		atomic_store(&sim->cq[1].armed_next, sleeps);
+		post_send(sim, 1, 200, 100);
+		assert_int_equal(operation_on_wire(sim) == UROCE_ACK, sleeps);
+		run(sim, 1);
+		assert_int_equal(sim->qp[0]->sq.tail, 1);
+		assert_int_equal(sim->qp[1]->sq.tail, 1);
+		sim_free(sim);
+	}
+}
+
 /* A hostile wire: packets the requester never sent must not move anything. */
 static void test_invented_acks(void **state)
 {
@@ -1250,6 +1280,7 @@ int main(void)
 		cmocka_unit_test(test_nak_other_pd),
 		cmocka_unit_test(test_local_protection),
 		cmocka_unit_test(test_acknowledged_together),
+		cmocka_unit_test(test_sleeper_acknowledges_first),
 		cmocka_unit_test(test_follower_fails),
 		cmocka_unit_test(test_invented_acks),
 		cmocka_unit_test(test_uc_gap),
