@@ -138,11 +138,11 @@ static void record_hand_out(struct ibcm_record *record, struct cm_event *ev)
 	/* The members' union begins with the private data in both. */
 	ev->event.param.conn.private_data =
 		ev->event.param.conn.private_data_len ? ev->private_data : NULL;
+	/* of a group's event both are told that it was given back */
+	record->about->reported++;
 	if (record->mc) {
 		ev->mc = record->mc->mc;
 		record->mc->reported++;
-	} else {
-		record->about->reported++;
 	}
 	if (record->child) {
 		ev->new_ibcm = record->child;

@@ -3,6 +3,7 @@
  * Event channels: descriptors in event loops, identifiers that change their channel, events that
  * are given back late or never, and forks.
  */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -214,6 +215,44 @@ static void migrate_listener(void)
 	rdma_destroy_event_channel(to);
 }
 
+/* Its client withdrew it before: there is nothing to accept, in the new channel as in the old. */
+static void migrate_withdrawn(void)
+{
+	struct rdma_event_channel *clients = rt_cm_channel(), *from = rt_cm_channel(),
+				  *to = rt_cm_channel(), *others = rt_cm_channel();
+	struct rdma_conn_param param = { .qp_num = 0x123456 };
+	struct rdma_cm_id *listener, *other, *client, *server;
+	struct rdma_cm_event *event;
+
+	if (rt_cm_is_kernel())
+		rt_skip("the kernel moves the event, and leaves the request in the old channel");
+	listener = rt_cm_listen(from, RDMA_PS_TCP, false);
+	other = rt_cm_listen(others, RDMA_PS_TCP, false);
+	client = rt_cm_client(clients, RDMA_PS_TCP, rt_cm_port(listener), true);
+	CHECK_OK(rdma_connect(client, NULL));
+	CHECK(readable(from->fd, SOON_MS));
+	rt_cm_destroy(client);
+	/* what comes after the withdrawal is there */
+	client = rt_cm_client(clients, RDMA_PS_TCP, rt_cm_port(other), true);
+	CHECK_OK(rdma_connect(client, NULL));
+	CHECK(readable(others->fd, SOON_MS));
+	CHECK_OK(rdma_migrate_id(listener, to));
+	rdma_destroy_event_channel(from);
+	event = CM_EXPECT(to, CONNECT_REQUEST, 0);
+	server = event->id;
+	CHECK_OK(rdma_ack_cm_event(event));
+	CHECK_INT(rdma_accept(server, &param), -1);
+	CHECK_INT(errno, EINVAL);
+	expect_nothing(to);
+	CHECK_OK(rdma_destroy_id(server));
+	CHECK_OK(rdma_destroy_id(listener));
+	CHECK_OK(rdma_destroy_id(other));
+	rt_cm_destroy(client);
+	rdma_destroy_event_channel(clients);
+	rdma_destroy_event_channel(others);
+	rdma_destroy_event_channel(to);
+}
+
 /* ---- acknowledgements ---- */
 
 struct waiting {
@@ -285,6 +324,51 @@ static void late_acknowledgement(void)
 	CHECK_OK(rdma_destroy_id(migrate.id));
 	rdma_destroy_event_channel(events);
 	rdma_destroy_event_channel(other);
+	rt_log_discard();
+}
+
+/* An identifier that joined a group; its two events are left to the caller. */
+static struct rdma_cm_id *member(struct rdma_event_channel *events,
+				 struct rdma_cm_event **ret_resolved,
+				 struct rdma_cm_event **ret_joined)
+{
+	struct sockaddr_in group = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010108) };
+	struct sockaddr_storage source = rt_cm_address(0);
+	struct rdma_cm_id *id = rt_cm_id(events, RDMA_PS_UDP);
+
+	/* By the group, as mckey does: on Linux 6.1 the way to an own address leads to no group. */
+	CHECK_OK(rdma_resolve_addr(id, (struct sockaddr *)&source, (struct sockaddr *)&group,
+				   SOON_MS));
+	*ret_resolved = CM_EXPECT(events, ADDR_RESOLVED, 0);
+	CHECK_OK(rdma_join_multicast(id, (struct sockaddr *)&group, NULL));
+	*ret_joined = CM_EXPECT(events, MULTICAST_JOIN, 0);
+	return id;
+}
+
+/* A group's event is its identifier's as well: it holds it, and nobody else's place. */
+static void late_acknowledgement_of_group(void)
+{
+	struct rdma_cm_event *resolved[2], *joined[2];
+	struct rdma_event_channel *events;
+	struct waiting destroy[2] = {};
+
+	rt_log_capture();
+	events = rt_cm_channel();
+	for (int i = 0; i < 2; i++)
+		destroy[i].id = member(events, &resolved[i], &joined[i]);
+	CHECK_OK(rdma_ack_cm_event(resolved[0]));
+	CHECK_OK(rdma_ack_cm_event(joined[1]));
+	for (int i = 0; i < 2; i++)
+		CHECK_OK(pthread_create(&destroy[i].thread, NULL, wait_for_ack, &destroy[i]));
+	await_log("rdma_destroy_id() waits for rdma_ack_cm_event() of "
+		  "RDMA_CM_EVENT_MULTICAST_JOIN");
+	await_log("rdma_destroy_id() waits for rdma_ack_cm_event() of "
+		  "RDMA_CM_EVENT_ADDR_RESOLVED");
+	CHECK_OK(rdma_ack_cm_event(joined[0]));
+	CHECK_OK(rdma_ack_cm_event(resolved[1]));
+	for (int i = 0; i < 2; i++)
+		CHECK_OK(pthread_join(destroy[i].thread, NULL));
+	rdma_destroy_event_channel(events);
 	rt_log_discard();
 }
 
@@ -412,7 +496,9 @@ static const struct rt_case cases[] = {
 	{ "migration with an event", migrate_with_event },
 	{ "migration to the same channel", migrate_to_same },
 	{ "migration of a listener with a request", migrate_listener },
+	{ "migration of a listener with a withdrawn request", migrate_withdrawn },
 	{ "late acknowledgement", late_acknowledgement },
+	{ "late acknowledgement of a group's event", late_acknowledgement_of_group },
 	{ "events nobody read", unread },
 	{ "a child that exits", fork_and_exit },
 	{ "a child that goes on", fork_and_use },

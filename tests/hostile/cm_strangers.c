@@ -157,6 +157,7 @@ static void client(int socket, int arg)
 	id = connect_to(events, CLIENT_QPN);
 	rt_tell(socket, 0);
 	rt_hear(socket);
+	rt_cm_expect_none(events);
 	disconnect(id);
 	rdma_destroy_event_channel(events);
 }

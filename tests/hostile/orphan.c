@@ -175,6 +175,7 @@ int main(void)
 	net_make("udp");
 	child = rt_child_start(nobody, 0);
 	rt_child_finish(&child);
+	outlive(false, false, true);
 	outlive(true, false, true);
 	outlive(true, false, false);
 	outlive(false, true, false);
