@@ -57,6 +57,16 @@ static bool adapter_does_rdma(const struct adapter *adapter, unsigned int class)
 	return false;
 }
 
+/*
+ * An adapter of Mellanox in Ethernet mode, which all do RDMA as well. Where the kernel has the
+ * auxiliary bus, its driver says by a device there whether it is to (hardware_find_unbound()).
+ */
+static bool adapter_does_both(const struct adapter *adapter, unsigned int class)
+{
+	return adapter->vendor == 0x15b3 && class >> 8 == 0x0200 &&
+	       (!adapter->driver[0] || !sysfs_exists("bus/auxiliary/devices"));
+}
+
 static bool adapter_is_lent(const struct adapter *adapter)
 {
 	for (int i = 0; i < ARRAY_SIZE(lending_drivers); i++)
@@ -87,14 +97,16 @@ static bool adapter_lacks_device(const char *address, struct adapter *ret_adapte
 		.vendor = adapter_read(address, "vendor"),
 		.device = adapter_read(address, "device"),
 	};
+	unsigned int class = adapter_read(address, "class");
 	char path[PATH_MAX];
 
-	if (strlen(address) >= sizeof(adapter.address) ||
-	    !adapter_does_rdma(&adapter, adapter_read(address, "class")))
+	if (strlen(address) >= sizeof(adapter.address))
 		return false;
 	strcpy(adapter.address, address);
 	snprintf(path, sizeof(path), "bus/pci/devices/%s/driver", address);
 	sysfs_link(path, adapter.driver, sizeof(adapter.driver));
+	if (!adapter_does_rdma(&adapter, class) && !adapter_does_both(&adapter, class))
+		return false;
 	if (adapter_is_lent(&adapter) || card_has_device(address))
 		return false;
 	*ret_adapter = adapter;

@@ -89,20 +89,40 @@ static bool limit_climb(const struct doctor *d, const char *base, const char *cg
 	}
 }
 
-/* A line of /proc/PID/cgroup: "0::/path" of version 2, "4:rdma,pids:/path" of version 1. */
+/* @text, up to @end: names with commas between them. */
+static bool controllers_have(const char *text, const char *end, const char *name)
+{
+	size_t length;
+
+	for (; text < end; text += length + 1) {
+		length = strcspn(text, ",:");
+		if (length == strlen(name) && !strncmp(text, name, length))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A line of /proc/PID/cgroup: "0::/path" of version 2, "4:rdma,pids:/path" of version 1, whose
+ * folder has the controllers' names.
+ */
 static bool limit_check_line(const struct doctor *d, const char *line, const char *device,
 			     struct rdma_limit *ret_limit)
 {
 	const char *controllers = strchr(line, ':');
 	const char *path = controllers ? strchr(++controllers, ':') : NULL;
+	char base[128];
+	int n;
 
 	if (!path)
 		return false;
 	if (path++ == controllers)
 		return limit_climb(d, "/sys/fs/cgroup", path, device, ret_limit);
-	if (!strncmp(controllers, "rdma:", strlen("rdma:")))
-		return limit_climb(d, "/sys/fs/cgroup/rdma", path, device, ret_limit);
-	return false;
+	if (!controllers_have(controllers, path - 1, "rdma"))
+		return false;
+	n = snprintf(base, sizeof(base), "/sys/fs/cgroup/%.*s", (int)(path - 1 - controllers),
+		     controllers);
+	return n < (int)sizeof(base) && limit_climb(d, base, path, device, ret_limit);
 }
 
 bool rdma_limit_find(const struct doctor *d, const char *device, struct rdma_limit *ret_limit)

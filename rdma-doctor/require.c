@@ -53,8 +53,11 @@ static void require_userspace(struct doctor *d, const char *name, struct finding
 {
 	const struct trial *trial;
 
-	if (!d->live)
+	if (!d->live) {
+		finding_fail(f, "%s cannot be tried on a copy of its machine", name);
+		finding_fix(f, "run rdma-doctor on the machine itself");
 		return;
+	}
 	trial = userspace_try(d, name);
 	if (!trial->error)
 		return;

@@ -113,6 +113,14 @@ FAULTS = [
     ("adapter of a guest", {**NO_DEVICE, **UROCE, **HCA, f"{PCI}/driver": ("link", "../drivers/vfio-pci")}, [], 0, "", ""),
     ("adapter by number", {**CLASSES, **UROCE, f"{PCI}/class": "0x020000\n", f"{PCI}/vendor": "0x1d0f\n",
                            f"{PCI}/device": "0xefa2\n"}, [], 10, "(1d0f:efa2)", "modprobe"),
+    ("ConnectX in Ethernet mode", {**CLASSES, **UROCE, **HCA, f"{PCI}/class": "0x020000\n"}, [], 10, "(15b3:1017)", "modprobe"),
+    ("ConnectX in Ethernet mode, Ethernet driver", {**NO_DEVICE, **UROCE, **HCA, f"{PCI}/class": "0x020000\n",
+     f"{PCI}/driver": ("link", "../drivers/mlx5_core")}, [], 13, "driver mlx5_core", "modprobe mlx5_ib"),
+    # Kernels since 5.11 have a device of the auxiliary bus where RDMA was not switched off.
+    ("ConnectX without RDMA", {**NO_DEVICE, **UROCE, **HCA, f"{PCI}/class": "0x020000\n", "sys/bus/auxiliary/devices/mlx5_core.eth.0/x": "",
+     f"{PCI}/driver": ("link", "../drivers/mlx5_core")}, [], 0, "", ""),
+    ("ConnectX, unbound function", {**NO_DEVICE, **UROCE, **HCA, f"{PCI}/class": "0x020000\n", "sys/bus/auxiliary/devices/mlx5_core.rdma.0/x": "",
+     f"{PCI}/driver": ("link", "../drivers/mlx5_core")}, [], 13, "mlx5_core.rdma.0 has no driver", "driver"),
     ("a network card", {**CLASSES, **UROCE, f"{PCI}/class": "0x020000\n", f"{PCI}/vendor": "0x8086\n",
                         f"{PCI}/device": "0x1533\n"}, [], 0, "", ""),
     # A node that is not there.
@@ -136,7 +144,13 @@ FAULTS = [
     ("rdma.max, version 1", {"proc/self/cgroup": "9:pids:/\n4:rdma:/jobs\n0::/\n",
                              "sys/fs/cgroup/rdma/jobs/rdma.max": "mlx0 hca_handle=0 hca_object=max\n"}, [], 24,
      "hca_handle=0", "sys/fs/cgroup/rdma/jobs/rdma.max"),
+    ("rdma.max, version 1, two controllers", {"proc/self/cgroup": "4:rdma,pids:/jobs\n0::/\n",
+     "sys/fs/cgroup/rdma,pids/jobs/rdma.max": "mlx0 hca_handle=0 hca_object=max\n"}, [], 24,
+     "hca_handle=0", "sys/fs/cgroup/rdma,pids/jobs/rdma.max"),
+    ("rdma.max, version 1, another controller", {"proc/self/cgroup": "4:rdmax,pids:/jobs\n0::/\n",
+     "sys/fs/cgroup/rdmax,pids/jobs/rdma.max": "mlx0 hca_handle=0 hca_object=max\n"}, [], 0, "", ""),
     # A node health check.
+    ("a device of a copy in user space", UROCE, ["--require", "uroce_eth0"], 25, "uroce_eth0 cannot be tried", "on the machine itself"),
     ("one device", {}, ["--require", "1"], 0, "", ""),
     ("two devices", {}, ["--require", "2"], 25, "1 device works, 2 are required", ""),
     ("named devices", {}, ["--require", "mlx0"], 0, "", ""),
@@ -381,6 +395,8 @@ def check_copy(options, name, changes, arguments, code, cause, fix):
 def case_copies(options):
     failed = 0
     for name, *case in FAULTS:
+        if options.only not in name:
+            continue
         try:
             check_copy(options, name, *case)
         except (AssertionError, KeyError) as wrong:
@@ -440,6 +456,7 @@ def main():
     parser.add_argument("--config", required=True, help="folder of driver files the program was built for")
     parser.add_argument("--providers", required=True, help="folder of its providers")
     parser.add_argument("--page", required=True)
+    parser.add_argument("--only", default="", help="of the copies: those with this in their name")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--turns", type=int, default=60)
     options = parser.parse_args()

@@ -14,7 +14,7 @@
 #include "tests/lib/rt_cm.h"
 
 enum {
-	SOON_MS = 10000, /* what must come comes before */
+	SOON_MS = 60000, /* what must come comes before */
 };
 
 static bool readable(int fd, int timeout_ms)
@@ -423,7 +423,7 @@ static void child_of(void (*body)(struct connected *c), struct connected *c)
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
-		alarm(30);
+		alarm(RT_SECONDS);
 		body(c);
 		exit(0);
 	}

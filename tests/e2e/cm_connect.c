@@ -2,6 +2,7 @@
 /* Connections by IP address: how they begin, are refused and end, with both ends in one process. */
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <poll.h>
 
 #include "tests/lib/rt_cm.h"
 
@@ -160,7 +161,7 @@ static void destroy_listener(void)
 	struct rdma_cm_id *client = rt_cm_client(t.client_events, RDMA_PS_TCP, t.port, true);
 
 	CHECK_OK(rdma_connect(client, NULL));
-	usleep(100000);
+	CHECK_INT(poll(&(struct pollfd){ t.server_events->fd, POLLIN, 0 }, 1, -1), 1);
 	CHECK_OK(rdma_destroy_id(t.listener));
 	CHECK_OK(rdma_ack_cm_event(
 		rt_cm_expect(__FILE__, __LINE__, t.client_events, RDMA_CM_EVENT_REJECTED, 28)));
@@ -371,9 +372,9 @@ static void options(void)
 	CHECK_OK(rdma_set_option(client, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)));
 	CHECK_OK(rdma_set_option(client, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
 				 sizeof(timeout)));
-	CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&address, 5000));
+	CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&address, 60000));
 	CM_TAKE(t.client_events, ADDR_RESOLVED, 0);
-	CHECK_OK(rdma_resolve_route(client, 5000));
+	CHECK_OK(rdma_resolve_route(client, 60000));
 	CM_TAKE(t.client_events, ROUTE_RESOLVED, 0);
 	CHECK_INT(client->route.path_rec->traffic_class, tos);
 	rt_cm_qp(client);
@@ -490,9 +491,9 @@ static struct rdma_cm_id *client6(struct two *t, uint16_t port)
 	struct rdma_cm_id *client = rt_cm_id(t->client_events, RDMA_PS_TCP);
 	struct sockaddr_in6 to = address6(port);
 
-	CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&to, 5000));
+	CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&to, 60000));
 	CM_TAKE(t->client_events, ADDR_RESOLVED, 0);
-	CHECK_OK(rdma_resolve_route(client, 5000));
+	CHECK_OK(rdma_resolve_route(client, 60000));
 	CM_TAKE(t->client_events, ROUTE_RESOLVED, 0);
 	rt_cm_qp(client);
 	CHECK_OK(rdma_connect(client, NULL));

@@ -110,9 +110,9 @@ static void ask(uint16_t port)
 	__typeof__(rdma_resolve_route) *route = call(library, "rdma_resolve_route");
 	__typeof__(rdma_connect) *connect = call(library, "rdma_connect");
 
-	CHECK_OK(resolve(id, NULL, (struct sockaddr *)&address, 5000));
+	CHECK_OK(resolve(id, NULL, (struct sockaddr *)&address, 60000));
 	expect(library, channel, RDMA_CM_EVENT_ADDR_RESOLVED);
-	CHECK_OK(route(id, 5000));
+	CHECK_OK(route(id, 60000));
 	expect(library, channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	CHECK_OK(connect(id, &param));
 }
@@ -145,7 +145,7 @@ static void closed_while_listening(void)
 	CHECK_OK(dlclose(library));
 	CHECK_INT(write(to_child[1], &port, sizeof(port)), sizeof(port));
 	request = (struct pollfd){ .fd = channel->fd, .events = POLLIN };
-	CHECK_INT(poll(&request, 1, 10000), 1);
+	CHECK_INT(poll(&request, 1, 60000), 1);
 	library = library_open();
 	expect(library, channel, RDMA_CM_EVENT_CONNECT_REQUEST);
 	CHECK_OK(dlclose(library));

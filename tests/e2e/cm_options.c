@@ -66,9 +66,9 @@ static struct ibv_qp_attr connect_with(int value, uint8_t *ret_life_time)
 
 	client = rt_cm_id(clients, RDMA_PS_TCP);
 	CHECK_OK(set_ack_timeout(client, value));
-	CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&address, 5000));
+	CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&address, 60000));
 	CM_TAKE(clients, ADDR_RESOLVED, 0);
-	CHECK_OK(rdma_resolve_route(client, 5000));
+	CHECK_OK(rdma_resolve_route(client, 60000));
 	CM_TAKE(clients, ROUTE_RESOLVED, 0);
 	*ret_life_time = client->route.path_rec->packet_life_time;
 	CHECK_OK(rdma_connect(client, &param));

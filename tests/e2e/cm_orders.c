@@ -162,7 +162,7 @@ static void peers_hear(void)
 	struct pollfd request = { .fd = s.servers->fd, .events = POLLIN };
 	struct rdma_cm_event *event;
 
-	CHECK_INT(poll(&request, 1, 10000), 1);
+	CHECK_INT(poll(&request, 1, 60000), 1);
 	rdma_destroy_event_channel(s.servers);
 	for (int i = 0; i < 2; i++) {
 		CHECK_OK(rdma_get_cm_event(s.clients, &event));
@@ -249,7 +249,7 @@ static void acknowledged_late(void)
 	struct rdma_cm_id *id = rt_cm_id(channel, RDMA_PS_TCP);
 	struct rdma_cm_event *event;
 
-	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 5000));
+	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 60000));
 	event = CM_EXPECT(channel, ADDR_RESOLVED, 0);
 	rdma_destroy_event_channel(channel);
 	CHECK(event->id == id);
@@ -266,8 +266,8 @@ static void groups(void)
 	struct sockaddr_storage source = rt_cm_address(0);
 
 	/* By the group, as mckey does: on Linux 6.1 the way to an own address leads to no group. */
-	CHECK_OK(
-		rdma_resolve_addr(id, (struct sockaddr *)&source, (struct sockaddr *)&group, 5000));
+	CHECK_OK(rdma_resolve_addr(id, (struct sockaddr *)&source, (struct sockaddr *)&group,
+				   60000));
 	CM_TAKE(channel, ADDR_RESOLVED, 0);
 	CHECK_OK(rdma_join_multicast(id, (struct sockaddr *)&group, NULL));
 	rdma_destroy_event_channel(channel);

@@ -170,7 +170,7 @@ static struct rdma_cm_id *make(struct rdma_event_channel *channel, enum state st
 	case ADDR:
 		client = keep(rt_cm_id(channel, RDMA_PS_TCP));
 		address = rt_cm_address(7);
-		CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&address, 5000));
+		CHECK_OK(rdma_resolve_addr(client, NULL, (struct sockaddr *)&address, 60000));
 		CM_TAKE(channel, ADDR_RESOLVED, 0);
 		return client;
 	case ROUTE:
@@ -228,9 +228,9 @@ static int call(struct rdma_cm_id *id, enum call number)
 	case BIND:
 		return rdma_bind_addr(id, (struct sockaddr *)&address);
 	case RESOLVE_ADDR:
-		return rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 5000);
+		return rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 60000);
 	case RESOLVE_ROUTE:
-		return rdma_resolve_route(id, 5000);
+		return rdma_resolve_route(id, 60000);
 	case LISTEN:
 		return rdma_listen(id, 0);
 	case CONNECT:

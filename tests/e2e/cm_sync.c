@@ -194,8 +194,8 @@ static void client_refused(void)
 
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
 		rt_skip("no connection manager: %m");
-	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 5000));
-	CHECK_OK(rdma_resolve_route(id, 5000));
+	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&address, 60000));
+	CHECK_OK(rdma_resolve_route(id, 60000));
 	rt_cm_qp(id);
 	CHECK_INT(rdma_connect(id, NULL), -1);
 	CHECK_INT(errno, ECONNREFUSED);

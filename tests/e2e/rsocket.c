@@ -165,7 +165,7 @@ static void closed_by_peer(void)
 	int fd = connected(ROLE_CLOSE, &child);
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	CHECK_INT(rpoll(&p, 1, 20000), 1);
+	CHECK_INT(rpoll(&p, 1, 60000), 1);
 	CHECK(p.revents & POLLIN);
 	expect_end(fd);
 	CHECK_INT(rsend(fd, "x", 1, 0), -1);
@@ -209,7 +209,7 @@ static void await(int fd, short events)
 {
 	struct pollfd p = { .fd = fd, .events = events };
 
-	CHECK_INT(rpoll(&p, 1, 20000), 1);
+	CHECK_INT(rpoll(&p, 1, 60000), 1);
 	CHECK(p.revents & events);
 }
 

@@ -16,7 +16,7 @@
 #include "tests/lib/rt_rsocket.h"
 
 #define MANY	40
-#define LONG_MS 20000
+#define LONG_MS 60000
 
 struct pair {
 	int here, there;

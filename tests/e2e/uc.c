@@ -53,17 +53,26 @@ static void write_imm(void)
 	rt_close(dev);
 }
 
-/* Sending succeeds although nobody listens; the next message to a posted receive arrives. */
+/*
+ * Sending succeeds although nobody listens; the next message to a posted receive arrives. A write
+ * behind the lost message, which needs no receive, says that the other side has seen both.
+ */
 static void lost(void)
 {
 	struct rt_dev *dev = rt_open();
 	struct rt_pair pair = rt_pair_open(dev, &uc);
-	struct ibv_sge sge = rt_sge(&pair.a, 0, 100);
-	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+	struct ibv_sge sge = rt_sge(&pair.a, 0, 100), mark = rt_sge(&pair.a, 1000, 1);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge),
+			   write = rt_wr(IBV_WR_RDMA_WRITE, 3, &mark);
 
+	pair.a.buf.p[1000] = 1;
+	rt_wr_remote(&write, &pair.b, 1000);
 	POST(&pair.a, &wr);
 	EXPECT(&pair.a, 1, IBV_WC_SEND);
-	usleep(50000);
+	POST(&pair.a, &write);
+	EXPECT(&pair.a, 3, IBV_WC_RDMA_WRITE);
+	while (!*(volatile uint8_t *)&pair.b.buf.p[1000])
+		usleep(100);
 	EXPECT_NONE(&pair.b);
 	rt_fill(pair.a.buf.p, 100, 9);
 	rt_recv(&pair.b, 2, 0, 100);

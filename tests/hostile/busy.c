@@ -14,12 +14,12 @@
 
 enum {
 	PORT = 7420,
-	RESOLVE_MS = 5000,
+	RESOLVE_MS = 60000,
 	QPN = 0x123456,	    /* of nobody: only names; each connection has its own */
 	POLLS = 20,	    /* between two looks for an event */
 	WARM_POLLS = 20000, /* until the device's thread leaves packets to the poller */
 	CONNECTIONS = 300,
-	PATIENCE = 40, /* seconds for all of them */
+	PATIENCE = RT_SECONDS, /* for all of them; a loaded machine takes half a minute */
 };
 
 struct end {

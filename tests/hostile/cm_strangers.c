@@ -22,7 +22,7 @@
 
 enum {
 	PORT = 7500,
-	RESOLVE_MS = 5000,
+	RESOLVE_MS = 60000,
 	CLIENT_QPN = 0x123456, /* of nobody: only names */
 	SERVER_QPN = 0x654321,
 	STALE = 65536, /* requests, each for another queue pair */

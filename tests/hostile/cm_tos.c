@@ -18,7 +18,7 @@ enum {
 	PORT = 7500,
 	TOS = 0x68,
 	OTHER_TOS = 0x20,
-	RESOLVE_MS = 5000,
+	RESOLVE_MS = 60000,
 	CLIENT_QPN = 0x123456, /* of nobody: only names */
 	SERVER_QPN = 0x654321,
 	UD_SEND_ONLY = 0x64,

@@ -24,7 +24,7 @@
 
 enum {
 	PORT = 7600,
-	RESOLVE_MS = 5000,
+	RESOLVE_MS = 60000,
 	VICTIM_QPN = 0x123456, /* of nobody: only names */
 	PEER_QPN = 0x654321,
 	PEER_ID = 0x1000, /* of its first connection */

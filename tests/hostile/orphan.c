@@ -16,7 +16,7 @@
 enum {
 	PORT = 7400,
 	PORT_NEIGHBOUR,
-	RESOLVE_MS = 5000,
+	RESOLVE_MS = 60000,
 	QPN = 0x123456, /* of nobody: only names */
 	LIVES = 1,	/* seconds a connection is there before one end is killed */
 };

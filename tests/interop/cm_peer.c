@@ -36,7 +36,7 @@ enum {
 	REASON_NOBODY = 8, /* IBTA reject reasons */
 	REASON_STALE = 10,
 	REASON_CONSUMER = 28,
-	RESOLVE_MS = 5000,
+	RESOLVE_MS = 60000,
 	LIVES = 1,  /* seconds a client has that is killed */
 	TRIES = 60, /* half a second each: longer than any time wait */
 };

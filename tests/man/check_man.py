@@ -135,7 +135,7 @@ def check_programs(context):
         if not pages:
             yield f"{path.name} is installed and has no page in section 1 or 8"
             continue
-        said = run([path, "--help"], timeout=20)
+        said = run([path, "--help"], timeout=100)
         told = set(re.findall(r"\*\*(-[-\w]+)\*\*", pages[0].sections.get("OPTIONS", "")))
         for option in sorted(set(re.findall(r"(?<![\w-])(--?\w[-\w]*)(?=[ ,=\n])", said.stdout)) - told):
             yield f"{pages[0]}: OPTIONS does not explain {option} of {path.name}"
@@ -291,6 +291,7 @@ def check_documents(context):
     documents = sorted(context.options.documents.glob("*.md"))
     if not documents:
         yield "there are no documents"
+    yield from named.complaints_of_tables(tree, documents)
     for path in [TREE / "README.md", *documents]:
         text, folder = path.read_text(), TREE if path.name == "README.md" else TREE / "documentation"
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):

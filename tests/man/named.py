@@ -171,6 +171,23 @@ def complaints_of_c(tree, text):
                 yield f"{name} of an example is nowhere in the sources"
 
 
+def complaints_of_tables(tree, documents):
+    """Folders that the tables of folders leave out, and those that a table has twice."""
+    for name, place, level in (("architecture.md", "", 1), ("testing.md", "tests/", 2)):
+        path = next((path for path in documents if path.name == name), None)
+        if not path:
+            continue
+        rows = re.findall(r"^\| (`[^|]*`) \|", path.read_text(), re.M)
+        cells = [folder.rstrip("/") for row in rows for folder in re.findall(r"`([\w./-]+)`", row)]
+        wanted = {folder for folder in tree.folders if folder.startswith(place) and len(folder.split("/")) == level and folder}
+        for folder in sorted(wanted - {"/".join(cell.split("/")[:level]) for cell in cells}):
+            # What no git has is not the project's.
+            if not folder.startswith(".") and any(file.startswith(folder + "/") for file in tree.files):
+                yield f"{name}: the table has no {folder}/"
+        for folder in sorted({cell for cell in cells if "/" in cell and cells.count(cell) > 1}):
+            yield f"{name}: the table has {folder} twice"
+
+
 def complaints(tree, document, near):
     text = document.read_text()
     said = list(complaints_of_c(tree, text))

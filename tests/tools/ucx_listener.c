@@ -117,9 +117,9 @@ static void client(const struct sockaddr_in *address, int go, int number)
 	char word;
 
 	CHECK(channel && !rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
-	CHECK(!rdma_resolve_addr(id, NULL, (struct sockaddr *)address, 5000));
+	CHECK(!rdma_resolve_addr(id, NULL, (struct sockaddr *)address, 60000));
 	take(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
-	CHECK(!rdma_resolve_route(id, 5000));
+	CHECK(!rdma_resolve_route(id, 60000));
 	take(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	CHECK(!rdma_connect(id, &param));
 	CHECK(read(go, &word, 1) == 1);

@@ -10,7 +10,7 @@
 #include "tests/uroce/net.h"
 
 enum {
-	SOON_MS = 10000,
+	SOON_MS = 60000,
 };
 
 static void run(const char *command)

@@ -15,7 +15,7 @@
 #define ADDRESS "192.0.2.1"
 
 enum {
-	SOON_MS = 10000,
+	SOON_MS = 60000,
 };
 
 static void run(const char *command)

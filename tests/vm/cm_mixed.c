@@ -19,7 +19,7 @@ static struct ibv_context *device_at(struct rdma_event_channel *channel, const c
 	struct ibv_context *verbs;
 
 	CHECK_INT(inet_pton(AF_INET, text, &addr.sin_addr), 1);
-	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr, 5000));
+	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr, 60000));
 	CM_TAKE(channel, ADDR_RESOLVED, 0);
 	verbs = id->verbs;
 	CHECK_OK(rdma_destroy_id(id));
@@ -71,8 +71,8 @@ static void nonblocking(void)
 	CHECK_OK(fcntl(channel->fd, F_SETFL, O_RDWR | O_NONBLOCK));
 	CHECK_INT(rdma_get_cm_event(channel, &event), -1);
 	CHECK_INT(errno, EAGAIN);
-	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr, 5000));
-	CHECK_INT(poll(&ready, 1, 10000), 1);
+	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr, 60000));
+	CHECK_INT(poll(&ready, 1, 60000), 1);
 	CM_TAKE(channel, ADDR_RESOLVED, 0);
 	CHECK_INT(rdma_get_cm_event(channel, &event), -1);
 	CHECK_OK(rdma_destroy_id(id));
@@ -84,7 +84,7 @@ static void resolves(struct rdma_event_channel *channel, struct sockaddr *addr)
 	struct rdma_cm_id *id = rt_cm_id(channel, RDMA_PS_TCP);
 
 	CHECK(!id->verbs);
-	CHECK_OK(rdma_resolve_addr(id, NULL, addr, 5000));
+	CHECK_OK(rdma_resolve_addr(id, NULL, addr, 60000));
 	CM_TAKE(channel, ADDR_RESOLVED, 0);
 	CHECK(id->verbs);
 	CHECK_OK(rdma_destroy_id(id));

@@ -16,7 +16,7 @@ enum {
 	QPN = HOST_SLOT << UROCE_QPN_BLOCK_BITS | 0x234,
 	OTHER_QPN = (HOST_SLOT + 1) << UROCE_QPN_BLOCK_BITS | 0x234,
 	PACKETS_MAX = 256,
-	WAIT_MS = 2000,
+	WAIT_MS = 60000,
 };
 
 static struct path_host host;

@@ -99,7 +99,7 @@ static void wait_readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_int_equal(poll(&p, 1, 60000), 1);
 }
 
 static struct shm_peer *connect_to(struct process *from, struct process *to)

@@ -17,7 +17,7 @@ until grep -q 'async event FD' events; do
     sleep 0.1
 done
 ip link set link0 down
-for attempt in $(seq 100); do
+for attempt in $(seq 600); do
     grep -q 'event_type port error (10), port 1' events && break
     sleep 0.1
 done

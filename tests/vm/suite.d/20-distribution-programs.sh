@@ -25,7 +25,7 @@ until ss -Hltn sport = 19765 | grep -q .; do
     sleep 0.1
 done
 for test in rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_write_lat rc_fetch_add_mr; do
-    check timeout 30 qperf -cm 1 -t 1 192.0.2.1 $test
+    check timeout 100 qperf -cm 1 -t 1 192.0.2.1 $test
     grep -q '=' program.out || { echo "FAILED: qperf $test measured nothing"; failed=1; }
 done
 kill $server
