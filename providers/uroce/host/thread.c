@@ -45,7 +45,6 @@ struct uroce_thread {
 	int all;	      /* epoll of sockets, and of control */
 	int addresses;	      /* netlink: interfaces changed */
 	pthread_mutex_t lock; /* watches */
-	struct watch_list watches[BUCKETS];
 	struct watch_list sockets;
 	struct watch_list listeners;
 	struct watch_list unwatched; /* freed by the thread between two waits */
@@ -59,6 +58,7 @@ struct uroce_thread {
 	bool aside;  /* sockets are not waited for; changed by the thread only, under the lock */
 	bool came;   /* something, to one that is; the thread's */
 	bool roused; /* what came while it was asleep wants a pass; the thread's */
+	struct watch_list watches[BUCKETS]; /* the last: pollers look at what is before */
 };
 
 /* --- watched descriptors --- */
