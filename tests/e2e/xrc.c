@@ -533,8 +533,8 @@ static void second_handle(void)
 	CHECK_INT(qp->qp_num, b.t.qp->qp_num);
 	CHECK(!qp_open(b.dev, b.t.xrcd, b.in.qp->qp_num));
 	CHECK_INT(errno, EINVAL);
-	/* A number that this process could have, and has not. */
-	unused = (b.t.qp->qp_num & 0xff0000) | ((b.t.qp->qp_num + 1000) & 0xffff);
+	/* A number that this process could have, and has not: it has few, one after the other. */
+	unused = b.t.qp->qp_num ^ 0x100;
 	CHECK(!qp_open(b.dev, b.t.xrcd, unused));
 	CHECK_INT(errno, EINVAL);
 	CHECK(!qp_open(b.dev, other, b.t.qp->qp_num));
