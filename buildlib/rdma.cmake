@@ -244,6 +244,13 @@ function(rdma_native_test name)
     ENVIRONMENT "UROCE=on:lo;RT_DEVICE=uroce_lo")
 endfunction()
 
+# rdma_native_test_of_users(<name> <program of the build>): some of its processes are another user's. It runs where they
+# reach the build, wherever that lies; and where they would not, so that a test that forgets it fails everywhere.
+function(rdma_native_test_of_users name program)
+  rdma_native_test(${name} ${CMAKE_SOURCE_DIR}/tests/lib/below-closed ${CMAKE_SOURCE_DIR}
+    ${CMAKE_SOURCE_DIR}/tests/lib/in-the-open ${CMAKE_BINARY_DIR} sh -c "exec \"$OPEN_BUILD/${program}\"")
+endfunction()
+
 # rdma_unit_test(<name> SOURCES <files>... LIBS <targets>...): a cmocka program in tests/unit.
 function(rdma_unit_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
