@@ -24,6 +24,8 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 			 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
+	if (likely(attr->comp_mask == IBV_QP_INIT_ATTR_PD))
+		return 0;
 	if (!comp_mask_ok(attr->comp_mask, known)) {
 		verbs_err(ctx,
 			  "ibv_create_qp_ex: comp_mask 0x%x is not supported (supported: 0x%x)",

@@ -15,35 +15,35 @@ static bool geometry_ok(const struct rxe_queue *queue, size_t elem_size)
 }
 
 int rxe_queue_map(struct ibv_context *ctx, const char *what, const struct mminfo *mi,
-		  size_t elem_size, struct rxe_queue *ret_queue)
+		  size_t elem_size, struct rxe_queue *queue)
 {
-	struct rxe_queue queue = { .size = mi->size };
+	struct rxe_queue_buf *buf;
 
-	if (mi->size < sizeof(*queue.buf)) {
+	if (mi->size < sizeof(*buf)) {
 		verbs_err(ctx, "%s: the kernel offers a ring of %u bytes, its head needs %zu", what,
-			  mi->size, sizeof(*queue.buf));
+			  mi->size, sizeof(*buf));
 		return -EIO;
 	}
-	queue.buf =
-		mmap(NULL, mi->size, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, mi->offset);
-	if (queue.buf == MAP_FAILED) {
+	buf = mmap(NULL, mi->size, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, mi->offset);
+	if (buf == MAP_FAILED) {
 		int r = -errno;
 
 		verbs_err(ctx, "%s: cannot map its ring (%u bytes): %s", what, mi->size,
 			  strerror(-r));
 		return r;
 	}
-	queue.mask = queue.buf->index_mask;
-	queue.shift = queue.buf->log2_elem_size;
-	if (!geometry_ok(&queue, elem_size)) {
+	queue->buf = buf;
+	queue->size = mi->size;
+	queue->mask = buf->index_mask;
+	queue->shift = buf->log2_elem_size;
+	if (!geometry_ok(queue, elem_size)) {
 		verbs_err(ctx,
 			  "%s: a ring of %u bytes with index mask 0x%x and slots of 2^%u bytes "
 			  "(at least %zu needed) is not one this provider understands",
-			  what, mi->size, queue.mask, queue.shift, elem_size);
-		rxe_queue_unmap(&queue);
+			  what, mi->size, queue->mask, queue->shift, elem_size);
+		rxe_queue_unmap(queue);
 		return -EIO;
 	}
-	*ret_queue = queue;
 	return 0;
 }
 

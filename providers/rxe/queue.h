@@ -31,7 +31,7 @@ struct rxe_queue {
  * @elem_size: least bytes of a slot
  */
 int rxe_queue_map(struct ibv_context *ctx, const char *what, const struct mminfo *mi,
-		  size_t elem_size, struct rxe_queue *ret_queue);
+		  size_t elem_size, struct rxe_queue *queue);
 
 static inline void rxe_queue_unmap(struct rxe_queue *queue)
 {
