@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Streams over RDMA in numbers: RS_OPEN at once in one epoll, RS_CYCLES one after another. */
+/* Streams over RDMA in numbers: RS_OPEN at once in one epoll, fewer where memory is short, and
+ * RS_CYCLES one after another. */
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -9,13 +10,29 @@
 #include "tests/lib/rt_rsocket.h"
 
 #define LONG_MS		   60000
-#define ALLOCATOR_MAPPINGS 16 /* that it may make meanwhile */
+#define CONNECTION_KB	   2048 /* both ends, with what the kernel has of them */
+#define ALLOCATOR_MAPPINGS 16	/* that it may make meanwhile */
 
 static int number(const char *name, int usual)
 {
 	const char *text = getenv(name);
 
 	return text ? atoi(text) : usual;
+}
+
+/* So many that the machine is in no want of memory. */
+static int connections_fit(int wanted)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	long long kb = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "MemAvailable: %lld kB", &kb) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kb && kb / CONNECTION_KB < wanted ? (int)(kb / CONNECTION_KB) : wanted;
 }
 
 /* Each socket has some descriptors. */
@@ -58,11 +75,13 @@ static void ends_close(const struct ends *ends)
 /* Every 37th speaks, and these alone are heard; then all do. */
 static void one_epoll(void)
 {
-	int count = number("RS_OPEN", 1000), listening, epfd = repoll_create(0), heard = 0, n;
+	int count = connections_fit(number("RS_OPEN", 1000)), listening, heard = 0, n;
+	int epfd = repoll_create(0);
 	struct ends *ends = calloc(count, sizeof(*ends));
 	struct epoll_event events[64];
 	uint16_t port;
 
+	printf("  %d connections\n", count);
 	limit_raise();
 	listening = rt_rs_listener(&port);
 	CHECK(ends && epfd >= 0);

@@ -3,6 +3,14 @@
 # uroce on a network with queues: the kernel that runs the tests natively may lack fq_codel and netem. Emulated
 # processors are slow, so the narrow link is. How fair it is and how much is sent again depends on how busy the host
 # is: tests/bench/congestion measures that. Here no request fails, and marks are told and heard.
+
+# Its hosts are another user's processes, and the tree may lie where only root may enter: here it always does.
+if [ -z "${OPEN_BUILD-}" ]; then
+    tree=$(readlink -f "$SUITE/../..")
+    exec "$tree/tests/lib/below-closed" "$tree" "$tree/tests/lib/in-the-open" "$BUILD" "$0"
+fi
+BUILD=$OPEN_BUILD LD_LIBRARY_PATH=$OPEN_BUILD/lib
+
 modprobe -a bridge veth sch_tbf sch_fq_codel sch_netem || exit
 congestion=$BUILD/tests/uroce/congestion
 failed=0
