@@ -12,7 +12,7 @@ _rdma_options()
 # What the help calls the value of option $2 of program $1: "<dev>", "DEVICE", "ADDRESS"; nothing: it has none.
 _rdma_value()
 {
-    "$1" --help 2>/dev/null | sed -nE "s/^(.*[[:space:],[])?$2[= ](<[a-z]+>|[A-Z]+).*/\2/p" | head -n 1
+    "$1" --help 2>/dev/null | sed -nE "s/^(.*[[:space:],[])?$2(, --[a-z-]+)?[= ](<[a-z]+>|[A-Z]+).*/\3/p" | head -n 1
 }
 
 _rdma_programs()

@@ -232,18 +232,47 @@ static uint32_t arrival_ifindex(const struct arrival *in)
 		       : entry.ndev_ifindex;
 }
 
-/* The header of annex A11 must name the address the request came to. */
+static bool is_nobodys(const union ibv_gid *gid)
+{
+	const struct in6_addr *addr = (const struct in6_addr *)gid->raw;
+	uint32_t v4;
+
+	if (!IN6_IS_ADDR_V4MAPPED(addr))
+		return IN6_IS_ADDR_LOOPBACK(addr) || IN6_IS_ADDR_UNSPECIFIED(addr) ||
+		       IN6_IS_ADDR_MULTICAST(addr);
+	memcpy(&v4, gid->raw + 12, sizeof(v4));
+	v4 = ntohl(v4);
+	return !(v4 >> 24) || v4 >> 24 == IN_LOOPBACKNET || IN_MULTICAST(v4) ||
+	       v4 == INADDR_BROADCAST;
+}
+
+static union ibv_gid ip_to_gid(const struct ibcm_ip *ip, const struct in6_addr *addr)
+{
+	struct sockaddr_storage sockaddr;
+	union ibv_gid gid;
+
+	ip_to_sockaddr(ip, addr, 0, 0, &sockaddr);
+	ibcm_addr_to_gid((struct sockaddr *)&sockaddr, &gid);
+	return gid;
+}
+
+/*
+ * The header of annex A11 must name the address the request came to. Where it came from is the
+ * peer's to say, as with the kernel, which refuses only addresses that no other host can have.
+ */
 static int arrival_ip(struct arrival *in)
 {
-	struct sockaddr_storage dst;
-	union ibv_gid gid;
+	union ibv_gid src, dst;
 	int r = ibcm_ip_unpack(in->mad.private_data, in->mad.private_len, &in->ip);
 
 	if (r < 0)
 		return r;
-	ip_to_sockaddr(&in->ip, &in->ip.dst, 0, 0, &dst);
-	ibcm_addr_to_gid((struct sockaddr *)&dst, &gid);
-	return memcmp(&gid, &in->from->local_gid, sizeof(gid)) ? -EADDRNOTAVAIL : 0;
+	src = ip_to_gid(&in->ip, &in->ip.src);
+	dst = ip_to_gid(&in->ip, &in->ip.dst);
+	if (memcmp(&dst, &in->from->local_gid, sizeof(dst)) ||
+	    (is_nobodys(&src) && memcmp(&src, &in->from->remote_gid, sizeof(src))))
+		return -EADDRNOTAVAIL;
+	return 0;
 }
 
 static void request_event(struct ibcm_id *listener, struct ibcm_id *child, const struct arrival *in)

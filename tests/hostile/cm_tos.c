@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The type of service that a client chose is in every message of its connection, both ways, as seen
- * on the link, and in both queue pairs.
+ * on the link, and in both queue pairs; also in what is said without an identifier, to hear whether
+ * the peer is there, and when the process is killed.
  */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "librdmacm/ibcm/mad.h"
@@ -16,6 +19,7 @@
 
 enum {
 	PORT = 7500,
+	STRANGE_PORT, /* nobody listens there */
 	TOS = 0x68,
 	OTHER_TOS = 0x20,
 	RESOLVE_MS = 60000,
@@ -28,13 +32,20 @@ enum {
 	BTH_DETH_LEN = 20,
 };
 
-static void at_port(struct sockaddr_in *in)
+static void at_port(struct sockaddr_in *in, uint16_t port)
 {
-	*in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(PORT) };
+	*in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port) };
 	inet_pton(AF_INET, "192.0.2.2", &in->sin_addr);
 }
 
 /* ---- both ends ---- */
+
+/* Nobody goes on when the test is over. */
+static void enter(int host)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	net_enter(host);
+}
 
 static void check_class(struct rdma_cm_id *id, int tos)
 {
@@ -50,7 +61,7 @@ static struct rdma_cm_id *serve_from(struct rdma_event_channel *events, enum rdm
 	struct rdma_cm_id *id = rt_cm_id(events, ps);
 	struct sockaddr_in in;
 
-	at_port(&in);
+	at_port(&in, PORT);
 	CHECK_OK(rdma_bind_addr(id, (struct sockaddr *)&in));
 	CHECK_OK(rdma_listen(id, 0));
 	return id;
@@ -71,7 +82,7 @@ static void server(int socket, int count)
 	struct rdma_cm_id *tcp, *udp, *id;
 	struct rdma_event_channel *events;
 
-	net_enter(NET_THERE);
+	enter(NET_THERE);
 	events = rt_cm_channel();
 	tcp = serve_from(events, RDMA_PS_TCP);
 	udp = serve_from(events, RDMA_PS_UDP);
@@ -90,7 +101,12 @@ static void server(int socket, int count)
 	id = take(events);
 	check_class(id, OTHER_TOS);
 	CHECK_OK(rdma_reject(id, NULL, 0));
-	rt_hear(socket);
+	CHECK_OK(rdma_destroy_id(id));
+	/* a client that is killed */
+	id = take(events);
+	CHECK_OK(rdma_accept(id, &param));
+	CM_TAKE(events, ESTABLISHED, 0);
+	CM_TAKE(events, DISCONNECTED, 0);
 	CHECK_OK(rdma_destroy_id(id));
 	CHECK_OK(rdma_destroy_id(udp));
 	CHECK_OK(rdma_destroy_id(tcp));
@@ -98,13 +114,13 @@ static void server(int socket, int count)
 }
 
 static struct rdma_cm_id *ask(struct rdma_event_channel *events, enum rdma_port_space ps,
-			      uint8_t tos)
+			      uint16_t port, uint8_t tos)
 {
 	struct rdma_conn_param param = { .qp_num = CLIENT_QPN, .responder_resources = 1 };
 	struct rdma_cm_id *id = rt_cm_id(events, ps);
 	struct sockaddr_in to;
 
-	at_port(&to);
+	at_port(&to, port);
 	CHECK_OK(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1));
 	CHECK_OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, RESOLVE_MS));
 	CM_TAKE(events, ADDR_RESOLVED, 0);
@@ -119,24 +135,52 @@ static void client(int socket, int arg)
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
 
-	net_enter(NET_HERE);
+	enter(NET_HERE);
 	events = rt_cm_channel();
-	id = ask(events, RDMA_PS_TCP, TOS);
+	id = ask(events, RDMA_PS_TCP, PORT, TOS);
 	CM_TAKE(events, CONNECT_RESPONSE, 0);
 	check_class(id, TOS);
 	CHECK_OK(rdma_establish(id));
 	CHECK_OK(rdma_disconnect(id));
 	CM_TAKE(events, DISCONNECTED, 0);
 	CHECK_OK(rdma_destroy_id(id));
-	id = ask(events, RDMA_PS_UDP, TOS);
+	id = ask(events, RDMA_PS_UDP, PORT, TOS);
 	CM_TAKE(events, ESTABLISHED, 0);
 	CHECK_OK(rdma_destroy_id(id));
 	rt_tell(socket, 0);
 	rt_hear(socket);
-	id = ask(events, RDMA_PS_TCP, OTHER_TOS);
+	id = ask(events, RDMA_PS_TCP, PORT, OTHER_TOS);
 	CM_TAKE(events, REJECTED, 28);
 	CHECK_OK(rdma_destroy_id(id));
 	rdma_destroy_event_channel(events);
+}
+
+static void client_refused(int socket, int arg)
+{
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id;
+
+	enter(NET_HERE);
+	events = rt_cm_channel();
+	id = ask(events, RDMA_PS_TCP, STRANGE_PORT, TOS);
+	CM_TAKE(events, REJECTED, 8);
+	CHECK_OK(rdma_destroy_id(id));
+	rdma_destroy_event_channel(events);
+}
+
+static void client_killed(int socket, int arg)
+{
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id;
+
+	enter(NET_HERE);
+	events = rt_cm_channel();
+	id = ask(events, RDMA_PS_TCP, PORT, TOS);
+	CM_TAKE(events, CONNECT_RESPONSE, 0);
+	CHECK_OK(rdma_establish(id));
+	rt_tell(socket, 0);
+	for (;;)
+		pause();
 }
 
 /* ---- on the link ---- */
@@ -163,7 +207,10 @@ static int kind_of(const uint8_t *frame, ssize_t length)
 	return mad.type;
 }
 
-/* All that waits has this type of service. Return: the kinds, a bit each. */
+/*
+ * All that waits has a type of service that a client chose; the last one's may come once more,
+ * late. Return: the kinds that have this one, a bit each.
+ */
 static uint32_t check_link(int fd, uint8_t tos)
 {
 	uint8_t frame[2048];
@@ -176,11 +223,21 @@ static uint32_t check_link(int fd, uint8_t tos)
 		/* an answer to a message that does not say it, but travels in it */
 		if (kind < 0 || kind == IBCM_SIDR_REP)
 			continue;
-		if (frame[1] != tos)
+		if (frame[1] != TOS && frame[1] != OTHER_TOS)
 			FAIL("a message of kind %d has type of service 0x%x", kind, frame[1]);
-		seen |= 1u << kind;
+		if (frame[1] == tos)
+			seen |= 1u << kind;
 	}
 	return seen;
+}
+
+/* Until one of the kind came by. */
+static void await_link(int fd, enum ibcm_message kind)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+
+	while (!(check_link(fd, TOS) & 1u << kind))
+		(void)poll(&wait, 1, -1);
 }
 
 int main(void)
@@ -201,8 +258,16 @@ int main(void)
 	CHECK_INT(check_link(link, TOS) & all, all);
 	rt_tell(here.socket, 0);
 	rt_child_finish(&here);
-	rt_tell(there.socket, 0);
-	rt_child_finish(&there);
 	CHECK(check_link(link, OTHER_TOS) & 1u << IBCM_REJ);
+	here = rt_child_start(client_refused, 0);
+	rt_child_finish(&here);
+	CHECK(check_link(link, TOS) & 1u << IBCM_REJ);
+	here = rt_child_start(client_killed, 0);
+	rt_hear(here.socket);
+	await_link(link, IBCM_LAP);
+	(void)check_link(link, TOS);
+	rt_child_kill(&here);
+	await_link(link, IBCM_DREQ);
+	rt_child_finish(&there);
 	return 0;
 }

@@ -116,6 +116,7 @@ int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 	if (ibcm_mad_unpack(mad->data, &host.sent[at].mad) < 0)
 		abort(); /* nothing goes out that nobody can read */
 	host.sent[at].to = mad->remote_gid;
+	host.sent[at].traffic_class = mad->traffic_class;
 	return 0;
 }
 
@@ -135,6 +136,7 @@ int verbs_gsi_guard(struct ibv_context *ctx, const union ibv_gid *remote)
 int verbs_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct verbs_gsi_mad *mad)
 {
 	host.word = (struct ibcm_mad){};
+	host.word_class = mad ? mad->traffic_class : 0;
 	return mad ? ibcm_mad_unpack(mad->data, &host.word) : 0;
 }
 
@@ -252,7 +254,7 @@ struct ibcm_mad host_req(const union ibv_gid *from, uint32_t id, uint32_t qpn, u
 			 .local_response_timeout = HOST_TIMEOUT,
 			 .max_cm_retries = 15,
 			 .mtu = IBV_MTU_1024,
-			 .primary.ack_timeout = HOST_TIMEOUT },
+			 .primary = { .ack_timeout = HOST_TIMEOUT, .traffic_class = HOST_TOS } },
 		.private_len = IBCM_IP_LEN,
 	};
 

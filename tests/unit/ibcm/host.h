@@ -15,6 +15,7 @@ enum {
 	HOST_PORT = 7000,     /* where the listener of host_listen() listens */
 	HOST_TIMEOUT = 16,    /* of the messages that tests make */
 	HOST_GUID = 0x0102ff, /* of all peers: who has which is not secret */
+	HOST_TOS = 0x68,      /* of all connections: the peers' choice */
 };
 
 struct host {
@@ -30,13 +31,15 @@ struct host {
 	struct {
 		struct ibcm_mad mad;
 		union ibv_gid to;
+		uint8_t traffic_class;
 	} sent[HOST_SENT];
 	unsigned int sent_count;
 	unsigned int offered; /* requests that were shown to the other processes */
 	bool others_listen;   /* and whether one of those took it */
 	bool peers_are_here;  /* on this host */
 	struct ibcm_mad word; /* to be said when the process is killed; type 0: nothing */
-	unsigned int probed;  /* messages sent so that an ICMP message comes back */
+	uint8_t word_class;
+	unsigned int probed; /* messages sent so that an ICMP message comes back */
 };
 
 extern struct host host;

@@ -3,6 +3,7 @@
  * Messages from hosts that have no business with a connection: whatever they send, it changes
  * nothing for others, and what they make this host keep is bounded, in number and in time.
  */
+#include <arpa/inet.h>
 #include <endian.h>
 
 #include "tests/unit/unit.h"
@@ -129,6 +130,67 @@ static void test_foreign_timeout(void **state)
 	memcpy(mad.rej.info, &guid, sizeof(guid));
 	host_arrive(&stranger, &mad);
 	check_alive();
+}
+
+static struct ibcm_mad req_of(const union ibv_gid *from, uint32_t id, int family, const char *src)
+{
+	struct ibcm_mad req = host_req(from, id, id, HOST_PORT);
+	struct ibcm_ip ip;
+
+	assert_int_equal(ibcm_ip_unpack(req.private_data, req.private_len, &ip), 0);
+	ip.family = family;
+	memcpy(&ip.dst, host.gid.raw, sizeof(ip.dst));
+	ip.src = (struct in6_addr){};
+	inet_pton(family, src, family == AF_INET ? ip.src.s6_addr + 12 : ip.src.s6_addr);
+	ibcm_ip_pack(&ip, req.private_data);
+	return req;
+}
+
+/* Programs may let in who comes from their own host. */
+static void test_source_that_no_host_has(void **state)
+{
+	static const struct {
+		int family;
+		const char *src;
+		int event;
+	} cases[] = {
+		{ AF_INET, "127.0.0.1", -1 },
+		{ AF_INET, "127.255.0.1", -1 },
+		{ AF_INET, "0.0.0.0", -1 },
+		{ AF_INET, "0.1.2.3", -1 },
+		{ AF_INET, "224.0.0.1", -1 },
+		{ AF_INET, "255.255.255.255", -1 },
+		{ AF_INET6, "::1", -1 },
+		{ AF_INET6, "::", -1 },
+		{ AF_INET6, "ff02::1", -1 },
+		{ AF_INET6, "::ffff:127.0.0.1", -1 },
+		/* which it could have */
+		{ AF_INET, "198.51.100.7", RDMA_CM_EVENT_CONNECT_REQUEST },
+		{ AF_INET6, "fe80::1", RDMA_CM_EVENT_CONNECT_REQUEST },
+	};
+	struct cm_event event;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ibcm_mad req = req_of(&stranger, i + 1, cases[i].family, cases[i].src);
+		unsigned int before = host.sent_count;
+
+		host_arrive(&stranger, &req);
+		assert_int_equal(host_event(&event), cases[i].event);
+		assert_int_equal(host.sent_count - before, cases[i].event < 0);
+		if (cases[i].event < 0)
+			assert_int_equal(host_last()->rej.reason, IBCM_REJ_INVALID_SERVICE_ID);
+	}
+}
+
+/* On a device of lo it is the sender's own. */
+static void test_source_on_loopback(void **state)
+{
+	union ibv_gid lo = { .raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
+	struct ibcm_mad req = req_of(&lo, 1, AF_INET, "127.0.0.1");
+	struct cm_event event;
+
+	host_arrive(&lo, &req);
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_CONNECT_REQUEST);
 }
 
 /* --- the peer's, by the kernel's checks --- */
@@ -452,6 +514,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_same_id_of_another, begin, end),
 		cmocka_unit_test_setup_teardown(test_foreign_messages, begin, end),
 		cmocka_unit_test_setup_teardown(test_foreign_timeout, begin, end),
+		cmocka_unit_test_setup_teardown(test_source_that_no_host_has, begin, end),
+		cmocka_unit_test_setup_teardown(test_source_on_loopback, begin, end),
 		cmocka_unit_test_setup_teardown(test_dreq_names_the_queue_pair, begin, end),
 		cmocka_unit_test_setup_teardown(test_messages_name_the_connection, begin, end),
 		cmocka_unit_test_setup_teardown(test_half_open_ends, begin, end),
