@@ -251,7 +251,7 @@ static void cq_clean_locked(struct mlx4_cq *cq, struct mlx4_qp *qp)
 
 		if ((be32toh(cqe->vlan_my_qpn) & MLX4_CQE_QPN_MASK) == qp->vqp.qp.qp_num) {
 			if (qp->srq && !(cqe->owner_sr_opcode & MLX4_CQE_IS_SEND_MASK))
-				mlx4_srq_free(qp->srq, be16toh(cqe->wqe_index));
+				mlx_srq_done(qp->srq, be16toh(cqe->wqe_index));
 			freed++;
 		} else if (freed) {
 			struct mlx4_cqe *to = mlx4_cqe_at(cq, end + freed);

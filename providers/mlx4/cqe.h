@@ -46,21 +46,6 @@ static inline void mlx4_cq_publish(struct mlx4_cq *cq)
 	cq->record[0] = htobe32(cq->consumer & 0xffffff);
 }
 
-/* A request of an SRQ was completed. Whoever says so of one that does not exist is not believed. */
-static inline void mlx4_srq_free(struct mlx4_srq *srq, uint32_t index)
-{
-	struct mlx4_wqe_srq_next_seg *last;
-
-	if (unlikely(index > srq->mask))
-		return;
-	spinlock_lock(&srq->lock);
-	last = (void *)(srq->ring + ((size_t)srq->tail << srq->shift));
-	last->next_wqe_index = htobe16(index);
-	srq->next[srq->tail] = index;
-	srq->tail = index;
-	spinlock_unlock(&srq->lock);
-}
-
 /* Of what was sent: this request and all before it are done. */
 __attribute__((always_inline)) static inline void mlx4_done_sent(struct mlx4_done *done,
 								 uint16_t index)
@@ -78,14 +63,14 @@ __attribute__((always_inline)) static inline bool mlx4_done_received(struct mlx4
 								     uint32_t index)
 {
 	struct mlx4_qp *qp = done->qp;
-	struct mlx4_rq *rq = &qp->rq;
+	struct mlx_rq *rq = &qp->rq;
 	uint32_t tail;
 
 	if (qp->srq) {
 		if (unlikely(index > qp->srq->mask))
 			return false;
 		done->wr_id = qp->srq->wr_ids[index];
-		mlx4_srq_free(qp->srq, index);
+		mlx_srq_done(qp->srq, index);
 		return true;
 	}
 	tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);

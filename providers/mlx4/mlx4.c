@@ -44,7 +44,7 @@ static const struct verbs_ops mlx4_ops = {
 	.modify_srq = uverbs_modify_srq,
 	.query_srq = uverbs_query_srq,
 	.destroy_srq = mlx4_destroy_srq,
-	.post_srq_recv = mlx4_post_srq_recv,
+	.post_srq_recv = mlx_post_srq_recv,
 
 	.create_qp = mlx4_create_qp,
 	.modify_qp = mlx4_modify_qp,
@@ -70,7 +70,7 @@ static const struct verbs_provider mlx4_provider = {
 		.context = sizeof(struct mlx4_context),
 		.pd = sizeof(struct mlx4_pd),
 		.cq = sizeof(struct mlx4_cq),
-		.srq = sizeof(struct mlx4_srq),
+		.srq = sizeof(struct mlx_srq),
 		.qp = sizeof(struct mlx4_qp),
 		.ah = sizeof(struct mlx4_ah),
 	},

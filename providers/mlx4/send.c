@@ -98,8 +98,8 @@ FLAT enum kit_fault data_inline(const struct mlx4_sq *sq, const struct ibv_send_
 		inline_copy(&in, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
 	piece_end(&in);
 	b->whole |= total > 0;
-	b->ds += (total + in.heads * sizeof(struct mlx4_wqe_inline_seg) + MLX4_SEGMENT - 1) /
-		 MLX4_SEGMENT;
+	b->ds += (total + in.heads * sizeof(struct mlx4_wqe_inline_seg) + MLX_SEGMENT - 1) /
+		 MLX_SEGMENT;
 	return KIT_FAULT_NONE;
 }
 
@@ -110,7 +110,7 @@ FLAT void data_list(const struct ibv_send_wr *wr, bool atomic, struct send_build
 	for (int i = wr->num_sge - 1; i >= 0; i--) {
 		const struct ibv_sge *sge = &wr->sg_list[i];
 
-		wqe_data(b->seg + (size_t)i * MLX4_SEGMENT, sge->addr,
+		wqe_data(b->seg + (size_t)i * MLX_SEGMENT, sge->addr,
 			 atomic && sge->length > 8 ? 8 : sge->length, sge->lkey);
 	}
 	b->ds += wr->num_sge;
@@ -119,7 +119,7 @@ FLAT void data_list(const struct ibv_send_wr *wr, bool atomic, struct send_build
 FLAT void segment_take(struct send_build *b, unsigned int size)
 {
 	b->seg += size;
-	b->ds += size / MLX4_SEGMENT;
+	b->ds += size / MLX_SEGMENT;
 }
 
 /* What some operations have in front of their data. */
@@ -286,7 +286,7 @@ FLAT void blueflame(struct mlx4_context *ctx, const struct mlx4_qp *qp, const st
 	ctrl->bf_qpn |= qp->doorbell;
 	barrier_wc_lock(&ctx->bf_lock);
 	reg = ctx->bf + ctx->bf_offset;
-	for (unsigned int at = 0; at < b->ds * MLX4_SEGMENT; at += WQE_UNIT)
+	for (unsigned int at = 0; at < b->ds * MLX_SEGMENT; at += WQE_UNIT)
 		mmio_copy_64(reg + at, b->slot + at);
 	barrier_wc_flush();
 	ctx->bf_offset ^= ctx->bf_size;
@@ -300,7 +300,7 @@ FLAT void sq_ring(struct mlx4_qp *qp, uint32_t nreq, bool good, const struct sen
 	struct mlx4_sq *sq = &qp->sq;
 
 	if (nreq == 1 && good && last->whole && last->ds > 1 &&
-	    last->ds <= ctx->bf_size / MLX4_SEGMENT) {
+	    last->ds <= ctx->bf_size / MLX_SEGMENT) {
 		blueflame(ctx, qp, last, sq->head);
 		sq->head++;
 	} else {

@@ -46,8 +46,7 @@ FLAT void sq_stamp(const struct mlx4_sq *sq, uint32_t index)
 
 	if (size <= WQE_UNIT)
 		return;
-	used = (((const struct mlx4_wqe_ctrl_seg *)slot)->fence_size & WQE_SIZE_MASK) *
-	       MLX4_SEGMENT;
+	used = (((const struct mlx4_wqe_ctrl_seg *)slot)->fence_size & WQE_SIZE_MASK) * MLX_SEGMENT;
 	used = min_of(used, size);
 	for (uint32_t at = WQE_UNIT; at < used; at += WQE_UNIT)
 		*(uint32_t *)(slot + at) = WQE_STAMP;

@@ -246,7 +246,7 @@ void mlx5_cq_clean_locked(struct mlx5_cq *cq, struct mlx5_qp *qp)
 
 		if ((be32toh(cqe->srqn_uidx) & 0xffffff) == qp->uidx) {
 			if (qp->srq && mlx5_cqe_is_responder(opcode))
-				mlx5_srq_free(qp->srq, be16toh(cqe->wqe_counter));
+				mlx_srq_done(qp->srq, be16toh(cqe->wqe_counter));
 			freed++;
 		} else if (freed) {
 			struct mlx5_cqe64 *to = mlx5_cqe_at(cq, end + freed);

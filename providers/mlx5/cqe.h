@@ -37,19 +37,4 @@ static inline void mlx5_cq_publish(struct mlx5_cq *cq)
 	cq->record[0] = htobe32(cq->consumer & 0xffffff);
 }
 
-/* A request of an SRQ was completed. Whoever says so of one that does not exist is not believed. */
-static inline void mlx5_srq_free(struct mlx5_srq *srq, uint32_t index)
-{
-	struct mlx5_wqe_srq_next_seg *last;
-
-	if (unlikely(index > srq->mask))
-		return;
-	spinlock_lock(&srq->lock);
-	last = (void *)(srq->ring + ((size_t)srq->tail << srq->shift));
-	last->next_wqe_index = htobe16(index);
-	srq->next[srq->tail] = index;
-	srq->tail = index;
-	spinlock_unlock(&srq->lock);
-}
-
 #endif

@@ -42,13 +42,13 @@ __attribute__((always_inline)) static inline bool done_received(struct mlx5_done
 								uint32_t counter)
 {
 	struct mlx5_qp *qp = done->qp;
-	struct mlx5_rq *rq = &qp->rq;
+	struct mlx_rq *rq = &qp->rq;
 
 	if (qp->srq) {
 		if (unlikely(counter > qp->srq->mask))
 			return false;
 		done->wr_id = qp->srq->wr_ids[counter];
-		mlx5_srq_free(qp->srq, counter);
+		mlx_srq_done(qp->srq, counter);
 		return true;
 	}
 	done->wr_id = rq->wr_ids[counter & rq->mask];

@@ -41,7 +41,7 @@ static const struct verbs_ops mlx5_ops = {
 	.modify_srq = uverbs_modify_srq,
 	.query_srq = uverbs_query_srq,
 	.destroy_srq = mlx5_destroy_srq,
-	.post_srq_recv = mlx5_post_srq_recv,
+	.post_srq_recv = mlx_post_srq_recv,
 
 	.create_qp = mlx5_create_qp,
 	.modify_qp = mlx5_modify_qp,
@@ -69,7 +69,7 @@ static const struct verbs_provider mlx5_provider = {
 		.context = sizeof(struct mlx5_context),
 		.pd = sizeof(struct mlx5_pd),
 		.cq = sizeof(struct mlx5_cq),
-		.srq = sizeof(struct mlx5_srq),
+		.srq = sizeof(struct mlx_srq),
 		.qp = sizeof(struct mlx5_qp),
 		.ah = sizeof(struct mlx5_ah),
 	},

@@ -6,9 +6,9 @@
  *
  * Locks, in the order in which they are taken:
  *   mlx5_cq.lock	its consumer index; what completions change of queue pairs and SRQs
- *   mlx5_srq.lock	its list of free requests
+ *   mlx_srq.lock	its list of free requests
  *   mlx5_sq.lock	the send ring; held from ibv_wr_start to _complete
- *   mlx5_rq.lock	the receive ring
+ *   mlx_rq.lock	the receive ring
  *   mlx5_bfreg.lock	which half of a register comes next; only of those that several queue pairs
  * have and, apart from them, mlx5_context.uar_lock.
  *
@@ -24,12 +24,8 @@
 
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
-#include "providers/kit/barrier.h"
-#include "providers/kit/buf.h"
-#include "providers/kit/dbrec.h"
 #include "providers/kit/idtable.h"
-#include "providers/kit/refuse.h"
-#include "util/spinlock.h"
+#include "providers/mlx/mlx.h"
 
 enum {
 	MLX5_UAR_SIZE = 4096,	  /* of the adapter; a page of the system has one or several */
@@ -137,38 +133,6 @@ struct mlx5_sq {
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
-struct mlx5_rq {
-	struct spinlock lock;
-	int max_sge; /* -1 in states in which nothing is taken */
-	uint32_t mask;
-	uint32_t shift;
-	uint32_t max_post;
-	uint32_t head;
-	uint32_t wqe_sge; /* segments of a slot */
-	char *ring;
-	uint64_t *wr_ids;
-	__be32 *record;
-	atomic_uint tail;
-	atomic_uint said; /* as of mlx5_sq */
-};
-
-struct mlx5_srq {
-	struct verbs_srq vsrq;
-	struct spinlock lock;
-	uint32_t srqn;
-	uint32_t mask;
-	uint32_t shift;
-	uint32_t max_sge;
-	uint32_t head, tail; /* of the list of free requests; the last one is not given out */
-	uint16_t posted;
-	uint32_t *next;
-	uint64_t *wr_ids;
-	char *ring;
-	__be32 *record;
-	struct kit_buf buf;
-	atomic_uint said; /* as of mlx5_sq */
-};
-
 struct mlx5_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
@@ -193,9 +157,9 @@ struct mlx5_cq {
 struct mlx5_qp {
 	struct verbs_qp vqp;
 	struct mlx5_sq sq;
-	struct mlx5_rq rq;
+	struct mlx_rq rq;
 	struct mlx5_cq *send_cq, *recv_cq;
-	struct mlx5_srq *srq;
+	struct mlx_srq *srq;
 	uint32_t uidx;
 	uint32_t ece;	   /* as the kernel granted */
 	uint32_t ece_next; /* to ask for with the next transition */
@@ -208,6 +172,10 @@ struct mlx5_ah {
 	struct mlx5_wqe_av av;
 	bool in_kernel;
 };
+
+_Static_assert(sizeof(struct mlx_data_seg) == sizeof(struct mlx5_wqe_data_seg) &&
+		       sizeof(struct mlx_srq_next_seg) == sizeof(struct mlx5_wqe_srq_next_seg),
+	       "segments of receives, as the public header has them");
 
 static inline struct mlx5_context *to_mctx(struct ibv_context *ctx)
 {
@@ -222,11 +190,6 @@ static inline struct mlx5_cq *to_mcq(struct ibv_cq *cq)
 static inline struct mlx5_qp *to_mqp(struct ibv_qp *qp)
 {
 	return (struct mlx5_qp *)qp;
-}
-
-static inline struct mlx5_srq *to_msrq(struct ibv_srq *srq)
-{
-	return (struct mlx5_srq *)srq;
 }
 
 static inline struct mlx5_ah *to_mah(struct ibv_ah *ah)
@@ -286,7 +249,6 @@ int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr);
 void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops);
 int mlx5_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
-int mlx5_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx5_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
 /* srq.c */

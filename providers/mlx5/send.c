@@ -74,7 +74,7 @@ FLAT void data_list(const struct mlx5_sq *sq, const struct ibv_send_wr *wr, bool
 			continue;
 		seg = sq_wrap(sq, seg);
 		wqe_data(seg, sge->addr, atomic && sge->length > 8 ? 8 : sge->length, sge->lkey);
-		seg += SEGMENT;
+		seg += MLX_SEGMENT;
 		ds++;
 	}
 	b->ds = ds;
@@ -83,7 +83,7 @@ FLAT void data_list(const struct mlx5_sq *sq, const struct ibv_send_wr *wr, bool
 FLAT void segment_take(struct send_build *b, unsigned int size)
 {
 	b->seg += size;
-	b->ds += size / SEGMENT;
+	b->ds += size / MLX_SEGMENT;
 }
 
 /* Keys and windows, which have no data. */
@@ -120,13 +120,13 @@ FLAT enum kit_fault head_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 		if (unlikely(wr->wr.atomic.remote_addr % 8))
 			return KIT_FAULT_ATOMIC_ADDR;
 		wqe_raddr(b->seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
-		segment_take(b, SEGMENT);
+		segment_take(b, MLX_SEGMENT);
 		wqe_atomic(b->seg, wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP,
 			   wr->wr.atomic.compare_add, wr->wr.atomic.swap);
-		segment_take(b, SEGMENT);
+		segment_take(b, MLX_SEGMENT);
 	} else if (op.has & HAS_RADDR) {
 		wqe_raddr(b->seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
-		segment_take(b, SEGMENT);
+		segment_take(b, MLX_SEGMENT);
 	}
 	return KIT_FAULT_NONE;
 }
@@ -259,7 +259,7 @@ FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 		char *slot = sq->ring + (size_t)block * MLX5_SEND_WQE_BB;
 		struct send_build b = {
 			.ctrl = (void *)slot,
-			.seg = slot + SEGMENT,
+			.seg = slot + MLX_SEGMENT,
 			.ds = 1,
 		};
 		uint8_t flags;

@@ -13,7 +13,6 @@
 #include "providers/mlx5/mlx5.h"
 
 enum {
-	SEGMENT = 16,
 	UMR_CTRL_SIZE = 48,
 	UMR_CONTEXT_SIZE = 64,
 	UMR_DATA_SIZE = 64,
@@ -100,7 +99,9 @@ FLAT char *wqe_bytes(const struct mlx5_sq *sq, char *at, const void *from, size_
 /* Units of an inline segment of @length bytes: none when it has none. */
 FLAT unsigned int wqe_inline_ds(uint32_t length)
 {
-	return length ? (sizeof(struct mlx5_wqe_inl_data_seg) + length + SEGMENT - 1) / SEGMENT : 0;
+	return length ? (sizeof(struct mlx5_wqe_inl_data_seg) + length + MLX_SEGMENT - 1) /
+				MLX_SEGMENT
+		      : 0;
 }
 
 FLAT void wqe_inline_head(char *seg, uint32_t length)
@@ -205,7 +206,7 @@ FLAT void sq_ring(struct mlx5_sq *sq, uint32_t nreq, const struct mlx5_wqe_ctrl_
 	else
 		barrier_wc_start();
 	reg = bfreg->reg + bfreg->offset;
-	if (nreq == 1 && bfreg->blueflame && ds > 1 && ds <= bfreg->size / SEGMENT) {
+	if (nreq == 1 && bfreg->blueflame && ds > 1 && ds <= bfreg->size / MLX_SEGMENT) {
 		sq_blueflame(sq, reg, (const char *)last, ds);
 	} else {
 		uint64_t word;

@@ -36,7 +36,7 @@ static void cq_show(struct mlx5_cq *cq, struct mlx5dv_cq *out)
 	out->comp_mask = 0;
 }
 
-static void srq_show(struct mlx5_srq *srq, struct mlx5dv_srq *out)
+static void srq_show(struct mlx_srq *srq, struct mlx5dv_srq *out)
 {
 	out->buf = srq->ring;
 	out->dbrec = srq->record;

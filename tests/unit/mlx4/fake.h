@@ -23,7 +23,7 @@ struct fake {
 	struct mlx4_context *ctx;
 	struct mlx4_qp qp;
 	struct mlx4_cq cq;
-	struct mlx4_srq srq;
+	struct mlx_srq srq;
 	__be32 record, cq_record[2], srq_record;
 	char *sq, *rq, *cqes, *srqes, *uar, *bf; /* a page each */
 };
@@ -44,7 +44,7 @@ static inline void fake_page_free(char *page)
 
 static inline void fake_rq(struct fake *f, uint32_t wqe_sge)
 {
-	struct mlx4_rq *rq = &f->qp.rq;
+	struct mlx_rq *rq = &f->qp.rq;
 	uint32_t size = 16 * wqe_sge, count = FAKE_PAGE / size;
 
 	rq->ring = f->rq;
@@ -118,7 +118,7 @@ static inline struct fake *fake_create(enum ibv_qp_type type)
 
 static inline void fake_srq(struct fake *f)
 {
-	struct mlx4_srq *srq = &f->srq;
+	struct mlx_srq *srq = &f->srq;
 
 	srq->vsrq.srq.context = &f->ctx->vctx.context;
 	srq->ring = f->srqes;

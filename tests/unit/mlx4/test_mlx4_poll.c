@@ -256,7 +256,7 @@ static void test_hostile(void **state)
 			memcpy(f->sq + (random >> 8) % (FAKE_PAGE - 8), &random, 8);
 			mlx4_post_send(&f->qp.vqp.qp, &send, &bad_send);
 			if (with_srq)
-				mlx4_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv);
+				mlx_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv);
 			else
 				mlx4_post_recv(&f->qp.vqp.qp, &recv, &bad_recv);
 		}

@@ -23,7 +23,7 @@ struct fake {
 	struct mlx5_context *ctx;
 	struct mlx5_qp qp;
 	struct mlx5_cq cq;
-	struct mlx5_srq srq;
+	struct mlx_srq srq;
 	struct mlx5_bfreg bfreg;
 	__be32 record[2], cq_record[2], srq_record[2];
 	char *sq, *rq, *cqes, *srqes, *uar; /* a page each */
@@ -45,7 +45,7 @@ static inline void fake_page_free(char *page)
 
 static inline void fake_rq(struct fake *f, uint32_t wqe_sge)
 {
-	struct mlx5_rq *rq = &f->qp.rq;
+	struct mlx_rq *rq = &f->qp.rq;
 	uint32_t size = 16 * wqe_sge, count = FAKE_PAGE / size;
 
 	rq->ring = f->rq;
@@ -123,7 +123,7 @@ static inline struct fake *fake_create(enum ibv_qp_type type)
 
 static inline void fake_srq(struct fake *f)
 {
-	struct mlx5_srq *srq = &f->srq;
+	struct mlx_srq *srq = &f->srq;
 
 	srq->vsrq.srq.context = &f->ctx->vctx.context;
 	srq->ring = f->srqes;

@@ -245,7 +245,7 @@ static void test_hostile(void **state)
 				cqe[63] = 0xf0 | !owner;
 			mlx5_post_send(&f->qp.vqp.qp, &send, &bad_send);
 			if (with_srq)
-				mlx5_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv);
+				mlx_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv);
 			else
 				mlx5_post_recv(&f->qp.vqp.qp, &recv, &bad_recv);
 		}

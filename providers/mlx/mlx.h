@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What ConnectX-3 and the later adapters have in common: the ring of receives and shared receive
+ * queues. This header is the room's only door, and only providers/mlx4 and providers/mlx5 open it.
+ *
+ * Locks, in the order in which they are taken:
+ *   mlx_srq.lock	its list of free requests
+ *   mlx_rq.lock	the receive ring
+ * Any thread may post and poll. The tail of a ring is written by who polls, with the lock of the
+ * completion queue, and read by who posts, without.
+ *
+ * The providers' hot paths are made of what is inline here: what differs between the families is an
+ * argument that is constant where it is called.
+ */
+#ifndef PROVIDERS_MLX_MLX_H
+#define PROVIDERS_MLX_MLX_H
+
+#include "libibverbs/provider.h"
+#include "providers/kit/barrier.h"
+#include "providers/kit/buf.h"
+#include "providers/kit/dbrec.h"
+#include "providers/kit/refuse.h"
+#include "util/spinlock.h"
+
+#define MLX_FLAT __attribute__((always_inline)) static inline
+
+/* ---- as the adapter reads it */
+
+enum {
+	MLX_SEGMENT = 16, /* bytes: the unit of a request */
+	MLX_INVALID_LKEY = 0x100,
+};
+
+struct mlx_data_seg {
+	__be32 byte_count;
+	__be32 lkey;
+	__be64 addr;
+};
+
+/* The beginning of a shared receive queue's request. */
+struct mlx_srq_next_seg {
+	uint8_t reserved1[2];
+	__be16 next_wqe_index;
+	uint8_t reserved2[12];
+};
+
+/* ---- rings of receives */
+
+struct mlx_rq {
+	struct spinlock lock;
+	int max_sge; /* -1 in states in which nothing is taken */
+	uint32_t mask;
+	uint32_t shift;
+	uint32_t max_post;
+	uint32_t head;
+	uint32_t wqe_sge; /* segments of a slot */
+	char *ring;
+	uint64_t *wr_ids;
+	__be32 *record; /* whose first word tells how many were posted */
+	atomic_uint tail;
+	atomic_uint said; /* enum kit_fault bits already explained in the log */
+};
+
+/* The errno of a refused receive. */
+__attribute__((cold)) int mlx_recv_refuse(struct ibv_qp *qp, struct mlx_rq *rq,
+					  const struct ibv_recv_wr *wr);
+
+static inline void mlx_segment_write(struct mlx_data_seg *seg, uint32_t length, uint32_t lkey,
+				     uint64_t addr)
+{
+	seg->byte_count = htobe32(length);
+	seg->lkey = htobe32(lkey);
+	seg->addr = htobe64(addr);
+}
+
+/* The list ends where the slot does, or at this. */
+static inline void mlx_segment_end(struct mlx_data_seg *seg)
+{
+	mlx_segment_write(seg, 0, MLX_INVALID_LKEY, 0);
+}
+
+static inline void mlx_rq_build(struct mlx_rq *rq, bool empty, uint32_t slot,
+				const struct ibv_recv_wr *wr)
+{
+	struct mlx_data_seg *seg = (void *)(rq->ring + ((size_t)slot << rq->shift));
+	const struct mlx_data_seg *end = seg + rq->wqe_sge;
+	const struct ibv_sge *sge = wr->sg_list, *last = sge + wr->num_sge;
+
+	for (; sge < last; sge++)
+		if (empty || likely(sge->length))
+			mlx_segment_write(seg++, sge->length, sge->lkey, sge->addr);
+	if (seg < end)
+		mlx_segment_end(seg);
+	rq->wr_ids[slot] = wr->wr_id;
+}
+
+/*
+ * ibv_post_recv() with the ring's lock held; gives it back.
+ * @empty: entries without a byte go into the ring, too
+ */
+MLX_FLAT int mlx_recv_locked(struct ibv_qp *qp, struct mlx_rq *rq, bool empty,
+			     struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	uint32_t head, room, sge_limit;
+
+	head = rq->head;
+	/* 0 in states in which nothing is taken. */
+	sge_limit = (uint32_t)rq->max_sge + 1;
+	/* acquire: pairs with the release of who polls, who has read the slots */
+	room = rq->max_post - (head - atomic_load_explicit(&rq->tail, memory_order_acquire));
+	/* A tail that the adapter's words drove past the head leaves none. */
+	if (unlikely(room > rq->max_post))
+		room = 0;
+	for (; wr; wr = wr->next) {
+		if (unlikely((uint32_t)wr->num_sge >= sge_limit || !room ||
+			     (wr->num_sge && !wr->sg_list))) {
+			*bad_wr = wr;
+			break;
+		}
+		mlx_rq_build(rq, empty, head & rq->mask, wr);
+		head++;
+		room--;
+	}
+	if (head != rq->head) {
+		rq->head = head;
+		barrier_to_device();
+		rq->record[0] = htobe32(head & 0xffff);
+	}
+	spinlock_unlock(&rq->lock);
+	return likely(!wr) ? 0 : mlx_recv_refuse(qp, rq, wr);
+}
+
+/* ---- shared receive queues: srq.c */
+
+/*
+ * Requests in a list, by the numbers of their slots. The adapter follows the list in the ring; this
+ * library its own copy, which the adapter cannot write.
+ */
+struct mlx_srq {
+	struct verbs_srq vsrq;
+	struct spinlock lock;
+	uint32_t srqn;
+	uint32_t mask;
+	uint32_t shift;
+	uint32_t max_sge;
+	uint32_t head, tail; /* of the list of free requests; the last one is not given out */
+	uint16_t posted;
+	uint32_t *next;
+	uint64_t *wr_ids;
+	char *ring;
+	__be32 *record;
+	struct kit_buf buf;
+	atomic_uint said; /* as of mlx_rq */
+};
+
+static inline struct mlx_srq *to_msrq(struct ibv_srq *srq)
+{
+	return (struct mlx_srq *)srq;
+}
+
+/* @max_wr, @max_sge: as many are possible */
+int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, uint32_t max_wr,
+		  uint32_t max_sge);
+/* Its memory, and all requests free. What fails leaves a half-built one, which mlx_srq_free()
+ * takes.
+ */
+int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr);
+void mlx_srq_free(struct mlx_srq *srq, struct dbrec_pool *records);
+/* In the table of a provider's operations. */
+int mlx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* A request was completed. Whoever says so of one that does not exist is not believed. */
+static inline void mlx_srq_done(struct mlx_srq *srq, uint32_t index)
+{
+	struct mlx_srq_next_seg *last;
+
+	if (unlikely(index > srq->mask))
+		return;
+	spinlock_lock(&srq->lock);
+	last = (void *)(srq->ring + ((size_t)srq->tail << srq->shift));
+	last->next_wqe_index = htobe16(index);
+	srq->next[srq->tail] = index;
+	srq->tail = index;
+	spinlock_unlock(&srq->lock);
+}
+
+#endif
