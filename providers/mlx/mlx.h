@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What ConnectX-3 and the later adapters have in common: the ring of receives and shared receive
- * queues. This header is the room's only door, and only providers/mlx4 and providers/mlx5 open it.
+ * What ConnectX-3 and the later adapters have in common: the ring of receives, shared receive
+ * queues and the ring of completions. This header is the room's only door, and only providers/mlx4
+ * and providers/mlx5 open it.
  *
  * Locks, in the order in which they are taken:
+ *   mlx_cq.lock	its consumer index; what completions change of queue pairs and SRQs; of two
+ * queues that of the smaller number first
  *   mlx_srq.lock	its list of free requests
  *   mlx_rq.lock	the receive ring
  * Any thread may post and poll. The tail of a ring is written by who polls, with the lock of the
@@ -16,6 +19,7 @@
 #define PROVIDERS_MLX_MLX_H
 
 #include "libibverbs/provider.h"
+#include "libibverbs/uverbs/uverbs.h"
 #include "providers/kit/barrier.h"
 #include "providers/kit/buf.h"
 #include "providers/kit/dbrec.h"
@@ -150,6 +154,7 @@ struct mlx_srq {
 	char *ring;
 	__be32 *record;
 	struct kit_buf buf;
+	struct dbrec_pool *records;
 	atomic_uint said; /* as of mlx_rq */
 };
 
@@ -165,8 +170,9 @@ int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr,
  * takes.
  */
 int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr);
-void mlx_srq_free(struct mlx_srq *srq, struct dbrec_pool *records);
+void mlx_srq_free(struct mlx_srq *srq);
 /* In the table of a provider's operations. */
+int mlx_destroy_srq(struct verbs_srq *vsrq);
 int mlx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
 /* A request was completed. Whoever says so of one that does not exist is not believed. */
@@ -182,6 +188,124 @@ static inline void mlx_srq_done(struct mlx_srq *srq, uint32_t index)
 	srq->next[srq->tail] = index;
 	srq->tail = index;
 	spinlock_unlock(&srq->lock);
+}
+
+/* ---- completion queues: cq.c */
+
+enum {
+	MLX_CQE_NONE = -1, /* as the last byte of an entry that is the adapter's */
+};
+
+/*
+ * What differs between the families of an entry. Its last byte is written last: whose it is, and
+ * what completed.
+ * @size: bytes of the completion, which are the last ones of an entry
+ * @owner: the last byte's bit that is another one each time round
+ * @unwritten: last bytes from here on are of entries that nobody wrote yet; none is when it exceeds
+ * a byte, and the kernel or the adapter says whose a new ring's are
+ * @opcode_mask, @resize: a last byte that is @resize below @opcode_mask ends a ring that was
+ * replaced
+ */
+struct mlx_cqe_format {
+	uint32_t size;
+	uint8_t owner;
+	uint16_t unwritten;
+	uint8_t opcode_mask, resize;
+};
+
+struct mlx_cq {
+	struct verbs_cq vcq;
+	struct spinlock lock;
+	uint32_t consumer;
+	uint32_t mask;
+	uint32_t stride;      /* bytes from entry to entry */
+	char *first;	      /* the first entry's completion */
+	void *last;	      /* the queue pair whose completion was the last one; or NULL */
+	uint32_t last_number; /* that its completions carry */
+	__be32 *record;
+	char *uar; /* where it rings */
+	uint32_t cqn;
+	uint32_t arm_sn; /* events that the program has read, as the provider counts them */
+	/* The entry that the extended poll stands on, its queue pair, and mlx5's slot of a request
+	 * that was sent. */
+	const void *cqe;
+	void *cqe_qp;
+	uint32_t cqe_slot;
+	bool by_program; /* direct verbs gave it away: nothing is taken out of it */
+	const struct mlx_cqe_format *format;
+	struct dbrec_pool *records;
+	struct kit_buf buf;
+};
+
+static inline struct mlx_cq *to_mcq(struct ibv_cq *cq)
+{
+	return (struct mlx_cq *)cq;
+}
+
+static inline struct mlx_cq *ex_to_mcq(struct ibv_cq_ex *cq_ex)
+{
+	return (struct mlx_cq *)cq_ex;
+}
+
+/* @wc_flags: those that the provider has; @count_max: entries are fewer */
+int mlx_cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint64_t wc_flags,
+		 uint32_t count_max);
+/* Memory for @cqe entries and one. What fails leaves a half-built one, which mlx_cq_free() takes.
+ */
+int mlx_cq_make(struct mlx_cq *cq, struct dbrec_pool *records, const struct mlx_cqe_format *format,
+		uint32_t stride, uint32_t cqe);
+void mlx_cq_free(struct mlx_cq *cq);
+/* In the table of a provider's operations. */
+int mlx_destroy_cq(struct verbs_cq *vcq);
+/* @udata: of the kernel's command; @buf_addr: where in it the new ring's address goes */
+int mlx_cq_resize(struct mlx_cq *cq, const struct verbs_resize_cq *in, uint32_t count_max,
+		  struct verbs_udata *udata, __u64 *buf_addr);
+
+/* Both queues of a queue pair, which may be one, or NULL. */
+void mlx_cqs_lock(struct mlx_cq *a, struct mlx_cq *b);
+void mlx_cqs_unlock(struct mlx_cq *a, struct mlx_cq *b);
+/* Whether the completion is the queue pair's. Then its request of an SRQ was given back. */
+typedef bool mlx_cqe_take(void *qp, const void *cqe);
+/* What completed of a queue pair is taken out of both. */
+void mlx_cqs_clean_locked(struct mlx_cq *send_cq, struct mlx_cq *recv_cq, void *qp,
+			  mlx_cqe_take *take);
+
+static inline void *mlx_cqe_at(const struct mlx_cq *cq, uint32_t n)
+{
+	return cq->first + (size_t)(n & cq->mask) * cq->stride;
+}
+
+/* The entry's last byte, read once, when the adapter has written it; else MLX_CQE_NONE. */
+static inline int mlx_cqe_valid(const struct mlx_cq *cq, const struct mlx_cqe_format *format,
+				const void *cqe, uint32_t n)
+{
+	uint8_t last = ((const volatile uint8_t *)cqe)[format->size - 1];
+
+	if (last >= format->unwritten || !!(last & format->owner) != !!(n & (cq->mask + 1)))
+		return MLX_CQE_NONE;
+	return last;
+}
+
+/* What the program has taken is the adapter's again. */
+static inline void mlx_cq_publish(struct mlx_cq *cq)
+{
+	cq->record[0] = htobe32(cq->consumer & 0xffffff);
+}
+
+/* ---- what went wrong with a request */
+
+enum {
+	MLX_SYNDROMES = 0x23,
+};
+
+/* By the syndrome of a completion; 0: no name for it. */
+extern const uint8_t mlx_statuses[MLX_SYNDROMES];
+
+static inline enum ibv_wc_status mlx_status(uint8_t syndrome)
+{
+	if (syndrome < MLX_SYNDROMES && mlx_statuses[syndrome])
+		return mlx_statuses[syndrome];
+	return IBV_WC_GENERAL_ERR;
 }
 
 #endif

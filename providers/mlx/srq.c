@@ -37,6 +37,7 @@ int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct i
 	uint32_t count = round_up_pow2(attr->max_wr + 1);
 	int r;
 
+	srq->records = records;
 	srq->mask = count - 1;
 	srq->shift = __builtin_ctz(round_up_pow2(wqe));
 	srq->tail = count - 1;
@@ -58,12 +59,21 @@ int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct i
 	return 0;
 }
 
-void mlx_srq_free(struct mlx_srq *srq, struct dbrec_pool *records)
+void mlx_srq_free(struct mlx_srq *srq)
 {
 	kit_buf_free(&srq->buf);
-	dbrec_free(records, srq->record);
+	dbrec_free(srq->records, srq->record);
 	free(srq->next);
 	free(srq->wr_ids);
+}
+
+int mlx_destroy_srq(struct verbs_srq *vsrq)
+{
+	int r = uverbs_destroy_srq(vsrq);
+
+	if (!r)
+		mlx_srq_free(to_msrq(&vsrq->srq));
+	return r;
 }
 
 /* ---- posting */

@@ -10,11 +10,6 @@ const uint64_t mlx4_cq_ex_wc_flags =
 	IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
 	IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
 
-static inline struct mlx4_cq *ex_to_mcq(struct ibv_cq_ex *cq_ex)
-{
-	return (struct mlx4_cq *)cq_ex;
-}
-
 static inline const struct mlx4_cqe *ex_cqe(struct ibv_cq_ex *cq_ex)
 {
 	return ex_to_mcq(cq_ex)->cqe;
@@ -31,13 +26,13 @@ static inline bool ex_is_sent(struct ibv_cq_ex *cq_ex)
 }
 
 /* Take the next entry. ENOENT: there is none; EIO: it makes no sense. */
-static inline int ex_take(struct mlx4_cq *cq)
+static inline int ex_take(struct mlx_cq *cq)
 {
-	const struct mlx4_cqe *cqe = mlx4_cqe_at(cq, cq->consumer);
+	const struct mlx4_cqe *cqe = mlx_cqe_at(cq, cq->consumer);
 	int last = mlx4_cqe_valid(cq, cqe, cq->consumer);
 	struct mlx4_done done;
 
-	if (last == MLX4_CQE_NONE)
+	if (last == MLX_CQE_NONE)
 		return ENOENT;
 	/* The rest of the entry was written before its last byte. */
 	barrier_from_device();
@@ -53,15 +48,15 @@ static inline int ex_take(struct mlx4_cq *cq)
 	return 0;
 }
 
-static void ex_publish(struct mlx4_cq *cq)
+static void ex_publish(struct mlx_cq *cq)
 {
 	atomic_thread_fence(memory_order_release);
-	mlx4_cq_publish(cq);
+	mlx_cq_publish(cq);
 }
 
 static int ex_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
 {
-	struct mlx4_cq *cq = ex_to_mcq(cq_ex);
+	struct mlx_cq *cq = ex_to_mcq(cq_ex);
 	int r;
 
 	if (unlikely(attr->comp_mask)) {
@@ -90,7 +85,7 @@ static int ex_next_poll(struct ibv_cq_ex *cq_ex)
 
 static void ex_end_poll(struct ibv_cq_ex *cq_ex)
 {
-	struct mlx4_cq *cq = ex_to_mcq(cq_ex);
+	struct mlx_cq *cq = ex_to_mcq(cq_ex);
 
 	ex_publish(cq);
 	spinlock_unlock(&cq->lock);
@@ -138,7 +133,9 @@ static __be32 ex_read_imm_data(struct ibv_cq_ex *cq_ex)
 
 static uint32_t ex_read_qp_num(struct ibv_cq_ex *cq_ex)
 {
-	return ex_to_mcq(cq_ex)->cqe_qp->vqp.qp.qp_num;
+	const struct mlx4_qp *qp = ex_to_mcq(cq_ex)->cqe_qp;
+
+	return qp->vqp.qp.qp_num;
 }
 
 static uint32_t ex_read_src_qp(struct ibv_cq_ex *cq_ex)
@@ -169,7 +166,7 @@ static uint64_t ex_read_completion_ts(struct ibv_cq_ex *cq_ex)
 	return (uint64_t)be32toh(cqe->ts_47_16) << 16 | cqe->ts_15_8 << 8 | cqe->ts_7_0;
 }
 
-void mlx4_cq_ex_set_slots(struct mlx4_cq *cq, uint64_t wc_flags)
+void mlx4_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags)
 {
 	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
 

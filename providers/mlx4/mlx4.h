@@ -7,7 +7,7 @@
  * Locks, in the order in which they are taken:
  *   mlx4_context.qp_lock	queue pairs come and go: a number is not given again before
  * its completions are gone
- *   mlx4_cq.lock	its consumer index; what completions change of queue pairs and SRQs
+ *   mlx_cq.lock	its consumer index; what completions change of queue pairs and SRQs
  *   mlx_srq.lock	its list of free requests
  *   mlx4_sq.lock	the send ring
  *   mlx_rq.lock	the receive ring
@@ -80,30 +80,11 @@ struct mlx4_sq {
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
-struct mlx4_cq {
-	struct verbs_cq vcq;
-	struct spinlock lock;
-	uint32_t consumer;
-	uint32_t mask;
-	uint32_t stride;      /* bytes from entry to entry */
-	char *first;	      /* the first entry's last 32 bytes, which are the completion */
-	struct mlx4_qp *last; /* whose completion was the last one; or NULL */
-	uint32_t last_qpn;
-	__be32 *record;
-	uint32_t cqn;
-	uint32_t arm_sn; /* events that the program has read, and one */
-	/* The entry that the extended poll stands on. */
-	const struct mlx4_cqe *cqe;
-	struct mlx4_qp *cqe_qp;
-	bool by_program; /* mlx4dv_init_obj() gave it away: nothing is taken out of it */
-	struct kit_buf buf;
-};
-
 struct mlx4_qp {
 	struct verbs_qp vqp;
 	struct mlx4_sq sq;
 	struct mlx_rq rq;
-	struct mlx4_cq *send_cq, *recv_cq;
+	struct mlx_cq *send_cq, *recv_cq;
 	struct mlx_srq *srq;
 	bool ethernet;	 /* its port's link */
 	bool checksums;	 /* of what it receives are reported */
@@ -127,11 +108,6 @@ static inline struct mlx4_context *to_mctx(struct ibv_context *ctx)
 	return (struct mlx4_context *)to_vctx(ctx);
 }
 
-static inline struct mlx4_cq *to_mcq(struct ibv_cq *cq)
-{
-	return (struct mlx4_cq *)cq;
-}
-
 static inline struct mlx4_qp *to_mqp(struct ibv_qp *qp)
 {
 	return (struct mlx4_qp *)qp;
@@ -152,17 +128,16 @@ int mlx4_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
 /* cq.c */
 int mlx4_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mlx4_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
-int mlx4_destroy_cq(struct verbs_cq *vcq);
 int mlx4_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void mlx4_cq_event(struct verbs_cq *vcq);
-/* What completed of a queue pair is taken out of both its queues. Then @take: from here on nobody
- * who polls finds it. */
-void mlx4_cqs_clean(struct mlx4_qp *qp, bool take);
+/* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
+ * polls finds it. */
+void mlx4_cqs_clean(struct mlx4_qp *qp, bool gone);
 
 /* poll.c, cq_ex.c */
 int mlx4_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 extern const uint64_t mlx4_cq_ex_wc_flags;
-void mlx4_cq_ex_set_slots(struct mlx4_cq *cq, uint64_t wc_flags);
+void mlx4_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 
 /* qp.c, qp_modify.c, qp_size.c */
 int mlx4_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
@@ -189,7 +164,6 @@ int mlx4_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 
 /* srq.c */
 int mlx4_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in);
-int mlx4_destroy_srq(struct verbs_srq *vsrq);
 
 /* ah.c */
 int mlx4_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in);

@@ -60,19 +60,10 @@ int mlx4_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 		r = srq_create(srq, in);
 	}
 	if (r < 0) {
-		mlx_srq_free(srq, records);
+		mlx_srq_free(srq);
 		return r;
 	}
 	vsrq->srq_num = srq->srqn;
 	attr->max_wr = srq->mask;
 	return 0;
-}
-
-int mlx4_destroy_srq(struct verbs_srq *vsrq)
-{
-	int r = uverbs_destroy_srq(vsrq);
-
-	if (!r)
-		mlx_srq_free(to_msrq(&vsrq->srq), &to_mctx(vsrq->srq.context)->records);
-	return r;
 }

@@ -11,20 +11,15 @@ const uint64_t mlx5_cq_ex_wc_flags =
 	IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_CVLAN |
 	IBV_WC_EX_WITH_FLOW_TAG;
 
-static inline struct mlx5_cq *ex_to_mcq(struct ibv_cq_ex *cq_ex)
-{
-	return (struct mlx5_cq *)cq_ex;
-}
-
 static inline const struct mlx5_cqe64 *ex_cqe(struct ibv_cq_ex *cq_ex)
 {
 	return ex_to_mcq(cq_ex)->cqe;
 }
 
 /* Take the next entry. ENOENT: there is none; EIO: it makes no sense. */
-static inline int ex_take(struct mlx5_cq *cq)
+static inline int ex_take(struct mlx_cq *cq)
 {
-	const struct mlx5_cqe64 *cqe = mlx5_cqe_at(cq, cq->consumer);
+	const struct mlx5_cqe64 *cqe = mlx_cqe_at(cq, cq->consumer);
 	uint8_t op_own = mlx5_cqe_valid(cq, cqe, cq->consumer);
 	struct mlx5_done done;
 
@@ -45,15 +40,15 @@ static inline int ex_take(struct mlx5_cq *cq)
 	return 0;
 }
 
-static void ex_publish(struct mlx5_cq *cq)
+static void ex_publish(struct mlx_cq *cq)
 {
 	atomic_thread_fence(memory_order_release);
-	mlx5_cq_publish(cq);
+	mlx_cq_publish(cq);
 }
 
 static int ex_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
 {
-	struct mlx5_cq *cq = ex_to_mcq(cq_ex);
+	struct mlx_cq *cq = ex_to_mcq(cq_ex);
 	int r;
 
 	if (unlikely(attr->comp_mask)) {
@@ -82,7 +77,7 @@ static int ex_next_poll(struct ibv_cq_ex *cq_ex)
 
 static void ex_end_poll(struct ibv_cq_ex *cq_ex)
 {
-	struct mlx5_cq *cq = ex_to_mcq(cq_ex);
+	struct mlx_cq *cq = ex_to_mcq(cq_ex);
 
 	ex_publish(cq);
 	spinlock_unlock(&cq->lock);
@@ -90,13 +85,14 @@ static void ex_end_poll(struct ibv_cq_ex *cq_ex)
 
 static enum ibv_wc_opcode ex_read_opcode(struct ibv_cq_ex *cq_ex)
 {
-	struct mlx5_cq *cq = ex_to_mcq(cq_ex);
+	struct mlx_cq *cq = ex_to_mcq(cq_ex);
 	const struct mlx5_done done = { .qp = cq->cqe_qp, .slot = cq->cqe_slot };
+	const struct mlx5_cqe64 *cqe = cq->cqe;
 	int opcode;
 
-	switch (cq->cqe->op_own >> 4) {
+	switch (cqe->op_own >> 4) {
 	case MLX5_CQE_REQ:
-		opcode = mlx5_sent_opcode(&done, be32toh(cq->cqe->sop_drop_qpn));
+		opcode = mlx5_sent_opcode(&done, be32toh(cqe->sop_drop_qpn));
 		return opcode < 0 ? IBV_WC_SEND : (enum ibv_wc_opcode)opcode;
 	case MLX5_CQE_RESP_WR_IMM:
 		return IBV_WC_RECV_RDMA_WITH_IMM;
@@ -147,7 +143,9 @@ static __be32 ex_read_imm_data(struct ibv_cq_ex *cq_ex)
 
 static uint32_t ex_read_qp_num(struct ibv_cq_ex *cq_ex)
 {
-	return ex_to_mcq(cq_ex)->cqe_qp->vqp.qp.qp_num;
+	const struct mlx5_qp *qp = ex_to_mcq(cq_ex)->cqe_qp;
+
+	return qp->vqp.qp.qp_num;
 }
 
 static uint32_t ex_read_src_qp(struct ibv_cq_ex *cq_ex)
@@ -185,7 +183,7 @@ static uint32_t ex_read_flow_tag(struct ibv_cq_ex *cq_ex)
 	return be32toh(ex_cqe(cq_ex)->sop_drop_qpn) & 0xffffff;
 }
 
-void mlx5_cq_ex_set_slots(struct mlx5_cq *cq, uint64_t wc_flags)
+void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags)
 {
 	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
 

@@ -9,12 +9,7 @@ enum {
 /* Both rings are empty again, and so is what they completed. */
 static void rings_reset(struct mlx5_qp *qp)
 {
-	mlx5_cqs_lock(qp);
-	if (qp->recv_cq)
-		mlx5_cq_clean_locked(qp->recv_cq, qp);
-	if (qp->send_cq && qp->send_cq != qp->recv_cq)
-		mlx5_cq_clean_locked(qp->send_cq, qp);
-	mlx5_cqs_unlock(qp);
+	mlx5_cqs_clean(qp, false);
 	qp->sq.head = qp->sq.cur_post = 0;
 	qp->sq.fence = 0;
 	qp->rq.head = 0;

@@ -24,7 +24,7 @@ static void qp_show(struct mlx4_qp *qp, struct mlx4dv_qp *out)
 }
 
 /* From now on its completions are the program's to take. */
-static void cq_show(struct mlx4_cq *cq, struct mlx4dv_cq *out)
+static void cq_show(struct mlx_cq *cq, struct mlx4dv_cq *out)
 {
 	spinlock_lock(&cq->lock);
 	cq->by_program = true;

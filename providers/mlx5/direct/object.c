@@ -22,7 +22,7 @@ static void qp_show(struct mlx5_qp *qp, struct mlx5dv_qp *out)
 }
 
 /* From now on its completions are the program's to take. */
-static void cq_show(struct mlx5_cq *cq, struct mlx5dv_cq *out)
+static void cq_show(struct mlx_cq *cq, struct mlx5dv_cq *out)
 {
 	spinlock_lock(&cq->lock);
 	cq->by_program = true;

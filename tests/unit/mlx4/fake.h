@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "tests/unit/unit.h"
-#include "providers/mlx4/mlx4.h"
+#include "providers/mlx4/cqe.h"
 
 enum {
 	FAKE_PAGE = 4096,
@@ -22,7 +22,7 @@ struct fake {
 	struct ibv_device device;
 	struct mlx4_context *ctx;
 	struct mlx4_qp qp;
-	struct mlx4_cq cq;
+	struct mlx_cq cq;
 	struct mlx_srq srq;
 	__be32 record, cq_record[2], srq_record;
 	char *sq, *rq, *cqes, *srqes, *uar, *bf; /* a page each */
@@ -76,13 +76,15 @@ static inline void fake_sq(struct fake *f, uint32_t shift)
 
 static inline void fake_cq(struct fake *f)
 {
-	struct mlx4_cq *cq = &f->cq;
+	struct mlx_cq *cq = &f->cq;
 
 	cq->vcq.cq.context = &f->ctx->vctx.context;
 	cq->stride = FAKE_CQE;
 	cq->mask = FAKE_PAGE / FAKE_CQE - 1;
 	cq->first = f->cqes + FAKE_CQE - sizeof(struct mlx4_cqe);
+	cq->format = &mlx4_cqe_format;
 	cq->record = f->cq_record;
+	cq->uar = f->uar;
 	cq->cqn = 0x81;
 	cq->arm_sn = 1;
 	memset(f->cqes, 0xcc, FAKE_PAGE);

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "tests/unit/unit.h"
-#include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/cqe.h"
 
 enum {
 	FAKE_PAGE = 4096,
@@ -22,7 +22,7 @@ struct fake {
 	struct ibv_device device;
 	struct mlx5_context *ctx;
 	struct mlx5_qp qp;
-	struct mlx5_cq cq;
+	struct mlx_cq cq;
 	struct mlx_srq srq;
 	struct mlx5_bfreg bfreg;
 	__be32 record[2], cq_record[2], srq_record[2];
@@ -77,12 +77,13 @@ static inline void fake_sq(struct fake *f)
 
 static inline void fake_cq(struct fake *f)
 {
-	struct mlx5_cq *cq = &f->cq;
+	struct mlx_cq *cq = &f->cq;
 
 	cq->vcq.cq.context = &f->ctx->vctx.context;
 	cq->stride = 64;
 	cq->mask = FAKE_PAGE / 64 - 1;
 	cq->first = f->cqes;
+	cq->format = &mlx5_cqe_format;
 	cq->record = f->cq_record;
 	cq->uar = f->uar;
 	cq->cqn = 0x4d;
