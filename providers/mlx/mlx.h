@@ -292,6 +292,49 @@ static inline void mlx_cq_publish(struct mlx_cq *cq)
 	cq->record[0] = htobe32(cq->consumer & 0xffffff);
 }
 
+/* ---- extended polling: cq_ex.c. The lock is held from a successful start_poll to end_poll. */
+
+static inline void mlx_ex_publish(struct mlx_cq *cq)
+{
+	/* What was read is not read later: the adapter may write there again. */
+	atomic_thread_fence(memory_order_release);
+	mlx_cq_publish(cq);
+}
+
+/* @take: takes the next entry. ENOENT: there is none; EIO: it makes no sense. */
+MLX_FLAT int mlx_ex_start_poll(struct ibv_cq_ex *cq_ex, const struct ibv_poll_cq_attr *attr,
+			       int (*take)(struct mlx_cq *cq))
+{
+	struct mlx_cq *cq = ex_to_mcq(cq_ex);
+	int r;
+
+	if (unlikely(attr->comp_mask)) {
+		errno = EINVAL;
+		return EINVAL;
+	}
+	spinlock_lock(&cq->lock);
+	r = take(cq);
+	if (r) {
+		if (r != ENOENT)
+			mlx_ex_publish(cq);
+		spinlock_unlock(&cq->lock);
+		errno = r;
+	}
+	return r;
+}
+
+MLX_FLAT int mlx_ex_next_poll(struct ibv_cq_ex *cq_ex, int (*take)(struct mlx_cq *cq))
+{
+	int r = take(ex_to_mcq(cq_ex));
+
+	if (r)
+		errno = r;
+	return r;
+}
+
+void mlx_ex_end_poll(struct ibv_cq_ex *cq_ex);
+uint32_t mlx_ex_read_qp_num(struct ibv_cq_ex *cq_ex);
+
 /* ---- what went wrong with a request */
 
 enum {
