@@ -173,55 +173,21 @@ FLAT bool op_possible(const struct mlx5_sq *sq, const struct ibv_send_wr *wr)
 	return (unsigned int)wr->opcode < 32 && sq->ops >> wr->opcode & 1;
 }
 
-static uint64_t inline_length(const struct ibv_send_wr *wr)
-{
-	uint64_t length = 0;
-
-	for (int i = 0; i < wr->num_sge; i++)
-		length += wr->sg_list[i].length;
-	return length;
-}
-
-/* The offending value and the limit, in words. Return: the errno. */
+/* The errno of a refused request. */
 __attribute__((noinline, cold)) static int
 send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
 {
 	struct mlx5_sq *sq = &qp->sq;
-	uint64_t value = 0;
-	uint32_t limit = 0;
+	const struct kit_sq_limits limits = {
+		.closed = sq->max_sge < 0,
+		.atomics = to_mctx(qp->vqp.qp.context)->atomics,
+		.max_post = sq->max_post,
+		.max_sge = sq->max_sge,
+		.max_inline = sq->max_inline,
+		.max_bind = 1u << 31,
+	};
 
-	if (sq->max_sge < 0)
-		fault = KIT_FAULT_STATE;
-	switch (fault) {
-	case KIT_FAULT_FULL:
-		value = limit = sq->max_post;
-		break;
-	case KIT_FAULT_OPCODE:
-		value = wr->opcode;
-		if (qp->vqp.qp.qp_type == IBV_QPT_RC && !to_mctx(qp->vqp.qp.context)->atomics &&
-		    (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		     wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD))
-			fault = KIT_FAULT_ATOMICS;
-		break;
-	case KIT_FAULT_NUM_SGE:
-		value = (uint32_t)wr->num_sge;
-		limit = sq->max_sge;
-		break;
-	case KIT_FAULT_INLINE:
-		value = inline_length(wr);
-		limit = sq->max_inline;
-		break;
-	case KIT_FAULT_ATOMIC_ADDR:
-		value = wr->wr.atomic.remote_addr;
-		break;
-	case KIT_FAULT_BIND:
-		value = wr->bind_mw.bind_info.length;
-		limit = 1u << 31;
-		break;
-	default:
-		break;
-	}
-	return kit_send_refuse(&qp->vqp.qp, &sq->said, "ibv_post_send", fault, value, limit);
+	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr, fault, &limits);
 }
 
 /* What of a request does not depend on what it is. */
