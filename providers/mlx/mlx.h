@@ -48,6 +48,51 @@ struct mlx_srq_next_seg {
 	uint8_t reserved2[12];
 };
 
+/* Memory of the peer, for RDMA and atomics. */
+struct mlx_raddr_seg {
+	__be64 raddr;
+	__be32 rkey;
+	__be32 reserved;
+};
+
+/* ---- sending */
+
+static inline void mlx_raddr_write(void *seg, uint64_t addr, uint32_t rkey)
+{
+	struct mlx_raddr_seg *raddr = seg;
+
+	raddr->raddr = htobe64(addr);
+	raddr->rkey = htobe32(rkey);
+	raddr->reserved = 0;
+}
+
+/* How many requests there is room for. */
+MLX_FLAT uint32_t mlx_sq_room(uint32_t head, atomic_uint *tail, uint32_t max_post)
+{
+	/* acquire: pairs with the release of who polls, who has read the slots */
+	uint32_t used = head - atomic_load_explicit(tail, memory_order_acquire);
+
+	/* A tail that the adapter's words drove past the head leaves none. */
+	return likely(used <= max_post) ? max_post - used : 0;
+}
+
+/* What of a request does not depend on what it is. @ops: bit n: a request of IBV_WR_n is possible
+ */
+MLX_FLAT enum kit_fault mlx_send_check(const uint32_t *ops, const struct ibv_send_wr *wr,
+				       uint32_t sge_limit, bool room)
+{
+	/* Also in a state in which nothing is taken: the limit is 0 then. */
+	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
+		return KIT_FAULT_NUM_SGE;
+	if (unlikely(!room))
+		return KIT_FAULT_FULL;
+	if (unlikely((unsigned int)wr->opcode >= 32 || !(*ops >> wr->opcode & 1)))
+		return KIT_FAULT_OPCODE;
+	if (unlikely(wr->num_sge && !wr->sg_list))
+		return KIT_FAULT_SG_LIST;
+	return KIT_FAULT_NONE;
+}
+
 /* ---- rings of receives */
 
 struct mlx_rq {
@@ -132,6 +177,25 @@ MLX_FLAT int mlx_recv_locked(struct ibv_qp *qp, struct mlx_rq *rq, bool empty,
 	}
 	spinlock_unlock(&rq->lock);
 	return likely(!wr) ? 0 : mlx_recv_refuse(qp, rq, wr);
+}
+
+/* ---- queue pairs: qp.c */
+
+/* What may be posted in the state that was reached: @sq_max_sge of the send queue, and @rq's. */
+void mlx_gates_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sge,
+		   struct mlx_rq *rq);
+/* In the table of a provider's operations. */
+int mlx_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
+/* Whether a window of type 1 can be bound to that. A positive errno. */
+MLX_FLAT int mlx_bind_check(struct ibv_qp *qp, const struct ibv_mw *mw,
+			    const struct ibv_mw_bind_info *info)
+{
+	if (info->mr && to_vmr(info->mr)->access & IBV_ACCESS_ZERO_BASED) {
+		verbs_err(qp->context, "mw 0x%x: ibv_bind_mw: mr 0x%x is zero-based", mw->rkey,
+			  info->mr->rkey);
+		return EINVAL;
+	}
+	return 0;
 }
 
 /* ---- shared receive queues: srq.c */

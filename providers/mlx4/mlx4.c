@@ -48,7 +48,7 @@ static const struct verbs_ops mlx4_ops = {
 
 	.create_qp = mlx4_create_qp,
 	.modify_qp = mlx4_modify_qp,
-	.query_qp = mlx4_query_qp,
+	.query_qp = mlx_query_qp,
 	.destroy_qp = mlx4_destroy_qp,
 	.post_send = mlx4_post_send,
 	.post_recv = mlx4_post_recv,

@@ -143,7 +143,6 @@ void mlx4_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 int mlx4_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int mlx4_destroy_qp(struct verbs_qp *vqp);
 int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
-int mlx4_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 
 /* What a QP's rings are, and what is granted of the send queue. */
 struct mlx4_qp_size {

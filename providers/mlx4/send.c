@@ -133,13 +133,13 @@ FLAT enum kit_fault head_build(const struct ibv_send_wr *wr, struct send_op op,
 	if (op.has & HAS_ATOMIC) {
 		if (unlikely(wr->wr.atomic.remote_addr % 8))
 			return KIT_FAULT_ATOMIC_ADDR;
-		wqe_raddr(b->seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
+		mlx_raddr_write(b->seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
 		segment_take(b, sizeof(struct mlx4_wqe_raddr_seg));
 		wqe_atomic(b->seg, wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP,
 			   wr->wr.atomic.compare_add, wr->wr.atomic.swap);
 		segment_take(b, sizeof(struct mlx4_wqe_atomic_seg));
 	} else if (op.has & HAS_RADDR) {
-		wqe_raddr(b->seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		mlx_raddr_write(b->seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
 		segment_take(b, sizeof(struct mlx4_wqe_raddr_seg));
 		b->whole = wr->opcode == IBV_WR_RDMA_READ || !wr->num_sge;
 	}
@@ -204,22 +204,6 @@ send_refuse(struct mlx4_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fau
 	};
 
 	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr, fault, &limits);
-}
-
-/* What of a request does not depend on what it is. */
-FLAT enum kit_fault send_check(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
-			       uint32_t sge_limit, bool room)
-{
-	/* Also in a state in which nothing is taken: the limit is 0 then. */
-	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
-		return KIT_FAULT_NUM_SGE;
-	if (unlikely(!room))
-		return KIT_FAULT_FULL;
-	if (unlikely((unsigned int)wr->opcode >= 32 || !(sq->ops >> wr->opcode & 1)))
-		return KIT_FAULT_OPCODE;
-	if (unlikely(wr->num_sge && !wr->sg_list))
-		return KIT_FAULT_SG_LIST;
-	return KIT_FAULT_NONE;
 }
 
 /* One bit each, moved to its place. */
@@ -300,7 +284,7 @@ FLAT int post_list(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 		};
 		struct send_op op;
 
-		fault = send_check(sq, wr, sge_limit, nreq < room);
+		fault = mlx_send_check(&sq->ops, wr, sge_limit, nreq < room);
 		if (likely(!fault)) {
 			op = send_ops[wr->opcode];
 			fault = send_build(sq, wr, op, datagram, &next);

@@ -45,7 +45,7 @@ static const struct verbs_ops mlx5_ops = {
 
 	.create_qp = mlx5_create_qp,
 	.modify_qp = mlx5_modify_qp,
-	.query_qp = mlx5_query_qp,
+	.query_qp = mlx_query_qp,
 	.destroy_qp = mlx5_destroy_qp,
 	.set_ece = mlx5_set_ece,
 	.query_ece = mlx5_query_ece,

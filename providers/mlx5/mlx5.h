@@ -202,7 +202,6 @@ void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int mlx5_destroy_qp(struct verbs_qp *vqp);
 int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
-int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece);
 int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
 

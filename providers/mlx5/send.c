@@ -119,13 +119,13 @@ FLAT enum kit_fault head_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 	if (op.has & HAS_ATOMIC) {
 		if (unlikely(wr->wr.atomic.remote_addr % 8))
 			return KIT_FAULT_ATOMIC_ADDR;
-		wqe_raddr(b->seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
+		mlx_raddr_write(b->seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
 		segment_take(b, MLX_SEGMENT);
 		wqe_atomic(b->seg, wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP,
 			   wr->wr.atomic.compare_add, wr->wr.atomic.swap);
 		segment_take(b, MLX_SEGMENT);
 	} else if (op.has & HAS_RADDR) {
-		wqe_raddr(b->seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		mlx_raddr_write(b->seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
 		segment_take(b, MLX_SEGMENT);
 	}
 	return KIT_FAULT_NONE;
@@ -168,11 +168,6 @@ FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 	return KIT_FAULT_NONE;
 }
 
-FLAT bool op_possible(const struct mlx5_sq *sq, const struct ibv_send_wr *wr)
-{
-	return (unsigned int)wr->opcode < 32 && sq->ops >> wr->opcode & 1;
-}
-
 /* The errno of a refused request. */
 __attribute__((noinline, cold)) static int
 send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
@@ -188,22 +183,6 @@ send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fau
 	};
 
 	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr, fault, &limits);
-}
-
-/* What of a request does not depend on what it is. */
-FLAT enum kit_fault send_check(const struct mlx5_sq *sq, const struct ibv_send_wr *wr,
-			       uint32_t sge_limit, bool room)
-{
-	/* Also in a state in which nothing is taken: the limit is 0 then. */
-	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
-		return KIT_FAULT_NUM_SGE;
-	if (unlikely(!room))
-		return KIT_FAULT_FULL;
-	if (unlikely(!op_possible(sq, wr)))
-		return KIT_FAULT_OPCODE;
-	if (unlikely(wr->num_sge && !wr->sg_list))
-		return KIT_FAULT_SG_LIST;
-	return KIT_FAULT_NONE;
 }
 
 FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
@@ -230,7 +209,7 @@ FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 		};
 		uint8_t flags;
 
-		fault = send_check(sq, wr, sge_limit, nreq < room);
+		fault = mlx_send_check(&sq->ops, wr, sge_limit, nreq < room);
 		if (likely(!fault)) {
 			op = send_ops[wr->opcode];
 			fault = send_build(qp, wr, op, type, &b);

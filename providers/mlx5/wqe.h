@@ -19,7 +19,7 @@ enum {
 	UMR_MKEY_ANY_QP = 0xffffff,
 };
 
-#define FLAT __attribute__((always_inline)) static inline
+#define FLAT MLX_FLAT
 
 FLAT char *sq_slot(const struct mlx5_sq *sq, uint32_t block)
 {
@@ -35,20 +35,7 @@ FLAT char *sq_wrap(const struct mlx5_sq *sq, char *seg)
 /* How many requests there is room for. */
 FLAT uint32_t sq_room(struct mlx5_sq *sq)
 {
-	/* acquire: pairs with the release of who polls, who has read the slots */
-	uint32_t used = sq->head - atomic_load_explicit(&sq->tail, memory_order_acquire);
-
-	/* A tail that the adapter's words drove past the head leaves none. */
-	return likely(used <= sq->max_post) ? sq->max_post - used : 0;
-}
-
-FLAT void wqe_raddr(char *seg, uint64_t addr, uint32_t rkey)
-{
-	struct mlx5_wqe_raddr_seg *raddr = (void *)seg;
-
-	raddr->raddr = htobe64(addr);
-	raddr->rkey = htobe32(rkey);
-	raddr->reserved = 0;
+	return mlx_sq_room(sq->head, &sq->tail, sq->max_post);
 }
 
 FLAT void wqe_atomic(char *seg, bool swap, uint64_t compare_add, uint64_t value)

@@ -145,7 +145,7 @@ FLAT void wr_rdma(struct ibv_qp_ex *qp_ex, uint8_t opcode, uint32_t rkey, uint64
 	if (unlikely(!batch))
 		return;
 	wr_head(qp_ex, opcode, imm);
-	wqe_raddr(batch->seg, remote_addr, rkey);
+	mlx_raddr_write(batch->seg, remote_addr, rkey);
 	wr_take(batch, MLX_SEGMENT);
 }
 
@@ -178,7 +178,7 @@ FLAT void wr_atomic(struct ibv_qp_ex *qp_ex, uint8_t opcode, uint32_t rkey, uint
 	if (unlikely(!batch))
 		return;
 	wr_head(qp_ex, opcode, 0);
-	wqe_raddr(batch->seg, remote_addr, rkey);
+	mlx_raddr_write(batch->seg, remote_addr, rkey);
 	wr_take(batch, MLX_SEGMENT);
 	wqe_atomic(batch->seg, opcode == MLX5_OPCODE_ATOMIC_CS, compare_add, swap);
 	wr_take(batch, MLX_SEGMENT);
