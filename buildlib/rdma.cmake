@@ -142,14 +142,14 @@ function(rdma_provider_library name soversion version map)
   rdma_pkgconfig(${name} "Direct verbs of ${name} devices" "libibverbs" "")
 endfunction()
 
-# rdma_provider(<name> [KIT] [OPTIONAL] [LIBRARY <soversion> <version> <map>] [LIBS <targets>...] [ARCHIVE <more
+# rdma_provider(<name> [WITH <folders>...] [OPTIONAL] [LIBRARY <soversion> <version> <map>] [LIBS <targets>...] [ARCHIVE <more
 # arguments of rdma_archive>...]): every *.c of the folder and its rooms becomes the plug-in, and an archive for static programs;
 # <name>.driver says which devices it serves. Those of direct/ are its direct verbs: a part of the plug-in with
-# LIBRARY, which is rdma_provider_library(); else a library of their own. With KIT it has providers/kit in it. Plug-in
+# LIBRARY, which is rdma_provider_library(); else a library of their own. WITH: what of providers/ it has in it. Plug-in
 # and file are found from the build tree without installing. OPTIONAL: packaged alone, so its file is not left in /etc,
 # where other releases would complain about it. guardian/ has a program of its own.
 function(rdma_provider name)
-  cmake_parse_arguments(arg "KIT;OPTIONAL" "" "LIBRARY;LIBS;ARCHIVE" ${ARGN})
+  cmake_parse_arguments(arg "OPTIONAL" "" "WITH;LIBRARY;LIBS;ARCHIVE" ${ARGN})
   set(folder ${CMAKE_CURRENT_SOURCE_DIR})
   set(plugin ${name}-rdmav${RDMA_PROVIDER_ABI})
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*/*.c ${folder}/*/*/*.c)
@@ -160,10 +160,7 @@ function(rdma_provider name)
   endif()
   list(FILTER sources EXCLUDE REGEX "/guardian/[^/]*$")
   rdma_objects(${name} ${sources})
-  set(objects ${name})
-  if(arg_KIT)
-    list(APPEND objects kit)
-  endif()
+  set(objects ${name} ${arg_WITH})
   if(arg_LIBRARY)
     rdma_provider_library(${name} ${arg_LIBRARY} OBJECTS ${objects} LIBS ${arg_LIBS})
     list(GET arg_LIBRARY 0 soversion)

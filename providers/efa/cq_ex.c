@@ -3,6 +3,7 @@
  * Extended polling: the lock is held from a successful start_poll to end_poll. An entry is read
  * when it is taken, so that what is read of it is of one completion, whatever the device does.
  */
+#include "providers/kit/cq_ex.h"
 #include "providers/efa/cqe.h"
 
 static inline struct efa_cq *ex_to_ecq(struct ibv_cq_ex *cq_ex)
@@ -157,29 +158,24 @@ static void dv_set_slots(struct efa_cq *cq, uint64_t dv_flags)
 		cq->dv.wc_is_unsolicited = dv_is_unsolicited;
 }
 
+static const struct ibv_cq_ex ex_slots = {
+	.start_poll = ex_start_poll,
+	.next_poll = ex_next_poll,
+	.end_poll = ex_end_poll,
+	.read_opcode = ex_read_opcode,
+	.read_vendor_err = ex_read_vendor_err,
+	.read_wc_flags = ex_read_wc_flags,
+	.read_byte_len = ex_read_byte_len,
+	.read_imm_data = ex_read_imm_data,
+	.read_qp_num = ex_read_qp_num,
+	.read_src_qp = ex_read_src_qp,
+	.read_slid = ex_read_slid,
+	.read_sl = ex_read_nothing,
+	.read_dlid_path_bits = ex_read_nothing,
+};
+
 void efa_cq_ex_set_slots(struct efa_cq *cq, uint64_t wc_flags, uint64_t dv_flags)
 {
-	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
-
-	ex->start_poll = ex_start_poll;
-	ex->next_poll = ex_next_poll;
-	ex->end_poll = ex_end_poll;
-	ex->read_opcode = ex_read_opcode;
-	ex->read_vendor_err = ex_read_vendor_err;
-	ex->read_wc_flags = ex_read_wc_flags;
-	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
-		ex->read_byte_len = ex_read_byte_len;
-	if (wc_flags & IBV_WC_EX_WITH_IMM)
-		ex->read_imm_data = ex_read_imm_data;
-	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
-		ex->read_qp_num = ex_read_qp_num;
-	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
-		ex->read_src_qp = ex_read_src_qp;
-	if (wc_flags & IBV_WC_EX_WITH_SLID)
-		ex->read_slid = ex_read_slid;
-	if (wc_flags & IBV_WC_EX_WITH_SL)
-		ex->read_sl = ex_read_nothing;
-	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
-		ex->read_dlid_path_bits = ex_read_nothing;
+	kit_cq_ex_set_slots(&cq->vcq.cq_ex, &ex_slots, wc_flags);
 	dv_set_slots(cq, dv_flags);
 }

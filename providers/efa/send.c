@@ -6,48 +6,20 @@
  */
 #include "providers/efa/wqe.h"
 
-static uint64_t inline_length(const struct ibv_send_wr *wr)
-{
-	uint64_t length = 0;
-
-	for (int i = 0; i < wr->num_sge; i++)
-		length += wr->sg_list[i].length;
-	return length;
-}
-
-/* The offending value and the limit, in words. Return: the errno. */
+/* The errno of a refused request. */
 __attribute__((noinline, cold)) static int
 send_refuse(struct efa_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
 {
 	struct efa_sq *sq = &qp->sq;
-	uint64_t value = 0;
-	uint32_t limit = 0;
+	const struct kit_sq_limits limits = {
+		.closed = !sq->open,
+		.max_post = sq->wq.max_post,
+		.max_sge = sq->max_sge,
+		.max_inline = sq->max_inline,
+		.no_flags = ~(unsigned int)(IBV_SEND_SIGNALED | IBV_SEND_INLINE),
+	};
 
-	if (!sq->open)
-		fault = KIT_FAULT_STATE;
-	switch (fault) {
-	case KIT_FAULT_FULL:
-		value = limit = sq->wq.max_post;
-		break;
-	case KIT_FAULT_OPCODE:
-		value = wr->opcode;
-		break;
-	case KIT_FAULT_SEND_FLAGS:
-		value = wr->send_flags & ~(unsigned int)(IBV_SEND_SIGNALED | IBV_SEND_INLINE);
-		fault = value ? fault : KIT_FAULT_UNSIGNALED;
-		break;
-	case KIT_FAULT_NUM_SGE:
-		value = (uint32_t)wr->num_sge;
-		limit = sq->max_sge;
-		break;
-	case KIT_FAULT_INLINE:
-		value = inline_length(wr);
-		limit = sq->max_inline;
-		break;
-	default:
-		break;
-	}
-	return kit_send_refuse(&qp->vqp.qp, &sq->wq.said, "ibv_post_send", fault, value, limit);
+	return kit_post_refuse(&qp->vqp.qp, &sq->wq.said, wr, fault, &limits);
 }
 
 /* Of the two that are possible, the lowest bit tells. */

@@ -11,10 +11,12 @@ static const int fault_errno[KIT_FAULT_COUNT] = {
 	[KIT_FAULT_STATE] = EINVAL,	  [KIT_FAULT_NO_QUEUE] = EINVAL,
 	[KIT_FAULT_FULL] = ENOMEM,	  [KIT_FAULT_OPCODE] = EINVAL,
 	[KIT_FAULT_ATOMICS] = EOPNOTSUPP, [KIT_FAULT_NUM_SGE] = EINVAL,
-	[KIT_FAULT_SG_LIST] = EINVAL,	  [KIT_FAULT_INLINE] = EINVAL,
+	[KIT_FAULT_SG_LIST] = EINVAL,	  [KIT_FAULT_LENGTH] = EINVAL,
+	[KIT_FAULT_INLINE] = EINVAL,	  [KIT_FAULT_ATOMIC_LENGTH] = EINVAL,
 	[KIT_FAULT_ATOMIC_ADDR] = EINVAL, [KIT_FAULT_BIND] = EOPNOTSUPP,
-	[KIT_FAULT_AH] = EINVAL,	  [KIT_FAULT_NO_BUILDER] = EINVAL,
-	[KIT_FAULT_SEND_FLAGS] = EINVAL,  [KIT_FAULT_UNSIGNALED] = EINVAL,
+	[KIT_FAULT_BIND_WR] = EINVAL,	  [KIT_FAULT_AH] = EINVAL,
+	[KIT_FAULT_NO_BUILDER] = EINVAL,  [KIT_FAULT_SEND_FLAGS] = EINVAL,
+	[KIT_FAULT_UNSIGNALED] = EINVAL,
 };
 
 static const char *const state_names[] = {
@@ -95,6 +97,14 @@ static void send_text(const struct ibv_qp *qp, enum kit_fault fault, uint64_t va
 		snprintf(text, size, "%d scatter/gather entries, the QP's max_send_sge is %u",
 			 (int)value, limit);
 		break;
+	case KIT_FAULT_LENGTH:
+		snprintf(text, size, "%" PRIu64 " bytes in one request, at most %u are possible",
+			 value, limit);
+		break;
+	case KIT_FAULT_ATOMIC_LENGTH:
+		snprintf(text, size, "%" PRIu64 " bytes for the result of an atomic, it needs 8",
+			 value);
+		break;
 	case KIT_FAULT_INLINE:
 		snprintf(text, size, "%" PRIu64 " bytes inline, the QP's max_inline_data is %u",
 			 value, limit);
@@ -108,6 +118,10 @@ static void send_text(const struct ibv_qp *qp, enum kit_fault fault, uint64_t va
 	case KIT_FAULT_BIND:
 		snprintf(text, size, "a window of %" PRIu64 " bytes, at most %u are possible",
 			 value, limit);
+		break;
+	case KIT_FAULT_BIND_WR:
+		snprintf(text, size,
+			 "BIND_MW needs a window, no scatter/gather entries and no immediate data");
 		break;
 	case KIT_FAULT_AH:
 		snprintf(text, size, "a UD request needs an address handle, wr.ud.ah is NULL");
@@ -150,6 +164,9 @@ static void recv_text(enum kit_fault fault, uint64_t value, uint32_t limit, char
 			       : "%d scatter/gather entries, the device needs at least 1 (of %u)",
 			 (int)value, limit);
 		break;
+	case KIT_FAULT_LENGTH:
+		snprintf(text, size, "the buffers of one receive exceed %u bytes", limit);
+		break;
 	default:
 		snprintf(text, size, "num_sge is not 0, but sg_list is NULL");
 	}
@@ -164,19 +181,93 @@ static bool fault_first(atomic_uint *said, enum kit_fault fault)
 	return !(atomic_fetch_or_explicit(said, bit, memory_order_relaxed) & bit);
 }
 
-__attribute__((noinline, cold)) int kit_send_refuse(struct ibv_qp *qp, atomic_uint *said,
-						    const char *verb, enum kit_fault fault,
-						    uint64_t value, uint32_t limit)
+/* @text: NULL: the words of this file, which take @value and @limit */
+static int send_refuse(struct ibv_qp *qp, atomic_uint *said, const char *verb, enum kit_fault fault,
+		       const char *text, uint64_t value, uint32_t limit)
 {
-	char text[256];
+	char own[256];
 
 	verbs_data(qp->context, "qp 0x%x: %s: refused: %s", qp->qp_num, verb,
 		   strerror(fault_errno[fault]));
 	if (fault_first(said, fault)) {
-		send_text(qp, fault, value, limit, text, sizeof(text));
-		verbs_err(qp->context, "%s qp 0x%x: %s: %s", type_name(qp), qp->qp_num, verb, text);
+		if (!text)
+			send_text(qp, fault, value, limit, own, sizeof(own));
+		verbs_err(qp->context, "%s qp 0x%x: %s: %s", type_name(qp), qp->qp_num, verb,
+			  text ? text : own);
 	}
 	return fault_errno[fault];
+}
+
+__attribute__((noinline, cold)) int kit_send_refuse(struct ibv_qp *qp, atomic_uint *said,
+						    const char *verb, enum kit_fault fault,
+						    uint64_t value, uint32_t limit)
+{
+	return send_refuse(qp, said, verb, fault, NULL, value, limit);
+}
+
+__attribute__((noinline, cold)) int kit_send_refuse_as(struct ibv_qp *qp, atomic_uint *said,
+						       const char *verb, enum kit_fault fault,
+						       const char *text)
+{
+	return send_refuse(qp, said, verb, fault, text, 0, 0);
+}
+
+static uint64_t wr_length(const struct ibv_send_wr *wr)
+{
+	uint64_t length = 0;
+
+	for (int i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	return length;
+}
+
+static bool is_atomic(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+__attribute__((noinline, cold)) int kit_post_refuse(struct ibv_qp *qp, atomic_uint *said,
+						    const struct ibv_send_wr *wr,
+						    enum kit_fault fault,
+						    const struct kit_sq_limits *limits)
+{
+	uint64_t value = 0;
+	uint32_t limit = 0;
+
+	if (limits->closed)
+		fault = KIT_FAULT_STATE;
+	switch (fault) {
+	case KIT_FAULT_FULL:
+		value = limit = limits->max_post;
+		break;
+	case KIT_FAULT_OPCODE:
+		value = wr->opcode;
+		if (qp->qp_type == IBV_QPT_RC && !limits->atomics && is_atomic(wr->opcode))
+			fault = KIT_FAULT_ATOMICS;
+		break;
+	case KIT_FAULT_NUM_SGE:
+		value = (uint32_t)wr->num_sge;
+		limit = limits->max_sge;
+		break;
+	case KIT_FAULT_INLINE:
+		value = wr_length(wr);
+		limit = limits->max_inline;
+		break;
+	case KIT_FAULT_ATOMIC_ADDR:
+		value = wr->wr.atomic.remote_addr;
+		break;
+	case KIT_FAULT_BIND:
+		value = wr->bind_mw.bind_info.length;
+		limit = limits->max_bind;
+		break;
+	case KIT_FAULT_SEND_FLAGS:
+		value = wr->send_flags & limits->no_flags;
+		fault = value ? fault : KIT_FAULT_UNSIGNALED;
+		break;
+	default:
+		break;
+	}
+	return kit_send_refuse(qp, said, "ibv_post_send", fault, value, limit);
 }
 
 __attribute__((noinline, cold)) int kit_wr_refuse(struct ibv_qp *qp, atomic_uint *said,

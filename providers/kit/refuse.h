@@ -8,6 +8,7 @@
 #define PROVIDERS_KIT_REFUSE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <infiniband/verbs.h>
@@ -21,9 +22,12 @@ enum kit_fault {
 	KIT_FAULT_ATOMICS, /* the device has none */
 	KIT_FAULT_NUM_SGE,
 	KIT_FAULT_SG_LIST,
+	KIT_FAULT_LENGTH, /* of all data of a request */
 	KIT_FAULT_INLINE,
+	KIT_FAULT_ATOMIC_LENGTH,
 	KIT_FAULT_ATOMIC_ADDR,
-	KIT_FAULT_BIND,
+	KIT_FAULT_BIND,	   /* the window is too long */
+	KIT_FAULT_BIND_WR, /* the request has what none for a window has */
 	KIT_FAULT_AH,
 	KIT_FAULT_NO_BUILDER,
 	KIT_FAULT_SEND_FLAGS, /* the value: those that the device does not have */
@@ -39,6 +43,9 @@ enum kit_fault {
  */
 int kit_send_refuse(struct ibv_qp *qp, atomic_uint *said, const char *verb, enum kit_fault fault,
 		    uint64_t value, uint32_t limit);
+/* With words of the provider's own. */
+int kit_send_refuse_as(struct ibv_qp *qp, atomic_uint *said, const char *verb, enum kit_fault fault,
+		       const char *text);
 int kit_recv_refuse(struct ibv_qp *qp, atomic_uint *said, enum kit_fault fault, uint64_t value,
 		    uint32_t limit);
 int kit_srq_refuse(struct ibv_srq *srq, atomic_uint *said, enum kit_fault fault, uint64_t value,
@@ -47,5 +54,18 @@ int kit_srq_refuse(struct ibv_srq *srq, atomic_uint *said, enum kit_fault fault,
  */
 int kit_wr_refuse(struct ibv_qp *qp, atomic_uint *said, enum kit_fault fault, uint64_t value,
 		  uint32_t limit);
+
+/* Of a send queue: what is said to whoever asked for more. */
+struct kit_sq_limits {
+	bool closed;  /* nothing is taken in the QP's state */
+	bool atomics; /* the device has them */
+	uint32_t max_post, max_sge, max_inline;
+	uint32_t max_bind;     /* bytes of a window */
+	unsigned int no_flags; /* IBV_SEND_ that the device does not have */
+};
+
+/* As kit_send_refuse(), of ibv_post_send(): what is offending is looked for in @wr. */
+int kit_post_refuse(struct ibv_qp *qp, atomic_uint *said, const struct ibv_send_wr *wr,
+		    enum kit_fault fault, const struct kit_sq_limits *limits);
 
 #endif

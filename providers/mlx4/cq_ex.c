@@ -3,17 +3,13 @@
  * Extended polling: the lock is held from a successful start_poll to end_poll, and the fields are
  * read from the entry itself.
  */
+#include "providers/kit/cq_ex.h"
 #include "providers/mlx4/cqe.h"
 
 const uint64_t mlx4_cq_ex_wc_flags =
 	IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |
 	IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
 	IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
-
-static inline struct mlx4_cq *ex_to_mcq(struct ibv_cq_ex *cq_ex)
-{
-	return (struct mlx4_cq *)cq_ex;
-}
 
 static inline const struct mlx4_cqe *ex_cqe(struct ibv_cq_ex *cq_ex)
 {
@@ -31,13 +27,13 @@ static inline bool ex_is_sent(struct ibv_cq_ex *cq_ex)
 }
 
 /* Take the next entry. ENOENT: there is none; EIO: it makes no sense. */
-static inline int ex_take(struct mlx4_cq *cq)
+static inline int ex_take(struct mlx_cq *cq)
 {
-	const struct mlx4_cqe *cqe = mlx4_cqe_at(cq, cq->consumer);
+	const struct mlx4_cqe *cqe = mlx_cqe_at(cq, cq->consumer);
 	int last = mlx4_cqe_valid(cq, cqe, cq->consumer);
 	struct mlx4_done done;
 
-	if (last == MLX4_CQE_NONE)
+	if (last == MLX_CQE_NONE)
 		return ENOENT;
 	/* The rest of the entry was written before its last byte. */
 	barrier_from_device();
@@ -53,47 +49,14 @@ static inline int ex_take(struct mlx4_cq *cq)
 	return 0;
 }
 
-static void ex_publish(struct mlx4_cq *cq)
-{
-	atomic_thread_fence(memory_order_release);
-	mlx4_cq_publish(cq);
-}
-
 static int ex_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
 {
-	struct mlx4_cq *cq = ex_to_mcq(cq_ex);
-	int r;
-
-	if (unlikely(attr->comp_mask)) {
-		errno = EINVAL;
-		return EINVAL;
-	}
-	spinlock_lock(&cq->lock);
-	r = ex_take(cq);
-	if (r) {
-		if (r != ENOENT)
-			ex_publish(cq);
-		spinlock_unlock(&cq->lock);
-		errno = r;
-	}
-	return r;
+	return mlx_ex_start_poll(cq_ex, attr, ex_take);
 }
 
 static int ex_next_poll(struct ibv_cq_ex *cq_ex)
 {
-	int r = ex_take(ex_to_mcq(cq_ex));
-
-	if (r)
-		errno = r;
-	return r;
-}
-
-static void ex_end_poll(struct ibv_cq_ex *cq_ex)
-{
-	struct mlx4_cq *cq = ex_to_mcq(cq_ex);
-
-	ex_publish(cq);
-	spinlock_unlock(&cq->lock);
+	return mlx_ex_next_poll(cq_ex, ex_take);
 }
 
 static enum ibv_wc_opcode ex_read_opcode(struct ibv_cq_ex *cq_ex)
@@ -136,11 +99,6 @@ static __be32 ex_read_imm_data(struct ibv_cq_ex *cq_ex)
 	return cqe->immed_rss_invalid;
 }
 
-static uint32_t ex_read_qp_num(struct ibv_cq_ex *cq_ex)
-{
-	return ex_to_mcq(cq_ex)->cqe_qp->vqp.qp.qp_num;
-}
-
 static uint32_t ex_read_src_qp(struct ibv_cq_ex *cq_ex)
 {
 	return be32toh(ex_cqe(cq_ex)->g_mlpath_rqpn) & 0xffffff;
@@ -169,30 +127,24 @@ static uint64_t ex_read_completion_ts(struct ibv_cq_ex *cq_ex)
 	return (uint64_t)be32toh(cqe->ts_47_16) << 16 | cqe->ts_15_8 << 8 | cqe->ts_7_0;
 }
 
-void mlx4_cq_ex_set_slots(struct mlx4_cq *cq, uint64_t wc_flags)
-{
-	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
+static const struct ibv_cq_ex ex_slots = {
+	.start_poll = ex_start_poll,
+	.next_poll = ex_next_poll,
+	.end_poll = mlx_ex_end_poll,
+	.read_opcode = ex_read_opcode,
+	.read_vendor_err = ex_read_vendor_err,
+	.read_wc_flags = ex_read_wc_flags,
+	.read_byte_len = ex_read_byte_len,
+	.read_imm_data = ex_read_imm_data,
+	.read_qp_num = mlx_ex_read_qp_num,
+	.read_src_qp = ex_read_src_qp,
+	.read_slid = ex_read_slid,
+	.read_sl = ex_read_sl,
+	.read_dlid_path_bits = ex_read_dlid_path_bits,
+	.read_completion_ts = ex_read_completion_ts,
+};
 
-	ex->start_poll = ex_start_poll;
-	ex->next_poll = ex_next_poll;
-	ex->end_poll = ex_end_poll;
-	ex->read_opcode = ex_read_opcode;
-	ex->read_vendor_err = ex_read_vendor_err;
-	ex->read_wc_flags = ex_read_wc_flags;
-	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
-		ex->read_byte_len = ex_read_byte_len;
-	if (wc_flags & IBV_WC_EX_WITH_IMM)
-		ex->read_imm_data = ex_read_imm_data;
-	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
-		ex->read_qp_num = ex_read_qp_num;
-	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
-		ex->read_src_qp = ex_read_src_qp;
-	if (wc_flags & IBV_WC_EX_WITH_SLID)
-		ex->read_slid = ex_read_slid;
-	if (wc_flags & IBV_WC_EX_WITH_SL)
-		ex->read_sl = ex_read_sl;
-	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
-		ex->read_dlid_path_bits = ex_read_dlid_path_bits;
-	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
-		ex->read_completion_ts = ex_read_completion_ts;
+void mlx4_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags)
+{
+	kit_cq_ex_set_slots(&cq->vcq.cq_ex, &ex_slots, wc_flags);
 }

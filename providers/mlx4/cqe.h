@@ -9,7 +9,14 @@
 enum {
 	/* The number of a poll that met an entry nobody can have written in earnest. */
 	MLX4_POLL_CORRUPT = -2,
-	MLX4_CQE_NONE = -1, /* as the last byte of an entry that is the adapter's */
+};
+
+static const struct mlx_cqe_format mlx4_cqe_format = {
+	.size = sizeof(struct mlx4_cqe),
+	.owner = MLX4_CQE_OWNER_MASK,
+	.unwritten = UINT8_MAX + 1,
+	.opcode_mask = MLX4_CQE_OPCODE_MASK,
+	.resize = MLX4_CQE_OPCODE_RESIZE,
 };
 
 /*
@@ -23,42 +30,12 @@ struct mlx4_done {
 };
 
 /* A queue pair that completes here; or NULL. poll.c */
-struct mlx4_qp *mlx4_cq_find(struct mlx4_cq *cq, uint32_t qpn);
-enum ibv_wc_status mlx4_status(uint8_t syndrome);
-void mlx4_cqe_say_corrupt(const struct mlx4_cq *cq, const struct mlx4_cqe *cqe);
+struct mlx4_qp *mlx4_cq_find(struct mlx_cq *cq, uint32_t qpn);
+void mlx4_cqe_say_corrupt(const struct mlx_cq *cq, const struct mlx4_cqe *cqe);
 
-static inline struct mlx4_cqe *mlx4_cqe_at(const struct mlx4_cq *cq, uint32_t n)
+static inline int mlx4_cqe_valid(const struct mlx_cq *cq, const struct mlx4_cqe *cqe, uint32_t n)
 {
-	return (struct mlx4_cqe *)(cq->first + (size_t)(n & cq->mask) * cq->stride);
-}
-
-/* The entry's last byte, read once, when the adapter has written it; else MLX4_CQE_NONE. */
-static inline int mlx4_cqe_valid(const struct mlx4_cq *cq, const struct mlx4_cqe *cqe, uint32_t n)
-{
-	uint8_t last = *(const volatile uint8_t *)&cqe->owner_sr_opcode;
-
-	return !!(last & MLX4_CQE_OWNER_MASK) == !!(n & (cq->mask + 1)) ? last : MLX4_CQE_NONE;
-}
-
-/* What the program has taken is the adapter's again. */
-static inline void mlx4_cq_publish(struct mlx4_cq *cq)
-{
-	cq->record[0] = htobe32(cq->consumer & 0xffffff);
-}
-
-/* A request of an SRQ was completed. Whoever says so of one that does not exist is not believed. */
-static inline void mlx4_srq_free(struct mlx4_srq *srq, uint32_t index)
-{
-	struct mlx4_wqe_srq_next_seg *last;
-
-	if (unlikely(index > srq->mask))
-		return;
-	spinlock_lock(&srq->lock);
-	last = (void *)(srq->ring + ((size_t)srq->tail << srq->shift));
-	last->next_wqe_index = htobe16(index);
-	srq->next[srq->tail] = index;
-	srq->tail = index;
-	spinlock_unlock(&srq->lock);
+	return mlx_cqe_valid(cq, &mlx4_cqe_format, cqe, n);
 }
 
 /* Of what was sent: this request and all before it are done. */
@@ -78,14 +55,14 @@ __attribute__((always_inline)) static inline bool mlx4_done_received(struct mlx4
 								     uint32_t index)
 {
 	struct mlx4_qp *qp = done->qp;
-	struct mlx4_rq *rq = &qp->rq;
+	struct mlx_rq *rq = &qp->rq;
 	uint32_t tail;
 
 	if (qp->srq) {
 		if (unlikely(index > qp->srq->mask))
 			return false;
 		done->wr_id = qp->srq->wr_ids[index];
-		mlx4_srq_free(qp->srq, index);
+		mlx_srq_done(qp->srq, index);
 		return true;
 	}
 	tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
@@ -99,7 +76,7 @@ __attribute__((always_inline)) static inline bool mlx4_done_received(struct mlx4
  * @last: the entry's last byte
  * Return: whether the entry can be believed.
  */
-__attribute__((always_inline)) static inline bool mlx4_done_read(struct mlx4_cq *cq,
+__attribute__((always_inline)) static inline bool mlx4_done_read(struct mlx_cq *cq,
 								 const struct mlx4_cqe *cqe,
 								 unsigned int last,
 								 struct mlx4_done *done)
@@ -109,7 +86,7 @@ __attribute__((always_inline)) static inline bool mlx4_done_read(struct mlx4_cq 
 	unsigned int opcode = last & MLX4_CQE_OPCODE_MASK;
 
 	done->qp = cq->last;
-	if (unlikely(!done->qp || cq->last_qpn != qpn)) {
+	if (unlikely(!done->qp || cq->last_number != qpn)) {
 		done->qp = mlx4_cq_find(cq, qpn);
 		if (unlikely(!done->qp))
 			return false;
@@ -117,7 +94,7 @@ __attribute__((always_inline)) static inline bool mlx4_done_read(struct mlx4_cq 
 	done->status = IBV_WC_SUCCESS;
 	done->vendor_err = 0;
 	if (unlikely(opcode == MLX4_CQE_OPCODE_ERROR)) {
-		done->status = mlx4_status(((const struct mlx4_err_cqe *)cqe)->syndrome);
+		done->status = mlx_status(((const struct mlx4_err_cqe *)cqe)->syndrome);
 		done->vendor_err = ((const struct mlx4_err_cqe *)cqe)->vendor_err;
 	} else if (unlikely(opcode == MLX4_CQE_OPCODE_RESIZE)) {
 		return false;

@@ -7,10 +7,10 @@
  * Locks, in the order in which they are taken:
  *   mlx4_context.qp_lock	queue pairs come and go: a number is not given again before
  * its completions are gone
- *   mlx4_cq.lock	its consumer index; what completions change of queue pairs and SRQs
- *   mlx4_srq.lock	its list of free requests
+ *   mlx_cq.lock	its consumer index; what completions change of queue pairs and SRQs
+ *   mlx_srq.lock	its list of free requests
  *   mlx4_sq.lock	the send ring
- *   mlx4_rq.lock	the receive ring
+ *   mlx_rq.lock	the receive ring
  *   mlx4_context.bf_lock	which half of the register for requests comes next
  *
  * What the adapter wrote is not trusted: an index is masked or checked, an object looked up, before
@@ -25,15 +25,10 @@
 
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
-#include "providers/kit/barrier.h"
-#include "providers/kit/buf.h"
-#include "providers/kit/dbrec.h"
 #include "providers/kit/idtable.h"
-#include "providers/kit/refuse.h"
-#include "util/spinlock.h"
+#include "providers/mlx/mlx.h"
 
 enum {
-	MLX4_SEGMENT = 16,	  /* the unit of a request */
 	MLX4_PORTS = 2,		  /* an adapter has at most */
 	MLX4_BF_REGISTERS = 2,	  /* requests go into them in turn */
 	MLX4_WQE_PREFETCH = 2048, /* bytes that the adapter may read ahead of the last request */
@@ -85,63 +80,12 @@ struct mlx4_sq {
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
-struct mlx4_rq {
-	struct spinlock lock;
-	int max_sge; /* -1 in states in which nothing is taken */
-	uint32_t mask;
-	uint32_t shift;
-	uint32_t max_post;
-	uint32_t head;
-	uint32_t wqe_sge; /* segments of a slot that the kernel granted */
-	char *ring;
-	uint64_t *wr_ids;
-	__be32 *record;
-	atomic_uint tail;
-	atomic_uint said; /* as of mlx4_sq */
-};
-
-struct mlx4_srq {
-	struct verbs_srq vsrq;
-	struct spinlock lock;
-	uint32_t srqn;
-	uint32_t mask;
-	uint32_t shift;
-	uint32_t max_sge;
-	uint32_t head, tail; /* of the list of free requests; the last one is not given out */
-	uint16_t posted;
-	uint32_t *next;
-	uint64_t *wr_ids;
-	char *ring;
-	__be32 *record;
-	struct kit_buf buf;
-	atomic_uint said; /* as of mlx4_sq */
-};
-
-struct mlx4_cq {
-	struct verbs_cq vcq;
-	struct spinlock lock;
-	uint32_t consumer;
-	uint32_t mask;
-	uint32_t stride;      /* bytes from entry to entry */
-	char *first;	      /* the first entry's last 32 bytes, which are the completion */
-	struct mlx4_qp *last; /* whose completion was the last one; or NULL */
-	uint32_t last_qpn;
-	__be32 *record;
-	uint32_t cqn;
-	uint32_t arm_sn; /* events that the program has read, and one */
-	/* The entry that the extended poll stands on. */
-	const struct mlx4_cqe *cqe;
-	struct mlx4_qp *cqe_qp;
-	bool by_program; /* mlx4dv_init_obj() gave it away: nothing is taken out of it */
-	struct kit_buf buf;
-};
-
 struct mlx4_qp {
 	struct verbs_qp vqp;
 	struct mlx4_sq sq;
-	struct mlx4_rq rq;
-	struct mlx4_cq *send_cq, *recv_cq;
-	struct mlx4_srq *srq;
+	struct mlx_rq rq;
+	struct mlx_cq *send_cq, *recv_cq;
+	struct mlx_srq *srq;
 	bool ethernet;	 /* its port's link */
 	bool checksums;	 /* of what it receives are reported */
 	__be32 doorbell; /* what tells of its sends */
@@ -155,24 +99,18 @@ struct mlx4_ah {
 	uint8_t mac[6];
 };
 
+_Static_assert(sizeof(struct mlx_data_seg) == sizeof(struct mlx4_wqe_data_seg) &&
+		       sizeof(struct mlx_srq_next_seg) == sizeof(struct mlx4_wqe_srq_next_seg),
+	       "segments of receives, as the public header has them");
+
 static inline struct mlx4_context *to_mctx(struct ibv_context *ctx)
 {
 	return (struct mlx4_context *)to_vctx(ctx);
 }
 
-static inline struct mlx4_cq *to_mcq(struct ibv_cq *cq)
-{
-	return (struct mlx4_cq *)cq;
-}
-
 static inline struct mlx4_qp *to_mqp(struct ibv_qp *qp)
 {
 	return (struct mlx4_qp *)qp;
-}
-
-static inline struct mlx4_srq *to_msrq(struct ibv_srq *srq)
-{
-	return (struct mlx4_srq *)srq;
 }
 
 static inline struct mlx4_ah *to_mah(struct ibv_ah *ah)
@@ -190,23 +128,21 @@ int mlx4_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
 /* cq.c */
 int mlx4_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mlx4_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
-int mlx4_destroy_cq(struct verbs_cq *vcq);
 int mlx4_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void mlx4_cq_event(struct verbs_cq *vcq);
-/* What completed of a queue pair is taken out of both its queues. Then @take: from here on nobody
- * who polls finds it. */
-void mlx4_cqs_clean(struct mlx4_qp *qp, bool take);
+/* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
+ * polls finds it. */
+void mlx4_cqs_clean(struct mlx4_qp *qp, bool gone);
 
 /* poll.c, cq_ex.c */
 int mlx4_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 extern const uint64_t mlx4_cq_ex_wc_flags;
-void mlx4_cq_ex_set_slots(struct mlx4_cq *cq, uint64_t wc_flags);
+void mlx4_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 
 /* qp.c, qp_modify.c, qp_size.c */
 int mlx4_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int mlx4_destroy_qp(struct verbs_qp *vqp);
 int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
-int mlx4_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 
 /* What a QP's rings are, and what is granted of the send queue. */
 struct mlx4_qp_size {
@@ -223,12 +159,10 @@ int mlx4_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 /* Slots as a new send queue has them. */
 void mlx4_sq_init(struct mlx4_sq *sq);
 int mlx4_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
-int mlx4_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx4_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
 /* srq.c */
 int mlx4_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in);
-int mlx4_destroy_srq(struct verbs_srq *vsrq);
 
 /* ah.c */
 int mlx4_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in);

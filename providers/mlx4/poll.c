@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "providers/mlx4/cqe.h"
 
-struct mlx4_qp *mlx4_cq_find(struct mlx4_cq *cq, uint32_t qpn)
+struct mlx4_qp *mlx4_cq_find(struct mlx_cq *cq, uint32_t qpn)
 {
 	struct mlx4_qp *qp = idtable_find(&to_mctx(cq->vcq.cq.context)->qps, qpn);
 
@@ -9,34 +9,11 @@ struct mlx4_qp *mlx4_cq_find(struct mlx4_cq *cq, uint32_t qpn)
 	if (!qp || (qp->send_cq != cq && qp->recv_cq != cq))
 		return NULL;
 	cq->last = qp;
-	cq->last_qpn = qpn;
+	cq->last_number = qpn;
 	return qp;
 }
 
-enum ibv_wc_status mlx4_status(uint8_t syndrome)
-{
-	static const uint8_t statuses[] = {
-		[MLX4_CQE_SYNDROME_LOCAL_LENGTH_ERR] = IBV_WC_LOC_LEN_ERR,
-		[MLX4_CQE_SYNDROME_LOCAL_QP_OP_ERR] = IBV_WC_LOC_QP_OP_ERR,
-		[MLX4_CQE_SYNDROME_LOCAL_PROT_ERR] = IBV_WC_LOC_PROT_ERR,
-		[MLX4_CQE_SYNDROME_WR_FLUSH_ERR] = IBV_WC_WR_FLUSH_ERR,
-		[MLX4_CQE_SYNDROME_MW_BIND_ERR] = IBV_WC_MW_BIND_ERR,
-		[MLX4_CQE_SYNDROME_BAD_RESP_ERR] = IBV_WC_BAD_RESP_ERR,
-		[MLX4_CQE_SYNDROME_LOCAL_ACCESS_ERR] = IBV_WC_LOC_ACCESS_ERR,
-		[MLX4_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR] = IBV_WC_REM_INV_REQ_ERR,
-		[MLX4_CQE_SYNDROME_REMOTE_ACCESS_ERR] = IBV_WC_REM_ACCESS_ERR,
-		[MLX4_CQE_SYNDROME_REMOTE_OP_ERR] = IBV_WC_REM_OP_ERR,
-		[MLX4_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR] = IBV_WC_RETRY_EXC_ERR,
-		[MLX4_CQE_SYNDROME_RNR_RETRY_EXC_ERR] = IBV_WC_RNR_RETRY_EXC_ERR,
-		[MLX4_CQE_SYNDROME_REMOTE_ABORTED_ERR] = IBV_WC_REM_ABORT_ERR,
-	};
-
-	if (syndrome < ARRAY_SIZE(statuses) && statuses[syndrome])
-		return statuses[syndrome];
-	return IBV_WC_GENERAL_ERR;
-}
-
-__attribute__((noinline, cold)) void mlx4_cqe_say_corrupt(const struct mlx4_cq *cq,
+__attribute__((noinline, cold)) void mlx4_cqe_say_corrupt(const struct mlx_cq *cq,
 							  const struct mlx4_cqe *cqe)
 {
 	verbs_err(cq->vcq.cq.context,
@@ -92,7 +69,7 @@ __attribute__((always_inline)) static inline bool wc_received(struct ibv_wc *wc,
 
 /* Return: whether the entry can be believed. */
 __attribute__((always_inline)) static inline bool
-wc_read(struct mlx4_cq *cq, const struct mlx4_cqe *cqe, unsigned int last, struct ibv_wc *wc)
+wc_read(struct mlx_cq *cq, const struct mlx4_cqe *cqe, unsigned int last, struct ibv_wc *wc)
 {
 	bool sent = last & MLX4_CQE_IS_SEND_MASK;
 	struct mlx4_done done;
@@ -115,7 +92,7 @@ wc_read(struct mlx4_cq *cq, const struct mlx4_cqe *cqe, unsigned int last, struc
 }
 
 /* With the lock held, and the next entry with its last byte; gives the lock back. */
-__attribute__((noinline)) static int poll_found(struct mlx4_cq *cq, const struct mlx4_cqe *cqe,
+__attribute__((noinline)) static int poll_found(struct mlx_cq *cq, const struct mlx4_cqe *cqe,
 						int last, int num_entries, struct ibv_wc *wc)
 {
 	int n = 0;
@@ -133,29 +110,29 @@ __attribute__((noinline)) static int poll_found(struct mlx4_cq *cq, const struct
 		wc++;
 		if (++n == num_entries)
 			break;
-		cqe = mlx4_cqe_at(cq, cq->consumer);
+		cqe = mlx_cqe_at(cq, cq->consumer);
 		last = mlx4_cqe_valid(cq, cqe, cq->consumer);
-	} while (last != MLX4_CQE_NONE);
+	} while (last != MLX_CQE_NONE);
 	/* What was read is not read later: the adapter may write there again. */
 	atomic_thread_fence(memory_order_release);
-	mlx4_cq_publish(cq);
+	mlx_cq_publish(cq);
 	spinlock_unlock(&cq->lock);
 	return n;
 }
 
 /* With the lock held; gives it back. */
-static inline int poll_locked(struct mlx4_cq *cq, int num_entries, struct ibv_wc *wc)
+static inline int poll_locked(struct mlx_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	const struct mlx4_cqe *cqe = mlx4_cqe_at(cq, cq->consumer);
+	const struct mlx4_cqe *cqe = mlx_cqe_at(cq, cq->consumer);
 	int last = mlx4_cqe_valid(cq, cqe, cq->consumer);
 
-	if (last != MLX4_CQE_NONE && likely(num_entries > 0))
+	if (last != MLX_CQE_NONE && likely(num_entries > 0))
 		return poll_found(cq, cqe, last, num_entries, wc);
 	spinlock_unlock(&cq->lock);
 	return 0;
 }
 
-__attribute__((noinline, cold)) static int poll_contended(struct mlx4_cq *cq, int num_entries,
+__attribute__((noinline, cold)) static int poll_contended(struct mlx_cq *cq, int num_entries,
 							  struct ibv_wc *wc)
 {
 	spinlock_wait(&cq->lock);
@@ -164,7 +141,7 @@ __attribute__((noinline, cold)) static int poll_contended(struct mlx4_cq *cq, in
 
 int mlx4_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
-	struct mlx4_cq *cq = to_mcq(ibcq);
+	struct mlx_cq *cq = to_mcq(ibcq);
 
 	if (unlikely(!spinlock_try(&cq->lock)))
 		return poll_contended(cq, num_entries, wc);

@@ -91,11 +91,11 @@ static int rq_accept(struct mlx4_qp *qp, const struct ibv_qp_cap *cap,
 	if (!size->rq_count)
 		return 0;
 	if (!cap->max_recv_wr || cap->max_recv_wr > size->rq_count ||
-	    cap->max_recv_sge > (1u << size->rq_shift) / MLX4_SEGMENT) {
+	    cap->max_recv_sge > (1u << size->rq_shift) / MLX_SEGMENT) {
 		verbs_err(qp->vqp.qp.context,
 			  "qp 0x%x: the kernel grants %u receives of %u, of %u and %u",
 			  qp->vqp.qp.qp_num, cap->max_recv_wr, cap->max_recv_sge, size->rq_count,
-			  (1u << size->rq_shift) / MLX4_SEGMENT);
+			  (1u << size->rq_shift) / MLX_SEGMENT);
 		return -EPROTO;
 	}
 	qp->rq.max_post = cap->max_recv_wr;

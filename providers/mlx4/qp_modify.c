@@ -13,24 +13,6 @@ static void rings_reset(struct mlx4_qp *qp)
 		*qp->rq.record = 0;
 }
 
-/* What may be posted in the state that was reached. */
-static void gates_set(struct mlx4_qp *qp, enum ibv_qp_state state)
-{
-	switch (state) {
-	case IBV_QPS_RESET:
-		qp->sq.max_sge = qp->rq.max_sge = -1;
-		break;
-	case IBV_QPS_INIT:
-		qp->rq.max_sge = qp->rq.max_post ? (int)qp->rq.wqe_sge : -1;
-		break;
-	case IBV_QPS_RTS:
-		qp->sq.max_sge = qp->vqp.cap.max_send_sge;
-		break;
-	default:
-		break;
-	}
-}
-
 /* Where a queue pair is, completions and checksums follow. */
 static void port_set(struct mlx4_qp *qp, uint8_t port_num)
 {
@@ -60,20 +42,6 @@ int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return r;
 	if (in->attr->qp_state == IBV_QPS_RESET)
 		rings_reset(qp);
-	gates_set(qp, in->attr->qp_state);
-	return 0;
-}
-
-int mlx4_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
-{
-	int r = uverbs_query_qp(vqp, in);
-
-	if (r < 0)
-		return r;
-	/* The kernel does not know what the rings were made for. */
-	in->ret_attr->cap.max_send_wr = vqp->cap.max_send_wr;
-	in->ret_attr->cap.max_send_sge = vqp->cap.max_send_sge;
-	in->ret_attr->cap.max_inline_data = vqp->cap.max_inline_data;
-	in->ret_init_attr->cap = in->ret_attr->cap;
+	mlx_gates_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
 	return 0;
 }

@@ -13,7 +13,7 @@ enum {
 	DATAGRAM = sizeof(struct mlx4_wqe_datagram_seg),
 	INLINE_HEAD = sizeof(struct mlx4_wqe_inline_seg),
 	WQE_SHIFT_MIN = 6,
-	WQE_MAX = 63 * MLX4_SEGMENT, /* that a request can say of its own length */
+	WQE_MAX = 63 * MLX_SEGMENT, /* that a request can say of its own length */
 	INLINE_MAX = 1024,
 };
 
@@ -29,7 +29,7 @@ static uint32_t inline_size(enum ibv_qp_type type, uint32_t length)
 	uint32_t chunk = MLX4_INLINE_ALIGN - INLINE_HEAD, pad = type == IBV_QPT_UD ? 0 : 32;
 	uint32_t heads = DIV_ROUND_UP(length + pad, chunk);
 
-	return ROUND_UP(length + INLINE_HEAD * heads, MLX4_SEGMENT);
+	return ROUND_UP(length + INLINE_HEAD * heads, MLX_SEGMENT);
 }
 
 #define OP(name) (1u << IBV_WR_##name)
@@ -69,10 +69,10 @@ static int sq_size(const struct mlx4_context *ctx, const struct ibv_qp_init_attr
 	if (cap->max_inline_data > INLINE_MAX)
 		return refuse(ctx, "max_inline_data", cap->max_inline_data, INLINE_MAX);
 	data = max_of(inline_size(attr->qp_type, cap->max_inline_data),
-		      MLX4_SEGMENT * cap->max_send_sge);
+		      MLX_SEGMENT * cap->max_send_sge);
 	wqe = head + data;
 	if (attr->qp_type == IBV_QPT_RC)
-		wqe = max_of(wqe, (uint32_t)(RADDR + ATOMIC + MLX4_SEGMENT));
+		wqe = max_of(wqe, (uint32_t)(RADDR + ATOMIC + MLX_SEGMENT));
 	wqe = CTRL + max_of(wqe, (uint32_t)BIND);
 	if (wqe > WQE_MAX)
 		return refuse(ctx, "max_send_sge or max_inline_data: a request of that many bytes,",
@@ -82,7 +82,7 @@ static int sq_size(const struct mlx4_context *ctx, const struct ibv_qp_init_attr
 	size->sq_count = round_up_pow2(cap->max_send_wr + size->sq_spare);
 	size->sq_max_post = size->sq_count - size->sq_spare;
 	room = min_of(1u << size->sq_shift, (uint32_t)WQE_MAX) - CTRL - head;
-	size->sq_max_sge = room / MLX4_SEGMENT;
+	size->sq_max_sge = room / MLX_SEGMENT;
 	size->max_inline = room - INLINE_HEAD * DIV_ROUND_UP(room, MLX4_INLINE_ALIGN);
 	size->sq_ops = ops_possible(ctx, attr->qp_type);
 	return 0;
@@ -105,8 +105,7 @@ static int rq_size(const struct mlx4_context *ctx, const struct ibv_qp_init_attr
 	size->rq_wr = max_of(cap->max_recv_wr, 1u);
 	size->rq_sge = max_of(cap->max_recv_sge, 1u);
 	size->rq_count = round_up_pow2(size->rq_wr);
-	size->rq_shift =
-		__builtin_ctz(round_up_pow2(max_of(MLX4_SEGMENT * size->rq_sge, inl_recv)));
+	size->rq_shift = __builtin_ctz(round_up_pow2(max_of(MLX_SEGMENT * size->rq_sge, inl_recv)));
 	return 0;
 }
 

@@ -98,8 +98,8 @@ FLAT enum kit_fault data_inline(const struct mlx4_sq *sq, const struct ibv_send_
 		inline_copy(&in, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
 	piece_end(&in);
 	b->whole |= total > 0;
-	b->ds += (total + in.heads * sizeof(struct mlx4_wqe_inline_seg) + MLX4_SEGMENT - 1) /
-		 MLX4_SEGMENT;
+	b->ds += (total + in.heads * sizeof(struct mlx4_wqe_inline_seg) + MLX_SEGMENT - 1) /
+		 MLX_SEGMENT;
 	return KIT_FAULT_NONE;
 }
 
@@ -110,7 +110,7 @@ FLAT void data_list(const struct ibv_send_wr *wr, bool atomic, struct send_build
 	for (int i = wr->num_sge - 1; i >= 0; i--) {
 		const struct ibv_sge *sge = &wr->sg_list[i];
 
-		wqe_data(b->seg + (size_t)i * MLX4_SEGMENT, sge->addr,
+		wqe_data(b->seg + (size_t)i * MLX_SEGMENT, sge->addr,
 			 atomic && sge->length > 8 ? 8 : sge->length, sge->lkey);
 	}
 	b->ds += wr->num_sge;
@@ -119,7 +119,7 @@ FLAT void data_list(const struct ibv_send_wr *wr, bool atomic, struct send_build
 FLAT void segment_take(struct send_build *b, unsigned int size)
 {
 	b->seg += size;
-	b->ds += size / MLX4_SEGMENT;
+	b->ds += size / MLX_SEGMENT;
 }
 
 /* What some operations have in front of their data. */
@@ -133,13 +133,13 @@ FLAT enum kit_fault head_build(const struct ibv_send_wr *wr, struct send_op op,
 	if (op.has & HAS_ATOMIC) {
 		if (unlikely(wr->wr.atomic.remote_addr % 8))
 			return KIT_FAULT_ATOMIC_ADDR;
-		wqe_raddr(b->seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
+		mlx_raddr_write(b->seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
 		segment_take(b, sizeof(struct mlx4_wqe_raddr_seg));
 		wqe_atomic(b->seg, wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP,
 			   wr->wr.atomic.compare_add, wr->wr.atomic.swap);
 		segment_take(b, sizeof(struct mlx4_wqe_atomic_seg));
 	} else if (op.has & HAS_RADDR) {
-		wqe_raddr(b->seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		mlx_raddr_write(b->seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
 		segment_take(b, sizeof(struct mlx4_wqe_raddr_seg));
 		b->whole = wr->opcode == IBV_WR_RDMA_READ || !wr->num_sge;
 	}
@@ -189,70 +189,21 @@ FLAT enum kit_fault send_build(const struct mlx4_sq *sq, const struct ibv_send_w
 	return KIT_FAULT_NONE;
 }
 
-static uint64_t inline_length(const struct ibv_send_wr *wr)
-{
-	uint64_t length = 0;
-
-	for (int i = 0; i < wr->num_sge; i++)
-		length += wr->sg_list[i].length;
-	return length;
-}
-
-/* The offending value and the limit, in words. Return: the errno. */
+/* The errno of a refused request. */
 __attribute__((noinline, cold)) static int
 send_refuse(struct mlx4_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
 {
 	struct mlx4_sq *sq = &qp->sq;
-	uint64_t value = 0;
-	uint32_t limit = 0;
+	const struct kit_sq_limits limits = {
+		.closed = sq->max_sge < 0,
+		.atomics = to_mctx(qp->vqp.qp.context)->atomics,
+		.max_post = sq->max_post,
+		.max_sge = sq->max_sge,
+		.max_inline = sq->max_inline,
+		.no_flags = IBV_SEND_IP_CSUM,
+	};
 
-	if (sq->max_sge < 0)
-		fault = KIT_FAULT_STATE;
-	switch (fault) {
-	case KIT_FAULT_FULL:
-		value = limit = sq->max_post;
-		break;
-	case KIT_FAULT_OPCODE:
-		value = wr->opcode;
-		if (qp->vqp.qp.qp_type == IBV_QPT_RC && !to_mctx(qp->vqp.qp.context)->atomics &&
-		    (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		     wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD))
-			fault = KIT_FAULT_ATOMICS;
-		break;
-	case KIT_FAULT_NUM_SGE:
-		value = (uint32_t)wr->num_sge;
-		limit = sq->max_sge;
-		break;
-	case KIT_FAULT_INLINE:
-		value = inline_length(wr);
-		limit = sq->max_inline;
-		break;
-	case KIT_FAULT_ATOMIC_ADDR:
-		value = wr->wr.atomic.remote_addr;
-		break;
-	case KIT_FAULT_SEND_FLAGS:
-		value = IBV_SEND_IP_CSUM;
-		break;
-	default:
-		break;
-	}
-	return kit_send_refuse(&qp->vqp.qp, &sq->said, "ibv_post_send", fault, value, limit);
-}
-
-/* What of a request does not depend on what it is. */
-FLAT enum kit_fault send_check(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
-			       uint32_t sge_limit, bool room)
-{
-	/* Also in a state in which nothing is taken: the limit is 0 then. */
-	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
-		return KIT_FAULT_NUM_SGE;
-	if (unlikely(!room))
-		return KIT_FAULT_FULL;
-	if (unlikely((unsigned int)wr->opcode >= 32 || !(sq->ops >> wr->opcode & 1)))
-		return KIT_FAULT_OPCODE;
-	if (unlikely(wr->num_sge && !wr->sg_list))
-		return KIT_FAULT_SG_LIST;
-	return KIT_FAULT_NONE;
+	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr, fault, &limits);
 }
 
 /* One bit each, moved to its place. */
@@ -286,7 +237,7 @@ FLAT void blueflame(struct mlx4_context *ctx, const struct mlx4_qp *qp, const st
 	ctrl->bf_qpn |= qp->doorbell;
 	barrier_wc_lock(&ctx->bf_lock);
 	reg = ctx->bf + ctx->bf_offset;
-	for (unsigned int at = 0; at < b->ds * MLX4_SEGMENT; at += WQE_UNIT)
+	for (unsigned int at = 0; at < b->ds * MLX_SEGMENT; at += WQE_UNIT)
 		mmio_copy_64(reg + at, b->slot + at);
 	barrier_wc_flush();
 	ctx->bf_offset ^= ctx->bf_size;
@@ -300,7 +251,7 @@ FLAT void sq_ring(struct mlx4_qp *qp, uint32_t nreq, bool good, const struct sen
 	struct mlx4_sq *sq = &qp->sq;
 
 	if (nreq == 1 && good && last->whole && last->ds > 1 &&
-	    last->ds <= ctx->bf_size / MLX4_SEGMENT) {
+	    last->ds <= ctx->bf_size / MLX_SEGMENT) {
 		blueflame(ctx, qp, last, sq->head);
 		sq->head++;
 	} else {
@@ -333,7 +284,7 @@ FLAT int post_list(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 		};
 		struct send_op op;
 
-		fault = send_check(sq, wr, sge_limit, nreq < room);
+		fault = mlx_send_check(&sq->ops, wr, sge_limit, nreq < room);
 		if (likely(!fault)) {
 			op = send_ops[wr->opcode];
 			fault = send_build(sq, wr, op, datagram, &next);

@@ -21,7 +21,7 @@ enum {
 #define WQE_STAMP    0xffffffff
 #define WQE_ZERO_LEN (1u << 31) /* a segment's length when it has none */
 
-#define FLAT	     __attribute__((always_inline)) static inline
+#define FLAT	     MLX_FLAT
 
 FLAT char *sq_slot(const struct mlx4_sq *sq, uint32_t index)
 {
@@ -31,11 +31,7 @@ FLAT char *sq_slot(const struct mlx4_sq *sq, uint32_t index)
 /* How many requests there is room for. */
 FLAT uint32_t sq_room(struct mlx4_sq *sq)
 {
-	/* acquire: pairs with the release of who polls, who has read the slots */
-	uint32_t used = sq->head - atomic_load_explicit(&sq->tail, memory_order_acquire);
-
-	/* A tail that the adapter's words drove past the head leaves none. */
-	return likely(used <= sq->max_post) ? sq->max_post - used : 0;
+	return mlx_sq_room(sq->head, &sq->tail, sq->max_post);
 }
 
 /* As far as the request reaches that was there before, and never past its slot. */
@@ -46,20 +42,10 @@ FLAT void sq_stamp(const struct mlx4_sq *sq, uint32_t index)
 
 	if (size <= WQE_UNIT)
 		return;
-	used = (((const struct mlx4_wqe_ctrl_seg *)slot)->fence_size & WQE_SIZE_MASK) *
-	       MLX4_SEGMENT;
+	used = (((const struct mlx4_wqe_ctrl_seg *)slot)->fence_size & WQE_SIZE_MASK) * MLX_SEGMENT;
 	used = min_of(used, size);
 	for (uint32_t at = WQE_UNIT; at < used; at += WQE_UNIT)
 		*(uint32_t *)(slot + at) = WQE_STAMP;
-}
-
-FLAT void wqe_raddr(char *seg, uint64_t addr, uint32_t rkey)
-{
-	struct mlx4_wqe_raddr_seg *raddr = (void *)seg;
-
-	raddr->raddr = htobe64(addr);
-	raddr->rkey = htobe32(rkey);
-	raddr->reserved = 0;
 }
 
 FLAT void wqe_atomic(char *seg, bool swap, uint64_t compare_add, uint64_t value)

@@ -3,6 +3,7 @@
  * Extended polling: the lock is held from a successful start_poll to end_poll, and the fields are
  * read from the entry itself.
  */
+#include "providers/kit/cq_ex.h"
 #include "providers/mlx5/done.h"
 
 const uint64_t mlx5_cq_ex_wc_flags =
@@ -11,20 +12,15 @@ const uint64_t mlx5_cq_ex_wc_flags =
 	IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_CVLAN |
 	IBV_WC_EX_WITH_FLOW_TAG;
 
-static inline struct mlx5_cq *ex_to_mcq(struct ibv_cq_ex *cq_ex)
-{
-	return (struct mlx5_cq *)cq_ex;
-}
-
 static inline const struct mlx5_cqe64 *ex_cqe(struct ibv_cq_ex *cq_ex)
 {
 	return ex_to_mcq(cq_ex)->cqe;
 }
 
 /* Take the next entry. ENOENT: there is none; EIO: it makes no sense. */
-static inline int ex_take(struct mlx5_cq *cq)
+static inline int ex_take(struct mlx_cq *cq)
 {
-	const struct mlx5_cqe64 *cqe = mlx5_cqe_at(cq, cq->consumer);
+	const struct mlx5_cqe64 *cqe = mlx_cqe_at(cq, cq->consumer);
 	uint8_t op_own = mlx5_cqe_valid(cq, cqe, cq->consumer);
 	struct mlx5_done done;
 
@@ -45,58 +41,26 @@ static inline int ex_take(struct mlx5_cq *cq)
 	return 0;
 }
 
-static void ex_publish(struct mlx5_cq *cq)
-{
-	atomic_thread_fence(memory_order_release);
-	mlx5_cq_publish(cq);
-}
-
 static int ex_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
 {
-	struct mlx5_cq *cq = ex_to_mcq(cq_ex);
-	int r;
-
-	if (unlikely(attr->comp_mask)) {
-		errno = EINVAL;
-		return EINVAL;
-	}
-	spinlock_lock(&cq->lock);
-	r = ex_take(cq);
-	if (r) {
-		if (r != ENOENT)
-			ex_publish(cq);
-		spinlock_unlock(&cq->lock);
-		errno = r;
-	}
-	return r;
+	return mlx_ex_start_poll(cq_ex, attr, ex_take);
 }
 
 static int ex_next_poll(struct ibv_cq_ex *cq_ex)
 {
-	int r = ex_take(ex_to_mcq(cq_ex));
-
-	if (r)
-		errno = r;
-	return r;
-}
-
-static void ex_end_poll(struct ibv_cq_ex *cq_ex)
-{
-	struct mlx5_cq *cq = ex_to_mcq(cq_ex);
-
-	ex_publish(cq);
-	spinlock_unlock(&cq->lock);
+	return mlx_ex_next_poll(cq_ex, ex_take);
 }
 
 static enum ibv_wc_opcode ex_read_opcode(struct ibv_cq_ex *cq_ex)
 {
-	struct mlx5_cq *cq = ex_to_mcq(cq_ex);
+	struct mlx_cq *cq = ex_to_mcq(cq_ex);
 	const struct mlx5_done done = { .qp = cq->cqe_qp, .slot = cq->cqe_slot };
+	const struct mlx5_cqe64 *cqe = cq->cqe;
 	int opcode;
 
-	switch (cq->cqe->op_own >> 4) {
+	switch (cqe->op_own >> 4) {
 	case MLX5_CQE_REQ:
-		opcode = mlx5_sent_opcode(&done, be32toh(cq->cqe->sop_drop_qpn));
+		opcode = mlx5_sent_opcode(&done, be32toh(cqe->sop_drop_qpn));
 		return opcode < 0 ? IBV_WC_SEND : (enum ibv_wc_opcode)opcode;
 	case MLX5_CQE_RESP_WR_IMM:
 		return IBV_WC_RECV_RDMA_WITH_IMM;
@@ -145,11 +109,6 @@ static __be32 ex_read_imm_data(struct ibv_cq_ex *cq_ex)
 	return cqe->imm_inval_pkey;
 }
 
-static uint32_t ex_read_qp_num(struct ibv_cq_ex *cq_ex)
-{
-	return ex_to_mcq(cq_ex)->cqe_qp->vqp.qp.qp_num;
-}
-
 static uint32_t ex_read_src_qp(struct ibv_cq_ex *cq_ex)
 {
 	return be32toh(ex_cqe(cq_ex)->flags_rqpn) & 0xffffff;
@@ -185,34 +144,26 @@ static uint32_t ex_read_flow_tag(struct ibv_cq_ex *cq_ex)
 	return be32toh(ex_cqe(cq_ex)->sop_drop_qpn) & 0xffffff;
 }
 
-void mlx5_cq_ex_set_slots(struct mlx5_cq *cq, uint64_t wc_flags)
-{
-	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
+static const struct ibv_cq_ex ex_slots = {
+	.start_poll = ex_start_poll,
+	.next_poll = ex_next_poll,
+	.end_poll = mlx_ex_end_poll,
+	.read_opcode = ex_read_opcode,
+	.read_vendor_err = ex_read_vendor_err,
+	.read_wc_flags = ex_read_wc_flags,
+	.read_byte_len = ex_read_byte_len,
+	.read_imm_data = ex_read_imm_data,
+	.read_qp_num = mlx_ex_read_qp_num,
+	.read_src_qp = ex_read_src_qp,
+	.read_slid = ex_read_slid,
+	.read_sl = ex_read_sl,
+	.read_dlid_path_bits = ex_read_dlid_path_bits,
+	.read_completion_ts = ex_read_completion_ts,
+	.read_cvlan = ex_read_cvlan,
+	.read_flow_tag = ex_read_flow_tag,
+};
 
-	ex->start_poll = ex_start_poll;
-	ex->next_poll = ex_next_poll;
-	ex->end_poll = ex_end_poll;
-	ex->read_opcode = ex_read_opcode;
-	ex->read_vendor_err = ex_read_vendor_err;
-	ex->read_wc_flags = ex_read_wc_flags;
-	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
-		ex->read_byte_len = ex_read_byte_len;
-	if (wc_flags & IBV_WC_EX_WITH_IMM)
-		ex->read_imm_data = ex_read_imm_data;
-	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
-		ex->read_qp_num = ex_read_qp_num;
-	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
-		ex->read_src_qp = ex_read_src_qp;
-	if (wc_flags & IBV_WC_EX_WITH_SLID)
-		ex->read_slid = ex_read_slid;
-	if (wc_flags & IBV_WC_EX_WITH_SL)
-		ex->read_sl = ex_read_sl;
-	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
-		ex->read_dlid_path_bits = ex_read_dlid_path_bits;
-	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
-		ex->read_completion_ts = ex_read_completion_ts;
-	if (wc_flags & IBV_WC_EX_WITH_CVLAN)
-		ex->read_cvlan = ex_read_cvlan;
-	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
-		ex->read_flow_tag = ex_read_flow_tag;
+void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags)
+{
+	kit_cq_ex_set_slots(&cq->vcq.cq_ex, &ex_slots, wc_flags);
 }

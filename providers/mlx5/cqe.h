@@ -9,47 +9,27 @@ enum {
 	MLX5_CQE_NONE = 0xf0, /* as op_own of an entry that is the adapter's */
 };
 
-static inline struct mlx5_cqe64 *mlx5_cqe_at(const struct mlx5_cq *cq, uint32_t n)
-{
-	return (struct mlx5_cqe64 *)(cq->first + (size_t)(n & cq->mask) * cq->stride);
-}
+static const struct mlx_cqe_format mlx5_cqe_format = {
+	.size = sizeof(struct mlx5_cqe64),
+	.owner = MLX5_CQE_OWNER_MASK,
+	.unwritten = MLX5_CQE_INVALID << 4,
+	.opcode_mask = 0xf0,
+	.resize = MLX5_CQE_RESIZE_CQ << 4,
+};
 
-/* The entry's op_own, read once, when the adapter has written it; else MLX5_CQE_NONE. */
-static inline uint8_t mlx5_cqe_valid(const struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
+/* The entry's op_own, when the adapter has written it; else MLX5_CQE_NONE. */
+static inline uint8_t mlx5_cqe_valid(const struct mlx_cq *cq, const struct mlx5_cqe64 *cqe,
 				     uint32_t n)
 {
-	uint8_t op_own = *(const volatile uint8_t *)&cqe->op_own;
+	int last = mlx_cqe_valid(cq, &mlx5_cqe_format, cqe, n);
 
-	if (op_own >= MLX5_CQE_NONE || (op_own & MLX5_CQE_OWNER_MASK) != !!(n & (cq->mask + 1)))
-		return MLX5_CQE_NONE;
-	return op_own;
+	return last == MLX_CQE_NONE ? MLX5_CQE_NONE : last;
 }
 
 static inline bool mlx5_cqe_is_responder(unsigned int opcode)
 {
 	return (opcode >= MLX5_CQE_RESP_WR_IMM && opcode <= MLX5_CQE_RESP_SEND_INV) ||
 	       opcode == MLX5_CQE_RESP_ERR;
-}
-
-/* What the program has taken is the adapter's again. */
-static inline void mlx5_cq_publish(struct mlx5_cq *cq)
-{
-	cq->record[0] = htobe32(cq->consumer & 0xffffff);
-}
-
-/* A request of an SRQ was completed. Whoever says so of one that does not exist is not believed. */
-static inline void mlx5_srq_free(struct mlx5_srq *srq, uint32_t index)
-{
-	struct mlx5_wqe_srq_next_seg *last;
-
-	if (unlikely(index > srq->mask))
-		return;
-	spinlock_lock(&srq->lock);
-	last = (void *)(srq->ring + ((size_t)srq->tail << srq->shift));
-	last->next_wqe_index = htobe16(index);
-	srq->next[srq->tail] = index;
-	srq->tail = index;
-	spinlock_unlock(&srq->lock);
 }
 
 #endif

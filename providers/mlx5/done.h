@@ -22,9 +22,8 @@ struct mlx5_done {
 };
 
 /* A queue pair that completes here, by the number that it gave its completions; or NULL. */
-struct mlx5_qp *mlx5_cq_find(struct mlx5_cq *cq, uint32_t uidx);
-enum ibv_wc_status mlx5_status(uint8_t syndrome);
-void mlx5_cqe_say_corrupt(const struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe);
+struct mlx5_qp *mlx5_cq_find(struct mlx_cq *cq, uint32_t uidx);
+void mlx5_cqe_say_corrupt(const struct mlx_cq *cq, const struct mlx5_cqe64 *cqe);
 
 /* Of what was sent: this request and all before it are done. */
 __attribute__((always_inline)) static inline void done_sent(struct mlx5_done *done,
@@ -42,13 +41,13 @@ __attribute__((always_inline)) static inline bool done_received(struct mlx5_done
 								uint32_t counter)
 {
 	struct mlx5_qp *qp = done->qp;
-	struct mlx5_rq *rq = &qp->rq;
+	struct mlx_rq *rq = &qp->rq;
 
 	if (qp->srq) {
 		if (unlikely(counter > qp->srq->mask))
 			return false;
 		done->wr_id = qp->srq->wr_ids[counter];
-		mlx5_srq_free(qp->srq, counter);
+		mlx_srq_done(qp->srq, counter);
 		return true;
 	}
 	done->wr_id = rq->wr_ids[counter & rq->mask];
@@ -59,7 +58,7 @@ __attribute__((always_inline)) static inline bool done_received(struct mlx5_done
 }
 
 /* Return: whether the entry can be believed. */
-__attribute__((always_inline)) static inline bool mlx5_done_read(struct mlx5_cq *cq,
+__attribute__((always_inline)) static inline bool mlx5_done_read(struct mlx_cq *cq,
 								 const struct mlx5_cqe64 *cqe,
 								 unsigned int opcode,
 								 struct mlx5_done *done)
@@ -68,7 +67,7 @@ __attribute__((always_inline)) static inline bool mlx5_done_read(struct mlx5_cq 
 	uint32_t counter = be16toh(cqe->wqe_counter);
 
 	done->qp = cq->last;
-	if (unlikely(!done->qp || cq->last_uidx != uidx)) {
+	if (unlikely(!done->qp || cq->last_number != uidx)) {
 		done->qp = mlx5_cq_find(cq, uidx);
 		if (unlikely(!done->qp))
 			return false;
@@ -86,7 +85,7 @@ __attribute__((always_inline)) static inline bool mlx5_done_read(struct mlx5_cq 
 	}
 	if (opcode != MLX5_CQE_REQ_ERR && opcode != MLX5_CQE_RESP_ERR)
 		return false;
-	done->status = mlx5_status(((const struct mlx5_err_cqe *)cqe)->syndrome);
+	done->status = mlx_status(((const struct mlx5_err_cqe *)cqe)->syndrome);
 	done->vendor_err = ((const struct mlx5_err_cqe *)cqe)->vendor_err_synd;
 	done->sent = opcode == MLX5_CQE_REQ_ERR;
 	if (!done->sent)

@@ -5,10 +5,10 @@
  * Formats are in infiniband/mlx5/wqe.h and cqe.h.
  *
  * Locks, in the order in which they are taken:
- *   mlx5_cq.lock	its consumer index; what completions change of queue pairs and SRQs
- *   mlx5_srq.lock	its list of free requests
+ *   mlx_cq.lock	its consumer index; what completions change of queue pairs and SRQs
+ *   mlx_srq.lock	its list of free requests
  *   mlx5_sq.lock	the send ring; held from ibv_wr_start to _complete
- *   mlx5_rq.lock	the receive ring
+ *   mlx_rq.lock	the receive ring
  *   mlx5_bfreg.lock	which half of a register comes next; only of those that several queue pairs
  * have and, apart from them, mlx5_context.uar_lock.
  *
@@ -24,12 +24,8 @@
 
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
-#include "providers/kit/barrier.h"
-#include "providers/kit/buf.h"
-#include "providers/kit/dbrec.h"
 #include "providers/kit/idtable.h"
-#include "providers/kit/refuse.h"
-#include "util/spinlock.h"
+#include "providers/mlx/mlx.h"
 
 enum {
 	MLX5_UAR_SIZE = 4096,	  /* of the adapter; a page of the system has one or several */
@@ -137,65 +133,12 @@ struct mlx5_sq {
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
-struct mlx5_rq {
-	struct spinlock lock;
-	int max_sge; /* -1 in states in which nothing is taken */
-	uint32_t mask;
-	uint32_t shift;
-	uint32_t max_post;
-	uint32_t head;
-	uint32_t wqe_sge; /* segments of a slot */
-	char *ring;
-	uint64_t *wr_ids;
-	__be32 *record;
-	atomic_uint tail;
-	atomic_uint said; /* as of mlx5_sq */
-};
-
-struct mlx5_srq {
-	struct verbs_srq vsrq;
-	struct spinlock lock;
-	uint32_t srqn;
-	uint32_t mask;
-	uint32_t shift;
-	uint32_t max_sge;
-	uint32_t head, tail; /* of the list of free requests; the last one is not given out */
-	uint16_t posted;
-	uint32_t *next;
-	uint64_t *wr_ids;
-	char *ring;
-	__be32 *record;
-	struct kit_buf buf;
-	atomic_uint said; /* as of mlx5_sq */
-};
-
-struct mlx5_cq {
-	struct verbs_cq vcq;
-	struct spinlock lock;
-	uint32_t consumer;
-	uint32_t mask;
-	uint32_t stride;      /* bytes from entry to entry */
-	char *first;	      /* the first entry's last 64 bytes, which are the completion */
-	struct mlx5_qp *last; /* whose completion was the last one; or NULL */
-	uint32_t last_uidx;
-	__be32 *record;
-	char *uar;
-	uint32_t cqn;
-	uint32_t arm_sn; /* events that the program has read, as a doorbell has their number */
-	/* The entry that the extended poll stands on. */
-	const struct mlx5_cqe64 *cqe;
-	struct mlx5_qp *cqe_qp;
-	uint32_t cqe_slot;
-	bool by_program; /* mlx5dv_init_obj() gave it away: nothing is taken out of it */
-	struct kit_buf buf;
-};
-
 struct mlx5_qp {
 	struct verbs_qp vqp;
 	struct mlx5_sq sq;
-	struct mlx5_rq rq;
-	struct mlx5_cq *send_cq, *recv_cq;
-	struct mlx5_srq *srq;
+	struct mlx_rq rq;
+	struct mlx_cq *send_cq, *recv_cq;
+	struct mlx_srq *srq;
 	uint32_t uidx;
 	uint32_t ece;	   /* as the kernel granted */
 	uint32_t ece_next; /* to ask for with the next transition */
@@ -209,24 +152,18 @@ struct mlx5_ah {
 	bool in_kernel;
 };
 
+_Static_assert(sizeof(struct mlx_data_seg) == sizeof(struct mlx5_wqe_data_seg) &&
+		       sizeof(struct mlx_srq_next_seg) == sizeof(struct mlx5_wqe_srq_next_seg),
+	       "segments of receives, as the public header has them");
+
 static inline struct mlx5_context *to_mctx(struct ibv_context *ctx)
 {
 	return (struct mlx5_context *)to_vctx(ctx);
 }
 
-static inline struct mlx5_cq *to_mcq(struct ibv_cq *cq)
-{
-	return (struct mlx5_cq *)cq;
-}
-
 static inline struct mlx5_qp *to_mqp(struct ibv_qp *qp)
 {
 	return (struct mlx5_qp *)qp;
-}
-
-static inline struct mlx5_srq *to_msrq(struct ibv_srq *srq)
-{
-	return (struct mlx5_srq *)srq;
 }
 
 static inline struct mlx5_ah *to_mah(struct ibv_ah *ah)
@@ -250,25 +187,21 @@ void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
 /* cq.c */
 int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mlx5_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
-int mlx5_destroy_cq(struct verbs_cq *vcq);
 int mlx5_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void mlx5_cq_event(struct verbs_cq *vcq);
-/* Take out what is the QP's; with the lock held. */
-void mlx5_cq_clean_locked(struct mlx5_cq *cq, struct mlx5_qp *qp);
-/* Both of a QP, in the order of their numbers. */
-void mlx5_cqs_lock(struct mlx5_qp *qp);
-void mlx5_cqs_unlock(struct mlx5_qp *qp);
+/* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
+ * polls finds it. */
+void mlx5_cqs_clean(struct mlx5_qp *qp, bool gone);
 
 /* poll.c, cq_ex.c */
 int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 extern const uint64_t mlx5_cq_ex_wc_flags;
-void mlx5_cq_ex_set_slots(struct mlx5_cq *cq, uint64_t wc_flags);
+void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 
 /* qp.c, qp_modify.c, qp_size.c */
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int mlx5_destroy_qp(struct verbs_qp *vqp);
 int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
-int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece);
 int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
 
@@ -286,12 +219,10 @@ int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr);
 void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops);
 int mlx5_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
-int mlx5_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx5_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
 /* srq.c */
 int mlx5_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in);
-int mlx5_destroy_srq(struct verbs_srq *vsrq);
 
 /* ah.c */
 int mlx5_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Memory windows and keys: requests that change a key's context in the adapter. */
+#include "providers/kit/mw.h"
 #include "providers/mlx5/wqe.h"
 
 enum {
 	BIND_LENGTH_MAX = 1u << 31,
-	DS_FREE = (UMR_CTRL_SIZE + UMR_CONTEXT_SIZE) / SEGMENT,
-	DS_BIND = DS_FREE + UMR_DATA_SIZE / SEGMENT,
+	DS_FREE = (UMR_CTRL_SIZE + UMR_CONTEXT_SIZE) / MLX_SEGMENT,
+	DS_BIND = DS_FREE + UMR_DATA_SIZE / MLX_SEGMENT,
 	KLM_OCTOWORDS = 4,
 };
 
@@ -92,50 +93,24 @@ int mlx5_wqe_bind(const struct mlx5_qp *qp, char *seg, const struct ibv_mw *mw, 
 	return 0;
 }
 
-static int bind_check(struct ibv_qp *ibqp, const struct ibv_mw *mw, const struct ibv_mw_bind *bind)
+static int bind_check(struct ibv_qp *ibqp, const struct ibv_mw *mw,
+		      const struct ibv_mw_bind_info *info)
 {
-	const struct ibv_mw_bind_info *info = &bind->bind_info;
-
-	if (info->mw_access_flags & IBV_ACCESS_ZERO_BASED) {
-		verbs_err(ibqp->context,
-			  "mw 0x%x: ibv_bind_mw: IBV_ACCESS_ZERO_BASED needs a type 2 window",
-			  mw->rkey);
-		return EINVAL;
-	}
 	if (info->mr && to_vmr(info->mr)->mr_type != VERBS_MR_PLAIN) {
 		verbs_err(ibqp->context, "mw 0x%x: ibv_bind_mw: mr 0x%x is no plain region",
 			  mw->rkey, info->mr->rkey);
 		return EOPNOTSUPP;
 	}
-	if (info->mr && to_vmr(info->mr)->access & IBV_ACCESS_ZERO_BASED) {
-		verbs_err(ibqp->context, "mw 0x%x: ibv_bind_mw: mr 0x%x is zero-based", mw->rkey,
-			  info->mr->rkey);
-		return EINVAL;
-	}
-	return 0;
+	return mlx_bind_check(ibqp, mw, info);
 }
 
 int mlx5_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	struct ibv_send_wr *bad_wr;
-	struct ibv_send_wr wr = {
-		.wr_id = bind->wr_id,
-		.opcode = IBV_WR_BIND_MW,
-		.send_flags = bind->send_flags,
-		.bind_mw = {
-			.mw = mw,
-			.rkey = ibv_inc_rkey(mw->rkey),
-			.bind_info = bind->bind_info,
-		},
-	};
-	int r = bind_check(ibqp, mw, bind);
+	int r = bind_check(ibqp, mw, &bind->bind_info);
 
-	if (!r)
-		r = mlx5_post_send(ibqp, &wr, &bad_wr);
 	if (r) {
 		errno = r;
 		return r;
 	}
-	mw->rkey = wr.bind_mw.rkey;
-	return 0;
+	return kit_bind_mw(ibqp, mw, bind, mlx5_post_send);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "providers/mlx5/done.h"
 
-struct mlx5_qp *mlx5_cq_find(struct mlx5_cq *cq, uint32_t uidx)
+struct mlx5_qp *mlx5_cq_find(struct mlx_cq *cq, uint32_t uidx)
 {
 	struct mlx5_qp *qp = idtable_find(&to_mctx(cq->vcq.cq.context)->users, uidx);
 
@@ -9,34 +9,11 @@ struct mlx5_qp *mlx5_cq_find(struct mlx5_cq *cq, uint32_t uidx)
 	if (!qp || (qp->send_cq != cq && qp->recv_cq != cq))
 		return NULL;
 	cq->last = qp;
-	cq->last_uidx = uidx;
+	cq->last_number = uidx;
 	return qp;
 }
 
-enum ibv_wc_status mlx5_status(uint8_t syndrome)
-{
-	static const uint8_t statuses[] = {
-		[MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR] = IBV_WC_LOC_LEN_ERR,
-		[MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR] = IBV_WC_LOC_QP_OP_ERR,
-		[MLX5_CQE_SYNDROME_LOCAL_PROT_ERR] = IBV_WC_LOC_PROT_ERR,
-		[MLX5_CQE_SYNDROME_WR_FLUSH_ERR] = IBV_WC_WR_FLUSH_ERR,
-		[MLX5_CQE_SYNDROME_MW_BIND_ERR] = IBV_WC_MW_BIND_ERR,
-		[MLX5_CQE_SYNDROME_BAD_RESP_ERR] = IBV_WC_BAD_RESP_ERR,
-		[MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR] = IBV_WC_LOC_ACCESS_ERR,
-		[MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR] = IBV_WC_REM_INV_REQ_ERR,
-		[MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR] = IBV_WC_REM_ACCESS_ERR,
-		[MLX5_CQE_SYNDROME_REMOTE_OP_ERR] = IBV_WC_REM_OP_ERR,
-		[MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR] = IBV_WC_RETRY_EXC_ERR,
-		[MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR] = IBV_WC_RNR_RETRY_EXC_ERR,
-		[MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR] = IBV_WC_REM_ABORT_ERR,
-	};
-
-	if (syndrome < ARRAY_SIZE(statuses) && statuses[syndrome])
-		return statuses[syndrome];
-	return IBV_WC_GENERAL_ERR;
-}
-
-__attribute__((noinline, cold)) void mlx5_cqe_say_corrupt(const struct mlx5_cq *cq,
+__attribute__((noinline, cold)) void mlx5_cqe_say_corrupt(const struct mlx_cq *cq,
 							  const struct mlx5_cqe64 *cqe)
 {
 	verbs_err(cq->vcq.cq.context,
@@ -93,7 +70,7 @@ wc_received(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int opcode
 
 /* Return: whether the entry can be believed. */
 __attribute__((always_inline)) static inline bool
-wc_read(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t op_own, struct ibv_wc *wc)
+wc_read(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t op_own, struct ibv_wc *wc)
 {
 	unsigned int opcode = op_own >> 4;
 	struct mlx5_done done;
@@ -116,7 +93,7 @@ wc_read(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t op_own, struct
 }
 
 /* With the lock held, and the next entry with its op_own; gives the lock back. */
-__attribute__((noinline)) static int poll_found(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
+__attribute__((noinline)) static int poll_found(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe,
 						uint8_t op_own, int num_entries, struct ibv_wc *wc)
 {
 	int n = 0;
@@ -134,20 +111,20 @@ __attribute__((noinline)) static int poll_found(struct mlx5_cq *cq, const struct
 		wc++;
 		if (++n == num_entries)
 			break;
-		cqe = mlx5_cqe_at(cq, cq->consumer);
+		cqe = mlx_cqe_at(cq, cq->consumer);
 		op_own = mlx5_cqe_valid(cq, cqe, cq->consumer);
 	} while (op_own != MLX5_CQE_NONE);
 	/* What was read is not read later: the adapter may write there again. */
 	atomic_thread_fence(memory_order_release);
-	mlx5_cq_publish(cq);
+	mlx_cq_publish(cq);
 	spinlock_unlock(&cq->lock);
 	return n;
 }
 
 /* With the lock held; gives it back. */
-static inline int poll_locked(struct mlx5_cq *cq, int num_entries, struct ibv_wc *wc)
+static inline int poll_locked(struct mlx_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	const struct mlx5_cqe64 *cqe = mlx5_cqe_at(cq, cq->consumer);
+	const struct mlx5_cqe64 *cqe = mlx_cqe_at(cq, cq->consumer);
 	uint8_t op_own = mlx5_cqe_valid(cq, cqe, cq->consumer);
 
 	if (op_own != MLX5_CQE_NONE && likely(num_entries > 0))
@@ -156,7 +133,7 @@ static inline int poll_locked(struct mlx5_cq *cq, int num_entries, struct ibv_wc
 	return 0;
 }
 
-__attribute__((noinline, cold)) static int poll_contended(struct mlx5_cq *cq, int num_entries,
+__attribute__((noinline, cold)) static int poll_contended(struct mlx_cq *cq, int num_entries,
 							  struct ibv_wc *wc)
 {
 	spinlock_wait(&cq->lock);
@@ -165,7 +142,7 @@ __attribute__((noinline, cold)) static int poll_contended(struct mlx5_cq *cq, in
 
 int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
-	struct mlx5_cq *cq = to_mcq(ibcq);
+	struct mlx_cq *cq = to_mcq(ibcq);
 
 	if (unlikely(!spinlock_try(&cq->lock)))
 		return poll_contended(cq, num_entries, wc);

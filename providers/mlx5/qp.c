@@ -211,14 +211,7 @@ int mlx5_destroy_qp(struct verbs_qp *vqp)
 
 	if (r < 0)
 		return r;
-	mlx5_cqs_lock(qp);
-	/* From here on nobody who polls finds it, nor a completion of it. */
-	idtable_remove(&ctx->users, qp->uidx);
-	if (qp->recv_cq)
-		mlx5_cq_clean_locked(qp->recv_cq, qp);
-	if (qp->send_cq && qp->send_cq != qp->recv_cq)
-		mlx5_cq_clean_locked(qp->send_cq, qp);
-	mlx5_cqs_unlock(qp);
+	mlx5_cqs_clean(qp, true);
 	if (!ctx->bfregs)
 		mlx5_bfreg_put(ctx, qp->sq.bfreg);
 	rings_free(qp);

@@ -9,36 +9,13 @@ enum {
 /* Both rings are empty again, and so is what they completed. */
 static void rings_reset(struct mlx5_qp *qp)
 {
-	mlx5_cqs_lock(qp);
-	if (qp->recv_cq)
-		mlx5_cq_clean_locked(qp->recv_cq, qp);
-	if (qp->send_cq && qp->send_cq != qp->recv_cq)
-		mlx5_cq_clean_locked(qp->send_cq, qp);
-	mlx5_cqs_unlock(qp);
+	mlx5_cqs_clean(qp, false);
 	qp->sq.head = qp->sq.cur_post = 0;
 	qp->sq.fence = 0;
 	qp->rq.head = 0;
 	atomic_store_explicit(&qp->sq.tail, 0, memory_order_relaxed);
 	atomic_store_explicit(&qp->rq.tail, 0, memory_order_relaxed);
 	qp->rq.record[MLX5_RCV_DBR] = qp->rq.record[MLX5_SND_DBR] = 0;
-}
-
-/* What may be posted in the state that was reached. */
-static void gates_set(struct mlx5_qp *qp, enum ibv_qp_state state)
-{
-	switch (state) {
-	case IBV_QPS_RESET:
-		qp->sq.max_sge = qp->rq.max_sge = -1;
-		break;
-	case IBV_QPS_INIT:
-		qp->rq.max_sge = qp->rq.max_post ? (int)qp->rq.wqe_sge : -1;
-		break;
-	case IBV_QPS_RTS:
-		qp->sq.max_sge = qp->vqp.cap.max_send_sge;
-		break;
-	default:
-		break;
-	}
 }
 
 int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
@@ -66,21 +43,7 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return r;
 	if (in->attr->qp_state == IBV_QPS_RESET)
 		rings_reset(qp);
-	gates_set(qp, in->attr->qp_state);
-	return 0;
-}
-
-int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
-{
-	int r = uverbs_query_qp(vqp, in);
-
-	if (r < 0)
-		return r;
-	/* The kernel does not know what the rings were made for. */
-	in->ret_attr->cap.max_send_wr = vqp->cap.max_send_wr;
-	in->ret_attr->cap.max_send_sge = vqp->cap.max_send_sge;
-	in->ret_attr->cap.max_inline_data = vqp->cap.max_inline_data;
-	in->ret_init_attr->cap = in->ret_attr->cap;
+	mlx_gates_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
 	return 0;
 }
 

@@ -4,7 +4,6 @@
 #include "providers/mlx5/mlx5.h"
 
 enum {
-	SEGMENT = 16, /* the unit of a request */
 	INLINE_HEAD = 4,
 	/* What a request has beside its data, at most. */
 	HEAD_SEND = 16,
@@ -69,15 +68,16 @@ static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 
 	if (!cap->max_send_wr)
 		return 0;
-	if (head > limit || cap->max_send_sge > (limit - head) / SEGMENT)
+	if (head > limit || cap->max_send_sge > (limit - head) / MLX_SEGMENT)
 		return refuse(ctx, "max_send_sge", cap->max_send_sge,
-			      head > limit ? 0 : (limit - head) / SEGMENT);
+			      head > limit ? 0 : (limit - head) / MLX_SEGMENT);
 	if (cap->max_inline_data)
-		inlined = head + ROUND_UP((uint64_t)INLINE_HEAD + cap->max_inline_data, SEGMENT);
+		inlined =
+			head + ROUND_UP((uint64_t)INLINE_HEAD + cap->max_inline_data, MLX_SEGMENT);
 	if (inlined > limit)
 		return refuse(ctx, "max_inline_data", cap->max_inline_data,
 			      limit - head - INLINE_HEAD);
-	wqe = max_of((uint64_t)head + (uint64_t)SEGMENT * cap->max_send_sge, inlined);
+	wqe = max_of((uint64_t)head + (uint64_t)MLX_SEGMENT * cap->max_send_sge, inlined);
 	wqe = ROUND_UP(wqe, MLX5_SEND_WQE_BB);
 	if (cap->max_send_wr > INT32_MAX / limit)
 		return refuse(ctx, "max_send_wr", cap->max_send_wr, INT32_MAX / limit);
@@ -103,15 +103,15 @@ static int rq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 		return 0;
 	if (cap->max_recv_wr > ctx->info.max_recv_wr)
 		return refuse(ctx, "max_recv_wr", cap->max_recv_wr, ctx->info.max_recv_wr);
-	if (cap->max_recv_sge > limit / SEGMENT)
-		return refuse(ctx, "max_recv_sge", cap->max_recv_sge, limit / SEGMENT);
-	wqe = round_up_pow2(SEGMENT * max_of(cap->max_recv_sge, 1u));
+	if (cap->max_recv_sge > limit / MLX_SEGMENT)
+		return refuse(ctx, "max_recv_sge", cap->max_recv_sge, limit / MLX_SEGMENT);
+	wqe = round_up_pow2(MLX_SEGMENT * max_of(cap->max_recv_sge, 1u));
 	if (wqe > limit)
-		return refuse(ctx, "max_recv_sge", cap->max_recv_sge, limit / SEGMENT / 2);
+		return refuse(ctx, "max_recv_sge", cap->max_recv_sge, limit / MLX_SEGMENT / 2);
 	size->rq_bytes = max_of(round_up_pow2(cap->max_recv_wr) * wqe, (uint32_t)MLX5_SEND_WQE_BB);
 	size->rq_count = size->rq_bytes / wqe;
 	size->rq_shift = __builtin_ctz(wqe);
-	size->rq_max_sge = wqe / SEGMENT;
+	size->rq_max_sge = wqe / MLX_SEGMENT;
 	return 0;
 }
 

@@ -74,7 +74,7 @@ FLAT void data_list(const struct mlx5_sq *sq, const struct ibv_send_wr *wr, bool
 			continue;
 		seg = sq_wrap(sq, seg);
 		wqe_data(seg, sge->addr, atomic && sge->length > 8 ? 8 : sge->length, sge->lkey);
-		seg += SEGMENT;
+		seg += MLX_SEGMENT;
 		ds++;
 	}
 	b->ds = ds;
@@ -83,7 +83,7 @@ FLAT void data_list(const struct mlx5_sq *sq, const struct ibv_send_wr *wr, bool
 FLAT void segment_take(struct send_build *b, unsigned int size)
 {
 	b->seg += size;
-	b->ds += size / SEGMENT;
+	b->ds += size / MLX_SEGMENT;
 }
 
 /* Keys and windows, which have no data. */
@@ -119,14 +119,14 @@ FLAT enum kit_fault head_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 	if (op.has & HAS_ATOMIC) {
 		if (unlikely(wr->wr.atomic.remote_addr % 8))
 			return KIT_FAULT_ATOMIC_ADDR;
-		wqe_raddr(b->seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
-		segment_take(b, SEGMENT);
+		mlx_raddr_write(b->seg, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
+		segment_take(b, MLX_SEGMENT);
 		wqe_atomic(b->seg, wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP,
 			   wr->wr.atomic.compare_add, wr->wr.atomic.swap);
-		segment_take(b, SEGMENT);
+		segment_take(b, MLX_SEGMENT);
 	} else if (op.has & HAS_RADDR) {
-		wqe_raddr(b->seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
-		segment_take(b, SEGMENT);
+		mlx_raddr_write(b->seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		segment_take(b, MLX_SEGMENT);
 	}
 	return KIT_FAULT_NONE;
 }
@@ -168,76 +168,21 @@ FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 	return KIT_FAULT_NONE;
 }
 
-FLAT bool op_possible(const struct mlx5_sq *sq, const struct ibv_send_wr *wr)
-{
-	return (unsigned int)wr->opcode < 32 && sq->ops >> wr->opcode & 1;
-}
-
-static uint64_t inline_length(const struct ibv_send_wr *wr)
-{
-	uint64_t length = 0;
-
-	for (int i = 0; i < wr->num_sge; i++)
-		length += wr->sg_list[i].length;
-	return length;
-}
-
-/* The offending value and the limit, in words. Return: the errno. */
+/* The errno of a refused request. */
 __attribute__((noinline, cold)) static int
 send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
 {
 	struct mlx5_sq *sq = &qp->sq;
-	uint64_t value = 0;
-	uint32_t limit = 0;
+	const struct kit_sq_limits limits = {
+		.closed = sq->max_sge < 0,
+		.atomics = to_mctx(qp->vqp.qp.context)->atomics,
+		.max_post = sq->max_post,
+		.max_sge = sq->max_sge,
+		.max_inline = sq->max_inline,
+		.max_bind = 1u << 31,
+	};
 
-	if (sq->max_sge < 0)
-		fault = KIT_FAULT_STATE;
-	switch (fault) {
-	case KIT_FAULT_FULL:
-		value = limit = sq->max_post;
-		break;
-	case KIT_FAULT_OPCODE:
-		value = wr->opcode;
-		if (qp->vqp.qp.qp_type == IBV_QPT_RC && !to_mctx(qp->vqp.qp.context)->atomics &&
-		    (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		     wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD))
-			fault = KIT_FAULT_ATOMICS;
-		break;
-	case KIT_FAULT_NUM_SGE:
-		value = (uint32_t)wr->num_sge;
-		limit = sq->max_sge;
-		break;
-	case KIT_FAULT_INLINE:
-		value = inline_length(wr);
-		limit = sq->max_inline;
-		break;
-	case KIT_FAULT_ATOMIC_ADDR:
-		value = wr->wr.atomic.remote_addr;
-		break;
-	case KIT_FAULT_BIND:
-		value = wr->bind_mw.bind_info.length;
-		limit = 1u << 31;
-		break;
-	default:
-		break;
-	}
-	return kit_send_refuse(&qp->vqp.qp, &sq->said, "ibv_post_send", fault, value, limit);
-}
-
-/* What of a request does not depend on what it is. */
-FLAT enum kit_fault send_check(const struct mlx5_sq *sq, const struct ibv_send_wr *wr,
-			       uint32_t sge_limit, bool room)
-{
-	/* Also in a state in which nothing is taken: the limit is 0 then. */
-	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
-		return KIT_FAULT_NUM_SGE;
-	if (unlikely(!room))
-		return KIT_FAULT_FULL;
-	if (unlikely(!op_possible(sq, wr)))
-		return KIT_FAULT_OPCODE;
-	if (unlikely(wr->num_sge && !wr->sg_list))
-		return KIT_FAULT_SG_LIST;
-	return KIT_FAULT_NONE;
+	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr, fault, &limits);
 }
 
 FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
@@ -259,12 +204,12 @@ FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 		char *slot = sq->ring + (size_t)block * MLX5_SEND_WQE_BB;
 		struct send_build b = {
 			.ctrl = (void *)slot,
-			.seg = slot + SEGMENT,
+			.seg = slot + MLX_SEGMENT,
 			.ds = 1,
 		};
 		uint8_t flags;
 
-		fault = send_check(sq, wr, sge_limit, nreq < room);
+		fault = mlx_send_check(&sq->ops, wr, sge_limit, nreq < room);
 		if (likely(!fault)) {
 			op = send_ops[wr->opcode];
 			fault = send_build(qp, wr, op, type, &b);

@@ -13,14 +13,13 @@
 #include "providers/mlx5/mlx5.h"
 
 enum {
-	SEGMENT = 16,
 	UMR_CTRL_SIZE = 48,
 	UMR_CONTEXT_SIZE = 64,
 	UMR_DATA_SIZE = 64,
 	UMR_MKEY_ANY_QP = 0xffffff,
 };
 
-#define FLAT __attribute__((always_inline)) static inline
+#define FLAT MLX_FLAT
 
 FLAT char *sq_slot(const struct mlx5_sq *sq, uint32_t block)
 {
@@ -36,20 +35,7 @@ FLAT char *sq_wrap(const struct mlx5_sq *sq, char *seg)
 /* How many requests there is room for. */
 FLAT uint32_t sq_room(struct mlx5_sq *sq)
 {
-	/* acquire: pairs with the release of who polls, who has read the slots */
-	uint32_t used = sq->head - atomic_load_explicit(&sq->tail, memory_order_acquire);
-
-	/* A tail that the adapter's words drove past the head leaves none. */
-	return likely(used <= sq->max_post) ? sq->max_post - used : 0;
-}
-
-FLAT void wqe_raddr(char *seg, uint64_t addr, uint32_t rkey)
-{
-	struct mlx5_wqe_raddr_seg *raddr = (void *)seg;
-
-	raddr->raddr = htobe64(addr);
-	raddr->rkey = htobe32(rkey);
-	raddr->reserved = 0;
+	return mlx_sq_room(sq->head, &sq->tail, sq->max_post);
 }
 
 FLAT void wqe_atomic(char *seg, bool swap, uint64_t compare_add, uint64_t value)
@@ -100,7 +86,9 @@ FLAT char *wqe_bytes(const struct mlx5_sq *sq, char *at, const void *from, size_
 /* Units of an inline segment of @length bytes: none when it has none. */
 FLAT unsigned int wqe_inline_ds(uint32_t length)
 {
-	return length ? (sizeof(struct mlx5_wqe_inl_data_seg) + length + SEGMENT - 1) / SEGMENT : 0;
+	return length ? (sizeof(struct mlx5_wqe_inl_data_seg) + length + MLX_SEGMENT - 1) /
+				MLX_SEGMENT
+		      : 0;
 }
 
 FLAT void wqe_inline_head(char *seg, uint32_t length)
@@ -205,7 +193,7 @@ FLAT void sq_ring(struct mlx5_sq *sq, uint32_t nreq, const struct mlx5_wqe_ctrl_
 	else
 		barrier_wc_start();
 	reg = bfreg->reg + bfreg->offset;
-	if (nreq == 1 && bfreg->blueflame && ds > 1 && ds <= bfreg->size / SEGMENT) {
+	if (nreq == 1 && bfreg->blueflame && ds > 1 && ds <= bfreg->size / MLX_SEGMENT) {
 		sq_blueflame(sq, reg, (const char *)last, ds);
 	} else {
 		uint64_t word;

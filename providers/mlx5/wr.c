@@ -61,7 +61,7 @@ FLAT struct mlx5_batch *wr_begin(struct ibv_qp_ex *qp_ex, unsigned int missing, 
 		return NULL;
 	}
 	batch->ctrl = (void *)sq_slot(sq, sq->cur_post);
-	batch->seg = (char *)batch->ctrl + SEGMENT;
+	batch->seg = (char *)batch->ctrl + MLX_SEGMENT;
 	batch->ds = 1;
 	batch->missing = missing;
 	sq->slots[sq->cur_post & sq->mask] = (struct mlx5_sq_slot){
@@ -102,7 +102,7 @@ FLAT void wr_set_done(struct mlx5_qp *qp)
 FLAT void wr_take(struct mlx5_batch *batch, unsigned int size)
 {
 	batch->seg += size;
-	batch->ds += size / SEGMENT;
+	batch->ds += size / MLX_SEGMENT;
 }
 
 /* ---- builders */
@@ -145,8 +145,8 @@ FLAT void wr_rdma(struct ibv_qp_ex *qp_ex, uint8_t opcode, uint32_t rkey, uint64
 	if (unlikely(!batch))
 		return;
 	wr_head(qp_ex, opcode, imm);
-	wqe_raddr(batch->seg, remote_addr, rkey);
-	wr_take(batch, SEGMENT);
+	mlx_raddr_write(batch->seg, remote_addr, rkey);
+	wr_take(batch, MLX_SEGMENT);
 }
 
 static void wr_rdma_write(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t remote_addr)
@@ -178,10 +178,10 @@ FLAT void wr_atomic(struct ibv_qp_ex *qp_ex, uint8_t opcode, uint32_t rkey, uint
 	if (unlikely(!batch))
 		return;
 	wr_head(qp_ex, opcode, 0);
-	wqe_raddr(batch->seg, remote_addr, rkey);
-	wr_take(batch, SEGMENT);
+	mlx_raddr_write(batch->seg, remote_addr, rkey);
+	wr_take(batch, MLX_SEGMENT);
 	wqe_atomic(batch->seg, opcode == MLX5_OPCODE_ATOMIC_CS, compare_add, swap);
-	wr_take(batch, SEGMENT);
+	wr_take(batch, MLX_SEGMENT);
 }
 
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t remote_addr,
@@ -261,7 +261,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t 
 		wr_refuse(qp, KIT_FAULT_AH, 0, 0);
 		return;
 	}
-	wqe_datagram((char *)batch->ctrl + SEGMENT, to_mah(ah), remote_qpn, remote_qkey);
+	wqe_datagram((char *)batch->ctrl + MLX_SEGMENT, to_mah(ah), remote_qpn, remote_qkey);
 	wr_set_done(qp);
 }
 
@@ -279,7 +279,7 @@ static void wr_set_sge(struct ibv_qp_ex *qp_ex, uint32_t lkey, uint64_t addr, ui
 	if (likely(length)) {
 		batch->seg = sq_wrap(&qp->sq, batch->seg);
 		wqe_data(batch->seg, addr, length, lkey);
-		wr_take(batch, SEGMENT);
+		wr_take(batch, MLX_SEGMENT);
 	}
 	wr_set_done(qp);
 }
@@ -300,7 +300,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge, const struc
 			continue;
 		batch->seg = sq_wrap(&qp->sq, batch->seg);
 		wqe_data(batch->seg, sg_list[i].addr, sg_list[i].length, sg_list[i].lkey);
-		wr_take(batch, SEGMENT);
+		wr_take(batch, MLX_SEGMENT);
 	}
 	wr_set_done(qp);
 }

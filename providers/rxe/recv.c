@@ -3,7 +3,7 @@
 #include "providers/rxe/rxe.h"
 #include "providers/rxe/wqe.h"
 
-static inline enum rxe_fault recv_build(const struct rxe_recv_queue *rq, uint32_t producer,
+static inline enum kit_fault recv_build(const struct rxe_recv_queue *rq, uint32_t producer,
 					const struct ibv_recv_wr *wr)
 {
 	struct rxe_recv_wqe *wqe = rxe_queue_slot(&rq->queue, producer);
@@ -11,25 +11,25 @@ static inline enum rxe_fault recv_build(const struct rxe_recv_queue *rq, uint32_
 	uint64_t length;
 
 	if (unlikely(rxe_queue_full(&rq->queue, producer)))
-		return RXE_FAULT_FULL;
+		return KIT_FAULT_FULL;
 	if (unlikely(num_sge > rq->max_sge))
-		return RXE_FAULT_NUM_SGE;
+		return KIT_FAULT_NUM_SGE;
 	if (unlikely(num_sge && !wr->sg_list))
-		return RXE_FAULT_SG_LIST;
+		return KIT_FAULT_SG_LIST;
 	wqe->wr_id = wr->wr_id;
 	length = rxe_sge_copy(wqe->dma.sge, wr->sg_list, num_sge);
 	rxe_dma_init(&wqe->dma, length, num_sge);
-	return unlikely(length > UINT32_MAX) ? RXE_FAULT_LENGTH : RXE_FAULT_NONE;
+	return unlikely(length > UINT32_MAX) ? KIT_FAULT_LENGTH : KIT_FAULT_NONE;
 }
 
 /*
  * @bad_wr is set when a request is refused; those before it are posted. Inlined into both callers:
  * a tenth of the instructions of a post.
  */
-__attribute__((always_inline)) static inline enum rxe_fault
+__attribute__((always_inline)) static inline enum kit_fault
 recv_post(struct rxe_recv_queue *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	enum rxe_fault fault = RXE_FAULT_NONE;
+	enum kit_fault fault = KIT_FAULT_NONE;
 	uint32_t producer;
 
 	spinlock_lock(&rq->lock);
@@ -50,15 +50,15 @@ recv_post(struct rxe_recv_queue *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 int rxe_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct rxe_qp *qp = to_rqp(ibqp);
-	enum rxe_fault fault;
+	enum kit_fault fault;
 
 	if (unlikely(!bad_wr || !wr))
 		return EINVAL;
 	*bad_wr = wr;
 	if (unlikely(!qp->rq.queue.buf))
-		return rxe_recv_fault(qp, RXE_FAULT_NO_RQ, 0);
+		return rxe_recv_fault(qp, KIT_FAULT_NO_QUEUE, 0);
 	if (unlikely(ibqp->state == IBV_QPS_RESET))
-		return rxe_recv_fault(qp, RXE_FAULT_STATE, 0);
+		return rxe_recv_fault(qp, KIT_FAULT_STATE, 0);
 	*bad_wr = NULL;
 	fault = recv_post(&qp->rq, wr, bad_wr);
 	if (unlikely(fault))
@@ -69,7 +69,7 @@ int rxe_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_w
 int rxe_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct rxe_srq *srq = to_rsrq(ibsrq);
-	enum rxe_fault fault;
+	enum kit_fault fault;
 
 	if (unlikely(!bad_wr || !wr))
 		return EINVAL;

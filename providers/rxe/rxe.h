@@ -15,6 +15,7 @@
 
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
+#include "providers/kit/refuse.h"
 #include "providers/rxe/queue.h"
 #include "util/spinlock.h"
 
@@ -30,7 +31,7 @@ struct rxe_recv_queue {
 	struct spinlock lock;
 	uint32_t max_sge;
 	struct rxe_queue queue;
-	atomic_uint said; /* enum rxe_fault bits already explained in the log */
+	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
 struct rxe_srq {
@@ -60,7 +61,7 @@ struct rxe_qp {
 	int wr_error; /* first mistake, positive errno */
 
 	struct rxe_recv_queue rq;
-	atomic_uint said; /* enum rxe_fault bits already explained in the log */
+	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
 struct rxe_ah {
@@ -100,25 +101,6 @@ static inline unsigned int rxe_wc_flags(unsigned int flags)
 	return flags & RXE_WC_WITH_INVALIDATE ? flags ^ (RXE_WC_WITH_INVALIDATE | IBV_WC_WITH_INV)
 					      : flags;
 }
-
-/* Why a work request was refused (fault.c has the errno and the words). */
-enum rxe_fault {
-	RXE_FAULT_NONE,
-	RXE_FAULT_STATE,
-	RXE_FAULT_NO_RQ,
-	RXE_FAULT_FULL,
-	RXE_FAULT_OPCODE,
-	RXE_FAULT_NUM_SGE,
-	RXE_FAULT_SG_LIST,
-	RXE_FAULT_LENGTH,
-	RXE_FAULT_INLINE,
-	RXE_FAULT_ATOMIC_LENGTH,
-	RXE_FAULT_ATOMIC_ADDR,
-	RXE_FAULT_BIND,
-	RXE_FAULT_AH,
-	RXE_FAULT_NO_BUILDER,
-	RXE_FAULT_COUNT,
-};
 
 /* cq.c */
 int rxe_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
@@ -162,8 +144,8 @@ int rxe_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind
  * fault.c: the errno of a refused request, positive. Each cause is explained in the log once per
  * queue, so that a retry loop stays quiet. @value is the offending one.
  */
-int rxe_send_fault(struct rxe_qp *qp, const char *verb, enum rxe_fault fault, uint64_t value);
-int rxe_recv_fault(struct rxe_qp *qp, enum rxe_fault fault, uint64_t value);
-int rxe_srq_recv_fault(struct rxe_srq *srq, enum rxe_fault fault, uint64_t value);
+int rxe_send_fault(struct rxe_qp *qp, const char *verb, enum kit_fault fault, uint64_t value);
+int rxe_recv_fault(struct rxe_qp *qp, enum kit_fault fault, uint64_t value);
+int rxe_srq_recv_fault(struct rxe_srq *srq, enum kit_fault fault, uint64_t value);
 
 #endif

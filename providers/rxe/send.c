@@ -49,7 +49,7 @@ int rxe_doorbell_ring(struct rxe_qp *qp)
 	return likely(n == sizeof(qp->doorbell)) ? 0 : doorbell_ioctl(qp);
 }
 
-static inline enum rxe_fault build_inline(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+static inline enum kit_fault build_inline(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
 					  const struct ibv_sge *sge, uint32_t num_sge)
 {
 	uint64_t length = 0;
@@ -59,73 +59,73 @@ static inline enum rxe_fault build_inline(const struct rxe_qp *qp, struct rxe_se
 
 		length += sge->length;
 		if (unlikely(length > qp->max_inline))
-			return RXE_FAULT_INLINE;
+			return KIT_FAULT_INLINE;
 		rxe_bytes_copy(to, (const void *)(uintptr_t)sge->addr, sge->length);
 	}
 	rxe_dma_init(&wqe->dma, length, num_sge);
-	return RXE_FAULT_NONE;
+	return KIT_FAULT_NONE;
 }
 
-static inline enum rxe_fault build_data(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+static inline enum kit_fault build_data(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
 					const struct ibv_send_wr *wr)
 {
 	uint32_t num_sge = wr->num_sge; /* a negative number becomes one above every limit */
 	uint64_t length;
 
 	if (unlikely(num_sge > qp->max_send_sge))
-		return RXE_FAULT_NUM_SGE;
+		return KIT_FAULT_NUM_SGE;
 	if (unlikely(num_sge && !wr->sg_list))
-		return RXE_FAULT_SG_LIST;
+		return KIT_FAULT_SG_LIST;
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return build_inline(qp, wqe, wr->sg_list, num_sge);
 	length = rxe_sge_copy(wqe->dma.sge, wr->sg_list, num_sge);
 	rxe_dma_init(&wqe->dma, length, num_sge);
-	return unlikely(length > UINT32_MAX) ? RXE_FAULT_LENGTH : RXE_FAULT_NONE;
+	return unlikely(length > UINT32_MAX) ? KIT_FAULT_LENGTH : KIT_FAULT_NONE;
 }
 
-static enum rxe_fault build_atomic(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+static enum kit_fault build_atomic(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
 				   const struct ibv_send_wr *wr)
 {
 	uint64_t length = 0;
 
 	/* A count above the limit may be above the list's length, too. */
 	if ((uint32_t)wr->num_sge > qp->max_send_sge)
-		return RXE_FAULT_NUM_SGE;
+		return KIT_FAULT_NUM_SGE;
 	for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
 		length += wr->sg_list[i].length;
 	if (length < sizeof(uint64_t))
-		return RXE_FAULT_ATOMIC_LENGTH;
+		return KIT_FAULT_ATOMIC_LENGTH;
 	if (wr->wr.atomic.remote_addr % sizeof(uint64_t))
-		return RXE_FAULT_ATOMIC_ADDR;
+		return KIT_FAULT_ATOMIC_ADDR;
 	rxe_wqe_set_atomic(wqe, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey,
 			   wr->wr.atomic.compare_add, wr->wr.atomic.swap);
-	return RXE_FAULT_NONE;
+	return KIT_FAULT_NONE;
 }
 
-static enum rxe_fault build_ud(struct rxe_send_wqe *wqe, const struct ibv_send_wr *wr)
+static enum kit_fault build_ud(struct rxe_send_wqe *wqe, const struct ibv_send_wr *wr)
 {
 	if (unlikely(!wr->wr.ud.ah))
-		return RXE_FAULT_AH;
+		return KIT_FAULT_AH;
 	rxe_wqe_set_ud(wqe, to_rah(wr->wr.ud.ah), wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
-	return RXE_FAULT_NONE;
+	return KIT_FAULT_NONE;
 }
 
-static enum rxe_fault build_bind(struct rxe_send_wqe *wqe, const struct ibv_send_wr *wr)
+static enum kit_fault build_bind(struct rxe_send_wqe *wqe, const struct ibv_send_wr *wr)
 {
 	if (wr->num_sge || wr->imm_data || !wr->bind_mw.mw)
-		return RXE_FAULT_BIND;
+		return KIT_FAULT_BIND_WR;
 	rxe_wqe_set_mw(wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
-	return RXE_FAULT_NONE;
+	return KIT_FAULT_NONE;
 }
 
-static inline enum rxe_fault build_wqe(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+static inline enum kit_fault build_wqe(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
 				       const struct ibv_send_wr *wr)
 {
-	enum rxe_fault fault = RXE_FAULT_NONE;
+	enum kit_fault fault = KIT_FAULT_NONE;
 	uint32_t opcode = wr->opcode;
 
 	if (unlikely(opcode >= 32 || !(qp->send_ops >> opcode & 1)))
-		return RXE_FAULT_OPCODE;
+		return KIT_FAULT_OPCODE;
 	rxe_wqe_init(wqe, wr->wr_id, opcode, wr->send_flags, wr->invalidate_rkey);
 	switch (opcode) {
 	case IBV_WR_SEND:
@@ -150,29 +150,29 @@ static inline enum rxe_fault build_wqe(const struct rxe_qp *qp, struct rxe_send_
 }
 
 /* The value of @wr that the explanation of @fault names. */
-static uint64_t fault_value(const struct ibv_send_wr *wr, enum rxe_fault fault)
+static uint64_t fault_value(const struct ibv_send_wr *wr, enum kit_fault fault)
 {
 	uint64_t length = 0;
 
 	switch (fault) {
-	case RXE_FAULT_OPCODE:
+	case KIT_FAULT_OPCODE:
 		return wr->opcode;
-	case RXE_FAULT_NUM_SGE:
+	case KIT_FAULT_NUM_SGE:
 		return wr->num_sge;
-	case RXE_FAULT_LENGTH:
-	case RXE_FAULT_INLINE:
-	case RXE_FAULT_ATOMIC_LENGTH:
+	case KIT_FAULT_LENGTH:
+	case KIT_FAULT_INLINE:
+	case KIT_FAULT_ATOMIC_LENGTH:
 		for (int i = 0; i < wr->num_sge; i++)
 			length += wr->sg_list[i].length;
 		return length;
-	case RXE_FAULT_ATOMIC_ADDR:
+	case KIT_FAULT_ATOMIC_ADDR:
 		return wr->wr.atomic.remote_addr;
 	default:
 		return 0;
 	}
 }
 
-__attribute__((noinline, cold)) static int send_refuse(struct rxe_qp *qp, enum rxe_fault fault,
+__attribute__((noinline, cold)) static int send_refuse(struct rxe_qp *qp, enum kit_fault fault,
 						       struct ibv_send_wr *wr,
 						       struct ibv_send_wr **bad_wr)
 {
@@ -183,7 +183,7 @@ __attribute__((noinline, cold)) static int send_refuse(struct rxe_qp *qp, enum r
 int rxe_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct rxe_qp *qp = to_rqp(ibqp);
-	enum rxe_fault fault = RXE_FAULT_NONE;
+	enum kit_fault fault = KIT_FAULT_NONE;
 	uint32_t producer;
 	int r;
 
@@ -191,12 +191,12 @@ int rxe_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_w
 		return EINVAL;
 	*bad_wr = NULL;
 	if (unlikely(ibqp->state < IBV_QPS_RTS))
-		return send_refuse(qp, RXE_FAULT_STATE, wr, bad_wr);
+		return send_refuse(qp, KIT_FAULT_STATE, wr, bad_wr);
 
 	spinlock_lock(&qp->sq_lock);
 	producer = rxe_queue_producer(&qp->sq);
 	for (; wr; wr = wr->next) {
-		fault = RXE_FAULT_FULL;
+		fault = KIT_FAULT_FULL;
 		if (unlikely(rxe_queue_full(&qp->sq, producer)))
 			break;
 		fault = build_wqe(qp, rxe_queue_slot(&qp->sq, producer), wr);

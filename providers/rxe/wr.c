@@ -45,7 +45,7 @@ static inline struct rxe_qp *ex_to_rqp(struct ibv_qp_ex *qp_ex)
 }
 
 /* What exceeds a limit is ENOSPC in this family, where ibv_post_send() says ENOMEM or EINVAL. */
-__attribute__((noinline, cold)) static void wr_refuse(struct rxe_qp *qp, enum rxe_fault fault,
+__attribute__((noinline, cold)) static void wr_refuse(struct rxe_qp *qp, enum kit_fault fault,
 						      uint64_t value)
 {
 	int r;
@@ -54,7 +54,7 @@ __attribute__((noinline, cold)) static void wr_refuse(struct rxe_qp *qp, enum rx
 	if (qp->wr_error)
 		return;
 	r = rxe_send_fault(qp, "ibv_wr_complete", fault, value);
-	if (fault == RXE_FAULT_FULL || fault == RXE_FAULT_INLINE || fault == RXE_FAULT_NUM_SGE)
+	if (fault == KIT_FAULT_FULL || fault == KIT_FAULT_INLINE || fault == KIT_FAULT_NUM_SGE)
 		r = ENOSPC;
 	qp->wr_error = r;
 }
@@ -68,7 +68,7 @@ static inline struct rxe_send_wqe *wr_begin(struct rxe_qp *qp, enum ibv_wr_opcod
 	if (unlikely(qp->wr_error))
 		return NULL;
 	if (unlikely(rxe_queue_full(&qp->sq, qp->wr_producer))) {
-		wr_refuse(qp, RXE_FAULT_FULL, 0);
+		wr_refuse(qp, KIT_FAULT_FULL, 0);
 		return NULL;
 	}
 	wqe = rxe_queue_slot(&qp->sq, qp->wr_producer);
@@ -111,7 +111,7 @@ static void wr_atomic(struct ibv_qp_ex *qp_ex, enum ibv_wr_opcode opcode, uint32
 	struct rxe_send_wqe *wqe;
 
 	if (unlikely(remote_addr % sizeof(uint64_t))) {
-		wr_refuse(qp, RXE_FAULT_ATOMIC_ADDR, remote_addr);
+		wr_refuse(qp, KIT_FAULT_ATOMIC_ADDR, remote_addr);
 		return;
 	}
 	wqe = wr_begin(qp, opcode, 0);
@@ -139,7 +139,7 @@ static void wr_atomic_write(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t rem
 	struct rxe_send_wqe *wqe;
 
 	if (unlikely(remote_addr % sizeof(uint64_t))) {
-		wr_refuse(qp, RXE_FAULT_ATOMIC_ADDR, remote_addr);
+		wr_refuse(qp, KIT_FAULT_ATOMIC_ADDR, remote_addr);
 		return;
 	}
 	wqe = wr_begin(qp, IBV_WR_ATOMIC_WRITE, 0);
@@ -158,7 +158,7 @@ static void wr_flush(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t remote_add
 	struct rxe_send_wqe *wqe;
 
 	if (unlikely(len > UINT32_MAX)) {
-		wr_refuse(qp, RXE_FAULT_LENGTH, len);
+		wr_refuse(qp, KIT_FAULT_LENGTH, len);
 		return;
 	}
 	wqe = wr_begin(qp, IBV_WR_FLUSH, 0);
@@ -216,7 +216,7 @@ static void wr_send_inv(struct ibv_qp_ex *qp_ex, uint32_t invalidate_rkey)
 static inline struct rxe_send_wqe *wr_current(struct rxe_qp *qp)
 {
 	if (unlikely(!qp->wr_wqe))
-		wr_refuse(qp, RXE_FAULT_NO_BUILDER, 0);
+		wr_refuse(qp, KIT_FAULT_NO_BUILDER, 0);
 	return qp->wr_wqe;
 }
 
@@ -229,7 +229,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t 
 	if (!wqe)
 		return;
 	if (unlikely(!ah))
-		wr_refuse(qp, RXE_FAULT_AH, 0);
+		wr_refuse(qp, KIT_FAULT_AH, 0);
 	else
 		rxe_wqe_set_ud(wqe, to_rah(ah), remote_qpn, remote_qkey);
 }
@@ -243,7 +243,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp_ex, void *addr, size_t lengt
 	if (!wqe)
 		return;
 	if (unlikely(length > qp->max_inline)) {
-		wr_refuse(qp, RXE_FAULT_INLINE, length);
+		wr_refuse(qp, KIT_FAULT_INLINE, length);
 		return;
 	}
 	wqe->wr.send_flags |= IBV_SEND_INLINE;
@@ -262,7 +262,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp_ex, size_t num_buf,
 		return;
 	for (size_t i = 0; i < num_buf; i++) {
 		if (unlikely(buf_list[i].length > qp->max_inline - length)) {
-			wr_refuse(qp, RXE_FAULT_INLINE, length + buf_list[i].length);
+			wr_refuse(qp, KIT_FAULT_INLINE, length + buf_list[i].length);
 			return;
 		}
 		rxe_bytes_copy(wqe->dma.inline_data + length, buf_list[i].addr, buf_list[i].length);
@@ -292,12 +292,12 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge, const struc
 	if (!wqe)
 		return;
 	if (unlikely(num_sge > qp->max_send_sge)) {
-		wr_refuse(qp, RXE_FAULT_NUM_SGE, num_sge);
+		wr_refuse(qp, KIT_FAULT_NUM_SGE, num_sge);
 		return;
 	}
 	length = rxe_sge_copy(wqe->dma.sge, sg_list, num_sge);
 	if (unlikely(length > UINT32_MAX)) {
-		wr_refuse(qp, RXE_FAULT_LENGTH, length);
+		wr_refuse(qp, KIT_FAULT_LENGTH, length);
 		return;
 	}
 	wqe->wr.send_flags &= ~IBV_SEND_INLINE;
@@ -313,7 +313,7 @@ static void wr_start(struct ibv_qp_ex *qp_ex)
 	qp->wr_wqe = NULL;
 	qp->wr_error = 0;
 	if (unlikely(qp_ex->qp_base.state < IBV_QPS_RTS))
-		wr_refuse(qp, RXE_FAULT_STATE, 0);
+		wr_refuse(qp, KIT_FAULT_STATE, 0);
 }
 
 static int wr_complete(struct ibv_qp_ex *qp_ex)

@@ -24,7 +24,7 @@ static void qp_show(struct mlx4_qp *qp, struct mlx4dv_qp *out)
 }
 
 /* From now on its completions are the program's to take. */
-static void cq_show(struct mlx4_cq *cq, struct mlx4dv_cq *out)
+static void cq_show(struct mlx_cq *cq, struct mlx4dv_cq *out)
 {
 	spinlock_lock(&cq->lock);
 	cq->by_program = true;
@@ -42,7 +42,7 @@ static void cq_show(struct mlx4_cq *cq, struct mlx4dv_cq *out)
 		out->cq_uar = to_mctx(cq->vcq.cq.context)->uar;
 }
 
-static void srq_show(struct mlx4_srq *srq, struct mlx4dv_srq *out)
+static void srq_show(struct mlx_srq *srq, struct mlx4dv_srq *out)
 {
 	out->buf.buf = srq->buf.base;
 	out->buf.length = srq->buf.size;

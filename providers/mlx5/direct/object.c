@@ -22,7 +22,7 @@ static void qp_show(struct mlx5_qp *qp, struct mlx5dv_qp *out)
 }
 
 /* From now on its completions are the program's to take. */
-static void cq_show(struct mlx5_cq *cq, struct mlx5dv_cq *out)
+static void cq_show(struct mlx_cq *cq, struct mlx5dv_cq *out)
 {
 	spinlock_lock(&cq->lock);
 	cq->by_program = true;
@@ -36,7 +36,7 @@ static void cq_show(struct mlx5_cq *cq, struct mlx5dv_cq *out)
 	out->comp_mask = 0;
 }
 
-static void srq_show(struct mlx5_srq *srq, struct mlx5dv_srq *out)
+static void srq_show(struct mlx_srq *srq, struct mlx5dv_srq *out)
 {
 	out->buf = srq->ring;
 	out->dbrec = srq->record;

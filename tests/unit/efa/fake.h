@@ -7,13 +7,11 @@
 #define TESTS_UNIT_EFA_FAKE_H
 
 #include <string.h>
-#include <sys/mman.h>
 
-#include "tests/unit/unit.h"
 #include "providers/efa/wqe.h"
+#include "tests/unit/page.h"
 
 enum {
-	FAKE_PAGE = 4096,
 	FAKE_QPN = 0x12,
 	FAKE_SUBS = 2,
 };
@@ -28,20 +26,6 @@ struct fake {
 	uint32_t sq_doorbell, rq_doorbell, cq_doorbell; /* as the device reads them */
 	uint8_t *sq, *rq, *cqes;			/* a page each */
 };
-
-static inline uint8_t *fake_page(void)
-{
-	uint8_t *p = mmap(NULL, 3 * FAKE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_true(p != MAP_FAILED);
-	assert_int_equal(mprotect(p + FAKE_PAGE, FAKE_PAGE, PROT_READ | PROT_WRITE), 0);
-	return p + FAKE_PAGE;
-}
-
-static inline void fake_page_free(uint8_t *page)
-{
-	munmap(page - FAKE_PAGE, 3 * FAKE_PAGE);
-}
 
 static inline void fake_wq(struct efa_wq *wq, uint32_t count, uint16_t generation)
 {

@@ -7,13 +7,11 @@
 #define TESTS_UNIT_MLX4_FAKE_H
 
 #include <string.h>
-#include <sys/mman.h>
 
-#include "tests/unit/unit.h"
-#include "providers/mlx4/mlx4.h"
+#include "providers/mlx4/cqe.h"
+#include "tests/unit/mlx/rings.h"
 
 enum {
-	FAKE_PAGE = 4096,
 	FAKE_QPN = 0x48,
 	FAKE_CQE = 64, /* of which the second half is the completion */
 };
@@ -22,40 +20,11 @@ struct fake {
 	struct ibv_device device;
 	struct mlx4_context *ctx;
 	struct mlx4_qp qp;
-	struct mlx4_cq cq;
-	struct mlx4_srq srq;
+	struct mlx_cq cq;
+	struct mlx_srq srq;
 	__be32 record, cq_record[2], srq_record;
 	char *sq, *rq, *cqes, *srqes, *uar, *bf; /* a page each */
 };
-
-static inline char *fake_page(void)
-{
-	char *p = mmap(NULL, 3 * FAKE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_true(p != MAP_FAILED);
-	assert_int_equal(mprotect(p + FAKE_PAGE, FAKE_PAGE, PROT_READ | PROT_WRITE), 0);
-	return p + FAKE_PAGE;
-}
-
-static inline void fake_page_free(char *page)
-{
-	munmap(page - FAKE_PAGE, 3 * FAKE_PAGE);
-}
-
-static inline void fake_rq(struct fake *f, uint32_t wqe_sge)
-{
-	struct mlx4_rq *rq = &f->qp.rq;
-	uint32_t size = 16 * wqe_sge, count = FAKE_PAGE / size;
-
-	rq->ring = f->rq;
-	rq->shift = __builtin_ctz(size);
-	rq->mask = count - 1;
-	rq->max_post = count;
-	rq->wqe_sge = wqe_sge;
-	rq->max_sge = wqe_sge;
-	rq->wr_ids = calloc(count, sizeof(*rq->wr_ids));
-	rq->record = &f->record;
-}
 
 /* Slots of 1 << @shift bytes. */
 static inline void fake_sq(struct fake *f, uint32_t shift)
@@ -76,13 +45,15 @@ static inline void fake_sq(struct fake *f, uint32_t shift)
 
 static inline void fake_cq(struct fake *f)
 {
-	struct mlx4_cq *cq = &f->cq;
+	struct mlx_cq *cq = &f->cq;
 
 	cq->vcq.cq.context = &f->ctx->vctx.context;
 	cq->stride = FAKE_CQE;
 	cq->mask = FAKE_PAGE / FAKE_CQE - 1;
 	cq->first = f->cqes + FAKE_CQE - sizeof(struct mlx4_cqe);
+	cq->format = &mlx4_cqe_format;
 	cq->record = f->cq_record;
+	cq->uar = f->uar;
 	cq->cqn = 0x81;
 	cq->arm_sn = 1;
 	memset(f->cqes, 0xcc, FAKE_PAGE);
@@ -109,7 +80,7 @@ static inline struct fake *fake_create(enum ibv_qp_type type)
 	f->qp.vqp.qp.qp_num = FAKE_QPN;
 	f->qp.vqp.qp.state = IBV_QPS_RTS;
 	fake_sq(f, type == IBV_QPT_UD ? 7 : 6);
-	fake_rq(f, 2);
+	fake_rq(&f->qp.rq, f->rq, &f->record, 2);
 	fake_cq(f);
 	f->qp.send_cq = f->qp.recv_cq = &f->cq;
 	assert_int_equal(idtable_put(&f->ctx->qps, FAKE_QPN, &f->qp), 0);
@@ -118,23 +89,8 @@ static inline struct fake *fake_create(enum ibv_qp_type type)
 
 static inline void fake_srq(struct fake *f)
 {
-	struct mlx4_srq *srq = &f->srq;
-
-	srq->vsrq.srq.context = &f->ctx->vctx.context;
-	srq->ring = f->srqes;
-	srq->shift = 5;
-	srq->mask = FAKE_PAGE / 32 - 1;
-	srq->max_sge = 1;
-	srq->tail = srq->mask;
-	srq->next = calloc(srq->mask + 1, sizeof(*srq->next));
-	srq->wr_ids = calloc(srq->mask + 1, sizeof(*srq->wr_ids));
-	srq->record = &f->srq_record;
-	for (uint32_t i = 0; i <= srq->mask; i++) {
-		srq->next[i] = (i + 1) & srq->mask;
-		((struct mlx4_wqe_srq_next_seg *)(f->srqes + 32 * i))->next_wqe_index =
-			htobe16(srq->next[i]);
-	}
-	f->qp.srq = srq;
+	fake_srq_ring(&f->srq, &f->ctx->vctx.context, f->srqes, &f->srq_record);
+	f->qp.srq = &f->srq;
 }
 
 static inline void fake_free(struct fake *f)
@@ -153,15 +109,5 @@ static inline void fake_free(struct fake *f)
 	free(f->ctx);
 	free(f);
 }
-
-/* Whether memory has these words, given as they read in a dump. */
-static inline void assert_words(const void *memory, const uint32_t *words, unsigned int count)
-{
-	for (unsigned int i = 0; i < count; i++)
-		assert_int_equal(be32toh(((const __be32 *)memory)[i]), words[i]);
-}
-#define ASSERT_WORDS(memory, ...)                               \
-	assert_words(memory, (const uint32_t[]){ __VA_ARGS__ }, \
-		     sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 
 #endif

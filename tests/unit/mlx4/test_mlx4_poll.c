@@ -194,6 +194,25 @@ static void test_clean(void **state)
 	fake_free(f);
 }
 
+/* A ring that has no room for what waits is refused, and the kernel not asked. */
+static void test_resize_waiting(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	const uint32_t words[8] = { [0] = FAKE_QPN, [7] = 0x01 };
+	const struct verbs_resize_cq in = { .cqe = 1 };
+	uint32_t mask = f->cq.mask;
+	struct ibv_wc wc;
+
+	for (uint32_t n = 0; n < 3; n++)
+		cqe_write(f, n, words);
+	assert_int_equal(mlx4_resize_cq(&f->cq.vcq, &in), -EINVAL);
+	assert_int_equal(f->cq.mask, mask);
+	for (uint32_t n = 0; n < 3; n++)
+		assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(poll(f, &wc), 0);
+	fake_free(f);
+}
+
 static void test_srq(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -256,7 +275,7 @@ static void test_hostile(void **state)
 			memcpy(f->sq + (random >> 8) % (FAKE_PAGE - 8), &random, 8);
 			mlx4_post_send(&f->qp.vqp.qp, &send, &bad_send);
 			if (with_srq)
-				mlx4_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv);
+				mlx_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv);
 			else
 				mlx4_post_recv(&f->qp.vqp.qp, &recv, &bad_recv);
 		}
@@ -272,8 +291,8 @@ int main(void)
 		cmocka_unit_test(test_receive),	   cmocka_unit_test(test_extended),
 		cmocka_unit_test(test_send_error), cmocka_unit_test(test_syndromes),
 		cmocka_unit_test(test_rounds),	   cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_clean),	   cmocka_unit_test(test_srq),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_clean),	   cmocka_unit_test(test_resize_waiting),
+		cmocka_unit_test(test_srq),	   cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,7 +205,7 @@ static void test_receive(void **state)
 	ASSERT_WORDS(f->rq, 0x00001000, 0x00000011, 0, 0x00003000, 0, 0x00000100, 0, 0);
 	ASSERT_WORDS(&f->record, 1);
 	fake_srq(f);
-	assert_int_equal(mlx4_post_srq_recv(&f->srq.vsrq.srq, &wr, &bad), 0);
+	assert_int_equal(mlx_post_srq_recv(&f->srq.vsrq.srq, &wr, &bad), 0);
 	ASSERT_WORDS(f->srqes, 0x00000001, 0, 0, 0, 0x00001000, 0x00000011, 0, 0x00003000);
 	ASSERT_WORDS(&f->srq_record, 1);
 	fake_free(f);

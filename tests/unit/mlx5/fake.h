@@ -7,13 +7,11 @@
 #define TESTS_UNIT_MLX5_FAKE_H
 
 #include <string.h>
-#include <sys/mman.h>
 
-#include "tests/unit/unit.h"
-#include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/cqe.h"
+#include "tests/unit/mlx/rings.h"
 
 enum {
-	FAKE_PAGE = 4096,
 	FAKE_QPN = 0x1234,
 	FAKE_UIDX_SPARE = 3, /* numbers before the QP's, of nobody */
 };
@@ -22,41 +20,12 @@ struct fake {
 	struct ibv_device device;
 	struct mlx5_context *ctx;
 	struct mlx5_qp qp;
-	struct mlx5_cq cq;
-	struct mlx5_srq srq;
+	struct mlx_cq cq;
+	struct mlx_srq srq;
 	struct mlx5_bfreg bfreg;
 	__be32 record[2], cq_record[2], srq_record[2];
 	char *sq, *rq, *cqes, *srqes, *uar; /* a page each */
 };
-
-static inline char *fake_page(void)
-{
-	char *p = mmap(NULL, 3 * FAKE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_true(p != MAP_FAILED);
-	assert_int_equal(mprotect(p + FAKE_PAGE, FAKE_PAGE, PROT_READ | PROT_WRITE), 0);
-	return p + FAKE_PAGE;
-}
-
-static inline void fake_page_free(char *page)
-{
-	munmap(page - FAKE_PAGE, 3 * FAKE_PAGE);
-}
-
-static inline void fake_rq(struct fake *f, uint32_t wqe_sge)
-{
-	struct mlx5_rq *rq = &f->qp.rq;
-	uint32_t size = 16 * wqe_sge, count = FAKE_PAGE / size;
-
-	rq->ring = f->rq;
-	rq->shift = __builtin_ctz(size);
-	rq->mask = count - 1;
-	rq->max_post = count;
-	rq->wqe_sge = wqe_sge;
-	rq->max_sge = wqe_sge;
-	rq->wr_ids = calloc(count, sizeof(*rq->wr_ids));
-	rq->record = f->record;
-}
 
 static inline void fake_sq(struct fake *f)
 {
@@ -77,12 +46,13 @@ static inline void fake_sq(struct fake *f)
 
 static inline void fake_cq(struct fake *f)
 {
-	struct mlx5_cq *cq = &f->cq;
+	struct mlx_cq *cq = &f->cq;
 
 	cq->vcq.cq.context = &f->ctx->vctx.context;
 	cq->stride = 64;
 	cq->mask = FAKE_PAGE / 64 - 1;
 	cq->first = f->cqes;
+	cq->format = &mlx5_cqe_format;
 	cq->record = f->cq_record;
 	cq->uar = f->uar;
 	cq->cqn = 0x4d;
@@ -110,7 +80,7 @@ static inline struct fake *fake_create(enum ibv_qp_type type)
 	f->qp.vqp.qp.qp_num = FAKE_QPN;
 	f->qp.vqp.qp.state = IBV_QPS_RTS;
 	fake_sq(f);
-	fake_rq(f, 4);
+	fake_rq(&f->qp.rq, f->rq, f->record, 4);
 	fake_cq(f);
 	f->qp.send_cq = f->qp.recv_cq = &f->cq;
 	for (int i = 0; i < FAKE_UIDX_SPARE; i++)
@@ -123,23 +93,8 @@ static inline struct fake *fake_create(enum ibv_qp_type type)
 
 static inline void fake_srq(struct fake *f)
 {
-	struct mlx5_srq *srq = &f->srq;
-
-	srq->vsrq.srq.context = &f->ctx->vctx.context;
-	srq->ring = f->srqes;
-	srq->shift = 5;
-	srq->mask = FAKE_PAGE / 32 - 1;
-	srq->max_sge = 1;
-	srq->tail = srq->mask;
-	srq->next = calloc(srq->mask + 1, sizeof(*srq->next));
-	srq->wr_ids = calloc(srq->mask + 1, sizeof(*srq->wr_ids));
-	srq->record = f->srq_record;
-	for (uint32_t i = 0; i <= srq->mask; i++) {
-		srq->next[i] = (i + 1) & srq->mask;
-		((struct mlx5_wqe_srq_next_seg *)(f->srqes + 32 * i))->next_wqe_index =
-			htobe16(srq->next[i]);
-	}
-	f->qp.srq = srq;
+	fake_srq_ring(&f->srq, &f->ctx->vctx.context, f->srqes, f->srq_record);
+	f->qp.srq = &f->srq;
 }
 
 static inline void fake_free(struct fake *f)
@@ -157,15 +112,5 @@ static inline void fake_free(struct fake *f)
 	free(f->ctx);
 	free(f);
 }
-
-/* Whether memory has these words, given as they read in a dump. */
-static inline void assert_words(const void *memory, const uint32_t *words, unsigned int count)
-{
-	for (unsigned int i = 0; i < count; i++)
-		assert_int_equal(be32toh(((const __be32 *)memory)[i]), words[i]);
-}
-#define ASSERT_WORDS(memory, ...)                               \
-	assert_words(memory, (const uint32_t[]){ __VA_ARGS__ }, \
-		     sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 
 #endif

@@ -62,7 +62,7 @@ static void test_cq_given_away(void **state)
 	cqe->srqn_uidx = htobe32(f->qp.uidx);
 	cqe->op_own = 0;
 	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
-	mlx5_cq_clean_locked(&f->cq, &f->qp);
+	mlx5_cqs_clean(&f->qp, false);
 	assert_int_equal(f->cq_record[0], 0);
 	fake_free(f);
 }

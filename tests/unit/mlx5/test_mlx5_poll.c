@@ -176,7 +176,7 @@ static void test_clean(void **state)
 		if (n % 2)
 			((__be32 *)(f->cqes + 64 * (n & f->cq.mask)))[8] = htobe32(other.uidx);
 	}
-	mlx5_cq_clean_locked(&f->cq, &f->qp);
+	mlx5_cqs_clean(&f->qp, false);
 	ASSERT_WORDS(f->cq_record, first + 3);
 	for (uint32_t n = first; n < first + 6; n++) {
 		if (n % 2 == 0)
@@ -185,6 +185,25 @@ static void test_clean(void **state)
 		assert_int_equal(wc.opcode, IBV_WC_RECV);
 		assert_int_equal(wc.byte_len, n);
 	}
+	assert_int_equal(poll(f, &wc), 0);
+	fake_free(f);
+}
+
+/* A ring that has no room for what waits is refused, and the kernel not asked. */
+static void test_resize_waiting(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	const uint32_t words[16] = { [14] = 0x00001234, [15] = 0x20 };
+	const struct verbs_resize_cq in = { .cqe = 1 };
+	uint32_t mask = f->cq.mask;
+	struct ibv_wc wc;
+
+	for (uint32_t n = 0; n < 3; n++)
+		cqe_write(f, n, words);
+	assert_int_equal(mlx5_resize_cq(&f->cq.vcq, &in), -EINVAL);
+	assert_int_equal(f->cq.mask, mask);
+	for (uint32_t n = 0; n < 3; n++)
+		assert_int_equal(poll(f, &wc), 1);
 	assert_int_equal(poll(f, &wc), 0);
 	fake_free(f);
 }
@@ -245,12 +264,12 @@ static void test_hostile(void **state)
 				cqe[63] = 0xf0 | !owner;
 			mlx5_post_send(&f->qp.vqp.qp, &send, &bad_send);
 			if (with_srq)
-				mlx5_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv);
+				mlx_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv);
 			else
 				mlx5_post_recv(&f->qp.vqp.qp, &recv, &bad_recv);
 		}
 		assert_true(good > 1000);
-		mlx5_cq_clean_locked(&f->cq, &f->qp);
+		mlx5_cqs_clean(&f->qp, false);
 		fake_free(f);
 	}
 }
@@ -261,8 +280,8 @@ int main(void)
 		cmocka_unit_test(test_receive),	   cmocka_unit_test(test_extended),
 		cmocka_unit_test(test_send_error), cmocka_unit_test(test_sent),
 		cmocka_unit_test(test_rounds),	   cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_clean),	   cmocka_unit_test(test_srq),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_clean),	   cmocka_unit_test(test_resize_waiting),
+		cmocka_unit_test(test_srq),	   cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

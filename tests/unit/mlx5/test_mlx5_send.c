@@ -324,7 +324,7 @@ static void test_srq_recv(void **state)
 
 	fake_srq(f);
 	f->srq.head = 5;
-	assert_int_equal(mlx5_post_srq_recv(&f->srq.vsrq.srq, &wr, &bad), 0);
+	assert_int_equal(mlx_post_srq_recv(&f->srq.vsrq.srq, &wr, &bad), 0);
 	ASSERT_WORDS(f->srqes + 5 * 32, 0x00000006, 0, 0, 0, 0x00000200, 0x00008001, 0x00007f00,
 		     0x00009000);
 	ASSERT_WORDS(f->srq_record, 1);

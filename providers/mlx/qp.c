@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What queue pairs of both families do without looking at a ring. */
+#include "providers/mlx/mlx.h"
+
+void mlx_gates_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sge,
+		   struct mlx_rq *rq)
+{
+	switch (state) {
+	case IBV_QPS_RESET:
+		*sq_max_sge = rq->max_sge = -1;
+		break;
+	case IBV_QPS_INIT:
+		rq->max_sge = rq->max_post ? (int)rq->wqe_sge : -1;
+		break;
+	case IBV_QPS_RTS:
+		*sq_max_sge = vqp->cap.max_send_sge;
+		break;
+	default:
+		break;
+	}
+}
+
+int mlx_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
+{
+	int r = uverbs_query_qp(vqp, in);
+
+	if (r < 0)
+		return r;
+	/* The kernel does not know what the rings were made for. */
+	in->ret_attr->cap.max_send_wr = vqp->cap.max_send_wr;
+	in->ret_attr->cap.max_send_sge = vqp->cap.max_send_sge;
+	in->ret_attr->cap.max_inline_data = vqp->cap.max_inline_data;
+	in->ret_init_attr->cap = in->ret_attr->cap;
+	return 0;
+}
