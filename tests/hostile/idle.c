@@ -118,7 +118,7 @@ static long switches(pid_t pid, bool *ret_ready)
 static void settle(const pid_t *pids)
 {
 	long before, after;
-	bool ready;
+	bool ready = false;
 
 	do {
 		before = switches(pids[0], &ready) + switches(pids[1], &ready);
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 	int peers[2], parent[2] = { -1, -1 }, status;
 	long before[2];
 	pid_t pids[2];
-	bool ready;
+	bool ready = false;
 	char byte;
 
 	net_make(argv[1]);
