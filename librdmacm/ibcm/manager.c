@@ -17,9 +17,10 @@
 
 enum {
 	EVENTS = 16,
-	BATCH = 64,	   /* messages of one device before the lock is given up */
-	RETRY_MS = 1,	   /* between two tries with messages there was no room for */
-	SLEEP_MAX = 60000, /* ms */
+	BATCH = 64,	     /* messages of one device before the lock is given up */
+	RETRY_MS = 1,	     /* between two tries with messages there was no room for */
+	SLEEP_MAX = 60000,   /* ms */
+	GOODBYE_TRIES = 100, /* to get the lock, a millisecond apart */
 };
 
 static struct {
@@ -398,10 +399,23 @@ static void say_goodbye(struct ibcm_id *iid, void *arg)
 	ibcm_guard_end(iid);
 }
 
+/* Another thread has the lock for a moment; a signal's handler that exits may itself have it. */
+static bool lock_at_exit(void)
+{
+	static const struct timespec between = { .tv_nsec = 1000000 };
+
+	for (int tries = 0; tries < GOODBYE_TRIES; tries++) {
+		if (lock_try())
+			return true;
+		nanosleep(&between, NULL);
+	}
+	return false;
+}
+
 /* Peers hear of an exit that left connections open, as they do when the kernel cleans up. */
 __attribute__((destructor)) static void goodbye(void)
 {
-	if (manager.pid != getpid() || !lock_try())
+	if (manager.pid != getpid() || !lock_at_exit())
 		return;
 	ibcm_table_each(say_goodbye, NULL);
 	ibcm_unlock();

@@ -11,9 +11,10 @@
 #include "tests/lib/rt_cm.h"
 #include "tests/lib/rt_rsocket.h"
 
-#define PIECE	50000
-#define TOTAL	(3u << 20) /* more than all buffers of a connection hold */
-#define LONG_MS 60000
+#define PIECE	 50000
+#define TOTAL	 (3u << 20) /* more than all buffers of a connection hold */
+#define LONG_MS	 60000
+#define QUIET_MS 500 /* what a peer will acknowledge it has acknowledged */
 
 static uint8_t byte_at(size_t i)
 {
@@ -74,11 +75,11 @@ static void expect_no_send(int fd)
 	CHECK_INT(errno, EPIPE);
 }
 
-/* Until nothing more fits. Return: how many bytes did. */
-static size_t fill(int fd)
+/* Return: how many bytes fit now. */
+static size_t fill_some(int fd, size_t sent)
 {
 	static uint8_t bytes[PIECE];
-	size_t sent = 0;
+	size_t before = sent;
 	ssize_t n;
 
 	for (;;) {
@@ -90,6 +91,21 @@ static size_t fill(int fd)
 		sent += n;
 	}
 	CHECK_INT(errno, EAGAIN);
+	return sent - before;
+}
+
+/*
+ * Until nothing more fits, also when what is on its way has arrived, which makes room in the send
+ * buffer. Return: how many bytes did.
+ */
+static size_t fill(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	size_t sent = 0;
+
+	do
+		sent += fill_some(fd, sent);
+	while (rpoll(&p, 1, QUIET_MS) == 1);
 	return sent;
 }
 
@@ -238,11 +254,9 @@ static void deaf_peer_killed(void)
 {
 	struct rt_child child;
 	int fd = connected(ROLE_DEAF, &child);
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	pthread_t thread;
 
 	fill(fd);
-	CHECK_INT(rpoll(&p, 1, 30), 0);
 	CHECK_OK(pthread_create(&thread, NULL, endless_sender, &fd));
 	rt_child_kill(&child);
 	CHECK_OK(pthread_join(thread, NULL));
@@ -374,7 +388,23 @@ static void refused_at(uint16_t port)
 	CHECK_OK(rclose(fd));
 }
 
-/* The same of a connect that does not wait; the error is told once. */
+/* A connect that does not wait and is under way. The answer may come while it is begun: once more.
+ */
+static int connect_refused_later(const struct sockaddr_storage *address)
+{
+	for (;;) {
+		int fd = rsocket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+		CHECK(fd >= 0);
+		CHECK_INT(rconnect(fd, (const struct sockaddr *)address, rt_rs_size(address)), -1);
+		if (errno == EINPROGRESS)
+			return fd;
+		CHECK_INT(errno, ECONNREFUSED);
+		CHECK_OK(rclose(fd));
+	}
+}
+
+/* The error of such a one is told once. */
 static void refused_later(void)
 {
 	uint16_t port;
@@ -384,10 +414,7 @@ static void refused_later(void)
 	socklen_t size = sizeof(error);
 
 	CHECK_OK(rclose(listening));
-	fd = p.fd = rsocket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	CHECK(fd >= 0);
-	CHECK_INT(rconnect(fd, (struct sockaddr *)&address, rt_rs_size(&address)), -1);
-	CHECK_INT(errno, EINPROGRESS);
+	fd = p.fd = connect_refused_later(&address);
 	CHECK_INT(rpoll(&p, 1, LONG_MS), 1);
 	CHECK_INT(p.revents, POLLOUT | POLLERR | POLLHUP);
 	CHECK_OK(rgetsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size));
