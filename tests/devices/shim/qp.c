@@ -8,14 +8,26 @@
 
 static void trace_create(const struct ib_uverbs_ex_create_qp *q, const struct object *qp)
 {
+	bool table = q->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE;
+
 	trace_line("CREATE_QP type=%u %s scq=%s rcq=%s srq=%s swr=%u rwr=%u ssge=%u rsge=%u "
-		   "inline=%u sig_all=%u flags=0x%x -> %s",
+		   "inline=%u sig_all=%u flags=0x%x%s%s -> %s",
 		   q->qp_type, object_name(OBJECT_PD, q->pd_handle),
 		   object_name(OBJECT_CQ, q->send_cq_handle),
 		   object_name(OBJECT_CQ, q->recv_cq_handle),
 		   q->is_srq ? object_name(OBJECT_SRQ, q->srq_handle) : "none", q->max_send_wr,
 		   q->max_recv_wr, q->max_send_sge, q->max_recv_sge, q->max_inline_data,
-		   q->sq_sig_all, q->create_flags, object_name(OBJECT_QP, qp->handle));
+		   q->sq_sig_all, q->create_flags, table ? " table=" : "",
+		   table ? object_name(OBJECT_TABLE, q->rwq_ind_tbl_handle) : "",
+		   object_name(OBJECT_QP, qp->handle));
+}
+
+/* One that receives through a table has no CQ of its own. */
+static bool is_whole(const struct ib_uverbs_ex_create_qp *q, const struct object *qp)
+{
+	if (q->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE)
+		return qp->pd && qp->table;
+	return qp->pd && qp->send_cq && qp->recv_cq && (qp->srq || !q->is_srq);
 }
 
 int qp_create(struct ib_uverbs_ex_create_qp *q, struct command *c, struct object **ret_qp)
@@ -31,11 +43,10 @@ int qp_create(struct ib_uverbs_ex_create_qp *q, struct command *c, struct object
 	qp->send_cq = object_find(OBJECT_CQ, q->send_cq_handle);
 	qp->recv_cq = object_find(OBJECT_CQ, q->recv_cq_handle);
 	qp->srq = q->is_srq ? object_find(OBJECT_SRQ, q->srq_handle) : NULL;
+	qp->table = object_find(OBJECT_TABLE, q->rwq_ind_tbl_handle);
 	trace_create(q, qp);
-	command_trace(REQUEST_QP, c);
-	r = qp->pd && qp->send_cq && qp->recv_cq && (qp->srq || !q->is_srq)
-		    ? device->create_qp(qp, q, c)
-		    : EINVAL;
+	command_trace(qp->table ? REQUEST_QP_TABLE : REQUEST_QP, c);
+	r = is_whole(q, qp) ? device->create_qp(qp, q, c) : EINVAL;
 	if (r) {
 		trace_unwatch(qp);
 		object_free(qp);
