@@ -22,7 +22,7 @@ static uint64_t bytes_needed(enum mana_queue_kind kind, uint32_t entries, uint32
 	uint64_t entry = formats[kind].head + (uint64_t)sges * formats[kind].sge;
 
 	entry = ROUND_UP(entry, (uint64_t)formats[kind].unit);
-	/* No product of two numbers of 32 bits and a bit overflows this way. */
+	/* So that the product fits. */
 	return entry > QUEUE_BYTES_MAX ? UINT64_MAX : entry * entries;
 }
 
