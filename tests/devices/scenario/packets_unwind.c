@@ -101,5 +101,8 @@ int main(void)
 	raw_memory(context, false);
 	with_context(context);
 	ibv_close_device(context);
-	return 0;
+	if (!raw_memory_left())
+		return 0;
+	printf("%d pieces of memory did not come back\n", raw_memory_left());
+	return 1;
 }

@@ -19,6 +19,7 @@ __typeof__(manadv_init_obj) *raw_init_obj;
 
 static struct {
 	size_t used;
+	int pieces; /* that were not given back */
 	bool loud;
 } arena;
 
@@ -42,11 +43,13 @@ static void *arena_alloc(size_t size, void *data)
 	if (size > ARENA_BYTES - arena.used)
 		return NULL;
 	arena.used += size;
+	arena.pieces++;
 	return at;
 }
 
 static void arena_free(void *memory, void *data)
 {
+	arena.pieces -= memory != NULL;
 	if (!arena.loud)
 		return;
 	if (memory)
@@ -70,6 +73,11 @@ void raw_memory(struct ibv_context *context, bool loud)
 	if (lab_name)
 		lab_name(ARENA, ARENA_BYTES, "arena");
 	must(!raw_set_attr(context, MANADV_CTX_ATTR_BUF_ALLOCATORS, &from), "allocators");
+}
+
+int raw_memory_left(void)
+{
+	return arena.pieces;
 }
 
 struct ibv_context *raw_open(void)

@@ -20,6 +20,8 @@ void raw_load(void);
 
 /* Memory at the same address in every run. @loud: each call is a step. */
 void raw_memory(struct ibv_context *context, bool loud);
+/* Pieces of it that did not come back. */
+int raw_memory_left(void);
 
 /* NULL and errno, as verbs have it. */
 struct ibv_context *raw_open(void);
