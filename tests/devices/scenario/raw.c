@@ -7,7 +7,6 @@
 
 #include "tests/devices/scenario/script.h"
 
-#define ARENA ((uint8_t *)SCRIPT_BUFFER)
 enum {
 	ARENA_BYTES = 4 << 20,
 	HASH_FIELDS = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_PORT_TCP |
@@ -18,6 +17,7 @@ __typeof__(manadv_set_context_attr) *raw_set_attr;
 __typeof__(manadv_init_obj) *raw_init_obj;
 
 static struct {
+	uint8_t *base;
 	size_t used;
 	int pieces; /* that were not given back */
 	bool loud;
@@ -36,7 +36,7 @@ void raw_load(void)
 /* Never twice the same. */
 static void *arena_alloc(size_t size, void *data)
 {
-	uint8_t *at = ARENA + arena.used;
+	uint8_t *at = arena.base + arena.used;
 
 	if (arena.loud)
 		step("allocate 0x%zx, for %p", size, data);
@@ -53,7 +53,7 @@ static void arena_free(void *memory, void *data)
 	if (!arena.loud)
 		return;
 	if (memory)
-		step("free 0x%zx, for %p", (size_t)((uint8_t *)memory - ARENA), data);
+		step("free 0x%zx, for %p", (size_t)((uint8_t *)memory - arena.base), data);
 	else
 		step("free nothing");
 }
@@ -65,13 +65,12 @@ void raw_memory(struct ibv_context *context, bool loud)
 		.free = arena_free,
 		.data = (void *)0x1234,
 	};
-	void *at = mmap(ARENA, ARENA_BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-
-	must(at == ARENA, "arena");
+	arena.base = mmap(loud ? (void *)SCRIPT_BUFFER : NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | (loud ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+	must(arena.base != MAP_FAILED, "arena");
 	arena.loud = loud;
 	if (lab_name)
-		lab_name(ARENA, ARENA_BYTES, "arena");
+		lab_name(arena.base, ARENA_BYTES, "arena");
 	must(!raw_set_attr(context, MANADV_CTX_ATTR_BUF_ALLOCATORS, &from), "allocators");
 }
 

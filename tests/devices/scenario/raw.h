@@ -18,7 +18,8 @@ extern __typeof__(manadv_set_context_attr) *raw_set_attr;
 extern __typeof__(manadv_init_obj) *raw_init_obj;
 void raw_load(void);
 
-/* Memory at the same address in every run. @loud: each call is a step. */
+/* Where queues get their memory. @loud: at the same address in every run, and each call is a step.
+ */
 void raw_memory(struct ibv_context *context, bool loud);
 /* Pieces of it that did not come back. */
 int raw_memory_left(void);
