@@ -6,14 +6,14 @@
 
 #include "tests/lib/rt_child.h"
 
-void rt_tell(int socket, uint16_t word)
+void rt_tell(int socket, uint32_t word)
 {
 	CHECK(write(socket, &word, sizeof(word)) == sizeof(word));
 }
 
-uint16_t rt_hear(int socket)
+uint32_t rt_hear(int socket)
 {
-	uint16_t word;
+	uint32_t word;
 
 	CHECK(read(socket, &word, sizeof(word)) == sizeof(word));
 	return word;

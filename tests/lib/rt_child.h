@@ -29,7 +29,7 @@ void rt_child_kill(struct rt_child *child);
  */
 void rt_child_bind(pid_t parent);
 
-void rt_tell(int socket, uint16_t word);
-uint16_t rt_hear(int socket);
+void rt_tell(int socket, uint32_t word);
+uint32_t rt_hear(int socket);
 
 #endif

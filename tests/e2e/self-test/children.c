@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Children of a process that fails end with it. Each child has the only writing end of a pipe; it
- * writes there if it is still alive long after its parent has gone.
+ * writes there if it is still alive long after its parent has gone. And what a child says is heard
+ * as it was said: a process's number, say, of which there may be four million.
  */
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -121,9 +122,24 @@ static void gone_before(void)
 	child_is_gone();
 }
 
+static void number_say(int socket, int arg)
+{
+	rt_tell(socket, arg);
+}
+
+static void number_heard(void)
+{
+	const int number = 4194303;
+	struct rt_child child = rt_child_start(number_say, number);
+
+	CHECK_INT(rt_hear(child.socket), number);
+	rt_child_finish(&child);
+}
+
 static const struct rt_case cases[] = {
 	{ "failed", failed },
 	{ "other_credentials", other_credentials },
 	{ "gone_before", gone_before },
+	{ "number_heard", number_heard },
 };
 RT_MAIN(cases)
