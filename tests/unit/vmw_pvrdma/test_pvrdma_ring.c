@@ -5,6 +5,14 @@
 
 #define UAR(f, offset) (*(const uint32_t *)((f)->uar + (offset)))
 
+static uint64_t word_64(const void *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
 static int post(struct fake *f, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad = NULL;
@@ -43,11 +51,11 @@ static void test_send(void **state)
 	const uint32_t *wqe = (const void *)f->sq;
 
 	assert_int_equal(post(f, &wr), 0);
-	assert_int_equal(wqe[0], 7);
+	assert_int_equal(word_64(wqe), 7);
 	assert_int_equal(wqe[2], 1);
 	assert_int_equal(wqe[4], 2);
 	assert_int_equal(wqe[5], 2);
-	assert_int_equal(wqe[20], 0x1000);
+	assert_int_equal(word_64(wqe + 20), 0x1000);
 	assert_int_equal(wqe[22], 0x20);
 	assert_int_equal(wqe[23], 0x5);
 	assert_int_equal(((uint32_t *)f->words)[0], 1);
@@ -63,7 +71,7 @@ static void test_read(void **state)
 
 	assert_int_equal(post(f, &wr), 0);
 	assert_int_equal(wqe[4], 4);
-	assert_int_equal(wqe[8], 0x2000);
+	assert_int_equal(word_64(wqe + 8), 0x2000);
 	assert_int_equal(wqe[10], 9);
 	fake_free(f);
 }
@@ -165,8 +173,8 @@ static void test_receive(void **state)
 	struct ibv_recv_wr wr = { .wr_id = 3, .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	assert_int_equal(pvrdma_post_recv(&f->qp.vqp.qp, &wr, &bad), 0);
-	assert_int_equal(*(uint64_t *)f->rq, 3);
-	assert_int_equal(((uint32_t *)f->rq)[4], 0x1000);
+	assert_int_equal(word_64(f->rq), 3);
+	assert_int_equal(word_64(f->rq + 16), 0x1000);
 	assert_int_equal(((uint32_t *)f->words)[2], 1);
 	assert_int_equal(UAR(f, 0), 0x80000000 | FAKE_HANDLE);
 	assert_int_equal(pvrdma_post_srq_recv(&f->srq.vsrq.srq, &wr, &bad), 0);
@@ -180,6 +188,34 @@ static void test_receive(void **state)
 	f->qp.rq.max_sge = -1;
 	wr.num_sge = 1;
 	assert_int_equal(pvrdma_post_recv(&f->qp.vqp.qp, &wr, &bad), EINVAL);
+	fake_free(f);
+}
+
+/* Of a list as much is taken as there is room for, and told of. */
+static void test_lists(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	uint32_t sends = f->qp.sq.ring.entries, receives = f->qp.rq.ring.entries;
+	struct ibv_send_wr send[FAKE_PAGE >> FAKE_SEND_SHIFT], more = {}, *bad_send;
+	struct ibv_recv_wr recv[FAKE_PAGE >> FAKE_RECV_SHIFT], another = {}, *bad_recv;
+
+	for (uint32_t i = 0; i < sends; i++)
+		send[i] = (struct ibv_send_wr){
+			.opcode = IBV_WR_SEND,
+			.next = i + 1 < sends ? &send[i + 1] : &more,
+		};
+	assert_int_equal(pvrdma_post_send(&f->qp.vqp.qp, send, &bad_send), ENOMEM);
+	assert_ptr_equal(bad_send, &more);
+	assert_int_equal(atomic_load(&f->qp.sq.ring.words->tail), sends);
+	assert_int_equal(UAR(f, 0), 0x40000000 | FAKE_HANDLE);
+	for (uint32_t i = 0; i < receives; i++)
+		recv[i] = (struct ibv_recv_wr){
+			.next = i + 1 < receives ? &recv[i + 1] : &another,
+		};
+	assert_int_equal(pvrdma_post_recv(&f->qp.vqp.qp, recv, &bad_recv), ENOMEM);
+	assert_ptr_equal(bad_recv, &another);
+	assert_int_equal(atomic_load(&f->qp.rq.ring.words->tail), receives);
+	assert_int_equal(UAR(f, 0), 0x80000000 | FAKE_HANDLE);
 	fake_free(f);
 }
 
@@ -262,6 +298,9 @@ static void test_clean(void **state)
 		complete(f, &(struct pvrdma_cqe){ .wr_id = n, .qp = 0x12 + n % 2 });
 	pvrdma_cqs_clean(&f->qp, true);
 	assert_null(idtable_find(&f->ctx->qpns, 0x12));
+	assert_int_equal(pvrdma_ring_distance(ring, atomic_load(&ring->words->head),
+					      atomic_load(&ring->words->tail)),
+			 4);
 	for (uint32_t n = 1; n < 8; n += 2) {
 		assert_int_equal(poll(f, &wc), 1);
 		assert_int_equal(wc.wr_id, n);
@@ -357,9 +396,9 @@ int main(void)
 		cmocka_unit_test(test_send),	   cmocka_unit_test(test_read),
 		cmocka_unit_test(test_invalidate), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_rounds),	   cmocka_unit_test(test_receive),
-		cmocka_unit_test(test_poll),	   cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_clean),	   cmocka_unit_test(test_words),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_lists),	   cmocka_unit_test(test_poll),
+		cmocka_unit_test(test_unknown),	   cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_words),	   cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
