@@ -90,7 +90,7 @@ static int look_twice(struct pvrdma_cq *cq)
 
 	if (count)
 		return count;
-	mmio_write_32(cq->uar + PVRDMA_UAR_CQ_OFFSET, cq->cqn | PVRDMA_UAR_CQ_POLL);
+	mmio_write_32(cq->uar + PVRDMA_UAR_CQ_OFFSET, cq->cqn | PVRDMA_DOORBELL_POLL);
 	return pvrdma_cq_look(cq);
 }
 

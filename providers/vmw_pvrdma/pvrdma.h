@@ -35,6 +35,10 @@ enum {
 	PVRDMA_HANDLE_MASK = 0xffff, /* of a queue pair's handle, in completions */
 };
 
+/* PVRDMA_UAR_QP_RECV and PVRDMA_UAR_CQ_POLL, which are shifted into a sign. */
+#define PVRDMA_DOORBELL_RECV (1u << 31)
+#define PVRDMA_DOORBELL_POLL (1u << 31)
+
 struct pvrdma_context {
 	struct verbs_context vctx;
 	uint32_t page_size;

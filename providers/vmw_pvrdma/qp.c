@@ -97,7 +97,7 @@ static int handle_take(struct pvrdma_qp *qp, uint32_t handle)
 
 	qp->handle = (handle ? handle : qpn) & PVRDMA_UAR_HANDLE_MASK;
 	qp->sq.doorbell = qp->handle | PVRDMA_UAR_QP_SEND;
-	qp->rq.doorbell = qp->handle | (uint32_t)PVRDMA_UAR_QP_RECV;
+	qp->rq.doorbell = qp->handle | PVRDMA_DOORBELL_RECV;
 	if (pvrdma_qpn_find(ctx, qp->handle, &other)) {
 		verbs_err(
 			qp->vqp.qp.context,

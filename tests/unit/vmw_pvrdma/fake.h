@@ -59,7 +59,7 @@ static inline void fake_qp(struct fake *f, enum ibv_qp_type type)
 	qp->sq.ops = pvrdma_send_ops(type);
 	qp->sq.reg = qp->rq.reg = f->uar;
 	qp->sq.doorbell = FAKE_HANDLE | PVRDMA_UAR_QP_SEND;
-	qp->rq.doorbell = FAKE_HANDLE | (uint32_t)PVRDMA_UAR_QP_RECV;
+	qp->rq.doorbell = FAKE_HANDLE | PVRDMA_DOORBELL_RECV;
 	assert_int_equal(idtable_put(&f->ctx->qpns, FAKE_HANDLE & PVRDMA_HANDLE_MASK,
 				     pvrdma_qpn_entry(FAKE_QPN)),
 			 0);
