@@ -103,6 +103,7 @@ struct device {
 	int abi_version;
 	int node_type, link_layer;
 	bool resizes_srq;
+	bool loose_modify;  /* requests have garbage in what their mask does not name */
 	bool short_numbers; /* QPNs have 16 bits, and work is datagrams: model/datagram.c */
 	uint8_t gid_base;   /* the backend's GID that is the device's first */
 	uint32_t lacks;	    /* of the port's capabilities */
@@ -152,7 +153,7 @@ struct device {
 };
 
 extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx4, device_mlx4_ib,
-	device_efa, device_mana;
+	device_efa, device_vmw_pvrdma, device_mana;
 
 /* The one that is played, or NULL. */
 extern const struct device *device;

@@ -104,14 +104,8 @@ int handle_create_qp_ex(struct command *c)
 	return 0;
 }
 
-int handle_modify_qp(struct command *c)
+static void trace_modify(const struct ib_uverbs_modify_qp *q)
 {
-	const struct ib_uverbs_modify_qp *q = c->in;
-	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
-	int r;
-
-	if (!qp)
-		return EINVAL;
 	trace_line(
 		"MODIFY_QP %s mask=0x%x state=%u mtu=%u dest=0x%x rq_psn=0x%x sq_psn=0x%x access=0x%x "
 		"pkey=%u rd=%u dest_rd=%u rnr=%u port=%u timeout=%u retry=%u rnr_retry=%u sl=%u "
@@ -121,6 +115,46 @@ int handle_modify_qp(struct command *c)
 		q->max_rd_atomic, q->max_dest_rd_atomic, q->min_rnr_timer, q->port_num, q->timeout,
 		q->retry_cnt, q->rnr_retry, q->dest.sl, q->dest.is_global, q->dest.sgid_index,
 		q->dest.hop_limit, q->qkey);
+}
+
+/* What the mask names, and nothing else. */
+static struct ib_uverbs_modify_qp named(const struct ib_uverbs_modify_qp *q)
+{
+	struct ib_uverbs_modify_qp n = { .qp_handle = q->qp_handle, .attr_mask = q->attr_mask };
+
+#define NAME(bit, member)         \
+	if (q->attr_mask & (bit)) \
+		n.member = q->member;
+	NAME(IBV_QP_STATE, qp_state)
+	NAME(IBV_QP_PATH_MTU, path_mtu)
+	NAME(IBV_QP_DEST_QPN, dest_qp_num)
+	NAME(IBV_QP_RQ_PSN, rq_psn)
+	NAME(IBV_QP_SQ_PSN, sq_psn)
+	NAME(IBV_QP_ACCESS_FLAGS, qp_access_flags)
+	NAME(IBV_QP_PKEY_INDEX, pkey_index)
+	NAME(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic)
+	NAME(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic)
+	NAME(IBV_QP_MIN_RNR_TIMER, min_rnr_timer)
+	NAME(IBV_QP_PORT, port_num)
+	NAME(IBV_QP_TIMEOUT, timeout)
+	NAME(IBV_QP_RETRY_CNT, retry_cnt)
+	NAME(IBV_QP_RNR_RETRY, rnr_retry)
+	NAME(IBV_QP_QKEY, qkey)
+	NAME(IBV_QP_AV, dest)
+#undef NAME
+	return n;
+}
+
+int handle_modify_qp(struct command *c)
+{
+	const struct ib_uverbs_modify_qp *q = c->in;
+	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
+	struct ib_uverbs_modify_qp n = named(q);
+	int r;
+
+	if (!qp)
+		return EINVAL;
+	trace_modify(device->loose_modify ? &n : q);
 	command_trace(REQUEST_MODIFY, c);
 	r = model_modify_qp(qp, q);
 	if (r || !(q->attr_mask & IBV_QP_STATE))

@@ -2,7 +2,8 @@
 /*
  * A kernel and a device, played to a process by LD_PRELOAD. The environment says which:
  *
- *   DEVICES_DEVICE   mlx5, mlx5-dynamic, mlx4, mlx4-ib, efa, mana; without it the shim does nothing
+ *   DEVICES_DEVICE   mlx5, mlx5-dynamic, mlx4, mlx4-ib, efa, vmw_pvrdma, mana; without it the shim
+ * does nothing
  *   DEVICES_SYSFS    a folder, where each process gets a tree that announces the device; SYSFS_PATH
  * names it DEVICES_BACKEND  run mode: what UROCE is to the model's own uroce, e.g. on:lo
  *   DEVICES_TRACE    trace mode: the file to write
@@ -41,6 +42,8 @@ bool event_has(int fd);
 void event_close(int fd);
 void event_completion(struct object *cq);
 void event_async(struct object *object, int event);
+/* Whether the CQ's channel has an event that the process has not read. */
+bool event_is_unread(const struct object *cq);
 /* Takes back what the process has not read; event_count[] is then what it has. */
 void event_withdraw(struct object *object);
 
