@@ -31,6 +31,14 @@ int tool_perror(const char *prefix, const char *what)
 	return -1;
 }
 
+int tool_open_error(const char *prefix, const char *what)
+{
+	if (errno != ENODEV)
+		return tool_perror(prefix, what);
+	fprintf(stderr, "No RDMA devices were detected\n");
+	return -1;
+}
+
 void tool_explain_event(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_REJECTED)

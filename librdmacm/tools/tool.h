@@ -80,6 +80,8 @@ int tool_ip_address(const char *text, struct sockaddr_storage *ret_addr);
 
 /* "prefix: what: text of errno" on stderr. Return: -1. */
 int tool_perror(const char *prefix, const char *what);
+/* The same after a program's first call; that there is no device is said as other releases do. */
+int tool_open_error(const char *prefix, const char *what);
 
 /* Say more about an event that is an error, on stderr: why a connection was rejected. */
 void tool_explain_event(const struct rdma_cm_event *event);
@@ -145,6 +147,7 @@ void tool_peer_close(struct tool_peer *peer);
 
 /* ---- tool_test.c ---- */
 
+/* Before anything is printed: without a device the programs say that and nothing else. */
 int tool_test_open(struct tool_test *test);
 void tool_test_close(struct tool_test *test);
 

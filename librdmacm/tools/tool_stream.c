@@ -279,7 +279,7 @@ static int server_listen(void)
 		return r;
 	t.fd = listener = CALL(socket, address.name.ss_family, SOCK_STREAM, 0);
 	if (t.fd < 0)
-		return tool_perror("", "rsocket");
+		return tool_open_error("", "rsocket");
 	if (option_set(SOL_SOCKET, SO_REUSEADDR, 1))
 		return tool_perror("", "rsetsockopt SO_REUSEADDR");
 	if (CALL(bind, t.fd, (struct sockaddr *)&address.name, address.size))
@@ -328,7 +328,7 @@ static int client_connect(bool bandwidth)
 		return r;
 	t.fd = CALL(socket, address.name.ss_family, SOCK_STREAM, 0);
 	if (t.fd < 0)
-		return tool_perror("", "rsocket");
+		return tool_open_error("", "rsocket");
 	options_set(bandwidth);
 	if (t.local && CALL(bind, t.fd, (struct sockaddr *)&own.name, own.size))
 		return tool_perror("", "rbind");
