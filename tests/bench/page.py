@@ -5,6 +5,7 @@ Nothing on the page is fetched from elsewhere. The plots are gnuplot's.
 """
 import glob
 import html
+import math
 import os
 import re
 import shutil
@@ -17,9 +18,12 @@ from bench import NEAR_US
 from figures import Damaged, Figures
 import plots
 
-# Colours that people who see few of them tell apart (after Okabe and Ito), and a mark for each.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00")
-MARKS = (7, 5, 9, 11, 13, 4)
+# Who has which colour and mark, the first that a label begins with; colours that people who see few of them tell apart
+# (after Okabe and Ito).
+LOOKS = (("uroce, UDP", "#56b4e9", 5), ("uroce", "#0072b2", 7), ("UCX", "#009e73", 9), ("TCP", "#d55e00", 11),
+         ("UDP", "#cc79a7", 13), ("rxe", "#000000", 4))
+DASHED = ("ordinary pages", "1500")  # how such a label ends
+APART = 0.08  # of an axis: what two numbers at it need
 WIDTH, HEIGHT = 960, 480
 STYLE = """
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 sans-serif; color: #222; background: #fff; }
@@ -38,8 +42,9 @@ def quoted(text):
     return "'" + text.replace("'", "''") + "'"
 
 
-def tick(plot, x):
-    return plots.amount(plot, x).replace(" B", "") if plot.bytes else plots.amount(plot, x)
+def look(label):
+    colour, mark = next((colour, mark) for begin, colour, mark in LOOKS if label.startswith(begin))
+    return f"lc rgb '{colour}' pt {mark} ps 0.7" + (" dt 2" if label.endswith(DASHED) else "")
 
 
 def block(plot, points, all_x):
@@ -54,15 +59,41 @@ def name_of(plot, place):
     return re.sub(r"\W", "_", f"{plot.key}_{place}")
 
 
-def axes(plot, all_x):
-    ticks = ", ".join(f"{quoted(tick(plot, x))} {x!r}" for x in all_x)
+def ticks(plot, values, log):
+    """Those of @values that have room for their number."""
+    places = [math.log(value) if log else value for value in values]
+    span, kept = (places[-1] - places[0]) or 1, []
+    for value, place in zip(values, places):
+        if not kept or (place - kept[-1][1]) / span > APART:
+            kept.append((value, place))
+    return ", ".join(f"{quoted(plots.amount(plot, value).replace(' B', ''))} {value!r}" for value, _ in kept)
+
+
+def round_numbers(low, high):
+    """From @low to @high: powers of ten, and between them twos and fives if there is room."""
+    tens = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1,) if high / low > 500 else (1, 2, 5)
+    return [step * 10.0 ** ten for ten in tens for step in steps if low <= step * 10.0 ** ten <= high]
+
+
+def axes(figures, plot):
+    """The same for all places."""
+    points = [point for place in figures.places(plot.series()) for series in plot.series()
+              for point in figures.points(place, series)]
+    all_x = sorted({point[0] for point in points})
+    low, high = min(point[2] for point in points) / plot.scale, max(point[3] for point in points) / plot.scale
     lines = [f"set xlabel {quoted(plot.x + (', bytes' if plot.bytes else ''))}", f"set ylabel {quoted(plot.y)}",
-             f"set xtics ({ticks}) {'rotate by 30 right' if len(all_x) > 10 else ''}"]
-    if plot.log:
-        lines += ["set logscale xy", f"set xrange [{all_x[0] / 1.3!r}:{all_x[-1] * 1.3!r}]"]
+             f"set xtics ({ticks(plot, all_x, 'x' in plot.log)})"]
+    if "x" in plot.log:
+        lines += ["set logscale x", f"set xrange [{all_x[0] / 1.3!r}:{all_x[-1] * 1.3!r}]"]
     else:
         span = all_x[-1] - all_x[0] or 1
-        lines += [f"set xrange [{all_x[0] - span / 30!r}:{all_x[-1] + span / 30!r}]", "set yrange [0:*]"]
+        lines.append(f"set xrange [{all_x[0] - span / 30!r}:{all_x[-1] + span / 30!r}]")
+    if "y" in plot.log and low > 0:
+        numbers = ", ".join(f"'{number:g}' {number!r}" for number in round_numbers(low / 1.3, high * 1.3))
+        lines += ["set logscale y", f"set yrange [{low / 1.3!r}:{high * 1.3!r}]", f"set ytics ({numbers})"]
+    else:
+        lines.append(f"set yrange [0:{high * 1.1 or 1!r}]")
     return lines
 
 
@@ -72,11 +103,11 @@ def script(figures, plot, place):
     all_x = sorted({point[0] for _, _, points in curves for point in points})
     lines = [f"set terminal svg size {WIDTH},{HEIGHT} dynamic noenhanced name '{name_of(plot, place)}' "
              "font 'sans-serif,15' linewidth 1.6 background rgb 'white'",
-             "set border 3 lc rgb '#888888'", "set tics nomirror", "set grid xtics ytics lc rgb '#dddddd'",
-             "set key outside bottom center horizontal", "set bars 0.4", "set format y '%g'", *axes(plot, all_x)]
+             "set border 3 lc rgb '#666666'", "set tics nomirror", "set grid xtics ytics lt 1 lw 0.5 lc rgb '#dddddd'",
+             "set key outside right center Left reverse", "set bars 0.4", "set format y '%g'", *axes(figures, plot)]
     lines += [f"$curve{i} << END\n{block(plot, points, all_x)}\nEND" for i, _, points in curves]
-    lines.append("plot " + ", ".join(f"$curve{i} using 1:2:3:4 with yerrorlines title {quoted(label)} "
-                                     f"lc rgb '{COLOURS[i]}' pt {MARKS[i]} ps 0.7" for i, label, _ in curves))
+    lines.append("plot " + ", ".join(f"$curve{i} using 1:2:3:4 with yerrorlines title {quoted(label)} {look(label)}"
+                                     for i, label, _ in curves))
     return "\n".join(lines) + "\n"
 
 
@@ -113,6 +144,13 @@ def cell(plot, point):
     return f"<td>{median} <span class=range>({least} to {most}, {point[4]})</span></td>"
 
 
+def elsewhere(figures, plot):
+    """Curves that another place has."""
+    places = figures.places(plot.series())
+    return [f"{label}: not measured with the {plots.WHERE[place]}" for place in places
+            for label, series in plot.curves if (place, series) not in figures.samples and figures.places([series])]
+
+
 def section(figures, plot):
     parts = [f"<h2 id={plot.key}>{html.escape(plot.title)}</h2>",
              f"<p>{html.escape(plot.text)} <b>{plot.better.capitalize()} is better.</b></p>"]
@@ -121,6 +159,7 @@ def section(figures, plot):
             parts.append(f"<h3>{html.escape(plots.WHERE[place].capitalize())}</h3>")
         parts += [f"<figure>{picture(figures, plot, place)}</figure>", table(figures, plot, place)]
     gaps = [line for label, series in plot.curves for line in plots.missing(figures, plot, label, series)]
+    gaps += elsewhere(figures, plot)
     if gaps:
         parts.append("<ul class=gap>" + "".join(f"<li>{html.escape(line)}</li>" for line in gaps) + "</ul>")
     return "\n".join(parts)

@@ -17,7 +17,7 @@ class Plot:
     curves: tuple  # of (label, series in the figures)
     scale: float = 1.0  # a figure's value is so many of y's unit
     bytes: bool = True  # x is a number of bytes
-    log: bool = True
+    log: str = "xy"  # which axes are logarithmic; others begin at 0
 
     def series(self):
         return [series for _, series in self.curves]
@@ -65,12 +65,12 @@ PLOTS = (
     Plot("regions", "Registering memory regions", "regions that there are already", "us for each registration", "lower",
          "One process registers regions of 64 bytes and keeps them all. A point is the mean of as many registrations "
          "as a quarter of the run's, the last of which is where the point stands.",
-         (("uroce", "many register"),), bytes=False),
+         (("uroce", "many register"),), bytes=False, log="x"),
     Plot("loss", "Bandwidth when packets get lost", "lost of 100 packets", SPEED, "higher",
          "Messages of 64 KiB between two network namespaces over a veth pair of 1500 bytes, written by uroce, sent by TCP. "
          "What gets lost is what the link carries at once, which is more than 1500 bytes where the sender leaves "
          "segmentation to the link.",
-         (("uroce", "loss uroce"), ("TCP", "loss tcp")), 1e3, bytes=False, log=False),
+         (("uroce", "loss uroce"), ("TCP", "loss tcp")), 1e3, bytes=False, log=""),
 )
 
 

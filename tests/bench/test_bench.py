@@ -97,6 +97,7 @@ def page_has_words(figures, page):
     for (series, _), reason in figures.gaps.items():
         check(reason in words, f"the reason why there is no {series} is there: {reason}")
     check(re.search(r"0\.222\s+\(0\.111 to 0\.333, 3\)", words), "a median, its range and how many they were")
+    check("TCP on loopback: not measured with the processors far from each other" in words, "what a place lacks")
     check("near each other in 3 of 4 looks" in words and "far from each other in 1 of 4" in words, "where the processors were")
     check("1 of 3 measurements left out" in words, "what was left out")
     check('<script src="https://example.org/x.js"></script>' in words, "rows are there as they were, and only text")
