@@ -86,8 +86,10 @@ class Bench:
 
     def keep(self, prefix, text):
         """Lines TEST SIZE VALUE us, or TEST SIZE VALUE MB/s VALUE Mmsg/s."""
-        for test, size, value, unit, rate in re.findall(
-                r"^(\w+) (\d+) ([\d.]+) (\S+)(?: ([\d.]+) Mmsg/s)?$", text, re.M):
+        lines = re.findall(r"^(\w+) (\d+) ([\d.]+) (\S+)(?: ([\d.]+) Mmsg/s)?$", text, re.M)
+        if not lines:
+            raise Failed(f"no figure in what it said: {text}")
+        for test, size, value, unit, rate in lines:
             self.samples.add(f"{prefix} {test} {size}", float(value))
             if rate and unit == "MB/s":
                 self.samples.add(f"{prefix} {test}_rate {size}", float(rate) * 1e6)

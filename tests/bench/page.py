@@ -30,7 +30,7 @@ body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 sans
 h2 { margin-top: 3rem; border-top: 1px solid #ccc; padding-top: 1rem; }
 table { border-collapse: collapse; font-size: 90%; } th, td { padding: .1rem .8rem; text-align: right; }
 th { font-weight: 600; } td:first-child, .facts td, .facts th { text-align: left; }
-tr:nth-child(even) { background: #f4f4f4; } svg { width: 100%; height: auto; }
+tr:nth-child(even) { background: #f4f4f4; } svg { width: 100%; height: auto; } figure { margin: 0; }
 .gap { color: #a33; } summary { cursor: pointer; color: #555; } pre { overflow-x: auto; font-size: 80%; }
 .range { color: #777; }
 """

@@ -472,7 +472,8 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (argc - optind != 2 || rounds < 1 || rounds > ROUNDS_MAX) {
-		fprintf(stderr, "usage: plain [-r rounds] [-x scale] [-l port | -c host:port] test size\n");
+		fprintf(stderr,
+			"usage: plain [-r rounds] [-x scale] [-l port | -c host:port] test size\n");
 		return 2;
 	}
 	size = strtoul(argv[optind + 1], NULL, 0);
