@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Of ./dev bench: the page on canned figures, damaged ones, and a hardly measuring run of each curve.
-  python3 tests/bench/test_bench.py page|damaged|missing
-  python3 tests/bench/test_bench.py PART BUILD-FOLDER        one of tests/bench/sweep
+  python3 tests/bench/test_bench.py page|damaged|facts|options
+  python3 tests/bench/test_bench.py PART|missing BUILD-FOLDER        a part of tests/bench/sweep
 """
 import html.parser
 import os
@@ -159,6 +159,38 @@ def test_damaged():
     damaged(None, ": No such file or directory")
 
 
+def test_facts():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "figures")
+        subprocess.run([sys.executable, os.path.join(HERE, "figures.py"), path, "7"], check=True)
+        facts = Figures().read(path).facts
+    check(facts.pop("rounds") == "7", "how many rounds there are")
+    check(os.uname().release in facts["kernel"], f"the kernel: {facts}")
+    check(f"{os.sysconf('SC_PAGE_SIZE') >> 10} KiB" in facts["pages"], f"the page size: {facts}")
+    check(sorted(facts) == ["commit", "date", "kernel", "load", "machine", "pages"], f"all facts are there: {facts}")
+    check(all(facts.values()), f"none is empty: {facts}")
+
+
+OPTIONS = (
+    # arguments of ./dev bench, what is said
+    (["--report"], "bench: --report takes a folder"),
+    (["--rounds"], "bench: --rounds takes a number"),
+    (["--rounds", "0"], "bench: --rounds 0: a number from 1 to 999"),
+    (["--rounds", "3x"], "bench: --rounds 3x: a number from 1 to 999"),
+    (["--report", "/proc/none"], "bench: cannot make /proc/none"),
+    (["--figures"], "bench: no option --figures"),
+    (["none"], "bench: no benchmark none: tests/bench has them"),
+    (["../lib/own-host"], "bench: no benchmark ../lib/own-host"),
+    (["verbs-in-guest"], "bench: no benchmark verbs-in-guest"),
+)
+
+
+def test_options():
+    for arguments, said in OPTIONS:
+        r = subprocess.run([os.path.join(HERE, "../../dev"), "bench", *arguments], capture_output=True, text=True)
+        check(r.returncode == 1 and "dev: " + said in r.stderr.split("\n"), f"{arguments}: '{said}' is said: {r.stderr}")
+
+
 # --- the curves ---
 
 def run_sweep(build, part, folder, env=None):
@@ -232,8 +264,9 @@ def test_missing(build):
 
 def main():
     case, *build = sys.argv[1:]
-    if case in ("page", "damaged"):
-        {"page": test_page, "damaged": test_damaged}[case]()
+    alone = {"page": test_page, "damaged": test_damaged, "facts": test_facts, "options": test_options}
+    if case in alone:
+        alone[case]()
     elif case == "missing":
         test_missing(*build)
     else:
