@@ -25,6 +25,7 @@ LOOKS = (("uroce, UDP", "#56b4e9", 5), ("uroce", "#0072b2", 7), ("UCX", "#009e73
 DASHED = ("ordinary pages", "1500")  # how such a label ends
 APART = 0.08  # of an axis: what two numbers at it need
 WIDTH, HEIGHT = 960, 480
+BUSY = 0.5  # processes that want to run, on average
 STYLE = """
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 sans-serif; color: #222; background: #fff; }
 h2 { margin-top: 3rem; border-top: 1px solid #ccc; padding-top: 1rem; }
@@ -185,6 +186,14 @@ def facts(figures):
                                            for name, value in rows.items()) + "</table>"
 
 
+def busy(figures):
+    """A warning, if something else ran."""
+    load = re.match(r"[\d.]+", figures.facts.get("load", ""))
+    if not load or float(load.group()) < BUSY:
+        return ""
+    return "<p class=gap>The machine was busy when this run began: its figures say little, and compare badly.</p>"
+
+
 def rows_of(folder):
     parts = []
     for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*.rows"))):
@@ -206,7 +215,7 @@ A point is a median of measurements that were taken in turn with those of the ot
 least to the most of them. A curve is interrupted where something was not measured, and the reason stands below. The axes
 are logarithmic unless they begin at 0. Only what one run measured can be compared, and only if the machine did nothing
 else.</p>
-{facts(figures)}
+{busy(figures)}{facts(figures)}
 <p>A virtual machine's processors lie now near each other, sharing a cache, now far: everything between two processes of
 one host depends on that, so it is shown apart.</p>
 <ul>{contents}<li><a href='#rows'>Rows of all benchmarks</a></li></ul>

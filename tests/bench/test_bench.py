@@ -6,7 +6,6 @@
 import html.parser
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -103,21 +102,31 @@ def page_has_words(figures, page):
     check('<script src="https://example.org/x.js"></script>' in words, "rows are there as they were, and only text")
 
 
-def test_page():
-    figures = Figures().read(os.path.join(CANNED, "figures"))
+def canned_page(change=lambda text: text):
     with tempfile.TemporaryDirectory() as folder:
         for name in os.listdir(CANNED):
-            shutil.copy(os.path.join(CANNED, name), folder)
+            with open(os.path.join(CANNED, name), encoding="utf-8") as old, \
+                    open(os.path.join(folder, name), "w", encoding="utf-8") as new:
+                new.write(change(old.read()))
         r = make_page(folder)
         check(r.returncode == 0, f"the page is made: {r.stderr}")
         path = os.path.join(folder, "index.html")
         check(r.stdout.strip() == path, f"it says where the page is: {r.stdout}")
         with open(path, encoding="utf-8") as file:
-            text = file.read()
+            return file.read()
+
+
+def test_page():
+    figures = Figures().read(os.path.join(CANNED, "figures"))
+    text = canned_page()
     page = Page(text)
     page_fetches_nothing(text, page)
     page_has_plots(figures, page)
     page_has_words(figures, page)
+    check("was busy" not in text, "no warning of a machine that does nothing else")
+    check("was busy" in canned_page(lambda text: text.replace("load\t0.01", "load\t3.00")), "a warning of one that does")
+    text = canned_page(lambda text: "\n".join(line for line in text.split("\n") if not line.startswith(("sample", "gap"))))
+    check(text.count(": not part of this run") == sum(len(plot.curves) for plot in plots.PLOTS), "a run without figures")
 
 
 DAMAGES = (
