@@ -9,10 +9,11 @@ import sys
 import tempfile
 import time
 
-from figures import Figures, append, figure, plain
+from figures import PLACES, Figures, append, figure, plain
 
 PORT = 21000
 NEAR_US = 0.1  # a cache line's way from one processor to the other, when the two share a cache
+MOVED = "the processors moved meanwhile, each time"
 PROGRESS_SECONDS = 10  # between two lines, where there is no terminal
 # How a sample's name is written: place (if it has one), series and x.
 NAME = re.compile(r"(?:(near|far|any|guest) )?(.+) (\d+(?:\.\d+)?)")
@@ -197,6 +198,12 @@ class Bench:
     def file_option(self):
         """For a process that does a part of the work."""
         return ["--figures", self.file] if self.file else []
+
+    def gaps_moved(self, wanted):
+        """@wanted: (series, x). What was measured, but never with the processors in one place."""
+        for series, x in wanted:
+            if (series, x) not in self.gaps and not any(f"{place} {series} {x}" in self.samples.values for place in PLACES):
+                self.gap(series, x, MOVED)
 
     def write(self, place=None):
         """Once, at the end of a process's measurements. @place: of those whose name has none."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Of ./dev bench: the page on canned figures, damaged ones, and a hardly measuring run of each curve.
-  python3 tests/bench/test_bench.py page|damaged|facts|options
+  python3 tests/bench/test_bench.py page|damaged|facts|options|moved
   python3 tests/bench/test_bench.py PART|missing BUILD-FOLDER        a part of tests/bench/sweep
 """
 import html.parser
@@ -12,6 +12,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import plots
+from bench import MOVED, Bench
 from figures import Figures
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -180,6 +181,20 @@ def test_facts():
     check(all(facts.values()), f"none is empty: {facts}")
 
 
+def test_moved():
+    """What is measured while the processors move is left out, and that is said."""
+    bench = Bench("/nowhere")
+    places = iter(("near", "near", "far", "far"))
+    bench.distance = lambda: next(places)
+    for x in (8, 64, 512):
+        bench.placed(lambda: bench.samples.add(f"thing {x}", 1.0))
+    bench.gaps_moved([("thing", x) for x in (8, 64, 512)])
+    figures = bench.figures()
+    check([point[0] for point in figures.points("near", "thing")] == [8], "what was measured near")
+    check([point[0] for point in figures.points("far", "thing")] == [512], "what was measured far")
+    check(figures.reasons("thing") == [(64, MOVED)], f"why there is nothing between: {figures.reasons('thing')}")
+
+
 OPTIONS = (
     # arguments of ./dev bench, what is said
     (["--report"], "bench: --report takes a folder"),
@@ -273,7 +288,7 @@ def test_missing(build):
 
 def main():
     case, *build = sys.argv[1:]
-    alone = {"page": test_page, "damaged": test_damaged, "facts": test_facts, "options": test_options}
+    alone = {"page": test_page, "damaged": test_damaged, "facts": test_facts, "options": test_options, "moved": test_moved}
     if case in alone:
         alone[case]()
     elif case == "missing":
