@@ -45,7 +45,9 @@ def quoted(text):
 
 def look(label):
     colour, mark = next((colour, mark) for begin, colour, mark in LOOKS if label.startswith(begin))
-    return f"lc rgb '{colour}' pt {mark} ps 0.7" + (" dt 2" if label.endswith(DASHED) else "")
+    if label.endswith(DASHED):
+        return f"lc rgb '{colour}' pt {mark - 1} ps 0.7 dt 2"
+    return f"lc rgb '{colour}' pt {mark} ps 0.7"
 
 
 def block(plot, points, all_x):
@@ -77,10 +79,14 @@ def round_numbers(low, high):
     return [step * 10.0 ** ten for ten in tens for step in steps if low <= step * 10.0 ** ten <= high]
 
 
+def all_points(figures, plot):
+    return [point for place in figures.places(plot.series()) for series in plot.series()
+            for point in figures.points(place, series)]
+
+
 def axes(figures, plot):
     """The same for all places."""
-    points = [point for place in figures.places(plot.series()) for series in plot.series()
-              for point in figures.points(place, series)]
+    points = all_points(figures, plot)
     all_x = sorted({point[0] for point in points})
     low, high = min(point[2] for point in points) / plot.scale, max(point[3] for point in points) / plot.scale
     lines = [f"set xlabel {quoted(plot.x + (', bytes' if plot.bytes else ''))}", f"set ylabel {quoted(plot.y)}",
@@ -101,10 +107,10 @@ def axes(figures, plot):
 def script(figures, plot, place):
     curves = [(i, label, figures.points(place, series)) for i, (label, series) in enumerate(plot.curves)]
     curves = [curve for curve in curves if curve[2]]
-    all_x = sorted({point[0] for _, _, points in curves for point in points})
+    all_x = sorted({point[0] for point in all_points(figures, plot)})
     lines = [f"set terminal svg size {WIDTH},{HEIGHT} dynamic noenhanced name '{name_of(plot, place)}' "
              "font 'sans-serif,15' linewidth 1.6 background rgb 'white'",
-             "set border 3 lc rgb '#666666'", "set tics nomirror", "set grid xtics ytics lt 1 lw 0.5 lc rgb '#dddddd'",
+             "set border 3 lc rgb '#666666'", "set tics nomirror font ',12'", "set grid xtics ytics lt 1 lw 0.5 lc rgb '#dddddd'",
              "set key outside right center Left reverse", "set bars 0.4", "set format y '%g'", *axes(figures, plot)]
     lines += [f"$curve{i} << END\n{block(plot, points, all_x)}\nEND" for i, _, points in curves]
     lines.append("plot " + ", ".join(f"$curve{i} using 1:2:3:4 with yerrorlines title {quoted(label)} {look(label)}"

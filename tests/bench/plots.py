@@ -107,8 +107,11 @@ def show(figures, plot):
 
 def missing(figures, plot, label, series):
     """Why a curve is not whole, one line a reason."""
-    lines = [f"{label}{'' if x is None else f' at {amount(plot, x)}'}: not measured: {reason}"
-             for x, reason in figures.reasons(series)]
+    where = {}
+    for x, reason in figures.reasons(series):
+        where.setdefault(reason, []).append(x)
+    lines = [label + ("" if None in some else " at " + ", ".join(amount(plot, x) for x in sorted(some))) +
+             f": not measured: {reason}" for reason, some in where.items()]
     if not lines and not figures.places([series]):
         lines = [f"{label}: not part of this run"]
     return lines

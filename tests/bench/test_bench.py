@@ -282,7 +282,7 @@ def test_missing(build):
     _, reasons = tables(r.stdout)
     check(("any", "host send_lat") in figures.samples, "what is there is measured")
     check(figures.reasons("ucx lat") and figures.reasons("ucx bw"), "the file says what is missing")
-    check("UCX, posix and cma at 8 B: not measured: ucx_perftest is missing: install ucx-utils" in reasons,
+    check("UCX, posix and cma at 8 B, 4 KiB: not measured: ucx_perftest is missing: install ucx-utils" in reasons,
           f"it is said what is missing: {reasons}")
 
 
