@@ -275,7 +275,7 @@ static bool packet_open(struct rs_socket *s, const struct ds_endpoint *e, const 
 		return false;
 	length -= DS_GRH_SIZE;
 	header = ds_get_header(start, length, &m->from);
-	if (header < 0)
+	if (header < 0 || m->from.any.sa_family != e->local.any.sa_family)
 		return false;
 	if (e->is_ethernet && wc->wc_flags & IBV_WC_GRH && !ds_is_sender(packet, &m->from)) {
 		rs_debug(s, "a datagram that names another sender than it has: dropped");

@@ -199,7 +199,7 @@ int ds_get_header(const void *from, size_t length, union ds_name *ret_sender)
 						       .sin6_port = header.port,
 						       .sin6_flowinfo = header.v6.flow } };
 		memcpy(&ret_sender->v6.sin6_addr, header.v6.addr, 16);
-		return HEADER_V6;
+		return IN6_IS_ADDR_V4MAPPED(&ret_sender->v6.sin6_addr) ? -EPROTO : HEADER_V6;
 	}
 	return -EPROTO;
 }
