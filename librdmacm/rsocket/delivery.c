@@ -160,6 +160,8 @@ static size_t message_copy(const struct ds_message *m, const struct iovec *iov, 
 	for (int i = 0; i < count && done < m->length; i++) {
 		size_t n = min_of(iov[i].iov_len, (size_t)m->length - done);
 
+		if (!n)
+			continue;
 		memcpy(iov[i].iov_base, m->bytes + done, n);
 		done += n;
 	}
@@ -237,6 +239,8 @@ static ssize_t rdma_send(struct rs_socket *s, struct ds_destination *d, const st
 		return -EAGAIN;
 	place = ds_endpoint_place(e);
 	for (int i = 0; i < count; i++) {
+		if (!iov[i].iov_len) /* which may be of no memory */
+			continue;
 		memcpy(place + length, iov[i].iov_base, iov[i].iov_len);
 		length += iov[i].iov_len;
 	}

@@ -69,7 +69,8 @@ static ssize_t udp_send(struct rs_socket *s, const struct ds_destination *d, enu
 	};
 	ssize_t n;
 
-	memcpy(&parts[1], iov, count * sizeof(*iov));
+	if (count)
+		memcpy(&parts[1], iov, count * sizeof(*iov));
 	source_set(&msg, &control, &d->endpoint->local, s->domain);
 	n = sendmsg(s->ds->udp, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return n < 0 ? -errno : max_of(n - (ssize_t)size, (ssize_t)0);
@@ -85,6 +86,8 @@ ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const st
 	if (count <= PARTS_MAX)
 		return udp_send(s, d, DS_DATA, iov, count);
 	for (int i = 0; i < count; i++) {
+		if (!iov[i].iov_len)
+			continue;
 		memcpy(bytes + one.iov_len, iov[i].iov_base, iov[i].iov_len);
 		one.iov_len += iov[i].iov_len;
 	}

@@ -354,6 +354,10 @@ static void peers(void)
 
 	for (int i = 0; i < 3; i++)
 		fds[i] = socket_any(&names[i]);
+	for (int i = 0; i < 20; i++) { /* until the stranger knows the way by RDMA, too */
+		put_to(fds[2], &names[0], "acquaintance");
+		expect(fds[0], "acquaintance");
+	}
 	CHECK_OK(rconnect(fds[0], any(&names[1]), rt_rs_size(&names[1])));
 	for (int i = 0; i < 20; i++) {
 		put_to(fds[2], &names[0], "stranger");

@@ -476,6 +476,7 @@ static bool is_known(struct peer *p)
 static void crowd(void)
 {
 	struct peer p = peer_open();
+	struct pollfd udp = { .fd = p.udp, .events = POLLIN };
 	struct sockaddr_storage name;
 	uint8_t bytes[28];
 	char got[8];
@@ -488,6 +489,10 @@ static void crowd(void)
 			     rt_rs_size(&p.to)) > 0);
 		CHECK_INT(rrecv(p.fd, got, sizeof(got), 0), 0);
 		close(fd);
+		/* Whom something is under way to is not forgotten; now and then nothing is. */
+		send_text(&p, "meet");
+		while (!rdma_hear(&p, "meet") && poll(&udp, 1, 1) == 0)
+			;
 	}
 	CHECK(is_known(&p));
 	peer_close(&p);
