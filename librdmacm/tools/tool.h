@@ -90,6 +90,12 @@ void tool_explain_event(const struct rdma_cm_event *event);
  */
 void tool_start(void);
 
+/* What programs that measure sockets say: "1.5k" bytes, "10k" messages. */
+const char *tool_size_text(long long size, char text[48]);
+const char *tool_count_text(int count, char text[48]);
+/* Messages of that size that a measurement takes. */
+int tool_transfers(int size);
+
 /* ---- tool_peer.c ---- */
 
 /* wr_id */
