@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Life and names of a datagram socket, and its options, most of which are those of UDP. */
-#include <linux/in6.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "librdmacm/rsocket/datagram.h"
+
+/* <linux/in6.h>, which has it, and <netinet/in.h> of musl exclude each other. */
+#ifndef IPV6_ADDRFORM
+#define IPV6_ADDRFORM 1
+#endif
 
 /* Where messages came to, so that answers go out from there. */
 static int udp_create(struct rs_socket *s)
