@@ -95,14 +95,19 @@ int efa_open_context(struct verbs_context *vctx, const struct verbs_open_context
 		r = info_check(ctx);
 	if (!r)
 		r = facts_read(ctx);
-	if (!r)
-		idtable_init(&ctx->qps);
-	return r;
+	if (r < 0)
+		return r;
+	pthread_mutex_init(&ctx->qp_lock, NULL);
+	idtable_init(&ctx->qps);
+	return 0;
 }
 
 void efa_close_context(struct verbs_context *vctx)
 {
-	idtable_destroy(&((struct efa_context *)vctx)->qps);
+	struct efa_context *ctx = (struct efa_context *)vctx;
+
+	pthread_mutex_destroy(&ctx->qp_lock);
+	idtable_destroy(&ctx->qps);
 }
 
 int efa_query_device(struct ibv_context *ibctx, const struct verbs_query_device *in,

@@ -5,6 +5,8 @@
  * receives and completions are in the system's. All numbers are little-endian.
  *
  * Locks, in the order in which they are taken:
+ *   efa_context.qp_lock	queue pairs come and go: a number is not given again before nobody
+ * who polls finds its owner
  *   efa_cq.lock	its position, and the completion that the extended poll stands on
  *   efa_wq.lock	of a send or receive queue: its position and its free ids; of a send queue
  * held from ibv_wr_start to _complete
@@ -47,6 +49,7 @@ struct efa_context {
 	struct efa_ibv_ex_query_device_resp caps; /* 0 where the kernel does not say */
 	uint32_t page_size;
 	uint32_t max_rdma_sge; /* buffers of an RDMA request */
+	pthread_mutex_t qp_lock;
 	struct idtable qps;
 	/* How many queue pairs had the number before: a part of their requests' ids. */
 	uint16_t generations[EFA_QPNS];

@@ -163,6 +163,8 @@ static int qp_bring_up(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 	}
 	if (!r)
 		r = qp_create(qp, in, size);
+	if (!r)
+		idtable_own(&ctx->users, qp->uidx, qp->send_cq, qp->recv_cq);
 	if (r < 0) {
 		if (!ctx->bfregs && qp->sq.bfreg)
 			mlx5_bfreg_put(ctx, qp->sq.bfreg);
