@@ -15,6 +15,11 @@ void mlx_gates_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sg
 	case IBV_QPS_RTS:
 		*sq_max_sge = vqp->cap.max_send_sge;
 		break;
+	case IBV_QPS_ERR:
+		/* What is posted then is flushed, whichever state was the last one. */
+		*sq_max_sge = vqp->cap.max_send_sge;
+		rq->max_sge = rq->max_post ? (int)rq->wqe_sge : -1;
+		break;
 	default:
 		break;
 	}
