@@ -63,5 +63,13 @@ int pvrdma_alloc_pd(struct ibv_pd *pd, struct verbs_udata *unused)
 
 int pvrdma_buf_alloc(struct ibv_context *ctx, struct kit_buf *buf, uint64_t bytes)
 {
-	return kit_buf_alloc(buf, to_pctx(ctx)->page_size + bytes);
+	uint32_t page = to_pctx(ctx)->page_size;
+
+	/* As much as a command can say. */
+	if (bytes > UINT32_MAX - page) {
+		verbs_err(ctx, "a queue of %llu bytes: at most %u are possible",
+			  (unsigned long long)bytes, UINT32_MAX - page);
+		return -EINVAL;
+	}
+	return kit_buf_alloc(buf, page + bytes);
 }

@@ -146,7 +146,8 @@ static inline bool pvrdma_qpn_find(struct pvrdma_context *ctx, uint64_t handle, 
 int pvrdma_open_context(struct verbs_context *vctx, const struct verbs_open_context *in);
 void pvrdma_close_context(struct verbs_context *vctx);
 int pvrdma_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
-/* A buffer that begins with a page of words, and has @bytes behind it. */
+/* A buffer that begins with a page of words, and has @bytes behind it. -EINVAL: too many, which is
+ * said in the log; -ENOMEM. */
 int pvrdma_buf_alloc(struct ibv_context *ctx, struct kit_buf *buf, uint64_t bytes);
 
 /* cq.c */
