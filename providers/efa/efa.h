@@ -185,9 +185,6 @@ int efa_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int efa_destroy_cq(struct verbs_cq *vcq);
 int efa_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void efa_cq_event(struct verbs_cq *vcq);
-/* Both of a QP. */
-void efa_cqs_lock(struct efa_qp *qp);
-void efa_cqs_unlock(struct efa_qp *qp);
 
 /* poll.c, cq_ex.c */
 int efa_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);

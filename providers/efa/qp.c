@@ -305,13 +305,13 @@ int efa_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 /* From here on nobody who polls finds it. */
 static void qp_forget(struct efa_qp *qp)
 {
-	efa_cqs_lock(qp);
+	spinlock_lock_both(&qp->send_cq->lock, &qp->recv_cq->lock);
 	idtable_take(&to_ectx(qp->vqp.qp.context)->qps, qp->vqp.qp.qp_num, qp);
 	if (qp->send_cq->last == qp)
 		qp->send_cq->last = NULL;
 	if (qp->recv_cq->last == qp)
 		qp->recv_cq->last = NULL;
-	efa_cqs_unlock(qp);
+	spinlock_unlock_both(&qp->send_cq->lock, &qp->recv_cq->lock);
 }
 
 int efa_destroy_qp(struct verbs_qp *vqp)

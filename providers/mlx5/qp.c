@@ -102,12 +102,7 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		.uidx = qp->uidx,
 		.ece_options = ece ? ECE_ASK : 0,
 	};
-	struct verbs_udata udata = {
-		.in = &cmd,
-		.in_len = sizeof(cmd),
-		.out = &resp,
-		.out_len = sizeof(resp),
-	};
+	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_create_qp request = *in;
 	int r;
 

@@ -8,7 +8,7 @@
  * Locks, in the order in which they are taken:
  *   pvrdma_context.qp_lock	queue pairs come and go: a handle is not given again before its
  * completions are gone
- *   pvrdma_cq.lock	the ring of completions; of two queues that of the smaller number first
+ *   pvrdma_cq.lock	the ring of completions; of two queues as spinlock_lock_both() has it
  *   pvrdma_sq.lock, pvrdma_rq.lock	a ring of requests
  * The registers need none: each store is of one word.
  *
@@ -166,7 +166,6 @@ int pvrdma_cq_look(struct pvrdma_cq *cq);
 /* qp.c */
 int pvrdma_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int pvrdma_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
-int pvrdma_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int pvrdma_destroy_qp(struct verbs_qp *vqp);
 
 /* srq.c */
