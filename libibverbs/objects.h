@@ -30,6 +30,15 @@ struct verbs_udata {
 	const struct uverbs_attr *attrs;
 };
 
+/* Its value for structs that are whole. */
+#define VERBS_UDATA(request, response)       \
+	((struct verbs_udata){               \
+		.in = &(request),            \
+		.in_len = sizeof(request),   \
+		.out = &(response),          \
+		.out_len = sizeof(response), \
+	})
+
 /* Objects. The public struct is always first, so that a cast is enough in both directions. */
 
 /*

@@ -77,6 +77,15 @@ static void fix_none(const struct doctor *d, bool drivers, struct finding *f)
 			    where);
 }
 
+static void fix_unbound(const struct doctor *d, const char *function, struct finding *f)
+{
+	char driver[NAME_MAX + 16];
+
+	hardware_name_module(function, driver, sizeof(driver));
+	finding_fix(f, "%smodprobe %s, and see the kernel log (dmesg)",
+		    host_in_container(d) ? "on the host: " : "", driver);
+}
+
 /* uroce excuses that there never was a device, not that one was lost. */
 static void device_none(const struct doctor *d, struct finding *f)
 {
@@ -98,9 +107,13 @@ static void device_none(const struct doctor *d, struct finding *f)
 		hardware_fix(d, &adapter, f);
 		return;
 	}
-	if (!loaded && !unbound && uroce_serves(d))
+	if (unbound) {
+		fix_unbound(d, function, f);
+		return;
+	}
+	if (!loaded && uroce_serves(d))
 		finding_unneeded(f, "; uroce, the device in user space, serves without one");
-	fix_none(d, loaded || unbound, f);
+	fix_none(d, loaded, f);
 }
 
 static void device_list(struct doctor *d, struct finding *f)

@@ -29,6 +29,7 @@ static const struct {
 static const char *const rdma_modules[][2] = {
 	{ "mlx4_core", "mlx4_ib" },
 	{ "mlx5_core", "mlx5_ib" },
+	{ "mana", "mana_ib" },
 };
 
 /* Drivers that hand an adapter to a virtual machine or to a program. */
@@ -167,6 +168,27 @@ bool hardware_find_unbound(char *name, size_t size)
 	return found;
 }
 
+static const char *rdma_module_of(const char *driver)
+{
+	for (int i = 0; i < ARRAY_SIZE(rdma_modules); i++)
+		if (!strcmp(driver, rdma_modules[i][0]))
+			return rdma_modules[i][1];
+	return NULL;
+}
+
+void hardware_name_module(const char *function, char *ret_name, size_t size)
+{
+	int driver = strcspn(function, "."), kind = strrchr(function, '.') - function;
+	const char *module;
+
+	snprintf(ret_name, size, "%.*s", driver, function);
+	module = rdma_module_of(ret_name);
+	if (module)
+		snprintf(ret_name, size, "%s", module);
+	else
+		snprintf(ret_name, size, "auxiliary:%.*s", kind, function);
+}
+
 void hardware_describe(const struct adapter *adapter, unsigned int count, struct finding *f,
 		       enum finding_state state)
 {
@@ -182,13 +204,11 @@ void hardware_describe(const struct adapter *adapter, unsigned int count, struct
 void hardware_fix(const struct doctor *d, const struct adapter *adapter, struct finding *f)
 {
 	const char *where = host_in_container(d) ? "on the host: " : "";
+	const char *module = rdma_module_of(adapter->driver);
 
-	for (int i = 0; i < ARRAY_SIZE(rdma_modules); i++) {
-		if (!strcmp(adapter->driver, rdma_modules[i][0])) {
-			finding_fix(f, "%smodprobe %s, and see the kernel log (dmesg)", where,
-				    rdma_modules[i][1]);
-			return;
-		}
+	if (module) {
+		finding_fix(f, "%smodprobe %s, and see the kernel log (dmesg)", where, module);
+		return;
 	}
 	finding_fix(
 		f,

@@ -34,7 +34,7 @@ static bool module_installed(const struct doctor *d, const char *release, const 
 
 static void fix_missing(const struct doctor *d, const char *module, struct finding *f)
 {
-	char release[64], function[NAME_MAX + 1];
+	char release[64], function[NAME_MAX + 1], driver[NAME_MAX + 16];
 
 	host_release(d, release, sizeof(release));
 	if (host_in_container(d)) {
@@ -53,8 +53,8 @@ static void fix_missing(const struct doctor *d, const char *module, struct findi
 		finding_fix(f, "modprobe %s, and load the device's driver", module);
 		return;
 	}
-	*strrchr(function, '.') = '\0';
-	finding_fix(f, "modprobe -a %s auxiliary:%s", module, function);
+	hardware_name_module(function, driver, sizeof(driver));
+	finding_fix(f, "modprobe -a %s %s", module, driver);
 }
 
 static void kernel_missing(const struct doctor *d, const char *module, const char *class,
@@ -83,7 +83,7 @@ static void kernel_missing(const struct doctor *d, const char *module, const cha
 
 void kernel_check(struct doctor *d, struct finding *f)
 {
-	char release[64], function[NAME_MAX + 1];
+	char release[64], function[NAME_MAX + 1], driver[NAME_MAX + 16];
 
 	if (!sysfs_exists("class")) {
 		finding_fail(f, "%s is not there: sysfs is not mounted, or a sandbox hides it",
@@ -107,6 +107,6 @@ void kernel_check(struct doctor *d, struct finding *f)
 		return;
 	d->lost = true;
 	finding_note(f, "; the RDMA function %s has no driver", function);
-	*strrchr(function, '.') = '\0';
-	finding_fix(f, "modprobe auxiliary:%s", function);
+	hardware_name_module(function, driver, sizeof(driver));
+	finding_fix(f, "modprobe %s", driver);
 }

@@ -38,4 +38,24 @@ static inline void spinlock_unlock(struct spinlock *lock)
 	atomic_store_explicit(&lock->held, 0, memory_order_release);
 }
 
+/* Two locks, which may be one, or NULL: in the same order for everybody. */
+static inline void spinlock_lock_both(struct spinlock *a, struct spinlock *b)
+{
+	bool ordered = (uintptr_t)a < (uintptr_t)b;
+	struct spinlock *first = ordered ? a : b, *second = ordered ? b : a;
+
+	if (first)
+		spinlock_lock(first);
+	if (second && second != first)
+		spinlock_lock(second);
+}
+
+static inline void spinlock_unlock_both(struct spinlock *a, struct spinlock *b)
+{
+	if (a)
+		spinlock_unlock(a);
+	if (b && b != a)
+		spinlock_unlock(b);
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "providers/efa/efa.h"
+#include "providers/kit/context.h"
 
 enum {
 	SUB_CQS_MAX = 256,
@@ -15,20 +16,9 @@ static int context_ask(struct efa_context *ctx, const struct verbs_open_context 
 		.comp_mask = EFA_ALLOC_UCONTEXT_CMD_COMP_TX_BATCH |
 			     EFA_ALLOC_UCONTEXT_CMD_COMP_MIN_SQ_WR,
 	};
-	struct verbs_udata udata = {
-		.in = &request,
-		.in_len = sizeof(request),
-		.out = &ctx->info,
-		.out_len = sizeof(ctx->info),
-	};
-	struct verbs_open_context open = *in;
-	int r;
+	struct verbs_udata udata = VERBS_UDATA(request, ctx->info);
 
-	open.udata = &udata;
-	r = uverbs_open_context(&ctx->vctx, &open);
-	if (r < 0)
-		verbs_err(&ctx->vctx.context, "the kernel makes no context: %s", strerror(-r));
-	return r;
+	return kit_context_open(&ctx->vctx, in, &udata);
 }
 
 /* Numbers of the kernel from which sizes and addresses are made. */
@@ -83,26 +73,26 @@ static int facts_read(struct efa_context *ctx)
 int efa_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
 	struct efa_context *ctx = (struct efa_context *)vctx;
-	int r;
+	int r = context_ask(ctx, in);
 
-	if (in->imported) {
-		verbs_err(&vctx->context, "importing a context is not supported by efa");
-		return -EOPNOTSUPP;
-	}
 	ctx->page_size = sysconf(_SC_PAGESIZE);
-	r = context_ask(ctx, in);
 	if (!r)
 		r = info_check(ctx);
 	if (!r)
 		r = facts_read(ctx);
-	if (!r)
-		idtable_init(&ctx->qps);
-	return r;
+	if (r < 0)
+		return r;
+	pthread_mutex_init(&ctx->qp_lock, NULL);
+	idtable_init(&ctx->qps);
+	return 0;
 }
 
 void efa_close_context(struct verbs_context *vctx)
 {
-	idtable_destroy(&((struct efa_context *)vctx)->qps);
+	struct efa_context *ctx = (struct efa_context *)vctx;
+
+	pthread_mutex_destroy(&ctx->qp_lock);
+	idtable_destroy(&ctx->qps);
 }
 
 int efa_query_device(struct ibv_context *ibctx, const struct verbs_query_device *in,

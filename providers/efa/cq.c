@@ -239,20 +239,3 @@ int efa_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	cq_ring(cq, 1u << DB_ARM_SHIFT);
 	return 0;
 }
-
-void efa_cqs_lock(struct efa_qp *qp)
-{
-	struct efa_cq *first = min_of(qp->send_cq, qp->recv_cq);
-	struct efa_cq *second = max_of(qp->send_cq, qp->recv_cq);
-
-	spinlock_lock(&first->lock);
-	if (second != first)
-		spinlock_lock(&second->lock);
-}
-
-void efa_cqs_unlock(struct efa_qp *qp)
-{
-	spinlock_unlock(&qp->send_cq->lock);
-	if (qp->recv_cq != qp->send_cq)
-		spinlock_unlock(&qp->recv_cq->lock);
-}

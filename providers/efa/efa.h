@@ -5,6 +5,8 @@
  * receives and completions are in the system's. All numbers are little-endian.
  *
  * Locks, in the order in which they are taken:
+ *   efa_context.qp_lock	queue pairs come and go: a number is not given again before nobody
+ * who polls finds its owner
  *   efa_cq.lock	its position, and the completion that the extended poll stands on
  *   efa_wq.lock	of a send or receive queue: its position and its free ids; of a send queue
  * held from ibv_wr_start to _complete
@@ -47,6 +49,7 @@ struct efa_context {
 	struct efa_ibv_ex_query_device_resp caps; /* 0 where the kernel does not say */
 	uint32_t page_size;
 	uint32_t max_rdma_sge; /* buffers of an RDMA request */
+	pthread_mutex_t qp_lock;
 	struct idtable qps;
 	/* How many queue pairs had the number before: a part of their requests' ids. */
 	uint16_t generations[EFA_QPNS];
@@ -182,9 +185,6 @@ int efa_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int efa_destroy_cq(struct verbs_cq *vcq);
 int efa_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void efa_cq_event(struct verbs_cq *vcq);
-/* Both of a QP. */
-void efa_cqs_lock(struct efa_qp *qp);
-void efa_cqs_unlock(struct efa_qp *qp);
 
 /* poll.c, cq_ex.c */
 int efa_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);

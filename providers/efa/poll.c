@@ -3,12 +3,10 @@
 
 struct efa_qp *efa_cq_find(struct efa_cq *cq, uint32_t qpn)
 {
-	struct efa_qp *qp = idtable_find(&to_ectx(cq->vcq.cq.context)->qps, qpn);
+	struct efa_qp *qp = idtable_find_own(&to_ectx(cq->vcq.cq.context)->qps, qpn, cq);
 
-	/* Locks are those of its own queues: one that completes elsewhere is not touched. */
-	if (!qp || (qp->send_cq != cq && qp->recv_cq != cq))
-		return NULL;
-	cq->last = qp;
+	if (qp)
+		cq->last = qp;
 	return qp;
 }
 

@@ -230,8 +230,27 @@ static int qp_bring_up(struct efa_qp *qp, const struct efa_qp_size *size,
 	qp->sq.control = WQE_EACH | qp->sq.wq.generation;
 	wq_start(&qp->rq.wq, ctx->generations[qpn]);
 	r = idtable_put(&ctx->qps, qpn, qp);
-	if (!r)
-		ctx->generations[qpn]++;
+	if (r == -EPROTO)
+		return refuse_answer(qp, "another one has the number", qpn);
+	if (r < 0)
+		return r;
+	idtable_own(&ctx->qps, qpn, qp->send_cq, qp->recv_cq);
+	ctx->generations[qpn]++;
+	return 0;
+}
+
+/* With the table's lock held. */
+static int qp_create_locked(struct efa_qp *qp, const struct verbs_create_qp *in,
+			    const struct efa_qp_size *size)
+{
+	struct efa_ibv_create_qp_resp resp = {};
+	int r = qp_create(qp, in, size, &resp);
+
+	if (r < 0)
+		return r;
+	r = qp_bring_up(qp, size, &resp);
+	if (r < 0)
+		uverbs_destroy_qp(&qp->vqp);
 	return r;
 }
 
@@ -252,7 +271,6 @@ int efa_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	struct efa_context *ctx = to_ectx(vqp->qp.context);
 	const struct efadv_qp_init_attr *dv = in->dv;
 	struct efa_qp *qp = to_eqp(&vqp->qp);
-	struct efa_ibv_create_qp_resp resp = {};
 	struct efa_qp_size size;
 	int r = qp_check(ctx, in);
 
@@ -268,15 +286,12 @@ int efa_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	r = queues_make(qp, &size);
 	if (!r && in->extended)
 		r = batch_make(qp, &size);
-	if (!r)
-		r = qp_create(qp, in, &size, &resp);
-	if (r < 0) {
-		queues_free(qp);
-		return r;
+	if (!r) {
+		pthread_mutex_lock(&ctx->qp_lock);
+		r = qp_create_locked(qp, in, &size);
+		pthread_mutex_unlock(&ctx->qp_lock);
 	}
-	r = qp_bring_up(qp, &size, &resp);
 	if (r < 0) {
-		uverbs_destroy_qp(vqp);
 		queues_free(qp);
 		return r;
 	}
@@ -287,22 +302,30 @@ int efa_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	return 0;
 }
 
-int efa_destroy_qp(struct verbs_qp *vqp)
+/* From here on nobody who polls finds it. */
+static void qp_forget(struct efa_qp *qp)
 {
-	struct efa_context *ctx = to_ectx(vqp->qp.context);
-	struct efa_qp *qp = to_eqp(&vqp->qp);
-	int r = uverbs_destroy_qp(vqp);
-
-	if (r < 0)
-		return r;
-	efa_cqs_lock(qp);
-	/* From here on nobody who polls finds it. Another one may have its number already. */
-	idtable_take(&ctx->qps, vqp->qp.qp_num, qp);
+	spinlock_lock_both(&qp->send_cq->lock, &qp->recv_cq->lock);
+	idtable_take(&to_ectx(qp->vqp.qp.context)->qps, qp->vqp.qp.qp_num, qp);
 	if (qp->send_cq->last == qp)
 		qp->send_cq->last = NULL;
 	if (qp->recv_cq->last == qp)
 		qp->recv_cq->last = NULL;
-	efa_cqs_unlock(qp);
-	queues_free(qp);
-	return 0;
+	spinlock_unlock_both(&qp->send_cq->lock, &qp->recv_cq->lock);
+}
+
+int efa_destroy_qp(struct verbs_qp *vqp)
+{
+	struct efa_context *ctx = to_ectx(vqp->qp.context);
+	struct efa_qp *qp = to_eqp(&vqp->qp);
+	int r;
+
+	pthread_mutex_lock(&ctx->qp_lock);
+	r = uverbs_destroy_qp(vqp);
+	if (!r)
+		qp_forget(qp);
+	pthread_mutex_unlock(&ctx->qp_lock);
+	if (!r)
+		queues_free(qp);
+	return r;
 }

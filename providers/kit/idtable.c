@@ -52,10 +52,10 @@ static int add_locked(struct idtable *table, void *object, uint32_t *ret_id)
 	if (r < 0)
 		return r;
 	row = atomic_load_explicit(&table->rows[index], memory_order_relaxed);
-	while (atomic_load_explicit(&row->objects[n], memory_order_relaxed))
+	while (atomic_load_explicit(&row->slots[n].object, memory_order_relaxed))
 		n++;
 	row->used++;
-	atomic_store_explicit(&row->objects[n], object, memory_order_release);
+	atomic_store_explicit(&row->slots[n].object, object, memory_order_release);
 	*ret_id = index << IDTABLE_ROW_BITS | n;
 	return 0;
 }
@@ -70,40 +70,60 @@ int idtable_add(struct idtable *table, void *object, uint32_t *ret_id)
 	return r;
 }
 
+static void slot_clear(struct idtable_slot *slot)
+{
+	atomic_store_explicit(&slot->owners[0], NULL, memory_order_relaxed);
+	atomic_store_explicit(&slot->owners[1], NULL, memory_order_relaxed);
+	atomic_store_explicit(&slot->object, NULL, memory_order_release);
+}
+
 void idtable_remove(struct idtable *table, uint32_t id)
 {
-	struct idtable_row *row;
-
 	pthread_mutex_lock(&table->lock);
-	row = atomic_load_explicit(&table->rows[id >> IDTABLE_ROW_BITS], memory_order_relaxed);
-	atomic_store_explicit(&row->objects[id & (IDTABLE_ROWS - 1)], NULL, memory_order_release);
-	row->used--;
+	slot_clear(idtable_slot(table, id));
+	atomic_load_explicit(&table->rows[id >> IDTABLE_ROW_BITS], memory_order_relaxed)->used--;
 	pthread_mutex_unlock(&table->lock);
+}
+
+static int put_locked(struct idtable *table, uint32_t id, void *object)
+{
+	struct idtable_slot *slot;
+
+	if (!row_at(table, id >> IDTABLE_ROW_BITS & (IDTABLE_ROWS - 1)))
+		return -ENOMEM;
+	slot = idtable_slot(table, id);
+	if (atomic_load_explicit(&slot->object, memory_order_relaxed))
+		return -EPROTO;
+	atomic_store_explicit(&slot->object, object, memory_order_release);
+	return 0;
 }
 
 int idtable_put(struct idtable *table, uint32_t id, void *object)
 {
-	struct idtable_row *row;
+	int r;
 
 	pthread_mutex_lock(&table->lock);
-	row = row_at(table, id >> IDTABLE_ROW_BITS & (IDTABLE_ROWS - 1));
-	if (row)
-		atomic_store_explicit(&row->objects[id & (IDTABLE_ROWS - 1)], object,
-				      memory_order_release);
+	r = put_locked(table, id, object);
 	pthread_mutex_unlock(&table->lock);
-	return row ? 0 : -ENOMEM;
+	return r;
 }
 
 void idtable_take(struct idtable *table, uint32_t id, const void *object)
 {
-	struct idtable_row *row;
-	void *_Atomic *slot;
+	struct idtable_slot *slot;
 
 	pthread_mutex_lock(&table->lock);
-	row = atomic_load_explicit(&table->rows[id >> IDTABLE_ROW_BITS & (IDTABLE_ROWS - 1)],
-				   memory_order_relaxed);
-	slot = row ? &row->objects[id & (IDTABLE_ROWS - 1)] : NULL;
-	if (slot && atomic_load_explicit(slot, memory_order_relaxed) == object)
-		atomic_store_explicit(slot, NULL, memory_order_release);
+	slot = idtable_slot(table, id);
+	if (slot && atomic_load_explicit(&slot->object, memory_order_relaxed) == object)
+		slot_clear(slot);
 	pthread_mutex_unlock(&table->lock);
+}
+
+void idtable_own(struct idtable *table, uint32_t id, const void *a, const void *b)
+{
+	struct idtable_slot *slot = idtable_slot(table, id);
+
+	/* release: who finds himself here finds the object */
+	atomic_store_explicit(&slot->owners[0], a, memory_order_release);
+	atomic_store_explicit(&slot->owners[1], b, memory_order_release);
 }

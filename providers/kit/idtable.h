@@ -2,6 +2,10 @@
 /*
  * Objects by numbers of 24 bits. Looking one up takes no lock; whoever takes an object out sees to
  * it that nobody who looks it up still uses it.
+ *
+ * Where a device says the numbers, it may say that of any object, which goes while it is looked at.
+ * So an object has owners, each with a lock; only for them it is found, while they hold it. It is
+ * taken out with the locks of both.
  */
 #ifndef PROVIDERS_KIT_IDTABLE_H
 #define PROVIDERS_KIT_IDTABLE_H
@@ -18,9 +22,15 @@ enum {
 	IDTABLE_MASK = (1 << 2 * IDTABLE_ROW_BITS) - 1,
 };
 
+/* What is said of an owner is true of the object as long as his lock is held. */
+struct idtable_slot {
+	void *_Atomic object;
+	const void *_Atomic owners[2];
+};
+
 struct idtable_row {
 	unsigned int used;
-	void *_Atomic objects[IDTABLE_ROWS];
+	struct idtable_slot slots[IDTABLE_ROWS];
 };
 
 struct idtable {
@@ -36,22 +46,45 @@ int idtable_add(struct idtable *table, void *object, uint32_t *ret_id);
 void idtable_remove(struct idtable *table, uint32_t id);
 
 /*
- * Where the device gives the numbers: @object has the number from now on, whoever had it before;
- * and nobody, if it is still @object. -ENOMEM. A table is of one kind or the other.
+ * Where the device gives the numbers: @object has the number from now on; and nobody has, if it is
+ * @object's. -EPROTO: another one has it; -ENOMEM. A table is of one kind or the other.
  */
 int idtable_put(struct idtable *table, uint32_t id, void *object);
 void idtable_take(struct idtable *table, uint32_t id, const void *object);
 
-/* NULL: none has the number, of which 24 bits count. */
-static inline void *idtable_find(struct idtable *table, uint32_t id)
+/* For whom idtable_find_own() finds the object, which is in the table: @a and @b, or NULL. */
+void idtable_own(struct idtable *table, uint32_t id, const void *a, const void *b);
+
+/* NULL: nobody ever had a number near that. */
+static inline struct idtable_slot *idtable_slot(struct idtable *table, uint32_t id)
 {
-	/* acquire: pairs with the releases of idtable_add */
+	/* acquire: pairs with the release of who made the row */
 	struct idtable_row *row = atomic_load_explicit(
 		&table->rows[id >> IDTABLE_ROW_BITS & (IDTABLE_ROWS - 1)], memory_order_acquire);
 
-	if (unlikely(!row))
+	return likely(row) ? &row->slots[id & (IDTABLE_ROWS - 1)] : NULL;
+}
+
+/* NULL: none has the number, of which 24 bits count. */
+static inline void *idtable_find(struct idtable *table, uint32_t id)
+{
+	struct idtable_slot *slot = idtable_slot(table, id);
+
+	/* acquire: pairs with the releases of idtable_add and idtable_put */
+	return likely(slot) ? atomic_load_explicit(&slot->object, memory_order_acquire) : NULL;
+}
+
+/* With the lock of @owner held. NULL: none of his has the number. */
+static inline void *idtable_find_own(struct idtable *table, uint32_t id, const void *owner)
+{
+	struct idtable_slot *slot = idtable_slot(table, id);
+
+	/* acquire: pairs with the release of idtable_own */
+	if (unlikely(!slot) ||
+	    (atomic_load_explicit(&slot->owners[0], memory_order_acquire) != owner &&
+	     atomic_load_explicit(&slot->owners[1], memory_order_acquire) != owner))
 		return NULL;
-	return atomic_load_explicit(&row->objects[id & (IDTABLE_ROWS - 1)], memory_order_acquire);
+	return atomic_load_explicit(&slot->object, memory_order_relaxed);
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Opening, and the page of doorbells, which programs store into; parent domains. */
-#include <string.h>
-
+#include "providers/kit/context.h"
 #include "providers/mana/mana.h"
 
 enum {
@@ -11,17 +10,10 @@ enum {
 int mana_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
 	struct mana_context *ctx = (struct mana_context *)vctx;
-	int r;
+	int r = kit_context_open(vctx, in, NULL);
 
-	if (in->imported) {
-		verbs_err(&vctx->context, "importing a context is not supported by mana");
-		return -EOPNOTSUPP;
-	}
-	r = uverbs_open_context(vctx, in);
-	if (r < 0) {
-		verbs_err(&vctx->context, "the kernel makes no context: %s", strerror(-r));
+	if (r < 0)
 		return r;
-	}
 	return kit_page_map(&vctx->context, DOORBELLS_KEY, MANA_PAGE, PROT_WRITE, &ctx->doorbells);
 }
 

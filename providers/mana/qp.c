@@ -54,12 +54,7 @@ static int send_create(struct mana_qp *qp, const struct verbs_create_qp *in)
 		.port = qp_port(in->attr),
 	};
 	struct mana_ib_create_qp_resp resp = {};
-	struct verbs_udata udata = {
-		.in = &cmd,
-		.in_len = sizeof(cmd),
-		.out = &resp,
-		.out_len = sizeof(resp),
-	};
+	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_create_qp request = *in;
 	int r;
 
@@ -139,12 +134,7 @@ static int rss_make(struct mana_qp *qp, const struct verbs_create_qp *in)
 		.rx_hash_key_len = hash->rx_hash_key_len,
 		.port = qp_port(in->attr),
 	};
-	struct verbs_udata udata = {
-		.in = &cmd,
-		.in_len = sizeof(cmd),
-		.out = &resp,
-		.out_len = sizeof(resp),
-	};
+	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_create_qp request = *in;
 	int r = rss_check(qp->vqp.qp.context, in->attr);
 

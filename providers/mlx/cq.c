@@ -221,24 +221,12 @@ void mlx_cqs_clean_locked(struct mlx_cq *send_cq, struct mlx_cq *recv_cq, void *
 
 void mlx_cqs_lock(struct mlx_cq *a, struct mlx_cq *b)
 {
-	if (a && b && b->cqn < a->cqn) {
-		struct mlx_cq *first = b;
-
-		b = a;
-		a = first;
-	}
-	if (a)
-		spinlock_lock(&a->lock);
-	if (b && b != a)
-		spinlock_lock(&b->lock);
+	spinlock_lock_both(a ? &a->lock : NULL, b ? &b->lock : NULL);
 }
 
 void mlx_cqs_unlock(struct mlx_cq *a, struct mlx_cq *b)
 {
-	if (a)
-		spinlock_unlock(&a->lock);
-	if (b && b != a)
-		spinlock_unlock(&b->lock);
+	spinlock_unlock_both(a ? &a->lock : NULL, b ? &b->lock : NULL);
 }
 
 /* ---- what went wrong with a request */

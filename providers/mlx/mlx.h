@@ -6,7 +6,7 @@
  *
  * Locks, in the order in which they are taken:
  *   mlx_cq.lock	its consumer index; what completions change of queue pairs and SRQs; of two
- * queues that of the smaller number first
+ * queues as spinlock_lock_both() has it
  *   mlx_srq.lock	its list of free requests
  *   mlx_rq.lock	the receive ring
  * Any thread may post and poll. The tail of a ring is written by who polls, with the lock of the
@@ -184,8 +184,6 @@ MLX_FLAT int mlx_recv_locked(struct ibv_qp *qp, struct mlx_rq *rq, bool empty,
 /* What may be posted in the state that was reached: @sq_max_sge of the send queue, and @rq's. */
 void mlx_gates_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sge,
 		   struct mlx_rq *rq);
-/* In the table of a provider's operations. */
-int mlx_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 /* Whether a window of type 1 can be bound to that. A positive errno. */
 MLX_FLAT int mlx_bind_check(struct ibv_qp *qp, const struct ibv_mw *mw,
 			    const struct ibv_mw_bind_info *info)

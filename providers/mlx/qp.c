@@ -15,21 +15,12 @@ void mlx_gates_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sg
 	case IBV_QPS_RTS:
 		*sq_max_sge = vqp->cap.max_send_sge;
 		break;
+	case IBV_QPS_ERR:
+		/* What is posted then is flushed, whichever state was the last one. */
+		*sq_max_sge = vqp->cap.max_send_sge;
+		rq->max_sge = rq->max_post ? (int)rq->wqe_sge : -1;
+		break;
 	default:
 		break;
 	}
-}
-
-int mlx_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
-{
-	int r = uverbs_query_qp(vqp, in);
-
-	if (r < 0)
-		return r;
-	/* The kernel does not know what the rings were made for. */
-	in->ret_attr->cap.max_send_wr = vqp->cap.max_send_wr;
-	in->ret_attr->cap.max_send_sge = vqp->cap.max_send_sge;
-	in->ret_attr->cap.max_inline_data = vqp->cap.max_inline_data;
-	in->ret_init_attr->cap = in->ret_attr->cap;
-	return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "providers/kit/context.h"
 #include "providers/mlx4/mlx4.h"
 
 enum {
@@ -161,16 +162,13 @@ int mlx4_open_context(struct verbs_context *vctx, const struct verbs_open_contex
 	struct context_info info = {};
 	int r;
 
-	if (in->imported) {
-		verbs_err(&vctx->context, "importing a context is not supported by mlx4");
-		return -EOPNOTSUPP;
-	}
+	r = kit_context_check(vctx, in);
+	if (r < 0)
+		return r;
 	ctx->page_size = sysconf(_SC_PAGESIZE);
 	r = info_ask(ctx, in, &info);
-	if (r < 0) {
-		verbs_err(&vctx->context, "the kernel makes no context: %s", strerror(-r));
-		return r;
-	}
+	if (r < 0)
+		return kit_context_refused(vctx, r);
 	r = info_check(ctx, &info);
 	if (r < 0)
 		return r;

@@ -36,12 +36,7 @@ static int cq_create(struct mlx_cq *cq, const struct verbs_create_cq *in)
 		.buf_addr = (uintptr_t)cq->buf.base,
 		.db_addr = (uintptr_t)cq->record,
 	};
-	struct verbs_udata udata = {
-		.in = &cmd,
-		.in_len = sizeof(cmd),
-		.out = &resp,
-		.out_len = sizeof(resp),
-	};
+	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct ibv_cq_init_attr_ex attr = *in->attr;
 	struct verbs_create_cq request = *in;
 	int r;

@@ -5,6 +5,7 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
+#include "providers/kit/qp.h"
 #include "providers/mlx4/mlx4.h"
 
 enum {
@@ -48,7 +49,7 @@ static const struct verbs_ops mlx4_ops = {
 
 	.create_qp = mlx4_create_qp,
 	.modify_qp = mlx4_modify_qp,
-	.query_qp = mlx_query_qp,
+	.query_qp = kit_query_qp,
 	.destroy_qp = mlx4_destroy_qp,
 	.post_send = mlx4_post_send,
 	.post_recv = mlx4_post_recv,

@@ -3,10 +3,9 @@
 
 struct mlx4_qp *mlx4_cq_find(struct mlx_cq *cq, uint32_t qpn)
 {
-	struct mlx4_qp *qp = idtable_find(&to_mctx(cq->vcq.cq.context)->qps, qpn);
+	struct mlx4_qp *qp = idtable_find_own(&to_mctx(cq->vcq.cq.context)->qps, qpn, cq);
 
-	/* Locks are those of its own queues: one that completes elsewhere is not touched. */
-	if (!qp || (qp->send_cq != cq && qp->recv_cq != cq))
+	if (!qp)
 		return NULL;
 	cq->last = qp;
 	cq->last_number = qpn;

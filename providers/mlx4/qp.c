@@ -103,11 +103,26 @@ static int rq_accept(struct mlx4_qp *qp, const struct ibv_qp_cap *cap,
 	return 0;
 }
 
+/* From now on its completions are known, in its own queues. */
+static int qp_number(struct mlx4_qp *qp)
+{
+	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
+	uint32_t qpn = qp->vqp.qp.qp_num;
+	int r = idtable_put(&ctx->qps, qpn, qp);
+
+	if (r == -EPROTO)
+		verbs_err(&ctx->vctx.context,
+			  "ibv_create_qp: the kernel gives the number 0x%x, which another one has",
+			  qpn);
+	if (!r)
+		idtable_own(&ctx->qps, qpn, qp->send_cq, qp->recv_cq);
+	return r;
+}
+
 /* With the table's lock held. */
 static int qp_create_locked(struct mlx4_qp *qp, const struct verbs_create_qp *in,
 			    const struct mlx4_qp_size *size)
 {
-	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
 	int r = uverbs_create_qp(&qp->vqp, in);
 
 	if (r < 0)
@@ -116,7 +131,7 @@ static int qp_create_locked(struct mlx4_qp *qp, const struct verbs_create_qp *in
 	qp->doorbell = htobe32(qp->vqp.qp.qp_num << 8);
 	r = rq_accept(qp, &in->attr->cap, size);
 	if (!r)
-		r = idtable_put(&ctx->qps, qp->vqp.qp.qp_num, qp);
+		r = qp_number(qp);
 	if (r < 0)
 		uverbs_destroy_qp(&qp->vqp);
 	return r;

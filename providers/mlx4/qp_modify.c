@@ -35,7 +35,7 @@ int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	if (in->mask & IBV_QP_PORT)
 		port_set(qp, in->attr->port_num);
 	/* From then on the adapter looks whose the slots are. */
-	if (has_state && vqp->qp.state == IBV_QPS_RESET && in->attr->qp_state == IBV_QPS_INIT)
+	if (has_state && vqp->qp.state == IBV_QPS_RESET && in->attr->qp_state != IBV_QPS_RESET)
 		mlx4_sq_init(&qp->sq);
 	r = uverbs_modify_qp(vqp, in);
 	if (r < 0 || !has_state)

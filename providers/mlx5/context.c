@@ -2,6 +2,7 @@
 /* Opening: what the kernel and this library can of each other, and the facts of the device. */
 #include <string.h>
 
+#include "providers/kit/context.h"
 #include "providers/mlx5/mlx5.h"
 
 enum {
@@ -139,19 +140,16 @@ int mlx5_open_context(struct verbs_context *vctx, const struct verbs_open_contex
 		return -EINVAL;
 	}
 
-	if (in->imported) {
-		verbs_err(&vctx->context, "importing a context is not supported by mlx5");
-		return -EOPNOTSUPP;
-	}
+	r = kit_context_check(vctx, in);
+	if (r < 0)
+		return r;
 	ctx->page_size = sysconf(_SC_PAGESIZE);
 	bfregs_choose(ctx);
 	r = context_ask(ctx, in, MLX5_IB_ALLOC_UCTX_DEVX);
 	if (r == -EINVAL || r == -EOPNOTSUPP || r == -EPERM || r == -EPROTONOSUPPORT)
 		r = devx_wanted ? r : context_ask(ctx, in, 0);
-	if (r < 0) {
-		verbs_err(&vctx->context, "the kernel makes no context: %s", strerror(-r));
-		return r;
-	}
+	if (r < 0)
+		return kit_context_refused(vctx, r);
 	r = info_check(ctx);
 	if (r < 0)
 		return r;

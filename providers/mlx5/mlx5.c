@@ -4,6 +4,7 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
+#include "providers/kit/qp.h"
 #include "providers/mlx5/mlx5.h"
 
 static const struct verbs_ops mlx5_ops = {
@@ -45,7 +46,7 @@ static const struct verbs_ops mlx5_ops = {
 
 	.create_qp = mlx5_create_qp,
 	.modify_qp = mlx5_modify_qp,
-	.query_qp = mlx_query_qp,
+	.query_qp = kit_query_qp,
 	.destroy_qp = mlx5_destroy_qp,
 	.set_ece = mlx5_set_ece,
 	.query_ece = mlx5_query_ece,

@@ -3,10 +3,9 @@
 
 struct mlx5_qp *mlx5_cq_find(struct mlx_cq *cq, uint32_t uidx)
 {
-	struct mlx5_qp *qp = idtable_find(&to_mctx(cq->vcq.cq.context)->users, uidx);
+	struct mlx5_qp *qp = idtable_find_own(&to_mctx(cq->vcq.cq.context)->users, uidx, cq);
 
-	/* Locks are those of its own queues: one that completes elsewhere is not touched. */
-	if (!qp || (qp->send_cq != cq && qp->recv_cq != cq))
+	if (!qp)
 		return NULL;
 	cq->last = qp;
 	cq->last_number = uidx;

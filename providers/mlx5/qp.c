@@ -102,12 +102,7 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		.uidx = qp->uidx,
 		.ece_options = ece ? ECE_ASK : 0,
 	};
-	struct verbs_udata udata = {
-		.in = &cmd,
-		.in_len = sizeof(cmd),
-		.out = &resp,
-		.out_len = sizeof(resp),
-	};
+	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_create_qp request = *in;
 	int r;
 
@@ -163,6 +158,8 @@ static int qp_bring_up(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 	}
 	if (!r)
 		r = qp_create(qp, in, size);
+	if (!r)
+		idtable_own(&ctx->users, qp->uidx, qp->send_cq, qp->recv_cq);
 	if (r < 0) {
 		if (!ctx->bfregs && qp->sq.bfreg)
 			mlx5_bfreg_put(ctx, qp->sq.bfreg);

@@ -23,12 +23,7 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
 	struct mlx5_ib_modify_qp_resp resp = {};
 	struct mlx5_ib_modify_qp cmd = { .ece_options = qp->ece_next };
-	struct verbs_udata udata = {
-		.in = &cmd,
-		.in_len = sizeof(cmd),
-		.out = &resp,
-		.out_len = sizeof(resp),
-	};
+	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_modify_qp request = *in;
 	int r;
 

@@ -9,12 +9,7 @@ static int srq_create(struct mlx_srq *srq, const struct verbs_create_srq *in)
 		.buf_addr = (uintptr_t)srq->buf.base,
 		.db_addr = (uintptr_t)srq->record,
 	};
-	struct verbs_udata udata = {
-		.in = &cmd,
-		.in_len = sizeof(cmd),
-		.out = &resp,
-		.out_len = sizeof(resp),
-	};
+	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct ibv_srq_init_attr_ex attr = *in->attr;
 	struct verbs_create_srq request = { .attr = &attr, .udata = &udata };
 	int r;

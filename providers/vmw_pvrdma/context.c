@@ -1,38 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Opening: the registers. And memory of queues. */
-#include <string.h>
 #include <unistd.h>
 
+#include "providers/kit/context.h"
 #include "providers/vmw_pvrdma/pvrdma.h"
 
-static int context_ask(struct pvrdma_context *ctx, const struct verbs_open_context *in)
+int pvrdma_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
 	/* The size of the kernel's own table, which says nothing here. */
 	struct pvrdma_alloc_ucontext_resp resp = {};
 	struct verbs_udata udata = { .out = &resp, .out_len = sizeof(resp) };
-	struct verbs_open_context open = *in;
-	int r;
-
-	open.udata = &udata;
-	r = uverbs_open_context(&ctx->vctx, &open);
-	if (r < 0)
-		verbs_err(&ctx->vctx.context, "the kernel makes no context: %s", strerror(-r));
-	return r;
-}
-
-int pvrdma_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
-{
 	struct pvrdma_context *ctx = (struct pvrdma_context *)vctx;
-	int r;
+	int r = kit_context_open(vctx, in, &udata);
 
-	if (in->imported) {
-		verbs_err(&vctx->context, "importing a context is not supported by vmw_pvrdma");
-		return -EOPNOTSUPP;
-	}
-	ctx->page_size = sysconf(_SC_PAGESIZE);
-	r = context_ask(ctx, in);
 	if (r < 0)
 		return r;
+	ctx->page_size = sysconf(_SC_PAGESIZE);
 	r = kit_page_map(&vctx->context, 0, ctx->page_size, PROT_WRITE, &ctx->uar);
 	if (r < 0)
 		return r;
@@ -63,5 +46,13 @@ int pvrdma_alloc_pd(struct ibv_pd *pd, struct verbs_udata *unused)
 
 int pvrdma_buf_alloc(struct ibv_context *ctx, struct kit_buf *buf, uint64_t bytes)
 {
-	return kit_buf_alloc(buf, to_pctx(ctx)->page_size + bytes);
+	uint32_t page = to_pctx(ctx)->page_size;
+
+	/* As much as a command can say. */
+	if (bytes > UINT32_MAX - page) {
+		verbs_err(ctx, "a queue of %llu bytes: at most %u are possible",
+			  (unsigned long long)bytes, UINT32_MAX - page);
+		return -EINVAL;
+	}
+	return kit_buf_alloc(buf, page + bytes);
 }

@@ -47,12 +47,7 @@ static int cq_create(struct pvrdma_cq *cq, const struct verbs_create_cq *in, uin
 		.buf_addr = (uintptr_t)cq->buf.base,
 		.buf_size = cq->buf.size,
 	};
-	struct verbs_udata udata = {
-		.in = &cmd,
-		.in_len = sizeof(cmd),
-		.out = &resp,
-		.out_len = sizeof(resp),
-	};
+	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct ibv_cq_init_attr_ex attr = *in->attr;
 	struct verbs_create_cq request = *in;
 	int r;
@@ -134,32 +129,16 @@ static void clean_locked(struct pvrdma_cq *cq, const struct pvrdma_qp *qp)
 	atomic_store_explicit(&ring->words->head, ring->index, memory_order_release);
 }
 
-static void cqs_lock(struct pvrdma_cq *a, struct pvrdma_cq *b)
-{
-	struct pvrdma_cq *first = b->cqn < a->cqn ? b : a;
-
-	spinlock_lock(&first->lock);
-	if (a != b)
-		spinlock_lock(first == a ? &b->lock : &a->lock);
-}
-
-static void cqs_unlock(struct pvrdma_cq *a, struct pvrdma_cq *b)
-{
-	spinlock_unlock(&a->lock);
-	if (a != b)
-		spinlock_unlock(&b->lock);
-}
-
 void pvrdma_cqs_clean(struct pvrdma_qp *qp, bool gone)
 {
 	struct pvrdma_cq *send_cq = qp->send_cq, *recv_cq = qp->recv_cq;
 
-	cqs_lock(send_cq, recv_cq);
+	spinlock_lock_both(&send_cq->lock, &recv_cq->lock);
 	if (gone)
 		idtable_take(&to_pctx(qp->vqp.qp.context)->qpns, qp->handle & PVRDMA_HANDLE_MASK,
 			     pvrdma_qpn_entry(qp->vqp.qp.qp_num));
 	clean_locked(recv_cq, qp);
 	if (send_cq != recv_cq)
 		clean_locked(send_cq, qp);
-	cqs_unlock(send_cq, recv_cq);
+	spinlock_unlock_both(&send_cq->lock, &recv_cq->lock);
 }

@@ -83,15 +83,16 @@ int pvrdma_cq_look(struct pvrdma_cq *cq)
 	return count;
 }
 
-/* Where the next entry is not known to be there. */
-static int look_twice(struct pvrdma_cq *cq)
+/* Whether the device says that there is nothing, also after it was told that somebody looks. What
+ * else it says is looked at by pvrdma_cq_look(). */
+static inline bool is_empty(struct pvrdma_cq *cq)
 {
-	int count = pvrdma_cq_look(cq);
+	atomic_uint *tail = &cq->ring.words->tail;
 
-	if (count)
-		return count;
+	if (atomic_load_explicit(tail, memory_order_relaxed) != cq->ring.index)
+		return false;
 	mmio_write_32(cq->uar + PVRDMA_UAR_CQ_OFFSET, cq->cqn | PVRDMA_DOORBELL_POLL);
-	return pvrdma_cq_look(cq);
+	return atomic_load_explicit(tail, memory_order_relaxed) == cq->ring.index;
 }
 
 __attribute__((noinline, cold)) static void say_unknown(struct pvrdma_cq *cq, uint64_t handle)
@@ -103,60 +104,77 @@ __attribute__((noinline, cold)) static void say_unknown(struct pvrdma_cq *cq, ui
 	cq->said = true;
 }
 
-/* Return: whether the next entry is somebody's. It is the device's again in any case. */
-static inline bool take(struct pvrdma_cq *cq, struct ibv_wc *wc)
+/* Return: whether the entry is somebody's. */
+static inline bool take(struct pvrdma_cq *cq, uint32_t index, struct ibv_wc *wc)
 {
 	/* One reading of an entry that the device may still write. */
 	const struct pvrdma_cqe cqe =
-		*(const struct pvrdma_cqe *)pvrdma_ring_slot(&cq->ring, cq->ring.index);
+		*(const struct pvrdma_cqe *)pvrdma_ring_slot(&cq->ring, index);
 	uint32_t qpn;
-	bool found;
 
 	/* The fence is the compiler's: what was checked is not read from the ring again. */
 	atomic_signal_fence(memory_order_acq_rel);
-	found = pvrdma_qpn_find(to_pctx(cq->vcq.cq.context), cqe.qp, &qpn);
-	if (likely(found))
-		wc_read(wc, &cqe, qpn);
-	else
+	if (unlikely(!pvrdma_qpn_find(to_pctx(cq->vcq.cq.context), cqe.qp, &qpn))) {
 		say_unknown(cq, cqe.qp);
-	cq->ring.index = pvrdma_ring_next(&cq->ring, cq->ring.index);
-	/* release: the entry was read before the device has it */
-	atomic_store_explicit(&cq->ring.words->head, cq->ring.index, memory_order_release);
-	return likely(found);
+		return false;
+	}
+	wc_read(wc, &cqe, qpn);
+	return true;
 }
 
-static int poll_locked(struct pvrdma_cq *cq, int num_entries, struct ibv_wc *wc)
+/* The entries before @index are the device's again. */
+static inline void give_back(struct pvrdma_cq *cq, uint32_t index)
 {
+	cq->ring.index = index;
+	/* release: the entries were read before the device has them */
+	atomic_store_explicit(&cq->ring.words->head, index, memory_order_release);
+}
+
+/* With the lock held; gives it back. A function of its own, so that who finds nothing saves no
+ * registers. */
+__attribute__((noinline)) static int poll_found(struct pvrdma_cq *cq, int num_entries,
+						struct ibv_wc *wc)
+{
+	uint32_t index = cq->ring.index, tail = cq->tail;
 	uint32_t skipped = 0; /* a device that writes nothing else cannot keep the caller */
 	int n = 0;
 
 	while (n < num_entries && skipped < cq->ring.entries) {
-		if (cq->ring.index == cq->tail) {
-			int count = look_twice(cq);
+		if (index == tail) {
+			bool taken = n || skipped;
+			int count;
 
-			if (unlikely(count < 0))
-				return n ? n : POLL_CORRUPT;
-			if (!count)
+			if (taken)
+				give_back(cq, index);
+			count = taken && is_empty(cq) ? 0 : pvrdma_cq_look(cq);
+			if (unlikely(count < 0) && !n)
+				n = POLL_CORRUPT;
+			if (count <= 0)
 				break;
+			tail = cq->tail;
 		}
-		if (take(cq, wc)) {
+		if (take(cq, index, wc)) {
 			verbs_data_wc(&cq->vcq.cq, wc);
 			wc++;
 			n++;
 		} else {
 			skipped++;
 		}
+		index = pvrdma_ring_next(&cq->ring, index);
 	}
+	give_back(cq, index);
+	spinlock_unlock(&cq->lock);
 	return n;
 }
 
 int pvrdma_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct pvrdma_cq *cq = to_pcq(ibcq);
-	int n;
 
-	spinlock_lock(&cq->lock);
-	n = poll_locked(cq, num_entries, wc);
+	if (unlikely(!spinlock_try(&cq->lock)))
+		spinlock_wait(&cq->lock);
+	if (likely(num_entries > 0) && (cq->ring.index != cq->tail || !is_empty(cq)))
+		return poll_found(cq, num_entries, wc);
 	spinlock_unlock(&cq->lock);
-	return n;
+	return 0;
 }

@@ -8,7 +8,7 @@
  * Locks, in the order in which they are taken:
  *   pvrdma_context.qp_lock	queue pairs come and go: a handle is not given again before its
  * completions are gone
- *   pvrdma_cq.lock	the ring of completions; of two queues that of the smaller number first
+ *   pvrdma_cq.lock	the ring of completions; of two queues as spinlock_lock_both() has it
  *   pvrdma_sq.lock, pvrdma_rq.lock	a ring of requests
  * The registers need none: each store is of one word.
  *
@@ -146,7 +146,8 @@ static inline bool pvrdma_qpn_find(struct pvrdma_context *ctx, uint64_t handle, 
 int pvrdma_open_context(struct verbs_context *vctx, const struct verbs_open_context *in);
 void pvrdma_close_context(struct verbs_context *vctx);
 int pvrdma_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
-/* A buffer that begins with a page of words, and has @bytes behind it. */
+/* A buffer that begins with a page of words, and has @bytes behind it. -EINVAL: too many, which is
+ * said in the log; -ENOMEM. */
 int pvrdma_buf_alloc(struct ibv_context *ctx, struct kit_buf *buf, uint64_t bytes);
 
 /* cq.c */
@@ -165,7 +166,6 @@ int pvrdma_cq_look(struct pvrdma_cq *cq);
 /* qp.c */
 int pvrdma_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int pvrdma_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
-int pvrdma_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int pvrdma_destroy_qp(struct verbs_qp *vqp);
 
 /* srq.c */

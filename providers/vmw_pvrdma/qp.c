@@ -120,12 +120,7 @@ static int qp_create_locked(struct pvrdma_qp *qp, const struct verbs_create_qp *
 		.sbuf_size = qp->sq_buf.size,
 		.qp_addr = (uintptr_t)qp,
 	};
-	struct verbs_udata udata = {
-		.in = &cmd,
-		.in_len = sizeof(cmd),
-		.out = &resp,
-		.out_len = sizeof(resp),
-	};
+	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_create_qp request = *in;
 	int r;
 
@@ -213,19 +208,5 @@ int pvrdma_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	qp->sq.max_sge = state >= IBV_QPS_RTS ? (int)vqp->cap.max_send_sge : -1;
 	qp->rq.max_sge =
 		state >= IBV_QPS_INIT && qp->rq.ring.entries ? (int)vqp->cap.max_recv_sge : -1;
-	return 0;
-}
-
-int pvrdma_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
-{
-	int r = uverbs_query_qp(vqp, in);
-
-	if (r < 0)
-		return r;
-	/* The kernel does not know what the rings were made for. */
-	in->ret_attr->cap.max_send_wr = vqp->cap.max_send_wr;
-	in->ret_attr->cap.max_send_sge = vqp->cap.max_send_sge;
-	in->ret_attr->cap.max_inline_data = vqp->cap.max_inline_data;
-	in->ret_init_attr->cap = in->ret_attr->cap;
 	return 0;
 }

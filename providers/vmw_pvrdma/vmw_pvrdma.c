@@ -5,6 +5,7 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
+#include "providers/kit/qp.h"
 #include "providers/vmw_pvrdma/pvrdma.h"
 
 static const struct verbs_ops pvrdma_ops = {
@@ -36,7 +37,7 @@ static const struct verbs_ops pvrdma_ops = {
 
 	.create_qp = pvrdma_create_qp,
 	.modify_qp = pvrdma_modify_qp,
-	.query_qp = pvrdma_query_qp,
+	.query_qp = kit_query_qp,
 	.destroy_qp = pvrdma_destroy_qp,
 	.post_send = pvrdma_post_send,
 	.post_recv = pvrdma_post_recv,

@@ -120,7 +120,12 @@ FAULTS = [
     ("ConnectX without RDMA", {**NO_DEVICE, **UROCE, **HCA, f"{PCI}/class": "0x020000\n", "sys/bus/auxiliary/devices/mlx5_core.eth.0/x": "",
      f"{PCI}/driver": ("link", "../drivers/mlx5_core")}, [], 0, "", ""),
     ("ConnectX, unbound function", {**NO_DEVICE, **UROCE, **HCA, f"{PCI}/class": "0x020000\n", "sys/bus/auxiliary/devices/mlx5_core.rdma.0/x": "",
-     f"{PCI}/driver": ("link", "../drivers/mlx5_core")}, [], 13, "mlx5_core.rdma.0 has no driver", "driver"),
+     f"{PCI}/driver": ("link", "../drivers/mlx5_core")}, [], 13, "mlx5_core.rdma.0 has no driver", "modprobe mlx5_ib"),
+    ("MANA, unbound function", {**NO_DEVICE, **UROCE, f"{PCI}/class": "0x020000\n", f"{PCI}/vendor": "0x1414\n",
+     f"{PCI}/device": "0x00ba\n", f"{PCI}/driver": ("link", "../drivers/mana"), "sys/bus/auxiliary/devices/mana.rdma.0/x": ""},
+     [], 13, "mana.rdma.0 has no driver", "modprobe mana_ib"),
+    ("an unbound function", {**NO_DEVICE, **UROCE, "sys/bus/auxiliary/devices/ice.roce.0/x": ""}, [], 13,
+     "ice.roce.0 has no driver", "modprobe auxiliary:ice.roce"),
     ("a network card", {**CLASSES, **UROCE, f"{PCI}/class": "0x020000\n", f"{PCI}/vendor": "0x8086\n",
                         f"{PCI}/device": "0x1533\n"}, [], 0, "", ""),
     # A node that is not there.

@@ -35,10 +35,32 @@ static void test_exclusion(void **state)
 	assert_int_equal(atomic_load(&lock.held), 0);
 }
 
+/* Both are taken once, whatever their order; one that is both, or is not there. */
+static void test_both(void **state)
+{
+	struct spinlock pair[2] = {};
+	struct spinlock *const cases[][2] = {
+		{ &pair[0], &pair[1] }, { &pair[1], &pair[0] }, { &pair[0], &pair[0] },
+		{ &pair[0], NULL },	{ NULL, &pair[1] },	{ NULL, NULL },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct spinlock *a = cases[i][0], *b = cases[i][1];
+
+		spinlock_lock_both(a, b);
+		for (int n = 0; n < 2; n++)
+			assert_int_equal(atomic_load(&pair[n].held),
+					 a == &pair[n] || b == &pair[n]);
+		spinlock_unlock_both(a, b);
+		assert_int_equal(atomic_load(&pair[0].held) | atomic_load(&pair[1].held), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exclusion),
+		cmocka_unit_test(test_both),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,27 +36,27 @@ static void rwq_show(const struct mana_wq *wq, struct manadv_rwq *out)
 	};
 }
 
-/* Of the first object there is. */
-static struct ibv_context *context_of(const struct manadv_obj *obj, uint64_t type)
+static bool is_ours(struct ibv_context *ctx)
 {
-	return type & MANADV_OBJ_QP    ? obj->qp.in->context
-	       : type & MANADV_OBJ_CQ  ? obj->cq.in->context
-	       : type & MANADV_OBJ_RWQ ? obj->rwq.in->context
-				       : NULL;
+	return manadv_context(ctx, "manadv_init_obj");
+}
+
+/* Each may be of another device. */
+static bool are_ours(const struct manadv_obj *obj, uint64_t type)
+{
+	return (!(type & MANADV_OBJ_QP) || is_ours(obj->qp.in->context)) &&
+	       (!(type & MANADV_OBJ_CQ) || is_ours(obj->cq.in->context)) &&
+	       (!(type & MANADV_OBJ_RWQ) || is_ours(obj->rwq.in->context));
 }
 
 MANADV_EXPORT int manadv_init_obj(struct manadv_obj *obj, uint64_t obj_type)
 {
-	struct ibv_context *ctx = context_of(obj, obj_type);
-
 	if (obj_type & ~OBJECTS_KNOWN) {
 		log_err("mana: manadv_init_obj: obj_type 0x%llx: 0x%llx are known",
 			(unsigned long long)obj_type, (unsigned long long)OBJECTS_KNOWN);
 		return EINVAL;
 	}
-	if (!ctx) /* nothing is asked for */
-		return 0;
-	if (!manadv_context(ctx, __func__))
+	if (!are_ours(obj, obj_type))
 		return EOPNOTSUPP;
 	if (obj_type & MANADV_OBJ_QP)
 		qp_show(to_mqp(obj->qp.in), obj->qp.out);

@@ -53,28 +53,30 @@ static void srq_show(struct mlx_srq *srq, struct mlx4dv_srq *out)
 	out->comp_mask = 0;
 }
 
-/* Of the first object there is. */
-static struct ibv_context *context_of(const struct mlx4dv_obj *obj, uint64_t type)
+static bool is_ours(struct ibv_context *ctx)
 {
-	return type & MLX4DV_OBJ_QP    ? obj->qp.in->context
-	       : type & MLX4DV_OBJ_CQ  ? obj->cq.in->context
-	       : type & MLX4DV_OBJ_SRQ ? obj->srq.in->context
-				       : NULL;
+	return mlx4dv_context(ctx, "mlx4dv_init_obj");
+}
+
+/* Each may be of another device. */
+static bool are_ours(const struct mlx4dv_obj *obj, uint64_t type)
+{
+	return (!(type & MLX4DV_OBJ_QP) || is_ours(obj->qp.in->context)) &&
+	       (!(type & MLX4DV_OBJ_CQ) || is_ours(obj->cq.in->context)) &&
+	       (!(type & MLX4DV_OBJ_SRQ) || is_ours(obj->srq.in->context));
 }
 
 MLX4DV_EXPORT int mlx4dv_init_obj(struct mlx4dv_obj *obj, uint64_t obj_type)
 {
-	struct ibv_context *ctx = context_of(obj, obj_type);
-
 	/* Of a kind that this library never made. */
 	if (obj_type & MLX4DV_OBJ_RWQ) {
 		log_err("mlx4: mlx4dv_init_obj: obj_type 0x%llx: this library does not have it",
 			(unsigned long long)obj_type);
 		return EOPNOTSUPP;
 	}
-	if (!ctx)
+	if (!(obj_type & (MLX4DV_OBJ_QP | MLX4DV_OBJ_CQ | MLX4DV_OBJ_SRQ)))
 		return EINVAL;
-	if (!mlx4dv_context(ctx, __func__))
+	if (!are_ours(obj, obj_type))
 		return EOPNOTSUPP;
 	if (obj_type & MLX4DV_OBJ_QP)
 		qp_show(to_mqp(obj->qp.in), obj->qp.out);

@@ -60,21 +60,26 @@ static void ah_show(struct mlx5_ah *ah, struct mlx5dv_ah *out)
 	out->comp_mask = 0;
 }
 
-/* Of the first object there is. */
-static struct ibv_context *context_of(const struct mlx5dv_obj *obj, uint64_t type)
+static bool is_ours(struct ibv_context *ctx)
 {
-	return type & MLX5DV_OBJ_QP    ? obj->qp.in->context
-	       : type & MLX5DV_OBJ_CQ  ? obj->cq.in->context
-	       : type & MLX5DV_OBJ_SRQ ? obj->srq.in->context
-	       : type & MLX5DV_OBJ_AH  ? obj->ah.in->context
-	       : type & MLX5DV_OBJ_PD  ? obj->pd.in->context
-				       : NULL;
+	return mlx5dv_context(ctx, "mlx5dv_init_obj");
+}
+
+/* Each may be of another device. */
+static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type)
+{
+	return (!(type & MLX5DV_OBJ_QP) || is_ours(obj->qp.in->context)) &&
+	       (!(type & MLX5DV_OBJ_CQ) || is_ours(obj->cq.in->context)) &&
+	       (!(type & MLX5DV_OBJ_SRQ) || is_ours(obj->srq.in->context)) &&
+	       (!(type & MLX5DV_OBJ_AH) || is_ours(obj->ah.in->context)) &&
+	       (!(type & MLX5DV_OBJ_PD) || is_ours(obj->pd.in->context));
 }
 
 MLX5DV_EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 {
 	uint64_t absent = MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DM | MLX5DV_OBJ_DEVX;
-	struct ibv_context *ctx = context_of(obj, obj_type);
+	uint64_t known =
+		MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ | MLX5DV_OBJ_SRQ | MLX5DV_OBJ_AH | MLX5DV_OBJ_PD;
 
 	/* Of a kind that this library never made. */
 	if (obj_type & absent) {
@@ -82,9 +87,9 @@ MLX5DV_EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 			(unsigned long long)(obj_type & absent));
 		return EOPNOTSUPP;
 	}
-	if (!ctx)
+	if (!(obj_type & known))
 		return EINVAL;
-	if (!mlx5dv_context(ctx, "mlx5dv_init_obj"))
+	if (!are_ours(obj, obj_type))
 		return EOPNOTSUPP;
 	if (obj_type & MLX5DV_OBJ_QP)
 		qp_show(to_mqp(obj->qp.in), obj->qp.out);

@@ -45,20 +45,6 @@ static const struct field qp_fields[] = {
 static const struct field srq_fields[] = { F(buf_addr, 'p'), F(db_addr, 'p'), { 0 } };
 #undef F
 
-static void *pointer(uint64_t address)
-{
-	return (void *)(uintptr_t)address;
-}
-
-static uint32_t power_of_two(uint32_t value)
-{
-	uint32_t power = 1;
-
-	while (power < value)
-		power <<= 1;
-	return power;
-}
-
 /* The older adapters on InfiniBand have completions of 32 bytes, and no register for requests. */
 static bool is_old(void)
 {
@@ -116,7 +102,7 @@ static void disown(struct object *cq)
 
 static void take_ring(struct object *cq, uint64_t base, uint32_t entries)
 {
-	cq->ring.base = pointer(base);
+	cq->ring.base = bytes_pointer(base);
 	cq->ring.entries = entries;
 	cq->ring.stride = is_old() ? CQE_SIZE : CQE_SIZE_LARGE;
 	disown(cq);
@@ -128,7 +114,7 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 {
 	const struct mlx4_ib_create_cq_resp response = { .cqn = cq->number };
 	struct mlx4_ib_create_cq q;
-	uint32_t entries = power_of_two(*cqe + 1);
+	uint32_t entries = bytes_power_of_two(*cqe + 1);
 	int r;
 
 	command_request(command, &q, sizeof(q));
@@ -136,7 +122,7 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	r = model_create_cq(cq, entries);
 	if (r)
 		return r;
-	cq->ring.record = pointer(q.db_addr);
+	cq->ring.record = bytes_pointer(q.db_addr);
 	/* The register tells of an arming, and the next CQ's overwrites it. The record stays, but
 	 * the first value that is written may be the one it has. */
 	cq->arm_seen = NEVER_ARMED;
@@ -149,43 +135,20 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 
 static void write_cqe(struct object *cq, struct mlx4_cqe *cqe, unsigned opcode, bool is_send)
 {
-	uint32_t index = cq->produced & (cq->ring.entries - 1);
-	uint8_t *slot =
-		cq->ring.base + (size_t)index * cq->ring.stride + cq->ring.stride - sizeof(*cqe);
-	uint8_t last = (cq->produced & cq->ring.entries ? 0x80 : 0) | (is_send ? 0x40 : 0) | opcode;
-
-	cqe->owner_opcode = last;
-	if (model_on()) {
-		memcpy(slot, cqe, sizeof(*cqe) - 1);
-		__atomic_store_n(slot + sizeof(*cqe) - 1, last, __ATOMIC_RELEASE);
-	} else {
-		trace_device_writes(slot, cqe, sizeof(*cqe));
-	}
-	cq->produced++;
-}
-
-/* Completions that the process has not seen. */
-static uint32_t in_ring(const struct object *cq)
-{
-	return (cq->produced - be32toh(cq->ring.record[0])) & INDEX_24;
-}
-
-static uint32_t room(struct object *cq)
-{
-	uint32_t used = in_ring(cq) + 1; /* one for CQE_RESIZE */
-
-	return used < cq->ring.entries ? cq->ring.entries - used : 0;
+	cqe->owner_opcode =
+		(cq->produced & cq->ring.entries ? 0x80 : 0) | (is_send ? 0x40 : 0) | opcode;
+	mlx_write_cqe(cq, cqe, sizeof(*cqe));
 }
 
 static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 {
-	uint32_t entries = power_of_two(*cqe + 1);
+	uint32_t entries = bytes_power_of_two(*cqe + 1);
 	struct mlx4_cqe last = { 0 };
 	struct mlx4_ib_resize_cq q;
 	int r;
 
 	command_request(command, &q, sizeof(q));
-	if (!*cqe || in_ring(cq) >= *cqe)
+	if (!*cqe || mlx_in_ring(cq) >= *cqe)
 		return EINVAL;
 	r = model_resize_cq(cq, entries);
 	if (r)
@@ -207,12 +170,12 @@ static void find_rings(struct object *qp, const struct mlx4_ib_create_qp *d, uin
 	qp->rq.entries = receives;
 	qp->sq.stride = 1u << d->log_sq_stride;
 	qp->sq.entries = sends;
-	qp->rq.base = qp->sq.base = pointer(d->buf_addr);
+	qp->rq.base = qp->sq.base = bytes_pointer(d->buf_addr);
 	if (qp->rq.stride > qp->sq.stride)
 		qp->sq.base += (size_t)receives * qp->rq.stride;
 	else
 		qp->rq.base += (size_t)sends * qp->sq.stride;
-	qp->rq.record = pointer(d->db_addr);
+	qp->rq.record = bytes_pointer(d->db_addr);
 }
 
 static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct command *command)
@@ -232,8 +195,8 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 		/* This adapter needs a receive queue, with room. */
 		if (!q->max_recv_wr || !q->max_recv_sge || !d.db_addr)
 			return EINVAL;
-		q->max_recv_wr = power_of_two(q->max_recv_wr);
-		q->max_recv_sge = power_of_two(q->max_recv_sge);
+		q->max_recv_wr = bytes_power_of_two(q->max_recv_wr);
+		q->max_recv_sge = bytes_power_of_two(q->max_recv_sge);
 	}
 	find_rings(qp, &d, q->max_recv_wr, q->max_recv_sge);
 	r = model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
@@ -249,16 +212,16 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struct command *command)
 {
 	const struct mlx4_ib_create_srq_resp response = { .srqn = srq->number };
-	uint32_t stride = power_of_two(SRQ_HEADER + SGE_SIZE * q->max_sge);
+	uint32_t stride = bytes_power_of_two(SRQ_HEADER + SGE_SIZE * q->max_sge);
 	struct mlx4_ib_create_srq d;
 	int r;
 
 	command_request(command, &d, sizeof(d));
 	srq->rq = (struct queue){
-		.base = pointer(d.buf_addr),
-		.entries = power_of_two(q->max_wr + 1),
+		.base = bytes_pointer(d.buf_addr),
+		.entries = bytes_power_of_two(q->max_wr + 1),
 		.stride = stride < 32 ? 32 : stride,
-		.record = pointer(d.db_addr),
+		.record = bytes_pointer(d.db_addr),
 	};
 	q->max_wr = srq->rq.entries - 1;
 	r = model_create_srq(srq, srq->rq.entries, q->max_sge);
@@ -367,18 +330,18 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 
 /* By GIDs of IP addresses a plug-in asks the machine for the MAC addresses of neighbours, which
  * lo has not. Before these there were GIDs that have the MAC address in them. */
-#define COMMON                                                                                  \
-	.ibdev = "mlx4_0", .modalias = "pci:v000015B3d00001003sv000015B3sd00000050bc02sc00i00", \
-	.vendor_id = 0x15b3, .part_id = 0x1003, .abi_version = MLX4_IB_UVERBS_ABI_VERSION,      \
-	.node_type = IBV_NODE_CA,                                                               \
-	.fields = { [REQUEST_CQ] = cq_fields,                                                   \
-		    [REQUEST_RESIZE] = resize_fields,                                           \
-		    [REQUEST_QP] = qp_fields,                                                   \
-		    [REQUEST_SRQ] = srq_fields },                                               \
-	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,         \
-	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
-	.create_srq = create_srq, .region = region, .next_send = mlx4_next_send,                \
-	.next_receive = mlx4_next_receive, .room = room, .complete = complete, .armed = armed,  \
+#define COMMON                                                                                     \
+	.ibdev = "mlx4_0", .modalias = "pci:v000015B3d00001003sv000015B3sd00000050bc02sc00i00",    \
+	.vendor_id = 0x15b3, .part_id = 0x1003, .abi_version = MLX4_IB_UVERBS_ABI_VERSION,         \
+	.node_type = IBV_NODE_CA,                                                                  \
+	.fields = { [REQUEST_CQ] = cq_fields,                                                      \
+		    [REQUEST_RESIZE] = resize_fields,                                              \
+		    [REQUEST_QP] = qp_fields,                                                      \
+		    [REQUEST_SRQ] = srq_fields },                                                  \
+	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,            \
+	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                    \
+	.create_srq = create_srq, .region = region, .next_send = mlx4_next_send,                   \
+	.next_receive = mlx4_next_receive, .room = mlx_room, .complete = complete, .armed = armed, \
 	.traced_id = traced_id, .traced_note = mlx4_note_of
 
 const struct device device_mlx4 = {

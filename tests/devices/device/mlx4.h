@@ -3,12 +3,11 @@
 #ifndef DEVICES_MLX4_H
 #define DEVICES_MLX4_H
 
-#include "tests/devices/device/device.h"
+#include "tests/devices/device/mlx.h"
 
 enum {
 	SGE_SIZE = 16,
 	SRQ_HEADER = 16,
-	INDEX_24 = 0xffffff,
 	NEVER_ARMED = 0xffffffff,
 };
 

@@ -37,22 +37,6 @@ struct reader {
 	uint32_t at, end; /* bytes of the slot */
 };
 
-static uint32_t get_32(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be32toh(value);
-}
-
-static uint64_t get_64(const uint8_t *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be64toh(value);
-}
-
 /* The next bytes, or NULL when the request ends before. */
 static const uint8_t *take(struct reader *r, uint32_t length)
 {
@@ -64,10 +48,7 @@ static const uint8_t *take(struct reader *r, uint32_t length)
 	return at;
 }
 
-static const struct {
-	uint8_t is;
-	enum ibv_wr_opcode opcode;
-} opcodes[] = {
+static const struct mlx_opcode opcodes[] = {
 	{ OP_SEND, IBV_WR_SEND },
 	{ OP_SEND_IMM, IBV_WR_SEND_WITH_IMM },
 	{ OP_SEND_INV, IBV_WR_SEND_WITH_INV },
@@ -85,20 +66,7 @@ enum {
 
 uint8_t mlx4_note_of(enum ibv_wr_opcode opcode)
 {
-	for (int i = 0; i < OPCODES; i++) {
-		if (opcodes[i].opcode == opcode)
-			return opcodes[i].is;
-	}
-	return 0;
-}
-
-static int find_opcode(uint8_t is)
-{
-	for (int i = 0; i < OPCODES; i++) {
-		if (opcodes[i].is == is)
-			return opcodes[i].opcode;
-	}
-	return -EOPNOTSUPP;
+	return mlx_note_of(opcodes, OPCODES, opcode);
 }
 
 static int read_address(struct reader *r, struct work *work)
@@ -109,9 +77,9 @@ static int read_address(struct reader *r, struct work *work)
 
 	if (!av || (av[0] & 3) != 1) /* there is one port */
 		return -EINVAL;
-	word = get_32(av + 12);
-	work->wr.wr.ud.remote_qpn = get_32(av + 32) & INDEX_24;
-	work->wr.wr.ud.remote_qkey = get_32(av + 36);
+	word = bytes_be32(av + 12);
+	work->wr.wr.ud.remote_qpn = bytes_be32(av + 32) & INDEX_24;
+	work->wr.wr.ud.remote_qkey = bytes_be32(av + 36);
 	memset(&work->address, 0, sizeof(work->address));
 	work->address.is_global = 1;
 	work->address.port_num = 1;
@@ -130,8 +98,8 @@ static int read_remote(struct reader *r, struct work *work)
 
 	if (!segment)
 		return -EINVAL;
-	work->wr.wr.rdma.remote_addr = get_64(segment);
-	work->wr.wr.rdma.rkey = get_32(segment + 8);
+	work->wr.wr.rdma.remote_addr = bytes_be64(segment);
+	work->wr.wr.rdma.rkey = bytes_be32(segment + 8);
 	return 0;
 }
 
@@ -142,10 +110,10 @@ static int read_atomic(struct reader *r, struct work *work)
 
 	if (!remote || !value)
 		return -EINVAL;
-	work->wr.wr.atomic.remote_addr = get_64(remote);
-	work->wr.wr.atomic.rkey = get_32(remote + 8);
-	work->wr.wr.atomic.swap = swap ? get_64(value) : 0;
-	work->wr.wr.atomic.compare_add = get_64(swap ? value + 8 : value);
+	work->wr.wr.atomic.remote_addr = bytes_be64(remote);
+	work->wr.wr.atomic.rkey = bytes_be32(remote + 8);
+	work->wr.wr.atomic.swap = swap ? bytes_be64(value) : 0;
+	work->wr.wr.atomic.compare_add = bytes_be64(swap ? value + 8 : value);
 	return 0;
 }
 
@@ -156,11 +124,11 @@ static int read_bind(struct reader *r, struct work *work)
 
 	if (!s)
 		return -EINVAL;
-	rights = get_32(s);
-	work->bind.mw_rkey = work->bind.new_rkey = get_32(s + 8);
-	work->bind.mr_lkey = get_32(s + 12);
-	work->bind.address = get_64(s + 16);
-	work->bind.length = get_64(s + 24);
+	rights = bytes_be32(s);
+	work->bind.mw_rkey = work->bind.new_rkey = bytes_be32(s + 8);
+	work->bind.mr_lkey = bytes_be32(s + 12);
+	work->bind.address = bytes_be64(s + 16);
+	work->bind.length = bytes_be64(s + 24);
 	work->bind.access = (rights >> 29 & 1 ? IBV_ACCESS_REMOTE_READ : 0) |
 			    (rights >> 30 & 1 ? IBV_ACCESS_REMOTE_WRITE : 0) |
 			    (rights >> 31 & 1 ? IBV_ACCESS_REMOTE_ATOMIC : 0) |
@@ -194,7 +162,7 @@ static int read_data(struct reader *r, struct work *work)
 	while (r->at + 4 <= r->end) {
 		const uint8_t *segment = r->slot + r->at;
 
-		first = get_32(segment);
+		first = bytes_be32(segment);
 		/* What a whole segment has is one; a word with a length alone begins data. */
 		if (first & inline_bit && (first != no_data || is_inline)) {
 			/* The rest of the last 16 bytes is nobody's. */
@@ -211,9 +179,9 @@ static int read_data(struct reader *r, struct work *work)
 		if (work->wr.num_sge == WORK_SGES || !take(r, SGE_SIZE))
 			return -EINVAL;
 		work->sge[work->wr.num_sge++] = (struct ibv_sge){
-			.addr = get_64(segment + 8),
+			.addr = bytes_be64(segment + 8),
 			.length = first & ~no_data,
-			.lkey = get_32(segment + 4),
+			.lkey = bytes_be32(segment + 4),
 		};
 	}
 	if (!is_inline)
@@ -236,7 +204,7 @@ static int read_body(struct reader *r, const struct object *qp, struct work *wor
 		key = take(r, 32);
 		if (!key)
 			return -EINVAL;
-		work->wr.invalidate_rkey = get_32(key + 8);
+		work->wr.invalidate_rkey = bytes_be32(key + 8);
 		return 0;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -293,7 +261,7 @@ int mlx4_next_send(struct object *qp, struct work *work)
 	work->id = index;
 	work->note = control[3] & 0x1f;
 	work->entries = 1;
-	opcode = find_opcode(work->note);
+	opcode = mlx_find_opcode(opcodes, OPCODES, work->note);
 	if (opcode < 0)
 		return opcode;
 	if ((control[7] & SIZE) * 16u < 16 || (control[7] & SIZE) * 16u > qp->sq.stride)
@@ -301,21 +269,21 @@ int mlx4_next_send(struct object *qp, struct work *work)
 	work->wr.opcode = opcode;
 	memcpy(&work->wr.imm_data, control + 12, 4);
 	if (opcode == IBV_WR_SEND_WITH_INV)
-		work->wr.invalidate_rkey = get_32(control + 12);
+		work->wr.invalidate_rkey = bytes_be32(control + 12);
 	return read_body(&(struct reader){ control, 16, (control[7] & SIZE) * 16 }, qp, work) ?: 1;
 }
 
 static void read_scatter(const uint8_t *segment, const uint8_t *end, struct work *work)
 {
 	for (; segment < end && work->wr.num_sge < WORK_SGES; segment += SGE_SIZE) {
-		if (get_32(segment + 4) == no_lkey && !get_32(segment))
+		if (bytes_be32(segment + 4) == no_lkey && !bytes_be32(segment))
 			break;
-		if (!get_32(segment))
+		if (!bytes_be32(segment))
 			continue;
 		work->sge[work->wr.num_sge++] = (struct ibv_sge){
-			.addr = get_64(segment + 8),
-			.length = get_32(segment),
-			.lkey = get_32(segment + 4),
+			.addr = bytes_be64(segment + 8),
+			.length = bytes_be32(segment),
+			.lkey = bytes_be32(segment + 4),
 		};
 	}
 }

@@ -80,20 +80,6 @@ static bool is_dynamic(void)
 	return device == &device_mlx5_dynamic;
 }
 
-static void *pointer(uint64_t address)
-{
-	return (void *)(uintptr_t)address;
-}
-
-static uint32_t power_of_two(uint32_t value)
-{
-	uint32_t power = 1;
-
-	while (power < value)
-		power <<= 1;
-	return power;
-}
-
 static int get_context(struct command *command)
 {
 	struct mlx5_ib_alloc_ucontext_req_v2 q;
@@ -158,10 +144,10 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	if (q.cqe_size != 64 && q.cqe_size != 128)
 		return EINVAL;
 	cq->ring = (struct queue){
-		.base = pointer(q.buf_addr),
-		.entries = power_of_two(*cqe + 1),
+		.base = bytes_pointer(q.buf_addr),
+		.entries = bytes_power_of_two(*cqe + 1),
 		.stride = q.cqe_size,
-		.record = pointer(q.db_addr),
+		.record = bytes_pointer(q.db_addr),
 	};
 	*cqe = cq->ring.entries - 1;
 	r = model_create_cq(cq, cq->ring.entries);
@@ -180,32 +166,8 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 
 static void write_cqe(struct object *cq, struct mlx5_cqe *cqe, unsigned opcode)
 {
-	uint32_t index = cq->produced & (cq->ring.entries - 1);
-	uint8_t *slot =
-		cq->ring.base + (size_t)index * cq->ring.stride + cq->ring.stride - CQE_SIZE;
-	uint8_t op_own = opcode << 4 | !!(cq->produced & cq->ring.entries);
-
-	cqe->op_own = op_own;
-	if (model_on()) {
-		memcpy(slot, cqe, sizeof(*cqe) - 1);
-		__atomic_store_n(slot + sizeof(*cqe) - 1, op_own, __ATOMIC_RELEASE);
-	} else {
-		trace_device_writes(slot, cqe, sizeof(*cqe));
-	}
-	cq->produced++;
-}
-
-/* Completions that the process has not seen. */
-static uint32_t in_ring(const struct object *cq)
-{
-	return (cq->produced - be32toh(cq->ring.record[0])) & INDEX_24;
-}
-
-static uint32_t room(struct object *cq)
-{
-	uint32_t used = in_ring(cq) + 1; /* one for CQE_RESIZE */
-
-	return used < cq->ring.entries ? cq->ring.entries - used : 0;
+	cqe->op_own = opcode << 4 | !!(cq->produced & cq->ring.entries);
+	mlx_write_cqe(cq, cqe, sizeof(*cqe));
 }
 
 static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
@@ -215,15 +177,15 @@ static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	int r;
 
 	command_request(command, &q, sizeof(q));
-	if (q.cqe_size != cq->ring.stride || !*cqe || in_ring(cq) >= *cqe)
+	if (q.cqe_size != cq->ring.stride || !*cqe || mlx_in_ring(cq) >= *cqe)
 		return EINVAL;
-	r = model_resize_cq(cq, power_of_two(*cqe + 1));
+	r = model_resize_cq(cq, bytes_power_of_two(*cqe + 1));
 	if (r)
 		return r;
 	write_cqe(cq, &last, CQE_RESIZE);
 	trace_unwatch(cq);
-	cq->ring.base = pointer(q.buf_addr);
-	cq->ring.entries = power_of_two(*cqe + 1);
+	cq->ring.base = bytes_pointer(q.buf_addr);
+	cq->ring.entries = bytes_power_of_two(*cqe + 1);
 	*cqe = cq->ring.entries - 1;
 	trace_watch_object(cq, "buffer", cq->ring.base, (size_t)cq->ring.entries * cq->ring.stride);
 	trace_watch_object(cq, "record", (void *)cq->ring.record, 8);
@@ -250,14 +212,14 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	command_request(command, &d, sizeof(d));
 	qp->user_index = d.uidx;
 	qp->rq = (struct queue){
-		.base = pointer(d.buf_addr),
+		.base = bytes_pointer(d.buf_addr),
 		.entries = q->is_srq ? 0 : d.rq_wqe_count,
 		.stride = 1u << d.rq_wqe_shift,
-		.record = pointer(d.db_addr),
+		.record = bytes_pointer(d.db_addr),
 	};
 	rq_size = (size_t)qp->rq.entries * qp->rq.stride;
 	qp->sq = (struct queue){
-		.base = pointer(d.sq_buf_addr ? d.sq_buf_addr : d.buf_addr + rq_size),
+		.base = bytes_pointer(d.sq_buf_addr ? d.sq_buf_addr : d.buf_addr + rq_size),
 		.entries = d.sq_wqe_count,
 		.stride = WQEBB,
 		.record = qp->rq.record + 1,
@@ -276,16 +238,16 @@ static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struc
 {
 	struct mlx5_ib_create_srq_resp response = { .srqn = srq->number };
 	struct mlx5_ib_create_srq d;
-	uint32_t stride = power_of_two(SRQ_HEADER + SGE_SIZE * q->max_sge);
+	uint32_t stride = bytes_power_of_two(SRQ_HEADER + SGE_SIZE * q->max_sge);
 	int r;
 
 	command_request(command, &d, sizeof(d));
 	srq->user_index = d.uidx;
 	srq->rq = (struct queue){
-		.base = pointer(d.buf_addr),
-		.entries = power_of_two(q->max_wr + 1),
+		.base = bytes_pointer(d.buf_addr),
+		.entries = bytes_power_of_two(q->max_wr + 1),
 		.stride = stride < 32 ? 32 : stride,
-		.record = pointer(d.db_addr),
+		.record = bytes_pointer(d.db_addr),
 	};
 	q->max_wr = srq->rq.entries - 1;
 	q->max_sge = (srq->rq.stride - SRQ_HEADER) / SGE_SIZE;
@@ -339,13 +301,13 @@ static void answer_uar(struct ib_uverbs_attr *attr, const struct object *uar)
 		attr->data = uar->handle;
 		break;
 	case MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET:
-		memcpy(pointer(attr->data), &offset, sizeof(offset));
+		memcpy(bytes_pointer(attr->data), &offset, sizeof(offset));
 		break;
 	case MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH:
-		memcpy(pointer(attr->data), &length, sizeof(length));
+		memcpy(bytes_pointer(attr->data), &length, sizeof(length));
 		break;
 	case MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID:
-		memcpy(pointer(attr->data), &page, sizeof(page));
+		memcpy(bytes_pointer(attr->data), &page, sizeof(page));
 		break;
 	}
 }
@@ -472,7 +434,7 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
 	.create_srq = create_srq, .create_ah = create_ah, .method = method, .region = region,   \
 	.stored = stored, .next_send = mlx5_next_send, .next_receive = mlx5_next_receive,       \
-	.room = room, .complete = complete, .armed = armed, .traced_id = traced_id,             \
+	.room = mlx_room, .complete = complete, .armed = armed, .traced_id = traced_id,         \
 	.traced_note = mlx5_note_of
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };

@@ -3,13 +3,12 @@
 #ifndef DEVICES_MLX5_H
 #define DEVICES_MLX5_H
 
-#include "tests/devices/device/device.h"
+#include "tests/devices/device/mlx.h"
 
 enum {
 	WQEBB = 64, /* a basic block of the send queue */
 	SGE_SIZE = 16,
 	SRQ_HEADER = 16,
-	INDEX_24 = 0xffffff,
 	NEVER_ARMED = 0xffffffff,
 };
 

@@ -49,26 +49,8 @@ static const uint8_t *next_16(struct reader *r)
 	return segment;
 }
 
-static uint32_t get_32(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be32toh(value);
-}
-
-static uint64_t get_64(const uint8_t *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be64toh(value);
-}
-
-static const struct {
-	uint8_t is; /* 0 is no opcode here */
-	enum ibv_wr_opcode opcode;
-} opcodes[] = {
+/* 0 is no opcode here. */
+static const struct mlx_opcode opcodes[] = {
 	{ OP_SEND, IBV_WR_SEND },
 	{ OP_SEND_IMM, IBV_WR_SEND_WITH_IMM },
 	{ OP_SEND_INV, IBV_WR_SEND_WITH_INV },
@@ -86,20 +68,7 @@ enum {
 
 uint8_t mlx5_note_of(enum ibv_wr_opcode opcode)
 {
-	for (int i = 0; i < OPCODES; i++) {
-		if (opcodes[i].opcode == opcode)
-			return opcodes[i].is;
-	}
-	return 0;
-}
-
-static int find_opcode(uint8_t is)
-{
-	for (int i = 0; i < OPCODES; i++) {
-		if (opcodes[i].is == is)
-			return opcodes[i].opcode;
-	}
-	return -EOPNOTSUPP;
+	return mlx_note_of(opcodes, OPCODES, opcode);
 }
 
 static unsigned send_flags(uint8_t bits)
@@ -112,10 +81,10 @@ static unsigned send_flags(uint8_t bits)
 static void read_address(struct reader *r, struct work *work)
 {
 	const uint8_t *keys = next_16(r), *grh = next_16(r), *gid = next_16(r);
-	uint32_t word = get_32(grh + 12);
+	uint32_t word = bytes_be32(grh + 12);
 
-	work->wr.wr.ud.remote_qkey = get_32(keys);
-	work->wr.wr.ud.remote_qpn = get_32(keys + 8) & INDEX_24;
+	work->wr.wr.ud.remote_qkey = bytes_be32(keys);
+	work->wr.wr.ud.remote_qpn = bytes_be32(keys + 8) & INDEX_24;
 	memset(&work->address, 0, sizeof(work->address));
 	work->address.is_global = 1;
 	work->address.port_num = 1;
@@ -131,8 +100,8 @@ static void read_remote(struct reader *r, struct work *work)
 {
 	const uint8_t *segment = next_16(r);
 
-	work->wr.wr.rdma.remote_addr = get_64(segment);
-	work->wr.wr.rdma.rkey = get_32(segment + 8);
+	work->wr.wr.rdma.remote_addr = bytes_be64(segment);
+	work->wr.wr.rdma.rkey = bytes_be32(segment + 8);
 }
 
 static void read_atomic(struct reader *r, struct work *work)
@@ -144,8 +113,8 @@ static void read_atomic(struct reader *r, struct work *work)
 
 	work->wr.wr.atomic.remote_addr = remote;
 	work->wr.wr.atomic.rkey = rkey;
-	work->wr.wr.atomic.swap = swap ? get_64(segment) : 0;
-	work->wr.wr.atomic.compare_add = get_64(swap ? segment + 8 : segment);
+	work->wr.wr.atomic.swap = swap ? bytes_be64(segment) : 0;
+	work->wr.wr.atomic.compare_add = bytes_be64(swap ? segment + 8 : segment);
 }
 
 /* Data within the request: behind a word with its length, to the next 16 bytes. */
@@ -168,7 +137,7 @@ static int read_data(struct reader *r, struct work *work)
 
 	while (r->at < r->end) {
 		segment = byte_at(r, r->at);
-		first = get_32(segment);
+		first = bytes_be32(segment);
 		if (first & inline_bit) {
 			is_inline = true;
 			error = read_inline(r, work, first & ~inline_bit, &filled);
@@ -179,9 +148,9 @@ static int read_data(struct reader *r, struct work *work)
 		if (work->wr.num_sge == WORK_SGES)
 			return -EINVAL;
 		work->sge[work->wr.num_sge++] = (struct ibv_sge){
-			.addr = get_64(segment + 8),
+			.addr = bytes_be64(segment + 8),
 			.length = first,
-			.lkey = get_32(segment + 4),
+			.lkey = bytes_be32(segment + 4),
 		};
 		r->at += SGE_SIZE;
 	}
@@ -215,7 +184,7 @@ static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 		return 0;
 	}
 	work->bind.mw_rkey = old_key;
-	work->bind.new_rkey = (old_key & ~0xffu) | (get_32(key + 4) & 0xff);
+	work->bind.new_rkey = (old_key & ~0xffu) | (bytes_be32(key + 4) & 0xff);
 	work->bind.access = 0;
 	work->bind.address = work->bind.length = 0;
 	if (key[0] & MKEY_FREE)
@@ -223,9 +192,9 @@ static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 	work->bind.access = access_of(key[2]);
 	if (r->end - r->at < 128)
 		return -EINVAL;
-	work->bind.length = get_64(key + 24);
-	work->bind.mr_lkey = get_32(from + 4);
-	work->bind.address = get_64(from + 8);
+	work->bind.length = bytes_be64(key + 24);
+	work->bind.mr_lkey = bytes_be32(from + 4);
+	work->bind.address = bytes_be64(from + 8);
 	return 0;
 }
 
@@ -263,7 +232,7 @@ int mlx5_next_send(struct object *qp, struct work *work)
 		return 0;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	control = next_16(&r);
-	words = get_32(control + 4) & 0x3f;
+	words = bytes_be32(control + 4) & 0x3f;
 	r.end = r.at - 16 + words * 16;
 	work->wr =
 		(struct ibv_send_wr){ .sg_list = work->sge, .send_flags = send_flags(control[11]) };
@@ -274,33 +243,33 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	is_whole = work->entries <= announced;
 	if (!is_whole)
 		work->entries = announced;
-	opcode = find_opcode(control[3]);
+	opcode = mlx_find_opcode(opcodes, OPCODES, control[3]);
 	if (opcode < 0)
 		return opcode;
 	/* The block says its own number, and that there are as many as were announced. */
-	if ((get_32(control) >> 8 & 0xffff) != index || get_32(control + 4) >> 8 != qp->number ||
-	    !is_whole)
+	if ((bytes_be32(control) >> 8 & 0xffff) != index ||
+	    bytes_be32(control + 4) >> 8 != qp->number || !is_whole)
 		return -EINVAL;
 	work->wr.opcode = opcode;
 	if (control[3] == OP_UMR)
-		return read_umr(&r, work, get_32(control + 12)) ?: 1;
+		return read_umr(&r, work, bytes_be32(control + 12)) ?: 1;
 	memcpy(&work->wr.imm_data, control + 12, 4);
 	if (opcode == IBV_WR_SEND_WITH_INV)
-		work->wr.invalidate_rkey = get_32(control + 12);
+		work->wr.invalidate_rkey = bytes_be32(control + 12);
 	return read_body(&r, qp, work) ?: 1;
 }
 
 static void read_scatter(const uint8_t *segment, const uint8_t *end, struct work *work)
 {
 	for (; segment < end && work->wr.num_sge < WORK_SGES; segment += SGE_SIZE) {
-		if (get_32(segment + 4) == no_lkey && !get_32(segment))
+		if (bytes_be32(segment + 4) == no_lkey && !bytes_be32(segment))
 			break;
-		if (!get_32(segment))
+		if (!bytes_be32(segment))
 			continue;
 		work->sge[work->wr.num_sge++] = (struct ibv_sge){
-			.addr = get_64(segment + 8),
-			.length = get_32(segment),
-			.lkey = get_32(segment + 4),
+			.addr = bytes_be64(segment + 8),
+			.length = bytes_be32(segment),
+			.lkey = bytes_be32(segment + 4),
 		};
 	}
 }

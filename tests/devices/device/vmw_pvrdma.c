@@ -4,6 +4,7 @@
  * indexes are words in memory, of both sides; they count to twice the number of entries. Numbers in
  * memory are in the order of the processor, which is x86.
  */
+#include "tests/devices/device/bytes.h"
 #include "tests/devices/device/device.h"
 
 #include <errno.h>
@@ -48,20 +49,6 @@ static const struct field qp_fields[] = {
 };
 #undef F
 
-static void *pointer(uint64_t address)
-{
-	return (void *)(uintptr_t)address;
-}
-
-static uint32_t power_of_two(uint32_t value)
-{
-	uint32_t power = 1;
-
-	while (power < value)
-		power <<= 1;
-	return power;
-}
-
 static int get_context(struct command *command)
 {
 	const struct pvrdma_alloc_ucontext_resp response = { .qp_tab_size = QP_TABLE };
@@ -93,10 +80,10 @@ static int take_ring(struct queue *ring, uint64_t page, uint64_t size, uint32_t 
 	if (page % PAGE || (uint64_t)entries * stride + PAGE > size || entries & (entries - 1))
 		return EINVAL;
 	*ring = (struct queue){
-		.base = (uint8_t *)pointer(page) + PAGE,
+		.base = (uint8_t *)bytes_pointer(page) + PAGE,
 		.entries = entries,
 		.stride = stride,
-		.record = (uint32_t *)pointer(page) + record,
+		.record = (uint32_t *)bytes_pointer(page) + record,
 	};
 	return 0;
 }
@@ -108,13 +95,13 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	int r;
 
 	command_request(command, &q, sizeof(q));
-	*cqe = power_of_two(*cqe);
+	*cqe = bytes_power_of_two(*cqe);
 	r = take_ring(&cq->ring, q.buf_addr, q.buf_size, *cqe, CQE_SIZE, RQ_TAIL);
 	if (!r)
 		r = model_create_cq(cq, *cqe);
 	if (r)
 		return r;
-	trace_watch_object(cq, "buffer", pointer(q.buf_addr), q.buf_size);
+	trace_watch_object(cq, "buffer", bytes_pointer(q.buf_addr), q.buf_size);
 	command_reply(command, &response, sizeof(response));
 	return 0;
 }
@@ -137,17 +124,17 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	    q->max_recv_wr > MAX_WR || q->max_recv_sge > MAX_SGE || qp->ordinal >= QP_TABLE)
 		return EINVAL;
 	r = take_ring(&qp->sq, d.sbuf_addr, d.sbuf_size, q->max_send_wr,
-		      power_of_two(SEND_HEADER + SGE_SIZE * q->max_send_sge), SQ_TAIL);
+		      bytes_power_of_two(SEND_HEADER + SGE_SIZE * q->max_send_sge), SQ_TAIL);
 	if (r)
 		return r;
 	if (!q->is_srq) {
-		uint32_t stride = power_of_two(RECV_HEADER + SGE_SIZE * q->max_recv_sge);
+		uint32_t stride = bytes_power_of_two(RECV_HEADER + SGE_SIZE * q->max_recv_sge);
 
 		if (!q->max_recv_wr || q->max_recv_wr & (q->max_recv_wr - 1) ||
 		    (uint64_t)q->max_recv_wr * stride > d.rbuf_size)
 			return EINVAL;
 		qp->rq = (struct queue){
-			.base = pointer(d.rbuf_addr),
+			.base = bytes_pointer(d.rbuf_addr),
 			.entries = q->max_recv_wr,
 			.stride = stride,
 			.record = qp->sq.record + RQ_TAIL,
@@ -157,8 +144,8 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	r = model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
 	if (r)
 		return r;
-	trace_watch_object(qp, "rq", pointer(d.rbuf_addr), d.rbuf_size);
-	trace_watch_object(qp, "sq", pointer(d.sbuf_addr), d.sbuf_size);
+	trace_watch_object(qp, "rq", bytes_pointer(d.rbuf_addr), d.rbuf_size);
+	trace_watch_object(qp, "sq", bytes_pointer(d.sbuf_addr), d.sbuf_size);
 	response = (struct pvrdma_create_qp_resp){ .qpn = qp->number, .qp_handle = handle_of(qp) };
 	command_reply(command, &response, sizeof(response));
 	return 0;
@@ -167,7 +154,7 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struct command *command)
 {
 	const struct pvrdma_create_srq_resp response = { .srqn = srq->number };
-	uint32_t stride = power_of_two(RECV_HEADER + SGE_SIZE * q->max_sge);
+	uint32_t stride = bytes_power_of_two(RECV_HEADER + SGE_SIZE * q->max_sge);
 	struct pvrdma_create_srq d;
 	int r;
 
@@ -184,7 +171,7 @@ static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struc
 	r = model_create_srq(srq, srq->rq.entries, q->max_sge);
 	if (r)
 		return r;
-	trace_watch_object(srq, "buffer", pointer(d.buf_addr), d.buf_size);
+	trace_watch_object(srq, "buffer", bytes_pointer(d.buf_addr), d.buf_size);
 	command_reply(command, &response, sizeof(response));
 	return 0;
 }

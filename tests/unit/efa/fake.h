@@ -110,6 +110,7 @@ static inline struct fake *fake_create(enum ibv_qp_type type, unsigned int wqe_s
 	f->qp.send_cq = f->qp.recv_cq = &f->cq;
 	f->ah.number = 5;
 	assert_int_equal(idtable_put(&f->ctx->qps, FAKE_QPN, &f->qp), 0);
+	idtable_own(&f->ctx->qps, FAKE_QPN, f->qp.send_cq, f->qp.recv_cq);
 	return f;
 }
 

@@ -84,6 +84,7 @@ static inline struct fake *fake_create(enum ibv_qp_type type)
 	fake_cq(f);
 	f->qp.send_cq = f->qp.recv_cq = &f->cq;
 	assert_int_equal(idtable_put(&f->ctx->qps, FAKE_QPN, &f->qp), 0);
+	idtable_own(&f->ctx->qps, FAKE_QPN, f->qp.send_cq, f->qp.recv_cq);
 	return f;
 }
 

@@ -110,6 +110,22 @@ static void test_others(void **state)
 	fake_free(f);
 }
 
+/* Not even beside one of ours. */
+static void test_mixed(void **state)
+{
+	struct verbs_device device, foreign;
+	struct fake *f = create(&device, &mlx4), *g = create(&foreign, &other);
+	struct mlx4dv_qp qp;
+	struct mlx4dv_cq cq = { .cqn = 0x55 };
+	struct mlx4dv_obj obj = { .qp = { &f->qp.vqp.qp, &qp }, .cq = { &g->cq.vcq.cq, &cq } };
+
+	assert_int_equal(mlx4dv_init_obj(&obj, MLX4DV_OBJ_QP | MLX4DV_OBJ_CQ), EOPNOTSUPP);
+	assert_int_equal(cq.cqn, 0x55);
+	assert_false(g->cq.by_program);
+	fake_free(f);
+	fake_free(g);
+}
+
 static int given;
 
 static void *give(size_t size, void *data)
@@ -166,7 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_init_obj),   cmocka_unit_test(test_cq_given_away),
 		cmocka_unit_test(test_query),	   cmocka_unit_test(test_others),
-		cmocka_unit_test(test_allocators),
+		cmocka_unit_test(test_allocators), cmocka_unit_test(test_mixed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

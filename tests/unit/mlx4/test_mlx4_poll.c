@@ -172,6 +172,7 @@ static void test_clean(void **state)
 
 	other.vqp.qp.qp_num = FAKE_QPN + 1;
 	assert_int_equal(idtable_put(&f->ctx->qps, FAKE_QPN + 1, &other), 0);
+	idtable_own(&f->ctx->qps, FAKE_QPN + 1, &f->cq, NULL);
 	/* What comes behind is the adapter's, the next time round as well. */
 	memset(f->cqes, 0x4c, 8 * FAKE_CQE);
 	f->cq.consumer = first;
@@ -230,6 +231,22 @@ static void test_srq(void **state)
 	cqe_write(f, 1, beyond);
 	assert_true(poll(f, &wc) < 0);
 	assert_int_equal(f->srq.tail, 7);
+	fake_free(f);
+}
+
+/* Nothing is read of a queue pair that completes elsewhere: it may go at any time. */
+static void test_elsewhere(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	const uint32_t words[8] = { [0] = FAKE_QPN + 1, [7] = 0x01 };
+	struct mlx_cq other;
+	struct ibv_wc wc;
+
+	/* Where nobody may read. */
+	assert_int_equal(idtable_put(&f->ctx->qps, FAKE_QPN + 1, f->uar + FAKE_PAGE), 0);
+	idtable_own(&f->ctx->qps, FAKE_QPN + 1, &other, &other);
+	cqe_write(f, 0, words);
+	assert_true(poll(f, &wc) < 0);
 	fake_free(f);
 }
 
@@ -293,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_rounds),	   cmocka_unit_test(test_arm),
 		cmocka_unit_test(test_clean),	   cmocka_unit_test(test_resize_waiting),
 		cmocka_unit_test(test_srq),	   cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

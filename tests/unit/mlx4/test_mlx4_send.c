@@ -251,6 +251,34 @@ static void test_sizes(void **state)
 	fake_free(f);
 }
 
+/* In an error requests are taken, to be flushed: also of who never was ready to send. */
+static void test_states(void **state)
+{
+	static const struct {
+		enum ibv_qp_state state;
+		int send, recv;
+	} steps[] = {
+		{ IBV_QPS_RESET, EINVAL, EINVAL },
+		{ IBV_QPS_INIT, EINVAL, 0 },
+		{ IBV_QPS_RTR, EINVAL, 0 },
+		{ IBV_QPS_ERR, 0, 0 },
+		{ IBV_QPS_RESET, EINVAL, EINVAL },
+		{ IBV_QPS_ERR, 0, 0 },
+		{ IBV_QPS_RTS, 0, 0 },
+	};
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_recv_wr recv = {}, *bad_recv;
+
+	f->qp.vqp.cap.max_send_sge = 4;
+	for (unsigned int i = 0; i < ARRAY_SIZE(steps); i++) {
+		mlx_gates_set(&f->qp.vqp, steps[i].state, &f->qp.sq.max_sge, &f->qp.rq);
+		assert_int_equal(mlx4_post_send(&f->qp.vqp.qp, &send, &bad_send), steps[i].send);
+		assert_int_equal(mlx4_post_recv(&f->qp.vqp.qp, &recv, &bad_recv), steps[i].recv);
+	}
+	fake_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,7 +286,7 @@ int main(void)
 		cmocka_unit_test(test_inline_pieces), cmocka_unit_test(test_atomic),
 		cmocka_unit_test(test_keys),	      cmocka_unit_test(test_stamps),
 		cmocka_unit_test(test_full),	      cmocka_unit_test(test_receive),
-		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_sizes),	      cmocka_unit_test(test_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,7 @@ static inline struct fake *fake_create(enum ibv_qp_type type)
 	for (int i = 0; i < FAKE_UIDX_SPARE; i++)
 		assert_int_equal(idtable_add(&f->ctx->users, &f->qp, &unused), 0);
 	assert_int_equal(idtable_add(&f->ctx->users, &f->qp, &f->qp.uidx), 0);
+	idtable_own(&f->ctx->users, f->qp.uidx, f->qp.send_cq, f->qp.recv_cq);
 	for (int i = 0; i < FAKE_UIDX_SPARE; i++)
 		idtable_remove(&f->ctx->users, i);
 	return f;

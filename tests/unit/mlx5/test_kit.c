@@ -66,7 +66,7 @@ static void test_numbers(void **state)
 	idtable_destroy(&table);
 }
 
-/* Where the device numbers: who is gone leaves what another one has by now. */
+/* Where the device numbers: nobody gets what another one has, or loses it to who is gone. */
 static void test_given_numbers(void **state)
 {
 	static struct idtable table;
@@ -76,6 +76,9 @@ static void test_given_numbers(void **state)
 	idtable_take(&table, 0xfff0, &first);
 	assert_int_equal(idtable_put(&table, 0xfff0, &first), 0);
 	assert_ptr_equal(idtable_find(&table, 0xfff0), &first);
+	assert_int_equal(idtable_put(&table, 0xfff0, &second), -EPROTO);
+	assert_ptr_equal(idtable_find(&table, 0xfff0), &first);
+	idtable_take(&table, 0xfff0, &first);
 	assert_int_equal(idtable_put(&table, 0xfff0, &second), 0);
 	idtable_take(&table, 0xfff0, &first);
 	assert_ptr_equal(idtable_find(&table, 0xfff0), &second);
@@ -84,13 +87,34 @@ static void test_given_numbers(void **state)
 	idtable_destroy(&table);
 }
 
+/* Each owner finds its own alone, and nothing after it was taken out. */
+static void test_owners(void **state)
+{
+	static struct idtable table;
+	int object, a, b, c;
+
+	idtable_init(&table);
+	assert_null(idtable_find_own(&table, 7, &a));
+	assert_int_equal(idtable_put(&table, 7, &object), 0);
+	assert_null(idtable_find_own(&table, 7, &a));
+	idtable_own(&table, 7, &a, &b);
+	assert_ptr_equal(idtable_find_own(&table, 7, &a), &object);
+	assert_ptr_equal(idtable_find_own(&table, 0xff000007, &b), &object);
+	assert_null(idtable_find_own(&table, 7, &c));
+	assert_null(idtable_find_own(&table, 8, &a));
+	idtable_take(&table, 7, &object);
+	assert_null(idtable_find_own(&table, 7, &a));
+	assert_int_equal(idtable_put(&table, 7, &object), 0);
+	assert_null(idtable_find_own(&table, 7, &b));
+	idtable_destroy(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_records_outlive),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_given_numbers),
+		cmocka_unit_test(test_records), cmocka_unit_test(test_records_outlive),
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_given_numbers),
+		cmocka_unit_test(test_owners),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,6 +166,7 @@ static void test_clean(void **state)
 	uint32_t first = f->cq.mask - 2;
 
 	assert_int_equal(idtable_add(&f->ctx->users, &other, &other.uidx), 0);
+	idtable_own(&f->ctx->users, other.uidx, &f->cq, NULL);
 	f->cq.consumer = first;
 	for (uint32_t n = first; n < first + 6; n++) {
 		const uint32_t words[16] = {
@@ -186,6 +187,24 @@ static void test_clean(void **state)
 		assert_int_equal(wc.byte_len, n);
 	}
 	assert_int_equal(poll(f, &wc), 0);
+	fake_free(f);
+}
+
+/* Nothing is read of a queue pair that completes elsewhere: it may go at any time. */
+static void test_elsewhere(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	const uint32_t words[16] = { [15] = 0x20 };
+	struct mlx_cq other;
+	struct ibv_wc wc;
+	uint32_t uidx;
+
+	/* Where nobody may read. */
+	assert_int_equal(idtable_add(&f->ctx->users, f->uar + FAKE_PAGE, &uidx), 0);
+	idtable_own(&f->ctx->users, uidx, &other, &other);
+	cqe_write(f, 0, words);
+	((__be32 *)f->cqes)[8] = htobe32(uidx);
+	assert_true(poll(f, &wc) < 0);
 	fake_free(f);
 }
 
@@ -282,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_rounds),	   cmocka_unit_test(test_arm),
 		cmocka_unit_test(test_clean),	   cmocka_unit_test(test_resize_waiting),
 		cmocka_unit_test(test_srq),	   cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

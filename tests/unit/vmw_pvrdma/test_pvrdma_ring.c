@@ -141,6 +141,23 @@ static void test_refused(void **state)
 	fake_free(f);
 }
 
+/* The kernel is not told of less memory than there is: each limit is kept, and both together are
+ * too much. */
+static void test_srq_too_long(void **state)
+{
+	struct ibv_srq_init_attr_ex attr = { .attr = { .max_wr = 1 << 20, .max_sge = 127 } };
+	const struct verbs_create_srq in = { .attr = &attr };
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct pvrdma_srq srq = { .vsrq.srq.context = &f->ctx->vctx.context };
+
+	srq.vsrq.srq_type = IBV_SRQT_BASIC;
+	f->ctx->page_size = FAKE_PAGE;
+	f->ctx->vctx.context.cmd_fd = -1;
+	assert_int_equal(pvrdma_create_srq(&srq.vsrq, &in), -EINVAL);
+	assert_null(srq.buf.base);
+	fake_free(f);
+}
+
 /* As many as there are slots, in each round of the ring. */
 static void test_rounds(void **state)
 {
@@ -393,12 +410,13 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send),	   cmocka_unit_test(test_read),
-		cmocka_unit_test(test_invalidate), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_rounds),	   cmocka_unit_test(test_receive),
-		cmocka_unit_test(test_lists),	   cmocka_unit_test(test_poll),
-		cmocka_unit_test(test_unknown),	   cmocka_unit_test(test_clean),
-		cmocka_unit_test(test_words),	   cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_send),	     cmocka_unit_test(test_read),
+		cmocka_unit_test(test_invalidate),   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_rounds),	     cmocka_unit_test(test_receive),
+		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_poll),
+		cmocka_unit_test(test_unknown),	     cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_words),	     cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_srq_too_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "providers/kit/context.h"
+
+#include <string.h>
+
+#include "libibverbs/uverbs/uverbs.h"
+
+int kit_context_check(struct verbs_context *vctx, const struct verbs_open_context *in)
+{
+	if (!in->imported)
+		return 0;
+	verbs_err(&vctx->context, "importing a context is not supported by %s",
+		  to_vdev(vctx->context.device)->provider->name);
+	return -EOPNOTSUPP;
+}
+
+int kit_context_refused(struct verbs_context *vctx, int r)
+{
+	verbs_err(&vctx->context, "the kernel makes no context: %s", strerror(-r));
+	return r;
+}
+
+int kit_context_open(struct verbs_context *vctx, const struct verbs_open_context *in,
+		     struct verbs_udata *udata)
+{
+	struct verbs_open_context open = *in;
+	int r = kit_context_check(vctx, in);
+
+	if (r < 0)
+		return r;
+	open.udata = udata;
+	r = uverbs_open_context(vctx, &open);
+	return r < 0 ? kit_context_refused(vctx, r) : 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Opening a device, as far as it is the same whatever the device is. */
+#ifndef PROVIDERS_KIT_CONTEXT_H
+#define PROVIDERS_KIT_CONTEXT_H
+
+#include "libibverbs/provider.h"
+
+/* -EOPNOTSUPP of a context that another process opened: rings and registers are in its memory. Said
+ * in the log. */
+int kit_context_check(struct verbs_context *vctx, const struct verbs_open_context *in);
+/* The kernel made none, because of @r, which is said in the log and returned. */
+int kit_context_refused(struct verbs_context *vctx, int r);
+/* Both, around the kernel's command. @udata: of the driver, or NULL */
+int kit_context_open(struct verbs_context *vctx, const struct verbs_open_context *in,
+		     struct verbs_udata *udata);
+
+#endif

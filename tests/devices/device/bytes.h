@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Numbers and addresses as they lie in a program's memory. */
+#ifndef DEVICES_BYTES_H
+#define DEVICES_BYTES_H
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline void *bytes_pointer(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+static inline uint32_t bytes_power_of_two(uint32_t value)
+{
+	uint32_t power = 1;
+
+	while (power < value)
+		power <<= 1;
+	return power;
+}
+
+static inline uint32_t bytes_be32(const uint8_t *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return be32toh(value);
+}
+
+static inline uint64_t bytes_be64(const uint8_t *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return be64toh(value);
+}
+
+#endif

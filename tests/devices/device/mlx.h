@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the devices mlx4 and mlx5 have in common: rings of completions, and numbers of opcodes. */
+#ifndef DEVICES_MLX_H
+#define DEVICES_MLX_H
+
+#include "tests/devices/device/bytes.h"
+#include "tests/devices/device/device.h"
+
+enum {
+	INDEX_24 = 0xffffff,
+};
+
+/* The next entry, at the end of its place in the ring; its last byte, by which the process knows
+ * it, comes last. */
+void mlx_write_cqe(struct object *cq, const void *cqe, size_t length);
+/* Completions that the process has not seen. */
+uint32_t mlx_in_ring(const struct object *cq);
+uint32_t mlx_room(struct object *cq);
+
+struct mlx_opcode {
+	uint8_t is;
+	enum ibv_wr_opcode opcode;
+};
+
+/* 0: none. */
+uint8_t mlx_note_of(const struct mlx_opcode *all, int count, enum ibv_wr_opcode opcode);
+/* An IBV_WR_; -EOPNOTSUPP. */
+int mlx_find_opcode(const struct mlx_opcode *all, int count, uint8_t is);
+
+#endif
