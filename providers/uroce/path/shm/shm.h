@@ -49,7 +49,9 @@
 #include "providers/uroce/path/path.h"
 
 enum {
-	SHM_VERSION = 11,
+	/* Programs of 32 and of 64 bits have their own each, and so the network's path between
+	 * them: addresses and iovecs are passed as they stand in memory. */
+	SHM_VERSION = 22 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
 	SHM_RING_BYTES = 1 << 21,      /* of the first peers' rings; others have SHM_SPAN */
 	SHM_SEGMENT = PATH_PACKET_MAX, /* payload of one copied packet: what the MTU is to UDP */
