@@ -111,8 +111,11 @@ int uroce_reg_dm_mr(struct verbs_mr *vmr, const struct verbs_reg_dm_mr *in)
 		.length = in->length,
 		.access = in->access, /* zero based: the library looked */
 	};
-	int r = uroce_reg_mr(vmr, &region);
+	/* The kernel registers none of the bytes as well. */
+	int r = uroce_access_check(in->pd->context, in->access);
 
+	if (!r)
+		r = uroce_region_new(vmr, &region);
 	if (r < 0)
 		return r;
 	mr->dm = dm;

@@ -51,6 +51,9 @@ int uroce_memory_get(struct uroce_memory *memory, struct ibv_pd *pd, size_t size
 void uroce_memory_put(struct uroce_memory *memory);
 
 /* mr.c, mw.c, dm.c */
+int uroce_access_check(struct ibv_context *ctx, unsigned int access);
+/* The region of memory that is known to be there; of no bytes, too. */
+int uroce_region_new(struct verbs_mr *mr, const struct verbs_reg_mr *in);
 int uroce_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in);
 int uroce_rereg_mr(struct verbs_mr *mr, const struct verbs_rereg_mr *in);
 int uroce_dereg_mr(struct verbs_mr *mr);
