@@ -340,6 +340,15 @@ static inline uint32_t sq_used(const struct uroce_sq *sq)
 	       atomic_load_explicit(&sq->polled, memory_order_relaxed);
 }
 
+/* A completion leaves the queue: its request gives back its room. The CQ's lock is held. */
+static inline void sq_polled(struct uroce_sq *sq)
+{
+	if (sq)
+		atomic_store_explicit(&sq->polled,
+				      atomic_load_explicit(&sq->polled, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
+}
+
 /* Requester, RC and UC (UD has only psn). */
 struct uroce_requester {
 	uint32_t psn;	       /* of the next packet */
@@ -605,6 +614,9 @@ void uroce_cq_events_retry(struct uroce_engine *engine);
 void uroce_cq_events_forget(struct uroce_cq *cq);
 /* Its completions stay, but no longer refer to the queue, which is about to go. */
 void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq);
+/* Completions of @qp, its lock held, that nobody has polled are gone, and their requests' room is
+ * free. */
+void uroce_cq_qp_purge(struct uroce_cq *cq, struct uroce_qp *qp);
 
 /* --- rwqe.c --- */
 
