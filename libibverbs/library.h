@@ -129,7 +129,19 @@ static inline void verbs_events_init(pthread_mutex_t *mutex, pthread_cond_t *con
 	*cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
 
-/* pd.c: a queue is made with @pd, and is gone; only of parent domains this is counted. */
+/* Of the kernel, not of a provider in user space. */
+static inline bool verbs_is_kernel(struct ibv_context *ctx)
+{
+	return to_vdev(ctx->device)->cdev;
+}
+
+/* A view of another process's domain may stand for another one, too. */
+static inline bool verbs_pd_is_parent(const struct verbs_pd *pd)
+{
+	return pd->of && !pd->imported;
+}
+
+/* pd.c: a queue is made with @pd, and is gone; of domains that stand for others this is counted. */
 
 static inline void verbs_parent_hold(struct ibv_pd *pd)
 {
@@ -137,10 +149,13 @@ static inline void verbs_parent_hold(struct ibv_pd *pd)
 		atomic_fetch_add_explicit(&to_vpd(pd)->users, 1, memory_order_relaxed);
 }
 
+/* One user less; an imported view that is given back goes with the last. */
+void verbs_pd_release(struct verbs_pd *pd);
+
 static inline void verbs_parent_release(struct ibv_pd *pd)
 {
 	if (pd && unlikely(to_vpd(pd)->of))
-		atomic_fetch_sub_explicit(&to_vpd(pd)->users, 1, memory_order_relaxed);
+		verbs_pd_release(to_vpd(pd));
 }
 
 /* context.c */

@@ -36,12 +36,14 @@ struct verbs_udata {
  * A parent domain stands for its protection domain @of: it has the same handle in the kernel, and
  * allocators that a provider asks for the memory of queues.
  * @users: parent domains made of this one; of a parent domain, the queues made with it: they may
- * hold memory of its allocators
+ * hold memory of its allocators; of an imported view with @of, the queues made with it, which name
+ * it, and one until it is given back
  */
 struct verbs_pd {
 	struct ibv_pd pd;
-	struct verbs_pd *of; /* NULL: it is a protection domain itself */
-	struct ibv_td *td;   /* of a parent domain, or NULL */
+	struct verbs_pd
+		*of; /* NULL: it is a protection domain itself; also that of an imported view */
+	struct ibv_td *td; /* of a parent domain, or NULL */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);
 	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
@@ -250,7 +252,7 @@ struct verbs_create_ah {
 	struct verbs_udata *udata;
 };
 
-/* @imported: the context exists in the kernel; another process opened it. */
+/* @imported: the context exists, and cmd_fd of the new one leads to it. */
 struct verbs_open_context {
 	bool imported;
 	struct verbs_udata *udata;

@@ -61,7 +61,8 @@ static int parent_dealloc(struct verbs_pd *parent)
 
 static int pd_dealloc(struct verbs_pd *pd)
 {
-	unsigned int parents = atomic_load(&pd->users);
+	/* Of a view, its own queues, and the device says that it is one. */
+	unsigned int parents = pd->of ? 0 : atomic_load(&pd->users);
 	struct ibv_context *ctx = pd->pd.context;
 	int r;
 
@@ -81,7 +82,7 @@ VERBS_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 {
 	struct verbs_pd *vpd = to_vpd(pd);
 
-	return ret_int(vpd->of ? parent_dealloc(vpd) : pd_dealloc(vpd));
+	return ret_int(verbs_pd_is_parent(vpd) ? parent_dealloc(vpd) : pd_dealloc(vpd));
 }
 
 VERBS_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *ctx, uint32_t pd_handle)
@@ -101,7 +102,18 @@ VERBS_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *ctx, uint32_t pd_h
 		free(pd);
 		return ret_null(r);
 	}
+	verbs_parent_hold(&pd->pd);
 	return &pd->pd;
+}
+
+void verbs_pd_release(struct verbs_pd *pd)
+{
+	/* acq_rel: who is last sees what the others did with it. */
+	if (atomic_fetch_sub_explicit(&pd->users, 1, memory_order_acq_rel) > 1 || !pd->imported)
+		return;
+	if (ctx_ops(pd->pd.context)->unimport_pd)
+		ctx_ops(pd->pd.context)->unimport_pd(&pd->pd);
+	free(pd);
 }
 
 VERBS_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
@@ -110,6 +122,10 @@ VERBS_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
 		verbs_err(pd->context,
 			  "ibv_unimport_pd: pd %u was not imported: ibv_dealloc_pd() frees it",
 			  pd->handle);
+		return;
+	}
+	if (to_vpd(pd)->of) {
+		verbs_pd_release(to_vpd(pd));
 		return;
 	}
 	if (atomic_load(&to_vpd(pd)->users)) {
@@ -189,7 +205,7 @@ static int parent_check(struct ibv_context *ctx, const struct ibv_parent_domain_
 		verbs_err(ctx, "%s: the PD and the thread domain must be of this context", verb);
 		return -EINVAL;
 	}
-	if (to_vpd(attr->pd)->of) {
+	if (verbs_pd_is_parent(to_vpd(attr->pd))) {
 		verbs_err(ctx, "%s: pd is a parent domain itself: give the protection domain",
 			  verb);
 		return -EINVAL;
@@ -203,7 +219,7 @@ static int parent_check(struct ibv_context *ctx, const struct ibv_parent_domain_
 static void parent_fill(struct verbs_pd *parent, const struct ibv_parent_domain_init_attr *attr)
 {
 	parent->pd.handle = attr->pd->handle;
-	parent->of = to_vpd(attr->pd);
+	parent->of = to_vpd(verbs_pd_protection(attr->pd));
 	parent->td = attr->td;
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
 		parent->alloc = attr->alloc;

@@ -136,7 +136,9 @@ struct uroce_pd {
 		struct ibv_pd pd;
 		struct verbs_pd vpd;
 	};
-	atomic_uint users; /* regions, windows, QPs and SRQs: freed with none left */
+	LIST_ENTRY(uroce_pd) entry; /* of host->pds */
+	/* regions, windows, QPs, SRQs and views by who imported it: freed with none left */
+	atomic_uint users;
 };
 
 struct uroce_mr {
@@ -144,13 +146,19 @@ struct uroce_mr {
 	struct uroce_key *key;
 	struct uroce_dm *dm; /* whose memory it is, or NULL */
 	int segment;	     /* memory that peers can map: its index; -1: they cannot */
+	/* Of another process's, imported: where it is mapped. */
+	void *mapped;
+	size_t mapped_size;
 };
 
 /* Device memory: this process's, for there is no other. */
 struct uroce_dm {
 	struct verbs_dm vdm;
+	LIST_ENTRY(uroce_dm) entry; /* of host->dms, unless imported */
 	uint8_t *bytes;
-	atomic_uint regions; /* of it: freed with none left */
+	atomic_uint regions;	 /* of it, and views by who imported it: freed with none left */
+	struct uroce_dm *origin; /* of an imported one: this process's; NULL: another's, mapped */
+	size_t mapped_size;
 };
 
 struct uroce_mw {
@@ -600,6 +608,14 @@ static inline void uroce_gather_put(struct uroce_gather *gather)
 /* Copy @length bytes at @src into the SGE list at @offset. 0, -EACCES, -ERANGE or -EFAULT. */
 int uroce_scatter(struct uroce_keys *keys, const struct ibv_pd *pd, const struct ibv_sge *sge,
 		  int num_sge, uint32_t offset, const struct uroce_payload *payload);
+
+/*
+ * The region of that handle in a domain of @ctx, held by who imports it, as by a window. -ENOENT;
+ * -EINVAL: it is of another domain than @pd_handle.
+ */
+int uroce_key_hold(struct uroce_keys *keys, uint32_t handle, const struct ibv_context *ctx,
+		   uint32_t pd_handle, struct uroce_key **ret_key);
+void uroce_key_release(struct uroce_keys *keys, struct uroce_key *key);
 
 /* window.c: execute a local or remote invalidate, or a bind, in SQ order. 0 or -EACCES/-EINVAL. */
 int uroce_key_invalidate(struct uroce_keys *keys, const struct ibv_pd *pd, uint32_t qpn,

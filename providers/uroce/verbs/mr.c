@@ -203,8 +203,10 @@ int uroce_rereg_mr(struct verbs_mr *vmr, const struct verbs_rereg_mr *in)
 	if (!r)
 		r = uroce_key_change(host->engine.keys, mr->key, pd, addr, length, iova, access);
 	if (r == -EBUSY)
-		verbs_err(ctx, "mr 0x%x: ibv_rereg_mr: memory windows are bound to it",
-			  vmr->ibv_mr.lkey);
+		verbs_err(
+			ctx,
+			"mr 0x%x: ibv_rereg_mr: memory windows are bound to it, or it is imported",
+			vmr->ibv_mr.lkey);
 	if (r < 0)
 		return r;
 	region_share(mr, host);
@@ -283,11 +285,21 @@ int uroce_dereg_mr(struct verbs_mr *vmr)
 	const struct ibv_pd *pd = mr->key->pd; /* a parent domain may be gone by now */
 	uint64_t null_size = mr->key->null_size;
 	uintptr_t base = mr->key->base;
-	int r = uroce_key_free(ctx_dev(ctx)->host->engine.keys, mr->key);
+	int r;
 
-	if (r < 0) {
-		verbs_err(ctx, "mr 0x%x: ibv_dereg_mr: memory windows are bound to it",
+	if (vmr->mr_type == VERBS_MR_IMPORTED) {
+		verbs_err(ctx,
+			  "mr 0x%x: ibv_dereg_mr: it was imported: on this device only who "
+			  "registered it deregisters it; ibv_unimport_mr() gives it back",
 			  vmr->ibv_mr.lkey);
+		return -EOPNOTSUPP;
+	}
+	r = uroce_key_free(ctx_dev(ctx)->host->engine.keys, mr->key);
+	if (r < 0) {
+		verbs_err(
+			ctx,
+			"mr 0x%x: ibv_dereg_mr: memory windows are bound to it, or it is imported",
+			vmr->ibv_mr.lkey);
 		return r;
 	}
 	region_unshare(ctx_host(ctx), mr->segment);
