@@ -504,7 +504,7 @@ static void import_and_stay(int socket, int arg)
 
 	CHECK(ibv_import_mr(i.dev.pd, i.told.mr));
 	rt_tell(socket, 1);
-	pause();
+	rt_hear(socket); /* nothing: until it is killed, or its parent has failed */
 }
 
 static void killed_importer(void)
@@ -531,7 +531,7 @@ static void own_and_die(int socket, int arg)
 
 	rt_fill(o.shared, 1000, 8);
 	rt_tell(socket, 1);
-	pause();
+	rt_hear(socket); /* nothing: until it is killed, or its parent has failed */
 }
 
 static void killed_owner(void)
