@@ -64,8 +64,11 @@ static int qp_create_plain(struct verbs_qp *qp, const struct verbs_create_qp *in
 			    ret_resp, sizeof(*ret_resp), in->udata);
 }
 
-static int qp_create_extended(struct verbs_qp *qp, const struct verbs_create_qp *in,
-			      struct ib_uverbs_create_qp_resp *ret_resp)
+/* This one and the next are no part of their caller, whose frame would grow for what is seldom
+ * asked for. */
+__attribute__((noinline)) static int qp_create_extended(struct verbs_qp *qp,
+							const struct verbs_create_qp *in,
+							struct ib_uverbs_create_qp_resp *ret_resp)
 {
 	const struct ibv_qp_init_attr_ex *attr = in->attr;
 	bool ind_table = attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
@@ -101,8 +104,9 @@ static int qp_create_extended(struct verbs_qp *qp, const struct verbs_create_qp 
 	return 0;
 }
 
-static int qp_create_driver_attrs(struct verbs_qp *qp, const struct verbs_create_qp *in,
-				  struct ib_uverbs_create_qp_resp *ret_resp)
+__attribute__((noinline)) static int
+qp_create_driver_attrs(struct verbs_qp *qp, const struct verbs_create_qp *in,
+		       struct ib_uverbs_create_qp_resp *ret_resp)
 {
 	const struct ibv_qp_init_attr_ex *attr = in->attr;
 	bool flags = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags;

@@ -59,7 +59,9 @@ RS_EXPORT int rlisten(int fd, int backlog)
 		return rs_ret(-EBADF);
 	backlog = max_of(min_of(backlog, BACKLOG_MAX), BACKLOG_MIN);
 	pthread_mutex_lock(&s->lock);
-	if (s->state == RS_NEW || s->state == RS_BOUND)
+	if (s->ds)
+		r = -EOPNOTSUPP;
+	else if (s->state == RS_NEW || s->state == RS_BOUND)
 		r = listen_start(s, backlog);
 	else if (s->state != RS_LISTENING)
 		r = -EINVAL;
@@ -326,7 +328,7 @@ RS_EXPORT int raccept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int fl
 	s = rs_table_find(fd);
 	if (!s)
 		return rs_ret(-EBADF);
-	r = child_wait(s, &child);
+	r = s->ds ? -EOPNOTSUPP : child_wait(s, &child);
 	if (r == 0) {
 		r = child->file.fd;
 		if (flags & SOCK_NONBLOCK)

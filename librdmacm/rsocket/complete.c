@@ -238,6 +238,10 @@ int rs_post_control(struct rs_socket *s, enum rs_wire_control control)
 
 void rs_complete(struct rs_socket *s)
 {
+	if (s->ds) {
+		ds_complete(s);
+		return;
+	}
 	/* What comes before the connection is made is the manager's. */
 	if (!s->cq || rs_is_opening(s))
 		return;
@@ -250,6 +254,8 @@ void rs_complete(struct rs_socket *s)
 
 bool rs_arm(struct rs_socket *s)
 {
+	if (s->ds)
+		return ds_arm(s);
 	if (s->armed || !s->cq)
 		return true;
 	s->armed = true;
@@ -302,6 +308,10 @@ void rs_drain(struct rs_socket *s)
 		return;
 	if (!s->pollers) /* who sleeps looks once more whether it is there */
 		rouse_end(s);
+	if (s->ds) {
+		ds_drain(s);
+		return;
+	}
 	/*
 	 * Nothing tells pollers of the socket from now on. If the manager has news as well, that
 	 * will wake the descriptor again: looking costs two system calls.
@@ -314,7 +324,8 @@ void rs_drain(struct rs_socket *s)
 
 void rs_glance(struct rs_socket *s)
 {
-	if (s->state != RS_CONNECTED || s->broken || ++s->looks % GLANCES == 0)
+	if (s->ds ? ds_is_due(s)
+		  : s->state != RS_CONNECTED || s->broken || ++s->looks % GLANCES == 0)
 		rs_drain(s);
 	rs_complete(s);
 }
@@ -390,7 +401,7 @@ static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s))
 		rs_complete(s);
 		if (ready(s))
 			return true;
-	} while (s->cq && rs_now_ns() < until);
+	} while ((s->cq || s->ds) && rs_now_ns() < until);
 	return false;
 }
 

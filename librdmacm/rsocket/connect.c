@@ -144,10 +144,22 @@ int rs_connect_finish(struct rs_socket *s, enum rs_wait wait)
 
 /* ---- the calls ---- */
 
-static int socket_bind(struct rs_socket *s, const struct sockaddr *addr)
+static int address_check(const struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
 {
-	int r = 0;
+	socklen_t size =
+		s->domain == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 
+	if (!addr || addrlen < size)
+		return -EINVAL;
+	return addr->sa_family == s->domain ? 0 : -EAFNOSUPPORT;
+}
+
+static int socket_bind(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
+{
+	int r = address_check(s, addr, addrlen);
+
+	if (r < 0)
+		return r;
 	pthread_mutex_lock(&s->lock);
 	if (s->state != RS_NEW)
 		r = -EINVAL;
@@ -159,16 +171,6 @@ static int socket_bind(struct rs_socket *s, const struct sockaddr *addr)
 	return r;
 }
 
-static int address_check(const struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
-{
-	socklen_t size =
-		s->domain == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-
-	if (!addr || addrlen < size)
-		return -EINVAL;
-	return addr->sa_family == s->domain ? 0 : -EAFNOSUPPORT;
-}
-
 RS_EXPORT int rbind(int fd, const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct rs_socket *s = rs_table_find(fd);
@@ -176,9 +178,7 @@ RS_EXPORT int rbind(int fd, const struct sockaddr *addr, socklen_t addrlen)
 
 	if (!s)
 		return rs_ret(-EBADF);
-	r = address_check(s, addr, addrlen);
-	if (r == 0)
-		r = socket_bind(s, addr);
+	r = s->ds ? ds_bind(s, addr, addrlen) : socket_bind(s, addr, addrlen);
 	rs_socket_put(s);
 	return rs_ret(r);
 }
@@ -220,6 +220,20 @@ static int error_take(struct rs_socket *s)
 	return r;
 }
 
+static int stream_connect(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
+{
+	int r = address_check(s, addr, addrlen);
+
+	if (r == 0)
+		r = connect_start(s, addr);
+	if (r < 0)
+		return r;
+	r = rs_connect_finish(s, rs_patience(s, 0));
+	if (r == -EAGAIN)
+		return -EINPROGRESS;
+	return r < 0 ? r : error_take(s);
+}
+
 RS_EXPORT int rconnect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct rs_socket *s = rs_table_find(fd);
@@ -227,16 +241,7 @@ RS_EXPORT int rconnect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 
 	if (!s)
 		return rs_ret(-EBADF);
-	r = address_check(s, addr, addrlen);
-	if (r == 0)
-		r = connect_start(s, addr);
-	if (r == 0) {
-		r = rs_connect_finish(s, rs_patience(s, 0));
-		if (r == -EAGAIN)
-			r = -EINPROGRESS;
-		else if (r == 0)
-			r = error_take(s);
-	}
+	r = s->ds ? ds_connect(s, addr, addrlen) : stream_connect(s, addr, addrlen);
 	rs_socket_put(s);
 	return rs_ret(r);
 }

@@ -68,7 +68,9 @@ RS_EXPORT off_t riomap(int fd, void *buf, size_t len, int prot, int flags, off_t
 		return rs_ret(-EBADF);
 	if (offset == -1)
 		offset = (uintptr_t)buf;
-	if (prot & ~PROT_WRITE || flags || !buf || !len || len > UINT32_MAX)
+	if (s->ds)
+		r = -EOPNOTSUPP;
+	else if (prot & ~PROT_WRITE || flags || !buf || !len || len > UINT32_MAX)
 		r = -EINVAL;
 	if (r == 0)
 		r = rs_connect_finish(s, rs_patience(s, 0));
@@ -257,7 +259,7 @@ RS_EXPORT size_t riowrite(int fd, const void *buf, size_t count, off_t offset, i
 	if (!s)
 		return rs_ret(-EBADF);
 	wait = rs_patience(s, flags);
-	r = rs_connect_finish(s, wait);
+	r = s->ds ? -EOPNOTSUPP : rs_connect_finish(s, wait);
 	if (r == 0) {
 		pthread_mutex_lock(&s->send_lock);
 		r = rs_iomap_tell(s, wait);

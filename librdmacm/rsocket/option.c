@@ -21,12 +21,13 @@ struct option {
 	int name;
 	int (*set)(struct rs_socket *s, int value);
 	int (*get)(struct rs_socket *s);
+	bool of_datagrams; /* as well; what they have besides is UDP's */
 };
 
 /* Sizes count when the connection is made. */
 static bool is_early(const struct rs_socket *s)
 {
-	return s->state < RS_RESOLVING_ADDR;
+	return s->ds ? !ds_has_queues(s) : s->state < RS_RESOLVING_ADDR;
 }
 
 static uint32_t buffer_size(int value)
@@ -41,7 +42,7 @@ static int set_sndbuf(struct rs_socket *s, int value)
 {
 	if (is_early(s))
 		s->sbuf_size = buffer_size(value);
-	return 0;
+	return s->ds ? ds_option_set(s, SOL_SOCKET, SO_SNDBUF, &value, sizeof(value)) : 0;
 }
 
 static int get_sndbuf(struct rs_socket *s)
@@ -53,7 +54,7 @@ static int set_rcvbuf(struct rs_socket *s, int value)
 {
 	if (is_early(s))
 		s->rbuf_size = buffer_size(value);
-	return 0;
+	return s->ds ? ds_option_set(s, SOL_SOCKET, SO_RCVBUF, &value, sizeof(value)) : 0;
 }
 
 static int get_rcvbuf(struct rs_socket *s)
@@ -141,9 +142,12 @@ static int set_ignored(struct rs_socket *s, int value)
 
 static int get_error(struct rs_socket *s)
 {
-	int error = s->error;
+	int error;
 
-	rs_connect_step(s);
+	if (s->ds)
+		rs_drain(s);
+	else
+		rs_connect_step(s);
 	error = s->error;
 	s->error = 0;
 	return error;
@@ -151,7 +155,7 @@ static int get_error(struct rs_socket *s)
 
 static int get_type(struct rs_socket *s)
 {
-	return SOCK_STREAM;
+	return s->ds ? SOCK_DGRAM : SOCK_STREAM;
 }
 
 static int get_listening(struct rs_socket *s)
@@ -166,7 +170,7 @@ static int get_domain(struct rs_socket *s)
 
 static int get_protocol(struct rs_socket *s)
 {
-	return IPPROTO_TCP;
+	return s->ds ? IPPROTO_UDP : IPPROTO_TCP;
 }
 
 /* The path's MTU: what is sent is cut by the device, and to no other size. */
@@ -234,18 +238,18 @@ static int get_mappings(struct rs_socket *s)
 }
 
 static const struct option options[] = {
-	{ SOL_SOCKET, SO_SNDBUF, set_sndbuf, get_sndbuf },
-	{ SOL_SOCKET, SO_RCVBUF, set_rcvbuf, get_rcvbuf },
+	{ SOL_SOCKET, SO_SNDBUF, set_sndbuf, get_sndbuf, true },
+	{ SOL_SOCKET, SO_RCVBUF, set_rcvbuf, get_rcvbuf, true },
 	{ SOL_SOCKET, SO_REUSEADDR, set_reuse, get_reuse },
 	{ SOL_SOCKET, SO_KEEPALIVE, set_keepalive, get_keepalive },
 	{ SOL_SOCKET, SO_OOBINLINE, set_ignored, NULL },
 	{ SOL_SOCKET, SO_LINGER, set_ignored, NULL },
 	{ SOL_SOCKET, SO_PRIORITY, set_ignored, NULL },
-	{ SOL_SOCKET, SO_ERROR, NULL, get_error },
-	{ SOL_SOCKET, SO_TYPE, NULL, get_type },
-	{ SOL_SOCKET, SO_ACCEPTCONN, NULL, get_listening },
-	{ SOL_SOCKET, SO_DOMAIN, NULL, get_domain },
-	{ SOL_SOCKET, SO_PROTOCOL, NULL, get_protocol },
+	{ SOL_SOCKET, SO_ERROR, NULL, get_error, true },
+	{ SOL_SOCKET, SO_TYPE, NULL, get_type, true },
+	{ SOL_SOCKET, SO_ACCEPTCONN, NULL, get_listening, true },
+	{ SOL_SOCKET, SO_DOMAIN, NULL, get_domain, true },
+	{ SOL_SOCKET, SO_PROTOCOL, NULL, get_protocol, true },
 	{ IPPROTO_TCP, TCP_NODELAY, set_nodelay, get_nodelay },
 	{ IPPROTO_TCP, TCP_KEEPIDLE, set_keepidle, get_keepidle },
 	{ IPPROTO_TCP, TCP_KEEPINTVL, set_ignored, NULL },
@@ -258,9 +262,9 @@ static const struct option options[] = {
 	{ IPPROTO_IP, IP_TOS, set_tos, NULL },
 	{ IPPROTO_IPV6, IPV6_TCLASS, set_tos, NULL },
 	{ IPPROTO_IPV6, IPV6_V6ONLY, set_v6only, NULL },
-	{ SOL_RDMA, RDMA_SQSIZE, set_sqsize, get_sqsize },
-	{ SOL_RDMA, RDMA_RQSIZE, set_rqsize, get_rqsize },
-	{ SOL_RDMA, RDMA_INLINE, set_inline, get_inline },
+	{ SOL_RDMA, RDMA_SQSIZE, set_sqsize, get_sqsize, true },
+	{ SOL_RDMA, RDMA_RQSIZE, set_rqsize, get_rqsize, true },
+	{ SOL_RDMA, RDMA_INLINE, set_inline, get_inline, true },
 	{ SOL_RDMA, RDMA_IOMAPSIZE, set_mappings, get_mappings },
 };
 
@@ -317,6 +321,8 @@ static int option_set(struct rs_socket *s, int level, int name, const void *valu
 
 	if (timeout_ms)
 		return timeout_set(timeout_ms, value, size);
+	if (s->ds && !(option && option->of_datagrams))
+		return ds_option_set(s, level, name, value, size);
 	if (!option || !option->set)
 		return -ENOPROTOOPT;
 	if (!value || size < sizeof(number))
@@ -364,10 +370,12 @@ static int option_get(struct rs_socket *s, int level, int name, void *value, soc
 	const struct option *option = option_find(level, name);
 	int *timeout_ms = timeout_find(s, level, name), number;
 
-	if (level == IPPROTO_TCP && name == TCP_INFO)
+	if (level == IPPROTO_TCP && name == TCP_INFO && !s->ds)
 		return tcp_info_get(s, value, size);
 	if (timeout_ms)
 		return timeout_get(timeout_ms, value, size);
+	if (s->ds && !(option && option->of_datagrams))
+		return ds_option_get(s, level, name, value, size);
 	if (!option || !option->get)
 		return -ENOPROTOOPT;
 	if (!value || !size || *size < sizeof(number))
@@ -429,8 +437,13 @@ static int bytes_waiting(struct rs_socket *s)
 	int count;
 
 	pthread_mutex_lock(&s->lock);
-	rs_complete(s);
-	count = rs_credit_waiting(&s->in);
+	if (s->ds) {
+		rs_glance(s);
+		count = ds_bytes_waiting(s);
+	} else {
+		rs_complete(s);
+		count = rs_credit_waiting(&s->in);
+	}
 	pthread_mutex_unlock(&s->lock);
 	return count;
 }

@@ -11,6 +11,8 @@ short rs_revents(struct rs_socket *s, short events)
 {
 	short revents = 0;
 
+	if (s->ds)
+		return ds_revents(s, events);
 	if (s->state == RS_LISTENING)
 		return s->accepted_count ? events & POLLIN : 0;
 	if (rs_is_opening(s))

@@ -100,19 +100,31 @@ static ssize_t vector_receive(struct rs_socket *s, const struct iovec *iov, int 
 	return got ? (ssize_t)got : n;
 }
 
-static ssize_t fd_receive(int fd, const struct iovec *iov, int count, int flags)
+/* @ret: of a datagram; for others its name has no size */
+static ssize_t fd_receive_from(int fd, const struct iovec *iov, int count, int flags,
+			       struct ds_received *ret)
 {
 	struct rs_socket *s = rs_table_find(fd);
 	ssize_t r;
 
+	*ret = (struct ds_received){};
 	if (!s)
 		return rs_ret(-EBADF);
 	if (count < 0 || flags & MSG_OOB)
 		r = count < 0 ? -EINVAL : -EOPNOTSUPP;
+	else if (s->ds)
+		r = ds_receive(s, iov, count, flags, ret);
 	else
 		r = vector_receive(s, iov, count, flags);
 	rs_socket_put(s);
 	return rs_ret(r);
+}
+
+static ssize_t fd_receive(int fd, const struct iovec *iov, int count, int flags)
+{
+	struct ds_received from;
+
+	return fd_receive_from(fd, iov, count, flags, &from);
 }
 
 RS_EXPORT ssize_t rrecv(int fd, void *buf, size_t len, int flags)
@@ -125,22 +137,33 @@ RS_EXPORT ssize_t rrecv(int fd, void *buf, size_t len, int flags)
 RS_EXPORT ssize_t rrecvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *src_addr,
 			    socklen_t *addrlen)
 {
-	ssize_t n = rrecv(fd, buf, len, flags);
+	const struct iovec iov = { buf, len };
+	struct ds_received from;
+	ssize_t n = fd_receive_from(fd, &iov, 1, flags, &from);
 
-	if (n >= 0 && src_addr && addrlen)
+	if (n < 0 || !src_addr || !addrlen)
+		return n;
+	if (from.name_size) {
+		memcpy(src_addr, &from.name, min_of(*addrlen, from.name_size));
+		*addrlen = from.name_size;
+	} else {
 		rgetpeername(fd, src_addr, addrlen);
+	}
 	return n;
 }
 
 RS_EXPORT ssize_t rrecvmsg(int fd, struct msghdr *msg, int flags)
 {
-	ssize_t n = fd_receive(fd, msg->msg_iov, msg->msg_iovlen, flags);
+	struct ds_received from;
+	ssize_t n = fd_receive_from(fd, msg->msg_iov, msg->msg_iovlen, flags, &from);
 
-	if (n >= 0) {
-		msg->msg_namelen = 0;
-		msg->msg_controllen = 0;
-		msg->msg_flags = 0;
-	}
+	if (n < 0)
+		return n;
+	if (msg->msg_name)
+		memcpy(msg->msg_name, &from.name, min_of(msg->msg_namelen, from.name_size));
+	msg->msg_namelen = msg->msg_name ? from.name_size : 0;
+	msg->msg_controllen = 0;
+	msg->msg_flags = from.truncated ? MSG_TRUNC : 0;
 	return n;
 }
 

@@ -19,6 +19,7 @@
  *   epoll.c     repoll
  *   service.c   the thread that accepts connections and keeps them alive
  *   default.c   what the administrator wants of new sockets
+ *   datagram.h  datagram sockets, which have files of their own
  *
  * Locks, in the order in which they are taken:
  *   send_lock   one sender at a time: the free part of the send buffer
@@ -98,7 +99,8 @@ struct rs_file {
 };
 
 struct rs_socket {
-	struct rs_file file; /* first */
+	struct rs_file file;  /* first */
+	struct ds_socket *ds; /* of datagrams; NULL: a stream */
 	int domain;
 	atomic_int flags; /* O_NONBLOCK or 0 */
 	pthread_mutex_t send_lock, recv_lock, lock;
@@ -223,6 +225,8 @@ void rs_listener_close(struct rs_socket *s);
 /* socket.c */
 /* @id: of a connection that comes in, or NULL for a new one; it is the socket's on success */
 int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket **ret_socket);
+/* A socket of datagrams. */
+int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket);
 void rs_socket_put(struct rs_socket *s);
 void rs_socket_fail(struct rs_socket *s, int error);
 
@@ -302,6 +306,40 @@ bool rs_can_receive(struct rs_socket *s); /* bytes, the end, or an error */
 
 /* poll.c: POLL* of the socket now; with @lock held */
 short rs_revents(struct rs_socket *s, short events);
+
+/*
+ * datagram.c, delivery.c: what a socket of datagrams does otherwise. The first ones take the lock
+ * themselves.
+ */
+struct ds_received {
+	struct sockaddr_storage name; /* of the sender, as the socket's domain has it */
+	socklen_t name_size;	      /* 0: nobody sent anything */
+	bool truncated;
+};
+int ds_create(struct rs_socket *s);
+void ds_destroy(struct rs_socket *s);
+int ds_bind(struct rs_socket *s, const struct sockaddr *addr, socklen_t size);
+int ds_connect(struct rs_socket *s, const struct sockaddr *addr, socklen_t size);
+int ds_shutdown(struct rs_socket *s, int how);
+int ds_name(const struct rs_socket *s, bool peer, struct sockaddr *addr, socklen_t *size);
+int ds_option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size);
+int ds_option_get(struct rs_socket *s, int level, int name, void *value, socklen_t *size);
+/* @addr: NULL: the peer */
+ssize_t ds_send(struct rs_socket *s, const struct iovec *iov, int count, int flags,
+		const struct sockaddr *addr, socklen_t size);
+ssize_t ds_receive(struct rs_socket *s, const struct iovec *iov, int count, int flags,
+		   struct ds_received *ret);
+/* Until what was sent has left, but not longer. */
+void ds_flush(struct rs_socket *s, int timeout_ms);
+/* With @lock held. */
+bool ds_has_queues(const struct rs_socket *s); /* its sizes count no more */
+void ds_complete(struct rs_socket *s);
+bool ds_arm(struct rs_socket *s);
+void ds_drain(struct rs_socket *s);
+bool ds_is_due(struct rs_socket *s); /* to be drained */
+short ds_revents(struct rs_socket *s, short events);
+int ds_bytes_waiting(const struct rs_socket *s); /* of the first datagram */
+void ds_drop_all(struct rs_socket *s);
 
 /* epoll.c */
 void rs_watch_notify(struct rs_socket *s); /* something changed; @lock is held */

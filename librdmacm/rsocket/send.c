@@ -144,7 +144,8 @@ static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int cou
 	return sent ? (ssize_t)sent : n;
 }
 
-static ssize_t fd_send(int fd, const struct iovec *iov, int count, int flags)
+static ssize_t fd_send_to(int fd, const struct iovec *iov, int count, int flags,
+			  const struct sockaddr *addr, socklen_t size)
 {
 	struct rs_socket *s = rs_table_find(fd);
 	ssize_t r;
@@ -153,10 +154,17 @@ static ssize_t fd_send(int fd, const struct iovec *iov, int count, int flags)
 		return rs_ret(-EBADF);
 	if (count < 0 || (flags & MSG_OOB))
 		r = count < 0 ? -EINVAL : -EOPNOTSUPP;
+	else if (s->ds)
+		r = ds_send(s, iov, count, flags, addr, size);
 	else
 		r = vector_send(s, iov, count, flags);
 	rs_socket_put(s);
 	return rs_ret(r);
+}
+
+static ssize_t fd_send(int fd, const struct iovec *iov, int count, int flags)
+{
+	return fd_send_to(fd, iov, count, flags, NULL, 0);
 }
 
 RS_EXPORT ssize_t rsend(int fd, const void *buf, size_t len, int flags)
@@ -169,12 +177,15 @@ RS_EXPORT ssize_t rsend(int fd, const void *buf, size_t len, int flags)
 RS_EXPORT ssize_t rsendto(int fd, const void *buf, size_t len, int flags,
 			  const struct sockaddr *dest_addr, socklen_t addrlen)
 {
-	return rsend(fd, buf, len, flags);
+	const struct iovec iov = { (void *)buf, len };
+
+	return fd_send_to(fd, &iov, 1, flags, dest_addr, addrlen);
 }
 
 RS_EXPORT ssize_t rsendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	return fd_send(fd, msg->msg_iov, msg->msg_iovlen, flags);
+	return fd_send_to(fd, msg->msg_iov, msg->msg_iovlen, flags, msg->msg_name,
+			  msg->msg_namelen);
 }
 
 RS_EXPORT ssize_t rwrite(int fd, const void *buf, size_t count)
@@ -279,6 +290,8 @@ RS_EXPORT int rshutdown(int fd, int how)
 		return rs_ret(-EBADF);
 	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
 		r = -EINVAL;
+	else if (s->ds)
+		r = ds_shutdown(s, how);
 	else if (s->accepted_fd >= 0)
 		r = rs_listener_shutdown(s, how);
 	else

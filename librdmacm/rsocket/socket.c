@@ -66,6 +66,32 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 	return s;
 }
 
+static int descriptor_create(struct rs_socket *s, int flags)
+{
+	s->file.fd = epoll_create1(flags & O_CLOEXEC ? EPOLL_CLOEXEC : 0);
+	return s->file.fd < 0 ? -errno : channel_create(s);
+}
+
+int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket)
+{
+	struct rs_socket *s = socket_alloc(domain, flags);
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	r = descriptor_create(s, flags);
+	if (r == 0)
+		r = ds_create(s);
+	if (r == 0)
+		r = rs_table_add(&s->file);
+	if (r < 0) {
+		rs_socket_put(s);
+		return r;
+	}
+	*ret_socket = s;
+	return 0;
+}
+
 int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket **ret_socket)
 {
 	struct rs_socket *s = socket_alloc(domain, flags);
@@ -73,8 +99,7 @@ int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket
 
 	if (!s)
 		return -ENOMEM;
-	s->file.fd = epoll_create1(flags & O_CLOEXEC ? EPOLL_CLOEXEC : 0);
-	r = s->file.fd < 0 ? -errno : channel_create(s);
+	r = descriptor_create(s, flags);
 	if (r == 0)
 		r = id_create(s, id);
 	if (r == 0)
@@ -108,6 +133,7 @@ void rs_socket_put(struct rs_socket *s)
 	if (atomic_fetch_sub_explicit(&s->file.refs, 1, memory_order_acq_rel) > 1)
 		return;
 	rs_buffer_destroy(s);
+	ds_destroy(s);
 	events_drop(s);
 	if (s->id)
 		rdma_destroy_id(s->id);
@@ -143,12 +169,16 @@ RS_EXPORT int rsocket(int domain, int type, int protocol)
 	type &= ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (domain != AF_INET && domain != AF_INET6)
 		return rs_ret(-EAFNOSUPPORT);
-	if (type != SOCK_STREAM || (protocol && protocol != IPPROTO_TCP)) {
-		log_err("rsocket: type %d, protocol %d: only streams (SOCK_STREAM, IPPROTO_TCP)",
+	if (type == SOCK_STREAM && (!protocol || protocol == IPPROTO_TCP)) {
+		r = rs_socket_new(domain, flags, NULL, &s);
+	} else if (type == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP)) {
+		r = rs_socket_new_datagram(domain, flags, &s);
+	} else {
+		log_err("rsocket: type %d, protocol %d: only streams (SOCK_STREAM, IPPROTO_TCP) "
+			"and datagrams (SOCK_DGRAM, IPPROTO_UDP)",
 			type, protocol);
 		return rs_ret(-EPROTONOSUPPORT);
 	}
-	r = rs_socket_new(domain, flags, NULL, &s);
 	if (r < 0)
 		log_err("rsocket: %s", strerror(-r));
 	return rs_ret(r < 0 ? r : s->file.fd);
@@ -176,6 +206,12 @@ static void socket_close(struct rs_socket *s)
 	bool connected;
 
 	rs_watch_end_all(s);
+	if (s->ds) {
+		ds_shutdown(s, SHUT_RDWR);
+		ds_flush(s, END_TIMEOUT_MS);
+		rs_socket_put(s);
+		return;
+	}
 	rs_service_forget(s);
 	rs_shutdown(s, SHUT_RDWR);
 	pthread_mutex_lock(&s->lock);
@@ -248,6 +284,11 @@ static int name_get(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen
 
 	if (!s)
 		return -EBADF;
+	if (s->ds) {
+		r = ds_name(s, peer, addr, addrlen);
+		rs_socket_put(s);
+		return r;
+	}
 	pthread_mutex_lock(&s->lock);
 	name = peer ? rdma_get_peer_addr(s->id) : rdma_get_local_addr(s->id);
 	any.ss_family = s->domain;

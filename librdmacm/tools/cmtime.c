@@ -428,8 +428,10 @@ int main(int argc, char **argv)
 	tool_start();
 	tool_options_parse(options, 1, argc, argv);
 	channel = rdma_create_event_channel();
-	if (!channel)
-		return tool_perror("", "failed to create RDMA CM event channel");
+	if (!channel) {
+		tool_open_error("", "failed to create RDMA CM event channel");
+		return 1;
+	}
 	r = destination ? run_client() : run_server();
 	if (cq)
 		ibv_destroy_cq(cq);

@@ -191,14 +191,10 @@ static int run(void)
 
 	if (r)
 		return r;
-	r = tool_test_open(&test);
-	if (!r) {
-		r = join_all();
-		if (!r)
-			r = transfer();
-		leave_all();
-	}
-	tool_test_close(&test);
+	r = join_all();
+	if (!r)
+		r = transfer();
+	leave_all();
 	return r;
 }
 
@@ -218,8 +214,11 @@ int main(int argc, char **argv)
 		raw_group_parse();
 	test.on_event = on_event;
 	test.create_flags = no_loopback ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
+	if (tool_test_open(&test))
+		return 1;
 	printf("mckey: starting %s\n", sender ? "client" : "server");
 	r = run();
+	tool_test_close(&test);
 	printf("test complete\n");
 	printf("return status %d\n", r);
 	return r;

@@ -30,7 +30,7 @@ static int server_connect(const char *server)
 	}
 	stream = rsocket(info->ai_family, SOCK_STREAM, 0);
 	if (stream < 0)
-		r = tool_perror("", "rsocket failed");
+		r = tool_open_error("", "rsocket failed");
 	else if (rconnect(stream, info->ai_addr, info->ai_addrlen))
 		r = tool_perror("", "rconnect failed");
 	freeaddrinfo(info);

@@ -172,7 +172,7 @@ static int server_listen(const char *port)
 	}
 	listener = rsocket(info->ai_family, SOCK_STREAM, 0);
 	if (listener < 0)
-		tool_perror("", "rsocket failed");
+		tool_open_error("", "rsocket failed");
 	else if (rsetsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
 		r = tool_perror("", "rsetsockopt failed");
 	else if (rbind(listener, info->ai_addr, info->ai_addrlen))

@@ -336,8 +336,11 @@ int main(int argc, char **argv)
 		return r;
 	ping.side = rping_opt.client ? "client" : "server";
 	ping.events = rdma_create_event_channel();
-	if (!ping.events)
-		return tool_perror("", "rdma_create_event_channel");
+	if (!ping.events) {
+		r = errno;
+		tool_open_error("", "rdma_create_event_channel");
+		return r;
+	}
 	if (rping_opt.client)
 		r = run_client(&ping);
 	else

@@ -31,6 +31,14 @@ int tool_perror(const char *prefix, const char *what)
 	return -1;
 }
 
+int tool_open_error(const char *prefix, const char *what)
+{
+	if (errno != ENODEV)
+		return tool_perror(prefix, what);
+	fprintf(stderr, "No RDMA devices were detected\n");
+	return -1;
+}
+
 void tool_explain_event(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_REJECTED)
@@ -250,4 +258,35 @@ int tool_ip_address(const char *text, struct sockaddr_storage *ret_addr)
 	memcpy(ret_addr, info->ai_addr, info->ai_addrlen);
 	freeaddrinfo(info);
 	return 0;
+}
+
+/* ---- what measurements say ---- */
+
+const char *tool_size_text(long long size, char text[48])
+{
+	static const char letters[] = { 0, 'k', 'm', 'g' };
+	int unit = size >= 1 << 30 ? 3 : size >= 1 << 20 ? 2 : size >= 1 << 10 ? 1 : 0;
+	long long base = 1ll << 10 * unit, tenths = size % base * 10 / base;
+
+	if (size / base < 10 && tenths)
+		snprintf(text, 48, "%lld.%lld%c", size / base, tenths, letters[unit]);
+	else
+		snprintf(text, 48, "%lld%c", size / base, letters[unit]);
+	return text;
+}
+
+const char *tool_count_text(int count, char text[48])
+{
+	static const char letters[] = { 0, 'k', 'm', 'b' };
+	int unit = 0;
+
+	for (; count >= 1000 && unit < 3; unit++)
+		count /= 1000;
+	snprintf(text, 48, "%d%c", count, letters[unit]);
+	return text;
+}
+
+int tool_transfers(int size)
+{
+	return size >= 1 << 20 ? 100 : size >= 1 << 16 ? 1000 : size >= 1 << 10 ? 10000 : 100000;
 }

@@ -80,6 +80,8 @@ int tool_ip_address(const char *text, struct sockaddr_storage *ret_addr);
 
 /* "prefix: what: text of errno" on stderr. Return: -1. */
 int tool_perror(const char *prefix, const char *what);
+/* The same after a program's first call; that there is no device is said as other releases do. */
+int tool_open_error(const char *prefix, const char *what);
 
 /* Say more about an event that is an error, on stderr: why a connection was rejected. */
 void tool_explain_event(const struct rdma_cm_event *event);
@@ -87,6 +89,12 @@ void tool_explain_event(const struct rdma_cm_event *event);
 /* Line-wise output for whoever reads it through a pipe, and the library's explanations of errors.
  */
 void tool_start(void);
+
+/* What programs that measure sockets say: "1.5k" bytes, "10k" messages. */
+const char *tool_size_text(long long size, char text[48]);
+const char *tool_count_text(int count, char text[48]);
+/* Messages of that size that a measurement takes. */
+int tool_transfers(int size);
 
 /* ---- tool_peer.c ---- */
 
@@ -145,6 +153,7 @@ void tool_peer_close(struct tool_peer *peer);
 
 /* ---- tool_test.c ---- */
 
+/* Before anything is printed: without a device the programs say that and nothing else. */
 int tool_test_open(struct tool_test *test);
 void tool_test_close(struct tool_test *test);
 

@@ -40,40 +40,16 @@ static int option_set(int level, int option, int value)
 
 /* ---- what is said ---- */
 
-static const char *size_text(long long size, char text[48])
-{
-	static const char letters[] = { 0, 'k', 'm', 'g' };
-	int unit = size >= 1 << 30 ? 3 : size >= 1 << 20 ? 2 : size >= 1 << 10 ? 1 : 0;
-	long long base = 1ll << 10 * unit, tenths = size % base * 10 / base;
-
-	if (size / base < 10 && tenths)
-		snprintf(text, 48, "%lld.%lld%c", size / base, tenths, letters[unit]);
-	else
-		snprintf(text, 48, "%lld%c", size / base, letters[unit]);
-	return text;
-}
-
-static const char *count_text(int count, char text[48])
-{
-	static const char letters[] = { 0, 'k', 'm', 'b' };
-	int unit = 0;
-
-	for (; count >= 1000 && unit < 3; unit++)
-		count /= 1000;
-	snprintf(text, 48, "%d%c", count, letters[unit]);
-	return text;
-}
-
 static void result_print(const struct timeval *start, const struct timeval *end)
 {
 	double us = (end->tv_sec - start->tv_sec) * 1e6 + (end->tv_usec - start->tv_usec);
 	long long total = 2ll * t.iterations * t.transfer_count * t.transfer_size;
 	char size[48], count[48], rounds[48], all[48];
 
-	printf("%-10s%-8s%-8s%-8s%-8s%8.2fs%10.2f%11.2f\n", name, size_text(t.transfer_size, size),
-	       count_text(t.transfer_count, count), count_text(t.iterations, rounds),
-	       size_text(total, all), us / 1e6, total * 8 / (1000 * us),
-	       us / t.iterations / (2.0 * t.transfer_count));
+	printf("%-10s%-8s%-8s%-8s%-8s%8.2fs%10.2f%11.2f\n", name,
+	       tool_size_text(t.transfer_size, size), tool_count_text(t.transfer_count, count),
+	       tool_count_text(t.iterations, rounds), tool_size_text(total, all), us / 1e6,
+	       total * 8 / (1000 * us), us / t.iterations / (2.0 * t.transfer_count));
 }
 
 /* ---- moving ---- */
@@ -279,7 +255,7 @@ static int server_listen(void)
 		return r;
 	t.fd = listener = CALL(socket, address.name.ss_family, SOCK_STREAM, 0);
 	if (t.fd < 0)
-		return tool_perror("", "rsocket");
+		return tool_open_error("", "rsocket");
 	if (option_set(SOL_SOCKET, SO_REUSEADDR, 1))
 		return tool_perror("", "rsetsockopt SO_REUSEADDR");
 	if (CALL(bind, t.fd, (struct sockaddr *)&address.name, address.size))
@@ -328,7 +304,7 @@ static int client_connect(bool bandwidth)
 		return r;
 	t.fd = CALL(socket, address.name.ss_family, SOCK_STREAM, 0);
 	if (t.fd < 0)
-		return tool_perror("", "rsocket");
+		return tool_open_error("", "rsocket");
 	options_set(bandwidth);
 	if (t.local && CALL(bind, t.fd, (struct sockaddr *)&own.name, own.size))
 		return tool_perror("", "rbind");
@@ -348,19 +324,15 @@ static void disconnect(void)
 
 /* ---- what is measured ---- */
 
-static int transfers_of(int size)
-{
-	return size >= 1 << 20 ? 100 : size >= 1 << 16 ? 1000 : size >= 1 << 10 ? 10000 : 100000;
-}
-
 static int size_measure(int size, bool bandwidth)
 {
 	char text[48];
 
-	snprintf(name, sizeof(name), "%.10s_%s", size_text(size, text), bandwidth ? "bw" : "lat");
+	snprintf(name, sizeof(name), "%.10s_%s", tool_size_text(size, text),
+		 bandwidth ? "bw" : "lat");
 	t.transfer_size = size;
-	t.iterations = bandwidth ? 1 : transfers_of(size);
-	t.transfer_count = bandwidth ? transfers_of(size) : 1;
+	t.iterations = bandwidth ? 1 : tool_transfers(size);
+	t.transfer_count = bandwidth ? tool_transfers(size) : 1;
 	return measure();
 }
 

@@ -8,7 +8,7 @@ int tool_test_open(struct tool_test *test)
 {
 	test->channel = rdma_create_event_channel();
 	if (!test->channel)
-		return tool_perror(test->prefix, "failed to create event channel");
+		return tool_open_error(test->prefix, "failed to create event channel");
 	test->peers = calloc(test->connections, sizeof(*test->peers));
 	if (!test->peers)
 		return tool_perror(test->prefix, "unable to allocate memory for test nodes");

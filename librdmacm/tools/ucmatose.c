@@ -136,10 +136,7 @@ static int run(void)
 		return r;
 	test.connect.private_data = info->ai_connect;
 	test.connect.private_data_len = info->ai_connect_len;
-	r = tool_test_open(&test);
-	if (!r)
-		r = names.destination ? run_client(info) : run_server(info);
-	tool_test_close(&test);
+	r = names.destination ? run_client(info) : run_server(info);
 	rdma_freeaddrinfo(info);
 	return r;
 }
@@ -150,8 +147,11 @@ int main(int argc, char **argv)
 
 	tool_start();
 	tool_options_parse(options, 1, argc, argv);
+	if (tool_test_open(&test))
+		return 1;
 	printf("cmatose: starting %s\n", names.destination ? "client" : "server");
 	r = run();
+	tool_test_close(&test);
 	printf("test complete\n");
 	printf("return status %d\n", r);
 	return r;

@@ -87,15 +87,11 @@ static int run(void)
 		return r;
 	test.connect.private_data = info->ai_connect;
 	test.connect.private_data_len = info->ai_connect_len;
-	r = tool_test_open(&test);
-	if (!r && names.destination)
+	if (names.destination)
 		printf("udaddy: connecting\n");
-	if (!r)
-		r = names.destination ? tool_test_connect(&test, info)
-				      : tool_test_listen(&test, info);
+	r = names.destination ? tool_test_connect(&test, info) : tool_test_listen(&test, info);
 	if (!r)
 		r = exchange();
-	tool_test_close(&test);
 	rdma_freeaddrinfo(info);
 	return r;
 }
@@ -106,8 +102,11 @@ int main(int argc, char **argv)
 
 	tool_start();
 	tool_options_parse(options, 1, argc, argv);
+	if (tool_test_open(&test))
+		return 1;
 	printf("udaddy: starting %s\n", names.destination ? "client" : "server");
 	r = run();
+	tool_test_close(&test);
 	printf("test complete\n");
 	printf("return status %d\n", r);
 	return r;

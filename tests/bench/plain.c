@@ -8,7 +8,8 @@
  *   plain [-r ROUNDS] -c HOST:PORT TEST SIZE     the other side: measures and prints
  *
  * TEST: tcp_lat and udp_lat (half round trip, both sides spinning on non-blocking sockets), tcp_bw,
- * udp_bw (sendmmsg; what arrives counts). Prints TEST SIZE VALUE UNIT, the median of ROUNDS.
+ * udp_bw (sendmmsg; what arrives counts). Prints TEST SIZE VALUE UNIT, the median of ROUNDS. With
+ * -x SCALE it does so many times as much of everything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +43,7 @@ enum {
 };
 
 static int rounds = 5;
+static double scale = 1;
 
 static void die(const char *what)
 {
@@ -95,13 +97,14 @@ static void print_median(const char *test, size_t size, double *results)
 	if (strstr(test, "lat"))
 		printf("%s %zu %.3f us\n", test, size, median);
 	else
-		printf("%s %zu %.1f MB/s %.3f Mmsg/s\n", test, size, median, median / size);
+		printf("%s %zu %.3f MB/s %.3f Mmsg/s\n", test, size, median, median / size);
 }
 
 static unsigned int iterations(const char *test, size_t size)
 {
-	double n = strstr(test, "lat") ? 10000 : 500e6 / (size + 2000.0);
+	double n = strstr(test, "lat") ? 10000.0 / (1 + size / 4096) : 500e6 / (size + 2000.0);
 
+	n *= scale;
 	return n < 64 ? 64 : n > 100000 ? 100000 : (unsigned int)n;
 }
 
@@ -456,18 +459,21 @@ int main(int argc, char **argv)
 	size_t size;
 	int c;
 
-	while ((c = getopt(argc, argv, "r:l:c:")) != -1) {
+	while ((c = getopt(argc, argv, "r:l:c:x:")) != -1) {
 		if (c == 'r')
 			rounds = atoi(optarg);
 		else if (c == 'l')
 			listen_port = optarg;
 		else if (c == 'c')
 			connect_to = optarg;
+		else if (c == 'x')
+			scale = atof(optarg);
 		else
 			return 2;
 	}
 	if (argc - optind != 2 || rounds < 1 || rounds > ROUNDS_MAX) {
-		fprintf(stderr, "usage: plain [-r rounds] [-l port | -c host:port] test size\n");
+		fprintf(stderr,
+			"usage: plain [-r rounds] [-x scale] [-l port | -c host:port] test size\n");
 		return 2;
 	}
 	size = strtoul(argv[optind + 1], NULL, 0);

@@ -527,7 +527,7 @@ static double measure(struct side *s, const char *test, unsigned int iters)
 /* Enough work for some tens of milliseconds or more; a whole number of signalled groups. */
 static unsigned int iterations(const char *test, size_t size, double scale)
 {
-	double n = strstr(test, "lat") ? 100000 : 300e6 / (size + 400.0);
+	double n = strstr(test, "lat") ? 100000.0 / (1 + size / 4096) : 300e6 / (size + 400.0);
 
 	n *= scale;
 	if (n < 64)
@@ -570,7 +570,7 @@ static void run(const struct options *o, int sock, bool client, char **sizes, do
 		if (client && latency)
 			printf("%s %zu %.3f us\n", o->test, size, results[o->rounds / 2]);
 		else if (client)
-			printf("%s %zu %.1f MB/s %.3f Mmsg/s\n", o->test, size,
+			printf("%s %zu %.3f MB/s %.3f Mmsg/s\n", o->test, size,
 			       results[o->rounds / 2], results[o->rounds / 2] / size);
 		fflush(stdout);
 		side_close(&s);

@@ -53,7 +53,8 @@ static double now_s(void)
 static void said(const struct side *s, const char *what, int count, double begun)
 {
 	if (!s->index)
-		printf("%d %s: %.2f s\n", count, what, now_s() - begun);
+		printf("%d %s: %.2f s, %.3f us each\n", count, what, now_s() - begun,
+		       (now_s() - begun) / count * 1e6);
 }
 
 static void meet(void)

@@ -1,25 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "tests/lib/rt_child.h"
 
-void rt_tell(int socket, uint16_t word)
+void rt_tell(int socket, uint32_t word)
 {
 	CHECK(write(socket, &word, sizeof(word)) == sizeof(word));
 }
 
-uint16_t rt_hear(int socket)
+uint32_t rt_hear(int socket)
 {
-	uint16_t word;
+	uint32_t word;
 
 	CHECK(read(socket, &word, sizeof(word)) == sizeof(word));
 	return word;
 }
 
+void rt_child_bind(pid_t parent)
+{
+	CHECK_OK(prctl(PR_SET_PDEATHSIG, SIGKILL));
+	/* It may have gone before. Of another PID namespace's nothing is known. */
+	if (getppid() && getppid() != parent)
+		_exit(1);
+}
+
 struct rt_child rt_child_start(void (*run)(int socket, int arg), int arg)
 {
+	pid_t parent = getpid();
 	struct rt_child child;
 	int sockets[2];
 
@@ -29,6 +39,7 @@ struct rt_child rt_child_start(void (*run)(int socket, int arg), int arg)
 	child.socket = sockets[child.pid ? 0 : 1];
 	close(sockets[child.pid ? 1 : 0]);
 	if (!child.pid) {
+		rt_child_bind(parent);
 		run(child.socket, arg);
 		exit(0);
 	}

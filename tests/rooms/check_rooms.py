@@ -3,8 +3,10 @@
 """Hold a folder's includes against the plan of its rooms.
 
 check_rooms.py FOLDER PLAN      complain about each include that the plan does not know
+check_rooms.py --shared TREE PLAN   of rooms that several folders share: about each guest that the plan does not know
 check_rooms.py --self-test      prove that each kind of mistake is found
 """
+import os
 import re
 import sys
 import tempfile
@@ -71,6 +73,42 @@ def folder_check(folder, plan):
     return [w for w in wrong if w]
 
 
+def sources(tree):
+    """C files of the tree by their path in it; neither hidden nor in a folder that something was built in."""
+    for folder, below, files in os.walk(tree):
+        below[:] = [b for b in below if b[0] != "." and not (Path(folder) / b / "CMakeCache.txt").exists()]
+        yield from (Path(folder, f).relative_to(tree) for f in sorted(files) if f.endswith((".c", ".h")))
+
+
+def shared_read(text):
+    """Each room with its guests."""
+    lines = (line.split("#", 1)[0].strip() for line in text.splitlines())
+    return {room: guests.split() for room, guests in (line.split(":", 1) for line in lines if line)}
+
+
+def guest_wrong(rooms, path, included):
+    """Why the file, of no room that is shared or of another one, may not include that, or None."""
+    here, there = room_of(path), room_of(included)
+    if there not in rooms or here == there:
+        return None
+    if not any(here == guest or here.startswith(guest + "/") for guest in rooms[there]):
+        return f"{path}: includes {included}, and is no guest of {there}"
+    if included != door_of(there):
+        return f"{path}: includes {included}, which is not the door of {there}: {door_of(there)}"
+    return None
+
+
+def shared_check(tree, plan):
+    rooms, wrong = shared_read(plan), []
+    for room, guests in rooms.items():
+        wrong += [f"plan: {room} has no door {door_of(room)}"] if not (tree / door_of(room)).is_file() else []
+        wrong += [f"plan: {room} has the guest {g}, which is not there" for g in guests if not (tree / g).is_dir()]
+    for path in sources(tree):
+        for included in INCLUDE.findall((tree / path).read_text(errors="replace")):
+            wrong.append(guest_wrong(rooms, str(path), included))
+    return [w for w in wrong if w]
+
+
 # --- the self-test: one sound house, and each mistake alone ---
 
 PLAN = "base:\nwire: base\nhost: wire base\n.: host\n"
@@ -93,6 +131,38 @@ MISTAKES = [
 ]
 
 
+SHARED = "providers/s: providers/p providers/q # both\n"
+TOWN = {
+    "providers/s/s.h": "",
+    "providers/s/own.h": "",
+    "providers/s/s.c": '#include "providers/s/own.h"\n',
+    "providers/p/p.c": '#include "providers/s/s.h"\n#include "own.h"\n',
+    "providers/q/deep/q.c": '#include "providers/s/s.h"\n',
+    "providers/sr/sr.c": '#include "providers/sr/sr.h"\n',
+    "built/CMakeCache.txt": "",
+    "built/copy.c": '#include "providers/s/s.h"\n',
+}
+INTO = '#include "providers/s/s.h"\n'
+PAST = '#include "providers/s/own.h"\n'
+INTRUSIONS = [
+    ("r.c: includes providers/s/s.h, and is no guest", SHARED, {"providers/r/r.c": INTO}),
+    ("pq.h: includes providers/s/s.h, and is no guest", SHARED, {"providers/pq/pq.h": " " + INTO}),
+    ("main.c: includes providers/s/own.h, and is no guest", SHARED, {"main.c": PAST}),
+    ("p.c: includes providers/s/own.h, which is not the door", SHARED, {"providers/p/p.c": PAST}),
+    ("no guest of providers/s", SHARED.replace("providers/p ", ""), {}),
+    ("has no door", SHARED + "providers/t: providers/p\n", {}),
+    ("which is not there", SHARED.replace("#", "providers/gone #"), {}),
+]
+
+
+def town_check(plan, change):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in {**TOWN, **change}.items():
+            Path(root, path).parent.mkdir(parents=True, exist_ok=True)
+            Path(root, path).write_text(text)
+        return shared_check(Path(root), plan)
+
+
 def house_check(plan, change):
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "providers" / "p"
@@ -103,17 +173,20 @@ def house_check(plan, change):
 
 
 def self_test():
-    failed = [f"the sound house: {w}" for w in house_check(PLAN, {})]
-    for expected, plan, change in MISTAKES:
-        found = house_check(plan, change)
-        if not any(expected in w for w in found):
-            failed.append(f"not found: {expected}; found: {found}")
+    failed = [f"the sound house: {w}" for w in house_check(PLAN, {}) + town_check(SHARED, {})]
+    for check, mistakes in (house_check, MISTAKES), (town_check, INTRUSIONS):
+        for expected, plan, change in mistakes:
+            found = check(plan, change)
+            if not any(expected in w for w in found):
+                failed.append(f"not found: {expected}; found: {found}")
     return failed
 
 
 def main():
     if sys.argv[1:] == ["--self-test"]:
         wrong = self_test()
+    elif sys.argv[1] == "--shared":
+        wrong = shared_check(Path(sys.argv[2]), Path(sys.argv[3]).read_text())
     else:
         wrong = folder_check(sys.argv[1], Path(sys.argv[2]).read_text())
     for line in wrong:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Sockets over RDMA: the calls of sockets, each with an r in front, for connections whose bytes
- * travel by RDMA write.
+ * travel by RDMA write, and for datagrams between queue pairs.
  *
  * Every function takes, returns and fails as the sockets call of the same name does: -1 and errno.
  * A descriptor of rsocket() is a real one: it can be closed only by rclose(), and used only with
@@ -30,8 +30,11 @@ extern "C" {
 /**
  * rsocket() - a socket over RDMA
  * @domain: AF_INET or AF_INET6
- * @type: SOCK_STREAM, with SOCK_NONBLOCK or SOCK_CLOEXEC if wanted
- * @protocol: 0 or IPPROTO_TCP
+ * @type: SOCK_STREAM or SOCK_DGRAM, with SOCK_NONBLOCK or SOCK_CLOEXEC if wanted
+ * @protocol: 0, or IPPROTO_TCP or IPPROTO_UDP as @type is
+ *
+ * A datagram has at most 2040 bytes over IPv4 and 2024 over IPv6; rsocket(7) says what else is
+ * different from UDP.
  *
  * Return: the descriptor; -1 with errno EPROTONOSUPPORT, EMFILE, ENODEV (no RDMA device), ...
  */
@@ -48,7 +51,7 @@ int rshutdown(int socket, int how);
  * rclose() - close a socket
  *
  * What was sent and not yet received by the peer is delivered first; a peer that is gone is not
- * waited for.
+ * waited for. Datagrams have left, no more.
  */
 int rclose(int socket);
 /* As rclose(), but the number stays taken, by nothing of use: for who replaces it by dup2(). This

@@ -102,8 +102,9 @@ static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const
 	atomic_fetch_add_explicit(&key->refs, 1, memory_order_seq_cst);
 	if (likely(atomic_load_explicit(&key->live, memory_order_seq_cst) == number && number))
 		r = uroce_key_check(key, pd, qpn, need, va, length);
-	*ret_ptr = (uint8_t *)(uintptr_t)(key->base + (va - key->iova));
-	if (unlikely(r < 0)) {
+	if (likely(!r)) {
+		*ret_ptr = (uint8_t *)(uintptr_t)(key->base + (va - key->iova));
+	} else {
 		*ret_ptr = r == -ERANGE ? uroce_key_null(key, need, length) : NULL;
 		if (!*ret_ptr) {
 			uroce_key_put(key);

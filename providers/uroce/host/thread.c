@@ -34,7 +34,7 @@ struct watch {
 	int fd;
 	enum path_watch what;
 	void *pointer;
-	bool dead;  /* unwatched while its event may be at hand */
+	bool dead;  /* unwatched while its event may be at hand; under the lock */
 	bool aside; /* a socket that is not waited for now */
 };
 
@@ -250,13 +250,37 @@ static int listener_wait(struct uroce_thread *thread, int timeout_ms)
 	return timeout_ms < 0 ? LISTENER_MS : min_of(timeout_ms, (int)LISTENER_MS);
 }
 
+/*
+ * What a watch means now, or false: it is no longer one. Paths of UDP are the only ones that may go
+ * while their event is at hand, so they are told under the lock; the pass that follows receives.
+ * Calls and peers stay until the thread has ended.
+ */
+static bool watch_read(struct uroce_thread *thread, const struct watch *watch,
+		       enum path_watch *ret_what, void **ret_pointer)
+{
+	bool alive;
+
+	pthread_mutex_lock(&thread->lock);
+	alive = !watch->dead;
+	*ret_what = watch->what;
+	*ret_pointer = watch->pointer;
+	if (alive && watch->what == WATCH_SOCKET)
+		uroce_udp_ready(watch->pointer);
+	pthread_mutex_unlock(&thread->lock);
+	return alive;
+}
+
 static void watch_ready(struct uroce_thread *thread, struct watch *watch)
 {
 	struct uroce_host *host = thread->host;
+	enum path_watch what;
 	uint64_t rung;
+	void *pointer;
 	int r;
 
-	switch (watch->what) {
+	if (!watch_read(thread, watch, &what, &pointer))
+		return;
+	switch (what) {
 	case WATCH_BELL:
 		thread->roused = true;
 		(void)!read(watch->fd, &rung, sizeof(rung));
@@ -271,19 +295,18 @@ static void watch_ready(struct uroce_thread *thread, struct watch *watch)
 		uroce_shm_guest(host->shm, watch->fd);
 		break;
 	case WATCH_CALL:
-		uroce_shm_called(host->shm, watch->pointer);
+		uroce_shm_called(host->shm, pointer);
 		break;
 	case WATCH_PEER:
-		uroce_shm_conn_ready(host->shm, watch->pointer);
-		thread->roused |= uroce_shm_peer_dead(watch->pointer);
+		uroce_shm_conn_ready(host->shm, pointer);
+		thread->roused |= uroce_shm_peer_dead(pointer);
 		break;
 	case WATCH_PROCESS:
 		thread->roused = true;
-		uroce_shm_process_ended(host->shm, watch->pointer);
+		uroce_shm_process_ended(host->shm, pointer);
 		break;
 	case WATCH_SOCKET:
 		thread->roused = true;
-		uroce_udp_ready(watch->pointer); /* the pass that follows receives */
 		thread->came = true;
 		break;
 	case WATCH_ADDRESSES:
@@ -305,7 +328,7 @@ static void wait_on(struct uroce_thread *thread, int epoll, int timeout_ms)
 	for (int i = 0; i < n; i++) {
 		struct watch *watch = events[i].data.ptr;
 
-		if (watch && !watch->dead)
+		if (watch)
 			watch_ready(thread, watch);
 	}
 	if (epoll == thread->all && n > 0)

@@ -54,8 +54,10 @@ enum request_kind {
 	REQUEST_CQ,
 	REQUEST_RESIZE,
 	REQUEST_QP,
+	REQUEST_QP_TABLE, /* of one that receives through a table */
 	REQUEST_MODIFY,
 	REQUEST_SRQ,
+	REQUEST_WQ,
 	REQUEST_KINDS,
 };
 
@@ -97,9 +99,11 @@ struct completion {
 struct device {
 	const char *name, *ibdev, *modalias;
 	uint32_t vendor_id, part_id;
+	uint32_t driver_id; /* of one that is known by nothing else: it is there by netlink; or 0 */
 	int abi_version;
 	int node_type, link_layer;
 	bool resizes_srq;
+	bool loose_modify;  /* requests have garbage in what their mask does not name */
 	bool short_numbers; /* QPNs have 16 bits, and work is datagrams: model/datagram.c */
 	uint8_t gid_base;   /* the backend's GID that is the device's first */
 	uint32_t lacks;	    /* of the port's capabilities */
@@ -116,6 +120,8 @@ struct device {
 			 struct command *command);
 	int (*create_srq)(struct object *srq, struct ib_uverbs_create_xsrq *q,
 			  struct command *command);
+	int (*create_wq)(struct object *wq, struct ib_uverbs_ex_create_wq *q,
+			 struct command *command);
 	int (*create_ah)(struct object *ah, const struct ib_uverbs_ah_attr *q,
 			 struct command *command);
 	void (*destroy)(struct object *object); /* before it goes */
@@ -147,7 +153,7 @@ struct device {
 };
 
 extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx4, device_mlx4_ib,
-	device_efa;
+	device_efa, device_vmw_pvrdma, device_mana;
 
 /* The one that is played, or NULL. */
 extern const struct device *device;

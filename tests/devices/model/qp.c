@@ -32,6 +32,7 @@ int model_create_qp(struct object *qp, const struct ib_uverbs_ex_create_qp *q, u
 		.recv_cq = qp->recv_cq->backend.cq,
 		.srq = qp->srq ? qp->srq->backend.srq : NULL,
 		.qp_type = q->qp_type,
+		.sq_sig_all = q->sq_sig_all,
 	};
 
 	if (!model_on())

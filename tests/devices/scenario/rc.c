@@ -90,6 +90,8 @@ static void flags(struct script *s)
 		struct ibv_sge sge[2] = { script_sge(s, 3, 21), script_sge(s, 0x100, 9) };
 		struct ibv_send_wr wr = request(s, IBV_WR_SEND, sge, 1 + i % 2);
 
+		if (all[i] & IBV_SEND_INLINE && !s->max_inline)
+			continue;
 		wr.send_flags = all[i];
 		if (!script_send(s, &wr))
 			complete_send(s, IBV_WR_SEND, IBV_WC_SEND);

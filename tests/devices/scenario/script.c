@@ -86,6 +86,7 @@ void script_qp(struct script *s, enum ibv_qp_type type, const struct ibv_qp_cap 
 	step("-> send=%u/%u receive=%u/%u inline=%u", attr.cap.max_send_wr, attr.cap.max_send_sge,
 	     attr.cap.max_recv_wr, attr.cap.max_recv_sge, attr.cap.max_inline_data);
 	s->sends = s->receives = 0;
+	s->max_inline = attr.cap.max_inline_data;
 }
 
 void script_qp_close(struct script *s)

@@ -25,6 +25,7 @@ struct script {
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	uint32_t sends, receives; /* posted so far */
+	uint32_t max_inline;	  /* as granted */
 };
 
 void step(const char *format, ...) __attribute__((format(printf, 1, 2)));

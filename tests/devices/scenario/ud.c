@@ -23,6 +23,13 @@ static struct ibv_ah *address(const struct script *s, uint8_t last, uint32_t flo
 
 	step("ah to 10.0.0.%u", last);
 	ah = ibv_create_ah(s->pd, &attr);
+	if (!ah) {
+		/* A port whose GIDs have the MAC address in them. */
+		attr.grh.dgid = (union ibv_gid){ .raw = { 0xfe, 0x80, [8] = 2, 0, 0, 0xff, 0xfe, 0,
+							  0, last } };
+		step("ah to fe80::200:ff:fe00:%x", last);
+		ah = ibv_create_ah(s->pd, &attr);
+	}
 	must(ah, "ah");
 	return ah;
 }
@@ -35,7 +42,8 @@ static void sends(struct script *s, struct ibv_ah *const *ahs)
 		struct ibv_send_wr wr = {
 			.wr_id = 0x2000 + s->sends,
 			.opcode = i % 3 == 1 ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
-			.send_flags = IBV_SEND_SIGNALED | (i % 4 == 3 ? IBV_SEND_INLINE : 0) |
+			.send_flags = IBV_SEND_SIGNALED |
+				      (i % 4 == 3 && s->max_inline ? IBV_SEND_INLINE : 0) |
 				      (i % 5 == 4 ? IBV_SEND_SOLICITED : 0),
 			.imm_data = i % 3 == 1 ? htonl(0x0a0b0c0d) : 0,
 			.sg_list = sge,

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +101,13 @@ void event_completion(struct object *cq)
 	trace_line("# event of %s", object_name(OBJECT_CQ, cq->handle));
 	cq->event_count[0]++;
 	send(cq->channel, &record, sizeof(record));
+}
+
+bool event_is_unread(const struct object *cq)
+{
+	struct pollfd channel = { .fd = cq->channel, .events = POLLIN };
+
+	return cq->channel >= 0 && poll(&channel, 1, 0) > 0;
 }
 
 void event_async(struct object *object, int event)

@@ -56,6 +56,13 @@ int handle_query_srq(struct command *c);
 int handle_destroy_srq(struct command *c);
 int srq_create(struct ib_uverbs_create_xsrq *q, struct command *c, struct object **ret_srq);
 
+/* wq.c: work queues, and tables of them */
+int handle_create_wq(struct command *c);
+int handle_destroy_wq(struct command *c);
+int handle_create_table(struct command *c);
+int handle_destroy_table(struct command *c);
+int wq_create(struct ib_uverbs_ex_create_wq *q, struct command *c, struct object **ret_wq);
+
 /* The core's response. */
 void command_answer(struct command *c, const void *response, size_t length);
 

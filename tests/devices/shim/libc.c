@@ -66,10 +66,17 @@ ssize_t real_write(int fd, const void *bytes, size_t length)
 	return REAL(write)(fd, bytes, length);
 }
 
+int real_socket(int domain, int type, int protocol)
+{
+	return REAL(socket)(domain, type, protocol);
+}
+
 __attribute__((constructor)) static void choose(void)
 {
 	static const struct device *const all[] = { &device_mlx5, &device_mlx5_dynamic,
-						    &device_mlx4, &device_mlx4_ib, &device_efa };
+						    &device_mlx4, &device_mlx4_ib,
+						    &device_efa,  &device_vmw_pvrdma,
+						    &device_mana };
 	const char *name = getenv("DEVICES_DEVICE"), *folder = getenv("DEVICES_SYSFS");
 
 	for (size_t i = 0; name && folder && i < sizeof(all) / sizeof(all[0]); i++) {
@@ -194,14 +201,23 @@ LED(ssize_t, readlink, (const char *restrict path, char *restrict buf, size_t si
     (path, buf, size))
 LED(char *, realpath, (const char *restrict path, char *restrict resolved), (path, resolved))
 
-/* Nobody asks a kernel that has no such device: libraries then read sysfs. */
 PUBLIC int socket(int domain, int type, int protocol)
 {
-	if (device && domain == AF_NETLINK && protocol == NETLINK_RDMA) {
-		errno = EPROTONOSUPPORT;
-		return -1;
-	}
-	return REAL(socket)(domain, type, protocol);
+	if (device && domain == AF_NETLINK && protocol == NETLINK_RDMA)
+		return netlink_open(type);
+	return real_socket(domain, type, protocol);
+}
+
+/* The model's own library sends its packets by this, so it is looked up once. */
+PUBLIC ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	static _Atomic(__typeof__(&sendmsg)) own;
+
+	if (netlink_is(fd))
+		return netlink_send(fd, msg);
+	if (!own)
+		own = REAL(sendmsg);
+	return own(fd, msg, flags);
 }
 
 PUBLIC int close(int fd)
@@ -216,6 +232,7 @@ PUBLIC int close(int fd)
 		event_close(fd);
 		model_command_end();
 	}
+	netlink_close(fd);
 	return real_close(fd);
 }
 

@@ -182,6 +182,7 @@ static int create_cq(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 static int create_qp(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 {
 	const struct ib_uverbs_attr *srq = find(call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE);
+	const struct ib_uverbs_attr *table = find(call, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE);
 	const struct ib_uverbs_qp_cap *cap = input(find(call, UVERBS_ATTR_CREATE_QP_CAP));
 	uint32_t flags = number(call, UVERBS_ATTR_CREATE_QP_FLAGS);
 	struct ib_uverbs_ex_create_qp q = {
@@ -194,6 +195,8 @@ static int create_qp(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 		.qp_type = number(call, UVERBS_ATTR_CREATE_QP_TYPE),
 		.sq_sig_all = !!(flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL),
 		.create_flags = flags & ~IB_UVERBS_QP_CREATE_SQ_SIG_ALL,
+		.comp_mask = table ? IB_UVERBS_CREATE_QP_MASK_IND_TABLE : 0,
+		.rwq_ind_tbl_handle = table ? table->data : 0,
 	};
 	struct ib_uverbs_qp_cap granted;
 	struct object *qp;
@@ -214,6 +217,31 @@ static int create_qp(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 	output_handle(call, UVERBS_ATTR_CREATE_QP_HANDLE, qp->handle);
 	output(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &qp->number, sizeof(qp->number));
 	output(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, &granted, sizeof(granted));
+	return 0;
+}
+
+static int create_wq(struct ib_uverbs_ioctl_hdr *call, struct command *c)
+{
+	struct ib_uverbs_ex_create_wq q = {
+		.user_handle = number(call, UVERBS_ATTR_CREATE_WQ_USER_HANDLE),
+		.pd_handle = number(call, UVERBS_ATTR_CREATE_WQ_PD_HANDLE),
+		.cq_handle = number(call, UVERBS_ATTR_CREATE_WQ_CQ_HANDLE),
+		.wq_type = number(call, UVERBS_ATTR_CREATE_WQ_TYPE),
+		.max_wr = number(call, UVERBS_ATTR_CREATE_WQ_MAX_WR),
+		.max_sge = number(call, UVERBS_ATTR_CREATE_WQ_MAX_SGE),
+		.create_flags = number(call, UVERBS_ATTR_CREATE_WQ_FLAGS),
+	};
+	struct object *wq;
+	int r = fault_of("CREATE_WQ");
+
+	if (!r)
+		r = wq_create(&q, c, &wq);
+	if (r)
+		return r;
+	output_handle(call, UVERBS_ATTR_CREATE_WQ_HANDLE, wq->handle);
+	output(call, UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR, &q.max_wr, sizeof(q.max_wr));
+	output(call, UVERBS_ATTR_CREATE_WQ_RESP_MAX_SGE, &q.max_sge, sizeof(q.max_sge));
+	output(call, UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM, &wq->number, sizeof(wq->number));
 	return 0;
 }
 
@@ -267,6 +295,11 @@ static int destroy_method(struct ib_uverbs_ioctl_hdr *call)
 	case METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY):
 		return destroy(call, OBJECT_SRQ, UVERBS_ATTR_DESTROY_SRQ_HANDLE,
 			       UVERBS_ATTR_DESTROY_SRQ_RESP);
+	case METHOD(UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_DESTROY):
+		return destroy(call, OBJECT_WQ, UVERBS_ATTR_DESTROY_WQ_HANDLE,
+			       UVERBS_ATTR_DESTROY_WQ_RESP);
+	case METHOD(UVERBS_OBJECT_RWQ_IND_TBL, UVERBS_METHOD_RWQ_IND_TBL_DESTROY):
+		return destroy(call, OBJECT_TABLE, UVERBS_ATTR_DESTROY_RWQ_IND_TBL_HANDLE, 0);
 	case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY):
 		return destroy(call, OBJECT_MR, UVERBS_ATTR_DESTROY_MR_HANDLE, 0);
 	case METHOD(UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY):
@@ -302,6 +335,8 @@ int native_run(struct ib_uverbs_ioctl_hdr *call)
 		return create_cq(call, &c);
 	case METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE):
 		return create_qp(call, &c);
+	case METHOD(UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_CREATE):
+		return create_wq(call, &c);
 	case METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE):
 		return create_srq(call, &c);
 	}

@@ -16,8 +16,10 @@ static struct {
 pthread_mutex_t device_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static const char *const type_names[] = {
-	[OBJECT_PD] = "pd", [OBJECT_MR] = "mr",	  [OBJECT_MW] = "mw", [OBJECT_CQ] = "cq",
-	[OBJECT_QP] = "qp", [OBJECT_SRQ] = "srq", [OBJECT_AH] = "ah", [OBJECT_PRIVATE] = "private",
+	[OBJECT_PD] = "pd",	      [OBJECT_MR] = "mr", [OBJECT_MW] = "mw",
+	[OBJECT_CQ] = "cq",	      [OBJECT_QP] = "qp", [OBJECT_SRQ] = "srq",
+	[OBJECT_AH] = "ah",	      [OBJECT_WQ] = "wq", [OBJECT_TABLE] = "table",
+	[OBJECT_PRIVATE] = "private",
 };
 
 /* Numbers a device might give, the same in every run. */
@@ -74,6 +76,7 @@ void object_free(struct object *object)
 		return;
 	tables[object->type].at[object->ordinal] = NULL;
 	free(object->device);
+	free(object->members);
 	free(object);
 }
 
@@ -83,14 +86,23 @@ void object_forget_all(void)
 		tables[type].count = 0;
 }
 
+static bool uses(const struct object *user, const struct object *object)
+{
+	for (uint32_t i = 0; i < user->member_count; i++) {
+		if (user->members[i] == object)
+			return true;
+	}
+	return user->pd == object || user->send_cq == object || user->recv_cq == object ||
+	       user->srq == object || user->table == object;
+}
+
 bool object_in_use(const struct object *object)
 {
 	for (int type = 1; type < OBJECT_TYPES; type++) {
 		for (uint32_t i = 0; i < tables[type].count; i++) {
 			const struct object *user = tables[type].at[i];
 
-			if (user && (user->pd == object || user->send_cq == object ||
-				     user->recv_cq == object || user->srq == object))
+			if (user && uses(user, object))
 				return true;
 		}
 	}

@@ -20,6 +20,8 @@ enum object_type {
 	OBJECT_QP,
 	OBJECT_SRQ,
 	OBJECT_AH,
+	OBJECT_WQ,
+	OBJECT_TABLE,	/* of work queues */
 	OBJECT_PRIVATE, /* what only this device has: mlx5's UARs */
 	OBJECT_TYPES,
 };
@@ -48,7 +50,9 @@ struct object {
 	uint32_t rkey;
 	uint64_t user_handle;
 
-	struct object *pd, *send_cq, *recv_cq, *srq;
+	struct object *pd, *send_cq, *recv_cq, *srq, *table;
+	struct object **members; /* of a table; freed with it */
+	uint32_t member_count;
 	struct queue sq, rq; /* a QP's; an SRQ has rq */
 	uint32_t user_index;
 	enum ibv_qp_type qp_type;

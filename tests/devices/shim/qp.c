@@ -8,14 +8,26 @@
 
 static void trace_create(const struct ib_uverbs_ex_create_qp *q, const struct object *qp)
 {
+	bool table = q->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE;
+
 	trace_line("CREATE_QP type=%u %s scq=%s rcq=%s srq=%s swr=%u rwr=%u ssge=%u rsge=%u "
-		   "inline=%u sig_all=%u flags=0x%x -> %s",
+		   "inline=%u sig_all=%u flags=0x%x%s%s -> %s",
 		   q->qp_type, object_name(OBJECT_PD, q->pd_handle),
 		   object_name(OBJECT_CQ, q->send_cq_handle),
 		   object_name(OBJECT_CQ, q->recv_cq_handle),
 		   q->is_srq ? object_name(OBJECT_SRQ, q->srq_handle) : "none", q->max_send_wr,
 		   q->max_recv_wr, q->max_send_sge, q->max_recv_sge, q->max_inline_data,
-		   q->sq_sig_all, q->create_flags, object_name(OBJECT_QP, qp->handle));
+		   q->sq_sig_all, q->create_flags, table ? " table=" : "",
+		   table ? object_name(OBJECT_TABLE, q->rwq_ind_tbl_handle) : "",
+		   object_name(OBJECT_QP, qp->handle));
+}
+
+/* One that receives through a table has no CQ of its own. */
+static bool is_whole(const struct ib_uverbs_ex_create_qp *q, const struct object *qp)
+{
+	if (q->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE)
+		return qp->pd && qp->table;
+	return qp->pd && qp->send_cq && qp->recv_cq && (qp->srq || !q->is_srq);
 }
 
 int qp_create(struct ib_uverbs_ex_create_qp *q, struct command *c, struct object **ret_qp)
@@ -31,11 +43,10 @@ int qp_create(struct ib_uverbs_ex_create_qp *q, struct command *c, struct object
 	qp->send_cq = object_find(OBJECT_CQ, q->send_cq_handle);
 	qp->recv_cq = object_find(OBJECT_CQ, q->recv_cq_handle);
 	qp->srq = q->is_srq ? object_find(OBJECT_SRQ, q->srq_handle) : NULL;
+	qp->table = object_find(OBJECT_TABLE, q->rwq_ind_tbl_handle);
 	trace_create(q, qp);
-	command_trace(REQUEST_QP, c);
-	r = qp->pd && qp->send_cq && qp->recv_cq && (qp->srq || !q->is_srq)
-		    ? device->create_qp(qp, q, c)
-		    : EINVAL;
+	command_trace(qp->table ? REQUEST_QP_TABLE : REQUEST_QP, c);
+	r = is_whole(q, qp) ? device->create_qp(qp, q, c) : EINVAL;
 	if (r) {
 		trace_unwatch(qp);
 		object_free(qp);
@@ -93,14 +104,8 @@ int handle_create_qp_ex(struct command *c)
 	return 0;
 }
 
-int handle_modify_qp(struct command *c)
+static void trace_modify(const struct ib_uverbs_modify_qp *q)
 {
-	const struct ib_uverbs_modify_qp *q = c->in;
-	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
-	int r;
-
-	if (!qp)
-		return EINVAL;
 	trace_line(
 		"MODIFY_QP %s mask=0x%x state=%u mtu=%u dest=0x%x rq_psn=0x%x sq_psn=0x%x access=0x%x "
 		"pkey=%u rd=%u dest_rd=%u rnr=%u port=%u timeout=%u retry=%u rnr_retry=%u sl=%u "
@@ -110,6 +115,46 @@ int handle_modify_qp(struct command *c)
 		q->max_rd_atomic, q->max_dest_rd_atomic, q->min_rnr_timer, q->port_num, q->timeout,
 		q->retry_cnt, q->rnr_retry, q->dest.sl, q->dest.is_global, q->dest.sgid_index,
 		q->dest.hop_limit, q->qkey);
+}
+
+/* What the mask names, and nothing else. */
+static struct ib_uverbs_modify_qp named(const struct ib_uverbs_modify_qp *q)
+{
+	struct ib_uverbs_modify_qp n = { .qp_handle = q->qp_handle, .attr_mask = q->attr_mask };
+
+#define NAME(bit, member)         \
+	if (q->attr_mask & (bit)) \
+		n.member = q->member;
+	NAME(IBV_QP_STATE, qp_state)
+	NAME(IBV_QP_PATH_MTU, path_mtu)
+	NAME(IBV_QP_DEST_QPN, dest_qp_num)
+	NAME(IBV_QP_RQ_PSN, rq_psn)
+	NAME(IBV_QP_SQ_PSN, sq_psn)
+	NAME(IBV_QP_ACCESS_FLAGS, qp_access_flags)
+	NAME(IBV_QP_PKEY_INDEX, pkey_index)
+	NAME(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic)
+	NAME(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic)
+	NAME(IBV_QP_MIN_RNR_TIMER, min_rnr_timer)
+	NAME(IBV_QP_PORT, port_num)
+	NAME(IBV_QP_TIMEOUT, timeout)
+	NAME(IBV_QP_RETRY_CNT, retry_cnt)
+	NAME(IBV_QP_RNR_RETRY, rnr_retry)
+	NAME(IBV_QP_QKEY, qkey)
+	NAME(IBV_QP_AV, dest)
+#undef NAME
+	return n;
+}
+
+int handle_modify_qp(struct command *c)
+{
+	const struct ib_uverbs_modify_qp *q = c->in;
+	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
+	struct ib_uverbs_modify_qp n = named(q);
+	int r;
+
+	if (!qp)
+		return EINVAL;
+	trace_modify(device->loose_modify ? &n : q);
 	command_trace(REQUEST_MODIFY, c);
 	r = model_modify_qp(qp, q);
 	if (r || !(q->attr_mask & IBV_QP_STATE))

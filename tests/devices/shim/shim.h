@@ -2,7 +2,8 @@
 /*
  * A kernel and a device, played to a process by LD_PRELOAD. The environment says which:
  *
- *   DEVICES_DEVICE   mlx5, mlx5-dynamic, mlx4, mlx4-ib, efa; without it the shim does nothing
+ *   DEVICES_DEVICE   mlx5, mlx5-dynamic, mlx4, mlx4-ib, efa, vmw_pvrdma, mana; without it the shim
+ * does nothing
  *   DEVICES_SYSFS    a folder, where each process gets a tree that announces the device; SYSFS_PATH
  * names it DEVICES_BACKEND  run mode: what UROCE is to the model's own uroce, e.g. on:lo
  *   DEVICES_TRACE    trace mode: the file to write
@@ -41,8 +42,17 @@ bool event_has(int fd);
 void event_close(int fd);
 void event_completion(struct object *cq);
 void event_async(struct object *object, int event);
+/* Whether the CQ's channel has an event that the process has not read. */
+bool event_is_unread(const struct object *cq);
 /* Takes back what the process has not read; event_count[] is then what it has. */
 void event_withdraw(struct object *object);
+
+/* netlink.c: RDMA netlink. A new socket, or -1; whether it is one; a request on it. */
+struct msghdr;
+int netlink_open(int type);
+bool netlink_is(int fd);
+void netlink_close(int fd);
+ssize_t netlink_send(int fd, const struct msghdr *msg);
 
 /* fault.c: the errno that this command is to fail with, or 0. */
 int fault_of(const char *command);
@@ -53,5 +63,6 @@ void fault_spoil(void *answer, size_t length);
 int real_open(const char *path, int flags, mode_t mode);
 int real_close(int fd);
 ssize_t real_write(int fd, const void *bytes, size_t length);
+int real_socket(int domain, int type, int protocol);
 
 #endif

@@ -10,7 +10,8 @@ if [ ! -x /usr/bin/rstream ]; then
     echo "the distribution's rstream is not installed"
     exit 77
 fi
-export SHORT=1
+# Not datagrams: rconnect() of the distribution's udpong fails on rxe with ENOENT, and its server answers nobody.
+export SHORT=1 STREAMS=1
 echo "their server, our client"
 HERE_BIN=$BUILD/bin INSIDE='env -u LD_LIBRARY_PATH' "$tools/rsockets" $address || failed=1
 echo "our server, their client"

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Life and names of a datagram socket, and its options, most of which are those of UDP. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "librdmacm/rsocket/datagram.h"
+
+/* <linux/in6.h>, which has it, and <netinet/in.h> of musl exclude each other. */
+#ifndef IPV6_ADDRFORM
+#define IPV6_ADDRFORM 1
+#endif
+
+/* Where messages came to, so that answers go out from there. */
+static int udp_create(struct rs_socket *s)
+{
+	struct epoll_event watch = { .events = EPOLLIN };
+	int on = 1, r;
+
+	s->ds->udp = socket(s->domain, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->ds->udp < 0)
+		return -errno;
+	r = s->domain == AF_INET6
+		    ? setsockopt(s->ds->udp, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on))
+		    : setsockopt(s->ds->udp, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
+	if (r < 0 || epoll_ctl(s->file.fd, EPOLL_CTL_ADD, s->ds->udp, &watch) < 0)
+		return -errno;
+	return 0;
+}
+
+int ds_create(struct rs_socket *s)
+{
+	struct ds_socket *ds = calloc(1, sizeof(*ds));
+
+	if (!ds)
+		return -ENOMEM;
+	ds->udp = -1;
+	ds->tos = -1;
+	LIST_INIT(&ds->endpoints);
+	TAILQ_INIT(&ds->friends);
+	TAILQ_INIT(&ds->strangers);
+	TAILQ_INIT(&ds->waiting);
+	s->ds = ds;
+	return udp_create(s);
+}
+
+void ds_destroy(struct rs_socket *s)
+{
+	struct ds_endpoint *e;
+
+	if (!s->ds)
+		return;
+	ds_drop_all(s);
+	ds_destination_end_all(s);
+	while ((e = LIST_FIRST(&s->ds->endpoints)))
+		ds_endpoint_destroy(s, e);
+	if (s->ds->udp >= 0)
+		close(s->ds->udp);
+	free(s->ds);
+}
+
+/* ---- names ---- */
+
+static int name_ask(const struct rs_socket *s, union ds_name *ret_name)
+{
+	struct sockaddr_storage addr;
+	socklen_t size = sizeof(addr);
+
+	if (getsockname(s->ds->udp, (struct sockaddr *)&addr, &size) < 0)
+		return -errno;
+	return ds_name_take(&addr, size, ret_name);
+}
+
+int ds_own_name(struct rs_socket *s, union ds_name *ret_name)
+{
+	const struct sockaddr_storage any = { .ss_family = s->domain };
+	socklen_t size =
+		s->domain == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	int r = name_ask(s, ret_name);
+
+	if (r < 0 || ds_name_port(ret_name))
+		return r;
+	if (bind(s->ds->udp, (const struct sockaddr *)&any, size) < 0)
+		return -errno;
+	s->state = RS_BOUND;
+	return name_ask(s, ret_name);
+}
+
+/* What needs a device and has none is known at once. */
+static int endpoint_need(struct rs_socket *s)
+{
+	struct ds_endpoint *e;
+	union ds_name own;
+	int r = ds_own_name(s, &own);
+
+	if (r < 0 || ds_name_is_any(&own))
+		return r;
+	r = ds_endpoint_find(s, &own, &e);
+	if (r < 0)
+		rs_err(s, "datagrams: a queue pair for the local address: %s", strerror(-r));
+	return r;
+}
+
+int ds_bind(struct rs_socket *s, const struct sockaddr *addr, socklen_t size)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = bind(s->ds->udp, addr, size) < 0 ? -errno : 0;
+	if (r == 0) {
+		s->state = RS_BOUND;
+		r = endpoint_need(s);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+static int peer_set(struct rs_socket *s, const struct sockaddr *addr, socklen_t size)
+{
+	struct ds_destination *d;
+	union ds_name peer;
+	int r = ds_name_take(addr, size, &peer);
+
+	/* What came before is taken by the old rule. */
+	rs_drain(s);
+	ds_complete(s);
+	if (r == 0 && connect(s->ds->udp, addr, size) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	s->ds->peer = peer;
+	s->ds->connected = true;
+	s->state = RS_CONNECTED;
+	return ds_destination_find(s, &peer, &d);
+}
+
+static int peer_unset(struct rs_socket *s, const struct sockaddr *addr, socklen_t size)
+{
+	if (connect(s->ds->udp, addr, size) < 0)
+		return -errno;
+	s->ds->connected = false;
+	s->state = RS_BOUND;
+	return 0;
+}
+
+int ds_connect(struct rs_socket *s, const struct sockaddr *addr, socklen_t size)
+{
+	int r;
+
+	if (!addr || size < sizeof(addr->sa_family))
+		return -EINVAL;
+	pthread_mutex_lock(&s->lock);
+	r = addr->sa_family == AF_UNSPEC ? peer_unset(s, addr, size) : peer_set(s, addr, size);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+int ds_name(const struct rs_socket *s, bool peer, struct sockaddr *addr, socklen_t *size)
+{
+	int r = peer ? getpeername(s->ds->udp, addr, size) : getsockname(s->ds->udp, addr, size);
+
+	return r < 0 ? -errno : 0;
+}
+
+/* As the kernel's: both ends of a socket without a peer are shut, and it is an error. */
+int ds_shutdown(struct rs_socket *s, int how)
+{
+	bool connected;
+
+	pthread_mutex_lock(&s->lock);
+	connected = s->ds->connected;
+	if (how != SHUT_RD)
+		s->no_send = true;
+	if (how != SHUT_WR)
+		s->no_recv = true;
+	s->changes++;
+	rs_watch_notify(s);
+	rs_rouse(s);
+	pthread_mutex_unlock(&s->lock);
+	return connected ? 0 : -ENOTCONN;
+}
+
+/* ---- options ---- */
+
+bool ds_has_queues(const struct rs_socket *s)
+{
+	return !LIST_EMPTY(&s->ds->endpoints);
+}
+
+/*
+ * Whether UDP may have it: not what changes the form in which messages come and go, and not what
+ * fills a queue of errors that nobody empties.
+ */
+static bool option_is_udps(int level, int name)
+{
+	switch (level) {
+	case SOL_SOCKET:
+		return name != SO_TIMESTAMPING && name != SO_PEEK_OFF && name != SO_RCVTIMEO &&
+		       name != SO_SNDTIMEO;
+	case IPPROTO_IP:
+		return name != IP_RECVERR && name != IP_HDRINCL;
+	case IPPROTO_IPV6:
+		return name != IPV6_RECVERR && name != IPV6_ADDRFORM;
+	default:
+		return false;
+	}
+}
+
+int ds_option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size)
+{
+	int tos;
+
+	if (!option_is_udps(level, name))
+		return -ENOPROTOOPT;
+	if (setsockopt(s->ds->udp, level, name, value, size) < 0)
+		return -errno;
+	if (size >= sizeof(tos) && ((level == IPPROTO_IP && name == IP_TOS) ||
+				    (level == IPPROTO_IPV6 && name == IPV6_TCLASS))) {
+		memcpy(&tos, value, sizeof(tos));
+		pthread_mutex_lock(&s->lock);
+		s->ds->tos = tos;
+		pthread_mutex_unlock(&s->lock);
+	}
+	return 0;
+}
+
+int ds_option_get(struct rs_socket *s, int level, int name, void *value, socklen_t *size)
+{
+	if (!option_is_udps(level, name))
+		return -ENOPROTOOPT;
+	return getsockopt(s->ds->udp, level, name, value, size) < 0 ? -errno : 0;
+}

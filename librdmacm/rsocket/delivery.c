@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Datagrams of the program, out and in; and whether it would have to wait for that. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "librdmacm/rsocket/datagram.h"
+
+#define ACK_BATCH 64
+#define GLANCES	  64 /* of which one looks at the descriptor */
+#define GLANCE_NS 50000ull
+#define FRESH_NS  1000000000ull /* a number is asked for again when it is older */
+
+/* ---- looking ---- */
+
+void ds_complete(struct rs_socket *s)
+{
+	struct ds_endpoint *e;
+
+	LIST_FOREACH(e, &s->ds->endpoints, of_socket)
+		ds_endpoint_poll(s, e);
+}
+
+bool ds_arm(struct rs_socket *s)
+{
+	struct ds_endpoint *e;
+	bool quiet = true;
+
+	LIST_FOREACH(e, &s->ds->endpoints, of_socket) {
+		if (e->armed)
+			continue;
+		e->armed = true;
+		ibv_req_notify_cq(e->cq, 0);
+		/* What came before the CQ was armed tells nobody. */
+		quiet &= ds_endpoint_poll(s, e) == 0;
+	}
+	return quiet;
+}
+
+static bool event_take(struct ds_endpoint *e)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (!e->armed || ibv_get_cq_event(e->comp, &cq, &context) < 0)
+		return false;
+	e->armed = false;
+	if (++e->unacked == ACK_BATCH) {
+		ibv_ack_cq_events(e->cq, e->unacked);
+		e->unacked = 0;
+	}
+	return true;
+}
+
+void ds_drain(struct rs_socket *s)
+{
+	struct ds_endpoint *e;
+	bool any = false;
+
+	s->ds->looked = rs_now_ns();
+	LIST_FOREACH(e, &s->ds->endpoints, of_socket)
+		any |= event_take(e);
+	any |= ds_exchange_read(s);
+	ds_destination_step(s);
+	if (!any)
+		return;
+	/* Nothing tells those who sleep on the descriptor any more. */
+	if (s->pollers)
+		rs_rouse(s);
+	rs_watch_notify(s);
+}
+
+bool ds_is_due(struct rs_socket *s)
+{
+	return ++s->looks % GLANCES == 0 || rs_now_ns() - s->ds->looked > GLANCE_NS;
+}
+
+static bool is_queue_empty(const struct rs_socket *s)
+{
+	return TAILQ_EMPTY(&s->ds->waiting);
+}
+
+static bool can_receive(struct rs_socket *s)
+{
+	return !is_queue_empty(s) || s->no_recv || s->error;
+}
+
+/* To whomever. */
+static bool can_send(struct rs_socket *s)
+{
+	struct ds_endpoint *e;
+
+	if (s->no_send || s->error)
+		return true;
+	LIST_FOREACH(e, &s->ds->endpoints, of_socket)
+		if (!ds_endpoint_room(e) && !e->dead)
+			return false;
+	return true;
+}
+
+short ds_revents(struct rs_socket *s, short events)
+{
+	short revents = 0;
+
+	if (can_receive(s))
+		revents |= POLLIN | POLLRDNORM;
+	if (can_send(s))
+		revents |= POLLOUT | POLLWRNORM;
+	if (s->no_recv)
+		revents |= POLLRDHUP;
+	revents &= events;
+	if (s->error)
+		revents |= POLLERR;
+	if (s->no_recv && s->no_send)
+		revents |= POLLHUP;
+	return revents;
+}
+
+int ds_bytes_waiting(const struct rs_socket *s)
+{
+	const struct ds_message *m = TAILQ_FIRST(&s->ds->waiting);
+
+	return m ? m->length : 0;
+}
+
+/* ---- in ---- */
+
+bool ds_is_welcome(const struct rs_socket *s, const union ds_name *from)
+{
+	return !s->no_recv && (!s->ds->connected || ds_name_equal(from, &s->ds->peer));
+}
+
+void ds_deliver(struct rs_socket *s, struct ds_message *m)
+{
+	TAILQ_INSERT_TAIL(&s->ds->waiting, m, of_socket);
+	if (s->waiters)
+		pthread_cond_broadcast(&s->changed);
+}
+
+static void message_drop(struct rs_socket *s, struct ds_message *m)
+{
+	TAILQ_REMOVE(&s->ds->waiting, m, of_socket);
+	if (m->endpoint) {
+		ds_endpoint_repost(s, m);
+	} else {
+		s->ds->copies--;
+		free(m);
+	}
+}
+
+void ds_drop_all(struct rs_socket *s)
+{
+	while (!is_queue_empty(s))
+		message_drop(s, TAILQ_FIRST(&s->ds->waiting));
+}
+
+static size_t message_copy(const struct ds_message *m, const struct iovec *iov, int count)
+{
+	size_t done = 0;
+
+	for (int i = 0; i < count && done < m->length; i++) {
+		size_t n = min_of(iov[i].iov_len, (size_t)m->length - done);
+
+		if (!n)
+			continue;
+		memcpy(iov[i].iov_base, m->bytes + done, n);
+		done += n;
+	}
+	return done;
+}
+
+/* The error that something earlier brought, which is told once. */
+static int error_take(struct rs_socket *s)
+{
+	int error = s->error;
+
+	s->error = 0;
+	return -error;
+}
+
+/* Return: -EAGAIN: nothing is there. */
+static ssize_t message_take(struct rs_socket *s, const struct iovec *iov, int count, int flags,
+			    struct ds_received *ret)
+{
+	struct ds_message *m = TAILQ_FIRST(&s->ds->waiting);
+	size_t copied;
+
+	if (s->error)
+		return error_take(s);
+	if (!m)
+		return s->no_recv ? 0 : -EAGAIN;
+	copied = message_copy(m, iov, count);
+	ret->name_size = ds_name_give(&m->from, s->domain, &ret->name);
+	ret->truncated = copied < m->length;
+	if (flags & MSG_TRUNC)
+		copied = m->length;
+	if (!(flags & MSG_PEEK))
+		message_drop(s, m);
+	return copied;
+}
+
+ssize_t ds_receive(struct rs_socket *s, const struct iovec *iov, int count, int flags,
+		   struct ds_received *ret)
+{
+	ssize_t r;
+
+	*ret = (struct ds_received){};
+	do {
+		r = rs_wait(s, can_receive, rs_patience(s, flags), s->recv_timeout_ms);
+		if (r < 0)
+			return r;
+		pthread_mutex_lock(&s->lock);
+		r = message_take(s, iov, count, flags, ret);
+		pthread_mutex_unlock(&s->lock);
+	} while (r == -EAGAIN); /* another thread took it */
+	return r;
+}
+
+/* ---- out ---- */
+
+static bool by_rdma(const struct ds_destination *d, size_t length)
+{
+	uint64_t now = rs_now_ns();
+
+	return d->ah && d->qpn && length + d->endpoint->header_size <= d->mtu &&
+	       (now - d->heard < FRESH_NS || now - d->asked < FRESH_NS);
+}
+
+static ssize_t rdma_send(struct rs_socket *s, struct ds_destination *d, const struct iovec *iov,
+			 int count)
+{
+	struct ds_endpoint *e = d->endpoint;
+	uint32_t length = 0;
+	uint8_t *place;
+	int r;
+
+	if (ds_endpoint_room(e) <= e->sends / 2)
+		ds_endpoint_poll(s, e);
+	if (!ds_endpoint_room(e) || e->broken)
+		return -EAGAIN;
+	place = ds_endpoint_place(e);
+	for (int i = 0; i < count; i++) {
+		if (!iov[i].iov_len) /* which may be of no memory */
+			continue;
+		memcpy(place + length, iov[i].iov_base, iov[i].iov_len);
+		length += iov[i].iov_len;
+	}
+	r = ds_endpoint_send(s, d, length);
+	return r < 0 ? r : (ssize_t)length;
+}
+
+/* Once, without waiting; @lock is held. */
+static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const struct iovec *iov,
+			    int count, size_t length, bool *ret_by_udp)
+{
+	struct ds_destination *d;
+	int r;
+
+	if (s->no_send)
+		return -EPIPE;
+	if (s->error)
+		return error_take(s);
+	if (!to && !s->ds->connected)
+		return -EDESTADDRREQ;
+	r = ds_destination_find(s, to ? to : &s->ds->peer, &d);
+	if (r < 0)
+		return r;
+	if (length > ds_payload_max(&d->endpoint->local))
+		return -EMSGSIZE;
+	/* The answer to what went by UDP is looked for by who goes on sending. */
+	if (!d->ah || d->asked > d->heard) {
+		if (!d->ah || ds_is_due(s))
+			rs_drain(s);
+		/* which may have met strangers, but forgets no friend that was used last */
+		ds_destination_resolve(s, d);
+	}
+	if (by_rdma(d, length))
+		return rdma_send(s, d, iov, count);
+	*ret_by_udp = true;
+	return ds_exchange_send(s, d, iov, count);
+}
+
+/* UDP has no room for it. */
+static int udp_wait(struct rs_socket *s)
+{
+	struct pollfd p = { .fd = s->ds->udp, .events = POLLOUT };
+	int r = poll(&p, 1, s->send_timeout_ms);
+
+	return r > 0 ? 0 : r == 0 ? -EAGAIN : -errno;
+}
+
+static ssize_t iov_length(const struct iovec *iov, int count)
+{
+	size_t total = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (iov[i].iov_len > DS_MESSAGE_MAX)
+			return -EMSGSIZE;
+		total += iov[i].iov_len;
+		if (total > DS_MESSAGE_MAX)
+			return -EMSGSIZE;
+	}
+	return total;
+}
+
+ssize_t ds_send(struct rs_socket *s, const struct iovec *iov, int count, int flags,
+		const struct sockaddr *addr, socklen_t size)
+{
+	ssize_t length = iov_length(iov, count), r = length;
+	union ds_name to;
+
+	if (r >= 0 && addr)
+		r = ds_name_take(addr, size, &to);
+	if (r >= 0 && addr && addr->sa_family == AF_INET6 && s->domain != AF_INET6)
+		r = -EAFNOSUPPORT;
+	while (r >= 0) {
+		bool by_udp = false;
+
+		pthread_mutex_lock(&s->lock);
+		r = message_send(s, addr ? &to : NULL, iov, count, length, &by_udp);
+		pthread_mutex_unlock(&s->lock);
+		if (r != -EAGAIN)
+			break;
+		if (!by_udp)
+			r = rs_wait(s, can_send, rs_patience(s, flags), s->send_timeout_ms);
+		else if (rs_patience(s, flags) == RS_WAIT)
+			r = udp_wait(s);
+	}
+	return r;
+}
+
+/* ---- the end ---- */
+
+static bool is_all_sent(struct rs_socket *s)
+{
+	struct ds_endpoint *e;
+
+	LIST_FOREACH(e, &s->ds->endpoints, of_socket) {
+		if (e->dead)
+			continue;
+		ds_endpoint_mark(s, e);
+		if (e->done != e->posted)
+			return false;
+	}
+	return true;
+}
+
+void ds_flush(struct rs_socket *s, int timeout_ms)
+{
+	rs_wait(s, is_all_sent, RS_WAIT_ALWAYS, timeout_ms);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What goes by UDP. Anybody can send it: a message says no more than which queue pair the host and
+ * port has that it comes from.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "librdmacm/rsocket/datagram.h"
+
+#define READS_MAX  64 /* at once */
+#define PARTS_MAX  64
+#define COPIES_MIN 16
+#define REFUSED_NS 1000000000ull
+
+/* Longer than any message, so that one that is too long is seen to be. */
+#define READ_SIZE (DS_UDP_HEADER_MAX + DS_MESSAGE_MAX + 1)
+
+union control {
+	struct cmsghdr align;
+	uint8_t bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+};
+
+/* ---- sending ---- */
+
+/* From @local, wherever the route would send it from. */
+static void source_set(struct msghdr *msg, union control *control, const union ds_name *local,
+		       int domain)
+{
+	struct sockaddr_storage addr;
+	struct in6_pktinfo v6 = {};
+	struct in_pktinfo v4 = {};
+	struct cmsghdr *c;
+
+	ds_name_give(local, domain, &addr);
+	msg->msg_control = control;
+	msg->msg_controllen = domain == AF_INET6 ? CMSG_SPACE(sizeof(v6)) : CMSG_SPACE(sizeof(v4));
+	c = CMSG_FIRSTHDR(msg);
+	if (domain == AF_INET6) {
+		v6.ipi6_addr = ((struct sockaddr_in6 *)&addr)->sin6_addr;
+		v6.ipi6_ifindex = ((struct sockaddr_in6 *)&addr)->sin6_scope_id;
+		*c = (struct cmsghdr){ .cmsg_level = IPPROTO_IPV6,
+				       .cmsg_type = IPV6_PKTINFO,
+				       .cmsg_len = CMSG_LEN(sizeof(v6)) };
+		memcpy(CMSG_DATA(c), &v6, sizeof(v6));
+	} else {
+		v4.ipi_spec_dst = local->v4.sin_addr;
+		*c = (struct cmsghdr){ .cmsg_level = IPPROTO_IP,
+				       .cmsg_type = IP_PKTINFO,
+				       .cmsg_len = CMSG_LEN(sizeof(v4)) };
+		memcpy(CMSG_DATA(c), &v4, sizeof(v4));
+	}
+}
+
+static ssize_t udp_send(struct rs_socket *s, const struct ds_destination *d, enum ds_op op,
+			const struct iovec *iov, int count)
+{
+	const struct ds_udp_header header = { .op = op, .qpn = d->endpoint->id->qp->qp_num };
+	uint8_t bytes[DS_UDP_HEADER_MAX];
+	size_t size = ds_put_udp_header(bytes, &header, &d->endpoint->local);
+	struct iovec parts[1 + PARTS_MAX] = { { bytes, size } };
+	struct sockaddr_storage to;
+	union control control = {};
+	struct msghdr msg = {
+		.msg_name = &to,
+		.msg_namelen = ds_name_give(&d->name, s->domain, &to),
+		.msg_iov = parts,
+		.msg_iovlen = 1 + count,
+	};
+	ssize_t n;
+
+	if (count)
+		memcpy(&parts[1], iov, count * sizeof(*iov));
+	source_set(&msg, &control, &d->endpoint->local, s->domain);
+	n = sendmsg(s->ds->udp, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return n < 0 ? -errno : max_of(n - (ssize_t)size, (ssize_t)0);
+}
+
+ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const struct iovec *iov,
+			 int count)
+{
+	uint8_t bytes[DS_MESSAGE_MAX];
+	struct iovec one = { bytes, 0 };
+
+	d->asked = rs_now_ns();
+	if (count <= PARTS_MAX)
+		return udp_send(s, d, DS_DATA, iov, count);
+	for (int i = 0; i < count; i++) {
+		if (!iov[i].iov_len)
+			continue;
+		memcpy(bytes + one.iov_len, iov[i].iov_base, iov[i].iov_len);
+		one.iov_len += iov[i].iov_len;
+	}
+	return udp_send(s, d, DS_DATA, &one, 1);
+}
+
+/* ---- receiving ---- */
+
+/* The address that the message was sent to; without one, as for any other from there. */
+static bool arrival_find(struct msghdr *msg, const union ds_name *own, union ds_name *ret_local)
+{
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in v4 = { .sin_family = AF_INET };
+	struct in6_pktinfo info6;
+	struct in_pktinfo info4;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			memcpy(&info4, CMSG_DATA(c), sizeof(info4));
+			v4.sin_addr = info4.ipi_spec_dst;
+			ds_name_take(&v4, sizeof(v4), ret_local);
+		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+			memcpy(&info6, CMSG_DATA(c), sizeof(info6));
+			v6.sin6_addr = info6.ipi6_addr;
+			if (IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr))
+				v6.sin6_scope_id = info6.ipi6_ifindex;
+			ds_name_take(&v6, sizeof(v6), ret_local);
+		} else {
+			continue;
+		}
+		ds_name_set_port(ret_local, ds_name_port(own));
+		return !IN6_IS_ADDR_MULTICAST(&v6.sin6_addr);
+	}
+	*ret_local = *own;
+	return !ds_name_is_any(own);
+}
+
+/* A copy of what came by UDP. */
+static void copy_deliver(struct rs_socket *s, const union ds_name *from, const uint8_t *bytes,
+			 size_t length)
+{
+	unsigned int most = max_of(s->rbuf_size / DS_MESSAGE_MAX, (uint32_t)COPIES_MIN);
+	struct ds_message *m;
+
+	if (s->ds->copies >= most || !ds_is_welcome(s, from))
+		return;
+	m = malloc(sizeof(*m) + length);
+	if (!m)
+		return;
+	*m = (struct ds_message){ .bytes = (uint8_t *)(m + 1), .length = length, .from = *from };
+	memcpy(m + 1, bytes, length);
+	s->ds->copies++;
+	ds_deliver(s, m);
+}
+
+/* The queue pair of an address that strangers name; what has none is not looked at for each. */
+static struct ds_endpoint *endpoint_of(struct rs_socket *s, const union ds_name *local)
+{
+	struct ds_socket *ds = s->ds;
+	uint64_t now = rs_now_ns();
+	struct ds_endpoint *e;
+	int r;
+
+	if (now < ds->refused_until && ds_name_equal(&ds->refused, local))
+		return NULL;
+	r = ds_endpoint_find(s, local, &e);
+	if (r == 0)
+		return e;
+	rs_debug(s, "datagrams: no queue pair for the address that one came to: %s", strerror(-r));
+	ds->refused = *local;
+	ds->refused_until = now + REFUSED_NS;
+	return NULL;
+}
+
+/* Somebody wants to know our number, and says his own. */
+static void data_arrived(struct rs_socket *s, struct msghdr *msg, const union ds_name *from,
+			 uint32_t qpn)
+{
+	struct ds_destination *d = ds_destination_known(s, from);
+	struct ds_endpoint *e;
+	union ds_name own, local;
+
+	if (!d) {
+		if (ds_own_name(s, &own) < 0 || !arrival_find(msg, &own, &local))
+			return;
+		e = endpoint_of(s, &local);
+		d = e ? ds_destination_met(s, from, e) : NULL;
+	}
+	if (!d || d->endpoint->dead)
+		return;
+	ds_destination_set_qpn(d, qpn);
+	udp_send(s, d, DS_ANSWER, NULL, 0);
+}
+
+static void message_arrived(struct rs_socket *s, struct msghdr *msg, const uint8_t *bytes,
+			    size_t length)
+{
+	struct ds_udp_header header;
+	struct ds_destination *d;
+	union ds_name from;
+	int size;
+
+	if (msg->msg_flags & MSG_TRUNC || ds_name_take(msg->msg_name, msg->msg_namelen, &from) < 0)
+		return;
+	size = ds_get_udp_header(bytes, length, &from, &header);
+	if (size < 0) {
+		rs_debug(s, "a message by UDP that is of no socket over RDMA: dropped");
+		return;
+	}
+	if (header.op == DS_DATA) {
+		data_arrived(s, msg, &from, header.qpn);
+		copy_deliver(s, &from, bytes + size, length - size);
+		return;
+	}
+	/* An answer that nobody asked for says nothing. */
+	d = ds_destination_known(s, &from);
+	if (d && d->asked)
+		ds_destination_set_qpn(d, header.qpn);
+}
+
+bool ds_exchange_read(struct rs_socket *s)
+{
+	uint8_t bytes[READ_SIZE];
+	bool any = false;
+
+	for (int i = 0; i < READS_MAX; i++) {
+		union control control;
+		struct sockaddr_storage from;
+		struct iovec iov = { bytes, sizeof(bytes) };
+		struct msghdr msg = {
+			.msg_name = &from,
+			.msg_namelen = sizeof(from),
+			.msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = &control,
+			.msg_controllen = sizeof(control),
+		};
+		ssize_t n = recvmsg(s->ds->udp, &msg, MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		any = true;
+		if (n < 0)
+			s->error = errno; /* what the network said about something sent before */
+		else
+			message_arrived(s, &msg, bytes, n);
+	}
+	s->changes += any;
+	return any;
+}

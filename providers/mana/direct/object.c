@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Objects of verbs, laid open for programs that drive them themselves. */
+#include "providers/mana/direct/direct.h"
+
+#define OBJECTS_KNOWN ((uint64_t)(MANADV_OBJ_QP | MANADV_OBJ_CQ | MANADV_OBJ_RWQ))
+
+static void qp_show(const struct mana_qp *qp, struct manadv_qp *out)
+{
+	*out = (struct manadv_qp){
+		.sq_buf = qp->sq.buf.base,
+		.sq_count = qp->sq.entries,
+		.sq_size = qp->sq.bytes,
+		.sq_id = qp->sq.number,
+		.tx_vp_offset = qp->tx_vp_offset,
+		.db_page = to_mctx(qp->vqp.qp.context)->doorbells.base,
+	};
+}
+
+static void cq_show(const struct mana_cq *cq, struct manadv_cq *out)
+{
+	*out = (struct manadv_cq){
+		.buf = cq->queue.buf.base,
+		.count = cq->queue.entries,
+		.cq_id = cq->queue.number,
+	};
+}
+
+static void rwq_show(const struct mana_wq *wq, struct manadv_rwq *out)
+{
+	*out = (struct manadv_rwq){
+		.buf = wq->queue.buf.base,
+		.count = wq->queue.entries,
+		.size = wq->queue.bytes,
+		.wq_id = wq->queue.number,
+		.db_page = to_mctx(wq->vwq.wq.context)->doorbells.base,
+	};
+}
+
+/* Of the first object there is. */
+static struct ibv_context *context_of(const struct manadv_obj *obj, uint64_t type)
+{
+	return type & MANADV_OBJ_QP    ? obj->qp.in->context
+	       : type & MANADV_OBJ_CQ  ? obj->cq.in->context
+	       : type & MANADV_OBJ_RWQ ? obj->rwq.in->context
+				       : NULL;
+}
+
+MANADV_EXPORT int manadv_init_obj(struct manadv_obj *obj, uint64_t obj_type)
+{
+	struct ibv_context *ctx = context_of(obj, obj_type);
+
+	if (obj_type & ~OBJECTS_KNOWN) {
+		log_err("mana: manadv_init_obj: obj_type 0x%llx: 0x%llx are known",
+			(unsigned long long)obj_type, (unsigned long long)OBJECTS_KNOWN);
+		return EINVAL;
+	}
+	if (!ctx) /* nothing is asked for */
+		return 0;
+	if (!manadv_context(ctx, __func__))
+		return EOPNOTSUPP;
+	if (obj_type & MANADV_OBJ_QP)
+		qp_show(to_mqp(obj->qp.in), obj->qp.out);
+	if (obj_type & MANADV_OBJ_CQ)
+		cq_show(to_mcq(obj->cq.in), obj->cq.out);
+	if (obj_type & MANADV_OBJ_RWQ)
+		rwq_show(to_mwq(obj->rwq.in), obj->rwq.out);
+	return 0;
+}

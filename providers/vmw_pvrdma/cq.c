@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Completion queues apart from polling: their memory, arming, what a queue pair leaves behind. */
+#include <string.h>
+
+#include "providers/vmw_pvrdma/pvrdma.h"
+
+enum {
+	CQE_COUNT_MAX = 1 << 24,
+	CQE_SHIFT = 6,
+};
+_Static_assert(sizeof(struct pvrdma_cqe) == 1 << CQE_SHIFT, "as the device writes it");
+
+static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
+{
+	if (in->extended) {
+		verbs_err(ctx, "ibv_create_cq_ex: vmw_pvrdma has ibv_create_cq() only");
+		return -EOPNOTSUPP;
+	}
+	if (!in->attr->cqe || in->attr->cqe > CQE_COUNT_MAX) {
+		verbs_err(ctx, "ibv_create_cq: %u entries are not possible (1 to %u are)",
+			  in->attr->cqe, CQE_COUNT_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What the kernel made of it has to fit into the memory that it was given. */
+static int cq_accept(struct pvrdma_cq *cq, uint32_t entries, uint32_t cqn)
+{
+	uint32_t granted = cq->vcq.cq.cqe;
+
+	if (!granted || granted > entries || granted & (granted - 1)) {
+		verbs_err(cq->vcq.cq.context,
+			  "ibv_create_cq: the kernel grants %u entries of %u, not a power of 2",
+			  granted, entries);
+		return -EPROTO;
+	}
+	cq->cqn = cqn & PVRDMA_UAR_HANDLE_MASK;
+	cq->ring.entries = granted;
+	return 0;
+}
+
+static int cq_create(struct pvrdma_cq *cq, const struct verbs_create_cq *in, uint32_t entries)
+{
+	struct pvrdma_create_cq_resp resp = {};
+	struct pvrdma_create_cq cmd = {
+		.buf_addr = (uintptr_t)cq->buf.base,
+		.buf_size = cq->buf.size,
+	};
+	struct verbs_udata udata = {
+		.in = &cmd,
+		.in_len = sizeof(cmd),
+		.out = &resp,
+		.out_len = sizeof(resp),
+	};
+	struct ibv_cq_init_attr_ex attr = *in->attr;
+	struct verbs_create_cq request = *in;
+	int r;
+
+	attr.cqe = entries;
+	request.attr = &attr;
+	request.udata = &udata;
+	r = uverbs_create_cq(&cq->vcq, &request);
+	if (r < 0)
+		return r;
+	r = cq_accept(cq, entries, resp.cqn);
+	if (r < 0)
+		uverbs_destroy_cq(&cq->vcq);
+	return r;
+}
+
+int pvrdma_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
+{
+	struct pvrdma_context *ctx = to_pctx(vcq->cq.context);
+	struct pvrdma_cq *cq = to_pcq(&vcq->cq);
+	uint32_t entries;
+	int r = cq_check(vcq->cq.context, in);
+
+	if (r < 0)
+		return r;
+	entries = round_up_pow2(in->attr->cqe);
+	r = pvrdma_buf_alloc(vcq->cq.context, &cq->buf, (uint64_t)entries << CQE_SHIFT);
+	if (r < 0)
+		return r;
+	cq->uar = ctx->uar.base;
+	cq->ring.words = (struct pvrdma_words *)cq->buf.base + 1;
+	cq->ring.slots = (char *)cq->buf.base + ctx->page_size;
+	cq->ring.shift = CQE_SHIFT;
+	r = cq_create(cq, in, entries);
+	if (r < 0)
+		kit_buf_free(&cq->buf);
+	return r;
+}
+
+int pvrdma_destroy_cq(struct verbs_cq *vcq)
+{
+	int r = uverbs_destroy_cq(vcq);
+
+	if (!r)
+		kit_buf_free(&to_pcq(&vcq->cq)->buf);
+	return r;
+}
+
+int pvrdma_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	const struct pvrdma_cq *cq = to_pcq(ibcq);
+
+	mmio_write_32(cq->uar + PVRDMA_UAR_CQ_OFFSET,
+		      cq->cqn | (solicited_only ? PVRDMA_UAR_CQ_ARM_SOL : PVRDMA_UAR_CQ_ARM));
+	return 0;
+}
+
+/* ---- a queue pair goes, or starts anew */
+
+static void clean_locked(struct pvrdma_cq *cq, const struct pvrdma_qp *qp)
+{
+	struct pvrdma_ring *ring = &cq->ring;
+	uint32_t mask = 2 * ring->entries - 1, freed = 0;
+	int count = pvrdma_cq_look(cq);
+
+	/* From the last one back: what stays moves towards the end. */
+	for (int i = count; i-- > 0;) {
+		const struct pvrdma_cqe *cqe = pvrdma_ring_slot(ring, ring->index + i);
+
+		if ((cqe->qp & PVRDMA_HANDLE_MASK) == (qp->handle & PVRDMA_HANDLE_MASK))
+			freed++;
+		else if (freed)
+			memcpy(pvrdma_ring_slot(ring, ring->index + i + freed), cqe, sizeof(*cqe));
+	}
+	if (!freed)
+		return;
+	ring->index = (ring->index + freed) & mask;
+	/* release: the entries that stay are where they belong before the device has the others */
+	atomic_store_explicit(&ring->words->head, ring->index, memory_order_release);
+}
+
+static void cqs_lock(struct pvrdma_cq *a, struct pvrdma_cq *b)
+{
+	struct pvrdma_cq *first = b->cqn < a->cqn ? b : a;
+
+	spinlock_lock(&first->lock);
+	if (a != b)
+		spinlock_lock(first == a ? &b->lock : &a->lock);
+}
+
+static void cqs_unlock(struct pvrdma_cq *a, struct pvrdma_cq *b)
+{
+	spinlock_unlock(&a->lock);
+	if (a != b)
+		spinlock_unlock(&b->lock);
+}
+
+void pvrdma_cqs_clean(struct pvrdma_qp *qp, bool gone)
+{
+	struct pvrdma_cq *send_cq = qp->send_cq, *recv_cq = qp->recv_cq;
+
+	cqs_lock(send_cq, recv_cq);
+	if (gone)
+		idtable_take(&to_pctx(qp->vqp.qp.context)->qpns, qp->handle & PVRDMA_HANDLE_MASK,
+			     pvrdma_qpn_entry(qp->vqp.qp.qp_num));
+	clean_locked(recv_cq, qp);
+	if (send_cq != recv_cq)
+		clean_locked(send_cq, qp);
+	cqs_unlock(send_cq, recv_cq);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * VMware's paravirtual adapter: work requests and completions travel through rings in this
+ * process's memory, which the device reads and writes (ring.h); a page of registers, which all
+ * objects of a context share, tells of news. Formats are in rdma/vmw_pvrdma-abi.h, in the order of
+ * the processor, which is x86.
+ *
+ * Locks, in the order in which they are taken:
+ *   pvrdma_context.qp_lock	queue pairs come and go: a handle is not given again before its
+ * completions are gone
+ *   pvrdma_cq.lock	the ring of completions; of two queues that of the smaller number first
+ *   pvrdma_sq.lock, pvrdma_rq.lock	a ring of requests
+ * The registers need none: each store is of one word.
+ *
+ * What the device wrote is not trusted: an index is checked, an object looked up, before anything
+ * is done with it.
+ */
+#ifndef PVRDMA_H
+#define PVRDMA_H
+
+#include <rdma/vmw_pvrdma-abi.h>
+
+#include "libibverbs/provider.h"
+#include "libibverbs/uverbs/uverbs.h"
+#include "providers/kit/barrier.h"
+#include "providers/kit/buf.h"
+#include "providers/kit/idtable.h"
+#include "providers/kit/mmio.h"
+#include "providers/kit/page.h"
+#include "providers/kit/refuse.h"
+#include "providers/vmw_pvrdma/ring.h"
+#include "util/spinlock.h"
+
+enum {
+	PVRDMA_HANDLE_MASK = 0xffff, /* of a queue pair's handle, in completions */
+};
+
+/* PVRDMA_UAR_QP_RECV and PVRDMA_UAR_CQ_POLL, which are shifted into a sign. */
+#define PVRDMA_DOORBELL_RECV (1u << 31)
+#define PVRDMA_DOORBELL_POLL (1u << 31)
+
+struct pvrdma_context {
+	struct verbs_context vctx;
+	uint32_t page_size;
+	struct kit_page uar;
+	pthread_mutex_t qp_lock;
+	/* Numbers of queue pairs, and not the objects, which may be gone where a completion names
+	 * them: by what it has of the handle. */
+	struct idtable qpns;
+};
+
+struct pvrdma_pd {
+	struct verbs_pd vpd;
+	uint32_t pdn;
+};
+
+/* The first page of @buf has the words: those of what is received. */
+struct pvrdma_cq {
+	struct verbs_cq vcq;
+	struct spinlock lock;
+	struct pvrdma_ring ring; /* its index: what the process has taken */
+	uint32_t tail;		 /* the device's word when it was looked at last */
+	uint32_t cqn;
+	char *uar;
+	struct kit_buf buf;
+	bool said; /* that something in the ring makes no sense */
+};
+
+/* A ring of receives, of a queue pair or of an SRQ. */
+struct pvrdma_rq {
+	struct spinlock lock;
+	int max_sge; /* -1 in states in which nothing is taken */
+	struct pvrdma_ring ring;
+	uint32_t doorbell;
+	char *reg;
+	atomic_uint said; /* enum kit_fault bits already explained in the log */
+};
+
+struct pvrdma_sq {
+	struct spinlock lock;
+	int max_sge; /* -1 in states in which nothing is taken */
+	struct pvrdma_ring ring;
+	uint32_t doorbell;
+	char *reg;
+	uint32_t ops;	  /* bit n: a request of IBV_WR_n is possible */
+	atomic_uint said; /* as of pvrdma_rq */
+};
+
+/* The first page of the send queue's memory has the words of both rings. */
+struct pvrdma_qp {
+	struct verbs_qp vqp;
+	struct pvrdma_sq sq;
+	struct pvrdma_rq rq;
+	uint32_t handle;
+	struct pvrdma_cq *send_cq, *recv_cq;
+	struct kit_buf sq_buf, rq_buf;
+};
+
+struct pvrdma_srq {
+	struct verbs_srq vsrq;
+	struct pvrdma_rq rq;
+	struct kit_buf buf;
+};
+
+struct pvrdma_ah {
+	struct ibv_ah ah;
+	struct pvrdma_av av;
+};
+
+static inline struct pvrdma_context *to_pctx(struct ibv_context *ctx)
+{
+	return (struct pvrdma_context *)to_vctx(ctx);
+}
+
+static inline struct pvrdma_cq *to_pcq(struct ibv_cq *cq)
+{
+	return (struct pvrdma_cq *)cq;
+}
+
+static inline struct pvrdma_qp *to_pqp(struct ibv_qp *qp)
+{
+	return (struct pvrdma_qp *)qp;
+}
+
+static inline struct pvrdma_srq *to_psrq(struct ibv_srq *srq)
+{
+	return (struct pvrdma_srq *)srq;
+}
+
+/* What the table has of a number: never NULL. */
+static inline void *pvrdma_qpn_entry(uint32_t qpn)
+{
+	return (void *)((uintptr_t)qpn + 1);
+}
+
+/* Return: whether there is a queue pair of that handle. */
+static inline bool pvrdma_qpn_find(struct pvrdma_context *ctx, uint64_t handle, uint32_t *ret_qpn)
+{
+	uintptr_t entry = (uintptr_t)idtable_find(&ctx->qpns, handle & PVRDMA_HANDLE_MASK);
+
+	*ret_qpn = entry - 1;
+	return entry;
+}
+
+/* context.c */
+int pvrdma_open_context(struct verbs_context *vctx, const struct verbs_open_context *in);
+void pvrdma_close_context(struct verbs_context *vctx);
+int pvrdma_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
+/* A buffer that begins with a page of words, and has @bytes behind it. */
+int pvrdma_buf_alloc(struct ibv_context *ctx, struct kit_buf *buf, uint64_t bytes);
+
+/* cq.c */
+int pvrdma_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
+int pvrdma_destroy_cq(struct verbs_cq *vcq);
+int pvrdma_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
+/* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
+ * polls finds it. */
+void pvrdma_cqs_clean(struct pvrdma_qp *qp, bool gone);
+
+/* poll.c */
+int pvrdma_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
+/* With the lock held: how many entries there are; -EIO: the device's word is none. */
+int pvrdma_cq_look(struct pvrdma_cq *cq);
+
+/* qp.c */
+int pvrdma_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
+int pvrdma_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
+int pvrdma_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
+int pvrdma_destroy_qp(struct verbs_qp *vqp);
+
+/* srq.c */
+int pvrdma_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in);
+int pvrdma_destroy_srq(struct verbs_srq *vsrq);
+
+/* send.c, recv.c */
+int pvrdma_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+/* Bits of pvrdma_sq.ops. */
+uint32_t pvrdma_send_ops(enum ibv_qp_type type);
+int pvrdma_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int pvrdma_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
+			 struct ibv_recv_wr **bad_wr);
+
+/* ah.c */
+int pvrdma_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in);
+int pvrdma_destroy_ah(struct ibv_ah *ibah);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Posting receives, to a queue pair's own ring and to that of an SRQ, which are alike. */
+#include "providers/vmw_pvrdma/pvrdma.h"
+
+static void recv_build(struct pvrdma_rq_wqe_hdr *wqe, const struct ibv_recv_wr *wr)
+{
+	struct pvrdma_sge *sge = (struct pvrdma_sge *)(wqe + 1);
+
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = wr->num_sge;
+	for (int i = 0; i < wr->num_sge; i++)
+		sge[i] = (struct pvrdma_sge){
+			.addr = wr->sg_list[i].addr,
+			.length = wr->sg_list[i].length,
+			.lkey = wr->sg_list[i].lkey,
+		};
+}
+
+/* As many as there is room for. Return: the first one that was not taken, or NULL. */
+static struct ibv_recv_wr *recv_post(struct pvrdma_rq *rq, struct ibv_recv_wr *wr)
+{
+	/* 0 in states in which nothing is taken. */
+	uint32_t sge_limit = (uint32_t)rq->max_sge + 1;
+	uint32_t index = rq->ring.index;
+	uint32_t room = sge_limit ? pvrdma_ring_room(&rq->ring) : 0;
+
+	for (; wr; wr = wr->next) {
+		if (unlikely((uint32_t)wr->num_sge >= sge_limit || !room ||
+			     (wr->num_sge && !wr->sg_list)))
+			break;
+		recv_build(pvrdma_ring_slot(&rq->ring, index), wr);
+		index = pvrdma_ring_next(&rq->ring, index);
+		room--;
+	}
+	if (index == rq->ring.index)
+		return wr;
+	rq->ring.index = index;
+	barrier_to_device();
+	/* release: the requests are there before the tail says so */
+	atomic_store_explicit(&rq->ring.words->tail, index, memory_order_release);
+	barrier_to_device();
+	mmio_write_32(rq->reg, rq->doorbell);
+	return wr;
+}
+
+/* Why a request was not taken: the offending value, and what would be possible. */
+static enum kit_fault fault_find(const struct pvrdma_rq *rq, const struct ibv_recv_wr *wr,
+				 uint64_t *ret_value, uint32_t *ret_limit)
+{
+	*ret_value = 0;
+	*ret_limit = rq->ring.entries;
+	if (!rq->ring.entries)
+		return KIT_FAULT_NO_QUEUE;
+	if (rq->max_sge < 0)
+		return KIT_FAULT_STATE;
+	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge) {
+		*ret_value = (uint32_t)wr->num_sge;
+		*ret_limit = rq->max_sge;
+		return KIT_FAULT_NUM_SGE;
+	}
+	return wr->num_sge && !wr->sg_list ? KIT_FAULT_SG_LIST : KIT_FAULT_FULL;
+}
+
+__attribute__((noinline, cold)) static int recv_refuse(struct ibv_qp *qp, struct pvrdma_rq *rq,
+						       const struct ibv_recv_wr *wr)
+{
+	uint64_t value;
+	uint32_t limit;
+	enum kit_fault fault = fault_find(rq, wr, &value, &limit);
+
+	return kit_recv_refuse(qp, &rq->said, fault, value, limit);
+}
+
+int pvrdma_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct pvrdma_rq *rq = &to_pqp(ibqp)->rq;
+
+	spinlock_lock(&rq->lock);
+	wr = recv_post(rq, wr);
+	spinlock_unlock(&rq->lock);
+	if (likely(!wr))
+		return 0;
+	*bad_wr = wr;
+	return recv_refuse(ibqp, rq, wr);
+}
+
+__attribute__((noinline, cold)) static int srq_refuse(struct pvrdma_srq *srq,
+						      const struct ibv_recv_wr *wr)
+{
+	uint64_t value;
+	uint32_t limit;
+	enum kit_fault fault = fault_find(&srq->rq, wr, &value, &limit);
+
+	return kit_srq_refuse(&srq->vsrq.srq, &srq->rq.said, fault, value, limit);
+}
+
+int pvrdma_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct pvrdma_srq *srq = to_psrq(ibsrq);
+
+	spinlock_lock(&srq->rq.lock);
+	wr = recv_post(&srq->rq, wr);
+	spinlock_unlock(&srq->rq.lock);
+	if (likely(!wr))
+		return 0;
+	*bad_wr = wr;
+	return srq_refuse(srq, wr);
+}
