@@ -98,6 +98,8 @@ static void below_waiting(void)
 	struct rt_pair pair = rt_pair_open(dev, &options);
 	int cqe = pair.a.cq->cqe;
 
+	if (rt_is_kernel(dev) && !rt_is_rxe(dev))
+		rt_skip("an adapter counts the places of its ring");
 	fill(&pair, 0, 6);
 	CHECK_INT(resize(&pair, 5), EINVAL);
 	CHECK_INT(resize(&pair, 1), EINVAL);
