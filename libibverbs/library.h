@@ -141,11 +141,17 @@ static inline bool verbs_pd_is_parent(const struct verbs_pd *pd)
 	return pd->of && !pd->imported;
 }
 
-/* pd.c: a queue is made with @pd, and is gone; of domains that stand for others this is counted. */
+/* pd.c: a queue is made with @pd, and is gone; of parent domains and imported views this is
+ * counted: no queue of theirs may find them freed. */
+
+static inline bool verbs_pd_counts_queues(const struct verbs_pd *pd)
+{
+	return pd->of || pd->imported;
+}
 
 static inline void verbs_parent_hold(struct ibv_pd *pd)
 {
-	if (pd && unlikely(to_vpd(pd)->of))
+	if (pd && unlikely(verbs_pd_counts_queues(to_vpd(pd))))
 		atomic_fetch_add_explicit(&to_vpd(pd)->users, 1, memory_order_relaxed);
 }
 
@@ -154,7 +160,7 @@ void verbs_pd_release(struct verbs_pd *pd);
 
 static inline void verbs_parent_release(struct ibv_pd *pd)
 {
-	if (pd && unlikely(to_vpd(pd)->of))
+	if (pd && unlikely(verbs_pd_counts_queues(to_vpd(pd))))
 		verbs_pd_release(to_vpd(pd));
 }
 

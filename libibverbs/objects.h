@@ -36,8 +36,8 @@ struct verbs_udata {
  * A parent domain stands for its protection domain @of: it has the same handle in the kernel, and
  * allocators that a provider asks for the memory of queues.
  * @users: parent domains made of this one; of a parent domain, the queues made with it: they may
- * hold memory of its allocators; of an imported view with @of, the queues made with it, which name
- * it, and one until it is given back
+ * hold memory of its allocators; of an imported view both, for all of them name it, and one until
+ * it is given back
  */
 struct verbs_pd {
 	struct ibv_pd pd;
@@ -139,7 +139,8 @@ struct verbs_dmah {
 
 /* Of ibv_alloc_buf(): @addr, and @dmabuf_fd where there is one, are the op's to fill. */
 struct ibv_buf {
-	struct ibv_pd *pd;
+	struct ibv_context *context;
+	struct ibv_pd *pd; /* to compare: it may be gone before */
 	void *addr;
 	size_t size;
 	int dmabuf_fd; /* -1: plain memory */

@@ -54,23 +54,32 @@ static int parent_dealloc(struct verbs_pd *parent)
 		ctx_ops(ctx)->dealloc_parent_domain(parent);
 	if (parent->td)
 		atomic_fetch_sub(&to_vtd(parent->td)->users, 1);
-	atomic_fetch_sub(&parent->of->users, 1);
+	verbs_pd_release(parent->of);
 	free(parent);
 	return 0;
 }
 
+/* Views are judged by the device where it says what they are views of. */
+static int pd_check_users(const struct verbs_pd *pd)
+{
+	unsigned int users = atomic_load(&pd->users);
+
+	if (pd->of || users <= pd->imported)
+		return 0;
+	verbs_err(pd->pd.context, "ibv_dealloc_pd: pd %u: %u %s", pd->pd.handle,
+		  users - pd->imported,
+		  pd->imported ? "queues and parent domains of this imported one still exist"
+			       : "parent domains still stand for it");
+	return -EBUSY;
+}
+
 static int pd_dealloc(struct verbs_pd *pd)
 {
-	/* Of a view, its own queues, and the device says that it is one. */
-	unsigned int parents = pd->of ? 0 : atomic_load(&pd->users);
 	struct ibv_context *ctx = pd->pd.context;
-	int r;
+	int r = pd_check_users(pd);
 
-	if (parents) {
-		verbs_err(ctx, "ibv_dealloc_pd: pd %u: %u parent domains still stand for it",
-			  pd->pd.handle, parents);
-		return -EBUSY;
-	}
+	if (r < 0)
+		return r;
 	r = verbs_destroy_result(ctx, "ibv_dealloc_pd: pd", pd->pd.handle,
 				 ctx_ops(ctx)->dealloc_pd(&pd->pd));
 	if (!r)
@@ -124,17 +133,7 @@ VERBS_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
 			  pd->handle);
 		return;
 	}
-	if (to_vpd(pd)->of) {
-		verbs_pd_release(to_vpd(pd));
-		return;
-	}
-	if (atomic_load(&to_vpd(pd)->users)) {
-		verbs_err(pd->context,
-			  "ibv_unimport_pd: pd %u: %u parent domains still stand for it",
-			  pd->handle, atomic_load(&to_vpd(pd)->users));
-		return;
-	}
-	free(to_vpd(pd));
+	verbs_pd_release(to_vpd(pd));
 }
 
 /* ---- thread domains ---- */

@@ -111,7 +111,7 @@ int uroce_free_dm(struct verbs_dm *vdm)
 
 int uroce_alloc_buf(struct ibv_buf *buf)
 {
-	struct uroce_host *host = ctx_host(buf->pd->context);
+	struct uroce_host *host = ctx_host(buf->context);
 	int r = uroce_host_check(host);
 
 	/* None of no bytes, which is a buffer all the same. */
@@ -121,8 +121,7 @@ int uroce_alloc_buf(struct ibv_buf *buf)
 
 void uroce_free_buf(struct ibv_buf *buf)
 {
-	uroce_segment_free(ctx_host(buf->pd->context)->shm, buf->addr,
-			   max_of(buf->size, (size_t)1));
+	uroce_segment_free(ctx_host(buf->context)->shm, buf->addr, max_of(buf->size, (size_t)1));
 }
 
 int uroce_reg_dm_mr(struct verbs_mr *vmr, const struct verbs_reg_dm_mr *in)
