@@ -47,11 +47,12 @@ static inline const struct verbs_ops *ctx_ops(struct ibv_context *ctx)
 
 /*
  * An object of @other is none of @ctx: its handle names some other object there, or nothing. Where
- * one of them was imported both may be one for the kernel, which then is left to judge.
+ * one of them was imported both may be one context of one device, which then is left to judge.
  */
 static inline bool verbs_is_foreign(struct ibv_context *ctx, struct ibv_context *other)
 {
-	return unlikely(other != ctx) && !ctx_priv(ctx)->imported && !ctx_priv(other)->imported;
+	return unlikely(other != ctx) && (other->device != ctx->device ||
+					  (!ctx_priv(ctx)->imported && !ctx_priv(other)->imported));
 }
 
 /*
