@@ -92,6 +92,36 @@ static void pd_first(void)
 	rt_close(dev);
 }
 
+/* So may a window and its region, and the queue pair is in the domain all the same. */
+static void window_first(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct ibv_pd *imported = ibv_import_pd(dev->ctx, dev->pd->handle), *own = dev->pd;
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+	struct ibv_mw_bind bind = { .wr_id = 5, .send_flags = IBV_SEND_SIGNALED };
+	struct rt_buf buf;
+	struct ibv_mw *mw;
+
+	CHECK(imported);
+	mw = ibv_alloc_mw(imported, IBV_MW_TYPE_1);
+	if (!mw)
+		rt_skip("the device has no memory windows");
+	dev->pd = imported;
+	buf = rt_buf_alloc(dev, 4096, RT_ACCESS | IBV_ACCESS_MW_BIND);
+	dev->pd = own;
+	ibv_unimport_pd(imported);
+	bind.bind_info = (struct ibv_mw_bind_info){ .mr = buf.mr,
+						    .addr = (uintptr_t)buf.p,
+						    .length = 4096,
+						    .mw_access_flags = IBV_ACCESS_REMOTE_WRITE };
+	CHECK_OK(ibv_bind_mw(pair.a.qp, mw, &bind));
+	EXPECT(&pair.a, 5, IBV_WC_BIND_MW);
+	CHECK_OK(ibv_dealloc_mw(mw));
+	rt_buf_free(&buf);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
 static void mr(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -600,6 +630,7 @@ static const struct rt_case cases[] = {
 	{ "device", device },
 	{ "pd", pd },
 	{ "pd_first", pd_first },
+	{ "window_first", window_first },
 	{ "mr", mr },
 	{ "region", region },
 	{ "peer", peer },
