@@ -405,7 +405,7 @@ static const struct rt_mistake mistakes[] = {
 	  RT_LACKS("ibv_create_wq") },
 	{ "qp_ex_other_table", qp_ex_other_table, EINVAL, "must all be of one context",
 	  RT_LACKS("ibv_create_wq") },
-	{ "ah_from_wc_port", ah_from_wc_port, EINVAL, "99" },
+	{ "ah_from_wc_port", ah_from_wc_port, EINVAL, "port 99 does not exist" },
 	{ "attach_comp_mask", attach_comp_mask, EOPNOTSUPP, "comp_mask 0x80000000",
 	  RT_LACKS("ibv_create_counters") },
 	{ "attach_other_flow", attach_other_flow, EINVAL, "the flow belongs to another context",
