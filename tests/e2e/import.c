@@ -612,6 +612,9 @@ static void forked(void)
 	struct rt_child child;
 	int sockets[2];
 
+#ifdef __SANITIZE_THREAD__
+	rt_skip("under ThreadSanitizer a forked child has no threads");
+#endif
 	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
 	parent = owner_open(sockets[0]);
 	if (rt_is_kernel(parent.dev))
