@@ -19,7 +19,7 @@ static int buf_alloc(struct ibv_pd *pd, size_t size, struct ibv_buf **ret_buf)
 
 	if (!buf)
 		return -ENOMEM;
-	*buf = (struct ibv_buf){ .pd = pd, .size = size, .dmabuf_fd = -1 };
+	*buf = (struct ibv_buf){ .context = pd->context, .pd = pd, .size = size, .dmabuf_fd = -1 };
 	r = ops->alloc_buf ? ops->alloc_buf(buf) : buf_alloc_plain(buf);
 	if (r < 0) {
 		verbs_err(pd->context, "ibv_alloc_buf: %zu bytes: %s", size, strerror(-r));
@@ -40,7 +40,7 @@ VERBS_EXPORT void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf 
 
 VERBS_EXPORT void ibv_free_buf(struct ibv_buf *buf)
 {
-	const struct verbs_ops *ops = ctx_ops(buf->pd->context);
+	const struct verbs_ops *ops = ctx_ops(buf->context);
 
 	if (ops->free_buf)
 		ops->free_buf(buf);

@@ -71,7 +71,7 @@ static int cq_check_parent(struct ibv_context *ctx, const char *verb, struct ibv
 {
 	if (!parent)
 		return explain_null(verb, "parent_domain");
-	if (parent->context != ctx || !to_vpd(parent)->of) {
+	if (parent->context != ctx || !verbs_pd_is_parent(to_vpd(parent))) {
 		verbs_err(ctx, "%s: parent_domain: pd %u is %s", verb, parent->handle,
 			  parent->context != ctx ? "of another context"
 						 : "a protection domain, not a parent domain");

@@ -394,22 +394,28 @@ VERBS_EXPORT int ibv_close_device(struct ibv_context *ctx)
 	return 0;
 }
 
-/* The device that the open character device @cmd_fd belongs to. */
+/* Of the kernel's devices it is the open node; a provider in user space knows its own. */
+static bool device_has(const struct verbs_device *device, int cmd_fd, const struct stat *st)
+{
+	if (device->cdev)
+		return S_ISCHR(st->st_mode) && device->cdev == st->st_rdev;
+	return S_ISSOCK(st->st_mode) && device->provider && device->provider->owns &&
+	       device->provider->owns(device, cmd_fd);
+}
+
+/* The device that a context of this descriptor belongs to. */
 static int device_of_descriptor(int cmd_fd, struct verbs_device **ret_device)
 {
 	struct ibv_device **list;
 	struct stat st;
 
-	/* The cmd_fd of a user-space device: there is nothing that another process could share. */
-	if (cmd_fd == -1)
-		return -EOPNOTSUPP;
-	if (fstat(cmd_fd, &st) < 0 || !S_ISCHR(st.st_mode))
+	if (fstat(cmd_fd, &st) < 0 || !(S_ISCHR(st.st_mode) || S_ISSOCK(st.st_mode)))
 		return -EINVAL;
 	list = ibv_get_device_list(NULL);
 	if (!list)
 		return -errno;
 	for (int i = 0; list[i] && !*ret_device; i++)
-		if (to_vdev(list[i])->cdev == st.st_rdev)
+		if (device_has(to_vdev(list[i]), cmd_fd, &st))
 			*ret_device = to_vdev(list[i]);
 	if (*ret_device)
 		verbs_device_get(*ret_device);
@@ -426,9 +432,9 @@ static int device_import(int cmd_fd, struct verbs_context **ret_ctx)
 
 	if (r < 0) {
 		log_err("libibverbs ibv_import_device: descriptor %d: %s%s", cmd_fd, strerror(-r),
-			r == -EINVAL	   ? "; it is not the cmd_fd of an RDMA device's context"
-			: r == -EOPNOTSUPP ? "; a user-space device has none to import"
-					   : "");
+			r == -EINVAL   ? "; it is not the cmd_fd of an RDMA device's context"
+			: r == -ENODEV ? "; no device that is seen here has it"
+				       : "");
 		return r;
 	}
 	fd = fcntl(cmd_fd, F_DUPFD_CLOEXEC, 0);

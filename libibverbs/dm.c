@@ -112,9 +112,8 @@ VERBS_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 			  dm->handle);
 		return;
 	}
-	if (ctx_ops(ctx)->unimport_dm)
-		ctx_ops(ctx)->unimport_dm(to_vdm(dm));
-	free(to_vdm(dm));
+	if (!ctx_ops(ctx)->unimport_dm || !ctx_ops(ctx)->unimport_dm(to_vdm(dm)))
+		free(to_vdm(dm));
 }
 
 VERBS_EXPORT int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)

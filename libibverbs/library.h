@@ -47,11 +47,12 @@ static inline const struct verbs_ops *ctx_ops(struct ibv_context *ctx)
 
 /*
  * An object of @other is none of @ctx: its handle names some other object there, or nothing. Where
- * one of them was imported both may be one for the kernel, which then is left to judge.
+ * one of them was imported both may be one context of one device, which then is left to judge.
  */
 static inline bool verbs_is_foreign(struct ibv_context *ctx, struct ibv_context *other)
 {
-	return unlikely(other != ctx) && !ctx_priv(ctx)->imported && !ctx_priv(other)->imported;
+	return unlikely(other != ctx) && (other->device != ctx->device ||
+					  (!ctx_priv(ctx)->imported && !ctx_priv(other)->imported));
 }
 
 /*
@@ -129,18 +130,39 @@ static inline void verbs_events_init(pthread_mutex_t *mutex, pthread_cond_t *con
 	*cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
 
-/* pd.c: a queue is made with @pd, and is gone; only of parent domains this is counted. */
+/* Of the kernel, not of a provider in user space. */
+static inline bool verbs_is_kernel(struct ibv_context *ctx)
+{
+	return to_vdev(ctx->device)->cdev;
+}
+
+/* A view of another process's domain may stand for another one, too. */
+static inline bool verbs_pd_is_parent(const struct verbs_pd *pd)
+{
+	return pd->of && !pd->imported;
+}
+
+/* pd.c: a queue is made with @pd, and is gone; of parent domains and imported views this is
+ * counted: no queue of theirs may find them freed. */
+
+static inline bool verbs_pd_counts_queues(const struct verbs_pd *pd)
+{
+	return pd->of || pd->imported;
+}
 
 static inline void verbs_parent_hold(struct ibv_pd *pd)
 {
-	if (pd && unlikely(to_vpd(pd)->of))
+	if (pd && unlikely(verbs_pd_counts_queues(to_vpd(pd))))
 		atomic_fetch_add_explicit(&to_vpd(pd)->users, 1, memory_order_relaxed);
 }
 
+/* One user less; an imported view that is given back goes with the last. */
+void verbs_pd_release(struct verbs_pd *pd);
+
 static inline void verbs_parent_release(struct ibv_pd *pd)
 {
-	if (pd && unlikely(to_vpd(pd)->of))
-		atomic_fetch_sub_explicit(&to_vpd(pd)->users, 1, memory_order_relaxed);
+	if (pd && unlikely(verbs_pd_counts_queues(to_vpd(pd))))
+		verbs_pd_release(to_vpd(pd));
 }
 
 /* context.c */

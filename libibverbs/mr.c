@@ -37,7 +37,7 @@ static bool memory_is_ok(const void *addr, uint64_t length)
 static bool mr_is_fork_protected(const struct verbs_mr *mr)
 {
 	return mr->mr_type == VERBS_MR_PLAIN && !(mr->access & IBV_ACCESS_ON_DEMAND) &&
-	       mr->ibv_mr.context->cmd_fd >= 0;
+	       verbs_is_kernel(mr->ibv_mr.context);
 }
 
 /*

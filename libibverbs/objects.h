@@ -45,12 +45,14 @@ struct verbs_udata {
  * A parent domain stands for its protection domain @of: it has the same handle in the kernel, and
  * allocators that a provider asks for the memory of queues.
  * @users: parent domains made of this one; of a parent domain, the queues made with it: they may
- * hold memory of its allocators
+ * hold memory of its allocators; of an imported view both, for all of them name it, and one until
+ * it is given back
  */
 struct verbs_pd {
 	struct ibv_pd pd;
-	struct verbs_pd *of; /* NULL: it is a protection domain itself */
-	struct ibv_td *td;   /* of a parent domain, or NULL */
+	struct verbs_pd
+		*of; /* NULL: it is a protection domain itself; also that of an imported view */
+	struct ibv_td *td; /* of a parent domain, or NULL */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);
 	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
@@ -146,7 +148,8 @@ struct verbs_dmah {
 
 /* Of ibv_alloc_buf(): @addr, and @dmabuf_fd where there is one, are the op's to fill. */
 struct ibv_buf {
-	struct ibv_pd *pd;
+	struct ibv_context *context;
+	struct ibv_pd *pd; /* to compare: it may be gone before */
 	void *addr;
 	size_t size;
 	int dmabuf_fd; /* -1: plain memory */
@@ -259,7 +262,7 @@ struct verbs_create_ah {
 	struct verbs_udata *udata;
 };
 
-/* @imported: the context exists in the kernel; another process opened it. */
+/* @imported: the context exists, and cmd_fd of the new one leads to it. */
 struct verbs_open_context {
 	bool imported;
 	struct verbs_udata *udata;

@@ -54,22 +54,32 @@ static int parent_dealloc(struct verbs_pd *parent)
 		ctx_ops(ctx)->dealloc_parent_domain(parent);
 	if (parent->td)
 		atomic_fetch_sub(&to_vtd(parent->td)->users, 1);
-	atomic_fetch_sub(&parent->of->users, 1);
+	verbs_pd_release(parent->of);
 	free(parent);
 	return 0;
 }
 
+/* Views are judged by the device where it says what they are views of. */
+static int pd_check_users(const struct verbs_pd *pd)
+{
+	unsigned int users = atomic_load(&pd->users);
+
+	if (pd->of || users <= pd->imported)
+		return 0;
+	verbs_err(pd->pd.context, "ibv_dealloc_pd: pd %u: %u %s", pd->pd.handle,
+		  users - pd->imported,
+		  pd->imported ? "queues and parent domains of this imported one still exist"
+			       : "parent domains still stand for it");
+	return -EBUSY;
+}
+
 static int pd_dealloc(struct verbs_pd *pd)
 {
-	unsigned int parents = atomic_load(&pd->users);
 	struct ibv_context *ctx = pd->pd.context;
-	int r;
+	int r = pd_check_users(pd);
 
-	if (parents) {
-		verbs_err(ctx, "ibv_dealloc_pd: pd %u: %u parent domains still stand for it",
-			  pd->pd.handle, parents);
-		return -EBUSY;
-	}
+	if (r < 0)
+		return r;
 	r = verbs_destroy_result(ctx, "ibv_dealloc_pd: pd", pd->pd.handle,
 				 ctx_ops(ctx)->dealloc_pd(&pd->pd));
 	if (!r)
@@ -81,7 +91,7 @@ VERBS_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 {
 	struct verbs_pd *vpd = to_vpd(pd);
 
-	return ret_int(vpd->of ? parent_dealloc(vpd) : pd_dealloc(vpd));
+	return ret_int(verbs_pd_is_parent(vpd) ? parent_dealloc(vpd) : pd_dealloc(vpd));
 }
 
 VERBS_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *ctx, uint32_t pd_handle)
@@ -101,7 +111,18 @@ VERBS_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *ctx, uint32_t pd_h
 		free(pd);
 		return ret_null(r);
 	}
+	verbs_parent_hold(&pd->pd);
 	return &pd->pd;
+}
+
+void verbs_pd_release(struct verbs_pd *pd)
+{
+	/* acq_rel: who is last sees what the others did with it. */
+	if (atomic_fetch_sub_explicit(&pd->users, 1, memory_order_acq_rel) > 1 || !pd->imported)
+		return;
+	if (ctx_ops(pd->pd.context)->unimport_pd)
+		ctx_ops(pd->pd.context)->unimport_pd(&pd->pd);
+	free(pd);
 }
 
 VERBS_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
@@ -112,13 +133,7 @@ VERBS_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
 			  pd->handle);
 		return;
 	}
-	if (atomic_load(&to_vpd(pd)->users)) {
-		verbs_err(pd->context,
-			  "ibv_unimport_pd: pd %u: %u parent domains still stand for it",
-			  pd->handle, atomic_load(&to_vpd(pd)->users));
-		return;
-	}
-	free(to_vpd(pd));
+	verbs_pd_release(to_vpd(pd));
 }
 
 /* ---- thread domains ---- */
@@ -189,7 +204,7 @@ static int parent_check(struct ibv_context *ctx, const struct ibv_parent_domain_
 		verbs_err(ctx, "%s: the PD and the thread domain must be of this context", verb);
 		return -EINVAL;
 	}
-	if (to_vpd(attr->pd)->of) {
+	if (verbs_pd_is_parent(to_vpd(attr->pd))) {
 		verbs_err(ctx, "%s: pd is a parent domain itself: give the protection domain",
 			  verb);
 		return -EINVAL;
@@ -203,7 +218,7 @@ static int parent_check(struct ibv_context *ctx, const struct ibv_parent_domain_
 static void parent_fill(struct verbs_pd *parent, const struct ibv_parent_domain_init_attr *attr)
 {
 	parent->pd.handle = attr->pd->handle;
-	parent->of = to_vpd(attr->pd);
+	parent->of = to_vpd(verbs_pd_protection(attr->pd));
 	parent->td = attr->td;
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
 		parent->alloc = attr->alloc;

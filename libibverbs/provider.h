@@ -148,7 +148,10 @@ struct verbs_ops {
 
 	int (*alloc_pd)(struct ibv_pd *pd, struct verbs_udata *udata);
 	int (*dealloc_pd)(struct ibv_pd *pd); /* never of a parent domain */
+	/* A view may be one of the domain in @of, of this process or made for it; the second is of
+	 * such, when no queue names it any more. */
 	int (*import_pd)(struct ibv_pd *pd, uint32_t handle);
+	void (*unimport_pd)(struct ibv_pd *pd);
 
 	/*
 	 * Thread domains and parent domains are the library's; the ops add what the provider makes
@@ -181,7 +184,7 @@ struct verbs_ops {
 	int (*alloc_dm)(struct verbs_dm *dm, const struct verbs_alloc_dm *in);
 	int (*free_dm)(struct verbs_dm *dm);
 	int (*import_dm)(struct verbs_dm *dm, uint32_t handle);
-	void (*unimport_dm)(struct verbs_dm *dm);	 /* NULL: nothing to do */
+	int (*unimport_dm)(struct verbs_dm *dm);	 /* NULL: nothing to do */
 	int (*dm_export_dmabuf_fd)(struct verbs_dm *dm); /* a new descriptor, or -errno */
 
 	int (*alloc_dmah)(struct verbs_dmah *dmah, const struct verbs_alloc_dmah *in);
@@ -349,6 +352,9 @@ struct verbs_provider {
 	const struct verbs_ops *ops;
 	/* Only a user-space provider: add its devices with verbs_device_add(). */
 	int (*list_devices)(struct verbs_device_list *list);
+	/* The same: whether the descriptor is the cmd_fd of a context of this device, whichever
+	 * process's; NULL: there are none. */
+	bool (*owns)(const struct verbs_device *device, int cmd_fd);
 	/* What the library of its direct verbs calls: of a type that only these two know; or NULL.
 	 */
 	const void *direct;
@@ -396,7 +402,8 @@ static inline struct verbs_pd *to_vpd(struct ibv_pd *pd)
 	return (struct verbs_pd *)pd;
 }
 
-/* The protection domain that @pd is, or that it stands for as a parent domain. */
+/* The protection domain that @pd is, or that it stands for as a parent domain or an imported view.
+ */
 static inline struct ibv_pd *verbs_pd_protection(struct ibv_pd *pd)
 {
 	struct verbs_pd *vpd = to_vpd(pd);

@@ -32,6 +32,12 @@ static int uroce_open_context(struct verbs_context *vctx, const struct verbs_ope
 		uroce_fault_verbs(vctx, &uroce_ops);
 	vctx->context.num_comp_vectors =
 		max_of((int)sysconf(_SC_NPROCESSORS_CONF), UROCE_LEAST_VECTORS);
+	r = in->imported ? uroce_import_open(ctx) : uroce_door_open(ctx);
+	if (r < 0) {
+		uroce_dev_put(ctx->dev);
+		uroce_event_close(ctx);
+		return r;
+	}
 	pthread_mutex_lock(&ctx->dev->lock);
 	LIST_INSERT_HEAD(&ctx->dev->contexts, ctx, entry);
 	pthread_mutex_unlock(&ctx->dev->lock);
@@ -42,6 +48,8 @@ static void uroce_close_context(struct verbs_context *vctx)
 {
 	struct uroce_context *ctx = (struct uroce_context *)vctx;
 
+	uroce_door_close(ctx);
+	uroce_import_close(ctx);
 	uroce_host_leave(ctx->dev->host, ctx);
 	pthread_mutex_lock(&ctx->dev->lock);
 	LIST_REMOVE(ctx, entry);
@@ -64,15 +72,21 @@ static const struct verbs_ops uroce_ops = {
 	.destroy_comp_channel = uroce_destroy_comp_channel,
 	.alloc_pd = uroce_alloc_pd,
 	.dealloc_pd = uroce_dealloc_pd,
+	.import_pd = uroce_import_pd,
+	.unimport_pd = uroce_unimport_pd,
 	.alloc_td = uroce_alloc_td,
 	.alloc_parent_domain = uroce_alloc_parent_domain,
 	.reg_mr = uroce_reg_mr,
 	.rereg_mr = uroce_rereg_mr,
 	.dereg_mr = uroce_dereg_mr,
+	.import_mr = uroce_import_mr,
+	.unimport_mr = uroce_unimport_mr,
 	.advise_mr = uroce_advise_mr,
 	.alloc_null_mr = uroce_alloc_null_mr,
 	.alloc_dm = uroce_alloc_dm,
 	.free_dm = uroce_free_dm,
+	.import_dm = uroce_import_dm,
+	.unimport_dm = uroce_unimport_dm,
 	.reg_dm_mr = uroce_reg_dm_mr,
 	.alloc_buf = uroce_alloc_buf,
 	.free_buf = uroce_free_buf,
@@ -134,6 +148,7 @@ static const struct verbs_provider uroce_provider = {
 	},
 	.ops = &uroce_ops,
 	.list_devices = uroce_list_devices,
+	.owns = uroce_owns,
 	.direct = &uroce_direct,
 };
 

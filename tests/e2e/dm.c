@@ -111,6 +111,45 @@ static void local(void)
 	rt_close(dev);
 }
 
+/* A region of no bytes opens none, wherever in the memory it is. */
+static void no_bytes(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+	struct ibv_dm *dm = dm_open(dev, SIZE);
+	struct ibv_mr *mr[3];
+
+	for (int i = 0; i < 3; i++) {
+		mr[i] = ibv_reg_dm_mr(dev->pd, dm, i * (SIZE / 2), 0,
+				      RT_ACCESS | IBV_ACCESS_ZERO_BASED);
+		CHECK(mr[i]);
+		CHECK_INT(mr[i]->length, 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		struct ibv_sge sge = rt_sge(&pair.a, 0, 1);
+		struct ibv_send_wr wr = rt_wr(IBV_WR_RDMA_WRITE, 1, &sge);
+		uint8_t byte;
+
+		memset(pair.a.buf.p, 0xff, 1);
+		wr.wr.rdma.rkey = mr[i]->rkey;
+		POST(&pair.a, &wr);
+		EXPECT_STATUS(&pair.a, 1, IBV_WC_REM_ACCESS_ERR);
+		CHECK_OK(ibv_memcpy_from_dm(&byte, dm, i < 2 ? i * (SIZE / 2) : SIZE - 1, 1));
+		CHECK_INT(byte, 0);
+		rt_qp_state(pair.a.qp, IBV_QPS_RESET);
+		rt_qp_state(pair.b.qp, IBV_QPS_RESET);
+		rt_pair_connect(&pair);
+	}
+	CHECK(!ibv_reg_dm_mr(dev->pd, dm, SIZE + 1, 0, IBV_ACCESS_ZERO_BASED));
+	CHECK_INT(errno, EINVAL);
+	CHECK_INT(ibv_free_dm(dm), EBUSY);
+	for (int i = 0; i < 3; i++)
+		CHECK_OK(ibv_dereg_mr(mr[i]));
+	CHECK_OK(ibv_free_dm(dm));
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
 static void refused(struct rt_dev *dev, size_t length, uint32_t log_align)
 {
 	struct ibv_alloc_dm_attr attr = { .length = length, .log_align_req = log_align };
@@ -140,9 +179,7 @@ static void mistakes(void)
 }
 
 static const struct rt_case cases[] = {
-	{ "copies", copies },
-	{ "remote", remote },
-	{ "local", local },
-	{ "mistakes", mistakes },
+	{ "copies", copies },	  { "remote", remote },	    { "local", local },
+	{ "no_bytes", no_bytes }, { "mistakes", mistakes },
 };
 RT_MAIN(cases)

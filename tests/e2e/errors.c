@@ -340,6 +340,57 @@ static void recover(void)
 	rt_close(dev);
 }
 
+/* The next completion, of which there is an event. */
+static void await_event(struct rt_side *side)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	CHECK_OK(ibv_get_cq_event(side->channel, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+}
+
+/*
+ * Completions that nobody has polled go with RESET, and the room that their requests took is free;
+ * the other side's stay. The kernel's rxe keeps them all.
+ */
+static void reset_forgets(void)
+{
+	struct rt_options options = { .channel = true, .send_wr = 8, .cqe = 32 };
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, &options);
+	struct ibv_sge sge = rt_sge(&pair.a, 0, 64);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 0, &sge);
+	int room = 0;
+
+	if (rt_is_kernel(dev))
+		rt_skip("what a device of the kernel does with them is its own affair");
+	for (int i = 0; i < 3; i++) {
+		rt_recv(&pair.b, 10 + i, 0, 64);
+		CHECK_OK(ibv_req_notify_cq(pair.a.cq, 0));
+		CHECK_OK(ibv_req_notify_cq(pair.b.cq, 0));
+		POST(&pair.a, &wr);
+		await_event(&pair.a);
+		await_event(&pair.b);
+	}
+	rt_qp_state(pair.a.qp, IBV_QPS_RESET);
+	EXPECT_NONE(&pair.a);
+	EXPECT(&pair.b, 10, IBV_WC_RECV);
+	rt_qp_state(pair.b.qp, IBV_QPS_RESET);
+	EXPECT_NONE(&pair.b);
+	rt_pair_connect(&pair);
+	wr = rt_wr(IBV_WR_RDMA_WRITE, 0, &sge);
+	rt_wr_remote(&wr, &pair.b, 0);
+	for (struct ibv_send_wr *bad; room < 1000; room++, wr.wr_id++)
+		if (ibv_post_send(pair.a.qp, &wr, &bad))
+			break;
+	CHECK(room >= 8);
+	for (int i = 0; i < room; i++)
+		EXPECT(&pair.a, i, IBV_WC_RDMA_WRITE);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
 static const struct rt_case cases[] = {
 	{ "bad_rkey_write", bad_rkey_write },
 	{ "bad_rkey_read", bad_rkey_read },
@@ -359,5 +410,6 @@ static const struct rt_case cases[] = {
 	{ "flush", flush },
 	{ "first_then_flush", first_then_flush },
 	{ "recover", recover },
+	{ "reset_forgets", reset_forgets },
 };
 RT_MAIN(cases)

@@ -106,7 +106,7 @@ static void too_late(void)
 {
 	struct rt_dev *dev = rt_open();
 	struct rt_buf buf = rt_buf_alloc(dev, 4096, IBV_ACCESS_LOCAL_WRITE);
-	bool late = !kernel_copies() && dev->ctx->cmd_fd >= 0;
+	bool late = !kernel_copies() && rt_is_kernel(dev);
 	int r = ibv_fork_init();
 
 	CHECK_INT(r, late ? EINVAL : 0);

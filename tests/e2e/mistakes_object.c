@@ -302,7 +302,7 @@ static int mcast_not_group(struct rt_dev *dev)
 
 static int import_device(struct rt_dev *dev)
 {
-	return RT_ERRNO_OF(ibv_import_device(dev->ctx->cmd_fd));
+	return RT_ERRNO_OF(ibv_import_device(dev->ctx->async_fd));
 }
 
 static const struct rt_mistake mistakes[] = {
@@ -339,6 +339,6 @@ static const struct rt_mistake mistakes[] = {
 	{ "ah_port", ah_port, EINVAL, "port 99 does not exist" },
 	{ "mcast_not_ud", mcast_not_ud, EINVAL, "only a UD QP has multicast groups" },
 	{ "mcast_not_group", mcast_not_group, EINVAL, "is not a multicast GID" },
-	{ "import_device", import_device, EOPNOTSUPP, "ibv_import_device" },
+	{ "import_device", import_device, EINVAL, "it is not the cmd_fd of an RDMA device" },
 };
 RT_MISTAKES(mistakes)

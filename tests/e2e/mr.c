@@ -202,6 +202,121 @@ static void rereg(void)
 	rt_close(dev);
 }
 
+/* As rt_pair_open() left them, whatever became of them. */
+static void pair_again(struct rt_pair *pair)
+{
+	rt_qp_state(pair->a.qp, IBV_QPS_RESET);
+	rt_qp_state(pair->b.qp, IBV_QPS_RESET);
+	rt_pair_connect(pair);
+}
+
+static void rereg_or_skip(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+			  size_t length)
+{
+	int r = ibv_rereg_mr(mr, flags, pd, addr, length, 0);
+
+	if (r && errno == EOPNOTSUPP)
+		rt_skip("the device does not re-register this");
+	CHECK_OK(r);
+}
+
+static void recv_at(struct rt_side *side, uint64_t wr_id, const struct ibv_mr *mr, uint8_t *at)
+{
+	struct ibv_sge sge = { (uintptr_t)at, 100, mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	CHECK_OK(ibv_post_recv(side->qp, &wr, &bad));
+}
+
+static void send_to(struct rt_pair *pair, uint32_t seed)
+{
+	struct ibv_sge sge = rt_sge(&pair->a, 0, 100);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+	rt_fill(pair->a.buf.p, 100, seed);
+	POST(&pair->a, &wr);
+}
+
+static void send_arrives(struct rt_pair *pair, uint64_t recv_id, const uint8_t *at, uint32_t seed)
+{
+	send_to(pair, seed);
+	EXPECT(&pair->a, 1, IBV_WC_SEND);
+	EXPECT(&pair->b, recv_id, IBV_WC_RECV);
+	VERIFY(at, 100, seed);
+}
+
+/* A receive that waits for the old place is out of the region; what comes goes to the new one
+ * alone. */
+static void rereg_addr(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+	uint8_t *p = aligned_alloc(4096, 8192);
+	struct ibv_mr *mr = ibv_reg_mr(dev->pd, p, 4096, RT_ACCESS);
+	struct ibv_send_wr wr;
+	struct ibv_sge sge = rt_sge(&pair.a, 0, 100);
+
+	CHECK(mr);
+	rt_fill(p, 4096, 77);
+	recv_at(&pair.b, 5, mr, p);
+	rereg_or_skip(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, p + 4096, 4096);
+	send_to(&pair, 1);
+	EXPECT_STATUS(&pair.a, 1, IBV_WC_REM_OP_ERR);
+	EXPECT_STATUS(&pair.b, 5, IBV_WC_LOC_PROT_ERR);
+	pair_again(&pair);
+	recv_at(&pair.b, 6, mr, p + 4096);
+	send_arrives(&pair, 6, p + 4096, 2);
+	write_to(&pair, (uintptr_t)p + 8000 - 100, mr->rkey, p + 8000 - 100);
+	wr = rt_wr(IBV_WR_RDMA_WRITE, 1, &sge);
+	wr.wr.rdma.remote_addr = (uintptr_t)p;
+	wr.wr.rdma.rkey = mr->rkey;
+	POST(&pair.a, &wr);
+	EXPECT_STATUS(&pair.a, 1, IBV_WC_REM_ACCESS_ERR);
+	VERIFY(p, 4096, 77);
+	CHECK_OK(ibv_dereg_mr(mr));
+	free(p);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
+/* In another domain it is closed to queue pairs of this one, both ways; the domains count it. */
+static void rereg_pd(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+	struct ibv_pd *pd = ibv_alloc_pd(dev->ctx);
+	uint8_t *p = aligned_alloc(4096, 4096);
+	struct ibv_mr *mr = ibv_reg_mr(dev->pd, p, 4096, RT_ACCESS);
+	struct ibv_sge sge = rt_sge(&pair.a, 0, 100);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_RDMA_WRITE, 1, &sge);
+
+	CHECK(pd && mr);
+	recv_at(&pair.b, 5, mr, p);
+	rereg_or_skip(mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0);
+	CHECK(mr->pd == pd);
+	CHECK_INT(ibv_dealloc_pd(pd), EBUSY);
+	rt_fill(p, 100, 77);
+	send_to(&pair, 1);
+	EXPECT_STATUS(&pair.a, 1, IBV_WC_REM_OP_ERR);
+	EXPECT_STATUS(&pair.b, 5, IBV_WC_LOC_PROT_ERR);
+	pair_again(&pair);
+	wr.wr.rdma.remote_addr = (uintptr_t)p;
+	wr.wr.rdma.rkey = mr->rkey;
+	POST(&pair.a, &wr);
+	EXPECT_STATUS(&pair.a, 1, IBV_WC_REM_ACCESS_ERR);
+	VERIFY(p, 100, 77);
+	pair_again(&pair);
+	CHECK_OK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, dev->pd, NULL, 0, 0));
+	CHECK_OK(ibv_dealloc_pd(pd));
+	recv_at(&pair.b, 6, mr, p);
+	send_arrives(&pair, 6, p, 2);
+	write_to(&pair, (uintptr_t)p, mr->rkey, p);
+	CHECK_OK(ibv_dereg_mr(mr));
+	free(p);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
 static void busy_pd(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -217,6 +332,7 @@ static const struct rt_case cases[] = {
 	{ "iova_high", iova_high },	{ "zero_based", zero_based },
 	{ "overlapping", overlapping }, { "read_only_memory", read_only_memory },
 	{ "refused", refused },		{ "rereg", rereg },
+	{ "rereg_addr", rereg_addr },	{ "rereg_pd", rereg_pd },
 	{ "busy_pd", busy_pd },
 };
 RT_MAIN(cases)

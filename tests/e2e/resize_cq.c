@@ -89,6 +89,33 @@ static void too_small(void)
 	rt_close(dev);
 }
 
+/* However many the device has rounded the size up to: what was asked for counts, and nothing is
+ * lost. */
+static void below_waiting(void)
+{
+	struct rt_options options = { .cqe = 8, .send_wr = 64, .channel = true };
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, &options);
+	int cqe = pair.a.cq->cqe;
+
+	if (rt_is_kernel(dev) && !rt_is_rxe(dev))
+		rt_skip("an adapter counts the places of its ring");
+	fill(&pair, 0, 6);
+	CHECK_INT(resize(&pair, 5), EINVAL);
+	CHECK_INT(resize(&pair, 1), EINVAL);
+	CHECK_INT(pair.a.cq->cqe, cqe);
+	EXPECT(&pair.a, 0, IBV_WC_RDMA_WRITE);
+	CHECK_OK(resize(&pair, 5));
+	for (int i = 1; i < 6; i++)
+		EXPECT(&pair.a, i, IBV_WC_RDMA_WRITE);
+	EXPECT_NONE(&pair.a);
+	CHECK_OK(resize(&pair, 1));
+	complete(&pair, 6, 7);
+	EXPECT(&pair.a, 6, IBV_WC_RDMA_WRITE);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
 static void out_of_range(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -123,6 +150,7 @@ static const struct rt_case cases[] = {
 	{ "grow", grow },
 	{ "shrink", shrink },
 	{ "too_small", too_small },
+	{ "below_waiting", below_waiting },
 	{ "out_of_range", out_of_range },
 	{ "under_load", under_load },
 };

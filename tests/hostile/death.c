@@ -4,12 +4,15 @@
  *
  * A process is killed whose child lives on and has all of its descriptors, for it was forked
  * without exec: by fork(), and by the system call, of which no library hears. The process that is
- * connected to it sees it dead all the same. And when somebody else gets the dead one's number,
- * with other things at the same addresses, nothing is written there. Who is only stopped is waited
- * for as long as the queue pair's retries last.
+ * connected to it sees it dead all the same. Of the device a child by fork() has one descriptor,
+ * that of the context, by which it may import it; it leads to the parent, and nowhere after that.
+ * And when somebody else gets the dead one's number, with other things at the same addresses,
+ * nothing is written there. Who is only stopped is waited for as long as the queue pair's retries
+ * last.
  */
 #include <dirent.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -58,18 +61,28 @@ static pid_t fork_as(pid_t pid)
 	return syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* The victim's child. */
-static void heir_main(const struct rt_side *side, pid_t dead, bool reborn)
+/* Whoever is at the other end of the socket is gone, and it is nobody's. */
+static bool is_dead_end(int fd)
 {
-	int status;
+	struct pollfd end = { .fd = fd };
+
+	return poll(&end, 1, 0) == 1 && end.revents & POLLHUP;
+}
+
+/* The victim's child. */
+static void heir_main(const struct rt_side *side, pid_t dead, enum fork_kind kind, bool reborn)
+{
+	int status, cmd_fd = side->dev->ctx->cmd_fd;
 	pid_t pid;
 
+	CHECK(!is_dead_end(cmd_fd));
 	world->heir = getpid();
 	while (!world->killed)
 		usleep(1000);
 	if (!reborn) {
 		while (!world->over)
 			usleep(1000);
+		CHECK_INT(is_dead_end(cmd_fd), kind == BY_LIBRARY);
 		_exit(0);
 	}
 	pid = fork_as(dead);
@@ -122,11 +135,11 @@ static void victim_main(int socket, enum fork_kind kind, bool reborn)
 	CHECK(child >= 0);
 	if (!child) {
 		if (kind == BY_LIBRARY) {
-			CHECK_INT(descriptors("socket:"), sockets);
+			CHECK_INT(descriptors("socket:"), sockets + 1); /* cmd_fd */
 			CHECK_INT(descriptors("anon_inode:"), events);
 			CHECK_INT(descriptors("memfd:"), memory);
 		}
-		heir_main(&side, self, reborn);
+		heir_main(&side, self, kind, reborn);
 	}
 	while (!world->heir)
 		usleep(1000);

@@ -22,9 +22,10 @@ static int import_dm(struct verbs_dm *dm, uint32_t handle)
 	return result;
 }
 
-static void unimport_dm(struct verbs_dm *dm)
+static int unimport_dm(struct verbs_dm *dm)
 {
 	unimported++;
+	return 0;
 }
 
 static int reg_dm_mr(struct verbs_mr *mr, const struct verbs_reg_dm_mr *in)

@@ -2,7 +2,7 @@
 /* Protection domains, those of other processes, thread domains and parent domains. */
 #include "tests/unit/fake_device.h"
 
-static unsigned int parents_freed;
+static unsigned int parents_freed, views_freed;
 
 static int td_alloc(struct ibv_td *td, const struct ibv_td_init_attr *attr)
 {
@@ -25,6 +25,11 @@ static int pd_import(struct ibv_pd *pd, uint32_t handle)
 	return handle == 666 ? -ENOENT : 0;
 }
 
+static void pd_unimport(struct ibv_pd *pd)
+{
+	views_freed++;
+}
+
 static int setup(void **state)
 {
 	int r = fake_setup(state);
@@ -34,7 +39,8 @@ static int setup(void **state)
 	ops->alloc_parent_domain = parent_alloc;
 	ops->dealloc_parent_domain = parent_free;
 	ops->import_pd = pd_import;
-	parents_freed = 0;
+	ops->unimport_pd = pd_unimport;
+	parents_freed = views_freed = 0;
 	return r;
 }
 
@@ -241,22 +247,46 @@ static void test_parent_of_queues(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
+/* What is made in a view has its address, so that it stays until all that is gone. */
+static void test_import_in_use(void **state)
+{
+	struct ibv_pd *pd = ibv_import_pd(*state, 57), *parent = parent_of(pd);
+	struct ibv_cq *cq = ibv_create_cq(*state, 1, NULL, NULL, 0);
+	struct ibv_qp_init_attr qp_init = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC };
+	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = 1 } };
+	struct ibv_qp *qp = ibv_create_qp(pd, &qp_init);
+	struct ibv_srq *srq = ibv_create_srq(pd, &srq_init);
+
+	assert_non_null(qp);
+	assert_non_null(srq);
+	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+	assert_logged("ibv_dealloc_pd: pd 57: 3 queues and parent domains of this imported one");
+	ibv_unimport_pd(pd);
+	assert_int_equal(views_freed, 0);
+	assert_int_equal(qp->pd->handle, 57);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(views_freed, 0);
+	assert_int_equal(ibv_dealloc_pd(parent), 0);
+	assert_int_equal(views_freed, 1);
+	assert_log_empty();
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
 static void test_import(void **state)
 {
-	struct ibv_pd *pd = ibv_import_pd(*state, 55), *parent, *own = fake_pd(*state);
+	struct ibv_pd *pd = ibv_import_pd(*state, 55), *own = fake_pd(*state);
 
 	assert_non_null(pd);
 	assert_int_equal(pd->handle, 55);
 	assert_ptr_equal(pd->context, *state);
-	parent = parent_of(pd);
 	ibv_unimport_pd(pd);
-	assert_logged("ibv_unimport_pd: pd 55: 1 parent domains still stand for it");
-	assert_int_equal(ibv_dealloc_pd(parent), 0);
-	ibv_unimport_pd(pd);
+	assert_int_equal(views_freed, 1);
 	assert_log_empty();
 	/* The processes agree who destroys it: that may be the one that imported it. */
 	pd = ibv_import_pd(*state, 56);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	assert_int_equal(views_freed, 1);
 	ibv_unimport_pd(own);
 	assert_logged("ibv_unimport_pd: pd 7 was not imported");
 	assert_int_equal(ibv_dealloc_pd(own), 0);
@@ -278,6 +308,7 @@ int main(void)
 		pd_test(test_parent_mistakes),
 		pd_test(test_parent_of_cq),
 		pd_test(test_parent_of_queues),
+		pd_test(test_import_in_use),
 		pd_test(test_import),
 	};
 

@@ -228,6 +228,7 @@ static void test_create_mistakes(void **state)
 	struct ibv_context *other = fake_open(rig.fake);
 	struct ibv_cq foreign = { .context = other };
 	struct ibv_qp_init_attr_ex bad;
+	struct fake_device second;
 	struct ibv_qp *qp;
 
 	bad = good;
@@ -260,6 +261,12 @@ static void test_create_mistakes(void **state)
 	assert_non_null(qp);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	fake_close(other);
+	/* Another device's context never is. */
+	fake_device_init(&second);
+	foreign.context = fake_open(&second);
+	ctx_priv(foreign.context)->imported = true;
+	create_refused(&rig, &bad, EINVAL, "must all be of one context");
+	fake_close(foreign.context);
 	rig_down(&rig);
 }
 

@@ -146,3 +146,26 @@ void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq)
 			cq->ring[i & cq->mask].sq = NULL;
 	uroce_unlock(&cq->lock);
 }
+
+/* Those of other queue pairs close up; the order stays. */
+void uroce_cq_qp_purge(struct uroce_cq *cq, struct uroce_qp *qp)
+{
+	uint32_t head, kept;
+
+	uroce_lock(&cq->lock);
+	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	kept = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+	for (uint32_t i = kept; i != head; i++) {
+		const struct uroce_cqe *cqe = &cq->ring[i & cq->mask];
+
+		if (cqe->wc.qp_num == qp->vqp.qp.qp_num) {
+			sq_polled(cqe->sq);
+			continue;
+		}
+		if (kept != i)
+			cq->ring[kept & cq->mask] = *cqe;
+		kept++;
+	}
+	atomic_store_explicit(&cq->head, kept, memory_order_relaxed);
+	uroce_unlock(&cq->lock);
+}

@@ -136,7 +136,9 @@ struct uroce_pd {
 		struct ibv_pd pd;
 		struct verbs_pd vpd;
 	};
-	atomic_uint users; /* regions, windows, QPs and SRQs: freed with none left */
+	LIST_ENTRY(uroce_pd) entry; /* of host->pds */
+	/* regions, windows, QPs, SRQs and views by who imported it: freed with none left */
+	atomic_uint users;
 };
 
 struct uroce_mr {
@@ -144,13 +146,19 @@ struct uroce_mr {
 	struct uroce_key *key;
 	struct uroce_dm *dm; /* whose memory it is, or NULL */
 	int segment;	     /* memory that peers can map: its index; -1: they cannot */
+	/* Of another process's, imported: where it is mapped. */
+	void *mapped;
+	size_t mapped_size;
 };
 
 /* Device memory: this process's, for there is no other. */
 struct uroce_dm {
 	struct verbs_dm vdm;
+	LIST_ENTRY(uroce_dm) entry; /* of host->dms, unless imported */
 	uint8_t *bytes;
-	atomic_uint regions; /* of it: freed with none left */
+	atomic_uint regions;	 /* of it, and views by who imported it: freed with none left */
+	struct uroce_dm *origin; /* of an imported one: this process's; NULL: another's, mapped */
+	size_t mapped_size;
 };
 
 struct uroce_mw {
@@ -338,6 +346,15 @@ static inline uint32_t sq_used(const struct uroce_sq *sq)
 {
 	return sq->head - sq->tail + sq->completions -
 	       atomic_load_explicit(&sq->polled, memory_order_relaxed);
+}
+
+/* A completion leaves the queue: its request gives back its room. The CQ's lock is held. */
+static inline void sq_polled(struct uroce_sq *sq)
+{
+	if (sq)
+		atomic_store_explicit(&sq->polled,
+				      atomic_load_explicit(&sq->polled, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
 }
 
 /* Requester, RC and UC (UD has only psn). */
@@ -592,6 +609,14 @@ static inline void uroce_gather_put(struct uroce_gather *gather)
 int uroce_scatter(struct uroce_keys *keys, const struct ibv_pd *pd, const struct ibv_sge *sge,
 		  int num_sge, uint32_t offset, const struct uroce_payload *payload);
 
+/*
+ * The region of that handle in a domain of @ctx, held by who imports it, as by a window. -ENOENT;
+ * -EINVAL: it is of another domain than @pd_handle.
+ */
+int uroce_key_hold(struct uroce_keys *keys, uint32_t handle, const struct ibv_context *ctx,
+		   uint32_t pd_handle, struct uroce_key **ret_key);
+void uroce_key_release(struct uroce_keys *keys, struct uroce_key *key);
+
 /* window.c: execute a local or remote invalidate, or a bind, in SQ order. 0 or -EACCES/-EINVAL. */
 int uroce_key_invalidate(struct uroce_keys *keys, const struct ibv_pd *pd, uint32_t qpn,
 			 uint32_t key);
@@ -605,6 +630,9 @@ void uroce_cq_events_retry(struct uroce_engine *engine);
 void uroce_cq_events_forget(struct uroce_cq *cq);
 /* Its completions stay, but no longer refer to the queue, which is about to go. */
 void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq);
+/* Completions of @qp, its lock held, that nobody has polled are gone, and their requests' room is
+ * free. */
+void uroce_cq_qp_purge(struct uroce_cq *cq, struct uroce_qp *qp);
 
 /* --- rwqe.c --- */
 

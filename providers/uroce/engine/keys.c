@@ -242,6 +242,32 @@ int uroce_key_free(struct uroce_keys *keys, struct uroce_key *key)
 	return r;
 }
 
+int uroce_key_hold(struct uroce_keys *keys, uint32_t handle, const struct ibv_context *ctx,
+		   uint32_t pd_handle, struct uroce_key **ret_key)
+{
+	struct uroce_key *key = handle < UROCE_MAX_KEYS
+					? uroce_key_at(keys, handle << UROCE_KEY_VARIANT_BITS)
+					: NULL;
+	int r = -ENOENT;
+
+	uroce_lock(&keys->lock);
+	if (key && key->used && !key->mw_type && key->pd->context == ctx)
+		r = key->pd->handle == pd_handle ? 0 : -EINVAL;
+	if (!r) {
+		key->windows++;
+		*ret_key = key;
+	}
+	uroce_unlock(&keys->lock);
+	return r;
+}
+
+void uroce_key_release(struct uroce_keys *keys, struct uroce_key *key)
+{
+	uroce_lock(&keys->lock);
+	key->windows--;
+	uroce_unlock(&keys->lock);
+}
+
 /* --- look-ups --- */
 
 int uroce_key_get(struct uroce_keys *keys, uint32_t key, const struct ibv_pd *pd, uint32_t qpn,

@@ -149,6 +149,7 @@ static void fork_child(void)
 	if (the_host) {
 		uroce_thread_forked(the_host);
 		uroce_domains_forked(the_host);
+		uroce_doors_forked(the_host);
 		uroce_guardian_forked(the_host->guardian);
 		pthread_mutex_unlock(&the_host->lock);
 	}

@@ -52,6 +52,7 @@
 #include "providers/uroce/engine/engine.h"
 #include "providers/uroce/path/shm/shm.h"
 #include "providers/uroce/path/udp/udp.h"
+#include "providers/uroce/host/import.h"
 
 struct uroce_capture;
 struct uroce_faults;
@@ -76,7 +77,11 @@ struct uroce_host {
 	pthread_mutex_t lock;	 /* open and close: devices, QP numbers */
 	LIST_HEAD(, uroce_dev) devices;
 	LIST_HEAD(, uroce_domain) domains; /* XRC; under lock */
-	pthread_mutex_t xrc_lock;	   /* handles of XRC receive QPs come and go */
+	/* What other processes may import, and where they ask; under lock. */
+	LIST_HEAD(, uroce_door) doors;
+	LIST_HEAD(, uroce_pd) pds;
+	LIST_HEAD(, uroce_dm) dms;
+	pthread_mutex_t xrc_lock; /* handles of XRC receive QPs come and go */
 	struct uroce_shm *shm;
 	struct uroce_keys_watch regions; /* shows them to peers: show.c */
 	struct uroce_forward *forward;
@@ -127,7 +132,28 @@ struct uroce_context {
 	LIST_ENTRY(uroce_context) entry;
 	struct uroce_pipe async;    /* its read end is async_fd */
 	pthread_mutex_t event_lock; /* writers of the pipe */
+	struct uroce_door *door;    /* the other end of cmd_fd; NULL of an imported one */
+	/* Of an imported one: the context it was imported of, if that is this process's, else the
+	 * way to the process that has it. */
+	const struct ibv_context *origin;
+	struct uroce_owner *owner;
 };
+
+/* One more object (@change 1) or one less (-1) of the protection domain that @pd is or stands for.
+ */
+static inline void uroce_pd_use(const struct ibv_pd *pd, int change)
+{
+	struct ibv_pd *protection = verbs_pd_protection((struct ibv_pd *)pd);
+
+	atomic_fetch_add_explicit(&((struct uroce_pd *)protection)->users, change,
+				  memory_order_relaxed);
+}
+
+/* --- import.c; its messages are in import.h --- */
+
+/* A door, or who came through one, has something to say. */
+void uroce_import_ready(struct uroce_host *host, int fd);
+void uroce_doors_forked(struct uroce_host *host);
 
 /* --- from what lies inside to the whole --- */
 

@@ -313,6 +313,9 @@ static void watch_ready(struct uroce_thread *thread, struct watch *watch)
 		thread->roused = true;
 		addresses_changed(host, watch->fd);
 		break;
+	case WATCH_IMPORT:
+		uroce_import_ready(host, watch->fd);
+		break;
 	}
 }
 

@@ -235,6 +235,7 @@ enum path_watch {
 	WATCH_SOCKET,	 /* UDP: not waited for while pollers are at work; pointer: its struct
 			    uroce_path */
 	WATCH_ADDRESSES, /* interfaces changed */
+	WATCH_IMPORT,	 /* uroce_import_ready() */
 };
 
 /*

@@ -31,15 +31,6 @@ void uroce_destroy_comp_channel(struct ibv_comp_channel *channel)
 
 /* --- polling --- */
 
-/* A completion leaves the queue: its request gives back its room. The CQ's lock is held. */
-static inline void sq_polled(struct uroce_sq *sq)
-{
-	if (sq)
-		atomic_store_explicit(&sq->polled,
-				      atomic_load_explicit(&sq->polled, memory_order_relaxed) + 1,
-				      memory_order_relaxed);
-}
-
 static int cq_take(struct uroce_cq *cq, int num_entries, struct ibv_wc *wc)
 {
 	uint32_t head, tail;
@@ -325,8 +316,13 @@ int uroce_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	return 0;
 }
 
-/* Move what waits into @memory, and swap the two. False when that is too small. */
-static bool ring_replace(struct uroce_cq *cq, struct uroce_memory *memory, uint32_t size)
+/*
+ * Move what waits into @memory, and swap the two. Return: how many wait; if those are more than the
+ * @cqe that were asked for, nothing has changed, though the ring, which is rounded up, might hold
+ * them.
+ */
+static uint32_t ring_replace(struct uroce_cq *cq, struct uroce_memory *memory, uint32_t size,
+			     uint32_t cqe)
 {
 	struct uroce_memory old = cq->memory;
 	struct uroce_cqe *ring = memory->at;
@@ -335,7 +331,7 @@ static bool ring_replace(struct uroce_cq *cq, struct uroce_memory *memory, uint3
 	uroce_lock(&cq->lock);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 	used = atomic_load_explicit(&cq->head, memory_order_relaxed) - tail;
-	if (used <= size) {
+	if (used <= cqe) {
 		for (uint32_t i = 0; i < used; i++)
 			ring[i] = cq->ring[(tail + i) & cq->mask];
 		cq->ring = ring;
@@ -346,15 +342,14 @@ static bool ring_replace(struct uroce_cq *cq, struct uroce_memory *memory, uint3
 		atomic_store_explicit(&cq->head, used, memory_order_relaxed);
 	}
 	uroce_unlock(&cq->lock);
-	return used <= size;
+	return used;
 }
 
 int uroce_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 {
 	struct uroce_cq *cq = (struct uroce_cq *)vcq;
 	struct uroce_memory memory;
-	uint32_t size;
-	bool fits;
+	uint32_t size, waiting;
 	int r;
 
 	if (in->cqe < 1 || in->cqe > UROCE_MAX_CQE) {
@@ -366,12 +361,11 @@ int uroce_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 	r = ring_alloc(&memory, cq, size);
 	if (r < 0)
 		return r;
-	fits = ring_replace(cq, &memory, size);
+	waiting = ring_replace(cq, &memory, size, in->cqe);
 	uroce_memory_put(&memory);
-	if (!fits) {
-		verbs_err(vcq->cq.context,
-			  "cq %u: resize to %d entries: more completions wait in it",
-			  vcq->cq.handle, in->cqe);
+	if (waiting > (uint32_t)in->cqe) {
+		verbs_err(vcq->cq.context, "cq %u: resize to %d entries: %u completions wait in it",
+			  vcq->cq.handle, in->cqe, waiting);
 		return -EINVAL;
 	}
 	vcq->cq.cqe = size;

@@ -65,29 +65,53 @@ int uroce_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in)
 		return r;
 	dm->bytes = memory;
 	vdm->dm.handle = atomic_fetch_add_explicit(&host->next_handle, 1, memory_order_relaxed);
-	vdm->dm.memcpy_to_dm = dm_copy_to;
-	vdm->dm.memcpy_from_dm = dm_copy_from;
+	uroce_dm_fill(dm);
+	pthread_mutex_lock(&host->lock);
+	LIST_INSERT_HEAD(&host->dms, dm, entry);
+	pthread_mutex_unlock(&host->lock);
 	return 0;
+}
+
+void uroce_dm_fill(struct uroce_dm *dm)
+{
+	dm->vdm.dm.memcpy_to_dm = dm_copy_to;
+	dm->vdm.dm.memcpy_from_dm = dm_copy_from;
 }
 
 int uroce_free_dm(struct verbs_dm *vdm)
 {
 	struct uroce_dm *dm = (struct uroce_dm *)vdm;
-	/* acquire: pairs with the end of its last region. */
-	unsigned int regions = atomic_load_explicit(&dm->regions, memory_order_acquire);
+	struct uroce_host *host = ctx_host(vdm->dm.context);
+	unsigned int regions;
 
+	if (vdm->imported) {
+		verbs_err(vdm->dm.context,
+			  "ibv_free_dm: dm %u was imported: on this device only who allocated it "
+			  "frees it; ibv_unimport_dm() gives it back",
+			  vdm->dm.handle);
+		return -EOPNOTSUPP;
+	}
+	pthread_mutex_lock(&host->lock);
+	/* acquire: pairs with the end of its last region. */
+	regions = atomic_load_explicit(&dm->regions, memory_order_acquire);
+	if (!regions)
+		LIST_REMOVE(dm, entry);
+	pthread_mutex_unlock(&host->lock);
 	if (regions) {
-		verbs_err(vdm->dm.context, "ibv_free_dm: dm %u: %u regions of it still exist",
-			  vdm->dm.handle, regions);
+		verbs_err(
+			vdm->dm.context,
+			"ibv_free_dm: dm %u: %u regions of it, or views of those who imported it, "
+			"still exist",
+			vdm->dm.handle, regions);
 		return -EBUSY;
 	}
-	uroce_segment_free(ctx_host(vdm->dm.context)->shm, dm->bytes, vdm->length);
+	uroce_segment_free(host->shm, dm->bytes, vdm->length);
 	return 0;
 }
 
 int uroce_alloc_buf(struct ibv_buf *buf)
 {
-	struct uroce_host *host = ctx_host(buf->pd->context);
+	struct uroce_host *host = ctx_host(buf->context);
 	int r = uroce_host_check(host);
 
 	/* None of no bytes, which is a buffer all the same. */
@@ -97,8 +121,7 @@ int uroce_alloc_buf(struct ibv_buf *buf)
 
 void uroce_free_buf(struct ibv_buf *buf)
 {
-	uroce_segment_free(ctx_host(buf->pd->context)->shm, buf->addr,
-			   max_of(buf->size, (size_t)1));
+	uroce_segment_free(ctx_host(buf->context)->shm, buf->addr, max_of(buf->size, (size_t)1));
 }
 
 int uroce_reg_dm_mr(struct verbs_mr *vmr, const struct verbs_reg_dm_mr *in)
@@ -111,8 +134,11 @@ int uroce_reg_dm_mr(struct verbs_mr *vmr, const struct verbs_reg_dm_mr *in)
 		.length = in->length,
 		.access = in->access, /* zero based: the library looked */
 	};
-	int r = uroce_reg_mr(vmr, &region);
+	/* The kernel registers none of the bytes as well. */
+	int r = uroce_access_check(in->pd->context, in->access);
 
+	if (!r)
+		r = uroce_region_new(vmr, &region);
 	if (r < 0)
 		return r;
 	mr->dm = dm;

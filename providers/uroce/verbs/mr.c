@@ -30,7 +30,7 @@ static bool region_is_implicit(const void *addr, uint64_t length)
 	return !addr && length == SIZE_MAX;
 }
 
-static int check_access(struct ibv_context *ctx, unsigned int access)
+int uroce_access_check(struct ibv_context *ctx, unsigned int access)
 {
 	if (access & ~ACCESS_KNOWN) {
 		verbs_err(ctx, "ibv_reg_mr: access flags 0x%x are not known",
@@ -125,7 +125,7 @@ static int check_memory(struct ibv_context *ctx, const void *addr, uint64_t leng
 static int check_region(struct ibv_context *ctx, const void *addr, uint64_t length,
 			unsigned int access)
 {
-	int r = check_access(ctx, access);
+	int r = uroce_access_check(ctx, access);
 
 	if (!r)
 		r = check_range(ctx, addr, length, access);
@@ -153,14 +153,13 @@ static void region_unshare(struct uroce_host *host, int segment)
 		uroce_segment_unshare(host->shm, segment);
 }
 
-int uroce_reg_mr(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
+/* What was checked becomes a region. */
+int uroce_region_new(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
 {
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
 	struct uroce_dev *dev = ctx_dev(in->pd->context);
 	int r = uroce_host_check(dev->host);
 
-	if (!r)
-		r = check_region(in->pd->context, in->addr, in->length, in->access);
 	if (!r)
 		r = uroce_key_new(dev->host->engine.keys, verbs_pd_protection(in->pd), in->addr,
 				  in->length, in->access & IBV_ACCESS_ZERO_BASED ? 0 : in->iova,
@@ -173,6 +172,13 @@ int uroce_reg_mr(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
 	vmr->ibv_mr.handle = mr->key->key >> UROCE_KEY_VARIANT_BITS;
 	uroce_pd_use(mr->key->pd, 1);
 	return 0;
+}
+
+int uroce_reg_mr(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
+{
+	int r = check_region(in->pd->context, in->addr, in->length, in->access);
+
+	return r < 0 ? r : uroce_region_new(vmr, in);
 }
 
 int uroce_rereg_mr(struct verbs_mr *vmr, const struct verbs_rereg_mr *in)
@@ -197,8 +203,10 @@ int uroce_rereg_mr(struct verbs_mr *vmr, const struct verbs_rereg_mr *in)
 	if (!r)
 		r = uroce_key_change(host->engine.keys, mr->key, pd, addr, length, iova, access);
 	if (r == -EBUSY)
-		verbs_err(ctx, "mr 0x%x: ibv_rereg_mr: memory windows are bound to it",
-			  vmr->ibv_mr.lkey);
+		verbs_err(
+			ctx,
+			"mr 0x%x: ibv_rereg_mr: memory windows are bound to it, or it is imported",
+			vmr->ibv_mr.lkey);
 	if (r < 0)
 		return r;
 	region_share(mr, host);
@@ -277,11 +285,21 @@ int uroce_dereg_mr(struct verbs_mr *vmr)
 	const struct ibv_pd *pd = mr->key->pd; /* a parent domain may be gone by now */
 	uint64_t null_size = mr->key->null_size;
 	uintptr_t base = mr->key->base;
-	int r = uroce_key_free(ctx_dev(ctx)->host->engine.keys, mr->key);
+	int r;
 
-	if (r < 0) {
-		verbs_err(ctx, "mr 0x%x: ibv_dereg_mr: memory windows are bound to it",
+	if (vmr->mr_type == VERBS_MR_IMPORTED) {
+		verbs_err(ctx,
+			  "mr 0x%x: ibv_dereg_mr: it was imported: on this device only who "
+			  "registered it deregisters it; ibv_unimport_mr() gives it back",
 			  vmr->ibv_mr.lkey);
+		return -EOPNOTSUPP;
+	}
+	r = uroce_key_free(ctx_dev(ctx)->host->engine.keys, mr->key);
+	if (r < 0) {
+		verbs_err(
+			ctx,
+			"mr 0x%x: ibv_dereg_mr: memory windows are bound to it, or it is imported",
+			vmr->ibv_mr.lkey);
 		return r;
 	}
 	region_unshare(ctx_host(ctx), mr->segment);

@@ -57,7 +57,8 @@ int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind
 	if (mw->type != IBV_MW_TYPE_1)
 		return bind_refuse(qp, mw,
 				   "a type 2 window is bound by a work request, IBV_WR_BIND_MW");
-	if (verbs_pd_protection(mw->pd) != verbs_pd_protection(qp->pd))
+	/* mw->pd may be a parent domain, or a view, that is gone by now */
+	if (((struct uroce_mw *)mw)->key->pd != verbs_pd_protection(qp->pd))
 		return bind_refuse(qp, mw, "window and QP are of different protection domains");
 	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
 		return bind_refuse(qp, mw, "IBV_ACCESS_ZERO_BASED needs a type 2 window");

@@ -9,17 +9,35 @@ int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata)
 
 	uroce_copy_init();
 	pd->handle = atomic_fetch_add_explicit(&dev->host->next_handle, 1, memory_order_relaxed);
+	pthread_mutex_lock(&dev->host->lock);
+	LIST_INSERT_HEAD(&dev->host->pds, (struct uroce_pd *)pd, entry);
+	pthread_mutex_unlock(&dev->host->lock);
 	return 0;
 }
 
-int uroce_dealloc_pd(struct ibv_pd *pd)
+int uroce_dealloc_pd(struct ibv_pd *ibv_pd)
 {
-	unsigned int users =
-		atomic_load_explicit(&((struct uroce_pd *)pd)->users, memory_order_relaxed);
+	struct uroce_host *host = ctx_host(ibv_pd->context);
+	struct uroce_pd *pd = (struct uroce_pd *)ibv_pd;
+	unsigned int users;
 
+	if (pd->vpd.imported) {
+		verbs_err(ibv_pd->context,
+			  "ibv_dealloc_pd: pd %u was imported: on this device only who allocated "
+			  "it deallocates it; ibv_unimport_pd() gives it back",
+			  ibv_pd->handle);
+		return -EOPNOTSUPP;
+	}
+	pthread_mutex_lock(&host->lock);
+	users = atomic_load_explicit(&pd->users, memory_order_relaxed);
+	if (!users)
+		LIST_REMOVE(pd, entry);
+	pthread_mutex_unlock(&host->lock);
 	if (!users)
 		return 0;
-	verbs_err(pd->context, "ibv_dealloc_pd: %u objects of the protection domain still exist",
+	verbs_err(ibv_pd->context,
+		  "ibv_dealloc_pd: %u objects of the protection domain, or views of those who "
+		  "imported it, still exist",
 		  users);
 	return -EBUSY;
 }

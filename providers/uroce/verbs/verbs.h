@@ -31,16 +31,6 @@ int uroce_dealloc_pd(struct ibv_pd *pd);
 int uroce_alloc_td(struct ibv_td *td, const struct ibv_td_init_attr *attr);
 int uroce_alloc_parent_domain(struct verbs_pd *parent);
 
-/* One more object (@change 1) or one less (-1) of the protection domain that @pd is or stands for.
- */
-static inline void uroce_pd_use(const struct ibv_pd *pd, int change)
-{
-	struct ibv_pd *protection = verbs_pd_protection((struct ibv_pd *)pd);
-
-	atomic_fetch_add_explicit(&((struct uroce_pd *)protection)->users, change,
-				  memory_order_relaxed);
-}
-
 /*
  * @size bytes for a queue, aligned to @alignment: of the allocator of @pd when that is a parent
  * domain that has one. -ENOMEM; -EINVAL, said, when its memory is not aligned.
@@ -51,6 +41,9 @@ int uroce_memory_get(struct uroce_memory *memory, struct ibv_pd *pd, size_t size
 void uroce_memory_put(struct uroce_memory *memory);
 
 /* mr.c, mw.c, dm.c */
+int uroce_access_check(struct ibv_context *ctx, unsigned int access);
+/* The region of memory that is known to be there; of no bytes, too. */
+int uroce_region_new(struct verbs_mr *mr, const struct verbs_reg_mr *in);
 int uroce_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in);
 int uroce_rereg_mr(struct verbs_mr *mr, const struct verbs_rereg_mr *in);
 int uroce_dereg_mr(struct verbs_mr *mr);
@@ -58,6 +51,8 @@ int uroce_alloc_null_mr(struct verbs_mr *mr);
 int uroce_reg_dm_mr(struct verbs_mr *mr, const struct verbs_reg_dm_mr *in);
 int uroce_alloc_dm(struct verbs_dm *dm, const struct verbs_alloc_dm *in);
 int uroce_free_dm(struct verbs_dm *dm);
+/* What programs copy by. */
+void uroce_dm_fill(struct uroce_dm *dm);
 int uroce_alloc_buf(struct ibv_buf *buf);
 void uroce_free_buf(struct ibv_buf *buf);
 int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
@@ -65,6 +60,17 @@ int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 int uroce_alloc_mw(struct ibv_mw *mw, struct verbs_udata *udata);
 int uroce_dealloc_mw(struct ibv_mw *mw);
 int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
+/* import.c: objects of another process, or of another context of this one */
+bool uroce_owns(const struct verbs_device *device, int cmd_fd);
+int uroce_import_open(struct uroce_context *ctx);
+void uroce_import_close(struct uroce_context *ctx);
+int uroce_import_pd(struct ibv_pd *pd, uint32_t handle);
+void uroce_unimport_pd(struct ibv_pd *pd);
+int uroce_import_mr(struct verbs_mr *mr, uint32_t handle);
+void uroce_unimport_mr(struct verbs_mr *mr);
+int uroce_import_dm(struct verbs_dm *dm, uint32_t handle);
+int uroce_unimport_dm(struct verbs_dm *dm);
 
 /* cq.c */
 int uroce_create_comp_channel(struct ibv_comp_channel *channel);

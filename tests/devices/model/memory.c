@@ -28,11 +28,11 @@ int model_reg_mr(struct object *mr, const struct ib_uverbs_reg_mr *q)
 	return 0;
 }
 
-int model_rereg_mr(struct object *mr, const struct ib_uverbs_rereg_mr *q)
+int model_rereg_mr(struct object *mr, struct object *pd, const struct ib_uverbs_rereg_mr *q)
 {
 	if (!model_on())
 		return 0;
-	if (ibv_rereg_mr(mr->backend.mr, q->flags, mr->pd->backend.pd, (void *)(uintptr_t)q->start,
+	if (ibv_rereg_mr(mr->backend.mr, q->flags, pd->backend.pd, (void *)(uintptr_t)q->start,
 			 q->length, q->access_flags))
 		return errno ? errno : EINVAL;
 	mr->number = mr->backend.mr->lkey;

@@ -38,7 +38,8 @@ void model_command_end(void);
 /* memory.c */
 int model_alloc_pd(struct object *pd);
 int model_reg_mr(struct object *mr, const struct ib_uverbs_reg_mr *q);
-int model_rereg_mr(struct object *mr, const struct ib_uverbs_rereg_mr *q);
+/* @pd: what it is of from now on */
+int model_rereg_mr(struct object *mr, struct object *pd, const struct ib_uverbs_rereg_mr *q);
 int model_alloc_mw(struct object *mw, enum ibv_mw_type type);
 struct ibv_mw *model_find_mw(uint32_t rkey);
 struct ibv_mr *model_find_mr(uint32_t lkey);

@@ -59,14 +59,19 @@ int handle_reg_mr(struct command *c)
 int handle_rereg_mr(struct command *c)
 {
 	const struct ib_uverbs_rereg_mr *q = c->in;
-	struct object *mr = object_find(OBJECT_MR, q->mr_handle);
+	struct object *mr = object_find(OBJECT_MR, q->mr_handle), *pd;
 	struct ib_uverbs_rereg_mr_resp response;
 	int r;
 
 	if (!mr)
 		return EINVAL;
+	pd = q->flags & IBV_REREG_MR_CHANGE_PD ? object_find(OBJECT_PD, q->pd_handle) : mr->pd;
+	if (!pd)
+		return EINVAL;
 	trace_line("REREG_MR %s flags=0x%x", object_name(OBJECT_MR, q->mr_handle), q->flags);
-	r = model_rereg_mr(mr, q);
+	r = model_rereg_mr(mr, pd, q);
+	if (!r)
+		mr->pd = pd;
 	response = (struct ib_uverbs_rereg_mr_resp){ mr->number, mr->rkey };
 	command_answer(c, &response, sizeof(response));
 	return r;

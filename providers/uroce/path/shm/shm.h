@@ -408,6 +408,24 @@ void uroce_segment_free(struct uroce_shm *shm, void *memory, size_t size);
  * uroce_segment_unshare(); -ENODATA: they cannot.
  */
 int uroce_segment_share(struct uroce_shm *shm, uint32_t key, const void *addr, uint64_t length);
+/*
+ * A descriptor of its own of the memory that the whole range lies in, be it the device's or shared
+ * memory of the application's, and where in that it begins. -ENODATA: it is this process's alone.
+ */
+int uroce_segment_open(struct uroce_shm *shm, const void *addr, uint64_t length,
+		       uint64_t *ret_place);
+/* Where another process's is mapped: pages, and the range's first byte. */
+struct uroce_mapped {
+	void *at;
+	size_t size;
+	uint8_t *bytes;
+};
+/*
+ * Map what such a descriptor leads to; nothing of it is believed. @fixed: it must not become
+ * shorter either, for who reads it survives no fault. -EPROTO: it is no memory, or not so much.
+ */
+int uroce_segment_map(int fd, uint64_t place, uint64_t length, bool fixed,
+		      struct uroce_mapped *ret);
 /* The key has been hidden. Peers that live drop what they have mapped when nothing needs it. */
 void uroce_segment_unshare(struct uroce_shm *shm, int segment);
 

@@ -289,6 +289,59 @@ int uroce_segment_share(struct uroce_shm *shm, uint32_t key, const void *addr, u
 	return index < 0 ? -ENODATA : index;
 }
 
+int uroce_segment_open(struct uroce_shm *shm, const void *addr, uint64_t length,
+		       uint64_t *ret_place)
+{
+	bool gone = false, own = false;
+	int index = -ENODATA, fd = -1;
+
+	pthread_mutex_lock(&shm->segments_lock);
+	if (segments_get(shm)) {
+		index = segment_around(shm->segments, (uintptr_t)addr, length);
+		own = index >= 0;
+		if (own)
+			*ret_place = (uintptr_t)addr - shm->segments->segment[index].start;
+		else
+			index = application_share(shm, (uintptr_t)addr, length, ret_place);
+	}
+	/* One of System V has no descriptor. */
+	if (index >= 0 && shm->segments->segment[index].object.fd >= 0)
+		fd = fcntl(shm->segments->segment[index].object.fd, F_DUPFD_CLOEXEC, 0);
+	if (index >= 0 && !own)
+		gone = segment_put(shm, index);
+	pthread_mutex_unlock(&shm->segments_lock);
+	if (gone)
+		peers_tell(shm);
+	return fd < 0 ? -ENODATA : fd;
+}
+
+int uroce_segment_map(int fd, uint64_t place, uint64_t length, bool fixed, struct uroce_mapped *ret)
+{
+	uint64_t start, end, page = sysconf(_SC_PAGESIZE);
+	struct stat st;
+	int seals;
+
+	if (fd < 0 || !length || place + length < length || fstat(fd, &st) ||
+	    !shm_object_file_is(fd, st.st_dev, st.st_ino) || (uint64_t)st.st_size < place + length)
+		return -EPROTO;
+	seals = fcntl(fd, F_GET_SEALS);
+	if (fixed && (seals < 0 || !(seals & F_SEAL_SHRINK)))
+		return -EPROTO;
+	/* Huge pages are mapped whole. */
+	if ((uint64_t)st.st_blksize > page && !(st.st_blksize & (st.st_blksize - 1)))
+		page = st.st_blksize;
+	start = place & ~(page - 1);
+	end = ROUND_UP(place + length, page);
+	if (end < place || end - start > SIZE_MAX)
+		return -EPROTO;
+	ret->at = mmap(NULL, end - start, PROT_READ | PROT_WRITE, MAP_SHARED, fd, start);
+	if (ret->at == MAP_FAILED)
+		return -errno;
+	ret->size = end - start;
+	ret->bytes = (uint8_t *)ret->at + (place - start);
+	return 0;
+}
+
 void uroce_segment_unshare(struct uroce_shm *shm, int segment)
 {
 	bool gone;

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The owner's side of what other processes import: import.h. All of it is under host->lock. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "providers/uroce/host/host.h"
+
+#define DOOR_NAME "uroce-context-"
+
+enum {
+	VISITS_MAX = 64,  /* of a door */
+	HOLDS_MAX = 4096, /* of a visit */
+	PASS_MAX = 16,	  /* messages of a socket before others have their turn */
+};
+
+struct hold {
+	LIST_ENTRY(hold) entry;
+	enum import_what what;
+	uint32_t handle;
+	void *object;
+};
+
+struct visit {
+	LIST_ENTRY(visit) entry;
+	int fd;
+	unsigned int holds;
+	LIST_HEAD(, hold) held;
+};
+
+struct uroce_door {
+	LIST_ENTRY(uroce_door) entry;
+	struct ibv_context *ctx;
+	int fd;
+	dev_t fs; /* of the other end */
+	ino_t inode;
+	unsigned int visits;
+	LIST_HEAD(, visit) visiting;
+};
+
+/* --- messages --- */
+
+int uroce_import_send(int socket, const void *message, size_t size, int fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {};
+	struct iovec iov = { (void *)message, size };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control.buf;
+		msg.msg_controllen = sizeof(control.buf);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	n = sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EPIPE || errno == ECONNRESET ? -ENODEV : -errno;
+	return n == (ssize_t)size ? 0 : -EPROTO;
+}
+
+/* The room is for one: the kernel closes what is too much. */
+static int descriptor_of(struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	int fd = -1;
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+int uroce_import_receive(int socket, void *ret_message, size_t size, int *ret_fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {};
+	struct iovec iov = { ret_message, size };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.buf,
+			      .msg_controllen = CMSG_LEN(sizeof(int)) };
+	ssize_t n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0)
+		return errno == ECONNRESET ? -ENODEV : -errno;
+	*ret_fd = descriptor_of(&msg);
+	if (n == (ssize_t)size && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		return 0;
+	if (*ret_fd >= 0)
+		close(*ret_fd);
+	*ret_fd = -1;
+	return n ? -EPROTO : -ENODEV;
+}
+
+/* --- objects --- */
+
+int uroce_import_hold_pd(const struct ibv_context *ctx, uint32_t handle, struct uroce_pd **ret)
+{
+	struct uroce_pd *pd;
+
+	LIST_FOREACH(pd, &ctx_host(ctx)->pds, entry)
+		if (pd->pd.handle == handle && pd->pd.context == ctx) {
+			uroce_pd_use(&pd->pd, 1);
+			*ret = pd;
+			return 0;
+		}
+	return -ENOENT;
+}
+
+int uroce_import_hold_dm(const struct ibv_context *ctx, uint32_t handle, struct uroce_dm **ret)
+{
+	struct uroce_dm *dm;
+
+	LIST_FOREACH(dm, &ctx_host(ctx)->dms, entry)
+		if (dm->vdm.dm.handle == handle && dm->vdm.dm.context == ctx) {
+			atomic_fetch_add_explicit(&dm->regions, 1, memory_order_relaxed);
+			*ret = dm;
+			return 0;
+		}
+	return -ENOENT;
+}
+
+int uroce_import_hold_mr(const struct ibv_context *ctx, uint32_t handle, uint32_t pd_handle,
+			 struct uroce_key **ret)
+{
+	return uroce_key_hold(ctx_host(ctx)->engine.keys, handle, ctx, pd_handle, ret);
+}
+
+void uroce_import_release(struct uroce_host *host, enum import_what what, void *object)
+{
+	switch (what) {
+	case IMPORT_VISIT:
+		break;
+	case IMPORT_PD:
+		uroce_pd_use(object, -1);
+		break;
+	case IMPORT_MR:
+		uroce_key_release(host->engine.keys, object);
+		break;
+	case IMPORT_DM:
+		/* release: as the end of a region. */
+		atomic_fetch_sub_explicit(&((struct uroce_dm *)object)->regions, 1,
+					  memory_order_release);
+		break;
+	}
+}
+
+/* --- what is asked --- */
+
+/* Of memory: where it is, and a descriptor for the other process. */
+static int memory_fill(struct uroce_host *host, const void *addr, struct import_answer *answer,
+		       int *ret_fd)
+{
+	int fd = uroce_segment_open(host->shm, addr, answer->length, &answer->place);
+
+	if (fd < 0)
+		return -EOPNOTSUPP;
+	*ret_fd = fd;
+	return 0;
+}
+
+static int ask_mr(const struct ibv_context *ctx, const struct import_ask *ask, void **ret_object,
+		  struct import_answer *answer, int *ret_fd)
+{
+	struct uroce_key *key = NULL;
+	int r = uroce_import_hold_mr(ctx, ask->handle, ask->pd_handle, &key);
+
+	if (r < 0)
+		return r;
+	answer->length = key->length;
+	answer->iova = key->iova;
+	answer->access = key->access & ~UROCE_ACCESS_LOCAL;
+	r = key->null_size || !key->length
+		    ? -EOPNOTSUPP
+		    : memory_fill(ctx_host(ctx), (void *)key->base, answer, ret_fd);
+	if (r < 0)
+		uroce_import_release(ctx_host(ctx), IMPORT_MR, key);
+	*ret_object = key;
+	return r;
+}
+
+static int ask_dm(const struct ibv_context *ctx, const struct import_ask *ask, void **ret_object,
+		  struct import_answer *answer, int *ret_fd)
+{
+	struct uroce_dm *dm = NULL;
+	int r = uroce_import_hold_dm(ctx, ask->handle, &dm);
+
+	if (r < 0)
+		return r;
+	answer->length = dm->vdm.length;
+	r = memory_fill(ctx_host(ctx), dm->bytes, answer, ret_fd);
+	if (r < 0)
+		uroce_import_release(ctx_host(ctx), IMPORT_DM, dm);
+	*ret_object = dm;
+	return r;
+}
+
+static int ask_pd(const struct ibv_context *ctx, const struct import_ask *ask, void **ret_object)
+{
+	struct uroce_pd *pd = NULL;
+	int r = uroce_import_hold_pd(ctx, ask->handle, &pd);
+
+	*ret_object = pd;
+	return r;
+}
+
+static int object_get(const struct ibv_context *ctx, const struct import_ask *ask,
+		      void **ret_object, struct import_answer *answer, int *ret_fd)
+{
+	switch (ask->what) {
+	case IMPORT_PD:
+		return ask_pd(ctx, ask, ret_object);
+	case IMPORT_MR:
+		return ask_mr(ctx, ask, ret_object, answer, ret_fd);
+	case IMPORT_DM:
+		return ask_dm(ctx, ask, ret_object, answer, ret_fd);
+	}
+	return -EPROTO;
+}
+
+static int hold_new(const struct uroce_door *door, struct visit *visit,
+		    const struct import_ask *ask, struct import_answer *answer, int *ret_fd)
+{
+	struct hold *hold = visit->holds < HOLDS_MAX ? calloc(1, sizeof(*hold)) : NULL;
+	int r;
+
+	if (!hold)
+		return -ENOMEM;
+	r = object_get(door->ctx, ask, &hold->object, answer, ret_fd);
+	if (r < 0) {
+		free(hold);
+		return r;
+	}
+	hold->what = ask->what;
+	hold->handle = ask->handle;
+	LIST_INSERT_HEAD(&visit->held, hold, entry);
+	visit->holds++;
+	return 0;
+}
+
+static void hold_end(struct uroce_host *host, struct visit *visit, struct hold *hold)
+{
+	LIST_REMOVE(hold, entry);
+	visit->holds--;
+	uroce_import_release(host, hold->what, hold->object);
+	free(hold);
+}
+
+static void give_back(struct uroce_host *host, struct visit *visit, const struct import_ask *ask)
+{
+	struct hold *hold;
+
+	LIST_FOREACH(hold, &visit->held, entry)
+		if (hold->what == ask->what && hold->handle == ask->handle) {
+			hold_end(host, visit, hold);
+			return;
+		}
+}
+
+static int ask_serve(const struct uroce_door *door, struct visit *visit,
+		     const struct import_ask *ask)
+{
+	struct import_answer answer = { .magic = IMPORT_MAGIC };
+	_cleanup_close_ int fd = -1;
+
+	if (ask->magic != IMPORT_MAGIC)
+		return -EPROTO;
+	if (ask->give_back)
+		give_back(ctx_host(door->ctx), visit, ask);
+	else
+		answer.result = hold_new(door, visit, ask, &answer, &fd);
+	return uroce_import_send(visit->fd, &answer, sizeof(answer), fd);
+}
+
+/* --- visits --- */
+
+static void visit_end(struct uroce_door *door, struct visit *visit)
+{
+	struct uroce_host *host = ctx_host(door->ctx);
+	struct hold *hold;
+
+	while ((hold = LIST_FIRST(&visit->held)))
+		hold_end(host, visit, hold);
+	if (visit->fd >= 0) {
+		uroce_thread_unwatch(host, visit->fd);
+		close(visit->fd);
+	}
+	LIST_REMOVE(visit, entry);
+	door->visits--;
+	free(visit);
+}
+
+/* @fd is the visit's, or closed. */
+static void visit_begin(struct uroce_door *door, int fd)
+{
+	struct import_answer answer = { .magic = IMPORT_MAGIC };
+	struct uroce_host *host = ctx_host(door->ctx);
+	struct visit *visit = door->visits < VISITS_MAX ? calloc(1, sizeof(*visit)) : NULL;
+
+	if (!visit || uroce_thread_watch(host, fd, WATCH_IMPORT, NULL) < 0) {
+		log_warn("uroce: a process that imports a device is refused: %u do already",
+			 door->visits);
+		answer.result = -EMFILE;
+		uroce_import_send(fd, &answer, sizeof(answer), -1);
+		close(fd);
+		free(visit);
+		return;
+	}
+	visit->fd = fd;
+	LIST_INIT(&visit->held);
+	LIST_INSERT_HEAD(&door->visiting, visit, entry);
+	door->visits++;
+	if (uroce_import_send(fd, &answer, sizeof(answer), -1) < 0)
+		visit_end(door, visit);
+}
+
+/* A socket of packets, or nobody knows what reading from it does. */
+static bool is_packets(int fd)
+{
+	socklen_t length = sizeof(int);
+	int type = 0, domain = 0;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) && type == SOCK_SEQPACKET &&
+	       !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) && domain == AF_UNIX;
+}
+
+static void door_serve(struct uroce_door *door)
+{
+	struct import_ask ask;
+	int fd = -1;
+
+	for (int i = 0; i < PASS_MAX; i++) {
+		int r = uroce_import_receive(door->fd, &ask, sizeof(ask), &fd);
+
+		if (r == -EPROTO)
+			continue;
+		if (r == -ENODEV) /* all copies of the descriptor are closed */
+			uroce_thread_unwatch(ctx_host(door->ctx), door->fd);
+		if (r < 0)
+			return;
+		if (ask.magic == IMPORT_MAGIC && ask.what == IMPORT_VISIT && fd >= 0 &&
+		    is_packets(fd))
+			visit_begin(door, fd);
+		else if (fd >= 0)
+			close(fd);
+	}
+}
+
+static void visit_serve(struct uroce_door *door, struct visit *visit)
+{
+	for (int i = 0; i < PASS_MAX; i++) {
+		struct import_ask ask;
+		int fd = -1, r = uroce_import_receive(visit->fd, &ask, sizeof(ask), &fd);
+
+		if (fd >= 0)
+			close(fd);
+		if (!r)
+			r = ask_serve(door, visit, &ask);
+		if (r == -EAGAIN)
+			return;
+		if (r < 0) {
+			visit_end(door, visit);
+			return;
+		}
+	}
+}
+
+void uroce_import_ready(struct uroce_host *host, int fd)
+{
+	struct uroce_door *door;
+	struct visit *visit;
+
+	pthread_mutex_lock(&host->lock);
+	LIST_FOREACH(door, &host->doors, entry) {
+		if (door->fd == fd) {
+			door_serve(door);
+			goto done;
+		}
+		LIST_FOREACH(visit, &door->visiting, entry)
+			if (visit->fd == fd) {
+				visit_serve(door, visit);
+				goto done;
+			}
+	}
+done:
+	pthread_mutex_unlock(&host->lock);
+}
+
+/* --- doors --- */
+
+/* A name tells whose it is; nobody looks it up. */
+static int door_name(const char *device, struct sockaddr_un *ret)
+{
+	uint64_t random;
+	int n;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, DOOR_NAME "%016llx-%s",
+		     (unsigned long long)random, device);
+	return offsetof(struct sockaddr_un, sun_path) + 1 + n;
+}
+
+bool uroce_door_is(const char *device_name, int cmd_fd)
+{
+	struct sockaddr_un name = {};
+	socklen_t length = sizeof(name);
+	size_t prefix = 1 + strlen(DOOR_NAME) + 16 + 1;
+	const char *path = name.sun_path;
+
+	/* Zeroed, and a byte shorter than the array: the text has an end. */
+	length--;
+	return !getpeername(cmd_fd, (struct sockaddr *)&name, &length) &&
+	       name.sun_family == AF_UNIX && length < sizeof(name) && !path[0] &&
+	       !strncmp(path + 1, DOOR_NAME, strlen(DOOR_NAME)) &&
+	       strnlen(path + 1, sizeof(name.sun_path) - 1) >= prefix - 1 &&
+	       !strcmp(path + prefix, device_name);
+}
+
+int uroce_door_open(struct uroce_context *ctx)
+{
+	struct uroce_host *host = ctx->dev->host;
+	struct uroce_door *door = calloc(1, sizeof(*door));
+	struct sockaddr_un name;
+	struct stat st;
+	int ends[2], r;
+
+	if (!door)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		free(door);
+		return -errno;
+	}
+	r = door_name(ctx->dev->name, &name);
+	if (r > 0)
+		r = bind(ends[0], (struct sockaddr *)&name, r) || fstat(ends[1], &st) ? -errno : 0;
+	door->ctx = &ctx->vctx.context;
+	door->fd = ends[0];
+	LIST_INIT(&door->visiting);
+	pthread_mutex_lock(&host->lock);
+	if (!r)
+		r = uroce_thread_watch(host, door->fd, WATCH_IMPORT, NULL);
+	if (!r) {
+		door->fs = st.st_dev;
+		door->inode = st.st_ino;
+		LIST_INSERT_HEAD(&host->doors, door, entry);
+		ctx->door = door;
+	}
+	pthread_mutex_unlock(&host->lock);
+	if (!r) {
+		ctx->vctx.context.cmd_fd = ends[1];
+		return 0;
+	}
+	close(ends[0]);
+	close(ends[1]);
+	free(door);
+	return r;
+}
+
+void uroce_door_close(struct uroce_context *ctx)
+{
+	struct uroce_host *host = ctx->dev->host;
+	struct uroce_door *door = ctx->door;
+	struct visit *visit;
+
+	if (!door)
+		return;
+	pthread_mutex_lock(&host->lock);
+	while ((visit = LIST_FIRST(&door->visiting)))
+		visit_end(door, visit);
+	LIST_REMOVE(door, entry);
+	if (door->fd >= 0) {
+		uroce_thread_unwatch(host, door->fd);
+		close(door->fd);
+	}
+	pthread_mutex_unlock(&host->lock);
+	free(door);
+	ctx->door = NULL;
+}
+
+struct ibv_context *uroce_door_context(struct uroce_host *host, int cmd_fd)
+{
+	struct ibv_context *ctx = NULL;
+	struct uroce_door *door;
+	struct stat st;
+
+	if (fstat(cmd_fd, &st))
+		return NULL;
+	pthread_mutex_lock(&host->lock);
+	LIST_FOREACH(door, &host->doors, entry)
+		if (door->fs == st.st_dev && door->inode == st.st_ino)
+			ctx = door->ctx;
+	pthread_mutex_unlock(&host->lock);
+	return ctx;
+}
+
+/* A child that lives on would keep up its parent's visits. */
+static void visits_forked(struct uroce_host *host)
+{
+	struct uroce_context *ctx;
+	struct uroce_dev *dev;
+
+	LIST_FOREACH(dev, &host->devices, entry)
+		LIST_FOREACH(ctx, &dev->contexts, entry) {
+			if (!ctx->owner || ctx->owner->fd < 0)
+				continue;
+			close(ctx->owner->fd);
+			ctx->owner->fd = -1;
+		}
+}
+
+/* Others' visits and doors were closed with all descriptors that the thread watches. */
+void uroce_doors_forked(struct uroce_host *host)
+{
+	struct uroce_door *door;
+	struct visit *visit;
+
+	visits_forked(host);
+
+	LIST_FOREACH(door, &host->doors, entry) {
+		LIST_FOREACH(visit, &door->visiting, entry)
+			visit->fd = -1;
+		door->fd = -1;
+	}
+}
