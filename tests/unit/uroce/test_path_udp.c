@@ -155,15 +155,20 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int send_packet(uint8_t opcode, uint32_t psn, uint32_t length)
+static int send_packet_to(uint32_t qpn, uint8_t opcode, uint32_t psn, uint32_t length)
 {
 	const struct uroce_hdr hdr = {
-		.opcode = opcode, .pkey = 0xffff, .dest_qpn = QPN, .psn = psn
+		.opcode = opcode, .pkey = 0xffff, .dest_qpn = qpn, .psn = psn
 	};
 	const struct iovec iov = { payload, length };
 	const struct uroce_tx tx = { .hdr = &hdr, .iov = &iov, .iovcnt = 1, .length = length };
 
 	return path->ops->send(path, &av, &tx);
+}
+
+static int send_packet(uint8_t opcode, uint32_t psn, uint32_t length)
+{
+	return send_packet_to(QPN, opcode, psn, length);
 }
 
 static void send_many(unsigned int count, uint32_t length)
@@ -308,6 +313,25 @@ static void test_other_destination(void **state)
 	expect_datagrams(2, 100, true);
 	expect_datagrams(2, 100, true);
 	expect_silence();
+}
+
+/* What is joined may arrive joined, at whoever the first packet is for. */
+static void test_other_process(void **state)
+{
+	static const uint32_t qpns[] = { QPN, QPN + 1, OTHER_QPN, OTHER_QPN, 1, 1, QPN };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(qpns); i++)
+		assert_int_equal(send_packet_to(qpns[i], UROCE_UD | UROCE_SEND_ONLY, i, 100), 0);
+	assert_int_equal(udp()->count, 5);
+	assert_int_equal(udp()->messages[0].count, 2);
+	assert_int_equal(udp()->messages[1].count, 2);
+	path->ops->flush(path);
+	for (unsigned int i = 0; i < ARRAY_SIZE(qpns); i++) {
+		uint8_t buf[200];
+
+		assert_true(recv(wire, buf, sizeof(buf), 0) > 0);
+		assert_int_equal(uroce_wire_dest_qpn(buf), qpns[i]);
+	}
 }
 
 /* The next datagram's. */
@@ -1311,6 +1335,7 @@ int main(void)
 		udp_test(test_buffer_end),
 		udp_test(test_damage),
 		udp_test(test_other_destination),
+		udp_test(test_other_process),
 		udp_test(test_traffic_class),
 		udp_test(test_traffic_class_flow),
 		udp_test(test_traffic_class_other),
