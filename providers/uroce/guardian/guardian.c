@@ -18,18 +18,8 @@ enum {
 	BURST = 64, /* packets between two pauses */
 	BURST_MS = 1,
 	WORDS_READ = 64, /* at once */
-	MAD_LEN = 256,
-	/* The header of a MAD of the connection manager: IBTA vol. 1, chapters 12 and 13. */
-	MAD_VERSION = 1,
-	MAD_CLASS_CM = 7,
-	MAD_CLASS_VERSION = 2,
-	MAD_SEND = 3,
-	MAD_ATTR_ID = 16,
-	CM_REJ = 0x12,
-	CM_DREQ = 0x15,
 };
 #define FIRST_MS 200 /* between two rounds; then twice as long each time */
-#define GSI_QKEY 0x80010000u
 
 static void sleep_ms(unsigned int ms)
 {
@@ -87,14 +77,15 @@ static bool word_is_sound(const struct guardian_word *word, const union ibv_gid 
 	    !memcmp(remote, &none, sizeof(none)) || !memcmp(local, &none, sizeof(none)) ||
 	    uroce_gid_is_ipv4(local) != uroce_gid_is_ipv4(remote))
 		return false;
-	return word->mad[0] == MAD_VERSION && word->mad[1] == MAD_CLASS_CM &&
+	return word->mad[0] == MAD_VERSION && word->mad[MAD_AT_CLASS] == MAD_CLASS_CM &&
 	       word->mad[2] == MAD_CLASS_VERSION && word->mad[3] == MAD_SEND &&
-	       !word->mad[MAD_ATTR_ID] &&
-	       (word->mad[MAD_ATTR_ID + 1] == CM_DREQ || word->mad[MAD_ATTR_ID + 1] == CM_REJ);
+	       !word->mad[MAD_AT_ATTR_ID] &&
+	       (word->mad[MAD_AT_ATTR_ID + 1] == CM_DREQ ||
+		word->mad[MAD_AT_ATTR_ID + 1] == CM_REJ);
 }
 
 static uint32_t packet_make(const struct guardian_word *word,
-			    uint8_t ret_packet[UROCE_HEADER_MAX + MAD_LEN])
+			    uint8_t ret_packet[UROCE_HEADER_MAX + GSI_MAD_LEN])
 {
 	struct uroce_hdr hdr = {
 		.opcode = UROCE_UD | UROCE_SEND_ONLY,
@@ -103,11 +94,11 @@ static uint32_t packet_make(const struct guardian_word *word,
 		.qkey = GSI_QKEY,
 		.src_qpn = GSI_QPN,
 	};
-	uint32_t header = uroce_wire_pack(&hdr, MAD_LEN, ret_packet);
+	uint32_t header = uroce_wire_pack(&hdr, GSI_MAD_LEN, ret_packet);
 
-	memset(ret_packet + header, 0, MAD_LEN);
+	memset(ret_packet + header, 0, GSI_MAD_LEN);
 	memcpy(ret_packet + header, word->mad, GUARDIAN_MAD_LEN);
-	return header + MAD_LEN;
+	return header + GSI_MAD_LEN;
 }
 
 /* One socket, for the address that was spoken from last: most processes have one. */
@@ -128,7 +119,7 @@ static int voice_for(const union ibv_gid *local)
 
 static bool word_say(const struct guardian_word *word)
 {
-	uint8_t packet[UROCE_HEADER_MAX + MAD_LEN];
+	uint8_t packet[UROCE_HEADER_MAX + GSI_MAD_LEN];
 	struct uroce_av av = { .route.traffic_class = word->traffic_class };
 	union ibv_gid remote;
 

@@ -10,11 +10,9 @@
 #include "providers/uroce/host/host.h"
 
 enum {
-	GSI_MAD_LEN = 256,
 	GSI_PACKET_MAX = UROCE_HEADER_MAX + GSI_MAD_LEN,
 	GSI_PATHS = 256,
 };
-#define GSI_QKEY 0x80010000u
 
 /* A MAD on its way to a process of this host. */
 struct gsi_transit {

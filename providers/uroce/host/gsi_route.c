@@ -6,22 +6,8 @@
 #include "providers/uroce/host/forward.h"
 #include "providers/uroce/host/gsi.h"
 
-/* What of a MAD of the connection manager is looked at here: IBTA vol. 1, chapters 12 and 13. */
 enum {
-	MAD_CLASS = 1,
-	MAD_CLASS_CM = 7,
-	MAD_ATTR_ID = 16,
-	MAD_BODY = 24,
-	CM_REQ = 0x10,
-	CM_REJ = 0x12,
-	CM_SIDR_REQ = 0x17,
-	CM_SIDR_REP = 0x18,
-	CM_REMOTE_ID = MAD_BODY + 4,
-	CM_SIDR_ID = MAD_BODY,
-	CM_SERVICE_ID = MAD_BODY + 8,
-	CM_REJ_REASON = MAD_BODY + 10,
 	REJ_TIMEOUT = 4,
-	ID_SLOT_SHIFT = 32 - VERBS_GSI_PREFIX_BITS,
 };
 
 /* --- who listens --- */
@@ -152,7 +138,7 @@ static uint16_t request_slot(struct uroce_host *host, const struct gsi_transit *
 {
 	static const union ibv_gid any4 = { .raw = VERBS_GSI_ANY_IPV4 },
 				   any6 = { .raw = VERBS_GSI_ANY_IPV6 };
-	uint64_t id = get64(transit->mad + CM_SERVICE_ID);
+	uint64_t id = get64(transit->mad + CM_AT_SERVICE_ID);
 	uint16_t slot;
 
 	if (!id || id == SHM_SERVICE_GONE)
@@ -166,7 +152,7 @@ static uint16_t request_slot(struct uroce_host *host, const struct gsi_transit *
 
 static bool is_request(const struct gsi_transit *transit)
 {
-	uint16_t attr = get16(transit->mad + MAD_ATTR_ID);
+	uint16_t attr = get16(transit->mad + MAD_AT_ATTR_ID);
 
 	return attr == CM_REQ || attr == CM_SIDR_REQ;
 }
@@ -174,15 +160,16 @@ static bool is_request(const struct gsi_transit *transit)
 /* Who gave up waiting may not know any id of the one it waited for. */
 static bool is_giving_up(const struct gsi_transit *transit)
 {
-	return get16(transit->mad + MAD_ATTR_ID) == CM_REJ &&
-	       get16(transit->mad + CM_REJ_REASON) == REJ_TIMEOUT;
+	return get16(transit->mad + MAD_AT_ATTR_ID) == CM_REJ &&
+	       get16(transit->mad + CM_AT_REJ_REASON) == REJ_TIMEOUT;
 }
 
 static uint16_t answer_slot(const struct gsi_transit *transit)
 {
-	bool sidr = get16(transit->mad + MAD_ATTR_ID) == CM_SIDR_REP;
+	bool sidr = get16(transit->mad + MAD_AT_ATTR_ID) == CM_SIDR_REP;
 
-	return get32(transit->mad + (sidr ? CM_SIDR_ID : CM_REMOTE_ID)) >> ID_SLOT_SHIFT;
+	return get32(transit->mad + (sidr ? CM_AT_SIDR_ID : CM_AT_REMOTE_ID)) >>
+	       UROCE_ID_SLOT_SHIFT;
 }
 
 /* --- the way there --- */
@@ -274,7 +261,7 @@ enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_trans
 				 bool last, uint64_t now, uint16_t *ret_slot)
 {
 	assert_held(&host->paths.progress_lock);
-	if (transit->mad[MAD_CLASS] != MAD_CLASS_CM)
+	if (transit->mad[MAD_AT_CLASS] != MAD_CLASS_CM)
 		return GSI_DONE;
 	return is_request(transit) ? route_request(host, transit, last, now, ret_slot)
 				   : route_answer(host, transit, last, ret_slot);

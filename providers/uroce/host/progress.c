@@ -84,8 +84,11 @@ unsigned int uroce_progress(struct uroce_host *host)
 		return 0;
 	}
 	refusals = 0;
-	n = uroce_progress_pass(
-		host, atomic_load_explicit(&host->udp_interest, memory_order_relaxed), true);
+	/* Who is not watched may stay away, and nobody would know: what it owes is not put off
+	 * until it comes back, and it is no poller yet. */
+	n = uroce_progress_pass(host,
+				atomic_load_explicit(&host->udp_interest, memory_order_relaxed),
+				uroce_thread_watches(host));
 	uroce_unlock(&host->paths.progress_lock);
 	uroce_thread_poller_seen(host);
 	return n;

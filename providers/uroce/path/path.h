@@ -25,6 +25,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "libibverbs/provider.h"
 #include "providers/uroce/wire/wire.h"
 
 struct path_host;
@@ -41,7 +42,9 @@ enum {
 	UROCE_FAMILY_BITS = 8, /* a slot's last bits, which those of a process have in common */
 	UROCE_FIRST_SLOTS = 17 << UROCE_FAMILY_BITS,	 /* below are first ones of processes */
 	UROCE_BLOCKS = UROCE_SLOTS >> UROCE_FAMILY_BITS, /* a process can have */
-	UROCE_QP_INDEX_BITS = 16,   /* of a QPN, with those of the family left out */
+	UROCE_QP_INDEX_BITS = 16, /* of a QPN, with those of the family left out */
+	/* Connection manager: an id's first bits are the first slot of the process that gave it. */
+	UROCE_ID_SLOT_SHIFT = 32 - VERBS_GSI_PREFIX_BITS,
 	UROCE_GID_MAX = 64,	    /* slots of a GID table */
 	UROCE_KEY_VARIANT_BITS = 8, /* key: index << 8 | variant */
 	PATH_PACKET_MAX = 8192,	    /* payload of one copied packet on any path */

@@ -13,6 +13,7 @@
 #include "providers/uroce/wire/grh.h"
 #include "providers/uroce/wire/header.h"
 #include "providers/uroce/wire/icrc.h"
+#include "providers/uroce/wire/mad.h"
 #include "providers/uroce/wire/opcode.h"
 
 #endif

@@ -155,15 +155,20 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int send_packet(uint8_t opcode, uint32_t psn, uint32_t length)
+static int send_packet_to(uint32_t qpn, uint8_t opcode, uint32_t psn, uint32_t length)
 {
 	const struct uroce_hdr hdr = {
-		.opcode = opcode, .pkey = 0xffff, .dest_qpn = QPN, .psn = psn
+		.opcode = opcode, .pkey = 0xffff, .dest_qpn = qpn, .psn = psn
 	};
 	const struct iovec iov = { payload, length };
 	const struct uroce_tx tx = { .hdr = &hdr, .iov = &iov, .iovcnt = 1, .length = length };
 
 	return path->ops->send(path, &av, &tx);
+}
+
+static int send_packet(uint8_t opcode, uint32_t psn, uint32_t length)
+{
+	return send_packet_to(QPN, opcode, psn, length);
 }
 
 static void send_many(unsigned int count, uint32_t length)
@@ -308,6 +313,25 @@ static void test_other_destination(void **state)
 	expect_datagrams(2, 100, true);
 	expect_datagrams(2, 100, true);
 	expect_silence();
+}
+
+/* What is joined may arrive joined, at whoever the first packet is for. */
+static void test_other_process(void **state)
+{
+	static const uint32_t qpns[] = { QPN, QPN + 1, OTHER_QPN, OTHER_QPN, 1, 1, QPN };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(qpns); i++)
+		assert_int_equal(send_packet_to(qpns[i], UROCE_UD | UROCE_SEND_ONLY, i, 100), 0);
+	assert_int_equal(udp()->count, 5);
+	assert_int_equal(udp()->messages[0].count, 2);
+	assert_int_equal(udp()->messages[1].count, 2);
+	path->ops->flush(path);
+	for (unsigned int i = 0; i < ARRAY_SIZE(qpns); i++) {
+		uint8_t buf[200];
+
+		assert_true(recv(wire, buf, sizeof(buf), 0) > 0);
+		assert_int_equal(uroce_wire_dest_qpn(buf), qpns[i]);
+	}
 }
 
 /* The next datagram's. */
@@ -1123,26 +1147,71 @@ static void test_to_oneself(void **state)
 
 enum {
 	PROCESSES = 600,
+	MAD_DATAGRAM = BTH_LEN + DETH_LEN + GSI_MAD_LEN + ICRC_LEN,
+	NOBODY = -1,
 };
+
+static struct {
+	struct path_host hosts[PROCESSES];
+	union uroce_address to;
+	int fd[PROCESSES]; /* [slot - 1] */
+} crowd;
+
+static int crowd_setup(void **state)
+{
+	struct uroce_udp *sockets = calloc(1, sizeof(*sockets));
+	union ibv_gid gid;
+
+	setup(state);
+	assert_non_null(sockets);
+	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 3, &gid);
+	uroce_address_from_gid(&gid, UROCE_UDP_PORT, 0, &crowd.to);
+	for (int i = 0; i < PROCESSES; i++) {
+		crowd.hosts[i].slot = i + 1;
+		sockets->path.host = &crowd.hosts[i];
+		assert_int_equal(uroce_udp_socket_bound(sockets, &gid, &crowd.fd[i]), 0);
+	}
+	free(sockets);
+	return 0;
+}
+
+static int crowd_teardown(void **state)
+{
+	uint8_t buf[64];
+
+	for (int i = 0; i < PROCESSES; i++) {
+		assert_int_equal(recv(crowd.fd[i], buf, sizeof(buf), MSG_DONTWAIT), -1);
+		close(crowd.fd[i]);
+	}
+	return teardown(state);
+}
+
+static void crowd_send(const uint8_t *buf, uint32_t length)
+{
+	assert_int_equal(sendto(wire, buf, length, 0, &crowd.to.sa, sizeof(crowd.to.in)), length);
+}
+
+/* The slot of the only one who got something. */
+static int crowd_taker(void)
+{
+	int slot = NOBODY;
+	uint8_t buf[MAD_DATAGRAM];
+
+	for (int i = 0; i < PROCESSES; i++) {
+		if (recv(crowd.fd[i], buf, sizeof(buf), MSG_DONTWAIT) < 0)
+			continue;
+		assert_int_equal(slot, NOBODY);
+		slot = i + 1;
+	}
+	assert_int_not_equal(slot, NOBODY);
+	return slot;
+}
 
 /* To the socket of whoever has the block that the QP number is in, and to no other. */
 static void test_steering(void **state)
 {
-	static struct path_host hosts[PROCESSES];
-	struct uroce_udp *sockets = calloc(1, sizeof(*sockets));
-	union uroce_address to;
-	union ibv_gid gid;
 	uint8_t buf[64];
-	int fd[PROCESSES];
 
-	assert_non_null(sockets);
-	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 3, &gid);
-	uroce_address_from_gid(&gid, UROCE_UDP_PORT, 0, &to);
-	for (int i = 0; i < PROCESSES; i++) {
-		hosts[i].slot = i + 1;
-		sockets->path.host = &hosts[i];
-		assert_int_equal(uroce_udp_socket_bound(sockets, &gid, &fd[i]), 0);
-	}
 	for (int i = 0; i < PROCESSES; i++) {
 		/* a further one, where that tells */
 		uint32_t slot = i + 1 + (i % 2 && i < 255 ? UROCE_FIRST_SLOTS + 3 * 256 : 0);
@@ -1150,17 +1219,110 @@ static void test_steering(void **state)
 			slot << UROCE_QPN_BLOCK_BITS | (i * 7 & ((1 << UROCE_QPN_BLOCK_BITS) - 1));
 		uint32_t length = packet_make(UROCE_RC | UROCE_SEND_ONLY, qpn, 4, 0, buf);
 
-		assert_int_equal(sendto(wire, buf, length, 0, &to.sa, sizeof(to.in)), length);
-		assert_int_equal(recv(fd[i], buf, sizeof(buf), MSG_DONTWAIT), length);
+		crowd_send(buf, length);
+		assert_int_equal(recv(crowd.fd[i], buf, sizeof(buf), MSG_DONTWAIT), length);
 	}
-	for (int i = 0; i < PROCESSES; i++) {
-		assert_int_equal(recv(fd[i], buf, sizeof(buf), MSG_DONTWAIT), -1);
-		close(fd[i]);
-	}
-	free(sockets);
 }
 
-#define udp_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+/* A message of the connection manager as it comes to QP1. */
+struct message {
+	uint8_t opcode, qpn, class;
+	uint16_t attr;
+	uint32_t first, second; /* words of its body */
+	uint32_t short_by;
+};
+
+#define DATAGRAM   (UROCE_UD | UROCE_SEND_ONLY)
+#define CM_MESSAGE .opcode = DATAGRAM, .qpn = 1, .class = 7
+
+static void message_send(const struct message *m)
+{
+	uint8_t buf[MAD_DATAGRAM] = {};
+	uint8_t *mad = buf + BTH_LEN + DETH_LEN;
+
+	buf[0] = m->opcode;
+	put16(buf + 2, 0xffff);
+	buf[7] = m->qpn;
+	mad[0] = 1;
+	mad[1] = m->class;
+	mad[2] = 2;
+	mad[3] = 3;
+	put16(mad + 16, m->attr);
+	put32(mad + 24, m->first);
+	put32(mad + 28, m->second);
+	crowd_send(buf, sizeof(buf) - m->short_by);
+}
+
+static uint32_t id_of(uint32_t slot)
+{
+	return slot << 19 | 0x1234;
+}
+
+/* The kernel's choice for what is steered to nobody. Some slots that it is not. */
+static int kernels_choice(void)
+{
+	uint8_t buf[64];
+
+	crowd_send(buf, packet_make(UROCE_UD | UROCE_SEND_ONLY, 0, 0, 0, buf));
+	return crowd_taker();
+}
+
+static void expect_taker(const struct message *m, int slot)
+{
+	message_send(m);
+	assert_int_equal(crowd_taker(), slot);
+}
+
+/* Its id names who gets it, whoever the sender is by its own. */
+static void test_steering_by_id(void **state)
+{
+	static const uint16_t attrs[] = { 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x19, 0x1a };
+	int choice = kernels_choice();
+
+	for (int i = 0; i < (int)ARRAY_SIZE(attrs); i++) {
+		int slot = (choice + 71 * i) % PROCESSES + 1, other = slot % PROCESSES + 1;
+
+		expect_taker(&(struct message){ CM_MESSAGE, .attr = attrs[i], .first = id_of(other),
+						.second = id_of(slot) },
+			     slot);
+		expect_taker(&(struct message){ CM_MESSAGE, .attr = 0x18, .first = id_of(slot),
+						.second = id_of(other) },
+			     slot);
+	}
+	for (int slot = 1; slot <= PROCESSES; slot += 199)
+		expect_taker(&(struct message){ CM_MESSAGE, .attr = 0x13, .second = id_of(slot) },
+			     slot);
+}
+
+/* What names no process, or an id in another place only: as before to whom the kernel likes. */
+static void test_steering_by_nothing(void **state)
+{
+	int choice = kernels_choice(), other = choice % PROCESSES + 1;
+	const struct message messages[] = {
+		{ CM_MESSAGE, .attr = 0x10, .first = id_of(other), .second = id_of(other) },
+		{ CM_MESSAGE, .attr = 0x17, .first = id_of(other), .second = id_of(other) },
+		{ CM_MESSAGE, .attr = 0x0f, .first = id_of(other), .second = id_of(other) },
+		{ CM_MESSAGE, .attr = 0x1b, .first = id_of(other), .second = id_of(other) },
+		{ CM_MESSAGE, .attr = 0x113, .first = id_of(other), .second = id_of(other) },
+		{ CM_MESSAGE, .attr = 0x12, .first = id_of(other) },
+		{ CM_MESSAGE, .attr = 0x13, .second = id_of(PROCESSES + 1) },
+		{ CM_MESSAGE, .attr = 0x13, .second = id_of(UROCE_FIRST_SLOTS + other) },
+		{ CM_MESSAGE, .attr = 0x13, .second = UINT32_MAX },
+		{ CM_MESSAGE, .attr = 0x13, .second = id_of(other), .short_by = 1 },
+		{ CM_MESSAGE, .attr = 0x13, .second = id_of(other), .short_by = 240 },
+		{ CM_MESSAGE, .attr = 0x13, .second = id_of(other), .short_by = MAD_DATAGRAM - 8 },
+		{ DATAGRAM, .qpn = 1, .class = 3, .attr = 0x13, .second = id_of(other) },
+		{ DATAGRAM, .qpn = 0, .class = 7, .attr = 0x13, .second = id_of(other) },
+		{ DATAGRAM, .qpn = 2, .class = 7, .attr = 0x13, .second = id_of(other) },
+		{ UROCE_RC | UROCE_SEND_ONLY, 1, 7, .attr = 0x13, .second = id_of(other) },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(messages); i++)
+		expect_taker(&messages[i], choice);
+}
+
+#define udp_test(f)   cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define crowd_test(f) cmocka_unit_test_setup_teardown(f, crowd_setup, crowd_teardown)
 
 int main(void)
 {
@@ -1173,6 +1335,7 @@ int main(void)
 		udp_test(test_buffer_end),
 		udp_test(test_damage),
 		udp_test(test_other_destination),
+		udp_test(test_other_process),
 		udp_test(test_traffic_class),
 		udp_test(test_traffic_class_flow),
 		udp_test(test_traffic_class_other),
@@ -1205,7 +1368,9 @@ int main(void)
 		udp_test(test_receive_flow_restarted),
 		udp_test(test_receive_other_process),
 		udp_test(test_to_oneself),
-		udp_test(test_steering),
+		crowd_test(test_steering),
+		crowd_test(test_steering_by_id),
+		crowd_test(test_steering_by_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

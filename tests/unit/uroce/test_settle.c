@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a QP still has to say when it is destroyed. */
+/* What a QP still has to say when it is destroyed, or when nobody may look again. */
 #include "tests/unit/uroce/fixture.h"
 
 enum {
@@ -13,6 +13,16 @@ static unsigned int arriving; /* passes in which a message comes for every QP */
 static unsigned int full;     /* passes in which the way is still full */
 static unsigned int passes;
 
+static void owe(struct uroce_qp *qp)
+{
+	qp->resp.ack_due = true;
+	qp->resp.ack_syndrome = AETH_ACK | AETH_ACK_NO_CREDIT;
+	if (fx.path.lossless || qp->on_acks)
+		return;
+	qp->on_acks = true;
+	TAILQ_INSERT_TAIL(&fx.host.engine.acks, qp, ack_entry);
+}
+
 unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t now);
 unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t now)
 {
@@ -22,10 +32,8 @@ unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, u
 	if (!arriving)
 		return 0;
 	arriving--;
-	for (int i = 0; i < QPS; i++) {
-		qps[i]->resp.ack_due = true;
-		qps[i]->resp.ack_syndrome = AETH_ACK | AETH_ACK_NO_CREDIT;
-	}
+	for (int i = 0; i < QPS; i++)
+		owe(qps[i]);
 	return 1;
 }
 
@@ -145,6 +153,43 @@ static void test_none(void **state)
 	assert_int_equal(passes, 0);
 }
 
+static void poll_once(void)
+{
+	uroce_unlock(&fx.host.paths.progress_lock);
+	uroce_progress(&fx.host);
+	uroce_lock(&fx.host.paths.progress_lock);
+}
+
+/* On a network. Whoever polls once and then waits for something else, owes nothing meanwhile. */
+static void test_poller_leaves(void **state)
+{
+	fx.path.lossless = false;
+	begin(1, 0);
+	poll_once();
+	assert_int_equal(fx.sent, QPS);
+	assert_true(TAILQ_EMPTY(&fx.host.engine.acks));
+	end();
+	fx.path.lossless = true;
+}
+
+/* Of one that has come again and again the thread knows; it has time to answer first. */
+static void test_poller_watched(void **state)
+{
+	fx.path.lossless = false;
+	fx.shm.bell = -1;
+	begin(0, 0);
+	while (!uroce_thread_watches(&fx.host))
+		poll_once();
+	arriving = 1;
+	poll_once();
+	assert_int_equal(fx.sent, 0);
+	poll_once();
+	assert_int_equal(fx.sent, QPS);
+	end();
+	fx.path.lossless = true;
+	uroce_thread_poller_leaves(&fx.host);
+}
+
 static void test_destroy(void **state)
 {
 	begin(1, 0);
@@ -157,10 +202,11 @@ static void test_destroy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing), cmocka_unit_test(test_unread),
-		cmocka_unit_test(test_silent),	cmocka_unit_test(test_all),
-		cmocka_unit_test(test_room),	cmocka_unit_test(test_in_vain),
-		cmocka_unit_test(test_none),	cmocka_unit_test(test_destroy),
+		cmocka_unit_test(test_nothing),	      cmocka_unit_test(test_unread),
+		cmocka_unit_test(test_silent),	      cmocka_unit_test(test_all),
+		cmocka_unit_test(test_room),	      cmocka_unit_test(test_in_vain),
+		cmocka_unit_test(test_none),	      cmocka_unit_test(test_destroy),
+		cmocka_unit_test(test_poller_leaves), cmocka_unit_test(test_poller_watched),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -27,13 +27,16 @@ static uint8_t packet_class(const struct uroce_av *av, const struct uroce_hdr *h
 	return hdr->opcode < UROCE_UC ? (class & ~ECN_MASK) | ECN_ECT0 : class;
 }
 
-/* Whether a packet of @length bytes may follow those of @m. */
+/*
+ * Whether a packet of @length bytes to a QP of @slot may follow those of @m. A large send may
+ * arrive as one, and then at the one process that its first packet is for.
+ */
 static bool message_takes(const struct uroce_udp *udp, const struct udp_message *m, int fd,
-			  const struct uroce_av *av, uint8_t class, uint32_t length)
+			  const struct uroce_av *av, uint8_t class, uint16_t slot, uint32_t length)
 {
 	return udp->segmentation && !m->closed && m->count < UDP_SEGMENTS && length <= m->segment &&
-	       m->fd == fd && m->traffic_class == class && m->hop_limit == av_hop_limit(av) &&
-	       uroce_address_equal(&m->to, &av->addr);
+	       m->fd == fd && m->traffic_class == class && m->slot == slot &&
+	       m->hop_limit == av_hop_limit(av) && uroce_address_equal(&m->to, &av->addr);
 }
 
 /* From port 4791. Every large send of an unconnected socket is numbered from 0 on. */
@@ -61,7 +64,8 @@ static void message_source_flow(struct udp_message *m, struct udp_tx_flow *flow)
 }
 
 static struct udp_message *message_begin(struct uroce_udp *udp, struct udp_tx_flow *flow, int fd,
-					 const struct uroce_av *av, uint8_t class, uint32_t length)
+					 const struct uroce_av *av, uint8_t class, uint16_t slot,
+					 uint32_t length)
 {
 	struct udp_message *m = &udp->messages[udp->count];
 
@@ -69,6 +73,7 @@ static struct udp_message *message_begin(struct uroce_udp *udp, struct udp_tx_fl
 		.to = av->addr,
 		.traffic_class = class,
 		.hop_limit = av_hop_limit(av),
+		.slot = slot,
 		.segment = length,
 		.start = udp->used,
 	};
@@ -360,12 +365,13 @@ static void leave_locked(struct uroce_udp *udp)
 
 /* The message the packet belongs to, new or begun. NULL: no room, and none was made by sending. */
 static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow *flow, int fd,
-				       const struct uroce_av *av, uint8_t class, uint32_t length)
+				       const struct uroce_av *av, uint8_t class, uint16_t slot,
+				       uint32_t length)
 {
 	struct udp_message *last = udp->count ? &udp->messages[udp->count - 1] : NULL;
 	bool room = udp->used + length <= UDP_BUFFER;
 
-	if (last && room && message_takes(udp, last, flow ? flow->fd : fd, av, class, length))
+	if (last && room && message_takes(udp, last, flow ? flow->fd : fd, av, class, slot, length))
 		return last;
 	if (!room || udp->count == UDP_MESSAGES) {
 		leave_locked(udp);
@@ -374,7 +380,7 @@ static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow
 		if (flow && flow->fd < 0)
 			flow = NULL;
 	}
-	return message_begin(udp, flow, fd, av, class, length);
+	return message_begin(udp, flow, fd, av, class, slot, length);
 }
 
 /* It has its first packet, and so its number. */
@@ -392,6 +398,8 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 			  uroce_wire_pad(tx->length) + ICRC_LEN;
 	int fd = udp->ports[av->sgid_index].fd, r;
 	bool flush = tx->hdr->opcode == (UROCE_RC | UROCE_FLUSH);
+	bool alone = flush || tx->hdr->dest_qpn == GSI_QPN;
+	uint16_t slot = uroce_qpn_slot(tx->hdr->dest_qpn);
 	struct udp_tx_flow *flow;
 	struct udp_message *m;
 
@@ -400,16 +408,16 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 				      sizeof(av->route.sgid))))
 		return -ENETUNREACH;
 	flow = uroce_udp_tx_flow(udp, av, tx->hdr);
-	/* A flush is a message of its own, and so is what must not get a right ICRC later. */
-	if (unlikely(flush || tx->damage) && udp->count)
+	/* A flush is a message of its own, and so is what any process may be meant by, or what must
+	 * not get a right ICRC later. */
+	if (unlikely(alone || tx->damage) && udp->count)
 		udp->messages[udp->count - 1].closed = true;
-	m = message_for(udp, flow, fd, av, packet_class(av, tx->hdr), length);
+	m = message_for(udp, flow, fd, av, packet_class(av, tx->hdr), slot, length);
 	if (!m)
 		return -EAGAIN;
-	if (unlikely(flush)) {
+	m->closed |= alone;
+	if (unlikely(flush))
 		m->rxe_flush = flush_as_rxe(udp, tx->hdr);
-		m->closed = true;
-	}
 	r = message_append(udp, m, av, tx);
 	if (r < 0)
 		return r;

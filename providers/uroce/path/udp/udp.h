@@ -10,6 +10,7 @@
  *   udp_receive.c  the side that receives
  *   udp_flow.c     sockets of their own for what two processes send each other
  *   udp_probe.c    packets that find out whether anybody is there
+ *   udp_steer.c    which of the processes that share the port gets a datagram
  *   udp_socket.c udp_number.c udp_group.c
  *                  what such sockets are asked of the system
  *

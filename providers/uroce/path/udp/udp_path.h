@@ -25,14 +25,15 @@ enum {
 	ECN_MASK = 3,
 };
 
-/* Packets of one size to one destination; only the last may be shorter. */
+/* Packets of one size to one process; only the last may be shorter. */
 struct udp_message {
 	union uroce_address to;
 	struct uroce_icrc *icrc;
 	struct udp_tx_flow *flow; /* NULL: from port 4791 */
 	int fd;
 	uint16_t port;
-	uint16_t id; /* IPv4 identification of the first packet; the kernel counts on from it */
+	uint16_t id;   /* IPv4 identification of the first packet; the kernel counts on from it */
+	uint16_t slot; /* of the process there, as far as QP numbers tell */
 	uint8_t traffic_class;
 	uint8_t hop_limit; /* 0: the system's */
 	bool split;	   /* a large send was refused */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <linux/filter.h>
 #include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +19,6 @@ enum {
 	BUFFER_BYTES = 8 << 20, /* asked for; the system's limits decide */
 	BIND_ATTEMPTS = 16,
 	DISCARD_PORT = 9,
-	BTH_QPN = 5, /* offset of the destination QPN, whose first bits are the process's slot */
 };
 
 static void option(int fd, int level, int name, int value)
@@ -136,27 +134,6 @@ static int shared_port_look_further(const struct uroce_udp *udp, const union uro
 	return r < 0 ? r : socket_connect(*ret_fd, &nobody);
 }
 
-/*
- * Slots are given from 1 on, and the kernel numbers the sockets of one address as they are bound:
- * mostly slot - 1. A further slot is of the first one's family, which tells that of the first 255
- * processes. An index that no socket has leaves the choice to the kernel; any process passes
- * on what is not its own. The first process, mostly the only one, leaves this to the second.
- */
-static void steer(int fd)
-{
-	static struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, BTH_QPN),
-		BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, UROCE_QPN_BLOCK_BITS - 8),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, UROCE_FIRST_SLOTS, 0, 1),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, (1 << UROCE_FAMILY_BITS) - 1),
-		BPF_STMT(BPF_ALU | BPF_SUB | BPF_K, 1),
-		BPF_STMT(BPF_RET | BPF_A, 0),
-	};
-	static const struct sock_fprog program = { .len = ARRAY_SIZE(code), .filter = code };
-
-	(void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program));
-}
-
 int uroce_udp_socket_bound(const struct uroce_udp *udp, const union ibv_gid *gid, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1, other = -1;
@@ -169,7 +146,7 @@ int uroce_udp_socket_bound(const struct uroce_udp *udp, const union ibv_gid *gid
 		return r;
 	(void)shared_port_look_further(udp, &address, &other);
 	if (udp->path.host->slot > 1)
-		steer(fd);
+		uroce_udp_steer(fd);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }

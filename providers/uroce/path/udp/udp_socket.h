@@ -31,11 +31,17 @@ void uroce_udp_socket_show_header(int fd, bool ipv4);
 bool uroce_udp_socket_join(int fd, bool join);
 
 /*
- * The same, bound to @gid, port 4791, together with other processes of this user; a datagram is
- * steered to the process whose slot its QP number names, as far as the kernel's order of sockets
- * allows. Return: 0; -EADDRINUSE: the port is somebody else's. Not logged.
+ * The same, bound to @gid, port 4791, together with other processes of this user, and steered
+ * (below). Return: 0; -EADDRINUSE: the port is somebody else's. Not logged.
  */
 int uroce_udp_socket_bound(const struct uroce_udp *udp, const union ibv_gid *gid, int *ret_fd);
+
+/*
+ * udp_steer.c: of the sockets that share @fd's port, a datagram comes to that of the process whose
+ * slot its QP number names, and a message of the connection manager to that of the process whose id
+ * it is for; as far as the kernel's order of sockets allows.
+ */
+void uroce_udp_steer(int fd);
 
 /* The same, connected to @to; its own port of @from's address is a flow's. */
 int uroce_udp_socket_connected(const struct uroce_udp *udp, const union uroce_address *from,
