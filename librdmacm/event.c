@@ -217,6 +217,20 @@ static void log_refused_datagram(const struct cm_event *ev)
 	       status < (int)ARRAY_SIZE(words) ? words[status] : "refused", status);
 }
 
+static const char *unreachable_cause(int status)
+{
+	switch (status) {
+	case -EHOSTUNREACH:
+		return "; no host on the link answers for that address";
+	case -ETIMEDOUT:
+		return "; the other side did not answer; RoCE needs UDP port 4791 let through";
+	case -ECONNRESET:
+		return "; the other side's process ended";
+	default:
+		return "";
+	}
+}
+
 static void log_error_event(const struct cm_event *ev)
 {
 	int status = ev->event.status;
@@ -231,10 +245,13 @@ static void log_error_event(const struct cm_event *ev)
 		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
 		cm_err(ev->id, "%s: %s", rdma_event_str(ev->event.event),
 		       strerror(status < 0 ? -status : status));
+		break;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		cm_err(ev->id, "%s: %s%s", rdma_event_str(ev->event.event),
+		       strerror(status < 0 ? -status : status), unreachable_cause(status));
 		break;
 	default:
 		break;

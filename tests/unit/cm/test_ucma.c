@@ -601,6 +601,27 @@ static void test_datagram_refused(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
+static void test_unreachable(void **state)
+{
+	static const struct {
+		int status;
+		const char *text;
+	} known[] = {
+		{ -EHOSTUNREACH, "No route to host; no host on the link answers" },
+		{ -ETIMEDOUT, "Connection timed out; the other side did not answer; RoCE" },
+		{ -ECONNRESET, "Connection reset by peer; the other side's process ended" },
+		{ -ENETUNREACH, "Network is unreachable\n" },
+	};
+	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(known); i++) {
+		kernel_event(id, RDMA_CM_EVENT_UNREACHABLE, known[i].status);
+		expect(RDMA_CM_EVENT_UNREACHABLE, known[i].status);
+		assert_logged(known[i].text);
+	}
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
 static void test_multicast(void **state)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_UDP);
@@ -710,6 +731,7 @@ int main(void)
 		UNIT(test_sync_status),
 		UNIT(test_datagram_established),
 		UNIT(test_datagram_refused),
+		UNIT(test_unreachable),
 		UNIT(test_multicast),
 		UNIT(test_random_answers),
 	};
