@@ -112,6 +112,8 @@ static ssize_t fd_receive_from(int fd, const struct iovec *iov, int count, int f
 		return rs_ret(-EBADF);
 	if (count < 0 || flags & MSG_OOB)
 		r = count < 0 ? -EINVAL : -EOPNOTSUPP;
+	else if (flags & MSG_ERRQUEUE) /* which has nothing, and nobody waits for it */
+		r = -EAGAIN;
 	else if (s->ds)
 		r = ds_receive(s, iov, count, flags, ret);
 	else
