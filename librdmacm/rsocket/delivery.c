@@ -288,12 +288,22 @@ static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const 
 	return ds_exchange_send(s, d, iov, count);
 }
 
+static void udp_wait_cancelled(void *arg)
+{
+	rs_call_abandon();
+}
+
 /* UDP has no room for it. */
 static int udp_wait(struct rs_socket *s)
 {
 	struct pollfd p = { .fd = s->ds->udp, .events = POLLOUT };
-	int r = poll(&p, 1, s->send_timeout_ms);
+	int r;
 
+	pthread_cleanup_push(udp_wait_cancelled, NULL);
+	rs_sleep_begin();
+	r = poll(&p, 1, s->send_timeout_ms);
+	rs_sleep_end();
+	pthread_cleanup_pop(0);
 	return r > 0 ? 0 : r == 0 ? -EAGAIN : -errno;
 }
 

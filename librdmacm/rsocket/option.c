@@ -336,6 +336,7 @@ static int option_set(struct rs_socket *s, int level, int name, const void *valu
 
 RS_EXPORT int rsetsockopt(int fd, int level, int optname, const void *optval, socklen_t optlen)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	int r;
 
@@ -390,6 +391,7 @@ static int option_get(struct rs_socket *s, int level, int name, void *value, soc
 
 RS_EXPORT int rgetsockopt(int fd, int level, int optname, void *optval, socklen_t *optlen)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	int r;
 
@@ -402,6 +404,7 @@ RS_EXPORT int rgetsockopt(int fd, int level, int optname, void *optval, socklen_
 
 RS_EXPORT int rfcntl(int fd, int cmd, ...)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	va_list args;
 	int arg, r;
@@ -450,6 +453,7 @@ static int bytes_waiting(struct rs_socket *s)
 
 RS_EXPORT int rioctl(int fd, unsigned long request, int *value)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	int r = 0;
 

@@ -19,11 +19,13 @@
  *   epoll.c     repoll
  *   service.c   the thread that accepts connections and keeps them alive
  *   default.c   what the administrator wants of new sockets
+ *   cancel.c    threads that are cancelled
+ *   turn.c      whose turn it is to send, and to receive
  *   datagram.h  datagram sockets, which have files of their own
  *
  * Locks, in the order in which they are taken:
- *   send_lock   one sender at a time: the free part of the send buffer
- *   recv_lock   one receiver at a time: the filled part of the receive buffer
+ *   send_turn   one sender at a time: the free part of the send buffer
+ *   recv_turn   one receiver at a time: the filled part of the receive buffer
  *   lock        everything else of the socket: state, CQ, credits, queue; never held in a system
  *               call that waits
  * A socket is found in the table with a reference, so rclose() by another thread does not take it
@@ -98,12 +100,19 @@ struct rs_file {
 	bool keeps_number;    /* the descriptor is not closed with it */
 };
 
+/* Of a thread that sends or receives. */
+struct rs_turn {
+	pthread_mutex_t lock;
+	atomic_bool asleep; /* whoever has it waits for the peer */
+};
+
 struct rs_socket {
 	struct rs_file file;  /* first */
 	struct ds_socket *ds; /* of datagrams; NULL: a stream */
 	int domain;
 	atomic_int flags; /* O_NONBLOCK or 0 */
-	pthread_mutex_t send_lock, recv_lock, lock;
+	struct rs_turn send_turn, recv_turn;
+	pthread_mutex_t lock;
 
 	enum rs_state state;
 	int error;     /* positive errno of RS_FAILED, until SO_ERROR is read */
@@ -153,6 +162,7 @@ struct rs_socket {
 	bool swapped;
 	struct rs_credit_out out;
 	struct rs_credit_in in;
+	size_t peeked; /* bytes; there is to be more than that */
 
 	struct rs_slot *slots; /* sq_size of them, a ring */
 	uint32_t posted, done; /* requests since the start */
@@ -209,6 +219,35 @@ struct rs_defaults {
 	uint32_t spin_us;  /* looked for so long before a thread sleeps */
 };
 const struct rs_defaults *rs_defaults(void);
+
+/*
+ * cancel.c: where a thread may be cancelled. A public call begins with one of these two; what it
+ * holds when it sleeps it says before, and whoever sleeps on its behalf gives that back when the
+ * thread is cancelled, after what is its own.
+ */
+int rs_call_begin(void);	/* nowhere */
+int rs_call_begin_sleepy(void); /* where it sleeps */
+void rs_call_end(const int *state);
+#define RS_CALL __attribute__((cleanup(rs_call_end), unused)) int call_ = rs_call_begin()
+#define RS_CALL_SLEEPY \
+	__attribute__((cleanup(rs_call_end), unused)) int call_ = rs_call_begin_sleepy()
+/* A reference to @s, and @lock, which may be NULL. */
+void rs_call_hold(struct rs_socket *s, pthread_mutex_t *lock);
+void rs_call_abandon(void);
+/* Around the system call that sleeps. */
+void rs_sleep_begin(void);
+void rs_sleep_end(void);
+
+/* turn.c */
+void rs_turn_init(struct rs_turn *t);
+void rs_turn_destroy(struct rs_turn *t);
+/* -EAGAIN: somebody has it who waits for the peer, and the caller does not want to wait */
+int rs_turn_take(struct rs_socket *s, struct rs_turn *t, enum rs_wait wait);
+void rs_turn_give(struct rs_socket *s, struct rs_turn *t);
+/* As rs_wait(), by who has the turn. @begun: in the middle of something, so it is kept meanwhile.
+ */
+int rs_turn_wait(struct rs_socket *s, struct rs_turn *t, bool begun,
+		 bool (*ready)(struct rs_socket *s), enum rs_wait wait, int timeout_ms);
 
 /* service.c */
 int rs_service_listen(struct rs_socket *s);
@@ -297,7 +336,7 @@ bool rs_can_send(struct rs_socket *s); /* or never will again */
 int rs_shutdown(struct rs_socket *s, int how);
 
 /* iomap.c */
-/* Tell the peer of new mappings; @send_lock is held. 0 or -errno */
+/* Tell the peer of new mappings, by who has the turn to send. 0 or -errno */
 int rs_iomap_tell(struct rs_socket *s, enum rs_wait wait);
 void rs_iomap_destroy(struct rs_socket *s);
 

@@ -52,8 +52,8 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 	s->domain = domain;
 	s->send_timeout_ms = s->recv_timeout_ms = -1;
 	atomic_init(&s->flags, flags & O_NONBLOCK);
-	pthread_mutex_init(&s->send_lock, NULL);
-	pthread_mutex_init(&s->recv_lock, NULL);
+	rs_turn_init(&s->send_turn);
+	rs_turn_init(&s->recv_turn);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	s->sbuf_size = defaults->sbuf_size;
@@ -147,8 +147,8 @@ void rs_socket_put(struct rs_socket *s)
 		close(s->file.fd);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
-	pthread_mutex_destroy(&s->recv_lock);
-	pthread_mutex_destroy(&s->send_lock);
+	rs_turn_destroy(&s->recv_turn);
+	rs_turn_destroy(&s->send_turn);
 	free(s);
 }
 
@@ -162,6 +162,7 @@ void rs_socket_fail(struct rs_socket *s, int error)
 
 RS_EXPORT int rsocket(int domain, int type, int protocol)
 {
+	RS_CALL;
 	int flags = (type & SOCK_NONBLOCK ? O_NONBLOCK : 0) | (type & SOCK_CLOEXEC ? O_CLOEXEC : 0);
 	struct rs_socket *s;
 	int r;
@@ -234,6 +235,7 @@ static void socket_close(struct rs_socket *s)
 
 RS_EXPORT int rclose(int fd)
 {
+	RS_CALL;
 	bool is_parents;
 	struct rs_file *file = rs_table_remove(fd, &is_parents);
 
@@ -251,6 +253,7 @@ RS_EXPORT int rclose(int fd)
 
 RS_EXPORT int rdetach(int fd)
 {
+	RS_CALL;
 	bool is_parents;
 	struct rs_socket *s = rs_table_find(fd);
 

@@ -111,7 +111,7 @@ static int option_set(int fd, int level, int name, int value)
 static void options_of_form(void)
 {
 	static const int socket_options[] = { SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING,
-					      SO_RXQ_OVFL, SO_PASSCRED, SO_PEEK_OFF };
+					      SO_RXQ_OVFL,  SO_PASSCRED,    SO_PEEK_OFF };
 	static const int v4[] = { IP_PKTINFO, IP_RECVTTL, IP_RECVTOS, IP_RECVORIGDSTADDR,
 				  IP_RECVERR };
 	static const int v6[] = { IPV6_RECVPKTINFO, IPV6_RECVHOPLIMIT, IPV6_RECVTCLASS,

@@ -6,7 +6,7 @@
 #include "librdmacm/rsocket/datagram.h"
 #include "tests/unit/unit.h"
 
-#define FRIENDS	 4096 /* that are kept in mind */
+#define FRIENDS	  4096 /* that are kept in mind */
 #define STRANGERS 512
 
 /* ---- the rest of the room, and below it ---- */
