@@ -162,8 +162,28 @@ static void completion_failed(struct rs_socket *s, const struct ibv_wc *wc)
 	rs_socket_fail(s, wc->status == IBV_WC_RETRY_EXC_ERR ? ETIMEDOUT : EIO);
 }
 
+/* What a program may be told of, before some completions. */
+struct before {
+	bool can_send, peer_end;
+	enum rs_state state;
+	uint64_t received;
+};
+
+static struct before before_of(struct rs_socket *s)
+{
+	return (struct before){ rs_can_send(s), s->peer_end, s->state, s->in.received };
+}
+
+/* Whether there is news: that something was sent, or granted, is none to who could send anyway. */
+static bool is_news(struct rs_socket *s, const struct before *before)
+{
+	return s->in.received != before->received || s->peer_end != before->peer_end ||
+	       s->state != before->state || (!before->can_send && rs_can_send(s));
+}
+
 static unsigned int cq_poll(struct rs_socket *s)
 {
+	struct before before = before_of(s);
 	struct ibv_wc wc[POLL_BATCH];
 	unsigned int received = 0;
 	int n = ibv_poll_cq(s->cq, POLL_BATCH, wc);
@@ -183,7 +203,7 @@ static unsigned int cq_poll(struct rs_socket *s)
 			sends_done(s, wc[i].wr_id);
 		}
 	}
-	s->changes += n;
+	s->changes += n > 0 && is_news(s, &before);
 	if (received && s->state == RS_CONNECTED)
 		receives_repost(s, received);
 	return n;
