@@ -114,6 +114,7 @@ static void options_inherit(struct rs_socket *child, const struct rs_socket *lis
 	child->keep_seconds = listener->keep_seconds;
 	child->recv_timeout_ms = listener->recv_timeout_ms;
 	child->send_timeout_ms = listener->send_timeout_ms;
+	child->linger_seconds = listener->linger_seconds;
 }
 
 /* Take a socket that nobody got out of the world. */

@@ -21,6 +21,7 @@
  *   default.c   what the administrator wants of new sockets
  *   cancel.c    threads that are cancelled
  *   turn.c      whose turn it is to send, and to receive
+ *   linger.c    sockets that were closed and have something to deliver
  *   datagram.h  datagram sockets, which have files of their own
  *
  * Locks, in the order in which they are taken:
@@ -31,8 +32,9 @@
  * A socket is found in the table with a reference, so rclose() by another thread does not take it
  * away from under a call.
  *
- * Threads: one, for what nobody waits for (service.c). Whoever waits for a socket works for it; of
- * several who wait, one sleeps in the kernel (@sleeper) and wakes the others.
+ * Threads: one, for what nobody waits for (service.c), and one for each socket that was closed
+ * while its peer takes nothing. Whoever waits for a socket works for it; of several who wait, one
+ * sleeps in the kernel (@sleeper) and wakes the others.
  *
  * The public descriptor is an epoll of the connection manager's descriptor and of the completion
  * channel's: it is readable when there is something to look at, which is less than POLLIN says.
@@ -145,6 +147,7 @@ struct rs_socket {
 	bool reuse_address, no_delay, keep_alive; /* kept for those who ask */
 	unsigned int keep_seconds;
 	int send_timeout_ms, recv_timeout_ms; /* -1: none */
+	int linger_seconds;		      /* of SO_LINGER; -1: it is off */
 
 	/* Of a connection. */
 	struct ibv_comp_channel *comp;
@@ -268,6 +271,12 @@ int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket
 int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket);
 void rs_socket_put(struct rs_socket *s);
 void rs_socket_fail(struct rs_socket *s, int error);
+/* Deliver what was sent, as far as it takes no longer than that may, and give the reference back.
+ */
+void rs_socket_end(struct rs_socket *s);
+
+/* linger.c: a thread does rs_socket_end(). -errno: there is none, and it remains to be done. */
+int rs_linger(struct rs_socket *s);
 
 /* connect.c; with @lock held. Drive the connection as far as it goes without waiting. */
 void rs_connect_step(struct rs_socket *s);

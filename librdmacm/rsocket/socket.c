@@ -7,11 +7,15 @@
 
 #include "librdmacm/rsocket/rs.h"
 
-/* How long rclose() waits for a peer that is alive and takes nothing. */
+/* How long a peer is waited for that is alive and takes nothing. */
 #define DATA_TIMEOUT_MS 30000
 #define END_TIMEOUT_MS	500
 
-#define KEEP_SECONDS	7200 /* between messages that keep a connection alive */
+/* How long it waits before a thread does. */
+#define CLOSE_MS	  500
+#define CLOSE_NONBLOCK_MS 20
+
+#define KEEP_SECONDS	  7200 /* between messages that keep a connection alive */
 
 static int channel_create(struct rs_socket *s)
 {
@@ -50,7 +54,7 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 	TAILQ_INIT(&s->accepted);
 	s->accepted_fd = s->rouse_fd = -1;
 	s->domain = domain;
-	s->send_timeout_ms = s->recv_timeout_ms = -1;
+	s->send_timeout_ms = s->recv_timeout_ms = s->linger_seconds = -1;
 	atomic_init(&s->flags, flags & O_NONBLOCK);
 	rs_turn_init(&s->send_turn);
 	rs_turn_init(&s->recv_turn);
@@ -202,18 +206,10 @@ static bool all_is_there(struct rs_socket *s)
 	return s->done == s->posted || is_gone(s);
 }
 
-static void socket_close(struct rs_socket *s)
+void rs_socket_end(struct rs_socket *s)
 {
 	bool connected;
 
-	rs_watch_end_all(s);
-	if (s->ds) {
-		ds_shutdown(s, SHUT_RDWR);
-		ds_flush(s, END_TIMEOUT_MS);
-		rs_socket_put(s);
-		return;
-	}
-	rs_service_forget(s);
 	rs_shutdown(s, SHUT_RDWR);
 	pthread_mutex_lock(&s->lock);
 	connected = s->id && s->id->qp;
@@ -231,6 +227,60 @@ static void socket_close(struct rs_socket *s)
 	pthread_mutex_unlock(&s->lock);
 	rs_listener_close(s);
 	rs_socket_put(s);
+}
+
+/* Nothing is under way, and the end can be told at once. */
+static bool is_quiet(struct rs_socket *s)
+{
+	rs_connect_step(s);
+	if (s->state == RS_CONNECTED && s->unsignalled)
+		rs_post_mark(s);
+	return s->state != RS_ACCEPTING && (s->done == s->posted || is_gone(s));
+}
+
+static int close_patience_ms(const struct rs_socket *s)
+{
+	if (s->linger_seconds >= 0)
+		return s->linger_seconds * 1000;
+	return rs_patience(s, 0) == RS_WAIT ? CLOSE_MS : CLOSE_NONBLOCK_MS;
+}
+
+/* Return: whether the peer has all. */
+static bool deliver(struct rs_socket *s, int timeout_ms)
+{
+	if (rs_wait(s, is_quiet, RS_WAIT_ALWAYS, timeout_ms) < 0)
+		return false;
+	rs_shutdown(s, SHUT_RDWR);
+	return rs_wait(s, all_is_there, RS_WAIT_ALWAYS, timeout_ms) == 0;
+}
+
+/* The peer hears of the end alone. */
+static void connection_drop(struct rs_socket *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->broken = true;
+	pthread_mutex_unlock(&s->lock);
+	rdma_disconnect(s->id);
+}
+
+static void socket_close(struct rs_socket *s)
+{
+	rs_watch_end_all(s);
+	if (s->ds) {
+		ds_shutdown(s, SHUT_RDWR);
+		ds_flush(s, END_TIMEOUT_MS);
+		rs_socket_put(s);
+		return;
+	}
+	rs_service_forget(s);
+	if (deliver(s, close_patience_ms(s)))
+		rs_socket_end(s);
+	else if (s->linger_seconds >= 0) {
+		connection_drop(s);
+		rs_socket_end(s);
+	} else if (rs_linger(s) < 0) {
+		rs_socket_end(s);
+	}
 }
 
 RS_EXPORT int rclose(int fd)
