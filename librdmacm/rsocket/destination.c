@@ -238,6 +238,8 @@ void ds_destination_resolve(struct rs_socket *s, struct ds_destination *d)
 	if (d->id || d->ah || !d->qpn || rs_now_ns() < d->retry)
 		return;
 	d->retry = rs_now_ns() + RETRY_NS;
+	if (!s->channel && rs_channel_create(s) < 0)
+		return;
 	if (rdma_create_id(s->channel, &d->id, d, RDMA_PS_UDP) < 0) {
 		d->id = NULL;
 		return;

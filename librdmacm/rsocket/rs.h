@@ -269,6 +269,8 @@ void rs_listener_close(struct rs_socket *s);
 int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket **ret_socket);
 /* A socket of datagrams. */
 int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket);
+/* A socket of datagrams needs none before it looks for the way to a peer. */
+int rs_channel_create(struct rs_socket *s);
 void rs_socket_put(struct rs_socket *s);
 void rs_socket_fail(struct rs_socket *s, int error);
 /* Deliver what was sent, as far as it takes no longer than that may, and give the reference back.

@@ -17,7 +17,7 @@
 
 #define KEEP_SECONDS	  7200 /* between messages that keep a connection alive */
 
-static int channel_create(struct rs_socket *s)
+int rs_channel_create(struct rs_socket *s)
 {
 	struct epoll_event watch = { .events = EPOLLIN };
 
@@ -73,7 +73,7 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 static int descriptor_create(struct rs_socket *s, int flags)
 {
 	s->file.fd = epoll_create1(flags & O_CLOEXEC ? EPOLL_CLOEXEC : 0);
-	return s->file.fd < 0 ? -errno : channel_create(s);
+	return s->file.fd < 0 ? -errno : 0;
 }
 
 int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket)
@@ -104,6 +104,8 @@ int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket
 	if (!s)
 		return -ENOMEM;
 	r = descriptor_create(s, flags);
+	if (r == 0)
+		r = rs_channel_create(s);
 	if (r == 0)
 		r = id_create(s, id);
 	if (r == 0)

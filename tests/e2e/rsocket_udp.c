@@ -179,10 +179,30 @@ static void flags(void)
 	CHECK_OK(rclose(b));
 }
 
+/* ---- no device ---- */
+
+/* The socket is there, and says what it misses when a device is needed. */
+static void no_device(void)
+{
+	bool none = getenv("UROCE"); /* it is the only one */
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons(9),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd;
+
+	CHECK_OK(setenv("UROCE", "off", 1));
+	fd = socket_everywhere();
+	CHECK_OK(option_set(fd, SOL_SOCKET, SO_BROADCAST, 1));
+	if (none)
+		FAILS(rsendto(fd, "x", 1, 0, (struct sockaddr *)&to, sizeof(to)), ENODEV);
+	CHECK_OK(rclose(fd));
+}
+
 static const struct rt_case cases[] = {
 	{ "port_without_peer", port_without_peer },
 	{ "options_of_form", options_of_form },
 	{ "broadcast", broadcast },
 	{ "flags", flags },
+	{ "no_device", no_device },
 };
 RT_MAIN(cases)

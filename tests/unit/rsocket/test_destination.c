@@ -44,6 +44,7 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 		abort();   \
 	}
 
+NEVER(int rs_channel_create(struct rs_socket *s))
 NEVER(struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr))
 NEVER(int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
 			 enum rdma_port_space ps))
