@@ -38,6 +38,7 @@ int ibcm_state_request(struct ibcm_conn *conn, const struct ibcm_mad *request, u
 	conn->local_id = mad.local_id;
 	conn->tid = mad.tid;
 	conn->active = true;
+	conn->doubted = false;
 	if (mad.type == IBCM_REQ) {
 		request_facts(conn, &mad.req);
 	} else {

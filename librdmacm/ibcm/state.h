@@ -62,6 +62,7 @@ struct ibcm_conn {
 	enum ibcm_state state;
 	bool active;
 	bool confirmed; /* the peer's DREQ was answered, which nobody confirms */
+	bool doubted;	/* the kernel has found no such neighbour once */
 	uint32_t local_id, remote_id;
 	uint64_t tid;
 	uint64_t local_guid, remote_guid;
@@ -132,8 +133,11 @@ int ibcm_state_last_word(const struct ibcm_conn *conn, uint8_t ret_data[IBCM_MAD
 void ibcm_state_message(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			struct ibcm_out *out);
 void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
-/* Nobody has answered yet, and it turns out that there is nobody. Does nothing in other states. */
 bool ibcm_state_is_asking(const struct ibcm_conn *conn);
+/*
+ * Nobody has answered yet, and the kernel has found no such neighbour: the request goes out once
+ * more, and the second time it is given up. Does nothing in other states.
+ */
 void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 /* The peer's process, which is known by its id, is gone and will not answer any more. */
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);

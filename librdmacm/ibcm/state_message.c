@@ -6,6 +6,8 @@
 #include "librdmacm/ibcm/state_out.h"
 #include "util/util.h"
 
+#define NEIGHBOUR_ASKED 3500000000ull /* ns: the kernel asks three times, a second apart */
+
 /* --- messages --- */
 
 typedef void (*message_handler)(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
@@ -286,8 +288,18 @@ bool ibcm_state_is_asking(const struct ibcm_conn *conn)
 
 void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 {
-	if (ibcm_state_is_asking(conn))
+	if (!ibcm_state_is_asking(conn))
+		return;
+	if (conn->doubted || !conn->left) {
 		ibcm_give_up(conn, now, -EHOSTUNREACH, out);
+		return;
+	}
+	/* A host that stood still for a few seconds is no wrong address: the kernel asks again. */
+	conn->doubted = true;
+	conn->ask_until = 0;
+	conn->left--;
+	conn->deadline = now + NEIGHBOUR_ASKED;
+	ibcm_out_data(out, conn->sent);
 }
 
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)

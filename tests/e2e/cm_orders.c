@@ -35,36 +35,59 @@ struct stage {
 /* Names of queue pairs that nobody has; no two connections have the same. */
 static uint32_t next_qpn = 0x100000;
 
-static struct rdma_cm_id *ask(struct rdma_event_channel *channel, uint16_t port)
+/* The request says whose it is: by its queue pair, as no other has that. */
+static struct rdma_cm_id *ask(struct rdma_event_channel *channel, uint16_t port, uint32_t *ret_name)
 {
-	struct rdma_conn_param param = { .qp_num = next_qpn++, .responder_resources = 1 };
+	struct rdma_conn_param param = { .qp_num = next_qpn++,
+					 .responder_resources = 1,
+					 .private_data = ret_name,
+					 .private_data_len = sizeof(*ret_name) };
 	struct rdma_cm_id *id = rt_cm_client(channel, RDMA_PS_TCP, port, false);
 
+	*ret_name = param.qp_num;
 	CHECK_OK(rdma_connect(id, &param));
 	return id;
 }
 
-static void accept_client(struct stage *s, struct rdma_event_channel *channel)
+/*
+ * A listener may get the port that the one before had, and then the request that nobody took there,
+ * if that is still on its way. Its client is gone: it is let go.
+ */
+static struct rdma_cm_id *take_request(struct rdma_event_channel *channel, uint32_t name)
+{
+	for (;;) {
+		struct rdma_cm_event *event = CM_EXPECT(channel, CONNECT_REQUEST, 0);
+		struct rdma_cm_id *id = event->id;
+		bool found = event->param.conn.private_data_len >= sizeof(name) &&
+			     !memcmp(event->param.conn.private_data, &name, sizeof(name));
+
+		CHECK_OK(rdma_ack_cm_event(event));
+		if (found)
+			return id;
+		CHECK_OK(rdma_destroy_id(id));
+	}
+}
+
+static void accept_client(struct stage *s, struct rdma_event_channel *channel, uint32_t name)
 {
 	struct rdma_conn_param param = { .qp_num = next_qpn++, .responder_resources = 1 };
-	struct rdma_cm_event *event = CM_EXPECT(channel, CONNECT_REQUEST, 0);
 
-	s->server = event->id;
-	CHECK_OK(rdma_ack_cm_event(event));
+	s->server = take_request(channel, name);
 	CHECK_OK(rdma_accept(s->server, &param));
 }
 
 static struct stage stage_open(const struct plan *plan)
 {
 	struct stage s = { .clients = rt_cm_channel(), .servers = rt_cm_channel() };
+	uint32_t name;
 	uint16_t port;
 
 	s.first = plan->migrated ? rt_cm_channel() : s.servers;
 	s.listener = rt_cm_listen(s.first, RDMA_PS_TCP, plan->wildcard);
 	port = rt_cm_port(s.listener);
 	s.waiting = rt_cm_client(s.clients, RDMA_PS_TCP, port, false);
-	s.client = ask(s.clients, port);
-	accept_client(&s, s.first);
+	s.client = ask(s.clients, port, &name);
+	accept_client(&s, s.first, name);
 	if (plan->confirmed) {
 		CM_TAKE(s.clients, CONNECT_RESPONSE, 0);
 		CHECK_OK(rdma_establish(s.client));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A device comes and goes while datagrams arrive at its socket: the progress thread hears of one
- * when the socket is being closed.
+ * A device is opened and closed while datagrams arrive at its socket. The progress thread may hear
+ * of a datagram while another thread closes that socket.
  */
 #include <arpa/inet.h>
 #include <pthread.h>

@@ -107,10 +107,9 @@ static void timers_run(struct uroce_engine *engine, uint64_t now)
 	}
 }
 
-void uroce_engine_run(struct uroce_engine *engine, unsigned int packets, bool poller, bool timed,
-		      uint64_t now)
+void uroce_engine_work(struct uroce_engine *engine, unsigned int packets, bool poller, bool timed,
+		       uint64_t now)
 {
-	engine->idle_passes = packets ? 0 : engine->idle_passes + 1;
 	if (!TAILQ_EMPTY(&engine->acks) && (!packets || !poller || engine->acks_urgent))
 		acks_run(engine, packets > 0, poller);
 	if (unlikely(uroce_any_blocked(engine)))
@@ -119,12 +118,6 @@ void uroce_engine_run(struct uroce_engine *engine, unsigned int packets, bool po
 		timers_run(engine, now);
 	if (unlikely(atomic_load_explicit(&engine->cqs_pending, memory_order_relaxed)))
 		uroce_cq_events_retry(engine);
-}
-
-bool uroce_engine_must_run(struct uroce_engine *engine)
-{
-	return uroce_any_blocked(engine) || !TAILQ_EMPTY(&engine->acks) ||
-	       atomic_load_explicit(&engine->cqs_pending, memory_order_relaxed);
 }
 
 void uroce_qp_timer(struct uroce_qp *qp, uint64_t deadline)

@@ -721,16 +721,36 @@ void uroce_qp_drained(struct uroce_qp *qp);
 
 /* --- due.c: what the owner calls between packets, progress_lock held --- */
 
+/* Some QPs wait for room. */
+static inline bool uroce_any_blocked(struct uroce_engine *engine)
+{
+	return atomic_load_explicit(&engine->any_blocked, memory_order_relaxed);
+}
+
+/* Whether something waits for that which no descriptor tells of. */
+static inline bool uroce_engine_must_run(struct uroce_engine *engine)
+{
+	return !TAILQ_EMPTY(&engine->acks) || uroce_any_blocked(engine) ||
+	       atomic_load_explicit(&engine->cqs_pending, memory_order_relaxed);
+}
+
+/* What uroce_engine_run() does when there is something to do. */
+void uroce_engine_work(struct uroce_engine *engine, unsigned int packets, bool poller, bool timed,
+		       uint64_t now);
+
 /*
  * At the end of a pass that brought @packets: acknowledgements that are due leave, QPs that waited
  * for room and events that waited for a pipe try again, and if @timed, timers that are due at @now
- * fire.
+ * fire. Most passes of a poller find nothing: they end here.
  * @poller: who made the pass comes back at once.
  */
-void uroce_engine_run(struct uroce_engine *engine, unsigned int packets, bool poller, bool timed,
-		      uint64_t now);
-/* Whether something waits for that which no descriptor tells of. */
-bool uroce_engine_must_run(struct uroce_engine *engine);
+static inline void uroce_engine_run(struct uroce_engine *engine, unsigned int packets, bool poller,
+				    bool timed, uint64_t now)
+{
+	engine->idle_passes = packets ? 0 : engine->idle_passes + 1;
+	if (timed || uroce_engine_must_run(engine))
+		uroce_engine_work(engine, packets, poller, timed, now);
+}
 
 /* --- xrc.c --- */
 
@@ -847,11 +867,6 @@ static inline void uroce_blocked(struct uroce_qp *qp)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&engine->wakes_at, memory_order_relaxed))
 		engine->events->wake(engine);
-}
-
-static inline bool uroce_any_blocked(struct uroce_engine *engine)
-{
-	return atomic_load_explicit(&engine->any_blocked, memory_order_relaxed);
 }
 
 /* Asynchronous events of its objects. */

@@ -452,22 +452,30 @@ static void test_near(void **state)
 	assert_int_equal(conn.deadline, 0);
 }
 
-/* Only who has not heard of anybody yet gives up before its time. */
+/* Only who has not heard of anybody yet asks once more, and then gives up before its time. */
 static void test_unreachable(void **state)
 {
 	for (enum ibcm_state in = IBCM_IDLE; in < IBCM_STATES; in++) {
 		struct ibcm_conn conn = conn_in(in, active_only(in));
 		bool asking = in == IBCM_REQ_SENT || in == IBCM_SIDR_REQ_SENT;
 		struct ibcm_out out = {};
+		uint32_t left = conn.left;
 
 		assert_int_equal(ibcm_state_is_asking(&conn), asking);
 		ibcm_state_unreachable(&conn, NOW, &out);
-		assert_int_equal(out.has_event, asking);
-		assert_int_equal(conn.state, asking ? IBCM_IDLE : in);
+		assert_false(out.has_event);
+		assert_int_equal(conn.state, in);
+		assert_int_equal(out.mads, asking);
 		if (!asking)
 			continue;
+		assert_int_equal(conn.left, left - 1);
+		assert_in_range(conn.deadline, NOW + 3000000001ull, NOW + 4000000000ull);
+		out = (struct ibcm_out){};
+		ibcm_state_unreachable(&conn, conn.deadline, &out);
+		assert_true(out.has_event);
 		assert_int_equal(out.event, IBCM_EVENT_UNREACHABLE);
 		assert_int_equal(out.status, -EHOSTUNREACH);
+		assert_int_equal(conn.state, IBCM_IDLE);
 		assert_int_equal(conn.deadline, 0);
 	}
 }
