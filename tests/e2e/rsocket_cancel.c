@@ -226,6 +226,13 @@ static void in_epoll(void)
 
 /* ---- calls that need not sleep: the thread ends behind them ---- */
 
+/* A device that is not as fast has no room for it just now. */
+static void byte_try(int fd)
+{
+	if (rsend(fd, "x", 1, MSG_DONTWAIT) < 0)
+		CHECK_INT(errno, EAGAIN);
+}
+
 static void *everything(void *arg)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -241,7 +248,7 @@ static void *everything(void *arg)
 	poller = repoll_create(EPOLL_CLOEXEC);
 	CHECK_OK(repoll_ctl(poller, EPOLL_CTL_ADD, ends[0], &event));
 	for (int i = 0; i < 200; i++) {
-		CHECK_INT(rsend(ends[1], "x", 1, 0), 1);
+		byte_try(ends[1]);
 		CHECK(rpoll(&p, 1, 0) >= 0);
 		CHECK(repoll_wait(poller, &event, 1, 0) >= 0);
 		rrecv(ends[0], &byte, 1, MSG_DONTWAIT);
