@@ -19,9 +19,9 @@
  * asked for thousands: some kernels look once more at a message whose queue pair is put into the
  * error state just when its completion is there, and warn of that in their log.
  */
-static int on_kernel(int usual)
+static int on_kernel(int usual, int share)
 {
-	return rt_cm_is_kernel() ? usual / 20 : usual;
+	return rt_cm_is_kernel() ? usual / share : usual;
 }
 
 static int number(const char *name, int usual)
@@ -161,7 +161,7 @@ static size_t memory_used(void)
 /* The first cycles settle what is made once; the time wait of those before is over by then. */
 static void cycles(void)
 {
-	int count = number("RS_CYCLES", on_kernel(2000)), listening;
+	int count = number("RS_CYCLES", on_kernel(2000, 20)), listening;
 	struct rt_use before, after;
 	long long grown;
 	size_t memory;
@@ -169,7 +169,7 @@ static void cycles(void)
 
 	limit_raise();
 	listening = rt_rs_listener(&port);
-	cycle(listening, port, on_kernel(500));
+	cycle(listening, port, on_kernel(500, 20));
 	sleep(1);
 	before = rt_use();
 	memory = memory_used();
@@ -234,8 +234,8 @@ static void burst(int listening, uint16_t port, int count)
 /* RS_CONNECTS connections, RS_BURST at once. */
 static void bursts(void)
 {
-	int count = number("RS_CONNECTS", on_kernel(500));
-	int size = number("RS_BURST", on_kernel(100)), listening, done;
+	int count = number("RS_CONNECTS", on_kernel(500, 5));
+	int size = number("RS_BURST", on_kernel(100, 5)), listening, done;
 	struct rt_use before, after;
 	long long grown;
 	size_t memory;
