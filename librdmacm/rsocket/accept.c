@@ -52,6 +52,7 @@ static void queue_resume(struct rs_socket *s)
 
 RS_EXPORT int rlisten(int fd, int backlog)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	int r = 0;
 
@@ -113,6 +114,7 @@ static void options_inherit(struct rs_socket *child, const struct rs_socket *lis
 	child->keep_seconds = listener->keep_seconds;
 	child->recv_timeout_ms = listener->recv_timeout_ms;
 	child->send_timeout_ms = listener->send_timeout_ms;
+	child->linger_seconds = listener->linger_seconds;
 }
 
 /* Take a socket that nobody got out of the world. */
@@ -320,6 +322,7 @@ static void name_copy(const struct sockaddr *peer, struct sockaddr *addr, sockle
 
 RS_EXPORT int raccept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
 {
+	RS_CALL_SLEEPY;
 	struct rs_socket *s, *child;
 	int r;
 
@@ -328,6 +331,7 @@ RS_EXPORT int raccept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int fl
 	s = rs_table_find(fd);
 	if (!s)
 		return rs_ret(-EBADF);
+	rs_call_hold(s, NULL);
 	r = s->ds ? -EOPNOTSUPP : child_wait(s, &child);
 	if (r == 0) {
 		r = child->file.fd;

@@ -162,8 +162,28 @@ static void completion_failed(struct rs_socket *s, const struct ibv_wc *wc)
 	rs_socket_fail(s, wc->status == IBV_WC_RETRY_EXC_ERR ? ETIMEDOUT : EIO);
 }
 
+/* What a program may be told of, before some completions. */
+struct before {
+	bool can_send, peer_end;
+	enum rs_state state;
+	uint64_t received;
+};
+
+static struct before before_of(struct rs_socket *s)
+{
+	return (struct before){ rs_can_send(s), s->peer_end, s->state, s->in.received };
+}
+
+/* Whether there is news: that something was sent, or granted, is none to who could send anyway. */
+static bool is_news(struct rs_socket *s, const struct before *before)
+{
+	return s->in.received != before->received || s->peer_end != before->peer_end ||
+	       s->state != before->state || (!before->can_send && rs_can_send(s));
+}
+
 static unsigned int cq_poll(struct rs_socket *s)
 {
+	struct before before = before_of(s);
 	struct ibv_wc wc[POLL_BATCH];
 	unsigned int received = 0;
 	int n = ibv_poll_cq(s->cq, POLL_BATCH, wc);
@@ -183,7 +203,7 @@ static unsigned int cq_poll(struct rs_socket *s)
 			sends_done(s, wc[i].wr_id);
 		}
 	}
-	s->changes += n;
+	s->changes += n > 0 && is_news(s, &before);
 	if (received && s->state == RS_CONNECTED)
 		receives_repost(s, received);
 	return n;
@@ -355,16 +375,34 @@ static bool signal_interrupts(void)
 	return false;
 }
 
+/* The thread ends where it slept for the socket: another one may. */
+static void sleep_cancelled(void *arg)
+{
+	struct rs_socket *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	s->sleeper = false;
+	rs_drain(s);
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	rs_call_abandon();
+}
+
 /* Sleep for the socket until its descriptor has something; @lock is let go meanwhile. */
-static int socket_sleep(struct rs_socket *s, int timeout_ms)
+static int socket_sleep(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 {
 	struct pollfd p = { .fd = s->file.fd, .events = POLLIN };
 	int r;
 
 	s->sleeper = true;
 	pthread_mutex_unlock(&s->lock);
+	pthread_cleanup_push(sleep_cancelled, s);
+	if (wait != RS_WAIT_ALWAYS)
+		rs_sleep_begin();
 	r = poll(&p, 1, timeout_ms);
 	r = r < 0 && errno == EINTR && signal_interrupts() ? -EINTR : 0;
+	rs_sleep_end();
+	pthread_cleanup_pop(0);
 	pthread_mutex_lock(&s->lock);
 	s->sleeper = false;
 	rs_drain(s);
@@ -372,12 +410,25 @@ static int socket_sleep(struct rs_socket *s, int timeout_ms)
 	return r;
 }
 
+/* It has the lock again. */
+static void sleeper_wait_cancelled(void *arg)
+{
+	struct rs_socket *s = arg;
+
+	s->waiters--;
+	pthread_mutex_unlock(&s->lock);
+	rs_call_abandon();
+}
+
 /* Somebody else sleeps for the socket, and tells us. */
-static void sleeper_wait(struct rs_socket *s, int timeout_ms)
+static void sleeper_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 {
 	struct timespec until;
 
 	s->waiters++;
+	pthread_cleanup_push(sleeper_wait_cancelled, s);
+	if (wait != RS_WAIT_ALWAYS)
+		rs_sleep_begin();
 	if (timeout_ms < 0) {
 		pthread_cond_wait(&s->changed, &s->lock);
 	} else {
@@ -388,6 +439,8 @@ static void sleeper_wait(struct rs_socket *s, int timeout_ms)
 		until.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&s->changed, &s->lock, &until);
 	}
+	rs_sleep_end();
+	pthread_cleanup_pop(0);
 	s->waiters--;
 }
 
@@ -406,12 +459,12 @@ static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s))
 }
 
 /* One round of waiting, with @lock held at both ends. */
-static int wait_once(struct rs_socket *s, int left)
+static int wait_once(struct rs_socket *s, enum rs_wait wait, int left)
 {
 	if (s->sleeper)
-		sleeper_wait(s, left);
+		sleeper_wait(s, wait, left);
 	else if (rs_arm(s))
-		return socket_sleep(s, left);
+		return socket_sleep(s, wait, left);
 	return 0;
 }
 
@@ -432,7 +485,7 @@ static int wait_long(struct rs_socket *s, bool (*ready)(struct rs_socket *s), en
 			return -EAGAIN;
 		if (r < 0 && wait != RS_WAIT_ALWAYS)
 			return r;
-		r = wait_once(s, left);
+		r = wait_once(s, wait, left);
 	}
 }
 

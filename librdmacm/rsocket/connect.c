@@ -173,6 +173,7 @@ static int socket_bind(struct rs_socket *s, const struct sockaddr *addr, socklen
 
 RS_EXPORT int rbind(int fd, const struct sockaddr *addr, socklen_t addrlen)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	int r;
 
@@ -236,11 +237,13 @@ static int stream_connect(struct rs_socket *s, const struct sockaddr *addr, sock
 
 RS_EXPORT int rconnect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 {
+	RS_CALL_SLEEPY;
 	struct rs_socket *s = rs_table_find(fd);
 	int r;
 
 	if (!s)
 		return rs_ret(-EBADF);
+	rs_call_hold(s, NULL);
 	r = s->ds ? ds_connect(s, addr, addrlen) : stream_connect(s, addr, addrlen);
 	rs_socket_put(s);
 	return rs_ret(r);

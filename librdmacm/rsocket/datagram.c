@@ -7,11 +7,6 @@
 
 #include "librdmacm/rsocket/datagram.h"
 
-/* <linux/in6.h>, which has it, and <netinet/in.h> of musl exclude each other. */
-#ifndef IPV6_ADDRFORM
-#define IPV6_ADDRFORM 1
-#endif
-
 /* Where messages came to, so that answers go out from there. */
 static int udp_create(struct rs_socket *s)
 {
@@ -135,13 +130,36 @@ static int peer_set(struct rs_socket *s, const struct sockaddr *addr, socklen_t 
 	return ds_destination_find(s, &peer, &d);
 }
 
+/*
+ * The kernel takes its port from a socket that the program has not bound. Peers know it, and it is
+ * in the headers that queue pairs send.
+ */
+static int port_keep(struct rs_socket *s, uint16_t port)
+{
+	struct sockaddr_storage addr;
+	union ds_name own;
+	socklen_t size;
+	int r = name_ask(s, &own);
+
+	if (r < 0 || ds_name_port(&own))
+		return r;
+	ds_name_set_port(&own, port);
+	size = ds_name_give(&own, s->domain, &addr);
+	return bind(s->ds->udp, (const struct sockaddr *)&addr, size) < 0 ? -errno : 0;
+}
+
 static int peer_unset(struct rs_socket *s, const struct sockaddr *addr, socklen_t size)
 {
+	union ds_name own;
+	int r = ds_own_name(s, &own);
+
+	if (r < 0)
+		return r;
 	if (connect(s->ds->udp, addr, size) < 0)
 		return -errno;
 	s->ds->connected = false;
 	s->state = RS_BOUND;
-	return 0;
+	return port_keep(s, ds_name_port(&own));
 }
 
 int ds_connect(struct rs_socket *s, const struct sockaddr *addr, socklen_t size)
@@ -188,23 +206,73 @@ bool ds_has_queues(const struct rs_socket *s)
 	return !LIST_EMPTY(&s->ds->endpoints);
 }
 
+struct option {
+	int level;
+	int name;
+};
+
 /*
- * Whether UDP may have it: not what changes the form in which messages come and go, and not what
- * fills a queue of errors that nobody empties.
+ * What UDP may have: nothing that changes the form in which messages come and go, for that is
+ * between the two ends, and nothing that fills a queue of errors, which nobody empties.
  */
+static const struct option udp_options[] = {
+	{ SOL_SOCKET, SO_SNDBUF },
+	{ SOL_SOCKET, SO_SNDBUFFORCE },
+	{ SOL_SOCKET, SO_SNDLOWAT },
+	{ SOL_SOCKET, SO_RCVBUF },
+	{ SOL_SOCKET, SO_RCVBUFFORCE },
+	{ SOL_SOCKET, SO_RCVLOWAT },
+	{ SOL_SOCKET, SO_REUSEADDR },
+	{ SOL_SOCKET, SO_REUSEPORT },
+	{ SOL_SOCKET, SO_BROADCAST },
+	{ SOL_SOCKET, SO_BINDTODEVICE },
+	{ SOL_SOCKET, SO_DONTROUTE },
+	{ SOL_SOCKET, SO_KEEPALIVE },
+	{ SOL_SOCKET, SO_LINGER },
+	{ SOL_SOCKET, SO_OOBINLINE },
+	{ SOL_SOCKET, SO_PRIORITY },
+	{ SOL_SOCKET, SO_MARK },
+	{ SOL_SOCKET, SO_BUSY_POLL },
+	{ IPPROTO_IP, IP_TOS },
+	{ IPPROTO_IP, IP_TTL },
+	{ IPPROTO_IP, IP_MTU },
+	{ IPPROTO_IP, IP_MTU_DISCOVER },
+	{ IPPROTO_IP, IP_FREEBIND },
+	{ IPPROTO_IP, IP_TRANSPARENT },
+	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT },
+	{ IPPROTO_IP, IP_MULTICAST_IF },
+	{ IPPROTO_IP, IP_MULTICAST_TTL },
+	{ IPPROTO_IP, IP_MULTICAST_LOOP },
+	{ IPPROTO_IP, IP_MULTICAST_ALL },
+	{ IPPROTO_IP, IP_ADD_MEMBERSHIP },
+	{ IPPROTO_IP, IP_DROP_MEMBERSHIP },
+	{ IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP },
+	{ IPPROTO_IP, IP_DROP_SOURCE_MEMBERSHIP },
+	{ IPPROTO_IP, IP_BLOCK_SOURCE },
+	{ IPPROTO_IP, IP_UNBLOCK_SOURCE },
+	{ IPPROTO_IP, MCAST_JOIN_GROUP },
+	{ IPPROTO_IP, MCAST_LEAVE_GROUP },
+	{ IPPROTO_IPV6, IPV6_TCLASS },
+	{ IPPROTO_IPV6, IPV6_UNICAST_HOPS },
+	{ IPPROTO_IPV6, IPV6_MTU },
+	{ IPPROTO_IPV6, IPV6_MTU_DISCOVER },
+	{ IPPROTO_IPV6, IPV6_V6ONLY },
+	{ IPPROTO_IPV6, IPV6_TRANSPARENT },
+	{ IPPROTO_IPV6, IPV6_MULTICAST_IF },
+	{ IPPROTO_IPV6, IPV6_MULTICAST_HOPS },
+	{ IPPROTO_IPV6, IPV6_MULTICAST_LOOP },
+	{ IPPROTO_IPV6, IPV6_JOIN_GROUP },
+	{ IPPROTO_IPV6, IPV6_LEAVE_GROUP },
+	{ IPPROTO_IPV6, MCAST_JOIN_GROUP },
+	{ IPPROTO_IPV6, MCAST_LEAVE_GROUP },
+};
+
 static bool option_is_udps(int level, int name)
 {
-	switch (level) {
-	case SOL_SOCKET:
-		return name != SO_TIMESTAMPING && name != SO_PEEK_OFF && name != SO_RCVTIMEO &&
-		       name != SO_SNDTIMEO;
-	case IPPROTO_IP:
-		return name != IP_RECVERR && name != IP_HDRINCL;
-	case IPPROTO_IPV6:
-		return name != IPV6_RECVERR && name != IPV6_ADDRFORM;
-	default:
-		return false;
-	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(udp_options); i++)
+		if (udp_options[i].level == level && udp_options[i].name == name)
+			return true;
+	return false;
 }
 
 int ds_option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size)

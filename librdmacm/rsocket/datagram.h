@@ -68,6 +68,8 @@ struct ds_destination {
 	struct ds_endpoint *endpoint;
 	uint32_t qpn; /* 0: not known */
 	struct ibv_ah *ah;
+	bool is_moved;	       /* @ah may lead to where it was */
+	struct ibv_ah *old_ah; /* until nothing is on it any more */
 	uint32_t mtu;	       /* of the way there */
 	struct rdma_cm_id *id; /* looks for the way; NULL: nobody does */
 	uint64_t retry;	       /* not before */
@@ -132,6 +134,8 @@ int ds_destination_find(struct rs_socket *s, const union ds_name *name,
 void ds_destination_set_qpn(struct ds_destination *d, uint32_t qpn);
 /* A datagram came from that queue pair: if it is the one that is known, it is still there. */
 void ds_destination_heard(struct rs_socket *s, const union ds_name *name, uint32_t qpn);
+/* Forget the way to where it was. */
+void ds_destination_renew(struct ds_destination *d);
 /* Look for the way there, if it is time. */
 void ds_destination_resolve(struct rs_socket *s, struct ds_destination *d);
 /* What the connection manager has to say. */

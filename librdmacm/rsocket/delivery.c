@@ -221,7 +221,7 @@ static bool by_rdma(const struct ds_destination *d, size_t length)
 {
 	uint64_t now = rs_now_ns();
 
-	return d->ah && d->qpn && length + d->endpoint->header_size <= d->mtu &&
+	return d->ah && !d->is_moved && d->qpn && length + d->endpoint->header_size <= d->mtu &&
 	       (now - d->heard < FRESH_NS || now - d->asked < FRESH_NS);
 }
 
@@ -248,6 +248,13 @@ static ssize_t rdma_send(struct rs_socket *s, struct ds_destination *d, const st
 	return r < 0 ? r : (ssize_t)length;
 }
 
+/* So that what was sent is known to be gone. */
+static void way_empty(struct rs_socket *s, struct ds_endpoint *e)
+{
+	ds_endpoint_mark(s, e);
+	ds_endpoint_poll(s, e);
+}
+
 /* Once, without waiting; @lock is held. */
 static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const struct iovec *iov,
 			    int count, size_t length, bool *ret_by_udp)
@@ -267,9 +274,11 @@ static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const 
 	if (length > ds_payload_max(&d->endpoint->local))
 		return -EMSGSIZE;
 	/* The answer to what went by UDP is looked for by who goes on sending. */
-	if (!d->ah || d->asked > d->heard) {
+	if (!d->ah || d->is_moved || d->asked > d->heard) {
 		if (!d->ah || ds_is_due(s))
 			rs_drain(s);
+		if (d->is_moved && d->old_ah)
+			way_empty(s, d->endpoint);
 		/* which may have met strangers, but forgets no friend that was used last */
 		ds_destination_resolve(s, d);
 	}
@@ -279,12 +288,22 @@ static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const 
 	return ds_exchange_send(s, d, iov, count);
 }
 
+static void udp_wait_cancelled(void *arg)
+{
+	rs_call_abandon();
+}
+
 /* UDP has no room for it. */
 static int udp_wait(struct rs_socket *s)
 {
 	struct pollfd p = { .fd = s->ds->udp, .events = POLLOUT };
-	int r = poll(&p, 1, s->send_timeout_ms);
+	int r;
 
+	pthread_cleanup_push(udp_wait_cancelled, NULL);
+	rs_sleep_begin();
+	r = poll(&p, 1, s->send_timeout_ms);
+	rs_sleep_end();
+	pthread_cleanup_pop(0);
 	return r > 0 ? 0 : r == 0 ? -EAGAIN : -errno;
 }
 
@@ -308,6 +327,8 @@ ssize_t ds_send(struct rs_socket *s, const struct iovec *iov, int count, int fla
 	ssize_t length = iov_length(iov, count), r = length;
 	union ds_name to;
 
+	if (flags & MSG_MORE) /* pieces that become one datagram */
+		return -EOPNOTSUPP;
 	if (r >= 0 && addr)
 		r = ds_name_take(addr, size, &to);
 	if (r >= 0 && addr && addr->sa_family == AF_INET6 && s->domain != AF_INET6)

@@ -72,10 +72,12 @@ static void destination_free(struct rs_socket *s, struct ds_destination *d)
 		s->ds->last = NULL;
 	if (d->ah)
 		ibv_destroy_ah(d->ah);
+	if (d->old_ah)
+		ibv_destroy_ah(d->old_ah);
 	free(d);
 }
 
-/* Those with something under way stay: they go with the next one. */
+/* Those with something under way stay: they go with the next one. The first is used just now. */
 static void oldest_forget(struct rs_socket *s, bool friends)
 {
 	struct ds_uses *uses = friends ? &s->ds->friends : &s->ds->strangers;
@@ -83,7 +85,7 @@ static void oldest_forget(struct rs_socket *s, bool friends)
 
 	while (d && d->sends)
 		d = TAILQ_PREV(d, ds_uses, of_use);
-	if (d)
+	if (d && d != TAILQ_FIRST(uses))
 		destination_free(s, d);
 }
 
@@ -132,7 +134,7 @@ static int local_find(struct rs_socket *s, const union ds_name *to, union ds_nam
 	socklen_t size = ds_name_give(to, s->domain, &addr);
 	_cleanup_close_ int fd = -1;
 	union ds_name own;
-	int r = ds_own_name(s, &own);
+	int r = ds_own_name(s, &own), on = 1;
 
 	if (r < 0)
 		return r;
@@ -141,7 +143,9 @@ static int local_find(struct rs_socket *s, const union ds_name *to, union ds_nam
 		return own.any.sa_family == to->any.sa_family ? 0 : -ENETUNREACH;
 	}
 	fd = socket(s->domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, size) < 0)
+	/* Whether the program may send to all is for its own socket to say. */
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on)) < 0 ||
+	    connect(fd, (struct sockaddr *)&addr, size) < 0)
 		return -errno;
 	size = sizeof(addr);
 	if (getsockname(fd, (struct sockaddr *)&addr, &size) < 0)
@@ -194,8 +198,10 @@ int ds_destination_find(struct rs_socket *s, const union ds_name *name,
 	return 0;
 }
 
+/* Another queue pair may be another host's by now, which has the address. */
 void ds_destination_set_qpn(struct ds_destination *d, uint32_t qpn)
 {
+	d->is_moved |= d->ah && d->qpn != qpn;
 	d->qpn = qpn;
 	d->heard = rs_now_ns();
 }
@@ -210,13 +216,30 @@ void ds_destination_heard(struct rs_socket *s, const union ds_name *name, uint32
 
 /* ---- the way there ---- */
 
+void ds_destination_renew(struct ds_destination *d)
+{
+	if (d->old_ah && !d->sends) {
+		ibv_destroy_ah(d->old_ah);
+		d->old_ah = NULL;
+	}
+	if (!d->is_moved || d->old_ah)
+		return;
+	d->old_ah = d->ah;
+	d->ah = NULL;
+	d->is_moved = false;
+	d->retry = 0;
+}
+
 void ds_destination_resolve(struct rs_socket *s, struct ds_destination *d)
 {
 	union ds_name local = d->endpoint->local;
 
+	ds_destination_renew(d);
 	if (d->id || d->ah || !d->qpn || rs_now_ns() < d->retry)
 		return;
 	d->retry = rs_now_ns() + RETRY_NS;
+	if (!s->channel && rs_channel_create(s) < 0)
+		return;
 	if (rdma_create_id(s->channel, &d->id, d, RDMA_PS_UDP) < 0) {
 		d->id = NULL;
 		return;

@@ -351,6 +351,7 @@ static int poller_control(struct rs_poller *p, int op, struct rs_socket *s,
 
 RS_EXPORT int repoll_create(int flags)
 {
+	RS_CALL;
 	struct rs_poller *p;
 	int fd = epoll_create1(flags), r;
 
@@ -367,6 +368,7 @@ RS_EXPORT int repoll_create(int flags)
 
 RS_EXPORT int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	struct rs_poller *p;
 	int r = 0;
@@ -521,9 +523,13 @@ static void inner_take(struct rs_poller *p)
 static int kernel_wait(struct rs_poller *p, struct epoll_event *events, int max, int timeout,
 		       const sigset_t *mask)
 {
-	int n = epoll_pwait(p->file.fd, events, max, timeout, mask), kept = 0;
 	bool inner = false;
+	int n, kept = 0;
 
+	if (timeout)
+		rs_sleep_begin();
+	n = epoll_pwait(p->file.fd, events, max, timeout, mask);
+	rs_sleep_end();
 	if (n < 0)
 		return -errno;
 	for (int i = 0; i < n; i++) {
@@ -537,20 +543,33 @@ static int kernel_wait(struct rs_poller *p, struct epoll_event *events, int max,
 	return kept;
 }
 
+static void waiter_leave(struct rs_poller *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->waiters--;
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void sleep_cancelled(void *arg)
+{
+	waiter_leave(arg);
+	poller_put(arg);
+}
+
 static int poller_sleep(struct rs_poller *p, struct epoll_event *events, int max, int timeout,
 			const sigset_t *mask)
 {
+	bool ready;
 	int n;
 
 	pthread_mutex_lock(&p->lock);
 	p->waiters++;
-	if (!TAILQ_EMPTY(&p->ready))
-		timeout = 0;
+	ready = !TAILQ_EMPTY(&p->ready);
 	pthread_mutex_unlock(&p->lock);
-	n = kernel_wait(p, events, max, timeout, mask);
-	pthread_mutex_lock(&p->lock);
-	p->waiters--;
-	pthread_mutex_unlock(&p->lock);
+	pthread_cleanup_push(sleep_cancelled, p);
+	n = kernel_wait(p, events, max, ready ? 0 : timeout, mask);
+	pthread_cleanup_pop(0);
+	waiter_leave(p);
 	return n;
 }
 
@@ -601,9 +620,13 @@ static int poller_wait(struct rs_poller *p, struct epoll_event *events, int max,
 static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout,
 		      const sigset_t *mask)
 {
-	int n = epoll_pwait(epfd, events, max, timeout, mask), kept = 0;
-	const void *p = n > 0 ? rs_table_peek(epfd) : NULL;
+	const void *p;
+	int n, kept = 0;
 
+	rs_sleep_begin();
+	n = epoll_pwait(epfd, events, max, timeout, mask);
+	rs_sleep_end();
+	p = n > 0 ? rs_table_peek(epfd) : NULL;
 	if (!p)
 		return n;
 	for (int i = 0; i < n; i++)
@@ -615,6 +638,7 @@ static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout
 RS_EXPORT int repoll_pwait(int epfd, struct epoll_event *events, int maxevents, int timeout,
 			   const sigset_t *sigmask)
 {
+	RS_CALL_SLEEPY;
 	struct rs_poller *p = rs_table_find_poller(epfd);
 	int r;
 

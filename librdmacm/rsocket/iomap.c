@@ -61,6 +61,7 @@ static int mapping_add(struct rs_socket *s, void *buf, size_t len, int prot, uin
 
 RS_EXPORT off_t riomap(int fd, void *buf, size_t len, int prot, int flags, off_t offset)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	int r = 0;
 
@@ -104,6 +105,7 @@ void rs_iomap_destroy(struct rs_socket *s)
 
 RS_EXPORT int riounmap(int fd, void *buf, size_t len)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	struct rs_mapping *m;
 
@@ -176,7 +178,8 @@ int rs_iomap_tell(struct rs_socket *s, enum rs_wait wait)
 
 	while (r > 0) {
 		r = first_tell(s);
-		if (r == -EAGAIN && rs_wait(s, can_tell, wait, s->send_timeout_ms) == 0)
+		if (r == -EAGAIN &&
+		    rs_turn_wait(s, &s->send_turn, true, can_tell, wait, s->send_timeout_ms) == 0)
 			r = 1;
 	}
 	return r;
@@ -245,13 +248,15 @@ static ssize_t bytes_write(struct rs_socket *s, const uint8_t *bytes, size_t siz
 		if (n > 0)
 			written += n;
 		else if (n == 0)
-			n = rs_wait(s, can_write, wait, s->send_timeout_ms);
+			n = rs_turn_wait(s, &s->send_turn, true, can_write, wait,
+					 s->send_timeout_ms);
 	}
 	return written ? (ssize_t)written : n;
 }
 
 RS_EXPORT size_t riowrite(int fd, const void *buf, size_t count, off_t offset, int flags)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	enum rs_wait wait;
 	ssize_t r;
@@ -260,12 +265,13 @@ RS_EXPORT size_t riowrite(int fd, const void *buf, size_t count, off_t offset, i
 		return rs_ret(-EBADF);
 	wait = rs_patience(s, flags);
 	r = s->ds ? -EOPNOTSUPP : rs_connect_finish(s, wait);
+	if (r == 0)
+		r = rs_turn_take(s, &s->send_turn, wait);
 	if (r == 0) {
-		pthread_mutex_lock(&s->send_lock);
 		r = rs_iomap_tell(s, wait);
 		if (r == 0)
 			r = bytes_write(s, buf, count, offset, wait);
-		pthread_mutex_unlock(&s->send_lock);
+		rs_turn_give(s, &s->send_turn);
 	}
 	rs_socket_put(s);
 	return rs_ret(r);

@@ -11,10 +11,11 @@
 #include "librdmacm/rsocket/rs.h"
 
 #define KEEP_SECONDS_MAX 32767
+#define LINGER_MAX	 32767
 
 /*
- * All options but times are an int. @set: NULL when it can only be read; @get likewise. A setter
- * gets the value as it was given and returns 0 or -errno.
+ * All options but times and SO_LINGER are an int. @set: NULL when it can only be read; @get
+ * likewise. A setter gets the value as it was given and returns 0 or -errno.
  */
 struct option {
 	int level;
@@ -243,7 +244,6 @@ static const struct option options[] = {
 	{ SOL_SOCKET, SO_REUSEADDR, set_reuse, get_reuse },
 	{ SOL_SOCKET, SO_KEEPALIVE, set_keepalive, get_keepalive },
 	{ SOL_SOCKET, SO_OOBINLINE, set_ignored, NULL },
-	{ SOL_SOCKET, SO_LINGER, set_ignored, NULL },
 	{ SOL_SOCKET, SO_PRIORITY, set_ignored, NULL },
 	{ SOL_SOCKET, SO_ERROR, NULL, get_error, true },
 	{ SOL_SOCKET, SO_TYPE, NULL, get_type, true },
@@ -314,6 +314,36 @@ static int timeout_get(const int *timeout_ms, void *value, socklen_t *size)
 	return 0;
 }
 
+static int linger_set(struct rs_socket *s, const void *value, socklen_t size)
+{
+	struct linger linger;
+
+	if (!value || size < sizeof(linger))
+		return -EINVAL;
+	memcpy(&linger, value, sizeof(linger));
+	pthread_mutex_lock(&s->lock);
+	s->linger_seconds = linger.l_onoff ? min_of(max_of(linger.l_linger, 0), LINGER_MAX) : -1;
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+static int linger_get(struct rs_socket *s, void *value, socklen_t *size)
+{
+	struct linger linger = { .l_onoff = s->linger_seconds >= 0,
+				 .l_linger = max_of(s->linger_seconds, 0) };
+
+	if (!value || !size || *size < sizeof(linger))
+		return -EINVAL;
+	memcpy(value, &linger, sizeof(linger));
+	*size = sizeof(linger);
+	return 0;
+}
+
+static bool is_linger(const struct rs_socket *s, int level, int name)
+{
+	return !s->ds && level == SOL_SOCKET && name == SO_LINGER;
+}
+
 static int option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size)
 {
 	const struct option *option = option_find(level, name);
@@ -321,6 +351,8 @@ static int option_set(struct rs_socket *s, int level, int name, const void *valu
 
 	if (timeout_ms)
 		return timeout_set(timeout_ms, value, size);
+	if (is_linger(s, level, name))
+		return linger_set(s, value, size);
 	if (s->ds && !(option && option->of_datagrams))
 		return ds_option_set(s, level, name, value, size);
 	if (!option || !option->set)
@@ -336,6 +368,7 @@ static int option_set(struct rs_socket *s, int level, int name, const void *valu
 
 RS_EXPORT int rsetsockopt(int fd, int level, int optname, const void *optval, socklen_t optlen)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	int r;
 
@@ -374,6 +407,8 @@ static int option_get(struct rs_socket *s, int level, int name, void *value, soc
 		return tcp_info_get(s, value, size);
 	if (timeout_ms)
 		return timeout_get(timeout_ms, value, size);
+	if (is_linger(s, level, name))
+		return linger_get(s, value, size);
 	if (s->ds && !(option && option->of_datagrams))
 		return ds_option_get(s, level, name, value, size);
 	if (!option || !option->get)
@@ -390,6 +425,7 @@ static int option_get(struct rs_socket *s, int level, int name, void *value, soc
 
 RS_EXPORT int rgetsockopt(int fd, int level, int optname, void *optval, socklen_t *optlen)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	int r;
 
@@ -402,6 +438,7 @@ RS_EXPORT int rgetsockopt(int fd, int level, int optname, void *optval, socklen_
 
 RS_EXPORT int rfcntl(int fd, int cmd, ...)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	va_list args;
 	int arg, r;
@@ -450,6 +487,7 @@ static int bytes_waiting(struct rs_socket *s)
 
 RS_EXPORT int rioctl(int fd, unsigned long request, int *value)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	int r = 0;
 

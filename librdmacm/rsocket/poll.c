@@ -148,6 +148,34 @@ static int kernel_poll(struct pollfd *fds, struct pollfd *real, nfds_t nfds, con
 	return ready;
 }
 
+struct sleepers {
+	const struct pollfd *fds;
+	nfds_t nfds;
+	const bool *ours;
+};
+
+static void sleepers_leave(void *arg)
+{
+	const struct sleepers *all = arg;
+
+	sockets_leave(all->fds, all->nfds, all->ours);
+}
+
+/* They are armed. Return: as kernel_poll() */
+static int kernel_sleep(struct pollfd *fds, struct pollfd *real, nfds_t nfds, const bool *ours,
+			int timeout, const sigset_t *mask)
+{
+	struct sleepers all = { fds, nfds, ours };
+	int r;
+
+	pthread_cleanup_push(sleepers_leave, &all);
+	rs_sleep_begin();
+	r = kernel_poll(fds, real, nfds, ours, true, timeout, mask);
+	rs_sleep_end();
+	pthread_cleanup_pop(1);
+	return r;
+}
+
 static bool any_is_ours(const bool *ours, nfds_t nfds)
 {
 	for (nfds_t i = 0; i < nfds; i++)
@@ -169,7 +197,7 @@ static int poll_mixed(struct pollfd *fds, struct pollfd *real, bool *ours, nfds_
 
 		woken = false;
 		if (!any_is_ours(ours, nfds))
-			return kernel_poll(fds, real, nfds, ours, true, left, mask);
+			return kernel_sleep(fds, real, nfds, ours, left, mask);
 		if (ready || left == 0 || rs_now_ns() - start < rs_spin_ns()) {
 			others = kernel_poll(fds, real, nfds, ours, false, 0, NULL);
 			if (others < 0 || ready || others || left == 0)
@@ -178,8 +206,7 @@ static int poll_mixed(struct pollfd *fds, struct pollfd *real, bool *ours, nfds_
 		}
 		if (!sockets_arm(fds, nfds, ours))
 			continue;
-		others = kernel_poll(fds, real, nfds, ours, true, left, mask);
-		sockets_leave(fds, nfds, ours);
+		others = kernel_sleep(fds, real, nfds, ours, left, mask);
 		if (others)
 			return others < 0 ? others : others + sockets_look(fds, real, nfds, ours);
 		woken = true;
@@ -195,21 +222,29 @@ static int timeout_ms(const struct timespec *timeout)
 	return timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000;
 }
 
-static int fds_poll(struct pollfd *fds, nfds_t nfds, int timeout, const sigset_t *mask)
+static int fds_poll_many(struct pollfd *fds, nfds_t nfds, int timeout, const sigset_t *mask)
 {
-	struct pollfd few_real[16], *real = few_real;
-	bool few_ours[16], *ours = few_ours;
+	struct pollfd *real = calloc(nfds, sizeof(*real) + sizeof(bool));
 	int r;
 
-	if (nfds > ARRAY_SIZE(few_real)) {
-		real = calloc(nfds, sizeof(*real));
-		ours = calloc(nfds, sizeof(*ours));
-	}
-	r = real && ours ? poll_mixed(fds, real, ours, nfds, timeout, mask) : -ENOMEM;
-	if (nfds > ARRAY_SIZE(few_real)) {
-		free(real);
-		free(ours);
-	}
+	if (!real)
+		return -ENOMEM;
+	pthread_cleanup_push(free, real);
+	r = poll_mixed(fds, real, (bool *)(real + nfds), nfds, timeout, mask);
+	pthread_cleanup_pop(1);
+	return r;
+}
+
+static int fds_poll(struct pollfd *fds, nfds_t nfds, int timeout, const sigset_t *mask)
+{
+	RS_CALL_SLEEPY;
+	struct pollfd few_real[16];
+	bool few_ours[16];
+	int r;
+
+	if (nfds <= ARRAY_SIZE(few_real))
+		return rs_ret(poll_mixed(fds, few_real, few_ours, nfds, timeout, mask));
+	r = fds_poll_many(fds, nfds, timeout, mask);
 	return rs_ret(r);
 }
 
@@ -282,11 +317,12 @@ static int fds_select(int nfds, fd_set *readfds, fd_set *writefds, fd_set *excep
 	fds = calloc(max_of(nfds, 1), sizeof(*fds));
 	if (!fds)
 		return rs_ret(-ENOMEM);
+	pthread_cleanup_push(free, fds);
 	count = select_fds(fds, nfds, readfds, writefds, exceptfds);
 	r = fds_poll(fds, count, timeout, mask);
 	if (r >= 0)
 		r = select_result(fds, count, readfds, writefds, exceptfds);
-	free(fds);
+	pthread_cleanup_pop(1);
 	return r;
 }
 

@@ -3,10 +3,30 @@
 
 #include "librdmacm/rsocket/rs.h"
 
+static bool has_ended(const struct rs_socket *s)
+{
+	return (s->state != RS_CONNECTED && !rs_is_opening(s)) || s->peer_end || s->no_recv;
+}
+
 bool rs_can_receive(struct rs_socket *s)
 {
-	return rs_credit_waiting(&s->in) || (s->state != RS_CONNECTED && !rs_is_opening(s)) ||
-	       s->peer_end || s->no_recv;
+	return rs_credit_waiting(&s->in) || has_ended(s);
+}
+
+/* The buffer is not full of what was peeked at. */
+static bool is_more_to_come(struct rs_socket *s)
+{
+	bool more;
+
+	pthread_mutex_lock(&s->lock);
+	more = s->in.granted != s->in.received || rs_credit_can_grant(&s->in);
+	pthread_mutex_unlock(&s->lock);
+	return more;
+}
+
+static bool can_peek(struct rs_socket *s)
+{
+	return rs_credit_waiting(&s->in) > s->peeked || has_ended(s);
 }
 
 static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, uint32_t length)
@@ -19,25 +39,26 @@ static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, ui
 }
 
 /*
- * What is there, up to @size. The filled part of the buffer is this receiver's alone, so it is
- * copied without the lock. Return: bytes; 0: the end; -EAGAIN: nothing yet; -errno.
+ * What is there behind @skip bytes, up to @size. The filled part of the buffer is this receiver's
+ * alone, so it is copied without the lock. Return: bytes; 0: the end; -EAGAIN: nothing yet; -errno.
  */
-static ssize_t bytes_take(struct rs_socket *s, uint8_t *to, size_t size, bool peek)
+static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_t size, bool peek)
 {
 	uint64_t from;
-	uint32_t length;
+	uint32_t length, waiting;
 	ssize_t r = 0;
 
 	pthread_mutex_lock(&s->lock);
-	from = s->in.consumed;
-	length = min_of((size_t)rs_credit_waiting(&s->in), size);
+	from = s->in.consumed + skip;
+	waiting = rs_credit_waiting(&s->in);
+	length = waiting > skip ? min_of((size_t)(waiting - skip), size) : 0;
 	if (!length) {
 		if (s->state == RS_NEW || s->state == RS_BOUND || s->state == RS_LISTENING) {
 			r = -ENOTCONN;
 		} else if (s->state == RS_FAILED && s->error) {
 			r = -s->error;
 			s->error = 0;
-		} else if (!rs_can_receive(s)) {
+		} else if (!has_ended(s)) {
 			r = -EAGAIN;
 		}
 	}
@@ -54,27 +75,35 @@ static ssize_t bytes_take(struct rs_socket *s, uint8_t *to, size_t size, bool pe
 	return length;
 }
 
-static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int flags)
+/* Until there is something to take, or more than what was peeked at. */
+static int bytes_wait(struct rs_socket *s, size_t peeked, bool begun, int flags)
 {
-	size_t got = 0;
-	ssize_t n;
+	s->peeked = peeked;
+	return rs_turn_wait(s, &s->recv_turn, begun, peeked ? can_peek : rs_can_receive,
+			    rs_patience(s, flags), s->recv_timeout_ms);
+}
 
-	if (!size)
-		return 0;
-	do {
-		n = bytes_take(s, to + got, size - got, flags & MSG_PEEK);
-		if (n == -EAGAIN) {
-			n = rs_wait(s, rs_can_receive, rs_patience(s, flags), s->recv_timeout_ms);
+/* @got: bytes of the pieces before. */
+static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int flags, size_t got)
+{
+	const size_t before = got, end = got + size;
+	bool peek = flags & MSG_PEEK;
+	ssize_t n = 0;
+
+	while (got < end) {
+		n = bytes_take(s, peek ? got : 0, to + (got - before), end - got, peek);
+		if (n == -EAGAIN && !(peek && got && !is_more_to_come(s))) {
+			n = bytes_wait(s, peek ? got : 0, got, flags);
 			if (n == 0)
 				continue;
 		}
 		if (n <= 0)
 			break;
 		got += n;
-		if (!(flags & MSG_WAITALL) || flags & MSG_PEEK)
+		if (!(flags & MSG_WAITALL))
 			break;
-	} while (got < size);
-	return got ? (ssize_t)got : n;
+	}
+	return got > before ? (ssize_t)(got - before) : n;
 }
 
 static ssize_t vector_receive(struct rs_socket *s, const struct iovec *iov, int count, int flags)
@@ -82,21 +111,22 @@ static ssize_t vector_receive(struct rs_socket *s, const struct iovec *iov, int 
 	size_t got = 0;
 	ssize_t n = rs_connect_finish(s, rs_patience(s, flags));
 
+	if (n == 0)
+		n = rs_turn_take(s, &s->recv_turn, rs_patience(s, flags));
 	if (n < 0)
 		return n;
-	pthread_mutex_lock(&s->recv_lock);
 	for (int i = 0; i < count; i++) {
 		/* Once there is something, the rest is taken only as far as it is there. */
 		int more = got && !(flags & MSG_WAITALL) ? MSG_DONTWAIT : 0;
 
-		n = bytes_receive(s, iov[i].iov_base, iov[i].iov_len, flags | more);
+		n = bytes_receive(s, iov[i].iov_base, iov[i].iov_len, flags | more, got);
 		if (n <= 0 && iov[i].iov_len)
 			break;
 		got += n;
-		if ((size_t)n < iov[i].iov_len || flags & MSG_PEEK)
+		if ((size_t)n < iov[i].iov_len)
 			break;
 	}
-	pthread_mutex_unlock(&s->recv_lock);
+	rs_turn_give(s, &s->recv_turn);
 	return got ? (ssize_t)got : n;
 }
 
@@ -104,14 +134,18 @@ static ssize_t vector_receive(struct rs_socket *s, const struct iovec *iov, int 
 static ssize_t fd_receive_from(int fd, const struct iovec *iov, int count, int flags,
 			       struct ds_received *ret)
 {
+	RS_CALL_SLEEPY;
 	struct rs_socket *s = rs_table_find(fd);
 	ssize_t r;
 
 	*ret = (struct ds_received){};
 	if (!s)
 		return rs_ret(-EBADF);
+	rs_call_hold(s, NULL);
 	if (count < 0 || flags & MSG_OOB)
 		r = count < 0 ? -EINVAL : -EOPNOTSUPP;
+	else if (flags & MSG_ERRQUEUE) /* which has nothing, and nobody waits for it */
+		r = -EAGAIN;
 	else if (s->ds)
 		r = ds_receive(s, iov, count, flags, ret);
 	else

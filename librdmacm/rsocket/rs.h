@@ -19,18 +19,22 @@
  *   epoll.c     repoll
  *   service.c   the thread that accepts connections and keeps them alive
  *   default.c   what the administrator wants of new sockets
+ *   cancel.c    threads that are cancelled
+ *   turn.c      whose turn it is to send, and to receive
+ *   linger.c    sockets that were closed and have something to deliver
  *   datagram.h  datagram sockets, which have files of their own
  *
  * Locks, in the order in which they are taken:
- *   send_lock   one sender at a time: the free part of the send buffer
- *   recv_lock   one receiver at a time: the filled part of the receive buffer
+ *   send_turn   one sender at a time: the free part of the send buffer
+ *   recv_turn   one receiver at a time: the filled part of the receive buffer
  *   lock        everything else of the socket: state, CQ, credits, queue; never held in a system
  *               call that waits
  * A socket is found in the table with a reference, so rclose() by another thread does not take it
  * away from under a call.
  *
- * Threads: one, for what nobody waits for (service.c). Whoever waits for a socket works for it; of
- * several who wait, one sleeps in the kernel (@sleeper) and wakes the others.
+ * Threads: one, for what nobody waits for (service.c), and one for each socket that was closed
+ * while its peer takes nothing. Whoever waits for a socket works for it; of several who wait, one
+ * sleeps in the kernel (@sleeper) and wakes the others.
  *
  * The public descriptor is an epoll of the connection manager's descriptor and of the completion
  * channel's: it is readable when there is something to look at, which is less than POLLIN says.
@@ -98,12 +102,19 @@ struct rs_file {
 	bool keeps_number;    /* the descriptor is not closed with it */
 };
 
+/* Of a thread that sends or receives. */
+struct rs_turn {
+	pthread_mutex_t lock;
+	atomic_bool asleep; /* whoever has it waits for the peer */
+};
+
 struct rs_socket {
 	struct rs_file file;  /* first */
 	struct ds_socket *ds; /* of datagrams; NULL: a stream */
 	int domain;
 	atomic_int flags; /* O_NONBLOCK or 0 */
-	pthread_mutex_t send_lock, recv_lock, lock;
+	struct rs_turn send_turn, recv_turn;
+	pthread_mutex_t lock;
 
 	enum rs_state state;
 	int error;     /* positive errno of RS_FAILED, until SO_ERROR is read */
@@ -136,6 +147,7 @@ struct rs_socket {
 	bool reuse_address, no_delay, keep_alive; /* kept for those who ask */
 	unsigned int keep_seconds;
 	int send_timeout_ms, recv_timeout_ms; /* -1: none */
+	int linger_seconds;		      /* of SO_LINGER; -1: it is off */
 
 	/* Of a connection. */
 	struct ibv_comp_channel *comp;
@@ -153,6 +165,7 @@ struct rs_socket {
 	bool swapped;
 	struct rs_credit_out out;
 	struct rs_credit_in in;
+	size_t peeked; /* bytes; there is to be more than that */
 
 	struct rs_slot *slots; /* sq_size of them, a ring */
 	uint32_t posted, done; /* requests since the start */
@@ -210,6 +223,35 @@ struct rs_defaults {
 };
 const struct rs_defaults *rs_defaults(void);
 
+/*
+ * cancel.c: where a thread may be cancelled. A public call begins with one of these two; what it
+ * holds when it sleeps it says before, and whoever sleeps on its behalf gives that back when the
+ * thread is cancelled, after what is its own.
+ */
+int rs_call_begin(void);	/* nowhere */
+int rs_call_begin_sleepy(void); /* where it sleeps */
+void rs_call_end(const int *state);
+#define RS_CALL __attribute__((cleanup(rs_call_end), unused)) int call_ = rs_call_begin()
+#define RS_CALL_SLEEPY \
+	__attribute__((cleanup(rs_call_end), unused)) int call_ = rs_call_begin_sleepy()
+/* A reference to @s, and @lock, which may be NULL. */
+void rs_call_hold(struct rs_socket *s, pthread_mutex_t *lock);
+void rs_call_abandon(void);
+/* Around the system call that sleeps. */
+void rs_sleep_begin(void);
+void rs_sleep_end(void);
+
+/* turn.c */
+void rs_turn_init(struct rs_turn *t);
+void rs_turn_destroy(struct rs_turn *t);
+/* -EAGAIN: somebody has it who waits for the peer, and the caller does not want to wait */
+int rs_turn_take(struct rs_socket *s, struct rs_turn *t, enum rs_wait wait);
+void rs_turn_give(struct rs_socket *s, struct rs_turn *t);
+/* As rs_wait(), by who has the turn. @begun: in the middle of something, so it is kept meanwhile.
+ */
+int rs_turn_wait(struct rs_socket *s, struct rs_turn *t, bool begun,
+		 bool (*ready)(struct rs_socket *s), enum rs_wait wait, int timeout_ms);
+
 /* service.c */
 int rs_service_listen(struct rs_socket *s);
 void rs_service_pause(struct rs_socket *s, bool pause);
@@ -227,8 +269,16 @@ void rs_listener_close(struct rs_socket *s);
 int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket **ret_socket);
 /* A socket of datagrams. */
 int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket);
+/* A socket of datagrams needs none before it looks for the way to a peer. */
+int rs_channel_create(struct rs_socket *s);
 void rs_socket_put(struct rs_socket *s);
 void rs_socket_fail(struct rs_socket *s, int error);
+/* Deliver what was sent, as far as it takes no longer than that may, and give the reference back.
+ */
+void rs_socket_end(struct rs_socket *s);
+
+/* linger.c: a thread does rs_socket_end(). -errno: there is none, and it remains to be done. */
+int rs_linger(struct rs_socket *s);
 
 /* connect.c; with @lock held. Drive the connection as far as it goes without waiting. */
 void rs_connect_step(struct rs_socket *s);
@@ -297,7 +347,7 @@ bool rs_can_send(struct rs_socket *s); /* or never will again */
 int rs_shutdown(struct rs_socket *s, int how);
 
 /* iomap.c */
-/* Tell the peer of new mappings; @send_lock is held. 0 or -errno */
+/* Tell the peer of new mappings, by who has the turn to send. 0 or -errno */
 int rs_iomap_tell(struct rs_socket *s, enum rs_wait wait);
 void rs_iomap_destroy(struct rs_socket *s);
 

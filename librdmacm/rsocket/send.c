@@ -105,7 +105,9 @@ static ssize_t burst_send(struct rs_socket *s, const uint8_t *bytes, size_t size
 	return sent ? (ssize_t)sent : n < 0 ? n : 0;
 }
 
-static ssize_t bytes_send(struct rs_socket *s, const uint8_t *bytes, size_t size, int flags)
+/* @begun: something was sent before. */
+static ssize_t bytes_send(struct rs_socket *s, const uint8_t *bytes, size_t size, int flags,
+			  bool begun)
 {
 	size_t sent = 0;
 	ssize_t n = 0;
@@ -113,7 +115,8 @@ static ssize_t bytes_send(struct rs_socket *s, const uint8_t *bytes, size_t size
 	while (sent < size) {
 		n = burst_send(s, bytes + sent, size - sent);
 		if (n == 0)
-			n = rs_wait(s, rs_can_send, rs_patience(s, flags), s->send_timeout_ms);
+			n = rs_turn_wait(s, &s->send_turn, begun || sent, rs_can_send,
+					 rs_patience(s, flags), s->send_timeout_ms);
 		else if (n > 0)
 			sent += n;
 		if (n < 0)
@@ -127,31 +130,34 @@ static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int cou
 	size_t sent = 0;
 	ssize_t n = rs_connect_finish(s, rs_patience(s, flags));
 
+	if (n == 0)
+		n = rs_turn_take(s, &s->send_turn, rs_patience(s, flags));
 	if (n < 0)
 		return n;
-	pthread_mutex_lock(&s->send_lock);
 	if (unlikely(s->mappings_pending))
 		n = rs_iomap_tell(s, rs_patience(s, flags));
 	for (int i = 0; i < count && n >= 0; i++) {
-		n = bytes_send(s, iov[i].iov_base, iov[i].iov_len, flags);
+		n = bytes_send(s, iov[i].iov_base, iov[i].iov_len, flags, sent);
 		if (n < 0)
 			break;
 		sent += n;
 		if ((size_t)n < iov[i].iov_len)
 			break;
 	}
-	pthread_mutex_unlock(&s->send_lock);
+	rs_turn_give(s, &s->send_turn);
 	return sent ? (ssize_t)sent : n;
 }
 
 static ssize_t fd_send_to(int fd, const struct iovec *iov, int count, int flags,
 			  const struct sockaddr *addr, socklen_t size)
 {
+	RS_CALL_SLEEPY;
 	struct rs_socket *s = rs_table_find(fd);
 	ssize_t r;
 
 	if (!s)
 		return rs_ret(-EBADF);
+	rs_call_hold(s, NULL);
 	if (count < 0 || (flags & MSG_OOB))
 		r = count < 0 ? -EINVAL : -EOPNOTSUPP;
 	else if (s->ds)
@@ -283,6 +289,7 @@ int rs_shutdown(struct rs_socket *s, int how)
 
 RS_EXPORT int rshutdown(int fd, int how)
 {
+	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	int r;
 

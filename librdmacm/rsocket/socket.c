@@ -7,13 +7,17 @@
 
 #include "librdmacm/rsocket/rs.h"
 
-/* How long rclose() waits for a peer that is alive and takes nothing. */
+/* How long a peer is waited for that is alive and takes nothing. */
 #define DATA_TIMEOUT_MS 30000
 #define END_TIMEOUT_MS	500
 
-#define KEEP_SECONDS	7200 /* between messages that keep a connection alive */
+/* How long it waits before a thread does. */
+#define CLOSE_MS	  500
+#define CLOSE_NONBLOCK_MS 20
 
-static int channel_create(struct rs_socket *s)
+#define KEEP_SECONDS	  7200 /* between messages that keep a connection alive */
+
+int rs_channel_create(struct rs_socket *s)
 {
 	struct epoll_event watch = { .events = EPOLLIN };
 
@@ -50,10 +54,10 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 	TAILQ_INIT(&s->accepted);
 	s->accepted_fd = s->rouse_fd = -1;
 	s->domain = domain;
-	s->send_timeout_ms = s->recv_timeout_ms = -1;
+	s->send_timeout_ms = s->recv_timeout_ms = s->linger_seconds = -1;
 	atomic_init(&s->flags, flags & O_NONBLOCK);
-	pthread_mutex_init(&s->send_lock, NULL);
-	pthread_mutex_init(&s->recv_lock, NULL);
+	rs_turn_init(&s->send_turn);
+	rs_turn_init(&s->recv_turn);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	s->sbuf_size = defaults->sbuf_size;
@@ -69,7 +73,7 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 static int descriptor_create(struct rs_socket *s, int flags)
 {
 	s->file.fd = epoll_create1(flags & O_CLOEXEC ? EPOLL_CLOEXEC : 0);
-	return s->file.fd < 0 ? -errno : channel_create(s);
+	return s->file.fd < 0 ? -errno : 0;
 }
 
 int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket)
@@ -100,6 +104,8 @@ int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket
 	if (!s)
 		return -ENOMEM;
 	r = descriptor_create(s, flags);
+	if (r == 0)
+		r = rs_channel_create(s);
 	if (r == 0)
 		r = id_create(s, id);
 	if (r == 0)
@@ -147,8 +153,8 @@ void rs_socket_put(struct rs_socket *s)
 		close(s->file.fd);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
-	pthread_mutex_destroy(&s->recv_lock);
-	pthread_mutex_destroy(&s->send_lock);
+	rs_turn_destroy(&s->recv_turn);
+	rs_turn_destroy(&s->send_turn);
 	free(s);
 }
 
@@ -162,6 +168,7 @@ void rs_socket_fail(struct rs_socket *s, int error)
 
 RS_EXPORT int rsocket(int domain, int type, int protocol)
 {
+	RS_CALL;
 	int flags = (type & SOCK_NONBLOCK ? O_NONBLOCK : 0) | (type & SOCK_CLOEXEC ? O_CLOEXEC : 0);
 	struct rs_socket *s;
 	int r;
@@ -201,18 +208,10 @@ static bool all_is_there(struct rs_socket *s)
 	return s->done == s->posted || is_gone(s);
 }
 
-static void socket_close(struct rs_socket *s)
+void rs_socket_end(struct rs_socket *s)
 {
 	bool connected;
 
-	rs_watch_end_all(s);
-	if (s->ds) {
-		ds_shutdown(s, SHUT_RDWR);
-		ds_flush(s, END_TIMEOUT_MS);
-		rs_socket_put(s);
-		return;
-	}
-	rs_service_forget(s);
 	rs_shutdown(s, SHUT_RDWR);
 	pthread_mutex_lock(&s->lock);
 	connected = s->id && s->id->qp;
@@ -232,8 +231,63 @@ static void socket_close(struct rs_socket *s)
 	rs_socket_put(s);
 }
 
+/* Nothing is under way, and the end can be told at once. */
+static bool is_quiet(struct rs_socket *s)
+{
+	rs_connect_step(s);
+	if (s->state == RS_CONNECTED && s->unsignalled)
+		rs_post_mark(s);
+	return s->state != RS_ACCEPTING && (s->done == s->posted || is_gone(s));
+}
+
+static int close_patience_ms(const struct rs_socket *s)
+{
+	if (s->linger_seconds >= 0)
+		return s->linger_seconds * 1000;
+	return rs_patience(s, 0) == RS_WAIT ? CLOSE_MS : CLOSE_NONBLOCK_MS;
+}
+
+/* Return: whether the peer has all. */
+static bool deliver(struct rs_socket *s, int timeout_ms)
+{
+	if (rs_wait(s, is_quiet, RS_WAIT_ALWAYS, timeout_ms) < 0)
+		return false;
+	rs_shutdown(s, SHUT_RDWR);
+	return rs_wait(s, all_is_there, RS_WAIT_ALWAYS, timeout_ms) == 0;
+}
+
+/* The peer hears of the end alone. */
+static void connection_drop(struct rs_socket *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->broken = true;
+	pthread_mutex_unlock(&s->lock);
+	rdma_disconnect(s->id);
+}
+
+static void socket_close(struct rs_socket *s)
+{
+	rs_watch_end_all(s);
+	if (s->ds) {
+		ds_shutdown(s, SHUT_RDWR);
+		ds_flush(s, END_TIMEOUT_MS);
+		rs_socket_put(s);
+		return;
+	}
+	rs_service_forget(s);
+	if (deliver(s, close_patience_ms(s)))
+		rs_socket_end(s);
+	else if (s->linger_seconds >= 0) {
+		connection_drop(s);
+		rs_socket_end(s);
+	} else if (rs_linger(s) < 0) {
+		rs_socket_end(s);
+	}
+}
+
 RS_EXPORT int rclose(int fd)
 {
+	RS_CALL;
 	bool is_parents;
 	struct rs_file *file = rs_table_remove(fd, &is_parents);
 
@@ -251,6 +305,7 @@ RS_EXPORT int rclose(int fd)
 
 RS_EXPORT int rdetach(int fd)
 {
+	RS_CALL;
 	bool is_parents;
 	struct rs_socket *s = rs_table_find(fd);
 
