@@ -299,7 +299,7 @@ static void rereg_pd(void)
 	send_to(&pair, 1);
 	EXPECT_STATUS(&pair.a, 1, IBV_WC_REM_OP_ERR);
 	/* soft-RoCE takes the receive for malformed */
-	EXPECT_STATUS(&pair.b, 5, rt_is_kernel(dev) ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_PROT_ERR);
+	EXPECT_STATUS(&pair.b, 5, rt_is_rxe(dev) ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_PROT_ERR);
 	pair_again(&pair);
 	wr.wr.rdma.remote_addr = (uintptr_t)p;
 	wr.wr.rdma.rkey = mr->rkey;

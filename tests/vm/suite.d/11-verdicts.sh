@@ -15,9 +15,9 @@ case $(uname -r) in
 esac
 for part in "${parts[@]}"; do
     UROCE=off LD_LIBRARY_PATH=$(dirname "$(ldconfig -p | awk '/libibverbs.so.1/ { print $NF; exit }')") \
-        timeout 100 "$BUILD/tests/vm/verdicts" rxe0 $part >theirs || { echo "$part, theirs: exit code $?"; failed=1; }
-    UROCE=off timeout 100 "$BUILD/tests/vm/verdicts" rxe0 $part >ours || { echo "$part, ours: exit code $?"; failed=1; }
-    UROCE=on:vm0 timeout 100 "$BUILD/tests/vm/verdicts" uroce_vm0 $part >uroce || { echo "$part, uroce: exit code $?"; failed=1; }
+        timeout 180 "$BUILD/tests/vm/verdicts" rxe0 $part >theirs || { echo "$part, theirs: exit code $?"; failed=1; }
+    UROCE=off timeout 180 "$BUILD/tests/vm/verdicts" rxe0 $part >ours || { echo "$part, ours: exit code $?"; failed=1; }
+    UROCE=on:vm0 timeout 180 "$BUILD/tests/vm/verdicts" uroce_vm0 $part >uroce || { echo "$part, uroce: exit code $?"; failed=1; }
     echo "$part, ours and theirs:"
     "$SUITE/compare-verdicts" same theirs ours "$SUITE/verdicts.differences" || failed=1
     echo "$part, uroce and rxe:"
