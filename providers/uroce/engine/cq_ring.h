@@ -7,7 +7,8 @@
 #ifndef UROCE_CQ_RING_H
 #define UROCE_CQ_RING_H
 
-#include "providers/uroce/engine/engine.h"
+#include "providers/uroce/engine/cq.h"
+#include "providers/uroce/engine/wqe.h"
 
 /* Set by a thread for the time of one progress pass of its own. */
 struct uroce_sink {

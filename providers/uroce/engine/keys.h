@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The key table of a process: memory regions and windows of all its devices. Look-ups, which are
- * what the data path does, are in engine.h; here is what owners do.
+ * what the data path does, are in key.h; here is what owners do.
  *
  * A look-up counts itself into the entry, then reads whether the entry is valid; the owner makes it
  * invalid, then waits until nobody is counted in. Entries are never given back to the system while
@@ -10,7 +10,8 @@
 #ifndef UROCE_KEYS_H
 #define UROCE_KEYS_H
 
-#include "providers/uroce/engine/engine.h"
+#include "providers/uroce/engine/key.h"
+#include "providers/uroce/engine/limits.h"
 
 enum {
 	UROCE_KEY_LEAF = 1 << 14, /* entries that are mapped together */

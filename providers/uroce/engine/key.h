@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A key, of a memory region or a window, and what the data path does with it. The table of all keys
+ * is in keys.h.
+ */
+#ifndef UROCE_KEY_H
+#define UROCE_KEY_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+#include "libibverbs/provider.h"
+#include "providers/uroce/path/path.h"
+
+struct uroce_keys;
+struct uroce_qp;
+struct uroce_swqe;
+
+/*
+ * A region or a window. Its place in memory never changes hands with another type, so a reader may
+ * count itself in before it knows whether the key is still valid. The first cache line is all a
+ * look-up reads.
+ */
+struct uroce_key {
+	alignas(64) atomic_uint live; /* the key while it opens memory, else 0 */
+	atomic_uint refs;	      /* look-ups in use: who takes the key back waits for 0 */
+	uint64_t iova;		      /* first address peers and SGEs use */
+	uint64_t length;
+	uintptr_t base; /* where iova lies in this process */
+	const struct ibv_pd *pd;
+	uint32_t access; /* IBV_ACCESS_*, and UROCE_ACCESS_LOCAL */
+	uint32_t qpn;	 /* type 2 window: of the QP it is bound to; 0 any */
+
+	/* Of the owner, under keys->lock: */
+	uint32_t key;		  /* index << 8 | variant; lkey and rkey are the same number */
+	uint32_t windows;	  /* bound to this region */
+	struct uroce_key *parent; /* window: the region it is bound to, NULL unbound */
+	uint8_t mw_type;	  /* enum ibv_mw_type; 0: a region */
+	bool used;
+
+	uint64_t null_size; /* of a null region: of each half of its memory; else 0 */
+};
+
+/* Granted to regions only: their keys may be used as lkeys. Not a flag of the API's. */
+#define UROCE_ACCESS_LOCAL 0x80000000u
+
+/*
+ * Find the bytes [va, va + length) of @key for @need (IBV_ACCESS_* that must all be granted; 0
+ * local read).
+ * @pd: the QP's; a key of another PD is refused. @qpn: for type 2 windows.
+ * Return: 0 with a reference in *@ret_key (uroce_key_put) and the address in *@ret_ptr; -EACCES (no
+ * such key, wrong PD, access not granted) or -ERANGE (outside). Length 0 needs no valid key and
+ * gives *@ret_key NULL.
+ */
+int uroce_key_get(struct uroce_keys *keys, uint32_t key, const struct ibv_pd *pd, uint32_t qpn,
+		  uint32_t need, uint64_t va, uint64_t length, struct uroce_key **ret_key,
+		  uint8_t **ret_ptr);
+
+static inline void uroce_key_put(struct uroce_key *key)
+{
+	/* Pairs with key_wait() in keys.c: our access is over before the owner sees us gone. */
+	if (key)
+		atomic_fetch_sub_explicit(&key->refs, 1, memory_order_release);
+}
+
+/* Write the range (or the @whole region) through to the file behind the mapping. */
+int uroce_key_sync(struct uroce_key *key, void *ptr, uint64_t length, bool whole);
+
+/*
+ * Addresses of bytes [offset, offset + length) of an SGE list, keys checked and referenced.
+ * Return: number of iovecs (at most UROCE_MAX_SGE), or -EACCES/-ERANGE with nothing referenced.
+ */
+struct uroce_gather {
+	struct iovec iov[UROCE_MAX_SGE];
+	struct uroce_key *keys[UROCE_MAX_SGE];
+	int count;
+};
+int uroce_gather_get(struct uroce_keys *keys, const struct ibv_pd *pd, const struct ibv_sge *sge,
+		     int num_sge, uint32_t offset, uint32_t length, uint32_t need,
+		     struct uroce_gather *ret);
+
+static inline void uroce_gather_put(struct uroce_gather *gather)
+{
+	while (gather->count > 0)
+		uroce_key_put(gather->keys[--gather->count]);
+}
+
+/* Copy @length bytes at @src into the SGE list at @offset. 0, -EACCES, -ERANGE or -EFAULT. */
+int uroce_scatter(struct uroce_keys *keys, const struct ibv_pd *pd, const struct ibv_sge *sge,
+		  int num_sge, uint32_t offset, const struct uroce_payload *payload);
+
+/*
+ * The region of that handle in a domain of @ctx, held by who imports it, as by a window. -ENOENT;
+ * -EINVAL: it is of another domain than @pd_handle.
+ */
+int uroce_key_hold(struct uroce_keys *keys, uint32_t handle, const struct ibv_context *ctx,
+		   uint32_t pd_handle, struct uroce_key **ret_key);
+void uroce_key_release(struct uroce_keys *keys, struct uroce_key *key);
+
+/* window.c: execute a local or remote invalidate, or a bind, in SQ order. 0 or -EACCES/-EINVAL. */
+int uroce_key_invalidate(struct uroce_keys *keys, const struct ibv_pd *pd, uint32_t qpn,
+			 uint32_t key);
+int uroce_key_bind(const struct uroce_qp *qp, const struct uroce_swqe *wqe);
+
+#endif

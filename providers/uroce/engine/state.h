@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the queue pairs of a process share, what the engine tells its owner, and what the owner calls. */
+#ifndef UROCE_ENGINE_STATE_H
+#define UROCE_ENGINE_STATE_H
+
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "libibverbs/provider.h"
+#include "providers/uroce/path/path.h"
+
+struct uroce_cq;
+struct uroce_keys;
+struct uroce_qp;
+struct uroce_srq;
+
+TAILQ_HEAD(uroce_qp_list, uroce_qp);
+
+struct uroce_engine;
+
+/* What the engine tells its owner. */
+struct engine_events {
+	/* An asynchronous event of the object at @element; *@raised counts those of it that are not
+	 * read yet. */
+	void (*async)(struct ibv_context *ctx, uint64_t element, enum ibv_event_type type,
+		      uint32_t *raised);
+	/* A timer was armed earlier than wakes_at, or a packet is blocked: look at the engine
+	 * again. */
+	void (*wake)(struct uroce_engine *engine);
+	/* Send what is posted: uroce_req_run(), or a shorter way that does the same. qp->lock
+	 * held. */
+	void (*run)(struct uroce_qp *qp, uint64_t now);
+	/* The QP stopped, qp->lock held. */
+	void (*stopped)(struct uroce_qp *qp);
+};
+
+/* What the queue pairs of a process share. */
+struct uroce_engine {
+	const struct engine_events *events;
+	struct uroce_keys *keys;
+	/* XRC SRQs by the index of their number; NULL before there is one. Written by the owner,
+	 * read under progress_lock. */
+	_Atomic(_Atomic(struct uroce_srq *) *) srqs;
+	struct uroce_wheel wheel;
+	struct uroce_qp_list acks; /* QPs that owe an acknowledgement */
+	bool acks_urgent;	   /* one of them does not wait for a pass without a packet */
+	unsigned int idle_passes;  /* of these, in a row */
+	struct uroce_lock blocked_lock;
+	struct uroce_qp_list blocked;	   /* QPs a path refused a packet of; under blocked_lock */
+	atomic_bool any_blocked;	   /* written under it */
+	LIST_HEAD(, uroce_cq) pending_cqs; /* events a full pipe refused; under blocked_lock */
+	atomic_bool cqs_pending;
+	_Atomic uint64_t wakes_at; /* when the owner's thread wakes, ns; 0: it is awake */
+};
+
+static inline void uroce_engine_init(struct uroce_engine *engine,
+				     const struct engine_events *events, uint64_t now)
+{
+	engine->events = events;
+	TAILQ_INIT(&engine->acks);
+	TAILQ_INIT(&engine->blocked);
+	LIST_INIT(&engine->pending_cqs);
+	uroce_wheel_init(&engine->wheel, now);
+}
+
+/* due.c: between packets. progress_lock is held. */
+
+/* Some QPs wait for room. */
+static inline bool uroce_any_blocked(struct uroce_engine *engine)
+{
+	return atomic_load_explicit(&engine->any_blocked, memory_order_relaxed);
+}
+
+/* Whether something waits for that which no descriptor tells of. */
+static inline bool uroce_engine_must_run(struct uroce_engine *engine)
+{
+	return !TAILQ_EMPTY(&engine->acks) || uroce_any_blocked(engine) ||
+	       atomic_load_explicit(&engine->cqs_pending, memory_order_relaxed);
+}
+
+/* What uroce_engine_run() does when there is something to do. */
+void uroce_engine_work(struct uroce_engine *engine, unsigned int packets, bool poller, bool timed,
+		       uint64_t now);
+
+/*
+ * At the end of a pass that brought @packets: acknowledgements that are due leave, QPs that waited
+ * for room and events that waited for a pipe try again, and if @timed, timers that are due at @now
+ * fire. Most passes of a poller find nothing: they end here.
+ * @poller: who made the pass comes back at once.
+ */
+static inline void uroce_engine_run(struct uroce_engine *engine, unsigned int packets, bool poller,
+				    bool timed, uint64_t now)
+{
+	engine->idle_passes = packets ? 0 : engine->idle_passes + 1;
+	if (timed || uroce_engine_must_run(engine))
+		uroce_engine_work(engine, packets, poller, timed, now);
+}
+
+#endif

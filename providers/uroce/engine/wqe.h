@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Work requests, their rings, and the shared receive queue. */
+#ifndef UROCE_ENGINE_WQE_H
+#define UROCE_ENGINE_WQE_H
+
+#include "providers/uroce/engine/cq.h"
+#include "providers/uroce/engine/object.h"
+
+struct uroce_domain;
+
+/* A receive WQE: fixed stride in its ring. */
+struct uroce_rwqe {
+	uint64_t wr_id;
+	uint32_t length; /* sum of the SGEs */
+	uint16_t num_sge;
+	struct ibv_sge sge[];
+};
+
+/* Ring of receive WQEs, of a QP or an SRQ. */
+struct uroce_rq {
+	uint8_t *ring;
+	uint32_t stride;
+	uint32_t mask; /* entries - 1 */
+	uint32_t size; /* granted */
+	uint32_t head; /* next to post; free running */
+	uint32_t tail; /* next to take */
+	uint16_t max_sge;
+	struct uroce_memory memory; /* the ring's */
+};
+
+struct uroce_srq {
+	struct verbs_srq vsrq;
+	struct uroce_lock lock;
+	struct uroce_rq rq;
+	const struct uroce_domain *domain; /* XRC: its queue pairs may take from it; else NULL */
+	struct uroce_cq *cq;		   /* XRC: where its receives complete; else NULL */
+	uint8_t refused; /* bits: causes of failed posts already explained (recv.c) */
+	atomic_uint qps;
+	uint32_t events_raised;
+	uint32_t limit; /* event when fewer are left; 0: disarmed */
+};
+
+enum uroce_wqe_state {
+	WQE_POSTED, /* not looked at yet, or partly sent */
+	WQE_SENT,   /* all packets out; waits for its acknowledgement or response */
+	WQE_DONE,   /* status is final; waits for the ones before it */
+};
+
+/* A send WQE: fixed stride in the SQ ring, SGEs or inline bytes behind it. */
+struct uroce_swqe {
+	uint64_t wr_id;
+	uint8_t opcode; /* enum ibv_wr_opcode */
+	uint8_t flags;	/* enum ibv_send_flags */
+	uint8_t state;	/* enum uroce_wqe_state */
+	uint8_t status; /* enum ibv_wc_status */
+	uint16_t num_sge;
+	bool is_inline;
+	bool psn_assigned;
+	uint32_t length;    /* payload bytes (or bytes to read) */
+	uint32_t first_psn; /* of its first packet */
+	uint32_t last_psn;  /* of its last packet; for a read, of its last response */
+	uint32_t vendor_err;
+	uint32_t received; /* response bytes placed, for a read */
+	uint32_t asked;	   /* bytes that were asked for, for a read */
+	uint16_t requests; /* that wait for responses; counted in rd_atomic */
+	union {
+		__be32 imm_data;
+		uint32_t invalidate_rkey;
+	};
+	union {
+		struct {
+			uint64_t remote_addr;
+			uint32_t rkey;
+			uint8_t flush_type;
+			uint8_t flush_level;
+		} rdma; /* write, read, flush, atomic write */
+		struct {
+			uint64_t remote_addr;
+			uint64_t compare_add;
+			uint64_t swap;
+			uint32_t rkey;
+		} atomic;
+		struct {
+			struct uroce_av av; /* copied: the AH may be destroyed after the post */
+			uint32_t qpn;
+			uint32_t qkey;
+		} ud;
+		struct {
+			uint64_t addr;
+			uint64_t length; /* 0: unbind */
+			uint32_t rkey;	 /* new; its index is the window's */
+			uint32_t mr_key; /* 0: none */
+			uint32_t access;
+		} bind;
+		struct {
+			uint8_t other[28]; /* rdma or atomic */
+			uint32_t srqn;	   /* the peer's SRQ */
+		} xrc;
+	};
+	union {
+		struct ibv_sge sge[0];
+		uint8_t data[0]; /* inline payload; the 8 bytes of an atomic write */
+	};
+};
+
+static_assert(sizeof(((struct uroce_swqe *)0)->rdma) <= 28 &&
+		      offsetof(struct uroce_swqe, atomic.rkey) + sizeof(uint32_t) <=
+			      offsetof(struct uroce_swqe, xrc.srqn),
+	      "beside it");
+
+struct uroce_sq {
+	uint8_t *ring;
+	uint32_t stride;
+	uint32_t mask;
+	uint32_t size; /* granted */
+	uint32_t head; /* next to post; free running */
+	uint32_t next; /* requester: first not completely sent */
+	uint32_t tail; /* completer: oldest not completed */
+	uint32_t max_inline;
+	uint16_t max_sge;
+	bool sig_all;
+	uint32_t completions; /* pushed to the CQ; under qp->lock */
+	atomic_uint polled;   /* of them, taken by the application; written under the CQ's lock */
+	struct uroce_memory memory; /* the ring's */
+};
+
+/*
+ * A request takes room until the application has its completion (IBTA vol. 1, chapter 10): one that
+ * posts until the queue is full cannot overflow a CQ that is as large as the queue.
+ */
+static inline uint32_t sq_used(const struct uroce_sq *sq)
+{
+	return sq->head - sq->tail + sq->completions -
+	       atomic_load_explicit(&sq->polled, memory_order_relaxed);
+}
+
+/* A completion leaves the queue: its request gives back its room. The CQ's lock is held. */
+static inline void sq_polled(struct uroce_sq *sq)
+{
+	if (sq)
+		atomic_store_explicit(&sq->polled,
+				      atomic_load_explicit(&sq->polled, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
+}
+
+static inline struct uroce_srq *to_usrq(struct ibv_srq *srq)
+{
+	return (struct uroce_srq *)srq;
+}
+
+static inline struct uroce_swqe *sq_wqe(const struct uroce_sq *sq, uint32_t index)
+{
+	return (struct uroce_swqe *)(sq->ring + (size_t)(index & sq->mask) * sq->stride);
+}
+
+/* The WQE is final with @status; the completer retires it when its turn comes. */
+static inline void wqe_fail(struct uroce_swqe *wqe, enum ibv_wc_status status)
+{
+	wqe->state = WQE_DONE;
+	wqe->status = status;
+}
+
+/* A request that left failed: nothing follows it, and the rest is flushed when its turn comes. */
+static inline bool sq_stopped(const struct uroce_sq *sq)
+{
+	const struct uroce_swqe *before = sq_wqe(sq, sq->next - 1);
+
+	return sq->next != sq->tail && before->state == WQE_DONE &&
+	       before->status != IBV_WC_SUCCESS;
+}
+
+/* One more entry behind the ring: written to, never executed (wr.c). */
+static inline struct uroce_swqe *sq_wqe_spare(const struct uroce_sq *sq)
+{
+	return (struct uroce_swqe *)(sq->ring + (size_t)sq->size * sq->stride);
+}
+
+static inline struct uroce_rwqe *rq_wqe(const struct uroce_rq *rq, uint32_t index)
+{
+	return (struct uroce_rwqe *)(rq->ring + (size_t)(index & rq->mask) * rq->stride);
+}
+
+#endif
