@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the requester, completer and responder call of each other and their owner of them. qp->lock is held. */
+/* What requester, completer and responder call of each other, and their owner of them. qp->lock is
+ * held. */
 #ifndef UROCE_TRANSPORT_H
 #define UROCE_TRANSPORT_H
 
