@@ -4,7 +4,6 @@
  * that create something and of which mistakes_create.c, mistakes_object.c, mistakes_qp.c and
  * mistakes_queue.c do not have them.
  */
-#include <fcntl.h>
 
 #include "tests/lib/rt_mistake.h"
 
@@ -157,17 +156,6 @@ static int srq_ex_other_pd(struct rt_dev *dev)
 	return RT_ERRNO_OF(ibv_create_srq_ex(dev->ctx, &attr));
 }
 
-static struct ibv_xrcd *xrcd_open(struct ibv_context *ctx)
-{
-	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = -1,
-		.oflags = O_CREAT,
-	};
-
-	return ibv_open_xrcd(ctx, &attr);
-}
-
 static int srq_ex_other_domain(struct rt_dev *dev)
 {
 	_cleanup_other_ struct rt_other other = rt_other_open(dev);
@@ -178,7 +166,7 @@ static int srq_ex_other_domain(struct rt_dev *dev)
 			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 		.srq_type = IBV_SRQT_XRC,
 		.pd = dev->pd,
-		.xrcd = xrcd_open(other.ctx),
+		.xrcd = rt_xrcd_open(other.ctx),
 		.cq = cq,
 	};
 	int r;
@@ -229,7 +217,7 @@ static int qp_ex_other_domain(struct rt_dev *dev)
 	_cleanup_other_ struct rt_other other = rt_other_open(dev);
 	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_XRC_RECV,
 					    .comp_mask = IBV_QP_INIT_ATTR_XRCD,
-					    .xrcd = xrcd_open(other.ctx) };
+					    .xrcd = rt_xrcd_open(other.ctx) };
 	int r;
 
 	if (!attr.xrcd)

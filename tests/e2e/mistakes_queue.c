@@ -54,21 +54,10 @@ static int srq_ex_no_tags(struct rt_dev *dev)
 							  .pd = dev->pd });
 }
 
-static struct ibv_xrcd *xrcd_open(struct ibv_context *ctx)
-{
-	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = -1,
-		.oflags = O_CREAT,
-	};
-
-	return ibv_open_xrcd(ctx, &attr);
-}
-
 static int srq_ex_other_cq(struct rt_dev *dev)
 {
 	_cleanup_other_ struct rt_other other = rt_other_open(dev);
-	struct ibv_xrcd *xrcd = xrcd_open(dev->ctx);
+	struct ibv_xrcd *xrcd = rt_xrcd_open(dev->ctx);
 	int r;
 
 	if (!xrcd)
@@ -112,7 +101,7 @@ static int open_qp(struct rt_dev *dev, struct ibv_context *of, uint32_t mask)
 		.comp_mask = mask,
 		.qp_num = 0xfffff0,
 		.qp_type = IBV_QPT_XRC_RECV,
-		.xrcd = of ? xrcd_open(of) : NULL,
+		.xrcd = of ? rt_xrcd_open(of) : NULL,
 	};
 	int r = of && !attr.xrcd ? errno : RT_ERRNO_OF(ibv_open_qp(dev->ctx, &attr));
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <fcntl.h>
+
 #include "tests/lib/rt_mistake.h"
 
 struct rt_other rt_other_open(struct rt_dev *dev)
@@ -30,6 +32,17 @@ struct ibv_cq *rt_cq_open(struct rt_dev *dev)
 
 	CHECK(cq);
 	return cq;
+}
+
+struct ibv_xrcd *rt_xrcd_open(struct ibv_context *ctx)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+
+	return ibv_open_xrcd(ctx, &attr);
 }
 
 static struct rt_dev *device_for(const struct rt_mistake *m)

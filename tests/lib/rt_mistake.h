@@ -48,6 +48,9 @@ struct ibv_cq *rt_cq_open(struct rt_dev *dev);
 void rt_cq_close(struct ibv_cq **cq);
 #define _cleanup_cq_ __attribute__((cleanup(rt_cq_close)))
 
+/* An XRC domain of no file. NULL and errno: there is none, which a test may want to know. */
+struct ibv_xrcd *rt_xrcd_open(struct ibv_context *ctx);
+
 int rt_mistakes(const struct rt_mistake *mistakes, int count);
 #define RT_MISTAKES(mistakes)                                     \
 	int main(void)                                            \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The objects that are not queues: domains, regions, device memory, windows, addresses, channels. */
+/* Objects that are not queues: domains, regions, device memory, windows, addresses, channels. */
 #ifndef UROCE_ENGINE_OBJECT_H
 #define UROCE_ENGINE_OBJECT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the queue pairs of a process share, what the engine tells its owner, and what the owner calls. */
+/* What the queue pairs of a process share, what the engine tells its owner, and what he calls. */
 #ifndef UROCE_ENGINE_STATE_H
 #define UROCE_ENGINE_STATE_H
 
