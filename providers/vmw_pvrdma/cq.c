@@ -134,9 +134,11 @@ void pvrdma_cqs_clean(struct pvrdma_qp *qp, bool gone)
 	struct pvrdma_cq *send_cq = qp->send_cq, *recv_cq = qp->recv_cq;
 
 	spinlock_lock_both(&send_cq->lock, &recv_cq->lock);
-	if (gone)
+	if (gone) {
+		send_cq->last_name = recv_cq->last_name = 0;
 		idtable_take(&to_pctx(qp->vqp.qp.context)->qpns, qp->handle & PVRDMA_HANDLE_MASK,
 			     pvrdma_qpn_entry(qp->vqp.qp.qp_num));
+	}
 	clean_locked(recv_cq, qp);
 	if (send_cq != recv_cq)
 		clean_locked(send_cq, qp);

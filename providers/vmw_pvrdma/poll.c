@@ -3,11 +3,25 @@
  * ibv_poll_cq(). Who finds nothing tells the device by a register, which may write completions that
  * it has held back, and looks once more.
  */
+#include <stddef.h>
+#include <string.h>
+
 #include "providers/vmw_pvrdma/pvrdma.h"
 
 enum {
 	POLL_CORRUPT = -1,
+	ROUNDS = 64, /* a device that writes nothing of worth cannot keep the caller */
+	/* pkey_index, slid, sl and dlid_path_bits */
+	WC_ADDRESS_BYTES =
+		offsetof(struct ibv_wc, dlid_path_bits) + 1 - offsetof(struct ibv_wc, pkey_index),
 };
+_Static_assert(offsetof(struct pvrdma_cqe, dlid_path_bits) + 1 -
+				       offsetof(struct pvrdma_cqe, pkey_index) ==
+			       WC_ADDRESS_BYTES &&
+		       offsetof(struct ibv_wc, imm_data) - offsetof(struct ibv_wc, byte_len) ==
+			       offsetof(struct pvrdma_cqe, imm_data) -
+				       offsetof(struct pvrdma_cqe, byte_len),
+	       "neighbours in the ring and in verbs");
 
 /* The device's numbers of what completed, in verbs'; what is not here nobody can post. */
 static const uint8_t sent_opcodes[] = {
@@ -23,12 +37,11 @@ static const uint8_t sent_opcodes[] = {
 
 static inline enum ibv_wc_opcode wc_opcode(uint32_t opcode)
 {
-	if (opcode < ARRAY_SIZE(sent_opcodes))
-		return sent_opcodes[opcode];
 	/* Receives have verbs' numbers; of anything else it is known that it was sent. */
-	return opcode == PVRDMA_WC_RECV || opcode == PVRDMA_WC_RECV_RDMA_WITH_IMM
-		       ? (enum ibv_wc_opcode)opcode
-		       : IBV_WC_SEND;
+	if (opcode - PVRDMA_WC_RECV <= PVRDMA_WC_RECV_RDMA_WITH_IMM - PVRDMA_WC_RECV)
+		return (enum ibv_wc_opcode)opcode;
+	return opcode < ARRAY_SIZE(sent_opcodes) ? (enum ibv_wc_opcode)sent_opcodes[opcode]
+						 : IBV_WC_SEND;
 }
 
 /* The numbers are verbs'. */
@@ -41,46 +54,58 @@ static inline enum ibv_wc_status wc_status(uint32_t status)
 /* Two have changed places; the rest of the device's is not of verbs. */
 static inline unsigned int wc_flags(uint32_t flags)
 {
-	return (flags & (PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM)) |
-	       (flags & PVRDMA_WC_WITH_INVALIDATE ? IBV_WC_WITH_INV : 0) |
+	const uint32_t same = PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM;
+
+	if (likely(flags <= same))
+		return flags;
+	return (flags & same) | (flags & PVRDMA_WC_WITH_INVALIDATE ? IBV_WC_WITH_INV : 0) |
 	       (flags & PVRDMA_WC_IP_CSUM_OK ? IBV_WC_IP_CSUM_OK : 0);
 }
 
+/* What is decided on is read once: the device may still write there. The rest is handed out as it
+ * is, neighbours together. */
 static inline void wc_read(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint32_t qpn)
 {
-	*wc = (struct ibv_wc){
-		.wr_id = cqe->wr_id,
-		.status = wc_status(cqe->status),
-		.opcode = wc_opcode(cqe->opcode),
-		.byte_len = cqe->byte_len,
-		.imm_data = cqe->imm_data, /* or the key that was invalidated */
-		.qp_num = qpn,
-		.src_qp = cqe->src_qp,
-		.wc_flags = wc_flags(cqe->wc_flags),
-		.pkey_index = cqe->pkey_index,
-		.slid = cqe->slid,
-		.sl = cqe->sl,
-		.dlid_path_bits = cqe->dlid_path_bits,
-	};
+	const volatile struct pvrdma_cqe *once = cqe;
+
+	wc->wr_id = cqe->wr_id;
+	wc->opcode = wc_opcode(once->opcode);
+	wc->status = wc_status(once->status);
+	/* And the immediate data, or the key that was invalidated. */
+	memcpy(&wc->byte_len, &cqe->byte_len, sizeof(wc->byte_len) + sizeof(wc->imm_data));
+	wc->wc_flags = wc_flags(once->wc_flags);
+	wc->vendor_err = 0;
+	wc->qp_num = qpn;
+	wc->src_qp = cqe->src_qp;
+	memcpy(&wc->pkey_index, &cqe->pkey_index, WC_ADDRESS_BYTES);
+}
+
+__attribute__((noinline, cold)) static int say_corrupt(struct pvrdma_cq *cq, uint32_t tail)
+{
+	if (!cq->said)
+		verbs_err(cq->vcq.cq.context,
+			  "cq 0x%x: the device says it is at 0x%x, of a ring of %u entries",
+			  cq->cqn, tail, cq->ring.entries);
+	cq->said = true;
+	return -EIO;
+}
+
+static inline int look(struct pvrdma_cq *cq)
+{
+	/* acquire: the device wrote the entries before it */
+	uint32_t tail = atomic_load_explicit(&cq->ring.words->tail, memory_order_acquire);
+	uint32_t mask = 2 * cq->ring.entries - 1;
+	uint32_t count = (tail - cq->ring.index) & mask;
+
+	if (unlikely(tail > mask || count > cq->ring.entries))
+		return say_corrupt(cq, tail);
+	barrier_from_device();
+	return count;
 }
 
 int pvrdma_cq_look(struct pvrdma_cq *cq)
 {
-	/* acquire: the device wrote the entries before it */
-	uint32_t tail = atomic_load_explicit(&cq->ring.words->tail, memory_order_acquire);
-	uint32_t count = pvrdma_ring_distance(&cq->ring, cq->ring.index, tail);
-
-	if (unlikely(count > cq->ring.entries)) {
-		if (!cq->said)
-			verbs_err(cq->vcq.cq.context,
-				  "cq 0x%x: the device says it is at 0x%x, of a ring of %u entries",
-				  cq->cqn, tail, cq->ring.entries);
-		cq->said = true;
-		return -EIO;
-	}
-	barrier_from_device();
-	cq->tail = tail;
-	return count;
+	return look(cq);
 }
 
 /* Whether the device says that there is nothing, also after it was told that somebody looks. What
@@ -107,18 +132,22 @@ __attribute__((noinline, cold)) static void say_unknown(struct pvrdma_cq *cq, ui
 /* Return: whether the entry is somebody's. */
 static inline bool take(struct pvrdma_cq *cq, uint32_t index, struct ibv_wc *wc)
 {
-	/* One reading of an entry that the device may still write. */
-	const struct pvrdma_cqe cqe =
-		*(const struct pvrdma_cqe *)pvrdma_ring_slot(&cq->ring, index);
-	uint32_t qpn;
+	const struct pvrdma_cqe *cqe = pvrdma_ring_slot(&cq->ring, index);
+	uint64_t handle = ((const volatile struct pvrdma_cqe *)cqe)->qp;
+	uint32_t name = (handle & PVRDMA_HANDLE_MASK) + 1;
 
-	/* The fence is the compiler's: what was checked is not read from the ring again. */
-	atomic_signal_fence(memory_order_acq_rel);
-	if (unlikely(!pvrdma_qpn_find(to_pctx(cq->vcq.cq.context), cqe.qp, &qpn))) {
-		say_unknown(cq, cqe.qp);
-		return false;
+	if (unlikely(name != cq->last_name)) {
+		uint32_t qpn;
+
+		if (unlikely(!pvrdma_qpn_find(to_pctx(cq->vcq.cq.context), handle, &qpn))) {
+			say_unknown(cq, handle);
+			return false;
+		}
+		cq->last_name = name;
+		cq->last_qpn = qpn;
 	}
-	wc_read(wc, &cqe, qpn);
+	wc_read(wc, cqe, cq->last_qpn);
+	verbs_data_wc(&cq->vcq.cq, wc);
 	return true;
 }
 
@@ -130,51 +159,63 @@ static inline void give_back(struct pvrdma_cq *cq, uint32_t index)
 	atomic_store_explicit(&cq->ring.words->head, index, memory_order_release);
 }
 
+/* Takes up to @count entries. Return: how many were somebody's, up to @room. */
+static inline int take_some(struct pvrdma_cq *cq, int count, int room, struct ibv_wc *wc)
+{
+	uint32_t index = cq->ring.index;
+	int n = 0;
+
+	do {
+		n += likely(take(cq, index, &wc[n]));
+		index = pvrdma_ring_next(&cq->ring, index);
+	} while (--count && n < room);
+	give_back(cq, index);
+	return n;
+}
+
 /* With the lock held; gives it back. A function of its own, so that who finds nothing saves no
  * registers. */
 __attribute__((noinline)) static int poll_found(struct pvrdma_cq *cq, int num_entries,
 						struct ibv_wc *wc)
 {
-	uint32_t index = cq->ring.index, tail = cq->tail;
-	uint32_t skipped = 0; /* a device that writes nothing else cannot keep the caller */
-	int n = 0;
+	int n = 0, rounds = ROUNDS, count;
 
-	while (n < num_entries && skipped < cq->ring.entries) {
-		if (index == tail) {
-			bool taken = n || skipped;
-			int count;
-
-			if (taken)
-				give_back(cq, index);
-			count = taken && is_empty(cq) ? 0 : pvrdma_cq_look(cq);
-			if (unlikely(count < 0) && !n)
+	do {
+		count = look(cq);
+		if (unlikely(count <= 0)) {
+			/* What was taken is handed out before it is said that the rest makes no
+			 * sense. */
+			if (count && !n)
 				n = POLL_CORRUPT;
-			if (count <= 0)
-				break;
-			tail = cq->tail;
+			break;
 		}
-		if (take(cq, index, wc)) {
-			verbs_data_wc(&cq->vcq.cq, wc);
-			wc++;
-			n++;
-		} else {
-			skipped++;
-		}
-		index = pvrdma_ring_next(&cq->ring, index);
-	}
-	give_back(cq, index);
+		n += take_some(cq, count, num_entries - n, wc + n);
+	} while (n < num_entries && --rounds && !is_empty(cq));
 	spinlock_unlock(&cq->lock);
 	return n;
+}
+
+static inline int poll_locked(struct pvrdma_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	if (likely(num_entries > 0) && !is_empty(cq))
+		return poll_found(cq, num_entries, wc);
+	spinlock_unlock(&cq->lock);
+	return 0;
+}
+
+__attribute__((noinline)) static int poll_waited(struct pvrdma_cq *cq, int num_entries,
+						 struct ibv_wc *wc)
+{
+	spinlock_wait(&cq->lock);
+	return poll_locked(cq, num_entries, wc);
 }
 
 int pvrdma_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct pvrdma_cq *cq = to_pcq(ibcq);
 
+	/* Who need not wait saves no registers for it. */
 	if (unlikely(!spinlock_try(&cq->lock)))
-		spinlock_wait(&cq->lock);
-	if (likely(num_entries > 0) && (cq->ring.index != cq->tail || !is_empty(cq)))
-		return poll_found(cq, num_entries, wc);
-	spinlock_unlock(&cq->lock);
-	return 0;
+		return poll_waited(cq, num_entries, wc);
+	return poll_locked(cq, num_entries, wc);
 }

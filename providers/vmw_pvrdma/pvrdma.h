@@ -59,7 +59,9 @@ struct pvrdma_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
 	struct pvrdma_ring ring; /* its index: what the process has taken */
-	uint32_t tail;		 /* the device's word when it was looked at last */
+	/* The queue pair of the last completion: what completions have of its handle, and 1, or 0
+	 * when it may be gone; and its number. */
+	uint32_t last_name, last_qpn;
 	uint32_t cqn;
 	char *uar;
 	struct kit_buf buf;

@@ -308,7 +308,7 @@ static void test_clean(void **state)
 	struct ibv_wc wc;
 
 	assert_int_equal(idtable_put(&f->ctx->qpns, 0x13, pvrdma_qpn_entry(FAKE_QPN + 1)), 0);
-	ring->index = f->cq.tail = first;
+	ring->index = first;
 	atomic_store(&ring->words->tail, first);
 	atomic_store(&ring->words->head, first);
 	for (uint32_t n = 0; n < 8; n++)
@@ -324,6 +324,28 @@ static void test_clean(void **state)
 		assert_int_equal(wc.qp_num, FAKE_QPN + 1);
 	}
 	assert_int_equal(poll(f, &wc), 0);
+	fake_free(f);
+}
+
+/* The queue pair of the last completion is not taken for there when it is gone, and its handle may
+ * be another one's then. */
+static void test_gone(void **state)
+{
+	const struct pvrdma_cqe cqe = { .qp = FAKE_HANDLE };
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_wc wc;
+
+	complete(f, &cqe);
+	assert_int_equal(poll(f, &wc), 1);
+	pvrdma_cqs_clean(&f->qp, true);
+	complete(f, &cqe);
+	assert_int_equal(poll(f, &wc), 0);
+	assert_int_equal(idtable_put(&f->ctx->qpns, FAKE_HANDLE & PVRDMA_HANDLE_MASK,
+				     pvrdma_qpn_entry(FAKE_QPN + 1)),
+			 0);
+	complete(f, &cqe);
+	assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(wc.qp_num, FAKE_QPN + 1);
 	fake_free(f);
 }
 
@@ -416,7 +438,7 @@ int main(void)
 		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_poll),
 		cmocka_unit_test(test_unknown),	     cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_words),	     cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_srq_too_long),
+		cmocka_unit_test(test_srq_too_long), cmocka_unit_test(test_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
