@@ -66,29 +66,35 @@ static inline void mlx_raddr_write(void *seg, uint64_t addr, uint32_t rkey)
 	raddr->reserved = 0;
 }
 
-/* How many requests there is room for. */
-MLX_FLAT uint32_t mlx_sq_room(uint32_t head, atomic_uint *tail, uint32_t max_post)
+/* How many requests were completed. */
+MLX_FLAT uint32_t mlx_sq_tail(atomic_uint *tail)
 {
 	/* acquire: pairs with the release of who polls, who has read the slots */
-	uint32_t used = head - atomic_load_explicit(tail, memory_order_acquire);
+	return atomic_load_explicit(tail, memory_order_acquire);
+}
 
-	/* A tail that the adapter's words drove past the head leaves none. */
-	return likely(used <= max_post) ? max_post - used : 0;
+/* Whether there is no room for another one: nor is there when the adapter's words drove the tail
+ * past the head. */
+MLX_FLAT bool mlx_sq_full(uint32_t head, uint32_t tail, uint32_t max_post)
+{
+	return head - tail >= max_post;
 }
 
 /* What of a request does not depend on what it is. @ops: bit n: a request of IBV_WR_n is possible
  */
 MLX_FLAT enum kit_fault mlx_send_check(const uint32_t *ops, const struct ibv_send_wr *wr,
-				       uint32_t sge_limit, bool room)
+				       uint32_t sge_limit, bool full)
 {
 	/* Also in a state in which nothing is taken: the limit is 0 then. */
 	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
 		return KIT_FAULT_NUM_SGE;
-	if (unlikely(!room))
+	if (unlikely(full))
 		return KIT_FAULT_FULL;
-	if (unlikely((unsigned int)wr->opcode >= 32 || !(*ops >> wr->opcode & 1)))
+	if (unlikely((unsigned int)wr->opcode >= 32))
 		return KIT_FAULT_OPCODE;
-	if (unlikely(wr->num_sge && !wr->sg_list))
+	if (unlikely(!(*ops & 1u << wr->opcode)))
+		return KIT_FAULT_OPCODE;
+	if (unlikely(!wr->sg_list) && wr->num_sge)
 		return KIT_FAULT_SG_LIST;
 	return KIT_FAULT_NONE;
 }

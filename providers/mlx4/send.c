@@ -269,14 +269,14 @@ FLAT int post_list(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 	struct mlx4_sq *sq = &qp->sq;
 	enum kit_fault fault = KIT_FAULT_NONE;
 	struct send_build b = {};
-	uint32_t nreq = 0, room, sge_limit;
+	uint32_t head, tail, nreq, sge_limit;
 
 	spinlock_lock(&sq->lock);
-	room = sq_room(sq);
+	tail = mlx_sq_tail(&sq->tail);
+	head = sq->head;
 	sge_limit = (uint32_t)sq->max_sge + 1;
 	for (; wr; wr = wr->next) {
-		uint32_t index = sq->head + nreq;
-		char *slot = sq_slot(sq, index);
+		char *slot = sq_slot(sq, head);
 		struct send_build next = {
 			.slot = slot,
 			.seg = slot + sizeof(struct mlx4_wqe_ctrl_seg),
@@ -284,7 +284,8 @@ FLAT int post_list(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 		};
 		struct send_op op;
 
-		fault = mlx_send_check(&sq->ops, wr, sge_limit, nreq < room);
+		fault = mlx_send_check(&sq->ops, wr, sge_limit,
+				       mlx_sq_full(head, tail, sq->max_post));
 		if (likely(!fault)) {
 			op = send_ops[wr->opcode];
 			fault = send_build(sq, wr, op, datagram, &next);
@@ -293,18 +294,19 @@ FLAT int post_list(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 			*bad_wr = wr;
 			break;
 		}
-		sq->wr_ids[index & sq->mask] = wr->wr_id;
-		ctrl_write(sq, index, op.opcode, wr->send_flags, &next);
+		sq->wr_ids[head & sq->mask] = wr->wr_id;
+		ctrl_write(sq, head, op.opcode, wr->send_flags, &next);
 		b = next;
 		/* The last one's is stamped when it was told of. */
 		if (wr->next)
-			sq_stamp(sq, index + sq->spare);
-		nreq++;
+			sq_stamp(sq, head + sq->spare);
+		head++;
 	}
+	nreq = head - sq->head;
 	if (likely(nreq))
-		sq_ring(qp, nreq, !fault, &b);
+		sq_ring(qp, nreq, !wr, &b);
 	spinlock_unlock(&sq->lock);
-	return likely(!fault) ? 0 : send_refuse(qp, wr, fault);
+	return likely(!wr) ? 0 : send_refuse(qp, wr, fault);
 }
 
 /* Functions of their own, so that who chooses one saves no registers. */

@@ -28,12 +28,6 @@ FLAT char *sq_slot(const struct mlx4_sq *sq, uint32_t index)
 	return sq->ring + ((size_t)(index & sq->mask) << sq->shift);
 }
 
-/* How many requests there is room for. */
-FLAT uint32_t sq_room(struct mlx4_sq *sq)
-{
-	return mlx_sq_room(sq->head, &sq->tail, sq->max_post);
-}
-
 /* As far as the request reaches that was there before, and never past its slot. */
 FLAT void sq_stamp(const struct mlx4_sq *sq, uint32_t index)
 {

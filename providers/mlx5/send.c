@@ -192,10 +192,10 @@ FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 	struct mlx5_sq *sq = &qp->sq;
 	unsigned int last_ds = 0;
 	enum kit_fault fault = KIT_FAULT_NONE;
-	uint32_t nreq = 0, room, head, sge_limit;
+	uint32_t head, tail, nreq, sge_limit;
 
 	spinlock_lock(&sq->lock);
-	room = sq_room(sq);
+	tail = mlx_sq_tail(&sq->tail);
 	head = sq->head;
 	sge_limit = (uint32_t)sq->max_sge + 1;
 	for (; wr; wr = wr->next) {
@@ -209,7 +209,8 @@ FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 		};
 		uint8_t flags;
 
-		fault = mlx_send_check(&sq->ops, wr, sge_limit, nreq < room);
+		fault = mlx_send_check(&sq->ops, wr, sge_limit,
+				       mlx_sq_full(head, tail, sq->max_post));
 		if (likely(!fault)) {
 			op = send_ops[wr->opcode];
 			fault = send_build(qp, wr, op, type, &b);
@@ -222,18 +223,19 @@ FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 		wqe_ctrl(b.ctrl, cur_post, op.opcode, qp->vqp.qp.qp_num, flags, b.ds, b.imm);
 		sq->slots[block] = (struct mlx5_sq_slot){
 			.wr_id = wr->wr_id,
-			.head = head + nreq,
+			.head = head,
 			.opcode = b.wc_opcode,
 		};
 		sq->cur_post = cur_post + wqe_blocks(b.ds);
 		last = b.ctrl;
 		last_ds = b.ds;
-		nreq++;
+		head++;
 	}
+	nreq = head - sq->head;
 	if (likely(nreq))
 		sq_ring(sq, nreq, last, last_ds);
 	spinlock_unlock(&sq->lock);
-	return likely(!fault) ? 0 : send_refuse(qp, wr, fault);
+	return likely(!wr) ? 0 : send_refuse(qp, wr, fault);
 }
 
 /* Functions of their own, so that who chooses one saves no registers. */

@@ -32,12 +32,6 @@ FLAT char *sq_wrap(const struct mlx5_sq *sq, char *seg)
 	return unlikely(seg == sq->end) ? sq->ring : seg;
 }
 
-/* How many requests there is room for. */
-FLAT uint32_t sq_room(struct mlx5_sq *sq)
-{
-	return mlx_sq_room(sq->head, &sq->tail, sq->max_post);
-}
-
 FLAT void wqe_atomic(char *seg, bool swap, uint64_t compare_add, uint64_t value)
 {
 	struct mlx5_wqe_atomic_seg *atomic = (void *)seg;
@@ -137,12 +131,12 @@ FLAT void wqe_ctrl(struct mlx5_wqe_ctrl_seg *ctrl, uint32_t cur_post, uint8_t op
 		   uint32_t qp_num, uint8_t fm_ce_se, unsigned int ds, __be32 imm)
 {
 	/* The signature and the stream of DCI are 0. */
-	uint64_t first = htobe64((uint64_t)((cur_post & 0xffff) << 8 | opcode) << 32 |
-				 (uint32_t)(qp_num << 8 | ds));
-	uint64_t second = htobe64((uint64_t)fm_ce_se << 32 | be32toh(imm));
+	const __be32 flags = htobe32(fm_ce_se);
 
-	memcpy(ctrl, &first, sizeof(first));
-	memcpy(&ctrl->signature, &second, sizeof(second));
+	ctrl->opmod_idx_opcode = htobe32((cur_post & 0xffff) << 8 | opcode);
+	ctrl->qpn_ds = htobe32(qp_num << 8 | ds);
+	memcpy(&ctrl->signature, &flags, sizeof(flags));
+	ctrl->imm = imm;
 }
 
 /* Flags of the control segment; a fence that the last request asked for is used up.
@@ -167,8 +161,11 @@ FLAT uint32_t wqe_blocks(unsigned int ds)
 /* A request itself into the register, in one go. */
 FLAT void sq_blueflame(const struct mlx5_sq *sq, char *reg, const char *from, unsigned int ds)
 {
-	for (unsigned int blocks = wqe_blocks(ds); blocks; blocks--) {
+	for (;;) {
 		mmio_copy_64(reg, from);
+		if (likely(ds <= MLX5_SEND_WQE_BB / MLX_SEGMENT))
+			break;
+		ds -= MLX5_SEND_WQE_BB / MLX_SEGMENT;
 		reg += MLX5_SEND_WQE_BB;
 		from = sq_wrap(sq, (char *)from + MLX5_SEND_WQE_BB);
 	}

@@ -56,7 +56,7 @@ FLAT struct mlx5_batch *wr_begin(struct ibv_qp_ex *qp_ex, unsigned int missing, 
 
 	if (unlikely(batch->error))
 		return NULL;
-	if (unlikely(batch->nreq >= sq_room(sq))) {
+	if (unlikely(mlx_sq_full(sq->head + batch->nreq, mlx_sq_tail(&sq->tail), sq->max_post))) {
 		wr_refuse(ex_to_mqp(qp_ex), KIT_FAULT_FULL, sq->max_post, sq->max_post);
 		return NULL;
 	}
