@@ -262,3 +262,14 @@ const uint8_t mlx_statuses[MLX_SYNDROMES] = {
 	[SYNDROME_RNR_RETRIES] = IBV_WC_RNR_RETRY_EXC_ERR,
 	[SYNDROME_REMOTE_ABORTED] = IBV_WC_REM_ABORT_ERR,
 };
+
+void *mlx_cq_find(struct mlx_cq *cq, struct idtable *table, uint32_t number)
+{
+	void *qp = idtable_find_own(table, number, cq);
+
+	if (!qp)
+		return NULL;
+	cq->last = qp;
+	cq->last_number = number;
+	return qp;
+}

@@ -23,6 +23,7 @@
 #include "providers/kit/barrier.h"
 #include "providers/kit/buf.h"
 #include "providers/kit/dbrec.h"
+#include "providers/kit/idtable.h"
 #include "providers/kit/refuse.h"
 #include "util/spinlock.h"
 
@@ -358,6 +359,73 @@ static inline int mlx_cqe_valid(const struct mlx_cq *cq, const struct mlx_cqe_fo
 static inline void mlx_cq_publish(struct mlx_cq *cq)
 {
 	cq->record[0] = htobe32(cq->consumer & 0xffffff);
+}
+
+/* The queue pair that completes here and has the number, remembered as the last one; or NULL. */
+void *mlx_cq_find(struct mlx_cq *cq, struct idtable *table, uint32_t number);
+
+/* ---- polling: what of ibv_poll_cq() does not look into an entry */
+
+enum {
+	/* The number of a poll that met an entry nobody can have written in earnest. */
+	MLX_POLL_CORRUPT = -2,
+};
+
+/*
+ * What of an entry is the family's; constant where mlx_poll_found() is called.
+ * @read: the entry with its last byte; return: whether it can be believed
+ * @say_corrupt: in the log
+ */
+struct mlx_poller {
+	const struct mlx_cqe_format *format;
+	bool (*read)(struct mlx_cq *cq, const void *cqe, unsigned int last, struct ibv_wc *wc);
+	void (*say_corrupt)(const struct mlx_cq *cq, const void *cqe);
+};
+
+/* With the lock held, and the next entry with its last byte; gives the lock back. */
+typedef int mlx_poll_rest(struct mlx_cq *cq, int num_entries, struct ibv_wc *wc, const void *cqe,
+			  int last);
+
+MLX_FLAT int mlx_poll_found(struct mlx_cq *cq, const struct mlx_poller *poller, int num_entries,
+			    struct ibv_wc *wc, const void *cqe, int last)
+{
+	int n = 0;
+
+	do {
+		/* The rest of the entry was written before its last byte. */
+		barrier_from_device();
+		cq->consumer++;
+		if (unlikely(!poller->read(cq, cqe, last, wc))) {
+			poller->say_corrupt(cq, cqe);
+			n = MLX_POLL_CORRUPT;
+			break;
+		}
+		verbs_data_wc(&cq->vcq.cq, wc);
+		wc++;
+		if (++n == num_entries)
+			break;
+		cqe = mlx_cqe_at(cq, cq->consumer);
+		last = mlx_cqe_valid(cq, poller->format, cqe, cq->consumer);
+	} while (last != MLX_CQE_NONE);
+	/* What was read is not read later: the adapter may write there again. */
+	atomic_thread_fence(memory_order_release);
+	mlx_cq_publish(cq);
+	spinlock_unlock(&cq->lock);
+	return n;
+}
+
+/* With the lock held; gives it back. @found: mlx_poll_found() as a function of its own, so that who
+ * finds nothing saves no registers */
+MLX_FLAT int mlx_poll_locked(struct mlx_cq *cq, const struct mlx_poller *poller,
+			     mlx_poll_rest *found, int num_entries, struct ibv_wc *wc)
+{
+	const void *cqe = mlx_cqe_at(cq, cq->consumer);
+	int last = mlx_cqe_valid(cq, poller->format, cqe, cq->consumer);
+
+	if (last != MLX_CQE_NONE && likely(num_entries > 0))
+		return found(cq, num_entries, wc, cqe, last);
+	spinlock_unlock(&cq->lock);
+	return 0;
 }
 
 /* ---- extended polling: cq_ex.c. The lock is held from a successful start_poll to end_poll. */

@@ -30,7 +30,7 @@ static inline bool ex_is_sent(struct ibv_cq_ex *cq_ex)
 static inline int ex_take(struct mlx_cq *cq)
 {
 	const struct mlx4_cqe *cqe = mlx_cqe_at(cq, cq->consumer);
-	int last = mlx4_cqe_valid(cq, cqe, cq->consumer);
+	int last = mlx_cqe_valid(cq, &mlx4_cqe_format, cqe, cq->consumer);
 	struct mlx4_done done;
 
 	if (last == MLX_CQE_NONE)

@@ -6,11 +6,6 @@
 
 #include "providers/mlx4/mlx4.h"
 
-enum {
-	/* The number of a poll that met an entry nobody can have written in earnest. */
-	MLX4_POLL_CORRUPT = -2,
-};
-
 static const struct mlx_cqe_format mlx4_cqe_format = {
 	.size = sizeof(struct mlx4_cqe),
 	.owner = MLX4_CQE_OWNER_MASK,
@@ -29,14 +24,8 @@ struct mlx4_done {
 	uint8_t vendor_err;
 };
 
-/* A queue pair that completes here; or NULL. poll.c */
-struct mlx4_qp *mlx4_cq_find(struct mlx_cq *cq, uint32_t qpn);
-void mlx4_cqe_say_corrupt(const struct mlx_cq *cq, const struct mlx4_cqe *cqe);
-
-static inline int mlx4_cqe_valid(const struct mlx_cq *cq, const struct mlx4_cqe *cqe, uint32_t n)
-{
-	return mlx_cqe_valid(cq, &mlx4_cqe_format, cqe, n);
-}
+/* poll.c */
+void mlx4_cqe_say_corrupt(const struct mlx_cq *cq, const void *cqe);
 
 /* Of what was sent: this request and all before it are done. */
 __attribute__((always_inline)) static inline void mlx4_done_sent(struct mlx4_done *done,
@@ -87,7 +76,7 @@ __attribute__((always_inline)) static inline bool mlx4_done_read(struct mlx_cq *
 
 	done->qp = cq->last;
 	if (unlikely(!done->qp || cq->last_number != qpn)) {
-		done->qp = mlx4_cq_find(cq, qpn);
+		done->qp = mlx_cq_find(cq, &to_mctx(cq->vcq.cq.context)->qps, qpn);
 		if (unlikely(!done->qp))
 			return false;
 	}

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "providers/mlx4/cqe.h"
 
-struct mlx4_qp *mlx4_cq_find(struct mlx_cq *cq, uint32_t qpn)
-{
-	struct mlx4_qp *qp = idtable_find_own(&to_mctx(cq->vcq.cq.context)->qps, qpn, cq);
-
-	if (!qp)
-		return NULL;
-	cq->last = qp;
-	cq->last_number = qpn;
-	return qp;
-}
-
 __attribute__((noinline, cold)) void mlx4_cqe_say_corrupt(const struct mlx_cq *cq,
-							  const struct mlx4_cqe *cqe)
+							  const void *entry)
 {
+	const struct mlx4_cqe *cqe = entry;
+
 	verbs_err(cq->vcq.cq.context,
 		  "cq 0x%x: an entry that makes no sense: opcode 0x%x, qp 0x%x, request %u",
 		  cq->cqn, cqe->owner_sr_opcode & MLX4_CQE_OPCODE_MASK,
@@ -67,9 +58,10 @@ __attribute__((always_inline)) static inline bool wc_received(struct ibv_wc *wc,
 }
 
 /* Return: whether the entry can be believed. */
-__attribute__((always_inline)) static inline bool
-wc_read(struct mlx_cq *cq, const struct mlx4_cqe *cqe, unsigned int last, struct ibv_wc *wc)
+__attribute__((always_inline)) static inline bool wc_read(struct mlx_cq *cq, const void *entry,
+							  unsigned int last, struct ibv_wc *wc)
 {
+	const struct mlx4_cqe *cqe = entry;
 	bool sent = last & MLX4_CQE_IS_SEND_MASK;
 	struct mlx4_done done;
 
@@ -90,52 +82,23 @@ wc_read(struct mlx_cq *cq, const struct mlx4_cqe *cqe, unsigned int last, struct
 	return true;
 }
 
-/* With the lock held, and the next entry with its last byte; gives the lock back. */
-__attribute__((noinline)) static int poll_found(struct mlx_cq *cq, const struct mlx4_cqe *cqe,
-						int last, int num_entries, struct ibv_wc *wc)
+static const struct mlx_poller poller = {
+	.format = &mlx4_cqe_format,
+	.read = wc_read,
+	.say_corrupt = mlx4_cqe_say_corrupt,
+};
+
+__attribute__((noinline)) static int poll_found(struct mlx_cq *cq, int num_entries,
+						struct ibv_wc *wc, const void *cqe, int last)
 {
-	int n = 0;
-
-	do {
-		/* The rest of the entry was written before its last byte. */
-		barrier_from_device();
-		cq->consumer++;
-		if (unlikely(!wc_read(cq, cqe, last, wc))) {
-			mlx4_cqe_say_corrupt(cq, cqe);
-			n = MLX4_POLL_CORRUPT;
-			break;
-		}
-		verbs_data_wc(&cq->vcq.cq, wc);
-		wc++;
-		if (++n == num_entries)
-			break;
-		cqe = mlx_cqe_at(cq, cq->consumer);
-		last = mlx4_cqe_valid(cq, cqe, cq->consumer);
-	} while (last != MLX_CQE_NONE);
-	/* What was read is not read later: the adapter may write there again. */
-	atomic_thread_fence(memory_order_release);
-	mlx_cq_publish(cq);
-	spinlock_unlock(&cq->lock);
-	return n;
-}
-
-/* With the lock held; gives it back. */
-static inline int poll_locked(struct mlx_cq *cq, int num_entries, struct ibv_wc *wc)
-{
-	const struct mlx4_cqe *cqe = mlx_cqe_at(cq, cq->consumer);
-	int last = mlx4_cqe_valid(cq, cqe, cq->consumer);
-
-	if (last != MLX_CQE_NONE && likely(num_entries > 0))
-		return poll_found(cq, cqe, last, num_entries, wc);
-	spinlock_unlock(&cq->lock);
-	return 0;
+	return mlx_poll_found(cq, &poller, num_entries, wc, cqe, last);
 }
 
 __attribute__((noinline, cold)) static int poll_contended(struct mlx_cq *cq, int num_entries,
 							  struct ibv_wc *wc)
 {
 	spinlock_wait(&cq->lock);
-	return poll_locked(cq, num_entries, wc);
+	return mlx_poll_locked(cq, &poller, poll_found, num_entries, wc);
 }
 
 int mlx4_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
@@ -144,5 +107,5 @@ int mlx4_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 
 	if (unlikely(!spinlock_try(&cq->lock)))
 		return poll_contended(cq, num_entries, wc);
-	return poll_locked(cq, num_entries, wc);
+	return mlx_poll_locked(cq, &poller, poll_found, num_entries, wc);
 }

@@ -21,10 +21,10 @@ static inline const struct mlx5_cqe64 *ex_cqe(struct ibv_cq_ex *cq_ex)
 static inline int ex_take(struct mlx_cq *cq)
 {
 	const struct mlx5_cqe64 *cqe = mlx_cqe_at(cq, cq->consumer);
-	uint8_t op_own = mlx5_cqe_valid(cq, cqe, cq->consumer);
+	int op_own = mlx_cqe_valid(cq, &mlx5_cqe_format, cqe, cq->consumer);
 	struct mlx5_done done;
 
-	if (op_own == MLX5_CQE_NONE)
+	if (op_own == MLX_CQE_NONE)
 		return ENOENT;
 	/* The rest of the entry was written before its last byte. */
 	barrier_from_device();

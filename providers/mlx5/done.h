@@ -5,9 +5,6 @@
 
 #include "providers/mlx5/cqe.h"
 
-/* The number of a poll that met an entry nobody can have written in earnest. */
-#define MLX5_POLL_CORRUPT (-2)
-
 /*
  * @slot: of a request that was sent: the basic block it began at
  * @status: 0, or that of a failed request
@@ -21,9 +18,8 @@ struct mlx5_done {
 	bool sent;
 };
 
-/* A queue pair that completes here, by the number that it gave its completions; or NULL. */
-struct mlx5_qp *mlx5_cq_find(struct mlx_cq *cq, uint32_t uidx);
-void mlx5_cqe_say_corrupt(const struct mlx_cq *cq, const struct mlx5_cqe64 *cqe);
+/* poll.c */
+void mlx5_cqe_say_corrupt(const struct mlx_cq *cq, const void *cqe);
 
 /* Of what was sent: this request and all before it are done. */
 __attribute__((always_inline)) static inline void done_sent(struct mlx5_done *done,
@@ -68,7 +64,7 @@ __attribute__((always_inline)) static inline bool mlx5_done_read(struct mlx_cq *
 
 	done->qp = cq->last;
 	if (unlikely(!done->qp || cq->last_number != uidx)) {
-		done->qp = mlx5_cq_find(cq, uidx);
+		done->qp = mlx_cq_find(cq, &to_mctx(cq->vcq.cq.context)->users, uidx);
 		if (unlikely(!done->qp))
 			return false;
 	}

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "providers/mlx5/done.h"
 
-struct mlx5_qp *mlx5_cq_find(struct mlx_cq *cq, uint32_t uidx)
-{
-	struct mlx5_qp *qp = idtable_find_own(&to_mctx(cq->vcq.cq.context)->users, uidx, cq);
-
-	if (!qp)
-		return NULL;
-	cq->last = qp;
-	cq->last_number = uidx;
-	return qp;
-}
-
 __attribute__((noinline, cold)) void mlx5_cqe_say_corrupt(const struct mlx_cq *cq,
-							  const struct mlx5_cqe64 *cqe)
+							  const void *entry)
 {
+	const struct mlx5_cqe64 *cqe = entry;
+
 	verbs_err(cq->vcq.cq.context,
 		  "cq 0x%x: an entry that makes no sense: opcode %u, user 0x%x, request %u",
 		  cq->cqn, cqe->op_own >> 4, be32toh(cqe->srqn_uidx) & IDTABLE_MASK,
@@ -68,10 +59,11 @@ wc_received(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int opcode
 }
 
 /* Return: whether the entry can be believed. */
-__attribute__((always_inline)) static inline bool
-wc_read(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t op_own, struct ibv_wc *wc)
+__attribute__((always_inline)) static inline bool wc_read(struct mlx_cq *cq, const void *entry,
+							  unsigned int last, struct ibv_wc *wc)
 {
-	unsigned int opcode = op_own >> 4;
+	const struct mlx5_cqe64 *cqe = entry;
+	unsigned int opcode = last >> 4;
 	struct mlx5_done done;
 
 	if (unlikely(!mlx5_done_read(cq, cqe, opcode, &done)))
@@ -91,52 +83,23 @@ wc_read(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t op_own, struct 
 	return true;
 }
 
-/* With the lock held, and the next entry with its op_own; gives the lock back. */
-__attribute__((noinline)) static int poll_found(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe,
-						uint8_t op_own, int num_entries, struct ibv_wc *wc)
+static const struct mlx_poller poller = {
+	.format = &mlx5_cqe_format,
+	.read = wc_read,
+	.say_corrupt = mlx5_cqe_say_corrupt,
+};
+
+__attribute__((noinline)) static int poll_found(struct mlx_cq *cq, int num_entries,
+						struct ibv_wc *wc, const void *cqe, int last)
 {
-	int n = 0;
-
-	do {
-		/* The rest of the entry was written before its last byte. */
-		barrier_from_device();
-		cq->consumer++;
-		if (unlikely(!wc_read(cq, cqe, op_own, wc))) {
-			mlx5_cqe_say_corrupt(cq, cqe);
-			n = MLX5_POLL_CORRUPT;
-			break;
-		}
-		verbs_data_wc(&cq->vcq.cq, wc);
-		wc++;
-		if (++n == num_entries)
-			break;
-		cqe = mlx_cqe_at(cq, cq->consumer);
-		op_own = mlx5_cqe_valid(cq, cqe, cq->consumer);
-	} while (op_own != MLX5_CQE_NONE);
-	/* What was read is not read later: the adapter may write there again. */
-	atomic_thread_fence(memory_order_release);
-	mlx_cq_publish(cq);
-	spinlock_unlock(&cq->lock);
-	return n;
-}
-
-/* With the lock held; gives it back. */
-static inline int poll_locked(struct mlx_cq *cq, int num_entries, struct ibv_wc *wc)
-{
-	const struct mlx5_cqe64 *cqe = mlx_cqe_at(cq, cq->consumer);
-	uint8_t op_own = mlx5_cqe_valid(cq, cqe, cq->consumer);
-
-	if (op_own != MLX5_CQE_NONE && likely(num_entries > 0))
-		return poll_found(cq, cqe, op_own, num_entries, wc);
-	spinlock_unlock(&cq->lock);
-	return 0;
+	return mlx_poll_found(cq, &poller, num_entries, wc, cqe, last);
 }
 
 __attribute__((noinline, cold)) static int poll_contended(struct mlx_cq *cq, int num_entries,
 							  struct ibv_wc *wc)
 {
 	spinlock_wait(&cq->lock);
-	return poll_locked(cq, num_entries, wc);
+	return mlx_poll_locked(cq, &poller, poll_found, num_entries, wc);
 }
 
 int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
@@ -145,5 +108,5 @@ int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 
 	if (unlikely(!spinlock_try(&cq->lock)))
 		return poll_contended(cq, num_entries, wc);
-	return poll_locked(cq, num_entries, wc);
+	return mlx_poll_locked(cq, &poller, poll_found, num_entries, wc);
 }
