@@ -292,7 +292,8 @@ static void *write_on(void *arg)
 {
 	int done = 0;
 
-	while (!atomic_load(&t.end))
+	/* On a busy machine it may get no turn before the end. */
+	while (!atomic_load(&t.end) || !done)
 		done += !put(*(int *)arg, 1);
 	return (void *)(intptr_t)done;
 }
