@@ -232,9 +232,10 @@ static inline struct mlx_srq *to_msrq(struct ibv_srq *srq)
 	return (struct mlx_srq *)srq;
 }
 
-/* @max_wr, @max_sge: as many are possible */
-int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, uint32_t max_wr,
-		  uint32_t max_sge);
+/* @types: a bit for each enum ibv_srq_type that there is; @max_wr, @max_sge: as many are possible
+ */
+int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, unsigned int types,
+		  uint32_t max_wr, uint32_t max_sge);
 /* Its memory, and all requests free. What fails leaves a half-built one, which mlx_srq_free()
  * takes.
  */

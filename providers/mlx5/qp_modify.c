@@ -9,6 +9,8 @@ enum {
 /* Both rings are empty again, and so is what they completed. */
 static void rings_reset(struct mlx5_qp *qp)
 {
+	if (qp->vqp.qp.qp_type == IBV_QPT_XRC_RECV) /* it has none */
+		return;
 	mlx5_cqs_clean(qp, false);
 	qp->sq.head = qp->sq.cur_post = 0;
 	qp->sq.fence = 0;

@@ -137,6 +137,10 @@ FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 {
 	struct mlx5_sq *sq = &qp->sq;
 
+	if (type == IBV_QPT_XRC_SEND && !(op.has & HAS_KEY)) {
+		wqe_xrc(b->seg, wr->qp_type.xrc.remote_srqn);
+		segment_take(b, MLX_SEGMENT);
+	}
 	if (op.has) {
 		enum kit_fault fault = head_build(qp, wr, op, b);
 
@@ -174,7 +178,7 @@ send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fau
 {
 	struct mlx5_sq *sq = &qp->sq;
 	const struct kit_sq_limits limits = {
-		.closed = sq->max_sge < 0,
+		.closed = sq->max_post && sq->max_sge < 0,
 		.atomics = to_mctx(qp->vqp.qp.context)->atomics,
 		.max_post = sq->max_post,
 		.max_sge = sq->max_sge,
@@ -182,7 +186,8 @@ send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fau
 		.max_bind = 1u << 31,
 	};
 
-	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr, fault, &limits);
+	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr,
+			       sq->max_post ? fault : KIT_FAULT_NO_QUEUE, &limits);
 }
 
 FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
@@ -256,6 +261,12 @@ SEPARATE static int post_ud(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct i
 	return post_list(qp, wr, bad_wr, IBV_QPT_UD);
 }
 
+SEPARATE static int post_xrc(struct mlx5_qp *qp, struct ibv_send_wr *wr,
+			     struct ibv_send_wr **bad_wr)
+{
+	return post_list(qp, wr, bad_wr, IBV_QPT_XRC_SEND);
+}
+
 int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	switch (ibqp->qp_type) {
@@ -263,6 +274,8 @@ int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 		return post_rc(to_mqp(ibqp), wr, bad_wr);
 	case IBV_QPT_UC:
 		return post_uc(to_mqp(ibqp), wr, bad_wr);
+	case IBV_QPT_XRC_SEND:
+		return post_xrc(to_mqp(ibqp), wr, bad_wr);
 	default:
 		return post_ud(to_mqp(ibqp), wr, bad_wr);
 	}

@@ -117,6 +117,12 @@ static void read_atomic(struct reader *r, struct work *work)
 	work->wr.wr.atomic.compare_add = bytes_be64(swap ? segment + 8 : segment);
 }
 
+/* Which SRQ of the peer's domain a request is for: in front of all but its keys. */
+static void read_xrc(struct reader *r, struct work *work)
+{
+	work->wr.qp_type.xrc.remote_srqn = bytes_be32(next_16(r)) & INDEX_24;
+}
+
 /* Data within the request: behind a word with its length, to the next 16 bytes. */
 static int read_inline(struct reader *r, struct work *work, uint32_t length, uint32_t *filled)
 {
@@ -200,6 +206,8 @@ static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 
 static int read_body(struct reader *r, const struct object *qp, struct work *work)
 {
+	if (qp->qp_type == IBV_QPT_XRC_SEND)
+		read_xrc(r, work);
 	switch (work->wr.opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:

@@ -187,7 +187,10 @@ static int create_qp(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 	uint32_t flags = number(call, UVERBS_ATTR_CREATE_QP_FLAGS);
 	struct ib_uverbs_ex_create_qp q = {
 		.user_handle = number(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE),
-		.pd_handle = number(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE),
+		/* An XRC receive QP has a domain in its place, as in a struct command. */
+		.pd_handle = number(call, find(call, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE)
+						  ? UVERBS_ATTR_CREATE_QP_XRCD_HANDLE
+						  : UVERBS_ATTR_CREATE_QP_PD_HANDLE),
 		.send_cq_handle = number(call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE),
 		.recv_cq_handle = number(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE),
 		.srq_handle = srq ? srq->data : 0,
@@ -254,6 +257,8 @@ static int create_srq(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 		.max_sge = number(call, UVERBS_ATTR_CREATE_SRQ_MAX_SGE),
 		.srq_limit = number(call, UVERBS_ATTR_CREATE_SRQ_LIMIT),
 		.srq_type = number(call, UVERBS_ATTR_CREATE_SRQ_TYPE),
+		.xrcd_handle = number(call, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE),
+		.cq_handle = number(call, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE),
 	};
 	struct object *srq;
 	int r = fault_of("CREATE_SRQ");

@@ -21,7 +21,8 @@ enum object_type {
 	OBJECT_SRQ,
 	OBJECT_AH,
 	OBJECT_WQ,
-	OBJECT_TABLE,	/* of work queues */
+	OBJECT_TABLE, /* of work queues */
+	OBJECT_XRCD,
 	OBJECT_PRIVATE, /* what only this device has: mlx5's UARs */
 	OBJECT_TYPES,
 };
@@ -50,8 +51,8 @@ struct object {
 	uint32_t rkey;
 	uint64_t user_handle;
 
-	struct object *pd, *send_cq, *recv_cq, *srq, *table;
-	struct object **members; /* of a table; freed with it */
+	struct object *pd, *send_cq, *recv_cq, *srq, *table, *xrcd; /* an XRC SRQ has recv_cq */
+	struct object **members;				    /* of a table; freed with it */
 	uint32_t member_count;
 	struct queue sq, rq; /* a QP's; an SRQ has rq */
 	uint32_t user_index;
@@ -82,6 +83,7 @@ struct object {
 		struct ibv_cq *cq;
 		struct ibv_qp *qp;
 		struct ibv_srq *srq;
+		struct ibv_xrcd *xrcd;
 	} backend; /* the model's, in run mode */
 };
 
