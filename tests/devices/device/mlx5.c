@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mlx5: ConnectX. What its kernel driver answers, and completions; its work requests are in
  * mlx5_wqe.c. */
-#include "tests/devices/device/mlx5.h"
+#include "tests/devices/device/mlx5_devx.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -318,7 +318,7 @@ static int method(uint16_t object, uint16_t method_id, struct ib_uverbs_ioctl_hd
 	uint64_t type = 0;
 
 	if (!is_dynamic() || object != MLX5_IB_OBJECT_UAR)
-		return EPROTONOSUPPORT;
+		return mlx5_devx_method(object, method_id, call);
 	if (method_id == MLX5_IB_METHOD_UAR_OBJ_DESTROY) {
 		trace_line("UAR_DESTROY %s", object_name(OBJECT_PRIVATE, call->attrs[0].data));
 		object_free(object_find(OBJECT_PRIVATE, call->attrs[0].data));
@@ -432,10 +432,10 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields },           \
 	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,         \
 	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
-	.create_srq = create_srq, .create_ah = create_ah, .method = method, .region = region,   \
-	.stored = stored, .next_send = mlx5_next_send, .next_receive = mlx5_next_receive,       \
-	.room = mlx_room, .complete = complete, .armed = armed, .traced_id = traced_id,         \
-	.traced_note = mlx5_note_of
+	.create_srq = create_srq, .create_ah = create_ah, .method = method,                     \
+	.async_event = firmware_event, .region = region, .stored = stored,                      \
+	.next_send = mlx5_next_send, .next_receive = mlx5_next_receive, .room = mlx_room,       \
+	.complete = complete, .armed = armed, .traced_id = traced_id, .traced_note = mlx5_note_of
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */

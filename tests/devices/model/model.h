@@ -43,6 +43,8 @@ int model_rereg_mr(struct object *mr, struct object *pd, const struct ib_uverbs_
 int model_alloc_mw(struct object *mw, enum ibv_mw_type type);
 struct ibv_mw *model_find_mw(uint32_t rkey);
 struct ibv_mr *model_find_mr(uint32_t lkey);
+/* A key of the memory of a QP's send ring; 0: none is to be had. */
+uint32_t model_ring_key(struct object *qp, void *ring, size_t length);
 
 /* cq.c */
 int model_create_cq(struct object *cq, uint32_t entries);
