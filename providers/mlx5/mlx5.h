@@ -85,6 +85,8 @@ struct mlx5_context {
 	unsigned int dedicated_count, shared_count;
 	char *cq_uar;		/* where completion queues ring */
 	int64_t cq_uar_page_id; /* -1: the kernel knows it */
+	uint64_t cq_uar_offset; /* where that page is mapped from */
+	unsigned int numbered;	/* pages that were mapped by number so far */
 
 	struct dbrec_pool records;
 	struct idtable users; /* queue pairs, by the number that their completions carry */
@@ -183,6 +185,14 @@ int mlx5_uar_open(struct mlx5_context *ctx);
 void mlx5_uar_close(struct mlx5_context *ctx);
 struct mlx5_bfreg *mlx5_bfreg_get(struct mlx5_context *ctx);
 void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
+
+/* A page of registers of its own; NULL with errno, and a line: none is to be had. */
+struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type);
+void mlx5_uar_page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page);
+/* The same of a kernel that numbers them; munmap() gives it back. @ret_index: its number among such
+ */
+int mlx5_uar_dynamic_map(struct mlx5_context *ctx, void **ret_base, uint32_t *ret_index,
+			 off_t *ret_offset);
 
 /* cq.c */
 int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);

@@ -120,9 +120,9 @@ static int page_make(struct mlx5_context *ctx, struct mlx5_uar_page *page,
 	return 0;
 }
 
-/* NULL with a line when the kernel makes none. */
-static struct mlx5_uar_page *page_new(struct mlx5_context *ctx,
-				      enum mlx5_ib_uapi_uar_alloc_type type)
+/* NULL with errno and a line when the kernel makes none. With the lock, once the context is open.
+ */
+static struct mlx5_uar_page *page_new(struct mlx5_context *ctx, uint32_t type)
 {
 	struct mlx5_uar_page *page = calloc(1, sizeof(*page));
 	int r = page ? page_make(ctx, page, type) : -ENOMEM;
@@ -130,6 +130,7 @@ static struct mlx5_uar_page *page_new(struct mlx5_context *ctx,
 	if (r < 0) {
 		verbs_err(&ctx->vctx.context, "no page of doorbells: %s", strerror(-r));
 		free(page);
+		errno = -r;
 		return NULL;
 	}
 	LIST_INSERT_HEAD(&ctx->uar_pages, page, entry);
@@ -219,6 +220,66 @@ static int dynamic_open(struct mlx5_context *ctx)
 		return -ENOMEM;
 	ctx->cq_uar = page->base;
 	ctx->cq_uar_page_id = page->page_id;
+	ctx->cq_uar_offset = page->mmap_offset;
+	return 0;
+}
+
+/* ---- of a program */
+
+struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type)
+{
+	struct mlx5_uar_page *page;
+
+	pthread_mutex_lock(&ctx->uar_lock);
+	page = page_new(ctx, type);
+	pthread_mutex_unlock(&ctx->uar_lock);
+	return page;
+}
+
+static void page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page)
+{
+	LIST_REMOVE(page, entry);
+	munmap(page->base, page->length);
+	page_destroy(ctx, page->handle);
+	free(page->bfregs);
+	free(page);
+}
+
+void mlx5_uar_page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page)
+{
+	pthread_mutex_lock(&ctx->uar_lock);
+	page_free(ctx, page);
+	pthread_mutex_unlock(&ctx->uar_lock);
+}
+
+/* A number is used once: what the kernel made for it stays until the context goes. */
+int mlx5_uar_dynamic_map(struct mlx5_context *ctx, void **ret_base, uint32_t *ret_index,
+			 off_t *ret_offset)
+{
+	uint32_t limit = ctx->info.num_dyn_bfregs / (ctx->uars_per_page * PER_UAR);
+	off_t key;
+	void *p = MAP_FAILED;
+
+	pthread_mutex_lock(&ctx->uar_lock);
+	*ret_index = ctx->numbered;
+	/* The low and the high bits of the number are apart. */
+	key = (off_t)MLX5_IB_MMAP_ALLOC_WC << MMAP_CMD_SHIFT | (*ret_index & 0xff) |
+	      (off_t)(*ret_index >> 8) << (MMAP_CMD_SHIFT * 2);
+	*ret_offset = key * ctx->page_size;
+	errno = ENOSPC;
+	if (*ret_index < limit)
+		p = mmap(NULL, ctx->page_size, PROT_WRITE, MAP_SHARED, ctx->vctx.context.cmd_fd,
+			 *ret_offset);
+	ctx->numbered += p != MAP_FAILED;
+	pthread_mutex_unlock(&ctx->uar_lock);
+	if (p == MAP_FAILED) {
+		int r = -errno;
+
+		verbs_err(&ctx->vctx.context, "no page %u of doorbells, of %u: %s", *ret_index,
+			  limit, strerror(-r));
+		return r;
+	}
+	*ret_base = p;
 	return 0;
 }
 
@@ -245,14 +306,7 @@ void mlx5_uar_close(struct mlx5_context *ctx)
 		munmap(ctx->pages[i], ctx->page_size);
 	free(ctx->pages);
 	free(ctx->bfregs);
-	while (!LIST_EMPTY(&ctx->uar_pages)) {
-		struct mlx5_uar_page *page = LIST_FIRST(&ctx->uar_pages);
-
-		LIST_REMOVE(page, entry);
-		munmap(page->base, page->length);
-		page_destroy(ctx, page->handle);
-		free(page->bfregs);
-		free(page);
-	}
+	while (!LIST_EMPTY(&ctx->uar_pages))
+		page_free(ctx, LIST_FIRST(&ctx->uar_pages));
 	pthread_mutex_destroy(&ctx->uar_lock);
 }
