@@ -18,6 +18,9 @@
 #ifndef PROVIDERS_MLX_MLX_H
 #define PROVIDERS_MLX_MLX_H
 
+#include <endian.h>
+#include <string.h>
+
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
 #include "providers/kit/barrier.h"
@@ -56,6 +59,58 @@ struct mlx_raddr_seg {
 	__be32 reserved;
 };
 
+/* Two neighbours of 32 bits in memory, each turned, as they shall lie in the ring. */
+static inline uint64_t mlx_be32_both(const uint32_t *pair)
+{
+	uint64_t both;
+
+	memcpy(&both, pair, sizeof(both));
+#if __BYTE_ORDER == __LITTLE_ENDIAN
+	both = htobe64(both);
+	both = both << 32 | both >> 32;
+#endif
+	return both;
+}
+
+/* What lies in two neighbours of 32 bits. */
+static inline uint64_t mlx_both(__be32 first, __be32 second)
+{
+#if __BYTE_ORDER == __LITTLE_ENDIAN
+	return first | (uint64_t)second << 32;
+#else
+	return (uint64_t)first << 32 | second;
+#endif
+}
+
+_Static_assert(offsetof(struct ibv_sge, lkey) == offsetof(struct ibv_sge, length) + 4 &&
+		       offsetof(struct mlx_data_seg, lkey) ==
+			       offsetof(struct mlx_data_seg, byte_count) + 4,
+	       "neighbours in verbs and in the ring");
+
+/* The length, which may be the first word of 64 bytes, comes last. */
+static inline void mlx_segment_write_sge(void *seg, const struct ibv_sge *sge)
+{
+	uint64_t both = mlx_be32_both(&sge->length);
+
+	((struct mlx_data_seg *)seg)->addr = htobe64(sge->addr);
+	barrier_to_device();
+	memcpy(seg, &both, sizeof(both));
+}
+
+/* Fewer than 64 bytes, without a call. */
+MLX_FLAT void mlx_bytes_copy(char *to, const char *from, uint32_t length)
+{
+#pragma GCC unroll 4
+	for (uint32_t part = 32; part >= 4; part /= 2)
+		if (length & part) {
+			memcpy(to, from, part);
+			to += part;
+			from += part;
+		}
+	for (length &= 3; unlikely(length); length--)
+		*to++ = *from++;
+}
+
 /* ---- sending */
 
 static inline void mlx_raddr_write(void *seg, uint64_t addr, uint32_t rkey)
@@ -79,6 +134,44 @@ MLX_FLAT uint32_t mlx_sq_tail(atomic_uint *tail)
 MLX_FLAT bool mlx_sq_full(uint32_t head, uint32_t tail, uint32_t max_post)
 {
 	return head - tail >= max_post;
+}
+
+/* How many requests there is room for; none when the adapter's words drove the tail past the head.
+ */
+MLX_FLAT uint32_t mlx_room(uint32_t head, const atomic_uint *tail, uint32_t max_post)
+{
+	/* acquire: pairs with the release of who polls, who has read the slots */
+	uint32_t used = head - atomic_load_explicit(tail, memory_order_acquire);
+
+	return likely(used <= max_post) ? max_post - used : 0;
+}
+
+enum {
+	MLX_PLAIN_FLAGS = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE,
+};
+
+/* The operations of plain requests: one entry behind their head, and no key. */
+#define MLX_PLAIN_OPS                                                                     \
+	(1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV |    \
+	 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM | 1u << IBV_WR_RDMA_READ)
+
+/*
+ * Whether it is as most requests are: with one entry that is not empty, and nothing that has to do
+ * with the requests around it. @ops: bit n: IBV_WR_n can be one
+ */
+MLX_FLAT bool mlx_is_plain(uint32_t ops, const struct ibv_send_wr *wr)
+{
+	if (unlikely(wr->num_sge != 1))
+		return false;
+	if (unlikely((unsigned int)wr->opcode >= 32))
+		return false;
+	if (unlikely(!(ops >> wr->opcode & 1)))
+		return false;
+	if (unlikely(wr->send_flags & ~MLX_PLAIN_FLAGS))
+		return false;
+	if (unlikely(!wr->sg_list))
+		return false;
+	return likely(wr->sg_list->length);
 }
 
 /* What of a request does not depend on what it is. @ops: bit n: a request of IBV_WR_n is possible
@@ -144,46 +237,84 @@ static inline void mlx_rq_build(struct mlx_rq *rq, bool empty, uint32_t slot,
 
 	for (; sge < last; sge++)
 		if (empty || likely(sge->length))
-			mlx_segment_write(seg++, sge->length, sge->lkey, sge->addr);
+			mlx_segment_write_sge(seg++, sge);
 	if (seg < end)
 		mlx_segment_end(seg);
 	rq->wr_ids[slot] = wr->wr_id;
 }
 
+/* @head requests were posted, and the adapter learns of them; gives the lock back. */
+MLX_FLAT int mlx_recv_end(struct mlx_rq *rq, uint32_t head)
+{
+	if (likely(head != rq->head)) {
+		rq->head = head;
+		barrier_to_device();
+		rq->record[0] = htobe32(head & 0xffff);
+	}
+	spinlock_unlock(&rq->lock);
+	return 0;
+}
+
 /*
- * ibv_post_recv() with the ring's lock held; gives it back.
+ * With the ring's lock held, which it gives back: from @head on, receives of any kind.
  * @empty: entries without a byte go into the ring, too
  */
-MLX_FLAT int mlx_recv_locked(struct ibv_qp *qp, struct mlx_rq *rq, bool empty,
-			     struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+MLX_FLAT int mlx_recv_rest(struct ibv_qp *qp, struct mlx_rq *rq, bool empty, struct ibv_recv_wr *wr,
+			   struct ibv_recv_wr **bad_wr, uint32_t head)
 {
-	uint32_t head, room, sge_limit;
-
-	head = rq->head;
 	/* 0 in states in which nothing is taken. */
-	sge_limit = (uint32_t)rq->max_sge + 1;
-	/* acquire: pairs with the release of who polls, who has read the slots */
-	room = rq->max_post - (head - atomic_load_explicit(&rq->tail, memory_order_acquire));
-	/* A tail that the adapter's words drove past the head leaves none. */
-	if (unlikely(room > rq->max_post))
-		room = 0;
+	uint32_t sge_limit = (uint32_t)rq->max_sge + 1;
+	uint32_t end = head + mlx_room(head, &rq->tail, rq->max_post);
+
 	for (; wr; wr = wr->next) {
-		if (unlikely((uint32_t)wr->num_sge >= sge_limit || !room ||
+		if (unlikely((uint32_t)wr->num_sge >= sge_limit || head == end ||
 			     (wr->num_sge && !wr->sg_list))) {
 			*bad_wr = wr;
 			break;
 		}
 		mlx_rq_build(rq, empty, head & rq->mask, wr);
 		head++;
-		room--;
 	}
-	if (head != rq->head) {
-		rq->head = head;
-		barrier_to_device();
-		rq->record[0] = htobe32(head & 0xffff);
-	}
-	spinlock_unlock(&rq->lock);
+	mlx_recv_end(rq, head);
 	return likely(!wr) ? 0 : mlx_recv_refuse(qp, rq, wr);
+}
+
+/* mlx_recv_rest() as a function of its own. */
+typedef int mlx_recv_others(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr,
+			    uint32_t head);
+
+/*
+ * With the ring's lock held, which it gives back: receives of one entry, as most are, without a
+ * call; from the first other one on they are @others'.
+ */
+MLX_FLAT int mlx_recv_locked(struct ibv_qp *qp, struct mlx_rq *rq, bool empty,
+			     struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr,
+			     mlx_recv_others *others)
+{
+	bool open_end = rq->wqe_sge > 1;
+	uint32_t head = rq->head, end = head;
+
+	if (likely(rq->max_sge > 0))
+		end += mlx_room(head, &rq->tail, rq->max_post);
+	for (; wr; wr = wr->next) {
+		uint32_t slot = head & rq->mask;
+		struct mlx_data_seg *seg = (void *)(rq->ring + ((size_t)slot << rq->shift));
+
+		if (unlikely(wr->num_sge != 1))
+			return others(qp, wr, bad_wr, head);
+		if (unlikely(head == end))
+			return others(qp, wr, bad_wr, head);
+		if (unlikely(!wr->sg_list))
+			return others(qp, wr, bad_wr, head);
+		if (!empty && unlikely(!wr->sg_list->length))
+			return others(qp, wr, bad_wr, head);
+		mlx_segment_write_sge(seg, wr->sg_list);
+		if (open_end)
+			mlx_segment_end(seg + 1);
+		rq->wr_ids[slot] = wr->wr_id;
+		head++;
+	}
+	return mlx_recv_end(rq, head);
 }
 
 /* ---- queue pairs: qp.c */
@@ -232,9 +363,10 @@ static inline struct mlx_srq *to_msrq(struct ibv_srq *srq)
 	return (struct mlx_srq *)srq;
 }
 
-/* @max_wr, @max_sge: as many are possible */
-int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, uint32_t max_wr,
-		  uint32_t max_sge);
+/* @types: a bit for each enum ibv_srq_type that there is; @max_wr, @max_sge: as many are possible
+ */
+int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, unsigned int types,
+		  uint32_t max_wr, uint32_t max_sge);
 /* Its memory, and all requests free. What fails leaves a half-built one, which mlx_srq_free()
  * takes.
  */

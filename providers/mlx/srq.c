@@ -9,12 +9,12 @@ enum {
 	WQE_MIN = 32,
 };
 
-int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, uint32_t max_wr,
-		  uint32_t max_sge)
+int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, unsigned int types,
+		  uint32_t max_wr, uint32_t max_sge)
 {
 	struct ibv_context *ctx = vsrq->srq.context;
 
-	if (vsrq->srq_type != IBV_SRQT_BASIC) {
+	if (!(types & 1u << vsrq->srq_type)) {
 		verbs_err(ctx, "ibv_create_srq_ex: type %d is not supported", vsrq->srq_type);
 		return -EOPNOTSUPP;
 	}

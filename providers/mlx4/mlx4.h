@@ -65,6 +65,7 @@ struct mlx4_pd {
 struct mlx4_sq {
 	struct spinlock lock;
 	uint32_t ops;		 /* bit n: a request of IBV_WR_n is possible */
+	uint32_t plain;	 /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
 	int max_sge;		 /* -1 in states in which nothing is taken */
 	uint32_t flags;		 /* of every request: MLX4_WQE_CTRL_ */
 	uint32_t checksum_flags; /* those of IBV_SEND_IP_CSUM; 0: the port computes none */

@@ -2,13 +2,19 @@
 /* Posting receives to a QP's own ring. A record in memory is all the doorbell there is. */
 #include "providers/mlx4/mlx4.h"
 
+__attribute__((noinline)) static int recv_others(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
+						 struct ibv_recv_wr **bad_wr, uint32_t head)
+{
+	return mlx_recv_rest(ibqp, &to_mqp(ibqp)->rq, true, wr, bad_wr, head);
+}
+
 __attribute__((noinline, cold)) static int
 recv_contended(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct mlx_rq *rq = &to_mqp(ibqp)->rq;
 
 	spinlock_wait(&rq->lock);
-	return mlx_recv_locked(ibqp, rq, true, wr, bad_wr);
+	return mlx_recv_rest(ibqp, rq, true, wr, bad_wr, rq->head);
 }
 
 /* In the common case it calls nobody. */
@@ -18,5 +24,5 @@ int mlx4_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 
 	if (unlikely(!spinlock_try(&rq->lock)))
 		return recv_contended(ibqp, wr, bad_wr);
-	return mlx_recv_locked(ibqp, rq, true, wr, bad_wr);
+	return mlx_recv_locked(ibqp, rq, true, wr, bad_wr, recv_others);
 }

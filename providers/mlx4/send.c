@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_post_send(): the loop is compiled once for connections and once for datagrams, chosen once a
- * call. A request that is refused is the adapter's at no time: its first word does not say so.
+ * ibv_post_send(): most requests are plain ones. Their loop, which calls nobody, is compiled once
+ * for connections and once for datagrams; from the first other request on a list is post_rest()'s. A
+ * request that is refused is the adapter's at no time: its first word does not say so.
  */
 #include "providers/mlx4/wqe.h"
 
@@ -13,6 +14,8 @@ enum {
 	HAS_INV = 1 << 3,
 	HAS_KEY = 1 << 4, /* it changes a key, and has no data */
 };
+
+#define SEPARATE __attribute__((noinline))
 
 struct send_op {
 	uint8_t opcode, has;
@@ -209,72 +212,74 @@ send_refuse(struct mlx4_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fau
 /* One bit each, moved to its place. */
 FLAT uint32_t ctrl_flags(unsigned int send_flags)
 {
-	return (send_flags & IBV_SEND_SIGNALED ? MLX4_WQE_CTRL_CQ_UPDATE : 0) |
-	       (send_flags & IBV_SEND_SOLICITED ? MLX4_WQE_CTRL_SOLICIT : 0);
+	return (send_flags & IBV_SEND_SIGNALED) * (MLX4_WQE_CTRL_CQ_UPDATE / IBV_SEND_SIGNALED) |
+	       (send_flags & IBV_SEND_SOLICITED) / (IBV_SEND_SOLICITED / MLX4_WQE_CTRL_SOLICIT);
 }
 
 /* The control segment, and by its first word the request is the adapter's. */
-FLAT void ctrl_write(const struct mlx4_sq *sq, uint32_t index, uint8_t opcode,
-		     unsigned int send_flags, const struct send_build *b)
+FLAT void ctrl_write(const struct mlx4_sq *sq, char *slot, uint32_t index, uint8_t opcode,
+		     uint32_t flags, uint8_t fence_size, __be32 imm)
 {
-	struct mlx4_wqe_ctrl_seg *ctrl = (void *)b->slot;
+	struct mlx4_wqe_ctrl_seg *ctrl = (void *)slot;
+	uint64_t both = mlx_both(htobe32(sq->flags | flags), imm);
 
-	ctrl->srcrb_flags = htobe32(sq->flags | b->flags | ctrl_flags(send_flags));
-	ctrl->imm = b->imm;
-	ctrl->fence_size = (send_flags & IBV_SEND_FENCE ? MLX4_WQE_CTRL_FENCE : 0) | b->ds;
+	memcpy(&ctrl->srcrb_flags, &both, sizeof(both));
+	ctrl->fence_size = fence_size;
 	barrier_to_device();
 	ctrl->owner_opcode = htobe32(opcode | (index & (sq->mask + 1) ? WQE_OWNER : 0));
 }
 
 /* One request itself into the register, in one go. */
-FLAT void blueflame(struct mlx4_context *ctx, const struct mlx4_qp *qp, const struct send_build *b,
-		    uint32_t index)
+FLAT void blueflame(struct mlx4_context *ctx, const struct mlx4_qp *qp, char *slot,
+		    unsigned int ds)
 {
-	struct mlx4_wqe_ctrl_seg *ctrl = (void *)b->slot;
+	struct mlx4_wqe_ctrl_seg *ctrl = (void *)slot;
 	char *reg;
 
-	ctrl->owner_opcode |= htobe32((index & 0xffff) << 8);
+	ctrl->owner_opcode |= htobe32((qp->sq.head & 0xffff) << 8);
 	ctrl->bf_qpn |= qp->doorbell;
 	barrier_wc_lock(&ctx->bf_lock);
 	reg = ctx->bf + ctx->bf_offset;
-	for (unsigned int at = 0; at < b->ds * MLX_SEGMENT; at += WQE_UNIT)
-		mmio_copy_64(reg + at, b->slot + at);
+	for (unsigned int at = 0; at < ds * MLX_SEGMENT; at += WQE_UNIT)
+		mmio_copy_64(reg + at, slot + at);
 	barrier_wc_flush();
 	ctx->bf_offset ^= ctx->bf_size;
 	spinlock_unlock(&ctx->bf_lock);
 }
 
-/* @nreq requests are in the ring; @last is the last one. */
-FLAT void sq_ring(struct mlx4_qp *qp, uint32_t nreq, bool good, const struct send_build *last)
+/*
+ * Requests up to @head are in the ring.
+ * @last, @ds: the one there is, when the register may take it; else NULL
+ */
+FLAT void sq_ring(struct mlx4_qp *qp, uint32_t head, char *last, unsigned int ds)
 {
 	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
 	struct mlx4_sq *sq = &qp->sq;
 
-	if (nreq == 1 && good && last->whole && last->ds > 1 &&
-	    last->ds <= ctx->bf_size / MLX_SEGMENT) {
-		blueflame(ctx, qp, last, sq->head);
-		sq->head++;
+	if (last && ds > 1 && ds <= ctx->bf_size / MLX_SEGMENT) {
+		blueflame(ctx, qp, last, ds);
 	} else {
-		sq->head += nreq;
 		/* The adapter reads the requests when the register tells of them. */
 		barrier_to_device();
 		mmio_write_32(ctx->uar + MLX4_SEND_DOORBELL, qp->doorbell);
 	}
-	sq_stamp(sq, sq->head + sq->spare - 1);
+	sq->head = head;
+	sq_stamp(sq, head + sq->spare - 1);
 }
 
-FLAT int post_list(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
-		   bool datagram)
+/*
+ * With the lock held, which it gives back: requests of any kind, behind those up to @head that are
+ * in the ring, and not told of; slots were stamped up to the last one's.
+ */
+SEPARATE static int post_rest(struct mlx4_qp *qp, struct ibv_send_wr *wr,
+			      struct ibv_send_wr **bad_wr, uint32_t head)
 {
+	const bool datagram = qp->vqp.qp.qp_type == IBV_QPT_UD;
 	struct mlx4_sq *sq = &qp->sq;
 	enum kit_fault fault = KIT_FAULT_NONE;
+	uint32_t tail = mlx_sq_tail(&sq->tail), sge_limit = (uint32_t)sq->max_sge + 1;
 	struct send_build b = {};
-	uint32_t head, tail, nreq, sge_limit;
 
-	spinlock_lock(&sq->lock);
-	tail = mlx_sq_tail(&sq->tail);
-	head = sq->head;
-	sge_limit = (uint32_t)sq->max_sge + 1;
 	for (; wr; wr = wr->next) {
 		char *slot = sq_slot(sq, head);
 		struct send_build next = {
@@ -295,33 +300,144 @@ FLAT int post_list(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 			break;
 		}
 		sq->wr_ids[head & sq->mask] = wr->wr_id;
-		ctrl_write(sq, head, op.opcode, wr->send_flags, &next);
+		ctrl_write(sq, slot, head, op.opcode, next.flags | ctrl_flags(wr->send_flags),
+			   (wr->send_flags & IBV_SEND_FENCE ? MLX4_WQE_CTRL_FENCE : 0) | next.ds,
+			   next.imm);
 		b = next;
 		/* The last one's is stamped when it was told of. */
 		if (wr->next)
 			sq_stamp(sq, head + sq->spare);
 		head++;
 	}
-	nreq = head - sq->head;
-	if (likely(nreq))
-		sq_ring(qp, nreq, !wr, &b);
+	if (likely(head != sq->head)) {
+		bool alone = head - sq->head == 1 && !wr && b.whole;
+
+		sq_ring(qp, head, alone ? b.slot : NULL, b.ds);
+	}
 	spinlock_unlock(&sq->lock);
 	return likely(!wr) ? 0 : send_refuse(qp, wr, fault);
 }
 
-/* Functions of their own, so that who chooses one saves no registers. */
-#define SEPARATE __attribute__((noinline))
+SEPARATE static int post_contended(struct mlx4_qp *qp, struct ibv_send_wr *wr,
+				   struct ibv_send_wr **bad_wr)
+{
+	spinlock_wait(&qp->sq.lock);
+	return post_rest(qp, wr, bad_wr, qp->sq.head);
+}
+
+/* ---- plain requests */
+
+/* Data of one entry that fit behind @seg in its unit. Return: their segments; 0: they do not. */
+FLAT unsigned int plain_inline(const struct mlx4_sq *sq, const struct ibv_sge *sge, char *seg)
+{
+	struct mlx4_wqe_inline_seg *head = (void *)seg;
+	uint32_t length = sge->length;
+	uint32_t room = WQE_UNIT - ((uintptr_t)seg & (WQE_UNIT - 1)) - sizeof(*head);
+
+	/* Not what ends where the unit does, either: another head follows it. */
+	if (unlikely(length >= room) || unlikely(length > sq->max_inline))
+		return 0;
+	mlx_bytes_copy(seg + sizeof(*head), (void *)(uintptr_t)sge->addr, length);
+	/* As for all that may be the first word of 64 bytes. */
+	barrier_to_device();
+	head->byte_count = htobe32(MLX4_INLINE_SEG | length);
+	return (length + sizeof(*head) + MLX_SEGMENT - 1) / MLX_SEGMENT;
+}
+
+/* Behind the control segment. Return: the units of all; 0: it is no plain request after all. */
+FLAT unsigned int plain_build(const struct mlx4_sq *sq, const struct ibv_send_wr *wr, uint8_t has,
+			      char *seg, bool datagram)
+{
+	unsigned int ds = 1, data_ds = 1;
+
+	if (has & HAS_RADDR) {
+		mlx_raddr_write(seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		seg += MLX_SEGMENT;
+		ds++;
+	}
+	if (datagram) {
+		if (unlikely(!wr->wr.ud.ah))
+			return 0;
+		wqe_datagram(seg, to_mah(wr->wr.ud.ah), wr->wr.ud.remote_qpn,
+			     wr->wr.ud.remote_qkey);
+		seg += sizeof(struct mlx4_wqe_datagram_seg);
+		ds += sizeof(struct mlx4_wqe_datagram_seg) / MLX_SEGMENT;
+	}
+	if (wr->send_flags & IBV_SEND_INLINE) {
+		data_ds = plain_inline(sq, wr->sg_list, seg);
+		if (unlikely(!data_ds))
+			return 0;
+	} else {
+		mlx_segment_write_sge(seg, wr->sg_list);
+	}
+	return ds + data_ds;
+}
+
+/* Whether a plain request needs no memory but its own: the register may take it. */
+FLAT bool is_whole(const struct ibv_send_wr *wr)
+{
+	return wr->send_flags & IBV_SEND_INLINE || wr->opcode == IBV_WR_RDMA_READ;
+}
+
+FLAT __be32 plain_imm(const struct ibv_send_wr *wr, uint8_t has)
+{
+	if (has & HAS_IMM)
+		return wr->imm_data;
+	return has & HAS_INV ? htobe32(wr->invalidate_rkey) : 0;
+}
+
+/* A function of its own for each, so that who chooses one saves no registers. */
+FLAT int post_plain(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
+		    bool datagram)
+{
+	struct mlx4_sq *sq = &qp->sq;
+	const struct ibv_send_wr *only;
+	uint32_t head, end;
+	unsigned int ds = 0;
+	char *slot = NULL;
+
+	if (unlikely(!spinlock_try(&sq->lock)))
+		return post_contended(qp, wr, bad_wr);
+	head = sq->head;
+	end = head + mlx_room(head, &sq->tail, sq->max_post);
+	only = wr;
+	for (; wr; wr = wr->next) {
+		struct send_op op;
+
+		if (unlikely(head == end) || !mlx_is_plain(sq->plain, wr))
+			return post_rest(qp, wr, bad_wr, head);
+		slot = sq_slot(sq, head);
+		op = send_ops[wr->opcode];
+		ds = plain_build(sq, wr, op.has, slot + sizeof(struct mlx4_wqe_ctrl_seg), datagram);
+		if (unlikely(!ds))
+			return post_rest(qp, wr, bad_wr, head);
+		sq->wr_ids[head & sq->mask] = wr->wr_id;
+		ctrl_write(sq, slot, head, op.opcode, ctrl_flags(wr->send_flags), ds,
+			   plain_imm(wr, op.has));
+		/* The last one's is stamped when it was told of. */
+		if (wr->next)
+			sq_stamp(sq, head + sq->spare);
+		head++;
+	}
+	if (likely(head != sq->head)) {
+		bool alone = head - sq->head == 1 && is_whole(only);
+
+		sq_ring(qp, head, alone ? slot : NULL, ds);
+	}
+	spinlock_unlock(&sq->lock);
+	return 0;
+}
 
 SEPARATE static int post_connected(struct mlx4_qp *qp, struct ibv_send_wr *wr,
 				   struct ibv_send_wr **bad_wr)
 {
-	return post_list(qp, wr, bad_wr, false);
+	return post_plain(qp, wr, bad_wr, false);
 }
 
 SEPARATE static int post_datagram(struct mlx4_qp *qp, struct ibv_send_wr *wr,
 				  struct ibv_send_wr **bad_wr)
 {
-	return post_list(qp, wr, bad_wr, true);
+	return post_plain(qp, wr, bad_wr, true);
 }
 
 int mlx4_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)

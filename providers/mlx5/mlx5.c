@@ -20,6 +20,9 @@ static const struct verbs_ops mlx5_ops = {
 	.alloc_pd = mlx5_alloc_pd,
 	.dealloc_pd = uverbs_dealloc_pd,
 
+	.open_xrcd = uverbs_open_xrcd,
+	.close_xrcd = uverbs_close_xrcd,
+
 	.reg_mr = uverbs_reg_mr,
 	.reg_dmabuf_mr = uverbs_reg_dmabuf_mr,
 	.rereg_mr = uverbs_rereg_mr,
@@ -41,10 +44,11 @@ static const struct verbs_ops mlx5_ops = {
 	.create_srq = mlx5_create_srq,
 	.modify_srq = uverbs_modify_srq,
 	.query_srq = uverbs_query_srq,
-	.destroy_srq = mlx_destroy_srq,
+	.destroy_srq = mlx5_destroy_srq,
 	.post_srq_recv = mlx_post_srq_recv,
 
 	.create_qp = mlx5_create_qp,
+	.open_qp = mlx5_open_qp,
 	.modify_qp = mlx5_modify_qp,
 	.query_qp = kit_query_qp,
 	.destroy_qp = mlx5_destroy_qp,
@@ -70,7 +74,7 @@ static const struct verbs_provider mlx5_provider = {
 		.context = sizeof(struct mlx5_context),
 		.pd = sizeof(struct mlx5_pd),
 		.cq = sizeof(struct mlx_cq),
-		.srq = sizeof(struct mlx_srq),
+		.srq = sizeof(struct mlx5_srq),
 		.qp = sizeof(struct mlx5_qp),
 		.ah = sizeof(struct mlx5_ah),
 	},

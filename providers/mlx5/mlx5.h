@@ -109,12 +109,15 @@ struct mlx5_sq {
 	uint8_t fence;	   /* of the next request; MLX5_WQE_CTRL_ */
 	uint8_t signal;	   /* of every request */
 	uint32_t ops;	   /* bit n: a request of IBV_WR_n is possible, and fits */
+	uint32_t plain;	   /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
 	int max_sge;	   /* -1 in states in which nothing is taken */
 	uint32_t mask;	   /* basic blocks, less one */
 	uint32_t cur_post; /* basic blocks posted */
 	uint32_t head;	   /* requests posted */
 	uint32_t max_post;
 	uint32_t max_inline;
+	uint32_t address_size; /* bytes that say where a request goes to, behind its control segment
+				*/
 	char *ring, *end;
 	struct mlx5_sq_slot *slots;
 	__be32 *record;
@@ -146,6 +149,20 @@ struct mlx5_qp {
 	uint32_t ece_next; /* to ask for with the next transition */
 	bool ece_pending;
 	struct kit_buf buf;
+};
+
+/*
+ * What completions of an XRC SRQ name, in the place of a queue pair. It has one send slot, for an
+ * adapter that says it sent something.
+ */
+struct mlx5_user {
+	struct mlx5_qp qp;
+	struct mlx5_sq_slot slot;
+};
+
+struct mlx5_srq {
+	struct mlx_srq srq;
+	struct mlx5_user *user; /* of an XRC SRQ; else NULL */
 };
 
 struct mlx5_ah {
@@ -210,6 +227,7 @@ void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 
 /* qp.c, qp_modify.c, qp_size.c */
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
+int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
 int mlx5_destroy_qp(struct verbs_qp *vqp);
 int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece);
@@ -218,7 +236,7 @@ int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
 /* What a QP's rings are, in bytes and entries. */
 struct mlx5_qp_size {
 	uint32_t sq_bytes, sq_blocks, sq_max_post, max_inline;
-	uint32_t sq_ops; /* as mlx5_sq.ops */
+	uint32_t sq_ops, address_size; /* as of mlx5_sq */
 	uint32_t rq_bytes, rq_count, rq_shift, rq_max_sge;
 };
 int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
@@ -233,6 +251,7 @@ int mlx5_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 
 /* srq.c */
 int mlx5_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in);
+int mlx5_destroy_srq(struct verbs_srq *vsrq);
 
 /* ah.c */
 int mlx5_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in);

@@ -10,8 +10,8 @@ enum {
 
 static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
-	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
-			 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+			 IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if (!comp_mask_ok(attr->comp_mask, known)) {
 		verbs_err(ctx,
@@ -24,13 +24,20 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 			  attr->create_flags);
 		return -EOPNOTSUPP;
 	}
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
-	    attr->qp_type != IBV_QPT_UD) {
-		verbs_err(ctx, "ibv_create_qp: QP type %d is not supported (RC, UC and UD are)",
-			  attr->qp_type);
+	switch (attr->qp_type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return mlx5_wr_check(ctx, attr);
+	default:
+		verbs_err(
+			ctx,
+			"ibv_create_qp: QP type %d is not supported (RC, UC, UD and both of XRC are)",
+			attr->qp_type);
 		return -EOPNOTSUPP;
 	}
-	return mlx5_wr_check(ctx, attr);
 }
 
 /* Memory of the rings and beside them; what is not needed has one entry, so that a mask of 0 is
@@ -61,6 +68,7 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	qp->sq.max_post = size->sq_max_post;
 	qp->sq.max_inline = size->max_inline;
 	qp->sq.ops = size->sq_ops;
+	qp->sq.address_size = size->address_size;
 	qp->sq.max_sge = -1;
 	return 0;
 }
@@ -143,12 +151,18 @@ static void cap_grant(struct ibv_qp_cap *cap, const struct ibv_qp_cap *asked,
 	};
 }
 
+/* What an XRC receive queue pair receives completes as its SRQ's. */
+static bool completes(const struct mlx5_qp *qp)
+{
+	return qp->vqp.qp.qp_type != IBV_QPT_XRC_RECV;
+}
+
 /* With the rings there: number, register and kernel; nothing is left of a failure. */
 static int qp_bring_up(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		       const struct mlx5_qp_size *size)
 {
 	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
-	int r = idtable_add(&ctx->users, qp, &qp->uidx);
+	int r = completes(qp) ? idtable_add(&ctx->users, qp, &qp->uidx) : 0;
 
 	if (r < 0)
 		return r;
@@ -158,12 +172,13 @@ static int qp_bring_up(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 	}
 	if (!r)
 		r = qp_create(qp, in, size);
-	if (!r)
+	if (!r && completes(qp))
 		idtable_own(&ctx->users, qp->uidx, qp->send_cq, qp->recv_cq);
 	if (r < 0) {
 		if (!ctx->bfregs && qp->sq.bfreg)
 			mlx5_bfreg_put(ctx, qp->sq.bfreg);
-		idtable_remove(&ctx->users, qp->uidx);
+		if (completes(qp))
+			idtable_remove(&ctx->users, qp->uidx);
 	}
 	return r;
 }
@@ -200,6 +215,15 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	return 0;
 }
 
+/* It has no rings: nothing is posted by it, and what it receives completes as its SRQ's. */
+int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in)
+{
+	struct mlx5_qp *qp = to_mqp(&vqp->qp);
+
+	qp->sq.max_sge = qp->rq.max_sge = -1;
+	return uverbs_open_qp(vqp, in);
+}
+
 int mlx5_destroy_qp(struct verbs_qp *vqp)
 {
 	struct mlx5_context *ctx = to_mctx(vqp->qp.context);
@@ -208,8 +232,9 @@ int mlx5_destroy_qp(struct verbs_qp *vqp)
 
 	if (r < 0)
 		return r;
-	mlx5_cqs_clean(qp, true);
-	if (!ctx->bfregs)
+	if (completes(qp))
+		mlx5_cqs_clean(qp, true);
+	if (!ctx->bfregs && qp->sq.bfreg)
 		mlx5_bfreg_put(ctx, qp->sq.bfreg);
 	rings_free(qp);
 	return 0;

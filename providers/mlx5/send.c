@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_post_send(): the loop is compiled once for each type of queue pair, chosen once a call. A
+ * ibv_post_send(): most requests are plain ones. Their loop, which calls nobody, is compiled once
+ * for connections and once for datagrams; from the first other request on a list is post_rest()'s. A
  * request that is refused was not told to the adapter: what is in the ring is not looked at.
  */
 #include "providers/mlx5/wqe.h"
@@ -13,6 +14,8 @@ enum {
 	HAS_INV = 1 << 3,
 	HAS_KEY = 1 << 4, /* it changes a key, and has no data */
 };
+
+#define SEPARATE __attribute__((noinline))
 
 struct send_op {
 	uint8_t opcode, has;
@@ -137,6 +140,10 @@ FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 {
 	struct mlx5_sq *sq = &qp->sq;
 
+	if (type == IBV_QPT_XRC_SEND && !(op.has & HAS_KEY)) {
+		wqe_xrc(b->seg, wr->qp_type.xrc.remote_srqn);
+		segment_take(b, MLX_SEGMENT);
+	}
 	if (op.has) {
 		enum kit_fault fault = head_build(qp, wr, op, b);
 
@@ -174,7 +181,7 @@ send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fau
 {
 	struct mlx5_sq *sq = &qp->sq;
 	const struct kit_sq_limits limits = {
-		.closed = sq->max_sge < 0,
+		.closed = sq->max_post && sq->max_sge < 0,
 		.atomics = to_mctx(qp->vqp.qp.context)->atomics,
 		.max_post = sq->max_post,
 		.max_sge = sq->max_sge,
@@ -182,22 +189,23 @@ send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fau
 		.max_bind = 1u << 31,
 	};
 
-	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr, fault, &limits);
+	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr,
+			       sq->max_post ? fault : KIT_FAULT_NO_QUEUE, &limits);
 }
 
-FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
-		   enum ibv_qp_type type)
+/*
+ * With the lock held, which it gives back: requests of any kind, behind those up to @head that are
+ * in the ring, and not told of; the last of which is @last, of @last_ds units.
+ */
+SEPARATE static int post_rest(struct mlx5_qp *qp, struct ibv_send_wr *wr,
+			      struct ibv_send_wr **bad_wr, uint32_t head,
+			      const struct mlx5_wqe_ctrl_seg *last, unsigned int last_ds)
 {
-	const struct mlx5_wqe_ctrl_seg *last = NULL;
+	const enum ibv_qp_type type = qp->vqp.qp.qp_type;
 	struct mlx5_sq *sq = &qp->sq;
-	unsigned int last_ds = 0;
 	enum kit_fault fault = KIT_FAULT_NONE;
-	uint32_t head, tail, nreq, sge_limit;
+	uint32_t tail = mlx_sq_tail(&sq->tail), sge_limit = (uint32_t)sq->max_sge + 1, nreq;
 
-	spinlock_lock(&sq->lock);
-	tail = mlx_sq_tail(&sq->tail);
-	head = sq->head;
-	sge_limit = (uint32_t)sq->max_sge + 1;
 	for (; wr; wr = wr->next) {
 		struct send_op op = {};
 		uint32_t cur_post = sq->cur_post, block = cur_post & sq->mask;
@@ -238,32 +246,126 @@ FLAT int post_list(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 	return likely(!wr) ? 0 : send_refuse(qp, wr, fault);
 }
 
-/* Functions of their own, so that who chooses one saves no registers. */
-#define SEPARATE __attribute__((noinline))
-
-SEPARATE static int post_rc(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+SEPARATE static int post_contended(struct mlx5_qp *qp, struct ibv_send_wr *wr,
+				   struct ibv_send_wr **bad_wr)
 {
-	return post_list(qp, wr, bad_wr, IBV_QPT_RC);
+	spinlock_wait(&qp->sq.lock);
+	return post_rest(qp, wr, bad_wr, qp->sq.head, NULL, 0);
 }
 
-SEPARATE static int post_uc(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+/* ---- plain requests */
+
+/* Data of one entry that fit behind @seg in its block. Return: their units; 0: they do not. */
+FLAT unsigned int plain_inline(const struct mlx5_sq *sq, const struct ibv_sge *sge, char *seg,
+			       uint32_t room)
 {
-	return post_list(qp, wr, bad_wr, IBV_QPT_UC);
+	uint32_t length = sge->length;
+
+	room -= sizeof(struct mlx5_wqe_inl_data_seg);
+	if (unlikely(length > room) || unlikely(length > sq->max_inline))
+		return 0;
+	mlx_bytes_copy(seg + sizeof(struct mlx5_wqe_inl_data_seg), (void *)(uintptr_t)sge->addr,
+		       length);
+	wqe_inline_head(seg, length);
+	return (sizeof(struct mlx5_wqe_inl_data_seg) + length + MLX_SEGMENT - 1) / MLX_SEGMENT;
 }
 
-SEPARATE static int post_ud(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+/* Behind the control segment. Return: the units of all; 0: it is no plain request after all. */
+FLAT unsigned int plain_build(const struct mlx5_sq *sq, const struct ibv_send_wr *wr, uint8_t has,
+			      char *slot, bool datagram)
 {
-	return post_list(qp, wr, bad_wr, IBV_QPT_UD);
+	char *seg = slot + MLX_SEGMENT, *end = slot + MLX5_SEND_WQE_BB;
+	unsigned int ds = 1, data_ds = 1;
+
+	if (has & HAS_RADDR) {
+		mlx_raddr_write(seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		seg += MLX_SEGMENT;
+		ds++;
+	}
+	if (datagram) {
+		if (unlikely(!wr->wr.ud.ah))
+			return 0;
+		wqe_datagram(seg, to_mah(wr->wr.ud.ah), wr->wr.ud.remote_qpn,
+			     wr->wr.ud.remote_qkey);
+		seg = sq_wrap(sq, end);
+		end = seg + MLX5_SEND_WQE_BB;
+		ds += sizeof(struct mlx5_wqe_datagram_seg) / MLX_SEGMENT;
+	}
+	if (wr->send_flags & IBV_SEND_INLINE) {
+		data_ds = plain_inline(sq, wr->sg_list, seg, end - seg);
+		if (unlikely(!data_ds))
+			return 0;
+	} else {
+		mlx_segment_write_sge(seg, wr->sg_list);
+	}
+	return ds + data_ds;
+}
+
+FLAT __be32 plain_imm(const struct ibv_send_wr *wr, uint8_t has)
+{
+	if (has & HAS_IMM)
+		return wr->imm_data;
+	return has & HAS_INV ? htobe32(wr->invalidate_rkey) : 0;
+}
+
+/* A function of its own for each, so that who chooses one saves no registers. */
+FLAT int post_plain(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
+		    bool datagram)
+{
+	struct mlx5_sq *sq = &qp->sq;
+	uint32_t head, end, cur_post;
+	char *last = NULL;
+	unsigned int ds = 0;
+
+	if (unlikely(!spinlock_try(&sq->lock)))
+		return post_contended(qp, wr, bad_wr);
+	head = sq->head;
+	end = head + mlx_room(head, &sq->tail, sq->max_post);
+	cur_post = sq->cur_post;
+	for (; wr; wr = wr->next) {
+		uint32_t block = cur_post & sq->mask;
+		char *slot = sq->ring + (size_t)block * MLX5_SEND_WQE_BB;
+		unsigned int this_ds;
+		struct send_op op;
+
+		if (unlikely(head == end) || unlikely(sq->fence) || !mlx_is_plain(sq->plain, wr))
+			break;
+		op = send_ops[wr->opcode];
+		this_ds = plain_build(sq, wr, op.has, slot, datagram);
+		if (unlikely(!this_ds))
+			break;
+		ds = this_ds;
+		wqe_ctrl((void *)slot, cur_post, op.opcode, qp->vqp.qp.qp_num,
+			 sq->signal | wqe_send_flags(wr->send_flags), ds, plain_imm(wr, op.has));
+		sq->slots[block].wr_id = wr->wr_id;
+		sq->slots[block].head = head;
+		cur_post += wqe_blocks(ds);
+		last = slot;
+		head++;
+	}
+	sq->cur_post = cur_post;
+	if (unlikely(wr))
+		return post_rest(qp, wr, bad_wr, head, (void *)last, ds);
+	if (likely(last))
+		sq_ring(sq, head - sq->head, (void *)last, ds);
+	spinlock_unlock(&sq->lock);
+	return 0;
+}
+
+SEPARATE static int post_connected(struct mlx5_qp *qp, struct ibv_send_wr *wr,
+				   struct ibv_send_wr **bad_wr)
+{
+	return post_plain(qp, wr, bad_wr, false);
+}
+
+SEPARATE static int post_datagram(struct mlx5_qp *qp, struct ibv_send_wr *wr,
+				  struct ibv_send_wr **bad_wr)
+{
+	return post_plain(qp, wr, bad_wr, true);
 }
 
 int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
-	switch (ibqp->qp_type) {
-	case IBV_QPT_RC:
-		return post_rc(to_mqp(ibqp), wr, bad_wr);
-	case IBV_QPT_UC:
-		return post_uc(to_mqp(ibqp), wr, bad_wr);
-	default:
-		return post_ud(to_mqp(ibqp), wr, bad_wr);
-	}
+	return ibqp->qp_type == IBV_QPT_UD ? post_datagram(to_mqp(ibqp), wr, bad_wr)
+					   : post_connected(to_mqp(ibqp), wr, bad_wr);
 }

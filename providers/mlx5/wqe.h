@@ -53,6 +53,12 @@ FLAT void wqe_datagram(char *seg, const struct mlx5_ah *ah, uint32_t qpn, uint32
 	av->dqp_dct = htobe32(MLX5_EXTENDED_UD_AV | (qpn & 0xffffff));
 }
 
+/* Which SRQ of the peer's domain it is for; what is behind the number is reserved. */
+FLAT void wqe_xrc(char *seg, uint32_t srqn)
+{
+	*(__be32 *)seg = htobe32(srqn);
+}
+
 FLAT void wqe_data(char *seg, uint64_t addr, uint32_t length, uint32_t lkey)
 {
 	struct mlx5_wqe_data_seg *data = (void *)seg;
@@ -131,23 +137,28 @@ FLAT void wqe_ctrl(struct mlx5_wqe_ctrl_seg *ctrl, uint32_t cur_post, uint8_t op
 		   uint32_t qp_num, uint8_t fm_ce_se, unsigned int ds, __be32 imm)
 {
 	/* The signature and the stream of DCI are 0. */
-	const __be32 flags = htobe32(fm_ce_se);
+	uint64_t words[] = {
+		htobe64((uint64_t)((cur_post & 0xffff) << 8 | opcode) << 32 |
+			(uint32_t)(qp_num << 8 | ds)),
+		mlx_both(htobe32(fm_ce_se), imm),
+	};
 
-	ctrl->opmod_idx_opcode = htobe32((cur_post & 0xffff) << 8 | opcode);
-	ctrl->qpn_ds = htobe32(qp_num << 8 | ds);
-	memcpy(&ctrl->signature, &flags, sizeof(flags));
-	ctrl->imm = imm;
+	memcpy(ctrl, words, sizeof(words));
+}
+
+/* One bit each, moved to its place. */
+FLAT uint8_t wqe_send_flags(unsigned int send_flags)
+{
+	return (send_flags & IBV_SEND_SIGNALED) * (MLX5_WQE_CTRL_CQ_UPDATE / IBV_SEND_SIGNALED) |
+	       (send_flags & IBV_SEND_SOLICITED) / (IBV_SEND_SOLICITED / MLX5_WQE_CTRL_SOLICITED);
 }
 
 /* Flags of the control segment; a fence that the last request asked for is used up.
  * @next_fence: what the next request gets */
 FLAT uint8_t wqe_flags(struct mlx5_sq *sq, unsigned int send_flags, uint8_t next_fence)
 {
-	uint8_t flags = sq->signal;
+	uint8_t flags = sq->signal | wqe_send_flags(send_flags);
 
-	/* One bit each, moved to its place. */
-	flags |= (send_flags & IBV_SEND_SIGNALED) * (MLX5_WQE_CTRL_CQ_UPDATE / IBV_SEND_SIGNALED);
-	flags |= (send_flags & IBV_SEND_SOLICITED) / (IBV_SEND_SOLICITED / MLX5_WQE_CTRL_SOLICITED);
 	flags |= unlikely(send_flags & IBV_SEND_FENCE) ? MLX5_WQE_CTRL_FENCE : sq->fence;
 	sq->fence = next_fence;
 	return flags;

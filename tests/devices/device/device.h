@@ -88,8 +88,8 @@ struct work {
 
 /* A completion of a work request that this device gave. */
 struct completion {
-	const struct object *qp;
-	struct object *srq; /* a receive of an SRQ */
+	const struct object *qp; /* NULL: of an XRC SRQ, by a queue pair of another process */
+	struct object *srq;	 /* a receive of an SRQ */
 	bool receive;
 	uint16_t id;
 	uint8_t note;

@@ -236,7 +236,7 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 
 static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struct command *command)
 {
-	struct mlx5_ib_create_srq_resp response = { .srqn = srq->number };
+	struct mlx5_ib_create_srq_resp response = { 0 };
 	struct mlx5_ib_create_srq d;
 	uint32_t stride = bytes_power_of_two(SRQ_HEADER + SGE_SIZE * q->max_sge);
 	int r;
@@ -254,6 +254,7 @@ static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struc
 	r = model_create_srq(srq, srq->rq.entries, q->max_sge);
 	if (r)
 		return r;
+	response.srqn = srq->number;
 	trace_watch_object(srq, "buffer", srq->rq.base, (size_t)srq->rq.entries * srq->rq.stride);
 	trace_watch_object(srq, "record", (void *)srq->rq.record,
 			   4); /* the other word is nobody's */
@@ -371,12 +372,14 @@ static void complete(struct object *cq, const struct completion *c)
 	struct mlx5_cqe cqe = {
 		.flags_rqpn = htobe32((wc->wc_flags & IBV_WC_GRH ? 1u << 28 : 0) |
 				      (wc->sl & 0xfu) << 24 | wc->src_qp),
-		.srqn_uidx = htobe32(c->qp->user_index),
+		.srqn_uidx =
+			htobe32(c->srq && c->srq->xrcd ? c->srq->user_index : c->qp->user_index),
 		.immediate = wc->wc_flags & IBV_WC_WITH_INV ? htobe32(wc->invalidated_rkey)
 							    : wc->imm_data,
 		.byte_count = htobe32(wc->byte_len),
 		.timestamp = htobe64(cq->produced),
-		.opcode_qpn = htobe32((c->receive ? 0 : (uint32_t)c->note << 24) | c->qp->number),
+		.opcode_qpn = htobe32((c->receive ? 0 : (uint32_t)c->note << 24) |
+				      (c->qp ? c->qp->number : wc->qp_num)),
 		.wqe_counter = htobe16(c->id),
 	};
 

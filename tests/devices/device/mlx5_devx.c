@@ -47,13 +47,13 @@ static void trace_command(const char *what, const struct firmware *f)
 /* EINVAL: there is no whole command, or no room for an answer's head. */
 static int command_of(struct ib_uverbs_ioctl_hdr *call, uint16_t in_id, struct firmware *ret)
 {
-	const struct ib_uverbs_attr *in = attribute_find(call, in_id);
-	struct ib_uverbs_attr *out = attribute_find(call, in_id + 1);
+	const struct ib_uverbs_attr *in = find(call, in_id);
+	struct ib_uverbs_attr *out = find(call, in_id + 1);
 
 	if (!in || !out || in->len < FIRMWARE_HEAD || out->len < FIRMWARE_HEAD)
 		return EINVAL;
 	*ret = (struct firmware){
-		.in = attribute_input(in),
+		.in = input(in),
 		.in_len = in->len,
 		.out = bytes_pointer(out->data),
 		.out_len = out->len,
@@ -102,7 +102,7 @@ static int obj_create(struct ib_uverbs_ioctl_hdr *call)
 		object_free(object);
 		return r;
 	}
-	attribute_handle(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, object->handle);
+	output_handle(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, object->handle);
 	return 0;
 }
 
@@ -116,7 +116,7 @@ static void unsubscribe(const struct object *object)
 
 static int obj_destroy(struct ib_uverbs_ioctl_hdr *call, uint16_t id)
 {
-	struct object *object = object_find(OBJECT_PRIVATE, attribute_number(call, id));
+	struct object *object = object_find(OBJECT_PRIVATE, number(call, id));
 	struct devx *devx;
 	int r = fault_of("DESTROY_DEVX");
 
@@ -153,7 +153,7 @@ static struct object *any_object(uint32_t handle)
 static int obj_command(struct ib_uverbs_ioctl_hdr *call, uint16_t in_id, const char *name,
 		       int (*run)(struct object *object, struct firmware *f))
 {
-	struct object *object = any_object(attribute_number(call, in_id - 1));
+	struct object *object = any_object(number(call, in_id - 1));
 	struct firmware f;
 	char what[64];
 	int r = command_of(call, in_id, &f);
@@ -168,14 +168,11 @@ static int obj_command(struct ib_uverbs_ioctl_hdr *call, uint16_t in_id, const c
 
 static int obj_query_async(struct ib_uverbs_ioctl_hdr *call)
 {
-	const struct ib_uverbs_attr *in =
-		attribute_find(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN);
-	const struct ib_uverbs_attr *fd =
-		attribute_find(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD);
-	struct object *object =
-		any_object(attribute_number(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE));
-	size_t out_len = attribute_number(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN);
-	uint64_t wr_id = attribute_number(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID);
+	const struct ib_uverbs_attr *in = find(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN);
+	const struct ib_uverbs_attr *fd = find(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD);
+	struct object *object = any_object(number(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE));
+	size_t out_len = number(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN);
+	uint64_t wr_id = number(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID);
 	uint8_t record[RECORD_MAX] = { 0 };
 	struct firmware f;
 	int r = fault_of("QUERY_ASYNC");
@@ -185,7 +182,7 @@ static int obj_query_async(struct ib_uverbs_ioctl_hdr *call)
 	if (!in || !fd || !object || in->len < FIRMWARE_HEAD || out_len < FIRMWARE_HEAD ||
 	    out_len > sizeof(record) - sizeof(wr_id))
 		return EINVAL;
-	f = (struct firmware){ attribute_input(in), in->len, record + sizeof(wr_id), out_len };
+	f = (struct firmware){ input(in), in->len, record + sizeof(wr_id), out_len };
 	trace_line("QUERY_ASYNC %s wr_id=0x%llx", object_name(object->type, object->handle),
 		   (unsigned long long)wr_id);
 	trace_command("QUERY_ASYNC", &f);
@@ -199,7 +196,7 @@ static int obj_query_async(struct ib_uverbs_ioctl_hdr *call)
 
 static int fd_alloc(struct ib_uverbs_ioctl_hdr *call, uint16_t id, const char *name, uint64_t flags)
 {
-	struct ib_uverbs_attr *attr = attribute_find(call, id);
+	struct ib_uverbs_attr *attr = find(call, id);
 	int fd, r = fault_of(name);
 
 	trace_line("%s flags=0x%llx", name, (unsigned long long)flags);
@@ -223,20 +220,16 @@ static int subscribe_one(const struct subscription *s)
 
 static int subscribe(struct ib_uverbs_ioctl_hdr *call)
 {
-	const struct ib_uverbs_attr *events = attribute_find(
-					    call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST),
-				    *of = attribute_find(
-					    call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE),
-				    *fd = attribute_find(call,
-							 MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM);
+	const struct ib_uverbs_attr *events = find(call,
+						   MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST),
+				    *of = find(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE),
+				    *fd = find(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM);
 	uint16_t types[EVENTS_OF_ONE];
 	struct subscription s = {
-		.channel = attribute_number(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE),
-		.eventfd =
-			fd ? (int)attribute_number(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM)
-			   : -1,
+		.channel = number(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE),
+		.eventfd = fd ? (int)number(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM) : -1,
 		.object = of ? any_object(of->data) : NULL,
-		.cookie = attribute_number(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE),
+		.cookie = number(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE),
 	};
 	int r = fault_of("SUBSCRIBE_EVENT");
 
@@ -245,7 +238,7 @@ static int subscribe(struct ib_uverbs_ioctl_hdr *call)
 	if (!events || events->len > sizeof(types) || events->len % 2 || (of && !s.object) ||
 	    !event_has(s.channel))
 		return EINVAL;
-	memcpy(types, attribute_input(events), events->len);
+	memcpy(types, input(events), events->len);
 	for (size_t i = 0; !r && i < events->len / sizeof(types[0]); i++) {
 		s.event = types[i];
 		trace_line("SUBSCRIBE_EVENT %s event=0x%x cookie=0x%llx %s",
@@ -276,9 +269,8 @@ void mlx5_devx_event(const struct object *object, uint16_t event)
 
 static int umem_reg(struct ib_uverbs_ioctl_hdr *call)
 {
-	const struct ib_uverbs_attr *dmabuf =
-		attribute_find(call, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD);
-	uint64_t address = attribute_number(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
+	const struct ib_uverbs_attr *dmabuf = find(call, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD);
+	uint64_t address = number(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
 	struct object *object;
 	struct devx *devx;
 	int r = fault_of("REG_UMEM");
@@ -294,29 +286,27 @@ static int umem_reg(struct ib_uverbs_ioctl_hdr *call)
 	object->device = devx;
 	*devx = (struct devx){
 		.body = dmabuf ? NULL : bytes_pointer(address),
-		.length = attribute_number(call, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN),
+		.length = number(call, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN),
 	};
-	trace_line(
-		"REG_UMEM address=%s length=0x%zx access=0x%llx pages=0x%llx%s -> %s",
-		dmabuf ? "offset" : trace_pointer(address), devx->length,
-		(unsigned long long)attribute_number(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS),
-		(unsigned long long)attribute_number(call, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP),
-		dmabuf ? " dmabuf" : "", object_name(OBJECT_PRIVATE, object->handle));
-	attribute_handle(call, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, object->handle);
-	attribute_output(call, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, &object->number,
-			 sizeof(object->number));
+	trace_line("REG_UMEM address=%s length=0x%zx access=0x%llx pages=0x%llx%s -> %s",
+		   dmabuf ? "offset" : trace_pointer(address), devx->length,
+		   (unsigned long long)number(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS),
+		   (unsigned long long)number(call, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP),
+		   dmabuf ? " dmabuf" : "", object_name(OBJECT_PRIVATE, object->handle));
+	output_handle(call, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, object->handle);
+	output(call, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, &object->number, sizeof(object->number));
 	return 0;
 }
 
 static int query_number(struct ib_uverbs_ioctl_hdr *call, uint16_t id, const char *name,
 			uint32_t base)
 {
-	uint32_t value = base + attribute_number(call, id);
+	uint32_t value = base + number(call, id);
 	int r = fault_of(name);
 
-	trace_line("%s %u", name, (unsigned)attribute_number(call, id));
+	trace_line("%s %u", name, (unsigned)number(call, id));
 	if (!r)
-		attribute_output(call, id + 1, &value, sizeof(value));
+		output(call, id + 1, &value, sizeof(value));
 	return r;
 }
 
@@ -330,19 +320,18 @@ static int var_alloc(struct ib_uverbs_ioctl_hdr *call)
 	if (!object)
 		return r ? r : ENOMEM;
 	trace_line("ALLOC_VAR flags=0x%x -> %s",
-		   (unsigned)attribute_number(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_FLAGS),
+		   (unsigned)number(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_FLAGS),
 		   object_name(OBJECT_PRIVATE, object->handle));
-	attribute_handle(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_HANDLE, object->handle);
-	attribute_output(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_OFFSET, &offset, sizeof(offset));
-	attribute_output(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_LENGTH, &length, sizeof(length));
-	attribute_output(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_PAGE_ID, &object->number,
-			 sizeof(object->number));
+	output_handle(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_HANDLE, object->handle);
+	output(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_OFFSET, &offset, sizeof(offset));
+	output(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_LENGTH, &length, sizeof(length));
+	output(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_PAGE_ID, &object->number, sizeof(object->number));
 	return 0;
 }
 
 static int pp_alloc(struct ib_uverbs_ioctl_hdr *call)
 {
-	const struct ib_uverbs_attr *context = attribute_find(call, MLX5_IB_ATTR_PP_OBJ_ALLOC_CTX);
+	const struct ib_uverbs_attr *context = find(call, MLX5_IB_ATTR_PP_OBJ_ALLOC_CTX);
 	int r = fault_of("ALLOC_PP");
 	struct object *object = r ? NULL : object_new(OBJECT_PRIVATE);
 	uint16_t index;
@@ -350,11 +339,11 @@ static int pp_alloc(struct ib_uverbs_ioctl_hdr *call)
 	if (!object)
 		return r ? r : ENOMEM;
 	trace_line("ALLOC_PP context=%u flags=0x%x -> %s", context ? context->len : 0,
-		   (unsigned)attribute_number(call, MLX5_IB_ATTR_PP_OBJ_ALLOC_FLAGS),
+		   (unsigned)number(call, MLX5_IB_ATTR_PP_OBJ_ALLOC_FLAGS),
 		   object_name(OBJECT_PRIVATE, object->handle));
 	index = object->number;
-	attribute_handle(call, MLX5_IB_ATTR_PP_OBJ_ALLOC_HANDLE, object->handle);
-	attribute_output(call, MLX5_IB_ATTR_PP_OBJ_ALLOC_INDEX, &index, sizeof(index));
+	output_handle(call, MLX5_IB_ATTR_PP_OBJ_ALLOC_HANDLE, object->handle);
+	output(call, MLX5_IB_ATTR_PP_OBJ_ALLOC_INDEX, &index, sizeof(index));
 	return 0;
 }
 
@@ -390,9 +379,9 @@ int mlx5_devx_method(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hd
 		return fd_alloc(call, MLX5_IB_ATTR_DEVX_ASYNC_CMD_FD_ALLOC_HANDLE, "CREATE_CMD_FD",
 				0);
 	case METHOD(MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD, MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC):
-		return fd_alloc(
-			call, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE, "CREATE_EVENT_FD",
-			attribute_number(call, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS));
+		return fd_alloc(call, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE,
+				"CREATE_EVENT_FD",
+				number(call, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS));
 	case METHOD(MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG):
 		return umem_reg(call);
 	case METHOD(MLX5_IB_OBJECT_VAR, MLX5_IB_METHOD_VAR_OBJ_ALLOC):

@@ -120,6 +120,12 @@ static void read_atomic(struct reader *r, struct work *work)
 	work->wr.wr.atomic.compare_add = bytes_be64(swap ? segment + 8 : segment);
 }
 
+/* Which SRQ of the peer's domain a request is for: in front of all but its keys. */
+static void read_xrc(struct reader *r, struct work *work)
+{
+	work->wr.qp_type.xrc.remote_srqn = bytes_be32(next_16(r)) & INDEX_24;
+}
+
 /* Bytes of the ring itself, as memory that a request reads: twice when they wrap. */
 static void point_into_ring(const struct reader *r, struct work *work, uint32_t at, uint32_t length)
 {
@@ -238,6 +244,8 @@ static int read_body(struct reader *r, const struct object *qp, struct work *wor
 {
 	if (work->note == OP_NOP)
 		return 0;
+	if (qp->qp_type == IBV_QPT_XRC_SEND)
+		read_xrc(r, work);
 	switch (work->wr.opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:

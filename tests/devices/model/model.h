@@ -62,6 +62,10 @@ int model_modify_qp(struct object *qp, const struct ib_uverbs_modify_qp *q);
 int model_query_qp(struct object *qp, struct ib_uverbs_query_qp_resp *ret);
 int model_mcast(struct object *qp, const uint8_t *gid, uint16_t lid, bool attach);
 
+/* xrc.c: a domain, and a queue pair of it once more */
+int model_open_xrcd(struct object *xrcd, int fd, int oflags);
+int model_open_qp(struct object *qp, uint32_t number);
+
 /* srq.c */
 int model_create_srq(struct object *srq, uint32_t entries, uint32_t sges);
 int model_modify_srq(struct object *srq, const struct ib_uverbs_modify_srq *q);

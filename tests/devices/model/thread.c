@@ -201,6 +201,8 @@ static int destroy(struct object *object)
 		return 0;
 	case OBJECT_SRQ:
 		return ibv_destroy_srq(object->backend.srq);
+	case OBJECT_XRCD:
+		return ibv_close_xrcd(object->backend.xrcd);
 	default:
 		return 0;
 	}

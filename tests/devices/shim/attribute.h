@@ -8,7 +8,7 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 /* NULL: the process did not give it. */
-static inline struct ib_uverbs_attr *attribute_find(struct ib_uverbs_ioctl_hdr *call, uint16_t id)
+static inline struct ib_uverbs_attr *find(struct ib_uverbs_ioctl_hdr *call, uint16_t id)
 {
 	for (int i = 0; i < call->num_attrs; i++) {
 		if (call->attrs[i].attr_id == id)
@@ -18,7 +18,7 @@ static inline struct ib_uverbs_attr *attribute_find(struct ib_uverbs_ioctl_hdr *
 }
 
 /* Input of up to eight bytes is in the attribute itself. */
-static inline const void *attribute_input(const struct ib_uverbs_attr *attr)
+static inline const void *input(const struct ib_uverbs_attr *attr)
 {
 	if (!attr)
 		return NULL;
@@ -26,21 +26,21 @@ static inline const void *attribute_input(const struct ib_uverbs_attr *attr)
 					       : (const void *)(uintptr_t)attr->data;
 }
 
-static inline uint64_t attribute_number(struct ib_uverbs_ioctl_hdr *call, uint16_t id)
+static inline uint64_t number(struct ib_uverbs_ioctl_hdr *call, uint16_t id)
 {
-	const struct ib_uverbs_attr *attr = attribute_find(call, id);
+	const struct ib_uverbs_attr *attr = find(call, id);
 	uint64_t value = 0;
 
 	if (attr)
-		memcpy(&value, attribute_input(attr),
+		memcpy(&value, input(attr),
 		       attr->len && attr->len < sizeof(value) ? attr->len : sizeof(value));
 	return value;
 }
 
-static inline void attribute_output(struct ib_uverbs_ioctl_hdr *call, uint16_t id,
-				    const void *bytes, size_t length)
+static inline void output(struct ib_uverbs_ioctl_hdr *call, uint16_t id, const void *bytes,
+			  size_t length)
 {
-	struct ib_uverbs_attr *attr = attribute_find(call, id);
+	struct ib_uverbs_attr *attr = find(call, id);
 
 	if (!attr)
 		return;
@@ -48,9 +48,9 @@ static inline void attribute_output(struct ib_uverbs_ioctl_hdr *call, uint16_t i
 	attr->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
 }
 
-static inline void attribute_handle(struct ib_uverbs_ioctl_hdr *call, uint16_t id, uint32_t handle)
+static inline void output_handle(struct ib_uverbs_ioctl_hdr *call, uint16_t id, uint32_t handle)
 {
-	struct ib_uverbs_attr *attr = attribute_find(call, id);
+	struct ib_uverbs_attr *attr = find(call, id);
 
 	if (attr)
 		attr->data = handle;

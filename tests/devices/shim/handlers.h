@@ -56,6 +56,11 @@ int handle_query_srq(struct command *c);
 int handle_destroy_srq(struct command *c);
 int srq_create(struct ib_uverbs_create_xsrq *q, struct command *c, struct object **ret_srq);
 
+/* xrc.c */
+int handle_open_xrcd(struct command *c);
+int handle_close_xrcd(struct command *c);
+int handle_open_qp(struct command *c);
+
 /* wq.c: work queues, and tables of them */
 int handle_create_wq(struct command *c);
 int handle_destroy_wq(struct command *c);

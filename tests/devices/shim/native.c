@@ -10,11 +10,11 @@
 
 static void driver_part(struct ib_uverbs_ioctl_hdr *call, struct command *ret)
 {
-	struct ib_uverbs_attr *in = attribute_find(call, UVERBS_ATTR_UHW_IN),
-			      *out = attribute_find(call, UVERBS_ATTR_UHW_OUT);
+	struct ib_uverbs_attr *in = find(call, UVERBS_ATTR_UHW_IN),
+			      *out = find(call, UVERBS_ATTR_UHW_OUT);
 
 	if (in) {
-		ret->driver.in = attribute_input(in);
+		ret->driver.in = input(in);
 		ret->driver.in_len = in->len;
 	}
 	if (out) {
@@ -26,11 +26,11 @@ static void driver_part(struct ib_uverbs_ioctl_hdr *call, struct command *ret)
 
 static int invoke_write(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 {
-	const struct ib_uverbs_attr *in = attribute_find(call, UVERBS_ATTR_CORE_IN);
-	struct ib_uverbs_attr *out = attribute_find(call, UVERBS_ATTR_CORE_OUT);
+	const struct ib_uverbs_attr *in = find(call, UVERBS_ATTR_CORE_IN);
+	struct ib_uverbs_attr *out = find(call, UVERBS_ATTR_CORE_OUT);
 
 	if (in) {
-		c->in = attribute_input(in);
+		c->in = input(in);
 		c->in_len = in->len;
 	}
 	if (out) {
@@ -38,7 +38,7 @@ static int invoke_write(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 		c->out = (void *)(uintptr_t)out->data;
 		c->out_len = out->len;
 	}
-	return command_run(attribute_number(call, UVERBS_ATTR_WRITE_CMD), c);
+	return command_run(number(call, UVERBS_ATTR_WRITE_CMD), c);
 }
 
 static int get_context(struct ib_uverbs_ioctl_hdr *call, struct command *c)
@@ -49,14 +49,14 @@ static int get_context(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 
 	if (!r)
 		r = context_open(c);
-	attribute_output(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof(vectors));
-	attribute_output(call, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, &support, sizeof(support));
+	output(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof(vectors));
+	output(call, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, &support, sizeof(support));
 	return r;
 }
 
 static int async_alloc(struct ib_uverbs_ioctl_hdr *call)
 {
-	struct ib_uverbs_attr *attr = attribute_find(call, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE);
+	struct ib_uverbs_attr *attr = find(call, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE);
 	int fd, r = event_async_new(&fd);
 
 	if (!r && attr)
@@ -67,37 +67,34 @@ static int async_alloc(struct ib_uverbs_ioctl_hdr *call)
 static int query_port(struct ib_uverbs_ioctl_hdr *call)
 {
 	struct ib_uverbs_query_port_resp_ex response = { 0 };
-	unsigned port = attribute_number(call, UVERBS_ATTR_QUERY_PORT_PORT_NUM);
+	unsigned port = number(call, UVERBS_ATTR_QUERY_PORT_PORT_NUM);
 
 	trace_line("QUERY_PORT port=%u", port);
 	if (port != 1)
 		return EINVAL;
 	context_port(&response.legacy_resp);
-	attribute_output(call, UVERBS_ATTR_QUERY_PORT_RESP, &response, sizeof(response));
+	output(call, UVERBS_ATTR_QUERY_PORT_RESP, &response, sizeof(response));
 	return 0;
 }
 
 static int query_gid_entry(struct ib_uverbs_ioctl_hdr *call)
 {
 	struct ib_uverbs_gid_entry entry;
-	int r = context_gid(attribute_number(call, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX), &entry);
+	int r = context_gid(number(call, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX), &entry);
 
 	if (!r)
-		attribute_output(call, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry,
-				 sizeof(entry));
+		output(call, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof(entry));
 	return r;
 }
 
 static int query_gid_table(struct ib_uverbs_ioctl_hdr *call)
 {
-	struct ib_uverbs_attr *table =
-		attribute_find(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
+	struct ib_uverbs_attr *table = find(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
 	struct ib_uverbs_query_port_resp port;
 	struct ib_uverbs_gid_entry entry;
 	uint64_t count = 0;
 
-	if (!table ||
-	    attribute_number(call, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE) != sizeof(entry))
+	if (!table || number(call, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE) != sizeof(entry))
 		return EINVAL;
 	context_port(&port);
 	for (uint32_t i = 0; i < port.gid_tbl_len; i++) {
@@ -109,20 +106,19 @@ static int query_gid_table(struct ib_uverbs_ioctl_hdr *call)
 		       sizeof(entry));
 	}
 	table->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
-	attribute_output(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, &count, sizeof(count));
+	output(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, &count, sizeof(count));
 	return 0;
 }
 
 static int create_cq(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 {
-	const struct ib_uverbs_attr *channel =
-		attribute_find(call, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL);
+	const struct ib_uverbs_attr *channel = find(call, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL);
 	const struct ib_uverbs_ex_create_cq q = {
-		.user_handle = attribute_number(call, UVERBS_ATTR_CREATE_CQ_USER_HANDLE),
-		.cqe = attribute_number(call, UVERBS_ATTR_CREATE_CQ_CQE),
-		.comp_vector = attribute_number(call, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR),
+		.user_handle = number(call, UVERBS_ATTR_CREATE_CQ_USER_HANDLE),
+		.cqe = number(call, UVERBS_ATTR_CREATE_CQ_CQE),
+		.comp_vector = number(call, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR),
 		.comp_channel = channel ? channel->data_s64 : -1,
-		.flags = attribute_number(call, UVERBS_ATTR_CREATE_CQ_FLAGS),
+		.flags = number(call, UVERBS_ATTR_CREATE_CQ_FLAGS),
 	};
 	struct object *cq;
 	uint32_t cqe;
@@ -132,27 +128,28 @@ static int create_cq(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 		r = cq_create(&q, c, &cq, &cqe);
 	if (r)
 		return r;
-	attribute_handle(call, UVERBS_ATTR_CREATE_CQ_HANDLE, cq->handle);
-	attribute_output(call, UVERBS_ATTR_CREATE_CQ_RESP_CQE, &cqe, sizeof(cqe));
+	output_handle(call, UVERBS_ATTR_CREATE_CQ_HANDLE, cq->handle);
+	output(call, UVERBS_ATTR_CREATE_CQ_RESP_CQE, &cqe, sizeof(cqe));
 	return 0;
 }
 
 static int create_qp(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 {
-	const struct ib_uverbs_attr *srq = attribute_find(call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE);
-	const struct ib_uverbs_attr *table =
-		attribute_find(call, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE);
-	const struct ib_uverbs_qp_cap *cap =
-		attribute_input(attribute_find(call, UVERBS_ATTR_CREATE_QP_CAP));
-	uint32_t flags = attribute_number(call, UVERBS_ATTR_CREATE_QP_FLAGS);
+	const struct ib_uverbs_attr *srq = find(call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE);
+	const struct ib_uverbs_attr *table = find(call, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE);
+	const struct ib_uverbs_qp_cap *cap = input(find(call, UVERBS_ATTR_CREATE_QP_CAP));
+	uint32_t flags = number(call, UVERBS_ATTR_CREATE_QP_FLAGS);
 	struct ib_uverbs_ex_create_qp q = {
-		.user_handle = attribute_number(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE),
-		.pd_handle = attribute_number(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE),
-		.send_cq_handle = attribute_number(call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE),
-		.recv_cq_handle = attribute_number(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE),
+		.user_handle = number(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE),
+		/* An XRC receive QP has a domain in its place, as in a struct command. */
+		.pd_handle = number(call, find(call, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE)
+						  ? UVERBS_ATTR_CREATE_QP_XRCD_HANDLE
+						  : UVERBS_ATTR_CREATE_QP_PD_HANDLE),
+		.send_cq_handle = number(call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE),
+		.recv_cq_handle = number(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE),
 		.srq_handle = srq ? srq->data : 0,
 		.is_srq = !!srq,
-		.qp_type = attribute_number(call, UVERBS_ATTR_CREATE_QP_TYPE),
+		.qp_type = number(call, UVERBS_ATTR_CREATE_QP_TYPE),
 		.sq_sig_all = !!(flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL),
 		.create_flags = flags & ~IB_UVERBS_QP_CREATE_SQ_SIG_ALL,
 		.comp_mask = table ? IB_UVERBS_CREATE_QP_MASK_IND_TABLE : 0,
@@ -174,22 +171,22 @@ static int create_qp(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 		return r;
 	granted = (struct ib_uverbs_qp_cap){ q.max_send_wr, q.max_recv_wr, q.max_send_sge,
 					     q.max_recv_sge, q.max_inline_data };
-	attribute_handle(call, UVERBS_ATTR_CREATE_QP_HANDLE, qp->handle);
-	attribute_output(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &qp->number, sizeof(qp->number));
-	attribute_output(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, &granted, sizeof(granted));
+	output_handle(call, UVERBS_ATTR_CREATE_QP_HANDLE, qp->handle);
+	output(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &qp->number, sizeof(qp->number));
+	output(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, &granted, sizeof(granted));
 	return 0;
 }
 
 static int create_wq(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 {
 	struct ib_uverbs_ex_create_wq q = {
-		.user_handle = attribute_number(call, UVERBS_ATTR_CREATE_WQ_USER_HANDLE),
-		.pd_handle = attribute_number(call, UVERBS_ATTR_CREATE_WQ_PD_HANDLE),
-		.cq_handle = attribute_number(call, UVERBS_ATTR_CREATE_WQ_CQ_HANDLE),
-		.wq_type = attribute_number(call, UVERBS_ATTR_CREATE_WQ_TYPE),
-		.max_wr = attribute_number(call, UVERBS_ATTR_CREATE_WQ_MAX_WR),
-		.max_sge = attribute_number(call, UVERBS_ATTR_CREATE_WQ_MAX_SGE),
-		.create_flags = attribute_number(call, UVERBS_ATTR_CREATE_WQ_FLAGS),
+		.user_handle = number(call, UVERBS_ATTR_CREATE_WQ_USER_HANDLE),
+		.pd_handle = number(call, UVERBS_ATTR_CREATE_WQ_PD_HANDLE),
+		.cq_handle = number(call, UVERBS_ATTR_CREATE_WQ_CQ_HANDLE),
+		.wq_type = number(call, UVERBS_ATTR_CREATE_WQ_TYPE),
+		.max_wr = number(call, UVERBS_ATTR_CREATE_WQ_MAX_WR),
+		.max_sge = number(call, UVERBS_ATTR_CREATE_WQ_MAX_SGE),
+		.create_flags = number(call, UVERBS_ATTR_CREATE_WQ_FLAGS),
 	};
 	struct object *wq;
 	int r = fault_of("CREATE_WQ");
@@ -198,22 +195,24 @@ static int create_wq(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 		r = wq_create(&q, c, &wq);
 	if (r)
 		return r;
-	attribute_handle(call, UVERBS_ATTR_CREATE_WQ_HANDLE, wq->handle);
-	attribute_output(call, UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR, &q.max_wr, sizeof(q.max_wr));
-	attribute_output(call, UVERBS_ATTR_CREATE_WQ_RESP_MAX_SGE, &q.max_sge, sizeof(q.max_sge));
-	attribute_output(call, UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM, &wq->number, sizeof(wq->number));
+	output_handle(call, UVERBS_ATTR_CREATE_WQ_HANDLE, wq->handle);
+	output(call, UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR, &q.max_wr, sizeof(q.max_wr));
+	output(call, UVERBS_ATTR_CREATE_WQ_RESP_MAX_SGE, &q.max_sge, sizeof(q.max_sge));
+	output(call, UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM, &wq->number, sizeof(wq->number));
 	return 0;
 }
 
 static int create_srq(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 {
 	struct ib_uverbs_create_xsrq q = {
-		.user_handle = attribute_number(call, UVERBS_ATTR_CREATE_SRQ_USER_HANDLE),
-		.pd_handle = attribute_number(call, UVERBS_ATTR_CREATE_SRQ_PD_HANDLE),
-		.max_wr = attribute_number(call, UVERBS_ATTR_CREATE_SRQ_MAX_WR),
-		.max_sge = attribute_number(call, UVERBS_ATTR_CREATE_SRQ_MAX_SGE),
-		.srq_limit = attribute_number(call, UVERBS_ATTR_CREATE_SRQ_LIMIT),
-		.srq_type = attribute_number(call, UVERBS_ATTR_CREATE_SRQ_TYPE),
+		.user_handle = number(call, UVERBS_ATTR_CREATE_SRQ_USER_HANDLE),
+		.pd_handle = number(call, UVERBS_ATTR_CREATE_SRQ_PD_HANDLE),
+		.max_wr = number(call, UVERBS_ATTR_CREATE_SRQ_MAX_WR),
+		.max_sge = number(call, UVERBS_ATTR_CREATE_SRQ_MAX_SGE),
+		.srq_limit = number(call, UVERBS_ATTR_CREATE_SRQ_LIMIT),
+		.srq_type = number(call, UVERBS_ATTR_CREATE_SRQ_TYPE),
+		.xrcd_handle = number(call, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE),
+		.cq_handle = number(call, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE),
 	};
 	struct object *srq;
 	int r = fault_of("CREATE_SRQ");
@@ -222,11 +221,10 @@ static int create_srq(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 		r = srq_create(&q, c, &srq);
 	if (r)
 		return r;
-	attribute_handle(call, UVERBS_ATTR_CREATE_SRQ_HANDLE, srq->handle);
-	attribute_output(call, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, &q.max_wr, sizeof(q.max_wr));
-	attribute_output(call, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE, &q.max_sge, sizeof(q.max_sge));
-	attribute_output(call, UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, &srq->number,
-			 sizeof(srq->number));
+	output_handle(call, UVERBS_ATTR_CREATE_SRQ_HANDLE, srq->handle);
+	output(call, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, &q.max_wr, sizeof(q.max_wr));
+	output(call, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE, &q.max_sge, sizeof(q.max_sge));
+	output(call, UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, &srq->number, sizeof(srq->number));
 	return 0;
 }
 
@@ -234,11 +232,11 @@ static int destroy(struct ib_uverbs_ioctl_hdr *call, enum object_type type, uint
 		   uint16_t response)
 {
 	uint32_t events[2] = { 0 };
-	int r = object_destroy(type, attribute_number(call, handle), events);
+	int r = object_destroy(type, number(call, handle), events);
 
 	if (!r && response) /* all but a CQ have only asynchronous events */
-		attribute_output(call, response, type == OBJECT_CQ ? events : events + 1,
-				 type == OBJECT_CQ ? sizeof(events) : sizeof(events[1]));
+		output(call, response, type == OBJECT_CQ ? events : events + 1,
+		       type == OBJECT_CQ ? sizeof(events) : sizeof(events[1]));
 	return r;
 }
 

@@ -21,7 +21,8 @@ enum object_type {
 	OBJECT_SRQ,
 	OBJECT_AH,
 	OBJECT_WQ,
-	OBJECT_TABLE,	/* of work queues */
+	OBJECT_TABLE, /* of work queues */
+	OBJECT_XRCD,
 	OBJECT_PRIVATE, /* what only this device has: mlx5's UARs */
 	OBJECT_TYPES,
 };
@@ -52,8 +53,8 @@ struct object {
 	uint64_t user_handle;
 	bool by_device; /* made by a command of the device's own */
 
-	struct object *pd, *send_cq, *recv_cq, *srq, *table;
-	struct object **members; /* of a table; freed with it */
+	struct object *pd, *send_cq, *recv_cq, *srq, *table, *xrcd; /* an XRC SRQ has recv_cq */
+	struct object **members;				    /* of a table; freed with it */
 	uint32_t member_count;
 	struct queue sq, rq; /* a QP's; an SRQ has rq */
 	uint32_t user_index;
@@ -86,6 +87,7 @@ struct object {
 		struct ibv_cq *cq;
 		struct ibv_qp *qp;
 		struct ibv_srq *srq;
+		struct ibv_xrcd *xrcd;
 	} backend; /* the model's, in run mode */
 };
 

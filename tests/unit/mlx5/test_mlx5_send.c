@@ -150,6 +150,27 @@ static void test_ud(void **state)
 	fake_free(f);
 }
 
+/* A request that lacks its address, or its data, is not posted, and the batch says so. */
+static void test_setter_missing(void **state)
+{
+	for (int with_data = 0; with_data < 2; with_data++) {
+		struct fake *f = fake_create(IBV_QPT_XRC_SEND);
+		struct ibv_qp_ex *ex = &f->qp.vqp.qp_ex;
+
+		mlx5_wr_set_slots(&f->qp, IBV_QP_EX_WITH_SEND);
+		ibv_wr_start(ex);
+		ibv_wr_send(ex);
+		if (with_data)
+			ibv_wr_set_sge(ex, 0x9000, 0x7f0000002000, 64);
+		else
+			ibv_wr_set_xrc_srqn(ex, 0x55);
+		assert_int_equal(ibv_wr_complete(ex), EINVAL);
+		assert_int_equal(f->qp.sq.cur_post, 0);
+		ASSERT_WORDS(f->record + 1, 0);
+		fake_free(f);
+	}
+}
+
 /* Address and data in either order are the same request. */
 static void test_ud_extended(void **state)
 {
@@ -370,12 +391,19 @@ static void test_sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send),	    cmocka_unit_test(test_write_imm_inline),
-		cmocka_unit_test(test_atomic),	    cmocka_unit_test(test_ud),
-		cmocka_unit_test(test_ud_extended), cmocka_unit_test(test_bind_and_invalidate),
-		cmocka_unit_test(test_wrap),	    cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_full),	    cmocka_unit_test(test_recv),
-		cmocka_unit_test(test_srq_recv),    cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_send),
+		cmocka_unit_test(test_write_imm_inline),
+		cmocka_unit_test(test_atomic),
+		cmocka_unit_test(test_ud),
+		cmocka_unit_test(test_ud_extended),
+		cmocka_unit_test(test_setter_missing),
+		cmocka_unit_test(test_bind_and_invalidate),
+		cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_recv),
+		cmocka_unit_test(test_srq_recv),
+		cmocka_unit_test(test_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
