@@ -13,6 +13,20 @@ enum {
 	PAGE_ID_MAX = 0xffff, /* that the request itself has room for */
 };
 
+/* What mlx5dv_create_cq() adds, which it has checked. */
+static void dv_apply(const struct mlx5dv_cq_init_attr *dv, struct mlx5_ib_create_cq *cmd)
+{
+	if (!dv)
+		return;
+	if (dv->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE) {
+		cmd->cqe_comp_en = 1;
+		cmd->cqe_comp_res_format = dv->cqe_comp_res_format;
+	}
+	if (dv->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    dv->flags & MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD)
+		cmd->flags |= MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD;
+}
+
 static int cq_create(struct mlx_cq *cq, const struct verbs_create_cq *in)
 {
 	struct mlx5_context *ctx = to_mctx(cq->vcq.cq.context);
@@ -39,6 +53,7 @@ static int cq_create(struct mlx_cq *cq, const struct verbs_create_cq *in)
 	struct verbs_create_cq request = *in;
 	int r;
 
+	dv_apply(in->dv, &cmd);
 	attr.cqe = cq->mask;
 	request.attr = &attr;
 	request.udata = &udata;
@@ -59,7 +74,8 @@ int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	if (r < 0)
 		return r;
 	cq->uar = ctx->cq_uar;
-	r = mlx_cq_make(cq, &ctx->records, &mlx5_cqe_format, MLX5_CQE_SIZE_DEFAULT, in->attr->cqe);
+	r = mlx_cq_make(cq, &ctx->records, &mlx5_cqe_format, mlx5_cq_dv_size(in->dv),
+			in->attr->cqe);
 	if (!r)
 		r = cq_create(cq, in);
 	if (r < 0) {

@@ -63,6 +63,14 @@ struct mlx5_uar_page {
 	struct mlx5_bfreg *bfregs;
 };
 
+/* Groups of what the firmware can. */
+enum mlx5_fw_caps {
+	MLX5_FW_CAPS_GENERAL,
+	MLX5_FW_CAPS_CRYPTO,
+	MLX5_FW_CAPS_GENERAL_2,
+	MLX5_FW_CAPS_COUNT,
+};
+
 struct mlx5_context {
 	struct verbs_context vctx;
 	struct mlx5_ib_alloc_ucontext_resp info; /* as the kernel answered, checked */
@@ -89,12 +97,24 @@ struct mlx5_context {
 	unsigned int numbered;	/* pages that were mapped by number so far */
 
 	struct dbrec_pool records;
+	struct kit_allocator allocator;	       /* of mlx5dv_set_context_attr() */
+	uint32_t *fw_caps[MLX5_FW_CAPS_COUNT]; /* answers of the firmware, once asked for */
 	struct idtable users; /* queue pairs, by the number that their completions carry */
 };
 
 struct mlx5_pd {
 	struct verbs_pd vpd;
 	uint32_t pdn;
+};
+
+/* A key that a request describes: direct/umr.c. */
+struct mlx5_umr {
+	struct mlx5dv_mkey *mkey; /* NULL: none */
+	struct mlx5_wqe_umr_ctrl_seg *ctrl;
+	struct mlx5_wqe_mkey_context_seg *key;
+	unsigned int missing; /* setters before it is complete */
+	unsigned int list_bytes;
+	bool has_access, has_layout;
 };
 
 /* A send request, at its first basic block. */
@@ -106,12 +126,12 @@ struct mlx5_sq_slot {
 
 struct mlx5_sq {
 	struct spinlock lock;
-	uint8_t fence;	   /* of the next request; MLX5_WQE_CTRL_ */
-	uint8_t signal;	   /* of every request */
-	uint32_t ops;	   /* bit n: a request of IBV_WR_n is possible, and fits */
-	uint32_t plain;	   /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
-	int max_sge;	   /* -1 in states in which nothing is taken */
-	uint32_t mask;	   /* basic blocks, less one */
+	uint8_t fence;	/* of the next request; MLX5_WQE_CTRL_ */
+	uint8_t signal; /* of every request */
+	uint32_t ops;	/* bit n: a request of IBV_WR_n is possible, and fits */
+	uint32_t plain; /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
+	int max_sge;	/* -1 in states in which nothing is taken */
+	uint32_t mask;	/* basic blocks, less one */
 	uint32_t cur_post; /* basic blocks posted */
 	uint32_t head;	   /* requests posted */
 	uint32_t max_post;
@@ -149,6 +169,9 @@ struct mlx5_qp {
 	uint32_t ece_next; /* to ask for with the next transition */
 	bool ece_pending;
 	struct kit_buf buf;
+	struct mlx5dv_qp_ex dv;
+	struct mlx5_umr umr;
+	uint32_t wqe_bytes; /* of a send request, at most */
 };
 
 /*
@@ -220,6 +243,13 @@ void mlx5_cq_event(struct verbs_cq *vcq);
  * polls finds it. */
 void mlx5_cqs_clean(struct mlx5_qp *qp, bool gone);
 
+/* Bytes of an entry. */
+static inline uint32_t mlx5_cq_dv_size(const struct mlx5dv_cq_init_attr *dv)
+{
+	return dv && dv->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE ? dv->cqe_size
+								       : MLX5_CQE_SIZE_DEFAULT;
+}
+
 /* poll.c, cq_ex.c */
 int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 extern const uint64_t mlx5_cq_ex_wc_flags;
@@ -235,17 +265,33 @@ int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
 
 /* What a QP's rings are, in bytes and entries. */
 struct mlx5_qp_size {
+	uint32_t wqe_bytes; /* of a send request, at most */
 	uint32_t sq_bytes, sq_blocks, sq_max_post, max_inline;
 	uint32_t sq_ops, address_size; /* as of mlx5_sq */
 	uint32_t rq_bytes, rq_count, rq_shift, rq_max_sge;
 };
-int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+/* @umr: requests describe keys */
+int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool umr,
 		 struct mlx5_qp_size *ret_size);
 
 /* send.c, wr.c, recv.c */
 int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr);
 void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops);
+/* For builders of direct verbs. NULL: the batch has failed. @wc_opcode: of the completion */
+struct mlx5_batch *mlx5_wr_begin(struct mlx5_qp *qp, uint8_t opcode, uint8_t opmod, __be32 imm,
+				 uint32_t wc_opcode);
+void mlx5_wr_finish(struct mlx5_qp *qp);
+/* The control segment is whole. */
+void mlx5_wr_finish_as_is(struct mlx5_qp *qp, unsigned int ds);
+/* Unless an earlier mistake has ended the batch. */
+void mlx5_wr_fail(struct mlx5_qp *qp, int error, const char *what, const char *why);
+/* direct/umr.c */
+int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+		     uint64_t ops);
+void mlx5_wr_set_dv_slots(struct mlx5_qp *qp, uint64_t ops);
+/* mw.c: IBV_ACCESS_ as a key has it */
+uint8_t mlx5_access_code(unsigned int access);
 int mlx5_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx5_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 

@@ -151,4 +151,7 @@ int mlx5_fw_qp(struct ibv_qp *qp, const char *function, bool modify, const void 
 	       void *out, size_t outlen);
 int mlx5_fw_destroy(struct mlx5dv_devx_obj *obj);
 
+/* caps.c: the word at @offset of the answer; 0 when the firmware does not say */
+uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned int offset);
+
 #endif
