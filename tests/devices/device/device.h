@@ -113,6 +113,8 @@ struct device {
 	 * granted. */
 	int (*get_context)(struct command *command);
 	int (*query_device)(struct ibv_device_attr *attr, struct command *command);
+	/* What the backend and the device have of this: run mode, or all the device can. */
+	void (*query_device_ex)(struct ib_uverbs_ex_query_device_resp *ret);
 	int (*alloc_pd)(struct object *pd, struct command *command);
 	int (*create_cq)(struct object *cq, uint32_t *cqe, struct command *command);
 	int (*resize_cq)(struct object *cq, uint32_t *cqe, struct command *command);
@@ -125,6 +127,7 @@ struct device {
 	int (*create_ah)(struct object *ah, const struct ib_uverbs_ah_attr *q,
 			 struct command *command);
 	void (*destroy)(struct object *object); /* before it goes */
+	int (*alloc_dm)(struct object *dm, uint32_t log_align, struct ib_uverbs_ioctl_hdr *call);
 	/* A method of the device's own objects: EPROTONOSUPPORT when it has none. */
 	int (*method)(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hdr *call);
 
@@ -134,6 +137,8 @@ struct device {
 	/* A store to registers, in trace mode. */
 	void (*stored)(const char *region, size_t offset, const uint8_t *bytes, size_t length);
 
+	/* Run mode: time passes. */
+	void (*tick)(void);
 	/* Run mode. 1: a request, 0: none, negative: one that no process may write, which ends the
 	 * QP. */
 	int (*next_send)(struct object *qp, struct work *work);
@@ -152,8 +157,8 @@ struct device {
 	uint8_t (*traced_note)(enum ibv_wr_opcode opcode);
 };
 
-extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx4, device_mlx4_ib,
-	device_efa, device_vmw_pvrdma, device_mana;
+extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx5_full, device_mlx4,
+	device_mlx4_ib, device_efa, device_vmw_pvrdma, device_mana;
 
 /* The one that is played, or NULL. */
 extern const struct device *device;
