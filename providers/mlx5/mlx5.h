@@ -20,11 +20,13 @@
 #define MLX5_H
 
 #include <infiniband/mlx5dv.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/mlx5-abi.h>
 
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
 #include "providers/kit/idtable.h"
+#include "providers/kit/page.h"
 #include "providers/mlx/mlx.h"
 
 enum {
@@ -33,6 +35,13 @@ enum {
 	MLX5_PORTS_KNOWN = 2,	  /* whose facts are read at open */
 	MLX5_CQE_SIZE_DEFAULT = 64,
 };
+
+/* What an allocator of a parent domain is told. */
+#define MLX5_MEMORY(n)	((uint64_t)RDMA_DRIVER_MLX5 << 32 | (n))
+#define MLX5_MEMORY_QP	MLX5_MEMORY(1)
+#define MLX5_MEMORY_RWQ MLX5_MEMORY(2)
+#define MLX5_MEMORY_SRQ MLX5_MEMORY(4)
+#define MLX5_MEMORY_CQ	MLX5_MEMORY(5)
 
 /*
  * A register that takes the doorbells of send queues: two halves, used in turn.
@@ -44,6 +53,7 @@ struct mlx5_bfreg {
 	uint32_t offset; /* 0 or size: the half that comes next */
 	bool shared;	 /* by queue pairs: the lock is needed */
 	bool blueflame;	 /* takes a request itself */
+	bool legacy;	 /* made on demand by a kernel that chooses for queue pairs otherwise */
 	uint32_t index;	 /* as the kernel calls its page, or it, when the kernel chooses */
 	unsigned int users;
 	uint64_t mmap_offset; /* of its page */
@@ -59,6 +69,7 @@ struct mlx5_uar_page {
 	size_t length;
 	uint64_t mmap_offset;
 	uint32_t handle;
+	bool legacy; /* it has no handle */
 	uint32_t page_id;
 	struct mlx5_bfreg *bfregs;
 };
@@ -89,17 +100,33 @@ struct mlx5_context {
 	unsigned int page_count, bfreg_count;
 	pthread_mutex_t uar_lock; /* protects the lists */
 	LIST_HEAD(, mlx5_uar_page) uar_pages;
-	struct mlx5_bfreg_list dedicated, shared;
+	struct mlx5_bfreg_list dedicated, shared, of_threads;
+	unsigned int legacy_pages;
 	unsigned int dedicated_count, shared_count;
 	char *cq_uar;		/* where completion queues ring */
 	int64_t cq_uar_page_id; /* -1: the kernel knows it */
 	uint64_t cq_uar_offset; /* where that page is mapped from */
-	unsigned int numbered;	/* pages that were mapped by number so far */
+
+	struct kit_page clock,
+		clock_info; /* as the adapter, and the kernel, write them; or nothing */
 
 	struct dbrec_pool records;
 	struct kit_allocator allocator;	       /* of mlx5dv_set_context_attr() */
 	uint32_t *fw_caps[MLX5_FW_CAPS_COUNT]; /* answers of the firmware, once asked for */
 	struct idtable users; /* queue pairs, by the number that their completions carry */
+};
+
+/* Threads that are one after the other, with a register that nobody else rings. */
+struct mlx5_td {
+	struct verbs_td vtd;
+	struct mlx5_bfreg *bfreg;
+};
+
+/* Memory of the adapter, mapped. */
+struct mlx5_dm {
+	struct verbs_dm vdm;
+	struct kit_page page;
+	char *bytes;
 };
 
 struct mlx5_pd {
@@ -168,6 +195,7 @@ struct mlx5_qp {
 	uint32_t ece;	   /* as the kernel granted */
 	uint32_t ece_next; /* to ask for with the next transition */
 	bool ece_pending;
+	bool bfreg_lent; /* the thread domain's */
 	struct kit_buf buf;
 	struct mlx5dv_qp_ex dv;
 	struct mlx5_umr umr;
@@ -225,14 +253,30 @@ int mlx5_uar_open(struct mlx5_context *ctx);
 void mlx5_uar_close(struct mlx5_context *ctx);
 struct mlx5_bfreg *mlx5_bfreg_get(struct mlx5_context *ctx);
 void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
+/* That of a thread domain, or of a program. NULL with errno. */
+struct mlx5_bfreg *mlx5_bfreg_get_alone(struct mlx5_context *ctx);
+void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
+
+/* clock.c */
+void mlx5_clock_open(struct mlx5_context *ctx);
+int mlx5_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values);
+/* -EOPNOTSUPP: the kernel says nothing of it; -EBUSY: it is about to, for long. */
+int mlx5_clock_info_read(const struct mlx5_context *ctx, struct mlx5dv_clock_info *ret_info);
+
+/* domain.c */
+int mlx5_alloc_td(struct ibv_td *td, const struct ibv_td_init_attr *attr);
+int mlx5_dealloc_td(struct ibv_td *td);
+int mlx5_alloc_parent_domain(struct verbs_pd *pd);
+
+/* mr.c, dm.c */
+int mlx5_alloc_null_mr(struct verbs_mr *mr);
+int mlx5_dereg_mr(struct verbs_mr *mr);
+int mlx5_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in);
+int mlx5_free_dm(struct verbs_dm *vdm);
 
 /* A page of registers of its own; NULL with errno, and a line: none is to be had. */
 struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type);
 void mlx5_uar_page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page);
-/* The same of a kernel that numbers them; munmap() gives it back. @ret_index: its number among such
- */
-int mlx5_uar_dynamic_map(struct mlx5_context *ctx, void **ret_base, uint32_t *ret_index,
-			 off_t *ret_offset);
 
 /* cq.c */
 int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
@@ -253,6 +297,8 @@ static inline uint32_t mlx5_cq_dv_size(const struct mlx5dv_cq_init_attr *dv)
 /* poll.c, cq_ex.c */
 int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 extern const uint64_t mlx5_cq_ex_wc_flags;
+/* Whether its completions are to have the time of day. */
+bool mlx5_cq_is_real_time(const struct mlx_cq *cq, uint64_t wc_flags);
 void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 
 /* qp.c, qp_modify.c, qp_size.c */

@@ -52,7 +52,8 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	qp->rq.record = dbrec_alloc(&ctx->records);
 	if (!qp->sq.slots || !qp->rq.wr_ids || !qp->rq.record)
 		return -ENOMEM;
-	r = kit_buf_alloc(&qp->buf, (size_t)size->rq_bytes + size->sq_bytes);
+	r = kit_buf_alloc_in(&qp->buf, (size_t)size->rq_bytes + size->sq_bytes, NULL,
+			     to_vpd(qp->vqp.qp.pd), MLX5_MEMORY_QP);
 	if (r < 0)
 		return r;
 	qp->rq.ring = qp->buf.base;
@@ -151,7 +152,8 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 
 	if (qp->sq.bfreg) {
 		cmd.bfreg_index = qp->sq.bfreg->index;
-		cmd.flags |= MLX5_QP_FLAG_UAR_PAGE_INDEX;
+		cmd.flags |= qp->sq.bfreg->legacy ? MLX5_QP_FLAG_BFREG_INDEX
+						  : MLX5_QP_FLAG_UAR_PAGE_INDEX;
 	}
 	request.udata = &udata;
 	r = uverbs_create_qp(&qp->vqp, &request);
@@ -186,6 +188,31 @@ static void cap_grant(struct ibv_qp_cap *cap, const struct ibv_qp_cap *asked,
 	};
 }
 
+/* That of its thread domain; or one of the context's, unless the kernel chooses. */
+static int bfreg_choose(struct mlx5_qp *qp)
+{
+	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
+	struct ibv_pd *pd = qp->vqp.qp.pd;
+
+	if (pd && to_vpd(pd)->td) {
+		qp->sq.bfreg = ((struct mlx5_td *)to_vpd(pd)->td)->bfreg;
+		qp->bfreg_lent = true;
+		return 0;
+	}
+	if (ctx->bfregs)
+		return 0;
+	qp->sq.bfreg = mlx5_bfreg_get(ctx);
+	return qp->sq.bfreg ? 0 : -ENOMEM;
+}
+
+static void bfreg_give_back(struct mlx5_qp *qp)
+{
+	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
+
+	if (!ctx->bfregs && qp->sq.bfreg && !qp->bfreg_lent)
+		mlx5_bfreg_put(ctx, qp->sq.bfreg);
+}
+
 /* What an XRC receive queue pair receives completes as its SRQ's. */
 static bool completes(const struct mlx5_qp *qp)
 {
@@ -201,17 +228,13 @@ static int qp_bring_up(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 
 	if (r < 0)
 		return r;
-	if (!ctx->bfregs) {
-		qp->sq.bfreg = mlx5_bfreg_get(ctx);
-		r = qp->sq.bfreg ? 0 : -ENOMEM;
-	}
+	r = bfreg_choose(qp);
 	if (!r)
 		r = qp_create(qp, in, size);
 	if (!r && completes(qp))
 		idtable_own(&ctx->users, qp->uidx, qp->send_cq, qp->recv_cq);
 	if (r < 0) {
-		if (!ctx->bfregs && qp->sq.bfreg)
-			mlx5_bfreg_put(ctx, qp->sq.bfreg);
+		bfreg_give_back(qp);
 		if (completes(qp))
 			idtable_remove(&ctx->users, qp->uidx);
 	}
@@ -262,7 +285,6 @@ int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in)
 
 int mlx5_destroy_qp(struct verbs_qp *vqp)
 {
-	struct mlx5_context *ctx = to_mctx(vqp->qp.context);
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
 	int r = uverbs_destroy_qp(vqp);
 
@@ -270,8 +292,7 @@ int mlx5_destroy_qp(struct verbs_qp *vqp)
 		return r;
 	if (completes(qp))
 		mlx5_cqs_clean(qp, true);
-	if (!ctx->bfregs && qp->sq.bfreg)
-		mlx5_bfreg_put(ctx, qp->sq.bfreg);
+	bfreg_give_back(qp);
 	rings_free(qp);
 	return 0;
 }

@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Pages of the device's registers, and numbers of its tables, that a program has for itself. */
-#include <sys/mman.h>
-
 #include "providers/mlx5/direct/direct.h"
 
 /* ---- doorbells */
 
-/*
- * @page: that the kernel made on demand; NULL: one of the context's, or mapped by number
- * @mapped: that only this UAR has
- */
+/* @bfreg, @page: what goes back; neither is of a page that is the context's */
 struct devx_uar {
 	struct mlx5dv_devx_uar dv;
 	struct mlx5_context *ctx;
+	struct mlx5_bfreg *bfreg;
 	struct mlx5_uar_page *page;
-	bool mapped;
-	bool context_owned;
 };
 
-static void uar_fill(struct devx_uar *uar, char *base, uint32_t page_id, uint64_t mmap_offset)
+static void uar_fill(struct devx_uar *uar, char *base, char *reg, uint32_t page_id,
+		     uint64_t mmap_offset)
 {
 	uar->dv.base_addr = base;
-	uar->dv.reg_addr = base + MLX5_BFREG_FIRST;
+	uar->dv.reg_addr = reg;
 	uar->dv.page_id = page_id;
 	uar->dv.mmap_off = mmap_offset;
 }
@@ -36,69 +31,72 @@ static int uar_share(struct devx_uar *uar)
 			  "mlx5dv_devx_alloc_uar: the kernel has no uncached page of doorbells");
 		return -EOPNOTSUPP;
 	}
-	uar->context_owned = true;
-	uar_fill(uar, ctx->cq_uar, ctx->cq_uar_page_id, ctx->cq_uar_offset);
+	uar_fill(uar, ctx->cq_uar, ctx->cq_uar + MLX5_BFREG_FIRST, ctx->cq_uar_page_id,
+		 ctx->cq_uar_offset);
 	return 0;
 }
 
-static int uar_demand(struct devx_uar *uar, bool uncached)
+static int uar_uncached(struct devx_uar *uar)
 {
-	uar->page = mlx5_uar_page_new(uar->ctx, uncached ? MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC
-							 : MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF);
+	if (uar->ctx->bfregs) {
+		verbs_err(&uar->ctx->vctx.context,
+			  "mlx5dv_devx_alloc_uar: the kernel has no uncached page of doorbells");
+		return -EOPNOTSUPP;
+	}
+	uar->page = mlx5_uar_page_new(uar->ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC);
 	if (!uar->page)
 		return -errno;
-	uar_fill(uar, uar->page->base, uar->page->page_id, uar->page->mmap_offset);
+	uar_fill(uar, uar->page->base, uar->page->base + MLX5_BFREG_FIRST, uar->page->page_id,
+		 uar->page->mmap_offset);
 	return 0;
 }
 
-/* The firmware's number of a page that the kernel counts. */
-static int page_id_ask(struct mlx5_context *ctx, uint32_t index, uint32_t *ret_page_id)
+/* The firmware's number of the page that has a register which the kernel counts. */
+static int page_id_ask(const struct mlx5_bfreg *bfreg, struct ibv_context *ctx,
+		       uint32_t *ret_page_id)
 {
 	const struct uverbs_attr a[] = {
-		uverbs_u32(MLX5_IB_ATTR_DEVX_QUERY_UAR_USER_IDX, index),
+		uverbs_u32(MLX5_IB_ATTR_DEVX_QUERY_UAR_USER_IDX, bfreg->index),
 		uverbs_out(MLX5_IB_ATTR_DEVX_QUERY_UAR_DEV_IDX, ret_page_id, sizeof(*ret_page_id)),
 	};
+	int r;
 
-	return uverbs_ioctl(&ctx->vctx.context, MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_UAR,
-			    a, ARRAY_SIZE(a), NULL);
+	*ret_page_id = bfreg->index;
+	if (!bfreg->legacy)
+		return 0;
+	r = uverbs_ioctl(ctx, MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_UAR, a, ARRAY_SIZE(a),
+			 NULL);
+	if (r < 0)
+		verbs_err(ctx,
+			  "mlx5dv_devx_alloc_uar: the kernel has no page number of register %u: %s",
+			  bfreg->index, strerror(-r));
+	return r;
 }
 
-static int uar_number(struct devx_uar *uar)
+static int uar_blueflame(struct devx_uar *uar)
 {
-	struct mlx5_context *ctx = uar->ctx;
-	uint32_t index, page_id = 0;
-	int r = mlx5_uar_dynamic_map(ctx, &uar->dv.base_addr, &index, &uar->dv.mmap_off);
+	struct mlx5_bfreg *bfreg = mlx5_bfreg_get_alone(uar->ctx);
+	uint32_t page_id;
+	int r;
 
-	if (r < 0)
-		return r;
-	r = page_id_ask(ctx, index, &page_id);
+	if (!bfreg)
+		return -errno;
+	r = page_id_ask(bfreg, &uar->ctx->vctx.context, &page_id);
 	if (r < 0) {
-		verbs_err(&ctx->vctx.context,
-			  "mlx5dv_devx_alloc_uar: the kernel does not number page %u: %s", index,
-			  strerror(-r));
-		munmap(uar->dv.base_addr, ctx->page_size);
+		mlx5_bfreg_put_alone(uar->ctx, bfreg);
 		return r;
 	}
-	uar->mapped = true;
-	uar_fill(uar, uar->dv.base_addr, page_id, uar->dv.mmap_off);
+	uar->bfreg = bfreg;
+	uar_fill(uar, bfreg->reg - (uintptr_t)bfreg->reg % MLX5_UAR_SIZE, bfreg->reg, page_id,
+		 bfreg->mmap_offset);
 	return 0;
 }
 
 static int uar_make(struct devx_uar *uar, uint32_t flags)
 {
-	bool dedicated = flags & MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED;
-	bool uncached = dedicated || flags & MLX5DV_UAR_ALLOC_TYPE_NC;
-
-	if (uncached && !dedicated)
-		return uar_share(uar);
-	if (!uar->ctx->bfregs)
-		return uar_demand(uar, uncached);
-	if (uncached) {
-		verbs_err(&uar->ctx->vctx.context,
-			  "mlx5dv_devx_alloc_uar: the kernel has no uncached page of doorbells");
-		return -EOPNOTSUPP;
-	}
-	return uar_number(uar);
+	if (flags & MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED)
+		return uar_uncached(uar);
+	return flags & MLX5DV_UAR_ALLOC_TYPE_NC ? uar_share(uar) : uar_blueflame(uar);
 }
 
 MLX5DV_EXPORT struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *ibctx,
@@ -133,8 +131,8 @@ MLX5DV_EXPORT void mlx5dv_devx_free_uar(struct mlx5dv_devx_uar *dv)
 
 	if (uar->page)
 		mlx5_uar_page_free(uar->ctx, uar->page);
-	if (uar->mapped)
-		munmap(dv->base_addr, uar->ctx->page_size);
+	if (uar->bfreg)
+		mlx5_bfreg_put_alone(uar->ctx, uar->bfreg);
 	free(uar);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The work requests of mlx5, as they lie in its rings. */
 #include "tests/devices/device/mlx5.h"
+#include "tests/devices/model/model.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -174,6 +175,12 @@ static int data_finish(const struct object *qp, struct work *work, uint32_t fill
 	return 0;
 }
 
+/* What the process calls nowhere is a key of the backend's. */
+static uint32_t lkey_of(const struct object *owner, uint32_t lkey)
+{
+	return lkey == NOWHERE && owner->pd && mlx5_is_full() ? model_null_lkey(owner->pd) : lkey;
+}
+
 static int read_data(struct reader *r, const struct object *qp, struct work *work)
 {
 	uint32_t filled = 0, first;
@@ -197,7 +204,7 @@ static int read_data(struct reader *r, const struct object *qp, struct work *wor
 		work->sge[work->wr.num_sge++] = (struct ibv_sge){
 			.addr = bytes_be64(segment + 8),
 			.length = first,
-			.lkey = bytes_be32(segment + 4),
+			.lkey = lkey_of(qp, bytes_be32(segment + 4)),
 		};
 		r->at += SGE_SIZE;
 	}
@@ -305,7 +312,8 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	return read_body(&r, qp, work) ?: 1;
 }
 
-static void read_scatter(const uint8_t *segment, const uint8_t *end, struct work *work)
+static void read_scatter(const struct object *queue, const uint8_t *segment, const uint8_t *end,
+			 struct work *work)
 {
 	for (; segment < end && work->wr.num_sge < WORK_SGES; segment += SGE_SIZE) {
 		if (bytes_be32(segment + 4) == no_lkey && !bytes_be32(segment))
@@ -315,7 +323,7 @@ static void read_scatter(const uint8_t *segment, const uint8_t *end, struct work
 		work->sge[work->wr.num_sge++] = (struct ibv_sge){
 			.addr = bytes_be64(segment + 8),
 			.length = bytes_be32(segment),
-			.lkey = bytes_be32(segment + 4),
+			.lkey = lkey_of(queue, bytes_be32(segment + 4)),
 		};
 	}
 }
@@ -336,6 +344,6 @@ int mlx5_next_receive(struct object *queue, struct work *work)
 	work->wr.num_sge = 0;
 	work->entries = 1;
 	work->cursor = is_list ? (uint32_t)wqe[2] << 8 | wqe[3] : 0;
-	read_scatter(wqe + (is_shared ? SRQ_HEADER : 0), wqe + rq->stride, work);
+	read_scatter(queue, wqe + (is_shared ? SRQ_HEADER : 0), wqe + rq->stride, work);
 	return 1;
 }

@@ -23,6 +23,7 @@ enum object_type {
 	OBJECT_WQ,
 	OBJECT_TABLE, /* of work queues */
 	OBJECT_XRCD,
+	OBJECT_DM,	/* memory of the device; rq.base is where it is mapped */
 	OBJECT_PRIVATE, /* what only this device has: mlx5's UARs */
 	OBJECT_TYPES,
 };
@@ -52,9 +53,11 @@ struct object {
 	uint32_t rkey;
 	uint64_t user_handle;
 	bool by_device; /* made by a command of the device's own */
+	uint64_t length; /* of device memory */
 
-	struct object *pd, *send_cq, *recv_cq, *srq, *table, *xrcd; /* an XRC SRQ has recv_cq */
-	struct object **members;				    /* of a table; freed with it */
+	struct object *pd, *send_cq, *recv_cq, *srq, *table, *xrcd,
+		*dm;		 /* an XRC SRQ has recv_cq */
+	struct object **members; /* of a table; freed with it */
 	uint32_t member_count;
 	struct queue sq, rq; /* a QP's; an SRQ has rq */
 	uint32_t user_index;
@@ -64,6 +67,7 @@ struct object {
 	uint32_t qkey;
 
 	struct ibv_mr *ring_region; /* of the model; NULL: not needed so far */
+	struct ibv_mr *null_mr; /* a PD's, of the model */
 
 	struct ibv_ah_attr address; /* an AH's */
 
