@@ -151,8 +151,8 @@ enum {
 };
 
 /* The operations of plain requests: one entry behind their head, and no key. */
-#define MLX_PLAIN_OPS                                                                     \
-	(1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV |    \
+#define MLX_PLAIN_OPS                                                                  \
+	(1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV | \
 	 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM | 1u << IBV_WR_RDMA_READ)
 
 /*
@@ -370,7 +370,8 @@ int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr,
 /* Its memory, and all requests free. What fails leaves a half-built one, which mlx_srq_free()
  * takes.
  */
-int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr);
+int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr,
+		 uint64_t memory_type);
 void mlx_srq_free(struct mlx_srq *srq);
 /* In the table of a provider's operations. */
 int mlx_destroy_srq(struct verbs_srq *vsrq);
@@ -435,6 +436,7 @@ struct mlx_cq {
 	bool by_program; /* direct verbs gave it away: nothing is taken out of it */
 	const struct mlx_cqe_format *format;
 	struct dbrec_pool *records;
+	uint64_t memory_type; /* what an allocator of a parent domain is told */
 	struct kit_buf buf;
 };
 
@@ -454,7 +456,7 @@ int mlx_cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint
 /* Memory for @cqe entries and one. What fails leaves a half-built one, which mlx_cq_free() takes.
  */
 int mlx_cq_make(struct mlx_cq *cq, struct dbrec_pool *records, const struct mlx_cqe_format *format,
-		uint32_t stride, uint32_t cqe);
+		uint32_t stride, uint32_t cqe, uint64_t memory_type);
 void mlx_cq_free(struct mlx_cq *cq);
 /* In the table of a provider's operations. */
 int mlx_destroy_cq(struct verbs_cq *vcq);

@@ -31,7 +31,8 @@ int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr,
 	return 0;
 }
 
-int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr)
+int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr,
+		 uint64_t memory_type)
 {
 	uint32_t wqe = max_of(WQE_MIN + 0u, MLX_SEGMENT + MLX_SEGMENT * attr->max_sge);
 	uint32_t count = round_up_pow2(attr->max_wr + 1);
@@ -46,7 +47,8 @@ int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct i
 	srq->record = dbrec_alloc(records);
 	if (!srq->next || !srq->wr_ids || !srq->record)
 		return -ENOMEM;
-	r = kit_buf_alloc_from(&srq->buf, (size_t)count << srq->shift, records->allocator);
+	r = kit_buf_alloc_in(&srq->buf, (size_t)count << srq->shift, records->allocator,
+			     to_vpd(srq->vsrq.srq.pd), memory_type);
 	if (r < 0)
 		return r;
 	srq->ring = srq->buf.base;

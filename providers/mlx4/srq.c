@@ -49,7 +49,7 @@ int mlx4_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	if (r < 0)
 		return r;
 	srq->max_sge = attr->max_sge;
-	r = mlx_srq_make(srq, records, attr);
+	r = mlx_srq_make(srq, records, attr, 0);
 	if (!r) {
 		slots_init(srq);
 		r = srq_create(srq, in);

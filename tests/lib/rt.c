@@ -104,17 +104,18 @@ static void case_body(const struct rt_case *c)
 		c->run();
 }
 
-/* RT_WITHOUT names cases, with blanks between them: what a device in question is known not to do.
- */
+/* RT_WITHOUT has words PROGRAM:CASE: what the device in question is known not to do. */
 static bool is_left_out(const char *name)
 {
-	const char *all = getenv("RT_WITHOUT"), *at = all;
-	size_t length = strlen(name);
+	const char *at = getenv("RT_WITHOUT");
+	char word[128];
+	size_t length;
 
-	while (at && (at = strstr(at, name))) {
-		if ((at == all || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+	snprintf(word, sizeof(word), "%s:%s", program_invocation_short_name, name);
+	for (; at && *at; at += length + strspn(at + length, " \n")) {
+		length = strcspn(at, " \n");
+		if (length == strlen(word) && !strncmp(at, word, length))
 			return true;
-		at += length;
 	}
 	return false;
 }

@@ -77,9 +77,9 @@ static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type)
 
 MLX5DV_EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 {
-	uint64_t absent = MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DM | MLX5DV_OBJ_DEVX;
-	uint64_t known =
-		MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ | MLX5DV_OBJ_SRQ | MLX5DV_OBJ_AH | MLX5DV_OBJ_PD;
+	uint64_t absent = MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DM;
+	uint64_t known = MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ | MLX5DV_OBJ_SRQ | MLX5DV_OBJ_AH |
+			 MLX5DV_OBJ_PD | MLX5DV_OBJ_DEVX;
 
 	/* Of a kind that this library never made. */
 	if (obj_type & absent) {
@@ -101,5 +101,7 @@ MLX5DV_EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 		ah_show(to_mah(obj->ah.in), obj->ah.out);
 	if (obj_type & MLX5DV_OBJ_PD)
 		pd_show(obj->pd.in, obj->pd.out);
+	if (obj_type & MLX5DV_OBJ_DEVX)
+		obj->devx.out->handle = obj->devx.in->handle;
 	return 0;
 }

@@ -7,6 +7,7 @@ struct mlx5_context *mlx5dv_context(struct ibv_context *ctx, const char *functio
 	if (verbs_device_is(ctx->device, "mlx5"))
 		return to_mctx(ctx);
 	verbs_err(ctx, "%s: this is no device of mlx5", function);
+	errno = EOPNOTSUPP;
 	return NULL;
 }
 

@@ -370,7 +370,7 @@ static void test_sizes(void **state)
 	f->ctx->info.max_rq_desc_sz = 512;
 	f->ctx->info.max_send_wqebb = 32768;
 	f->ctx->info.max_recv_wr = 32768;
-	assert_int_equal(mlx5_qp_size(f->ctx, &attr, &size), 0);
+	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), 0);
 	assert_int_equal(size.sq_bytes, 32768);
 	assert_int_equal(size.sq_blocks, 512);
 	assert_int_equal(size.sq_max_post, 128);
@@ -378,13 +378,13 @@ static void test_sizes(void **state)
 	assert_int_equal(size.rq_count, 64);
 	assert_int_equal(size.rq_max_sge, 4);
 	attr.cap.max_inline_data = UINT32_MAX;
-	assert_int_equal(mlx5_qp_size(f->ctx, &attr, &size), -EINVAL);
+	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), -EINVAL);
 	attr.cap.max_inline_data = 0;
 	attr.cap.max_send_sge = UINT32_MAX;
-	assert_int_equal(mlx5_qp_size(f->ctx, &attr, &size), -EINVAL);
+	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), -EINVAL);
 	attr.cap.max_send_sge = 1;
 	attr.cap.max_send_wr = UINT32_MAX;
-	assert_int_equal(mlx5_qp_size(f->ctx, &attr, &size), -EINVAL);
+	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), -EINVAL);
 	fake_free(f);
 }
 
