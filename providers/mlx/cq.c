@@ -67,6 +67,7 @@ int mlx_cq_make(struct mlx_cq *cq, struct dbrec_pool *records, const struct mlx_
 	cq->records = records;
 	cq->format = format;
 	cq->stride = stride;
+	cq->last_number = MLX_NO_NUMBER;
 	cq->record = dbrec_alloc(records);
 	if (!cq->record)
 		return -ENOMEM;
@@ -185,7 +186,7 @@ static void clean_locked(struct mlx_cq *cq, void *qp, mlx_cqe_take *take)
 	uint32_t end = cq->consumer, freed = 0;
 
 	if (cq->last == qp)
-		cq->last = NULL;
+		cq->last_number = MLX_NO_NUMBER;
 	if (cq->by_program)
 		return;
 	end += entries_waiting(cq);

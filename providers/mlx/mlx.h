@@ -151,8 +151,8 @@ enum {
 };
 
 /* The operations of plain requests: one entry behind their head, and no key. */
-#define MLX_PLAIN_OPS                                                                     \
-	(1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV |    \
+#define MLX_PLAIN_OPS                                                                  \
+	(1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV | \
 	 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM | 1u << IBV_WR_RDMA_READ)
 
 /*
@@ -392,6 +392,9 @@ static inline void mlx_srq_done(struct mlx_srq *srq, uint32_t index)
 
 /* ---- completion queues: cq.c */
 
+/* No completion carries it: they have 24 bits. */
+#define MLX_NO_NUMBER UINT32_MAX
+
 enum {
 	MLX_CQE_NONE = -1, /* as the last byte of an entry that is the adapter's */
 };
@@ -420,8 +423,8 @@ struct mlx_cq {
 	uint32_t mask;
 	uint32_t stride;      /* bytes from entry to entry */
 	char *first;	      /* the first entry's completion */
-	void *last;	      /* the queue pair whose completion was the last one; or NULL */
-	uint32_t last_number; /* that its completions carry */
+	void *last;	      /* the queue pair whose completion was the last one */
+	uint32_t last_number; /* that its completions carry; MLX_NO_NUMBER: there is none */
 	__be32 *record;
 	char *uar; /* where it rings */
 	uint32_t cqn;
@@ -520,6 +523,8 @@ typedef int mlx_poll_rest(struct mlx_cq *cq, int num_entries, struct ibv_wc *wc,
 MLX_FLAT int mlx_poll_found(struct mlx_cq *cq, const struct mlx_poller *poller, int num_entries,
 			    struct ibv_wc *wc, const void *cqe, int last)
 {
+	const uint8_t owner = poller->format->owner;
+	uint8_t round = last;
 	int n = 0;
 
 	do {
@@ -535,9 +540,14 @@ MLX_FLAT int mlx_poll_found(struct mlx_cq *cq, const struct mlx_poller *poller, 
 		wc++;
 		if (++n == num_entries)
 			break;
-		cqe = mlx_cqe_at(cq, cq->consumer);
-		last = mlx_cqe_valid(cq, poller->format, cqe, cq->consumer);
-	} while (last != MLX_CQE_NONE);
+		/* As mlx_cqe_valid() has it, of an entry behind one that is. */
+		cqe = (const char *)cqe + cq->stride;
+		if (unlikely(!(cq->consumer & cq->mask))) {
+			cqe = cq->first;
+			round ^= owner;
+		}
+		last = ((const volatile uint8_t *)cqe)[poller->format->size - 1];
+	} while (last < poller->format->unwritten && !((last ^ round) & owner));
 	/* What was read is not read later: the adapter may write there again. */
 	atomic_thread_fence(memory_order_release);
 	mlx_cq_publish(cq);

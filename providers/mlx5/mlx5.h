@@ -104,12 +104,12 @@ struct mlx5_sq_slot {
 
 struct mlx5_sq {
 	struct spinlock lock;
-	uint8_t fence;	   /* of the next request; MLX5_WQE_CTRL_ */
-	uint8_t signal;	   /* of every request */
-	uint32_t ops;	   /* bit n: a request of IBV_WR_n is possible, and fits */
-	uint32_t plain;	   /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
-	int max_sge;	   /* -1 in states in which nothing is taken */
-	uint32_t mask;	   /* basic blocks, less one */
+	uint8_t fence;	/* of the next request; MLX5_WQE_CTRL_ */
+	uint8_t signal; /* of every request */
+	uint32_t ops;	/* bit n: a request of IBV_WR_n is possible, and fits */
+	uint32_t plain; /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
+	int max_sge;	/* -1 in states in which nothing is taken */
+	uint32_t mask;	/* basic blocks, less one */
 	uint32_t cur_post; /* basic blocks posted */
 	uint32_t head;	   /* requests posted */
 	uint32_t max_post;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * ibv_post_send(): most requests are plain ones. Their loop, which calls nobody, is compiled once
- * for connections and once for datagrams; from the first other request on a list is post_rest()'s. A
- * request that is refused was not told to the adapter: what is in the ring is not looked at.
+ * for connections and once for datagrams; from the first other request on a list is post_rest()'s.
+ * A request that is refused was not told to the adapter: what is in the ring is not looked at.
  */
 #include "providers/mlx5/wqe.h"
 

@@ -30,7 +30,7 @@ static void test_receive(void **state)
 	struct fake *f = fake_create(IBV_QPT_RC);
 	struct ibv_wc wc;
 
-	f->qp.ethernet = true;
+	f->qp.sl_shift = 13;
 	f->qp.rq.wr_ids[0] = 77;
 	assert_int_equal(poll(f, &wc), 0);
 	assert_int_equal(f->cq_record[0], 0);
@@ -50,7 +50,7 @@ static void test_receive(void **state)
 	ASSERT_WORDS(f->cq_record, 1);
 	assert_int_equal(poll(f, &wc), 0);
 	/* InfiniBand has a bit more. */
-	f->qp.ethernet = false;
+	f->qp.sl_shift = 12;
 	cqe_write(f, 1, recv_imm);
 	assert_int_equal(poll(f, &wc), 1);
 	assert_int_equal(wc.sl, 4);
