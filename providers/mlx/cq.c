@@ -54,6 +54,7 @@ static void ring_set(struct mlx_cq *cq, const struct kit_buf *buf, uint32_t coun
 {
 	cq->buf = *buf;
 	cq->mask = count - 1;
+	cq->count = count;
 	cq->first = first_of(cq, buf);
 }
 

@@ -421,6 +421,7 @@ struct mlx_cq {
 	struct spinlock lock;
 	uint32_t consumer;
 	uint32_t mask;
+	uint32_t count;	      /* of entries, which is the bit of their round */
 	uint32_t stride;      /* bytes from entry to entry */
 	char *first;	      /* the first entry's completion */
 	void *last;	      /* the queue pair whose completion was the last one */
@@ -429,6 +430,9 @@ struct mlx_cq {
 	char *uar; /* where it rings */
 	uint32_t cqn;
 	uint32_t arm_sn; /* events that the program has read, as the provider counts them */
+	/* What arming writes whatever was polled, as it lies in the record and in the register. */
+	__be32 arm_record;
+	uint64_t arm_register;
 	/* The entry that the extended poll stands on, its queue pair, and mlx5's slot of a request
 	 * that was sent. */
 	const void *cqe;
@@ -484,7 +488,7 @@ static inline int mlx_cqe_valid(const struct mlx_cq *cq, const struct mlx_cqe_fo
 {
 	uint8_t last = ((const volatile uint8_t *)cqe)[format->size - 1];
 
-	if (last >= format->unwritten || !!(last & format->owner) != !!(n & (cq->mask + 1)))
+	if (last >= format->unwritten || !!(last & format->owner) != !!(n & cq->count))
 		return MLX_CQE_NONE;
 	return last;
 }

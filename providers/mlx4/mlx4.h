@@ -132,6 +132,8 @@ int mlx4_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mlx4_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
 int mlx4_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void mlx4_cq_event(struct verbs_cq *vcq);
+/* What arming writes follows from its number and its events. */
+void mlx4_cq_arm_set(struct mlx_cq *cq);
 /* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
  * polls finds it. */
 void mlx4_cqs_clean(struct mlx4_qp *qp, bool gone);

@@ -52,6 +52,7 @@ static inline void fake_cq(struct fake *f)
 	cq->vcq.cq.context = &f->ctx->vctx.context;
 	cq->stride = FAKE_CQE;
 	cq->mask = FAKE_PAGE / FAKE_CQE - 1;
+	cq->count = cq->mask + 1;
 	cq->first = f->cqes + FAKE_CQE - sizeof(struct mlx4_cqe);
 	cq->format = &mlx4_cqe_format;
 	cq->record = f->cq_record;
@@ -59,6 +60,7 @@ static inline void fake_cq(struct fake *f)
 	cq->cqn = 0x81;
 	cq->arm_sn = 1;
 	cq->last_number = MLX_NO_NUMBER;
+	mlx4_cq_arm_set(cq);
 	memset(f->cqes, 0xcc, FAKE_PAGE);
 }
 
