@@ -14,7 +14,7 @@
 #include "providers/uroce/host/host.h"
 
 enum {
-	EVENTS = 16,
+	EVENTS = 64,
 	POLLER_PASSES = 64, /* a look or two before going to sleep does not make a poller */
 	ENTER_SPINS = 200,  /* some microseconds: longer than most passes */
 	/* Between two looks of the watching thread, each of which takes a poller its processor; the

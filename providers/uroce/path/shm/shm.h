@@ -254,6 +254,12 @@ struct shm_call {
 	unsigned int ended;   /* attempts */
 	int result;	      /* of the last one */
 	atomic_int refused;   /* pid, plus 1, of who refused this process; 0: nobody */
+	atomic_uint wish;     /* SHM_ASKED, SHM_AHEAD */
+};
+
+enum {
+	SHM_ASKED = 1, /* somebody wanted the peer */
+	SHM_AHEAD = 2, /* it was called before that */
 };
 
 struct uroce_shm {
@@ -268,6 +274,8 @@ struct uroce_shm {
 	struct shm_segments *segments; /* ours, when there was a first one */
 	pthread_mutex_t maps_lock;     /* peers' segments come and go */
 	int depth;		       /* of the PID namespace; 0: not known */
+	int looked_at;		       /* descriptor of a process, */
+	int look;		       /* and of what /proc says of that; -1: nothing */
 	uid_t uid;		       /* whose process this was when it began */
 	bool uid_many;		       /* there may be others of that number */
 	pthread_mutex_t lock;	       /* calls, gone */
@@ -276,6 +284,8 @@ struct uroce_shm {
 	_Atomic(struct shm_call *) calls[SHM_SLOTS]; /* made when first wanted */
 	struct shm_peer_list peers;		     /* changed under progress_lock */
 	atomic_uint peer_count;			     /* in that list */
+	atomic_uint asked;			     /* of calls: for how many */
+	atomic_uint ahead;	   /* which were called, and nobody has asked for them yet */
 	struct shm_peer_list gone; /* dead ones, kept for who still names them; under lock */
 	atomic_uint key_readers;   /* who looks into the lanes of peers without a lock */
 	/* [slot], further ones as well, as far as it is known whose they are */

@@ -78,10 +78,10 @@ int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid, int *r
 int shm_peer_user(const struct uroce_shm *shm, int conn);
 struct ucred;
 int shm_peer_credentials(int conn, struct ucred *ret);
-/* Whether the number may be that of several users. */
-bool shm_user_is_many(uid_t uid);
-/* How deep this process's PID namespace is, as far as /proc shows; 0: not known. */
-int shm_namespace_depth(void);
+/* What is asked about this process; then, what is kept open for questions about others. */
+int shm_trust_init(struct uroce_shm *shm);
+/* Async-signal-safe. */
+void shm_trust_end(struct uroce_shm *shm);
 
 /* --- shm_life.c --- */
 
@@ -128,6 +128,8 @@ int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pi
 /* @slot, a process that was admitted, asks by @guest, which is kept, to be called. *@process: a
  * descriptor of it, or -1. */
 void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest, pid_t pid, int *process);
+/* What is known of who wanted the process of @slot is of one that is gone. */
+void shm_call_wish_end(struct uroce_shm *shm, uint16_t slot);
 /* The attempt for @slot, if there is one, is over. Under shm->lock. */
 void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r);
 

@@ -321,6 +321,7 @@ static void peer_gone(struct shm_peer *peer)
 	host->events->peer_gone(host, &shm->path, peer, peer->slot);
 	uroce_unlock(&host->progress_lock);
 	uroce_board_wait(shm);
+	shm_call_wish_end(shm, peer->slot);
 	peer_let_go(peer);
 	/* Address vectors of AHs may still name it: the struct stays until close. */
 	pthread_mutex_lock(&shm->lock);
@@ -377,6 +378,7 @@ void uroce_shm_forked(struct uroce_shm *shm)
 	}
 	shm_segments_forked(shm);
 	shm_fd_forget(&shm->board_fd);
+	shm_trust_end(shm);
 	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
 		shm->listeners[i] = -1;
 	shm->bell = -1;
@@ -430,9 +432,7 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 	shm->host = host;
 	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
 		shm->listeners[i] = -1;
-	shm->bell = shm->board_fd = -1;
-	shm->uid = geteuid();
-	shm->uid_many = shm_user_is_many(shm->uid);
+	shm->bell = shm->board_fd = shm->look = shm->looked_at = -1;
 	shm->patience = PATIENCE;
 	shm->path = (struct uroce_path){ .ops = &uroce_shm_ops,
 					 .host = host,
@@ -447,7 +447,9 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 	r = shm_life_init(board);
 	if (r < 0)
 		goto fail;
-	shm->depth = shm_namespace_depth();
+	r = shm_trust_init(shm);
+	if (r < 0)
+		goto fail;
 	shm->fences = uroce_fence_join();
 	shm->board->fences = shm->fences;
 	shm->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -482,6 +484,7 @@ void uroce_shm_close(struct uroce_shm *shm)
 			close(shm->listeners[i]);
 	if (shm->bell >= 0)
 		close(shm->bell);
+	shm_trust_end(shm);
 	if (shm->board)
 		munmap(shm->board, sizeof(*shm->board));
 	if (shm->board_fd >= 0)
