@@ -262,6 +262,7 @@ static void process_main(const struct situation *s, int index)
 {
 	bool users = s->place == NOBODY || s->place == ROOTS;
 	struct rt_side side;
+	int lanes;
 
 	alarm(RT_SECONDS);
 	if (users)
@@ -283,7 +284,9 @@ static void process_main(const struct situation *s, int index)
 	rt_side_rtr(&side, &world->address[!index]);
 	rt_side_rts(&side);
 	meet(&world->ready);
-	CHECK_INT(mappings("memfd:uroce-lane", 0, NULL), s->lanes);
+	lanes = mappings("memfd:uroce-lane", 0, NULL);
+	/* Each once, and all of it once more if much was said. */
+	CHECK(lanes >= s->lanes && lanes <= 2 * s->lanes);
 	CHECK_INT(mappings("memfd:uroce-board", 0, NULL), 1 + s->lanes);
 	/* Two users do not share the port. */
 	if (!users) {

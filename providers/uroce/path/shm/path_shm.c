@@ -310,13 +310,30 @@ static bool bytes_taken(struct shm_peer *peer, const struct shm_record *record, 
 					record->ack);
 }
 
+static uint32_t rx_move(struct shm_peer *peer, uint32_t to_end)
+{
+	uint32_t next = shm_ring_move(peer, peer->rx_head);
+
+	if (peer->rx_bytes == peer->ring_bytes) {
+		uroce_shm_corrupt(peer, "that there is another ring, which there is not,");
+		return to_end;
+	}
+	if (uroce_shm_rx_widen(peer) < 0) {
+		uroce_shm_unreadable(peer, -ENOMEM);
+		return to_end;
+	}
+	return next - peer->rx_head;
+}
+
 /* Return: the bytes of the ring that were used up. */
 static uint32_t record_take(struct shm_peer *peer, const struct shm_record *record, uint64_t now)
 {
-	uint32_t to_end = shm_ring_to_end(peer, peer->rx_head), length = record->length;
+	uint32_t to_end = shm_ring_to_end(peer->rx_bytes, peer->rx_head), length = record->length;
 
 	if (unlikely(record->kind == SHM_SKIP))
 		return to_end;
+	if (unlikely(record->kind == SHM_MOVE))
+		return rx_move(peer, to_end);
 	if (unlikely(offsetof(struct shm_record, data) + (uint64_t)length > to_end)) {
 		uroce_shm_corrupt(peer, "a record longer than the ring");
 		return to_end;

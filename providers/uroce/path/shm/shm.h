@@ -51,8 +51,10 @@
 enum {
 	/* Programs of 32 and of 64 bits have their own each, and so the network's path between
 	 * them: addresses and iovecs are passed as they stand in memory. */
-	SHM_VERSION = 22 + (sizeof(void *) == 8),
+	SHM_VERSION = 24 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
+	SHM_PAGE = 4096,
+	SHM_FIRST = 1 << 10,	       /* bytes of the rings that all begin with */
 	SHM_RING_BYTES = 1 << 21,      /* of the first peers' rings; others have SHM_SPAN */
 	SHM_SEGMENT = PATH_PACKET_MAX, /* payload of one copied packet: what the MTU is to UDP */
 	SHM_REF_MIN = 16384,	       /* from here on a reference is cheaper than two copies */
@@ -77,6 +79,7 @@ enum shm_kind {
 	SHM_SKIP = 3,	 /* nothing: the ring continues at its beginning */
 	SHM_FORWARD = 4, /* struct path_origin, then a packet: UD, or a UDP datagram of another
 			    process's QP */
+	SHM_MOVE = 5,	 /* nothing: from here on the wide ring is used */
 };
 
 /* One record: starts on a cache line, so that a small message is one line to move. */
@@ -109,9 +112,10 @@ struct shm_uses {
  * accepted. */
 struct shm_lane {
 	struct shm_ring ring[2];
-	struct shm_uses uses[2];	  /* of the same sides */
-	alignas(SHM_LINE) uint8_t data[]; /* one ring's, then the other's: what is used first of all
-					     that lies together */
+	struct shm_uses uses[2]; /* of the same sides */
+	/* All that a pair of processes needs which says little: one page. */
+	alignas(SHM_LINE) uint8_t first[2][SHM_FIRST];
+	alignas(SHM_PAGE) uint8_t data[]; /* of the wide rings, one's, then the other's */
 };
 
 static inline size_t shm_lane_size(uint32_t ring_bytes)
@@ -211,7 +215,8 @@ struct shm_peer {
 	int process; /* pidfd of the peer, readable when it has ended; -1: the kernel has none */
 	int bell;    /* its eventfd */
 	struct shm_lane *lane;
-	uint32_t ring_bytes;		 /* of each of its rings, a power of two */
+	_Atomic(struct shm_lane *) wide; /* the same with all its data, when that was needed */
+	uint32_t ring_bytes;		 /* of each of its wide rings, a power of two */
 	const struct shm_board *board;	 /* the peer's, who alone can write there */
 	struct shm_uses *uses;		 /* ours, of its keys */
 	struct shm_uses *used;		 /* its, of our keys */
@@ -220,6 +225,8 @@ struct shm_peer {
 	struct uroce_lock tx_lock;
 	struct shm_ring *tx;
 	uint8_t *tx_data;
+	uint32_t tx_bytes; /* of the ring it is, a power of two */
+	uint32_t tx_room;  /* for records: of a first ring a line is for the last one */
 	uint32_t tx_head;  /* free running */
 	uint32_t tx_tail;  /* last seen */
 	uint32_t tx_lap;   /* where this lap began */
@@ -235,6 +242,7 @@ struct shm_peer {
 	/* consumer side, under progress_lock */
 	struct shm_ring *rx;
 	uint8_t *rx_data;
+	uint32_t rx_bytes;
 	uint32_t rx_head;  /* next to read, free running */
 	uint64_t rx_stamp; /* of that */
 };
@@ -469,6 +477,8 @@ bool uroce_shm_pending(struct uroce_shm *shm);
 bool uroce_shm_fences_for_peers(struct uroce_shm *shm);
 /* The peer wrote what no uroce writes: nothing more is read from it. Said once. */
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what);
+/* This process lacks what it takes to read more of it. */
+void uroce_shm_unreadable(struct shm_peer *peer, int r);
 
 /* Hand a UDP payload (BTH on, no ICRC) to the process that owns its QP. */
 int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,

@@ -149,9 +149,9 @@ int shm_peer_attach_board(struct shm_peer *peer, int fd);
 /* It is seen by progress from here on, in place of who had the slot before. Under shm->lock. */
 int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer);
 
-/* Memory that others can map, sealed against shrinking. @own: only this mapping of it can ever be
- * written to. Return: its descriptor. */
-int shm_shared_create(const char *name, size_t size, bool own, void **ret_map);
+/* Memory that others can map, sealed against shrinking, its first bytes @mapped here. @own: only
+ * this mapping of it can ever be written to. Return: its descriptor. */
+int shm_shared_create(const char *name, size_t size, size_t mapped, bool own, void **ret_map);
 
 /* --- shm_segment.c --- */
 
