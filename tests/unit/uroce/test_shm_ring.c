@@ -90,7 +90,7 @@ static int setup(void **state)
 	t.host.events = &events;
 	t.shm.host = &t.host;
 	t.peer = (struct shm_peer){ .shm = &t.shm,
-				    .board = &t.board,
+				    .front = &t.board.front,
 				    .ring_bytes = SHM_RING_BYTES,
 				    .tx_bytes = SHM_RING_BYTES,
 				    .tx_room = SHM_RING_BYTES,
@@ -441,7 +441,7 @@ static int setup_first(void **state)
 	t.shm.host = &t.host;
 	uroce_lock(&t.host.progress_lock);
 	t.peer = (struct shm_peer){
-		.shm = &t.shm, .board = &t.board, .ring_bytes = SHM_SPAN, .tx_span = SHM_SPAN
+		.shm = &t.shm, .front = &t.board.front, .ring_bytes = SHM_SPAN, .tx_span = SHM_SPAN
 	};
 	t.peer.lane = mmap(NULL, SHM_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);

@@ -179,10 +179,8 @@ union shm_life {
 	uint8_t room[SHM_LINE]; /* the same in programs of 32 bits */
 };
 
-/* What a process shows to all its peers. */
-struct shm_board {
-	atomic_uint magic;
-	atomic_uint version;
+/* What a process shows to all its peers: first of all what they look at again and again. */
+struct shm_front {
 	atomic_uint udp_only; /* it wants no packets but forwarded ones: UROCE_PATH */
 	atomic_uint fences;   /* before it sleeps it fences for its peers too: see fence.h */
 	/* Not 0: ring the bell after committing a record, once for each value. */
@@ -191,10 +189,14 @@ struct shm_board {
 		uint8_t probe[SHM_LINE]; /* random; peers read it by process_vm_readv(), too:
 					    whether they can, and whose memory it is */
 	alignas(SHM_LINE) union shm_life life;
+	atomic_uint manager; /* 1: has a connection manager */
+};
+
+struct shm_board {
+	struct shm_front front;
 	struct shm_qp qps[1 << UROCE_QP_INDEX_BITS];
 	struct shm_key keys[SHM_KEYS];
 	struct shm_segment segments[SHM_SEGMENTS];
-	atomic_uint manager; /* 1: has a connection manager */
 	struct shm_service services[SHM_SERVICES];
 };
 
@@ -217,9 +219,10 @@ struct shm_peer {
 	struct shm_lane *lane;
 	_Atomic(struct shm_lane *) wide; /* the same with all its data, when that was needed */
 	uint32_t ring_bytes;		 /* of each of its wide rings, a power of two */
-	const struct shm_board *board;	 /* the peer's, who alone can write there */
-	struct shm_uses *uses;		 /* ours, of its keys */
-	struct shm_uses *used;		 /* its, of our keys */
+	const struct shm_front *front;	 /* the peer's, who alone can write there */
+	_Atomic(const struct shm_board *) board; /* all of that, when it was needed */
+	struct shm_uses *uses;			 /* ours, of its keys */
+	struct shm_uses *used;			 /* its, of our keys */
 	_Atomic(struct shm_maps *) maps; /* its segments, as far as they are mapped; or NULL */
 	/* producer side */
 	struct uroce_lock tx_lock;
@@ -238,7 +241,7 @@ struct shm_peer {
 	bool tx_far;	   /* the last one took long */
 	bool tx_past;	   /* they go past the caches, for the consumer's processor is far away */
 	uint64_t tx_stamp; /* of the next record */
-	uint32_t tx_slept; /* what was seen last of the peer's board->sleeping, and has been done */
+	uint32_t tx_slept; /* what was seen last of the peer's front->sleeping, and has been done */
 	/* consumer side, under progress_lock */
 	struct shm_ring *rx;
 	uint8_t *rx_data;
@@ -361,6 +364,14 @@ void uroce_shm_guest(struct uroce_shm *shm, int conn);
 /* Claim a slot and start to listen. */
 int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm);
 void uroce_shm_close(struct uroce_shm *shm);
+/* All that the peer shows. NULL: it cannot be mapped. Threads: any. */
+const struct shm_board *uroce_shm_board_map(struct shm_peer *peer);
+static inline const struct shm_board *uroce_shm_board(struct shm_peer *peer)
+{
+	const struct shm_board *board = atomic_load_explicit(&peer->board, memory_order_acquire);
+
+	return likely(board) ? board : uroce_shm_board_map(peer);
+}
 /* A peer's connection is readable: the end of the handshake, or a death. */
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
 
@@ -383,7 +394,7 @@ void uroce_shm_life_end(struct uroce_shm *shm);
  * Whether the process whose board it is has neither ended nor started another program. If so, its
  * number was its own until now.
  */
-bool uroce_shm_board_lives(const struct shm_board *board);
+bool uroce_shm_lives(const struct shm_front *front);
 
 /* --- board.c: what this process shows to its peers --- */
 

@@ -17,7 +17,7 @@ enum {
 	PAUSE_MAX_MS = 64,   /* up to this */
 	COMPLETE_PAUSES = 4, /* times as long as the look before */
 	AHEAD_MIN = 8,	     /* peers of a process that may want others, too */
-	AHEAD_MAX = 32,	     /* calls at a time that nobody waits for */
+	AHEAD_MAX = 64,	     /* calls at a time that nobody waits for */
 };
 #define MS 1000000ull /* ns */
 #define NS 1000000000ull

@@ -108,6 +108,6 @@ void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello
 		.to = to,
 		.can_read = can_read,
 		.pid = getpid(),
-		.probe = (uintptr_t)shm->board->probe,
+		.probe = (uintptr_t)shm->board->front.probe,
 	};
 }

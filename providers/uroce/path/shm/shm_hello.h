@@ -85,7 +85,7 @@ void shm_trust_end(struct uroce_shm *shm);
 
 /* --- shm_life.c --- */
 
-int shm_life_init(struct shm_board *board);
+int shm_life_init(struct shm_front *front);
 /* A descriptor of the process: of who is on the other side of @conn, where the kernel tells. -1: it
  * has no such descriptors; -EMFILE and the like. */
 int shm_process_open(int conn, pid_t pid);

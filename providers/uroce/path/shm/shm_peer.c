@@ -116,9 +116,12 @@ static void peer_let_go(struct shm_peer *peer)
 		munmap(peer->lane, lane_mapped(peer));
 	peer->wide = NULL;
 	if (peer->board && !peer->self)
-		munmap((void *)peer->board, sizeof(*peer->board));
+		munmap((void *)peer->board, sizeof(struct shm_board));
+	if (peer->front && !peer->self)
+		munmap((void *)peer->front, SHM_PAGE);
 	peer->lane = NULL;
 	peer->board = NULL;
+	peer->front = NULL;
 	shm_fd_forget(&peer->conn);
 	if (!peer->self)
 		shm_fd_forget(&peer->bell);
@@ -188,10 +191,23 @@ int shm_peer_attach_lane(struct shm_peer *peer, int fd)
 
 int shm_peer_attach_board(struct shm_peer *peer, int fd)
 {
-	if (!is_sealed(fd) || shared_size(fd) != sizeof(*peer->board))
+	if (!is_sealed(fd) || shared_size(fd) != sizeof(struct shm_board))
 		return -EPROTO;
-	peer->board = map_shared(fd, sizeof(*peer->board), PROT_READ);
-	return peer->board ? 0 : -ENOMEM;
+	peer->front = map_shared(fd, SHM_PAGE, PROT_READ);
+	return peer->front ? 0 : -ENOMEM;
+}
+
+const struct shm_board *uroce_shm_board_map(struct shm_peer *peer)
+{
+	const struct shm_board *none = NULL;
+	void *board = mremap((void *)peer->front, 0, sizeof(struct shm_board), MREMAP_MAYMOVE);
+
+	if (board == MAP_FAILED)
+		return NULL;
+	if (atomic_compare_exchange_strong(&peer->board, &none, board))
+		return board;
+	munmap(board, sizeof(struct shm_board));
+	return none;
 }
 
 struct shm_peer *shm_peer_lookup(struct uroce_shm *shm, uint16_t slot)
@@ -232,8 +248,8 @@ int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 
 	if (r < 0)
 		return r;
-	peer->udp_only = shm->board->udp_only || peer->board->udp_only;
-	peer->fenced = shm->fences && peer->board->fences && !peer->udp_only && !peer->self;
+	peer->udp_only = shm->board->front.udp_only || peer->front->udp_only;
+	peer->fenced = shm->fences && peer->front->fences && !peer->udp_only && !peer->self;
 	uroce_lock(&shm->host->progress_lock);
 	old = shm_peer_lookup(shm, peer->slot);
 	if (old)
@@ -268,6 +284,7 @@ int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->ready = true;
 	peer->pid = getpid();
 	peer->lane = lane;
+	peer->front = &shm->board->front;
 	peer->board = shm->board;
 	peer->bell = shm->bell;
 	peer->wide = lane;
@@ -275,7 +292,7 @@ int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	uroce_shm_tx_widen(peer);
 	uroce_shm_rx_widen(peer);
 	peer->can_read =
-		shm_memory_readable(peer->pid, (uintptr_t)shm->board->probe, shm->board->probe);
+		shm_memory_readable(peer->pid, (uintptr_t)peer->front->probe, peer->front->probe);
 	peer->readable = peer->can_read;
 	shm_peer_publish(shm, peer); /* there is nothing to watch */
 	*ret_peer = peer;
@@ -453,14 +470,14 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 	if (r < 0)
 		goto fail;
 	shm->board = board;
-	r = shm_life_init(board);
+	r = shm_life_init(&shm->board->front);
 	if (r < 0)
 		goto fail;
 	r = shm_trust_init(shm);
 	if (r < 0)
 		goto fail;
 	shm->fences = uroce_fence_join();
-	shm->board->fences = shm->fences;
+	shm->board->front.fences = shm->fences;
 	shm->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = shm->bell < 0 ? -errno : shm_slot_claim(shm);
 	if (r < 0)

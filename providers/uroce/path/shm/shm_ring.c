@@ -173,7 +173,7 @@ void uroce_shm_ring_bell(struct shm_peer *peer)
 {
 	uint64_t one = 1;
 
-	peer->tx_slept = atomic_load_explicit(&peer->board->sleeping, memory_order_relaxed);
+	peer->tx_slept = atomic_load_explicit(&peer->front->sleeping, memory_order_relaxed);
 	if (peer->tx_slept)
 		(void)!write(peer->bell, &one, sizeof(one));
 }

@@ -119,7 +119,7 @@ static inline void shm_record_commit(struct shm_peer *peer, struct shm_record *r
 	else
 		atomic_thread_fence(memory_order_seq_cst);
 	peer->tx_head += shm_record_lines(length) * SHM_LINE;
-	if (unlikely(atomic_load_explicit(&peer->board->sleeping, memory_order_relaxed) !=
+	if (unlikely(atomic_load_explicit(&peer->front->sleeping, memory_order_relaxed) !=
 		     peer->tx_slept))
 		uroce_shm_ring_bell(peer);
 }
