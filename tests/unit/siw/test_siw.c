@@ -127,6 +127,27 @@ static void test_send_bytes(void **state)
 	fake_free(f);
 }
 
+/* The kernel falls over one that is beside others. */
+static void test_empty_entries(void **state)
+{
+	struct ibv_sge sges[] = { { .addr = 1 }, { .addr = 2, .length = 2 }, { .addr = 3 } };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = 3 };
+	struct fake *f = fake_create();
+
+	post_ok(f, &wr);
+	assert_int_equal(f->sq[0].num_sge, 1);
+	assert_int_equal(f->sq[0].sge[0].laddr, 2);
+	wr.num_sge = 1;
+	post_ok(f, &wr);
+	assert_int_equal(f->sq[1].num_sge, 1);
+	assert_int_equal(f->sq[1].sge[0].laddr, 1);
+	assert_int_equal(f->sq[1].sge[0].length, 0);
+	wr.num_sge = 0;
+	post_ok(f, &wr);
+	assert_int_equal(f->sq[2].num_sge, 0);
+	fake_free(f);
+}
+
 static void test_inline(void **state)
 {
 	struct fake *f = fake_create();
@@ -185,6 +206,10 @@ static void test_refusals(void **state)
 	assert_int_equal(post(f, &wr, &bad), EINVAL);
 	wr.num_sge = -1;
 	assert_int_equal(post(f, &wr, &bad), EINVAL);
+	wr.num_sge = 2;
+	wr.opcode = IBV_WR_RDMA_READ;
+	assert_int_equal(post(f, &wr, &bad), EINVAL);
+	wr.opcode = IBV_WR_SEND;
 	wr.num_sge = 1;
 	wr.sg_list = NULL;
 	assert_int_equal(post(f, &wr, &bad), EINVAL);
@@ -354,11 +379,11 @@ static void test_ring(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send_bytes), cmocka_unit_test(test_inline),
-		cmocka_unit_test(test_refusals),   cmocka_unit_test(test_doorbell),
-		cmocka_unit_test(test_withdraw),   cmocka_unit_test(test_recv),
-		cmocka_unit_test(test_poll),	   cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_send_bytes), cmocka_unit_test(test_empty_entries),
+		cmocka_unit_test(test_inline),	   cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_doorbell),   cmocka_unit_test(test_withdraw),
+		cmocka_unit_test(test_recv),	   cmocka_unit_test(test_poll),
+		cmocka_unit_test(test_arm),	   cmocka_unit_test(test_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
