@@ -51,7 +51,7 @@
 enum {
 	/* Programs of 32 and of 64 bits have their own each, and so the network's path between
 	 * them: addresses and iovecs are passed as they stand in memory. */
-	SHM_VERSION = 24 + (sizeof(void *) == 8),
+	SHM_VERSION = 26 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
 	SHM_PAGE = 4096,
 	SHM_FIRST = 1 << 10,	       /* bytes of the rings that all begin with */
@@ -108,11 +108,21 @@ struct shm_uses {
 	alignas(SHM_LINE) atomic_uint maps; /* 1: it wants to hear when a segment goes */
 };
 
+/* The last word of the side that connected is written here, and said only to who waits for it. */
+struct shm_last {
+	alignas(SHM_LINE) atomic_uint word; /* SHM_DONE, with SHM_READS if it can read the other's
+					       memory */
+	atomic_uint waits;		    /* the other side: 1: say it */
+};
+#define SHM_DONE  1u
+#define SHM_READS 2u
+
 /* The memfd of a connection: ring[0] from the side that connected, ring[1] from the one that
  * accepted. */
 struct shm_lane {
 	struct shm_ring ring[2];
 	struct shm_uses uses[2]; /* of the same sides */
+	struct shm_last last;
 	/* All that a pair of processes needs which says little: one page. */
 	alignas(SHM_LINE) uint8_t first[2][SHM_FIRST];
 	alignas(SHM_PAGE) uint8_t data[]; /* of the wide rings, one's, then the other's */
@@ -210,7 +220,7 @@ struct shm_peer {
 	bool can_read; /* this process may read the peer's memory */
 	bool fenced;   /* each of the two fences for the other before it sleeps */
 	atomic_bool dead;
-	atomic_bool ready;    /* the handshake is complete */
+	atomic_bool ready;    /* the handshake is complete, as far as that was looked at */
 	atomic_bool readable; /* the peer said it can read ours */
 	pid_t pid;
 	int conn;    /* connection; readable at EOF: the peer died */

@@ -212,7 +212,6 @@ static int welcomed(struct shm_call *call, const struct hello *hello, int fds[HE
 static int call_complete(struct uroce_shm *shm, struct shm_call *call)
 {
 	struct shm_peer *peer = take_ptr(&call->peer);
-	struct hello hello;
 	int r;
 
 	peer->conn = take_fd(&call->conn);
@@ -223,8 +222,7 @@ static int call_complete(struct uroce_shm *shm, struct shm_call *call)
 		shm_peer_free(peer);
 		return r;
 	}
-	shm_hello_fill(shm, &hello, DONE, call->slot, peer->can_read);
-	shm_hello_send(peer->conn, &hello, NULL, 0); /* in vain only if it has died */
+	shm_peer_done(peer);
 	return 0;
 }
 
@@ -241,7 +239,7 @@ static int call_referred(struct uroce_shm *shm, const struct shm_call *call, uin
 		return -EPROTO;
 	if (!other)
 		return -ENOMEM;
-	if (!peer || !peer->ready) {
+	if (!peer || !shm_peer_ready(peer)) {
 		call_try(shm, other);
 		return -EREMOTE;
 	}
@@ -468,7 +466,7 @@ static int attempts_await(struct uroce_shm *shm, struct shm_call *call, struct s
 
 	while (uroce_now() < end) {
 		*ret_peer = shm_peer_lookup(shm, slot);
-		if (*ret_peer && (*ret_peer)->ready)
+		if (*ret_peer && shm_peer_await(*ret_peer))
 			return 0;
 		if (call->ended == ended)
 			call_try(shm, call);
@@ -509,7 +507,7 @@ int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_p
 
 	if (call)
 		call_ask_for(shm, call);
-	if (peer && peer->ready) {
+	if (peer && shm_peer_ready(peer)) {
 		*ret_peer = peer;
 		return 0;
 	}
@@ -526,10 +524,10 @@ int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_p
 
 static bool all_ready(const struct uroce_shm *shm)
 {
-	const struct shm_peer *peer;
+	struct shm_peer *peer;
 
 	LIST_FOREACH(peer, &shm->peers, entry)
-		if (!peer->dead && !peer->ready)
+		if (!peer->dead && !shm_peer_ready(peer))
 			return false;
 	return true;
 }

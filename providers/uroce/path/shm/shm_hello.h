@@ -7,8 +7,9 @@
 
 /*
  * The handshake. Of two processes the one with the lower slot connects to the other one's listener:
- * HELLO (with lane, board and bell), WELCOME back (board and bell), DONE. Each says whether it
- * could read the other's memory. The other one, if it is the first to want the peer, connects to
+ * HELLO (with lane, board and bell), WELCOME back (board and bell), and the last word, DONE, in the
+ * lane, or in a message if the other one waits for it. Each says whether it could read the other's
+ * memory. The other one, if it is the first to want the peer, connects to
  * the lower one's listener and says ASK; HELLO comes by the same connection, unless the lower one
  * has already called: then this one is closed when that attempt is over, however it went, and who
  * has no peer by then asks again.
@@ -139,6 +140,12 @@ struct shm_peer *shm_peer_new(struct uroce_shm *shm, uint16_t slot);
 void shm_peer_free(struct shm_peer *peer);
 /* A process that lives, and perhaps has not said its last word of the handshake; or NULL. */
 struct shm_peer *shm_peer_lookup(struct uroce_shm *shm, uint16_t slot);
+/* Whether its handshake is complete; its last word may lie in the lane. Threads: any. */
+bool shm_peer_ready(struct shm_peer *peer);
+/* The same by who waits for it, and will hear of it. Under shm->lock. */
+bool shm_peer_await(struct shm_peer *peer);
+/* The last word of this side. */
+void shm_peer_done(struct shm_peer *peer);
 /* The way to itself. Under shm->lock. */
 int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer);
 /* A lane of this side's making; its descriptor, for the other. */

@@ -299,6 +299,62 @@ int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	return 0;
 }
 
+/* --- the last word --- */
+
+/* Of the lane of a peer that is in the table, and so mapped. @waits: it is to be said, too. */
+static unsigned int last_word(struct shm_peer *peer, bool waits)
+{
+	struct uroce_shm *shm = peer->shm;
+	unsigned int word = 0;
+
+	/* Pairs with uroce_board_wait(). */
+	atomic_fetch_add(&shm->key_readers, 1);
+	if (atomic_load(&shm->by_slot[peer->slot]) == peer) {
+		/* Pairs with shm_peer_done(): either that sees it, or the word is seen here. */
+		if (waits)
+			atomic_store(&peer->lane->last.waits, 1);
+		word = atomic_load(&peer->lane->last.word);
+	}
+	atomic_fetch_sub(&shm->key_readers, 1);
+	return word;
+}
+
+static bool peer_look(struct shm_peer *peer, bool waits)
+{
+	unsigned int word;
+
+	if (peer->ready)
+		return true;
+	word = last_word(peer, waits);
+	if (!(word & SHM_DONE))
+		return false;
+	peer->readable = word & SHM_READS;
+	peer->ready = true;
+	return true;
+}
+
+bool shm_peer_ready(struct shm_peer *peer)
+{
+	return peer_look(peer, false);
+}
+
+bool shm_peer_await(struct shm_peer *peer)
+{
+	return peer_look(peer, true);
+}
+
+void shm_peer_done(struct shm_peer *peer)
+{
+	unsigned int word = SHM_DONE | (peer->can_read ? SHM_READS : 0);
+	struct hello hello;
+
+	atomic_store(&peer->lane->last.word, word);
+	if (!atomic_load(&peer->lane->last.waits))
+		return;
+	shm_hello_fill(peer->shm, &hello, DONE, peer->slot, peer->can_read);
+	shm_hello_send(peer->conn, &hello, NULL, 0); /* in vain only if it has died */
+}
+
 /* --- the end --- */
 
 static bool slot_leave(struct uroce_shm *shm, unsigned int slot, struct shm_peer *peer)
