@@ -127,6 +127,9 @@ struct mlx5_dm {
 	struct verbs_dm vdm;
 	struct kit_page page;
 	char *bytes;
+	uint64_t remote_va;	   /* as the adapter calls its beginning */
+	struct kit_page *op_pages; /* where stores are operations, by mlx5dv_dm_map_op_addr() */
+	unsigned int op_count;
 };
 
 struct mlx5_pd {
@@ -262,6 +265,8 @@ void mlx5_clock_open(struct mlx5_context *ctx);
 int mlx5_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values);
 /* -EOPNOTSUPP: the kernel says nothing of it; -EBUSY: it is about to, for long. */
 int mlx5_clock_info_read(const struct mlx5_context *ctx, struct mlx5dv_clock_info *ret_info);
+/* Nanoseconds after which what was read no longer holds; of a context that has it. */
+uint64_t mlx5_clock_info_period(const struct mlx5_context *ctx);
 
 /* domain.c */
 int mlx5_alloc_td(struct ibv_td *td, const struct ibv_td_init_attr *attr);

@@ -402,6 +402,10 @@ static int method(uint16_t object, uint16_t method_id, struct ib_uverbs_ioctl_hd
 		object_free(object_find(OBJECT_PRIVATE, call->attrs[0].data));
 		return 0;
 	}
+	if (fault_of("UAR_ALLOC")) {
+		trace_line("UAR_ALLOC fails on demand");
+		return ENOMEM;
+	}
 	uar = object_new(OBJECT_PRIVATE);
 	if (!uar)
 		return ENOMEM;

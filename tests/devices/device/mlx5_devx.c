@@ -175,6 +175,7 @@ static int obj_query_async(struct ib_uverbs_ioctl_hdr *call)
 	uint64_t wr_id = number(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID);
 	uint8_t record[RECORD_MAX] = { 0 };
 	struct firmware f;
+	char what[64];
 	int r = fault_of("QUERY_ASYNC");
 
 	if (r)
@@ -183,9 +184,9 @@ static int obj_query_async(struct ib_uverbs_ioctl_hdr *call)
 	    out_len > sizeof(record) - sizeof(wr_id))
 		return EINVAL;
 	f = (struct firmware){ input(in), in->len, record + sizeof(wr_id), out_len };
-	trace_line("QUERY_ASYNC %s wr_id=0x%llx", object_name(object->type, object->handle),
-		   (unsigned long long)wr_id);
-	trace_command("QUERY_ASYNC", &f);
+	snprintf(what, sizeof(what), "QUERY_ASYNC %s wr_id=0x%llx",
+		 object_name(object->type, object->handle), (unsigned long long)wr_id);
+	trace_command(what, &f);
 	firmware_query(object, &f);
 	memcpy(record, &wr_id, sizeof(wr_id));
 	event_write(fd->data_s64, record, sizeof(wr_id) + out_len);

@@ -113,7 +113,8 @@ static void pages(struct script *s)
 	mlx5dv_devx_free_uar(uar);
 	mlx5dv_free_var(var);
 	mlx5dv_pp_free(pp);
-	step("eqn: %d 0x%x", mlx5dv_devx_query_eqn(s->context, 1, &eqn), eqn);
+	must(!mlx5dv_devx_query_eqn(s->context, 1, &eqn), "mlx5dv_devx_query_eqn");
+	step("eqn: 0x%x", eqn);
 	var = mlx5dv_alloc_var(s->context, 0x80);
 	step("unknown flags of a var: %s, errno %d", var ? "taken" : "refused", errno);
 	uar = mlx5dv_devx_alloc_uar(s->context, 0x80);
