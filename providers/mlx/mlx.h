@@ -25,6 +25,7 @@
 #include "libibverbs/uverbs/uverbs.h"
 #include "providers/kit/barrier.h"
 #include "providers/kit/buf.h"
+#include "providers/kit/bytes.h"
 #include "providers/kit/dbrec.h"
 #include "providers/kit/idtable.h"
 #include "providers/kit/refuse.h"
@@ -95,20 +96,6 @@ static inline void mlx_segment_write_sge(void *seg, const struct ibv_sge *sge)
 	((struct mlx_data_seg *)seg)->addr = htobe64(sge->addr);
 	barrier_to_device();
 	memcpy(seg, &both, sizeof(both));
-}
-
-/* Fewer than 64 bytes, without a call. */
-MLX_FLAT void mlx_bytes_copy(char *to, const char *from, uint32_t length)
-{
-#pragma GCC unroll 4
-	for (uint32_t part = 32; part >= 4; part /= 2)
-		if (length & part) {
-			memcpy(to, from, part);
-			to += part;
-			from += part;
-		}
-	for (length &= 3; unlikely(length); length--)
-		*to++ = *from++;
 }
 
 /* ---- sending */

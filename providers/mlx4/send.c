@@ -343,7 +343,7 @@ FLAT unsigned int plain_inline(const struct mlx4_sq *sq, const struct ibv_sge *s
 	/* Nor what ends where the unit does: another head follows it. */
 	if (unlikely(length >= room) || unlikely(length > sq->max_inline))
 		return 0;
-	mlx_bytes_copy(seg + sizeof(*head), (void *)(uintptr_t)sge->addr, length);
+	kit_bytes_copy(seg + sizeof(*head), (void *)(uintptr_t)sge->addr, length);
 	/* As for all that may be the first word of 64 bytes. */
 	barrier_to_device();
 	head->byte_count = htobe32(MLX4_INLINE_SEG | length);

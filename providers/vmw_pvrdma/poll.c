@@ -148,15 +148,19 @@ int pvrdma_cq_look(struct pvrdma_cq *cq)
 }
 
 /* Whether the device says that there is nothing, also after it was told that somebody looks. What
- * else it says is looked at by pvrdma_cq_look(). */
-static inline bool is_empty(struct pvrdma_cq *cq)
+ * else it says, @ret_tail, is looked at later. */
+static inline bool is_empty(struct pvrdma_cq *cq, uint32_t *ret_tail)
 {
-	atomic_uint *tail = &cq->ring.words->tail;
+	atomic_uint *word = &cq->ring.words->tail;
 
-	if (atomic_load_explicit(tail, memory_order_relaxed) != cq->ring.index)
+	/* acquire: the device wrote the entries before it */
+	*ret_tail = atomic_load_explicit(word, memory_order_acquire);
+	if (*ret_tail != cq->ring.index)
 		return false;
 	mmio_write_32(cq->uar + PVRDMA_UAR_CQ_OFFSET, cq->cqn | PVRDMA_DOORBELL_POLL);
-	return atomic_load_explicit(tail, memory_order_relaxed) == cq->ring.index;
+	/* acquire: as above */
+	*ret_tail = atomic_load_explicit(word, memory_order_acquire);
+	return *ret_tail == cq->ring.index;
 }
 
 __attribute__((noinline, cold)) static void say_unknown(struct pvrdma_cq *cq, uint64_t handle)
@@ -203,6 +207,7 @@ __attribute__((noinline)) static int poll_rest(struct pvrdma_cq *cq, int num_ent
 					       struct ibv_wc *wc, int left)
 {
 	int rounds = ROUNDS;
+	uint32_t tail;
 
 	do {
 		uint32_t index = cq->ring.index;
@@ -222,7 +227,7 @@ __attribute__((noinline)) static int poll_rest(struct pvrdma_cq *cq, int num_ent
 			index = pvrdma_ring_next(&cq->ring, index);
 		} while (--count && left);
 		give_back(cq, index);
-	} while (left && --rounds && !is_empty(cq));
+	} while (left && --rounds && !is_empty(cq, &tail));
 	spinlock_unlock(&cq->lock);
 	return num_entries - left;
 }
@@ -230,32 +235,30 @@ __attribute__((noinline)) static int poll_rest(struct pvrdma_cq *cq, int num_ent
 static inline bool take_plain(const struct pvrdma_cq *cq, const struct pvrdma_cqe *cqe,
 			      struct ibv_wc *wc)
 {
-	uint64_t handle = ((const volatile struct pvrdma_cqe *)cqe)->qp;
+	uint32_t name = ((const volatile struct pvrdma_cqe *)cqe)->qp & PVRDMA_HANDLE_MASK;
 
-	if (unlikely((handle & PVRDMA_HANDLE_MASK) != cq->last_name) ||
-	    unlikely(!wc_read_plain(wc, cqe)))
+	if (unlikely(name != cq->last_name) || unlikely(!wc_read_plain(wc, cqe)))
 		return false;
 	wc_read_rest(wc, cqe, cq->last_qpn);
 	return true;
 }
 
-/* With the lock held, which it gives back. A function of its own, so that who finds nothing saves
- * no registers. */
+/* With the lock held, which it gives back, and the device at @tail. A function of its own, so that
+ * who finds nothing saves no registers. */
 __attribute__((noinline)) static int poll_found(struct pvrdma_cq *cq, int num_entries,
-						struct ibv_wc *wc)
+						struct ibv_wc *wc, uint32_t tail)
 {
-	const struct pvrdma_cqe *slots = (const struct pvrdma_cqe *)cq->ring.slots;
 	const uint32_t mask = pvrdma_ring_mask(&cq->ring);
-	uint32_t index = cq->ring.index, tail;
+	uint32_t index = cq->ring.index;
 	int left = num_entries;
 
 	do {
-		/* acquire: the device wrote the entries before it */
-		tail = atomic_load_explicit(&cq->ring.words->tail, memory_order_acquire);
 		if (unlikely(tail > mask) || unlikely(((tail - index) & mask) > cq->ring.entries))
 			return poll_rest(cq, num_entries, wc, left);
 		barrier_from_device();
 		do {
+			const struct pvrdma_cqe *slots = (const struct pvrdma_cqe *)cq->ring.slots;
+
 			if (unlikely(!take_plain(cq, &slots[index & mask >> 1], wc))) {
 				cq->ring.index = index;
 				return poll_rest(cq, num_entries, wc, left);
@@ -264,15 +267,17 @@ __attribute__((noinline)) static int poll_found(struct pvrdma_cq *cq, int num_en
 			index = (index + 1) & mask;
 		} while (--left && index != tail);
 		give_back(cq, index);
-	} while (left && !is_empty(cq));
+	} while (left && !is_empty(cq, &tail));
 	spinlock_unlock(&cq->lock);
 	return num_entries - left;
 }
 
 static inline int poll_locked(struct pvrdma_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	if (likely(num_entries > 0) && !is_empty(cq))
-		return poll_found(cq, num_entries, wc);
+	uint32_t tail;
+
+	if (likely(num_entries > 0) && !is_empty(cq, &tail))
+		return poll_found(cq, num_entries, wc, tail);
 	spinlock_unlock(&cq->lock);
 	return 0;
 }
