@@ -36,7 +36,7 @@ int siw_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	int r;
 
 	if (in->extended) {
-		verbs_err(vcq->cq.context, "ibv_create_cq_ex: siw has ibv_create_cq() only");
+		verbs_err(vcq->cq.context, "ibv_create_cq_ex: not supported by provider siw");
 		return -EOPNOTSUPP;
 	}
 	request.udata = &udata;

@@ -47,9 +47,8 @@ static void at_iova(uint64_t iova)
 	uint8_t *p = aligned_alloc(4096, 8192);
 	struct ibv_mr *mr = ibv_reg_mr_iova(dev->pd, p, 8192, iova, RT_ACCESS);
 
-	if (!mr && errno == EOPNOTSUPP)
-		rt_skip_iwarp(dev, "the addresses of siw's regions are their own");
 	CHECK(mr);
+	rt_skip_iwarp(dev, "siw ignores the iova");
 	write_to(&pair, iova, mr->rkey, p);
 	write_to(&pair, iova + 5000, mr->rkey, p + 5000);
 	CHECK_OK(ibv_dereg_mr(mr));
