@@ -445,6 +445,19 @@ static void sleeper_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 	s->waiters--;
 }
 
+/* @lock is let go meanwhile. */
+static void processor_offer(struct rs_socket *s, bool offer)
+{
+	uint64_t begun = offer ? rs_now_ns() : 0;
+
+	pthread_mutex_unlock(&s->lock);
+	if (offer)
+		sched_yield();
+	pthread_mutex_lock(&s->lock);
+	if (offer)
+		rs_spin_offered(&s->spin, rs_now_ns() - begun);
+}
+
 /*
  * Look, until it is there or has taken so long that to sleep is better. The last look comes after
  * others had the processor: to offer it costs less than to sleep.
@@ -460,10 +473,7 @@ static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s), uint64
 			return found;
 		last = !(s->cq || s->ds) || rs_now_ns() - start >= s->spin.ns;
 		s->spin.yielded |= last;
-		pthread_mutex_unlock(&s->lock);
-		if (offer || last)
-			sched_yield();
-		pthread_mutex_lock(&s->lock);
+		processor_offer(s, offer || last);
 		rs_complete(s);
 	}
 }
@@ -485,7 +495,7 @@ static int wait_long(struct rs_socket *s, bool (*ready)(struct rs_socket *s), en
 	bool slept = false;
 	int r = 0, left;
 
-	if (rs_spin_ns() && spin(s, ready, start)) {
+	if (rs_spin_begin(&s->spin) && spin(s, ready, start)) {
 		rs_spin_learn(&s->spin, rs_now_ns() - start, false);
 		return 0;
 	}

@@ -52,6 +52,26 @@ static void found_starts_again(void **state)
 		assert_false(rs_spin_looked(&spin, i % 8 == 0));
 }
 
+/* Others than the peer had the processor for long: waits sleep at once, until it is tried again. */
+static void crowd_is_learned(void **state)
+{
+	struct rs_spin spin;
+	int waits = 0;
+
+	rs_spin_init(&spin);
+	looks_to_offer(&spin);
+	rs_spin_offered(&spin, 1000);
+	assert_true(rs_spin_begin(&spin));
+	looks_to_offer(&spin);
+	rs_spin_offered(&spin, 10000000);
+	/* That it is there now is not to the credit of the offer. */
+	assert_false(rs_spin_looked(&spin, true));
+	assert_true(looks_to_offer(&spin) > 1);
+	while (waits < MANY && !rs_spin_begin(&spin))
+		waits++;
+	assert_true(waits > 10 && waits < MANY);
+}
+
 static void time_is_learned(void **state)
 {
 	const uint64_t usual = rs_spin_ns();
@@ -75,6 +95,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(offer_is_learned),
 		cmocka_unit_test(found_starts_again),
+		cmocka_unit_test(crowd_is_learned),
 		cmocka_unit_test(time_is_learned),
 	};
 
