@@ -5,7 +5,8 @@
  * The program's descriptor is an epoll of the kernel's, which has the program's other descriptors
  * with the program's own data, and one entry of ours: an inner epoll with the descriptors of the
  * sockets. A socket is either on the ready list, where each wait looks at it, or it has a CQ that
- * tells the inner epoll. So sockets with nothing to say cost nothing.
+ * tells the inner epoll: before the poller sleeps, and when looks at it were in vain for a while.
+ * So sockets with nothing to say cost nothing, whatever the others do.
  *
  * A socket that a program takes out stays with the kernel until that has news of it: programs put
  * back what they took out a moment before, and the kernel takes long to add an epoll to an epoll.
@@ -24,6 +25,7 @@
 #define BATCH	    64
 #define ARM_NS	    4000ull /* to arm a CQ, to be woken by it and to take its event */
 #define SPIN_MAX_NS 200000ull
+#define VAIN_LOOKS  32 /* cost as much as to arm a CQ: more of them in a row are not made */
 
 /* What an event of a socket can say. */
 #define EVENTS (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP)
@@ -37,8 +39,9 @@ struct rs_watch {
 	bool queued, gone;
 	bool parked; /* the program took it out; of us, only the kernel's epoll has it */
 	struct epoll_event event;
-	uint32_t seen; /* s->changes at the last report, for EPOLLET */
-	bool fresh;    /* no report yet since it was added or changed */
+	uint32_t seen;	   /* s->changes at the last report, for EPOLLET */
+	bool fresh;	   /* no report yet since it was added or changed */
+	unsigned int vain; /* looks since something was to be reported */
 };
 
 struct rs_poller {
@@ -410,8 +413,8 @@ static uint32_t events_of(struct rs_socket *s, uint32_t events, uint32_t seen, b
 
 /*
  * Look at a watch from the ready list; its socket's lock is held. ret_event->events: what is to be
- * reported. Return: whether further waits shall look at it; only with @arm, and when nothing is to
- * be reported, they need not, for the CQ tells.
+ * reported. Return: whether further waits shall look at it; only with @arm, or when it had nothing
+ * for long, and when nothing is to be reported, they need not, for the CQ tells.
  */
 static bool watch_look(struct rs_watch *w, bool arm, struct epoll_event *ret_event)
 {
@@ -427,6 +430,8 @@ static bool watch_look(struct rs_watch *w, bool arm, struct epoll_event *ret_eve
 	ret_event->events = w->gone || w->parked ? 0 : events_of(s, events, w->seen, w->fresh);
 	w->seen = changes;
 	w->fresh = false;
+	w->vain = ret_event->events ? 0 : w->vain + 1;
+	arm |= w->vain >= VAIN_LOOKS;
 	if (ret_event->events && events & EPOLLONESHOT)
 		w->event.events &= ~EVENTS;
 	pthread_mutex_unlock(&p->lock);
