@@ -352,6 +352,37 @@ static void test_poll(void **state)
 	fake_free(f);
 }
 
+/* The slot stood on is the process's, those before it are the kernel's. */
+static void test_poll_ex(void **state)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct fake *f = fake_create();
+	struct ibv_cq_ex *ex = &f->cq.vcq.cq_ex;
+
+	siw_cq_ex_set_slots(&f->cq, IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_QP_NUM);
+	assert_int_equal(ibv_start_poll(ex, &attr), ENOENT);
+	complete(f, 0, SIW_OP_RECEIVE, SIW_WC_SUCCESS);
+	complete(f, 1, SIW_OP_SEND, SIW_WC_WR_FLUSH_ERR);
+	assert_int_equal(ibv_start_poll(ex, &attr), 0);
+	assert_int_equal(ex->wr_id, 0x88);
+	assert_int_equal(ibv_wc_read_opcode(ex), IBV_WC_RECV);
+	assert_int_equal(ibv_wc_read_byte_len(ex), 64);
+	assert_int_equal(ibv_wc_read_qp_num(ex), 5);
+	assert_int_equal(f->cq.slots[0].flags, SIW_WQE_VALID);
+	assert_int_equal(ibv_next_poll(ex), 0);
+	assert_int_equal(f->cq.slots[0].flags, 0);
+	assert_int_equal(ex->status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(ibv_next_poll(ex), ENOENT);
+	assert_int_equal(ex->wr_id, 0x89);
+	ibv_end_poll(ex);
+	assert_int_equal(f->cq.slots[1].flags, 0);
+	complete(f, 2, SIW_OP_READ, SIW_WC_SUCCESS);
+	assert_int_equal(ibv_start_poll(ex, &attr), 0);
+	assert_int_equal(ex->wr_id, 0x8a);
+	ibv_end_poll(ex);
+	fake_free(f);
+}
+
 static void test_arm(void **state)
 {
 	struct fake *f = fake_create();
@@ -384,6 +415,7 @@ int main(void)
 		cmocka_unit_test(test_doorbell),   cmocka_unit_test(test_withdraw),
 		cmocka_unit_test(test_recv),	   cmocka_unit_test(test_poll),
 		cmocka_unit_test(test_arm),	   cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_poll_ex),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

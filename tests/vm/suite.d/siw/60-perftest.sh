@@ -7,7 +7,7 @@ failed=0
 for program in "send_bw -e" "send_bw -s 100000 -I 60" "write_bw" "read_bw" "read_lat"; do
     # shellcheck disable=SC2086
     set -- $program
-    "$SUITE/../tools/cm-pair" "ib_$1" -R -F -n 50 "${@:2}" -- "ib_$1" -R -F -n 50 "${@:2}" 192.0.2.1 || failed=1
+    "$SUITE/../tools/cm-pair" -w 'Waiting for client' stdbuf -oL "ib_$1" -R -F -n 50 "${@:2}" -- "ib_$1" -R -F -n 50 "${@:2}" 192.0.2.1 || failed=1
     grep -q '^ *[0-9]\+ \+50 ' client.out || { echo "ib_$* measured nothing"; cat client.out; failed=1; }
 done
 exit $failed
