@@ -7,7 +7,7 @@ static void qp_show(struct mlx5_qp *qp, struct mlx5dv_qp *out)
 	const struct mlx5_bfreg *bfreg = qp->sq.bfreg;
 	uint64_t asked = out->comp_mask;
 
-	out->dbrec = qp->rq.record;
+	out->dbrec = qp->record;
 	out->sq.buf = qp->sq.ring;
 	out->sq.wqe_cnt = qp->sq.end > qp->sq.ring ? qp->sq.mask + 1 : 0;
 	out->sq.stride = MLX5_SEND_WQE_BB;
