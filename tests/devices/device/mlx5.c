@@ -283,6 +283,7 @@ static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	int r;
 
 	command_request(command, &q, sizeof(q));
+	model_settle();
 	if (q.cqe_size != cq->ring.stride || !*cqe || mlx_in_ring(cq) >= *cqe)
 		return EINVAL;
 	r = model_resize_cq(cq, bytes_power_of_two(*cqe + 1));
