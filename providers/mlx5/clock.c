@@ -90,3 +90,10 @@ int mlx5_clock_info_read(const struct mlx5_context *ctx, struct mlx5dv_clock_inf
 	}
 	return -EBUSY;
 }
+
+uint64_t mlx5_clock_info_period(const struct mlx5_context *ctx)
+{
+	const volatile struct mlx5_ib_clock_info *info = ctx->clock_info.base;
+
+	return info->overflow_period;
+}

@@ -170,6 +170,8 @@ void mlx5_close_context(struct verbs_context *vctx)
 {
 	struct mlx5_context *ctx = (struct mlx5_context *)vctx;
 
+	for (unsigned int i = 0; i < MLX5_FW_CAPS_COUNT; i++)
+		free(ctx->fw_caps[i]);
 	mlx5_uar_close(ctx);
 	kit_page_unmap(&ctx->clock);
 	kit_page_unmap(&ctx->clock_info);

@@ -85,28 +85,35 @@ static int dm_map(struct mlx5_dm *dm, uint64_t start, uint16_t page_index, size_
 	return 0;
 }
 
+/* Of another kind than ibv_alloc_dm()'s: the adapter's own, which this process does not see. */
+static bool is_hidden(const struct mlx5dv_alloc_dm_attr *dv)
+{
+	return dv && dv->type != MLX5DV_DM_TYPE_MEMIC;
+}
+
 int mlx5_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in)
 {
 	struct mlx5_dm *dm = (struct mlx5_dm *)vdm;
+	const struct mlx5dv_alloc_dm_attr *dv = in->dv;
 	struct verbs_alloc_dm request = *in;
 	uint16_t page_index = 0;
 	uint64_t start = 0;
 	const struct uverbs_attr attrs[] = {
 		uverbs_out(MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET, &start, sizeof(start)),
-		uverbs_out(MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, &page_index, sizeof(page_index)),
+		is_hidden(dv) ? uverbs_const(MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE, dv->type)
+			      : uverbs_out(MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, &page_index,
+					   sizeof(page_index)),
 	};
 	struct verbs_udata udata = { .attrs = attrs, .attr_count = ARRAY_SIZE(attrs) };
 	int r;
 
-	if (in->dv) {
-		verbs_err(vdm->dm.context,
-			  "mlx5dv_alloc_dm: only ibv_alloc_dm()'s memory is there");
-		return -EOPNOTSUPP;
-	}
 	request.udata = &udata;
 	r = uverbs_alloc_dm(vdm, &request);
 	if (r < 0)
 		return r;
+	dm->remote_va = start;
+	if (is_hidden(dv))
+		return 0;
 	r = dm_map(dm, start, page_index, in->attr->length);
 	if (r < 0)
 		uverbs_free_dm(vdm);
@@ -115,9 +122,14 @@ int mlx5_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in)
 
 int mlx5_free_dm(struct verbs_dm *vdm)
 {
+	struct mlx5_dm *dm = (struct mlx5_dm *)vdm;
 	int r = uverbs_free_dm(vdm);
 
-	if (!r)
-		kit_page_unmap(&((struct mlx5_dm *)vdm)->page);
-	return r;
+	if (r < 0)
+		return r;
+	kit_page_unmap(&dm->page);
+	for (unsigned int i = 0; i < dm->op_count; i++)
+		kit_page_unmap(&dm->op_pages[i]);
+	free(dm->op_pages);
+	return 0;
 }

@@ -74,6 +74,14 @@ struct mlx5_uar_page {
 	struct mlx5_bfreg *bfregs;
 };
 
+/* Groups of what the firmware can. */
+enum mlx5_fw_caps {
+	MLX5_FW_CAPS_GENERAL,
+	MLX5_FW_CAPS_CRYPTO,
+	MLX5_FW_CAPS_GENERAL_2,
+	MLX5_FW_CAPS_COUNT,
+};
+
 struct mlx5_context {
 	struct verbs_context vctx;
 	struct mlx5_ib_alloc_ucontext_resp info; /* as the kernel answered, checked */
@@ -98,11 +106,14 @@ struct mlx5_context {
 	unsigned int dedicated_count, shared_count;
 	char *cq_uar;		/* where completion queues ring */
 	int64_t cq_uar_page_id; /* -1: the kernel knows it */
+	uint64_t cq_uar_offset; /* where that page is mapped from */
 
 	struct kit_page clock,
 		clock_info; /* as the adapter, and the kernel, write them; or nothing */
 
 	struct dbrec_pool records;
+	struct kit_allocator allocator;	       /* of mlx5dv_set_context_attr() */
+	uint32_t *fw_caps[MLX5_FW_CAPS_COUNT]; /* answers of the firmware, once asked for */
 	struct idtable users; /* queue pairs, by the number that their completions carry */
 };
 
@@ -117,11 +128,24 @@ struct mlx5_dm {
 	struct verbs_dm vdm;
 	struct kit_page page;
 	char *bytes;
+	uint64_t remote_va;	   /* as the adapter calls its beginning */
+	struct kit_page *op_pages; /* where stores are operations, by mlx5dv_dm_map_op_addr() */
+	unsigned int op_count;
 };
 
 struct mlx5_pd {
 	struct verbs_pd vpd;
 	uint32_t pdn;
+};
+
+/* A key that a request describes: direct/umr.c. */
+struct mlx5_umr {
+	struct mlx5dv_mkey *mkey; /* NULL: none */
+	struct mlx5_wqe_umr_ctrl_seg *ctrl;
+	struct mlx5_wqe_mkey_context_seg *key;
+	unsigned int missing; /* setters before it is complete */
+	unsigned int list_bytes;
+	bool has_access, has_layout;
 };
 
 /* A send request, at its first basic block. */
@@ -195,6 +219,9 @@ struct mlx5_qp {
 	__be32 *record;
 	__be32 withheld[2]; /* where its receives are told of until the adapter may take them */
 	struct kit_buf buf;
+	struct mlx5dv_qp_ex dv;
+	struct mlx5_umr umr;
+	uint32_t wqe_bytes; /* of a send request, at most */
 };
 
 /*
@@ -267,7 +294,7 @@ int mlx5_uar_open(struct mlx5_context *ctx);
 void mlx5_uar_close(struct mlx5_context *ctx);
 struct mlx5_bfreg *mlx5_bfreg_get(struct mlx5_context *ctx);
 void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
-/* That of a thread domain. */
+/* That of a thread domain, or of a program. NULL with errno. */
 struct mlx5_bfreg *mlx5_bfreg_get_alone(struct mlx5_context *ctx);
 void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
 
@@ -276,6 +303,8 @@ void mlx5_clock_open(struct mlx5_context *ctx);
 int mlx5_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values);
 /* -EOPNOTSUPP: the kernel says nothing of it; -EBUSY: it is about to, for long. */
 int mlx5_clock_info_read(const struct mlx5_context *ctx, struct mlx5dv_clock_info *ret_info);
+/* Nanoseconds after which what was read no longer holds; of a context that has it. */
+uint64_t mlx5_clock_info_period(const struct mlx5_context *ctx);
 
 /* domain.c */
 int mlx5_alloc_td(struct ibv_td *td, const struct ibv_td_init_attr *attr);
@@ -288,14 +317,27 @@ int mlx5_dereg_mr(struct verbs_mr *mr);
 int mlx5_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in);
 int mlx5_free_dm(struct verbs_dm *vdm);
 
+/* A page of registers of its own; NULL with errno, and a line: none is to be had. */
+struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type);
+void mlx5_uar_page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page);
+
 /* cq.c */
 int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mlx5_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
 int mlx5_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void mlx5_cq_event(struct verbs_cq *vcq);
+/* What arming writes follows from its number and its events. */
+void mlx5_cq_arm_set(struct mlx_cq *cq);
 /* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
  * polls finds it. */
 void mlx5_cqs_clean(struct mlx5_qp *qp, bool gone);
+
+/* Bytes of an entry. */
+static inline uint32_t mlx5_cq_dv_size(const struct mlx5dv_cq_init_attr *dv)
+{
+	return dv && dv->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE ? dv->cqe_size
+								       : MLX5_CQE_SIZE_DEFAULT;
+}
 
 /* poll.c, cq_ex.c */
 int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
@@ -315,17 +357,33 @@ int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
 
 /* What a QP's rings are, in bytes and entries. */
 struct mlx5_qp_size {
+	uint32_t wqe_bytes; /* of a send request, at most */
 	uint32_t sq_bytes, sq_blocks, sq_max_post, max_inline;
 	uint32_t sq_ops, address_size, max_tso_header; /* as of mlx5_sq */
 	uint32_t rq_bytes, rq_count, rq_shift, rq_max_sge;
 };
-int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+/* @umr: requests describe keys */
+int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool umr,
 		 struct mlx5_qp_size *ret_size);
 
 /* send.c, wr.c, recv.c */
 int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr);
 void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops);
+/* For builders of direct verbs. NULL: the batch has failed. @wc_opcode: of the completion */
+struct mlx5_batch *mlx5_wr_begin(struct mlx5_qp *qp, uint8_t opcode, uint8_t opmod, __be32 imm,
+				 uint32_t wc_opcode);
+void mlx5_wr_finish(struct mlx5_qp *qp);
+/* The control segment is whole. */
+void mlx5_wr_finish_as_is(struct mlx5_qp *qp, unsigned int ds);
+/* Unless an earlier mistake has ended the batch. */
+void mlx5_wr_fail(struct mlx5_qp *qp, int error, const char *what, const char *why);
+/* direct/umr.c */
+int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+		     uint64_t ops);
+void mlx5_wr_set_dv_slots(struct mlx5_qp *qp, uint64_t ops);
+/* mw.c: IBV_ACCESS_ as a key has it */
+uint8_t mlx5_access_code(unsigned int access);
 int mlx5_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx5_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 

@@ -98,6 +98,7 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	qp->sq.mask = size->sq_blocks ? size->sq_blocks - 1 : 0;
 	qp->sq.max_post = size->sq_max_post;
 	qp->sq.max_inline = size->max_inline;
+	qp->wqe_bytes = size->wqe_bytes;
 	qp->sq.ops = size->sq_ops;
 	qp->sq.address_size = size->address_size;
 	qp->sq.max_tso_header = size->max_tso_header;
@@ -128,6 +129,39 @@ static int bfreg_accept(struct mlx5_qp *qp, uint32_t index)
 	return 0;
 }
 
+/* What mlx5dv_create_qp() adds, which it has checked. */
+static uint32_t dv_flags(const struct mlx5dv_qp_init_attr *dv)
+{
+	static const uint32_t flags[][2] = {
+		{ MLX5DV_QP_CREATE_TUNNEL_OFFLOADS, MLX5_QP_FLAG_TUNNEL_OFFLOADS },
+		{ MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC, MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC },
+		{ MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC, MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC },
+		{ MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE,
+		  MLX5_QP_FLAG_ALLOW_SCATTER_CQE | MLX5_QP_FLAG_SCATTER_CQE },
+		{ MLX5DV_QP_CREATE_PACKET_BASED_CREDIT_MODE,
+		  MLX5_QP_FLAG_PACKET_BASED_CREDIT_MODE },
+	};
+	uint32_t r = 0;
+
+	if (!dv || !(dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS))
+		return 0;
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++)
+		r |= dv->create_flags & flags[i][0] ? flags[i][1] : 0;
+	return r;
+}
+
+static uint64_t dv_ops(const struct mlx5dv_qp_init_attr *dv)
+{
+	return dv && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS ? dv->send_ops_flags
+									     : 0;
+}
+
+static bool dv_umr(const struct mlx5dv_qp_init_attr *dv)
+{
+	return dv_ops(dv) & (MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST |
+			     MLX5DV_QP_EX_WITH_MKEY_CONFIGURE);
+}
+
 static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		     const struct mlx5_qp_size *size)
 {
@@ -140,6 +174,7 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		.sq_wqe_count = size->sq_blocks,
 		.rq_wqe_count = size->rq_count,
 		.rq_wqe_shift = size->rq_shift,
+		.flags = dv_flags(in->dv),
 		.uidx = qp->uidx,
 		.sq_buf_addr = is_raw(qp) ? (uintptr_t)qp->sq_buf.base : 0,
 		.ece_options = ece ? ECE_ASK : 0,
@@ -250,7 +285,7 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	if (!r && in->attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
 		return mlx5_create_rss_qp(qp, in);
 	if (!r)
-		r = mlx5_qp_size(ctx, in->attr, &size);
+		r = mlx5_qp_size(ctx, in->attr, dv_umr(in->dv), &size);
 	if (r < 0)
 		return r;
 	qp_link(qp, in->attr);
@@ -269,6 +304,7 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 		mlx5_wr_set_slots(qp, in->attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS
 					      ? in->attr->send_ops_flags
 					      : 0);
+		mlx5_wr_set_dv_slots(qp, dv_ops(in->dv));
 	}
 	return 0;
 }

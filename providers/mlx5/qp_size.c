@@ -25,14 +25,14 @@ static uint32_t address_size(enum ibv_qp_type type)
 }
 
 /* Without the address. */
-static uint32_t head_size(const struct ibv_qp_init_attr_ex *attr)
+static uint32_t head_size(const struct ibv_qp_init_attr_ex *attr, bool umr)
 {
 	bool told = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	uint64_t ops = told ? attr->send_ops_flags : ~0ull;
 
 	if (attr->qp_type == IBV_QPT_UD || attr->qp_type == IBV_QPT_RAW_PACKET)
 		return HEAD_SEND;
-	if (ops & (IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV))
+	if (umr || ops & (IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV))
 		return HEAD_UMR;
 	if (ops & (IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD))
 		return HEAD_ATOMIC;
@@ -78,11 +78,11 @@ static int refuse(struct mlx5_context *ctx, const char *what, uint64_t value, ui
 	return -EINVAL;
 }
 
-static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool umr,
 		   struct mlx5_qp_size *size)
 {
 	uint32_t limit = ctx->info.max_sq_desc_sz, address = address_size(attr->qp_type);
-	uint32_t head = head_size(attr) + address;
+	uint32_t head = head_size(attr, umr) + address;
 	uint32_t fixed = head + ROUND_UP(tso_header(attr), MLX_SEGMENT);
 	const struct ibv_qp_cap *cap = &attr->cap;
 	uint64_t inlined = 0, wqe, bytes;
@@ -113,6 +113,7 @@ static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 	size->sq_blocks = bytes / MLX5_SEND_WQE_BB;
 	size->sq_max_post = bytes / wqe;
 	size->max_inline = wqe - head - INLINE_HEAD;
+	size->wqe_bytes = wqe;
 	return 0;
 }
 
@@ -139,11 +140,11 @@ static int rq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 	return 0;
 }
 
-int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool umr,
 		 struct mlx5_qp_size *ret_size)
 {
 	struct mlx5_qp_size size = {};
-	int r = sq_size(ctx, attr, &size);
+	int r = sq_size(ctx, attr, umr, &size);
 
 	if (!r)
 		r = rq_size(ctx, attr, &size);

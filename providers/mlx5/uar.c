@@ -120,9 +120,9 @@ static int page_make(struct mlx5_context *ctx, struct mlx5_uar_page *page,
 	return 0;
 }
 
-/* NULL with a line when the kernel makes none. */
-static struct mlx5_uar_page *page_new(struct mlx5_context *ctx,
-				      enum mlx5_ib_uapi_uar_alloc_type type)
+/* NULL with errno and a line when the kernel makes none. With the lock, once the context is open.
+ */
+static struct mlx5_uar_page *page_new(struct mlx5_context *ctx, uint32_t type)
 {
 	struct mlx5_uar_page *page = calloc(1, sizeof(*page));
 	int r = page ? page_make(ctx, page, type) : -ENOMEM;
@@ -130,6 +130,7 @@ static struct mlx5_uar_page *page_new(struct mlx5_context *ctx,
 	if (r < 0) {
 		verbs_err(&ctx->vctx.context, "no page of doorbells: %s", strerror(-r));
 		free(page);
+		errno = -r;
 		return NULL;
 	}
 	LIST_INSERT_HEAD(&ctx->uar_pages, page, entry);
@@ -278,7 +279,37 @@ static int dynamic_open(struct mlx5_context *ctx)
 		return -ENOMEM;
 	ctx->cq_uar = page->base;
 	ctx->cq_uar_page_id = page->page_id;
+	ctx->cq_uar_offset = page->mmap_offset;
 	return 0;
+}
+
+/* ---- of a program */
+
+struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type)
+{
+	struct mlx5_uar_page *page;
+
+	pthread_mutex_lock(&ctx->uar_lock);
+	page = page_new(ctx, type);
+	pthread_mutex_unlock(&ctx->uar_lock);
+	return page;
+}
+
+static void page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page)
+{
+	LIST_REMOVE(page, entry);
+	munmap(page->base, page->length);
+	if (!page->legacy)
+		page_destroy(ctx, page->handle);
+	free(page->bfregs);
+	free(page);
+}
+
+void mlx5_uar_page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page)
+{
+	pthread_mutex_lock(&ctx->uar_lock);
+	page_free(ctx, page);
+	pthread_mutex_unlock(&ctx->uar_lock);
 }
 
 int mlx5_uar_open(struct mlx5_context *ctx)
@@ -305,15 +336,7 @@ void mlx5_uar_close(struct mlx5_context *ctx)
 		munmap(ctx->pages[i], ctx->page_size);
 	free(ctx->pages);
 	free(ctx->bfregs);
-	while (!LIST_EMPTY(&ctx->uar_pages)) {
-		struct mlx5_uar_page *page = LIST_FIRST(&ctx->uar_pages);
-
-		LIST_REMOVE(page, entry);
-		munmap(page->base, page->length);
-		if (!page->legacy)
-			page_destroy(ctx, page->handle);
-		free(page->bfregs);
-		free(page);
-	}
+	while (!LIST_EMPTY(&ctx->uar_pages))
+		page_free(ctx, LIST_FIRST(&ctx->uar_pages));
 	pthread_mutex_destroy(&ctx->uar_lock);
 }

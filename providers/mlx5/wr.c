@@ -582,3 +582,44 @@ void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops)
 	if (send_ops & IBV_QP_EX_WITH_BIND_MW)
 		ex->wr_bind_mw = wr_bind_mw;
 }
+
+/* ---- for direct verbs */
+
+void mlx5_wr_fail(struct mlx5_qp *qp, int error, const char *what, const char *why)
+{
+	struct mlx5_batch *batch = &qp->sq.batch;
+
+	if (!batch->error) {
+		verbs_err(qp->vqp.qp.context, "qp 0x%x: %s: %s", qp->vqp.qp.qp_num, what, why);
+		batch->error = error;
+	}
+	batch->ctrl = NULL;
+}
+
+struct mlx5_batch *mlx5_wr_begin(struct mlx5_qp *qp, uint8_t opcode, uint8_t opmod, __be32 imm,
+				 uint32_t wc_opcode)
+{
+	struct ibv_qp_ex *qp_ex = &qp->vqp.qp_ex;
+	struct mlx5_batch *batch = wr_begin(qp_ex, wc_opcode);
+
+	if (!batch)
+		return NULL;
+	wr_head(qp_ex, opcode, imm);
+	batch->ctrl->opmod_idx_opcode |= htobe32((uint32_t)opmod << 24);
+	batch->missing = 0;
+	return batch;
+}
+
+void mlx5_wr_finish(struct mlx5_qp *qp)
+{
+	wr_finish(qp);
+}
+
+void mlx5_wr_finish_as_is(struct mlx5_qp *qp, unsigned int ds)
+{
+	__be32 qpn_ds = qp->sq.batch.ctrl->qpn_ds;
+
+	qp->sq.batch.ds = ds;
+	wr_finish(qp);
+	((struct mlx5_wqe_ctrl_seg *)qp->sq.batch.last)->qpn_ds = qpn_ds;
+}

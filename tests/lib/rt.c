@@ -72,6 +72,13 @@ const char *rt_log_text(void)
 	return text;
 }
 
+static unsigned int case_seconds(void)
+{
+	const char *text = getenv("RT_SECONDS");
+
+	return text ? atoi(text) : RT_SECONDS;
+}
+
 static int case_wait(const struct rt_case *c, pid_t pid)
 {
 	int status;
@@ -80,7 +87,7 @@ static int case_wait(const struct rt_case *c, pid_t pid)
 		if (errno != EINTR)
 			return 1;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		printf("  still running after %d seconds\n", RT_SECONDS);
+		printf("  still running after %u seconds\n", case_seconds());
 	else if (WIFSIGNALED(status))
 		printf("  killed by signal %d (%s)\n", WTERMSIG(status),
 		       strsignal(WTERMSIG(status)));
@@ -124,7 +131,7 @@ static int case_run(const struct rt_case *c)
 		FAIL("fork: %m");
 	if (pid)
 		return case_wait(c, pid);
-	alarm(RT_SECONDS);
+	alarm(case_seconds());
 	case_body(c);
 	fflush(stdout);
 	exit(0);

@@ -96,6 +96,9 @@ struct completion {
 	const struct ibv_wc *wc;
 };
 
+/* A transition, as MODIFY_QP makes it. */
+int qp_modify(struct object *qp, const struct ib_uverbs_modify_qp *q);
+
 struct device {
 	const char *name, *ibdev, *modalias;
 	uint32_t vendor_id, part_id;
@@ -127,6 +130,8 @@ struct device {
 	int (*create_ah)(struct object *ah, const struct ib_uverbs_ah_attr *q,
 			 struct command *command);
 	void (*destroy)(struct object *object); /* before it goes */
+	/* An event of what a command of the device's own has made: IBV_EVENT_. */
+	void (*async_event)(const struct object *object, int event);
 	int (*alloc_dm)(struct object *dm, uint32_t log_align, struct ib_uverbs_ioctl_hdr *call);
 	/* A method of the device's own objects: EPROTONOSUPPORT when it has none. */
 	int (*method)(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hdr *call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mlx5: ConnectX. What its kernel driver answers, and completions; its work requests are in
  * mlx5_wqe.c. */
-#include "tests/devices/device/mlx5.h"
+#include "tests/devices/device/mlx5_devx.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -454,11 +454,15 @@ static int method(uint16_t object, uint16_t method_id, struct ib_uverbs_ioctl_hd
 	uint64_t type = 0;
 
 	if (!is_dynamic() || object != MLX5_IB_OBJECT_UAR)
-		return EPROTONOSUPPORT;
+		return mlx5_devx_method(object, method_id, call);
 	if (method_id == MLX5_IB_METHOD_UAR_OBJ_DESTROY) {
 		trace_line("UAR_DESTROY %s", object_name(OBJECT_PRIVATE, call->attrs[0].data));
 		object_free(object_find(OBJECT_PRIVATE, call->attrs[0].data));
 		return 0;
+	}
+	if (fault_of("UAR_ALLOC")) {
+		trace_line("UAR_ALLOC fails on demand");
+		return ENOMEM;
 	}
 	uar = object_new(OBJECT_PRIVATE);
 	if (!uar)
@@ -561,22 +565,22 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 	return receive ? index : qp->sq.cursor;
 }
 
-#define COMMON                                                                                     \
-	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00",    \
-	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,        \
-	.link_layer = IBV_LINK_LAYER_ETHERNET,                                                     \
-	.fields = { [REQUEST_CONTEXT] = context_fields, [REQUEST_CQ] = cq_fields,                  \
-		    [REQUEST_RESIZE] = resize_fields,	[REQUEST_QP] = qp_fields,                  \
-		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields,                \
-		    [REQUEST_WQ] = wq_fields,		[REQUEST_QP_TABLE] = table_fields },       \
-	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,            \
-	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                    \
-	.create_srq = create_srq, .create_wq = create_wq, .create_ah = create_ah,                  \
-	.method = method, .region = region, .query_device_ex = query_device_ex,                    \
-	.alloc_dm = alloc_dm, .mapped = mapped, .unmapped = mlx5_clock_unmapped,                   \
-	.tick = mlx5_clock_tick, .stored = stored, .next_send = mlx5_next_send,                    \
-	.next_receive = mlx5_next_receive, .room = mlx_room, .complete = complete, .armed = armed, \
-	.traced_id = traced_id, .traced_note = mlx5_note_of
+#define COMMON                                                                                  \
+	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00", \
+	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,     \
+	.link_layer = IBV_LINK_LAYER_ETHERNET,                                                  \
+	.fields = { [REQUEST_CONTEXT] = context_fields, [REQUEST_CQ] = cq_fields,               \
+		    [REQUEST_RESIZE] = resize_fields,	[REQUEST_QP] = qp_fields,               \
+		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields,             \
+		    [REQUEST_WQ] = wq_fields,		[REQUEST_QP_TABLE] = table_fields },    \
+	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,         \
+	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
+	.create_srq = create_srq, .create_wq = create_wq, .create_ah = create_ah,               \
+	.method = method, .region = region, .async_event = firmware_event,                      \
+	.query_device_ex = query_device_ex, .alloc_dm = alloc_dm, .mapped = mapped,             \
+	.unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick, .stored = stored,             \
+	.next_send = mlx5_next_send, .next_receive = mlx5_next_receive, .room = mlx_room,       \
+	.complete = complete, .armed = armed, .traced_id = traced_id, .traced_note = mlx5_note_of
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */

@@ -61,6 +61,13 @@ struct ibv_mr *model_find_mr(uint32_t lkey)
 	return mr ? mr->backend.mr : NULL;
 }
 
+uint32_t model_ring_key(struct object *qp, void *ring, size_t length)
+{
+	if (!qp->ring_region)
+		qp->ring_region = ibv_reg_mr(qp->pd->backend.pd, ring, length, 0);
+	return qp->ring_region ? qp->ring_region->lkey : 0;
+}
+
 /* A window keeps its key but for the lowest byte, which each binding chooses. */
 struct ibv_mw *model_find_mw(uint32_t rkey)
 {

@@ -52,6 +52,8 @@ int model_advise_mr(struct object *pd, unsigned advice, unsigned flags,
 uint32_t model_null_lkey(struct object *pd);
 struct ibv_mw *model_find_mw(uint32_t rkey);
 struct ibv_mr *model_find_mr(uint32_t lkey);
+/* A key of the memory of a QP's send ring; 0: none is to be had. */
+uint32_t model_ring_key(struct object *qp, void *ring, size_t length);
 
 /* cq.c */
 int model_create_cq(struct object *cq, uint32_t entries);

@@ -232,7 +232,11 @@ int model_destroy(struct object *object)
 		return 0;
 	pass_async_events(); /* no event may name it afterwards */
 	r = destroy(object);
-	if (!r)
-		object->backend.any = NULL;
-	return r;
+	if (r)
+		return r;
+	object->backend.any = NULL;
+	if (object->ring_region)
+		ibv_dereg_mr(object->ring_region);
+	object->ring_region = NULL;
+	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Methods with typed attributes. Those that exist as struct commands as well become these. */
+#include "tests/devices/shim/attribute.h"
 #include "tests/devices/shim/handlers.h"
 
 #include <errno.h>
@@ -7,53 +8,6 @@
 #include <string.h>
 #include "tests/devices/model/model.h"
 #include "tests/devices/shim/trace.h"
-
-static struct ib_uverbs_attr *find(struct ib_uverbs_ioctl_hdr *call, uint16_t id)
-{
-	for (int i = 0; i < call->num_attrs; i++) {
-		if (call->attrs[i].attr_id == id)
-			return &call->attrs[i];
-	}
-	return NULL;
-}
-
-/* Input of up to eight bytes is in the attribute itself. */
-static const void *input(const struct ib_uverbs_attr *attr)
-{
-	if (!attr)
-		return NULL;
-	return attr->len <= sizeof(attr->data) ? (const void *)&attr->data
-					       : (const void *)(uintptr_t)attr->data;
-}
-
-static uint64_t number(struct ib_uverbs_ioctl_hdr *call, uint16_t id)
-{
-	const struct ib_uverbs_attr *attr = find(call, id);
-	uint64_t value = 0;
-
-	if (attr)
-		memcpy(&value, input(attr),
-		       attr->len && attr->len < sizeof(value) ? attr->len : sizeof(value));
-	return value;
-}
-
-static void output(struct ib_uverbs_ioctl_hdr *call, uint16_t id, const void *bytes, size_t length)
-{
-	struct ib_uverbs_attr *attr = find(call, id);
-
-	if (!attr)
-		return;
-	memcpy((void *)(uintptr_t)attr->data, bytes, length < attr->len ? length : attr->len);
-	attr->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
-}
-
-static void output_handle(struct ib_uverbs_ioctl_hdr *call, uint16_t id, uint32_t handle)
-{
-	struct ib_uverbs_attr *attr = find(call, id);
-
-	if (attr)
-		attr->data = handle;
-}
 
 static void driver_part(struct ib_uverbs_ioctl_hdr *call, struct command *ret)
 {

@@ -38,6 +38,7 @@ struct queue {
 	volatile uint32_t *record; /* what the process says in memory: doorbell records */
 	uint32_t consumed;	   /* entries, free-running */
 	uint32_t cursor;	   /* the device's own: where a linked ring goes on */
+	bool cyclic;		   /* an SRQ's: no list */
 };
 
 /* A CQ that the process has armed. */
@@ -53,6 +54,7 @@ struct object {
 	uint32_t number; /* QPN, CQN, SRQN, PDN, lkey */
 	uint32_t rkey;
 	uint64_t user_handle;
+	bool by_device; /* made by a command of the device's own */
 	uint64_t length; /* of device memory */
 
 	struct object *pd, *send_cq, *recv_cq, *srq, *table, *xrcd,
@@ -66,6 +68,7 @@ struct object {
 	bool was_init; /* since it was in RESET */
 	uint32_t qkey;
 
+	struct ibv_mr *ring_region; /* of the model; NULL: not needed so far */
 	struct ibv_mr *null_mr; /* a PD's, of the model */
 
 	struct ibv_ah_attr address; /* an AH's */

@@ -153,18 +153,10 @@ static struct ib_uverbs_modify_qp named(const struct ib_uverbs_modify_qp *q)
 	return n;
 }
 
-int handle_modify_qp(struct command *c)
+int qp_modify(struct object *qp, const struct ib_uverbs_modify_qp *q)
 {
-	const struct ib_uverbs_modify_qp *q = c->in;
-	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
-	struct ib_uverbs_modify_qp n = named(q);
-	int r;
+	int r = model_modify_qp(qp, q);
 
-	if (!qp)
-		return EINVAL;
-	trace_modify(device->loose_modify ? &n : q);
-	command_trace(REQUEST_MODIFY, c);
-	r = model_modify_qp(qp, q);
 	if (r || !(q->attr_mask & IBV_QP_STATE))
 		return r;
 	qp->state = q->qp_state;
@@ -172,6 +164,19 @@ int handle_modify_qp(struct command *c)
 	if (qp->state == IBV_QPS_RESET)
 		qp->sq.consumed = qp->rq.consumed = qp->rq.cursor = 0;
 	return 0;
+}
+
+int handle_modify_qp(struct command *c)
+{
+	const struct ib_uverbs_modify_qp *q = c->in;
+	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
+	struct ib_uverbs_modify_qp n = named(q);
+
+	if (!qp)
+		return EINVAL;
+	trace_modify(device->loose_modify ? &n : q);
+	command_trace(REQUEST_MODIFY, c);
+	return qp_modify(qp, q);
 }
 
 int handle_modify_qp_ex(struct command *c)

@@ -40,6 +40,8 @@ int event_async_new(int *ret_fd);
 /* Whether this is the process's end of a channel; without the lock. */
 bool event_has(int fd);
 void event_close(int fd);
+/* A record for who reads the channel. */
+void event_write(int reader, const void *record, size_t length);
 void event_completion(struct object *cq);
 void event_async(struct object *object, int event);
 /* Whether the CQ's channel has an event that the process has not read. */
