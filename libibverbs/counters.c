@@ -73,9 +73,8 @@ int verbs_slot_attach_counters(struct ibv_counters *counters, struct ibv_counter
 			  to_vcounters(counters)->handle, verb, attr->comp_mask);
 		return ret_int(-EOPNOTSUPP);
 	}
-	if (!flow)
-		return ret_int(explain_null(verb, "flow"));
-	if (verbs_is_foreign(ctx, flow->context)) {
+	/* Without one it is of the flow that names these counters in a specification. */
+	if (flow && verbs_is_foreign(ctx, flow->context)) {
 		verbs_err(ctx, "counters %u: %s: the flow belongs to another context",
 			  to_vcounters(counters)->handle, verb);
 		return ret_int(-EINVAL);

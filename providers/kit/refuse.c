@@ -17,6 +17,7 @@ static const int fault_errno[KIT_FAULT_COUNT] = {
 	[KIT_FAULT_BIND_WR] = EINVAL,	  [KIT_FAULT_AH] = EINVAL,
 	[KIT_FAULT_NO_BUILDER] = EINVAL,  [KIT_FAULT_SEND_FLAGS] = EINVAL,
 	[KIT_FAULT_UNSIGNALED] = EINVAL,  [KIT_FAULT_SETTER] = EINVAL,
+	[KIT_FAULT_HEADER] = EINVAL,
 };
 
 static const char *const state_names[] = {
@@ -140,6 +141,11 @@ static void send_text(const struct ibv_qp *qp, enum kit_fault fault, uint64_t va
 		snprintf(text, size,
 			 "the device completes each request: IBV_SEND_SIGNALED is needed, or a QP "
 			 "with sq_sig_all");
+		break;
+	case KIT_FAULT_HEADER:
+		snprintf(text, size,
+			 "the packet is shorter than what the device wants to see of it, or its "
+			 "headers and data exceed what the device can cut");
 		break;
 	case KIT_FAULT_SETTER:
 		snprintf(text, size,

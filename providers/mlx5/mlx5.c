@@ -4,7 +4,6 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
-#include "providers/kit/qp.h"
 #include "providers/mlx5/mlx5.h"
 
 static const struct verbs_ops mlx5_ops = {
@@ -61,7 +60,7 @@ static const struct verbs_ops mlx5_ops = {
 	.create_qp = mlx5_create_qp,
 	.open_qp = mlx5_open_qp,
 	.modify_qp = mlx5_modify_qp,
-	.query_qp = kit_query_qp,
+	.query_qp = mlx5_query_qp,
 	.destroy_qp = mlx5_destroy_qp,
 	.set_ece = mlx5_set_ece,
 	.query_ece = mlx5_query_ece,
@@ -70,6 +69,19 @@ static const struct verbs_ops mlx5_ops = {
 
 	.create_ah = mlx5_create_ah,
 	.destroy_ah = mlx5_destroy_ah,
+
+	.create_wq = mlx5_create_wq,
+	.modify_wq = mlx5_modify_wq,
+	.destroy_wq = mlx5_destroy_wq,
+	.create_rwq_ind_table = mlx5_create_rwq_ind_table,
+	.destroy_rwq_ind_table = uverbs_destroy_rwq_ind_table,
+
+	.create_flow = mlx5_create_flow,
+	.destroy_flow = mlx5_destroy_flow,
+	.create_counters = mlx5_create_counters,
+	.destroy_counters = mlx5_destroy_counters,
+	.attach_counters_point_flow = mlx5_attach_counters,
+	.read_counters = uverbs_read_counters,
 
 	.attach_mcast = uverbs_attach_mcast,
 	.detach_mcast = uverbs_detach_mcast,
@@ -89,6 +101,9 @@ static const struct verbs_provider mlx5_provider = {
 		.cq = sizeof(struct mlx_cq),
 		.srq = sizeof(struct mlx5_srq),
 		.qp = sizeof(struct mlx5_qp),
+		.wq = sizeof(struct mlx5_wq),
+		.flow = sizeof(struct mlx5_flow),
+		.counters = sizeof(struct mlx5_counters),
 		.ah = sizeof(struct mlx5_ah),
 	},
 	.ops = &mlx5_ops,

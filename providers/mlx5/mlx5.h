@@ -91,6 +91,7 @@ struct mlx5_context {
 	uint32_t total_bfregs;
 	uint32_t low_latency_bfregs;
 	bool atomics;
+	bool raw_csum; /* of raw packets the adapter makes the checksums */
 	uint8_t link_layer[MLX5_PORTS_KNOWN];
 	uint8_t port_flags[MLX5_PORTS_KNOWN];
 
@@ -154,6 +155,18 @@ struct mlx5_sq_slot {
 	uint32_t opcode; /* of the completion, where the adapter's does not tell: IBV_WC_ */
 };
 
+/*
+ * A packet: @sges, with the device's checksums or not. @header: what is put in front of each piece
+ * of @mss bytes of it, or NULL.
+ */
+struct mlx5_raw {
+	const struct ibv_sge *sges;
+	size_t num_sge;
+	const void *header;
+	uint16_t header_size, mss;
+	bool csum, inlined;
+};
+
 struct mlx5_sq {
 	struct spinlock lock;
 	uint8_t fence;	/* of the next request; MLX5_WQE_CTRL_ */
@@ -166,6 +179,7 @@ struct mlx5_sq {
 	uint32_t head;	   /* requests posted */
 	uint32_t max_post;
 	uint32_t max_inline;
+	uint32_t max_tso_header;
 	uint32_t address_size; /* bytes that say where a request goes to, behind its control segment
 				*/
 	char *ring, *end;
@@ -183,6 +197,7 @@ struct mlx5_sq {
 		char *seg; /* where its data go */
 		unsigned int ds;
 		unsigned int missing; /* setters before it is complete */
+		struct mlx5_raw raw;  /* of a raw packet: what is known before its data */
 	} batch;
 	atomic_uint tail; /* requests completed; written by who polls */
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
@@ -198,7 +213,11 @@ struct mlx5_qp {
 	uint32_t ece;	   /* as the kernel granted */
 	uint32_t ece_next; /* to ask for with the next transition */
 	bool ece_pending;
-	bool bfreg_lent; /* the thread domain's */
+	bool bfreg_lent;       /* the thread domain's */
+	bool rss;	       /* it receives through a table, and has nothing of this */
+	struct kit_buf sq_buf; /* of a raw packet queue pair, whose rings are apart */
+	__be32 *record;
+	__be32 withheld[2]; /* where its receives are told of until the adapter may take them */
 	struct kit_buf buf;
 	struct mlx5dv_qp_ex dv;
 	struct mlx5_umr umr;
@@ -206,8 +225,8 @@ struct mlx5_qp {
 };
 
 /*
- * What completions of an XRC SRQ name, in the place of a queue pair. It has one send slot, for an
- * adapter that says it sent something.
+ * What completions of an XRC SRQ or a work queue name, in the place of a queue pair. It has one
+ * send slot, for an adapter that says it sent something.
  */
 struct mlx5_user {
 	struct mlx5_qp qp;
@@ -217,6 +236,25 @@ struct mlx5_user {
 struct mlx5_srq {
 	struct mlx_srq srq;
 	struct mlx5_user *user; /* of an XRC SRQ; else NULL */
+};
+
+struct mlx5_wq {
+	struct verbs_wq vwq;
+	struct mlx5_user user; /* with the ring */
+};
+
+/* @lock: protects the rest. @flows: that count with it; then what is counted stays */
+struct mlx5_counters {
+	struct verbs_counters vcounters;
+	pthread_mutex_t lock;
+	struct mlx5_ib_flow_counters_desc *descs;
+	uint32_t count;
+	uint32_t flows;
+};
+
+struct mlx5_flow {
+	struct ibv_flow flow;
+	struct mlx5_counters *counters; /* or NULL */
 };
 
 struct mlx5_ah {
@@ -312,6 +350,7 @@ void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
 int mlx5_destroy_qp(struct verbs_qp *vqp);
+int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece);
 int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
@@ -320,7 +359,7 @@ int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
 struct mlx5_qp_size {
 	uint32_t wqe_bytes; /* of a send request, at most */
 	uint32_t sq_bytes, sq_blocks, sq_max_post, max_inline;
-	uint32_t sq_ops, address_size; /* as of mlx5_sq */
+	uint32_t sq_ops, address_size, max_tso_header; /* as of mlx5_sq */
 	uint32_t rq_bytes, rq_count, rq_shift, rq_max_sge;
 };
 /* @umr: requests describe keys */
@@ -351,6 +390,22 @@ int mlx5_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 /* srq.c */
 int mlx5_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in);
 int mlx5_destroy_srq(struct verbs_srq *vsrq);
+
+/* wq.c */
+int mlx5_create_wq(struct verbs_wq *vwq, const struct verbs_create_wq *in);
+int mlx5_modify_wq(struct verbs_wq *vwq, const struct verbs_modify_wq *in);
+int mlx5_destroy_wq(struct verbs_wq *vwq);
+int mlx5_create_rwq_ind_table(struct ibv_rwq_ind_table *table,
+			      const struct verbs_create_rwq_ind_table *in);
+int mlx5_create_rss_qp(struct mlx5_qp *qp, const struct verbs_create_qp *in);
+
+/* flow.c */
+int mlx5_create_flow(struct ibv_flow *ibflow, const struct verbs_create_flow *in);
+int mlx5_destroy_flow(struct ibv_flow *ibflow);
+int mlx5_create_counters(struct verbs_counters *vcounters, const struct verbs_create_counters *in);
+int mlx5_destroy_counters(struct verbs_counters *vcounters);
+int mlx5_attach_counters(struct verbs_counters *vcounters,
+			 const struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);
 
 /* ah.c */
 int mlx5_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in);

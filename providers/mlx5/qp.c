@@ -2,16 +2,22 @@
 /* Queue pairs: two rings in one buffer, what is kept beside them, and a register. */
 #include <string.h>
 
+#include "providers/kit/qp.h"
 #include "providers/mlx5/cqe.h"
 
 enum {
+	RAW_FLAGS = IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING |
+		    IBV_QP_CREATE_PCI_WRITE_END_PADDING,
 	ECE_ASK = 0x10000000,
 };
 
 static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
+	bool raw = attr->qp_type == IBV_QPT_RAW_PACKET;
 	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
-			 IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+			 IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+			 IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH |
+			 (raw ? IBV_QP_INIT_ATTR_MAX_TSO_HEADER : 0);
 
 	if (!comp_mask_ok(attr->comp_mask, known)) {
 		verbs_err(ctx,
@@ -19,7 +25,8 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 			  attr->comp_mask & ~known, known);
 		return -EOPNOTSUPP;
 	}
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags) {
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	    attr->create_flags & ~(raw ? RAW_FLAGS : 0)) {
 		verbs_err(ctx, "ibv_create_qp_ex: create_flags 0x%x are not supported",
 			  attr->create_flags);
 		return -EOPNOTSUPP;
@@ -30,14 +37,33 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 	case IBV_QPT_UD:
 	case IBV_QPT_XRC_SEND:
 	case IBV_QPT_XRC_RECV:
+	case IBV_QPT_RAW_PACKET:
 		return mlx5_wr_check(ctx, attr);
 	default:
 		verbs_err(
 			ctx,
-			"ibv_create_qp: QP type %d is not supported (RC, UC, UD and both of XRC are)",
+			"ibv_create_qp: QP type %d is not supported (RC, UC, UD, XRC and raw packet are)",
 			attr->qp_type);
 		return -EOPNOTSUPP;
 	}
+}
+
+static bool is_raw(const struct mlx5_qp *qp)
+{
+	return qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET;
+}
+
+/* One piece for both rings, receives first; those of raw packets are two objects to the adapter. */
+static int memory_alloc(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
+{
+	struct verbs_pd *pd = to_vpd(qp->vqp.qp.pd);
+	int r;
+
+	if (!is_raw(qp))
+		return kit_buf_alloc_in(&qp->buf, (size_t)size->rq_bytes + size->sq_bytes, NULL, pd,
+					MLX5_MEMORY_QP);
+	r = kit_buf_alloc_in(&qp->buf, size->rq_bytes, NULL, pd, MLX5_MEMORY_QP);
+	return r ? r : kit_buf_alloc_in(&qp->sq_buf, size->sq_bytes, NULL, pd, MLX5_MEMORY_QP);
 }
 
 /* Memory of the rings and beside them; what is not needed has one entry, so that a mask of 0 is
@@ -49,11 +75,10 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 
 	qp->sq.slots = calloc(max_of(size->sq_blocks, 1u), sizeof(*qp->sq.slots));
 	qp->rq.wr_ids = calloc(max_of(size->rq_count, 1u), sizeof(*qp->rq.wr_ids));
-	qp->rq.record = dbrec_alloc(&ctx->records);
-	if (!qp->sq.slots || !qp->rq.wr_ids || !qp->rq.record)
+	qp->rq.record = qp->record = dbrec_alloc(&ctx->records);
+	if (!qp->sq.slots || !qp->rq.wr_ids || !qp->record)
 		return -ENOMEM;
-	r = kit_buf_alloc_in(&qp->buf, (size_t)size->rq_bytes + size->sq_bytes, NULL,
-			     to_vpd(qp->vqp.qp.pd), MLX5_MEMORY_QP);
+	r = memory_alloc(qp, size);
 	if (r < 0)
 		return r;
 	qp->rq.ring = qp->buf.base;
@@ -62,8 +87,13 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	qp->rq.max_post = size->rq_count;
 	qp->rq.wqe_sge = size->rq_max_sge;
 	qp->rq.max_sge = -1;
-	qp->sq.record = qp->rq.record + MLX5_SND_DBR;
-	qp->sq.ring = (char *)qp->buf.base + size->rq_bytes;
+	qp->sq.record = qp->record + MLX5_SND_DBR;
+	if (is_raw(qp)) {
+		qp->rq.record = qp->withheld;
+		qp->sq.ring = qp->sq_buf.base;
+	} else {
+		qp->sq.ring = (char *)qp->buf.base + size->rq_bytes;
+	}
 	qp->sq.end = qp->sq.ring + size->sq_bytes;
 	qp->sq.mask = size->sq_blocks ? size->sq_blocks - 1 : 0;
 	qp->sq.max_post = size->sq_max_post;
@@ -71,6 +101,7 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	qp->wqe_bytes = size->wqe_bytes;
 	qp->sq.ops = size->sq_ops;
 	qp->sq.address_size = size->address_size;
+	qp->sq.max_tso_header = size->max_tso_header;
 	qp->sq.max_sge = -1;
 	return 0;
 }
@@ -78,7 +109,8 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 static void rings_free(struct mlx5_qp *qp)
 {
 	kit_buf_free(&qp->buf);
-	dbrec_free(&to_mctx(qp->vqp.qp.context)->records, qp->rq.record);
+	kit_buf_free(&qp->sq_buf);
+	dbrec_free(&to_mctx(qp->vqp.qp.context)->records, qp->record);
 	free(qp->rq.wr_ids);
 	free(qp->sq.slots);
 }
@@ -138,12 +170,13 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 	struct mlx5_ib_create_qp_resp resp = {};
 	struct mlx5_ib_create_qp cmd = {
 		.buf_addr = (uintptr_t)qp->buf.base,
-		.db_addr = (uintptr_t)qp->rq.record,
+		.db_addr = (uintptr_t)qp->record,
 		.sq_wqe_count = size->sq_blocks,
 		.rq_wqe_count = size->rq_count,
 		.rq_wqe_shift = size->rq_shift,
 		.flags = dv_flags(in->dv),
 		.uidx = qp->uidx,
+		.sq_buf_addr = is_raw(qp) ? (uintptr_t)qp->sq_buf.base : 0,
 		.ece_options = ece ? ECE_ASK : 0,
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
@@ -249,6 +282,8 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	struct mlx5_qp_size size;
 	int r = qp_check(vqp->qp.context, in->attr);
 
+	if (!r && in->attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
+		return mlx5_create_rss_qp(qp, in);
 	if (!r)
 		r = mlx5_qp_size(ctx, in->attr, dv_umr(in->dv), &size);
 	if (r < 0)
@@ -288,11 +323,22 @@ int mlx5_destroy_qp(struct verbs_qp *vqp)
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
 	int r = uverbs_destroy_qp(vqp);
 
-	if (r < 0)
+	if (r < 0 || qp->rss)
 		return r;
 	if (completes(qp))
 		mlx5_cqs_clean(qp, true);
 	bfreg_give_back(qp);
 	rings_free(qp);
 	return 0;
+}
+
+int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
+{
+	if (to_mqp(&vqp->qp)->rss) {
+		verbs_err(vqp->qp.context,
+			  "qp 0x%x: one that receives through a table has nothing to query",
+			  vqp->qp.qp_num);
+		return -EOPNOTSUPP;
+	}
+	return kit_query_qp(vqp, in);
 }

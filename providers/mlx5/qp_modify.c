@@ -17,7 +17,20 @@ static void rings_reset(struct mlx5_qp *qp)
 	qp->rq.head = 0;
 	atomic_store_explicit(&qp->sq.tail, 0, memory_order_relaxed);
 	atomic_store_explicit(&qp->rq.tail, 0, memory_order_relaxed);
-	qp->rq.record[MLX5_RCV_DBR] = qp->rq.record[MLX5_SND_DBR] = 0;
+	qp->record[MLX5_RCV_DBR] = qp->record[MLX5_SND_DBR] = 0;
+	if (qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET) {
+		qp->withheld[MLX5_RCV_DBR] = 0;
+		qp->rq.record = qp->withheld;
+	}
+}
+
+/* Raw packets would be received as soon as their buffers are told of: now they may. */
+static void receives_tell(struct mlx5_qp *qp)
+{
+	spinlock_lock(&qp->rq.lock);
+	qp->record[MLX5_RCV_DBR] = qp->withheld[MLX5_RCV_DBR];
+	qp->rq.record = qp->record;
+	spinlock_unlock(&qp->rq.lock);
 }
 
 int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
@@ -30,6 +43,8 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	bool plain;
 	int r;
 
+	if (qp->rss)
+		return -EOPNOTSUPP;
 	if (qp->ece_pending)
 		request.udata = &udata;
 	r = uverbs_modify_qp(vqp, &request);
@@ -41,6 +56,8 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return r;
 	if (in->attr->qp_state == IBV_QPS_RESET)
 		rings_reset(qp);
+	if (in->attr->qp_state == IBV_QPS_RTR && vqp->qp.qp_type == IBV_QPT_RAW_PACKET)
+		receives_tell(qp);
 	mlx_gates_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
 	/* Requests that say where they go to in a way of their own are no plain ones. */
 	plain = qp->sq.max_sge > 0 && (qp->vqp.qp.qp_type == IBV_QPT_UD || !qp->sq.address_size);

@@ -13,11 +13,15 @@ enum {
 	/* And that, where it goes to. */
 	ADDRESS_UD = 48,
 	ADDRESS_XRC = 16,
+	ADDRESS_RAW = 32,
 };
 
 static uint32_t address_size(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_UD ? ADDRESS_UD : type == IBV_QPT_XRC_SEND ? ADDRESS_XRC : 0;
+	return type == IBV_QPT_UD	    ? ADDRESS_UD
+	       : type == IBV_QPT_XRC_SEND   ? ADDRESS_XRC
+	       : type == IBV_QPT_RAW_PACKET ? ADDRESS_RAW
+					    : 0;
 }
 
 /* Without the address. */
@@ -26,7 +30,7 @@ static uint32_t head_size(const struct ibv_qp_init_attr_ex *attr, bool umr)
 	bool told = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	uint64_t ops = told ? attr->send_ops_flags : ~0ull;
 
-	if (attr->qp_type == IBV_QPT_UD)
+	if (attr->qp_type == IBV_QPT_UD || attr->qp_type == IBV_QPT_RAW_PACKET)
 		return HEAD_SEND;
 	if (umr || ops & (IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV))
 		return HEAD_UMR;
@@ -38,6 +42,11 @@ static uint32_t head_size(const struct ibv_qp_init_attr_ex *attr, bool umr)
 	return HEAD_SEND;
 }
 
+static uint32_t tso_header(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER ? attr->max_tso_header : 0;
+}
+
 #define OP(name) (1u << IBV_WR_##name)
 
 /* What fits beside a head of that size, and what the device and the type of queue pair have. */
@@ -47,6 +56,8 @@ static uint32_t ops_possible(const struct mlx5_context *ctx, const struct ibv_qp
 	uint32_t ops = OP(SEND) | OP(SEND_WITH_IMM);
 	bool rc = attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_XRC_SEND;
 
+	if (attr->qp_type == IBV_QPT_RAW_PACKET)
+		return OP(SEND) | (tso_header(attr) ? OP(TSO) : 0);
 	if (attr->qp_type == IBV_QPT_UD)
 		return ops;
 	if (rc)
@@ -72,21 +83,22 @@ static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 {
 	uint32_t limit = ctx->info.max_sq_desc_sz, address = address_size(attr->qp_type);
 	uint32_t head = head_size(attr, umr) + address;
+	uint32_t fixed = head + ROUND_UP(tso_header(attr), MLX_SEGMENT);
 	const struct ibv_qp_cap *cap = &attr->cap;
 	uint64_t inlined = 0, wqe, bytes;
 
 	if (!cap->max_send_wr || attr->qp_type == IBV_QPT_XRC_RECV)
 		return 0;
-	if (head > limit || cap->max_send_sge > (limit - head) / MLX_SEGMENT)
+	if (fixed > limit || cap->max_send_sge > (limit - fixed) / MLX_SEGMENT)
 		return refuse(ctx, "max_send_sge", cap->max_send_sge,
-			      head > limit ? 0 : (limit - head) / MLX_SEGMENT);
+			      fixed > limit ? 0 : (limit - fixed) / MLX_SEGMENT);
 	if (cap->max_inline_data)
 		inlined =
 			head + ROUND_UP((uint64_t)INLINE_HEAD + cap->max_inline_data, MLX_SEGMENT);
 	if (inlined > limit)
 		return refuse(ctx, "max_inline_data", cap->max_inline_data,
 			      limit - head - INLINE_HEAD);
-	wqe = max_of((uint64_t)head + (uint64_t)MLX_SEGMENT * cap->max_send_sge, inlined);
+	wqe = max_of((uint64_t)fixed + (uint64_t)MLX_SEGMENT * cap->max_send_sge, inlined);
 	wqe = ROUND_UP(wqe, MLX5_SEND_WQE_BB);
 	if (cap->max_send_wr > INT32_MAX / limit)
 		return refuse(ctx, "max_send_wr", cap->max_send_wr, INT32_MAX / limit);
@@ -95,6 +107,7 @@ static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 		return refuse(ctx, "max_send_wr", cap->max_send_wr,
 			      ctx->info.max_send_wqebb * (uint64_t)MLX5_SEND_WQE_BB / wqe);
 	size->address_size = address;
+	size->max_tso_header = tso_header(attr);
 	size->sq_ops = ops_possible(ctx, attr, head - address);
 	size->sq_bytes = bytes;
 	size->sq_blocks = bytes / MLX5_SEND_WQE_BB;

@@ -32,6 +32,7 @@ static const struct send_op send_ops[] = {
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { MLX5_OPCODE_ATOMIC_FA, HAS_RADDR | HAS_ATOMIC },
 	[IBV_WR_LOCAL_INV] = { MLX5_OPCODE_UMR, HAS_KEY },
 	[IBV_WR_BIND_MW] = { MLX5_OPCODE_UMR, HAS_KEY },
+	[IBV_WR_TSO] = { MLX5_OPCODE_TSO, 0 },
 };
 
 /* A request being built. */
@@ -134,12 +135,37 @@ FLAT enum kit_fault head_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 	return KIT_FAULT_NONE;
 }
 
+__attribute__((noinline)) static enum kit_fault
+raw_build(const struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_build *b)
+{
+	bool tso = wr->opcode == IBV_WR_TSO;
+	const struct mlx5_raw raw = {
+		.sges = wr->sg_list,
+		.num_sge = wr->num_sge,
+		.header = tso ? wr->tso.hdr : NULL,
+		.header_size = tso ? wr->tso.hdr_sz : 0,
+		.mss = tso ? wr->tso.mss : 0,
+		.csum = wr->send_flags & IBV_SEND_IP_CSUM,
+		.inlined = wr->send_flags & IBV_SEND_INLINE,
+	};
+	unsigned int ds = 0;
+	enum kit_fault fault;
+
+	if (tso && !wr->tso.hdr)
+		return KIT_FAULT_HEADER;
+	fault = mlx5_wqe_raw(qp, b->seg, &raw, &ds);
+	b->ds += ds;
+	return fault;
+}
+
 /* Everything but the control segment. */
 FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_op op,
 			       enum ibv_qp_type type, struct send_build *b)
 {
 	struct mlx5_sq *sq = &qp->sq;
 
+	if (type == IBV_QPT_RAW_PACKET)
+		return raw_build(qp, wr, b);
 	if (type == IBV_QPT_XRC_SEND && !(op.has & HAS_KEY)) {
 		wqe_xrc(b->seg, wr->qp_type.xrc.remote_srqn);
 		segment_take(b, MLX_SEGMENT);

@@ -132,6 +132,10 @@ unsigned int mlx5_wqe_local_inv(const struct mlx5_sq *sq, char *seg);
 int mlx5_wqe_bind(const struct mlx5_qp *qp, char *seg, const struct ibv_mw *mw, uint32_t rkey,
 		  const struct ibv_mw_bind_info *info, unsigned int *ret_ds);
 
+/* Behind the control segment. raw.c */
+enum kit_fault mlx5_wqe_raw(const struct mlx5_qp *qp, char *seg, const struct mlx5_raw *raw,
+			    unsigned int *ret_ds);
+
 /* The control segment, when the request's length is known. @imm: as it lies in the ring. */
 FLAT void wqe_ctrl(struct mlx5_wqe_ctrl_seg *ctrl, uint32_t cur_post, uint8_t opcode,
 		   uint32_t qp_num, uint8_t fm_ce_se, unsigned int ds, __be32 imm)

@@ -6,17 +6,25 @@
  */
 #include "providers/mlx5/wqe.h"
 
-#define OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define OPS_RAW (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO)
+#define OPS_UD	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define OPS_UC                                                                     \
 	(OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
 	 IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define OPS_ATOMIC (IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 #define OPS_RC	   (OPS_UC | OPS_ATOMIC | IBV_QP_EX_WITH_RDMA_READ)
 
+enum {
+	RAW_BUFS = 64, /* of one packet that is inline */
+};
+
 int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	bool rc = attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_XRC_SEND;
-	uint64_t known = rc ? OPS_RC : attr->qp_type == IBV_QPT_UC ? OPS_UC : OPS_UD;
+	uint64_t known = rc				       ? OPS_RC
+			 : attr->qp_type == IBV_QPT_UC	       ? OPS_UC
+			 : attr->qp_type == IBV_QPT_RAW_PACKET ? OPS_RAW
+							       : OPS_UD;
 
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
 		return 0;
@@ -415,6 +423,109 @@ static void wr_abort(struct ibv_qp_ex *qp_ex)
 	spinlock_unlock(&sq->lock);
 }
 
+/* ---- raw packets: all behind the control segment is written when the data are known */
+
+static void raw_begin(struct ibv_qp_ex *qp_ex, uint8_t opcode, void *hdr, uint16_t hdr_sz,
+		      uint16_t mss)
+{
+	struct mlx5_batch *batch = wr_begin(qp_ex, 0);
+
+	if (unlikely(!batch))
+		return;
+	batch->missing = 1;
+	batch->raw = (struct mlx5_raw){
+		.header = hdr,
+		.header_size = hdr_sz,
+		.mss = mss,
+		.csum = qp_ex->wr_flags & IBV_SEND_IP_CSUM,
+	};
+	wr_head(qp_ex, opcode, 0);
+}
+
+static void raw_send(struct ibv_qp_ex *qp_ex)
+{
+	raw_begin(qp_ex, MLX5_OPCODE_SEND, NULL, 0, 0);
+}
+
+static void raw_send_tso(struct ibv_qp_ex *qp_ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
+{
+	if (!hdr)
+		wr_refuse(ex_to_mqp(qp_ex), KIT_FAULT_HEADER, 0, 0);
+	else
+		raw_begin(qp_ex, MLX5_OPCODE_TSO, hdr, hdr_sz, mss);
+}
+
+static void raw_set(struct ibv_qp_ex *qp_ex, const struct ibv_sge *sges, size_t num_sge,
+		    bool inlined)
+{
+	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
+	struct mlx5_batch *batch = wr_current(qp);
+	unsigned int ds = 0;
+	enum kit_fault fault;
+
+	if (unlikely(!batch))
+		return;
+	batch->raw.sges = sges;
+	batch->raw.num_sge = num_sge;
+	batch->raw.inlined = inlined;
+	fault = mlx5_wqe_raw(qp, batch->seg, &batch->raw, &ds);
+	if (unlikely(fault)) {
+		wr_refuse(qp, fault, 0, qp->sq.max_inline);
+		return;
+	}
+	batch->ds += ds;
+	wr_set_done(qp);
+}
+
+static void raw_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge, const struct ibv_sge *sg_list)
+{
+	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
+
+	if (unlikely(num_sge > (size_t)qp->sq.max_sge))
+		wr_refuse(qp, KIT_FAULT_NUM_SGE, num_sge, qp->sq.max_sge);
+	else
+		raw_set(qp_ex, sg_list, num_sge, false);
+}
+
+static void raw_set_sge(struct ibv_qp_ex *qp_ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	const struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
+
+	raw_set_sge_list(qp_ex, 1, &sge);
+}
+
+static void raw_set_inline_data(struct ibv_qp_ex *qp_ex, void *addr, size_t length)
+{
+	const struct ibv_sge sge = { .addr = (uintptr_t)addr, .length = length };
+
+	if (unlikely(length > UINT32_MAX))
+		wr_refuse(ex_to_mqp(qp_ex), KIT_FAULT_INLINE, length,
+			  ex_to_mqp(qp_ex)->sq.max_inline);
+	else
+		raw_set(qp_ex, &sge, 1, true);
+}
+
+static void raw_set_inline_data_list(struct ibv_qp_ex *qp_ex, size_t num_buf,
+				     const struct ibv_data_buf *buf_list)
+{
+	struct ibv_sge sges[RAW_BUFS];
+	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
+
+	if (unlikely(num_buf > RAW_BUFS)) {
+		wr_refuse(qp, KIT_FAULT_NUM_SGE, num_buf, RAW_BUFS);
+		return;
+	}
+	for (size_t i = 0; i < num_buf; i++) {
+		if (unlikely(buf_list[i].length > qp->sq.max_inline + RAW_BUFS)) {
+			wr_refuse(qp, KIT_FAULT_INLINE, buf_list[i].length, qp->sq.max_inline);
+			return;
+		}
+		sges[i] = (struct ibv_sge){ .addr = (uintptr_t)buf_list[i].addr,
+					    .length = buf_list[i].length };
+	}
+	raw_set(qp_ex, sges, num_buf, true);
+}
+
 static void set_setters(struct ibv_qp_ex *ex)
 {
 	ex->wr_set_ud_addr = wr_set_ud_addr;
@@ -428,12 +539,28 @@ static void set_setters(struct ibv_qp_ex *ex)
 	ex->wr_abort = wr_abort;
 }
 
+static void set_raw(struct ibv_qp_ex *ex, uint64_t send_ops)
+{
+	ex->wr_set_inline_data = raw_set_inline_data;
+	ex->wr_set_inline_data_list = raw_set_inline_data_list;
+	ex->wr_set_sge = raw_set_sge;
+	ex->wr_set_sge_list = raw_set_sge_list;
+	if (send_ops & IBV_QP_EX_WITH_SEND)
+		ex->wr_send = raw_send;
+	if (send_ops & IBV_QP_EX_WITH_TSO)
+		ex->wr_send_tso = raw_send_tso;
+}
+
 /* Those that were asked for: they decided how large a request may be. */
 void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops)
 {
 	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
 
 	set_setters(ex);
+	if (qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET) {
+		set_raw(ex, send_ops);
+		return;
+	}
 	if (send_ops & IBV_QP_EX_WITH_SEND)
 		ex->wr_send = wr_send;
 	if (send_ops & IBV_QP_EX_WITH_SEND_WITH_IMM)

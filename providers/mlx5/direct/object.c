@@ -7,18 +7,30 @@ static void qp_show(struct mlx5_qp *qp, struct mlx5dv_qp *out)
 	const struct mlx5_bfreg *bfreg = qp->sq.bfreg;
 	uint64_t asked = out->comp_mask;
 
-	out->dbrec = qp->rq.record;
+	out->dbrec = qp->record;
 	out->sq.buf = qp->sq.ring;
 	out->sq.wqe_cnt = qp->sq.end > qp->sq.ring ? qp->sq.mask + 1 : 0;
 	out->sq.stride = MLX5_SEND_WQE_BB;
 	out->rq.buf = qp->rq.ring;
 	out->rq.wqe_cnt = qp->rq.max_post;
 	out->rq.stride = 1u << qp->rq.shift;
-	out->bf.reg = bfreg->reg;
-	out->bf.size = bfreg->blueflame ? bfreg->size : 0;
-	out->comp_mask = asked & MLX5DV_QP_MASK_UAR_MMAP_OFFSET;
+	/* One that only receives through others' rings has no register. */
+	out->bf.reg = bfreg ? bfreg->reg : NULL;
+	out->bf.size = bfreg && bfreg->blueflame ? bfreg->size : 0;
+	out->comp_mask = bfreg ? asked & MLX5DV_QP_MASK_UAR_MMAP_OFFSET : 0;
 	if (out->comp_mask)
 		out->uar_mmap_offset = bfreg->mmap_offset;
+}
+
+static void rwq_show(const struct mlx5_wq *wq, struct mlx5dv_rwq *out)
+{
+	const struct mlx_rq *rq = &wq->user.qp.rq;
+
+	out->buf = rq->ring;
+	out->dbrec = rq->record;
+	out->wqe_cnt = rq->max_post;
+	out->stride = 1u << rq->shift;
+	out->comp_mask = 0;
 }
 
 /* From now on its completions are the program's to take. */
@@ -80,6 +92,7 @@ static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type)
 	return (!(type & MLX5DV_OBJ_QP) || is_ours(obj->qp.in->context)) &&
 	       (!(type & MLX5DV_OBJ_CQ) || is_ours(obj->cq.in->context)) &&
 	       (!(type & MLX5DV_OBJ_SRQ) || is_ours(obj->srq.in->context)) &&
+	       (!(type & MLX5DV_OBJ_RWQ) || is_ours(obj->rwq.in->context)) &&
 	       (!(type & MLX5DV_OBJ_DM) || is_ours(obj->dm.in->context)) &&
 	       (!(type & MLX5DV_OBJ_AH) || is_ours(obj->ah.in->context)) &&
 	       (!(type & MLX5DV_OBJ_PD) || is_ours(obj->pd.in->context));
@@ -87,16 +100,9 @@ static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type)
 
 MLX5DV_EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 {
-	uint64_t absent = MLX5DV_OBJ_RWQ;
 	uint64_t known = MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ | MLX5DV_OBJ_SRQ | MLX5DV_OBJ_AH |
-			 MLX5DV_OBJ_PD | MLX5DV_OBJ_DM | MLX5DV_OBJ_DEVX;
+			 MLX5DV_OBJ_PD | MLX5DV_OBJ_DM | MLX5DV_OBJ_DEVX | MLX5DV_OBJ_RWQ;
 
-	/* Of a kind that this library never made. */
-	if (obj_type & absent) {
-		log_err("mlx5: mlx5dv_init_obj: obj_type 0x%llx: this library does not have it",
-			(unsigned long long)(obj_type & absent));
-		return EOPNOTSUPP;
-	}
 	if (!(obj_type & known))
 		return EINVAL;
 	if (!are_ours(obj, obj_type))
@@ -111,6 +117,8 @@ MLX5DV_EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 		ah_show(to_mah(obj->ah.in), obj->ah.out);
 	if (obj_type & MLX5DV_OBJ_PD)
 		pd_show(obj->pd.in, obj->pd.out);
+	if (obj_type & MLX5DV_OBJ_RWQ)
+		rwq_show((struct mlx5_wq *)obj->rwq.in, obj->rwq.out);
 	if (obj_type & MLX5DV_OBJ_DM)
 		dm_show((struct mlx5_dm *)obj->dm.in, obj->dm.out);
 	if (obj_type & MLX5DV_OBJ_DEVX)

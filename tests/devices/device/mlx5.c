@@ -77,6 +77,23 @@ static const struct field srq_fields[] = {
 	F(buf_addr, 'p'), F(db_addr, 'p'), F(flags, 'x'), F(uidx, 'x'), { 0 },
 };
 #undef F
+#define F(member, how) FIELD(mlx5_ib_create_wq, member, how)
+static const struct field wq_fields[] = {
+	F(buf_addr, 'p'),     F(db_addr, 'p'),		 F(rq_wqe_count, 'x'),
+	F(rq_wqe_shift, 'x'), F(user_index, 'x'),	 F(flags, 'x'),
+	F(comp_mask, 'x'),    F(two_byte_shift_en, 'x'), { 0 },
+};
+#undef F
+#define F(member, how) FIELD(mlx5_ib_create_qp_rss, member, how)
+static const struct field table_fields[] = {
+	F(rx_hash_fields_mask, 'x'),
+	F(rx_hash_function, 'x'),
+	F(rx_key_len, 'x'),
+	F(comp_mask, 'x'),
+	F(flags, 'x'),
+	{ 0 },
+};
+#undef F
 #define F(member, how) FIELD(mlx5_ib_modify_qp, member, how)
 static const struct field modify_fields[] = { F(comp_mask, 'x'), F(ece_options, 'x'), { 0 } };
 #undef F
@@ -143,6 +160,13 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 	attr->max_sge = attr->max_sge_rd = 30;
 	attr->max_srq_sge = 31;
 	attr->device_cap_flags &= ~IBV_DEVICE_SRQ_RESIZE;
+	if (device == &device_mlx5_full) {
+		attr->device_cap_flags |= IBV_DEVICE_RAW_IP_CSUM;
+		response.tso_caps.max_tso = 1 << 18;
+		response.tso_caps.supported_qpts = 1u << IBV_QPT_RAW_PACKET;
+		response.rss_caps.rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ;
+		response.rss_caps.rx_hash_fields_mask = 0xff;
+	}
 	command_reply(command, &response, sizeof(response));
 	return 0;
 }
@@ -155,6 +179,12 @@ static void query_device_ex(struct ib_uverbs_ex_query_device_resp *ret)
 	ret->timestamp_mask = ~0ull;
 	ret->hca_core_clock = CLOCK_KHZ;
 	ret->max_dm_size = DM_MOST;
+	if (model_on())
+		return;
+	ret->rss_caps.supported_qpts = 1u << IBV_QPT_RAW_PACKET;
+	ret->rss_caps.max_rwq_indirection_tables = 16;
+	ret->rss_caps.max_rwq_indirection_table_size = 64;
+	ret->max_wq_type_rq = 64;
 }
 
 static void answer_with(struct ib_uverbs_attr *attr, const void *bytes, size_t length)
@@ -253,6 +283,7 @@ static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	int r;
 
 	command_request(command, &q, sizeof(q));
+	model_settle();
 	if (q.cqe_size != cq->ring.stride || !*cqe || mlx_in_ring(cq) >= *cqe)
 		return EINVAL;
 	r = model_resize_cq(cq, bytes_power_of_two(*cqe + 1));
@@ -285,6 +316,11 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	size_t rq_size;
 	int r;
 
+	if (qp->table) {
+		response.bfreg_index = 0;
+		command_reply(command, &response, sizeof(response));
+		return model_on() ? EOPNOTSUPP : 0;
+	}
 	command_request(command, &d, sizeof(d));
 	qp->user_index = d.uidx;
 	qp->rq = (struct queue){
@@ -306,6 +342,28 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	trace_watch_object(qp, "rq", qp->rq.base, rq_size);
 	trace_watch_object(qp, "sq", qp->sq.base, (size_t)qp->sq.entries * WQEBB);
 	trace_watch_object(qp, "record", (void *)qp->rq.record, 8);
+	command_reply(command, &response, sizeof(response));
+	return 0;
+}
+
+/* In a trace alone: nothing here carries frames of Ethernet. */
+static int create_wq(struct object *wq, struct ib_uverbs_ex_create_wq *q, struct command *command)
+{
+	struct mlx5_ib_create_wq_resp response = { .response_length = sizeof(response) };
+	struct mlx5_ib_create_wq d;
+
+	if (model_on())
+		return EOPNOTSUPP;
+	command_request(command, &d, sizeof(d));
+	wq->user_index = d.user_index;
+	wq->rq = (struct queue){
+		.base = bytes_pointer(d.buf_addr),
+		.entries = d.rq_wqe_count,
+		.stride = 1u << (d.rq_wqe_shift & 31),
+		.record = bytes_pointer(d.db_addr),
+	};
+	trace_watch_object(wq, "buffer", wq->rq.base, (size_t)wq->rq.entries * wq->rq.stride);
+	trace_watch_object(wq, "record", (void *)wq->rq.record, 8);
 	command_reply(command, &response, sizeof(response));
 	return 0;
 }
@@ -507,21 +565,22 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 	return receive ? index : qp->sq.cursor;
 }
 
-#define COMMON                                                                                   \
-	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00",  \
-	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,      \
-	.link_layer = IBV_LINK_LAYER_ETHERNET,                                                   \
-	.fields = { [REQUEST_CONTEXT] = context_fields, [REQUEST_CQ] = cq_fields,                \
-		    [REQUEST_RESIZE] = resize_fields,	[REQUEST_QP] = qp_fields,                \
-		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields },            \
-	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,          \
-	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                  \
-	.create_srq = create_srq, .create_ah = create_ah, .method = method, .region = region,    \
-	.async_event = firmware_event, .query_device_ex = query_device_ex, .alloc_dm = alloc_dm, \
-	.mapped = mapped, .unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick,              \
-	.stored = stored, .next_send = mlx5_next_send, .next_receive = mlx5_next_receive,        \
-	.room = mlx_room, .complete = complete, .armed = armed, .traced_id = traced_id,          \
-	.traced_note = mlx5_note_of
+#define COMMON                                                                                  \
+	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00", \
+	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,     \
+	.link_layer = IBV_LINK_LAYER_ETHERNET,                                                  \
+	.fields = { [REQUEST_CONTEXT] = context_fields, [REQUEST_CQ] = cq_fields,               \
+		    [REQUEST_RESIZE] = resize_fields,	[REQUEST_QP] = qp_fields,               \
+		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields,             \
+		    [REQUEST_WQ] = wq_fields,		[REQUEST_QP_TABLE] = table_fields },    \
+	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,         \
+	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
+	.create_srq = create_srq, .create_wq = create_wq, .create_ah = create_ah,               \
+	.method = method, .region = region, .async_event = firmware_event,                      \
+	.query_device_ex = query_device_ex, .alloc_dm = alloc_dm, .mapped = mapped,             \
+	.unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick, .stored = stored,             \
+	.next_send = mlx5_next_send, .next_receive = mlx5_next_receive, .room = mlx_room,       \
+	.complete = complete, .armed = armed, .traced_id = traced_id, .traced_note = mlx5_note_of
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */

@@ -33,6 +33,8 @@ int model_query_gid(uint32_t index, union ibv_gid *ret_gid, const char **ret_typ
 void model_start(void);
 /* Another thread is about to execute what has arrived: the process posted receives before. */
 void model_look(void);
+/* Everything that the process has posted. */
+void model_settle(void);
 /* A command waits for device_lock. */
 void model_command_begin(void);
 void model_command_end(void);

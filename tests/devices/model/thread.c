@@ -16,6 +16,7 @@ enum {
 	SLEEP_NS = 2000, /* after a pass without news */
 	LOOK_NS = 5000000,
 	ASYNC_EVERY = 64,
+	PASSES_TO_SETTLE = 16,
 };
 
 /* Commands that wait: the thread, which takes the lock again at once, lets them go first. */
@@ -103,6 +104,14 @@ static bool pass(void)
 	if (count++ % ASYNC_EVERY == 0)
 		pass_async_events();
 	return did;
+}
+
+/* What was posted before this command has been executed by now, as on hardware, which is faster
+ * than a kernel. */
+void model_settle(void)
+{
+	for (int i = 0; model_on() && i < PASSES_TO_SETTLE; i++)
+		pass();
 }
 
 static void *run(void *unused)

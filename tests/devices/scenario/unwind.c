@@ -143,6 +143,59 @@ static void with_domains(struct ibv_pd *pd, struct ibv_cq *cq)
 		ibv_free_dm(dm);
 }
 
+/* Two work queues, a table of them, and what receives through it; and a queue pair of frames with a
+ * rule. */
+static void with_frames(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_wq_init_attr attr = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 4, .max_sge = 1, .pd = pd, .cq = cq
+	};
+	struct ibv_wq *wqs[2] = { ibv_create_wq(pd->context, &attr),
+				  ibv_create_wq(pd->context, &attr) };
+	struct ibv_rwq_ind_table_init_attr init = { .log_ind_tbl_size = 1, .ind_tbl = wqs };
+	struct ibv_rwq_ind_table *table =
+		wqs[0] && wqs[1] ? ibv_create_rwq_ind_table(pd->context, &init) : NULL;
+	static uint8_t key[40];
+	struct ibv_qp_init_attr_ex receiver = {
+		.qp_type = IBV_QPT_RAW_PACKET,
+		.comp_mask =
+			IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_IND_TABLE,
+		.pd = pd,
+		.rwq_ind_tbl = table,
+		.rx_hash_conf = { .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
+				  .rx_hash_key_len = sizeof(key),
+				  .rx_hash_key = key },
+	};
+	struct ibv_qp_init_attr raw = { .send_cq = cq,
+					.recv_cq = cq,
+					.qp_type = IBV_QPT_RAW_PACKET,
+					.cap = { 4, 4, 1, 1, 0 } };
+	struct ibv_flow_attr all = { .type = IBV_FLOW_ATTR_ALL_DEFAULT,
+				     .size = sizeof(all),
+				     .port = 1 };
+	struct ibv_qp *through = table ? ibv_create_qp_ex(pd->context, &receiver) : NULL;
+	struct ibv_qp *frames = ibv_create_qp(pd, &raw);
+	struct ibv_flow *flow = frames ? ibv_create_flow(frames, &all) : NULL;
+
+	say("wq", wqs[0] && wqs[1] ? pd : NULL);
+	say("table", table);
+	say("qp of table", through);
+	say("qp of frames", frames);
+	say("flow", flow);
+	if (flow)
+		ibv_destroy_flow(flow);
+	if (frames)
+		ibv_destroy_qp(frames);
+	if (through)
+		ibv_destroy_qp(through);
+	if (table)
+		ibv_destroy_rwq_ind_table(table);
+	for (int i = 0; i < 2; i++) {
+		if (wqs[i])
+			ibv_destroy_wq(wqs[i]);
+	}
+}
+
 static void with_pd(struct ibv_context *context, struct ibv_pd *pd)
 {
 	struct ibv_mr *mr = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
@@ -173,6 +226,7 @@ static void with_pd(struct ibv_context *context, struct ibv_pd *pd)
 	if (cq) {
 		with_xrc(pd, cq);
 		with_domains(pd, cq);
+		with_frames(pd, cq);
 	}
 	if (ah)
 		ibv_destroy_ah(ah);

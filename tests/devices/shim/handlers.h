@@ -65,6 +65,11 @@ int handle_open_xrcd(struct command *c);
 int handle_close_xrcd(struct command *c);
 int handle_open_qp(struct command *c);
 
+/* flow.c: steering, and its counters; nothing is steered */
+int handle_create_flow(struct command *c);
+int handle_destroy_flow(struct command *c);
+int counters_create(struct object **ret_counters);
+
 /* dm.c: memory of the device, and regions of it */
 int dm_alloc(uint64_t length, uint32_t log_align, struct ib_uverbs_ioctl_hdr *call,
 	     struct object **ret_dm);
@@ -73,6 +78,7 @@ int dm_reg_mr(struct object *dm, struct object *pd, uint64_t offset, uint64_t le
 
 /* wq.c: work queues, and tables of them */
 int handle_create_wq(struct command *c);
+int handle_modify_wq(struct command *c);
 int handle_destroy_wq(struct command *c);
 int handle_create_table(struct command *c);
 int handle_destroy_table(struct command *c);

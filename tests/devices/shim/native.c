@@ -273,6 +273,31 @@ static int reg_dm_mr(struct ib_uverbs_ioctl_hdr *call)
 	return 0;
 }
 
+static int create_counters(struct ib_uverbs_ioctl_hdr *call)
+{
+	struct object *counters;
+	int r = counters_create(&counters);
+
+	if (!r)
+		output_handle(call, UVERBS_ATTR_CREATE_COUNTERS_HANDLE, counters->handle);
+	return r;
+}
+
+static int read_counters(struct ib_uverbs_ioctl_hdr *call)
+{
+	struct object *counters =
+		object_find(OBJECT_COUNTERS, number(call, UVERBS_ATTR_READ_COUNTERS_HANDLE));
+	const struct ib_uverbs_attr *buffer = find(call, UVERBS_ATTR_READ_COUNTERS_BUFF);
+	static const uint64_t values[8] = { 11, 22, 33, 44, 55, 66, 77, 88 };
+
+	if (!counters || !buffer)
+		return EINVAL;
+	trace_line("READ_COUNTERS %s flags=0x%llx", object_name(OBJECT_COUNTERS, counters->handle),
+		   (unsigned long long)number(call, UVERBS_ATTR_READ_COUNTERS_FLAGS));
+	output(call, UVERBS_ATTR_READ_COUNTERS_BUFF, values, sizeof(values));
+	return 0;
+}
+
 static int advise_mr(struct ib_uverbs_ioctl_hdr *call)
 {
 	const struct ib_uverbs_attr *list = find(call, UVERBS_ATTR_ADVISE_MR_SGE_LIST);
@@ -312,6 +337,8 @@ static int destroy_method(struct ib_uverbs_ioctl_hdr *call)
 		return destroy(call, OBJECT_TABLE, UVERBS_ATTR_DESTROY_RWQ_IND_TBL_HANDLE, 0);
 	case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY):
 		return destroy(call, OBJECT_MR, UVERBS_ATTR_DESTROY_MR_HANDLE, 0);
+	case METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_DESTROY):
+		return destroy(call, OBJECT_COUNTERS, UVERBS_ATTR_DESTROY_COUNTERS_HANDLE, 0);
 	case METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE):
 		return destroy(call, OBJECT_DM, UVERBS_ATTR_FREE_DM_HANDLE, 0);
 	case METHOD(UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY):
@@ -357,6 +384,10 @@ int native_run(struct ib_uverbs_ioctl_hdr *call)
 		return reg_dm_mr(call);
 	case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR):
 		return advise_mr(call);
+	case METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_CREATE):
+		return create_counters(call);
+	case METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_READ):
+		return read_counters(call);
 	}
 	r = destroy_method(call);
 	if (r == EPROTONOSUPPORT && device->method)

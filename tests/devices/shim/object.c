@@ -16,10 +16,20 @@ static struct {
 pthread_mutex_t device_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static const char *const type_names[] = {
-	[OBJECT_PD] = "pd", [OBJECT_MR] = "mr",	    [OBJECT_MW] = "mw",
-	[OBJECT_CQ] = "cq", [OBJECT_QP] = "qp",	    [OBJECT_SRQ] = "srq",
-	[OBJECT_AH] = "ah", [OBJECT_WQ] = "wq",	    [OBJECT_TABLE] = "table",
-	[OBJECT_DM] = "dm", [OBJECT_XRCD] = "xrcd", [OBJECT_PRIVATE] = "private",
+	[OBJECT_PD] = "pd",
+	[OBJECT_MR] = "mr",
+	[OBJECT_MW] = "mw",
+	[OBJECT_CQ] = "cq",
+	[OBJECT_QP] = "qp",
+	[OBJECT_SRQ] = "srq",
+	[OBJECT_AH] = "ah",
+	[OBJECT_WQ] = "wq",
+	[OBJECT_TABLE] = "table",
+	[OBJECT_FLOW] = "flow",
+	[OBJECT_COUNTERS] = "counters",
+	[OBJECT_DM] = "dm",
+	[OBJECT_XRCD] = "xrcd",
+	[OBJECT_PRIVATE] = "private",
 };
 
 /* Numbers a device might give, the same in every run. */

@@ -22,6 +22,8 @@ enum object_type {
 	OBJECT_AH,
 	OBJECT_WQ,
 	OBJECT_TABLE, /* of work queues */
+	OBJECT_FLOW,  /* pd is what it steers to: a queue pair */
+	OBJECT_COUNTERS,
 	OBJECT_XRCD,
 	OBJECT_DM,	/* memory of the device; rq.base is where it is mapped */
 	OBJECT_PRIVATE, /* what only this device has: mlx5's UARs */

@@ -264,7 +264,8 @@ __attribute__((visibility("default"))) void lab_name(const void *at, size_t leng
 
 __attribute__((visibility("default"))) int lab_complete(const struct lab_completion *c)
 {
-	struct object *cq = object_find(OBJECT_CQ, c->cq), *qp = object_find(OBJECT_QP, c->qp);
+	struct object *cq = object_find(OBJECT_CQ, c->cq),
+		      *qp = c->wq ? object_find(OBJECT_WQ, c->wq) : object_find(OBJECT_QP, c->qp);
 	struct completion completion = { .qp = qp, .receive = c->receive, .wc = &c->wc };
 
 	trace_flush();

@@ -56,6 +56,17 @@ int handle_create_wq(struct command *c)
 	return 0;
 }
 
+int handle_modify_wq(struct command *c)
+{
+	const struct ib_uverbs_ex_modify_wq *q = c->in;
+	struct object *wq = object_find(OBJECT_WQ, q->wq_handle);
+
+	trace_line("MODIFY_WQ %s mask=0x%x state=%u current=%u flags=0x%x",
+		   object_name(OBJECT_WQ, q->wq_handle), q->attr_mask, q->wq_state,
+		   q->curr_wq_state, q->flags);
+	return wq ? 0 : EINVAL;
+}
+
 int handle_destroy_wq(struct command *c)
 {
 	const struct ib_uverbs_ex_destroy_wq *q = c->in;

@@ -86,6 +86,7 @@ static inline struct fake *fake_create(enum ibv_qp_type type)
 	fake_sq(f);
 	f->qp.sq.address_size = type == IBV_QPT_UD ? 48 : type == IBV_QPT_XRC_SEND ? 16 : 0;
 	fake_rq(&f->qp.rq, f->rq, f->record, 4);
+	f->qp.record = f->record;
 	fake_cq(f);
 	f->qp.send_cq = f->qp.recv_cq = &f->cq;
 	for (int i = 0; i < FAKE_UIDX_SPARE; i++)
