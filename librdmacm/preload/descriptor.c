@@ -19,6 +19,8 @@
 struct place {
 	atomic_int socket; /* its number, or FD_*, and 1 */
 	atomic_int count;
+	atomic_int holders; /* children and relays that have the socket of this number */
+	atomic_int heirs;   /* descriptors of a child that are the parent's socket of this number */
 	atomic_bool bound;
 	atomic_bool outer;
 };
@@ -48,6 +50,14 @@ static struct place *place_make(int fd)
 	if (!atomic_compare_exchange_strong(&blocks[fd >> BLOCK_BITS], &none, block))
 		free(block);
 	return place_find(fd);
+}
+
+/* Duplicates, or children, need the socket of that number. */
+static bool is_needed(int fd)
+{
+	struct place *place = place_find(fd);
+
+	return place && (atomic_load(&place->count) > 0 || atomic_load(&place->holders) > 0);
 }
 
 int fd_socket(int fd)
@@ -80,6 +90,77 @@ void fd_set_kind(int fd, int kind)
 
 	if (place)
 		atomic_store(&place->socket, kind + 1);
+}
+
+int fd_next(int fd, int kind)
+{
+	for (; fd < BLOCKS * BLOCK_SIZE; fd++) {
+		if (!place_find(fd))
+			fd |= BLOCK_SIZE - 1; /* the next block */
+		else if (fd_socket(fd) == kind)
+			return fd;
+	}
+	return -1;
+}
+
+int fd_next_socket(int rs)
+{
+	for (; rs < BLOCKS * BLOCK_SIZE; rs++) {
+		if (!place_find(rs))
+			rs |= BLOCK_SIZE - 1;
+		else if (atomic_load(&place_find(rs)->count) > 0)
+			return rs;
+	}
+	return -1;
+}
+
+void fd_hold(int rs)
+{
+	struct place *place = place_make(rs);
+
+	if (place)
+		atomic_fetch_add(&place->holders, 1);
+}
+
+bool fd_unhold(int rs)
+{
+	struct place *place = place_find(rs);
+
+	return place && atomic_fetch_sub(&place->holders, 1) == 1 && !atomic_load(&place->count);
+}
+
+bool fd_is_held(int rs)
+{
+	struct place *place = place_find(rs);
+
+	return place && atomic_load(&place->holders) > 0;
+}
+
+bool fd_is_nobodys(int rs)
+{
+	return !is_needed(rs);
+}
+
+void fd_inherit_all(void)
+{
+	for (int fd = 0; fd < BLOCKS * BLOCK_SIZE; fd++) {
+		struct place *place = place_find(fd), *base;
+		int rs = fd_socket(fd);
+
+		if (!place) {
+			fd |= BLOCK_SIZE - 1;
+			continue;
+		}
+		atomic_store(&place->count, 0);
+		atomic_store(&place->holders, 0);
+		if (rs <= FD_INHERITED)
+			atomic_store(&place->socket, 0); /* a parent's parent's */
+		base = rs >= 0 ? place_find(rs) : NULL;
+		if (!base)
+			continue;
+		atomic_fetch_add(&base->heirs, 1);
+		atomic_store(&place->socket, FD_INHERITED - rs + 1);
+	}
 }
 
 void fd_set_bound(int fd)
@@ -122,25 +203,42 @@ void fd_release(int fd)
 	fd_forget(fd, fd_socket(fd));
 }
 
-/* The program has closed that number, and duplicates of the socket need it. */
-static bool is_needed(int fd)
+/* A child's; its parent hears when it was the last one. */
+static int close_heir(int fd, int kind)
 {
-	struct place *place = preload_inside ? NULL : place_find(fd);
+	if (kind <= FD_INHERITED) {
+		struct place *base = place_find(FD_INHERITED - kind);
 
-	return place && atomic_load(&place->count) > 0;
+		fd_forget(fd, FD_NONE);
+		if (atomic_fetch_sub(&base->heirs, 1) == 1)
+			heir_closed(FD_INHERITED - kind);
+	} else {
+		heir_forget(fd);
+		fd_forget(fd, FD_NONE);
+	}
+	return real()->close(fd);
 }
 
 EXPORT int close(int fd)
 {
 	int rs = fd_socket(fd), left;
 
-	if (rs == FD_NONE && is_needed(fd)) {
+	/* The program has closed that number. */
+	if (rs == FD_NONE && !preload_inside && is_needed(fd)) {
 		errno = EBADF;
 		return -1;
 	}
 	if (rs == FD_NONE)
 		return real()->close(fd);
+	if (rs <= FD_RELAYED)
+		return close_heir(fd, rs);
+	if (rs >= 0)
+		relay_lock();
 	left = fd_forget(fd, rs);
+	if (rs >= 0) {
+		left += atomic_load(&place_find(rs)->holders);
+		relay_unlock();
+	}
 	if (rs == FD_POLLER)
 		return RS(rclose(fd));
 	if (rs < 0)
@@ -193,7 +291,7 @@ EXPORT void closefrom(int first)
 }
 
 /* A copy of an epoll is none to us. */
-static void copy_mark(int copy, int rs)
+static void copy_mark(int fd, int copy, int rs)
 {
 	if (copy < 0)
 		return;
@@ -202,6 +300,8 @@ static void copy_mark(int copy, int rs)
 		stream_standard(copy);
 	} else if (rs == FD_LATER) {
 		fd_set_kind(copy, rs);
+	} else if (fd_is_relayed(rs)) {
+		heir_copy(fd, copy);
 	}
 }
 
@@ -209,7 +309,7 @@ EXPORT int dup(int fd)
 {
 	int rs = fd_use(fd), copy = real()->dup(fd);
 
-	copy_mark(copy, rs);
+	copy_mark(fd, copy, rs);
 	return copy;
 }
 
@@ -226,13 +326,14 @@ static int dup_onto(int fd, int copy, int flags)
 	if (old != FD_NONE)
 		close(copy);
 	r = real()->dup3(fd, copy, flags);
-	copy_mark(r, rs);
+	copy_mark(fd, r, rs);
 	return r;
 }
 
 static bool is_plain(int fd, int copy)
 {
-	return fd_socket(fd) == FD_NONE && fd_socket(copy) == FD_NONE && !is_needed(copy);
+	return fd_socket(fd) == FD_NONE && fd_socket(copy) == FD_NONE &&
+	       (preload_inside || !is_needed(copy));
 }
 
 EXPORT int dup2(int fd, int copy)
@@ -261,7 +362,7 @@ static int socket_fcntl(int fd, int rs, int cmd, void *arg)
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		r = real()->fcntl(fd, cmd, arg);
-		copy_mark(r, rs);
+		copy_mark(fd, r, rs);
 		return r;
 	default:
 		return real()->fcntl(fd, cmd, arg);
@@ -273,10 +374,10 @@ static int fcntl_any(int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
 	bool copies = cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC;
-	int rs = copies ? fd_use(fd) : fd_socket(fd);
+	int rs = copies ? fd_use(fd) : fd_know(fd);
 
-	return rs >= 0 || (copies && rs == FD_LATER) ? socket_fcntl(fd, rs, cmd, arg)
-						     : real()->fcntl(fd, cmd, arg);
+	return rs >= 0 || (copies && rs != FD_NONE) ? socket_fcntl(fd, rs, cmd, arg)
+						    : real()->fcntl(fd, cmd, arg);
 }
 
 EXPORT int fcntl(int fd, int cmd, ...)
@@ -303,7 +404,7 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 
 EXPORT int ioctl(int fd, unsigned long request, ...)
 {
-	int rs = request == FIONREAD ? fd_use(fd) : fd_socket(fd);
+	int rs = request == FIONREAD ? fd_read(fd) : fd_know(fd);
 	va_list args;
 	void *arg;
 

@@ -138,7 +138,7 @@ static ssize_t pipe_to_socket(int pipe, int rs, size_t size, bool waits)
 EXPORT ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size,
 		      unsigned int flags)
 {
-	int rs_from = fd_use(from), rs_to = fd_use(to);
+	int rs_from = fd_read(from), rs_to = fd_use(to);
 
 	if (rs_from < 0 && rs_to < 0)
 		return real()->splice(from, from_offset, to, to_offset, size, flags);

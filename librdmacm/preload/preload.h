@@ -11,6 +11,8 @@
  *   file.c        sendfile() and splice()
  *   stream.c      fdopen()
  *   wait.c        poll(), select() and epoll
+ *   relay.c       what a process does for its children, which inherit sockets and cannot use them
+ *   heir.c        what a child does with those
  *   fork.c        connections that are TCP's until they are used, for servers that fork
  *
  * What the library of RDMA sockets calls itself must not come back to it. Its calls are made by
@@ -119,17 +121,80 @@ enum {
 	FD_ACTIVE = -4,	  /* such a connection, made by connect() */
 	FD_PASSIVE = -5,  /* or by accept() */
 	FD_CHANGING = -6, /* just now */
+	/* Of Unix domain, with a process that relays at the other end: see relay.c */
+	FD_RELAYED = -7,
+	FD_RELAYED_LISTENER = -8,
+	FD_RELAYED_QUIET = -9, /* nothing is relayed to it before it reads: others may */
+	/* Those below: a parent's RDMA socket, not used here so far. */
+	FD_INHERITED = -16,
 };
 /* The RDMA socket of that descriptor, or FD_*. In a marked thread nothing is ours. */
 int fd_socket(int fd);
 void fd_set_socket(int fd, int rs);
 void fd_set_kind(int fd, int kind); /* FD_* */
 void fd_release(int fd);	    /* what it will be is not ours */
+/* Those of a parent, in its child: they are FD_INHERITED - @rs. */
+void fd_inherit_all(void);
+/* The numbers from @fd on that are of that kind, or -1. */
+int fd_next(int fd, int kind);
+/* The RDMA sockets from @rs on that are the program's, or -1. */
+int fd_next_socket(int rs);
+/* Children and relays that have the RDMA socket. With relay.c's lock held. Return: nobody has. */
+void fd_hold(int rs);
+bool fd_unhold(int rs);
+bool fd_is_held(int rs);    /* by any of these */
+bool fd_is_nobodys(int rs); /* neither */
 void fd_set_bound(int fd);
 bool fd_is_bound(int fd); /* by the program */
 /* An epoll that another one has; what it is to the kernel counts, then. */
 void fd_set_outer(int fd);
 bool fd_is_outer(int fd);
+
+/* relay.c */
+enum relay_op {
+	RELAY_CLAIM, /* a relay for that RDMA socket */
+	RELAY_CLOSE, /* it is not needed any more */
+	RELAY_READ,  /* the child reads from that relay; no answer */
+	RELAY_SHUT,  /* the child sends nothing more by that relay; no answer */
+	RELAY_DOOR,  /* for a child of the child's */
+};
+
+struct relay_request {
+	enum relay_op op;
+	int rs; /* or the relay's number */
+};
+
+struct relay_names {
+	struct sockaddr_storage own, peer;
+	socklen_t own_size, peer_size;
+};
+
+/* With one descriptor. */
+struct relay_answer {
+	int kind;  /* FD_RELAYED*, or FD_NONE: there is none */
+	int relay; /* its number */
+	struct relay_names names;
+};
+
+void relay_start(void); /* for processes that may fork */
+void relay_lock(void);
+void relay_unlock(void);
+/* Return: bytes, as send() and recv() */
+ssize_t relay_send(int fd, const void *bytes, size_t size, int sent_fd);
+ssize_t relay_receive(int fd, void *bytes, size_t size, int *ret_fd);
+
+/* heir.c; a descriptor FD_RELAYED has names */
+int heir_door_for_child(void); /* or -1: nothing that is not relayed yet */
+void heir_begin(int door);
+void heir_closed(int rs);
+int heir_claim(int fd); /* Return: as fd_socket() */
+int heir_read(int fd);	/* a FD_RELAYED_QUIET one. Return: as fd_socket() */
+void heir_shut(int fd);
+void heir_read_all(void); /* with the lock held */
+int heir_accept(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags);
+int heir_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen);
+void heir_copy(int fd, int copy);
+void heir_forget(int fd);
 
 /* fork.c */
 bool fork_is_wanted(void);
@@ -141,7 +206,30 @@ static inline int fd_use(int fd)
 {
 	int rs = fd_socket(fd);
 
-	return unlikely(rs <= FD_ACTIVE) ? fork_change_over(fd) : rs;
+	if (likely(rs > FD_ACTIVE))
+		return rs;
+	return rs <= FD_INHERITED ? heir_claim(fd) : rs >= FD_CHANGING ? fork_change_over(fd) : rs;
+}
+
+/* As fd_use(), for calls that read or wait. */
+static inline int fd_read(int fd)
+{
+	int rs = fd_use(fd);
+
+	return unlikely(rs == FD_RELAYED_QUIET) ? heir_read(fd) : rs;
+}
+
+static inline bool fd_is_relayed(int kind)
+{
+	return kind <= FD_RELAYED && kind > FD_INHERITED;
+}
+
+/* As fd_socket(), for calls that ask about a socket, or set something. */
+static inline int fd_know(int fd)
+{
+	int rs = fd_socket(fd);
+
+	return unlikely(rs <= FD_INHERITED) ? heir_claim(fd) : rs;
 }
 
 /* stream.c: the number is, from now on, one of a socket's: so is stdin, stdout or stderr of it */

@@ -125,6 +125,8 @@ EXPORT int socket(int domain, int type, int protocol)
 			 type_of(type) == SOCK_STREAM ? "TCP" : "UDP");
 		return real()->socket(domain, type, protocol);
 	}
+	if (type_of(type) == SOCK_STREAM)
+		relay_start();
 	fd_set_socket(rs, rs);
 	sizes_set(rs);
 	return rs;
@@ -285,8 +287,10 @@ EXPORT int listen(int fd, int backlog)
 
 EXPORT int accept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
 {
-	int rs = fd_socket(fd), child;
+	int rs = fd_know(fd), child;
 
+	if (rs == FD_RELAYED_LISTENER)
+		return heir_accept(fd, addr, addrlen, flags);
 	if (rs < 0) {
 		child = real()->accept4(fd, addr, addrlen, flags);
 		if (child >= 0 && rs == FD_LATER)
@@ -346,37 +350,50 @@ EXPORT int shutdown(int fd, int how)
 {
 	int rs = fd_use(fd);
 
+	if (fd_is_relayed(rs) && how != SHUT_RD)
+		heir_shut(fd);
 	return rs >= 0 ? RS(rshutdown(rs, how)) : real()->shutdown(fd, how);
 }
 
 EXPORT int getpeername(int fd, struct sockaddr *addr, socklen_t *addrlen)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_know(fd);
 
+	if (fd_is_relayed(rs))
+		return heir_name(fd, true, addr, addrlen);
 	return rs >= 0 ? RS(rgetpeername(rs, addr, addrlen))
 		       : real()->getpeername(fd, addr, addrlen);
 }
 
 EXPORT int getsockname(int fd, struct sockaddr *addr, socklen_t *addrlen)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_know(fd);
 
+	if (fd_is_relayed(rs))
+		return heir_name(fd, false, addr, addrlen);
 	return rs >= 0 ? RS(rgetsockname(rs, addr, addrlen))
 		       : real()->getsockname(fd, addr, addrlen);
 }
 
 EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_know(fd);
 
+	/* What those of a network are asked for means nothing to what relays. */
+	if (fd_is_relayed(rs) && level != SOL_SOCKET)
+		return 0;
 	return rs >= 0 ? RS(rsetsockopt(rs, level, name, value, size))
 		       : real()->setsockopt(fd, level, name, value, size);
 }
 
 EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
-	int rs = fd_socket(fd);
+	int rs = fd_know(fd);
 
+	if (fd_is_relayed(rs) && level != SOL_SOCKET) {
+		memset(value, 0, *size);
+		return 0;
+	}
 	return rs >= 0 ? RS(rgetsockopt(rs, level, name, value, size))
 		       : real()->getsockopt(fd, level, name, value, size);
 }

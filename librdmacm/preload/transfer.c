@@ -6,21 +6,21 @@
 
 EXPORT ssize_t read(int fd, void *buf, size_t size)
 {
-	int rs = fd_use(fd);
+	int rs = fd_read(fd);
 
 	return rs >= 0 ? RS(rread(rs, buf, size)) : real()->read(fd, buf, size);
 }
 
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int count)
 {
-	int rs = fd_use(fd);
+	int rs = fd_read(fd);
 
 	return rs >= 0 ? RS(rreadv(rs, iov, count)) : real()->readv(fd, iov, count);
 }
 
 EXPORT ssize_t recv(int fd, void *buf, size_t size, int flags)
 {
-	int rs = fd_use(fd);
+	int rs = fd_read(fd);
 
 	return rs >= 0 ? RS(rrecv(rs, buf, size, flags)) : real()->recv(fd, buf, size, flags);
 }
@@ -28,7 +28,7 @@ EXPORT ssize_t recv(int fd, void *buf, size_t size, int flags)
 EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockaddr *addr,
 			socklen_t *addrlen)
 {
-	int rs = fd_use(fd);
+	int rs = fd_read(fd);
 
 	return rs >= 0 ? RS(rrecvfrom(rs, buf, size, flags, addr, addrlen))
 		       : real()->recvfrom(fd, buf, size, flags, addr, addrlen);
@@ -36,7 +36,7 @@ EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockad
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	int rs = fd_use(fd);
+	int rs = fd_read(fd);
 
 	return rs >= 0 ? RS(rrecvmsg(rs, msg, flags)) : real()->recvmsg(fd, msg, flags);
 }
@@ -122,7 +122,7 @@ EXPORT int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
 	int64_t end = timeout ? now_ns() + timeout->tv_sec * 1000000000ll + timeout->tv_nsec : 0;
 	unsigned int done = 0;
 
-	if (fd_use(fd) < 0)
+	if (fd_read(fd) < 0)
 		return real()->recvmmsg(fd, msgs, count, flags, timeout);
 	while (done < count) {
 		ssize_t n = recvmsg(fd, &msgs[done].msg_hdr, flags & ~MSG_WAITFORONE);

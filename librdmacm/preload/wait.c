@@ -9,7 +9,7 @@
 /* An epoll that has RDMA sockets may be waited for as well. */
 static bool is_ours(int fd)
 {
-	int rs = fd_use(fd);
+	int rs = fd_read(fd);
 
 	return rs >= 0 || rs == FD_POLLER;
 }
@@ -36,7 +36,7 @@ static int sockets_poll(struct pollfd *fds, nfds_t count, const struct timespec 
 		return -1;
 	}
 	for (nfds_t i = 0; i < count; i++) {
-		int rs = fd_use(fds[i].fd);
+		int rs = fd_read(fds[i].fd);
 
 		own[i] = fds[i];
 		if (rs >= 0)
@@ -190,7 +190,7 @@ static bool is_epoll(int fd, int outer)
 
 EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	int rs = fd_use(fd), r;
+	int rs = fd_read(fd), r;
 
 	if (preload_inside)
 		return real()->epoll_ctl(epfd, op, fd, event);

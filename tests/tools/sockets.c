@@ -799,6 +799,175 @@ static void case_spawn(void)
 	ends_close(&e);
 }
 
+/* What a child said by CHECK() counts. */
+static void child_end(void)
+{
+	_exit(failed);
+}
+
+/* A server that forks for each connection, and closes it. */
+static void case_fork_after_accept(void)
+{
+	struct ends e = ends_open();
+	struct sockaddr_in name, own;
+	socklen_t size = sizeof(name);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		close(e.listener);
+		close(e.a);
+		CHECK(getpeername(e.b, (struct sockaddr *)&name, &size) == 0);
+		CHECK(name.sin_family == AF_INET && name.sin_port);
+		CHECK(getsockname(e.b, (struct sockaddr *)&own, &size) == 0);
+		CHECK(own.sin_port == e.address.sin_port);
+		CHECK(setsockopt(e.b, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int)) == 0);
+		CHECK(expect(e.b, "to the child"));
+		CHECK(say(e.b, "from the child"));
+		/* Half closed, both ways. */
+		CHECK(is_at_end(e.b));
+		CHECK(say(e.b, "more") && shutdown(e.b, SHUT_WR) == 0);
+		child_end();
+	}
+	close(e.b);
+	CHECK(say(e.a, "to the child") && expect(e.a, "from the child"));
+	CHECK(shutdown(e.a, SHUT_WR) == 0 && expect(e.a, "more") && is_at_end(e.a));
+	CHECK(child_status(pid) == 0);
+	close(e.a);
+	close(e.listener);
+}
+
+/* Workers that accept from their parent's listener, each in an epoll. */
+static void case_fork_workers(void)
+{
+	struct sockaddr_in address, name;
+	int listener = listener_open(&address), fd;
+	socklen_t size = sizeof(name);
+	pid_t workers[2];
+
+	CHECK(fcntl(listener, F_SETFL, O_NONBLOCK) == 0);
+	for (unsigned int i = 0; i < SIZE(workers); i++) {
+		workers[i] = fork();
+		if (workers[i] == 0) {
+			struct epoll_event event = { .events = EPOLLIN };
+			int epoll = epoll_create1(0);
+
+			CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) == 0);
+			for (;;) {
+				CHECK(events_of(epoll, -1) == EPOLLIN);
+				fd = accept4(listener, (struct sockaddr *)&name, &size,
+					     SOCK_CLOEXEC);
+				if (fd < 0) {
+					CHECK(errno == EAGAIN);
+					continue;
+				}
+				CHECK(name.sin_family == AF_INET &&
+				      !(fcntl(fd, F_GETFL) & O_NONBLOCK));
+				CHECK(expect(fd, "?") && say(fd, "!") && is_at_end(fd));
+				close(fd);
+			}
+		}
+	}
+	for (int i = 0; i < 20; i++) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+		CHECK(say(fd, "?") && expect(fd, "!"));
+		CHECK(shutdown(fd, SHUT_WR) == 0 && is_at_end(fd));
+		close(fd);
+	}
+	for (unsigned int i = 0; i < SIZE(workers); i++) {
+		kill(workers[i], SIGKILL);
+		CHECK(child_status(workers[i]) == SIGKILL);
+	}
+	/* The parent has its listener for itself again. */
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	connect(fd, (struct sockaddr *)&address, sizeof(address));
+	CHECK(becomes(listener, POLLIN, 10000));
+	close(fd);
+	close(listener);
+}
+
+/* A program with the connection as its stdin and stdout. */
+static void case_fork_exec(void)
+{
+	struct ends e = ends_open();
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		dup2(e.b, STDIN_FILENO);
+		dup2(e.b, STDOUT_FILENO);
+		execlp("cat", "cat", NULL);
+		_exit(9);
+	}
+	close(e.b);
+	CHECK(say(e.a, "through a cat") && expect(e.a, "through a cat"));
+	CHECK(shutdown(e.a, SHUT_WR) == 0 && is_at_end(e.a));
+	CHECK(child_status(pid) == 0);
+	close(e.a);
+	close(e.listener);
+}
+
+/* A child that uses none of them leaves them to its parent; one that is killed ends its own. */
+static void case_fork_and_end(void)
+{
+	struct ends e = ends_open();
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		close(e.a);
+		close(e.b);
+		child_end();
+	}
+	CHECK(child_status(pid) == 0);
+	CHECK(say(e.a, "mine") && expect(e.b, "mine") && is_quiet(e.b));
+	pid = fork();
+	if (pid == 0) {
+		close(e.a);
+		CHECK(say(e.b, "killed soon"));
+		pause();
+	}
+	close(e.b);
+	CHECK(expect(e.a, "killed soon"));
+	kill(pid, SIGKILL);
+	CHECK(child_status(pid) == SIGKILL && is_at_end(e.a));
+	close(e.a);
+	/* What the last one of both closes is at its end. */
+	e.a = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(connect(e.a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
+	e.b = accept(e.listener, NULL, NULL);
+	pid = fork();
+	if (pid == 0) {
+		close(e.a);
+		CHECK(expect(e.b, "x"));
+		child_end();
+	}
+	close(e.b);
+	CHECK(say(e.a, "x") && is_at_end(e.a));
+	CHECK(child_status(pid) == 0);
+	close(e.a);
+	close(e.listener);
+}
+
+/* The client goes while a child writes to it. */
+static void case_fork_peer_gone(void)
+{
+	struct ends e = ends_open();
+	static char much[65536];
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		close(e.a);
+		while (send(e.b, much, sizeof(much), MSG_NOSIGNAL) > 0)
+			;
+		CHECK(errno == EPIPE || errno == ECONNRESET);
+		child_end();
+	}
+	close(e.b);
+	CHECK(recv(e.a, much, sizeof(much), MSG_WAITALL) == sizeof(much));
+	close(e.a);
+	CHECK(child_status(pid) == 0);
+	close(e.listener);
+}
+
 /* ---- datagrams ---- */
 
 static void case_datagrams(void)
@@ -855,6 +1024,11 @@ static const struct {
 	{ "close_under", case_close_under },
 	{ "descriptors_spent", case_descriptors_spent },
 	{ "spawn", case_spawn },
+	{ "fork_after_accept", case_fork_after_accept },
+	{ "fork_workers", case_fork_workers },
+	{ "fork_exec", case_fork_exec },
+	{ "fork_and_end", case_fork_and_end },
+	{ "fork_peer_gone", case_fork_peer_gone },
 	{ "datagrams", case_datagrams },
 };
 
