@@ -118,6 +118,33 @@ static const char *phys_word(int state)
 	return state > 0 && state < (int)ARRAY_SIZE(words) ? words[state] : "<unknown>";
 }
 
+/* "40 Gb/sec (4X QDR)": of all lanes together; empty for codes that the kernel has no word for. */
+static const char *rate_text(const struct ibv_port_attr *attr, char *text)
+{
+	/* What one lane carries, in tenths of Gbit/s. */
+	static const struct {
+		uint8_t code;
+		unsigned int tenths;
+		const char *word;
+	} speeds[] = { { 1, 25, "" },	     { 2, 50, " DDR" },	   { 4, 100, " QDR" },
+		       { 8, 100, " FDR10" }, { 16, 140, " FDR" },  { 32, 250, " EDR" },
+		       { 64, 500, " HDR" },  { 128, 1000, " NDR" } };
+	static const struct {
+		uint8_t code, lanes;
+	} widths[] = { { 1, 1 }, { 2, 4 }, { 4, 8 }, { 8, 12 }, { 16, 2 } };
+	unsigned int lanes = 0, i;
+
+	*text = '\0';
+	for (i = 0; i < ARRAY_SIZE(widths); i++)
+		if (widths[i].code == attr->active_width)
+			lanes = widths[i].lanes;
+	for (i = 0; lanes && i < ARRAY_SIZE(speeds); i++)
+		if (speeds[i].code == attr->active_speed)
+			sprintf(text, "%u%s Gb/sec (%uX%s)", lanes * speeds[i].tenths / 10,
+				lanes * speeds[i].tenths % 10 ? ".5" : "", lanes, speeds[i].word);
+	return text;
+}
+
 /* --- a port --- */
 
 static void port_gid_put(struct place *p, const struct ibv_gid_entry *gid)
@@ -151,7 +178,7 @@ static void port_put(struct place *p, struct ibv_context *context, int port)
 		"", "/gids", "/gid_attrs", "/gid_attrs/types", "/gid_attrs/ndevs", "/pkeys"
 	};
 	struct ibv_port_attr attr;
-	char name[64];
+	char name[64], rate[TEXT_SIZE];
 
 	if (ibv_query_port(context, port, &attr)) {
 		place_fail(p, "ibv_query_port");
@@ -166,6 +193,8 @@ static void port_put(struct place *p, struct ibv_context *context, int port)
 	} while (0)
 	PORT_FILE("state", "%d: %s", attr.state, state_word(attr.state));
 	PORT_FILE("phys_state", "%d: %s", attr.phys_state, phys_word(attr.phys_state));
+	if (*rate_text(&attr, rate))
+		PORT_FILE("rate", "%s", rate);
 	PORT_FILE("link_layer", "%s",
 		  attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
 	PORT_FILE("lid", "0x%x", attr.lid);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Completions, the credits they bring and want, and waiting for them. */
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -444,18 +445,37 @@ static void sleeper_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 	s->waiters--;
 }
 
-static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s))
+/* @lock is let go meanwhile. */
+static void processor_offer(struct rs_socket *s, bool offer)
 {
-	uint64_t until = rs_now_ns() + rs_spin_ns();
+	uint64_t begun = offer ? rs_now_ns() : 0;
 
-	do {
-		pthread_mutex_unlock(&s->lock);
-		pthread_mutex_lock(&s->lock);
+	pthread_mutex_unlock(&s->lock);
+	if (offer)
+		sched_yield();
+	pthread_mutex_lock(&s->lock);
+	if (offer)
+		rs_spin_offered(&s->spin, rs_now_ns() - begun);
+}
+
+/*
+ * Look, until it is there or has taken so long that to sleep is better. The last look comes after
+ * others had the processor: to offer it costs less than to sleep.
+ */
+static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s), uint64_t start)
+{
+	bool last = false;
+
+	for (;;) {
+		bool found = ready(s), offer = rs_spin_looked(&s->spin, found);
+
+		if (found || last)
+			return found;
+		last = !(s->cq || s->ds) || rs_now_ns() - start >= s->spin.ns;
+		s->spin.yielded |= last;
+		processor_offer(s, offer || last);
 		rs_complete(s);
-		if (ready(s))
-			return true;
-	} while ((s->cq || s->ds) && rs_now_ns() < until);
-	return false;
+	}
 }
 
 /* One round of waiting, with @lock held at both ends. */
@@ -472,14 +492,20 @@ static int wait_long(struct rs_socket *s, bool (*ready)(struct rs_socket *s), en
 		     int timeout_ms)
 {
 	uint64_t start = rs_now_ns();
+	bool slept = false;
 	int r = 0, left;
 
-	if (spin(s, ready))
+	if (rs_spin_begin(&s->spin) && spin(s, ready, start)) {
+		rs_spin_learn(&s->spin, rs_now_ns() - start, false);
 		return 0;
-	for (;;) {
+	}
+	for (;; slept = true) {
 		rs_complete(s);
-		if (ready(s))
+		if (ready(s)) {
+			if (slept)
+				rs_spin_learn(&s->spin, rs_now_ns() - start, true);
 			return 0;
+		}
 		left = rs_timeout_left(timeout_ms, start);
 		if (left == 0)
 			return -EAGAIN;
@@ -492,14 +518,18 @@ static int wait_long(struct rs_socket *s, bool (*ready)(struct rs_socket *s), en
 int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wait wait,
 	    int timeout_ms)
 {
+	bool offer = false;
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
 	rs_complete(s);
-	if (!ready(s)) {
+	if (ready(s)) {
+		rs_spin_looked(&s->spin, true);
+	} else {
 		if (wait == RS_WAIT_NOT) {
 			rs_glance(s);
 			r = ready(s) ? 0 : -EAGAIN;
+			offer = rs_spin_looked(&s->spin, !r);
 		} else {
 			r = wait_long(s, ready, wait, timeout_ms);
 		}
@@ -507,5 +537,7 @@ int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wai
 	if (s->waiters)
 		pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->lock);
+	if (offer)
+		sched_yield(); /* who looks again and again hinders who is to bring it */
 	return r;
 }

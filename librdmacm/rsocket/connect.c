@@ -139,7 +139,12 @@ bool rs_connect_is_settled(struct rs_socket *s)
 
 int rs_connect_finish(struct rs_socket *s, enum rs_wait wait)
 {
-	return rs_wait(s, rs_connect_is_settled, wait, s->send_timeout_ms);
+	bool opening;
+
+	pthread_mutex_lock(&s->lock);
+	opening = rs_is_opening(s);
+	pthread_mutex_unlock(&s->lock);
+	return opening ? rs_wait(s, rs_connect_is_settled, wait, s->send_timeout_ms) : 0;
 }
 
 /* ---- the calls ---- */

@@ -5,7 +5,8 @@
  * The program's descriptor is an epoll of the kernel's, which has the program's other descriptors
  * with the program's own data, and one entry of ours: an inner epoll with the descriptors of the
  * sockets. A socket is either on the ready list, where each wait looks at it, or it has a CQ that
- * tells the inner epoll. So sockets with nothing to say cost nothing.
+ * tells the inner epoll: before the poller sleeps, and when looks at it were in vain for a while.
+ * So sockets with nothing to say cost nothing, whatever the others do.
  *
  * A socket that a program takes out stays with the kernel until that has news of it: programs put
  * back what they took out a moment before, and the kernel takes long to add an epoll to an epoll.
@@ -24,6 +25,7 @@
 #define BATCH	    64
 #define ARM_NS	    4000ull /* to arm a CQ, to be woken by it and to take its event */
 #define SPIN_MAX_NS 200000ull
+#define VAIN_LOOKS  32 /* cost as much as to arm a CQ: more of them in a row are not made */
 
 /* What an event of a socket can say. */
 #define EVENTS (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP)
@@ -37,8 +39,9 @@ struct rs_watch {
 	bool queued, gone;
 	bool parked; /* the program took it out; of us, only the kernel's epoll has it */
 	struct epoll_event event;
-	uint32_t seen; /* s->changes at the last report, for EPOLLET */
-	bool fresh;    /* no report yet since it was added or changed */
+	uint32_t seen;	   /* s->changes at the last report, for EPOLLET */
+	bool fresh;	   /* no report yet since it was added or changed */
+	unsigned int vain; /* looks since something was to be reported */
 };
 
 struct rs_poller {
@@ -51,6 +54,8 @@ struct rs_poller {
 	struct rs_watch **watches; /* by the socket's descriptor */
 	int size;
 	unsigned int waiters;
+	atomic_bool
+		outer; /* somebody waits for the descriptor itself, by poll() or another epoll */
 };
 
 static void poller_put(struct rs_poller *p)
@@ -94,6 +99,13 @@ static void watch_unqueue(struct rs_watch *w)
 	w->poller->ready_count--;
 }
 
+/* With the poller's lock held: who sleeps is to look at the ready list. */
+static void poller_wake(struct rs_poller *p)
+{
+	if (p->waiters || p->outer)
+		eventfd_write(p->wake, 1);
+}
+
 void rs_watch_notify(struct rs_socket *s)
 {
 	struct rs_watch *w;
@@ -103,8 +115,8 @@ void rs_watch_notify(struct rs_socket *s)
 
 		pthread_mutex_lock(&p->lock);
 		watch_queue(w);
-		if (p->waiters && !w->parked)
-			eventfd_write(p->wake, 1);
+		if (!w->parked)
+			poller_wake(p);
 		pthread_mutex_unlock(&p->lock);
 	}
 }
@@ -232,8 +244,7 @@ static void watch_set(struct rs_watch *w, const struct epoll_event *event)
 	w->parked = false;
 	w->fresh = true;
 	watch_queue(w);
-	if (w->poller->waiters)
-		eventfd_write(w->poller->wake, 1);
+	poller_wake(w->poller);
 }
 
 /* Return: whether the poller had the socket before and has it again. */
@@ -292,8 +303,7 @@ static int watch_add(struct rs_poller *p, struct rs_socket *s, const struct epol
 		atomic_fetch_add(&p->file.refs, 1);
 		LIST_INSERT_HEAD(&s->watches, w, of_socket);
 		watch_queue(w);
-		if (p->waiters)
-			eventfd_write(p->wake, 1);
+		poller_wake(p);
 	}
 	pthread_mutex_unlock(&p->lock);
 	pthread_mutex_unlock(&s->lock);
@@ -373,8 +383,12 @@ RS_EXPORT int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	struct rs_poller *p;
 	int r = 0;
 
-	if (!s)
-		return epoll_ctl(epfd, op, fd, event);
+	if (!s) {
+		r = epoll_ctl(epfd, op, fd, event);
+		if (r == 0 && op == EPOLL_CTL_ADD)
+			rs_poller_is_polled(fd);
+		return r;
+	}
 	p = rs_table_find_poller(epfd);
 	if (!p)
 		r = poller_new(epfd, &p);
@@ -399,8 +413,8 @@ static uint32_t events_of(struct rs_socket *s, uint32_t events, uint32_t seen, b
 
 /*
  * Look at a watch from the ready list; its socket's lock is held. ret_event->events: what is to be
- * reported. Return: whether further waits shall look at it; only with @arm, and when nothing is to
- * be reported, they need not, for the CQ tells.
+ * reported. Return: whether further waits shall look at it; only with @arm, or when it had nothing
+ * for long, and when nothing is to be reported, they need not, for the CQ tells.
  */
 static bool watch_look(struct rs_watch *w, bool arm, struct epoll_event *ret_event)
 {
@@ -416,6 +430,8 @@ static bool watch_look(struct rs_watch *w, bool arm, struct epoll_event *ret_eve
 	ret_event->events = w->gone || w->parked ? 0 : events_of(s, events, w->seen, w->fresh);
 	w->seen = changes;
 	w->fresh = false;
+	w->vain = ret_event->events ? 0 : w->vain + 1;
+	arm |= w->vain >= VAIN_LOOKS;
 	if (ret_event->events && events & EPOLLONESHOT)
 		w->event.events &= ~EVENTS;
 	pthread_mutex_unlock(&p->lock);
@@ -615,6 +631,56 @@ static int poller_wait(struct rs_poller *p, struct epoll_event *events, int max,
 	return n;
 }
 
+/* Whether it still has something that was not reported; if not, its CQ tells from now on. */
+static bool watch_is_due(struct rs_watch *w)
+{
+	struct rs_poller *p = w->poller;
+	struct rs_socket *s = w->socket;
+	bool due;
+
+	pthread_mutex_lock(&s->lock);
+	rs_glance(s);
+	pthread_mutex_lock(&p->lock);
+	due = !w->gone && !w->parked && events_of(s, w->event.events, w->seen, w->fresh);
+	pthread_mutex_unlock(&p->lock);
+	if (!due) {
+		rs_drain(s);
+		due = !rs_arm(s);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return due;
+}
+
+/* For who waits for the descriptor itself: it is readable as long as a wait would find something.
+ */
+static void poller_settle(struct rs_poller *p)
+{
+	unsigned int count = ready_count(p);
+	struct rs_watch *w;
+
+	while (count-- && (w = ready_pop(p))) {
+		if (watch_is_due(w)) {
+			pthread_mutex_lock(&p->lock);
+			watch_queue(w);
+			pthread_mutex_unlock(&p->lock);
+		}
+		watch_put(w);
+	}
+	if (ready_count(p))
+		eventfd_write(p->wake, 1);
+}
+
+void rs_poller_is_polled(int epfd)
+{
+	struct rs_poller *p = rs_table_find_poller(epfd);
+
+	if (!p)
+		return;
+	if (!atomic_exchange(&p->outer, true))
+		poller_settle(p);
+	poller_put(p);
+}
+
 /* It may become a poller while the kernel waits; or it is one, of the process we were forked from.
  */
 static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout,
@@ -645,6 +711,8 @@ RS_EXPORT int repoll_pwait(int epfd, struct epoll_event *events, int maxevents, 
 	if (!p)
 		return plain_wait(epfd, events, maxevents, timeout, sigmask);
 	r = maxevents <= 0 ? -EINVAL : poller_wait(p, events, maxevents, timeout, sigmask);
+	if (p->outer)
+		poller_settle(p);
 	poller_put(p);
 	return rs_ret(r);
 }

@@ -2,6 +2,7 @@
 /* rpoll() and rselect(). Descriptors that are not sockets over RDMA are the kernel's to look at. */
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -34,8 +35,9 @@ short rs_revents(struct rs_socket *s, short events)
 	return revents;
 }
 
-/* Return: 1 when the socket has something, 0, or -1: @fd is not a socket over RDMA. */
-static int socket_look(struct pollfd *p, bool woken)
+/* Return: 1 when the socket has something, 0, or -1: @fd is not a socket over RDMA. *ret_offer is
+ * set when the processor is to be offered to others. */
+static int socket_look(struct pollfd *p, bool woken, bool *ret_offer)
 {
 	struct rs_socket *s = rs_table_find(p->fd);
 
@@ -46,6 +48,7 @@ static int socket_look(struct pollfd *p, bool woken)
 		rs_drain(s);
 	rs_glance(s);
 	p->revents = rs_revents(s, p->events);
+	*ret_offer |= rs_spin_looked(&s->spin, p->revents);
 	pthread_mutex_unlock(&s->lock);
 	rs_socket_put(s);
 	return p->revents != 0;
@@ -73,16 +76,21 @@ static bool socket_arm(const struct pollfd *p)
  */
 static int sockets_look(struct pollfd *fds, const struct pollfd *real, nfds_t nfds, bool *ours)
 {
+	bool offer = false;
 	int ready = 0;
 
 	for (nfds_t i = 0; i < nfds; i++) {
 		int r;
 
 		fds[i].revents = 0;
-		r = fds[i].fd < 0 ? -1 : socket_look(&fds[i], real && real[i].revents);
+		r = fds[i].fd < 0 ? -1 : socket_look(&fds[i], real && real[i].revents, &offer);
 		ours[i] = r >= 0;
+		if (r < 0)
+			rs_poller_is_polled(fds[i].fd);
 		ready += r > 0;
 	}
+	if (offer && !ready)
+		sched_yield();
 	return ready;
 }
 
@@ -127,7 +135,7 @@ static int kernel_poll(struct pollfd *fds, struct pollfd *real, nfds_t nfds, con
 {
 	struct timespec time = { timeout / 1000, timeout % 1000 * 1000000L };
 
-	int ready = 0;
+	int ready = 0, asked = 0;
 
 	for (nfds_t i = 0; i < nfds; i++) {
 		real[i] = fds[i];
@@ -136,7 +144,10 @@ static int kernel_poll(struct pollfd *fds, struct pollfd *real, nfds_t nfds, con
 			real[i].events = POLLIN;
 		if (ours[i] && !sleep)
 			real[i].fd = -1;
+		asked += real[i].fd >= 0;
 	}
+	if (!sleep && !asked)
+		return 0;
 	if (ppoll(real, nfds, timeout < 0 ? NULL : &time, mask) < 0)
 		return -errno;
 	for (nfds_t i = 0; i < nfds; i++) {

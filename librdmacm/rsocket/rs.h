@@ -21,6 +21,7 @@
  *   default.c   what the administrator wants of new sockets
  *   cancel.c    threads that are cancelled
  *   turn.c      whose turn it is to send, and to receive
+ *   spin.c      how long to look for what somebody waits for, and when to let others run
  *   linger.c    sockets that were closed and have something to deliver
  *   datagram.h  datagram sockets, which have files of their own
  *
@@ -108,6 +109,15 @@ struct rs_turn {
 	atomic_bool asleep; /* whoever has it waits for the peer */
 };
 
+/* How those who wait for a socket look for what they wait for; see spin.c. */
+struct rs_spin {
+	uint64_t ns;	       /* so long before they sleep */
+	unsigned int vain;     /* looks since the last one that found something, or a yield */
+	unsigned int patience; /* such looks before the processor is offered to others */
+	bool yielded;	       /* just before this look */
+	unsigned int crowded;  /* waits to come that sleep at once, for others took long */
+};
+
 struct rs_socket {
 	struct rs_file file;  /* first */
 	struct ds_socket *ds; /* of datagrams; NULL: a stream */
@@ -173,8 +183,10 @@ struct rs_socket {
 	unsigned int unsignalled;
 	unsigned int controls;	       /* outstanding */
 	uint64_t sbuf_head, sbuf_tail; /* bytes since the start: written, free again */
+	uint64_t answered;	       /* bytes received when something was sent last */
 
-	unsigned int looks;   /* without a look at the descriptor: see rs_glance() */
+	unsigned int looks; /* without a look at the descriptor: see rs_glance() */
+	struct rs_spin spin;
 	bool armed;	      /* the CQ will say when something completes */
 	unsigned int unacked; /* events of the CQ */
 	bool sleeper;
@@ -330,11 +342,22 @@ void rs_glance(struct rs_socket *s);
 uint64_t rs_now_ns(void);
 /* Of @timeout_ms since @start; -1: no end. */
 int rs_timeout_left(int timeout_ms, uint64_t start);
-/* How long a waiter looks before it sleeps. */
+/* How long a waiter looks before it sleeps, unless the socket has learned otherwise. */
 static inline uint64_t rs_spin_ns(void)
 {
 	return rs_defaults()->spin_us * 1000ull;
 }
+
+/* spin.c; with @lock held */
+void rs_spin_init(struct rs_spin *spin);
+/* A look found something, or nothing. Return: the processor is to be offered, without the lock. */
+bool rs_spin_looked(struct rs_spin *spin, bool found);
+/* The processor was offered, and came back after @ns. */
+void rs_spin_offered(struct rs_spin *spin, uint64_t ns);
+/* Whether to look at all before sleep; asked once for each wait. */
+bool rs_spin_begin(struct rs_spin *spin);
+/* A wait is over after @ns, by looking or by sleep. */
+void rs_spin_learn(struct rs_spin *spin, uint64_t ns, bool slept);
 
 /* send.c */
 /* Bytes that the send buffer takes in one piece; @lock is held. */
@@ -395,6 +418,8 @@ void ds_drop_all(struct rs_socket *s);
 void rs_watch_notify(struct rs_socket *s); /* something changed; @lock is held */
 void rs_watch_end_all(struct rs_socket *s);
 void rs_poller_close(struct rs_poller *p);
+/* Somebody else than repoll_wait() is about to wait for that descriptor, if it is a poller's. */
+void rs_poller_is_polled(int epfd);
 
 static inline enum rs_wait rs_patience(const struct rs_socket *s, int flags)
 {

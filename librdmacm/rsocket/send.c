@@ -5,7 +5,51 @@
 
 #define ACCEPT_TIMEOUT_MS  5000
 #define CONTROL_TIMEOUT_MS 5000
-#define FIRST_MESSAGE	   4096 /* of a long write: the peer gets it while the next is copied */
+#define FIRST_MESSAGE	   4096 /* of a long answer: the peer gets it while the next is copied */
+
+/* What is left of a vector. */
+struct cursor {
+	const struct iovec *iov;
+	size_t at; /* in the first one */
+	size_t left;
+};
+
+static struct cursor cursor_of(const struct iovec *iov, int count)
+{
+	struct cursor c = { .iov = iov };
+
+	for (int i = 0; i < count; i++)
+		c.left += iov[i].iov_len;
+	return c;
+}
+
+/* Bytes that lie in one piece; there are some. */
+static size_t cursor_piece(struct cursor *c)
+{
+	while (c->at == c->iov->iov_len) {
+		c->iov++;
+		c->at = 0;
+	}
+	return c->iov->iov_len - c->at;
+}
+
+static const uint8_t *cursor_bytes(const struct cursor *c)
+{
+	return (const uint8_t *)c->iov->iov_base + c->at;
+}
+
+static void cursor_copy(struct cursor *c, uint8_t *to, uint32_t length)
+{
+	while (length) {
+		size_t part = min_of(cursor_piece(c), (size_t)length);
+
+		memcpy(to, cursor_bytes(c), part);
+		to += part;
+		length -= part;
+		c->at += part;
+		c->left -= part;
+	}
+}
 
 static uint32_t buffer_free(const struct rs_socket *s)
 {
@@ -17,17 +61,25 @@ uint32_t rs_send_free(const struct rs_socket *s)
 	return min_of(buffer_free(s), s->sbuf_size - (uint32_t)(s->sbuf_head % s->sbuf_size));
 }
 
-struct ibv_sge rs_send_copy(struct rs_socket *s, const void *bytes, uint32_t length)
+static struct ibv_sge buffer_fill(struct rs_socket *s, struct cursor *c, uint32_t length)
 {
 	uint8_t *place = s->sbuf + s->sbuf_head % s->sbuf_size;
 
-	memcpy(place, bytes, length);
+	cursor_copy(c, place, length);
 	s->sbuf_head += length;
 	return (struct ibv_sge){
 		.addr = (uintptr_t)place,
 		.length = length,
 		.lkey = s->smr->lkey,
 	};
+}
+
+struct ibv_sge rs_send_copy(struct rs_socket *s, const void *bytes, uint32_t length)
+{
+	const struct iovec iov = { (void *)bytes, length };
+	struct cursor c = cursor_of(&iov, 1);
+
+	return buffer_fill(s, &c, length);
 }
 
 static bool is_open(const struct rs_socket *s)
@@ -54,23 +106,23 @@ static int send_error(struct rs_socket *s)
 	return error ? -error : -EPIPE;
 }
 
-/* Send one message of up to @size bytes; @lock is held. Return: its bytes, or -errno. */
-static ssize_t message_send(struct rs_socket *s, const void *bytes, uint32_t size)
+/* Send one message of up to @most bytes; @lock is held. Return: 0 or -errno. */
+static int message_send(struct rs_socket *s, struct cursor *c, uint32_t most)
 {
-	uint32_t length = min_of(size, rs_credit_room(&s->out));
+	uint32_t length = min_of((size_t)min_of(most, rs_credit_room(&s->out)), c->left);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
+	bool inlined = length <= s->inline_size && length <= cursor_piece(c);
 	struct rs_target target;
 	struct ibv_sge sge;
-	bool inlined;
 
-	length = min_of(length, (uint32_t)RS_MESSAGE_MAX);
-	inlined = length <= s->inline_size;
 	if (inlined) {
 		wr.send_flags = IBV_SEND_INLINE;
-		sge = (struct ibv_sge){ .addr = (uintptr_t)bytes, .length = length };
+		sge = (struct ibv_sge){ .addr = (uintptr_t)cursor_bytes(c), .length = length };
+		c->at += length;
+		c->left -= length;
 	} else {
 		length = min_of(length, rs_send_free(s));
-		sge = rs_send_copy(s, bytes, length);
+		sge = buffer_fill(s, c, length);
 	}
 	rs_credit_take(&s->out, length, &target);
 	wr.sg_list = &sge;
@@ -78,45 +130,55 @@ static ssize_t message_send(struct rs_socket *s, const void *bytes, uint32_t siz
 	wr.imm_data = htobe32(rs_wire_imm(RS_WIRE_BYTES, length));
 	wr.wr.rdma.remote_addr = target.addr;
 	wr.wr.rdma.rkey = target.key;
-	return rs_post(s, &wr, inlined ? 0 : length, false) < 0 ? send_error(s) : (ssize_t)length;
+	return rs_post(s, &wr, inlined ? 0 : length, false) < 0 ? send_error(s) : 0;
+}
+
+/*
+ * How large the first message may be. Who answers has a peer that waits, and begins with a small
+ * one; in a stream the peer has enough to do, and each message costs both sides.
+ */
+static uint32_t first_message(struct rs_socket *s)
+{
+	bool answers = s->in.received != s->answered;
+
+	s->answered = s->in.received;
+	return answers ? FIRST_MESSAGE : RS_MESSAGE_MAX;
 }
 
 /* Everything that fits now. Return: bytes, 0 when there is no room, or -errno. */
-static ssize_t burst_send(struct rs_socket *s, const uint8_t *bytes, size_t size)
+static ssize_t burst_send(struct rs_socket *s, struct cursor *c)
 {
-	uint32_t most = FIRST_MESSAGE;
-	size_t sent = 0;
-	ssize_t n = 0;
+	size_t before = c->left;
+	uint32_t most;
+	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
 	if (!is_open(s)) {
-		n = send_error(s);
+		r = send_error(s);
 	} else {
 		rs_complete(s);
-		while (sent < size && is_open(s) && rs_can_send(s)) {
-			n = message_send(s, bytes + sent, min_of(size - sent, (size_t)most));
-			if (n < 0)
+		most = first_message(s);
+		while (c->left && is_open(s) && rs_can_send(s)) {
+			r = message_send(s, c, most);
+			if (r < 0)
 				break;
-			sent += n;
 			most = min_of(most * 2, (uint32_t)RS_MESSAGE_MAX);
 		}
 	}
 	pthread_mutex_unlock(&s->lock);
-	return sent ? (ssize_t)sent : n < 0 ? n : 0;
+	return r < 0 ? r : (ssize_t)(before - c->left);
 }
 
-/* @begun: something was sent before. */
-static ssize_t bytes_send(struct rs_socket *s, const uint8_t *bytes, size_t size, int flags,
-			  bool begun)
+static ssize_t bytes_send(struct rs_socket *s, struct cursor *c, int flags)
 {
 	size_t sent = 0;
 	ssize_t n = 0;
 
-	while (sent < size) {
-		n = burst_send(s, bytes + sent, size - sent);
+	while (c->left) {
+		n = burst_send(s, c);
 		if (n == 0)
-			n = rs_turn_wait(s, &s->send_turn, begun || sent, rs_can_send,
-					 rs_patience(s, flags), s->send_timeout_ms);
+			n = rs_turn_wait(s, &s->send_turn, sent, rs_can_send, rs_patience(s, flags),
+					 s->send_timeout_ms);
 		else if (n > 0)
 			sent += n;
 		if (n < 0)
@@ -127,7 +189,7 @@ static ssize_t bytes_send(struct rs_socket *s, const uint8_t *bytes, size_t size
 
 static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int count, int flags)
 {
-	size_t sent = 0;
+	struct cursor c = cursor_of(iov, count);
 	ssize_t n = rs_connect_finish(s, rs_patience(s, flags));
 
 	if (n == 0)
@@ -136,16 +198,10 @@ static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int cou
 		return n;
 	if (unlikely(s->mappings_pending))
 		n = rs_iomap_tell(s, rs_patience(s, flags));
-	for (int i = 0; i < count && n >= 0; i++) {
-		n = bytes_send(s, iov[i].iov_base, iov[i].iov_len, flags, sent);
-		if (n < 0)
-			break;
-		sent += n;
-		if ((size_t)n < iov[i].iov_len)
-			break;
-	}
+	if (n >= 0)
+		n = bytes_send(s, &c, flags);
 	rs_turn_give(s, &s->send_turn);
-	return sent ? (ssize_t)sent : n;
+	return n;
 }
 
 static ssize_t fd_send_to(int fd, const struct iovec *iov, int count, int flags,

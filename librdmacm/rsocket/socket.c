@@ -67,6 +67,7 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 	s->inline_size = defaults->inline_size;
 	s->mappings_max = rs_wire_mappings_fit(defaults->mappings);
 	s->keep_seconds = KEEP_SECONDS;
+	rs_spin_init(&s->spin);
 	return s;
 }
 

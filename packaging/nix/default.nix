@@ -15,14 +15,20 @@ stdenv.mkDerivation {
     "-DCMAKE_INSTALL_SYSCONFDIR=/etc"
     "-DRDMA_TESTS=OFF"
   ];
+  # Plug-ins' files are the store's: the library looks there, too. /etc of this system is filled from etc of the store.
   installPhase = ''
+    runHook preInstall
     DESTDIR=$PWD/all cmake --install .
-    mkdir -p $out
+    mkdir -p $out/lib/libibverbs.d
     cp -a all$out/. $out/
+    mv all/etc/libibverbs.d/* $out/lib/libibverbs.d/
+    rmdir all/etc/libibverbs.d
     cp -a all/etc $out/etc
   '' + lib.optionalString uroce ''
     DESTDIR=$PWD/on cmake --install . --component uroce-on
     cp -a on$out/. $out/
+  '' + ''
+    runHook postInstall
   '';
   meta = {
     description = "RDMA verbs, connections and tools";

@@ -192,6 +192,7 @@ int efa_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 		return r;
 	cq->stride = entry_size(ctx, dv);
 	cq->doorbell = &cq->nowhere;
+	cq->last_qpn = EFA_QPNS;
 	cq->subs = calloc(ctx->info.sub_cqs_per_cq, sizeof(*cq->subs));
 	if (!cq->subs)
 		return -ENOMEM;

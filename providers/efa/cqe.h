@@ -22,6 +22,7 @@ enum {
 	CQE_MORE = 16, /* where large entries go on */
 	CQE_AH_UNKNOWN = 0xffff,
 };
+#define CQE_STATUS_MASK (0xffu << CQE_STATUS_SHIFT)
 #define CQE_PHASE	(1u << 24)
 #define CQE_SEND	(1u << 25)
 #define CQE_RECEIVE	(2u << 25)
@@ -68,6 +69,15 @@ FLAT struct efa_sub_cq *sub_find(struct efa_sub_cq *first, uint32_t *ret_low)
 	return NULL;
 }
 
+/* The next part behind @sub, which has none, that has an entry; NULL: none has. */
+FLAT struct efa_sub_cq *sub_find_other(const struct efa_sub_cq *sub, uint32_t *ret_low)
+{
+	for (struct efa_sub_cq *other = sub->next; other != sub; other = other->next)
+		if (sub_has(other, ret_low))
+			return other;
+	return NULL;
+}
+
 /* The entry that sub_has() has found. */
 FLAT void sub_take(const struct efa_cq *cq, struct efa_sub_cq *sub, uint32_t low,
 		   struct efa_cqe *cqe)
@@ -108,13 +118,11 @@ FLAT enum efa_taken wq_done(struct efa_wq *wq, uint16_t id, uint64_t *ret_wr_id)
 FLAT enum efa_taken cqe_done(struct efa_cq *cq, const struct efa_cqe *cqe, uint64_t *ret_wr_id)
 {
 	uint32_t qpn = cqe->high & 0xffff, queue = cqe->low & CQE_QUEUE_MASK;
-	struct efa_qp *qp = cq->last;
+	struct efa_qp *qp;
 
-	if (unlikely(!qp || qp->vqp.qp.qp_num != qpn)) {
-		qp = efa_cq_find(cq, qpn);
-		if (!qp)
-			return EFA_TAKEN_GONE;
-	}
+	if (unlikely(cq->last_qpn != qpn) && !efa_cq_find(cq, qpn))
+		return EFA_TAKEN_GONE;
+	qp = cq->last;
 	if (queue == CQE_SEND && likely(qp->send_cq == cq))
 		return wq_done(&qp->sq.wq, cqe->low, ret_wr_id);
 	if (unlikely(queue != CQE_RECEIVE || qp->recv_cq != cq))

@@ -23,6 +23,7 @@
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
 #include "providers/kit/barrier.h"
+#include "providers/kit/bytes.h"
 #include "providers/kit/idtable.h"
 #include "providers/kit/mmio.h"
 #include "providers/kit/page.h"
@@ -124,7 +125,8 @@ struct efa_cq {
 	struct efa_sub_cq *next; /* to look at */
 	struct efa_sub_cq *subs;
 	uint32_t sub_count;
-	struct efa_qp *last; /* whose completion was the last one; or NULL */
+	struct efa_qp *last; /* whose completion was the last one */
+	uint32_t last_qpn;   /* its number; EFA_QPNS: there is none */
 	void *doorbell;	     /* or `nowhere`, of a device without */
 	uint32_t consumed;
 	uint32_t events; /* that the program has read */

@@ -5,8 +5,10 @@ struct efa_qp *efa_cq_find(struct efa_cq *cq, uint32_t qpn)
 {
 	struct efa_qp *qp = idtable_find_own(&to_ectx(cq->vcq.cq.context)->qps, qpn, cq);
 
-	if (qp)
-		cq->last = qp;
+	if (!qp)
+		return NULL;
+	cq->last = qp;
+	cq->last_qpn = qpn;
 	return qp;
 }
 
@@ -46,8 +48,12 @@ __attribute__((noinline, cold)) void efa_cqe_say_corrupt(const struct efa_cq *cq
 
 FLAT void wc_read(const struct efa_cq *cq, const struct efa_cqe *cqe, struct ibv_wc *wc)
 {
-	wc->status = cqe_status(cqe);
-	wc->vendor_err = cqe->low >> CQE_STATUS_SHIFT & 0xff;
+	wc->status = IBV_WC_SUCCESS;
+	wc->vendor_err = 0;
+	if (unlikely(cqe->low & CQE_STATUS_MASK)) {
+		wc->status = cqe_status(cqe);
+		wc->vendor_err = cqe->low >> CQE_STATUS_SHIFT & 0xff;
+	}
 	wc->opcode = cqe_opcode(cqe);
 	wc->qp_num = cqe->high & 0xffff;
 	wc->wc_flags = 0;
@@ -93,7 +99,7 @@ __attribute__((noinline)) static int poll_found(struct efa_cq *cq, struct efa_su
 		if (likely(sub_has(sub, &low)))
 			continue;
 		cq->next = sub->next;
-		sub = sub_find(cq->next, &low);
+		sub = sub_find_other(sub, &low);
 		if (!sub)
 			break;
 	}

@@ -308,9 +308,9 @@ static void qp_forget(struct efa_qp *qp)
 	spinlock_lock_both(&qp->send_cq->lock, &qp->recv_cq->lock);
 	idtable_take(&to_ectx(qp->vqp.qp.context)->qps, qp->vqp.qp.qp_num, qp);
 	if (qp->send_cq->last == qp)
-		qp->send_cq->last = NULL;
+		qp->send_cq->last_qpn = EFA_QPNS;
 	if (qp->recv_cq->last == qp)
-		qp->recv_cq->last = NULL;
+		qp->recv_cq->last_qpn = EFA_QPNS;
 	spinlock_unlock_both(&qp->send_cq->lock, &qp->recv_cq->lock);
 }
 

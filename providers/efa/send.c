@@ -92,6 +92,17 @@ FLAT enum kit_fault write_list(struct efa_sq *sq, const struct ibv_send_wr *wr, 
 	return KIT_FAULT_NONE;
 }
 
+/* A small request has room for what is copied without a call. */
+FLAT void data_copy(char *to, const struct ibv_sge *sge, unsigned int words)
+{
+	const void *from = (const void *)(uintptr_t)sge->addr;
+
+	if (words == WQE_WORDS_SMALL)
+		kit_bytes_copy(to, from, sge->length);
+	else
+		memcpy(to, from, sge->length);
+}
+
 FLAT enum kit_fault write_inline(struct efa_sq *sq, const struct ibv_send_wr *wr, char *wqe,
 				 unsigned int words)
 {
@@ -104,7 +115,7 @@ FLAT enum kit_fault write_inline(struct efa_sq *sq, const struct ibv_send_wr *wr
 
 		if (unlikely(sge->length > sq->max_inline - length))
 			return KIT_FAULT_INLINE;
-		memcpy((char *)data + length, (const void *)(uintptr_t)sge->addr, sge->length);
+		data_copy((char *)data + length, sge, words);
 		length += sge->length;
 	}
 	head_write(sq, wr, wqe, WQE_INLINE, length);

@@ -24,8 +24,19 @@ enum {
 	KIT_DOORBELL_SIZE = sizeof(struct ib_uverbs_cmd_hdr) + sizeof(struct ib_uverbs_post_send),
 };
 
-/* Of a queue pair that the kernel knows. It stays where it is from now on. */
-void kit_doorbell_init(struct kit_doorbell *doorbell, const struct ibv_qp *qp);
+/* Of a queue pair that the kernel knows. It is zeroed, and stays where it is from now on. */
+static inline void kit_doorbell_init(struct kit_doorbell *doorbell, const struct ibv_qp *qp)
+{
+	doorbell->hdr = (struct ib_uverbs_cmd_hdr){
+		.command = IB_USER_VERBS_CMD_POST_SEND,
+		.in_words = KIT_DOORBELL_SIZE / 4,
+		.out_words = sizeof(doorbell->resp) / 4,
+	};
+	doorbell->cmd.response = (uintptr_t)&doorbell->resp;
+	doorbell->cmd.qp_handle = qp->handle;
+	doorbell->cmd.wqe_size = sizeof(struct ibv_send_wr);
+}
+
 /* The slow half: the write() failed, errno says why. */
 int kit_doorbell_again(struct kit_doorbell *doorbell, struct ibv_context *ctx);
 

@@ -55,6 +55,7 @@ static void ring_set(struct mlx_cq *cq, const struct kit_buf *buf, uint32_t coun
 {
 	cq->buf = *buf;
 	cq->mask = count - 1;
+	cq->count = count;
 	cq->first = first_of(cq, buf);
 }
 
@@ -69,6 +70,7 @@ int mlx_cq_make(struct mlx_cq *cq, struct dbrec_pool *records, const struct mlx_
 	cq->memory_type = memory_type;
 	cq->format = format;
 	cq->stride = stride;
+	cq->last_number = MLX_NO_NUMBER;
 	cq->record = dbrec_alloc(records);
 	if (!cq->record)
 		return -ENOMEM;
@@ -187,7 +189,7 @@ static void clean_locked(struct mlx_cq *cq, void *qp, mlx_cqe_take *take)
 	uint32_t end = cq->consumer, freed = 0;
 
 	if (cq->last == qp)
-		cq->last = NULL;
+		cq->last_number = MLX_NO_NUMBER;
 	if (cq->by_program)
 		return;
 	end += entries_waiting(cq);

@@ -25,6 +25,7 @@
 #include "libibverbs/uverbs/uverbs.h"
 #include "providers/kit/barrier.h"
 #include "providers/kit/buf.h"
+#include "providers/kit/bytes.h"
 #include "providers/kit/dbrec.h"
 #include "providers/kit/idtable.h"
 #include "providers/kit/refuse.h"
@@ -95,20 +96,6 @@ static inline void mlx_segment_write_sge(void *seg, const struct ibv_sge *sge)
 	((struct mlx_data_seg *)seg)->addr = htobe64(sge->addr);
 	barrier_to_device();
 	memcpy(seg, &both, sizeof(both));
-}
-
-/* Fewer than 64 bytes, without a call. */
-MLX_FLAT void mlx_bytes_copy(char *to, const char *from, uint32_t length)
-{
-#pragma GCC unroll 4
-	for (uint32_t part = 32; part >= 4; part /= 2)
-		if (length & part) {
-			memcpy(to, from, part);
-			to += part;
-			from += part;
-		}
-	for (length &= 3; unlikely(length); length--)
-		*to++ = *from++;
 }
 
 /* ---- sending */
@@ -394,6 +381,9 @@ static inline void mlx_srq_done(struct mlx_srq *srq, uint32_t index)
 
 /* ---- completion queues: cq.c */
 
+/* No completion carries it: they have 24 bits. */
+#define MLX_NO_NUMBER UINT32_MAX
+
 enum {
 	MLX_CQE_NONE = -1, /* as the last byte of an entry that is the adapter's */
 };
@@ -420,14 +410,18 @@ struct mlx_cq {
 	struct spinlock lock;
 	uint32_t consumer;
 	uint32_t mask;
+	uint32_t count;	      /* of entries, which is the bit of their round */
 	uint32_t stride;      /* bytes from entry to entry */
 	char *first;	      /* the first entry's completion */
-	void *last;	      /* the queue pair whose completion was the last one; or NULL */
-	uint32_t last_number; /* that its completions carry */
+	void *last;	      /* the queue pair whose completion was the last one */
+	uint32_t last_number; /* that its completions carry; MLX_NO_NUMBER: there is none */
 	__be32 *record;
 	char *uar; /* where it rings */
 	uint32_t cqn;
 	uint32_t arm_sn; /* events that the program has read, as the provider counts them */
+	/* What arming writes whatever was polled, as it lies in the record and in the register. */
+	__be32 arm_record;
+	uint64_t arm_register;
 	/* The entry that the extended poll stands on, its queue pair, and mlx5's slot of a request
 	 * that was sent. */
 	const void *cqe;
@@ -484,7 +478,7 @@ static inline int mlx_cqe_valid(const struct mlx_cq *cq, const struct mlx_cqe_fo
 {
 	uint8_t last = ((const volatile uint8_t *)cqe)[format->size - 1];
 
-	if (last >= format->unwritten || !!(last & format->owner) != !!(n & (cq->mask + 1)))
+	if (last >= format->unwritten || !!(last & format->owner) != !!(n & cq->count))
 		return MLX_CQE_NONE;
 	return last;
 }
@@ -523,6 +517,8 @@ typedef int mlx_poll_rest(struct mlx_cq *cq, int num_entries, struct ibv_wc *wc,
 MLX_FLAT int mlx_poll_found(struct mlx_cq *cq, const struct mlx_poller *poller, int num_entries,
 			    struct ibv_wc *wc, const void *cqe, int last)
 {
+	const uint8_t owner = poller->format->owner;
+	uint8_t round = last;
 	int n = 0;
 
 	do {
@@ -538,9 +534,14 @@ MLX_FLAT int mlx_poll_found(struct mlx_cq *cq, const struct mlx_poller *poller, 
 		wc++;
 		if (++n == num_entries)
 			break;
-		cqe = mlx_cqe_at(cq, cq->consumer);
-		last = mlx_cqe_valid(cq, poller->format, cqe, cq->consumer);
-	} while (last != MLX_CQE_NONE);
+		/* As mlx_cqe_valid() has it, of an entry behind one that is. */
+		cqe = (const char *)cqe + cq->stride;
+		if (unlikely(!(cq->consumer & cq->mask))) {
+			cqe = cq->first;
+			round ^= owner;
+		}
+		last = ((const volatile uint8_t *)cqe)[poller->format->size - 1];
+	} while (last < poller->format->unwritten && !((last ^ round) & owner));
 	/* What was read is not read later: the adapter may write there again. */
 	atomic_thread_fence(memory_order_release);
 	mlx_cq_publish(cq);

@@ -5,7 +5,6 @@
 
 enum {
 	CQE_COUNT_MAX = 1 << 22,
-	CONSUMER_MASK = 0xffffff,
 	ARM_SN_MASK = 3,
 	ARM_SN_SHIFT = 28, /* where the doorbell has the number of events */
 };
@@ -49,6 +48,7 @@ static int cq_create(struct mlx_cq *cq, const struct verbs_create_cq *in)
 		return r;
 	cq->vcq.cq.cqe = cq->mask;
 	cq->cqn = resp.cqn & 0xffffff;
+	mlx4_cq_arm_set(cq);
 	return 0;
 }
 
@@ -84,23 +84,39 @@ int mlx4_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 
 /* ---- events */
 
+void mlx4_cq_arm_set(struct mlx_cq *cq)
+{
+	uint32_t word = (cq->arm_sn & ARM_SN_MASK) << ARM_SN_SHIFT | MLX4_CQ_DB_REQ_NOT;
+
+	cq->arm_record = htobe32(word);
+	cq->arm_register = mlx_both(htobe32(word | cq->cqn), 0);
+}
+
 void mlx4_cq_event(struct verbs_cq *vcq)
 {
-	to_mcq(&vcq->cq)->arm_sn++;
+	struct mlx_cq *cq = to_mcq(&vcq->cq);
+
+	cq->arm_sn++;
+	mlx4_cq_arm_set(cq);
 }
 
 int mlx4_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct mlx_cq *cq = to_mcq(ibcq);
-	uint32_t index = cq->consumer & CONSUMER_MASK;
-	uint32_t word = (cq->arm_sn & ARM_SN_MASK) << ARM_SN_SHIFT |
-			(solicited_only ? MLX4_CQ_DB_REQ_NOT_SOL : MLX4_CQ_DB_REQ_NOT);
+	/* What was taken, as it was said last. */
+	__be32 index = cq->record[0], word = cq->arm_record;
+	uint64_t reg = cq->arm_register;
 
-	cq->record[1] = htobe32(word | index);
+	if (unlikely(solicited_only)) {
+		const __be32 other = htobe32(MLX4_CQ_DB_REQ_NOT ^ MLX4_CQ_DB_REQ_NOT_SOL);
+
+		word ^= other;
+		reg ^= mlx_both(other, 0);
+	}
+	cq->record[1] = word | index;
 	/* The adapter reads the record when the register tells it to. */
 	barrier_to_device();
-	mmio_write_64(cq->uar + MLX4_CQ_DOORBELL,
-		      htobe64((uint64_t)(word | cq->cqn) << 32 | index));
+	mmio_write_64(cq->uar + MLX4_CQ_DOORBELL, reg | mlx_both(0, index));
 	return 0;
 }
 

@@ -31,21 +31,23 @@ static inline int ex_take(struct mlx_cq *cq)
 {
 	const struct mlx4_cqe *cqe = mlx_cqe_at(cq, cq->consumer);
 	int last = mlx_cqe_valid(cq, &mlx4_cqe_format, cqe, cq->consumer);
-	struct mlx4_done done;
+	struct mlx4_qp *qp;
 
 	if (last == MLX_CQE_NONE)
 		return ENOENT;
 	/* The rest of the entry was written before its last byte. */
 	barrier_from_device();
 	cq->consumer++;
-	if (unlikely(!mlx4_done_read(cq, cqe, last, &done))) {
+	qp = mlx4_cqe_qp(cq, cqe);
+	if (unlikely(!qp) || unlikely(!mlx4_done(qp, cqe, last, &cq->vcq.cq_ex.wr_id))) {
 		mlx4_cqe_say_corrupt(cq, cqe);
 		return EIO;
 	}
 	cq->cqe = cqe;
-	cq->cqe_qp = done.qp;
-	cq->vcq.cq_ex.wr_id = done.wr_id;
-	cq->vcq.cq_ex.status = done.status;
+	cq->cqe_qp = qp;
+	cq->vcq.cq_ex.status = unlikely(mlx4_cqe_is_error(last))
+				       ? mlx_status(((const struct mlx4_err_cqe *)cqe)->syndrome)
+				       : IBV_WC_SUCCESS;
 	return 0;
 }
 
@@ -78,7 +80,10 @@ static unsigned int ex_read_wc_flags(struct ibv_cq_ex *cq_ex)
 	unsigned int opcode = ex_opcode(cq_ex);
 
 	if (!ex_is_sent(cq_ex))
-		return mlx4_cqe_recv_flags(ex_to_mcq(cq_ex)->cqe_qp, ex_cqe(cq_ex), opcode);
+		return mlx4_cqe_is_error(opcode)
+			       ? 0
+			       : mlx4_cqe_recv_flags(ex_to_mcq(cq_ex)->cqe_qp, ex_cqe(cq_ex),
+						     be32toh(ex_cqe(cq_ex)->g_mlpath_rqpn), opcode);
 	return opcode == MLX4_OPCODE_RDMA_WRITE_IMM || opcode == MLX4_OPCODE_SEND_IMM
 		       ? IBV_WC_WITH_IMM
 		       : 0;

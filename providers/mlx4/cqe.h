@@ -14,85 +14,86 @@ static const struct mlx_cqe_format mlx4_cqe_format = {
 	.resize = MLX4_CQE_OPCODE_RESIZE,
 };
 
-/*
- * @status: 0, or that of a failed request
- */
-struct mlx4_done {
-	struct mlx4_qp *qp;
-	uint64_t wr_id;
-	enum ibv_wc_status status;
-	uint8_t vendor_err;
+enum {
+	/* A last byte with one of these bits is of no receive that was good. */
+	MLX4_CQE_NOT_RECEIVED =
+		MLX4_CQE_IS_SEND_MASK | (MLX4_CQE_OPCODE_MASK & ~MLX4_RECV_OPCODE_SEND_INVAL),
 };
 
 /* poll.c */
 void mlx4_cqe_say_corrupt(const struct mlx_cq *cq, const void *cqe);
 
-/* Of what was sent: this request and all before it are done. */
-__attribute__((always_inline)) static inline void mlx4_done_sent(struct mlx4_done *done,
-								 uint16_t index)
+/* Whose the entry is; NULL: nobody's who completes here. */
+__attribute__((always_inline)) static inline struct mlx4_qp *mlx4_cqe_qp(struct mlx_cq *cq,
+									 const struct mlx4_cqe *cqe)
 {
-	struct mlx4_sq *sq = &done->qp->sq;
-	uint32_t tail = atomic_load_explicit(&sq->tail, memory_order_relaxed);
+	uint32_t qpn = be32toh(cqe->vlan_my_qpn) & MLX4_CQE_QPN_MASK;
 
-	tail += (uint16_t)(index - (uint16_t)tail);
-	done->wr_id = sq->wr_ids[tail & sq->mask];
-	/* release: pairs with the acquire in the next post, which writes the slot again */
-	atomic_store_explicit(&sq->tail, tail + 1, memory_order_release);
+	if (likely(cq->last_number == qpn))
+		return cq->last;
+	return mlx_cq_find(cq, &to_mctx(cq->vcq.cq.context)->qps, qpn);
 }
 
-__attribute__((always_inline)) static inline bool mlx4_done_received(struct mlx4_done *done,
-								     uint32_t index)
+/* Of what was sent: this request, whose wr_id it returns, and all before it are done. */
+__attribute__((always_inline)) static inline uint64_t mlx4_done_sent(struct mlx4_qp *qp,
+								     const struct mlx4_cqe *cqe)
 {
-	struct mlx4_qp *qp = done->qp;
+	uint16_t index = be16toh(cqe->wqe_index);
+	struct mlx4_sq *sq = &qp->sq;
+	uint32_t tail = atomic_load_explicit(&sq->tail, memory_order_relaxed);
+	uint64_t wr_id;
+
+	tail += (uint16_t)(index - (uint16_t)tail);
+	wr_id = sq->wr_ids[tail & sq->mask];
+	/* release: pairs with the acquire in the next post, which writes the slot again */
+	atomic_store_explicit(&sq->tail, tail + 1, memory_order_release);
+	return wr_id;
+}
+
+/* Return: whether there is such a receive. */
+__attribute__((always_inline)) static inline bool
+mlx4_done_received(struct mlx4_qp *qp, const struct mlx4_cqe *cqe, uint64_t *ret_wr_id)
+{
 	struct mlx_rq *rq = &qp->rq;
 	uint32_t tail;
 
-	if (qp->srq) {
+	if (unlikely(qp->srq)) {
+		uint16_t index = be16toh(cqe->wqe_index);
+
 		if (unlikely(index > qp->srq->mask))
 			return false;
-		done->wr_id = qp->srq->wr_ids[index];
+		*ret_wr_id = qp->srq->wr_ids[index];
 		mlx_srq_done(qp->srq, index);
 		return true;
 	}
 	tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
-	done->wr_id = rq->wr_ids[tail & rq->mask];
+	*ret_wr_id = rq->wr_ids[tail & rq->mask];
 	/* release: as above */
 	atomic_store_explicit(&rq->tail, tail + 1, memory_order_release);
 	return true;
 }
 
-/*
- * @last: the entry's last byte
- * Return: whether the entry can be believed.
- */
-__attribute__((always_inline)) static inline bool mlx4_done_read(struct mlx_cq *cq,
-								 const struct mlx4_cqe *cqe,
-								 unsigned int last,
-								 struct mlx4_done *done)
+static inline bool mlx4_cqe_is_error(unsigned int last)
 {
-	uint32_t qpn = be32toh(cqe->vlan_my_qpn) & MLX4_CQE_QPN_MASK;
-	uint16_t index = be16toh(cqe->wqe_index);
-	unsigned int opcode = last & MLX4_CQE_OPCODE_MASK;
+	return (last & MLX4_CQE_OPCODE_MASK) == MLX4_CQE_OPCODE_ERROR;
+}
 
-	done->qp = cq->last;
-	if (unlikely(!done->qp || cq->last_number != qpn)) {
-		done->qp = mlx_cq_find(cq, &to_mctx(cq->vcq.cq.context)->qps, qpn);
-		if (unlikely(!done->qp))
-			return false;
-	}
-	done->status = IBV_WC_SUCCESS;
-	done->vendor_err = 0;
-	if (unlikely(opcode == MLX4_CQE_OPCODE_ERROR)) {
-		done->status = mlx_status(((const struct mlx4_err_cqe *)cqe)->syndrome);
-		done->vendor_err = ((const struct mlx4_err_cqe *)cqe)->vendor_err;
-	} else if (unlikely(opcode == MLX4_CQE_OPCODE_RESIZE)) {
+/*
+ * What the entry frees. @last: its last byte
+ * Return: whether it can be believed.
+ */
+__attribute__((always_inline)) static inline bool
+mlx4_done(struct mlx4_qp *qp, const struct mlx4_cqe *cqe, unsigned int last, uint64_t *ret_wr_id)
+{
+	if (likely(!(last & MLX4_CQE_NOT_RECEIVED)))
+		return mlx4_done_received(qp, cqe, ret_wr_id);
+	if ((last & MLX4_CQE_OPCODE_MASK) == MLX4_CQE_OPCODE_RESIZE)
 		return false;
-	}
 	if (last & MLX4_CQE_IS_SEND_MASK) {
-		mlx4_done_sent(done, index);
+		*ret_wr_id = mlx4_done_sent(qp, cqe);
 		return true;
 	}
-	return mlx4_done_received(done, index);
+	return mlx4_cqe_is_error(last) && mlx4_done_received(qp, cqe, ret_wr_id);
 }
 
 /* Of a completion of what was sent. */
@@ -115,18 +116,17 @@ static inline enum ibv_wc_opcode mlx4_sent_opcode(unsigned int opcode)
 /* The service level, which lies where the link has it. */
 static inline uint8_t mlx4_cqe_sl(const struct mlx4_qp *qp, const struct mlx4_cqe *cqe)
 {
-	return be16toh(cqe->sl_vid) >> (qp->ethernet ? 13 : 12);
+	return be16toh(cqe->sl_vid) >> qp->sl_shift;
 }
 
+/* @g_mlpath_rqpn: of the entry */
 static inline unsigned int mlx4_cqe_recv_flags(const struct mlx4_qp *qp, const struct mlx4_cqe *cqe,
-					       unsigned int opcode)
+					       uint32_t g_mlpath_rqpn, unsigned int opcode)
 {
-	unsigned int flags = be32toh(cqe->g_mlpath_rqpn) >> 31 ? IBV_WC_GRH : 0;
+	unsigned int flags = g_mlpath_rqpn >> 31 ? IBV_WC_GRH : 0;
 
-	if (opcode == MLX4_RECV_OPCODE_RDMA_WRITE_IMM || opcode == MLX4_RECV_OPCODE_SEND_IMM)
-		flags |= IBV_WC_WITH_IMM;
-	else if (opcode == MLX4_RECV_OPCODE_SEND_INVAL)
-		flags |= IBV_WC_WITH_INV;
+	if (unlikely(opcode != MLX4_RECV_OPCODE_SEND))
+		flags |= opcode == MLX4_RECV_OPCODE_SEND_INVAL ? IBV_WC_WITH_INV : IBV_WC_WITH_IMM;
 	if (unlikely(qp->checksums) &&
 	    (be32toh(cqe->status) & MLX4_CQE_STATUS_IPV4_CSUM_OK) == MLX4_CQE_STATUS_IPV4_CSUM_OK)
 		flags |= IBV_WC_IP_CSUM_OK;

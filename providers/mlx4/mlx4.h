@@ -64,14 +64,15 @@ struct mlx4_pd {
 
 struct mlx4_sq {
 	struct spinlock lock;
-	uint32_t ops;		 /* bit n: a request of IBV_WR_n is possible */
-	uint32_t plain;	 /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
-	int max_sge;		 /* -1 in states in which nothing is taken */
-	uint32_t flags;		 /* of every request: MLX4_WQE_CTRL_ */
+	uint32_t ops;	/* bit n: a request of IBV_WR_n is possible */
+	uint32_t plain; /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
+	int max_sge;	/* -1 in states in which nothing is taken */
+	uint32_t flags; /* of every request: MLX4_WQE_CTRL_ */
 	uint32_t checksum_flags; /* those of IBV_SEND_IP_CSUM; 0: the port computes none */
 	uint32_t mask;
 	uint32_t shift;
-	uint32_t spare; /* slots ahead of the last request that the adapter may read */
+	uint32_t slot_ds; /* units of 16 bytes that a slot has */
+	uint32_t spare;	  /* slots ahead of the last request that the adapter may read */
 	uint32_t head;
 	uint32_t max_post;
 	uint32_t max_inline;
@@ -87,9 +88,9 @@ struct mlx4_qp {
 	struct mlx_rq rq;
 	struct mlx_cq *send_cq, *recv_cq;
 	struct mlx_srq *srq;
-	bool ethernet;	 /* its port's link */
-	bool checksums;	 /* of what it receives are reported */
-	__be32 doorbell; /* what tells of its sends */
+	uint8_t sl_shift; /* where a completion has the service level, as its port's link has it */
+	bool checksums;	  /* of what it receives are reported */
+	__be32 doorbell;  /* what tells of its sends */
 	struct kit_buf buf;
 };
 
@@ -131,6 +132,8 @@ int mlx4_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mlx4_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
 int mlx4_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void mlx4_cq_event(struct verbs_cq *vcq);
+/* What arming writes follows from its number and its events. */
+void mlx4_cq_arm_set(struct mlx_cq *cq);
 /* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
  * polls finds it. */
 void mlx4_cqs_clean(struct mlx4_qp *qp, bool gone);

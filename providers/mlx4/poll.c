@@ -32,8 +32,7 @@ wc_sent(struct ibv_wc *wc, const struct mlx4_cqe *cqe, unsigned int opcode)
 	}
 }
 
-/* Return: whether there is such a completion. */
-__attribute__((always_inline)) static inline bool wc_received(struct ibv_wc *wc,
+__attribute__((always_inline)) static inline void wc_received(struct ibv_wc *wc,
 							      const struct mlx4_cqe *cqe,
 							      unsigned int opcode,
 							      const struct mlx4_qp *qp)
@@ -41,44 +40,50 @@ __attribute__((always_inline)) static inline bool wc_received(struct ibv_wc *wc,
 	uint32_t g_mlpath_rqpn = be32toh(cqe->g_mlpath_rqpn);
 	uint32_t word = be32toh(cqe->immed_rss_invalid);
 
-	wc->opcode =
-		opcode == MLX4_RECV_OPCODE_RDMA_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+	wc->opcode = IBV_WC_RECV;
+	wc->wc_flags = mlx4_cqe_recv_flags(qp, cqe, g_mlpath_rqpn, opcode);
+	if (unlikely(opcode != MLX4_RECV_OPCODE_SEND)) {
+		if (opcode == MLX4_RECV_OPCODE_RDMA_WRITE_IMM)
+			wc->opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+		if (opcode == MLX4_RECV_OPCODE_SEND_INVAL)
+			wc->invalidated_rkey = word;
+		else
+			wc->imm_data = cqe->immed_rss_invalid;
+	}
 	wc->byte_len = be32toh(cqe->byte_cnt);
-	wc->wc_flags = mlx4_cqe_recv_flags(qp, cqe, opcode);
-	if (wc->wc_flags & IBV_WC_WITH_INV)
-		wc->invalidated_rkey = word;
-	else if (wc->wc_flags & IBV_WC_WITH_IMM)
-		wc->imm_data = cqe->immed_rss_invalid;
 	wc->slid = be16toh(cqe->rlid);
 	wc->sl = mlx4_cqe_sl(qp, cqe);
 	wc->src_qp = g_mlpath_rqpn & 0xffffff;
 	wc->dlid_path_bits = g_mlpath_rqpn >> 24 & 0x7f;
 	wc->pkey_index = word & 0x7f;
-	return likely(opcode <= MLX4_RECV_OPCODE_SEND_INVAL);
+}
+
+static inline void wc_failed(struct ibv_wc *wc, const struct mlx4_err_cqe *cqe, bool sent)
+{
+	wc->status = mlx_status(cqe->syndrome);
+	wc->vendor_err = cqe->vendor_err;
+	wc->opcode = sent ? IBV_WC_SEND : IBV_WC_RECV;
+	wc->wc_flags = 0;
 }
 
 /* Return: whether the entry can be believed. */
 __attribute__((always_inline)) static inline bool wc_read(struct mlx_cq *cq, const void *entry,
 							  unsigned int last, struct ibv_wc *wc)
 {
-	const struct mlx4_cqe *cqe = entry;
-	bool sent = last & MLX4_CQE_IS_SEND_MASK;
-	struct mlx4_done done;
+	unsigned int opcode = last & MLX4_CQE_OPCODE_MASK;
+	struct mlx4_qp *qp = mlx4_cqe_qp(cq, entry);
 
-	if (unlikely(!mlx4_done_read(cq, cqe, last, &done)))
+	if (unlikely(!qp) || unlikely(!mlx4_done(qp, entry, last, &wc->wr_id)))
 		return false;
-	wc->wr_id = done.wr_id;
-	wc->status = done.status;
-	wc->vendor_err = done.vendor_err;
-	wc->qp_num = done.qp->vqp.qp.qp_num;
-	if (unlikely((last & MLX4_CQE_OPCODE_MASK) == MLX4_CQE_OPCODE_ERROR)) {
-		wc->opcode = sent ? IBV_WC_SEND : IBV_WC_RECV;
-		wc->wc_flags = 0;
-		return true;
-	}
-	if (!sent)
-		return wc_received(wc, cqe, last & MLX4_CQE_OPCODE_MASK, done.qp);
-	wc_sent(wc, cqe, last & MLX4_CQE_OPCODE_MASK);
+	wc->qp_num = qp->vqp.qp.qp_num;
+	wc->status = IBV_WC_SUCCESS;
+	wc->vendor_err = 0;
+	if (likely(!(last & MLX4_CQE_NOT_RECEIVED)))
+		wc_received(wc, entry, opcode, qp);
+	else if (unlikely(mlx4_cqe_is_error(last)))
+		wc_failed(wc, entry, last & MLX4_CQE_IS_SEND_MASK);
+	else
+		wc_sent(wc, entry, opcode);
 	return true;
 }
 

@@ -68,6 +68,7 @@ static int rings_make(struct mlx4_qp *qp, const struct mlx4_qp_size *size)
 	qp->rq.max_sge = -1;
 	qp->sq.mask = size->sq_count - 1;
 	qp->sq.shift = size->sq_shift;
+	qp->sq.slot_ds = (1u << size->sq_shift) / MLX_SEGMENT;
 	qp->sq.spare = size->sq_spare;
 	qp->sq.max_post = size->sq_max_post;
 	qp->sq.max_inline = size->max_inline;

@@ -19,7 +19,7 @@ static void port_set(struct mlx4_qp *qp, uint8_t port_num)
 	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
 	uint8_t link = port_num && port_num <= MLX4_PORTS ? ctx->link_layer[port_num - 1] : 0;
 
-	qp->ethernet = link == IBV_LINK_LAYER_ETHERNET;
+	qp->sl_shift = link == IBV_LINK_LAYER_ETHERNET ? 13 : 12;
 	qp->checksums = link == IBV_LINK_LAYER_INFINIBAND && qp->vqp.qp.qp_type == IBV_QPT_UD &&
 			ctx->ud_checksums;
 	qp->sq.checksum_flags =

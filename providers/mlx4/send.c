@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * ibv_post_send(): most requests are plain ones. Their loop, which calls nobody, is compiled once
- * for connections and once for datagrams; from the first other request on a list is post_rest()'s. A
- * request that is refused is the adapter's at no time: its first word does not say so.
+ * for connections and once for datagrams; from the first other request on a list is post_rest()'s.
+ * A request that is refused is the adapter's at no time: its first word does not say so.
  */
 #include "providers/mlx4/wqe.h"
 
@@ -216,22 +216,27 @@ FLAT uint32_t ctrl_flags(unsigned int send_flags)
 	       (send_flags & IBV_SEND_SOLICITED) / (IBV_SEND_SOLICITED / MLX4_WQE_CTRL_SOLICIT);
 }
 
+/* The bit of a first word by which the adapter knows this round's requests. */
+FLAT uint32_t owner_bit(const struct mlx4_sq *sq, uint32_t index)
+{
+	return index & (sq->mask + 1) ? WQE_OWNER : 0;
+}
+
 /* The control segment, and by its first word the request is the adapter's. */
-FLAT void ctrl_write(const struct mlx4_sq *sq, char *slot, uint32_t index, uint8_t opcode,
-		     uint32_t flags, uint8_t fence_size, __be32 imm)
+FLAT void ctrl_write(char *slot, uint32_t owner_opcode, uint32_t flags, uint8_t fence_size,
+		     __be32 imm)
 {
 	struct mlx4_wqe_ctrl_seg *ctrl = (void *)slot;
-	uint64_t both = mlx_both(htobe32(sq->flags | flags), imm);
+	uint64_t both = mlx_both(htobe32(flags), imm);
 
 	memcpy(&ctrl->srcrb_flags, &both, sizeof(both));
 	ctrl->fence_size = fence_size;
 	barrier_to_device();
-	ctrl->owner_opcode = htobe32(opcode | (index & (sq->mask + 1) ? WQE_OWNER : 0));
+	ctrl->owner_opcode = htobe32(owner_opcode);
 }
 
 /* One request itself into the register, in one go. */
-FLAT void blueflame(struct mlx4_context *ctx, const struct mlx4_qp *qp, char *slot,
-		    unsigned int ds)
+FLAT void blueflame(struct mlx4_context *ctx, const struct mlx4_qp *qp, char *slot, unsigned int ds)
 {
 	struct mlx4_wqe_ctrl_seg *ctrl = (void *)slot;
 	char *reg;
@@ -300,7 +305,8 @@ SEPARATE static int post_rest(struct mlx4_qp *qp, struct ibv_send_wr *wr,
 			break;
 		}
 		sq->wr_ids[head & sq->mask] = wr->wr_id;
-		ctrl_write(sq, slot, head, op.opcode, next.flags | ctrl_flags(wr->send_flags),
+		ctrl_write(slot, owner_bit(sq, head) | op.opcode,
+			   sq->flags | next.flags | ctrl_flags(wr->send_flags),
 			   (wr->send_flags & IBV_SEND_FENCE ? MLX4_WQE_CTRL_FENCE : 0) | next.ds,
 			   next.imm);
 		b = next;
@@ -334,23 +340,39 @@ FLAT unsigned int plain_inline(const struct mlx4_sq *sq, const struct ibv_sge *s
 	uint32_t length = sge->length;
 	uint32_t room = WQE_UNIT - ((uintptr_t)seg & (WQE_UNIT - 1)) - sizeof(*head);
 
-	/* Not what ends where the unit does, either: another head follows it. */
+	/* Nor what ends where the unit does: another head follows it. */
 	if (unlikely(length >= room) || unlikely(length > sq->max_inline))
 		return 0;
-	mlx_bytes_copy(seg + sizeof(*head), (void *)(uintptr_t)sge->addr, length);
+	kit_bytes_copy(seg + sizeof(*head), (void *)(uintptr_t)sge->addr, length);
 	/* As for all that may be the first word of 64 bytes. */
 	barrier_to_device();
 	head->byte_count = htobe32(MLX4_INLINE_SEG | length);
 	return (length + sizeof(*head) + MLX_SEGMENT - 1) / MLX_SEGMENT;
 }
 
-/* Behind the control segment. Return: the units of all; 0: it is no plain request after all. */
-FLAT unsigned int plain_build(const struct mlx4_sq *sq, const struct ibv_send_wr *wr, uint8_t has,
-			      char *seg, bool datagram)
-{
-	unsigned int ds = 1, data_ds = 1;
+/* Of the control segment, by those of verbs. */
+static const uint8_t plain_flags[MLX_PLAIN_FLAGS + 1] = {
+#define PLAIN_FLAGS(flags, ctrl) [flags] = (ctrl), [IBV_SEND_INLINE | (flags)] = (ctrl)
+	PLAIN_FLAGS(IBV_SEND_SIGNALED, MLX4_WQE_CTRL_CQ_UPDATE),
+	PLAIN_FLAGS(IBV_SEND_SOLICITED, MLX4_WQE_CTRL_SOLICIT),
+	PLAIN_FLAGS(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
+		    MLX4_WQE_CTRL_CQ_UPDATE | MLX4_WQE_CTRL_SOLICIT),
+#undef PLAIN_FLAGS
+};
 
-	if (has & HAS_RADDR) {
+/* Into that slot. Return: its units; 0: it is no plain request after all. */
+FLAT unsigned int plain_write(struct mlx4_sq *sq, const struct ibv_send_wr *wr, struct send_op op,
+			      char *slot, uint32_t owner, bool datagram, bool in_line)
+{
+	char *seg = slot + sizeof(struct mlx4_wqe_ctrl_seg);
+	unsigned int ds = 1, data_ds = 1;
+	__be32 imm = 0;
+
+	if (op.has & HAS_IMM)
+		imm = wr->imm_data;
+	else if (op.has & HAS_INV)
+		imm = htobe32(wr->invalidate_rkey);
+	if (op.has & HAS_RADDR) {
 		mlx_raddr_write(seg, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
 		seg += MLX_SEGMENT;
 		ds++;
@@ -363,27 +385,15 @@ FLAT unsigned int plain_build(const struct mlx4_sq *sq, const struct ibv_send_wr
 		seg += sizeof(struct mlx4_wqe_datagram_seg);
 		ds += sizeof(struct mlx4_wqe_datagram_seg) / MLX_SEGMENT;
 	}
-	if (wr->send_flags & IBV_SEND_INLINE) {
+	if (in_line)
 		data_ds = plain_inline(sq, wr->sg_list, seg);
-		if (unlikely(!data_ds))
-			return 0;
-	} else {
+	else
 		mlx_segment_write_sge(seg, wr->sg_list);
-	}
-	return ds + data_ds;
-}
-
-/* Whether a plain request needs no memory but its own: the register may take it. */
-FLAT bool is_whole(const struct ibv_send_wr *wr)
-{
-	return wr->send_flags & IBV_SEND_INLINE || wr->opcode == IBV_WR_RDMA_READ;
-}
-
-FLAT __be32 plain_imm(const struct ibv_send_wr *wr, uint8_t has)
-{
-	if (has & HAS_IMM)
-		return wr->imm_data;
-	return has & HAS_INV ? htobe32(wr->invalidate_rkey) : 0;
+	if (unlikely(!data_ds))
+		return 0;
+	ds += data_ds;
+	ctrl_write(slot, owner | op.opcode, sq->flags | plain_flags[wr->send_flags], ds, imm);
+	return ds;
 }
 
 /* A function of its own for each, so that who chooses one saves no registers. */
@@ -391,39 +401,47 @@ FLAT int post_plain(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 		    bool datagram)
 {
 	struct mlx4_sq *sq = &qp->sq;
-	const struct ibv_send_wr *only;
-	uint32_t head, end;
-	unsigned int ds = 0;
-	char *slot = NULL;
+	uint32_t head, end, owner;
+	unsigned int ds;
+	bool whole; /* the last one needs no memory but its own: the register may take it */
+	char *slot;
 
 	if (unlikely(!spinlock_try(&sq->lock)))
 		return post_contended(qp, wr, bad_wr);
 	head = sq->head;
 	end = head + mlx_room(head, &sq->tail, sq->max_post);
-	only = wr;
-	for (; wr; wr = wr->next) {
+	owner = owner_bit(sq, head);
+	for (;;) {
+		uint32_t index = head & sq->mask;
 		struct send_op op;
 
-		if (unlikely(head == end) || !mlx_is_plain(sq->plain, wr))
+		if (unlikely(head == end || !wr))
 			return post_rest(qp, wr, bad_wr, head);
-		slot = sq_slot(sq, head);
+		if (!mlx_is_plain(sq->plain, wr))
+			return post_rest(qp, wr, bad_wr, head);
+		slot = sq->ring + ((size_t)index << sq->shift);
 		op = send_ops[wr->opcode];
-		ds = plain_build(sq, wr, op.has, slot + sizeof(struct mlx4_wqe_ctrl_seg), datagram);
+		sq->wr_ids[index] = wr->wr_id;
+		whole = wr->send_flags & IBV_SEND_INLINE || op.opcode == MLX4_OPCODE_RDMA_READ;
+		if (likely(!op.has) && !whole) {
+			op.has = 0;
+			ds = plain_write(sq, wr, op, slot, owner, datagram, false);
+		} else {
+			ds = plain_write(sq, wr, op, slot, owner, datagram,
+					 wr->send_flags & IBV_SEND_INLINE);
+		}
 		if (unlikely(!ds))
 			return post_rest(qp, wr, bad_wr, head);
-		sq->wr_ids[head & sq->mask] = wr->wr_id;
-		ctrl_write(sq, slot, head, op.opcode, ctrl_flags(wr->send_flags), ds,
-			   plain_imm(wr, op.has));
-		/* The last one's is stamped when it was told of. */
-		if (wr->next)
-			sq_stamp(sq, head + sq->spare);
 		head++;
+		wr = wr->next;
+		if (!wr)
+			break;
+		/* The last one's is stamped when it was told of. */
+		sq_stamp(sq, head - 1 + sq->spare);
+		if (unlikely(!(head & sq->mask)))
+			owner ^= WQE_OWNER;
 	}
-	if (likely(head != sq->head)) {
-		bool alone = head - sq->head == 1 && is_whole(only);
-
-		sq_ring(qp, head, alone ? slot : NULL, ds);
-	}
+	sq_ring(qp, head, unlikely(whole) && head - sq->head == 1 ? slot : NULL, ds);
 	spinlock_unlock(&sq->lock);
 	return 0;
 }

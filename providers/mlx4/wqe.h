@@ -32,14 +32,16 @@ FLAT char *sq_slot(const struct mlx4_sq *sq, uint32_t index)
 FLAT void sq_stamp(const struct mlx4_sq *sq, uint32_t index)
 {
 	char *slot = sq_slot(sq, index);
-	uint32_t size = 1u << sq->shift, used;
+	uint32_t used = ((const struct mlx4_wqe_ctrl_seg *)slot)->fence_size & WQE_SIZE_MASK;
+	int left = (int)min_of(used, sq->slot_ds) - WQE_UNIT / MLX_SEGMENT;
 
-	if (size <= WQE_UNIT)
+	if (left <= 0)
 		return;
-	used = (((const struct mlx4_wqe_ctrl_seg *)slot)->fence_size & WQE_SIZE_MASK) * MLX_SEGMENT;
-	used = min_of(used, size);
-	for (uint32_t at = WQE_UNIT; at < used; at += WQE_UNIT)
-		*(uint32_t *)(slot + at) = WQE_STAMP;
+	*(uint32_t *)(slot + WQE_UNIT) = WQE_STAMP;
+	for (slot += WQE_UNIT; unlikely((left -= WQE_UNIT / MLX_SEGMENT) > 0);) {
+		slot += WQE_UNIT;
+		*(uint32_t *)slot = WQE_STAMP;
+	}
 }
 
 FLAT void wqe_atomic(char *seg, bool swap, uint64_t compare_add, uint64_t value)

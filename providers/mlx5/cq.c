@@ -7,7 +7,6 @@
 
 enum {
 	CQE_COUNT_MAX = 1 << 24,
-	CONSUMER_MASK = 0xffffff,
 	ARM_SN_ONE = 1 << 28, /* where the doorbell has the number of events */
 	ARM_SN_MASK = 3 << 28,
 	PAGE_ID_MAX = 0xffff, /* that the request itself has room for */
@@ -86,6 +85,7 @@ static int cq_create(struct mlx_cq *cq, const struct verbs_create_cq *in)
 		return r;
 	cq->vcq.cq.cqe = cq->mask;
 	cq->cqn = resp.cqn & 0xffffff;
+	mlx5_cq_arm_set(cq);
 	return 0;
 }
 
@@ -124,21 +124,32 @@ int mlx5_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 
 /* ---- events */
 
+void mlx5_cq_arm_set(struct mlx_cq *cq)
+{
+	cq->arm_record = htobe32(cq->arm_sn & ARM_SN_MASK);
+	cq->arm_register = mlx_both(0, htobe32(cq->cqn));
+}
+
 void mlx5_cq_event(struct verbs_cq *vcq)
 {
-	to_mcq(&vcq->cq)->arm_sn += ARM_SN_ONE;
+	struct mlx_cq *cq = to_mcq(&vcq->cq);
+
+	cq->arm_sn += ARM_SN_ONE;
+	mlx5_cq_arm_set(cq);
 }
 
 int mlx5_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct mlx_cq *cq = to_mcq(ibcq);
-	uint32_t word = (cq->arm_sn & ARM_SN_MASK) | (solicited_only ? MLX5_CQ_DB_REQ_NOT_SOL : 0) |
-			(cq->consumer & CONSUMER_MASK);
+	/* What was taken is as it was said last. */
+	__be32 word = cq->record[0] | cq->arm_record;
 
-	cq->record[1] = htobe32(word);
+	if (unlikely(solicited_only))
+		word |= htobe32(MLX5_CQ_DB_REQ_NOT_SOL);
+	cq->record[1] = word;
 	/* The adapter reads the record when the register tells it to. */
 	barrier_wc_start();
-	mmio_write_64(cq->uar + MLX5_CQ_DOORBELL, htobe64((uint64_t)word << 32 | cq->cqn));
+	mmio_write_64(cq->uar + MLX5_CQ_DOORBELL, mlx_both(word, 0) | cq->arm_register);
 	barrier_wc_flush();
 	return 0;
 }

@@ -66,7 +66,7 @@ __attribute__((always_inline)) static inline bool mlx5_done_read(struct mlx_cq *
 	uint32_t counter = be16toh(cqe->wqe_counter);
 
 	done->qp = cq->last;
-	if (unlikely(!done->qp || cq->last_number != uidx)) {
+	if (unlikely(cq->last_number != uidx)) {
 		done->qp = mlx_cq_find(cq, &to_mctx(cq->vcq.cq.context)->users, uidx);
 		if (unlikely(!done->qp))
 			return false;

@@ -296,6 +296,8 @@ int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mlx5_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
 int mlx5_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void mlx5_cq_event(struct verbs_cq *vcq);
+/* What arming writes follows from its number and its events. */
+void mlx5_cq_arm_set(struct mlx_cq *cq);
 /* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
  * polls finds it. */
 void mlx5_cqs_clean(struct mlx5_qp *qp, bool gone);

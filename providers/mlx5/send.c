@@ -264,7 +264,7 @@ FLAT unsigned int plain_inline(const struct mlx5_sq *sq, const struct ibv_sge *s
 	room -= sizeof(struct mlx5_wqe_inl_data_seg);
 	if (unlikely(length > room) || unlikely(length > sq->max_inline))
 		return 0;
-	mlx_bytes_copy(seg + sizeof(struct mlx5_wqe_inl_data_seg), (void *)(uintptr_t)sge->addr,
+	kit_bytes_copy(seg + sizeof(struct mlx5_wqe_inl_data_seg), (void *)(uintptr_t)sge->addr,
 		       length);
 	wqe_inline_head(seg, length);
 	return (sizeof(struct mlx5_wqe_inl_data_seg) + length + MLX_SEGMENT - 1) / MLX_SEGMENT;

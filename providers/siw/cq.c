@@ -27,18 +27,27 @@ static const uint8_t wc_statuses[SIW_NUM_WC_STATUS] = {
 	[SIW_WC_GENERAL_ERR] = IBV_WC_GENERAL_ERR,
 };
 
+static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
+{
+	uint64_t unknown = in->attr->wc_flags & ~siw_cq_ex_wc_flags;
+
+	if (!in->extended || !unknown)
+		return 0;
+	verbs_err(ctx, "ibv_create_cq_ex: wc_flags 0x%llx are not supported (supported: 0x%llx)",
+		  (unsigned long long)unknown, (unsigned long long)siw_cq_ex_wc_flags);
+	return -EOPNOTSUPP;
+}
+
 int siw_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 {
 	struct siw_cq *cq = to_scq(&vcq->cq);
 	struct siw_uresp_create_cq resp = {};
 	struct verbs_udata udata = { .out = &resp, .out_len = sizeof(resp) };
 	struct verbs_create_cq request = *in;
-	int r;
+	int r = cq_check(vcq->cq.context, in);
 
-	if (in->extended) {
-		verbs_err(vcq->cq.context, "ibv_create_cq_ex: siw has ibv_create_cq() only");
-		return -EOPNOTSUPP;
-	}
+	if (r < 0)
+		return r;
 	request.udata = &udata;
 	r = uverbs_create_cq(vcq, &request);
 	if (r < 0)
@@ -51,6 +60,8 @@ int siw_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	}
 	cq->slots = cq->ring.base;
 	cq->mask = resp.num_cqe - 1;
+	if (in->extended)
+		siw_cq_ex_set_slots(cq, in->attr->wc_flags);
 	return 0;
 }
 
@@ -63,8 +74,7 @@ int siw_destroy_cq(struct verbs_cq *vcq)
 	return r;
 }
 
-/* What other devices say of a completion and the kernel does not is 0. */
-static inline void wc_fill(struct ibv_wc *wc, const struct siw_cqe *cqe)
+void siw_wc_fill(struct ibv_wc *wc, const struct siw_cqe *cqe)
 {
 	uint16_t status = cqe->status;
 	uint8_t opcode = cqe->opcode;
@@ -87,14 +97,11 @@ int siw_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 	spinlock_lock(&cq->lock);
 	for (n = 0; n < num_entries; n++, wc++) {
 		struct siw_cqe *cqe = &cq->slots[cq->next & cq->mask];
-		atomic_uchar *flags = (atomic_uchar *)&cqe->flags;
 
-		/* acquire: pairs with the kernel's store of the flags, behind the rest */
-		if (!(atomic_load_explicit(flags, memory_order_acquire) & SIW_WQE_VALID))
+		if (!siw_cqe_valid(cqe))
 			break;
-		wc_fill(wc, cqe);
-		/* release: it was read before the kernel may write it again */
-		atomic_store_explicit(flags, 0, memory_order_release);
+		siw_wc_fill(wc, cqe);
+		siw_cqe_release(cqe);
 		cq->next++;
 		verbs_data_wc(ibcq, wc);
 	}

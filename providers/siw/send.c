@@ -14,6 +14,10 @@ struct send_op {
 	uint8_t no_flags; /* IBV_SEND_ */
 };
 
+enum {
+	READ_SGE = 1, /* entries of a read; of more the kernel would fill the first */
+};
+
 static const struct send_op send_ops[] = {
 	[IBV_WR_RDMA_WRITE] = { true, SIW_OP_WRITE, 0 },
 	[IBV_WR_RDMA_READ] = { true, SIW_OP_READ, IBV_SEND_INLINE | IBV_SEND_FENCE },
@@ -49,16 +53,27 @@ static enum kit_fault build_inline(struct siw_sqe *sqe, const struct ibv_send_wr
 	return KIT_FAULT_NONE;
 }
 
+/*
+ * The kernel looks up no region for an entry of no bytes, and then reads of none: beside others it
+ * is left out, wherever it stands. Alone it is that of an empty message.
+ */
 static enum kit_fault build_sges(struct siw_sqe *sqe, const struct ibv_send_wr *wr)
 {
 	uint64_t length = 0;
+	int n = 0;
 
 	for (int i = 0; i < wr->num_sge; i++) {
-		memcpy(&sqe->sge[i], &wr->sg_list[i], sizeof(sqe->sge[i]));
+		memcpy(&sqe->sge[n], &wr->sg_list[i], sizeof(sqe->sge[n]));
 		length += wr->sg_list[i].length;
+		n += wr->sg_list[i].length > 0;
 	}
-	sqe->num_sge = wr->num_sge;
+	sqe->num_sge = n || !wr->num_sge ? n : 1;
 	return unlikely(length > UINT32_MAX) ? KIT_FAULT_LENGTH : KIT_FAULT_NONE;
+}
+
+static inline uint32_t sge_limit(const struct siw_qp *qp, const struct ibv_send_wr *wr)
+{
+	return wr->opcode == IBV_WR_RDMA_READ ? READ_SGE : qp->max_sge;
 }
 
 static enum kit_fault send_check(const struct siw_qp *qp, const struct siw_sqe *sqe,
@@ -71,7 +86,7 @@ static enum kit_fault send_check(const struct siw_qp *qp, const struct siw_sqe *
 		return KIT_FAULT_OPCODE;
 	if (unlikely(wr->send_flags & send_ops[wr->opcode].no_flags))
 		return KIT_FAULT_SEND_FLAGS;
-	if (unlikely((uint32_t)wr->num_sge > qp->max_sge))
+	if (unlikely((uint32_t)wr->num_sge > sge_limit(qp, wr)))
 		return KIT_FAULT_NUM_SGE;
 	return unlikely(wr->num_sge && !wr->sg_list) ? KIT_FAULT_SG_LIST : KIT_FAULT_NONE;
 }
@@ -149,7 +164,7 @@ __attribute__((noinline, cold)) static int send_refuse(struct siw_qp *qp, enum k
 {
 	const struct kit_sq_limits limits = {
 		.max_post = qp->mask + 1,
-		.max_sge = qp->max_sge,
+		.max_sge = sge_limit(qp, wr),
 		.max_inline = SIW_MAX_INLINE,
 		.no_flags = wr->opcode < ARRAY_SIZE(send_ops) ? send_ops[wr->opcode].no_flags : 0,
 	};

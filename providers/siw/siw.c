@@ -19,7 +19,10 @@ static int siw_open_context(struct verbs_context *vctx, const struct verbs_open_
 	return uverbs_open_context(vctx, &open);
 }
 
-/* The kernel wants to be told the low byte of the key, and then makes one itself. */
+/*
+ * The kernel wants to be told the low byte of the key, and then makes one itself. Addresses of a
+ * region are its own, whatever else is asked for: the kernel takes that without a word.
+ */
 static int siw_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in)
 {
 	struct siw_uresp_reg_mr resp = {};
@@ -27,12 +30,6 @@ static int siw_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in)
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_reg_mr request = *in;
 
-	if (in->iova != (uintptr_t)in->addr) {
-		verbs_err(in->pd->context,
-			  "ibv_reg_mr_iova: 0x%llx: the addresses of a region are its own in siw",
-			  (unsigned long long)in->iova);
-		return -EOPNOTSUPP;
-	}
 	request.udata = &udata;
 	return uverbs_reg_mr(mr, &request);
 }

@@ -35,6 +35,7 @@ struct siw_cq {
 	uint32_t mask; /* slots - 1 */
 	struct siw_cqe *slots;
 	struct kit_page ring;
+	struct ibv_wc current; /* what the extended poll stands on; valid between start and end */
 };
 
 /* The receive ring of a QP or an SRQ. */
@@ -96,6 +97,19 @@ static inline void siw_slot_give(__u16 *flags, uint16_t value)
 	atomic_store_explicit((_Atomic uint16_t *)flags, value, memory_order_release);
 }
 
+/* acquire: pairs with the kernel's store of the flags, behind the rest */
+static inline bool siw_cqe_valid(struct siw_cqe *cqe)
+{
+	return atomic_load_explicit((atomic_uchar *)&cqe->flags, memory_order_acquire) &
+	       SIW_WQE_VALID;
+}
+
+/* release: it was read before the kernel may write it again */
+static inline void siw_cqe_release(struct siw_cqe *cqe)
+{
+	atomic_store_explicit((atomic_uchar *)&cqe->flags, 0, memory_order_release);
+}
+
 /* siw.c */
 /* Map a ring of @count slots of @size bytes, with @tail bytes behind them. -EIO: the kernel's
  * answer makes no sense, which is said in the log. */
@@ -107,6 +121,12 @@ int siw_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int siw_destroy_cq(struct verbs_cq *vcq);
 int siw_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int siw_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
+/* What other devices say of a completion and the kernel does not is 0. */
+void siw_wc_fill(struct ibv_wc *wc, const struct siw_cqe *cqe);
+
+/* cq_ex.c: the ibv_start_poll() family of a CQ that was created with @wc_flags */
+void siw_cq_ex_set_slots(struct siw_cq *cq, uint64_t wc_flags);
+extern const uint64_t siw_cq_ex_wc_flags;
 
 /* qp.c */
 int siw_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);

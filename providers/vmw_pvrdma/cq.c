@@ -81,6 +81,7 @@ int pvrdma_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	cq->ring.words = (struct pvrdma_words *)cq->buf.base + 1;
 	cq->ring.slots = (char *)cq->buf.base + ctx->page_size;
 	cq->ring.shift = CQE_SHIFT;
+	cq->last_name = PVRDMA_NO_NAME;
 	r = cq_create(cq, in, entries);
 	if (r < 0)
 		kit_buf_free(&cq->buf);
@@ -135,7 +136,7 @@ void pvrdma_cqs_clean(struct pvrdma_qp *qp, bool gone)
 
 	spinlock_lock_both(&send_cq->lock, &recv_cq->lock);
 	if (gone) {
-		send_cq->last_name = recv_cq->last_name = 0;
+		send_cq->last_name = recv_cq->last_name = PVRDMA_NO_NAME;
 		idtable_take(&to_pctx(qp->vqp.qp.context)->qpns, qp->handle & PVRDMA_HANDLE_MASK,
 			     pvrdma_qpn_entry(qp->vqp.qp.qp_num));
 	}

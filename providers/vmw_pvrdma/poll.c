@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * ibv_poll_cq(). Who finds nothing tells the device by a register, which may write completions that
- * it has held back, and looks once more.
+ * it has held back, and looks once more. Most completions are plain: of the queue pair that had the
+ * one before, and good. Their loop calls nobody; from the first other one on the rest is
+ * poll_rest()'s.
  */
+#include <endian.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -10,18 +13,23 @@
 
 enum {
 	POLL_CORRUPT = -1,
+	WC_FLAGS_SAME = PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM,
 	ROUNDS = 64, /* a device that writes nothing of worth cannot keep the caller */
 	/* pkey_index, slid, sl and dlid_path_bits */
 	WC_ADDRESS_BYTES =
 		offsetof(struct ibv_wc, dlid_path_bits) + 1 - offsetof(struct ibv_wc, pkey_index),
 };
-_Static_assert(offsetof(struct pvrdma_cqe, dlid_path_bits) + 1 -
-				       offsetof(struct pvrdma_cqe, pkey_index) ==
-			       WC_ADDRESS_BYTES &&
-		       offsetof(struct ibv_wc, imm_data) - offsetof(struct ibv_wc, byte_len) ==
-			       offsetof(struct pvrdma_cqe, imm_data) -
-				       offsetof(struct pvrdma_cqe, byte_len),
-	       "neighbours in the ring and in verbs");
+_Static_assert(
+	offsetof(struct pvrdma_cqe, dlid_path_bits) + 1 - offsetof(struct pvrdma_cqe, pkey_index) ==
+			WC_ADDRESS_BYTES &&
+		offsetof(struct ibv_wc, imm_data) - offsetof(struct ibv_wc, byte_len) ==
+			offsetof(struct pvrdma_cqe, imm_data) -
+				offsetof(struct pvrdma_cqe, byte_len) &&
+		offsetof(struct pvrdma_cqe, status) == offsetof(struct pvrdma_cqe, opcode) + 4 &&
+		offsetof(struct ibv_wc, opcode) == offsetof(struct ibv_wc, status) + 4 &&
+		offsetof(struct pvrdma_cqe, wc_flags) == offsetof(struct pvrdma_cqe, src_qp) + 4 &&
+		offsetof(struct ibv_wc, wc_flags) == offsetof(struct ibv_wc, src_qp) + 4,
+	"neighbours in the ring and in verbs");
 
 /* The device's numbers of what completed, in verbs'; what is not here nobody can post. */
 static const uint8_t sent_opcodes[] = {
@@ -54,29 +62,60 @@ static inline enum ibv_wc_status wc_status(uint32_t status)
 /* Two have changed places; the rest of the device's is not of verbs. */
 static inline unsigned int wc_flags(uint32_t flags)
 {
-	const uint32_t same = PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM;
-
-	if (likely(flags <= same))
-		return flags;
-	return (flags & same) | (flags & PVRDMA_WC_WITH_INVALIDATE ? IBV_WC_WITH_INV : 0) |
+	return (flags & WC_FLAGS_SAME) | (flags & PVRDMA_WC_WITH_INVALIDATE ? IBV_WC_WITH_INV : 0) |
 	       (flags & PVRDMA_WC_IP_CSUM_OK ? IBV_WC_IP_CSUM_OK : 0);
 }
 
-/* What is decided on is read once: the device may still write there. The rest is handed out as it
- * is, neighbours together. */
-static inline void wc_read(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint32_t qpn)
+/* Two numbers that are neighbours, the first one in the lower half. */
+static inline uint64_t both_turn(uint64_t both)
+{
+	return __BYTE_ORDER == __LITTLE_ENDIAN ? both : both << 32 | both >> 32;
+}
+
+/* Of an entry, read once: the device may still write there. */
+static inline uint64_t both_read(const void *first)
+{
+	return both_turn(*(const volatile uint64_t *)first);
+}
+
+static inline void both_write(void *first, uint64_t both)
+{
+	both = both_turn(both);
+	memcpy(first, &both, sizeof(both));
+}
+
+/* What was sent or received with success has one bit that differs, in the first of both, and flags
+ * that are verbs'. Return: whether it is so. */
+static inline bool wc_read_plain(struct ibv_wc *wc, const struct pvrdma_cqe *cqe)
+{
+	uint64_t result = both_read(&cqe->opcode), source = both_read(&cqe->src_qp);
+
+	if (unlikely(result & ~(uint64_t)PVRDMA_WC_RECV) || unlikely(source >> 32 > WC_FLAGS_SAME))
+		return false;
+	/* Verbs has the status first. */
+	both_write(&wc->status, result << 32);
+	both_write(&wc->src_qp, source);
+	return true;
+}
+
+static inline void wc_read_other(struct ibv_wc *wc, const struct pvrdma_cqe *cqe)
 {
 	const volatile struct pvrdma_cqe *once = cqe;
 
-	wc->wr_id = cqe->wr_id;
 	wc->opcode = wc_opcode(once->opcode);
 	wc->status = wc_status(once->status);
+	wc->src_qp = cqe->src_qp;
+	wc->wc_flags = wc_flags(once->wc_flags);
+}
+
+/* What nothing is decided on is handed out as it is, neighbours together. */
+static inline void wc_read_rest(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint32_t qpn)
+{
+	wc->wr_id = cqe->wr_id;
 	/* And the immediate data, or the key that was invalidated. */
 	memcpy(&wc->byte_len, &cqe->byte_len, sizeof(wc->byte_len) + sizeof(wc->imm_data));
-	wc->wc_flags = wc_flags(once->wc_flags);
 	wc->vendor_err = 0;
 	wc->qp_num = qpn;
-	wc->src_qp = cqe->src_qp;
 	memcpy(&wc->pkey_index, &cqe->pkey_index, WC_ADDRESS_BYTES);
 }
 
@@ -109,15 +148,19 @@ int pvrdma_cq_look(struct pvrdma_cq *cq)
 }
 
 /* Whether the device says that there is nothing, also after it was told that somebody looks. What
- * else it says is looked at by pvrdma_cq_look(). */
-static inline bool is_empty(struct pvrdma_cq *cq)
+ * else it says, @ret_tail, is looked at later. */
+static inline bool is_empty(struct pvrdma_cq *cq, uint32_t *ret_tail)
 {
-	atomic_uint *tail = &cq->ring.words->tail;
+	atomic_uint *word = &cq->ring.words->tail;
 
-	if (atomic_load_explicit(tail, memory_order_relaxed) != cq->ring.index)
+	/* acquire: the device wrote the entries before it */
+	*ret_tail = atomic_load_explicit(word, memory_order_acquire);
+	if (*ret_tail != cq->ring.index)
 		return false;
 	mmio_write_32(cq->uar + PVRDMA_UAR_CQ_OFFSET, cq->cqn | PVRDMA_DOORBELL_POLL);
-	return atomic_load_explicit(tail, memory_order_relaxed) == cq->ring.index;
+	/* acquire: as above */
+	*ret_tail = atomic_load_explicit(word, memory_order_acquire);
+	return *ret_tail == cq->ring.index;
 }
 
 __attribute__((noinline, cold)) static void say_unknown(struct pvrdma_cq *cq, uint64_t handle)
@@ -130,11 +173,10 @@ __attribute__((noinline, cold)) static void say_unknown(struct pvrdma_cq *cq, ui
 }
 
 /* Return: whether the entry is somebody's. */
-static inline bool take(struct pvrdma_cq *cq, uint32_t index, struct ibv_wc *wc)
+static inline bool take(struct pvrdma_cq *cq, const struct pvrdma_cqe *cqe, struct ibv_wc *wc)
 {
-	const struct pvrdma_cqe *cqe = pvrdma_ring_slot(&cq->ring, index);
 	uint64_t handle = ((const volatile struct pvrdma_cqe *)cqe)->qp;
-	uint32_t name = (handle & PVRDMA_HANDLE_MASK) + 1;
+	uint32_t name = handle & PVRDMA_HANDLE_MASK;
 
 	if (unlikely(name != cq->last_name)) {
 		uint32_t qpn;
@@ -146,7 +188,8 @@ static inline bool take(struct pvrdma_cq *cq, uint32_t index, struct ibv_wc *wc)
 		cq->last_name = name;
 		cq->last_qpn = qpn;
 	}
-	wc_read(wc, cqe, cq->last_qpn);
+	wc_read_other(wc, cqe);
+	wc_read_rest(wc, cqe, cq->last_qpn);
 	verbs_data_wc(&cq->vcq.cq, wc);
 	return true;
 }
@@ -159,46 +202,82 @@ static inline void give_back(struct pvrdma_cq *cq, uint32_t index)
 	atomic_store_explicit(&cq->ring.words->head, index, memory_order_release);
 }
 
-/* Takes up to @count entries. Return: how many were somebody's, up to @room. */
-static inline int take_some(struct pvrdma_cq *cq, int count, int room, struct ibv_wc *wc)
+/* With the lock held, which it gives back: after some that were taken, @left are wanted. */
+__attribute__((noinline)) static int poll_rest(struct pvrdma_cq *cq, int num_entries,
+					       struct ibv_wc *wc, int left)
 {
-	uint32_t index = cq->ring.index;
-	int n = 0;
+	int rounds = ROUNDS;
+	uint32_t tail;
 
 	do {
-		n += likely(take(cq, index, &wc[n]));
-		index = pvrdma_ring_next(&cq->ring, index);
-	} while (--count && n < room);
-	give_back(cq, index);
-	return n;
-}
+		uint32_t index = cq->ring.index;
+		int count = look(cq);
 
-/* With the lock held; gives it back. A function of its own, so that who finds nothing saves no
- * registers. */
-__attribute__((noinline)) static int poll_found(struct pvrdma_cq *cq, int num_entries,
-						struct ibv_wc *wc)
-{
-	int n = 0, rounds = ROUNDS, count;
-
-	do {
-		count = look(cq);
 		if (unlikely(count <= 0)) {
 			/* What was taken is handed out before it is said that the rest makes no
 			 * sense. */
-			if (count && !n)
-				n = POLL_CORRUPT;
+			left = count && left == num_entries ? left - POLL_CORRUPT : left;
 			break;
 		}
-		n += take_some(cq, count, num_entries - n, wc + n);
-	} while (n < num_entries && --rounds && !is_empty(cq));
+		do {
+			if (likely(take(cq, pvrdma_ring_slot(&cq->ring, index), wc))) {
+				wc++;
+				left--;
+			}
+			index = pvrdma_ring_next(&cq->ring, index);
+		} while (--count && left);
+		give_back(cq, index);
+	} while (left && --rounds && !is_empty(cq, &tail));
 	spinlock_unlock(&cq->lock);
-	return n;
+	return num_entries - left;
+}
+
+static inline bool take_plain(const struct pvrdma_cq *cq, const struct pvrdma_cqe *cqe,
+			      struct ibv_wc *wc)
+{
+	uint32_t name = ((const volatile struct pvrdma_cqe *)cqe)->qp & PVRDMA_HANDLE_MASK;
+
+	if (unlikely(name != cq->last_name) || unlikely(!wc_read_plain(wc, cqe)))
+		return false;
+	wc_read_rest(wc, cqe, cq->last_qpn);
+	return true;
+}
+
+/* With the lock held, which it gives back, and the device at @tail. A function of its own, so that
+ * who finds nothing saves no registers. */
+__attribute__((noinline)) static int poll_found(struct pvrdma_cq *cq, int num_entries,
+						struct ibv_wc *wc, uint32_t tail)
+{
+	const uint32_t mask = pvrdma_ring_mask(&cq->ring);
+	uint32_t index = cq->ring.index;
+	int left = num_entries;
+
+	do {
+		if (unlikely(tail > mask) || unlikely(((tail - index) & mask) > cq->ring.entries))
+			return poll_rest(cq, num_entries, wc, left);
+		barrier_from_device();
+		do {
+			const struct pvrdma_cqe *slots = (const struct pvrdma_cqe *)cq->ring.slots;
+
+			if (unlikely(!take_plain(cq, &slots[index & mask >> 1], wc))) {
+				cq->ring.index = index;
+				return poll_rest(cq, num_entries, wc, left);
+			}
+			wc++;
+			index = (index + 1) & mask;
+		} while (--left && index != tail);
+		give_back(cq, index);
+	} while (left && !is_empty(cq, &tail));
+	spinlock_unlock(&cq->lock);
+	return num_entries - left;
 }
 
 static inline int poll_locked(struct pvrdma_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	if (likely(num_entries > 0) && !is_empty(cq))
-		return poll_found(cq, num_entries, wc);
+	uint32_t tail;
+
+	if (likely(num_entries > 0) && !is_empty(cq, &tail))
+		return poll_found(cq, num_entries, wc, tail);
 	spinlock_unlock(&cq->lock);
 	return 0;
 }

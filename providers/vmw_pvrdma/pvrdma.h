@@ -18,6 +18,8 @@
 #ifndef PVRDMA_H
 #define PVRDMA_H
 
+#include <stddef.h>
+#include <string.h>
 #include <rdma/vmw_pvrdma-abi.h>
 
 #include "libibverbs/provider.h"
@@ -33,6 +35,7 @@
 
 enum {
 	PVRDMA_HANDLE_MASK = 0xffff, /* of a queue pair's handle, in completions */
+	PVRDMA_NO_NAME = PVRDMA_HANDLE_MASK + 1,
 };
 
 /* PVRDMA_UAR_QP_RECV and PVRDMA_UAR_CQ_POLL, which are shifted into a sign. */
@@ -59,8 +62,8 @@ struct pvrdma_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
 	struct pvrdma_ring ring; /* its index: what the process has taken */
-	/* The queue pair of the last completion: what completions have of its handle, and 1, or 0
-	 * when it may be gone; and its number. */
+	/* The queue pair of the last completion: what completions have of its handle, or
+	 * PVRDMA_NO_NAME when it may be gone; and its number. */
 	uint32_t last_name, last_qpn;
 	uint32_t cqn;
 	char *uar;
@@ -127,6 +130,16 @@ static inline struct pvrdma_qp *to_pqp(struct ibv_qp *qp)
 static inline struct pvrdma_srq *to_psrq(struct ibv_srq *srq)
 {
 	return (struct pvrdma_srq *)srq;
+}
+
+_Static_assert(sizeof(struct pvrdma_sge) == sizeof(struct ibv_sge) &&
+		       offsetof(struct pvrdma_sge, length) == offsetof(struct ibv_sge, length) &&
+		       offsetof(struct pvrdma_sge, lkey) == offsetof(struct ibv_sge, lkey),
+	       "an entry is verbs'");
+
+static inline void pvrdma_sge_write(struct pvrdma_sge *to, const struct ibv_sge *from)
+{
+	memcpy(to, from, sizeof(*to));
 }
 
 /* What the table has of a number: never NULL. */

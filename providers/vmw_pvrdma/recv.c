@@ -2,37 +2,57 @@
 /* Posting receives, to a queue pair's own ring and to that of an SRQ, which are alike. */
 #include "providers/vmw_pvrdma/pvrdma.h"
 
-static void recv_build(struct pvrdma_rq_wqe_hdr *wqe, const struct ibv_recv_wr *wr)
-{
-	struct pvrdma_sge *sge = (struct pvrdma_sge *)(wqe + 1);
-
-	wqe->wr_id = wr->wr_id;
-	wqe->num_sge = wr->num_sge;
-	for (int i = 0; i < wr->num_sge; i++)
-		sge[i] = (struct pvrdma_sge){
-			.addr = wr->sg_list[i].addr,
-			.length = wr->sg_list[i].length,
-			.lkey = wr->sg_list[i].lkey,
-		};
-}
-
-/* As many as there is room for. Return: the first one that was not taken, or NULL. */
-static struct ibv_recv_wr *recv_post(struct pvrdma_rq *rq, struct ibv_recv_wr *wr)
+/* From @index on, for as many as there is room for. Return: the first one that was not taken, or
+ * NULL. */
+__attribute__((noinline)) static struct ibv_recv_wr *
+recv_rest(const struct pvrdma_rq *rq, struct ibv_recv_wr *wr, uint32_t room, uint32_t *index)
 {
 	/* 0 in states in which nothing is taken. */
 	uint32_t sge_limit = (uint32_t)rq->max_sge + 1;
-	uint32_t index = rq->ring.index;
-	uint32_t room = sge_limit ? pvrdma_ring_room(&rq->ring) : 0;
 
 	for (; wr; wr = wr->next) {
+		struct pvrdma_rq_wqe_hdr *wqe = pvrdma_ring_slot(&rq->ring, *index);
+		struct pvrdma_sge *sge = (struct pvrdma_sge *)(wqe + 1);
+
 		if (unlikely((uint32_t)wr->num_sge >= sge_limit || !room ||
 			     (wr->num_sge && !wr->sg_list)))
 			break;
-		recv_build(pvrdma_ring_slot(&rq->ring, index), wr);
-		index = pvrdma_ring_next(&rq->ring, index);
+		wqe->wr_id = wr->wr_id;
+		wqe->num_sge = wr->num_sge;
+		for (int i = 0; i < wr->num_sge; i++)
+			pvrdma_sge_write(&sge[i], &wr->sg_list[i]);
+		*index = pvrdma_ring_next(&rq->ring, *index);
 		room--;
 	}
-	if (index == rq->ring.index)
+	return wr;
+}
+
+/* Those of one entry, as most are, without a call. */
+static inline struct ibv_recv_wr *recv_post(struct pvrdma_rq *rq, struct ibv_recv_wr *wr)
+{
+	uint32_t index = rq->ring.index, mask = pvrdma_ring_mask(&rq->ring);
+	uint32_t room = likely(rq->max_sge > 0) ? pvrdma_ring_room(&rq->ring) : 0;
+
+	for (; wr; wr = wr->next) {
+		struct pvrdma_rq_wqe_hdr *wqe;
+
+		if (unlikely(wr->num_sge != 1) || unlikely(!room) || unlikely(!wr->sg_list)) {
+			uint32_t from = index;
+
+			if (!rq->max_sge)
+				room = pvrdma_ring_room(&rq->ring);
+			wr = recv_rest(rq, wr, room, &from);
+			index = from;
+			break;
+		}
+		wqe = pvrdma_ring_slot(&rq->ring, index);
+		wqe->wr_id = wr->wr_id;
+		wqe->num_sge = 1;
+		pvrdma_sge_write((struct pvrdma_sge *)(wqe + 1), wr->sg_list);
+		index = (index + 1) & mask;
+		room--;
+	}
+	if (unlikely(index == rq->ring.index))
 		return wr;
 	rq->ring.index = index;
 	barrier_to_device();

@@ -29,9 +29,15 @@ struct pvrdma_ring {
 	uint32_t index;	  /* the process's word, as it is to be */
 };
 
+/* Of both words, when there are entries. */
+static inline uint32_t pvrdma_ring_mask(const struct pvrdma_ring *ring)
+{
+	return 2 * ring->entries - 1;
+}
+
 static inline uint32_t pvrdma_ring_next(const struct pvrdma_ring *ring, uint32_t index)
 {
-	return (index + 1) & (2 * ring->entries - 1);
+	return (index + 1) & pvrdma_ring_mask(ring);
 }
 
 static inline void *pvrdma_ring_slot(const struct pvrdma_ring *ring, uint32_t index)
@@ -39,23 +45,17 @@ static inline void *pvrdma_ring_slot(const struct pvrdma_ring *ring, uint32_t in
 	return ring->slots + ((size_t)(index & (ring->entries - 1)) << ring->shift);
 }
 
-/* Entries from @head to @tail, or more than there are: no ring is like this. */
-static inline uint32_t pvrdma_ring_distance(const struct pvrdma_ring *ring, uint32_t head,
-					    uint32_t tail)
-{
-	uint32_t mask = 2 * ring->entries - 1;
-
-	return unlikely((head | tail) & ~mask) ? UINT32_MAX : (tail - head) & mask;
-}
-
 /* Of a ring that the process fills: how many entries are free. */
 static inline uint32_t pvrdma_ring_room(const struct pvrdma_ring *ring)
 {
 	/* acquire: the device has read the slots that it gives back */
 	uint32_t head = atomic_load_explicit(&ring->words->head, memory_order_acquire);
-	uint32_t used = pvrdma_ring_distance(ring, head, ring->index);
+	uint32_t mask = pvrdma_ring_mask(ring), used = (ring->index - head) & mask;
 
-	return likely(used <= ring->entries) ? ring->entries - used : 0;
+	/* What is no such word, or more than there are, no ring is like. */
+	if (unlikely(head > mask) || unlikely(used > ring->entries))
+		return 0;
+	return ring->entries - used;
 }
 
 /* Both sides begin anew. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_post_send(): the loop is compiled once for connections and once for datagrams, chosen once a
- * call. A request that is refused stays in front of the tail, where the device does not look.
+ * ibv_post_send(): most requests are plain ones, of one entry. Their loop, which calls nobody, is
+ * compiled once for connections and once for datagrams; from the first other request on a list is
+ * post_rest()'s. A request that is refused stays in front of the tail, where the device does not
+ * look.
  */
 #include "providers/vmw_pvrdma/pvrdma.h"
 
@@ -99,25 +101,23 @@ FLAT void head_build(struct pvrdma_sq_wqe_hdr *wqe, const struct ibv_send_wr *wr
 	}
 }
 
-FLAT void send_build(struct pvrdma_sq_wqe_hdr *wqe, const struct ibv_send_wr *wr, bool datagram)
+FLAT void send_build(struct pvrdma_sq_wqe_hdr *wqe, const struct ibv_send_wr *wr, uint32_t count,
+		     bool datagram)
 {
 	struct pvrdma_sge *sge = (struct pvrdma_sge *)(wqe + 1);
+	const struct ibv_sge *from = wr->sg_list;
 	struct send_op op = send_ops[wr->opcode];
 
 	wqe->wr_id = wr->wr_id;
-	wqe->num_sge = wr->num_sge;
+	wqe->num_sge = count;
 	wqe->opcode = op.opcode;
 	wqe->send_flags = wr->send_flags & ~IBV_SEND_INLINE;
 	if (datagram)
 		datagram_build(wqe, wr);
 	if (op.has)
 		head_build(wqe, wr, op.has);
-	for (int i = 0; i < wr->num_sge; i++)
-		sge[i] = (struct pvrdma_sge){
-			.addr = wr->sg_list[i].addr,
-			.length = wr->sg_list[i].length,
-			.lkey = wr->sg_list[i].lkey,
-		};
+	for (uint32_t i = 0; i < count; i++)
+		pvrdma_sge_write(&sge[i], &from[i]);
 }
 
 /* The errno of a refused request. */
@@ -134,27 +134,9 @@ send_refuse(struct pvrdma_qp *qp, const struct ibv_send_wr *wr, enum kit_fault f
 	return kit_post_refuse(&qp->vqp.qp, &qp->sq.said, wr, fault, &limits);
 }
 
-FLAT int post_list(struct pvrdma_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
-		   bool datagram)
+/* Requests up to @index are in the ring, and told of; gives the lock back. */
+FLAT int post_end(struct pvrdma_sq *sq, uint32_t index)
 {
-	struct pvrdma_sq *sq = &qp->sq;
-	enum kit_fault fault = KIT_FAULT_NONE;
-	uint32_t index, room, sge_limit;
-
-	spinlock_lock(&sq->lock);
-	index = sq->ring.index;
-	room = pvrdma_ring_room(&sq->ring);
-	sge_limit = (uint32_t)sq->max_sge + 1;
-	for (; wr; wr = wr->next) {
-		fault = send_check(sq, wr, sge_limit, room, datagram);
-		if (unlikely(fault)) {
-			*bad_wr = wr;
-			break;
-		}
-		send_build(pvrdma_ring_slot(&sq->ring, index), wr, datagram);
-		index = pvrdma_ring_next(&sq->ring, index);
-		room--;
-	}
 	if (likely(index != sq->ring.index)) {
 		sq->ring.index = index;
 		barrier_to_device();
@@ -164,22 +146,92 @@ FLAT int post_list(struct pvrdma_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 		mmio_write_32(sq->reg, sq->doorbell);
 	}
 	spinlock_unlock(&sq->lock);
-	return likely(!fault) ? 0 : send_refuse(qp, wr, fault);
+	return 0;
 }
 
 /* Functions of their own, so that who chooses one saves no registers. */
 #define SEPARATE __attribute__((noinline))
 
+/* With the lock held, which it gives back: requests of any kind, behind those up to @index, with
+ * @room for more. */
+SEPARATE static int post_rest(struct pvrdma_qp *qp, struct ibv_send_wr *wr,
+			      struct ibv_send_wr **bad_wr, uint32_t index, uint32_t room)
+{
+	const bool datagram = qp->vqp.qp.qp_type == IBV_QPT_UD;
+	struct pvrdma_sq *sq = &qp->sq;
+	uint32_t sge_limit = (uint32_t)sq->max_sge + 1;
+	enum kit_fault fault = KIT_FAULT_NONE;
+
+	for (; wr; wr = wr->next) {
+		fault = send_check(sq, wr, sge_limit, room, datagram);
+		if (unlikely(fault)) {
+			*bad_wr = wr;
+			break;
+		}
+		send_build(pvrdma_ring_slot(&sq->ring, index), wr, wr->num_sge, datagram);
+		index = pvrdma_ring_next(&sq->ring, index);
+		room--;
+	}
+	post_end(sq, index);
+	return likely(!fault) ? 0 : send_refuse(qp, wr, fault);
+}
+
+SEPARATE static int post_contended(struct pvrdma_qp *qp, struct ibv_send_wr *wr,
+				   struct ibv_send_wr **bad_wr)
+{
+	spinlock_wait(&qp->sq.lock);
+	return post_rest(qp, wr, bad_wr, qp->sq.ring.index, pvrdma_ring_room(&qp->sq.ring));
+}
+
+/* Operations of plain requests. */
+#define PLAIN_OPS                                                                      \
+	(1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV | \
+	 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM | 1u << IBV_WR_RDMA_READ)
+
+FLAT bool is_plain(uint32_t ops, const struct ibv_send_wr *wr, bool datagram)
+{
+	if (unlikely(wr->num_sge != 1))
+		return false;
+	if (unlikely((unsigned int)wr->opcode >= 32))
+		return false;
+	if (unlikely(!(ops >> wr->opcode & 1)))
+		return false;
+	if (unlikely(wr->send_flags & IBV_SEND_INLINE))
+		return false;
+	return likely(wr->sg_list) && (!datagram || likely(wr->wr.ud.ah));
+}
+
+FLAT int post_plain(struct pvrdma_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
+		    bool datagram)
+{
+	struct pvrdma_sq *sq = &qp->sq;
+	uint32_t index, room, ops;
+
+	if (unlikely(!spinlock_try(&sq->lock)))
+		return post_contended(qp, wr, bad_wr);
+	index = sq->ring.index;
+	room = pvrdma_ring_room(&sq->ring);
+	ops = likely(sq->max_sge > 0) ? sq->ops & PLAIN_OPS : 0;
+	for (; wr; wr = wr->next) {
+		if (unlikely(!room) || !is_plain(ops, wr, datagram))
+			return post_rest(qp, wr, bad_wr, index, room);
+		send_build(pvrdma_ring_slot(&sq->ring, index), wr, 1, datagram);
+		index = pvrdma_ring_next(&sq->ring, index);
+		room--;
+	}
+	return post_end(sq, index);
+}
+
 SEPARATE static int post_connected(struct pvrdma_qp *qp, struct ibv_send_wr *wr,
 				   struct ibv_send_wr **bad_wr)
 {
-	return post_list(qp, wr, bad_wr, false);
+	return post_plain(qp, wr, bad_wr, false);
 }
 
 SEPARATE static int post_datagram(struct pvrdma_qp *qp, struct ibv_send_wr *wr,
 				  struct ibv_send_wr **bad_wr)
 {
-	return post_list(qp, wr, bad_wr, true);
+	return post_plain(qp, wr, bad_wr, true);
 }
 
 int pvrdma_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)

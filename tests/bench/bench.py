@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What tests/bench/uroce and tests/bench/sweep share: run a measurement, keep its figures by where the processors were."""
+"""What tests/bench/uroce, sweep and rsockets share: run a measurement, keep its figures by where the processors were."""
 import os
 import re
 import shutil
@@ -14,6 +14,7 @@ from figures import PLACES, Figures, append, figure, plain
 PORT = 21000
 NEAR_US = 0.1  # a cache line's way from one processor to the other, when the two share a cache
 MOVED = "the processors moved meanwhile, each time"
+RUNS_MIN = 3  # fewer say nothing
 PROGRESS_SECONDS = 10  # between two lines, where there is no terminal
 # How a sample's name is written: place (if it has one), series and x.
 NAME = re.compile(r"(?:(near|far|any|guest) )?(.+) (\d+(?:\.\d+)?)")
@@ -215,6 +216,43 @@ class Bench:
             append(self.file, "gap", series, "*" if x is None else figure(x), reason)
 
 
+# --- rows ---
+
+class Rows(Bench):
+    """Two figures, their ratio, and whether that is the target."""
+
+    mine = "uroce"
+
+    def row(self, title, mine, theirs, target=None, most=False, scale=1.0, unit=""):
+        """@target: at least that ratio of the two, with @most at most."""
+        a, b = self.samples.median(mine), self.samples.median(theirs)
+        runs = min(len(self.samples.values.get(name, ())) for name in (mine, theirs))
+        if target is not None:
+            self.judged.setdefault(title, False)
+        if not a or not b:
+            print(f"  {title:50} not measured", flush=True)
+            return
+        ratio, verdict = a / b, ""
+        if target is not None and runs >= (RUNS_MIN if self.where else 1):
+            met = ratio <= target if most else ratio >= target
+            verdict = f"target {'<=' if most else '>='} {target}: {'met' if met else 'NOT MET'}"
+            self.judged[title] = True
+            self.good &= met
+        print(f"  {title:50} {a / scale:9.2f} {b / scale:9.2f} {unit:7} {ratio:6.2f} {runs:4}  {verdict}".rstrip(),
+              flush=True)
+
+    def head(self, title):
+        print(f"{title:52} {self.mine:>9} {'other':>9} {'':7} {'ratio':>6} runs", flush=True)
+
+    def verdict(self):
+        """The exit code of the program."""
+        for title, judged in self.judged.items():
+            if not judged:
+                print(f"measured fewer than {RUNS_MIN} times in one place, more --rounds needed: {title}")
+                self.good = False
+        return 0 if self.good else 1
+
+
 # --- the same in a VM, beside the kernel's device ---
 
 GUEST_PATIENCE = 600  # seconds; two processes that spin hinder each other on an emulated processor that waits
@@ -236,14 +274,14 @@ def guest_perf(bench, device, scale, test, size):
     bench.keep(prefix, bench.run(command, env, timeout=GUEST_PATIENCE))
 
 
-def guest_start(bench, script, *arguments, timeout):
+def guest_start(bench, script, *arguments, timeout, options=("--cpus", "2")):
     """@script with @arguments in a VM; the figures that it writes are appended to the file. Return: how it ended, and
     all that was measured there."""
     run_vm = os.path.join(os.path.dirname(script), "../../buildlib/run-vm")
     with tempfile.TemporaryDirectory() as out:
         path = os.path.join(out, "figures")
         open(path, "w", encoding="utf-8").close()
-        r = subprocess.run([run_vm, "--cpus", "2", "--timeout", str(timeout), "--out", out, "--", script, bench.build,
+        r = subprocess.run([run_vm, *options, "--timeout", str(timeout), "--out", out, "--", script, bench.build,
                             "--figures", path, *arguments])
         measured = Figures().read(path)
         if bench.file:

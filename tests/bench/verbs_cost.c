@@ -98,6 +98,45 @@ static struct ibv_qp *qp_create(void)
 	return ibv_create_qp(s.pd, &init);
 }
 
+static struct ibv_qp *qp_create_ex(void)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = s.cq,
+		.recv_cq = s.cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = DEPTH,
+			 .max_recv_wr = DEPTH,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = s.pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+
+	return ibv_create_qp_ex(s.ctx, &init);
+}
+
+/* Those that came after the first: of what rxe has. */
+static void later_verbs(void)
+{
+	struct ibv_cq_init_attr_ex cq = { .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct ibv_srq_init_attr_ex srq = { .attr = { .max_wr = 16, .max_sge = 1 },
+					    .comp_mask = IBV_SRQ_INIT_ATTR_PD,
+					    .pd = s.pd };
+
+	PAIR(struct ibv_mr, "reg_mr_iova2",
+	     ibv_reg_mr_iova2(s.pd, s.buf, sizeof(s.buf), (uintptr_t)s.buf, IBV_ACCESS_LOCAL_WRITE),
+	     "dereg_mr_iova2", ibv_dereg_mr(object));
+	PAIR(struct ibv_mw, "alloc_mw", ibv_alloc_mw(s.pd, IBV_MW_TYPE_2), "dealloc_mw",
+	     ibv_dealloc_mw(object));
+	PAIR(struct ibv_cq_ex, "create_cq_ex", ibv_create_cq_ex(s.ctx, &cq), "destroy_cq_ex",
+	     ibv_destroy_cq(ibv_cq_ex_to_cq(object)));
+	PAIR(struct ibv_srq, "create_srq_ex", ibv_create_srq_ex(s.ctx, &srq), "destroy_srq_ex",
+	     ibv_destroy_srq(object));
+	PAIR(struct ibv_qp, "create_qp_ex", qp_create_ex(), "destroy_qp_ex",
+	     ibv_destroy_qp(object));
+}
+
 static int to_init(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
@@ -228,6 +267,7 @@ static void control_verbs(void)
 	PAIR(struct ibv_qp, "create_qp", qp_create(), "destroy_qp", ibv_destroy_qp(object));
 	PAIR(struct ibv_ah, "create_ah", ibv_create_ah(s.pd, &ah), "destroy_ah",
 	     ibv_destroy_ah(object));
+	later_verbs();
 	modify_verbs();
 }
 

@@ -17,6 +17,8 @@
  * some, the default; pages: its own, on ordinary ones; buf: of ibv_alloc_buf(); memfd, hugetlb:
  * memory the program shares, on ordinary and on huge pages; dm: what the peer reaches is device
  * memory.
+ *
+ * -y: who waits for completions lets others run in between, for machines of one processor.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -352,6 +354,8 @@ static unsigned int poll_some(struct side *s)
 	return n > 0 ? n : 0;
 }
 
+static bool yields;
+
 static void wait_opcode(struct side *s, unsigned int *sends, unsigned int *recvs,
 			unsigned int want_sends, unsigned int want_recvs)
 {
@@ -360,6 +364,8 @@ static void wait_opcode(struct side *s, unsigned int *sends, unsigned int *recvs
 	while (*sends < want_sends || *recvs < want_recvs) {
 		int n = ibv_poll_cq(s->cq, 16, wc);
 
+		if (!n && yields)
+			sched_yield();
 		for (int i = 0; i < n; i++) {
 			if (wc[i].status != IBV_WC_SUCCESS) {
 				fprintf(stderr, "verbs_perf: completion with %s\n",
@@ -634,7 +640,7 @@ int main(int argc, char **argv)
 	int c, pair[2], status;
 	pid_t child;
 
-	while ((c = getopt(argc, argv, "d:g:r:l:c:x:m:")) != -1) {
+	while ((c = getopt(argc, argv, "d:g:r:l:c:x:m:y")) != -1) {
 		switch (c) {
 		case 'd':
 			o.device = optarg;
@@ -657,6 +663,9 @@ int main(int argc, char **argv)
 		case 'x':
 			scale = atof(optarg);
 			break;
+		case 'y':
+			yields = true;
+			break;
 		default:
 			return 2;
 		}
@@ -664,7 +673,7 @@ int main(int argc, char **argv)
 	if (argc - optind < 2 || o.rounds < 1 || o.rounds > ROUNDS_MAX) {
 		fprintf(stderr,
 			"usage: verbs_perf [-d dev] [-g gid index] [-r rounds] [-x scale] [-m memory] "
-			"[-l port | -c host:port] test size...\n");
+			"[-y] [-l port | -c host:port] test size...\n");
 		return 2;
 	}
 	setenv("VERBS_LOG_LEVEL", "1", 0);

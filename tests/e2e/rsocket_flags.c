@@ -135,6 +135,33 @@ static void peek_pieces(void)
 	pair_close();
 }
 
+/* More pieces than a peer takes messages before it reads: they are sent together. */
+static void many_pieces(void)
+{
+	enum {
+		PIECES = 1000,
+		LENGTH = 60,
+	};
+	static uint8_t bytes[PIECES * LENGTH], got[PIECES * LENGTH];
+	static struct iovec parts[PIECES + 1];
+	const struct msghdr msg = { .msg_iov = parts, .msg_iovlen = PIECES + 1 };
+
+	rt_fill(bytes, sizeof(bytes), 3);
+	for (int i = 0; i < PIECES; i++)
+		parts[i] = (struct iovec){ bytes + i * LENGTH, LENGTH };
+	parts[PIECES] = (struct iovec){ NULL, 0 };
+	pair_open();
+	CHECK_INT(rsendmsg(there, &msg, MSG_DONTWAIT), sizeof(bytes));
+	CHECK_INT(rrecv(here, got, sizeof(got), MSG_WAITALL), sizeof(got));
+	VERIFY(got, sizeof(got), 3);
+	parts[0] = parts[PIECES]; /* none before, none behind */
+	CHECK_INT(rsendmsg(there, &(struct msghdr){ .msg_iov = parts, .msg_iovlen = 2 }, 0),
+		  LENGTH);
+	CHECK_INT(rrecv(here, got, LENGTH, MSG_WAITALL), LENGTH);
+	CHECK(!memcmp(got, bytes + LENGTH, LENGTH));
+	pair_close();
+}
+
 /* ---- beside a thread that waits ---- */
 
 static atomic_bool waits;
@@ -224,6 +251,7 @@ static const struct rt_case cases[] = {
 	{ "peek_all", peek_all },
 	{ "peek_more_than_fits", peek_more_than_fits },
 	{ "peek_pieces", peek_pieces },
+	{ "many_pieces", many_pieces },
 	{ "impatient_receiver", impatient_receiver },
 	{ "impatient_sender", impatient_sender },
 };

@@ -138,6 +138,35 @@ static void edge_triggered(void)
 	CHECK_OK(rclose(epfd));
 }
 
+/* What has nothing while another one is busy is not looked at any more, and heard all the same. */
+static void idle_beside_busy(void)
+{
+	struct pair busy = pair_new(), idle[2] = { pair_new(), pair_new() };
+	int epfd = repoll_create(0);
+
+	CHECK(epfd >= 0);
+	add(epfd, busy.here, EPOLLIN);
+	add(epfd, idle[0].here, EPOLLIN);
+	add(epfd, idle[1].here, EPOLLIN | EPOLLET);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 100; i++) {
+			put(busy.there);
+			expect(epfd, busy.here, EPOLLIN);
+			take(busy.here);
+		}
+		for (int i = 0; i < 2; i++) {
+			put(idle[i].there);
+			expect(epfd, idle[i].here, EPOLLIN);
+			take(idle[i].here);
+		}
+	}
+	expect_nothing(epfd);
+	CHECK_OK(rclose(epfd));
+	pair_close(&busy);
+	pair_close(&idle[0]);
+	pair_close(&idle[1]);
+}
+
 static void one_shot(void)
 {
 	struct pair pair = pair_new();
@@ -463,6 +492,7 @@ static void forked(void)
 static const struct rt_case cases[] = {
 	{ "level_triggered", level_triggered },
 	{ "edge_triggered", edge_triggered },
+	{ "idle_beside_busy", idle_beside_busy },
 	{ "one_shot", one_shot },
 	{ "taken_out", taken_out },
 	{ "mixed", mixed },

@@ -163,6 +163,8 @@ struct rt_side {
 struct rt_connection *rt_iwarp_connect(struct rt_side *a, struct rt_side *b) __attribute__((weak));
 void rt_iwarp_close(struct rt_connection *connection) __attribute__((weak));
 bool rt_is_iwarp(const struct rt_dev *dev);
+/* Skips the case on iWARP, for a reason that its protocol is. */
+void rt_skip_iwarp(const struct rt_dev *dev, const char *reason);
 
 /* What one side tells the other, in this process or through a socket. */
 struct rt_address {

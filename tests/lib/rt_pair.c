@@ -78,6 +78,8 @@ static void create_qp(struct rt_side *side)
 	if (!side->qp && errno == EOPNOTSUPP)
 		rt_skip("the device has no queue pair of type %d with operations 0x%llx",
 			attr.qp_type, (unsigned long long)o->send_ops);
+	if (!side->qp && errno == EINVAL && rt_is_iwarp(side->dev) && o->inline_data > 80)
+		rt_skip("the device has no %u bytes inline", o->inline_data);
 	CHECK(side->qp);
 	side->qpx = o->send_ops ? ibv_qp_to_qp_ex(side->qp) : NULL;
 	CHECK(!o->send_ops || side->qpx);
@@ -86,6 +88,12 @@ static void create_qp(struct rt_side *side)
 bool rt_is_iwarp(const struct rt_dev *dev)
 {
 	return dev->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+void rt_skip_iwarp(const struct rt_dev *dev, const char *reason)
+{
+	if (rt_is_iwarp(dev))
+		rt_skip("iWARP: %s", reason);
 }
 
 struct rt_side rt_side_open(struct rt_dev *dev, const struct rt_options *options,

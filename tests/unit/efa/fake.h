@@ -77,6 +77,7 @@ static inline void fake_cq(struct fake *f, unsigned int stride)
 	cq->next = cq->subs = f->subs;
 	cq->sub_count = FAKE_SUBS;
 	cq->doorbell = &f->cq_doorbell;
+	cq->last_qpn = EFA_QPNS;
 	cq->ring = (const char *)f->cqes;
 	for (int i = 0; i < FAKE_SUBS; i++) {
 		struct efa_sub_cq *sub = &f->subs[i];

@@ -33,12 +33,14 @@ static inline void fake_sq(struct fake *f, uint32_t shift)
 
 	sq->ring = f->sq;
 	sq->shift = shift;
+	sq->slot_ds = (1u << shift) / MLX_SEGMENT;
 	sq->mask = (FAKE_PAGE >> shift) - 1;
 	sq->spare = 3;
 	sq->max_post = 16;
 	sq->max_sge = 4;
 	sq->max_inline = 44;
 	sq->ops = ~0u;
+	sq->plain = MLX_PLAIN_OPS;
 	sq->wr_ids = calloc(sq->mask + 1, sizeof(*sq->wr_ids));
 	f->qp.doorbell = htobe32(FAKE_QPN << 8);
 }
@@ -50,12 +52,15 @@ static inline void fake_cq(struct fake *f)
 	cq->vcq.cq.context = &f->ctx->vctx.context;
 	cq->stride = FAKE_CQE;
 	cq->mask = FAKE_PAGE / FAKE_CQE - 1;
+	cq->count = cq->mask + 1;
 	cq->first = f->cqes + FAKE_CQE - sizeof(struct mlx4_cqe);
 	cq->format = &mlx4_cqe_format;
 	cq->record = f->cq_record;
 	cq->uar = f->uar;
 	cq->cqn = 0x81;
 	cq->arm_sn = 1;
+	cq->last_number = MLX_NO_NUMBER;
+	mlx4_cq_arm_set(cq);
 	memset(f->cqes, 0xcc, FAKE_PAGE);
 }
 

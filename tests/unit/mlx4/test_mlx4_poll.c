@@ -30,7 +30,7 @@ static void test_receive(void **state)
 	struct fake *f = fake_create(IBV_QPT_RC);
 	struct ibv_wc wc;
 
-	f->qp.ethernet = true;
+	f->qp.sl_shift = 13;
 	f->qp.rq.wr_ids[0] = 77;
 	assert_int_equal(poll(f, &wc), 0);
 	assert_int_equal(f->cq_record[0], 0);
@@ -50,7 +50,7 @@ static void test_receive(void **state)
 	ASSERT_WORDS(f->cq_record, 1);
 	assert_int_equal(poll(f, &wc), 0);
 	/* InfiniBand has a bit more. */
-	f->qp.ethernet = false;
+	f->qp.sl_shift = 12;
 	cqe_write(f, 1, recv_imm);
 	assert_int_equal(poll(f, &wc), 1);
 	assert_int_equal(wc.sl, 4);
@@ -152,6 +152,7 @@ static void test_arm(void **state)
 	struct fake *f = fake_create(IBV_QPT_RC);
 
 	f->cq.consumer = 5;
+	mlx_cq_publish(&f->cq);
 	assert_int_equal(mlx4_req_notify_cq(&f->cq.vcq.cq, 0), 0);
 	ASSERT_WORDS(f->cq_record + 1, 0x12000005);
 	ASSERT_WORDS(f->uar + 0x20, 0x12000081, 0x00000005);
@@ -176,6 +177,7 @@ static void test_clean(void **state)
 	/* What comes behind is the adapter's, the next time round as well. */
 	memset(f->cqes, 0x4c, 8 * FAKE_CQE);
 	f->cq.consumer = first;
+	mlx_cq_publish(&f->cq);
 	for (uint32_t n = first; n < first + 6; n++) {
 		const uint32_t words[8] = { [0] = FAKE_QPN + n % 2, [5] = n, [7] = 0x01 };
 

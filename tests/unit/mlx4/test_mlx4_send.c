@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests, byte by byte as the adapter reads them. */
+#include "tests/unit/mlx/plain.h"
 #include "tests/unit/mlx4/fake.h"
 
 static void post(struct fake *f, struct ibv_send_wr *wr)
@@ -279,6 +280,45 @@ static void test_states(void **state)
 	fake_free(f);
 }
 
+/* Both ways leave the same behind. */
+static void post_both_ways(struct ibv_send_wr *wr, void *arg)
+{
+	struct fake **f = arg;
+
+	for (int i = 0; i < 2; i++) {
+		post(f[i], wr);
+		atomic_store(&f[i]->qp.sq.tail, f[i]->qp.sq.head);
+	}
+	assert_memory_equal(f[0]->sq, f[1]->sq, FAKE_PAGE);
+	assert_memory_equal(f[0]->uar, f[1]->uar, FAKE_PAGE);
+	assert_memory_equal(f[0]->bf, f[1]->bf, FAKE_PAGE);
+	assert_memory_equal(f[0]->qp.sq.wr_ids, f[1]->qp.sq.wr_ids,
+			    (f[0]->qp.sq.mask + 1) * sizeof(uint64_t));
+}
+
+static void plain_test(enum ibv_qp_type type)
+{
+	struct fake *f[] = { fake_create(type), fake_create(type) };
+	struct mlx4_ah ah = { .av.dgid = { 0xfe, 0x80 } };
+
+	for (int i = 0; i < 2; i++) {
+		free(f[i]->qp.sq.wr_ids);
+		fake_sq(f[i], 8);
+		f[i]->qp.sq.max_inline = 61;
+		mlx4_sq_init(&f[i]->qp.sq);
+	}
+	f[1]->qp.sq.plain = 0;
+	plain_each(type == IBV_QPT_UD ? &ah.ah : NULL, post_both_ways, f);
+	fake_free(f[0]);
+	fake_free(f[1]);
+}
+
+static void test_plain(void **state)
+{
+	plain_test(IBV_QPT_RC);
+	plain_test(IBV_QPT_UD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,7 +326,8 @@ int main(void)
 		cmocka_unit_test(test_inline_pieces), cmocka_unit_test(test_atomic),
 		cmocka_unit_test(test_keys),	      cmocka_unit_test(test_stamps),
 		cmocka_unit_test(test_full),	      cmocka_unit_test(test_receive),
-		cmocka_unit_test(test_sizes),	      cmocka_unit_test(test_states),
+		cmocka_unit_test(test_sizes),	      cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

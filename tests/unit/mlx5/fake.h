@@ -38,6 +38,7 @@ static inline void fake_sq(struct fake *f)
 	sq->max_sge = 4;
 	sq->max_inline = 188;
 	sq->ops = ~0u;
+	sq->plain = MLX_PLAIN_OPS;
 	sq->slots = calloc(sq->mask + 1, sizeof(*sq->slots));
 	sq->record = f->record + 1;
 	f->bfreg = (struct mlx5_bfreg){ .reg = f->uar + MLX5_BFREG_FIRST, .size = 256 };
@@ -51,11 +52,14 @@ static inline void fake_cq(struct fake *f)
 	cq->vcq.cq.context = &f->ctx->vctx.context;
 	cq->stride = 64;
 	cq->mask = FAKE_PAGE / 64 - 1;
+	cq->count = cq->mask + 1;
 	cq->first = f->cqes;
 	cq->format = &mlx5_cqe_format;
 	cq->record = f->cq_record;
 	cq->uar = f->uar;
 	cq->cqn = 0x4d;
+	cq->last_number = MLX_NO_NUMBER;
+	mlx5_cq_arm_set(cq);
 	for (uint32_t i = 0; i <= cq->mask; i++)
 		((struct mlx5_cqe64 *)(f->cqes + 64 * i))->op_own = MLX5_CQE_INVALID << 4;
 }

@@ -173,6 +173,7 @@ static void test_arm(void **state)
 	struct fake *f = fake_create(IBV_QPT_RC);
 
 	f->cq.consumer = 0x12;
+	mlx_cq_publish(&f->cq);
 	mlx5_cq_event(&f->cq.vcq);
 	assert_int_equal(mlx5_req_notify_cq(&f->cq.vcq.cq, 1), 0);
 	ASSERT_WORDS(f->cq_record + 1, 0x11000012);
@@ -192,6 +193,7 @@ static void test_clean(void **state)
 	assert_int_equal(idtable_add(&f->ctx->users, &other, &other.uidx), 0);
 	idtable_own(&f->ctx->users, other.uidx, &f->cq, NULL);
 	f->cq.consumer = first;
+	mlx_cq_publish(&f->cq);
 	for (uint32_t n = first; n < first + 6; n++) {
 		const uint32_t words[16] = {
 			[11] = n, [14] = 0x00001234, [15] = 0x20 | !!(n & (f->cq.mask + 1))

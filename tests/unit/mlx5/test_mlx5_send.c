@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Send requests, byte by byte as the adapter reads them, by both ways of posting. */
+#include "tests/unit/mlx/plain.h"
 #include "tests/unit/mlx5/fake.h"
 
 static struct ibv_sge two_sges[] = {
@@ -388,6 +389,42 @@ static void test_sizes(void **state)
 	fake_free(f);
 }
 
+/* Both ways leave the same behind. */
+static void post_both_ways(struct ibv_send_wr *wr, void *arg)
+{
+	struct fake **f = arg;
+
+	for (int i = 0; i < 2; i++) {
+		post(f[i], wr);
+		atomic_store(&f[i]->qp.sq.tail, f[i]->qp.sq.head);
+	}
+	assert_memory_equal(f[0]->sq, f[1]->sq, FAKE_PAGE);
+	assert_memory_equal(f[0]->uar, f[1]->uar, FAKE_PAGE);
+	for (uint32_t i = 0; i <= f[0]->qp.sq.mask; i++) {
+		assert_int_equal(f[0]->qp.sq.slots[i].wr_id, f[1]->qp.sq.slots[i].wr_id);
+		assert_int_equal(f[0]->qp.sq.slots[i].head, f[1]->qp.sq.slots[i].head);
+	}
+}
+
+static void plain_test(enum ibv_qp_type type)
+{
+	struct fake *f[] = { fake_create(type), fake_create(type) };
+	struct mlx5_ah ah = { .av.rgid = { 0xfe, 0x80 } };
+
+	for (int i = 0; i < 2; i++)
+		f[i]->bfreg.blueflame = true;
+	f[1]->qp.sq.plain = 0;
+	plain_each(type == IBV_QPT_UD ? &ah.ah : NULL, post_both_ways, f);
+	fake_free(f[0]);
+	fake_free(f[1]);
+}
+
+static void test_plain(void **state)
+{
+	plain_test(IBV_QPT_RC);
+	plain_test(IBV_QPT_UD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_recv),
 		cmocka_unit_test(test_srq_recv),
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_plain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

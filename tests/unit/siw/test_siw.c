@@ -127,6 +127,27 @@ static void test_send_bytes(void **state)
 	fake_free(f);
 }
 
+/* The kernel falls over one that is beside others. */
+static void test_empty_entries(void **state)
+{
+	struct ibv_sge sges[] = { { .addr = 1 }, { .addr = 2, .length = 2 }, { .addr = 3 } };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = 3 };
+	struct fake *f = fake_create();
+
+	post_ok(f, &wr);
+	assert_int_equal(f->sq[0].num_sge, 1);
+	assert_int_equal(f->sq[0].sge[0].laddr, 2);
+	wr.num_sge = 1;
+	post_ok(f, &wr);
+	assert_int_equal(f->sq[1].num_sge, 1);
+	assert_int_equal(f->sq[1].sge[0].laddr, 1);
+	assert_int_equal(f->sq[1].sge[0].length, 0);
+	wr.num_sge = 0;
+	post_ok(f, &wr);
+	assert_int_equal(f->sq[2].num_sge, 0);
+	fake_free(f);
+}
+
 static void test_inline(void **state)
 {
 	struct fake *f = fake_create();
@@ -185,6 +206,10 @@ static void test_refusals(void **state)
 	assert_int_equal(post(f, &wr, &bad), EINVAL);
 	wr.num_sge = -1;
 	assert_int_equal(post(f, &wr, &bad), EINVAL);
+	wr.num_sge = 2;
+	wr.opcode = IBV_WR_RDMA_READ;
+	assert_int_equal(post(f, &wr, &bad), EINVAL);
+	wr.opcode = IBV_WR_SEND;
 	wr.num_sge = 1;
 	wr.sg_list = NULL;
 	assert_int_equal(post(f, &wr, &bad), EINVAL);
@@ -327,6 +352,37 @@ static void test_poll(void **state)
 	fake_free(f);
 }
 
+/* The slot stood on is the process's, those before it are the kernel's. */
+static void test_poll_ex(void **state)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct fake *f = fake_create();
+	struct ibv_cq_ex *ex = &f->cq.vcq.cq_ex;
+
+	siw_cq_ex_set_slots(&f->cq, IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_QP_NUM);
+	assert_int_equal(ibv_start_poll(ex, &attr), ENOENT);
+	complete(f, 0, SIW_OP_RECEIVE, SIW_WC_SUCCESS);
+	complete(f, 1, SIW_OP_SEND, SIW_WC_WR_FLUSH_ERR);
+	assert_int_equal(ibv_start_poll(ex, &attr), 0);
+	assert_int_equal(ex->wr_id, 0x88);
+	assert_int_equal(ibv_wc_read_opcode(ex), IBV_WC_RECV);
+	assert_int_equal(ibv_wc_read_byte_len(ex), 64);
+	assert_int_equal(ibv_wc_read_qp_num(ex), 5);
+	assert_int_equal(f->cq.slots[0].flags, SIW_WQE_VALID);
+	assert_int_equal(ibv_next_poll(ex), 0);
+	assert_int_equal(f->cq.slots[0].flags, 0);
+	assert_int_equal(ex->status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(ibv_next_poll(ex), ENOENT);
+	assert_int_equal(ex->wr_id, 0x89);
+	ibv_end_poll(ex);
+	assert_int_equal(f->cq.slots[1].flags, 0);
+	complete(f, 2, SIW_OP_READ, SIW_WC_SUCCESS);
+	assert_int_equal(ibv_start_poll(ex, &attr), 0);
+	assert_int_equal(ex->wr_id, 0x8a);
+	ibv_end_poll(ex);
+	fake_free(f);
+}
+
 static void test_arm(void **state)
 {
 	struct fake *f = fake_create();
@@ -354,11 +410,12 @@ static void test_ring(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send_bytes), cmocka_unit_test(test_inline),
-		cmocka_unit_test(test_refusals),   cmocka_unit_test(test_doorbell),
-		cmocka_unit_test(test_withdraw),   cmocka_unit_test(test_recv),
-		cmocka_unit_test(test_poll),	   cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_send_bytes), cmocka_unit_test(test_empty_entries),
+		cmocka_unit_test(test_inline),	   cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_doorbell),   cmocka_unit_test(test_withdraw),
+		cmocka_unit_test(test_recv),	   cmocka_unit_test(test_poll),
+		cmocka_unit_test(test_arm),	   cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_poll_ex),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -315,8 +315,8 @@ static void test_clean(void **state)
 		complete(f, &(struct pvrdma_cqe){ .wr_id = n, .qp = 0x12 + n % 2 });
 	pvrdma_cqs_clean(&f->qp, true);
 	assert_null(idtable_find(&f->ctx->qpns, 0x12));
-	assert_int_equal(pvrdma_ring_distance(ring, atomic_load(&ring->words->head),
-					      atomic_load(&ring->words->tail)),
+	assert_int_equal((atomic_load(&ring->words->tail) - atomic_load(&ring->words->head)) &
+				 pvrdma_ring_mask(ring),
 			 4);
 	for (uint32_t n = 1; n < 8; n += 2) {
 		assert_int_equal(poll(f, &wc), 1);

@@ -22,7 +22,6 @@ pair rping -s -a 0.0.0.0 -C 2 -- rping -c -a $addr -I $addr -C 2
 pair -d 1 ucmatose -b $addr -c 8 -C 20 -- ucmatose -s $addr -b $addr -c 8 -C 20
 pair -k -d 1 cmtime -b $addr -c 100 -- cmtime -s $addr -b $addr -c 100
 pair rdma_server -- rdma_client -s $addr
-pair -d 1 rstream -b $addr -S 65536 -C 20 -T v -- rstream -s $addr -S 65536 -C 20 -T v
 if [ -x /usr/bin/rping ]; then
     # shellcheck disable=SC2086
     pair rping -s -a $addr -C 5 -V -- ${theirs}rping -c -a $addr -C 5 -V
