@@ -156,6 +156,8 @@ int mlx5_open_context(struct verbs_context *vctx, const struct verbs_open_contex
 		return r;
 	dbrec_pool_init(&ctx->records, ctx->info.cache_line_size);
 	idtable_init(&ctx->users);
+	pthread_mutex_init(&ctx->qpn_lock, NULL);
+	LIST_INIT(&ctx->qpn_blocks);
 	r = mlx5_uar_open(ctx);
 	if (!r) {
 		mlx5_clock_open(ctx);
@@ -170,6 +172,9 @@ void mlx5_close_context(struct verbs_context *vctx)
 {
 	struct mlx5_context *ctx = (struct mlx5_context *)vctx;
 
+	if (ctx->crypto_login)
+		mlx5_fw_destroy(ctx->crypto_login);
+	mlx5_qpn_blocks_free(ctx);
 	for (unsigned int i = 0; i < MLX5_FW_CAPS_COUNT; i++)
 		free(ctx->fw_caps[i]);
 	mlx5_uar_close(ctx);

@@ -114,6 +114,9 @@ struct mlx5_context {
 	struct dbrec_pool records;
 	struct kit_allocator allocator;	       /* of mlx5dv_set_context_attr() */
 	uint32_t *fw_caps[MLX5_FW_CAPS_COUNT]; /* answers of the firmware, once asked for */
+	pthread_mutex_t qpn_lock;	       /* protects the two below */
+	LIST_HEAD(, mlx5_qpn_block) qpn_blocks;
+	struct mlx5dv_devx_obj *crypto_login; /* NULL: none */
 	struct idtable users; /* queue pairs, by the number that their completions carry */
 };
 
@@ -288,6 +291,11 @@ void mlx5_close_context(struct verbs_context *vctx);
 int mlx5_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 		      struct ibv_device_attr_ex *ret_attr);
 int mlx5_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
+
+/* direct/reserve.c */
+void mlx5_qpn_blocks_free(struct mlx5_context *ctx);
+/* direct/crypto.c, devx.c: what a program left in the firmware */
+int mlx5_fw_destroy(struct mlx5dv_devx_obj *obj);
 
 /* uar.c: registers of the context, and those of one QP. NULL: none is to be had. */
 int mlx5_uar_open(struct mlx5_context *ctx);

@@ -34,3 +34,16 @@ uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned
 	pthread_mutex_unlock(&ctx->uar_lock);
 	return value;
 }
+
+/* Two words, the higher one first. */
+bool mlx5_fw_has_object(struct mlx5_context *ctx, enum mlx5_fw_object type)
+{
+	enum {
+		TYPES_HIGH = 0x90,
+		TYPES_LOW = 0x94
+	};
+
+	return mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, type >= 32 ? TYPES_HIGH : TYPES_LOW) >>
+		       (type % 32) &
+	       1;
+}

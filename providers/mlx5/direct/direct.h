@@ -149,9 +149,10 @@ int mlx5_fw_modify(struct mlx5dv_devx_obj *obj, const char *function, const void
 /* Of a queue pair of verbs. */
 int mlx5_fw_qp(struct ibv_qp *qp, const char *function, bool modify, const void *in, size_t inlen,
 	       void *out, size_t outlen);
-int mlx5_fw_destroy(struct mlx5dv_devx_obj *obj);
 
 /* caps.c: the word at @offset of the answer; 0 when the firmware does not say */
+/* Whether there are general objects of that type. */
+bool mlx5_fw_has_object(struct mlx5_context *ctx, enum mlx5_fw_object type);
 uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned int offset);
 
 #endif

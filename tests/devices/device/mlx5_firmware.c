@@ -32,6 +32,7 @@ enum {
 	MAX_SGE = 16,
 	MAX_INLINE = 512,
 	IDS_FROM = 0x500,
+	IDS_OF_ONE = 16, /* one may be many */
 };
 
 static void put(struct firmware *f, size_t offset, uint32_t value)
@@ -342,7 +343,7 @@ static int modify_qp(struct object *object, struct object *qp, struct firmware *
 /* What has no queue is what was said of it. */
 static int create_plain(struct object *object, struct firmware *f)
 {
-	uint32_t id = IDS_FROM + object->ordinal;
+	uint32_t id = IDS_FROM + object->ordinal * IDS_OF_ONE;
 
 	if (opcode_of(f) == OP_CREATE_PSV)
 		put(f, 0x10, id);
@@ -419,7 +420,7 @@ int firmware_query(struct object *object, struct firmware *f)
 		size_t length = devx->length < f->out_len ? devx->length : f->out_len;
 
 		memcpy(f->out + FIRMWARE_HEAD, devx->body + FIRMWARE_HEAD, length - FIRMWARE_HEAD);
-		put(f, 8, IDS_FROM + object->ordinal);
+		put(f, 8, IDS_FROM + object->ordinal * IDS_OF_ONE);
 		return 0;
 	}
 	return 0;

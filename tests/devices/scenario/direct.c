@@ -325,6 +325,53 @@ static void keys(struct script *s)
 	step("unknown flags: %s, errno %d", mkey ? "taken" : "refused", errno);
 }
 
+static void crypto(struct script *s)
+{
+	struct mlx5dv_crypto_login_attr login = { .credential_id = 0x123, .import_kek_id = 0x456 };
+	struct mlx5dv_dek_init_attr attr = {
+		.key_size = MLX5DV_CRYPTO_KEY_SIZE_256,
+		.has_keytag = true,
+		.pd = s->pd,
+		.opaque = "opaque",
+	};
+	enum mlx5dv_crypto_login_state state = 99;
+	struct mlx5dv_dek_attr shown = { 0 };
+	struct mlx5dv_dek *dek;
+
+	memset(login.credential, 0x5a, sizeof(login.credential));
+	memset(attr.key, 0xa5, sizeof(attr.key));
+	dek = mlx5dv_dek_create(s->context, &attr);
+	step("key without a login: %s, errno %d", dek ? "taken" : "refused", errno);
+	step("state: %d", mlx5dv_crypto_login_query_state(s->context, &state));
+	step("no login: %d", state);
+	step("login: %d", mlx5dv_crypto_login(s->context, &login));
+	step("again: %d", mlx5dv_crypto_login(s->context, &login));
+	step("state: %d", mlx5dv_crypto_login_query_state(s->context, &state));
+	step("login: %d", state);
+	dek = mlx5dv_dek_create(s->context, &attr);
+	must(dek, "mlx5dv_dek_create");
+	step("query: %d", mlx5dv_dek_query(dek, &shown));
+	step("state %d of %.8s", shown.state, shown.opaque);
+	step("destroy: %d", mlx5dv_dek_destroy(dek));
+	step("logout: %d", mlx5dv_crypto_logout(s->context));
+	step("again: %d", mlx5dv_crypto_logout(s->context));
+	login.credential_id = 1u << 24;
+	step("an id of 25 bits: %d", mlx5dv_crypto_login(s->context, &login));
+}
+
+static void numbers(struct script *s)
+{
+	uint32_t qpn[6] = { 0 };
+
+	for (int i = 0; i < 6; i++) {
+		must(!mlx5dv_reserved_qpn_alloc(s->context, &qpn[i]), "mlx5dv_reserved_qpn_alloc");
+		step("qpn 0x%x", qpn[i]);
+	}
+	for (int i = 0; i < 5; i++)
+		step("give back: %d", mlx5dv_reserved_qpn_dealloc(s->context, qpn[i]));
+	step("none: %d", mlx5dv_reserved_qpn_dealloc(s->context, 0x777777));
+}
+
 int main(void)
 {
 	const struct ibv_qp_cap cap = {
@@ -341,6 +388,8 @@ int main(void)
 	events(&s);
 	shared(&s);
 	keys(&s);
+	crypto(&s);
+	numbers(&s);
 	script_qp_close(&s);
 	script_close(&s);
 	return 0;
