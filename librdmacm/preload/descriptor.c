@@ -20,6 +20,7 @@ struct place {
 	atomic_int socket; /* its number, or FD_*, and 1 */
 	atomic_int count;
 	atomic_bool bound;
+	atomic_bool outer;
 };
 
 static _Atomic(struct place *) blocks[BLOCKS];
@@ -91,11 +92,27 @@ bool fd_is_bound(int fd)
 	return atomic_load(&place_find(fd)->bound);
 }
 
+void fd_set_outer(int fd)
+{
+	struct place *place = place_make(fd);
+
+	if (place)
+		atomic_store(&place->outer, true);
+}
+
+bool fd_is_outer(int fd)
+{
+	struct place *place = place_find(fd);
+
+	return place && atomic_load(&place->outer);
+}
+
 /* The descriptor is the socket's no more. Return: how many still are. */
 static int fd_forget(int fd, int rs)
 {
 	struct place *base = rs < 0 ? NULL : place_find(rs);
 
+	atomic_store(&place_find(fd)->outer, false);
 	atomic_store(&place_find(fd)->socket, 0);
 	return base ? atomic_fetch_sub(&base->count, 1) - 1 : 0;
 }
@@ -105,10 +122,22 @@ void fd_release(int fd)
 	fd_forget(fd, fd_socket(fd));
 }
 
+/* The program has closed that number, and duplicates of the socket need it. */
+static bool is_needed(int fd)
+{
+	struct place *place = preload_inside ? NULL : place_find(fd);
+
+	return place && atomic_load(&place->count) > 0;
+}
+
 EXPORT int close(int fd)
 {
 	int rs = fd_socket(fd), left;
 
+	if (rs == FD_NONE && is_needed(fd)) {
+		errno = EBADF;
+		return -1;
+	}
 	if (rs == FD_NONE)
 		return real()->close(fd);
 	left = fd_forget(fd, rs);
@@ -121,15 +150,59 @@ EXPORT int close(int fd)
 	return left ? 0 : RS(rclose(rs));
 }
 
+/* The first number from @fd to @last that is ours or that ours need, or -1. */
+static int next_ours(unsigned int fd, unsigned int last)
+{
+	last = min_of(last, BLOCKS * BLOCK_SIZE - 1u);
+	while (fd <= last) {
+		if (!place_find((int)fd))
+			fd |= BLOCK_SIZE - 1; /* the next block */
+		else if (fd_socket((int)fd) != FD_NONE || is_needed((int)fd))
+			return (int)fd;
+		fd++;
+	}
+	return -1;
+}
+
+/* What is ours is closed by close(), or stays when duplicates outside the range need it. */
+EXPORT int close_range(unsigned int first, unsigned int last, int flags)
+{
+	int fd, r;
+
+	if (preload_inside || first > last || flags)
+		return real()->close_range(first, last, flags);
+	for (;;) {
+		fd = next_ours(first, last);
+		if (fd < 0)
+			return real()->close_range(first, last, flags);
+		r = (unsigned int)fd == first
+			    ? 0
+			    : real()->close_range(first, (unsigned int)fd - 1, flags);
+		if (r < 0)
+			return r;
+		close(fd);
+		if ((unsigned int)fd == last)
+			return 0;
+		first = (unsigned int)fd + 1;
+	}
+}
+
+EXPORT void closefrom(int first)
+{
+	close_range((unsigned int)max_of(first, 0), ~0u, 0);
+}
+
 /* A copy of an epoll is none to us. */
 static void copy_mark(int copy, int rs)
 {
 	if (copy < 0)
 		return;
-	if (rs >= 0)
+	if (rs >= 0) {
 		fd_set_socket(copy, rs);
-	else if (rs == FD_LATER)
+		stream_standard(copy);
+	} else if (rs == FD_LATER) {
 		fd_set_kind(copy, rs);
+	}
 }
 
 EXPORT int dup(int fd)
@@ -144,7 +217,7 @@ static int dup_onto(int fd, int copy, int flags)
 {
 	int rs = fd_use(fd), old = fd_socket(copy), r;
 
-	if (old == copy && atomic_load(&place_find(old)->count) > 1) {
+	if (old == copy ? atomic_load(&place_find(old)->count) > 1 : is_needed(copy)) {
 		log_err("dup2: descriptor %d is an RDMA socket with duplicates, which needs it",
 			copy);
 		errno = EBUSY;
@@ -157,16 +230,21 @@ static int dup_onto(int fd, int copy, int flags)
 	return r;
 }
 
+static bool is_plain(int fd, int copy)
+{
+	return fd_socket(fd) == FD_NONE && fd_socket(copy) == FD_NONE && !is_needed(copy);
+}
+
 EXPORT int dup2(int fd, int copy)
 {
-	if ((fd_socket(fd) == FD_NONE && fd_socket(copy) == FD_NONE) || fd == copy)
+	if (is_plain(fd, copy) || fd == copy)
 		return real()->dup2(fd, copy);
 	return dup_onto(fd, copy, 0);
 }
 
 EXPORT int dup3(int fd, int copy, int flags)
 {
-	if ((fd_socket(fd) == FD_NONE && fd_socket(copy) == FD_NONE) || fd == copy)
+	if (is_plain(fd, copy) || fd == copy)
 		return real()->dup3(fd, copy, flags);
 	return dup_onto(fd, copy, flags);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "librdmacm/preload/preload.h"
 #include "util/env.h"
@@ -68,6 +69,12 @@ static bool is_same_host(const struct name *a, const struct name *b)
 	if (a->address.ss_family == AF_INET)
 		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 	return !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+}
+
+/* What its child does before it starts a program would be done to the parent's table. */
+EXPORT pid_t vfork(void)
+{
+	return fork();
 }
 
 static uint64_t now_s(void)

@@ -8,6 +8,8 @@
  *   descriptor.c  which descriptor is which socket: close(), dup(), fcntl(), ioctl()
  *   socket.c      from socket() to shutdown(), and back to TCP
  *   transfer.c    reading and writing
+ *   file.c        sendfile() and splice()
+ *   stream.c      fdopen()
  *   wait.c        poll(), select() and epoll
  *   fork.c        connections that are TCP's until they are used, for servers that fork
  *
@@ -26,6 +28,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -64,7 +67,12 @@
 	F(ssize_t, sendmsg, (int, const struct msghdr *, int))                                   \
 	F(ssize_t, sendfile, (int, int, off_t *, size_t))                                        \
 	F(ssize_t, sendfile64, (int, int, off64_t *, size_t))                                    \
+	F(int, sendmmsg, (int, struct mmsghdr *, unsigned int, int))                             \
+	F(int, recvmmsg, (int, struct mmsghdr *, unsigned int, int, struct timespec *))          \
+	F(ssize_t, splice, (int, off64_t *, int, off64_t *, size_t, unsigned int))               \
+	F(FILE *, fdopen, (int, const char *))                                                   \
 	F(int, close, (int))                                                                     \
+	F(int, close_range, (unsigned int, unsigned int, int))                                   \
 	F(int, dup, (int))                                                                       \
 	F(int, dup2, (int, int))                                                                 \
 	F(int, dup3, (int, int, int))                                                            \
@@ -119,6 +127,9 @@ void fd_set_kind(int fd, int kind); /* FD_* */
 void fd_release(int fd);	    /* what it will be is not ours */
 void fd_set_bound(int fd);
 bool fd_is_bound(int fd); /* by the program */
+/* An epoll that another one has; what it is to the kernel counts, then. */
+void fd_set_outer(int fd);
+bool fd_is_outer(int fd);
 
 /* fork.c */
 bool fork_is_wanted(void);
@@ -133,9 +144,14 @@ static inline int fd_use(int fd)
 	return unlikely(rs <= FD_ACTIVE) ? fork_change_over(fd) : rs;
 }
 
+/* stream.c: the number is, from now on, one of a socket's: so is stdin, stdout or stderr of it */
+void stream_standard(int fd);
+
 /* socket.c: what the program asked of the one of TCP */
 void socket_options_copy(int tcp, int rs);
-/* Make of the RDMA socket @fd one of TCP, with the same number. 0, or -1 and errno */
+/* Make of the RDMA socket @fd one of TCP, or UDP, with the same number. 0, or -1 and errno */
 int socket_to_tcp(int fd, const char *what);
+/* For a datagram that could not be sent: whether the socket is one of UDP from now on. */
+bool socket_is_udp_now(int fd);
 
 #endif

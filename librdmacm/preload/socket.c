@@ -27,11 +27,19 @@ static bool is_rdma_library(const void *address)
 	return false;
 }
 
+static int type_of(int type)
+{
+	return type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
 static bool is_taken(int domain, int type, int protocol)
 {
-	type &= ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
-	return (domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM &&
-	       (!protocol || protocol == IPPROTO_TCP) && config_takes(domain, type, protocol);
+	type = type_of(type);
+	if ((domain != AF_INET && domain != AF_INET6) ||
+	    (type != SOCK_STREAM && type != SOCK_DGRAM))
+		return false;
+	return (!protocol || protocol == (type == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP)) &&
+	       config_takes(domain, type, protocol);
 }
 
 static void sizes_set(int rs)
@@ -109,11 +117,12 @@ EXPORT int socket(int domain, int type, int protocol)
 	if (preload_inside || !is_taken(domain, type, protocol) ||
 	    is_rdma_library(__builtin_return_address(0)))
 		return real()->socket(domain, type, protocol);
-	if (fork_is_wanted())
+	if (fork_is_wanted() && type_of(type) == SOCK_STREAM)
 		return socket_later(domain, type, protocol);
 	rs = RS(rsocket(domain, type, protocol));
 	if (rs < 0) {
-		log_warn("rspreload: socket: %s: TCP is used", strerror(errno));
+		log_warn("rspreload: socket: %s: %s is used", strerror(errno),
+			 type_of(type) == SOCK_STREAM ? "TCP" : "UDP");
 		return real()->socket(domain, type, protocol);
 	}
 	fd_set_socket(rs, rs);
@@ -165,43 +174,61 @@ static void options_copy(int rs, int tcp)
 	real()->fcntl(tcp, F_SETFL, RS(rfcntl(rs, F_GETFL)));
 }
 
-/* A socket that was bound is bound again. */
-static int name_copy(int rs, int tcp)
+/* Of a socket that the program bound. Return: its size; 0: it did not. */
+static socklen_t bound_name(int rs, struct sockaddr_storage *ret_name)
 {
-	struct sockaddr_storage name;
-	socklen_t size = sizeof(name);
+	socklen_t size = sizeof(*ret_name);
 
-	if (!fd_is_bound(rs))
+	if (!fd_is_bound(rs) || RS(rgetsockname(rs, (struct sockaddr *)ret_name, &size)) < 0)
 		return 0;
-	if (RS(rgetsockname(rs, (struct sockaddr *)&name, &size)) < 0)
-		return -1;
-	return real()->bind(tcp, (struct sockaddr *)&name, size);
+	return size;
+}
+
+static int rs_option(int rs, int name)
+{
+	int value = 0;
+	socklen_t size = sizeof(value);
+
+	return RS(rgetsockopt(rs, SOL_SOCKET, name, &value, &size)) < 0 ? -1 : value;
 }
 
 int socket_to_tcp(int fd, const char *what)
 {
-	int rs = fd_socket(fd), error = errno, domain, tcp;
+	int rs = fd_socket(fd), error = errno, tcp, type = rs_option(rs, SO_TYPE);
 	int flags = real()->fcntl(fd, F_GETFD, 0);
-	socklen_t size = sizeof(domain);
+	struct sockaddr_storage name;
+	socklen_t size = bound_name(rs, &name);
 
-	log_warn("rspreload: %s: %s: TCP is used", what, strerror(error));
-	if (RS(rgetsockopt(rs, SOL_SOCKET, SO_DOMAIN, &domain, &size)) < 0)
-		return -1;
-	tcp = real()->socket(domain, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	log_warn("rspreload: %s: %s: %s is used", what, strerror(error),
+		 type == SOCK_STREAM ? "TCP" : "UDP");
+	tcp = real()->socket(rs_option(rs, SO_DOMAIN), type | SOCK_CLOEXEC, 0);
 	if (tcp < 0)
 		return -1;
 	options_copy(rs, tcp);
-	if (rs != fd || name_copy(rs, tcp) < 0) {
+	if (rs != fd) {
 		real()->close(tcp);
 		errno = error;
 		return -1;
 	}
-	/* The number is the program's at every moment. */
+	/* The number is the program's at every moment. A port of UDP is free after that. */
 	fd_release(fd);
 	RS(rdetach(rs));
 	real()->dup3(tcp, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 	real()->close(tcp);
-	return 0;
+	return size ? real()->bind(fd, (struct sockaddr *)&name, size) : 0;
+}
+
+bool socket_is_udp_now(int fd)
+{
+	int rs = fd_socket(fd), error = errno;
+	bool done = false;
+
+	if (error == ENODEV && rs >= 0 && rs_option(rs, SO_TYPE) == SOCK_DGRAM) {
+		errno = error;
+		done = socket_to_tcp(fd, "send") == 0;
+	}
+	errno = error;
+	return done;
 }
 
 /* An error that says that RDMA does not reach there, and nothing of what the program did. */

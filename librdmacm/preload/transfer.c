@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <sys/sendfile.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "librdmacm/preload/preload.h"
-
-#define FILE_PIECE 65536 /* bytes of a file that are copied at once */
 
 EXPORT ssize_t read(int fd, void *buf, size_t size)
 {
@@ -47,21 +45,27 @@ EXPORT ssize_t write(int fd, const void *buf, size_t size)
 {
 	int rs = fd_use(fd);
 
-	return rs >= 0 ? RS(rwrite(rs, buf, size)) : real()->write(fd, buf, size);
+	ssize_t n = rs >= 0 ? RS(rwrite(rs, buf, size)) : -1;
+
+	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->write(fd, buf, size) : n;
 }
 
 EXPORT ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	int rs = fd_use(fd);
 
-	return rs >= 0 ? RS(rwritev(rs, iov, count)) : real()->writev(fd, iov, count);
+	ssize_t n = rs >= 0 ? RS(rwritev(rs, iov, count)) : -1;
+
+	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->writev(fd, iov, count) : n;
 }
 
 EXPORT ssize_t send(int fd, const void *buf, size_t size, int flags)
 {
 	int rs = fd_use(fd);
 
-	return rs >= 0 ? RS(rsend(rs, buf, size, flags)) : real()->send(fd, buf, size, flags);
+	ssize_t n = rs >= 0 ? RS(rsend(rs, buf, size, flags)) : -1;
+
+	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->send(fd, buf, size, flags) : n;
 }
 
 EXPORT ssize_t sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *addr,
@@ -69,15 +73,69 @@ EXPORT ssize_t sendto(int fd, const void *buf, size_t size, int flags, const str
 {
 	int rs = fd_use(fd);
 
-	return rs >= 0 ? RS(rsendto(rs, buf, size, flags, addr, addrlen))
-		       : real()->sendto(fd, buf, size, flags, addr, addrlen);
+	ssize_t n = rs >= 0 ? RS(rsendto(rs, buf, size, flags, addr, addrlen)) : -1;
+
+	return rs < 0 || (n < 0 && socket_is_udp_now(fd))
+		       ? real()->sendto(fd, buf, size, flags, addr, addrlen)
+		       : n;
 }
 
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	int rs = fd_use(fd);
 
-	return rs >= 0 ? RS(rsendmsg(rs, msg, flags)) : real()->sendmsg(fd, msg, flags);
+	ssize_t n = rs >= 0 ? RS(rsendmsg(rs, msg, flags)) : -1;
+
+	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->sendmsg(fd, msg, flags) : n;
+}
+
+/* ---- many messages: an error behind the first one is told by the next call ---- */
+
+EXPORT int sendmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags)
+{
+	unsigned int done = 0;
+
+	if (fd_use(fd) < 0)
+		return real()->sendmmsg(fd, msgs, count, flags);
+	while (done < count) {
+		ssize_t n = sendmsg(fd, &msgs[done].msg_hdr, flags);
+
+		if (n < 0)
+			break;
+		msgs[done++].msg_len = n;
+	}
+	return done || !count ? (int)done : -1;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000ll + time.tv_nsec;
+}
+
+/* As the kernel does, @timeout is looked at when a message has come. */
+EXPORT int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
+		    struct timespec *timeout)
+{
+	int64_t end = timeout ? now_ns() + timeout->tv_sec * 1000000000ll + timeout->tv_nsec : 0;
+	unsigned int done = 0;
+
+	if (fd_use(fd) < 0)
+		return real()->recvmmsg(fd, msgs, count, flags, timeout);
+	while (done < count) {
+		ssize_t n = recvmsg(fd, &msgs[done].msg_hdr, flags & ~MSG_WAITFORONE);
+
+		if (n < 0)
+			break;
+		msgs[done++].msg_len = n;
+		if (flags & MSG_WAITFORONE)
+			flags |= MSG_DONTWAIT;
+		if (timeout && now_ns() >= end)
+			break;
+	}
+	return done || !count ? (int)done : -1;
 }
 
 /* ---- what programs call that were built with checks of sizes ---- */
@@ -108,63 +166,4 @@ EXPORT ssize_t __recvfrom_chk(int fd, void *buf, size_t size, size_t room, int f
 	if (size > room)
 		__chk_fail();
 	return recvfrom(fd, buf, size, flags, addr, addrlen);
-}
-
-/* ---- files ---- */
-
-static ssize_t file_read(int file, void *bytes, size_t size, const off64_t *offset)
-{
-	return offset ? pread64(file, bytes, size, *offset) : real()->read(file, bytes, size);
-}
-
-/* What was read and not sent is read again the next time. */
-static int file_go_back(int file, off64_t count)
-{
-	return count && lseek64(file, -count, SEEK_CUR) < 0 ? -1 : 0;
-}
-
-static ssize_t file_send(int rs, int file, off64_t *offset, size_t size)
-{
-	static __thread uint8_t bytes[FILE_PIECE];
-	size_t sent = 0;
-	ssize_t n, done;
-
-	while (sent < size) {
-		n = file_read(file, bytes, min_of(size - sent, sizeof(bytes)), offset);
-		if (n <= 0)
-			return sent ? (ssize_t)sent : n;
-		done = RS(rsend(rs, bytes, n, 0));
-		if (offset)
-			*offset += max_of(done, (ssize_t)0);
-		else if (file_go_back(file, n - max_of(done, (ssize_t)0)) < 0)
-			return -1;
-		if (done < 0)
-			return sent ? (ssize_t)sent : -1;
-		sent += done;
-		if (done < n)
-			break;
-	}
-	return sent;
-}
-
-EXPORT ssize_t sendfile64(int fd, int file, off64_t *offset, size_t size)
-{
-	int rs = fd_use(fd);
-
-	return rs >= 0 ? file_send(rs, file, offset, size)
-		       : real()->sendfile64(fd, file, offset, size);
-}
-
-EXPORT ssize_t sendfile(int fd, int file, off_t *offset, size_t size)
-{
-	int rs = fd_use(fd);
-	off64_t wide = offset ? *offset : 0;
-	ssize_t n;
-
-	if (rs < 0)
-		return real()->sendfile(fd, file, offset, size);
-	n = file_send(rs, file, offset ? &wide : NULL, size);
-	if (offset)
-		*offset = wide;
-	return n;
 }

@@ -6,10 +6,18 @@
 
 /* ---- poll ---- */
 
-static bool any_is_ours(const struct pollfd *fds, nfds_t count)
+/* An epoll that has RDMA sockets may be waited for as well. */
+static bool is_ours(int fd)
+{
+	int rs = fd_use(fd);
+
+	return rs >= 0 || rs == FD_POLLER;
+}
+
+static bool any_is_ours(struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
-		if (fd_use(fds[i].fd) >= 0)
+		if (is_ours(fds[i].fd))
 			return true;
 	return false;
 }
@@ -99,7 +107,7 @@ static nfds_t sets_read(struct pollfd *fds, int count, const fd_set *in, const f
 		if (!events)
 			continue;
 		fds[used++] = (struct pollfd){ .fd = fd, .events = events };
-		*ret_ours |= fd_use(fd) >= 0;
+		*ret_ours |= is_ours(fd);
 	}
 	return used;
 }
@@ -145,7 +153,7 @@ EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except,
 
 	if (preload_inside || count <= 0)
 		return real()->pselect(count, in, out, except, timeout, mask);
-	fds = malloc(count * sizeof(*fds));
+	fds = calloc(count, sizeof(*fds));
 	if (!fds) {
 		errno = ENOMEM;
 		return -1;
@@ -170,16 +178,40 @@ EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct tim
 
 /* ---- epoll ---- */
 
+/* @outer has it, so it cannot have @outer: what the kernel says tells whether it is one at all. */
+static bool is_epoll(int fd, int outer)
+{
+	int error = errno, r = real()->epoll_ctl(fd, EPOLL_CTL_DEL, outer, NULL);
+	bool is = r == 0 || errno == ENOENT;
+
+	errno = error;
+	return is;
+}
+
 EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
 	int rs = fd_use(fd), r;
 
-	if (rs < 0)
+	if (preload_inside)
 		return real()->epoll_ctl(epfd, op, fd, event);
+	/* An RDMA socket is an epoll for the kernel, and none to the program. */
+	if (fd_socket(epfd) >= 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (rs < 0) {
+		r = RS(repoll_ctl(epfd, op, fd, event));
+		if (r == 0 && op == EPOLL_CTL_ADD && is_epoll(fd, epfd))
+			fd_set_outer(fd);
+		return r;
+	}
 	r = RS(repoll_ctl(epfd, op, rs, event));
-	if (r == 0 && op == EPOLL_CTL_ADD)
-		fd_set_kind(epfd, FD_POLLER);
-	return r;
+	if (r < 0 || op != EPOLL_CTL_ADD)
+		return r;
+	fd_set_kind(epfd, FD_POLLER);
+	if (fd_is_outer(epfd))
+		RS(rpoll(&(struct pollfd){ .fd = epfd }, 1, 0));
+	return 0;
 }
 
 EXPORT int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout,

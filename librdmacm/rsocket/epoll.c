@@ -51,6 +51,8 @@ struct rs_poller {
 	struct rs_watch **watches; /* by the socket's descriptor */
 	int size;
 	unsigned int waiters;
+	atomic_bool
+		outer; /* somebody waits for the descriptor itself, by poll() or another epoll */
 };
 
 static void poller_put(struct rs_poller *p)
@@ -94,6 +96,13 @@ static void watch_unqueue(struct rs_watch *w)
 	w->poller->ready_count--;
 }
 
+/* With the poller's lock held: who sleeps is to look at the ready list. */
+static void poller_wake(struct rs_poller *p)
+{
+	if (p->waiters || p->outer)
+		eventfd_write(p->wake, 1);
+}
+
 void rs_watch_notify(struct rs_socket *s)
 {
 	struct rs_watch *w;
@@ -103,8 +112,8 @@ void rs_watch_notify(struct rs_socket *s)
 
 		pthread_mutex_lock(&p->lock);
 		watch_queue(w);
-		if (p->waiters && !w->parked)
-			eventfd_write(p->wake, 1);
+		if (!w->parked)
+			poller_wake(p);
 		pthread_mutex_unlock(&p->lock);
 	}
 }
@@ -232,8 +241,7 @@ static void watch_set(struct rs_watch *w, const struct epoll_event *event)
 	w->parked = false;
 	w->fresh = true;
 	watch_queue(w);
-	if (w->poller->waiters)
-		eventfd_write(w->poller->wake, 1);
+	poller_wake(w->poller);
 }
 
 /* Return: whether the poller had the socket before and has it again. */
@@ -292,8 +300,7 @@ static int watch_add(struct rs_poller *p, struct rs_socket *s, const struct epol
 		atomic_fetch_add(&p->file.refs, 1);
 		LIST_INSERT_HEAD(&s->watches, w, of_socket);
 		watch_queue(w);
-		if (p->waiters)
-			eventfd_write(p->wake, 1);
+		poller_wake(p);
 	}
 	pthread_mutex_unlock(&p->lock);
 	pthread_mutex_unlock(&s->lock);
@@ -373,8 +380,12 @@ RS_EXPORT int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	struct rs_poller *p;
 	int r = 0;
 
-	if (!s)
-		return epoll_ctl(epfd, op, fd, event);
+	if (!s) {
+		r = epoll_ctl(epfd, op, fd, event);
+		if (r == 0 && op == EPOLL_CTL_ADD)
+			rs_poller_is_polled(fd);
+		return r;
+	}
 	p = rs_table_find_poller(epfd);
 	if (!p)
 		r = poller_new(epfd, &p);
@@ -615,6 +626,56 @@ static int poller_wait(struct rs_poller *p, struct epoll_event *events, int max,
 	return n;
 }
 
+/* Whether it still has something that was not reported; if not, its CQ tells from now on. */
+static bool watch_is_due(struct rs_watch *w)
+{
+	struct rs_poller *p = w->poller;
+	struct rs_socket *s = w->socket;
+	bool due;
+
+	pthread_mutex_lock(&s->lock);
+	rs_glance(s);
+	pthread_mutex_lock(&p->lock);
+	due = !w->gone && !w->parked && events_of(s, w->event.events, w->seen, w->fresh);
+	pthread_mutex_unlock(&p->lock);
+	if (!due) {
+		rs_drain(s);
+		due = !rs_arm(s);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return due;
+}
+
+/* For who waits for the descriptor itself: it is readable as long as a wait would find something.
+ */
+static void poller_settle(struct rs_poller *p)
+{
+	unsigned int count = ready_count(p);
+	struct rs_watch *w;
+
+	while (count-- && (w = ready_pop(p))) {
+		if (watch_is_due(w)) {
+			pthread_mutex_lock(&p->lock);
+			watch_queue(w);
+			pthread_mutex_unlock(&p->lock);
+		}
+		watch_put(w);
+	}
+	if (ready_count(p))
+		eventfd_write(p->wake, 1);
+}
+
+void rs_poller_is_polled(int epfd)
+{
+	struct rs_poller *p = rs_table_find_poller(epfd);
+
+	if (!p)
+		return;
+	if (!atomic_exchange(&p->outer, true))
+		poller_settle(p);
+	poller_put(p);
+}
+
 /* It may become a poller while the kernel waits; or it is one, of the process we were forked from.
  */
 static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout,
@@ -645,6 +706,8 @@ RS_EXPORT int repoll_pwait(int epfd, struct epoll_event *events, int maxevents, 
 	if (!p)
 		return plain_wait(epfd, events, maxevents, timeout, sigmask);
 	r = maxevents <= 0 ? -EINVAL : poller_wait(p, events, maxevents, timeout, sigmask);
+	if (p->outer)
+		poller_settle(p);
 	poller_put(p);
 	return rs_ret(r);
 }

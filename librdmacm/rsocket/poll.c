@@ -81,6 +81,8 @@ static int sockets_look(struct pollfd *fds, const struct pollfd *real, nfds_t nf
 		fds[i].revents = 0;
 		r = fds[i].fd < 0 ? -1 : socket_look(&fds[i], real && real[i].revents);
 		ours[i] = r >= 0;
+		if (r < 0)
+			rs_poller_is_polled(fds[i].fd);
 		ready += r > 0;
 	}
 	return ready;

@@ -395,6 +395,8 @@ void ds_drop_all(struct rs_socket *s);
 void rs_watch_notify(struct rs_socket *s); /* something changed; @lock is held */
 void rs_watch_end_all(struct rs_socket *s);
 void rs_poller_close(struct rs_poller *p);
+/* Somebody else than repoll_wait() is about to wait for that descriptor, if it is a poller's. */
+void rs_poller_is_polled(int epfd);
 
 static inline enum rs_wait rs_patience(const struct rs_socket *s, int flags)
 {

@@ -57,6 +57,39 @@ int kit_buf_alloc_from(struct kit_buf *buf, size_t size, const struct kit_alloca
 	return 0;
 }
 
+/* -EAGAIN: the allocator leaves it to us. */
+static int parent_ask(struct kit_buf *buf, size_t size, struct verbs_pd *parent, uint64_t type)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	void *base = parent->alloc(&parent->pd, parent->pd_context, size, page, type);
+
+	if (base == IBV_ALLOCATOR_USE_DEFAULT)
+		return -EAGAIN;
+	if (!base)
+		return -ENOMEM;
+	if ((uintptr_t)base % page) {
+		log_err("parent domain of pd %u: its allocator gave %p for %zu bytes that are to be "
+			"aligned to %zu",
+			parent->pd.handle, base, size, page);
+		parent->free(&parent->pd, parent->pd_context, base, type);
+		return -EINVAL;
+	}
+	memset(base, 0, size);
+	*buf = (struct kit_buf){ .base = base, .size = size, .parent = parent, .type = type };
+	return 0;
+}
+
+int kit_buf_alloc_in(struct kit_buf *buf, size_t size, const struct kit_allocator *allocator,
+		     struct verbs_pd *parent, uint64_t type)
+{
+	int r = -EAGAIN;
+
+	*buf = (struct kit_buf){};
+	if (size && parent && parent->alloc)
+		r = parent_ask(buf, ROUND_UP(size, (size_t)sysconf(_SC_PAGESIZE)), parent, type);
+	return r == -EAGAIN ? kit_buf_alloc_from(buf, size, allocator) : r;
+}
+
 int kit_buf_alloc(struct kit_buf *buf, size_t size)
 {
 	return kit_buf_alloc_from(buf, size, NULL);
@@ -66,7 +99,11 @@ void kit_buf_free(struct kit_buf *buf)
 {
 	if (!buf->base)
 		return;
-	verbs_dofork_range(buf->base, buf->size);
-	pages_free(buf->base, buf->size, &buf->from);
+	if (buf->parent) {
+		buf->parent->free(&buf->parent->pd, buf->parent->pd_context, buf->base, buf->type);
+	} else {
+		verbs_dofork_range(buf->base, buf->size);
+		pages_free(buf->base, buf->size, &buf->from);
+	}
 	*buf = (struct kit_buf){};
 }

@@ -5,6 +5,7 @@
 #define PROVIDERS_KIT_BUF_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Where a program wants a device's memory to come from. Both NULL: pages of this library's. */
 struct kit_allocator {
@@ -13,16 +14,27 @@ struct kit_allocator {
 	void *data;
 };
 
+struct verbs_pd;
+
 struct kit_buf {
 	void *base; /* NULL: no memory, which may be freed, too */
 	size_t size;
 	struct kit_allocator from;
+	struct verbs_pd *parent; /* whose allocator gave it, as @type; or NULL */
+	uint64_t type;
 };
 
 /* A size of 0 is no memory. -ENOMEM. */
 int kit_buf_alloc(struct kit_buf *buf, size_t size);
 /* As the one above without @allocator, or with one that has no functions. */
 int kit_buf_alloc_from(struct kit_buf *buf, size_t size, const struct kit_allocator *allocator);
+/*
+ * Of a queue made with @parent, which may be NULL or have no allocators: its allocator is asked for
+ * memory of
+ * @type first. -EINVAL: that gave memory which begins no page.
+ */
+int kit_buf_alloc_in(struct kit_buf *buf, size_t size, const struct kit_allocator *allocator,
+		     struct verbs_pd *parent, uint64_t type);
 void kit_buf_free(struct kit_buf *buf);
 
 #endif

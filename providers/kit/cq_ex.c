@@ -27,6 +27,8 @@ void kit_cq_ex_set_slots(struct ibv_cq_ex *ex, const struct ibv_cq_ex *from, uin
 		ex->read_completion_ts = from->read_completion_ts;
 	if (wc_flags & IBV_WC_EX_WITH_CVLAN)
 		ex->read_cvlan = from->read_cvlan;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		ex->read_completion_wallclock_ns = from->read_completion_wallclock_ns;
 	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
 		ex->read_flow_tag = from->read_flow_tag;
 }

@@ -16,7 +16,7 @@ static const int fault_errno[KIT_FAULT_COUNT] = {
 	[KIT_FAULT_ATOMIC_ADDR] = EINVAL, [KIT_FAULT_BIND] = EOPNOTSUPP,
 	[KIT_FAULT_BIND_WR] = EINVAL,	  [KIT_FAULT_AH] = EINVAL,
 	[KIT_FAULT_NO_BUILDER] = EINVAL,  [KIT_FAULT_SEND_FLAGS] = EINVAL,
-	[KIT_FAULT_UNSIGNALED] = EINVAL,
+	[KIT_FAULT_UNSIGNALED] = EINVAL,  [KIT_FAULT_SETTER] = EINVAL,
 };
 
 static const char *const state_names[] = {
@@ -53,6 +53,9 @@ static const char *type_name(const struct ibv_qp *qp)
 		[IBV_QPT_RC] = "RC",
 		[IBV_QPT_UC] = "UC",
 		[IBV_QPT_UD] = "UD",
+		[IBV_QPT_RAW_PACKET] = "RAW_PACKET",
+		[IBV_QPT_XRC_SEND] = "XRC_SEND",
+		[IBV_QPT_XRC_RECV] = "XRC_RECV",
 		[IBV_QPT_DRIVER] = "the driver's",
 	};
 
@@ -79,6 +82,9 @@ static void send_text(const struct ibv_qp *qp, enum kit_fault fault, uint64_t va
 	case KIT_FAULT_STATE:
 		snprintf(text, size, "the QP is in state %s, sending needs RTS",
 			 NAME_OF(state_names, qp->state));
+		break;
+	case KIT_FAULT_NO_QUEUE:
+		snprintf(text, size, "the QP has no send queue");
 		break;
 	case KIT_FAULT_FULL:
 		snprintf(text, size,
@@ -134,6 +140,10 @@ static void send_text(const struct ibv_qp *qp, enum kit_fault fault, uint64_t va
 		snprintf(text, size,
 			 "the device completes each request: IBV_SEND_SIGNALED is needed, or a QP "
 			 "with sq_sig_all");
+		break;
+	case KIT_FAULT_SETTER:
+		snprintf(text, size,
+			 "a request lacks ibv_wr_set_*(): of data, or of where it goes to");
 		break;
 	case KIT_FAULT_NO_BUILDER:
 		snprintf(text, size, "ibv_wr_set_*() before any operation such as ibv_wr_send()");

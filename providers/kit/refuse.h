@@ -32,6 +32,7 @@ enum kit_fault {
 	KIT_FAULT_NO_BUILDER,
 	KIT_FAULT_SEND_FLAGS, /* the value: those that the device does not have */
 	KIT_FAULT_UNSIGNALED, /* the device completes each request */
+	KIT_FAULT_SETTER,
 	KIT_FAULT_COUNT,
 };
 

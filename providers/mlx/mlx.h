@@ -350,13 +350,15 @@ static inline struct mlx_srq *to_msrq(struct ibv_srq *srq)
 	return (struct mlx_srq *)srq;
 }
 
-/* @max_wr, @max_sge: as many are possible */
-int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, uint32_t max_wr,
-		  uint32_t max_sge);
+/* @types: a bit for each enum ibv_srq_type that there is; @max_wr, @max_sge: as many are possible
+ */
+int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, unsigned int types,
+		  uint32_t max_wr, uint32_t max_sge);
 /* Its memory, and all requests free. What fails leaves a half-built one, which mlx_srq_free()
  * takes.
  */
-int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr);
+int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr,
+		 uint64_t memory_type);
 void mlx_srq_free(struct mlx_srq *srq);
 /* In the table of a provider's operations. */
 int mlx_destroy_srq(struct verbs_srq *vsrq);
@@ -428,6 +430,7 @@ struct mlx_cq {
 	bool by_program; /* direct verbs gave it away: nothing is taken out of it */
 	const struct mlx_cqe_format *format;
 	struct dbrec_pool *records;
+	uint64_t memory_type; /* what an allocator of a parent domain is told */
 	struct kit_buf buf;
 };
 
@@ -447,7 +450,7 @@ int mlx_cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint
 /* Memory for @cqe entries and one. What fails leaves a half-built one, which mlx_cq_free() takes.
  */
 int mlx_cq_make(struct mlx_cq *cq, struct dbrec_pool *records, const struct mlx_cqe_format *format,
-		uint32_t stride, uint32_t cqe);
+		uint32_t stride, uint32_t cqe, uint64_t memory_type);
 void mlx_cq_free(struct mlx_cq *cq);
 /* In the table of a provider's operations. */
 int mlx_destroy_cq(struct verbs_cq *vcq);

@@ -9,12 +9,12 @@ enum {
 	WQE_MIN = 32,
 };
 
-int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, uint32_t max_wr,
-		  uint32_t max_sge)
+int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, unsigned int types,
+		  uint32_t max_wr, uint32_t max_sge)
 {
 	struct ibv_context *ctx = vsrq->srq.context;
 
-	if (vsrq->srq_type != IBV_SRQT_BASIC) {
+	if (!(types & 1u << vsrq->srq_type)) {
 		verbs_err(ctx, "ibv_create_srq_ex: type %d is not supported", vsrq->srq_type);
 		return -EOPNOTSUPP;
 	}
@@ -31,7 +31,8 @@ int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr,
 	return 0;
 }
 
-int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr)
+int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr,
+		 uint64_t memory_type)
 {
 	uint32_t wqe = max_of(WQE_MIN + 0u, MLX_SEGMENT + MLX_SEGMENT * attr->max_sge);
 	uint32_t count = round_up_pow2(attr->max_wr + 1);
@@ -46,7 +47,8 @@ int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct i
 	srq->record = dbrec_alloc(records);
 	if (!srq->next || !srq->wr_ids || !srq->record)
 		return -ENOMEM;
-	r = kit_buf_alloc_from(&srq->buf, (size_t)count << srq->shift, records->allocator);
+	r = kit_buf_alloc_in(&srq->buf, (size_t)count << srq->shift, records->allocator,
+			     to_vpd(srq->vsrq.srq.pd), memory_type);
 	if (r < 0)
 		return r;
 	srq->ring = srq->buf.base;

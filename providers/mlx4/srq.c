@@ -44,12 +44,12 @@ int mlx4_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	struct dbrec_pool *records = &to_mctx(vsrq->srq.context)->records;
 	struct ibv_srq_attr *attr = &in->attr->attr;
 	struct mlx_srq *srq = to_msrq(&vsrq->srq);
-	int r = mlx_srq_check(vsrq, attr, WR_MAX, SGE_MAX);
+	int r = mlx_srq_check(vsrq, attr, 1u << IBV_SRQT_BASIC, WR_MAX, SGE_MAX);
 
 	if (r < 0)
 		return r;
 	srq->max_sge = attr->max_sge;
-	r = mlx_srq_make(srq, records, attr);
+	r = mlx_srq_make(srq, records, attr, 0);
 	if (!r) {
 		slots_init(srq);
 		r = srq_create(srq, in);

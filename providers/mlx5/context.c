@@ -156,8 +156,10 @@ int mlx5_open_context(struct verbs_context *vctx, const struct verbs_open_contex
 	dbrec_pool_init(&ctx->records, ctx->info.cache_line_size);
 	idtable_init(&ctx->users);
 	r = mlx5_uar_open(ctx);
-	if (!r)
+	if (!r) {
+		mlx5_clock_open(ctx);
 		r = facts_read(ctx);
+	}
 	if (r < 0)
 		mlx5_close_context(vctx);
 	return r;
@@ -167,7 +169,11 @@ void mlx5_close_context(struct verbs_context *vctx)
 {
 	struct mlx5_context *ctx = (struct mlx5_context *)vctx;
 
+	for (unsigned int i = 0; i < MLX5_FW_CAPS_COUNT; i++)
+		free(ctx->fw_caps[i]);
 	mlx5_uar_close(ctx);
+	kit_page_unmap(&ctx->clock);
+	kit_page_unmap(&ctx->clock_info);
 	idtable_destroy(&ctx->users);
 	dbrec_pool_destroy(&ctx->records);
 }

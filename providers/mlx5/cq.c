@@ -12,6 +12,41 @@ enum {
 	PAGE_ID_MAX = 0xffff, /* that the request itself has room for */
 };
 
+/* What mlx5dv_create_cq() adds, which it has checked. */
+static void dv_apply(const struct mlx5dv_cq_init_attr *dv, struct mlx5_ib_create_cq *cmd)
+{
+	if (!dv)
+		return;
+	if (dv->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE) {
+		cmd->cqe_comp_en = 1;
+		cmd->cqe_comp_res_format = dv->cqe_comp_res_format;
+	}
+	if (dv->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    dv->flags & MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD)
+		cmd->flags |= MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD;
+}
+
+bool mlx5_cq_is_real_time(const struct mlx_cq *cq, uint64_t wc_flags)
+{
+	return to_mctx(cq->vcq.cq.context)->info.comp_mask &
+		       MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_REAL_TIME_TS &&
+	       wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK &&
+	       !(wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
+}
+
+/* Either the clock has it, or the kernel says how it is found. */
+static int wallclock_check(const struct mlx_cq *cq, const struct verbs_create_cq *in)
+{
+	if (!in->extended ||
+	    !(in->attr->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) ||
+	    to_mctx(cq->vcq.cq.context)->clock_info.base ||
+	    mlx5_cq_is_real_time(cq, in->attr->wc_flags))
+		return 0;
+	verbs_err(cq->vcq.cq.context,
+		  "ibv_create_cq_ex: the kernel says nothing of the device's clock");
+	return -EOPNOTSUPP;
+}
+
 static int cq_create(struct mlx_cq *cq, const struct verbs_create_cq *in)
 {
 	struct mlx5_context *ctx = to_mctx(cq->vcq.cq.context);
@@ -35,9 +70,13 @@ static int cq_create(struct mlx_cq *cq, const struct verbs_create_cq *in)
 		.attr_count = large,
 	};
 	struct ibv_cq_init_attr_ex attr = *in->attr;
+	bool real_time = in->extended && mlx5_cq_is_real_time(cq, attr.wc_flags);
 	struct verbs_create_cq request = *in;
 	int r;
 
+	dv_apply(in->dv, &cmd);
+	if (real_time)
+		cmd.flags |= MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS;
 	attr.cqe = cq->mask;
 	request.attr = &attr;
 	request.udata = &udata;
@@ -56,10 +95,13 @@ int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	struct mlx_cq *cq = to_mcq(&vcq->cq);
 	int r = mlx_cq_check(vcq->cq.context, in, mlx5_cq_ex_wc_flags, CQE_COUNT_MAX);
 
+	if (!r)
+		r = wallclock_check(cq, in);
 	if (r < 0)
 		return r;
 	cq->uar = ctx->cq_uar;
-	r = mlx_cq_make(cq, &ctx->records, &mlx5_cqe_format, MLX5_CQE_SIZE_DEFAULT, in->attr->cqe);
+	r = mlx_cq_make(cq, &ctx->records, &mlx5_cqe_format, mlx5_cq_dv_size(in->dv), in->attr->cqe,
+			MLX5_MEMORY_CQ);
 	if (!r)
 		r = cq_create(cq, in);
 	if (r < 0) {

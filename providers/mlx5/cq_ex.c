@@ -10,7 +10,7 @@ const uint64_t mlx5_cq_ex_wc_flags =
 	IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |
 	IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
 	IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_CVLAN |
-	IBV_WC_EX_WITH_FLOW_TAG;
+	IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 
 static inline const struct mlx5_cqe64 *ex_cqe(struct ibv_cq_ex *cq_ex)
 {
@@ -134,6 +134,25 @@ static uint64_t ex_read_completion_ts(struct ibv_cq_ex *cq_ex)
 	return be64toh(ex_cqe(cq_ex)->timestamp);
 }
 
+/* Of a clock that counts nanoseconds since 1970 itself, as such a queue was asked for. */
+static uint64_t ex_read_real_time_ns(struct ibv_cq_ex *cq_ex)
+{
+	uint64_t ts = be64toh(ex_cqe(cq_ex)->timestamp);
+
+	return (ts >> 32) * 1000000000 + (uint32_t)ts;
+}
+
+/* The kernel writes the page in a moment, so that a reader does not wait for long. 0: it does. */
+static uint64_t ex_read_wallclock_ns(struct ibv_cq_ex *cq_ex)
+{
+	struct mlx_cq *cq = ex_to_mcq(cq_ex);
+	struct mlx5dv_clock_info info;
+
+	if (mlx5_clock_info_read(to_mctx(cq->vcq.cq.context), &info) < 0)
+		return 0;
+	return mlx5dv_ts_to_ns(&info, be64toh(ex_cqe(cq_ex)->timestamp));
+}
+
 static uint16_t ex_read_cvlan(struct ibv_cq_ex *cq_ex)
 {
 	return be16toh(ex_cqe(cq_ex)->vlan_info);
@@ -159,6 +178,7 @@ static const struct ibv_cq_ex ex_slots = {
 	.read_sl = ex_read_sl,
 	.read_dlid_path_bits = ex_read_dlid_path_bits,
 	.read_completion_ts = ex_read_completion_ts,
+	.read_completion_wallclock_ns = ex_read_wallclock_ns,
 	.read_cvlan = ex_read_cvlan,
 	.read_flow_tag = ex_read_flow_tag,
 };
@@ -166,4 +186,7 @@ static const struct ibv_cq_ex ex_slots = {
 void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags)
 {
 	kit_cq_ex_set_slots(&cq->vcq.cq_ex, &ex_slots, wc_flags);
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK &&
+	    mlx5_cq_is_real_time(cq, wc_flags))
+		cq->vcq.cq_ex.read_completion_wallclock_ns = ex_read_real_time_ns;
 }

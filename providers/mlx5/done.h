@@ -33,8 +33,8 @@ __attribute__((always_inline)) static inline void done_sent(struct mlx5_done *do
 	atomic_store_explicit(&sq->tail, sq->slots[done->slot].head + 1, memory_order_release);
 }
 
-__attribute__((always_inline)) static inline bool done_received(struct mlx5_done *done,
-								uint32_t counter)
+__attribute__((always_inline)) static inline bool
+done_received(struct mlx5_done *done, const struct mlx5_cqe64 *cqe, uint32_t counter)
 {
 	struct mlx5_qp *qp = done->qp;
 	struct mlx_rq *rq = &qp->rq;
@@ -44,6 +44,9 @@ __attribute__((always_inline)) static inline bool done_received(struct mlx5_done
 			return false;
 		done->wr_id = qp->srq->wr_ids[counter];
 		mlx_srq_done(qp->srq, counter);
+		/* An XRC SRQ says each time by which queue pair it came. */
+		if (unlikely(qp->srq->vsrq.xrcd))
+			qp->vqp.qp.qp_num = be32toh(cqe->sop_drop_qpn) & 0xffffff;
 		return true;
 	}
 	done->wr_id = rq->wr_ids[counter & rq->mask];
@@ -77,7 +80,7 @@ __attribute__((always_inline)) static inline bool mlx5_done_read(struct mlx_cq *
 	}
 	if (likely(opcode <= MLX5_CQE_RESP_SEND_INV)) {
 		done->sent = false;
-		return done_received(done, counter);
+		return done_received(done, cqe, counter);
 	}
 	if (opcode != MLX5_CQE_REQ_ERR && opcode != MLX5_CQE_RESP_ERR)
 		return false;
@@ -85,7 +88,7 @@ __attribute__((always_inline)) static inline bool mlx5_done_read(struct mlx_cq *
 	done->vendor_err = ((const struct mlx5_err_cqe *)cqe)->vendor_err_synd;
 	done->sent = opcode == MLX5_CQE_REQ_ERR;
 	if (!done->sent)
-		return done_received(done, counter);
+		return done_received(done, cqe, counter);
 	done_sent(done, counter);
 	return true;
 }

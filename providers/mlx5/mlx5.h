@@ -20,11 +20,13 @@
 #define MLX5_H
 
 #include <infiniband/mlx5dv.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/mlx5-abi.h>
 
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
 #include "providers/kit/idtable.h"
+#include "providers/kit/page.h"
 #include "providers/mlx/mlx.h"
 
 enum {
@@ -33,6 +35,13 @@ enum {
 	MLX5_PORTS_KNOWN = 2,	  /* whose facts are read at open */
 	MLX5_CQE_SIZE_DEFAULT = 64,
 };
+
+/* What an allocator of a parent domain is told. */
+#define MLX5_MEMORY(n)	((uint64_t)RDMA_DRIVER_MLX5 << 32 | (n))
+#define MLX5_MEMORY_QP	MLX5_MEMORY(1)
+#define MLX5_MEMORY_RWQ MLX5_MEMORY(2)
+#define MLX5_MEMORY_SRQ MLX5_MEMORY(4)
+#define MLX5_MEMORY_CQ	MLX5_MEMORY(5)
 
 /*
  * A register that takes the doorbells of send queues: two halves, used in turn.
@@ -44,6 +53,7 @@ struct mlx5_bfreg {
 	uint32_t offset; /* 0 or size: the half that comes next */
 	bool shared;	 /* by queue pairs: the lock is needed */
 	bool blueflame;	 /* takes a request itself */
+	bool legacy;	 /* made on demand by a kernel that chooses for queue pairs otherwise */
 	uint32_t index;	 /* as the kernel calls its page, or it, when the kernel chooses */
 	unsigned int users;
 	uint64_t mmap_offset; /* of its page */
@@ -59,8 +69,17 @@ struct mlx5_uar_page {
 	size_t length;
 	uint64_t mmap_offset;
 	uint32_t handle;
+	bool legacy; /* it has no handle */
 	uint32_t page_id;
 	struct mlx5_bfreg *bfregs;
+};
+
+/* Groups of what the firmware can. */
+enum mlx5_fw_caps {
+	MLX5_FW_CAPS_GENERAL,
+	MLX5_FW_CAPS_CRYPTO,
+	MLX5_FW_CAPS_GENERAL_2,
+	MLX5_FW_CAPS_COUNT,
 };
 
 struct mlx5_context {
@@ -81,18 +100,51 @@ struct mlx5_context {
 	unsigned int page_count, bfreg_count;
 	pthread_mutex_t uar_lock; /* protects the lists */
 	LIST_HEAD(, mlx5_uar_page) uar_pages;
-	struct mlx5_bfreg_list dedicated, shared;
+	struct mlx5_bfreg_list dedicated, shared, of_threads;
+	unsigned int legacy_pages;
 	unsigned int dedicated_count, shared_count;
 	char *cq_uar;		/* where completion queues ring */
 	int64_t cq_uar_page_id; /* -1: the kernel knows it */
+	uint64_t cq_uar_offset; /* where that page is mapped from */
+
+	struct kit_page clock,
+		clock_info; /* as the adapter, and the kernel, write them; or nothing */
 
 	struct dbrec_pool records;
+	struct kit_allocator allocator;	       /* of mlx5dv_set_context_attr() */
+	uint32_t *fw_caps[MLX5_FW_CAPS_COUNT]; /* answers of the firmware, once asked for */
 	struct idtable users; /* queue pairs, by the number that their completions carry */
+};
+
+/* Threads that are one after the other, with a register that nobody else rings. */
+struct mlx5_td {
+	struct verbs_td vtd;
+	struct mlx5_bfreg *bfreg;
+};
+
+/* Memory of the adapter, mapped. */
+struct mlx5_dm {
+	struct verbs_dm vdm;
+	struct kit_page page;
+	char *bytes;
+	uint64_t remote_va;	   /* as the adapter calls its beginning */
+	struct kit_page *op_pages; /* where stores are operations, by mlx5dv_dm_map_op_addr() */
+	unsigned int op_count;
 };
 
 struct mlx5_pd {
 	struct verbs_pd vpd;
 	uint32_t pdn;
+};
+
+/* A key that a request describes: direct/umr.c. */
+struct mlx5_umr {
+	struct mlx5dv_mkey *mkey; /* NULL: none */
+	struct mlx5_wqe_umr_ctrl_seg *ctrl;
+	struct mlx5_wqe_mkey_context_seg *key;
+	unsigned int missing; /* setters before it is complete */
+	unsigned int list_bytes;
+	bool has_access, has_layout;
 };
 
 /* A send request, at its first basic block. */
@@ -114,6 +166,8 @@ struct mlx5_sq {
 	uint32_t head;	   /* requests posted */
 	uint32_t max_post;
 	uint32_t max_inline;
+	uint32_t address_size; /* bytes that say where a request goes to, behind its control segment
+				*/
 	char *ring, *end;
 	struct mlx5_sq_slot *slots;
 	__be32 *record;
@@ -144,7 +198,25 @@ struct mlx5_qp {
 	uint32_t ece;	   /* as the kernel granted */
 	uint32_t ece_next; /* to ask for with the next transition */
 	bool ece_pending;
+	bool bfreg_lent; /* the thread domain's */
 	struct kit_buf buf;
+	struct mlx5dv_qp_ex dv;
+	struct mlx5_umr umr;
+	uint32_t wqe_bytes; /* of a send request, at most */
+};
+
+/*
+ * What completions of an XRC SRQ name, in the place of a queue pair. It has one send slot, for an
+ * adapter that says it sent something.
+ */
+struct mlx5_user {
+	struct mlx5_qp qp;
+	struct mlx5_sq_slot slot;
+};
+
+struct mlx5_srq {
+	struct mlx_srq srq;
+	struct mlx5_user *user; /* of an XRC SRQ; else NULL */
 };
 
 struct mlx5_ah {
@@ -184,6 +256,32 @@ int mlx5_uar_open(struct mlx5_context *ctx);
 void mlx5_uar_close(struct mlx5_context *ctx);
 struct mlx5_bfreg *mlx5_bfreg_get(struct mlx5_context *ctx);
 void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
+/* That of a thread domain, or of a program. NULL with errno. */
+struct mlx5_bfreg *mlx5_bfreg_get_alone(struct mlx5_context *ctx);
+void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
+
+/* clock.c */
+void mlx5_clock_open(struct mlx5_context *ctx);
+int mlx5_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values);
+/* -EOPNOTSUPP: the kernel says nothing of it; -EBUSY: it is about to, for long. */
+int mlx5_clock_info_read(const struct mlx5_context *ctx, struct mlx5dv_clock_info *ret_info);
+/* Nanoseconds after which what was read no longer holds; of a context that has it. */
+uint64_t mlx5_clock_info_period(const struct mlx5_context *ctx);
+
+/* domain.c */
+int mlx5_alloc_td(struct ibv_td *td, const struct ibv_td_init_attr *attr);
+int mlx5_dealloc_td(struct ibv_td *td);
+int mlx5_alloc_parent_domain(struct verbs_pd *pd);
+
+/* mr.c, dm.c */
+int mlx5_alloc_null_mr(struct verbs_mr *mr);
+int mlx5_dereg_mr(struct verbs_mr *mr);
+int mlx5_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in);
+int mlx5_free_dm(struct verbs_dm *vdm);
+
+/* A page of registers of its own; NULL with errno, and a line: none is to be had. */
+struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type);
+void mlx5_uar_page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page);
 
 /* cq.c */
 int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
@@ -196,13 +294,23 @@ void mlx5_cq_arm_set(struct mlx_cq *cq);
  * polls finds it. */
 void mlx5_cqs_clean(struct mlx5_qp *qp, bool gone);
 
+/* Bytes of an entry. */
+static inline uint32_t mlx5_cq_dv_size(const struct mlx5dv_cq_init_attr *dv)
+{
+	return dv && dv->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE ? dv->cqe_size
+								       : MLX5_CQE_SIZE_DEFAULT;
+}
+
 /* poll.c, cq_ex.c */
 int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 extern const uint64_t mlx5_cq_ex_wc_flags;
+/* Whether its completions are to have the time of day. */
+bool mlx5_cq_is_real_time(const struct mlx_cq *cq, uint64_t wc_flags);
 void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 
 /* qp.c, qp_modify.c, qp_size.c */
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
+int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
 int mlx5_destroy_qp(struct verbs_qp *vqp);
 int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece);
@@ -210,22 +318,39 @@ int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
 
 /* What a QP's rings are, in bytes and entries. */
 struct mlx5_qp_size {
+	uint32_t wqe_bytes; /* of a send request, at most */
 	uint32_t sq_bytes, sq_blocks, sq_max_post, max_inline;
-	uint32_t sq_ops; /* as mlx5_sq.ops */
+	uint32_t sq_ops, address_size; /* as of mlx5_sq */
 	uint32_t rq_bytes, rq_count, rq_shift, rq_max_sge;
 };
-int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+/* @umr: requests describe keys */
+int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool umr,
 		 struct mlx5_qp_size *ret_size);
 
 /* send.c, wr.c, recv.c */
 int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr);
 void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops);
+/* For builders of direct verbs. NULL: the batch has failed. @wc_opcode: of the completion */
+struct mlx5_batch *mlx5_wr_begin(struct mlx5_qp *qp, uint8_t opcode, uint8_t opmod, __be32 imm,
+				 uint32_t wc_opcode);
+void mlx5_wr_finish(struct mlx5_qp *qp);
+/* The control segment is whole. */
+void mlx5_wr_finish_as_is(struct mlx5_qp *qp, unsigned int ds);
+/* Unless an earlier mistake has ended the batch. */
+void mlx5_wr_fail(struct mlx5_qp *qp, int error, const char *what, const char *why);
+/* direct/umr.c */
+int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+		     uint64_t ops);
+void mlx5_wr_set_dv_slots(struct mlx5_qp *qp, uint64_t ops);
+/* mw.c: IBV_ACCESS_ as a key has it */
+uint8_t mlx5_access_code(unsigned int access);
 int mlx5_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx5_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
 /* srq.c */
 int mlx5_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in);
+int mlx5_destroy_srq(struct verbs_srq *vsrq);
 
 /* ah.c */
 int mlx5_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in);

@@ -34,7 +34,7 @@ unsigned int mlx5_wqe_local_inv(const struct mlx5_sq *sq, char *seg)
 	return DS_FREE;
 }
 
-static uint8_t access_code(unsigned int access)
+uint8_t mlx5_access_code(unsigned int access)
 {
 	return (access & IBV_ACCESS_REMOTE_ATOMIC ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_ATOMIC : 0) |
 	       (access & IBV_ACCESS_REMOTE_WRITE ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_WRITE
@@ -72,7 +72,7 @@ int mlx5_wqe_bind(const struct mlx5_qp *qp, char *seg, const struct ibv_mw *mw, 
 			 (type_2 ? MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE : 0),
 		.klm_octowords = KLM_OCTOWORDS,
 		.mask = MASK_BIND | (type_2 ? MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN : 0),
-		.access = access_code(info->mw_access_flags),
+		.access = mlx5_access_code(info->mw_access_flags),
 		.qpn_mkey = (type_2 ? qp->vqp.qp.qp_num : (uint32_t)UMR_MKEY_ANY_QP) << 8 |
 			    (rkey & 0xff),
 		.start = zero_based ? 0 : info->addr,

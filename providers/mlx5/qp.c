@@ -10,8 +10,8 @@ enum {
 
 static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
-	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
-			 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+			 IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if (!comp_mask_ok(attr->comp_mask, known)) {
 		verbs_err(ctx,
@@ -24,13 +24,20 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 			  attr->create_flags);
 		return -EOPNOTSUPP;
 	}
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
-	    attr->qp_type != IBV_QPT_UD) {
-		verbs_err(ctx, "ibv_create_qp: QP type %d is not supported (RC, UC and UD are)",
-			  attr->qp_type);
+	switch (attr->qp_type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return mlx5_wr_check(ctx, attr);
+	default:
+		verbs_err(
+			ctx,
+			"ibv_create_qp: QP type %d is not supported (RC, UC, UD and both of XRC are)",
+			attr->qp_type);
 		return -EOPNOTSUPP;
 	}
-	return mlx5_wr_check(ctx, attr);
 }
 
 /* Memory of the rings and beside them; what is not needed has one entry, so that a mask of 0 is
@@ -45,7 +52,8 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	qp->rq.record = dbrec_alloc(&ctx->records);
 	if (!qp->sq.slots || !qp->rq.wr_ids || !qp->rq.record)
 		return -ENOMEM;
-	r = kit_buf_alloc(&qp->buf, (size_t)size->rq_bytes + size->sq_bytes);
+	r = kit_buf_alloc_in(&qp->buf, (size_t)size->rq_bytes + size->sq_bytes, NULL,
+			     to_vpd(qp->vqp.qp.pd), MLX5_MEMORY_QP);
 	if (r < 0)
 		return r;
 	qp->rq.ring = qp->buf.base;
@@ -60,7 +68,9 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	qp->sq.mask = size->sq_blocks ? size->sq_blocks - 1 : 0;
 	qp->sq.max_post = size->sq_max_post;
 	qp->sq.max_inline = size->max_inline;
+	qp->wqe_bytes = size->wqe_bytes;
 	qp->sq.ops = size->sq_ops;
+	qp->sq.address_size = size->address_size;
 	qp->sq.max_sge = -1;
 	return 0;
 }
@@ -87,6 +97,39 @@ static int bfreg_accept(struct mlx5_qp *qp, uint32_t index)
 	return 0;
 }
 
+/* What mlx5dv_create_qp() adds, which it has checked. */
+static uint32_t dv_flags(const struct mlx5dv_qp_init_attr *dv)
+{
+	static const uint32_t flags[][2] = {
+		{ MLX5DV_QP_CREATE_TUNNEL_OFFLOADS, MLX5_QP_FLAG_TUNNEL_OFFLOADS },
+		{ MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC, MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC },
+		{ MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC, MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC },
+		{ MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE,
+		  MLX5_QP_FLAG_ALLOW_SCATTER_CQE | MLX5_QP_FLAG_SCATTER_CQE },
+		{ MLX5DV_QP_CREATE_PACKET_BASED_CREDIT_MODE,
+		  MLX5_QP_FLAG_PACKET_BASED_CREDIT_MODE },
+	};
+	uint32_t r = 0;
+
+	if (!dv || !(dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS))
+		return 0;
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++)
+		r |= dv->create_flags & flags[i][0] ? flags[i][1] : 0;
+	return r;
+}
+
+static uint64_t dv_ops(const struct mlx5dv_qp_init_attr *dv)
+{
+	return dv && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS ? dv->send_ops_flags
+									     : 0;
+}
+
+static bool dv_umr(const struct mlx5dv_qp_init_attr *dv)
+{
+	return dv_ops(dv) & (MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST |
+			     MLX5DV_QP_EX_WITH_MKEY_CONFIGURE);
+}
+
 static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		     const struct mlx5_qp_size *size)
 {
@@ -99,6 +142,7 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		.sq_wqe_count = size->sq_blocks,
 		.rq_wqe_count = size->rq_count,
 		.rq_wqe_shift = size->rq_shift,
+		.flags = dv_flags(in->dv),
 		.uidx = qp->uidx,
 		.ece_options = ece ? ECE_ASK : 0,
 	};
@@ -108,7 +152,8 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 
 	if (qp->sq.bfreg) {
 		cmd.bfreg_index = qp->sq.bfreg->index;
-		cmd.flags |= MLX5_QP_FLAG_UAR_PAGE_INDEX;
+		cmd.flags |= qp->sq.bfreg->legacy ? MLX5_QP_FLAG_BFREG_INDEX
+						  : MLX5_QP_FLAG_UAR_PAGE_INDEX;
 	}
 	request.udata = &udata;
 	r = uverbs_create_qp(&qp->vqp, &request);
@@ -143,27 +188,55 @@ static void cap_grant(struct ibv_qp_cap *cap, const struct ibv_qp_cap *asked,
 	};
 }
 
+/* That of its thread domain; or one of the context's, unless the kernel chooses. */
+static int bfreg_choose(struct mlx5_qp *qp)
+{
+	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
+	struct ibv_pd *pd = qp->vqp.qp.pd;
+
+	if (pd && to_vpd(pd)->td) {
+		qp->sq.bfreg = ((struct mlx5_td *)to_vpd(pd)->td)->bfreg;
+		qp->bfreg_lent = true;
+		return 0;
+	}
+	if (ctx->bfregs)
+		return 0;
+	qp->sq.bfreg = mlx5_bfreg_get(ctx);
+	return qp->sq.bfreg ? 0 : -ENOMEM;
+}
+
+static void bfreg_give_back(struct mlx5_qp *qp)
+{
+	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
+
+	if (!ctx->bfregs && qp->sq.bfreg && !qp->bfreg_lent)
+		mlx5_bfreg_put(ctx, qp->sq.bfreg);
+}
+
+/* What an XRC receive queue pair receives completes as its SRQ's. */
+static bool completes(const struct mlx5_qp *qp)
+{
+	return qp->vqp.qp.qp_type != IBV_QPT_XRC_RECV;
+}
+
 /* With the rings there: number, register and kernel; nothing is left of a failure. */
 static int qp_bring_up(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		       const struct mlx5_qp_size *size)
 {
 	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
-	int r = idtable_add(&ctx->users, qp, &qp->uidx);
+	int r = completes(qp) ? idtable_add(&ctx->users, qp, &qp->uidx) : 0;
 
 	if (r < 0)
 		return r;
-	if (!ctx->bfregs) {
-		qp->sq.bfreg = mlx5_bfreg_get(ctx);
-		r = qp->sq.bfreg ? 0 : -ENOMEM;
-	}
+	r = bfreg_choose(qp);
 	if (!r)
 		r = qp_create(qp, in, size);
-	if (!r)
+	if (!r && completes(qp))
 		idtable_own(&ctx->users, qp->uidx, qp->send_cq, qp->recv_cq);
 	if (r < 0) {
-		if (!ctx->bfregs && qp->sq.bfreg)
-			mlx5_bfreg_put(ctx, qp->sq.bfreg);
-		idtable_remove(&ctx->users, qp->uidx);
+		bfreg_give_back(qp);
+		if (completes(qp))
+			idtable_remove(&ctx->users, qp->uidx);
 	}
 	return r;
 }
@@ -177,7 +250,7 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	int r = qp_check(vqp->qp.context, in->attr);
 
 	if (!r)
-		r = mlx5_qp_size(ctx, in->attr, &size);
+		r = mlx5_qp_size(ctx, in->attr, dv_umr(in->dv), &size);
 	if (r < 0)
 		return r;
 	qp_link(qp, in->attr);
@@ -196,21 +269,30 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 		mlx5_wr_set_slots(qp, in->attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS
 					      ? in->attr->send_ops_flags
 					      : 0);
+		mlx5_wr_set_dv_slots(qp, dv_ops(in->dv));
 	}
 	return 0;
 }
 
+/* It has no rings: nothing is posted by it, and what it receives completes as its SRQ's. */
+int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in)
+{
+	struct mlx5_qp *qp = to_mqp(&vqp->qp);
+
+	qp->sq.max_sge = qp->rq.max_sge = -1;
+	return uverbs_open_qp(vqp, in);
+}
+
 int mlx5_destroy_qp(struct verbs_qp *vqp)
 {
-	struct mlx5_context *ctx = to_mctx(vqp->qp.context);
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
 	int r = uverbs_destroy_qp(vqp);
 
 	if (r < 0)
 		return r;
-	mlx5_cqs_clean(qp, true);
-	if (!ctx->bfregs)
-		mlx5_bfreg_put(ctx, qp->sq.bfreg);
+	if (completes(qp))
+		mlx5_cqs_clean(qp, true);
+	bfreg_give_back(qp);
 	rings_free(qp);
 	return 0;
 }

@@ -9,6 +9,8 @@ enum {
 /* Both rings are empty again, and so is what they completed. */
 static void rings_reset(struct mlx5_qp *qp)
 {
+	if (qp->vqp.qp.qp_type == IBV_QPT_XRC_RECV) /* it has none */
+		return;
 	mlx5_cqs_clean(qp, false);
 	qp->sq.head = qp->sq.cur_post = 0;
 	qp->sq.fence = 0;
@@ -25,6 +27,7 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	struct mlx5_ib_modify_qp cmd = { .ece_options = qp->ece_next };
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_modify_qp request = *in;
+	bool plain;
 	int r;
 
 	if (qp->ece_pending)
@@ -39,7 +42,9 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	if (in->attr->qp_state == IBV_QPS_RESET)
 		rings_reset(qp);
 	mlx_gates_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
-	qp->sq.plain = qp->sq.max_sge > 0 ? qp->sq.ops & MLX_PLAIN_OPS : 0;
+	/* Requests that say where they go to in a way of their own are no plain ones. */
+	plain = qp->sq.max_sge > 0 && (qp->vqp.qp.qp_type == IBV_QPT_UD || !qp->sq.address_size);
+	qp->sq.plain = plain ? qp->sq.ops & MLX_PLAIN_OPS : 0;
 	return 0;
 }
 

@@ -10,17 +10,25 @@ enum {
 	HEAD_RDMA = 32,
 	HEAD_ATOMIC = 48,
 	HEAD_UMR = 192,
-	HEAD_UD = 48, /* and that */
+	/* And that, where it goes to. */
+	ADDRESS_UD = 48,
+	ADDRESS_XRC = 16,
 };
 
-static uint32_t head_size(const struct ibv_qp_init_attr_ex *attr)
+static uint32_t address_size(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_UD ? ADDRESS_UD : type == IBV_QPT_XRC_SEND ? ADDRESS_XRC : 0;
+}
+
+/* Without the address. */
+static uint32_t head_size(const struct ibv_qp_init_attr_ex *attr, bool umr)
 {
 	bool told = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	uint64_t ops = told ? attr->send_ops_flags : ~0ull;
 
 	if (attr->qp_type == IBV_QPT_UD)
-		return HEAD_SEND + HEAD_UD;
-	if (ops & (IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV))
+		return HEAD_SEND;
+	if (umr || ops & (IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV))
 		return HEAD_UMR;
 	if (ops & (IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD))
 		return HEAD_ATOMIC;
@@ -37,7 +45,7 @@ static uint32_t ops_possible(const struct mlx5_context *ctx, const struct ibv_qp
 			     uint32_t head)
 {
 	uint32_t ops = OP(SEND) | OP(SEND_WITH_IMM);
-	bool rc = attr->qp_type == IBV_QPT_RC;
+	bool rc = attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_XRC_SEND;
 
 	if (attr->qp_type == IBV_QPT_UD)
 		return ops;
@@ -59,14 +67,15 @@ static int refuse(struct mlx5_context *ctx, const char *what, uint64_t value, ui
 	return -EINVAL;
 }
 
-static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool umr,
 		   struct mlx5_qp_size *size)
 {
-	uint32_t limit = ctx->info.max_sq_desc_sz, head = head_size(attr);
+	uint32_t limit = ctx->info.max_sq_desc_sz, address = address_size(attr->qp_type);
+	uint32_t head = head_size(attr, umr) + address;
 	const struct ibv_qp_cap *cap = &attr->cap;
 	uint64_t inlined = 0, wqe, bytes;
 
-	if (!cap->max_send_wr)
+	if (!cap->max_send_wr || attr->qp_type == IBV_QPT_XRC_RECV)
 		return 0;
 	if (head > limit || cap->max_send_sge > (limit - head) / MLX_SEGMENT)
 		return refuse(ctx, "max_send_sge", cap->max_send_sge,
@@ -85,11 +94,13 @@ static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 	if (bytes / MLX5_SEND_WQE_BB > ctx->info.max_send_wqebb)
 		return refuse(ctx, "max_send_wr", cap->max_send_wr,
 			      ctx->info.max_send_wqebb * (uint64_t)MLX5_SEND_WQE_BB / wqe);
-	size->sq_ops = ops_possible(ctx, attr, head);
+	size->address_size = address;
+	size->sq_ops = ops_possible(ctx, attr, head - address);
 	size->sq_bytes = bytes;
 	size->sq_blocks = bytes / MLX5_SEND_WQE_BB;
 	size->sq_max_post = bytes / wqe;
 	size->max_inline = wqe - head - INLINE_HEAD;
+	size->wqe_bytes = wqe;
 	return 0;
 }
 
@@ -99,7 +110,8 @@ static int rq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 	const struct ibv_qp_cap *cap = &attr->cap;
 	uint32_t limit = ctx->info.max_rq_desc_sz, wqe;
 
-	if (!cap->max_recv_wr || attr->srq)
+	if (!cap->max_recv_wr || attr->srq || attr->qp_type == IBV_QPT_XRC_SEND ||
+	    attr->qp_type == IBV_QPT_XRC_RECV)
 		return 0;
 	if (cap->max_recv_wr > ctx->info.max_recv_wr)
 		return refuse(ctx, "max_recv_wr", cap->max_recv_wr, ctx->info.max_recv_wr);
@@ -115,11 +127,11 @@ static int rq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 	return 0;
 }
 
-int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool umr,
 		 struct mlx5_qp_size *ret_size)
 {
 	struct mlx5_qp_size size = {};
-	int r = sq_size(ctx, attr, &size);
+	int r = sq_size(ctx, attr, umr, &size);
 
 	if (!r)
 		r = rq_size(ctx, attr, &size);

@@ -136,10 +136,14 @@ FLAT enum kit_fault head_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 
 /* Everything but the control segment. */
 FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_op op,
-			       bool datagram, struct send_build *b)
+			       enum ibv_qp_type type, struct send_build *b)
 {
 	struct mlx5_sq *sq = &qp->sq;
 
+	if (type == IBV_QPT_XRC_SEND && !(op.has & HAS_KEY)) {
+		wqe_xrc(b->seg, wr->qp_type.xrc.remote_srqn);
+		segment_take(b, MLX_SEGMENT);
+	}
 	if (op.has) {
 		enum kit_fault fault = head_build(qp, wr, op, b);
 
@@ -154,7 +158,7 @@ FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 			return fault;
 		}
 	}
-	if (datagram) {
+	if (type == IBV_QPT_UD) {
 		if (unlikely(!wr->wr.ud.ah))
 			return KIT_FAULT_AH;
 		wqe_datagram(b->seg, to_mah(wr->wr.ud.ah), wr->wr.ud.remote_qpn,
@@ -177,7 +181,7 @@ send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fau
 {
 	struct mlx5_sq *sq = &qp->sq;
 	const struct kit_sq_limits limits = {
-		.closed = sq->max_sge < 0,
+		.closed = sq->max_post && sq->max_sge < 0,
 		.atomics = to_mctx(qp->vqp.qp.context)->atomics,
 		.max_post = sq->max_post,
 		.max_sge = sq->max_sge,
@@ -185,7 +189,8 @@ send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fau
 		.max_bind = 1u << 31,
 	};
 
-	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr, fault, &limits);
+	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr,
+			       sq->max_post ? fault : KIT_FAULT_NO_QUEUE, &limits);
 }
 
 /*
@@ -196,7 +201,7 @@ SEPARATE static int post_rest(struct mlx5_qp *qp, struct ibv_send_wr *wr,
 			      struct ibv_send_wr **bad_wr, uint32_t head,
 			      const struct mlx5_wqe_ctrl_seg *last, unsigned int last_ds)
 {
-	const bool datagram = qp->vqp.qp.qp_type == IBV_QPT_UD;
+	const enum ibv_qp_type type = qp->vqp.qp.qp_type;
 	struct mlx5_sq *sq = &qp->sq;
 	enum kit_fault fault = KIT_FAULT_NONE;
 	uint32_t tail = mlx_sq_tail(&sq->tail), sge_limit = (uint32_t)sq->max_sge + 1, nreq;
@@ -216,7 +221,7 @@ SEPARATE static int post_rest(struct mlx5_qp *qp, struct ibv_send_wr *wr,
 				       mlx_sq_full(head, tail, sq->max_post));
 		if (likely(!fault)) {
 			op = send_ops[wr->opcode];
-			fault = send_build(qp, wr, op, datagram, &b);
+			fault = send_build(qp, wr, op, type, &b);
 		}
 		if (unlikely(fault)) {
 			*bad_wr = wr;

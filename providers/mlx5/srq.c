@@ -1,47 +1,103 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Shared receive queues, as this kernel driver wants them: providers/mlx has the rest. */
+#include <stdlib.h>
+
 #include "providers/mlx5/mlx5.h"
 
-static int srq_create(struct mlx_srq *srq, const struct verbs_create_srq *in)
+enum {
+	TYPES = 1u << IBV_SRQT_BASIC | 1u << IBV_SRQT_XRC,
+};
+
+static int srq_create(struct mlx5_srq *srq, const struct verbs_create_srq *in)
 {
+	struct mlx_srq *base = &srq->srq;
 	struct mlx5_ib_create_srq_resp resp = {};
 	struct mlx5_ib_create_srq cmd = {
-		.buf_addr = (uintptr_t)srq->buf.base,
-		.db_addr = (uintptr_t)srq->record,
+		.buf_addr = (uintptr_t)base->buf.base,
+		.db_addr = (uintptr_t)base->record,
+		.uidx = srq->user ? srq->user->qp.uidx : 0,
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct ibv_srq_init_attr_ex attr = *in->attr;
 	struct verbs_create_srq request = { .attr = &attr, .udata = &udata };
 	int r;
 
-	attr.attr.max_wr = srq->mask;
-	attr.attr.max_sge = srq->max_sge;
-	r = uverbs_create_srq(&srq->vsrq, &request);
+	attr.attr.max_wr = base->mask;
+	attr.attr.max_sge = base->max_sge;
+	r = uverbs_create_srq(&base->vsrq, &request);
 	if (!r)
-		srq->srqn = resp.srqn;
+		base->srqn = resp.srqn;
 	return r;
+}
+
+/* ---- what an XRC SRQ completes as */
+
+static int user_make(struct mlx5_srq *srq)
+{
+	struct verbs_srq *vsrq = &srq->srq.vsrq;
+	struct mlx5_context *ctx = to_mctx(vsrq->srq.context);
+	struct mlx5_user *user = calloc(1, sizeof(*user));
+	int r;
+
+	if (!user)
+		return -ENOMEM;
+	user->qp.vqp.qp.context = vsrq->srq.context;
+	user->qp.sq.slots = &user->slot;
+	user->qp.recv_cq = to_mcq(vsrq->cq);
+	user->qp.srq = &srq->srq;
+	r = idtable_add(&ctx->users, &user->qp, &user->qp.uidx);
+	if (r < 0) {
+		free(user);
+		return r;
+	}
+	idtable_own(&ctx->users, user->qp.uidx, user->qp.recv_cq, NULL);
+	srq->user = user;
+	return 0;
+}
+
+static void user_free(struct mlx5_srq *srq)
+{
+	if (!srq->user)
+		return;
+	mlx5_cqs_clean(&srq->user->qp, true);
+	free(srq->user);
 }
 
 int mlx5_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 {
 	struct mlx5_context *ctx = to_mctx(vsrq->srq.context);
+	struct mlx5_srq *srq = (struct mlx5_srq *)vsrq;
 	struct ibv_srq_attr *attr = &in->attr->attr;
-	struct mlx_srq *srq = to_msrq(&vsrq->srq);
-	int r = mlx_srq_check(vsrq, attr, min_of(ctx->info.max_srq_recv_wr, UINT16_MAX / 2u),
+	struct mlx_srq *base = &srq->srq;
+	int r = mlx_srq_check(vsrq, attr, TYPES, min_of(ctx->info.max_srq_recv_wr, UINT16_MAX / 2u),
 			      ctx->info.max_rq_desc_sz / MLX_SEGMENT - 1);
 
 	if (r < 0)
 		return r;
-	r = mlx_srq_make(srq, &ctx->records, attr);
-	srq->max_sge = (1u << srq->shift) / MLX_SEGMENT - 1;
+	r = mlx_srq_make(base, &ctx->records, attr, MLX5_MEMORY_SRQ);
+	base->max_sge = (1u << base->shift) / MLX_SEGMENT - 1;
+	if (!r && vsrq->srq_type == IBV_SRQT_XRC)
+		r = user_make(srq);
 	if (!r)
 		r = srq_create(srq, in);
 	if (r < 0) {
-		mlx_srq_free(srq);
+		user_free(srq);
+		mlx_srq_free(base);
 		return r;
 	}
-	vsrq->srq_num = srq->srqn;
-	attr->max_wr = srq->mask;
-	attr->max_sge = srq->max_sge;
+	vsrq->srq_num = base->srqn;
+	attr->max_wr = base->mask;
+	attr->max_sge = base->max_sge;
+	return 0;
+}
+
+int mlx5_destroy_srq(struct verbs_srq *vsrq)
+{
+	int r = uverbs_destroy_srq(vsrq);
+
+	if (r < 0)
+		return r;
+	user_free((struct mlx5_srq *)vsrq);
+	mlx_srq_free(to_msrq(&vsrq->srq));
 	return 0;
 }

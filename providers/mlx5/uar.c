@@ -120,9 +120,9 @@ static int page_make(struct mlx5_context *ctx, struct mlx5_uar_page *page,
 	return 0;
 }
 
-/* NULL with a line when the kernel makes none. */
-static struct mlx5_uar_page *page_new(struct mlx5_context *ctx,
-				      enum mlx5_ib_uapi_uar_alloc_type type)
+/* NULL with errno and a line when the kernel makes none. With the lock, once the context is open.
+ */
+static struct mlx5_uar_page *page_new(struct mlx5_context *ctx, uint32_t type)
 {
 	struct mlx5_uar_page *page = calloc(1, sizeof(*page));
 	int r = page ? page_make(ctx, page, type) : -ENOMEM;
@@ -130,8 +130,43 @@ static struct mlx5_uar_page *page_new(struct mlx5_context *ctx,
 	if (r < 0) {
 		verbs_err(&ctx->vctx.context, "no page of doorbells: %s", strerror(-r));
 		free(page);
+		errno = -r;
 		return NULL;
 	}
+	LIST_INSERT_HEAD(&ctx->uar_pages, page, entry);
+	return page;
+}
+
+/* A kernel that chooses registers of queue pairs makes pages of others on demand, too. */
+static struct mlx5_uar_page *legacy_page_new(struct mlx5_context *ctx)
+{
+	unsigned int per_page = ctx->uars_per_page * PER_UAR, index = ctx->legacy_pages;
+	uint64_t key = (uint64_t)MLX5_IB_MMAP_ALLOC_WC << MMAP_CMD_SHIFT | (index & 0xff) |
+		       (uint64_t)(index >> 8) << 16;
+	struct mlx5_uar_page *page;
+	void *p;
+
+	if (index >= ctx->info.num_dyn_bfregs / per_page) {
+		verbs_err(&ctx->vctx.context, "the kernel makes no more than %u pages of doorbells",
+			  index);
+		return NULL;
+	}
+	page = calloc(1, sizeof(*page));
+	if (!page)
+		return NULL;
+	p = mmap(NULL, ctx->page_size, PROT_WRITE, MAP_SHARED, ctx->vctx.context.cmd_fd,
+		 (off_t)key * ctx->page_size);
+	if (p == MAP_FAILED) {
+		verbs_err(&ctx->vctx.context, "no page of doorbells: %s", strerror(errno));
+		free(page);
+		return NULL;
+	}
+	page->base = p;
+	page->length = ctx->page_size;
+	page->mmap_offset = key * ctx->page_size;
+	page->page_id = index * per_page;
+	page->legacy = true;
+	ctx->legacy_pages++;
 	LIST_INSERT_HEAD(&ctx->uar_pages, page, entry);
 	return page;
 }
@@ -140,7 +175,8 @@ static struct mlx5_uar_page *page_new(struct mlx5_context *ctx,
 static unsigned int list_grow(struct mlx5_context *ctx, struct mlx5_bfreg_list *list, bool shared)
 {
 	unsigned int count = ctx->uars_per_page * PER_UAR;
-	struct mlx5_uar_page *page = page_new(ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF);
+	struct mlx5_uar_page *page =
+		ctx->bfregs ? legacy_page_new(ctx) : page_new(ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF);
 
 	if (!page)
 		return 0;
@@ -152,7 +188,8 @@ static unsigned int list_grow(struct mlx5_context *ctx, struct mlx5_bfreg_list *
 		unsigned int uar = n / PER_UAR;
 
 		bfreg_set(ctx, bfreg, page->base + uar * MLX5_UAR_SIZE, n % PER_UAR, true);
-		bfreg->index = page->page_id + uar;
+		bfreg->index = page->page_id + (page->legacy ? n : uar);
+		bfreg->legacy = page->legacy;
 		bfreg->mmap_offset = page->mmap_offset;
 		bfreg->shared = shared;
 		SLIST_INSERT_HEAD(list, bfreg, entry);
@@ -208,6 +245,29 @@ void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg)
 	pthread_mutex_unlock(&ctx->uar_lock);
 }
 
+/* ---- of thread domains */
+
+struct mlx5_bfreg *mlx5_bfreg_get_alone(struct mlx5_context *ctx)
+{
+	struct mlx5_bfreg *bfreg;
+
+	pthread_mutex_lock(&ctx->uar_lock);
+	if (SLIST_EMPTY(&ctx->of_threads))
+		list_grow(ctx, &ctx->of_threads, false);
+	bfreg = SLIST_FIRST(&ctx->of_threads);
+	if (bfreg)
+		SLIST_REMOVE_HEAD(&ctx->of_threads, entry);
+	pthread_mutex_unlock(&ctx->uar_lock);
+	return bfreg;
+}
+
+void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg)
+{
+	pthread_mutex_lock(&ctx->uar_lock);
+	SLIST_INSERT_HEAD(&ctx->of_threads, bfreg, entry);
+	pthread_mutex_unlock(&ctx->uar_lock);
+}
+
 /* Completion queues ring in a page that no request goes through. */
 static int dynamic_open(struct mlx5_context *ctx)
 {
@@ -219,7 +279,37 @@ static int dynamic_open(struct mlx5_context *ctx)
 		return -ENOMEM;
 	ctx->cq_uar = page->base;
 	ctx->cq_uar_page_id = page->page_id;
+	ctx->cq_uar_offset = page->mmap_offset;
 	return 0;
+}
+
+/* ---- of a program */
+
+struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type)
+{
+	struct mlx5_uar_page *page;
+
+	pthread_mutex_lock(&ctx->uar_lock);
+	page = page_new(ctx, type);
+	pthread_mutex_unlock(&ctx->uar_lock);
+	return page;
+}
+
+static void page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page)
+{
+	LIST_REMOVE(page, entry);
+	munmap(page->base, page->length);
+	if (!page->legacy)
+		page_destroy(ctx, page->handle);
+	free(page->bfregs);
+	free(page);
+}
+
+void mlx5_uar_page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page)
+{
+	pthread_mutex_lock(&ctx->uar_lock);
+	page_free(ctx, page);
+	pthread_mutex_unlock(&ctx->uar_lock);
 }
 
 int mlx5_uar_open(struct mlx5_context *ctx)
@@ -230,6 +320,7 @@ int mlx5_uar_open(struct mlx5_context *ctx)
 	LIST_INIT(&ctx->uar_pages);
 	SLIST_INIT(&ctx->dedicated);
 	SLIST_INIT(&ctx->shared);
+	SLIST_INIT(&ctx->of_threads);
 	ctx->cq_uar_page_id = -1;
 	if (!ctx->info.tot_bfregs)
 		return dynamic_open(ctx);
@@ -245,14 +336,7 @@ void mlx5_uar_close(struct mlx5_context *ctx)
 		munmap(ctx->pages[i], ctx->page_size);
 	free(ctx->pages);
 	free(ctx->bfregs);
-	while (!LIST_EMPTY(&ctx->uar_pages)) {
-		struct mlx5_uar_page *page = LIST_FIRST(&ctx->uar_pages);
-
-		LIST_REMOVE(page, entry);
-		munmap(page->base, page->length);
-		page_destroy(ctx, page->handle);
-		free(page->bfregs);
-		free(page);
-	}
+	while (!LIST_EMPTY(&ctx->uar_pages))
+		page_free(ctx, LIST_FIRST(&ctx->uar_pages));
 	pthread_mutex_destroy(&ctx->uar_lock);
 }

@@ -53,6 +53,12 @@ FLAT void wqe_datagram(char *seg, const struct mlx5_ah *ah, uint32_t qpn, uint32
 	av->dqp_dct = htobe32(MLX5_EXTENDED_UD_AV | (qpn & 0xffffff));
 }
 
+/* Which SRQ of the peer's domain it is for; what is behind the number is reserved. */
+FLAT void wqe_xrc(char *seg, uint32_t srqn)
+{
+	*(__be32 *)seg = htobe32(srqn);
+}
+
 FLAT void wqe_data(char *seg, uint64_t addr, uint32_t length, uint32_t lkey)
 {
 	struct mlx5_wqe_data_seg *data = (void *)seg;

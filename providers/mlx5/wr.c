@@ -15,9 +15,8 @@
 
 int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
-	uint64_t known = attr->qp_type == IBV_QPT_RC   ? OPS_RC
-			 : attr->qp_type == IBV_QPT_UC ? OPS_UC
-						       : OPS_UD;
+	bool rc = attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_XRC_SEND;
+	uint64_t known = rc ? OPS_RC : attr->qp_type == IBV_QPT_UC ? OPS_UC : OPS_UD;
 
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
 		return 0;
@@ -47,9 +46,8 @@ __attribute__((noinline, cold)) static void wr_refuse(struct mlx5_qp *qp, enum k
 	batch->ctrl = NULL;
 }
 
-/* A new request behind the last one. @missing: how many setters complete it. NULL: the batch has
- * failed. */
-FLAT struct mlx5_batch *wr_begin(struct ibv_qp_ex *qp_ex, unsigned int missing, uint32_t wc_opcode)
+/* A new request behind the last one, which is complete without data. NULL: the batch has failed. */
+FLAT struct mlx5_batch *wr_begin(struct ibv_qp_ex *qp_ex, uint32_t wc_opcode)
 {
 	struct mlx5_sq *sq = &ex_to_mqp(qp_ex)->sq;
 	struct mlx5_batch *batch = &sq->batch;
@@ -63,7 +61,7 @@ FLAT struct mlx5_batch *wr_begin(struct ibv_qp_ex *qp_ex, unsigned int missing, 
 	batch->ctrl = (void *)sq_slot(sq, sq->cur_post);
 	batch->seg = (char *)batch->ctrl + MLX_SEGMENT;
 	batch->ds = 1;
-	batch->missing = missing;
+	batch->missing = 0;
 	sq->slots[sq->cur_post & sq->mask] = (struct mlx5_sq_slot){
 		.wr_id = qp_ex->wr_id,
 		.head = sq->head + batch->nreq,
@@ -107,19 +105,27 @@ FLAT void wr_take(struct mlx5_batch *batch, unsigned int size)
 
 /* ---- builders */
 
-FLAT void wr_send_op(struct ibv_qp_ex *qp_ex, uint8_t opcode, __be32 imm)
+/* A request that setters complete. Where it goes to may come behind the data: its place is kept. */
+FLAT struct mlx5_batch *wr_begin_data(struct ibv_qp_ex *qp_ex)
 {
-	bool ud = qp_ex->qp_base.qp_type == IBV_QPT_UD;
-	struct mlx5_batch *batch = wr_begin(qp_ex, ud ? 2 : 1, 0);
+	struct mlx5_batch *batch = wr_begin(qp_ex, 0);
+	struct mlx5_sq *sq = &ex_to_mqp(qp_ex)->sq;
 
 	if (unlikely(!batch))
-		return;
-	wr_head(qp_ex, opcode, imm);
-	if (!ud)
-		return;
-	/* The address may come behind the data: its place is kept. */
-	wr_take(batch, sizeof(struct mlx5_wqe_datagram_seg));
-	batch->seg = sq_wrap(&ex_to_mqp(qp_ex)->sq, batch->seg);
+		return NULL;
+	batch->missing = 1;
+	if (sq->address_size) {
+		batch->missing = 2;
+		wr_take(batch, sq->address_size);
+		batch->seg = sq_wrap(sq, batch->seg);
+	}
+	return batch;
+}
+
+FLAT void wr_send_op(struct ibv_qp_ex *qp_ex, uint8_t opcode, __be32 imm)
+{
+	if (likely(wr_begin_data(qp_ex)))
+		wr_head(qp_ex, opcode, imm);
 }
 
 static void wr_send(struct ibv_qp_ex *qp_ex)
@@ -140,7 +146,7 @@ static void wr_send_inv(struct ibv_qp_ex *qp_ex, uint32_t invalidate_rkey)
 FLAT void wr_rdma(struct ibv_qp_ex *qp_ex, uint8_t opcode, uint32_t rkey, uint64_t remote_addr,
 		  __be32 imm)
 {
-	struct mlx5_batch *batch = wr_begin(qp_ex, 1, 0);
+	struct mlx5_batch *batch = wr_begin_data(qp_ex);
 
 	if (unlikely(!batch))
 		return;
@@ -174,7 +180,7 @@ FLAT void wr_atomic(struct ibv_qp_ex *qp_ex, uint8_t opcode, uint32_t rkey, uint
 		wr_refuse(ex_to_mqp(qp_ex), KIT_FAULT_ATOMIC_ADDR, remote_addr, 0);
 		return;
 	}
-	batch = wr_begin(qp_ex, 1, 0);
+	batch = wr_begin_data(qp_ex);
 	if (unlikely(!batch))
 		return;
 	wr_head(qp_ex, opcode, 0);
@@ -209,7 +215,7 @@ static void wr_key_done(struct ibv_qp_ex *qp_ex, unsigned int ds)
 
 static void wr_local_inv(struct ibv_qp_ex *qp_ex, uint32_t invalidate_rkey)
 {
-	struct mlx5_batch *batch = wr_begin(qp_ex, 0, IBV_WC_LOCAL_INV);
+	struct mlx5_batch *batch = wr_begin(qp_ex, IBV_WC_LOCAL_INV);
 
 	if (!batch)
 		return;
@@ -220,7 +226,7 @@ static void wr_local_inv(struct ibv_qp_ex *qp_ex, uint32_t invalidate_rkey)
 static void wr_bind_mw(struct ibv_qp_ex *qp_ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {
-	struct mlx5_batch *batch = wr_begin(qp_ex, 0, IBV_WC_BIND_MW);
+	struct mlx5_batch *batch = wr_begin(qp_ex, IBV_WC_BIND_MW);
 	unsigned int ds = 0;
 	int r;
 
@@ -262,6 +268,17 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t 
 		return;
 	}
 	wqe_datagram((char *)batch->ctrl + MLX_SEGMENT, to_mah(ah), remote_qpn, remote_qkey);
+	wr_set_done(qp);
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *qp_ex, uint32_t remote_srqn)
+{
+	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
+	struct mlx5_batch *batch = wr_current(qp);
+
+	if (unlikely(!batch))
+		return;
+	wqe_xrc((char *)batch->ctrl + MLX_SEGMENT, remote_srqn);
 	wr_set_done(qp);
 }
 
@@ -377,8 +394,11 @@ static int wr_complete(struct ibv_qp_ex *qp_ex)
 {
 	struct mlx5_sq *sq = &ex_to_mqp(qp_ex)->sq;
 	const struct mlx5_batch *batch = &sq->batch;
-	int r = batch->error;
+	int r;
 
+	if (unlikely(batch->missing))
+		wr_refuse(ex_to_mqp(qp_ex), KIT_FAULT_SETTER, 0, 0);
+	r = batch->error;
 	if (unlikely(r))
 		wr_restore(sq);
 	else if (likely(batch->nreq))
@@ -398,6 +418,7 @@ static void wr_abort(struct ibv_qp_ex *qp_ex)
 static void set_setters(struct ibv_qp_ex *ex)
 {
 	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
 	ex->wr_set_sge = wr_set_sge;
@@ -433,4 +454,45 @@ void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops)
 		ex->wr_local_inv = wr_local_inv;
 	if (send_ops & IBV_QP_EX_WITH_BIND_MW)
 		ex->wr_bind_mw = wr_bind_mw;
+}
+
+/* ---- for direct verbs */
+
+void mlx5_wr_fail(struct mlx5_qp *qp, int error, const char *what, const char *why)
+{
+	struct mlx5_batch *batch = &qp->sq.batch;
+
+	if (!batch->error) {
+		verbs_err(qp->vqp.qp.context, "qp 0x%x: %s: %s", qp->vqp.qp.qp_num, what, why);
+		batch->error = error;
+	}
+	batch->ctrl = NULL;
+}
+
+struct mlx5_batch *mlx5_wr_begin(struct mlx5_qp *qp, uint8_t opcode, uint8_t opmod, __be32 imm,
+				 uint32_t wc_opcode)
+{
+	struct ibv_qp_ex *qp_ex = &qp->vqp.qp_ex;
+	struct mlx5_batch *batch = wr_begin(qp_ex, wc_opcode);
+
+	if (!batch)
+		return NULL;
+	wr_head(qp_ex, opcode, imm);
+	batch->ctrl->opmod_idx_opcode |= htobe32((uint32_t)opmod << 24);
+	batch->missing = 0;
+	return batch;
+}
+
+void mlx5_wr_finish(struct mlx5_qp *qp)
+{
+	wr_finish(qp);
+}
+
+void mlx5_wr_finish_as_is(struct mlx5_qp *qp, unsigned int ds)
+{
+	__be32 qpn_ds = qp->sq.batch.ctrl->qpn_ds;
+
+	qp->sq.batch.ds = ds;
+	wr_finish(qp);
+	((struct mlx5_wqe_ctrl_seg *)qp->sq.batch.last)->qpn_ds = qpn_ds;
 }

@@ -90,7 +90,7 @@ int rxe_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	/* The kernel knows which types there are; others than these have nothing to send. */
 	if (in->attr->qp_type < ARRAY_SIZE(send_ops))
 		qp->send_ops = send_ops[in->attr->qp_type];
-	rxe_doorbell_init(qp);
+	kit_doorbell_init(&qp->doorbell, &vqp->qp);
 	if (in->extended) {
 		vqp->comp_mask |= VERBS_QP_EX;
 		rxe_wr_set_slots(qp, in->attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS

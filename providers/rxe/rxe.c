@@ -4,25 +4,8 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
+#include "providers/kit/domain.h"
 #include "providers/rxe/rxe.h"
-
-/* The memory of its queues is the kernel's, which this process maps: there is nothing to allocate.
- */
-static int rxe_alloc_parent_domain(struct verbs_pd *parent)
-{
-	if (!parent->alloc)
-		return 0;
-	verbs_err(
-		parent->pd.context,
-		"ibv_alloc_parent_domain: allocators: the kernel allocates the queues of this device");
-	return -EOPNOTSUPP;
-}
-
-/* Each queue has a lock of its own already. */
-static int rxe_alloc_td(struct ibv_td *td, const struct ibv_td_init_attr *attr)
-{
-	return 0;
-}
 
 static const struct verbs_ops rxe_ops = {
 	.open_context = uverbs_open_context,
@@ -36,8 +19,8 @@ static const struct verbs_ops rxe_ops = {
 	.alloc_pd = uverbs_alloc_pd,
 	.dealloc_pd = uverbs_dealloc_pd,
 	.import_pd = uverbs_import_pd,
-	.alloc_td = rxe_alloc_td,
-	.alloc_parent_domain = rxe_alloc_parent_domain,
+	.alloc_td = kit_alloc_td,
+	.alloc_parent_domain = kit_alloc_parent_domain,
 
 	.reg_mr = uverbs_reg_mr,
 	.reg_dmabuf_mr = uverbs_reg_dmabuf_mr,

@@ -15,6 +15,7 @@
 
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
+#include "providers/kit/doorbell.h"
 #include "providers/kit/refuse.h"
 #include "providers/rxe/queue.h"
 #include "util/spinlock.h"
@@ -39,12 +40,6 @@ struct rxe_srq {
 	struct rxe_recv_queue rq;
 };
 
-/* The write() that makes the kernel look at a send ring: POST_SEND without requests. */
-struct rxe_doorbell {
-	struct ib_uverbs_cmd_hdr hdr;
-	struct ib_uverbs_post_send cmd;
-};
-
 struct rxe_qp {
 	struct verbs_qp vqp;
 	struct spinlock sq_lock;
@@ -52,8 +47,7 @@ struct rxe_qp {
 	uint32_t max_send_sge;
 	uint32_t max_inline; /* bytes */
 	struct rxe_queue sq;
-	struct rxe_doorbell doorbell;
-	struct ib_uverbs_post_send_resp doorbell_resp;
+	struct kit_doorbell doorbell;
 
 	/* The batch between ibv_wr_start() and ibv_wr_complete(). */
 	struct rxe_send_wqe *wr_wqe; /* the request being built; NULL: none, or the batch failed */
@@ -126,7 +120,7 @@ int rxe_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in);
 
 /* send.c */
 int rxe_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
-void rxe_doorbell_init(struct rxe_qp *qp);
+/* What the kernel says is in the log. Return: 0, or a positive errno. */
 int rxe_doorbell_ring(struct rxe_qp *qp);
 
 /* wr.c: the ibv_wr_*() family. -EOPNOTSUPP when the QP type lacks one of @send_ops. */

@@ -2,51 +2,20 @@
 /* Posting sends: work request -> WQE in the ring, then one doorbell for the list. */
 #include <string.h>
 
-#include "libibverbs/uverbs/cmd.h"
 #include "providers/rxe/wqe.h"
 
-_Static_assert(sizeof(struct rxe_doorbell) == 32, "the kernel checks the length");
-
-void rxe_doorbell_init(struct rxe_qp *qp)
+__attribute__((noinline, cold)) static int doorbell_refused(const struct rxe_qp *qp, int error)
 {
-	qp->doorbell = (struct rxe_doorbell){
-		.hdr = {
-			.command = IB_USER_VERBS_CMD_POST_SEND,
-			.in_words = sizeof(qp->doorbell) / 4,
-			.out_words = sizeof(qp->doorbell_resp) / 4,
-		},
-		.cmd = {
-			.response = (uintptr_t)&qp->doorbell_resp,
-			.qp_handle = qp->vqp.qp.handle,
-			.wqe_size = sizeof(struct ibv_send_wr),
-		},
-	};
-}
-
-/*
- * A process that has changed its credentials since it opened the device may not write() to it
- * (EACCES); the same command by ioctl is allowed.
- */
-__attribute__((noinline, cold)) static int doorbell_ioctl(struct rxe_qp *qp)
-{
-	struct ibv_context *ctx = qp->vqp.qp.context;
-	int r = -errno;
-
-	if (r == -EACCES)
-		r = uverbs_write(ctx, IB_USER_VERBS_CMD_POST_SEND, &qp->doorbell.cmd,
-				 sizeof(qp->doorbell.cmd), &qp->doorbell_resp,
-				 sizeof(qp->doorbell_resp), NULL);
-	if (r < 0)
-		verbs_err(ctx, "qp 0x%x: the kernel refuses the doorbell: %s", qp->vqp.qp.qp_num,
-			  strerror(-r));
-	return -r;
+	verbs_err(qp->vqp.qp.context, "qp 0x%x: the kernel refuses the doorbell: %s",
+		  qp->vqp.qp.qp_num, strerror(error));
+	return error;
 }
 
 int rxe_doorbell_ring(struct rxe_qp *qp)
 {
-	ssize_t n = write(qp->vqp.qp.context->cmd_fd, &qp->doorbell, sizeof(qp->doorbell));
+	int error = kit_doorbell_ring(&qp->doorbell, qp->vqp.qp.context);
 
-	return likely(n == sizeof(qp->doorbell)) ? 0 : doorbell_ioctl(qp);
+	return likely(!error) ? 0 : doorbell_refused(qp, error);
 }
 
 static inline enum kit_fault build_inline(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,

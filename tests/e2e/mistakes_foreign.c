@@ -371,7 +371,8 @@ static const struct rt_mistake mistakes[] = {
 	{ "import_dm_unknown", import_dm_unknown, ENOENT, "ibv_import_dm: handle 2147483632",
 	  RT_LACKS("ibv_import_dm") },
 
-	{ "cq_ex_large", cq_ex_large, EINVAL, "is above the device's max_cqe" },
+	{ "cq_ex_large", cq_ex_large, EINVAL, "is above the device's max_cqe",
+	  RT_LACKS("ibv_create_cq_ex") },
 	{ "cq_ex_other_channel", cq_ex_other_channel, EBADF, "channel belongs to another context" },
 	{ "srq_zero", srq_zero, EINVAL, "max_wr is 0", RT_LACKS("ibv_create_srq") },
 	{ "srq_ex_large", srq_ex_large, EINVAL, "is above the device's max_srq_wr",

@@ -369,7 +369,8 @@ static const struct rt_mistake mistakes[] = {
 	{ "qp_ex_no_domain", qp_ex_no_domain, EINVAL, "comp_mask needs IBV_QP_INIT_ATTR_XRCD" },
 
 	{ "ah_null", ah_null, EINVAL, "the ah_attr is NULL" },
-	{ "ah_sgid_large", ah_sgid_large, EINVAL, "the GID table has entries 0 to" },
+	{ "ah_sgid_large", ah_sgid_large, EINVAL, "the GID table has entries 0 to",
+	  RT_LACKS("ibv_create_ah") },
 
 	{ "wq_comp_mask", wq_comp_mask, EINVAL, "comp_mask 0x80000000", RT_LACKS("ibv_create_wq") },
 	{ "wq_flags", wq_flags, EOPNOTSUPP, "create_flags 0x80000000", RT_LACKS("ibv_create_wq") },

@@ -48,6 +48,7 @@ static void at_iova(uint64_t iova)
 	struct ibv_mr *mr = ibv_reg_mr_iova(dev->pd, p, 8192, iova, RT_ACCESS);
 
 	CHECK(mr);
+	rt_skip_iwarp(dev, "siw ignores the iova");
 	write_to(&pair, iova, mr->rkey, p);
 	write_to(&pair, iova + 5000, mr->rkey, p + 5000);
 	CHECK_OK(ibv_dereg_mr(mr));
@@ -82,6 +83,7 @@ static void zero_based(void)
 		CHECK(rt_is_kernel(dev) && (!rt_is_rxe(dev) || rt_kernel_since(6, 2)));
 		rt_skip("the device has no zero-based regions");
 	}
+	rt_skip_iwarp(dev, "siw ignores IBV_ACCESS_ZERO_BASED");
 	rt_fill(pair.a.buf.p, 100, 1);
 	wr.wr.rdma.remote_addr = 100;
 	wr.wr.rdma.rkey = mr->rkey;

@@ -157,7 +157,8 @@ static struct initiator initiator_open(struct rt_dev *dev)
 		.qp_type = IBV_QPT_XRC_SEND,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = dev->pd,
-		.send_ops_flags = SEND_OPS,
+		.send_ops_flags =
+			SEND_OPS | (rt_has_atomics() ? IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD : 0),
 	};
 
 	CHECK(in.cq);
@@ -421,12 +422,26 @@ static void builders(void)
 		expect(b.t.r[i].cq, 10 + i, IBV_WC_SUCCESS);
 		VERIFY(b.t.r[i].p, 3000, 1);
 	}
+	both_close(&b);
+}
+
+/* A request without it is noticed when the batch is complete, or it names no queue that there is.
+ */
+static void number_missing(void)
+{
+	struct both b = both_open();
+	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(b.in.qp);
+	int r;
+
 	ibv_wr_start(qpx);
 	qpx->wr_id = 5;
 	ibv_wr_send(qpx);
 	ibv_wr_set_sge(qpx, b.in.buf.mr->lkey, (uintptr_t)b.in.buf.p, 3000);
-	CHECK_OK(ibv_wr_complete(qpx));
-	expect(b.in.cq, 5, IBV_WC_REM_INV_REQ_ERR);
+	r = ibv_wr_complete(qpx);
+	if (r)
+		CHECK_INT(r, EINVAL);
+	else
+		expect(b.in.cq, 5, IBV_WC_REM_INV_REQ_ERR);
 	both_close(&b);
 }
 
@@ -777,6 +792,7 @@ static const struct rt_case cases[] = {
 	{ "not_ready", not_ready },
 	{ "rdma", rdma },
 	{ "builders", builders },
+	{ "number_missing", number_missing },
 	{ "unknown_number", unknown_number },
 	{ "other_domain", other_domain },
 	{ "gone", gone },

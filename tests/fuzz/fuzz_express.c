@@ -138,7 +138,7 @@ static void packet_write(struct input *in, const uint8_t *header, uint32_t heade
 		packet_arrive(in, header, header_len, payload);
 		return;
 	}
-	if (shm_record_lines(length) * SHM_LINE > shm_ring_to_end(peer, peer->rx_head))
+	if (shm_record_lines(length) * SHM_LINE > shm_ring_to_end(peer->rx_bytes, peer->rx_head))
 		return;
 	record->kind = SHM_PACKET;
 	record->has_ack = has_ack;

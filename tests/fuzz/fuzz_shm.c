@@ -72,7 +72,8 @@ static struct shm_record *next_record(void)
 /* As much of the record as the ring has room for to its end. */
 static uint32_t record_room(void)
 {
-	return shm_ring_to_end(&victim.peer, victim.peer.rx_head) - sizeof(struct shm_record);
+	return shm_ring_to_end(victim.peer.rx_bytes, victim.peer.rx_head) -
+	       sizeof(struct shm_record);
 }
 
 static void put24(uint8_t *p, uint32_t value)
@@ -111,7 +112,7 @@ static void record_write(struct input *in, bool packet)
 	uint32_t length = min_of(input_u16(in) % RECORD_MAX, record_room());
 	struct shm_record *record = next_record();
 
-	record->kind = packet ? 1 + input_u8(in) % 4 : input_u16(in);
+	record->kind = packet ? 1 + input_u8(in) % 5 : input_u16(in);
 	record->has_ack = input_u8(in);
 	record->ack = input_u32(in);
 	record->length = packet && (flags & FLAG_LENGTH) ? length : input_u32(in);
@@ -123,9 +124,9 @@ static void record_write(struct input *in, bool packet)
 
 static void ring_scribble(struct input *in)
 {
-	uint32_t at = input_u32(in) % SHM_RING_BYTES;
+	uint32_t bytes = victim.peer.tx_bytes, at = input_u32(in) % bytes;
 
-	input_bytes(in, victim.peer.tx_data + at, min_of(64u, SHM_RING_BYTES - at));
+	input_bytes(in, victim.peer.tx_data + at, min_of(64u, bytes - at));
 }
 
 static void board_write(struct input *in)
@@ -144,7 +145,7 @@ static void board_write(struct input *in)
 	key->iova = input_u64(in);
 	key->length = input_u64(in);
 	key->base = input_u64(in);
-	victim.peer_board->sleeping = input_u8(in);
+	victim.peer_board->front.sleeping = input_u8(in);
 }
 
 static void act(enum action action, struct input *in)
@@ -176,11 +177,20 @@ static void act(enum action action, struct input *in)
 	victim_progress(action == ACTION_TIME ? input_u16(in) * 100000ull : 1000);
 }
 
+/* As peers begin, before one of them said much. */
+static void first_rings(void)
+{
+	victim.peer.lane->ring[0].seed = victim.peer.lane->ring[1].seed = 1;
+	uroce_shm_rings_begin(&victim.peer, 0, 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
 
 	victim_begin(true);
+	if (size && data[size - 1] & 1)
+		first_rings();
 	for (int i = 0; i < 64 && in.size; i++)
 		act(input_u8(&in) % ACTIONS, &in);
 	victim_end();

@@ -277,7 +277,12 @@ static void peer_reset(void)
 				   .bell = bell,
 				   .lane = lane,
 				   .board = board,
+				   .front = &board->front,
 				   .ring_bytes = SHM_RING_BYTES,
+				   .tx_bytes = SHM_RING_BYTES,
+				   .tx_room = SHM_RING_BYTES,
+				   .rx_bytes = SHM_RING_BYTES,
+				   .wide = lane,
 				   .tx = &lane->ring[0],
 				   .tx_data = lane->data,
 				   .rx = &lane->ring[1],
@@ -288,7 +293,7 @@ static void peer_reset(void)
 				   .tx_open = SHM_OPEN,
 				   .tx_span = SHM_RING_BYTES,
 				   .rx_stamp = 1 };
-	atomic_store(&board->life.word[SHM_LIFE_WORD], 1);
+	atomic_store(&board->front.life.word[SHM_LIFE_WORD], 1);
 	LIST_INIT(&victim.shm.peers);
 	LIST_INIT(&victim.shm.gone);
 	LIST_INSERT_HEAD(&victim.shm.peers, peer, entry);

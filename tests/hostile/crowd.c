@@ -32,6 +32,7 @@ static struct world {
 	atomic_int failed;  /* requests */
 	atomic_int missing; /* messages */
 	atomic_long connect_ms;
+	atomic_long connect_us;	 /* of processor, of all */
 	atomic_long pss, tables; /* KiB of all */
 	uint32_t qpn[];		 /* [whose][to whom], of its peers */
 } * world;
@@ -156,6 +157,15 @@ static bool member_connect(struct member *m, int i)
 				      IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
+static long processor_us(void)
+{
+	struct rusage usage;
+
+	CHECK_OK(getrusage(RUSAGE_SELF, &usage));
+	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 + usage.ru_utime.tv_usec +
+	       usage.ru_stime.tv_usec;
+}
+
 /* Each begins with another one. */
 static void connect_all(struct member *m)
 {
@@ -247,11 +257,14 @@ static long file_kib(const char *path, const char *word)
 static void member_main(int index)
 {
 	struct member m = { .index = index };
+	long used;
 
 	member_open(&m);
 	pthread_barrier_wait(&world->published);
+	used = processor_us();
 	connect_all(&m);
 	pthread_barrier_wait(&world->connected);
+	atomic_fetch_add(&world->connect_us, processor_us() - used);
 	send_all(&m);
 	receive_all(&m);
 	pthread_barrier_wait(&world->through);
@@ -322,9 +335,11 @@ int main(int argc, char **argv)
 		CHECK(wait(&status) > 0);
 		CHECK_INT(status, 0);
 	}
-	printf("%d processes with %d peers each, connected in %ld ms: %d queue pairs refused, %d requests failed, %d messages missing; %ld MiB (Pss), %ld MiB of page tables\n",
-	       count, peers, (long)world->connect_ms, (int)world->refused, (int)world->failed,
-	       (int)world->missing, (long)world->pss / 1024, (long)world->tables / 1024);
+	printf("%d processes with %d peers each, connected in %ld ms, %ld us of processor a pair: %d queue pairs refused, %d requests failed, %d messages missing; %ld MiB (Pss), %ld MiB of page tables\n",
+	       count, peers, (long)world->connect_ms,
+	       (long)world->connect_us / ((long)count * peers / 2), (int)world->refused,
+	       (int)world->failed, (int)world->missing, (long)world->pss / 1024,
+	       (long)world->tables / 1024);
 	CHECK(!world->refused && !world->failed && !world->missing);
 	return 0;
 }

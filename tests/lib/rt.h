@@ -23,7 +23,7 @@
 #include <infiniband/verbs.h>
 
 #define RT_SKIP	    77
-#define RT_SECONDS  240 /* a case that takes longer hangs */
+#define RT_SECONDS  240 /* a case that takes longer hangs; or RT_SECONDS of the environment */
 
 #define RT_COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -152,8 +152,19 @@ struct rt_side {
 	struct ibv_qp_ex *qpx; /* with send_ops */
 	struct rt_buf buf;
 	struct rt_options options;
+	struct rt_connection *connection; /* of a device of iWARP; side a has it of both */
 	uint32_t psn;
 };
+
+/*
+ * In programs that have librdmacm: how a pair is connected on iWARP, and what that left is freed
+ * when the queue pairs are gone. The verbs connect no queue pair there.
+ */
+struct rt_connection *rt_iwarp_connect(struct rt_side *a, struct rt_side *b) __attribute__((weak));
+void rt_iwarp_close(struct rt_connection *connection) __attribute__((weak));
+bool rt_is_iwarp(const struct rt_dev *dev);
+/* Skips the case on iWARP, for a reason that its protocol is. */
+void rt_skip_iwarp(const struct rt_dev *dev, const char *reason);
 
 /* What one side tells the other, in this process or through a socket. */
 struct rt_address {

@@ -6,13 +6,30 @@
 
 #define RESOLVE_MS 5000
 
+/* The GIDs of a device of iWARP are no addresses: the test's surroundings know the interface's. */
+static struct sockaddr_storage named_address(uint16_t port)
+{
+	const char *text = getenv("RT_ADDRESS");
+	struct sockaddr_storage address = {};
+	struct sockaddr_in *in = (struct sockaddr_in *)&address;
+
+	if (!text)
+		rt_skip("RT_ADDRESS does not name the address of this device");
+	in->sin_family = AF_INET;
+	in->sin_port = htons(port);
+	CHECK_INT(inet_pton(AF_INET, text, &in->sin_addr), 1);
+	return address;
+}
+
 struct sockaddr_storage rt_cm_address(uint16_t port)
 {
 	static const uint8_t ipv4[12] = { [10] = 0xff, [11] = 0xff };
 	struct sockaddr_storage address = {};
 	struct rt_dev *dev = rt_open();
 
-	if (!memcmp(dev->gid.raw, ipv4, sizeof(ipv4))) {
+	if (rt_is_iwarp(dev)) {
+		address = named_address(port);
+	} else if (!memcmp(dev->gid.raw, ipv4, sizeof(ipv4))) {
 		struct sockaddr_in *in = (struct sockaddr_in *)&address;
 
 		in->sin_family = AF_INET;

@@ -15,6 +15,7 @@ struct rt_mistake {
 	int (*make)(struct rt_dev *dev); /* the errno of the mistake; 0: it went through */
 	int expected;
 	const char *text; /* must be in the log */
+	int or_else;	  /* another errno that is as good; 0: none */
 	bool before_open; /* @make gets no device */
 	bool kernel_only; /* a mistake only with a device of the kernel */
 	const char *verb; /* a device may lack it: EOPNOTSUPP and a line that says so are right as

@@ -30,6 +30,8 @@ static void create_cq(struct rt_side *side)
 		side->cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(side->dev->ctx, &attr));
 	else
 		side->cq = ibv_create_cq(side->dev->ctx, cqe, NULL, side->channel, 0);
+	if (!side->cq && side->options.cq_ex && errno == EOPNOTSUPP)
+		rt_skip("the device has no extended completion queues");
 	CHECK(side->cq);
 }
 
@@ -76,9 +78,22 @@ static void create_qp(struct rt_side *side)
 	if (!side->qp && errno == EOPNOTSUPP)
 		rt_skip("the device has no queue pair of type %d with operations 0x%llx",
 			attr.qp_type, (unsigned long long)o->send_ops);
+	if (!side->qp && errno == EINVAL && rt_is_iwarp(side->dev) && o->inline_data > 80)
+		rt_skip("the device has no %u bytes inline", o->inline_data);
 	CHECK(side->qp);
 	side->qpx = o->send_ops ? ibv_qp_to_qp_ex(side->qp) : NULL;
 	CHECK(!o->send_ops || side->qpx);
+}
+
+bool rt_is_iwarp(const struct rt_dev *dev)
+{
+	return dev->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+void rt_skip_iwarp(const struct rt_dev *dev, const char *reason)
+{
+	if (rt_is_iwarp(dev))
+		rt_skip("iWARP: %s", reason);
 }
 
 struct rt_side rt_side_open(struct rt_dev *dev, const struct rt_options *options,
@@ -90,8 +105,6 @@ struct rt_side rt_side_open(struct rt_dev *dev, const struct rt_options *options
 				.srq = srq,
 				.psn = 0xfffff0 | (atomic_fetch_add(&count, 5) & 0xf) };
 
-	if (dev->ctx->device->transport_type != IBV_TRANSPORT_IB)
-		rt_skip("a device of this transport can be connected only by rdma_cm");
 	if (options)
 		side.options = *options;
 	if (side.options.channel) {
@@ -109,6 +122,8 @@ struct rt_side rt_side_open(struct rt_dev *dev, const struct rt_options *options
 void rt_side_close(struct rt_side *side)
 {
 	CHECK_OK(ibv_destroy_qp(side->qp));
+	if (side->connection)
+		rt_iwarp_close(side->connection);
 	CHECK_OK(ibv_destroy_cq(side->cq));
 	if (side->channel)
 		CHECK_OK(ibv_destroy_comp_channel(side->channel));
@@ -163,6 +178,8 @@ int rt_side_try_rtr(struct rt_side *side, const struct rt_address *peer)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
 	int mask = IBV_QP_STATE;
 
+	if (rt_is_iwarp(side->dev))
+		rt_skip("queue pairs of iWARP are connected by rdma_cm");
 	if (side_type(side) != IBV_QPT_UD) {
 		attr.ah_attr = rt_ah_attr(side->dev, peer);
 		attr.path_mtu = side->dev->port.active_mtu;
@@ -210,6 +227,12 @@ void rt_pair_connect(struct rt_pair *pair)
 {
 	struct rt_address a = rt_side_address(&pair->a), b = rt_side_address(&pair->b);
 
+	if (rt_is_iwarp(pair->a.dev) && rt_iwarp_connect) {
+		rt_side_init(&pair->a);
+		rt_side_init(&pair->b);
+		pair->a.connection = rt_iwarp_connect(&pair->a, &pair->b);
+		return;
+	}
 	rt_side_connect(&pair->a, &b);
 	rt_side_connect(&pair->b, &a);
 }

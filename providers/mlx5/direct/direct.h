@@ -3,11 +3,155 @@
 #ifndef MLX5_DIRECT_H
 #define MLX5_DIRECT_H
 
+#include <string.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+
+#include "libibverbs/uverbs/cmd.h"
 #include "providers/mlx5/mlx5.h"
 
 #define MLX5DV_EXPORT __attribute__((visibility("default")))
 
-/* The context as mlx5's; NULL, with a line, when it is of another device. */
+/* The context as mlx5's; NULL, with a line and errno, when it is of another device. */
 struct mlx5_context *mlx5dv_context(struct ibv_context *ctx, const char *function);
+
+/* errno is @r's; for functions that return a pointer, or an errno. */
+static inline void *mlx5dv_fail(int r)
+{
+	errno = -r;
+	return NULL;
+}
+
+static inline int mlx5dv_errno(int r)
+{
+	if (r < 0)
+		errno = -r;
+	return -r;
+}
+
+/* ---- objects that only the firmware knows: devx.c */
+
+enum mlx5_fw_opcode {
+	MLX5_FW_QUERY_HCA_CAP = 0x100,
+	MLX5_FW_CREATE_MKEY = 0x200,
+	MLX5_FW_CREATE_QP = 0x500,
+	MLX5_FW_RST2INIT_QP = 0x502,
+	MLX5_FW_INIT2RTR_QP = 0x503,
+	MLX5_FW_RTR2RTS_QP = 0x504,
+	MLX5_FW_RTS2RTS_QP = 0x505,
+	MLX5_FW_SQERR2RTS_QP = 0x506,
+	MLX5_FW_2ERR_QP = 0x507,
+	MLX5_FW_2RST_QP = 0x50a,
+	MLX5_FW_QUERY_QP = 0x50b,
+	MLX5_FW_SQD_RTS_QP = 0x50c,
+	MLX5_FW_INIT2INIT_QP = 0x50e,
+	MLX5_FW_CREATE_PSV = 0x600,
+	MLX5_FW_QUERY_LAG = 0x842,
+	MLX5_FW_CREATE_TIR = 0x900,
+	MLX5_FW_MODIFY_SQ = 0x905,
+	MLX5_FW_MODIFY_TIS = 0x913,
+	MLX5_FW_QUERY_TIS = 0x915,
+	MLX5_FW_CREATE_FLOW_TABLE = 0x930,
+	MLX5_FW_CREATE_FLOW_GROUP = 0x933,
+	MLX5_FW_SET_FLOW_ENTRY = 0x936,
+	MLX5_FW_ALLOC_FLOW_COUNTER = 0x939,
+	MLX5_FW_ALLOC_PACKET_REFORMAT = 0x93d,
+	MLX5_FW_CREATE_GENERAL_OBJECT = 0xa00,
+	MLX5_FW_MODIFY_GENERAL_OBJECT = 0xa01,
+	MLX5_FW_QUERY_GENERAL_OBJECT = 0xa02,
+};
+
+/* Objects of CREATE_GENERAL_OBJECT. */
+enum mlx5_fw_object {
+	MLX5_FW_OBJ_DEK = 0x0c,
+	MLX5_FW_OBJ_LOGIN = 0x1f,
+	MLX5_FW_OBJ_SCHED = 0x26,
+	MLX5_FW_OBJ_RESERVED_QPN = 0x2c,
+	MLX5_FW_OBJ_AV_QP_MAPPING = 0x3a,
+};
+
+/* The kind of an object, as processes that share one tell each other. */
+enum mlx5_devx_type {
+	MLX5_DEVX_FLOW_TABLE = 1,
+	MLX5_DEVX_FLOW_GROUP,
+	MLX5_DEVX_FLOW_ENTRY,
+	MLX5_DEVX_FLOW_COUNTER,
+	MLX5_DEVX_FLOW_METER,
+	MLX5_DEVX_QP,
+	MLX5_DEVX_PACKET_REFORMAT,
+	MLX5_DEVX_TIR,
+	MLX5_DEVX_GENERAL,
+};
+
+struct mlx5dv_devx_obj {
+	struct ibv_context *context;
+	uint32_t handle;
+	uint32_t type; /* enum mlx5_devx_type; 0: none of these */
+	uint32_t object_id;
+	uint64_t rx_icm_addr;
+	uint8_t log_range; /* objects of a general one that has many */
+};
+
+/* ---- umem.c, uar.c */
+
+struct mlx5_umem {
+	struct mlx5dv_devx_umem dv;
+	struct ibv_context *context;
+	uint32_t handle;
+	void *addr; /* of this process; NULL: of a DMA buffer, or of another process */
+	size_t size;
+};
+
+struct mlx5_var {
+	struct mlx5dv_var dv;
+	struct ibv_context *context;
+	uint32_t handle;
+};
+
+/* Big-endian words of the firmware's structs: @offset in bytes. */
+static inline void fw_set(void *base, unsigned int offset, uint32_t value)
+{
+	((__be32 *)base)[offset / 4] |= htobe32(value);
+}
+
+static inline uint32_t fw_get(const void *base, unsigned int offset)
+{
+	return be32toh(((const __be32 *)base)[offset / 4]);
+}
+
+static inline void fw_set_64(void *base, unsigned int offset, uint64_t value)
+{
+	fw_set(base, offset, value >> 32);
+	fw_set(base, offset + 4, value);
+}
+
+static inline uint64_t fw_get_64(const void *base, unsigned int offset)
+{
+	return (uint64_t)fw_get(base, offset) << 32 | fw_get(base, offset + 4);
+}
+
+enum {
+	FW_HEAD = 16, /* bytes of a command before what it is about, and of its answer */
+};
+
+/*
+ * For this library's own commands. @out begins with a status, which becomes the errno; the
+ * firmware's refusal is said in the log behind @function.
+ */
+int mlx5_fw_general(struct ibv_context *ctx, const char *function, const void *in, size_t inlen,
+		    void *out, size_t outlen);
+/* NULL with errno. */
+struct mlx5dv_devx_obj *mlx5_fw_create(struct ibv_context *ctx, const char *function,
+				       const void *in, size_t inlen, void *out, size_t outlen);
+int mlx5_fw_query(struct mlx5dv_devx_obj *obj, const char *function, const void *in, size_t inlen,
+		  void *out, size_t outlen);
+int mlx5_fw_modify(struct mlx5dv_devx_obj *obj, const char *function, const void *in, size_t inlen,
+		   void *out, size_t outlen);
+/* Of a queue pair of verbs. */
+int mlx5_fw_qp(struct ibv_qp *qp, const char *function, bool modify, const void *in, size_t inlen,
+	       void *out, size_t outlen);
+int mlx5_fw_destroy(struct mlx5dv_devx_obj *obj);
+
+/* caps.c: the word at @offset of the answer; 0 when the firmware does not say */
+uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned int offset);
 
 #endif

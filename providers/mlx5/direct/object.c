@@ -60,6 +60,15 @@ static void ah_show(struct mlx5_ah *ah, struct mlx5dv_ah *out)
 	out->comp_mask = 0;
 }
 
+static void dm_show(struct mlx5_dm *dm, struct mlx5dv_dm *out)
+{
+	out->buf = dm->bytes;
+	out->length = dm->vdm.length;
+	out->comp_mask &= MLX5DV_DM_MASK_REMOTE_VA;
+	if (out->comp_mask)
+		out->remote_va = dm->remote_va;
+}
+
 static bool is_ours(struct ibv_context *ctx)
 {
 	return mlx5dv_context(ctx, "mlx5dv_init_obj");
@@ -71,15 +80,16 @@ static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type)
 	return (!(type & MLX5DV_OBJ_QP) || is_ours(obj->qp.in->context)) &&
 	       (!(type & MLX5DV_OBJ_CQ) || is_ours(obj->cq.in->context)) &&
 	       (!(type & MLX5DV_OBJ_SRQ) || is_ours(obj->srq.in->context)) &&
+	       (!(type & MLX5DV_OBJ_DM) || is_ours(obj->dm.in->context)) &&
 	       (!(type & MLX5DV_OBJ_AH) || is_ours(obj->ah.in->context)) &&
 	       (!(type & MLX5DV_OBJ_PD) || is_ours(obj->pd.in->context));
 }
 
 MLX5DV_EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 {
-	uint64_t absent = MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DM | MLX5DV_OBJ_DEVX;
-	uint64_t known =
-		MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ | MLX5DV_OBJ_SRQ | MLX5DV_OBJ_AH | MLX5DV_OBJ_PD;
+	uint64_t absent = MLX5DV_OBJ_RWQ;
+	uint64_t known = MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ | MLX5DV_OBJ_SRQ | MLX5DV_OBJ_AH |
+			 MLX5DV_OBJ_PD | MLX5DV_OBJ_DM | MLX5DV_OBJ_DEVX;
 
 	/* Of a kind that this library never made. */
 	if (obj_type & absent) {
@@ -101,5 +111,9 @@ MLX5DV_EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 		ah_show(to_mah(obj->ah.in), obj->ah.out);
 	if (obj_type & MLX5DV_OBJ_PD)
 		pd_show(obj->pd.in, obj->pd.out);
+	if (obj_type & MLX5DV_OBJ_DM)
+		dm_show((struct mlx5_dm *)obj->dm.in, obj->dm.out);
+	if (obj_type & MLX5DV_OBJ_DEVX)
+		obj->devx.out->handle = obj->devx.in->handle;
 	return 0;
 }

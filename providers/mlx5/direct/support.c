@@ -7,6 +7,7 @@ struct mlx5_context *mlx5dv_context(struct ibv_context *ctx, const char *functio
 	if (verbs_device_is(ctx->device, "mlx5"))
 		return to_mctx(ctx);
 	verbs_err(ctx, "%s: this is no device of mlx5", function);
+	errno = EOPNOTSUPP;
 	return NULL;
 }
 
@@ -63,6 +64,28 @@ static void striding_fill(const struct mlx5_ib_striding_rq_caps *from,
 	to->supported_qpts = from->supported_qpts;
 }
 
+/* What the firmware says; groups of which it says nothing are left out. */
+static uint64_t firmware_fill(struct mlx5_context *ctx, uint64_t asked, struct mlx5dv_context *out)
+{
+	uint64_t filled = 0;
+	uint32_t word;
+
+	word = asked & MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS
+		       ? mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x5c) & 0xf
+		       : 0;
+	if (word) {
+		out->num_lag_ports = word;
+		filled |= MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM) {
+		word = mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x34);
+		out->max_dc_rd_atom = 1ull << (word >> 16 & 0x3f);
+		out->max_dc_init_rd_atom = 1ull << (word & 0x3f);
+		filled |= MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM;
+	}
+	return filled;
+}
+
 static uint64_t groups_fill(const struct mlx5_context *ctx, uint64_t asked,
 			    struct mlx5dv_context *out)
 {
@@ -103,6 +126,15 @@ static uint64_t groups_fill(const struct mlx5_context *ctx, uint64_t asked,
 			caps->dci_streams_caps.max_log_num_errored;
 		filled |= MLX5DV_CONTEXT_MASK_DCI_STREAMS;
 	}
+	if (asked & MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE && ctx->clock_info.base) {
+		out->max_clock_info_update_nsec = mlx5_clock_info_period(ctx);
+		filled |= MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_HCA_CORE_CLOCK && ctx->clock.base) {
+		out->hca_core_clock =
+			(char *)ctx->clock.base + ctx->info.hca_core_clock_offset % ctx->page_size;
+		filled |= MLX5DV_CONTEXT_MASK_HCA_CORE_CLOCK;
+	}
 	if (asked & MLX5DV_CONTEXT_MASK_REG_C0 && caps->reg_c0.mask) {
 		out->reg_c0 = caps->reg_c0;
 		filled |= MLX5DV_CONTEXT_MASK_REG_C0;
@@ -119,6 +151,7 @@ MLX5DV_EXPORT int mlx5dv_query_device(struct ibv_context *ibctx, struct mlx5dv_c
 	/* What was not asked for may lie beyond the caller's struct. */
 	attrs_out->version = 0;
 	attrs_out->flags = device_flags(ctx);
-	attrs_out->comp_mask = groups_fill(ctx, attrs_out->comp_mask, attrs_out);
+	attrs_out->comp_mask = groups_fill(ctx, attrs_out->comp_mask, attrs_out) |
+			       firmware_fill(ctx, attrs_out->comp_mask, attrs_out);
 	return 0;
 }

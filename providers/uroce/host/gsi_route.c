@@ -41,7 +41,7 @@ static const struct shm_service *service_find(const struct shm_board *board, uin
 	uint64_t half[2];
 
 	service_gid(gid, half);
-	for (uint32_t step = 0; step < SHM_SERVICES; step++) {
+	for (uint32_t step = 0; board && step < SHM_SERVICES; step++) {
 		const struct shm_service *service = &board->services[service_place(id, step)];
 
 		if (service_is(service, id, half))
@@ -107,7 +107,7 @@ int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid 
 
 void uroce_board_manager(struct uroce_shm *shm)
 {
-	atomic_store_explicit(&shm->board->manager, 1, memory_order_release);
+	atomic_store_explicit(&shm->board->front.manager, 1, memory_order_release);
 }
 
 /* --- which process --- */
@@ -127,7 +127,7 @@ static uint16_t listener_of(struct uroce_host *host, uint64_t id, const union ib
 	if (service_find(host->shm->board, id, gid))
 		return host->paths.slot;
 	LIST_FOREACH(peer, &host->shm->peers, entry)
-		if (!peer->dead && !peer->self && service_find(peer->board, id, gid))
+		if (!peer->dead && !peer->self && service_find(uroce_shm_board(peer), id, gid))
 			return peer->slot;
 	return 0;
 }
@@ -209,7 +209,7 @@ static enum gsi_verdict deliver_stray(struct uroce_host *host, const struct gsi_
 		return GSI_DONE;
 	LIST_FOREACH(peer, &host->shm->peers, entry)
 		if (!peer->dead && !peer->self &&
-		    atomic_load_explicit(&peer->board->manager, memory_order_relaxed))
+		    atomic_load_explicit(&peer->front->manager, memory_order_relaxed))
 			return pass_on(host, transit, peer->slot);
 	return GSI_DONE;
 }

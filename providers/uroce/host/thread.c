@@ -14,7 +14,7 @@
 #include "providers/uroce/host/host.h"
 
 enum {
-	EVENTS = 16,
+	EVENTS = 64,
 	POLLER_PASSES = 64, /* a look or two before going to sleep does not make a poller */
 	ENTER_SPINS = 200,  /* some microseconds: longer than most passes */
 	/* Between two looks of the watching thread, each of which takes a poller its processor; the
@@ -460,10 +460,10 @@ static void sleep_once(struct uroce_thread *thread)
 		atomic_store_explicit(&host->engine.wakes_at, uroce_now() + timeout * 1000000ull,
 				      memory_order_relaxed);
 	thread->sleeps += thread->sleeps == UINT_MAX ? 2 : 1; /* 0 is awake */
-	atomic_exchange_explicit(&host->shm->board->sleeping, thread->sleeps, memory_order_seq_cst);
+	atomic_exchange_explicit(&host->shm->board->front.sleeping, thread->sleeps, memory_order_seq_cst);
 	if (may_sleep(thread, &timeout))
 		sleep_on(thread, timeout);
-	atomic_store_explicit(&host->shm->board->sleeping, 0, memory_order_relaxed);
+	atomic_store_explicit(&host->shm->board->front.sleeping, 0, memory_order_relaxed);
 	atomic_store_explicit(&host->engine.wakes_at, 0, memory_order_relaxed);
 	while (!atomic_load_explicit(&thread->watching, memory_order_relaxed) && pass(thread))
 		;

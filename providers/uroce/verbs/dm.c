@@ -137,6 +137,7 @@ int uroce_reg_dm_mr(struct verbs_mr *vmr, const struct verbs_reg_dm_mr *in)
 	/* The kernel registers none of the bytes as well. */
 	int r = uroce_access_check(in->pd->context, in->access);
 
+	uroce_copy_init();
 	if (!r)
 		r = uroce_region_new(vmr, &region);
 	if (r < 0)

@@ -112,9 +112,9 @@ static int check_memory(struct ibv_context *ctx, const void *addr, uint64_t leng
 	uintptr_t first = (uintptr_t)addr;
 	bool write = access & IBV_ACCESS_LOCAL_WRITE;
 
+	uroce_copy_init();
 	if (!length || (access & IBV_ACCESS_ON_DEMAND))
 		return 0;
-	uroce_copy_init();
 	if (byte_there(first, write) && byte_there(first + length - 1, write))
 		return 0;
 	verbs_err(ctx, "reg_mr: %p, %llu bytes: not mapped%s", addr, (unsigned long long)length,
@@ -153,7 +153,7 @@ static void region_unshare(struct uroce_host *host, int segment)
 		uroce_segment_unshare(host->shm, segment);
 }
 
-/* What was checked becomes a region. */
+/* What was checked becomes a region; after uroce_copy_init(). */
 int uroce_region_new(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
 {
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
@@ -167,7 +167,6 @@ int uroce_region_new(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
 	if (r < 0)
 		return r;
 	region_share(mr, dev->host);
-	uroce_copy_init();
 	vmr->ibv_mr.lkey = vmr->ibv_mr.rkey = mr->key->key;
 	vmr->ibv_mr.handle = mr->key->key >> UROCE_KEY_VARIANT_BITS;
 	uroce_pd_use(mr->key->pd, 1);

@@ -88,13 +88,16 @@ struct work {
 
 /* A completion of a work request that this device gave. */
 struct completion {
-	const struct object *qp;
-	struct object *srq; /* a receive of an SRQ */
+	const struct object *qp; /* NULL: of an XRC SRQ, by a queue pair of another process */
+	struct object *srq;	 /* a receive of an SRQ */
 	bool receive;
 	uint16_t id;
 	uint8_t note;
 	const struct ibv_wc *wc;
 };
+
+/* A transition, as MODIFY_QP makes it. */
+int qp_modify(struct object *qp, const struct ib_uverbs_modify_qp *q);
 
 struct device {
 	const char *name, *ibdev, *modalias;
@@ -113,6 +116,8 @@ struct device {
 	 * granted. */
 	int (*get_context)(struct command *command);
 	int (*query_device)(struct ibv_device_attr *attr, struct command *command);
+	/* What the backend and the device have of this: run mode, or all the device can. */
+	void (*query_device_ex)(struct ib_uverbs_ex_query_device_resp *ret);
 	int (*alloc_pd)(struct object *pd, struct command *command);
 	int (*create_cq)(struct object *cq, uint32_t *cqe, struct command *command);
 	int (*resize_cq)(struct object *cq, uint32_t *cqe, struct command *command);
@@ -125,6 +130,9 @@ struct device {
 	int (*create_ah)(struct object *ah, const struct ib_uverbs_ah_attr *q,
 			 struct command *command);
 	void (*destroy)(struct object *object); /* before it goes */
+	/* An event of what a command of the device's own has made: IBV_EVENT_. */
+	void (*async_event)(const struct object *object, int event);
+	int (*alloc_dm)(struct object *dm, uint32_t log_align, struct ib_uverbs_ioctl_hdr *call);
 	/* A method of the device's own objects: EPROTONOSUPPORT when it has none. */
 	int (*method)(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hdr *call);
 
@@ -134,6 +142,8 @@ struct device {
 	/* A store to registers, in trace mode. */
 	void (*stored)(const char *region, size_t offset, const uint8_t *bytes, size_t length);
 
+	/* Run mode: time passes. */
+	void (*tick)(void);
 	/* Run mode. 1: a request, 0: none, negative: one that no process may write, which ends the
 	 * QP. */
 	int (*next_send)(struct object *qp, struct work *work);
@@ -152,8 +162,8 @@ struct device {
 	uint8_t (*traced_note)(enum ibv_wr_opcode opcode);
 };
 
-extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx4, device_mlx4_ib,
-	device_efa, device_vmw_pvrdma, device_mana;
+extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx5_full, device_mlx4,
+	device_mlx4_ib, device_efa, device_vmw_pvrdma, device_mana;
 
 /* The one that is played, or NULL. */
 extern const struct device *device;

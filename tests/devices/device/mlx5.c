@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mlx5: ConnectX. What its kernel driver answers, and completions; its work requests are in
  * mlx5_wqe.c. */
-#include "tests/devices/device/mlx5.h"
+#include "tests/devices/device/mlx5_devx.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include "tests/devices/model/model.h"
+#include "tests/devices/shim/shim.h"
 #include "tests/devices/shim/trace.h"
 
 enum {
@@ -20,6 +21,11 @@ enum {
 	CQE_SIZE = 64,
 	MAX_WR = 32768,
 	DEVICE_ERROR = 0x22,
+	CQE_MOST = (1 << 22) - 1,
+	CLOCK_KHZ = 1000000,
+	DM_MOST = 1 << 18,
+	DM_ALIGN_MOST = 6,
+	DM_START = 0x40, /* in its page */
 };
 
 /* UAR objects are mapped at offsets that only the kernel chooses. */
@@ -80,6 +86,11 @@ static bool is_dynamic(void)
 	return device == &device_mlx5_dynamic;
 }
 
+bool mlx5_is_full(void)
+{
+	return model_on() || device == &device_mlx5_full;
+}
+
 static int get_context(struct command *command)
 {
 	struct mlx5_ib_alloc_ucontext_req_v2 q;
@@ -107,6 +118,12 @@ static int get_context(struct command *command)
 	if (command->driver.in_len < sizeof(struct mlx5_ib_alloc_ucontext_req))
 		return EINVAL;
 	command_request(command, &q, sizeof(q));
+	if (mlx5_is_full()) {
+		response.comp_mask |= MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET |
+				      MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY;
+		response.clock_info_versions = 1u << MLX5_IB_CLOCK_INFO_V1;
+		response.dump_fill_mkey = NOWHERE;
+	}
 	if (!is_dynamic()) {
 		response.tot_bfregs = q.total_num_bfregs;
 		response.num_dyn_bfregs = 1024;
@@ -119,6 +136,8 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 {
 	struct mlx5_ib_query_device_resp response = { .response_length = command->driver.out_len };
 
+	if (attr->max_cqe > CQE_MOST)
+		attr->max_cqe = CQE_MOST;
 	attr->max_qp_wr = MAX_WR;
 	attr->max_srq_wr = MAX_WR - 1;
 	attr->max_sge = attr->max_sge_rd = 30;
@@ -126,6 +145,63 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 	attr->device_cap_flags &= ~IBV_DEVICE_SRQ_RESIZE;
 	command_reply(command, &response, sizeof(response));
 	return 0;
+}
+
+static void query_device_ex(struct ib_uverbs_ex_query_device_resp *ret)
+{
+	if (!mlx5_is_full())
+		return;
+	model_query_odp(ret);
+	ret->timestamp_mask = ~0ull;
+	ret->hca_core_clock = CLOCK_KHZ;
+	ret->max_dm_size = DM_MOST;
+}
+
+static void answer_with(struct ib_uverbs_attr *attr, const void *bytes, size_t length)
+{
+	memcpy(bytes_pointer(attr->data), bytes, length);
+	fault_spoil(bytes_pointer(attr->data), length);
+	attr->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
+}
+
+/* One attribute of device memory's allocation; each is in a page of its own, and does not begin it.
+ */
+static void answer_dm(struct ib_uverbs_attr *attr, const struct object *dm)
+{
+	const uint64_t start = (uint64_t)dm->ordinal * PAGE + DM_START;
+	const uint16_t page = dm->ordinal;
+
+	if (attr->attr_id == MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET)
+		answer_with(attr, &start, sizeof(start));
+	else if (attr->attr_id == MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX)
+		answer_with(attr, &page, sizeof(page));
+}
+
+static int alloc_dm(struct object *dm, uint32_t log_align, struct ib_uverbs_ioctl_hdr *call)
+{
+	if (!mlx5_is_full() || !dm->length || dm->length > DM_MOST || log_align > DM_ALIGN_MOST)
+		return EINVAL;
+	for (int i = 0; i < call->num_attrs; i++)
+		answer_dm(&call->attrs[i], dm);
+	return 0;
+}
+
+static void mapped(uint64_t offset, void *at, size_t length)
+{
+	uint64_t page = offset / PAGE, command = page >> 8 & 0xff;
+	struct object *dm;
+
+	switch (command) {
+	case MLX5_IB_MMAP_CORE_CLOCK:
+	case MLX5_IB_MMAP_CLOCK_INFO:
+		if (model_on())
+			mlx5_clock_mapped(command == MLX5_IB_MMAP_CLOCK_INFO, at);
+		break;
+	case MLX5_IB_MMAP_DEVICE_MEM:
+		dm = object_at(OBJECT_DM, (page & 0xff) | (page >> 16) << 8);
+		if (dm)
+			dm->rq.base = (uint8_t *)at + DM_START;
+	}
 }
 
 static int alloc_pd(struct object *pd, struct command *command)
@@ -141,7 +217,7 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	int r;
 
 	command_request(command, &q, sizeof(q));
-	if (q.cqe_size != 64 && q.cqe_size != 128)
+	if ((q.cqe_size != 64 && q.cqe_size != 128) || *cqe > CQE_MOST)
 		return EINVAL;
 	cq->ring = (struct queue){
 		.base = bytes_pointer(q.buf_addr),
@@ -236,7 +312,7 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 
 static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struct command *command)
 {
-	struct mlx5_ib_create_srq_resp response = { .srqn = srq->number };
+	struct mlx5_ib_create_srq_resp response = { 0 };
 	struct mlx5_ib_create_srq d;
 	uint32_t stride = bytes_power_of_two(SRQ_HEADER + SGE_SIZE * q->max_sge);
 	int r;
@@ -254,6 +330,7 @@ static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struc
 	r = model_create_srq(srq, srq->rq.entries, q->max_sge);
 	if (r)
 		return r;
+	response.srqn = srq->number;
 	trace_watch_object(srq, "buffer", srq->rq.base, (size_t)srq->rq.entries * srq->rq.stride);
 	trace_watch_object(srq, "record", (void *)srq->rq.record,
 			   4); /* the other word is nobody's */
@@ -285,7 +362,8 @@ static enum region_kind region(uint64_t offset, size_t length, char *ret_name, s
 	else
 		snprintf(ret_name, size, "%s%u", command < 9 ? names[command] : "unknown",
 			 (unsigned)(page & 0xff));
-	return command == MLX5_IB_MMAP_CORE_CLOCK || command == MLX5_IB_MMAP_CLOCK_INFO
+	return command == MLX5_IB_MMAP_CORE_CLOCK || command == MLX5_IB_MMAP_CLOCK_INFO ||
+			       command == MLX5_IB_MMAP_DEVICE_MEM
 		       ? REGION_MEMORY
 		       : REGION_REGISTERS;
 }
@@ -318,11 +396,15 @@ static int method(uint16_t object, uint16_t method_id, struct ib_uverbs_ioctl_hd
 	uint64_t type = 0;
 
 	if (!is_dynamic() || object != MLX5_IB_OBJECT_UAR)
-		return EPROTONOSUPPORT;
+		return mlx5_devx_method(object, method_id, call);
 	if (method_id == MLX5_IB_METHOD_UAR_OBJ_DESTROY) {
 		trace_line("UAR_DESTROY %s", object_name(OBJECT_PRIVATE, call->attrs[0].data));
 		object_free(object_find(OBJECT_PRIVATE, call->attrs[0].data));
 		return 0;
+	}
+	if (fault_of("UAR_ALLOC")) {
+		trace_line("UAR_ALLOC fails on demand");
+		return ENOMEM;
 	}
 	uar = object_new(OBJECT_PRIVATE);
 	if (!uar)
@@ -371,12 +453,14 @@ static void complete(struct object *cq, const struct completion *c)
 	struct mlx5_cqe cqe = {
 		.flags_rqpn = htobe32((wc->wc_flags & IBV_WC_GRH ? 1u << 28 : 0) |
 				      (wc->sl & 0xfu) << 24 | wc->src_qp),
-		.srqn_uidx = htobe32(c->qp->user_index),
+		.srqn_uidx =
+			htobe32(c->srq && c->srq->xrcd ? c->srq->user_index : c->qp->user_index),
 		.immediate = wc->wc_flags & IBV_WC_WITH_INV ? htobe32(wc->invalidated_rkey)
 							    : wc->imm_data,
 		.byte_count = htobe32(wc->byte_len),
-		.timestamp = htobe64(cq->produced),
-		.opcode_qpn = htobe32((c->receive ? 0 : (uint32_t)c->note << 24) | c->qp->number),
+		.timestamp = htobe64(model_on() ? mlx5_clock_now() : cq->produced),
+		.opcode_qpn = htobe32((c->receive ? 0 : (uint32_t)c->note << 24) |
+				      (c->qp ? c->qp->number : wc->qp_num)),
 		.wqe_counter = htobe16(c->id),
 	};
 
@@ -423,20 +507,24 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 	return receive ? index : qp->sq.cursor;
 }
 
-#define COMMON                                                                                  \
-	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00", \
-	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,     \
-	.link_layer = IBV_LINK_LAYER_ETHERNET,                                                  \
-	.fields = { [REQUEST_CONTEXT] = context_fields, [REQUEST_CQ] = cq_fields,               \
-		    [REQUEST_RESIZE] = resize_fields,	[REQUEST_QP] = qp_fields,               \
-		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields },           \
-	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,         \
-	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
-	.create_srq = create_srq, .create_ah = create_ah, .method = method, .region = region,   \
-	.stored = stored, .next_send = mlx5_next_send, .next_receive = mlx5_next_receive,       \
-	.room = mlx_room, .complete = complete, .armed = armed, .traced_id = traced_id,         \
+#define COMMON                                                                                   \
+	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00",  \
+	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,      \
+	.link_layer = IBV_LINK_LAYER_ETHERNET,                                                   \
+	.fields = { [REQUEST_CONTEXT] = context_fields, [REQUEST_CQ] = cq_fields,                \
+		    [REQUEST_RESIZE] = resize_fields,	[REQUEST_QP] = qp_fields,                \
+		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields },            \
+	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,          \
+	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                  \
+	.create_srq = create_srq, .create_ah = create_ah, .method = method, .region = region,    \
+	.async_event = firmware_event, .query_device_ex = query_device_ex, .alloc_dm = alloc_dm, \
+	.mapped = mapped, .unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick,              \
+	.stored = stored, .next_send = mlx5_next_send, .next_receive = mlx5_next_receive,        \
+	.room = mlx_room, .complete = complete, .armed = armed, .traced_id = traced_id,          \
 	.traced_note = mlx5_note_of
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */
 const struct device device_mlx5_dynamic = { .name = "mlx5-dynamic", COMMON };
+/* One that has, in a trace, what all do in run mode. */
+const struct device device_mlx5_full = { .name = "mlx5-full", COMMON };

@@ -10,6 +10,7 @@ enum {
 	SGE_SIZE = 16,
 	SRQ_HEADER = 16,
 	NEVER_ARMED = 0xffffffff,
+	NOWHERE = 0x7700, /* the key of what is written nowhere */
 };
 
 enum {
@@ -43,6 +44,14 @@ struct mlx5_cqe {
 	uint8_t op_own;
 };
 _Static_assert(sizeof(struct mlx5_cqe) == 64, "");
+
+/* Whether the device has all that it can: in run mode, and the one that is traced so. */
+bool mlx5_is_full(void);
+/* mlx5_clock.c: a counter of nanoseconds. */
+uint64_t mlx5_clock_now(void);
+void mlx5_clock_mapped(bool info, void *at);
+void mlx5_clock_unmapped(const void *at);
+void mlx5_clock_tick(void);
 
 int mlx5_next_send(struct object *qp, struct work *work);
 int mlx5_next_receive(struct object *queue, struct work *work);

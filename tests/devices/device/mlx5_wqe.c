@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The work requests of mlx5, as they lie in its rings. */
 #include "tests/devices/device/mlx5.h"
+#include "tests/devices/model/model.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
+#include "tests/devices/model/model.h"
 
 enum {
 	OP_SEND_INV = 0x01,
@@ -16,6 +18,7 @@ enum {
 	OP_COMPARE_SWAP = 0x11,
 	OP_FETCH_ADD = 0x12,
 	OP_UMR = 0x25,
+	OP_NOP = 0x00,
 };
 
 enum {
@@ -61,6 +64,7 @@ static const struct mlx_opcode opcodes[] = {
 	{ OP_FETCH_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD },
 	{ OP_UMR, IBV_WR_BIND_MW },
 	{ OP_UMR, IBV_WR_LOCAL_INV },
+	{ OP_NOP, IBV_WR_RDMA_WRITE }, /* of no bytes: what only completes */
 };
 enum {
 	OPCODES = sizeof(opcodes) / sizeof(opcodes[0])
@@ -117,6 +121,25 @@ static void read_atomic(struct reader *r, struct work *work)
 	work->wr.wr.atomic.compare_add = bytes_be64(swap ? segment + 8 : segment);
 }
 
+/* Which SRQ of the peer's domain a request is for: in front of all but its keys. */
+static void read_xrc(struct reader *r, struct work *work)
+{
+	work->wr.qp_type.xrc.remote_srqn = bytes_be32(next_16(r)) & INDEX_24;
+}
+
+/* Bytes of the ring itself, as memory that a request reads: twice when they wrap. */
+static void point_into_ring(const struct reader *r, struct work *work, uint32_t at, uint32_t length)
+{
+	uint32_t size = r->queue->entries * WQEBB;
+	uint32_t whole = size - at % size < length ? size - at % size : length;
+
+	work->sge[work->wr.num_sge++] =
+		(struct ibv_sge){ .addr = (uintptr_t)byte_at(r, at), .length = whole };
+	if (whole < length)
+		work->sge[work->wr.num_sge++] = (struct ibv_sge){ .addr = (uintptr_t)r->queue->base,
+								  .length = length - whole };
+}
+
 /* Data within the request: behind a word with its length, to the next 16 bytes. */
 static int read_inline(struct reader *r, struct work *work, uint32_t length, uint32_t *filled)
 {
@@ -124,20 +147,52 @@ static int read_inline(struct reader *r, struct work *work, uint32_t length, uin
 		return -EINVAL;
 	for (uint32_t i = 0; i < length; i++)
 		work->data[(*filled)++] = *byte_at(r, r->at + 4 + i);
+	if (length)
+		point_into_ring(r, work, r->at + 4, length);
 	r->at += (4 + length + 15) & ~15u;
 	return 0;
 }
 
-static int read_data(struct reader *r, struct work *work)
+/* @filled: bytes within the request; when there are others as well, it is all memory that is
+ * read, some of which is the ring. */
+static int data_finish(const struct object *qp, struct work *work, uint32_t filled, bool mixed)
+{
+	uint32_t size = qp->sq.entries * WQEBB, key;
+
+	if (!mixed) {
+		work->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)work->data, .length = filled };
+		work->wr.num_sge = 1;
+		work->wr.send_flags |= IBV_SEND_INLINE;
+		return 0;
+	}
+	key = model_ring_key((struct object *)qp, qp->sq.base, size);
+	if (!key)
+		return -ENOMEM;
+	for (int i = 0; i < work->wr.num_sge; i++) {
+		if (work->sge[i].addr - (uintptr_t)qp->sq.base < size)
+			work->sge[i].lkey = key;
+	}
+	return 0;
+}
+
+/* What the process calls nowhere is a key of the backend's. */
+static uint32_t lkey_of(const struct object *owner, uint32_t lkey)
+{
+	return lkey == NOWHERE && owner->pd && mlx5_is_full() ? model_null_lkey(owner->pd) : lkey;
+}
+
+static int read_data(struct reader *r, const struct object *qp, struct work *work)
 {
 	uint32_t filled = 0, first;
-	bool is_inline = false;
+	bool is_inline = false, mixed = false;
 	const uint8_t *segment;
 	int error;
 
 	while (r->at < r->end) {
 		segment = byte_at(r, r->at);
 		first = bytes_be32(segment);
+		if (work->wr.num_sge >= WORK_SGES - 1)
+			return -EINVAL;
 		if (first & inline_bit) {
 			is_inline = true;
 			error = read_inline(r, work, first & ~inline_bit, &filled);
@@ -145,21 +200,15 @@ static int read_data(struct reader *r, struct work *work)
 				return error;
 			continue;
 		}
-		if (work->wr.num_sge == WORK_SGES)
-			return -EINVAL;
+		mixed = true;
 		work->sge[work->wr.num_sge++] = (struct ibv_sge){
 			.addr = bytes_be64(segment + 8),
 			.length = first,
-			.lkey = bytes_be32(segment + 4),
+			.lkey = lkey_of(qp, bytes_be32(segment + 4)),
 		};
 		r->at += SGE_SIZE;
 	}
-	if (!is_inline)
-		return 0;
-	work->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)work->data, .length = filled };
-	work->wr.num_sge = 1;
-	work->wr.send_flags |= IBV_SEND_INLINE;
-	return 0;
+	return is_inline ? data_finish(qp, work, filled, mixed) : 0;
 }
 
 static unsigned access_of(uint8_t bits)
@@ -200,6 +249,10 @@ static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 
 static int read_body(struct reader *r, const struct object *qp, struct work *work)
 {
+	if (work->note == OP_NOP)
+		return 0;
+	if (qp->qp_type == IBV_QPT_XRC_SEND)
+		read_xrc(r, work);
 	switch (work->wr.opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -215,7 +268,7 @@ static int read_body(struct reader *r, const struct object *qp, struct work *wor
 		if (qp->qp_type == IBV_QPT_UD)
 			read_address(r, work);
 	}
-	return read_data(r, work);
+	return read_data(r, qp, work);
 }
 
 int mlx5_next_send(struct object *qp, struct work *work)
@@ -259,7 +312,8 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	return read_body(&r, qp, work) ?: 1;
 }
 
-static void read_scatter(const uint8_t *segment, const uint8_t *end, struct work *work)
+static void read_scatter(const struct object *queue, const uint8_t *segment, const uint8_t *end,
+			 struct work *work)
 {
 	for (; segment < end && work->wr.num_sge < WORK_SGES; segment += SGE_SIZE) {
 		if (bytes_be32(segment + 4) == no_lkey && !bytes_be32(segment))
@@ -269,7 +323,7 @@ static void read_scatter(const uint8_t *segment, const uint8_t *end, struct work
 		work->sge[work->wr.num_sge++] = (struct ibv_sge){
 			.addr = bytes_be64(segment + 8),
 			.length = bytes_be32(segment),
-			.lkey = bytes_be32(segment + 4),
+			.lkey = lkey_of(queue, bytes_be32(segment + 4)),
 		};
 	}
 }
@@ -279,7 +333,7 @@ int mlx5_next_receive(struct object *queue, struct work *work)
 {
 	struct queue *rq = &queue->rq;
 	uint16_t posted = be32toh(*rq->record), index = rq->consumed;
-	bool is_list = queue->type == OBJECT_SRQ;
+	bool is_shared = queue->type == OBJECT_SRQ, is_list = is_shared && !rq->cyclic;
 	const uint8_t *wqe;
 
 	if (posted == index)
@@ -290,6 +344,6 @@ int mlx5_next_receive(struct object *queue, struct work *work)
 	work->wr.num_sge = 0;
 	work->entries = 1;
 	work->cursor = is_list ? (uint32_t)wqe[2] << 8 | wqe[3] : 0;
-	read_scatter(wqe + (is_list ? SRQ_HEADER : 0), wqe + rq->stride, work);
+	read_scatter(queue, wqe + (is_shared ? SRQ_HEADER : 0), wqe + rq->stride, work);
 	return 1;
 }

@@ -89,3 +89,19 @@ int model_query_gid(uint32_t index, union ibv_gid *ret_gid, const char **ret_typ
 	*ret_interface = entry.ndev_ifindex;
 	return 0;
 }
+
+void model_query_odp(struct ib_uverbs_ex_query_device_resp *ret)
+{
+	struct ibv_device_attr_ex attr;
+
+	if (!model_on())
+		return;
+	if (ibv_query_device_ex(context, NULL, &attr))
+		die("query_device_ex");
+	ret->odp_caps.general_caps = attr.odp_caps.general_caps;
+	ret->odp_caps.per_transport_caps.rc_odp_caps = attr.odp_caps.per_transport_caps.rc_odp_caps;
+	ret->odp_caps.per_transport_caps.uc_odp_caps = attr.odp_caps.per_transport_caps.uc_odp_caps;
+	ret->odp_caps.per_transport_caps.ud_odp_caps = attr.odp_caps.per_transport_caps.ud_odp_caps;
+	ret->xrc_odp_caps = attr.xrc_odp_caps;
+	ret->max_dm_size = attr.max_dm_size;
+}

@@ -73,7 +73,9 @@ static void pass_on(struct object *cq, const struct ibv_wc *wc)
 
 	if (receive && owner >> 31)
 		completion.srq = object_at(OBJECT_SRQ, owner & 0x7fffffff);
-	if (completion.qp) /* else it has gone, and its completions with it */
+	/* Else it has gone, and its completions with it; but for those of an XRC SRQ, which are its
+	 * own. */
+	if (completion.qp || (completion.srq && completion.srq->xrcd))
 		device->complete(cq, &completion);
 }
 
@@ -89,7 +91,7 @@ static void drain_acknowledged(const struct object *cq, const struct ibv_wc *wc,
 	for (int i = 0; i < count && !at_it; i++) {
 		const struct object *qp = object_by_number(OBJECT_QP, wc[i].qp_num);
 
-		if (!(wc[i].wr_id >> 31 & 1) || !qp || qp->send_cq == cq)
+		if (!(wc[i].wr_id >> 31 & 1) || !qp || !qp->send_cq || qp->send_cq == cq)
 			continue;
 		at_it = true;
 		model_drain_cq(qp->send_cq); /* and its event */

@@ -61,6 +61,13 @@ struct ibv_mr *model_find_mr(uint32_t lkey)
 	return mr ? mr->backend.mr : NULL;
 }
 
+uint32_t model_ring_key(struct object *qp, void *ring, size_t length)
+{
+	if (!qp->ring_region)
+		qp->ring_region = ibv_reg_mr(qp->pd->backend.pd, ring, length, 0);
+	return qp->ring_region ? qp->ring_region->lkey : 0;
+}
+
 /* A window keeps its key but for the lowest byte, which each binding chooses. */
 struct ibv_mw *model_find_mw(uint32_t rkey)
 {
@@ -71,4 +78,44 @@ struct ibv_mw *model_find_mw(uint32_t rkey)
 			return mw->backend.mw;
 	}
 	return NULL;
+}
+
+/* Device memory is the process's mapping of it, whose addresses count from 0. */
+int model_reg_dm_mr(struct object *mr, uint64_t offset, uint64_t length, unsigned access)
+{
+	struct ibv_mr *backend;
+
+	if (!model_on())
+		return 0;
+	if (!mr->dm->rq.base)
+		return EINVAL;
+	backend = ibv_reg_mr_iova(mr->pd->backend.pd, mr->dm->rq.base + offset, length, 0,
+				  access & ~(unsigned)IBV_ACCESS_ZERO_BASED);
+	if (!backend)
+		return errno;
+	mr->backend.mr = backend;
+	mr->number = backend->lkey;
+	mr->rkey = backend->rkey;
+	return 0;
+}
+
+int model_advise_mr(struct object *pd, unsigned advice, unsigned flags,
+		    const struct ib_uverbs_sge *list, unsigned count)
+{
+	struct ibv_sge ranges[WORK_SGES];
+
+	if (!model_on())
+		return 0;
+	if (count > WORK_SGES)
+		return ENOMEM;
+	for (unsigned i = 0; i < count; i++)
+		ranges[i] = (struct ibv_sge){ list[i].addr, list[i].length, list[i].lkey };
+	return ibv_advise_mr(pd->backend.pd, advice, flags, ranges, count);
+}
+
+uint32_t model_null_lkey(struct object *pd)
+{
+	if (!pd->null_mr && pd->backend.pd)
+		pd->null_mr = ibv_alloc_null_mr(pd->backend.pd);
+	return pd->null_mr ? pd->null_mr->lkey : 0;
 }

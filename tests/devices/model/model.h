@@ -22,6 +22,8 @@ struct ibv_context *model_context(void);
 /* This is a child of the process that opened it. */
 void model_forget(void);
 void model_query_device(struct ibv_device_attr *ret_attr);
+/* On-demand paging. */
+void model_query_odp(struct ib_uverbs_ex_query_device_resp *ret);
 void model_query_port(struct ibv_port_attr *ret_attr);
 /* The type: "RoCE v2"; the interface: its index. ENODATA: there is none at this index. */
 int model_query_gid(uint32_t index, union ibv_gid *ret_gid, const char **ret_type,
@@ -41,8 +43,15 @@ int model_reg_mr(struct object *mr, const struct ib_uverbs_reg_mr *q);
 /* @pd: what it is of from now on */
 int model_rereg_mr(struct object *mr, struct object *pd, const struct ib_uverbs_rereg_mr *q);
 int model_alloc_mw(struct object *mw, enum ibv_mw_type type);
+int model_reg_dm_mr(struct object *mr, uint64_t offset, uint64_t length, unsigned access);
+int model_advise_mr(struct object *pd, unsigned advice, unsigned flags,
+		    const struct ib_uverbs_sge *list, unsigned count);
+/* The key of a region that is nowhere; 0: the backend has none. */
+uint32_t model_null_lkey(struct object *pd);
 struct ibv_mw *model_find_mw(uint32_t rkey);
 struct ibv_mr *model_find_mr(uint32_t lkey);
+/* A key of the memory of a QP's send ring; 0: none is to be had. */
+uint32_t model_ring_key(struct object *qp, void *ring, size_t length);
 
 /* cq.c */
 int model_create_cq(struct object *cq, uint32_t entries);
@@ -59,6 +68,10 @@ int model_create_qp(struct object *qp, const struct ib_uverbs_ex_create_qp *q, u
 int model_modify_qp(struct object *qp, const struct ib_uverbs_modify_qp *q);
 int model_query_qp(struct object *qp, struct ib_uverbs_query_qp_resp *ret);
 int model_mcast(struct object *qp, const uint8_t *gid, uint16_t lid, bool attach);
+
+/* xrc.c: a domain, and a queue pair of it once more */
+int model_open_xrcd(struct object *xrcd, int fd, int oflags);
+int model_open_qp(struct object *qp, uint32_t number);
 
 /* srq.c */
 int model_create_srq(struct object *srq, uint32_t entries, uint32_t sges);

@@ -26,13 +26,16 @@ int model_create_qp(struct object *qp, const struct ib_uverbs_ex_create_qp *q, u
 		    uint32_t receives)
 {
 	struct ibv_device_attr limits;
-	struct ibv_qp_init_attr attr = {
+	struct ibv_qp_init_attr_ex attr = {
 		.qp_context = qp,
-		.send_cq = qp->send_cq->backend.cq,
-		.recv_cq = qp->recv_cq->backend.cq,
+		.send_cq = qp->send_cq ? qp->send_cq->backend.cq : NULL,
+		.recv_cq = qp->recv_cq ? qp->recv_cq->backend.cq : NULL,
 		.srq = qp->srq ? qp->srq->backend.srq : NULL,
 		.qp_type = q->qp_type,
 		.sq_sig_all = q->sq_sig_all,
+		.comp_mask = qp->xrcd ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD,
+		.pd = qp->pd ? qp->pd->backend.pd : NULL,
+		.xrcd = qp->xrcd ? qp->xrcd->backend.xrcd : NULL,
 	};
 
 	if (!model_on())
@@ -46,7 +49,7 @@ int model_create_qp(struct object *qp, const struct ib_uverbs_ex_create_qp *q, u
 		.max_inline_data =
 			at_most(at_least(q->max_inline_data + INLINE_MORE, INLINE), INLINE_MOST),
 	};
-	qp->backend.qp = ibv_create_qp(qp->pd->backend.pd, &attr);
+	qp->backend.qp = ibv_create_qp_ex(model_context(), &attr);
 	if (!qp->backend.qp)
 		return errno;
 	qp->number = qp->backend.qp->qp_num;

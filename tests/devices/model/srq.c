@@ -5,13 +5,29 @@
 
 int model_create_srq(struct object *srq, uint32_t entries, uint32_t sges)
 {
-	struct ibv_srq_init_attr attr = { .srq_context = srq,
-					  .attr = { .max_wr = entries, .max_sge = sges } };
+	struct ibv_srq_init_attr_ex attr = {
+		.srq_context = srq,
+		.attr = { .max_wr = entries, .max_sge = sges },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+		.srq_type = IBV_SRQT_BASIC,
+	};
 
 	if (!model_on())
 		return 0;
-	srq->backend.srq = ibv_create_srq(srq->pd->backend.pd, &attr);
-	return srq->backend.srq ? 0 : errno;
+	attr.pd = srq->pd->backend.pd;
+	if (srq->xrcd) {
+		attr.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+		attr.srq_type = IBV_SRQT_XRC;
+		attr.xrcd = srq->xrcd->backend.xrcd;
+		attr.cq = srq->recv_cq->backend.cq;
+	}
+	srq->backend.srq = ibv_create_srq_ex(model_context(), &attr);
+	if (!srq->backend.srq)
+		return errno;
+	/* By which requests on the wire name it. */
+	if (srq->xrcd)
+		ibv_get_srq_num(srq->backend.srq, &srq->number);
+	return 0;
 }
 
 int model_modify_srq(struct object *srq, const struct ib_uverbs_modify_srq *q)

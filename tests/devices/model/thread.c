@@ -88,6 +88,8 @@ static bool pass(void)
 	struct object *object;
 	bool did = model_receive_all();
 
+	if (device->tick)
+		device->tick();
 	for (uint32_t i = 0; i < object_count(OBJECT_QP); i++) {
 		object = object_at(OBJECT_QP, i);
 		if (object && object->backend.qp)
@@ -177,9 +179,14 @@ static int destroy_cq(struct ibv_cq *cq)
 	return r;
 }
 
-static int destroy_pd(struct ibv_pd *pd)
+static int destroy_pd(struct object *object)
 {
+	struct ibv_pd *pd = object->backend.pd;
+
 	model_forget_ahs(pd);
+	if (object->null_mr)
+		ibv_dereg_mr(object->null_mr);
+	object->null_mr = NULL;
 	return ibv_dealloc_pd(pd);
 }
 
@@ -187,7 +194,7 @@ static int destroy(struct object *object)
 {
 	switch (object->type) {
 	case OBJECT_PD:
-		return destroy_pd(object->backend.pd);
+		return destroy_pd(object);
 	case OBJECT_MR:
 		return ibv_dereg_mr(object->backend.mr);
 	case OBJECT_MW:
@@ -201,6 +208,8 @@ static int destroy(struct object *object)
 		return 0;
 	case OBJECT_SRQ:
 		return ibv_destroy_srq(object->backend.srq);
+	case OBJECT_XRCD:
+		return ibv_close_xrcd(object->backend.xrcd);
 	default:
 		return 0;
 	}
@@ -214,7 +223,11 @@ int model_destroy(struct object *object)
 		return 0;
 	pass_async_events(); /* no event may name it afterwards */
 	r = destroy(object);
-	if (!r)
-		object->backend.any = NULL;
-	return r;
+	if (r)
+		return r;
+	object->backend.any = NULL;
+	if (object->ring_region)
+		ibv_dereg_mr(object->ring_region);
+	object->ring_region = NULL;
+	return 0;
 }

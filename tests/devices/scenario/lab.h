@@ -12,6 +12,7 @@
 /* A completion, in the words of verbs, which the device writes in its own. */
 struct lab_completion {
 	uint32_t cq, qp; /* handles */
+	uint32_t srq;	 /* where an XRC queue pair's message went, or 0 */
 	bool receive;
 	bool event;
 	uint8_t sent_as; /* enum ibv_wr_opcode of what completes */

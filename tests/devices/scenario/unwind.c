@@ -6,6 +6,7 @@
 #include "tests/devices/scenario/lab.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,73 @@ static void with_qps(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_cq *other,
 		say("destroy first qp", NULL);
 }
 
+/* An XRC domain, its shared receive queue and both kinds of its queue pairs. */
+static void with_xrc(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_xrcd *domain = ibv_open_xrcd(pd->context, &attr);
+	struct ibv_srq_init_attr_ex init = {
+		.attr = { .max_wr = 8, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = pd,
+		.xrcd = domain,
+		.cq = cq,
+	};
+	struct ibv_qp_init_attr_ex receiver = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = domain,
+	};
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+
+	say("domain", domain);
+	if (!domain)
+		return;
+	srq = ibv_create_srq_ex(pd->context, &init);
+	say("xrc srq", srq);
+	qp = ibv_create_qp_ex(pd->context, &receiver);
+	say("xrc qp", qp);
+	if (qp)
+		ibv_destroy_qp(qp);
+	if (srq)
+		ibv_destroy_srq(srq);
+	ibv_close_xrcd(domain);
+}
+
+/* Memory of the device, and a queue pair of a thread's own. */
+static void with_domains(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_alloc_dm_attr bytes = { .length = 64 };
+	struct ibv_dm *dm = ibv_alloc_dm(pd->context, &bytes);
+	struct ibv_td *td = ibv_alloc_td(pd->context, &(struct ibv_td_init_attr){ 0 });
+	struct ibv_parent_domain_init_attr attr = { .pd = pd, .td = td };
+	struct ibv_pd *parent = td ? ibv_alloc_parent_domain(pd->context, &attr) : NULL;
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { 4, 4, 1, 1, 0 }
+	};
+	struct ibv_qp *qp = parent ? ibv_create_qp(parent, &init) : NULL;
+
+	say("dm", dm);
+	say("td", td);
+	say("parent", parent);
+	say("qp of parent", qp);
+	if (qp)
+		ibv_destroy_qp(qp);
+	if (parent)
+		ibv_dealloc_pd(parent);
+	if (td)
+		ibv_dealloc_td(td);
+	if (dm)
+		ibv_free_dm(dm);
+}
+
 static void with_pd(struct ibv_context *context, struct ibv_pd *pd)
 {
 	struct ibv_mr *mr = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
@@ -102,6 +170,10 @@ static void with_pd(struct ibv_context *context, struct ibv_pd *pd)
 	say("ah", ah);
 	if (cq && other)
 		with_qps(pd, cq, other, ah, mr ? mr->lkey : 0);
+	if (cq) {
+		with_xrc(pd, cq);
+		with_domains(pd, cq);
+	}
 	if (ah)
 		ibv_destroy_ah(ah);
 	if (other)

@@ -50,7 +50,7 @@ int context_open(struct command *c)
 
 int handle_get_context(struct command *c)
 {
-	struct ib_uverbs_get_context_resp response = { .num_comp_vectors = 4 };
+	struct ib_uverbs_get_context_resp response = { .num_comp_vectors = COMP_VECTORS };
 	int fd, r = context_open(c);
 
 	if (!r)
@@ -134,6 +134,8 @@ int handle_query_device_ex(struct command *c)
 	r = device->query_device(&attr, c);
 	response.base = device_response(&attr);
 	response.device_cap_flags_ex = attr.device_cap_flags;
+	if (device->query_device_ex)
+		device->query_device_ex(&response);
 	response.response_length = c->out_len < sizeof(response) ? c->out_len : sizeof(response);
 	command_answer(c, &response, sizeof(response));
 	return r;

@@ -8,9 +8,12 @@
 int cq_create(const struct ib_uverbs_ex_create_cq *q, struct command *c, struct object **ret_cq,
 	      uint32_t *ret_cqe)
 {
-	struct object *cq = object_new(OBJECT_CQ);
+	struct object *cq;
 	int r;
 
+	if (q->comp_vector >= COMP_VECTORS)
+		return EINVAL;
+	cq = object_new(OBJECT_CQ);
 	if (!cq)
 		return ENOMEM;
 	cq->user_handle = q->user_handle;

@@ -83,7 +83,7 @@ void event_close(int fd)
 	real_close(writer);
 }
 
-static void send(int reader, const void *record, size_t length)
+void event_write(int reader, const void *record, size_t length)
 {
 	struct channel *channel = find(reader);
 
@@ -100,7 +100,7 @@ void event_completion(struct object *cq)
 		return;
 	trace_line("# event of %s", object_name(OBJECT_CQ, cq->handle));
 	cq->event_count[0]++;
-	send(cq->channel, &record, sizeof(record));
+	event_write(cq->channel, &record, sizeof(record));
 }
 
 bool event_is_unread(const struct object *cq)
@@ -117,9 +117,14 @@ void event_async(struct object *object, int event)
 		.event_type = event,
 	};
 
+	/* Of what verbs do not know: only the device can tell of it. */
+	if (object && object->by_device) {
+		device->async_event(object, event);
+		return;
+	}
 	if (object)
 		object->event_count[1]++;
-	send(async_reader, &record, sizeof(record));
+	event_write(async_reader, &record, sizeof(record));
 }
 
 /*

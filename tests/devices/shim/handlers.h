@@ -7,6 +7,10 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include "tests/devices/shim/shim.h"
 
+enum {
+	COMP_VECTORS = 4
+};
+
 /* context.c */
 int handle_get_context(struct command *c);
 int handle_query_device(struct command *c);
@@ -55,6 +59,17 @@ int handle_modify_srq(struct command *c);
 int handle_query_srq(struct command *c);
 int handle_destroy_srq(struct command *c);
 int srq_create(struct ib_uverbs_create_xsrq *q, struct command *c, struct object **ret_srq);
+
+/* xrc.c */
+int handle_open_xrcd(struct command *c);
+int handle_close_xrcd(struct command *c);
+int handle_open_qp(struct command *c);
+
+/* dm.c: memory of the device, and regions of it */
+int dm_alloc(uint64_t length, uint32_t log_align, struct ib_uverbs_ioctl_hdr *call,
+	     struct object **ret_dm);
+int dm_reg_mr(struct object *dm, struct object *pd, uint64_t offset, uint64_t length,
+	      unsigned access, struct object **ret_mr);
 
 /* wq.c: work queues, and tables of them */
 int handle_create_wq(struct command *c);

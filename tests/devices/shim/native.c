@@ -1,58 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Methods with typed attributes. Those that exist as struct commands as well become these. */
+#include "tests/devices/shim/attribute.h"
 #include "tests/devices/shim/handlers.h"
 
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <string.h>
+#include "tests/devices/model/model.h"
 #include "tests/devices/shim/trace.h"
-
-static struct ib_uverbs_attr *find(struct ib_uverbs_ioctl_hdr *call, uint16_t id)
-{
-	for (int i = 0; i < call->num_attrs; i++) {
-		if (call->attrs[i].attr_id == id)
-			return &call->attrs[i];
-	}
-	return NULL;
-}
-
-/* Input of up to eight bytes is in the attribute itself. */
-static const void *input(const struct ib_uverbs_attr *attr)
-{
-	if (!attr)
-		return NULL;
-	return attr->len <= sizeof(attr->data) ? (const void *)&attr->data
-					       : (const void *)(uintptr_t)attr->data;
-}
-
-static uint64_t number(struct ib_uverbs_ioctl_hdr *call, uint16_t id)
-{
-	const struct ib_uverbs_attr *attr = find(call, id);
-	uint64_t value = 0;
-
-	if (attr)
-		memcpy(&value, input(attr),
-		       attr->len && attr->len < sizeof(value) ? attr->len : sizeof(value));
-	return value;
-}
-
-static void output(struct ib_uverbs_ioctl_hdr *call, uint16_t id, const void *bytes, size_t length)
-{
-	struct ib_uverbs_attr *attr = find(call, id);
-
-	if (!attr)
-		return;
-	memcpy((void *)(uintptr_t)attr->data, bytes, length < attr->len ? length : attr->len);
-	attr->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
-}
-
-static void output_handle(struct ib_uverbs_ioctl_hdr *call, uint16_t id, uint32_t handle)
-{
-	struct ib_uverbs_attr *attr = find(call, id);
-
-	if (attr)
-		attr->data = handle;
-}
 
 static void driver_part(struct ib_uverbs_ioctl_hdr *call, struct command *ret)
 {
@@ -89,7 +44,7 @@ static int invoke_write(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 
 static int get_context(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 {
-	const uint32_t vectors = 4;
+	const uint32_t vectors = COMP_VECTORS;
 	const uint64_t support = IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS;
 	int r = fault_of("GET_CONTEXT");
 
@@ -187,7 +142,10 @@ static int create_qp(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 	uint32_t flags = number(call, UVERBS_ATTR_CREATE_QP_FLAGS);
 	struct ib_uverbs_ex_create_qp q = {
 		.user_handle = number(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE),
-		.pd_handle = number(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE),
+		/* An XRC receive QP has a domain in its place, as in a struct command. */
+		.pd_handle = number(call, find(call, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE)
+						  ? UVERBS_ATTR_CREATE_QP_XRCD_HANDLE
+						  : UVERBS_ATTR_CREATE_QP_PD_HANDLE),
 		.send_cq_handle = number(call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE),
 		.recv_cq_handle = number(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE),
 		.srq_handle = srq ? srq->data : 0,
@@ -254,6 +212,8 @@ static int create_srq(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 		.max_sge = number(call, UVERBS_ATTR_CREATE_SRQ_MAX_SGE),
 		.srq_limit = number(call, UVERBS_ATTR_CREATE_SRQ_LIMIT),
 		.srq_type = number(call, UVERBS_ATTR_CREATE_SRQ_TYPE),
+		.xrcd_handle = number(call, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE),
+		.cq_handle = number(call, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE),
 	};
 	struct object *srq;
 	int r = fault_of("CREATE_SRQ");
@@ -281,6 +241,56 @@ static int destroy(struct ib_uverbs_ioctl_hdr *call, enum object_type type, uint
 	return r;
 }
 
+static int alloc_dm(struct ib_uverbs_ioctl_hdr *call)
+{
+	struct object *dm;
+	int r = fault_of("ALLOC_DM");
+
+	if (!r)
+		r = dm_alloc(number(call, UVERBS_ATTR_ALLOC_DM_LENGTH),
+			     number(call, UVERBS_ATTR_ALLOC_DM_ALIGNMENT), call, &dm);
+	if (!r)
+		output_handle(call, UVERBS_ATTR_ALLOC_DM_HANDLE, dm->handle);
+	return r;
+}
+
+static int reg_dm_mr(struct ib_uverbs_ioctl_hdr *call)
+{
+	struct object *mr;
+	int r = fault_of("REG_DM_MR");
+
+	if (!r)
+		r = dm_reg_mr(object_find(OBJECT_DM, number(call, UVERBS_ATTR_REG_DM_MR_DM_HANDLE)),
+			      object_find(OBJECT_PD, number(call, UVERBS_ATTR_REG_DM_MR_PD_HANDLE)),
+			      number(call, UVERBS_ATTR_REG_DM_MR_OFFSET),
+			      number(call, UVERBS_ATTR_REG_DM_MR_LENGTH),
+			      number(call, UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS), &mr);
+	if (r)
+		return r;
+	output_handle(call, UVERBS_ATTR_REG_DM_MR_HANDLE, mr->handle);
+	output(call, UVERBS_ATTR_REG_DM_MR_RESP_LKEY, &mr->number, sizeof(mr->number));
+	output(call, UVERBS_ATTR_REG_DM_MR_RESP_RKEY, &mr->rkey, sizeof(mr->rkey));
+	return 0;
+}
+
+static int advise_mr(struct ib_uverbs_ioctl_hdr *call)
+{
+	const struct ib_uverbs_attr *list = find(call, UVERBS_ATTR_ADVISE_MR_SGE_LIST);
+	struct object *pd = object_find(OBJECT_PD, number(call, UVERBS_ATTR_ADVISE_MR_PD_HANDLE));
+
+	if (!pd || !list)
+		return EINVAL;
+	trace_line("ADVISE_MR %s advice=%llu flags=0x%llx ranges=%u",
+		   object_name(OBJECT_PD, pd->handle),
+		   (unsigned long long)number(call, UVERBS_ATTR_ADVISE_MR_ADVICE),
+		   (unsigned long long)number(call, UVERBS_ATTR_ADVISE_MR_FLAGS),
+		   (unsigned)(list->len / sizeof(struct ib_uverbs_sge)));
+	return model_advise_mr(pd, number(call, UVERBS_ATTR_ADVISE_MR_ADVICE),
+			       number(call, UVERBS_ATTR_ADVISE_MR_FLAGS),
+			       (const void *)(uintptr_t)list->data,
+			       list->len / sizeof(struct ib_uverbs_sge));
+}
+
 #define METHOD(object, method) ((uint32_t)(object) << 16 | (method))
 
 static int destroy_method(struct ib_uverbs_ioctl_hdr *call)
@@ -302,6 +312,8 @@ static int destroy_method(struct ib_uverbs_ioctl_hdr *call)
 		return destroy(call, OBJECT_TABLE, UVERBS_ATTR_DESTROY_RWQ_IND_TBL_HANDLE, 0);
 	case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY):
 		return destroy(call, OBJECT_MR, UVERBS_ATTR_DESTROY_MR_HANDLE, 0);
+	case METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE):
+		return destroy(call, OBJECT_DM, UVERBS_ATTR_FREE_DM_HANDLE, 0);
 	case METHOD(UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY):
 		return destroy(call, OBJECT_MW, UVERBS_ATTR_DESTROY_MW_HANDLE, 0);
 	case METHOD(UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY):
@@ -339,6 +351,12 @@ int native_run(struct ib_uverbs_ioctl_hdr *call)
 		return create_wq(call, &c);
 	case METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE):
 		return create_srq(call, &c);
+	case METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC):
+		return alloc_dm(call);
+	case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_DM_MR_REG):
+		return reg_dm_mr(call);
+	case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR):
+		return advise_mr(call);
 	}
 	r = destroy_method(call);
 	if (r == EPROTONOSUPPORT && device->method)

@@ -16,10 +16,10 @@ static struct {
 pthread_mutex_t device_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static const char *const type_names[] = {
-	[OBJECT_PD] = "pd",	      [OBJECT_MR] = "mr", [OBJECT_MW] = "mw",
-	[OBJECT_CQ] = "cq",	      [OBJECT_QP] = "qp", [OBJECT_SRQ] = "srq",
-	[OBJECT_AH] = "ah",	      [OBJECT_WQ] = "wq", [OBJECT_TABLE] = "table",
-	[OBJECT_PRIVATE] = "private",
+	[OBJECT_PD] = "pd", [OBJECT_MR] = "mr",	    [OBJECT_MW] = "mw",
+	[OBJECT_CQ] = "cq", [OBJECT_QP] = "qp",	    [OBJECT_SRQ] = "srq",
+	[OBJECT_AH] = "ah", [OBJECT_WQ] = "wq",	    [OBJECT_TABLE] = "table",
+	[OBJECT_DM] = "dm", [OBJECT_XRCD] = "xrcd", [OBJECT_PRIVATE] = "private",
 };
 
 /* Numbers a device might give, the same in every run. */
@@ -93,7 +93,8 @@ static bool uses(const struct object *user, const struct object *object)
 			return true;
 	}
 	return user->pd == object || user->send_cq == object || user->recv_cq == object ||
-	       user->srq == object || user->table == object;
+	       user->srq == object || user->table == object || user->xrcd == object ||
+	       user->dm == object;
 }
 
 bool object_in_use(const struct object *object)

@@ -21,7 +21,9 @@ enum object_type {
 	OBJECT_SRQ,
 	OBJECT_AH,
 	OBJECT_WQ,
-	OBJECT_TABLE,	/* of work queues */
+	OBJECT_TABLE, /* of work queues */
+	OBJECT_XRCD,
+	OBJECT_DM,	/* memory of the device; rq.base is where it is mapped */
 	OBJECT_PRIVATE, /* what only this device has: mlx5's UARs */
 	OBJECT_TYPES,
 };
@@ -34,6 +36,7 @@ struct queue {
 	volatile uint32_t *record; /* what the process says in memory: doorbell records */
 	uint32_t consumed;	   /* entries, free-running */
 	uint32_t cursor;	   /* the device's own: where a linked ring goes on */
+	bool cyclic;		   /* an SRQ's: no list */
 };
 
 /* A CQ that the process has armed. */
@@ -49,8 +52,11 @@ struct object {
 	uint32_t number; /* QPN, CQN, SRQN, PDN, lkey */
 	uint32_t rkey;
 	uint64_t user_handle;
+	bool by_device; /* made by a command of the device's own */
+	uint64_t length; /* of device memory */
 
-	struct object *pd, *send_cq, *recv_cq, *srq, *table;
+	struct object *pd, *send_cq, *recv_cq, *srq, *table, *xrcd,
+		*dm;		 /* an XRC SRQ has recv_cq */
 	struct object **members; /* of a table; freed with it */
 	uint32_t member_count;
 	struct queue sq, rq; /* a QP's; an SRQ has rq */
@@ -59,6 +65,9 @@ struct object {
 	enum ibv_qp_state state;
 	bool was_init; /* since it was in RESET */
 	uint32_t qkey;
+
+	struct ibv_mr *ring_region; /* of the model; NULL: not needed so far */
+	struct ibv_mr *null_mr; /* a PD's, of the model */
 
 	struct ibv_ah_attr address; /* an AH's */
 
@@ -82,6 +91,7 @@ struct object {
 		struct ibv_cq *cq;
 		struct ibv_qp *qp;
 		struct ibv_srq *srq;
+		struct ibv_xrcd *xrcd;
 	} backend; /* the model's, in run mode */
 };
 

@@ -10,16 +10,18 @@ static void trace_create(const struct ib_uverbs_ex_create_qp *q, const struct ob
 {
 	bool table = q->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE;
 
-	trace_line("CREATE_QP type=%u %s scq=%s rcq=%s srq=%s swr=%u rwr=%u ssge=%u rsge=%u "
-		   "inline=%u sig_all=%u flags=0x%x%s%s -> %s",
-		   q->qp_type, object_name(OBJECT_PD, q->pd_handle),
-		   object_name(OBJECT_CQ, q->send_cq_handle),
-		   object_name(OBJECT_CQ, q->recv_cq_handle),
-		   q->is_srq ? object_name(OBJECT_SRQ, q->srq_handle) : "none", q->max_send_wr,
-		   q->max_recv_wr, q->max_send_sge, q->max_recv_sge, q->max_inline_data,
-		   q->sq_sig_all, q->create_flags, table ? " table=" : "",
-		   table ? object_name(OBJECT_TABLE, q->rwq_ind_tbl_handle) : "",
-		   object_name(OBJECT_QP, qp->handle));
+	trace_line(
+		"CREATE_QP type=%u %s scq=%s rcq=%s srq=%s swr=%u rwr=%u ssge=%u rsge=%u "
+		"inline=%u sig_all=%u flags=0x%x%s%s -> %s",
+		q->qp_type,
+		object_name(q->qp_type == IBV_QPT_XRC_RECV ? OBJECT_XRCD : OBJECT_PD, q->pd_handle),
+		object_name(OBJECT_CQ, q->send_cq_handle),
+		object_name(OBJECT_CQ, q->recv_cq_handle),
+		q->is_srq ? object_name(OBJECT_SRQ, q->srq_handle) : "none", q->max_send_wr,
+		q->max_recv_wr, q->max_send_sge, q->max_recv_sge, q->max_inline_data, q->sq_sig_all,
+		q->create_flags, table ? " table=" : "",
+		table ? object_name(OBJECT_TABLE, q->rwq_ind_tbl_handle) : "",
+		object_name(OBJECT_QP, qp->handle));
 }
 
 /* One that receives through a table has no CQ of its own. */
@@ -27,6 +29,10 @@ static bool is_whole(const struct ib_uverbs_ex_create_qp *q, const struct object
 {
 	if (q->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE)
 		return qp->pd && qp->table;
+	if (q->qp_type == IBV_QPT_XRC_RECV)
+		return qp->xrcd;
+	if (q->qp_type == IBV_QPT_XRC_SEND)
+		return qp->pd && qp->send_cq;
 	return qp->pd && qp->send_cq && qp->recv_cq && (qp->srq || !q->is_srq);
 }
 
@@ -40,6 +46,8 @@ int qp_create(struct ib_uverbs_ex_create_qp *q, struct command *c, struct object
 	qp->user_handle = q->user_handle;
 	qp->qp_type = q->qp_type;
 	qp->pd = object_find(OBJECT_PD, q->pd_handle);
+	if (q->qp_type == IBV_QPT_XRC_RECV)
+		qp->xrcd = object_find(OBJECT_XRCD, q->pd_handle);
 	qp->send_cq = object_find(OBJECT_CQ, q->send_cq_handle);
 	qp->recv_cq = object_find(OBJECT_CQ, q->recv_cq_handle);
 	qp->srq = q->is_srq ? object_find(OBJECT_SRQ, q->srq_handle) : NULL;
@@ -145,18 +153,10 @@ static struct ib_uverbs_modify_qp named(const struct ib_uverbs_modify_qp *q)
 	return n;
 }
 
-int handle_modify_qp(struct command *c)
+int qp_modify(struct object *qp, const struct ib_uverbs_modify_qp *q)
 {
-	const struct ib_uverbs_modify_qp *q = c->in;
-	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
-	struct ib_uverbs_modify_qp n = named(q);
-	int r;
+	int r = model_modify_qp(qp, q);
 
-	if (!qp)
-		return EINVAL;
-	trace_modify(device->loose_modify ? &n : q);
-	command_trace(REQUEST_MODIFY, c);
-	r = model_modify_qp(qp, q);
 	if (r || !(q->attr_mask & IBV_QP_STATE))
 		return r;
 	qp->state = q->qp_state;
@@ -164,6 +164,19 @@ int handle_modify_qp(struct command *c)
 	if (qp->state == IBV_QPS_RESET)
 		qp->sq.consumed = qp->rq.consumed = qp->rq.cursor = 0;
 	return 0;
+}
+
+int handle_modify_qp(struct command *c)
+{
+	const struct ib_uverbs_modify_qp *q = c->in;
+	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
+	struct ib_uverbs_modify_qp n = named(q);
+
+	if (!qp)
+		return EINVAL;
+	trace_modify(device->loose_modify ? &n : q);
+	command_trace(REQUEST_MODIFY, c);
+	return qp_modify(qp, q);
 }
 
 int handle_modify_qp_ex(struct command *c)

@@ -2,15 +2,14 @@
 /*
  * A kernel and a device, played to a process by LD_PRELOAD. The environment says which:
  *
- *   DEVICES_DEVICE   mlx5, mlx5-dynamic, mlx4, mlx4-ib, efa, vmw_pvrdma, mana; without it the shim
- * does nothing
- *   DEVICES_SYSFS    a folder, where each process gets a tree that announces the device; SYSFS_PATH
- * names it DEVICES_BACKEND  run mode: what UROCE is to the model's own uroce, e.g. on:lo
- *   DEVICES_TRACE    trace mode: the file to write
- *   DEVICES_STORES   unseen: registers are plain memory in trace mode, too, for counting
- * instructions DEVICES_FAULT    COMMAND:ERRNO[:N]: the N-th such command fails; MMAP is one
- *   DEVICES_WILD     a number: drivers answer with wrong bytes, which depend on it
- *   DEVICES_ABI      write: a kernel without the ioctl ABI
+ *   DEVICES_DEVICE   mlx5, mlx5-dynamic, mlx5-full, mlx4, mlx4-ib, efa, vmw_pvrdma, mana; without
+ * it the shim does nothing DEVICES_SYSFS    a folder, where each process gets a tree that announces
+ * the device; SYSFS_PATH names it DEVICES_BACKEND  run mode: what UROCE is to the model's own
+ * uroce, e.g. on:lo DEVICES_TRACE    trace mode: the file to write DEVICES_STORES   unseen:
+ * registers are plain memory in trace mode, too, for counting instructions DEVICES_FAULT
+ * COMMAND:ERRNO[:N]: the N-th such command fails; MMAP is one DEVICES_WILD     a number: drivers
+ * answer with wrong bytes, which depend on it DEVICES_ABI      write: a kernel without the ioctl
+ * ABI
  */
 #ifndef DEVICES_SHIM_H
 #define DEVICES_SHIM_H
@@ -41,6 +40,8 @@ int event_async_new(int *ret_fd);
 /* Whether this is the process's end of a channel; without the lock. */
 bool event_has(int fd);
 void event_close(int fd);
+/* A record for who reads the channel. */
+void event_write(int reader, const void *record, size_t length);
 void event_completion(struct object *cq);
 void event_async(struct object *object, int event);
 /* Whether the CQ's channel has an event that the process has not read. */

@@ -13,7 +13,8 @@
 #include <unistd.h>
 #include "tests/devices/model/model.h"
 
-#define PCI "devices/pci0000:00/0000:00:06.0"
+#define PCI_NAME "0000:00:06.0"
+#define PCI	 "devices/pci0000:00/" PCI_NAME
 
 static void make_folders(char *path)
 {
@@ -84,8 +85,6 @@ static void put_link(const char *name, const char *target)
 /* The function of the bus, where programs look for its name and its driver's. */
 static void put_pci(void)
 {
-	char target[64];
-
 	put(PCI "/modalias", device->modalias);
 	put_number(PCI "/vendor", "0x%04x", device->vendor_id);
 	put_number(PCI "/device", "0x%04x", device->part_id);
@@ -97,8 +96,20 @@ static void put_pci(void)
 	put("module/driver/version", "1.0");
 	put_link("bus/pci/drivers/fake/module", "../../../../module/driver");
 	put_link(PCI "/driver", "../../../bus/pci/drivers/fake");
-	snprintf(target, sizeof(target), "../../../%s", PCI);
-	put_link(in("device"), target);
+	put_link(in("device"), "../../../" PCI_NAME);
+}
+
+/* The class has a link to where the device is on the bus. */
+static void put_class(void)
+{
+	char path[PATH_MAX], target[128];
+
+	snprintf(path, sizeof(path), "%s/" PCI "/infiniband/%s/", getenv("SYSFS_PATH"),
+		 device->ibdev);
+	make_folders(path);
+	snprintf(path, sizeof(path), "class/infiniband/%s", device->ibdev);
+	snprintf(target, sizeof(target), "../../" PCI "/infiniband/%s", device->ibdev);
+	put_link(path, target);
 }
 
 static void put_gid(uint32_t index)
@@ -130,6 +141,7 @@ static void write_tree(void)
 
 	if (model_on())
 		model_open();
+	put_class();
 	put("class/infiniband_verbs/abi_version", "6");
 	put("class/infiniband_verbs/uverbs0/ibdev", device->ibdev);
 	put("class/infiniband_verbs/uverbs0/dev", "1:3"); /* that of /dev/null */

@@ -271,6 +271,8 @@ __attribute__((visibility("default"))) int lab_complete(const struct lab_complet
 	if (!cq || !qp)
 		return -1;
 	completion.srq = c->receive ? qp->srq : NULL;
+	if (c->srq)
+		completion.srq = object_find(OBJECT_SRQ, c->srq);
 	completion.id = device->traced_id(qp, c->receive, c->index);
 	completion.note = device->traced_note(c->sent_as);
 	device->complete(cq, &completion);

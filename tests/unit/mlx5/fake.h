@@ -84,6 +84,7 @@ static inline struct fake *fake_create(enum ibv_qp_type type)
 	f->qp.vqp.qp.qp_num = FAKE_QPN;
 	f->qp.vqp.qp.state = IBV_QPS_RTS;
 	fake_sq(f);
+	f->qp.sq.address_size = type == IBV_QPT_UD ? 48 : type == IBV_QPT_XRC_SEND ? 16 : 0;
 	fake_rq(&f->qp.rq, f->rq, f->record, 4);
 	fake_cq(f);
 	f->qp.send_cq = f->qp.recv_cq = &f->cq;

@@ -54,6 +54,30 @@ static void test_receive(void **state)
 	fake_free(f);
 }
 
+/* Of an XRC SRQ the entry says by which queue pair the message came. */
+static void test_xrc(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_xrcd domain = {};
+	struct ibv_wc wc;
+
+	fake_srq(f);
+	f->srq.vsrq.xrcd = &domain;
+	f->srq.wr_ids[3] = 77;
+	for (uint32_t n = 0; n < 2; n++) {
+		uint32_t words[16];
+
+		memcpy(words, recv_imm, sizeof(words));
+		words[14] = 0x4321 + n;
+		words[15] = 0x00030030;
+		cqe_write(f, n, words);
+		assert_int_equal(poll(f, &wc), 1);
+		assert_int_equal(wc.wr_id, 77);
+		assert_int_equal(wc.qp_num, 0x4321 + n);
+	}
+	fake_free(f);
+}
+
 static void test_extended(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -298,11 +322,17 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_receive),	   cmocka_unit_test(test_extended),
-		cmocka_unit_test(test_send_error), cmocka_unit_test(test_sent),
-		cmocka_unit_test(test_rounds),	   cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_clean),	   cmocka_unit_test(test_resize_waiting),
-		cmocka_unit_test(test_srq),	   cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_receive),
+		cmocka_unit_test(test_extended),
+		cmocka_unit_test(test_xrc),
+		cmocka_unit_test(test_send_error),
+		cmocka_unit_test(test_sent),
+		cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_arm),
+		cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_resize_waiting),
+		cmocka_unit_test(test_srq),
+		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_elsewhere),
 	};
 

@@ -151,6 +151,27 @@ static void test_ud(void **state)
 	fake_free(f);
 }
 
+/* A request that lacks its address, or its data, is not posted, and the batch says so. */
+static void test_setter_missing(void **state)
+{
+	for (int with_data = 0; with_data < 2; with_data++) {
+		struct fake *f = fake_create(IBV_QPT_XRC_SEND);
+		struct ibv_qp_ex *ex = &f->qp.vqp.qp_ex;
+
+		mlx5_wr_set_slots(&f->qp, IBV_QP_EX_WITH_SEND);
+		ibv_wr_start(ex);
+		ibv_wr_send(ex);
+		if (with_data)
+			ibv_wr_set_sge(ex, 0x9000, 0x7f0000002000, 64);
+		else
+			ibv_wr_set_xrc_srqn(ex, 0x55);
+		assert_int_equal(ibv_wr_complete(ex), EINVAL);
+		assert_int_equal(f->qp.sq.cur_post, 0);
+		ASSERT_WORDS(f->record + 1, 0);
+		fake_free(f);
+	}
+}
+
 /* Address and data in either order are the same request. */
 static void test_ud_extended(void **state)
 {
@@ -350,7 +371,7 @@ static void test_sizes(void **state)
 	f->ctx->info.max_rq_desc_sz = 512;
 	f->ctx->info.max_send_wqebb = 32768;
 	f->ctx->info.max_recv_wr = 32768;
-	assert_int_equal(mlx5_qp_size(f->ctx, &attr, &size), 0);
+	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), 0);
 	assert_int_equal(size.sq_bytes, 32768);
 	assert_int_equal(size.sq_blocks, 512);
 	assert_int_equal(size.sq_max_post, 128);
@@ -358,13 +379,13 @@ static void test_sizes(void **state)
 	assert_int_equal(size.rq_count, 64);
 	assert_int_equal(size.rq_max_sge, 4);
 	attr.cap.max_inline_data = UINT32_MAX;
-	assert_int_equal(mlx5_qp_size(f->ctx, &attr, &size), -EINVAL);
+	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), -EINVAL);
 	attr.cap.max_inline_data = 0;
 	attr.cap.max_send_sge = UINT32_MAX;
-	assert_int_equal(mlx5_qp_size(f->ctx, &attr, &size), -EINVAL);
+	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), -EINVAL);
 	attr.cap.max_send_sge = 1;
 	attr.cap.max_send_wr = UINT32_MAX;
-	assert_int_equal(mlx5_qp_size(f->ctx, &attr, &size), -EINVAL);
+	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), -EINVAL);
 	fake_free(f);
 }
 
@@ -407,12 +428,19 @@ static void test_plain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send),	    cmocka_unit_test(test_write_imm_inline),
-		cmocka_unit_test(test_atomic),	    cmocka_unit_test(test_ud),
-		cmocka_unit_test(test_ud_extended), cmocka_unit_test(test_bind_and_invalidate),
-		cmocka_unit_test(test_wrap),	    cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_full),	    cmocka_unit_test(test_recv),
-		cmocka_unit_test(test_srq_recv),    cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_send),
+		cmocka_unit_test(test_write_imm_inline),
+		cmocka_unit_test(test_atomic),
+		cmocka_unit_test(test_ud),
+		cmocka_unit_test(test_ud_extended),
+		cmocka_unit_test(test_setter_missing),
+		cmocka_unit_test(test_bind_and_invalidate),
+		cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_recv),
+		cmocka_unit_test(test_srq_recv),
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_plain),
 	};
 

@@ -53,7 +53,7 @@ static inline struct fake *fake_create(enum ibv_qp_type type, uint8_t fill)
 	f->qp.rq.max_sge = 2;
 	f->qp.sq = fake_queue(8, 9, fill);
 	f->qp.rq.queue = fake_queue(4, 7, fill);
-	rxe_doorbell_init(&f->qp);
+	kit_doorbell_init(&f->qp.doorbell, &f->qp.vqp.qp);
 	return f;
 }
 

@@ -251,7 +251,7 @@ static void test_doorbell(void **state)
 	struct fake *f = fake_create(IBV_QPT_RC, 0);
 	struct ibv_send_wr second = { .opcode = IBV_WR_SEND };
 	struct ibv_send_wr first = { .opcode = IBV_WR_SEND, .next = &second }, *bad_wr;
-	uint64_t response = (uintptr_t)&f->qp.doorbell_resp;
+	uint64_t response = (uintptr_t)&f->qp.doorbell.resp;
 	uint8_t bytes[32], size[4] = { sizeof(struct ibv_send_wr) };
 
 	assert_int_equal(post(f, &first, &bad_wr), 0);

@@ -85,6 +85,7 @@ static int setup(void **state)
 	for (int i = 0; i < PEERS; i++) {
 		fix.peer[i].slot = PEER_SLOT + i;
 		fix.peer[i].board = fix.board[i] = calloc(1, sizeof(*fix.board[i]));
+		fix.peer[i].front = &fix.board[i]->front;
 		LIST_INSERT_HEAD(&fix.shm.peers, &fix.peer[i], entry);
 		atomic_store(&fix.shm.by_slot[PEER_SLOT + i], &fix.peer[i]);
 	}

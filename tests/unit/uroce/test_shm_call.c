@@ -15,6 +15,7 @@
 enum {
 	WATCHES = 80,
 	ENDS = 3,
+	CROWD = 20,
 	BOTH_ROUNDS = 50,
 };
 #define SECOND 1000000000ull
@@ -35,7 +36,7 @@ struct end {
 	atomic_int gone;
 };
 
-static struct end end[ENDS];
+static struct end end[CROWD];
 
 /* --- the host of an end --- */
 
@@ -137,7 +138,7 @@ static void end_open(struct end *e)
 	assert_int_equal(uroce_shm_open(&e->host, &e->shm), 0);
 	watch(&e->host, uroce_shm_listener(e->shm), WATCH_LISTENER, NULL);
 	assert_int_equal(pthread_create(&e->thread, NULL, watching, e), 0);
-	while (!uroce_shm_board_lives(e->shm->board))
+	while (!uroce_shm_lives(&e->shm->board->front))
 		usleep(100);
 }
 
@@ -156,7 +157,7 @@ static void end_close(struct end *e)
 
 static int teardown(void **state)
 {
-	for (int i = 0; i < ENDS; i++)
+	for (int i = 0; i < CROWD; i++)
 		end_close(&end[i]);
 	return 0;
 }
@@ -336,6 +337,33 @@ static void test_stopped(void **state)
 		assert_int_equal(uroce_shm_peer(absent->shm, caller->host.slot, &peer), 0);
 		teardown(state);
 	}
+}
+
+/*
+ * Who asked for eight has as many called that are behind the last one, before anybody asks for
+ * them; who asked for fewer has none. Those count until they are asked for.
+ */
+static void test_ahead(void **state)
+{
+	struct shm_peer *peer;
+
+	for (int i = 0; i < CROWD; i++)
+		end_open(&end[i]);
+	for (int i = 1; i < 8; i++)
+		assert_int_equal(uroce_shm_peer(end[0].shm, end[i].host.slot, &peer), 0);
+	assert_int_equal(peers_of(&end[0]), 7);
+	assert_int_equal(uroce_shm_peer(end[0].shm, end[8].host.slot, &peer), 0);
+	assert_int_equal(end[0].shm->ahead, 8);
+	while (peers_of(&end[0]) < 16)
+		usleep(100);
+	for (int i = 9; i <= 16; i++)
+		assert_non_null(shm_peer_lookup(end[0].shm, end[i].host.slot));
+	assert_int_equal(uroce_shm_peer(end[0].shm, end[17].host.slot, &peer), 0);
+	assert_int_equal(end[0].shm->ahead, 9);
+	assert_int_equal(uroce_shm_peer(end[0].shm, end[9].host.slot, &peer), 0);
+	assert_int_equal(end[0].shm->ahead, 8);
+	assert_null(shm_peer_lookup(end[0].shm, end[19].host.slot));
+	teardown(state);
 }
 
 /* --- a process that the test plays --- */
@@ -543,7 +571,7 @@ int main(void)
 		cmocka_unit_test(test_refused),	     cmocka_unit_test(test_other_version),
 		cmocka_unit_test(test_further_slot), cmocka_unit_test(test_slots_of_one),
 		cmocka_unit_test(test_no_answer),    cmocka_unit_test(test_listener),
-		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_asked),	     cmocka_unit_test(test_ahead),
 	};
 
 	/* Away from other processes of this device, where the machine allows it. */

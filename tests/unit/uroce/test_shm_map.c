@@ -53,6 +53,7 @@ static int setup(void **state)
 	t.peer.shm = &t.shm;
 	t.peer.pid = getpid();
 	t.peer.board = t.board;
+	t.peer.front = &t.board->front;
 	t.peer.uses = &t.uses;
 	t.id = SHM_SEGMENTS + INDEX;
 	*entry() = (struct shm_segment){ .device = st.st_dev,

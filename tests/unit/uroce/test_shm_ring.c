@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -28,6 +30,7 @@ static struct {
 	uint64_t now, copy_ns;
 	uint32_t looks, past;
 	bool ring_gone;
+	int gone; /* peers that were dropped */
 } t;
 
 uint64_t __wrap_uroce_now(void);
@@ -87,8 +90,11 @@ static int setup(void **state)
 	t.host.events = &events;
 	t.shm.host = &t.host;
 	t.peer = (struct shm_peer){ .shm = &t.shm,
-				    .board = &t.board,
+				    .front = &t.board.front,
 				    .ring_bytes = SHM_RING_BYTES,
+				    .tx_bytes = SHM_RING_BYTES,
+				    .tx_room = SHM_RING_BYTES,
+				    .rx_bytes = SHM_RING_BYTES,
 				    .tx = &t.ring,
 				    .tx_data = t.data,
 				    .rx = &t.ring,
@@ -129,7 +135,7 @@ static void records_take(void)
 
 static uint32_t place(void)
 {
-	return shm_ring_place(&t.peer, t.peer.tx_head);
+	return shm_ring_place(t.peer.tx_bytes, t.peer.tx_head);
 }
 
 /* The highest place that so many records of @length reached when the consumer keeps up. */
@@ -413,7 +419,111 @@ static void test_ring_gone(void **state)
 	assert_int_equal(uroce_shm_record_copy(&t.peer, t.data, from, LARGE), -EFAULT);
 }
 
+/* --- the first rings --- */
+
+static void gone(struct path_host *host, struct uroce_path *path, const void *peer, uint16_t slot)
+{
+	t.gone++;
+}
+
+/* A lane of which only the first page is mapped, as both sides of it have it. */
+static int setup_first(void **state)
+{
+	static const struct path_events both = { .peer_bytes = taken, .peer_gone = gone };
+	size_t size = shm_lane_size(SHM_SPAN);
+	int fd;
+
+	memset(&t, 0, sizeof(t));
+	fd = memfd_create("lane", 0);
+	if (fd < 0 || ftruncate(fd, size))
+		return -1;
+	t.host.events = &both;
+	t.shm.host = &t.host;
+	uroce_lock(&t.host.progress_lock);
+	t.peer = (struct shm_peer){
+		.shm = &t.shm, .front = &t.board.front, .ring_bytes = SHM_SPAN, .tx_span = SHM_SPAN
+	};
+	t.peer.lane = mmap(NULL, SHM_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (t.peer.lane == MAP_FAILED)
+		return -1;
+	t.peer.lane->ring[1].seed = 7;
+	uroce_shm_rings_begin(&t.peer, 1, 1);
+	return 0;
+}
+
+static int teardown_first(void **state)
+{
+	if (t.peer.wide)
+		munmap(t.peer.wide, shm_lane_size(SHM_SPAN));
+	return munmap(t.peer.lane, SHM_PAGE);
+}
+
+static void test_first_suffices(void **state)
+{
+	for (int i = 0; i < 1000; i++) {
+		assert_true(record_send(SMALL));
+		records_take();
+	}
+	assert_null(t.peer.wide);
+}
+
+/* What the consumer has not read yet is in the first ring, and stays. */
+static void test_first_burst(void **state)
+{
+	for (int i = 0; i < 100; i++)
+		assert_true(record_send(SMALL));
+	assert_non_null(t.peer.wide);
+	assert_int_equal(t.peer.rx_bytes, SHM_FIRST);
+	records_take();
+	assert_int_equal(t.peer.rx_bytes, SHM_SPAN);
+	for (int i = 0; i < 1000; i++) {
+		assert_true(record_send(i % 2 ? SMALL : LARGE));
+		records_take();
+	}
+}
+
+/* Wherever the first one ends. */
+static void test_first_any(void **state)
+{
+	for (uint32_t before = 0; before < 3 * SHM_FIRST / SHM_LINE; before++) {
+		for (uint32_t unread = 0; unread <= SHM_FIRST / SHM_LINE; unread++) {
+			assert_int_equal(setup_first(state), 0);
+			for (uint32_t i = 0; i < before; i++) {
+				assert_true(record_send(SMALL));
+				records_take();
+			}
+			for (uint32_t i = 0; i < unread; i++)
+				assert_true(record_send(SMALL));
+			assert_true(record_send(LARGE));
+			assert_int_equal(t.peer.tx_bytes, SHM_SPAN);
+			records_take();
+			assert_int_equal(teardown_first(state), 0);
+		}
+	}
+	assert_int_equal(setup_first(state), 0);
+}
+
+/* Only once is there a wide ring to go to. */
+static void test_first_lie(void **state)
+{
+	struct shm_record *record;
+
+	assert_true(record_send(LARGE));
+	records_take();
+	record = shm_record_tx(&t.peer);
+	record->kind = SHM_MOVE;
+	shm_record_stamp(&t.peer, record);
+	assert_false(uroce_shm_poll_peer(&t.peer, 0));
+	assert_int_equal(t.gone, 1);
+	assert_true(uroce_shm_peer_dead(&t.peer));
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup_teardown(test_first_suffices, setup_first, teardown_first),
+	cmocka_unit_test_setup_teardown(test_first_burst, setup_first, teardown_first),
+	cmocka_unit_test_setup_teardown(test_first_any, setup_first, teardown_first),
+	cmocka_unit_test_setup_teardown(test_first_lie, setup_first, teardown_first),
 	cmocka_unit_test_setup_teardown(test_small_laps, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_large_no_laps, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_laps_again, setup, teardown),

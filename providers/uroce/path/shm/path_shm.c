@@ -198,7 +198,7 @@ static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payloa
 		to += slice[i].iov_len;
 	}
 	/* Afterwards: as it lives, it was the sender's memory. */
-	return uroce_shm_board_lives(ref->peer->board) ? 0 : -ESTALE;
+	return uroce_shm_lives(ref->peer->front) ? 0 : -ESTALE;
 }
 
 static bool reference_read(struct shm_reference *ref, const struct shm_peer *peer,
@@ -310,13 +310,30 @@ static bool bytes_taken(struct shm_peer *peer, const struct shm_record *record, 
 					record->ack);
 }
 
+static uint32_t rx_move(struct shm_peer *peer, uint32_t to_end)
+{
+	uint32_t next = shm_ring_move(peer, peer->rx_head);
+
+	if (peer->rx_bytes == peer->ring_bytes) {
+		uroce_shm_corrupt(peer, "that there is another ring, which there is not,");
+		return to_end;
+	}
+	if (uroce_shm_rx_widen(peer) < 0) {
+		uroce_shm_unreadable(peer, -ENOMEM);
+		return to_end;
+	}
+	return next - peer->rx_head;
+}
+
 /* Return: the bytes of the ring that were used up. */
 static uint32_t record_take(struct shm_peer *peer, const struct shm_record *record, uint64_t now)
 {
-	uint32_t to_end = shm_ring_to_end(peer, peer->rx_head), length = record->length;
+	uint32_t to_end = shm_ring_to_end(peer->rx_bytes, peer->rx_head), length = record->length;
 
 	if (unlikely(record->kind == SHM_SKIP))
 		return to_end;
+	if (unlikely(record->kind == SHM_MOVE))
+		return rx_move(peer, to_end);
 	if (unlikely(offsetof(struct shm_record, data) + (uint64_t)length > to_end)) {
 		uroce_shm_corrupt(peer, "a record longer than the ring");
 		return to_end;
@@ -412,7 +429,7 @@ static void use_end(atomic_uint *use)
 static int key_check(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need,
 		     uint64_t addr, uint32_t length, struct shm_place *ret_at)
 {
-	const struct shm_key *key = &peer->board->keys[rkey >> UROCE_KEY_VARIANT_BITS];
+	const struct shm_key *key = &uroce_shm_board(peer)->keys[rkey >> UROCE_KEY_VARIANT_BITS];
 	uint64_t iova, size;
 
 	/* Pairs with the owner taking the key back: either it sees this use, or we see the key
@@ -457,7 +474,9 @@ static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t
 
 static const struct shm_qp *board_qp(struct shm_peer *peer, uint32_t qpn)
 {
-	return &peer->board->qps[uroce_qpn_index(qpn)];
+	const struct shm_board *board = uroce_shm_board(peer);
+
+	return board ? &board->qps[uroce_qpn_index(qpn)] : NULL;
 }
 
 static bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
@@ -466,7 +485,7 @@ static bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, ui
 	struct shm_peer *peer = av->peer;
 	const struct shm_qp *qp = board_qp(peer, dest_qpn);
 
-	return !peer->dead && uroce_shm_board_lives(peer->board) &&
+	return qp && !peer->dead && uroce_shm_lives(peer->front) &&
 	       (atomic_load_explicit(&qp->access, memory_order_acquire) & SHM_QP_READY) &&
 	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
 }
@@ -503,10 +522,10 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av,
 	atomic_uint *use;
 	int r;
 
-	if (!peer->can_read || peer->dead || !rdma->length || !uroce_shm_board_lives(peer->board))
+	if (!peer->can_read || peer->dead || !rdma->length || !uroce_shm_lives(peer->front))
 		return -EOPNOTSUPP;
 	qp = board_qp(peer, rdma->dest_qpn);
-	if (!qp_admits(qp, rdma->own_qpn, need))
+	if (!qp || !qp_admits(qp, rdma->own_qpn, need))
 		return -EOPNOTSUPP;
 	r = key_begin(peer, rdma->rkey, atomic_load_explicit(&qp->pd, memory_order_relaxed), need,
 		      rdma->remote_addr, rdma->length, &use, &at);
@@ -520,7 +539,7 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av,
 		return r;
 	/* A page may be missing on one of the sides: the packets' way finds out whose. And what was
 	 * copied is done only if the peer still lives: then it was its memory. */
-	return !r && uroce_shm_board_lives(peer->board) ? 0 : -EOPNOTSUPP;
+	return !r && uroce_shm_lives(peer->front) ? 0 : -EOPNOTSUPP;
 }
 
 const struct uroce_path_ops uroce_shm_ops = {

@@ -51,8 +51,10 @@
 enum {
 	/* Programs of 32 and of 64 bits have their own each, and so the network's path between
 	 * them: addresses and iovecs are passed as they stand in memory. */
-	SHM_VERSION = 22 + (sizeof(void *) == 8),
+	SHM_VERSION = 26 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
+	SHM_PAGE = 4096,
+	SHM_FIRST = 1 << 10,	       /* bytes of the rings that all begin with */
 	SHM_RING_BYTES = 1 << 21,      /* of the first peers' rings; others have SHM_SPAN */
 	SHM_SEGMENT = PATH_PACKET_MAX, /* payload of one copied packet: what the MTU is to UDP */
 	SHM_REF_MIN = 16384,	       /* from here on a reference is cheaper than two copies */
@@ -77,6 +79,7 @@ enum shm_kind {
 	SHM_SKIP = 3,	 /* nothing: the ring continues at its beginning */
 	SHM_FORWARD = 4, /* struct path_origin, then a packet: UD, or a UDP datagram of another
 			    process's QP */
+	SHM_MOVE = 5,	 /* nothing: from here on the wide ring is used */
 };
 
 /* One record: starts on a cache line, so that a small message is one line to move. */
@@ -105,13 +108,24 @@ struct shm_uses {
 	alignas(SHM_LINE) atomic_uint maps; /* 1: it wants to hear when a segment goes */
 };
 
+/* The last word of the side that connected is written here, and said only to who waits for it. */
+struct shm_last {
+	alignas(SHM_LINE) atomic_uint word; /* SHM_DONE, with SHM_READS if it can read the other's
+					       memory */
+	atomic_uint waits;		    /* the other side: 1: say it */
+};
+#define SHM_DONE  1u
+#define SHM_READS 2u
+
 /* The memfd of a connection: ring[0] from the side that connected, ring[1] from the one that
  * accepted. */
 struct shm_lane {
 	struct shm_ring ring[2];
-	struct shm_uses uses[2];	  /* of the same sides */
-	alignas(SHM_LINE) uint8_t data[]; /* one ring's, then the other's: what is used first of all
-					     that lies together */
+	struct shm_uses uses[2]; /* of the same sides */
+	struct shm_last last;
+	/* All that a pair of processes needs which says little: one page. */
+	alignas(SHM_LINE) uint8_t first[2][SHM_FIRST];
+	alignas(SHM_PAGE) uint8_t data[]; /* of the wide rings, one's, then the other's */
 };
 
 static inline size_t shm_lane_size(uint32_t ring_bytes)
@@ -175,10 +189,8 @@ union shm_life {
 	uint8_t room[SHM_LINE]; /* the same in programs of 32 bits */
 };
 
-/* What a process shows to all its peers. */
-struct shm_board {
-	atomic_uint magic;
-	atomic_uint version;
+/* What a process shows to all its peers: first of all what they look at again and again. */
+struct shm_front {
 	atomic_uint udp_only; /* it wants no packets but forwarded ones: UROCE_PATH */
 	atomic_uint fences;   /* before it sleeps it fences for its peers too: see fence.h */
 	/* Not 0: ring the bell after committing a record, once for each value. */
@@ -187,10 +199,14 @@ struct shm_board {
 		uint8_t probe[SHM_LINE]; /* random; peers read it by process_vm_readv(), too:
 					    whether they can, and whose memory it is */
 	alignas(SHM_LINE) union shm_life life;
+	atomic_uint manager; /* 1: has a connection manager */
+};
+
+struct shm_board {
+	struct shm_front front;
 	struct shm_qp qps[1 << UROCE_QP_INDEX_BITS];
 	struct shm_key keys[SHM_KEYS];
 	struct shm_segment segments[SHM_SEGMENTS];
-	atomic_uint manager; /* 1: has a connection manager */
 	struct shm_service services[SHM_SERVICES];
 };
 
@@ -204,22 +220,26 @@ struct shm_peer {
 	bool can_read; /* this process may read the peer's memory */
 	bool fenced;   /* each of the two fences for the other before it sleeps */
 	atomic_bool dead;
-	atomic_bool ready;    /* the handshake is complete */
+	atomic_bool ready;    /* the handshake is complete, as far as that was looked at */
 	atomic_bool readable; /* the peer said it can read ours */
 	pid_t pid;
 	int conn;    /* connection; readable at EOF: the peer died */
 	int process; /* pidfd of the peer, readable when it has ended; -1: the kernel has none */
 	int bell;    /* its eventfd */
 	struct shm_lane *lane;
-	uint32_t ring_bytes;		 /* of each of its rings, a power of two */
-	const struct shm_board *board;	 /* the peer's, who alone can write there */
-	struct shm_uses *uses;		 /* ours, of its keys */
-	struct shm_uses *used;		 /* its, of our keys */
+	_Atomic(struct shm_lane *) wide; /* the same with all its data, when that was needed */
+	uint32_t ring_bytes;		 /* of each of its wide rings, a power of two */
+	const struct shm_front *front;	 /* the peer's, who alone can write there */
+	_Atomic(const struct shm_board *) board; /* all of that, when it was needed */
+	struct shm_uses *uses;			 /* ours, of its keys */
+	struct shm_uses *used;			 /* its, of our keys */
 	_Atomic(struct shm_maps *) maps; /* its segments, as far as they are mapped; or NULL */
 	/* producer side */
 	struct uroce_lock tx_lock;
 	struct shm_ring *tx;
 	uint8_t *tx_data;
+	uint32_t tx_bytes; /* of the ring it is, a power of two */
+	uint32_t tx_room;  /* for records: of a first ring a line is for the last one */
 	uint32_t tx_head;  /* free running */
 	uint32_t tx_tail;  /* last seen */
 	uint32_t tx_lap;   /* where this lap began */
@@ -231,10 +251,11 @@ struct shm_peer {
 	bool tx_far;	   /* the last one took long */
 	bool tx_past;	   /* they go past the caches, for the consumer's processor is far away */
 	uint64_t tx_stamp; /* of the next record */
-	uint32_t tx_slept; /* what was seen last of the peer's board->sleeping, and has been done */
+	uint32_t tx_slept; /* what was seen last of the peer's front->sleeping, and has been done */
 	/* consumer side, under progress_lock */
 	struct shm_ring *rx;
 	uint8_t *rx_data;
+	uint32_t rx_bytes;
 	uint32_t rx_head;  /* next to read, free running */
 	uint64_t rx_stamp; /* of that */
 };
@@ -254,6 +275,12 @@ struct shm_call {
 	unsigned int ended;   /* attempts */
 	int result;	      /* of the last one */
 	atomic_int refused;   /* pid, plus 1, of who refused this process; 0: nobody */
+	atomic_uint wish;     /* SHM_ASKED, SHM_AHEAD */
+};
+
+enum {
+	SHM_ASKED = 1, /* somebody wanted the peer */
+	SHM_AHEAD = 2, /* it was called before that */
 };
 
 struct uroce_shm {
@@ -268,6 +295,8 @@ struct uroce_shm {
 	struct shm_segments *segments; /* ours, when there was a first one */
 	pthread_mutex_t maps_lock;     /* peers' segments come and go */
 	int depth;		       /* of the PID namespace; 0: not known */
+	int looked_at;		       /* descriptor of a process, */
+	int look;		       /* and of what /proc says of that; -1: nothing */
 	uid_t uid;		       /* whose process this was when it began */
 	bool uid_many;		       /* there may be others of that number */
 	pthread_mutex_t lock;	       /* calls, gone */
@@ -276,6 +305,8 @@ struct uroce_shm {
 	_Atomic(struct shm_call *) calls[SHM_SLOTS]; /* made when first wanted */
 	struct shm_peer_list peers;		     /* changed under progress_lock */
 	atomic_uint peer_count;			     /* in that list */
+	atomic_uint asked;			     /* of calls: for how many */
+	atomic_uint ahead;	   /* which were called, and nobody has asked for them yet */
 	struct shm_peer_list gone; /* dead ones, kept for who still names them; under lock */
 	atomic_uint key_readers;   /* who looks into the lanes of peers without a lock */
 	/* [slot], further ones as well, as far as it is known whose they are */
@@ -343,6 +374,14 @@ void uroce_shm_guest(struct uroce_shm *shm, int conn);
 /* Claim a slot and start to listen. */
 int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm);
 void uroce_shm_close(struct uroce_shm *shm);
+/* All that the peer shows. NULL: it cannot be mapped. Threads: any. */
+const struct shm_board *uroce_shm_board_map(struct shm_peer *peer);
+static inline const struct shm_board *uroce_shm_board(struct shm_peer *peer)
+{
+	const struct shm_board *board = atomic_load_explicit(&peer->board, memory_order_acquire);
+
+	return likely(board) ? board : uroce_shm_board_map(peer);
+}
 /* A peer's connection is readable: the end of the handshake, or a death. */
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
 
@@ -365,7 +404,7 @@ void uroce_shm_life_end(struct uroce_shm *shm);
  * Whether the process whose board it is has neither ended nor started another program. If so, its
  * number was its own until now.
  */
-bool uroce_shm_board_lives(const struct shm_board *board);
+bool uroce_shm_lives(const struct shm_front *front);
 
 /* --- board.c: what this process shows to its peers --- */
 
@@ -459,6 +498,8 @@ bool uroce_shm_pending(struct uroce_shm *shm);
 bool uroce_shm_fences_for_peers(struct uroce_shm *shm);
 /* The peer wrote what no uroce writes: nothing more is read from it. Said once. */
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what);
+/* This process lacks what it takes to read more of it. */
+void uroce_shm_unreadable(struct shm_peer *peer, int r);
 
 /* Hand a UDP payload (BTH on, no ICRC) to the process that owns its QP. */
 int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,

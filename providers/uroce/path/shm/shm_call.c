@@ -16,6 +16,8 @@ enum {
 	PAUSE_MS = 1,	     /* before an attempt is repeated, twice as long each time, */
 	PAUSE_MAX_MS = 64,   /* up to this */
 	COMPLETE_PAUSES = 4, /* times as long as the look before */
+	AHEAD_MIN = 8,	     /* peers of a process that may want others, too */
+	AHEAD_MAX = 64,	     /* calls at a time that nobody waits for */
 };
 #define MS 1000000ull /* ns */
 #define NS 1000000000ull
@@ -99,6 +101,8 @@ void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r)
 	shm_fd_forget(&call->process);
 	shm_fd_forget(&call->guest);
 	call->by_guest = false;
+	if (r < 0)
+		shm_call_wish_end(shm, slot);
 	call->result = r;
 	call->ended++;
 	/* Hundreds may come while a thread waits for one. */
@@ -208,7 +212,6 @@ static int welcomed(struct shm_call *call, const struct hello *hello, int fds[HE
 static int call_complete(struct uroce_shm *shm, struct shm_call *call)
 {
 	struct shm_peer *peer = take_ptr(&call->peer);
-	struct hello hello;
 	int r;
 
 	peer->conn = take_fd(&call->conn);
@@ -219,8 +222,7 @@ static int call_complete(struct uroce_shm *shm, struct shm_call *call)
 		shm_peer_free(peer);
 		return r;
 	}
-	shm_hello_fill(shm, &hello, DONE, call->slot, peer->can_read);
-	shm_hello_send(peer->conn, &hello, NULL, 0); /* in vain only if it has died */
+	shm_peer_done(peer);
 	return 0;
 }
 
@@ -237,7 +239,7 @@ static int call_referred(struct uroce_shm *shm, const struct shm_call *call, uin
 		return -EPROTO;
 	if (!other)
 		return -ENOMEM;
-	if (!peer || !peer->ready) {
+	if (!peer || !shm_peer_ready(peer)) {
 		call_try(shm, other);
 		return -EREMOTE;
 	}
@@ -367,7 +369,7 @@ void uroce_shm_invite_all(struct uroce_shm *shm)
 	}
 }
 
-/* --- who waits --- */
+/* --- waiting --- */
 
 static void wait_until(struct uroce_shm *shm, uint64_t time)
 {
@@ -385,19 +387,92 @@ static void pause_for(struct uroce_shm *shm, unsigned int ms)
 		wait_until(shm, until);
 }
 
+/* --- who is called before anybody waits for him; under shm->lock --- */
+
+static void call_ask_for(struct uroce_shm *shm, struct shm_call *call)
+{
+	unsigned int old = atomic_fetch_or(&call->wish, SHM_ASKED);
+
+	if (old & SHM_ASKED)
+		return;
+	atomic_fetch_add(&shm->asked, 1);
+	if (old & SHM_AHEAD)
+		atomic_fetch_sub(&shm->ahead, 1);
+}
+
+static void call_was_ahead(struct uroce_shm *shm, struct shm_call *call)
+{
+	if (!(atomic_fetch_or(&call->wish, SHM_AHEAD) & SHM_ASKED))
+		atomic_fetch_add(&shm->ahead, 1);
+}
+
+void shm_call_wish_end(struct uroce_shm *shm, uint16_t slot)
+{
+	struct shm_call *call = shm->calls[slot];
+
+	if (call && atomic_exchange(&call->wish, 0) == SHM_AHEAD)
+		atomic_fetch_sub(&shm->ahead, 1);
+}
+
+static bool may_call_ahead(struct uroce_shm *shm, const struct shm_call *call)
+{
+	return call->conn < 0 && !atomic_load(&call->wish) &&
+	       !atomic_load_explicit(&call->refused, memory_order_relaxed) &&
+	       !path_host_has_slot(shm->host, call->slot) && !shm_peer_lookup(shm, call->slot);
+}
+
+/* How many: as many as this process has asked for, less those it has not asked for yet. */
+static unsigned int ahead_budget(const struct uroce_shm *shm)
+{
+	unsigned int asked = shm->asked, ahead = shm->ahead;
+	unsigned int most = min_of(asked, (unsigned int)AHEAD_MAX);
+
+	return asked < AHEAD_MIN || ahead >= most ? 0 : most - ahead;
+}
+
+/*
+ * Who has asked for several peers and asks for one more will want those behind it, as processes do
+ * that all talk to each other. They are called as well: whoever gets the processor has many to
+ * answer then, and not one. Slots are dense: the first one that cannot be called ends it.
+ */
+static void call_ahead(struct uroce_shm *shm, uint16_t slot)
+{
+	unsigned int budget = ahead_budget(shm);
+
+	for (unsigned int next = slot + 1; budget && next < UROCE_FIRST_SLOTS; next++) {
+		struct shm_call *call = shm_call_of(shm, next);
+
+		if (!call)
+			return;
+		if (!may_call_ahead(shm, call))
+			continue;
+		call_by(shm, call, shm_slot_connect(shm, next));
+		if (call->conn < 0)
+			return;
+		call_was_ahead(shm, call);
+		budget--;
+	}
+}
+
+/* --- who waits --- */
+
 /* Under shm->lock, which is free while it waits. */
 static int attempts_await(struct uroce_shm *shm, struct shm_call *call, struct shm_peer **ret_peer)
 {
 	uint64_t end = uroce_now() + shm->patience;
 	unsigned int ended = call->ended, pause = PAUSE_MS;
 	uint16_t slot = call->slot;
+	bool ahead = false;
 
 	while (uroce_now() < end) {
 		*ret_peer = shm_peer_lookup(shm, slot);
-		if (*ret_peer && (*ret_peer)->ready)
+		if (*ret_peer && shm_peer_await(*ret_peer))
 			return 0;
 		if (call->ended == ended)
 			call_try(shm, call);
+		if (call->ended == ended && !ahead)
+			call_ahead(shm, slot);
+		ahead = true;
 		if (call->ended == ended) {
 			wait_until(shm, min_of(end, uroce_now() + TICK_MS * MS));
 			continue;
@@ -427,9 +502,12 @@ static int call_await(struct uroce_shm *shm, uint16_t slot, struct shm_peer **re
 int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer)
 {
 	struct shm_peer *peer = shm_peer_lookup(shm, slot);
+	struct shm_call *call = shm_call_of(shm, slot);
 	int r;
 
-	if (peer && peer->ready) {
+	if (call)
+		call_ask_for(shm, call);
+	if (peer && shm_peer_ready(peer)) {
 		*ret_peer = peer;
 		return 0;
 	}
@@ -446,10 +524,10 @@ int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_p
 
 static bool all_ready(const struct uroce_shm *shm)
 {
-	const struct shm_peer *peer;
+	struct shm_peer *peer;
 
 	LIST_FOREACH(peer, &shm->peers, entry)
-		if (!peer->dead && !peer->ready)
+		if (!peer->dead && !shm_peer_ready(peer))
 			return false;
 	return true;
 }

@@ -11,28 +11,15 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 #include "providers/uroce/path/shm/shm_ptracer.h"
 
-static void guest_close(int conn, int r)
+enum {
+	GUESTS = 32, /* accepted one after the other */
+};
+
+static void guest_close(struct uroce_shm *shm, int conn, int r)
 {
-	if (r < 0)
-		log_debug("uroce: a local connection was refused: %s", strerror(-r));
+	shm->host->events->unwatch(shm->host, conn);
+	log_debug("uroce: a local connection was refused: %s", strerror(-r));
 	close(conn);
-}
-
-/* Another user's process knows by the kernel that it is one, and gets no word. */
-int uroce_shm_accept(struct uroce_shm *shm, int listener)
-{
-	int conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), r;
-
-	if (conn < 0)
-		return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM
-			       ? -errno
-			       : 0;
-	r = shm_peer_user(shm, conn);
-	if (!r)
-		r = shm->host->events->watch(shm->host, conn, WATCH_GUEST, NULL);
-	if (r < 0)
-		guest_close(conn, r);
-	return 0;
 }
 
 /* --- who connects --- */
@@ -54,7 +41,7 @@ static int slot_check(struct uroce_shm *shm, uint16_t slot, pid_t pid)
 {
 	const struct shm_peer *old = shm_peer_lookup(shm, slot);
 
-	if (!old || old->pid == pid || !uroce_shm_board_lives(old->board))
+	if (!old || old->pid == pid || !uroce_shm_lives(old->front))
 		return 0;
 	log_warn("uroce: process %d says that it has slot %u, which is that of process %d", pid,
 		 slot, old->pid);
@@ -166,8 +153,34 @@ void uroce_shm_guest(struct uroce_shm *shm, int conn)
 {
 	int r = guest_message(shm, conn);
 
-	if (r >= 0)
-		return;
-	shm->host->events->unwatch(shm->host, conn);
-	guest_close(conn, r);
+	if (r < 0)
+		guest_close(shm, conn, r);
+}
+
+/* Who is called has mostly said what he wants before he is accepted. */
+static int guest_come(struct uroce_shm *shm, int conn)
+{
+	int r = shm_peer_user(shm, conn);
+
+	/* Another user's process knows by the kernel that it is one, and gets no word. */
+	if (!r)
+		r = guest_message(shm, conn);
+	return r == -EAGAIN ? shm->host->events->watch(shm->host, conn, WATCH_GUEST, NULL) : r;
+}
+
+int uroce_shm_accept(struct uroce_shm *shm, int listener)
+{
+	for (int i = 0; i < GUESTS; i++) {
+		int conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), r;
+
+		if (conn < 0)
+			return errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+					       errno == ENOMEM
+				       ? -errno
+				       : 0;
+		r = guest_come(shm, conn);
+		if (r < 0)
+			guest_close(shm, conn, r);
+	}
+	return 0;
 }

@@ -26,7 +26,9 @@ int shm_hello_send(int conn, const struct hello *hello, const int *fds, int nfds
 		c->cmsg_len = CMSG_LEN(sizeof(int) * nfds);
 		memcpy(CMSG_DATA(c), fds, sizeof(int) * nfds);
 	}
-	return sendmsg(conn, &msg, MSG_NOSIGNAL) == sizeof(*hello) ? 0 : -errno;
+	if (sendmsg(conn, &msg, MSG_NOSIGNAL) == sizeof(*hello))
+		return 0;
+	return errno == EAGAIN ? -ENOBUFS : -errno; /* what is received later is another thing */
 }
 
 void shm_fds_close(int fds[HELLO_FDS])
@@ -106,6 +108,6 @@ void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello
 		.to = to,
 		.can_read = can_read,
 		.pid = getpid(),
-		.probe = (uintptr_t)shm->board->probe,
+		.probe = (uintptr_t)shm->board->front.probe,
 	};
 }

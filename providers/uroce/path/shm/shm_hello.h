@@ -7,8 +7,9 @@
 
 /*
  * The handshake. Of two processes the one with the lower slot connects to the other one's listener:
- * HELLO (with lane, board and bell), WELCOME back (board and bell), DONE. Each says whether it
- * could read the other's memory. The other one, if it is the first to want the peer, connects to
+ * HELLO (with lane, board and bell), WELCOME back (board and bell), and the last word, DONE, in the
+ * lane, or in a message if the other one waits for it. Each says whether it could read the other's
+ * memory. The other one, if it is the first to want the peer, connects to
  * the lower one's listener and says ASK; HELLO comes by the same connection, unless the lower one
  * has already called: then this one is closed when that attempt is over, however it went, and who
  * has no peer by then asks again.
@@ -78,14 +79,14 @@ int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid, int *r
 int shm_peer_user(const struct uroce_shm *shm, int conn);
 struct ucred;
 int shm_peer_credentials(int conn, struct ucred *ret);
-/* Whether the number may be that of several users. */
-bool shm_user_is_many(uid_t uid);
-/* How deep this process's PID namespace is, as far as /proc shows; 0: not known. */
-int shm_namespace_depth(void);
+/* What is asked about this process; then, what is kept open for questions about others. */
+int shm_trust_init(struct uroce_shm *shm);
+/* Async-signal-safe. */
+void shm_trust_end(struct uroce_shm *shm);
 
 /* --- shm_life.c --- */
 
-int shm_life_init(struct shm_board *board);
+int shm_life_init(struct shm_front *front);
 /* A descriptor of the process: of who is on the other side of @conn, where the kernel tells. -1: it
  * has no such descriptors; -EMFILE and the like. */
 int shm_process_open(int conn, pid_t pid);
@@ -128,6 +129,8 @@ int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pi
 /* @slot, a process that was admitted, asks by @guest, which is kept, to be called. *@process: a
  * descriptor of it, or -1. */
 void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest, pid_t pid, int *process);
+/* What is known of who wanted the process of @slot is of one that is gone. */
+void shm_call_wish_end(struct uroce_shm *shm, uint16_t slot);
 /* The attempt for @slot, if there is one, is over. Under shm->lock. */
 void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r);
 
@@ -137,6 +140,12 @@ struct shm_peer *shm_peer_new(struct uroce_shm *shm, uint16_t slot);
 void shm_peer_free(struct shm_peer *peer);
 /* A process that lives, and perhaps has not said its last word of the handshake; or NULL. */
 struct shm_peer *shm_peer_lookup(struct uroce_shm *shm, uint16_t slot);
+/* Whether its handshake is complete; its last word may lie in the lane. Threads: any. */
+bool shm_peer_ready(struct shm_peer *peer);
+/* The same by who waits for it, and will hear of it. Under shm->lock. */
+bool shm_peer_await(struct shm_peer *peer);
+/* The last word of this side. */
+void shm_peer_done(struct shm_peer *peer);
 /* The way to itself. Under shm->lock. */
 int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer);
 /* A lane of this side's making; its descriptor, for the other. */
@@ -147,9 +156,9 @@ int shm_peer_attach_board(struct shm_peer *peer, int fd);
 /* It is seen by progress from here on, in place of who had the slot before. Under shm->lock. */
 int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer);
 
-/* Memory that others can map, sealed against shrinking. @own: only this mapping of it can ever be
- * written to. Return: its descriptor. */
-int shm_shared_create(const char *name, size_t size, bool own, void **ret_map);
+/* Memory that others can map, sealed against shrinking, its first bytes @mapped here. @own: only
+ * this mapping of it can ever be written to. Return: its descriptor. */
+int shm_shared_create(const char *name, size_t size, size_t mapped, bool own, void **ret_map);
 
 /* --- shm_segment.c --- */
 

@@ -21,35 +21,35 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
-int shm_life_init(struct shm_board *board)
+int shm_life_init(struct shm_front *front)
 {
 	pthread_mutexattr_t attr;
 	int r;
 
-	if (getrandom(board->probe, sizeof(board->probe), 0) != sizeof(board->probe))
+	if (getrandom(front->probe, sizeof(front->probe), 0) != sizeof(front->probe))
 		return -errno;
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	r = pthread_mutex_init(&board->life.lock, &attr);
+	r = pthread_mutex_init(&front->life.lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 	return -r;
 }
 
 void uroce_shm_life_begin(struct uroce_shm *shm)
 {
-	pthread_mutex_lock(&shm->board->life.lock);
+	pthread_mutex_lock(&shm->board->front.life.lock);
 }
 
 void uroce_shm_life_end(struct uroce_shm *shm)
 {
-	pthread_mutex_unlock(&shm->board->life.lock);
+	pthread_mutex_unlock(&shm->board->front.life.lock);
 }
 
-bool uroce_shm_board_lives(const struct shm_board *board)
+bool uroce_shm_lives(const struct shm_front *front)
 {
 	uint32_t word =
-		atomic_load_explicit(&board->life.word[SHM_LIFE_WORD], memory_order_acquire);
+		atomic_load_explicit(&front->life.word[SHM_LIFE_WORD], memory_order_acquire);
 
 	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED);
 }
@@ -82,6 +82,6 @@ int shm_life_watch(struct shm_peer *peer, int conn, uint64_t probe)
 	if (fd < -1)
 		return fd;
 	peer->process = fd;
-	peer->can_read = shm_memory_readable(peer->pid, probe, peer->board->probe);
-	return uroce_shm_board_lives(peer->board) ? 0 : -ECONNRESET;
+	peer->can_read = shm_memory_readable(peer->pid, probe, peer->front->probe);
+	return uroce_shm_lives(peer->front) ? 0 : -ECONNRESET;
 }

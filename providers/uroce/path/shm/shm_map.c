@@ -53,8 +53,10 @@ static void map_drop(struct shm_map *map)
 
 static void sweep(struct shm_peer *peer, struct shm_maps *maps)
 {
+	const struct shm_board *board = uroce_shm_board(peer); /* a key of it was looked at */
+
 	for (int i = 0; i < SHM_SEGMENTS; i++) {
-		const struct shm_segment *entry = &peer->board->segments[i];
+		const struct shm_segment *entry = &board->segments[i];
 
 		if (atomic_load_explicit(&maps->map[i].id, memory_order_relaxed) !=
 		    atomic_load_explicit(&entry->id, memory_order_relaxed))
@@ -126,7 +128,7 @@ static int sysv_map(const struct shm_peer *peer, const struct shm_segment *entry
 /* Up to byte @end at least. -ESTALE: it is gone. */
 static int map_make(struct shm_peer *peer, struct shm_map *map, uint64_t id, uint64_t end)
 {
-	const struct shm_segment *entry = &peer->board->segments[id % SHM_SEGMENTS];
+	const struct shm_segment *entry = &uroce_shm_board(peer)->segments[id % SHM_SEGMENTS];
 	int r;
 
 	/* Pairs with segment_show() in shm_segment.c. */

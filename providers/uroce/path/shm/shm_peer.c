@@ -27,13 +27,10 @@ static size_t shared_size(int fd)
 	return fstat(fd, &st) || st.st_size < 0 ? 0 : st.st_size;
 }
 
-static void *map_shared(int fd, size_t size, int protection)
+static void *map_shared(int fd, size_t mapped, int protection)
 {
-	void *p;
+	void *p = mmap(NULL, mapped, protection, MAP_SHARED, fd, 0);
 
-	if (shared_size(fd) != size)
-		return NULL;
-	p = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
 	return p == MAP_FAILED ? NULL : p;
 }
 
@@ -51,7 +48,7 @@ static int seal(int fd, bool own)
 }
 
 /* So that a peer cannot turn our reads into SIGBUS. */
-int shm_shared_create(const char *name, size_t size, bool own, void **ret_map)
+int shm_shared_create(const char *name, size_t size, size_t mapped, bool own, void **ret_map)
 {
 	_cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *map;
@@ -59,23 +56,23 @@ int shm_shared_create(const char *name, size_t size, bool own, void **ret_map)
 
 	if (fd < 0 || ftruncate(fd, size))
 		return -errno;
-	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
+	map = map_shared(fd, mapped, PROT_READ | PROT_WRITE);
+	if (!map)
 		return -ENOMEM;
 	r = seal(fd, own);
 	if (r < 0) {
-		munmap(map, size);
+		munmap(map, mapped);
 		return r;
 	}
 	*ret_map = map;
 	return take_fd(&fd);
 }
 
-static void *shared_attach(int fd, size_t size, int protection)
+static bool is_sealed(int fd)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 
-	return seals >= 0 && (seals & F_SEAL_SHRINK) ? map_shared(fd, size, protection) : NULL;
+	return seals >= 0 && (seals & F_SEAL_SHRINK);
 }
 
 /* --- peers --- */
@@ -103,16 +100,28 @@ void shm_fd_forget(int *fd)
 		close(old);
 }
 
+/* Of the lane: its first page, but to oneself. */
+static size_t lane_mapped(const struct shm_peer *peer)
+{
+	return peer->self ? shm_lane_size(peer->ring_bytes) : SHM_PAGE;
+}
+
 /* What it shares with its process. */
 static void peer_let_go(struct shm_peer *peer)
 {
 	shm_maps_free(peer);
+	if (peer->wide && peer->wide != peer->lane)
+		munmap(peer->wide, shm_lane_size(peer->ring_bytes));
 	if (peer->lane)
-		munmap(peer->lane, shm_lane_size(peer->ring_bytes));
+		munmap(peer->lane, lane_mapped(peer));
+	peer->wide = NULL;
 	if (peer->board && !peer->self)
-		munmap((void *)peer->board, sizeof(*peer->board));
+		munmap((void *)peer->board, sizeof(struct shm_board));
+	if (peer->front && !peer->self)
+		munmap((void *)peer->front, SHM_PAGE);
 	peer->lane = NULL;
 	peer->board = NULL;
+	peer->front = NULL;
 	shm_fd_forget(&peer->conn);
 	if (!peer->self)
 		shm_fd_forget(&peer->bell);
@@ -137,19 +146,6 @@ static int lane_seed(struct shm_lane *lane)
 	return 0;
 }
 
-/* The rings to send and to receive by; the same one to oneself. */
-static void lane_sides(struct shm_peer *peer, int tx, int rx)
-{
-	peer->tx = &peer->lane->ring[tx];
-	peer->rx = &peer->lane->ring[rx];
-	peer->tx_data = peer->lane->data + (size_t)tx * peer->ring_bytes;
-	peer->rx_data = peer->lane->data + (size_t)rx * peer->ring_bytes;
-	peer->uses = &peer->lane->uses[tx];
-	peer->used = &peer->lane->uses[rx];
-	peer->tx_stamp = peer->tx->seed;
-	peer->rx_stamp = peer->rx->seed;
-}
-
 /* How much memory what is sent to a peer may take, by how many there are. */
 static uint32_t peer_span(const struct uroce_shm *shm)
 {
@@ -160,7 +156,7 @@ int shm_peer_lane(struct shm_peer *peer)
 {
 	uint32_t bytes = peer_span(peer->shm);
 	void *lane = NULL;
-	int fd = shm_shared_create("uroce-lane", shm_lane_size(bytes), false, &lane), r;
+	int fd = shm_shared_create("uroce-lane", shm_lane_size(bytes), SHM_PAGE, false, &lane), r;
 
 	if (fd < 0)
 		return fd;
@@ -171,31 +167,47 @@ int shm_peer_lane(struct shm_peer *peer)
 		close(fd);
 		return r;
 	}
-	lane_sides(peer, 0, 1);
+	uroce_shm_rings_begin(peer, 0, 1);
 	return fd;
 }
 
 int shm_peer_attach_lane(struct shm_peer *peer, int fd)
 {
-	/* Whoever made it chose the size, and nobody can change it. Of most peers it is the smaller
-	 * one. */
-	peer->ring_bytes = SHM_SPAN;
-	peer->lane = shared_attach(fd, shm_lane_size(peer->ring_bytes), PROT_READ | PROT_WRITE);
-	if (!peer->lane) {
+	/* Whoever made it chose the size, and nobody can change it. */
+	size_t size = is_sealed(fd) ? shared_size(fd) : 0;
+
+	if (size == shm_lane_size(SHM_SPAN))
+		peer->ring_bytes = SHM_SPAN;
+	else if (size == shm_lane_size(SHM_RING_BYTES))
 		peer->ring_bytes = SHM_RING_BYTES;
-		peer->lane =
-			shared_attach(fd, shm_lane_size(peer->ring_bytes), PROT_READ | PROT_WRITE);
-	}
-	if (!peer->lane)
+	else
 		return -EPROTO;
-	lane_sides(peer, 1, 0);
+	peer->lane = map_shared(fd, SHM_PAGE, PROT_READ | PROT_WRITE);
+	if (!peer->lane)
+		return -ENOMEM;
+	uroce_shm_rings_begin(peer, 1, 0);
 	return 0;
 }
 
 int shm_peer_attach_board(struct shm_peer *peer, int fd)
 {
-	peer->board = shared_attach(fd, sizeof(*peer->board), PROT_READ);
-	return peer->board ? 0 : -EPROTO;
+	if (!is_sealed(fd) || shared_size(fd) != sizeof(struct shm_board))
+		return -EPROTO;
+	peer->front = map_shared(fd, SHM_PAGE, PROT_READ);
+	return peer->front ? 0 : -ENOMEM;
+}
+
+const struct shm_board *uroce_shm_board_map(struct shm_peer *peer)
+{
+	const struct shm_board *none = NULL;
+	void *board = mremap((void *)peer->front, 0, sizeof(struct shm_board), MREMAP_MAYMOVE);
+
+	if (board == MAP_FAILED)
+		return NULL;
+	if (atomic_compare_exchange_strong(&peer->board, &none, board))
+		return board;
+	munmap(board, sizeof(struct shm_board));
+	return none;
 }
 
 struct shm_peer *shm_peer_lookup(struct uroce_shm *shm, uint16_t slot)
@@ -236,9 +248,8 @@ int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 
 	if (r < 0)
 		return r;
-	peer->udp_only = shm->board->udp_only || peer->board->udp_only;
-	peer->tx_open = SHM_OPEN;
-	peer->fenced = shm->fences && peer->board->fences && !peer->udp_only && !peer->self;
+	peer->udp_only = shm->board->front.udp_only || peer->front->udp_only;
+	peer->fenced = shm->fences && peer->front->fences && !peer->udp_only && !peer->self;
 	uroce_lock(&shm->host->progress_lock);
 	old = shm_peer_lookup(shm, peer->slot);
 	if (old)
@@ -273,15 +284,75 @@ int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->ready = true;
 	peer->pid = getpid();
 	peer->lane = lane;
+	peer->front = &shm->board->front;
 	peer->board = shm->board;
 	peer->bell = shm->bell;
-	lane_sides(peer, 0, 0);
+	peer->wide = lane;
+	uroce_shm_rings_begin(peer, 0, 0);
+	uroce_shm_tx_widen(peer);
+	uroce_shm_rx_widen(peer);
 	peer->can_read =
-		shm_memory_readable(peer->pid, (uintptr_t)shm->board->probe, shm->board->probe);
+		shm_memory_readable(peer->pid, (uintptr_t)peer->front->probe, peer->front->probe);
 	peer->readable = peer->can_read;
 	shm_peer_publish(shm, peer); /* there is nothing to watch */
 	*ret_peer = peer;
 	return 0;
+}
+
+/* --- the last word --- */
+
+/* Of the lane of a peer that is in the table, and so mapped. @waits: it is to be said, too. */
+static unsigned int last_word(struct shm_peer *peer, bool waits)
+{
+	struct uroce_shm *shm = peer->shm;
+	unsigned int word = 0;
+
+	/* Pairs with uroce_board_wait(). */
+	atomic_fetch_add(&shm->key_readers, 1);
+	if (atomic_load(&shm->by_slot[peer->slot]) == peer) {
+		/* Pairs with shm_peer_done(): either that sees it, or the word is seen here. */
+		if (waits)
+			atomic_store(&peer->lane->last.waits, 1);
+		word = atomic_load(&peer->lane->last.word);
+	}
+	atomic_fetch_sub(&shm->key_readers, 1);
+	return word;
+}
+
+static bool peer_look(struct shm_peer *peer, bool waits)
+{
+	unsigned int word;
+
+	if (peer->ready)
+		return true;
+	word = last_word(peer, waits);
+	if (!(word & SHM_DONE))
+		return false;
+	peer->readable = word & SHM_READS;
+	peer->ready = true;
+	return true;
+}
+
+bool shm_peer_ready(struct shm_peer *peer)
+{
+	return peer_look(peer, false);
+}
+
+bool shm_peer_await(struct shm_peer *peer)
+{
+	return peer_look(peer, true);
+}
+
+void shm_peer_done(struct shm_peer *peer)
+{
+	unsigned int word = SHM_DONE | (peer->can_read ? SHM_READS : 0);
+	struct hello hello;
+
+	atomic_store(&peer->lane->last.word, word);
+	if (!atomic_load(&peer->lane->last.waits))
+		return;
+	shm_hello_fill(peer->shm, &hello, DONE, peer->slot, peer->can_read);
+	shm_hello_send(peer->conn, &hello, NULL, 0); /* in vain only if it has died */
 }
 
 /* --- the end --- */
@@ -321,6 +392,7 @@ static void peer_gone(struct shm_peer *peer)
 	host->events->peer_gone(host, &shm->path, peer, peer->slot);
 	uroce_unlock(&host->progress_lock);
 	uroce_board_wait(shm);
+	shm_call_wish_end(shm, peer->slot);
 	peer_let_go(peer);
 	/* Address vectors of AHs may still name it: the struct stays until close. */
 	pthread_mutex_lock(&shm->lock);
@@ -377,6 +449,7 @@ void uroce_shm_forked(struct uroce_shm *shm)
 	}
 	shm_segments_forked(shm);
 	shm_fd_forget(&shm->board_fd);
+	shm_trust_end(shm);
 	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
 		shm->listeners[i] = -1;
 	shm->bell = -1;
@@ -389,6 +462,16 @@ void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
 	assert_held(&host->progress_lock);
 	log_err("uroce: process %d wrote %s into shared memory: nothing more is read from it",
 		peer->pid, what);
+	peer_drop(peer);
+}
+
+void uroce_shm_unreadable(struct shm_peer *peer, int r)
+{
+	struct path_host *host = peer->shm->host;
+
+	assert_held(&host->progress_lock);
+	log_err("uroce: what process %d sends cannot be mapped: %s: nothing more is read from it",
+		peer->pid, strerror(-r));
 	peer_drop(peer);
 }
 
@@ -430,9 +513,7 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 	shm->host = host;
 	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
 		shm->listeners[i] = -1;
-	shm->bell = shm->board_fd = -1;
-	shm->uid = geteuid();
-	shm->uid_many = shm_user_is_many(shm->uid);
+	shm->bell = shm->board_fd = shm->look = shm->looked_at = -1;
 	shm->patience = PATIENCE;
 	shm->path = (struct uroce_path){ .ops = &uroce_shm_ops,
 					 .host = host,
@@ -440,16 +521,19 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 					 .lossless = true,
 					 .piggyback = true };
 	calls_init(shm);
-	r = shm->board_fd = shm_shared_create("uroce-board", sizeof(*shm->board), true, &board);
+	r = shm->board_fd = shm_shared_create("uroce-board", sizeof(*shm->board),
+					      sizeof(*shm->board), true, &board);
 	if (r < 0)
 		goto fail;
 	shm->board = board;
-	r = shm_life_init(board);
+	r = shm_life_init(&shm->board->front);
 	if (r < 0)
 		goto fail;
-	shm->depth = shm_namespace_depth();
+	r = shm_trust_init(shm);
+	if (r < 0)
+		goto fail;
 	shm->fences = uroce_fence_join();
-	shm->board->fences = shm->fences;
+	shm->board->front.fences = shm->fences;
 	shm->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = shm->bell < 0 ? -errno : shm_slot_claim(shm);
 	if (r < 0)
@@ -482,6 +566,7 @@ void uroce_shm_close(struct uroce_shm *shm)
 			close(shm->listeners[i]);
 	if (shm->bell >= 0)
 		close(shm->bell);
+	shm_trust_end(shm);
 	if (shm->board)
 		munmap(shm->board, sizeof(*shm->board));
 	if (shm->board_fd >= 0)

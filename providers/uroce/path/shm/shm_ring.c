@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What a producer does now and then: the end of a ring and of a lap, a bell, a look at the clock.
  */
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "providers/uroce/path/shm/shm_ring.h"
@@ -15,7 +16,7 @@ enum {
 
 static uint32_t ring_place(const struct shm_peer *peer)
 {
-	return shm_ring_place(peer, peer->tx_head);
+	return shm_ring_place(peer->tx_bytes, peer->tx_head);
 }
 
 static void record_skip(struct shm_peer *peer)
@@ -25,11 +26,101 @@ static void record_skip(struct shm_peer *peer)
 	peer->tx_known = max_of(peer->tx_known, ring_place(peer));
 	skip->kind = SHM_SKIP;
 	shm_record_stamp(peer, skip);
-	peer->tx_head += shm_ring_to_end(peer, peer->tx_head);
+	peer->tx_head += shm_ring_to_end(peer->tx_bytes, peer->tx_head);
 }
+
+/* --- the first rings, and the wide ones --- */
+
+static bool is_wide(const struct shm_peer *peer)
+{
+	return peer->tx_bytes == peer->ring_bytes;
+}
+
+void uroce_shm_rings_begin(struct shm_peer *peer, unsigned int tx, unsigned int rx)
+{
+	peer->tx = &peer->lane->ring[tx];
+	peer->rx = &peer->lane->ring[rx];
+	peer->tx_data = peer->lane->first[tx];
+	peer->rx_data = peer->lane->first[rx];
+	peer->tx_bytes = peer->rx_bytes = peer->tx_open = SHM_FIRST;
+	peer->tx_room = SHM_FIRST - SHM_LINE;
+	peer->uses = &peer->lane->uses[tx];
+	peer->used = &peer->lane->uses[rx];
+	peer->tx_stamp = peer->tx->seed;
+	peer->rx_stamp = peer->rx->seed;
+}
+
+/* Of a ring, by its place among the heads. The same memory once more: who uses the first page need
+ * not look where it is. */
+static uint8_t *wide_data(struct shm_peer *peer, const struct shm_ring *ring)
+{
+	struct shm_lane *wide = atomic_load(&peer->wide), *none = NULL;
+	size_t size = shm_lane_size(peer->ring_bytes);
+
+	if (!wide) {
+		wide = mremap(peer->lane, 0, size, MREMAP_MAYMOVE);
+		if (wide == MAP_FAILED)
+			return NULL;
+		if (!atomic_compare_exchange_strong(&peer->wide, &none, wide)) {
+			munmap(wide, size);
+			wide = none;
+		}
+	}
+	return wide->data + (ring - peer->lane->ring) * (size_t)peer->ring_bytes;
+}
+
+int uroce_shm_tx_widen(struct shm_peer *peer)
+{
+	uint8_t *data = wide_data(peer, peer->tx);
+
+	if (!data)
+		return -ENOMEM;
+	peer->tx_data = data;
+	peer->tx_bytes = peer->tx_room = peer->ring_bytes;
+	peer->tx_open = SHM_OPEN;
+	return 0;
+}
+
+int uroce_shm_rx_widen(struct shm_peer *peer)
+{
+	uint8_t *data = wide_data(peer, peer->rx);
+
+	if (!data)
+		return -ENOMEM;
+	peer->rx_data = data;
+	peer->rx_bytes = peer->ring_bytes;
+	return 0;
+}
+
+/* All of the wide ring is free, whatever of the first one has not been read: what is said of that
+ * is no longer looked at. */
+static struct shm_record *ring_move(struct shm_peer *peer)
+{
+	struct shm_record *last = shm_record_tx(peer);
+
+	if (uroce_shm_tx_widen(peer) < 0)
+		return NULL;
+	last->kind = SHM_MOVE;
+	shm_record_stamp(peer, last);
+	peer->tx_head = peer->tx_tail = peer->tx_lap = shm_ring_move(peer, peer->tx_head);
+	return shm_record_tx(peer);
+}
+
+/* As long as little is said that suffices. */
+static struct shm_record *first_wrap(struct shm_peer *peer, uint32_t bytes)
+{
+	if (!shm_ring_room(peer, shm_ring_to_end(peer->tx_bytes, peer->tx_head) + bytes))
+		return ring_move(peer);
+	record_skip(peer);
+	return shm_record_tx(peer);
+}
+
+/* --- */
 
 struct shm_record *uroce_shm_ring_full(struct shm_peer *peer)
 {
+	if (!is_wide(peer))
+		return ring_move(peer);
 	peer->tx_short = true;
 	return NULL;
 }
@@ -59,8 +150,10 @@ static bool ring_grow(struct shm_peer *peer)
 struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes)
 {
 	shm_ring_look(peer);
+	if (!is_wide(peer))
+		return first_wrap(peer, bytes);
 	if (!ring_grow(peer) || bytes > peer->tx_open - ring_place(peer)) {
-		if (!shm_ring_room(peer, shm_ring_to_end(peer, peer->tx_head) + bytes))
+		if (!shm_ring_room(peer, shm_ring_to_end(peer->tx_bytes, peer->tx_head) + bytes))
 			return uroce_shm_ring_full(peer);
 		record_skip(peer);
 	}
@@ -80,7 +173,7 @@ void uroce_shm_ring_bell(struct shm_peer *peer)
 {
 	uint64_t one = 1;
 
-	peer->tx_slept = atomic_load_explicit(&peer->board->sleeping, memory_order_relaxed);
+	peer->tx_slept = atomic_load_explicit(&peer->front->sleeping, memory_order_relaxed);
 	if (peer->tx_slept)
 		(void)!write(peer->bell, &one, sizeof(one));
 }

@@ -14,20 +14,20 @@ static inline uint32_t shm_record_lines(uint32_t length)
 }
 
 /* The place in a ring. */
-static inline uint32_t shm_ring_place(const struct shm_peer *peer, uint32_t position)
+static inline uint32_t shm_ring_place(uint32_t ring_bytes, uint32_t position)
 {
-	return position & (peer->ring_bytes - 1);
+	return position & (ring_bytes - 1);
 }
 
 /* The next record to write, and to read. */
 static inline struct shm_record *shm_record_tx(const struct shm_peer *peer)
 {
-	return (struct shm_record *)(peer->tx_data + shm_ring_place(peer, peer->tx_head));
+	return (struct shm_record *)(peer->tx_data + shm_ring_place(peer->tx_bytes, peer->tx_head));
 }
 
 static inline struct shm_record *shm_record_rx(const struct shm_peer *peer)
 {
-	return (struct shm_record *)(peer->rx_data + shm_ring_place(peer, peer->rx_head));
+	return (struct shm_record *)(peer->rx_data + shm_ring_place(peer->rx_bytes, peer->rx_head));
 }
 
 /* Up to where the consumer has read. A nonsense value is not taken. */
@@ -42,15 +42,21 @@ static inline void shm_ring_look(struct shm_peer *peer)
 
 static inline bool shm_ring_room(struct shm_peer *peer, uint32_t bytes)
 {
-	if (likely(peer->ring_bytes - (peer->tx_head - peer->tx_tail) >= bytes))
+	if (likely(peer->tx_room - (peer->tx_head - peer->tx_tail) >= bytes))
 		return true;
 	shm_ring_look(peer);
-	return peer->ring_bytes - (peer->tx_head - peer->tx_tail) >= bytes;
+	return peer->tx_room - (peer->tx_head - peer->tx_tail) >= bytes;
 }
 
-static inline uint32_t shm_ring_to_end(const struct shm_peer *peer, uint32_t position)
+static inline uint32_t shm_ring_to_end(uint32_t ring_bytes, uint32_t position)
 {
-	return peer->ring_bytes - shm_ring_place(peer, position);
+	return ring_bytes - shm_ring_place(ring_bytes, position);
+}
+
+/* Where the wide ring begins when the last record of the first one is at @position. */
+static inline uint32_t shm_ring_move(const struct shm_peer *peer, uint32_t position)
+{
+	return position + shm_ring_to_end(peer->ring_bytes, position);
 }
 
 /* Whether the next record to read is there. Pairs with shm_record_stamp(). */
@@ -67,9 +73,15 @@ static inline void shm_record_stamp(struct shm_peer *peer, struct shm_record *re
 
 /* --- shm_ring.c --- */
 
+/* The rings of a side to send and to receive by, as they are at first; and the wide ones. -ENOMEM:
+ * they cannot be mapped. */
+void uroce_shm_rings_begin(struct shm_peer *peer, unsigned int tx, unsigned int rx);
+int uroce_shm_tx_widen(struct shm_peer *peer);
+int uroce_shm_rx_widen(struct shm_peer *peer);
 /* No room up to tx_open: goes on at the ring's beginning, or uses more of it. NULL: no room. */
 struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes);
-/* No room before what the consumer has not read yet. Return: NULL. */
+/* No room before what the consumer has not read yet. Return: NULL, or the next record of a wide
+ * ring if this was the first one. */
 struct shm_record *uroce_shm_ring_full(struct shm_peer *peer);
 /* A lap is over: from its beginning again, if all was consumed. */
 void uroce_shm_lap_end(struct shm_peer *peer);
@@ -85,7 +97,7 @@ static inline struct shm_record *shm_record_begin(struct shm_peer *peer, uint32_
 
 	if (unlikely(peer->tx_head - peer->tx_lap >= SHM_LAP) && bytes <= SHM_LAP_RECORD)
 		uroce_shm_lap_end(peer);
-	if (unlikely(bytes > peer->tx_open - shm_ring_place(peer, peer->tx_head)))
+	if (unlikely(bytes > peer->tx_open - shm_ring_place(peer->tx_bytes, peer->tx_head)))
 		return uroce_shm_record_wrap(peer, bytes);
 	if (unlikely(!shm_ring_room(peer, bytes)))
 		return uroce_shm_ring_full(peer);
@@ -107,7 +119,7 @@ static inline void shm_record_commit(struct shm_peer *peer, struct shm_record *r
 	else
 		atomic_thread_fence(memory_order_seq_cst);
 	peer->tx_head += shm_record_lines(length) * SHM_LINE;
-	if (unlikely(atomic_load_explicit(&peer->board->sleeping, memory_order_relaxed) !=
+	if (unlikely(atomic_load_explicit(&peer->front->sleeping, memory_order_relaxed) !=
 		     peer->tx_slept))
 		uroce_shm_ring_bell(peer);
 }

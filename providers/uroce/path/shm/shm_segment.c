@@ -128,7 +128,7 @@ static int memory_map(size_t size, size_t alignment, void **ret_memory)
 
 	if (room == MAP_FAILED)
 		return -ENOMEM;
-	fd = shm_shared_create("uroce-memory", size, false, &memory);
+	fd = shm_shared_create("uroce-memory", size, size, false, &memory);
 	if (fd < 0)
 		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			      0);

@@ -3,6 +3,7 @@
  * Who may be a peer: a process of the same user in the same PID namespace. Who connects says
  * nothing that counts here; the kernel does.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ static bool same_user(const struct uroce_shm *shm, const struct ucred *cred)
 	return !shm->uid_many || (cred->pid > 0 && !kill(cred->pid, 0));
 }
 
-bool shm_user_is_many(uid_t uid)
+static bool user_is_many(uid_t uid)
 {
 	return uid == overflow_uid();
 }
@@ -64,24 +65,12 @@ int shm_peer_user(const struct uroce_shm *shm, int conn)
 
 /* --- the PID namespace --- */
 
-/*
- * In how many nested namespaces the process has a number, counted from the one that /proc shows. 0:
- * the kernel does not tell, being older than 5.5, or there is no /proc.
- */
-static int namespace_depth(int process)
+/* What the text of /proc/PID/fdinfo says in how many nested namespaces the process has a number. */
+static int depth_parse(char *text)
 {
-	char path[48], text[512], *line, *save;
-	_cleanup_close_ int fd = -1;
+	char *line = strstr(text, "\nNSpid:"), *save;
 	int depth = 0;
-	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", process);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
-	n = read(fd, text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
-	line = strstr(text, "\nNSpid:");
 	if (!line)
 		return 0;
 	line += strlen("\nNSpid:");
@@ -91,12 +80,64 @@ static int namespace_depth(int process)
 	return depth;
 }
 
-int shm_namespace_depth(void)
+/* Of the process whose descriptor is at shm->looked_at. */
+static int depth_look(const struct uroce_shm *shm)
 {
-	_cleanup_close_ int self = shm_process_open(-1, getpid());
-	int depth = self < 0 ? 0 : namespace_depth(self);
+	char text[512];
+	ssize_t n = pread(shm->look, text, sizeof(text) - 1, 0);
 
-	return max_of(depth, 0);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return depth_parse(text);
+}
+
+/*
+ * Counted from the namespace that /proc shows. 0: the kernel does not tell, being older than 5.5,
+ * or there is no /proc. To open a file of /proc takes longer than all else that is asked about a
+ * peer; so one stays open, of a descriptor that is each process's in turn.
+ */
+static int namespace_depth(const struct uroce_shm *shm, int process)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int r;
+
+	if (shm->look < 0)
+		return 0;
+	pthread_mutex_lock(&lock);
+	while ((r = dup3(process, shm->looked_at, O_CLOEXEC)) < 0 && errno == EBUSY)
+		;
+	r = r < 0 ? -errno : depth_look(shm);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+static bool is_lack(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
+int shm_trust_init(struct uroce_shm *shm)
+{
+	char path[48];
+
+	shm->uid = geteuid();
+	shm->uid_many = user_is_many(shm->uid);
+	shm->looked_at = shm_process_open(-1, getpid());
+	if (shm->looked_at < 0)
+		return shm->looked_at == -1 ? 0 : shm->looked_at;
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", shm->looked_at);
+	shm->look = open(path, O_RDONLY | O_CLOEXEC);
+	if (shm->look < 0)
+		return is_lack(errno) ? -errno : 0;
+	shm->depth = max_of(depth_look(shm), 0);
+	return 0;
+}
+
+void shm_trust_end(struct uroce_shm *shm)
+{
+	shm_fd_forget(&shm->look);
+	shm_fd_forget(&shm->looked_at);
 }
 
 /* A process that has a number here is in this namespace or in one below, which is as deep as it is.
@@ -113,7 +154,7 @@ static int namespace_admit(const struct uroce_shm *shm, int conn, pid_t pid, int
 	process = shm_process_open(conn, pid);
 	if (process < -1)
 		return process;
-	depth = process < 0 ? 0 : namespace_depth(process);
+	depth = process < 0 ? 0 : namespace_depth(shm, process);
 	if (depth < 0)
 		return depth;
 	if (depth && shm->depth && depth != shm->depth)

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Between a socket and a file or a pipe: sendfile() and splice(). */
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "librdmacm/preload/preload.h"
+
+#define FILE_PIECE 65536 /* bytes of a file that are copied at once */
+
+static __thread uint8_t piece[FILE_PIECE];
+
+/* ---- sendfile ---- */
+
+static ssize_t file_read(int file, void *bytes, size_t size, const off64_t *offset)
+{
+	return offset ? pread64(file, bytes, size, *offset) : real()->read(file, bytes, size);
+}
+
+/* What was read and not sent is read again the next time. */
+static int file_go_back(int file, off64_t count)
+{
+	return count && lseek64(file, -count, SEEK_CUR) < 0 ? -1 : 0;
+}
+
+static ssize_t file_send(int rs, int file, off64_t *offset, size_t size)
+{
+	size_t sent = 0;
+	ssize_t n, done;
+
+	while (sent < size) {
+		n = file_read(file, piece, min_of(size - sent, sizeof(piece)), offset);
+		if (n <= 0)
+			return sent ? (ssize_t)sent : n;
+		done = RS(rsend(rs, piece, n, 0));
+		if (offset)
+			*offset += max_of(done, (ssize_t)0);
+		else if (file_go_back(file, n - max_of(done, (ssize_t)0)) < 0)
+			return -1;
+		if (done < 0)
+			return sent ? (ssize_t)sent : -1;
+		sent += done;
+		if (done < n)
+			break;
+	}
+	return sent;
+}
+
+EXPORT ssize_t sendfile64(int fd, int file, off64_t *offset, size_t size)
+{
+	int rs = fd_use(fd);
+
+	return rs >= 0 ? file_send(rs, file, offset, size)
+		       : real()->sendfile64(fd, file, offset, size);
+}
+
+EXPORT ssize_t sendfile(int fd, int file, off_t *offset, size_t size)
+{
+	int rs = fd_use(fd);
+	off64_t wide = offset ? *offset : 0;
+	ssize_t n;
+
+	if (rs < 0)
+		return real()->sendfile(fd, file, offset, size);
+	n = file_send(rs, file, offset ? &wide : NULL, size);
+	if (offset)
+		*offset = wide;
+	return n;
+}
+
+/* ---- splice ---- */
+
+/* Bytes that the pipe takes at once and whole, when it says that it takes any; -1: it is none. */
+static int pipe_room(int pipe)
+{
+	int capacity = real()->fcntl(pipe, F_GETPIPE_SZ, NULL), filled = 0;
+
+	if (capacity < 0 || real()->ioctl(pipe, FIONREAD, &filled) < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	return filled ? PIPE_BUF : capacity;
+}
+
+static bool pipe_takes(int pipe, bool waits)
+{
+	struct pollfd p = { .fd = pipe, .events = POLLOUT };
+	int r = real()->poll(&p, 1, waits ? -1 : 0);
+
+	if (r == 0)
+		errno = EAGAIN;
+	return r > 0;
+}
+
+/*
+ * What the pipe took is taken from the socket afterwards. As with the kernel's sockets, whether the
+ * socket waits is said by its own flags alone.
+ */
+static ssize_t socket_to_pipe(int rs, int pipe, size_t size, bool waits)
+{
+	ssize_t n;
+	int room;
+
+	waits = waits && !(real()->fcntl(pipe, F_GETFL, NULL) & O_NONBLOCK);
+	if (pipe_room(pipe) < 0 || !pipe_takes(pipe, waits))
+		return -1;
+	room = pipe_room(pipe);
+	size = min_of(size, sizeof(piece));
+	size = min_of(size, (size_t)room);
+	n = RS(rrecv(rs, piece, size, MSG_PEEK));
+	if (n > 0)
+		n = real()->write(pipe, piece, n);
+	return n > 0 ? RS(rrecv(rs, piece, n, 0)) : n;
+}
+
+/* A copy of what is in the pipe is sent; what of it was sent is taken from the pipe afterwards. */
+static ssize_t pipe_to_socket(int pipe, int rs, size_t size, bool waits)
+{
+	int copy[2];
+	ssize_t n;
+
+	if (pipe_room(pipe) < 0 || pipe2(copy, O_CLOEXEC) < 0)
+		return -1;
+	n = tee(pipe, copy[1], min_of(size, sizeof(piece)), waits ? 0 : SPLICE_F_NONBLOCK);
+	if (n > 0)
+		n = real()->read(copy[0], piece, n);
+	if (n > 0)
+		n = RS(rsend(rs, piece, n, 0));
+	if (n > 0)
+		n = real()->read(pipe, piece, n);
+	real()->close(copy[0]);
+	real()->close(copy[1]);
+	return n;
+}
+
+EXPORT ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size,
+		      unsigned int flags)
+{
+	int rs_from = fd_use(from), rs_to = fd_use(to);
+
+	if (rs_from < 0 && rs_to < 0)
+		return real()->splice(from, from_offset, to, to_offset, size, flags);
+	if (from_offset || to_offset) {
+		errno = (rs_from >= 0 ? to_offset : from_offset) ? ESPIPE : EINVAL;
+		return -1;
+	}
+	if (!size)
+		return 0;
+	return rs_from >= 0 ? socket_to_pipe(rs_from, to, size, !(flags & SPLICE_F_NONBLOCK))
+			    : pipe_to_socket(from, rs_to, size, !(flags & SPLICE_F_NONBLOCK));
+}

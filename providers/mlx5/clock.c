@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The adapter's clock: a page of it that shows the counter, and a page of the kernel that says how
+ * to get from its counts to nanoseconds. Either may be missing.
+ */
+#include <string.h>
+
+#include "providers/mlx5/mlx5.h"
+
+enum {
+	MMAP_CMD_SHIFT = 8,
+	UPDATING = 1, /* of the kernel's sign */
+	READ_TRIES = 10,
+};
+
+static void page_map(struct mlx5_context *ctx, enum mlx5_ib_mmap_cmd command,
+		     struct kit_page *ret_page)
+{
+	uint64_t key = ((uint64_t)command << MMAP_CMD_SHIFT) * ctx->page_size;
+
+	if (kit_page_map(&ctx->vctx.context, key, ctx->page_size, PROT_READ, ret_page) < 0)
+		*ret_page = (struct kit_page){};
+}
+
+void mlx5_clock_open(struct mlx5_context *ctx)
+{
+	if (ctx->info.comp_mask & MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET &&
+	    ctx->info.hca_core_clock_offset % ctx->page_size <= ctx->page_size - sizeof(uint64_t))
+		page_map(ctx, MLX5_IB_MMAP_CORE_CLOCK, &ctx->clock);
+	if (ctx->info.clock_info_versions & 1u << MLX5_IB_CLOCK_INFO_V1)
+		page_map(ctx, MLX5_IB_MMAP_CLOCK_INFO, &ctx->clock_info);
+}
+
+/* Two halves, which do not change together. */
+static uint64_t cycles_read(const struct mlx5_context *ctx)
+{
+	const volatile __be32 *words = (void *)((char *)ctx->clock.base +
+						ctx->info.hca_core_clock_offset % ctx->page_size);
+	uint32_t high = be32toh(words[0]), low, again;
+
+	for (int i = 0;; i++) {
+		low = be32toh(words[1]);
+		again = be32toh(words[0]);
+		if (high == again || i)
+			return (uint64_t)again << 32 | low;
+		high = again;
+	}
+}
+
+int mlx5_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values)
+{
+	struct mlx5_context *ctx = to_mctx(ibctx);
+	uint64_t cycles;
+
+	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+		return -EINVAL;
+	if (!ctx->clock.base)
+		return -EOPNOTSUPP;
+	if (!values->comp_mask)
+		return 0;
+	cycles = cycles_read(ctx);
+	values->raw_clock = (struct timespec){ .tv_nsec = cycles };
+	return 0;
+}
+
+int mlx5_clock_info_read(const struct mlx5_context *ctx, struct mlx5dv_clock_info *ret_info)
+{
+	const struct mlx5_ib_clock_info *page = ctx->clock_info.base;
+	const volatile __u32 *sign;
+
+	if (!page)
+		return -EOPNOTSUPP;
+	sign = &page->sign;
+	for (int i = 0; i < READ_TRIES; i++) {
+		uint32_t before = *sign;
+
+		atomic_thread_fence(memory_order_acquire);
+		*ret_info = (struct mlx5dv_clock_info){
+			.nsec = page->nsec,
+			.last_cycles = page->cycles,
+			.frac = page->frac,
+			.mult = page->mult,
+			.shift = page->shift & 63,
+			.mask = page->mask,
+		};
+		/* What was read belongs together when the kernel did not write meanwhile. */
+		atomic_thread_fence(memory_order_acquire);
+		if (!(before & UPDATING) && *sign == before)
+			return 0;
+	}
+	return -EBUSY;
+}
+
+uint64_t mlx5_clock_info_period(const struct mlx5_context *ctx)
+{
+	const volatile struct mlx5_ib_clock_info *info = ctx->clock_info.base;
+
+	return info->overflow_period;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the firmware can: asked when somebody wants to know, and then remembered. */
+#include "providers/mlx5/direct/direct.h"
+
+enum {
+	ANSWER_SIZE = 0x1010,
+	CURRENT = 1, /* what is on, not what might be */
+};
+
+uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned int offset)
+{
+	static const uint16_t numbers[] = {
+		[MLX5_FW_CAPS_GENERAL] = 0,
+		[MLX5_FW_CAPS_CRYPTO] = 0x1a,
+		[MLX5_FW_CAPS_GENERAL_2] = 0x20,
+	};
+	uint32_t in[FW_HEAD / 4] = {};
+	uint32_t *answer;
+	uint32_t value;
+
+	pthread_mutex_lock(&ctx->uar_lock);
+	answer = ctx->fw_caps[group];
+	if (!answer) {
+		answer = calloc(1, ANSWER_SIZE);
+		fw_set(in, 0, MLX5_FW_QUERY_HCA_CAP << 16);
+		fw_set(in, 4, (uint32_t)numbers[group] << 1 | CURRENT);
+		/* What is not said is not there. */
+		if (answer && mlx5_fw_general(&ctx->vctx.context, "QUERY_HCA_CAP", in, sizeof(in),
+					      answer, ANSWER_SIZE) < 0)
+			memset(answer, 0, ANSWER_SIZE);
+		ctx->fw_caps[group] = answer;
+	}
+	value = answer ? fw_get(answer, offset) : 0;
+	pthread_mutex_unlock(&ctx->uar_lock);
+	return value;
+}

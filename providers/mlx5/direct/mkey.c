@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "providers/mlx5/direct/mkey.h"
+
+enum {
+	IN_SIZE = 0x110,
+	OUT_SIZE = 0x10,
+	ENTRIES_UNIT = 4,
+};
+
+/* The fields of the key, in CREATE_MKEY. */
+#define KEY_FREE	      (1u << 30)
+#define KEY_UMR		      (1u << 15)
+#define KEY_READ	      (1u << 10)
+#define KEY_LIST	      (2u << 8) /* its memory is that of a list of keys */
+#define KEY_ANY_QP	      (0xffffffu << 8)
+#define KEY_REMOTE_INVALIDATE (1u << 24)
+
+static int mkey_check(const struct mlx5dv_mkey_init_attr *attr)
+{
+	const struct ibv_context *ctx = attr->pd->context;
+	const uint32_t possible = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
+				  MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE;
+
+	if (!attr->create_flags || attr->create_flags & ~possible) {
+		verbs_err(ctx, "mlx5dv_create_mkey: create_flags 0x%x (0x%x are possible)",
+			  attr->create_flags, possible);
+		return -EOPNOTSUPP;
+	}
+	if (attr->max_entries > UINT16_MAX - ENTRIES_UNIT) {
+		verbs_err(ctx, "mlx5dv_create_mkey: max_entries %u", attr->max_entries);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+MLX5DV_EXPORT struct mlx5dv_mkey *mlx5dv_create_mkey(struct mlx5dv_mkey_init_attr *attr)
+{
+	uint32_t in[IN_SIZE / 4] = {}, out[OUT_SIZE / 4] = {};
+	struct mlx5_mkey *mkey;
+	int r;
+
+	if (!mlx5dv_context(attr->pd->context, __func__))
+		return NULL;
+	r = mkey_check(attr);
+	mkey = r < 0 ? NULL : calloc(1, sizeof(*mkey));
+	if (!mkey)
+		return mlx5dv_fail(r < 0 ? r : -ENOMEM);
+	mkey->entries = ROUND_UP(attr->max_entries, ENTRIES_UNIT);
+	fw_set(in, 0, MLX5_FW_CREATE_MKEY << 16);
+	fw_set(in, 0x10, KEY_FREE | KEY_UMR | KEY_READ | KEY_LIST);
+	fw_set(in, 0x14, KEY_ANY_QP);
+	fw_set(in, 0x1c, ((struct mlx5_pd *)verbs_pd_protection(attr->pd))->pdn);
+	if (attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE)
+		fw_set(in, 0x1c, KEY_REMOTE_INVALIDATE);
+	fw_set(in, 0x44, mkey->entries);
+	mkey->object =
+		mlx5_fw_create(attr->pd->context, __func__, in, sizeof(in), out, sizeof(out));
+	if (!mkey->object) {
+		free(mkey);
+		return NULL;
+	}
+	mkey->dv.lkey = mkey->dv.rkey = (fw_get(out, 8) & 0xffffff) << 8;
+	attr->max_entries = mkey->entries;
+	return &mkey->dv;
+}
+
+MLX5DV_EXPORT int mlx5dv_destroy_mkey(struct mlx5dv_mkey *dv)
+{
+	struct mlx5_mkey *mkey = to_mkey(dv);
+	int r = mlx5_fw_destroy(mkey->object);
+
+	if (!r)
+		free(mkey);
+	return mlx5dv_errno(r);
+}

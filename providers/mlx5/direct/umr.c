@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Requests that describe a key, and those that a program built.
+ * A key's request has the two segments of wqe_umr(), and then its list.
+ */
+#include "providers/mlx5/direct/mkey.h"
+#include "providers/mlx5/wqe.h"
+
+enum {
+	LIST_UNIT = 64,
+	REPEAT_OP = 0x400,
+	SETTERS_OF_MR = 2,
+};
+
+#define MASK_ACCESS                                        \
+	(MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE |  \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |  \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE | \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC)
+
+static inline struct mlx5_qp *dv_to_mqp(struct mlx5dv_qp_ex *dv)
+{
+	return (struct mlx5_qp *)((char *)dv - offsetof(struct mlx5_qp, dv));
+}
+
+/* ---- a key that is being described */
+
+static struct mlx5_umr *umr_current(struct mlx5_qp *qp, const char *what)
+{
+	struct mlx5_batch *batch = &qp->sq.batch;
+
+	if (batch->error || !batch->ctrl)
+		return NULL;
+	if (!qp->umr.mkey || !qp->umr.missing) {
+		mlx5_wr_fail(qp, EINVAL, what, "no key is being configured");
+		return NULL;
+	}
+	return &qp->umr;
+}
+
+static void umr_finish(struct mlx5_qp *qp)
+{
+	struct mlx5_umr *umr = &qp->umr;
+
+	qp->sq.batch.ds += (UMR_CTRL_SIZE + UMR_CONTEXT_SIZE + umr->list_bytes) / MLX_SEGMENT;
+	mlx5_wr_finish(qp);
+	qp->sq.fence = MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE;
+	qp->sq.batch.ctrl = NULL;
+	umr->mkey = NULL;
+}
+
+static void umr_set_done(struct mlx5_qp *qp)
+{
+	if (!--qp->umr.missing)
+		umr_finish(qp);
+}
+
+static void wr_mkey_configure(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *dv_mkey,
+			      uint8_t num_setters, struct mlx5dv_mkey_conf_attr *attr)
+{
+	struct mlx5_qp *qp = dv_to_mqp(dv);
+	struct mlx5_mkey *mkey = to_mkey(dv_mkey);
+	const struct wqe_umr umr = {
+		.flags = MLX5_WQE_UMR_CTRL_FLAG_INLINE,
+		.mask = MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY,
+		.qpn_mkey = (uint32_t)UMR_MKEY_ANY_QP << 8 | (mkey->dv.lkey & 0xff),
+	};
+	struct mlx5_batch *batch;
+	char *seg;
+
+	if (attr->conf_flags & ~MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR || attr->comp_mask ||
+	    !(qp->vqp.qp_ex.wr_flags & IBV_SEND_INLINE)) {
+		mlx5_wr_fail(qp, EOPNOTSUPP, "mlx5dv_wr_mkey_configure",
+			     "conf_flags, comp_mask, or no IBV_SEND_INLINE in wr_flags");
+		return;
+	}
+	batch = mlx5_wr_begin(qp, MLX5_OPCODE_UMR, 0, htobe32(mkey->dv.lkey),
+			      (uint32_t)MLX5DV_WC_UMR);
+	if (!batch)
+		return;
+	seg = batch->seg;
+	batch->seg = wqe_umr(&qp->sq, seg, &umr);
+	qp->umr = (struct mlx5_umr){
+		.mkey = dv_mkey,
+		.ctrl = (void *)seg,
+		.key = (void *)sq_wrap(&qp->sq, seg + UMR_CTRL_SIZE),
+		.missing = num_setters,
+	};
+	if (!num_setters)
+		umr_finish(qp);
+}
+
+static void wr_set_mkey_access_flags(struct mlx5dv_qp_ex *dv, uint32_t access)
+{
+	const uint32_t known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	struct mlx5_qp *qp = dv_to_mqp(dv);
+	struct mlx5_umr *umr = umr_current(qp, "mlx5dv_wr_set_mkey_access_flags");
+
+	if (!umr)
+		return;
+	if (umr->has_access || access & ~known) {
+		mlx5_wr_fail(qp, EINVAL, "mlx5dv_wr_set_mkey_access_flags",
+			     "access flags that are not known, or a second time");
+		return;
+	}
+	umr->has_access = true;
+	umr->ctrl->mkey_mask |= htobe64(MASK_ACCESS);
+	umr->key->access_flags = mlx5_access_code(access);
+	umr_set_done(qp);
+}
+
+/* Whether as many entries of 16 bytes are possible, beside those of a repeated block's head. */
+static bool layout_begin(struct mlx5_qp *qp, const char *what, uint32_t entries, uint32_t heads)
+{
+	struct mlx5_umr *umr = umr_current(qp, what);
+	uint32_t inlined = (qp->sq.max_inline + sizeof(struct mlx5_wqe_inl_data_seg)) / MLX_SEGMENT;
+
+	if (!umr)
+		return false;
+	if (umr->has_layout) {
+		mlx5_wr_fail(qp, EINVAL, what, "the key has a layout already");
+		return false;
+	}
+	if (entries + heads > inlined || entries > to_mkey(umr->mkey)->entries) {
+		mlx5_wr_fail(qp, ENOMEM, what, "more entries than the key or a request has");
+		return false;
+	}
+	return true;
+}
+
+/* The next 16 bytes of the list. */
+static void *layout_next(struct mlx5_qp *qp)
+{
+	char *seg = sq_wrap(&qp->sq, qp->sq.batch.seg);
+
+	qp->sq.batch.seg = seg + MLX_SEGMENT;
+	qp->umr.list_bytes += MLX_SEGMENT;
+	return seg;
+}
+
+static void layout_end(struct mlx5_qp *qp, uint64_t length)
+{
+	struct mlx5_umr *umr = &qp->umr;
+
+	while (umr->list_bytes % LIST_UNIT)
+		memset(layout_next(qp), 0, MLX_SEGMENT);
+	umr->has_layout = true;
+	umr->ctrl->klm_octowords = htobe16(umr->list_bytes / MLX_SEGMENT);
+	umr->ctrl->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN);
+	umr->key->len = htobe64(length);
+	to_mkey(umr->mkey)->length = length;
+	umr_set_done(qp);
+}
+
+static void wr_set_mkey_layout_list(struct mlx5dv_qp_ex *dv, uint16_t num_sges,
+				    const struct ibv_sge *sge)
+{
+	struct mlx5_qp *qp = dv_to_mqp(dv);
+	uint64_t length = 0;
+
+	if (!layout_begin(qp, "mlx5dv_wr_set_mkey_layout_list", num_sges, 0))
+		return;
+	for (uint16_t i = 0; i < num_sges; i++) {
+		wqe_data(layout_next(qp), sge[i].addr, sge[i].length, sge[i].lkey);
+		length += sge[i].length;
+	}
+	layout_end(qp, length);
+}
+
+static void wr_set_mkey_layout_interleaved(struct mlx5dv_qp_ex *dv, uint32_t repeat_count,
+					   uint16_t num_interleaved,
+					   const struct mlx5dv_mr_interleaved *data)
+{
+	struct mlx5_qp *qp = dv_to_mqp(dv);
+	struct mlx5_wqe_umr_repeat_block_seg *block;
+	uint64_t length = 0;
+
+	if (!layout_begin(qp, "mlx5dv_wr_set_mkey_layout_interleaved", num_interleaved, 1))
+		return;
+	block = layout_next(qp);
+	for (uint16_t i = 0; i < num_interleaved; i++) {
+		struct mlx5_wqe_umr_repeat_ent_seg *entry = layout_next(qp);
+
+		entry->stride = htobe16(data[i].bytes_count + data[i].bytes_skip);
+		entry->byte_count = htobe16(data[i].bytes_count);
+		entry->memkey = htobe32(data[i].lkey);
+		entry->va = htobe64(data[i].addr);
+		length += data[i].bytes_count;
+	}
+	block->byte_count = htobe32(length);
+	block->op = htobe32(REPEAT_OP);
+	block->repeat_count = htobe32(repeat_count);
+	block->reserved = 0;
+	block->num_ent = htobe16(num_interleaved);
+	layout_end(qp, length * repeat_count);
+}
+
+static void wr_mr_list(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *mkey, uint32_t access,
+		       uint16_t num_sges, struct ibv_sge *sge)
+{
+	struct mlx5dv_mkey_conf_attr attr = {};
+
+	wr_mkey_configure(dv, mkey, SETTERS_OF_MR, &attr);
+	wr_set_mkey_access_flags(dv, access);
+	wr_set_mkey_layout_list(dv, num_sges, sge);
+}
+
+static void wr_mr_interleaved(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *mkey, uint32_t access,
+			      uint32_t repeat_count, uint16_t num_interleaved,
+			      struct mlx5dv_mr_interleaved *data)
+{
+	struct mlx5dv_mkey_conf_attr attr = {};
+
+	wr_mkey_configure(dv, mkey, SETTERS_OF_MR, &attr);
+	wr_set_mkey_access_flags(dv, access);
+	wr_set_mkey_layout_interleaved(dv, repeat_count, num_interleaved, data);
+}
+
+/* ---- requests of the program's own making */
+
+static void wr_raw_wqe(struct mlx5dv_qp_ex *dv, const void *wqe)
+{
+	struct mlx5_qp *qp = dv_to_mqp(dv);
+	const struct mlx5_wqe_ctrl_seg *from = wqe;
+	unsigned int ds = be32toh(from->qpn_ds) & 0x3f;
+	struct mlx5_batch *batch;
+	uint32_t head;
+
+	if (!ds || ds * MLX_SEGMENT > qp->wqe_bytes) {
+		mlx5_wr_fail(qp, EINVAL, "mlx5dv_wr_raw_wqe",
+			     "a request of no segments, or of more than the ring's have");
+		return;
+	}
+	batch = mlx5_wr_begin(qp, MLX5_OPCODE_NOP, 0, 0, (uint32_t)MLX5DV_WC_RAW_WQE);
+	if (!batch)
+		return;
+	wqe_bytes(&qp->sq, (char *)batch->ctrl, wqe, ds * MLX_SEGMENT);
+	head = be32toh(batch->ctrl->opmod_idx_opcode) & 0xff0000ff;
+	batch->ctrl->opmod_idx_opcode = htobe32(head | (qp->sq.cur_post & 0xffff) << 8);
+	qp->sq.fence = 0;
+	mlx5_wr_finish_as_is(qp, ds);
+	batch->ctrl = NULL;
+}
+
+/* ---- all of them */
+
+int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, uint64_t ops)
+{
+	uint64_t known = MLX5DV_QP_EX_WITH_RAW_WQE;
+
+	if (attr->qp_type == IBV_QPT_RC)
+		known |= MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST |
+			 MLX5DV_QP_EX_WITH_MKEY_CONFIGURE;
+	if (comp_mask_ok(ops, known))
+		return 0;
+	verbs_err(&ctx->vctx.context,
+		  "mlx5dv_create_qp: send_ops_flags 0x%llx are not supported by this QP type "
+		  "(supported: 0x%llx)",
+		  (unsigned long long)(ops & ~known), (unsigned long long)known);
+	return -EOPNOTSUPP;
+}
+
+void mlx5_wr_set_dv_slots(struct mlx5_qp *qp, uint64_t ops)
+{
+	if (ops & MLX5DV_QP_EX_WITH_MR_INTERLEAVED)
+		qp->dv.wr_mr_interleaved = wr_mr_interleaved;
+	if (ops & MLX5DV_QP_EX_WITH_MR_LIST)
+		qp->dv.wr_mr_list = wr_mr_list;
+	if (ops & MLX5DV_QP_EX_WITH_RAW_WQE)
+		qp->dv.wr_raw_wqe = wr_raw_wqe;
+	if (!(ops & MLX5DV_QP_EX_WITH_MKEY_CONFIGURE))
+		return;
+	qp->dv.wr_mkey_configure = wr_mkey_configure;
+	qp->dv.wr_set_mkey_access_flags = wr_set_mkey_access_flags;
+	qp->dv.wr_set_mkey_layout_list = wr_set_mkey_layout_list;
+	qp->dv.wr_set_mkey_layout_interleaved = wr_set_mkey_layout_interleaved;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Thread domains, which have a register of their own, and parent domains. */
+#include "providers/mlx5/mlx5.h"
+
+int mlx5_alloc_td(struct ibv_td *ibtd, const struct ibv_td_init_attr *unused)
+{
+	struct mlx5_td *td = (struct mlx5_td *)ibtd;
+
+	td->bfreg = mlx5_bfreg_get_alone(to_mctx(ibtd->context));
+	return td->bfreg ? 0 : -ENOMEM;
+}
+
+int mlx5_dealloc_td(struct ibv_td *ibtd)
+{
+	mlx5_bfreg_put_alone(to_mctx(ibtd->context), ((struct mlx5_td *)ibtd)->bfreg);
+	return 0;
+}
+
+/* What it has to say is the library's, and is looked at where queues are made. */
+int mlx5_alloc_parent_domain(struct verbs_pd *unused)
+{
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Commands to the firmware of mlx5, and what the kernel keeps of what they made. */
+#ifndef DEVICES_MLX5_DEVX_H
+#define DEVICES_MLX5_DEVX_H
+
+#include "tests/devices/device/mlx5.h"
+
+enum {
+	FIRMWARE_HEAD = 16, /* of a command, and of its answer */
+	FIRMWARE_BAD_OPCODE = 2,
+	FIRMWARE_BAD_PARAMETER = 3,
+	FIRMWARE_BAD_RESOURCE = 5,
+	EVENT_SRQ_LAST_WQE = 0x13,
+};
+
+/* A command's bytes, and room for its answer, which is 0. */
+struct firmware {
+	const uint8_t *in;
+	size_t in_len;
+	uint8_t *out;
+	size_t out_len;
+};
+
+/* What a command made, or memory that it may use. In object.device. */
+struct devx {
+	unsigned opcode; /* that made it; 0: memory */
+	uint8_t *body;	 /* its command; or memory of the process */
+	size_t length;
+	struct object *of; /* the queue pair or SRQ that it is; or NULL */
+};
+
+/* mlx5_firmware.c. Return: 0, an errno, or EREMOTEIO when the answer has a status. */
+int firmware_general(struct firmware *f);
+int firmware_create(struct object *object, struct firmware *f);
+int firmware_destroy(struct object *object);
+/* Of any object, of verbs too. */
+int firmware_query(struct object *object, struct firmware *f);
+int firmware_modify(struct object *object, struct firmware *f);
+
+void firmware_event(const struct object *of, int event);
+
+/* mlx5_devx.c. EPROTONOSUPPORT: no method of those. */
+int mlx5_devx_method(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hdr *call);
+/* The firmware has news of what a command made. */
+void mlx5_devx_event(const struct object *object, uint16_t event);
+
+static inline struct devx *devx_of(const struct object *object)
+{
+	return object->type == OBJECT_PRIVATE ? object->device : NULL;
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Direct verbs of mlx5 one by one, each of which is taken back: whichever command fails, nothing of
+ * what was made before is left.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <infiniband/mlx5dv.h>
+
+enum {
+	COMMAND = 64,
+	CREATE_OBJECT = 0xa00,
+};
+
+static char buffer[8192] __attribute__((aligned(4096)));
+
+/* Return: @made */
+static void *said(const char *what, void *made)
+{
+	if (!made)
+		printf("%s: %s\n", what, strerror(errno));
+	return made;
+}
+
+static void objects(struct ibv_context *context)
+{
+	uint32_t in[COMMAND / 4] = { htobe32(CREATE_OBJECT << 16), htobe32(0x2c) };
+	uint32_t out[COMMAND / 4];
+	struct mlx5dv_devx_event_channel *channel =
+		said("channel", mlx5dv_devx_create_event_channel(context, 1));
+	struct mlx5dv_devx_cmd_comp *comp = said("answers", mlx5dv_devx_create_cmd_comp(context));
+	struct mlx5dv_devx_obj *object =
+		said("object", mlx5dv_devx_obj_create(context, in, sizeof(in), out, sizeof(out)));
+	uint16_t event = 0x13;
+
+	if (object && channel && mlx5dv_devx_subscribe_devx_event(channel, object, 2, &event, 1))
+		said("subscription", NULL);
+	if (object && comp &&
+	    mlx5dv_devx_obj_query_async(object, in, sizeof(in), sizeof(out), 1, comp))
+		said("query", NULL);
+	if (object && mlx5dv_devx_obj_modify(object, in, sizeof(in), out, sizeof(out)))
+		said("modify", NULL);
+	if (object)
+		mlx5dv_devx_obj_destroy(object);
+	if (comp)
+		mlx5dv_devx_destroy_cmd_comp(comp);
+	if (channel)
+		mlx5dv_devx_destroy_event_channel(channel);
+}
+
+static void pages(struct ibv_context *context)
+{
+	struct mlx5dv_devx_umem *umem =
+		said("umem", mlx5dv_devx_umem_reg(context, buffer, sizeof(buffer), 1));
+	struct mlx5dv_devx_uar *uar =
+		said("uar", mlx5dv_devx_alloc_uar(context, MLX5DV_UAR_ALLOC_TYPE_BF));
+	struct mlx5dv_devx_uar *uncached = said(
+		"uncached uar", mlx5dv_devx_alloc_uar(context, MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED));
+	struct mlx5dv_var *var = said("var", mlx5dv_alloc_var(context, 0));
+	struct mlx5dv_pp *pp = said("pp", mlx5dv_pp_alloc(context, 48, buffer, 0));
+	uint32_t eqn;
+
+	if (mlx5dv_devx_query_eqn(context, 0, &eqn))
+		said("eqn", NULL);
+	if (umem)
+		mlx5dv_devx_umem_dereg(umem);
+	if (uar)
+		mlx5dv_devx_free_uar(uar);
+	if (uncached)
+		mlx5dv_devx_free_uar(uncached);
+	if (var)
+		mlx5dv_free_var(var);
+	if (pp)
+		mlx5dv_pp_free(pp);
+}
+
+static void queues(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct mlx5dv_mkey_init_attr key = { .pd = pd,
+					     .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
+					     .max_entries = 4 };
+	struct mlx5dv_cq_init_attr cq_dv = { .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE,
+					     .cqe_size = 128 };
+	struct mlx5dv_qp_init_attr qp_dv = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
+		.send_ops_flags = MLX5DV_QP_EX_WITH_MR_LIST,
+	};
+	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 15 };
+	struct mlx5dv_mkey *mkey = said("key", mlx5dv_create_mkey(&key));
+	struct ibv_cq_ex *cq =
+		said("completion queue", mlx5dv_create_cq(context, &cq_attr, &cq_dv));
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = cq ? ibv_cq_ex_to_cq(cq) : NULL,
+		.recv_cq = cq ? ibv_cq_ex_to_cq(cq) : NULL,
+		.pd = pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.cap = { .max_send_wr = 4,
+			 .max_recv_wr = 4,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1,
+			 .max_inline_data = 64 },
+	};
+	struct ibv_qp *qp = cq ? mlx5dv_create_qp(context, &attr, &qp_dv) : NULL;
+
+	if (cq)
+		said("queue pair", qp);
+	if (qp)
+		ibv_destroy_qp(qp);
+	if (cq)
+		ibv_destroy_cq(ibv_cq_ex_to_cq(cq));
+	if (mkey)
+		mlx5dv_destroy_mkey(mkey);
+}
+
+int main(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct mlx5dv_context_attr attr = { .flags = MLX5DV_CONTEXT_FLAGS_DEVX };
+	struct ibv_context *context = list && list[0] ? mlx5dv_open_device(list[0], &attr) : NULL;
+	struct ibv_pd *pd = context ? ibv_alloc_pd(context) : NULL;
+
+	said("context", context);
+	if (context) {
+		objects(context);
+		pages(context);
+		if (pd)
+			queues(context, pd);
+		else
+			said("pd", NULL);
+	}
+	if (pd)
+		ibv_dealloc_pd(pd);
+	if (context)
+		ibv_close_device(context);
+	if (list)
+		ibv_free_device_list(list);
+	return 0;
+}

@@ -1,0 +1,886 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * usage: sockets [CASE...]
+ *
+ * What programs do with sockets, by the C library's names alone. It passes on the kernel's sockets
+ * and, with librspreload, on those over RDMA: cases whose outcome differs say so.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool failed;
+
+#define CHECK(truth)                                                                              \
+	do {                                                                                      \
+		if (!(truth)) {                                                                   \
+			fprintf(stderr, "%s:%d: %s (errno %d: %s)\n", __func__, __LINE__, #truth, \
+				errno, strerror(errno));                                          \
+			failed = true;                                                            \
+		}                                                                                 \
+	} while (0)
+#define CHECK_ERRNO(call, error)         \
+	do {                             \
+		errno = 0;               \
+		CHECK((call) == -1);     \
+		CHECK(errno == (error)); \
+	} while (0)
+
+static bool over_rdma; /* librspreload is loaded */
+
+struct ends {
+	int listener, a, b; /* a connected, b was accepted */
+	struct sockaddr_in address;
+};
+
+static struct sockaddr_in loopback(int port)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+}
+
+static int listener_open(struct sockaddr_in *ret_address)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t size = sizeof(*ret_address);
+	int on = 1;
+
+	*ret_address = loopback(0);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (fd < 0 || bind(fd, (struct sockaddr *)ret_address, size) < 0 || listen(fd, 64) < 0 ||
+	    getsockname(fd, (struct sockaddr *)ret_address, &size) < 0) {
+		perror("listener");
+		exit(1);
+	}
+	return fd;
+}
+
+static struct ends ends_open(void)
+{
+	struct ends e;
+
+	e.listener = listener_open(&e.address);
+	e.a = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(e.a, (struct sockaddr *)&e.address, sizeof(e.address)) < 0 ||
+	    (e.b = accept(e.listener, NULL, NULL)) < 0) {
+		perror("connection");
+		exit(1);
+	}
+	return e;
+}
+
+static void ends_close(struct ends *e)
+{
+	close(e->a);
+	close(e->b);
+	close(e->listener);
+}
+
+/* Exactly so many bytes. */
+static bool expect(int fd, const char *text)
+{
+	char bytes[256];
+	ssize_t n = recv(fd, bytes, strlen(text), MSG_WAITALL);
+
+	if (n == (ssize_t)strlen(text) && !memcmp(bytes, text, n))
+		return true;
+	fprintf(stderr, "expected '%s', got %zd bytes '%.*s'\n", text, n, n > 0 ? (int)n : 0,
+		bytes);
+	return false;
+}
+
+static bool say(int fd, const char *text)
+{
+	return write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+static bool is_at_end(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, 0) == 0;
+}
+
+static bool is_quiet(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
+static bool becomes(int fd, short events, int timeout)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return poll(&p, 1, timeout) == 1 && (p.revents & events) == events;
+}
+
+/* ---- stdio ---- */
+
+static void case_fdopen(void)
+{
+	struct ends e = ends_open();
+	FILE *in = fdopen(e.b, "r"), *out = fdopen(dup(e.b), "w"), *other = fdopen(e.a, "r+");
+	char line[64];
+	int number = 0;
+
+	CHECK(in && out && other);
+	CHECK(fileno(in) == e.b);
+	CHECK(say(e.a, "first line\nsecond 42\n"));
+	CHECK(fgets(line, sizeof(line), in) && !strcmp(line, "first line\n"));
+	CHECK(fscanf(in, "second %d", &number) == 1 && number == 42);
+	CHECK(fprintf(out, "answer %d\n", 7) == 9 && fflush(out) == 0);
+	CHECK(fgets(line, sizeof(line), other) && !strcmp(line, "answer 7\n"));
+	CHECK(fclose(out) == 0);
+	CHECK(fclose(in) == 0); /* the last of the two descriptors */
+	CHECK(!fgets(line, sizeof(line), other) && feof(other));
+	CHECK(fclose(other) == 0);
+	close(e.listener);
+}
+
+static void case_standard_output(void)
+{
+	struct ends e = ends_open();
+	int saved;
+
+	fflush(stdout);
+	saved = dup(STDOUT_FILENO);
+	CHECK(dup2(e.a, STDOUT_FILENO) == STDOUT_FILENO);
+	printf("by printf %d\n", 5);
+	fflush(stdout);
+	CHECK(dup2(saved, STDOUT_FILENO) == STDOUT_FILENO);
+	CHECK(expect(e.b, "by printf 5\n"));
+	close(saved);
+	ends_close(&e);
+}
+
+/* ---- files and pipes ---- */
+
+static int file_open(const char *text)
+{
+	char name[] = "/tmp/sockets.XXXXXX";
+	int fd = mkstemp(name);
+
+	unlink(name);
+	if (fd < 0 || !say(fd, text))
+		perror(name);
+	return fd;
+}
+
+static void case_sendfile(void)
+{
+	struct ends e = ends_open();
+	int file = file_open("0123456789");
+	off64_t wide = 3;
+	off_t offset = 2;
+
+	CHECK(sendfile(e.a, file, &offset, 4) == 4 && offset == 6);
+	CHECK(expect(e.b, "2345"));
+	CHECK(sendfile64(e.a, file, &wide, 100) == 7 && wide == 10);
+	CHECK(expect(e.b, "3456789"));
+	CHECK(lseek(file, 8, SEEK_SET) == 8);
+	CHECK(sendfile(e.a, file, NULL, 1) == 1 && lseek(file, 0, SEEK_CUR) == 9);
+	CHECK(expect(e.b, "8"));
+	close(file);
+	ends_close(&e);
+}
+
+static void case_splice(void)
+{
+	struct ends e = ends_open();
+	int p[2], flag = 1;
+	off64_t offset = 0;
+	char bytes[16];
+
+	CHECK(pipe(p) == 0);
+	CHECK(say(e.a, "abcdef"));
+	CHECK(becomes(e.b, POLLIN, 10000));
+	CHECK(splice(e.b, NULL, p[1], NULL, 4, 0) == 4);
+	CHECK(read(p[0], bytes, sizeof(bytes)) == 4 && !memcmp(bytes, "abcd", 4));
+	CHECK(splice(e.b, NULL, p[1], NULL, 100, SPLICE_F_MORE) == 2);
+	CHECK(splice(p[0], NULL, e.b, NULL, 100, 0) == 2);
+	CHECK(expect(e.a, "ef"));
+	CHECK(fcntl(e.b, F_SETFL, O_NONBLOCK) == 0);
+	CHECK_ERRNO(splice(e.b, NULL, p[1], NULL, 4, 0), EAGAIN);
+	CHECK_ERRNO(splice(p[0], NULL, e.b, NULL, 4, SPLICE_F_NONBLOCK), EAGAIN);
+	CHECK_ERRNO(splice(e.b, &offset, p[1], NULL, 4, 0), EINVAL);
+	CHECK_ERRNO(splice(e.b, NULL, p[1], &offset, 4, 0), ESPIPE);
+	CHECK_ERRNO(splice(e.a, NULL, e.b, NULL, 4, 0), EINVAL);
+	/* To a peer that takes nothing: what was not sent stays in the pipe. */
+	CHECK(ioctl(e.a, FIONBIO, &flag) == 0);
+	for (long sent = 0; sent < 100000000;) {
+		char zeros[4096] = {};
+		ssize_t n;
+
+		CHECK(write(p[1], zeros, sizeof(zeros)) == sizeof(zeros));
+		n = splice(p[0], NULL, e.a, NULL, sizeof(zeros), SPLICE_F_NONBLOCK);
+		sent += n > 0 ? n : 0;
+		if (n < (ssize_t)sizeof(zeros)) {
+			int left = 0;
+
+			CHECK(n > 0 || errno == EAGAIN);
+			CHECK(ioctl(p[0], FIONREAD, &left) == 0);
+			CHECK(left == (int)sizeof(zeros) - (n > 0 ? (int)n : 0));
+			break;
+		}
+	}
+	close(p[1]);
+	CHECK(shutdown(e.b, SHUT_WR) == 0);
+	close(p[0]);
+	CHECK(pipe(p) == 0);
+	ioctl(e.a, FIONBIO, &(int){ 0 });
+	CHECK(splice(e.a, NULL, p[1], NULL, 10, 0) == 0); /* the end */
+	close(p[0]);
+	close(p[1]);
+	ends_close(&e);
+}
+
+static void case_many_messages(void)
+{
+	struct ends e = ends_open();
+	char here[2][4];
+	struct iovec out[2] = { { (char[]){ "one" }, 3 }, { (char[]){ "four" }, 4 } };
+	struct iovec in[2] = { { here[0], 3 }, { here[1], 4 } };
+	struct mmsghdr send[2] = {}, recv[2] = {};
+
+	for (int i = 0; i < 2; i++) {
+		send[i].msg_hdr = (struct msghdr){ .msg_iov = &out[i], .msg_iovlen = 1 };
+		recv[i].msg_hdr = (struct msghdr){ .msg_iov = &in[i], .msg_iovlen = 1 };
+	}
+	CHECK(sendmmsg(e.a, send, 2, 0) == 2 && send[0].msg_len == 3 && send[1].msg_len == 4);
+	CHECK(recvmmsg(e.b, recv, 2, MSG_WAITALL, NULL) == 2 && recv[1].msg_len == 4);
+	CHECK(!memcmp(here[0], "one", 3) && !memcmp(here[1], "four", 4));
+	CHECK(say(e.a, "one"));
+	CHECK(recvmmsg(e.b, recv, 2, MSG_WAITFORONE, NULL) == 1);
+	CHECK_ERRNO(recvmmsg(e.b, recv, 2, MSG_DONTWAIT, NULL), EAGAIN);
+	ends_close(&e);
+}
+
+/* ---- descriptors ---- */
+
+static void case_duplicates(void)
+{
+	struct ends e = ends_open();
+	int copy = dup(e.a), high = fcntl(e.a, F_DUPFD, 300), more, plain;
+
+	CHECK(copy >= 0 && high >= 300);
+	more = fcntl(high, F_DUPFD_CLOEXEC, 400);
+	CHECK(more >= 400 && fcntl(more, F_GETFD) == FD_CLOEXEC && !fcntl(high, F_GETFD));
+	CHECK(close(e.a) == 0); /* the first one first */
+	CHECK(say(copy, "1") && say(high, "2") && say(more, "3"));
+	CHECK(expect(e.b, "123"));
+	CHECK(fcntl(high, F_SETFL, O_NONBLOCK) == 0 && fcntl(copy, F_GETFL) & O_NONBLOCK);
+	CHECK(close(high) == 0 && close(more) == 0);
+	CHECK(is_quiet(e.b));
+	/* A file in the place of the last one ends the connection. */
+	plain = open("/dev/null", O_RDWR);
+	CHECK(dup2(plain, copy) == copy);
+	CHECK(is_at_end(e.b));
+	CHECK(say(copy, "to nobody"));
+	/* The accepted one in a file's place. */
+	CHECK(dup3(e.b, plain, O_CLOEXEC) == plain && fcntl(plain, F_GETFD) == FD_CLOEXEC);
+	CHECK(dup2(e.b, e.b) == e.b);
+	CHECK_ERRNO(dup3(e.b, e.b, 0), EINVAL);
+	CHECK(close(e.b) == 0);
+	CHECK(is_at_end(plain));
+	CHECK_ERRNO(close(e.b), EBADF);
+	close(plain);
+	close(copy);
+	close(e.listener);
+}
+
+static void case_copies_of_listener(void)
+{
+	struct ends e = ends_open();
+	int copy = dup(e.listener), a = socket(AF_INET, SOCK_STREAM, 0), b;
+
+	CHECK(close(e.listener) == 0);
+	CHECK(connect(a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
+	b = accept(copy, NULL, NULL);
+	CHECK(b >= 0 && say(a, "x") && expect(b, "x"));
+	close(a);
+	close(b);
+	e.listener = copy;
+	ends_close(&e);
+}
+
+static void case_close_range(void)
+{
+	struct ends e = ends_open();
+	int far = fcntl(e.a, F_DUPFD, 700);
+
+	CHECK(close(e.a) == 0);
+	CHECK(close_range(700, 710, 0) == 0);
+	CHECK(is_at_end(e.b));
+	CHECK_ERRNO(write(far, "x", 1), EBADF);
+	far = open("/dev/null", O_RDONLY);
+	CHECK(dup2(far, 701) == 701 && close_range(700, 710, CLOSE_RANGE_CLOEXEC) == 0);
+	CHECK(fcntl(701, F_GETFD) == FD_CLOEXEC && close(701) == 0);
+	close(far);
+	close(e.b);
+	close(e.listener);
+}
+
+/* ---- flags, options, times ---- */
+
+static void case_flags(void)
+{
+	struct ends e = ends_open();
+	int a = socket(AF_INET, SOCK_STREAM, 0), b, count = 0;
+	char bytes[8];
+
+	CHECK(fcntl(e.listener, F_SETFL, O_NONBLOCK) == 0);
+	CHECK_ERRNO(accept(e.listener, NULL, NULL), EAGAIN);
+	CHECK(connect(a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
+	CHECK(becomes(e.listener, POLLIN, 10000));
+	b = accept4(e.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	CHECK(b >= 0 && fcntl(b, F_GETFL) & O_NONBLOCK && fcntl(b, F_GETFD) == FD_CLOEXEC);
+	CHECK_ERRNO(read(b, bytes, 1), EAGAIN);
+	close(a);
+	close(b);
+	a = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	CHECK(fcntl(a, F_GETFL) & O_NONBLOCK && fcntl(a, F_GETFD) == FD_CLOEXEC);
+	CHECK(connect(a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0 ||
+	      errno == EINPROGRESS);
+	CHECK(becomes(e.listener, POLLIN, 10000));
+	b = accept(e.listener, NULL, NULL); /* does not have the listener's O_NONBLOCK */
+	CHECK(b >= 0 && !(fcntl(b, F_GETFL) & O_NONBLOCK) && !fcntl(b, F_GETFD));
+	CHECK_ERRNO(accept4(e.listener, NULL, NULL, 1 << 30), EINVAL);
+	CHECK(becomes(a, POLLOUT, 10000));
+	CHECK(say(a, "12345") && becomes(b, POLLIN, 10000));
+	CHECK(recv(b, bytes, 2, MSG_PEEK) == 2 && recv(b, bytes, 3, MSG_PEEK) == 3);
+	CHECK(ioctl(b, FIONREAD, &count) == 0 && count == 5);
+	CHECK(recv(b, bytes, 5, MSG_WAITALL) == 5 && !memcmp(bytes, "12345", 5));
+	CHECK(ioctl(b, FIONBIO, &(int){ 1 }) == 0 && fcntl(b, F_GETFL) & O_NONBLOCK);
+	CHECK_ERRNO(recv(b, bytes, 5, 0), EAGAIN);
+	close(a);
+	close(b);
+	ends_close(&e);
+}
+
+static void case_times(void)
+{
+	struct ends e = ends_open();
+	struct timeval time = { .tv_usec = 50000 }, got = {};
+	socklen_t size = sizeof(got);
+	char bytes[4];
+
+	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)) == 0);
+	CHECK(getsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &got, &size) == 0);
+	CHECK(!got.tv_sec && got.tv_usec >= 50000 && got.tv_usec < 60000);
+	CHECK_ERRNO(recv(e.a, bytes, 4, 0), EAGAIN);
+	CHECK(say(e.b, "ab"));
+	CHECK(recv(e.a, bytes, 4, MSG_WAITALL) == 2);
+	CHECK(setsockopt(e.listener, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)) == 0);
+	CHECK_ERRNO(accept(e.listener, NULL, NULL), EAGAIN);
+	CHECK(setsockopt(e.a, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time)) == 0);
+	for (int i = 0; i < 100000; i++) {
+		static char much[65536];
+		ssize_t n = send(e.a, much, sizeof(much), 0);
+
+		if (n < 0) {
+			CHECK(errno == EAGAIN);
+			break;
+		}
+	}
+	ends_close(&e);
+}
+
+static int error_of(int fd)
+{
+	socklen_t size = sizeof(int);
+	int error = -1;
+
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+	return error;
+}
+
+/* To a port where nobody listens. */
+static void case_refused(void)
+{
+	struct sockaddr_in address;
+	int closed = listener_open(&address), fd = socket(AF_INET, SOCK_STREAM, 0), r;
+
+	close(closed);
+	CHECK_ERRNO(connect(fd, (struct sockaddr *)&address, sizeof(address)), ECONNREFUSED);
+	close(fd);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	r = connect(fd, (struct sockaddr *)&address, sizeof(address));
+	CHECK(r == -1 && (errno == EINPROGRESS || errno == ECONNREFUSED));
+	if (errno == EINPROGRESS) {
+		CHECK(becomes(fd, POLLOUT, 10000));
+		CHECK(error_of(fd) == ECONNREFUSED);
+		CHECK(error_of(fd) == 0);
+	}
+	close(fd);
+}
+
+/* A port is free again when its listener is closed, also while connections live. */
+static void case_bind_again(void)
+{
+	struct ends e = ends_open();
+	int again = socket(AF_INET, SOCK_STREAM, 0), on = 1, a;
+
+	CHECK(close(e.listener) == 0);
+	CHECK(setsockopt(again, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0);
+	CHECK(bind(again, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
+	CHECK(listen(again, 4) == 0);
+	a = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(connect(a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
+	CHECK(say(e.a, "old") && expect(e.b, "old"));
+	e.listener = again;
+	close(a);
+	ends_close(&e);
+}
+
+/* ---- shutdown ---- */
+
+static void case_shutdown(void)
+{
+	struct ends e = ends_open();
+	int fresh = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK_ERRNO(shutdown(fresh, SHUT_RDWR), ENOTCONN);
+	CHECK_ERRNO(shutdown(e.a, 17), EINVAL);
+	close(fresh);
+	/* Who connected is the first to end. */
+	CHECK(say(e.a, "last") && shutdown(e.a, SHUT_WR) == 0);
+	CHECK(expect(e.b, "last") && is_at_end(e.b));
+	CHECK_ERRNO(send(e.a, "x", 1, MSG_NOSIGNAL), EPIPE);
+	CHECK(say(e.b, "still") && expect(e.a, "still"));
+	CHECK(shutdown(e.b, SHUT_WR) == 0 && is_at_end(e.a));
+	CHECK(shutdown(e.b, SHUT_WR) == 0 || errno == ENOTCONN);
+	ends_close(&e);
+	/* The other way round. */
+	e = ends_open();
+	CHECK(say(e.b, "last") && shutdown(e.b, SHUT_WR) == 0);
+	CHECK(expect(e.a, "last") && is_at_end(e.a));
+	CHECK(say(e.a, "still") && expect(e.b, "still"));
+	CHECK(close(e.a) == 0 && is_at_end(e.b));
+	close(e.b);
+	/* A listener: who waits in accept() hears of it. */
+	CHECK(shutdown(e.listener, SHUT_RD) == 0);
+	CHECK_ERRNO(accept(e.listener, NULL, NULL), EINVAL);
+	close(e.listener);
+}
+
+/* ---- waiting ---- */
+
+static void case_poll(void)
+{
+	struct ends e = ends_open();
+	int copy = dup(e.a);
+	struct pollfd p[] = {
+		{ .fd = -1, .events = POLLIN, .revents = 77 },
+		{ .fd = e.a, .events = POLLIN },
+		{ .fd = -e.b, .events = POLLIN, .revents = 77 },
+		{ .fd = copy, .events = POLLIN | POLLOUT },
+		{ .fd = 999, .events = POLLIN },
+	};
+	const struct timespec none = {};
+
+	CHECK(poll(p, 4, 0) == 1);
+	CHECK(!p[0].revents && !p[1].revents && !p[2].revents && p[3].revents == POLLOUT);
+	CHECK(poll(p, 5, -1) == 2 && p[4].revents == POLLNVAL);
+	CHECK(say(e.b, "x"));
+	CHECK(becomes(e.a, POLLIN, 10000));
+	CHECK(ppoll(p, 4, &none, NULL) == 2);
+	CHECK(p[1].revents == POLLIN && p[3].revents == (POLLIN | POLLOUT));
+	CHECK(poll(NULL, 0, 1) == 0);
+	close(e.b);
+	CHECK(expect(e.a, "x"));
+	p[1].events = POLLIN | POLLRDHUP;
+	CHECK(becomes(e.a, POLLIN | POLLRDHUP, 10000));
+	close(copy);
+	close(e.a);
+	close(e.listener);
+}
+
+/* Sets may be larger than fd_set. */
+static void case_select(void)
+{
+	struct ends e = ends_open();
+	enum {
+		HIGH = 2000
+	};
+	unsigned long in[HIGH / 64 + 2] = {}, out[HIGH / 64 + 2] = {};
+	struct timeval time = { .tv_sec = 10 };
+	fd_set set;
+	int high;
+
+	FD_ZERO(&set);
+	FD_SET(e.a, &set);
+	CHECK(select(e.a + 1, &set, NULL, NULL, &(struct timeval){}) == 0 && !FD_ISSET(e.a, &set));
+	CHECK(say(e.b, "x"));
+	FD_SET(e.a, &set);
+	CHECK(select(e.a + 1, &set, NULL, NULL, &time) == 1 && FD_ISSET(e.a, &set));
+	high = fcntl(e.a, F_DUPFD, HIGH);
+	CHECK(high >= HIGH);
+	in[high / 64] |= 1ul << (high % 64);
+	out[high / 64] |= 1ul << (high % 64);
+	CHECK(pselect(high + 1, (fd_set *)in, (fd_set *)out, NULL, NULL, NULL) == 2);
+	close(high);
+	FD_SET(high % 64, &set);
+	CHECK_ERRNO(select(-1, &set, NULL, NULL, &time), EINVAL);
+	ends_close(&e);
+}
+
+static int events_of(int epoll, int timeout)
+{
+	struct epoll_event event = {};
+	int n = epoll_wait(epoll, &event, 1, timeout);
+
+	return n == 1 ? (int)event.events : n;
+}
+
+static void case_epoll(void)
+{
+	struct ends e = ends_open();
+	int epoll = epoll_create1(0), outer = epoll_create1(0);
+	struct epoll_event event = { .events = EPOLLIN };
+
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, e.a, &event) == 0);
+	CHECK_ERRNO(epoll_ctl(epoll, EPOLL_CTL_ADD, e.a, &event), EEXIST);
+	CHECK(events_of(epoll, 0) == 0);
+	CHECK(say(e.b, "x"));
+	CHECK(events_of(epoll, 10000) == EPOLLIN && events_of(epoll, 0) == EPOLLIN);
+	/* An epoll of an epoll. */
+	CHECK(epoll_ctl(outer, EPOLL_CTL_ADD, epoll, &event) == 0);
+	CHECK(events_of(outer, 10000) == EPOLLIN);
+	CHECK(becomes(epoll, POLLIN, 10000));
+	CHECK(expect(e.a, "x"));
+	CHECK(events_of(epoll, 0) == 0);
+	CHECK(events_of(outer, 0) == 0);
+	/* It wakes again. */
+	CHECK(say(e.b, "y"));
+	CHECK(events_of(outer, 10000) == EPOLLIN);
+	CHECK(events_of(epoll, 0) == EPOLLIN);
+	CHECK(expect(e.a, "y"));
+	/* The other order. */
+	close(epoll);
+	epoll = epoll_create1(0);
+	CHECK(epoll_ctl(outer, EPOLL_CTL_ADD, epoll, &event) == 0);
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, e.a, &event) == 0);
+	CHECK(events_of(outer, 0) == 0);
+	CHECK(say(e.b, "z"));
+	CHECK(events_of(outer, 10000) == EPOLLIN && expect(e.a, "z"));
+	/* Edges. */
+	event.events = EPOLLIN | EPOLLET;
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_MOD, e.a, &event) == 0 && events_of(epoll, 0) == 0);
+	CHECK(say(e.b, "12"));
+	CHECK(events_of(epoll, 10000) == EPOLLIN && events_of(epoll, 0) == 0);
+	CHECK(expect(e.a, "1") && events_of(epoll, 0) == 0);
+	CHECK(say(e.b, "3"));
+	CHECK(events_of(epoll, 10000) == EPOLLIN && expect(e.a, "23"));
+	/* Once. */
+	event.events = EPOLLOUT | EPOLLONESHOT;
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_MOD, e.a, &event) == 0);
+	CHECK(events_of(epoll, 10000) == EPOLLOUT && events_of(epoll, 0) == 0);
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_DEL, e.a, NULL) == 0);
+	CHECK_ERRNO(epoll_ctl(epoll, EPOLL_CTL_DEL, e.a, NULL), ENOENT);
+	CHECK_ERRNO(epoll_ctl(e.b, EPOLL_CTL_ADD, e.a, &event), EINVAL);
+	close(outer);
+	close(epoll);
+	ends_close(&e);
+}
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t signals;
+
+static void signal_count(int number)
+{
+	(void)number;
+	signals++;
+}
+
+static void *signal_soon(void *arg)
+{
+	pthread_t thread = *(pthread_t *)arg;
+
+	for (int i = 0; i < 100 && !signals; i++) {
+		usleep(20000);
+		pthread_kill(thread, SIGUSR1);
+	}
+	return NULL;
+}
+
+#define INTERRUPTED(call)                                                    \
+	do {                                                                 \
+		pthread_t own = pthread_self(), other;                       \
+		signals = 0;                                                 \
+		CHECK(pthread_create(&other, NULL, signal_soon, &own) == 0); \
+		CHECK_ERRNO(call, EINTR);                                    \
+		pthread_join(other, NULL);                                   \
+	} while (0)
+
+static void case_signals(void)
+{
+	struct sigaction action = { .sa_handler = signal_count };
+	struct ends e = ends_open();
+	struct pollfd p = { .fd = e.a, .events = POLLIN };
+	int epoll = epoll_create1(0);
+	struct epoll_event event = { .events = EPOLLIN };
+	char byte;
+
+	sigaction(SIGUSR1, &action, NULL);
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, e.a, &event) == 0);
+	INTERRUPTED(read(e.a, &byte, 1));
+	INTERRUPTED(recv(e.a, &byte, 1, MSG_PEEK));
+	INTERRUPTED(accept(e.listener, NULL, NULL));
+	INTERRUPTED(poll(&p, 1, -1));
+	INTERRUPTED(epoll_wait(epoll, &event, 1, -1));
+	CHECK(say(e.b, "x") && expect(e.a, "x"));
+	close(epoll);
+	ends_close(&e);
+}
+
+/* ---- threads ---- */
+
+static void *end_wait(void *arg)
+{
+	return (void *)(intptr_t)(is_at_end(*(int *)arg) ? 1 : 0);
+}
+
+static void *accept_wait(void *arg)
+{
+	return (void *)(intptr_t)(accept(*(int *)arg, NULL, NULL) < 0 ? 1 : 0);
+}
+
+/* Others hear of shutdown() by a thread, whatever they wait in. */
+static void case_threads(void)
+{
+	struct ends e = ends_open();
+	pthread_t reader, accepter;
+	void *was;
+
+	pthread_create(&reader, NULL, end_wait, &e.a);
+	pthread_create(&accepter, NULL, accept_wait, &e.listener);
+	usleep(50000);
+	CHECK(shutdown(e.a, SHUT_RD) == 0 && shutdown(e.listener, SHUT_RDWR) == 0);
+	pthread_join(reader, &was);
+	CHECK(was);
+	pthread_join(accepter, &was);
+	CHECK(was);
+	ends_close(&e);
+}
+
+static void *read_until_closed(void *arg)
+{
+	char bytes[64];
+	int fd = *(int *)arg;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	while (poll(&p, 1, 100) >= 0 && recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) != 0)
+		if (errno == EBADF || p.revents & POLLNVAL)
+			break;
+	return NULL;
+}
+
+/* Threads that use a socket while another one closes it: an error, or its end, and no more. */
+static void case_close_under(void)
+{
+	for (int round = 0; round < 20; round++) {
+		struct ends e = ends_open();
+		pthread_t threads[4];
+
+		for (unsigned int i = 0; i < SIZE(threads); i++)
+			pthread_create(&threads[i], NULL, read_until_closed, i % 2 ? &e.a : &e.b);
+		for (int i = 0; i < 20; i++)
+			say(i % 2 ? e.a : e.b, "some bytes");
+		close(e.a);
+		usleep(1000);
+		close(e.b);
+		for (unsigned int i = 0; i < SIZE(threads); i++)
+			pthread_join(threads[i], NULL);
+		close(e.listener);
+	}
+}
+
+/* ---- no descriptors left ---- */
+
+#define FILES 200
+
+static int fill(int *fds, int count)
+{
+	while (count < FILES && (fds[count] = open("/dev/null", O_RDONLY)) >= 0)
+		count++;
+	return count;
+}
+
+static void case_descriptors_spent(void)
+{
+	struct ends e = ends_open();
+	struct rlimit old, few;
+	int a = socket(AF_INET, SOCK_STREAM, 0), b, fds[FILES], count = 0;
+
+	getrlimit(RLIMIT_NOFILE, &old);
+	CHECK(fcntl(e.listener, F_SETFL, O_NONBLOCK) == 0);
+	CHECK(connect(a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
+	CHECK(becomes(e.listener, POLLIN, 10000));
+	few = old;
+	few.rlim_cur = 100;
+	setrlimit(RLIMIT_NOFILE, &few);
+	count = fill(fds, count);
+	CHECK_ERRNO(socket(AF_INET, SOCK_STREAM, 0), EMFILE);
+	b = accept(e.listener, NULL, NULL);
+	CHECK(b >= 0 ? over_rdma : errno == EMFILE); /* it may have been accepted before */
+	if (b >= 0)
+		close(b);
+	count = fill(fds, count);
+	CHECK_ERRNO(dup(e.a), EMFILE);
+	CHECK(say(e.a, "goes on") && expect(e.b, "goes on"));
+	setrlimit(RLIMIT_NOFILE, &old);
+	while (count)
+		close(fds[--count]);
+	close(a);
+	ends_close(&e);
+	e = ends_open();
+	CHECK(say(e.a, "again") && expect(e.b, "again"));
+	ends_close(&e);
+}
+
+/* ---- processes ---- */
+
+static int child_status(pid_t pid)
+{
+	int status = -1;
+
+	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+/* Programs that are started take nothing away. */
+static void case_spawn(void)
+{
+	struct ends e = ends_open();
+	char *arguments[] = { (char[]){ "true" }, NULL };
+	extern char **environ;
+	pid_t pid;
+
+	CHECK(posix_spawnp(&pid, "true", NULL, NULL, arguments, environ) == 0);
+	CHECK(child_status(pid) == 0);
+	pid = vfork();
+	if (pid == 0) {
+		/* What the child does to its descriptors is not the parent's. */
+		dup2(e.a, STDIN_FILENO);
+		close(e.a);
+		close(e.b);
+		execvp("true", arguments);
+		_exit(9);
+	}
+	CHECK(child_status(pid) == 0);
+	CHECK(system("true") == 0);
+	CHECK(say(e.a, "after") && expect(e.b, "after"));
+	ends_close(&e);
+}
+
+/* ---- datagrams ---- */
+
+static void case_datagrams(void)
+{
+	struct sockaddr_in address = loopback(0), from;
+	int a = socket(AF_INET, SOCK_DGRAM, 0), b = socket(AF_INET, SOCK_DGRAM, IPPROTO_UDP);
+	socklen_t size = sizeof(address);
+	struct timeval time = { .tv_sec = 10 };
+	char bytes[32];
+	int count = 0;
+
+	CHECK(bind(a, (struct sockaddr *)&address, size) == 0);
+	CHECK(getsockname(a, (struct sockaddr *)&address, &size) == 0 && address.sin_port);
+	setsockopt(a, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+	setsockopt(b, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+	for (int i = 0; i < 3; i++) {
+		CHECK(sendto(b, "hello", 5, 0, (struct sockaddr *)&address, size) == 5);
+		size = sizeof(from);
+		CHECK(becomes(a, POLLIN, 10000));
+		CHECK(ioctl(a, FIONREAD, &count) == 0 && count == 5);
+		CHECK(recvfrom(a, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &size) == 5);
+		CHECK(sendto(a, "to you", 6, 0, (struct sockaddr *)&from, size) == 6);
+		CHECK(recv(b, bytes, 2, MSG_TRUNC) == 6);
+	}
+	CHECK(connect(b, (struct sockaddr *)&address, sizeof(address)) == 0);
+	CHECK(say(b, "connected") && recv(a, bytes, sizeof(bytes), 0) == 9);
+	CHECK_ERRNO(recv(a, bytes, sizeof(bytes), MSG_DONTWAIT), EAGAIN);
+	close(a);
+	close(b);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{ "fdopen", case_fdopen },
+	{ "standard_output", case_standard_output },
+	{ "sendfile", case_sendfile },
+	{ "splice", case_splice },
+	{ "many_messages", case_many_messages },
+	{ "duplicates", case_duplicates },
+	{ "copies_of_listener", case_copies_of_listener },
+	{ "close_range", case_close_range },
+	{ "flags", case_flags },
+	{ "times", case_times },
+	{ "refused", case_refused },
+	{ "bind_again", case_bind_again },
+	{ "shutdown", case_shutdown },
+	{ "poll", case_poll },
+	{ "select", case_select },
+	{ "epoll", case_epoll },
+	{ "signals", case_signals },
+	{ "threads", case_threads },
+	{ "close_under", case_close_under },
+	{ "descriptors_spent", case_descriptors_spent },
+	{ "spawn", case_spawn },
+	{ "datagrams", case_datagrams },
+};
+
+static bool is_wanted(const char *name, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc < 2;
+}
+
+int main(int argc, char **argv)
+{
+	bool any = false;
+
+	over_rdma = getenv("LD_PRELOAD") && strstr(getenv("LD_PRELOAD"), "librspreload");
+	signal(SIGPIPE, SIG_IGN);
+	for (unsigned int i = 0; i < SIZE(cases); i++) {
+		if (!is_wanted(cases[i].name, argc, argv))
+			continue;
+		failed = false;
+		alarm(120);
+		cases[i].run();
+		printf("%s: %s\n", cases[i].name, failed ? "FAILED" : "passed");
+		fflush(stdout);
+		any |= failed;
+	}
+	return any;
+}
