@@ -46,7 +46,7 @@ static void test_init_obj(void **state)
 	assert_int_equal(srq.stride, 32);
 	assert_int_equal(srq.comp_mask, MLX5DV_SRQ_MASK_SRQN);
 	assert_int_equal(mlx5dv_init_obj(&obj, 0), EINVAL);
-	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_DM), EOPNOTSUPP);
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_RWQ), EOPNOTSUPP);
 	fake_free(f);
 }
 
