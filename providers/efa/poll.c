@@ -73,8 +73,9 @@ FLAT void wc_read(const struct efa_cq *cq, const struct efa_cqe *cqe, struct ibv
  * With the lock held, and an entry in @sub; gives the lock back. What was taken before an entry
  * that makes no sense is the program's. A part is emptied before the next one is looked at.
  */
-__attribute__((noinline)) static int poll_found(struct efa_cq *cq, struct efa_sub_cq *sub,
-						uint32_t low, int num_entries, struct ibv_wc *wc)
+__attribute__((noinline)) static int poll_found(struct efa_cq *cq, int num_entries,
+						struct ibv_wc *wc, struct efa_sub_cq *sub,
+						uint32_t low)
 {
 	int left = num_entries;
 
@@ -118,7 +119,7 @@ FLAT int poll_locked(struct efa_cq *cq, int num_entries, struct ibv_wc *wc)
 
 	sub = sub_find(cq->next, &low);
 	if (sub && likely(num_entries > 0))
-		return poll_found(cq, sub, low, num_entries, wc);
+		return poll_found(cq, num_entries, wc, sub, low);
 	spinlock_unlock(&cq->lock);
 	return 0;
 }

@@ -181,6 +181,29 @@ __attribute__((noinline)) static int post_mixed(struct efa_qp *qp, struct ibv_se
 	return post_rest(qp, wr, bad_wr, batch, EFA_WQE_SMALL_SHIFT);
 }
 
+/* As post_mixed(), of small requests that have the data of one entry in them. */
+__attribute__((noinline)) static int post_inline(struct efa_qp *qp, struct ibv_send_wr *wr,
+						 struct ibv_send_wr **bad_wr, uint32_t batch)
+{
+	struct efa_sq *sq = &qp->sq;
+
+	for (; wr; wr = wr->next) {
+		uint64_t data[WQE_WORDS_SMALL - WQE_DATA] = {};
+		char *wqe = sq->ring + ((size_t)(sq->counter & sq->mask) << EFA_WQE_SMALL_SHIFT);
+		const struct ibv_sge *sge = wr->sg_list;
+
+		if (unlikely(wr->num_sge != 1) || unlikely(!(wr->send_flags & IBV_SEND_INLINE)) ||
+		    unlikely(send_check(sq, wr)) || unlikely(sge->length > sq->max_inline))
+			return post_mixed(qp, wr, bad_wr, batch);
+		data_copy((char *)data, sge, WQE_WORDS_SMALL);
+		head_write(sq, wr, wqe, WQE_INLINE, sge->length);
+		words_copy(wqe, WQE_DATA, WQE_WORDS_SMALL - WQE_DATA, data);
+		sq_advance(sq);
+		batch = batch_count(sq, batch);
+	}
+	return batch_end(sq, batch);
+}
+
 __attribute__((noinline)) static int post_large(struct efa_qp *qp, struct ibv_send_wr *wr,
 						struct ibv_send_wr **bad_wr)
 {
@@ -210,7 +233,7 @@ int efa_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_w
 	barrier_wc_locked();
 	for (; wr; wr = wr->next) {
 		if (wr->send_flags & IBV_SEND_INLINE)
-			return post_mixed(qp, wr, bad_wr, batch);
+			return post_inline(qp, wr, bad_wr, batch);
 		if (unlikely(send_write(sq, wr, EFA_WQE_SMALL_SHIFT, false)))
 			return post_mixed(qp, wr, bad_wr, batch);
 		batch = batch_count(sq, batch);
