@@ -536,8 +536,8 @@ int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wai
 	}
 	if (s->waiters)
 		pthread_cond_broadcast(&s->changed);
+	if (offer) /* who looks again and again hinders who is to bring it */
+		processor_offer(s, true);
 	pthread_mutex_unlock(&s->lock);
-	if (offer)
-		sched_yield(); /* who looks again and again hinders who is to bring it */
 	return r;
 }
