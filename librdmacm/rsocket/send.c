@@ -109,7 +109,8 @@ static int send_error(struct rs_socket *s)
 /* Send one message of up to @most bytes; @lock is held. Return: 0 or -errno. */
 static int message_send(struct rs_socket *s, struct cursor *c, uint32_t most)
 {
-	uint32_t length = min_of((size_t)min_of(most, rs_credit_room(&s->out)), c->left);
+	uint32_t room = min_of(most, rs_credit_room(&s->out));
+	uint32_t length = min_of((size_t)room, c->left);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
 	bool inlined = length <= s->inline_size && length <= cursor_piece(c);
 	struct rs_target target;

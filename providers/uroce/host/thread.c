@@ -460,7 +460,8 @@ static void sleep_once(struct uroce_thread *thread)
 		atomic_store_explicit(&host->engine.wakes_at, uroce_now() + timeout * 1000000ull,
 				      memory_order_relaxed);
 	thread->sleeps += thread->sleeps == UINT_MAX ? 2 : 1; /* 0 is awake */
-	atomic_exchange_explicit(&host->shm->board->front.sleeping, thread->sleeps, memory_order_seq_cst);
+	atomic_exchange_explicit(&host->shm->board->front.sleeping, thread->sleeps,
+				 memory_order_seq_cst);
 	if (may_sleep(thread, &timeout))
 		sleep_on(thread, timeout);
 	atomic_store_explicit(&host->shm->board->front.sleeping, 0, memory_order_relaxed);

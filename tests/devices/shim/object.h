@@ -54,7 +54,7 @@ struct object {
 	uint32_t number; /* QPN, CQN, SRQN, PDN, lkey */
 	uint32_t rkey;
 	uint64_t user_handle;
-	bool by_device; /* made by a command of the device's own */
+	bool by_device;	 /* made by a command of the device's own */
 	uint64_t length; /* of device memory */
 
 	struct object *pd, *send_cq, *recv_cq, *srq, *table, *xrcd,
@@ -69,7 +69,7 @@ struct object {
 	uint32_t qkey;
 
 	struct ibv_mr *ring_region; /* of the model; NULL: not needed so far */
-	struct ibv_mr *null_mr; /* a PD's, of the model */
+	struct ibv_mr *null_mr;	    /* a PD's, of the model */
 
 	struct ibv_ah_attr address; /* an AH's */
 
