@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Memory of the kind that a device reaches best. */
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "libibverbs/explain.h"
@@ -8,6 +9,9 @@
 
 static int buf_alloc_plain(struct ibv_buf *buf)
 {
+	/* An allocator of a sanitizer ends the program for more. */
+	if (buf->size > PTRDIFF_MAX)
+		return -ENOMEM;
 	return -posix_memalign(&buf->addr, sysconf(_SC_PAGESIZE), buf->size);
 }
 

@@ -191,10 +191,12 @@ bool fd_is_outer(int fd)
 /* The descriptor is the socket's no more. Return: how many still are. */
 static int fd_forget(int fd, int rs)
 {
-	struct place *base = rs < 0 ? NULL : place_find(rs);
+	struct place *base = rs < 0 ? NULL : place_find(rs), *place = place_find(fd);
 
-	atomic_store(&place_find(fd)->outer, false);
-	atomic_store(&place_find(fd)->socket, 0);
+	if (place) {
+		atomic_store(&place->outer, false);
+		atomic_store(&place->socket, 0);
+	}
 	return base ? atomic_fetch_sub(&base->count, 1) - 1 : 0;
 }
 
