@@ -468,9 +468,22 @@ static void test_first_suffices(void **state)
 	assert_null(t.peer.wide);
 }
 
+/* The wide ring is the same memory mapped once more: QEMU's user mode refuses that. */
+static bool maps_again(void)
+{
+	void *again = mremap(t.peer.lane, 0, SHM_PAGE, MREMAP_MAYMOVE);
+
+	if (again != MAP_FAILED)
+		return !munmap(again, SHM_PAGE);
+	print_message("skipped: mremap() of no bytes fails here\n");
+	return false;
+}
+
 /* What the consumer has not read yet is in the first ring, and stays. */
 static void test_first_burst(void **state)
 {
+	if (!maps_again())
+		skip();
 	for (int i = 0; i < 100; i++)
 		assert_true(record_send(SMALL));
 	assert_non_null(t.peer.wide);
@@ -486,6 +499,8 @@ static void test_first_burst(void **state)
 /* Wherever the first one ends. */
 static void test_first_any(void **state)
 {
+	if (!maps_again())
+		skip();
 	for (uint32_t before = 0; before < 3 * SHM_FIRST / SHM_LINE; before++) {
 		for (uint32_t unread = 0; unread <= SHM_FIRST / SHM_LINE; unread++) {
 			assert_int_equal(setup_first(state), 0);
@@ -509,6 +524,8 @@ static void test_first_lie(void **state)
 {
 	struct shm_record *record;
 
+	if (!maps_again())
+		skip();
 	assert_true(record_send(LARGE));
 	records_take();
 	record = shm_record_tx(&t.peer);
