@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "providers/kit/cq_ex.h"
 
+int kit_cq_ex_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint64_t wc_flags)
+{
+	uint64_t unknown = in->attr->wc_flags & ~wc_flags;
+
+	if (!in->extended || !unknown)
+		return 0;
+	verbs_err(ctx, "ibv_create_cq_ex: wc_flags 0x%llx are not supported (supported: 0x%llx)",
+		  (unsigned long long)unknown, (unsigned long long)wc_flags);
+	return -EOPNOTSUPP;
+}
+
 void kit_cq_ex_set_slots(struct ibv_cq_ex *ex, const struct ibv_cq_ex *from, uint64_t wc_flags)
 {
 	ex->start_poll = from->start_poll;

@@ -5,6 +5,12 @@
 
 #include <infiniband/verbs.h>
 
+#include "libibverbs/provider.h"
+
+/* Whether a queue can have the fields that @in asks for: those of @wc_flags. Return: 0 or
+ * -EOPNOTSUPP. */
+int kit_cq_ex_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint64_t wc_flags);
+
 /*
  * Those that each queue has, and the readers of the fields that were asked for.
  * @from: a provider's functions, as the slots are called; nothing else of it is looked at

@@ -4,20 +4,17 @@
  */
 #include <string.h>
 
+#include "providers/kit/cq_ex.h"
 #include "providers/mlx/mlx.h"
 
 int mlx_cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint64_t wc_flags,
 		 uint32_t count_max)
 {
 	const struct ibv_cq_init_attr_ex *attr = in->attr;
-	uint64_t unknown = attr->wc_flags & ~wc_flags;
+	int r = kit_cq_ex_check(ctx, in, wc_flags);
 
-	if (in->extended && unknown) {
-		verbs_err(ctx,
-			  "ibv_create_cq_ex: wc_flags 0x%llx are not supported (supported: 0x%llx)",
-			  (unsigned long long)unknown, (unsigned long long)wc_flags);
-		return -EOPNOTSUPP;
-	}
+	if (r < 0)
+		return r;
 	if (!attr->cqe || attr->cqe >= count_max) {
 		verbs_err(ctx, "ibv_create_cq: %u entries are not possible (1 to %u are)",
 			  attr->cqe, count_max - 1);

@@ -12,24 +12,13 @@ _Static_assert(offsetof(struct ibv_wc, dlid_path_bits) ==
 		       offsetof(struct ib_uverbs_wc, dlid_path_bits),
 	       "");
 
-static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
-{
-	uint64_t unknown = in->attr->wc_flags & ~rxe_cq_ex_wc_flags;
-
-	if (!in->extended || !unknown)
-		return 0;
-	verbs_err(ctx, "ibv_create_cq_ex: wc_flags 0x%llx are not supported (supported: 0x%llx)",
-		  (unsigned long long)unknown, (unsigned long long)rxe_cq_ex_wc_flags);
-	return -EOPNOTSUPP;
-}
-
 int rxe_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 {
 	struct rxe_cq *cq = to_rcq(&vcq->cq);
 	struct rxe_create_cq_resp resp = {};
 	struct verbs_udata udata = { .out = &resp, .out_len = sizeof(resp) };
 	struct verbs_create_cq request = *in;
-	int r = cq_check(vcq->cq.context, in);
+	int r = kit_cq_ex_check(vcq->cq.context, in, rxe_cq_ex_wc_flags);
 
 	if (r < 0)
 		return r;

@@ -27,24 +27,13 @@ static const uint8_t wc_statuses[SIW_NUM_WC_STATUS] = {
 	[SIW_WC_GENERAL_ERR] = IBV_WC_GENERAL_ERR,
 };
 
-static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
-{
-	uint64_t unknown = in->attr->wc_flags & ~siw_cq_ex_wc_flags;
-
-	if (!in->extended || !unknown)
-		return 0;
-	verbs_err(ctx, "ibv_create_cq_ex: wc_flags 0x%llx are not supported (supported: 0x%llx)",
-		  (unsigned long long)unknown, (unsigned long long)siw_cq_ex_wc_flags);
-	return -EOPNOTSUPP;
-}
-
 int siw_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 {
 	struct siw_cq *cq = to_scq(&vcq->cq);
 	struct siw_uresp_create_cq resp = {};
 	struct verbs_udata udata = { .out = &resp, .out_len = sizeof(resp) };
 	struct verbs_create_cq request = *in;
-	int r = cq_check(vcq->cq.context, in);
+	int r = kit_cq_ex_check(vcq->cq.context, in, siw_cq_ex_wc_flags);
 
 	if (r < 0)
 		return r;

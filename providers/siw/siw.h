@@ -18,6 +18,7 @@
 
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
+#include "providers/kit/cq_ex.h"
 #include "providers/kit/doorbell.h"
 #include "providers/kit/page.h"
 #include "providers/kit/refuse.h"
