@@ -79,7 +79,7 @@ struct work {
 		uint64_t key;
 		uint32_t target;
 	} dc;
-	uint16_t id;		    /* comes back in the completion, and so does note */
+	uint16_t id; /* comes back in the completion, and so does note */
 	uint8_t note;
 	uint32_t entries; /* it takes in the ring */
 	uint32_t cursor;  /* the receive queue's, behind it */
