@@ -447,6 +447,8 @@ int mlx5_create_rss_qp(struct mlx5_qp *qp, const struct verbs_create_qp *in);
 /* flow.c */
 int mlx5_create_flow(struct ibv_flow *ibflow, const struct verbs_create_flow *in);
 int mlx5_destroy_flow(struct ibv_flow *ibflow);
+int mlx5_create_flow_action_esp(struct verbs_flow_action *action,
+				const struct verbs_flow_action_esp *in);
 int mlx5_create_counters(struct verbs_counters *vcounters, const struct verbs_create_counters *in);
 int mlx5_destroy_counters(struct verbs_counters *vcounters);
 int mlx5_attach_counters(struct verbs_counters *vcounters,

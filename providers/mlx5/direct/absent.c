@@ -6,8 +6,6 @@
 #include "providers/kit/absent.h"
 
 ABSENT_NUMBER("mlx5", _mlx5dv_mkey_check)
-ABSENT_NUMBER("mlx5", mlx5dv_destroy_flow_matcher)
-ABSENT_NUMBER("mlx5", mlx5dv_destroy_steering_anchor)
 ABSENT_NUMBER("mlx5", mlx5dv_devx_destroy_eq)
 ABSENT_NUMBER("mlx5", mlx5dv_devx_free_msi_vector)
 ABSENT_NUMBER("mlx5", mlx5dv_dr_action_destroy)
@@ -28,13 +26,6 @@ ABSENT_NUMBER("mlx5", mlx5dv_dump_dr_table)
 ABSENT_NUMBER("mlx5", mlx5dv_vfio_get_events_fd)
 ABSENT_NUMBER("mlx5", mlx5dv_vfio_process_events)
 
-ABSENT_POINTER("mlx5", __mlx5dv_create_flow)
-ABSENT_POINTER("mlx5", mlx5dv_create_flow)
-ABSENT_POINTER("mlx5", mlx5dv_create_flow_action_esp)
-ABSENT_POINTER("mlx5", mlx5dv_create_flow_action_modify_header)
-ABSENT_POINTER("mlx5", mlx5dv_create_flow_action_packet_reformat)
-ABSENT_POINTER("mlx5", mlx5dv_create_flow_matcher)
-ABSENT_POINTER("mlx5", mlx5dv_create_steering_anchor)
 ABSENT_POINTER("mlx5", mlx5dv_create_wq)
 ABSENT_POINTER("mlx5", mlx5dv_devx_alloc_msi_vector)
 ABSENT_POINTER("mlx5", mlx5dv_devx_create_eq)

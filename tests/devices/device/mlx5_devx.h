@@ -83,6 +83,9 @@ static inline void firmware_attach(struct object *object, struct object *of)
 	of->by_device = true;
 }
 
+/* mlx5_flow.c: EPROTONOSUPPORT: no method of those */
+int mlx5_flow_method(uint16_t object, uint16_t id, struct ib_uverbs_ioctl_hdr *call);
+
 /* mlx5_mkey.c: a key that is another one's memory, for which all is said when it is made. */
 bool mlx5_is_alias(const struct firmware *f);
 int mlx5_create_mkey(struct object *object, struct firmware *f);

@@ -192,6 +192,41 @@ static void elements(struct ibv_context *context, struct ibv_pd *pd)
 		ibv_destroy_cq(cq);
 }
 
+/* Steering by the firmware's formats. */
+static void steering(struct ibv_context *context)
+{
+	struct mlx5dv_flow_match_parameters all = { 0 };
+	struct mlx5dv_flow_matcher_attr attr = { .match_mask = &all };
+	struct mlx5dv_steering_anchor_attr anchor_attr = { 0 };
+	struct mlx5dv_flow_action_attr drop = { .type = MLX5DV_FLOW_ACTION_DROP };
+	uint64_t rewrite = 1;
+	struct mlx5dv_flow_matcher *matcher =
+		said("matcher", mlx5dv_create_flow_matcher(context, &attr));
+	struct ibv_flow *flow =
+		matcher ? said("rule", mlx5dv_create_flow(matcher, &all, 1, &drop)) : NULL;
+	struct ibv_flow_action *modify =
+		said("rewrite",
+		     mlx5dv_create_flow_action_modify_header(context, sizeof(rewrite), &rewrite,
+							     MLX5DV_FLOW_TABLE_TYPE_NIC_RX));
+	struct ibv_flow_action *wrap =
+		said("wrap",
+		     mlx5dv_create_flow_action_packet_reformat(context, sizeof(rewrite), &rewrite,
+							       1, MLX5DV_FLOW_TABLE_TYPE_NIC_TX));
+	struct mlx5dv_steering_anchor *anchor =
+		said("anchor", mlx5dv_create_steering_anchor(context, &anchor_attr));
+
+	if (anchor)
+		mlx5dv_destroy_steering_anchor(anchor);
+	if (wrap)
+		ibv_destroy_flow_action(wrap);
+	if (modify)
+		ibv_destroy_flow_action(modify);
+	if (flow)
+		ibv_destroy_flow(flow);
+	if (matcher)
+		mlx5dv_destroy_flow_matcher(matcher);
+}
+
 int main(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -207,6 +242,7 @@ int main(void)
 			queues(context, pd);
 			dynamic(context, pd);
 			elements(context, pd);
+			steering(context);
 		} else
 			said("pd", NULL);
 	}
