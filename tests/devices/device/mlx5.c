@@ -21,6 +21,7 @@ enum {
 	CQE_SIZE = 64,
 	MAX_WR = 32768,
 	DEVICE_ERROR = 0x22,
+	DCI_STREAMS_LOG = 4,
 	VENDOR_OUI = 0x2c9, /* which is not the number of the bus */
 	CQE_MOST = (1 << 22) - 1,
 	CLOCK_KHZ = 1000000,
@@ -162,6 +163,10 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 	attr->max_sge = attr->max_sge_rd = 30;
 	attr->max_srq_sge = 31;
 	attr->device_cap_flags &= ~IBV_DEVICE_SRQ_RESIZE;
+	if (model_on()) {
+		response.dci_streams_caps.max_log_num_concurent = DCI_STREAMS_LOG;
+		response.dci_streams_caps.max_log_num_errored = DCI_STREAMS_LOG;
+	}
 	if (device == &device_mlx5_full) {
 		attr->device_cap_flags |= IBV_DEVICE_RAW_IP_CSUM;
 		response.tso_caps.max_tso = 1 << 18;
