@@ -42,6 +42,9 @@ void model_command_end(void);
 /* memory.c */
 int model_alloc_pd(struct object *pd);
 int model_reg_mr(struct object *mr, const struct ib_uverbs_reg_mr *q);
+/* The memory of another region at other addresses, by a key with this lowest byte. */
+int model_alias_mr(struct object *mr, const struct object *of, uint64_t iova, unsigned access,
+		   uint8_t lowest);
 /* @pd: what it is of from now on */
 int model_rereg_mr(struct object *mr, struct object *pd, const struct ib_uverbs_rereg_mr *q);
 int model_alloc_mw(struct object *mw, enum ibv_mw_type type);

@@ -56,6 +56,7 @@ struct object {
 	uint64_t user_handle;
 	bool by_device;	 /* made by a command of the device's own */
 	uint64_t length; /* of device memory */
+	uint64_t iova;	 /* of a region, in run mode */
 
 	struct object *pd, *send_cq, *recv_cq, *srq, *table, *xrcd,
 		*dm;		 /* an XRC SRQ has recv_cq */
