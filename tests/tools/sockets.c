@@ -968,6 +968,84 @@ static void case_fork_peer_gone(void)
 	close(e.listener);
 }
 
+/* So many bytes come, each what its place says; then nothing until the sender ends. */
+#define MANY (8 << 20)
+
+static uint8_t byte_at(size_t place)
+{
+	return (place * 2654435761u) >> 16;
+}
+
+static void *many_receive(void *arg)
+{
+	int fd = *(int *)arg;
+	size_t place = 0;
+	bool right = true;
+
+	while (place < MANY) {
+		uint8_t bytes[32768];
+		ssize_t n = recv(fd, bytes, sizeof(bytes), 0);
+
+		if (n <= 0)
+			break;
+		for (ssize_t i = 0; i < n; i++)
+			right &= bytes[i] == byte_at(place + i);
+		place += n;
+	}
+	CHECK(place == MANY);
+	return right ? arg : NULL;
+}
+
+static bool many_send(int fd)
+{
+	uint8_t bytes[20000];
+	size_t place = 0;
+
+	while (place < MANY) {
+		size_t size = MANY - place < sizeof(bytes) ? MANY - place : sizeof(bytes);
+		ssize_t n;
+
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = byte_at(place + i);
+		n = send(fd, bytes, size, 0);
+		if (n <= 0)
+			return false;
+		place += n;
+	}
+	return true;
+}
+
+static pid_t many_send_by_child(int fd)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		CHECK(many_send(fd));
+		child_end();
+	}
+	return pid;
+}
+
+/* Children send at both ends, while their parent receives at both. */
+static void case_fork_twice(void)
+{
+	struct ends e = ends_open();
+	pid_t of_a = many_send_by_child(e.a), of_b = many_send_by_child(e.b);
+	pthread_t threads[2];
+	void *right;
+
+	pthread_create(&threads[0], NULL, many_receive, &e.a);
+	pthread_create(&threads[1], NULL, many_receive, &e.b);
+	for (unsigned int i = 0; i < SIZE(threads); i++) {
+		pthread_join(threads[i], &right);
+		CHECK(right);
+	}
+	CHECK(child_status(of_a) == 0 && child_status(of_b) == 0);
+	CHECK(say(e.a, "there") && expect(e.b, "there"));
+	CHECK(say(e.b, "back") && expect(e.a, "back"));
+	ends_close(&e);
+}
+
 /* ---- datagrams ---- */
 
 static void case_datagrams(void)
@@ -1029,6 +1107,7 @@ static const struct {
 	{ "fork_exec", case_fork_exec },
 	{ "fork_and_end", case_fork_and_end },
 	{ "fork_peer_gone", case_fork_peer_gone },
+	{ "fork_twice", case_fork_twice },
 	{ "datagrams", case_datagrams },
 };
 
