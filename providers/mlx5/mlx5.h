@@ -34,6 +34,7 @@ enum {
 	MLX5_BFREG_FIRST = 0x800, /* in a UAR */
 	MLX5_PORTS_KNOWN = 2,	  /* whose facts are read at open */
 	MLX5_CQE_SIZE_DEFAULT = 64,
+	MLX5_ECE_ASK = 0x10000000, /* of a queue pair that is made */
 };
 
 /* What an allocator of a parent domain is told. */
@@ -216,8 +217,9 @@ struct mlx5_qp {
 	uint32_t ece;	   /* as the kernel granted */
 	uint32_t ece_next; /* to ask for with the next transition */
 	bool ece_pending;
-	bool bfreg_lent;       /* the thread domain's */
-	bool rss;	       /* it receives through a table, and has nothing of this */
+	bool bfreg_lent; /* the thread domain's */
+	bool rss;	 /* it receives through a table, and has nothing of this */
+	bool dct; /* a DC target: it has no rings, and a number when it is ready to receive */
 	struct kit_buf sq_buf; /* of a raw packet queue pair, whose rings are apart */
 	__be32 *record;
 	__be32 withheld[2]; /* where its receives are told of until the adapter may take them */
@@ -363,6 +365,19 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece);
 int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
 
+/* dc.c */
+static inline const struct mlx5dv_dc_init_attr *mlx5_dc_of(const struct mlx5dv_qp_init_attr *dv)
+{
+	return dv && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC ? &dv->dc_init_attr : NULL;
+}
+/* What mlx5dv_create_qp() was asked for, of DC or of none. */
+int mlx5_dc_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+		  const struct mlx5dv_qp_init_attr *dv);
+void mlx5_dci_request(const struct mlx5dv_qp_init_attr *dv, struct mlx5_ib_create_qp *cmd);
+int mlx5_create_dct(struct mlx5_qp *qp, const struct verbs_create_qp *in);
+int mlx5_modify_dct(struct mlx5_qp *qp, const struct verbs_modify_qp *in);
+int mlx5_destroy_dct(struct mlx5_qp *qp);
+
 /* What a QP's rings are, in bytes and entries. */
 struct mlx5_qp_size {
 	uint32_t wqe_bytes; /* of a send request, at most */
@@ -386,6 +401,9 @@ void mlx5_wr_finish(struct mlx5_qp *qp);
 void mlx5_wr_finish_as_is(struct mlx5_qp *qp, unsigned int ds);
 /* Unless an earlier mistake has ended the batch. */
 void mlx5_wr_fail(struct mlx5_qp *qp, int error, const char *what, const char *why);
+/* Where an initiator's request goes to: the program's setter is done, or the batch has failed. */
+void mlx5_wr_set_dc(struct mlx5_qp *qp, const struct ibv_ah *ah, uint32_t dctn, uint64_t key,
+		    uint16_t stream);
 /* direct/umr.c */
 int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
 		     uint64_t ops);

@@ -8,10 +8,9 @@
 enum {
 	RAW_FLAGS = IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING |
 		    IBV_QP_CREATE_PCI_WRITE_END_PADDING,
-	ECE_ASK = 0x10000000,
 };
 
-static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
+static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool dc)
 {
 	bool raw = attr->qp_type == IBV_QPT_RAW_PACKET;
 	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
@@ -31,6 +30,8 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 			  attr->create_flags);
 		return -EOPNOTSUPP;
 	}
+	if (dc)
+		return mlx5_wr_check(ctx, attr);
 	switch (attr->qp_type) {
 	case IBV_QPT_RC:
 	case IBV_QPT_UC:
@@ -42,7 +43,7 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 	default:
 		verbs_err(
 			ctx,
-			"ibv_create_qp: QP type %d is not supported (RC, UC, UD, XRC and raw packet are)",
+			"ibv_create_qp: QP type %d is not supported (RC, UC, UD, XRC and raw packet are; DC by mlx5dv_create_qp())",
 			attr->qp_type);
 		return -EOPNOTSUPP;
 	}
@@ -180,12 +181,13 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		.flags = dv_flags(in->dv),
 		.uidx = qp->uidx,
 		.sq_buf_addr = is_raw(qp) ? (uintptr_t)qp->sq_buf.base : 0,
-		.ece_options = ece ? ECE_ASK : 0,
+		.ece_options = ece ? MLX5_ECE_ASK : 0,
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_create_qp request = *in;
 	int r;
 
+	mlx5_dci_request(in->dv, &cmd);
 	if (qp->sq.bfreg) {
 		cmd.bfreg_index = qp->sq.bfreg->index;
 		cmd.flags |= qp->sq.bfreg->legacy ? MLX5_QP_FLAG_BFREG_INDEX
@@ -282,11 +284,16 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	struct mlx5_context *ctx = to_mctx(vqp->qp.context);
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
 	const struct ibv_qp_cap asked = in->attr->cap;
+	const struct mlx5dv_dc_init_attr *dc = mlx5_dc_of(in->dv);
 	struct mlx5_qp_size size;
-	int r = qp_check(vqp->qp.context, in->attr);
+	int r = qp_check(vqp->qp.context, in->attr, dc);
 
 	if (!r && in->attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
 		return mlx5_create_rss_qp(qp, in);
+	if (!r && dc && dc->dc_type == MLX5DV_DCTYPE_DCT) {
+		qp_link(qp, in->attr);
+		return mlx5_create_dct(qp, in);
+	}
 	if (!r)
 		r = mlx5_qp_size(ctx, in->attr, dv_umr(in->dv), &size);
 	if (r < 0)
@@ -324,9 +331,9 @@ int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in)
 int mlx5_destroy_qp(struct verbs_qp *vqp)
 {
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
-	int r = uverbs_destroy_qp(vqp);
+	int r = qp->dct ? mlx5_destroy_dct(qp) : uverbs_destroy_qp(vqp);
 
-	if (r < 0 || qp->rss)
+	if (r < 0 || qp->rss || qp->dct)
 		return r;
 	if (completes(qp))
 		mlx5_cqs_clean(qp, true);

@@ -45,6 +45,8 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 
 	if (qp->rss)
 		return -EOPNOTSUPP;
+	if (qp->dct)
+		return mlx5_modify_dct(qp, in);
 	if (qp->ece_pending)
 		request.udata = &udata;
 	r = uverbs_modify_qp(vqp, &request);

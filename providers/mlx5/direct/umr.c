@@ -243,6 +243,20 @@ static void wr_raw_wqe(struct mlx5dv_qp_ex *dv, const void *wqe)
 	batch->ctrl = NULL;
 }
 
+/* ---- where a DC initiator's request goes to */
+
+static void wr_set_dc_addr_stream(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t remote_dctn,
+				  uint64_t remote_dc_key, uint16_t stream_id)
+{
+	mlx5_wr_set_dc(dv_to_mqp(dv), ah, remote_dctn, remote_dc_key, stream_id);
+}
+
+static void wr_set_dc_addr(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t remote_dctn,
+			   uint64_t remote_dc_key)
+{
+	mlx5_wr_set_dc(dv_to_mqp(dv), ah, remote_dctn, remote_dc_key, 0);
+}
+
 /* ---- all of them */
 
 int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, uint64_t ops)
@@ -263,6 +277,10 @@ int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex 
 
 void mlx5_wr_set_dv_slots(struct mlx5_qp *qp, uint64_t ops)
 {
+	if (qp->vqp.qp.qp_type == IBV_QPT_DRIVER) {
+		qp->dv.wr_set_dc_addr = wr_set_dc_addr;
+		qp->dv.wr_set_dc_addr_stream = wr_set_dc_addr_stream;
+	}
 	if (ops & MLX5DV_QP_EX_WITH_MR_INTERLEAVED)
 		qp->dv.wr_mr_interleaved = wr_mr_interleaved;
 	if (ops & MLX5DV_QP_EX_WITH_MR_LIST)

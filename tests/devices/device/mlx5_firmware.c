@@ -21,6 +21,8 @@ enum {
 	OP_QUERY_QP,
 	OP_INIT2INIT = 0x50e,
 	OP_CREATE_PSV = 0x600,
+	OP_CREATE_DCT = 0x710,
+	OP_DRAIN_DCT = 0x712,
 	OP_QUERY_LAG = 0x842,
 	OP_CREATE_RMP = 0x90c,
 	OP_QUERY_GENERAL_OBJECT = 0xa02,
@@ -28,7 +30,9 @@ enum {
 
 enum {
 	QPC = 0x18,
-	WQ = 0x50, /* in CREATE_RMP */
+	DCTC = 0x10,
+	SERVICE_DCI = 5, /* what kind of queue pair: RC is 0 */
+	WQ = 0x50,	 /* in CREATE_RMP */
 	LOG_STRIDE_RQ = 4,
 	MAX_SGE = 16,
 	MAX_INLINE = 512,
@@ -65,6 +69,7 @@ static const struct capability {
 			of RTS; DMA by the send queue; CRC32C and CRC64 */
 	{ CAP_GENERAL, 0x48, 30u << 24 },    /* messages of 2^30 bytes */
 	{ CAP_GENERAL, 0x4c, 1u << 15 | 1 }, /* blocks of 4048 bytes; completions of version 1 */
+	{ CAP_GENERAL, 0x50, 1u << 5 },	     /* DC targets */
 	{ CAP_GENERAL, 0x50, 1u << 1 | 1u << 23 | 1u << 4 | 1u << 8 }, /* atomics, which UMR leaves
 			alone; QoS; signatures */
 	{ CAP_GENERAL, 0x5c, 1u << 7 },	  /* the port of a link aggregation */
@@ -191,13 +196,14 @@ static int create_qp(struct object *object, struct firmware *f)
 	struct ib_uverbs_ex_create_qp q = { .qp_type = IBV_QPT_RC,
 					    .max_send_sge = MAX_SGE,
 					    .max_inline_data = MAX_INLINE };
-	uint32_t srqn = firmware_get(f, QPC + 0xac);
+	uint32_t srqn = firmware_get(f, QPC + 0xac), service = firmware_get(f, QPC) >> 16 & 0xff;
 	struct object *qp = object_new(OBJECT_QP);
 	int r;
 
 	if (!qp)
 		return ENOMEM;
-	qp->qp_type = IBV_QPT_RC;
+	qp->dc = service == SERVICE_DCI ? DC_INITIATOR : DC_NONE;
+	qp->qp_type = qp->dc ? IBV_QPT_DRIVER : IBV_QPT_RC;
 	qp->pd = object_by_number(OBJECT_PD, firmware_get(f, QPC + 4) & INDEX_24);
 	qp->send_cq = object_by_number(OBJECT_CQ, firmware_get(f, QPC + 0x7c) & INDEX_24);
 	qp->recv_cq = object_by_number(OBJECT_CQ, firmware_get(f, QPC + 0x9c) & INDEX_24);
@@ -205,9 +211,10 @@ static int create_qp(struct object *object, struct firmware *f)
 	if (srqn >> 24 & 7)
 		qp->srq = object_by_number(OBJECT_SRQ, srqn & INDEX_24);
 	queues_of(qp, f);
-	r = (firmware_get(f, QPC) >> 16 & 0xff) == 0 && qp->pd && qp->send_cq && qp->recv_cq &&
-			    qp->rq.base && qp->rq.record && (qp->srq || !(srqn >> 24 & 7))
-		    ? model_create_qp(qp, &q, qp->sq.entries, qp->rq.entries)
+	r = (!service || qp->dc) && qp->pd && qp->send_cq && qp->recv_cq && qp->rq.base &&
+			    qp->rq.record && (qp->srq || !(srqn >> 24 & 7))
+		    ? (qp->dc ? model_create_dc(qp)
+			      : model_create_qp(qp, &q, qp->sq.entries, qp->rq.entries))
 		    : firmware_status(f, FIRMWARE_BAD_PARAMETER);
 	if (r) {
 		object_free(qp);
@@ -215,6 +222,37 @@ static int create_qp(struct object *object, struct firmware *f)
 	}
 	trace_watch_object(qp, "sq", qp->sq.base, (size_t)qp->sq.entries * WQEBB);
 	trace_watch_object(qp, "record", (void *)qp->rq.record, 8);
+	firmware_attach(object, qp);
+	firmware_put(f, 8, qp->number);
+	return 0;
+}
+
+/* It can be reached at once. */
+static int create_dct(struct object *object, struct firmware *f)
+{
+	struct object *qp = object_new(OBJECT_QP);
+	int r;
+
+	if (!qp)
+		return ENOMEM;
+	qp->qp_type = IBV_QPT_DRIVER;
+	qp->dc = DC_TARGET;
+	qp->dc_key = (uint64_t)firmware_get(f, DCTC + 0x20) << 32 | firmware_get(f, DCTC + 0x24);
+	qp->pd = object_by_number(OBJECT_PD, firmware_get(f, DCTC + 0x18) & INDEX_24);
+	qp->recv_cq = object_by_number(OBJECT_CQ, firmware_get(f, DCTC + 8) & INDEX_24);
+	qp->srq = object_by_number(OBJECT_SRQ, firmware_get(f, DCTC + 0x14) & INDEX_24);
+	qp->user_index = firmware_get(f, DCTC + 4) & INDEX_24;
+	r = qp->pd && qp->recv_cq && qp->srq ? model_create_dc(qp)
+					     : firmware_status(f, FIRMWARE_BAD_PARAMETER);
+	if (!r)
+		r = qp_modify(qp, &(struct ib_uverbs_modify_qp){ .attr_mask = IBV_QP_STATE,
+								 .qp_state = IBV_QPS_INIT });
+	if (r) {
+		model_destroy(qp);
+		object_free(qp);
+		return r;
+	}
+	qp->state = IBV_QPS_RTR;
 	firmware_attach(object, qp);
 	firmware_put(f, 8, qp->number);
 	return 0;
@@ -289,6 +327,7 @@ static int modify_qp(struct object *object, struct object *qp, struct firmware *
 	case OP_RTR2RTS:
 		q = to_rts(f);
 		break;
+	case OP_DRAIN_DCT:
 	case OP_2ERR:
 		q.qp_state = IBV_QPS_ERR;
 		break;
@@ -336,6 +375,9 @@ int firmware_create(struct object *object, struct firmware *f)
 		break;
 	case OP_CREATE_MKEY:
 		r = model_on() ? mlx5_create_mkey(object, f) : create_plain(object, f);
+		break;
+	case OP_CREATE_DCT:
+		r = create_dct(object, f);
 		break;
 	case OP_CREATE_QP:
 		r = create_qp(object, f);

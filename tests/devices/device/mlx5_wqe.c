@@ -87,8 +87,8 @@ static void read_address(struct reader *r, struct work *work)
 	const uint8_t *keys = next_16(r), *grh = next_16(r), *gid = next_16(r);
 	uint32_t word = bytes_be32(grh + 12);
 
-	work->wr.wr.ud.remote_qkey = bytes_be32(keys);
-	work->wr.wr.ud.remote_qpn = bytes_be32(keys + 8) & INDEX_24;
+	work->dc.key = bytes_be64(keys);
+	work->dc.target = bytes_be32(keys + 8) & INDEX_24;
 	memset(&work->address, 0, sizeof(work->address));
 	work->address.is_global = 1;
 	work->address.port_num = 1;
@@ -98,6 +98,13 @@ static void read_address(struct reader *r, struct work *work)
 	work->address.grh.sgid_index = word >> 20 & 0xff;
 	work->address.grh.flow_label = word & 0xfffff;
 	memcpy(work->address.grh.dgid.raw, gid, 16);
+}
+
+static void read_datagram(struct reader *r, struct work *work)
+{
+	read_address(r, work);
+	work->wr.wr.ud.remote_qkey = work->dc.key >> 32;
+	work->wr.wr.ud.remote_qpn = work->dc.target;
 }
 
 static void read_remote(struct reader *r, struct work *work)
@@ -253,6 +260,8 @@ static int read_body(struct reader *r, const struct object *qp, struct work *wor
 		return 0;
 	if (qp->qp_type == IBV_QPT_XRC_SEND)
 		read_xrc(r, work);
+	if (qp->dc)
+		read_address(r, work);
 	switch (work->wr.opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -266,7 +275,7 @@ static int read_body(struct reader *r, const struct object *qp, struct work *wor
 		break;
 	default:
 		if (qp->qp_type == IBV_QPT_UD)
-			read_address(r, work);
+			read_datagram(r, work);
 	}
 	return read_data(r, qp, work);
 }
@@ -289,6 +298,7 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	r.end = r.at - 16 + words * 16;
 	work->wr =
 		(struct ibv_send_wr){ .sg_list = work->sge, .send_flags = send_flags(control[11]) };
+	work->dc.target = 0;
 	work->id = index;
 	work->note = control[3];
 	work->entries = words ? (words + 3) / 4 : 1;

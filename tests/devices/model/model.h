@@ -78,6 +78,15 @@ int model_mcast(struct object *qp, const uint8_t *gid, uint16_t lid, bool attach
 int model_open_xrcd(struct object *xrcd, int fd, int oflags);
 int model_open_qp(struct object *qp, uint32_t number);
 
+/* dc.c: the halves of dynamically connected transport */
+int model_create_dc(struct object *qp);
+int model_modify_dc(struct object *qp, const struct ib_uverbs_modify_qp *q);
+void model_destroy_dc(struct object *qp);
+/* A pass of the model; whether there was something. */
+bool model_dc(struct object *qp);
+/* The target that has this queue pair of the backend; or NULL. */
+struct object *model_find_dc(uint32_t qp_num);
+
 /* srq.c */
 int model_create_srq(struct object *srq, uint32_t entries, uint32_t sges);
 int model_modify_srq(struct object *srq, const struct ib_uverbs_modify_srq *q);

@@ -115,6 +115,42 @@ static void queues(struct ibv_context *context, struct ibv_pd *pd)
 		mlx5dv_destroy_mkey(mkey);
 }
 
+/* Both halves of DC. */
+static void dynamic(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct mlx5dv_qp_init_attr dv = { .comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC };
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_cq *cq = said("completion queue", ibv_create_cq(context, 7, NULL, NULL, 0));
+	struct ibv_srq *srq = said("shared receive queue", ibv_create_srq(pd, &srq_attr));
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_DRIVER,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.pd = pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.cap = { .max_send_wr = 4, .max_send_sge = 1 },
+	};
+	struct ibv_qp *initiator, *target = NULL;
+
+	dv.dc_init_attr.dc_type = MLX5DV_DCTYPE_DCI;
+	initiator = cq ? mlx5dv_create_qp(context, &attr, &dv) : NULL;
+	dv.dc_init_attr.dc_type = MLX5DV_DCTYPE_DCT;
+	attr.cap.max_send_wr = attr.cap.max_send_sge = 0;
+	attr.srq = srq;
+	if (cq && srq)
+		target = mlx5dv_create_qp(context, &attr, &dv);
+	said("initiator", initiator);
+	said("target", target);
+	if (target)
+		ibv_destroy_qp(target);
+	if (initiator)
+		ibv_destroy_qp(initiator);
+	if (srq)
+		ibv_destroy_srq(srq);
+	if (cq)
+		ibv_destroy_cq(cq);
+}
+
 int main(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -126,9 +162,10 @@ int main(void)
 	if (context) {
 		objects(context);
 		pages(context);
-		if (pd)
+		if (pd) {
 			queues(context, pd);
-		else
+			dynamic(context, pd);
+		} else
 			said("pd", NULL);
 	}
 	if (pd)

@@ -30,6 +30,13 @@ enum object_type {
 	OBJECT_TYPES,
 };
 
+/* The halves of dynamically connected transport. */
+enum object_dc {
+	DC_NONE,
+	DC_TARGET,
+	DC_INITIATOR,
+};
+
 /* A ring in the memory of the process, as its device reads it. */
 struct queue {
 	uint8_t *base;
@@ -68,6 +75,8 @@ struct object {
 	enum ibv_qp_state state;
 	bool was_init; /* since it was in RESET */
 	uint32_t qkey;
+	enum object_dc dc; /* a QP's, of a driver's type */
+	uint64_t dc_key;   /* a target's */
 
 	struct ibv_mr *ring_region; /* of the model; NULL: not needed so far */
 	struct ibv_mr *null_mr;	    /* a PD's, of the model */
