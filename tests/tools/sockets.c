@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -611,19 +612,19 @@ static void case_epoll(void)
 
 /* ---- signals ---- */
 
-static volatile sig_atomic_t signals;
+static atomic_int signals;
 
 static void signal_count(int number)
 {
 	(void)number;
-	signals++;
+	atomic_fetch_add(&signals, 1);
 }
 
 static void *signal_soon(void *arg)
 {
 	pthread_t thread = *(pthread_t *)arg;
 
-	for (int i = 0; i < 100 && !signals; i++) {
+	for (int i = 0; i < 100 && !atomic_load(&signals); i++) {
 		usleep(20000);
 		pthread_kill(thread, SIGUSR1);
 	}
@@ -633,7 +634,7 @@ static void *signal_soon(void *arg)
 #define INTERRUPTED(call)                                                    \
 	do {                                                                 \
 		pthread_t own = pthread_self(), other;                       \
-		signals = 0;                                                 \
+		atomic_store(&signals, 0);                                   \
 		CHECK(pthread_create(&other, NULL, signal_soon, &own) == 0); \
 		CHECK_ERRNO(call, EINTR);                                    \
 		pthread_join(other, NULL);                                   \
@@ -720,6 +721,27 @@ static void case_close_under(void)
 			pthread_join(threads[i], NULL);
 		close(e.listener);
 	}
+}
+
+/* ---- numbers ---- */
+
+/* Programs have tables of so many entries as they have connections: each takes one number. */
+static void case_numbers(void)
+{
+	struct sockaddr_in address;
+	int listener = listener_open(&address), ends[24];
+
+	for (unsigned int i = 0; i < SIZE(ends); i += 2) {
+		ends[i] = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(connect(ends[i], (struct sockaddr *)&address, sizeof(address)) == 0);
+		ends[i + 1] = accept(listener, NULL, NULL);
+		CHECK(say(ends[i], "x") && expect(ends[i + 1], "x"));
+	}
+	for (unsigned int i = 0; i < SIZE(ends); i++) {
+		CHECK(ends[i] >= 0 && ends[i] < (int)SIZE(ends) + 16);
+		close(ends[i]);
+	}
+	close(listener);
 }
 
 /* ---- no descriptors left ---- */
@@ -1100,6 +1122,7 @@ static const struct {
 	{ "signals", case_signals },
 	{ "threads", case_threads },
 	{ "close_under", case_close_under },
+	{ "numbers", case_numbers },
 	{ "descriptors_spent", case_descriptors_spent },
 	{ "spawn", case_spawn },
 	{ "fork_after_accept", case_fork_after_accept },
