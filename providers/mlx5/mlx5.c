@@ -18,7 +18,7 @@ static const struct verbs_ops mlx5_ops = {
 	.create_comp_channel = uverbs_create_comp_channel,
 
 	.alloc_pd = mlx5_alloc_pd,
-	.dealloc_pd = uverbs_dealloc_pd,
+	.dealloc_pd = mlx5_dealloc_pd,
 	.alloc_td = mlx5_alloc_td,
 	.dealloc_td = mlx5_dealloc_td,
 	.alloc_parent_domain = mlx5_alloc_parent_domain,

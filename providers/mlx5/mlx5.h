@@ -78,6 +78,7 @@ struct mlx5_uar_page {
 /* Groups of what the firmware can. */
 enum mlx5_fw_caps {
 	MLX5_FW_CAPS_GENERAL,
+	MLX5_FW_CAPS_QOS,
 	MLX5_FW_CAPS_CRYPTO,
 	MLX5_FW_CAPS_GENERAL_2,
 	MLX5_FW_CAPS_COUNT,
@@ -137,9 +138,13 @@ struct mlx5_dm {
 	unsigned int op_count;
 };
 
+/* @opaque: memory that requests which copy need; @copiers: queue pairs that do */
 struct mlx5_pd {
 	struct verbs_pd vpd;
 	uint32_t pdn;
+	pthread_mutex_t lock; /* protects the rest */
+	struct ibv_mr *opaque;
+	unsigned int copiers;
 };
 
 /* A key that a request describes: direct/umr.c. */
@@ -176,6 +181,7 @@ struct mlx5_sq {
 	uint8_t fence;	/* of the next request; MLX5_WQE_CTRL_ */
 	uint8_t signal; /* of every request */
 	uint32_t ops;	/* bit n: a request of IBV_WR_n is possible, and fits */
+	bool raw;	/* requests of the program's own making are posted */
 	uint32_t plain; /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
 	int max_sge;	/* -1 in states in which nothing is taken */
 	uint32_t mask;	/* basic blocks, less one */
@@ -217,8 +223,10 @@ struct mlx5_qp {
 	uint32_t ece;	   /* as the kernel granted */
 	uint32_t ece_next; /* to ask for with the next transition */
 	bool ece_pending;
-	bool bfreg_lent; /* the thread domain's */
-	bool rss;	 /* it receives through a table, and has nothing of this */
+	bool bfreg_lent;	/* the thread domain's */
+	bool rss;		/* it receives through a table, and has nothing of this */
+	uint32_t sqn, tisn;	/* of a raw packet queue pair */
+	struct mlx5_pd *copies; /* whose memory its requests that copy need; or NULL */
 	bool dct; /* a DC target: it has no rings, and a number when it is ready to receive */
 	struct kit_buf sq_buf; /* of a raw packet queue pair, whose rings are apart */
 	__be32 *record;
@@ -265,7 +273,8 @@ struct mlx5_flow {
 struct mlx5_ah {
 	struct ibv_ah ah;
 	struct mlx5_wqe_av av;
-	bool in_kernel;
+	bool in_kernel, is_global;
+	_Atomic(struct mlx5dv_devx_obj *) mapping; /* of mlx5dv_map_ah_to_qp(); or NULL */
 };
 
 _Static_assert(sizeof(struct mlx_data_seg) == sizeof(struct mlx5_wqe_data_seg) &&
@@ -293,6 +302,7 @@ void mlx5_close_context(struct verbs_context *vctx);
 int mlx5_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 		      struct ibv_device_attr_ex *ret_attr);
 int mlx5_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
+int mlx5_dealloc_pd(struct ibv_pd *pd);
 
 /* direct/reserve.c */
 void mlx5_qpn_blocks_free(struct mlx5_context *ctx);
@@ -404,6 +414,15 @@ void mlx5_wr_fail(struct mlx5_qp *qp, int error, const char *what, const char *w
 /* Where an initiator's request goes to: the program's setter is done, or the batch has failed. */
 void mlx5_wr_set_dc(struct mlx5_qp *qp, const struct ibv_ah *ah, uint32_t dctn, uint64_t key,
 		    uint16_t stream);
+/* direct/copy.c: what requests that copy memory need, for as long as the queue pair is there */
+int mlx5_copies_get(struct mlx5_qp *qp);
+void mlx5_copies_put(struct mlx5_qp *qp);
+/* Bytes that one can copy at most; 0: none can. */
+uint64_t mlx5_copies_most(struct mlx5_context *ctx);
+void mlx5_wr_memcpy(struct mlx5dv_qp_ex *dv, uint32_t dest_lkey, uint64_t dest_addr,
+		    uint32_t src_lkey, uint64_t src_addr, size_t length);
+/* direct/qp.c: in INIT */
+int mlx5_qp_enable_copies(struct ibv_qp *qp);
 /* direct/umr.c */
 int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
 		     uint64_t ops);

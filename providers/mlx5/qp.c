@@ -198,6 +198,8 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 	if (r < 0)
 		return r;
 	qp->ece = resp.ece_options;
+	qp->sqn = resp.comp_mask & MLX5_IB_CREATE_QP_RESP_MASK_SQN ? resp.sqn : 0;
+	qp->tisn = resp.comp_mask & MLX5_IB_CREATE_QP_RESP_MASK_TISN ? resp.tisn : 0;
 	if (!qp->sq.bfreg) {
 		r = bfreg_accept(qp, resp.bfreg_index);
 		if (r < 0)
@@ -301,11 +303,17 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	qp_link(qp, in->attr);
 	/* The kernel is told of what will be granted. */
 	in->attr->cap.max_inline_data = size.max_inline;
+	if (dv_ops(in->dv) & MLX5DV_QP_EX_WITH_MEMCPY) {
+		r = mlx5_copies_get(qp);
+		if (r < 0)
+			return r;
+	}
 	r = rings_make(qp, &size);
 	if (!r)
 		r = qp_bring_up(qp, in, &size);
 	if (r < 0) {
 		rings_free(qp);
+		mlx5_copies_put(qp);
 		return r;
 	}
 	cap_grant(&in->attr->cap, &asked, &size);
@@ -339,6 +347,7 @@ int mlx5_destroy_qp(struct verbs_qp *vqp)
 		mlx5_cqs_clean(qp, true);
 	bfreg_give_back(qp);
 	rings_free(qp);
+	mlx5_copies_put(qp);
 	return 0;
 }
 

@@ -83,6 +83,7 @@ struct work {
 	uint8_t note;
 	uint32_t entries; /* it takes in the ring */
 	uint32_t cursor;  /* the receive queue's, behind it */
+	bool copies;	  /* sge[0] to sge[1], both the process's own, and sends nothing */
 	/* A memory window that is bound: its new key and what it opens. */
 	struct {
 		uint32_t mw_rkey, new_rkey, mr_lkey;

@@ -21,6 +21,7 @@ enum {
 	CQE_SIZE = 64,
 	MAX_WR = 32768,
 	DEVICE_ERROR = 0x22,
+	VENDOR_OUI = 0x2c9, /* which is not the number of the bus */
 	CQE_MOST = (1 << 22) - 1,
 	CLOCK_KHZ = 1000000,
 	DM_MOST = 1 << 18,
@@ -155,6 +156,7 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 
 	if (attr->max_cqe > CQE_MOST)
 		attr->max_cqe = CQE_MOST;
+	attr->vendor_id = VENDOR_OUI;
 	attr->max_qp_wr = MAX_WR;
 	attr->max_srq_wr = MAX_WR - 1;
 	attr->max_sge = attr->max_sge_rd = 30;
@@ -600,6 +602,18 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 	return receive ? index : qp->sq.cursor;
 }
 
+/* A copy of memory names a place of the plug-in's own, which is another in each run. */
+static unsigned ignored(const char *region, size_t offset)
+{
+	unsigned ordinal;
+	char what[8];
+	struct object *qp = sscanf(region, "qp%u.%7s", &ordinal, what) == 2 && !strcmp(what, "sq")
+				    ? object_at(OBJECT_QP, ordinal)
+				    : NULL;
+
+	return qp && offset % WQEBB == 16 && qp->sq.base[offset - 16 + 3] == OP_COPY ? 0xff00 : 0;
+}
+
 #define COMMON                                                                                     \
 	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00",    \
 	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,        \
@@ -615,7 +629,8 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 	.query_device_ex = query_device_ex, .alloc_dm = alloc_dm, .mapped = mapped,                \
 	.unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick, .stored = stored,                \
 	.next_send = mlx5_next_send, .next_receive = mlx5_next_receive, .room = mlx_room,          \
-	.complete = complete, .armed = armed, .traced_id = traced_id, .traced_note = mlx5_note_of
+	.complete = complete, .armed = armed, .traced_id = traced_id, .traced_note = mlx5_note_of, \
+	.ignored = ignored
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */

@@ -83,7 +83,8 @@ static inline void firmware_attach(struct object *object, struct object *of)
 	of->by_device = true;
 }
 
-/* mlx5_mkey.c */
+/* mlx5_mkey.c: a key that is another one's memory, for which all is said when it is made. */
+bool mlx5_is_alias(const struct firmware *f);
 int mlx5_create_mkey(struct object *object, struct firmware *f);
 
 #endif

@@ -29,6 +29,7 @@ enum {
 };
 
 enum {
+	OPT_LAG_PORT = 1 << 15,
 	QPC = 0x18,
 	DCTC = 0x10,
 	SERVICE_DCI = 5, /* what kind of queue pair: RC is 0 */
@@ -72,9 +73,9 @@ static const struct capability {
 	{ CAP_GENERAL, 0x50, 1u << 5 },	     /* DC targets */
 	{ CAP_GENERAL, 0x50, 1u << 1 | 1u << 23 | 1u << 4 | 1u << 8 }, /* atomics, which UMR leaves
 			alone; QoS; signatures */
-	{ CAP_GENERAL, 0x5c, 1u << 7 },	  /* the port of a link aggregation */
-	{ CAP_GENERAL, 0x80, 20u << 24 }, /* RMPs */
-	{ CAP_GENERAL, 0x8c, 1u << 13 },  /* AES-XTS of many blocks */
+	{ CAP_GENERAL, 0x5c, 1u << 7 | 2 }, /* the port of a link aggregation, of two */
+	{ CAP_GENERAL, 0x80, 20u << 24 },   /* RMPs */
+	{ CAP_GENERAL, 0x8c, 1u << 13 },    /* AES-XTS of many blocks */
 	{ CAP_GENERAL, 0x90, 1u << (0x26 - 32) | 1u << (0x2c - 32) | 1u << (0x3a - 32) },
 	{ CAP_GENERAL, 0x94, 1u << 0x0c | 1u << 0x1f },
 	{ CAP_GENERAL, 0x9c, 1u << 22 },  /* crypto */
@@ -335,6 +336,9 @@ static int modify_qp(struct object *object, struct object *qp, struct firmware *
 		q.qp_state = IBV_QPS_RESET;
 		break;
 	case OP_RTS2RTS:
+		if (firmware_get(f, 0x10) & OPT_LAG_PORT)
+			qp->lag_port = firmware_get(f, QPC) >> 24 & 0xf;
+		return 0;
 	case OP_INIT2INIT:
 		return 0;
 	default:
@@ -374,7 +378,8 @@ int firmware_create(struct object *object, struct firmware *f)
 		r = create_rmp(object, f);
 		break;
 	case OP_CREATE_MKEY:
-		r = model_on() ? mlx5_create_mkey(object, f) : create_plain(object, f);
+		r = model_on() && mlx5_is_alias(f) ? mlx5_create_mkey(object, f)
+						   : create_plain(object, f);
 		break;
 	case OP_CREATE_DCT:
 		r = create_dct(object, f);
@@ -430,7 +435,9 @@ int firmware_query(struct object *object, struct firmware *f)
 	if (opcode_of(f) == OP_QUERY_QP) {
 		if (!qp)
 			return firmware_status(f, FIRMWARE_BAD_RESOURCE);
-		firmware_put(f, QPC, (uint32_t)states[qp->state] << 28 | 1u << 24);
+		firmware_put(f, QPC,
+			     (uint32_t)states[qp->state] << 28 | (qp->lag_port ? qp->lag_port : 1u)
+									 << 24);
 		return 0;
 	}
 	if (opcode_of(f) == OP_QUERY_GENERAL_OBJECT && devx && devx->opcode) {

@@ -40,6 +40,11 @@ static bool is_contiguous(const struct firmware *f, uint32_t count)
 	return true;
 }
 
+bool mlx5_is_alias(const struct firmware *f)
+{
+	return (firmware_get(f, MKC) >> 8 & 3) == MODE_FIXED;
+}
+
 /* A key that shows the memory of another one at other addresses. */
 int mlx5_create_mkey(struct object *object, struct firmware *f)
 {
@@ -47,8 +52,7 @@ int mlx5_create_mkey(struct object *object, struct firmware *f)
 	struct object *of = object_by_number(OBJECT_MR, lkey), *mr;
 	int r;
 
-	if ((word >> 8 & 3) != MODE_FIXED || !of || !of->backend.mr ||
-	    !is_contiguous(f, firmware_get(f, ENTRY_COUNT)))
+	if (!of || !of->backend.mr || !is_contiguous(f, firmware_get(f, ENTRY_COUNT)))
 		return firmware_status(f, FIRMWARE_BAD_PARAMETER);
 	mr = object_new(OBJECT_MR);
 	if (!mr)

@@ -64,7 +64,8 @@ static const struct mlx_opcode opcodes[] = {
 	{ OP_FETCH_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD },
 	{ OP_UMR, IBV_WR_BIND_MW },
 	{ OP_UMR, IBV_WR_LOCAL_INV },
-	{ OP_NOP, IBV_WR_RDMA_WRITE }, /* of no bytes: what only completes */
+	{ OP_COPY, IBV_WR_RDMA_WRITE }, /* the same, behind a copy */
+	{ OP_NOP, IBV_WR_RDMA_WRITE },	/* of no bytes: what only completes */
 };
 enum {
 	OPCODES = sizeof(opcodes) / sizeof(opcodes[0])
@@ -254,6 +255,25 @@ static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 	return 0;
 }
 
+/* Where the device keeps what it needs, and then from where to where. */
+static int read_copy(struct reader *r, const struct object *qp, struct work *work)
+{
+	if (r->end - r->at != 3 * SGE_SIZE)
+		return -EINVAL;
+	next_16(r);
+	for (int i = 0; i < 2; i++) {
+		const uint8_t *segment = next_16(r);
+
+		work->sge[i] = (struct ibv_sge){
+			.addr = bytes_be64(segment + 8),
+			.length = bytes_be32(segment),
+			.lkey = lkey_of(qp, bytes_be32(segment + 4)),
+		};
+	}
+	work->copies = true;
+	return 0;
+}
+
 static int read_body(struct reader *r, const struct object *qp, struct work *work)
 {
 	if (work->note == OP_NOP)
@@ -299,6 +319,7 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	work->wr =
 		(struct ibv_send_wr){ .sg_list = work->sge, .send_flags = send_flags(control[11]) };
 	work->dc.target = 0;
+	work->copies = false;
 	work->id = index;
 	work->note = control[3];
 	work->entries = words ? (words + 3) / 4 : 1;
@@ -314,6 +335,8 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	    bytes_be32(control + 4) >> 8 != qp->number || !is_whole)
 		return -EINVAL;
 	work->wr.opcode = opcode;
+	if (control[3] == OP_COPY)
+		return read_copy(&r, qp, work) ?: 1;
 	if (control[3] == OP_UMR)
 		return read_umr(&r, work, bytes_be32(control + 12)) ?: 1;
 	memcpy(&work->wr.imm_data, control + 12, 4);

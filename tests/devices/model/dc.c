@@ -440,6 +440,10 @@ static bool send_one(struct object *qp, struct work *work, int there)
 	/* It goes nowhere, behind what was sent. */
 	if (d->outstanding)
 		return false;
+	if (work->copies && model_copy(qp, work)) {
+		fail(qp, work->id, work->note, IBV_WC_LOC_PROT_ERR);
+		return true;
+	}
 	if (work->wr.send_flags & IBV_SEND_SIGNALED)
 		complete(qp, work->id, work->note, &(struct ibv_wc){ .qp_num = qp->number });
 	return true;

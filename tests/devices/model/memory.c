@@ -30,6 +30,7 @@ int model_reg_mr(struct object *mr, const struct ib_uverbs_reg_mr *q)
 	mr->number = backend->lkey;
 	mr->rkey = backend->rkey;
 	mr->iova = q->hca_va;
+	mr->access = q->access_flags;
 	return 0;
 }
 

@@ -98,6 +98,9 @@ bool model_receive(struct object *queue);
 bool model_receive_all(void);
 uint64_t model_wr_id(const struct object *owner, bool receive, const struct work *work);
 
+/* Memory of the process to another place of it; EACCES: it may not. */
+int model_copy(const struct object *qp, const struct work *work);
+
 /* datagram.c: a QP of datagrams only, which come without a GRH. */
 int model_create_datagram(struct object *qp, bool reliable);
 void model_destroy_datagram(struct object *qp);

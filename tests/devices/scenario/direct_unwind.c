@@ -151,6 +151,47 @@ static void dynamic(struct ibv_context *context, struct ibv_pd *pd)
 		ibv_destroy_cq(cq);
 }
 
+/* A tree of scheduling elements, an address that is a queue pair's, and one that copies. */
+static void elements(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct mlx5dv_qp_init_attr dv = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
+		.send_ops_flags = MLX5DV_QP_EX_WITH_MEMCPY,
+	};
+	struct ibv_ah_attr address = { .port_num = 1, .is_global = 1, .grh.sgid_index = 1 };
+	struct mlx5dv_sched_attr root_attr = { 0 }, leaf_attr = { 0 };
+	struct mlx5dv_sched_node *root =
+		said("root", mlx5dv_sched_node_create(context, &root_attr));
+	struct ibv_cq *cq = said("completion queue", ibv_create_cq(context, 7, NULL, NULL, 0));
+	struct ibv_ah *ah = said("address", ibv_create_ah(pd, &address));
+	struct mlx5dv_sched_leaf *leaf = NULL;
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.pd = pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.cap = { .max_send_wr = 4, .max_send_sge = 1 },
+	};
+	struct ibv_qp *qp = cq ? said("copier", mlx5dv_create_qp(context, &attr, &dv)) : NULL;
+
+	leaf_attr.parent = root;
+	if (root)
+		leaf = said("leaf", mlx5dv_sched_leaf_create(context, &leaf_attr));
+	if (ah)
+		said("mapping", mlx5dv_map_ah_to_qp(ah, 0x100) ? NULL : ah);
+	if (leaf)
+		mlx5dv_sched_leaf_destroy(leaf);
+	if (root)
+		mlx5dv_sched_node_destroy(root);
+	if (qp)
+		ibv_destroy_qp(qp);
+	if (ah)
+		ibv_destroy_ah(ah);
+	if (cq)
+		ibv_destroy_cq(cq);
+}
+
 int main(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -165,6 +206,7 @@ int main(void)
 		if (pd) {
 			queues(context, pd);
 			dynamic(context, pd);
+			elements(context, pd);
 		} else
 			said("pd", NULL);
 	}
