@@ -124,6 +124,7 @@ static void limits_set(struct mlx4_context *ctx, const struct ibv_device_attr *a
 	ctx->max_qp_wr = min_of(ctx->max_qp_wr, (uint32_t)QP_WR_UNKNOWN);
 	ctx->max_sge = min_of(ctx->max_sge, (uint32_t)SGE_UNKNOWN);
 	ctx->atomics = attr->atomic_cap != IBV_ATOMIC_NONE;
+	ctx->raw_checksums = attr->device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
 	ctx->ud_checksums = attr->device_cap_flags & IBV_DEVICE_UD_IP_CSUM;
 }
 
@@ -175,6 +176,7 @@ int mlx4_open_context(struct verbs_context *vctx, const struct verbs_open_contex
 	dbrec_pool_init(&ctx->records, 64);
 	ctx->records.allocator = &ctx->allocator;
 	idtable_init(&ctx->qps);
+	idtable_init(&ctx->xrc_srqs);
 	pthread_mutex_init(&ctx->qp_lock, NULL);
 	r = registers_map(ctx);
 	if (!r)
@@ -193,6 +195,7 @@ void mlx4_close_context(struct verbs_context *vctx)
 	if (ctx->bf)
 		munmap(ctx->bf, ctx->page_size);
 	pthread_mutex_destroy(&ctx->qp_lock);
+	idtable_destroy(&ctx->xrc_srqs);
 	idtable_destroy(&ctx->qps);
 	dbrec_pool_destroy(&ctx->records);
 }

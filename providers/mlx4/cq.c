@@ -120,6 +120,48 @@ int mlx4_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
+/* ---- XRC: what a shared receive queue's entry was used for carries the queue's number */
+
+static struct mlx4_srq *xrc_srq(struct mlx4_qp *as_qp)
+{
+	return (struct mlx4_srq *)((char *)as_qp - offsetof(struct mlx4_srq, as_qp));
+}
+
+struct mlx4_qp *mlx4_cq_find_xrc(struct mlx_cq *cq, const struct mlx4_cqe *cqe, uint32_t qpn)
+{
+	struct mlx4_context *ctx = to_mctx(cq->vcq.cq.context);
+	uint32_t srqn = be32toh(cqe->g_mlpath_rqpn) & MLX4_CQE_QPN_MASK;
+	struct mlx4_qp *as_qp = idtable_find_own(&ctx->xrc_srqs, srqn, cq);
+
+	/* The queue pair may be another process's. Nobody else writes this: its completions are in
+	 * this queue alone, whose lock is held. */
+	if (!as_qp)
+		return mlx_cq_find(cq, &ctx->qps, qpn);
+	as_qp->vqp.qp.qp_num = qpn;
+	return as_qp;
+}
+
+static bool xrc_cqe_take(void *arg, const void *entry)
+{
+	const struct mlx4_srq *srq = xrc_srq(arg);
+	const struct mlx4_cqe *cqe = entry;
+
+	return !(cqe->owner_sr_opcode & MLX4_CQE_IS_SEND_MASK) &&
+	       be32toh(cqe->vlan_my_qpn) & MLX4_XRC_RECEIVER &&
+	       (be32toh(cqe->g_mlpath_rqpn) & MLX4_CQE_QPN_MASK) == srq->srq.srqn;
+}
+
+void mlx4_cqs_clean_srq(struct mlx4_srq *srq)
+{
+	struct mlx4_qp *as_qp = &srq->as_qp;
+	struct mlx4_context *ctx = to_mctx(srq->srq.vsrq.srq.context);
+
+	mlx_cqs_lock(as_qp->recv_cq, NULL);
+	idtable_take(&ctx->xrc_srqs, srq->srq.srqn, as_qp);
+	mlx_cqs_clean_locked(NULL, as_qp->recv_cq, as_qp, xrc_cqe_take);
+	mlx_cqs_unlock(as_qp->recv_cq, NULL);
+}
+
 /* ---- a queue pair goes, or starts anew */
 
 static bool cqe_take(void *arg, const void *entry)

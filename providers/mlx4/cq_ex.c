@@ -38,7 +38,7 @@ static inline int ex_take(struct mlx_cq *cq)
 	/* The rest of the entry was written before its last byte. */
 	barrier_from_device();
 	cq->consumer++;
-	qp = mlx4_cqe_qp(cq, cqe);
+	qp = mlx4_cqe_qp(cq, cqe, last);
 	if (unlikely(!qp) || unlikely(!mlx4_done(qp, cqe, last, &cq->vcq.cq_ex.wr_id))) {
 		mlx4_cqe_say_corrupt(cq, cqe);
 		return EIO;

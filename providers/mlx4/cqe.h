@@ -20,17 +20,22 @@ enum {
 		MLX4_CQE_IS_SEND_MASK | (MLX4_CQE_OPCODE_MASK & ~MLX4_RECV_OPCODE_SEND_INVAL),
 };
 
+/* cq.c */
+struct mlx4_qp *mlx4_cq_find_xrc(struct mlx_cq *cq, const struct mlx4_cqe *cqe, uint32_t qpn);
+
 /* poll.c */
 void mlx4_cqe_say_corrupt(const struct mlx_cq *cq, const void *cqe);
 
-/* Whose the entry is; NULL: nobody's who completes here. */
-__attribute__((always_inline)) static inline struct mlx4_qp *mlx4_cqe_qp(struct mlx_cq *cq,
-									 const struct mlx4_cqe *cqe)
+/* Whose the entry is; NULL: nobody's who completes here. @last: its last byte */
+__attribute__((always_inline)) static inline struct mlx4_qp *
+mlx4_cqe_qp(struct mlx_cq *cq, const struct mlx4_cqe *cqe, unsigned int last)
 {
 	uint32_t qpn = be32toh(cqe->vlan_my_qpn) & MLX4_CQE_QPN_MASK;
 
 	if (likely(cq->last_number == qpn))
 		return cq->last;
+	if (unlikely(qpn & MLX4_XRC_RECEIVER) && !(last & MLX4_CQE_IS_SEND_MASK))
+		return mlx4_cq_find_xrc(cq, cqe, qpn);
 	return mlx_cq_find(cq, &to_mctx(cq->vcq.cq.context)->qps, qpn);
 }
 

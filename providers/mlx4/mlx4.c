@@ -5,7 +5,6 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
-#include "providers/kit/qp.h"
 #include "providers/mlx4/mlx4.h"
 
 enum {
@@ -24,6 +23,9 @@ static const struct verbs_ops mlx4_ops = {
 
 	.alloc_pd = mlx4_alloc_pd,
 	.dealloc_pd = uverbs_dealloc_pd,
+
+	.open_xrcd = uverbs_open_xrcd,
+	.close_xrcd = uverbs_close_xrcd,
 
 	.reg_mr = uverbs_reg_mr,
 	.rereg_mr = uverbs_rereg_mr,
@@ -44,18 +46,28 @@ static const struct verbs_ops mlx4_ops = {
 	.create_srq = mlx4_create_srq,
 	.modify_srq = uverbs_modify_srq,
 	.query_srq = uverbs_query_srq,
-	.destroy_srq = mlx_destroy_srq,
+	.destroy_srq = mlx4_destroy_srq,
 	.post_srq_recv = mlx_post_srq_recv,
 
 	.create_qp = mlx4_create_qp,
+	.open_qp = mlx4_open_qp,
 	.modify_qp = mlx4_modify_qp,
-	.query_qp = kit_query_qp,
+	.query_qp = mlx4_query_qp,
 	.destroy_qp = mlx4_destroy_qp,
 	.post_send = mlx4_post_send,
 	.post_recv = mlx4_post_recv,
 
 	.create_ah = mlx4_create_ah,
 	.destroy_ah = mlx4_destroy_ah,
+
+	.create_wq = mlx4_create_wq,
+	.modify_wq = mlx4_modify_wq,
+	.destroy_wq = mlx4_destroy_wq,
+	.create_rwq_ind_table = uverbs_create_rwq_ind_table,
+	.destroy_rwq_ind_table = uverbs_destroy_rwq_ind_table,
+
+	.create_flow = uverbs_create_flow,
+	.destroy_flow = uverbs_destroy_flow,
 
 	.attach_mcast = uverbs_attach_mcast,
 	.detach_mcast = uverbs_detach_mcast,
@@ -71,8 +83,9 @@ static const struct verbs_provider mlx4_provider = {
 		.context = sizeof(struct mlx4_context),
 		.pd = sizeof(struct mlx4_pd),
 		.cq = sizeof(struct mlx_cq),
-		.srq = sizeof(struct mlx_srq),
+		.srq = sizeof(struct mlx4_srq),
 		.qp = sizeof(struct mlx4_qp),
+		.wq = sizeof(struct mlx4_wq),
 		.ah = sizeof(struct mlx4_ah),
 	},
 	.ops = &mlx4_ops,

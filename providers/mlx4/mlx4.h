@@ -5,8 +5,8 @@
  * objects of a context share, tell of news. Formats are in infiniband/mlx4dv.h.
  *
  * Locks, in the order in which they are taken:
- *   mlx4_context.qp_lock	queue pairs come and go: a number is not given again before
- * its completions are gone
+ *   mlx4_context.qp_lock	queue pairs and work queues, which share their numbers, come and
+ * go: a number is not given again before its completions are gone; so do XRC's SRQs
  *   mlx_cq.lock	its consumer index; what completions change of queue pairs and SRQs
  *   mlx_srq.lock	its list of free requests
  *   mlx4_sq.lock	the send ring
@@ -29,9 +29,10 @@
 #include "providers/mlx/mlx.h"
 
 enum {
-	MLX4_PORTS = 2,		  /* an adapter has at most */
-	MLX4_BF_REGISTERS = 2,	  /* requests go into them in turn */
-	MLX4_WQE_PREFETCH = 2048, /* bytes that the adapter may read ahead of the last request */
+	MLX4_XRC_RECEIVER = 1 << 23, /* of the number that a completion carries */
+	MLX4_PORTS = 2,		     /* an adapter has at most */
+	MLX4_BF_REGISTERS = 2,	     /* requests go into them in turn */
+	MLX4_WQE_PREFETCH = 2048,    /* bytes that the adapter may read ahead of the last request */
 };
 
 struct mlx4_context {
@@ -40,7 +41,8 @@ struct mlx4_context {
 	uint32_t cqe_size;
 	uint32_t max_qp_wr, max_sge, max_srq_wr, max_srq_sge;
 	uint32_t max_inl_recv;
-	bool atomics, ud_checksums;
+	bool atomics, ud_checksums, raw_checksums;
+	uint8_t log_wq_range; /* of mlx4dv_set_context_attr(), for the next work queue */
 	uint8_t link_layer[MLX4_PORTS];
 	uint8_t port_flags[MLX4_PORTS];
 	uint32_t port_caps[MLX4_PORTS];
@@ -53,6 +55,7 @@ struct mlx4_context {
 
 	pthread_mutex_t qp_lock;
 	struct idtable qps;
+	struct idtable xrc_srqs;
 	struct kit_allocator allocator; /* of mlx4dv_set_context_attr() */
 	struct dbrec_pool records;
 };
@@ -68,6 +71,7 @@ struct mlx4_sq {
 	uint32_t plain; /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
 	int max_sge;	/* -1 in states in which nothing is taken */
 	uint32_t flags; /* of every request: MLX4_WQE_CTRL_ */
+	bool ethernet;	/* the port is, so that a frame's request has its address */
 	uint32_t checksum_flags; /* those of IBV_SEND_IP_CSUM; 0: the port computes none */
 	uint32_t mask;
 	uint32_t shift;
@@ -90,8 +94,24 @@ struct mlx4_qp {
 	struct mlx_srq *srq;
 	uint8_t sl_shift; /* where a completion has the service level, as its port's link has it */
 	bool checksums;	  /* of what it receives are reported */
+	bool rss;	  /* it receives through a table, and has no rings */
 	__be32 doorbell;  /* what tells of its sends */
 	struct kit_buf buf;
+};
+
+/* @as_qp: an XRC one's completions carry its own number, and are as of a queue pair that only
+ * receives from it */
+struct mlx4_srq {
+	struct mlx_srq srq;
+	struct mlx4_qp as_qp;
+};
+
+/* A ring of receives with a number of its own; nothing is posted to the send queue of @as_qp, whose
+ * one slot the adapter wants to see. */
+struct mlx4_wq {
+	struct verbs_wq vwq;
+	struct mlx4_qp as_qp;
+	uint64_t no_id; /* of the send queue's one slot */
 };
 
 struct mlx4_ah {
@@ -137,6 +157,8 @@ void mlx4_cq_arm_set(struct mlx_cq *cq);
 /* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
  * polls finds it. */
 void mlx4_cqs_clean(struct mlx4_qp *qp, bool gone);
+/* What completed of an XRC SRQ that goes. */
+void mlx4_cqs_clean_srq(struct mlx4_srq *srq);
 
 /* poll.c, cq_ex.c */
 int mlx4_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
@@ -145,8 +167,13 @@ void mlx4_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 
 /* qp.c, qp_modify.c, qp_size.c */
 int mlx4_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
+int mlx4_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
+int mlx4_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int mlx4_destroy_qp(struct verbs_qp *vqp);
 int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
+
+/* From now on completions with that number are @qp's, in its own queues: with qp_lock held. */
+int mlx4_qp_number(struct mlx4_qp *qp, uint32_t number);
 
 /* What a QP's rings are, and what is granted of the send queue. */
 struct mlx4_qp_size {
@@ -154,6 +181,9 @@ struct mlx4_qp_size {
 	uint32_t sq_ops;			    /* as mlx4_sq.ops */
 	uint32_t rq_count, rq_shift, rq_wr, rq_sge; /* and what the kernel is asked for */
 };
+/* Of one ring of receives for that; @verb: in the log. */
+int mlx4_rq_size(const struct mlx4_context *ctx, const char *verb, uint32_t max_wr,
+		 uint32_t max_sge, uint32_t inl_recv, struct mlx4_qp_size *size);
 /* @inl_recv: bytes of a receive that are for data; 0: none. */
 int mlx4_qp_size(struct mlx4_context *ctx, const struct ibv_qp_init_attr_ex *attr,
 		 uint32_t inl_recv, struct mlx4_qp_size *ret_size);
@@ -162,11 +192,19 @@ int mlx4_qp_size(struct mlx4_context *ctx, const struct ibv_qp_init_attr_ex *att
 int mlx4_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 /* Slots as a new send queue has them. */
 void mlx4_sq_init(struct mlx4_sq *sq);
+int mlx4_post_wq_recv(struct ibv_wq *ibwq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx4_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx4_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
 /* srq.c */
 int mlx4_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in);
+int mlx4_destroy_srq(struct verbs_srq *vsrq);
+
+/* wq.c */
+int mlx4_create_wq(struct verbs_wq *vwq, const struct verbs_create_wq *in);
+int mlx4_modify_wq(struct verbs_wq *vwq, const struct verbs_modify_wq *in);
+int mlx4_destroy_wq(struct verbs_wq *vwq);
+int mlx4_create_rss_qp(struct mlx4_qp *qp, const struct verbs_create_qp *in);
 
 /* ah.c */
 int mlx4_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in);

@@ -71,7 +71,7 @@ __attribute__((always_inline)) static inline bool wc_read(struct mlx_cq *cq, con
 							  unsigned int last, struct ibv_wc *wc)
 {
 	unsigned int opcode = last & MLX4_CQE_OPCODE_MASK;
-	struct mlx4_qp *qp = mlx4_cqe_qp(cq, entry);
+	struct mlx4_qp *qp = mlx4_cqe_qp(cq, entry, last);
 
 	if (unlikely(!qp) || unlikely(!mlx4_done(qp, entry, last, &wc->wr_id)))
 		return false;

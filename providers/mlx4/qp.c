@@ -2,7 +2,14 @@
 /* Queue pairs: two rings in one buffer, and what is kept beside them. */
 #include <string.h>
 
+#include "providers/kit/qp.h"
 #include "providers/mlx4/cqe.h"
+
+enum {
+	QP_FLAGS = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS,
+	QP_TYPES = 1 << IBV_QPT_RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_UD | 1 << IBV_QPT_RAW_PACKET |
+		   1 << IBV_QPT_XRC_SEND | 1 << IBV_QPT_XRC_RECV,
+};
 
 static int refuse(struct ibv_context *ctx, const char *what, unsigned long long value)
 {
@@ -13,14 +20,15 @@ static int refuse(struct ibv_context *ctx, const char *what, unsigned long long 
 static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr,
 		    const struct mlx4dv_qp_init_attr *dv)
 {
-	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+	const uint32_t rss = IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_IND_TABLE;
 
-	if (!comp_mask_ok(attr->comp_mask, known))
-		return refuse(ctx, "comp_mask", attr->comp_mask & ~known);
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
-		return refuse(ctx, "create_flags", attr->create_flags);
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
-	    attr->qp_type != IBV_QPT_UD)
+	if (!comp_mask_ok(attr->comp_mask, known | rss))
+		return refuse(ctx, "comp_mask", attr->comp_mask & ~(known | rss));
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags & ~QP_FLAGS)
+		return refuse(ctx, "create_flags", attr->create_flags & ~QP_FLAGS);
+	if (!(QP_TYPES & 1u << attr->qp_type))
 		return refuse(ctx, "QP type", attr->qp_type);
 	if (dv && !comp_mask_ok(dv->comp_mask, MLX4DV_QP_INIT_ATTR_MASK_INL_RECV)) {
 		verbs_err(ctx, "mlx4dv_create_qp: comp_mask 0x%llx is not known",
@@ -52,21 +60,24 @@ static int rings_make(struct mlx4_qp *qp, const struct mlx4_qp_size *size)
 	size_t rq_bytes = size->rq_count ? (size_t)size->rq_count << size->rq_shift : 0;
 	int r;
 
-	qp->sq.wr_ids = calloc(size->sq_count, sizeof(*qp->sq.wr_ids));
+	qp->sq.wr_ids = calloc(max_of(size->sq_count, 1u), sizeof(*qp->sq.wr_ids));
 	qp->rq.wr_ids = calloc(max_of(size->rq_count, 1u), sizeof(*qp->rq.wr_ids));
 	if (size->rq_count)
 		qp->rq.record = dbrec_alloc(&ctx->records);
 	if (!qp->sq.wr_ids || !qp->rq.wr_ids || (size->rq_count && !qp->rq.record))
 		return -ENOMEM;
-	r = kit_buf_alloc_from(&qp->buf, ((size_t)size->sq_count << size->sq_shift) + rq_bytes,
-			       &ctx->allocator);
-	if (r < 0)
-		return r;
-	rings_place(qp, size);
+	if (size->sq_count) {
+		r = kit_buf_alloc_from(&qp->buf,
+				       ((size_t)size->sq_count << size->sq_shift) + rq_bytes,
+				       &ctx->allocator);
+		if (r < 0)
+			return r;
+		rings_place(qp, size);
+	}
 	qp->rq.mask = size->rq_count ? size->rq_count - 1 : 0;
 	qp->rq.shift = size->rq_shift;
 	qp->rq.max_sge = -1;
-	qp->sq.mask = size->sq_count - 1;
+	qp->sq.mask = size->sq_count ? size->sq_count - 1 : 0;
 	qp->sq.shift = size->sq_shift;
 	qp->sq.slot_ds = (1u << size->sq_shift) / MLX_SEGMENT;
 	qp->sq.spare = size->sq_spare;
@@ -104,20 +115,23 @@ static int rq_accept(struct mlx4_qp *qp, const struct ibv_qp_cap *cap,
 	return 0;
 }
 
-/* From now on its completions are known, in its own queues. */
-static int qp_number(struct mlx4_qp *qp)
+int mlx4_qp_number(struct mlx4_qp *qp, uint32_t number)
 {
 	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
-	uint32_t qpn = qp->vqp.qp.qp_num;
-	int r = idtable_put(&ctx->qps, qpn, qp);
+	int r = idtable_put(&ctx->qps, number, qp);
 
 	if (r == -EPROTO)
 		verbs_err(&ctx->vctx.context,
-			  "ibv_create_qp: the kernel gives the number 0x%x, which another one has",
-			  qpn);
+			  "the kernel gives the number 0x%x, which another queue has", number);
 	if (!r)
-		idtable_own(&ctx->qps, qpn, qp->send_cq, qp->recv_cq);
+		idtable_own(&ctx->qps, number, qp->send_cq, qp->recv_cq);
 	return r;
+}
+
+/* An XRC receive queue pair has none: what it receives completes as its SRQ's. */
+static bool has_rings(const struct mlx4_qp *qp)
+{
+	return qp->buf.base;
 }
 
 /* With the table's lock held. */
@@ -131,8 +145,8 @@ static int qp_create_locked(struct mlx4_qp *qp, const struct verbs_create_qp *in
 	qp->vqp.qp.qp_num &= MLX4_CQE_QPN_MASK;
 	qp->doorbell = htobe32(qp->vqp.qp.qp_num << 8);
 	r = rq_accept(qp, &in->attr->cap, size);
-	if (!r)
-		r = qp_number(qp);
+	if (!r && has_rings(qp))
+		r = mlx4_qp_number(qp, qp->vqp.qp.qp_num);
 	if (r < 0)
 		uverbs_destroy_qp(&qp->vqp);
 	return r;
@@ -145,7 +159,7 @@ static int qp_create(struct mlx4_qp *qp, const struct verbs_create_qp *in,
 	struct mlx4_ib_create_qp cmd = {
 		.buf_addr = (uintptr_t)qp->buf.base,
 		.db_addr = (uintptr_t)qp->rq.record,
-		.log_sq_bb_count = __builtin_ctz(size->sq_count),
+		.log_sq_bb_count = size->sq_count ? __builtin_ctz(size->sq_count) : 0,
 		.log_sq_stride = size->sq_shift,
 		.inl_recv_sz = inl_recv,
 	};
@@ -181,6 +195,8 @@ int mlx4_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 
 	if (r < 0)
 		return r;
+	if (in->attr->comp_mask & (IBV_QP_INIT_ATTR_RX_HASH | IBV_QP_INIT_ATTR_IND_TABLE))
+		return mlx4_create_rss_qp(qp, in);
 	if (dv && dv->comp_mask & MLX4DV_QP_INIT_ATTR_MASK_INL_RECV)
 		inl_recv = dv->inl_recv_sz;
 	r = mlx4_qp_size(ctx, in->attr, inl_recv, &size);
@@ -200,6 +216,26 @@ int mlx4_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	return 0;
 }
 
+/* It has no rings: nothing is posted by it, and what it receives completes as its SRQ's. */
+int mlx4_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in)
+{
+	struct mlx4_qp *qp = to_mqp(&vqp->qp);
+
+	qp->sq.max_sge = qp->rq.max_sge = -1;
+	return uverbs_open_qp(vqp, in);
+}
+
+int mlx4_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
+{
+	if (to_mqp(&vqp->qp)->rss) {
+		verbs_err(vqp->qp.context,
+			  "qp 0x%x: one that receives through a table has nothing to query",
+			  vqp->qp.qp_num);
+		return -EOPNOTSUPP;
+	}
+	return kit_query_qp(vqp, in);
+}
+
 int mlx4_destroy_qp(struct verbs_qp *vqp)
 {
 	struct mlx4_context *ctx = to_mctx(vqp->qp.context);
@@ -208,7 +244,7 @@ int mlx4_destroy_qp(struct verbs_qp *vqp)
 
 	pthread_mutex_lock(&ctx->qp_lock);
 	r = uverbs_destroy_qp(vqp);
-	if (!r)
+	if (!r && has_rings(qp))
 		mlx4_cqs_clean(qp, true);
 	pthread_mutex_unlock(&ctx->qp_lock);
 	if (!r)

@@ -13,6 +13,15 @@ static void rings_reset(struct mlx4_qp *qp)
 		*qp->rq.record = 0;
 }
 
+/* Requests of XRC and of frames have more in their control segment. */
+static uint32_t plain_ops(const struct mlx4_qp *qp)
+{
+	enum ibv_qp_type type = qp->vqp.qp.qp_type;
+
+	return type == IBV_QPT_XRC_SEND || type == IBV_QPT_RAW_PACKET ? 0
+								      : qp->sq.ops & MLX_PLAIN_OPS;
+}
+
 /* Where a queue pair is, completions and checksums follow. */
 static void port_set(struct mlx4_qp *qp, uint8_t port_num)
 {
@@ -20,10 +29,28 @@ static void port_set(struct mlx4_qp *qp, uint8_t port_num)
 	uint8_t link = port_num && port_num <= MLX4_PORTS ? ctx->link_layer[port_num - 1] : 0;
 
 	qp->sl_shift = link == IBV_LINK_LAYER_ETHERNET ? 13 : 12;
-	qp->checksums = link == IBV_LINK_LAYER_INFINIBAND && qp->vqp.qp.qp_type == IBV_QPT_UD &&
-			ctx->ud_checksums;
+	if (qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET)
+		qp->checksums = link == IBV_LINK_LAYER_ETHERNET && ctx->raw_checksums;
+	else
+		qp->checksums = link == IBV_LINK_LAYER_INFINIBAND &&
+				qp->vqp.qp.qp_type == IBV_QPT_UD && ctx->ud_checksums;
+	qp->sq.ethernet = link == IBV_LINK_LAYER_ETHERNET;
 	qp->sq.checksum_flags =
 		qp->checksums ? MLX4_WQE_CTRL_IP_HDR_CSUM | MLX4_WQE_CTRL_TCP_UDP_CSUM : 0;
+}
+
+/* One that receives through a table receives, and that is all it does. */
+static int modify_rss(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
+{
+	if (in->mask & ~(IBV_QP_STATE | IBV_QP_PORT) ||
+	    (in->mask & IBV_QP_STATE && in->attr->qp_state > IBV_QPS_RTR)) {
+		verbs_err(vqp->qp.context,
+			  "qp 0x%x: ibv_modify_qp: one that receives through a table has a port "
+			  "and states up to RTR",
+			  vqp->qp.qp_num);
+		return -EOPNOTSUPP;
+	}
+	return uverbs_modify_qp(vqp, in);
 }
 
 int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
@@ -32,6 +59,10 @@ int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	struct mlx4_qp *qp = to_mqp(&vqp->qp);
 	int r;
 
+	if (qp->rss)
+		return modify_rss(vqp, in);
+	if (!qp->buf.base) /* XRC: there are no rings */
+		return uverbs_modify_qp(vqp, in);
 	if (in->mask & IBV_QP_PORT)
 		port_set(qp, in->attr->port_num);
 	/* From then on the adapter looks whose the slots are. */
@@ -43,6 +74,6 @@ int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	if (in->attr->qp_state == IBV_QPS_RESET)
 		rings_reset(qp);
 	mlx_gates_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
-	qp->sq.plain = qp->sq.max_sge > 0 ? qp->sq.ops & MLX_PLAIN_OPS : 0;
+	qp->sq.plain = qp->sq.max_sge > 0 ? plain_ops(qp) : 0;
 	return 0;
 }

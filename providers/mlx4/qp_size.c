@@ -12,6 +12,7 @@ enum {
 	BIND = sizeof(struct mlx4_wqe_bind_seg),
 	DATAGRAM = sizeof(struct mlx4_wqe_datagram_seg),
 	INLINE_HEAD = sizeof(struct mlx4_wqe_inline_seg),
+	LSO_HEAD = sizeof(__be32),
 	WQE_SHIFT_MIN = 6,
 	WQE_MAX = 63 * MLX_SEGMENT, /* that a request can say of its own length */
 	INLINE_MAX = 1024,
@@ -20,7 +21,14 @@ enum {
 /* In front of the data, beside the control segment. */
 static uint32_t head_size(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_UD ? DATAGRAM : RADDR;
+	switch (type) {
+	case IBV_QPT_UD:
+		return DATAGRAM;
+	case IBV_QPT_RAW_PACKET:
+		return 0;
+	default:
+		return RADDR;
+	}
 }
 
 /* Data of @length inline: its heads come at each 64 bytes, wherever it begins. */
@@ -36,8 +44,11 @@ static uint32_t inline_size(enum ibv_qp_type type, uint32_t length)
 
 static uint32_t ops_possible(const struct mlx4_context *ctx, enum ibv_qp_type type)
 {
-	uint32_t ops = OP(SEND) | OP(SEND_WITH_IMM);
+	uint32_t ops = OP(SEND);
 
+	if (type == IBV_QPT_RAW_PACKET)
+		return ops;
+	ops |= OP(SEND_WITH_IMM);
 	if (type == IBV_QPT_UD)
 		return ops;
 	ops |= OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM) | OP(BIND_MW) | OP(LOCAL_INV);
@@ -49,11 +60,23 @@ static uint32_t ops_possible(const struct mlx4_context *ctx, enum ibv_qp_type ty
 	return ops;
 }
 
-static int refuse(const struct mlx4_context *ctx, const char *what, uint32_t value, uint32_t limit)
+static int refuse(const struct mlx4_context *ctx, const char *verb, const char *what,
+		  uint32_t value, uint32_t limit)
 {
-	verbs_err(&ctx->vctx.context, "ibv_create_qp: %s %u is too much (at most %u)", what, value,
+	verbs_err(&ctx->vctx.context, "%s: %s %u is too much (at most %u)", verb, what, value,
 		  limit);
 	return -EINVAL;
+}
+
+static const char *const create = "ibv_create_qp";
+
+/* Room for the headers of a packet that is cut, which programs put there that drive the ring
+ * themselves. */
+static uint32_t tso_size(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER
+		       ? ROUND_UP(LSO_HEAD + attr->max_tso_header, MLX_SEGMENT)
+		       : 0;
 }
 
 static int sq_size(const struct mlx4_context *ctx, const struct ibv_qp_init_attr_ex *attr,
@@ -62,21 +85,24 @@ static int sq_size(const struct mlx4_context *ctx, const struct ibv_qp_init_attr
 	const struct ibv_qp_cap *cap = &attr->cap;
 	uint32_t head = head_size(attr->qp_type), data, wqe, room;
 
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return 0;
 	if (cap->max_send_wr > ctx->max_qp_wr)
-		return refuse(ctx, "max_send_wr", cap->max_send_wr, ctx->max_qp_wr);
+		return refuse(ctx, create, "max_send_wr", cap->max_send_wr, ctx->max_qp_wr);
 	if (cap->max_send_sge > ctx->max_sge)
-		return refuse(ctx, "max_send_sge", cap->max_send_sge, ctx->max_sge);
+		return refuse(ctx, create, "max_send_sge", cap->max_send_sge, ctx->max_sge);
 	if (cap->max_inline_data > INLINE_MAX)
-		return refuse(ctx, "max_inline_data", cap->max_inline_data, INLINE_MAX);
+		return refuse(ctx, create, "max_inline_data", cap->max_inline_data, INLINE_MAX);
 	data = max_of(inline_size(attr->qp_type, cap->max_inline_data),
 		      MLX_SEGMENT * cap->max_send_sge);
 	wqe = head + data;
-	if (attr->qp_type == IBV_QPT_RC)
+	if (attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_XRC_SEND)
 		wqe = max_of(wqe, (uint32_t)(RADDR + ATOMIC + MLX_SEGMENT));
-	wqe = CTRL + max_of(wqe, (uint32_t)BIND);
+	wqe = CTRL + max_of(wqe, (uint32_t)BIND) + tso_size(attr);
 	if (wqe > WQE_MAX)
-		return refuse(ctx, "max_send_sge or max_inline_data: a request of that many bytes,",
-			      wqe, WQE_MAX);
+		return refuse(ctx, create,
+			      "max_send_sge or max_inline_data: a request of that many bytes,", wqe,
+			      WQE_MAX);
 	size->sq_shift = max_of((uint32_t)__builtin_ctz(round_up_pow2(wqe)), WQE_SHIFT_MIN + 0u);
 	size->sq_spare = (MLX4_WQE_PREFETCH >> size->sq_shift) + 1;
 	size->sq_count = round_up_pow2(cap->max_send_wr + size->sq_spare);
@@ -88,25 +114,26 @@ static int sq_size(const struct mlx4_context *ctx, const struct ibv_qp_init_attr
 	return 0;
 }
 
-/* The adapter wants a receive queue with room, unless there is an SRQ. */
-static int rq_size(const struct mlx4_context *ctx, const struct ibv_qp_init_attr_ex *attr,
-		   uint32_t inl_recv, struct mlx4_qp_size *size)
+int mlx4_rq_size(const struct mlx4_context *ctx, const char *verb, uint32_t max_wr,
+		 uint32_t max_sge, uint32_t inl_recv, struct mlx4_qp_size *size)
 {
-	const struct ibv_qp_cap *cap = &attr->cap;
-
-	if (attr->srq)
-		return 0;
-	if (cap->max_recv_wr > ctx->max_qp_wr)
-		return refuse(ctx, "max_recv_wr", cap->max_recv_wr, ctx->max_qp_wr);
-	if (cap->max_recv_sge > ctx->max_sge)
-		return refuse(ctx, "max_recv_sge", cap->max_recv_sge, ctx->max_sge);
+	if (max_wr > ctx->max_qp_wr)
+		return refuse(ctx, verb, "max_recv_wr", max_wr, ctx->max_qp_wr);
+	if (max_sge > ctx->max_sge)
+		return refuse(ctx, verb, "max_recv_sge", max_sge, ctx->max_sge);
 	if (inl_recv > ctx->max_inl_recv)
-		return refuse(ctx, "inl_recv_sz", inl_recv, ctx->max_inl_recv);
-	size->rq_wr = max_of(cap->max_recv_wr, 1u);
-	size->rq_sge = max_of(cap->max_recv_sge, 1u);
+		return refuse(ctx, verb, "inl_recv_sz", inl_recv, ctx->max_inl_recv);
+	size->rq_wr = max_of(max_wr, 1u);
+	size->rq_sge = max_of(max_sge, 1u);
 	size->rq_count = round_up_pow2(size->rq_wr);
 	size->rq_shift = __builtin_ctz(round_up_pow2(max_of(MLX_SEGMENT * size->rq_sge, inl_recv)));
 	return 0;
+}
+
+/* The adapter wants a receive queue with room, unless what is received goes elsewhere. */
+static bool has_rq(const struct ibv_qp_init_attr_ex *attr)
+{
+	return !attr->srq && attr->qp_type != IBV_QPT_XRC_SEND && attr->qp_type != IBV_QPT_XRC_RECV;
 }
 
 int mlx4_qp_size(struct mlx4_context *ctx, const struct ibv_qp_init_attr_ex *attr,
@@ -115,8 +142,9 @@ int mlx4_qp_size(struct mlx4_context *ctx, const struct ibv_qp_init_attr_ex *att
 	struct mlx4_qp_size size = {};
 	int r = sq_size(ctx, attr, &size);
 
-	if (!r)
-		r = rq_size(ctx, attr, inl_recv, &size);
+	if (!r && has_rq(attr))
+		r = mlx4_rq_size(ctx, create, attr->cap.max_recv_wr, attr->cap.max_recv_sge,
+				 inl_recv, &size);
 	if (!r)
 		*ret_size = size;
 	return r;

@@ -26,3 +26,11 @@ int mlx4_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 		return recv_contended(ibqp, wr, bad_wr);
 	return mlx_recv_locked(ibqp, rq, true, wr, bad_wr, recv_others);
 }
+
+int mlx4_post_wq_recv(struct ibv_wq *ibwq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct mlx4_qp *qp = &((struct mlx4_wq *)ibwq)->as_qp;
+
+	spinlock_lock(&qp->rq.lock);
+	return mlx_recv_rest(&qp->vqp.qp, &qp->rq, true, wr, bad_wr, qp->rq.head);
+}

@@ -15,6 +15,10 @@ enum {
 	HAS_KEY = 1 << 4, /* it changes a key, and has no data */
 };
 
+enum {
+	FRAME_NO_ICRC = MLX4_WQE_CTRL_SOLICIT, /* of a raw packet's request */
+};
+
 #define SEPARATE __attribute__((noinline))
 
 struct send_op {
@@ -162,24 +166,65 @@ FLAT void key_build(const struct ibv_send_wr *wr, struct send_build *b)
 	b->flags |= MLX4_WQE_CTRL_STRONG_ORDER;
 }
 
-/* Everything but the control segment. */
-FLAT enum kit_fault send_build(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
-			       struct send_op op, bool datagram, struct send_build *b)
+/* Where the frame goes, by its first bytes, is in the control segment as well; and what it ends
+ * with is Ethernet's alone. */
+static enum kit_fault frame_build(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
+				  struct send_build *b)
 {
-	enum kit_fault fault = op.has ? head_build(wr, op, b) : KIT_FAULT_NONE;
+	uint8_t mac[6];
+	size_t got = 0;
 
-	if (unlikely(fault))
-		return fault;
-	if (!datagram && unlikely(op.has & HAS_KEY)) {
-		key_build(wr, b);
+	b->flags |= FRAME_NO_ICRC;
+	if (!sq->ethernet)
 		return KIT_FAULT_NONE;
+	for (int i = 0; i < wr->num_sge && got < sizeof(mac); i++) {
+		size_t n = min_of((size_t)wr->sg_list[i].length, sizeof(mac) - got);
+
+		memcpy(mac + got, (void *)(uintptr_t)wr->sg_list[i].addr, n);
+		got += n;
 	}
-	if (datagram) {
+	if (got < sizeof(mac))
+		return KIT_FAULT_HEADER;
+	b->flags |= (uint32_t)mac[0] << 24 | (uint32_t)mac[1] << 16;
+	memcpy(&b->imm, mac + 2, sizeof(b->imm));
+	return KIT_FAULT_NONE;
+}
+
+/* What is only in requests of queue pairs of this type. */
+FLAT enum kit_fault type_build(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
+			       enum ibv_qp_type type, struct send_build *b)
+{
+	switch (type) {
+	case IBV_QPT_UD:
 		if (unlikely(!wr->wr.ud.ah))
 			return KIT_FAULT_AH;
 		wqe_datagram(b->seg, to_mah(wr->wr.ud.ah), wr->wr.ud.remote_qpn,
 			     wr->wr.ud.remote_qkey);
 		segment_take(b, sizeof(struct mlx4_wqe_datagram_seg));
+		return KIT_FAULT_NONE;
+	case IBV_QPT_RAW_PACKET:
+		return frame_build(sq, wr, b);
+	case IBV_QPT_XRC_SEND:
+		b->flags |= wr->qp_type.xrc.remote_srqn << 8;
+		return KIT_FAULT_NONE;
+	default:
+		return KIT_FAULT_NONE;
+	}
+}
+
+/* Everything but the control segment. */
+FLAT enum kit_fault send_build(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
+			       struct send_op op, enum ibv_qp_type type, struct send_build *b)
+{
+	enum kit_fault fault = op.has ? head_build(wr, op, b) : KIT_FAULT_NONE;
+
+	if (likely(!fault))
+		fault = type_build(sq, wr, type, b);
+	if (unlikely(fault))
+		return fault;
+	if (unlikely(op.has & HAS_KEY)) {
+		key_build(wr, b);
+		return KIT_FAULT_NONE;
 	}
 	if (wr->send_flags & IBV_SEND_IP_CSUM) {
 		if (unlikely(!sq->checksum_flags))
@@ -279,7 +324,7 @@ FLAT void sq_ring(struct mlx4_qp *qp, uint32_t head, char *last, unsigned int ds
 SEPARATE static int post_rest(struct mlx4_qp *qp, struct ibv_send_wr *wr,
 			      struct ibv_send_wr **bad_wr, uint32_t head)
 {
-	const bool datagram = qp->vqp.qp.qp_type == IBV_QPT_UD;
+	const enum ibv_qp_type type = qp->vqp.qp.qp_type;
 	struct mlx4_sq *sq = &qp->sq;
 	enum kit_fault fault = KIT_FAULT_NONE;
 	uint32_t tail = mlx_sq_tail(&sq->tail), sge_limit = (uint32_t)sq->max_sge + 1;
@@ -298,7 +343,7 @@ SEPARATE static int post_rest(struct mlx4_qp *qp, struct ibv_send_wr *wr,
 				       mlx_sq_full(head, tail, sq->max_post));
 		if (likely(!fault)) {
 			op = send_ops[wr->opcode];
-			fault = send_build(sq, wr, op, datagram, &next);
+			fault = send_build(sq, wr, op, type, &next);
 		}
 		if (unlikely(fault)) {
 			*bad_wr = wr;

@@ -3,8 +3,10 @@
 #include "providers/mlx4/mlx4.h"
 
 enum {
+	TYPES = 1u << IBV_SRQT_BASIC | 1u << IBV_SRQT_XRC,
 	WR_MAX = 65535, /* a request is named by 16 bits, and one stays */
 	SGE_MAX = 64,
+	XRC_SL_SHIFT = 12, /* whatever the port, which its completions do not name */
 };
 
 /* Segments of which nothing was said are no memory's. */
@@ -39,12 +41,51 @@ static int srq_create(struct mlx_srq *srq, const struct verbs_create_srq *in)
 	return r;
 }
 
+/* Completions carry its number from here on: with the number's lock held. */
+static int xrc_number(struct mlx4_srq *srq)
+{
+	struct verbs_srq *vsrq = &srq->srq.vsrq;
+	struct mlx4_context *ctx = to_mctx(vsrq->srq.context);
+	struct mlx4_qp *as_qp = &srq->as_qp;
+	int r;
+
+	as_qp->vqp.qp.context = vsrq->srq.context;
+	as_qp->recv_cq = to_mcq(vsrq->cq);
+	as_qp->srq = &srq->srq;
+	as_qp->sl_shift = XRC_SL_SHIFT;
+	r = idtable_put(&ctx->xrc_srqs, srq->srq.srqn, as_qp);
+	if (r == -EPROTO)
+		verbs_err(&ctx->vctx.context,
+			  "ibv_create_srq_ex: the kernel gives the number 0x%x, which another one "
+			  "has",
+			  srq->srq.srqn);
+	if (!r)
+		idtable_own(&ctx->xrc_srqs, srq->srq.srqn, as_qp->recv_cq, NULL);
+	return r;
+}
+
+static int xrc_create(struct mlx4_srq *srq, const struct verbs_create_srq *in)
+{
+	struct mlx4_context *ctx = to_mctx(srq->srq.vsrq.srq.context);
+	int r;
+
+	pthread_mutex_lock(&ctx->qp_lock);
+	r = srq_create(&srq->srq, in);
+	if (!r) {
+		r = xrc_number(srq);
+		if (r < 0)
+			uverbs_destroy_srq(&srq->srq.vsrq);
+	}
+	pthread_mutex_unlock(&ctx->qp_lock);
+	return r;
+}
+
 int mlx4_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 {
 	struct dbrec_pool *records = &to_mctx(vsrq->srq.context)->records;
 	struct ibv_srq_attr *attr = &in->attr->attr;
 	struct mlx_srq *srq = to_msrq(&vsrq->srq);
-	int r = mlx_srq_check(vsrq, attr, 1u << IBV_SRQT_BASIC, WR_MAX, SGE_MAX);
+	int r = mlx_srq_check(vsrq, attr, TYPES, WR_MAX, SGE_MAX);
 
 	if (r < 0)
 		return r;
@@ -52,7 +93,8 @@ int mlx4_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	r = mlx_srq_make(srq, records, attr, 0);
 	if (!r) {
 		slots_init(srq);
-		r = srq_create(srq, in);
+		r = vsrq->srq_type == IBV_SRQT_XRC ? xrc_create((struct mlx4_srq *)vsrq, in)
+						   : srq_create(srq, in);
 	}
 	if (r < 0) {
 		mlx_srq_free(srq);
@@ -61,4 +103,22 @@ int mlx4_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	vsrq->srq_num = srq->srqn;
 	attr->max_wr = srq->mask;
 	return 0;
+}
+
+int mlx4_destroy_srq(struct verbs_srq *vsrq)
+{
+	struct mlx4_context *ctx = to_mctx(vsrq->srq.context);
+	struct mlx4_srq *srq = (struct mlx4_srq *)vsrq;
+	int r;
+
+	if (!srq->as_qp.srq)
+		return mlx_destroy_srq(vsrq);
+	pthread_mutex_lock(&ctx->qp_lock);
+	r = uverbs_destroy_srq(vsrq);
+	if (!r)
+		mlx4_cqs_clean_srq(srq);
+	pthread_mutex_unlock(&ctx->qp_lock);
+	if (!r)
+		mlx_srq_free(&srq->srq);
+	return r;
 }

@@ -24,6 +24,15 @@ MLX4DV_EXPORT int mlx4dv_query_device(struct ibv_context *ctx_in, struct mlx4dv_
 	return 0;
 }
 
+/* Numbers of the next work queues follow each other, as a table of them wants it. */
+static int range_set(struct mlx4_context *ctx, const uint8_t *log_size)
+{
+	pthread_mutex_lock(&ctx->qp_lock);
+	ctx->log_wq_range = *log_size;
+	pthread_mutex_unlock(&ctx->qp_lock);
+	return 0;
+}
+
 static int allocators_set(struct mlx4_context *ctx, const struct mlx4dv_ctx_allocators *from)
 {
 	if (!from->alloc != !from->free) {
@@ -44,7 +53,8 @@ MLX4DV_EXPORT int mlx4dv_set_context_attr(struct ibv_context *context,
 		return EOPNOTSUPP;
 	if (attr_type == MLX4DV_SET_CTX_ATTR_BUF_ALLOCATORS)
 		return allocators_set(ctx, attr);
-	/* Of work queues, which this library does not make; or of nobody. */
+	if (attr_type == MLX4DV_SET_CTX_ATTR_LOG_WQS_RANGE_SZ)
+		return range_set(ctx, attr);
 	verbs_err(context, "%s: attribute %d is not supported", __func__, attr_type);
 	return EOPNOTSUPP;
 }

@@ -10,7 +10,7 @@ static void qp_show(struct mlx4_qp *qp, struct mlx4dv_qp *out)
 	out->rdb = qp->rq.record;
 	out->sdb = (uint32_t *)(void *)(ctx->uar + MLX4_SEND_DOORBELL);
 	out->doorbell_qpn = qp->doorbell;
-	out->sq.wqe_cnt = qp->sq.mask + 1;
+	out->sq.wqe_cnt = qp->buf.base ? qp->sq.mask + 1 : 0;
 	out->sq.wqe_shift = qp->sq.shift;
 	out->sq.offset = qp->sq.ring - (char *)qp->buf.base;
 	out->rq.wqe_cnt = has_rq ? qp->rq.mask + 1 : 0;
@@ -53,6 +53,19 @@ static void srq_show(struct mlx_srq *srq, struct mlx4dv_srq *out)
 	out->comp_mask = 0;
 }
 
+static void rwq_show(const struct mlx4_wq *wq, struct mlx4dv_rwq *out)
+{
+	const struct mlx4_qp *qp = &wq->as_qp;
+
+	out->rdb = qp->rq.record;
+	out->rq.wqe_cnt = qp->rq.mask + 1;
+	out->rq.wqe_shift = qp->rq.shift;
+	out->rq.offset = qp->rq.ring - (char *)qp->buf.base;
+	out->buf.buf = qp->buf.base;
+	out->buf.length = qp->buf.size;
+	out->comp_mask = 0;
+}
+
 static bool is_ours(struct ibv_context *ctx)
 {
 	return mlx4dv_context(ctx, "mlx4dv_init_obj");
@@ -63,18 +76,13 @@ static bool are_ours(const struct mlx4dv_obj *obj, uint64_t type)
 {
 	return (!(type & MLX4DV_OBJ_QP) || is_ours(obj->qp.in->context)) &&
 	       (!(type & MLX4DV_OBJ_CQ) || is_ours(obj->cq.in->context)) &&
-	       (!(type & MLX4DV_OBJ_SRQ) || is_ours(obj->srq.in->context));
+	       (!(type & MLX4DV_OBJ_SRQ) || is_ours(obj->srq.in->context)) &&
+	       (!(type & MLX4DV_OBJ_RWQ) || is_ours(obj->rwq.in->context));
 }
 
 MLX4DV_EXPORT int mlx4dv_init_obj(struct mlx4dv_obj *obj, uint64_t obj_type)
 {
-	/* Of a kind that this library never made. */
-	if (obj_type & MLX4DV_OBJ_RWQ) {
-		log_err("mlx4: mlx4dv_init_obj: obj_type 0x%llx: this library does not have it",
-			(unsigned long long)obj_type);
-		return EOPNOTSUPP;
-	}
-	if (!(obj_type & (MLX4DV_OBJ_QP | MLX4DV_OBJ_CQ | MLX4DV_OBJ_SRQ)))
+	if (!(obj_type & (MLX4DV_OBJ_QP | MLX4DV_OBJ_CQ | MLX4DV_OBJ_SRQ | MLX4DV_OBJ_RWQ)))
 		return EINVAL;
 	if (!are_ours(obj, obj_type))
 		return EOPNOTSUPP;
@@ -84,5 +92,7 @@ MLX4DV_EXPORT int mlx4dv_init_obj(struct mlx4dv_obj *obj, uint64_t obj_type)
 		cq_show(to_mcq(obj->cq.in), obj->cq.out);
 	if (obj_type & MLX4DV_OBJ_SRQ)
 		srq_show(to_msrq(obj->srq.in), obj->srq.out);
+	if (obj_type & MLX4DV_OBJ_RWQ)
+		rwq_show((struct mlx4_wq *)obj->rwq.in, obj->rwq.out);
 	return 0;
 }

@@ -114,6 +114,7 @@ struct device {
 	bool resizes_srq;
 	bool loose_modify;  /* requests have garbage in what their mask does not name */
 	bool short_numbers; /* QPNs have 16 bits, and work is datagrams: model/datagram.c */
+	uint32_t xrc_bit;   /* of the QPN of an XRC receiver, which has it for the process alone */
 	uint8_t gid_base;   /* the backend's GID that is the device's first */
 	uint32_t lacks;	    /* of the port's capabilities */
 	const struct field *fields[REQUEST_KINDS];

@@ -22,6 +22,7 @@ enum {
 	MAX_SRQ_SGE = 31,
 	NOT_OWNED = 0xcc, /* what a new ring is filled with */
 	DEVICE_ERROR = 0x22,
+	XRC_RECEIVER = 1 << 23, /* of a completion's QPN */
 };
 
 #define F(member, how) FIELD(mlx4_ib_create_cq, member, how)
@@ -39,6 +40,19 @@ static const struct field qp_fields[] = {
 	F(sq_no_prefetch, 'x'),
 	F(inl_recv_sz, 'x'),
 	{ 0 },
+};
+#undef F
+#define F(member, how) FIELD(mlx4_ib_create_qp_rss, member, how)
+static const struct field table_fields[] = {
+	F(rx_hash_fields_mask, 'x'),
+	F(rx_hash_function, 'x'),
+	F(comp_mask, 'x'),
+	{ 0 },
+};
+#undef F
+#define F(member, how) FIELD(mlx4_ib_create_wq, member, how)
+static const struct field wq_fields[] = {
+	F(buf_addr, 'p'), F(db_addr, 'p'), F(log_range_size, 'x'), F(comp_mask, 'x'), { 0 },
 };
 #undef F
 #define F(member, how) FIELD(mlx4_ib_create_srq, member, how)
@@ -77,6 +91,8 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 	attr->max_sge = attr->max_sge_rd = MAX_SGE;
 	attr->max_srq_sge = MAX_SRQ_SGE;
 	attr->device_cap_flags &= ~IBV_DEVICE_SRQ_RESIZE;
+	if (!model_on())
+		attr->device_cap_flags |= IBV_DEVICE_RAW_IP_CSUM;
 	command_reply(command, &response, sizeof(response));
 	return 0;
 }
@@ -178,26 +194,52 @@ static void find_rings(struct object *qp, const struct mlx4_ib_create_qp *d, uin
 	qp->rq.record = bytes_pointer(d->db_addr);
 }
 
+/* What a queue pair of this type receives into: nothing of its own, or a ring with room. */
+static int grant_receives(struct ib_uverbs_ex_create_qp *q, const struct mlx4_ib_create_qp *d)
+{
+	if (q->is_srq || q->qp_type == IBV_QPT_XRC_SEND || q->qp_type == IBV_QPT_XRC_RECV) {
+		q->max_recv_wr = q->max_recv_sge = 0;
+		return 0;
+	}
+	if (!q->max_recv_wr || !q->max_recv_sge || !d->db_addr)
+		return EINVAL;
+	q->max_recv_wr = bytes_power_of_two(q->max_recv_wr);
+	q->max_recv_sge = bytes_power_of_two(q->max_recv_sge);
+	return 0;
+}
+
+static bool has_type(uint32_t type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return true;
+	default: /* in a trace alone: nothing here carries frames of Ethernet */
+		return type == IBV_QPT_RAW_PACKET && !model_on();
+	}
+}
+
 static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct command *command)
 {
 	struct mlx4_ib_create_qp d;
 	int r;
 
-	command_request(command, &d, sizeof(d));
-	if (q->qp_type != IBV_QPT_RC && q->qp_type != IBV_QPT_UC && q->qp_type != IBV_QPT_UD)
+	if (!has_type(q->qp_type))
 		return EOPNOTSUPP;
+	if (qp->table)
+		return 0;
+	command_request(command, &d, sizeof(d));
+	if (q->qp_type == IBV_QPT_XRC_RECV)
+		return model_create_qp(qp, q, 0, 0);
 	if (d.log_sq_bb_count > 16 || d.log_sq_stride < 6 || d.log_sq_stride > 10 ||
 	    q->max_recv_wr > MAX_WR || q->max_recv_sge > MAX_SGE)
 		return EINVAL;
-	if (q->is_srq) {
-		q->max_recv_wr = q->max_recv_sge = 0;
-	} else {
-		/* This adapter needs a receive queue, with room. */
-		if (!q->max_recv_wr || !q->max_recv_sge || !d.db_addr)
-			return EINVAL;
-		q->max_recv_wr = bytes_power_of_two(q->max_recv_wr);
-		q->max_recv_sge = bytes_power_of_two(q->max_recv_sge);
-	}
+	r = grant_receives(q, &d);
+	if (r)
+		return r;
 	find_rings(qp, &d, q->max_recv_wr, q->max_recv_sge);
 	r = model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
 	if (r)
@@ -209,9 +251,31 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	return 0;
 }
 
+/* Its buffer has a send queue that is never used, of one slot, behind or in front of the ring. */
+static int create_wq(struct object *wq, struct ib_uverbs_ex_create_wq *q, struct command *command)
+{
+	struct mlx4_ib_create_qp place = { .log_sq_stride = 6 };
+	struct mlx4_ib_create_wq d;
+
+	if (model_on())
+		return EOPNOTSUPP;
+	command_request(command, &d, sizeof(d));
+	if (!q->max_wr || q->max_wr > MAX_WR || !q->max_sge || q->max_sge > MAX_SGE)
+		return EINVAL;
+	q->max_wr = bytes_power_of_two(q->max_wr);
+	q->max_sge = bytes_power_of_two(q->max_sge);
+	place.buf_addr = d.buf_addr;
+	place.db_addr = d.db_addr;
+	find_rings(wq, &place, q->max_wr, q->max_sge);
+	trace_watch_object(wq, "rq", wq->rq.base, (size_t)wq->rq.entries * wq->rq.stride);
+	trace_watch_object(wq, "sq", wq->sq.base, wq->sq.stride);
+	trace_watch_object(wq, "record", (void *)wq->rq.record, 4);
+	return 0;
+}
+
 static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struct command *command)
 {
-	const struct mlx4_ib_create_srq_resp response = { .srqn = srq->number };
+	struct mlx4_ib_create_srq_resp response = { 0 };
 	uint32_t stride = bytes_power_of_two(SRQ_HEADER + SGE_SIZE * q->max_sge);
 	struct mlx4_ib_create_srq d;
 	int r;
@@ -227,6 +291,7 @@ static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struc
 	r = model_create_srq(srq, srq->rq.entries, q->max_sge);
 	if (r)
 		return r;
+	response.srqn = srq->number;
 	trace_watch_object(srq, "buffer", srq->rq.base, (size_t)srq->rq.entries * srq->rq.stride);
 	trace_watch_object(srq, "record", (void *)srq->rq.record, 4);
 	command_reply(command, &response, sizeof(response));
@@ -274,11 +339,13 @@ static void complete(struct object *cq, const struct completion *c)
 {
 	const struct ibv_wc *wc = c->wc;
 	bool ethernet = device->link_layer == IBV_LINK_LAYER_ETHERNET;
+	bool xrc = c->srq && c->srq->xrcd; /* which is known by its own number */
 	struct mlx4_cqe cqe = {
-		.my_qpn = htobe32(c->qp->number),
+		.my_qpn = htobe32(xrc ? XRC_RECEIVER | wc->qp_num : c->qp->number),
 		.immediate = wc->wc_flags & IBV_WC_WITH_INV ? htobe32(wc->invalidated_rkey)
 							    : wc->imm_data,
-		.grh_rqpn = htobe32((wc->wc_flags & IBV_WC_GRH ? 1u << 31 : 0) | wc->src_qp),
+		.grh_rqpn = htobe32((wc->wc_flags & IBV_WC_GRH ? 1u << 31 : 0) |
+				    (xrc ? c->srq->number : wc->src_qp)),
 		.sl_vid = htobe16(ethernet ? (wc->sl & 7) << 13 : (wc->sl & 15) << 12),
 		.byte_count = htobe32(wc->byte_len),
 		.wqe_index = htobe16(c->id),
@@ -330,19 +397,18 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 
 /* By GIDs of IP addresses a plug-in asks the machine for the MAC addresses of neighbours, which
  * lo has not. Before these there were GIDs that have the MAC address in them. */
-#define COMMON                                                                                     \
-	.ibdev = "mlx4_0", .modalias = "pci:v000015B3d00001003sv000015B3sd00000050bc02sc00i00",    \
-	.vendor_id = 0x15b3, .part_id = 0x1003, .abi_version = MLX4_IB_UVERBS_ABI_VERSION,         \
-	.node_type = IBV_NODE_CA,                                                                  \
-	.fields = { [REQUEST_CQ] = cq_fields,                                                      \
-		    [REQUEST_RESIZE] = resize_fields,                                              \
-		    [REQUEST_QP] = qp_fields,                                                      \
-		    [REQUEST_SRQ] = srq_fields },                                                  \
-	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,            \
-	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                    \
-	.create_srq = create_srq, .region = region, .next_send = mlx4_next_send,                   \
-	.next_receive = mlx4_next_receive, .room = mlx_room, .complete = complete, .armed = armed, \
-	.traced_id = traced_id, .traced_note = mlx4_note_of
+#define COMMON                                                                                  \
+	.ibdev = "mlx4_0", .modalias = "pci:v000015B3d00001003sv000015B3sd00000050bc02sc00i00", \
+	.vendor_id = 0x15b3, .part_id = 0x1003, .abi_version = MLX4_IB_UVERBS_ABI_VERSION,      \
+	.node_type = IBV_NODE_CA, .xrc_bit = XRC_RECEIVER,                                      \
+	.fields = { [REQUEST_CQ] = cq_fields, [REQUEST_RESIZE] = resize_fields,                 \
+		    [REQUEST_QP] = qp_fields, [REQUEST_SRQ] = srq_fields,                       \
+		    [REQUEST_WQ] = wq_fields, [REQUEST_QP_TABLE] = table_fields },              \
+	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,         \
+	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
+	.create_srq = create_srq, .create_wq = create_wq, .region = region,                     \
+	.next_send = mlx4_next_send, .next_receive = mlx4_next_receive, .room = mlx_room,       \
+	.complete = complete, .armed = armed, .traced_id = traced_id, .traced_note = mlx4_note_of
 
 const struct device device_mlx4 = {
 	.name = "mlx4",

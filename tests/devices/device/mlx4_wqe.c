@@ -268,6 +268,8 @@ int mlx4_next_send(struct object *qp, struct work *work)
 		return -EINVAL;
 	work->wr.opcode = opcode;
 	memcpy(&work->wr.imm_data, control + 12, 4);
+	if (qp->qp_type == IBV_QPT_XRC_SEND)
+		work->wr.qp_type.xrc.remote_srqn = bytes_be32(control + 8) >> 8;
 	if (opcode == IBV_WR_SEND_WITH_INV)
 		work->wr.invalidate_rkey = bytes_be32(control + 12);
 	return read_body(&(struct reader){ control, 16, (control[7] & SIZE) * 16 }, qp, work) ?: 1;

@@ -133,6 +133,8 @@ int model_modify_qp(struct object *qp, const struct ib_uverbs_modify_qp *q)
 		return modify_datagram(qp, &attr, q->attr_mask);
 	if (qp->dc)
 		return model_modify_dc(qp, q);
+	if (qp->qp_type == IBV_QPT_XRC_SEND)
+		attr.dest_qp_num &= ~device->xrc_bit;
 	address_in(&q->dest, &attr.ah_attr);
 	return ibv_modify_qp(qp->backend.qp, &attr, q->attr_mask);
 }
@@ -157,7 +159,8 @@ int model_query_qp(struct object *qp, struct ib_uverbs_query_qp_resp *ret)
 		.qkey = a.qkey,
 		.rq_psn = a.rq_psn,
 		.sq_psn = a.sq_psn,
-		.dest_qp_num = a.dest_qp_num,
+		.dest_qp_num =
+			a.dest_qp_num | (qp->qp_type == IBV_QPT_XRC_SEND ? device->xrc_bit : 0),
 		.qp_access_flags = a.qp_access_flags,
 		.pkey_index = a.pkey_index,
 		.qp_state = a.qp_state,

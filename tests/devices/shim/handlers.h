@@ -51,6 +51,8 @@ int handle_destroy_qp(struct command *c);
 int handle_attach_mcast(struct command *c);
 int handle_detach_mcast(struct command *c);
 int qp_create(struct ib_uverbs_ex_create_qp *q, struct command *c, struct object **ret_qp);
+/* The number that the process is told. */
+uint32_t qp_number_told(const struct object *qp);
 
 /* srq.c */
 int handle_create_srq(struct command *c);

@@ -158,6 +158,7 @@ static int create_qp(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 	};
 	struct ib_uverbs_qp_cap granted;
 	struct object *qp;
+	uint32_t number_told;
 	int r = fault_of("CREATE_QP");
 
 	if (r || !cap)
@@ -173,7 +174,8 @@ static int create_qp(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 	granted = (struct ib_uverbs_qp_cap){ q.max_send_wr, q.max_recv_wr, q.max_send_sge,
 					     q.max_recv_sge, q.max_inline_data };
 	output_handle(call, UVERBS_ATTR_CREATE_QP_HANDLE, qp->handle);
-	output(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &qp->number, sizeof(qp->number));
+	number_told = qp_number_told(qp);
+	output(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &number_told, sizeof(number_told));
 	output(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, &granted, sizeof(granted));
 	return 0;
 }

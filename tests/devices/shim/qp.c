@@ -66,12 +66,17 @@ int qp_create(struct ib_uverbs_ex_create_qp *q, struct command *c, struct object
 	return 0;
 }
 
+uint32_t qp_number_told(const struct object *qp)
+{
+	return qp->number | (qp->qp_type == IBV_QPT_XRC_RECV ? device->xrc_bit : 0);
+}
+
 static struct ib_uverbs_create_qp_resp response_of(const struct object *qp,
 						   const struct ib_uverbs_ex_create_qp *q)
 {
 	return (struct ib_uverbs_create_qp_resp){
 		.qp_handle = qp->handle,
-		.qpn = qp->number,
+		.qpn = qp_number_told(qp),
 		.max_send_wr = q->max_send_wr,
 		.max_recv_wr = q->max_recv_wr,
 		.max_send_sge = q->max_send_sge,

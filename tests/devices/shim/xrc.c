@@ -51,12 +51,12 @@ int handle_open_qp(struct command *c)
 	qp->xrcd = xrcd;
 	trace_line("OPEN_QP %s qpn=0x%x -> %s", object_name(OBJECT_XRCD, q->pd_handle), q->qpn,
 		   object_name(OBJECT_QP, qp->handle));
-	r = model_open_qp(qp, q->qpn);
+	r = model_open_qp(qp, q->qpn & ~device->xrc_bit);
 	if (r) {
 		object_free(qp);
 		return r;
 	}
-	response = (struct ib_uverbs_create_qp_resp){ .qp_handle = qp->handle, .qpn = qp->number };
+	response = (struct ib_uverbs_create_qp_resp){ .qp_handle = qp->handle, .qpn = q->qpn };
 	command_answer(c, &response, sizeof(response));
 	return 0;
 }
