@@ -467,6 +467,37 @@ static void interrupted(void)
 	pair_close(&pair);
 }
 
+static atomic_bool nagged;
+
+static void *nag(void *arg)
+{
+	while (!nagged) {
+		put(*(int *)arg);
+		usleep(2000);
+	}
+	return NULL;
+}
+
+/* A poll that wakes for nothing waits for the rest of its time, which is not shorter for that. */
+static void whole_time(void)
+{
+	struct pair pair = pair_new();
+	struct pollfd p = { pair.here, POLLPRI, 0 };
+	struct timespec before, after;
+	pthread_t thread;
+
+	nagged = false;
+	CHECK_OK(pthread_create(&thread, NULL, nag, &pair.there));
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	CHECK_INT(rpoll(&p, 1, 300), 0);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	CHECK((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 >=
+	      299);
+	nagged = true;
+	CHECK_OK(pthread_join(thread, NULL));
+	pair_close(&pair);
+}
+
 /* Fill what the peer grants. */
 static void stuff(int fd)
 {
@@ -553,6 +584,7 @@ static const struct rt_case cases[] = {
 	{ "silent", silent },
 	{ "times", times },
 	{ "interrupted", interrupted },
+	{ "whole_time", whole_time },
 	{ "waiting_together", waiting_together },
 	{ "forked", forked },
 };
