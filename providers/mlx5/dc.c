@@ -104,6 +104,7 @@ int mlx5_create_dct(struct mlx5_qp *qp, const struct verbs_create_qp *in)
 	int r;
 
 	qp->dct = true;
+	qp->sq.ring = qp->rq.ring = mlx5_no_queue;
 	qp->sq.max_sge = qp->rq.max_sge = -1;
 	qp->sq.slots = calloc(1, sizeof(*qp->sq.slots));
 	qp->rq.wr_ids = calloc(1, sizeof(*qp->rq.wr_ids));

@@ -367,6 +367,8 @@ bool mlx5_cq_is_real_time(const struct mlx_cq *cq, uint64_t wc_flags);
 void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 
 /* qp.c, qp_modify.c, qp_size.c */
+/* Where a queue of no requests is said to be: nothing may be added to NULL, not even 0. */
+extern char mlx5_no_queue[];
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
 int mlx5_destroy_qp(struct verbs_qp *vqp);

@@ -67,8 +67,7 @@ static int memory_alloc(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	return r ? r : kit_buf_alloc_in(&qp->sq_buf, size->sq_bytes, NULL, pd, MLX5_MEMORY_QP);
 }
 
-/* Where a queue of no requests is said to be: nothing may be added to NULL, not even 0. */
-static char no_queue[1];
+char mlx5_no_queue[1];
 
 /* Memory of the rings and beside them; what is not needed has one entry, so that a mask of 0 is
  * right. */
@@ -85,7 +84,7 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	r = memory_alloc(qp, size);
 	if (r < 0)
 		return r;
-	qp->rq.ring = size->rq_count ? qp->buf.base : no_queue;
+	qp->rq.ring = size->rq_count ? qp->buf.base : mlx5_no_queue;
 	qp->rq.mask = size->rq_count ? size->rq_count - 1 : 0;
 	qp->rq.shift = size->rq_shift;
 	qp->rq.max_post = size->rq_count;
@@ -94,9 +93,10 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	qp->sq.record = qp->record + MLX5_SND_DBR;
 	if (is_raw(qp)) {
 		qp->rq.record = qp->withheld;
-		qp->sq.ring = size->sq_bytes ? qp->sq_buf.base : no_queue;
+		qp->sq.ring = size->sq_bytes ? qp->sq_buf.base : mlx5_no_queue;
 	} else {
-		qp->sq.ring = size->sq_bytes ? (char *)qp->buf.base + size->rq_bytes : no_queue;
+		qp->sq.ring =
+			size->sq_bytes ? (char *)qp->buf.base + size->rq_bytes : mlx5_no_queue;
 	}
 	qp->sq.end = qp->sq.ring + size->sq_bytes;
 	qp->sq.mask = size->sq_blocks ? size->sq_blocks - 1 : 0;
@@ -332,6 +332,7 @@ int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in)
 {
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
 
+	qp->sq.ring = qp->rq.ring = mlx5_no_queue;
 	qp->sq.max_sge = qp->rq.max_sge = -1;
 	return uverbs_open_qp(vqp, in);
 }

@@ -27,10 +27,21 @@ static int wq_check(struct ibv_context *ctx, const struct ibv_wq_init_attr *attr
 	return 0;
 }
 
-static int wq_make(struct mlx5_wq *wq, const struct ibv_wq_init_attr *attr)
+/* What mlx5dv_create_wq() adds, which it has checked; NULL: nothing. */
+static const struct mlx5dv_striding_rq_init_attr *striding_of(const struct verbs_create_wq *in)
+{
+	const struct mlx5dv_wq_init_attr *dv = in->dv;
+
+	return dv && dv->comp_mask & MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ ? &dv->striding_rq_attrs
+									  : NULL;
+}
+
+/* Requests whose buffers have strides begin with a segment that is empty. */
+static int wq_make(struct mlx5_wq *wq, const struct ibv_wq_init_attr *attr, bool striding)
 {
 	struct mlx5_context *ctx = to_mctx(wq->vwq.wq.context);
-	uint32_t wqe = round_up_pow2(MLX_SEGMENT * max_of(attr->max_sge, 1u));
+	uint32_t head = striding ? MLX_SEGMENT : 0;
+	uint32_t wqe = round_up_pow2(MLX_SEGMENT * max_of(attr->max_sge, 1u) + head);
 	uint32_t bytes = max_of(round_up_pow2(attr->max_wr) * wqe, (uint32_t)MLX5_SEND_WQE_BB);
 	struct mlx5_qp *qp = &wq->user.qp;
 	struct mlx_rq *rq = &qp->rq;
@@ -40,8 +51,8 @@ static int wq_make(struct mlx5_wq *wq, const struct ibv_wq_init_attr *attr)
 		.mask = bytes / wqe - 1,
 		.shift = __builtin_ctz(wqe),
 		.max_post = bytes / wqe,
-		.wqe_sge = wqe / MLX_SEGMENT,
-		.max_sge = wqe / MLX_SEGMENT,
+		.wqe_sge = (wqe - head) / MLX_SEGMENT,
+		.max_sge = (wqe - head) / MLX_SEGMENT,
 	};
 	qp->vqp.qp.context = wq->vwq.wq.context;
 	qp->vqp.qp.qp_type = IBV_QPT_RAW_PACKET;
@@ -52,7 +63,7 @@ static int wq_make(struct mlx5_wq *wq, const struct ibv_wq_init_attr *attr)
 	if (!rq->wr_ids || !rq->record)
 		return -ENOMEM;
 	r = kit_buf_alloc_in(&qp->buf, bytes, NULL, to_vpd(attr->pd), MLX5_MEMORY_RWQ);
-	rq->ring = qp->buf.base;
+	rq->ring = qp->buf.base ? (char *)qp->buf.base + head : NULL;
 	return r;
 }
 
@@ -84,9 +95,16 @@ static int wq_create(struct mlx5_wq *wq, const struct verbs_create_wq *in)
 		.rq_wqe_shift = qp->rq.shift,
 		.user_index = qp->uidx,
 	};
+	const struct mlx5dv_striding_rq_init_attr *striding = striding_of(in);
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_create_wq request = *in;
 
+	if (striding) {
+		cmd.comp_mask = MLX5_IB_CREATE_WQ_STRIDING_RQ;
+		cmd.single_stride_log_num_of_bytes = striding->single_stride_log_num_of_bytes;
+		cmd.single_wqe_log_num_of_strides = striding->single_wqe_log_num_of_strides;
+		cmd.two_byte_shift_en = striding->two_byte_shift_en;
+	}
 	request.udata = &udata;
 	return uverbs_create_wq(&wq->vwq, &request);
 }
@@ -98,13 +116,9 @@ int mlx5_create_wq(struct verbs_wq *vwq, const struct verbs_create_wq *in)
 	struct mlx5_qp *qp = &wq->user.qp;
 	int r = wq_check(vwq->wq.context, in->attr);
 
-	if (!r && in->dv) {
-		verbs_err(vwq->wq.context, "mlx5dv_create_wq: striding is not supported");
-		r = -EOPNOTSUPP;
-	}
 	if (r < 0)
 		return r;
-	r = wq_make(wq, in->attr);
+	r = wq_make(wq, in->attr, striding_of(in));
 	if (!r)
 		r = idtable_add(&ctx->users, qp, &qp->uidx);
 	if (r < 0) {

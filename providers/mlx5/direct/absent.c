@@ -26,7 +26,6 @@ ABSENT_NUMBER("mlx5", mlx5dv_dump_dr_table)
 ABSENT_NUMBER("mlx5", mlx5dv_vfio_get_events_fd)
 ABSENT_NUMBER("mlx5", mlx5dv_vfio_process_events)
 
-ABSENT_POINTER("mlx5", mlx5dv_create_wq)
 ABSENT_POINTER("mlx5", mlx5dv_devx_alloc_msi_vector)
 ABSENT_POINTER("mlx5", mlx5dv_devx_create_eq)
 ABSENT_POINTER("mlx5", mlx5dv_dr_action_create_aso)

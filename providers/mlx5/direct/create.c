@@ -136,6 +136,56 @@ MLX5DV_EXPORT struct mlx5dv_qp_ex *mlx5dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex 
 	return &to_mqp(&qp->qp_base)->dv;
 }
 
+/* ---- work queues */
+
+static int wq_check(const struct mlx5_context *ctx, const struct mlx5dv_wq_init_attr *dv)
+{
+	const struct mlx5_ib_striding_rq_caps *caps = &ctx->caps.striding_rq_caps;
+	const struct mlx5dv_striding_rq_init_attr *striding = &dv->striding_rq_attrs;
+	const struct ibv_context *ibctx = &ctx->vctx.context;
+
+	if (!comp_mask_ok(dv->comp_mask, MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ)) {
+		verbs_err(ibctx, "mlx5dv_create_wq: comp_mask 0x%llx is not known",
+			  (unsigned long long)dv->comp_mask);
+		return -EINVAL;
+	}
+	if (!dv->comp_mask)
+		return 0;
+	if (striding->single_stride_log_num_of_bytes < caps->min_single_stride_log_num_of_bytes ||
+	    striding->single_stride_log_num_of_bytes > caps->max_single_stride_log_num_of_bytes ||
+	    striding->single_wqe_log_num_of_strides < caps->min_single_wqe_log_num_of_strides ||
+	    striding->single_wqe_log_num_of_strides > caps->max_single_wqe_log_num_of_strides) {
+		verbs_err(
+			ibctx,
+			"mlx5dv_create_wq: 2^%u strides of 2^%u bytes (2^%u to 2^%u of 2^%u to 2^%u)",
+			striding->single_wqe_log_num_of_strides,
+			striding->single_stride_log_num_of_bytes,
+			caps->min_single_wqe_log_num_of_strides,
+			caps->max_single_wqe_log_num_of_strides,
+			caps->min_single_stride_log_num_of_bytes,
+			caps->max_single_stride_log_num_of_bytes);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+MLX5DV_EXPORT struct ibv_wq *mlx5dv_create_wq(struct ibv_context *ibctx,
+					      struct ibv_wq_init_attr *wq_init_attr,
+					      struct mlx5dv_wq_init_attr *mlx5_wq_attr)
+{
+	const struct verbs_create_wq in = { .attr = wq_init_attr, .dv = mlx5_wq_attr };
+	struct mlx5_context *ctx = mlx5dv_context(ibctx, __func__);
+	struct verbs_wq *wq;
+	int r;
+
+	if (!ctx)
+		return NULL;
+	r = mlx5_wq_attr ? wq_check(ctx, mlx5_wq_attr) : 0;
+	if (!r)
+		r = verbs_wq_create(ibctx, &in, &wq);
+	return r < 0 ? mlx5dv_fail(r) : &wq->wq;
+}
+
 /* ---- memory of queues */
 
 MLX5DV_EXPORT int mlx5dv_set_context_attr(struct ibv_context *ibctx,

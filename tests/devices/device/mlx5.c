@@ -173,6 +173,11 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 		response.tso_caps.supported_qpts = 1u << IBV_QPT_RAW_PACKET;
 		response.rss_caps.rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ;
 		response.rss_caps.rx_hash_fields_mask = 0xff;
+		response.striding_rq_caps.min_single_stride_log_num_of_bytes = 6;
+		response.striding_rq_caps.max_single_stride_log_num_of_bytes = 13;
+		response.striding_rq_caps.min_single_wqe_log_num_of_strides = 9;
+		response.striding_rq_caps.max_single_wqe_log_num_of_strides = 16;
+		response.striding_rq_caps.supported_qpts = 1u << IBV_QPT_RAW_PACKET;
 	}
 	command_reply(command, &response, sizeof(response));
 	return 0;
@@ -404,6 +409,9 @@ static int create_wq(struct object *wq, struct ib_uverbs_ex_create_wq *q, struct
 		.stride = 1u << (d.rq_wqe_shift & 31),
 		.record = bytes_pointer(d.db_addr),
 	};
+	if (d.comp_mask & MLX5_IB_CREATE_WQ_STRIDING_RQ)
+		trace_line("    strides   2^%u of 2^%u bytes", d.single_wqe_log_num_of_strides,
+			   d.single_stride_log_num_of_bytes);
 	trace_watch_object(wq, "buffer", wq->rq.base, (size_t)wq->rq.entries * wq->rq.stride);
 	trace_watch_object(wq, "record", (void *)wq->rq.record, 8);
 	command_reply(command, &response, sizeof(response));

@@ -77,7 +77,11 @@ static int other(struct ib_uverbs_ioctl_hdr *call)
 	else
 		trace_command("DEVX", &f);
 	r = fault_of("DEVX");
-	return r ? r : firmware_general(&f);
+	if (r)
+		return r;
+	r = firmware_general(&f);
+	fault_spoil(f.out, f.out_len);
+	return r;
 }
 
 static int obj_create(struct ib_uverbs_ioctl_hdr *call)
@@ -103,6 +107,7 @@ static int obj_create(struct ib_uverbs_ioctl_hdr *call)
 		object_free(object);
 		return r;
 	}
+	fault_spoil(f.out, f.out_len);
 	output_handle(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, object->handle);
 	return 0;
 }
@@ -164,7 +169,11 @@ static int obj_command(struct ib_uverbs_ioctl_hdr *call, uint16_t in_id, const c
 	snprintf(what, sizeof(what), "%s %s", name, object_name(object->type, object->handle));
 	trace_command(what, &f);
 	r = fault_of(name);
-	return r ? r : run(object, &f);
+	if (r)
+		return r;
+	r = run(object, &f);
+	fault_spoil(f.out, f.out_len);
+	return r;
 }
 
 static int obj_query_async(struct ib_uverbs_ioctl_hdr *call)

@@ -1,7 +1,149 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mlx5 on a hostile kernel and a hostile device. */
+/* mlx5 on a hostile kernel and a hostile device: verbs, DC, and direct verbs whose answers the
+ * firmware gives. */
 #include "tests/fuzz/devices/session.h"
+
+#include <poll.h>
+#include <infiniband/mlx5dv.h>
+#include "tests/devices/shim/shim.h"
+
+enum {
+	ANSWER = 64,
+	EVENT = 128,
+};
+
+static struct ibv_qp *create_qp(struct session *s, struct ibv_qp_init_attr_ex *attr)
+{
+	uint8_t how = input_u8(s->in);
+	struct mlx5dv_qp_init_attr dv = {
+		.comp_mask = input_u8(s->in) & 0xf,
+		.create_flags = input_u16(s->in),
+		.send_ops_flags = input_u8(s->in) & 0x3f,
+		.dc_init_attr = { .dc_type = how & 1 ? MLX5DV_DCTYPE_DCT : MLX5DV_DCTYPE_DCI },
+	};
+
+	if (how & 2) {
+		attr->qp_type = IBV_QPT_DRIVER;
+		dv.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_DC;
+		if (how & 1)
+			attr->comp_mask = IBV_QP_INIT_ATTR_PD;
+	}
+	return mlx5dv_create_qp(s->context, attr, &dv);
+}
+
+/* A request that only mlx5 has, of a queue pair that takes it. */
+static void post(struct session *s, struct ibv_qp *qp)
+{
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+	struct mlx5dv_qp_ex *dv = ex && ex->wr_start ? mlx5dv_qp_ex_from_ibv_qp_ex(ex) : NULL;
+	struct mlx5_wqe_ctrl_seg raw[64] = { { 0 } };
+	struct ibv_sge sge = session_sge(s);
+
+	if (!dv)
+		return;
+	ibv_wr_start(ex);
+	ex->wr_flags = input_u8(s->in);
+	if (dv->wr_raw_wqe && input_u8(s->in) & 1) {
+		input_bytes(s->in, raw, 64);
+		mlx5dv_wr_raw_wqe(dv, raw);
+	}
+	if (dv->wr_memcpy && input_u8(s->in) & 1)
+		mlx5dv_wr_memcpy(dv, sge.lkey, sge.addr, sge.lkey, sge.addr, sge.length);
+	if (dv->wr_set_dc_addr && s->ah) {
+		if (ex->wr_send)
+			ibv_wr_send(ex);
+		mlx5dv_wr_set_dc_addr(dv, s->ah, input_u32(s->in), 1);
+		ibv_wr_set_sge(ex, sge.lkey, sge.addr, sge.length);
+	}
+	ibv_wr_complete(ex);
+}
+
+static void objects(struct session *s)
+{
+	struct mlx5dv_mkey_init_attr key = { .pd = s->pd,
+					     .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
+					     .max_entries = input_u8(s->in) };
+	struct mlx5dv_sched_attr root = { 0 };
+	struct mlx5dv_mkey *mkey = mlx5dv_create_mkey(&key);
+	struct mlx5dv_sched_node *node = mlx5dv_sched_node_create(s->context, &root);
+	struct mlx5dv_devx_uar *uar = mlx5dv_devx_alloc_uar(s->context, input_u8(s->in) & 3);
+	struct mlx5dv_devx_umem *umem = mlx5dv_devx_umem_reg(s->context, s->buffer, 4096, 1);
+	uint32_t qpn;
+
+	if (!mlx5dv_reserved_qpn_alloc(s->context, &qpn))
+		mlx5dv_reserved_qpn_dealloc(s->context, qpn);
+	if (s->ah)
+		mlx5dv_map_ah_to_qp(s->ah, 1);
+	if (umem)
+		mlx5dv_devx_umem_dereg(umem);
+	if (uar)
+		mlx5dv_devx_free_uar(uar);
+	if (node)
+		mlx5dv_sched_node_destroy(node);
+	if (mkey)
+		mlx5dv_destroy_mkey(mkey);
+}
+
+/* A record of any bytes, and of any length up to what is asked for. */
+static void events(struct session *s)
+{
+	struct mlx5dv_devx_event_channel *channel =
+		mlx5dv_devx_create_event_channel(s->context, input_u8(s->in) & 1);
+	union {
+		struct mlx5dv_devx_async_event_hdr head;
+		uint8_t bytes[EVENT];
+	} event;
+	uint8_t record[EVENT];
+	uint8_t length = input_u8(s->in) % (EVENT + 1);
+	struct pollfd there;
+
+	if (!channel)
+		return;
+	input_bytes(s->in, record, sizeof(record));
+	if (length)
+		event_write(channel->fd, record, length);
+	there = (struct pollfd){ .fd = channel->fd, .events = POLLIN };
+	if (poll(&there, 1, 0) > 0)
+		MUST(mlx5dv_devx_get_event(channel, &event.head, sizeof(event)) <=
+		     (ssize_t)sizeof(event));
+	mlx5dv_devx_destroy_event_channel(channel);
+}
+
+static void step(struct session *s)
+{
+	struct ibv_qp *qp = s->qp[input_u8(s->in) % SESSION_QPS];
+	uint32_t in[ANSWER / 4] = { 0 }, out[ANSWER / 4];
+	uint8_t port, active;
+
+	switch (input_u8(s->in) % 6) {
+	case 0:
+		objects(s);
+		break;
+	case 1:
+		events(s);
+		break;
+	case 2:
+		input_bytes(s->in, in, sizeof(in));
+		mlx5dv_devx_general_cmd(s->context, in, sizeof(in), out, sizeof(out));
+		break;
+	case 3:
+		if (qp)
+			mlx5dv_query_qp_lag_port(qp, &port, &active);
+		break;
+	case 4:
+		if (qp && ibv_qp_to_qp_ex(qp))
+			mlx5dv_qp_cancel_posted_send_wrs(
+				mlx5dv_qp_ex_from_ibv_qp_ex(ibv_qp_to_qp_ex(qp)), input_u8(s->in));
+		break;
+	case 5:
+		if (qp)
+			post(s, qp);
+		break;
+	}
+}
 
 const struct played played = {
 	.devices = { &device_mlx5, &device_mlx5_dynamic, &device_mlx5_full },
+	.step = step,
+	.create_qp = create_qp,
 };
