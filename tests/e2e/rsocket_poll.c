@@ -467,6 +467,42 @@ static void interrupted(void)
 	pair_close(&pair);
 }
 
+static void *write_later(void *arg)
+{
+	usleep(50000);
+	eventfd_write(*(int *)arg, 1);
+	return NULL;
+}
+
+/* The kernel's descriptor that has something when it is slept on is among the results. */
+static void kernels_beside(void)
+{
+	struct pair pair = pair_new();
+	int number = eventfd(0, EFD_NONBLOCK);
+	struct pollfd fds[] = { { pair.here, POLLIN, 0 }, { number, POLLIN, 0 } };
+	struct timeval time = { .tv_sec = LONG_MS / 1000 };
+	pthread_t thread;
+	fd_set set;
+
+	for (int round = 0; round < 2; round++) {
+		CHECK_OK(pthread_create(&thread, NULL, write_later, &number));
+		if (round == 0) {
+			CHECK_INT(rpoll(fds, 2, LONG_MS), 1);
+			CHECK_INT(fds[1].revents, POLLIN);
+		} else {
+			FD_ZERO(&set);
+			FD_SET(pair.here, &set);
+			FD_SET(number, &set);
+			CHECK_INT(rselect(FD_SETSIZE, &set, NULL, NULL, &time), 1);
+			CHECK(FD_ISSET(number, &set) && !FD_ISSET(pair.here, &set));
+		}
+		CHECK_OK(pthread_join(thread, NULL));
+		eventfd_read(number, &(eventfd_t){ 0 });
+	}
+	close(number);
+	pair_close(&pair);
+}
+
 static atomic_bool nagged;
 
 static void *nag(void *arg)
@@ -584,6 +620,7 @@ static const struct rt_case cases[] = {
 	{ "silent", silent },
 	{ "times", times },
 	{ "interrupted", interrupted },
+	{ "kernels_beside", kernels_beside },
 	{ "whole_time", whole_time },
 	{ "waiting_together", waiting_together },
 	{ "forked", forked },
