@@ -4,6 +4,7 @@
  * stands in front of the C library's calls of the same names.
  *
  *   real.c        the C library's functions, and who is to get them
+ *   number.c      where the descriptors lie that are not the program's
  *   config.c      which sockets of which programs
  *   descriptor.c  which descriptor is which socket: close(), dup(), fcntl(), ioctl()
  *   socket.c      from socket() to shutdown(), and back to TCP
@@ -75,6 +76,8 @@
 	F(FILE *, fdopen, (int, const char *))                                                   \
 	F(int, close, (int))                                                                     \
 	F(int, close_range, (unsigned int, unsigned int, int))                                   \
+	F(int, eventfd, (unsigned int, int))                                                     \
+	F(int, pipe2, (int *, int))                                                              \
 	F(int, dup, (int))                                                                       \
 	F(int, dup2, (int, int))                                                                 \
 	F(int, dup3, (int, int, int))                                                            \

@@ -333,14 +333,16 @@ void rs_drain(struct rs_socket *s)
 		ds_drain(s);
 		return;
 	}
-	/*
-	 * Nothing tells pollers of the socket from now on. If the manager has news as well, that
-	 * will wake the descriptor again: looking costs two system calls.
-	 */
-	if (event_take(s))
-		rs_watch_notify(s);
-	else
+	/* If the manager has news as well, that will wake the descriptor again: looking costs two
+	 * system calls. */
+	if (!event_take(s)) {
 		rs_connect_step(s);
+		return;
+	}
+	/* Nothing tells the others who wait for the socket any more. */
+	rs_watch_notify(s);
+	if (s->pollers)
+		rs_rouse(s);
 }
 
 void rs_glance(struct rs_socket *s)

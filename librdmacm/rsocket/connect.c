@@ -126,8 +126,11 @@ void rs_connect_step(struct rs_socket *s)
 		s->changes++;
 		event_handle(s, event);
 	}
-	if (s->changes != before)
-		rs_watch_notify(s);
+	if (s->changes == before)
+		return;
+	rs_watch_notify(s);
+	if (s->pollers || s->sleeper)
+		rs_rouse(s);
 }
 
 bool rs_connect_is_settled(struct rs_socket *s)

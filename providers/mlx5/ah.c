@@ -113,6 +113,7 @@ int mlx5_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in)
 			  attr->port_num);
 		return -EINVAL;
 	}
+	ah->is_global = attr->is_global;
 	ah->av.dqp_dct = htobe32(MLX5_EXTENDED_UD_AV);
 	if (attr->is_global) {
 		ah->av.tclass = attr->grh.traffic_class;
@@ -130,5 +131,10 @@ int mlx5_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in)
 
 int mlx5_destroy_ah(struct ibv_ah *ibah)
 {
-	return to_mah(ibah)->in_kernel ? uverbs_destroy_ah(ibah) : 0;
+	struct mlx5dv_devx_obj *mapping = to_mah(ibah)->mapping;
+	int r = to_mah(ibah)->in_kernel ? uverbs_destroy_ah(ibah) : 0;
+
+	if (!r && mapping)
+		mlx5_fw_destroy(mapping);
+	return r;
 }

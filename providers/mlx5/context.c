@@ -209,7 +209,18 @@ int mlx5_alloc_pd(struct ibv_pd *pd, struct verbs_udata *unused)
 	struct verbs_udata udata = { .out = &resp, .out_len = sizeof(resp) };
 	int r = uverbs_alloc_pd(pd, &udata);
 
-	if (!r)
+	if (!r) {
 		((struct mlx5_pd *)pd)->pdn = resp.pdn;
+		pthread_mutex_init(&((struct mlx5_pd *)pd)->lock, NULL);
+	}
+	return r;
+}
+
+int mlx5_dealloc_pd(struct ibv_pd *pd)
+{
+	int r = uverbs_dealloc_pd(pd);
+
+	if (!r)
+		pthread_mutex_destroy(&((struct mlx5_pd *)pd)->lock);
 	return r;
 }

@@ -109,6 +109,10 @@ static inline int mlx5_sent_opcode(const struct mlx5_done *done, uint32_t opcode
 	};
 	uint32_t hw = opcode_qpn >> 24;
 
+	/* What a request of the program's own making was, only the program knows. */
+	if (unlikely(done->qp->sq.raw) &&
+	    done->qp->sq.slots[done->slot].opcode == MLX5DV_WC_RAW_WQE)
+		return MLX5DV_WC_RAW_WQE;
 	if (hw < ARRAY_SIZE(opcodes) && opcodes[hw])
 		return opcodes[hw] - 1;
 	if (hw == MLX5_OPCODE_UMR || hw == MLX5_OPCODE_SET_PSV || hw == MLX5_OPCODE_NOP ||

@@ -2,8 +2,10 @@
 /* Flows, by the kernel's command, and counters of them: what each counts is told with the first
  * flow. */
 #include <stdlib.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "providers/mlx5/mlx5.h"
+#include "libibverbs/uverbs/cmd.h"
 
 /* An action of a flow that counts; NULL: it has none. -EINVAL: it has two. */
 static int counters_find(const struct ibv_flow_attr *attr, struct mlx5_counters **ret_counters)
@@ -82,6 +84,22 @@ int mlx5_destroy_flow(struct ibv_flow *ibflow)
 	counters->flows--;
 	pthread_mutex_unlock(&counters->lock);
 	return 0;
+}
+
+/* ---- encryption of packets */
+
+int mlx5_create_flow_action_esp(struct verbs_flow_action *action,
+				const struct verbs_flow_action_esp *in)
+{
+	const struct mlx5dv_flow_action_esp *dv = in->dv;
+	const struct uverbs_attr flags =
+		uverbs_u64(MLX5_IB_ATTR_CREATE_FLOW_ACTION_FLAGS, dv ? dv->action_flags : 0);
+	struct verbs_udata udata = { .attrs = &flags, .attr_count = 1 };
+	struct verbs_flow_action_esp request = *in;
+
+	if (dv && dv->comp_mask & MLX5DV_FLOW_ACTION_ESP_MASK_FLAGS && dv->action_flags)
+		request.udata = &udata;
+	return uverbs_create_flow_action_esp(action, &request);
 }
 
 /* ---- counters */

@@ -18,7 +18,7 @@ static const struct verbs_ops mlx5_ops = {
 	.create_comp_channel = uverbs_create_comp_channel,
 
 	.alloc_pd = mlx5_alloc_pd,
-	.dealloc_pd = uverbs_dealloc_pd,
+	.dealloc_pd = mlx5_dealloc_pd,
 	.alloc_td = mlx5_alloc_td,
 	.dealloc_td = mlx5_dealloc_td,
 	.alloc_parent_domain = mlx5_alloc_parent_domain,
@@ -78,6 +78,9 @@ static const struct verbs_ops mlx5_ops = {
 
 	.create_flow = mlx5_create_flow,
 	.destroy_flow = mlx5_destroy_flow,
+	.create_flow_action_esp = mlx5_create_flow_action_esp,
+	.modify_flow_action_esp = uverbs_modify_flow_action_esp,
+	.destroy_flow_action = uverbs_destroy_flow_action,
 	.create_counters = mlx5_create_counters,
 	.destroy_counters = mlx5_destroy_counters,
 	.attach_counters_point_flow = mlx5_attach_counters,

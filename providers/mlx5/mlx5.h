@@ -34,6 +34,7 @@ enum {
 	MLX5_BFREG_FIRST = 0x800, /* in a UAR */
 	MLX5_PORTS_KNOWN = 2,	  /* whose facts are read at open */
 	MLX5_CQE_SIZE_DEFAULT = 64,
+	MLX5_ECE_ASK = 0x10000000, /* of a queue pair that is made */
 };
 
 /* What an allocator of a parent domain is told. */
@@ -77,6 +78,7 @@ struct mlx5_uar_page {
 /* Groups of what the firmware can. */
 enum mlx5_fw_caps {
 	MLX5_FW_CAPS_GENERAL,
+	MLX5_FW_CAPS_QOS,
 	MLX5_FW_CAPS_CRYPTO,
 	MLX5_FW_CAPS_GENERAL_2,
 	MLX5_FW_CAPS_COUNT,
@@ -136,9 +138,13 @@ struct mlx5_dm {
 	unsigned int op_count;
 };
 
+/* @opaque: memory that requests which copy need; @copiers: queue pairs that do */
 struct mlx5_pd {
 	struct verbs_pd vpd;
 	uint32_t pdn;
+	pthread_mutex_t lock; /* protects the rest */
+	struct ibv_mr *opaque;
+	unsigned int copiers;
 };
 
 /* A key that a request describes: direct/umr.c. */
@@ -175,6 +181,7 @@ struct mlx5_sq {
 	uint8_t fence;	/* of the next request; MLX5_WQE_CTRL_ */
 	uint8_t signal; /* of every request */
 	uint32_t ops;	/* bit n: a request of IBV_WR_n is possible, and fits */
+	bool raw;	/* requests of the program's own making are posted */
 	uint32_t plain; /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
 	int max_sge;	/* -1 in states in which nothing is taken */
 	uint32_t mask;	/* basic blocks, less one */
@@ -216,8 +223,11 @@ struct mlx5_qp {
 	uint32_t ece;	   /* as the kernel granted */
 	uint32_t ece_next; /* to ask for with the next transition */
 	bool ece_pending;
-	bool bfreg_lent;       /* the thread domain's */
-	bool rss;	       /* it receives through a table, and has nothing of this */
+	bool bfreg_lent;	/* the thread domain's */
+	bool rss;		/* it receives through a table, and has nothing of this */
+	uint32_t sqn, tisn;	/* of a raw packet queue pair */
+	struct mlx5_pd *copies; /* whose memory its requests that copy need; or NULL */
+	bool dct; /* a DC target: it has no rings, and a number when it is ready to receive */
 	struct kit_buf sq_buf; /* of a raw packet queue pair, whose rings are apart */
 	__be32 *record;
 	__be32 withheld[2]; /* where its receives are told of until the adapter may take them */
@@ -263,7 +273,8 @@ struct mlx5_flow {
 struct mlx5_ah {
 	struct ibv_ah ah;
 	struct mlx5_wqe_av av;
-	bool in_kernel;
+	bool in_kernel, is_global;
+	_Atomic(struct mlx5dv_devx_obj *) mapping; /* of mlx5dv_map_ah_to_qp(); or NULL */
 };
 
 _Static_assert(sizeof(struct mlx_data_seg) == sizeof(struct mlx5_wqe_data_seg) &&
@@ -291,6 +302,7 @@ void mlx5_close_context(struct verbs_context *vctx);
 int mlx5_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 		      struct ibv_device_attr_ex *ret_attr);
 int mlx5_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
+int mlx5_dealloc_pd(struct ibv_pd *pd);
 
 /* direct/reserve.c */
 void mlx5_qpn_blocks_free(struct mlx5_context *ctx);
@@ -363,6 +375,19 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece);
 int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
 
+/* dc.c */
+static inline const struct mlx5dv_dc_init_attr *mlx5_dc_of(const struct mlx5dv_qp_init_attr *dv)
+{
+	return dv && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC ? &dv->dc_init_attr : NULL;
+}
+/* What mlx5dv_create_qp() was asked for, of DC or of none. */
+int mlx5_dc_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
+		  const struct mlx5dv_qp_init_attr *dv);
+void mlx5_dci_request(const struct mlx5dv_qp_init_attr *dv, struct mlx5_ib_create_qp *cmd);
+int mlx5_create_dct(struct mlx5_qp *qp, const struct verbs_create_qp *in);
+int mlx5_modify_dct(struct mlx5_qp *qp, const struct verbs_modify_qp *in);
+int mlx5_destroy_dct(struct mlx5_qp *qp);
+
 /* What a QP's rings are, in bytes and entries. */
 struct mlx5_qp_size {
 	uint32_t wqe_bytes; /* of a send request, at most */
@@ -386,6 +411,18 @@ void mlx5_wr_finish(struct mlx5_qp *qp);
 void mlx5_wr_finish_as_is(struct mlx5_qp *qp, unsigned int ds);
 /* Unless an earlier mistake has ended the batch. */
 void mlx5_wr_fail(struct mlx5_qp *qp, int error, const char *what, const char *why);
+/* Where an initiator's request goes to: the program's setter is done, or the batch has failed. */
+void mlx5_wr_set_dc(struct mlx5_qp *qp, const struct ibv_ah *ah, uint32_t dctn, uint64_t key,
+		    uint16_t stream);
+/* direct/copy.c: what requests that copy memory need, for as long as the queue pair is there */
+int mlx5_copies_get(struct mlx5_qp *qp);
+void mlx5_copies_put(struct mlx5_qp *qp);
+/* Bytes that one can copy at most; 0: none can. */
+uint64_t mlx5_copies_most(struct mlx5_context *ctx);
+void mlx5_wr_memcpy(struct mlx5dv_qp_ex *dv, uint32_t dest_lkey, uint64_t dest_addr,
+		    uint32_t src_lkey, uint64_t src_addr, size_t length);
+/* direct/qp.c: in INIT */
+int mlx5_qp_enable_copies(struct ibv_qp *qp);
 /* direct/umr.c */
 int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
 		     uint64_t ops);
@@ -410,6 +447,8 @@ int mlx5_create_rss_qp(struct mlx5_qp *qp, const struct verbs_create_qp *in);
 /* flow.c */
 int mlx5_create_flow(struct ibv_flow *ibflow, const struct verbs_create_flow *in);
 int mlx5_destroy_flow(struct ibv_flow *ibflow);
+int mlx5_create_flow_action_esp(struct verbs_flow_action *action,
+				const struct verbs_flow_action_esp *in);
 int mlx5_create_counters(struct verbs_counters *vcounters, const struct verbs_create_counters *in);
 int mlx5_destroy_counters(struct verbs_counters *vcounters);
 int mlx5_attach_counters(struct verbs_counters *vcounters,

@@ -8,10 +8,9 @@
 enum {
 	RAW_FLAGS = IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING |
 		    IBV_QP_CREATE_PCI_WRITE_END_PADDING,
-	ECE_ASK = 0x10000000,
 };
 
-static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
+static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool dc)
 {
 	bool raw = attr->qp_type == IBV_QPT_RAW_PACKET;
 	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
@@ -31,6 +30,8 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 			  attr->create_flags);
 		return -EOPNOTSUPP;
 	}
+	if (dc)
+		return mlx5_wr_check(ctx, attr);
 	switch (attr->qp_type) {
 	case IBV_QPT_RC:
 	case IBV_QPT_UC:
@@ -42,7 +43,7 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 	default:
 		verbs_err(
 			ctx,
-			"ibv_create_qp: QP type %d is not supported (RC, UC, UD, XRC and raw packet are)",
+			"ibv_create_qp: QP type %d is not supported (RC, UC, UD, XRC and raw packet are; DC by mlx5dv_create_qp())",
 			attr->qp_type);
 		return -EOPNOTSUPP;
 	}
@@ -66,6 +67,9 @@ static int memory_alloc(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	return r ? r : kit_buf_alloc_in(&qp->sq_buf, size->sq_bytes, NULL, pd, MLX5_MEMORY_QP);
 }
 
+/* Where a queue of no requests is said to be: nothing may be added to NULL, not even 0. */
+static char no_queue[1];
+
 /* Memory of the rings and beside them; what is not needed has one entry, so that a mask of 0 is
  * right. */
 static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
@@ -81,7 +85,7 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	r = memory_alloc(qp, size);
 	if (r < 0)
 		return r;
-	qp->rq.ring = qp->buf.base;
+	qp->rq.ring = size->rq_count ? qp->buf.base : no_queue;
 	qp->rq.mask = size->rq_count ? size->rq_count - 1 : 0;
 	qp->rq.shift = size->rq_shift;
 	qp->rq.max_post = size->rq_count;
@@ -90,9 +94,9 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	qp->sq.record = qp->record + MLX5_SND_DBR;
 	if (is_raw(qp)) {
 		qp->rq.record = qp->withheld;
-		qp->sq.ring = qp->sq_buf.base;
+		qp->sq.ring = size->sq_bytes ? qp->sq_buf.base : no_queue;
 	} else {
-		qp->sq.ring = (char *)qp->buf.base + size->rq_bytes;
+		qp->sq.ring = size->sq_bytes ? (char *)qp->buf.base + size->rq_bytes : no_queue;
 	}
 	qp->sq.end = qp->sq.ring + size->sq_bytes;
 	qp->sq.mask = size->sq_blocks ? size->sq_blocks - 1 : 0;
@@ -177,12 +181,13 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		.flags = dv_flags(in->dv),
 		.uidx = qp->uidx,
 		.sq_buf_addr = is_raw(qp) ? (uintptr_t)qp->sq_buf.base : 0,
-		.ece_options = ece ? ECE_ASK : 0,
+		.ece_options = ece ? MLX5_ECE_ASK : 0,
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_create_qp request = *in;
 	int r;
 
+	mlx5_dci_request(in->dv, &cmd);
 	if (qp->sq.bfreg) {
 		cmd.bfreg_index = qp->sq.bfreg->index;
 		cmd.flags |= qp->sq.bfreg->legacy ? MLX5_QP_FLAG_BFREG_INDEX
@@ -193,6 +198,8 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 	if (r < 0)
 		return r;
 	qp->ece = resp.ece_options;
+	qp->sqn = resp.comp_mask & MLX5_IB_CREATE_QP_RESP_MASK_SQN ? resp.sqn : 0;
+	qp->tisn = resp.comp_mask & MLX5_IB_CREATE_QP_RESP_MASK_TISN ? resp.tisn : 0;
 	if (!qp->sq.bfreg) {
 		r = bfreg_accept(qp, resp.bfreg_index);
 		if (r < 0)
@@ -279,11 +286,16 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	struct mlx5_context *ctx = to_mctx(vqp->qp.context);
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
 	const struct ibv_qp_cap asked = in->attr->cap;
+	const struct mlx5dv_dc_init_attr *dc = mlx5_dc_of(in->dv);
 	struct mlx5_qp_size size;
-	int r = qp_check(vqp->qp.context, in->attr);
+	int r = qp_check(vqp->qp.context, in->attr, dc);
 
 	if (!r && in->attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
 		return mlx5_create_rss_qp(qp, in);
+	if (!r && dc && dc->dc_type == MLX5DV_DCTYPE_DCT) {
+		qp_link(qp, in->attr);
+		return mlx5_create_dct(qp, in);
+	}
 	if (!r)
 		r = mlx5_qp_size(ctx, in->attr, dv_umr(in->dv), &size);
 	if (r < 0)
@@ -291,11 +303,17 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	qp_link(qp, in->attr);
 	/* The kernel is told of what will be granted. */
 	in->attr->cap.max_inline_data = size.max_inline;
+	if (dv_ops(in->dv) & MLX5DV_QP_EX_WITH_MEMCPY) {
+		r = mlx5_copies_get(qp);
+		if (r < 0)
+			return r;
+	}
 	r = rings_make(qp, &size);
 	if (!r)
 		r = qp_bring_up(qp, in, &size);
 	if (r < 0) {
 		rings_free(qp);
+		mlx5_copies_put(qp);
 		return r;
 	}
 	cap_grant(&in->attr->cap, &asked, &size);
@@ -321,14 +339,15 @@ int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in)
 int mlx5_destroy_qp(struct verbs_qp *vqp)
 {
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
-	int r = uverbs_destroy_qp(vqp);
+	int r = qp->dct ? mlx5_destroy_dct(qp) : uverbs_destroy_qp(vqp);
 
-	if (r < 0 || qp->rss)
+	if (r < 0 || qp->rss || qp->dct)
 		return r;
 	if (completes(qp))
 		mlx5_cqs_clean(qp, true);
 	bfreg_give_back(qp);
 	rings_free(qp);
+	mlx5_copies_put(qp);
 	return 0;
 }
 

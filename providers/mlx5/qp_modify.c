@@ -45,6 +45,8 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 
 	if (qp->rss)
 		return -EOPNOTSUPP;
+	if (qp->dct)
+		return mlx5_modify_dct(qp, in);
 	if (qp->ece_pending)
 		request.udata = &udata;
 	r = uverbs_modify_qp(vqp, &request);
@@ -54,13 +56,20 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	}
 	if (r < 0 || !(in->mask & IBV_QP_STATE))
 		return r;
+	if (in->attr->qp_state == IBV_QPS_INIT && qp->copies) {
+		r = mlx5_qp_enable_copies(&vqp->qp);
+		if (r < 0)
+			return r;
+	}
 	if (in->attr->qp_state == IBV_QPS_RESET)
 		rings_reset(qp);
 	if (in->attr->qp_state == IBV_QPS_RTR && vqp->qp.qp_type == IBV_QPT_RAW_PACKET)
 		receives_tell(qp);
 	mlx_gates_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
-	/* Requests that say where they go to in a way of their own are no plain ones. */
-	plain = qp->sq.max_sge > 0 && (qp->vqp.qp.qp_type == IBV_QPT_UD || !qp->sq.address_size);
+	/* Requests that say where they go to in a way of their own are no plain ones; and one
+	 * behind a request of the program's own making has to say that it is none. */
+	plain = qp->sq.max_sge > 0 && !qp->sq.raw &&
+		(qp->vqp.qp.qp_type == IBV_QPT_UD || !qp->sq.address_size);
 	qp->sq.plain = plain ? qp->sq.ops & MLX_PLAIN_OPS : 0;
 	return 0;
 }

@@ -18,10 +18,10 @@ enum {
 
 static uint32_t address_size(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_UD	    ? ADDRESS_UD
-	       : type == IBV_QPT_XRC_SEND   ? ADDRESS_XRC
-	       : type == IBV_QPT_RAW_PACKET ? ADDRESS_RAW
-					    : 0;
+	return type == IBV_QPT_UD || type == IBV_QPT_DRIVER ? ADDRESS_UD
+	       : type == IBV_QPT_XRC_SEND		    ? ADDRESS_XRC
+	       : type == IBV_QPT_RAW_PACKET		    ? ADDRESS_RAW
+							    : 0;
 }
 
 /* Without the address. */
@@ -56,6 +56,8 @@ static uint32_t ops_possible(const struct mlx5_context *ctx, const struct ibv_qp
 	uint32_t ops = OP(SEND) | OP(SEND_WITH_IMM);
 	bool rc = attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_XRC_SEND;
 
+	if (attr->qp_type == IBV_QPT_DRIVER) /* ibv_send_wr does not say where it goes to */
+		return 0;
 	if (attr->qp_type == IBV_QPT_RAW_PACKET)
 		return OP(SEND) | (tso_header(attr) ? OP(TSO) : 0);
 	if (attr->qp_type == IBV_QPT_UD)

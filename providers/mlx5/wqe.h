@@ -53,6 +53,15 @@ FLAT void wqe_datagram(char *seg, const struct mlx5_ah *ah, uint32_t qpn, uint32
 	av->dqp_dct = htobe32(MLX5_EXTENDED_UD_AV | (qpn & 0xffffff));
 }
 
+FLAT void wqe_dc(char *seg, const struct mlx5_ah *ah, uint32_t dctn, uint64_t key)
+{
+	struct mlx5_wqe_av *av = (void *)seg;
+
+	*av = ah->av;
+	av->key.dc_key = htobe64(key);
+	av->dqp_dct |= htobe32(MLX5_EXTENDED_UD_AV | (dctn & 0xffffff));
+}
+
 /* Which SRQ of the peer's domain it is for; what is behind the number is reserved. */
 FLAT void wqe_xrc(char *seg, uint32_t srqn)
 {

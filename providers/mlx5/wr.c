@@ -20,7 +20,8 @@ enum {
 
 int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
-	bool rc = attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_XRC_SEND;
+	bool rc = attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_XRC_SEND ||
+		  attr->qp_type == IBV_QPT_DRIVER;
 	uint64_t known = rc				       ? OPS_RC
 			 : attr->qp_type == IBV_QPT_UC	       ? OPS_UC
 			 : attr->qp_type == IBV_QPT_RAW_PACKET ? OPS_RAW
@@ -584,6 +585,22 @@ void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops)
 }
 
 /* ---- for direct verbs */
+
+void mlx5_wr_set_dc(struct mlx5_qp *qp, const struct ibv_ah *ah, uint32_t dctn, uint64_t key,
+		    uint16_t stream)
+{
+	struct mlx5_batch *batch = wr_current(qp);
+
+	if (unlikely(!batch))
+		return;
+	if (unlikely(!ah)) {
+		wr_refuse(qp, KIT_FAULT_AH, 0, 0);
+		return;
+	}
+	wqe_dc((char *)batch->ctrl + MLX_SEGMENT, (const struct mlx5_ah *)ah, dctn, key);
+	batch->ctrl->dci_stream_channel_id = htobe16(stream);
+	wr_set_done(qp);
+}
 
 void mlx5_wr_fail(struct mlx5_qp *qp, int error, const char *what, const char *why)
 {

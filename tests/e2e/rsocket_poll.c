@@ -467,6 +467,87 @@ static void interrupted(void)
 	pair_close(&pair);
 }
 
+static atomic_bool nagged;
+
+static void *nag(void *arg)
+{
+	while (!nagged) {
+		put(*(int *)arg);
+		usleep(2000);
+	}
+	return NULL;
+}
+
+/* A poll that wakes for nothing waits for the rest of its time, which is not shorter for that. */
+static void whole_time(void)
+{
+	struct pair pair = pair_new();
+	struct pollfd p = { pair.here, POLLPRI, 0 };
+	struct timespec before, after;
+	pthread_t thread;
+
+	nagged = false;
+	CHECK_OK(pthread_create(&thread, NULL, nag, &pair.there));
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	CHECK_INT(rpoll(&p, 1, 300), 0);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	CHECK((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 >=
+	      299);
+	nagged = true;
+	CHECK_OK(pthread_join(thread, NULL));
+	pair_close(&pair);
+}
+
+/* Fill what the peer grants. */
+static void stuff(int fd)
+{
+	static const char bytes[65536];
+
+	while (rsend(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	CHECK_INT(errno, EAGAIN);
+}
+
+static void *receive_one(void *arg)
+{
+	take(*(int *)arg);
+	return NULL;
+}
+
+static void *poll_for_room(void *arg)
+{
+	struct pollfd p = { *(int *)arg, POLLOUT, 0 };
+
+	CHECK_INT(rpoll(&p, 1, LONG_MS), 1);
+	return NULL;
+}
+
+/* Threads that wait for one socket, for different things: who wakes for nothing wakes the others.
+ */
+static void waiting_together(void)
+{
+	struct pair pair = pair_new();
+	static char bytes[65536];
+
+	for (int round = 0; round < 50; round++) {
+		pthread_t receiver, pollers[2];
+		ssize_t n;
+
+		stuff(pair.here);
+		pthread_create(&receiver, NULL, receive_one, &pair.here);
+		for (int i = 0; i < 2; i++)
+			pthread_create(&pollers[i], NULL, poll_for_room, &pair.here);
+		usleep(round % 5 * 1000);
+		while ((n = rrecv(pair.there, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+			;
+		for (int i = 0; i < 2; i++)
+			pthread_join(pollers[i], NULL);
+		put(pair.there);
+		pthread_join(receiver, NULL);
+	}
+	pair_close(&pair);
+}
+
 /* What a child does with its copy of the descriptor is nothing to the connection. */
 static void forked(void)
 {
@@ -503,6 +584,8 @@ static const struct rt_case cases[] = {
 	{ "silent", silent },
 	{ "times", times },
 	{ "interrupted", interrupted },
+	{ "whole_time", whole_time },
+	{ "waiting_together", waiting_together },
 	{ "forked", forked },
 };
 RT_MAIN(cases)

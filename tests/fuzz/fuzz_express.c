@@ -131,14 +131,15 @@ static void packet_write(struct input *in, const uint8_t *header, uint32_t heade
 			 uint32_t payload, uint8_t has_ack, uint32_t ack)
 {
 	struct shm_peer *peer = &victim.peer;
-	struct shm_record *record = shm_record_rx(peer);
+	struct shm_record *record = shm_record_rx(&peer->link);
 	uint32_t length = header_len + ROUND_UP(payload, 4);
 
 	if (by_network) {
 		packet_arrive(in, header, header_len, payload);
 		return;
 	}
-	if (shm_record_lines(length) * SHM_LINE > shm_ring_to_end(peer->rx_bytes, peer->rx_head))
+	if (shm_record_lines(length) * SHM_LINE >
+	    shm_ring_to_end(peer->link.rx_bytes, peer->link.rx_head))
 		return;
 	record->kind = SHM_PACKET;
 	record->has_ack = has_ack;
@@ -146,7 +147,7 @@ static void packet_write(struct input *in, const uint8_t *header, uint32_t heade
 	record->length = length;
 	memcpy(record->data, header, header_len);
 	input_bytes(in, record->data + header_len, length - header_len);
-	record->stamp = peer->rx_stamp;
+	record->stamp = peer->link.rx_stamp;
 }
 
 static void message(struct input *in)
@@ -226,8 +227,8 @@ static void act(enum action action, struct input *in, struct outcome *o)
 	uroce_progress_pass(&victim.host, true, false);
 	uroce_unlock(&victim.host.paths.progress_lock);
 	outcome_poll(o);
-	victim.peer.tx->tail = victim.peer.tx_head; /* the peer reads all */
-	victim.peer.tx_lap = victim.peer.tx_head;
+	victim.peer.link.tx->tail = victim.peer.link.tx_head; /* the peer reads all */
+	victim.peer.link.tx_lap = victim.peer.link.tx_head;
 }
 
 static void live(const uint8_t *data, size_t size, bool express, struct outcome *o)
@@ -240,7 +241,7 @@ static void live(const uint8_t *data, size_t size, bool express, struct outcome 
 	victim_begin(!by_network);
 	/* No lap ends, and the ring need not grow: when one is full depends on where its records
 	 * lie, and that may differ. */
-	victim.peer.tx_open = victim.peer.tx_span;
+	victim.peer.link.tx_open = victim.peer.link.tx_span;
 	for (int i = 0; i < VICTIM_QPS; i++)
 		victim.qp[i].express &= express;
 	for (int i = 0; i < 64 && in.size; i++)

@@ -66,13 +66,13 @@ static struct shm_record *next_record(void)
 {
 	struct shm_peer *peer = &victim.peer;
 
-	return shm_record_rx(peer);
+	return shm_record_rx(&peer->link);
 }
 
 /* As much of the record as the ring has room for to its end. */
 static uint32_t record_room(void)
 {
-	return shm_ring_to_end(victim.peer.rx_bytes, victim.peer.rx_head) -
+	return shm_ring_to_end(victim.peer.link.rx_bytes, victim.peer.link.rx_head) -
 	       sizeof(struct shm_record);
 }
 
@@ -112,21 +112,21 @@ static void record_write(struct input *in, bool packet)
 	uint32_t length = min_of(input_u16(in) % RECORD_MAX, record_room());
 	struct shm_record *record = next_record();
 
-	record->kind = packet ? 1 + input_u8(in) % 5 : input_u16(in);
+	record->kind = packet ? 1 + input_u8(in) % SHM_STRAND : input_u16(in);
 	record->has_ack = input_u8(in);
 	record->ack = input_u32(in);
 	record->length = packet && (flags & FLAG_LENGTH) ? length : input_u32(in);
 	input_bytes(in, record->data, length);
 	if (packet)
 		record_packet(record, length, target, flags);
-	record->stamp = victim.peer.rx_stamp;
+	record->stamp = victim.peer.link.rx_stamp;
 }
 
 static void ring_scribble(struct input *in)
 {
-	uint32_t bytes = victim.peer.tx_bytes, at = input_u32(in) % bytes;
+	uint32_t bytes = victim.peer.link.tx_bytes, at = input_u32(in) % bytes;
 
-	input_bytes(in, victim.peer.tx_data + at, min_of(64u, bytes - at));
+	input_bytes(in, victim.peer.link.tx_data + at, min_of(64u, bytes - at));
 }
 
 static void board_write(struct input *in)
@@ -156,10 +156,10 @@ static void act(enum action action, struct input *in)
 		record_write(in, action == ACTION_PACKET);
 		break;
 	case ACTION_TAIL:
-		victim.peer.tx->tail = input_u32(in);
+		victim.peer.link.tx->tail = input_u32(in);
 		break;
 	case ACTION_TAKE:
-		victim.peer.tx->tail = victim.peer.tx_head;
+		victim.peer.link.tx->tail = victim.peer.link.tx_head;
 		break;
 	case ACTION_SCRIBBLE:
 		ring_scribble(in);

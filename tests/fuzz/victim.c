@@ -247,7 +247,9 @@ static void host_reset(void)
 	LIST_INSERT_HEAD(&victim.host.devices, &victim.dev, entry);
 	victim.host.next_qpn = uroce_qpn_index(FIRST_QPN);
 	victim.host.next_srqn = VICTIM_SRQN;
-	atomic_store(&victim.host.poll_epoch, 0);
+	atomic_store(&victim.host.epochs[0].epoch, 0);
+	atomic_store(&victim.host.next_strand, 0);
+	memset(victim.host.strand_qps, 0, sizeof(victim.host.strand_qps));
 	victim.udp.ports[0].pace.idle = 0;
 	victim.udp.passes = 0;
 	victim.udp.ready = true;
@@ -266,6 +268,8 @@ static void peer_reset(void)
 	madvise(lane, shm_lane_size(SHM_RING_BYTES), MADV_DONTNEED);
 	madvise(board, sizeof(*board), MADV_DONTNEED);
 	madvise(victim.shm.board, sizeof(*board), MADV_DONTNEED);
+	for (unsigned int i = 0; i < PATH_STRANDS - 1; i++)
+		free(peer->links[i]);
 	*peer = (struct shm_peer){ .shm = &victim.shm,
 				   .slot = PEER_SLOT,
 				   .can_read = true,
@@ -279,24 +283,30 @@ static void peer_reset(void)
 				   .board = board,
 				   .front = &board->front,
 				   .ring_bytes = SHM_RING_BYTES,
-				   .tx_bytes = SHM_RING_BYTES,
-				   .tx_room = SHM_RING_BYTES,
-				   .rx_bytes = SHM_RING_BYTES,
+				   .link.peer = peer,
+				   .link.wide_bytes = SHM_RING_BYTES,
+				   .link.rx_side = 1,
+				   .link.tx_bytes = SHM_RING_BYTES,
+				   .link.tx_room = SHM_RING_BYTES,
+				   .link.rx_bytes = SHM_RING_BYTES,
 				   .wide = lane,
-				   .tx = &lane->ring[0],
-				   .tx_data = lane->data,
-				   .rx = &lane->ring[1],
-				   .rx_data = lane->data + SHM_RING_BYTES,
+				   .link.tx = &lane->ring[0],
+				   .link.tx_data = lane->data,
+				   .link.rx = &lane->ring[1],
+				   .link.rx_data = lane->data + SHM_RING_BYTES,
 				   .uses = &lane->uses[0],
 				   .used = &lane->uses[1],
-				   .tx_stamp = 1,
-				   .tx_open = SHM_OPEN,
-				   .tx_span = SHM_RING_BYTES,
-				   .rx_stamp = 1 };
+				   .link.tx_stamp = 1,
+				   .link.tx_open = SHM_OPEN,
+				   .link.tx_span = SHM_RING_BYTES,
+				   .link.rx_stamp = 1 };
 	atomic_store(&board->front.life.word[SHM_LIFE_WORD], 1);
 	LIST_INIT(&victim.shm.peers);
 	LIST_INIT(&victim.shm.gone);
 	LIST_INSERT_HEAD(&victim.shm.peers, peer, entry);
+	for (unsigned int i = 0; i < PATH_STRANDS; i++)
+		LIST_INIT(&victim.shm.links[i]);
+	LIST_INSERT_HEAD(&victim.shm.links[0], &peer->link, entry);
 	atomic_store(&victim.shm.inhabited[PEER_SLOT / SHM_WORD], 1ull << PEER_SLOT % SHM_WORD);
 	atomic_store(&victim.shm.by_slot[PEER_SLOT], peer);
 }

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -611,19 +612,19 @@ static void case_epoll(void)
 
 /* ---- signals ---- */
 
-static volatile sig_atomic_t signals;
+static atomic_int signals;
 
 static void signal_count(int number)
 {
 	(void)number;
-	signals++;
+	atomic_fetch_add(&signals, 1);
 }
 
 static void *signal_soon(void *arg)
 {
 	pthread_t thread = *(pthread_t *)arg;
 
-	for (int i = 0; i < 100 && !signals; i++) {
+	for (int i = 0; i < 100 && !atomic_load(&signals); i++) {
 		usleep(20000);
 		pthread_kill(thread, SIGUSR1);
 	}
@@ -633,7 +634,7 @@ static void *signal_soon(void *arg)
 #define INTERRUPTED(call)                                                    \
 	do {                                                                 \
 		pthread_t own = pthread_self(), other;                       \
-		signals = 0;                                                 \
+		atomic_store(&signals, 0);                                   \
 		CHECK(pthread_create(&other, NULL, signal_soon, &own) == 0); \
 		CHECK_ERRNO(call, EINTR);                                    \
 		pthread_join(other, NULL);                                   \
@@ -720,6 +721,27 @@ static void case_close_under(void)
 			pthread_join(threads[i], NULL);
 		close(e.listener);
 	}
+}
+
+/* ---- numbers ---- */
+
+/* Programs have tables of so many entries as they have connections: each takes one number. */
+static void case_numbers(void)
+{
+	struct sockaddr_in address;
+	int listener = listener_open(&address), ends[24];
+
+	for (unsigned int i = 0; i < SIZE(ends); i += 2) {
+		ends[i] = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(connect(ends[i], (struct sockaddr *)&address, sizeof(address)) == 0);
+		ends[i + 1] = accept(listener, NULL, NULL);
+		CHECK(say(ends[i], "x") && expect(ends[i + 1], "x"));
+	}
+	for (unsigned int i = 0; i < SIZE(ends); i++) {
+		CHECK(ends[i] >= 0 && ends[i] < (int)SIZE(ends) + 16);
+		close(ends[i]);
+	}
+	close(listener);
 }
 
 /* ---- no descriptors left ---- */
@@ -968,6 +990,84 @@ static void case_fork_peer_gone(void)
 	close(e.listener);
 }
 
+/* So many bytes come, each what its place says; then nothing until the sender ends. */
+#define MANY (8 << 20)
+
+static uint8_t byte_at(size_t place)
+{
+	return (place * 2654435761u) >> 16;
+}
+
+static void *many_receive(void *arg)
+{
+	int fd = *(int *)arg;
+	size_t place = 0;
+	bool right = true;
+
+	while (place < MANY) {
+		uint8_t bytes[32768];
+		ssize_t n = recv(fd, bytes, sizeof(bytes), 0);
+
+		if (n <= 0)
+			break;
+		for (ssize_t i = 0; i < n; i++)
+			right &= bytes[i] == byte_at(place + i);
+		place += n;
+	}
+	CHECK(place == MANY);
+	return right ? arg : NULL;
+}
+
+static bool many_send(int fd)
+{
+	uint8_t bytes[20000];
+	size_t place = 0;
+
+	while (place < MANY) {
+		size_t size = MANY - place < sizeof(bytes) ? MANY - place : sizeof(bytes);
+		ssize_t n;
+
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = byte_at(place + i);
+		n = send(fd, bytes, size, 0);
+		if (n <= 0)
+			return false;
+		place += n;
+	}
+	return true;
+}
+
+static pid_t many_send_by_child(int fd)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		CHECK(many_send(fd));
+		child_end();
+	}
+	return pid;
+}
+
+/* Children send at both ends, while their parent receives at both. */
+static void case_fork_twice(void)
+{
+	struct ends e = ends_open();
+	pid_t of_a = many_send_by_child(e.a), of_b = many_send_by_child(e.b);
+	pthread_t threads[2];
+	void *right;
+
+	pthread_create(&threads[0], NULL, many_receive, &e.a);
+	pthread_create(&threads[1], NULL, many_receive, &e.b);
+	for (unsigned int i = 0; i < SIZE(threads); i++) {
+		pthread_join(threads[i], &right);
+		CHECK(right);
+	}
+	CHECK(child_status(of_a) == 0 && child_status(of_b) == 0);
+	CHECK(say(e.a, "there") && expect(e.b, "there"));
+	CHECK(say(e.b, "back") && expect(e.a, "back"));
+	ends_close(&e);
+}
+
 /* ---- datagrams ---- */
 
 static void case_datagrams(void)
@@ -1022,6 +1122,7 @@ static const struct {
 	{ "signals", case_signals },
 	{ "threads", case_threads },
 	{ "close_under", case_close_under },
+	{ "numbers", case_numbers },
 	{ "descriptors_spent", case_descriptors_spent },
 	{ "spawn", case_spawn },
 	{ "fork_after_accept", case_fork_after_accept },
@@ -1029,6 +1130,7 @@ static const struct {
 	{ "fork_exec", case_fork_exec },
 	{ "fork_and_end", case_fork_and_end },
 	{ "fork_peer_gone", case_fork_peer_gone },
+	{ "fork_twice", case_fork_twice },
 	{ "datagrams", case_datagrams },
 };
 

@@ -11,6 +11,7 @@ uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned
 {
 	static const uint16_t numbers[] = {
 		[MLX5_FW_CAPS_GENERAL] = 0,
+		[MLX5_FW_CAPS_QOS] = 0xc,
 		[MLX5_FW_CAPS_CRYPTO] = 0x1a,
 		[MLX5_FW_CAPS_GENERAL_2] = 0x20,
 	};

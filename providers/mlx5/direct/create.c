@@ -96,20 +96,17 @@ static int qp_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *
 		MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DC |
 		MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
 	bool dc = dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC;
+	int r;
 
 	if (!comp_mask_ok(dv->comp_mask, known))
 		return refuse(ctx, "comp_mask", dv->comp_mask & ~known, -EINVAL);
 	if (dc != (attr->qp_type == IBV_QPT_DRIVER))
 		return refuse(ctx, "with these attributes qp_type", attr->qp_type, -EINVAL);
-	if (dc || dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS)
-		return refuse(ctx, "a queue pair of DC; dc_type", dv->dc_init_attr.dc_type,
-			      -EOPNOTSUPP);
-	if (dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS) {
-		int r = mlx5_wr_dv_check(ctx, attr, dv->send_ops_flags);
-
-		if (r < 0)
-			return r;
-	}
+	r = mlx5_dc_check(ctx, attr, dv);
+	if (!r && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS)
+		r = mlx5_wr_dv_check(ctx, attr, dv->send_ops_flags);
+	if (r < 0)
+		return r;
 	return dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS
 		       ? qp_flags_check(ctx, dv->create_flags)
 		       : 0;

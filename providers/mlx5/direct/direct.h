@@ -91,6 +91,9 @@ struct mlx5dv_devx_obj {
 	uint8_t log_range; /* objects of a general one that has many */
 };
 
+/* sched.c: 0 of NULL */
+uint32_t mlx5_sched_leaf_id(const struct mlx5dv_sched_leaf *leaf);
+
 /* ---- umem.c, uar.c */
 
 struct mlx5_umem {

@@ -83,6 +83,10 @@ static uint64_t firmware_fill(struct mlx5_context *ctx, uint64_t asked, struct m
 		out->max_dc_init_rd_atom = 1ull << (word & 0x3f);
 		filled |= MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM;
 	}
+	if (asked & MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH) {
+		out->max_wr_memcpy_length = mlx5_copies_most(ctx);
+		filled |= MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH;
+	}
 	return filled;
 }
 

@@ -243,17 +243,37 @@ static void wr_raw_wqe(struct mlx5dv_qp_ex *dv, const void *wqe)
 	batch->ctrl = NULL;
 }
 
+/* ---- where a DC initiator's request goes to */
+
+static void wr_set_dc_addr_stream(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t remote_dctn,
+				  uint64_t remote_dc_key, uint16_t stream_id)
+{
+	mlx5_wr_set_dc(dv_to_mqp(dv), ah, remote_dctn, remote_dc_key, stream_id);
+}
+
+static void wr_set_dc_addr(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t remote_dctn,
+			   uint64_t remote_dc_key)
+{
+	mlx5_wr_set_dc(dv_to_mqp(dv), ah, remote_dctn, remote_dc_key, 0);
+}
+
 /* ---- all of them */
 
 int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, uint64_t ops)
 {
 	uint64_t known = MLX5DV_QP_EX_WITH_RAW_WQE;
 
+	if (attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_DRIVER)
+		known |= MLX5DV_QP_EX_WITH_MEMCPY;
 	if (attr->qp_type == IBV_QPT_RC)
 		known |= MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST |
 			 MLX5DV_QP_EX_WITH_MKEY_CONFIGURE;
-	if (comp_mask_ok(ops, known))
-		return 0;
+	if (comp_mask_ok(ops, known)) {
+		if (!(ops & MLX5DV_QP_EX_WITH_MEMCPY) || mlx5_copies_most(ctx))
+			return 0;
+		verbs_err(&ctx->vctx.context, "mlx5dv_create_qp: this device copies no memory");
+		return -EOPNOTSUPP;
+	}
 	verbs_err(&ctx->vctx.context,
 		  "mlx5dv_create_qp: send_ops_flags 0x%llx are not supported by this QP type "
 		  "(supported: 0x%llx)",
@@ -263,12 +283,20 @@ int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex 
 
 void mlx5_wr_set_dv_slots(struct mlx5_qp *qp, uint64_t ops)
 {
+	if (qp->vqp.qp.qp_type == IBV_QPT_DRIVER) {
+		qp->dv.wr_set_dc_addr = wr_set_dc_addr;
+		qp->dv.wr_set_dc_addr_stream = wr_set_dc_addr_stream;
+	}
 	if (ops & MLX5DV_QP_EX_WITH_MR_INTERLEAVED)
 		qp->dv.wr_mr_interleaved = wr_mr_interleaved;
 	if (ops & MLX5DV_QP_EX_WITH_MR_LIST)
 		qp->dv.wr_mr_list = wr_mr_list;
-	if (ops & MLX5DV_QP_EX_WITH_RAW_WQE)
+	if (ops & MLX5DV_QP_EX_WITH_RAW_WQE) {
 		qp->dv.wr_raw_wqe = wr_raw_wqe;
+		qp->sq.raw = true;
+	}
+	if (ops & MLX5DV_QP_EX_WITH_MEMCPY)
+		qp->dv.wr_memcpy = mlx5_wr_memcpy;
 	if (!(ops & MLX5DV_QP_EX_WITH_MKEY_CONFIGURE))
 		return;
 	qp->dv.wr_mkey_configure = wr_mkey_configure;

@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Big-endian fields at any address. Putting returns where the next one goes. */
+/* Bytes: memory for a struct; and big-endian fields at any address, of which putting returns where
+ * the next one goes. */
 #ifndef UROCE_BYTES_H
 #define UROCE_BYTES_H
 
 #include <endian.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* calloc() for a struct that wants to begin with a cache line: @size is a multiple of @alignment.
+ */
+static inline void *uroce_zeros(size_t size, size_t alignment)
+{
+	void *p = aligned_alloc(alignment, size);
+
+	return p ? memset(p, 0, size) : NULL;
+}
 
 static inline uint8_t *put16(uint8_t *p, uint16_t v)
 {

@@ -30,9 +30,19 @@ struct uroce_cq {
 	atomic_uint head; /* next to push */
 	atomic_uint tail; /* next to poll */
 	bool want_timestamp;
+	/* Strands that its queue pairs are of, a bit each: what its poller looks at. They become
+	 * more. */
+	atomic_uint strands;
+	uint8_t strand; /* of its next connected QP, once given; under host->lock */
+	bool strand_given;
+	/* What its poller knows of other strands: those that nobody else seems to poll, what says
+	 * so, and how often it has looked in vain. Hints. */
+	atomic_uint deserted;
+	atomic_uint seen_epoch[PATH_STRANDS];
+	atomic_uint idle_looks;
 	atomic_bool armed_next; /* written under the lock */
 	atomic_bool armed_solicited;
-	bool event_pending; /* the channel's pipe was full: progress tries again; under blocked_lock
+	bool event_pending; /* the channel's pipe was full: progress tries again; under pending_lock
 			     */
 	bool overflowed;
 	bool single_threaded; /* the application polls from one thread only */
@@ -43,7 +53,7 @@ struct uroce_cq {
 	uint32_t comp_events_raised; /* for the wait of destroy: records written and not purged */
 	uint32_t async_events_raised;
 	LIST_ENTRY(uroce_cq)
-	pending; /* engine->pending_cqs while event_pending; under blocked_lock */
+	pending; /* engine->pending_cqs while event_pending; under pending_lock */
 	struct uroce_memory memory; /* the ring's */
 };
 

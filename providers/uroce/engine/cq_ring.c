@@ -24,30 +24,30 @@ static void pending_add(struct uroce_cq *cq)
 {
 	struct uroce_engine *engine = cq->engine;
 
-	uroce_lock(&engine->blocked_lock);
+	uroce_lock(&engine->pending_lock);
 	if (!cq->event_pending)
 		LIST_INSERT_HEAD(&engine->pending_cqs, cq, pending);
 	cq->event_pending = true;
 	atomic_store_explicit(&engine->cqs_pending, true, memory_order_relaxed);
-	uroce_unlock(&engine->blocked_lock);
+	uroce_unlock(&engine->pending_lock);
 }
 
 void uroce_cq_events_forget(struct uroce_cq *cq)
 {
 	struct uroce_engine *engine = cq->engine;
 
-	uroce_lock(&engine->blocked_lock);
+	uroce_lock(&engine->pending_lock);
 	if (cq->event_pending)
 		LIST_REMOVE(cq, pending);
 	cq->event_pending = false;
-	uroce_unlock(&engine->blocked_lock);
+	uroce_unlock(&engine->pending_lock);
 }
 
 void uroce_cq_events_retry(struct uroce_engine *engine)
 {
 	struct uroce_cq *cq, *next;
 
-	uroce_lock(&engine->blocked_lock);
+	uroce_lock(&engine->pending_lock);
 	for (cq = LIST_FIRST(&engine->pending_cqs); cq; cq = next) {
 		next = LIST_NEXT(cq, pending);
 		if (!channel_put(cq))
@@ -57,7 +57,7 @@ void uroce_cq_events_retry(struct uroce_engine *engine)
 	}
 	if (LIST_EMPTY(&engine->pending_cqs))
 		atomic_store_explicit(&engine->cqs_pending, false, memory_order_relaxed);
-	uroce_unlock(&engine->blocked_lock);
+	uroce_unlock(&engine->pending_lock);
 }
 
 /* --- pushing --- */

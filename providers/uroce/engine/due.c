@@ -37,20 +37,21 @@ static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 		       resp->ack_messages < ACK_COALESCE_LOSSY;
 	if (resp->ack_messages >= UROCE_ACK_COALESCE)
 		return false;
-	return busy || (poller && !resp->ack_asked && qp->engine->idle_passes < LAZY_PASSES);
+	return busy ||
+	       (poller && !resp->ack_asked && uroce_qp_strand(qp)->idle_passes < LAZY_PASSES);
 }
 
 /*
  * Who finds no room waits behind the others: there may be room for them. Where many QPs owe
  * something, only some are worth looking at again in each pass.
  */
-static void acks_run(struct uroce_engine *engine, bool busy, bool poller)
+static void acks_run(struct uroce_strand *strand, bool busy, bool poller)
 {
-	struct uroce_qp *qp, *next, *last = TAILQ_LAST(&engine->acks, uroce_qp_list);
+	struct uroce_qp *qp, *next, *last = TAILQ_LAST(&strand->acks, uroce_qp_list);
 	unsigned int full = 0, waiters = 0;
 
-	engine->acks_urgent = false;
-	for (qp = TAILQ_FIRST(&engine->acks); qp && full < FULL_TRIES; qp = next) {
+	strand->acks_urgent = false;
+	for (qp = TAILQ_FIRST(&strand->acks); qp && full < FULL_TRIES; qp = next) {
 		bool waits, done;
 
 		next = qp == last ? NULL : TAILQ_NEXT(qp, ack_entry);
@@ -61,37 +62,37 @@ static void acks_run(struct uroce_engine *engine, bool busy, bool poller)
 		uroce_unlock(&qp->lock);
 		if (waits)
 			continue;
-		TAILQ_REMOVE(&engine->acks, qp, ack_entry);
+		TAILQ_REMOVE(&strand->acks, qp, ack_entry);
 		qp->on_acks = !done;
 		if (done)
 			continue;
-		TAILQ_INSERT_TAIL(&engine->acks, qp, ack_entry);
+		TAILQ_INSERT_TAIL(&strand->acks, qp, ack_entry);
 		full++;
 	}
 }
 
-static void blocked_run(struct uroce_engine *engine, uint64_t now)
+static void blocked_run(struct uroce_engine *engine, struct uroce_strand *strand, uint64_t now)
 {
 	struct uroce_qp *qp, *last;
 	unsigned int full = 0;
 
-	uroce_lock(&engine->blocked_lock);
-	last = TAILQ_LAST(&engine->blocked, uroce_qp_list);
-	while (last && full < FULL_TRIES && (qp = TAILQ_FIRST(&engine->blocked))) {
+	uroce_lock(&strand->blocked_lock);
+	last = TAILQ_LAST(&strand->blocked, uroce_qp_list);
+	while (last && full < FULL_TRIES && (qp = TAILQ_FIRST(&strand->blocked))) {
 		last = qp == last ? NULL : last;
-		TAILQ_REMOVE(&engine->blocked, qp, blocked_entry);
+		TAILQ_REMOVE(&strand->blocked, qp, blocked_entry);
 		qp->on_blocked = false;
-		uroce_unlock(&engine->blocked_lock);
+		uroce_unlock(&strand->blocked_lock);
 		uroce_lock(&qp->lock);
 		qp->req.path_full = false;
 		engine->events->run(qp, now); /* puts it back when the path is still full */
 		uroce_unlock(&qp->lock);
-		uroce_lock(&engine->blocked_lock);
+		uroce_lock(&strand->blocked_lock);
 		full += qp->on_blocked;
 	}
-	atomic_store_explicit(&engine->any_blocked, !TAILQ_EMPTY(&engine->blocked),
+	atomic_store_explicit(&strand->any_blocked, !TAILQ_EMPTY(&strand->blocked),
 			      memory_order_relaxed);
-	uroce_unlock(&engine->blocked_lock);
+	uroce_unlock(&strand->blocked_lock);
 }
 
 static void timers_run(struct uroce_engine *engine, uint64_t now)
@@ -107,13 +108,15 @@ static void timers_run(struct uroce_engine *engine, uint64_t now)
 	}
 }
 
-void uroce_engine_work(struct uroce_engine *engine, unsigned int packets, bool poller, bool timed,
-		       uint64_t now)
+void uroce_strand_work(struct uroce_engine *engine, unsigned int strand, unsigned int packets,
+		       bool poller, bool timed, uint64_t now)
 {
-	if (!TAILQ_EMPTY(&engine->acks) && (!packets || !poller || engine->acks_urgent))
-		acks_run(engine, packets > 0, poller);
-	if (unlikely(uroce_any_blocked(engine)))
-		blocked_run(engine, now);
+	struct uroce_strand *self = &engine->strands[strand];
+
+	if (!TAILQ_EMPTY(&self->acks) && (!packets || !poller || self->acks_urgent))
+		acks_run(self, packets > 0, poller);
+	if (unlikely(uroce_any_blocked(self)))
+		blocked_run(engine, self, now);
 	if (timed)
 		timers_run(engine, now);
 	if (unlikely(atomic_load_explicit(&engine->cqs_pending, memory_order_relaxed)))

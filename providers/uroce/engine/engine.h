@@ -28,13 +28,14 @@
  *   srq->lock            SRQ ring: taking or posting receives
  *   a path's own lock    its send side: one packet, or one flush
  *   cq->lock             CQE ring, armed flags: push, poll
- *   blocked_lock         QPs that wait for room, CQs whose channel was full
+ *   strand's blocked_lock, pending_lock
+ *                        QPs that wait for room; CQs whose channel was full
  *   keys->lock           key table: registration; look-ups count themselves in instead
  *
- * No code holds two QP locks. acks, acks_urgent and idle_passes are under the owner's
- * progress_lock, which is taken before all of these and held by whoever hands in packets. Threads:
- * any, with the locks as said at each function. Includes: path/path.h, wire, base. Included by:
- * fault, host, verbs.
+ * No code holds two QP locks. acks, acks_urgent and idle_passes of a strand are under the lock that
+ * its owner has for it, which is taken before all of these and held by whoever hands in packets of
+ * its queue pairs. Timers are fired by any strand's pass. Threads: any, with the locks as said at
+ * each function. Includes: path/path.h, wire, base. Included by: fault, host, verbs.
  */
 #ifndef UROCE_ENGINE_H
 #define UROCE_ENGINE_H

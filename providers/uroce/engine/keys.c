@@ -9,7 +9,7 @@
 
 int uroce_keys_new(struct uroce_keys **ret_keys)
 {
-	struct uroce_keys *keys = calloc(1, sizeof(*keys));
+	struct uroce_keys *keys = uroce_zeros(sizeof(*keys), alignof(struct uroce_keys));
 
 	if (!keys)
 		return -ENOMEM;
@@ -118,6 +118,14 @@ void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key)
 		keys->watch->show(keys->watch, key);
 }
 
+static bool key_passed(struct uroce_keys *keys, const struct uroce_key *key)
+{
+	for (unsigned int i = 0; i < PATH_STRANDS; i++)
+		if (atomic_load_explicit(&keys->passing[i].key, memory_order_seq_cst) == key)
+			return true;
+	return false;
+}
+
 /* Copies take microseconds; one of gigabytes may take long. */
 static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
 {
@@ -128,8 +136,7 @@ static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
 		uroce_fence_own();
 	/* seq_cst: after "live" was taken away. acquire pairs with uroce_key_put(), and with
 	 * uroce_keys_passed(). */
-	while (atomic_load_explicit(&key->refs, memory_order_seq_cst) ||
-	       atomic_load_explicit(&keys->passing, memory_order_seq_cst) == key)
+	while (atomic_load_explicit(&key->refs, memory_order_seq_cst) || key_passed(keys, key))
 		uroce_spin(&spins);
 }
 

@@ -32,12 +32,14 @@ struct uroce_keys {
 	uint32_t used;
 	uint32_t *unused; /* indices of all other entries, in no order */
 	uint32_t unused_count;
-	bool fenced; /* owners fence for uroce_keys_pass(); set once */
-	/* What the holder of progress_lock works through without counting itself in. */
-	_Atomic(struct uroce_key *) passing;
+	bool fenced;			/* owners fence for uroce_keys_pass(); set once */
 	struct uroce_keys_watch *watch; /* or NULL; set before the first key */
 	uint32_t random[32];
 	unsigned int random_left;
+	/* What the holder of a strand works through without counting itself in. */
+	struct uroce_passing {
+		alignas(2 * PATH_LINE) _Atomic(struct uroce_key *) key;
+	} passing[PATH_STRANDS];
 };
 
 int uroce_keys_new(struct uroce_keys **ret_keys);
@@ -117,19 +119,19 @@ static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const
 }
 
 /*
- * The same for the holder of progress_lock, for one copy at a time and local access: it says where
- * it is instead of counting itself in, so that nothing waits for the entry's cache line. The
+ * The same for the holder of @strand, for one copy at a time and local access: it says where it is
+ * instead of counting itself in, so that nothing waits for the entry's cache line. The
  * address, or NULL; uroce_keys_passed() ends it either way.
  */
-static inline uint8_t *uroce_keys_pass(struct uroce_keys *keys, uint32_t number,
-				       const struct ibv_pd *pd, uint32_t need, uint64_t va,
-				       uint64_t length)
+static inline uint8_t *uroce_keys_pass(struct uroce_keys *keys, unsigned int strand,
+				       uint32_t number, const struct ibv_pd *pd, uint32_t need,
+				       uint64_t va, uint64_t length)
 {
 	struct uroce_key *key = uroce_key_at(keys, number);
 
 	if (unlikely(!key || !number))
 		return NULL;
-	atomic_store_explicit(&keys->passing, key, memory_order_relaxed);
+	atomic_store_explicit(&keys->passing[strand].key, key, memory_order_relaxed);
 	/* Before the look whether it is live: see key_wait(). */
 	if (likely(keys->fenced))
 		atomic_signal_fence(memory_order_seq_cst);
@@ -141,10 +143,10 @@ static inline uint8_t *uroce_keys_pass(struct uroce_keys *keys, uint32_t number,
 	return (uint8_t *)(uintptr_t)(key->base + (va - key->iova));
 }
 
-static inline void uroce_keys_passed(struct uroce_keys *keys)
+static inline void uroce_keys_passed(struct uroce_keys *keys, unsigned int strand)
 {
 	/* Pairs with key_wait(): our access is over. */
-	atomic_store_explicit(&keys->passing, NULL, memory_order_release);
+	atomic_store_explicit(&keys->passing[strand].key, NULL, memory_order_release);
 }
 
 /* A region: @addr for @length bytes, called @iova by peers and SGEs. @access: IBV_ACCESS_*.

@@ -32,7 +32,7 @@ struct uroce_requester {
 	uint8_t rnr_retry;
 	uint8_t timeout;	/* 4.096 us << timeout; 0: none */
 	bool rnr_wait;		/* until the timer fires nothing is sent */
-	bool path_full;		/* the path refused a packet: on engine->blocked */
+	bool path_full;		/* the path refused a packet: on its strand's blocked */
 	uint32_t timer_una;	/* una when the timer was armed */
 	uint32_t slow_una;	/* una when the peer was found slow ... */
 	uint64_t slow_since;	/* ... at this time, ns; 0: it was not */
@@ -77,13 +77,13 @@ struct uroce_responder {
 	uint8_t min_rnr_timer;
 	uint8_t ack_syndrome;
 	uint16_t ack_messages; /* that wait for it */
-	bool ack_due;	       /* an acknowledgement up to psn - 1 is owed: qp is on engine->acks */
-	bool ack_asked;	       /* and the peer waits for it */
-	bool ack_hurry;	       /* it is for part of a long message, too: the window waits for it */
-	bool ack_inside;       /* it was asked for inside a message: the window waits */
-	bool ack_withheld;     /* it did not go with a packet of ours: answer.c */
-	uint16_t ack_passes;   /* of progress since then */
-	uint16_t ack_rides;    /* so many go with our packets before one is withheld again */
+	bool ack_due;	 /* an acknowledgement up to psn - 1 is owed: qp is on its strand's acks */
+	bool ack_asked;	 /* and the peer waits for it */
+	bool ack_hurry;	 /* it is for part of a long message, too: the window waits for it */
+	bool ack_inside; /* it was asked for inside a message: the window waits */
+	bool ack_withheld;	 /* it did not go with a packet of ours: answer.c */
+	uint16_t ack_passes;	 /* of progress since then */
+	uint16_t ack_rides;	 /* so many go with our packets before one is withheld again */
 	uint16_t ack_rides_next; /* if that turns out wrong once more */
 	uint32_t again_before;	 /* expected psn when a duplicate came, ... */
 	uint32_t again_psn;	 /* ... the first of them since it was that ... */
@@ -137,6 +137,7 @@ struct uroce_qp {
 	struct uroce_lock lock;
 	struct uroce_engine *engine;
 	struct uroce_dev *dev; /* the owner's */
+	uint8_t strand;	       /* its number says it; fixed before anybody finds it */
 	uint8_t type;	       /* enum ibv_qp_type */
 	uint8_t state;	       /* enum ibv_qp_state; vqp.qp.state is the application's copy */
 	bool sq_draining;
@@ -174,8 +175,8 @@ struct uroce_qp {
 	struct uroce_qp_counters counters;
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	uint32_t events_raised;
-	TAILQ_ENTRY(uroce_qp) ack_entry;     /* engine->acks while resp.ack_due */
-	TAILQ_ENTRY(uroce_qp) blocked_entry; /* engine->blocked while req.path_full */
+	TAILQ_ENTRY(uroce_qp) ack_entry;     /* its strand's acks while resp.ack_due */
+	TAILQ_ENTRY(uroce_qp) blocked_entry; /* its strand's blocked while req.path_full */
 	bool on_acks;
 	bool on_blocked;
 	bool udp_counted;      /* counted in those whose sockets pollers look at */
@@ -192,6 +193,11 @@ struct uroce_qp {
 static inline struct uroce_qp *to_uqp(struct ibv_qp *qp)
 {
 	return (struct uroce_qp *)qp;
+}
+
+static inline struct uroce_strand *uroce_qp_strand(const struct uroce_qp *qp)
+{
+	return &qp->engine->strands[qp->strand];
 }
 
 /* What it sends is acknowledged. */

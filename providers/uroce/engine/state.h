@@ -3,6 +3,7 @@
 #ifndef UROCE_ENGINE_STATE_H
 #define UROCE_ENGINE_STATE_H
 
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
 
@@ -34,6 +35,16 @@ struct engine_events {
 	void (*stopped)(struct uroce_qp *qp);
 };
 
+/* What the queue pairs of a strand share, in cache lines of its own. */
+struct uroce_strand {
+	alignas(2 * PATH_LINE) struct uroce_qp_list acks; /* QPs that owe an acknowledgement */
+	bool acks_urgent;	  /* one of them does not wait for a pass without a packet */
+	unsigned int idle_passes; /* of these, in a row */
+	struct uroce_lock blocked_lock;
+	struct uroce_qp_list blocked; /* QPs a path refused a packet of; under blocked_lock */
+	atomic_bool any_blocked;      /* written under it */
+};
+
 /* What the queue pairs of a process share. */
 struct uroce_engine {
 	const struct engine_events *events;
@@ -42,13 +53,9 @@ struct uroce_engine {
 	 * read under progress_lock. */
 	_Atomic(_Atomic(struct uroce_srq *) *) srqs;
 	struct uroce_wheel wheel;
-	struct uroce_qp_list acks; /* QPs that owe an acknowledgement */
-	bool acks_urgent;	   /* one of them does not wait for a pass without a packet */
-	unsigned int idle_passes;  /* of these, in a row */
-	struct uroce_lock blocked_lock;
-	struct uroce_qp_list blocked;	   /* QPs a path refused a packet of; under blocked_lock */
-	atomic_bool any_blocked;	   /* written under it */
-	LIST_HEAD(, uroce_cq) pending_cqs; /* events a full pipe refused; under blocked_lock */
+	struct uroce_strand strands[PATH_STRANDS];
+	struct uroce_lock pending_lock;
+	LIST_HEAD(, uroce_cq) pending_cqs; /* events a full pipe refused; under pending_lock */
 	atomic_bool cqs_pending;
 	_Atomic uint64_t wakes_at; /* when the owner's thread wakes, ns; 0: it is awake */
 };
@@ -57,43 +64,49 @@ static inline void uroce_engine_init(struct uroce_engine *engine,
 				     const struct engine_events *events, uint64_t now)
 {
 	engine->events = events;
-	TAILQ_INIT(&engine->acks);
-	TAILQ_INIT(&engine->blocked);
+	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
+		TAILQ_INIT(&engine->strands[i].acks);
+		TAILQ_INIT(&engine->strands[i].blocked);
+	}
 	LIST_INIT(&engine->pending_cqs);
 	uroce_wheel_init(&engine->wheel, now);
 }
 
-/* due.c: between packets. progress_lock is held. */
+/* due.c: between packets. The strand is held, or of a whole pass all of them. */
 
 /* Some QPs wait for room. */
-static inline bool uroce_any_blocked(struct uroce_engine *engine)
+static inline bool uroce_any_blocked(struct uroce_strand *strand)
 {
-	return atomic_load_explicit(&engine->any_blocked, memory_order_relaxed);
+	return atomic_load_explicit(&strand->any_blocked, memory_order_relaxed);
 }
 
 /* Whether something waits for that which no descriptor tells of. */
-static inline bool uroce_engine_must_run(struct uroce_engine *engine)
+static inline bool uroce_strand_must_run(struct uroce_engine *engine, unsigned int strand)
 {
-	return !TAILQ_EMPTY(&engine->acks) || uroce_any_blocked(engine) ||
+	struct uroce_strand *self = &engine->strands[strand];
+
+	return !TAILQ_EMPTY(&self->acks) || uroce_any_blocked(self) ||
 	       atomic_load_explicit(&engine->cqs_pending, memory_order_relaxed);
 }
 
-/* What uroce_engine_run() does when there is something to do. */
-void uroce_engine_work(struct uroce_engine *engine, unsigned int packets, bool poller, bool timed,
-		       uint64_t now);
+/* What uroce_strand_run() does when there is something to do. */
+void uroce_strand_work(struct uroce_engine *engine, unsigned int strand, unsigned int packets,
+		       bool poller, bool timed, uint64_t now);
 
 /*
- * At the end of a pass that brought @packets: acknowledgements that are due leave, QPs that waited
- * for room and events that waited for a pipe try again, and if @timed, timers that are due at @now
- * fire. Most passes of a poller find nothing: they end here.
+ * At the end of a pass of a strand that brought @packets: acknowledgements that are due leave, QPs
+ * that waited for room and events that waited for a pipe try again, and if @timed, timers that are
+ * due at @now fire. Most passes of a poller find nothing: they end here.
  * @poller: who made the pass comes back at once.
  */
-static inline void uroce_engine_run(struct uroce_engine *engine, unsigned int packets, bool poller,
-				    bool timed, uint64_t now)
+static inline void uroce_strand_run(struct uroce_engine *engine, unsigned int strand,
+				    unsigned int packets, bool poller, bool timed, uint64_t now)
 {
-	engine->idle_passes = packets ? 0 : engine->idle_passes + 1;
-	if (timed || uroce_engine_must_run(engine))
-		uroce_engine_work(engine, packets, poller, timed, now);
+	struct uroce_strand *self = &engine->strands[strand];
+
+	self->idle_passes = packets ? 0 : self->idle_passes + 1;
+	if (timed || uroce_strand_must_run(engine, strand))
+		uroce_strand_work(engine, strand, packets, poller, timed, now);
 }
 
 #endif

@@ -148,28 +148,29 @@ static inline void uroce_ack_enlist(struct uroce_qp *qp)
 	if (qp->on_acks)
 		return;
 	qp->on_acks = true;
-	TAILQ_INSERT_TAIL(&qp->engine->acks, qp, ack_entry);
+	TAILQ_INSERT_TAIL(&uroce_qp_strand(qp)->acks, qp, ack_entry);
 }
 
 /* The same at the end of this pass, unless acks_run() in due.c sees why it may wait. */
 static inline void uroce_ack_later(struct uroce_qp *qp)
 {
 	uroce_ack_enlist(qp);
-	qp->engine->acks_urgent = true;
+	uroce_qp_strand(qp)->acks_urgent = true;
 }
 
 /* The path is full: progress runs the QP again. */
 static inline void uroce_blocked(struct uroce_qp *qp)
 {
+	struct uroce_strand *strand = uroce_qp_strand(qp);
 	struct uroce_engine *engine = qp->engine;
 
-	uroce_lock(&engine->blocked_lock);
+	uroce_lock(&strand->blocked_lock);
 	if (!qp->on_blocked) {
 		qp->on_blocked = true;
-		TAILQ_INSERT_TAIL(&engine->blocked, qp, blocked_entry);
-		atomic_store_explicit(&engine->any_blocked, true, memory_order_relaxed);
+		TAILQ_INSERT_TAIL(&strand->blocked, qp, blocked_entry);
+		atomic_store_explicit(&strand->any_blocked, true, memory_order_relaxed);
 	}
-	uroce_unlock(&engine->blocked_lock);
+	uroce_unlock(&strand->blocked_lock);
 	/* A thread that sleeps must come back for this. It says so, then looks for such QPs. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&engine->wakes_at, memory_order_relaxed))

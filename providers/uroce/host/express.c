@@ -40,7 +40,7 @@ static bool ack_wanted(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 	return true;
 }
 
-static int payload_write(struct uroce_qp *qp, struct shm_peer *peer, const struct uroce_swqe *wqe,
+static int payload_write(struct uroce_qp *qp, struct shm_link *link, const struct uroce_swqe *wqe,
 			 uint8_t *to)
 {
 	const struct ibv_sge *sge = wqe->sge;
@@ -58,17 +58,17 @@ static int payload_write(struct uroce_qp *qp, struct shm_peer *peer, const struc
 			   sge->addr, wqe->length, &key, &from);
 	if (unlikely(r < 0))
 		return r;
-	r = uroce_shm_record_copy(peer, to, from, wqe->length);
+	r = uroce_shm_record_copy(link, to, from, wqe->length);
 	uroce_key_put(key);
 	return r;
 }
 
 /* Under the ring's lock. Return: false with nothing sent. */
-static bool message_send(struct uroce_qp *qp, struct shm_peer *peer, struct uroce_swqe *wqe)
+static bool message_send(struct uroce_qp *qp, struct shm_link *link, struct uroce_swqe *wqe)
 {
 	struct uroce_responder *resp = &qp->resp;
 	uint32_t pad = uroce_wire_pad(wqe->length), length = BTH_LEN + wqe->length + pad;
-	struct shm_record *record = shm_record_begin(peer, length);
+	struct shm_record *record = shm_record_begin(link, length);
 	struct uroce_bth bth = {
 		.opcode = (UROCE_RC | UROCE_SEND_ONLY) << BTH_OPCODE_SHIFT |
 			  (wqe->flags & IBV_SEND_SOLICITED ? BTH_SOLICITED : 0) | BTH_MIGRATED |
@@ -77,7 +77,7 @@ static bool message_send(struct uroce_qp *qp, struct shm_peer *peer, struct uroc
 		.psn = qp->req.psn | (ack_wanted(qp, wqe) ? BTH_ACK_REQ : 0),
 	};
 
-	if (unlikely(!record || payload_write(qp, peer, wqe, record->data + BTH_LEN) < 0))
+	if (unlikely(!record || payload_write(qp, link, wqe, record->data + BTH_LEN) < 0))
 		return false;
 	uroce_bth_write(record->data, &bth);
 	record->kind = SHM_PACKET;
@@ -87,7 +87,7 @@ static bool message_send(struct uroce_qp *qp, struct shm_peer *peer, struct uroc
 		record->ack = (uint32_t)resp->ack_syndrome << 24 | psn_add(resp->psn, PSN_MASK);
 		uroce_resp_acked(resp);
 	}
-	shm_record_commit(peer, record, length);
+	shm_record_commit(link, record, length);
 	return true;
 }
 
@@ -104,30 +104,34 @@ static void message_sent(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	qp->counters.tx_bytes += wqe->length;
 }
 
-static void messages_send(struct uroce_qp *qp, struct shm_peer *peer)
+static void messages_send(struct uroce_qp *qp, struct shm_link *link)
 {
 	struct uroce_sq *sq = &qp->sq;
 
-	uroce_lock(&peer->tx_lock);
+	uroce_lock(&link->tx_lock);
 	while (sq->next != sq->head) {
 		struct uroce_swqe *wqe = sq_wqe(sq, sq->next);
 
-		if (!is_one_send(wqe) || !message_send(qp, peer, wqe))
+		if (!is_one_send(wqe) || !message_send(qp, link, wqe))
 			break;
 		message_sent(qp, wqe);
 	}
-	uroce_unlock(&peer->tx_lock);
+	uroce_unlock(&link->tx_lock);
 }
 
 bool uroce_express_send(struct uroce_qp *qp)
 {
 	struct shm_peer *peer = qp->av.peer;
+	struct shm_link *link;
 
 	assert_held(&qp->lock);
 	if (unlikely(!may_send(qp) || peer->dead))
 		return false;
+	link = shm_peer_link(peer, uroce_qpn_strand(qp->dest_qpn));
+	if (unlikely(!link))
+		return false;
 	if (qp->sq.next != qp->sq.head)
-		messages_send(qp, peer);
+		messages_send(qp, link);
 	if (unlikely(!uroce_timer_armed(&qp->timer)))
 		uroce_req_timer(qp, 0);
 	return qp->sq.next == qp->sq.head;
@@ -190,7 +194,7 @@ static void ack_owe(struct uroce_qp *qp, bool asked)
 	resp->ack_due = true;
 	uroce_ack_enlist(qp);
 	if (++resp->ack_messages >= UROCE_ACK_COALESCE)
-		qp->engine->acks_urgent = true;
+		uroce_qp_strand(qp)->acks_urgent = true;
 }
 
 static void recv_complete(struct uroce_qp *qp, uint64_t wr_id, uint32_t length, bool solicited)
@@ -227,10 +231,10 @@ static bool payload_place(struct uroce_qp *qp, const struct uroce_rwqe *rwqe, co
 
 	if (unlikely(rwqe->num_sge != 1 || !length || length > sge->length))
 		return false;
-	to = uroce_keys_pass(keys, sge->lkey, qp->vqp.qp.pd,
+	to = uroce_keys_pass(keys, qp->strand, sge->lkey, qp->vqp.qp.pd,
 			     UROCE_ACCESS_LOCAL | IBV_ACCESS_LOCAL_WRITE, sge->addr, length);
 	placed = to && !uroce_copy(to, from, length);
-	uroce_keys_passed(keys);
+	uroce_keys_passed(keys, qp->strand);
 	return placed;
 }
 
@@ -267,8 +271,8 @@ static bool is_send(const struct uroce_bth *bth, uint32_t length, uint32_t *ret_
 	       length >= BTH_LEN + *ret_pad;
 }
 
-bool uroce_express_receive(struct path_host *paths, const void *peer, const uint8_t *data,
-			   uint32_t length, bool has_ack, uint32_t ack)
+bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned int strand,
+			   const uint8_t *data, uint32_t length, bool has_ack, uint32_t ack)
 {
 	struct uroce_bth bth = uroce_bth_read(data);
 	struct uroce_qp *qp;
@@ -281,7 +285,7 @@ bool uroce_express_receive(struct path_host *paths, const void *peer, const uint
 	if (unlikely(!qp))
 		return false;
 	uroce_lock(&qp->lock);
-	done = qp->express && qp->av.peer == peer;
+	done = qp->express && qp->av.peer == peer && qp->strand == strand;
 	if (done && has_ack)
 		ack_receive(qp, ack);
 	done = done && receive(qp, &bth, data + BTH_LEN, length - BTH_LEN - pad);
@@ -306,6 +310,7 @@ bool uroce_express_datagram(struct path_host *paths, const union ibv_gid *sgid, 
 	if (unlikely(!qp))
 		return false;
 	length -= BTH_LEN + pad;
+	path_strand_enter(paths, qp->strand);
 	uroce_lock(&qp->lock);
 	done = qp->type == IBV_QPT_RC && qp->av.path && !qp->av.path->lossless &&
 	       length <= qp->mtu && !memcmp(sgid, &qp->av.route.dgid, sizeof(*sgid)) &&
@@ -313,5 +318,6 @@ bool uroce_express_datagram(struct path_host *paths, const union ibv_gid *sgid, 
 	if (done)
 		uroce_resp_took(qp, bth.psn & BTH_ACK_REQ);
 	uroce_unlock(&qp->lock);
+	path_strand_leave(paths, qp->strand);
 	return done;
 }

@@ -15,12 +15,12 @@
 bool uroce_express_send(struct uroce_qp *qp);
 
 /*
- * @length bytes of a packet, BTH to padding, out of the ring of @peer (a struct shm_peer), under
- * progress_lock. Return: false when it is for the engine; an acknowledgement that came along may
- * have been taken, which does no harm a second time.
+ * @length bytes of a packet, BTH to padding, out of the ring of @peer (a struct shm_peer), by
+ * @strand, which is held. Return: false when it is for the engine; an acknowledgement that came
+ * along may have been taken, which does no harm a second time.
  */
-bool uroce_express_receive(struct path_host *paths, const void *peer, const uint8_t *data,
-			   uint32_t length, bool has_ack, uint32_t ack);
+bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned int strand,
+			   const uint8_t *data, uint32_t length, bool has_ack, uint32_t ack);
 
 /*
  * The same from @sgid by the network, with its ICRC checked; under progress_lock.

@@ -187,7 +187,10 @@ unsigned int uroce_gsi_pass(struct uroce_host *host)
 	n = uroce_progress_pass(host, true, false);
 	host->gsi_attended = false;
 	came = !SLIST_EMPTY(&host->gsi_came);
-	uroce_unlock(&host->paths.progress_lock);
+	if (host->paths.whole)
+		path_host_go(&host->paths);
+	else
+		uroce_unlock(&host->paths.progress_lock);
 	if (came)
 		gsi_hand_over(host);
 	return n;
@@ -200,7 +203,7 @@ void uroce_gsi_poll(struct ibv_context *ctx)
 	if (uroce_host_check(host) < 0 || !uroce_trylock(&host->paths.progress_lock))
 		return;
 	uroce_gsi_pass(host);
-	uroce_thread_poller_seen(host);
+	uroce_thread_poller_seen(host, 0);
 }
 
 void uroce_gsi_leave(struct ibv_context *ctx)

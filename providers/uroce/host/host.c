@@ -84,7 +84,7 @@ static void decorate(struct uroce_host *host)
 
 static int host_new(struct uroce_host **ret_host)
 {
-	struct uroce_host *host = calloc(1, sizeof(*host));
+	struct uroce_host *host = uroce_zeros(sizeof(*host), alignof(struct uroce_host));
 	struct shm_peer *self;
 	int r;
 

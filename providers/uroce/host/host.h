@@ -17,9 +17,13 @@
  *   guardian.c spawn.c            what is said for this process when it is gone, and by whom
  *   event.c fault_event.c         asynchronous events; those that a fault rule raises
  *
- * Progress. uroce_progress() is the only receiver. Pollers call it when their CQ is empty; whoever
- * gets progress_lock by trylock does the pass. Those who change what a pass walks (sockets,
- * devices, peers, groups, a QP that goes) wait for the lock. The thread has two states:
+ * Progress. uroce_progress() is the only receiver. Pollers call it when their CQ is empty. What is
+ * received is divided into strands by the number of the QP that it is for, so that pollers of CQs
+ * of different strands do not wait for each other; sockets, timers and what is for no QP are the
+ * first one's. Whoever gets a strand by trylock does its pass. A poller looks at the strands of its
+ * CQ's QPs first, and at others only when nobody polls those. Those who change what a pass walks
+ * wait: for progress_lock, the first strand's, if it is sockets, devices or groups, for all strands
+ * if it is peers or a QP that goes. The thread has two states:
  *
  *   asleep    no poller was seen for a tick: it waits in epoll on every socket and on its wake-up
  *             descriptor; peers ring it because the board says "sleeping"
@@ -35,11 +39,11 @@
  *   host->lock            devices and XRC domains come and go; numbers of QPs and SRQs
  *   dev->lock             GID table, contexts, multicast groups
  *   host->guardian_lock   the guardian is started
- *   progress_lock         the receive side of all paths: one pass (path/path.h)
- *   gsi->lock (gsi.c), services_lock (gsi_route.c)
- *   the engine's          engine/engine.h: qp->lock first
- *   thread->lock (thread.c), ctx->event_lock
- *                         watched descriptors; writers of a context's pipe
+ *   progress_lock, strands
+ *                         the receive side: one pass of a strand; all: path_host_stop()
+ * (path/path.h) gsi->lock (gsi.c), services_lock (gsi_route.c) the engine's engine/engine.h:
+ * qp->lock first thread->lock (thread.c), ctx->event_lock watched descriptors; writers of a
+ * context's pipe
  *
  * Threads: the application's, and one of its own that thread.c starts.
  * Includes: every room below. Included by: verbs, uroce.c.
@@ -68,7 +72,7 @@ struct uroce_host {
 	bool gsi_attended; /* such a pass is going on */
 
 	pid_t pid; /* to notice use after fork */
-	/* [index of the QPN]; read under progress_lock */
+	/* [index of the QPN]; read under a strand */
 	_Atomic(struct uroce_qp *) *qps;
 	atomic_uint qp_count; /* written under lock */
 	uint32_t next_qpn;
@@ -91,10 +95,20 @@ struct uroce_host {
 	bool guardian_tried;			   /* under it */
 	_Atomic(struct uroce_guardian *) guardian; /* NULL: there is none */
 	atomic_uint udp_interest;		   /* QPs that pollers must look at sockets for */
-	atomic_uint poll_epoch;			   /* moves with every progress pass of a poller */
 	atomic_uint poller_passes;		   /* since the last time somebody armed a CQ */
+	atomic_uint next_strand;		   /* for a CQ */
+	atomic_bool strands_used;		   /* others than the first */
+	uint32_t strand_qps[PATH_STRANDS];	   /* QPs of each; under lock */
 	int refs;
+	struct uroce_epoch {
+		alignas(2 * PATH_LINE) atomic_uint epoch; /* moves with every pass of a poller */
+	} epochs[PATH_STRANDS];
 };
+
+static inline unsigned int uroce_strand_epoch(const struct uroce_host *host, unsigned int strand)
+{
+	return atomic_load_explicit(&host->epochs[strand].epoch, memory_order_relaxed);
+}
 
 struct uroce_gid {
 	union ibv_gid gid;
@@ -243,12 +257,14 @@ void uroce_counters_log(struct uroce_dev *dev);
 /* --- progress.c --- */
 
 /*
- * One pass over what arrived, what is owed and what is due. Return: packets handled; 0 also when
- * another thread is in it. Never blocks. Threads: any, without any lock held.
+ * By a poller of @cq, which is empty: one pass over what arrived, is owed and due of its strands,
+ * and of those that nobody else polls. @cq: NULL, the first strand alone. Return: packets handled;
+ * 0 also when another thread is in it. Never blocks. Threads: any, without any lock held.
  */
-unsigned int uroce_progress(struct uroce_host *host);
-/* The same with progress_lock held; @sockets: look at UDP sockets too; @poller: called again at
- * once. */
+unsigned int uroce_progress(struct uroce_host *host, struct uroce_cq *cq);
+/* A pass of the first strand, which is held, or of all if those are; @sockets: look at UDP sockets
+ * too;
+ * @poller: called again at once. */
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
 /* Passes over everything that has arrived, by sockets that were silent as well, until nothing is
  * left, or others keep sending. Waits for progress_lock. */
@@ -267,8 +283,8 @@ void uroce_thread_forked(struct uroce_host *host);
 /* See path_events.watch. Without a thread nothing is watched, and nothing is to be unwatched. */
 int uroce_thread_watch(struct uroce_host *host, int fd, enum path_watch what, void *pointer);
 void uroce_thread_unwatch(struct uroce_host *host, int fd);
-/* A poller made a pass: the thread leaves packets to it for a while. */
-void uroce_thread_poller_seen(struct uroce_host *host);
+/* A poller made a pass of the strand: the thread leaves packets to it for a while. */
+void uroce_thread_poller_seen(struct uroce_host *host, unsigned int strand);
 /* Whether it does. */
 bool uroce_thread_watches(const struct uroce_host *host);
 /* A CQ was armed: its owner is about to sleep, packets are the thread's again. */
@@ -306,11 +322,11 @@ void uroce_regions_show(struct uroce_host *host);
  * the like. Said. */
 int uroce_qpn_alloc(struct uroce_qp *qp);
 
-/* The QP of a number of this process, or NULL. Under progress_lock, and valid as long as that is
- * held. */
+/* The QP of a number of this process, or NULL. Under a strand, and valid as long as that is held.
+ */
 struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn);
 /* The first QP whose index is at least *@index, which is set to it; NULL: none. Under host->lock or
- * progress_lock, and valid as long as that is held. */
+ * a strand, and valid as long as that is held. */
 struct uroce_qp *uroce_qp_next(struct uroce_host *host, uint32_t *index);
 /*
  * Before QPs go, @only one or those of a context, or with NULL all: what has arrived for them is
@@ -323,7 +339,7 @@ void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
 void uroce_qp_withdraw(struct uroce_qp *qp);
 /* The context closes without destroying them, and its device may go. No lock held. */
 void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx);
-/* Every QP connected through @peer of @path: its process is gone. Under progress_lock. */
+/* Every QP connected through @peer of @path: its process is gone. Under a strand. */
 void uroce_qps_peer_gone(struct uroce_host *host, const struct uroce_path *path, const void *peer);
 
 /* --- xrc.c --- */
@@ -372,8 +388,8 @@ void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn);
 void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 		      const union ibv_gid *sgid);
 /*
- * uroce_progress_pass() over everything, by somebody without any lock but progress_lock, which is
- * released: what came for QP1 is handed to its taker then.
+ * uroce_progress_pass() over everything, by somebody without any lock but progress_lock, or all
+ * strands, which are released: what came for QP1 is handed to its taker then.
  */
 unsigned int uroce_gsi_pass(struct uroce_host *host);
 /* A process is gone: news for the connection manager. Under progress_lock. */

@@ -8,6 +8,7 @@ enum {
 	BUDGET = 32,	  /* packets of one peer, datagrams of one device in one pass */
 	DRAIN_PASSES = 8, /* in which all that is there arrives, unless others go on sending */
 	REFUSALS_BEFORE_YIELD = 64, /* of a poller, one after the other: some microseconds */
+	STRAND_LOOKS = 32, /* of a poller that find nothing, until it looks who polls besides it */
 	CLOCK_PASSES = 64,
 	CLOCK_PASSES_SOCKETS =
 		8, /* where packets get lost, timers are for more than the worst case */
@@ -37,8 +38,29 @@ static bool timers_due_soon(struct uroce_host *host, bool sockets)
 {
 	unsigned int passes = sockets ? CLOCK_PASSES_SOCKETS : CLOCK_PASSES;
 
-	return !(atomic_load_explicit(&host->poll_epoch, memory_order_relaxed) % passes) &&
+	return !(uroce_strand_epoch(host, 0) % passes) &&
 	       atomic_load_explicit(&host->engine.wheel.armed, memory_order_relaxed);
+}
+
+/* Of another strand than the first: shared memory, and what its queue pairs owe. It is held. */
+static unsigned int strand_pass(struct uroce_host *host, unsigned int strand, bool poller)
+{
+	unsigned int n = uroce_shm_poll(host->shm, strand, BUDGET, 0);
+
+	uroce_strand_run(&host->engine, strand, n, poller, false, 0);
+	return n;
+}
+
+/* All other strands, where there are some, by who holds all. */
+static unsigned int strands_pass(struct uroce_host *host, bool poller)
+{
+	unsigned int n = 0;
+
+	if (!host->paths.whole || !atomic_load_explicit(&host->strands_used, memory_order_relaxed))
+		return 0;
+	for (unsigned int i = 1; i < PATH_STRANDS; i++)
+		n += strand_pass(host, i, poller);
+	return n;
 }
 
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller)
@@ -48,14 +70,15 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
 	unsigned int n;
 
 	assert_held(&host->paths.progress_lock);
-	n = uroce_shm_poll(host->shm, BUDGET, now);
+	n = uroce_shm_poll(host->shm, 0, BUDGET, now);
 	if (sockets)
 		n += sockets_run(host);
-	uroce_engine_run(&host->engine, n, poller, timed, now);
+	uroce_strand_run(&host->engine, 0, n, poller, timed, now);
 	if (unlikely(uroce_forward_waiting(host)))
 		uroce_forward_run(host, uroce_now());
 	if (unlikely(host->faults))
 		uroce_fault_run(host->faults, uroce_now());
+	n += strands_pass(host, poller);
 	if (sockets)
 		sockets_flush(host);
 	return n;
@@ -75,42 +98,103 @@ static void progress_refused(void)
 	sched_yield();
 }
 
-unsigned int uroce_progress(struct uroce_host *host)
+/* A poller's pass of one strand. */
+static unsigned int strand_poll(struct uroce_host *host, unsigned int strand)
 {
+	struct uroce_lock *lock = path_strand_lock(&host->paths, strand);
+	/* Who is not watched may stay away, and nobody would know: what it owes is not put off
+	 * until it comes back, and it is no poller yet. */
+	bool poller = uroce_thread_watches(host);
 	unsigned int n;
 
-	if (unlikely(!uroce_trylock(&host->paths.progress_lock))) {
+	if (unlikely(!uroce_trylock(lock))) {
 		progress_refused();
 		return 0;
 	}
 	refusals = 0;
-	/* Who is not watched may stay away, and nobody would know: what it owes is not put off
-	 * until it comes back, and it is no poller yet. */
-	n = uroce_progress_pass(host,
-				atomic_load_explicit(&host->udp_interest, memory_order_relaxed),
-				uroce_thread_watches(host));
-	uroce_unlock(&host->paths.progress_lock);
-	uroce_thread_poller_seen(host);
+	if (likely(!strand))
+		n = uroce_progress_pass(
+			host, atomic_load_explicit(&host->udp_interest, memory_order_relaxed),
+			poller);
+	else
+		n = strand_pass(host, strand, poller);
+	uroce_unlock(lock);
+	uroce_thread_poller_seen(host, strand);
 	return n;
+}
+
+/*
+ * The strands besides @own whose pollers were not seen between this look and the one before: the
+ * epoch of a strand moves with each pass of a poller, and those of this one are known.
+ */
+static unsigned int strands_deserted(struct uroce_host *host, struct uroce_cq *cq, unsigned int own)
+{
+	unsigned int deserted = 0;
+
+	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
+		unsigned int epoch = uroce_strand_epoch(host, i);
+		atomic_uint *seen = &cq->seen_epoch[i];
+
+		if (!(own & 1u << i) && epoch == atomic_load_explicit(seen, memory_order_relaxed))
+			deserted |= 1u << i;
+		atomic_store_explicit(seen, epoch, memory_order_relaxed);
+	}
+	return deserted;
+}
+
+/* Nothing came by @own. Who is alone sees to all strands, who is not to those that nobody polls. */
+static unsigned int strands_visit(struct uroce_host *host, struct uroce_cq *cq, unsigned int own)
+{
+	unsigned int looks = atomic_load_explicit(&cq->idle_looks, memory_order_relaxed) + 1, n = 0;
+	unsigned int deserted = atomic_load_explicit(&cq->deserted, memory_order_relaxed);
+
+	atomic_store_explicit(&cq->idle_looks, looks, memory_order_relaxed);
+	if (!(looks % STRAND_LOOKS)) {
+		deserted = strands_deserted(host, cq, own);
+		atomic_store_explicit(&cq->deserted, deserted, memory_order_relaxed);
+	}
+	for (unsigned int i = 0; deserted >> i; i++) {
+		if (!(deserted & 1u << i))
+			continue;
+		n += strand_poll(host, i);
+		atomic_store_explicit(&cq->seen_epoch[i], uroce_strand_epoch(host, i),
+				      memory_order_relaxed);
+	}
+	return n;
+}
+
+unsigned int uroce_progress(struct uroce_host *host, struct uroce_cq *cq)
+{
+	unsigned int own, n = 0;
+
+	if (likely(!atomic_load_explicit(&host->strands_used, memory_order_relaxed)))
+		return strand_poll(host, 0);
+	own = cq ? atomic_load_explicit(&cq->strands, memory_order_relaxed) : 0;
+	if (!own)
+		return strand_poll(host, 0);
+	for (unsigned int i = 0; own >> i; i++)
+		if (own & 1u << i)
+			n += strand_poll(host, i);
+	return n ? n : strands_visit(host, cq, own);
 }
 
 void uroce_progress_drain(struct uroce_host *host)
 {
 	struct uroce_dev *dev;
 
-	uroce_lock(&host->paths.progress_lock);
+	path_host_stop(&host->paths);
 	LIST_FOREACH(dev, &host->devices, entry)
 		uroce_udp_ready(dev->udp);
 	for (unsigned int i = 0; i < DRAIN_PASSES; i++)
 		if (!uroce_progress_pass(host, true, false))
 			break;
-	uroce_unlock(&host->paths.progress_lock);
+	path_host_go(&host->paths);
 }
 
 void uroce_progress_posted(struct uroce_host *host)
 {
 	if (uroce_thread_watches(host)) {
-		uroce_progress(host);
+		uroce_progress(host, NULL);
 	} else if (uroce_trylock(&host->paths.progress_lock)) {
 		uroce_progress_pass(host, true, false);
 		uroce_unlock(&host->paths.progress_lock);

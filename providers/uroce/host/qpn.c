@@ -41,12 +41,41 @@ static int block_add(struct uroce_host *host)
 	return 0;
 }
 
-static int index_take(struct uroce_host *host, uint32_t *ret)
+static bool strand_full(const struct uroce_host *host, unsigned int strand)
 {
-	int r = 0;
+	uint32_t of_others = BLOCK / (PATH_STRAND_MASK + 1);
+	uint32_t of_block = strand ? of_others : BLOCK - (PATH_STRANDS - 1) * of_others;
 
-	if (atomic_load(&host->qp_count) == blocks_count(host) * BLOCK)
+	return host->strand_qps[strand] == blocks_count(host) * of_block;
+}
+
+/*
+ * The strand of a new QP: the one it wants while that has numbers, else the first, for which there
+ * is another block, or at last any.
+ */
+static int strand_choose(struct uroce_host *host, unsigned int *strand)
+{
+	int r = -ENOMEM;
+
+	if (*strand && strand_full(host, *strand))
+		*strand = 0;
+	if (*strand || !strand_full(host, 0))
+		return 0;
+	if (blocks_count(host) < UROCE_BLOCKS)
 		r = block_add(host);
+	for (unsigned int i = 1; r == -ENOMEM && i < PATH_STRANDS; i++) {
+		if (strand_full(host, i))
+			continue;
+		*strand = i;
+		r = 0;
+	}
+	return r == -ENOMEM ? block_add(host) : r;
+}
+
+static int index_take(struct uroce_host *host, unsigned int strand, uint32_t *ret)
+{
+	int r = strand_choose(host, &strand);
+
 	while (!r) {
 		uint32_t index = host->next_qpn & QP_INDEX_MASK;
 
@@ -55,12 +84,44 @@ static int index_take(struct uroce_host *host, uint32_t *ret)
 			continue;
 		}
 		host->next_qpn = index + 1;
-		if (atomic_load_explicit(&host->qps[index], memory_order_relaxed))
+		if (uroce_qpn_strand(index) != strand ||
+		    atomic_load_explicit(&host->qps[index], memory_order_relaxed))
 			continue;
 		*ret = index;
 		break;
 	}
 	return r;
+}
+
+/*
+ * Connected QPs are of the strand that the first of their receive CQ got, CQs in turn: what is
+ * polled by different threads is in different ones, as far as there are so many. Numbers of other
+ * QPs, and packets of a network, are of the first strand.
+ */
+static unsigned int strand_wanted(struct uroce_host *host, const struct uroce_qp *qp)
+{
+	struct uroce_cq *cq = qp->recv_cq;
+
+	if (!cq || (qp->type != IBV_QPT_RC && qp->type != IBV_QPT_UC))
+		return 0;
+	if (!cq->strand_given)
+		cq->strand = atomic_fetch_add(&host->next_strand, 1) % PATH_STRANDS;
+	cq->strand_given = true;
+	return cq->strand;
+}
+
+/* Its CQs are polled for what comes to it. */
+static void strand_join(struct uroce_host *host, struct uroce_qp *qp)
+{
+	unsigned int bit = 1u << qp->strand;
+
+	host->strand_qps[qp->strand]++;
+	if (qp->send_cq)
+		atomic_fetch_or_explicit(&qp->send_cq->strands, bit, memory_order_relaxed);
+	if (qp->recv_cq)
+		atomic_fetch_or_explicit(&qp->recv_cq->strands, bit, memory_order_relaxed);
+	if (qp->strand)
+		atomic_store_explicit(&host->strands_used, true, memory_order_relaxed);
 }
 
 int uroce_qpn_alloc(struct uroce_qp *qp)
@@ -70,10 +131,12 @@ int uroce_qpn_alloc(struct uroce_qp *qp)
 	int r;
 
 	pthread_mutex_lock(&host->lock);
-	r = index_take(host, &index);
+	r = index_take(host, strand_wanted(host, qp), &index);
 	if (!r) {
 		qp->vqp.qp.qp_num = (uint32_t)block_of(host, index) << UROCE_QPN_BLOCK_BITS |
 				    (index & BLOCK_MASK);
+		qp->strand = uroce_qpn_strand(index);
+		strand_join(host, qp);
 		/* Pairs with uroce_qp_find(): the QP is complete when its number can be found. */
 		atomic_store_explicit(&host->qps[index], qp, memory_order_release);
 		atomic_fetch_add(&host->qp_count, 1);
@@ -100,13 +163,13 @@ struct uroce_qp *uroce_qp_next(struct uroce_host *host, uint32_t *index)
 	return NULL;
 }
 
-/* Under progress_lock: destroy takes that lock after it emptied the slot, so what is found here
- * stays. */
+/* Under a strand: destroy takes all of them after it emptied the slot, so what is found here stays.
+ */
 struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn)
 {
 	struct uroce_qp *qp;
 
-	assert_held(&host->paths.progress_lock);
+	path_assert_inside(&host->paths);
 	qp = atomic_load_explicit(&host->qps[uroce_qpn_index(qpn)], memory_order_acquire);
 	return qp && qp->vqp.qp.qp_num == qpn ? qp : NULL;
 }
@@ -120,6 +183,7 @@ static void qpn_free(struct uroce_qp *qp)
 	uroce_counters_keep(qp);
 	atomic_store_explicit(&host->qps[uroce_qpn_index(qp->vqp.qp.qp_num)], NULL,
 			      memory_order_release);
+	host->strand_qps[qp->strand]--;
 	atomic_fetch_sub(&host->qp_count, 1);
 	pthread_mutex_unlock(&host->lock);
 }
@@ -128,20 +192,20 @@ static void qpn_free(struct uroce_qp *qp)
 static void qp_unlist(struct uroce_qp *qp)
 {
 	struct uroce_host *host = qp_host(qp);
-	struct uroce_engine *engine = &host->engine;
+	struct uroce_strand *strand = uroce_qp_strand(qp);
 
-	uroce_lock(&host->paths.progress_lock);
+	path_host_stop(&host->paths);
 	/* Only now: a pass that found it due may have armed it again. */
-	uroce_timer_cancel(&engine->wheel, &qp->timer);
+	uroce_timer_cancel(&host->engine.wheel, &qp->timer);
 	if (qp->on_acks)
-		TAILQ_REMOVE(&engine->acks, qp, ack_entry);
+		TAILQ_REMOVE(&strand->acks, qp, ack_entry);
 	qp->on_acks = false;
-	uroce_lock(&engine->blocked_lock);
+	uroce_lock(&strand->blocked_lock);
 	if (qp->on_blocked)
-		TAILQ_REMOVE(&engine->blocked, qp, blocked_entry);
+		TAILQ_REMOVE(&strand->blocked, qp, blocked_entry);
 	qp->on_blocked = false;
-	uroce_unlock(&engine->blocked_lock);
-	uroce_unlock(&host->paths.progress_lock);
+	uroce_unlock(&strand->blocked_lock);
+	path_host_go(&host->paths);
 }
 
 static void udp_interest_drop(struct uroce_qp *qp)

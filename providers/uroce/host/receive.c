@@ -68,10 +68,12 @@ static void packet_arrived(struct path_host *paths, struct uroce_packet *pkt,
 		uroce_fault_receive(host->faults, qp, pkt, sgid, now);
 		return;
 	}
+	path_strand_enter(paths, qp->strand);
 	uroce_lock(&qp->lock);
 	if (datagram_admitted(host, qp, sgid))
 		qp_packet(qp, pkt, now);
 	uroce_unlock(&qp->lock);
+	path_strand_leave(paths, qp->strand);
 }
 
 static bool packet_expected(struct path_host *paths, uint32_t qpn, const union ibv_gid *sgid)
@@ -89,11 +91,12 @@ static bool packet_expected(struct path_host *paths, uint32_t qpn, const union i
 }
 
 static void peer_packet_arrived(struct path_host *paths, struct uroce_packet *pkt, const void *peer,
-				uint64_t now)
+				unsigned int strand, uint64_t now)
 {
 	struct uroce_qp *qp = uroce_qp_find(path_host_host(paths), pkt->hdr.dest_qpn);
 
-	if (unlikely(!qp))
+	/* By another strand than its number's no uroce sends. */
+	if (unlikely(!qp || qp->strand != strand))
 		return;
 	/* Time matters here only to a receiver-not-ready wait. */
 	if ((pkt->hdr.opcode & UROCE_OPERATION_MASK) == UROCE_ACK &&

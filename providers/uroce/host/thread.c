@@ -344,7 +344,7 @@ static bool poller_at_work(struct uroce_host *host)
 }
 
 /*
- * Take the lock of a pass. If a poller has it for long, one that lost its processor to this very
+ * Take the locks of a pass. If a poller has it for long, one that lost its processor to this very
  * thread, perhaps, packets are its, and this thread watches. Pairs with
  * uroce_thread_poller_leaves(): either that finds the thread watching, or its word that there is no
  * poller any more is found here.
@@ -354,7 +354,7 @@ static bool pass_enter(struct uroce_thread *thread)
 	struct uroce_host *host = thread->host;
 
 	for (int i = 0; i < ENTER_SPINS; i++) {
-		if (uroce_trylock(&host->paths.progress_lock))
+		if (path_host_try(&host->paths))
 			return true;
 		uroce_lock_pause();
 	}
@@ -364,7 +364,7 @@ static bool pass_enter(struct uroce_thread *thread)
 			return false;
 		atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
 	}
-	uroce_lock(&host->paths.progress_lock);
+	path_host_stop(&host->paths);
 	return true;
 }
 
@@ -397,9 +397,12 @@ static bool udp_pending(struct uroce_host *host)
 /* Not all waits for a descriptor: blocked QPs and full pipes have none. */
 static bool must_retry(struct uroce_host *host)
 {
+	bool must = uroce_forward_waiting(host) || udp_pending(host);
+
 	assert_held(&host->paths.progress_lock);
-	return uroce_forward_waiting(host) || udp_pending(host) ||
-	       uroce_engine_must_run(&host->engine);
+	for (unsigned int i = 0; i < PATH_STRANDS; i++)
+		must |= uroce_strand_must_run(&host->engine, i);
+	return must;
 }
 
 /*
@@ -414,14 +417,14 @@ static bool may_sleep(struct uroce_thread *thread, int *timeout)
 	if (!pass_enter(thread))
 		return false;
 	fences = uroce_shm_fences_for_peers(host->shm);
-	uroce_unlock(&host->paths.progress_lock);
+	path_host_go(&host->paths);
 	if (fences)
 		uroce_fence_all();
 	if (!pass_enter(thread))
 		return false;
 	pending = uroce_shm_pending(host->shm);
 	retry = must_retry(host);
-	uroce_unlock(&host->paths.progress_lock);
+	path_host_go(&host->paths);
 	if (unlikely(host->faults))
 		retry |= uroce_fault_waiting(host->faults);
 	if (retry)
@@ -490,15 +493,25 @@ static bool watch_wait(struct uroce_thread *thread)
 	return true;
 }
 
+/* Of all strands: differs if a poller made a pass. */
+static unsigned int epochs(const struct uroce_host *host)
+{
+	unsigned int sum = 0;
+
+	for (unsigned int i = 0; i < PATH_STRANDS; i++)
+		sum += uroce_strand_epoch(host, i);
+	return sum;
+}
+
 /* Back to sleep when no poller was seen in a tick. */
 static void watch_once(struct uroce_thread *thread)
 {
 	struct uroce_host *host = thread->host;
-	unsigned int epoch = atomic_load_explicit(&host->poll_epoch, memory_order_relaxed);
+	unsigned int epoch = epochs(host);
 
 	if (watch_wait(thread))
 		return;
-	if (atomic_load_explicit(&host->poll_epoch, memory_order_relaxed) != epoch) {
+	if (epochs(host) != epoch) {
 		thread->seen++;
 		if (atomic_load_explicit(&host->udp_interest, memory_order_relaxed))
 			sockets_aside(thread, true);
@@ -506,7 +519,7 @@ static void watch_once(struct uroce_thread *thread)
 	}
 	thread->seen = 0;
 	/* Somebody is in a pass, only slow: waiting for the lock would slow it down more. */
-	if (!uroce_trylock(&host->paths.progress_lock))
+	if (!path_host_try(&host->paths))
 		return;
 	atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
 	uroce_gsi_pass(host);
@@ -542,12 +555,12 @@ bool uroce_thread_watches(const struct uroce_host *host)
 	return atomic_load_explicit(&host->thread->watching, memory_order_relaxed);
 }
 
-void uroce_thread_poller_seen(struct uroce_host *host)
+void uroce_thread_poller_seen(struct uroce_host *host, unsigned int strand)
 {
 	struct uroce_thread *thread = host->thread;
-	unsigned int epoch = atomic_load_explicit(&host->poll_epoch, memory_order_relaxed), passes;
+	unsigned int epoch = uroce_strand_epoch(host, strand), passes;
 
-	atomic_store_explicit(&host->poll_epoch, epoch + 1, memory_order_relaxed);
+	atomic_store_explicit(&host->epochs[strand].epoch, epoch + 1, memory_order_relaxed);
 	if (likely(atomic_load_explicit(&thread->watching, memory_order_relaxed)))
 		return;
 	passes = atomic_load_explicit(&host->poller_passes, memory_order_relaxed);

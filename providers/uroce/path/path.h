@@ -10,13 +10,16 @@
  * Operations go down by struct uroce_path_ops. What arrives goes up by struct path_events, and by
  * nothing else: a path calls nobody above it.
  *
- * Locks: path_host.progress_lock, the receive side of all paths of the process. Each path has a
- * lock of its own for sending, taken below a QP's. Threads: any sends; the holder of progress_lock
- * receives. Includes: wire, base. Included by: engine, the paths, fault, host.
+ * Locks: of receiving, one a strand: path_host.progress_lock, which is the first one's, then those
+ * of path_host.strands in their order. Who has one receives what comes by it, and none of what a
+ * pass walks goes meanwhile (queue pairs, peers): for that all are taken, path_host_stop(). Each
+ * path has a lock of its own for sending, taken below a QP's. Threads: any sends; the holder of a
+ * strand receives. Includes: wire, base. Included by: engine, the paths, fault, host.
  */
 #ifndef UROCE_PATH_H
 #define UROCE_PATH_H
 
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -48,6 +51,9 @@ enum {
 	UROCE_GID_MAX = 64,	    /* slots of a GID table */
 	UROCE_KEY_VARIANT_BITS = 8, /* key: index << 8 | variant */
 	PATH_PACKET_MAX = 8192,	    /* payload of one copied packet on any path */
+	PATH_LINE = 64,		    /* bytes of a cache line; processors fetch two */
+	PATH_STRANDS = 4,
+	PATH_STRAND_MASK = 15, /* of a QPN: these bits say its strand, most are of the first */
 };
 #define UROCE_MAX_MSG_SIZE 0x80000000u /* bytes of one message */
 
@@ -68,6 +74,18 @@ static inline uint32_t uroce_qpn_index(uint32_t qpn)
 {
 	return uroce_slot_place(uroce_qpn_slot(qpn)) << UROCE_QPN_BLOCK_BITS |
 	       (qpn & ((1 << UROCE_QPN_BLOCK_BITS) - 1));
+}
+
+/*
+ * Receiving is divided into strands, which do not wait for each other: a QP's number says, to its
+ * process and to its peers, which one its packets come by. 13 numbers of 16 are of the first
+ * strand, and each of the others has one.
+ */
+static inline unsigned int uroce_qpn_strand(uint32_t qpn)
+{
+	uint32_t bits = qpn & PATH_STRAND_MASK, first = PATH_STRAND_MASK + 1 - PATH_STRANDS;
+
+	return bits > first ? bits - first : 0;
 }
 
 /* The same of an SRQ's number, which only its process reads. */
@@ -242,25 +260,25 @@ enum path_watch {
 };
 
 /*
- * What paths tell their process. Everything about packets is called with progress_lock held; now is
- * the clock's time, or 0 when nobody has looked at it.
+ * What paths tell their process. Everything about packets is called with progress_lock held, those
+ * of peers with their strand's; now is the clock's time, or 0 when nobody has looked at it.
  */
 struct path_events {
 	/* A packet, unpacked. @sgid: where it came from; NULL: the path vouches for it. */
 	void (*packet)(struct path_host *host, struct uroce_packet *pkt, const union ibv_gid *sgid,
 		       uint64_t now);
-	/* The same out of the ring of @peer. */
+	/* The same out of the ring of @peer, by @strand. */
 	void (*peer_packet)(struct path_host *host, struct uroce_packet *pkt, const void *peer,
-			    uint64_t now);
+			    unsigned int strand, uint64_t now);
 	/*
 	 * @length bytes from BTH to padding that came from @sgid to this process, before anything
 	 * is unpacked. Return: false when it has to be unpacked.
 	 */
 	bool (*bytes)(struct path_host *host, const union ibv_gid *sgid, const uint8_t *data,
 		      uint32_t length);
-	/* The same out of the ring of @peer; @ack came along: syndrome << 24 | PSN. */
-	bool (*peer_bytes)(struct path_host *host, const void *peer, const uint8_t *data,
-			   uint32_t length, bool has_ack, uint32_t ack);
+	/* The same out of the ring of @peer, by @strand; @ack came along: syndrome << 24 | PSN. */
+	bool (*peer_bytes)(struct path_host *host, const void *peer, unsigned int strand,
+			   const uint8_t *data, uint32_t length, bool has_ack, uint32_t ack);
 	/* Whether @qpn is an RC QP whose peer is at @sgid. */
 	bool (*expected)(struct path_host *host, uint32_t qpn, const union ibv_gid *sgid);
 	/* A datagram for another process of this host. */
@@ -282,7 +300,6 @@ struct path_events {
 /* The process, as its paths know it. */
 struct path_host {
 	const struct path_events *events;
-	struct uroce_lock progress_lock; /* the receive side of all paths */
 	/* Where this process is found among this user's in this network namespace: the first of its
 	 * blocks of QP numbers, 1 on. */
 	uint16_t slot;
@@ -293,7 +310,79 @@ struct path_host {
 	bool any_namespace; /* shared memory with this user's processes of other PID namespaces, too
 			     */
 	struct uroce_capture *capture; /* who wants to see each packet; NULL: nobody */
+	/* Apart from what all read. The first strand: its queue pairs, and all that belongs to no
+	 * queue pair. */
+	alignas(2 * PATH_LINE) struct uroce_lock progress_lock;
+	bool whole; /* who holds it has all strands; under it */
+	/* The others: shared memory of connected QPs. */
+	struct path_strand {
+		alignas(2 * PATH_LINE) struct uroce_lock lock;
+	} strands[PATH_STRANDS - 1];
 };
+
+/* --- strands --- */
+
+static inline struct uroce_lock *path_strand_lock(struct path_host *host, unsigned int strand)
+{
+	return strand ? &host->strands[strand - 1].lock : &host->progress_lock;
+}
+
+/* All strands: nobody else receives until path_host_go(). */
+static inline void path_host_stop(struct path_host *host)
+{
+	for (unsigned int i = 0; i < PATH_STRANDS; i++)
+		uroce_lock(path_strand_lock(host, i));
+	host->whole = true;
+}
+
+static inline void path_host_go(struct path_host *host)
+{
+	host->whole = false;
+	for (unsigned int i = PATH_STRANDS; i-- > 0;)
+		uroce_unlock(path_strand_lock(host, i));
+}
+
+static inline bool path_host_try(struct path_host *host)
+{
+	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
+		if (uroce_trylock(path_strand_lock(host, i)))
+			continue;
+		while (i-- > 0)
+			uroce_unlock(path_strand_lock(host, i));
+		return false;
+	}
+	host->whole = true;
+	return true;
+}
+
+/* By the holder of progress_lock, for what came by no strand of its own, or by another one. */
+static inline void path_strand_enter(struct path_host *host, unsigned int strand)
+{
+	assert_held(&host->progress_lock);
+	if (unlikely(strand) && !host->whole)
+		uroce_lock(path_strand_lock(host, strand));
+}
+
+static inline void path_strand_leave(struct path_host *host, unsigned int strand)
+{
+	if (unlikely(strand) && !host->whole)
+		uroce_unlock(path_strand_lock(host, strand));
+}
+
+/* Some strand is held. */
+static inline void path_assert_inside(struct path_host *host)
+{
+#ifdef RDMA_DEBUG
+	bool held = false;
+
+	for (unsigned int i = 0; i < PATH_STRANDS; i++)
+		held |= atomic_load_explicit(&path_strand_lock(host, i)->word,
+					     memory_order_relaxed);
+	assert(held);
+#else
+	(void)host;
+#endif
+}
 
 /* The block is this process's from now on. */
 static inline void path_host_take(struct path_host *host, uint16_t slot)

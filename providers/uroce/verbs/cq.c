@@ -61,7 +61,7 @@ static inline int cq_poll(struct uroce_cq *cq, int num_entries, struct ibv_wc *w
 
 	if (uroce_cq_empty(cq)) {
 		uroce_sink = (struct uroce_sink){ .cq = cq, .wc = wc, .room = num_entries };
-		uroce_progress(cq_host(cq));
+		uroce_progress(cq_host(cq), cq);
 		uroce_sink.cq = NULL;
 		n = num_entries - uroce_sink.room;
 		if (n || uroce_cq_empty(cq))
@@ -137,7 +137,7 @@ static int ex_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	if (!cq->single_threaded)
 		uroce_lock(&cq->poll_lock);
 	if (uroce_cq_empty(cq))
-		uroce_progress(cq_host(cq));
+		uroce_progress(cq_host(cq), cq);
 	if (!uroce_cq_empty(cq) && current_take(cq))
 		return 0;
 	ex_end_poll(ex);

@@ -74,10 +74,16 @@ struct work {
 	struct ibv_sge sge[WORK_SGES];
 	uint8_t data[WORK_INLINE];
 	struct ibv_ah_attr address; /* datagrams */
-	uint16_t id;		    /* comes back in the completion, and so does note */
+	/* Of a DC initiator, beside the address. */
+	struct {
+		uint64_t key;
+		uint32_t target;
+	} dc;
+	uint16_t id; /* comes back in the completion, and so does note */
 	uint8_t note;
 	uint32_t entries; /* it takes in the ring */
 	uint32_t cursor;  /* the receive queue's, behind it */
+	bool copies;	  /* sge[0] to sge[1], both the process's own, and sends nothing */
 	/* A memory window that is bound: its new key and what it opens. */
 	struct {
 		uint32_t mw_rkey, new_rkey, mr_lkey;
@@ -124,6 +130,8 @@ struct device {
 	int (*resize_cq)(struct object *cq, uint32_t *cqe, struct command *command);
 	int (*create_qp)(struct object *qp, struct ib_uverbs_ex_create_qp *q,
 			 struct command *command);
+	/* What the driver answers to a transition; or NULL. */
+	void (*modified)(struct object *qp, struct command *command);
 	int (*create_srq)(struct object *srq, struct ib_uverbs_create_xsrq *q,
 			  struct command *command);
 	int (*create_wq)(struct object *wq, struct ib_uverbs_ex_create_wq *q,

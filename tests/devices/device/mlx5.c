@@ -21,6 +21,8 @@ enum {
 	CQE_SIZE = 64,
 	MAX_WR = 32768,
 	DEVICE_ERROR = 0x22,
+	DCI_STREAMS_LOG = 4,
+	VENDOR_OUI = 0x2c9, /* which is not the number of the bus */
 	CQE_MOST = (1 << 22) - 1,
 	CLOCK_KHZ = 1000000,
 	DM_MOST = 1 << 18,
@@ -155,11 +157,16 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 
 	if (attr->max_cqe > CQE_MOST)
 		attr->max_cqe = CQE_MOST;
+	attr->vendor_id = VENDOR_OUI;
 	attr->max_qp_wr = MAX_WR;
 	attr->max_srq_wr = MAX_WR - 1;
 	attr->max_sge = attr->max_sge_rd = 30;
 	attr->max_srq_sge = 31;
 	attr->device_cap_flags &= ~IBV_DEVICE_SRQ_RESIZE;
+	if (model_on()) {
+		response.dci_streams_caps.max_log_num_concurent = DCI_STREAMS_LOG;
+		response.dci_streams_caps.max_log_num_errored = DCI_STREAMS_LOG;
+	}
 	if (device == &device_mlx5_full) {
 		attr->device_cap_flags |= IBV_DEVICE_RAW_IP_CSUM;
 		response.tso_caps.max_tso = 1 << 18;
@@ -307,6 +314,32 @@ static uint32_t choose_bfreg(uint32_t ordinal)
 	return n / 2 * 4 + n % 2;
 }
 
+static int create_dct(struct object *qp, uint64_t key, struct command *command)
+{
+	struct mlx5_ib_create_qp_resp response = { 0 };
+	int r;
+
+	if (!qp->srq || !qp->recv_cq)
+		return EINVAL;
+	qp->dc = DC_TARGET;
+	qp->dc_key = key;
+	r = model_create_dc(qp);
+	if (!r)
+		command_reply(command, &response, sizeof(response));
+	return r;
+}
+
+/* A target has a number when it can be reached. */
+static void modified(struct object *qp, struct command *command)
+{
+	struct mlx5_ib_modify_qp_resp response = {
+		.response_length = sizeof(response),
+		.dctn = qp->dc == DC_TARGET && qp->state == IBV_QPS_RTR ? qp->number : 0,
+	};
+
+	command_reply(command, &response, sizeof(response));
+}
+
 static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct command *command)
 {
 	struct mlx5_ib_create_qp_resp response = {
@@ -323,6 +356,15 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	}
 	command_request(command, &d, sizeof(d));
 	qp->user_index = d.uidx;
+	if (d.flags & MLX5_QP_FLAG_TYPE_DCT)
+		return create_dct(qp, d.access_key, command);
+	if (d.flags & MLX5_QP_FLAG_TYPE_DCI)
+		qp->dc = DC_INITIATOR;
+	if (qp->qp_type == IBV_QPT_DRIVER && !qp->dc)
+		return EINVAL;
+	if (d.flags & MLX5_QP_FLAG_DCI_STREAM)
+		trace_line("    streams   concurrent=%u errored=%u",
+			   d.dci_streams.log_num_concurent, d.dci_streams.log_num_errored);
 	qp->rq = (struct queue){
 		.base = bytes_pointer(d.buf_addr),
 		.entries = q->is_srq ? 0 : d.rq_wqe_count,
@@ -336,7 +378,7 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 		.stride = WQEBB,
 		.record = qp->rq.record + 1,
 	};
-	r = model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
+	r = qp->dc ? model_create_dc(qp) : model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
 	if (r)
 		return r;
 	trace_watch_object(qp, "rq", qp->rq.base, rq_size);
@@ -565,22 +607,35 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 	return receive ? index : qp->sq.cursor;
 }
 
-#define COMMON                                                                                  \
-	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00", \
-	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,     \
-	.link_layer = IBV_LINK_LAYER_ETHERNET,                                                  \
-	.fields = { [REQUEST_CONTEXT] = context_fields, [REQUEST_CQ] = cq_fields,               \
-		    [REQUEST_RESIZE] = resize_fields,	[REQUEST_QP] = qp_fields,               \
-		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields,             \
-		    [REQUEST_WQ] = wq_fields,		[REQUEST_QP_TABLE] = table_fields },    \
-	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,         \
-	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
-	.create_srq = create_srq, .create_wq = create_wq, .create_ah = create_ah,               \
-	.method = method, .region = region, .async_event = firmware_event,                      \
-	.query_device_ex = query_device_ex, .alloc_dm = alloc_dm, .mapped = mapped,             \
-	.unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick, .stored = stored,             \
-	.next_send = mlx5_next_send, .next_receive = mlx5_next_receive, .room = mlx_room,       \
-	.complete = complete, .armed = armed, .traced_id = traced_id, .traced_note = mlx5_note_of
+/* A copy of memory names a place of the plug-in's own, which is another in each run. */
+static unsigned ignored(const char *region, size_t offset)
+{
+	unsigned ordinal;
+	char what[8];
+	struct object *qp = sscanf(region, "qp%u.%7s", &ordinal, what) == 2 && !strcmp(what, "sq")
+				    ? object_at(OBJECT_QP, ordinal)
+				    : NULL;
+
+	return qp && offset % WQEBB == 16 && qp->sq.base[offset - 16 + 3] == OP_COPY ? 0xff00 : 0;
+}
+
+#define COMMON                                                                                     \
+	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00",    \
+	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,        \
+	.link_layer = IBV_LINK_LAYER_ETHERNET,                                                     \
+	.fields = { [REQUEST_CONTEXT] = context_fields, [REQUEST_CQ] = cq_fields,                  \
+		    [REQUEST_RESIZE] = resize_fields,	[REQUEST_QP] = qp_fields,                  \
+		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields,                \
+		    [REQUEST_WQ] = wq_fields,		[REQUEST_QP_TABLE] = table_fields },       \
+	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,            \
+	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                    \
+	.modified = modified, .create_srq = create_srq, .create_wq = create_wq,                    \
+	.create_ah = create_ah, .method = method, .region = region, .async_event = firmware_event, \
+	.query_device_ex = query_device_ex, .alloc_dm = alloc_dm, .mapped = mapped,                \
+	.unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick, .stored = stored,                \
+	.next_send = mlx5_next_send, .next_receive = mlx5_next_receive, .room = mlx_room,          \
+	.complete = complete, .armed = armed, .traced_id = traced_id, .traced_note = mlx5_note_of, \
+	.ignored = ignored
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */

@@ -10,6 +10,7 @@ enum {
 	SGE_SIZE = 16,
 	SRQ_HEADER = 16,
 	NEVER_ARMED = 0xffffffff,
+	OP_COPY = 0x2f,
 	NOWHERE = 0x7700, /* the key of what is written nowhere */
 };
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
+#include "tests/devices/model/model.h"
 #include "tests/devices/shim/attribute.h"
 #include "tests/devices/shim/shim.h"
 #include "tests/devices/shim/trace.h"
@@ -390,5 +391,5 @@ int mlx5_devx_method(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hd
 	case METHOD(MLX5_IB_OBJECT_PP, MLX5_IB_METHOD_PP_OBJ_ALLOC):
 		return pp_alloc(call);
 	}
-	return EPROTONOSUPPORT;
+	return model_on() ? EPROTONOSUPPORT : mlx5_flow_method(object, method, call);
 }

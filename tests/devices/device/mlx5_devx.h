@@ -3,6 +3,9 @@
 #ifndef DEVICES_MLX5_DEVX_H
 #define DEVICES_MLX5_DEVX_H
 
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
 #include "tests/devices/device/mlx5.h"
 
 enum {
@@ -48,5 +51,43 @@ static inline struct devx *devx_of(const struct object *object)
 {
 	return object->type == OBJECT_PRIVATE ? object->device : NULL;
 }
+
+static inline void firmware_put(struct firmware *f, size_t offset, uint32_t value)
+{
+	uint32_t word;
+
+	if (offset + sizeof(word) > f->out_len)
+		return;
+	memcpy(&word, f->out + offset, sizeof(word));
+	word |= htobe32(value);
+	memcpy(f->out + offset, &word, sizeof(word));
+}
+
+static inline uint32_t firmware_get(const struct firmware *f, size_t offset)
+{
+	return offset + 4 > f->in_len ? 0 : bytes_be32(f->in + offset);
+}
+
+/* A refusal. */
+static inline int firmware_status(struct firmware *f, uint8_t code)
+{
+	f->out[0] = code;
+	f->out[7] = code;
+	return EREMOTEIO;
+}
+
+/* An object that the model knows, behind one that the kernel keeps. */
+static inline void firmware_attach(struct object *object, struct object *of)
+{
+	devx_of(object)->of = of;
+	of->by_device = true;
+}
+
+/* mlx5_flow.c: EPROTONOSUPPORT: no method of those */
+int mlx5_flow_method(uint16_t object, uint16_t id, struct ib_uverbs_ioctl_hdr *call);
+
+/* mlx5_mkey.c: a key that is another one's memory, for which all is said when it is made. */
+bool mlx5_is_alias(const struct firmware *f);
+int mlx5_create_mkey(struct object *object, struct firmware *f);
 
 #endif

@@ -10,6 +10,7 @@
 
 enum {
 	OP_QUERY_HCA_CAP = 0x100,
+	OP_CREATE_MKEY = 0x200,
 	OP_CREATE_QP = 0x500,
 	OP_RST2INIT = 0x502,
 	OP_INIT2RTR,
@@ -20,14 +21,19 @@ enum {
 	OP_QUERY_QP,
 	OP_INIT2INIT = 0x50e,
 	OP_CREATE_PSV = 0x600,
+	OP_CREATE_DCT = 0x710,
+	OP_DRAIN_DCT = 0x712,
 	OP_QUERY_LAG = 0x842,
 	OP_CREATE_RMP = 0x90c,
 	OP_QUERY_GENERAL_OBJECT = 0xa02,
 };
 
 enum {
+	OPT_LAG_PORT = 1 << 15,
 	QPC = 0x18,
-	WQ = 0x50, /* in CREATE_RMP */
+	DCTC = 0x10,
+	SERVICE_DCI = 5, /* what kind of queue pair: RC is 0 */
+	WQ = 0x50,	 /* in CREATE_RMP */
 	LOG_STRIDE_RQ = 4,
 	MAX_SGE = 16,
 	MAX_INLINE = 512,
@@ -35,33 +41,9 @@ enum {
 	IDS_OF_ONE = 16, /* one may be many */
 };
 
-static void put(struct firmware *f, size_t offset, uint32_t value)
-{
-	uint32_t word;
-
-	if (offset + sizeof(word) > f->out_len)
-		return;
-	memcpy(&word, f->out + offset, sizeof(word));
-	word |= htobe32(value);
-	memcpy(f->out + offset, &word, sizeof(word));
-}
-
-static uint32_t get(const struct firmware *f, size_t offset)
-{
-	return offset + 4 > f->in_len ? 0 : bytes_be32(f->in + offset);
-}
-
 static unsigned opcode_of(const struct firmware *f)
 {
-	return get(f, 0) >> 16;
-}
-
-/* A refusal. */
-static int status(struct firmware *f, uint8_t code)
-{
-	f->out[0] = code;
-	f->out[7] = code;
-	return EREMOTEIO;
+	return firmware_get(f, 0) >> 16;
 }
 
 /* ---- what the device can */
@@ -82,16 +64,18 @@ static const struct capability {
 } capabilities[] = {
 	{ CAP_GENERAL, 0x14, 1u << 31 },		 /* a second group of them */
 	{ CAP_GENERAL, 0x1c, 1u << 29 | 30u << 16 },	 /* data in order; DMA of 2^30 bytes */
+	{ CAP_GENERAL, 0x30, 1u << 23 },		 /* keys of entries of one size */
 	{ CAP_GENERAL, 0x34, 4u << 16 | 1u << 29 | 4u }, /* reads of DC; extended contexts */
 	{ CAP_GENERAL, 0x38, 1u << 14 | 1u << 13 | 1u << 12 | 1u << 23 | 1u << 24 }, /* transitions
 			of RTS; DMA by the send queue; CRC32C and CRC64 */
 	{ CAP_GENERAL, 0x48, 30u << 24 },    /* messages of 2^30 bytes */
 	{ CAP_GENERAL, 0x4c, 1u << 15 | 1 }, /* blocks of 4048 bytes; completions of version 1 */
+	{ CAP_GENERAL, 0x50, 1u << 5 },	     /* DC targets */
 	{ CAP_GENERAL, 0x50, 1u << 1 | 1u << 23 | 1u << 4 | 1u << 8 }, /* atomics, which UMR leaves
 			alone; QoS; signatures */
-	{ CAP_GENERAL, 0x5c, 1u << 7 },	  /* the port of a link aggregation */
-	{ CAP_GENERAL, 0x80, 20u << 24 }, /* RMPs */
-	{ CAP_GENERAL, 0x8c, 1u << 13 },  /* AES-XTS of many blocks */
+	{ CAP_GENERAL, 0x5c, 1u << 7 | 2 }, /* the port of a link aggregation, of two */
+	{ CAP_GENERAL, 0x80, 20u << 24 },   /* RMPs */
+	{ CAP_GENERAL, 0x8c, 1u << 13 },    /* AES-XTS of many blocks */
 	{ CAP_GENERAL, 0x90, 1u << (0x26 - 32) | 1u << (0x2c - 32) | 1u << (0x3a - 32) },
 	{ CAP_GENERAL, 0x94, 1u << 0x0c | 1u << 0x1f },
 	{ CAP_GENERAL, 0x9c, 1u << 22 },  /* crypto */
@@ -110,11 +94,11 @@ static const struct capability {
 
 static int query_caps(struct firmware *f)
 {
-	unsigned group = get(f, 4) >> 1 & 0x7fff;
+	unsigned group = firmware_get(f, 4) >> 1 & 0x7fff;
 
 	for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++) {
 		if (capabilities[i].group == group)
-			put(f, capabilities[i].offset, capabilities[i].bits);
+			firmware_put(f, capabilities[i].offset, capabilities[i].bits);
 	}
 	return 0;
 }
@@ -125,10 +109,10 @@ int firmware_general(struct firmware *f)
 	case OP_QUERY_HCA_CAP:
 		return query_caps(f);
 	case OP_QUERY_LAG:
-		put(f, 0xc, 1 | 2u << 8); /* nothing is joined: each port is itself */
+		firmware_put(f, 0xc, 1 | 2u << 8); /* nothing is joined: each port is itself */
 		return 0;
 	default:
-		return status(f, FIRMWARE_BAD_OPCODE);
+		return firmware_status(f, FIRMWARE_BAD_OPCODE);
 	}
 }
 
@@ -146,13 +130,6 @@ static void *memory(uint32_t id, uint64_t offset, size_t length)
 	return devx->body + offset;
 }
 
-/* An object that the model knows, behind one that the kernel keeps. */
-static void attach(struct object *object, struct object *of)
-{
-	devx_of(object)->of = of;
-	of->by_device = true;
-}
-
 void firmware_event(const struct object *of, int event)
 {
 	for (uint32_t i = 0; i < object_count(OBJECT_PRIVATE); i++) {
@@ -166,43 +143,44 @@ void firmware_event(const struct object *of, int event)
 
 static int create_rmp(struct object *object, struct firmware *f)
 {
-	uint32_t sizes = get(f, WQ + 0x20);
+	uint32_t sizes = firmware_get(f, WQ + 0x20);
 	struct object *srq = object_new(OBJECT_SRQ);
 	int r;
 
 	if (!srq)
 		return ENOMEM;
-	srq->pd = object_by_number(OBJECT_PD, get(f, WQ + 8) & INDEX_24);
+	srq->pd = object_by_number(OBJECT_PD, firmware_get(f, WQ + 8) & INDEX_24);
 	srq->rq = (struct queue){
 		.entries = 1u << (sizes & 0x1f),
 		.stride = 1u << (sizes >> 16 & 0xf),
-		.record = memory(get(f, WQ + 0x28), get(f, WQ + 0x14), 8),
-		.cyclic = get(f, WQ) >> 28 & 1,
+		.record = memory(firmware_get(f, WQ + 0x28), firmware_get(f, WQ + 0x14), 8),
+		.cyclic = firmware_get(f, WQ) >> 28 & 1,
 	};
-	srq->rq.base = memory(get(f, WQ + 0x2c), 0, (size_t)srq->rq.entries * srq->rq.stride);
+	srq->rq.base =
+		memory(firmware_get(f, WQ + 0x2c), 0, (size_t)srq->rq.entries * srq->rq.stride);
 	r = srq->pd && srq->rq.base && srq->rq.record
 		    ? model_create_srq(srq, srq->rq.entries, MAX_SGE)
-		    : status(f, FIRMWARE_BAD_PARAMETER);
+		    : firmware_status(f, FIRMWARE_BAD_PARAMETER);
 	if (r) {
 		object_free(srq);
 		return r;
 	}
 	trace_watch_object(srq, "buffer", srq->rq.base, (size_t)srq->rq.entries * srq->rq.stride);
 	trace_watch_object(srq, "record", (void *)srq->rq.record, 4);
-	attach(object, srq);
-	put(f, 8, srq->number);
+	firmware_attach(object, srq);
+	firmware_put(f, 8, srq->number);
 	return 0;
 }
 
 static void queues_of(struct object *qp, const struct firmware *f)
 {
-	uint32_t sizes = get(f, QPC + 8);
+	uint32_t sizes = firmware_get(f, QPC + 8);
 	size_t rq_size;
 
 	qp->rq = (struct queue){
 		.entries = qp->srq ? 0 : 1u << (sizes >> 19 & 0xf),
 		.stride = 1u << ((sizes >> 16 & 7) + LOG_STRIDE_RQ),
-		.record = memory(get(f, QPC + 0xe4), get(f, QPC + 0xa4), 8),
+		.record = memory(firmware_get(f, QPC + 0xe4), firmware_get(f, QPC + 0xa4), 8),
 	};
 	rq_size = (size_t)qp->rq.entries * qp->rq.stride;
 	qp->sq = (struct queue){
@@ -210,7 +188,7 @@ static void queues_of(struct object *qp, const struct firmware *f)
 		.stride = WQEBB,
 		.record = qp->rq.record ? qp->rq.record + 1 : NULL,
 	};
-	qp->rq.base = memory(get(f, 0x108), 0, rq_size + (size_t)qp->sq.entries * WQEBB);
+	qp->rq.base = memory(firmware_get(f, 0x108), 0, rq_size + (size_t)qp->sq.entries * WQEBB);
 	qp->sq.base = qp->rq.base ? qp->rq.base + rq_size : NULL;
 }
 
@@ -219,32 +197,65 @@ static int create_qp(struct object *object, struct firmware *f)
 	struct ib_uverbs_ex_create_qp q = { .qp_type = IBV_QPT_RC,
 					    .max_send_sge = MAX_SGE,
 					    .max_inline_data = MAX_INLINE };
-	uint32_t srqn = get(f, QPC + 0xac);
+	uint32_t srqn = firmware_get(f, QPC + 0xac), service = firmware_get(f, QPC) >> 16 & 0xff;
 	struct object *qp = object_new(OBJECT_QP);
 	int r;
 
 	if (!qp)
 		return ENOMEM;
-	qp->qp_type = IBV_QPT_RC;
-	qp->pd = object_by_number(OBJECT_PD, get(f, QPC + 4) & INDEX_24);
-	qp->send_cq = object_by_number(OBJECT_CQ, get(f, QPC + 0x7c) & INDEX_24);
-	qp->recv_cq = object_by_number(OBJECT_CQ, get(f, QPC + 0x9c) & INDEX_24);
-	qp->user_index = get(f, QPC + 0x10) & INDEX_24;
+	qp->dc = service == SERVICE_DCI ? DC_INITIATOR : DC_NONE;
+	qp->qp_type = qp->dc ? IBV_QPT_DRIVER : IBV_QPT_RC;
+	qp->pd = object_by_number(OBJECT_PD, firmware_get(f, QPC + 4) & INDEX_24);
+	qp->send_cq = object_by_number(OBJECT_CQ, firmware_get(f, QPC + 0x7c) & INDEX_24);
+	qp->recv_cq = object_by_number(OBJECT_CQ, firmware_get(f, QPC + 0x9c) & INDEX_24);
+	qp->user_index = firmware_get(f, QPC + 0x10) & INDEX_24;
 	if (srqn >> 24 & 7)
 		qp->srq = object_by_number(OBJECT_SRQ, srqn & INDEX_24);
 	queues_of(qp, f);
-	r = (get(f, QPC) >> 16 & 0xff) == 0 && qp->pd && qp->send_cq && qp->recv_cq &&
-			    qp->rq.base && qp->rq.record && (qp->srq || !(srqn >> 24 & 7))
-		    ? model_create_qp(qp, &q, qp->sq.entries, qp->rq.entries)
-		    : status(f, FIRMWARE_BAD_PARAMETER);
+	r = (!service || qp->dc) && qp->pd && qp->send_cq && qp->recv_cq && qp->rq.base &&
+			    qp->rq.record && (qp->srq || !(srqn >> 24 & 7))
+		    ? (qp->dc ? model_create_dc(qp)
+			      : model_create_qp(qp, &q, qp->sq.entries, qp->rq.entries))
+		    : firmware_status(f, FIRMWARE_BAD_PARAMETER);
 	if (r) {
 		object_free(qp);
 		return r;
 	}
 	trace_watch_object(qp, "sq", qp->sq.base, (size_t)qp->sq.entries * WQEBB);
 	trace_watch_object(qp, "record", (void *)qp->rq.record, 8);
-	attach(object, qp);
-	put(f, 8, qp->number);
+	firmware_attach(object, qp);
+	firmware_put(f, 8, qp->number);
+	return 0;
+}
+
+/* It can be reached at once. */
+static int create_dct(struct object *object, struct firmware *f)
+{
+	struct object *qp = object_new(OBJECT_QP);
+	int r;
+
+	if (!qp)
+		return ENOMEM;
+	qp->qp_type = IBV_QPT_DRIVER;
+	qp->dc = DC_TARGET;
+	qp->dc_key = (uint64_t)firmware_get(f, DCTC + 0x20) << 32 | firmware_get(f, DCTC + 0x24);
+	qp->pd = object_by_number(OBJECT_PD, firmware_get(f, DCTC + 0x18) & INDEX_24);
+	qp->recv_cq = object_by_number(OBJECT_CQ, firmware_get(f, DCTC + 8) & INDEX_24);
+	qp->srq = object_by_number(OBJECT_SRQ, firmware_get(f, DCTC + 0x14) & INDEX_24);
+	qp->user_index = firmware_get(f, DCTC + 4) & INDEX_24;
+	r = qp->pd && qp->recv_cq && qp->srq ? model_create_dc(qp)
+					     : firmware_status(f, FIRMWARE_BAD_PARAMETER);
+	if (!r)
+		r = qp_modify(qp, &(struct ib_uverbs_modify_qp){ .attr_mask = IBV_QP_STATE,
+								 .qp_state = IBV_QPS_INIT });
+	if (r) {
+		model_destroy(qp);
+		object_free(qp);
+		return r;
+	}
+	qp->state = IBV_QPS_RTR;
+	firmware_attach(object, qp);
+	firmware_put(f, 8, qp->number);
 	return 0;
 }
 
@@ -255,20 +266,20 @@ static struct ib_uverbs_modify_qp to_init(const struct firmware *f)
 	return (struct ib_uverbs_modify_qp){
 		.attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
 		.qp_state = IBV_QPS_INIT,
-		.port_num = get(f, QPC + 0x3c) >> 16 & 0xff,
+		.port_num = firmware_get(f, QPC + 0x3c) >> 16 & 0xff,
 	};
 }
 
 static struct ib_uverbs_modify_qp to_rtr(const struct firmware *f)
 {
-	uint32_t access = get(f, QPC + 0x90), receive = get(f, QPC + 0x94);
+	uint32_t access = firmware_get(f, QPC + 0x90), receive = firmware_get(f, QPC + 0x94);
 	struct ib_uverbs_modify_qp q = {
 		.attr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 			     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER |
 			     IBV_QP_ACCESS_FLAGS,
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = get(f, QPC + 8) >> 29,
-		.dest_qp_num = get(f, QPC + 0x14) & INDEX_24,
+		.path_mtu = firmware_get(f, QPC + 8) >> 29,
+		.dest_qp_num = firmware_get(f, QPC + 0x14) & INDEX_24,
 		.rq_psn = receive & INDEX_24,
 		.min_rnr_timer = receive >> 24 & 0x1f,
 		.max_dest_rd_atomic = 1u << (access >> 21 & 7),
@@ -276,8 +287,8 @@ static struct ib_uverbs_modify_qp to_rtr(const struct firmware *f)
 				   (access & 1u << 14 ? IBV_ACCESS_REMOTE_WRITE : 0) |
 				   (access & 1u << 13 ? IBV_ACCESS_REMOTE_ATOMIC : 0),
 		.dest = { .is_global = 1,
-			  .sgid_index = get(f, QPC + 0x20) >> 16 & 0xff,
-			  .hop_limit = get(f, QPC + 0x20) & 0xff,
+			  .sgid_index = firmware_get(f, QPC + 0x20) >> 16 & 0xff,
+			  .hop_limit = firmware_get(f, QPC + 0x20) & 0xff,
 			  .port_num = 1 },
 	};
 
@@ -288,17 +299,17 @@ static struct ib_uverbs_modify_qp to_rtr(const struct firmware *f)
 
 static struct ib_uverbs_modify_qp to_rts(const struct firmware *f)
 {
-	uint32_t send = get(f, QPC + 0x70);
+	uint32_t send = firmware_get(f, QPC + 0x70);
 
 	return (struct ib_uverbs_modify_qp){
 		.attr_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
 		.qp_state = IBV_QPS_RTS,
-		.timeout = get(f, QPC + 0x20) >> 27,
+		.timeout = firmware_get(f, QPC + 0x20) >> 27,
 		.retry_cnt = send >> 16 & 7,
 		.rnr_retry = send >> 13 & 7,
 		.max_rd_atomic = 1u << (send >> 21 & 7),
-		.sq_psn = get(f, QPC + 0x78) & INDEX_24,
+		.sq_psn = firmware_get(f, QPC + 0x78) & INDEX_24,
 	};
 }
 
@@ -317,6 +328,7 @@ static int modify_qp(struct object *object, struct object *qp, struct firmware *
 	case OP_RTR2RTS:
 		q = to_rts(f);
 		break;
+	case OP_DRAIN_DCT:
 	case OP_2ERR:
 		q.qp_state = IBV_QPS_ERR;
 		break;
@@ -324,14 +336,17 @@ static int modify_qp(struct object *object, struct object *qp, struct firmware *
 		q.qp_state = IBV_QPS_RESET;
 		break;
 	case OP_RTS2RTS:
+		if (firmware_get(f, 0x10) & OPT_LAG_PORT)
+			qp->lag_port = firmware_get(f, QPC) >> 24 & 0xf;
+		return 0;
 	case OP_INIT2INIT:
 		return 0;
 	default:
-		return status(f, FIRMWARE_BAD_OPCODE);
+		return firmware_status(f, FIRMWARE_BAD_OPCODE);
 	}
 	r = qp_modify(qp, &q);
 	if (r)
-		return status(f, FIRMWARE_BAD_PARAMETER);
+		return firmware_status(f, FIRMWARE_BAD_PARAMETER);
 	/* In run mode the model says so. */
 	if (q.qp_state == IBV_QPS_ERR && qp->srq && !model_on())
 		mlx5_devx_event(object, EVENT_SRQ_LAST_WQE);
@@ -346,9 +361,9 @@ static int create_plain(struct object *object, struct firmware *f)
 	uint32_t id = IDS_FROM + object->ordinal * IDS_OF_ONE;
 
 	if (opcode_of(f) == OP_CREATE_PSV)
-		put(f, 0x10, id);
+		firmware_put(f, 0x10, id);
 	else
-		put(f, 8, id);
+		firmware_put(f, 8, id);
 	return 0;
 }
 
@@ -361,6 +376,13 @@ int firmware_create(struct object *object, struct firmware *f)
 	switch (devx->opcode) {
 	case OP_CREATE_RMP:
 		r = create_rmp(object, f);
+		break;
+	case OP_CREATE_MKEY:
+		r = model_on() && mlx5_is_alias(f) ? mlx5_create_mkey(object, f)
+						   : create_plain(object, f);
+		break;
+	case OP_CREATE_DCT:
+		r = create_dct(object, f);
 		break;
 	case OP_CREATE_QP:
 		r = create_qp(object, f);
@@ -412,15 +434,17 @@ int firmware_query(struct object *object, struct firmware *f)
 
 	if (opcode_of(f) == OP_QUERY_QP) {
 		if (!qp)
-			return status(f, FIRMWARE_BAD_RESOURCE);
-		put(f, QPC, (uint32_t)states[qp->state] << 28 | 1u << 24);
+			return firmware_status(f, FIRMWARE_BAD_RESOURCE);
+		firmware_put(f, QPC,
+			     (uint32_t)states[qp->state] << 28 | (qp->lag_port ? qp->lag_port : 1u)
+									 << 24);
 		return 0;
 	}
 	if (opcode_of(f) == OP_QUERY_GENERAL_OBJECT && devx && devx->opcode) {
 		size_t length = devx->length < f->out_len ? devx->length : f->out_len;
 
 		memcpy(f->out + FIRMWARE_HEAD, devx->body + FIRMWARE_HEAD, length - FIRMWARE_HEAD);
-		put(f, 8, IDS_FROM + object->ordinal * IDS_OF_ONE);
+		firmware_put(f, 8, IDS_FROM + object->ordinal * IDS_OF_ONE);
 		return 0;
 	}
 	return 0;

@@ -64,7 +64,8 @@ static const struct mlx_opcode opcodes[] = {
 	{ OP_FETCH_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD },
 	{ OP_UMR, IBV_WR_BIND_MW },
 	{ OP_UMR, IBV_WR_LOCAL_INV },
-	{ OP_NOP, IBV_WR_RDMA_WRITE }, /* of no bytes: what only completes */
+	{ OP_COPY, IBV_WR_RDMA_WRITE }, /* the same, behind a copy */
+	{ OP_NOP, IBV_WR_RDMA_WRITE },	/* of no bytes: what only completes */
 };
 enum {
 	OPCODES = sizeof(opcodes) / sizeof(opcodes[0])
@@ -87,8 +88,8 @@ static void read_address(struct reader *r, struct work *work)
 	const uint8_t *keys = next_16(r), *grh = next_16(r), *gid = next_16(r);
 	uint32_t word = bytes_be32(grh + 12);
 
-	work->wr.wr.ud.remote_qkey = bytes_be32(keys);
-	work->wr.wr.ud.remote_qpn = bytes_be32(keys + 8) & INDEX_24;
+	work->dc.key = bytes_be64(keys);
+	work->dc.target = bytes_be32(keys + 8) & INDEX_24;
 	memset(&work->address, 0, sizeof(work->address));
 	work->address.is_global = 1;
 	work->address.port_num = 1;
@@ -98,6 +99,13 @@ static void read_address(struct reader *r, struct work *work)
 	work->address.grh.sgid_index = word >> 20 & 0xff;
 	work->address.grh.flow_label = word & 0xfffff;
 	memcpy(work->address.grh.dgid.raw, gid, 16);
+}
+
+static void read_datagram(struct reader *r, struct work *work)
+{
+	read_address(r, work);
+	work->wr.wr.ud.remote_qkey = work->dc.key >> 32;
+	work->wr.wr.ud.remote_qpn = work->dc.target;
 }
 
 static void read_remote(struct reader *r, struct work *work)
@@ -247,12 +255,33 @@ static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 	return 0;
 }
 
+/* Where the device keeps what it needs, and then from where to where. */
+static int read_copy(struct reader *r, const struct object *qp, struct work *work)
+{
+	if (r->end - r->at != 3 * SGE_SIZE)
+		return -EINVAL;
+	next_16(r);
+	for (int i = 0; i < 2; i++) {
+		const uint8_t *segment = next_16(r);
+
+		work->sge[i] = (struct ibv_sge){
+			.addr = bytes_be64(segment + 8),
+			.length = bytes_be32(segment),
+			.lkey = lkey_of(qp, bytes_be32(segment + 4)),
+		};
+	}
+	work->copies = true;
+	return 0;
+}
+
 static int read_body(struct reader *r, const struct object *qp, struct work *work)
 {
 	if (work->note == OP_NOP)
 		return 0;
 	if (qp->qp_type == IBV_QPT_XRC_SEND)
 		read_xrc(r, work);
+	if (qp->dc)
+		read_address(r, work);
 	switch (work->wr.opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -266,7 +295,7 @@ static int read_body(struct reader *r, const struct object *qp, struct work *wor
 		break;
 	default:
 		if (qp->qp_type == IBV_QPT_UD)
-			read_address(r, work);
+			read_datagram(r, work);
 	}
 	return read_data(r, qp, work);
 }
@@ -289,6 +318,8 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	r.end = r.at - 16 + words * 16;
 	work->wr =
 		(struct ibv_send_wr){ .sg_list = work->sge, .send_flags = send_flags(control[11]) };
+	work->dc.target = 0;
+	work->copies = false;
 	work->id = index;
 	work->note = control[3];
 	work->entries = words ? (words + 3) / 4 : 1;
@@ -304,6 +335,8 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	    bytes_be32(control + 4) >> 8 != qp->number || !is_whole)
 		return -EINVAL;
 	work->wr.opcode = opcode;
+	if (control[3] == OP_COPY)
+		return read_copy(&r, qp, work) ?: 1;
 	if (control[3] == OP_UMR)
 		return read_umr(&r, work, bytes_be32(control + 12)) ?: 1;
 	memcpy(&work->wr.imm_data, control + 12, 4);

@@ -71,6 +71,11 @@ static void pass_on(struct object *cq, const struct ibv_wc *wc)
 		.qp = object_by_number(OBJECT_QP, wc->qp_num),
 	};
 
+	if (!completion.qp)
+		completion.qp = model_find_dc(wc->qp_num);
+	if (completion.qp && !receive && completion.id == completion.qp->last_sent)
+		((struct object *)completion.qp)->busy = false;
+
 	if (receive && owner >> 31)
 		completion.srq = object_at(OBJECT_SRQ, owner & 0x7fffffff);
 	/* Else it has gone, and its completions with it; but for those of an XRC SRQ, which are its

@@ -122,7 +122,7 @@ static bool is_new(struct datagram *d, uint32_t qpn, uint32_t number)
 }
 
 /* Where a message came from, from the IP header that the backend puts in front of it. */
-static void address_of(const uint8_t *grh, const struct ibv_wc *wc, struct ibv_ah_attr *ret)
+void datagram_address(const uint8_t *grh, struct ibv_ah_attr *ret)
 {
 	*ret = (struct ibv_ah_attr){
 		.is_global = 1,
@@ -160,7 +160,7 @@ static void acknowledge(struct object *qp, struct datagram *d, uint32_t i)
 	struct ibv_ah *ah;
 	uint32_t k;
 
-	address_of(d->in[i], wc, &address);
+	datagram_address(d->in[i], &address);
 	ah = model_find_ah(qp->pd->backend.pd, &address);
 	k = SLOTS + d->next_ack++ % SLOTS;
 	*(struct header *)d->out[k] = (struct header){ .kind = ACK, .number = h->number };
@@ -196,7 +196,7 @@ static bool deliver(struct object *qp, struct datagram *d, uint32_t i)
 	if (device->next_receive(qp, &work) <= 0)
 		return false;
 	qp->rq.consumed += work.entries;
-	address_of(d->in[i], &wc, &address);
+	datagram_address(d->in[i], &address);
 	wc.slid = ah_number(&address, wc.src_qp);
 	wc.byte_len -= header;
 	wc.src_qp &= 0xffff;

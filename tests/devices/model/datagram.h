@@ -74,4 +74,7 @@ bool datagram_start_sends(struct object *qp, struct datagram *d);
 /* What nobody has acknowledged for a while. */
 void datagram_send_again(struct object *qp, struct datagram *d);
 
+/* Where a message came from, by the IP header in front of it. */
+void datagram_address(const uint8_t *grh, struct ibv_ah_attr *ret);
+
 #endif

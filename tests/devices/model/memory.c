@@ -4,6 +4,10 @@
 
 #include <errno.h>
 
+enum {
+	KEYS_TO_TRY = 1 << 14
+};
+
 int model_alloc_pd(struct object *pd)
 {
 	if (!model_on())
@@ -25,7 +29,34 @@ int model_reg_mr(struct object *mr, const struct ib_uverbs_reg_mr *q)
 	mr->backend.mr = backend;
 	mr->number = backend->lkey;
 	mr->rkey = backend->rkey;
+	mr->iova = q->hca_va;
+	mr->access = q->access_flags;
 	return 0;
+}
+
+/* The backend takes a key's lowest byte by chance. */
+int model_alias_mr(struct object *mr, const struct object *of, uint64_t iova, unsigned access,
+		   uint8_t lowest)
+{
+	const struct ibv_mr *origin = of->backend.mr;
+	struct ibv_mr *backend;
+
+	if (!model_on())
+		return 0;
+	for (int i = 0; i < KEYS_TO_TRY; i++) {
+		backend = ibv_reg_mr_iova(mr->pd->backend.pd, origin->addr, origin->length, iova,
+					  access);
+		if (!backend)
+			return errno;
+		if ((backend->rkey & 0xff) == lowest) {
+			mr->backend.mr = backend;
+			mr->number = mr->rkey = backend->rkey;
+			mr->iova = iova;
+			return 0;
+		}
+		ibv_dereg_mr(backend);
+	}
+	return ENOMEM;
 }
 
 int model_rereg_mr(struct object *mr, struct object *pd, const struct ib_uverbs_rereg_mr *q)
@@ -37,6 +68,8 @@ int model_rereg_mr(struct object *mr, struct object *pd, const struct ib_uverbs_
 		return errno ? errno : EINVAL;
 	mr->number = mr->backend.mr->lkey;
 	mr->rkey = mr->backend.mr->rkey;
+	if (q->flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		mr->iova = q->hca_va;
 	return 0;
 }
 

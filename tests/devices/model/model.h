@@ -42,6 +42,9 @@ void model_command_end(void);
 /* memory.c */
 int model_alloc_pd(struct object *pd);
 int model_reg_mr(struct object *mr, const struct ib_uverbs_reg_mr *q);
+/* The memory of another region at other addresses, by a key with this lowest byte. */
+int model_alias_mr(struct object *mr, const struct object *of, uint64_t iova, unsigned access,
+		   uint8_t lowest);
 /* @pd: what it is of from now on */
 int model_rereg_mr(struct object *mr, struct object *pd, const struct ib_uverbs_rereg_mr *q);
 int model_alloc_mw(struct object *mw, enum ibv_mw_type type);
@@ -75,6 +78,15 @@ int model_mcast(struct object *qp, const uint8_t *gid, uint16_t lid, bool attach
 int model_open_xrcd(struct object *xrcd, int fd, int oflags);
 int model_open_qp(struct object *qp, uint32_t number);
 
+/* dc.c: the halves of dynamically connected transport */
+int model_create_dc(struct object *qp);
+int model_modify_dc(struct object *qp, const struct ib_uverbs_modify_qp *q);
+void model_destroy_dc(struct object *qp);
+/* A pass of the model; whether there was something. */
+bool model_dc(struct object *qp);
+/* The target that has this queue pair of the backend; or NULL. */
+struct object *model_find_dc(uint32_t qp_num);
+
 /* srq.c */
 int model_create_srq(struct object *srq, uint32_t entries, uint32_t sges);
 int model_modify_srq(struct object *srq, const struct ib_uverbs_modify_srq *q);
@@ -85,6 +97,9 @@ bool model_send(struct object *qp);
 bool model_receive(struct object *queue);
 bool model_receive_all(void);
 uint64_t model_wr_id(const struct object *owner, bool receive, const struct work *work);
+
+/* Memory of the process to another place of it; EACCES: it may not. */
+int model_copy(const struct object *qp, const struct work *work);
 
 /* datagram.c: a QP of datagrams only, which come without a GRH. */
 int model_create_datagram(struct object *qp, bool reliable);

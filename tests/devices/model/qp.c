@@ -131,6 +131,8 @@ int model_modify_qp(struct object *qp, const struct ib_uverbs_modify_qp *q)
 		return 0;
 	if (device->short_numbers)
 		return modify_datagram(qp, &attr, q->attr_mask);
+	if (qp->dc)
+		return model_modify_dc(qp, q);
 	if (qp->qp_type == IBV_QPT_XRC_SEND)
 		attr.dest_qp_num &= ~device->xrc_bit;
 	address_in(&q->dest, &attr.ah_attr);
@@ -143,7 +145,7 @@ int model_query_qp(struct object *qp, struct ib_uverbs_query_qp_resp *ret)
 	struct ibv_qp_attr a;
 	int r;
 
-	if (!model_on())
+	if (!model_on() || qp->dc)
 		return 0;
 	r = ibv_query_qp(qp->backend.qp, &a, 0xfffff, &init);
 	if (r)

@@ -81,10 +81,43 @@ static int post_bind(struct object *qp, struct work *work)
 						  .bind_info = wr->bind_mw.bind_info });
 }
 
+/* Whether the process may have this memory read, or written. */
+static bool is_allowed(const struct object *qp, const struct ibv_sge *sge, unsigned access)
+{
+	const struct object *mr = object_by_number(OBJECT_MR, sge->lkey);
+
+	return mr && mr->backend.mr && mr->pd == qp->pd && (mr->access & access) == access &&
+	       sge->addr >= mr->iova && sge->length <= mr->backend.mr->length &&
+	       sge->addr - mr->iova <= mr->backend.mr->length - sge->length;
+}
+
+int model_copy(const struct object *qp, const struct work *work)
+{
+	const struct ibv_sge *from = &work->sge[0], *to = &work->sge[1];
+
+	if (!is_allowed(qp, from, 0) || !is_allowed(qp, to, IBV_ACCESS_LOCAL_WRITE))
+		return EACCES;
+	memmove((void *)(uintptr_t)to->addr, (void *)(uintptr_t)from->addr, from->length);
+	return 0;
+}
+
 static int post(struct object *qp, struct work *work)
 {
 	struct ibv_send_wr *bad;
+	int r = work->copies ? model_copy(qp, work) : 0;
 
+	if (r)
+		return r;
+	if (work->copies && !qp->busy) {
+		const struct ibv_wc wc = { .qp_num = qp->number };
+
+		if (work->wr.send_flags & IBV_SEND_SIGNALED)
+			device->complete(qp->send_cq, &(struct completion){ .qp = qp,
+									    .id = work->id,
+									    .note = work->note,
+									    .wc = &wc });
+		return 0;
+	}
 	work->wr.wr_id = model_wr_id(qp, false, work);
 	if (qp->qp_type == IBV_QPT_UD) {
 		work->wr.wr.ud.ah = model_find_ah(qp->pd->backend.pd, &work->address);
@@ -93,16 +126,24 @@ static int post(struct object *qp, struct work *work)
 	}
 	if (work->wr.opcode == IBV_WR_BIND_MW)
 		return post_bind(qp, work);
-	return ibv_post_send(qp->backend.qp, &work->wr, &bad);
+	r = ibv_post_send(qp->backend.qp, &work->wr, &bad);
+	if (!r) {
+		qp->busy = true;
+		qp->last_sent = work->id;
+	}
+	return r;
 }
 
 /* No process may write this: as a device does, the request fails and the QP stops. */
 static void refuse(struct object *qp, const struct work *work, int error)
 {
-	const struct ibv_wc wc = { .status = IBV_WC_LOC_QP_OP_ERR, .qp_num = qp->number };
+	const struct ibv_wc wc = { .status = error == EACCES ? IBV_WC_LOC_PROT_ERR
+							     : IBV_WC_LOC_QP_OP_ERR,
+				   .qp_num = qp->number };
 
-	fprintf(stderr, "devices: %s: a work request that nobody can execute (id %u, %s)\n",
-		object_name(OBJECT_QP, qp->handle), work->id, strerror(error));
+	if (error != EACCES)
+		fprintf(stderr, "devices: %s: a work request that nobody can execute (id %u, %s)\n",
+			object_name(OBJECT_QP, qp->handle), work->id, strerror(error));
 	device->complete(
 		qp->send_cq,
 		&(struct completion){ .qp = qp, .id = work->id, .note = work->note, .wc = &wc });

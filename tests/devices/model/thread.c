@@ -76,9 +76,12 @@ static struct object *event_object(const struct ibv_async_event *event)
 static void pass_async_events(void)
 {
 	struct ibv_async_event event;
+	struct object *object;
 
 	while (!ibv_get_async_event(model_context(), &event)) {
-		event_async(event_object(&event), event.event_type);
+		object = event_object(&event);
+		if (!object || !object->dc) /* of the model's own queue pairs nobody hears */
+			event_async(object, event.event_type);
 		ibv_ack_async_event(&event);
 	}
 }
@@ -94,7 +97,9 @@ static bool pass(void)
 	for (uint32_t i = 0; i < object_count(OBJECT_QP); i++) {
 		object = object_at(OBJECT_QP, i);
 		if (object && object->backend.qp)
-			did |= device->short_numbers ? model_datagram(object) : model_send(object);
+			did |= object->dc	       ? model_dc(object)
+			       : device->short_numbers ? model_datagram(object)
+						       : model_send(object);
 	}
 	for (uint32_t i = 0; i < object_count(OBJECT_CQ); i++) {
 		object = object_at(OBJECT_CQ, i);
@@ -211,6 +216,10 @@ static int destroy(struct object *object)
 	case OBJECT_CQ:
 		return destroy_cq(object->backend.cq);
 	case OBJECT_QP:
+		if (object->dc) {
+			model_destroy_dc(object);
+			return 0;
+		}
 		if (!device->short_numbers)
 			return ibv_destroy_qp(object->backend.qp);
 		model_destroy_datagram(object);

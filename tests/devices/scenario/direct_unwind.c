@@ -115,6 +115,118 @@ static void queues(struct ibv_context *context, struct ibv_pd *pd)
 		mlx5dv_destroy_mkey(mkey);
 }
 
+/* Both halves of DC. */
+static void dynamic(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct mlx5dv_qp_init_attr dv = { .comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC };
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_cq *cq = said("completion queue", ibv_create_cq(context, 7, NULL, NULL, 0));
+	struct ibv_srq *srq = said("shared receive queue", ibv_create_srq(pd, &srq_attr));
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_DRIVER,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.pd = pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.cap = { .max_send_wr = 4, .max_send_sge = 1 },
+	};
+	struct ibv_qp *initiator, *target = NULL;
+
+	dv.dc_init_attr.dc_type = MLX5DV_DCTYPE_DCI;
+	initiator = cq ? mlx5dv_create_qp(context, &attr, &dv) : NULL;
+	dv.dc_init_attr.dc_type = MLX5DV_DCTYPE_DCT;
+	attr.cap.max_send_wr = attr.cap.max_send_sge = 0;
+	attr.srq = srq;
+	if (cq && srq)
+		target = mlx5dv_create_qp(context, &attr, &dv);
+	said("initiator", initiator);
+	said("target", target);
+	if (target)
+		ibv_destroy_qp(target);
+	if (initiator)
+		ibv_destroy_qp(initiator);
+	if (srq)
+		ibv_destroy_srq(srq);
+	if (cq)
+		ibv_destroy_cq(cq);
+}
+
+/* A tree of scheduling elements, an address that is a queue pair's, and one that copies. */
+static void elements(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct mlx5dv_qp_init_attr dv = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
+		.send_ops_flags = MLX5DV_QP_EX_WITH_MEMCPY,
+	};
+	struct ibv_ah_attr address = { .port_num = 1, .is_global = 1, .grh.sgid_index = 1 };
+	struct mlx5dv_sched_attr root_attr = { 0 }, leaf_attr = { 0 };
+	struct mlx5dv_sched_node *root =
+		said("root", mlx5dv_sched_node_create(context, &root_attr));
+	struct ibv_cq *cq = said("completion queue", ibv_create_cq(context, 7, NULL, NULL, 0));
+	struct ibv_ah *ah = said("address", ibv_create_ah(pd, &address));
+	struct mlx5dv_sched_leaf *leaf = NULL;
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.pd = pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.cap = { .max_send_wr = 4, .max_send_sge = 1 },
+	};
+	struct ibv_qp *qp = cq ? said("copier", mlx5dv_create_qp(context, &attr, &dv)) : NULL;
+
+	leaf_attr.parent = root;
+	if (root)
+		leaf = said("leaf", mlx5dv_sched_leaf_create(context, &leaf_attr));
+	if (ah)
+		said("mapping", mlx5dv_map_ah_to_qp(ah, 0x100) ? NULL : ah);
+	if (leaf)
+		mlx5dv_sched_leaf_destroy(leaf);
+	if (root)
+		mlx5dv_sched_node_destroy(root);
+	if (qp)
+		ibv_destroy_qp(qp);
+	if (ah)
+		ibv_destroy_ah(ah);
+	if (cq)
+		ibv_destroy_cq(cq);
+}
+
+/* Steering by the firmware's formats. */
+static void steering(struct ibv_context *context)
+{
+	struct mlx5dv_flow_match_parameters all = { 0 };
+	struct mlx5dv_flow_matcher_attr attr = { .match_mask = &all };
+	struct mlx5dv_steering_anchor_attr anchor_attr = { 0 };
+	struct mlx5dv_flow_action_attr drop = { .type = MLX5DV_FLOW_ACTION_DROP };
+	uint64_t rewrite = 1;
+	struct mlx5dv_flow_matcher *matcher =
+		said("matcher", mlx5dv_create_flow_matcher(context, &attr));
+	struct ibv_flow *flow =
+		matcher ? said("rule", mlx5dv_create_flow(matcher, &all, 1, &drop)) : NULL;
+	struct ibv_flow_action *modify =
+		said("rewrite",
+		     mlx5dv_create_flow_action_modify_header(context, sizeof(rewrite), &rewrite,
+							     MLX5DV_FLOW_TABLE_TYPE_NIC_RX));
+	struct ibv_flow_action *wrap =
+		said("wrap",
+		     mlx5dv_create_flow_action_packet_reformat(context, sizeof(rewrite), &rewrite,
+							       1, MLX5DV_FLOW_TABLE_TYPE_NIC_TX));
+	struct mlx5dv_steering_anchor *anchor =
+		said("anchor", mlx5dv_create_steering_anchor(context, &anchor_attr));
+
+	if (anchor)
+		mlx5dv_destroy_steering_anchor(anchor);
+	if (wrap)
+		ibv_destroy_flow_action(wrap);
+	if (modify)
+		ibv_destroy_flow_action(modify);
+	if (flow)
+		ibv_destroy_flow(flow);
+	if (matcher)
+		mlx5dv_destroy_flow_matcher(matcher);
+}
+
 int main(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -126,9 +238,12 @@ int main(void)
 	if (context) {
 		objects(context);
 		pages(context);
-		if (pd)
+		if (pd) {
 			queues(context, pd);
-		else
+			dynamic(context, pd);
+			elements(context, pd);
+			steering(context);
+		} else
 			said("pd", NULL);
 	}
 	if (pd)

@@ -30,6 +30,13 @@ enum object_type {
 	OBJECT_TYPES,
 };
 
+/* The halves of dynamically connected transport. */
+enum object_dc {
+	DC_NONE,
+	DC_TARGET,
+	DC_INITIATOR,
+};
+
 /* A ring in the memory of the process, as its device reads it. */
 struct queue {
 	uint8_t *base;
@@ -56,6 +63,8 @@ struct object {
 	uint64_t user_handle;
 	bool by_device;	 /* made by a command of the device's own */
 	uint64_t length; /* of device memory */
+	uint64_t iova;	 /* of a region, in run mode */
+	unsigned access;
 
 	struct object *pd, *send_cq, *recv_cq, *srq, *table, *xrcd,
 		*dm;		 /* an XRC SRQ has recv_cq */
@@ -67,6 +76,11 @@ struct object {
 	enum ibv_qp_state state;
 	bool was_init; /* since it was in RESET */
 	uint32_t qkey;
+	uint8_t lag_port;   /* 0: none was chosen */
+	uint16_t last_sent; /* of the backend, by the device's id */
+	bool busy;	    /* and it has not completed, for all that is known */
+	enum object_dc dc;  /* a QP's, of a driver's type */
+	uint64_t dc_key;    /* a target's */
 
 	struct ibv_mr *ring_region; /* of the model; NULL: not needed so far */
 	struct ibv_mr *null_mr;	    /* a PD's, of the model */

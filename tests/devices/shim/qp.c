@@ -33,6 +33,8 @@ static bool is_whole(const struct ib_uverbs_ex_create_qp *q, const struct object
 		return qp->xrcd;
 	if (q->qp_type == IBV_QPT_XRC_SEND)
 		return qp->pd && qp->send_cq;
+	if (q->qp_type == IBV_QPT_DRIVER)
+		return qp->pd && (qp->send_cq || qp->recv_cq) && (qp->srq || !q->is_srq);
 	return qp->pd && qp->send_cq && qp->recv_cq && (qp->srq || !q->is_srq);
 }
 
@@ -176,12 +178,16 @@ int handle_modify_qp(struct command *c)
 	const struct ib_uverbs_modify_qp *q = c->in;
 	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
 	struct ib_uverbs_modify_qp n = named(q);
+	int r;
 
 	if (!qp)
 		return EINVAL;
 	trace_modify(device->loose_modify ? &n : q);
 	command_trace(REQUEST_MODIFY, c);
-	return qp_modify(qp, q);
+	r = qp_modify(qp, q);
+	if (!r && device->modified)
+		device->modified(qp, c);
+	return r;
 }
 
 int handle_modify_qp_ex(struct command *c)

@@ -298,7 +298,8 @@ static void test_overflow(void **state)
 	cq->vcq.cq.async_events_completed++;
 	assert_int_equal(qp->state, IBV_QPS_ERR);
 	assert_int_equal(other->state, IBV_QPS_RTS);
-	assert_ptr_equal(TAILQ_FIRST(&fx.host.engine.blocked), qp); /* progress will flush it */
+	assert_ptr_equal(TAILQ_FIRST(&fx.host.engine.strands[0].blocked),
+			 qp); /* progress will flush it */
 	for (uint32_t i = 0; i < 16; i++) {
 		assert_int_equal(fixture_poll(cq, &wc), 1);
 		assert_int_equal(wc.wr_id, i);

@@ -138,11 +138,11 @@ static void owed(struct sim *sim)
 {
 	struct uroce_qp *qp, *next;
 
-	for (qp = TAILQ_FIRST(&sim->host.engine.acks); qp; qp = next) {
+	for (qp = TAILQ_FIRST(&sim->host.engine.strands[0].acks); qp; qp = next) {
 		next = TAILQ_NEXT(qp, ack_entry);
 		uroce_lock(&qp->lock);
 		if (uroce_resp_run(qp)) {
-			TAILQ_REMOVE(&sim->host.engine.acks, qp, ack_entry);
+			TAILQ_REMOVE(&sim->host.engine.strands[0].acks, qp, ack_entry);
 			qp->on_acks = false;
 		}
 		uroce_unlock(&qp->lock);

@@ -20,7 +20,7 @@ static void owe(struct uroce_qp *qp)
 	if (fx.path.lossless || qp->on_acks)
 		return;
 	qp->on_acks = true;
-	TAILQ_INSERT_TAIL(&fx.host.engine.acks, qp, ack_entry);
+	TAILQ_INSERT_TAIL(&fx.host.engine.strands[0].acks, qp, ack_entry);
 }
 
 unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t now);
@@ -156,7 +156,7 @@ static void test_none(void **state)
 static void poll_once(void)
 {
 	uroce_unlock(&fx.host.paths.progress_lock);
-	uroce_progress(&fx.host);
+	uroce_progress(&fx.host, NULL);
 	uroce_lock(&fx.host.paths.progress_lock);
 }
 
@@ -167,7 +167,7 @@ static void test_poller_leaves(void **state)
 	begin(1, 0);
 	poll_once();
 	assert_int_equal(fx.sent, QPS);
-	assert_true(TAILQ_EMPTY(&fx.host.engine.acks));
+	assert_true(TAILQ_EMPTY(&fx.host.engine.strands[0].acks));
 	end();
 	fx.path.lossless = true;
 }

@@ -217,8 +217,8 @@ static void check_pair(struct end *a, struct end *b)
 	assert_non_null(to_b);
 	assert_true(to_a->ready && to_b->ready);
 	/* One lane. */
-	assert_int_equal(to_a->tx->seed, to_b->rx->seed);
-	assert_int_equal(to_a->rx->seed, to_b->tx->seed);
+	assert_int_equal(to_a->link.tx->seed, to_b->link.rx->seed);
+	assert_int_equal(to_a->link.rx->seed, to_b->link.tx->seed);
 	assert_int_equal(peers_of(a), 1);
 	assert_int_equal(peers_of(b), 1);
 	assert_int_equal(atomic_load(&a->gone) + atomic_load(&b->gone), 0);

@@ -65,8 +65,8 @@ int __wrap_uroce_copy_past(void *dst, const void *src, size_t length)
 }
 
 /* What was taken from the ring: nothing else was written over it. */
-static bool taken(struct path_host *host, const void *peer, const uint8_t *data, uint32_t length,
-		  bool has_ack, uint32_t ack)
+static bool taken(struct path_host *host, const void *peer, unsigned int strand,
+		  const uint8_t *data, uint32_t length, bool has_ack, uint32_t ack)
 {
 	uint32_t number;
 
@@ -92,17 +92,19 @@ static int setup(void **state)
 	t.peer = (struct shm_peer){ .shm = &t.shm,
 				    .front = &t.board.front,
 				    .ring_bytes = SHM_RING_BYTES,
-				    .tx_bytes = SHM_RING_BYTES,
-				    .tx_room = SHM_RING_BYTES,
-				    .rx_bytes = SHM_RING_BYTES,
-				    .tx = &t.ring,
-				    .tx_data = t.data,
-				    .rx = &t.ring,
-				    .rx_data = t.data,
-				    .tx_open = SHM_OPEN,
-				    .tx_span = SHM_RING_BYTES,
-				    .tx_stamp = 7,
-				    .rx_stamp = 7 };
+				    .link.peer = &t.peer,
+				    .link.wide_bytes = SHM_RING_BYTES,
+				    .link.tx_bytes = SHM_RING_BYTES,
+				    .link.tx_room = SHM_RING_BYTES,
+				    .link.rx_bytes = SHM_RING_BYTES,
+				    .link.tx = &t.ring,
+				    .link.tx_data = t.data,
+				    .link.rx = &t.ring,
+				    .link.rx_data = t.data,
+				    .link.tx_open = SHM_OPEN,
+				    .link.tx_span = SHM_RING_BYTES,
+				    .link.tx_stamp = 7,
+				    .link.rx_stamp = 7 };
 	return 0;
 }
 
@@ -114,28 +116,28 @@ static int teardown(void **state)
 
 static bool record_send(uint32_t length)
 {
-	struct shm_record *record = shm_record_begin(&t.peer, length);
+	struct shm_record *record = shm_record_begin(&t.peer.link, length);
 
 	if (!record)
 		return false;
 	record->kind = SHM_PACKET;
 	memcpy(record->data, &t.sent, sizeof(t.sent));
 	memcpy(record->data + length - sizeof(t.sent), &t.sent, sizeof(t.sent));
-	shm_record_commit(&t.peer, record, length);
+	shm_record_commit(&t.peer.link, record, length);
 	t.sent++;
 	return true;
 }
 
 static void records_take(void)
 {
-	while (uroce_shm_poll_peer(&t.peer, 0))
+	while (uroce_shm_poll_link(&t.peer.link, 0))
 		;
 	assert_int_equal(t.taken, t.sent);
 }
 
 static uint32_t place(void)
 {
-	return shm_ring_place(t.peer.tx_bytes, t.peer.tx_head);
+	return shm_ring_place(t.peer.link.tx_bytes, t.peer.link.tx_head);
 }
 
 /* The highest place that so many records of @length reached when the consumer keeps up. */
@@ -169,7 +171,7 @@ static void test_large_no_laps(void **state)
 /* After a stream of large records as well, however long. */
 static void test_laps_again(void **state)
 {
-	t.peer.tx_lap = t.peer.tx_head - (1u << 31) - 1;
+	t.peer.link.tx_lap = t.peer.link.tx_head - (1u << 31) - 1;
 	assert_in_range(highest_place(100000, SMALL), SHM_LAP, SHM_LAP + SHM_LAP_RECORD);
 }
 
@@ -197,7 +199,8 @@ static void test_bursts(void **state)
 static void test_bursts_over_the_end(void **state)
 {
 	for (int i = 0; i < 5; i++) {
-		while (place() < t.peer.tx_open / 4 * 3 || place() > t.peer.tx_open - LARGE)
+		while (place() < t.peer.link.tx_open / 4 * 3 ||
+		       place() > t.peer.link.tx_open - LARGE)
 			highest_place(1, LARGE);
 		burst(LARGE);
 	}
@@ -210,26 +213,26 @@ static void test_behind(void **state)
 {
 	uint32_t open;
 
-	while (place() <= t.peer.tx_open - shm_record_lines(LARGE) * SHM_LINE)
+	while (place() <= t.peer.link.tx_open - shm_record_lines(LARGE) * SHM_LINE)
 		highest_place(1, LARGE);
 	while (record_send(LARGE))
 		;
 	while (record_send(700))
 		;
-	open = t.peer.tx_open;
+	open = t.peer.link.tx_open;
 	assert_false(record_send(SHM_SEGMENT));
-	assert_int_equal(t.peer.tx_open, open);
+	assert_int_equal(t.peer.link.tx_open, open);
 	records_take();
 }
 
 /* Growing may not be enough. */
 static void test_span_almost_open(void **state)
 {
-	t.peer.tx_span = SHM_SPAN;
-	t.peer.tx_open = SHM_SPAN - SHM_LINE;
+	t.peer.link.tx_span = SHM_SPAN;
+	t.peer.link.tx_open = SHM_SPAN - SHM_LINE;
 	while (record_send(LARGE))
 		assert_true(place() <= SHM_SPAN);
-	assert_int_equal(t.peer.tx_open, SHM_SPAN);
+	assert_int_equal(t.peer.link.tx_open, SHM_SPAN);
 	records_take();
 }
 
@@ -266,11 +269,11 @@ static void any_run(uint64_t seed, unsigned int pace)
 
 		if (!record_send(BTH_LEN + 1 + (r >> 8) % (r & 1 ? 600 : 8180))) {
 			assert_true(t.sent != t.taken);
-			uroce_shm_poll_peer(&t.peer, 0);
+			uroce_shm_poll_link(&t.peer.link, 0);
 		}
 		/* now it keeps up, now it does not */
 		for (uint32_t n = i / pace % 2 ? 2 : (r >> 32) % 4 / 3; n; n--)
-			uroce_shm_poll_peer(&t.peer, 0);
+			uroce_shm_poll_link(&t.peer.link, 0);
 	}
 	records_take();
 }
@@ -280,7 +283,7 @@ static void any_check(void **state, uint32_t span)
 	for (uint64_t seed = 1; seed <= 500; seed++) {
 		teardown(state);
 		setup(state);
-		t.peer.tx_span = span;
+		t.peer.link.tx_span = span;
 		any_run(seed, 1 + seed % 50);
 	}
 }
@@ -307,7 +310,7 @@ static void test_lap_not_consumed(void **state)
 /* Of the ring's part that is used no record leaves the end, and a full one takes no more. */
 static void span_check(uint32_t span, uint32_t length)
 {
-	t.peer.tx_open = t.peer.tx_span = span;
+	t.peer.link.tx_open = t.peer.link.tx_span = span;
 	for (int lap = 0; lap < 5; lap++) {
 		uint32_t before = t.sent;
 
@@ -318,7 +321,7 @@ static void span_check(uint32_t span, uint32_t length)
 		assert_false(record_send(length));
 		/* room for some: not for long */
 		for (int i = 0; i < 7; i++)
-			assert_true(uroce_shm_poll_peer(&t.peer, 0));
+			assert_true(uroce_shm_poll_link(&t.peer.link, 0));
 		for (int i = 0; i < 5; i++)
 			assert_true(record_send(length));
 		records_take();
@@ -349,7 +352,7 @@ static uint32_t copies_past(uint32_t copies, uint32_t length)
 
 	for (uint32_t i = 0; i < copies; i++) {
 		from[i % length]++;
-		assert_int_equal(uroce_shm_record_copy(&t.peer, to, from, length), 0);
+		assert_int_equal(uroce_shm_record_copy(&t.peer.link, to, from, length), 0);
 		assert_memory_equal(to, from, length);
 	}
 	return t.past - before;
@@ -357,7 +360,7 @@ static uint32_t copies_past(uint32_t copies, uint32_t length)
 
 static void test_neighbours(void **state)
 {
-	t.peer.tx_known = SHM_OPEN;
+	t.peer.link.tx_known = SHM_OPEN;
 	t.copy_ns = NEAR_NS;
 	assert_int_equal(copies_past(1000, LARGE), 0);
 	/* not for each copy is the clock looked at */
@@ -366,7 +369,7 @@ static void test_neighbours(void **state)
 
 static void test_far_away(void **state)
 {
-	t.peer.tx_known = SHM_OPEN;
+	t.peer.link.tx_known = SHM_OPEN;
 	t.copy_ns = FAR_NS;
 	assert_in_range(copies_past(1000, LARGE), 950, 999);
 	/* one of the two moved */
@@ -380,7 +383,7 @@ static void test_far_away(void **state)
 /* A copy that took long once, as when its processor was lost. */
 static void test_far_once(void **state)
 {
-	t.peer.tx_known = SHM_OPEN;
+	t.peer.link.tx_known = SHM_OPEN;
 	t.copy_ns = FAR_NS;
 	assert_int_equal(copies_past(1, LARGE), 0);
 	t.copy_ns = NEAR_NS;
@@ -395,16 +398,16 @@ static void test_says_nothing(void **state)
 	uroce_copy_init(); /* again, for what runs the tests has taken the signals */
 	t.copy_ns = FAR_NS;
 	assert_int_equal(copies_past(1000, LARGE), 0);
-	t.peer.tx_known = SHM_LINE + LARGE - 1;
+	t.peer.link.tx_known = SHM_LINE + LARGE - 1;
 	assert_int_equal(copies_past(1000, LARGE), 0);
-	t.peer.tx_known = SHM_OPEN;
+	t.peer.link.tx_known = SHM_OPEN;
 	assert_int_equal(copies_past(1000, 2000), 0);
 	assert_int_equal(t.looks, 0);
 	assert_in_range(copies_past(1000, LARGE), 950, 999);
-	t.peer.tx_blind = 0;
-	assert_int_equal(uroce_shm_record_copy(&t.peer, t.data, NULL, LARGE), -EFAULT);
-	assert_true(t.peer.tx_past);
-	assert_int_equal(uroce_shm_record_copy(&t.peer, t.data, from, LARGE), 0);
+	t.peer.link.tx_blind = 0;
+	assert_int_equal(uroce_shm_record_copy(&t.peer.link, t.data, NULL, LARGE), -EFAULT);
+	assert_true(t.peer.link.tx_past);
+	assert_int_equal(uroce_shm_record_copy(&t.peer.link, t.data, from, LARGE), 0);
 }
 
 /* A page of the ring that the system cannot give back: no record is made of it. */
@@ -412,11 +415,11 @@ static void test_ring_gone(void **state)
 {
 	static uint8_t from[LARGE];
 
-	t.peer.tx_known = SHM_OPEN;
+	t.peer.link.tx_known = SHM_OPEN;
 	t.ring_gone = true;
-	assert_int_equal(uroce_shm_record_copy(&t.peer, t.data, from, LARGE), -EFAULT);
-	t.peer.tx_blind = 1;
-	assert_int_equal(uroce_shm_record_copy(&t.peer, t.data, from, LARGE), -EFAULT);
+	assert_int_equal(uroce_shm_record_copy(&t.peer.link, t.data, from, LARGE), -EFAULT);
+	t.peer.link.tx_blind = 1;
+	assert_int_equal(uroce_shm_record_copy(&t.peer.link, t.data, from, LARGE), -EFAULT);
 }
 
 /* --- the first rings --- */
@@ -440,9 +443,10 @@ static int setup_first(void **state)
 	t.host.events = &both;
 	t.shm.host = &t.host;
 	uroce_lock(&t.host.progress_lock);
-	t.peer = (struct shm_peer){
-		.shm = &t.shm, .front = &t.board.front, .ring_bytes = SHM_SPAN, .tx_span = SHM_SPAN
-	};
+	t.peer = (struct shm_peer){ .shm = &t.shm,
+				    .front = &t.board.front,
+				    .ring_bytes = SHM_SPAN,
+				    .link.tx_span = SHM_SPAN };
 	t.peer.lane = mmap(NULL, SHM_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (t.peer.lane == MAP_FAILED)
@@ -487,9 +491,9 @@ static void test_first_burst(void **state)
 	for (int i = 0; i < 100; i++)
 		assert_true(record_send(SMALL));
 	assert_non_null(t.peer.wide);
-	assert_int_equal(t.peer.rx_bytes, SHM_FIRST);
+	assert_int_equal(t.peer.link.rx_bytes, SHM_FIRST);
 	records_take();
-	assert_int_equal(t.peer.rx_bytes, SHM_SPAN);
+	assert_int_equal(t.peer.link.rx_bytes, SHM_SPAN);
 	for (int i = 0; i < 1000; i++) {
 		assert_true(record_send(i % 2 ? SMALL : LARGE));
 		records_take();
@@ -511,7 +515,7 @@ static void test_first_any(void **state)
 			for (uint32_t i = 0; i < unread; i++)
 				assert_true(record_send(SMALL));
 			assert_true(record_send(LARGE));
-			assert_int_equal(t.peer.tx_bytes, SHM_SPAN);
+			assert_int_equal(t.peer.link.tx_bytes, SHM_SPAN);
 			records_take();
 			assert_int_equal(teardown_first(state), 0);
 		}
@@ -528,10 +532,10 @@ static void test_first_lie(void **state)
 		skip();
 	assert_true(record_send(LARGE));
 	records_take();
-	record = shm_record_tx(&t.peer);
+	record = shm_record_tx(&t.peer.link);
 	record->kind = SHM_MOVE;
-	shm_record_stamp(&t.peer, record);
-	assert_false(uroce_shm_poll_peer(&t.peer, 0));
+	shm_record_stamp(&t.peer.link, record);
+	assert_false(uroce_shm_poll_link(&t.peer.link, 0));
 	assert_int_equal(t.gone, 1);
 	assert_true(uroce_shm_peer_dead(&t.peer));
 }

@@ -22,10 +22,10 @@ static void record_ack(struct shm_record *record, const struct uroce_tx *tx)
 		record->ack = (uint32_t)tx->ack_syndrome << 24 | (tx->ack_psn & PSN_MASK);
 }
 
-static int payload_copy(struct shm_peer *peer, uint8_t *dst, const struct uroce_tx *tx)
+static int payload_copy(struct shm_link *link, uint8_t *dst, const struct uroce_tx *tx)
 {
 	for (int i = 0; i < tx->iovcnt; i++) {
-		int r = uroce_shm_record_copy(peer, dst, tx->iov[i].iov_base, tx->iov[i].iov_len);
+		int r = uroce_shm_record_copy(link, dst, tx->iov[i].iov_base, tx->iov[i].iov_len);
 
 		if (r < 0)
 			return r;
@@ -34,11 +34,11 @@ static int payload_copy(struct shm_peer *peer, uint8_t *dst, const struct uroce_
 	return 0;
 }
 
-static int send_copied(struct shm_peer *peer, const struct uroce_tx *tx)
+static int send_copied(struct shm_link *link, const struct uroce_tx *tx)
 {
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
 	uint32_t pad = uroce_wire_pad(tx->length);
-	struct shm_record *record = shm_record_begin(peer, header + tx->length + pad);
+	struct shm_record *record = shm_record_begin(link, header + tx->length + pad);
 	int r;
 
 	if (!record)
@@ -46,18 +46,18 @@ static int send_copied(struct shm_peer *peer, const struct uroce_tx *tx)
 	record->kind = SHM_PACKET;
 	record_ack(record, tx);
 	uroce_wire_pack(tx->hdr, tx->length, record->data);
-	r = payload_copy(peer, record->data + header, tx);
+	r = payload_copy(link, record->data + header, tx);
 	if (r < 0)
 		return r; /* never committed */
-	shm_record_commit(peer, record, header + tx->length + pad);
+	shm_record_commit(link, record, header + tx->length + pad);
 	return 0;
 }
 
-static int send_reference(struct shm_peer *peer, const struct uroce_tx *tx)
+static int send_reference(struct shm_link *link, const struct uroce_tx *tx)
 {
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
 	uint32_t size = tx->iovcnt * sizeof(struct iovec);
-	struct shm_record *record = shm_record_begin(peer, header + size);
+	struct shm_record *record = shm_record_begin(link, header + size);
 
 	if (!record)
 		return -EAGAIN;
@@ -65,17 +65,17 @@ static int send_reference(struct shm_peer *peer, const struct uroce_tx *tx)
 	record_ack(record, tx);
 	uroce_wire_pack(tx->hdr, 0, record->data);
 	memcpy(record->data + header, tx->iov, size);
-	shm_record_commit(peer, record, header + size);
+	shm_record_commit(link, record, header + size);
 	return 0;
 }
 
-static int send_datagram(struct shm_peer *peer, const struct uroce_av *av,
+static int send_datagram(struct shm_link *link, const struct uroce_av *av,
 			 const struct uroce_tx *tx)
 {
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
 	uint32_t length = header + tx->length + uroce_wire_pad(tx->length);
 	struct path_origin from = { .sgid = av->route.sgid, .dgid = av->route.dgid };
-	struct shm_record *record = shm_record_begin(peer, sizeof(from) + length);
+	struct shm_record *record = shm_record_begin(link, sizeof(from) + length);
 	int r;
 
 	if (!record)
@@ -85,26 +85,46 @@ static int send_datagram(struct shm_peer *peer, const struct uroce_av *av,
 	record->has_ack = 0;
 	memcpy(record->data, &from, sizeof(from));
 	uroce_wire_pack(tx->hdr, tx->length, record->data + sizeof(from));
-	r = payload_copy(peer, record->data + sizeof(from) + header, tx);
+	r = payload_copy(link, record->data + sizeof(from) + header, tx);
 	if (r < 0)
 		return r;
-	shm_record_commit(peer, record, sizeof(from) + length);
+	shm_record_commit(link, record, sizeof(from) + length);
 	return 0;
+}
+
+/* By the first record of a strand it is opened. */
+static int link_find(struct shm_peer *peer, const struct uroce_tx *tx, struct shm_link **ret_link)
+{
+	unsigned int strand = uroce_qpn_strand(tx->hdr->dest_qpn);
+	int r;
+
+	*ret_link = shm_peer_link(peer, strand);
+	if (likely(*ret_link))
+		return 0;
+	r = uroce_shm_link_open(peer, strand);
+	*ret_link = shm_peer_link(peer, strand);
+	return r;
 }
 
 static int shm_send(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx)
 {
+	bool datagram = hdr_flags(tx->hdr) & PKT_DETH;
 	struct shm_peer *peer = av->peer;
-	int r;
+	struct shm_link *link = &peer->link;
+	int r = 0;
 
 	if (unlikely(peer->dead))
 		return -ENETUNREACH;
-	uroce_lock(&peer->tx_lock);
-	if (unlikely(hdr_flags(tx->hdr) & PKT_DETH))
-		r = send_datagram(peer, av, tx);
+	if (likely(!datagram))
+		r = link_find(peer, tx, &link);
+	if (unlikely(r < 0))
+		return r == -EAGAIN ? r : -ENETUNREACH;
+	uroce_lock(&link->tx_lock);
+	if (unlikely(datagram))
+		r = send_datagram(link, av, tx);
 	else
-		r = tx->length > SHM_SEGMENT ? send_reference(peer, tx) : send_copied(peer, tx);
-	uroce_unlock(&peer->tx_lock);
+		r = tx->length > SHM_SEGMENT ? send_reference(link, tx) : send_copied(link, tx);
+	uroce_unlock(&link->tx_lock);
 	return r;
 }
 
@@ -113,19 +133,21 @@ int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_or
 {
 	struct shm_peer *peer = atomic_load_explicit(&shm->by_slot[slot], memory_order_acquire);
 	struct shm_record *record;
+	struct shm_link *link;
 
 	if (!peer || peer->dead || length > SHM_SEGMENT)
 		return -ENOENT;
-	uroce_lock(&peer->tx_lock);
-	record = shm_record_begin(peer, sizeof(*from) + length);
+	link = &peer->link;
+	uroce_lock(&link->tx_lock);
+	record = shm_record_begin(link, sizeof(*from) + length);
 	if (record) {
 		record->kind = SHM_FORWARD;
 		record->has_ack = 0;
 		memcpy(record->data, from, sizeof(*from));
 		memcpy(record->data + sizeof(*from), packet, length);
-		shm_record_commit(peer, record, sizeof(*from) + length);
+		shm_record_commit(link, record, sizeof(*from) + length);
 	}
-	uroce_unlock(&peer->tx_lock);
+	uroce_unlock(&link->tx_lock);
 	return record ? 0 : -EAGAIN; /* a datagram: lost, and sent again by its requester */
 }
 
@@ -231,9 +253,10 @@ static int packet_unpack(const uint8_t *data, uint32_t length, struct uroce_pack
 	return uroce_wire_unpack(header, length, &pkt->hdr, &pkt->payload.length);
 }
 
-static void rx_packet(struct shm_peer *peer, const struct shm_record *record, uint32_t length,
+static void rx_packet(struct shm_link *link, const struct shm_record *record, uint32_t length,
 		      uint64_t now)
 {
+	struct shm_peer *peer = link->peer;
 	struct path_host *host = peer->shm->host;
 	struct uroce_packet pkt = { .any_length = true, .payload.path = &peer->shm->path };
 	struct shm_reference ref;
@@ -262,7 +285,7 @@ static void rx_packet(struct shm_peer *peer, const struct shm_record *record, ui
 		pkt.ack_psn = ack & PSN_MASK;
 		pkt.ack_syndrome = ack >> 24;
 	}
-	host->events->peer_packet(host, &pkt, peer, now);
+	host->events->peer_packet(host, &pkt, peer, link->strand, now);
 }
 
 static void forward_seen(struct path_host *host, const struct path_origin *from,
@@ -301,94 +324,119 @@ static void rx_forward(struct shm_peer *peer, const struct shm_record *record, u
 }
 
 /* Most packets need not be unpacked. */
-static bool bytes_taken(struct shm_peer *peer, const struct shm_record *record, uint32_t length)
+static bool bytes_taken(struct shm_link *link, const struct shm_record *record, uint32_t length)
 {
-	struct path_host *host = peer->shm->host;
+	struct path_host *host = link->peer->shm->host;
 
 	return likely(record->kind == SHM_PACKET && length > BTH_LEN) &&
-	       host->events->peer_bytes(host, peer, record->data, length, record->has_ack,
-					record->ack);
+	       host->events->peer_bytes(host, link->peer, link->strand, record->data, length,
+					record->has_ack, record->ack);
 }
 
-static uint32_t rx_move(struct shm_peer *peer, uint32_t to_end)
+static uint32_t rx_move(struct shm_link *link, uint32_t to_end)
 {
-	uint32_t next = shm_ring_move(peer, peer->rx_head);
+	uint32_t next = shm_ring_move(link, link->rx_head);
 
-	if (peer->rx_bytes == peer->ring_bytes) {
-		uroce_shm_corrupt(peer, "that there is another ring, which there is not,");
+	if (link->rx_bytes == link->wide_bytes) {
+		uroce_shm_corrupt(link->peer, "that there is another ring, which there is not,");
 		return to_end;
 	}
-	if (uroce_shm_rx_widen(peer) < 0) {
-		uroce_shm_unreadable(peer, -ENOMEM);
+	if (uroce_shm_rx_widen(link) < 0) {
+		uroce_shm_unreadable(link->peer, -ENOMEM);
 		return to_end;
 	}
-	return next - peer->rx_head;
+	return next - link->rx_head;
+}
+
+static void rx_strand(struct shm_link *link, const struct shm_record *record, uint32_t length)
+{
+	uint32_t strand;
+	int r = -EPROTO;
+
+	if (!link->strand && length == sizeof(strand)) {
+		memcpy(&strand, record->data, sizeof(strand));
+		r = uroce_shm_link_opened(link->peer, strand);
+	}
+	if (r == -EPROTO)
+		uroce_shm_corrupt(link->peer, "that it opens a strand which there is not");
+	else if (r < 0)
+		uroce_shm_unreadable(link->peer, r);
+}
+
+/* What is by its kind no packet of a connected QP comes by the first strand alone. */
+static void record_unpack(struct shm_link *link, const struct shm_record *record, uint32_t length,
+			  uint64_t now)
+{
+	uint16_t kind = record->kind;
+
+	if (kind == SHM_FORWARD && !link->strand)
+		rx_forward(link->peer, record, length, now);
+	else if (kind == SHM_STRAND)
+		rx_strand(link, record, length);
+	else if (kind != SHM_FORWARD)
+		rx_packet(link, record, length, now);
 }
 
 /* Return: the bytes of the ring that were used up. */
-static uint32_t record_take(struct shm_peer *peer, const struct shm_record *record, uint64_t now)
+static uint32_t record_take(struct shm_link *link, const struct shm_record *record, uint64_t now)
 {
-	uint32_t to_end = shm_ring_to_end(peer->rx_bytes, peer->rx_head), length = record->length;
+	uint32_t to_end = shm_ring_to_end(link->rx_bytes, link->rx_head), length = record->length;
 
 	if (unlikely(record->kind == SHM_SKIP))
 		return to_end;
 	if (unlikely(record->kind == SHM_MOVE))
-		return rx_move(peer, to_end);
+		return rx_move(link, to_end);
 	if (unlikely(offsetof(struct shm_record, data) + (uint64_t)length > to_end)) {
-		uroce_shm_corrupt(peer, "a record longer than the ring");
+		uroce_shm_corrupt(link->peer, "a record longer than the ring");
 		return to_end;
 	}
 	/* Its second line is still the producer's: the copy finds it here, or on its way. */
 	if (length > SHM_LINE - offsetof(struct shm_record, data))
 		__builtin_prefetch((const uint8_t *)record + SHM_LINE);
-	if (likely(bytes_taken(peer, record, length)))
-		;
-	else if (record->kind == SHM_FORWARD)
-		rx_forward(peer, record, length, now);
-	else
-		rx_packet(peer, record, length, now);
+	if (unlikely(!bytes_taken(link, record, length)))
+		record_unpack(link, record, length, now);
 	return shm_record_lines(length) * SHM_LINE;
 }
 
 /* Return: false when the ring is empty, or when what is there cannot be a record. */
-bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now)
+bool uroce_shm_poll_link(struct shm_link *link, uint64_t now)
 {
-	if (!shm_record_there(peer))
+	if (!shm_record_there(link))
 		return false;
-	peer->rx_head += record_take(peer, shm_record_rx(peer), now);
-	peer->rx_stamp++;
+	link->rx_head += record_take(link, shm_record_rx(link), now);
+	link->rx_stamp++;
 	/* Pairs with shm_ring_room(): our reads of the record are over before the producer may
 	 * write there. */
-	atomic_store_explicit(&peer->rx->tail, peer->rx_head, memory_order_release);
-	return !peer->dead;
+	atomic_store_explicit(&link->rx->tail, link->rx_head, memory_order_release);
+	return !link->peer->dead;
 }
 
-unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t now)
+unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
+			    uint64_t now)
 {
 	unsigned int total = 0;
-	struct shm_peer *peer;
+	struct shm_link *link;
 
-	LIST_FOREACH(peer, &shm->peers, entry) {
+	LIST_FOREACH(link, &shm->links[strand], entry) {
 		unsigned int n = 0;
 
-		if (unlikely(peer->dead))
+		if (unlikely(link->peer->dead))
 			continue;
-		while (n < budget && uroce_shm_poll_peer(peer, now))
+		while (n < budget && uroce_shm_poll_link(link, now))
 			n++;
 		total += n;
 	}
 	return total;
 }
 
-/* Whether any ring holds something: the thread's last look before it sleeps. */
 bool uroce_shm_pending(struct uroce_shm *shm)
 {
-	struct shm_peer *peer;
+	struct shm_link *link;
 
-	LIST_FOREACH(peer, &shm->peers, entry) {
-		if (!peer->dead && shm_record_there(peer))
-			return true;
-	}
+	for (unsigned int i = 0; i < PATH_STRANDS; i++)
+		LIST_FOREACH(link, &shm->links[i], entry)
+			if (!link->peer->dead && shm_record_there(link))
+				return true;
 	return false;
 }
 

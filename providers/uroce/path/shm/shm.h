@@ -33,15 +33,16 @@
  *
  * Locks: uroce_shm.lock, calls; it is taken before progress_lock, and nobody waits for another
  * process under it. segments_lock, the segments of this process; maps_lock, below a QP's lock, the
- * mappings of those of peers. shm_peer.tx_lock, the producer's side of a ring, below a QP's lock.
- * The consumer's side and the list of peers are under progress_lock. Threads: any sends, and calls;
- * the thread that watches descriptors calls uroce_shm_accept(), _guest(), _called(), _conn_ready()
- * and _process_ended(), which wait for nobody. Includes: path/path.h, wire, base. Included by:
- * host.
+ * mappings of those of peers. shm_link.tx_lock, the producer's side of a ring, below a QP's lock;
+ * of two links' only the first strand's, when another one is opened. The consumer's side is under
+ * its strand's lock, and the list of peers under all. Threads: any sends, and calls; the thread
+ * that watches descriptors calls uroce_shm_accept(), _guest(), _called(), _conn_ready() and
+ * _process_ended(), which wait for nobody. Includes: path/path.h, wire, base. Included by: host.
  */
 #ifndef UROCE_SHM_H
 #define UROCE_SHM_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -51,7 +52,7 @@
 enum {
 	/* Programs of 32 and of 64 bits have their own each, and so the network's path between
 	 * them: addresses and iovecs are passed as they stand in memory. */
-	SHM_VERSION = 26 + (sizeof(void *) == 8),
+	SHM_VERSION = 28 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
 	SHM_PAGE = 4096,
 	SHM_FIRST = 1 << 10,	       /* bytes of the rings that all begin with */
@@ -61,7 +62,8 @@ enum {
 	SHM_LAP = 1 << 14,    /* small records use so much of it while the consumer keeps up */
 	SHM_LAP_RECORD = 512, /* bytes: what a small record is */
 	SHM_OPEN = 1 << 17,   /* what is used of it at first; more as it is needed, or pays */
-	SHM_SPAN = 1 << 19,   /* at most for a burst, and to who is not among the first peers */
+	SHM_SPAN = 1 << 19,   /* at most for a burst, to who is not among the first peers, and by
+				 other   strands than the first */
 	SHM_WIDE = 16, /* peers there may be, this process counted, when one of those comes */
 	SHM_SLOTS = UROCE_SLOTS,
 	SHM_WORD = 64,	     /* bits of inhabited's words */
@@ -80,6 +82,7 @@ enum shm_kind {
 	SHM_FORWARD = 4, /* struct path_origin, then a packet: UD, or a UDP datagram of another
 			    process's QP */
 	SHM_MOVE = 5,	 /* nothing: from here on the wide ring is used */
+	SHM_STRAND = 6, /* by the first strand: which other one something may come by from now on */
 };
 
 /* One record: starts on a cache line, so that a small message is one line to move. */
@@ -125,12 +128,16 @@ struct shm_lane {
 	struct shm_last last;
 	/* All that a pair of processes needs which says little: one page. */
 	alignas(SHM_LINE) uint8_t first[2][SHM_FIRST];
-	alignas(SHM_PAGE) uint8_t data[]; /* of the wide rings, one's, then the other's */
+	struct shm_ring other[PATH_STRANDS - 1][2]; /* of the strands but the first */
+	/* of the wide rings, one's, then the other's, then those of the other strands */
+	alignas(SHM_PAGE) uint8_t data[];
 };
+static_assert(sizeof(struct shm_lane) == SHM_PAGE, "one page");
 
 static inline size_t shm_lane_size(uint32_t ring_bytes)
 {
-	return sizeof(struct shm_lane) + 2 * (size_t)ring_bytes;
+	return sizeof(struct shm_lane) + 2 * (size_t)ring_bytes +
+	       2 * (PATH_STRANDS - 1) * (size_t)SHM_SPAN;
 }
 
 /* A key as its owner shows it to initiators. */
@@ -210,6 +217,45 @@ struct shm_board {
 	struct shm_service services[SHM_SERVICES];
 };
 
+/*
+ * What is sent and received by one strand, to and from one peer. What the two threads that do so
+ * write is theirs alone.
+ */
+struct shm_link {
+	/* of shm->links[strand], once something can come */
+	alignas(2 * PATH_LINE) LIST_ENTRY(shm_link) entry;
+	struct shm_peer *peer;
+	uint32_t wide_bytes; /* of each of its wide rings, a power of two */
+	uint8_t strand;
+	uint8_t tx_side; /* which of the lane's two sides this process is */
+	uint8_t rx_side;
+	atomic_bool opened; /* the peer was told of it: another strand's than the first */
+	/* producer side */
+	struct uroce_lock tx_lock;
+	struct shm_ring *tx;
+	uint8_t *tx_data;
+	uint32_t tx_bytes; /* of the ring it is, a power of two */
+	uint32_t tx_room;  /* for records: of a first ring a line is for the last one */
+	uint32_t tx_head;  /* free running */
+	uint32_t tx_tail;  /* last seen */
+	uint32_t tx_lap;   /* where this lap began */
+	uint32_t tx_open;  /* so much of the ring is used, */
+	uint32_t tx_span;  /* and may be */
+	uint32_t tx_known; /* and was: memory that is there */
+	bool tx_short;	   /* it was not enough */
+	uint16_t tx_blind; /* copies until the next one is timed */
+	bool tx_far;	   /* the last one took long */
+	bool tx_past;	   /* they go past the caches, for the consumer's processor is far away */
+	uint64_t tx_stamp; /* of the next record */
+	uint32_t tx_slept; /* what was seen last of the peer's front->sleeping, and has been done */
+	/* consumer side, under the strand's lock */
+	struct shm_ring *rx;
+	uint8_t *rx_data;
+	uint32_t rx_bytes; /* 0: nothing comes by it yet */
+	uint32_t rx_head;  /* next to read, free running */
+	uint64_t rx_stamp; /* of that */
+};
+
 struct shm_peer {
 	LIST_ENTRY(shm_peer) entry;
 	struct uroce_shm *shm;
@@ -234,33 +280,12 @@ struct shm_peer {
 	struct shm_uses *uses;			 /* ours, of its keys */
 	struct shm_uses *used;			 /* its, of our keys */
 	_Atomic(struct shm_maps *) maps; /* its segments, as far as they are mapped; or NULL */
-	/* producer side */
-	struct uroce_lock tx_lock;
-	struct shm_ring *tx;
-	uint8_t *tx_data;
-	uint32_t tx_bytes; /* of the ring it is, a power of two */
-	uint32_t tx_room;  /* for records: of a first ring a line is for the last one */
-	uint32_t tx_head;  /* free running */
-	uint32_t tx_tail;  /* last seen */
-	uint32_t tx_lap;   /* where this lap began */
-	uint32_t tx_open;  /* so much of the ring is used, */
-	uint32_t tx_span;  /* and may be */
-	uint32_t tx_known; /* and was: memory that is there */
-	bool tx_short;	   /* it was not enough */
-	uint16_t tx_blind; /* copies until the next one is timed */
-	bool tx_far;	   /* the last one took long */
-	bool tx_past;	   /* they go past the caches, for the consumer's processor is far away */
-	uint64_t tx_stamp; /* of the next record */
-	uint32_t tx_slept; /* what was seen last of the peer's front->sleeping, and has been done */
-	/* consumer side, under progress_lock */
-	struct shm_ring *rx;
-	uint8_t *rx_data;
-	uint32_t rx_bytes;
-	uint32_t rx_head;  /* next to read, free running */
-	uint64_t rx_stamp; /* of that */
+	_Atomic(struct shm_link *) links[PATH_STRANDS - 1]; /* of the other strands, once used */
+	struct shm_link link;				    /* of the first */
 };
 
 LIST_HEAD(shm_peer_list, shm_peer);
+LIST_HEAD(shm_link_list, shm_link);
 
 /* The attempts to get the process of a slot as a peer. Under uroce_shm.lock but for refused. */
 struct shm_call {
@@ -303,9 +328,12 @@ struct uroce_shm {
 	pthread_cond_t changed;	       /* a call has ended, or a handshake */
 	uint64_t patience;	       /* ns: who does not answer for so long is not waited for */
 	_Atomic(struct shm_call *) calls[SHM_SLOTS]; /* made when first wanted */
-	struct shm_peer_list peers;		     /* changed under progress_lock */
-	atomic_uint peer_count;			     /* in that list */
-	atomic_uint asked;			     /* of calls: for how many */
+	struct shm_peer_list peers;		     /* changed under all strands */
+	/* Of those, by strand: what a pass of it looks at. Likewise, but that one of another strand
+	 * than the first comes under its own and the first. */
+	struct shm_link_list links[PATH_STRANDS];
+	atomic_uint peer_count;	   /* in that list */
+	atomic_uint asked;	   /* of calls: for how many */
 	atomic_uint ahead;	   /* which were called, and nobody has asked for them yet */
 	struct shm_peer_list gone; /* dead ones, kept for who still names them; under lock */
 	atomic_uint key_readers;   /* who looks into the lanes of peers without a lock */
@@ -486,15 +514,15 @@ int uroce_map_rdma(struct shm_peer *peer, const struct shm_place *at,
 /* --- path_shm.c --- */
 extern const struct uroce_path_ops uroce_shm_ops;
 
-/* Everything that arrived, up to @budget packets a peer. Under progress_lock. Return: packets. */
-unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t now);
+/* What arrived by a strand, which is held, up to @budget packets a peer. Return: packets. */
+unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
+			    uint64_t now);
 
-/* One record of one peer. Return: false when there is none. Under progress_lock. */
-bool uroce_shm_poll_peer(struct shm_peer *peer, uint64_t now);
-/* Whether any ring holds something: the thread's last look before it sleeps. Under progress_lock.
- */
+/* One record of one link, whose strand is held. Return: false when there is none. */
+bool uroce_shm_poll_link(struct shm_link *link, uint64_t now);
+/* Whether any ring holds something: the thread's last look before it sleeps. Under all strands. */
 bool uroce_shm_pending(struct uroce_shm *shm);
-/* Whether a peer relies on this process's fence before it sleeps. Under progress_lock. */
+/* Whether a peer relies on this process's fence before it sleeps. Under a strand. */
 bool uroce_shm_fences_for_peers(struct uroce_shm *shm);
 /* The peer wrote what no uroce writes: nothing more is read from it. Said once. */
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what);
@@ -504,6 +532,18 @@ void uroce_shm_unreadable(struct shm_peer *peer, int r);
 /* Hand a UDP payload (BTH on, no ICRC) to the process that owns its QP. */
 int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,
 		      const void *packet, uint32_t length);
+
+/* The peer's link of a strand, if something may be sent by it; NULL: uroce_shm_link_open() first.
+ */
+static inline struct shm_link *shm_peer_link(struct shm_peer *peer, unsigned int strand)
+{
+	struct shm_link *link;
+
+	if (likely(!strand))
+		return &peer->link;
+	link = atomic_load_explicit(&peer->links[strand - 1], memory_order_acquire);
+	return link && atomic_load_explicit(&link->opened, memory_order_acquire) ? link : NULL;
+}
 
 /* What the host needs of the rings' inside. */
 #include "providers/uroce/path/shm/shm_memory.h"

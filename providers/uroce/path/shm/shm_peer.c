@@ -79,11 +79,10 @@ static bool is_sealed(int fd)
 
 struct shm_peer *shm_peer_new(struct uroce_shm *shm, uint16_t slot)
 {
-	struct shm_peer *peer = aligned_alloc(SHM_LINE, ROUND_UP(sizeof(*peer), SHM_LINE));
+	struct shm_peer *peer = uroce_zeros(sizeof(*peer), alignof(struct shm_peer));
 
 	if (!peer)
 		return NULL;
-	memset(peer, 0, sizeof(*peer));
 	peer->shm = shm;
 	peer->slot = slot;
 	peer->conn = peer->bell = peer->process = -1;
@@ -131,6 +130,8 @@ static void peer_let_go(struct shm_peer *peer)
 void shm_peer_free(struct shm_peer *peer)
 {
 	peer_let_go(peer);
+	for (unsigned int i = 0; i < PATH_STRANDS - 1; i++)
+		free(peer->links[i]);
 	free(peer);
 }
 
@@ -141,8 +142,11 @@ static int lane_seed(struct shm_lane *lane)
 
 	if (getrandom(seeds, sizeof(seeds), 0) != sizeof(seeds))
 		return -errno;
-	for (unsigned int i = 0; i < ARRAY_SIZE(seeds); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(seeds); i++) {
 		lane->ring[i].seed = seeds[i] | 1;
+		for (unsigned int k = 0; k < PATH_STRANDS - 1; k++)
+			lane->other[k][i].seed = seeds[i] | 1;
+	}
 	return 0;
 }
 
@@ -232,7 +236,7 @@ static int peer_watch(struct uroce_shm *shm, struct shm_peer *peer)
 	return r;
 }
 
-/* Nothing more is read from it, and what its QPs wait for does not come. Under progress_lock. */
+/* Nothing more is read from it, and what its QPs wait for does not come. Under a strand. */
 static void peer_drop(struct shm_peer *peer)
 {
 	struct path_host *host = peer->shm->host;
@@ -250,16 +254,17 @@ int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 		return r;
 	peer->udp_only = shm->board->front.udp_only || peer->front->udp_only;
 	peer->fenced = shm->fences && peer->front->fences && !peer->udp_only && !peer->self;
-	uroce_lock(&shm->host->progress_lock);
+	path_host_stop(shm->host);
 	old = shm_peer_lookup(shm, peer->slot);
 	if (old)
 		peer_drop(old);
-	peer->tx_span = min_of(peer_span(shm), peer->ring_bytes);
+	peer->link.tx_span = min_of(peer_span(shm), peer->ring_bytes);
 	LIST_INSERT_HEAD(&shm->peers, peer, entry);
+	LIST_INSERT_HEAD(&shm->links[0], &peer->link, entry);
 	shm->peer_count++;
 	atomic_fetch_or(&shm->inhabited[peer->slot / SHM_WORD], 1ull << peer->slot % SHM_WORD);
 	atomic_store_explicit(&shm->by_slot[peer->slot], peer, memory_order_release);
-	uroce_unlock(&shm->host->progress_lock);
+	path_host_go(shm->host);
 	return 0;
 }
 
@@ -289,8 +294,8 @@ int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->bell = shm->bell;
 	peer->wide = lane;
 	uroce_shm_rings_begin(peer, 0, 0);
-	uroce_shm_tx_widen(peer);
-	uroce_shm_rx_widen(peer);
+	uroce_shm_tx_widen(&peer->link);
+	uroce_shm_rx_widen(&peer->link);
 	peer->can_read =
 		shm_memory_readable(peer->pid, (uintptr_t)peer->front->probe, peer->front->probe);
 	peer->readable = peer->can_read;
@@ -372,6 +377,21 @@ static void slots_leave(struct uroce_shm *shm, struct shm_peer *peer)
 		slot_leave(shm, slot, peer);
 }
 
+/* What it sent before it died still counts; what it opens by that is among those that follow. Under
+ * all strands. */
+static void links_end(struct shm_peer *peer)
+{
+	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
+		struct shm_link *link = i ? atomic_load(&peer->links[i - 1]) : &peer->link;
+
+		if (!link || !link->rx_bytes)
+			continue;
+		while (!peer->dead && uroce_shm_poll_link(link, uroce_now()))
+			;
+		LIST_REMOVE(link, entry);
+	}
+}
+
 static void peer_gone(struct shm_peer *peer)
 {
 	struct uroce_shm *shm = peer->shm;
@@ -380,17 +400,15 @@ static void peer_gone(struct shm_peer *peer)
 	host->events->unwatch(host, peer->conn);
 	if (peer->process >= 0)
 		host->events->unwatch(host, peer->process);
-	uroce_lock(&host->progress_lock);
-	/* What it sent before it died still counts. */
-	while (!peer->dead && uroce_shm_poll_peer(peer, uroce_now()))
-		;
+	path_host_stop(host);
+	links_end(peer);
 	peer->dead = true;
 	slots_leave(shm, peer);
 	LIST_REMOVE(peer, entry);
 	shm->peer_count--;
 	/* Whoever sends does so under its QP's lock and looks first whether the peer is dead. */
 	host->events->peer_gone(host, &shm->path, peer, peer->slot);
-	uroce_unlock(&host->progress_lock);
+	path_host_go(host);
 	uroce_board_wait(shm);
 	shm_call_wish_end(shm, peer->slot);
 	peer_let_go(peer);
@@ -459,7 +477,7 @@ void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
 {
 	struct path_host *host = peer->shm->host;
 
-	assert_held(&host->progress_lock);
+	path_assert_inside(host);
 	log_err("uroce: process %d wrote %s into shared memory: nothing more is read from it",
 		peer->pid, what);
 	peer_drop(peer);
@@ -469,7 +487,7 @@ void uroce_shm_unreadable(struct shm_peer *peer, int r)
 {
 	struct path_host *host = peer->shm->host;
 
-	assert_held(&host->progress_lock);
+	path_assert_inside(host);
 	log_err("uroce: what process %d sends cannot be mapped: %s: nothing more is read from it",
 		peer->pid, strerror(-r));
 	peer_drop(peer);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What a producer does now and then: the end of a ring and of a lap, a bell, a look at the clock.
  */
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,114 +16,215 @@ enum {
 	LINE_FAR = 20,	  /* ns: a line that takes so long comes from far away */
 };
 
-static uint32_t ring_place(const struct shm_peer *peer)
+static uint32_t ring_place(const struct shm_link *link)
 {
-	return shm_ring_place(peer->tx_bytes, peer->tx_head);
+	return shm_ring_place(link->tx_bytes, link->tx_head);
 }
 
-static void record_skip(struct shm_peer *peer)
+static void record_skip(struct shm_link *link)
 {
-	struct shm_record *skip = shm_record_tx(peer);
+	struct shm_record *skip = shm_record_tx(link);
 
-	peer->tx_known = max_of(peer->tx_known, ring_place(peer));
+	link->tx_known = max_of(link->tx_known, ring_place(link));
 	skip->kind = SHM_SKIP;
-	shm_record_stamp(peer, skip);
-	peer->tx_head += shm_ring_to_end(peer->tx_bytes, peer->tx_head);
+	shm_record_stamp(link, skip);
+	link->tx_head += shm_ring_to_end(link->tx_bytes, link->tx_head);
 }
 
 /* --- the first rings, and the wide ones --- */
 
-static bool is_wide(const struct shm_peer *peer)
+static bool is_wide(const struct shm_link *link)
 {
-	return peer->tx_bytes == peer->ring_bytes;
+	return link->tx_bytes == link->wide_bytes;
 }
 
 void uroce_shm_rings_begin(struct shm_peer *peer, unsigned int tx, unsigned int rx)
 {
-	peer->tx = &peer->lane->ring[tx];
-	peer->rx = &peer->lane->ring[rx];
-	peer->tx_data = peer->lane->first[tx];
-	peer->rx_data = peer->lane->first[rx];
-	peer->tx_bytes = peer->rx_bytes = peer->tx_open = SHM_FIRST;
-	peer->tx_room = SHM_FIRST - SHM_LINE;
+	struct shm_link *link = &peer->link;
+
+	link->peer = peer;
+	link->wide_bytes = peer->ring_bytes;
+	link->tx_side = tx;
+	link->rx_side = rx;
+	link->tx = &peer->lane->ring[tx];
+	link->rx = &peer->lane->ring[rx];
+	link->tx_data = peer->lane->first[tx];
+	link->rx_data = peer->lane->first[rx];
+	link->tx_bytes = link->rx_bytes = link->tx_open = SHM_FIRST;
+	link->tx_room = SHM_FIRST - SHM_LINE;
 	peer->uses = &peer->lane->uses[tx];
 	peer->used = &peer->lane->uses[rx];
-	peer->tx_stamp = peer->tx->seed;
-	peer->rx_stamp = peer->rx->seed;
+	link->tx_stamp = link->tx->seed;
+	link->rx_stamp = link->rx->seed;
 }
 
-/* Of a ring, by its place among the heads. The same memory once more: who uses the first page need
- * not look where it is. */
-static uint8_t *wide_data(struct shm_peer *peer, const struct shm_ring *ring)
+/* All of the lane. The same memory once more: who uses the first page need not look where it is. */
+static struct shm_lane *wide_lane(struct shm_peer *peer)
 {
 	struct shm_lane *wide = atomic_load(&peer->wide), *none = NULL;
 	size_t size = shm_lane_size(peer->ring_bytes);
 
-	if (!wide) {
-		wide = mremap(peer->lane, 0, size, MREMAP_MAYMOVE);
-		if (wide == MAP_FAILED)
-			return NULL;
-		if (!atomic_compare_exchange_strong(&peer->wide, &none, wide)) {
-			munmap(wide, size);
-			wide = none;
-		}
-	}
-	return wide->data + (ring - peer->lane->ring) * (size_t)peer->ring_bytes;
+	if (wide)
+		return wide;
+	wide = mremap(peer->lane, 0, size, MREMAP_MAYMOVE);
+	if (wide == MAP_FAILED)
+		return NULL;
+	if (atomic_compare_exchange_strong(&peer->wide, &none, wide))
+		return wide;
+	munmap(wide, size);
+	return none;
 }
 
-int uroce_shm_tx_widen(struct shm_peer *peer)
+/* The data of a side's wide ring: the first strand's two, then the others' by twos. */
+static uint8_t *wide_data(const struct shm_link *link, unsigned int side)
 {
-	uint8_t *data = wide_data(peer, peer->tx);
+	struct shm_lane *wide = wide_lane(link->peer);
+	size_t others = 2 * (size_t)link->peer->ring_bytes;
+
+	if (!wide)
+		return NULL;
+	if (!link->strand)
+		return wide->data + side * (size_t)link->wide_bytes;
+	return wide->data + others + (2 * (link->strand - 1) + side) * (size_t)SHM_SPAN;
+}
+
+int uroce_shm_tx_widen(struct shm_link *link)
+{
+	uint8_t *data = wide_data(link, link->tx_side);
 
 	if (!data)
 		return -ENOMEM;
-	peer->tx_data = data;
-	peer->tx_bytes = peer->tx_room = peer->ring_bytes;
-	peer->tx_open = SHM_OPEN;
+	link->tx_data = data;
+	link->tx_bytes = link->tx_room = link->wide_bytes;
+	link->tx_open = SHM_OPEN;
 	return 0;
 }
 
-int uroce_shm_rx_widen(struct shm_peer *peer)
+int uroce_shm_rx_widen(struct shm_link *link)
 {
-	uint8_t *data = wide_data(peer, peer->rx);
+	uint8_t *data = wide_data(link, link->rx_side);
 
 	if (!data)
 		return -ENOMEM;
-	peer->rx_data = data;
-	peer->rx_bytes = peer->ring_bytes;
+	link->rx_data = data;
+	link->rx_bytes = link->wide_bytes;
+	return 0;
+}
+
+/* --- links of other strands --- */
+
+/* Either side may want it first. */
+static struct shm_link *link_get(struct shm_peer *peer, unsigned int strand)
+{
+	_Atomic(struct shm_link *) *place = &peer->links[strand - 1];
+	struct shm_link *link = atomic_load_explicit(place, memory_order_acquire), *none = NULL;
+
+	if (link)
+		return link;
+	link = aligned_alloc(alignof(struct shm_link), sizeof(*link));
+	if (!link)
+		return NULL;
+	*link = (struct shm_link){ .peer = peer,
+				   .strand = strand,
+				   .wide_bytes = SHM_SPAN,
+				   .tx_span = SHM_SPAN,
+				   .tx_side = peer->link.tx_side,
+				   .rx_side = peer->link.rx_side };
+	link->tx = &peer->lane->other[strand - 1][link->tx_side];
+	link->rx = &peer->lane->other[strand - 1][link->rx_side];
+	link->tx_stamp = link->tx->seed;
+	link->rx_stamp = link->rx->seed;
+	if (atomic_compare_exchange_strong(place, &none, link))
+		return link;
+	free(link);
+	return none;
+}
+
+/* Before the first record by it. Under the first strand's tx_lock. */
+static int opening_say(struct shm_peer *peer, uint32_t strand)
+{
+	struct shm_record *record = shm_record_begin(&peer->link, sizeof(strand));
+
+	if (!record)
+		return -EAGAIN;
+	record->kind = SHM_STRAND;
+	record->has_ack = 0;
+	memcpy(record->data, &strand, sizeof(strand));
+	shm_record_commit(&peer->link, record, sizeof(strand));
+	return 0;
+}
+
+int uroce_shm_link_open(struct shm_peer *peer, unsigned int strand)
+{
+	struct shm_link *link = link_get(peer, strand);
+	int r = 0;
+
+	if (!link)
+		return -ENOMEM;
+	uroce_lock(&peer->link.tx_lock);
+	if (!link->tx_bytes)
+		r = uroce_shm_tx_widen(link);
+	if (!r && !atomic_load_explicit(&link->opened, memory_order_relaxed))
+		r = opening_say(peer, strand);
+	/* Pairs with shm_peer_link(). */
+	if (!r)
+		atomic_store_explicit(&link->opened, true, memory_order_release);
+	uroce_unlock(&peer->link.tx_lock);
+	return r;
+}
+
+int uroce_shm_link_opened(struct shm_peer *peer, unsigned int strand)
+{
+	struct shm_link *link;
+	int r;
+
+	assert_held(&peer->shm->host->progress_lock);
+	if (!strand || strand >= PATH_STRANDS)
+		return -EPROTO;
+	link = link_get(peer, strand);
+	if (!link)
+		return -ENOMEM;
+	if (link->rx_bytes)
+		return -EPROTO;
+	r = uroce_shm_rx_widen(link);
+	if (r < 0)
+		return r;
+	path_strand_enter(peer->shm->host, strand);
+	LIST_INSERT_HEAD(&peer->shm->links[strand], link, entry);
+	path_strand_leave(peer->shm->host, strand);
 	return 0;
 }
 
 /* All of the wide ring is free, whatever of the first one has not been read: what is said of that
  * is no longer looked at. */
-static struct shm_record *ring_move(struct shm_peer *peer)
+static struct shm_record *ring_move(struct shm_link *link)
 {
-	struct shm_record *last = shm_record_tx(peer);
+	struct shm_record *last = shm_record_tx(link);
 
-	if (uroce_shm_tx_widen(peer) < 0)
+	if (uroce_shm_tx_widen(link) < 0)
 		return NULL;
 	last->kind = SHM_MOVE;
-	shm_record_stamp(peer, last);
-	peer->tx_head = peer->tx_tail = peer->tx_lap = shm_ring_move(peer, peer->tx_head);
-	return shm_record_tx(peer);
+	shm_record_stamp(link, last);
+	link->tx_head = link->tx_tail = link->tx_lap = shm_ring_move(link, link->tx_head);
+	return shm_record_tx(link);
 }
 
 /* As long as little is said that suffices. */
-static struct shm_record *first_wrap(struct shm_peer *peer, uint32_t bytes)
+static struct shm_record *first_wrap(struct shm_link *link, uint32_t bytes)
 {
-	if (!shm_ring_room(peer, shm_ring_to_end(peer->tx_bytes, peer->tx_head) + bytes))
-		return ring_move(peer);
-	record_skip(peer);
-	return shm_record_tx(peer);
+	if (!shm_ring_room(link, shm_ring_to_end(link->tx_bytes, link->tx_head) + bytes))
+		return ring_move(link);
+	record_skip(link);
+	return shm_record_tx(link);
 }
 
 /* --- */
 
-struct shm_record *uroce_shm_ring_full(struct shm_peer *peer)
+struct shm_record *uroce_shm_ring_full(struct shm_link *link)
 {
-	if (!is_wide(peer))
-		return ring_move(peer);
-	peer->tx_short = true;
+	if (!is_wide(link))
+		return ring_move(link);
+	link->tx_short = true;
 	return NULL;
 }
 
@@ -131,58 +234,58 @@ struct shm_record *uroce_shm_ring_full(struct shm_peer *peer)
  * while the consumer is in the turn before, for then what it has not read is in the way, not the
  * end. Return: whether there is more here than before.
  */
-static bool ring_grow(struct shm_peer *peer)
+static bool ring_grow(struct shm_link *link)
 {
-	uint32_t unread = peer->tx_head - peer->tx_tail;
-	bool behind = unread > ring_place(peer);
-	bool needed = !behind && peer->tx_open < SHM_SPAN &&
-		      (peer->tx_short || unread > peer->tx_open / 2);
+	uint32_t unread = link->tx_head - link->tx_tail;
+	bool behind = unread > ring_place(link);
+	bool needed = !behind && link->tx_open < SHM_SPAN &&
+		      (link->tx_short || unread > link->tx_open / 2);
 
-	peer->tx_short = false;
+	link->tx_short = false;
 	if (needed)
-		peer->tx_open *= 2;
+		link->tx_open *= 2;
 	else if (!behind)
-		peer->tx_open += peer->tx_open / OPEN_TURNS;
-	peer->tx_open = min_of(peer->tx_open, peer->tx_span);
+		link->tx_open += link->tx_open / OPEN_TURNS;
+	link->tx_open = min_of(link->tx_open, link->tx_span);
 	return needed;
 }
 
-struct shm_record *uroce_shm_record_wrap(struct shm_peer *peer, uint32_t bytes)
+struct shm_record *uroce_shm_record_wrap(struct shm_link *link, uint32_t bytes)
 {
-	shm_ring_look(peer);
-	if (!is_wide(peer))
-		return first_wrap(peer, bytes);
-	if (!ring_grow(peer) || bytes > peer->tx_open - ring_place(peer)) {
-		if (!shm_ring_room(peer, shm_ring_to_end(peer->tx_bytes, peer->tx_head) + bytes))
-			return uroce_shm_ring_full(peer);
-		record_skip(peer);
+	shm_ring_look(link);
+	if (!is_wide(link))
+		return first_wrap(link, bytes);
+	if (!ring_grow(link) || bytes > link->tx_open - ring_place(link)) {
+		if (!shm_ring_room(link, shm_ring_to_end(link->tx_bytes, link->tx_head) + bytes))
+			return uroce_shm_ring_full(link);
+		record_skip(link);
 	}
-	return shm_record_tx(peer);
+	return shm_record_tx(link);
 }
 
 /* Lines of small records that were used a moment ago are still in both processors' caches. */
-void uroce_shm_lap_end(struct shm_peer *peer)
+void uroce_shm_lap_end(struct shm_link *link)
 {
-	shm_ring_look(peer);
-	if (peer->tx_tail == peer->tx_head && ring_place(peer) >= SHM_LAP)
-		record_skip(peer);
-	peer->tx_lap = peer->tx_head;
+	shm_ring_look(link);
+	if (link->tx_tail == link->tx_head && ring_place(link) >= SHM_LAP)
+		record_skip(link);
+	link->tx_lap = link->tx_head;
 }
 
-void uroce_shm_ring_bell(struct shm_peer *peer)
+void uroce_shm_ring_bell(struct shm_link *link)
 {
 	uint64_t one = 1;
 
-	peer->tx_slept = atomic_load_explicit(&peer->front->sleeping, memory_order_relaxed);
-	if (peer->tx_slept)
-		(void)!write(peer->bell, &one, sizeof(one));
+	link->tx_slept = atomic_load_explicit(&link->peer->front->sleeping, memory_order_relaxed);
+	if (link->tx_slept)
+		(void)!write(link->peer->bell, &one, sizeof(one));
 }
 
 /*
  * And sees how long the lines of @dst take: the payload's own have come before, and the clock's own
  * time is not counted.
  */
-static int copy_timed(struct shm_peer *peer, void *dst, const void *src, uint32_t length)
+static int copy_timed(struct shm_link *link, void *dst, const void *src, uint32_t length)
 {
 	uint8_t here[SHM_SEGMENT];
 	int r = uroce_copy(here, src, length);
@@ -197,29 +300,29 @@ static int copy_timed(struct shm_peer *peer, void *dst, const void *src, uint32_
 	clock = uroce_now() - end;
 	far = end - start > clock + (uint64_t)LINE_FAR * (length / SHM_LINE);
 	/* Once is chance: a processor that was lost meanwhile. */
-	peer->tx_past = far && peer->tx_far;
-	peer->tx_blind = peer->tx_past ? TIMED_FAR : far ? 0 : TIMED_NEAR;
-	peer->tx_far = far;
+	link->tx_past = far && link->tx_far;
+	link->tx_blind = link->tx_past ? TIMED_FAR : far ? 0 : TIMED_NEAR;
+	link->tx_far = far;
 	return 0;
 }
 
 /* A copy says how far the consumer is if it writes to memory that is there. */
-static bool copy_tells(const struct shm_peer *peer, const uint8_t *dst, uint32_t length)
+static bool copy_tells(const struct shm_link *link, const uint8_t *dst, uint32_t length)
 {
-	return length <= SHM_SEGMENT && (size_t)(dst - peer->tx_data) + length <= peer->tx_known;
+	return length <= SHM_SEGMENT && (size_t)(dst - link->tx_data) + length <= link->tx_known;
 }
 
 /*
  * Two processors that share no cache hand each other a line by asking and being answered, a few
  * lines at a time: what goes past the caches needs no asking. And processes move.
  */
-int uroce_shm_record_copy(struct shm_peer *peer, void *dst, const void *src, uint32_t length)
+int uroce_shm_record_copy(struct shm_link *link, void *dst, const void *src, uint32_t length)
 {
 	if (length < TIMED_MIN)
 		return uroce_copy(dst, src, length);
-	if (peer->tx_blind)
-		peer->tx_blind--;
-	else if (copy_tells(peer, dst, length))
-		return copy_timed(peer, dst, src, length);
-	return peer->tx_past ? uroce_copy_past(dst, src, length) : uroce_copy(dst, src, length);
+	if (link->tx_blind)
+		link->tx_blind--;
+	else if (copy_tells(link, dst, length))
+		return copy_timed(link, dst, src, length);
+	return link->tx_past ? uroce_copy_past(dst, src, length) : uroce_copy(dst, src, length);
 }

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A provider of adapters on a kernel and a device that are hostile: tests/devices plays them in
+ * this process, and the input says which command fails, what bytes of an answer are others, and
+ * what is in a completion. Each fuzz_<provider>.c says whom it is about.
+ */
+#ifndef FUZZ_SESSION_H
+#define FUZZ_SESSION_H
+
+#include <stdlib.h>
+#include "libibverbs/library.h"
+#include "tests/devices/device/device.h"
+#include "tests/fuzz/input.h"
+
+#define MUST(condition)           \
+	do {                      \
+		if (!(condition)) \
+			abort();  \
+	} while (0)
+
+enum {
+	SESSION_QPS = 4,
+	SESSION_BYTES = 1 << 16,
+};
+
+struct session {
+	struct input *in;
+	uint8_t *buffer; /* SESSION_BYTES of it, registered */
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq[2]; /* the second one is extended where the provider has these */
+	struct ibv_srq *srq;
+	struct ibv_ah *ah;
+	struct ibv_qp *qp[SESSION_QPS];
+};
+
+/* A target's own. */
+struct played {
+	const struct device *devices[4]; /* the input chooses one of those that are there */
+	/* A step of what only this provider has, e.g. direct verbs; or NULL. */
+	void (*step)(struct session *s);
+	/* Before the queues go; or NULL. */
+	void (*close)(struct session *s);
+	/* A queue pair of a type that verbs do not have; or NULL. */
+	struct ibv_qp *(*create_qp)(struct session *s, struct ibv_qp_init_attr_ex *attr);
+};
+extern const struct played played;
+
+/* A part of the buffer, as long as it fits. */
+struct ibv_sge session_sge(struct session *s);
+
+/* kernel.c. From now on commands and completions are as the input says; nothing is mapped when it
+ * stops. */
+void kernel_start(struct input *in, const struct device *played_device);
+void kernel_stop(void);
+/* The command descriptor of a new context. */
+int kernel_open(void);
+/* The next completion that the device writes has these bytes changed. */
+void kernel_spoil_completion(void);
+
+#endif
