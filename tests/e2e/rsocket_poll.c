@@ -534,14 +534,17 @@ static void whole_time(void)
 	pair_close(&pair);
 }
 
-/* Fill what the peer grants. */
-static void stuff(int fd)
+/* Fill what the peer grants. Return: how many bytes it took. */
+static size_t stuff(int fd)
 {
 	static const char bytes[65536];
+	size_t sum = 0;
+	ssize_t n;
 
-	while (rsend(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
-		;
+	while ((n = rsend(fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		sum += n;
 	CHECK_INT(errno, EAGAIN);
+	return sum;
 }
 
 static void *receive_one(void *arg)
@@ -567,15 +570,18 @@ static void waiting_together(void)
 
 	for (int round = 0; round < 50; round++) {
 		pthread_t receiver, pollers[2];
-		ssize_t n;
+		size_t left = stuff(pair.here);
 
-		stuff(pair.here);
 		pthread_create(&receiver, NULL, receive_one, &pair.here);
 		for (int i = 0; i < 2; i++)
 			pthread_create(&pollers[i], NULL, poll_for_room, &pair.here);
 		usleep(round % 5 * 1000);
-		while ((n = rrecv(pair.there, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
-			;
+		while (left) { /* some of it may be on its way */
+			ssize_t n = rrecv(pair.there, bytes, sizeof(bytes), 0);
+
+			CHECK(n > 0);
+			left -= n;
+		}
 		for (int i = 0; i < 2; i++)
 			pthread_join(pollers[i], NULL);
 		put(pair.there);
