@@ -128,11 +128,12 @@ FLAT enum kit_fault send_write(struct efa_sq *sq, const struct ibv_send_wr *wr, 
 			       bool mixed)
 {
 	unsigned int words = shift == EFA_WQE_SMALL_SHIFT ? WQE_WORDS_SMALL : WQE_WORDS_LARGE;
-	char *wqe = sq->ring + ((size_t)(sq->counter & sq->mask) << shift);
 	enum kit_fault fault = send_check(sq, wr);
+	char *wqe;
 
-	if (unlikely(fault))
+	if (unlikely(fault)) /* also where there is no ring */
 		return fault;
+	wqe = sq->ring + ((size_t)(sq->counter & sq->mask) << shift);
 	fault = mixed && wr->send_flags & IBV_SEND_INLINE ? write_inline(sq, wr, wqe, words)
 							  : write_list(sq, wr, wqe, words);
 	if (likely(!fault))
@@ -189,12 +190,13 @@ __attribute__((noinline)) static int post_inline(struct efa_qp *qp, struct ibv_s
 
 	for (; wr; wr = wr->next) {
 		uint64_t data[WQE_WORDS_SMALL - WQE_DATA] = {};
-		char *wqe = sq->ring + ((size_t)(sq->counter & sq->mask) << EFA_WQE_SMALL_SHIFT);
 		const struct ibv_sge *sge = wr->sg_list;
+		char *wqe;
 
 		if (unlikely(wr->num_sge != 1) || unlikely(!(wr->send_flags & IBV_SEND_INLINE)) ||
 		    unlikely(send_check(sq, wr)) || unlikely(sge->length > sq->max_inline))
 			return post_mixed(qp, wr, bad_wr, batch);
+		wqe = sq->ring + ((size_t)(sq->counter & sq->mask) << EFA_WQE_SMALL_SHIFT);
 		data_copy((char *)data, sge, WQE_WORDS_SMALL);
 		head_write(sq, wr, wqe, WQE_INLINE, sge->length);
 		words_copy(wqe, WQE_DATA, WQE_WORDS_SMALL - WQE_DATA, data);

@@ -2,6 +2,8 @@
 #include "tests/devices/device/mlx.h"
 
 #include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include "tests/devices/model/model.h"
 #include "tests/devices/shim/trace.h"
 
@@ -30,6 +32,21 @@ uint32_t mlx_room(struct object *cq)
 	uint32_t used = mlx_in_ring(cq) + 1; /* one for the entry that ends a ring */
 
 	return used < cq->ring.entries ? cq->ring.entries - used : 0;
+}
+
+bool mlx_is_memory(const void *at, size_t length)
+{
+	const size_t page = 4096;
+	const uint8_t *end = (const uint8_t *)at + length;
+	char byte;
+
+	for (const uint8_t *from = at; from < end; from += page - (uintptr_t)from % page) {
+		struct iovec here = { &byte, 1 }, there = { (void *)from, 1 };
+
+		if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1)
+			return false;
+	}
+	return true;
 }
 
 uint8_t mlx_note_of(const struct mlx_opcode *all, int count, enum ibv_wr_opcode opcode)

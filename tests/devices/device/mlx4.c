@@ -116,11 +116,21 @@ static void disown(struct object *cq)
 	}
 }
 
+static uint32_t cqe_size(void)
+{
+	return is_old() ? CQE_SIZE : CQE_SIZE_LARGE;
+}
+
+static bool is_ring(uint64_t base, uint32_t entries)
+{
+	return mlx_is_memory(bytes_pointer(base), (size_t)entries * cqe_size());
+}
+
 static void take_ring(struct object *cq, uint64_t base, uint32_t entries)
 {
 	cq->ring.base = bytes_pointer(base);
 	cq->ring.entries = entries;
-	cq->ring.stride = is_old() ? CQE_SIZE : CQE_SIZE_LARGE;
+	cq->ring.stride = cqe_size();
 	disown(cq);
 	trace_watch_object(cq, "buffer", cq->ring.base, (size_t)entries * cq->ring.stride);
 	trace_watch_object(cq, "record", (void *)cq->ring.record, 8);
@@ -135,6 +145,8 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 
 	command_request(command, &q, sizeof(q));
 	*cqe = entries - 1;
+	if (!is_ring(q.buf_addr, entries) || !mlx_is_memory(bytes_pointer(q.db_addr), 8))
+		return EFAULT;
 	r = model_create_cq(cq, entries);
 	if (r)
 		return r;
@@ -166,6 +178,8 @@ static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	command_request(command, &q, sizeof(q));
 	if (!*cqe || mlx_in_ring(cq) >= *cqe)
 		return EINVAL;
+	if (!is_ring(q.buf_addr, entries))
+		return EFAULT;
 	r = model_resize_cq(cq, entries);
 	if (r)
 		return r;

@@ -91,11 +91,24 @@ static void address_out(const struct ibv_ah_attr *a, struct ib_uverbs_qp_dest *r
 	memcpy(ret->dgid, a->grh.dgid.raw, sizeof(ret->dgid));
 }
 
+/* Who only receives acknowledges, too: the backend's sends as soon as it receives. */
+static int ready_datagram(struct object *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+
+	return ibv_modify_qp(qp->backend.qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
 /* What a reliable datagram has beside a plain one is the model's. */
 static int modify_datagram(struct object *qp, struct ibv_qp_attr *attr, int mask)
 {
-	int r = ibv_modify_qp(qp->backend.qp, attr, mask & ~IBV_QP_RNR_RETRY);
+	int r;
 
+	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTS && qp->state == IBV_QPS_RTR)
+		return 0;
+	r = ibv_modify_qp(qp->backend.qp, attr, mask & ~IBV_QP_RNR_RETRY);
+	if (!r && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTR)
+		r = ready_datagram(qp);
 	if (!r && mask & IBV_QP_QKEY)
 		qp->qkey = attr->qkey;
 	if (!r && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_INIT &&
