@@ -46,7 +46,7 @@ EXPORT int eventfd(unsigned int count, int flags)
 	return preload_inside ? number_raise(fd) : fd;
 }
 
-EXPORT int pipe2(int *ends, int flags)
+EXPORT int pipe2(int ends[2], int flags)
 {
 	int r = real()->pipe2(ends, flags);
 

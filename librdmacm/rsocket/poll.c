@@ -195,6 +195,18 @@ static bool any_is_ours(const bool *ours, nfds_t nfds)
 	return false;
 }
 
+/* After the kernel found that @others of its own have something. Return: how many have, in all. */
+static int mixed_result(struct pollfd *fds, const struct pollfd *real, nfds_t nfds, bool *ours,
+			int others)
+{
+	int ready = sockets_look(fds, real, nfds, ours);
+
+	for (nfds_t i = 0; i < nfds; i++)
+		if (!ours[i])
+			fds[i].revents = real[i].revents;
+	return ready + others;
+}
+
 static int poll_mixed(struct pollfd *fds, struct pollfd *real, bool *ours, nfds_t nfds, int timeout,
 		      const sigset_t *mask)
 {
@@ -219,7 +231,7 @@ static int poll_mixed(struct pollfd *fds, struct pollfd *real, bool *ours, nfds_
 			continue;
 		others = kernel_sleep(fds, real, nfds, ours, left, mask);
 		if (others)
-			return others < 0 ? others : others + sockets_look(fds, real, nfds, ours);
+			return others < 0 ? others : mixed_result(fds, real, nfds, ours, others);
 		woken = true;
 	}
 }

@@ -313,12 +313,26 @@ static int client_connect(bool bandwidth)
 	return errno == EINPROGRESS ? connect_finish() : tool_perror("", "rconnect");
 }
 
+#define PARTING_MS 1000
+
+/* A client of the distribution's takes a hang-up for an error, also with its data in front of it.
+ */
+static void client_await(void)
+{
+	struct pollfd p = { .fd = t.fd, .events = POLLIN };
+
+	CALL(poll, &p, 1, PARTING_MS);
+}
+
 static void disconnect(void)
 {
-	if (child)
+	if (child) {
 		waitpid(child, NULL, 0);
-	else
+	} else {
+		if (!t.server)
+			client_await();
 		CALL(shutdown, t.fd, SHUT_RDWR);
+	}
 	CALL(close, t.fd);
 }
 

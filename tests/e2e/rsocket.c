@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <rdma/rsocket.h>
 
 #include "tests/lib/rt_child.h"
@@ -319,14 +320,15 @@ static void wrong_calls(void)
 
 struct rude {
 	uint16_t port;
-	uint32_t imm;	 /* of a message that it sends */
-	bool goes_on;	 /* and one of a disconnect behind it */
-	uint8_t version; /* in the data of its connection */
+	uint32_t imm;	    /* of a message that it sends */
+	unsigned int again; /* so often */
+	bool goes_on;	    /* and one of a disconnect behind it */
+	uint8_t version;    /* in the data of its connection */
 	bool rejected;
 };
 
 /* The queue has room for one message. */
-static void rude_go_on(struct ibv_qp *qp, struct ibv_send_wr *wr)
+static void rude_go_on(struct ibv_qp *qp, struct ibv_send_wr *wr, uint32_t imm)
 {
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
@@ -337,7 +339,7 @@ static void rude_go_on(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	while (n == 0);
 	CHECK_INT(n, 1);
 	CHECK_INT(wc.status, IBV_WC_SUCCESS);
-	wr->imm_data = htonl(7u << 29);
+	wr->imm_data = htonl(imm);
 	CHECK_OK(ibv_post_send(qp, wr, &bad));
 }
 
@@ -375,8 +377,10 @@ static void *rude_client(void *arg)
 	} else {
 		CM_TAKE(events, ESTABLISHED, 0);
 		CHECK_OK(ibv_post_send(id->qp, &wr, &bad));
+		for (unsigned int i = 0; i < rude->again; i++)
+			rude_go_on(id->qp, &wr, rude->imm);
 		if (rude->goes_on)
-			rude_go_on(id->qp, &wr);
+			rude_go_on(id->qp, &wr, 7u << 29);
 		rude_end(events);
 	}
 	rt_cm_destroy(id);
@@ -384,9 +388,8 @@ static void *rude_client(void *arg)
 	return NULL;
 }
 
-static void rude_message(uint32_t imm, bool goes_on, int error)
+static void rude_messages(struct rude rude, int error)
 {
-	struct rude rude = { .imm = imm, .goes_on = goes_on, .version = 1 };
 	int listening = rt_rs_listener(&rude.port), fd;
 	pthread_t thread;
 	char byte;
@@ -403,6 +406,11 @@ static void rude_message(uint32_t imm, bool goes_on, int error)
 	CHECK_OK(rclose(fd));
 	CHECK_OK(pthread_join(thread, NULL));
 	CHECK_OK(rclose(listening));
+}
+
+static void rude_message(uint32_t imm, bool goes_on, int error)
+{
+	rude_messages((struct rude){ .imm = imm, .goes_on = goes_on, .version = 1 }, error);
 }
 
 /* More bytes than it was granted: nothing behind the buffer is read. */
@@ -430,6 +438,39 @@ static void rude_words(void)
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		rude_message(words[i], true, 0);
+}
+
+/* More messages than it was told of, of nothing, to one who does not read; and the same of credits.
+ */
+static void rude_flood(void)
+{
+	rude_messages((struct rude){ .again = 5000, .goes_on = true, .version = 1 }, 0);
+	rude_messages(
+		(struct rude){ .imm = 4u << 29 | 7, .again = 5000, .goes_on = true, .version = 1 },
+		0);
+}
+
+/* Setting one takes none of the others away. */
+static void options_kept(void)
+{
+	static const struct {
+		int level, name;
+	} options[] = {
+		{ SOL_SOCKET, SO_REUSEADDR },
+		{ SOL_SOCKET, SO_KEEPALIVE },
+		{ IPPROTO_TCP, TCP_NODELAY },
+	};
+	int fd = rsocket(AF_INET, SOCK_STREAM, 0), value = 1;
+	socklen_t size = sizeof(value);
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+		CHECK_OK(rsetsockopt(fd, options[i].level, options[i].name, &value, size));
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+		value = 0;
+		CHECK_OK(rgetsockopt(fd, options[i].level, options[i].name, &value, &size));
+		CHECK_INT(value, 1);
+	}
+	CHECK_OK(rclose(fd));
 }
 
 struct polite {
@@ -478,6 +519,8 @@ static const struct rt_case cases[] = {
 	{ "rude_length", rude_length },
 	{ "rude_disconnect", rude_disconnect },
 	{ "rude_words", rude_words },
+	{ "rude_flood", rude_flood },
 	{ "rude_data", rude_data },
+	{ "options_kept", options_kept },
 };
 RT_MAIN(cases)

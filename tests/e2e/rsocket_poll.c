@@ -467,14 +467,84 @@ static void interrupted(void)
 	pair_close(&pair);
 }
 
-/* Fill what the peer grants. */
-static void stuff(int fd)
+static void *write_later(void *arg)
+{
+	usleep(50000);
+	eventfd_write(*(int *)arg, 1);
+	return NULL;
+}
+
+/* The kernel's descriptor that has something when it is slept on is among the results. */
+static void kernels_beside(void)
+{
+	struct pair pair = pair_new();
+	int number = eventfd(0, EFD_NONBLOCK);
+	struct pollfd fds[] = { { pair.here, POLLIN, 0 }, { number, POLLIN, 0 } };
+	struct timeval time = { .tv_sec = LONG_MS / 1000 };
+	pthread_t thread;
+	fd_set set;
+
+	for (int round = 0; round < 2; round++) {
+		CHECK_OK(pthread_create(&thread, NULL, write_later, &number));
+		if (round == 0) {
+			CHECK_INT(rpoll(fds, 2, LONG_MS), 1);
+			CHECK_INT(fds[1].revents, POLLIN);
+		} else {
+			FD_ZERO(&set);
+			FD_SET(pair.here, &set);
+			FD_SET(number, &set);
+			CHECK_INT(rselect(FD_SETSIZE, &set, NULL, NULL, &time), 1);
+			CHECK(FD_ISSET(number, &set) && !FD_ISSET(pair.here, &set));
+		}
+		CHECK_OK(pthread_join(thread, NULL));
+		eventfd_read(number, &(eventfd_t){ 0 });
+	}
+	close(number);
+	pair_close(&pair);
+}
+
+static atomic_bool nagged;
+
+static void *nag(void *arg)
+{
+	while (!nagged) {
+		put(*(int *)arg);
+		usleep(2000);
+	}
+	return NULL;
+}
+
+/* A poll that wakes for nothing waits for the rest of its time, which is not shorter for that. */
+static void whole_time(void)
+{
+	struct pair pair = pair_new();
+	struct pollfd p = { pair.here, POLLPRI, 0 };
+	struct timespec before, after;
+	pthread_t thread;
+
+	nagged = false;
+	CHECK_OK(pthread_create(&thread, NULL, nag, &pair.there));
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	CHECK_INT(rpoll(&p, 1, 300), 0);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	CHECK((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 >=
+	      299);
+	nagged = true;
+	CHECK_OK(pthread_join(thread, NULL));
+	pair_close(&pair);
+}
+
+/* Fill what the peer grants. Return: how many bytes it took. */
+static size_t stuff(int fd)
 {
 	static const char bytes[65536];
+	size_t sum = 0;
+	ssize_t n;
 
-	while (rsend(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
-		;
+	while ((n = rsend(fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		sum += n;
 	CHECK_INT(errno, EAGAIN);
+	return sum;
 }
 
 static void *receive_one(void *arg)
@@ -500,15 +570,18 @@ static void waiting_together(void)
 
 	for (int round = 0; round < 50; round++) {
 		pthread_t receiver, pollers[2];
-		ssize_t n;
+		size_t left = stuff(pair.here);
 
-		stuff(pair.here);
 		pthread_create(&receiver, NULL, receive_one, &pair.here);
 		for (int i = 0; i < 2; i++)
 			pthread_create(&pollers[i], NULL, poll_for_room, &pair.here);
 		usleep(round % 5 * 1000);
-		while ((n = rrecv(pair.there, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
-			;
+		while (left) { /* some of it may be on its way */
+			ssize_t n = rrecv(pair.there, bytes, sizeof(bytes), 0);
+
+			CHECK(n > 0);
+			left -= n;
+		}
 		for (int i = 0; i < 2; i++)
 			pthread_join(pollers[i], NULL);
 		put(pair.there);
@@ -553,6 +626,8 @@ static const struct rt_case cases[] = {
 	{ "silent", silent },
 	{ "times", times },
 	{ "interrupted", interrupted },
+	{ "kernels_beside", kernels_beside },
+	{ "whole_time", whole_time },
 	{ "waiting_together", waiting_together },
 	{ "forked", forked },
 };

@@ -1068,6 +1068,37 @@ static void case_fork_twice(void)
 	ends_close(&e);
 }
 
+static void *many_send_and_end(void *arg)
+{
+	int fd = *(int *)arg;
+
+	CHECK(many_send(fd));
+	CHECK(shutdown(fd, SHUT_WR) == 0);
+	return NULL;
+}
+
+/* A program with the connection as its stdin and stdout gives back all that it got, to the end. */
+static void case_fork_much(void)
+{
+	struct ends e = ends_open();
+	pthread_t sender;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		dup2(e.b, STDIN_FILENO);
+		dup2(e.b, STDOUT_FILENO);
+		execlp("cat", "cat", NULL);
+		_exit(9);
+	}
+	close(e.b);
+	CHECK(pthread_create(&sender, NULL, many_send_and_end, &e.a) == 0);
+	CHECK(many_receive(&e.a) && is_at_end(e.a));
+	pthread_join(sender, NULL);
+	CHECK(child_status(pid) == 0);
+	close(e.a);
+	close(e.listener);
+}
+
 /* ---- datagrams ---- */
 
 static void case_datagrams(void)
@@ -1131,6 +1162,7 @@ static const struct {
 	{ "fork_and_end", case_fork_and_end },
 	{ "fork_peer_gone", case_fork_peer_gone },
 	{ "fork_twice", case_fork_twice },
+	{ "fork_much", case_fork_much },
 	{ "datagrams", case_datagrams },
 };
 
