@@ -80,9 +80,13 @@ static int query_port(struct ib_uverbs_ioctl_hdr *call)
 
 static int query_gid_entry(struct ib_uverbs_ioctl_hdr *call)
 {
+	uint64_t index = number(call, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
+	struct ib_uverbs_query_port_resp port;
 	struct ib_uverbs_gid_entry entry;
-	int r = context_gid(number(call, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX), &entry);
+	int r;
 
+	context_port(&port);
+	r = index < (uint32_t)port.gid_tbl_len ? context_gid(index, &entry) : EINVAL;
 	if (!r)
 		output(call, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof(entry));
 	return r;
