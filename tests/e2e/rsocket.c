@@ -444,9 +444,9 @@ static void rude_words(void)
  */
 static void rude_flood(void)
 {
-	rude_messages((struct rude){ .again = 5000, .goes_on = true, .version = 1 }, 0);
+	rude_messages((struct rude){ .again = 1000, .goes_on = true, .version = 1 }, 0);
 	rude_messages(
-		(struct rude){ .imm = 4u << 29 | 7, .again = 5000, .goes_on = true, .version = 1 },
+		(struct rude){ .imm = 4u << 29 | 7, .again = 1000, .goes_on = true, .version = 1 },
 		0);
 }
 
