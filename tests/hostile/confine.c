@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: confine [seccomp] [memlock] [uid=NUMBER] -- COMMAND...
+ * usage: confine [seccomp] [again] [memlock] [uid=NUMBER] -- COMMAND...
  *
  * Runs a command with less than a program usually has: without the system calls that container
- * runtimes deny by default, without memory that may be locked, as an ordinary user without any
- * capability.
+ * runtimes deny by default, without mapping shared memory a second time (mremap() of no bytes),
+ * without memory that may be locked, as an ordinary user without any capability.
  */
 #include <errno.h>
 #include <grp.h>
@@ -21,6 +21,9 @@
 #include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+/* Of mremap()'s second argument, the low half. */
+#define LENGTH_OLD \
+	(offsetof(struct seccomp_data, args[1]) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) * 4)
 
 /* What Docker's default profile refuses to a process without capabilities, and what it refused on
  * older kernels; as far as it could matter here. */
@@ -72,10 +75,18 @@ static void die(const char *what)
 	exit(125);
 }
 
+static void filter_set(const struct sock_filter *filter, unsigned short length)
+{
+	const struct sock_fprog program = { .len = length, .filter = (struct sock_filter *)filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		die("seccomp");
+}
+
 static void deny_calls(void)
 {
 	struct sock_filter filter[2 * ARRAY_SIZE(denied) + 2];
-	struct sock_fprog program = { .filter = filter };
 	unsigned int n = 0;
 
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
@@ -87,10 +98,23 @@ static void deny_calls(void)
 			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 	}
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	program.len = n;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
-		die("seccomp");
+	filter_set(filter, n);
+}
+
+/* As QEMU's user mode does. A length of the old mapping has no bits but these 32 that would matter
+ * here. */
+static void deny_again(void)
+{
+	static const struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mremap, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LENGTH_OLD),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	filter_set(filter, ARRAY_SIZE(filter));
 }
 
 static void become(uid_t uid)
@@ -116,6 +140,8 @@ int main(int argc, char **argv)
 			lock_nothing();
 		else if (!strncmp(argv[i], "uid=", 4))
 			become(atoi(argv[i] + 4));
+		else if (!strcmp(argv[i], "again"))
+			deny_again();
 		else if (!strcmp(argv[i], "seccomp"))
 			deny_calls();
 		else

@@ -5,9 +5,11 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -143,4 +145,43 @@ int uroce_maps_look(const struct uroce_maps *maps, uintptr_t address, struct uro
 	if (maps->maps < 0)
 		return -ENODATA;
 	return maps->pages < 0 ? look_query(maps, address, ret) : look_text(address, ret);
+}
+
+/* --- once more --- */
+
+void *uroce_map_again(const void *at, size_t size)
+{
+	void *again = mremap((void *)at, 0, size, MREMAP_MAYMOVE);
+
+	return again == MAP_FAILED ? NULL : again;
+}
+
+static bool again_works(void)
+{
+	const size_t size = 4096;
+	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *again = page == MAP_FAILED ? NULL : uroce_map_again(page, size);
+
+	if (again)
+		munmap(again, size);
+	if (page != MAP_FAILED)
+		munmap(page, size);
+	return again;
+}
+
+bool uroce_maps_again(void)
+{
+	enum {
+		UNKNOWN,
+		WORKS,
+		FAILS
+	};
+	static atomic_int known = UNKNOWN; /* two threads may both look, and find the same */
+	int state = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (state == UNKNOWN) {
+		state = again_works() ? WORKS : FAILS;
+		atomic_store_explicit(&known, state, memory_order_relaxed);
+	}
+	return state == WORKS;
 }

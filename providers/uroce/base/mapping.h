@@ -7,6 +7,7 @@
 #define UROCE_MAPPING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The kernel's files about this process; they are of no use in a forked child. */
@@ -37,6 +38,14 @@ bool uroce_maps_may_share(const struct uroce_maps *maps, uintptr_t address);
 
 /* The mapping of @address. -ENOENT: there is none; -ENODATA: the kernel does not tell. */
 int uroce_maps_look(const struct uroce_maps *maps, uintptr_t address, struct uroce_mapping *ret);
+
+/*
+ * Shared memory at @at once more, @size bytes of its file from there: at another address, and
+ * without a descriptor. NULL: not possible.
+ */
+void *uroce_map_again(const void *at, size_t size);
+/* Whether it ever is: not on QEMU's user mode, nor where seccomp denies it. */
+bool uroce_maps_again(void);
 
 /* A line of /proc/self/maps. -EINVAL: it is none. */
 int uroce_mapping_parse(const char *line, struct uroce_mapping *ret);

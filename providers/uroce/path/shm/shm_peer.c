@@ -99,10 +99,25 @@ void shm_fd_forget(int *fd)
 		close(old);
 }
 
-/* Of the lane: its first page, but to oneself. */
+/* Of the lane and of a board at first: a page, for all can be mapped when it is needed. To oneself,
+ * and where nothing can be mapped again, all. */
 static size_t lane_mapped(const struct shm_peer *peer)
 {
-	return peer->self ? shm_lane_size(peer->ring_bytes) : SHM_PAGE;
+	bool page = !peer->self && uroce_maps_again();
+
+	return page ? SHM_PAGE : shm_lane_size(peer->ring_bytes);
+}
+
+static size_t board_mapped(void)
+{
+	return uroce_maps_again() ? SHM_PAGE : sizeof(struct shm_board);
+}
+
+static void lane_set(struct shm_peer *peer, struct shm_lane *lane)
+{
+	peer->lane = lane;
+	if (lane && lane_mapped(peer) != SHM_PAGE)
+		peer->wide = lane;
 }
 
 /* What it shares with its process. */
@@ -114,10 +129,10 @@ static void peer_let_go(struct shm_peer *peer)
 	if (peer->lane)
 		munmap(peer->lane, lane_mapped(peer));
 	peer->wide = NULL;
-	if (peer->board && !peer->self)
+	if (peer->board && !peer->self && (void *)peer->board != (void *)peer->front)
 		munmap((void *)peer->board, sizeof(struct shm_board));
 	if (peer->front && !peer->self)
-		munmap((void *)peer->front, SHM_PAGE);
+		munmap((void *)peer->front, board_mapped());
 	peer->lane = NULL;
 	peer->board = NULL;
 	peer->front = NULL;
@@ -160,12 +175,13 @@ int shm_peer_lane(struct shm_peer *peer)
 {
 	uint32_t bytes = peer_span(peer->shm);
 	void *lane = NULL;
-	int fd = shm_shared_create("uroce-lane", shm_lane_size(bytes), SHM_PAGE, false, &lane), r;
+	int fd, r;
 
+	peer->ring_bytes = bytes;
+	fd = shm_shared_create("uroce-lane", shm_lane_size(bytes), lane_mapped(peer), false, &lane);
 	if (fd < 0)
 		return fd;
-	peer->ring_bytes = bytes;
-	peer->lane = lane;
+	lane_set(peer, lane);
 	r = lane_seed(lane);
 	if (r < 0) {
 		close(fd);
@@ -186,7 +202,7 @@ int shm_peer_attach_lane(struct shm_peer *peer, int fd)
 		peer->ring_bytes = SHM_RING_BYTES;
 	else
 		return -EPROTO;
-	peer->lane = map_shared(fd, SHM_PAGE, PROT_READ | PROT_WRITE);
+	lane_set(peer, map_shared(fd, lane_mapped(peer), PROT_READ | PROT_WRITE));
 	if (!peer->lane)
 		return -ENOMEM;
 	uroce_shm_rings_begin(peer, 1, 0);
@@ -197,16 +213,18 @@ int shm_peer_attach_board(struct shm_peer *peer, int fd)
 {
 	if (!is_sealed(fd) || shared_size(fd) != sizeof(struct shm_board))
 		return -EPROTO;
-	peer->front = map_shared(fd, SHM_PAGE, PROT_READ);
+	peer->front = map_shared(fd, board_mapped(), PROT_READ);
+	if (peer->front && board_mapped() != SHM_PAGE)
+		peer->board = (const struct shm_board *)peer->front;
 	return peer->front ? 0 : -ENOMEM;
 }
 
 const struct shm_board *uroce_shm_board_map(struct shm_peer *peer)
 {
 	const struct shm_board *none = NULL;
-	void *board = mremap((void *)peer->front, 0, sizeof(struct shm_board), MREMAP_MAYMOVE);
+	void *board = uroce_map_again(peer->front, sizeof(struct shm_board));
 
-	if (board == MAP_FAILED)
+	if (!board)
 		return NULL;
 	if (atomic_compare_exchange_strong(&peer->board, &none, board))
 		return board;

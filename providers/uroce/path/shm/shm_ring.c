@@ -66,8 +66,8 @@ static struct shm_lane *wide_lane(struct shm_peer *peer)
 
 	if (wide)
 		return wide;
-	wide = mremap(peer->lane, 0, size, MREMAP_MAYMOVE);
-	if (wide == MAP_FAILED)
+	wide = uroce_map_again(peer->lane, size);
+	if (!wide)
 		return NULL;
 	if (atomic_compare_exchange_strong(&peer->wide, &none, wide))
 		return wide;
