@@ -47,14 +47,23 @@ int siw_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	struct siw_uresp_create_qp resp = {};
 	struct verbs_udata udata = { .out = &resp, .out_len = sizeof(resp) };
 	struct verbs_create_qp request = *in;
+	uint32_t *sends = &in->attr->cap.max_send_wr;
+	bool only_receives = !*sends;
 	int r = qp_check(vqp->qp.context, in->attr);
 
 	if (r < 0)
 		return r;
+	/* The kernel has no queue pair without a send queue: one that only receives is granted a
+	 * request more. */
+	if (only_receives)
+		*sends = 1;
 	request.udata = &udata;
 	r = uverbs_create_qp(vqp, &request);
-	if (r < 0)
+	if (r < 0) {
+		if (only_receives)
+			*sends = 0;
 		return r;
+	}
 	r = qp_map(qp, in->attr, &resp);
 	if (r < 0) {
 		uverbs_destroy_qp(vqp);
