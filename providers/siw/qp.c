@@ -59,14 +59,14 @@ int siw_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 		*sends = 1;
 	request.udata = &udata;
 	r = uverbs_create_qp(vqp, &request);
+	if (r == 0) {
+		r = qp_map(qp, in->attr, &resp);
+		if (r < 0)
+			uverbs_destroy_qp(vqp);
+	}
 	if (r < 0) {
 		if (only_receives)
 			*sends = 0;
-		return r;
-	}
-	r = qp_map(qp, in->attr, &resp);
-	if (r < 0) {
-		uverbs_destroy_qp(vqp);
 		return r;
 	}
 	kit_doorbell_init(&qp->doorbell, &vqp->qp);
