@@ -93,8 +93,8 @@ __attribute__((always_inline)) static inline bool mlx5_done_read(struct mlx_cq *
 	return true;
 }
 
-/* What a request was, as the completion of one that was sent tells; -1: nothing that is sent. */
-static inline int mlx5_sent_opcode(const struct mlx5_done *done, uint32_t opcode_qpn)
+/* What completes of a request with this opcode of the adapter's; -1: its opcode does not say. */
+static inline int mlx5_wc_opcode(uint32_t hw)
 {
 	static const uint8_t opcodes[] = {
 		[MLX5_OPCODE_SEND_INVAL] = 1 + IBV_WC_SEND,
@@ -107,14 +107,22 @@ static inline int mlx5_sent_opcode(const struct mlx5_done *done, uint32_t opcode
 		[MLX5_OPCODE_ATOMIC_CS] = 1 + IBV_WC_COMP_SWAP,
 		[MLX5_OPCODE_ATOMIC_FA] = 1 + IBV_WC_FETCH_ADD,
 	};
+
+	return hw < ARRAY_SIZE(opcodes) ? opcodes[hw] - 1 : -1;
+}
+
+/* What a request was, as the completion of one that was sent tells; -1: nothing that is sent. */
+static inline int mlx5_sent_opcode(const struct mlx5_done *done, uint32_t opcode_qpn)
+{
 	uint32_t hw = opcode_qpn >> 24;
+	int known = mlx5_wc_opcode(hw);
 
 	/* What a request of the program's own making was, only the program knows. */
 	if (unlikely(done->qp->sq.raw) &&
 	    done->qp->sq.slots[done->slot].opcode == MLX5DV_WC_RAW_WQE)
 		return MLX5DV_WC_RAW_WQE;
-	if (hw < ARRAY_SIZE(opcodes) && opcodes[hw])
-		return opcodes[hw] - 1;
+	if (known >= 0)
+		return known;
 	if (hw == MLX5_OPCODE_UMR || hw == MLX5_OPCODE_SET_PSV || hw == MLX5_OPCODE_NOP ||
 	    hw == MLX5_OPCODE_MMO)
 		return done->qp->sq.slots[done->slot].opcode;

@@ -2,6 +2,7 @@
 /* What the firmware changes of a queue pair that is there: its port, its source port, its
  * scheduling element, its streams. */
 #include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/done.h"
 
 enum {
 	MODIFY_SIZE = 0x1d0,
@@ -258,21 +259,11 @@ enum {
 /* What the completion of a request says that is none any more; -1: nothing that was a request. */
 static int cancelled_opcode(const struct mlx5_qp *qp, uint32_t block, uint32_t head)
 {
-	static const uint8_t opcodes[] = {
-		[MLX5_OPCODE_SEND_INVAL] = 1 + IBV_WC_SEND,
-		[MLX5_OPCODE_RDMA_WRITE] = 1 + IBV_WC_RDMA_WRITE,
-		[MLX5_OPCODE_RDMA_WRITE_IMM] = 1 + IBV_WC_RDMA_WRITE,
-		[MLX5_OPCODE_SEND] = 1 + IBV_WC_SEND,
-		[MLX5_OPCODE_SEND_IMM] = 1 + IBV_WC_SEND,
-		[MLX5_OPCODE_TSO] = 1 + IBV_WC_TSO,
-		[MLX5_OPCODE_RDMA_READ] = 1 + IBV_WC_RDMA_READ,
-		[MLX5_OPCODE_ATOMIC_CS] = 1 + IBV_WC_COMP_SWAP,
-		[MLX5_OPCODE_ATOMIC_FA] = 1 + IBV_WC_FETCH_ADD,
-	};
-	uint32_t hw = head & 0xff, known = qp->sq.slots[block].opcode;
+	uint32_t known = qp->sq.slots[block].opcode;
+	int said = mlx5_wc_opcode(head & 0xff);
 
-	if (hw < ARRAY_SIZE(opcodes) && opcodes[hw] && known != MLX5DV_WC_RAW_WQE)
-		return opcodes[hw] - 1;
+	if (said >= 0 && known != MLX5DV_WC_RAW_WQE)
+		return said;
 	return known ? (int)known : -1;
 }
 
