@@ -417,7 +417,7 @@ static void say(int conn, enum hello_type type, uint32_t version)
 {
 	struct hello hello;
 
-	shm_hello_fill(&player.shm, &hello, type, end[0].host.slot, false);
+	shm_hello_fill(&player.shm, &hello, type, end[0].host.slot);
 	hello.version = version;
 	assert_int_equal(shm_hello_send(conn, &hello, NULL, 0), 0);
 }
@@ -511,7 +511,7 @@ static void test_listener(void **state)
 	struct hello hello;
 
 	play(false);
-	shm_hello_fill(&player.shm, &hello, HELLO, end[0].host.slot, false);
+	shm_hello_fill(&player.shm, &hello, HELLO, end[0].host.slot);
 	assert_int_equal(answer_to(&hello), 0); /* no lane */
 	hello.version++;
 	assert_int_equal(answer_to(&hello), REFUSED);
@@ -520,7 +520,7 @@ static void test_listener(void **state)
 	hello.magic++;
 	assert_int_equal(answer_to(&hello), 0);
 	/* Whose word is not asked for cannot keep another one away: only a listener refuses. */
-	shm_hello_fill(&player.shm, &hello, REFUSED, 0, false);
+	shm_hello_fill(&player.shm, &hello, REFUSED, 0);
 	assert_int_equal(answer_to(&hello), 0);
 	assert_int_equal(shm_call_of(end[0].shm, player.host.slot)->ended, 0);
 	play_end();
