@@ -272,8 +272,7 @@ static void peer_reset(void)
 		free(peer->links[i]);
 	*peer = (struct shm_peer){ .shm = &victim.shm,
 				   .slot = PEER_SLOT,
-				   .can_read = true,
-				   .readable = true,
+				   .reads = SHM_READS,
 				   .ready = true,
 				   .pid = getpid(),
 				   .conn = -1,

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
 	REFERENCE_IOV_MAX = UROCE_MAX_SGE,
@@ -155,7 +156,7 @@ int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_or
 
 /* A payload in the sender's memory, as copied out of the ring and checked. */
 struct shm_reference {
-	const struct shm_peer *peer;
+	struct shm_peer *peer;
 	int count;
 	struct iovec iov[REFERENCE_IOV_MAX];
 };
@@ -205,8 +206,9 @@ static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payloa
 {
 	const struct shm_reference *ref = payload->reference;
 	struct iovec slice[REFERENCE_IOV_MAX];
-	int count = ref->peer->dead ? -ESTALE
-				    : reference_slice(ref, payload->offset + offset, length, slice);
+	int count = ref->peer->dead || !shm_life_reads(ref->peer)
+			    ? -ESTALE
+			    : reference_slice(ref, payload->offset + offset, length, slice);
 	uint8_t *to = dst;
 
 	if (count < 0)
@@ -223,8 +225,8 @@ static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payloa
 	return uroce_shm_lives(ref->peer->front) ? 0 : -ESTALE;
 }
 
-static bool reference_read(struct shm_reference *ref, const struct shm_peer *peer,
-			   const uint8_t *data, uint32_t size, uint32_t *ret_length)
+static bool reference_read(struct shm_reference *ref, struct shm_peer *peer, const uint8_t *data,
+			   uint32_t size, uint32_t *ret_length)
 {
 	uint64_t total = 0;
 
@@ -570,7 +572,7 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av,
 	atomic_uint *use;
 	int r;
 
-	if (!peer->can_read || peer->dead || !rdma->length || !uroce_shm_lives(peer->front))
+	if (peer->dead || !rdma->length || !uroce_shm_lives(peer->front) || !shm_life_reads(peer))
 		return -EOPNOTSUPP;
 	qp = board_qp(peer, rdma->dest_qpn);
 	if (!qp || !qp_admits(qp, rdma->own_qpn, need))
