@@ -323,20 +323,17 @@ static int flow_counted(struct rt_dev *dev, struct ibv_context *ctx)
 	_cleanup_side_ struct rt_side side = rt_side_open(dev, &ud, NULL);
 	struct ibv_counters_init_attr init = {};
 	struct ibv_counters *counters = ctx ? ibv_create_counters(ctx, &init) : NULL;
-	struct __attribute__((packed)) {
-		struct ibv_flow_attr attr;
-		struct ibv_flow_spec_counter_action count;
-	} rule = {
-		.attr = { .num_of_specs = 1, .port = dev->port_num, .size = sizeof(rule) },
-		.count = { .type = IBV_FLOW_SPEC_ACTION_COUNT, .size = sizeof(rule.count) },
-	};
+	struct ibv_flow_spec_counter_action count = { .type = IBV_FLOW_SPEC_ACTION_COUNT,
+						      .size = sizeof(count),
+						      .counters = counters };
+	struct ibv_flow_attr rule[3] = { { .num_of_specs = 1, .port = dev->port_num } };
 	struct ibv_flow *flow;
 	int r;
 
 	if (ctx && !counters)
 		return errno;
-	rule.count.counters = counters;
-	flow = ibv_create_flow(side.qp, &rule.attr);
+	memcpy(&rule[1], &count, sizeof(count)); /* right behind it, as specs have to lie */
+	flow = ibv_create_flow(side.qp, rule);
 	r = flow ? 0 : errno;
 	if (flow)
 		CHECK_OK(ibv_destroy_flow(flow));
