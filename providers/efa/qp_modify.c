@@ -21,7 +21,10 @@ static void gates_set(struct efa_qp *qp, enum ibv_qp_state state)
 	bool sends = state == IBV_QPS_RTS || state == IBV_QPS_SQD;
 	bool receives = state != IBV_QPS_RESET && state != IBV_QPS_ERR;
 
-	qp->sq.open = sends && qp->sq.wq.max_post;
+	if (sends && qp->sq.wq.max_post)
+		qp->sq.flags &= ~EFA_SQ_CLOSED;
+	else
+		qp->sq.flags |= EFA_SQ_CLOSED;
 	qp->rq.wq.max_sge = receives && qp->rq.wq.max_post ? (int)qp->rq.wqe_sge : 0;
 }
 
@@ -43,7 +46,10 @@ int efa_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
 	return uverbs_query_qp(vqp, in);
 }
 
-int efa_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode op, uint32_t flags)
+/* Messages come in any order, and of some devices their blocks of 128 bytes in one piece. */
+int efa_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode op)
 {
-	return 0; /* messages come in any order, and only their blocks of 128 bytes in one piece */
+	return efa_can(to_ectx(vqp->qp.context), EFA_QUERY_DEVICE_CAPS_DATA_POLLING_128)
+		       ? IBV_QUERY_QP_DATA_IN_ORDER_ALIGNED_128_BYTES
+		       : 0;
 }

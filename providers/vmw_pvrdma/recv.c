@@ -30,7 +30,7 @@ recv_rest(const struct pvrdma_rq *rq, struct ibv_recv_wr *wr, uint32_t room, uin
 /* Those of one entry, as most are, without a call. */
 static inline struct ibv_recv_wr *recv_post(struct pvrdma_rq *rq, struct ibv_recv_wr *wr)
 {
-	uint32_t index = rq->ring.index, mask = pvrdma_ring_mask(&rq->ring);
+	uint32_t index = rq->ring.index, mask = rq->ring.mask;
 	uint32_t room = likely(rq->max_sge > 0) ? pvrdma_ring_room(&rq->ring) : 0;
 
 	for (; wr; wr = wr->next) {

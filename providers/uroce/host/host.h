@@ -262,6 +262,8 @@ void uroce_counters_log(struct uroce_dev *dev);
  * 0 also when another thread is in it. Never blocks. Threads: any, without any lock held.
  */
 unsigned int uroce_progress(struct uroce_host *host, struct uroce_cq *cq);
+/* By the thread: a pass of a strand that nobody polls, unless somebody is in it. */
+void uroce_progress_visit(struct uroce_host *host, unsigned int strand);
 /* A pass of the first strand, which is held, or of all if those are; @sockets: look at UDP sockets
  * too;
  * @poller: called again at once. */
