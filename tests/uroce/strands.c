@@ -344,6 +344,90 @@ static void halted(void)
 	ends_close();
 }
 
+/* --- children of a process whose threads are in the middle of passes --- */
+
+enum {
+	FORKS = 30,
+};
+
+static void exchange(struct rt_pair *pair, uint32_t seed)
+{
+	struct ibv_sge sge = rt_sge(&pair->a, 0, SIZE);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, seed, &sge);
+
+	rt_fill(pair->a.buf.p, SIZE, seed);
+	rt_recv(&pair->b, seed, SIZE, SIZE);
+	POST(&pair->a, &wr);
+	EXPECT(&pair->b, seed, IBV_WC_RECV);
+	EXPECT(&pair->a, seed, IBV_WC_SEND);
+	VERIFY(pair->b.buf.p + SIZE, SIZE, seed);
+}
+
+struct talker {
+	pthread_t thread;
+	struct rt_pair pair;
+	atomic_bool *stop;
+};
+
+static void *talk(void *arg)
+{
+	struct talker *talker = arg;
+
+	for (uint32_t i = 0; !atomic_load(talker->stop); i++)
+		exchange(&talker->pair, i);
+	return NULL;
+}
+
+/* It ends as it is, or opens the device for itself. */
+static void child_lives(bool opens)
+{
+	const struct rt_options options = {};
+	struct rt_dev *dev;
+	struct rt_pair pair;
+
+	if (!opens)
+		exit(0);
+	dev = rt_open();
+	pair = rt_pair_open(dev, &options);
+	exchange(&pair, 1);
+	rt_pair_close(&pair);
+	rt_close(dev);
+	exit(0);
+}
+
+static void forks(void)
+{
+	const struct rt_options options = {};
+	struct talker talkers[SIDES];
+	struct rt_dev *dev = rt_open();
+	atomic_bool stop = false;
+	int status;
+
+#ifdef __SANITIZE_THREAD__
+	rt_skip("ThreadSanitizer has no children of processes of several threads");
+#endif
+	for (int i = 0; i < SIDES; i++) {
+		talkers[i].pair = rt_pair_open(dev, &options);
+		talkers[i].stop = &stop;
+		CHECK_OK(pthread_create(&talkers[i].thread, NULL, talk, &talkers[i]));
+	}
+	for (int i = 0; i < FORKS; i++) {
+		pid_t child = fork();
+
+		CHECK(child >= 0);
+		if (!child)
+			child_lives(i % 2);
+		CHECK(waitpid(child, &status, 0) == child);
+		CHECK_INT(status, 0);
+	}
+	atomic_store(&stop, true);
+	for (int i = 0; i < SIDES; i++) {
+		CHECK_OK(pthread_join(talkers[i].thread, NULL));
+		rt_pair_close(&talkers[i].pair);
+	}
+	rt_close(dev);
+}
+
 /* --- there is no memory for the rings of another strand --- */
 
 static void memory_limit(rlim_t bytes)
@@ -493,6 +577,7 @@ static void first_is_full(void)
 static const struct rt_case cases[] = {
 	{ "shared_queues", shared_queues },
 	{ "halted", halted },
+	{ "forks", forks },
 	{ "no_memory_to_send", no_memory_to_send },
 	{ "no_memory_to_receive", no_memory_to_receive },
 	{ "first_is_full", first_is_full },
