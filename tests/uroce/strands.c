@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -508,6 +509,139 @@ static void no_memory_to_receive(void)
 	ends_close();
 }
 
+/* --- several processes, each with queue pairs of all strands to each other one --- */
+
+enum {
+	CROWD = 6,
+	CROWD_QUEUES = 4,
+	CROWD_MESSAGES = 20,
+};
+
+static struct crowd {
+	pthread_barrier_t meet;
+	struct rt_address address[CROWD][CROWD][CROWD_QUEUES];
+} * crowd; /* that all of them see */
+
+struct member {
+	struct rt_dev *dev;
+	struct rt_buf buf;
+	struct ibv_cq *cq[CROWD_QUEUES];
+	struct rt_side side[CROWD][CROWD_QUEUES];
+};
+
+static struct member member;
+
+static struct rt_side member_side(int queue)
+{
+	struct rt_side side = { .dev = member.dev, .buf = member.buf, .cq = member.cq[queue] };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = side.cq,
+		.recv_cq = side.cq,
+		.cap = { .max_send_wr = CROWD_MESSAGES,
+			 .max_recv_wr = CROWD_MESSAGES,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+
+	side.qp = ibv_create_qp(side.dev->pd, &attr);
+	CHECK(side.qp);
+	return side;
+}
+
+static void member_open(int self)
+{
+	member.dev = rt_open();
+	member.buf = rt_buf_alloc(member.dev, 4096, RT_ACCESS);
+	for (int q = 0; q < CROWD_QUEUES; q++) {
+		member.cq[q] =
+			ibv_create_cq(member.dev->ctx, 2 * CROWD * CROWD_MESSAGES, NULL, NULL, 0);
+		CHECK(member.cq[q]);
+		for (int i = 0; i < CROWD; i++) {
+			member.side[i][q] = member_side(q);
+			crowd->address[self][i][q] = rt_side_address(&member.side[i][q]);
+		}
+	}
+	pthread_barrier_wait(&crowd->meet);
+	for (int i = 0; i < CROWD; i++)
+		for (int q = 0; q < CROWD_QUEUES; q++) {
+			rt_side_connect(&member.side[i][q], &crowd->address[i][self][q]);
+			for (int k = 0; k < CROWD_MESSAGES; k++)
+				rt_recv(&member.side[i][q], 0, SIZE, SIZE);
+		}
+	pthread_barrier_wait(&crowd->meet);
+}
+
+/* What comes by a queue, and what was sent: as much each. */
+static void *member_poll(void *arg)
+{
+	struct ibv_cq *cq = arg;
+	struct ibv_wc wc;
+
+	for (int left = 2 * CROWD * CROWD_MESSAGES; left;) {
+		if (!ibv_poll_cq(cq, 1, &wc)) {
+			sched_yield();
+			continue;
+		}
+		CHECK_INT(wc.status, IBV_WC_SUCCESS);
+		left--;
+	}
+	return NULL;
+}
+
+static void member_main(int self)
+{
+	pthread_t thread[CROWD_QUEUES];
+
+	member_open(self);
+	for (int q = 0; q < CROWD_QUEUES; q++)
+		CHECK_OK(pthread_create(&thread[q], NULL, member_poll, member.cq[q]));
+	for (int k = 0; k < CROWD_MESSAGES; k++)
+		for (int i = 0; i < CROWD; i++)
+			for (int q = 0; q < CROWD_QUEUES; q++) {
+				struct rt_side *side = &member.side[i][q];
+				struct ibv_sge sge = rt_sge(side, 0, SIZE);
+				struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+				POST(side, &wr);
+			}
+	for (int q = 0; q < CROWD_QUEUES; q++)
+		CHECK_OK(pthread_join(thread[q], NULL));
+	pthread_barrier_wait(&crowd->meet);
+	for (int q = 0; q < CROWD_QUEUES; q++) {
+		for (int i = 0; i < CROWD; i++)
+			CHECK_OK(ibv_destroy_qp(member.side[i][q].qp));
+		CHECK_OK(ibv_destroy_cq(member.cq[q]));
+	}
+	rt_buf_free(&member.buf);
+	rt_close(member.dev);
+	exit(0);
+}
+
+static void all_to_all(void)
+{
+	pthread_barrierattr_t attr;
+	int status;
+
+	crowd = mmap(NULL, sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	CHECK(crowd != MAP_FAILED);
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	CHECK_OK(pthread_barrier_init(&crowd->meet, &attr, CROWD));
+	for (int i = 0; i < CROWD; i++) {
+		pid_t child = fork();
+
+		CHECK(child >= 0);
+		if (!child)
+			member_main(i);
+	}
+	for (int i = 0; i < CROWD; i++) {
+		CHECK(wait(&status) > 0);
+		CHECK_INT(status, 0);
+	}
+}
+
 /* --- more queue pairs than there are numbers of the first strand --- */
 
 enum {
@@ -578,6 +712,7 @@ static const struct rt_case cases[] = {
 	{ "shared_queues", shared_queues },
 	{ "halted", halted },
 	{ "forks", forks },
+	{ "all_to_all", all_to_all },
 	{ "no_memory_to_send", no_memory_to_send },
 	{ "no_memory_to_receive", no_memory_to_receive },
 	{ "first_is_full", first_is_full },
