@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -344,6 +345,90 @@ static void halted(void)
 	ends_close();
 }
 
+/* --- children of a process whose threads are in the middle of passes --- */
+
+enum {
+	FORKS = 30,
+};
+
+static void exchange(struct rt_pair *pair, uint32_t seed)
+{
+	struct ibv_sge sge = rt_sge(&pair->a, 0, SIZE);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, seed, &sge);
+
+	rt_fill(pair->a.buf.p, SIZE, seed);
+	rt_recv(&pair->b, seed, SIZE, SIZE);
+	POST(&pair->a, &wr);
+	EXPECT(&pair->b, seed, IBV_WC_RECV);
+	EXPECT(&pair->a, seed, IBV_WC_SEND);
+	VERIFY(pair->b.buf.p + SIZE, SIZE, seed);
+}
+
+struct talker {
+	pthread_t thread;
+	struct rt_pair pair;
+	atomic_bool *stop;
+};
+
+static void *talk(void *arg)
+{
+	struct talker *talker = arg;
+
+	for (uint32_t i = 0; !atomic_load(talker->stop); i++)
+		exchange(&talker->pair, i);
+	return NULL;
+}
+
+/* It ends as it is, or opens the device for itself. */
+static void child_lives(bool opens)
+{
+	const struct rt_options options = {};
+	struct rt_dev *dev;
+	struct rt_pair pair;
+
+	if (!opens)
+		exit(0);
+	dev = rt_open();
+	pair = rt_pair_open(dev, &options);
+	exchange(&pair, 1);
+	rt_pair_close(&pair);
+	rt_close(dev);
+	exit(0);
+}
+
+static void forks(void)
+{
+	const struct rt_options options = {};
+	struct talker talkers[SIDES];
+	struct rt_dev *dev = rt_open();
+	atomic_bool stop = false;
+	int status;
+
+#ifdef __SANITIZE_THREAD__
+	rt_skip("ThreadSanitizer has no children of processes of several threads");
+#endif
+	for (int i = 0; i < SIDES; i++) {
+		talkers[i].pair = rt_pair_open(dev, &options);
+		talkers[i].stop = &stop;
+		CHECK_OK(pthread_create(&talkers[i].thread, NULL, talk, &talkers[i]));
+	}
+	for (int i = 0; i < FORKS; i++) {
+		pid_t child = fork();
+
+		CHECK(child >= 0);
+		if (!child)
+			child_lives(i % 2);
+		CHECK(waitpid(child, &status, 0) == child);
+		CHECK_INT(status, 0);
+	}
+	atomic_store(&stop, true);
+	for (int i = 0; i < SIDES; i++) {
+		CHECK_OK(pthread_join(talkers[i].thread, NULL));
+		rt_pair_close(&talkers[i].pair);
+	}
+	rt_close(dev);
+}
+
 /* --- there is no memory for the rings of another strand --- */
 
 static void memory_limit(rlim_t bytes)
@@ -424,6 +509,139 @@ static void no_memory_to_receive(void)
 	ends_close();
 }
 
+/* --- several processes, each with queue pairs of all strands to each other one --- */
+
+enum {
+	CROWD = 6,
+	CROWD_QUEUES = 4,
+	CROWD_MESSAGES = 20,
+};
+
+static struct crowd {
+	pthread_barrier_t meet;
+	struct rt_address address[CROWD][CROWD][CROWD_QUEUES];
+} * crowd; /* that all of them see */
+
+struct member {
+	struct rt_dev *dev;
+	struct rt_buf buf;
+	struct ibv_cq *cq[CROWD_QUEUES];
+	struct rt_side side[CROWD][CROWD_QUEUES];
+};
+
+static struct member member;
+
+static struct rt_side member_side(int queue)
+{
+	struct rt_side side = { .dev = member.dev, .buf = member.buf, .cq = member.cq[queue] };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = side.cq,
+		.recv_cq = side.cq,
+		.cap = { .max_send_wr = CROWD_MESSAGES,
+			 .max_recv_wr = CROWD_MESSAGES,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+
+	side.qp = ibv_create_qp(side.dev->pd, &attr);
+	CHECK(side.qp);
+	return side;
+}
+
+static void member_open(int self)
+{
+	member.dev = rt_open();
+	member.buf = rt_buf_alloc(member.dev, 4096, RT_ACCESS);
+	for (int q = 0; q < CROWD_QUEUES; q++) {
+		member.cq[q] =
+			ibv_create_cq(member.dev->ctx, 2 * CROWD * CROWD_MESSAGES, NULL, NULL, 0);
+		CHECK(member.cq[q]);
+		for (int i = 0; i < CROWD; i++) {
+			member.side[i][q] = member_side(q);
+			crowd->address[self][i][q] = rt_side_address(&member.side[i][q]);
+		}
+	}
+	pthread_barrier_wait(&crowd->meet);
+	for (int i = 0; i < CROWD; i++)
+		for (int q = 0; q < CROWD_QUEUES; q++) {
+			rt_side_connect(&member.side[i][q], &crowd->address[i][self][q]);
+			for (int k = 0; k < CROWD_MESSAGES; k++)
+				rt_recv(&member.side[i][q], 0, SIZE, SIZE);
+		}
+	pthread_barrier_wait(&crowd->meet);
+}
+
+/* What comes by a queue, and what was sent: as much each. */
+static void *member_poll(void *arg)
+{
+	struct ibv_cq *cq = arg;
+	struct ibv_wc wc;
+
+	for (int left = 2 * CROWD * CROWD_MESSAGES; left;) {
+		if (!ibv_poll_cq(cq, 1, &wc)) {
+			sched_yield();
+			continue;
+		}
+		CHECK_INT(wc.status, IBV_WC_SUCCESS);
+		left--;
+	}
+	return NULL;
+}
+
+static void member_main(int self)
+{
+	pthread_t thread[CROWD_QUEUES];
+
+	member_open(self);
+	for (int q = 0; q < CROWD_QUEUES; q++)
+		CHECK_OK(pthread_create(&thread[q], NULL, member_poll, member.cq[q]));
+	for (int k = 0; k < CROWD_MESSAGES; k++)
+		for (int i = 0; i < CROWD; i++)
+			for (int q = 0; q < CROWD_QUEUES; q++) {
+				struct rt_side *side = &member.side[i][q];
+				struct ibv_sge sge = rt_sge(side, 0, SIZE);
+				struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+				POST(side, &wr);
+			}
+	for (int q = 0; q < CROWD_QUEUES; q++)
+		CHECK_OK(pthread_join(thread[q], NULL));
+	pthread_barrier_wait(&crowd->meet);
+	for (int q = 0; q < CROWD_QUEUES; q++) {
+		for (int i = 0; i < CROWD; i++)
+			CHECK_OK(ibv_destroy_qp(member.side[i][q].qp));
+		CHECK_OK(ibv_destroy_cq(member.cq[q]));
+	}
+	rt_buf_free(&member.buf);
+	rt_close(member.dev);
+	exit(0);
+}
+
+static void all_to_all(void)
+{
+	pthread_barrierattr_t attr;
+	int status;
+
+	crowd = mmap(NULL, sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	CHECK(crowd != MAP_FAILED);
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	CHECK_OK(pthread_barrier_init(&crowd->meet, &attr, CROWD));
+	for (int i = 0; i < CROWD; i++) {
+		pid_t child = fork();
+
+		CHECK(child >= 0);
+		if (!child)
+			member_main(i);
+	}
+	for (int i = 0; i < CROWD; i++) {
+		CHECK(wait(&status) > 0);
+		CHECK_INT(status, 0);
+	}
+}
+
 /* --- more queue pairs than there are numbers of the first strand --- */
 
 enum {
@@ -493,6 +711,8 @@ static void first_is_full(void)
 static const struct rt_case cases[] = {
 	{ "shared_queues", shared_queues },
 	{ "halted", halted },
+	{ "forks", forks },
+	{ "all_to_all", all_to_all },
 	{ "no_memory_to_send", no_memory_to_send },
 	{ "no_memory_to_receive", no_memory_to_receive },
 	{ "first_is_full", first_is_full },
