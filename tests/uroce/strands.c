@@ -167,7 +167,7 @@ static void shared_queues(void)
 struct ends {
 	struct rt_dev *dev;
 	struct rt_side side[SIDES];
-	uint32_t peer_qpn[SIDES];
+	struct rt_address peer[SIDES];
 	int sent[SIDES], completed[SIDES], came[SIDES];
 };
 
@@ -198,13 +198,12 @@ static void ends_open(void)
 
 	ends.dev = rt_open();
 	for (int i = 0; i < SIDES; i++) {
-		struct rt_address mine, peer;
+		struct rt_address mine;
 
 		ends.side[i] = rt_side_open(ends.dev, &options, NULL);
 		mine = rt_side_address(&ends.side[i]);
-		peer = rt_exchange(to_other, &mine);
-		ends.peer_qpn[i] = peer.qpn;
-		rt_side_connect(&ends.side[i], &peer);
+		ends.peer[i] = rt_exchange(to_other, &mine);
+		rt_side_connect(&ends.side[i], &ends.peer[i]);
 		for (int k = 0; k < 2 * DEPTH; k++)
 			rt_recv(&ends.side[i], 0, SIZE, SIZE);
 	}
@@ -457,7 +456,7 @@ static void memory_end(void)
 static int side_of_others(void)
 {
 	for (int i = 0; i < SIDES; i++)
-		if (!of_first_strand(ends.peer_qpn[i]))
+		if (!of_first_strand(ends.peer[i].qpn))
 			return i;
 	FAIL("all queue pairs are of one strand");
 }
@@ -494,7 +493,19 @@ static void receive_without_memory(void)
 	ends_close();
 }
 
-/* Nothing more is read from who sends it; who hears that by errors. */
+static void write_one(int i)
+{
+	struct ibv_sge sge = rt_sge(&ends.side[i], 0, SIZE);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_RDMA_WRITE, 1, &sge);
+
+	wr.wr.rdma.remote_addr = ends.peer[i].addr;
+	wr.wr.rdma.rkey = ends.peer[i].rkey;
+	POST(&ends.side[i], &wr);
+	ends.sent[i]++;
+}
+
+/* Nothing more is read from who sends it, and nothing taken from its other queue pairs either; who
+ * hears that by errors. */
 static void no_memory_to_receive(void)
 {
 	pid_t child = child_start(receive_without_memory);
@@ -502,6 +513,9 @@ static void no_memory_to_receive(void)
 
 	meet();
 	send_one(i);
+	side_dies(i);
+	i = (i + 1) % SIDES;
+	write_one(i);
 	side_dies(i);
 	wait_for_word();
 	CHECK(waitpid(child, &status, 0) == child);

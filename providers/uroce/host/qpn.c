@@ -312,6 +312,7 @@ void uroce_qps_peer_gone(struct uroce_host *host, const struct uroce_path *path,
 		uroce_lock(&qp->lock);
 		if (uroce_qp_reliable(qp) && qp->av.path == path && qp->av.peer == peer) {
 			qp->peer_lost = true;
+			uroce_qp_show(qp);
 			uroce_req_peer_lost(qp, uroce_now());
 		}
 		uroce_unlock(&qp->lock);
