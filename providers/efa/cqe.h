@@ -16,6 +16,9 @@
  */
 enum {
 	CQE_STATUS_SHIFT = 16,
+	CQE_QUEUE_SHIFT = 25,
+	CQE_QUEUE_SEND = 1,
+	CQE_QUEUE_RECEIVE = 2,
 	CQE_LENGTH_SHIFT = 16,
 	CQE_SRC_QPN_SHIFT = 16,
 	CQE_IMM_SHIFT = 32,
@@ -24,9 +27,8 @@ enum {
 };
 #define CQE_STATUS_MASK (0xffu << CQE_STATUS_SHIFT)
 #define CQE_PHASE	(1u << 24)
-#define CQE_SEND	(1u << 25)
-#define CQE_RECEIVE	(2u << 25)
-#define CQE_QUEUE_MASK	(3u << 25)
+#define CQE_SEND	(CQE_QUEUE_SEND << CQE_QUEUE_SHIFT)
+#define CQE_QUEUE_MASK	(3u << CQE_QUEUE_SHIFT)
 #define CQE_HAS_IMM	(1u << 27)
 #define CQE_OP_WRITE	(2u << 28)
 #define CQE_OP_MASK	(7u << 28)
@@ -39,8 +41,8 @@ enum efa_taken {
 };
 
 enum ibv_wc_status efa_status(uint8_t status);
-/* A queue pair that completes here, by its number; or NULL. */
-struct efa_qp *efa_cq_find(struct efa_cq *cq, uint32_t qpn);
+/* Return: whether there is a queue pair of that number that completes here; it is the last one. */
+bool efa_cq_find(struct efa_cq *cq, uint32_t qpn);
 /* @low, @high: of the entry */
 void efa_cqe_say_corrupt(const struct efa_cq *cq, uint32_t low, uint32_t high);
 
@@ -78,6 +80,17 @@ FLAT struct efa_sub_cq *sub_find_other(const struct efa_sub_cq *sub, uint32_t *r
 	return NULL;
 }
 
+/* The entry at @at is taken. */
+FLAT void sub_advance(const struct efa_cq *cq, struct efa_sub_cq *sub, const char *at)
+{
+	at += cq->stride;
+	sub->at = at;
+	if (unlikely(at == sub->end)) {
+		sub->at = sub->ring;
+		sub->phase ^= CQE_PHASE;
+	}
+}
+
 /* The entry that sub_has() has found. */
 FLAT void sub_take(const struct efa_cq *cq, struct efa_sub_cq *sub, uint32_t low,
 		   struct efa_cqe *cqe)
@@ -88,11 +101,7 @@ FLAT void sub_take(const struct efa_cq *cq, struct efa_sub_cq *sub, uint32_t low
 	cqe->high = cqe_load(sub->at + 4);
 	cqe->tail = le64toh(*(const volatile uint64_t *)(sub->at + 8));
 	cqe->at = sub->at;
-	sub->at += cq->stride;
-	if (unlikely(sub->at == sub->end)) {
-		sub->at = sub->ring;
-		sub->phase ^= CQE_PHASE;
-	}
+	sub_advance(cq, sub, sub->at);
 }
 
 /* The request is done: what its id stood for, and the id is free again. */
@@ -115,34 +124,34 @@ FLAT enum efa_taken wq_done(struct efa_wq *wq, uint16_t id, uint64_t *ret_wr_id)
 	return likely(left != UINT32_MAX) ? EFA_TAKEN : EFA_TAKEN_CORRUPT;
 }
 
+/* The queue that an entry of the last queue pair is of; NULL: it does not complete here. */
+FLAT struct efa_wq *cq_last_wq(const struct efa_cq *cq, uint32_t low)
+{
+	return cq->last_wqs[low >> CQE_QUEUE_SHIFT & (EFA_CQE_QUEUES - 1)];
+}
+
 FLAT enum efa_taken cqe_done(struct efa_cq *cq, const struct efa_cqe *cqe, uint64_t *ret_wr_id)
 {
-	uint32_t qpn = cqe->high & 0xffff, queue = cqe->low & CQE_QUEUE_MASK;
-	struct efa_qp *qp;
+	uint32_t qpn = cqe->high & 0xffff;
+	struct efa_wq *wq;
 
 	if (unlikely(cq->last_qpn != qpn) && !efa_cq_find(cq, qpn))
 		return EFA_TAKEN_GONE;
-	qp = cq->last;
-	if (queue == CQE_SEND && likely(qp->send_cq == cq))
-		return wq_done(&qp->sq.wq, cqe->low, ret_wr_id);
-	if (unlikely(queue != CQE_RECEIVE || qp->recv_cq != cq))
+	wq = cq_last_wq(cq, cqe->low);
+	if (unlikely(!wq))
 		return EFA_TAKEN_CORRUPT;
-	if (likely(!(cqe->low & CQE_UNSOLICITED)))
-		return wq_done(&qp->rq.wq, cqe->low, ret_wr_id);
-	*ret_wr_id = 0;
-	return EFA_TAKEN;
+	/* Of a receive that the program has not posted. */
+	if (unlikely(cqe->low & CQE_UNSOLICITED) && !(cqe->low & CQE_SEND)) {
+		*ret_wr_id = 0;
+		return EFA_TAKEN;
+	}
+	return wq_done(wq, cqe->low, ret_wr_id);
 }
 
 /* The device learns what the program has taken. */
 FLAT void cq_ring(struct efa_cq *cq, uint32_t flags)
 {
-	enum {
-		EVENTS_SHIFT = 29,
-		EVENTS_MASK = 3,
-	};
-
-	mmio_write_32(cq->doorbell, htole32((cq->consumed & 0xffff) | flags |
-					    (cq->events & EVENTS_MASK) << EVENTS_SHIFT));
+	mmio_write_32(cq->doorbell, htole32((cq->consumed & 0xffff) | flags | cq->events));
 }
 
 FLAT enum ibv_wc_status cqe_status(const struct efa_cqe *cqe)

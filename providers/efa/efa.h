@@ -42,6 +42,7 @@ enum {
 	EFA_RECEIVE_SIZE = 16, /* of a buffer in the receive queue */
 	EFA_CQE_SMALL = 16,    /* bytes of a completion: without and with the sender's GID */
 	EFA_CQE_LARGE = 32,
+	EFA_CQE_QUEUES = 4, /* names of a queue that an entry has bits for */
 };
 
 struct efa_context {
@@ -71,10 +72,13 @@ struct efa_wq {
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
+/* A flag that no request may have: the queue pair's state takes none. */
+#define EFA_SQ_CLOSED (1u << 31)
+
 struct efa_sq {
 	struct efa_wq wq;
-	bool open;	  /* requests are taken, in the states of the queue pair that send */
-	uint8_t signal;	  /* IBV_SEND_SIGNALED: each request is */
+	uint32_t flags;	  /* of each request: IBV_SEND_SIGNALED, or EFA_SQ_CLOSED */
+	bool plain;	  /* requests are small, and may have a buffer */
 	uint8_t shift;	  /* of a request's size */
 	uint32_t control; /* what each request of this round has in its first word */
 	uint32_t counter; /* requests written, 16 bits of which the device wants to know */
@@ -125,11 +129,14 @@ struct efa_cq {
 	struct efa_sub_cq *next; /* to look at */
 	struct efa_sub_cq *subs;
 	uint32_t sub_count;
-	struct efa_qp *last; /* whose completion was the last one */
-	uint32_t last_qpn;   /* its number; EFA_QPNS: there is none */
-	void *doorbell;	     /* or `nowhere`, of a device without */
+	/* Whose completion was the last one: its number, or EFA_QPNS, and those of its queues that
+	 * complete here, by an entry's name for a queue. */
+	uint32_t last_qpn;
+	struct efa_wq *last_wqs[EFA_CQE_QUEUES];
+	void *doorbell; /* or `nowhere`, of a device without */
 	uint32_t consumed;
-	uint32_t events; /* that the program has read */
+	uint32_t events; /* that the program has read, as the doorbell has them */
+	uint32_t deaf;	 /* 1: the device has no doorbell, and tells of nothing */
 	uint32_t nowhere;
 	/* What the extended poll stands on. */
 	struct efa_cqe cqe;
@@ -169,6 +176,11 @@ static inline struct efa_qp *to_eqp(struct ibv_qp *qp)
 static inline struct efa_ah *to_eah(struct ibv_ah *ah)
 {
 	return (struct efa_ah *)ah;
+}
+
+static inline bool efa_sq_is_open(const struct efa_sq *sq)
+{
+	return !(sq->flags & EFA_SQ_CLOSED);
 }
 
 static inline bool efa_can(const struct efa_context *ctx, uint32_t caps)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "providers/efa/cqe.h"
 
-struct efa_qp *efa_cq_find(struct efa_cq *cq, uint32_t qpn)
+bool efa_cq_find(struct efa_cq *cq, uint32_t qpn)
 {
 	struct efa_qp *qp = idtable_find_own(&to_ectx(cq->vcq.cq.context)->qps, qpn, cq);
 
 	if (!qp)
-		return NULL;
-	cq->last = qp;
+		return false;
+	cq->last_wqs[CQE_QUEUE_SEND] = qp->send_cq == cq ? &qp->sq.wq : NULL;
+	cq->last_wqs[CQE_QUEUE_RECEIVE] = qp->recv_cq == cq ? &qp->rq.wq : NULL;
 	cq->last_qpn = qpn;
-	return qp;
+	return true;
 }
 
 enum ibv_wc_status efa_status(uint8_t status)
@@ -69,15 +70,25 @@ FLAT void wc_read(const struct efa_cq *cq, const struct efa_cqe *cqe, struct ibv
 	}
 }
 
-/*
- * With the lock held, and an entry in @sub; gives the lock back. What was taken before an entry
- * that makes no sense is the program's. A part is emptied before the next one is looked at.
- */
-__attribute__((noinline)) static int poll_found(struct efa_cq *cq, int num_entries,
-						struct ibv_wc *wc, struct efa_sub_cq *sub,
-						uint32_t low)
+/* The lock is given back, and the device told what was taken; the next one looks from @sub on. */
+FLAT int poll_end(struct efa_cq *cq, struct efa_sub_cq *sub, int taken)
 {
-	int left = num_entries;
+	cq->next = sub;
+	cq_ring(cq, 0);
+	spinlock_unlock(&cq->lock);
+	return taken;
+}
+
+/*
+ * With the lock held, and an entry in @sub; gives the lock back. @left of @num_entries are wanted.
+ * What was taken before an entry that makes no sense is the program's. A part is emptied before the
+ * next one is looked at.
+ */
+__attribute__((noinline)) static int poll_rest(struct efa_cq *cq, int num_entries,
+					       struct ibv_wc *wc, struct efa_sub_cq *sub,
+					       uint32_t low, int left)
+{
+	struct efa_sub_cq *other;
 
 	for (;;) {
 		enum efa_taken taken;
@@ -99,16 +110,92 @@ __attribute__((noinline)) static int poll_found(struct efa_cq *cq, int num_entri
 		}
 		if (likely(sub_has(sub, &low)))
 			continue;
-		cq->next = sub->next;
-		sub = sub_find_other(sub, &low);
-		if (!sub)
+		other = sub_find_other(sub, &low);
+		if (!other)
 			break;
+		sub = other;
 	}
-	if (sub)
-		cq->next = sub->next;
-	cq_ring(cq, 0);
-	spinlock_unlock(&cq->lock);
-	return num_entries - left;
+	return poll_end(cq, sub->next, num_entries - left);
+}
+
+/* What of an entry is not plain. */
+#define CQE_NOT_PLAIN (CQE_STATUS_MASK | CQE_OP_MASK | CQE_HAS_IMM | CQE_UNSOLICITED)
+
+/* What a plain entry says, as verbs have it. */
+FLAT void wc_read_plain(const char *at, uint32_t low, uint32_t high, struct ibv_wc *wc)
+{
+	wc->status = IBV_WC_SUCCESS;
+	wc->opcode = IBV_WC_SEND;
+	wc->vendor_err = 0;
+	wc->qp_num = high & 0xffff;
+	wc->wc_flags = 0;
+	if (!(low & CQE_SEND)) {
+		uint32_t sender = cqe_load(at + 8);
+
+		wc->opcode = IBV_WC_RECV;
+		wc->byte_len = high >> CQE_LENGTH_SHIFT;
+		wc->src_qp = sender >> CQE_SRC_QPN_SHIFT;
+		wc->slid = sender;
+		wc->sl = 0;
+	}
+}
+
+/* Return: whether the entry is one of the last queue pair, without an error and anything special.
+ * Only then it is taken; else what is in @wc counts for nothing. */
+FLAT bool take_plain(struct efa_cq *cq, struct efa_sub_cq *sub, uint32_t low, struct ibv_wc *wc)
+{
+	uint32_t high, index, left;
+	struct efa_wq *wq;
+
+	/* The rest of the entry was written before its first word. */
+	barrier_from_device();
+	high = cqe_load(sub->at + 4);
+	if (unlikely(low & CQE_NOT_PLAIN) || unlikely((high & 0xffff) != cq->last_qpn))
+		return false;
+	wc_read_plain(sub->at, low, high, wc);
+	wq = cq_last_wq(cq, low);
+	if (unlikely(!wq))
+		return false;
+	index = (uint16_t)(low ^ wq->generation);
+	if (unlikely(index > wq->id_mask) || unlikely(!spinlock_try(&wq->lock)))
+		return false;
+	left = wq->used - 1;
+	if (unlikely(left == UINT32_MAX)) {
+		spinlock_unlock(&wq->lock);
+		return false;
+	}
+	wc->wr_id = wq->wr_ids[index];
+	wq->ids[left] = index;
+	wq->used = left;
+	spinlock_unlock(&wq->lock);
+	cq->consumed++;
+	sub_advance(cq, sub, sub->at);
+	return true;
+}
+
+/* As poll_rest(), of a queue that nothing was taken of yet. Plain entries call nobody: what is not
+ * one goes on elsewhere, from there. */
+__attribute__((noinline)) static int poll_found(struct efa_cq *cq, int num_entries,
+						struct ibv_wc *wc, struct efa_sub_cq *sub,
+						uint32_t low)
+{
+	struct efa_sub_cq *other;
+	int left = num_entries;
+
+	for (;;) {
+		if (unlikely(!take_plain(cq, sub, low, wc)))
+			return poll_rest(cq, num_entries, wc, sub, low, left);
+		wc++;
+		if (!--left)
+			break;
+		if (likely(sub_has(sub, &low)))
+			continue;
+		other = sub_find_other(sub, &low);
+		if (!other)
+			break;
+		sub = other;
+	}
+	return poll_end(cq, sub->next, num_entries - left);
 }
 
 /* With the lock held; gives it back. */

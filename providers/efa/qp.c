@@ -115,6 +115,7 @@ static int queues_make(struct efa_qp *qp, const struct efa_qp_size *size)
 	if (r < 0)
 		return r;
 	sq->shift = size->sq_shift;
+	sq->plain = sq->shift == EFA_WQE_SMALL_SHIFT && sq->max_sge;
 	sq->mask = size->sq_count ? size->sq_count - 1 : 0;
 	sq->max_batch = size->max_batch;
 	sq->max_inline = size->max_inline;
@@ -261,7 +262,7 @@ static void qp_link(struct efa_qp *qp, const struct verbs_create_qp *in)
 
 	qp->send_cq = to_ecq(attr->send_cq);
 	qp->recv_cq = to_ecq(attr->recv_cq);
-	qp->sq.signal = attr->sq_sig_all ? IBV_SEND_SIGNALED : 0;
+	qp->sq.flags = EFA_SQ_CLOSED | (attr->sq_sig_all ? IBV_SEND_SIGNALED : 0);
 	qp->sq.max_sge = attr->cap.max_send_sge;
 	qp->sq.inline_write = dv && dv->flags & EFADV_QP_FLAGS_INLINE_WRITE;
 }
@@ -307,10 +308,7 @@ static void qp_forget(struct efa_qp *qp)
 {
 	spinlock_lock_both(&qp->send_cq->lock, &qp->recv_cq->lock);
 	idtable_take(&to_ectx(qp->vqp.qp.context)->qps, qp->vqp.qp.qp_num, qp);
-	if (qp->send_cq->last == qp)
-		qp->send_cq->last_qpn = EFA_QPNS;
-	if (qp->recv_cq->last == qp)
-		qp->recv_cq->last_qpn = EFA_QPNS;
+	qp->send_cq->last_qpn = qp->recv_cq->last_qpn = EFA_QPNS;
 	spinlock_unlock_both(&qp->send_cq->lock, &qp->recv_cq->lock);
 }
 

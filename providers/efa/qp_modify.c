@@ -21,7 +21,10 @@ static void gates_set(struct efa_qp *qp, enum ibv_qp_state state)
 	bool sends = state == IBV_QPS_RTS || state == IBV_QPS_SQD;
 	bool receives = state != IBV_QPS_RESET && state != IBV_QPS_ERR;
 
-	qp->sq.open = sends && qp->sq.wq.max_post;
+	if (sends && qp->sq.wq.max_post)
+		qp->sq.flags &= ~EFA_SQ_CLOSED;
+	else
+		qp->sq.flags |= EFA_SQ_CLOSED;
 	qp->rq.wq.max_sge = receives && qp->rq.wq.max_post ? (int)qp->rq.wqe_sge : 0;
 }
 

@@ -21,10 +21,15 @@ FLAT void buffer_write(struct efa_rq *rq, const struct ibv_sge *sge, uint64_t id
 			   (uint64_t)(sge->lkey & SGE_KEY_MASK) << RECV_KEY_SHIFT);
 }
 
+FLAT uint64_t receive_id(struct efa_rq *rq, const struct ibv_recv_wr *wr)
+{
+	return wq_take_id(&rq->wq, wr->wr_id) | rq->wq.generation;
+}
+
 FLAT void receive_write(struct efa_rq *rq, const struct ibv_recv_wr *wr)
 {
 	const struct ibv_sge *sge = wr->sg_list, *last = sge + wr->num_sge - 1;
-	uint64_t id_marks = wq_take_id(&rq->wq, wr->wr_id) | rq->wq.generation | RECV_FIRST;
+	uint64_t id_marks = receive_id(rq, wr) | RECV_FIRST;
 
 	for (; sge < last; sge++) {
 		buffer_write(rq, sge, id_marks);
@@ -55,11 +60,21 @@ __attribute__((noinline, cold)) static int recv_refuse(struct efa_qp *qp,
 	return kit_recv_refuse(&qp->vqp.qp, &wq->said, fault, value, limit);
 }
 
-int efa_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+/* The device learns what is there; gives the lock back. */
+FLAT void recv_end(struct efa_rq *rq)
 {
-	struct efa_rq *rq = &to_eqp(ibqp)->rq;
+	barrier_to_device();
+	if (likely(rq->wq.doorbell))
+		mmio_write_32(rq->wq.doorbell, htole32(rq->counter & 0xffff));
+	spinlock_unlock(&rq->wq.lock);
+}
 
-	spinlock_lock(&rq->wq.lock);
+/* With the lock held; gives it back. */
+__attribute__((noinline)) static int recv_rest(struct efa_qp *qp, struct ibv_recv_wr *wr,
+					       struct ibv_recv_wr **bad_wr)
+{
+	struct efa_rq *rq = &qp->rq;
+
 	for (; wr; wr = wr->next) {
 		/* A receive without a buffer would never complete. */
 		if (unlikely((uint32_t)wr->num_sge - 1 >= (uint32_t)rq->wq.max_sge ||
@@ -69,9 +84,31 @@ int efa_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_w
 		}
 		receive_write(rq, wr);
 	}
-	barrier_to_device();
-	if (likely(rq->wq.doorbell))
-		mmio_write_32(rq->wq.doorbell, htole32(rq->counter & 0xffff));
-	spinlock_unlock(&rq->wq.lock);
-	return likely(!wr) ? 0 : recv_refuse(to_eqp(ibqp), wr);
+	recv_end(rq);
+	return likely(!wr) ? 0 : recv_refuse(qp, wr);
+}
+
+__attribute__((noinline, cold)) static int recv_contended(struct efa_qp *qp, struct ibv_recv_wr *wr,
+							  struct ibv_recv_wr **bad_wr)
+{
+	spinlock_wait(&qp->rq.wq.lock);
+	return recv_rest(qp, wr, bad_wr);
+}
+
+/* Receives of one buffer call nobody: what is not one goes on elsewhere, from there. */
+int efa_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct efa_qp *qp = to_eqp(ibqp);
+	struct efa_rq *rq = &qp->rq;
+
+	if (unlikely(!spinlock_try(&rq->wq.lock)))
+		return recv_contended(qp, wr, bad_wr);
+	for (; wr; wr = wr->next) {
+		if (unlikely(wr->num_sge != 1 || !rq->wq.max_sge) ||
+		    unlikely(rq->wq.used == rq->wq.max_post || !wr->sg_list))
+			return recv_rest(qp, wr, bad_wr);
+		buffer_write(rq, wr->sg_list, receive_id(rq, wr) | RECV_FIRST | RECV_LAST);
+	}
+	recv_end(rq);
+	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_post_send(), which can send only: RDMA is posted by the ibv_wr_*() functions. Compiled once
- * for each size of request, chosen once a call. A request goes from the program's words into the
- * device's memory without a copy in between.
+ * ibv_post_send(), which can send only: RDMA is posted by the ibv_wr_*() functions. Most requests
+ * are plain: small, and of one buffer. They go from the program's words into the device's memory
+ * without a copy in between. Others are compiled once for each size of request.
  */
 #include "providers/efa/wqe.h"
 
@@ -12,7 +12,7 @@ send_refuse(struct efa_qp *qp, const struct ibv_send_wr *wr, enum kit_fault faul
 {
 	struct efa_sq *sq = &qp->sq;
 	const struct kit_sq_limits limits = {
-		.closed = !sq->open,
+		.closed = !efa_sq_is_open(sq),
 		.max_post = sq->wq.max_post,
 		.max_sge = sq->max_sge,
 		.max_inline = sq->max_inline,
@@ -28,9 +28,9 @@ _Static_assert(IBV_WR_SEND == 2 && IBV_WR_SEND_WITH_IMM == 3, "neighbours");
 /* What of a request does not depend on its data. */
 FLAT enum kit_fault send_check(const struct efa_sq *sq, const struct ibv_send_wr *wr)
 {
-	if (unlikely((wr->opcode & ~1u) != IBV_WR_SEND || !sq->open))
+	if (unlikely((wr->opcode & ~1u) != IBV_WR_SEND))
 		return KIT_FAULT_OPCODE;
-	if (unlikely(((wr->send_flags | sq->signal) ^ IBV_SEND_SIGNALED) & ~IBV_SEND_INLINE))
+	if (!sq_takes_flags(sq, wr->send_flags))
 		return KIT_FAULT_SEND_FLAGS;
 	if (unlikely(sq->wq.used == sq->wq.max_post))
 		return KIT_FAULT_FULL;
@@ -92,17 +92,6 @@ FLAT enum kit_fault write_list(struct efa_sq *sq, const struct ibv_send_wr *wr, 
 	return KIT_FAULT_NONE;
 }
 
-/* A small request has room for what is copied without a call. */
-FLAT void data_copy(char *to, const struct ibv_sge *sge, unsigned int words)
-{
-	const void *from = (const void *)(uintptr_t)sge->addr;
-
-	if (words == WQE_WORDS_SMALL)
-		kit_bytes_copy(to, from, sge->length);
-	else
-		memcpy(to, from, sge->length);
-}
-
 FLAT enum kit_fault write_inline(struct efa_sq *sq, const struct ibv_send_wr *wr, char *wqe,
 				 unsigned int words)
 {
@@ -115,7 +104,7 @@ FLAT enum kit_fault write_inline(struct efa_sq *sq, const struct ibv_send_wr *wr
 
 		if (unlikely(sge->length > sq->max_inline - length))
 			return KIT_FAULT_INLINE;
-		data_copy((char *)data + length, sge, words);
+		memcpy((char *)data + length, (const void *)(uintptr_t)sge->addr, sge->length);
 		length += sge->length;
 	}
 	head_write(sq, wr, wqe, WQE_INLINE, length);
@@ -123,9 +112,12 @@ FLAT enum kit_fault write_inline(struct efa_sq *sq, const struct ibv_send_wr *wr
 	return KIT_FAULT_NONE;
 }
 
-/* @mixed: some requests may have their data in them */
-FLAT enum kit_fault send_write(struct efa_sq *sq, const struct ibv_send_wr *wr, unsigned int shift,
-			       bool mixed)
+FLAT char *ring_at(const struct efa_sq *sq, unsigned int shift)
+{
+	return sq->ring + ((size_t)(sq->counter & sq->mask) << shift);
+}
+
+FLAT enum kit_fault send_write(struct efa_sq *sq, const struct ibv_send_wr *wr, unsigned int shift)
 {
 	unsigned int words = shift == EFA_WQE_SMALL_SHIFT ? WQE_WORDS_SMALL : WQE_WORDS_LARGE;
 	enum kit_fault fault = send_check(sq, wr);
@@ -133,9 +125,9 @@ FLAT enum kit_fault send_write(struct efa_sq *sq, const struct ibv_send_wr *wr, 
 
 	if (unlikely(fault)) /* also where there is no ring */
 		return fault;
-	wqe = sq->ring + ((size_t)(sq->counter & sq->mask) << shift);
-	fault = mixed && wr->send_flags & IBV_SEND_INLINE ? write_inline(sq, wr, wqe, words)
-							  : write_list(sq, wr, wqe, words);
+	wqe = ring_at(sq, shift);
+	fault = wr->send_flags & IBV_SEND_INLINE ? write_inline(sq, wr, wqe, words)
+						 : write_list(sq, wr, wqe, words);
 	if (likely(!fault))
 		sq_advance(sq);
 	return fault;
@@ -164,7 +156,7 @@ FLAT int post_rest(struct efa_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 		   uint32_t batch, unsigned int shift)
 {
 	for (; wr; wr = wr->next) {
-		enum kit_fault fault = send_write(&qp->sq, wr, shift, true);
+		enum kit_fault fault = send_write(&qp->sq, wr, shift);
 
 		if (unlikely(fault)) {
 			*bad_wr = wr;
@@ -182,34 +174,69 @@ __attribute__((noinline)) static int post_mixed(struct efa_qp *qp, struct ibv_se
 	return post_rest(qp, wr, bad_wr, batch, EFA_WQE_SMALL_SHIFT);
 }
 
-/* As post_mixed(), of small requests that have the data of one entry in them. */
+/* ---- small requests of one buffer */
+
+FLAT bool is_plain(const struct efa_sq *sq, const struct ibv_send_wr *wr)
+{
+	return likely(wr->num_sge == 1) && likely(!send_check(sq, wr));
+}
+
+FLAT void plain_write(struct efa_sq *sq, const struct ibv_send_wr *wr)
+{
+	char *wqe = ring_at(sq, EFA_WQE_SMALL_SHIFT);
+
+	head_write(sq, wr, wqe, 0, 1);
+	word_write(wqe, WQE_DATA, sge_word(wr->sg_list));
+	word_write(wqe, WQE_DATA + 1, wr->sg_list->addr);
+	word_write(wqe, WQE_DATA + 2, 0);
+	word_write(wqe, WQE_DATA + 3, 0);
+	sq_advance(sq);
+}
+
+/* As plain_write(), with the buffer's bytes in the request. */
+FLAT void plain_write_inline(struct efa_sq *sq, const struct ibv_send_wr *wr)
+{
+	const char *from = (const char *)(uintptr_t)wr->sg_list->addr;
+	uint32_t length = wr->sg_list->length, word, bytes;
+	char *wqe = ring_at(sq, EFA_WQE_SMALL_SHIFT);
+
+	head_write(sq, wr, wqe, WQE_INLINE, length);
+#pragma GCC unroll 4
+	for (word = WQE_DATA, bytes = 8; word < WQE_WORDS_SMALL; word++, bytes += 8) {
+		if (length < bytes)
+			break;
+		word_write(wqe, word, kit_bytes_load_64(from + bytes - 8));
+	}
+	for (; word < WQE_WORDS_SMALL; word++, length = 0)
+		word_write(wqe, word, kit_bytes_load(from + (length & ~7u), length & 7));
+	sq_advance(sq);
+}
+
+/* As post_mixed(), of plain requests that have their data in them. */
 __attribute__((noinline)) static int post_inline(struct efa_qp *qp, struct ibv_send_wr *wr,
 						 struct ibv_send_wr **bad_wr, uint32_t batch)
 {
 	struct efa_sq *sq = &qp->sq;
 
 	for (; wr; wr = wr->next) {
-		uint64_t data[WQE_WORDS_SMALL - WQE_DATA] = {};
-		const struct ibv_sge *sge = wr->sg_list;
-		char *wqe;
-
-		if (unlikely(wr->num_sge != 1) || unlikely(!(wr->send_flags & IBV_SEND_INLINE)) ||
-		    unlikely(send_check(sq, wr)) || unlikely(sge->length > sq->max_inline))
+		if (unlikely(!(wr->send_flags & IBV_SEND_INLINE)) || !is_plain(sq, wr) ||
+		    unlikely(wr->sg_list->length > sq->max_inline))
 			return post_mixed(qp, wr, bad_wr, batch);
-		wqe = sq->ring + ((size_t)(sq->counter & sq->mask) << EFA_WQE_SMALL_SHIFT);
-		data_copy((char *)data, sge, WQE_WORDS_SMALL);
-		head_write(sq, wr, wqe, WQE_INLINE, sge->length);
-		words_copy(wqe, WQE_DATA, WQE_WORDS_SMALL - WQE_DATA, data);
-		sq_advance(sq);
+		plain_write_inline(sq, wr);
 		batch = batch_count(sq, batch);
 	}
 	return batch_end(sq, batch);
 }
 
-__attribute__((noinline)) static int post_large(struct efa_qp *qp, struct ibv_send_wr *wr,
-						struct ibv_send_wr **bad_wr)
+/* ---- */
+
+/* A queue that has no plain requests. */
+__attribute__((noinline)) static int post_others(struct efa_qp *qp, struct ibv_send_wr *wr,
+						 struct ibv_send_wr **bad_wr)
 {
 	barrier_wc_lock(&qp->sq.wq.lock);
+	if (qp->sq.shift == EFA_WQE_SMALL_SHIFT)
+		return post_mixed(qp, wr, bad_wr, 0);
 	return post_rest(qp, wr, bad_wr, 0, EFA_WQE_LARGE_SHIFT);
 }
 
@@ -228,16 +255,17 @@ int efa_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_w
 	struct efa_sq *sq = &qp->sq;
 	uint32_t batch = 0;
 
-	if (unlikely(sq->shift != EFA_WQE_SMALL_SHIFT))
-		return post_large(qp, wr, bad_wr);
+	if (unlikely(!sq->plain))
+		return post_others(qp, wr, bad_wr);
 	if (unlikely(!spinlock_try(&sq->wq.lock)))
 		return post_contended(qp, wr, bad_wr);
 	barrier_wc_locked();
 	for (; wr; wr = wr->next) {
 		if (wr->send_flags & IBV_SEND_INLINE)
 			return post_inline(qp, wr, bad_wr, batch);
-		if (unlikely(send_write(sq, wr, EFA_WQE_SMALL_SHIFT, false)))
+		if (!is_plain(sq, wr))
 			return post_mixed(qp, wr, bad_wr, batch);
+		plain_write(sq, wr);
 		batch = batch_count(sq, batch);
 	}
 	return batch_end(sq, batch);

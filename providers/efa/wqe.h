@@ -74,6 +74,13 @@ FLAT uint16_t wq_take_id(struct efa_wq *wq, uint64_t wr_id)
 	return id;
 }
 
+/* Whether a request of these flags may be posted; none may be where the queue is closed. */
+FLAT bool sq_takes_flags(const struct efa_sq *sq, unsigned int flags)
+{
+	return likely(
+		!(((flags | sq->flags) ^ IBV_SEND_SIGNALED) & ~(unsigned int)IBV_SEND_INLINE));
+}
+
 /* The request is written: the next one is behind it, in the next round perhaps. */
 FLAT void sq_advance(struct efa_sq *sq)
 {

@@ -51,11 +51,11 @@ __attribute__((noinline, cold)) static void begin_refuse(struct efa_qp *qp, unsi
 	unsigned int other = wr_flags & ~(unsigned int)(IBV_SEND_SIGNALED | IBV_SEND_INLINE);
 	struct efa_sq *sq = &qp->sq;
 
-	if (!sq->open)
+	if (!efa_sq_is_open(sq))
 		wr_refuse(qp, KIT_FAULT_STATE, 0, 0);
 	else if (other)
 		wr_refuse(qp, KIT_FAULT_SEND_FLAGS, other, 0);
-	else if (!((wr_flags | sq->signal) & IBV_SEND_SIGNALED))
+	else if (!((wr_flags | sq->flags) & IBV_SEND_SIGNALED))
 		wr_refuse(qp, KIT_FAULT_UNSIGNALED, 0, 0);
 	else
 		wr_refuse(qp, KIT_FAULT_FULL, sq->wq.max_post, sq->wq.max_post);
@@ -70,8 +70,7 @@ FLAT uint64_t *wr_begin(struct ibv_qp_ex *qp_ex, enum efa_wqe_kind kind, uint32_
 
 	if (unlikely(batch->error))
 		return NULL;
-	if (unlikely(!sq->open || sq->wq.used == sq->wq.max_post ||
-		     ((qp_ex->wr_flags | sq->signal) ^ IBV_SEND_SIGNALED) & ~IBV_SEND_INLINE)) {
+	if (unlikely(sq->wq.used == sq->wq.max_post || !sq_takes_flags(sq, qp_ex->wr_flags))) {
 		begin_refuse(ex_to_eqp(qp_ex), qp_ex->wr_flags);
 		return NULL;
 	}

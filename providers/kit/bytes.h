@@ -3,6 +3,7 @@
 #ifndef PROVIDERS_KIT_BYTES_H
 #define PROVIDERS_KIT_BYTES_H
 
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -21,6 +22,37 @@ __attribute__((always_inline)) static inline void kit_bytes_copy(char *to, const
 		}
 	for (length &= 3; unlikely(length); length--)
 		*to++ = *from++;
+}
+
+/* Eight bytes, as a number of which the first one is the lowest. */
+static inline uint64_t kit_bytes_load_64(const char *from)
+{
+	uint64_t raw;
+
+	memcpy(&raw, from, sizeof(raw));
+	return le64toh(raw);
+}
+
+/* As kit_bytes_load_64(), of fewer than eight, with zeros behind. */
+static inline uint64_t kit_bytes_load(const char *from, uint32_t length)
+{
+	uint32_t at = length & 4;
+	uint64_t value = 0;
+	uint32_t raw_32;
+	uint16_t raw_16;
+
+	if (at) {
+		memcpy(&raw_32, from, sizeof(raw_32));
+		value = le32toh(raw_32);
+	}
+	if (length & 2) {
+		memcpy(&raw_16, from + at, sizeof(raw_16));
+		value |= (uint64_t)le16toh(raw_16) << 8 * at;
+		at += 2;
+	}
+	if (length & 1)
+		value |= (uint64_t)(uint8_t)from[at] << 8 * at;
+	return value;
 }
 
 #endif

@@ -27,7 +27,7 @@ static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
 /* What the kernel made of it has to fit into the memory that it was given. */
 static int cq_accept(struct pvrdma_cq *cq, uint32_t entries, uint32_t cqn)
 {
-	uint32_t granted = cq->vcq.cq.cqe;
+	uint32_t granted = cq->vcq.cq.cqe, page = to_pctx(cq->vcq.cq.context)->page_size;
 
 	if (!granted || granted > entries || granted & (granted - 1)) {
 		verbs_err(cq->vcq.cq.context,
@@ -35,8 +35,9 @@ static int cq_accept(struct pvrdma_cq *cq, uint32_t entries, uint32_t cqn)
 			  granted, entries);
 		return -EPROTO;
 	}
-	cq->cqn = cqn & PVRDMA_UAR_HANDLE_MASK;
-	cq->ring.entries = granted;
+	pvrdma_cq_name(cq, cqn & PVRDMA_UAR_HANDLE_MASK);
+	cq->ring = pvrdma_ring_make((struct pvrdma_words *)cq->buf.base + 1,
+				    (char *)cq->buf.base + page, granted, CQE_SHIFT);
 	return 0;
 }
 
@@ -78,9 +79,6 @@ int pvrdma_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	if (r < 0)
 		return r;
 	cq->uar = ctx->uar.base;
-	cq->ring.words = (struct pvrdma_words *)cq->buf.base + 1;
-	cq->ring.slots = (char *)cq->buf.base + ctx->page_size;
-	cq->ring.shift = CQE_SHIFT;
 	cq->last_name = PVRDMA_NO_NAME;
 	r = cq_create(cq, in, entries);
 	if (r < 0)
@@ -102,7 +100,7 @@ int pvrdma_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	const struct pvrdma_cq *cq = to_pcq(ibcq);
 
 	mmio_write_32(cq->uar + PVRDMA_UAR_CQ_OFFSET,
-		      cq->cqn | (solicited_only ? PVRDMA_UAR_CQ_ARM_SOL : PVRDMA_UAR_CQ_ARM));
+		      solicited_only ? cq->word_arm_solicited : cq->word_arm);
 	return 0;
 }
 
@@ -111,7 +109,7 @@ int pvrdma_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 static void clean_locked(struct pvrdma_cq *cq, const struct pvrdma_qp *qp)
 {
 	struct pvrdma_ring *ring = &cq->ring;
-	uint32_t mask = 2 * ring->entries - 1, freed = 0;
+	uint32_t freed = 0;
 	int count = pvrdma_cq_look(cq);
 
 	/* From the last one back: what stays moves towards the end. */
@@ -125,7 +123,7 @@ static void clean_locked(struct pvrdma_cq *cq, const struct pvrdma_qp *qp)
 	}
 	if (!freed)
 		return;
-	ring->index = (ring->index + freed) & mask;
+	ring->index = (ring->index + freed) & ring->mask;
 	/* release: the entries that stay are where they belong before the device has the others */
 	atomic_store_explicit(&ring->words->head, ring->index, memory_order_release);
 }

@@ -15,13 +15,18 @@ enum {
 	POLL_CORRUPT = -1,
 	WC_FLAGS_SAME = PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM,
 	ROUNDS = 64, /* a device that writes nothing of worth cannot keep the caller */
-	/* pkey_index, slid, sl and dlid_path_bits */
-	WC_ADDRESS_BYTES =
-		offsetof(struct ibv_wc, dlid_path_bits) + 1 - offsetof(struct ibv_wc, pkey_index),
+	/* pkey_index, slid, sl and dlid_path_bits, and what is never read behind them */
+	WC_ADDRESS_BYTES = sizeof(struct ibv_wc) - offsetof(struct ibv_wc, pkey_index),
+	/* What completions have of a handle is in the lower half of its lowest 32 bits. */
+	CQE_NAME_OFFSET =
+		offsetof(struct pvrdma_cqe, qp) + (__BYTE_ORDER == __LITTLE_ENDIAN ? 0 : 6),
 };
 _Static_assert(
-	offsetof(struct pvrdma_cqe, dlid_path_bits) + 1 - offsetof(struct pvrdma_cqe, pkey_index) ==
-			WC_ADDRESS_BYTES &&
+	offsetof(struct pvrdma_cqe, dlid_path_bits) - offsetof(struct pvrdma_cqe, pkey_index) ==
+			offsetof(struct ibv_wc, dlid_path_bits) -
+				offsetof(struct ibv_wc, pkey_index) &&
+		offsetof(struct pvrdma_cqe, pkey_index) + WC_ADDRESS_BYTES <=
+			sizeof(struct pvrdma_cqe) &&
 		offsetof(struct ibv_wc, imm_data) - offsetof(struct ibv_wc, byte_len) ==
 			offsetof(struct pvrdma_cqe, imm_data) -
 				offsetof(struct pvrdma_cqe, byte_len) &&
@@ -85,17 +90,18 @@ static inline void both_write(void *first, uint64_t both)
 }
 
 /* What was sent or received with success has one bit that differs, in the first of both, and flags
- * that are verbs'. Return: whether it is so. */
+ * that are verbs'. Return: whether it is so; else what is in @wc counts for nothing. */
 static inline bool wc_read_plain(struct ibv_wc *wc, const struct pvrdma_cqe *cqe)
 {
-	uint64_t result = both_read(&cqe->opcode), source = both_read(&cqe->src_qp);
+	uint64_t result = both_read(&cqe->opcode), source;
 
-	if (unlikely(result & ~(uint64_t)PVRDMA_WC_RECV) || unlikely(source >> 32 > WC_FLAGS_SAME))
+	if (unlikely(result & ~(uint64_t)PVRDMA_WC_RECV))
 		return false;
 	/* Verbs has the status first. */
 	both_write(&wc->status, result << 32);
+	source = both_read(&cqe->src_qp);
 	both_write(&wc->src_qp, source);
-	return true;
+	return likely(source >> 32 <= WC_FLAGS_SAME);
 }
 
 static inline void wc_read_other(struct ibv_wc *wc, const struct pvrdma_cqe *cqe)
@@ -133,7 +139,7 @@ static inline int look(struct pvrdma_cq *cq)
 {
 	/* acquire: the device wrote the entries before it */
 	uint32_t tail = atomic_load_explicit(&cq->ring.words->tail, memory_order_acquire);
-	uint32_t mask = 2 * cq->ring.entries - 1;
+	uint32_t mask = cq->ring.mask;
 	uint32_t count = (tail - cq->ring.index) & mask;
 
 	if (unlikely(tail > mask || count > cq->ring.entries))
@@ -157,7 +163,7 @@ static inline bool is_empty(struct pvrdma_cq *cq, uint32_t *ret_tail)
 	*ret_tail = atomic_load_explicit(word, memory_order_acquire);
 	if (*ret_tail != cq->ring.index)
 		return false;
-	mmio_write_32(cq->uar + PVRDMA_UAR_CQ_OFFSET, cq->cqn | PVRDMA_DOORBELL_POLL);
+	mmio_write_32(cq->uar + PVRDMA_UAR_CQ_OFFSET, cq->word_poll);
 	/* acquire: as above */
 	*ret_tail = atomic_load_explicit(word, memory_order_acquire);
 	return *ret_tail == cq->ring.index;
@@ -235,7 +241,7 @@ __attribute__((noinline)) static int poll_rest(struct pvrdma_cq *cq, int num_ent
 static inline bool take_plain(const struct pvrdma_cq *cq, const struct pvrdma_cqe *cqe,
 			      struct ibv_wc *wc)
 {
-	uint32_t name = ((const volatile struct pvrdma_cqe *)cqe)->qp & PVRDMA_HANDLE_MASK;
+	uint32_t name = *(const volatile uint16_t *)((const char *)cqe + CQE_NAME_OFFSET);
 
 	if (unlikely(name != cq->last_name) || unlikely(!wc_read_plain(wc, cqe)))
 		return false;
@@ -248,23 +254,23 @@ static inline bool take_plain(const struct pvrdma_cq *cq, const struct pvrdma_cq
 __attribute__((noinline)) static int poll_found(struct pvrdma_cq *cq, int num_entries,
 						struct ibv_wc *wc, uint32_t tail)
 {
-	const uint32_t mask = pvrdma_ring_mask(&cq->ring);
 	uint32_t index = cq->ring.index;
 	int left = num_entries;
 
 	do {
-		if (unlikely(tail > mask) || unlikely(((tail - index) & mask) > cq->ring.entries))
+		if (unlikely(tail > cq->ring.mask) ||
+		    unlikely(((tail - index) & cq->ring.mask) > cq->ring.entries))
 			return poll_rest(cq, num_entries, wc, left);
 		barrier_from_device();
 		do {
 			const struct pvrdma_cqe *slots = (const struct pvrdma_cqe *)cq->ring.slots;
 
-			if (unlikely(!take_plain(cq, &slots[index & mask >> 1], wc))) {
+			if (unlikely(!take_plain(cq, &slots[index & (cq->ring.entries - 1)], wc))) {
 				cq->ring.index = index;
 				return poll_rest(cq, num_entries, wc, left);
 			}
 			wc++;
-			index = (index + 1) & mask;
+			index = (index + 1) & cq->ring.mask;
 		} while (--left && index != tail);
 		give_back(cq, index);
 	} while (left && !is_empty(cq, &tail));

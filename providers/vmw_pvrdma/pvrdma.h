@@ -65,7 +65,7 @@ struct pvrdma_cq {
 	/* The queue pair of the last completion: what completions have of its handle, or
 	 * PVRDMA_NO_NAME when it may be gone; and its number. */
 	uint32_t last_name, last_qpn;
-	uint32_t cqn;
+	uint32_t cqn, word_arm, word_arm_solicited, word_poll; /* and words for the register */
 	char *uar;
 	struct kit_buf buf;
 	bool said; /* that something in the ring makes no sense */
@@ -111,6 +111,14 @@ struct pvrdma_ah {
 	struct ibv_ah ah;
 	struct pvrdma_av av;
 };
+
+static inline void pvrdma_cq_name(struct pvrdma_cq *cq, uint32_t cqn)
+{
+	cq->cqn = cqn;
+	cq->word_arm = cqn | PVRDMA_UAR_CQ_ARM;
+	cq->word_arm_solicited = cqn | PVRDMA_UAR_CQ_ARM_SOL;
+	cq->word_poll = cqn | PVRDMA_DOORBELL_POLL;
+}
 
 static inline struct pvrdma_context *to_pctx(struct ibv_context *ctx)
 {

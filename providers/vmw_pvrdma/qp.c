@@ -71,19 +71,11 @@ static int rings_make(struct pvrdma_qp *qp, const struct ibv_qp_cap *cap)
 		rings_free(qp);
 		return r;
 	}
-	qp->sq.ring = (struct pvrdma_ring){
-		.words = qp->sq_buf.base,
-		.slots = (char *)qp->sq_buf.base + ctx->page_size,
-		.entries = cap->max_send_wr,
-		.shift = __builtin_ctz(send),
-	};
+	qp->sq.ring = pvrdma_ring_make(qp->sq_buf.base, (char *)qp->sq_buf.base + ctx->page_size,
+				       cap->max_send_wr, __builtin_ctz(send));
 	/* Its words are beside the send queue's. */
-	qp->rq.ring = (struct pvrdma_ring){
-		.words = qp->sq.ring.words + 1,
-		.slots = qp->rq_buf.base,
-		.entries = cap->max_recv_wr,
-		.shift = __builtin_ctz(recv),
-	};
+	qp->rq.ring = pvrdma_ring_make(qp->sq.ring.words + 1, qp->rq_buf.base, cap->max_recv_wr,
+				       __builtin_ctz(recv));
 	qp->sq.reg = qp->rq.reg = (char *)ctx->uar.base + PVRDMA_UAR_QP_OFFSET;
 	qp->sq.max_sge = qp->rq.max_sge = -1;
 	return 0;

@@ -2,16 +2,29 @@
 /* Posting receives, to a queue pair's own ring and to that of an SRQ, which are alike. */
 #include "providers/vmw_pvrdma/pvrdma.h"
 
+/* Receives up to @index are in the ring: the device learns of them. */
+static inline void recv_end(struct pvrdma_rq *rq, uint32_t index)
+{
+	if (unlikely(index == rq->ring.index))
+		return;
+	rq->ring.index = index;
+	barrier_to_device();
+	/* release: the requests are there before the tail says so */
+	atomic_store_explicit(&rq->ring.words->tail, index, memory_order_release);
+	barrier_to_device();
+	mmio_write_32(rq->reg, rq->doorbell);
+}
+
 /* From @index on, for as many as there is room for. Return: the first one that was not taken, or
  * NULL. */
 __attribute__((noinline)) static struct ibv_recv_wr *
-recv_rest(const struct pvrdma_rq *rq, struct ibv_recv_wr *wr, uint32_t room, uint32_t *index)
+recv_rest(struct pvrdma_rq *rq, struct ibv_recv_wr *wr, uint32_t index, uint32_t room)
 {
 	/* 0 in states in which nothing is taken. */
 	uint32_t sge_limit = (uint32_t)rq->max_sge + 1;
 
 	for (; wr; wr = wr->next) {
-		struct pvrdma_rq_wqe_hdr *wqe = pvrdma_ring_slot(&rq->ring, *index);
+		struct pvrdma_rq_wqe_hdr *wqe = pvrdma_ring_slot(&rq->ring, index);
 		struct pvrdma_sge *sge = (struct pvrdma_sge *)(wqe + 1);
 
 		if (unlikely((uint32_t)wr->num_sge >= sge_limit || !room ||
@@ -21,29 +34,27 @@ recv_rest(const struct pvrdma_rq *rq, struct ibv_recv_wr *wr, uint32_t room, uin
 		wqe->num_sge = wr->num_sge;
 		for (int i = 0; i < wr->num_sge; i++)
 			pvrdma_sge_write(&sge[i], &wr->sg_list[i]);
-		*index = pvrdma_ring_next(&rq->ring, *index);
+		index = pvrdma_ring_next(&rq->ring, index);
 		room--;
 	}
+	recv_end(rq, index);
 	return wr;
 }
 
 /* Those of one entry, as most are, without a call. */
 static inline struct ibv_recv_wr *recv_post(struct pvrdma_rq *rq, struct ibv_recv_wr *wr)
 {
-	uint32_t index = rq->ring.index, mask = pvrdma_ring_mask(&rq->ring);
+	uint32_t index = rq->ring.index, mask = rq->ring.mask;
 	uint32_t room = likely(rq->max_sge > 0) ? pvrdma_ring_room(&rq->ring) : 0;
 
 	for (; wr; wr = wr->next) {
 		struct pvrdma_rq_wqe_hdr *wqe;
 
 		if (unlikely(wr->num_sge != 1) || unlikely(!room) || unlikely(!wr->sg_list)) {
-			uint32_t from = index;
-
+			/* Then this is the first one, and has no entry. */
 			if (!rq->max_sge)
 				room = pvrdma_ring_room(&rq->ring);
-			wr = recv_rest(rq, wr, room, &from);
-			index = from;
-			break;
+			return recv_rest(rq, wr, index, room);
 		}
 		wqe = pvrdma_ring_slot(&rq->ring, index);
 		wqe->wr_id = wr->wr_id;
@@ -52,15 +63,8 @@ static inline struct ibv_recv_wr *recv_post(struct pvrdma_rq *rq, struct ibv_rec
 		index = (index + 1) & mask;
 		room--;
 	}
-	if (unlikely(index == rq->ring.index))
-		return wr;
-	rq->ring.index = index;
-	barrier_to_device();
-	/* release: the requests are there before the tail says so */
-	atomic_store_explicit(&rq->ring.words->tail, index, memory_order_release);
-	barrier_to_device();
-	mmio_write_32(rq->reg, rq->doorbell);
-	return wr;
+	recv_end(rq, index);
+	return NULL;
 }
 
 /* Why a request was not taken: the offending value, and what would be possible. */

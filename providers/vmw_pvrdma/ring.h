@@ -25,19 +25,27 @@ struct pvrdma_ring {
 	struct pvrdma_words *words;
 	char *slots;
 	uint32_t entries; /* 0: there is none */
+	uint32_t mask;	  /* of both words */
 	uint32_t shift;	  /* of a slot's bytes */
 	uint32_t index;	  /* the process's word, as it is to be */
 };
 
-/* Of both words, when there are entries. */
-static inline uint32_t pvrdma_ring_mask(const struct pvrdma_ring *ring)
+/* @entries: a power of 2, or 0 */
+static inline struct pvrdma_ring pvrdma_ring_make(struct pvrdma_words *words, void *slots,
+						  uint32_t entries, uint32_t shift)
 {
-	return 2 * ring->entries - 1;
+	return (struct pvrdma_ring){
+		.words = words,
+		.slots = slots,
+		.entries = entries,
+		.mask = 2 * entries - 1,
+		.shift = shift,
+	};
 }
 
 static inline uint32_t pvrdma_ring_next(const struct pvrdma_ring *ring, uint32_t index)
 {
-	return (index + 1) & pvrdma_ring_mask(ring);
+	return (index + 1) & ring->mask;
 }
 
 static inline void *pvrdma_ring_slot(const struct pvrdma_ring *ring, uint32_t index)
@@ -50,7 +58,7 @@ static inline uint32_t pvrdma_ring_room(const struct pvrdma_ring *ring)
 {
 	/* acquire: the device has read the slots that it gives back */
 	uint32_t head = atomic_load_explicit(&ring->words->head, memory_order_acquire);
-	uint32_t mask = pvrdma_ring_mask(ring), used = (ring->index - head) & mask;
+	uint32_t mask = ring->mask, used = (ring->index - head) & mask;
 
 	/* What is no such word, or more than there are, no ring is like. */
 	if (unlikely(head > mask) || unlikely(used > ring->entries))

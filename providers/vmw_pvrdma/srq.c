@@ -36,12 +36,9 @@ static int ring_make(struct pvrdma_srq *srq, const struct ibv_srq_attr *attr)
 
 	if (r < 0)
 		return r;
-	srq->rq.ring = (struct pvrdma_ring){
-		.words = (struct pvrdma_words *)srq->buf.base + 1,
-		.slots = (char *)srq->buf.base + ctx->page_size,
-		.entries = attr->max_wr,
-		.shift = __builtin_ctz(stride),
-	};
+	srq->rq.ring = pvrdma_ring_make((struct pvrdma_words *)srq->buf.base + 1,
+					(char *)srq->buf.base + ctx->page_size, attr->max_wr,
+					__builtin_ctz(stride));
 	srq->rq.max_sge = attr->max_sge;
 	srq->rq.reg = (char *)ctx->uar.base + PVRDMA_UAR_SRQ_OFFSET;
 	return 0;

@@ -757,9 +757,9 @@ static void case_run(const struct interop_case *c, int socket, bool first)
 		 * losses by its timeout only, and never gives up: 34 ms. Ours needs it for the last
 		 * packets of a message, with a loss: half a second. Nobody waits for it
 		 * without: 4.3 s. */
-		.timeout = !lossy		 ? 20
+		.timeout = !lossy	      ? 20
 			   : rt_is_rxe(p.dev) ? 13
-						 : 17,
+					      : 17,
 		.send_ops = c->send_ops,
 		.channel = c->channel,
 	};

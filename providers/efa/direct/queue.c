@@ -136,7 +136,7 @@ EFADV_EXPORT int efadv_query_cq(struct ibv_cq *ibcq, struct efadv_cq_attr *attr,
 	attr->buffer = (uint8_t *)(uintptr_t)cq->ring;
 	attr->entry_size = cq->stride;
 	attr->num_entries = ibcq->cqe;
-	if (HAS_MEMBER(struct efadv_cq_attr, doorbell, inlen) && cq->doorbell != &cq->nowhere)
+	if (HAS_MEMBER(struct efadv_cq_attr, doorbell, inlen) && !cq->deaf)
 		attr->doorbell = cq->doorbell;
 	return 0;
 }

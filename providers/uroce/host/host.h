@@ -323,6 +323,8 @@ void uroce_regions_show(struct uroce_host *host);
 /* A number for the QP, by which it can be found from then on. -ENOMEM: all are taken; -EMFILE and
  * the like. Said. */
 int uroce_qpn_alloc(struct uroce_qp *qp);
+/* What is for it comes by sockets, whatever its strand: who polls its CQs looks at the first. */
+void uroce_qp_network_join(struct uroce_qp *qp);
 
 /* The QP of a number of this process, or NULL. Under a strand, and valid as long as that is held.
  */

@@ -113,6 +113,18 @@ static bool has_news(const struct object *cq)
 	return (int32_t)(newest - cq->arm.consumed) > 0 && (int32_t)(newest - cq->announced) > 0;
 }
 
+/* One completion too many: it is lost, and the CQ is of no use any more. */
+static bool overrun(struct object *cq)
+{
+	struct ibv_wc lost;
+
+	if (cq->overrun || ibv_poll_cq(cq->backend.cq, 1, &lost) != 1)
+		return false;
+	cq->overrun = true;
+	event_async(cq, IBV_EVENT_CQ_ERR);
+	return true;
+}
+
 static bool drain(struct object *cq)
 {
 	uint32_t room = device->room(cq);
@@ -121,6 +133,8 @@ static bool drain(struct object *cq)
 
 	/* What is polled for may be executed now, and needs what the process has posted by now. */
 	model_receive_all();
+	if (!room)
+		return overrun(cq);
 	got = ibv_poll_cq(cq->backend.cq, room < BATCH ? room : BATCH, wc);
 	drain_acknowledged(cq, wc, got);
 	for (int i = 0; i < got; i++)

@@ -2,7 +2,7 @@
 /*
  * The calls of the hot path on a played device, counted by callgrind: tests/devices/instructions
  * runs it. Each kind of call is dumped under its name; stdout says how many requests are in it.
- * What is sent never completes, so that each call finds the same.
+ * What is sent completes when all has been posted, so that each call finds the same.
  */
 #include <stdio.h>
 
@@ -25,7 +25,7 @@ static struct {
 	struct ibv_send_wr send[LIST], *bad_send;
 	struct ibv_recv_wr recv[LIST], *bad_recv;
 	struct ibv_wc wc[BATCH];
-	uint32_t completed;
+	uint32_t received, sent; /* completions so far */
 } t;
 
 /* @requests: of each call; @before: what is not counted */
@@ -91,15 +91,18 @@ static void prepare(int count, unsigned int send_flags)
 	}
 }
 
-static void complete(int count)
+static void complete(struct ibv_cq *cq, int count)
 {
+	bool receive = cq == t.s.recv_cq;
+
 	for (int i = 0; i < count; i++) {
 		const struct lab_completion completion = {
-			.cq = t.s.recv_cq->handle,
+			.cq = cq->handle,
 			.qp = t.s.qp->handle,
-			.receive = true,
-			.index = t.completed++,
-			.wc = { .opcode = IBV_WC_RECV, .byte_len = BYTES },
+			.receive = receive,
+			.sent_as = IBV_WR_SEND,
+			.index = receive ? t.received++ : t.sent++,
+			.wc = { .opcode = receive ? IBV_WC_RECV : IBV_WC_SEND, .byte_len = BYTES },
 		};
 
 		must(lab_complete && !lab_complete(&completion), "complete");
@@ -108,7 +111,11 @@ static void complete(int count)
 
 int main(void)
 {
+	struct ibv_cq *send_cq, *recv_cq;
+
 	open_device();
+	send_cq = t.s.send_cq;
+	recv_cq = t.s.recv_cq;
 	CALLGRIND_START_INSTRUMENTATION;
 	COUNT("nothing", 1, , true);
 	COUNT("post_send", 1, prepare(1, 0), !ibv_post_send(t.s.qp, t.send, &t.bad_send));
@@ -119,10 +126,17 @@ int main(void)
 	COUNT("post_recv", 1, prepare(1, 0), !ibv_post_recv(t.s.qp, t.recv, &t.bad_recv));
 	COUNT("post_recv_list", LIST, prepare(LIST, 0),
 	      !ibv_post_recv(t.s.qp, t.recv, &t.bad_recv));
-	COUNT("poll", 1, complete(1), ibv_poll_cq(t.s.recv_cq, BATCH, t.wc) == 1);
-	COUNT("poll_batch", BATCH, complete(BATCH), ibv_poll_cq(t.s.recv_cq, BATCH, t.wc) == BATCH);
-	COUNT("poll_empty", 1, , !ibv_poll_cq(t.s.recv_cq, BATCH, t.wc));
-	COUNT("arm", 1, , !ibv_req_notify_cq(t.s.send_cq, 0));
+	/* "one" asks for one alone, and does not learn that there are no others. */
+	COUNT("poll", 1, complete(recv_cq, 1), ibv_poll_cq(recv_cq, BATCH, t.wc) == 1);
+	COUNT("poll_one", 1, complete(recv_cq, 1), ibv_poll_cq(recv_cq, 1, t.wc) == 1);
+	COUNT("poll_batch", BATCH, complete(recv_cq, BATCH),
+	      ibv_poll_cq(recv_cq, BATCH, t.wc) == BATCH);
+	COUNT("poll_sent", 1, complete(send_cq, 1), ibv_poll_cq(send_cq, BATCH, t.wc) == 1);
+	COUNT("poll_sent_one", 1, complete(send_cq, 1), ibv_poll_cq(send_cq, 1, t.wc) == 1);
+	COUNT("poll_sent_batch", BATCH, complete(send_cq, BATCH),
+	      ibv_poll_cq(send_cq, BATCH, t.wc) == BATCH);
+	COUNT("poll_empty", 1, , !ibv_poll_cq(recv_cq, BATCH, t.wc));
+	COUNT("arm", 1, , !ibv_req_notify_cq(send_cq, 0));
 	CALLGRIND_STOP_INSTRUMENTATION;
 	must(!t.ah || !ibv_destroy_ah(t.ah), "destroy ah");
 	script_qp_close(&t.s);

@@ -49,13 +49,13 @@ static inline void fake_queues(struct fake *f, unsigned int shift, uint32_t recv
 
 	fake_wq(&sq->wq, count, 1);
 	sq->wq.doorbell = &f->sq_doorbell;
-	sq->open = true;
 	sq->control = WQE_EACH | sq->wq.generation;
 	sq->shift = shift;
 	sq->mask = count - 1;
 	sq->max_batch = 0xffff;
 	sq->max_inline = shift == EFA_WQE_SMALL_SHIFT ? EFA_INLINE_SMALL : EFA_INLINE_LARGE;
 	sq->max_sge = 2;
+	sq->plain = shift == EFA_WQE_SMALL_SHIFT;
 	sq->inline_write = shift == EFA_WQE_LARGE_SHIFT;
 	sq->ring = (char *)f->sq;
 	sq->built = calloc(count, (size_t)1 << shift);

@@ -161,6 +161,7 @@ static void test_arm(void **state)
 	assert_int_equal(efa_req_notify_cq(&f->cq.vcq.cq, 0), 0);
 	assert_int_equal(le32toh(f->cq_doorbell), 0xa0000007);
 	f->cq.doorbell = &f->cq.nowhere;
+	f->cq.deaf = true;
 	assert_int_equal(efa_req_notify_cq(&f->cq.vcq.cq, 0), EOPNOTSUPP);
 	fake_free(f);
 }

@@ -113,7 +113,7 @@ static void test_mistakes(void **state)
 	second = send_wr(f, two_sges, 1);
 	second.send_flags = 0;
 	assert_int_equal(post(f, &second), EINVAL);
-	f->qp.sq.signal = IBV_SEND_SIGNALED;
+	f->qp.sq.flags = IBV_SEND_SIGNALED;
 	assert_int_equal(post(f, &second), 0);
 	second.send_flags = IBV_SEND_SOLICITED;
 	assert_int_equal(post(f, &second), EINVAL);
@@ -140,9 +140,66 @@ static void test_mistakes(void **state)
 	ibv_wr_send(ex);
 	ibv_wr_abort(ex);
 	assert_int_equal(f->qp.sq.wq.used, 2);
-	f->qp.sq.open = false;
+	f->qp.sq.flags = EFA_SQ_CLOSED;
 	assert_int_equal(post(f, &first), EINVAL);
 	fake_free(f);
+}
+
+/* Data of each length, which end where nobody may read on; behind them are zeros. */
+static void test_inline_lengths(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_UD, SMALL, EFA_CQE_SMALL, 1);
+	uint8_t *page = fake_page(), expected[EFA_INLINE_SMALL];
+
+	for (uint32_t i = 0; i < FAKE_PAGE; i++)
+		page[i] = 1 + i % 255;
+	for (uint32_t length = 0; length <= EFA_INLINE_SMALL; length++) {
+		uint8_t *from = page + FAKE_PAGE - length;
+		struct ibv_sge sge = { .addr = (uintptr_t)from, .length = length };
+		struct ibv_send_wr wr = send_wr(f, &sge, 1);
+
+		wr.send_flags |= IBV_SEND_INLINE;
+		memset(expected, 0, sizeof(expected));
+		memcpy(expected, from, length);
+		memset(f->sq + (length << SMALL), 0x5a, FAKE_PAGE - (length << SMALL));
+		assert_int_equal(post(f, &wr), 0);
+		assert_int_equal(f->sq[(length << SMALL) + 6], length);
+		assert_memory_equal(f->sq + (length << SMALL) + 8 * WQE_DATA, expected,
+				    sizeof(expected));
+	}
+	fake_page_free(page);
+	fake_free(f);
+}
+
+/* A list of all kinds is as many lists of one; and a queue without buffers takes none. */
+static void test_kinds(void **state)
+{
+	struct fake *list = fake_create(IBV_QPT_UD, SMALL, EFA_CQE_SMALL, 1);
+	struct fake *each = fake_create(IBV_QPT_UD, SMALL, EFA_CQE_SMALL, 1);
+	struct ibv_sge text = { .addr = (uintptr_t) "0123456789", .length = 10 };
+	struct ibv_send_wr wrs[32], *bad;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(wrs); i++) {
+		bool in = i * 7 % 5 < 2;
+
+		wrs[i] = send_wr(list, in ? &text : two_sges, in ? 1 : i * 3 % 4 % 3);
+		wrs[i].send_flags |= in ? IBV_SEND_INLINE : 0;
+		wrs[i].opcode = i % 3 ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM;
+		wrs[i].imm_data = htobe32(i);
+		assert_int_equal(post(each, &wrs[i]), 0);
+		wrs[i].next = i + 1 < ARRAY_SIZE(wrs) ? &wrs[i + 1] : NULL;
+	}
+	assert_int_equal(post(list, wrs), 0);
+	assert_memory_equal(list->sq, each->sq, ARRAY_SIZE(wrs) << SMALL);
+	assert_int_equal(list->sq_doorbell, each->sq_doorbell);
+	list->qp.sq.max_sge = 0;
+	list->qp.sq.plain = false;
+	wrs[0] = send_wr(list, two_sges, 1);
+	assert_int_equal(efa_post_send(&list->qp.vqp.qp, wrs, &bad), EINVAL);
+	wrs[0].num_sge = 0;
+	assert_int_equal(efa_post_send(&list->qp.vqp.qp, wrs, &bad), 0);
+	fake_free(list);
+	fake_free(each);
 }
 
 /* The device takes so many at once; and a full ring says ENOMEM, both ways. */
@@ -231,7 +288,8 @@ static void test_sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inline), cmocka_unit_test(test_list),
+		cmocka_unit_test(test_inline), cmocka_unit_test(test_inline_lengths),
+		cmocka_unit_test(test_kinds),  cmocka_unit_test(test_list),
 		cmocka_unit_test(test_rdma),   cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_full),   cmocka_unit_test(test_recv),
 		cmocka_unit_test(test_sizes),

@@ -84,6 +84,22 @@ static void test_unused(void **state)
 	fixture_cq_free(cq);
 }
 
+/* What comes by sockets comes by the first strand: who polls for it does not wait until nobody else
+ * seems to look there. */
+static void test_network(void **state)
+{
+	struct uroce_qp *qp;
+	struct uroce_cq *cq = cq_of(2, &qp);
+
+	busy = 2;
+	uroce_qp_network_join(qp);
+	polls(cq);
+	assert_int_equal(looks[0], POLLS);
+	assert_int_equal(looks[2], POLLS);
+	fixture_qp_free(qp);
+	fixture_cq_free(cq);
+}
+
 /* A message of a network, once more: its acknowledgement is due. */
 static void packet_come(const struct uroce_qp *qp)
 {
@@ -124,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_poller),
 		cmocka_unit_test(test_unused),
+		cmocka_unit_test(test_network),
 		cmocka_unit_test(test_acknowledged),
 	};
 

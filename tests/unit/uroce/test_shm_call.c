@@ -493,6 +493,9 @@ static void test_other_version(void **state)
 {
 	answered(REFUSED, SHM_VERSION + 1, -EOPNOTSUPP);
 	answered(WELCOME, SHM_VERSION + 1, -EOPNOTSUPP);
+	/* Of programs of the other size, and of the version before. */
+	answered(REFUSED, SHM_VERSION - 1, -EOPNOTSUPP);
+	answered(WELCOME, SHM_VERSION - 2, -EOPNOTSUPP);
 }
 
 /* An answer that no listener gives, and silence: this side knows nothing, and says so. */

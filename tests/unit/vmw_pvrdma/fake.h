@@ -35,12 +35,8 @@ struct fake {
 static inline struct pvrdma_ring fake_ring(char *slots, char *words, unsigned int which,
 					   uint32_t shift)
 {
-	return (struct pvrdma_ring){
-		.words = (struct pvrdma_words *)words + which,
-		.slots = slots,
-		.entries = FAKE_PAGE >> shift,
-		.shift = shift,
-	};
+	return pvrdma_ring_make((struct pvrdma_words *)words + which, slots, FAKE_PAGE >> shift,
+				shift);
 }
 
 static inline void fake_qp(struct fake *f, enum ibv_qp_type type)
@@ -83,7 +79,7 @@ static inline struct fake *fake_create(enum ibv_qp_type type)
 	f->uar = fake_page();
 	f->cq.vcq.cq.context = f->srq.vsrq.srq.context = &f->ctx->vctx.context;
 	f->cq.uar = f->uar;
-	f->cq.cqn = FAKE_CQN;
+	pvrdma_cq_name(&f->cq, FAKE_CQN);
 	f->cq.ring = fake_ring(f->cqes, f->cq_words, 1, FAKE_CQE_SHIFT);
 	f->srq.rq.ring = fake_ring(f->srqes, f->srq_words, 1, FAKE_RECV_SHIFT);
 	f->srq.rq.max_sge = FAKE_SGES;

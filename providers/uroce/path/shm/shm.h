@@ -69,7 +69,7 @@ enum {
 	SHM_WORD = 64,	     /* bits of inhabited's words */
 	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
 	SHM_SERVICES = 4096, /* listeners a board can show */
-	SHM_USES = 16,	     /* one-sided operations of one process on another at the same time */
+	SHM_USES = 16,	     /* one-sided operations on a process at the same time, by one strand */
 	SHM_SEGMENTS = 256,  /* objects of memory a board can show */
 };
 #define SHM_MAGIC 0x75726f63u
@@ -107,7 +107,7 @@ struct shm_ring {
 /* The other side's keys that this side copies to or from right now; 0: free. The owner of a region
  * waits for those who live, so that who dies in the middle holds up nobody. */
 struct shm_uses {
-	alignas(SHM_LINE) atomic_uint key[SHM_USES];
+	alignas(SHM_LINE) atomic_uint key[PATH_STRANDS][SHM_USES]; /* a line each */
 	alignas(SHM_LINE) atomic_uint maps; /* 1: it wants to hear when a segment goes */
 	atomic_uint blind;		    /* 1: it tried, and cannot read the other's memory */
 };
