@@ -154,7 +154,9 @@ struct mlx5_umr {
 	struct mlx5_wqe_mkey_context_seg *key;
 	unsigned int missing; /* setters before it is complete */
 	unsigned int list_bytes;
-	bool has_access, has_layout;
+	bool has_access, has_layout, has_cipher;
+	uint32_t block_most; /* the key's length at most; 0: any */
+	uint8_t bsf[64];     /* with a cipher: what follows the list */
 };
 
 /* A send request, at its first basic block. */
