@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "providers/efa/wqe.h"
+#include "providers/kit/qp.h"
 
 static int refuse(struct ibv_context *ctx, const char *what, unsigned long long value)
 {
@@ -222,10 +223,8 @@ static int qp_create(struct efa_qp *qp, const struct verbs_create_qp *in,
 		.out = ret_resp,
 		.out_len = sizeof(*ret_resp),
 	};
-	struct verbs_create_qp request = *in;
 
-	request.udata = &udata;
-	return uverbs_create_qp(&qp->vqp, &request);
+	return kit_create_qp(&qp->vqp, in, &udata);
 }
 
 /* With the kernel's there: maps, and the number; nothing is left of a failure. */
