@@ -71,9 +71,11 @@ FLAT struct efa_sub_cq *sub_find(struct efa_sub_cq *first, uint32_t *ret_low)
 	return NULL;
 }
 
-/* The next part behind @sub, which has none, that has an entry; NULL: none has. */
-FLAT struct efa_sub_cq *sub_find_other(const struct efa_sub_cq *sub, uint32_t *ret_low)
+/* @sub, as long as it has an entry, else the next part that has one; NULL: none has. */
+FLAT struct efa_sub_cq *sub_next(struct efa_sub_cq *sub, uint32_t *ret_low)
 {
+	if (likely(sub_has(sub, ret_low)))
+		return sub;
 	for (struct efa_sub_cq *other = sub->next; other != sub; other = other->next)
 		if (sub_has(other, ret_low))
 			return other;

@@ -53,7 +53,8 @@ struct efa_context {
 	uint32_t max_rdma_sge; /* buffers of an RDMA request */
 	pthread_mutex_t qp_lock;
 	struct idtable qps;
-	/* How many queue pairs had the number before: a part of their requests' ids. */
+	/* How often a queue pair with the number was made or reset: a part of its requests' ids,
+	 * for completions of before may still come. */
 	uint16_t generations[EFA_QPNS];
 };
 
@@ -207,6 +208,9 @@ void efa_cq_ex_set_slots(struct efa_cq *cq, uint64_t wc_flags, uint64_t dv_flags
 /* qp.c, qp_modify.c */
 int efa_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int efa_destroy_qp(struct verbs_qp *vqp);
+/* With the context's lock held: both rings start at their first entry, and no completion of before
+ * is theirs. The round's phase goes on, as the device's does. */
+void efa_qp_start(struct efa_qp *qp);
 int efa_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 int efa_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int efa_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode op);

@@ -88,7 +88,7 @@ __attribute__((noinline)) static int poll_rest(struct efa_cq *cq, int num_entrie
 					       struct ibv_wc *wc, struct efa_sub_cq *sub,
 					       uint32_t low, int left)
 {
-	struct efa_sub_cq *other;
+	struct efa_sub_cq *next;
 
 	for (;;) {
 		enum efa_taken taken;
@@ -108,12 +108,10 @@ __attribute__((noinline)) static int poll_rest(struct efa_cq *cq, int num_entrie
 			left = left == num_entries ? num_entries + EINVAL : left;
 			break;
 		}
-		if (likely(sub_has(sub, &low)))
-			continue;
-		other = sub_find_other(sub, &low);
-		if (!other)
+		next = sub_next(sub, &low);
+		if (!next)
 			break;
-		sub = other;
+		sub = next;
 	}
 	return poll_end(cq, sub->next, num_entries - left);
 }
@@ -179,7 +177,7 @@ __attribute__((noinline)) static int poll_found(struct efa_cq *cq, int num_entri
 						struct ibv_wc *wc, struct efa_sub_cq *sub,
 						uint32_t low)
 {
-	struct efa_sub_cq *other;
+	struct efa_sub_cq *next;
 	int left = num_entries;
 
 	for (;;) {
@@ -188,12 +186,10 @@ __attribute__((noinline)) static int poll_found(struct efa_cq *cq, int num_entri
 		wc++;
 		if (!--left)
 			break;
-		if (likely(sub_has(sub, &low)))
-			continue;
-		other = sub_find_other(sub, &low);
-		if (!other)
+		next = sub_next(sub, &low);
+		if (!next)
 			break;
-		sub = other;
+		sub = next;
 	}
 	return poll_end(cq, sub->next, num_entries - left);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "providers/efa/wqe.h"
+#include "providers/kit/qp.h"
 
 static int refuse(struct ibv_context *ctx, const char *what, unsigned long long value)
 {
@@ -66,8 +67,6 @@ static int wq_make(struct efa_wq *wq, uint32_t count)
 	wq->wr_ids = calloc(size, sizeof(*wq->wr_ids));
 	if (!wq->ids || !wq->wr_ids)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < size; i++)
-		wq->ids[i] = i;
 	wq->max_post = count;
 	wq->id_mask = size - 1;
 	return 0;
@@ -81,10 +80,12 @@ static void wq_free(struct efa_wq *wq)
 	free(wq->ids);
 }
 
-/* Ids have the number of queue pairs before this one above their count, for completions of those
- * may still come. */
+/* All ids are free; those that are not returned are still what they were. */
 static void wq_start(struct efa_wq *wq, uint16_t generation)
 {
+	for (uint32_t i = 0; wq->ids && i <= wq->id_mask; i++)
+		wq->ids[i] = i;
+	wq->used = 0;
 	wq->generation = generation * ((uint32_t)wq->id_mask + 1);
 }
 
@@ -104,6 +105,22 @@ static int wq_doorbell(struct efa_qp *qp, struct efa_wq *wq, uint64_t key, uint3
 }
 
 /* ---- both */
+
+void efa_qp_start(struct efa_qp *qp)
+{
+	uint16_t generation = to_ectx(qp->vqp.qp.context)->generations[qp->vqp.qp.qp_num]++;
+	struct efa_sq *sq = &qp->sq;
+
+	spinlock_lock(&sq->wq.lock);
+	wq_start(&sq->wq, generation);
+	sq->counter = 0;
+	sq->control = WQE_EACH | sq->wq.generation | (sq->control & WQE_PHASE);
+	spinlock_unlock(&sq->wq.lock);
+	spinlock_lock(&qp->rq.wq.lock);
+	wq_start(&qp->rq.wq, generation);
+	qp->rq.counter = 0;
+	spinlock_unlock(&qp->rq.wq.lock);
+}
 
 static int queues_make(struct efa_qp *qp, const struct efa_qp_size *size)
 {
@@ -206,10 +223,8 @@ static int qp_create(struct efa_qp *qp, const struct verbs_create_qp *in,
 		.out = ret_resp,
 		.out_len = sizeof(*ret_resp),
 	};
-	struct verbs_create_qp request = *in;
 
-	request.udata = &udata;
-	return uverbs_create_qp(&qp->vqp, &request);
+	return kit_create_qp(&qp->vqp, in, &udata);
 }
 
 /* With the kernel's there: maps, and the number; nothing is left of a failure. */
@@ -227,16 +242,13 @@ static int qp_bring_up(struct efa_qp *qp, const struct efa_qp_size *size,
 		r = sq_map(qp, size, resp);
 	if (r < 0)
 		return r;
-	wq_start(&qp->sq.wq, ctx->generations[qpn]);
-	qp->sq.control = WQE_EACH | qp->sq.wq.generation;
-	wq_start(&qp->rq.wq, ctx->generations[qpn]);
+	efa_qp_start(qp);
 	r = idtable_put(&ctx->qps, qpn, qp);
 	if (r == -EPROTO)
 		return refuse_answer(qp, "another one has the number", qpn);
 	if (r < 0)
 		return r;
 	idtable_own(&ctx->qps, qpn, qp->send_cq, qp->recv_cq);
-	ctx->generations[qpn]++;
 	return 0;
 }
 

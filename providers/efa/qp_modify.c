@@ -2,19 +2,6 @@
 /* Transitions, and what they do to the rings. */
 #include "providers/efa/efa.h"
 
-/* Both rings start again at their first entry. The round's phase goes on, as the device's does. */
-static void rings_reset(struct efa_qp *qp)
-{
-	spinlock_lock(&qp->sq.wq.lock);
-	qp->sq.counter = 0;
-	qp->sq.wq.used = 0;
-	spinlock_unlock(&qp->sq.wq.lock);
-	spinlock_lock(&qp->rq.wq.lock);
-	qp->rq.counter = 0;
-	qp->rq.wq.used = 0;
-	spinlock_unlock(&qp->rq.wq.lock);
-}
-
 /* What may be posted in the state that was reached. */
 static void gates_set(struct efa_qp *qp, enum ibv_qp_state state)
 {
@@ -30,13 +17,17 @@ static void gates_set(struct efa_qp *qp, enum ibv_qp_state state)
 
 int efa_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
+	struct efa_context *ctx = to_ectx(vqp->qp.context);
 	struct efa_qp *qp = to_eqp(&vqp->qp);
 	int r = uverbs_modify_qp(vqp, in);
 
 	if (r < 0 || !(in->mask & IBV_QP_STATE))
 		return r;
-	if (in->attr->qp_state == IBV_QPS_RESET)
-		rings_reset(qp);
+	if (in->attr->qp_state == IBV_QPS_RESET) {
+		pthread_mutex_lock(&ctx->qp_lock);
+		efa_qp_start(qp);
+		pthread_mutex_unlock(&ctx->qp_lock);
+	}
 	gates_set(qp, in->attr->qp_state);
 	return 0;
 }

@@ -3,6 +3,14 @@
 
 #include "libibverbs/uverbs/uverbs.h"
 
+int kit_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in, struct verbs_udata *udata)
+{
+	struct verbs_create_qp request = *in;
+
+	request.udata = udata;
+	return uverbs_create_qp(vqp, &request);
+}
+
 int kit_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
 {
 	struct ibv_qp_cap *cap = &in->ret_attr->cap;

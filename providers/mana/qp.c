@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "providers/kit/qp.h"
 #include "providers/mana/mana.h"
 
 enum {
@@ -55,11 +56,9 @@ static int send_create(struct mana_qp *qp, const struct verbs_create_qp *in)
 	};
 	struct mana_ib_create_qp_resp resp = {};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
-	struct verbs_create_qp request = *in;
 	int r;
 
-	request.udata = &udata;
-	r = uverbs_create_qp(&qp->vqp, &request);
+	r = kit_create_qp(&qp->vqp, in, &udata);
 	if (r < 0)
 		return r;
 	qp->sq.number = resp.sqid;
@@ -135,14 +134,12 @@ static int rss_make(struct mana_qp *qp, const struct verbs_create_qp *in)
 		.port = qp_port(in->attr),
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
-	struct verbs_create_qp request = *in;
 	int r = rss_check(qp->vqp.qp.context, in->attr);
 
 	if (r < 0)
 		return r;
 	memcpy(cmd.rx_hash_key, hash->rx_hash_key, sizeof(cmd.rx_hash_key));
-	request.udata = &udata;
-	r = uverbs_create_qp(&qp->vqp, &request);
+	r = kit_create_qp(&qp->vqp, in, &udata);
 	if (r < 0)
 		return r;
 	r = rss_accept(qp, (void *)in->attr->rwq_ind_tbl, &resp);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Queue pairs: the kernel's object plus one or two rings. */
+#include "providers/kit/qp.h"
 #include "providers/rxe/rxe.h"
 
 /*
@@ -73,13 +74,11 @@ int rxe_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	struct rxe_qp *qp = to_rqp(&vqp->qp);
 	struct rxe_create_qp_resp resp = {};
 	struct verbs_udata udata = { .out = &resp, .out_len = sizeof(resp) };
-	struct verbs_create_qp request = *in;
 	int r = qp_check(vqp->qp.context, in->attr);
 
 	if (r < 0)
 		return r;
-	request.udata = &udata;
-	r = uverbs_create_qp(vqp, &request);
+	r = kit_create_qp(vqp, in, &udata);
 	if (r < 0)
 		return r;
 	r = qp_map(qp, in->attr, &resp);

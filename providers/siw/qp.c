@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Queue pairs: the kernel's object plus one or two rings. */
+#include "providers/kit/qp.h"
 #include "providers/siw/siw.h"
 
 static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
@@ -46,7 +47,6 @@ int siw_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	struct siw_qp *qp = to_sqp(&vqp->qp);
 	struct siw_uresp_create_qp resp = {};
 	struct verbs_udata udata = { .out = &resp, .out_len = sizeof(resp) };
-	struct verbs_create_qp request = *in;
 	uint32_t *sends = &in->attr->cap.max_send_wr;
 	bool only_receives = !*sends;
 	int r = qp_check(vqp->qp.context, in->attr);
@@ -57,8 +57,7 @@ int siw_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	 * request more. */
 	if (only_receives)
 		*sends = 1;
-	request.udata = &udata;
-	r = uverbs_create_qp(vqp, &request);
+	r = kit_create_qp(vqp, in, &udata);
 	if (r == 0) {
 		r = qp_map(qp, in->attr, &resp);
 		if (r < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Queue pairs: a buffer for what is sent, one for what is received, and their life. */
+#include "providers/kit/qp.h"
 #include "providers/vmw_pvrdma/pvrdma.h"
 
 enum {
@@ -113,11 +114,9 @@ static int qp_create_locked(struct pvrdma_qp *qp, const struct verbs_create_qp *
 		.qp_addr = (uintptr_t)qp,
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
-	struct verbs_create_qp request = *in;
 	int r;
 
-	request.udata = &udata;
-	r = uverbs_create_qp(&qp->vqp, &request);
+	r = kit_create_qp(&qp->vqp, in, &udata);
 	if (r < 0)
 		return r;
 	qp->vqp.qp.qp_num &= PVRDMA_UAR_HANDLE_MASK;

@@ -324,10 +324,44 @@ static void step_poll(struct session *s)
 
 	if (!cq)
 		return;
-	if (which & 1 && which & 0x80)
-		poll_extended((struct ibv_cq_ex *)cq);
+	if (which & 1 && which & 0x80 && s->extended)
+		poll_extended(s->extended);
 	else
 		MUST(ibv_poll_cq(cq, most, wc) <= most);
+}
+
+/* As a program does it, and the device: one request, its completion, and a look. */
+static void step_round(struct session *s)
+{
+	struct ibv_qp *qp = a_qp(s);
+	struct object *of = qp ? object_by_number(OBJECT_QP, qp->qp_num) : NULL;
+	uint8_t how = input_u8(s->in);
+	struct ibv_sge sge = session_sge(s);
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr *bad_send, send = { .sg_list = &sge,
+					       .num_sge = 1,
+					       .opcode = IBV_WR_SEND,
+					       .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_wc wc = { .byte_len = input_u32(s->in), .wc_flags = how >> 4 & 3 };
+	struct completion completion = { .qp = of, .receive = how & 1, .wc = &wc };
+	struct object *cq;
+
+	if (!of || !device->complete || (qp->qp_type == IBV_QPT_UD && !s->ah))
+		return;
+	send.wr.ud.ah = qp->qp_type == IBV_QPT_RC ? NULL : s->ah;
+	wc.qp_num = qp->qp_num;
+	wc.opcode = completion.receive ? IBV_WC_RECV : IBV_WC_SEND;
+	wc.status = how & 2 ? input_u8(s->in) % (IBV_WC_TM_RNDV_INCOMPLETE + 1) : 0;
+	if (completion.receive ? qp->srq || ibv_post_recv(qp, &recv, &bad_recv)
+			       : ibv_post_send(qp, &send, &bad_send))
+		return;
+	cq = completion.receive ? of->recv_cq : of->send_cq;
+	if (!cq || !cq->ring.base)
+		return;
+	if (how & 8)
+		kernel_spoil_completion();
+	device->complete(cq, &completion);
+	step_poll(s);
 }
 
 static void step_event(struct session *s)
@@ -374,7 +408,7 @@ static void step_own(struct session *s)
 static void (*const steps[])(struct session *s) = {
 	step_create_qp, step_send,     step_receive, step_complete, step_poll,	 step_complete,
 	step_poll,	step_event,    step_async,   step_wr,	    step_modify, step_resize,
-	step_own,	step_complete, step_send,    step_own,
+	step_own,	step_complete, step_round,   step_own,
 };
 
 /* ---- from open to close */
@@ -389,12 +423,15 @@ static bool session_objects(struct session *s)
 	};
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = input_u8(s->in),
 						   .max_sge = input_u8(s->in) % SGES } };
-	struct ibv_ah_attr ah = { .port_num = 1, .is_global = 1 };
-	struct ibv_cq_ex *extended;
+	/* A neighbour whose MAC address is in its GID: nobody is asked for it. */
+	struct ibv_ah_attr ah = { .port_num = 1,
+				  .is_global = 1,
+				  .grh.dgid.raw = { 0xfe, 0x80, [11] = 0xff, 0xfe, [15] = 2 } };
 
 	s->cq[0] = ibv_create_cq(s->context, 1 + input_u8(s->in), NULL, s->channel, 0);
-	extended = ibv_create_cq_ex(s->context, &attr);
-	s->cq[1] = extended ? ibv_cq_ex_to_cq(extended) : NULL;
+	s->extended = ibv_create_cq_ex(s->context, &attr);
+	s->cq[1] = s->extended ? ibv_cq_ex_to_cq(s->extended)
+			       : ibv_create_cq(s->context, attr.cqe, NULL, s->channel, 0);
 	s->srq = ibv_create_srq(s->pd, &srq);
 	s->ah = ibv_create_ah(s->pd, &ah);
 	s->mw = ibv_alloc_mw(s->pd, IBV_MW_TYPE_2);
@@ -422,6 +459,8 @@ static void session_run(struct session *s)
 	s->pd = ibv_alloc_pd(s->context);
 	s->channel = ibv_create_comp_channel(s->context);
 	s->mr = s->pd ? ibv_reg_mr(s->pd, s->buffer, SESSION_BYTES, IBV_ACCESS_LOCAL_WRITE) : NULL;
+	if (s->pd && played.open)
+		played.open(s);
 	if (s->mr && s->channel && session_objects(s)) {
 		for (int i = 0; i < STEPS && s->in->size; i++)
 			steps[input_u8(s->in) % ARRAY_SIZE(steps)](s);

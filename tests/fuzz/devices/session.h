@@ -31,7 +31,8 @@ struct session {
 	struct ibv_mr *mr;
 	struct ibv_mw *mw;
 	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq[2]; /* the second one is extended where the provider has these */
+	struct ibv_cq *cq[2];
+	struct ibv_cq_ex *extended; /* the second one, where the provider has these */
 	struct ibv_srq *srq;
 	struct ibv_ah *ah;
 	struct ibv_qp *qp[SESSION_QPS];
@@ -42,6 +43,8 @@ struct played {
 	const struct device *devices[4]; /* the input chooses one of those that are there */
 	/* A step of what only this provider has, e.g. direct verbs; or NULL. */
 	void (*step)(struct session *s);
+	/* Before there are queues; or NULL. */
+	void (*open)(struct session *s);
 	/* Before the queues go; or NULL. */
 	void (*close)(struct session *s);
 	/* A queue pair of a type that verbs do not have; or NULL. */

@@ -151,6 +151,42 @@ static void test_gone(void **state)
 	fake_free(f);
 }
 
+/* Requests complete in any order, and what is reset then has each id once; completions of before
+ * are nobody's. */
+static void test_reset(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
+	bool seen[FAKE_PAGE / EFA_RECEIVE_SIZE] = { false };
+	struct ibv_wc wc;
+
+	for (int i = 0; i < 4; i++)
+		post_recv(f, i);
+	complete(f, 0, "02 03 00 05 12");
+	complete(f, 1, "00 03 00 05 12");
+	assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(wc.wr_id, 2);
+	assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(wc.wr_id, 0);
+	complete(f, 2, "01 03 00 05 12");
+	f->ctx->generations[FAKE_QPN] = 7;
+	efa_qp_start(&f->qp);
+	assert_int_equal(f->ctx->generations[FAKE_QPN], 8);
+	assert_int_equal(poll(f, &wc), 0);
+	for (uint32_t i = 0; i < ARRAY_SIZE(seen); i++) {
+		uint64_t id;
+
+		post_recv(f, 0x100 + i);
+		id = le64toh(f->qp.rq.ring[2 * i + 1]) & 0xffff;
+		assert_int_equal(id >> 8, 7);
+		assert_false(seen[id & 0xff]);
+		seen[id & 0xff] = true;
+	}
+	complete(f, 3, "ff 07 00 05 12");
+	assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(wc.wr_id, 0x1ff);
+	fake_free(f);
+}
+
 static void test_arm(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
@@ -234,8 +270,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_receive),	    cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_unsolicited), cmocka_unit_test(test_rounds),
-		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_arm),	    cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

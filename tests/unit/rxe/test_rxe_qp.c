@@ -27,6 +27,11 @@ int uverbs_destroy_qp(struct verbs_qp *qp)
 	return kernel.destroy_result;
 }
 
+int uverbs_query_qp(struct verbs_qp *qp, const struct verbs_query_qp *in)
+{
+	return kernel.result;
+}
+
 int uverbs_create_srq(struct verbs_srq *srq, const struct verbs_create_srq *in)
 {
 	struct rxe_create_srq_resp resp = { .mi = kernel.rq };
