@@ -5,7 +5,7 @@
 
 #define ACCEPT_TIMEOUT_MS  5000
 #define CONTROL_TIMEOUT_MS 5000
-#define FIRST_WORD_MS	   200
+#define FIRST_WORD_MS	   1000
 #define FIRST_MESSAGE	   4096 /* of a long answer: the peer gets it while the next is copied */
 
 /* What is left of a vector. */
@@ -196,7 +196,14 @@ static bool is_heard(struct rs_socket *s)
 
 void rs_first_word_await(struct rs_socket *s)
 {
+	bool heard;
+
 	if (likely(!s->sends_words))
+		return;
+	pthread_mutex_lock(&s->lock);
+	heard = is_heard(s);
+	pthread_mutex_unlock(&s->lock);
+	if (heard)
 		return;
 	rs_wait(s, is_heard, RS_WAIT_ALWAYS, FIRST_WORD_MS);
 	pthread_mutex_lock(&s->lock);
