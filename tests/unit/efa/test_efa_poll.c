@@ -205,7 +205,7 @@ static void test_arm(void **state)
 }
 
 enum {
-	MANY = 20000,
+	MANY = 40000,
 };
 
 /* Two threads post, as many as there is room for. */
@@ -222,14 +222,17 @@ static void *post_many(void *argument)
 
 	for (bool more = true; more;) {
 		struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+		bool full;
 
 		pthread_mutex_lock(&posters->lock);
 		wr.wr_id = atomic_load(&posters->posted);
 		more = wr.wr_id < MANY;
-		if (more && !efa_post_recv(&posters->f->qp.vqp.qp, &wr, &bad))
+		full = more && efa_post_recv(&posters->f->qp.vqp.qp, &wr, &bad);
+		if (more && !full)
 			atomic_store(&posters->posted, wr.wr_id + 1);
 		pthread_mutex_unlock(&posters->lock);
-		sched_yield();
+		if (full)
+			sched_yield();
 	}
 	return NULL;
 }
