@@ -30,6 +30,8 @@ set(root ${cache}/rdma-foreign/${RDMA_ARCHITECTURE})
 if(NOT EXISTS ${root}/packages)
   message(FATAL_ERROR "buildlib/foreign-libraries ${RDMA_ARCHITECTURE} must be run first")
 endif()
+# The distribution's libraries that this tree replaces, where they were fetched.
+set(RDMA_REPLACED ${root}/replaced)
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${RDMA_ARCHITECTURE})

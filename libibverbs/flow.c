@@ -10,6 +10,40 @@
 /* Where the header's size ends: what a spec has at least. */
 #define SPEC_SIZE_MIN (offsetof(struct ibv_flow_spec, hdr.size) + sizeof(uint16_t))
 
+/* A spec that names an action or counters: of whatever context, the kernel would take the handle
+ * for one of its own. */
+static int spec_object_check(struct ibv_context *ctx, const char *verb, unsigned int number,
+			     const uint8_t *at, uint16_t size)
+{
+	struct ibv_flow_spec_action_handle spec = {};
+	struct ibv_context *owner = NULL;
+	const char *noun;
+
+	memcpy(&spec, at, min_of((size_t)size, sizeof(spec)));
+	if (spec.type == IBV_FLOW_SPEC_ACTION_HANDLE)
+		noun = "action";
+	else if (spec.type == IBV_FLOW_SPEC_ACTION_COUNT)
+		noun = "counters";
+	else
+		return 0;
+	if (size >= sizeof(spec) && spec.action)
+		owner = spec.action->context;
+	if (owner && !verbs_is_foreign(ctx, owner))
+		return 0;
+	if (owner)
+		verbs_err(ctx, "%s: spec %u: the %s belong%s to another context", verb, number,
+			  noun, noun[0] == 'a' ? "s" : "");
+	else
+		verbs_err(ctx, "%s: spec %u: size %u: no %s", verb, number, size, noun);
+	return -EINVAL;
+}
+
+_Static_assert(offsetof(struct ibv_flow_action, context) ==
+			       offsetof(struct ibv_counters, context) &&
+		       offsetof(struct ibv_flow_spec_action_handle, action) ==
+			       offsetof(struct ibv_flow_spec_counter_action, counters),
+	       "actions with an object have one form");
+
 /*
  * Each spec says where the next one begins, so that none may be empty. The size of the whole is not
  * looked at: programs leave it out, and no device needs it.
@@ -33,6 +67,8 @@ static int flow_check(struct ibv_context *ctx, const struct ibv_flow_attr *attr)
 				  verb, i + 1, attr->num_of_specs, size, SPEC_SIZE_MIN);
 			return -EINVAL;
 		}
+		if (spec_object_check(ctx, verb, i + 1, at, size) < 0)
+			return -EINVAL;
 		at += size;
 	}
 	return 0;

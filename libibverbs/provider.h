@@ -213,7 +213,8 @@ struct verbs_ops {
 	int (*modify_qp)(struct verbs_qp *qp, const struct verbs_modify_qp *in);
 	int (*query_qp)(struct verbs_qp *qp, const struct verbs_query_qp *in);
 	int (*destroy_qp)(struct verbs_qp *qp);
-	int (*query_qp_data_in_order)(struct verbs_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
+	/* OR of enum ibv_query_qp_data_in_order_caps, whatever the processor does with them */
+	int (*query_qp_data_in_order)(struct verbs_qp *qp, enum ibv_wr_opcode op);
 	int (*open_qp)(struct verbs_qp *qp, const struct verbs_open_qp *in);
 	int (*modify_qp_rate_limit)(struct verbs_qp *qp, const struct ibv_qp_rate_limit_attr *attr);
 	int (*query_ece)(struct verbs_qp *qp, struct ibv_ece *ret_ece);

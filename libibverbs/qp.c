@@ -381,15 +381,28 @@ VERBS_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	return ret_int(r);
 }
 
-/* 1 only when the device says so, and the CPU keeps the order of what the device writes. */
+/* Of other processors it is not known whether they keep the order of what a device writes. */
+#if defined(__x86_64__) || defined(__i386__)
+#define CPU_IN_ORDER true
+#else
+#define CPU_IN_ORDER false
+#endif
+
 VERBS_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
 					    uint32_t flags)
 {
-#if defined(__x86_64__) || defined(__i386__)
 	const struct verbs_ops *ops = ctx_ops(qp->context);
+	int caps = 0;
 
-	if (!flags && ops->query_qp_data_in_order)
-		return ops->query_qp_data_in_order(to_vqp(qp), op, flags);
-#endif
-	return 0;
+	if (!comp_mask_ok(flags, IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS |
+					 IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY))
+		return 0;
+	if (ops->query_qp_data_in_order &&
+	    (CPU_IN_ORDER || flags & IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY))
+		caps = ops->query_qp_data_in_order(to_vqp(qp), op);
+	if (caps & IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG)
+		caps |= IBV_QUERY_QP_DATA_IN_ORDER_ALIGNED_128_BYTES;
+	if (flags & IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS)
+		return caps;
+	return !!(caps & IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG);
 }

@@ -46,6 +46,7 @@ static const char *const event_types[] = {
 	[IBV_EVENT_CLIENT_REREGISTER] = "client reregistration",
 	[IBV_EVENT_GID_CHANGE] = "GID table change",
 	[IBV_EVENT_WQ_FATAL] = "WQ fatal",
+	[IBV_EVENT_DEVICE_SPEED_CHANGE] = "device speed change",
 };
 
 static const char *const wc_statuses[] = {

@@ -16,8 +16,10 @@ int uverbs_alloc_dmah(struct verbs_dmah *dmah, const struct verbs_alloc_dmah *in
 			    uverbs_in(UVERBS_ATTR_ALLOC_DMAH_PH, &attr->ph, sizeof(attr->ph))),
 	};
 
-	return uverbs_ioctl(dmah->dmah.context, UVERBS_OBJECT_DMAH, UVERBS_METHOD_DMAH_ALLOC, a,
-			    ARRAY_SIZE(a), in->udata);
+	int r = uverbs_ioctl(dmah->dmah.context, UVERBS_OBJECT_DMAH, UVERBS_METHOD_DMAH_ALLOC, a,
+			     ARRAY_SIZE(a), in->udata);
+
+	return r == -EPROTONOSUPPORT ? -EOPNOTSUPP : r; /* kernels before 6.17 */
 }
 
 int uverbs_dealloc_dmah(struct verbs_dmah *dmah)

@@ -38,10 +38,16 @@ static size_t entries_size(const struct rs_socket *s)
 	       s->mappings_max * sizeof(*s->entries_mappings);
 }
 
+/* Of memory that the peer cannot write to. */
+static size_t own_size(const struct rs_socket *s)
+{
+	return s->sbuf_size + (s->sends_words ? rs_receives(s) * sizeof(*s->words) : 0);
+}
+
 static int memory_create(struct rs_socket *s)
 {
 	int remote = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	int r = region_create(s, s->sbuf_size, IBV_ACCESS_LOCAL_WRITE, (void **)&s->sbuf, &s->smr);
+	int r = region_create(s, own_size(s), IBV_ACCESS_LOCAL_WRITE, (void **)&s->sbuf, &s->smr);
 
 	if (r == 0)
 		r = region_create(s, s->rbuf_size, remote, (void **)&s->rbuf, &s->rmr);
@@ -49,13 +55,15 @@ static int memory_create(struct rs_socket *s)
 		r = region_create(s, entries_size(s), remote, (void **)&s->entries, &s->tmr);
 	if (r == 0)
 		s->entries_mappings = (void *)&s->entries[RS_WIRE_ENTRIES];
+	if (r == 0)
+		s->words = (void *)(s->sbuf + s->sbuf_size);
 	return r;
 }
 
-/* A peer may spend all its credits on data and then has words about credits to say. */
-static unsigned int receives(const struct rs_socket *s)
+/* A write and its word, where they are two. */
+static unsigned int sends(const struct rs_socket *s)
 {
-	return s->rq_size + RS_RECEIVES_SPARE;
+	return s->sends_words ? 2 * s->sq_size : s->sq_size;
 }
 
 static int queue_create(struct rs_socket *s)
@@ -68,7 +76,7 @@ static int queue_create(struct rs_socket *s)
 	if (fcntl(s->comp->fd, F_SETFL, fcntl(s->comp->fd, F_GETFL) | O_NONBLOCK) < 0 ||
 	    epoll_ctl(s->file.fd, EPOLL_CTL_ADD, s->comp->fd, &watch) < 0)
 		return -errno;
-	s->cq = ibv_create_cq(s->id->verbs, s->sq_size + receives(s), s, s->comp, 0);
+	s->cq = ibv_create_cq(s->id->verbs, sends(s) + rs_receives(s), s, s->comp, 0);
 	return s->cq ? 0 : -errno;
 }
 
@@ -78,8 +86,8 @@ static int qp_create(struct rs_socket *s)
 		.send_cq = s->cq,
 		.recv_cq = s->cq,
 		.cap = {
-			.max_send_wr = s->sq_size,
-			.max_recv_wr = receives(s),
+			.max_send_wr = sends(s),
+			.max_recv_wr = rs_receives(s),
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
 			.max_inline_data = s->inline_size,
@@ -93,16 +101,35 @@ static int qp_create(struct rs_socket *s)
 	return 0;
 }
 
-/* Messages write into the buffer by themselves: a receive has no memory. */
+/* Messages write into the buffer by themselves: a receive has no memory but for a word. */
+int rs_receives_post(struct rs_socket *s, unsigned int count)
+{
+	struct ibv_recv_wr chain[RS_REPOST_MAX] = {}, *bad;
+	struct ibv_sge words[RS_REPOST_MAX];
+
+	for (unsigned int i = 0; i + 1 < count; i++)
+		chain[i].next = &chain[i + 1];
+	for (unsigned int i = 0; s->sends_words && i < count; i++) {
+		words[i].addr = (uintptr_t)&s->words[s->words_posted++ % rs_receives(s)];
+		words[i].length = sizeof(*s->words);
+		words[i].lkey = s->smr->lkey;
+		chain[i].sg_list = &words[i];
+		chain[i].num_sge = 1;
+	}
+	return ibv_post_recv(s->id->qp, chain, &bad);
+}
+
 static int receives_post(struct rs_socket *s)
 {
-	struct ibv_recv_wr wr = {}, *bad;
+	unsigned int left = rs_receives(s);
 
-	for (unsigned int i = 0; i < receives(s); i++) {
-		int r = ibv_post_recv(s->id->qp, &wr, &bad);
+	while (left) {
+		unsigned int count = min_of(left, (unsigned int)RS_REPOST_MAX);
+		int r = rs_receives_post(s, count);
 
 		if (r)
 			return -r;
+		left -= count;
 	}
 	return 0;
 }
@@ -111,12 +138,14 @@ static void queues_fit_device(struct rs_socket *s)
 {
 	struct ibv_device_attr attr;
 	unsigned int most = RS_QUEUE_MAX;
+	int posts = s->sends_words ? 2 : 1;
 
 	if (ibv_query_device(s->id->verbs, &attr) == 0) {
-		most = min_of(most, (unsigned int)max_of(attr.max_qp_wr - RS_RECEIVES_SPARE,
+		most = min_of(most, (unsigned int)max_of(attr.max_qp_wr / posts - RS_RECEIVES_SPARE,
 							 RS_QUEUE_MIN));
-		most = min_of(most, (unsigned int)max_of(attr.max_cqe / 2 - RS_RECEIVES_SPARE,
-							 RS_QUEUE_MIN));
+		most = min_of(most,
+			      (unsigned int)max_of(attr.max_cqe / (1 + posts) - RS_RECEIVES_SPARE,
+						   RS_QUEUE_MIN));
 	}
 	s->sq_size = min_of((unsigned int)s->sq_size, most);
 	s->rq_size = min_of((unsigned int)s->rq_size, most);
@@ -126,6 +155,7 @@ int rs_buffer_create(struct rs_socket *s)
 {
 	int r;
 
+	s->sends_words = s->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	queues_fit_device(s);
 	s->slots = calloc(s->sq_size, sizeof(*s->slots));
 	r = s->slots ? queue_create(s) : -ENOMEM;
@@ -149,7 +179,7 @@ void rs_buffer_destroy(struct rs_socket *s)
 	if (s->id && s->id->qp)
 		rdma_destroy_qp(s->id);
 	rs_iomap_destroy(s);
-	region_destroy(&s->smr, s->sbuf, s->sbuf_size);
+	region_destroy(&s->smr, s->sbuf, own_size(s));
 	region_destroy(&s->rmr, s->rbuf, s->rbuf_size);
 	region_destroy(&s->tmr, s->entries, entries_size(s));
 	s->sbuf = s->rbuf = NULL;

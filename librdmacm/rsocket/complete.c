@@ -13,7 +13,6 @@
 #define POLL_BATCH 16
 #define GLANCES	   64 /* of which one looks at the descriptor */
 #define ACK_BATCH  64
-#define REPOST_AT  16 /* receives that are posted again with one call */
 
 uint64_t rs_now_ns(void)
 {
@@ -33,9 +32,42 @@ int rs_timeout_left(int timeout_ms, uint64_t start)
 	return passed >= (uint64_t)timeout_ms ? 0 : timeout_ms - (int)passed;
 }
 
-int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control)
+/*
+ * iWARP has no immediate data. There a message is a send of its own, of that word in the sender's
+ * byte order, behind the write that it speaks of; the two count as one request.
+ */
+static int word_post(struct rs_socket *s, struct ibv_send_wr *write)
+{
+	uint32_t word = be32toh(write->imm_data);
+	struct ibv_sge sge = { .addr = (uintptr_t)&word, .length = sizeof(word) };
+	struct ibv_send_wr send = {
+		.wr_id = write->wr_id,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_INLINE | (write->send_flags & IBV_SEND_SIGNALED),
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+	struct ibv_send_wr *bad;
+
+	if (!write->num_sge)
+		return ibv_post_send(s->id->qp, &send, &bad);
+	write->opcode = IBV_WR_RDMA_WRITE;
+	write->send_flags &= ~IBV_SEND_SIGNALED;
+	write->next = &send;
+	return ibv_post_send(s->id->qp, write, &bad);
+}
+
+static int request_post(struct rs_socket *s, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
+
+	if (unlikely(s->sends_words) && wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		return word_post(s, wr);
+	return ibv_post_send(s->id->qp, wr, &bad);
+}
+
+int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control)
+{
 	bool rare = rs_slots_free(s) < s->sq_size / 4 ||
 		    s->sbuf_size - (s->sbuf_head - s->sbuf_tail) < s->sbuf_size / 4;
 	int r;
@@ -47,7 +79,7 @@ int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool co
 	} else {
 		s->unsignalled++;
 	}
-	r = ibv_post_send(s->id->qp, wr, &bad);
+	r = request_post(s, wr);
 	if (unlikely(r)) {
 		rs_socket_fail(s, r);
 		return -r;
@@ -115,6 +147,7 @@ static void message_arrived(struct rs_socket *s, uint32_t imm)
 {
 	uint32_t value = rs_wire_value(imm);
 
+	s->unheard = false;
 	switch (rs_wire_op(imm)) {
 	case RS_WIRE_BYTES:
 		if (rs_credit_arrived(&s->in, value) < 0) {
@@ -139,17 +172,20 @@ static void message_arrived(struct rs_socket *s, uint32_t imm)
 	}
 }
 
-static void receives_repost(struct rs_socket *s, unsigned int count)
+/* What a receive brought. False: no message; it asks for nothing. */
+static bool message_take(struct rs_socket *s, const struct ibv_wc *wc, uint32_t *ret_message)
 {
-	struct ibv_recv_wr chain[REPOST_AT] = {}, *bad;
+	uint32_t word;
 
-	for (unsigned int i = 0; i + 1 < count; i++)
-		chain[i].next = &chain[i + 1];
-	if (ibv_post_recv(s->id->qp, chain, &bad))
-		rs_socket_fail(s, EIO);
+	*ret_message = be32toh(wc->imm_data);
+	if (likely(!s->sends_words))
+		return wc->wc_flags & IBV_WC_WITH_IMM;
+	word = s->words[s->words_taken++ % rs_receives(s)];
+	*ret_message = s->swapped ? __builtin_bswap32(word) : word;
+	return wc->byte_len == sizeof(word);
 }
 
-_Static_assert(POLL_BATCH <= REPOST_AT, "one call for what one poll brought");
+_Static_assert(POLL_BATCH <= RS_REPOST_MAX, "one call for what one poll brought");
 
 static void completion_failed(struct rs_socket *s, const struct ibv_wc *wc)
 {
@@ -187,6 +223,7 @@ static unsigned int cq_poll(struct rs_socket *s)
 	struct before before = before_of(s);
 	struct ibv_wc wc[POLL_BATCH];
 	unsigned int received = 0;
+	uint32_t message;
 	int n = ibv_poll_cq(s->cq, POLL_BATCH, wc);
 
 	if (n < 0) {
@@ -198,15 +235,15 @@ static unsigned int cq_poll(struct rs_socket *s)
 			completion_failed(s, &wc[i]);
 		} else if (wc[i].opcode & IBV_WC_RECV) {
 			received++;
-			if (wc[i].wc_flags & IBV_WC_WITH_IMM)
-				message_arrived(s, be32toh(wc[i].imm_data));
+			if (message_take(s, &wc[i], &message))
+				message_arrived(s, message);
 		} else {
 			sends_done(s, wc[i].wr_id);
 		}
 	}
 	s->changes += n > 0 && is_news(s, &before);
-	if (received && s->state == RS_CONNECTED)
-		receives_repost(s, received);
+	if (received && s->state == RS_CONNECTED && rs_receives_post(s, received))
+		rs_socket_fail(s, EIO);
 	return n;
 }
 

@@ -57,21 +57,32 @@ static int route_resolve(struct rs_socket *s)
 	return rdma_resolve_route(s->id, RESOLVE_TIMEOUT_MS) < 0 ? -errno : 0;
 }
 
+/* For the end that connects. */
+static int answer_take(struct rs_socket *s, const struct rdma_conn_param *conn)
+{
+	struct rs_wire_data peer;
+	int r = rs_wire_get_data(conn->private_data, conn->private_data_len, &peer);
+
+	if (r < 0) {
+		rs_err(s, "the peer that answers is no socket over RDMA");
+		return r;
+	}
+	rs_buffer_start(s, &peer);
+	return 0;
+}
+
 static int established(struct rs_socket *s, const struct rdma_cm_event *event)
 {
-	const struct rdma_conn_param *conn = &event->param.conn;
-	struct rs_wire_data peer;
-	int r;
+	bool connects = s->state == RS_CONNECTING;
+	int r = connects ? answer_take(s, &event->param.conn) : 0;
 
-	if (s->state == RS_CONNECTING) {
-		r = rs_wire_get_data(conn->private_data, conn->private_data_len, &peer);
-		if (r < 0) {
-			rs_err(s, "the peer that answers is no socket over RDMA");
-			return r;
-		}
-		rs_buffer_start(s, &peer);
-	}
+	if (r < 0)
+		return r;
 	s->state = RS_CONNECTED;
+	s->unheard = s->sends_words && !connects;
+	/* A failure shows in the socket's state. */
+	if (s->sends_words && connects)
+		rs_post_control(s, RS_WIRE_KEEPALIVE);
 	return 0;
 }
 

@@ -268,6 +268,7 @@ RS_EXPORT size_t riowrite(int fd, const void *buf, size_t count, off_t offset, i
 	if (r == 0)
 		r = rs_turn_take(s, &s->send_turn, wait);
 	if (r == 0) {
+		rs_first_word_await(s);
 		r = rs_iomap_tell(s, wait);
 		if (r == 0)
 			r = bytes_write(s, buf, count, offset, wait);

@@ -68,7 +68,8 @@
 #define RS_INLINE_DEFAULT  64
 #define RS_MESSAGE_MAX	   (1u << 16) /* bytes of a message, so that copying and sending overlap */
 #define RS_RECEIVES_SPARE  (2 * RS_CONTROL_MAX) /* beyond what the peer was told of */
-#define RS_SIGNAL_INTERVAL 16			/* requests of which one is signalled */
+#define RS_REPOST_MAX	   16
+#define RS_SIGNAL_INTERVAL 16 /* requests of which one is signalled */
 
 enum rs_state {
 	RS_NEW,
@@ -169,7 +170,11 @@ struct rs_socket {
 	unsigned int entry;			  /* the one it writes next */
 	struct rs_target peer_list;		  /* where we write ours; length counts entries */
 	unsigned int peer_entry;
-	struct rs_target peer_mappings; /* where we write ours; length counts entries */
+	bool unheard;	  /* iWARP, who accepted: see rs_first_word_await() */
+	bool sends_words; /* iWARP: see word_post() */
+	uint32_t *words;  /* what receives take of it, one each, behind sbuf */
+	unsigned int words_posted, words_taken; /* receives since the start */
+	struct rs_target peer_mappings;		/* where we write ours; length counts entries */
 	LIST_HEAD(, rs_mapping) mappings;
 	bool mappings_pending; /* the peer does not know all of them */
 	bool swapped;
@@ -308,6 +313,13 @@ int rs_buffer_create(struct rs_socket *s);
 void rs_buffer_destroy(struct rs_socket *s);
 struct rs_wire_data rs_buffer_describe(const struct rs_socket *s);
 void rs_buffer_start(struct rs_socket *s, const struct rs_wire_data *peer);
+/* Post up to RS_REPOST_MAX receives with one call. Return: 0 or a positive errno. */
+int rs_receives_post(struct rs_socket *s, unsigned int count);
+/* A peer may spend all its credits on data and then has words about credits to say. */
+static inline unsigned int rs_receives(const struct rs_socket *s)
+{
+	return s->rq_size + RS_RECEIVES_SPARE;
+}
 
 /* complete.c; with @lock held */
 void rs_complete(struct rs_socket *s); /* look at the CQ, and give credits */
@@ -360,6 +372,11 @@ bool rs_spin_begin(struct rs_spin *spin);
 void rs_spin_learn(struct rs_spin *spin, uint64_t ns, bool slept);
 
 /* send.c */
+/*
+ * iWARP: who accepted sends nothing before the peer has: what comes right behind the answer to the
+ * peer's request may end the connection. Our peers say a word at once, and others are given time.
+ */
+void rs_first_word_await(struct rs_socket *s);
 /* Bytes that the send buffer takes in one piece; @lock is held. */
 uint32_t rs_send_free(const struct rs_socket *s);
 /* Copy so many to it. */

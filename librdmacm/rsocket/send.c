@@ -5,6 +5,7 @@
 
 #define ACCEPT_TIMEOUT_MS  5000
 #define CONTROL_TIMEOUT_MS 5000
+#define FIRST_WORD_MS	   200
 #define FIRST_MESSAGE	   4096 /* of a long answer: the peer gets it while the next is copied */
 
 /* What is left of a vector. */
@@ -188,6 +189,21 @@ static ssize_t bytes_send(struct rs_socket *s, struct cursor *c, int flags)
 	return sent ? (ssize_t)sent : n;
 }
 
+static bool is_heard(struct rs_socket *s)
+{
+	return !s->unheard || s->state != RS_CONNECTED;
+}
+
+void rs_first_word_await(struct rs_socket *s)
+{
+	if (likely(!s->sends_words))
+		return;
+	rs_wait(s, is_heard, RS_WAIT_ALWAYS, FIRST_WORD_MS);
+	pthread_mutex_lock(&s->lock);
+	s->unheard = false;
+	pthread_mutex_unlock(&s->lock);
+}
+
 static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int count, int flags)
 {
 	struct cursor c = cursor_of(iov, count);
@@ -197,6 +213,7 @@ static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int cou
 		n = rs_turn_take(s, &s->send_turn, rs_patience(s, flags));
 	if (n < 0)
 		return n;
+	rs_first_word_await(s);
 	if (unlikely(s->mappings_pending))
 		n = rs_iomap_tell(s, rs_patience(s, flags));
 	if (n >= 0)
@@ -283,6 +300,7 @@ void rs_post_mark(struct rs_socket *s)
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = s->peer_list.addr, .rkey = s->peer_list.key },
 	};
 
 	if (s->state != RS_CONNECTED || rs_slots_free(s) < 2)
@@ -333,6 +351,7 @@ int rs_shutdown(struct rs_socket *s, int how)
 	/* What was accepted becomes a connection first: its peer knows of it already. */
 	rs_wait(s, is_accepted, RS_WAIT_ALWAYS, ACCEPT_TIMEOUT_MS);
 	directions_end(s, how);
+	rs_first_word_await(s);
 	/* A peer that takes no messages is not waited for. */
 	rs_wait(s, can_control, RS_WAIT_ALWAYS, CONTROL_TIMEOUT_MS);
 	pthread_mutex_lock(&s->lock);

@@ -213,7 +213,7 @@ int efa_destroy_qp(struct verbs_qp *vqp);
 void efa_qp_start(struct efa_qp *qp);
 int efa_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 int efa_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
-int efa_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode op, uint32_t flags);
+int efa_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode op);
 
 /* qp_size.c: what a QP's rings are, in bytes and entries; 0 of one that it does not have. */
 struct efa_qp_size {

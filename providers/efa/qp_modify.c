@@ -37,7 +37,10 @@ int efa_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
 	return uverbs_query_qp(vqp, in);
 }
 
-int efa_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode op, uint32_t flags)
+/* Messages come in any order, and of some devices their blocks of 128 bytes in one piece. */
+int efa_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode op)
 {
-	return 0; /* messages come in any order, and only their blocks of 128 bytes in one piece */
+	return efa_can(to_ectx(vqp->qp.context), EFA_QUERY_DEVICE_CAPS_DATA_POLLING_128)
+		       ? IBV_QUERY_QP_DATA_IN_ORDER_ALIGNED_128_BYTES
+		       : 0;
 }

@@ -127,11 +127,21 @@ static int facts_read(struct mlx5_context *ctx)
 	return 0;
 }
 
+static int context_make(struct mlx5_context *ctx, const struct verbs_open_context *in)
+{
+	const struct mlx5dv_context_attr *dv = in->dv;
+	int r = context_ask(ctx, in, MLX5_IB_ALLOC_UCTX_DEVX);
+
+	if ((r == -EINVAL || r == -EOPNOTSUPP || r == -EPERM || r == -EPROTONOSUPPORT) &&
+	    !(dv && dv->flags & MLX5DV_CONTEXT_FLAGS_DEVX))
+		r = context_ask(ctx, in, 0);
+	return r < 0 ? kit_context_refused(&ctx->vctx, r) : 0;
+}
+
 int mlx5_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
 	struct mlx5_context *ctx = (struct mlx5_context *)vctx;
 	const struct mlx5dv_context_attr *dv = in->dv;
-	bool devx_wanted = dv && dv->flags & MLX5DV_CONTEXT_FLAGS_DEVX;
 	int r;
 
 	if (dv && (!comp_mask_ok(dv->comp_mask, 0) ||
@@ -140,17 +150,11 @@ int mlx5_open_context(struct verbs_context *vctx, const struct verbs_open_contex
 			  dv->flags, (unsigned long long)dv->comp_mask);
 		return -EINVAL;
 	}
-
-	r = kit_context_check(vctx, in);
-	if (r < 0)
-		return r;
 	ctx->page_size = sysconf(_SC_PAGESIZE);
 	bfregs_choose(ctx);
-	r = context_ask(ctx, in, MLX5_IB_ALLOC_UCTX_DEVX);
-	if (r == -EINVAL || r == -EOPNOTSUPP || r == -EPERM || r == -EPROTONOSUPPORT)
-		r = devx_wanted ? r : context_ask(ctx, in, 0);
+	r = in->imported ? mlx5_context_import(ctx, in) : context_make(ctx, in);
 	if (r < 0)
-		return kit_context_refused(vctx, r);
+		return r;
 	r = info_check(ctx);
 	if (r < 0)
 		return r;

@@ -66,8 +66,7 @@ static int copy_from(void *to, struct ibv_dm *ibdm, uint64_t offset, size_t leng
 	return 0;
 }
 
-/* The pages that the memory lies in, from @page_index on. */
-static int dm_map(struct mlx5_dm *dm, uint64_t start, uint16_t page_index, size_t length)
+int mlx5_dm_map(struct mlx5_dm *dm, uint64_t start, uint16_t page_index, size_t length)
 {
 	struct mlx5_context *ctx = to_mctx(dm->vdm.dm.context);
 	uint64_t key = (uint64_t)MLX5_IB_MMAP_DEVICE_MEM << MMAP_CMD_SHIFT | (page_index & 0xff) |
@@ -79,10 +78,19 @@ static int dm_map(struct mlx5_dm *dm, uint64_t start, uint16_t page_index, size_
 
 	if (r < 0)
 		return r;
+	dm->remote_va = start;
 	dm->bytes = (char *)dm->page.base + within;
 	dm->vdm.dm.memcpy_to_dm = copy_to;
 	dm->vdm.dm.memcpy_from_dm = copy_from;
 	return 0;
+}
+
+void mlx5_dm_unmap(struct mlx5_dm *dm)
+{
+	kit_page_unmap(&dm->page);
+	for (unsigned int i = 0; i < dm->op_count; i++)
+		kit_page_unmap(&dm->op_pages[i]);
+	free(dm->op_pages);
 }
 
 /* Of another kind than ibv_alloc_dm()'s: the adapter's own, which this process does not see. */
@@ -114,7 +122,7 @@ int mlx5_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in)
 	dm->remote_va = start;
 	if (is_hidden(dv))
 		return 0;
-	r = dm_map(dm, start, page_index, in->attr->length);
+	r = mlx5_dm_map(dm, start, page_index, in->attr->length);
 	if (r < 0)
 		uverbs_free_dm(vdm);
 	return r;
@@ -125,11 +133,7 @@ int mlx5_free_dm(struct verbs_dm *vdm)
 	struct mlx5_dm *dm = (struct mlx5_dm *)vdm;
 	int r = uverbs_free_dm(vdm);
 
-	if (r < 0)
-		return r;
-	kit_page_unmap(&dm->page);
-	for (unsigned int i = 0; i < dm->op_count; i++)
-		kit_page_unmap(&dm->op_pages[i]);
-	free(dm->op_pages);
-	return 0;
+	if (!r)
+		mlx5_dm_unmap(dm);
+	return r;
 }

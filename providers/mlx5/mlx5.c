@@ -19,6 +19,8 @@ static const struct verbs_ops mlx5_ops = {
 
 	.alloc_pd = mlx5_alloc_pd,
 	.dealloc_pd = mlx5_dealloc_pd,
+	.import_pd = mlx5_import_pd,
+	.unimport_pd = mlx5_unimport_pd,
 	.alloc_td = mlx5_alloc_td,
 	.dealloc_td = mlx5_dealloc_td,
 	.alloc_parent_domain = mlx5_alloc_parent_domain,
@@ -31,11 +33,14 @@ static const struct verbs_ops mlx5_ops = {
 	.rereg_mr = uverbs_rereg_mr,
 	.reg_mr_ex = uverbs_reg_mr_ex,
 	.dereg_mr = mlx5_dereg_mr,
+	.import_mr = uverbs_import_mr,
 	.advise_mr = uverbs_advise_mr,
 	.alloc_null_mr = mlx5_alloc_null_mr,
 	.reg_dm_mr = uverbs_reg_dm_mr,
 	.alloc_dm = mlx5_alloc_dm,
 	.free_dm = mlx5_free_dm,
+	.import_dm = mlx5_import_dm,
+	.unimport_dm = mlx5_unimport_dm,
 	.alloc_dmah = uverbs_alloc_dmah,
 	.dealloc_dmah = uverbs_dealloc_dmah,
 

@@ -154,7 +154,9 @@ struct mlx5_umr {
 	struct mlx5_wqe_mkey_context_seg *key;
 	unsigned int missing; /* setters before it is complete */
 	unsigned int list_bytes;
-	bool has_access, has_layout;
+	bool has_access, has_layout, has_cipher;
+	uint32_t block_most; /* the key's length at most; 0: any */
+	uint8_t bsf[64];     /* with a cipher: what follows the list */
 };
 
 /* A send request, at its first basic block. */
@@ -336,6 +338,16 @@ int mlx5_alloc_null_mr(struct verbs_mr *mr);
 int mlx5_dereg_mr(struct verbs_mr *mr);
 int mlx5_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in);
 int mlx5_free_dm(struct verbs_dm *vdm);
+/* The pages that the memory lies in, from @page_index on. */
+int mlx5_dm_map(struct mlx5_dm *dm, uint64_t start, uint16_t page_index, size_t length);
+void mlx5_dm_unmap(struct mlx5_dm *dm);
+
+/* import.c: what another process made */
+int mlx5_context_import(struct mlx5_context *ctx, const struct verbs_open_context *in);
+int mlx5_import_pd(struct ibv_pd *pd, uint32_t handle);
+void mlx5_unimport_pd(struct ibv_pd *pd);
+int mlx5_import_dm(struct verbs_dm *vdm, uint32_t handle);
+int mlx5_unimport_dm(struct verbs_dm *vdm);
 
 /* A page of registers of its own; NULL with errno, and a line: none is to be had. */
 struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type);

@@ -44,6 +44,9 @@ AT(ibv_comp_cntr_init_attr, flags, 8);
 AT(ibv_comp_cntr_caps, max_counters, 8);
 AT(ibv_comp_cntr_caps, supported_qp_attach_ops, 12);
 AT(ibv_qp_attach_comp_cntr_attr, op_mask, 4);
+_Static_assert(IBV_EVENT_DEVICE_SPEED_CHANGE == 20 && IBV_DEVICE_CC_DMA_BOUNCE == 1ull << 41 &&
+		       IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY == 2,
+	       "values");
 _Static_assert(IBV_REG_MR_MASK_BUF == 32 && IBV_COMP_CNTR_TYPE_BYTES == 1 &&
 		       IBV_TPH_MEM_TYPE_PM == 1 && IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE == 4 &&
 		       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC == 4,

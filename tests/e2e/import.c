@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Importing objects, of the same process and of another one. A device of the kernel imports domains
- * and regions, but a context only where its driver answers for one, and rxe does not.
+ * and regions, but a context only where its driver answers for one, and rxe and siw do not.
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -19,12 +19,17 @@ static bool is_imported(const void *object, bool expected)
 	return expected;
 }
 
+static bool imports_contexts(const struct rt_dev *dev)
+{
+	return !rt_is_rxe(dev) && !rt_is_iwarp(dev);
+}
+
 static void device(void)
 {
 	struct rt_dev *dev = rt_open();
 	struct ibv_context *ctx = ibv_import_device(dev->ctx->cmd_fd);
 
-	if (is_imported(ctx, !rt_is_rxe(dev))) {
+	if (is_imported(ctx, imports_contexts(dev))) {
 		CHECK(ctx->device == dev->ctx->device);
 		CHECK_OK(ibv_close_device(ctx));
 	}
@@ -216,8 +221,8 @@ static struct owner owner_open(int socket)
 	struct ibv_pd *own = o.dev->pd;
 	struct told told = {};
 
-	if (rt_is_rxe(o.dev))
-		rt_skip("the kernel's rxe does not import contexts");
+	if (!imports_contexts(o.dev))
+		rt_skip("the kernel's rxe and siw do not import contexts");
 	CHECK(file >= 0);
 	/* Not from the file's beginning, nor from a page's. */
 	CHECK_OK(ftruncate(file, 4096 + SIZE + 4096));

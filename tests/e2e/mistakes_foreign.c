@@ -316,6 +316,44 @@ static int attach(struct rt_dev *dev, struct ibv_context *flow_of, uint32_t comp
 	return r;
 }
 
+/* A flow that counts with counters of @ctx; NULL: with none. */
+static int flow_counted(struct rt_dev *dev, struct ibv_context *ctx)
+{
+	struct rt_options ud = { .type = IBV_QPT_UD };
+	_cleanup_side_ struct rt_side side = rt_side_open(dev, &ud, NULL);
+	struct ibv_counters_init_attr init = {};
+	struct ibv_counters *counters = ctx ? ibv_create_counters(ctx, &init) : NULL;
+	struct ibv_flow_spec_counter_action count = { .type = IBV_FLOW_SPEC_ACTION_COUNT,
+						      .size = sizeof(count),
+						      .counters = counters };
+	struct ibv_flow_attr rule[3] = { { .num_of_specs = 1, .port = dev->port_num } };
+	struct ibv_flow *flow;
+	int r;
+
+	if (ctx && !counters)
+		return errno;
+	memcpy(&rule[1], &count, sizeof(count)); /* right behind it, as specs have to lie */
+	flow = ibv_create_flow(side.qp, rule);
+	r = flow ? 0 : errno;
+	if (flow)
+		CHECK_OK(ibv_destroy_flow(flow));
+	if (counters)
+		CHECK_OK(ibv_destroy_counters(counters));
+	return r;
+}
+
+static int flow_other_counters(struct rt_dev *dev)
+{
+	_cleanup_other_ struct rt_other other = rt_other_open(dev);
+
+	return flow_counted(dev, other.ctx);
+}
+
+static int flow_no_counters(struct rt_dev *dev)
+{
+	return flow_counted(dev, NULL);
+}
+
 static int attach_comp_mask(struct rt_dev *dev)
 {
 	return attach(dev, dev->ctx, RT_UNKNOWN_BIT);
@@ -395,6 +433,10 @@ static const struct rt_mistake mistakes[] = {
 	{ "qp_ex_other_table", qp_ex_other_table, EINVAL, "must all be of one context",
 	  RT_LACKS("ibv_create_wq") },
 	{ "ah_from_wc_port", ah_from_wc_port, EINVAL, "port 99 does not exist" },
+	{ "flow_other_counters", flow_other_counters, EINVAL,
+	  "spec 1: the counters belong to another context", RT_LACKS("ibv_create_counters") },
+	{ "flow_no_counters", flow_no_counters, EINVAL, "spec 1: size 16: no counters",
+	  RT_LACKS("ibv_create_flow") },
 	{ "attach_comp_mask", attach_comp_mask, EOPNOTSUPP, "comp_mask 0x80000000",
 	  RT_LACKS("ibv_create_counters") },
 	{ "attach_other_flow", attach_other_flow, EINVAL, "the flow belongs to another context",

@@ -131,10 +131,44 @@ static void pinned_is_checked(void)
 	rt_close(dev);
 }
 
+static bool is_there(void *page)
+{
+	unsigned char vec = 0;
+
+	CHECK_OK(mincore(page, 4096, &vec));
+	return vec & 1;
+}
+
+/* Advice brings pages in before they are used, and only those that a region has. */
+static void advised(void)
+{
+	struct rt_dev *dev = odp_open(IBV_ODP_SUPPORT);
+	uint8_t *p = pages_at(NULL, PROT_READ | PROT_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(dev->pd, p, SIZE, ODP_ACCESS);
+	struct ibv_sge sge = { (uintptr_t)p, SIZE / 2, mr->lkey };
+	uint32_t now = IBV_ADVISE_MR_FLAG_FLUSH;
+
+	madvise(p, SIZE, MADV_NOHUGEPAGE); /* not more at once than was asked for */
+	CHECK(!is_there(p));
+	CHECK_OK(ibv_advise_mr(dev->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, now, &sge, 1));
+	CHECK(!is_there(p));
+	CHECK_OK(ibv_advise_mr(dev->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, now, &sge, 1));
+	CHECK(is_there(p) && is_there(p + SIZE / 2 - 4096));
+	CHECK(!is_there(p + SIZE / 2));
+	sge.length = SIZE + 1;
+	CHECK_INT(ibv_advise_mr(dev->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, now, &sge, 1), EFAULT);
+	sge.lkey ^= 0x5a00;
+	CHECK_INT(ibv_advise_mr(dev->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, now, &sge, 1), ENOENT);
+	CHECK_OK(ibv_dereg_mr(mr));
+	munmap(p, SIZE);
+	rt_close(dev);
+}
+
 static const struct rt_case cases[] = {
 	{ "mapped_later", mapped_later },
 	{ "unmapped", unmapped },
 	{ "implicit", implicit },
+	{ "advised", advised },
 	{ "pinned_is_checked", pinned_is_checked },
 };
 RT_MAIN(cases)

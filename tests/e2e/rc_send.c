@@ -203,6 +203,30 @@ static void loopback(void)
 	rt_close(dev);
 }
 
+/* A queue pair may lack the queue that it has no use for. */
+static void one_way(void)
+{
+	struct rt_options sender = { .recv_wr = RT_NONE }, receiver = { .send_wr = RT_NONE };
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = { rt_side_open(dev, &sender, NULL),
+				rt_side_open(dev, &receiver, NULL) };
+
+	rt_pair_connect(&pair);
+	for (int i = 0; i < 40; i++) {
+		struct ibv_sge sge = rt_sge(&pair.a, 0, 5000);
+		struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, i, &sge);
+
+		rt_fill(pair.a.buf.p, 5000, i);
+		rt_recv(&pair.b, 100 + i, 0, 5000);
+		POST(&pair.a, &wr);
+		EXPECT(&pair.a, i, IBV_WC_SEND);
+		EXPECT(&pair.b, 100 + i, IBV_WC_RECV);
+		VERIFY(pair.b.buf.p, 5000, i);
+	}
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
 static const struct rt_case cases[] = {
 	{ "sizes", sizes },
 	{ "immediate", immediate },
@@ -212,5 +236,6 @@ static const struct rt_case cases[] = {
 	{ "sig_all", sig_all },
 	{ "late_receive", late_receive },
 	{ "loopback", loopback },
+	{ "one_way", one_way },
 };
 RT_MAIN(cases)

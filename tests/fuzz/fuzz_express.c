@@ -161,7 +161,7 @@ static void message(struct input *in)
 	by_stranger = flags & 0x40;
 	if (target & 0x80) /* another partition */
 		bth[2] = 0x12;
-	put24(bth + 5, FIRST_QPN + target % VICTIM_QPS);
+	put24(bth + 5, victim_qpn(target % VICTIM_QPS));
 	bth[8] = flags << 7;
 	put24(bth + 9, qp->resp.psn + (flags & 2 ? input_u8(in) % 8 - 4 : 0));
 	packet_write(in, bth, sizeof(bth), payload, flags >> 2 & 1,
@@ -174,7 +174,7 @@ static void acknowledgement(struct input *in)
 	uint8_t target = input_u8(in);
 	uint8_t header[BTH_LEN + AETH_LEN] = { UROCE_RC | UROCE_ACK, 0x40, 0xff, 0xff };
 
-	put24(header + 5, FIRST_QPN + target % VICTIM_QPS);
+	put24(header + 5, victim_qpn(target % VICTIM_QPS));
 	put24(header + 9, qp_of(target)->req.una + input_u8(in) % 8);
 	header[BTH_LEN] = input_u8(in);
 	packet_write(in, header, sizeof(header), 0, 0, 0);
@@ -186,7 +186,7 @@ static void packet(struct input *in)
 	uint32_t length = BTH_LEN + input_u8(in) % (UROCE_HEADER_MAX - BTH_LEN);
 
 	input_bytes(in, header, length);
-	put24(header + 5, FIRST_QPN + target % VICTIM_QPS);
+	put24(header + 5, victim_qpn(target % VICTIM_QPS));
 	if (target & 0x80)
 		put24(header + 9, qp_of(target)->resp.psn);
 	packet_write(in, header, length & ~3u, input_u8(in), 0, 0);
@@ -238,7 +238,7 @@ static void live(const uint8_t *data, size_t size, bool express, struct outcome 
 	*o = (struct outcome){};
 	by_network = size && data[0] & 0x80;
 	by_express = express;
-	victim_begin(!by_network);
+	victim_begin(!by_network, false);
 	/* No lap ends, and the ring need not grow: when one is full depends on where its records
 	 * lie, and that may differ. */
 	victim.peer.link.tx_open = victim.peer.link.tx_span;

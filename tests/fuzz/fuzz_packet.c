@@ -47,9 +47,9 @@ static uint32_t target_qpn(unsigned int target)
 	case TO_GROUP:
 		return 0xffffff;
 	case TO_OTHER_PROCESS:
-		return PEER_QPN;
+		return victim_peer_qpn(0);
 	default:
-		return FIRST_QPN + target;
+		return victim_qpn(target);
 	}
 }
 
@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
 
-	victim_begin(false);
+	victim_begin(false, size && data[size - 1] & 2);
 	for (int i = 0; i < 64 && in.size; i++) {
 		uint8_t control = input_u8(&in);
 

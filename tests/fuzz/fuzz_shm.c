@@ -62,18 +62,38 @@ ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long lo
 
 /* --- actions --- */
 
-static struct shm_record *next_record(void)
+/* That of a strand, by which the peer may send; NULL: there is none. */
+static struct shm_link *link_of(unsigned int strand)
 {
-	struct shm_peer *peer = &victim.peer;
+	struct shm_link *link = strand ? victim.peer.links[strand - 1] : &victim.peer.link;
 
-	return shm_record_rx(&peer->link);
+	return link && link->rx_bytes ? link : NULL;
+}
+
+static void opening_write(unsigned int strand)
+{
+	struct shm_record *record = shm_record_rx(&victim.peer.link);
+
+	record->kind = SHM_STRAND;
+	record->has_ack = 0;
+	record->length = sizeof(strand);
+	memcpy(record->data, &strand, sizeof(strand));
+	record->stamp = victim.peer.link.rx_stamp;
+	victim_progress(0);
+}
+
+/* The link that the peer writes to: it opens it if need be, as far as it is still listened to. */
+static struct shm_link *link_get(unsigned int strand)
+{
+	if (!link_of(strand))
+		opening_write(strand);
+	return link_of(strand) ? link_of(strand) : &victim.peer.link;
 }
 
 /* As much of the record as the ring has room for to its end. */
-static uint32_t record_room(void)
+static uint32_t record_room(const struct shm_link *link)
 {
-	return shm_ring_to_end(victim.peer.link.rx_bytes, victim.peer.link.rx_head) -
-	       sizeof(struct shm_record);
+	return shm_ring_to_end(link->rx_bytes, link->rx_head) - sizeof(struct shm_record);
 }
 
 static void put24(uint8_t *p, uint32_t value)
@@ -93,7 +113,7 @@ static void record_packet(struct shm_record *record, uint32_t length, uint8_t ta
 	if (length < at + BTH_LEN)
 		return;
 	p[1] &= 0xf0;
-	put24(p + 5, FIRST_QPN + target % VICTIM_QPS);
+	put24(p + 5, victim_qpn(target % VICTIM_QPS));
 	if (victim_xrc_address(p, length - at)) {
 		qp = victim.xrc.shared;
 		reth += XRC_ETH_LEN;
@@ -109,37 +129,59 @@ static void record_packet(struct shm_record *record, uint32_t length, uint8_t ta
 static void record_write(struct input *in, bool packet)
 {
 	uint8_t flags = packet ? input_u8(in) : 0, target = packet ? input_u8(in) : 0;
-	uint32_t length = min_of(input_u16(in) % RECORD_MAX, record_room());
-	struct shm_record *record = next_record();
+	uint16_t size = input_u16(in), kind = packet ? input_u8(in) : input_u16(in);
+	/* That of the queue pair it is for; or whichever. */
+	unsigned int strand = uroce_qpn_strand(victim_qpn(target % VICTIM_QPS));
+	bool other = packet ? target & 0x80 : kind & 0x2000;
+	struct shm_link *link = link_get(other ? (packet ? target >> 5 & 3 : kind >> 14) : strand);
+	uint32_t length = min_of(size % RECORD_MAX, record_room(link));
+	struct shm_record *record = shm_record_rx(link);
 
-	record->kind = packet ? 1 + input_u8(in) % SHM_STRAND : input_u16(in);
+	record->kind = packet ? 1 + kind % SHM_STRAND : kind & 0x1fff;
 	record->has_ack = input_u8(in);
 	record->ack = input_u32(in);
 	record->length = packet && (flags & FLAG_LENGTH) ? length : input_u32(in);
 	input_bytes(in, record->data, length);
 	if (packet)
 		record_packet(record, length, target, flags);
-	record->stamp = victim.peer.link.rx_stamp;
+	record->stamp = link->rx_stamp;
 }
 
+/* Those by which the victim sends. */
 static void ring_scribble(struct input *in)
 {
-	uint32_t bytes = victim.peer.link.tx_bytes, at = input_u32(in) % bytes;
+	uint32_t at = input_u32(in);
+	struct shm_link *link = &victim.peer.link, *other;
 
-	input_bytes(in, victim.peer.link.tx_data + at, min_of(64u, bytes - at));
+	other = at >> 30 ? victim.peer.links[(at >> 30) - 1] : NULL;
+	link = other && other->tx_bytes ? other : link;
+	at %= link->tx_bytes;
+	input_bytes(in, link->tx_data + at, min_of(64u, link->tx_bytes - at));
+}
+
+/* How far the peer has read: @tail, or with @all everything. */
+static void tails_write(bool all, uint32_t tail)
+{
+	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
+		struct shm_link *link = i ? victim.peer.links[i - 1] : &victim.peer.link;
+
+		if (link)
+			link->tx->tail = all ? link->tx_head : tail;
+	}
 }
 
 static void board_write(struct input *in)
 {
 	uint8_t which = input_u8(in);
-	struct shm_qp *qp = &victim.peer_board->qps[(PEER_QPN & 0xffff) + which % VICTIM_QPS];
+	struct shm_qp *qp =
+		&victim.peer_board->qps[uroce_qpn_index(victim_peer_qpn(which % VICTIM_QPS))];
 	struct shm_key *key = &victim.peer_board->keys[input_u16(in) % SHM_KEYS];
 
 	qp->pd = input_u8(in);
 	qp->access = input_u32(in);
-	qp->peer = which & 0x80 ? FIRST_QPN + which % VICTIM_QPS : input_u32(in);
+	qp->peer = which & 0x80 ? victim_qpn(which % VICTIM_QPS) : input_u32(in);
 	key->key = input_u32(in);
-	victim.peer.used->key[which % SHM_USES] = input_u32(in);
+	victim.peer.used->key[which / SHM_USES % PATH_STRANDS][which % SHM_USES] = input_u32(in);
 	key->access = input_u32(in);
 	key->pd = qp->pd;
 	key->iova = input_u64(in);
@@ -156,10 +198,10 @@ static void act(enum action action, struct input *in)
 		record_write(in, action == ACTION_PACKET);
 		break;
 	case ACTION_TAIL:
-		victim.peer.link.tx->tail = input_u32(in);
+		tails_write(false, input_u32(in));
 		break;
 	case ACTION_TAKE:
-		victim.peer.link.tx->tail = victim.peer.link.tx_head;
+		tails_write(true, 0);
 		break;
 	case ACTION_SCRIBBLE:
 		ring_scribble(in);
@@ -188,7 +230,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
 
-	victim_begin(true);
+	victim_begin(true, size && data[size - 1] & 2);
 	if (size && data[size - 1] & 1)
 		first_rings();
 	for (int i = 0; i < 64 && in.size; i++)

@@ -245,7 +245,7 @@ static void host_reset(void)
 	uroce_host_init(&victim.host, victim.now);
 	LIST_INIT(&victim.host.devices);
 	LIST_INSERT_HEAD(&victim.host.devices, &victim.dev, entry);
-	victim.host.next_qpn = uroce_qpn_index(FIRST_QPN);
+	victim.host.next_qpn = uroce_qpn_index(victim_qpn(0));
 	victim.host.next_srqn = VICTIM_SRQN;
 	atomic_store(&victim.host.epochs[0].epoch, 0);
 	atomic_store(&victim.host.next_strand, 0);
@@ -268,12 +268,13 @@ static void peer_reset(void)
 	madvise(lane, shm_lane_size(SHM_RING_BYTES), MADV_DONTNEED);
 	madvise(board, sizeof(*board), MADV_DONTNEED);
 	madvise(victim.shm.board, sizeof(*board), MADV_DONTNEED);
-	for (unsigned int i = 0; i < PATH_STRANDS - 1; i++)
+	for (unsigned int i = 0; i < PATH_STRANDS - 1; i++) {
 		free(peer->links[i]);
+		lane->other[i][0].seed = lane->other[i][1].seed = 1;
+	}
 	*peer = (struct shm_peer){ .shm = &victim.shm,
 				   .slot = PEER_SLOT,
-				   .can_read = true,
-				   .readable = true,
+				   .reads = SHM_READS,
 				   .ready = true,
 				   .pid = getpid(),
 				   .conn = -1,
@@ -420,8 +421,8 @@ static void xrc_reset(bool local)
 		(struct uroce_qp){ .vqp = { .qp = { .context = ctx, .qp_type = IBV_QPT_XRC_RECV },
 					    .xrcd = &victim.xrcd.vxrcd.xrcd } };
 	CHECK(!uroce_create_qp(&victim.xrc.vqp, &in));
-	CHECK(victim.xrc.vqp.qp.qp_num == VICTIM_XRC_QPN);
-	qp_connect(victim.xrc.shared, PEER_QPN + VICTIM_QPS, local);
+	CHECK(victim.xrc.vqp.qp.qp_num == victim_qpn(VICTIM_XRC));
+	qp_connect(victim.xrc.shared, victim_peer_qpn(VICTIM_XRC), local);
 	for (int i = 0; i < 4; i++) {
 		wr.num_sge = 2 - i % 2;
 		uroce_post_srq_recv(&victim.xrc_srq.vsrq.srq, &wr, &bad);
@@ -451,17 +452,20 @@ static void qp_reset(enum victim_qp which, bool local)
 	};
 	const struct verbs_create_qp in = { .attr = &attr };
 
+	victim.cq.strand = uroce_qpn_strand(victim_qpn(which));
+	victim.cq.strand_given = true;
 	*qp = (struct uroce_qp){ .vqp.qp = { .context = &victim.ctx.vctx.context,
 					     .pd = &victim.pd.pd,
 					     .qp_type = types[which] } };
 	CHECK(!uroce_create_qp(&qp->vqp, &in));
-	CHECK(qp->vqp.qp.qp_num == (uint32_t)FIRST_QPN + which);
-	qp_connect(qp, PEER_QPN + which, local);
+	CHECK(qp->vqp.qp.qp_num == victim_qpn(which));
+	qp_connect(qp, victim_peer_qpn(which), local);
 	qp_receives(qp);
 }
 
-void victim_begin(bool local)
+void victim_begin(bool local, bool strands)
 {
+	victim.strands = strands;
 	if (!victim.region)
 		once();
 	inside = true;
@@ -482,7 +486,7 @@ bool victim_xrc_address(uint8_t *packet, uint32_t length)
 {
 	if ((packet[0] & UROCE_TRANSPORT_MASK) != UROCE_XRC)
 		return false;
-	put32(packet + 4, VICTIM_XRC_QPN);
+	put32(packet + 4, victim_qpn(VICTIM_XRC));
 	if (length >= BTH_LEN + XRC_ETH_LEN && !packet[BTH_LEN])
 		put32(packet + BTH_LEN, VICTIM_SRQN);
 	return true;
@@ -514,7 +518,7 @@ void victim_post(enum victim_qp which, struct input *in)
 	wr.send_flags = kind & 0x40 ? IBV_SEND_FENCE : 0;
 	if (qp->type == IBV_QPT_UD) {
 		wr.wr.ud.ah = &ah.ah;
-		wr.wr.ud.remote_qpn = PEER_QPN;
+		wr.wr.ud.remote_qpn = victim_peer_qpn(0);
 		sge.length %= VICTIM_MTU;
 	} else if (atomic) {
 		wr.wr.atomic.remote_addr = VICTIM_IOVA;
@@ -538,6 +542,8 @@ void victim_progress(uint64_t ns)
 	while (uroce_poll_cq(&victim.cq.vcq.cq, ARRAY_SIZE(wc), wc) > 0)
 		;
 	uroce_unlock(&victim.host.paths.progress_lock);
+	for (unsigned int i = 1; i < PATH_STRANDS; i++)
+		uroce_progress_visit(&victim.host, i);
 }
 
 /* --- what must hold afterwards --- */

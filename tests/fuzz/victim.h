@@ -25,14 +25,17 @@ enum {
 	VICTIM_SRQN = (VICTIM_SLOT + 1) << UROCE_QP_INDEX_BITS | 0x300,
 };
 
-/* By index in victim.qp; their numbers follow one another from FIRST_QPN on. */
+/* By index in victim.qp; their numbers follow one another: victim_qpn(). */
 enum victim_qp {
 	VICTIM_RC,
 	VICTIM_RC_SRQ,
 	VICTIM_UC,
 	VICTIM_UD,
 	VICTIM_QPS,
-	VICTIM_XRC_QPN = FIRST_QPN + VICTIM_QPS, /* receives for the SRQ VICTIM_SRQN */
+	VICTIM_XRC = VICTIM_QPS, /* receives for the SRQ VICTIM_SRQN */
+	/* From FIRST_QPN on, so that the connected ones are of the second strand, the third and the
+	 * fourth. */
+	VICTIM_SPREAD = 13,
 };
 
 struct victim {
@@ -63,15 +66,28 @@ struct victim {
 	uint16_t segment;     /* as the kernel would say; 0: it says nothing */
 	struct input control; /* of the message besides */
 	bool stranger;	      /* it does not come from the peer's address */
+	bool strands;	      /* its queue pairs are of several; else of the first */
 };
 
 extern struct victim victim;
 
+static inline uint32_t victim_qpn(unsigned int which)
+{
+	return FIRST_QPN + (victim.strands ? VICTIM_SPREAD : 0) + which;
+}
+
+/* The one that it is connected to. */
+static inline uint32_t victim_peer_qpn(unsigned int which)
+{
+	return PEER_QPN + (victim.strands ? VICTIM_SPREAD : 0) + which;
+}
+
 /* An XRC packet is for the one QP there is, and with a zero before the SRQ's number for its SRQ. */
 bool victim_xrc_address(uint8_t *packet, uint32_t length);
 
-/* @local: its queue pairs talk to victim.peer through shared memory, instead of over UDP. */
-void victim_begin(bool local);
+/* @local: its queue pairs talk to victim.peer through shared memory, instead of over UDP. @strands:
+ * they are of several. */
+void victim_begin(bool local, bool strands);
 /* Send and read something, so that answers are waited for. */
 void victim_post(enum victim_qp qp, struct input *in);
 /* A pass over everything that came, on a clock that went on by @ns. */

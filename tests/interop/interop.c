@@ -528,7 +528,7 @@ static void out_of_range(struct peer *p)
  * sides. */
 static void too_long(struct peer *p)
 {
-	struct rt_address kernel = { .qpn = rt_is_kernel(p->dev) };
+	struct rt_address kernel = { .qpn = rt_is_rxe(p->dev) };
 	bool theirs, mine = kernel.qpn;
 	struct ibv_wc wc;
 
@@ -736,9 +736,9 @@ static enum ibv_mtu smaller_mtu(struct peer *p)
 	return theirs < mine.qpn ? theirs : mine.qpn;
 }
 
-static bool first_is_kernel(struct peer *p)
+static bool first_is_rxe(struct peer *p)
 {
-	struct rt_address mine = { .qpn = rt_is_kernel(p->dev) };
+	struct rt_address mine = { .qpn = rt_is_rxe(p->dev) };
 	bool theirs = rt_exchange(p->socket, &mine).qpn;
 
 	return p->first ? mine.qpn : theirs;
@@ -757,9 +757,9 @@ static void case_run(const struct interop_case *c, int socket, bool first)
 		 * losses by its timeout only, and never gives up: 34 ms. Ours needs it for the last
 		 * packets of a message, with a loss: half a second. Nobody waits for it
 		 * without: 4.3 s. */
-		.timeout = !lossy		 ? 20
-			   : rt_is_kernel(p.dev) ? 13
-						 : 17,
+		.timeout = !lossy	      ? 20
+			   : rt_is_rxe(p.dev) ? 13
+					      : 17,
 		.send_ops = c->send_ops,
 		.channel = c->channel,
 	};
@@ -769,7 +769,7 @@ static void case_run(const struct interop_case *c, int socket, bool first)
 	p.dev->port.active_mtu = smaller_mtu(&p);
 	if (c->needs && !both(&p, c->needs(p.dev))) {
 		printf("  not in both devices\n");
-	} else if (lossy && c->sent_once && first_is_kernel(&p)) {
+	} else if (lossy && c->sent_once && first_is_rxe(&p)) {
 		printf("  left out: the kernel sends it again with address 0\n");
 	} else {
 		p.side = rt_side_open(p.dev, &options, NULL);

@@ -122,8 +122,8 @@ void rt_verify(const char *file, int line, const void *p, size_t size, uint32_t 
 
 struct rt_options {
 	enum ibv_qp_type type; /* 0: RC */
-	uint32_t send_wr;      /* 0: 16 */
-	uint32_t recv_wr;      /* 0: 16 */
+	uint32_t send_wr;      /* 0: 16; RT_NONE: no such queue */
+	uint32_t recv_wr;      /* 0: 16; RT_NONE: no such queue */
 	uint32_t sge;	       /* 0: 1 */
 	uint32_t inline_data;  /* bytes */
 	uint32_t cqe;	       /* 0: 64 */
@@ -141,6 +141,7 @@ struct rt_options {
 	uint8_t timeout;   /* 0: 14 */
 };
 #define RT_NO_RETRY 0xff
+#define RT_NONE	    UINT32_MAX
 
 struct rt_side {
 	struct rt_dev *dev;

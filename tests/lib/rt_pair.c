@@ -12,6 +12,11 @@ static uint32_t or_default(uint32_t value, uint32_t otherwise)
 	return value ? value : otherwise;
 }
 
+static uint32_t queue_size(uint32_t value)
+{
+	return value == RT_NONE ? 0 : or_default(value, 16);
+}
+
 static enum ibv_qp_type side_type(const struct rt_side *side)
 {
 	return or_default(side->options.type, IBV_QPT_RC);
@@ -57,8 +62,8 @@ static void create_qp(struct rt_side *side)
 		.recv_cq = side->cq,
 		.srq = side->srq,
 		.cap = {
-			.max_send_wr = or_default(o->send_wr, 16),
-			.max_recv_wr = side->srq ? 0 : or_default(o->recv_wr, 16),
+			.max_send_wr = queue_size(o->send_wr),
+			.max_recv_wr = side->srq ? 0 : queue_size(o->recv_wr),
 			.max_send_sge = or_default(o->sge, 1),
 			.max_recv_sge = side->srq ? 0 : or_default(o->sge, 1),
 			.max_inline_data = o->inline_data,

@@ -756,6 +756,70 @@ static void test_absent_features(void **state)
 	rig_down(&rig);
 }
 
+static int whole_messages(struct verbs_qp *qp, enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_RDMA_WRITE ? IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG : 0;
+}
+
+static int blocks(struct verbs_qp *qp, enum ibv_wr_opcode op)
+{
+	return IBV_QUERY_QP_DATA_IN_ORDER_ALIGNED_128_BYTES;
+}
+
+/* What a device says, on processors that keep its order or when it alone is asked about. */
+static void test_data_in_order(void **state)
+{
+	const uint32_t caps = IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS,
+		       device = IBV_QUERY_QP_DATA_IN_ORDER_DEVICE_ONLY;
+	const int both =
+		IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG | IBV_QUERY_QP_DATA_IN_ORDER_ALIGNED_128_BYTES;
+	struct rig rig = rig_up(state, IBV_QPT_RC);
+	bool x86 = false;
+
+#if defined(__x86_64__) || defined(__i386__)
+	x86 = true;
+#endif
+	rig.fake->ops.query_qp_data_in_order = whole_messages;
+	assert_int_equal(ibv_query_qp_data_in_order(rig.qp, IBV_WR_RDMA_WRITE, device), 1);
+	assert_int_equal(ibv_query_qp_data_in_order(rig.qp, IBV_WR_RDMA_WRITE, device | caps),
+			 both);
+	assert_int_equal(ibv_query_qp_data_in_order(rig.qp, IBV_WR_RDMA_WRITE, 0), x86);
+	assert_int_equal(ibv_query_qp_data_in_order(rig.qp, IBV_WR_RDMA_WRITE, caps),
+			 x86 ? both : 0);
+	assert_int_equal(ibv_query_qp_data_in_order(rig.qp, IBV_WR_SEND, device), 0);
+	assert_int_equal(ibv_query_qp_data_in_order(rig.qp, IBV_WR_RDMA_WRITE, device | 4), 0);
+	rig.fake->ops.query_qp_data_in_order = blocks;
+	assert_int_equal(ibv_query_qp_data_in_order(rig.qp, IBV_WR_SEND, device), 0);
+	assert_int_equal(ibv_query_qp_data_in_order(rig.qp, IBV_WR_SEND, device | caps),
+			 IBV_QUERY_QP_DATA_IN_ORDER_ALIGNED_128_BYTES);
+	rig_down(&rig);
+}
+
+static int rate_taken(struct verbs_qp *qp, const struct ibv_qp_rate_limit_attr *attr)
+{
+	return attr->rate_limit == 1000 ? 0 : -EINVAL;
+}
+
+static void test_rate_limit(void **state)
+{
+	struct ibv_qp_rate_limit_attr attr = { .rate_limit = 1000 };
+	struct rig rig = rig_up(state, IBV_QPT_RC);
+
+	assert_int_equal(ibv_modify_qp_rate_limit(rig.qp, &attr), EOPNOTSUPP);
+	assert_logged("ibv_modify_qp_rate_limit: not supported by provider");
+	rig.fake->ops.modify_qp_rate_limit = rate_taken;
+	assert_int_equal(ibv_modify_qp_rate_limit(rig.qp, &attr), 0);
+	attr.rate_limit = 7;
+	assert_int_equal(ibv_modify_qp_rate_limit(rig.qp, &attr), EINVAL);
+	assert_logged("7 kbit/s");
+	attr.comp_mask = 1;
+	assert_int_equal(ibv_modify_qp_rate_limit(rig.qp, &attr), EINVAL);
+	assert_logged("comp_mask 0x1");
+	assert_int_equal(ibv_modify_qp_rate_limit(rig.qp, NULL), EINVAL);
+	assert_logged("attr is NULL");
+	rig_down(&rig);
+}
+
 #define qp_test(f) cmocka_unit_test_setup_teardown(f, fake_setup, fake_teardown)
 
 int main(void)
@@ -790,6 +854,8 @@ int main(void)
 		qp_test(test_query),
 		qp_test(test_destroy_busy),
 		qp_test(test_absent_features),
+		qp_test(test_data_in_order),
+		qp_test(test_rate_limit),
 	};
 
 	fake_log_start();

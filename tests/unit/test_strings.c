@@ -68,8 +68,8 @@ static const struct {
 	  "InfiniBand channel adapter", "unspecified" },
 	{ "ibv_port_state_str", port_state, IBV_PORT_NOP, IBV_PORT_ACTIVE_DEFER,
 	  "no state change (NOP)", "active defer" },
-	{ "ibv_event_type_str", event_type, IBV_EVENT_CQ_ERR, IBV_EVENT_WQ_FATAL, "CQ error",
-	  "WQ fatal" },
+	{ "ibv_event_type_str", event_type, IBV_EVENT_CQ_ERR, IBV_EVENT_DEVICE_SPEED_CHANGE,
+	  "CQ error", "device speed change" },
 	{ "ibv_wc_status_str", wc_status, IBV_WC_SUCCESS, IBV_WC_TM_RNDV_INCOMPLETE, "success",
 	  "TM software rendezvous" },
 };
@@ -143,7 +143,9 @@ static void test_same_as_the_distribution(void **state)
 
 		assert_non_null(theirs);
 		for (int v = names[i].first - 3; v <= names[i].last + 3; v++)
-			assert_string_equal(names[i].ours(v), theirs(v));
+			if (v != names[i].last ||
+			    strcmp(theirs(v), "unknown")) /* of later releases */
+				assert_string_equal(names[i].ours(v), theirs(v));
 	}
 	for (int i = 0; i < ARRAY_SIZE(numbers); i++) {
 		number_fn theirs = dlsym(library, numbers[i].symbol);

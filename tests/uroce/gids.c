@@ -203,6 +203,22 @@ static void places_at_once(void)
 	rt_close(dev);
 }
 
+/* Addresses of one hundredth of a second, which the kernel says are equally old: in the order they
+ * were given. */
+static void places_of_one_moment(void)
+{
+	struct rt_dev *dev;
+
+	prepare(LINK "up");
+	run("printf 'addr add %s dev it nodad\\n' 2001:db8::5/64 2001:db8::7/64 2001:db8::6/64 | ip -batch -;"
+	    " sleep 0.02; printf 'addr add %s dev it\\n' 192.0.2.7/24 192.0.2.5/24 | ip -batch -");
+	setenv("UROCE", "on:it", 1);
+	dev = open_device("uroce_it");
+	EXPECT_TABLE(dev, "uroce_it", LINK_LOCAL, "::ffff:192.0.2.7", "2001:db8::5", "2001:db8::7",
+		     "2001:db8::6", "::ffff:192.0.2.5", "");
+	rt_close(dev);
+}
+
 /* --- GID 0 is used, whatever it is --- */
 
 static void send_by(struct rt_dev *dev, uint32_t index)
@@ -323,6 +339,7 @@ static const struct rt_case cases[] = {
 	{ "names stay", names_stay },
 	{ "places", places },
 	{ "places at once", places_at_once },
+	{ "places of one moment", places_of_one_moment },
 	{ "lo", loopback },
 	{ "lo, UDP", loopback_udp },
 	{ "no link-local address", stand_in },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Keys that encrypt data, and the login that wrapped ones need: objects of the firmware. */
-#include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/direct/mkey.h"
 
 enum {
 	ID_MASK = 0xffffff,
@@ -17,8 +17,7 @@ enum {
 };
 
 #define CAP_WRAPPED (1u << 31)
-#define CAP_CRYPTO  (1u << 22)		  /* of the general group, at 0x9c */
-#define CAP_XTS	    (1u << 13 | 1u << 14) /* of the general group, at 0x8c */
+#define CAP_XTS	    (MLX5_CAP_XTS_MANY | MLX5_CAP_XTS_SINGLE)
 
 struct mlx5dv_crypto_login_obj {
 	struct mlx5dv_devx_obj *object;
@@ -27,6 +26,11 @@ struct mlx5dv_crypto_login_obj {
 struct mlx5dv_dek {
 	struct mlx5dv_devx_obj *object;
 };
+
+uint32_t mlx5_dek_id(const struct mlx5dv_dek *dek)
+{
+	return dek->object->object_id & ID_MASK;
+}
 
 static void object_head(void *in, uint32_t opcode, uint32_t type)
 {
@@ -62,7 +66,7 @@ static int login_check(struct mlx5_context *ctx, const char *function,
 			  attr->credential_len, CREDENTIAL_SIZE);
 		return -EINVAL;
 	}
-	if (!(mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x9c) & CAP_CRYPTO) ||
+	if (!(mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x9c) & MLX5_CAP_CRYPTO) ||
 	    !mlx5_fw_has_object(ctx, MLX5_FW_OBJ_LOGIN) ||
 	    !(mlx5_fw_cap(ctx, MLX5_FW_CAPS_CRYPTO, CAP_WRAPPED_METHODS) & CAP_WRAPPED)) {
 		verbs_err(ibctx, "%s: the device takes no wrapped keys", function);

@@ -14,12 +14,26 @@ enum {
 #define KEY_LIST	      (2u << 8) /* its memory is that of a list of keys */
 #define KEY_ANY_QP	      (0xffffffu << 8)
 #define KEY_REMOTE_INVALIDATE (1u << 24)
+#define KEY_BSF		      (1u << 30)
+#define KEY_CRYPTO	      (1u << 27)
+
+/* What the device has of ciphers. */
+static bool crypto_is_there(struct mlx5_context *ctx)
+{
+	return mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x9c) & MLX5_CAP_CRYPTO &&
+	       mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x8c) &
+		       (MLX5_CAP_XTS_MANY | MLX5_CAP_XTS_SINGLE);
+}
 
 static int mkey_check(const struct mlx5dv_mkey_init_attr *attr)
 {
-	const struct ibv_context *ctx = attr->pd->context;
-	const uint32_t possible = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
-				  MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE;
+	struct ibv_context *ctx = attr->pd->context;
+	uint32_t possible = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
+			    MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE;
+
+	if (attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_CRYPTO &&
+	    crypto_is_there(to_mctx(ctx)))
+		possible |= MLX5DV_MKEY_INIT_ATTR_FLAGS_CRYPTO;
 
 	if (!attr->create_flags || attr->create_flags & ~possible) {
 		verbs_err(ctx, "mlx5dv_create_mkey: create_flags 0x%x (0x%x are possible)",
@@ -53,6 +67,12 @@ MLX5DV_EXPORT struct mlx5dv_mkey *mlx5dv_create_mkey(struct mlx5dv_mkey_init_att
 	if (attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE)
 		fw_set(in, 0x1c, KEY_REMOTE_INVALIDATE);
 	fw_set(in, 0x44, mkey->entries);
+	mkey->crypto = attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_CRYPTO;
+	if (mkey->crypto) {
+		fw_set(in, 0x1c, KEY_BSF);
+		fw_set(in, 0x30, MLX5_BSF_SIZE / MLX_SEGMENT);
+		fw_set(in, 0x4c, KEY_CRYPTO);
+	}
 	mkey->object =
 		mlx5_fw_create(attr->pd->context, __func__, in, sizeof(in), out, sizeof(out));
 	if (!mkey->object) {

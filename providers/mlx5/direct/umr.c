@@ -12,6 +12,7 @@ enum {
 	SETTERS_OF_MR = 2,
 };
 
+#define KEY_BSF_ENABLED (1u << 30)
 #define MASK_ACCESS                                        \
 	(MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE |  \
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |  \
@@ -38,10 +39,35 @@ static struct mlx5_umr *umr_current(struct mlx5_qp *qp, const char *what)
 	return &qp->umr;
 }
 
-static void umr_finish(struct mlx5_qp *qp)
+/* Behind the list, and marked in both segments. */
+static void bsf_write(struct mlx5_qp *qp)
 {
 	struct mlx5_umr *umr = &qp->umr;
 
+	wqe_bytes(&qp->sq, sq_wrap(&qp->sq, qp->sq.batch.seg), umr->bsf, MLX5_BSF_SIZE);
+	umr->list_bytes += MLX5_BSF_SIZE;
+	umr->ctrl->bsf_octowords = htobe16(MLX5_BSF_SIZE / MLX_SEGMENT);
+	umr->ctrl->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_BSF_ENABLE);
+	umr->key->flags_pd = htobe32(KEY_BSF_ENABLED);
+}
+
+static void umr_finish(struct mlx5_qp *qp)
+{
+	const char what[] = "mlx5dv_wr_set_mkey_crypto";
+	struct mlx5_umr *umr = &qp->umr;
+
+	if (umr->has_cipher) {
+		if (umr->list_bytes + MLX5_BSF_SIZE >
+		    qp->sq.max_inline + sizeof(struct mlx5_wqe_inl_data_seg)) {
+			mlx5_wr_fail(qp, ENOMEM, what, "more than a request has room for");
+			return;
+		}
+		if (umr->block_most && to_mkey(umr->mkey)->length > umr->block_most) {
+			mlx5_wr_fail(qp, EINVAL, what, "the device encrypts one block");
+			return;
+		}
+		bsf_write(qp);
+	}
 	qp->sq.batch.ds += (UMR_CTRL_SIZE + UMR_CONTEXT_SIZE + umr->list_bytes) / MLX_SEGMENT;
 	mlx5_wr_finish(qp);
 	qp->sq.fence = MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE;
@@ -196,6 +222,23 @@ static void wr_set_mkey_layout_interleaved(struct mlx5dv_qp_ex *dv, uint32_t rep
 	layout_end(qp, length * repeat_count);
 }
 
+static void wr_set_mkey_crypto(struct mlx5dv_qp_ex *dv, const struct mlx5dv_crypto_attr *attr)
+{
+	struct mlx5_qp *qp = dv_to_mqp(dv);
+	struct mlx5_umr *umr = umr_current(qp, "mlx5dv_wr_set_mkey_crypto");
+
+	if (!umr)
+		return;
+	if (!to_mkey(umr->mkey)->crypto || umr->has_cipher || mlx5_bsf_cipher(qp, attr) < 0) {
+		mlx5_wr_fail(qp, EINVAL, "mlx5dv_wr_set_mkey_crypto",
+			     "a key without ciphers, attributes that are not known, or a second "
+			     "time");
+		return;
+	}
+	umr->has_cipher = true;
+	umr_set_done(qp);
+}
+
 static void wr_mr_list(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *mkey, uint32_t access,
 		       uint16_t num_sges, struct ibv_sge *sge)
 {
@@ -303,4 +346,5 @@ void mlx5_wr_set_dv_slots(struct mlx5_qp *qp, uint64_t ops)
 	qp->dv.wr_set_mkey_access_flags = wr_set_mkey_access_flags;
 	qp->dv.wr_set_mkey_layout_list = wr_set_mkey_layout_list;
 	qp->dv.wr_set_mkey_layout_interleaved = wr_set_mkey_layout_interleaved;
+	qp->dv.wr_set_mkey_crypto = wr_set_mkey_crypto;
 }

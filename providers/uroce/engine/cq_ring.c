@@ -30,6 +30,7 @@ static void pending_add(struct uroce_cq *cq)
 	cq->event_pending = true;
 	atomic_store_explicit(&engine->cqs_pending, true, memory_order_relaxed);
 	uroce_unlock(&engine->pending_lock);
+	uroce_engine_rouse(engine);
 }
 
 void uroce_cq_events_forget(struct uroce_cq *cq)

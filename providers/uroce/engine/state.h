@@ -89,6 +89,15 @@ static inline bool uroce_strand_must_run(struct uroce_engine *engine, unsigned i
 	       atomic_load_explicit(&engine->cqs_pending, memory_order_relaxed);
 }
 
+/* Something waits for that which no descriptor tells of: a thread that sleeps must come back for
+ * it. It says that it sleeps, then looks for such things. */
+static inline void uroce_engine_rouse(struct uroce_engine *engine)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&engine->wakes_at, memory_order_relaxed))
+		engine->events->wake(engine);
+}
+
 /* What uroce_strand_run() does when there is something to do. */
 void uroce_strand_work(struct uroce_engine *engine, unsigned int strand, unsigned int packets,
 		       bool poller, bool timed, uint64_t now);

@@ -171,10 +171,7 @@ static inline void uroce_blocked(struct uroce_qp *qp)
 		atomic_store_explicit(&strand->any_blocked, true, memory_order_relaxed);
 	}
 	uroce_unlock(&strand->blocked_lock);
-	/* A thread that sleeps must come back for this. It says so, then looks for such QPs. */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&engine->wakes_at, memory_order_relaxed))
-		engine->events->wake(engine);
+	uroce_engine_rouse(engine);
 }
 
 #endif

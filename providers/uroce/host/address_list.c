@@ -28,12 +28,16 @@ static void list_add(struct uroce_addresses *list, const union ibv_gid *gid)
 		list->gid[list->count++] = *gid;
 }
 
-/* Whether @a goes before @b, which was found later. */
+/*
+ * Whether @a goes before @b, which was found later. The kernel counts an address's age in
+ * hundredths of a second and lists the oldest of IPv4 first, but the newest of IPv6: of two that
+ * are equally old, the later one of IPv6 is older.
+ */
 static bool goes_first(const struct uroce_found *a, const struct uroce_found *b)
 {
 	if (a->created != b->created)
 		return (int32_t)(a->created - b->created) < 0;
-	return uroce_gid_is_ipv4(&a->gid) || !uroce_gid_is_ipv4(&b->gid);
+	return uroce_gid_is_ipv4(&a->gid);
 }
 
 static void add_by_age(struct uroce_addresses *list, const struct uroce_found *found,

@@ -165,7 +165,7 @@ static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av
 	av->path = &shm->path;
 	av->peer = peer;
 	av->mtu = SHM_SEGMENT;
-	av->ref_min = peer->readable && !shm_memory_slow() ? SHM_REF_MIN : 0;
+	av->ref_min = uroce_shm_readable(peer) && !shm_memory_slow() ? SHM_REF_MIN : 0;
 	return 0;
 }
 

@@ -107,7 +107,6 @@ static int host_new(struct uroce_host **ret_host)
 	if (!r)
 		r = uroce_shm_open(&host->paths, &host->shm);
 	if (!r) {
-		host->shm->board->front.udp_only = host->paths.udp_only;
 		decorate(host);
 		uroce_regions_show(host);
 		r = uroce_thread_start(host);

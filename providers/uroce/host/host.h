@@ -262,6 +262,8 @@ void uroce_counters_log(struct uroce_dev *dev);
  * 0 also when another thread is in it. Never blocks. Threads: any, without any lock held.
  */
 unsigned int uroce_progress(struct uroce_host *host, struct uroce_cq *cq);
+/* By the thread: a pass of a strand that nobody polls, unless somebody is in it. */
+void uroce_progress_visit(struct uroce_host *host, unsigned int strand);
 /* A pass of the first strand, which is held, or of all if those are; @sockets: look at UDP sockets
  * too;
  * @poller: called again at once. */
@@ -321,6 +323,8 @@ void uroce_regions_show(struct uroce_host *host);
 /* A number for the QP, by which it can be found from then on. -ENOMEM: all are taken; -EMFILE and
  * the like. Said. */
 int uroce_qpn_alloc(struct uroce_qp *qp);
+/* What is for it comes by sockets, whatever its strand: who polls its CQs looks at the first. */
+void uroce_qp_network_join(struct uroce_qp *qp);
 
 /* The QP of a number of this process, or NULL. Under a strand, and valid as long as that is held.
  */

@@ -8,7 +8,7 @@ enum {
 	BUDGET = 32,	  /* packets of one peer, datagrams of one device in one pass */
 	DRAIN_PASSES = 8, /* in which all that is there arrives, unless others go on sending */
 	REFUSALS_BEFORE_YIELD = 64, /* of a poller, one after the other: some microseconds */
-	STRAND_LOOKS = 32, /* of a poller that find nothing, until it looks who polls besides it */
+	STRAND_LOOKS = 32,	    /* of a poller, until it looks who polls besides it */
 	CLOCK_PASSES = 64,
 	CLOCK_PASSES_SOCKETS =
 		8, /* where packets get lost, timers are for more than the worst case */
@@ -63,6 +63,22 @@ static unsigned int strands_pass(struct uroce_host *host, bool poller)
 	return n;
 }
 
+/* Of other strands, queue pairs that this pass brought something for by a network: what they owe is
+ * looked at as if it were theirs. */
+static void strands_entered(struct uroce_host *host, unsigned int packets, bool poller)
+{
+	unsigned int entered = host->paths.entered;
+
+	for (unsigned int i = 1; i < PATH_STRANDS; i++) {
+		if (!(entered & 1u << i))
+			continue;
+		path_strand_enter(&host->paths, i);
+		uroce_strand_run(&host->engine, i, packets, poller, false, 0);
+		path_strand_leave(&host->paths, i);
+	}
+	host->paths.entered = 0;
+}
+
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller)
 {
 	bool timed = !poller || timers_due_soon(host, sockets);
@@ -79,6 +95,8 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
 	if (unlikely(host->faults))
 		uroce_fault_run(host->faults, uroce_now());
 	n += strands_pass(host, poller);
+	if (unlikely(host->paths.entered))
+		strands_entered(host, n, poller);
 	if (sockets)
 		sockets_flush(host);
 	return n;
@@ -142,8 +160,13 @@ static unsigned int strands_deserted(struct uroce_host *host, struct uroce_cq *c
 	return deserted;
 }
 
-/* Nothing came by @own. Who is alone sees to all strands, who is not to those that nobody polls. */
-static unsigned int strands_visit(struct uroce_host *host, struct uroce_cq *cq, unsigned int own)
+/*
+ * After a look at @own. Who is alone sees to all strands, who is not to those that nobody polls:
+ * each time that it finds nothing for itself, and now and then while it does, for that may go on
+ * for ever.
+ */
+static unsigned int strands_visit(struct uroce_host *host, struct uroce_cq *cq, unsigned int own,
+				  bool busy)
 {
 	unsigned int looks = atomic_load_explicit(&cq->idle_looks, memory_order_relaxed) + 1, n = 0;
 	unsigned int deserted = atomic_load_explicit(&cq->deserted, memory_order_relaxed);
@@ -152,6 +175,8 @@ static unsigned int strands_visit(struct uroce_host *host, struct uroce_cq *cq, 
 	if (!(looks % STRAND_LOOKS)) {
 		deserted = strands_deserted(host, cq, own);
 		atomic_store_explicit(&cq->deserted, deserted, memory_order_relaxed);
+	} else if (busy) {
+		return 0;
 	}
 	for (unsigned int i = 0; deserted >> i; i++) {
 		if (!(deserted & 1u << i))
@@ -169,13 +194,27 @@ unsigned int uroce_progress(struct uroce_host *host, struct uroce_cq *cq)
 
 	if (likely(!atomic_load_explicit(&host->strands_used, memory_order_relaxed)))
 		return strand_poll(host, 0);
-	own = cq ? atomic_load_explicit(&cq->strands, memory_order_relaxed) : 0;
-	if (!own)
+	if (!cq)
 		return strand_poll(host, 0);
+	own = atomic_load_explicit(&cq->strands, memory_order_relaxed);
+	own = own ? own : 1;
 	for (unsigned int i = 0; own >> i; i++)
 		if (own & 1u << i)
 			n += strand_poll(host, i);
-	return n ? n : strands_visit(host, cq, own);
+	return n + strands_visit(host, cq, own, n);
+}
+
+void uroce_progress_visit(struct uroce_host *host, unsigned int strand)
+{
+	struct uroce_lock *lock = path_strand_lock(&host->paths, strand);
+
+	if (!uroce_trylock(lock))
+		return;
+	if (strand)
+		strand_pass(host, strand, false);
+	else
+		uroce_progress_pass(host, true, false);
+	uroce_unlock(lock);
 }
 
 void uroce_progress_drain(struct uroce_host *host)

@@ -110,16 +110,28 @@ static unsigned int strand_wanted(struct uroce_host *host, const struct uroce_qp
 	return cq->strand;
 }
 
-/* Its CQs are polled for what comes to it. */
-static void strand_join(struct uroce_host *host, struct uroce_qp *qp)
+/* Its CQs are polled for what comes to it by the strand. */
+static void cqs_join(struct uroce_qp *qp, unsigned int strand)
 {
-	unsigned int bit = 1u << qp->strand;
+	unsigned int bit = 1u << strand;
 
-	host->strand_qps[qp->strand]++;
 	if (qp->send_cq)
 		atomic_fetch_or_explicit(&qp->send_cq->strands, bit, memory_order_relaxed);
 	if (qp->recv_cq)
 		atomic_fetch_or_explicit(&qp->recv_cq->strands, bit, memory_order_relaxed);
+}
+
+void uroce_qp_network_join(struct uroce_qp *qp)
+{
+	cqs_join(qp, 0);
+}
+
+static void strand_join(struct uroce_host *host, struct uroce_qp *qp)
+{
+	host->strand_qps[qp->strand]++;
+	cqs_join(qp, qp->strand);
+	if (qp->type == IBV_QPT_UD)
+		uroce_qp_network_join(qp);
 	if (qp->strand)
 		atomic_store_explicit(&host->strands_used, true, memory_order_relaxed);
 }
@@ -300,6 +312,7 @@ void uroce_qps_peer_gone(struct uroce_host *host, const struct uroce_path *path,
 		uroce_lock(&qp->lock);
 		if (uroce_qp_reliable(qp) && qp->av.path == path && qp->av.peer == peer) {
 			qp->peer_lost = true;
+			uroce_qp_show(qp);
 			uroce_req_peer_lost(qp, uroce_now());
 		}
 		uroce_unlock(&qp->lock);

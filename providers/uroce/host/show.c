@@ -4,7 +4,8 @@
 
 static bool qp_receives(const struct uroce_qp *qp)
 {
-	return (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_RECV) &&
+	/* Of a peer that is gone, or not read from any more, it takes nothing by any way. */
+	return (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_RECV) && !qp->peer_lost &&
 	       (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
 }
 

@@ -493,26 +493,46 @@ static bool watch_wait(struct uroce_thread *thread)
 	return true;
 }
 
-/* Of all strands: differs if a poller made a pass. */
-static unsigned int epochs(const struct uroce_host *host)
+static void epochs_read(const struct uroce_host *host, unsigned int epoch[PATH_STRANDS])
 {
-	unsigned int sum = 0;
+	for (unsigned int i = 0; i < PATH_STRANDS; i++)
+		epoch[i] = uroce_strand_epoch(host, i);
+}
+
+/* Strands of which a poller made a pass in the tick, a bit each; @epoch: before it. */
+static unsigned int strands_polled(const struct uroce_host *host,
+				   const unsigned int epoch[PATH_STRANDS])
+{
+	unsigned int polled = 0;
 
 	for (unsigned int i = 0; i < PATH_STRANDS; i++)
-		sum += uroce_strand_epoch(host, i);
-	return sum;
+		polled |= (uroce_strand_epoch(host, i) != epoch[i]) << i;
+	return polled;
+}
+
+/* Pollers may be at work elsewhere and never come here: who polls QP1, say. */
+static void strands_unpolled(struct uroce_host *host, unsigned int polled)
+{
+	if (!atomic_load_explicit(&host->strands_used, memory_order_relaxed))
+		return;
+	for (unsigned int i = 0; i < PATH_STRANDS; i++)
+		if (!(polled & 1u << i))
+			uroce_progress_visit(host, i);
 }
 
 /* Back to sleep when no poller was seen in a tick. */
 static void watch_once(struct uroce_thread *thread)
 {
 	struct uroce_host *host = thread->host;
-	unsigned int epoch = epochs(host);
+	unsigned int epoch[PATH_STRANDS], polled;
 
+	epochs_read(host, epoch);
 	if (watch_wait(thread))
 		return;
-	if (epochs(host) != epoch) {
+	polled = strands_polled(host, epoch);
+	if (polled) {
 		thread->seen++;
+		strands_unpolled(host, polled);
 		if (atomic_load_explicit(&host->udp_interest, memory_order_relaxed))
 			sockets_aside(thread, true);
 		return;

@@ -314,6 +314,8 @@ struct path_host {
 	 * queue pair. */
 	alignas(2 * PATH_LINE) struct uroce_lock progress_lock;
 	bool whole; /* who holds it has all strands; under it */
+	/* Others that something came for since the last pass's end, a bit each; under it. */
+	unsigned int entered;
 	/* The others: shared memory of connected QPs. */
 	struct path_strand {
 		alignas(2 * PATH_LINE) struct uroce_lock lock;
@@ -359,8 +361,10 @@ static inline bool path_host_try(struct path_host *host)
 static inline void path_strand_enter(struct path_host *host, unsigned int strand)
 {
 	assert_held(&host->progress_lock);
-	if (unlikely(strand) && !host->whole)
-		uroce_lock(path_strand_lock(host, strand));
+	if (likely(!strand) || host->whole)
+		return;
+	uroce_lock(path_strand_lock(host, strand));
+	host->entered |= 1u << strand;
 }
 
 static inline void path_strand_leave(struct path_host *host, unsigned int strand)

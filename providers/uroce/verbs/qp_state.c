@@ -122,6 +122,7 @@ static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int 
 		qp->express = uroce_express_possible(qp);
 		if (!qp->udp_counted && qp->av.path && !qp->av.path->lossless) {
 			qp->udp_counted = true;
+			uroce_qp_network_join(qp);
 			atomic_fetch_add_explicit(&qp_host(qp)->udp_interest, 1,
 						  memory_order_relaxed);
 		}

@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include "tests/devices/model/model.h"
+#include "tests/devices/shim/attribute.h"
 #include "tests/devices/shim/shim.h"
 #include "tests/devices/shim/trace.h"
 
@@ -110,6 +113,9 @@ bool mlx5_is_full(void)
 	return model_on() || device == &device_mlx5_full;
 }
 
+/* What the process was told of its context. */
+static struct mlx5_ib_alloc_ucontext_resp told;
+
 static int get_context(struct command *command)
 {
 	struct mlx5_ib_alloc_ucontext_req_v2 q;
@@ -147,6 +153,7 @@ static int get_context(struct command *command)
 		response.tot_bfregs = q.total_num_bfregs;
 		response.num_dyn_bfregs = 1024;
 	}
+	told = response;
 	command_reply(command, &response, sizeof(response));
 	return 0;
 }
@@ -241,7 +248,11 @@ static void mapped(uint64_t offset, void *at, size_t length)
 		break;
 	case MLX5_IB_MMAP_DEVICE_MEM:
 		dm = object_at(OBJECT_DM, (page & 0xff) | (page >> 16) << 8);
-		if (dm)
+		/* Who imports it sees the same memory. */
+		if (dm && dm->rq.base)
+			mremap(dm->rq.base - DM_START, 0, length, MREMAP_MAYMOVE | MREMAP_FIXED,
+			       at);
+		else if (dm)
 			dm->rq.base = (uint8_t *)at + DM_START;
 	}
 }
@@ -498,11 +509,48 @@ static void answer_uar(struct ib_uverbs_attr *attr, const struct object *uar)
 	}
 }
 
+/* What objects answered when they were made, for who imports them. */
+static int query_pd(struct ib_uverbs_ioctl_hdr *call)
+{
+	const struct object *pd =
+		object_find(OBJECT_PD, number(call, MLX5_IB_ATTR_QUERY_PD_HANDLE));
+
+	trace_line("QUERY_PD");
+	if (!pd)
+		return ENOENT;
+	output(call, MLX5_IB_ATTR_QUERY_PD_RESP_PDN, &pd->number, sizeof(pd->number));
+	return 0;
+}
+
+static int query_dm(struct ib_uverbs_ioctl_hdr *call)
+{
+	const struct object *dm =
+		object_find(OBJECT_DM, number(call, MLX5_IB_ATTR_QUERY_DM_REQ_HANDLE));
+	const uint64_t start = dm ? (uint64_t)dm->ordinal * PAGE + DM_START : 0;
+	const uint16_t page = dm ? dm->ordinal : 0;
+
+	trace_line("QUERY_DM");
+	if (!dm)
+		return ENOENT;
+	output(call, MLX5_IB_ATTR_QUERY_DM_RESP_START_OFFSET, &start, sizeof(start));
+	output(call, MLX5_IB_ATTR_QUERY_DM_RESP_PAGE_INDEX, &page, sizeof(page));
+	output(call, MLX5_IB_ATTR_QUERY_DM_RESP_LENGTH, &dm->length, sizeof(dm->length));
+	return 0;
+}
+
 static int method(uint16_t object, uint16_t method_id, struct ib_uverbs_ioctl_hdr *call)
 {
 	struct object *uar;
 	uint64_t type = 0;
 
+	if (object == UVERBS_OBJECT_DEVICE && method_id == UVERBS_METHOD_QUERY_CONTEXT) {
+		output(call, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, &told, sizeof(told));
+		return 0;
+	}
+	if (object == UVERBS_OBJECT_PD && method_id == MLX5_IB_METHOD_PD_QUERY)
+		return query_pd(call);
+	if (object == UVERBS_OBJECT_DM && method_id == MLX5_IB_METHOD_DM_QUERY)
+		return query_dm(call);
 	if (!is_dynamic() || object != MLX5_IB_OBJECT_UAR)
 		return mlx5_devx_method(object, method_id, call);
 	if (method_id == MLX5_IB_METHOD_UAR_OBJ_DESTROY) {

@@ -62,6 +62,7 @@ static const struct {
 	  IN(ex_create_cq_resp) },
 	{ "CREATE_QP", EX | IB_USER_VERBS_EX_CMD_CREATE_QP, handle_create_qp_ex, IN(ex_create_qp),
 	  IN(ex_create_qp_resp) },
+	{ "MODIFY_CQ", EX | IB_USER_VERBS_EX_CMD_MODIFY_CQ, handle_modify_cq, IN(ex_modify_cq), 0 },
 	{ "CREATE_WQ", EX | IB_USER_VERBS_EX_CMD_CREATE_WQ, handle_create_wq, IN(ex_create_wq),
 	  IN(ex_create_wq_resp) },
 	{ "MODIFY_WQ", EX | IB_USER_VERBS_EX_CMD_MODIFY_WQ, handle_modify_wq, IN(ex_modify_wq), 0 },

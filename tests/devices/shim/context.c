@@ -62,14 +62,15 @@ int handle_get_context(struct command *c)
 	return 0;
 }
 
-static void device_attributes(struct ibv_device_attr *attr)
+int context_attributes(struct command *c, struct ibv_device_attr *ret)
 {
-	*attr = plain_device;
+	*ret = plain_device;
 	if (model_on())
-		model_query_device(attr);
-	attr->vendor_id = device->vendor_id;
-	attr->vendor_part_id = device->part_id;
-	attr->phys_port_cnt = 1;
+		model_query_device(ret);
+	ret->vendor_id = device->vendor_id;
+	ret->vendor_part_id = device->part_id;
+	ret->phys_port_cnt = 1;
+	return device->query_device(ret, c);
 }
 
 static struct ib_uverbs_query_device_resp device_response(const struct ibv_device_attr *a)
@@ -116,8 +117,7 @@ int handle_query_device(struct command *c)
 	int r;
 
 	trace_line("QUERY_DEVICE");
-	device_attributes(&attr);
-	r = device->query_device(&attr, c);
+	r = context_attributes(c, &attr);
 	response = device_response(&attr);
 	command_answer(c, &response, sizeof(response));
 	return r;
@@ -130,8 +130,7 @@ int handle_query_device_ex(struct command *c)
 	int r;
 
 	trace_line("QUERY_DEVICE extended");
-	device_attributes(&attr);
-	r = device->query_device(&attr, c);
+	r = context_attributes(c, &attr);
 	response.base = device_response(&attr);
 	response.device_cap_flags_ex = attr.device_cap_flags;
 	if (device->query_device_ex)

@@ -85,6 +85,19 @@ int handle_resize_cq(struct command *c)
 	return r;
 }
 
+/* Events may come before they have to. */
+int handle_modify_cq(struct command *c)
+{
+	const struct ib_uverbs_ex_modify_cq *q = c->in;
+
+	trace_line("MODIFY_CQ %s mask=0x%x count=%u period=%u",
+		   object_name(OBJECT_CQ, q->cq_handle), q->attr_mask, q->attr.cq_count,
+		   q->attr.cq_period);
+	if (!object_find(OBJECT_CQ, q->cq_handle) || q->attr_mask != IBV_CQ_ATTR_MODERATE)
+		return EINVAL;
+	return 0;
+}
+
 int handle_destroy_cq(struct command *c)
 {
 	const struct ib_uverbs_destroy_cq *q = c->in;

@@ -42,6 +42,7 @@ int dm_reg_mr(struct object *dm, struct object *pd, uint64_t offset, uint64_t le
 		return ENOMEM;
 	mr->pd = pd;
 	mr->dm = dm;
+	mr->length = length;
 	trace_line("REG_DM_MR %s %s offset=0x%llx length=0x%llx access=0x%x -> %s",
 		   object_name(OBJECT_PD, pd->handle), object_name(OBJECT_DM, dm->handle),
 		   (unsigned long long)offset, (unsigned long long)length, access,

@@ -20,6 +20,8 @@ int handle_create_channel(struct command *c);
 void context_port(struct ib_uverbs_query_port_resp *ret);
 int context_gid(uint32_t index, struct ib_uverbs_gid_entry *ret);
 int context_open(struct command *c);
+/* What the device says of itself. */
+int context_attributes(struct command *c, struct ibv_device_attr *ret);
 
 /* memory.c: PDs, regions, windows, address handles */
 int handle_alloc_pd(struct command *c);
@@ -37,6 +39,7 @@ int object_destroy(enum object_type type, uint32_t handle, uint32_t ret_events[2
 int handle_create_cq(struct command *c);
 int handle_create_cq_ex(struct command *c);
 int handle_resize_cq(struct command *c);
+int handle_modify_cq(struct command *c);
 int handle_destroy_cq(struct command *c);
 int cq_create(const struct ib_uverbs_ex_create_cq *q, struct command *c, struct object **ret_cq,
 	      uint32_t *ret_cqe);

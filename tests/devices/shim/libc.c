@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The calls of the C library that reach the device. Its command descriptor is a real /dev/null,
- * which is a character device and has a number, so that fstat, poll and fcntl on it need no help.
- * dup is not followed.
+ * which is a character device and has a number, so that fstat and poll on it need no help. Of ways
+ * to double it, fcntl is followed.
  */
 #undef _FILE_OFFSET_BITS
 #include <dirent.h>
@@ -220,6 +220,21 @@ PUBLIC ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	return own(fd, msg, flags);
 }
 
+/* What a program takes for the kernel's has the number 0. */
+PUBLIC ssize_t recvfrom(int fd, void *restrict bytes, size_t length, int flags,
+			struct sockaddr *restrict from, socklen_t *restrict from_len)
+{
+	static _Atomic(__typeof__(&recvfrom)) own;
+	ssize_t n;
+
+	if (!own)
+		own = REAL(recvfrom);
+	n = own(fd, bytes, length, flags, from, from_len);
+	if (n >= 0 && from && netlink_is(fd))
+		((struct sockaddr_nl *)from)->nl_pid = 0;
+	return n;
+}
+
 PUBLIC int close(int fd)
 {
 	if (is_ours(fd)) {
@@ -263,6 +278,37 @@ PUBLIC int ioctl(int fd, unsigned long request, ...)
 		return REAL(ioctl)(fd, request, argument);
 	return result(request == RDMA_VERBS_IOCTL ? command_ioctl(argument) : ENOTTY);
 }
+
+/* Of who imports a context. */
+static int duplicate(int fd, int command, long argument)
+{
+	int copy = REAL(fcntl)(fd, command, argument);
+
+	if (is_ours(fd) && copy >= MAX_FD) {
+		real_close(copy);
+		errno = EMFILE;
+		return -1;
+	}
+	if (is_ours(fd) && copy >= 0)
+		ours[copy] = true;
+	return copy;
+}
+
+#define FCNTL(name)                                                   \
+	PUBLIC int name(int fd, int command, ...)                     \
+	{                                                             \
+		va_list ap;                                           \
+		long argument;                                        \
+                                                                      \
+		va_start(ap, command);                                \
+		argument = va_arg(ap, long);                          \
+		va_end(ap);                                           \
+		if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) \
+			return duplicate(fd, command, argument);      \
+		return REAL(name)(fd, command, argument);             \
+	}
+FCNTL(fcntl)
+FCNTL(fcntl64)
 
 /* Where the device is mapped. Read without the lock, for the model's own library maps memory too.
  */

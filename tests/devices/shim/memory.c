@@ -42,6 +42,7 @@ int handle_reg_mr(struct command *c)
 	if (!mr)
 		return ENOMEM;
 	mr->pd = pd;
+	mr->length = q->length;
 	r = model_reg_mr(mr, q);
 	trace_line("REG_MR %s start=%s length=0x%llx iova=%s access=0x%x -> %s lkey=0x%x rkey=0x%x",
 		   object_name(OBJECT_PD, q->pd_handle), trace_pointer(q->start),
@@ -72,6 +73,8 @@ int handle_rereg_mr(struct command *c)
 	r = model_rereg_mr(mr, pd, q);
 	if (!r)
 		mr->pd = pd;
+	if (!r && q->flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		mr->length = q->length;
 	response = (struct ib_uverbs_rereg_mr_resp){ mr->number, mr->rkey };
 	command_answer(c, &response, sizeof(response));
 	return r;

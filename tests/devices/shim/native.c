@@ -55,6 +55,33 @@ static int get_context(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 	return r;
 }
 
+/* Of who imports it: the driver tells again what it answered then. */
+static int query_context(struct ib_uverbs_ioctl_hdr *call)
+{
+	const uint32_t vectors = COMP_VECTORS;
+	const uint64_t support = IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS;
+	int r;
+
+	trace_line("QUERY_CONTEXT");
+	r = device->method ? device->method(call->object_id, call->method_id, call) : EOPNOTSUPP;
+	output(call, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof(vectors));
+	output(call, UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, &support, sizeof(support));
+	return r;
+}
+
+static int query_mr(struct ib_uverbs_ioctl_hdr *call)
+{
+	const struct object *mr = object_find(OBJECT_MR, number(call, UVERBS_ATTR_QUERY_MR_HANDLE));
+
+	trace_line("QUERY_MR");
+	if (!mr)
+		return ENOENT;
+	output(call, UVERBS_ATTR_QUERY_MR_RESP_LKEY, &mr->number, sizeof(mr->number));
+	output(call, UVERBS_ATTR_QUERY_MR_RESP_RKEY, &mr->rkey, sizeof(mr->rkey));
+	output(call, UVERBS_ATTR_QUERY_MR_RESP_LENGTH, &mr->length, sizeof(mr->length));
+	return 0;
+}
+
 static int async_alloc(struct ib_uverbs_ioctl_hdr *call)
 {
 	struct ib_uverbs_attr *attr = find(call, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE);
@@ -86,7 +113,10 @@ static int query_gid_entry(struct ib_uverbs_ioctl_hdr *call)
 	int r;
 
 	context_port(&port);
-	r = index < (uint32_t)port.gid_tbl_len ? context_gid(index, &entry) : EINVAL;
+	r = index < (uint32_t)port.gid_tbl_len &&
+			    number(call, UVERBS_ATTR_QUERY_GID_ENTRY_PORT) == 1
+		    ? context_gid(index, &entry)
+		    : EINVAL;
 	if (!r)
 		output(call, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof(entry));
 	return r;
@@ -368,6 +398,10 @@ int native_run(struct ib_uverbs_ioctl_hdr *call)
 		return invoke_write(call, &c);
 	case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT):
 		return get_context(call, &c);
+	case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT):
+		return query_context(call);
+	case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR):
+		return query_mr(call);
 	case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT):
 		return query_port(call);
 	case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY):

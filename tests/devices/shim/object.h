@@ -62,7 +62,7 @@ struct object {
 	uint32_t rkey;
 	uint64_t user_handle;
 	bool by_device;	 /* made by a command of the device's own */
-	uint64_t length; /* of device memory */
+	uint64_t length; /* of device memory, of a region */
 	uint64_t iova;	 /* of a region, in run mode */
 	unsigned access;
 
@@ -89,7 +89,8 @@ struct object {
 
 	struct queue ring; /* a CQ's */
 	uint32_t produced;
-	int channel; /* the process's descriptor, or -1 */
+	bool overrun; /* a completion came for which there was no room */
+	int channel;  /* the process's descriptor, or -1 */
 	bool armed;
 	struct arm arm;
 	uint32_t arm_seen;

@@ -6,6 +6,16 @@
 #include "tests/devices/model/model.h"
 #include "tests/devices/shim/trace.h"
 
+/* As drivers do, by what the device says of itself. */
+static bool is_possible(const struct ib_uverbs_create_xsrq *q)
+{
+	struct command nothing = { 0 };
+	struct ibv_device_attr attr;
+
+	return !context_attributes(&nothing, &attr) && q->max_wr <= (uint32_t)attr.max_srq_wr &&
+	       q->max_sge <= (uint32_t)attr.max_srq_sge;
+}
+
 int srq_create(struct ib_uverbs_create_xsrq *q, struct command *c, struct object **ret_srq)
 {
 	struct object *srq = object_new(OBJECT_SRQ);
@@ -29,7 +39,9 @@ int srq_create(struct ib_uverbs_create_xsrq *q, struct command *c, struct object
 		   srq->xrcd ? object_name(OBJECT_CQ, q->cq_handle) : "", q->max_wr, q->max_sge,
 		   q->srq_limit, object_name(OBJECT_SRQ, srq->handle));
 	command_trace(REQUEST_SRQ, c);
-	r = device->create_srq ? device->create_srq(srq, q, c) : EOPNOTSUPP;
+	r = !device->create_srq ? EOPNOTSUPP
+	    : !is_possible(q)	? EINVAL
+				: device->create_srq(srq, q, c);
 	if (r) {
 		trace_unwatch(srq);
 		object_free(srq);

@@ -61,7 +61,10 @@ static void test_age(void **state)
 	expect(&list, 4, "::ffff:10.0.0.9");
 }
 
-/* Made within a hundredth of a second: IPv4 first, and each as the kernel has them. */
+/*
+ * Made within a hundredth of a second: IPv4 first, whose oldest the kernel lists first, then IPv6,
+ * whose oldest it lists last.
+ */
 static void test_same_age(void **state)
 {
 	struct uroce_addresses list;
@@ -74,8 +77,8 @@ static void test_same_age(void **state)
 	assert_int_equal(list.link_local, 0);
 	expect(&list, 0, "::ffff:10.0.0.2");
 	expect(&list, 1, "::ffff:10.0.0.1");
-	expect(&list, 2, "2001:db8::2");
-	expect(&list, 3, "2001:db8::1");
+	expect(&list, 2, "2001:db8::1");
+	expect(&list, 3, "2001:db8::2");
 }
 
 /* The kernel counts hundredths of seconds in 32 bits, which are through after 497 days. */

@@ -30,12 +30,18 @@ static struct {
 	int dies_after;
 } t;
 
+/* Some strand's. */
+static atomic_uint *use(void)
+{
+	return &t.uses.key[PATH_STRANDS - 1][3];
+}
+
 /* In place of the system's: the initiator goes on while the owner waits. */
 int nanosleep(const struct timespec *time, struct timespec *rest)
 {
 	t.slept++;
 	if (t.slept == t.ends_after)
-		t.uses.key[3] = 0;
+		*use() = 0;
 	if (t.slept == t.dies_after)
 		t.peer.dead = true;
 	return 0;
@@ -79,34 +85,34 @@ static int take_back(void)
 
 static void test_unused(void **state)
 {
-	t.uses.key[0] = t.key->key + 1; /* another one's */
+	t.uses.key[0][0] = t.key->key + 1; /* another one's */
 	assert_int_equal(take_back(), 0);
 }
 
 static void test_in_use(void **state)
 {
-	t.uses.key[3] = t.key->key;
+	*use() = t.key->key;
 	t.ends_after = 5;
 	assert_int_equal(take_back(), 5);
 }
 
 static void test_dead(void **state)
 {
-	t.uses.key[3] = t.key->key;
+	*use() = t.key->key;
 	t.peer.dead = true;
 	assert_int_equal(take_back(), 0);
 }
 
 static void test_dies(void **state)
 {
-	t.uses.key[3] = t.key->key;
+	*use() = t.key->key;
 	t.dies_after = 7;
 	assert_int_equal(take_back(), 7);
 }
 
 static void test_stopped(void **state)
 {
-	t.uses.key[3] = t.key->key;
+	*use() = t.key->key;
 	assert_int_equal(take_back(), PATIENCE);
 }
 

@@ -23,9 +23,13 @@ static void owe(struct uroce_qp *qp)
 	TAILQ_INSERT_TAIL(&fx.host.engine.strands[0].acks, qp, ack_entry);
 }
 
-unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t now);
-unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int budget, uint64_t now)
+unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
+				   uint64_t now);
+unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
+				   uint64_t now)
 {
+	if (strand)
+		return 0;
 	passes++;
 	if (full && !--full)
 		fx.send_result = 0;

@@ -366,6 +366,31 @@ static void test_ahead(void **state)
 	teardown(state);
 }
 
+/* Whether a peer's memory can be read is tried when that is wanted; the peer hears of it only if it
+ * cannot be, by all pairs of that lane. */
+static void test_reads(void **state)
+{
+	struct shm_peer *to_b, *to_a;
+
+	for (int first = 0; first < 2; first++) {
+		end_open(&end[0]);
+		end_open(&end[1]);
+		assert_int_equal(uroce_shm_peer(end[first].shm, end[!first].host.slot, &to_b), 0);
+		assert_int_equal(uroce_shm_peer(end[!first].shm, end[first].host.slot, &to_a), 0);
+		assert_int_equal(to_a->reads, SHM_READS_UNKNOWN);
+		assert_true(shm_life_reads(to_a));
+		assert_int_equal(to_a->reads, SHM_READS);
+		assert_true(uroce_shm_readable(to_b));
+		/* Another process's memory, or none. */
+		to_b->probe += SHM_LINE;
+		assert_true(uroce_shm_readable(to_a));
+		assert_false(shm_life_reads(to_b));
+		assert_false(uroce_shm_readable(to_a));
+		assert_true(uroce_shm_readable(to_b));
+		teardown(state);
+	}
+}
+
 /* --- a process that the test plays --- */
 
 struct player {
@@ -417,7 +442,7 @@ static void say(int conn, enum hello_type type, uint32_t version)
 {
 	struct hello hello;
 
-	shm_hello_fill(&player.shm, &hello, type, end[0].host.slot, false);
+	shm_hello_fill(&player.shm, &hello, type, end[0].host.slot);
 	hello.version = version;
 	assert_int_equal(shm_hello_send(conn, &hello, NULL, 0), 0);
 }
@@ -468,6 +493,9 @@ static void test_other_version(void **state)
 {
 	answered(REFUSED, SHM_VERSION + 1, -EOPNOTSUPP);
 	answered(WELCOME, SHM_VERSION + 1, -EOPNOTSUPP);
+	/* Of programs of the other size, and of the version before. */
+	answered(REFUSED, SHM_VERSION - 1, -EOPNOTSUPP);
+	answered(WELCOME, SHM_VERSION - 2, -EOPNOTSUPP);
 }
 
 /* An answer that no listener gives, and silence: this side knows nothing, and says so. */
@@ -511,7 +539,7 @@ static void test_listener(void **state)
 	struct hello hello;
 
 	play(false);
-	shm_hello_fill(&player.shm, &hello, HELLO, end[0].host.slot, false);
+	shm_hello_fill(&player.shm, &hello, HELLO, end[0].host.slot);
 	assert_int_equal(answer_to(&hello), 0); /* no lane */
 	hello.version++;
 	assert_int_equal(answer_to(&hello), REFUSED);
@@ -520,7 +548,7 @@ static void test_listener(void **state)
 	hello.magic++;
 	assert_int_equal(answer_to(&hello), 0);
 	/* Whose word is not asked for cannot keep another one away: only a listener refuses. */
-	shm_hello_fill(&player.shm, &hello, REFUSED, 0, false);
+	shm_hello_fill(&player.shm, &hello, REFUSED, 0);
 	assert_int_equal(answer_to(&hello), 0);
 	assert_int_equal(shm_call_of(end[0].shm, player.host.slot)->ended, 0);
 	play_end();
@@ -566,12 +594,19 @@ static void test_asked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_either_way),   cmocka_unit_test(test_both_at_once),
-		cmocka_unit_test(test_stopped),	     cmocka_unit_test(test_end_in_the_middle),
-		cmocka_unit_test(test_refused),	     cmocka_unit_test(test_other_version),
-		cmocka_unit_test(test_further_slot), cmocka_unit_test(test_slots_of_one),
-		cmocka_unit_test(test_no_answer),    cmocka_unit_test(test_listener),
-		cmocka_unit_test(test_asked),	     cmocka_unit_test(test_ahead),
+		cmocka_unit_test(test_either_way),
+		cmocka_unit_test(test_both_at_once),
+		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_end_in_the_middle),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_other_version),
+		cmocka_unit_test(test_further_slot),
+		cmocka_unit_test(test_slots_of_one),
+		cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_listener),
+		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_ahead),
+		cmocka_unit_test_teardown(test_reads, teardown),
 	};
 
 	/* Away from other processes of this device, where the machine allows it. */

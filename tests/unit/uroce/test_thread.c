@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The progress thread when the process has no descriptor left. */
+/* The progress thread when the process has no descriptor left, and beside pollers who look
+ * elsewhere. */
 #include <sys/socket.h>
 
 #include "tests/unit/unit.h"
@@ -10,7 +11,10 @@
 enum {
 	TURNED_AWAY = 4,
 	LEAST_MS = 40,
+	SEEN = 1000000, /* passes of a poller: some ticks of the thread's */
 };
+
+#define PATIENCE 10000000000ull /* ns: it comes at once or never */
 
 static atomic_uint calls;
 static uint64_t refused_at[TURNED_AWAY];
@@ -47,10 +51,63 @@ static void test_no_descriptors(void **state)
 	uroce_host_put(host);
 }
 
+static unsigned int passes_of(struct uroce_host *host, unsigned int strand)
+{
+	struct uroce_lock *lock = path_strand_lock(&host->paths, strand);
+	unsigned int passes;
+
+	uroce_lock(lock);
+	passes = host->engine.strands[strand].idle_passes;
+	uroce_unlock(lock);
+	return passes;
+}
+
+static void polled_for_long(struct uroce_host *host, unsigned int strand)
+{
+	for (int i = 0; i < SEEN; i++)
+		uroce_thread_poller_seen(host, strand);
+}
+
+/* A poller of one strand is at work, and never looks at another: the thread does, and goes on
+ * watching. */
+static void strand_deserted(struct uroce_host *host, unsigned int polled, unsigned int deserted)
+{
+	uint64_t end = uroce_now() + PATIENCE;
+	unsigned int passes = 0;
+	bool watches = false, visited = false;
+
+	while (!visited) {
+		assert_true(uroce_now() < end);
+		if (!watches) {
+			polled_for_long(host, polled);
+			passes = passes_of(host, deserted);
+		}
+		visited = watches && passes_of(host, deserted) != passes;
+		watches = uroce_thread_watches(host);
+		visited &= watches;
+		uroce_thread_poller_seen(host, polled);
+	}
+	uroce_thread_poller_leaves(host);
+}
+
+static void test_deserted(void **state)
+{
+	struct uroce_host *host;
+
+	assert_int_equal(uroce_host_get(&host), 0);
+	atomic_store(&host->strands_used, true);
+	for (unsigned int polled = 0; polled < PATH_STRANDS; polled++)
+		for (unsigned int other = 0; other < PATH_STRANDS; other++)
+			if (other != polled)
+				strand_deserted(host, polled, other);
+	uroce_host_put(host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_descriptors),
+		cmocka_unit_test(test_deserted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

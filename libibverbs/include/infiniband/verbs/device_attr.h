@@ -41,6 +41,7 @@ enum ibv_device_cap_flags {
 /* Further bits, of ibv_device_attr_ex.device_cap_flags_ex only: too wide for an enumerator. */
 #define IBV_DEVICE_RAW_SCATTER_FCS	 (1ULL << 34)
 #define IBV_DEVICE_PCI_WRITE_END_PADDING (1ULL << 36)
+#define IBV_DEVICE_CC_DMA_BOUNCE	 (1ULL << 41) /* reaches only shared memory of a guest */
 
 /* With what atomic operations of the device are atomic. */
 enum ibv_atomic_cap {

@@ -33,6 +33,7 @@ enum ibv_event_type {
 	IBV_EVENT_CLIENT_REREGISTER,   /* port_num: register again with the subnet administrator */
 	IBV_EVENT_GID_CHANGE,	       /* port_num */
 	IBV_EVENT_WQ_FATAL,	       /* wq */
+	IBV_EVENT_DEVICE_SPEED_CHANGE, /* of one of its ports, or of more */
 };
 
 /**

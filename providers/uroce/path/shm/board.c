@@ -72,8 +72,10 @@ void uroce_board_key_place(struct uroce_shm *shm, uint32_t key, uint64_t segment
 
 static bool peer_uses(const struct shm_peer *peer, uint32_t key)
 {
-	for (int i = 0; i < SHM_USES; i++)
-		if (atomic_load_explicit(&peer->used->key[i], memory_order_seq_cst) == key)
+	const atomic_uint *uses = peer->used->key[0];
+
+	for (int i = 0; i < PATH_STRANDS * SHM_USES; i++)
+		if (atomic_load_explicit(&uses[i], memory_order_seq_cst) == key)
 			return true;
 	return false;
 }

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
 	REFERENCE_IOV_MAX = UROCE_MAX_SGE,
@@ -155,7 +156,7 @@ int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_or
 
 /* A payload in the sender's memory, as copied out of the ring and checked. */
 struct shm_reference {
-	const struct shm_peer *peer;
+	struct shm_peer *peer;
 	int count;
 	struct iovec iov[REFERENCE_IOV_MAX];
 };
@@ -205,8 +206,9 @@ static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payloa
 {
 	const struct shm_reference *ref = payload->reference;
 	struct iovec slice[REFERENCE_IOV_MAX];
-	int count = ref->peer->dead ? -ESTALE
-				    : reference_slice(ref, payload->offset + offset, length, slice);
+	int count = ref->peer->dead || !shm_life_reads(ref->peer)
+			    ? -ESTALE
+			    : reference_slice(ref, payload->offset + offset, length, slice);
 	uint8_t *to = dst;
 
 	if (count < 0)
@@ -223,8 +225,8 @@ static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payloa
 	return uroce_shm_lives(ref->peer->front) ? 0 : -ESTALE;
 }
 
-static bool reference_read(struct shm_reference *ref, const struct shm_peer *peer,
-			   const uint8_t *data, uint32_t size, uint32_t *ret_length)
+static bool reference_read(struct shm_reference *ref, struct shm_peer *peer, const uint8_t *data,
+			   uint32_t size, uint32_t *ret_length)
 {
 	uint64_t total = 0;
 
@@ -453,16 +455,18 @@ bool uroce_shm_fences_for_peers(struct uroce_shm *shm)
 
 /* --- one-sided, by the initiator alone --- */
 
-static atomic_uint *use_begin(struct shm_peer *peer, uint32_t rkey)
+/* Threads of different strands do not take each other's line. */
+static atomic_uint *use_begin(struct shm_peer *peer, unsigned int strand, uint32_t rkey)
 {
+	atomic_uint *uses = peer->uses->key[strand];
+
 	for (int i = 0; i < SHM_USES; i++) {
 		unsigned int unused = 0;
 
 		/* seq_cst: see key_begin(). */
-		if (atomic_compare_exchange_strong_explicit(&peer->uses->key[i], &unused, rkey,
-							    memory_order_seq_cst,
-							    memory_order_relaxed))
-			return &peer->uses->key[i];
+		if (atomic_compare_exchange_strong_explicit(
+			    &uses[i], &unused, rkey, memory_order_seq_cst, memory_order_relaxed))
+			return &uses[i];
 	}
 	return NULL;
 }
@@ -474,11 +478,12 @@ static void use_end(atomic_uint *use)
 }
 
 /* The target's key, in use, admits the range. */
-static int key_check(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need,
-		     uint64_t addr, uint32_t length, struct shm_place *ret_at)
+static int key_check(struct shm_peer *peer, const struct uroce_rdma *rdma, uint32_t pd,
+		     uint32_t need, struct shm_place *ret_at)
 {
+	uint32_t rkey = rdma->rkey, length = rdma->length;
 	const struct shm_key *key = &uroce_shm_board(peer)->keys[rkey >> UROCE_KEY_VARIANT_BITS];
-	uint64_t iova, size;
+	uint64_t iova, size, addr = rdma->remote_addr;
 
 	/* Pairs with the owner taking the key back: either it sees this use, or we see the key
 	 * gone. */
@@ -500,19 +505,19 @@ static int key_check(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t
 
 /* Takes a use of the key on success: use_end() gives it back. Otherwise packets give the exact
  * answer: a window, a key not shown, or a real refusal. */
-static int key_begin(struct shm_peer *peer, uint32_t rkey, uint32_t pd, uint32_t need,
-		     uint64_t addr, uint32_t length, atomic_uint **ret_use,
-		     struct shm_place *ret_at)
+static int key_begin(struct shm_peer *peer, const struct uroce_rdma *rdma, uint32_t pd,
+		     uint32_t need, atomic_uint **ret_use, struct shm_place *ret_at)
 {
+	uint32_t rkey = rdma->rkey;
 	atomic_uint *use;
 	int r;
 
 	if (!rkey || rkey >> UROCE_KEY_VARIANT_BITS >= SHM_KEYS)
 		return -EOPNOTSUPP;
-	use = use_begin(peer, rkey);
+	use = use_begin(peer, uroce_qpn_strand(rdma->own_qpn), rkey);
 	if (!use)
 		return -EOPNOTSUPP;
-	r = key_check(peer, rkey, pd, need, addr, length, ret_at);
+	r = key_check(peer, rdma, pd, need, ret_at);
 	if (r < 0)
 		use_end(use);
 	else
@@ -570,13 +575,13 @@ static int shm_rdma(struct uroce_path *path, const struct uroce_av *av,
 	atomic_uint *use;
 	int r;
 
-	if (!peer->can_read || peer->dead || !rdma->length || !uroce_shm_lives(peer->front))
+	if (peer->dead || !rdma->length || !uroce_shm_lives(peer->front) || !shm_life_reads(peer))
 		return -EOPNOTSUPP;
 	qp = board_qp(peer, rdma->dest_qpn);
 	if (!qp || !qp_admits(qp, rdma->own_qpn, need))
 		return -EOPNOTSUPP;
-	r = key_begin(peer, rdma->rkey, atomic_load_explicit(&qp->pd, memory_order_relaxed), need,
-		      rdma->remote_addr, rdma->length, &use, &at);
+	r = key_begin(peer, rdma, atomic_load_explicit(&qp->pd, memory_order_relaxed), need, &use,
+		      &at);
 	if (r < 0)
 		return r;
 	r = uroce_map_rdma(peer, &at, rdma);

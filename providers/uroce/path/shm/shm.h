@@ -52,7 +52,7 @@
 enum {
 	/* Programs of 32 and of 64 bits have their own each, and so the network's path between
 	 * them: addresses and iovecs are passed as they stand in memory. */
-	SHM_VERSION = 28 + (sizeof(void *) == 8),
+	SHM_VERSION = 30 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
 	SHM_PAGE = 4096,
 	SHM_FIRST = 1 << 10,	       /* bytes of the rings that all begin with */
@@ -69,7 +69,7 @@ enum {
 	SHM_WORD = 64,	     /* bits of inhabited's words */
 	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
 	SHM_SERVICES = 4096, /* listeners a board can show */
-	SHM_USES = 16,	     /* one-sided operations of one process on another at the same time */
+	SHM_USES = 16,	     /* one-sided operations on a process at the same time, by one strand */
 	SHM_SEGMENTS = 256,  /* objects of memory a board can show */
 };
 #define SHM_MAGIC 0x75726f63u
@@ -107,18 +107,17 @@ struct shm_ring {
 /* The other side's keys that this side copies to or from right now; 0: free. The owner of a region
  * waits for those who live, so that who dies in the middle holds up nobody. */
 struct shm_uses {
-	alignas(SHM_LINE) atomic_uint key[SHM_USES];
+	alignas(SHM_LINE) atomic_uint key[PATH_STRANDS][SHM_USES]; /* a line each */
 	alignas(SHM_LINE) atomic_uint maps; /* 1: it wants to hear when a segment goes */
+	atomic_uint blind;		    /* 1: it tried, and cannot read the other's memory */
 };
 
 /* The last word of the side that connected is written here, and said only to who waits for it. */
 struct shm_last {
-	alignas(SHM_LINE) atomic_uint word; /* SHM_DONE, with SHM_READS if it can read the other's
-					       memory */
+	alignas(SHM_LINE) atomic_uint word; /* SHM_DONE */
 	atomic_uint waits;		    /* the other side: 1: say it */
 };
-#define SHM_DONE  1u
-#define SHM_READS 2u
+#define SHM_DONE 1u
 
 /* The memfd of a connection: ring[0] from the side that connected, ring[1] from the one that
  * accepted. */
@@ -198,8 +197,6 @@ union shm_life {
 
 /* What a process shows to all its peers: first of all what they look at again and again. */
 struct shm_front {
-	atomic_uint udp_only; /* it wants no packets but forwarded ones: UROCE_PATH */
-	atomic_uint fences;   /* before it sleeps it fences for its peers too: see fence.h */
 	/* Not 0: ring the bell after committing a record, once for each value. */
 	alignas(SHM_LINE) atomic_uint sleeping;
 	alignas(SHM_LINE)
@@ -260,18 +257,19 @@ struct shm_peer {
 	LIST_ENTRY(shm_peer) entry;
 	struct uroce_shm *shm;
 	uint16_t slot;
-	bool has_more; /* it is at further places of by_slot */
-	bool self;     /* this process: its own ring, no connection */
-	bool udp_only; /* one of the two wants its packets on the network's path */
-	bool can_read; /* this process may read the peer's memory */
-	bool fenced;   /* each of the two fences for the other before it sleeps */
+	bool has_more;	 /* it is at further places of by_slot */
+	bool self;	 /* this process: its own ring, no connection */
+	bool udp_only;	 /* one of the two wants its packets on the network's path */
+	bool fenced;	 /* each of the two fences for the other before it sleeps */
+	uint32_t wishes; /* the peer's: enum hello_wish */
 	atomic_bool dead;
-	atomic_bool ready;    /* the handshake is complete, as far as that was looked at */
-	atomic_bool readable; /* the peer said it can read ours */
+	atomic_bool ready; /* the handshake is complete, as far as that was looked at */
+	atomic_int reads;  /* whether this process may read its memory: enum shm_reads */
 	pid_t pid;
-	int conn;    /* connection; readable at EOF: the peer died */
-	int process; /* pidfd of the peer, readable when it has ended; -1: the kernel has none */
-	int bell;    /* its eventfd */
+	uint64_t probe; /* where it says that its board's probe is in its memory */
+	int conn;	/* connection; readable at EOF: the peer died */
+	int process;	/* pidfd of the peer, readable when it has ended; -1: the kernel has none */
+	int bell;	/* its eventfd */
 	struct shm_lane *lane;
 	_Atomic(struct shm_lane *) wide; /* the same with all its data, when that was needed */
 	uint32_t ring_bytes;		 /* of each of its wide rings, a power of two */
@@ -282,6 +280,12 @@ struct shm_peer {
 	_Atomic(struct shm_maps *) maps; /* its segments, as far as they are mapped; or NULL */
 	_Atomic(struct shm_link *) links[PATH_STRANDS - 1]; /* of the other strands, once used */
 	struct shm_link link;				    /* of the first */
+};
+
+enum shm_reads {
+	SHM_READS_UNKNOWN, /* it is tried when it is first wanted */
+	SHM_READS,
+	SHM_READS_NOT,
 };
 
 LIST_HEAD(shm_peer_list, shm_peer);
@@ -410,6 +414,8 @@ static inline const struct shm_board *uroce_shm_board(struct shm_peer *peer)
 
 	return likely(board) ? board : uroce_shm_board_map(peer);
 }
+/* Whether the peer can read this process's memory, as far as it has tried. Threads: any. */
+bool uroce_shm_readable(struct shm_peer *peer);
 /* A peer's connection is readable: the end of the handshake, or a death. */
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
 

@@ -114,7 +114,7 @@ static int call_ask(struct uroce_shm *shm, struct shm_call *call)
 {
 	struct hello hello;
 
-	shm_hello_fill(shm, &hello, ASK, call->slot, false);
+	shm_hello_fill(shm, &hello, ASK, call->slot);
 	return shm_hello_send(call->conn, &hello, NULL, 0);
 }
 
@@ -133,7 +133,7 @@ static int call_hello(struct uroce_shm *shm, struct shm_call *call)
 	if (r < 0)
 		return own_error(r);
 	shm_ptracer_allow(call->pid);
-	shm_hello_fill(shm, &hello, HELLO, call->slot, false);
+	shm_hello_fill(shm, &hello, HELLO, call->slot);
 	r = shm_hello_send(call->conn, &hello, fds, HELLO_FDS);
 	close(fds[HELLO_LANE]);
 	return own_error(r);
@@ -204,8 +204,9 @@ static int welcomed(struct shm_call *call, const struct hello *hello, int fds[HE
 	if (r < 0)
 		return r;
 	peer->bell = take_fd(&fds[1]);
-	peer->readable = hello->can_read;
-	return shm_life_watch(peer, call->conn, hello->probe);
+	peer->wishes = hello->wishes;
+	peer->probe = hello->probe;
+	return shm_life_watch(peer, call->conn);
 }
 
 /* The connection is the peer's now. The other side waits for the last word, this one need not. */

@@ -24,7 +24,7 @@ static void guest_close(struct uroce_shm *shm, int conn, int r)
 
 /* --- who connects --- */
 
-static int peer_attach(struct shm_peer *peer, int fds[HELLO_FDS], int conn, uint64_t probe)
+static int peer_attach(struct shm_peer *peer, int fds[HELLO_FDS], int conn)
 {
 	int r = shm_peer_attach_lane(peer, fds[HELLO_LANE]);
 
@@ -33,7 +33,7 @@ static int peer_attach(struct shm_peer *peer, int fds[HELLO_FDS], int conn, uint
 	if (r < 0)
 		return r;
 	peer->bell = take_fd(&fds[HELLO_BELL]);
-	return shm_life_watch(peer, conn, probe);
+	return shm_life_watch(peer, conn);
 }
 
 /* A slot has one process. Another one that says it has it is not believed while the first lives. */
@@ -49,18 +49,17 @@ static int slot_check(struct uroce_shm *shm, uint16_t slot, pid_t pid)
 }
 
 /* Who sent WELCOME has the peer. */
-static int peer_welcome(struct uroce_shm *shm, struct shm_peer *peer, int fds[HELLO_FDS], int conn,
-			uint64_t probe)
+static int peer_welcome(struct uroce_shm *shm, struct shm_peer *peer, int fds[HELLO_FDS], int conn)
 {
 	int back[] = { shm->board_fd, shm->bell };
 	struct hello hello;
 	int r;
 
 	shm_ptracer_allow(peer->pid);
-	r = peer_attach(peer, fds, conn, probe);
+	r = peer_attach(peer, fds, conn);
 	if (r < 0)
 		return r;
-	shm_hello_fill(shm, &hello, WELCOME, 0, peer->can_read);
+	shm_hello_fill(shm, &hello, WELCOME, 0);
 	r = shm_hello_send(conn, &hello, back, ARRAY_SIZE(back));
 	if (r < 0)
 		return r;
@@ -81,7 +80,9 @@ int shm_guest_welcome(struct uroce_shm *shm, int conn, pid_t pid, int *process,
 		return r < 0 ? r : -ENOMEM;
 	peer->pid = pid;
 	peer->process = take_fd(process);
-	r = peer_welcome(shm, peer, fds, conn, hello->probe);
+	peer->wishes = hello->wishes;
+	peer->probe = hello->probe;
+	r = peer_welcome(shm, peer, fds, conn);
 	if (r < 0)
 		shm_peer_free(peer);
 	return r;
@@ -105,7 +106,7 @@ static int guest_answer(struct uroce_shm *shm, int conn, enum hello_type type, i
 {
 	struct hello hello;
 
-	shm_hello_fill(shm, &hello, type, 0, false);
+	shm_hello_fill(shm, &hello, type, 0);
 	shm_hello_send(conn, &hello, NULL, 0);
 	return r;
 }

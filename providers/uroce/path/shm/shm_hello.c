@@ -98,7 +98,7 @@ int shm_hello_recv(int conn, struct hello *hello, int fds[HELLO_FDS])
 }
 
 void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello_type type,
-		    uint16_t to, bool can_read)
+		    uint16_t to)
 {
 	*hello = (struct hello){
 		.magic = SHM_MAGIC,
@@ -106,7 +106,8 @@ void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello
 		.type = type,
 		.slot = shm->host->slot,
 		.to = to,
-		.can_read = can_read,
+		.wishes = (shm->host->udp_only ? HELLO_UDP_ONLY : 0) |
+			  (shm->fences ? HELLO_FENCES : 0),
 		.pid = getpid(),
 		.probe = (uintptr_t)shm->board->front.probe,
 	};

@@ -8,11 +8,10 @@
 /*
  * The handshake. Of two processes the one with the lower slot connects to the other one's listener:
  * HELLO (with lane, board and bell), WELCOME back (board and bell), and the last word, DONE, in the
- * lane, or in a message if the other one waits for it. Each says whether it could read the other's
- * memory. The other one, if it is the first to want the peer, connects to
- * the lower one's listener and says ASK; HELLO comes by the same connection, unless the lower one
- * has already called: then this one is closed when that attempt is over, however it went, and who
- * has no peer by then asks again.
+ * lane, or in a message if the other one waits for it. The other one, if it is the first to want
+ * the peer, connects to the lower one's listener and says ASK; HELLO comes by the same connection,
+ * unless the lower one has already called: then this one is closed when that attempt is over,
+ * however it went, and who has no peer by then asks again.
  *
  * What is said to a further slot's listener is not for that: REFERRED names the first one.
  *
@@ -33,14 +32,19 @@ enum hello_type {
 	REFERRED = 7,
 };
 
+enum hello_wish {
+	HELLO_UDP_ONLY = 1, /* it wants no packets but forwarded ones: UROCE_PATH */
+	HELLO_FENCES = 2,   /* before it sleeps it fences for its peers too: see fence.h */
+};
+
 /* The first four are the same in all versions, and so are the names of slots. */
 struct hello {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t type;
-	uint32_t slot; /* the sender's first */
-	uint32_t to;   /* whom it is said to; 0 in an answer */
-	uint32_t can_read;
+	uint32_t slot;	 /* the sender's first */
+	uint32_t to;	 /* whom it is said to; 0 in an answer */
+	uint32_t wishes; /* enum hello_wish */
 	int32_t pid;
 	uint64_t probe; /* address of the board's probe in the sender */
 };
@@ -90,14 +94,17 @@ int shm_life_init(struct shm_front *front);
 /* A descriptor of the process: of who is on the other side of @conn, where the kernel tells. -1: it
  * has no such descriptors; -EMFILE and the like. */
 int shm_process_open(int conn, pid_t pid);
-/* Have the process on the other side of @conn, whose board is mapped, ready to be watched; whether
- * its memory can be read, at @probe, is known then. -ECONNRESET: it has ended. */
-int shm_life_watch(struct shm_peer *peer, int conn, uint64_t probe);
+/* Have the process on the other side of @conn, whose board is mapped, ready to be watched.
+ * -ECONNRESET: it has ended. */
+int shm_life_watch(struct shm_peer *peer, int conn);
+/* Whether the peer's memory can be read, and is its own: tried when it is first wanted. Nobody lets
+ * go of the peer meanwhile. */
+bool shm_life_reads(struct shm_peer *peer);
 
 /* --- shm_hello.c --- */
 
 void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello_type type,
-		    uint16_t to, bool can_read);
+		    uint16_t to);
 int shm_hello_send(int conn, const struct hello *hello, const int *fds, int nfds);
 /*
  * Return: number of descriptors received (in @fds, the caller's), or -errno: -ECONNRESET at the

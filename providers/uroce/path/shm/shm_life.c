@@ -54,6 +54,10 @@ bool uroce_shm_lives(const struct shm_front *front)
 	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED);
 }
 
+/* Some descriptor was opened by the process's number: the kernel does not tell by the connection.
+ */
+static atomic_bool by_number;
+
 int shm_process_open(int conn, pid_t pid)
 {
 	int fd;
@@ -63,6 +67,8 @@ int shm_process_open(int conn, pid_t pid)
 	if (conn >= 0 && !getsockopt(conn, SOL_SOCKET, SO_PEERPIDFD, &fd, &length))
 		return fd;
 #endif
+	if (conn >= 0)
+		atomic_store_explicit(&by_number, true, memory_order_relaxed);
 	if (pid <= 0)
 		return -1;
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -71,17 +77,31 @@ int shm_process_open(int conn, pid_t pid)
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -1;
 }
 
-/*
- * That the number was still the peer's when the descriptor was opened, its board says afterwards;
- * and that the board is that process's the look into its memory says.
- */
-int shm_life_watch(struct shm_peer *peer, int conn, uint64_t probe)
+/* That a number was still the peer's when the descriptor was opened, its board says afterwards. */
+int shm_life_watch(struct shm_peer *peer, int conn)
 {
 	int fd = peer->process >= 0 ? peer->process : shm_process_open(conn, peer->pid);
 
 	if (fd < -1)
 		return fd;
 	peer->process = fd;
-	peer->can_read = shm_memory_readable(peer->pid, probe, peer->front->probe);
-	return uroce_shm_lives(peer->front) ? 0 : -ECONNRESET;
+	return !atomic_load_explicit(&by_number, memory_order_relaxed) ||
+			       uroce_shm_lives(peer->front)
+		       ? 0
+		       : -ECONNRESET;
+}
+
+/* That the board is that process's the look into its memory says. */
+bool shm_life_reads(struct shm_peer *peer)
+{
+	int reads = atomic_load_explicit(&peer->reads, memory_order_relaxed);
+
+	if (likely(reads != SHM_READS_UNKNOWN))
+		return reads == SHM_READS;
+	reads = shm_memory_readable(peer->pid, peer->probe, peer->front->probe) ? SHM_READS
+										: SHM_READS_NOT;
+	if (reads == SHM_READS_NOT)
+		atomic_store_explicit(&peer->uses->blind, 1, memory_order_relaxed);
+	atomic_store_explicit(&peer->reads, reads, memory_order_relaxed);
+	return reads == SHM_READS;
 }

@@ -20,11 +20,12 @@
 
 /* --- memory --- */
 
+/* Where the file is read from next means nothing to anybody. */
 static size_t shared_size(int fd)
 {
-	struct stat st;
+	off_t size = lseek(fd, 0, SEEK_END);
 
-	return fstat(fd, &st) || st.st_size < 0 ? 0 : st.st_size;
+	return size < 0 ? 0 : size;
 }
 
 static void *map_shared(int fd, size_t mapped, int protection)
@@ -270,8 +271,9 @@ int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 
 	if (r < 0)
 		return r;
-	peer->udp_only = shm->board->front.udp_only || peer->front->udp_only;
-	peer->fenced = shm->fences && peer->front->fences && !peer->udp_only && !peer->self;
+	peer->udp_only = shm->host->udp_only || (peer->wishes & HELLO_UDP_ONLY);
+	peer->fenced =
+		shm->fences && (peer->wishes & HELLO_FENCES) && !peer->udp_only && !peer->self;
 	path_host_stop(shm->host);
 	old = shm_peer_lookup(shm, peer->slot);
 	if (old)
@@ -314,9 +316,7 @@ int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	uroce_shm_rings_begin(peer, 0, 0);
 	uroce_shm_tx_widen(&peer->link);
 	uroce_shm_rx_widen(&peer->link);
-	peer->can_read =
-		shm_memory_readable(peer->pid, (uintptr_t)peer->front->probe, peer->front->probe);
-	peer->readable = peer->can_read;
+	peer->probe = (uintptr_t)peer->front->probe;
 	shm_peer_publish(shm, peer); /* there is nothing to watch */
 	*ret_peer = peer;
 	return 0;
@@ -351,7 +351,6 @@ static bool peer_look(struct shm_peer *peer, bool waits)
 	word = last_word(peer, waits);
 	if (!(word & SHM_DONE))
 		return false;
-	peer->readable = word & SHM_READS;
 	peer->ready = true;
 	return true;
 }
@@ -368,14 +367,27 @@ bool shm_peer_await(struct shm_peer *peer)
 
 void shm_peer_done(struct shm_peer *peer)
 {
-	unsigned int word = SHM_DONE | (peer->can_read ? SHM_READS : 0);
 	struct hello hello;
 
-	atomic_store(&peer->lane->last.word, word);
+	atomic_store(&peer->lane->last.word, SHM_DONE);
 	if (!atomic_load(&peer->lane->last.waits))
 		return;
-	shm_hello_fill(peer->shm, &hello, DONE, peer->slot, peer->can_read);
+	shm_hello_fill(peer->shm, &hello, DONE, peer->slot);
 	shm_hello_send(peer->conn, &hello, NULL, 0); /* in vain only if it has died */
+}
+
+/* In the lane, where it says so once it has tried. */
+bool uroce_shm_readable(struct shm_peer *peer)
+{
+	struct uroce_shm *shm = peer->shm;
+	bool blind = false;
+
+	/* Pairs with uroce_board_wait(). */
+	atomic_fetch_add(&shm->key_readers, 1);
+	if (atomic_load(&shm->by_slot[peer->slot]) == peer)
+		blind = atomic_load_explicit(&peer->used->blind, memory_order_relaxed);
+	atomic_fetch_sub(&shm->key_readers, 1);
+	return !blind;
 }
 
 /* --- the end --- */
@@ -456,7 +468,6 @@ void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer)
 	}
 	shm_fds_close(fds);
 	pthread_mutex_lock(&shm->lock);
-	peer->readable = hello.can_read;
 	peer->ready = true;
 	shm_call_end(shm, peer->slot, 0);
 	pthread_mutex_unlock(&shm->lock);
@@ -569,7 +580,6 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 	if (r < 0)
 		goto fail;
 	shm->fences = uroce_fence_join();
-	shm->board->front.fences = shm->fences;
 	shm->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = shm->bell < 0 ? -errno : shm_slot_claim(shm);
 	if (r < 0)

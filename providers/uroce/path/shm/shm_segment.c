@@ -88,7 +88,7 @@ static void peers_tell(struct uroce_shm *shm)
 {
 	struct hello hello;
 
-	shm_hello_fill(shm, &hello, GONE, 0, false);
+	shm_hello_fill(shm, &hello, GONE, 0);
 	/* Pairs with uroce_board_wait(): what is in the table from here on keeps its lane and its
 	 * connection. */
 	atomic_fetch_add(&shm->key_readers, 1);
