@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Completions as the device writes them, by both ways of polling; and ones that it should not. */
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "tests/unit/efa/fake.h"
@@ -202,6 +204,70 @@ static void test_arm(void **state)
 	fake_free(f);
 }
 
+enum {
+	MANY = 40000,
+};
+
+/* Two threads post, as many as there is room for. */
+struct posters {
+	struct fake *f;
+	pthread_mutex_t lock; /* who posts says so before the other one does */
+	atomic_uint posted;
+};
+
+static void *post_many(void *argument)
+{
+	struct posters *posters = argument;
+	struct ibv_sge sge = { 0x1000, 64, 1 };
+
+	for (bool more = true; more;) {
+		struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+		bool full;
+
+		pthread_mutex_lock(&posters->lock);
+		wr.wr_id = atomic_load(&posters->posted);
+		more = wr.wr_id < MANY;
+		full = more && efa_post_recv(&posters->f->qp.vqp.qp, &wr, &bad);
+		if (more && !full)
+			atomic_store(&posters->posted, wr.wr_id + 1);
+		pthread_mutex_unlock(&posters->lock);
+		if (full)
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* What is polled and posted at once meets at a lock; each completion is its request's. */
+static void test_threads(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
+	struct posters posters = { .f = f, .lock = PTHREAD_MUTEX_INITIALIZER };
+	unsigned int entries = f->cq.vcq.cq.cqe, buffers = FAKE_PAGE / EFA_RECEIVE_SIZE;
+	pthread_t threads[2];
+	struct ibv_wc wc;
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, post_many, &posters), 0);
+	for (unsigned int i = 0; i < MANY; i++) {
+		uint8_t *at = f->cqes + FAKE_PAGE / 2 + (size_t)(i % entries) * f->cq.stride;
+		uint16_t id;
+
+		while (atomic_load(&posters.posted) <= i)
+			sched_yield();
+		id = le64toh(f->qp.rq.ring[2 * (i % buffers) + 1]) & 0xffff;
+		at[4] = FAKE_QPN;
+		at[0] = id;
+		at[1] = id >> 8;
+		at[3] = i / entries % 2 ? 4 : 5;
+		assert_int_equal(poll(f, &wc), 1);
+		assert_int_equal(wc.wr_id, i);
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(f->qp.rq.wq.used, 0);
+	fake_free(f);
+}
+
 /* A few requests more, as a program that got completions would post. */
 static void refill(struct fake *f)
 {
@@ -271,7 +337,8 @@ int main(void)
 		cmocka_unit_test(test_receive),	    cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_unsolicited), cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_arm),	    cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_threads),	    cmocka_unit_test(test_arm),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
