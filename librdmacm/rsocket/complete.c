@@ -220,16 +220,17 @@ static bool is_news(struct rs_socket *s, const struct before *before)
 
 static unsigned int cq_poll(struct rs_socket *s)
 {
-	struct before before = before_of(s);
 	struct ibv_wc wc[POLL_BATCH];
 	unsigned int received = 0;
+	struct before before;
 	uint32_t message;
 	int n = ibv_poll_cq(s->cq, POLL_BATCH, wc);
 
-	if (n < 0) {
+	if (n < 0)
 		rs_socket_fail(s, EIO);
+	if (n <= 0)
 		return 0;
-	}
+	before = before_of(s);
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != IBV_WC_SUCCESS) {
 			completion_failed(s, &wc[i]);
@@ -241,7 +242,7 @@ static unsigned int cq_poll(struct rs_socket *s)
 			sends_done(s, wc[i].wr_id);
 		}
 	}
-	s->changes += n > 0 && is_news(s, &before);
+	s->changes += is_news(s, &before);
 	if (received && s->state == RS_CONNECTED && rs_receives_post(s, received))
 		rs_socket_fail(s, EIO);
 	return n;
@@ -428,10 +429,13 @@ static void sleep_cancelled(void *arg)
 	rs_call_abandon();
 }
 
-/* Sleep for the socket until its descriptor has something; @lock is let go meanwhile. */
+/*
+ * Sleep for the socket until its descriptor has something; @lock is let go meanwhile. To wait in
+ * the epoll costs less than to poll it.
+ */
 static int socket_sleep(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 {
-	struct pollfd p = { .fd = s->file.fd, .events = POLLIN };
+	struct epoll_event event;
 	int r;
 
 	s->sleeper = true;
@@ -439,7 +443,7 @@ static int socket_sleep(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 	pthread_cleanup_push(sleep_cancelled, s);
 	if (wait != RS_WAIT_ALWAYS)
 		rs_sleep_begin();
-	r = poll(&p, 1, timeout_ms);
+	r = epoll_wait(s->file.fd, &event, 1, timeout_ms);
 	r = r < 0 && errno == EINTR && signal_interrupts() ? -EINTR : 0;
 	rs_sleep_end();
 	pthread_cleanup_pop(0);
@@ -485,21 +489,30 @@ static void sleeper_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 }
 
 /* @lock is let go meanwhile. */
-static void processor_offer(struct rs_socket *s, bool offer)
+static void processor_offer(struct rs_socket *s)
 {
-	uint64_t begun = offer ? rs_now_ns() : 0;
+	uint16_t messages = s->in.messages;
+	uint64_t begun = rs_now_ns(), ns;
 
 	pthread_mutex_unlock(&s->lock);
-	if (offer)
-		sched_yield();
+	sched_yield();
+	ns = rs_now_ns() - begun;
 	pthread_mutex_lock(&s->lock);
-	if (offer)
-		rs_spin_offered(&s->spin, rs_now_ns() - begun);
+	rs_complete(s);
+	rs_spin_offered(&s->spin, ns, (uint16_t)(s->in.messages - messages));
+}
+
+/* Other threads may have the lock. */
+static void look_again(struct rs_socket *s)
+{
+	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_lock(&s->lock);
+	rs_complete(s);
 }
 
 /*
  * Look, until it is there or has taken so long that to sleep is better. The last look comes after
- * others had the processor: to offer it costs less than to sleep.
+ * others had the processor: to offer it costs less than to sleep, if somebody takes it.
  */
 static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s), uint64_t start)
 {
@@ -511,9 +524,13 @@ static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s), uint64
 		if (found || last)
 			return found;
 		last = !(s->cq || s->ds) || rs_now_ns() - start >= s->spin.ns;
+		if (last && rs_spin_is_vain(&s->spin))
+			return false;
 		s->spin.yielded |= last;
-		processor_offer(s, offer || last);
-		rs_complete(s);
+		if (offer || last)
+			processor_offer(s);
+		else
+			look_again(s);
 	}
 }
 
@@ -576,7 +593,7 @@ int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wai
 	if (s->waiters)
 		pthread_cond_broadcast(&s->changed);
 	if (offer) /* who looks again and again hinders who is to bring it */
-		processor_offer(s, true);
+		processor_offer(s);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }

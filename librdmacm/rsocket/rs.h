@@ -117,6 +117,7 @@ struct rs_spin {
 	unsigned int patience; /* such looks before the processor is offered to others */
 	bool yielded;	       /* just before this look */
 	unsigned int crowded;  /* waits to come that sleep at once, for others took long */
+	unsigned int untaken;  /* waits to come whose end offers nobody the processor */
 };
 
 struct rs_socket {
@@ -364,8 +365,10 @@ static inline uint64_t rs_spin_ns(void)
 void rs_spin_init(struct rs_spin *spin);
 /* A look found something, or nothing. Return: the processor is to be offered, without the lock. */
 bool rs_spin_looked(struct rs_spin *spin, bool found);
-/* The processor was offered, and came back after @ns. */
-void rs_spin_offered(struct rs_spin *spin, uint64_t ns);
+/* The processor was offered, and came back after @ns with so many messages. */
+void rs_spin_offered(struct rs_spin *spin, uint64_t ns, unsigned int messages);
+/* Whether nobody takes it, as it was the last time. */
+bool rs_spin_is_vain(struct rs_spin *spin);
 /* Whether to look at all before sleep; asked once for each wait. */
 bool rs_spin_begin(struct rs_spin *spin);
 /* A wait is over after @ns, by looking or by sleep. */

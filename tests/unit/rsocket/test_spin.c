@@ -60,16 +60,43 @@ static void crowd_is_learned(void **state)
 
 	rs_spin_init(&spin);
 	looks_to_offer(&spin);
-	rs_spin_offered(&spin, 1000);
+	rs_spin_offered(&spin, 1000, 0);
 	assert_true(rs_spin_begin(&spin));
 	looks_to_offer(&spin);
-	rs_spin_offered(&spin, 10000000);
+	rs_spin_offered(&spin, 10000000, 1);
 	/* That it is there now is not to the credit of the offer. */
 	assert_false(rs_spin_looked(&spin, true));
 	assert_true(looks_to_offer(&spin) > 1);
 	while (waits < MANY && !rs_spin_begin(&spin))
 		waits++;
 	assert_true(waits > 10 && waits < MANY);
+}
+
+/* A peer that streams had it for long. */
+static void stream_is_no_crowd(void **state)
+{
+	struct rs_spin spin;
+
+	rs_spin_init(&spin);
+	rs_spin_offered(&spin, 10000000, 2);
+	assert_true(rs_spin_begin(&spin));
+}
+
+/* Nobody took the processor: the end of a wait does not offer it, until it is tried again. */
+static void vain_offer_is_learned(void **state)
+{
+	struct rs_spin spin;
+	int waits = 0;
+
+	rs_spin_init(&spin);
+	rs_spin_offered(&spin, 100000, 0);
+	assert_false(rs_spin_is_vain(&spin));
+	rs_spin_offered(&spin, 500, 1);
+	assert_false(rs_spin_is_vain(&spin));
+	rs_spin_offered(&spin, 500, 0);
+	while (waits < MANY && rs_spin_is_vain(&spin))
+		waits++;
+	assert_true(waits > 1 && waits < MANY);
 }
 
 static void time_is_learned(void **state)
@@ -93,10 +120,9 @@ static void time_is_learned(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(offer_is_learned),
-		cmocka_unit_test(found_starts_again),
-		cmocka_unit_test(crowd_is_learned),
-		cmocka_unit_test(time_is_learned),
+		cmocka_unit_test(offer_is_learned),	 cmocka_unit_test(found_starts_again),
+		cmocka_unit_test(crowd_is_learned),	 cmocka_unit_test(stream_is_no_crowd),
+		cmocka_unit_test(vain_offer_is_learned), cmocka_unit_test(time_is_learned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
