@@ -217,6 +217,7 @@ void rs_buffer_start(struct rs_socket *s, const struct rs_wire_data *peer)
 		.length = peer->mappings,
 	};
 	s->swapped = peer->swapped;
+	s->peer_speaks = peer->speaks;
 	/* Entry 0 of both lists stands for the memory in the connection's data. */
 	s->peer_entry = s->entry = 1;
 	if (s->peer_entry == s->peer_list.length)

@@ -46,6 +46,7 @@ static int request_send(struct rs_socket *s)
 	if (r < 0)
 		return r;
 	data = rs_buffer_describe(s);
+	data.speaks = s->sends_words;
 	rs_wire_put_data(bytes, &data);
 	s->state = RS_CONNECTING;
 	return rdma_connect(s->id, &param) < 0 ? -errno : 0;

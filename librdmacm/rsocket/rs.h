@@ -172,6 +172,7 @@ struct rs_socket {
 	struct rs_target peer_list;		  /* where we write ours; length counts entries */
 	unsigned int peer_entry;
 	bool unheard;	  /* iWARP, who accepted: see rs_first_word_await() */
+	bool peer_speaks; /* says so in its request */
 	bool sends_words; /* iWARP: see word_post() */
 	uint32_t *words;  /* what receives take of it, one each, behind sbuf */
 	unsigned int words_posted, words_taken; /* receives since the start */
@@ -377,7 +378,8 @@ void rs_spin_learn(struct rs_spin *spin, uint64_t ns, bool slept);
 /* send.c */
 /*
  * iWARP: who accepted sends nothing before the peer has: what comes right behind the answer to the
- * peer's request may end the connection. Our peers say a word at once, and others are given time.
+ * peer's request may end the connection. Our peers say a word at once, which on a busy host takes
+ * its time, and others, of which many say nothing, are given a second.
  */
 void rs_first_word_await(struct rs_socket *s);
 /* Bytes that the send buffer takes in one piece; @lock is held. */

@@ -5,7 +5,8 @@
 
 #define ACCEPT_TIMEOUT_MS  5000
 #define CONTROL_TIMEOUT_MS 5000
-#define FIRST_WORD_MS	   1000
+#define FIRST_WORD_MS	   30000
+#define PERHAPS_MUTE_MS	   1000
 #define FIRST_MESSAGE	   4096 /* of a long answer: the peer gets it while the next is copied */
 
 /* What is left of a vector. */
@@ -205,7 +206,7 @@ void rs_first_word_await(struct rs_socket *s)
 	pthread_mutex_unlock(&s->lock);
 	if (heard)
 		return;
-	rs_wait(s, is_heard, RS_WAIT_ALWAYS, FIRST_WORD_MS);
+	rs_wait(s, is_heard, RS_WAIT_ALWAYS, s->peer_speaks ? FIRST_WORD_MS : PERHAPS_MUTE_MS);
 	pthread_mutex_lock(&s->lock);
 	s->unheard = false;
 	pthread_mutex_unlock(&s->lock);

@@ -9,6 +9,7 @@
 #define VERSION	    1
 #define FLAG_BIG    (1 << 0) /* the sender's byte order */
 #define FLAG_IOMAP  (1 << 1) /* the byte behind the reserved ones has a meaning */
+#define FLAG_SPEAKS (1 << 2) /* the sender says a word before all else; of this library alone */
 #define MAX_ENTRIES 16	     /* of a peer's list: all known peers have 2 */
 
 struct wire_target {
@@ -75,7 +76,8 @@ void rs_wire_put_data(uint8_t to[RS_WIRE_DATA_SIZE], const struct rs_wire_data *
 {
 	const struct wire_data wire = {
 		.version = VERSION,
-		.flags = FLAG_IOMAP | (host_is_big() ? FLAG_BIG : 0),
+		.flags = FLAG_IOMAP | (host_is_big() ? FLAG_BIG : 0) |
+			 (data->speaks ? FLAG_SPEAKS : 0),
 		.credits = htobe16(data->credits),
 		.mappings = mappings_to_wire(data->mappings),
 		.list = target_to_wire(&data->list),
@@ -98,6 +100,7 @@ int rs_wire_get_data(const void *from, size_t length, struct rs_wire_data *ret_d
 		.first = target_from_wire(&wire.first),
 		.mappings = wire.flags & FLAG_IOMAP ? mappings_from_wire(wire.mappings) : 0,
 		.swapped = !!(wire.flags & FLAG_BIG) != host_is_big(),
+		.speaks = wire.flags & FLAG_SPEAKS,
 	};
 	if (wire.version != VERSION || !ret_data->list.length ||
 	    ret_data->list.length > MAX_ENTRIES)

@@ -39,6 +39,7 @@ struct rs_wire_mapping {
  * @first: the first memory the peer may write to
  * @mappings: entries behind those of @list, for mappings of the peer
  * @swapped: the sender has the other byte order
+ * @speaks: the sender, who connects, says a word before all else
  */
 struct rs_wire_data {
 	uint16_t credits;
@@ -46,6 +47,7 @@ struct rs_wire_data {
 	struct rs_target first;
 	uint16_t mappings;
 	bool swapped;
+	bool speaks;
 };
 
 void rs_wire_put_data(uint8_t to[RS_WIRE_DATA_SIZE], const struct rs_wire_data *data);
