@@ -99,7 +99,6 @@ static const struct show_flag cap_flags[] = {
 static const struct show_flag cap_flags_ex[] = {
 	{ IBV_DEVICE_RAW_SCATTER_FCS, "RAW_SCATTER_FCS" },
 	{ IBV_DEVICE_PCI_WRITE_END_PADDING, "PCI_WRITE_END_PADDING" },
-	{ IBV_DEVICE_CC_DMA_BOUNCE, "CC_DMA_BOUNCE" },
 };
 
 static const struct show_flag odp_general[] = {
