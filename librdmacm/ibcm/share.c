@@ -3,19 +3,37 @@
  * What each host may make this process keep. A request costs its sender one packet and this side an
  * identifier, so a host's requests that have not become connections are counted, and it may have
  * half as many of them as there are places left: one host then holds a third of all places, and
- * each further one still finds some. Hosts are counted by a hash that only this process knows.
+ * each further one still finds some.
+ *
+ * Hosts are counted in a count-min sketch: each has a counter in every row, which a byte of its hash
+ * chooses, and holds at most what the smallest of the four says. Another host shares one of them by
+ * chance, but not all four. Only this process knows the hash.
  */
 #include "librdmacm/ibcm/ibcm.h"
+#include "util/util.h"
 
 enum {
-	SHARES = 256,
+	ROWS = sizeof(uint32_t), /* a hash's bytes */
+	SHARES = 256,		 /* a byte's values */
 };
 
-static uint32_t held[SHARES];
+static uint32_t held[ROWS][SHARES];
 
-static uint32_t *share_of(const union ibv_gid *gid)
+static void share_add(const union ibv_gid *gid, int n)
 {
-	return &held[ibcm_hash(gid, 0, 0) % SHARES];
+	uint32_t hash = ibcm_hash(gid, 0, 0);
+
+	for (unsigned int row = 0; row < ROWS; row++, hash /= SHARES)
+		held[row][hash % SHARES] += n;
+}
+
+static uint32_t share_held(const union ibv_gid *gid)
+{
+	uint32_t hash = ibcm_hash(gid, 0, 0), least = UINT32_MAX;
+
+	for (unsigned int row = 0; row < ROWS; row++, hash /= SHARES)
+		least = min_of(least, held[row][hash % SHARES]);
+	return least;
 }
 
 /* Established connections are the program's own decision. */
@@ -31,26 +49,23 @@ void ibcm_share_update(struct ibcm_id *iid)
 
 	if (now == iid->counted)
 		return;
-	if (now)
-		++*share_of(&iid->remote_gid);
-	else
-		--*share_of(&iid->remote_gid);
+	share_add(&iid->remote_gid, now ? 1 : -1);
 	iid->counted = now;
 }
 
 void ibcm_share_leave(struct ibcm_id *iid)
 {
 	if (iid->counted)
-		--*share_of(&iid->remote_gid);
+		share_add(&iid->remote_gid, -1);
 	iid->counted = false;
 }
 
 bool ibcm_share_allows(const union ibv_gid *gid)
 {
-	return *share_of(gid) < (ibcm_table_room() + 1) / 2;
+	return share_held(gid) < (ibcm_table_room() + 1) / 2;
 }
 
 bool ibcm_share_is_first(const union ibv_gid *gid)
 {
-	return !*share_of(gid);
+	return !share_held(gid);
 }

@@ -112,7 +112,8 @@ uint32_t ibcm_table_room(void)
 
 /*
  * Sums of products of the words with words that nobody else knows (NH of UMAC): of any two inputs
- * one cannot say better than by chance that they meet.
+ * one cannot say better than by chance that they meet. That holds for all 64 bits of a sum, and
+ * callers take a few: the last lines make each bit depend on all of them.
  */
 uint32_t ibcm_hash(const union ibv_gid *gid, uint64_t guid, uint32_t number)
 {
@@ -125,6 +126,8 @@ uint32_t ibcm_hash(const union ibv_gid *gid, uint64_t guid, uint32_t number)
 	memcpy(word, gid->raw, sizeof(gid->raw));
 	for (unsigned int i = 0; i < ARRAY_SIZE(word); i += 2)
 		sum += (uint64_t)(word[i] + seed[i]) * (word[i + 1] + seed[i + 1]);
+	sum = (sum ^ sum >> 32) * 0x9e3779b97f4a7c15;
+	sum = (sum ^ sum >> 29) * 0x9e3779b97f4a7c15;
 	return sum >> 32;
 }
 

@@ -15,6 +15,7 @@ enum {
 	QPN = 0x000111,
 	OUR_QPN = QPN + 1, /* see host_connect() */
 	BACKLOG = 64,
+	OTHERS = 2000,
 	SECONDS_MAX = 60,
 	IDS = 1 << 16,		    /* communication ids there are */
 	LATER_PORT = HOST_PORT + 1, /* nobody listens there yet */
@@ -313,6 +314,20 @@ static void test_flood_leaves_ids_for_others(void **state)
 	assert_non_null(host_connect(&peer, ID + 1, QPN + 1));
 }
 
+/* Whichever host it is: others are not taken for the one that floods. */
+static void test_flood_is_counted_to_its_host(void **state)
+{
+	union ibv_gid other = host_gid(0);
+
+	flood(&stranger, 2 * IDS);
+	for (unsigned int i = 0; i < OTHERS; i++) {
+		other.raw[12] = 10;
+		other.raw[13] = i >> 8;
+		other.raw[14] = i;
+		assert_int_equal(flood(&other, 1), 1);
+	}
+}
+
 /* A program that takes nothing: a full backlog still has a place for who has none. */
 static void test_flood_leaves_a_place_for_others(void **state)
 {
@@ -521,6 +536,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_half_open_ends, begin, end),
 		cmocka_unit_test_setup_teardown(test_extension_ends, begin, end),
 		cmocka_unit_test_setup_teardown(test_flood_leaves_ids_for_others, begin, end),
+		cmocka_unit_test_setup_teardown(test_flood_is_counted_to_its_host, begin, end),
 		cmocka_unit_test_setup_teardown(test_flood_leaves_a_place_for_others, begin, end),
 		cmocka_unit_test_setup_teardown(test_probe_ends_a_connection, begin_far, end),
 		cmocka_unit_test_setup_teardown(test_no_probe_on_this_host, begin, end),
