@@ -3,9 +3,10 @@
  * The engine: RoCE's transport as a state machine of (queue pair, packet or work request, time).
  *
  *   req.c retry.c      requester: send WQEs become packets; what it does after a loss
+ *   req_direct.c       what it has the path do without a packet
  *   congestion.c       how much the requester may have on its way through a network
  *   comp.c             completer: acknowledgements and responses retire WQEs
- *   resp.c resp_check.c answer.c
+ *   resp.c resp_check.c resp_duplicate.c answer.c
  *                      responder: request packets are checked, executed, answered
  *   due.c              acknowledgements that are owed, QPs that wait for room, timers
  *   xrc.c              the SRQ that an XRC packet names; handles that share a queue pair

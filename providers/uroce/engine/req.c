@@ -401,71 +401,6 @@ static int request_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	return 1;
 }
 
-/* What can be done without the responder. Return: false for all else. */
-static bool direct_fill(const struct uroce_qp *qp, const struct uroce_swqe *wqe,
-			struct uroce_rdma *ret)
-{
-	*ret = (struct uroce_rdma){ .qp = qp,
-				    .own_qpn = qp->vqp.qp.qp_num,
-				    .dest_qpn = qp->dest_qpn,
-				    .length = wqe->length,
-				    .remote_addr = wqe->rdma.remote_addr,
-				    .rkey = wqe->rdma.rkey };
-	switch (wqe->opcode) {
-	case IBV_WR_RDMA_WRITE:
-		ret->kind = UROCE_RDMA_WRITE;
-		return true;
-	case IBV_WR_RDMA_READ:
-		ret->kind = UROCE_RDMA_READ;
-		return true;
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		break;
-	default:
-		return false;
-	}
-	ret->kind = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? UROCE_RDMA_CMP_SWAP
-							     : UROCE_RDMA_FETCH_ADD;
-	ret->remote_addr = wqe->atomic.remote_addr;
-	ret->rkey = wqe->atomic.rkey;
-	ret->compare = wqe->atomic.compare_add;
-	ret->swap_add =
-		ret->kind == UROCE_RDMA_CMP_SWAP ? wqe->atomic.swap : wqe->atomic.compare_add;
-	return qp->req.max_rd_atomic;
-}
-
-/* The initiator does it alone: only with nothing in flight before it, so that order is kept. */
-static int direct_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
-{
-	struct iovec inline_iov = { wqe->data, wqe->length };
-	struct uroce_gather gather;
-	struct uroce_rdma rdma;
-	int r;
-
-	/* On XRC the target's SRQ says which PD its keys are of, and no board shows SRQs. */
-	if (!qp->av.path->ops->rdma || qp->type == IBV_QPT_XRC_SEND || qp->sq.next != qp->sq.tail ||
-	    wqe->psn_assigned || !direct_fill(qp, wqe, &rdma))
-		return -EOPNOTSUPP;
-	gather.count = 0;
-	if (!wqe->is_inline) {
-		r = uroce_gather_get(
-			qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, 0, wqe->length,
-			rdma.kind == UROCE_RDMA_WRITE ? 0 : IBV_ACCESS_LOCAL_WRITE, &gather);
-		if (r < 0) {
-			wqe_fail(wqe, IBV_WC_LOC_PROT_ERR);
-			return 1;
-		}
-	}
-	rdma.iov = wqe->is_inline ? &inline_iov : gather.iov;
-	rdma.iovcnt = wqe->is_inline ? 1 : gather.count;
-	r = qp->av.path->ops->rdma(qp->av.path, &qp->av, &rdma);
-	uroce_gather_put(&gather);
-	if (r == -EOPNOTSUPP)
-		return r;
-	wqe_fail(wqe, r < 0 ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);
-	return 1;
-}
-
 static int local_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	int r;
@@ -522,7 +457,7 @@ static int connected_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 		wqe_fail(wqe, uroce_qp_reliable(qp) ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
 		return 1;
 	}
-	r = direct_step(qp, wqe);
+	r = uroce_req_direct(qp, wqe);
 	if (r != -EOPNOTSUPP)
 		return r;
 	if (!wqe->psn_assigned)

@@ -7,10 +7,6 @@
 
 #include "providers/uroce/engine/resp.h"
 
-enum {
-	AGAIN_DOUBT = 3,
-};
-
 /* --- execution --- */
 
 /* What a failed copy means; @ours: this side's memory was at fault. */
@@ -80,7 +76,7 @@ static struct uroce_resource *resource_new(struct uroce_qp *qp, const struct uro
 	return res;
 }
 
-static void resource_ask(struct uroce_resource *res, uint32_t psn, uint64_t va, uint32_t length)
+void resp_resource_ask(struct uroce_resource *res, uint32_t psn, uint64_t va, uint32_t length)
 {
 	res->answer_psn = psn;
 	res->answer_va = va;
@@ -95,7 +91,7 @@ static enum verdict execute_read(struct uroce_qp *qp, const struct uroce_packet 
 
 	res->length = pkt->hdr.dma_len;
 	res->last_psn = psn_add(res->first_psn, resp_read_packets(qp, res->length) - 1);
-	resource_ask(res, res->first_psn, res->va, res->length);
+	resp_resource_ask(res, res->first_psn, res->va, res->length);
 	return RESP_OK;
 }
 
@@ -245,7 +241,7 @@ static void complete(struct uroce_qp *qp, const struct uroce_packet *pkt)
 
 /* --- answers --- */
 
-static void ack_owe(struct uroce_qp *qp, uint8_t syndrome)
+void resp_ack_owe(struct uroce_qp *qp, uint8_t syndrome)
 {
 	/* A NAK of a gap stands until the gap is closed: a duplicate's acknowledgement must not
 	 * replace it. */
@@ -286,146 +282,92 @@ static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
 	uroce_qp_error(qp);
 }
 
-/* The same request again and again, and no new one: the answers do not seem to arrive. */
-static void duplicate_count(struct uroce_qp *qp, uint32_t psn)
-{
-	struct uroce_responder *resp = &qp->resp;
-
-	if (resp->again_before != resp->psn) {
-		resp->again_before = resp->psn;
-		resp->again_psn = psn;
-		resp->again = 0;
-	}
-	if (psn == resp->again_psn && ++resp->again == AGAIN_DOUBT && qp->av.path->ops->doubt)
-		qp->av.path->ops->doubt(qp->av.path, &qp->av, qp->dest_qpn);
-}
-
-/* Bytes [va, va + dma_len) lie in what was asked for first, and so do the numbers of their packets.
- */
-static bool read_inside(const struct uroce_qp *qp, const struct uroce_resource *res,
-			const struct uroce_hdr *hdr)
-{
-	uint64_t offset = hdr->va - res->va;
-
-	return hdr->rkey == res->rkey && hdr->va >= res->va && offset <= res->length &&
-	       hdr->dma_len <= res->length - offset &&
-	       psn_diff(psn_add(hdr->psn, resp_read_packets(qp, hdr->dma_len) - 1),
-			res->last_psn) <= 0;
-}
-
-/*
- * A request comes once more. A read may be for a part of the first one, which is then answered as
- * it is asked for; see IBTA vol. 1, chapter 9, duplicate requests. Return: false when it is not
- * what it says.
- */
-static bool resource_again(const struct uroce_qp *qp, struct uroce_resource *res,
-			   const struct uroce_hdr *hdr)
-{
-	if (hdr->opcode != res->opcode)
-		return false;
-	if (hdr_flags(hdr) & PKT_READ) {
-		if (!read_inside(qp, res, hdr))
-			return false;
-		resource_ask(res, hdr->psn, hdr->va, hdr->dma_len);
-	}
-	return true;
-}
-
-static void duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt)
-{
-	struct uroce_responder *resp = &qp->resp;
-
-	duplicate_count(qp, pkt->hdr.psn);
-	if (hdr_flags(&pkt->hdr) & (PKT_SEND | PKT_WRITE)) {
-		resp->ack_hurry = true;
-		ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
-		return;
-	}
-	for (uint32_t i = 0; i < resp->res_count; i++) {
-		struct uroce_resource *res = &resp->res[(resp->res_head + i) % resp->res_size];
-
-		if (psn_diff(pkt->hdr.psn, res->first_psn) < 0 ||
-		    psn_diff(pkt->hdr.psn, res->last_psn) > 0)
-			continue;
-		if (!resource_again(qp, res, &pkt->hdr))
-			return;
-		if (!res->active)
-			resp->res_pending++;
-		res->active = true;
-		uroce_ack_later(qp);
-		return;
-	}
-}
-
 void uroce_resp_took(struct uroce_qp *qp, bool ack_req)
 {
 	if (ack_req) {
-		ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
+		resp_ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
 	} else if (qp->resp.ack_due) {
 		qp->resp.ack_messages++; /* one more that it will cover */
 		uroce_ack_later(qp);
 	}
 }
 
+static void respond_ok(struct uroce_qp *qp, const struct uroce_hdr *hdr)
+{
+	pkt_flags_t flags = hdr_flags(hdr);
+
+	if (!uroce_qp_reliable(qp))
+		return;
+	if (!(flags & (PKT_SEND | PKT_WRITE)))
+		uroce_ack_later(qp); /* its response acknowledges it */
+	else if (hdr->ack_req || (flags & PKT_END))
+		uroce_resp_took(qp, hdr->ack_req);
+	qp->resp.ack_inside |= hdr->ack_req && !(flags & PKT_END);
+	qp->resp.ack_hurry |= !(flags & PKT_END) || !(flags & PKT_START);
+}
+
+/* The packet is to come once more. */
+static void ask_again(struct uroce_qp *qp, uint8_t syndrome)
+{
+	qp->resp.nak_sent = true;
+	resp_ack_owe(qp, syndrome);
+}
+
+/* The end of the QP: what is said to the peer, and here. */
+static void refuse(struct uroce_qp *qp, const struct uroce_packet *pkt, enum verdict verdict)
+{
+	static const struct {
+		uint8_t nak;
+		enum ibv_wc_status status;
+	} words[] = {
+		[RESP_INVALID] = { NAK_INVALID_REQUEST, IBV_WC_REM_INV_REQ_ERR },
+		[RESP_LENGTH] = { NAK_INVALID_REQUEST, IBV_WC_LOC_LEN_ERR },
+		[RESP_ACCESS] = { NAK_REMOTE_ACCESS, IBV_WC_REM_ACCESS_ERR },
+		[RESP_LOCAL] = { NAK_REMOTE_OPERATION, IBV_WC_LOC_PROT_ERR },
+		[RESP_OPERATION] = { NAK_REMOTE_OPERATION, IBV_WC_LOC_PROT_ERR },
+	};
+
+	if (verdict != RESP_LOCAL || uroce_qp_reliable(qp))
+		resp_ack_owe(qp, AETH_NAK | words[verdict].nak);
+	resp_fail(qp, pkt, words[verdict].status);
+}
+
 static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum verdict verdict)
 {
 	switch (verdict) {
 	case RESP_OK:
-		if (!uroce_qp_reliable(qp))
-			break;
-		if (!(hdr_flags(&pkt->hdr) & (PKT_SEND | PKT_WRITE)))
-			uroce_ack_later(qp); /* its response acknowledges it */
-		else if (pkt->hdr.ack_req || (hdr_flags(&pkt->hdr) & PKT_END))
-			uroce_resp_took(qp, pkt->hdr.ack_req);
-		qp->resp.ack_inside |= pkt->hdr.ack_req && !(hdr_flags(&pkt->hdr) & PKT_END);
-		qp->resp.ack_hurry |=
-			!(hdr_flags(&pkt->hdr) & PKT_END) || !(hdr_flags(&pkt->hdr) & PKT_START);
+		respond_ok(qp, &pkt->hdr);
 		break;
 	case RESP_DROP:
 		break;
 	case RESP_DUPLICATE:
-		duplicate(qp, pkt);
+		resp_duplicate(qp, pkt);
 		break;
 	case RESP_SEQUENCE:
-		qp->resp.nak_sent = true;
 		qp->counters.naks_sent++;
-		ack_owe(qp, AETH_NAK | NAK_PSN_SEQUENCE);
+		ask_again(qp, AETH_NAK | NAK_PSN_SEQUENCE);
 		break;
 	case RESP_RNR:
-		qp->resp.nak_sent = true;
 		qp->counters.rnr_naks_sent++;
-		ack_owe(qp, AETH_RNR_NAK | qp->resp.min_rnr_timer);
+		ask_again(qp, AETH_RNR_NAK | qp->resp.min_rnr_timer);
 		break;
 	case RESP_REFERENCE:
 		/* This side stays as it was: the message comes again, copied, unless its owner
 		 * cannot read it either. */
-		qp->resp.nak_sent = true;
-		ack_owe(qp, AETH_NAK | NAK_REFERENCE);
-		break;
-	case RESP_INVALID:
-		ack_owe(qp, AETH_NAK | NAK_INVALID_REQUEST);
-		resp_fail(qp, pkt, IBV_WC_REM_INV_REQ_ERR);
+		ask_again(qp, AETH_NAK | NAK_REFERENCE);
 		break;
 	case RESP_LENGTH:
 		if (!uroce_qp_reliable(qp)) {
 			qp->resp.in_message = false; /* lost; its receive waits for the next */
 			break;
 		}
-		ack_owe(qp, AETH_NAK | NAK_INVALID_REQUEST);
-		resp_fail(qp, pkt, IBV_WC_LOC_LEN_ERR);
+		refuse(qp, pkt, verdict);
 		break;
+	case RESP_INVALID:
 	case RESP_ACCESS:
-		ack_owe(qp, AETH_NAK | NAK_REMOTE_ACCESS);
-		resp_fail(qp, pkt, IBV_WC_REM_ACCESS_ERR);
-		break;
 	case RESP_LOCAL:
-		if (uroce_qp_reliable(qp))
-			ack_owe(qp, AETH_NAK | NAK_REMOTE_OPERATION);
-		resp_fail(qp, pkt, IBV_WC_LOC_PROT_ERR);
-		break;
 	case RESP_OPERATION:
-		ack_owe(qp, AETH_NAK | NAK_REMOTE_OPERATION);
-		resp_fail(qp, pkt, IBV_WC_LOC_PROT_ERR);
+		refuse(qp, pkt, verdict);
 		break;
 	}
 }

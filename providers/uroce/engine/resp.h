@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the responder's files share: resp.c executes, resp_check.c validates, answer.c answers. */
+/* What the responder's files share: resp.c executes, resp_check.c validates, answer.c
+ * answers, resp_duplicate.c does it again. */
 #ifndef UROCE_RESP_H
 #define UROCE_RESP_H
 
@@ -46,6 +47,12 @@ static inline uint32_t resp_read_packets(const struct uroce_qp *qp, uint32_t len
 	return length ? (length - 1) / resp_read_segment(qp) + 1 : 1;
 }
 
+/* An acknowledgement is due, or a refusal. */
+void resp_ack_owe(struct uroce_qp *qp, uint8_t syndrome);
+/* The answer to a read is for these bytes, from this number on. */
+void resp_resource_ask(struct uroce_resource *res, uint32_t psn, uint64_t va, uint32_t length);
+/* A request that was executed already. */
+void resp_duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt);
 /* Whether the QP takes packets, and such ones. */
 bool resp_check_addressed(const struct uroce_qp *qp, const struct uroce_packet *pkt);
 /* A packet of a connected QP, in the order of the specification. */

@@ -14,7 +14,7 @@
  */
 bool uroce_rwqe_take(struct uroce_qp *qp);
 
-/* req.c, retry.c */
+/* req.c, req_direct.c, retry.c */
 
 /* Send what the windows allow. */
 void uroce_req_run(struct uroce_qp *qp, uint64_t now);
@@ -27,6 +27,8 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now);
  * nothing was sent, for it is a request that has a response, or could not be.
  */
 bool uroce_req_probe(struct uroce_qp *qp);
+/* By the path, one-sided. Return: 1: it is done; -EOPNOTSUPP: packets have to do it. */
+int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe);
 /* A loss at the oldest unacknowledged packet was reported: shrink the window once, go back. */
 void uroce_req_loss(struct uroce_qp *qp, uint64_t now);
 /* una moved from @before by an acknowledgement: the answer to a probe, perhaps. */

@@ -17,7 +17,7 @@ struct capture_wish {
 	uint64_t size;
 };
 
-/* -EINVAL: @message (256 bytes) says what is wrong. */
+/* capture_wish.c: -EINVAL: @message (256 bytes) says what is wrong. */
 int uroce_capture_parse(const char *text, struct capture_wish *ret, char *message);
 
 /*

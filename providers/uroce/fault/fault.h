@@ -7,7 +7,7 @@
  *   path_fault.c   rules for packets: a path between the engine and the UDP path, and its mirror
  *                  where packets arrive
  *   fault_call.c   rules by number: of calls and of posts
- *   capture.c pcapng.c
+ *   capture.c capture_wish.c pcapng.c
  *                  UROCE_CAPTURE: packets as a wire would show them, in a file
  *
  * What events do is host/fault_event.c's; the operations with rules in front are

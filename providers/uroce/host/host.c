@@ -130,13 +130,13 @@ static void fork_begin(void)
 	if (!the_host)
 		return;
 	pthread_mutex_lock(&the_host->lock);
-	uroce_thread_fork_begin(the_host);
+	uroce_watches_fork_begin(the_host);
 }
 
 static void fork_parent(void)
 {
 	if (the_host) {
-		uroce_thread_fork_end(the_host);
+		uroce_watches_fork_end(the_host);
 		pthread_mutex_unlock(&the_host->lock);
 	}
 	pthread_mutex_unlock(&the_lock);
@@ -146,7 +146,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
 	if (the_host) {
-		uroce_thread_forked(the_host);
+		uroce_watches_forked(the_host);
 		uroce_domains_forked(the_host);
 		uroce_doors_forked(the_host);
 		uroce_guardian_forked(the_host->guardian);

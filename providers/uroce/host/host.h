@@ -7,7 +7,7 @@
  * in use: GIDs, UDP path, port state struct uroce_context  one per ibv_open_device()
  *
  *   host.c device.c interface.c   their lives
- *   progress.c thread.c           who receives, and when
+ *   progress.c thread.c watch.c   who receives, and when; what the thread waits for
  *   receive.c express.c           where a packet goes; the short way of what is sent most
  *   gid.c av.c mcast.c            addresses: GIDs, address vectors, multicast groups
  *   xrc.c                         XRC domains, and SRQs by number
@@ -42,7 +42,7 @@
  *   progress_lock, strands
  *                         the receive side: one pass of a strand; all: path_host_stop()
  * (path/path.h) gsi->lock (gsi.c), services_lock (gsi_route.c) the engine's engine/engine.h:
- * qp->lock first thread->lock (thread.c), ctx->event_lock watched descriptors; writers of a
+ * qp->lock first watches->lock (watch.c), ctx->event_lock watched descriptors; writers of a
  * context's pipe
  *
  * Threads: the application's, and one of its own that thread.c starts.
@@ -63,6 +63,7 @@ struct uroce_faults;
 struct uroce_forward;
 struct uroce_guardian;
 struct uroce_thread;
+struct uroce_watches;
 
 struct uroce_host {
 	struct path_host paths;
@@ -90,6 +91,7 @@ struct uroce_host {
 	struct uroce_keys_watch regions; /* shows them to peers: show.c */
 	struct uroce_forward *forward;
 	struct uroce_thread *thread; /* NULL before it starts and after it ended */
+	struct uroce_watches *watches; /* NULL as the thread */
 	struct uroce_faults *faults; /* NULL: none are wanted */
 	pthread_mutex_t guardian_lock;
 	bool guardian_tried;			   /* under it */
@@ -273,18 +275,21 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
 void uroce_progress_drain(struct uroce_host *host);
 /* By somebody who posts and may not poll soon: one more poller where there are pollers. */
 void uroce_progress_posted(struct uroce_host *host);
+/* --- watch.c --- */
+
+/* See path_events.watch. Without a thread nothing is watched, and nothing is to be unwatched. */
+int uroce_watch_begin(struct uroce_host *host, int fd, enum path_watch what, void *pointer);
+void uroce_watch_end(struct uroce_host *host, int fd);
+/* Around a fork: what is watched stays as it is; then, in the child, is closed. */
+void uroce_watches_fork_begin(struct uroce_host *host);
+void uroce_watches_fork_end(struct uroce_host *host);
+void uroce_watches_forked(struct uroce_host *host);
+
 /* --- thread.c --- */
 
 /* Start it, and end it; host->shm is there. */
 int uroce_thread_start(struct uroce_host *host);
 void uroce_thread_stop(struct uroce_host *host);
-/* Around a fork: what is watched stays as it is; then, in the child, is closed. */
-void uroce_thread_fork_begin(struct uroce_host *host);
-void uroce_thread_fork_end(struct uroce_host *host);
-void uroce_thread_forked(struct uroce_host *host);
-/* See path_events.watch. Without a thread nothing is watched, and nothing is to be unwatched. */
-int uroce_thread_watch(struct uroce_host *host, int fd, enum path_watch what, void *pointer);
-void uroce_thread_unwatch(struct uroce_host *host, int fd);
 /* A poller made a pass of the strand: the thread leaves packets to it for a while. */
 void uroce_thread_poller_seen(struct uroce_host *host, unsigned int strand);
 /* Whether it does. */

@@ -41,71 +41,6 @@ struct uroce_door {
 	LIST_HEAD(, visit) visiting;
 };
 
-/* --- messages --- */
-
-int uroce_import_send(int socket, const void *message, size_t size, int fd)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec iov = { (void *)message, size };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	ssize_t n;
-
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = control.buf;
-		msg.msg_controllen = sizeof(control.buf);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
-	n = sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n < 0)
-		return errno == EPIPE || errno == ECONNRESET ? -ENODEV : -errno;
-	return n == (ssize_t)size ? 0 : -EPROTO;
-}
-
-/* The room is for one: the kernel closes what is too much. */
-static int descriptor_of(struct msghdr *msg)
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-	int fd = -1;
-
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
-}
-
-int uroce_import_receive(int socket, void *ret_message, size_t size, int *ret_fd)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec iov = { ret_message, size };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = control.buf,
-			      .msg_controllen = CMSG_LEN(sizeof(int)) };
-	ssize_t n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-	if (n < 0)
-		return errno == ECONNRESET ? -ENODEV : -errno;
-	*ret_fd = descriptor_of(&msg);
-	if (n == (ssize_t)size && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
-		return 0;
-	if (*ret_fd >= 0)
-		close(*ret_fd);
-	*ret_fd = -1;
-	return n ? -EPROTO : -ENODEV;
-}
-
 /* --- objects --- */
 
 int uroce_import_hold_pd(const struct ibv_context *ctx, uint32_t handle, struct uroce_pd **ret)
@@ -296,7 +231,7 @@ static void visit_end(struct uroce_door *door, struct visit *visit)
 	while ((hold = LIST_FIRST(&visit->held)))
 		hold_end(host, visit, hold);
 	if (visit->fd >= 0) {
-		uroce_thread_unwatch(host, visit->fd);
+		uroce_watch_end(host, visit->fd);
 		close(visit->fd);
 	}
 	LIST_REMOVE(visit, entry);
@@ -311,7 +246,7 @@ static void visit_begin(struct uroce_door *door, int fd)
 	struct uroce_host *host = ctx_host(door->ctx);
 	struct visit *visit = door->visits < VISITS_MAX ? calloc(1, sizeof(*visit)) : NULL;
 
-	if (!visit || uroce_thread_watch(host, fd, WATCH_IMPORT, NULL) < 0) {
+	if (!visit || uroce_watch_begin(host, fd, WATCH_IMPORT, NULL) < 0) {
 		log_warn("uroce: a process that imports a device is refused: %u do already",
 			 door->visits);
 		answer.result = -EMFILE;
@@ -349,7 +284,7 @@ static void door_serve(struct uroce_door *door)
 		if (r == -EPROTO)
 			continue;
 		if (r == -ENODEV) /* all copies of the descriptor are closed */
-			uroce_thread_unwatch(ctx_host(door->ctx), door->fd);
+			uroce_watch_end(ctx_host(door->ctx), door->fd);
 		if (r < 0)
 			return;
 		if (ask.magic == IMPORT_MAGIC && ask.what == IMPORT_VISIT && fd >= 0 &&
@@ -454,7 +389,7 @@ int uroce_door_open(struct uroce_context *ctx)
 	LIST_INIT(&door->visiting);
 	pthread_mutex_lock(&host->lock);
 	if (!r)
-		r = uroce_thread_watch(host, door->fd, WATCH_IMPORT, NULL);
+		r = uroce_watch_begin(host, door->fd, WATCH_IMPORT, NULL);
 	if (!r) {
 		door->fs = st.st_dev;
 		door->inode = st.st_ino;
@@ -485,7 +420,7 @@ void uroce_door_close(struct uroce_context *ctx)
 		visit_end(door, visit);
 	LIST_REMOVE(door, entry);
 	if (door->fd >= 0) {
-		uroce_thread_unwatch(host, door->fd);
+		uroce_watch_end(host, door->fd);
 		close(door->fd);
 	}
 	pthread_mutex_unlock(&host->lock);

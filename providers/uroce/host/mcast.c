@@ -48,14 +48,14 @@ static int group_new(struct uroce_dev *dev, const union ibv_gid *gid,
 	uroce_lock(&dev->host->paths.progress_lock);
 	LIST_INSERT_HEAD(&dev->groups, group, entry);
 	uroce_unlock(&dev->host->paths.progress_lock);
-	uroce_thread_watch(dev->host, group->socket, WATCH_SOCKET, dev->udp);
+	uroce_watch_begin(dev->host, group->socket, WATCH_SOCKET, dev->udp);
 	*ret_group = group;
 	return 0;
 }
 
 static void group_free(struct uroce_dev *dev, struct uroce_group *group)
 {
-	uroce_thread_unwatch(dev->host, group->socket);
+	uroce_watch_end(dev->host, group->socket);
 	uroce_lock(&dev->host->paths.progress_lock);
 	LIST_REMOVE(group, entry);
 	uroce_unlock(&dev->host->paths.progress_lock);

@@ -148,12 +148,12 @@ static void packet_seen(struct path_host *paths, const struct path_sight *sight)
 
 static int watch(struct path_host *paths, int fd, enum path_watch what, void *pointer)
 {
-	return uroce_thread_watch(path_host_host(paths), fd, what, pointer);
+	return uroce_watch_begin(path_host_host(paths), fd, what, pointer);
 }
 
 static void unwatch(struct path_host *paths, int fd)
 {
-	uroce_thread_unwatch(path_host_host(paths), fd);
+	uroce_watch_end(path_host_host(paths), fd);
 }
 
 const struct path_events uroce_path_events = {

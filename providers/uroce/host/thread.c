@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The progress thread. Asleep it waits for every socket and for its bell; while pollers are at work
+ * The progress thread. Asleep it waits for all that is watched (watch.c); while pollers are at work
  * it only looks once a tick whether they still are. See host.h for the two states.
  */
 #include <limits.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 
 #include "providers/uroce/fault/fault.h"
 #include "providers/uroce/host/forward.h"
 #include "providers/uroce/host/host.h"
+#include "providers/uroce/host/watch.h"
 
 enum {
-	EVENTS = 64,
 	POLLER_PASSES = 64, /* a look or two before going to sleep does not make a poller */
 	ENTER_SPINS = 200,  /* some microseconds: longer than most passes */
 	/* Between two looks of the watching thread, each of which takes a poller its processor; the
@@ -22,319 +19,18 @@ enum {
 	WATCH_MS = 1,
 	WATCH_LONG_MS = 4,
 	WATCH_STEADY = 4,
-	BUCKETS = 1024,	  /* of watches, by descriptor: a process may have some thousand peers */
-	LISTENER_MS = 50, /* until a listener is looked at again that could not be served */
-};
-
-LIST_HEAD(watch_list, watch);
-
-struct watch {
-	LIST_ENTRY(watch) entry;       /* of its bucket, or of those that are to be freed */
-	LIST_ENTRY(watch) aside_entry; /* of what may be put aside */
-	int fd;
-	enum path_watch what;
-	void *pointer;
-	bool dead;  /* unwatched while its event may be at hand; under the lock */
-	bool aside; /* a socket that is not waited for now */
 };
 
 struct uroce_thread {
 	struct uroce_host *host;
 	pthread_t id;
-	int control;	      /* epoll of everything but sockets */
-	int all;	      /* epoll of sockets, and of control */
-	int addresses;	      /* netlink: interfaces changed */
-	pthread_mutex_t lock; /* watches */
-	struct watch_list sockets;
-	struct watch_list listeners;
-	struct watch_list unwatched; /* freed by the thread between two waits */
+	int addresses; /* netlink: interfaces changed */
 	atomic_bool watching;	     /* pollers are at work */
 	unsigned int sleeps;	     /* the board says the number of this one */
 	unsigned int seen;	     /* looks in a row that found them so */
 	atomic_bool started;
-	uint64_t listens_at; /* when the listener is waited for again, ns; 0: it is */
-	bool listener_said;
 	atomic_bool stop;
-	bool aside;  /* sockets are not waited for; changed by the thread only, under the lock */
-	bool came;   /* something, to one that is; the thread's */
-	bool roused; /* what came while it was asleep wants a pass; the thread's */
-	struct watch_list watches[BUCKETS]; /* the last: pollers look at what is before */
 };
-
-/* --- watched descriptors --- */
-
-static int epoll_of(const struct uroce_thread *thread, enum path_watch what)
-{
-	return what == WATCH_SOCKET ? thread->all : thread->control;
-}
-
-static struct watch_list *bucket_of(struct uroce_thread *thread, int fd)
-{
-	return &thread->watches[(unsigned int)fd % BUCKETS];
-}
-
-static struct watch *watch_find(struct uroce_thread *thread, int fd)
-{
-	struct watch *watch;
-
-	LIST_FOREACH(watch, bucket_of(thread, fd), entry)
-		if (watch->fd == fd)
-			break;
-	return watch;
-}
-
-/* Where it stands besides; NULL: nowhere. */
-static struct watch_list *aside_list(struct uroce_thread *thread, enum path_watch what)
-{
-	if (what == WATCH_SOCKET)
-		return &thread->sockets;
-	return what == WATCH_LISTENER ? &thread->listeners : NULL;
-}
-
-static int watch_begin(struct uroce_thread *thread, struct watch *watch)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
-	struct watch_list *aside = aside_list(thread, watch->what);
-
-	watch->aside = watch->what == WATCH_SOCKET && thread->aside;
-	if (!watch->aside &&
-	    epoll_ctl(epoll_of(thread, watch->what), EPOLL_CTL_ADD, watch->fd, &event))
-		return -errno;
-	LIST_INSERT_HEAD(bucket_of(thread, watch->fd), watch, entry);
-	if (aside)
-		LIST_INSERT_HEAD(aside, watch, aside_entry);
-	return 0;
-}
-
-/* A descriptor may come to mean something else, without a word to the kernel. */
-static bool watch_turn(struct uroce_thread *thread, const struct watch *turned)
-{
-	struct watch *watch = watch_find(thread, turned->fd);
-
-	if (!watch || aside_list(thread, watch->what) || aside_list(thread, turned->what))
-		return false;
-	watch->what = turned->what;
-	watch->pointer = turned->pointer;
-	return true;
-}
-
-int uroce_thread_watch(struct uroce_host *host, int fd, enum path_watch what, void *pointer)
-{
-	struct watch *watch = calloc(1, sizeof(*watch));
-	struct uroce_thread *thread = host->thread;
-	bool turned;
-	int r = 0;
-
-	if (!watch)
-		return -ENOMEM;
-	*watch = (struct watch){ .fd = fd, .what = what, .pointer = pointer };
-	pthread_mutex_lock(&thread->lock);
-	turned = watch_turn(thread, watch);
-	if (!turned)
-		r = watch_begin(thread, watch);
-	pthread_mutex_unlock(&thread->lock);
-	if (turned || r < 0)
-		free(watch);
-	return r;
-}
-
-void uroce_thread_unwatch(struct uroce_host *host, int fd)
-{
-	struct uroce_thread *thread = host->thread;
-	struct watch *watch;
-
-	if (!thread)
-		return;
-	pthread_mutex_lock(&thread->lock);
-	watch = watch_find(thread, fd);
-	if (watch) {
-		epoll_ctl(epoll_of(thread, watch->what), EPOLL_CTL_DEL, fd, NULL);
-		watch->dead = true;
-		LIST_REMOVE(watch, entry);
-		if (aside_list(thread, watch->what))
-			LIST_REMOVE(watch, aside_entry);
-		LIST_INSERT_HEAD(&thread->unwatched, watch, entry);
-	}
-	pthread_mutex_unlock(&thread->lock);
-}
-
-/*
- * Whether sockets are waited for. Each packet that comes to one that is costs its sender, who
- * brings it here, a quarter of a microsecond more.
- */
-static void sockets_aside(struct uroce_thread *thread, bool aside)
-{
-	struct watch *watch;
-
-	if (thread->aside == aside) /* only this thread changes it */
-		return;
-	pthread_mutex_lock(&thread->lock);
-	thread->aside = aside;
-	LIST_FOREACH(watch, &thread->sockets, aside_entry) {
-		struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
-
-		if (watch->aside == aside)
-			continue;
-		watch->aside = aside;
-		epoll_ctl(thread->all, aside ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, watch->fd, &event);
-	}
-	pthread_mutex_unlock(&thread->lock);
-}
-
-static void unwatched_free(struct uroce_thread *thread)
-{
-	struct watch *watch;
-
-	pthread_mutex_lock(&thread->lock);
-	while ((watch = LIST_FIRST(&thread->unwatched))) {
-		LIST_REMOVE(watch, entry);
-		free(watch);
-	}
-	pthread_mutex_unlock(&thread->lock);
-}
-
-static void addresses_changed(struct uroce_host *host, int fd)
-{
-	struct uroce_dev *dev;
-
-	uroce_gids_drain(fd);
-	pthread_mutex_lock(&host->lock);
-	LIST_FOREACH(dev, &host->devices, entry)
-		uroce_gids_refresh(dev);
-	pthread_mutex_unlock(&host->lock);
-}
-
-/*
- * A connection waits that cannot be accepted, for want of a descriptor, say: the listener stays
- * readable, and whoever waits for it would be awake until one is free.
- */
-static void listener_aside(struct uroce_thread *thread, struct watch *watch, int r)
-{
-	if (!thread->listener_said)
-		log_warn("uroce: a process of this host cannot connect: %s%s; it is tried again",
-			 strerror(-r),
-			 r == -EMFILE ? ": the limit is RLIMIT_NOFILE (ulimit -n)" : "");
-	thread->listener_said = true;
-	thread->listens_at = uroce_now() + LISTENER_MS * 1000000ull;
-	watch->aside = true;
-	epoll_ctl(thread->control, EPOLL_CTL_DEL, watch->fd, NULL);
-}
-
-static void listener_back(struct uroce_thread *thread)
-{
-	struct watch *watch;
-
-	thread->listens_at = 0;
-	pthread_mutex_lock(&thread->lock);
-	LIST_FOREACH(watch, &thread->listeners, aside_entry) {
-		struct epoll_event event = { .events = EPOLLIN, .data.ptr = watch };
-
-		watch->aside = false;
-		epoll_ctl(thread->control, EPOLL_CTL_ADD, watch->fd, &event);
-	}
-	pthread_mutex_unlock(&thread->lock);
-}
-
-/* How long a wait of @timeout_ms may be, -1 for ever, while the listener is aside. */
-static int listener_wait(struct uroce_thread *thread, int timeout_ms)
-{
-	uint64_t now;
-
-	if (likely(!thread->listens_at))
-		return timeout_ms;
-	now = uroce_now();
-	if (now >= thread->listens_at) {
-		listener_back(thread);
-		return timeout_ms;
-	}
-	return timeout_ms < 0 ? LISTENER_MS : min_of(timeout_ms, (int)LISTENER_MS);
-}
-
-/*
- * What a watch means now, or false: it is no longer one. Paths of UDP are the only ones that may go
- * while their event is at hand, so they are told under the lock; the pass that follows receives.
- * Calls and peers stay until the thread has ended.
- */
-static bool watch_read(struct uroce_thread *thread, const struct watch *watch,
-		       enum path_watch *ret_what, void **ret_pointer)
-{
-	bool alive;
-
-	pthread_mutex_lock(&thread->lock);
-	alive = !watch->dead;
-	*ret_what = watch->what;
-	*ret_pointer = watch->pointer;
-	if (alive && watch->what == WATCH_SOCKET)
-		uroce_udp_ready(watch->pointer);
-	pthread_mutex_unlock(&thread->lock);
-	return alive;
-}
-
-static void watch_ready(struct uroce_thread *thread, struct watch *watch)
-{
-	struct uroce_host *host = thread->host;
-	enum path_watch what;
-	uint64_t rung;
-	void *pointer;
-	int r;
-
-	if (!watch_read(thread, watch, &what, &pointer))
-		return;
-	switch (what) {
-	case WATCH_BELL:
-		thread->roused = true;
-		(void)!read(watch->fd, &rung, sizeof(rung));
-		uroce_forward_connect(host);
-		break;
-	case WATCH_LISTENER:
-		r = uroce_shm_accept(host->shm, watch->fd);
-		if (r < 0)
-			listener_aside(thread, watch, r);
-		break;
-	case WATCH_GUEST:
-		uroce_shm_guest(host->shm, watch->fd);
-		break;
-	case WATCH_CALL:
-		uroce_shm_called(host->shm, pointer);
-		break;
-	case WATCH_PEER:
-		uroce_shm_conn_ready(host->shm, pointer);
-		thread->roused |= uroce_shm_peer_dead(pointer);
-		break;
-	case WATCH_PROCESS:
-		thread->roused = true;
-		uroce_shm_process_ended(host->shm, pointer);
-		break;
-	case WATCH_SOCKET:
-		thread->roused = true;
-		thread->came = true;
-		break;
-	case WATCH_ADDRESSES:
-		thread->roused = true;
-		addresses_changed(host, watch->fd);
-		break;
-	case WATCH_IMPORT:
-		uroce_import_ready(host, watch->fd);
-		break;
-	}
-}
-
-/* Wait on one of the two sets, then see to what is not a packet. */
-static void wait_on(struct uroce_thread *thread, int epoll, int timeout_ms)
-{
-	struct epoll_event events[EVENTS];
-	int n = epoll_wait(epoll, events, EVENTS, listener_wait(thread, timeout_ms));
-
-	for (int i = 0; i < n; i++) {
-		struct watch *watch = events[i].data.ptr;
-
-		if (watch)
-			watch_ready(thread, watch);
-	}
-	if (epoll == thread->all && n > 0)
-		wait_on(thread, thread->control, 0);
-	unwatched_free(thread);
-}
 
 /* --- the two states --- */
 
@@ -439,15 +135,15 @@ static bool may_sleep(struct uroce_thread *thread, int *timeout)
 static void sleep_on(struct uroce_thread *thread, int timeout)
 {
 	uint64_t now = uroce_now(), end = timeout < 0 ? UINT64_MAX : now + timeout * 1000000ull;
+	bool roused = false;
 
-	thread->roused = false;
 	do {
-		wait_on(thread, thread->all, timeout);
+		roused |= uroce_watches_wait(thread->host->watches, timeout) & WATCHES_ROUSED;
 		if (timeout < 0)
 			continue;
 		now = uroce_now();
 		timeout = now < end ? (end - now) / 1000000 + 1 : 0;
-	} while (!thread->roused && now < end);
+	} while (!roused && now < end);
 }
 
 static void sleep_once(struct uroce_thread *thread)
@@ -455,7 +151,7 @@ static void sleep_once(struct uroce_thread *thread)
 	struct uroce_host *host = thread->host;
 	int timeout;
 
-	sockets_aside(thread, false);
+	uroce_watches_sockets(host->watches, true);
 	/* Pairs with uroce_qp_timer(): a timer armed from here on rings the bell. */
 	atomic_store_explicit(&host->engine.wakes_at, UINT64_MAX, memory_order_seq_cst);
 	timeout = timer_wait(host);
@@ -480,14 +176,17 @@ static void sleep_once(struct uroce_thread *thread)
  */
 static bool watch_wait(struct uroce_thread *thread)
 {
-	bool polled = atomic_load_explicit(&thread->host->udp_interest, memory_order_relaxed);
+	struct uroce_watches *watches = thread->host->watches;
+	int tick = thread->seen < WATCH_STEADY ? WATCH_MS : WATCH_LONG_MS;
+	unsigned int saw;
 
-	thread->came = false;
-	if (!polled)
-		sockets_aside(thread, false);
-	wait_on(thread, polled ? thread->control : thread->all,
-		thread->seen < WATCH_STEADY ? WATCH_MS : WATCH_LONG_MS);
-	if (!thread->came)
+	if (atomic_load_explicit(&thread->host->udp_interest, memory_order_relaxed)) {
+		saw = uroce_watches_wait_rest(watches, tick);
+	} else {
+		uroce_watches_sockets(watches, true);
+		saw = uroce_watches_wait(watches, tick);
+	}
+	if (!(saw & WATCHES_CAME))
 		return false;
 	pass(thread);
 	return true;
@@ -534,7 +233,7 @@ static void watch_once(struct uroce_thread *thread)
 		thread->seen++;
 		strands_unpolled(host, polled);
 		if (atomic_load_explicit(&host->udp_interest, memory_order_relaxed))
-			sockets_aside(thread, true);
+			uroce_watches_sockets(host->watches, false);
 		return;
 	}
 	thread->seen = 0;
@@ -600,36 +299,6 @@ void uroce_thread_poller_leaves(struct uroce_host *host)
 		uroce_thread_wake(host);
 }
 
-/* --- fork --- */
-
-void uroce_thread_fork_begin(struct uroce_host *host)
-{
-	pthread_mutex_lock(&host->thread->lock);
-}
-
-void uroce_thread_fork_end(struct uroce_host *host)
-{
-	pthread_mutex_unlock(&host->thread->lock);
-}
-
-/*
- * A child is none of those who are watched here: its copies of their descriptors would keep
- * connections and ports open after the parent's death.
- */
-void uroce_thread_forked(struct uroce_host *host)
-{
-	struct uroce_thread *thread = host->thread;
-	struct watch *watch;
-
-	for (int i = 0; i < BUCKETS; i++)
-		LIST_FOREACH(watch, &thread->watches[i], entry)
-			close(watch->fd);
-	close(thread->control);
-	close(thread->all);
-	uroce_shm_forked(host->shm);
-	uroce_thread_fork_end(host);
-}
-
 /* --- start and stop --- */
 
 /* The application's signals are the application's; the two of a fault are ours to recover from
@@ -653,31 +322,33 @@ static int thread_create(struct uroce_thread *thread)
 	return -r;
 }
 
+static int watches_begin(struct uroce_thread *thread)
+{
+	struct uroce_host *host = thread->host;
+	int r = uroce_watch_begin(host, host->shm->bell, WATCH_BELL, NULL);
+
+	if (!r)
+		r = uroce_watch_begin(host, uroce_shm_listener(host->shm), WATCH_LISTENER, NULL);
+	if (!r)
+		r = uroce_gids_watch(&thread->addresses);
+	if (!r)
+		r = uroce_watch_begin(host, thread->addresses, WATCH_ADDRESSES, NULL);
+	return r;
+}
+
 int uroce_thread_start(struct uroce_host *host)
 {
 	struct uroce_thread *thread = calloc(1, sizeof(*thread));
-	struct epoll_event nested = { .events = EPOLLIN };
 	int r;
 
 	if (!thread)
 		return -ENOMEM;
 	thread->host = host;
 	thread->addresses = -1;
-	thread->control = epoll_create1(EPOLL_CLOEXEC);
-	thread->all = epoll_create1(EPOLL_CLOEXEC);
-	pthread_mutex_init(&thread->lock, NULL);
 	host->thread = thread;
-	r = thread->control < 0 || thread->all < 0 ? -errno : 0;
-	if (!r && epoll_ctl(thread->all, EPOLL_CTL_ADD, thread->control, &nested))
-		r = -errno;
+	r = uroce_watches_new(host, &host->watches);
 	if (!r)
-		r = uroce_thread_watch(host, host->shm->bell, WATCH_BELL, NULL);
-	if (!r)
-		r = uroce_thread_watch(host, uroce_shm_listener(host->shm), WATCH_LISTENER, NULL);
-	if (!r)
-		r = uroce_gids_watch(&thread->addresses);
-	if (!r)
-		r = uroce_thread_watch(host, thread->addresses, WATCH_ADDRESSES, NULL);
+		r = watches_begin(thread);
 	if (!r)
 		r = thread_create(thread);
 	if (r < 0) {
@@ -690,28 +361,17 @@ int uroce_thread_start(struct uroce_host *host)
 void uroce_thread_stop(struct uroce_host *host)
 {
 	struct uroce_thread *thread = host->thread;
-	struct watch *watch;
 
 	if (thread->id) {
 		atomic_store_explicit(&thread->stop, true, memory_order_release);
 		uroce_thread_wake(host);
 		pthread_join(thread->id, NULL);
 	}
-	unwatched_free(thread);
-	for (int i = 0; i < BUCKETS; i++)
-		while ((watch = LIST_FIRST(&thread->watches[i]))) {
-			LIST_REMOVE(watch, entry);
-			if (watch->what == WATCH_GUEST)
-				close(watch->fd);
-			free(watch);
-		}
+	if (host->watches)
+		uroce_watches_free(host->watches);
+	host->watches = NULL;
 	if (thread->addresses >= 0)
 		close(thread->addresses);
-	if (thread->control >= 0)
-		close(thread->control);
-	if (thread->all >= 0)
-		close(thread->all);
-	pthread_mutex_destroy(&thread->lock);
 	free(thread);
 	host->thread = NULL;
 }

@@ -5,14 +5,10 @@
  * is one of this process's own, and a region is its memory mapped here, with a key of this
  * process's: so that is had of memory that can be mapped, and no other.
  */
-#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 
-#include "providers/uroce/verbs/verbs.h"
-
-#define ANSWER_NS 10000000000ull /* a process may be stopped, or kept from its processor */
+#include "providers/uroce/verbs/import_ask.h"
 
 /* What stands here for a domain of the other process. */
 struct import_domain {
@@ -36,125 +32,11 @@ static const struct ibv_context *import_origin(const struct ibv_context *ctx)
 	return uctx->origin ? uctx->origin : ctx;
 }
 
-/* --- the conversation --- */
-
-static int wait_for(int fd, short events, uint64_t until)
-{
-	for (;;) {
-		struct pollfd poll_fd = { .fd = fd, .events = events };
-		uint64_t now = uroce_now();
-		int n = now < until ? poll(&poll_fd, 1, (until - now) / 1000000 + 1) : 0;
-
-		if (n > 0)
-			return 0;
-		if (!n)
-			return -ETIMEDOUT;
-		if (errno != EINTR)
-			return -errno;
-	}
-}
-
-static int ask_send(int fd, const struct import_ask *ask, int attached, uint64_t until)
-{
-	for (;;) {
-		int r = uroce_import_send(fd, ask, sizeof(*ask), attached);
-
-		if (r == -EAGAIN)
-			r = wait_for(fd, POLLOUT, until);
-		else
-			return r;
-		if (r < 0)
-			return r;
-	}
-}
-
-static int answer_receive(int fd, struct import_answer *ret, int *ret_fd, uint64_t until)
-{
-	int r = wait_for(fd, POLLIN, until);
-
-	if (!r)
-		r = uroce_import_receive(fd, ret, sizeof(*ret), ret_fd);
-	if (!r && (ret->magic != IMPORT_MAGIC || ret->result > 0 || ret->result < -4095)) {
-		if (*ret_fd >= 0)
-			close(*ret_fd);
-		*ret_fd = -1;
-		r = -EPROTO;
-	}
-	return r;
-}
-
-static int owner_lost(struct ibv_context *ctx, struct uroce_owner *owner, int r)
-{
-	verbs_err(ctx, "import: the process that has the context %s: %s",
-		  r == -ENODEV ? "has closed it" : "does not answer as expected", strerror(-r));
-	close(owner->fd);
-	owner->fd = -1;
-	return r;
-}
-
-/* owner->lock is held. @ret_fd: the caller's, -1 for none. */
-static int ask(struct ibv_context *ctx, struct uroce_owner *owner, struct import_ask *question,
-	       struct import_answer *ret, int *ret_fd)
-{
-	uint64_t until = uroce_now() + ANSWER_NS;
-	int r = owner->fd < 0 ? -ENODEV : 0;
-
-	*ret_fd = -1;
-	if (r < 0)
-		return r;
-	question->magic = IMPORT_MAGIC;
-	r = ask_send(owner->fd, question, -1, until);
-	if (!r)
-		r = answer_receive(owner->fd, ret, ret_fd, until);
-	if (r < 0)
-		return owner_lost(ctx, owner, r);
-	return ret->result;
-}
-
-/*
- * Afterwards the owner may destroy it, so it is waited for; what cannot be told is given back with
- * the end of the visit. owner->lock is held.
- */
-static void give_back(struct ibv_context *ctx, struct uroce_owner *owner, enum import_what what,
-		      uint32_t handle)
-{
-	struct import_ask question = { .what = what, .give_back = 1, .handle = handle };
-	struct import_answer answer;
-	_cleanup_close_ int fd = -1;
-
-	ask(ctx, owner, &question, &answer, &fd);
-}
-
 /* --- the context --- */
 
 bool uroce_owns(const struct verbs_device *device, int cmd_fd)
 {
 	return uroce_door_is(device->device.name, cmd_fd);
-}
-
-static int visit(int door, int *ret_fd)
-{
-	const struct import_ask question = { .magic = IMPORT_MAGIC, .what = IMPORT_VISIT };
-	uint64_t until = uroce_now() + ANSWER_NS;
-	_cleanup_close_ int mine = -1, theirs = -1;
-	struct import_answer answer;
-	int ends[2], fd = -1, r;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return -errno;
-	mine = ends[0];
-	theirs = ends[1];
-	r = ask_send(door, &question, theirs, until);
-	close(take_fd(&theirs)); /* or its end would never be seen */
-	if (!r)
-		r = answer_receive(mine, &answer, &fd, until);
-	if (fd >= 0)
-		close(fd);
-	if (!r)
-		r = answer.result;
-	if (!r)
-		*ret_fd = take_fd(&mine);
-	return r;
 }
 
 int uroce_import_open(struct uroce_context *ctx)
@@ -168,7 +50,7 @@ int uroce_import_open(struct uroce_context *ctx)
 	owner = calloc(1, sizeof(*owner));
 	if (!owner)
 		return -ENOMEM;
-	r = visit(door, &owner->fd);
+	r = uroce_import_visit(door, &owner->fd);
 	if (r < 0) {
 		verbs_err(&ctx->vctx.context,
 			  "ibv_import_device: the process that has the context %s",
@@ -226,12 +108,12 @@ static int domain_get(struct ibv_context *ctx, struct uroce_owner *owner, uint32
 	int r;
 
 	if (!domain) {
-		r = ask(ctx, owner, &question, &answer, &fd);
+		r = uroce_import_ask(ctx, owner, &question, &answer, &fd);
 		if (r < 0)
 			return r;
 		domain = calloc(1, sizeof(*domain));
 		if (!domain) {
-			give_back(ctx, owner, IMPORT_PD, handle);
+			uroce_import_give_back(ctx, owner, IMPORT_PD, handle);
 			return -ENOMEM;
 		}
 		domain->pd.pd.context = ctx;
@@ -288,7 +170,7 @@ static void domains_sweep(struct ibv_context *ctx, struct uroce_owner *owner)
 		next = LIST_NEXT(domain, entry);
 		if (domain->views || domain_users(domain))
 			continue;
-		give_back(ctx, owner, IMPORT_PD, domain->pd.pd.handle);
+		uroce_import_give_back(ctx, owner, IMPORT_PD, domain->pd.pd.handle);
 		LIST_REMOVE(domain, entry);
 		free(domain);
 	}
@@ -338,7 +220,7 @@ static int memory_get(struct ibv_context *ctx, struct uroce_owner *owner,
 		      struct uroce_mapped *ret_mapped)
 {
 	_cleanup_close_ int fd = -1;
-	int r = ask(ctx, owner, question, ret, &fd);
+	int r = uroce_import_ask(ctx, owner, question, ret, &fd);
 
 	if (r < 0)
 		return r;
@@ -347,7 +229,7 @@ static int memory_get(struct ibv_context *ctx, struct uroce_owner *owner,
 		verbs_err(ctx, "import: %llu bytes from %llu on of the other process's memory: %s",
 			  (unsigned long long)ret->length, (unsigned long long)ret->place,
 			  strerror(-r));
-		give_back(ctx, owner, question->what, question->handle);
+		uroce_import_give_back(ctx, owner, question->what, question->handle);
 	}
 	return r;
 }
@@ -413,7 +295,7 @@ static int mr_import(struct verbs_mr *vmr, struct uroce_owner *owner, uint32_t h
 				  &mr->key);
 	if (r < 0) {
 		munmap(mapped.at, mapped.size);
-		give_back(ctx, owner, IMPORT_MR, handle);
+		uroce_import_give_back(ctx, owner, IMPORT_MR, handle);
 		return r;
 	}
 	mr->mapped = mapped.at;
@@ -458,7 +340,7 @@ void uroce_unimport_mr(struct verbs_mr *vmr)
 	munmap(mr->mapped, mr->mapped_size);
 	uroce_pd_use(pd, -1);
 	pthread_mutex_lock(&owner->lock);
-	give_back(vmr->ibv_mr.context, owner, IMPORT_MR, vmr->ibv_mr.handle);
+	uroce_import_give_back(vmr->ibv_mr.context, owner, IMPORT_MR, vmr->ibv_mr.handle);
 	domains_sweep(vmr->ibv_mr.context, owner);
 	pthread_mutex_unlock(&owner->lock);
 }
@@ -529,7 +411,7 @@ int uroce_unimport_dm(struct verbs_dm *vdm)
 	}
 	munmap(dm->bytes, dm->mapped_size);
 	pthread_mutex_lock(&owner->lock);
-	give_back(vdm->dm.context, owner, IMPORT_DM, vdm->dm.handle);
+	uroce_import_give_back(vdm->dm.context, owner, IMPORT_DM, vdm->dm.handle);
 	pthread_mutex_unlock(&owner->lock);
 	return 0;
 }

@@ -55,7 +55,7 @@ void uroce_board_key_show(struct uroce_shm *shm, uint32_t key, const struct shm_
 	atomic_store_explicit(&entry->pd, region->pd, memory_order_relaxed);
 	atomic_store_explicit(&entry->access, region->access, memory_order_relaxed);
 	atomic_store_explicit(&entry->segment, 0, memory_order_relaxed);
-	/* Pairs with key_begin() in path_shm.c: who sees the key sees its range. */
+	/* Pairs with key_begin() in shm_rdma.c: who sees the key sees its range. */
 	atomic_store_explicit(&entry->key, key, memory_order_seq_cst);
 }
 
@@ -66,7 +66,7 @@ void uroce_board_key_place(struct uroce_shm *shm, uint32_t key, uint64_t segment
 	if (!entry)
 		return;
 	atomic_store_explicit(&entry->place, place, memory_order_relaxed);
-	/* Pairs with key_check() in path_shm.c: who sees the segment sees the place in it. */
+	/* Pairs with key_check() in shm_rdma.c: who sees the segment sees the place in it. */
 	atomic_store_explicit(&entry->segment, segment, memory_order_release);
 }
 

@@ -16,7 +16,10 @@
  * Everything in these mappings can be written by the other process at any time: read once, check,
  * use.
  *
- *   path_shm.c   the operations: packets through rings, payloads by reference, one-sided copies
+ *   shm.c        what this process has to meet others
+ *   path_shm.c   the operations: packets through rings, payloads by reference
+ *   shm_rdma.c   one-sided operations
+ *   shm_shared.c  files in memory that two processes map
  *   shm_ring.c   rings of records
  *   shm_slot.c   slots: who there is
  *   shm_trust.c  who may be a peer
@@ -358,6 +361,8 @@ struct uroce_shm {
 int uroce_shm_slot_more(struct uroce_shm *shm);
 /* Whether a process has @slot that may be a peer. */
 bool uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot);
+/* Whether every other process of this user is connected: looked at anew now and then. */
+bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
 /*
  * Processes of a user take their slot and bind their sockets one after the other, for the kernel
  * numbers the sockets of an address as they are bound, and datagrams are steered by slot. Return:
@@ -388,8 +393,6 @@ bool uroce_shm_agreed(int r);
 void uroce_shm_invite(struct uroce_shm *shm, uint16_t slot);
 /* The same of every slot that has a process. */
 void uroce_shm_invite_all(struct uroce_shm *shm);
-/* Whether every other process of this user is connected: looked at anew now and then. */
-bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
 /* Who was called says something. */
 void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call);
 
@@ -401,11 +404,14 @@ int uroce_shm_accept(struct uroce_shm *shm, int listener);
 /* Who came, the thread's guest until then, says who it is. */
 void uroce_shm_guest(struct uroce_shm *shm, int conn);
 
-/* --- shm_peer.c --- */
+/* --- shm.c --- */
 
 /* Claim a slot and start to listen. */
 int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm);
 void uroce_shm_close(struct uroce_shm *shm);
+
+/* --- shm_peer.c --- */
+
 /* All that the peer shows. NULL: it cannot be mapped. Threads: any. */
 const struct shm_board *uroce_shm_board_map(struct shm_peer *peer);
 static inline const struct shm_board *uroce_shm_board(struct shm_peer *peer)

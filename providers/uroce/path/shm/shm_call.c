@@ -12,12 +12,11 @@
 #include "providers/uroce/path/shm/shm_ptracer.h"
 
 enum {
-	TICK_MS = 100,	     /* at least so often who waits looks himself */
-	PAUSE_MS = 1,	     /* before an attempt is repeated, twice as long each time, */
-	PAUSE_MAX_MS = 64,   /* up to this */
-	COMPLETE_PAUSES = 4, /* times as long as the look before */
-	AHEAD_MIN = 8,	     /* peers of a process that may want others, too */
-	AHEAD_MAX = 64,	     /* calls at a time that nobody waits for */
+	TICK_MS = 100,	   /* at least so often who waits looks himself */
+	PAUSE_MS = 1,	   /* before an attempt is repeated, twice as long each time, */
+	PAUSE_MAX_MS = 64, /* up to this */
+	AHEAD_MIN = 8,	   /* peers of a process that may want others, too */
+	AHEAD_MAX = 64,	   /* calls at a time that nobody waits for */
 };
 #define MS 1000000ull /* ns */
 #define NS 1000000000ull
@@ -519,59 +518,4 @@ int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_p
 		r = call_await(shm, slot, ret_peer);
 	pthread_mutex_unlock(&shm->lock);
 	return r;
-}
-
-/* --- who there is --- */
-
-static bool all_ready(const struct uroce_shm *shm)
-{
-	struct shm_peer *peer;
-
-	LIST_FOREACH(peer, &shm->peers, entry)
-		if (!peer->dead && !shm_peer_ready(peer))
-			return false;
-	return true;
-}
-
-/* Who listens at a further slot may be connected by the first. */
-static bool is_connected(const struct uroce_shm *shm, pid_t pid)
-{
-	const struct shm_peer *peer;
-
-	LIST_FOREACH(peer, &shm->peers, entry)
-		if (!peer->dead && pid > 0 && peer->pid == pid)
-			return true;
-	return false;
-}
-
-static bool all_connected(struct uroce_shm *shm)
-{
-	int fd;
-
-	if (!all_ready(shm))
-		return false;
-	for (unsigned int slot = 1; (slot = shm_slot_next(shm, slot, &fd)) < UROCE_FIRST_SLOTS;
-	     slot++) {
-		_cleanup_close_ int conn = fd;
-		pid_t pid = 0;
-
-		if (conn < 0 || (shm_slot_admits(shm, slot, conn, &pid) && !is_connected(shm, pid)))
-			return false;
-	}
-	return true;
-}
-
-/* To ask for all names takes milliseconds, of which others want most. */
-bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
-{
-	uint64_t begun, end;
-
-	assert_held(&shm->host->progress_lock);
-	if (now < shm->complete_next)
-		return shm->complete;
-	begun = uroce_now();
-	shm->complete = all_connected(shm);
-	end = uroce_now();
-	shm->complete_next = end + COMPLETE_PAUSES * (end - begun);
-	return shm->complete;
 }

@@ -163,15 +163,27 @@ int shm_peer_attach_board(struct shm_peer *peer, int fd);
 /* It is seen by progress from here on, in place of who had the slot before. Under shm->lock. */
 int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer);
 
+/* --- shm_shared.c --- */
+
 /* Memory that others can map, sealed against shrinking, its first bytes @mapped here. @own: only
  * this mapping of it can ever be written to. Return: its descriptor. */
 int shm_shared_create(const char *name, size_t size, size_t mapped, bool own, void **ret_map);
+/* The first bytes of such memory, another's perhaps, or NULL. */
+void *shm_shared_map(int fd, size_t mapped, int protection);
+/* Its size; 0: it can be made smaller, so nothing is to be read from it. */
+size_t shm_shared_size(int fd);
 
 /* --- shm_segment.c --- */
 
 void shm_segments_free(struct uroce_shm *shm);
 /* Async-signal-safe. */
 void shm_segments_forked(struct uroce_shm *shm);
+
+/* --- shm_rdma.c: operations of the path --- */
+
+bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
+		   uint32_t own_qpn);
+int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct uroce_rdma *rdma);
 
 /* --- shm_map.c --- */
 

@@ -16,66 +16,6 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 #include "providers/uroce/path/shm/shm_memory.h"
 
-#define PATIENCE 30000000000ull /* ns */
-
-/* --- memory --- */
-
-/* Where the file is read from next means nothing to anybody. */
-static size_t shared_size(int fd)
-{
-	off_t size = lseek(fd, 0, SEEK_END);
-
-	return size < 0 ? 0 : size;
-}
-
-static void *map_shared(int fd, size_t mapped, int protection)
-{
-	void *p = mmap(NULL, mapped, protection, MAP_SHARED, fd, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-/* Linux before 5.1 does not know the last one: there a peer that means harm can write to a board.
- */
-static int seal(int fd, bool own)
-{
-	static const int always = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-
-	if (own && !fcntl(fd, F_ADD_SEALS, always | F_SEAL_FUTURE_WRITE))
-		return 0;
-	if (own && errno != EINVAL)
-		return -errno;
-	return fcntl(fd, F_ADD_SEALS, always) ? -errno : 0;
-}
-
-/* So that a peer cannot turn our reads into SIGBUS. */
-int shm_shared_create(const char *name, size_t size, size_t mapped, bool own, void **ret_map)
-{
-	_cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	void *map;
-	int r;
-
-	if (fd < 0 || ftruncate(fd, size))
-		return -errno;
-	map = map_shared(fd, mapped, PROT_READ | PROT_WRITE);
-	if (!map)
-		return -ENOMEM;
-	r = seal(fd, own);
-	if (r < 0) {
-		munmap(map, mapped);
-		return r;
-	}
-	*ret_map = map;
-	return take_fd(&fd);
-}
-
-static bool is_sealed(int fd)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-
-	return seals >= 0 && (seals & F_SEAL_SHRINK);
-}
-
 /* --- peers --- */
 
 struct shm_peer *shm_peer_new(struct uroce_shm *shm, uint16_t slot)
@@ -195,7 +135,7 @@ int shm_peer_lane(struct shm_peer *peer)
 int shm_peer_attach_lane(struct shm_peer *peer, int fd)
 {
 	/* Whoever made it chose the size, and nobody can change it. */
-	size_t size = is_sealed(fd) ? shared_size(fd) : 0;
+	size_t size = shm_shared_size(fd);
 
 	if (size == shm_lane_size(SHM_SPAN))
 		peer->ring_bytes = SHM_SPAN;
@@ -203,7 +143,7 @@ int shm_peer_attach_lane(struct shm_peer *peer, int fd)
 		peer->ring_bytes = SHM_RING_BYTES;
 	else
 		return -EPROTO;
-	lane_set(peer, map_shared(fd, lane_mapped(peer), PROT_READ | PROT_WRITE));
+	lane_set(peer, shm_shared_map(fd, lane_mapped(peer), PROT_READ | PROT_WRITE));
 	if (!peer->lane)
 		return -ENOMEM;
 	uroce_shm_rings_begin(peer, 1, 0);
@@ -212,9 +152,9 @@ int shm_peer_attach_lane(struct shm_peer *peer, int fd)
 
 int shm_peer_attach_board(struct shm_peer *peer, int fd)
 {
-	if (!is_sealed(fd) || shared_size(fd) != sizeof(struct shm_board))
+	if (shm_shared_size(fd) != sizeof(struct shm_board))
 		return -EPROTO;
-	peer->front = map_shared(fd, board_mapped(), PROT_READ);
+	peer->front = shm_shared_map(fd, board_mapped(), PROT_READ);
 	if (peer->front && board_mapped() != SHM_PAGE)
 		peer->board = (const struct shm_board *)peer->front;
 	return peer->front ? 0 : -ENOMEM;
@@ -520,102 +460,4 @@ void uroce_shm_unreadable(struct shm_peer *peer, int r)
 	log_err("uroce: what process %d sends cannot be mapped: %s: nothing more is read from it",
 		peer->pid, strerror(-r));
 	peer_drop(peer);
-}
-
-/* --- open and close --- */
-
-static void calls_init(struct uroce_shm *shm)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&shm->lock, NULL);
-	pthread_mutex_init(&shm->segments_lock, NULL);
-	pthread_mutex_init(&shm->maps_lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&shm->changed, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
-static void calls_end(struct uroce_shm *shm)
-{
-	pthread_mutex_lock(&shm->lock);
-	for (unsigned int slot = 0; slot < SHM_SLOTS; slot++) {
-		shm_call_end(shm, slot, -ECONNRESET);
-		free(shm->calls[slot]);
-	}
-	pthread_mutex_unlock(&shm->lock);
-	pthread_cond_destroy(&shm->changed);
-	pthread_mutex_destroy(&shm->lock);
-}
-
-int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
-{
-	struct uroce_shm *shm = calloc(1, sizeof(*shm));
-	void *board = NULL;
-	int r;
-
-	if (!shm)
-		return -ENOMEM;
-	shm->host = host;
-	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
-		shm->listeners[i] = -1;
-	shm->bell = shm->board_fd = shm->look = shm->looked_at = -1;
-	shm->patience = PATIENCE;
-	shm->path = (struct uroce_path){ .ops = &uroce_shm_ops,
-					 .host = host,
-					 .name = "shm",
-					 .lossless = true,
-					 .piggyback = true };
-	calls_init(shm);
-	r = shm->board_fd = shm_shared_create("uroce-board", sizeof(*shm->board),
-					      sizeof(*shm->board), true, &board);
-	if (r < 0)
-		goto fail;
-	shm->board = board;
-	r = shm_life_init(&shm->board->front);
-	if (r < 0)
-		goto fail;
-	r = shm_trust_init(shm);
-	if (r < 0)
-		goto fail;
-	shm->fences = uroce_fence_join();
-	shm->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = shm->bell < 0 ? -errno : shm_slot_claim(shm);
-	if (r < 0)
-		goto fail;
-	*ret_shm = shm;
-	return 0;
-fail:
-	uroce_shm_close(shm);
-	return r;
-}
-
-static void peers_free(struct shm_peer_list *list)
-{
-	struct shm_peer *peer;
-
-	while ((peer = LIST_FIRST(list))) {
-		LIST_REMOVE(peer, entry);
-		shm_peer_free(peer);
-	}
-}
-
-void uroce_shm_close(struct uroce_shm *shm)
-{
-	calls_end(shm);
-	peers_free(&shm->peers);
-	peers_free(&shm->gone);
-	shm_segments_free(shm);
-	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
-		if (shm->listeners[i] >= 0)
-			close(shm->listeners[i]);
-	if (shm->bell >= 0)
-		close(shm->bell);
-	shm_trust_end(shm);
-	if (shm->board)
-		munmap(shm->board, sizeof(*shm->board));
-	if (shm->board_fd >= 0)
-		close(shm->board_fd);
-	free(shm);
 }

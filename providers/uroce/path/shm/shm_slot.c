@@ -12,6 +12,7 @@ enum {
 	BACKLOG = 4096, /* more than processes there can be: none is turned away while this one
 			   waits */
 	TURN_MS = 100,	/* who starts needs one or two; who is stopped meanwhile holds up nobody */
+	COMPLETE_PAUSES = 4, /* times as long as the look before */
 };
 
 /* @what: a slot's number, or another word. All versions have the same names, for they share the
@@ -257,4 +258,59 @@ int uroce_shm_slot_more(struct uroce_shm *shm)
 	atomic_store_explicit(&shm->by_slot[slot], self, memory_order_release);
 	take_fd(&fd);
 	return slot;
+}
+
+/* --- whether all of them are connected --- */
+
+static bool all_ready(const struct uroce_shm *shm)
+{
+	struct shm_peer *peer;
+
+	LIST_FOREACH(peer, &shm->peers, entry)
+		if (!peer->dead && !shm_peer_ready(peer))
+			return false;
+	return true;
+}
+
+/* Who listens at a further slot may be connected by the first. */
+static bool is_connected(const struct uroce_shm *shm, pid_t pid)
+{
+	const struct shm_peer *peer;
+
+	LIST_FOREACH(peer, &shm->peers, entry)
+		if (!peer->dead && pid > 0 && peer->pid == pid)
+			return true;
+	return false;
+}
+
+static bool all_connected(struct uroce_shm *shm)
+{
+	int fd;
+
+	if (!all_ready(shm))
+		return false;
+	for (unsigned int slot = 1; (slot = shm_slot_next(shm, slot, &fd)) < UROCE_FIRST_SLOTS;
+	     slot++) {
+		_cleanup_close_ int conn = fd;
+		pid_t pid = 0;
+
+		if (conn < 0 || (shm_slot_admits(shm, slot, conn, &pid) && !is_connected(shm, pid)))
+			return false;
+	}
+	return true;
+}
+
+/* To ask for all names takes milliseconds, of which others want most. */
+bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
+{
+	uint64_t begun, end;
+
+	assert_held(&shm->host->progress_lock);
+	if (now < shm->complete_next)
+		return shm->complete;
+	begun = uroce_now();
+	shm->complete = all_connected(shm);
+	end = uroce_now();
+	shm->complete_next = end + COMPLETE_PAUSES * (end - begun);
+	return shm->complete;
 }

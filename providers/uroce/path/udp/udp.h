@@ -6,8 +6,10 @@
  * one large send that the kernel, or the interface, cuts up (UDP_SEGMENT). Receiving takes what the
  * kernel joined the same way (UDP_GRO).
  *
- *   path_udp.c     the side that sends, and the sockets' comings and goings
- *   udp_receive.c  the side that receives
+ *   path_udp.c     its sockets' comings and goings
+ *   udp_send.c     the side that sends
+ *   udp_poll.c     the side that receives: its sockets
+ *   udp_receive.c  and what comes by them
  *   udp_flow.c     sockets of their own for what two processes send each other
  *   udp_probe.c    packets that find out whether anybody is there
  *   udp_steer.c    which of the processes that share the port gets a datagram

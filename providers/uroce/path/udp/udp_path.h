@@ -172,6 +172,24 @@ static inline void udp_seen(const struct uroce_udp *udp, const struct uroce_rout
 	udp->path.host->events->seen(udp->path.host, &sight);
 }
 
+/* A socket as it is received from. */
+struct udp_inlet {
+	int fd; /* negative: none */
+	const union ibv_gid *dgid;
+	struct udp_rx_flow *flow; /* whose it is; NULL: everybody's */
+};
+
+/* udp_send.c */
+extern const struct uroce_path_ops uroce_udp_ops;
+/* All that was gathered leaves, or waits for room. Under the lock of the side that sends. */
+void uroce_udp_leave(struct uroce_udp *udp);
+/* udp_receive.c: what came by it, one message, goes up. @now 0: not looked at yet. Return: packets.
+ */
+unsigned int uroce_udp_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
+			       const struct udp_inlet *inlet, uint64_t now);
+/* A sender that came by the socket of a GID goes on, udp->steady, gets a flow. */
+void uroce_udp_steady(struct uroce_udp *udp, unsigned int gid_index);
+/* udp_poll.c */
 int uroce_udp_receiver_new(struct udp_receiver **ret_receiver);
 
 #endif

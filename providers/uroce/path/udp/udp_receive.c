@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The UDP path: the side that receives. Everything here comes from the network and is believed only
- * when checked. */
+/* The UDP path: what a message that was received means. Everything here comes from the network and
+ * is believed only when checked. */
 #include <arpa/inet.h>
 #include <netinet/udp.h>
 #include <string.h>
@@ -14,54 +14,12 @@
 #endif
 
 enum {
-	/* A socket that was silent for so many polls is looked at in turn with others like it: one
-	 * in so many passes, or in so many where all are like that. */
-	IDLE_POLLS = 64,
-	TURN_BUSY = 16,
-	TURN_SILENT = 4,
-	STREAM = 4, /* polls in a row that find something: more than a coincidence */
-	PAIR = 2,   /* datagrams joined by chance: a message and the acknowledgement behind it */
-	LONE_ENOUGH = 256, /* polls that found something and no stream: joining is given up */
 	DEFAULT_HOP_LIMIT = 64,
 	LIKE_US = 256,	  /* packets in a row after which a sender is known to number as we do */
 	REFUSED_MAX = 16, /* packets in a row after which it is somebody else ... */
 	REFUSED_COUNTING = 2, /* ... or that count on from each other */
 	STEADY = 64,	      /* packets after which a sender gets a flow */
 };
-
-struct udp_control {
-	union {
-		char buf[4 * CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	};
-};
-
-struct udp_receiver {
-	struct mmsghdr msgs[UDP_RX_MESSAGES];
-	struct iovec iov[UDP_RX_MESSAGES];
-	union uroce_address from[UDP_RX_MESSAGES];
-	struct udp_control control[UDP_RX_MESSAGES];
-	uint8_t buffers[UDP_RX_MESSAGES][UDP_RX_BUFFER];
-};
-
-int uroce_udp_receiver_new(struct udp_receiver **ret_receiver)
-{
-	struct udp_receiver *rx = malloc(sizeof(*rx)); /* its pages come as they are used */
-
-	if (!rx)
-		return -ENOMEM;
-	for (int i = 0; i < UDP_RX_MESSAGES; i++) {
-		rx->iov[i] = (struct iovec){ rx->buffers[i], UDP_RX_BUFFER };
-		rx->msgs[i].msg_hdr = (struct msghdr){
-			.msg_name = &rx->from[i],
-			.msg_iov = &rx->iov[i],
-			.msg_iovlen = 1,
-			.msg_control = &rx->control[i],
-		};
-	}
-	*ret_receiver = rx;
-	return 0;
-}
 
 /* --- one large receive --- */
 
@@ -292,13 +250,6 @@ static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uin
 	return count;
 }
 
-/* A socket as it is received from. */
-struct udp_inlet {
-	int fd; /* negative: none */
-	const union ibv_gid *dgid;
-	struct udp_rx_flow *flow; /* whose it is; NULL: everybody's */
-};
-
 /* A flow's socket has what its peer sent, and now and then something else. */
 static struct udp_rx_flow *flow_of(const struct udp_inlet *inlet, const union uroce_address *from)
 {
@@ -310,8 +261,8 @@ static struct udp_rx_flow *flow_of(const struct udp_inlet *inlet, const union ur
 		       : NULL;
 }
 
-static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
-				    const struct udp_inlet *inlet, uint64_t now)
+unsigned int uroce_udp_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
+			       const struct udp_inlet *inlet, uint64_t now)
 {
 	union uroce_address *from = msg->msg_hdr.msg_name, to;
 	struct udp_rx_flow *flow = flow_of(inlet, from);
@@ -344,129 +295,7 @@ static unsigned int message_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
 	return arrival_deliver(&in, msg->msg_hdr.msg_iov->iov_base, msg->msg_len);
 }
 
-/* --- sockets --- */
-
-static void message_prepare(struct udp_receiver *rx, int i)
-{
-	rx->msgs[i].msg_hdr.msg_namelen = sizeof(rx->from[i]);
-	rx->msgs[i].msg_hdr.msg_controllen = sizeof(rx->control[i]);
-}
-
-/* A poller asks far more often than something comes: one message is asked for in the cheapest way.
- */
-static int message_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
-{
-	ssize_t n;
-
-	message_prepare(rx, 0);
-	n = call_recvmsg(inlet->fd, &rx->msgs[0].msg_hdr);
-	if (n < 0)
-		return 0;
-	rx->msgs[0].msg_len = n;
-	return 1;
-}
-
-/* The same without what comes beside the datagram: a third cheaper, and a poll in vain as well. */
-static int datagram_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
-{
-	struct msghdr *msg = &rx->msgs[0].msg_hdr;
-	ssize_t n;
-
-	message_prepare(rx, 0);
-	msg->msg_controllen = 0;
-	n = call_recvfrom(inlet->fd, rx->buffers[0], UDP_RX_BUFFER, msg->msg_name,
-			  &msg->msg_namelen);
-	if (n < 0)
-		return 0;
-	rx->msgs[0].msg_len = n;
-	return 1;
-}
-
-static int messages_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
-{
-	for (int i = 0; i < UDP_RX_MESSAGES; i++)
-		message_prepare(rx, i);
-	return call_recvmmsg(inlet->fd, rx->msgs, UDP_RX_MESSAGES);
-}
-
-typedef int take_fn(struct udp_receiver *rx, const struct udp_inlet *inlet);
-
-static unsigned int inlet_receive(struct uroce_udp *udp, const struct udp_inlet *inlet,
-				  unsigned int budget, take_fn *take)
-{
-	struct udp_receiver *rx = udp->receiver;
-	unsigned int total = 0;
-	int n;
-
-	assert_held(&udp->path.host->progress_lock);
-	do {
-		uint64_t now;
-
-		n = take(rx, inlet);
-		if (n <= 0)
-			break;
-		now = take == datagram_take ? 0 : uroce_now();
-		for (int i = 0; i < n; i++)
-			total += message_arrived(udp, &rx->msgs[i], inlet, now);
-	} while (n == UDP_RX_MESSAGES && total < budget);
-	return total;
-}
-
-unsigned int uroce_udp_receive(struct uroce_path *path, int fd, const union ibv_gid *group,
-			       unsigned int budget)
-{
-	const struct udp_inlet inlet = { .fd = fd, .dgid = group };
-
-	return inlet_receive(to_udp(path), &inlet, budget, messages_take);
-}
-
-void uroce_udp_ready(struct uroce_path *path)
-{
-	atomic_store_explicit(&to_udp(path)->ready, true, memory_order_relaxed);
-}
-
-/*
- * Datagrams that come one by one, as in a ping-pong, are not joined after a while: then nothing
- * comes beside them. In a stream they are again. What was joined and is read after that is given up
- * cannot be taken apart, so it is given up when the socket was just found empty; and not where
- * headers are shown, which come beside a datagram, too.
- */
-static void joining_adapt(const struct uroce_udp *udp, int fd, struct udp_pace *pace,
-			  unsigned int n)
-{
-	bool wanted;
-
-	if (n)
-		pace->lone = n > PAIR || pace->hits >= STREAM ? 0 : pace->lone + 1;
-	wanted = pace->lone < LONE_ENOUGH ||
-		 atomic_load_explicit(&udp->shows_headers, memory_order_relaxed);
-	if (likely(wanted == pace->joins || (!wanted && n)))
-		return;
-	pace->joins = uroce_udp_socket_join(fd, wanted);
-}
-
-static take_fn *take_of(const struct uroce_udp *udp, const struct udp_pace *pace)
-{
-	if (pace->hits > 1) /* something came the last times, too */
-		return messages_take;
-	if (pace->joins || atomic_load_explicit(&udp->shows_headers, memory_order_relaxed))
-		return message_take;
-	return datagram_take;
-}
-
-static unsigned int inlet_poll(struct uroce_udp *udp, const struct udp_inlet *inlet,
-			       struct udp_pace *pace, unsigned int budget)
-{
-	unsigned int n;
-
-	n = inlet_receive(udp, inlet, budget, take_of(udp, pace));
-	pace->hits = n ? pace->hits + 1 : 0;
-	pace->idle = n ? 0 : pace->idle + 1;
-	joining_adapt(udp, inlet->fd, pace, n);
-	return n;
-}
-
-static void flow_begin(struct uroce_udp *udp, unsigned int gid_index)
+void uroce_udp_steady(struct uroce_udp *udp, unsigned int gid_index)
 {
 	struct udp_source *source = udp->steady;
 
@@ -474,17 +303,6 @@ static void flow_begin(struct uroce_udp *udp, unsigned int gid_index)
 	if (source->requests >= STEADY) /* its place is not somebody else's by now */
 		uroce_udp_rx_flow_open(udp, source, gid_index);
 	source->requests = 0;
-}
-
-static unsigned int gid_poll(struct uroce_udp *udp, unsigned int gid_index, unsigned int budget)
-{
-	struct udp_port *port = &udp->ports[gid_index];
-	const struct udp_inlet inlet = { .fd = port->fd, .dgid = &port->gid };
-	unsigned int n = inlet_poll(udp, &inlet, &port->pace, budget);
-
-	if (unlikely(udp->steady))
-		flow_begin(udp, gid_index);
-	return n;
 }
 
 bool uroce_udp_passed_on(struct uroce_path *path, const struct path_origin *from)
@@ -499,73 +317,8 @@ bool uroce_udp_passed_on(struct uroce_path *path, const struct path_origin *from
 			continue;
 		source_count(udp, source_of(udp, &from->sgid, from->port));
 		if (unlikely(udp->steady))
-			flow_begin(udp, i);
+			uroce_udp_steady(udp, i);
 		return true;
 	}
 	return false;
-}
-
-static unsigned int flow_poll(struct uroce_udp *udp, struct udp_rx_flow *flow, unsigned int budget)
-{
-	const struct udp_inlet inlet = { flow->fd, &udp->ports[flow->gid_index].gid, flow };
-	unsigned int n;
-
-	n = inlet_poll(udp, &inlet, &flow->pace, budget);
-	if (unlikely(udp->steady)) /* somebody else's, that came here */
-		flow_begin(udp, flow->gid_index);
-	return n;
-}
-
-/* The @i-th socket, of the GIDs' and the flows'. Return: NULL when it is not open. */
-static const struct udp_pace *socket_pace(const struct uroce_udp *udp, unsigned int i)
-{
-	if (i < udp->slots)
-		return udp->ports[i].fd >= 0 ? &udp->ports[i].pace : NULL;
-	i -= udp->slots;
-	return udp->rx_flows[i].fd >= 0 ? &udp->rx_flows[i].pace : NULL;
-}
-
-static unsigned int socket_poll(struct uroce_udp *udp, unsigned int i, unsigned int budget)
-{
-	return i < udp->slots ? gid_poll(udp, i, budget)
-			      : flow_poll(udp, &udp->rx_flows[i - udp->slots], budget);
-}
-
-/* The next of those that have been silent for long. */
-static unsigned int silent_poll(struct uroce_udp *udp, unsigned int budget)
-{
-	unsigned int count = udp->slots + udp->rx_count;
-
-	for (unsigned int tries = 0; tries < count; tries++) {
-		unsigned int i = ++udp->turn % count;
-		const struct udp_pace *pace = socket_pace(udp, i);
-
-		if (pace && pace->idle > IDLE_POLLS)
-			return socket_poll(udp, i, budget);
-	}
-	return 0;
-}
-
-/* All sockets something came by of late, and now and then one of the others. */
-unsigned int uroce_udp_poll(struct uroce_path *path, unsigned int budget)
-{
-	struct uroce_udp *udp = to_udp(path);
-	unsigned int total = 0, looks = 0;
-	bool all = false;
-
-	if (unlikely(atomic_load_explicit(&udp->ready, memory_order_relaxed))) {
-		atomic_store_explicit(&udp->ready, false, memory_order_relaxed);
-		all = true;
-	}
-	for (unsigned int i = 0; i < udp->slots + udp->rx_count; i++) {
-		const struct udp_pace *pace = socket_pace(udp, i);
-
-		if (!pace || (pace->idle > IDLE_POLLS && !all))
-			continue;
-		total += socket_poll(udp, i, budget);
-		looks++;
-	}
-	if (++udp->passes % (looks ? TURN_BUSY : TURN_SILENT) == 0)
-		total += silent_poll(udp, budget);
-	return total;
 }
