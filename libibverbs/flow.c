@@ -5,7 +5,8 @@
 #include "libibverbs/explain.h"
 #include "libibverbs/library.h"
 
-#define ESP_KNOWN ((uint32_t)IBV_FLOW_ACTION_ESP_MASK_ESN)
+#define ESP_KNOWN	 ((uint32_t)IBV_FLOW_ACTION_ESP_MASK_ESN)
+#define FLOW_FLAGS_KNOWN ((uint32_t)(IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS))
 
 /* Where the header's size ends: what a spec has at least. */
 #define SPEC_SIZE_MIN (offsetof(struct ibv_flow_spec, hdr.size) + sizeof(uint16_t))
@@ -74,6 +75,22 @@ static int flow_check(struct ibv_context *ctx, const struct ibv_flow_attr *attr)
 	return 0;
 }
 
+_cold_ static void flow_explain(const struct ibv_qp *qp, const struct ibv_flow_attr *attr, int r)
+{
+	const struct ibv_device_attr_ex *device;
+	struct text why = {};
+
+	if (attr->flags & ~FLOW_FLAGS_KNOWN)
+		text_add(&why, "; of the flags 0x%x are known", FLOW_FLAGS_KNOWN);
+	if (log_enabled(LOG_LEVEL_ERR) && verbs_device_attr(qp->context, &device) == 0 &&
+	    (!attr->port || attr->port > device->phys_port_cnt_ex))
+		text_add(&why, "; the device has ports 1 to %u", device->phys_port_cnt_ex);
+	verbs_err(qp->context,
+		  "qp 0x%x: ibv_create_flow: type %d, flags 0x%x, %u specs, port %u: %s%s%s",
+		  qp->qp_num, attr->type, attr->flags, attr->num_of_specs, attr->port, strerror(-r),
+		  r == -EPERM ? " (it needs CAP_NET_RAW)" : "", why.chars);
+}
+
 int verbs_flow_create(const struct verbs_create_flow *in, struct ibv_flow **ret_flow)
 {
 	struct ibv_context *ctx = in->qp->context;
@@ -94,9 +111,7 @@ int verbs_flow_create(const struct verbs_create_flow *in, struct ibv_flow **ret_
 	flow->context = ctx;
 	r = ops->create_flow(flow, in);
 	if (r < 0) {
-		verbs_err(ctx, "qp 0x%x: ibv_create_flow: type %d, %u specs, port %u: %s%s",
-			  in->qp->qp_num, in->attr->type, in->attr->num_of_specs, in->attr->port,
-			  strerror(-r), r == -EPERM ? " (it needs CAP_NET_RAW)" : "");
+		flow_explain(in->qp, in->attr, r);
 		free(flow);
 		return r;
 	}

@@ -409,6 +409,8 @@ void qp_explain_create(struct ibv_context *ctx, const char *verb,
 		if (!why.length)
 			explain_create_errno(&why, attr, &device->orig_attr, r);
 	}
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
+		text_add(&why, "; create_flags 0x%x", attr->create_flags);
 	explain_memlock(&why, verb, ((uint64_t)cap->max_send_wr + cap->max_recv_wr) * 64, r);
 	verbs_err(ctx, "%s: %s, send %u wr %u sge, receive %u wr %u sge, inline %u bytes: %s%s",
 		  verb, qp_type_str(attr->qp_type), cap->max_send_wr, cap->max_send_sge,

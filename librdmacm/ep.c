@@ -7,15 +7,19 @@
 #include "librdmacm/cm.h"
 
 enum {
-	RESOLVE_MS = 2000
+	RESOLVE_MS = 2000,
+	CONNECT_MAX = 255, /* bytes */
 };
 
 static int keep_connect_data(struct cm_id *id, const struct rdma_addrinfo *res)
 {
 	if (!res->ai_connect_len)
 		return 0;
-	if (res->ai_connect_len > 255)
+	if (res->ai_connect_len > CONNECT_MAX) {
+		cm_err(id, "rdma_create_ep: ai_connect_len %zu: a request carries up to %d bytes",
+		       (size_t)res->ai_connect_len, CONNECT_MAX);
 		return -EINVAL;
+	}
 	id->connect_data = malloc(res->ai_connect_len);
 	if (!id->connect_data)
 		return -ENOMEM;
@@ -92,8 +96,10 @@ static int endpoint_create(const struct rdma_addrinfo *res, struct ibv_pd *pd,
 CM_EXPORT int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res, struct ibv_pd *pd,
 			     struct ibv_qp_init_attr *qp_init_attr)
 {
-	if (!id || !res)
+	if (!id || !res) {
+		log_err("rdma_create_ep: %s is NULL", id ? "res" : "id");
 		return ret_neg1(-EINVAL);
+	}
 	return ret_neg1(endpoint_create(res, pd, qp_init_attr, id));
 }
 

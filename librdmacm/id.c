@@ -244,12 +244,21 @@ static int id_create(struct cm_channel *ch, void *context, enum rdma_port_space 
 	return 0;
 }
 
+static bool port_space_known(enum rdma_port_space ps)
+{
+	return ps == RDMA_PS_TCP || ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB || ps == RDMA_PS_IB;
+}
+
 int cm_id_create(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
 		 enum ibv_qp_type qp_type, struct cm_id **ret_id)
 {
 	struct cm_channel *ch = to_cm_channel(channel);
 	int r;
 
+	if (!port_space_known(ps)) {
+		log_err("port space 0x%x is not one of RDMA_PS_*", ps);
+		return -EINVAL;
+	}
 	if (channel)
 		return id_create(ch, context, ps, qp_type, ret_id);
 	r = cm_channel_create(&ch);
@@ -263,11 +272,6 @@ int cm_id_create(struct rdma_event_channel *channel, void *context, enum rdma_po
 	return r;
 }
 
-static bool port_space_known(enum rdma_port_space ps)
-{
-	return ps == RDMA_PS_TCP || ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB || ps == RDMA_PS_IB;
-}
-
 CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 			     void *context, enum rdma_port_space ps)
 {
@@ -275,10 +279,8 @@ CM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_
 	struct cm_id *created;
 	int r;
 
-	if (!id)
-		return ret_neg1(-EINVAL);
-	if (!port_space_known(ps)) {
-		log_err("rdma_create_id: port space 0x%x is not one of RDMA_PS_*", ps);
+	if (!id) {
+		log_err("rdma_create_id: id is NULL");
 		return ret_neg1(-EINVAL);
 	}
 	r = cm_id_create(channel, context, ps, datagrams ? IBV_QPT_UD : IBV_QPT_RC, &created);

@@ -178,20 +178,37 @@ static int queues_create(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
 
 /* ------------------------------------------------------------------ queue pairs */
 
-static int qp_attr_check(struct cm_id *id, const struct ibv_qp_init_attr_ex *attr)
+/* @pd: NULL, or what the program named */
+static int parents_check(struct cm_id *id, const char *call, const struct ibv_pd *pd)
 {
 	if (!id->id.verbs) {
-		cm_err(id, "rdma_create_qp before an address was bound or resolved to a device");
+		cm_err(id, "%s before an address was bound or resolved to a device", call);
 		return -EINVAL;
 	}
+	if (pd && pd->context != id->id.verbs) {
+		cm_err(id, "%s: the PD belongs to another context, of %s; the identifier is on %s",
+		       call, pd->context->device->name, id->id.verbs->device->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int attr_missing(struct cm_id *id, const char *call)
+{
+	cm_err(id, "%s: the attributes are NULL", call);
+	return -EINVAL;
+}
+
+static int qp_attr_check(struct cm_id *id, const struct ibv_qp_init_attr_ex *attr)
+{
+	bool named = attr->comp_mask & IBV_QP_INIT_ATTR_PD;
+	int r = parents_check(id, "rdma_create_qp", named ? attr->pd : NULL);
+
+	if (r < 0)
+		return r;
 	if (id->id.qp) {
 		cm_err(id, "rdma_create_qp: the identifier has a QP already, 0x%x",
 		       id->id.qp->qp_num);
-		return -EINVAL;
-	}
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_PD && attr->pd &&
-	    attr->pd->context != id->id.verbs) {
-		cm_err(id, "rdma_create_qp: the PD is of %s", attr->pd->context->device->name);
 		return -EINVAL;
 	}
 	return 0;
@@ -251,11 +268,15 @@ int cm_qp_create(struct cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *i
 CM_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 			     struct ibv_qp_init_attr *qp_init_attr)
 {
+	if (!qp_init_attr)
+		return ret_neg1(attr_missing(to_cm_id(id), "rdma_create_qp"));
 	return ret_neg1(cm_qp_create(to_cm_id(id), pd, qp_init_attr));
 }
 
 CM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *qp_init_attr)
 {
+	if (!qp_init_attr)
+		return ret_neg1(attr_missing(to_cm_id(id), "rdma_create_qp_ex"));
 	return ret_neg1(qp_create(to_cm_id(id), qp_init_attr));
 }
 
@@ -269,12 +290,26 @@ CM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 
 /* ------------------------------------------------------------------ shared receive queues */
 
+static int srq_attr_check(struct cm_id *id, const struct ibv_srq_init_attr_ex *attr)
+{
+	bool named = attr->comp_mask & IBV_SRQ_INIT_ATTR_PD;
+	int r = parents_check(id, "rdma_create_srq", named ? attr->pd : NULL);
+
+	if (r < 0)
+		return r;
+	if (id->id.srq) {
+		cm_err(id, "rdma_create_srq: the identifier has an SRQ already");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int srq_create(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
-	int r = 0;
+	int r = srq_attr_check(id, attr);
 
-	if (!id->id.verbs || id->id.srq)
-		return -EINVAL;
+	if (r < 0)
+		return r;
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd)
 		attr->pd = id->id.pd ? id->id.pd : id->dev->pd;
 	attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
@@ -301,14 +336,17 @@ CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 			      struct ibv_srq_init_attr *attr)
 {
 	struct ibv_srq_init_attr_ex ex = {
-		.srq_context = attr->srq_context,
-		.attr = attr->attr,
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
 		.srq_type = IBV_SRQT_BASIC,
 		.pd = pd,
 	};
-	int r = srq_create(to_cm_id(id), &ex);
+	int r;
 
+	if (!attr)
+		return ret_neg1(attr_missing(to_cm_id(id), "rdma_create_srq"));
+	ex.srq_context = attr->srq_context;
+	ex.attr = attr->attr;
+	r = srq_create(to_cm_id(id), &ex);
 	if (!r)
 		attr->attr = ex.attr;
 	return ret_neg1(r);
@@ -316,6 +354,8 @@ CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 
 CM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
+	if (!attr)
+		return ret_neg1(attr_missing(to_cm_id(id), "rdma_create_srq_ex"));
 	return ret_neg1(srq_create(to_cm_id(id), attr));
 }
 

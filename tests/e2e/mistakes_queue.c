@@ -204,6 +204,14 @@ static int qp_ex_null_table(struct rt_dev *dev)
 							.pd = dev->pd });
 }
 
+static int qp_ex_create_flags(struct rt_dev *dev)
+{
+	return qp_ex(dev, (struct ibv_qp_init_attr_ex){ .comp_mask = IBV_QP_INIT_ATTR_PD |
+								     IBV_QP_INIT_ATTR_CREATE_FLAGS,
+							.pd = dev->pd,
+							.create_flags = RT_UNKNOWN_BIT });
+}
+
 static int qp_ex_no_domain(struct rt_dev *dev)
 {
 	return qp_ex(dev, (struct ibv_qp_init_attr_ex){ .comp_mask = IBV_QP_INIT_ATTR_PD,
@@ -366,6 +374,7 @@ static const struct rt_mistake mistakes[] = {
 	  RT_LACKS("ibv_create_srq") },
 	{ "qp_other_cq", qp_other_cq, EINVAL, "must all be of one context" },
 	{ "qp_ex_null_table", qp_ex_null_table, EINVAL, "rwq_ind_tbl is NULL" },
+	{ "qp_ex_create_flags", qp_ex_create_flags, EOPNOTSUPP, "create_flags", EINVAL },
 	{ "qp_ex_no_domain", qp_ex_no_domain, EINVAL, "comp_mask needs IBV_QP_INIT_ATTR_XRCD" },
 
 	{ "ah_null", ah_null, EINVAL, "the ah_attr is NULL" },

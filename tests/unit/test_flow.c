@@ -104,7 +104,7 @@ static void test_mistakes(void **state)
 	result = -EPERM;
 	flow_refused(
 		&qp, &request.attr, EPERM,
-		"qp 0x11: ibv_create_flow: type 0, 2 specs, port 1: Operation not permitted (it "
+		"qp 0x11: ibv_create_flow: type 0, flags 0x0, 2 specs, port 1: Operation not permitted (it "
 		"needs CAP_NET_RAW)");
 	fake_of(*state)->ops.create_flow = NULL;
 	flow_refused(&qp, &request.attr, EOPNOTSUPP, "ibv_create_flow: not supported");

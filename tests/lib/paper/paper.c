@@ -230,8 +230,11 @@ static int destroy_rwq_ind_table(struct ibv_rwq_ind_table *table)
 	return 0;
 }
 
+/* The kernel knows two flags, and a port of its own. */
 static int create_flow(struct ibv_flow *flow, const struct verbs_create_flow *in)
 {
+	if (in->attr->flags >> 3 || in->attr->port != 1)
+		return -EINVAL;
 	flow->handle = handle_next();
 	return 0;
 }
