@@ -159,6 +159,8 @@ struct device {
 	int (*next_receive)(struct object *queue, struct work *work);
 	/* How many completions the ring has room for. */
 	uint32_t (*room)(struct object *cq);
+	/* Bytes as a scenario has them; NULL: of such a device none are written. */
+	void (*entry)(struct object *cq, const void *bytes, size_t length);
 	void (*complete)(struct object *cq, const struct completion *completion);
 	/* Whether the process has armed the CQ since it was asked last. */
 	bool (*armed)(struct object *cq, struct arm *ret_arm);
