@@ -632,6 +632,8 @@ static void complete(struct object *cq, const struct completion *c)
 		cqe.error.vendor = wc->vendor_err;
 		cqe.error.syndrome = syndrome(wc->status);
 	}
+	if (c->receive && !wc->status && wc->wc_flags & IBV_WC_WITH_INV)
+		mlx5_forget_list(mlx5_find_list(wc->invalidated_rkey));
 	write_cqe(cq, &cqe, cqe_opcode(c));
 }
 

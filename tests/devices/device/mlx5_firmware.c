@@ -384,8 +384,9 @@ int firmware_create(struct object *object, struct firmware *f)
 		r = create_rmp(object, f);
 		break;
 	case OP_CREATE_MKEY:
-		r = model_on() && mlx5_is_alias(f) ? mlx5_create_mkey(object, f)
-						   : create_plain(object, f);
+		r = model_on() && mlx5_is_alias(f)  ? mlx5_create_mkey(object, f)
+		    : model_on() && mlx5_is_list(f) ? mlx5_create_list(object, f)
+						    : create_plain(object, f);
 		break;
 	case OP_CREATE_DCT:
 		r = create_dct(object, f);
@@ -416,6 +417,8 @@ int firmware_destroy(struct object *object)
 	r = object_in_use(of) ? EBUSY : model_destroy(of);
 	if (r)
 		return r;
+	if (of->type == OBJECT_MW)
+		mlx5_destroy_list(of);
 	trace_unwatch(of);
 	object_free(of);
 	return 0;
