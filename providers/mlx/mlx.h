@@ -502,11 +502,13 @@ enum {
 /*
  * What of an entry is the family's; constant where mlx_poll_found() is called.
  * @read: the entry with its last byte; return: whether it can be believed
+ * @swallow: of one that cannot: whether it told of something else than a request; NULL: none does
  * @say_corrupt: in the log
  */
 struct mlx_poller {
 	const struct mlx_cqe_format *format;
 	bool (*read)(struct mlx_cq *cq, const void *cqe, unsigned int last, struct ibv_wc *wc);
+	bool (*swallow)(struct mlx_cq *cq, const void *cqe, unsigned int last);
 	void (*say_corrupt)(const struct mlx_cq *cq, const void *cqe);
 };
 
@@ -526,6 +528,8 @@ MLX_FLAT int mlx_poll_found(struct mlx_cq *cq, const struct mlx_poller *poller, 
 		barrier_from_device();
 		cq->consumer++;
 		if (unlikely(!poller->read(cq, cqe, last, wc))) {
+			if (poller->swallow && poller->swallow(cq, cqe, last))
+				goto next;
 			poller->say_corrupt(cq, cqe);
 			n = MLX_POLL_CORRUPT;
 			break;
@@ -534,6 +538,7 @@ MLX_FLAT int mlx_poll_found(struct mlx_cq *cq, const struct mlx_poller *poller, 
 		wc++;
 		if (++n == num_entries)
 			break;
+next:
 		/* As mlx_cqe_valid() has it, of an entry behind one that is. */
 		cqe = (const char *)cqe + cq->stride;
 		if (unlikely(!(cq->consumer & cq->mask))) {

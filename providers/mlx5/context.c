@@ -162,6 +162,8 @@ int mlx5_open_context(struct verbs_context *vctx, const struct verbs_open_contex
 	idtable_init(&ctx->users);
 	pthread_mutex_init(&ctx->qpn_lock, NULL);
 	LIST_INIT(&ctx->qpn_blocks);
+	pthread_mutex_init(&ctx->sig_lock, NULL);
+	LIST_INIT(&ctx->sigs);
 	r = mlx5_uar_open(ctx);
 	if (!r) {
 		mlx5_clock_open(ctx);

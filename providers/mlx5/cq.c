@@ -161,7 +161,9 @@ static bool cqe_take(void *arg, const void *entry)
 	const struct mlx5_cqe64 *cqe = entry;
 	struct mlx5_qp *qp = arg;
 
-	if ((be32toh(cqe->srqn_uidx) & IDTABLE_MASK) != qp->uidx)
+	/* An error of a signature is of no queue pair, and has other things in that place. */
+	if (cqe->op_own >> 4 == MLX5_CQE_SIG_ERR ||
+	    (be32toh(cqe->srqn_uidx) & IDTABLE_MASK) != qp->uidx)
 		return false;
 	if (qp->srq && mlx5_cqe_is_responder(cqe->op_own >> 4))
 		mlx_srq_done(qp->srq, be16toh(cqe->wqe_counter));

@@ -20,16 +20,24 @@ static inline const struct mlx5_cqe64 *ex_cqe(struct ibv_cq_ex *cq_ex)
 /* Take the next entry. ENOENT: there is none; EIO: it makes no sense. */
 static inline int ex_take(struct mlx_cq *cq)
 {
-	const struct mlx5_cqe64 *cqe = mlx_cqe_at(cq, cq->consumer);
-	int op_own = mlx_cqe_valid(cq, &mlx5_cqe_format, cqe, cq->consumer);
+	const struct mlx5_cqe64 *cqe;
 	struct mlx5_done done;
+	int op_own;
 
+again:
+	cqe = mlx_cqe_at(cq, cq->consumer);
+	op_own = mlx_cqe_valid(cq, &mlx5_cqe_format, cqe, cq->consumer);
 	if (op_own == MLX_CQE_NONE)
 		return ENOENT;
 	/* The rest of the entry was written before its last byte. */
 	barrier_from_device();
 	cq->consumer++;
 	if (unlikely(!mlx5_done_read(cq, cqe, op_own >> 4, &done))) {
+		if (mlx5_cqe_swallow(cq, cqe, op_own)) {
+			/* A ring full of them is the adapter's again. */
+			mlx_ex_publish(cq);
+			goto again;
+		}
 		mlx5_cqe_say_corrupt(cq, cqe);
 		return EIO;
 	}

@@ -18,7 +18,9 @@ struct mlx5_done {
 	bool sent;
 };
 
-/* poll.c */
+/* poll.c. Of an entry with this last byte that is of no request: whether it told of a key's
+ * signature. */
+bool mlx5_cqe_swallow(struct mlx_cq *cq, const void *entry, unsigned int last);
 void mlx5_cqe_say_corrupt(const struct mlx_cq *cq, const void *cqe);
 
 /* Of what was sent: this request and all before it are done. */

@@ -120,6 +120,8 @@ struct mlx5_context {
 	LIST_HEAD(, mlx5_qpn_block) qpn_blocks;
 	struct mlx5dv_devx_obj *crypto_login; /* NULL: none */
 	struct idtable users; /* queue pairs, by the number that their completions carry */
+	pthread_mutex_t sig_lock;
+	LIST_HEAD(, mlx5_sig) sigs; /* of keys, whose errors completions tell */
 };
 
 /* Threads that are one after the other, with a register that nobody else rings. */
@@ -147,6 +149,9 @@ struct mlx5_pd {
 	unsigned int copiers;
 };
 
+/* direct/sig.c. A completion of opcode MLX5_CQE_SIG_ERR. Return: whether it is of a key here */
+bool mlx5_sig_error_take(struct mlx5_context *ctx, const void *cqe);
+
 /* A key that a request describes: direct/umr.c. */
 struct mlx5_umr {
 	struct mlx5dv_mkey *mkey; /* NULL: none */
@@ -154,9 +159,8 @@ struct mlx5_umr {
 	struct mlx5_wqe_mkey_context_seg *key;
 	unsigned int missing; /* setters before it is complete */
 	unsigned int list_bytes;
-	bool has_access, has_layout, has_cipher;
-	uint32_t block_most; /* the key's length at most; 0: any */
-	uint8_t bsf[64];     /* with a cipher: what follows the list */
+	bool has_access, has_layout, has_cipher, has_sig;
+	bool resets_sig; /* signatures of before are no more */
 };
 
 /* A send request, at its first basic block. */
@@ -229,6 +233,7 @@ struct mlx5_qp {
 	bool rss;		/* it receives through a table, and has nothing of this */
 	uint32_t sqn, tisn;	/* of a raw packet queue pair */
 	struct mlx5_pd *copies; /* whose memory its requests that copy need; or NULL */
+	bool stops_at_sig_errors;
 	bool dct; /* a DC target: it has no rings, and a number when it is ready to receive */
 	struct kit_buf sq_buf; /* of a raw packet queue pair, whose rings are apart */
 	__be32 *record;
@@ -437,6 +442,7 @@ void mlx5_wr_memcpy(struct mlx5dv_qp_ex *dv, uint32_t dest_lkey, uint64_t dest_a
 		    uint32_t src_lkey, uint64_t src_addr, size_t length);
 /* direct/qp.c: in INIT */
 int mlx5_qp_enable_copies(struct ibv_qp *qp);
+int mlx5_qp_stop_at_sig_errors(struct ibv_qp *qp);
 /* direct/umr.c */
 int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
 		     uint64_t ops);

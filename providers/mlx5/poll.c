@@ -12,6 +12,17 @@ __attribute__((noinline, cold)) void mlx5_cqe_say_corrupt(const struct mlx_cq *c
 		  be16toh(cqe->wqe_counter));
 }
 
+/* A key that is gone meanwhile is nobody's, and its error nobody's, too. */
+__attribute__((noinline, cold)) bool mlx5_cqe_swallow(struct mlx_cq *cq, const void *entry,
+						      unsigned int last)
+{
+	if (last >> 4 != MLX5_CQE_SIG_ERR)
+		return false;
+	if (!mlx5_sig_error_take(to_mctx(cq->vcq.cq.context), entry))
+		verbs_err(cq->vcq.cq.context, "cq 0x%x: a signature's error of no key", cq->cqn);
+	return true;
+}
+
 __attribute__((always_inline)) static inline bool
 wc_sent(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, const struct mlx5_done *done)
 {
@@ -86,6 +97,7 @@ __attribute__((always_inline)) static inline bool wc_read(struct mlx_cq *cq, con
 static const struct mlx_poller poller = {
 	.format = &mlx5_cqe_format,
 	.read = wc_read,
+	.swallow = mlx5_cqe_swallow,
 	.say_corrupt = mlx5_cqe_say_corrupt,
 };
 

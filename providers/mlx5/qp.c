@@ -154,6 +154,12 @@ static uint32_t dv_flags(const struct mlx5dv_qp_init_attr *dv)
 	return r;
 }
 
+static bool dv_stops(const struct mlx5dv_qp_init_attr *dv)
+{
+	return dv && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS &&
+	       dv->create_flags & MLX5DV_QP_CREATE_SIG_PIPELINING;
+}
+
 static uint64_t dv_ops(const struct mlx5dv_qp_init_attr *dv)
 {
 	return dv && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS ? dv->send_ops_flags
@@ -301,6 +307,7 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	if (r < 0)
 		return r;
 	qp_link(qp, in->attr);
+	qp->stops_at_sig_errors = dv_stops(in->dv);
 	/* The kernel is told of what will be granted. */
 	in->attr->cap.max_inline_data = size.max_inline;
 	if (dv_ops(in->dv) & MLX5DV_QP_EX_WITH_MEMCPY) {

@@ -61,6 +61,11 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		if (r < 0)
 			return r;
 	}
+	if (in->attr->qp_state == IBV_QPS_INIT && qp->stops_at_sig_errors) {
+		r = mlx5_qp_stop_at_sig_errors(&vqp->qp);
+		if (r < 0)
+			return r;
+	}
 	if (in->attr->qp_state == IBV_QPS_RESET)
 		rings_reset(qp);
 	if (in->attr->qp_state == IBV_QPS_RTR && vqp->qp.qp_type == IBV_QPT_RAW_PACKET)

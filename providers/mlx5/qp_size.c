@@ -114,7 +114,8 @@ static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 	size->sq_bytes = bytes;
 	size->sq_blocks = bytes / MLX5_SEND_WQE_BB;
 	size->sq_max_post = bytes / wqe;
-	size->max_inline = wqe - head - INLINE_HEAD;
+	/* Without a list and without inline data there may be no room for either. */
+	size->max_inline = wqe >= head + INLINE_HEAD ? wqe - head - INLINE_HEAD : 0;
 	size->wqe_bytes = wqe;
 	return 0;
 }

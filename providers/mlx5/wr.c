@@ -552,10 +552,19 @@ static void set_raw(struct ibv_qp_ex *ex, uint64_t send_ops)
 		ex->wr_send_tso = raw_send_tso;
 }
 
-/* Those that were asked for: they decided how large a request may be. */
+/*
+ * Those that were asked for: they decided how large a request may be. And what fits as well, for
+ * programs that forget to ask, which release 44 lets pass: IBV_QP_EX_WITH_ are the bits of IBV_WR_.
+ */
 void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops)
 {
 	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
+
+	_Static_assert(IBV_QP_EX_WITH_TSO == 1 << IBV_WR_TSO &&
+			       IBV_QP_EX_WITH_RDMA_WRITE == 1 << IBV_WR_RDMA_WRITE &&
+			       IBV_QP_EX_WITH_SEND_WITH_INV == 1 << IBV_WR_SEND_WITH_INV,
+		       "the same bits");
+	send_ops |= qp->sq.ops;
 
 	set_setters(ex);
 	if (qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET) {

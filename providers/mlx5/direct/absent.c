@@ -5,7 +5,6 @@
  */
 #include "providers/kit/absent.h"
 
-ABSENT_NUMBER("mlx5", _mlx5dv_mkey_check)
 ABSENT_NUMBER("mlx5", mlx5dv_devx_destroy_eq)
 ABSENT_NUMBER("mlx5", mlx5dv_devx_free_msi_vector)
 ABSENT_NUMBER("mlx5", mlx5dv_dr_action_destroy)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ciphers of keys: 64 bytes (a byte stream format) behind the list of a request that describes one.
- */
+/* Ciphers of keys: 64 bytes (a byte stream format) behind the list of a request that describes one,
+ * and behind those of its signatures. */
 #include "providers/mlx5/direct/mkey.h"
 
 /* As it lies in the ring. */
@@ -21,19 +21,20 @@ struct bsf_cipher {
 _Static_assert(sizeof(struct bsf_cipher) == MLX5_BSF_SIZE, "the adapter's");
 
 enum {
-	SIZE_64 = 2 << 6,
 	KIND_CIPHER = 1,
+	ORDER_RAW = 2, /* from here on, only one domain may have signatures */
 };
 
-/* By enum mlx5dv_block_size. */
-static const struct {
-	uint16_t bytes;
-	uint8_t selector;
-} blocks[] = {
+static const struct mlx5_block blocks[] = {
 	[MLX5DV_BLOCK_SIZE_512] = { 512, 1 },	[MLX5DV_BLOCK_SIZE_520] = { 520, 2 },
 	[MLX5DV_BLOCK_SIZE_4048] = { 4048, 6 }, [MLX5DV_BLOCK_SIZE_4096] = { 4096, 3 },
 	[MLX5DV_BLOCK_SIZE_4160] = { 4160, 4 },
 };
+
+const struct mlx5_block *mlx5_block_of(enum mlx5dv_block_size size)
+{
+	return (unsigned int)size < ARRAY_SIZE(blocks) ? &blocks[size] : NULL;
+}
 
 /* Whether the signature is of the cipher's text: numbers of the adapter's, by direction. */
 static uint8_t order_code(const struct mlx5dv_crypto_attr *attr)
@@ -49,18 +50,19 @@ static uint8_t order_code(const struct mlx5dv_crypto_attr *attr)
 static bool attr_is_known(const struct mlx5dv_crypto_attr *attr)
 {
 	return !attr->comp_mask && attr->crypto_standard == MLX5DV_CRYPTO_STANDARD_AES_XTS &&
-	       (unsigned int)attr->data_unit_size < ARRAY_SIZE(blocks) &&
+	       mlx5_block_of(attr->data_unit_size) &&
 	       (unsigned int)attr->signature_crypto_order <=
 		       MLX5DV_SIGNATURE_CRYPTO_ORDER_SIGNATURE_BEFORE_CRYPTO_ON_TX &&
 	       attr->dek;
 }
 
-int mlx5_bsf_cipher(struct mlx5_qp *qp, const struct mlx5dv_crypto_attr *attr)
+int mlx5_cipher_set(struct mlx5_qp *qp, struct mlx5_cipher *cipher,
+		    const struct mlx5dv_crypto_attr *attr)
 {
 	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
 	bool many = mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x8c) & MLX5_CAP_XTS_MANY;
 	struct bsf_cipher bsf = {
-		.size = SIZE_64 | KIND_CIPHER,
+		.size = KIND_CIPHER,
 		.raw_size = htobe32(UINT32_MAX),
 	};
 
@@ -72,7 +74,20 @@ int mlx5_bsf_cipher(struct mlx5_qp *qp, const struct mlx5dv_crypto_attr *attr)
 	for (unsigned int i = 0; i < sizeof(bsf.tweak); i++)
 		bsf.tweak[many ? sizeof(bsf.tweak) - 1 - i : i] = attr->initial_tweak[i];
 	memcpy(bsf.keytag, attr->keytag, sizeof(bsf.keytag));
-	memcpy(qp->umr.bsf, &bsf, sizeof(bsf));
-	qp->umr.block_most = many ? 0 : blocks[attr->data_unit_size].bytes;
+	cipher->there = true;
+	memcpy(cipher->bsf, &bsf, sizeof(bsf));
+	cipher->block_most = many ? 0 : blocks[attr->data_unit_size].bytes;
+	return 0;
+}
+
+int mlx5_cipher_write(const struct mlx5_cipher *cipher, const struct mlx5_sig_block *block,
+		      uint8_t *ret_bsf)
+{
+	const struct bsf_cipher *bsf = (const void *)cipher->bsf;
+
+	if (block && bsf->order >= ORDER_RAW && block->mem.there && block->wire.there)
+		return -EINVAL;
+	memcpy(ret_bsf, bsf, sizeof(*bsf));
+	ret_bsf[0] |= block ? MLX5_BSF_SIZE_128 : MLX5_BSF_SIZE_64;
 	return 0;
 }

@@ -74,15 +74,18 @@ static int qp_flags_check(const struct mlx5_context *ctx, uint32_t flags)
 		MLX5DV_QP_CREATE_TUNNEL_OFFLOADS | MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC |
 		MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC |
 		MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE |
-		MLX5DV_QP_CREATE_PACKET_BASED_CREDIT_MODE;
+		MLX5DV_QP_CREATE_PACKET_BASED_CREDIT_MODE | MLX5DV_QP_CREATE_SIG_PIPELINING;
 	const uint32_t both =
 		MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
-	const uint32_t later = MLX5DV_QP_CREATE_SIG_PIPELINING | MLX5DV_QP_CREATE_OOO_DP;
+	/* A kernel that lets a queue that stopped go on. */
+	bool goes_on = ctx->info.comp_mask & MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS;
+	const uint32_t missing =
+		MLX5DV_QP_CREATE_OOO_DP | (goes_on ? 0 : MLX5DV_QP_CREATE_SIG_PIPELINING);
 
-	if (flags & ~(known | later))
-		return refuse(ctx, "create_flags", flags & ~(known | later), -EINVAL);
-	if (flags & later)
-		return refuse(ctx, "create_flags", flags & later, -EOPNOTSUPP);
+	if (flags & ~(known | MLX5DV_QP_CREATE_OOO_DP))
+		return refuse(ctx, "create_flags", flags & ~known, -EINVAL);
+	if (flags & missing)
+		return refuse(ctx, "create_flags", flags & missing, -EOPNOTSUPP);
 	/* Received data in completions are for who reads the entries himself. */
 	if ((flags & both) == both)
 		return refuse(ctx, "create_flags", flags & both, -EINVAL);

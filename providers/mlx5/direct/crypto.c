@@ -14,10 +14,13 @@ enum {
 	DEK_PURPOSE_XTS = 3,
 	CAP_WRAPPED_METHODS = 0x10, /* of the crypto group */
 	CAP_METHOD_XTS = 1 << 2,
+	CAP_DEKS = 0x14,
+	CAP_SELFTESTS = 0x18,
 };
 
-#define CAP_WRAPPED (1u << 31)
-#define CAP_XTS	    (MLX5_CAP_XTS_MANY | MLX5_CAP_XTS_SINGLE)
+#define CAP_WRAPPED	  (1u << 31)
+#define CAP_COMMISSIONING (1u << 30)
+#define CAP_XTS		  (MLX5_CAP_XTS_MANY | MLX5_CAP_XTS_SINGLE)
 
 struct mlx5dv_crypto_login_obj {
 	struct mlx5dv_devx_obj *object;
@@ -30,6 +33,32 @@ struct mlx5dv_dek {
 uint32_t mlx5_dek_id(const struct mlx5dv_dek *dek)
 {
 	return dek->object->object_id & ID_MASK;
+}
+
+/* ---- what the device can */
+
+void mlx5_crypto_caps(struct mlx5_context *ctx, struct mlx5dv_crypto_caps *ret_caps)
+{
+	uint32_t engines = mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x8c), more;
+
+	memset(ret_caps, 0, sizeof(*ret_caps));
+	if (engines & MLX5_CAP_XTS_SINGLE)
+		ret_caps->crypto_engines = MLX5DV_CRYPTO_ENGINES_CAP_AES_XTS_SINGLE_BLOCK;
+	if (engines & MLX5_CAP_XTS_MANY)
+		ret_caps->crypto_engines = MLX5DV_CRYPTO_ENGINES_CAP_AES_XTS_SINGLE_BLOCK |
+					   MLX5DV_CRYPTO_ENGINES_CAP_AES_XTS_MULTI_BLOCK;
+	if (!(mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x9c) & MLX5_CAP_CRYPTO))
+		return;
+	ret_caps->flags = MLX5DV_CRYPTO_CAPS_CRYPTO;
+	more = mlx5_fw_cap(ctx, MLX5_FW_CAPS_CRYPTO, CAP_WRAPPED_METHODS);
+	if (more & CAP_WRAPPED)
+		ret_caps->flags |= MLX5DV_CRYPTO_CAPS_WRAPPED_CRYPTO_OPERATIONAL;
+	if (more & CAP_COMMISSIONING)
+		ret_caps->flags |= MLX5DV_CRYPTO_CAPS_WRAPPED_CRYPTO_GOING_TO_COMMISSIONING;
+	if (more & CAP_METHOD_XTS)
+		ret_caps->wrapped_import_method = MLX5DV_CRYPTO_WRAPPED_IMPORT_METHOD_CAP_AES_XTS;
+	ret_caps->log_max_num_deks = mlx5_fw_cap(ctx, MLX5_FW_CAPS_CRYPTO, CAP_DEKS) >> 16 & 0x1f;
+	ret_caps->failed_selftests = mlx5_fw_cap(ctx, MLX5_FW_CAPS_CRYPTO, CAP_SELFTESTS) >> 16;
 }
 
 static void object_head(void *in, uint32_t opcode, uint32_t type)

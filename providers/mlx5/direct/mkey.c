@@ -25,6 +25,14 @@ static bool crypto_is_there(struct mlx5_context *ctx)
 		       (MLX5_CAP_XTS_MANY | MLX5_CAP_XTS_SINGLE);
 }
 
+static bool signatures_are_there(struct mlx5_context *ctx)
+{
+	struct mlx5dv_sig_caps caps;
+
+	mlx5_sig_caps(ctx, &caps);
+	return caps.block_prot;
+}
+
 static int mkey_check(const struct mlx5dv_mkey_init_attr *attr)
 {
 	struct ibv_context *ctx = attr->pd->context;
@@ -34,6 +42,9 @@ static int mkey_check(const struct mlx5dv_mkey_init_attr *attr)
 	if (attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_CRYPTO &&
 	    crypto_is_there(to_mctx(ctx)))
 		possible |= MLX5DV_MKEY_INIT_ATTR_FLAGS_CRYPTO;
+	if (attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE &&
+	    signatures_are_there(to_mctx(ctx)))
+		possible |= MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE;
 
 	if (!attr->create_flags || attr->create_flags & ~possible) {
 		verbs_err(ctx, "mlx5dv_create_mkey: create_flags 0x%x (0x%x are possible)",
@@ -47,19 +58,12 @@ static int mkey_check(const struct mlx5dv_mkey_init_attr *attr)
 	return 0;
 }
 
-MLX5DV_EXPORT struct mlx5dv_mkey *mlx5dv_create_mkey(struct mlx5dv_mkey_init_attr *attr)
+/* The firmware's object, and the key's number. */
+static int mkey_make(struct mlx5_mkey *mkey, const struct mlx5dv_mkey_init_attr *attr)
 {
 	uint32_t in[IN_SIZE / 4] = {}, out[OUT_SIZE / 4] = {};
-	struct mlx5_mkey *mkey;
-	int r;
+	uint32_t bsf = (mkey->sig ? MLX5_BSF_SIZE : 0) + (mkey->crypto ? MLX5_BSF_SIZE : 0);
 
-	if (!mlx5dv_context(attr->pd->context, __func__))
-		return NULL;
-	r = mkey_check(attr);
-	mkey = r < 0 ? NULL : calloc(1, sizeof(*mkey));
-	if (!mkey)
-		return mlx5dv_fail(r < 0 ? r : -ENOMEM);
-	mkey->entries = ROUND_UP(attr->max_entries, ENTRIES_UNIT);
 	fw_set(in, 0, MLX5_FW_CREATE_MKEY << 16);
 	fw_set(in, 0x10, KEY_FREE | KEY_UMR | KEY_READ | KEY_LIST);
 	fw_set(in, 0x14, KEY_ANY_QP);
@@ -67,19 +71,45 @@ MLX5DV_EXPORT struct mlx5dv_mkey *mlx5dv_create_mkey(struct mlx5dv_mkey_init_att
 	if (attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE)
 		fw_set(in, 0x1c, KEY_REMOTE_INVALIDATE);
 	fw_set(in, 0x44, mkey->entries);
-	mkey->crypto = attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_CRYPTO;
-	if (mkey->crypto) {
-		fw_set(in, 0x1c, KEY_BSF);
-		fw_set(in, 0x30, MLX5_BSF_SIZE / MLX_SEGMENT);
-		fw_set(in, 0x4c, KEY_CRYPTO);
-	}
-	mkey->object =
-		mlx5_fw_create(attr->pd->context, __func__, in, sizeof(in), out, sizeof(out));
-	if (!mkey->object) {
-		free(mkey);
-		return NULL;
-	}
+	fw_set(in, 0x1c, bsf ? KEY_BSF : 0);
+	fw_set(in, 0x30, bsf / MLX_SEGMENT);
+	fw_set(in, 0x4c, mkey->crypto ? KEY_CRYPTO : 0);
+	mkey->object = mlx5_fw_create(attr->pd->context, "mlx5dv_create_mkey", in, sizeof(in), out,
+				      sizeof(out));
+	if (!mkey->object)
+		return -errno;
 	mkey->dv.lkey = mkey->dv.rkey = (fw_get(out, 8) & 0xffffff) << 8;
+	return 0;
+}
+
+MLX5DV_EXPORT struct mlx5dv_mkey *mlx5dv_create_mkey(struct mlx5dv_mkey_init_attr *attr)
+{
+	struct mlx5_context *ctx = mlx5dv_context(attr->pd->context, __func__);
+	struct mlx5_mkey *mkey;
+	int r;
+
+	if (!ctx)
+		return NULL;
+	r = mkey_check(attr);
+	mkey = r < 0 ? NULL : calloc(1, sizeof(*mkey));
+	if (!mkey)
+		return mlx5dv_fail(r < 0 ? r : -ENOMEM);
+	mkey->entries = ROUND_UP(attr->max_entries, ENTRIES_UNIT);
+	mkey->crypto = attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_CRYPTO;
+	if (attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE) {
+		mkey->sig = mlx5_sig_new(attr->pd);
+		r = mkey->sig ? 0 : -errno;
+	}
+	if (!r)
+		r = mkey_make(mkey, attr);
+	if (r < 0) {
+		if (mkey->sig)
+			mlx5_sig_free(ctx, mkey->sig);
+		free(mkey);
+		return mlx5dv_fail(r);
+	}
+	if (mkey->sig)
+		mlx5_sig_publish(ctx, mkey->sig, mkey->dv.lkey >> 8);
 	attr->max_entries = mkey->entries;
 	return &mkey->dv;
 }
@@ -87,8 +117,12 @@ MLX5DV_EXPORT struct mlx5dv_mkey *mlx5dv_create_mkey(struct mlx5dv_mkey_init_att
 MLX5DV_EXPORT int mlx5dv_destroy_mkey(struct mlx5dv_mkey *dv)
 {
 	struct mlx5_mkey *mkey = to_mkey(dv);
-	int r = mlx5_fw_destroy(mkey->object);
+	int r = mkey->sig ? mlx5_sig_free(to_mctx(mkey->object->context), mkey->sig) : 0;
 
+	if (!r) {
+		mkey->sig = NULL;
+		r = mlx5_fw_destroy(mkey->object);
+	}
 	if (!r)
 		free(mkey);
 	return mlx5dv_errno(r);

@@ -11,6 +11,8 @@ enum {
 	RAW_SIZE = 0x110,
 	EXTENDED = 1 << 31, /* the context has an extension */
 	OPT_LAG_PORT = 1 << 15,
+	OPT_DRAIN_SIG_ERRORS = 1 << 11,
+	DRAIN_SIG_ERRORS = 1 << 26,
 	/* Of the second mask, in its lower word. */
 	MASK_2 = 0x10c,
 	OPT_STREAM = 1 << 0,
@@ -51,6 +53,16 @@ int mlx5_qp_enable_copies(struct ibv_qp *qp)
 	fw_set(in, 8, (uint32_t)EXTENDED);
 	fw_set(in, MASK_2, OPT_MMO);
 	fw_set(in, EXTENSION, MMO_ON);
+	return modify(qp, "INIT2INIT", MLX5_FW_INIT2INIT_QP, in);
+}
+
+/* What follows a signature's error waits until the program has seen it. */
+int mlx5_qp_stop_at_sig_errors(struct ibv_qp *qp)
+{
+	uint32_t in[MODIFY_SIZE / 4] = {};
+
+	fw_set(in, 0x10, OPT_DRAIN_SIG_ERRORS);
+	fw_set(in, 0x1c, DRAIN_SIG_ERRORS);
 	return modify(qp, "INIT2INIT", MLX5_FW_INIT2INIT_QP, in);
 }
 

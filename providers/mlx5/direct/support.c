@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Whose device it is, opening it, and what it can. */
-#include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/direct/mkey.h"
 
 struct mlx5_context *mlx5dv_context(struct ibv_context *ctx, const char *function)
 {
@@ -86,6 +86,14 @@ static uint64_t firmware_fill(struct mlx5_context *ctx, uint64_t asked, struct m
 	if (asked & MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH) {
 		out->max_wr_memcpy_length = mlx5_copies_most(ctx);
 		filled |= MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD) {
+		mlx5_sig_caps(ctx, &out->sig_caps);
+		filled |= MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD) {
+		mlx5_crypto_caps(ctx, &out->crypto_caps);
+		filled |= MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD;
 	}
 	return filled;
 }

@@ -12,12 +12,20 @@ enum {
 	SETTERS_OF_MR = 2,
 };
 
-#define KEY_BSF_ENABLED (1u << 30)
+#define KEY_BSF_ENABLED	 (1u << 30)
+#define KEY_ERRORS_SHIFT 26
 #define MASK_ACCESS                                        \
 	(MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE |  \
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |  \
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE | \
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC)
+
+/* Of SET_PSV, behind its control segment. */
+struct psv_seg {
+	__be32 index;
+	uint8_t reserved_4[4];
+	__be64 transient;
+};
 
 static inline struct mlx5_qp *dv_to_mqp(struct mlx5dv_qp_ex *dv)
 {
@@ -39,40 +47,145 @@ static struct mlx5_umr *umr_current(struct mlx5_qp *qp, const char *what)
 	return &qp->umr;
 }
 
-/* Behind the list, and marked in both segments. */
-static void bsf_write(struct mlx5_qp *qp)
+/* Behind what is there, and marked in both segments. */
+static void bsf_append(struct mlx5_qp *qp, const uint8_t *bsf)
+{
+	struct mlx5_umr *umr = &qp->umr;
+	uint32_t units = be16toh(umr->ctrl->bsf_octowords) + MLX5_BSF_SIZE / MLX_SEGMENT;
+
+	qp->sq.batch.seg =
+		wqe_bytes(&qp->sq, sq_wrap(&qp->sq, qp->sq.batch.seg), bsf, MLX5_BSF_SIZE);
+	umr->list_bytes += MLX5_BSF_SIZE;
+	umr->ctrl->bsf_octowords = htobe16(units);
+	umr->ctrl->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_BSF_ENABLE);
+	umr->key->flags_pd |= htobe32(KEY_BSF_ENABLED);
+}
+
+/* All of what the key has, for one that is new replaces what was there before. */
+static int bsf_write(struct mlx5_qp *qp, const struct mlx5_mkey *mkey,
+		     const struct mlx5_sig_block *block, const struct mlx5_cipher *cipher)
+{
+	unsigned int size = (block ? MLX5_BSF_SIZE : 0) + (cipher->there ? MLX5_BSF_SIZE : 0);
+	uint8_t bsf[MLX5_BSF_SIZE];
+	int r = 0;
+
+	if (qp->umr.list_bytes + size > qp->sq.max_inline + sizeof(struct mlx5_wqe_inl_data_seg))
+		return -ENOMEM;
+	if (mkey->length > UINT32_MAX)
+		return -EINVAL;
+	if (block) {
+		r = mlx5_sig_write(mkey->sig, block, cipher->there, bsf);
+		if (!r)
+			bsf_append(qp, bsf);
+	}
+	if (!r && cipher->there) {
+		r = mlx5_cipher_write(cipher, block, bsf);
+		if (!r)
+			bsf_append(qp, bsf);
+	}
+	return r;
+}
+
+/* Where the adapter's number of errors is, of which one bit tells it of a new one. */
+static bool errors_tell(struct mlx5_qp *qp, struct mlx5_sig *sig)
+{
+	uint32_t count;
+
+	if (!mlx5_sig_count(to_mctx(qp->vqp.qp.context), sig, &count))
+		return false;
+	qp->umr.ctrl->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_SIG_ERR);
+	qp->umr.key->flags_pd |= htobe32((count & 1) << KEY_ERRORS_SHIFT);
+	return true;
+}
+
+/* What the adapter counts signatures from. @more: another one follows, which completes them all */
+static void psv_set(struct mlx5_qp *qp, const struct mlx5_psv *psv, uint64_t transient, bool more)
+{
+	unsigned int flags = qp->vqp.qp_ex.wr_flags;
+	struct mlx5_batch *batch;
+
+	if (more)
+		qp->vqp.qp_ex.wr_flags &= ~(unsigned int)IBV_SEND_SIGNALED;
+	batch = mlx5_wr_begin(qp, MLX5_OPCODE_SET_PSV, 0, 0, (uint32_t)MLX5DV_WC_UMR);
+	qp->vqp.qp_ex.wr_flags = flags;
+	if (!batch)
+		return;
+	*(struct psv_seg *)batch->seg = (struct psv_seg){
+		.index = htobe32(psv->index),
+		.transient = htobe64(transient),
+	};
+	batch->ds++;
+	mlx5_wr_finish(qp);
+	qp->sq.fence = MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE;
+	batch->ctrl = NULL;
+}
+
+static void psvs_set(struct mlx5_qp *qp, const struct mlx5_sig *sig)
+{
+	const struct mlx5_sig_block *block = &sig->block;
+
+	if (block->mem.there)
+		psv_set(qp, &sig->mem_psv, block->mem.transient, block->wire.there);
+	if (block->wire.there)
+		psv_set(qp, &sig->wire_psv, block->wire.transient, false);
+}
+
+/* What is behind the list. @block: signatures as they will be; NULL: the key has none */
+static int umr_close(struct mlx5_qp *qp, struct mlx5_mkey *mkey, const struct mlx5_sig_block *block,
+		     const struct mlx5_cipher *cipher)
 {
 	struct mlx5_umr *umr = &qp->umr;
 
-	wqe_bytes(&qp->sq, sq_wrap(&qp->sq, qp->sq.batch.seg), umr->bsf, MLX5_BSF_SIZE);
-	umr->list_bytes += MLX5_BSF_SIZE;
-	umr->ctrl->bsf_octowords = htobe16(MLX5_BSF_SIZE / MLX_SEGMENT);
-	umr->ctrl->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_BSF_ENABLE);
-	umr->key->flags_pd = htobe32(KEY_BSF_ENABLED);
+	if (cipher->there && cipher->block_most && mkey->length > cipher->block_most)
+		return -EINVAL;
+	if (umr->has_sig || umr->has_cipher || (umr->resets_sig && mkey->crypto))
+		return bsf_write(qp, mkey, block, cipher);
+	if (mkey->sig && !mkey->crypto && !block->mem.there && !block->wire.there)
+		umr->ctrl->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_BSF_ENABLE);
+	return 0;
+}
+
+/* What this request says of signatures, or what an earlier one said. */
+static const struct mlx5_sig_block *umr_block(const struct mlx5_umr *umr,
+					      const struct mlx5_sig *sig)
+{
+	static const struct mlx5_sig_block none;
+
+	if (!sig)
+		return NULL;
+	return umr->has_sig ? &sig->next : umr->resets_sig ? &none : &sig->block;
 }
 
 static void umr_finish(struct mlx5_qp *qp)
 {
-	const char what[] = "mlx5dv_wr_set_mkey_crypto";
 	struct mlx5_umr *umr = &qp->umr;
+	struct mlx5_mkey *mkey = to_mkey(umr->mkey);
+	const struct mlx5_cipher *cipher = umr->has_cipher ? &mkey->next_cipher : &mkey->cipher;
+	const struct mlx5_sig_block *block = umr_block(umr, mkey->sig);
+	bool begins = umr->has_sig;
+	int r = umr_close(qp, mkey, block, cipher);
 
-	if (umr->has_cipher) {
-		if (umr->list_bytes + MLX5_BSF_SIZE >
-		    qp->sq.max_inline + sizeof(struct mlx5_wqe_inl_data_seg)) {
-			mlx5_wr_fail(qp, ENOMEM, what, "more than a request has room for");
-			return;
-		}
-		if (umr->block_most && to_mkey(umr->mkey)->length > umr->block_most) {
-			mlx5_wr_fail(qp, EINVAL, what, "the device encrypts one block");
-			return;
-		}
-		bsf_write(qp);
+	umr->mkey = NULL;
+	if (r < 0) {
+		mlx5_wr_fail(qp, -r, "mlx5dv_wr_mkey_configure",
+			     r == -ENOMEM ? "more than a request has room for"
+					  : "a length, a copy_mask or an order that does not fit");
+		return;
 	}
+	if (mkey->sig && errors_tell(qp, mkey->sig))
+		begins = true;
+	mkey->cipher = *cipher;
+	if (mkey->sig)
+		mkey->sig->block = *block;
+	begins = begins && mkey->sig && (block->mem.there || block->wire.there);
+	if (begins)
+		qp->sq.batch.ctrl->fm_ce_se &= ~MLX5_WQE_CTRL_CQ_UPDATE;
 	qp->sq.batch.ds += (UMR_CTRL_SIZE + UMR_CONTEXT_SIZE + umr->list_bytes) / MLX_SEGMENT;
 	mlx5_wr_finish(qp);
 	qp->sq.fence = MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE;
 	qp->sq.batch.ctrl = NULL;
-	umr->mkey = NULL;
+	if (begins)
+		psvs_set(qp, mkey->sig);
 }
 
 static void umr_set_done(struct mlx5_qp *qp)
@@ -111,6 +224,7 @@ static void wr_mkey_configure(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *dv_mk
 		.ctrl = (void *)seg,
 		.key = (void *)sq_wrap(&qp->sq, seg + UMR_CTRL_SIZE),
 		.missing = num_setters,
+		.resets_sig = attr->conf_flags & MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR,
 	};
 	if (!num_setters)
 		umr_finish(qp);
@@ -229,13 +343,32 @@ static void wr_set_mkey_crypto(struct mlx5dv_qp_ex *dv, const struct mlx5dv_cryp
 
 	if (!umr)
 		return;
-	if (!to_mkey(umr->mkey)->crypto || umr->has_cipher || mlx5_bsf_cipher(qp, attr) < 0) {
+	if (!to_mkey(umr->mkey)->crypto || umr->has_cipher ||
+	    mlx5_cipher_set(qp, &to_mkey(umr->mkey)->next_cipher, attr) < 0) {
 		mlx5_wr_fail(qp, EINVAL, "mlx5dv_wr_set_mkey_crypto",
 			     "a key without ciphers, attributes that are not known, or a second "
 			     "time");
 		return;
 	}
 	umr->has_cipher = true;
+	umr_set_done(qp);
+}
+
+static void wr_set_mkey_sig_block(struct mlx5dv_qp_ex *dv, const struct mlx5dv_sig_block_attr *attr)
+{
+	struct mlx5_qp *qp = dv_to_mqp(dv);
+	struct mlx5_umr *umr = umr_current(qp, "mlx5dv_wr_set_mkey_sig_block");
+	struct mlx5_sig *sig = umr ? to_mkey(umr->mkey)->sig : NULL;
+
+	if (!umr)
+		return;
+	if (!sig || umr->has_sig || mlx5_sig_set(sig, attr) < 0) {
+		mlx5_wr_fail(qp, EINVAL, "mlx5dv_wr_set_mkey_sig_block",
+			     "a key without signatures, attributes that are not known, or a "
+			     "second time");
+		return;
+	}
+	umr->has_sig = true;
 	umr_set_done(qp);
 }
 
@@ -343,6 +476,7 @@ void mlx5_wr_set_dv_slots(struct mlx5_qp *qp, uint64_t ops)
 	if (!(ops & MLX5DV_QP_EX_WITH_MKEY_CONFIGURE))
 		return;
 	qp->dv.wr_mkey_configure = wr_mkey_configure;
+	qp->dv.wr_set_mkey_sig_block = wr_set_mkey_sig_block;
 	qp->dv.wr_set_mkey_access_flags = wr_set_mkey_access_flags;
 	qp->dv.wr_set_mkey_layout_list = wr_set_mkey_layout_list;
 	qp->dv.wr_set_mkey_layout_interleaved = wr_set_mkey_layout_interleaved;

@@ -15,7 +15,8 @@
 
 enum {
 	WORK_SGES = 64,
-	WORK_INLINE = 4096
+	WORK_INLINE = 4096,
+	WORK_SILENT = 0x7f, /* a note: the process did not post it */
 };
 
 /* One command of the process, whichever way it came: the core's request and response, and the
@@ -89,6 +90,8 @@ struct work {
 		uint32_t mw_rkey, new_rkey, mr_lkey;
 		unsigned access;
 		uint64_t address, length;
+		struct ibv_mr *mr; /* of the model, instead of mr_lkey; or NULL */
+		bool again;	   /* it is bound already */
 	} bind;
 };
 
@@ -159,6 +162,8 @@ struct device {
 	int (*next_receive)(struct object *queue, struct work *work);
 	/* How many completions the ring has room for. */
 	uint32_t (*room)(struct object *cq);
+	/* Bytes as a scenario has them; NULL: of such a device none are written. */
+	void (*entry)(struct object *cq, const void *bytes, size_t length);
 	void (*complete)(struct object *cq, const struct completion *completion);
 	/* Whether the process has armed the CQ since it was asked last. */
 	bool (*armed)(struct object *cq, struct arm *ret_arm);

@@ -299,6 +299,14 @@ static void write_cqe(struct object *cq, struct mlx5_cqe *cqe, unsigned opcode)
 	mlx_write_cqe(cq, cqe, sizeof(*cqe));
 }
 
+static void write_entry(struct object *cq, const void *bytes, size_t length)
+{
+	struct mlx5_cqe cqe = { 0 };
+
+	memcpy(&cqe, bytes, length < sizeof(cqe) ? length : sizeof(cqe));
+	write_cqe(cq, &cqe, cqe.op_own >> 4);
+}
+
 static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 {
 	struct mlx5_cqe last = { 0 };
@@ -624,6 +632,8 @@ static void complete(struct object *cq, const struct completion *c)
 		cqe.error.vendor = wc->vendor_err;
 		cqe.error.syndrome = syndrome(wc->status);
 	}
+	if (c->receive && !wc->status && wc->wc_flags & IBV_WC_WITH_INV)
+		mlx5_forget_list(mlx5_find_list(wc->invalidated_rkey));
 	write_cqe(cq, &cqe, cqe_opcode(c));
 }
 
@@ -690,8 +700,8 @@ static unsigned ignored(const char *region, size_t offset)
 	.query_device_ex = query_device_ex, .alloc_dm = alloc_dm, .mapped = mapped,                \
 	.unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick, .stored = stored,                \
 	.next_send = mlx5_next_send, .next_receive = mlx5_next_receive, .room = mlx_room,          \
-	.complete = complete, .armed = armed, .traced_id = traced_id, .traced_note = mlx5_note_of, \
-	.ignored = ignored
+	.complete = complete, .entry = write_entry, .armed = armed, .traced_id = traced_id,        \
+	.traced_note = mlx5_note_of, .ignored = ignored
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */

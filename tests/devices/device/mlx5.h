@@ -56,6 +56,18 @@ void mlx5_clock_tick(void);
 
 int mlx5_next_send(struct object *qp, struct work *work);
 int mlx5_next_receive(struct object *queue, struct work *work);
+/*
+ * mlx5_umr.c: keys that stand for pieces of others. NULL: no such key.
+ * A request describes one from its segments behind the control segment on; what is used of one
+ * becomes pieces of regions. Negative: nobody can.
+ */
+struct mlx5_list;
+struct mlx5_list *mlx5_find_list(uint32_t key);
+int mlx5_describe_list(struct mlx5_list *list, const uint8_t *segments, size_t length,
+		       struct work *work);
+void mlx5_forget_list(struct mlx5_list *list);
+int mlx5_use_list(const struct mlx5_list *list, uint64_t offset, uint32_t length,
+		  struct work *work);
 /* The opcode of a work request of this kind. */
 uint8_t mlx5_note_of(enum ibv_wr_opcode opcode);
 

@@ -90,4 +90,9 @@ int mlx5_flow_method(uint16_t object, uint16_t id, struct ib_uverbs_ioctl_hdr *c
 bool mlx5_is_alias(const struct firmware *f);
 int mlx5_create_mkey(struct object *object, struct firmware *f);
 
+/* mlx5_umr.c: a key whose memory a request describes */
+bool mlx5_is_list(const struct firmware *f);
+int mlx5_create_list(struct object *object, struct firmware *f);
+void mlx5_destroy_list(struct object *window);
+
 #endif

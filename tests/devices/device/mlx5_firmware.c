@@ -92,12 +92,18 @@ static const struct capability {
 	{ CAP_CRYPTO, 0x14, 8u << 16 },
 };
 
+/* Memory is signed by nobody here: in a trace it is only said to be. */
+static bool is_possible(const struct capability *capability)
+{
+	return !model_on() || capability->group != CAP_GENERAL || capability->offset != 0xa0;
+}
+
 static int query_caps(struct firmware *f)
 {
 	unsigned group = firmware_get(f, 4) >> 1 & 0x7fff;
 
 	for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++) {
-		if (capabilities[i].group == group)
+		if (capabilities[i].group == group && is_possible(&capabilities[i]))
 			firmware_put(f, capabilities[i].offset, capabilities[i].bits);
 	}
 	return 0;
@@ -378,8 +384,9 @@ int firmware_create(struct object *object, struct firmware *f)
 		r = create_rmp(object, f);
 		break;
 	case OP_CREATE_MKEY:
-		r = model_on() && mlx5_is_alias(f) ? mlx5_create_mkey(object, f)
-						   : create_plain(object, f);
+		r = model_on() && mlx5_is_alias(f)  ? mlx5_create_mkey(object, f)
+		    : model_on() && mlx5_is_list(f) ? mlx5_create_list(object, f)
+						    : create_plain(object, f);
 		break;
 	case OP_CREATE_DCT:
 		r = create_dct(object, f);
@@ -410,6 +417,8 @@ int firmware_destroy(struct object *object)
 	r = object_in_use(of) ? EBUSY : model_destroy(of);
 	if (r)
 		return r;
+	if (of->type == OBJECT_MW)
+		mlx5_destroy_list(of);
 	trace_unwatch(of);
 	object_free(of);
 	return 0;

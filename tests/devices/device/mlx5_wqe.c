@@ -189,6 +189,22 @@ static uint32_t lkey_of(const struct object *owner, uint32_t lkey)
 	return lkey == NOWHERE && owner->pd && mlx5_is_full() ? model_null_lkey(owner->pd) : lkey;
 }
 
+/* One segment of data. Negative: nobody can, or may. */
+static int add_data(const struct object *owner, const uint8_t *segment, struct work *work)
+{
+	uint32_t length = bytes_be32(segment), key = bytes_be32(segment + 4);
+	const struct mlx5_list *list = mlx5_find_list(key);
+
+	if (list)
+		return mlx5_use_list(list, bytes_be64(segment + 8), length, work);
+	work->sge[work->wr.num_sge++] = (struct ibv_sge){
+		.addr = bytes_be64(segment + 8),
+		.length = length,
+		.lkey = lkey_of(owner, key),
+	};
+	return 0;
+}
+
 static int read_data(struct reader *r, const struct object *qp, struct work *work)
 {
 	uint32_t filled = 0, first;
@@ -209,11 +225,9 @@ static int read_data(struct reader *r, const struct object *qp, struct work *wor
 			continue;
 		}
 		mixed = true;
-		work->sge[work->wr.num_sge++] = (struct ibv_sge){
-			.addr = bytes_be64(segment + 8),
-			.length = first,
-			.lkey = lkey_of(qp, bytes_be32(segment + 4)),
-		};
+		error = add_data(qp, segment, work);
+		if (error)
+			return error;
 		r->at += SGE_SIZE;
 	}
 	return is_inline ? data_finish(qp, work, filled, mixed) : 0;
@@ -227,14 +241,34 @@ static unsigned access_of(uint8_t bits)
 	       (bits & 0x08 ? IBV_ACCESS_LOCAL_WRITE : 0);
 }
 
+/* A key of the process's own making gets its memory: the request in one piece, for it may wrap. */
+static int read_list(const struct reader *r, struct mlx5_list *list, struct work *work)
+{
+	uint8_t bytes[64 * 16];
+	size_t length = r->end - r->at;
+
+	for (size_t i = 0; i < length && i < sizeof(bytes); i += 16)
+		memcpy(bytes + i, byte_at(r, r->at + i), 16);
+	return length > sizeof(bytes) ? -EINVAL : mlx5_describe_list(list, bytes, length, work);
+}
+
 /* A memory key changes: a window is bound or unbound, or a key invalidated. */
 static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 {
 	const uint8_t *control = byte_at(r, r->at), *key = byte_at(r, r->at + 48),
 		      *from = byte_at(r, r->at + 112);
 
+	struct mlx5_list *list = mlx5_find_list(old_key);
+
 	if (r->end - r->at < 112)
 		return -EINVAL;
+	work->bind.mr = NULL;
+	work->bind.again = false;
+	if (list && !(key[0] & MKEY_FREE)) {
+		work->bind.mw_rkey = old_key;
+		return read_list(r, list, work);
+	}
+	mlx5_forget_list(list);
 	if (key[0] & MKEY_FREE && control[0] & UMR_CHECK_QPN) {
 		work->wr.opcode = IBV_WR_LOCAL_INV;
 		work->wr.invalidate_rkey = old_key;
@@ -353,11 +387,10 @@ static void read_scatter(const struct object *queue, const uint8_t *segment, con
 			break;
 		if (!bytes_be32(segment))
 			continue;
-		work->sge[work->wr.num_sge++] = (struct ibv_sge){
-			.addr = bytes_be64(segment + 8),
-			.length = bytes_be32(segment),
-			.lkey = lkey_of(queue, bytes_be32(segment + 4)),
-		};
+		/* A key that stands for nothing: the message that comes finds none of that name. */
+		if (add_data(queue, segment, work))
+			work->sge[work->wr.num_sge++] =
+				(struct ibv_sge){ .length = 1, .lkey = bytes_be32(segment + 4) };
 	}
 }
 

@@ -78,6 +78,8 @@ static void pass_on(struct object *cq, const struct ibv_wc *wc)
 
 	if (receive && owner >> 31)
 		completion.srq = object_at(OBJECT_SRQ, owner & 0x7fffffff);
+	if (completion.note == WORK_SILENT)
+		return;
 	/* Else it has gone, and its completions with it; but for those of an XRC SRQ, which are its
 	 * own. */
 	if (completion.qp || (completion.srq && completion.srq->xrcd))

@@ -87,6 +87,19 @@ int model_alloc_mw(struct object *mw, enum ibv_mw_type type)
 	return 0;
 }
 
+struct ibv_mr *model_open_region(struct object *pd, void *at, size_t length)
+{
+	return ibv_reg_mr(pd->backend.pd, at, length,
+			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+				  IBV_ACCESS_MW_BIND);
+}
+
+void model_close_region(struct ibv_mr *mr)
+{
+	ibv_dereg_mr(mr);
+}
+
 struct ibv_mr *model_find_mr(uint32_t lkey)
 {
 	struct object *mr = object_by_number(OBJECT_MR, lkey);

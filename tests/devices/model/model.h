@@ -55,6 +55,9 @@ int model_advise_mr(struct object *pd, unsigned advice, unsigned flags,
 uint32_t model_null_lkey(struct object *pd);
 struct ibv_mw *model_find_mw(uint32_t rkey);
 struct ibv_mr *model_find_mr(uint32_t lkey);
+/* Memory of the process, which windows may open; NULL: not that. */
+struct ibv_mr *model_open_region(struct object *pd, void *at, size_t length);
+void model_close_region(struct ibv_mr *mr);
 /* A key of the memory of a QP's send ring; 0: none is to be had. */
 uint32_t model_ring_key(struct object *qp, void *ring, size_t length);
 

@@ -60,11 +60,25 @@ static int find_bound(struct work *work)
 
 	wr->bind_mw.mw = model_find_mw(work->bind.mw_rkey);
 	wr->bind_mw.rkey = work->bind.new_rkey;
-	wr->bind_mw.bind_info.mr = work->bind.length ? model_find_mr(work->bind.mr_lkey) : NULL;
+	wr->bind_mw.bind_info.mr = work->bind.mr       ? work->bind.mr
+				   : work->bind.length ? model_find_mr(work->bind.mr_lkey)
+						       : NULL;
 	wr->bind_mw.bind_info.addr = work->bind.address;
 	wr->bind_mw.bind_info.length = work->bind.length;
 	wr->bind_mw.bind_info.mw_access_flags = work->bind.access;
 	return wr->bind_mw.mw && (wr->bind_mw.bind_info.mr || !work->bind.length) ? 0 : EINVAL;
+}
+
+/* A window of type 2 is bound when it is free; a key of some devices at any time. */
+static int post_free(struct object *qp, struct work *work)
+{
+	struct work first = { .note = WORK_SILENT, .id = work->id };
+	struct ibv_send_wr wr = { .wr_id = model_wr_id(qp, false, &first),
+				  .opcode = IBV_WR_LOCAL_INV,
+				  .invalidate_rkey = work->bind.mw_rkey },
+			   *bad;
+
+	return ibv_post_send(qp->backend.qp, &wr, &bad);
 }
 
 static int post_bind(struct object *qp, struct work *work)
@@ -72,6 +86,8 @@ static int post_bind(struct object *qp, struct work *work)
 	struct ibv_send_wr *bad, *wr = &work->wr;
 	int r = find_bound(work);
 
+	if (!r && work->bind.again)
+		r = post_free(qp, work);
 	if (r || wr->bind_mw.mw->type == IBV_MW_TYPE_2)
 		return r ? r : ibv_post_send(qp->backend.qp, wr, &bad);
 	/* Type 1 has a call of its own, which chooses the new key as every provider does. */

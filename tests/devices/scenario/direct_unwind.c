@@ -79,7 +79,9 @@ static void pages(struct ibv_context *context)
 static void queues(struct ibv_context *context, struct ibv_pd *pd)
 {
 	struct mlx5dv_mkey_init_attr key = { .pd = pd,
-					     .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
+					     .create_flags =
+						     MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
+						     MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
 					     .max_entries = 4 };
 	struct mlx5dv_cq_init_attr cq_dv = { .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE,
 					     .cqe_size = 128 };

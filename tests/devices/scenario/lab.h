@@ -24,5 +24,8 @@ struct lab_completion {
 void lab_step(const char *format, ...) __attribute__((weak, format(printf, 1, 2)));
 void lab_name(const void *at, size_t length, const char *name) __attribute__((weak));
 int lab_complete(const struct lab_completion *completion) __attribute__((weak));
+/* An entry of the device's own format into the CQ with this handle: the device says whose round it
+ * is. */
+int lab_entry(uint32_t cq, const void *entry, size_t length) __attribute__((weak));
 
 #endif

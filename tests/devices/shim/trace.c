@@ -281,3 +281,14 @@ __attribute__((visibility("default"))) int lab_complete(const struct lab_complet
 		event_completion(cq);
 	return 0;
 }
+
+__attribute__((visibility("default"))) int lab_entry(uint32_t cq, const void *entry, size_t length)
+{
+	struct object *object = object_find(OBJECT_CQ, cq);
+
+	trace_flush();
+	if (!object || !device->entry)
+		return -1;
+	device->entry(object, entry, length);
+	return 0;
+}

@@ -58,6 +58,99 @@ static void post(struct session *s, struct ibv_qp *qp)
 	ibv_wr_complete(ex);
 }
 
+static struct mlx5dv_sig_block_domain domain(struct session *s, struct mlx5dv_sig_t10dif *dif,
+					     struct mlx5dv_sig_crc *crc)
+{
+	bool is_crc = input_u8(s->in) & 1;
+	struct mlx5dv_sig_block_domain domain = { .sig_type = is_crc ? MLX5DV_SIG_TYPE_CRC
+								     : MLX5DV_SIG_TYPE_T10DIF,
+						  .block_size = input_u8(s->in) & 7 };
+
+	*dif = (struct mlx5dv_sig_t10dif){ .bg_type = input_u8(s->in) & 3,
+					   .bg = input_u8(s->in) & 1 ? 0xffff : 0,
+					   .app_tag = input_u16(s->in),
+					   .flags = input_u8(s->in) & 0xf };
+	*crc = (struct mlx5dv_sig_crc){ .type = input_u8(s->in) & 3 };
+	if (is_crc)
+		domain.sig.crc = crc;
+	else
+		domain.sig.dif = dif;
+	return domain;
+}
+
+/* A request that describes the key: its list, and the signatures of both sides. */
+static void describe(struct session *s, struct ibv_qp *qp, struct mlx5dv_mkey *mkey)
+{
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+	struct mlx5dv_qp_ex *dv = ex && ex->wr_start ? mlx5dv_qp_ex_from_ibv_qp_ex(ex) : NULL;
+	uint8_t how = input_u8(s->in);
+	struct mlx5dv_mkey_conf_attr conf = { .conf_flags = how >> 7 };
+	struct mlx5dv_sig_t10dif dif[2];
+	struct mlx5dv_sig_crc crc[2];
+	struct mlx5dv_sig_block_domain mem = domain(s, &dif[0], &crc[0]),
+				       wire = domain(s, &dif[1], &crc[1]);
+	struct mlx5dv_sig_block_attr attr = { .mem = how & 1 ? &mem : NULL,
+					      .wire = how & 2 ? &wire : NULL,
+					      .flags = how >> 2 & 1,
+					      .check_mask = how };
+	struct ibv_sge sge[4];
+
+	for (int i = 0; i < 4; i++)
+		sge[i] = session_sge(s);
+	if (!dv || !dv->wr_mkey_configure)
+		return;
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_INLINE | (how & 8 ? IBV_SEND_SIGNALED : 0);
+	mlx5dv_wr_mkey_configure(dv, mkey, how >> 4 & 3, &conf);
+	mlx5dv_wr_set_mkey_sig_block(dv, &attr);
+	mlx5dv_wr_set_mkey_layout_list(dv, input_u8(s->in) % 5, sge);
+	ibv_wr_complete(ex);
+}
+
+/* The adapter says that a signature is wrong: of this key, or of any. */
+static void signature_error(struct session *s, const struct mlx5dv_mkey *mkey)
+{
+	uint32_t count = object_count(OBJECT_CQ);
+	struct object *cq = count ? object_at(OBJECT_CQ, input_u8(s->in) % count) : NULL;
+	uint32_t key = htobe32(mkey->lkey);
+	uint8_t entry[64];
+
+	input_bytes(s->in, entry, sizeof(entry));
+	if (input_u8(s->in) & 1)
+		memcpy(entry + 36, &key, sizeof(key));
+	entry[63] = 0xc << 4;
+	if (cq && device->room(cq))
+		device->entry(cq, entry, sizeof(entry));
+}
+
+static void signatures(struct session *s, struct ibv_qp *qp)
+{
+	struct mlx5dv_mkey_init_attr attr = {
+		.pd = s->pd,
+		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
+				MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE |
+				(input_u8(s->in) & 1 ? MLX5DV_MKEY_INIT_ATTR_FLAGS_CRYPTO : 0),
+		.max_entries = 4
+	};
+	struct mlx5dv_mkey *mkey = mlx5dv_create_mkey(&attr);
+	struct mlx5dv_mkey_err err;
+	struct ibv_wc wc[4];
+
+	if (!mkey)
+		return;
+	for (unsigned n = input_u8(s->in) & 3; n; n--) {
+		if (qp)
+			describe(s, qp, mkey);
+		signature_error(s, mkey);
+		for (int i = 0; i < 2; i++) {
+			if (s->cq[i])
+				ibv_poll_cq(s->cq[i], 4, wc);
+		}
+		mlx5dv_mkey_check(mkey, &err);
+	}
+	mlx5dv_destroy_mkey(mkey);
+}
+
 static void objects(struct session *s)
 {
 	struct mlx5dv_mkey_init_attr key = { .pd = s->pd,
@@ -115,7 +208,7 @@ static void step(struct session *s)
 	uint32_t in[ANSWER / 4] = { 0 }, out[ANSWER / 4];
 	uint8_t port, active;
 
-	switch (input_u8(s->in) % 6) {
+	switch (input_u8(s->in) % 7) {
 	case 0:
 		objects(s);
 		break;
@@ -138,6 +231,9 @@ static void step(struct session *s)
 	case 5:
 		if (qp)
 			post(s, qp);
+		break;
+	case 6:
+		signatures(s, qp);
 		break;
 	}
 }

@@ -160,7 +160,9 @@ static void fill_send(struct session *s, struct ibv_qp *qp, struct ibv_send_wr *
 	};
 	for (int i = 0; i < wr->num_sge; i++)
 		sges[i] = session_sge(s);
-	if (qp->qp_type == IBV_QPT_UD) {
+	/* A request of datagrams has an address, or NULL: what is no address at all, the program
+	 * did. */
+	if (qp->qp_type == IBV_QPT_UD || qp->qp_type == IBV_QPT_DRIVER) {
 		wr->wr.ud.ah = s->ah;
 	} else if (wr->opcode == IBV_WR_BIND_MW) {
 		wr->bind_mw.mw = s->mw;

@@ -260,6 +260,59 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
+/* ---- entries that a device should not write. @polled: what ibv_poll_cq() says */
+static const struct attack {
+	const char *what;
+	bool with_srq;
+	uint32_t words[8];
+	int polled;
+} attacks[] = {
+	{ "a queue pair of nobody", false, { 0xabcdef, [7] = 0x41 }, MLX_POLL_CORRUPT },
+	{ "an XRC SRQ of nobody", true, { 0x800048, [7] = 0x01 }, MLX_POLL_CORRUPT },
+	{ "the other round's", false, { FAKE_QPN, [7] = 0x81 }, 0 },
+	{ "a request beyond the ring", false, { FAKE_QPN, [6] = 0xffff0000, [7] = 0x4a }, 1 },
+	{ "an index beyond the SRQ",
+	  true,
+	  { FAKE_QPN, [6] = 0xffff0000, [7] = 0x01 },
+	  MLX_POLL_CORRUPT },
+	{ "and that in an error",
+	  true,
+	  { FAKE_QPN, [6] = 0xffff0000, [7] = 0x1e },
+	  MLX_POLL_CORRUPT },
+	{ "a receive of opcode 4", false, { FAKE_QPN, [7] = 0x04 }, MLX_POLL_CORRUPT },
+	{ "a receive of opcode 15", false, { FAKE_QPN, [7] = 0x0f }, MLX_POLL_CORRUPT },
+	{ "the end of a ring that stays", false, { FAKE_QPN, [7] = 0x16 }, MLX_POLL_CORRUPT },
+	{ "more bytes than there were", false, { FAKE_QPN, [5] = UINT32_MAX, [7] = 0x01 }, 1 },
+	{ "an error of syndrome 0xff", false, { FAKE_QPN, [6] = 0xff, [7] = 0x5e }, 1 },
+};
+
+static void test_attacks(void **state)
+{
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
+	struct ibv_recv_wr recv = {}, *bad_recv;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(attacks); i++) {
+		struct fake *f = fake_create(IBV_QPT_RC);
+		struct ibv_wc wc;
+		int polled, r;
+
+		if (attacks[i].with_srq)
+			fake_srq(f);
+		cqe_write(f, 0, attacks[i].words);
+		polled = poll(f, &wc);
+		if (polled != attacks[i].polled)
+			print_error("%s: %d, not %d\n", attacks[i].what, polled, attacks[i].polled);
+		assert_int_equal(polled, attacks[i].polled);
+		/* What is free, the device's words say. */
+		r = mlx4_post_send(&f->qp.vqp.qp, &send, &bad_send);
+		assert_true(!r || r == ENOMEM);
+		r = f->qp.srq ? mlx_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv)
+			      : mlx4_post_recv(&f->qp.vqp.qp, &recv, &bad_recv);
+		assert_true(!r || r == ENOMEM);
+		fake_free(f);
+	}
+}
+
 /*
  * Whatever an entry says: nothing is written outside of the queue's own memory, which lies between
  * pages that nobody may touch; and requests can still be posted.
@@ -312,7 +365,7 @@ int main(void)
 		cmocka_unit_test(test_rounds),	   cmocka_unit_test(test_arm),
 		cmocka_unit_test(test_clean),	   cmocka_unit_test(test_resize_waiting),
 		cmocka_unit_test(test_srq),	   cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_elsewhere),  cmocka_unit_test(test_attacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Completions as the adapter writes them, and as nobody should. */
+#include "providers/mlx5/direct/mkey.h"
 #include "tests/unit/mlx5/fake.h"
 
 /* The entry of number @n, from the words of a dump; its last byte says whose it is. */
@@ -273,6 +274,166 @@ static void test_srq(void **state)
 	fake_free(f);
 }
 
+/* ---- entries that a device should not write */
+
+/* Requests are posted, or refused for want of room: the device's words count for what is free. */
+static void assert_usable(struct fake *f)
+{
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
+	struct ibv_recv_wr recv = {}, *bad_recv;
+	int sent = mlx5_post_send(&f->qp.vqp.qp, &send, &bad_send);
+	int received = f->qp.srq ? mlx_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv)
+				 : mlx5_post_recv(&f->qp.vqp.qp, &recv, &bad_recv);
+
+	assert_true((!sent || sent == ENOMEM) && (!received || received == ENOMEM));
+}
+
+/* @polled: what ibv_poll_cq() says; @uidx: instead of the queue pair's */
+static const struct attack {
+	const char *what;
+	bool with_srq;
+	uint32_t uidx, word_13, word_14, last;
+	int polled;
+} attacks[] = {
+	{ "a queue pair of nobody", false, 0xfffff, 0, FAKE_QPN, 0x00000000, MLX_POLL_CORRUPT },
+	{ "a number that was given back", false, 1, 0, FAKE_QPN, 0x00000000, MLX_POLL_CORRUPT },
+	{ "an XRC SRQ of nobody", true, 0xfff000, 0, FAKE_QPN, 0x00000020, MLX_POLL_CORRUPT },
+	{ "the other round's", false, 0, 0, FAKE_QPN, 0x00000021, 0 },
+	{ "a request beyond the ring", false, 0, 0, 0x0a001234, 0xffff0000, 1 },
+	{ "a receive beyond the ring", false, 0, 0, FAKE_QPN, 0xffff0020, 1 },
+	{ "an index beyond the SRQ", true, 0, 0, FAKE_QPN, 0xffff0020, MLX_POLL_CORRUPT },
+	{ "and that in an error", true, 0, 0x00008805, FAKE_QPN, 0x100000e0, MLX_POLL_CORRUPT },
+	{ "opcode 5, of a ring that is not replaced", false, 0, 0, FAKE_QPN, 0x50,
+	  MLX_POLL_CORRUPT },
+	{ "opcode 6", false, 0, 0, FAKE_QPN, 0x60, MLX_POLL_CORRUPT },
+	{ "opcode 7", false, 0, 0, FAKE_QPN, 0x70, MLX_POLL_CORRUPT },
+	{ "opcode 11", false, 0, 0, FAKE_QPN, 0xb0, MLX_POLL_CORRUPT },
+	{ "a signature's error of no key", false, 0, 0, FAKE_QPN, 0xc0, 0 },
+	{ "a request of opcode 0x3f", false, 0, 0, 0x3f001234, 0x00000000, MLX_POLL_CORRUPT },
+	{ "an error of syndrome 0xff", false, 0, 0x000000ff, 0x08001234, 0x000000d0, 1 },
+	{ "data in 32 bytes of the entry", false, 0, 0, FAKE_QPN, 0x00000024, 1 },
+	{ "data in the 64 bytes before it", false, 0, 0, FAKE_QPN, 0x00000028, 1 },
+	{ "a title of short entries, of 255", false, 0, 0, FAKE_QPN, 0x00ff002c, 1 },
+};
+
+static void test_attacks(void **state)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(attacks); i++) {
+		const struct attack *a = &attacks[i];
+		const uint32_t words[16] = {
+			[11] = UINT32_MAX, [13] = a->word_13, [14] = a->word_14, [15] = a->last
+		};
+		struct fake *f = fake_create(IBV_QPT_RC);
+		struct ibv_wc wc;
+		int polled;
+
+		if (a->with_srq)
+			fake_srq(f);
+		cqe_write(f, 0, words);
+		if (a->uidx)
+			((__be32 *)f->cqes)[8] = htobe32(a->uidx);
+		polled = poll(f, &wc);
+		if (polled != a->polled)
+			print_error("%s: %d, not %d\n", a->what, polled, a->polled);
+		assert_int_equal(polled, a->polled);
+		assert_usable(f);
+		fake_free(f);
+	}
+}
+
+/* Errors of requests that are done already, and of some that were never posted; when the device
+ * tells the truth again, there is room again. */
+static void test_done_twice(void **state)
+{
+	static const uint32_t words[16] = { [13] = 0x00008805, 0x0a001234, 0x000000d0 };
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad;
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_wc wc;
+	int r = mlx5_post_send(&f->qp.vqp.qp, &send, &bad);
+
+	assert_int_equal(r, 0);
+	for (uint32_t n = 0; n < 64; n++) {
+		uint32_t slot = n == 63 ? (f->qp.sq.cur_post - 1) & f->qp.sq.mask : n * 7 % 64;
+		uint32_t entry[16];
+
+		memcpy(entry, words, sizeof(entry));
+		entry[15] |= slot << 16;
+		cqe_write(f, n, entry);
+		assert_int_equal(poll(f, &wc), 1);
+		assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+		r = mlx5_post_send(&f->qp.vqp.qp, &send, &bad);
+		assert_true(!r || r == ENOMEM);
+	}
+	assert_int_equal(r, 0);
+	fake_free(f);
+}
+
+/* ---- errors of signatures */
+
+static void sig_error_write(struct fake *f, uint32_t n, uint32_t key, uint32_t syndrome)
+{
+	const uint32_t words[16] = {
+		[4] = 0x11111111,
+		0x22222222,
+		0x33333333,
+		0x44444444,
+		0,
+		key << 8,
+		0,
+		0x77,
+		[15] = 0xc0 | !!(n & (f->cq.mask + 1)),
+	};
+
+	cqe_write(f, n, words);
+	((__be32 *)(f->cqes + 64 * (n & f->cq.mask)))[8] = htobe32(syndrome << 16);
+}
+
+static struct mlx5_sig of_crc(void)
+{
+	return (struct mlx5_sig){ .block.wire = { .there = true, .type = MLX5DV_SIG_TYPE_CRC } };
+}
+
+/* They are nobody's completion; a ring that is full of them is the adapter's again; and they stay
+ * when a queue pair goes whose number stands in them by chance. */
+static void test_sig_errors(void **state)
+{
+	const uint32_t sent[16] = { [14] = 0x0a001234, [15] = 0x00000000 };
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_cq_ex *ex = &f->cq.vcq.cq_ex;
+	struct mlx5_sig sig = of_crc();
+	struct ibv_poll_cq_attr attr = {};
+	uint32_t all = f->cq.mask + 1;
+	struct ibv_wc wc;
+
+	mlx5_cq_ex_set_slots(&f->cq, mlx5_cq_ex_wc_flags);
+	mlx5_sig_publish(f->ctx, &sig, 0x55);
+	for (uint32_t n = 0; n < all; n++)
+		sig_error_write(f, n, 0x55, 1 << 13);
+	assert_int_equal(poll(f, &wc), 0);
+	ASSERT_WORDS(f->cq_record, all);
+	assert_int_equal(sig.error_count, all);
+	assert_true(sig.error_waits);
+	for (uint32_t n = all; n < 2 * all; n++)
+		sig_error_write(f, n, 0x55, 1 << 13);
+	assert_int_equal(ibv_start_poll(ex, &attr), ENOENT);
+	ASSERT_WORDS(f->cq_record, 2 * all);
+	assert_int_equal(sig.error_count, 2 * all);
+	/* Between two of requests. */
+	cqe_write(f, 2 * all, sent);
+	sig_error_write(f, 2 * all + 1, 0x55, 1 << 13);
+	cqe_write(f, 2 * all + 2, sent);
+	assert_int_equal(mlx5_poll_cq(&f->cq.vcq.cq, 1, &wc), 1);
+	assert_int_equal(mlx5_poll_cq(&f->cq.vcq.cq, 1, &wc), 1);
+	assert_int_equal(wc.opcode, IBV_WC_SEND);
+	assert_int_equal(sig.error_count, 2 * all + 1);
+	sig_error_write(f, 2 * all + 3, 0x55, 0);
+	((__be32 *)(f->cqes + 64 * 3))[8] = htobe32(f->qp.uidx);
+	mlx5_cqs_clean(&f->qp, false);
+	assert_int_equal(poll(f, &wc), 0);
+	assert_int_equal(sig.error_count, 2 * all + 2);
+	fake_free(f);
+}
+
 /*
  * Whatever an entry says: nothing is written outside of the queue's own memory, which lies between
  * pages that nobody may touch; and requests can still be posted and completed.
@@ -332,6 +493,9 @@ int main(void)
 		cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_resize_waiting),
 		cmocka_unit_test(test_srq),
+		cmocka_unit_test(test_attacks),
+		cmocka_unit_test(test_done_twice),
+		cmocka_unit_test(test_sig_errors),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_elsewhere),
 	};

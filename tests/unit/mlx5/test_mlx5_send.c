@@ -383,6 +383,14 @@ static void test_sizes(void **state)
 	attr.cap.max_inline_data = 0;
 	attr.cap.max_send_sge = UINT32_MAX;
 	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), -EINVAL);
+	/* What is in front of data ends with a block: no room behind it. */
+	attr.cap.max_send_sge = 0;
+	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), 0);
+	assert_int_equal(size.max_inline, 0);
+	attr.qp_type = IBV_QPT_UD;
+	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), 0);
+	assert_int_equal(size.max_inline, 0);
+	attr.qp_type = IBV_QPT_RC;
 	attr.cap.max_send_sge = 1;
 	attr.cap.max_send_wr = UINT32_MAX;
 	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), -EINVAL);
