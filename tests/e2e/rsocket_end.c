@@ -296,7 +296,7 @@ static void exited_peer(void)
 	struct rt_child child;
 	int fd = connected(ROLE_EXITS, &child);
 
-	CHECK_INT(pattern_receive(fd, SIZE_MAX), TOTAL);
+	CHECK_INT(pattern_receive(fd, TOTAL), TOTAL);
 	expect_end(fd);
 	CHECK_OK(rclose(fd));
 	rt_child_finish(&child);
