@@ -204,6 +204,7 @@ struct rs_wire_data rs_buffer_describe(const struct rs_socket *s)
 		.list = { (uintptr_t)s->entries, s->tmr->rkey, RS_WIRE_ENTRIES },
 		.first = { (uintptr_t)s->rbuf, s->rmr->rkey, s->rbuf_size / 2 },
 		.mappings = s->mappings_max,
+		.ends = true,
 	};
 }
 
@@ -218,6 +219,7 @@ void rs_buffer_start(struct rs_socket *s, const struct rs_wire_data *peer)
 	};
 	s->swapped = peer->swapped;
 	s->peer_speaks = peer->speaks;
+	s->peer_ends = peer->ends;
 	/* Entry 0 of both lists stands for the memory in the connection's data. */
 	s->peer_entry = s->entry = 1;
 	if (s->peer_entry == s->peer_list.length)

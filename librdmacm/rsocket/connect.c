@@ -87,6 +87,23 @@ static int established(struct rs_socket *s, const struct rdma_cm_event *event)
 	return 0;
 }
 
+/*
+ * An end in order was said before, behind the last byte. Without that word the peer was killed, or
+ * gave up, and what it sent last may lack. Of peers that may say none it counts as one in order.
+ */
+static int disconnected(struct rs_socket *s)
+{
+	bool lacks = !s->peer_end && s->peer_ends && s->state == RS_CONNECTED;
+
+	s->peer_end = true;
+	s->broken = true; /* its queue pair may be gone by now */
+	if (lacks || s->state == RS_ACCEPTING)
+		return -ECONNRESET;
+	if (s->state == RS_CONNECTED)
+		s->state = RS_CLOSED;
+	return 0;
+}
+
 static int event_apply(struct rs_socket *s, const struct rdma_cm_event *event)
 {
 	switch (event->event) {
@@ -98,11 +115,7 @@ static int event_apply(struct rs_socket *s, const struct rdma_cm_event *event)
 		return s->state == RS_CONNECTING || s->state == RS_ACCEPTING ? established(s, event)
 									     : 0;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		s->peer_end = true;
-		s->broken = true; /* its queue pair may be gone by now */
-		if (s->state == RS_CONNECTED)
-			s->state = RS_CLOSED;
-		return s->state == RS_ACCEPTING ? -ECONNRESET : 0;
+		return disconnected(s);
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		return 0;

@@ -57,7 +57,6 @@ static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_
 			r = -ENOTCONN;
 		} else if (s->state == RS_FAILED && s->error) {
 			r = -s->error;
-			s->error = 0;
 		} else if (!has_ended(s)) {
 			r = -EAGAIN;
 		}
@@ -126,8 +125,10 @@ static ssize_t vector_receive(struct rs_socket *s, const struct iovec *iov, int 
 		if ((size_t)n < iov[i].iov_len)
 			break;
 	}
+	n = got ? (ssize_t)got : n;
+	rs_error_told(s, n);
 	rs_turn_give(s, &s->recv_turn);
-	return got ? (ssize_t)got : n;
+	return n;
 }
 
 /* @ret: of a datagram; for others its name has no size */

@@ -23,6 +23,7 @@
  *   turn.c      whose turn it is to send, and to receive
  *   spin.c      how long to look for what somebody waits for, and when to let others run
  *   linger.c    sockets that were closed and have something to deliver
+ *   leave.c     sockets that are open when the process exits
  *   datagram.h  datagram sockets, which have files of their own
  *
  * Locks, in the order in which they are taken:
@@ -173,6 +174,7 @@ struct rs_socket {
 	unsigned int peer_entry;
 	bool unheard;	  /* iWARP, who accepted: see rs_first_word_await() */
 	bool peer_speaks; /* says so in its request */
+	bool peer_ends;	  /* an end without its word is none in order */
 	bool sends_words; /* iWARP: see word_post() */
 	uint32_t *words;  /* what receives take of it, one each, behind sbuf */
 	unsigned int words_posted, words_taken; /* receives since the start */
@@ -225,6 +227,8 @@ static inline ssize_t rs_ret(ssize_t r)
 /* table.c: every rs_table_find() has its rs_socket_put(); a forked child finds nothing */
 int rs_table_add(struct rs_file *file);
 struct rs_socket *rs_table_find(int fd); /* NULL: not one of ours */
+/* At exit: the next one from *fd on, which becomes its number. */
+struct rs_socket *rs_table_next(int *fd);
 struct rs_poller *rs_table_find_poller(int fd);
 /* The poller of that number, also a parent's, or NULL: to be compared with, and no more. */
 const void *rs_table_peek(int fd);
@@ -292,9 +296,14 @@ int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket)
 int rs_channel_create(struct rs_socket *s);
 void rs_socket_put(struct rs_socket *s);
 void rs_socket_fail(struct rs_socket *s, int error);
+/* A call returns @r. An error that comes behind some bytes is the next call's. */
+void rs_error_told(struct rs_socket *s, ssize_t r);
 /* Deliver what was sent, as far as it takes no longer than that may, and give the reference back.
  */
 void rs_socket_end(struct rs_socket *s);
+
+/* Everything that was posted, the word of the end as well, or there is no peer any more. */
+bool rs_all_is_there(struct rs_socket *s);
 
 /* linger.c: a thread does rs_socket_end(). -errno: there is none, and it remains to be done. */
 int rs_linger(struct rs_socket *s);

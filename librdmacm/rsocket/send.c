@@ -98,14 +98,11 @@ bool rs_can_send(struct rs_socket *s)
 
 static int send_error(struct rs_socket *s)
 {
-	int error = s->error;
-
 	if (s->state == RS_NEW || s->state == RS_BOUND || s->state == RS_LISTENING)
 		return -ENOTCONN;
 	if (s->no_send || s->state == RS_CLOSED)
 		return -EPIPE;
-	s->error = 0;
-	return error ? -error : -EPIPE;
+	return s->error ? -s->error : -EPIPE;
 }
 
 /* Send one message of up to @most bytes; @lock is held. Return: 0 or -errno. */
@@ -226,6 +223,7 @@ static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int cou
 		n = rs_iomap_tell(s, rs_patience(s, flags));
 	if (n >= 0)
 		n = bytes_send(s, &c, flags);
+	rs_error_told(s, n);
 	rs_turn_give(s, &s->send_turn);
 	return n;
 }

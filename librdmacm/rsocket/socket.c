@@ -167,6 +167,16 @@ void rs_socket_fail(struct rs_socket *s, int error)
 	s->error = error;
 }
 
+void rs_error_told(struct rs_socket *s, ssize_t r)
+{
+	if (likely(r >= 0))
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (s->state == RS_FAILED && s->error == -r)
+		s->error = 0;
+	pthread_mutex_unlock(&s->lock);
+}
+
 RS_EXPORT int rsocket(int domain, int type, int protocol)
 {
 	RS_CALL;
@@ -204,7 +214,7 @@ static bool data_is_there(struct rs_socket *s)
 }
 
 /* And so is the word of the end. A peer that takes no messages hears it from its manager. */
-static bool all_is_there(struct rs_socket *s)
+bool rs_all_is_there(struct rs_socket *s)
 {
 	return s->done == s->posted || is_gone(s);
 }
@@ -219,7 +229,7 @@ void rs_socket_end(struct rs_socket *s)
 	pthread_mutex_unlock(&s->lock);
 	if (connected) {
 		rs_wait(s, data_is_there, RS_WAIT_ALWAYS, DATA_TIMEOUT_MS);
-		rs_wait(s, all_is_there, RS_WAIT_ALWAYS, END_TIMEOUT_MS);
+		rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, END_TIMEOUT_MS);
 		rdma_disconnect(s->id);
 	}
 	pthread_mutex_lock(&s->lock);
@@ -254,7 +264,7 @@ static bool deliver(struct rs_socket *s, int timeout_ms)
 	if (rs_wait(s, is_quiet, RS_WAIT_ALWAYS, timeout_ms) < 0)
 		return false;
 	rs_shutdown(s, SHUT_RDWR);
-	return rs_wait(s, all_is_there, RS_WAIT_ALWAYS, timeout_ms) == 0;
+	return rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, timeout_ms) == 0;
 }
 
 /* The peer hears of the end alone. */

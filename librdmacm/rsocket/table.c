@@ -92,6 +92,29 @@ struct rs_socket *rs_table_find(int fd)
 	return (struct rs_socket *)file_find(fd, RS_SOCKET);
 }
 
+static bool has_block(int fd)
+{
+	bool has;
+
+	pthread_mutex_lock(&table.lock);
+	has = place_of(fd);
+	pthread_mutex_unlock(&table.lock);
+	return has;
+}
+
+struct rs_socket *rs_table_next(int *fd)
+{
+	struct rs_socket *s = NULL;
+
+	for (; *fd < BLOCKS << BLOCK_BITS; (*fd)++) {
+		if (!has_block(*fd))
+			*fd |= (1 << BLOCK_BITS) - 1;
+		else if ((s = rs_table_find(*fd)))
+			break;
+	}
+	return s;
+}
+
 struct rs_poller *rs_table_find_poller(int fd)
 {
 	return (struct rs_poller *)file_find(fd, RS_POLLER);

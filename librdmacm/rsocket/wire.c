@@ -10,6 +10,7 @@
 #define FLAG_BIG    (1 << 0) /* the sender's byte order */
 #define FLAG_IOMAP  (1 << 1) /* the byte behind the reserved ones has a meaning */
 #define FLAG_SPEAKS (1 << 2) /* the sender says a word before all else; of this library alone */
+#define FLAG_ENDS   (1 << 3) /* it says each end that is in order; of this library alone */
 #define MAX_ENTRIES 16	     /* of a peer's list: all known peers have 2 */
 
 struct wire_target {
@@ -77,7 +78,7 @@ void rs_wire_put_data(uint8_t to[RS_WIRE_DATA_SIZE], const struct rs_wire_data *
 	const struct wire_data wire = {
 		.version = VERSION,
 		.flags = FLAG_IOMAP | (host_is_big() ? FLAG_BIG : 0) |
-			 (data->speaks ? FLAG_SPEAKS : 0),
+			 (data->speaks ? FLAG_SPEAKS : 0) | (data->ends ? FLAG_ENDS : 0),
 		.credits = htobe16(data->credits),
 		.mappings = mappings_to_wire(data->mappings),
 		.list = target_to_wire(&data->list),
@@ -101,6 +102,7 @@ int rs_wire_get_data(const void *from, size_t length, struct rs_wire_data *ret_d
 		.mappings = wire.flags & FLAG_IOMAP ? mappings_from_wire(wire.mappings) : 0,
 		.swapped = !!(wire.flags & FLAG_BIG) != host_is_big(),
 		.speaks = wire.flags & FLAG_SPEAKS,
+		.ends = wire.flags & FLAG_ENDS,
 	};
 	if (wire.version != VERSION || !ret_data->list.length ||
 	    ret_data->list.length > MAX_ENTRIES)

@@ -40,6 +40,7 @@ struct rs_wire_mapping {
  * @mappings: entries behind those of @list, for mappings of the peer
  * @swapped: the sender has the other byte order
  * @speaks: the sender, who connects, says a word before all else
+ * @ends: the sender says a word before each end that is in order, also when its process exits
  */
 struct rs_wire_data {
 	uint16_t credits;
@@ -48,6 +49,7 @@ struct rs_wire_data {
 	uint16_t mappings;
 	bool swapped;
 	bool speaks;
+	bool ends;
 };
 
 void rs_wire_put_data(uint8_t to[RS_WIRE_DATA_SIZE], const struct rs_wire_data *data);

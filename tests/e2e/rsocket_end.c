@@ -118,6 +118,7 @@ enum role {
 	ROLE_STOPPED,	 /* speaks, and stops */
 	ROLE_ENDS_FIRST, /* ends its direction, then takes TOTAL */
 	ROLE_ENDS_LAST,	 /* takes TOTAL and the end, then sends TOTAL */
+	ROLE_EXITS,	 /* sends TOTAL, and exits with all open */
 };
 
 static void role_play(int socket, int fd, int role)
@@ -156,6 +157,9 @@ static void role_play(int socket, int fd, int role)
 		expect_no_send(fd);
 		expect_end(fd);
 		break;
+	case ROLE_EXITS:
+		CHECK_INT(pattern_send(fd, TOTAL), TOTAL);
+		exit(0);
 	}
 }
 
@@ -263,7 +267,10 @@ static void deaf_peer_killed(void)
 	CHECK_OK(rclose(fd));
 }
 
-/* A receiver that reads late gets what came before the sender was killed, and then the end. */
+/*
+ * A receiver that reads late gets what came before the sender was killed, and then an error: what
+ * was sent last may lack.
+ */
 static void full_peer_killed(void)
 {
 	struct rt_child child;
@@ -274,9 +281,25 @@ static void full_peer_killed(void)
 	rt_hear(child.socket);
 	CHECK_INT(rpoll(&p, 1, LONG_MS), 1);
 	rt_child_kill(&child);
+	errno = 0;
 	CHECK(pattern_receive(fd, SIZE_MAX) > 0);
-	CHECK(rrecv(fd, &byte, 1, 0) <= 0);
+	CHECK_INT(errno, ECONNRESET);
+	CHECK_INT(rrecv(fd, &byte, 1, 0), 0); /* the error is told once */
+	CHECK_INT(rsend(fd, "x", 1, MSG_NOSIGNAL), -1);
+	CHECK_INT(errno, EPIPE);
 	CHECK_OK(rclose(fd));
+}
+
+/* As the kernel's: a process that exits leaves streams that end in order. */
+static void exited_peer(void)
+{
+	struct rt_child child;
+	int fd = connected(ROLE_EXITS, &child);
+
+	CHECK_INT(pattern_receive(fd, TOTAL), TOTAL);
+	expect_end(fd);
+	CHECK_OK(rclose(fd));
+	rt_child_finish(&child);
 }
 
 /* Close while the peer has no room for more: what it took so far it has. */
@@ -550,6 +573,7 @@ static const struct rt_case cases[] = {
 	{ "deaf_peer_closed", deaf_peer_closed },
 	{ "deaf_peer_killed", deaf_peer_killed },
 	{ "full_peer_killed", full_peer_killed },
+	{ "exited_peer", exited_peer },
 	{ "closed_when_full", closed_when_full },
 	{ "shut_down_by_thread", shut_down_by_thread },
 	{ "shut_down_with_stopped_peer", shut_down_with_stopped_peer },

@@ -77,6 +77,7 @@ static void test_get(void **state)
 	assert_int_equal(data.first.length, 65536);
 	assert_false(data.swapped);
 	assert_false(data.speaks);
+	assert_false(data.ends);
 }
 
 static void test_speaks(void **state)
@@ -89,6 +90,18 @@ static void test_speaks(void **state)
 	assert_int_equal(bytes[1] ^ known[1], 4);
 	assert_int_equal(rs_wire_get_data(bytes, sizeof(bytes), &data), 0);
 	assert_true(data.speaks);
+}
+
+static void test_ends(void **state)
+{
+	uint8_t bytes[RS_WIRE_DATA_SIZE];
+	struct rs_wire_data data = meaning;
+
+	data.ends = true;
+	rs_wire_put_data(bytes, &data);
+	assert_int_equal(bytes[1] ^ known[1], 8);
+	assert_int_equal(rs_wire_get_data(bytes, sizeof(bytes), &data), 0);
+	assert_true(data.ends);
 }
 
 static void test_refused(void **state)
@@ -160,10 +173,10 @@ static void test_mappings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_put),	 cmocka_unit_test(test_get),
-		cmocka_unit_test(test_speaks),	 cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_entry),	 cmocka_unit_test(test_immediate),
-		cmocka_unit_test(test_mappings),
+		cmocka_unit_test(test_put),	  cmocka_unit_test(test_get),
+		cmocka_unit_test(test_speaks),	  cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_entry),
+		cmocka_unit_test(test_immediate), cmocka_unit_test(test_mappings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

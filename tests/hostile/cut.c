@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A stream over RDMA between two hosts whose link is cut for a while, or until one of them gives
+ * up. */
+#include <arpa/inet.h>
+#include <sys/wait.h>
+
+#include <rdma/rsocket.h>
+
+#include "tests/hostile/net.h"
+#include "tests/lib/rt.h"
+#include "tests/lib/rt_child.h"
+#include "tests/lib/rt_rsocket.h"
+
+#define PIECE 10000
+#define WHOLE (8u << 20)
+#define PORT  7471
+#define CUT_S 2 /* less than anybody's patience */
+
+static uint8_t byte_at(size_t i)
+{
+	return i * 2654435761u >> 11;
+}
+
+static void link_cut(void)
+{
+	CHECK_OK(system("nft 'add table inet cut;"
+			"add chain inet cut in { type filter hook input priority 0; };"
+			"add chain inet cut out { type filter hook output priority 0; };"
+			"add rule inet cut in udp dport 4791 drop;"
+			"add rule inet cut out udp dport 4791 drop'"));
+}
+
+static void link_mend(void)
+{
+	CHECK_OK(system("nft delete table inet cut"));
+}
+
+static struct sockaddr_in address(const char *host)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+
+	CHECK_INT(inet_pton(AF_INET, host, &name.sin_addr), 1);
+	return name;
+}
+
+/* Return: 0 or the errno; *ret_got bytes came. */
+static int receive(int fd, size_t *ret_got)
+{
+	static uint8_t bytes[PIECE];
+	ssize_t n;
+
+	for (*ret_got = 0; (n = rrecv(fd, bytes, PIECE, 0)) > 0; *ret_got += n)
+		for (ssize_t i = 0; i < n; i++)
+			CHECK_INT(bytes[i], byte_at(*ret_got + i));
+	return n ? errno : 0;
+}
+
+/* Up to @total. Return: 0 or the errno. */
+static int transmit(int fd, size_t from, size_t total)
+{
+	static uint8_t bytes[PIECE];
+
+	while (from < total) {
+		size_t size = total - from < PIECE ? total - from : PIECE;
+		ssize_t n;
+
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = byte_at(from + i);
+		n = rsend(fd, bytes, size, MSG_NOSIGNAL);
+		if (n < 0)
+			return errno;
+		from += n;
+	}
+	return 0;
+}
+
+/* Tells that it listens, and then what became of the connection. */
+static void receiver(int socket, bool whole)
+{
+	struct sockaddr_in here = address("192.0.2.2");
+	int listening, fd, error;
+	size_t got;
+
+	net_enter(NET_THERE);
+	listening = rsocket(AF_INET, SOCK_STREAM, 0);
+	CHECK(listening >= 0);
+	CHECK_OK(rbind(listening, (struct sockaddr *)&here, sizeof(here)));
+	CHECK_OK(rlisten(listening, 1));
+	rt_tell(socket, 1);
+	fd = raccept(listening, NULL, NULL);
+	CHECK(fd >= 0);
+	error = receive(fd, &got);
+	if (whole)
+		CHECK_INT(got, WHOLE);
+	else
+		CHECK(got > 0 && got < WHOLE);
+	CHECK_INT(error, whole ? 0 : ECONNRESET);
+	CHECK_OK(rclose(fd));
+	CHECK_OK(rclose(listening));
+}
+
+static void receive_whole(int socket, int arg)
+{
+	receiver(socket, true);
+}
+
+static void receive_part(int socket, int arg)
+{
+	receiver(socket, false);
+}
+
+static int connected(struct rt_child *ret_child, void (*there)(int, int))
+{
+	struct sockaddr_in name = address("192.0.2.2");
+	int fd;
+
+	net_make("udp");
+	if (system("nft list tables"))
+		rt_skip("nft does not work here");
+	*ret_child = rt_child_start(there, 0);
+	net_enter(NET_HERE);
+	CHECK_INT(rt_hear(ret_child->socket), 1);
+	fd = rsocket(AF_INET, SOCK_STREAM, 0);
+	CHECK(fd >= 0);
+	CHECK_OK(rconnect(fd, (struct sockaddr *)&name, sizeof(name)));
+	CHECK_INT(transmit(fd, 0, WHOLE / 4), 0);
+	return fd;
+}
+
+static void *mend_later(void *arg)
+{
+	sleep(CUT_S);
+	link_mend();
+	return NULL;
+}
+
+/* A link that comes back in time has lost nothing. */
+static void comes_back(void)
+{
+	struct rt_child child;
+	int fd = connected(&child, receive_whole);
+	pthread_t thread;
+
+	link_cut();
+	CHECK_OK(pthread_create(&thread, NULL, mend_later, NULL));
+	CHECK_INT(transmit(fd, WHOLE / 4, WHOLE), 0);
+	CHECK_OK(pthread_join(thread, NULL));
+	CHECK_OK(rclose(fd));
+	rt_child_finish(&child);
+}
+
+/* A sender gives up; when the link is back its peer hears so, and of no end in order. */
+static void comes_back_late(void)
+{
+	struct rt_child child;
+	int fd = connected(&child, receive_part);
+
+	link_cut();
+	CHECK_INT(transmit(fd, WHOLE / 4, WHOLE), ETIMEDOUT);
+	link_mend();
+	CHECK_OK(rclose(fd));
+	rt_child_finish(&child);
+}
+
+static const struct rt_case cases[] = {
+	{ "comes_back", comes_back },
+	{ "comes_back_late", comes_back_late },
+};
+RT_MAIN(cases)
