@@ -35,6 +35,7 @@ AT(ibv_mr_init_attr, dmah, 56);
 AT(ibv_mr_init_attr, buf, 64);
 _Static_assert(sizeof(struct ibv_mr_init_attr) == 72, "ibv_mr_init_attr");
 #endif
+AT(ibv_fd_arr, count, sizeof(int *));
 AT(ibv_dmah_init_attr, cpu_id, 4);
 AT(ibv_dmah_init_attr, ph, 8);
 AT(ibv_dmah_init_attr, tph_mem_type, 9);

@@ -205,6 +205,12 @@ struct ibv_context *ibv_open_device(struct ibv_device *device);
  */
 int ibv_close_device(struct ibv_context *context);
 
+/* Descriptors that somebody else opened, for calls of a device's own that make a context of them. */
+struct ibv_fd_arr {
+	int *arr;
+	uint32_t count; /* of arr */
+};
+
 /**
  * ibv_import_device() - a context on a device another process opened
  * @cmd_fd: its ibv_context.cmd_fd, e.g. received over a Unix socket; the library takes its own copy
