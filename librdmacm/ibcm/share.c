@@ -5,9 +5,9 @@
  * half as many of them as there are places left: one host then holds a third of all places, and
  * each further one still finds some.
  *
- * Hosts are counted in a count-min sketch: each has a counter in every row, which a byte of its hash
- * chooses, and holds at most what the smallest of the four says. Another host shares one of them by
- * chance, but not all four. Only this process knows the hash.
+ * Hosts are counted in a count-min sketch: each has a counter in every row, which a byte of its
+ * hash chooses, and holds at most what the smallest of the four says. Another host shares one of
+ * them by chance, but not all four. Only this process knows the hash.
  */
 #include "librdmacm/ibcm/ibcm.h"
 #include "util/util.h"

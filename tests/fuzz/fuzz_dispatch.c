@@ -4,9 +4,9 @@
  * messages come, from their peers and from strangers; its program takes what it is offered, and
  * lets go. An input is a list of steps.
  *
- * What must hold: nothing that a stranger sends changes a connection of others; everything that waits has a
- * time, of a minute at most beside what the peer asked for; and when the program has let go of
- * everything and two minutes have passed, nothing is left.
+ * What must hold: nothing that a stranger sends changes a connection of others; everything that
+ * waits has a time, of a minute at most beside what the peer asked for; and when the program has
+ * let go of everything and two minutes have passed, nothing is left.
  */
 #include <endian.h>
 #include <stdlib.h>

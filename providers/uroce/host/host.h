@@ -90,9 +90,9 @@ struct uroce_host {
 	struct uroce_shm *shm;
 	struct uroce_keys_watch regions; /* shows them to peers: show.c */
 	struct uroce_forward *forward;
-	struct uroce_thread *thread; /* NULL before it starts and after it ended */
+	struct uroce_thread *thread;   /* NULL before it starts and after it ended */
 	struct uroce_watches *watches; /* NULL as the thread */
-	struct uroce_faults *faults; /* NULL: none are wanted */
+	struct uroce_faults *faults;   /* NULL: none are wanted */
 	pthread_mutex_t guardian_lock;
 	bool guardian_tried;			   /* under it */
 	_Atomic(struct uroce_guardian *) guardian; /* NULL: there is none */

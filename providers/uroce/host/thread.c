@@ -24,10 +24,10 @@ enum {
 struct uroce_thread {
 	struct uroce_host *host;
 	pthread_t id;
-	int addresses; /* netlink: interfaces changed */
-	atomic_bool watching;	     /* pollers are at work */
-	unsigned int sleeps;	     /* the board says the number of this one */
-	unsigned int seen;	     /* looks in a row that found them so */
+	int addresses;	      /* netlink: interfaces changed */
+	atomic_bool watching; /* pollers are at work */
+	unsigned int sleeps;  /* the board says the number of this one */
+	unsigned int seen;    /* looks in a row that found them so */
 	atomic_bool started;
 	atomic_bool stop;
 };
