@@ -24,6 +24,8 @@ short rs_revents(struct rs_socket *s, short events)
 		revents |= POLLIN;
 	if (rs_can_send(s))
 		revents |= POLLOUT;
+	else if (events & POLLOUT)
+		rs_send_stalled(s);
 	if (s->peer_end)
 		revents |= POLLRDHUP;
 	revents &= events;

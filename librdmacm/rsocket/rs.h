@@ -149,7 +149,7 @@ struct rs_socket {
 
 	/* The service's, with its lock held. */
 	LIST_ENTRY(rs_socket) of_service;
-	bool is_kept;
+	bool is_kept, is_forgotten; /* forgotten: for good, by rclose() */
 	uint64_t keep_due;
 
 	/* Options. */
@@ -193,6 +193,8 @@ struct rs_socket {
 	unsigned int controls;	       /* outstanding */
 	uint64_t sbuf_head, sbuf_tail; /* bytes since the start: written, free again */
 	uint64_t answered;	       /* bytes received when something was sent last */
+	bool stalled;		       /* a sender found no room, and the service knows */
+	uint32_t stalled_at;	       /* data_end then */
 
 	unsigned int looks; /* without a look at the descriptor: see rs_glance() */
 	struct rs_spin spin;
@@ -278,7 +280,8 @@ int rs_turn_wait(struct rs_socket *s, struct rs_turn *t, bool begun,
 /* service.c */
 int rs_service_listen(struct rs_socket *s);
 void rs_service_pause(struct rs_socket *s, bool pause);
-int rs_service_keep(struct rs_socket *s); /* send every @keep_seconds something */
+/* Send every @keep_seconds something; while @stalled, look every few seconds for the peer. */
+int rs_service_keep(struct rs_socket *s);
 void rs_service_forget(struct rs_socket *s);
 
 /* accept.c */
@@ -398,6 +401,11 @@ struct ibv_sge rs_send_copy(struct rs_socket *s, const void *bytes, uint32_t len
 /* A write of nothing, which is signalled; @lock is held. */
 void rs_post_mark(struct rs_socket *s);
 bool rs_can_send(struct rs_socket *s); /* or never will again */
+/*
+ * Somebody finds no room; @lock is held. A peer that is gone says nothing, and where nothing is
+ * outstanding no request fails: so the service asks for it, as TCP does at a closed window.
+ */
+void rs_send_stalled(struct rs_socket *s);
 int rs_shutdown(struct rs_socket *s, int how);
 
 /* iomap.c */

@@ -96,6 +96,15 @@ bool rs_can_send(struct rs_socket *s)
 	return rs_slots_free(s) > RS_CONTROL_MAX && buffer_free(s) && rs_credit_room(&s->out);
 }
 
+void rs_send_stalled(struct rs_socket *s)
+{
+	if (s->stalled || s->ds || s->state != RS_CONNECTED)
+		return;
+	s->stalled = true;
+	s->stalled_at = s->data_end;
+	rs_service_keep(s); /* without it, only what is outstanding can fail */
+}
+
 static int send_error(struct rs_socket *s)
 {
 	if (s->state == RS_NEW || s->state == RS_BOUND || s->state == RS_LISTENING)
@@ -164,6 +173,8 @@ static ssize_t burst_send(struct rs_socket *s, struct cursor *c)
 				break;
 			most = min_of(most * 2, (uint32_t)RS_MESSAGE_MAX);
 		}
+		if (r == 0 && c->left == before)
+			rs_send_stalled(s);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return r < 0 ? r : (ssize_t)(before - c->left);

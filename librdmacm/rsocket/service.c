@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One thread for what nobody waits for: it accepts the connections of listeners, and sends the
- * messages that keep idle connections alive. It starts with the first such socket, and stays.
+ * One thread for what nobody waits for: it accepts the connections of listeners, sends the
+ * messages that keep idle connections alive, and asks peers that have given no room for a while
+ * whether they are there. It starts with the first such socket, and stays.
  *
  * @lock is taken after a socket's, and no other after it: the thread finds a socket by its
  * descriptor.
@@ -13,8 +14,9 @@
 
 #include "librdmacm/rsocket/rs.h"
 
-#define BATCH	16
-#define NS_OF_S 1000000000ull
+#define BATCH	      16
+#define NS_OF_S	      1000000000ull
+#define PROBE_SECONDS 5
 
 static struct {
 	pthread_mutex_t lock;
@@ -36,7 +38,7 @@ static int kept_take(int *fds, int max, int *ret_timeout)
 	LIST_FOREACH(s, &service.kept, of_service) {
 		if (s->keep_due <= now && n < max) {
 			fds[n++] = s->file.fd;
-			s->keep_due = now + s->keep_seconds * NS_OF_S;
+			s->keep_due = UINT64_MAX; /* until it was looked at */
 		}
 		next = min_of(next, s->keep_due);
 	}
@@ -48,16 +50,31 @@ static int kept_take(int *fds, int max, int *ret_timeout)
 	return n;
 }
 
+/* Whether a sender waits for room still, and nothing was sent since the last look. */
+static bool is_stalled(struct rs_socket *s)
+{
+	bool moved = s->stalled_at != s->data_end;
+
+	s->stalled_at = s->data_end;
+	if (rs_can_send(s))
+		s->stalled = false;
+	return s->stalled && !moved;
+}
+
 static void socket_keep(int fd)
 {
 	struct rs_socket *s = rs_table_find(fd);
+	bool probe;
 
 	if (!s)
 		return;
 	pthread_mutex_lock(&s->lock);
 	rs_complete(s);
-	if (s->keep_alive)
+	probe = is_stalled(s);
+	if (s->keep_alive || probe)
 		rs_post_mark(s);
+	if (s->keep_alive || s->stalled)
+		rs_service_keep(s);
 	pthread_mutex_unlock(&s->lock);
 	rs_socket_put(s);
 }
@@ -163,12 +180,16 @@ void rs_service_pause(struct rs_socket *s, bool pause)
 
 int rs_service_keep(struct rs_socket *s)
 {
+	unsigned int seconds = s->keep_alive ? s->keep_seconds : PROBE_SECONDS;
 	int r;
 
+	if (s->stalled)
+		seconds = min_of(seconds, (unsigned int)PROBE_SECONDS);
+
 	pthread_mutex_lock(&service.lock);
-	r = service_start();
-	if (r == 0) {
-		s->keep_due = rs_now_ns() + s->keep_seconds * NS_OF_S;
+	r = s->is_forgotten ? 0 : service_start();
+	if (r == 0 && !s->is_forgotten) {
+		s->keep_due = rs_now_ns() + seconds * NS_OF_S;
 		if (!s->is_kept)
 			LIST_INSERT_HEAD(&service.kept, s, of_service);
 		s->is_kept = true;
@@ -184,6 +205,7 @@ void rs_service_forget(struct rs_socket *s)
 	if (s->is_kept)
 		LIST_REMOVE(s, of_service);
 	s->is_kept = false;
+	s->is_forgotten = true;
 	if (s->accepted_fd >= 0)
 		epoll_ctl(service.epoll, EPOLL_CTL_DEL, s->channel->fd, NULL);
 	pthread_mutex_unlock(&service.lock);

@@ -165,8 +165,84 @@ static void comes_back_late(void)
 	rt_child_finish(&child);
 }
 
+/* Accepts, and reads nothing. */
+static void receive_nothing(int socket, int arg)
+{
+	struct sockaddr_in here = address("192.0.2.2");
+	int listening, fd[2];
+
+	net_enter(NET_THERE);
+	listening = rsocket(AF_INET, SOCK_STREAM, 0);
+	CHECK(listening >= 0);
+	CHECK_OK(rbind(listening, (struct sockaddr *)&here, sizeof(here)));
+	CHECK_OK(rlisten(listening, 2));
+	rt_tell(socket, 1);
+	for (int i = 0; i < 2; i++) {
+		fd[i] = raccept(listening, NULL, NULL);
+		CHECK(fd[i] >= 0);
+	}
+	CHECK_INT(rt_hear(socket), 2);
+	for (int i = 0; i < 2; i++)
+		CHECK_OK(rclose(fd[i]));
+	CHECK_OK(rclose(listening));
+}
+
+/* As much as the peer has room for, until nothing of it is under way. */
+static int connected_full(void)
+{
+	static const uint8_t bytes[PIECE];
+	struct sockaddr_in name = address("192.0.2.2");
+	int fd = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(fd >= 0);
+	CHECK_OK(rconnect(fd, (struct sockaddr *)&name, sizeof(name)));
+	while (rsend(fd, bytes, PIECE, MSG_DONTWAIT) > 0)
+		;
+	CHECK_INT(errno, EAGAIN);
+	return fd;
+}
+
+static void *wait_for_room(void *arg)
+{
+	struct pollfd p = { .fd = *(int *)arg, .events = POLLOUT };
+
+	CHECK_INT(rpoll(&p, 1, -1), 1);
+	CHECK(p.revents & POLLERR);
+	return NULL;
+}
+
+/* Nothing is outstanding whose loss could tell that the peer is away, and it owes room. */
+static void full_peer_away(void)
+{
+	static const uint8_t byte;
+	struct rt_child child;
+	pthread_t thread;
+	int fd[2];
+
+	net_make("udp");
+	if (system("nft list tables"))
+		rt_skip("nft does not work here");
+	child = rt_child_start(receive_nothing, 0);
+	net_enter(NET_HERE);
+	CHECK_INT(rt_hear(child.socket), 1);
+	for (int i = 0; i < 2; i++)
+		fd[i] = connected_full();
+	sleep(1);
+	link_cut();
+	CHECK_OK(pthread_create(&thread, NULL, wait_for_room, &fd[1]));
+	CHECK_INT(rsend(fd[0], &byte, 1, MSG_NOSIGNAL), -1);
+	CHECK_INT(errno, ETIMEDOUT);
+	CHECK_OK(pthread_join(thread, NULL));
+	link_mend();
+	rt_tell(child.socket, 2);
+	for (int i = 0; i < 2; i++)
+		CHECK_OK(rclose(fd[i]));
+	rt_child_finish(&child);
+}
+
 static const struct rt_case cases[] = {
 	{ "comes_back", comes_back },
 	{ "comes_back_late", comes_back_late },
+	{ "full_peer_away", full_peer_away },
 };
 RT_MAIN(cases)
