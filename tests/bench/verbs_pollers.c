@@ -35,6 +35,7 @@
 enum {
 	WORKERS_MAX = 16,
 	WINDOW = 16,
+	SENDS_MAX = WINDOW * 4,
 	SIGNAL_EVERY = 4,
 	SIZE = 8,
 	LINE = 128,
@@ -61,6 +62,7 @@ struct worker {
 	struct ibv_qp *qp[2];
 	uint8_t *buf;
 	uint64_t sends, recvs, done;
+	uint64_t acked; /* of sends */
 };
 
 static struct shared *shared;
@@ -138,7 +140,7 @@ static void qp_connect(struct worker *w, struct ibv_qp *qp, const struct ibv_qp 
 
 static void worker_open(struct worker *w)
 {
-	struct ibv_qp_init_attr init = { .cap = { .max_send_wr = WINDOW * 4,
+	struct ibv_qp_init_attr init = { .cap = { .max_send_wr = SENDS_MAX,
 						  .max_recv_wr = WINDOW * 2,
 						  .max_send_sge = 1,
 						  .max_recv_sge = 1,
@@ -197,8 +199,10 @@ static void poll_once(struct worker *w)
 				ibv_wc_status_str(wc[i].status));
 			exit(1);
 		}
-		if (!(wc[i].opcode & IBV_WC_RECV))
+		if (!(wc[i].opcode & IBV_WC_RECV)) {
+			w->acked += SIGNAL_EVERY;
 			continue;
+		}
 		w->recvs++;
 		recv_post(w);
 	}
@@ -206,9 +210,9 @@ static void poll_once(struct worker *w)
 
 static void pair_step(struct worker *w)
 {
-	while (w->sends - w->recvs < window) {
+	/* What arrived may not be acknowledged yet, and is in the send queue as long. */
+	while (w->sends - w->recvs < window && w->sends - w->acked < SENDS_MAX)
 		post(w, IBV_WR_SEND, ++w->sends % SIGNAL_EVERY == 0);
-	}
 	poll_once(w);
 	w->done = w->recvs;
 }
