@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Running cases, and failing or skipping them. */
 #include <dirent.h>
+#include <glob.h>
 #include <stdarg.h>
 #include <sys/wait.h>
 
@@ -51,9 +52,11 @@ void rt_log_discard(void)
 
 void rt_log_capture(void)
 {
-	char path[] = "/tmp/rt-log-XXXXXX";
-	int fd = mkstemp(path);
+	char path[64];
+	int fd;
 
+	snprintf(path, sizeof(path), "/tmp/rt-log-%d-XXXXXX", getpid());
+	fd = mkstemp(path);
 	CHECK(fd >= 0);
 	log_file = fdopen(fd, "r");
 	CHECK(log_file);
@@ -79,6 +82,19 @@ static unsigned int case_seconds(void)
 	return text ? atoi(text) : RT_SECONDS;
 }
 
+/* However a case ended. */
+static void case_logs_remove(pid_t pid)
+{
+	char pattern[64];
+	glob_t logs;
+
+	snprintf(pattern, sizeof(pattern), "/tmp/rt-log-%d-*", pid);
+	if (!glob(pattern, 0, NULL, &logs))
+		for (size_t i = 0; i < logs.gl_pathc; i++)
+			unlink(logs.gl_pathv[i]);
+	globfree(&logs);
+}
+
 static int case_wait(const struct rt_case *c, pid_t pid)
 {
 	int status;
@@ -86,6 +102,7 @@ static int case_wait(const struct rt_case *c, pid_t pid)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return 1;
+	case_logs_remove(pid);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
 		printf("  still running after %u seconds\n", case_seconds());
 	else if (WIFSIGNALED(status))
