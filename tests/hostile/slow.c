@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A peer on the same host that is stopped with its queue pair ready. Whoever waits for it looks
- * again and again whether it is only slow, and keeps nothing of it mapped for that. When it goes on,
- * everything arrives; if it does not, retries end at some time, the fewer the sooner.
+ * again and again whether it is only slow, and keeps nothing of it mapped for that. When it goes
+ * on, everything arrives; if it does not, retries end at some time, the fewer the sooner.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -129,7 +129,8 @@ static void goes_on(void)
 	end(&s);
 }
 
-/* How often it asks anew is what it was told, and that each time it waits as long as for a process. */
+/* How often it asks anew is what it was told, and that each time it waits as long as for a process.
+ */
 static void stays_stopped(int retry_cnt)
 {
 	const struct rt_options options = { .timeout = 12, .retry_cnt = retry_cnt };
