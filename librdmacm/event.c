@@ -76,7 +76,7 @@ void cm_events_wait(struct cm_id *id, const uint32_t *acked, uint32_t reported, 
 	bool said = false;
 
 	pthread_mutex_lock(&id->lock);
-	clock_gettime(CLOCK_REALTIME, &late);
+	clock_gettime(CLOCK_MONOTONIC, &late);
 	late.tv_sec += LATE_SECONDS;
 	while ((int32_t)(reported - *acked) > 0) {
 		if (said) {

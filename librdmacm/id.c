@@ -9,6 +9,7 @@
 
 #include "librdmacm/cm.h"
 #include "librdmacm/sockaddr.h"
+#include "util/cond.h"
 #include "util/text.h"
 
 void cm_log(enum log_level level, const struct cm_id *id, const char *fmt, ...)
@@ -46,7 +47,7 @@ int cm_id_alloc(struct cm_channel *ch, void *context, enum rdma_port_space ps,
 	id->id.ps = ps;
 	id->id.qp_type = qp_type;
 	pthread_mutex_init(&id->lock, NULL);
-	pthread_cond_init(&id->acked, NULL);
+	cond_init_monotonic(&id->acked);
 	TAILQ_INIT(&id->unacked);
 	LIST_INIT(&id->groups);
 	*ret_id = id;

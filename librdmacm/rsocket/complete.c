@@ -476,7 +476,7 @@ static void sleeper_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 	if (timeout_ms < 0) {
 		pthread_cond_wait(&s->changed, &s->lock);
 	} else {
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec += timeout_ms / 1000;
 		until.tv_nsec += timeout_ms % 1000 * 1000000;
 		until.tv_sec += until.tv_nsec / 1000000000;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "librdmacm/rsocket/rs.h"
+#include "util/cond.h"
 
 /* How long a peer is waited for that is alive and takes nothing. */
 #define DATA_TIMEOUT_MS 30000
@@ -59,7 +60,7 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 	rs_turn_init(&s->send_turn);
 	rs_turn_init(&s->recv_turn);
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->changed, NULL);
+	cond_init_monotonic(&s->changed);
 	s->sbuf_size = defaults->sbuf_size;
 	s->rbuf_size = defaults->rbuf_size;
 	s->sq_size = defaults->sq_size;

@@ -160,10 +160,15 @@ int shm_peer_attach_board(struct shm_peer *peer, int fd)
 	return peer->front ? 0 : -ENOMEM;
 }
 
+static void *board_again(const struct shm_peer *peer)
+{
+	return uroce_map_again(peer->front, sizeof(struct shm_board));
+}
+
 const struct shm_board *uroce_shm_board_map(struct shm_peer *peer)
 {
 	const struct shm_board *none = NULL;
-	void *board = uroce_map_again(peer->front, sizeof(struct shm_board));
+	void *board = board_again(peer);
 
 	if (!board)
 		return NULL;
@@ -171,6 +176,19 @@ const struct shm_board *uroce_shm_board_map(struct shm_peer *peer)
 		return board;
 	munmap(board, sizeof(struct shm_board));
 	return none;
+}
+
+const struct shm_board *shm_board_borrow(struct shm_peer *peer)
+{
+	const struct shm_board *board = atomic_load_explicit(&peer->board, memory_order_acquire);
+
+	return board ? board : board_again(peer);
+}
+
+void shm_board_return(struct shm_peer *peer, const struct shm_board *board)
+{
+	if (board && board != atomic_load_explicit(&peer->board, memory_order_relaxed))
+		munmap((void *)board, sizeof(*board));
 }
 
 struct shm_peer *shm_peer_lookup(struct uroce_shm *shm, uint16_t slot)

@@ -81,23 +81,27 @@ static const struct shm_qp *board_qp(struct shm_peer *peer, uint32_t qpn)
 	return board ? &board->qps[uroce_qpn_index(qpn)] : NULL;
 }
 
-bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
-		   uint32_t own_qpn)
-{
-	struct shm_peer *peer = av->peer;
-	const struct shm_qp *qp = board_qp(peer, dest_qpn);
-
-	return qp && !peer->dead && uroce_shm_lives(peer->front) &&
-	       (atomic_load_explicit(&qp->access, memory_order_acquire) & SHM_QP_READY) &&
-	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
-}
-
 /* The target shows that its QP is connected to this one, and grants @need. */
 static bool qp_admits(const struct shm_qp *qp, uint32_t own_qpn, uint32_t need)
 {
 	need |= SHM_QP_READY;
 	return (atomic_load_explicit(&qp->access, memory_order_acquire) & need) == need &&
 	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
+}
+
+bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
+		   uint32_t own_qpn)
+{
+	struct shm_peer *peer = av->peer;
+	const struct shm_board *board;
+	bool receiving;
+
+	if (peer->dead || !uroce_shm_lives(peer->front))
+		return false;
+	board = shm_board_borrow(peer);
+	receiving = board && qp_admits(&board->qps[uroce_qpn_index(dest_qpn)], own_qpn, 0);
+	shm_board_return(peer, board);
+	return receiving;
 }
 
 /* What the kernel copies: it has no atomics. */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef UTIL_COND_H
+#define UTIL_COND_H
+
+#include <pthread.h>
+#include <time.h>
+
+/* Its pthread_cond_timedwait() is told moments of CLOCK_MONOTONIC, which nobody sets. */
+static inline void cond_init_monotonic(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+#endif
