@@ -32,3 +32,12 @@ int kit_context_open(struct verbs_context *vctx, const struct verbs_open_context
 	r = uverbs_open_context(vctx, &open);
 	return r < 0 ? kit_context_refused(vctx, r) : 0;
 }
+
+int kit_context_port(struct ibv_context *ibctx, unsigned int number, struct ibv_port_attr *ret_attr)
+{
+	int r = uverbs_query_port(ibctx, number, ret_attr);
+
+	if (r < 0)
+		verbs_err(ibctx, "cannot query port %u: %s", number, strerror(-r));
+	return r;
+}

@@ -83,6 +83,24 @@ void mlx_cq_free(struct mlx_cq *cq)
 	dbrec_free(cq->records, cq->record);
 }
 
+int mlx_cq_ask(struct mlx_cq *cq, const struct verbs_create_cq *in, struct verbs_udata *udata,
+	       const __u32 *cqn)
+{
+	struct ibv_cq_init_attr_ex attr = *in->attr;
+	struct verbs_create_cq request = *in;
+	int r;
+
+	attr.cqe = cq->mask;
+	request.attr = &attr;
+	request.udata = udata;
+	r = uverbs_create_cq(&cq->vcq, &request);
+	if (r < 0)
+		return r;
+	cq->vcq.cq.cqe = cq->mask;
+	cq->cqn = *cqn & 0xffffff;
+	return 0;
+}
+
 int mlx_destroy_cq(struct verbs_cq *vcq)
 {
 	int r = uverbs_destroy_cq(vcq);

@@ -452,6 +452,9 @@ int mlx_cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint
 int mlx_cq_make(struct mlx_cq *cq, struct dbrec_pool *records, const struct mlx_cqe_format *format,
 		uint32_t stride, uint32_t cqe, uint64_t memory_type);
 void mlx_cq_free(struct mlx_cq *cq);
+/* The kernel's, of that memory. @udata: of its command; @cqn: where in the answer its number is */
+int mlx_cq_ask(struct mlx_cq *cq, const struct verbs_create_cq *in, struct verbs_udata *udata,
+	       const __u32 *cqn);
 /* In the table of a provider's operations. */
 int mlx_destroy_cq(struct verbs_cq *vcq);
 /* @udata: of the kernel's command; @buf_addr: where in it the new ring's address goes */
@@ -530,6 +533,12 @@ MLX_FLAT int mlx_poll_found(struct mlx_cq *cq, const struct mlx_poller *poller, 
 		if (unlikely(!poller->read(cq, cqe, last, wc))) {
 			if (poller->swallow && poller->swallow(cq, cqe, last))
 				goto next;
+			/* What was taken before it is the program's; the next poll meets it again.
+			 */
+			if (n) {
+				cq->consumer--;
+				break;
+			}
 			poller->say_corrupt(cq, cqe);
 			n = MLX_POLL_CORRUPT;
 			break;

@@ -145,11 +145,9 @@ static int facts_read(struct mlx4_context *ctx)
 	for (unsigned int i = 0; i < min_of(attr.orig_attr.phys_port_cnt, MLX4_PORTS); i++) {
 		struct ibv_port_attr port;
 
-		r = uverbs_query_port(ibctx, i + 1, &port);
-		if (r < 0) {
-			verbs_err(ibctx, "cannot query port %u: %s", i + 1, strerror(-r));
+		r = kit_context_port(ibctx, i + 1, &port);
+		if (r < 0)
 			return r;
-		}
 		ctx->link_layer[i] = port.link_layer;
 		ctx->port_flags[i] = port.flags;
 		ctx->port_caps[i] = port.port_cap_flags;

@@ -36,20 +36,11 @@ static int cq_create(struct mlx_cq *cq, const struct verbs_create_cq *in)
 		.db_addr = (uintptr_t)cq->record,
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
-	struct ibv_cq_init_attr_ex attr = *in->attr;
-	struct verbs_create_cq request = *in;
-	int r;
+	int r = mlx_cq_ask(cq, in, &udata, &resp.cqn);
 
-	attr.cqe = cq->mask;
-	request.attr = &attr;
-	request.udata = &udata;
-	r = uverbs_create_cq(&cq->vcq, &request);
-	if (r < 0)
-		return r;
-	cq->vcq.cq.cqe = cq->mask;
-	cq->cqn = resp.cqn & 0xffffff;
-	mlx4_cq_arm_set(cq);
-	return 0;
+	if (!r)
+		mlx4_cq_arm_set(cq);
+	return r;
 }
 
 int mlx4_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)

@@ -4,13 +4,16 @@
  * to get from its counts to nanoseconds. Either may be missing.
  */
 #include <string.h>
+#include <time.h>
 
 #include "providers/mlx5/mlx5.h"
 
 enum {
 	MMAP_CMD_SHIFT = 8,
 	UPDATING = 1, /* of the kernel's sign */
-	READ_TRIES = 10,
+	QUICK_TRIES = 10,
+	PAUSE_NS = 200000,
+	PAUSES = 500, /* a tenth of a second, and what the system adds */
 };
 
 static void page_map(struct mlx5_context *ctx, enum mlx5_ib_mmap_cmd command,
@@ -63,32 +66,52 @@ int mlx5_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values
 	return 0;
 }
 
+static bool info_try(const struct mlx5_ib_clock_info *page, struct mlx5dv_clock_info *ret_info)
+{
+	const volatile __u32 *sign = &page->sign;
+	uint32_t before = *sign;
+
+	atomic_thread_fence(memory_order_acquire);
+	*ret_info = (struct mlx5dv_clock_info){
+		.nsec = page->nsec,
+		.last_cycles = page->cycles,
+		.frac = page->frac,
+		.mult = page->mult,
+		.shift = page->shift & 63,
+		.mask = page->mask,
+	};
+	/* What was read belongs together when the kernel did not write meanwhile. */
+	atomic_thread_fence(memory_order_acquire);
+	return !(before & UPDATING) && *sign == before;
+}
+
+/* The writer was stopped amid an update: its processor may be a virtual one, which others have now.
+ */
+static __attribute__((noinline, cold)) int info_wait(const struct mlx5_ib_clock_info *page,
+						     struct mlx5dv_clock_info *ret_info)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	int before = errno;
+	bool done = false;
+
+	for (int i = 0; i < PAUSES && !done; i++) {
+		nanosleep(&pause, NULL);
+		done = info_try(page, ret_info);
+	}
+	errno = before;
+	return done ? 0 : -EBUSY;
+}
+
 int mlx5_clock_info_read(const struct mlx5_context *ctx, struct mlx5dv_clock_info *ret_info)
 {
 	const struct mlx5_ib_clock_info *page = ctx->clock_info.base;
-	const volatile __u32 *sign;
 
 	if (!page)
 		return -EOPNOTSUPP;
-	sign = &page->sign;
-	for (int i = 0; i < READ_TRIES; i++) {
-		uint32_t before = *sign;
-
-		atomic_thread_fence(memory_order_acquire);
-		*ret_info = (struct mlx5dv_clock_info){
-			.nsec = page->nsec,
-			.last_cycles = page->cycles,
-			.frac = page->frac,
-			.mult = page->mult,
-			.shift = page->shift & 63,
-			.mask = page->mask,
-		};
-		/* What was read belongs together when the kernel did not write meanwhile. */
-		atomic_thread_fence(memory_order_acquire);
-		if (!(before & UPDATING) && *sign == before)
+	for (int i = 0; i < QUICK_TRIES; i++)
+		if (info_try(page, ret_info))
 			return 0;
-	}
-	return -EBUSY;
+	return info_wait(page, ret_info);
 }
 
 uint64_t mlx5_clock_info_period(const struct mlx5_context *ctx)

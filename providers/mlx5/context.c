@@ -116,11 +116,9 @@ static int facts_read(struct mlx5_context *ctx)
 	for (unsigned int i = 0; i < min_of(attr.orig_attr.phys_port_cnt, MLX5_PORTS_KNOWN); i++) {
 		struct ibv_port_attr port;
 
-		r = uverbs_query_port(ibctx, i + 1, &port);
-		if (r < 0) {
-			verbs_err(ibctx, "cannot query port %u: %s", i + 1, strerror(-r));
+		r = kit_context_port(ibctx, i + 1, &port);
+		if (r < 0)
 			return r;
-		}
 		ctx->link_layer[i] = port.link_layer;
 		ctx->port_flags[i] = port.flags;
 	}

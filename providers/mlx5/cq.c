@@ -69,24 +69,15 @@ static int cq_create(struct mlx_cq *cq, const struct verbs_create_cq *in)
 		.attrs = &page,
 		.attr_count = large,
 	};
-	struct ibv_cq_init_attr_ex attr = *in->attr;
-	bool real_time = in->extended && mlx5_cq_is_real_time(cq, attr.wc_flags);
-	struct verbs_create_cq request = *in;
 	int r;
 
 	dv_apply(in->dv, &cmd);
-	if (real_time)
+	if (in->extended && mlx5_cq_is_real_time(cq, in->attr->wc_flags))
 		cmd.flags |= MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS;
-	attr.cqe = cq->mask;
-	request.attr = &attr;
-	request.udata = &udata;
-	r = uverbs_create_cq(&cq->vcq, &request);
-	if (r < 0)
-		return r;
-	cq->vcq.cq.cqe = cq->mask;
-	cq->cqn = resp.cqn & 0xffffff;
-	mlx5_cq_arm_set(cq);
-	return 0;
+	r = mlx_cq_ask(cq, in, &udata, &resp.cqn);
+	if (!r)
+		mlx5_cq_arm_set(cq);
+	return r;
 }
 
 int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)

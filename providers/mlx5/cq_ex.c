@@ -150,7 +150,7 @@ static uint64_t ex_read_real_time_ns(struct ibv_cq_ex *cq_ex)
 	return (ts >> 32) * 1000000000 + (uint32_t)ts;
 }
 
-/* The kernel writes the page in a moment, so that a reader does not wait for long. 0: it does. */
+/* 0: the kernel does not end writing the page. */
 static uint64_t ex_read_wallclock_ns(struct ibv_cq_ex *cq_ex)
 {
 	struct mlx_cq *cq = ex_to_mcq(cq_ex);

@@ -135,6 +135,7 @@ static bool drain(struct object *cq)
 
 	/* What is polled for may be executed now, and needs what the process has posted by now. */
 	model_receive_all();
+	model_be_late();
 	if (!room)
 		return overrun(cq);
 	got = ibv_poll_cq(cq->backend.cq, room < BATCH ? room : BATCH, wc);

@@ -33,6 +33,13 @@ int model_query_gid(uint32_t index, union ibv_gid *ret_gid, const char **ret_typ
 void model_start(void);
 /* Another thread is about to execute what has arrived: the process posted receives before. */
 void model_look(void);
+enum {
+	MODEL_PACKET_NS = 100000000 /* that a packet waits until rings can be looked at */
+};
+/* device_lock, for which this thread waits so long at most; model_command_end() gives it back. */
+bool model_lock_soon(long ns);
+/* Between a look at the rings and what is executed then. */
+void model_be_late(void);
 /* Everything that the process has posted. */
 void model_settle(void);
 /* A command waits for device_lock. */
@@ -75,6 +82,8 @@ int model_create_qp(struct object *qp, const struct ib_uverbs_ex_create_qp *q, u
 		    uint32_t receives);
 int model_modify_qp(struct object *qp, const struct ib_uverbs_modify_qp *q);
 int model_query_qp(struct object *qp, struct ib_uverbs_query_qp_resp *ret);
+/* Whether there was a queue pair to which what is lost is not sent again. */
+bool model_loses_messages(void);
 int model_mcast(struct object *qp, const uint8_t *gid, uint16_t lid, bool attach);
 
 /* xrc.c: a domain, and a queue pair of it once more */

@@ -2,6 +2,7 @@
 #include "tests/devices/model/model.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* A provider may grant more than it asks for: up to the next 64 bytes of a work request. */
@@ -11,6 +12,13 @@ enum {
 	INLINE_MORE = 64,
 	INLINE_MOST = 1024
 };
+
+static atomic_bool unacknowledged;
+
+bool model_loses_messages(void)
+{
+	return atomic_load(&unacknowledged);
+}
 
 static uint32_t at_least(uint32_t value, uint32_t least)
 {
@@ -53,6 +61,8 @@ int model_create_qp(struct object *qp, const struct ib_uverbs_ex_create_qp *q, u
 	if (!qp->backend.qp)
 		return errno;
 	qp->number = qp->backend.qp->qp_num;
+	if (qp->qp_type == IBV_QPT_UC || qp->qp_type == IBV_QPT_UD)
+		atomic_store(&unacknowledged, true);
 	model_start();
 	return 0;
 }

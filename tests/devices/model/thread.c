@@ -15,6 +15,7 @@
 enum {
 	SLEEP_NS = 2000, /* after a pass without news */
 	LOOK_NS = 5000000,
+	MS_NS = 1000000,
 	ASYNC_EVERY = 64,
 	PASSES_TO_SETTLE = 16,
 };
@@ -34,21 +35,48 @@ void model_command_end(void)
 	pthread_mutex_unlock(&device_lock);
 }
 
-/* Not for long: who holds the lock may be waiting for this thread. */
+/* Whoever holds the lock may be waiting for this thread: where it was waited for in vain, that is
+ * not done again until it has been free. */
+bool model_lock_soon(long ns)
+{
+	static atomic_bool vain;
+	struct timespec until;
+	int r = pthread_mutex_trylock(&device_lock);
+
+	if (r && !atomic_load(&vain)) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += ns;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_nsec -= 1000000000;
+			until.tv_sec++;
+		}
+		atomic_fetch_add(&waiting, 1);
+		r = pthread_mutex_timedlock(&device_lock, &until);
+		atomic_fetch_sub(&waiting, 1);
+	}
+	atomic_store(&vain, r != 0);
+	return !r;
+}
+
 void model_look(void)
 {
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += LOOK_NS;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
-	if (pthread_mutex_timedlock(&device_lock, &until))
+	if (!model_lock_soon(LOOK_NS))
 		return;
 	model_receive_all();
 	pthread_mutex_unlock(&device_lock);
+}
+
+/* For tests: as if the processor were taken from this thread. */
+void model_be_late(void)
+{
+	static int ms = -1;
+	struct timespec time;
+
+	if (ms < 0)
+		ms = getenv("DEVICES_LATE") ? atoi(getenv("DEVICES_LATE")) : 0;
+	time = (struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * MS_NS };
+	if (ms)
+		nanosleep(&time, NULL);
 }
 
 static struct object *event_object(const struct ibv_async_event *event)

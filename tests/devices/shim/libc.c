@@ -204,7 +204,7 @@ LED(char *, realpath, (const char *restrict path, char *restrict resolved), (pat
 PUBLIC int socket(int domain, int type, int protocol)
 {
 	if (device && domain == AF_NETLINK && protocol == NETLINK_RDMA)
-		return netlink_open(type);
+		return rdma_netlink_open(type);
 	return real_socket(domain, type, protocol);
 }
 
@@ -213,8 +213,8 @@ PUBLIC ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	static _Atomic(__typeof__(&sendmsg)) own;
 
-	if (netlink_is(fd))
-		return netlink_send(fd, msg);
+	if (rdma_netlink_is(fd))
+		return rdma_netlink_send(fd, msg);
 	if (!own)
 		own = REAL(sendmsg);
 	return own(fd, msg, flags);
@@ -230,7 +230,7 @@ PUBLIC ssize_t recvfrom(int fd, void *restrict bytes, size_t length, int flags,
 	if (!own)
 		own = REAL(recvfrom);
 	n = own(fd, bytes, length, flags, from, from_len);
-	if (n >= 0 && from && netlink_is(fd))
+	if (n >= 0 && from && rdma_netlink_is(fd))
 		((struct sockaddr_nl *)from)->nl_pid = 0;
 	return n;
 }
@@ -247,7 +247,7 @@ PUBLIC int close(int fd)
 		event_close(fd);
 		model_command_end();
 	}
-	netlink_close(fd);
+	rdma_netlink_close(fd);
 	return real_close(fd);
 }
 
@@ -399,6 +399,7 @@ int __wrap_epoll_wait(int fd, struct epoll_event *events, int count, int timeout
 	int n = __real_epoll_wait(fd, events, count, timeout);
 
 	model_look();
+	model_be_late();
 	return n;
 }
 

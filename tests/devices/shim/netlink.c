@@ -126,7 +126,7 @@ static int answer_to(const struct nlmsghdr *request, struct answer *ret)
 	return EOPNOTSUPP;
 }
 
-int netlink_open(int type)
+int rdma_netlink_open(int type)
 {
 	int fd = real_socket(AF_NETLINK, type, NETLINK_USERSOCK);
 
@@ -135,14 +135,14 @@ int netlink_open(int type)
 	return fd;
 }
 
-bool netlink_is(int fd)
+bool rdma_netlink_is(int fd)
 {
 	return fd >= 0 && fd < MAX_FD && ours[fd];
 }
 
-void netlink_close(int fd)
+void rdma_netlink_close(int fd)
 {
-	if (netlink_is(fd))
+	if (rdma_netlink_is(fd))
 		ours[fd] = false;
 }
 
@@ -163,7 +163,7 @@ static int deliver(int fd, const struct answer *answer)
 	return n == (ssize_t)answer->length ? 0 : EIO;
 }
 
-ssize_t netlink_send(int fd, const struct msghdr *msg)
+ssize_t rdma_netlink_send(int fd, const struct msghdr *msg)
 {
 	const struct nlmsghdr *request = msg->msg_iovlen == 1 ? msg->msg_iov->iov_base : NULL;
 	struct answer answer;

@@ -2,14 +2,18 @@
 /*
  * A kernel and a device, played to a process by LD_PRELOAD. The environment says which:
  *
- *   DEVICES_DEVICE   mlx5, mlx5-dynamic, mlx5-full, mlx4, mlx4-ib, efa, vmw_pvrdma, mana; without
- * it the shim does nothing DEVICES_SYSFS    a folder, where each process gets a tree that announces
- * the device; SYSFS_PATH names it DEVICES_BACKEND  run mode: what UROCE is to the model's own
- * uroce, e.g. on:lo DEVICES_TRACE    trace mode: the file to write DEVICES_STORES   unseen:
- * registers are plain memory in trace mode, too, for counting instructions DEVICES_FAULT
- * COMMAND:ERRNO[:N]: the N-th such command fails; MMAP is one DEVICES_WILD     a number: drivers
- * answer with wrong bytes, which depend on it DEVICES_ABI      write: a kernel without the ioctl
- * ABI
+ * - DEVICES_DEVICE: mlx5, mlx5-dynamic, mlx5-full, mlx4, mlx4-ib, efa, vmw_pvrdma, mana; without it
+ *   the shim does nothing
+ * - DEVICES_SYSFS: a folder, where each process gets a tree that announces the device; SYSFS_PATH
+ *   names it
+ * - DEVICES_BACKEND: run mode: what UROCE is to the model's own uroce, e.g. on:lo
+ * - DEVICES_LATE: milliseconds that the model's threads lose where that is the worst for messages
+ * - DEVICES_TRACE: trace mode: the file to write
+ * - DEVICES_STORES: unseen: registers are plain memory in trace mode, too, for counting
+ *   instructions
+ * - DEVICES_FAULT: COMMAND:ERRNO[:N]: the N-th such command fails; MMAP is one
+ * - DEVICES_WILD: a number: drivers answer with wrong bytes, which depend on it
+ * - DEVICES_ABI: write: a kernel without the ioctl ABI
  */
 #ifndef DEVICES_SHIM_H
 #define DEVICES_SHIM_H
@@ -51,10 +55,10 @@ void event_withdraw(struct object *object);
 
 /* netlink.c: RDMA netlink. A new socket, or -1; whether it is one; a request on it. */
 struct msghdr;
-int netlink_open(int type);
-bool netlink_is(int fd);
-void netlink_close(int fd);
-ssize_t netlink_send(int fd, const struct msghdr *msg);
+int rdma_netlink_open(int type);
+bool rdma_netlink_is(int fd);
+void rdma_netlink_close(int fd);
+ssize_t rdma_netlink_send(int fd, const struct msghdr *msg);
 
 /* fault.c: the errno that this command is to fail with, or 0. */
 int fault_of(const char *command);

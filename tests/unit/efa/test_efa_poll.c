@@ -285,6 +285,123 @@ static void refill(struct fake *f)
 	efa_post_send(&f->qp.vqp.qp, &send, &bad_send);
 }
 
+/* ---- entries that a device should not write, one by one; of each queue one request is posted */
+
+static const struct attack {
+	const char *what, *dump;
+	bool elsewhere; /* its receives complete in another queue */
+	int polled;
+} attacks[] = {
+	{ "a queue pair of nobody", "00 03 00 05 13 00", false, 0 },
+	{ "the highest QPN", "00 03 00 05 ff ff", false, 0 },
+	{ "a receive of the generation before", "00 02 00 05 12 00", false, 0 },
+	{ "a receive of the next generation", "00 04 00 05 12 00", false, 0 },
+	{ "a request beyond the queue", "80 00 00 03 12 00", false, 0 },
+	{ "the highest id of a request", "ff ff 00 03 12 00", false, 0 },
+	{ "a receive by the id of a request", "40 00 00 05 12 00", false, 0 },
+	{ "a request by the id of a receive", "00 03 00 03 12 00", false, 0 },
+	{ "the other round's", "00 03 00 04 12 00", false, 0 },
+	{ "neither queue", "00 03 00 01 12 00", false, -EINVAL },
+	{ "both queues", "00 03 00 07 12 00", false, -EINVAL },
+	{ "both queues, of nobody's", "00 03 00 87 12 00", false, -EINVAL },
+	{ "a receive where it does not complete", "00 03 00 05 12 00", true, -EINVAL },
+	{ "one that nobody posted, there", "00 00 00 85 12 00", true, -EINVAL },
+	{ "status 255", "00 03 ff 05 12 00", false, 1 },
+	{ "status 255 of a request", "40 00 ff 03 12 00", false, 1 },
+	{ "operation 7", "00 03 00 75 12 00", false, 1 },
+	{ "operation 7 of a request", "40 00 00 73 12 00", false, 1 },
+	{ "a request that nobody posted", "40 00 00 83 12 00", false, 1 },
+	{ "a receive that nobody posted", "ff ff 00 85 12 00", false, 1 },
+	{ "every flag, and more bytes than there were",
+	  "00 03 00 fd 12 00 ff ff ff ff ff ff ff ff ff ff ff ff ff ff", false, 1 },
+	{ "an id that is not in use", "ff 03 00 05 12 00", false, 1 },
+};
+
+static struct fake *attacked(const struct attack *a)
+{
+	struct fake *f = fake_create(IBV_QPT_DRIVER, EFA_WQE_SMALL_SHIFT, LARGE, 1);
+	static struct efa_cq other;
+
+	efa_cq_ex_set_slots(&f->cq, IBV_WC_STANDARD_FLAGS, ~0ull);
+	refill(f);
+	if (a->elsewhere) {
+		f->qp.recv_cq = &other;
+		idtable_own(&f->ctx->qps, FAKE_QPN, &f->cq, &other);
+	}
+	complete(f, 0, a->dump);
+	return f;
+}
+
+/* Room for requests is never more than the queue has, and what is posted then is whole. */
+static void assert_usable(struct fake *f)
+{
+	assert_true(f->qp.sq.wq.used <= 1 && f->qp.rq.wq.used <= 1);
+	for (uint32_t i = 0; i < 2 * FAKE_PAGE / EFA_RECEIVE_SIZE; i++)
+		refill(f);
+	assert_int_equal(f->qp.sq.wq.used, f->qp.sq.wq.max_post);
+	assert_int_equal(f->qp.rq.wq.used, f->qp.rq.wq.max_post);
+}
+
+static void test_attacks(void **state)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(attacks); i++) {
+		const struct attack *a = &attacks[i];
+		int expected = a->polled > 0 ? 0 : a->polled ? EINVAL : ENOENT, polled;
+		struct ibv_poll_cq_attr none = {};
+		struct fake *f = attacked(a);
+		struct ibv_cq_ex *ex;
+		struct ibv_wc wc;
+
+		polled = poll(f, &wc);
+		if (polled != a->polled)
+			print_error("%s: %d, not %d\n", a->what, polled, a->polled);
+		assert_int_equal(polled, a->polled);
+		assert_usable(f);
+		fake_free(f);
+		f = attacked(a);
+		ex = &f->cq.vcq.cq_ex;
+		polled = ibv_start_poll(ex, &none);
+		if (polled != expected)
+			print_error("%s: extended: %d, not %d\n", a->what, polled, expected);
+		assert_int_equal(polled, expected);
+		if (!polled) {
+			assert_true(ibv_wc_read_byte_len(ex) != 1);
+			ibv_end_poll(ex);
+		}
+		assert_usable(f);
+		fake_free(f);
+	}
+}
+
+/* A request completes as often as the device likes: room for no more than the queue has is the
+ * program's, and the queue goes on when the device tells the truth again. */
+static void test_twice(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
+	uint32_t posted = 0, completed = 0;
+	struct ibv_wc wc;
+
+	post_recv(f, 77);
+	complete(f, 0, "00 03 00 05 12");
+	complete(f, 1, "00 03 00 05 12");
+	assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(wc.wr_id, 77);
+	assert_int_equal(poll(f, &wc), -EINVAL);
+	assert_int_equal(f->qp.rq.wq.used, 0);
+	for (uint32_t n = 2; n < (uint32_t)f->cq.vcq.cq.cqe; n++, posted++)
+		post_recv(f, n);
+	for (uint32_t n = 2; n < (uint32_t)f->cq.vcq.cq.cqe; n++) {
+		complete(f, n, "00 03 00 05 12");
+		completed += poll(f, &wc) == 1;
+	}
+	assert_int_equal(completed, posted);
+	assert_int_equal(f->qp.rq.wq.used, 0);
+	for (uint32_t i = 0; i < f->qp.rq.wq.max_post; i++)
+		post_recv(f, i);
+	assert_int_equal(f->qp.rq.wq.used, f->qp.rq.wq.max_post);
+	fake_free(f);
+}
+
 /* What the device writes is random, or nearly right: the rings and the tables stay whole. */
 static void test_hostile(void **state)
 {
@@ -338,6 +455,7 @@ int main(void)
 		cmocka_unit_test(test_unsolicited), cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_threads),	    cmocka_unit_test(test_arm),
+		cmocka_unit_test(test_attacks),	    cmocka_unit_test(test_twice),
 		cmocka_unit_test(test_hostile),
 	};
 

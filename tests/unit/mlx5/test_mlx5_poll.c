@@ -341,6 +341,25 @@ static void test_attacks(void **state)
 	}
 }
 
+/* What was completed before an entry that makes no sense is not lost with it. */
+static void test_behind_good(void **state)
+{
+	const uint32_t sent[16] = { [14] = 0x0a001234, [15] = 0x00000000 };
+	const uint32_t corrupt[16] = { [14] = FAKE_QPN, [15] = 0x60 };
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_wc wc[4];
+
+	cqe_write(f, 0, sent);
+	cqe_write(f, 1, sent);
+	cqe_write(f, 2, corrupt);
+	cqe_write(f, 3, sent);
+	assert_int_equal(mlx5_poll_cq(&f->cq.vcq.cq, 4, wc), 2);
+	assert_int_equal(mlx5_poll_cq(&f->cq.vcq.cq, 4, wc), MLX_POLL_CORRUPT);
+	assert_int_equal(mlx5_poll_cq(&f->cq.vcq.cq, 4, wc), 1);
+	ASSERT_WORDS(f->cq_record, 4);
+	fake_free(f);
+}
+
 /* Errors of requests that are done already, and of some that were never posted; when the device
  * tells the truth again, there is room again. */
 static void test_done_twice(void **state)
@@ -494,6 +513,7 @@ int main(void)
 		cmocka_unit_test(test_resize_waiting),
 		cmocka_unit_test(test_srq),
 		cmocka_unit_test(test_attacks),
+		cmocka_unit_test(test_behind_good),
 		cmocka_unit_test(test_done_twice),
 		cmocka_unit_test(test_sig_errors),
 		cmocka_unit_test(test_hostile),

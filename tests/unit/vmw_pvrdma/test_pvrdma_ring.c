@@ -371,6 +371,151 @@ static void test_words(void **state)
 	fake_free(f);
 }
 
+/* ---- what a device should not write, one by one */
+
+enum {
+	ENTRIES = FAKE_PAGE >> FAKE_CQE_SHIFT,
+};
+
+/* @polled: what ibv_poll_cq() says, of one entry; and its word in @wc where that is to be known */
+static const struct attack {
+	const char *what;
+	struct pvrdma_cqe cqe;
+	uint32_t tail; /* 0: behind this entry, which is the first */
+	int polled;
+	enum ibv_wc_status status;
+	enum ibv_wc_opcode opcode;
+} attacks[] = {
+	{ "a queue pair of nobody", { .qp = 0x13 }, 0, 0 },
+	{ "the highest handle", { .qp = ~0ull }, 0, 0 },
+	{ "bits of a handle that no kernel gave",
+	  { .qp = ~0xffffull | FAKE_HANDLE },
+	  0,
+	  1,
+	  IBV_WC_SUCCESS,
+	  IBV_WC_SEND },
+	{ "every bit of a status",
+	  { .qp = FAKE_HANDLE, .status = ~0 },
+	  0,
+	  1,
+	  IBV_WC_GENERAL_ERR,
+	  IBV_WC_SEND },
+	{ "the status behind the last",
+	  { .qp = FAKE_HANDLE, .status = PVRDMA_WC_GENERAL_ERR + 1 },
+	  0,
+	  1,
+	  IBV_WC_GENERAL_ERR,
+	  IBV_WC_SEND },
+	{ "every bit of an opcode",
+	  { .qp = FAKE_HANDLE, .opcode = ~0 },
+	  0,
+	  1,
+	  IBV_WC_SUCCESS,
+	  IBV_WC_SEND },
+	{ "an opcode between sends and receives",
+	  { .qp = FAKE_HANDLE, .opcode = PVRDMA_WC_RECV - 1 },
+	  0,
+	  1,
+	  IBV_WC_SUCCESS,
+	  IBV_WC_SEND },
+	{ "an opcode behind the receives",
+	  { .qp = FAKE_HANDLE, .opcode = PVRDMA_WC_RECV_RDMA_WITH_IMM + 1 },
+	  0,
+	  1,
+	  IBV_WC_SUCCESS,
+	  IBV_WC_SEND },
+	{ "every flag, and more bytes than there were",
+	  { .qp = FAKE_HANDLE,
+	    .opcode = PVRDMA_WC_RECV,
+	    .byte_len = UINT32_MAX,
+	    .wc_flags = UINT32_MAX },
+	  0,
+	  1,
+	  IBV_WC_SUCCESS,
+	  IBV_WC_RECV },
+	{ "nothing, and an entry is there", { .qp = FAKE_HANDLE }, 2 * ENTRIES, -EIO },
+	{ "one more than the ring has", { .qp = FAKE_HANDLE }, ENTRIES + 1, -EIO },
+	{ "a place behind this one", { .qp = FAKE_HANDLE }, 2 * ENTRIES - 1, -EIO },
+	{ "a number that is negative", { .qp = FAKE_HANDLE }, UINT32_MAX, -EIO },
+	{ "the highest number", { .qp = FAKE_HANDLE }, INT32_MAX, -EIO },
+};
+
+/* Whatever it was, the next entry is one again when the device's word is right. */
+static void assert_goes_on(struct fake *f)
+{
+	const struct pvrdma_cqe good = { .wr_id = 5, .qp = FAKE_HANDLE };
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND };
+	struct ibv_recv_wr recv = {}, *bad;
+	struct ibv_wc wc;
+
+	atomic_store(&f->cq.ring.words->tail, f->cq.ring.index);
+	complete(f, &good);
+	assert_int_equal(poll(f, &wc), 1);
+	assert_int_equal(wc.wr_id, 5);
+	assert_int_equal(wc.qp_num, FAKE_QPN);
+	assert_int_equal(post(f, &send), 0);
+	assert_int_equal(pvrdma_post_recv(&f->qp.vqp.qp, &recv, &bad), 0);
+}
+
+static void test_attacks(void **state)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(attacks); i++) {
+		const struct attack *a = &attacks[i];
+		struct fake *f = fake_create(IBV_QPT_RC);
+		struct ibv_wc wc;
+		int polled;
+
+		complete(f, &a->cqe);
+		if (a->tail)
+			atomic_store(&f->cq.ring.words->tail, a->tail);
+		polled = poll(f, &wc);
+		if (polled != a->polled && !(polled < 0 && a->polled < 0))
+			print_error("%s: %d, not %d\n", a->what, polled, a->polled);
+		assert_true(a->polled < 0 ? polled < 0 : polled == a->polled);
+		if (polled > 0) {
+			assert_int_equal(wc.status, a->status);
+			assert_int_equal(wc.opcode, a->opcode);
+		}
+		assert_goes_on(f);
+		fake_free(f);
+	}
+}
+
+/* A ring that is full of nobody's entries is given back, and nothing of it is handed out. */
+static void test_full_of_nobody(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_wc wc[4];
+
+	for (int i = 0; i < ENTRIES; i++)
+		complete(f, &(struct pvrdma_cqe){ .qp = 0x13 + i });
+	assert_int_equal(pvrdma_poll_cq(&f->cq.vcq.cq, 4, wc), 0);
+	assert_int_equal(atomic_load(&f->cq.ring.words->head), ENTRIES);
+	assert_goes_on(f);
+	fake_free(f);
+}
+
+/* Words that say of a ring of requests that nothing fits, or what no ring can have. */
+static void test_request_words(void **state)
+{
+	static const uint32_t heads[] = { UINT32_MAX, INT32_MAX, 1, 2, 1u << 31 };
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND };
+	struct ibv_recv_wr recv = {}, *bad;
+	struct fake *f = fake_create(IBV_QPT_RC);
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(heads); i++) {
+		atomic_store(&f->qp.sq.ring.words->head, heads[i]);
+		atomic_store(&f->qp.rq.ring.words->head, heads[i]);
+		atomic_store(&f->srq.rq.ring.words->head, heads[i]);
+		assert_int_equal(post(f, &send), ENOMEM);
+		assert_int_equal(pvrdma_post_recv(&f->qp.vqp.qp, &recv, &bad), ENOMEM);
+		assert_int_equal(pvrdma_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad), ENOMEM);
+	}
+	atomic_store(&f->qp.sq.ring.words->head, 0);
+	assert_int_equal(post(f, &send), 0);
+	fake_free(f);
+}
+
 static uint64_t random_next(uint64_t *state)
 {
 	*state ^= *state << 13;
@@ -432,13 +577,15 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send),	     cmocka_unit_test(test_read),
-		cmocka_unit_test(test_invalidate),   cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_rounds),	     cmocka_unit_test(test_receive),
-		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_poll),
-		cmocka_unit_test(test_unknown),	     cmocka_unit_test(test_clean),
-		cmocka_unit_test(test_words),	     cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_srq_too_long), cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_send),	      cmocka_unit_test(test_read),
+		cmocka_unit_test(test_invalidate),    cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_rounds),	      cmocka_unit_test(test_receive),
+		cmocka_unit_test(test_lists),	      cmocka_unit_test(test_poll),
+		cmocka_unit_test(test_unknown),	      cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_words),	      cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_srq_too_long),  cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_attacks),	      cmocka_unit_test(test_full_of_nobody),
+		cmocka_unit_test(test_request_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
