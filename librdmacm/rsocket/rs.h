@@ -305,6 +305,9 @@ void rs_socket_end(struct rs_socket *s);
 /* Everything that was posted, the word of the end as well, or there is no peer any more. */
 bool rs_all_is_there(struct rs_socket *s);
 
+/* leave.c: what is open when the process exits. */
+void rs_leave(void) __attribute__((destructor));
+
 /* linger.c: a thread does rs_socket_end(). -errno: there is none, and it remains to be done. */
 int rs_linger(struct rs_socket *s);
 
