@@ -24,7 +24,7 @@ short rs_revents(struct rs_socket *s, short events)
 		revents |= POLLIN;
 	if (rs_can_send(s))
 		revents |= POLLOUT;
-	if (s->peer_end)
+	if (s->peer_end || s->no_recv)
 		revents |= POLLRDHUP;
 	revents &= events;
 	if (s->state == RS_FAILED)

@@ -288,6 +288,8 @@ int rs_listener_shutdown(struct rs_socket *s, int how);
 void rs_listener_close(struct rs_socket *s);
 
 /* socket.c */
+/* Pieces of memory, as the kernel takes them: 0 or -EINVAL. */
+int rs_vector_check(const struct iovec *iov, int count);
 /* @id: of a connection that comes in, or NULL for a new one; it is the socket's on success */
 int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket **ret_socket);
 /* A socket of datagrams. */

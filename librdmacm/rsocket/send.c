@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <limits.h>
 #include <string.h>
 
 #include "librdmacm/rsocket/rs.h"
@@ -238,11 +239,10 @@ static ssize_t fd_send_to(int fd, const struct iovec *iov, int count, int flags,
 	if (!s)
 		return rs_ret(-EBADF);
 	rs_call_hold(s, NULL);
-	if (count < 0 || (flags & MSG_OOB))
-		r = count < 0 ? -EINVAL : -EOPNOTSUPP;
-	else if (s->ds)
+	r = flags & MSG_OOB ? -EOPNOTSUPP : rs_vector_check(iov, count);
+	if (r == 0 && s->ds)
 		r = ds_send(s, iov, count, flags, addr, size);
-	else
+	else if (r == 0)
 		r = vector_send(s, iov, count, flags);
 	rs_socket_put(s);
 	return rs_ret(r);
@@ -270,6 +270,8 @@ RS_EXPORT ssize_t rsendto(int fd, const void *buf, size_t len, int flags,
 
 RS_EXPORT ssize_t rsendmsg(int fd, const struct msghdr *msg, int flags)
 {
+	if (msg->msg_iovlen > IOV_MAX)
+		return rs_ret(-EMSGSIZE);
 	return fd_send_to(fd, msg->msg_iov, msg->msg_iovlen, flags, msg->msg_name,
 			  msg->msg_namelen);
 }
