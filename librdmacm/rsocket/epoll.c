@@ -238,9 +238,16 @@ void rs_poller_close(struct rs_poller *p)
 }
 
 /* With the poller's lock held. */
-static void watch_set(struct rs_watch *w, const struct epoll_event *event)
+/* An error and a hang-up are told, wanted or not. */
+static void event_set(struct rs_watch *w, const struct epoll_event *event)
 {
 	w->event = *event;
+	w->event.events |= EPOLLERR | EPOLLHUP;
+}
+
+static void watch_set(struct rs_watch *w, const struct epoll_event *event)
+{
+	event_set(w, event);
 	w->parked = false;
 	w->fresh = true;
 	watch_queue(w);
@@ -289,7 +296,8 @@ static int watch_add(struct rs_poller *p, struct rs_socket *s, const struct epol
 
 	if (!w)
 		return -ENOMEM;
-	*w = (struct rs_watch){ .poller = p, .socket = s, .event = *event, .fresh = true };
+	*w = (struct rs_watch){ .poller = p, .socket = s, .fresh = true };
+	event_set(w, event);
 	atomic_init(&w->refs, 1);
 	pthread_mutex_lock(&s->lock);
 	pthread_mutex_lock(&p->lock);

@@ -9,22 +9,25 @@
 #define LEAVE_MS   500 /* for all of them together */
 #define LOCK_TRIES 20
 
-/* Other threads go on, and a signal's handler that exits may itself have the lock. */
-static bool lock_at_exit(struct rs_socket *s)
+/*
+ * Other threads go on, and a signal's handler that exits may itself have the lock. @start: of it
+ * all, so that many that are held take no longer together.
+ */
+static bool lock_at_exit(struct rs_socket *s, uint64_t start)
 {
 	static const struct timespec between = { .tv_nsec = 1000000 };
 
-	for (int tries = 0; tries < LOCK_TRIES; tries++) {
-		if (!pthread_mutex_trylock(&s->lock))
-			return true;
+	for (int tries = 0; pthread_mutex_trylock(&s->lock); tries++) {
+		if (tries == LOCK_TRIES || !rs_timeout_left(LEAVE_MS, start))
+			return false;
 		nanosleep(&between, NULL);
 	}
-	return false;
+	return true;
 }
 
-static void end_say(struct rs_socket *s)
+static void end_say(struct rs_socket *s, uint64_t start)
 {
-	if (s->ds || !lock_at_exit(s))
+	if (s->ds || !lock_at_exit(s, start))
 		return;
 	if (s->state == RS_CONNECTED && !s->no_send && !s->broken && s->controls < RS_CONTROL_MAX &&
 	    rs_slots_free(s))
@@ -32,25 +35,25 @@ static void end_say(struct rs_socket *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void end_await(struct rs_socket *s, int timeout_ms)
+static void end_await(struct rs_socket *s, uint64_t start)
 {
-	if (s->ds || !lock_at_exit(s))
+	if (s->ds || !lock_at_exit(s, start))
 		return;
 	pthread_mutex_unlock(&s->lock);
-	rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, timeout_ms);
+	rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, rs_timeout_left(LEAVE_MS, start));
 }
 
-static void __attribute__((destructor)) all_leave(void)
+void rs_leave(void)
 {
 	uint64_t start = rs_now_ns();
 	struct rs_socket *s;
 
 	for (int fd = 0; (s = rs_table_next(&fd)); fd++) {
-		end_say(s);
+		end_say(s, start);
 		rs_socket_put(s);
 	}
 	for (int fd = 0; (s = rs_table_next(&fd)); fd++) {
-		end_await(s, rs_timeout_left(LEAVE_MS, start));
+		end_await(s, start);
 		rs_socket_put(s);
 	}
 }

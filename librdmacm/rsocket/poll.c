@@ -26,7 +26,7 @@ short rs_revents(struct rs_socket *s, short events)
 		revents |= POLLOUT;
 	else if (events & POLLOUT)
 		rs_send_stalled(s);
-	if (s->peer_end)
+	if (s->peer_end || s->no_recv)
 		revents |= POLLRDHUP;
 	revents &= events;
 	if (s->state == RS_FAILED)

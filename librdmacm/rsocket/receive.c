@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <limits.h>
 #include <string.h>
 
 #include "librdmacm/rsocket/rs.h"
@@ -143,13 +144,12 @@ static ssize_t fd_receive_from(int fd, const struct iovec *iov, int count, int f
 	if (!s)
 		return rs_ret(-EBADF);
 	rs_call_hold(s, NULL);
-	if (count < 0 || flags & MSG_OOB)
-		r = count < 0 ? -EINVAL : -EOPNOTSUPP;
-	else if (flags & MSG_ERRQUEUE) /* which has nothing, and nobody waits for it */
+	r = flags & MSG_OOB ? -EOPNOTSUPP : rs_vector_check(iov, count);
+	if (r == 0 && (flags & MSG_ERRQUEUE)) /* which has nothing, and nobody waits for it */
 		r = -EAGAIN;
-	else if (s->ds)
+	else if (r == 0 && s->ds)
 		r = ds_receive(s, iov, count, flags, ret);
-	else
+	else if (r == 0)
 		r = vector_receive(s, iov, count, flags);
 	rs_socket_put(s);
 	return rs_ret(r);
@@ -190,8 +190,11 @@ RS_EXPORT ssize_t rrecvfrom(int fd, void *buf, size_t len, int flags, struct soc
 RS_EXPORT ssize_t rrecvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct ds_received from;
-	ssize_t n = fd_receive_from(fd, msg->msg_iov, msg->msg_iovlen, flags, &from);
+	ssize_t n;
 
+	if (msg->msg_iovlen > IOV_MAX)
+		return rs_ret(-EMSGSIZE);
+	n = fd_receive_from(fd, msg->msg_iov, msg->msg_iovlen, flags, &from);
 	if (n < 0)
 		return n;
 	if (msg->msg_name)

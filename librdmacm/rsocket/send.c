@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <limits.h>
 #include <string.h>
 
 #include "librdmacm/rsocket/rs.h"
@@ -7,6 +8,7 @@
 #define CONTROL_TIMEOUT_MS 5000
 #define FIRST_WORD_MS	   30000
 #define PERHAPS_MUTE_MS	   1000
+#define LENT_MS		   50
 #define FIRST_MESSAGE	   4096 /* of a long answer: the peer gets it while the next is copied */
 
 /* What is left of a vector. */
@@ -40,6 +42,13 @@ static const uint8_t *cursor_bytes(const struct cursor *c)
 	return (const uint8_t *)c->iov->iov_base + c->at;
 }
 
+/* Of one piece. */
+static void cursor_skip(struct cursor *c, uint32_t length)
+{
+	c->at += length;
+	c->left -= length;
+}
+
 static void cursor_copy(struct cursor *c, uint8_t *to, uint32_t length)
 {
 	while (length) {
@@ -48,8 +57,7 @@ static void cursor_copy(struct cursor *c, uint8_t *to, uint32_t length)
 		memcpy(to, cursor_bytes(c), part);
 		to += part;
 		length -= part;
-		c->at += part;
-		c->left -= part;
+		cursor_skip(c, part);
 	}
 }
 
@@ -120,15 +128,20 @@ static int message_send(struct rs_socket *s, struct cursor *c, uint32_t most)
 	uint32_t room = min_of(most, rs_credit_room(&s->out));
 	uint32_t length = min_of((size_t)room, c->left);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
-	bool inlined = length <= s->inline_size && length <= cursor_piece(c);
+	size_t piece = cursor_piece(c);
+	bool inlined = length <= s->inline_size && length <= piece;
+	bool lent = !inlined && rs_lend_has(s, cursor_bytes(c), c->left);
 	struct rs_target target;
 	struct ibv_sge sge;
 
-	if (inlined) {
+	if (lent) {
+		length = min_of((size_t)length, piece);
+		sge = rs_lend(s, cursor_bytes(c), length);
+		cursor_skip(c, length);
+	} else if (inlined) {
 		wr.send_flags = IBV_SEND_INLINE;
 		sge = (struct ibv_sge){ .addr = (uintptr_t)cursor_bytes(c), .length = length };
-		c->at += length;
-		c->left -= length;
+		cursor_skip(c, length);
 	} else {
 		length = min_of(length, rs_send_free(s));
 		sge = buffer_fill(s, c, length);
@@ -139,7 +152,7 @@ static int message_send(struct rs_socket *s, struct cursor *c, uint32_t most)
 	wr.imm_data = htobe32(rs_wire_imm(RS_WIRE_BYTES, length));
 	wr.wr.rdma.remote_addr = target.addr;
 	wr.wr.rdma.rkey = target.key;
-	return rs_post(s, &wr, inlined ? 0 : length, false) < 0 ? send_error(s) : 0;
+	return rs_post(s, &wr, inlined || lent ? 0 : length, false) < 0 ? send_error(s) : 0;
 }
 
 /*
@@ -180,21 +193,40 @@ static ssize_t burst_send(struct rs_socket *s, struct cursor *c)
 	return r < 0 ? r : (ssize_t)(before - c->left);
 }
 
+/* While memory is lent no thread is cancelled, so not for long. */
+static int room_await(struct rs_socket *s, bool begun, enum rs_wait wait)
+{
+	int timeout_ms = s->send_timeout_ms, r;
+
+	if (s->lent) {
+		r = rs_turn_wait(s, &s->send_turn, true, rs_can_send, RS_WAIT_HELD,
+				 timeout_ms < 0 ? LENT_MS : min_of(timeout_ms, LENT_MS));
+		if (r != -EAGAIN)
+			return r;
+		rs_lend_end(s);
+	}
+	return rs_turn_wait(s, &s->send_turn, begun, rs_can_send, wait, timeout_ms);
+}
+
 static ssize_t bytes_send(struct rs_socket *s, struct cursor *c, int flags)
 {
+	enum rs_wait wait = rs_patience(s, flags);
 	size_t sent = 0;
 	ssize_t n = 0;
 
 	while (c->left) {
+		if (!s->lent && wait == RS_WAIT && rs_lends(s, cursor_piece(c)))
+			rs_lend_begin(s, cursor_bytes(c), cursor_piece(c));
 		n = burst_send(s, c);
 		if (n == 0)
-			n = rs_turn_wait(s, &s->send_turn, sent, rs_can_send, rs_patience(s, flags),
-					 s->send_timeout_ms);
+			n = room_await(s, sent, wait);
 		else if (n > 0)
 			sent += n;
 		if (n < 0)
 			break;
 	}
+	if (s->lent)
+		rs_lend_end(s);
 	return sent ? (ssize_t)sent : n;
 }
 
@@ -249,11 +281,10 @@ static ssize_t fd_send_to(int fd, const struct iovec *iov, int count, int flags,
 	if (!s)
 		return rs_ret(-EBADF);
 	rs_call_hold(s, NULL);
-	if (count < 0 || (flags & MSG_OOB))
-		r = count < 0 ? -EINVAL : -EOPNOTSUPP;
-	else if (s->ds)
+	r = flags & MSG_OOB ? -EOPNOTSUPP : rs_vector_check(iov, count);
+	if (r == 0 && s->ds)
 		r = ds_send(s, iov, count, flags, addr, size);
-	else
+	else if (r == 0)
 		r = vector_send(s, iov, count, flags);
 	rs_socket_put(s);
 	return rs_ret(r);
@@ -281,6 +312,8 @@ RS_EXPORT ssize_t rsendto(int fd, const void *buf, size_t len, int flags,
 
 RS_EXPORT ssize_t rsendmsg(int fd, const struct msghdr *msg, int flags)
 {
+	if (msg->msg_iovlen > IOV_MAX)
+		return rs_ret(-EMSGSIZE);
 	return fd_send_to(fd, msg->msg_iov, msg->msg_iovlen, flags, msg->msg_name,
 			  msg->msg_namelen);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Life and names of a socket. */
+#include <limits.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,6 +18,20 @@
 #define CLOSE_NONBLOCK_MS 20
 
 #define KEEP_SECONDS	  7200 /* between messages that keep a connection alive */
+
+int rs_vector_check(const struct iovec *iov, int count)
+{
+	size_t total = 0;
+
+	if (count < 0 || count > IOV_MAX)
+		return -EINVAL;
+	for (int i = 0; i < count; i++) {
+		if (iov[i].iov_len > SSIZE_MAX - total)
+			return -EINVAL;
+		total += iov[i].iov_len;
+	}
+	return 0;
+}
 
 int rs_channel_create(struct rs_socket *s)
 {

@@ -8,8 +8,10 @@
  *   plain [-r ROUNDS] -c HOST:PORT TEST SIZE     the other side: measures and prints
  *
  * TEST: tcp_lat and udp_lat (half round trip, both sides spinning on non-blocking sockets), tcp_bw,
- * udp_bw (sendmmsg; what arrives counts). Prints TEST SIZE VALUE UNIT, the median of ROUNDS. With
- * -x SCALE it does so many times as much of everything.
+ * udp_bw (sendmmsg; what arrives counts), udp_bulk (datagrams of SIZE in sends as large as the
+ * kernel takes, UDP_SEGMENT, received as UDP_GRO joins them, each answered by a byte: what packets
+ * of user space can reach at most). Prints TEST SIZE VALUE UNIT, the median of ROUNDS. With -x
+ * SCALE it does so many times as much of everything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,14 +35,22 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 
 enum {
 	ROUNDS_MAX = 101,
-	BATCH = 32,    /* datagrams of one system call */
-	QUIET_MS = 50, /* without a datagram: the sender has stopped */
+	BATCH = 32,	/* datagrams of one system call */
+	QUIET_MS = 50,	/* without a datagram: the sender has stopped */
+	LOST_MS = 1000, /* the same of one that waits for answers */
 	SOCKET_BYTES = 8 << 20,
 	HUGE_PAGE = 2 << 20,
+	UDP_BYTES = 65507,     /* of one send */
+	UDP_SEGMENTS_MAX = 64, /* datagrams of one */
 };
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#define UDP_GRO	    104
+#endif
 
 static int rounds = 5;
 static double scale = 1;
@@ -348,6 +358,102 @@ static double udp_stream(const struct pair *p, unsigned int count)
 	return rate;
 }
 
+/* Bytes of the largest send: whole datagrams. */
+static size_t bulk_size(size_t size)
+{
+	size_t most = UDP_BYTES / size;
+
+	return size * (most < UDP_SEGMENTS_MAX ? most : UDP_SEGMENTS_MAX);
+}
+
+static void bulk_send(const struct pair *p, size_t bulk)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(uint16_t))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(uint16_t)),
+				  .cmsg_level = SOL_UDP,
+				  .cmsg_type = UDP_SEGMENT } };
+	struct iovec iov = { p->buf, bulk };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control.room) };
+	uint16_t size = p->size;
+
+	memcpy(CMSG_DATA(&control.header), &size, sizeof(size));
+	if (sendmsg(p->udp, &msg, 0) < 0)
+		die("sendmsg with UDP_SEGMENT");
+}
+
+/* Bytes that the peer says it has, if it says something. */
+static void bulk_heard(const struct pair *p, size_t *arrived)
+{
+	uint64_t total;
+
+	while (recv(p->udp, &total, sizeof(total), MSG_DONTWAIT) == sizeof(total))
+		*arrived = total;
+}
+
+static void bulk_receive(const struct pair *p, size_t whole)
+{
+	uint8_t *room = buffer(UINT16_MAX);
+	uint64_t got = 0;
+
+	for (double last = now_us(); got < whole && now_us() - last < LOST_MS * 1e3;) {
+		ssize_t n = recv(p->udp, room, UINT16_MAX, MSG_DONTWAIT);
+
+		if (n <= 0)
+			continue;
+		got += n;
+		last = now_us();
+		send(p->udp, &got, sizeof(got), MSG_DONTWAIT);
+	}
+	free(room);
+}
+
+/* Bytes that may be on their way: the kernel counts its own memory, too, against what this side has
+ * as well. */
+static size_t bulk_window(const struct pair *p, size_t bulk)
+{
+	socklen_t length = sizeof(int);
+	int room = 0;
+
+	if (getsockopt(p->udp, SOL_SOCKET, SO_RCVBUF, &room, &length))
+		die("SO_RCVBUF");
+	return room / 2 > (int)bulk ? room / 2 : bulk;
+}
+
+static double udp_bulk(const struct pair *p, unsigned int count)
+{
+	size_t bulk = bulk_size(p->size), window = bulk_window(p, bulk),
+	       whole = bulk * (p->size * count / bulk + 1);
+	size_t sent = 0, arrived = 0;
+	double start, last;
+
+	barrier(p);
+	if (!p->client) {
+		bulk_receive(p, whole);
+		barrier(p);
+		return 0;
+	}
+	start = last = now_us();
+	while (arrived < whole && now_us() - last < LOST_MS * 1e3) {
+		size_t before = arrived;
+
+		if (sent < whole && sent - arrived + bulk <= window) {
+			bulk_send(p, bulk);
+			sent += bulk;
+		}
+		bulk_heard(p, &arrived);
+		last = arrived == before ? last : now_us();
+	}
+	barrier(p);
+	if (arrived < whole)
+		fprintf(stderr, "plain: udp_bulk: %zu of %zu bytes arrived\n", arrived, whole);
+	return arrived / (last - start);
+}
+
 static double measure(const struct pair *p, const char *test, unsigned int count)
 {
 	if (!strcmp(test, "tcp_lat") || !strcmp(test, "udp_lat"))
@@ -356,9 +462,16 @@ static double measure(const struct pair *p, const char *test, unsigned int count
 		return tcp_stream(p, count);
 	if (!strcmp(test, "udp_bw"))
 		return udp_stream(p, count);
+	if (!strcmp(test, "udp_bulk"))
+		return udp_bulk(p, count);
 	errno = EINVAL;
 	die(test);
 	return 0;
+}
+
+static int option_set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value));
 }
 
 static void run_pair(struct pair *p, const char *test)
@@ -366,17 +479,14 @@ static void run_pair(struct pair *p, const char *test)
 	unsigned int count = iterations(test, p->size);
 	double results[ROUNDS_MAX];
 
-	p->buf = buffer(p->size);
+	p->buf = buffer(p->size > UDP_BYTES ? p->size : UDP_BYTES);
+	if (!strcmp(test, "udp_bulk"))
+		option_set(p->udp, SOL_UDP, UDP_GRO, 1);
 	measure(p, test, count / 4 + BATCH);
 	for (int i = 0; i < rounds; i++)
 		results[i] = measure(p, test, count);
 	if (p->client)
 		print_median(test, p->size, results);
-}
-
-static int option_set(int fd, int level, int name, int value)
-{
-	return setsockopt(fd, level, name, &value, sizeof(value));
 }
 
 /* The datagram socket uses the same two addresses and ports as the connection. */

@@ -81,6 +81,62 @@ static void immediate(void)
 	rt_close(dev);
 }
 
+/* Writes with immediate data keep their order with what is before them, however each travels. */
+static void overlapping(void)
+{
+	static const uint32_t lengths[] = { 100, 40000, 1000, 65536, 32768, 7 };
+	struct rt_options options = { .size = 1 << 20 };
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, &options);
+
+	rt_skip_iwarp(dev, "this protocol has no immediate data");
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < RT_COUNT(lengths); i++) {
+			struct ibv_sge sge = rt_sge(&pair.a, i * 65536, lengths[i]);
+			struct ibv_send_wr wr = rt_wr(IBV_WR_RDMA_WRITE_WITH_IMM, i, &sge);
+
+			rt_fill(pair.a.buf.p + i * 65536, lengths[i], round * 10 + i);
+			rt_wr_remote(&wr, &pair.b, 0);
+			wr.imm_data = htobe32(i);
+			rt_recv(&pair.b, 50 + i, 1 << 19, 1);
+			POST(&pair.a, &wr);
+		}
+		for (int i = 0; i < RT_COUNT(lengths); i++) {
+			EXPECT(&pair.a, i, IBV_WC_RDMA_WRITE);
+			CHECK_INT(EXPECT(&pair.b, 50 + i, IBV_WC_RECV_RDMA_WITH_IMM).byte_len,
+				  lengths[i]);
+		}
+		VERIFY(pair.b.buf.p, 7, round * 10 + 5);
+		CHECK(!memcmp(pair.b.buf.p + 7, pair.a.buf.p + 4 * 65536 + 7, 32768 - 7));
+		CHECK(!memcmp(pair.b.buf.p + 32768, pair.a.buf.p + 3 * 65536 + 32768, 32768));
+	}
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
+/* A large one whose receive comes late. */
+static void late_receive(void)
+{
+	struct rt_options options = { .size = 1 << 18 };
+	struct rt_dev *dev = rt_open();
+	struct rt_pair pair = rt_pair_open(dev, &options);
+	struct ibv_sge sge = rt_sge(&pair.a, 0, 1 << 17);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_RDMA_WRITE_WITH_IMM, 1, &sge);
+
+	rt_skip_iwarp(dev, "this protocol has no immediate data");
+	rt_fill(pair.a.buf.p, sge.length, 5);
+	rt_wr_remote(&wr, &pair.b, 0);
+	POST(&pair.a, &wr);
+	usleep(20000);
+	EXPECT_NONE(&pair.b);
+	rt_recv(&pair.b, 2, 1 << 17, 1);
+	CHECK_INT(EXPECT(&pair.b, 2, IBV_WC_RECV_RDMA_WITH_IMM).byte_len, sge.length);
+	EXPECT(&pair.a, 1, IBV_WC_RDMA_WRITE);
+	VERIFY(pair.b.buf.p, sge.length, 5);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
 /* A write and the send behind it arrive in order: the send's receiver sees the data. */
 static void write_then_send(void)
 {
@@ -124,8 +180,12 @@ static void large(void)
 }
 
 static const struct rt_case cases[] = {
-	{ "sizes", sizes },	    { "offsets", offsets },
-	{ "immediate", immediate }, { "write_then_send", write_then_send },
+	{ "sizes", sizes },
+	{ "offsets", offsets },
+	{ "immediate", immediate },
+	{ "write_then_send", write_then_send },
 	{ "large", large },
+	{ "overlapping", overlapping },
+	{ "late_receive", late_receive },
 };
 RT_MAIN(cases)

@@ -126,6 +126,11 @@ static void record_packet(struct shm_record *record, uint32_t length, uint8_t ta
 		memcpy(p + reth + 8, &rkey, sizeof(rkey));
 }
 
+static uint16_t packet_kind(uint8_t byte)
+{
+	return byte & 0x40 ? SHM_PLACED : 1 + byte % SHM_STRAND;
+}
+
 static void record_write(struct input *in, bool packet)
 {
 	uint8_t flags = packet ? input_u8(in) : 0, target = packet ? input_u8(in) : 0;
@@ -137,7 +142,7 @@ static void record_write(struct input *in, bool packet)
 	uint32_t length = min_of(size % RECORD_MAX, record_room(link));
 	struct shm_record *record = shm_record_rx(link);
 
-	record->kind = packet ? 1 + kind % SHM_STRAND : kind & 0x1fff;
+	record->kind = packet ? packet_kind(kind) : kind & 0x1fff;
 	record->has_ack = input_u8(in);
 	record->ack = input_u32(in);
 	record->length = packet && (flags & FLAG_LENGTH) ? length : input_u32(in);

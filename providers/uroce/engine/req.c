@@ -62,6 +62,8 @@ uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *w
 {
 	const struct uroce_av *av = &qp->av;
 
+	if (wqe->placed)
+		return wqe->length;
 	if (av->ref_min && uroce_qp_reliable(qp) && wqe->length >= av->ref_min && !wqe->is_inline &&
 	    !is_read(wqe))
 		return wqe->length;
@@ -155,11 +157,13 @@ static int packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct
 {
 	struct uroce_gather gather;
 	struct iovec inline_iov = { wqe->data + offset, length };
-	struct uroce_tx tx = { .hdr = hdr, .length = length, .qp = qp };
+	struct uroce_tx tx = { .hdr = hdr, .length = length, .qp = qp, .placed = wqe->placed };
 	int r;
 
 	gather.count = 0; /* the rest is large and filled as far as it is used */
-	if (length && wqe->is_inline) {
+	if (tx.placed) {
+		tx.iovcnt = 0;
+	} else if (length && wqe->is_inline) {
 		tx.iov = &inline_iov;
 		tx.iovcnt = 1;
 	} else if (length) {
@@ -460,8 +464,10 @@ static int connected_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	r = uroce_req_direct(qp, wqe);
 	if (r != -EOPNOTSUPP)
 		return r;
-	if (!wqe->psn_assigned)
+	if (!wqe->psn_assigned) {
+		uroce_req_place(qp, wqe);
 		psn_assign(qp, wqe);
+	}
 	if (!window_open(qp))
 		return -EBUSY;
 	if (is_read(wqe))

@@ -2,6 +2,11 @@
 /* The requester: what the path does without the responder. */
 #include "providers/uroce/engine/engine.h"
 
+enum {
+	PLACED_MIN = 4096, /* bytes: less is on its way to the target with the packet */
+	PLACED_MAX = 64, /* requests on their way that one looks at before it places its payload */
+};
+
 /* What can be done without the responder. Return: false for all else. */
 static bool direct_fill(const struct uroce_qp *qp, const struct uroce_swqe *wqe,
 			struct uroce_rdma *ret)
@@ -35,11 +40,32 @@ static bool direct_fill(const struct uroce_qp *qp, const struct uroce_swqe *wqe,
 	return qp->req.max_rd_atomic;
 }
 
-/* The initiator does it alone: only with nothing in flight before it, so that order is kept. */
-int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe)
+/* Local memory, and the path's work. Return: as of uroce_path_ops.rdma; -EACCES: it has no right to
+ * that memory. */
+static int direct_run(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroce_rdma *rdma)
 {
 	struct iovec inline_iov = { wqe->data, wqe->length };
 	struct uroce_gather gather;
+	int r;
+
+	gather.count = 0;
+	if (!wqe->is_inline) {
+		r = uroce_gather_get(
+			qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, 0, wqe->length,
+			rdma->kind == UROCE_RDMA_WRITE ? 0 : IBV_ACCESS_LOCAL_WRITE, &gather);
+		if (r < 0)
+			return -EACCES;
+	}
+	rdma->iov = wqe->is_inline ? &inline_iov : gather.iov;
+	rdma->iovcnt = wqe->is_inline ? 1 : gather.count;
+	r = qp->av.path->ops->rdma(qp->av.path, &qp->av, rdma);
+	uroce_gather_put(&gather);
+	return r;
+}
+
+/* The initiator does it alone: only with nothing in flight before it, so that order is kept. */
+int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
 	struct uroce_rdma rdma;
 	int r;
 
@@ -47,22 +73,49 @@ int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	if (!qp->av.path->ops->rdma || qp->type == IBV_QPT_XRC_SEND || qp->sq.next != qp->sq.tail ||
 	    wqe->psn_assigned || !direct_fill(qp, wqe, &rdma))
 		return -EOPNOTSUPP;
-	gather.count = 0;
-	if (!wqe->is_inline) {
-		r = uroce_gather_get(
-			qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, 0, wqe->length,
-			rdma.kind == UROCE_RDMA_WRITE ? 0 : IBV_ACCESS_LOCAL_WRITE, &gather);
-		if (r < 0) {
-			wqe_fail(wqe, IBV_WC_LOC_PROT_ERR);
-			return 1;
-		}
-	}
-	rdma.iov = wqe->is_inline ? &inline_iov : gather.iov;
-	rdma.iovcnt = wqe->is_inline ? 1 : gather.count;
-	r = qp->av.path->ops->rdma(qp->av.path, &qp->av, &rdma);
-	uroce_gather_put(&gather);
+	r = direct_run(qp, wqe, &rdma);
 	if (r == -EOPNOTSUPP)
 		return r;
 	wqe_fail(wqe, r < 0 ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);
 	return 1;
+}
+
+/* Whatever is on its way touches no memory of the target any more. */
+static bool nothing_to_overtake(const struct uroce_qp *qp)
+{
+	const struct uroce_sq *sq = &qp->sq;
+
+	if (sq->next - sq->tail > PLACED_MAX)
+		return false;
+	for (uint32_t i = sq->tail; i != sq->next; i++) {
+		const struct uroce_swqe *wqe = sq_wqe(sq, i);
+		bool write = wqe->opcode == IBV_WR_RDMA_WRITE ||
+			     wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+
+		if (wqe->state != WQE_DONE && !(write && (wqe->placed || !wqe->length)))
+			return false;
+	}
+	return true;
+}
+
+/* Only what has no number yet: what is sent again was executed, perhaps, and its bytes are the
+ * target's own since. */
+void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	struct uroce_rdma rdma = { .qp = qp,
+				   .own_qpn = qp->vqp.qp.qp_num,
+				   .dest_qpn = qp->dest_qpn,
+				   .kind = UROCE_RDMA_WRITE,
+				   .length = wqe->length,
+				   .remote_addr = wqe->rdma.remote_addr,
+				   .rkey = wqe->rdma.rkey };
+	struct uroce_path *path = qp->av.path;
+
+	if (wqe->opcode != IBV_WR_RDMA_WRITE_WITH_IMM || wqe->length < PLACED_MIN || wqe->placed)
+		return;
+	/* Who captures sees the packets. */
+	if (!path->ops->rdma || path->host->capture || qp->type != IBV_QPT_RC ||
+	    !nothing_to_overtake(qp))
+		return;
+	wqe->placed = !direct_run(qp, wqe, &rdma);
 }

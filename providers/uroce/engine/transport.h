@@ -29,6 +29,8 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now);
 bool uroce_req_probe(struct uroce_qp *qp);
 /* By the path, one-sided. Return: 1: it is done; -EOPNOTSUPP: packets have to do it. */
 int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe);
+/* What a write carries is put into its target before its packet, which says so, leaves. */
+void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe);
 /* A loss at the oldest unacknowledged packet was reported: shrink the window once, go back. */
 void uroce_req_loss(struct uroce_qp *qp, uint64_t now);
 /* una moved from @before by an acknowledgement: the answer to a probe, perhaps. */

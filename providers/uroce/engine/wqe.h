@@ -56,6 +56,7 @@ struct uroce_swqe {
 	uint16_t num_sge;
 	bool is_inline;
 	bool psn_assigned;
+	bool placed;	    /* its payload is in the target's memory; the packet says so */
 	uint32_t length;    /* payload bytes (or bytes to read) */
 	uint32_t first_psn; /* of its first packet */
 	uint32_t last_psn;  /* of its last packet; for a read, of its last response */

@@ -151,6 +151,7 @@ struct uroce_tx {
 	uint32_t length;	   /* sum of the iovecs, bytes */
 	const struct uroce_qp *qp; /* who sends, its lock held; NULL: the connection manager */
 	uint32_t damage;	   /* not 0: which bit to turn over after the ICRC was computed */
+	bool placed; /* a write whose payload is in its target already, by ops->rdma */
 	/* Along with it, on paths that have room (path->piggyback): an acknowledgement of the same
 	 * QP pair. */
 	bool has_ack;

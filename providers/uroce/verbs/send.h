@@ -43,6 +43,7 @@ static inline struct uroce_swqe *uroce_swqe_begin(struct uroce_sq *sq, uint32_t 
 	wqe->num_sge = 0;
 	wqe->is_inline = false;
 	wqe->psn_assigned = false;
+	wqe->placed = false;
 	wqe->length = 0;
 	wqe->vendor_err = 0;
 	wqe->received = 0;

@@ -16,6 +16,7 @@
 
 enum {
 	MTU = 256,
+	REF_MAX = 4096, /* the message of one packet, where there are such */
 	SQ_SIZE = 64,
 	RQ_SIZE = 64,
 	MAX_SGE = 4,
@@ -36,8 +37,9 @@ struct sim;
 typedef enum fate (*wire_script)(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number);
 
 struct frame {
-	uint8_t bytes[UROCE_HEADER_MAX + MTU + 4];
+	uint8_t bytes[UROCE_HEADER_MAX + REF_MAX + 4];
 	uint32_t length;
+	bool placed;
 };
 
 struct sim {
@@ -56,6 +58,7 @@ struct sim {
 	bool has_late;
 	unsigned int number; /* packets offered to the wire */
 	unsigned int dropped;
+	unsigned int placed; /* writes of the initiator alone */
 	bool full;
 	wire_script script;
 	uint64_t seed;
@@ -79,14 +82,16 @@ static int wire_send(struct uroce_path *path, const struct uroce_av *av, const s
 
 	if (sim->full)
 		return -EAGAIN;
-	assert_true(tx->length <= MTU);
+	assert_true(tx->length <= (av->ref_min ? REF_MAX : MTU));
 	header = uroce_wire_pack(tx->hdr, tx->length, frame.bytes);
+	frame.placed = tx->placed;
 	p = frame.bytes + header;
 	for (int i = 0; i < tx->iovcnt; i++) {
 		memcpy(p, tx->iov[i].iov_base, tx->iov[i].iov_len);
 		p += tx->iov[i].iov_len;
 	}
 	frame.length = header + tx->length + uroce_wire_pad(tx->length);
+	assert_true(tx->placed ? !tx->iovcnt : true);
 	switch (sim->script ? sim->script(sim, tx->hdr, sim->number++) : PASS) {
 	case DROP:
 		sim->dropped++;
@@ -114,6 +119,32 @@ static int wire_send(struct uroce_path *path, const struct uroce_av *av, const s
 
 static const struct uroce_path_ops wire_ops = { .send = wire_send };
 
+/* One where the initiator can write by itself. */
+static int place(struct uroce_path *path, const struct uroce_av *av, const struct uroce_rdma *rdma)
+{
+	struct sim *sim = container_of(path, struct sim, path);
+	uint8_t *to = (uint8_t *)(uintptr_t)rdma->remote_addr;
+
+	assert_int_equal(rdma->kind, UROCE_RDMA_WRITE);
+	for (int i = 0; i < rdma->iovcnt; i++) {
+		memcpy(to, rdma->iov[i].iov_base, rdma->iov[i].iov_len);
+		to += rdma->iov[i].iov_len;
+	}
+	sim->placed++;
+	return 0;
+}
+
+static int fetch_nothing(struct uroce_path *path, const struct uroce_payload *payload,
+			 uint32_t offset, void *dst, uint32_t length)
+{
+	assert_null(payload->data);
+	return 0;
+}
+
+static const struct uroce_path_ops placing_ops = { .send = wire_send,
+						   .fetch = fetch_nothing,
+						   .rdma = place };
+
 static void deliver(struct sim *sim, const struct frame *frame)
 {
 	static const uint8_t grh[GRH_LEN];
@@ -122,7 +153,9 @@ static void deliver(struct sim *sim, const struct frame *frame)
 	struct uroce_qp *qp;
 
 	assert_true(header > 0);
-	pkt.payload.data = frame->bytes + header;
+	pkt.payload.data = frame->placed ? NULL : frame->bytes + header;
+	pkt.payload.path = &sim->path;
+	pkt.any_length = sim->qp[0]->av.ref_min;
 	if (hdr_flags(&pkt.hdr) & PKT_DETH)
 		pkt.grh = grh;
 	qp = sim->qp[pkt.hdr.dest_qpn & 1];
@@ -466,6 +499,89 @@ static void test_psn_wrap(void **state)
 	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
 	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
 	assert_memory_equal(sim->buf[0], sim->buf[0] + 500000, 20000);
+	sim_free(sim);
+}
+
+/* Messages of more than a packet travel as one, and the initiator writes by itself. */
+static struct sim *placing_new(void)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	sim->path.ops = &placing_ops;
+	for (int side = 0; side < 2; side++)
+		sim->qp[side]->av.ref_min = MTU + 1;
+	return sim;
+}
+
+static enum fate drop_acks_once(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
+{
+	return !sim->dropped && (hdr->opcode & UROCE_OPERATION_MASK) == UROCE_ACK ? DROP : PASS;
+}
+
+/* What was executed is the target's: a packet that comes again changes nothing there. */
+static void test_placed_once(void **state)
+{
+	struct sim *sim = placing_new();
+
+	sim->script = drop_acks_once;
+	fill(sim, 0, 0, REF_MAX);
+	post_recv(sim, 1, 0, 16);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, REF_MAX, 5000);
+	assert_int_equal(sim->placed, 1);
+	settle(sim);
+	expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
+	same(sim, 0, 5000, REF_MAX);
+	assert_null(completion(sim, 0));
+	memset(sim->buf[1] + 5000, 0, REF_MAX);
+	run(sim, 100);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	assert_int_equal(sim->dropped, 1);
+	assert_int_equal(sim->placed, 1);
+	for (uint32_t i = 0; i < REF_MAX; i++)
+		assert_int_equal(sim->buf[1][5000 + i], 0);
+	sim_free(sim);
+}
+
+/* Nor is one that went by its packet placed when it goes again. */
+static void test_placed_not_later(void **state)
+{
+	struct sim *sim = placing_new();
+
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 1,
+		  0); /* no receive: refused for a while */
+	fill(sim, 0, 0, REF_MAX);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, REF_MAX, 5000);
+	settle(sim);
+	post_recv(sim, 1, 0, 16);
+	post_recv(sim, 1, 0, 16);
+	run(sim, 1000);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	assert_int_equal(sim->placed, 0);
+	same(sim, 0, 5000, REF_MAX);
+	sim_free(sim);
+}
+
+/* What is behind others that were placed is placed, and behind a send it is not. */
+static void test_placed_in_order(void **state)
+{
+	struct sim *sim = placing_new();
+
+	for (int i = 0; i < 8; i++)
+		post_recv(sim, 1, 6000, 16);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, REF_MAX, 5000);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, 5000);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, REF_MAX, 5000);
+	assert_int_equal(sim->placed, 2);
+	post_send(sim, 0, 0, 16);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, REF_MAX, 5000);
+	assert_int_equal(sim->placed, 2);
+	run(sim, 10);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(completion(sim, 0)->wc.status, IBV_WC_SUCCESS);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, REF_MAX, 5000);
+	assert_int_equal(sim->placed, 3);
+	run(sim, 10);
 	sim_free(sim);
 }
 
@@ -1260,6 +1376,9 @@ int main(void)
 		cmocka_unit_test(test_send_sizes),
 		cmocka_unit_test(test_write_read_atomic),
 		cmocka_unit_test(test_psn_wrap),
+		cmocka_unit_test(test_placed_once),
+		cmocka_unit_test(test_placed_not_later),
+		cmocka_unit_test(test_placed_in_order),
 		cmocka_unit_test(test_drop_each),
 		cmocka_unit_test(test_rough_sea),
 		cmocka_unit_test(test_retry_exceeded),

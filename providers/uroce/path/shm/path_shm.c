@@ -70,6 +70,20 @@ static int send_reference(struct shm_link *link, const struct uroce_tx *tx)
 	return 0;
 }
 
+static int send_placed(struct shm_link *link, const struct uroce_tx *tx)
+{
+	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
+	struct shm_record *record = shm_record_begin(link, header);
+
+	if (!record)
+		return -EAGAIN;
+	record->kind = SHM_PLACED;
+	record_ack(record, tx);
+	uroce_wire_pack(tx->hdr, 0, record->data);
+	shm_record_commit(link, record, header);
+	return 0;
+}
+
 static int send_datagram(struct shm_link *link, const struct uroce_av *av,
 			 const struct uroce_tx *tx)
 {
@@ -123,6 +137,8 @@ static int shm_send(struct uroce_path *path, const struct uroce_av *av, const st
 	uroce_lock(&link->tx_lock);
 	if (unlikely(datagram))
 		r = send_datagram(link, av, tx);
+	else if (tx->placed)
+		r = send_placed(link, tx);
 	else
 		r = tx->length > SHM_SEGMENT ? send_reference(link, tx) : send_copied(link, tx);
 	uroce_unlock(&link->tx_lock);
@@ -157,6 +173,7 @@ int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_or
 /* A payload in the sender's memory, as copied out of the ring and checked. */
 struct shm_reference {
 	struct shm_peer *peer;
+	bool placed; /* by its sender, which says so */
 	int count;
 	struct iovec iov[REFERENCE_IOV_MAX];
 };
@@ -206,11 +223,14 @@ static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payloa
 {
 	const struct shm_reference *ref = payload->reference;
 	struct iovec slice[REFERENCE_IOV_MAX];
-	int count = ref->peer->dead || !shm_life_reads(ref->peer)
-			    ? -ESTALE
-			    : reference_slice(ref, payload->offset + offset, length, slice);
+	int count;
 	uint8_t *to = dst;
 
+	if (ref->placed)
+		return 0;
+	count = ref->peer->dead || !shm_life_reads(ref->peer)
+			? -ESTALE
+			: reference_slice(ref, payload->offset + offset, length, slice);
 	if (count < 0)
 		return count;
 	for (int i = 0; i < count; i++) {
@@ -231,6 +251,7 @@ static bool reference_read(struct shm_reference *ref, struct shm_peer *peer, con
 	uint64_t total = 0;
 
 	ref->peer = peer;
+	ref->placed = false;
 	ref->count = size / sizeof(struct iovec);
 	if (!ref->count || ref->count > REFERENCE_IOV_MAX || size % sizeof(struct iovec))
 		return false;
@@ -244,6 +265,18 @@ static bool reference_read(struct shm_reference *ref, struct shm_peer *peer, con
 	return total <= UROCE_MAX_MSG_SIZE;
 }
 
+/* Only what names the memory it is for is in its place already, and no more of it comes. */
+static bool placed_read(struct shm_reference *ref, struct shm_peer *peer,
+			const struct uroce_hdr *hdr, uint32_t *ret_length)
+{
+	static const pkt_flags_t need = PKT_WRITE | PKT_RETH | PKT_START | PKT_END;
+
+	ref->peer = peer;
+	ref->placed = true;
+	*ret_length = hdr->dma_len;
+	return (hdr_flags(hdr) & need) == need && hdr->dma_len <= UROCE_MAX_MSG_SIZE;
+}
+
 /* The header is copied out of the ring before it is parsed: the other side may still write there.
  */
 static int packet_unpack(const uint8_t *data, uint32_t length, struct uroce_packet *pkt)
@@ -255,6 +288,25 @@ static int packet_unpack(const uint8_t *data, uint32_t length, struct uroce_pack
 	return uroce_wire_unpack(header, length, &pkt->hdr, &pkt->payload.length);
 }
 
+/* A header, and where its payload is. Return: whether it makes sense. */
+static bool reference_unpack(struct shm_link *link, const struct shm_record *record,
+			     uint32_t length, struct uroce_packet *pkt, struct shm_reference *ref)
+{
+	uint16_t kind = record->kind;
+	int header = uroce_opcodes[record->data[0]].header_len;
+
+	if (!header || (uint32_t)header > length)
+		return false;
+	header = packet_unpack(record->data, header, pkt);
+	if (header < 0)
+		return false;
+	pkt->payload.reference = ref;
+	if (kind == SHM_PLACED)
+		return placed_read(ref, link->peer, &pkt->hdr, &pkt->payload.length);
+	return reference_read(ref, link->peer, record->data + header, length - header,
+			      &pkt->payload.length);
+}
+
 static void rx_packet(struct shm_link *link, const struct shm_record *record, uint32_t length,
 		      uint64_t now)
 {
@@ -262,24 +314,16 @@ static void rx_packet(struct shm_link *link, const struct shm_record *record, ui
 	struct path_host *host = peer->shm->host;
 	struct uroce_packet pkt = { .any_length = true, .payload.path = &peer->shm->path };
 	struct shm_reference ref;
-	uint16_t kind = record->kind;
 	int header;
 
-	if (kind == SHM_PACKET) {
+	if (record->kind == SHM_PACKET) {
 		header = packet_unpack(record->data, length, &pkt);
+		if (header < 0)
+			return;
 		pkt.payload.data = record->data + header;
-	} else {
-		header = uroce_opcodes[record->data[0]].header_len;
-		if (!header || (uint32_t)header > length)
-			return;
-		header = packet_unpack(record->data, header, &pkt);
-		if (header < 0 || !reference_read(&ref, peer, record->data + header,
-						  length - header, &pkt.payload.length))
-			return;
-		pkt.payload.reference = &ref;
-	}
-	if (header < 0)
+	} else if (!reference_unpack(link, record, length, &pkt, &ref)) {
 		return;
+	}
 	if (record->has_ack) {
 		uint32_t ack = record->ack;
 

@@ -55,7 +55,7 @@
 enum {
 	/* Programs of 32 and of 64 bits have their own each, and so the network's path between
 	 * them: addresses and iovecs are passed as they stand in memory. */
-	SHM_VERSION = 30 + (sizeof(void *) == 8),
+	SHM_VERSION = 32 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
 	SHM_PAGE = 4096,
 	SHM_FIRST = 1 << 10,	       /* bytes of the rings that all begin with */
@@ -86,6 +86,7 @@ enum shm_kind {
 			    process's QP */
 	SHM_MOVE = 5,	 /* nothing: from here on the wide ring is used */
 	SHM_STRAND = 6, /* by the first strand: which other one something may come by from now on */
+	SHM_PLACED = 7, /* header of a write whose payload its sender has put where it belongs */
 };
 
 /* One record: starts on a cache line, so that a small message is one line to move. */
