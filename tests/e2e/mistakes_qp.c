@@ -150,6 +150,18 @@ static int rtr_mtu_value(struct rt_dev *dev)
 	return to_rtr(dev, spoil_mtu_value, RTR_MASK);
 }
 
+static void spoil_mtu_zero(struct rt_dev *dev, struct ibv_qp_attr *attr)
+{
+	if (rt_is_kernel(dev))
+		rt_skip("the kernel lets its devices judge, and soft-RoCE takes it");
+	attr->path_mtu = 0;
+}
+
+static int rtr_mtu_zero(struct rt_dev *dev)
+{
+	return to_rtr(dev, spoil_mtu_zero, RTR_MASK);
+}
+
 static void spoil_grh(struct rt_dev *dev, struct ibv_qp_attr *attr)
 {
 	if (dev->port.link_layer != IBV_LINK_LAYER_ETHERNET)
@@ -229,6 +241,7 @@ static const struct rt_mistake mistakes[] = {
 	{ "rtr_extra", rtr_extra, EINVAL, "not allowed here IBV_QP_SQ_PSN" },
 	{ "rtr_unknown", rtr_unknown, EOPNOTSUPP, "unknown bits 0x40000000" },
 	{ "rtr_mtu_value", rtr_mtu_value, EINVAL, "path_mtu 1024 is no enum ibv_mtu" },
+	{ "rtr_mtu_zero", rtr_mtu_zero, EINVAL, "path_mtu 0 is no enum ibv_mtu" },
 	{ "rtr_no_grh", rtr_no_grh, EINVAL, "RoCE requires ah_attr.is_global = 1" },
 	{ "rtr_sgid_empty", rtr_sgid_empty, ENODATA, "is empty" },
 	{ "rtr_ah_port", rtr_ah_port, EINVAL, "the queue pair is on port" },

@@ -188,16 +188,31 @@ static void rebind(void)
 	windows_close(&w);
 }
 
-static void unbind(void)
+/* Neither the key that the window had nor the one that it has now opens anything. */
+static void unbound(bool had)
 {
 	struct windows w = windows_open(IBV_MW_TYPE_1);
 	struct ibv_mw_bind none = { .wr_id = 6, .send_flags = IBV_SEND_SIGNALED };
+	uint32_t old;
 
 	bind_1(&w, LENGTH, RIGHTS);
+	old = w.mw->rkey;
 	CHECK_OK(ibv_bind_mw(w.pair.b.qp, w.mw, &none));
 	EXPECT(&w.pair.b, 6, IBV_WC_BIND_MW);
-	CHECK_INT(write_window(&w, w.mw->rkey, OFFSET, 10), IBV_WC_REM_ACCESS_ERR);
+	memset(w.pair.a.buf.p, 1, 10);
+	CHECK_INT(write_window(&w, had ? old : w.mw->rkey, OFFSET, 10), IBV_WC_REM_ACCESS_ERR);
+	CHECK_INT(w.region.p[OFFSET], 0);
 	windows_close(&w);
+}
+
+static void unbind(void)
+{
+	unbound(false);
+}
+
+static void unbind_old(void)
+{
+	unbound(true);
 }
 
 /* A region with a bound window stays. */
@@ -241,9 +256,9 @@ static void refused(void)
 }
 
 static const struct rt_case cases[] = {
-	{ "type_1", type_1 },	{ "type_2", type_2 },		{ "outside", outside },
-	{ "before", before },	{ "read_only", read_only },	{ "rebind", rebind },
-	{ "unbind", unbind },	{ "busy_region", busy_region }, { "freed", freed },
-	{ "refused", refused }, { "local_write", local_write },
+	{ "type_1", type_1 }, { "type_2", type_2 },	    { "outside", outside },
+	{ "before", before }, { "read_only", read_only },   { "rebind", rebind },
+	{ "unbind", unbind }, { "unbind_old", unbind_old }, { "busy_region", busy_region },
+	{ "freed", freed },   { "refused", refused },	    { "local_write", local_write },
 };
 RT_MAIN(cases)

@@ -100,6 +100,9 @@ static int qp_prepare(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int m
 	uint32_t dest = mask & IBV_QP_DEST_QPN ? attr->dest_qp_num : qp->dest_qpn;
 	int r;
 
+	/* The library looks at the upper end. Packets of 128 bytes no peer takes. */
+	if (mask & IBV_QP_PATH_MTU && attr->path_mtu < IBV_MTU_256)
+		return -EINVAL;
 	if (mask & IBV_QP_AV) {
 		r = uroce_av_resolve(qp->dev, &attr->ah_attr, dest & QPN_MASK, &ret->av);
 		if (r < 0)
