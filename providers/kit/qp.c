@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "providers/kit/qp.h"
 
-#include "libibverbs/uverbs/uverbs.h"
-
-int kit_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in, struct verbs_udata *udata)
-{
-	struct verbs_create_qp request = *in;
-
-	request.udata = udata;
-	return uverbs_create_qp(vqp, &request);
-}
-
 int kit_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
 {
 	struct ibv_qp_cap *cap = &in->ret_attr->cap;
