@@ -277,7 +277,7 @@ static const struct option *option_find(int level, int name)
 }
 
 /* SO_RCVTIMEO, SO_SNDTIMEO: where the socket has that time in ms, or NULL. */
-static int *timeout_find(struct rs_socket *s, int level, int name)
+static atomic_int *timeout_find(struct rs_socket *s, int level, int name)
 {
 	if (level != SOL_SOCKET)
 		return NULL;
@@ -286,7 +286,7 @@ static int *timeout_find(struct rs_socket *s, int level, int name)
 				     : NULL;
 }
 
-static int timeout_set(int *timeout_ms, const void *value, socklen_t size)
+static int timeout_set(atomic_int *timeout_ms, const void *value, socklen_t size)
 {
 	struct timeval time;
 
@@ -302,9 +302,9 @@ static int timeout_set(int *timeout_ms, const void *value, socklen_t size)
 	return 0;
 }
 
-static int timeout_get(const int *timeout_ms, void *value, socklen_t *size)
+static int timeout_get(const atomic_int *timeout_ms, void *value, socklen_t *size)
 {
-	int ms = max_of(*timeout_ms, 0);
+	int ms = max_of(atomic_load(timeout_ms), 0);
 	const struct timeval time = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 
 	if (!value || !size || *size < sizeof(time))
@@ -347,7 +347,8 @@ static bool is_linger(const struct rs_socket *s, int level, int name)
 static int option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size)
 {
 	const struct option *option = option_find(level, name);
-	int *timeout_ms = timeout_find(s, level, name), number, r;
+	atomic_int *timeout_ms = timeout_find(s, level, name);
+	int number, r;
 
 	if (timeout_ms)
 		return timeout_set(timeout_ms, value, size);
@@ -401,7 +402,8 @@ static int tcp_info_get(struct rs_socket *s, void *value, socklen_t *size)
 static int option_get(struct rs_socket *s, int level, int name, void *value, socklen_t *size)
 {
 	const struct option *option = option_find(level, name);
-	int *timeout_ms = timeout_find(s, level, name), number;
+	atomic_int *timeout_ms = timeout_find(s, level, name);
+	int number;
 
 	if (level == IPPROTO_TCP && name == TCP_INFO && !s->ds)
 		return tcp_info_get(s, value, size);

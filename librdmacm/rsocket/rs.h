@@ -160,8 +160,9 @@ struct rs_socket {
 	uint32_t inline_size;
 	bool reuse_address, no_delay, keep_alive; /* kept for those who ask */
 	unsigned int keep_seconds;
-	int send_timeout_ms, recv_timeout_ms; /* -1: none */
-	int linger_seconds;		      /* of SO_LINGER; -1: it is off */
+	/* -1: none; may be set while others wait */
+	atomic_int send_timeout_ms, recv_timeout_ms;
+	int linger_seconds; /* of SO_LINGER; -1: it is off */
 
 	/* Of a connection. */
 	struct ibv_comp_channel *comp;

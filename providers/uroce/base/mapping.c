@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -145,6 +146,18 @@ int uroce_maps_look(const struct uroce_maps *maps, uintptr_t address, struct uro
 	if (maps->maps < 0)
 		return -ENODATA;
 	return maps->pages < 0 ? look_query(maps, address, ret) : look_text(address, ret);
+}
+
+int uroce_file_grow(int fd, size_t size)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && size > limit.rlim_cur) {
+		log_err("uroce: memory that peers share takes files of %zu bytes, and RLIMIT_FSIZE allows %llu (ulimit -f)",
+			size, (unsigned long long)limit.rlim_cur);
+		return -EFBIG;
+	}
+	return ftruncate(fd, size) ? -errno : 0;
 }
 
 /* --- once more --- */

@@ -47,6 +47,9 @@ void *uroce_map_again(const void *at, size_t size);
 /* Whether it ever is: not on QEMU's user mode, nor where seccomp denies it. */
 bool uroce_maps_again(void);
 
+/* ftruncate(2), which does not end a process that may not have files of that size: -EFBIG, said. */
+int uroce_file_grow(int fd, size_t size);
+
 /* A line of /proc/self/maps. -EINVAL: it is none. */
 int uroce_mapping_parse(const char *line, struct uroce_mapping *ret);
 

@@ -33,9 +33,14 @@ static int list_make(struct guardian_word **ret_words, int *ret_fd)
 {
 	_cleanup_close_ int fd = memfd_create(GUARDIAN_PROGRAM, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *words;
+	int r;
 
-	if (fd < 0 || ftruncate(fd, LIST_SIZE) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	if (fd < 0)
+		return -errno;
+	r = uroce_file_grow(fd, LIST_SIZE);
+	if (r < 0)
+		return r;
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return -errno;
 	words = mmap(NULL, LIST_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (words == MAP_FAILED)

@@ -47,8 +47,11 @@ int shm_shared_create(const char *name, size_t size, size_t mapped, bool own, vo
 	void *map;
 	int r;
 
-	if (fd < 0 || ftruncate(fd, size))
+	if (fd < 0)
 		return -errno;
+	r = uroce_file_grow(fd, size);
+	if (r < 0)
+		return r;
 	map = shm_shared_map(fd, mapped, PROT_READ | PROT_WRITE);
 	if (!map)
 		return -ENOMEM;
