@@ -66,13 +66,8 @@ static void *receive(void *arg)
 {
 	struct receiver *r = arg;
 	uint8_t *bytes = malloc(PIECE);
-	sigset_t sender;
 	ssize_t n;
 
-	/* The signals are for who sends. */
-	sigemptyset(&sender);
-	sigaddset(&sender, SIGALRM);
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &sender, NULL));
 	while ((n = rrecv(r->fd, bytes, PIECE, 0)) > 0) {
 		for (ssize_t i = 0; i < n; i++)
 			if (bytes[i] != byte_at(r->got + i))
