@@ -2,7 +2,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "librdmacm/rsocket/rs.h"
 
@@ -45,33 +44,13 @@ static size_t own_size(const struct rs_socket *s)
 	return s->sbuf_size + (s->sends_words ? rs_receives(s) * sizeof(*s->words) : 0);
 }
 
-/* Peers write most to it: memory as the device likes it, which a process of this host can map. */
-static int receive_create(struct rs_socket *s, int access)
-{
-	size_t size = ROUND_UP((size_t)s->rbuf_size, (size_t)sysconf(_SC_PAGESIZE));
-
-	s->rbuf = ibv_alloc_buf(s->id->pd, size, &s->rbuf_memory);
-	if (!s->rbuf)
-		return -errno;
-	s->rmr = ibv_reg_mr(s->id->pd, s->rbuf, s->rbuf_size, access);
-	return s->rmr ? 0 : -errno;
-}
-
-static void receive_destroy(struct rs_socket *s)
-{
-	region_destroy(&s->rmr, NULL, 0);
-	if (s->rbuf)
-		ibv_free_buf(s->rbuf_memory);
-}
-
 static int memory_create(struct rs_socket *s)
 {
 	int remote = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 	int r = region_create(s, own_size(s), IBV_ACCESS_LOCAL_WRITE, (void **)&s->sbuf, &s->smr);
 
-	s->lends = r == 0 && rs_lend_pays(s);
 	if (r == 0)
-		r = receive_create(s, remote);
+		r = region_create(s, s->rbuf_size, remote, (void **)&s->rbuf, &s->rmr);
 	if (r == 0)
 		r = region_create(s, entries_size(s), remote, (void **)&s->entries, &s->tmr);
 	if (r == 0)
@@ -201,7 +180,7 @@ void rs_buffer_destroy(struct rs_socket *s)
 		rdma_destroy_qp(s->id);
 	rs_iomap_destroy(s);
 	region_destroy(&s->smr, s->sbuf, own_size(s));
-	receive_destroy(s);
+	region_destroy(&s->rmr, s->rbuf, s->rbuf_size);
 	region_destroy(&s->tmr, s->entries, entries_size(s));
 	s->sbuf = s->rbuf = NULL;
 	s->entries = NULL;

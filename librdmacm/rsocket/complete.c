@@ -441,7 +441,7 @@ static int socket_sleep(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 	s->sleeper = true;
 	pthread_mutex_unlock(&s->lock);
 	pthread_cleanup_push(sleep_cancelled, s);
-	if (wait == RS_WAIT)
+	if (wait != RS_WAIT_ALWAYS)
 		rs_sleep_begin();
 	r = epoll_wait(s->file.fd, &event, 1, timeout_ms);
 	r = r < 0 && errno == EINTR && signal_interrupts() ? -EINTR : 0;
@@ -471,7 +471,7 @@ static void sleeper_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 
 	s->waiters++;
 	pthread_cleanup_push(sleeper_wait_cancelled, s);
-	if (wait == RS_WAIT)
+	if (wait != RS_WAIT_ALWAYS)
 		rs_sleep_begin();
 	if (timeout_ms < 0) {
 		pthread_cond_wait(&s->changed, &s->lock);

@@ -12,7 +12,6 @@
  *   buffer.c    memory, queues and queue pair of a connection
  *   complete.c  completions and credits; waiting for them
  *   send.c      sending, shutting down
- *   lend.c      sending straight from the program's memory
  *   iomap.c     memory that the peer writes to by offset
  *   receive.c   receiving
  *   option.c    options and flags
@@ -169,7 +168,6 @@ struct rs_socket {
 	struct ibv_cq *cq;
 	struct ibv_mr *smr, *rmr, *tmr;
 	uint8_t *sbuf, *rbuf;
-	struct ibv_buf *rbuf_memory;
 	struct rs_wire_entry *entries;		  /* what the peer writes its targets to */
 	struct rs_wire_mapping *entries_mappings; /* behind them: and its mappings */
 	unsigned int entry;			  /* the one it writes next */
@@ -199,12 +197,6 @@ struct rs_socket {
 	bool stalled;		       /* a sender found no room, and the service knows */
 	uint32_t stalled_at;	       /* data_end then */
 
-	/* Of who has the turn to send: see lend.c */
-	bool lends;		   /* it pays */
-	unsigned int lends_slowly; /* registrations in a row that took long */
-	struct ibv_mr *lent;	   /* of the program's memory; NULL: none */
-	uint32_t lent_end;	   /* the number behind the last request that reads it */
-
 	unsigned int looks; /* without a look at the descriptor: see rs_glance() */
 	struct rs_spin spin;
 	bool armed;	      /* the CQ will say when something completes */
@@ -221,7 +213,6 @@ enum rs_wait {
 	RS_WAIT,
 	RS_WAIT_NOT,
 	RS_WAIT_ALWAYS, /* signals do not end it */
-	RS_WAIT_HELD,	/* they do; cancelling does not: what is held wants to be given back */
 };
 
 /* 0 or more: the value; a negative errno: -1 and errno. */
@@ -422,19 +413,6 @@ bool rs_can_send(struct rs_socket *s); /* or never will again */
  */
 void rs_send_stalled(struct rs_socket *s);
 int rs_shutdown(struct rs_socket *s, int how);
-
-/*
- * lend.c: the program's own memory, by who has the turn to send. Between begin and end a thread
- * must not be cancelled.
- */
-bool rs_lend_pays(const struct rs_socket *s); /* with its send buffer */
-bool rs_lends(const struct rs_socket *s, size_t size);
-void rs_lend_begin(struct rs_socket *s, const void *bytes, size_t size);
-/* Whether the bytes are lent, and not among the last ones. */
-bool rs_lend_has(const struct rs_socket *s, const void *bytes, size_t left);
-/* For the next request; @lock is held. */
-struct ibv_sge rs_lend(struct rs_socket *s, const void *bytes, uint32_t length);
-void rs_lend_end(struct rs_socket *s);
 
 /* iomap.c */
 /* Tell the peer of new mappings, by who has the turn to send. 0 or -errno */

@@ -8,7 +8,6 @@
 #define CONTROL_TIMEOUT_MS 5000
 #define FIRST_WORD_MS	   30000
 #define PERHAPS_MUTE_MS	   1000
-#define LENT_MS		   50
 #define FIRST_MESSAGE	   4096 /* of a long answer: the peer gets it while the next is copied */
 
 /* What is left of a vector. */
@@ -42,13 +41,6 @@ static const uint8_t *cursor_bytes(const struct cursor *c)
 	return (const uint8_t *)c->iov->iov_base + c->at;
 }
 
-/* Of one piece. */
-static void cursor_skip(struct cursor *c, uint32_t length)
-{
-	c->at += length;
-	c->left -= length;
-}
-
 static void cursor_copy(struct cursor *c, uint8_t *to, uint32_t length)
 {
 	while (length) {
@@ -57,7 +49,8 @@ static void cursor_copy(struct cursor *c, uint8_t *to, uint32_t length)
 		memcpy(to, cursor_bytes(c), part);
 		to += part;
 		length -= part;
-		cursor_skip(c, part);
+		c->at += part;
+		c->left -= part;
 	}
 }
 
@@ -128,20 +121,15 @@ static int message_send(struct rs_socket *s, struct cursor *c, uint32_t most)
 	uint32_t room = min_of(most, rs_credit_room(&s->out));
 	uint32_t length = min_of((size_t)room, c->left);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
-	size_t piece = cursor_piece(c);
-	bool inlined = length <= s->inline_size && length <= piece;
-	bool lent = !inlined && rs_lend_has(s, cursor_bytes(c), c->left);
+	bool inlined = length <= s->inline_size && length <= cursor_piece(c);
 	struct rs_target target;
 	struct ibv_sge sge;
 
-	if (lent) {
-		length = min_of((size_t)length, piece);
-		sge = rs_lend(s, cursor_bytes(c), length);
-		cursor_skip(c, length);
-	} else if (inlined) {
+	if (inlined) {
 		wr.send_flags = IBV_SEND_INLINE;
 		sge = (struct ibv_sge){ .addr = (uintptr_t)cursor_bytes(c), .length = length };
-		cursor_skip(c, length);
+		c->at += length;
+		c->left -= length;
 	} else {
 		length = min_of(length, rs_send_free(s));
 		sge = buffer_fill(s, c, length);
@@ -152,7 +140,7 @@ static int message_send(struct rs_socket *s, struct cursor *c, uint32_t most)
 	wr.imm_data = htobe32(rs_wire_imm(RS_WIRE_BYTES, length));
 	wr.wr.rdma.remote_addr = target.addr;
 	wr.wr.rdma.rkey = target.key;
-	return rs_post(s, &wr, inlined || lent ? 0 : length, false) < 0 ? send_error(s) : 0;
+	return rs_post(s, &wr, inlined ? 0 : length, false) < 0 ? send_error(s) : 0;
 }
 
 /*
@@ -193,40 +181,21 @@ static ssize_t burst_send(struct rs_socket *s, struct cursor *c)
 	return r < 0 ? r : (ssize_t)(before - c->left);
 }
 
-/* While memory is lent no thread is cancelled, so not for long. */
-static int room_await(struct rs_socket *s, bool begun, enum rs_wait wait)
-{
-	int timeout_ms = s->send_timeout_ms, r;
-
-	if (s->lent) {
-		r = rs_turn_wait(s, &s->send_turn, true, rs_can_send, RS_WAIT_HELD,
-				 timeout_ms < 0 ? LENT_MS : min_of(timeout_ms, LENT_MS));
-		if (r != -EAGAIN)
-			return r;
-		rs_lend_end(s);
-	}
-	return rs_turn_wait(s, &s->send_turn, begun, rs_can_send, wait, timeout_ms);
-}
-
 static ssize_t bytes_send(struct rs_socket *s, struct cursor *c, int flags)
 {
-	enum rs_wait wait = rs_patience(s, flags);
 	size_t sent = 0;
 	ssize_t n = 0;
 
 	while (c->left) {
-		if (!s->lent && wait == RS_WAIT && rs_lends(s, cursor_piece(c)))
-			rs_lend_begin(s, cursor_bytes(c), cursor_piece(c));
 		n = burst_send(s, c);
 		if (n == 0)
-			n = room_await(s, sent, wait);
+			n = rs_turn_wait(s, &s->send_turn, sent, rs_can_send, rs_patience(s, flags),
+					 s->send_timeout_ms);
 		else if (n > 0)
 			sent += n;
 		if (n < 0)
 			break;
 	}
-	if (s->lent)
-		rs_lend_end(s);
 	return sent ? (ssize_t)sent : n;
 }
 
