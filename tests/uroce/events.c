@@ -18,6 +18,7 @@ enum {
 	STREAM = 8,	    /* messages on their way */
 	ROUNDS = 3000,
 	RECORDS = 1 << 16, /* more than a pipe has room for */
+	VECTORS_LEAST = 2, /* programs give their queues one each */
 };
 
 static void send_one(struct rt_side *from, uint64_t id, unsigned int flags)
@@ -264,10 +265,57 @@ static void full_channel(void)
 	rt_close(dev);
 }
 
+/* --- completion vectors: there are several, and each tells --- */
+
+static void flush_one(struct rt_dev *dev, struct ibv_comp_channel *channel, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1 }
+	};
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_qp *qp = ibv_create_qp(dev->pd, &init);
+	struct ibv_recv_wr wr = {}, *bad;
+	struct ibv_cq *told;
+	struct ibv_wc wc;
+	void *context;
+
+	CHECK(qp);
+	CHECK_OK(ibv_modify_qp(
+		qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	CHECK_OK(ibv_req_notify_cq(cq, 0));
+	CHECK_OK(ibv_post_recv(qp, &wr, &bad));
+	attr.qp_state = IBV_QPS_ERR;
+	CHECK_OK(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+	CHECK(readable(channel->fd));
+	CHECK_OK(ibv_get_cq_event(channel, &told, &context));
+	CHECK(told == cq);
+	ibv_ack_cq_events(cq, 1);
+	CHECK_INT(ibv_poll_cq(cq, 1, &wc), 1);
+	CHECK_INT(wc.status, IBV_WC_WR_FLUSH_ERR);
+	CHECK_OK(ibv_destroy_qp(qp));
+}
+
+static void vectors(void)
+{
+	struct rt_dev *dev = rt_open();
+	int count = dev->ctx->num_comp_vectors;
+
+	CHECK(count >= VECTORS_LEAST);
+	for (int i = 0; i < count; i++) {
+		struct ibv_comp_channel *channel = ibv_create_comp_channel(dev->ctx);
+		struct ibv_cq *cq = channel ? ibv_create_cq(dev->ctx, 4, NULL, channel, i) : NULL;
+
+		CHECK(cq);
+		flush_one(dev, channel, cq);
+		CHECK_OK(ibv_destroy_cq(cq));
+		CHECK_OK(ibv_destroy_comp_channel(channel));
+	}
+	rt_close(dev);
+}
+
 static const struct rt_case cases[] = {
-	{ "beside_idle", beside_idle },
-	{ "beside_busy", beside_busy },
-	{ "each_strand", each_strand },
-	{ "full_channel", full_channel },
+	{ "beside_idle", beside_idle }, { "beside_busy", beside_busy },
+	{ "each_strand", each_strand }, { "full_channel", full_channel },
+	{ "vectors", vectors },
 };
 RT_MAIN(cases)
