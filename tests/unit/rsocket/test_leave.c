@@ -12,7 +12,8 @@
 
 enum {
 	SOCKETS = 2000,
-	HELD = 60, /* at 20 ms each more than that; the data-race sanitizer follows 64 of a thread */
+	HELD = 60, /* at 20 ms each more than that; the data-race sanitizer follows 64 of a thread
+		    */
 	LEAVE_MS = 500,
 };
 
