@@ -12,9 +12,8 @@
 
 enum {
 	SOCKETS = 2000,
-	HELD = 60, /* at 20 ms each more than that; the data-race sanitizer follows 64 of a thread
-		    */
 	LEAVE_MS = 500,
+	HELD = 60, /* at 20 ms each that is more; TSan follows 64 locks of a thread */
 };
 
 static struct rs_socket *sockets;
