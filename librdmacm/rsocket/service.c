@@ -150,7 +150,8 @@ static int service_start(void)
 			close(service.epoll);
 		if (service.wake >= 0)
 			close(service.wake);
-		log_err("rsocket: the thread that accepts connections: %s", strerror(-r));
+		log_err("rsocket: the thread that accepts connections and looks for peers: %s",
+			strerror(-r));
 		return r;
 	}
 	service.runs = true;

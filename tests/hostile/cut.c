@@ -112,14 +112,19 @@ static void receive_part(int socket, int arg)
 	receiver(socket, false);
 }
 
+static void hosts_make(void)
+{
+	net_make("udp");
+	if (system("nft list tables"))
+		rt_skip("nft does not work here");
+}
+
 static int connected(struct rt_child *ret_child, void (*there)(int, int))
 {
 	struct sockaddr_in name = address("192.0.2.2");
 	int fd;
 
-	net_make("udp");
-	if (system("nft list tables"))
-		rt_skip("nft does not work here");
+	hosts_make();
 	*ret_child = rt_child_start(there, 0);
 	net_enter(NET_HERE);
 	CHECK_INT(rt_hear(ret_child->socket), 1);
@@ -219,9 +224,7 @@ static void full_peer_away(void)
 	pthread_t thread;
 	int fd[2];
 
-	net_make("udp");
-	if (system("nft list tables"))
-		rt_skip("nft does not work here");
+	hosts_make();
 	child = rt_child_start(receive_nothing, 0);
 	net_enter(NET_HERE);
 	CHECK_INT(rt_hear(child.socket), 1);
