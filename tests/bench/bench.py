@@ -107,13 +107,16 @@ class Bench:
         there = [*there_prefix, *path, "-l", str(self.port), *arguments]
         self.keep(prefix, self.run([*path, "-c", f"{address}:{self.port}", *arguments], env[0], (there, env[1])))
 
-    def ucx(self, name, transports, test, size, count, memory="thp,heap"):
+    def ucx(self, name, transports, test, size, count, memory="huge"):
         """tag_lat, ucp_put_lat: half round trip; ucp_fadd: one; tag_bw, ucp_put_bw: bandwidth and rate. @memory: its
-        own on huge pages, on ordinary ones (heap), or such as both sides map (md:posix)."""
+        own on huge pages, on ordinary ones, or such as both sides map (mapped)."""
         if not shutil.which("ucx_perftest"):
             raise Failed("ucx_perftest is missing: install ucx-utils")
         self.port += 1
-        env = {"UCX_TLS": transports, "UCX_ALLOC_PRIO": memory, "UCX_WARN_UNUSED_ENV_VARS": "n"}
+        env = {"UCX_TLS": transports, "UCX_WARN_UNUSED_ENV_VARS": "n",
+               "UCX_ALLOC_PRIO": "md:posix" if memory == "mapped" else "heap"}
+        if memory != "mapped":
+            env |= {"LD_PRELOAD": self.build + "/tests/bench/ucx_pages.so", "PAGES": memory}
         base = ["ucx_perftest", "-p", str(self.port)]
         full = {**os.environ, **env}
         server = subprocess.Popen(["taskset", "-c", "0", *base], env=full, stdout=subprocess.DEVNULL,

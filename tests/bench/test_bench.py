@@ -2,6 +2,7 @@
 """Of ./dev bench: the page on canned figures, damaged ones, and a hardly measuring run of each curve.
   python3 tests/bench/test_bench.py page|damaged|facts|options|moved
   python3 tests/bench/test_bench.py PART|missing BUILD-FOLDER        a part of tests/bench/sweep
+  python3 tests/bench/test_bench.py pages BUILD-FOLDER               what ucx_perftest's buffers are on
 """
 import html.parser
 import os
@@ -286,6 +287,33 @@ def test_missing(build):
           f"it is said what is missing: {reasons}")
 
 
+BUFFER_PAGES = """
+import ctypes, re
+libc, place = ctypes.CDLL(None), ctypes.c_void_p()
+assert libc.posix_memalign(ctypes.byref(place), 64, 1 << 20) == 0
+for mapping in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", open("/proc/self/smaps").read()):
+    bounds = re.match("([0-9a-f]+)-([0-9a-f]+) ", mapping)
+    if bounds and int(bounds[1], 16) <= place.value < int(bounds[2], 16):
+        print(*re.findall(r"^(?:Rss|AnonHugePages):\\s+(\\d+) kB", mapping, re.M))
+"""
+
+
+def test_pages(build):
+    """ucx_pages.so gives a program the pages that are asked for, written to."""
+    def buffer(pages):
+        env = {**os.environ, "LD_PRELOAD": f"{build}/tests/bench/ucx_pages.so", "PAGES": pages}
+        r = subprocess.run([sys.executable, "-c", BUFFER_PAGES], env=env, capture_output=True, text=True)
+        check(not r.stderr, f"the program runs: {r.stderr}")
+        return map(int, r.stdout.split())
+
+    resident, huge = buffer("ordinary")
+    check(resident >= 1024 and huge == 0, f"all is written to, on ordinary pages: {resident} kB, {huge} kB on huge ones")
+    resident, huge = buffer("huge")
+    with open("/sys/kernel/mm/transparent_hugepage/enabled") as file:
+        there = "[never]" not in file.read()
+    check(resident >= 1024 and (huge >= 2048) == there, f"all is written to, on a huge page: {resident} kB, {huge} kB")
+
+
 def main():
     case, *build = sys.argv[1:]
     alone = {"page": test_page, "damaged": test_damaged, "facts": test_facts, "options": test_options, "moved": test_moved}
@@ -293,6 +321,8 @@ def main():
         alone[case]()
     elif case == "missing":
         test_missing(*build)
+    elif case == "pages":
+        test_pages(*build)
     else:
         test_part(*build, case)
 
