@@ -16,30 +16,49 @@ static inline const struct efa_cqe *ex_cqe(struct ibv_cq_ex *cq_ex)
 	return &ex_to_ecq(cq_ex)->cqe;
 }
 
-/* Take the next entry. ENOENT: there is none; EINVAL: it makes no sense. */
-FLAT int ex_take(struct efa_cq *cq)
+/* Take the next entry. ENOENT: there is none; EINVAL: it makes no sense; EAGAIN: it is nobody's. */
+FLAT int ex_take_one(struct efa_cq *cq)
 {
 	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
 	struct efa_sub_cq *sub;
+	enum efa_taken taken;
 	uint32_t low;
 
-	while ((sub = sub_find(cq->next, &low))) {
-		enum efa_taken taken;
+	sub = sub_find(cq->next, &low);
+	if (!sub)
+		return ENOENT;
+	sub_take(cq, sub, low, &cq->cqe);
+	cq->consumed++;
+	cq->next = sub->next;
+	taken = cqe_done(cq, &cq->cqe, &ex->wr_id);
+	if (likely(taken == EFA_TAKEN)) {
+		ex->status = cqe_status(&cq->cqe);
+		return 0;
+	}
+	if (taken == EFA_TAKEN_GONE)
+		return EAGAIN;
+	efa_cqe_say_corrupt(cq, cq->cqe.low, cq->cqe.high);
+	return EINVAL;
+}
 
-		sub_take(cq, sub, low, &cq->cqe);
-		cq->consumed++;
-		cq->next = sub->next;
-		taken = cqe_done(cq, &cq->cqe, &ex->wr_id);
-		if (likely(taken == EFA_TAKEN)) {
-			ex->status = cqe_status(&cq->cqe);
-			return 0;
-		}
-		if (taken == EFA_TAKEN_CORRUPT) {
-			efa_cqe_say_corrupt(cq, cq->cqe.low, cq->cqe.high);
-			return EINVAL;
-		}
+/* Behind one of nobody's. A device may go on with such for ever: no more are passed over than the
+ * queue holds. */
+__attribute__((noinline, cold)) static int ex_take_behind(struct efa_cq *cq)
+{
+	for (uint32_t i = cq->vcq.cq.cqe * cq->sub_count; i; i--) {
+		int r = ex_take_one(cq);
+
+		if (r != EAGAIN)
+			return r;
 	}
 	return ENOENT;
+}
+
+FLAT int ex_take(struct efa_cq *cq)
+{
+	int r = ex_take_one(cq);
+
+	return likely(r != EAGAIN) ? r : ex_take_behind(cq);
 }
 
 static int ex_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)

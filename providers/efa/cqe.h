@@ -106,6 +106,14 @@ FLAT void sub_take(const struct efa_cq *cq, struct efa_sub_cq *sub, uint32_t low
 	sub_advance(cq, sub, sub->at);
 }
 
+/* The entry that was just taken is there again. */
+FLAT void sub_give_back(struct efa_cq *cq, struct efa_sub_cq *sub, const struct efa_cqe *cqe)
+{
+	sub->at = cqe->at;
+	sub->phase = cqe->low & CQE_PHASE;
+	cq->consumed--;
+}
+
 /* The request is done: what its id stood for, and the id is free again. */
 FLAT enum efa_taken wq_done(struct efa_wq *wq, uint16_t id, uint64_t *ret_wr_id)
 {

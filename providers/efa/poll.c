@@ -81,14 +81,16 @@ FLAT int poll_end(struct efa_cq *cq, struct efa_sub_cq *sub, int taken)
 
 /*
  * With the lock held, and an entry in @sub; gives the lock back. @left of @num_entries are wanted.
- * What was taken before an entry that makes no sense is the program's. A part is emptied before the
- * next one is looked at.
+ * What was taken before an entry that makes no sense is the program's, and the next poll meets that
+ * entry again. A part is emptied before the next one is looked at. A device may go on for ever with
+ * entries of queue pairs that are gone: no more are passed over than a part holds.
  */
 __attribute__((noinline)) static int poll_rest(struct efa_cq *cq, int num_entries,
 					       struct ibv_wc *wc, struct efa_sub_cq *sub,
 					       uint32_t low, int left)
 {
 	struct efa_sub_cq *next;
+	int gone = 0;
 
 	for (;;) {
 		enum efa_taken taken;
@@ -104,8 +106,14 @@ __attribute__((noinline)) static int poll_rest(struct efa_cq *cq, int num_entrie
 			if (!--left)
 				break;
 		} else if (taken == EFA_TAKEN_CORRUPT) {
+			if (left != num_entries) {
+				sub_give_back(cq, sub, &cqe);
+				return poll_end(cq, sub, num_entries - left);
+			}
 			efa_cqe_say_corrupt(cq, cqe.low, cqe.high);
-			left = left == num_entries ? num_entries + EINVAL : left;
+			left = num_entries + EINVAL;
+			break;
+		} else if (++gone >= cq->vcq.cq.cqe) {
 			break;
 		}
 		next = sub_next(sub, &low);

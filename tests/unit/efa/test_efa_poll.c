@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "tests/unit/efa/fake.h"
 
@@ -150,6 +151,46 @@ static void test_gone(void **state)
 	complete(f, 4, "00 03 00 07 12");
 	assert_int_equal(poll(f, &wc), -EINVAL);
 	assert_int_equal(poll(f, &wc), 0);
+	fake_free(f);
+}
+
+/* What stands before an entry that makes no sense is handed out, and the next poll tells of that.
+ */
+static void test_behind_good(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
+	struct ibv_wc wc[4];
+
+	post_recv(f, 1);
+	post_recv(f, 2);
+	complete(f, 0, "00 03 00 05 12");
+	complete(f, 1, "00 03 00 07 12");
+	complete(f, 2, "01 03 00 05 12");
+	assert_int_equal(efa_poll_cq(&f->cq.vcq.cq, 4, wc), 1);
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(le32toh(f->cq_doorbell), 1);
+	assert_int_equal(efa_poll_cq(&f->cq.vcq.cq, 4, wc), -EINVAL);
+	assert_int_equal(efa_poll_cq(&f->cq.vcq.cq, 4, wc), 1);
+	assert_int_equal(wc[0].wr_id, 2);
+	assert_int_equal(le32toh(f->cq_doorbell), 3);
+	fake_free(f);
+}
+
+/* A device that writes on while it is polled: what is taken is there again, and nobody's. */
+static void test_endless(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
+	struct ibv_cq_ex *ex = &f->cq.vcq.cq_ex;
+	struct ibv_poll_cq_attr none = {};
+	struct ibv_wc wc;
+
+	efa_cq_ex_set_slots(&f->cq, IBV_WC_STANDARD_FLAGS, 0);
+	complete(f, 0, "00 03 00 05 13");
+	f->cq.stride = 0;
+	alarm(60); /* SIGALRM instead of no end */
+	assert_int_equal(poll(f, &wc), 0);
+	assert_int_equal(ibv_start_poll(ex, &none), ENOENT);
+	alarm(0);
 	fake_free(f);
 }
 
@@ -456,7 +497,8 @@ int main(void)
 		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_threads),	    cmocka_unit_test(test_arm),
 		cmocka_unit_test(test_attacks),	    cmocka_unit_test(test_twice),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_hostile),	    cmocka_unit_test(test_behind_good),
+		cmocka_unit_test(test_endless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
