@@ -205,8 +205,8 @@ void fd_release(int fd)
 	fd_forget(fd, fd_socket(fd));
 }
 
-/* A child's; its parent hears when it was the last one. */
-static int close_heir(int fd, int kind)
+/* Of a child; its parent hears when it was the last one. */
+static void heir_release(int fd, int kind)
 {
 	if (kind <= FD_INHERITED) {
 		struct place *base = place_find(FD_INHERITED - kind);
@@ -218,12 +218,23 @@ static int close_heir(int fd, int kind)
 		heir_forget(fd);
 		fd_forget(fd, FD_NONE);
 	}
-	return real()->close(fd);
+}
+
+/* The descriptor is this RDMA socket no more. Return: others are, or have it. */
+static bool socket_release(int fd, int rs)
+{
+	int left;
+
+	relay_lock();
+	left = fd_forget(fd, rs) + atomic_load(&place_find(rs)->holders);
+	relay_unlock();
+	return left;
 }
 
 EXPORT int close(int fd)
 {
-	int rs = fd_socket(fd), left;
+	int rs = fd_socket(fd);
+	bool left;
 
 	/* The program has closed that number. */
 	if (rs == FD_NONE && !preload_inside && is_needed(fd)) {
@@ -232,19 +243,14 @@ EXPORT int close(int fd)
 	}
 	if (rs == FD_NONE)
 		return real()->close(fd);
-	if (rs <= FD_RELAYED)
-		return close_heir(fd, rs);
-	if (rs >= 0)
-		relay_lock();
-	left = fd_forget(fd, rs);
-	if (rs >= 0) {
-		left += atomic_load(&place_find(rs)->holders);
-		relay_unlock();
+	if (rs < 0) {
+		if (rs <= FD_RELAYED)
+			heir_release(fd, rs);
+		else
+			fd_forget(fd, rs);
+		return rs == FD_POLLER ? RS(rclose(fd)) : real()->close(fd);
 	}
-	if (rs == FD_POLLER)
-		return RS(rclose(fd));
-	if (rs < 0)
-		return real()->close(fd);
+	left = socket_release(fd, rs);
 	if (fd != rs)
 		real()->close(fd);
 	return left ? 0 : RS(rclose(rs));
@@ -315,18 +321,45 @@ EXPORT int dup(int fd)
 	return copy;
 }
 
+/* What the number was is closed, and the number nobody else's meanwhile, but an epoll's. */
+static void number_vacate(int fd, int rs)
+{
+	if (rs >= 0 && !socket_release(fd, rs))
+		RS(fd == rs ? rdetach(rs) : rclose(rs));
+	else if (rs == FD_POLLER)
+		close(fd);
+	else if (rs <= FD_RELAYED)
+		heir_release(fd, rs);
+	else if (rs < 0)
+		fd_forget(fd, rs);
+}
+
+/* That number, being an RDMA socket's own, is needed by its duplicates, or by children. */
+static bool is_shared(int fd)
+{
+	struct place *place = place_find(fd);
+
+	return atomic_load(&place->count) > 1 || atomic_load(&place->holders) > 0;
+}
+
 static int dup_onto(int fd, int copy, int flags)
 {
 	int rs = fd_use(fd), old = fd_socket(copy), r;
 
-	if (old == copy ? atomic_load(&place_find(old)->count) > 1 : is_needed(copy)) {
+	if (flags & ~O_CLOEXEC) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (real()->fcntl(fd, F_GETFD, NULL) < 0)
+		return -1;
+	if (old == copy ? is_shared(copy) : is_needed(copy)) {
 		log_err("dup2: descriptor %d is an RDMA socket with duplicates, which needs it",
 			copy);
 		errno = EBUSY;
 		return -1;
 	}
 	if (old != FD_NONE)
-		close(copy);
+		number_vacate(copy, old);
 	r = real()->dup3(fd, copy, flags);
 	copy_mark(fd, r, rs);
 	return r;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "librdmacm/preload/preload.h"
 #include "util/env.h"
@@ -66,7 +67,7 @@ static void sizes_set(int rs)
 
 /*
  * Low numbers are the program's: some take no others. What the libraries open when they first have
- * to gets higher ones, for these are taken meanwhile.
+ * to gets higher ones, for these are taken meanwhile; of a process that may have few, half.
  */
 #define LOW_END 64
 
@@ -80,14 +81,17 @@ static atomic_flag low_of_bind = ATOMIC_FLAG_INIT, low_of_listen = ATOMIC_FLAG_I
 
 static void low_reserve(struct low *low, atomic_flag *done)
 {
-	int fd;
+	struct rlimit limit;
+	int fd, end = LOW_END;
 
 	low->count = 0;
 	if (atomic_flag_test_and_set(done))
 		return;
-	while (low->count < LOW_END && (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		end = min_of(limit.rlim_cur / 2, (rlim_t)LOW_END);
+	while (low->count < end && (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
 		low->fds[low->count++] = fd;
-		if (fd >= LOW_END)
+		if (fd >= end)
 			break;
 	}
 }

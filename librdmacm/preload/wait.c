@@ -172,7 +172,8 @@ EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct tim
 	if (preload_inside || count <= 0)
 		return real()->select(count, in, out, except, timeout);
 	if (timeout)
-		time = (struct timespec){ timeout->tv_sec, timeout->tv_usec * 1000 };
+		time = (struct timespec){ timeout->tv_sec + timeout->tv_usec / 1000000,
+					  timeout->tv_usec % 1000000 * 1000 };
 	return pselect(count, in, out, except, timeout ? &time : NULL, NULL);
 }
 

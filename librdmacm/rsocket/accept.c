@@ -16,30 +16,44 @@
 #define BACKLOG_MIN 1
 #define BACKLOG_MAX 4096
 
-/* The public descriptor tells of the queue, and no longer of the connection manager. */
 static int queue_create(struct rs_socket *s)
 {
 	struct epoll_event watch = { .events = EPOLLIN };
 
 	s->accepted_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->accepted_fd < 0 ||
-	    epoll_ctl(s->file.fd, EPOLL_CTL_ADD, s->accepted_fd, &watch) < 0 ||
-	    epoll_ctl(s->file.fd, EPOLL_CTL_DEL, s->channel->fd, NULL) < 0)
+	if (s->accepted_fd < 0 || epoll_ctl(s->file.fd, EPOLL_CTL_ADD, s->accepted_fd, &watch) < 0)
 		return -errno;
 	return 0;
 }
 
+static void queue_destroy(struct rs_socket *s)
+{
+	if (s->accepted_fd < 0)
+		return;
+	epoll_ctl(s->file.fd, EPOLL_CTL_DEL, s->accepted_fd, NULL);
+	close(s->accepted_fd);
+	s->accepted_fd = -1;
+}
+
+/* To listen comes last, for nothing undoes it. A socket that may not listen may try again. */
 static int listen_start(struct rs_socket *s, int backlog)
 {
 	int r = queue_create(s);
 
-	if (r == 0 && rdma_listen(s->id, backlog) < 0)
-		r = -errno;
 	if (r == 0)
 		r = rs_service_listen(s);
-	if (r == 0)
-		s->state = RS_LISTENING;
-	return r;
+	if (r == 0 && rdma_listen(s->id, backlog) < 0) {
+		r = -errno;
+		rs_service_unlisten(s);
+	}
+	if (r < 0) {
+		queue_destroy(s);
+		return r;
+	}
+	/* The public descriptor tells of the queue, and no longer of the connection manager. */
+	epoll_ctl(s->file.fd, EPOLL_CTL_DEL, s->channel->fd, NULL);
+	s->state = RS_LISTENING;
+	return 0;
 }
 
 /* There is room again. */

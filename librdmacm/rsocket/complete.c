@@ -4,9 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "librdmacm/rsocket/rs.h"
 
@@ -339,34 +337,12 @@ static bool event_take(struct rs_socket *s)
 	return true;
 }
 
-void rs_rouse(struct rs_socket *s)
-{
-	struct epoll_event watch = { .events = EPOLLIN };
-
-	pthread_cond_broadcast(&s->changed);
-	if (s->rouse_fd >= 0)
-		return;
-	s->rouse_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->rouse_fd >= 0)
-		epoll_ctl(s->file.fd, EPOLL_CTL_ADD, s->rouse_fd, &watch);
-}
-
-/* By hand, for a child may have its descriptor, too. */
-static void rouse_end(struct rs_socket *s)
-{
-	if (s->rouse_fd < 0)
-		return;
-	epoll_ctl(s->file.fd, EPOLL_CTL_DEL, s->rouse_fd, NULL);
-	close(s->rouse_fd);
-	s->rouse_fd = -1;
-}
-
 void rs_drain(struct rs_socket *s)
 {
 	if (s->sleeper)
 		return;
 	if (!s->pollers) /* who sleeps looks once more whether it is there */
-		rouse_end(s);
+		rs_rouse_end(s);
 	if (s->ds) {
 		ds_drain(s);
 		return;

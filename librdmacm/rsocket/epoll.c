@@ -28,7 +28,9 @@
 #define VAIN_LOOKS  32 /* cost as much as to arm a CQ: more of them in a row are not made */
 
 /* What an event of a socket can say. */
-#define EVENTS (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP)
+#define EVENTS                                                                               \
+	(EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDNORM | EPOLLWRNORM | EPOLLRDHUP | EPOLLERR | \
+	 EPOLLHUP)
 
 struct rs_watch {
 	LIST_ENTRY(rs_watch) of_socket;

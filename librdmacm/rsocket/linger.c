@@ -18,6 +18,14 @@ static struct {
 	unsigned int process; /* whose they are; a forked child has another number */
 } lingering = { .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
 
+void rs_linger_fork(bool begins)
+{
+	if (begins)
+		pthread_mutex_lock(&lingering.lock);
+	else
+		pthread_mutex_unlock(&lingering.lock);
+}
+
 static void count_add(int number)
 {
 	pthread_mutex_lock(&lingering.lock);

@@ -8,6 +8,10 @@
 
 #include "librdmacm/rsocket/rs.h"
 
+/* POSIX has two names for each of these. */
+#define CAN_READ  (POLLIN | POLLRDNORM)
+#define CAN_WRITE (POLLOUT | POLLWRNORM)
+
 short rs_revents(struct rs_socket *s, short events)
 {
 	short revents = 0;
@@ -15,16 +19,16 @@ short rs_revents(struct rs_socket *s, short events)
 	if (s->ds)
 		return ds_revents(s, events);
 	if (s->state == RS_LISTENING)
-		return s->accepted_count ? events & POLLIN : 0;
+		return s->accepted_count ? events & CAN_READ : 0;
 	if (rs_is_opening(s))
 		return 0;
 	if (s->state == RS_NEW || s->state == RS_BOUND)
-		return (events & POLLOUT) | POLLHUP;
+		return (events & CAN_WRITE) | POLLHUP;
 	if (rs_can_receive(s))
-		revents |= POLLIN;
+		revents |= CAN_READ;
 	if (rs_can_send(s))
-		revents |= POLLOUT;
-	else if (events & POLLOUT)
+		revents |= CAN_WRITE;
+	else if (events & CAN_WRITE)
 		rs_send_stalled(s);
 	if (s->peer_end || s->no_recv)
 		revents |= POLLRDHUP;
@@ -238,6 +242,11 @@ static int poll_mixed(struct pollfd *fds, struct pollfd *real, bool *ours, nfds_
 	}
 }
 
+static bool is_time(const struct timespec *time)
+{
+	return !time || (time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < 1000000000);
+}
+
 static int timeout_ms(const struct timespec *timeout)
 {
 	if (!timeout)
@@ -281,6 +290,8 @@ RS_EXPORT int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 RS_EXPORT int rppoll(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
 		     const sigset_t *sigmask)
 {
+	if (!is_time(timeout))
+		return rs_ret(-EINVAL);
 	return fds_poll(fds, nfds, timeout_ms(timeout), sigmask);
 }
 
@@ -330,21 +341,21 @@ static int select_result(const struct pollfd *fds, nfds_t count, fd_set *read, f
 	return bits;
 }
 
-static int fds_select(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, int timeout,
-		      const sigset_t *mask)
+static int fds_select(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
+		      const struct timespec *timeout, const sigset_t *mask)
 {
 	struct pollfd *fds;
 	nfds_t count;
 	int r;
 
-	if (nfds < 0)
+	if (nfds < 0 || !is_time(timeout))
 		return rs_ret(-EINVAL);
 	fds = calloc(max_of(nfds, 1), sizeof(*fds));
 	if (!fds)
 		return rs_ret(-ENOMEM);
 	pthread_cleanup_push(free, fds);
 	count = select_fds(fds, nfds, readfds, writefds, exceptfds);
-	r = fds_poll(fds, count, timeout, mask);
+	r = fds_poll(fds, count, timeout_ms(timeout), mask);
 	if (r >= 0)
 		r = select_result(fds, count, readfds, writefds, exceptfds);
 	pthread_cleanup_pop(1);
@@ -354,17 +365,17 @@ static int fds_select(int nfds, fd_set *readfds, fd_set *writefds, fd_set *excep
 RS_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
 		      struct timeval *timeout)
 {
-	const struct timespec time = {
-		.tv_sec = timeout ? timeout->tv_sec : 0,
-		.tv_nsec = timeout ? timeout->tv_usec * 1000 : 0,
-	};
+	struct timespec time = {};
 
-	return fds_select(nfds, readfds, writefds, exceptfds, timeout_ms(timeout ? &time : NULL),
-			  NULL);
+	if (timeout) { /* as select() takes it: with more microseconds than a second has */
+		time.tv_sec = timeout->tv_sec + timeout->tv_usec / 1000000;
+		time.tv_nsec = timeout->tv_usec % 1000000 * 1000;
+	}
+	return fds_select(nfds, readfds, writefds, exceptfds, timeout ? &time : NULL, NULL);
 }
 
 RS_EXPORT int rpselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
 		       const struct timespec *timeout, const sigset_t *sigmask)
 {
-	return fds_select(nfds, readfds, writefds, exceptfds, timeout_ms(timeout), sigmask);
+	return fds_select(nfds, readfds, writefds, exceptfds, timeout, sigmask);
 }

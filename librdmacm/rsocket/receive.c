@@ -43,7 +43,7 @@ static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, ui
  * What is there behind @skip bytes, up to @size. The filled part of the buffer is this receiver's
  * alone, so it is copied without the lock. Return: bytes; 0: the end; -EAGAIN: nothing yet; -errno.
  */
-static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_t size, bool peek)
+static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_t size, int flags)
 {
 	uint64_t from;
 	uint32_t length, waiting;
@@ -65,8 +65,9 @@ static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_
 	pthread_mutex_unlock(&s->lock);
 	if (!length)
 		return r;
-	bytes_copy(s, from, to, length);
-	if (peek)
+	if (!(flags & MSG_TRUNC)) /* TCP's is to throw them away */
+		bytes_copy(s, from, to, length);
+	if (flags & MSG_PEEK)
 		return length;
 	pthread_mutex_lock(&s->lock);
 	s->in.consumed += length;
@@ -91,7 +92,7 @@ static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int 
 	ssize_t n = 0;
 
 	while (got < end) {
-		n = bytes_take(s, peek ? got : 0, to + (got - before), end - got, peek);
+		n = bytes_take(s, peek ? got : 0, to + (got - before), end - got, flags);
 		if (n == -EAGAIN && !(peek && got && !is_more_to_come(s))) {
 			n = bytes_wait(s, peek ? got : 0, got, flags);
 			if (n == 0)

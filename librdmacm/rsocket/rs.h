@@ -20,6 +20,7 @@
  *   service.c   the thread that accepts connections and keeps them alive
  *   default.c   what the administrator wants of new sockets
  *   cancel.c    threads that are cancelled
+ *   rouse.c     ending the sleep of who waits
  *   turn.c      whose turn it is to send, and to receive
  *   spin.c      how long to look for what somebody waits for, and when to let others run
  *   linger.c    sockets that were closed and have something to deliver
@@ -202,7 +203,7 @@ struct rs_socket {
 	bool armed;	      /* the CQ will say when something completes */
 	unsigned int unacked; /* events of the CQ */
 	bool sleeper;
-	int rouse_fd;	      /* an eventfd, or -1: ends the sleep of who waits; see rs_rouse() */
+	bool roused;	      /* nobody sleeps; see rouse.c */
 	unsigned int pollers; /* that sleep on the descriptor in rpoll() */
 	unsigned int waiters; /* for the sleeper */
 	pthread_cond_t changed;
@@ -280,10 +281,13 @@ int rs_turn_wait(struct rs_socket *s, struct rs_turn *t, bool begun,
 
 /* service.c */
 int rs_service_listen(struct rs_socket *s);
+void rs_service_unlisten(struct rs_socket *s);
 void rs_service_pause(struct rs_socket *s, bool pause);
 /* Send every @keep_seconds something; while @stalled, look every few seconds for the peer. */
 int rs_service_keep(struct rs_socket *s);
 void rs_service_forget(struct rs_socket *s);
+/* A fork begins, or is over, in both processes. */
+void rs_service_fork(bool begins);
 
 /* accept.c */
 void rs_listener_step(struct rs_socket *s); /* called by the service */
@@ -316,6 +320,7 @@ void rs_leave(void) __attribute__((destructor));
 
 /* linger.c: a thread does rs_socket_end(). -errno: there is none, and it remains to be done. */
 int rs_linger(struct rs_socket *s);
+void rs_linger_fork(bool begins); /* as rs_service_fork() */
 
 /* connect.c; with @lock held. Drive the connection as far as it goes without waiting. */
 void rs_connect_step(struct rs_socket *s);
@@ -363,6 +368,10 @@ bool rs_arm(struct rs_socket *s);
  * may never reach a peer that has stopped.
  */
 void rs_rouse(struct rs_socket *s);
+void rs_rouse_end(struct rs_socket *s);
+/* Before a socket is made: 0 or -errno. */
+int rs_rouse_prepare(void);
+void rs_rouse_fork(bool begins); /* as rs_service_fork() */
 /* Take what woke the descriptor, unless somebody sleeps on it. */
 void rs_drain(struct rs_socket *s);
 /*

@@ -27,6 +27,14 @@ static struct {
 	LIST_HEAD(, rs_socket) kept;
 } service = { .lock = PTHREAD_MUTEX_INITIALIZER, .epoll = -1 };
 
+void rs_service_fork(bool begins)
+{
+	if (begins)
+		pthread_mutex_lock(&service.lock);
+	else
+		pthread_mutex_unlock(&service.lock);
+}
+
 /* Take up to @max descriptors whose time has come. *ret_timeout: until the next time, or -1. */
 static int kept_take(int *fds, int max, int *ret_timeout)
 {
@@ -172,6 +180,11 @@ int rs_service_listen(struct rs_socket *s)
 	return r;
 }
 
+void rs_service_unlisten(struct rs_socket *s)
+{
+	epoll_ctl(service.epoll, EPOLL_CTL_DEL, s->channel->fd, NULL);
+}
+
 void rs_service_pause(struct rs_socket *s, bool pause)
 {
 	struct epoll_event watch = { .events = pause ? 0 : EPOLLIN, .data.fd = s->file.fd };
@@ -208,6 +221,6 @@ void rs_service_forget(struct rs_socket *s)
 	s->is_kept = false;
 	s->is_forgotten = true;
 	if (s->accepted_fd >= 0)
-		epoll_ctl(service.epoll, EPOLL_CTL_DEL, s->channel->fd, NULL);
+		rs_service_unlisten(s);
 	pthread_mutex_unlock(&service.lock);
 }

@@ -68,7 +68,7 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 	LIST_INIT(&s->watches);
 	LIST_INIT(&s->mappings);
 	TAILQ_INIT(&s->accepted);
-	s->accepted_fd = s->rouse_fd = -1;
+	s->accepted_fd = -1;
 	s->domain = domain;
 	s->send_timeout_ms = s->recv_timeout_ms = s->linger_seconds = -1;
 	atomic_init(&s->flags, flags & O_NONBLOCK);
@@ -90,7 +90,7 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 static int descriptor_create(struct rs_socket *s, int flags)
 {
 	s->file.fd = epoll_create1(flags & O_CLOEXEC ? EPOLL_CLOEXEC : 0);
-	return s->file.fd < 0 ? -errno : 0;
+	return s->file.fd < 0 ? -errno : rs_rouse_prepare();
 }
 
 int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket)
@@ -164,8 +164,6 @@ void rs_socket_put(struct rs_socket *s)
 		rdma_destroy_event_channel(s->channel);
 	if (s->accepted_fd >= 0)
 		close(s->accepted_fd);
-	if (s->rouse_fd >= 0)
-		close(s->rouse_fd);
 	if (s->file.fd >= 0 && !s->file.keeps_number)
 		close(s->file.fd);
 	pthread_cond_destroy(&s->changed);

@@ -16,20 +16,27 @@ static struct {
 	unsigned int process; /* counts the forks between the first process and this one */
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* A child finds nothing locked that it may want. None of these is taken under another one. */
 static void fork_prepare(void)
 {
+	rs_service_fork(true);
+	rs_linger_fork(true);
+	rs_rouse_fork(true);
 	pthread_mutex_lock(&table.lock);
 }
 
 static void fork_parent(void)
 {
 	pthread_mutex_unlock(&table.lock);
+	rs_rouse_fork(false);
+	rs_linger_fork(false);
+	rs_service_fork(false);
 }
 
 static void fork_child(void)
 {
 	table.process++;
-	pthread_mutex_unlock(&table.lock);
+	fork_parent();
 }
 
 unsigned int rs_process(void)

@@ -4,6 +4,7 @@
  *
  *   plain [-r ROUNDS] memcpy|readv SIZE          this host; readv: process_vm_readv() of another
  *   plain [-r ROUNDS] line_lat 64                a cache line's way from one processor to the other
+ *   plain [-r ROUNDS] ring_bw SIZE               a stream of two copies: into a ring, and out of it
  *   plain [-r ROUNDS] -l PORT TEST SIZE          one side: waits for the other
  *   plain [-r ROUNDS] -c HOST:PORT TEST SIZE     the other side: measures and prints
  *
@@ -19,6 +20,7 @@
 #include <netdb.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -203,6 +205,75 @@ static void run_line(const char *test, size_t size)
 		line_turns(line, 2 * (i + 1) * count, count);
 		results[i] = (now_us() - start) / count / 2;
 	}
+	print_median(test, size, results);
+	waitpid(other, NULL, 0);
+}
+
+/* A ring as long as the buffers that rstream asks for; each side on a processor of its own. */
+enum {
+	RING = 512 << 10,
+	RING_PIECE = 64 << 10
+};
+
+struct ring {
+	alignas(128) atomic_size_t head; /* bytes since the start: written */
+	alignas(128) atomic_size_t tail; /* and taken */
+	alignas(128) uint8_t bytes[RING];
+};
+
+/* One side of @total bytes, by calls of @size from or to @buf. */
+static void ring_move(struct ring *ring, uint8_t *buf, size_t size, size_t total, bool in)
+{
+	size_t start = atomic_load(in ? &ring->head : &ring->tail);
+
+	for (size_t at = start, n; at != start + total; at += n) {
+		size_t seen = 0, offset = (at - start) % size;
+
+		n = RING_PIECE - at % RING_PIECE;
+		n = n < size - offset ? n : size - offset;
+		n = n < start + total - at ? n : start + total - at;
+		do
+			seen = atomic_load_explicit(in ? &ring->tail : &ring->head,
+						    memory_order_acquire);
+		while (in ? at + n - seen > RING : seen - at < n);
+		if (in)
+			memcpy(ring->bytes + at % RING, buf + offset, n);
+		else
+			memcpy(buf + offset, ring->bytes + at % RING, n);
+		atomic_store_explicit(in ? &ring->head : &ring->tail, at + n, memory_order_release);
+	}
+}
+
+static void run_ring(const char *test, size_t size)
+{
+	size_t total = size * iterations(test, size);
+	double results[ROUNDS_MAX];
+	struct ring *ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t other;
+
+	if (ring == MAP_FAILED)
+		die("memory");
+	other = fork();
+	if (other < 0)
+		die("fork");
+	pin(!!other);
+	if (!other)
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* or it would spin for ever */
+	for (int i = 0; i <= rounds; i++) {
+		static uint8_t *buf;
+		double start;
+
+		buf = buf ? buf : buffer(size);
+		start = now_us();
+		ring_move(ring, buf, size, total, other);
+		while (other && atomic_load(&ring->tail) != atomic_load(&ring->head))
+			;
+		if (i)
+			results[i - 1] = total / (now_us() - start);
+	}
+	if (!other)
+		_exit(0);
 	print_median(test, size, results);
 	waitpid(other, NULL, 0);
 }
@@ -591,6 +662,8 @@ int main(int argc, char **argv)
 		run_two_sides(argv[optind], size, listen_port, connect_to);
 	else if (!strcmp(argv[optind], "line_lat"))
 		run_line(argv[optind], size);
+	else if (!strcmp(argv[optind], "ring_bw"))
+		run_ring(argv[optind], size);
 	else
 		run_copy(argv[optind], size);
 	return 0;

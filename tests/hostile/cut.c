@@ -2,6 +2,7 @@
 /* A stream over RDMA between two hosts whose link is cut for a while, or until one of them gives
  * up. */
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <sys/wait.h>
 
 #include <rdma/rsocket.h>
@@ -243,9 +244,87 @@ static void full_peer_away(void)
 	rt_child_finish(&child);
 }
 
+/* ---- a receiver, which has nothing under way, and who keeps its connection alive ---- */
+
+static void keep_alive(int fd)
+{
+	int on = 1, seconds = 1;
+
+	CHECK_OK(rsetsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds)));
+	CHECK_OK(rsetsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)));
+}
+
+static int connected_kept(void)
+{
+	struct sockaddr_in name = address("192.0.2.2");
+	int fd = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(fd >= 0);
+	keep_alive(fd);
+	CHECK_OK(rconnect(fd, (struct sockaddr *)&name, sizeof(name)));
+	return fd;
+}
+
+static void *wait_for_data(void *arg)
+{
+	struct pollfd p = { .fd = *(int *)arg, .events = POLLIN };
+
+	CHECK_INT(rpoll(&p, 1, -1), 1);
+	CHECK(p.revents & POLLERR);
+	return NULL;
+}
+
+static void kept_peer_away(void)
+{
+	struct rt_child child;
+	pthread_t thread;
+	uint8_t byte;
+	int fd[2];
+
+	hosts_make();
+	child = rt_child_start(receive_nothing, 0);
+	net_enter(NET_HERE);
+	CHECK_INT(rt_hear(child.socket), 1);
+	for (int i = 0; i < 2; i++)
+		fd[i] = connected_kept();
+	sleep(CUT_S);
+	link_cut();
+	CHECK_OK(pthread_create(&thread, NULL, wait_for_data, &fd[1]));
+	CHECK_INT(rrecv(fd[0], &byte, 1, 0), -1);
+	CHECK_INT(errno, ETIMEDOUT);
+	CHECK_OK(pthread_join(thread, NULL));
+	link_mend();
+	rt_tell(child.socket, 2);
+	for (int i = 0; i < 2; i++)
+		CHECK_OK(rclose(fd[i]));
+	rt_child_finish(&child);
+}
+
+/* An interface that is down for a while has lost nothing, either. */
+static void *up_later(void *arg)
+{
+	sleep(CUT_S);
+	CHECK_OK(system("ip link set here0 up"));
+	return NULL;
+}
+
+static void down_and_up(void)
+{
+	struct rt_child child;
+	int fd = connected(&child, receive_whole);
+	pthread_t thread;
+
+	CHECK_OK(system("ip link set here0 down"));
+	CHECK_OK(pthread_create(&thread, NULL, up_later, NULL));
+	CHECK_INT(transmit(fd, WHOLE / 4, WHOLE), 0);
+	CHECK_OK(pthread_join(thread, NULL));
+	CHECK_OK(rclose(fd));
+	rt_child_finish(&child);
+}
+
 static const struct rt_case cases[] = {
-	{ "comes_back", comes_back },
-	{ "comes_back_late", comes_back_late },
-	{ "full_peer_away", full_peer_away },
+	{ "comes_back", comes_back },	      { "comes_back_late", comes_back_late },
+	{ "full_peer_away", full_peer_away }, { "kept_peer_away", kept_peer_away },
+	{ "down_and_up", down_and_up },
 };
 RT_MAIN(cases)

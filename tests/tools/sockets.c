@@ -25,6 +25,7 @@
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -315,6 +316,69 @@ static void case_duplicates(void)
 	close(e.listener);
 }
 
+/* Takes the lowest numbers, again and again. */
+struct grabber {
+	atomic_int wanted; /* a number that is the program's all the time; -1: no more */
+	atomic_bool got;
+};
+
+static void *numbers_grab(void *arg)
+{
+	struct grabber *g = arg;
+	int wanted;
+
+	while ((wanted = atomic_load(&g->wanted)) >= 0) {
+		int fd = open("/dev/null", O_RDONLY);
+
+		if (fd == wanted && fd == atomic_load(&g->wanted))
+			atomic_store(&g->got, true);
+		else if (fd >= 0)
+			close(fd);
+	}
+	return NULL;
+}
+
+/* What cannot be copied replaces nothing. */
+static void case_dup2_of_none(void)
+{
+	struct ends e = ends_open();
+
+	CHECK_ERRNO(dup2(999, e.a), EBADF);
+	CHECK_ERRNO(dup3(e.b, e.a, 1), EINVAL);
+	CHECK(say(e.a, "is there") && expect(e.b, "is there"));
+	ends_close(&e);
+}
+
+/* What dup2() replaces is at no moment a number that others get. */
+static void case_dup2_at_once(void)
+{
+	struct grabber g = { .wanted = 99999 };
+	int plain = open("/dev/null", O_RDONLY);
+	pthread_t other;
+	char byte;
+
+	pthread_create(&other, NULL, numbers_grab, &g);
+	for (int round = 0; round < 100 && !atomic_load(&g.got); round++) {
+		struct ends e = ends_open();
+		int copy = dup(e.b);
+
+		atomic_store(&g.wanted, e.a);
+		CHECK(dup2(plain, e.a) == e.a);
+		atomic_store(&g.wanted, copy);
+		CHECK(dup2(plain, copy) == copy);
+		atomic_store(&g.wanted, e.b);
+		CHECK(dup2(plain, e.b) == e.b);
+		atomic_store(&g.wanted, 99999);
+		CHECK(copy >= 0 && read(e.a, &byte, 1) == 0 && read(e.b, &byte, 1) == 0);
+		close(copy);
+		ends_close(&e);
+	}
+	CHECK(!atomic_load(&g.got));
+	atomic_store(&g.wanted, -1);
+	pthread_join(other, NULL);
+	close(plain);
+}
+
 static void case_copies_of_listener(void)
 {
 	struct ends e = ends_open();
@@ -381,6 +445,19 @@ static void case_flags(void)
 	CHECK_ERRNO(recv(b, bytes, 5, 0), EAGAIN);
 	close(a);
 	close(b);
+	ends_close(&e);
+}
+
+/* What the program wants to be rid of. */
+static void case_thrown_away(void)
+{
+	struct ends e = ends_open();
+	char bytes[4] = "....";
+
+	CHECK(say(e.a, "abcdef"));
+	CHECK(recv(e.b, NULL, 3, MSG_TRUNC | MSG_WAITALL) == 3);
+	CHECK(recv(e.b, bytes, 2, MSG_TRUNC | MSG_PEEK) == 2 && !memcmp(bytes, "....", 4));
+	CHECK(expect(e.b, "def"));
 	ends_close(&e);
 }
 
@@ -459,6 +536,32 @@ static void case_bind_again(void)
 	ends_close(&e);
 }
 
+/* Of two that are bound to a port the second may listen when the first is gone. */
+static void case_listen_again(void)
+{
+	struct sockaddr_in address = loopback(0);
+	socklen_t size = sizeof(address);
+	int fds[2], on = 1, a;
+
+	for (int i = 0; i < 2; i++) {
+		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(setsockopt(fds[i], SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0);
+		CHECK(bind(fds[i], (struct sockaddr *)&address, sizeof(address)) == 0);
+		CHECK(getsockname(fds[i], (struct sockaddr *)&address, &size) == 0);
+	}
+	/* The connection manager lets neither, as long as there are both. */
+	CHECK(listen(fds[0], 4) == 0 || (over_rdma && errno == EADDRINUSE));
+	CHECK_ERRNO(listen(fds[1], 4), EADDRINUSE);
+	CHECK_ERRNO(listen(fds[1], 4), EADDRINUSE);
+	close(fds[0]);
+	CHECK(listen(fds[1], 4) == 0);
+	a = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(connect(a, (struct sockaddr *)&address, sizeof(address)) == 0);
+	CHECK(becomes(fds[1], POLLIN, 10000));
+	close(a);
+	close(fds[1]);
+}
+
 /* ---- shutdown ---- */
 
 static void case_shutdown(void)
@@ -492,6 +595,14 @@ static void case_shutdown(void)
 
 /* ---- waiting ---- */
 
+static int events_of(int epoll, int timeout)
+{
+	struct epoll_event event = {};
+	int n = epoll_wait(epoll, &event, 1, timeout);
+
+	return n == 1 ? (int)event.events : n;
+}
+
 static void case_poll(void)
 {
 	struct ends e = ends_open();
@@ -522,6 +633,45 @@ static void case_poll(void)
 	close(e.listener);
 }
 
+/* The names that POSIX has for the same. */
+static void case_poll_normal(void)
+{
+	struct ends e = ends_open();
+	struct pollfd p = { .fd = e.a, .events = POLLRDNORM | POLLWRNORM };
+	struct epoll_event event = { .events = EPOLLRDNORM | EPOLLWRNORM };
+	int epoll = epoll_create1(0), a = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(poll(&p, 1, 0) == 1 && p.revents == POLLWRNORM);
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, e.a, &event) == 0);
+	CHECK(events_of(epoll, 0) == EPOLLWRNORM);
+	CHECK(say(e.b, "x") && becomes(e.a, POLLRDNORM, 10000));
+	CHECK(events_of(epoll, 0) == (EPOLLRDNORM | EPOLLWRNORM));
+	CHECK(connect(a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
+	CHECK(becomes(e.listener, POLLRDNORM, 10000));
+	close(a);
+	close(epoll);
+	ends_close(&e);
+}
+
+/* Times that are none: nobody waits for ever. */
+static void case_wrong_times(void)
+{
+	struct ends e = ends_open();
+	struct pollfd p = { .fd = e.a, .events = POLLIN };
+	const struct timespec before = { .tv_sec = -1 }, wide = { .tv_nsec = 1000000000 };
+	struct timeval past = { .tv_sec = -1 };
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(e.a, &set);
+	CHECK_ERRNO(ppoll(&p, 1, &before, NULL), EINVAL);
+	CHECK_ERRNO(ppoll(&p, 1, &wide, NULL), EINVAL);
+	CHECK_ERRNO(pselect(e.a + 1, &set, NULL, NULL, &before, NULL), EINVAL);
+	CHECK_ERRNO(pselect(e.a + 1, &set, NULL, NULL, &wide, NULL), EINVAL);
+	CHECK_ERRNO(select(e.a + 1, &set, NULL, NULL, &past), EINVAL);
+	ends_close(&e);
+}
+
 /* Sets may be larger than fd_set. */
 static void case_select(void)
 {
@@ -549,14 +699,6 @@ static void case_select(void)
 	FD_SET(high % 64, &set);
 	CHECK_ERRNO(select(-1, &set, NULL, NULL, &time), EINVAL);
 	ends_close(&e);
-}
-
-static int events_of(int epoll, int timeout)
-{
-	struct epoll_event event = {};
-	int n = epoll_wait(epoll, &event, 1, timeout);
-
-	return n == 1 ? (int)event.events : n;
 }
 
 static void case_epoll(void)
@@ -747,6 +889,7 @@ static void case_numbers(void)
 /* ---- no descriptors left ---- */
 
 #define FILES 200
+#define FEW   80
 
 static int fill(int *fds, int count)
 {
@@ -787,7 +930,60 @@ static void case_descriptors_spent(void)
 	ends_close(&e);
 }
 
+/* Others hear of shutdown() also when no number is left. */
+static void case_end_without_descriptors(void)
+{
+	struct ends e = ends_open();
+	pthread_t reader, accepter;
+	struct rlimit old, none;
+	void *was;
+
+	pthread_create(&reader, NULL, end_wait, &e.a);
+	pthread_create(&accepter, NULL, accept_wait, &e.listener);
+	usleep(50000);
+	getrlimit(RLIMIT_NOFILE, &old);
+	none = old;
+	none.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &none);
+	CHECK(shutdown(e.a, SHUT_RD) == 0 && shutdown(e.listener, SHUT_RDWR) == 0);
+	pthread_join(reader, &was);
+	CHECK(was);
+	pthread_join(accepter, &was);
+	CHECK(was);
+	setrlimit(RLIMIT_NOFILE, &old);
+	ends_close(&e);
+}
+
+/* A program of few descriptors: it is started by itself. */
+static void part_few_descriptors(void)
+{
+	struct ends e = ends_open();
+	struct stat stat;
+
+	CHECK(fstat(e.a, &stat) == 0 && over_rdma == !S_ISSOCK(stat.st_mode));
+	CHECK(say(e.a, "few") && expect(e.b, "few"));
+	ends_close(&e);
+}
+
+static void case_few_descriptors(void)
+{
+	struct rlimit few;
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		getrlimit(RLIMIT_NOFILE, &few);
+		few.rlim_cur = FEW;
+		setrlimit(RLIMIT_NOFILE, &few);
+		execl("/proc/self/exe", "sockets", "few_descriptors_by_itself", NULL);
+		_exit(99);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
 /* ---- processes ---- */
+
+static int options_fd;
 
 static int child_status(pid_t pid)
 {
@@ -859,6 +1055,41 @@ static void case_fork_after_accept(void)
 }
 
 /* Workers that accept from their parent's listener, each in an epoll. */
+/* Options that the library's own thread hears of. */
+static void *options_set(void *arg)
+{
+	int on = 1;
+
+	while (!atomic_load((atomic_bool *)arg))
+		setsockopt(options_fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	return NULL;
+}
+
+/* A child finds nothing locked, whatever others of its parent were at. */
+static void case_fork_while_busy(void)
+{
+	struct ends e = ends_open();
+	atomic_bool over = false;
+	pthread_t other;
+
+	options_fd = e.a;
+	pthread_create(&other, NULL, options_set, &over);
+	for (int round = 0; round < 20; round++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+			alarm(20);
+			_exit(setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) ? 1 : 0);
+		}
+		CHECK(child_status(pid) == 0);
+	}
+	atomic_store(&over, true);
+	pthread_join(other, NULL);
+	ends_close(&e);
+}
+
 static void case_fork_workers(void)
 {
 	struct sockaddr_in address, name;
@@ -1140,30 +1371,40 @@ static const struct {
 	{ "splice", case_splice },
 	{ "many_messages", case_many_messages },
 	{ "duplicates", case_duplicates },
+	{ "dup2_at_once", case_dup2_at_once },
+	{ "dup2_of_none", case_dup2_of_none },
 	{ "copies_of_listener", case_copies_of_listener },
 	{ "close_range", case_close_range },
 	{ "flags", case_flags },
+	{ "thrown_away", case_thrown_away },
 	{ "times", case_times },
 	{ "refused", case_refused },
 	{ "bind_again", case_bind_again },
+	{ "listen_again", case_listen_again },
 	{ "shutdown", case_shutdown },
 	{ "poll", case_poll },
 	{ "select", case_select },
+	{ "wrong_times", case_wrong_times },
+	{ "poll_normal", case_poll_normal },
 	{ "epoll", case_epoll },
 	{ "signals", case_signals },
 	{ "threads", case_threads },
 	{ "close_under", case_close_under },
 	{ "numbers", case_numbers },
 	{ "descriptors_spent", case_descriptors_spent },
+	{ "few_descriptors", case_few_descriptors },
+	{ "end_without_descriptors", case_end_without_descriptors },
 	{ "spawn", case_spawn },
 	{ "fork_after_accept", case_fork_after_accept },
 	{ "fork_workers", case_fork_workers },
+	{ "fork_while_busy", case_fork_while_busy },
 	{ "fork_exec", case_fork_exec },
 	{ "fork_and_end", case_fork_and_end },
 	{ "fork_peer_gone", case_fork_peer_gone },
 	{ "fork_twice", case_fork_twice },
 	{ "fork_much", case_fork_much },
 	{ "datagrams", case_datagrams },
+	{ "few_descriptors_by_itself", part_few_descriptors },
 };
 
 static bool is_wanted(const char *name, int argc, char **argv)
@@ -1171,7 +1412,7 @@ static bool is_wanted(const char *name, int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], name))
 			return true;
-	return argc < 2;
+	return argc < 2 && !strstr(name, "_by_itself");
 }
 
 int main(int argc, char **argv)
