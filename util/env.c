@@ -26,6 +26,10 @@ const struct env_variable env_variables[ENV_COUNT] = {
 	[ENV_RS_SQ_SIZE] = { "RS_SQ_SIZE", "librspreload: RDMA_SQSIZE of its sockets" },
 	[ENV_RS_RQ_SIZE] = { "RS_RQ_SIZE", "librspreload: RDMA_RQSIZE of its sockets" },
 	[ENV_RS_INLINE] = { "RS_INLINE", "librspreload: RDMA_INLINE of its sockets" },
+	[ENV_MLX5_CQE_SIZE] = { "MLX5_CQE_SIZE", "mlx5: bytes of a completion" },
+	[ENV_MLX_CQ_ALLOC_TYPE] = { "MLX_CQ_ALLOC_TYPE", "mlx5: pages of completion queues" },
+	[ENV_MLX_QP_ALLOC_TYPE] = { "MLX_QP_ALLOC_TYPE", "mlx5: pages of queue pairs" },
+	[ENV_MLX_SRQ_ALLOC_TYPE] = { "MLX_SRQ_ALLOC_TYPE", "mlx5: pages of shared receive queues" },
 };
 
 const char *env_get(enum env_name name)

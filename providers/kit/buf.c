@@ -7,6 +7,19 @@
 #include "libibverbs/provider.h"
 #include "util/log.h"
 
+enum {
+	HUGE_SHIFT = 21,
+};
+#define HUGE_PAGE ((size_t)1 << HUGE_SHIFT)
+
+static void *pages_map(size_t size, int flags)
+{
+	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags,
+			  -1, 0);
+
+	return base == MAP_FAILED ? NULL : base;
+}
+
 static void *pages_alloc(size_t size, const struct kit_allocator *from)
 {
 	void *base;
@@ -22,8 +35,7 @@ static void *pages_alloc(size_t size, const struct kit_allocator *from)
 		}
 		return base ? memset(base, 0, size) : NULL;
 	}
-	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return base == MAP_FAILED ? NULL : base;
+	return pages_map(size, 0);
 }
 
 static void pages_free(void *base, size_t size, const struct kit_allocator *from)
@@ -79,14 +91,40 @@ static int parent_ask(struct kit_buf *buf, size_t size, struct verbs_pd *parent,
 	return 0;
 }
 
-int kit_buf_alloc_in(struct kit_buf *buf, size_t size, const struct kit_allocator *allocator,
-		     struct verbs_pd *parent, uint64_t type)
+/* -EAGAIN: there is none, and ordinary pages will do. */
+static int huge_alloc(struct kit_buf *buf, size_t size, enum kit_pages pages)
 {
+	size_t whole = ROUND_UP(size, HUGE_PAGE);
+	void *base = pages_map(whole, MAP_HUGETLB | HUGE_SHIFT << MAP_HUGE_SHIFT);
+
+	if (!base && pages == KIT_PAGES_HUGE_FIRST)
+		return -EAGAIN;
+	if (!base) {
+		log_err("a queue of %zu bytes is to be on huge pages, and there are none: vm.nr_hugepages "
+			"says how many of 2 MiB the system has",
+			size);
+		return -ENOMEM;
+	}
+	if (verbs_dontfork_range(base, whole)) {
+		munmap(base, whole);
+		return -ENOMEM;
+	}
+	*buf = (struct kit_buf){ .base = base, .size = whole };
+	return 0;
+}
+
+int kit_buf_alloc_in(struct kit_buf *buf, size_t size, const struct kit_allocator *allocator,
+		     struct verbs_pd *parent, struct kit_memory memory)
+{
+	bool own = !allocator || !allocator->alloc;
 	int r = -EAGAIN;
 
 	*buf = (struct kit_buf){};
 	if (size && parent && parent->alloc)
-		r = parent_ask(buf, ROUND_UP(size, (size_t)sysconf(_SC_PAGESIZE)), parent, type);
+		r = parent_ask(buf, ROUND_UP(size, (size_t)sysconf(_SC_PAGESIZE)), parent,
+			       memory.type);
+	if (r == -EAGAIN && size && own && memory.pages)
+		r = huge_alloc(buf, size, memory.pages);
 	return r == -EAGAIN ? kit_buf_alloc_from(buf, size, allocator) : r;
 }
 

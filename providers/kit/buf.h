@@ -14,6 +14,19 @@ struct kit_allocator {
 	void *data;
 };
 
+/* Which pages this library's own memory is on. */
+enum kit_pages {
+	KIT_PAGES_ORDINARY,
+	KIT_PAGES_HUGE_FIRST, /* ordinary ones where the system has no huge ones left */
+	KIT_PAGES_HUGE,
+};
+
+/* @type: what the allocator of a parent domain is told that it is for */
+struct kit_memory {
+	uint64_t type;
+	enum kit_pages pages;
+};
+
 struct verbs_pd;
 
 struct kit_buf {
@@ -29,12 +42,11 @@ int kit_buf_alloc(struct kit_buf *buf, size_t size);
 /* As the one above without @allocator, or with one that has no functions. */
 int kit_buf_alloc_from(struct kit_buf *buf, size_t size, const struct kit_allocator *allocator);
 /*
- * Of a queue made with @parent, which may be NULL or have no allocators: its allocator is asked for
- * memory of
- * @type first. -EINVAL: that gave memory which begins no page.
+ * Of a queue made with @parent, which may be NULL or have no allocators: its allocator is asked
+ * first. -EINVAL: that gave memory which begins no page.
  */
 int kit_buf_alloc_in(struct kit_buf *buf, size_t size, const struct kit_allocator *allocator,
-		     struct verbs_pd *parent, uint64_t type);
+		     struct verbs_pd *parent, struct kit_memory memory);
 void kit_buf_free(struct kit_buf *buf);
 
 #endif

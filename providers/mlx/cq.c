@@ -39,7 +39,7 @@ static int ring_alloc(const struct mlx_cq *cq, uint32_t count, struct kit_buf *r
 {
 	const struct mlx_cqe_format *format = cq->format;
 	int r = kit_buf_alloc_in(ret_buf, (size_t)cq->stride * count, cq->records->allocator,
-				 cq->vcq.parent, cq->memory_type);
+				 cq->vcq.parent, cq->memory);
 
 	if (r < 0 || format->unwritten > UINT8_MAX)
 		return r;
@@ -57,14 +57,14 @@ static void ring_set(struct mlx_cq *cq, const struct kit_buf *buf, uint32_t coun
 }
 
 int mlx_cq_make(struct mlx_cq *cq, struct dbrec_pool *records, const struct mlx_cqe_format *format,
-		uint32_t stride, uint32_t cqe, uint64_t memory_type)
+		uint32_t stride, uint32_t cqe, struct kit_memory memory)
 {
 	uint32_t count = round_up_pow2(cqe + 1);
 	struct kit_buf buf = {};
 	int r;
 
 	cq->records = records;
-	cq->memory_type = memory_type;
+	cq->memory = memory;
 	cq->format = format;
 	cq->stride = stride;
 	cq->last_number = MLX_NO_NUMBER;

@@ -358,7 +358,7 @@ int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr,
  * takes.
  */
 int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr,
-		 uint64_t memory_type);
+		 struct kit_memory memory);
 void mlx_srq_free(struct mlx_srq *srq);
 /* In the table of a provider's operations. */
 int mlx_destroy_srq(struct verbs_srq *vsrq);
@@ -430,7 +430,7 @@ struct mlx_cq {
 	bool by_program; /* direct verbs gave it away: nothing is taken out of it */
 	const struct mlx_cqe_format *format;
 	struct dbrec_pool *records;
-	uint64_t memory_type; /* what an allocator of a parent domain is told */
+	struct kit_memory memory;
 	struct kit_buf buf;
 };
 
@@ -450,7 +450,7 @@ int mlx_cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint
 /* Memory for @cqe entries and one. What fails leaves a half-built one, which mlx_cq_free() takes.
  */
 int mlx_cq_make(struct mlx_cq *cq, struct dbrec_pool *records, const struct mlx_cqe_format *format,
-		uint32_t stride, uint32_t cqe, uint64_t memory_type);
+		uint32_t stride, uint32_t cqe, struct kit_memory memory);
 void mlx_cq_free(struct mlx_cq *cq);
 /* The kernel's, of that memory. @udata: of its command; @cqn: where in the answer its number is */
 int mlx_cq_ask(struct mlx_cq *cq, const struct verbs_create_cq *in, struct verbs_udata *udata,

@@ -32,7 +32,7 @@ int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr,
 }
 
 int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr,
-		 uint64_t memory_type)
+		 struct kit_memory memory)
 {
 	uint32_t wqe = max_of(WQE_MIN + 0u, MLX_SEGMENT + MLX_SEGMENT * attr->max_sge);
 	uint32_t count = round_up_pow2(attr->max_wr + 1);
@@ -48,7 +48,7 @@ int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct i
 	if (!srq->next || !srq->wr_ids || !srq->record)
 		return -ENOMEM;
 	r = kit_buf_alloc_in(&srq->buf, (size_t)count << srq->shift, records->allocator,
-			     to_vpd(srq->vsrq.srq.pd), memory_type);
+			     to_vpd(srq->vsrq.srq.pd), memory);
 	if (r < 0)
 		return r;
 	srq->ring = srq->buf.base;

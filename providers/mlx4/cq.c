@@ -53,7 +53,8 @@ int mlx4_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 		return r;
 	cq->uar = ctx->uar;
 	cq->arm_sn = 1;
-	r = mlx_cq_make(cq, &ctx->records, &mlx4_cqe_format, ctx->cqe_size, in->attr->cqe, 0);
+	r = mlx_cq_make(cq, &ctx->records, &mlx4_cqe_format, ctx->cqe_size, in->attr->cqe,
+			(struct kit_memory){});
 	if (!r)
 		r = cq_create(cq, in);
 	if (r < 0) {

@@ -90,7 +90,7 @@ int mlx4_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	if (r < 0)
 		return r;
 	srq->max_sge = attr->max_sge;
-	r = mlx_srq_make(srq, records, attr, 0);
+	r = mlx_srq_make(srq, records, attr, (struct kit_memory){});
 	if (!r) {
 		slots_init(srq);
 		r = vsrq->srq_type == IBV_SRQT_XRC ? xrc_create((struct mlx4_srq *)vsrq, in)

@@ -85,14 +85,18 @@ int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	struct mlx5_context *ctx = to_mctx(vcq->cq.context);
 	struct mlx_cq *cq = to_mcq(&vcq->cq);
 	int r = mlx_cq_check(vcq->cq.context, in, mlx5_cq_ex_wc_flags, CQE_COUNT_MAX);
+	uint32_t size;
 
 	if (!r)
 		r = wallclock_check(cq, in);
 	if (r < 0)
 		return r;
+	r = mlx5_cq_size(vcq->cq.context, in->dv, &size);
+	if (r < 0)
+		return r;
 	cq->uar = ctx->cq_uar;
-	r = mlx_cq_make(cq, &ctx->records, &mlx5_cqe_format, mlx5_cq_dv_size(in->dv), in->attr->cqe,
-			MLX5_MEMORY_CQ);
+	r = mlx_cq_make(cq, &ctx->records, &mlx5_cqe_format, size, in->attr->cqe,
+			mlx5_memory(MLX5_MEMORY_CQ));
 	if (!r)
 		r = cq_create(cq, in);
 	if (r < 0) {

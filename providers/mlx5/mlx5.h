@@ -376,6 +376,11 @@ static inline uint32_t mlx5_cq_dv_size(const struct mlx5dv_cq_init_attr *dv)
 								       : MLX5_CQE_SIZE_DEFAULT;
 }
 
+/* settings.c: what the environment says of a queue's memory, and of the size of completions.
+ * -EINVAL: of a size that there is not. */
+struct kit_memory mlx5_memory(uint64_t type);
+int mlx5_cq_size(struct ibv_context *ctx, const struct mlx5dv_cq_init_attr *dv, uint32_t *ret_size);
+
 /* poll.c, cq_ex.c */
 int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 extern const uint64_t mlx5_cq_ex_wc_flags;

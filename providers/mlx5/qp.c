@@ -57,14 +57,15 @@ static bool is_raw(const struct mlx5_qp *qp)
 /* One piece for both rings, receives first; those of raw packets are two objects to the adapter. */
 static int memory_alloc(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 {
+	struct kit_memory memory = mlx5_memory(MLX5_MEMORY_QP);
 	struct verbs_pd *pd = to_vpd(qp->vqp.qp.pd);
 	int r;
 
 	if (!is_raw(qp))
 		return kit_buf_alloc_in(&qp->buf, (size_t)size->rq_bytes + size->sq_bytes, NULL, pd,
-					MLX5_MEMORY_QP);
-	r = kit_buf_alloc_in(&qp->buf, size->rq_bytes, NULL, pd, MLX5_MEMORY_QP);
-	return r ? r : kit_buf_alloc_in(&qp->sq_buf, size->sq_bytes, NULL, pd, MLX5_MEMORY_QP);
+					memory);
+	r = kit_buf_alloc_in(&qp->buf, size->rq_bytes, NULL, pd, memory);
+	return r ? r : kit_buf_alloc_in(&qp->sq_buf, size->sq_bytes, NULL, pd, memory);
 }
 
 char mlx5_no_queue[1];

@@ -74,7 +74,7 @@ int mlx5_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 
 	if (r < 0)
 		return r;
-	r = mlx_srq_make(base, &ctx->records, attr, MLX5_MEMORY_SRQ);
+	r = mlx_srq_make(base, &ctx->records, attr, mlx5_memory(MLX5_MEMORY_SRQ));
 	base->max_sge = (1u << base->shift) / MLX_SEGMENT - 1;
 	if (!r && vsrq->srq_type == IBV_SRQT_XRC)
 		r = user_make(srq);

@@ -62,7 +62,7 @@ static int wq_make(struct mlx5_wq *wq, const struct ibv_wq_init_attr *attr, bool
 	rq->record = dbrec_alloc(&ctx->records);
 	if (!rq->wr_ids || !rq->record)
 		return -ENOMEM;
-	r = kit_buf_alloc_in(&qp->buf, bytes, NULL, to_vpd(attr->pd), MLX5_MEMORY_RWQ);
+	r = kit_buf_alloc_in(&qp->buf, bytes, NULL, to_vpd(attr->pd), mlx5_memory(MLX5_MEMORY_RWQ));
 	rq->ring = qp->buf.base ? (char *)qp->buf.base + head : NULL;
 	return r;
 }
