@@ -5,7 +5,6 @@
  * next deadline, so that connections make progress whatever the program does; it sleeps while
  * nothing is due.
  */
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -14,6 +13,7 @@
 
 #include "librdmacm/ibcm/ibcm.h"
 #include "util/cancel.h"
+#include "util/thread.h"
 
 enum {
 	EVENTS = 16,
@@ -270,7 +270,6 @@ static void fork_watch(void)
 static int thread_start(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
-	sigset_t all, old;
 	pthread_t id;
 	int r;
 
@@ -279,12 +278,7 @@ static int thread_start(void)
 	if (manager.epoll < 0 || manager.wake < 0 ||
 	    epoll_ctl(manager.epoll, EPOLL_CTL_ADD, manager.wake, &event))
 		return -errno;
-	sigfillset(&all);
-	sigdelset(&all, SIGSEGV); /* the provider's to recover from */
-	sigdelset(&all, SIGBUS);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = -pthread_create(&id, NULL, thread_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	r = thread_run(thread_main, NULL, &id);
 	if (r < 0)
 		return r;
 	pthread_setname_np(id, "rdma_cm");

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "librdmacm/preload/preload.h"
+#include "util/thread.h"
 
 struct child {
 	LIST_ENTRY(child) of_list;
@@ -123,21 +124,10 @@ static bool pair_open(int type, int *ends)
 
 static int thread_start(void *(*function)(void *), void *arg)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t all, old;
-	int r;
+	int r = RS(thread_run(function, arg, NULL));
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, 512 << 10);
-	r = RS(pthread_create(&thread, &attr, function, arg));
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r)
-		log_err("rspreload: a thread for a child: %s", strerror(r));
+	if (r < 0)
+		log_err("rspreload: a thread for a child: %s", strerror(-r));
 	return r;
 }
 

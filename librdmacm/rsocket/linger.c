@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "librdmacm/rsocket/rs.h"
+#include "util/thread.h"
 
 #define LOW_END 64 /* low numbers are the program's */
 
@@ -65,22 +66,13 @@ static int number_release(struct rs_socket *s)
 
 static int thread_start(struct rs_socket *s)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t all, old;
 	int r;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	count_add(1);
-	r = pthread_create(&thread, &attr, run, s);
-	if (r)
+	r = thread_run(run, s, NULL);
+	if (r < 0)
 		count_add(-1);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -r;
+	return r;
 }
 
 int rs_linger(struct rs_socket *s)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "librdmacm/rsocket/rs.h"
+#include "util/thread.h"
 
 #define BATCH	      16
 #define NS_OF_S	      1000000000ull
@@ -119,23 +120,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int thread_start(void)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t all, old;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	r = pthread_create(&thread, &attr, run, NULL);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -r;
-}
-
 /* With the lock held. */
 static int service_start(void)
 {
@@ -152,7 +136,7 @@ static int service_start(void)
 	    epoll_ctl(service.epoll, EPOLL_CTL_ADD, service.wake, &watch) < 0)
 		r = -errno;
 	if (r == 0)
-		r = thread_start();
+		r = thread_run(run, NULL, NULL);
 	if (r < 0) {
 		if (service.epoll >= 0)
 			close(service.epoll);

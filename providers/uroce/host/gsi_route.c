@@ -8,6 +8,7 @@
 
 enum {
 	REJ_TIMEOUT = 4,
+	KINDS = 3, /* of listeners for a request: on its address, on all of its family, on all */
 };
 
 /* --- who listens --- */
@@ -88,6 +89,15 @@ static void service_remove(struct shm_board *board, uint32_t at)
 	}
 }
 
+static void services_count(struct shm_board *board, int more)
+{
+	atomic_uint *count = &board->front.services;
+
+	/* Pairs with peer_kind(). */
+	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more,
+			      memory_order_release);
+}
+
 int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid *gid, bool on)
 {
 	const struct shm_service *service;
@@ -101,6 +111,8 @@ int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid 
 		r = service_add(shm->board, id, gid);
 	else if (!on && service)
 		service_remove(shm->board, service - shm->board->services);
+	if (!r && on != (service != NULL))
+		services_count(shm->board, on ? 1 : -1);
 	pthread_mutex_unlock(&services_lock);
 	return r;
 }
@@ -120,16 +132,49 @@ static struct shm_peer *connected(struct uroce_host *host, uint16_t slot)
 	return peer && !peer->dead ? peer : NULL;
 }
 
-static uint16_t listener_of(struct uroce_host *host, uint64_t id, const union ibv_gid *gid)
+/* The best kind of listener on the board; KINDS: none. */
+static unsigned int board_kind(const struct shm_board *board, uint64_t id,
+			       const union ibv_gid *const gid[KINDS])
 {
+	unsigned int kind = 0;
+
+	while (kind < KINDS && !service_find(board, id, gid[kind]))
+		kind++;
+	return kind;
+}
+
+static unsigned int peer_kind(struct shm_peer *peer, uint64_t id,
+			      const union ibv_gid *const gid[KINDS])
+{
+	const struct shm_board *board;
+	unsigned int kind;
+
+	/* Most processes have no listener. */
+	if (peer->dead || peer->self ||
+	    !atomic_load_explicit(&peer->front->services, memory_order_acquire))
+		return KINDS;
+	board = uroce_shm_board_borrow(peer);
+	kind = board_kind(board, id, gid);
+	uroce_shm_board_return(peer, board);
+	return kind;
+}
+
+static uint16_t listener_of(struct uroce_host *host, uint64_t id,
+			    const union ibv_gid *const gid[KINDS])
+{
+	unsigned int best = board_kind(host->shm->board, id, gid);
+	uint16_t slot = best < KINDS ? host->paths.slot : 0;
 	struct shm_peer *peer;
 
-	if (service_find(host->shm->board, id, gid))
-		return host->paths.slot;
-	LIST_FOREACH(peer, &host->shm->peers, entry)
-		if (!peer->dead && !peer->self && service_find(uroce_shm_board(peer), id, gid))
-			return peer->slot;
-	return 0;
+	LIST_FOREACH(peer, &host->shm->peers, entry) {
+		unsigned int kind = best ? peer_kind(peer, id, gid) : KINDS;
+
+		if (kind >= best)
+			continue;
+		best = kind;
+		slot = peer->slot;
+	}
+	return slot;
 }
 
 /* A listener on the very address comes before one on any of its family, or at all. 0: nobody known.
@@ -138,16 +183,12 @@ static uint16_t request_slot(struct uroce_host *host, const struct gsi_transit *
 {
 	static const union ibv_gid any4 = { .raw = VERBS_GSI_ANY_IPV4 },
 				   any6 = { .raw = VERBS_GSI_ANY_IPV6 };
+	const union ibv_gid *own = &transit->from.dgid, *const gid[KINDS] = {
+		own, uroce_gid_is_ipv4(own) ? &any4 : &any6
+	};
 	uint64_t id = get64(transit->mad + CM_AT_SERVICE_ID);
-	uint16_t slot;
 
-	if (!id || id == SHM_SERVICE_GONE)
-		return 0;
-	slot = listener_of(host, id, &transit->from.dgid);
-	if (!slot)
-		slot = listener_of(host, id,
-				   uroce_gid_is_ipv4(&transit->from.dgid) ? &any4 : &any6);
-	return slot ? slot : listener_of(host, id, NULL);
+	return !id || id == SHM_SERVICE_GONE ? 0 : listener_of(host, id, gid);
 }
 
 static bool is_request(const struct gsi_transit *transit)

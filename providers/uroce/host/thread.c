@@ -4,12 +4,12 @@
  * it only looks once a tick whether they still are. See host.h for the two states.
  */
 #include <limits.h>
-#include <signal.h>
 
 #include "providers/uroce/fault/fault.h"
 #include "providers/uroce/host/forward.h"
 #include "providers/uroce/host/host.h"
 #include "providers/uroce/host/watch.h"
+#include "util/thread.h"
 
 enum {
 	POLLER_PASSES = 64, /* a look or two before going to sleep does not make a poller */
@@ -301,25 +301,16 @@ void uroce_thread_poller_leaves(struct uroce_host *host)
 
 /* --- start and stop --- */
 
-/* The application's signals are the application's; the two of a fault are ours to recover from
- * (copy.c). */
 static int thread_create(struct uroce_thread *thread)
 {
-	sigset_t all, old;
-	int r;
+	int r = thread_run(thread_main, thread, &thread->id);
 
-	sigfillset(&all);
-	sigdelset(&all, SIGSEGV);
-	sigdelset(&all, SIGBUS);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&thread->id, NULL, thread_main, thread);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!r)
 		pthread_setname_np(thread->id, "uroce");
 	/* Peers ask whether it is there. */
 	while (!r && !atomic_load_explicit(&thread->started, memory_order_acquire))
 		sched_yield();
-	return -r;
+	return r;
 }
 
 static int watches_begin(struct uroce_thread *thread)

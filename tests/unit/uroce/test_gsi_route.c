@@ -2,7 +2,9 @@
 /* Which process a message of the connection manager is for: boards of three processes, no rings. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -36,7 +38,8 @@ static struct {
 	unsigned int delivered;
 	uint16_t forwarded_to;
 	unsigned int forwards;
-	uint8_t reason; /* of a REJ */
+	unsigned int borrowed; /* boards that were mapped for a look */
+	uint8_t reason;	       /* of a REJ */
 } fix;
 
 /* --- neighbours --- */
@@ -64,6 +67,15 @@ bool __wrap_uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
 bool __wrap_uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot)
 {
 	return slot != DEAD_SLOT;
+}
+
+const struct shm_board *__real_uroce_shm_board_borrow(struct shm_peer *peer);
+const struct shm_board *__wrap_uroce_shm_board_borrow(struct shm_peer *peer);
+
+const struct shm_board *__wrap_uroce_shm_board_borrow(struct shm_peer *peer)
+{
+	fix.borrowed++;
+	return __real_uroce_shm_board_borrow(peer);
 }
 
 bool __wrap_uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transit)
@@ -226,6 +238,48 @@ static void test_request(void **state)
 	assert_int_equal(fix.delivered, 1);
 }
 
+static unsigned int mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned int count = 0;
+	int c;
+
+	assert_non_null(maps);
+	while ((c = getc(maps)) != EOF)
+		count += c == '\n';
+	fclose(maps);
+	return count;
+}
+
+/* A board is looked at once for a request, where there are listeners, and not kept for that. */
+static void test_boards_are_borrowed(void **state)
+{
+	struct shm_board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct uroce_shm owner = { .board = board };
+	unsigned int before;
+
+	assert_ptr_not_equal(board, MAP_FAILED);
+	fix.peer[1].board = NULL;
+	fix.peer[1].front = &board->front;
+	fix.complete = true;
+	before = mappings();
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.borrowed, 0);
+	assert_int_equal(uroce_board_service(&owner, SERVICE, NULL, true), 0);
+	assert_int_equal(uroce_board_service(&owner, SERVICE, NULL, true), 0);
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.forwarded_to, OTHER_SLOT);
+	assert_int_equal(fix.borrowed, 1);
+	assert_null(fix.peer[1].board);
+	assert_int_equal(mappings(), before);
+	assert_int_equal(uroce_board_service(&owner, SERVICE, NULL, false), 0);
+	assert_int_equal(uroce_board_service(&owner, SERVICE, NULL, false), 0);
+	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
+	assert_int_equal(fix.borrowed, 1);
+	munmap(board, sizeof(*board));
+}
+
 /* One on any address of the other family is as good as nobody; of this one, better than on all. */
 static void test_request_by_family(void **state)
 {
@@ -314,6 +368,8 @@ static void test_board(void **state)
 /* Another process may write anything on its board. */
 static void test_hostile_board(void **state)
 {
+	for (int i = 0; i < PEERS; i++)
+		fix.board[i]->front.services = UINT32_MAX;
 	memset(fix.board[0]->services, 0x5a, sizeof(fix.board[0]->services));
 	memset(fix.board[1]->services, 0xff, sizeof(fix.board[1]->services));
 	fix.complete = true;
@@ -330,6 +386,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_manager_here, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_class, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_boards_are_borrowed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request_by_family, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request_for_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_request_again, setup, teardown),

@@ -402,6 +402,56 @@ static void test_reads(void **state)
 	}
 }
 
+/* --- to oneself --- */
+
+static bool no_random;
+
+ssize_t __real_getrandom(void *buf, size_t length, unsigned int flags);
+ssize_t __wrap_getrandom(void *buf, size_t length, unsigned int flags);
+
+ssize_t __wrap_getrandom(void *buf, size_t length, unsigned int flags)
+{
+	if (!no_random)
+		return __real_getrandom(buf, length, flags);
+	errno = EPERM; /* a filter of system calls, say */
+	return -1;
+}
+
+/* KiB that are mapped. */
+static long mapped(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	long pages = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%ld", &pages), 1);
+	fclose(file);
+	return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* Where there are no random numbers there is no way, no other way either, and no memory is lost. */
+static void test_self_without_random(void **state)
+{
+	struct shm_peer *peer;
+	long before;
+
+	end_open(&end[0]);
+	assert_int_equal(mapped() > 0, 1);
+	no_random = true;
+	before = mapped();
+	for (int i = 0; i < 16; i++) {
+		int r = uroce_shm_peer(end[0].shm, end[0].host.slot, &peer);
+
+		assert_true(r < 0 && !uroce_shm_agreed(r));
+	}
+	no_random = false;
+	/* One lane is 7 MiB. */
+	assert_in_range(mapped() - before + 1024, 0, 2048);
+	assert_int_equal(uroce_shm_peer(end[0].shm, end[0].host.slot, &peer), 0);
+	assert_true(peer->self);
+	teardown(state);
+}
+
 /* --- a process that the test plays --- */
 
 struct player {
@@ -617,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_listener),
 		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_ahead),
+		cmocka_unit_test(test_self_without_random),
 		cmocka_unit_test_teardown(test_reads, teardown),
 	};
 

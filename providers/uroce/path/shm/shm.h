@@ -55,7 +55,7 @@
 enum {
 	/* Programs of 32 and of 64 bits have their own each, and so the network's path between
 	 * them: addresses and iovecs are passed as they stand in memory. */
-	SHM_VERSION = 32 + (sizeof(void *) == 8),
+	SHM_VERSION = 34 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
 	SHM_PAGE = 4096,
 	SHM_FIRST = 1 << 10,	       /* bytes of the rings that all begin with */
@@ -207,7 +207,8 @@ struct shm_front {
 		uint8_t probe[SHM_LINE]; /* random; peers read it by process_vm_readv(), too:
 					    whether they can, and whose memory it is */
 	alignas(SHM_LINE) union shm_life life;
-	atomic_uint manager; /* 1: has a connection manager */
+	atomic_uint manager;  /* 1: has a connection manager */
+	atomic_uint services; /* listeners on the board; 0: there is nothing to look for */
 };
 
 struct shm_board {
@@ -421,6 +422,10 @@ static inline const struct shm_board *uroce_shm_board(struct shm_peer *peer)
 
 	return likely(board) ? board : uroce_shm_board_map(peer);
 }
+/* The same for one look: what is mapped for that alone is not kept, for many peers' boards need
+ * many pages of page tables. Threads: any. */
+const struct shm_board *uroce_shm_board_borrow(struct shm_peer *peer);
+void uroce_shm_board_return(struct shm_peer *peer, const struct shm_board *board);
 /* Whether the peer can read this process's memory, as far as it has tried. Threads: any. */
 bool uroce_shm_readable(struct shm_peer *peer);
 /* A peer's connection is readable: the end of the handshake, or a death. */

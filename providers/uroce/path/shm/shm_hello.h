@@ -160,10 +160,6 @@ int shm_peer_lane(struct shm_peer *peer);
 /* What the other side sent. */
 int shm_peer_attach_lane(struct shm_peer *peer, int fd);
 int shm_peer_attach_board(struct shm_peer *peer, int fd);
-/* All that the peer shows, for one look: what is mapped for that alone is not kept, for many peers'
- * boards need many pages of page tables. NULL: it cannot be mapped. */
-const struct shm_board *shm_board_borrow(struct shm_peer *peer);
-void shm_board_return(struct shm_peer *peer, const struct shm_board *board);
 /* It is seen by progress from here on, in place of who had the slot before. Under shm->lock. */
 int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer);
 

@@ -178,14 +178,14 @@ const struct shm_board *uroce_shm_board_map(struct shm_peer *peer)
 	return none;
 }
 
-const struct shm_board *shm_board_borrow(struct shm_peer *peer)
+const struct shm_board *uroce_shm_board_borrow(struct shm_peer *peer)
 {
 	const struct shm_board *board = atomic_load_explicit(&peer->board, memory_order_acquire);
 
 	return board ? board : board_again(peer);
 }
 
-void shm_board_return(struct shm_peer *peer, const struct shm_board *board)
+void uroce_shm_board_return(struct shm_peer *peer, const struct shm_board *board)
 {
 	if (board && board != atomic_load_explicit(&peer->board, memory_order_relaxed))
 		munmap((void *)board, sizeof(*board));
@@ -246,10 +246,26 @@ int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 	return 0;
 }
 
+/* Nobody else's. */
+static int own_lane(size_t size, struct shm_lane **ret_lane)
+{
+	void *lane = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (lane == MAP_FAILED)
+		return -ENOMEM;
+	if (lane_seed(lane) < 0) {
+		munmap(lane, size);
+		return -EIO; /* whatever it was: another path is no way out */
+	}
+	*ret_lane = lane;
+	return 0;
+}
+
 int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 {
 	struct shm_peer *peer = *ret_peer = shm_peer_lookup(shm, shm->host->slot);
-	void *lane;
+	struct shm_lane *lane = NULL;
+	int r;
 
 	if (peer)
 		return 0;
@@ -257,11 +273,10 @@ int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	if (!peer)
 		return -ENOMEM;
 	peer->ring_bytes = SHM_RING_BYTES;
-	lane = mmap(NULL, shm_lane_size(peer->ring_bytes), PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (lane == MAP_FAILED || lane_seed(lane) < 0) {
-		free(peer);
-		return -ENOMEM;
+	r = own_lane(shm_lane_size(peer->ring_bytes), &lane);
+	if (r < 0) {
+		shm_peer_free(peer);
+		return r;
 	}
 	peer->self = true;
 	peer->ready = true;

@@ -98,9 +98,9 @@ bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t 
 
 	if (peer->dead || !uroce_shm_lives(peer->front))
 		return false;
-	board = shm_board_borrow(peer);
+	board = uroce_shm_board_borrow(peer);
 	receiving = board && qp_admits(&board->qps[uroce_qpn_index(dest_qpn)], own_qpn, 0);
-	shm_board_return(peer, board);
+	uroce_shm_board_return(peer, board);
 	return receiving;
 }
 

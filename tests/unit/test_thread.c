@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The libraries' own threads, in a program whose limit of the stack is small: the test runs itself
+ * again with such a one, for the C library looks at it only once.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+
+#include "tests/unit/unit.h"
+
+#include "util/thread.h"
+
+enum {
+	SMALL = 128 << 10, /* bytes that the program's threads get */
+	USED = 300 << 10,  /* what a library's uses */
+};
+
+struct seen {
+	sigset_t blocked;
+	unsigned int sum;
+	atomic_bool done;
+};
+
+/* Each page of it is touched. */
+static unsigned int stack_use(void)
+{
+	volatile uint8_t bytes[USED];
+	unsigned int sum = 0;
+
+	for (size_t i = sizeof(bytes); i; i -= 1024)
+		bytes[i - 1] = 1;
+	for (size_t i = 1024; i <= sizeof(bytes); i += 1024)
+		sum += bytes[i - 1];
+	return sum;
+}
+
+static void *run(void *arg)
+{
+	struct seen *seen = arg;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &seen->blocked);
+	seen->sum = stack_use();
+	atomic_store(&seen->done, true);
+	return NULL;
+}
+
+static void check(const struct seen *seen)
+{
+	assert_int_equal(seen->sum, USED / 1024);
+	for (int number = 1; number <= SIGSYS; number++) {
+		bool open = number == SIGKILL || number == SIGSTOP || number == SIGSEGV ||
+			    number == SIGBUS;
+
+		assert_int_equal(sigismember(&seen->blocked, number), !open);
+	}
+}
+
+static void test_waited_for(void **state)
+{
+	struct seen seen = {};
+	sigset_t before, after;
+	pthread_t id;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	assert_int_equal(thread_run(run, &seen, &id), 0);
+	assert_int_equal(pthread_join(id, NULL), 0);
+	check(&seen);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int number = 1; number <= SIGSYS; number++)
+		assert_int_equal(sigismember(&before, number), sigismember(&after, number));
+}
+
+static void test_left_alone(void **state)
+{
+	static struct seen seen;
+
+	assert_int_equal(thread_run(run, &seen, NULL), 0);
+	while (!atomic_load(&seen.done))
+		usleep(100);
+	check(&seen);
+}
+
+static void limit_and_again(char **argv)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_STACK, &limit);
+	if (limit.rlim_cur == SMALL)
+		return;
+	limit.rlim_cur = SMALL;
+	assert_int_equal(setrlimit(RLIMIT_STACK, &limit), 0);
+	execv("/proc/self/exe", argv);
+	assert_true(false);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_waited_for),
+		cmocka_unit_test(test_left_alone),
+	};
+
+	limit_and_again(argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
