@@ -203,6 +203,86 @@ static void places_at_once(void)
 	rt_close(dev);
 }
 
+/* By GID 0. */
+static struct rt_side datagram_side(void)
+{
+	static const struct rt_options ud = { .type = IBV_QPT_UD };
+	struct rt_dev *dev = open_device("uroce_it");
+
+	dev->gid_index = 0;
+	CHECK_OK(ibv_query_gid(dev->ctx, 1, 0, &dev->gid));
+	return rt_side_open(dev, &ud, NULL);
+}
+
+/* Says what its queue pair is when it can receive. */
+static void datagram_receive(int fd)
+{
+	struct rt_side side = datagram_side();
+	struct rt_dev *dev = side.dev;
+	struct rt_address address = rt_side_address(&side);
+	struct ibv_ah_attr attr = rt_ah_attr(dev, &address);
+	struct ibv_ah *ah;
+
+	rt_side_init(&side);
+	rt_side_rtr(&side, &address);
+	rt_recv(&side, 1, 0, 1000);
+	ah = ibv_create_ah(dev->pd, &attr); /* as one that answers */
+	CHECK(ah);
+	CHECK_INT(write(fd, &address, sizeof(address)), (ssize_t)sizeof(address));
+	EXPECT(&side, 1, IBV_WC_RECV);
+	CHECK_OK(ibv_destroy_ah(ah));
+	rt_side_close(&side);
+	rt_close(dev);
+}
+
+static void datagram_send(int fd)
+{
+	struct rt_side side = datagram_side();
+	struct rt_dev *dev = side.dev;
+	struct ibv_sge sge = rt_sge(&side, 0, 100);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 2, &sge);
+	struct rt_address address;
+	struct ibv_ah_attr attr;
+	struct ibv_ah *ah;
+
+	CHECK_INT(read(fd, &address, sizeof(address)), (ssize_t)sizeof(address));
+	rt_side_init(&side);
+	rt_side_rtr(&side, &address);
+	rt_side_rts(&side);
+	attr = rt_ah_attr(dev, &address);
+	ah = ibv_create_ah(dev->pd, &attr);
+	CHECK(ah);
+	wr.wr.ud.ah = ah;
+	wr.wr.ud.remote_qpn = address.qpn;
+	wr.wr.ud.remote_qkey = RT_QKEY;
+	POST(&side, &wr);
+	EXPECT(&side, 2, IBV_WC_SEND);
+	CHECK_OK(ibv_destroy_ah(ah));
+	rt_side_close(&side);
+	rt_close(dev);
+}
+
+/* A datagram between two processes while duplicates of its address are looked for: nobody would
+ * repeat it. */
+static void datagram_at_once(void)
+{
+	int status, fds[2];
+	pid_t pid;
+
+	prepare(LINK "&& sysctl -qw net.ipv6.conf.it.dad_transmits=3 && ip link set it up");
+	setenv("UROCE", "on:it", 1);
+	CHECK_OK(pipe(fds));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		datagram_receive(fds[1]);
+		_exit(0);
+	}
+	datagram_send(fds[0]);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(status, 0);
+}
+
 /* Addresses of one hundredth of a second, which the kernel says are equally old: in the order they
  * were given. */
 static void places_of_one_moment(void)
@@ -340,6 +420,7 @@ static const struct rt_case cases[] = {
 	{ "places", places },
 	{ "places at once", places_at_once },
 	{ "places of one moment", places_of_one_moment },
+	{ "datagram at once", datagram_at_once },
 	{ "lo", loopback },
 	{ "lo, UDP", loopback_udp },
 	{ "no link-local address", stand_in },

@@ -2,6 +2,7 @@
 /* Address vectors: which path leads to a destination. Decided once, never again per packet. */
 #include <arpa/inet.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "providers/uroce/host/forward.h"
 #include "providers/uroce/host/host.h"
@@ -9,6 +10,8 @@
 enum {
 	HOP_LIMIT =
 		64, /* of unicast, as the system's sockets send it; the kernel's device as well */
+	DUPLICATES_MS = 10000, /* for which an address is waited for; the kernel takes 1 to 2 s */
+	DUPLICATES_LOOK_MS = 20,
 };
 
 /* --- the source --- */
@@ -26,8 +29,7 @@ static int sgid_get(struct uroce_dev *dev, uint8_t index, union ibv_gid *ret_gid
 	return r;
 }
 
-/* May be missing because the address was not ready when it appeared: IPv6 probes for duplicates. */
-static int sgid_socket(struct uroce_dev *dev, uint8_t index)
+static int sgid_bind(struct uroce_dev *dev, uint8_t index)
 {
 	int r = 0;
 
@@ -35,6 +37,26 @@ static int sgid_socket(struct uroce_dev *dev, uint8_t index)
 	if (!uroce_udp_is_bound(dev->udp, index))
 		r = uroce_udp_bind(dev->udp, index, &dev->gids[index].gid);
 	pthread_mutex_unlock(&dev->lock);
+	return r;
+}
+
+/*
+ * May be missing because the address was not ready when it appeared: the interface has it, and IPv6
+ * looks for duplicates. What is sent meanwhile is lost, and nobody repeats a datagram; so that is
+ * waited for.
+ */
+static int sgid_socket(struct uroce_dev *dev, const struct uroce_av *av)
+{
+	union uroce_address address;
+	int r = sgid_bind(dev, av->sgid_index);
+
+	uroce_address_from_gid(&av->route.sgid, 0, dev->ifindex, &address);
+	for (int ms = 0; r == -EADDRNOTAVAIL && ms < DUPLICATES_MS; ms += DUPLICATES_LOOK_MS) {
+		if (uroce_address_is_own(&address) <= 0)
+			break;
+		usleep(DUPLICATES_LOOK_MS * 1000);
+		r = sgid_bind(dev, av->sgid_index);
+	}
 	return r;
 }
 
@@ -169,23 +191,27 @@ static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av
 	return 0;
 }
 
-static int av_udp(struct uroce_dev *dev, struct uroce_av *av)
+static int av_udp(struct uroce_dev *dev, struct uroce_av *av, bool datagrams)
 {
 	union uroce_address from;
 	int r = 0;
 
 	av->path = dev->wire;
 	av->mtu = uroce_dev_mtu(dev);
-	/* An own address may be a process's that shared memory leads to, without any network. */
-	if (av->local && !dev->host->paths.udp_only)
+	/* An own address may be a process's that shared memory leads to, without any network but
+	 * for the first datagram to it. */
+	if (av->local && !dev->host->paths.udp_only) {
+		if (datagrams)
+			sgid_socket(dev, av);
 		return 0;
+	}
 	if (dev->stand_in && av->sgid_index == 0) {
 		log_err("%s: sgid_index 0 leads to no other host, for interface %s has no link-local address; "
 			"the first of IPv4 is sgid_index 1",
 			dev->name, dev->netdev);
 		return -EADDRNOTAVAIL;
 	}
-	r = sgid_socket(dev, av->sgid_index);
+	r = sgid_socket(dev, av);
 	if (r < 0)
 		return r;
 	uroce_address_from_gid(&av->route.sgid, 0, dev->ifindex, &from);
@@ -221,7 +247,7 @@ int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint
 	av.local = !multicast && uroce_address_is_own(&av.addr) > 0;
 	r = av.local && dest_qpn ? av_shared_memory(dev, dest_qpn, &av) : -ENOENT;
 	if (uroce_shm_agreed(r)) {
-		r = av_udp(dev, &av);
+		r = av_udp(dev, &av, !dest_qpn);
 		if (r < 0)
 			explain_route(dev, &av, r);
 	}
