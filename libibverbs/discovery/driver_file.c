@@ -232,11 +232,14 @@ static int file_read(const char *folder, const char *file, char *text)
 static int file_parse(const char *file, bool must_exist, struct disc_driver **ret_driver)
 {
 	const struct disc_paths *paths = disc_paths();
-	char text[FILE_SIZE_MAX + 1];
+	_cleanup_free_ char *text = NULL; /* a thread of a small stack may be here */
 	int r;
 
 	if (disc_linked_only())
 		return linked_parse(file, ret_driver);
+	text = malloc(FILE_SIZE_MAX + 1);
+	if (!text)
+		return -ENOMEM;
 	r = file_read(paths->config, file, text);
 	if (r == -ENOENT && paths->vendor)
 		r = file_read(paths->vendor, file, text);

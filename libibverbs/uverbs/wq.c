@@ -100,28 +100,27 @@ int uverbs_destroy_wq(struct verbs_wq *wq)
 int uverbs_create_rwq_ind_table(struct ibv_rwq_ind_table *table,
 				const struct verbs_create_rwq_ind_table *in)
 {
-	struct {
-		struct ib_uverbs_ex_create_rwq_ind_table head;
-		uint32_t wq_handles[1 << RWQ_LOG_MAX];
-	} cmd;
 	struct ib_uverbs_ex_create_rwq_ind_table_resp resp = {};
 	uint32_t log_size = in->attr->log_ind_tbl_size;
+	_cleanup_free_ struct ib_uverbs_ex_create_rwq_ind_table *cmd = NULL;
 	unsigned int count;
+	size_t size;
 	int r;
 
 	if (log_size > RWQ_LOG_MAX)
 		return -EINVAL;
 	count = 1u << log_size;
-	cmd.head = (struct ib_uverbs_ex_create_rwq_ind_table){ .log_ind_tbl_size = log_size };
-	for (unsigned int i = 0; i < count; i++)
-		cmd.wq_handles[i] = in->attr->ind_tbl[i]->handle;
 	/* A struct of this form is a multiple of 8 bytes. */
-	if (count == 1)
-		cmd.wq_handles[count++] = 0;
+	size = sizeof(*cmd) + ROUND_UP(count * sizeof(cmd->wq_handles[0]), 8);
+	cmd = calloc(1, size);
+	if (!cmd)
+		return -ENOMEM;
+	cmd->log_ind_tbl_size = log_size;
+	for (unsigned int i = 0; i < count; i++)
+		cmd->wq_handles[i] = in->attr->ind_tbl[i]->handle;
 	r = uverbs_write(table->context,
 			 IB_USER_VERBS_EX_CMD_CREATE_RWQ_IND_TBL | IB_USER_VERBS_CMD_FLAG_EXTENDED,
-			 &cmd, sizeof(cmd.head) + count * sizeof(cmd.wq_handles[0]), &resp,
-			 sizeof(resp), in->udata);
+			 cmd, size, &resp, sizeof(resp), in->udata);
 	if (r < 0)
 		return r;
 	table->ind_tbl_handle = resp.ind_tbl_handle;
