@@ -153,8 +153,8 @@ VERBS_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_
 	return ibv_reg_mr_iova2(pd, addr, length, iova, access);
 }
 
-int mr_register_dmabuf(const char *verb, const struct verbs_reg_dmabuf_mr *in,
-		       struct ibv_mr **ret_mr)
+int verbs_mr_register_dmabuf(const char *verb, const struct verbs_reg_dmabuf_mr *in,
+			     struct ibv_mr **ret_mr)
 {
 	const struct verbs_ops *ops;
 	struct verbs_mr *mr;
@@ -245,7 +245,7 @@ VERBS_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset
 		.access = access,
 	};
 	struct ibv_mr *mr = NULL;
-	int r = mr_register_dmabuf("ibv_reg_dmabuf_mr", &in, &mr);
+	int r = verbs_mr_register_dmabuf("ibv_reg_dmabuf_mr", &in, &mr);
 
 	return r < 0 ? ret_null(r) : mr;
 }

@@ -26,8 +26,6 @@ void mr_explain_mapping(struct text *why, const char *maps, uint64_t start, uint
 
 /* What the public functions of @verb's name do, whose messages have it. */
 int mr_register(const char *verb, const struct verbs_reg_mr *in, struct ibv_mr **ret_mr);
-int mr_register_dmabuf(const char *verb, const struct verbs_reg_dmabuf_mr *in,
-		       struct ibv_mr **ret_mr);
 /* With a DMA handle. */
 int mr_register_ex(const char *verb, const struct verbs_reg_mr_ex *in, struct ibv_mr **ret_mr);
 

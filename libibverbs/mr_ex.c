@@ -123,8 +123,9 @@ static int mr_ex_register(struct ibv_pd *pd, const struct ibv_mr_init_attr *attr
 	if (attr->dmah)
 		return mr_register_ex(verb, &(struct verbs_reg_mr_ex){ .pd = pd, .attr = attr },
 				      ret_mr);
-	return attr->comp_mask & IBV_REG_MR_MASK_FD ? mr_register_dmabuf(verb, &dmabuf, ret_mr)
-						    : mr_register(verb, &plain, ret_mr);
+	return attr->comp_mask & IBV_REG_MR_MASK_FD
+		       ? verbs_mr_register_dmabuf(verb, &dmabuf, ret_mr)
+		       : mr_register(verb, &plain, ret_mr);
 }
 
 static int mr_ex_reg(struct ibv_pd *pd, const struct ibv_mr_init_attr *in, struct ibv_mr **ret_mr)

@@ -50,7 +50,6 @@ ABSENT_POINTER("mlx5", mlx5dv_dr_matcher_create)
 ABSENT_POINTER("mlx5", mlx5dv_dr_rule_create)
 ABSENT_POINTER("mlx5", mlx5dv_dr_table_create)
 ABSENT_POINTER("mlx5", mlx5dv_get_vfio_device_list)
-ABSENT_POINTER("mlx5", mlx5dv_reg_dmabuf_mr)
 
 ABSENT_NOTHING("mlx5", mlx5dv_dr_domain_allow_duplicate_rules)
 ABSENT_NOTHING("mlx5", mlx5dv_dr_domain_set_reclaim_device_memory)

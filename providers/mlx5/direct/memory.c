@@ -31,6 +31,36 @@ MLX5DV_EXPORT struct ibv_dm *mlx5dv_alloc_dm(struct ibv_context *ibctx,
 	return r < 0 ? mlx5dv_fail(r) : &dm->dm;
 }
 
+MLX5DV_EXPORT struct ibv_mr *mlx5dv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+						  uint64_t iova, int fd, int access,
+						  int mlx5_access)
+{
+	struct uverbs_attr flags = uverbs_u32(MLX5_IB_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, mlx5_access);
+	struct verbs_udata udata = { .attrs = &flags, .attr_count = mlx5_access != 0 };
+	const struct verbs_reg_dmabuf_mr in = {
+		.pd = pd,
+		.offset = offset,
+		.length = length,
+		.iova = iova,
+		.fd = fd,
+		.access = access,
+		.udata = &udata,
+	};
+	struct ibv_mr *mr = NULL;
+	int r;
+
+	if (!mlx5dv_context(pd->context, __func__))
+		return NULL;
+	if (mlx5_access & ~MLX5DV_REG_DMABUF_ACCESS_DATA_DIRECT) {
+		verbs_err(pd->context, "%s: mlx5_access 0x%x (0x%x is possible)", __func__,
+			  mlx5_access, MLX5DV_REG_DMABUF_ACCESS_DATA_DIRECT);
+		r = -EINVAL;
+	} else {
+		r = verbs_mr_register_dmabuf(__func__, &in, &mr);
+	}
+	return r < 0 ? mlx5dv_fail(r) : mr;
+}
+
 static int op_ask(struct mlx5_dm *dm, uint8_t op, uint64_t *ret_start, uint16_t *ret_page)
 {
 	const struct uverbs_attr a[] = {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Direct verbs: what programs see of objects, and that others' objects are left alone. */
+#include <rdma/mlx5_user_ioctl_cmds.h>
+
+#include "libibverbs/library.h"
+#include "libibverbs/uverbs/cmd.h"
 #include "tests/unit/mlx5/fake.h"
 
 static const struct verbs_provider mlx5 = { .name = "mlx5" }, other = { .name = "rxe" };
@@ -102,6 +106,48 @@ static void test_others(void **state)
 	fake_free(f);
 }
 
+static struct uverbs_attr seen;
+static uint16_t seen_count;
+
+static int see_dmabuf(struct verbs_mr *mr, const struct verbs_reg_dmabuf_mr *in)
+{
+	seen_count = in->udata->attr_count;
+	seen = in->udata->attrs[0];
+	mr->ibv_mr.lkey = in->fd;
+	return 0;
+}
+
+/* What the driver is told of the way to the buffer; nothing where it is the usual one. */
+static void test_dmabuf(void **state)
+{
+	static const struct verbs_ops ops = { .reg_dmabuf_mr = see_dmabuf };
+	static struct verbs_ex_private priv = { .ops = &ops };
+	struct verbs_device device;
+	struct fake *f = create(&device, &mlx5);
+	struct verbs_pd pd = { .pd.context = &f->ctx->vctx.context };
+	struct ibv_mr *mr;
+
+	f->ctx->vctx.priv = &priv;
+	mr = mlx5dv_reg_dmabuf_mr(&pd.pd, 4096, 100, 0, 7, 0, MLX5DV_REG_DMABUF_ACCESS_DATA_DIRECT);
+	assert_non_null(mr);
+	assert_int_equal(mr->lkey, 7);
+	assert_int_equal(mr->length, 100);
+	assert_int_equal(seen_count, 1);
+	assert_int_equal(seen.kernel.attr_id, MLX5_IB_ATTR_REG_DMABUF_MR_ACCESS_FLAGS);
+	assert_int_equal(seen.kernel.data, 1);
+	free(mr);
+	mr = mlx5dv_reg_dmabuf_mr(&pd.pd, 4096, 100, 0, 7, 0, 0);
+	assert_non_null(mr);
+	assert_int_equal(seen_count, 0);
+	free(mr);
+	assert_null(mlx5dv_reg_dmabuf_mr(&pd.pd, 4096, 100, 0, 7, 0, 2));
+	assert_int_equal(errno, EINVAL);
+	device.provider = &other;
+	assert_null(mlx5dv_reg_dmabuf_mr(&pd.pd, 4096, 100, 0, 7, 0, 0));
+	assert_int_equal(errno, EOPNOTSUPP);
+	fake_free(f);
+}
+
 /* Not even beside one of ours. */
 static void test_mixed(void **state)
 {
@@ -123,7 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_init_obj), cmocka_unit_test(test_cq_given_away),
 		cmocka_unit_test(test_query),	 cmocka_unit_test(test_others),
-		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_mixed),	 cmocka_unit_test(test_dmabuf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
