@@ -121,7 +121,7 @@ static int see_dmabuf(struct verbs_mr *mr, const struct verbs_reg_dmabuf_mr *in)
 static void test_dmabuf(void **state)
 {
 	static const struct verbs_ops ops = { .reg_dmabuf_mr = see_dmabuf };
-	static struct verbs_ex_private priv = { .ops = &ops };
+	static struct verbs_ex_private priv = { .ops = &ops, .provider = &mlx5 };
 	struct verbs_device device;
 	struct fake *f = create(&device, &mlx5);
 	struct verbs_pd pd = { .pd.context = &f->ctx->vctx.context };
