@@ -223,10 +223,11 @@ static void heir_release(int fd, int kind)
 /* The descriptor is this RDMA socket no more. Return: others are, or have it. */
 static bool socket_release(int fd, int rs)
 {
+	struct place *place = place_find(rs);
 	int left;
 
 	relay_lock();
-	left = fd_forget(fd, rs) + atomic_load(&place_find(rs)->holders);
+	left = fd_forget(fd, rs) + (place ? atomic_load(&place->holders) : 0);
 	relay_unlock();
 	return left;
 }
@@ -339,7 +340,7 @@ static bool is_shared(int fd)
 {
 	struct place *place = place_find(fd);
 
-	return atomic_load(&place->count) > 1 || atomic_load(&place->holders) > 0;
+	return place && (atomic_load(&place->count) > 1 || atomic_load(&place->holders) > 0);
 }
 
 static int dup_onto(int fd, int copy, int flags)
