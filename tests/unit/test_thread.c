@@ -14,7 +14,11 @@
 
 enum {
 	SMALL = 128 << 10, /* bytes that the program's threads get */
-	USED = 300 << 10,  /* what a library's uses */
+#ifdef __SANITIZE_THREAD__
+	USED = 40 << 10, /* the sanitizer's own variables of a thread are on its stack, too */
+#else
+	USED = 300 << 10, /* what a library's uses */
+#endif
 };
 
 struct seen {

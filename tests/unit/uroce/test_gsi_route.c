@@ -238,15 +238,16 @@ static void test_request(void **state)
 	assert_int_equal(fix.delivered, 1);
 }
 
+/* Of shared memory without a file, as the board is. A sanitizer maps much besides. */
 static unsigned int mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	unsigned int count = 0;
-	int c;
+	char line[512];
 
 	assert_non_null(maps);
-	while ((c = getc(maps)) != EOF)
-		count += c == '\n';
+	while (fgets(line, sizeof(line), maps))
+		count += !!strstr(line, "/dev/zero");
 	fclose(maps);
 	return count;
 }
