@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The libraries' own threads, in a program whose limit of the stack is small: the test runs itself
- * again with such a one, for the C library looks at it only once.
- */
+/* The libraries' own threads, in a program whose threads get a small stack. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/resource.h>
 
 #include "tests/unit/unit.h"
 
@@ -86,26 +82,23 @@ static void test_left_alone(void **state)
 	check(&seen);
 }
 
-static void limit_and_again(char **argv)
+static void usual_size_set(size_t size)
 {
-	struct rlimit limit;
+	pthread_attr_t attr;
 
-	getrlimit(RLIMIT_STACK, &limit);
-	if (limit.rlim_cur == SMALL)
-		return;
-	limit.rlim_cur = SMALL;
-	assert_int_equal(setrlimit(RLIMIT_STACK, &limit), 0);
-	execv("/proc/self/exe", argv);
-	assert_true(false);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, size);
+	assert_int_equal(pthread_setattr_default_np(&attr), 0);
+	pthread_attr_destroy(&attr);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waited_for),
 		cmocka_unit_test(test_left_alone),
 	};
 
-	limit_and_again(argv);
+	usual_size_set(SMALL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
