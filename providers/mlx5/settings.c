@@ -13,8 +13,7 @@ struct pages_name {
 	enum kit_pages pages;
 };
 
-/* CONTIG is memory of the kernel's making, which no adapter has needed since kernels have mapped
- * queues page by page. */
+/* CONTIG asks for memory that the kernel allocates, which this library does not do. */
 static const struct pages_name pages_names[] = {
 	{ "ANON", KIT_PAGES_ORDINARY },		 { "HUGE", KIT_PAGES_HUGE },
 	{ "PREFER_HUGE", KIT_PAGES_HUGE_FIRST }, { "CONTIG", KIT_PAGES_ORDINARY },
