@@ -2,6 +2,7 @@
 /*
  * A process dies, and another one takes its slot and connects before the death was noticed: who was
  * connected to the first hears of it at once, with the lock held that keeps queue pairs alive.
+ * Until then nothing is written to its memory, which is somebody else's.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -17,6 +18,11 @@
 #include <cmocka.h>
 
 #include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/path/shm/shm_hello.h"
+
+enum {
+	KEY = 3 << UROCE_KEY_VARIANT_BITS | 7,
+};
 
 static struct {
 	int guest;	    /* a connection that has not said yet whose it is */
@@ -108,11 +114,15 @@ static struct shm_peer *connect_to(struct process *from, struct process *to)
 
 	from->other = to->host.slot;
 	atomic_store(&seen.call_fd, -1);
+	seen.guest = -1;
 	assert_int_equal(pthread_create(&thread, NULL, connect_run, from), 0);
 	wait_readable(uroce_shm_listener(to->shm));
 	assert_int_equal(uroce_shm_accept(to->shm, uroce_shm_listener(to->shm)), 0);
-	wait_readable(seen.guest);
-	uroce_shm_guest(to->shm, seen.guest);
+	/* Unless it had said so before it was accepted. */
+	if (seen.guest >= 0) {
+		wait_readable(seen.guest);
+		uroce_shm_guest(to->shm, seen.guest);
+	}
 	while (atomic_load(&seen.call_fd) < 0)
 		usleep(1000);
 	wait_readable(atomic_load(&seen.call_fd));
@@ -154,9 +164,66 @@ static void test_replaced(void **state)
 	process_end(&stays);
 }
 
+/* A write of 8 bytes into @target of the peer's, by one who knows the key. */
+static int write_to(struct process *from, struct shm_peer *peer, uint64_t *target, uint32_t own_qpn,
+		    uint32_t dest_qpn)
+{
+	const struct uroce_av av = { .path = &from->shm->path, .peer = peer };
+	uint64_t value = 1;
+	const struct iovec iov = { &value, sizeof(value) };
+	const struct uroce_rdma rdma = { .own_qpn = own_qpn,
+					 .dest_qpn = dest_qpn,
+					 .kind = UROCE_RDMA_WRITE,
+					 .iov = &iov,
+					 .iovcnt = 1,
+					 .length = sizeof(value),
+					 .remote_addr = (uintptr_t)target,
+					 .rkey = KEY };
+
+	return uroce_shm_ops.rdma(av.path, &av, &rdma);
+}
+
+/* All that its board showed is there still, and whose its memory is now, nobody knows: a process
+ * with its number is there, in this test. */
+static void test_ended(void **state)
+{
+	static uint64_t target;
+	const struct shm_region region = { .iova = (uintptr_t)&target,
+					   .length = sizeof(target),
+					   .base = (uintptr_t)&target,
+					   .access = IBV_ACCESS_REMOTE_WRITE };
+	uint32_t ended_qpn, stays_qpn;
+	struct process ended, stays;
+	struct shm_peer *peer;
+	struct uroce_av av;
+
+	process_start(&ended);
+	process_start(&stays);
+	peer = connect_to(&ended, &stays);
+	assert_non_null(peer);
+	ended_qpn = ended.host.slot << UROCE_QPN_BLOCK_BITS | 2;
+	stays_qpn = stays.host.slot << UROCE_QPN_BLOCK_BITS | 2;
+	uroce_board_qp_show(ended.shm, ended_qpn, 0, IBV_ACCESS_REMOTE_WRITE, stays_qpn);
+	uroce_board_key_show(ended.shm, KEY, &region);
+	av = (struct uroce_av){ .path = &stays.shm->path, .peer = peer };
+	assert_true(uroce_shm_ops.receiving(av.path, &av, ended_qpn, stays_qpn));
+	/* An emulated processor may have no copies between processes. */
+	if (shm_life_reads(peer))
+		assert_int_equal(write_to(&stays, peer, &target, stays_qpn, ended_qpn), 0);
+	assert_int_equal(target, shm_life_reads(peer));
+	target = 0;
+	uroce_shm_life_end(ended.shm);
+	assert_false(uroce_shm_ops.receiving(av.path, &av, ended_qpn, stays_qpn));
+	assert_int_equal(write_to(&stays, peer, &target, stays_qpn, ended_qpn), -EOPNOTSUPP);
+	assert_int_equal(target, 0);
+	uroce_shm_close(ended.shm);
+	process_end(&stays);
+}
+
 int main(void)
 {
-	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_replaced) };
+	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_replaced),
+						   cmocka_unit_test(test_ended) };
 
 	/* Slots that nobody else has. */
 	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
