@@ -66,8 +66,23 @@ static void peer_gone(struct path_host *host, struct uroce_path *path, const voi
 	seen.gone_unlocked |= lock_is_free(&host->progress_lock);
 }
 
+/* Each packet that is read is followed by another one, until so many were read. */
+static struct {
+	int (*send)(void);
+	unsigned int read, most;
+} endless;
+
+static bool peer_bytes(struct path_host *host, const void *peer, unsigned int strand,
+		       const uint8_t *data, uint32_t length, bool has_ack, uint32_t ack)
+{
+	if (++endless.read < endless.most)
+		endless.send();
+	return true;
+}
+
 static const struct path_events events = { .watch = watch,
 					   .unwatch = unwatch,
+					   .peer_bytes = peer_bytes,
 					   .peer_gone = peer_gone };
 
 struct process {
@@ -220,10 +235,50 @@ static void test_ended(void **state)
 	process_end(&stays);
 }
 
+static struct process sender, reader;
+
+static int packet_send(void)
+{
+	const struct uroce_av av = { .path = &sender.shm->path, .peer = sender.peer };
+	const struct uroce_hdr hdr = { .opcode = UROCE_RC | UROCE_SEND_ONLY,
+				       .dest_qpn = reader.host.slot << UROCE_QPN_BLOCK_BITS };
+	uint8_t payload[8] = "";
+	const struct iovec iov = { payload, sizeof(payload) };
+	const struct uroce_tx tx = {
+		.hdr = &hdr, .iov = &iov, .iovcnt = 1, .length = sizeof(payload)
+	};
+
+	return uroce_shm_ops.send(av.path, &av, &tx);
+}
+
+/* What a ring holds when its process ends is read, but not for as long as others, who have the
+ * memory too, write on. */
+static void test_written_after_the_end(void **state)
+{
+	struct shm_peer *peer;
+	unsigned int sent = 0;
+
+	process_start(&sender);
+	process_start(&reader);
+	peer = connect_to(&sender, &reader);
+	assert_non_null(peer);
+	memset(&endless, 0, sizeof(endless));
+	while (!packet_send())
+		sent++;
+	assert_in_range(sent, SHM_OPEN / SHM_LINE, SHM_RING_BYTES / SHM_LINE);
+	endless.send = packet_send;
+	endless.most = 10 * SHM_RING_BYTES / SHM_LINE;
+	uroce_shm_process_ended(reader.shm, peer);
+	assert_in_range(endless.read, sent, endless.most - 1);
+	process_end(&sender);
+	process_end(&reader);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_replaced),
-						   cmocka_unit_test(test_ended) };
+						   cmocka_unit_test(test_ended),
+						   cmocka_unit_test(test_written_after_the_end) };
 
 	/* Slots that nobody else has. */
 	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {

@@ -380,16 +380,18 @@ static void slots_leave(struct uroce_shm *shm, struct shm_peer *peer)
 		slot_leave(shm, slot, peer);
 }
 
-/* What it sent before it died still counts; what it opens by that is among those that follow. Under
- * all strands. */
+/* What it sent before it died still counts, as much as its rings hold: a child of it may write there
+ * for ever. What it opens by that is among those that follow. Under all strands. */
 static void links_end(struct shm_peer *peer)
 {
 	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
 		struct shm_link *link = i ? atomic_load(&peer->links[i - 1]) : &peer->link;
+		uint32_t most;
 
 		if (!link || !link->rx_bytes)
 			continue;
-		while (!peer->dead && uroce_shm_poll_link(link, uroce_now()))
+		most = (SHM_FIRST + link->wide_bytes) / SHM_LINE;
+		while (most-- && !peer->dead && uroce_shm_poll_link(link, uroce_now()))
 			;
 		LIST_REMOVE(link, entry);
 	}
