@@ -14,9 +14,10 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	WATCHES = 80,
+	WATCHES = 300,
 	ENDS = 3,
 	CROWD = 20,
+	SILENT = 200,
 	BOTH_ROUNDS = 50,
 };
 #define SECOND 1000000000ull
@@ -314,6 +315,53 @@ static bool calls(struct end *e, uint16_t slot)
 	r = shm_call_of(e->shm, slot)->conn >= 0;
 	pthread_mutex_unlock(&e->shm->lock);
 	return r;
+}
+
+static int watched(struct end *e, enum path_watch what)
+{
+	int count = 0;
+
+	pthread_mutex_lock(&e->lock);
+	for (int i = 0; i < WATCHES; i++)
+		count += e->watches[i].fd >= 0 && e->watches[i].what == what;
+	pthread_mutex_unlock(&e->lock);
+	return count;
+}
+
+static bool is_closed(int conn)
+{
+	struct pollfd p = { .fd = conn, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
+}
+
+/* Who connects and says nothing has some descriptors of the process at most, the last ones. */
+static void test_silent(void **state)
+{
+	int conns[SILENT], closed = 0;
+	struct shm_peer *peer;
+
+	end_open(&end[0]);
+	end_open(&end[1]);
+	for (int i = 0; i < SILENT; i++) {
+		while ((conns[i] = shm_slot_connect(end[0].shm, end[1].host.slot)) == -EAGAIN)
+			usleep(100);
+		assert_true(conns[i] >= 0);
+	}
+	/* Others are called as if nobody was there, if at the cost of one more. */
+	assert_int_equal(uroce_shm_peer(end[0].shm, end[1].host.slot, &peer), 0);
+	assert_int_equal(peers_of(&end[1]), 1);
+	for (int i = 0; i < SILENT; i++)
+		closed += is_closed(conns[i]);
+	assert_in_range(closed, SILENT - SHM_SILENT, SILENT - SHM_SILENT + 1);
+	assert_int_equal(watched(&end[1], WATCH_GUEST), SILENT - closed);
+	assert_false(is_closed(conns[SILENT - 1]));
+	for (int i = 0; i < SILENT; i++)
+		close(conns[i]);
+	while (watched(&end[1], WATCH_GUEST))
+		usleep(100);
+	assert_int_equal(end[1].shm->silent_count, 0);
+	teardown(state);
 }
 
 /* Nobody else waits for who waits for it. */
@@ -657,6 +705,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_either_way),
 		cmocka_unit_test(test_both_at_once),
+		cmocka_unit_test(test_silent),
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_end_in_the_middle),
 		cmocka_unit_test(test_refused),

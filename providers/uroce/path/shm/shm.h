@@ -74,6 +74,7 @@ enum {
 	SHM_SERVICES = 4096, /* listeners a board can show */
 	SHM_USES = 16,	     /* one-sided operations on a process at the same time, by one strand */
 	SHM_SEGMENTS = 256,  /* objects of memory a board can show */
+	SHM_SILENT = 64,     /* connections that have said nothing, at the same time */
 };
 #define SHM_MAGIC 0x75726f63u
 
@@ -337,7 +338,9 @@ struct uroce_shm {
 	pthread_cond_t changed;	       /* a call has ended, or a handshake */
 	uint64_t patience;	       /* ns: who does not answer for so long is not waited for */
 	_Atomic(struct shm_call *) calls[SHM_SLOTS]; /* made when first wanted */
-	struct shm_peer_list peers;		     /* changed under all strands */
+	int silent[SHM_SILENT]; /* guests that have said nothing yet, oldest first: the thread's */
+	unsigned int silent_count;
+	struct shm_peer_list peers; /* changed under all strands */
 	/* Of those, by strand: what a pass of it looks at. Likewise, but that one of another strand
 	 * than the first comes under its own and the first. */
 	struct shm_link_list links[PATH_STRANDS];

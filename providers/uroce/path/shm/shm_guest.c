@@ -22,6 +22,40 @@ static void guest_close(struct uroce_shm *shm, int conn, int r)
 	close(conn);
 }
 
+/* --- who has said nothing --- */
+
+static void silent_remove(struct uroce_shm *shm, unsigned int i)
+{
+	shm->silent_count--;
+	memmove(&shm->silent[i], &shm->silent[i + 1],
+		(shm->silent_count - i) * sizeof(*shm->silent));
+}
+
+static void silent_forget(struct uroce_shm *shm, int conn)
+{
+	for (unsigned int i = 0; i < shm->silent_count; i++)
+		if (shm->silent[i] == conn) {
+			silent_remove(shm, i);
+			return;
+		}
+}
+
+/* Who connects has a word ready. So those that come and say nothing take few descriptors: the oldest
+ * goes, and if it was honest it tries again. */
+static int silent_wait(struct uroce_shm *shm, int conn)
+{
+	int oldest = shm->silent[0], r;
+
+	if (shm->silent_count == SHM_SILENT) {
+		silent_remove(shm, 0);
+		guest_close(shm, oldest, -ETIMEDOUT);
+	}
+	r = shm->host->events->watch(shm->host, conn, WATCH_GUEST, NULL);
+	if (!r)
+		shm->silent[shm->silent_count++] = conn;
+	return r;
+}
+
 /* --- who connects --- */
 
 static int peer_attach(struct shm_peer *peer, int fds[HELLO_FDS], int conn)
@@ -152,8 +186,10 @@ static int guest_message(struct uroce_shm *shm, int conn)
 
 void uroce_shm_guest(struct uroce_shm *shm, int conn)
 {
-	int r = guest_message(shm, conn);
+	int r;
 
+	silent_forget(shm, conn);
+	r = guest_message(shm, conn);
 	if (r < 0)
 		guest_close(shm, conn, r);
 }
@@ -166,7 +202,7 @@ static int guest_come(struct uroce_shm *shm, int conn)
 	/* Another user's process knows by the kernel that it is one, and gets no word. */
 	if (!r)
 		r = guest_message(shm, conn);
-	return r == -EAGAIN ? shm->host->events->watch(shm->host, conn, WATCH_GUEST, NULL) : r;
+	return r == -EAGAIN ? silent_wait(shm, conn) : r;
 }
 
 int uroce_shm_accept(struct uroce_shm *shm, int listener)
