@@ -5,6 +5,7 @@
 enum {
 	ACK_RIDES_MIN = 8,
 	ACK_RIDES_MAX = 8192,
+	TURN_PACKETS = 256, /* of a read's answer: as many as a window has */
 	ACK_LATE = 4, /* messages that one which is due may wait for a pass that finds nothing */
 };
 
@@ -178,22 +179,23 @@ static void resource_refused(struct uroce_qp *qp, struct uroce_resource *res)
 	uroce_qp_error(qp);
 }
 
-bool uroce_resp_run(struct uroce_qp *qp)
+/* Up to @most packets of answers. Return: 0; -EAGAIN: no room; -EBUSY: those were not all;
+ * -ENOTCONN: a read was refused, and that was the last. */
+static int resources_run(struct uroce_qp *qp, uint32_t most)
 {
 	struct uroce_responder *resp = &qp->resp;
 
-	assert_held(&qp->lock);
 	for (uint32_t i = 0; resp->res_pending && i < resp->res_count; i++) {
 		struct uroce_resource *res = &resp->res[(resp->res_head + i) % resp->res_size];
 
 		while (res->active) {
-			int r = resource_send(qp, res);
+			int r = most-- ? resource_send(qp, res) : -EBUSY;
 
-			if (r == -EAGAIN)
-				return false;
+			if (r == -EAGAIN || r == -EBUSY)
+				return r;
 			if (r == -EACCES) {
 				resource_refused(qp, res);
-				return true;
+				return -ENOTCONN;
 			}
 			if (r < 0) {
 				res->active = false; /* unreachable: the requester will ask again */
@@ -201,5 +203,27 @@ bool uroce_resp_run(struct uroce_qp *qp)
 			}
 		}
 	}
-	return !resp->ack_due || ack_send(qp) != -EAGAIN;
+	return 0;
+}
+
+static int resp_run(struct uroce_qp *qp, uint32_t most)
+{
+	int r = 0;
+
+	assert_held(&qp->lock);
+	if (unlikely(qp->resp.res_pending))
+		r = resources_run(qp, most);
+	if (unlikely(r < 0))
+		return r == -ENOTCONN ? 0 : r;
+	return !qp->resp.ack_due || ack_send(qp) != -EAGAIN ? 0 : -EAGAIN;
+}
+
+bool uroce_resp_run(struct uroce_qp *qp)
+{
+	return !resp_run(qp, UINT32_MAX);
+}
+
+int uroce_resp_turn(struct uroce_qp *qp)
+{
+	return resp_run(qp, TURN_PACKETS);
 }

@@ -52,21 +52,24 @@ static void acks_run(struct uroce_strand *strand, bool busy, bool poller)
 
 	strand->acks_urgent = false;
 	for (qp = TAILQ_FIRST(&strand->acks); qp && full < FULL_TRIES; qp = next) {
-		bool waits, done;
+		bool waits;
+		int r = -EAGAIN;
 
 		next = qp == last ? NULL : TAILQ_NEXT(qp, ack_entry);
 		uroce_lock(&qp->lock);
 		waits = waiters < ACK_WAITERS && ack_can_wait(qp, busy, poller);
 		waiters += waits;
-		done = !waits && uroce_resp_run(qp);
+		if (!waits)
+			r = uroce_resp_turn(qp);
 		uroce_unlock(&qp->lock);
 		if (waits)
 			continue;
 		TAILQ_REMOVE(&strand->acks, qp, ack_entry);
-		qp->on_acks = !done;
-		if (done)
+		qp->on_acks = r < 0;
+		if (!r)
 			continue;
 		TAILQ_INSERT_TAIL(&strand->acks, qp, ack_entry);
+		strand->acks_urgent |= r == -EBUSY; /* it has another turn in the next pass */
 		full++;
 	}
 }

@@ -89,6 +89,16 @@ static inline bool uroce_strand_must_run(struct uroce_engine *engine, unsigned i
 	       atomic_load_explicit(&engine->cqs_pending, memory_order_relaxed);
 }
 
+/* Whether a long answer goes on in the next pass. Under all strands. */
+static inline bool uroce_answers_wait(struct uroce_engine *engine)
+{
+	bool wait = false;
+
+	for (unsigned int i = 0; i < PATH_STRANDS; i++)
+		wait |= !TAILQ_EMPTY(&engine->strands[i].acks) && engine->strands[i].acks_urgent;
+	return wait;
+}
+
 /* Something waits for that which no descriptor tells of: a thread that sleeps must come back for
  * it. It says that it sleeps, then looks for such things. */
 static inline void uroce_engine_rouse(struct uroce_engine *engine)

@@ -108,7 +108,7 @@ static bool must_retry(struct uroce_host *host)
 static bool may_sleep(struct uroce_thread *thread, int *timeout)
 {
 	struct uroce_host *host = thread->host;
-	bool fences, pending, retry;
+	bool fences, pending, retry, urgent;
 
 	if (!pass_enter(thread))
 		return false;
@@ -120,11 +120,14 @@ static bool may_sleep(struct uroce_thread *thread, int *timeout)
 		return false;
 	pending = uroce_shm_pending(host->shm);
 	retry = must_retry(host);
+	urgent = uroce_answers_wait(&host->engine);
 	path_host_go(&host->paths);
 	if (unlikely(host->faults))
 		retry |= uroce_fault_waiting(host->faults);
 	if (retry)
 		*timeout = *timeout < 0 ? 1 : min_of(*timeout, 1);
+	if (urgent)
+		*timeout = 0;
 	return !pending;
 }
 

@@ -1247,6 +1247,34 @@ static void expect_no_answer(struct sim *sim)
 	assert_int_equal(sim->qp[1]->state, IBV_QPS_RTS);
 }
 
+/* A peer may ask for 2 GiB at once: others have their turn while that is answered, and what answers
+ * it comes back in each pass, be it a busy poller's. */
+static void test_read_in_turns(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	struct uroce_engine *engine = &sim->host.engine;
+	uint32_t packets = BUF / MTU, turns = 0;
+
+	uroce_lock(&sim->host.paths.progress_lock);
+	inject(sim, 1, read_request(sim, 100, 0, BUF), 0);
+	while (uroce_strand_must_run(engine, 0)) {
+		assert_true(uroce_answers_wait(engine));
+		uroce_strand_run(engine, 0, 1, true, false, 0);
+		turns++;
+		assert_in_range(sim->wire_head, turns, turns * packets / 8);
+	}
+	assert_false(uroce_answers_wait(engine));
+	expect_answer(sim, 100, 0, BUF);
+	/* Who only waits for room is not in a hurry. */
+	inject(sim, 1, read_request(sim, psn_add(100, packets), 0, BUF), 0);
+	sim->full = true;
+	uroce_strand_run(engine, 0, 0, false, false, 0);
+	assert_true(uroce_strand_must_run(engine, 0));
+	assert_false(uroce_answers_wait(engine));
+	uroce_unlock(&sim->host.paths.progress_lock);
+	sim_free(sim);
+}
+
 /* A read may be asked for again in part: that part is the answer, and nothing outside the first
  * request is. */
 static void test_read_again(void **state)
@@ -1407,6 +1435,7 @@ int main(void)
 		cmocka_unit_test(test_read_limit),
 		cmocka_unit_test(test_long_read),
 		cmocka_unit_test(test_invalidate_refused),
+		cmocka_unit_test(test_read_in_turns),
 		cmocka_unit_test(test_read_again),
 		cmocka_unit_test(test_uc_too_long),
 		cmocka_unit_test(test_ud_too_long),
