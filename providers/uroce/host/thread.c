@@ -19,6 +19,7 @@ enum {
 	WATCH_MS = 1,
 	WATCH_LONG_MS = 4,
 	WATCH_STEADY = 4,
+	BUSY_PASSES = 64, /* from one look at who connects or ends to the next */
 };
 
 struct uroce_thread {
@@ -27,6 +28,7 @@ struct uroce_thread {
 	int addresses;	      /* netlink: interfaces changed */
 	atomic_bool watching; /* pollers are at work */
 	unsigned int sleeps;  /* the board says the number of this one */
+	unsigned int busy_passes; /* that brought something */
 	unsigned int seen;    /* looks in a row that found them so */
 	atomic_bool started;
 	atomic_bool stop;
@@ -149,6 +151,17 @@ static void sleep_on(struct uroce_thread *thread, int timeout)
 	} while (!roused && now < end);
 }
 
+/* As long as they bring something; others may see to it that all do. */
+static void passes_run(struct uroce_thread *thread)
+{
+	while (!atomic_load_explicit(&thread->watching, memory_order_relaxed) && pass(thread)) {
+		if (atomic_load_explicit(&thread->stop, memory_order_relaxed))
+			break;
+		if (!(++thread->busy_passes % BUSY_PASSES))
+			uroce_watches_wait_rest(thread->host->watches, 0);
+	}
+}
+
 static void sleep_once(struct uroce_thread *thread)
 {
 	struct uroce_host *host = thread->host;
@@ -168,8 +181,7 @@ static void sleep_once(struct uroce_thread *thread)
 		sleep_on(thread, timeout);
 	atomic_store_explicit(&host->shm->board->front.sleeping, 0, memory_order_relaxed);
 	atomic_store_explicit(&host->engine.wakes_at, 0, memory_order_relaxed);
-	while (!atomic_load_explicit(&thread->watching, memory_order_relaxed) && pass(thread))
-		;
+	passes_run(thread);
 }
 
 /*

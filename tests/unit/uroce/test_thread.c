@@ -51,6 +51,42 @@ static void test_no_descriptors(void **state)
 	uroce_host_put(host);
 }
 
+static atomic_bool flood;
+
+unsigned int __real_uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
+				   uint64_t now);
+unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
+				   uint64_t now);
+unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
+				   uint64_t now)
+{
+	return __real_uroce_shm_poll(shm, strand, budget, now) + atomic_load(&flood);
+}
+
+/* Somebody sends without end: who connects is let in all the same, and the thread can be stopped. */
+static void test_flood(void **state)
+{
+	struct uroce_host *host;
+	uint64_t end = uroce_now() + PATIENCE;
+	unsigned int before;
+	int conn;
+
+	assert_int_equal(uroce_host_get(&host), 0);
+	atomic_store(&flood, true);
+	uroce_thread_wake(host);
+	usleep(1000);
+	before = atomic_load(&calls);
+	conn = shm_slot_connect(host->shm, host->paths.slot);
+	assert_true(conn >= 0);
+	while (atomic_load(&calls) == before && uroce_now() < end)
+		usleep(1000);
+	atomic_store(&flood, atomic_load(&calls) > before);
+	close(conn);
+	uroce_host_put(host);
+	assert_true(atomic_load(&flood)); /* nobody had to end it */
+	atomic_store(&flood, false);
+}
+
 static unsigned int passes_of(struct uroce_host *host, unsigned int strand)
 {
 	struct uroce_lock *lock = path_strand_lock(&host->paths, strand);
@@ -107,6 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_descriptors),
+		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_deserted),
 	};
 
