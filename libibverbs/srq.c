@@ -170,8 +170,11 @@ struct ibv_srq *verbs_slot_create_srq_ex(struct ibv_context *ctx, struct ibv_srq
 /* A tag matching queue has a number as well, for the vendor's own protocols. */
 int verbs_slot_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
 {
-	if (to_vsrq(srq)->srq_type == IBV_SRQT_BASIC)
+	if (to_vsrq(srq)->srq_type == IBV_SRQT_BASIC) {
+		verbs_err(srq->context, "srq %u: ibv_get_srq_num: a basic one has no number",
+			  srq->handle);
 		return ret_int(-EOPNOTSUPP);
+	}
 	*srq_num = to_vsrq(srq)->srq_num;
 	return 0;
 }

@@ -31,12 +31,13 @@ static bool is_early(const struct rs_socket *s)
 	return s->ds ? !ds_has_queues(s) : s->state < RS_RESOLVING_ADDR;
 }
 
+/* Twice what is asked for, as TCP has it: what a program asks for is then room for its data alone.
+ */
 static uint32_t buffer_size(int value)
 {
 	uint32_t size = value < 0 ? RS_BUFFER_MAX : (uint32_t)value;
 
-	size = max_of(min_of(size, RS_BUFFER_MAX), RS_BUFFER_MIN);
-	return size & ~1u;
+	return max_of(2 * min_of(size, RS_BUFFER_MAX / 2), RS_BUFFER_MIN);
 }
 
 static int set_sndbuf(struct rs_socket *s, int value)

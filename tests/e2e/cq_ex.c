@@ -175,6 +175,29 @@ static void unsupported(void)
 	rt_close(dev);
 }
 
+/* Of *flags* the device is the judge: uroce knows two. */
+static void flags(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct ibv_cq_init_attr_ex attr = { .cqe = 10, .flags = 1u << 31 };
+	struct ibv_cq_ex *cq;
+
+	if (rt_is_kernel(dev))
+		rt_skip("what other devices take is theirs to say");
+	/* Without its bit nobody looks at the member. */
+	cq = ibv_create_cq_ex(dev->ctx, &attr);
+	CHECK(cq);
+	CHECK_OK(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
+	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	CHECK(!ibv_create_cq_ex(dev->ctx, &attr));
+	CHECK_INT(errno, EOPNOTSUPP);
+	attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	cq = ibv_create_cq_ex(dev->ctx, &attr);
+	CHECK(cq);
+	CHECK_OK(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
+	rt_close(dev);
+}
+
 static const struct rt_case cases[] = {
 	{ "empty", empty },
 	{ "one", one },
@@ -182,5 +205,6 @@ static const struct rt_case cases[] = {
 	{ "mixed", mixed },
 	{ "error_status", error_status },
 	{ "unsupported", unsupported },
+	{ "flags", flags },
 };
 RT_MAIN(cases)

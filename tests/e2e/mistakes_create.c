@@ -212,6 +212,13 @@ static int dm_large(struct rt_dev *dev)
 	return RT_ERRNO_OF(ibv_alloc_dm(dev->ctx, &attr));
 }
 
+static int dm_align(struct rt_dev *dev)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 64, .log_align_req = 69 };
+
+	return RT_ERRNO_OF(ibv_alloc_dm(dev->ctx, &attr));
+}
+
 static int dm_reg(struct ibv_pd *pd, struct ibv_context *ctx, size_t length, int access)
 {
 	struct ibv_alloc_dm_attr attr = { .length = 4096 };
@@ -371,6 +378,7 @@ static const struct rt_mistake mistakes[] = {
 	{ "dm_comp_mask", dm_comp_mask, EINVAL, "comp_mask 0x80000000", RT_LACKS("ibv_alloc_dm") },
 	{ "dm_large", dm_large, EINVAL, "is above the device's max_dm_size",
 	  RT_LACKS("ibv_alloc_dm") },
+	{ "dm_align", dm_align, EINVAL, "aligned to 2^69", RT_LACKS("ibv_alloc_dm") },
 	{ "dm_reg_not_zero_based", dm_reg_not_zero_based, EINVAL, "needs IBV_ACCESS_ZERO_BASED",
 	  RT_LACKS("ibv_alloc_dm") },
 	{ "dm_reg_large", dm_reg_large, EINVAL, "4097 bytes from 0 on: the device memory has 4096",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Streams over RDMA: what sockets programs expect of a stream, and of a peer that is rude. */
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 
@@ -505,6 +506,28 @@ static void options_kept(void)
 	CHECK_OK(rclose(fd));
 }
 
+/* Twice what is asked for, as with TCP and as the distribution's library has it, within bounds. */
+static void buffers_doubled(void)
+{
+	static const struct {
+		int asked, got;
+	} sizes[] = {
+		{ 0, 4096 },	 { 1000, 4096 },       { 4096, 8192 },	     { 1 << 20, 2 << 20 },
+		{ -1, 1 << 28 }, { INT_MAX, 1 << 28 }, { 1 << 27, 1 << 28 },
+	};
+	static const int names[] = { SO_SNDBUF, SO_RCVBUF };
+	int fd = rsocket(AF_INET, SOCK_STREAM, 0), value;
+	socklen_t size = sizeof(value);
+
+	for (int i = 0; i < RT_COUNT(sizes); i++)
+		for (int j = 0; j < RT_COUNT(names); j++) {
+			CHECK_OK(rsetsockopt(fd, SOL_SOCKET, names[j], &sizes[i].asked, size));
+			CHECK_OK(rgetsockopt(fd, SOL_SOCKET, names[j], &value, &size));
+			CHECK_INT(value, sizes[i].got);
+		}
+	CHECK_OK(rclose(fd));
+}
+
 struct polite {
 	pthread_t before;
 	uint16_t port;
@@ -554,5 +577,6 @@ static const struct rt_case cases[] = {
 	{ "rude_flood", rude_flood },
 	{ "rude_data", rude_data },
 	{ "options_kept", options_kept },
+	{ "buffers_doubled", buffers_doubled },
 };
 RT_MAIN(cases)

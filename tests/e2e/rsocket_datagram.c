@@ -576,7 +576,7 @@ static void options(void)
 	CHECK_INT(option(fd, SOL_SOCKET, SO_DOMAIN), AF_INET);
 	CHECK_INT(option(fd, SOL_SOCKET, SO_ERROR), 0);
 	CHECK_OK(rsetsockopt(fd, SOL_SOCKET, SO_SNDBUF, &value, sizeof(value)));
-	CHECK_INT(option(fd, SOL_SOCKET, SO_SNDBUF), value);
+	CHECK_INT(option(fd, SOL_SOCKET, SO_SNDBUF), 2 * value);
 	value = 1;
 	CHECK_OK(rsetsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &value, sizeof(value)));
 	CHECK_OK(rsetsockopt(fd, SOL_SOCKET, SO_BROADCAST, &value, sizeof(value)));

@@ -150,9 +150,57 @@ static void not_on_qp(void)
 	rt_close(dev);
 }
 
+static void expect_attr(struct ibv_srq *srq, uint32_t max_wr, uint32_t limit)
+{
+	struct ibv_srq_attr now;
+
+	CHECK_OK(ibv_query_srq(srq, &now));
+	CHECK_INT(now.max_wr, max_wr);
+	CHECK_INT(now.srq_limit, limit);
+}
+
+static void refuse_modify(struct ibv_srq *srq, uint32_t max_wr, uint32_t limit, int mask)
+{
+	struct ibv_srq_attr attr = { .max_wr = max_wr, .srq_limit = limit };
+
+	CHECK_INT(ibv_modify_srq(srq, &attr, mask), EINVAL);
+}
+
+/* A queue keeps its size and its limit when one of the two changes is refused, and a limit never
+ * exceeds the size. */
+static void refused_whole(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 64, .max_sge = 1 } };
+	struct ibv_srq_attr attr = { .srq_limit = 8 };
+	struct ibv_srq *srq;
+
+	if (rt_is_kernel(dev))
+		rt_skip("the kernel's devices do as they do");
+	srq = ibv_create_srq(dev->pd, &init);
+	CHECK(srq);
+	refuse_modify(srq, 0, 0, IBV_SRQ_MAX_WR);
+	CHECK_OK(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+	expect_attr(srq, init.attr.max_wr, 8);
+	refuse_modify(srq, 4, 0, IBV_SRQ_MAX_WR);
+	refuse_modify(srq, 4, 5, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT);
+	refuse_modify(srq, dev->attr.orig_attr.max_srq_wr + 1, 3, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT);
+	expect_attr(srq, init.attr.max_wr, 8);
+	attr = (struct ibv_srq_attr){ .max_wr = 4, .srq_limit = 4 };
+	CHECK_OK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT));
+	CHECK_OK(ibv_query_srq(srq, &attr));
+	CHECK_INT(attr.srq_limit, 4);
+	CHECK_OK(ibv_destroy_srq(srq));
+	rt_close(dev);
+}
+
 static const struct rt_case cases[] = {
-	{ "shared", shared }, { "attributes", attributes },
-	{ "limit", limit },   { "resize", resize },
-	{ "full", full },     { "not_on_qp", not_on_qp },
+	{ "shared", shared },
+	{ "attributes", attributes },
+	{ "limit", limit },
+	{ "resize", resize },
+	{ "full", full },
+	{ "not_on_qp", not_on_qp },
+	{ "refused_whole", refused_whole },
 };
 RT_MAIN(cases)

@@ -225,6 +225,7 @@ enum {
 		   IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
 		   IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	CREATE_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
 };
 
 static void ex_fill(struct uroce_cq *cq, uint64_t wc_flags)
@@ -285,6 +286,12 @@ static int cq_check(const struct ibv_context *ctx, const struct verbs_create_cq 
 		verbs_err(ctx, "create_cq_ex: wc_flags 0x%llx: 0x%llx are not supported",
 			  (unsigned long long)attr->wc_flags,
 			  (unsigned long long)attr->wc_flags & ~WC_FLAGS);
+		return -EOPNOTSUPP;
+	}
+	if (in->extended && (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+	    !comp_mask_ok(attr->flags, CREATE_FLAGS)) {
+		verbs_err(ctx, "create_cq_ex: flags 0x%x: 0x%x are known", attr->flags,
+			  CREATE_FLAGS);
 		return -EOPNOTSUPP;
 	}
 	return 0;

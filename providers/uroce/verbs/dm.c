@@ -57,8 +57,13 @@ int uroce_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in)
 	if (r < 0)
 		return r;
 	if (!in->attr->length || in->attr->length > UROCE_MAX_DM ||
-	    in->attr->log_align_req > DM_ALIGN_LOG_MAX)
+	    in->attr->log_align_req > DM_ALIGN_LOG_MAX) {
+		verbs_err(vdm->dm.context,
+			  "alloc_dm: %zu bytes (1 to %llu), aligned to 2^%u (at most 2^%u)",
+			  in->attr->length, (unsigned long long)UROCE_MAX_DM,
+			  in->attr->log_align_req, DM_ALIGN_LOG_MAX);
 		return -EINVAL;
+	}
 	r = uroce_segment_alloc(host->shm, in->attr->length, (size_t)1 << in->attr->log_align_req,
 				&memory);
 	if (r < 0)

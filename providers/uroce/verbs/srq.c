@@ -67,38 +67,62 @@ int uroce_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	return 0;
 }
 
+/* What is posted, and the limit that then holds, fit into @max_wr. Under srq->lock. */
+static bool srq_fits(const struct uroce_srq *srq, uint32_t max_wr, uint32_t limit)
+{
+	return srq->rq.head - srq->rq.tail <= max_wr && limit <= max_wr;
+}
+
 /* Move what is posted into the ring of @rq, and swap the two. Under srq->lock. */
-static int srq_take_over(struct uroce_srq *srq, struct uroce_rq *rq, uint32_t max_wr)
+static void srq_take_over(struct uroce_srq *srq, struct uroce_rq *rq)
 {
 	uint32_t used = srq->rq.head - srq->rq.tail;
 	struct uroce_rq old = srq->rq;
 
-	if (max_wr < used)
-		return -EINVAL;
 	for (uint32_t i = 0; i < used; i++)
 		memcpy(rq_wqe(rq, i), rq_wqe(&srq->rq, srq->rq.tail + i), rq->stride);
 	rq->head = used;
 	srq->rq = *rq;
 	*rq = old;
-	return 0;
 }
 
 /* The memory comes and goes without the lock: it may be an allocator of the program's. */
-static int srq_resize(struct uroce_srq *srq, uint32_t max_wr)
+static int srq_resize(struct uroce_srq *srq, const struct verbs_modify_srq *in)
 {
+	const struct ibv_srq_attr *attr = in->attr;
+	bool fits = false;
 	struct uroce_rq rq;
 	int r;
 
-	if (max_wr > UROCE_MAX_WR)
+	if (!attr->max_wr || attr->max_wr > UROCE_MAX_WR)
 		return -EINVAL;
-	r = uroce_rq_alloc(&rq, srq->vsrq.srq.pd, UROCE_RES_TYPE_SHARED_RECEIVE_QUEUE, max_wr,
+	r = uroce_rq_alloc(&rq, srq->vsrq.srq.pd, UROCE_RES_TYPE_SHARED_RECEIVE_QUEUE, attr->max_wr,
 			   srq->rq.max_sge);
 	if (r < 0)
 		return r;
 	uroce_lock(&srq->lock);
-	r = srq_take_over(srq, &rq, max_wr);
+	/* Both changes, or none. */
+	fits = srq_fits(srq, attr->max_wr, in->mask & IBV_SRQ_LIMIT ? attr->srq_limit : srq->limit);
+	if (fits) {
+		srq_take_over(srq, &rq);
+		if (in->mask & IBV_SRQ_LIMIT)
+			srq->limit = attr->srq_limit;
+	}
 	uroce_unlock(&srq->lock);
 	uroce_memory_put(&rq.memory);
+	return fits ? 0 : -EINVAL;
+}
+
+static int srq_arm(struct uroce_srq *srq, uint32_t limit)
+{
+	int r = -EINVAL;
+
+	uroce_lock(&srq->lock);
+	if (limit <= srq->rq.size) {
+		srq->limit = limit;
+		r = 0;
+	}
+	uroce_unlock(&srq->lock);
 	return r;
 }
 
@@ -108,20 +132,16 @@ int uroce_modify_srq(struct verbs_srq *vsrq, const struct verbs_modify_srq *in)
 	int r = 0;
 
 	if (in->mask & IBV_SRQ_MAX_WR)
-		r = srq_resize(srq, in->attr->max_wr);
-	uroce_lock(&srq->lock);
-	if (!r && (in->mask & IBV_SRQ_LIMIT)) {
-		if (in->attr->srq_limit > srq->rq.size)
-			r = -EINVAL;
-		else
-			srq->limit = in->attr->srq_limit;
-	}
-	uroce_unlock(&srq->lock);
+		r = srq_resize(srq, in);
+	else if (in->mask & IBV_SRQ_LIMIT)
+		r = srq_arm(srq, in->attr->srq_limit);
 	if (r == -EINVAL)
 		verbs_err(
 			vsrq->srq.context,
-			"srq 0x%x: modify: %u receives, limit %u: more than %u, or than are posted",
-			vsrq->srq.handle, in->attr->max_wr, in->attr->srq_limit, srq->rq.size);
+			"srq 0x%x: modify: mask 0x%x, %u receives (1 to %u, and no fewer than are "
+			"posted and the limit), limit %u (at most the receives); it has %u",
+			vsrq->srq.handle, in->mask, in->attr->max_wr, UROCE_MAX_WR,
+			in->attr->srq_limit, srq->rq.size);
 	return r;
 }
 

@@ -273,10 +273,10 @@ static inline int ibv_query_device_ex(struct ibv_context *context,
 	struct verbs_context *vctx = verbs_get_ctx_op(context, query_device_ex);
 	int ret = EOPNOTSUPP;
 
-	if (input && input->comp_mask)
-		return EINVAL;
 	if (vctx)
 		ret = vctx->query_device_ex(context, input, attr, sizeof(*attr));
+	else if (input && input->comp_mask)
+		return EINVAL;
 	if (ret != EOPNOTSUPP && ret != ENOSYS)
 		return ret;
 
