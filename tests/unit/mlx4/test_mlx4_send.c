@@ -282,6 +282,12 @@ static void test_sizes(void **state)
 	assert_true(4 + size.sq_max_sge <= 63);
 	attr.cap.max_send_sge = 64;
 	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 0, &size), -EINVAL);
+	/* Nor are receives as large as a kernel says, whatever that is. */
+	attr.cap = (struct ibv_qp_cap){ 10, 5, 1, 3, 0 };
+	f->ctx->max_inl_recv = UINT32_MAX;
+	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 1024, &size), 0);
+	assert_int_equal(size.rq_shift, 10);
+	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 0x80000001, &size), -EINVAL);
 	fake_free(f);
 }
 
