@@ -23,11 +23,10 @@ VERBS_EXPORT int _ibv_query_comp_cntr_caps(struct ibv_context *ctx, struct ibv_c
 	return 0;
 }
 
-static int cntr_create(struct ibv_context *ctx, const struct ibv_comp_cntr_init_attr *attr,
-		       struct ibv_comp_cntr **ret_cntr)
+int verbs_comp_cntr_create(struct ibv_context *ctx, const char *verb,
+			   const struct verbs_create_comp_cntr *in, struct ibv_comp_cntr **ret_cntr)
 {
-	static const char verb[] = "ibv_create_comp_cntr";
-	const struct verbs_create_comp_cntr in = { .attr = attr };
+	const struct ibv_comp_cntr_init_attr *attr = in->attr;
 	struct ibv_comp_cntr *cntr;
 	int r;
 
@@ -45,7 +44,7 @@ static int cntr_create(struct ibv_context *ctx, const struct ibv_comp_cntr_init_
 	if (!cntr)
 		return -ENOMEM;
 	cntr->context = ctx;
-	r = ctx_ops(ctx)->create_comp_cntr(cntr, &in);
+	r = ctx_ops(ctx)->create_comp_cntr(cntr, in);
 	if (r < 0) {
 		verbs_err(ctx, "%s: %s", verb, strerror(-r));
 		free(cntr);
@@ -58,8 +57,9 @@ static int cntr_create(struct ibv_context *ctx, const struct ibv_comp_cntr_init_
 VERBS_EXPORT struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *ctx,
 							struct ibv_comp_cntr_init_attr *cc_attr)
 {
+	const struct verbs_create_comp_cntr in = { .attr = cc_attr };
 	struct ibv_comp_cntr *cntr = NULL;
-	int r = cntr_create(ctx, cc_attr, &cntr);
+	int r = verbs_comp_cntr_create(ctx, "ibv_create_comp_cntr", &in, &cntr);
 
 	return r < 0 ? ret_null(r) : cntr;
 }

@@ -321,6 +321,7 @@ struct verbs_alloc_dmah {
 struct verbs_create_comp_cntr {
 	const struct ibv_comp_cntr_init_attr *attr;
 	struct verbs_udata *udata;
+	const void *dv; /* of the provider's direct verbs, or NULL */
 };
 
 /* @add: @value is added, otherwise written */

@@ -496,6 +496,9 @@ int verbs_wq_create(struct ibv_context *ctx, const struct verbs_create_wq *in,
 		    struct verbs_wq **ret_wq);
 int verbs_dm_alloc(struct ibv_context *ctx, const struct verbs_alloc_dm *in,
 		   struct verbs_dm **ret_dm);
+int verbs_comp_cntr_create(struct ibv_context *ctx, const char *verb,
+			   const struct verbs_create_comp_cntr *in,
+			   struct ibv_comp_cntr **ret_cntr);
 int verbs_mr_register_dmabuf(const char *verb, const struct verbs_reg_dmabuf_mr *in,
 			     struct ibv_mr **ret_mr);
 int verbs_flow_create(const struct verbs_create_flow *in, struct ibv_flow **ret_flow);

@@ -120,6 +120,7 @@ enum {
 	EFA_QUERY_DEVICE_CAPS_RDMA_WRITE = 1 << 5,
 	EFA_QUERY_DEVICE_CAPS_UNSOLICITED_WRITE_RECV = 1 << 6,
 	EFA_QUERY_DEVICE_CAPS_CQ_WITH_EXT_MEM = 1 << 7,
+	EFA_QUERY_DEVICE_CAPS_COMP_CNTR = 1 << 8,
 };
 
 struct efa_ibv_ex_query_device_resp {
@@ -148,6 +149,12 @@ enum efa_query_mr_attrs {
 
 enum efa_mr_methods {
 	EFA_IB_METHOD_MR_QUERY = 0x1000,
+};
+
+/* Each a struct ib_uverbs_buffer_desc of 8 bytes, where the device counts. */
+enum efa_comp_cntr_create_attrs {
+	EFA_IB_ATTR_CREATE_COMP_CNTR_COMP_BUFFER = 0x1000,
+	EFA_IB_ATTR_CREATE_COMP_CNTR_ERR_BUFFER = 0x1001,
 };
 
 #endif /* EFA_ABI_USER_H */

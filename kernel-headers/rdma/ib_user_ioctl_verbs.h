@@ -263,4 +263,19 @@ enum ib_uverbs_qp_attach_comp_cntr_op {
 	IB_UVERBS_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE = 1 << 5,
 };
 
+/* Memory of the process that the device is to use. */
+enum ib_uverbs_buffer_type {
+	IB_UVERBS_BUFFER_TYPE_DMABUF = 0,
+	IB_UVERBS_BUFFER_TYPE_VA = 1,
+};
+
+struct ib_uverbs_buffer_desc {
+	__u32 type; /* enum ib_uverbs_buffer_type */
+	__s32 fd;   /* of a dma-buf, or 0 */
+	__u32 flags;
+	__u32 optional_flags; /* what the kernel does not know of them it ignores */
+	__aligned_u64 addr;   /* in a dma-buf: where it begins there */
+	__aligned_u64 length;
+};
+
 #endif /* IB_USER_IOCTL_VERBS_H */

@@ -54,6 +54,13 @@ static const struct verbs_ops efa_ops = {
 
 	.create_ah = efa_create_ah,
 	.destroy_ah = uverbs_destroy_ah,
+
+	.query_comp_cntr_caps = uverbs_query_comp_cntr_caps,
+	.create_comp_cntr = efa_create_comp_cntr,
+	.destroy_comp_cntr = efa_destroy_comp_cntr,
+	.modify_comp_cntr = uverbs_modify_comp_cntr,
+	.read_comp_cntr = efa_read_comp_cntr,
+	.qp_attach_comp_cntr = uverbs_qp_attach_comp_cntr,
 };
 
 static const struct verbs_provider efa_provider = {
@@ -67,6 +74,7 @@ static const struct verbs_provider efa_provider = {
 		.cq = sizeof(struct efa_cq),
 		.qp = sizeof(struct efa_qp),
 		.ah = sizeof(struct efa_ah),
+		.comp_cntr = sizeof(struct efa_comp_cntr),
 	},
 	.ops = &efa_ops,
 };

@@ -23,6 +23,7 @@
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
 #include "providers/kit/barrier.h"
+#include "providers/kit/buf.h"
 #include "providers/kit/bytes.h"
 #include "providers/kit/idtable.h"
 #include "providers/kit/mmio.h"
@@ -106,6 +107,13 @@ struct efa_rq {
 	uint32_t mask;
 	uint32_t wqe_sge; /* buffers of a receive, at most */
 	uint64_t *ring;
+};
+
+/* Where the device counts: in a page of this library's, or in the program's memory. */
+struct efa_comp_cntr {
+	struct ibv_comp_cntr cntr;
+	struct kit_buf memory;
+	const uint64_t *words[2]; /* by enum verbs_comp_cntr_entry; NULL: nobody here can read it */
 };
 
 /* A part of a completion queue: a ring of its own. */
@@ -235,5 +243,11 @@ int efa_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_w
 
 /* ah.c */
 int efa_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in);
+
+/* comp_cntr.c */
+int efa_create_comp_cntr(struct ibv_comp_cntr *ibcntr, const struct verbs_create_comp_cntr *in);
+int efa_destroy_comp_cntr(struct ibv_comp_cntr *ibcntr);
+int efa_read_comp_cntr(struct ibv_comp_cntr *ibcntr, enum verbs_comp_cntr_entry entry,
+		       uint64_t *ret_value);
 
 #endif

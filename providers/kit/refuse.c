@@ -17,7 +17,7 @@ static const int fault_errno[KIT_FAULT_COUNT] = {
 	[KIT_FAULT_BIND_WR] = EINVAL,	  [KIT_FAULT_AH] = EINVAL,
 	[KIT_FAULT_NO_BUILDER] = EINVAL,  [KIT_FAULT_SEND_FLAGS] = EINVAL,
 	[KIT_FAULT_UNSIGNALED] = EINVAL,  [KIT_FAULT_SETTER] = EINVAL,
-	[KIT_FAULT_HEADER] = EINVAL,
+	[KIT_FAULT_HEADER] = EINVAL,	  [KIT_FAULT_ATOMIC_LIST] = EINVAL,
 };
 
 static const char *const state_names[] = {
@@ -121,6 +121,12 @@ static void send_text(const struct ibv_qp *qp, enum kit_fault fault, uint64_t va
 			 "remote address 0x%" PRIx64 " is not a multiple of 8, which an atomic "
 			 "needs",
 			 value);
+		break;
+	case KIT_FAULT_ATOMIC_LIST:
+		snprintf(text, size,
+			 "%d scatter/gather entries, or inline data: the result of an atomic needs "
+			 "one entry",
+			 (int)value);
 		break;
 	case KIT_FAULT_BIND:
 		snprintf(text, size, "a window of %" PRIu64 " bytes, at most %u are possible",
@@ -271,6 +277,9 @@ __attribute__((noinline, cold)) int kit_post_refuse(struct ibv_qp *qp, atomic_ui
 		break;
 	case KIT_FAULT_ATOMIC_ADDR:
 		value = wr->wr.atomic.remote_addr;
+		break;
+	case KIT_FAULT_ATOMIC_LIST:
+		value = (uint32_t)wr->num_sge;
 		break;
 	case KIT_FAULT_BIND:
 		value = wr->bind_mw.bind_info.length;

@@ -26,8 +26,9 @@ enum kit_fault {
 	KIT_FAULT_INLINE,
 	KIT_FAULT_ATOMIC_LENGTH,
 	KIT_FAULT_ATOMIC_ADDR,
-	KIT_FAULT_BIND,	   /* the window is too long */
-	KIT_FAULT_BIND_WR, /* the request has what none for a window has */
+	KIT_FAULT_ATOMIC_LIST, /* it has no room behind an atomic, or is inline */
+	KIT_FAULT_BIND,	       /* the window is too long */
+	KIT_FAULT_BIND_WR,     /* the request has what none for a window has */
 	KIT_FAULT_AH,
 	KIT_FAULT_NO_BUILDER,
 	KIT_FAULT_SEND_FLAGS, /* the value: those that the device does not have */

@@ -117,12 +117,15 @@ static int sq_size(const struct mlx4_context *ctx, const struct ibv_qp_init_attr
 int mlx4_rq_size(const struct mlx4_context *ctx, const char *verb, uint32_t max_wr,
 		 uint32_t max_sge, uint32_t inl_recv, struct mlx4_qp_size *size)
 {
+	/* Whatever the kernel says: of more no power of two fits. */
+	uint32_t max_inl_recv = min_of(ctx->max_inl_recv, (uint32_t)INLINE_MAX);
+
 	if (max_wr > ctx->max_qp_wr)
 		return refuse(ctx, verb, "max_recv_wr", max_wr, ctx->max_qp_wr);
 	if (max_sge > ctx->max_sge)
 		return refuse(ctx, verb, "max_recv_sge", max_sge, ctx->max_sge);
-	if (inl_recv > ctx->max_inl_recv)
-		return refuse(ctx, verb, "inl_recv_sz", inl_recv, ctx->max_inl_recv);
+	if (inl_recv > max_inl_recv)
+		return refuse(ctx, verb, "inl_recv_sz", inl_recv, max_inl_recv);
 	size->rq_wr = max_of(max_wr, 1u);
 	size->rq_sge = max_of(max_sge, 1u);
 	size->rq_count = round_up_pow2(size->rq_wr);

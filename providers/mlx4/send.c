@@ -123,6 +123,16 @@ FLAT void data_list(const struct ibv_send_wr *wr, bool atomic, struct send_build
 	b->ds += wr->num_sge;
 }
 
+/* An atomic has more in front of its list than what max_send_sge leaves room for. */
+FLAT enum kit_fault data_atomic(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
+				struct send_build *b)
+{
+	if (wr->send_flags & IBV_SEND_INLINE || b->ds + wr->num_sge > sq->slot_ds)
+		return KIT_FAULT_ATOMIC_LIST;
+	data_list(wr, true, b);
+	return KIT_FAULT_NONE;
+}
+
 FLAT void segment_take(struct send_build *b, unsigned int size)
 {
 	b->seg += size;
@@ -231,9 +241,11 @@ FLAT enum kit_fault send_build(const struct mlx4_sq *sq, const struct ibv_send_w
 			return KIT_FAULT_SEND_FLAGS;
 		b->flags |= sq->checksum_flags;
 	}
+	if (unlikely(op.has & HAS_ATOMIC))
+		return data_atomic(sq, wr, b);
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return data_inline(sq, wr, b);
-	data_list(wr, op.has & HAS_ATOMIC, b);
+	data_list(wr, false, b);
 	return KIT_FAULT_NONE;
 }
 

@@ -131,6 +131,39 @@ static void test_atomic(void **state)
 	fake_free(f);
 }
 
+/* As many entries as the queue pair was granted have no room behind an atomic: nothing is written
+ * behind its slot, which is the ring's last one here. */
+static void test_atomic_list(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	char bytes[16] = {};
+	struct ibv_sge sges[2] = { { .addr = (uintptr_t)bytes, .length = 8, .lkey = 9 },
+				   { .addr = (uintptr_t)(bytes + 8), .length = 8, .lkey = 9 } };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
+				  .sg_list = sges,
+				  .num_sge = 2 },
+			   *bad = NULL;
+	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_RC, .cap = { 16, 1, 1, 1, 28 } };
+	struct mlx4_qp_size size;
+
+	f->ctx->max_qp_wr = f->ctx->max_sge = 64;
+	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 0, &size), 0);
+	assert_int_equal(size.sq_shift, 6);
+	assert_int_equal(size.sq_max_sge, 2);
+	f->qp.sq.max_sge = size.sq_max_sge;
+	f->qp.sq.max_inline = size.max_inline;
+	start_at(f, f->qp.sq.mask);
+	assert_int_equal(mlx4_post_send(&f->qp.vqp.qp, &wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr);
+	wr.send_flags = IBV_SEND_INLINE;
+	assert_int_equal(mlx4_post_send(&f->qp.vqp.qp, &wr, &bad), EINVAL);
+	wr.num_sge = 1;
+	assert_int_equal(mlx4_post_send(&f->qp.vqp.qp, &wr, &bad), EINVAL);
+	wr.send_flags = 0;
+	post(f, &wr);
+	fake_free(f);
+}
+
 static void test_keys(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -249,6 +282,12 @@ static void test_sizes(void **state)
 	assert_true(4 + size.sq_max_sge <= 63);
 	attr.cap.max_send_sge = 64;
 	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 0, &size), -EINVAL);
+	/* Nor are receives as large as a kernel says, whatever that is. */
+	attr.cap = (struct ibv_qp_cap){ 10, 5, 1, 3, 0 };
+	f->ctx->max_inl_recv = UINT32_MAX;
+	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 1024, &size), 0);
+	assert_int_equal(size.rq_shift, 10);
+	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 0x80000001, &size), -EINVAL);
 	fake_free(f);
 }
 
@@ -327,7 +366,7 @@ int main(void)
 		cmocka_unit_test(test_keys),	      cmocka_unit_test(test_stamps),
 		cmocka_unit_test(test_full),	      cmocka_unit_test(test_receive),
 		cmocka_unit_test(test_sizes),	      cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_states),	      cmocka_unit_test(test_atomic_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
