@@ -198,7 +198,7 @@ static void child_queue(struct rs_socket *s, struct rs_socket *child)
 	s->changes++;
 	eventfd_write(s->accepted_fd, 1);
 	rs_watch_notify(s);
-	pthread_cond_broadcast(&s->changed);
+	rs_waiters_wake(s);
 	pthread_mutex_unlock(&s->lock);
 }
 

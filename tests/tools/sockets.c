@@ -55,6 +55,7 @@ static bool over_rdma; /* librspreload is loaded */
 struct ends {
 	int listener, a, b; /* a connected, b was accepted */
 	struct sockaddr_in address;
+	pthread_t waiter; /* who waits at a */
 };
 
 static struct sockaddr_in loopback(int port)
@@ -803,6 +804,135 @@ static void case_signals(void)
 	ends_close(&e);
 }
 
+static void handler_set(int flags)
+{
+	struct sigaction action = { .sa_handler = signal_count, .sa_flags = flags };
+
+	sigaction(SIGUSR1, &action, NULL);
+}
+
+/* As much as goes, to the last byte: the kernel moves on what it has, and then takes more. */
+static void fill_peer(const struct ends *e)
+{
+	static const char much[65536];
+	int small = 16384;
+
+	/* Those of the kernel are not to grow. */
+	setsockopt(e->a, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	setsockopt(e->b, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	do {
+		while (send(e->a, much, sizeof(much), MSG_DONTWAIT) > 0)
+			;
+		while (send(e->a, much, 1, MSG_DONTWAIT) > 0)
+			;
+		CHECK(errno == EAGAIN);
+		usleep(500000);
+	} while (send(e->a, much, 1, MSG_DONTWAIT) > 0);
+}
+
+/* The calls that case_signals() has not. */
+static void case_signals_more(void)
+{
+	struct ends e = ends_open();
+	int plain = file_open("bytes"), p[2], epoll = epoll_create1(0);
+	struct epoll_event event = { .events = EPOLLIN };
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct pollfd waited = { .fd = e.a, .events = POLLIN };
+	fd_set set;
+
+	handler_set(0);
+	CHECK(pipe(p) == 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, e.a, &event) == 0);
+	FD_ZERO(&set);
+	FD_SET(e.a, &set);
+	INTERRUPTED(readv(e.a, &iov, 1));
+	INTERRUPTED(recvmsg(e.a, &msg, MSG_WAITALL));
+	INTERRUPTED(splice(e.a, NULL, p[1], NULL, 1, 0));
+	INTERRUPTED(ppoll(&waited, 1, NULL, NULL));
+	INTERRUPTED(select(e.a + 1, &set, NULL, NULL, NULL));
+	FD_SET(e.a, &set);
+	INTERRUPTED(pselect(e.a + 1, &set, NULL, NULL, NULL, NULL));
+	INTERRUPTED(epoll_pwait(epoll, &event, 1, -1, NULL));
+	fill_peer(&e);
+	INTERRUPTED(send(e.a, &byte, 1, 0));
+	INTERRUPTED(writev(e.a, &iov, 1));
+	INTERRUPTED(sendmsg(e.a, &msg, 0));
+	INTERRUPTED(sendfile(e.a, plain, &(off_t){ 0 }, 5));
+	close(p[0]);
+	close(p[1]);
+	close(plain);
+	close(epoll);
+	ends_close(&e);
+}
+
+/* A call with a time of its own is not resumed, whatever the handler asks for. */
+static void case_signals_and_times(void)
+{
+	struct timeval time = { .tv_sec = 60 };
+	struct ends e = ends_open();
+	char byte = 0;
+
+	handler_set(SA_RESTART);
+	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)) == 0);
+	CHECK(setsockopt(e.a, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time)) == 0);
+	CHECK(setsockopt(e.listener, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)) == 0);
+	INTERRUPTED(recv(e.a, &byte, 1, 0));
+	INTERRUPTED(accept(e.listener, NULL, NULL));
+	fill_peer(&e);
+	INTERRUPTED(send(e.a, &byte, 1, 0));
+	ends_close(&e);
+}
+
+static void *signal_then_say(void *arg)
+{
+	struct ends *e = arg;
+
+	signal_soon(&e->waiter);
+	usleep(50000);
+	CHECK(say(e->b, "x"));
+	return NULL;
+}
+
+/* One without is. */
+static void case_signals_resumed(void)
+{
+	struct ends e = ends_open();
+	pthread_t other;
+
+	handler_set(SA_RESTART);
+	atomic_store(&signals, 0);
+	e.waiter = pthread_self();
+	pthread_create(&other, NULL, signal_then_say, &e);
+	CHECK(expect(e.a, "x") && atomic_load(&signals));
+	pthread_join(other, NULL);
+	ends_close(&e);
+}
+
+/* Who waits where another thread does already hears its signals, too. */
+static void *wait_for_byte(void *arg)
+{
+	return (void *)(intptr_t)expect(*(int *)arg, "x");
+}
+
+static void case_signals_of_second(void)
+{
+	struct ends e = ends_open();
+	pthread_t first;
+	char byte = 0;
+	void *came;
+
+	handler_set(0);
+	fill_peer(&e);
+	pthread_create(&first, NULL, wait_for_byte, &e.a);
+	usleep(100000); /* it sleeps */
+	INTERRUPTED(send(e.a, &byte, 1, 0));
+	CHECK(say(e.b, "x"));
+	pthread_join(first, &came);
+	CHECK(came);
+	ends_close(&e);
+}
+
 /* ---- threads ---- */
 
 static void *end_wait(void *arg)
@@ -1388,6 +1518,10 @@ static const struct {
 	{ "poll_normal", case_poll_normal },
 	{ "epoll", case_epoll },
 	{ "signals", case_signals },
+	{ "signals_more", case_signals_more },
+	{ "signals_and_times", case_signals_and_times },
+	{ "signals_resumed", case_signals_resumed },
+	{ "signals_of_second", case_signals_of_second },
 	{ "threads", case_threads },
 	{ "close_under", case_close_under },
 	{ "numbers", case_numbers },
