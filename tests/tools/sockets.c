@@ -995,6 +995,208 @@ static void case_close_under(void)
 	}
 }
 
+static int child_status(pid_t pid);
+static uint8_t byte_at(size_t place);
+
+/* ---- closing under a call that waits ---- */
+
+enum waiting {
+	IN_RECV,
+	IN_PEEK,
+	IN_SEND,
+	IN_ACCEPT,
+	IN_POLL,
+	IN_SELECT,
+	IN_EPOLL,
+	WAITINGS
+};
+
+struct under {
+	enum waiting how;
+	int fd;
+};
+
+/* What it returns is nobody's promise; that it returns is. */
+static void *wait_under(void *arg)
+{
+	const struct under *u = arg;
+	struct pollfd p = { .fd = u->fd, .events = POLLIN };
+	struct epoll_event event = { .events = EPOLLIN };
+	static const char much[65536];
+	char byte;
+	int epoll;
+	fd_set set;
+
+	switch (u->how) {
+	case IN_RECV:
+		recv(u->fd, &byte, 1, 0);
+		break;
+	case IN_PEEK:
+		recv(u->fd, &byte, 1, MSG_PEEK | MSG_WAITALL);
+		break;
+	case IN_SEND:
+		while (send(u->fd, much, sizeof(much), 0) > 0)
+			;
+		break;
+	case IN_ACCEPT:
+		close(accept(u->fd, NULL, NULL));
+		break;
+	case IN_POLL:
+		poll(&p, 1, -1);
+		break;
+	case IN_SELECT:
+		FD_ZERO(&set);
+		FD_SET(u->fd, &set);
+		select(u->fd + 1, &set, NULL, NULL, NULL);
+		break;
+	default:
+		epoll = epoll_create1(0);
+		epoll_ctl(epoll, EPOLL_CTL_ADD, u->fd, &event);
+		/* A closed descriptor is in no epoll any more. */
+		epoll_wait(epoll, &event, 1, 1000);
+		close(epoll);
+	}
+	return NULL;
+}
+
+static void case_close_under_each(void)
+{
+	for (int how = 0; how < WAITINGS; how++) {
+		struct ends e = ends_open();
+		struct under u = { how, how == IN_ACCEPT ? e.listener : e.a };
+		int late = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, wait_under, &u);
+		usleep(100000);
+		CHECK(close(u.fd) == 0);
+		/* The kernel's sockets wake who waits when the peer does something. */
+		if (how == IN_ACCEPT)
+			connect(late, (struct sockaddr *)&e.address, sizeof(e.address));
+		else
+			close(e.b);
+		pthread_join(thread, NULL);
+		close(late);
+		if (how == IN_ACCEPT) {
+			CHECK(say(e.a, "x") && expect(e.b, "x"));
+			close(e.a);
+			close(e.b);
+		} else {
+			close(e.listener);
+		}
+	}
+}
+
+/* ---- a peer that is stopped ---- */
+
+#define STOPPED_S 10
+
+/* A client by itself: it gives back all that it gets. The port is in the environment. */
+static void part_echo(void)
+{
+	struct sockaddr_in address = loopback(atoi(getenv("SOCKETS_PORT")));
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char bytes[4096];
+	ssize_t n;
+
+	CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && say(fd, "ready"));
+	while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
+		if (send(fd, bytes, n, 0) != n)
+			break;
+	/* Who is reset has no end in order. */
+	close(fd);
+}
+
+static pid_t echo_start(struct ends *e)
+{
+	char port[16];
+	pid_t pid;
+
+	e->listener = listener_open(&e->address);
+	snprintf(port, sizeof(port), "%d", ntohs(e->address.sin_port));
+	setenv("SOCKETS_PORT", port, 1);
+	pid = fork();
+	if (!pid) {
+		execl("/proc/self/exe", "sockets", "echo_by_itself", NULL);
+		_exit(99);
+	}
+	e->a = accept(e->listener, NULL, NULL);
+	CHECK(e->a >= 0 && expect(e->a, "ready"));
+	return pid;
+}
+
+static void *go_on_later(void *arg)
+{
+	sleep(STOPPED_S);
+	kill(*(pid_t *)arg, SIGCONT);
+	return NULL;
+}
+
+/* What is sent to it meanwhile arrives, and each call says what it would of a peer that is slow. */
+static void case_stopped_peer(void)
+{
+	struct timeval second = { .tv_sec = 1 };
+	static uint8_t much[65536], back[65536];
+	struct ends e;
+	pid_t pid = echo_start(&e);
+	pthread_t other;
+	size_t sent = 0, came = 0;
+	bool right = true;
+	ssize_t n;
+
+	setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
+	kill(pid, SIGSTOP);
+	pthread_create(&other, NULL, go_on_later, &pid);
+	CHECK_ERRNO(recv(e.a, back, 1, 0), EAGAIN);
+	while (sent < 8 * sizeof(much)) { /* less than the kernel holds of both ways */
+		for (size_t i = 0; i < sizeof(much); i++)
+			much[i] = byte_at(sent + i);
+		n = send(e.a, much, sizeof(much), MSG_DONTWAIT);
+		if (n <= 0) {
+			CHECK(errno == EAGAIN);
+			break;
+		}
+		sent += n;
+	}
+	CHECK(sent > 0 && error_of(e.a) == 0);
+	CHECK(!becomes(e.a, POLLIN, 100));
+	CHECK(shutdown(e.a, SHUT_WR) == 0);
+	pthread_join(other, NULL);
+	second.tv_sec = 30;
+	setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
+	while ((n = recv(e.a, back, sizeof(back), 0)) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			right &= back[i] == byte_at(came + i);
+		came += n;
+	}
+	CHECK(n == 0 && came == sent && right);
+	CHECK(child_status(pid) == 0);
+	close(e.a);
+	close(e.listener);
+}
+
+/* Who closes does not wait for it longer than it wanted, and the peer hears of that. */
+static void case_stopped_peer_closed(void)
+{
+	struct linger linger = { .l_onoff = 1, .l_linger = 1 };
+
+	for (int lingers = 0; lingers < 2; lingers++) {
+		static const char much[65536];
+		struct ends e;
+		pid_t pid = echo_start(&e);
+
+		if (lingers)
+			CHECK(setsockopt(e.a, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) == 0);
+		kill(pid, SIGSTOP);
+		for (int i = 0; i < 100 && send(e.a, much, sizeof(much), MSG_DONTWAIT) > 0; i++)
+			;
+		CHECK(close(e.a) == 0);
+		kill(pid, SIGCONT);
+		CHECK(child_status(pid) == 0);
+		close(e.listener);
+	}
+}
+
 /* ---- numbers ---- */
 
 /* Programs have tables of so many entries as they have connections: each takes one number. */
@@ -1524,6 +1726,10 @@ static const struct {
 	{ "signals_of_second", case_signals_of_second },
 	{ "threads", case_threads },
 	{ "close_under", case_close_under },
+	{ "close_under_each", case_close_under_each },
+	{ "stopped_peer", case_stopped_peer },
+	{ "stopped_peer_closed", case_stopped_peer_closed },
+	{ "echo_by_itself", part_echo },
 	{ "numbers", case_numbers },
 	{ "descriptors_spent", case_descriptors_spent },
 	{ "few_descriptors", case_few_descriptors },
