@@ -1286,6 +1286,81 @@ static void case_end_without_descriptors(void)
 	ends_close(&e);
 }
 
+/* ---- no memory left ---- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MEMORY_IS_THEIRS true
+#else
+#define MEMORY_IS_THEIRS false
+#endif
+
+static rlim_t address_space(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	CHECK(f && fscanf(f, "%lu", &pages) == 1);
+	fclose(f);
+	return (rlim_t)pages * sysconf(_SC_PAGESIZE);
+}
+
+/* A client and its listener without memory: a connection that works, or none. */
+static void connect_without_memory(int listener, const struct sockaddr_in *address)
+{
+	int a = socket(AF_INET, SOCK_STREAM, 0), b;
+
+	CHECK(a >= 0);
+	if (connect(a, (const struct sockaddr *)address, sizeof(*address)) < 0) {
+		CHECK(over_rdma && (errno == ECONNREFUSED || errno == ENOMEM));
+	} else if (becomes(listener, POLLIN, 10000)) {
+		b = accept(listener, NULL, NULL);
+		CHECK(b >= 0 && say(a, "little") && expect(b, "little"));
+		close(b);
+	} else {
+		CHECK(over_rdma && is_at_end(a));
+	}
+	close(a);
+}
+
+static void case_memory_spent(void)
+{
+	struct sockaddr_in address;
+	int listener = listener_open(&address);
+	struct rlimit old, little;
+	struct ends e = ends_open();
+
+	getrlimit(RLIMIT_AS, &old);
+	for (int i = 0; i < 40 && !MEMORY_IS_THEIRS; i++) {
+		little = old;
+		little.rlim_cur = address_space() + (rlim_t)i * 65536;
+		setrlimit(RLIMIT_AS, &little);
+		connect_without_memory(listener, &address);
+		setrlimit(RLIMIT_AS, &old);
+	}
+	/* Those that were there go on, and there are new ones. */
+	CHECK(say(e.a, "old") && expect(e.b, "old"));
+	ends_close(&e);
+	e = ends_open();
+	CHECK(say(e.a, "new") && expect(e.b, "new"));
+	ends_close(&e);
+	close(listener);
+}
+
+/* By a user who may lock none: in a guest the kernel's device says so. */
+static void case_memory_not_locked(void)
+{
+	struct rlimit old, none;
+
+	getrlimit(RLIMIT_MEMLOCK, &old);
+	none = old;
+	none.rlim_cur = 0;
+	setrlimit(RLIMIT_MEMLOCK, &none);
+	struct ends e = ends_open();
+	CHECK(say(e.a, "not locked") && expect(e.b, "not locked"));
+	ends_close(&e);
+	setrlimit(RLIMIT_MEMLOCK, &old);
+}
+
 /* A program of few descriptors: it is started by itself. */
 static void part_few_descriptors(void)
 {
@@ -1733,6 +1808,8 @@ static const struct {
 	{ "numbers", case_numbers },
 	{ "descriptors_spent", case_descriptors_spent },
 	{ "few_descriptors", case_few_descriptors },
+	{ "memory_spent", case_memory_spent },
+	{ "memory_not_locked", case_memory_not_locked },
 	{ "end_without_descriptors", case_end_without_descriptors },
 	{ "spawn", case_spawn },
 	{ "fork_after_accept", case_fork_after_accept },
