@@ -145,6 +145,7 @@ struct rs_socket {
 	TAILQ_HEAD(, rs_socket) accepted; /* connections that wait for raccept() */
 	unsigned int accepted_count, backlog;
 	bool paused;	 /* the service does not look at it */
+	bool spent;	 /* who comes has no descriptors: raccept() has to say so */
 	int accepted_fd; /* an eventfd: there are some */
 	TAILQ_ENTRY(rs_socket) of_listener;
 

@@ -1091,28 +1091,36 @@ static void case_close_under_each(void)
 
 #define STOPPED_S 10
 
-/* A client by itself: it gives back all that it gets. The port is in the environment. */
+/* A client by itself: it gives back all that it gets. The port is in the environment; so is
+ * whether it connects again when it hears so, and does it there. */
 static void part_echo(void)
 {
 	struct sockaddr_in address = loopback(atoi(getenv("SOCKETS_PORT")));
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), first = -1;
 	char bytes[4096];
 	ssize_t n;
 
 	CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && say(fd, "ready"));
+	if (getenv("SOCKETS_AGAIN")) {
+		first = fd;
+		CHECK(expect(first, "again"));
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+		CHECK(say(fd, "ready"));
+	}
 	while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
 		if (send(fd, bytes, n, 0) != n)
 			break;
 	/* Who is reset has no end in order. */
 	close(fd);
+	close(first);
 }
 
-static pid_t echo_start(struct ends *e)
+static pid_t echo_fork(struct ends *e)
 {
 	char port[16];
 	pid_t pid;
 
-	e->listener = listener_open(&e->address);
 	snprintf(port, sizeof(port), "%d", ntohs(e->address.sin_port));
 	setenv("SOCKETS_PORT", port, 1);
 	pid = fork();
@@ -1120,6 +1128,15 @@ static pid_t echo_start(struct ends *e)
 		execl("/proc/self/exe", "sockets", "echo_by_itself", NULL);
 		_exit(99);
 	}
+	return pid;
+}
+
+static pid_t echo_start(struct ends *e)
+{
+	pid_t pid;
+
+	e->listener = listener_open(&e->address);
+	pid = echo_fork(e);
 	e->a = accept(e->listener, NULL, NULL);
 	CHECK(e->a >= 0 && expect(e->a, "ready"));
 	return pid;
@@ -1225,7 +1242,7 @@ static void case_numbers(void)
 
 static int fill(int *fds, int count)
 {
-	while (count < FILES && (fds[count] = open("/dev/null", O_RDONLY)) >= 0)
+	while (count < FILES && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
 		count++;
 	return count;
 }
@@ -1259,6 +1276,36 @@ static void case_descriptors_spent(void)
 	ends_close(&e);
 	e = ends_open();
 	CHECK(say(e.a, "again") && expect(e.b, "again"));
+	ends_close(&e);
+}
+
+/* Who cannot accept is told so, and its client waits until it can. */
+static void case_accept_without_descriptors(void)
+{
+	struct rlimit old, few;
+	int fds[FILES], count;
+	struct ends e;
+	pid_t pid;
+
+	setenv("SOCKETS_AGAIN", "1", 1);
+	pid = echo_start(&e);
+	unsetenv("SOCKETS_AGAIN");
+	getrlimit(RLIMIT_NOFILE, &old);
+	few = old;
+	few.rlim_cur = 100;
+	setrlimit(RLIMIT_NOFILE, &few);
+	count = fill(fds, 0);
+	CHECK(say(e.a, "again"));
+	CHECK(becomes(e.listener, POLLIN, 20000));
+	CHECK_ERRNO(accept(e.listener, NULL, NULL), EMFILE);
+	CHECK_ERRNO(accept(e.listener, NULL, NULL), EMFILE);
+	setrlimit(RLIMIT_NOFILE, &old);
+	while (count)
+		close(fds[--count]);
+	e.b = accept(e.listener, NULL, NULL);
+	CHECK(e.b >= 0 && expect(e.b, "ready"));
+	CHECK(shutdown(e.b, SHUT_WR) == 0 && is_at_end(e.b));
+	CHECK(child_status(pid) == 0);
 	ends_close(&e);
 }
 
@@ -1808,6 +1855,7 @@ static const struct {
 	{ "numbers", case_numbers },
 	{ "descriptors_spent", case_descriptors_spent },
 	{ "few_descriptors", case_few_descriptors },
+	{ "accept_without_descriptors", case_accept_without_descriptors },
 	{ "memory_spent", case_memory_spent },
 	{ "memory_not_locked", case_memory_not_locked },
 	{ "end_without_descriptors", case_end_without_descriptors },
