@@ -229,7 +229,9 @@ bool socket_is_udp_now(int fd)
 	int rs = fd_socket(fd), error = errno;
 	bool done = false;
 
-	if (error == ENODEV && rs >= 0 && rs_option(rs, SO_TYPE) == SOCK_DGRAM) {
+	/* No device, or no memory that it could use. */
+	if ((error == ENODEV || error == ENOMEM || error == EPERM) && rs >= 0 &&
+	    rs_option(rs, SO_TYPE) == SOCK_DGRAM) {
 		errno = error;
 		done = socket_to_tcp(fd, "send") == 0;
 	}
@@ -247,6 +249,7 @@ static bool is_no_path(int error)
 	case ENETUNREACH:
 	case EHOSTUNREACH:
 	case ENOMEM: /* of memory that can be registered */
+	case EPERM:  /* none may be locked */
 		return true;
 	default:
 		return false;

@@ -2,10 +2,12 @@
 /*
  * Listening. The service takes a request as soon as it comes and makes a socket of it, which waits
  * in its listener's queue: a peer's connect does not wait for raccept(), nor does a silent peer
- * keep another one waiting. When the queue is full, requests stay with the connection manager.
+ * keep another one waiting. When the queue is full, or the process has no descriptors left,
+ * requests stay with the connection manager.
  */
 #include <limits.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -13,8 +15,10 @@
 
 #include "librdmacm/rsocket/rs.h"
 
-#define BACKLOG_MIN 1
-#define BACKLOG_MAX 4096
+#define BACKLOG_MIN	  1
+#define BACKLOG_MAX	  4096
+
+#define CHILD_DESCRIPTORS 4 /* that a socket and its channels take */
 
 static int queue_create(struct rs_socket *s)
 {
@@ -198,8 +202,15 @@ static void child_queue(struct rs_socket *s, struct rs_socket *child)
 	s->changes++;
 	eventfd_write(s->accepted_fd, 1);
 	rs_watch_notify(s);
-	pthread_cond_broadcast(&s->changed);
+	rs_waiters_wake(s);
 	pthread_mutex_unlock(&s->lock);
+}
+
+static void queue_pause(struct rs_socket *s)
+{
+	if (!s->paused)
+		rs_service_pause(s, true);
+	s->paused = true;
 }
 
 static bool queue_is_full(struct rs_socket *s)
@@ -208,11 +219,52 @@ static bool queue_is_full(struct rs_socket *s)
 
 	pthread_mutex_lock(&s->lock);
 	full = s->accepted_count >= s->backlog;
-	if (full && !s->paused)
-		rs_service_pause(s, true);
-	s->paused |= full;
+	if (full)
+		queue_pause(s);
 	pthread_mutex_unlock(&s->lock);
 	return full;
+}
+
+/* Whether there are as many as an accepted socket takes. Return: 0 or -errno */
+static int descriptors_look(struct rs_socket *s)
+{
+	int fds[CHILD_DESCRIPTORS], count, r = 0;
+
+	for (count = 0; count < CHILD_DESCRIPTORS; count++) {
+		fds[count] = fcntl(s->accepted_fd, F_DUPFD_CLOEXEC, 0);
+		if (fds[count] < 0) {
+			r = -errno;
+			break;
+		}
+	}
+	while (count)
+		close(fds[--count]);
+	return r;
+}
+
+/* Somebody comes for whom there are none: raccept() says so, and the peer waits. */
+static bool descriptors_are_spent(struct rs_socket *s)
+{
+	struct pollfd p = { .fd = s->channel->fd, .events = POLLIN };
+	int r = poll(&p, 1, 0) == 1 ? descriptors_look(s) : 0;
+
+	if (r == 0)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	if (s->state == RS_LISTENING) {
+		rs_err(s, "a connection waits, which takes %d descriptors: %s", CHILD_DESCRIPTORS,
+		       strerror(-r));
+		queue_pause(s);
+		s->spent = true;
+		s->changes++;
+		eventfd_write(s->accepted_fd, 1);
+		rs_watch_notify(s);
+		rs_waiters_wake(s);
+	} else {
+		r = 0;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r < 0;
 }
 
 static bool is_listening(struct rs_socket *s)
@@ -230,7 +282,8 @@ void rs_listener_step(struct rs_socket *s)
 	struct rdma_cm_event *event;
 	struct rs_socket *child;
 
-	while (!queue_is_full(s) && rdma_get_cm_event(s->channel, &event) == 0) {
+	while (!queue_is_full(s) && !descriptors_are_spent(s) &&
+	       rdma_get_cm_event(s->channel, &event) == 0) {
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 			if (!is_listening(s)) {
 				request_refuse(event);
@@ -285,22 +338,37 @@ int rs_listener_shutdown(struct rs_socket *s, int how)
 
 static bool has_accepted(struct rs_socket *s)
 {
-	return s->accepted_count || s->state != RS_LISTENING;
+	return s->accepted_count || s->spent || s->state != RS_LISTENING;
 }
 
-/* Return: the first of the queue, or NULL. */
-static struct rs_socket *child_take(struct rs_socket *s)
+/* The descriptor has told of what is not there any more. */
+static void queue_drain(struct rs_socket *s)
 {
-	struct rs_socket *child = TAILQ_FIRST(&s->accepted);
 	eventfd_t count;
 
-	if (!child)
-		return NULL;
-	TAILQ_REMOVE(&s->accepted, child, of_listener);
-	if (--s->accepted_count == 0)
+	if (!s->accepted_count && !s->spent)
 		eventfd_read(s->accepted_fd, &count);
+}
+
+/* The first of the queue, or NULL. Return: 0 or -errno: there are no descriptors. */
+static int child_take(struct rs_socket *s, struct rs_socket **ret_child)
+{
+	struct rs_socket *child = TAILQ_FIRST(&s->accepted);
+	int r = 0;
+
+	*ret_child = child;
+	if (child) {
+		TAILQ_REMOVE(&s->accepted, child, of_listener);
+		s->accepted_count--;
+	} else if (s->spent) {
+		s->spent = false; /* unless the service finds so again */
+		r = descriptors_look(s);
+	} else {
+		return 0;
+	}
+	queue_drain(s);
 	queue_resume(s);
-	return child;
+	return r;
 }
 
 static int child_wait(struct rs_socket *s, struct rs_socket **ret_child)
@@ -309,13 +377,15 @@ static int child_wait(struct rs_socket *s, struct rs_socket **ret_child)
 	int r = 0;
 
 	while (r == 0 && !child) {
+		int taken = -EINVAL;
+
 		r = rs_wait(s, has_accepted, rs_patience(s, 0), s->recv_timeout_ms);
 		pthread_mutex_lock(&s->lock);
-		if (s->state != RS_LISTENING)
-			r = -EINVAL;
-		else
-			child = child_take(s);
+		if (s->state == RS_LISTENING)
+			taken = child_take(s, &child);
 		pthread_mutex_unlock(&s->lock);
+		if (taken < 0)
+			r = taken;
 	}
 	if (!child)
 		return r;

@@ -368,8 +368,9 @@ void rs_glance(struct rs_socket *s)
 }
 
 /*
- * Whether a call that a signal interrupted is to end: not when all handlers of the process ask for
- * calls to be resumed. It is not known which of them ran; those of a thread's own mistakes did not.
+ * Whether a call without a time that a signal interrupted is to end: not when all handlers of the
+ * process ask for calls to be resumed. It is not known which of them ran; those of a thread's own
+ * mistakes did not.
  */
 static bool signal_interrupts(void)
 {
@@ -400,7 +401,7 @@ static void sleep_cancelled(void *arg)
 	pthread_mutex_lock(&s->lock);
 	s->sleeper = false;
 	rs_drain(s);
-	pthread_cond_broadcast(&s->changed);
+	rs_waiters_wake(s);
 	pthread_mutex_unlock(&s->lock);
 	rs_call_abandon();
 }
@@ -420,48 +421,14 @@ static int socket_sleep(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 	if (wait != RS_WAIT_ALWAYS)
 		rs_sleep_begin();
 	r = epoll_wait(s->file.fd, &event, 1, timeout_ms);
-	r = r < 0 && errno == EINTR && signal_interrupts() ? -EINTR : 0;
+	r = r < 0 && errno == EINTR && (timeout_ms >= 0 || signal_interrupts()) ? -EINTR : 0;
 	rs_sleep_end();
 	pthread_cleanup_pop(0);
 	pthread_mutex_lock(&s->lock);
 	s->sleeper = false;
 	rs_drain(s);
-	pthread_cond_broadcast(&s->changed);
+	rs_waiters_wake(s);
 	return r;
-}
-
-/* It has the lock again. */
-static void sleeper_wait_cancelled(void *arg)
-{
-	struct rs_socket *s = arg;
-
-	s->waiters--;
-	pthread_mutex_unlock(&s->lock);
-	rs_call_abandon();
-}
-
-/* Somebody else sleeps for the socket, and tells us. */
-static void sleeper_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
-{
-	struct timespec until;
-
-	s->waiters++;
-	pthread_cleanup_push(sleeper_wait_cancelled, s);
-	if (wait != RS_WAIT_ALWAYS)
-		rs_sleep_begin();
-	if (timeout_ms < 0) {
-		pthread_cond_wait(&s->changed, &s->lock);
-	} else {
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += timeout_ms / 1000;
-		until.tv_nsec += timeout_ms % 1000 * 1000000;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&s->changed, &s->lock, &until);
-	}
-	rs_sleep_end();
-	pthread_cleanup_pop(0);
-	s->waiters--;
 }
 
 /* @lock is let go meanwhile. */
@@ -514,8 +481,8 @@ static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s), uint64
 static int wait_once(struct rs_socket *s, enum rs_wait wait, int left)
 {
 	if (s->sleeper)
-		sleeper_wait(s, wait, left);
-	else if (rs_arm(s))
+		return rs_waiter_wait(s, wait, left);
+	if (rs_arm(s))
 		return socket_sleep(s, wait, left);
 	return 0;
 }
@@ -567,7 +534,7 @@ int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wai
 		}
 	}
 	if (s->waiters)
-		pthread_cond_broadcast(&s->changed);
+		rs_waiters_wake(s);
 	if (offer) /* who looks again and again hinders who is to bring it */
 		processor_offer(s);
 	pthread_mutex_unlock(&s->lock);

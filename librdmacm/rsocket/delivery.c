@@ -133,7 +133,7 @@ void ds_deliver(struct rs_socket *s, struct ds_message *m)
 {
 	TAILQ_INSERT_TAIL(&s->ds->waiting, m, of_socket);
 	if (s->waiters)
-		pthread_cond_broadcast(&s->changed);
+		rs_waiters_wake(s);
 }
 
 static void message_drop(struct rs_socket *s, struct ds_message *m)

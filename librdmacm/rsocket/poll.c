@@ -19,7 +19,7 @@ short rs_revents(struct rs_socket *s, short events)
 	if (s->ds)
 		return ds_revents(s, events);
 	if (s->state == RS_LISTENING)
-		return s->accepted_count ? events & CAN_READ : 0;
+		return s->accepted_count || s->spent ? events & CAN_READ : 0;
 	if (rs_is_opening(s))
 		return 0;
 	if (s->state == RS_NEW || s->state == RS_BOUND)

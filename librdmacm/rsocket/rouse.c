@@ -45,7 +45,7 @@ void rs_rouse(struct rs_socket *s)
 {
 	struct epoll_event watch = { .events = EPOLLIN };
 
-	pthread_cond_broadcast(&s->changed);
+	rs_waiters_wake(s);
 	if (s->roused)
 		return;
 	s->roused = true;

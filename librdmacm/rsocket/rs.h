@@ -145,6 +145,7 @@ struct rs_socket {
 	TAILQ_HEAD(, rs_socket) accepted; /* connections that wait for raccept() */
 	unsigned int accepted_count, backlog;
 	bool paused;	 /* the service does not look at it */
+	bool spent;	 /* who comes has no descriptors: raccept() has to say so */
 	int accepted_fd; /* an eventfd: there are some */
 	TAILQ_ENTRY(rs_socket) of_listener;
 
@@ -205,8 +206,8 @@ struct rs_socket {
 	bool sleeper;
 	bool roused;	      /* nobody sleeps; see rouse.c */
 	unsigned int pollers; /* that sleep on the descriptor in rpoll() */
-	unsigned int waiters; /* for the sleeper */
-	pthread_cond_t changed;
+	unsigned int waiters; /* for the sleeper: see waiter.c */
+	atomic_uint changed;
 };
 
 /* What a call that finds nothing to do does. */
@@ -361,7 +362,13 @@ static inline unsigned int rs_slots_free(const struct rs_socket *s)
  */
 int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wait wait,
 	    int timeout_ms);
-/* The CQ tells the descriptor from now on. False: something came meanwhile, look again. */
+/* waiter.c; with @lock held, which is let go meanwhile. 0 or -EINTR */
+int rs_waiter_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms);
+void rs_waiters_wake(struct rs_socket *s); /* something changed */
+/*
+ * complete.c again: the CQ tells the descriptor from now on. False: something came meanwhile, look
+ * again.
+ */
 bool rs_arm(struct rs_socket *s);
 /*
  * Whoever sleeps on the descriptor wakes up although nothing completed: an end that was made here

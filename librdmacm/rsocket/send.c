@@ -377,7 +377,7 @@ int rs_shutdown(struct rs_socket *s, int how)
 	r = end_tell(s, how);
 	s->changes++;
 	rs_watch_notify(s);
-	pthread_cond_broadcast(&s->changed);
+	rs_waiters_wake(s);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "librdmacm/rsocket/rs.h"
-#include "util/cond.h"
 
 /* How long a peer is waited for that is alive and takes nothing. */
 #define DATA_TIMEOUT_MS 30000
@@ -75,7 +74,7 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 	rs_turn_init(&s->send_turn);
 	rs_turn_init(&s->recv_turn);
 	pthread_mutex_init(&s->lock, NULL);
-	cond_init_monotonic(&s->changed);
+	atomic_init(&s->changed, 0);
 	s->sbuf_size = defaults->sbuf_size;
 	s->rbuf_size = defaults->rbuf_size;
 	s->sq_size = defaults->sq_size;
@@ -166,7 +165,6 @@ void rs_socket_put(struct rs_socket *s)
 		close(s->accepted_fd);
 	if (s->file.fd >= 0 && !s->file.keeps_number)
 		close(s->file.fd);
-	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
 	rs_turn_destroy(&s->recv_turn);
 	rs_turn_destroy(&s->send_turn);
@@ -250,7 +248,7 @@ void rs_socket_end(struct rs_socket *s)
 	if (s->state != RS_FAILED)
 		s->state = RS_CLOSED;
 	s->no_recv = s->no_send = s->peer_end = true;
-	pthread_cond_broadcast(&s->changed);
+	rs_waiters_wake(s);
 	pthread_mutex_unlock(&s->lock);
 	rs_listener_close(s);
 	rs_socket_put(s);

@@ -208,19 +208,21 @@ static int connected_full(void)
 	return fd;
 }
 
-static void *wait_for_room(void *arg)
+/* Until it is known that the peer is away. */
+static void *wait_in_vain(void *arg)
 {
-	struct pollfd p = { .fd = *(int *)arg, .events = POLLOUT };
+	struct pollfd *p = arg;
 
-	CHECK_INT(rpoll(&p, 1, -1), 1);
-	CHECK(p.revents & POLLERR);
+	CHECK_INT(rpoll(p, 1, -1), 1);
+	CHECK(p->revents & POLLERR);
 	return NULL;
 }
 
-/* Nothing is outstanding whose loss could tell that the peer is away, and it owes room. */
-static void full_peer_away(void)
+/* Two clients of receive_nothing(): the link is cut, and one polls for @events in a thread, while
+ * the other is in the call @blocked. */
+static void peer_away(int (*client)(void), short events, ssize_t (*blocked)(int))
 {
-	static const uint8_t byte;
+	struct pollfd waited = { .events = events };
 	struct rt_child child;
 	pthread_t thread;
 	int fd[2];
@@ -230,11 +232,12 @@ static void full_peer_away(void)
 	net_enter(NET_HERE);
 	CHECK_INT(rt_hear(child.socket), 1);
 	for (int i = 0; i < 2; i++)
-		fd[i] = connected_full();
-	sleep(1);
+		fd[i] = client();
+	sleep(CUT_S);
 	link_cut();
-	CHECK_OK(pthread_create(&thread, NULL, wait_for_room, &fd[1]));
-	CHECK_INT(rsend(fd[0], &byte, 1, MSG_NOSIGNAL), -1);
+	waited.fd = fd[1];
+	CHECK_OK(pthread_create(&thread, NULL, wait_in_vain, &waited));
+	CHECK_INT(blocked(fd[0]), -1);
 	CHECK_INT(errno, ETIMEDOUT);
 	CHECK_OK(pthread_join(thread, NULL));
 	link_mend();
@@ -242,6 +245,17 @@ static void full_peer_away(void)
 	for (int i = 0; i < 2; i++)
 		CHECK_OK(rclose(fd[i]));
 	rt_child_finish(&child);
+}
+
+static ssize_t send_one(int fd)
+{
+	return rsend(fd, "x", 1, MSG_NOSIGNAL);
+}
+
+/* Nothing is outstanding whose loss could tell that the peer is away, and it owes room. */
+static void full_peer_away(void)
+{
+	peer_away(connected_full, POLLOUT, send_one);
 }
 
 /* ---- a receiver, which has nothing under way, and who keeps its connection alive ---- */
@@ -265,39 +279,16 @@ static int connected_kept(void)
 	return fd;
 }
 
-static void *wait_for_data(void *arg)
+static ssize_t receive_one(int fd)
 {
-	struct pollfd p = { .fd = *(int *)arg, .events = POLLIN };
+	uint8_t byte;
 
-	CHECK_INT(rpoll(&p, 1, -1), 1);
-	CHECK(p.revents & POLLERR);
-	return NULL;
+	return rrecv(fd, &byte, 1, 0);
 }
 
 static void kept_peer_away(void)
 {
-	struct rt_child child;
-	pthread_t thread;
-	uint8_t byte;
-	int fd[2];
-
-	hosts_make();
-	child = rt_child_start(receive_nothing, 0);
-	net_enter(NET_HERE);
-	CHECK_INT(rt_hear(child.socket), 1);
-	for (int i = 0; i < 2; i++)
-		fd[i] = connected_kept();
-	sleep(CUT_S);
-	link_cut();
-	CHECK_OK(pthread_create(&thread, NULL, wait_for_data, &fd[1]));
-	CHECK_INT(rrecv(fd[0], &byte, 1, 0), -1);
-	CHECK_INT(errno, ETIMEDOUT);
-	CHECK_OK(pthread_join(thread, NULL));
-	link_mend();
-	rt_tell(child.socket, 2);
-	for (int i = 0; i < 2; i++)
-		CHECK_OK(rclose(fd[i]));
-	rt_child_finish(&child);
+	peer_away(connected_kept, POLLIN, receive_one);
 }
 
 /* An interface that is down for a while has lost nothing, either. */

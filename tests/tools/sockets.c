@@ -55,6 +55,7 @@ static bool over_rdma; /* librspreload is loaded */
 struct ends {
 	int listener, a, b; /* a connected, b was accepted */
 	struct sockaddr_in address;
+	pthread_t waiter; /* who waits at a */
 };
 
 static struct sockaddr_in loopback(int port)
@@ -803,6 +804,135 @@ static void case_signals(void)
 	ends_close(&e);
 }
 
+static void handler_set(int flags)
+{
+	struct sigaction action = { .sa_handler = signal_count, .sa_flags = flags };
+
+	sigaction(SIGUSR1, &action, NULL);
+}
+
+/* As much as goes, to the last byte: the kernel moves on what it has, and then takes more. */
+static void fill_peer(const struct ends *e)
+{
+	static const char much[65536];
+	int small = 16384;
+
+	/* Those of the kernel are not to grow. */
+	setsockopt(e->a, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	setsockopt(e->b, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	do {
+		while (send(e->a, much, sizeof(much), MSG_DONTWAIT) > 0)
+			;
+		while (send(e->a, much, 1, MSG_DONTWAIT) > 0)
+			;
+		CHECK(errno == EAGAIN);
+		usleep(500000);
+	} while (send(e->a, much, 1, MSG_DONTWAIT) > 0);
+}
+
+/* The calls that case_signals() has not. */
+static void case_signals_more(void)
+{
+	struct ends e = ends_open();
+	int plain = file_open("bytes"), p[2], epoll = epoll_create1(0);
+	struct epoll_event event = { .events = EPOLLIN };
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct pollfd waited = { .fd = e.a, .events = POLLIN };
+	fd_set set;
+
+	handler_set(0);
+	CHECK(pipe(p) == 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, e.a, &event) == 0);
+	FD_ZERO(&set);
+	FD_SET(e.a, &set);
+	INTERRUPTED(readv(e.a, &iov, 1));
+	INTERRUPTED(recvmsg(e.a, &msg, MSG_WAITALL));
+	INTERRUPTED(splice(e.a, NULL, p[1], NULL, 1, 0));
+	INTERRUPTED(ppoll(&waited, 1, NULL, NULL));
+	INTERRUPTED(select(e.a + 1, &set, NULL, NULL, NULL));
+	FD_SET(e.a, &set);
+	INTERRUPTED(pselect(e.a + 1, &set, NULL, NULL, NULL, NULL));
+	INTERRUPTED(epoll_pwait(epoll, &event, 1, -1, NULL));
+	fill_peer(&e);
+	INTERRUPTED(send(e.a, &byte, 1, 0));
+	INTERRUPTED(writev(e.a, &iov, 1));
+	INTERRUPTED(sendmsg(e.a, &msg, 0));
+	INTERRUPTED(sendfile(e.a, plain, &(off_t){ 0 }, 5));
+	close(p[0]);
+	close(p[1]);
+	close(plain);
+	close(epoll);
+	ends_close(&e);
+}
+
+/* A call with a time of its own is not resumed, whatever the handler asks for. */
+static void case_signals_and_times(void)
+{
+	struct timeval time = { .tv_sec = 60 };
+	struct ends e = ends_open();
+	char byte = 0;
+
+	handler_set(SA_RESTART);
+	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)) == 0);
+	CHECK(setsockopt(e.a, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time)) == 0);
+	CHECK(setsockopt(e.listener, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)) == 0);
+	INTERRUPTED(recv(e.a, &byte, 1, 0));
+	INTERRUPTED(accept(e.listener, NULL, NULL));
+	fill_peer(&e);
+	INTERRUPTED(send(e.a, &byte, 1, 0));
+	ends_close(&e);
+}
+
+static void *signal_then_say(void *arg)
+{
+	struct ends *e = arg;
+
+	signal_soon(&e->waiter);
+	usleep(50000);
+	CHECK(say(e->b, "x"));
+	return NULL;
+}
+
+/* One without is. */
+static void case_signals_resumed(void)
+{
+	struct ends e = ends_open();
+	pthread_t other;
+
+	handler_set(SA_RESTART);
+	atomic_store(&signals, 0);
+	e.waiter = pthread_self();
+	pthread_create(&other, NULL, signal_then_say, &e);
+	CHECK(expect(e.a, "x") && atomic_load(&signals));
+	pthread_join(other, NULL);
+	ends_close(&e);
+}
+
+/* Who waits where another thread does already hears its signals, too. */
+static void *wait_for_byte(void *arg)
+{
+	return (void *)(intptr_t)expect(*(int *)arg, "x");
+}
+
+static void case_signals_of_second(void)
+{
+	struct ends e = ends_open();
+	pthread_t first;
+	char byte = 0;
+	void *came;
+
+	handler_set(0);
+	fill_peer(&e);
+	pthread_create(&first, NULL, wait_for_byte, &e.a);
+	usleep(100000); /* it sleeps */
+	INTERRUPTED(send(e.a, &byte, 1, 0));
+	CHECK(say(e.b, "x"));
+	pthread_join(first, &came);
+	CHECK(came);
+	ends_close(&e);
+}
+
 /* ---- threads ---- */
 
 static void *end_wait(void *arg)
@@ -865,6 +995,225 @@ static void case_close_under(void)
 	}
 }
 
+static int child_status(pid_t pid);
+static uint8_t byte_at(size_t place);
+
+/* ---- closing under a call that waits ---- */
+
+enum waiting {
+	IN_RECV,
+	IN_PEEK,
+	IN_SEND,
+	IN_ACCEPT,
+	IN_POLL,
+	IN_SELECT,
+	IN_EPOLL,
+	WAITINGS
+};
+
+struct under {
+	enum waiting how;
+	int fd;
+};
+
+/* What it returns is nobody's promise; that it returns is. */
+static void *wait_under(void *arg)
+{
+	const struct under *u = arg;
+	struct pollfd p = { .fd = u->fd, .events = POLLIN };
+	struct epoll_event event = { .events = EPOLLIN };
+	static const char much[65536];
+	char byte;
+	int epoll;
+	fd_set set;
+
+	switch (u->how) {
+	case IN_RECV:
+		recv(u->fd, &byte, 1, 0);
+		break;
+	case IN_PEEK:
+		recv(u->fd, &byte, 1, MSG_PEEK | MSG_WAITALL);
+		break;
+	case IN_SEND:
+		while (send(u->fd, much, sizeof(much), 0) > 0)
+			;
+		break;
+	case IN_ACCEPT:
+		close(accept(u->fd, NULL, NULL));
+		break;
+	case IN_POLL:
+		poll(&p, 1, -1);
+		break;
+	case IN_SELECT:
+		FD_ZERO(&set);
+		FD_SET(u->fd, &set);
+		select(u->fd + 1, &set, NULL, NULL, NULL);
+		break;
+	default:
+		epoll = epoll_create1(0);
+		epoll_ctl(epoll, EPOLL_CTL_ADD, u->fd, &event);
+		/* A closed descriptor is in no epoll any more. */
+		epoll_wait(epoll, &event, 1, 1000);
+		close(epoll);
+	}
+	return NULL;
+}
+
+static void case_close_under_each(void)
+{
+	for (int how = 0; how < WAITINGS; how++) {
+		struct ends e = ends_open();
+		struct under u = { how, how == IN_ACCEPT ? e.listener : e.a };
+		int late = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, wait_under, &u);
+		usleep(100000);
+		CHECK(close(u.fd) == 0);
+		/* The kernel's sockets wake who waits when the peer does something. */
+		if (how == IN_ACCEPT)
+			connect(late, (struct sockaddr *)&e.address, sizeof(e.address));
+		else
+			close(e.b);
+		pthread_join(thread, NULL);
+		close(late);
+		if (how == IN_ACCEPT) {
+			CHECK(say(e.a, "x") && expect(e.b, "x"));
+			close(e.a);
+			close(e.b);
+		} else {
+			close(e.listener);
+		}
+	}
+}
+
+/* ---- a peer that is stopped ---- */
+
+#define STOPPED_S 10
+
+/* A client by itself: it gives back all that it gets. The port is in the environment; so is
+ * whether it connects again when it hears so, and does it there. */
+static void part_echo(void)
+{
+	struct sockaddr_in address = loopback(atoi(getenv("SOCKETS_PORT")));
+	int fd = socket(AF_INET, SOCK_STREAM, 0), first = -1;
+	char bytes[4096];
+	ssize_t n;
+
+	CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && say(fd, "ready"));
+	if (getenv("SOCKETS_AGAIN")) {
+		first = fd;
+		CHECK(expect(first, "again"));
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+		CHECK(say(fd, "ready"));
+	}
+	while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
+		if (send(fd, bytes, n, 0) != n)
+			break;
+	/* Who is reset has no end in order. */
+	close(fd);
+	close(first);
+}
+
+static pid_t echo_fork(struct ends *e)
+{
+	char port[16];
+	pid_t pid;
+
+	snprintf(port, sizeof(port), "%d", ntohs(e->address.sin_port));
+	setenv("SOCKETS_PORT", port, 1);
+	pid = fork();
+	if (!pid) {
+		execl("/proc/self/exe", "sockets", "echo_by_itself", NULL);
+		_exit(99);
+	}
+	return pid;
+}
+
+static pid_t echo_start(struct ends *e)
+{
+	pid_t pid;
+
+	e->listener = listener_open(&e->address);
+	pid = echo_fork(e);
+	e->a = accept(e->listener, NULL, NULL);
+	CHECK(e->a >= 0 && expect(e->a, "ready"));
+	return pid;
+}
+
+static void *go_on_later(void *arg)
+{
+	sleep(STOPPED_S);
+	kill(*(pid_t *)arg, SIGCONT);
+	return NULL;
+}
+
+/* What is sent to it meanwhile arrives, and each call says what it would of a peer that is slow. */
+static void case_stopped_peer(void)
+{
+	struct timeval second = { .tv_sec = 1 };
+	static uint8_t much[65536], back[65536];
+	struct ends e;
+	pid_t pid = echo_start(&e);
+	pthread_t other;
+	size_t sent = 0, came = 0;
+	bool right = true;
+	ssize_t n;
+
+	setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
+	kill(pid, SIGSTOP);
+	pthread_create(&other, NULL, go_on_later, &pid);
+	CHECK_ERRNO(recv(e.a, back, 1, 0), EAGAIN);
+	while (sent < 8 * sizeof(much)) { /* less than the kernel holds of both ways */
+		for (size_t i = 0; i < sizeof(much); i++)
+			much[i] = byte_at(sent + i);
+		n = send(e.a, much, sizeof(much), MSG_DONTWAIT);
+		if (n <= 0) {
+			CHECK(errno == EAGAIN);
+			break;
+		}
+		sent += n;
+	}
+	CHECK(sent > 0 && error_of(e.a) == 0);
+	CHECK(!becomes(e.a, POLLIN, 100));
+	CHECK(shutdown(e.a, SHUT_WR) == 0);
+	pthread_join(other, NULL);
+	second.tv_sec = 30;
+	setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
+	while ((n = recv(e.a, back, sizeof(back), 0)) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			right &= back[i] == byte_at(came + i);
+		came += n;
+	}
+	CHECK(n == 0 && came == sent && right);
+	CHECK(child_status(pid) == 0);
+	close(e.a);
+	close(e.listener);
+}
+
+/* Who closes does not wait for it longer than it wanted, and the peer hears of that. */
+static void case_stopped_peer_closed(void)
+{
+	struct linger linger = { .l_onoff = 1, .l_linger = 1 };
+
+	for (int lingers = 0; lingers < 2; lingers++) {
+		static const char much[65536];
+		struct ends e;
+		pid_t pid = echo_start(&e);
+
+		if (lingers)
+			CHECK(setsockopt(e.a, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) == 0);
+		kill(pid, SIGSTOP);
+		for (int i = 0; i < 100 && send(e.a, much, sizeof(much), MSG_DONTWAIT) > 0; i++)
+			;
+		CHECK(close(e.a) == 0);
+		kill(pid, SIGCONT);
+		CHECK(child_status(pid) == 0);
+		close(e.listener);
+	}
+}
+
 /* ---- numbers ---- */
 
 /* Programs have tables of so many entries as they have connections: each takes one number. */
@@ -893,7 +1242,7 @@ static void case_numbers(void)
 
 static int fill(int *fds, int count)
 {
-	while (count < FILES && (fds[count] = open("/dev/null", O_RDONLY)) >= 0)
+	while (count < FILES && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
 		count++;
 	return count;
 }
@@ -930,6 +1279,36 @@ static void case_descriptors_spent(void)
 	ends_close(&e);
 }
 
+/* Who cannot accept is told so, and its client waits until it can. */
+static void case_accept_without_descriptors(void)
+{
+	struct rlimit old, few;
+	int fds[FILES], count;
+	struct ends e;
+	pid_t pid;
+
+	setenv("SOCKETS_AGAIN", "1", 1);
+	pid = echo_start(&e);
+	unsetenv("SOCKETS_AGAIN");
+	getrlimit(RLIMIT_NOFILE, &old);
+	few = old;
+	few.rlim_cur = 100;
+	setrlimit(RLIMIT_NOFILE, &few);
+	count = fill(fds, 0);
+	CHECK(say(e.a, "again"));
+	CHECK(becomes(e.listener, POLLIN, 20000));
+	CHECK_ERRNO(accept(e.listener, NULL, NULL), EMFILE);
+	CHECK_ERRNO(accept(e.listener, NULL, NULL), EMFILE);
+	setrlimit(RLIMIT_NOFILE, &old);
+	while (count)
+		close(fds[--count]);
+	e.b = accept(e.listener, NULL, NULL);
+	CHECK(e.b >= 0 && expect(e.b, "ready"));
+	CHECK(shutdown(e.b, SHUT_WR) == 0 && is_at_end(e.b));
+	CHECK(child_status(pid) == 0);
+	ends_close(&e);
+}
+
 /* Others hear of shutdown() also when no number is left. */
 static void case_end_without_descriptors(void)
 {
@@ -952,6 +1331,81 @@ static void case_end_without_descriptors(void)
 	CHECK(was);
 	setrlimit(RLIMIT_NOFILE, &old);
 	ends_close(&e);
+}
+
+/* ---- no memory left ---- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MEMORY_IS_THEIRS true
+#else
+#define MEMORY_IS_THEIRS false
+#endif
+
+static rlim_t address_space(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	CHECK(f && fscanf(f, "%lu", &pages) == 1);
+	fclose(f);
+	return (rlim_t)pages * sysconf(_SC_PAGESIZE);
+}
+
+/* A client and its listener without memory: a connection that works, or none. */
+static void connect_without_memory(int listener, const struct sockaddr_in *address)
+{
+	int a = socket(AF_INET, SOCK_STREAM, 0), b;
+
+	CHECK(a >= 0);
+	if (connect(a, (const struct sockaddr *)address, sizeof(*address)) < 0) {
+		CHECK(over_rdma && (errno == ECONNREFUSED || errno == ENOMEM));
+	} else if (becomes(listener, POLLIN, 10000)) {
+		b = accept(listener, NULL, NULL);
+		CHECK(b >= 0 && say(a, "little") && expect(b, "little"));
+		close(b);
+	} else {
+		CHECK(over_rdma && is_at_end(a));
+	}
+	close(a);
+}
+
+static void case_memory_spent(void)
+{
+	struct sockaddr_in address;
+	int listener = listener_open(&address);
+	struct rlimit old, little;
+	struct ends e = ends_open();
+
+	getrlimit(RLIMIT_AS, &old);
+	for (int i = 0; i < 40 && !MEMORY_IS_THEIRS; i++) {
+		little = old;
+		little.rlim_cur = address_space() + (rlim_t)i * 65536;
+		setrlimit(RLIMIT_AS, &little);
+		connect_without_memory(listener, &address);
+		setrlimit(RLIMIT_AS, &old);
+	}
+	/* Those that were there go on, and there are new ones. */
+	CHECK(say(e.a, "old") && expect(e.b, "old"));
+	ends_close(&e);
+	e = ends_open();
+	CHECK(say(e.a, "new") && expect(e.b, "new"));
+	ends_close(&e);
+	close(listener);
+}
+
+/* By a user who may lock none: in a guest the kernel's device says so. */
+static void case_memory_not_locked(void)
+{
+	struct rlimit old, none;
+
+	getrlimit(RLIMIT_MEMLOCK, &old);
+	none = old;
+	none.rlim_cur = 0;
+	setrlimit(RLIMIT_MEMLOCK, &none);
+	struct ends e = ends_open();
+	CHECK(say(e.a, "not locked") && expect(e.b, "not locked"));
+	ends_close(&e);
+	setrlimit(RLIMIT_MEMLOCK, &old);
 }
 
 /* A program of few descriptors: it is started by itself. */
@@ -1388,11 +1842,22 @@ static const struct {
 	{ "poll_normal", case_poll_normal },
 	{ "epoll", case_epoll },
 	{ "signals", case_signals },
+	{ "signals_more", case_signals_more },
+	{ "signals_and_times", case_signals_and_times },
+	{ "signals_resumed", case_signals_resumed },
+	{ "signals_of_second", case_signals_of_second },
 	{ "threads", case_threads },
 	{ "close_under", case_close_under },
+	{ "close_under_each", case_close_under_each },
+	{ "stopped_peer", case_stopped_peer },
+	{ "stopped_peer_closed", case_stopped_peer_closed },
+	{ "echo_by_itself", part_echo },
 	{ "numbers", case_numbers },
 	{ "descriptors_spent", case_descriptors_spent },
 	{ "few_descriptors", case_few_descriptors },
+	{ "accept_without_descriptors", case_accept_without_descriptors },
+	{ "memory_spent", case_memory_spent },
+	{ "memory_not_locked", case_memory_not_locked },
 	{ "end_without_descriptors", case_end_without_descriptors },
 	{ "spawn", case_spawn },
 	{ "fork_after_accept", case_fork_after_accept },

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who waits while another thread sleeps for the socket. A condition of POSIX' hides signals; the
+ * kernel's futex tells of them, or goes on, as reading from one of its sockets does.
+ */
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "librdmacm/rsocket/rs.h"
+
+void rs_waiters_wake(struct rs_socket *s)
+{
+	if (!s->waiters)
+		return;
+	atomic_fetch_add_explicit(&s->changed, 1, memory_order_relaxed);
+	syscall(SYS_futex, &s->changed, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void wait_cancelled(void *arg)
+{
+	struct rs_socket *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	s->waiters--;
+	pthread_mutex_unlock(&s->lock);
+	rs_call_abandon();
+}
+
+/* Where the thread may be cancelled, it is in the kernel, which knows nothing of that. */
+static int changed_await(struct rs_socket *s, unsigned int seen, int timeout_ms)
+{
+	struct {
+		long seconds, nanoseconds;
+	} time = { timeout_ms / 1000, timeout_ms % 1000 * 1000000l };
+	int type, r;
+
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	r = syscall(SYS_futex, &s->changed, FUTEX_WAIT_PRIVATE, seen, timeout_ms < 0 ? NULL : &time,
+		    NULL, 0);
+	r = r < 0 && errno == EINTR ? -EINTR : 0;
+	pthread_setcanceltype(type, NULL);
+	return r;
+}
+
+int rs_waiter_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
+{
+	unsigned int seen = atomic_load_explicit(&s->changed, memory_order_relaxed);
+	int r;
+
+	s->waiters++;
+	pthread_mutex_unlock(&s->lock);
+	pthread_cleanup_push(wait_cancelled, s);
+	if (wait != RS_WAIT_ALWAYS)
+		rs_sleep_begin();
+	r = changed_await(s, seen, timeout_ms);
+	rs_sleep_end();
+	pthread_cleanup_pop(0);
+	pthread_mutex_lock(&s->lock);
+	s->waiters--;
+	return r;
+}
