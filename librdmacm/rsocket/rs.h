@@ -68,7 +68,6 @@
 #define RS_BUFFER_MIN	   (1u << 12)
 #define RS_BUFFER_MAX	   (1u << 28)
 #define RS_INLINE_DEFAULT  64
-#define RS_MESSAGE_MAX	   (1u << 16) /* bytes of a message, so that copying and sending overlap */
 #define RS_RECEIVES_SPARE  (2 * RS_CONTROL_MAX) /* beyond what the peer was told of */
 #define RS_REPOST_MAX	   16
 #define RS_SIGNAL_INTERVAL 16 /* requests of which one is signalled */
