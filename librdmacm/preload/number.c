@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -42,6 +43,13 @@ static int number_raise(int fd)
 EXPORT int eventfd(unsigned int count, int flags)
 {
 	int fd = real()->eventfd(count, flags);
+
+	return preload_inside ? number_raise(fd) : fd;
+}
+
+EXPORT int memfd_create(const char *name, unsigned int flags)
+{
+	int fd = real()->memfd_create(name, flags);
 
 	return preload_inside ? number_raise(fd) : fd;
 }

@@ -77,6 +77,7 @@
 	F(int, close, (int))                                                                     \
 	F(int, close_range, (unsigned int, unsigned int, int))                                   \
 	F(int, eventfd, (unsigned int, int))                                                     \
+	F(int, memfd_create, (const char *, unsigned int))                                       \
 	F(int, pipe2, (int *, int))                                                              \
 	F(int, dup, (int))                                                                       \
 	F(int, dup2, (int, int))                                                                 \

@@ -2,8 +2,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "librdmacm/rsocket/rs.h"
+
+#define DEVICE_BUFFERS_MAX 64
+
+static atomic_uint device_buffers; /* of this process's sockets */
 
 /* Pages of their own: a region's pages are not copied into children. */
 static void *pages_map(size_t size)
@@ -44,13 +49,50 @@ static size_t own_size(const struct rs_socket *s)
 	return s->sbuf_size + (s->sends_words ? rs_receives(s) * sizeof(*s->words) : 0);
 }
 
+/*
+ * Peers write most to it: memory as the device likes it, which on uroce a process of this host
+ * maps. That may take a descriptor, so not all sockets of a large server have such memory.
+ */
+static void *receive_memory(struct rs_socket *s)
+{
+	size_t size = ROUND_UP((size_t)s->rbuf_size, (size_t)sysconf(_SC_PAGESIZE));
+	void *memory = NULL;
+
+	if (atomic_fetch_add(&device_buffers, 1) < DEVICE_BUFFERS_MAX)
+		memory = ibv_alloc_buf(s->id->pd, size, &s->rbuf_memory);
+	if (memory)
+		return memory;
+	atomic_fetch_sub(&device_buffers, 1);
+	s->rbuf_memory = NULL;
+	return pages_map(size);
+}
+
+static int receive_create(struct rs_socket *s, int access)
+{
+	s->rbuf = receive_memory(s);
+	if (!s->rbuf)
+		return -ENOMEM;
+	s->rmr = ibv_reg_mr(s->id->pd, s->rbuf, s->rbuf_size, access);
+	return s->rmr ? 0 : -errno;
+}
+
+static void receive_destroy(struct rs_socket *s)
+{
+	region_destroy(&s->rmr, s->rbuf_memory ? NULL : s->rbuf, s->rbuf_size);
+	if (!s->rbuf_memory)
+		return;
+	ibv_free_buf(s->rbuf_memory);
+	s->rbuf_memory = NULL;
+	atomic_fetch_sub(&device_buffers, 1);
+}
+
 static int memory_create(struct rs_socket *s)
 {
 	int remote = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 	int r = region_create(s, own_size(s), IBV_ACCESS_LOCAL_WRITE, (void **)&s->sbuf, &s->smr);
 
 	if (r == 0)
-		r = region_create(s, s->rbuf_size, remote, (void **)&s->rbuf, &s->rmr);
+		r = receive_create(s, remote);
 	if (r == 0)
 		r = region_create(s, entries_size(s), remote, (void **)&s->entries, &s->tmr);
 	if (r == 0)
@@ -180,7 +222,7 @@ void rs_buffer_destroy(struct rs_socket *s)
 		rdma_destroy_qp(s->id);
 	rs_iomap_destroy(s);
 	region_destroy(&s->smr, s->sbuf, own_size(s));
-	region_destroy(&s->rmr, s->rbuf, s->rbuf_size);
+	receive_destroy(s);
 	region_destroy(&s->tmr, s->entries, entries_size(s));
 	s->sbuf = s->rbuf = NULL;
 	s->entries = NULL;

@@ -18,7 +18,9 @@ void rs_credit_start(struct rs_credit_out *out, struct rs_credit_in *in,
 
 uint32_t rs_credit_room(const struct rs_credit_out *out)
 {
-	return rs_credit_has_message(out) ? out->target.length : 0;
+	if (!rs_credit_has_message(out) || !out->target.length)
+		return 0;
+	return (out->target.length - 1) % RS_MESSAGE_MAX + 1;
 }
 
 void rs_credit_take(struct rs_credit_out *out, uint32_t length, struct rs_target *ret_target)

@@ -44,7 +44,13 @@ static inline bool rs_credit_has_message(const struct rs_credit_out *out)
 {
 	return (int16_t)(out->limit - out->sent) > out->spare;
 }
-/* Bytes that may be sent in the next message; 0: none now. */
+/* Bytes of a message, so that copying and sending overlap. */
+#define RS_MESSAGE_MAX (1u << 16)
+
+/*
+ * Bytes that may be sent in the next message; 0: none now. What was granted is filled by messages
+ * of the largest size but for the first, so that none of a few bytes is left for the end of it.
+ */
 uint32_t rs_credit_room(const struct rs_credit_out *out);
 /* Take @length of them: *ret_target is where they go. */
 void rs_credit_take(struct rs_credit_out *out, uint32_t length, struct rs_target *ret_target);

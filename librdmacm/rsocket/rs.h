@@ -68,7 +68,6 @@
 #define RS_BUFFER_MIN	   (1u << 12)
 #define RS_BUFFER_MAX	   (1u << 28)
 #define RS_INLINE_DEFAULT  64
-#define RS_MESSAGE_MAX	   (1u << 16) /* bytes of a message, so that copying and sending overlap */
 #define RS_RECEIVES_SPARE  (2 * RS_CONTROL_MAX) /* beyond what the peer was told of */
 #define RS_REPOST_MAX	   16
 #define RS_SIGNAL_INTERVAL 16 /* requests of which one is signalled */
@@ -170,6 +169,7 @@ struct rs_socket {
 	struct ibv_cq *cq;
 	struct ibv_mr *smr, *rmr, *tmr;
 	uint8_t *sbuf, *rbuf;
+	struct ibv_buf *rbuf_memory; /* NULL: pages of our own */
 	struct rs_wire_entry *entries;		  /* what the peer writes its targets to */
 	struct rs_wire_mapping *entries_mappings; /* behind them: and its mappings */
 	unsigned int entry;			  /* the one it writes next */

@@ -98,6 +98,16 @@ static bool nothing_to_overtake(const struct uroce_qp *qp)
 	return true;
 }
 
+/* A small one behind one that was placed is placed, too: else all that follow would be in its way.
+ */
+static bool is_worth_placing(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
+{
+	const struct uroce_sq *sq = &qp->sq;
+
+	return wqe->length >= PLACED_MIN ||
+	       (wqe->length && sq->next != sq->tail && sq_wqe(sq, sq->next - 1)->placed);
+}
+
 /* Only what has no number yet: what is sent again was executed, perhaps, and its bytes are the
  * target's own since. */
 void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe)
@@ -111,7 +121,7 @@ void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe)
 				   .rkey = wqe->rdma.rkey };
 	struct uroce_path *path = qp->av.path;
 
-	if (wqe->opcode != IBV_WR_RDMA_WRITE_WITH_IMM || wqe->length < PLACED_MIN || wqe->placed)
+	if (wqe->opcode != IBV_WR_RDMA_WRITE_WITH_IMM || wqe->placed || !is_worth_placing(qp, wqe))
 		return;
 	/* Who captures sees the packets. */
 	if (!path->ops->rdma || path->host->capture || qp->type != IBV_QPT_RC ||

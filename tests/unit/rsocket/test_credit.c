@@ -68,6 +68,27 @@ static void test_stream(void **state)
 	assert_true(total > 1000ull * SIZE);
 }
 
+/* After a few bytes at the start, each grant is filled by the same number of messages. */
+static void test_no_crumbs(void **state)
+{
+	enum {
+		MESSAGES = 4
+	};
+	struct rs_credit_out out = { .limit = 1000,
+				     .target = { .length = MESSAGES * RS_MESSAGE_MAX } };
+	struct rs_target target, more = { .length = MESSAGES * RS_MESSAGE_MAX };
+	unsigned int messages = 0;
+
+	rs_credit_take(&out, 16, &target);
+	assert_int_equal(rs_credit_granted(&out, &more), 0);
+	while (rs_credit_room(&out)) {
+		assert_in_range(rs_credit_room(&out), RS_MESSAGE_MAX - 16, RS_MESSAGE_MAX);
+		rs_credit_take(&out, rs_credit_room(&out), &target);
+		messages++;
+	}
+	assert_int_equal(messages, 2 * MESSAGES);
+}
+
 /* One who does not read stops the sender at the size of the buffer, or at the number of messages.
  */
 static void test_full(void **state)
@@ -116,6 +137,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stream),
+		cmocka_unit_test(test_no_crumbs),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_lies),
 	};

@@ -585,6 +585,29 @@ static void test_placed_in_order(void **state)
 	sim_free(sim);
 }
 
+/* A few bytes are placed behind what was, so that what follows them is, too; alone they travel. */
+static void test_placed_small(void **state)
+{
+	struct sim *sim = placing_new();
+
+	for (int i = 0; i < 4; i++)
+		post_recv(sim, 1, 6000, 16);
+	fill(sim, 0, 0, REF_MAX);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 16, 5000);
+	assert_int_equal(sim->placed, 0);
+	run(sim, 10);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, REF_MAX, 5000);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 16, 5000 + REF_MAX);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 16, REF_MAX - 16, 5016);
+	assert_int_equal(sim->placed, 3);
+	run(sim, 10);
+	for (int i = 0; i < 4; i++)
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	same(sim, 0, 5000, REF_MAX);
+	assert_memory_equal(sim->buf[0], sim->buf[1] + 5000 + REF_MAX, 16);
+	sim_free(sim);
+}
+
 /* --- loss --- */
 
 static enum fate drop_nth(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
@@ -1407,6 +1430,7 @@ int main(void)
 		cmocka_unit_test(test_placed_once),
 		cmocka_unit_test(test_placed_not_later),
 		cmocka_unit_test(test_placed_in_order),
+		cmocka_unit_test(test_placed_small),
 		cmocka_unit_test(test_drop_each),
 		cmocka_unit_test(test_rough_sea),
 		cmocka_unit_test(test_retry_exceeded),
