@@ -63,7 +63,8 @@ unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, u
 	return __real_uroce_shm_poll(shm, strand, budget, now) + atomic_load(&flood);
 }
 
-/* Somebody sends without end: who connects is let in all the same, and the thread can be stopped. */
+/* Somebody sends without end: who connects is let in all the same, and the thread can be stopped.
+ */
 static void test_flood(void **state)
 {
 	struct uroce_host *host;
