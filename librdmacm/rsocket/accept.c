@@ -18,7 +18,8 @@
 #define BACKLOG_MIN	  1
 #define BACKLOG_MAX	  4096
 
-#define CHILD_DESCRIPTORS 4 /* that a socket and its channels take */
+#define CHILD_DESCRIPTORS 4  /* that a socket and its channels take */
+#define LOW_END		  64 /* low numbers are the program's */
 
 static int queue_create(struct rs_socket *s)
 {
@@ -231,7 +232,9 @@ static int descriptors_look(struct rs_socket *s)
 	int fds[CHILD_DESCRIPTORS], count, r = 0;
 
 	for (count = 0; count < CHILD_DESCRIPTORS; count++) {
-		fds[count] = fcntl(s->accepted_fd, F_DUPFD_CLOEXEC, 0);
+		fds[count] = fcntl(s->accepted_fd, F_DUPFD_CLOEXEC, LOW_END);
+		if (fds[count] < 0)
+			fds[count] = fcntl(s->accepted_fd, F_DUPFD_CLOEXEC, 0);
 		if (fds[count] < 0) {
 			r = -errno;
 			break;

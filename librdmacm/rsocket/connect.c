@@ -144,8 +144,8 @@ void rs_connect_step(struct rs_socket *s)
 	struct rdma_cm_event *event;
 	uint32_t before = s->changes;
 
-	/* A listener's events are the service's. */
-	if (s->state == RS_LISTENING)
+	/* A listener's events are the service's, also when it was shut down. */
+	if (s->accepted_fd >= 0)
 		return;
 	while (s->channel && rdma_get_cm_event(s->channel, &event) == 0) {
 		s->changes++;
