@@ -235,7 +235,9 @@ static void datagram_receive(int fd)
 	rt_close(dev);
 }
 
-static void datagram_send(int fd)
+/* Stays until the receiver has it: the first datagram may come back to who sent it, where sockets
+ * were bound in another order than processes started, and is passed on from there. */
+static void datagram_send(int fd, pid_t receiver)
 {
 	struct rt_side side = datagram_side();
 	struct rt_dev *dev = side.dev;
@@ -244,6 +246,7 @@ static void datagram_send(int fd)
 	struct rt_address address;
 	struct ibv_ah_attr attr;
 	struct ibv_ah *ah;
+	int status;
 
 	CHECK_INT(read(fd, &address, sizeof(address)), (ssize_t)sizeof(address));
 	rt_side_init(&side);
@@ -257,6 +260,8 @@ static void datagram_send(int fd)
 	wr.wr.ud.remote_qkey = RT_QKEY;
 	POST(&side, &wr);
 	EXPECT(&side, 2, IBV_WC_SEND);
+	CHECK_INT(waitpid(receiver, &status, 0), receiver);
+	CHECK_INT(status, 0);
 	CHECK_OK(ibv_destroy_ah(ah));
 	rt_side_close(&side);
 	rt_close(dev);
@@ -266,7 +271,7 @@ static void datagram_send(int fd)
  * repeat it. */
 static void datagram_at_once(void)
 {
-	int status, fds[2];
+	int fds[2];
 	pid_t pid;
 
 	prepare(LINK "&& sysctl -qw net.ipv6.conf.it.dad_transmits=3 && ip link set it up");
@@ -278,9 +283,7 @@ static void datagram_at_once(void)
 		datagram_receive(fds[1]);
 		_exit(0);
 	}
-	datagram_send(fds[0]);
-	CHECK_INT(waitpid(pid, &status, 0), pid);
-	CHECK_INT(status, 0);
+	datagram_send(fds[0], pid);
 }
 
 /* Addresses of one hundredth of a second, which the kernel says are equally old: in the order they
