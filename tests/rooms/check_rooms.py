@@ -3,16 +3,26 @@
 """Hold a folder's includes against the plan of its rooms.
 
 check_rooms.py FOLDER PLAN      complain about each include that the plan does not know
+check_rooms.py --calls FOLDER OBJECTS PLAN   what was compiled of it: about each call of a room above, and about more
+                                tables than UPCALLS that a room above fills in for one below
 check_rooms.py --shared TREE PLAN   of rooms that several folders share: about each guest that the plan does not know
 check_rooms.py --self-test      prove that each kind of mistake is found
 """
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+STRUCT = re.compile(r"^struct (\w+) \{(.*?)^\}", re.M | re.S)
+POINTER = re.compile(r"\(\*\w+\)\s*\(")
+FILLED = re.compile(r"struct (\w+)(?: \w+ = |\))\s*\{")
+SYMBOL = re.compile(r"(?:[0-9a-f]+)?\s+([A-Za-z]) (\S+)")
+UPCALLS = 5
 
 
 def plan_read(text):
@@ -71,6 +81,49 @@ def folder_check(folder, plan):
             if included.startswith(prefix):
                 wrong.append(include_wrong(rooms, path, included[len(prefix):]))
     return [w for w in wrong if w]
+
+
+def files_of(folder, suffixes):
+    for file in sorted(p for p in Path(folder).rglob("*") if p.suffix in suffixes):
+        yield str(file.relative_to(folder)), file
+
+
+def symbols_of(objects):
+    """Each object's path with the symbols that it defines for others, and those that it wants of them."""
+    found = {}
+    for path, file in files_of(objects, (".o",)):
+        lines = subprocess.run(["nm", file], capture_output=True, text=True, check=True).stdout.splitlines()
+        symbols = [m.groups() for m in map(SYMBOL.match, lines) if m]
+        found[path] = ({n for k, n in symbols if k.isupper() and k != "U"}, {n for k, n in symbols if k == "U"})
+    return found
+
+
+def calls_wrong(rooms, symbols):
+    order = {room: i for i, room in enumerate(rooms)}
+    owner = {name: room_of(path) for path, (defined, _) in symbols.items() for name in defined}
+    wrong = [] if owner else ["no symbol in any object"]
+    for path, (_, wanted) in symbols.items():
+        for name in sorted(wanted & owner.keys()):
+            if order[owner[name]] > order[room_of(path)]:
+                wrong.append(f"{path}: calls {name}() of {owner[name]}, which is above it")
+    return wrong
+
+
+def tables_wrong(rooms, folder):
+    """Tables of functions that a room declares and a room above fills in: the calls upwards that there are."""
+    order = {room: i for i, room in enumerate(rooms)}
+    texts = {path: file.read_text() for path, file in files_of(folder, (".c", ".h")) if "/infiniband/" not in path}
+    tables = {name: room_of(path) for path, text in texts.items() for name, body in STRUCT.findall(text)
+              if POINTER.search(body)}
+    filled = {(name, tables[name]) for path, text in texts.items() for name in FILLED.findall(text)
+              if name in tables and order[tables[name]] < order[room_of(path)]}
+    return [f"{len(filled)} tables for calls upwards, of {UPCALLS}: " +
+            ", ".join(f"{name} of {room}" for name, room in sorted(filled))] if len(filled) > UPCALLS else []
+
+
+def calls_check(folder, objects, plan):
+    rooms, wrong = plan_read(plan)
+    return wrong + calls_wrong(rooms, symbols_of(objects)) + tables_wrong(rooms, folder)
 
 
 def sources(tree):
@@ -172,8 +225,36 @@ def house_check(plan, change):
         return folder_check(folder, plan)
 
 
+SYMBOLS = {"base/base.c.o": ({"lock"}, {"printf"}), "host/host.c.o": ({"tell"}, {"lock"})}
+UPWARDS = {"wire/wire.c.o": ({"pack"}, {"lock", "tell"})}
+
+
+def table_house(count):
+    """A table of base for each, all filled in by host."""
+    ops = "".join(f"struct ops{i} {{\n\tint (*call)(int a);\n}};\n" for i in range(count))
+    use = "".join(f"static const struct ops{i} mine{i} = {{ call }};\n" for i in range(count - 1))
+    return {"base/base.h": ops, "host/host.c": use + f"\thost->ops = (struct ops{count - 1}){{ call }};\n"}
+
+
+def calls_test():
+    rooms, _ = plan_read(PLAN)
+    failed = [f"the sound house's calls: {w}" for w in calls_wrong(rooms, SYMBOLS)]
+    if calls_wrong(rooms, {**SYMBOLS, **UPWARDS}) != ["wire/wire.c.o: calls tell() of host, which is above it"]:
+        failed.append("not found: a call upwards")
+    if not calls_wrong(rooms, {}):
+        failed.append("not found: no symbols")
+    for count, found in ((UPCALLS, 0), (UPCALLS + 1, 1)):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in table_house(count).items():
+                Path(root, path).parent.mkdir(parents=True, exist_ok=True)
+                Path(root, path).write_text(text)
+            if len(tables_wrong(rooms, root)) != found:
+                failed.append(f"{count} tables: {tables_wrong(rooms, root)}")
+    return failed
+
+
 def self_test():
-    failed = [f"the sound house: {w}" for w in house_check(PLAN, {}) + town_check(SHARED, {})]
+    failed = [f"the sound house: {w}" for w in house_check(PLAN, {}) + town_check(SHARED, {})] + calls_test()
     for check, mistakes in (house_check, MISTAKES), (town_check, INTRUSIONS):
         for expected, plan, change in mistakes:
             found = check(plan, change)
@@ -185,6 +266,8 @@ def self_test():
 def main():
     if sys.argv[1:] == ["--self-test"]:
         wrong = self_test()
+    elif sys.argv[1] == "--calls":
+        wrong = calls_check(sys.argv[2], sys.argv[3], Path(sys.argv[4]).read_text())
     elif sys.argv[1] == "--shared":
         wrong = shared_check(Path(sys.argv[2]), Path(sys.argv[3]).read_text())
     else:
