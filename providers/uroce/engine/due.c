@@ -30,6 +30,8 @@ static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 
 	if (!qp->av.path || resp->res_pending || (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
 		return false;
+	if (qp->type == IBV_QPT_XRC_RECV) /* it sends nothing to ride on */
+		return false;
 	if (resp->ack_withheld && !resp->ack_hurry && resp->ack_messages <= UROCE_ACK_WITHHELD)
 		return ack_can_be_withheld(qp, poller);
 	if (!qp->av.path->lossless)

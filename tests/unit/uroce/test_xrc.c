@@ -114,8 +114,8 @@ static void post(struct uroce_srq *s, uint64_t wr_id, uint32_t length)
 	assert_int_equal(uroce_post_srq_recv(&s->vsrq.srq, &wr, &bad), 0);
 }
 
-/* A request comes, through the bytes of a packet, and is answered. */
-static void arrive(uint8_t opcode, uint32_t srqn, uint32_t length, const struct uroce_hdr *more)
+/* A request comes, through the bytes of a packet. */
+static void receive(uint8_t opcode, uint32_t srqn, uint32_t length, const struct uroce_hdr *more)
 {
 	static const uint8_t payload[FIXTURE_MTU] = { 1, 2, 3 };
 	uint8_t bytes[UROCE_HEADER_MAX + FIXTURE_MTU] = {};
@@ -138,6 +138,14 @@ static void arrive(uint8_t opcode, uint32_t srqn, uint32_t length, const struct 
 	fx.sent = 0;
 	uroce_lock(&qp->lock);
 	uroce_resp_packet(qp, &pkt);
+	uroce_unlock(&qp->lock);
+}
+
+/* It is answered, too. */
+static void arrive(uint8_t opcode, uint32_t srqn, uint32_t length, const struct uroce_hdr *more)
+{
+	receive(opcode, srqn, length, more);
+	uroce_lock(&qp->lock);
 	uroce_resp_run(qp);
 	uroce_unlock(&qp->lock);
 }
@@ -175,6 +183,20 @@ static void test_send(void **state)
 	}
 	arrive(UROCE_XRC | UROCE_SEND_ONLY, srq[0]->vsrq.srq_num, 64, NULL);
 	answered(AETH_RNR_NAK | qp->resp.min_rnr_timer);
+}
+
+/* What a receiving half owes has nothing of its own to ride on, so that it waits for nothing: a
+ * peer whose queue is short sends its next message when the answer comes, by another queue pair. */
+static void test_acknowledged_at_once(void **state)
+{
+	struct uroce_engine *engine = &fx.host.engine;
+
+	post(srq[0], 1, 64);
+	receive(UROCE_XRC | UROCE_SEND_ONLY, srq[0]->vsrq.srq_num, 64, NULL);
+	assert_int_equal(fx.sent, 0);
+	uroce_strand_work(engine, uroce_qp_strand(qp) - engine->strands, 1, true, false, 1);
+	answered(ack);
+	completed(1, IBV_WC_SUCCESS);
 }
 
 /* All packets of a message name one SRQ. */
@@ -349,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		xrc_test(test_send),
+		xrc_test(test_acknowledged_at_once),
 		xrc_test(test_other_in_message),
 		xrc_test(test_no_such_number),
 		xrc_test(test_number_of_other_process),
