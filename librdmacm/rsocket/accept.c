@@ -226,6 +226,15 @@ static bool queue_is_full(struct rs_socket *s)
 	return full;
 }
 
+/* The descriptor has told of what is not there any more. */
+static void queue_drain(struct rs_socket *s)
+{
+	eventfd_t count;
+
+	if (!s->accepted_count && !s->spent)
+		eventfd_read(s->accepted_fd, &count);
+}
+
 /* Whether there are as many as an accepted socket takes. Return: 0 or -errno */
 static int descriptors_look(struct rs_socket *s)
 {
@@ -245,29 +254,36 @@ static int descriptors_look(struct rs_socket *s)
 	return r;
 }
 
-/* Somebody comes for whom there are none: raccept() says so, and the peer waits. */
+/* raccept() has to say so, and the peer waits. Under s->lock. */
+static void spent_begin(struct rs_socket *s, int error)
+{
+	rs_err(s, "a connection waits, which takes %d descriptors: %s", CHILD_DESCRIPTORS,
+	       strerror(error));
+	queue_pause(s);
+	s->spent = true;
+	s->changes++;
+	eventfd_write(s->accepted_fd, 1);
+	rs_watch_notify(s);
+	rs_waiters_wake(s);
+}
+
+/* Whether somebody comes for whom there are none. */
 static bool descriptors_are_spent(struct rs_socket *s)
 {
 	struct pollfd p = { .fd = s->channel->fd, .events = POLLIN };
 	int r = poll(&p, 1, 0) == 1 ? descriptors_look(s) : 0;
+	bool spent;
 
-	if (r == 0)
-		return false;
 	pthread_mutex_lock(&s->lock);
-	if (s->state == RS_LISTENING) {
-		rs_err(s, "a connection waits, which takes %d descriptors: %s", CHILD_DESCRIPTORS,
-		       strerror(-r));
-		queue_pause(s);
-		s->spent = true;
-		s->changes++;
-		eventfd_write(s->accepted_fd, 1);
-		rs_watch_notify(s);
-		rs_waiters_wake(s);
-	} else {
-		r = 0;
+	spent = r < 0 && s->state == RS_LISTENING;
+	if (spent) {
+		spent_begin(s, -r);
+	} else if (s->spent) {
+		s->spent = false;
+		queue_drain(s);
 	}
 	pthread_mutex_unlock(&s->lock);
-	return r < 0;
+	return spent;
 }
 
 static bool is_listening(struct rs_socket *s)
@@ -342,15 +358,6 @@ int rs_listener_shutdown(struct rs_socket *s, int how)
 static bool has_accepted(struct rs_socket *s)
 {
 	return s->accepted_count || s->spent || s->state != RS_LISTENING;
-}
-
-/* The descriptor has told of what is not there any more. */
-static void queue_drain(struct rs_socket *s)
-{
-	eventfd_t count;
-
-	if (!s->accepted_count && !s->spent)
-		eventfd_read(s->accepted_fd, &count);
 }
 
 /* The first of the queue, or NULL. Return: 0 or -errno: there are no descriptors. */

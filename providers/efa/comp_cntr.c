@@ -58,7 +58,7 @@ static int cntr_create(struct efa_comp_cntr *cntr, const struct verbs_create_com
 		word_place(done_external ? &dv->comp_cntr_ext_mem : NULL, own,
 			   &cntr->words[VERBS_COMP_CNTR_DONE]);
 	const struct ib_uverbs_buffer_desc failed =
-		word_place(failed_external ? &dv->err_cntr_ext_mem : NULL, own + 1,
+		word_place(failed_external ? &dv->err_cntr_ext_mem : NULL, own ? own + 1 : NULL,
 			   &cntr->words[VERBS_COMP_CNTR_FAILED]);
 	const struct uverbs_attr attrs[] = {
 		uverbs_in(EFA_IB_ATTR_CREATE_COMP_CNTR_COMP_BUFFER, &done, sizeof(done)),

@@ -123,11 +123,14 @@ FLAT void data_list(const struct ibv_send_wr *wr, bool atomic, struct send_build
 	b->ds += wr->num_sge;
 }
 
-/* An atomic has more in front of its list than what max_send_sge leaves room for. */
+/* An atomic has more in front of its list than what max_send_sge leaves room for, in its slot and
+ * in what it can say of its own length. */
 FLAT enum kit_fault data_atomic(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
 				struct send_build *b)
 {
-	if (wr->send_flags & IBV_SEND_INLINE || b->ds + wr->num_sge > sq->slot_ds)
+	uint32_t most = min_of(sq->slot_ds, (uint32_t)WQE_SIZE_MASK);
+
+	if (wr->send_flags & IBV_SEND_INLINE || b->ds + wr->num_sge > most)
 		return KIT_FAULT_ATOMIC_LIST;
 	data_list(wr, true, b);
 	return KIT_FAULT_NONE;

@@ -1309,6 +1309,42 @@ static void case_accept_without_descriptors(void)
 	ends_close(&e);
 }
 
+/* Once there are numbers again, the listener does not say any more that there were none: it is
+ * readable for as long as somebody waits. */
+static void case_accept_after_descriptors(void)
+{
+	struct rlimit old, few;
+	int fds[FILES], count, queued;
+	pid_t pid, other;
+	struct ends e;
+
+	setenv("SOCKETS_AGAIN", "1", 1);
+	pid = echo_start(&e);
+	unsetenv("SOCKETS_AGAIN");
+	other = echo_fork(&e);
+	CHECK(becomes(e.listener, POLLIN, 20000));
+	getrlimit(RLIMIT_NOFILE, &old);
+	few = old;
+	few.rlim_cur = 100;
+	setrlimit(RLIMIT_NOFILE, &few);
+	count = fill(fds, 0);
+	CHECK(say(e.a, "again"));
+	usleep(500000); /* it comes, and there is no number for it */
+	setrlimit(RLIMIT_NOFILE, &old);
+	while (count)
+		close(fds[--count]);
+	queued = accept(e.listener, NULL, NULL);
+	usleep(200000); /* now there is */
+	e.b = accept(e.listener, NULL, NULL);
+	CHECK(queued >= 0 && expect(queued, "ready") && e.b >= 0 && expect(e.b, "ready"));
+	CHECK(!becomes(e.listener, POLLIN, 0));
+	CHECK(shutdown(queued, SHUT_WR) == 0 && is_at_end(queued));
+	CHECK(shutdown(e.b, SHUT_WR) == 0 && is_at_end(e.b));
+	CHECK(child_status(other) == 0 && child_status(pid) == 0);
+	close(queued);
+	ends_close(&e);
+}
+
 /* Others hear of shutdown() also when no number is left. */
 static void case_end_without_descriptors(void)
 {
@@ -1856,6 +1892,7 @@ static const struct {
 	{ "descriptors_spent", case_descriptors_spent },
 	{ "few_descriptors", case_few_descriptors },
 	{ "accept_without_descriptors", case_accept_without_descriptors },
+	{ "accept_after_descriptors", case_accept_after_descriptors },
 	{ "memory_spent", case_memory_spent },
 	{ "memory_not_locked", case_memory_not_locked },
 	{ "end_without_descriptors", case_end_without_descriptors },

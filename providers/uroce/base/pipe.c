@@ -2,10 +2,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "providers/uroce/base/pipe.h"
+
+enum {
+	RECORD_MAX = 64, /* bytes */
+};
 
 int uroce_pipe_open(struct uroce_pipe *ret)
 {
@@ -47,24 +54,50 @@ static size_t pipe_drain(const struct uroce_pipe *pipe, const struct uroce_pipe 
 	}
 }
 
+/* Return: whether the record is of @element; any other goes to the end of the pipe. */
+static bool record_sort(const struct uroce_pipe *pipe, const uint8_t *record, size_t size,
+			uint64_t element)
+{
+	uint64_t found;
+
+	memcpy(&found, record, sizeof(found));
+	if (found == element)
+		return true;
+	uroce_pipe_put(pipe, record, size);
+	return false;
+}
+
+/* Where there is no descriptor to move them aside, the records go round once. */
+static unsigned int purge_in_place(const struct uroce_pipe *pipe, uint64_t element, size_t size)
+{
+	uint8_t record[RECORD_MAX];
+	struct iovec iov = { record, size };
+	unsigned int purged = 0;
+	int left = 0;
+
+	ioctl(pipe->read_fd, FIONREAD, &left);
+	for (; left >= (int)size; left -= size) {
+		if (vmsplice(pipe->read_fd, &iov, 1, SPLICE_F_NONBLOCK) != (ssize_t)size)
+			break;
+		purged += record_sort(pipe, record, size, element);
+	}
+	return purged;
+}
+
 unsigned int uroce_pipe_purge(const struct uroce_pipe *pipe, uint64_t element, size_t size)
 {
 	struct uroce_pipe aside = { -1, -1 };
 	unsigned int purged = 0;
-	uint8_t record[64];
+	uint8_t record[RECORD_MAX];
 
-	if (size > sizeof(record) || uroce_pipe_open(&aside) < 0)
+	if (size > sizeof(record))
 		return 0;
+	if (uroce_pipe_open(&aside) < 0)
+		return purge_in_place(pipe, element, size);
 	for (size_t left = pipe_drain(pipe, &aside); left >= size; left -= size) {
-		uint64_t found;
-
 		if (read(aside.read_fd, record, size) != (ssize_t)size)
 			break;
-		memcpy(&found, record, sizeof(found));
-		if (found == element)
-			purged++;
-		else
-			uroce_pipe_put(pipe, record, size);
+		purged += record_sort(pipe, record, size, element);
 	}
 	close(aside.read_fd);
 	close(aside.write_fd);

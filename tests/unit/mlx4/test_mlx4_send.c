@@ -164,6 +164,27 @@ static void test_atomic_list(void **state)
 	fake_free(f);
 }
 
+/* In the largest slots there is room for one more than a request can say of its own length. */
+static void test_atomic_longest(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	struct ibv_sge sges[61];
+	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .sg_list = sges },
+			   *bad = NULL;
+
+	for (int i = 0; i < 61; i++)
+		sges[i] = (struct ibv_sge){ .addr = 0x2000, .length = 8, .lkey = 9 };
+	free(f->qp.sq.wr_ids);
+	fake_sq(f, 10);
+	f->qp.sq.max_sge = 61;
+	wr.num_sge = 61;
+	assert_int_equal(mlx4_post_send(&f->qp.vqp.qp, &wr, &bad), EINVAL);
+	wr.num_sge = 60;
+	post(f, &wr);
+	ASSERT_WORDS(f->sq, 0x00000012, 0x0000003f);
+	fake_free(f);
+}
+
 static void test_keys(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -361,12 +382,13 @@ static void test_plain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send),	      cmocka_unit_test(test_inline),
-		cmocka_unit_test(test_inline_pieces), cmocka_unit_test(test_atomic),
-		cmocka_unit_test(test_keys),	      cmocka_unit_test(test_stamps),
-		cmocka_unit_test(test_full),	      cmocka_unit_test(test_receive),
-		cmocka_unit_test(test_sizes),	      cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_states),	      cmocka_unit_test(test_atomic_list),
+		cmocka_unit_test(test_send),	       cmocka_unit_test(test_inline),
+		cmocka_unit_test(test_inline_pieces),  cmocka_unit_test(test_atomic),
+		cmocka_unit_test(test_keys),	       cmocka_unit_test(test_stamps),
+		cmocka_unit_test(test_full),	       cmocka_unit_test(test_receive),
+		cmocka_unit_test(test_sizes),	       cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_states),	       cmocka_unit_test(test_atomic_list),
+		cmocka_unit_test(test_atomic_longest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
