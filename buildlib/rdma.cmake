@@ -21,6 +21,7 @@ endfunction()
 # rdma_objects(<name> <sources>...): compiled once, linked into the library and into the unit tests.
 function(rdma_objects name)
   add_library(${name}_objects OBJECT ${ARGN})
+  target_compile_options(${name}_objects PRIVATE ${RDMA_FRAME_LIMIT})
 endfunction()
 
 # rdma_runpath(<target> <folder> <destination>): in the build tree it finds this tree's libraries in <folder>, seen from

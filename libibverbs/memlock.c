@@ -16,6 +16,8 @@
 #define MEMLOCK_USELESS 32768
 #define MEMLOCK_LOW	65536
 
+#define STATUS_SIZE	8192 /* more than the kernel says of a process */
+
 static int file_read(const char *path, char *buffer, size_t size)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -63,10 +65,13 @@ bool memlock_is_low(const struct memlock_facts *facts, uint64_t bytes)
 
 static int memlock_read(struct memlock_facts *ret_facts)
 {
-	char status[8192];
+	_cleanup_free_ char *status = malloc(STATUS_SIZE); /* the caller's stack may be small */
 	struct rlimit limit;
-	int r = file_read("/proc/self/status", status, sizeof(status));
+	int r;
 
+	if (!status)
+		return -ENOMEM;
+	r = file_read("/proc/self/status", status, STATUS_SIZE);
 	if (r < 0)
 		return r;
 	if (getrlimit(RLIMIT_MEMLOCK, &limit))

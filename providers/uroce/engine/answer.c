@@ -206,24 +206,14 @@ static int resources_run(struct uroce_qp *qp, uint32_t most)
 	return 0;
 }
 
-static int resp_run(struct uroce_qp *qp, uint32_t most)
+int uroce_resp_turn(struct uroce_qp *qp)
 {
 	int r = 0;
 
 	assert_held(&qp->lock);
 	if (unlikely(qp->resp.res_pending))
-		r = resources_run(qp, most);
+		r = resources_run(qp, TURN_PACKETS);
 	if (unlikely(r < 0))
 		return r == -ENOTCONN ? 0 : r;
 	return !qp->resp.ack_due || ack_send(qp) != -EAGAIN ? 0 : -EAGAIN;
-}
-
-bool uroce_resp_run(struct uroce_qp *qp)
-{
-	return !resp_run(qp, UINT32_MAX);
-}
-
-int uroce_resp_turn(struct uroce_qp *qp)
-{
-	return resp_run(qp, TURN_PACKETS);
 }

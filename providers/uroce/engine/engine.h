@@ -2,7 +2,8 @@
 /*
  * The engine: RoCE's transport as a state machine of (queue pair, packet or work request, time).
  *
- *   req.c retry.c      requester: send WQEs become packets; what it does after a loss
+ *   req.c req_packet.c requester: send WQEs become packets
+ *   retry.c            what it does after a loss
  *   req_direct.c       what it has the path do without a packet
  *   congestion.c       how much the requester may have on its way through a network
  *   comp.c             completer: acknowledgements and responses retire WQEs

@@ -101,7 +101,8 @@ void uroce_qp_drained(struct uroce_qp *qp)
 
 /*
  * Acknowledgements wait for company. Those of messages the application has seen leave before the QP
- * stops, or its peer would send them again to nobody.
+ * stops, or its peer would send them again to nobody. Of a long answer to a read no more than a
+ * turn leaves: nobody waits for the rest of it with the QP's lock held.
  */
 bool uroce_qp_owed_flush(struct uroce_qp *qp)
 {
@@ -110,7 +111,7 @@ bool uroce_qp_owed_flush(struct uroce_qp *qp)
 
 	if (!path || qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET)
 		return true;
-	done = uroce_resp_run(qp);
+	done = !uroce_resp_turn(qp);
 	if (path->pending)
 		path->ops->flush(path);
 	return done;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The requester: send WQEs become request packets, in order, as far as the windows allow. What it
- * does after a loss is in retry.c.
+ * The requester: send WQEs become request packets (req_packet.c), in order, as far as the windows
+ * allow. What it does after a loss is in retry.c.
  */
-#include <string.h>
-
-#include "providers/uroce/engine/engine.h"
+#include "providers/uroce/engine/req.h"
 
 enum {
 	ACK_REQ_INTERVAL = 16, /* packets of a lossless path for one that asks to be acknowledged */
@@ -101,7 +99,7 @@ static void psn_assign(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	wqe->psn_assigned = true;
 }
 
-/* --- building packets --- */
+/* --- one packet of the current WQE --- */
 
 static void header_fill(struct uroce_hdr *hdr, const struct uroce_qp *qp,
 			const struct uroce_swqe *wqe)
@@ -136,75 +134,6 @@ static void header_fill(struct uroce_hdr *hdr, const struct uroce_qp *qp,
 		hdr->src_qpn = qp->vqp.qp.qp_num;
 	}
 }
-
-/* An acknowledgement the responder owes rides along where the path has room. */
-static void ack_attach(struct uroce_qp *qp, struct uroce_tx *tx)
-{
-	struct uroce_responder *resp = &qp->resp;
-
-	if (!resp->ack_due || resp->res_pending || !qp->av.path->piggyback ||
-	    (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
-		return;
-	tx->has_ack = true;
-	tx->ack_syndrome = resp->ack_syndrome;
-	tx->ack_psn = psn_add(resp->psn, PSN_MASK);
-	tx->ack_msn = resp->msn;
-}
-
-/* Send @length payload bytes of @wqe from @offset. 0, -EAGAIN, or the error the WQE ends with. */
-static int packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct uroce_av *av,
-		       const struct uroce_hdr *hdr, uint32_t offset, uint32_t length)
-{
-	struct uroce_gather gather;
-	struct iovec inline_iov = { wqe->data + offset, length };
-	struct uroce_tx tx = { .hdr = hdr, .length = length, .qp = qp, .placed = wqe->placed };
-	int r;
-
-	gather.count = 0; /* the rest is large and filled as far as it is used */
-	if (tx.placed) {
-		tx.iovcnt = 0;
-	} else if (length && wqe->is_inline) {
-		tx.iov = &inline_iov;
-		tx.iovcnt = 1;
-	} else if (length) {
-		r = uroce_gather_get(qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge,
-				     offset, length, 0, &gather);
-		if (r < 0)
-			return r;
-		tx.iov = gather.iov;
-		tx.iovcnt = gather.count;
-	}
-	ack_attach(qp, &tx);
-	r = av->path->ops->send(av->path, av, &tx);
-	uroce_gather_put(&gather);
-	if (r < 0)
-		return r;
-	if (tx.has_ack)
-		uroce_resp_acked(&qp->resp);
-	qp->counters.tx_packets++;
-	qp->counters.tx_bytes += length;
-	return 0;
-}
-
-/* What a failed send means for the WQE: -EAGAIN waits, unreachable waits for the timer, the rest is
- * local. */
-static int send_failed(struct uroce_qp *qp, struct uroce_swqe *wqe, int r)
-{
-	if (r == -EAGAIN) {
-		qp->req.path_full = true;
-		uroce_blocked(qp);
-		return r;
-	}
-	if (r == -EACCES || r == -ERANGE || r == -EFAULT) {
-		wqe_fail(wqe, IBV_WC_LOC_PROT_ERR);
-		return r;
-	}
-	if (uroce_qp_reliable(qp))
-		return 0; /* as if lost: the retransmission timer decides */
-	return 0;
-}
-
-/* --- one packet of the current WQE --- */
 
 static bool window_open(const struct uroce_qp *qp)
 {
@@ -262,8 +191,7 @@ static void rtt_begin(struct uroce_qp *qp, uint32_t psn)
 	req->rtt_psn = psn;
 }
 
-/* One packet of a send or write. Return: 1 the WQE is completely out, 0 more to come, -errno. */
-static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
+int req_message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	const struct send_kind *kind = &kinds[wqe->opcode];
 	uint32_t offset = qp->req.offset;
@@ -284,9 +212,9 @@ static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 
 	hdr.ack_req = uroce_qp_reliable(qp) && ack_req_wanted(qp, wqe, last);
 	header_fill(&hdr, qp, wqe);
-	r = packet_send(qp, wqe, &qp->av, &hdr, offset, length);
+	r = req_packet_send(qp, wqe, &qp->av, &hdr, offset, length);
 	if (r < 0) {
-		r = send_failed(qp, wqe, r);
+		r = req_send_failed(qp, wqe, r);
 		if (r < 0)
 			return r;
 	}
@@ -295,41 +223,6 @@ static int message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	psn_advance(qp, psn_add(hdr.psn, 1));
 	qp->req.offset = offset + length;
 	return last;
-}
-
-/* The WQE that @psn belongs to; NULL: none that is not done. */
-static struct uroce_swqe *wqe_of(const struct uroce_qp *qp, uint32_t psn)
-{
-	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
-		struct uroce_swqe *wqe = sq_wqe(&qp->sq, i);
-
-		if (!wqe->psn_assigned)
-			break;
-		if (wqe->state != WQE_DONE && psn_diff(psn, wqe->last_psn) <= 0)
-			return wqe;
-	}
-	return NULL;
-}
-
-bool uroce_req_probe(struct uroce_qp *qp)
-{
-	struct uroce_requester *req = &qp->req;
-	struct uroce_swqe *wqe = wqe_of(qp, req->una);
-	uint32_t psn = req->psn, offset = req->offset;
-	int r;
-
-	assert_held(&qp->lock);
-	if (!wqe || uroce_wqe_has_response(wqe))
-		return false;
-	req->psn = req->una;
-	req->offset = psn_diff(req->una, wqe->first_psn) * uroce_wqe_segment(qp, wqe);
-	req->since_ack_req = req->window;
-	r = message_step(qp, wqe);
-	req->psn = psn;
-	req->offset = offset;
-	if (qp->av.path->pending)
-		qp->av.path->ops->flush(qp->av.path);
-	return r >= 0;
 }
 
 /* A request that is answered, one packet. Return: 0, or why it did not leave. */
@@ -344,9 +237,9 @@ static int request_send(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroc
 	}
 	if (qp->req.rd_atomic >= qp->req.max_rd_atomic)
 		return -EBUSY;
-	r = packet_send(qp, wqe, &qp->av, hdr, 0, length);
+	r = req_packet_send(qp, wqe, &qp->av, hdr, 0, length);
 	if (r < 0)
-		r = send_failed(qp, wqe, r);
+		r = req_send_failed(qp, wqe, r);
 	if (r < 0)
 		return r;
 	qp->req.rd_atomic++;
@@ -441,9 +334,9 @@ static int datagram_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 		return 1;
 	}
 	header_fill(&hdr, qp, wqe);
-	r = packet_send(qp, wqe, &wqe->ud.av, &hdr, 0, wqe->length);
+	r = req_packet_send(qp, wqe, &wqe->ud.av, &hdr, 0, wqe->length);
 	if (r < 0) {
-		r = send_failed(qp, wqe, r);
+		r = req_send_failed(qp, wqe, r);
 		if (r < 0)
 			return r == -EAGAIN ? r : 1;
 	}
@@ -472,7 +365,7 @@ static int connected_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 		return -EBUSY;
 	if (is_read(wqe))
 		return read_step(qp, wqe);
-	return uroce_wqe_has_response(wqe) ? request_step(qp, wqe) : message_step(qp, wqe);
+	return uroce_wqe_has_response(wqe) ? request_step(qp, wqe) : req_message_step(qp, wqe);
 }
 
 /* Return: 1 the WQE left the requester, 0 a packet went out, -errno stop here (or the WQE failed:

@@ -278,7 +278,7 @@ static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
 								   : IBV_EVENT_QP_REQ_ERR);
 	}
 	uroce_qp_first_error(qp, &error);
-	uroce_resp_run(qp); /* the NAK leaves before the QP stops */
+	uroce_resp_turn(qp); /* the NAK leaves before the QP stops */
 	uroce_qp_error(qp);
 }
 
@@ -313,6 +313,20 @@ static void ask_again(struct uroce_qp *qp, uint8_t syndrome)
 	resp_ack_owe(qp, syndrome);
 }
 
+/*
+ * What the peer asked for before is answered first. A long answer takes more than this turn; so
+ * that nothing has to be kept until then, the packet is asked for once more, as if it had been
+ * lost, and refused when it comes. Return: whether it is.
+ */
+static bool answers_first(struct uroce_qp *qp)
+{
+	if (!qp->resp.res_pending || !uroce_resp_turn(qp) || !qp->resp.res_pending)
+		return false;
+	qp->counters.naks_sent++;
+	ask_again(qp, AETH_NAK | NAK_PSN_SEQUENCE);
+	return true;
+}
+
 /* The end of the QP: what is said to the peer, and here. */
 static void refuse(struct uroce_qp *qp, const struct uroce_packet *pkt, enum verdict verdict)
 {
@@ -327,6 +341,8 @@ static void refuse(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ver
 		[RESP_OPERATION] = { NAK_REMOTE_OPERATION, IBV_WC_LOC_PROT_ERR },
 	};
 
+	if (answers_first(qp) || qp->state == IBV_QPS_ERR)
+		return;
 	if (verdict != RESP_LOCAL || uroce_qp_reliable(qp))
 		resp_ack_owe(qp, AETH_NAK | words[verdict].nak);
 	resp_fail(qp, pkt, words[verdict].status);

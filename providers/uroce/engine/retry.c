@@ -3,7 +3,7 @@
  * The requester after a loss: it goes back to the oldest packet that was not acknowledged, when it
  * is told or when time has passed, until its retries are exhausted.
  */
-#include "providers/uroce/engine/engine.h"
+#include "providers/uroce/engine/req.h"
 
 #define TIMEOUT_NEVER (1ull << 62) /* ns */
 
@@ -91,6 +91,45 @@ bool uroce_req_copy_instead(struct uroce_qp *qp, uint64_t now)
 	uroce_req_resend(qp, now);
 	return true;
 }
+
+/* --- the oldest packet alone --- */
+
+/* The WQE that @psn belongs to; NULL: none that is not done. */
+static struct uroce_swqe *wqe_of(const struct uroce_qp *qp, uint32_t psn)
+{
+	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
+		struct uroce_swqe *wqe = sq_wqe(&qp->sq, i);
+
+		if (!wqe->psn_assigned)
+			break;
+		if (wqe->state != WQE_DONE && psn_diff(psn, wqe->last_psn) <= 0)
+			return wqe;
+	}
+	return NULL;
+}
+
+bool uroce_req_probe(struct uroce_qp *qp)
+{
+	struct uroce_requester *req = &qp->req;
+	struct uroce_swqe *wqe = wqe_of(qp, req->una);
+	uint32_t psn = req->psn, offset = req->offset;
+	int r;
+
+	assert_held(&qp->lock);
+	if (!wqe || uroce_wqe_has_response(wqe))
+		return false;
+	req->psn = req->una;
+	req->offset = psn_diff(req->una, wqe->first_psn) * uroce_wqe_segment(qp, wqe);
+	req->since_ack_req = req->window;
+	r = req_message_step(qp, wqe);
+	req->psn = psn;
+	req->offset = offset;
+	if (qp->av.path->pending)
+		qp->av.path->ops->flush(qp->av.path);
+	return r >= 0;
+}
+
+/* --- time --- */
 
 static bool outstanding(const struct uroce_qp *qp)
 {

@@ -71,10 +71,8 @@ void uroce_congestion_seen(struct uroce_qp *qp, const struct uroce_packet *pkt, 
 
 /* One request packet: check, execute, answer. */
 void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt);
-/* Continue read responses and owed acknowledgements. Return: true when nothing is owed any more. */
-bool uroce_resp_run(struct uroce_qp *qp);
-/* The same up to some packets of a long answer. Return: 0; -EAGAIN: no room for more; -EBUSY: its
- * turn is over. */
+/* Continue read responses, up to some packets of a long one, and owed acknowledgements. Return: 0:
+ * nothing is owed any more; -EAGAIN: no room for more; -EBUSY: its turn is over. */
 int uroce_resp_turn(struct uroce_qp *qp);
 /* A send or write was executed, or its last packet: what is owed for it. */
 void uroce_resp_took(struct uroce_qp *qp, bool ack_req);

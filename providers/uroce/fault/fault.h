@@ -6,6 +6,7 @@
  *   fault_parse.c  the text becomes rules
  *   path_fault.c   rules for packets: a path between the engine and the UDP path, and its mirror
  *                  where packets arrive
+ *   held.c         packets that wait
  *   fault_call.c   rules by number: of calls and of posts
  *   capture.c capture_wish.c pcapng.c
  *                  UROCE_CAPTURE: packets as a wire would show them, in a file
@@ -172,6 +173,8 @@ void uroce_fault_qp_free(struct uroce_qp *qp);
  * never. Under progress_lock. */
 void uroce_fault_receive(struct uroce_faults *faults, struct uroce_qp *qp, struct uroce_packet *pkt,
 			 const union ibv_gid *sgid, uint64_t now);
+
+/* --- held.c --- */
 
 /* Held packets whose time has come. Under progress_lock. */
 void uroce_fault_run(struct uroce_faults *faults, uint64_t now);

@@ -4,53 +4,16 @@
  * arrives is looked at by the host, where it does not matter whether it came by a socket of this
  * process or was passed on by another one.
  */
-#include <string.h>
-
-#include "providers/uroce/fault/fault.h"
+#include "providers/uroce/fault/held.h"
 
 enum {
 	DAMAGE_SALT = 0x100, /* beyond every rule number */
-};
-
-enum direction {
-	OUTGOING,
-	INCOMING,
 };
 
 struct uroce_fault_path {
 	struct uroce_path path;
 	struct uroce_path *inner;
 	struct uroce_faults *faults;
-};
-
-/* A packet that waits. */
-struct fault_held {
-	TAILQ_ENTRY(fault_held) entry;
-	uint32_t flow; /* number of its QP */
-	enum direction direction;
-	uint32_t overtake; /* packets of its QP that go first; 0: only time counts */
-	uint64_t due;
-	/* outgoing */
-	struct uroce_path *inner;
-	struct uroce_av av;
-	/* incoming */
-	struct uroce_packet pkt;
-	union ibv_gid sgid, dgid;
-	uint8_t grh[GRH_LEN];
-	bool has_sgid;
-	/* both */
-	struct uroce_hdr hdr;
-	uint32_t length;
-	uint8_t payload[];
-};
-
-/* A packet as the rules see it. */
-struct subject {
-	struct uroce_faults *faults;
-	struct fault_flow *flow;
-	enum direction direction;
-	const struct uroce_hdr *hdr;
-	uint32_t psn; /* from the QP's first */
 };
 
 /* What the rules say about a packet; nothing is counted until it is settled. */
@@ -163,142 +126,6 @@ static bool is_held(const struct fate *fate)
 	return fate->rule && (fate->rule->kind == FAULT_REORDER || fate->rule->kind == FAULT_DELAY);
 }
 
-/* --- holding --- */
-
-static struct fault_held *held_new(const struct subject *s, const struct fault_rule *rule,
-				   uint32_t length)
-{
-	struct fault_held *held = calloc(1, sizeof(*held) + length);
-
-	if (!held)
-		return NULL;
-	held->flow = s->flow->number;
-	held->direction = s->direction;
-	held->overtake = rule->kind == FAULT_REORDER ? rule->by : 0;
-	held->due = uroce_now() + rule->delay;
-	held->hdr = *s->hdr;
-	held->length = length;
-	return held;
-}
-
-static void held_add(struct uroce_faults *faults, struct fault_held *held)
-{
-	struct uroce_engine *engine = faults->engine;
-	bool first;
-
-	uroce_lock(&faults->lock);
-	first = TAILQ_EMPTY(&faults->held);
-	TAILQ_INSERT_TAIL(&faults->held, held, entry);
-	uroce_unlock(&faults->lock);
-	/* A thread that sleeps without limit must come to release it. */
-	if (first && atomic_load_explicit(&engine->wakes_at, memory_order_relaxed))
-		engine->events->wake(engine);
-}
-
-static int hold_outgoing(const struct subject *s, const struct fault_rule *rule,
-			 struct uroce_path *inner, const struct uroce_av *av,
-			 const struct uroce_tx *tx)
-{
-	struct fault_held *held = held_new(s, rule, tx->length);
-	uint8_t *p;
-
-	if (!held)
-		return -EAGAIN;
-	held->inner = inner;
-	held->av = *av;
-	p = held->payload;
-	for (int i = 0; i < tx->iovcnt; i++) {
-		int r = uroce_copy(p, tx->iov[i].iov_base, tx->iov[i].iov_len);
-
-		if (r < 0) {
-			free(held);
-			return r;
-		}
-		p += tx->iov[i].iov_len;
-	}
-	held_add(s->faults, held);
-	return 0;
-}
-
-static void hold_incoming(const struct subject *s, const struct fault_rule *rule,
-			  const struct uroce_packet *pkt, const union ibv_gid *sgid)
-{
-	struct fault_held *held = held_new(s, rule, pkt->payload.length);
-
-	if (!held)
-		return; /* lost, then */
-	held->pkt = *pkt;
-	held->pkt.payload.data = held->payload;
-	memcpy(held->payload, pkt->payload.data, pkt->payload.length);
-	if (sgid)
-		held->sgid = *sgid;
-	held->has_sgid = sgid;
-	if (pkt->dgid) {
-		held->dgid = *pkt->dgid;
-		held->pkt.dgid = &held->dgid;
-	}
-	if (pkt->grh) {
-		memcpy(held->grh, pkt->grh, sizeof(held->grh));
-		held->pkt.grh = held->grh;
-	}
-	held_add(s->faults, held);
-}
-
-static void deliver(struct uroce_faults *faults, struct uroce_packet *pkt,
-		    const union ibv_gid *sgid, uint64_t now)
-{
-	faults->host->events->packet(faults->host, pkt, sgid, now);
-}
-
-/* Return: -EAGAIN when there was no room for it; it then stays. */
-static int held_release(struct uroce_faults *faults, struct fault_held *held)
-{
-	struct iovec iov = { held->payload, held->length };
-	struct uroce_tx tx = { .hdr = &held->hdr,
-			       .iov = &iov,
-			       .iovcnt = held->length ? 1 : 0,
-			       .length = held->length };
-
-	if (held->direction == OUTGOING)
-		return held->inner->ops->send(held->inner, &held->av, &tx);
-	held->pkt.fault_seen = true;
-	deliver(faults, &held->pkt, held->has_sgid ? &held->sgid : NULL, uroce_now());
-	return 0;
-}
-
-static void held_done(struct fault_held_list *list, struct fault_held *held)
-{
-	TAILQ_REMOVE(list, held, entry);
-	free(held);
-}
-
-/* A packet of the flow went by: those it was to overtake may go. */
-static void overtaken(struct uroce_faults *faults, uint32_t flow, enum direction direction)
-{
-	struct fault_held_list go = TAILQ_HEAD_INITIALIZER(go);
-	struct fault_held *held, *next;
-
-	uroce_lock(&faults->lock);
-	for (held = TAILQ_FIRST(&faults->held); held; held = next) {
-		next = TAILQ_NEXT(held, entry);
-		if (held->flow != flow || held->direction != direction || !held->overtake ||
-		    --held->overtake)
-			continue;
-		TAILQ_REMOVE(&faults->held, held, entry);
-		TAILQ_INSERT_TAIL(&go, held, entry);
-	}
-	uroce_unlock(&faults->lock);
-	while ((held = TAILQ_FIRST(&go))) {
-		TAILQ_REMOVE(&go, held, entry);
-		if (held_release(faults, held) == -EAGAIN) {
-			held->due = 0;
-			held_add(faults, held);
-		} else {
-			free(held);
-		}
-	}
-}
-
 /* --- outgoing --- */
 
 static int send_inner(struct uroce_fault_path *fault, const struct uroce_av *av,
@@ -324,7 +151,7 @@ static int fate_send(struct uroce_fault_path *fault, const struct subject *s,
 		return r;
 	case FAULT_REORDER:
 	case FAULT_DELAY:
-		return hold_outgoing(s, fate->rule, fault->inner, av, tx);
+		return fault_hold_outgoing(s, fate->rule, fault->inner, av, tx);
 	case FAULT_CORRUPT:
 		damaged.damage = uroce_fault_hash(s->faults, DAMAGE_SALT, fate->key) | 1;
 		return send_inner(fault, av, &damaged);
@@ -350,7 +177,7 @@ static int flow_send(struct uroce_fault_path *fault, struct fault_flow *flow,
 		return r;
 	fate_settle(&s, &fate);
 	if (!is_held(&fate))
-		overtaken(s.faults, flow->number, OUTGOING);
+		fault_overtaken(s.faults, flow->number, OUTGOING);
 	return 0;
 }
 
@@ -402,15 +229,15 @@ static void fate_receive(const struct subject *s, const struct fate *fate, struc
 		return;
 	case FAULT_REORDER:
 	case FAULT_DELAY:
-		hold_incoming(s, fate->rule, pkt, sgid);
+		fault_hold_incoming(s, fate->rule, pkt, sgid);
 		return;
 	case FAULT_DUPLICATE:
-		deliver(s->faults, pkt, sgid, now);
+		fault_deliver(s->faults, pkt, sgid, now);
 		break;
 	default:
 		break;
 	}
-	deliver(s->faults, pkt, sgid, now);
+	fault_deliver(s->faults, pkt, sgid, now);
 }
 
 void uroce_fault_receive(struct uroce_faults *faults, struct uroce_qp *qp, struct uroce_packet *pkt,
@@ -435,41 +262,7 @@ void uroce_fault_receive(struct uroce_faults *faults, struct uroce_qp *qp, struc
 	fate_settle(&s, &fate);
 	fate_receive(&s, &fate, pkt, sgid, now);
 	if (!is_held(&fate))
-		overtaken(faults, s.flow->number, INCOMING);
-}
-
-/* --- time --- */
-
-void uroce_fault_run(struct uroce_faults *faults, uint64_t now)
-{
-	struct fault_held *held, *next;
-	struct fault_held_list go = TAILQ_HEAD_INITIALIZER(go);
-
-	assert_held(&faults->host->progress_lock);
-	uroce_lock(&faults->lock);
-	for (held = TAILQ_FIRST(&faults->held); held; held = next) {
-		next = TAILQ_NEXT(held, entry);
-		if (held->due > now)
-			continue;
-		TAILQ_REMOVE(&faults->held, held, entry);
-		TAILQ_INSERT_TAIL(&go, held, entry);
-	}
-	uroce_unlock(&faults->lock);
-	while ((held = TAILQ_FIRST(&go)) && held_release(faults, held) != -EAGAIN)
-		held_done(&go, held);
-	uroce_lock(&faults->lock);
-	TAILQ_CONCAT(&faults->held, &go, entry);
-	uroce_unlock(&faults->lock);
-}
-
-bool uroce_fault_waiting(struct uroce_faults *faults)
-{
-	bool waiting;
-
-	uroce_lock(&faults->lock);
-	waiting = !TAILQ_EMPTY(&faults->held);
-	uroce_unlock(&faults->lock);
-	return waiting || atomic_load_explicit(&faults->events_left, memory_order_relaxed);
+		fault_overtaken(faults, s.flow->number, INCOMING);
 }
 
 /* --- life --- */
@@ -492,16 +285,7 @@ int uroce_fault_path_new(struct uroce_faults *faults, struct uroce_path *inner,
 /* What it holds does not outlive it. */
 void uroce_fault_path_free(struct uroce_path *path)
 {
-	struct uroce_faults *faults = to_fault(path)->faults;
-	struct fault_held *held, *next;
-
-	uroce_lock(&faults->lock);
-	for (held = TAILQ_FIRST(&faults->held); held; held = next) {
-		next = TAILQ_NEXT(held, entry);
-		if (held->inner == to_fault(path)->inner)
-			held_done(&faults->held, held);
-	}
-	uroce_unlock(&faults->lock);
+	fault_held_forget(to_fault(path)->faults, to_fault(path)->inner);
 	free(path);
 }
 
@@ -522,10 +306,7 @@ void uroce_fault_qp_free(struct uroce_qp *qp)
 
 void uroce_faults_free(struct uroce_faults *faults)
 {
-	struct fault_held *held;
-
-	while ((held = TAILQ_FIRST(&faults->held)))
-		held_done(&faults->held, held);
+	fault_held_free(faults);
 	free(faults->others);
 	free(faults);
 }

@@ -223,8 +223,8 @@ int uroce_gids_watch(int *ret_fd)
 /* What changed is read afresh: the messages only say that something did. */
 void uroce_gids_drain(int fd)
 {
-	char buf[8192];
+	char start; /* of a message, whose rest goes with it */
 
-	while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
+	while (recv(fd, &start, sizeof(start), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		;
 }

@@ -184,10 +184,31 @@ static enum cause cause_find(const struct uroce_qp *qp, const struct ibv_send_wr
 	return qp->type == IBV_QPT_UD ? CAUSE_ADDRESS : CAUSE_OPERATION;
 }
 
-static void cause_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, enum cause cause,
+/* What there can be only so much of. */
+static void limit_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, enum cause cause,
 		       uint64_t length, char *text, size_t size)
 {
-	static const char *const states[] = { "RESET", "INIT", "RTR" };
+	if (cause == CAUSE_FULL)
+		snprintf(
+			text, size,
+			"send queue full: of %u requests %u wait for the peer, the others for their completions to "
+			"be polled; poll before posting more, or create the QP with a larger max_send_wr",
+			qp->sq.size, qp->sq.head - qp->sq.tail);
+	else if (cause == CAUSE_INLINE)
+		snprintf(text, size, "%" PRIu64 " bytes inline, the QP's max_inline_data is %u",
+			 length, qp->sq.max_inline);
+	else if (cause == CAUSE_SGES)
+		snprintf(text, size, "%d scatter/gather entries, the QP's max_send_sge is %u",
+			 wr->num_sge, qp->sq.max_sge);
+	else
+		snprintf(text, size, "%" PRIu64 " bytes in one request, at most %u are possible",
+			 length, UROCE_MAX_MSG_SIZE);
+}
+
+/* What the opcode does not go together with. */
+static void opcode_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, enum cause cause,
+			uint64_t length, char *text, size_t size)
+{
 	static const char *const types[] = {
 		[IBV_QPT_RC] = "an RC",
 		[IBV_QPT_UC] = "a UC",
@@ -195,33 +216,41 @@ static void cause_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, 
 		[IBV_QPT_XRC_SEND] = "an XRC send",
 		[IBV_QPT_XRC_RECV] = "an XRC receive",
 	};
+	int n = snprintf(text, size, "opcode %d (%s) ", wr->opcode, uroce_opcode_name(wr->opcode));
+
+	text += n;
+	size -= n;
+	if (cause == CAUSE_OPCODE)
+		snprintf(text, size, "is no operation of %s QP", types[qp->type]);
+	else if (cause == CAUSE_BUILDER)
+		snprintf(text, size, "cannot be posted this way: use the ibv_wr_*() functions");
+	else
+		snprintf(text, size,
+			 "with %" PRIu64
+			 " bytes, flags 0x%x: atomics and atomic writes carry 8 bytes, "
+			 "reads and atomics cannot be inline, a bind needs a window",
+			 length, wr->send_flags);
+}
+
+static void cause_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, enum cause cause,
+		       uint64_t length, char *text, size_t size)
+{
+	static const char *const states[] = { "RESET", "INIT", "RTR" };
 
 	switch (cause) {
 	case CAUSE_STATE:
 		snprintf(text, size, "the QP is in state %s, sending needs RTS", states[qp->state]);
 		break;
 	case CAUSE_FULL:
-		snprintf(
-			text, size,
-			"send queue full: of %u requests %u wait for the peer, the others for their completions to "
-			"be polled; poll before posting more, or create the QP with a larger max_send_wr",
-			qp->sq.size, qp->sq.head - qp->sq.tail);
+	case CAUSE_INLINE:
+	case CAUSE_SGES:
+	case CAUSE_LENGTH:
+		limit_text(qp, wr, cause, length, text, size);
 		break;
 	case CAUSE_OPCODE:
-		snprintf(text, size, "opcode %d (%s) is no operation of %s QP", wr->opcode,
-			 uroce_opcode_name(wr->opcode), types[qp->type]);
-		break;
-	case CAUSE_INLINE:
-		snprintf(text, size, "%" PRIu64 " bytes inline, the QP's max_inline_data is %u",
-			 length, qp->sq.max_inline);
-		break;
-	case CAUSE_SGES:
-		snprintf(text, size, "%d scatter/gather entries, the QP's max_send_sge is %u",
-			 wr->num_sge, qp->sq.max_sge);
-		break;
-	case CAUSE_LENGTH:
-		snprintf(text, size, "%" PRIu64 " bytes in one request, at most %u are possible",
-			 length, UROCE_MAX_MSG_SIZE);
+	case CAUSE_BUILDER:
+	case CAUSE_OPERATION:
+		opcode_text(qp, wr, cause, length, text, size);
 		break;
 	case CAUSE_ADDRESS:
 		snprintf(text, size, "a UD request needs an address handle, wr.ud.ah is NULL");
@@ -229,23 +258,11 @@ static void cause_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, 
 	case CAUSE_LIST:
 		snprintf(text, size, "num_sge is not 0, but sg_list is NULL");
 		break;
-	case CAUSE_BUILDER:
-		snprintf(text, size,
-			 "opcode %d (%s) cannot be posted this way: use the ibv_wr_*() functions",
-			 wr->opcode, uroce_opcode_name(wr->opcode));
-		break;
 	case CAUSE_ALIGNMENT:
 		snprintf(text, size,
 			 "remote address 0x%" PRIx64
 			 " is not a multiple of 8, which an atomic needs",
 			 wr->wr.atomic.remote_addr);
-		break;
-	case CAUSE_OPERATION:
-		snprintf(text, size,
-			 "opcode %d (%s) with %" PRIu64
-			 " bytes, flags 0x%x: atomics and atomic writes carry 8 bytes, "
-			 "reads and atomics cannot be inline, a bind needs a window",
-			 wr->opcode, uroce_opcode_name(wr->opcode), length, wr->send_flags);
 		break;
 	}
 }

@@ -152,7 +152,7 @@ static uint64_t crc_time(crc_fn *fn, const uint8_t *data)
 /* Under a tenth of a millisecond also where isa-l is slow. */
 static crc_fn *measure(void)
 {
-	uint8_t data[SAMPLE] = {};
+	static const uint8_t data[SAMPLE];
 	uint64_t usual = crc_time(crc_usual, data), own = crc_time(uroce_crc32_fold, data);
 
 	log_debug("uroce: a CRC of %d bytes takes %" PRIu64 " ns by " USUAL_WAY " and %" PRIu64

@@ -170,11 +170,14 @@ static void deliver(struct sim *sim, const struct frame *frame)
 static void owed(struct sim *sim)
 {
 	struct uroce_qp *qp, *next;
+	int r;
 
 	for (qp = TAILQ_FIRST(&sim->host.engine.strands[0].acks); qp; qp = next) {
 		next = TAILQ_NEXT(qp, ack_entry);
 		uroce_lock(&qp->lock);
-		if (uroce_resp_run(qp)) {
+		while ((r = uroce_resp_turn(qp)) == -EBUSY)
+			;
+		if (!r) {
 			TAILQ_REMOVE(&sim->host.engine.strands[0].acks, qp, ack_entry);
 			qp->on_acks = false;
 		}
@@ -1298,6 +1301,96 @@ static void test_read_in_turns(void **state)
 	sim_free(sim);
 }
 
+static void expect_nak(struct sim *sim, uint32_t psn, uint8_t syndrome)
+{
+	const struct frame *frame = &sim->wire[sim->wire_tail++ % WIRE_SIZE];
+	struct uroce_hdr hdr = {};
+	uint32_t length;
+
+	assert_true(uroce_wire_unpack(frame->bytes, frame->length, &hdr, &length) > 0);
+	assert_int_equal(hdr.opcode, UROCE_RC | UROCE_ACK);
+	assert_int_equal(hdr.psn, psn);
+	assert_int_equal(hdr.syndrome, syndrome);
+}
+
+/* What is refused behind a long answer adds no more than a turn of it, is asked for once more
+ * behind the answer, and nothing behind it is executed meanwhile. */
+static void test_refused_behind_long_read(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	uint32_t packets = BUF / MTU;
+	struct uroce_hdr bad = { .opcode = UROCE_RC | UROCE_WRITE_ONLY,
+				 .psn = 100 + packets,
+				 .va = (uintptr_t)sim->buf[1],
+				 .rkey = sim->key[1]->key ^ 1,
+				 .dma_len = 4 };
+	struct uroce_hdr send = { .opcode = UROCE_RC | UROCE_SEND_ONLY, .psn = bad.psn + 1 };
+
+	post_recv(sim, 1, 0, 100);
+	inject(sim, 1, read_request(sim, 100, 0, BUF), 0);
+	for (uint32_t i = 1; i <= 3; i++) {
+		inject(sim, 1, bad, bad.dma_len);
+		assert_in_range(sim->wire_head, i, i * packets / 8);
+		inject(sim, 1, send, 4);
+	}
+	assert_int_equal(sim->qp[1]->state, IBV_QPS_RTS);
+	assert_null(completion(sim, 1));
+	owed(sim);
+	assert_int_equal(sim->wire_head, packets + 1);
+	sim->wire_tail = packets;
+	expect_nak(sim, bad.psn, AETH_NAK | NAK_PSN_SEQUENCE);
+	inject(sim, 1, bad, bad.dma_len);
+	expect_nak(sim, bad.psn, AETH_NAK | NAK_REMOTE_ACCESS);
+	assert_int_equal(sim->qp[1]->state, IBV_QPS_ERR);
+	expect(sim, 1, IBV_WC_WR_FLUSH_ERR, IBV_WC_RECV);
+	sim_free(sim);
+}
+
+/* The requester gets its read, and fails by the request behind it; with no room for answers, too.
+ */
+static void test_fails_behind_long_read(void **state)
+{
+	for (int full = 0; full < 2; full++) {
+		struct sim *sim = sim_new(IBV_QPT_RC);
+		struct uroce_swqe *wqe;
+
+		sim->path.lossless = true; /* there a read is asked for at once */
+		sim->qp[0]->req.window = UINT16_MAX;
+		fill(sim, 1, 0, BUF);
+		post_rdma(sim, 0, IBV_WR_RDMA_READ, 0, BUF, 0);
+		wqe = post(sim, 0, IBV_WR_RDMA_WRITE, 0, 100);
+		wqe->rdma.remote_addr = (uintptr_t)sim->buf[1];
+		wqe->rdma.rkey = sim->key[1]->key ^ 1;
+		ring(sim, 0);
+		assert_int_equal(sim->wire_head, 2);
+		sim->full = full;
+		while (sim->wire_tail < 2)
+			deliver(sim, &sim->wire[sim->wire_tail++ % WIRE_SIZE]);
+		sim->full = false;
+		run(sim, 10);
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+		same(sim, 0, 0, BUF);
+		expect_refused(sim, IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_WRITE);
+	}
+}
+
+/* Nor does who stops a queue pair wait for more than a turn. */
+static void test_stops_in_long_read(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	struct uroce_qp *qp = sim->qp[1];
+	uint32_t packets = BUF / MTU, turns = 1;
+
+	inject(sim, 1, read_request(sim, 100, 0, BUF), 0);
+	uroce_lock(&qp->lock);
+	for (; !uroce_qp_owed_flush(qp); turns++)
+		assert_in_range(sim->wire_head, turns, turns * packets / 8);
+	uroce_unlock(&qp->lock);
+	assert_in_range(turns, 8, packets);
+	expect_answer(sim, 100, 0, BUF);
+	sim_free(sim);
+}
+
 /* A read may be asked for again in part: that part is the answer, and nothing outside the first
  * request is. */
 static void test_read_again(void **state)
@@ -1460,6 +1553,9 @@ int main(void)
 		cmocka_unit_test(test_long_read),
 		cmocka_unit_test(test_invalidate_refused),
 		cmocka_unit_test(test_read_in_turns),
+		cmocka_unit_test(test_refused_behind_long_read),
+		cmocka_unit_test(test_fails_behind_long_read),
+		cmocka_unit_test(test_stops_in_long_read),
 		cmocka_unit_test(test_read_again),
 		cmocka_unit_test(test_uc_too_long),
 		cmocka_unit_test(test_ud_too_long),

@@ -52,7 +52,7 @@ int __wrap_uroce_copy(void *dst, const void *src, size_t length)
 	bool ring = (uint8_t *)dst >= t.data && (uint8_t *)dst < t.data + SHM_RING_BYTES;
 
 	/* a payload always comes from far away, which says nothing about the ring */
-	t.now += ring ? t.copy_ns : FAR_NS;
+	t.now += (ring ? t.copy_ns : FAR_NS) * length / LARGE;
 	if (ring && t.ring_gone)
 		return -EFAULT;
 	return __real_uroce_copy(dst, src, length);

@@ -146,7 +146,7 @@ static void arrive(uint8_t opcode, uint32_t srqn, uint32_t length, const struct 
 {
 	receive(opcode, srqn, length, more);
 	uroce_lock(&qp->lock);
-	uroce_resp_run(qp);
+	uroce_resp_turn(qp);
 	uroce_unlock(&qp->lock);
 }
 
@@ -269,7 +269,7 @@ static void test_read_of_gone(void **state)
 	srq_free(s);
 	fx.sent = 0;
 	uroce_lock(&qp->lock);
-	uroce_resp_run(qp);
+	uroce_resp_turn(qp);
 	uroce_unlock(&qp->lock);
 	answered(AETH_NAK | NAK_REMOTE_ACCESS);
 }

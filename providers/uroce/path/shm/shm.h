@@ -17,13 +17,15 @@
  * use.
  *
  *   shm.c        what this process has to meet others
- *   path_shm.c   the operations: packets through rings, payloads by reference
+ *   path_shm.c   the operations: packets through rings, payloads by reference; what arrives
+ *   shm_send.c   what leaves
  *   shm_rdma.c   one-sided operations
  *   shm_shared.c  files in memory that two processes map
  *   shm_ring.c   rings of records
  *   shm_slot.c   slots: who there is
  *   shm_trust.c  who may be a peer
  *   shm_call.c   the handshake of who wants a peer
+ *   shm_waiter.c  who waits for it
  *   shm_guest.c  the handshake of who is called
  *   shm_hello.c  its messages
  *   shm_peer.c   peers from then on to their death
@@ -381,7 +383,7 @@ static inline int uroce_shm_listener(const struct uroce_shm *shm)
 	return shm->listeners[uroce_slot_place(shm->host->slot)];
 }
 
-/* --- shm_call.c --- */
+/* --- shm_waiter.c --- */
 
 /*
  * The peer that owns @slot, connected if need be. A QP must take the same path at both ends, so
@@ -391,6 +393,9 @@ static inline int uroce_shm_listener(const struct uroce_shm *shm)
  * and not in the thread that watches.
  */
 int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer);
+
+/* --- shm_call.c --- */
+
 /* -ENOENT: no process of this user has the slot; -EPERM: one of the two refuses; -EOPNOTSUPP: it
  * speaks another version. */
 bool uroce_shm_agreed(int r);
@@ -549,6 +554,8 @@ bool uroce_shm_fences_for_peers(struct uroce_shm *shm);
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what);
 /* This process lacks what it takes to read more of it. */
 void uroce_shm_unreadable(struct shm_peer *peer, int r);
+
+/* --- shm_send.c --- */
 
 /* Hand a UDP payload (BTH on, no ICRC) to the process that owns its QP. */
 int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,

@@ -136,10 +136,20 @@ int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pi
 /* @slot, a process that was admitted, asks by @guest, which is kept, to be called. *@process: a
  * descriptor of it, or -1. */
 void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest, pid_t pid, int *process);
-/* What is known of who wanted the process of @slot is of one that is gone. */
-void shm_call_wish_end(struct uroce_shm *shm, uint16_t slot);
+/* One begins, unless one goes on or was needless. @conn: by this connection; -errno: there is none.
+ * Under shm->lock. */
+void shm_call_by(struct uroce_shm *shm, struct shm_call *call, int conn);
+/* The same, by a connection that is still to be made. */
+void shm_call_try(struct uroce_shm *shm, struct shm_call *call);
 /* The attempt for @slot, if there is one, is over. Under shm->lock. */
 void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r);
+/* Not worth another try: the application hears at once what its process lacks. */
+bool shm_is_own_lack(int r);
+
+/* --- shm_waiter.c --- */
+
+/* What is known of who wanted the process of @slot is of one that is gone. */
+void shm_call_wish_end(struct uroce_shm *shm, uint16_t slot);
 
 /* --- shm_peer.c --- */
 
@@ -179,8 +189,9 @@ void shm_segments_free(struct uroce_shm *shm);
 /* Async-signal-safe. */
 void shm_segments_forked(struct uroce_shm *shm);
 
-/* --- shm_rdma.c: operations of the path --- */
+/* --- shm_send.c, shm_rdma.c: operations of the path --- */
 
+int shm_send(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx);
 bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
 		   uint32_t own_qpn);
 int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct uroce_rdma *rdma);

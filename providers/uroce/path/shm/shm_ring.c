@@ -282,28 +282,28 @@ void uroce_shm_ring_bell(struct shm_link *link)
 }
 
 /*
- * And sees how long the lines of @dst take: the payload's own have come before, and the clock's own
- * time is not counted.
+ * And sees how long the first lines of @dst take: the payload's own have come before, and the
+ * clock's own time is not counted.
  */
-static int copy_timed(struct shm_link *link, void *dst, const void *src, uint32_t length)
+static int copy_timed(struct shm_link *link, uint8_t *dst, const uint8_t *src, uint32_t length)
 {
-	uint8_t here[SHM_SEGMENT];
-	int r = uroce_copy(here, src, length);
+	uint8_t here[TIMED_MIN];
+	int r = uroce_copy(here, src, sizeof(here));
 	uint64_t start = uroce_now(), end, clock;
 	bool far;
 
 	if (!r)
-		r = uroce_copy(dst, here, length);
+		r = uroce_copy(dst, here, sizeof(here));
 	if (r < 0)
 		return r;
 	end = uroce_now();
 	clock = uroce_now() - end;
-	far = end - start > clock + (uint64_t)LINE_FAR * (length / SHM_LINE);
+	far = end - start > clock + (uint64_t)LINE_FAR * (sizeof(here) / SHM_LINE);
 	/* Once is chance: a processor that was lost meanwhile. */
 	link->tx_past = far && link->tx_far;
 	link->tx_blind = link->tx_past ? TIMED_FAR : far ? 0 : TIMED_NEAR;
 	link->tx_far = far;
-	return 0;
+	return uroce_copy(dst + sizeof(here), src + sizeof(here), length - sizeof(here));
 }
 
 /* A copy says how far the consumer is if it writes to memory that is there. */

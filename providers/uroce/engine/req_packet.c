@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A packet of the requester leaves: its payload, what rides along, what it means when it does not.
+ */
+#include "providers/uroce/engine/req.h"
+
+/* An acknowledgement the responder owes rides along where the path has room. */
+static void ack_attach(struct uroce_qp *qp, struct uroce_tx *tx)
+{
+	struct uroce_responder *resp = &qp->resp;
+
+	if (!resp->ack_due || resp->res_pending || !qp->av.path->piggyback ||
+	    (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
+		return;
+	tx->has_ack = true;
+	tx->ack_syndrome = resp->ack_syndrome;
+	tx->ack_psn = psn_add(resp->psn, PSN_MASK);
+	tx->ack_msn = resp->msn;
+}
+
+int req_packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct uroce_av *av,
+		    const struct uroce_hdr *hdr, uint32_t offset, uint32_t length)
+{
+	struct uroce_gather gather;
+	struct iovec inline_iov = { wqe->data + offset, length };
+	struct uroce_tx tx = { .hdr = hdr, .length = length, .qp = qp, .placed = wqe->placed };
+	int r;
+
+	gather.count = 0; /* the rest is large and filled as far as it is used */
+	if (tx.placed) {
+		tx.iovcnt = 0;
+	} else if (length && wqe->is_inline) {
+		tx.iov = &inline_iov;
+		tx.iovcnt = 1;
+	} else if (length) {
+		r = uroce_gather_get(qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge,
+				     offset, length, 0, &gather);
+		if (r < 0)
+			return r;
+		tx.iov = gather.iov;
+		tx.iovcnt = gather.count;
+	}
+	ack_attach(qp, &tx);
+	r = av->path->ops->send(av->path, av, &tx);
+	uroce_gather_put(&gather);
+	if (r < 0)
+		return r;
+	if (tx.has_ack)
+		uroce_resp_acked(&qp->resp);
+	qp->counters.tx_packets++;
+	qp->counters.tx_bytes += length;
+	return 0;
+}
+
+int req_send_failed(struct uroce_qp *qp, struct uroce_swqe *wqe, int r)
+{
+	if (r == -EAGAIN) {
+		qp->req.path_full = true;
+		uroce_blocked(qp);
+		return r;
+	}
+	if (r == -EACCES || r == -ERANGE || r == -EFAULT) {
+		wqe_fail(wqe, IBV_WC_LOC_PROT_ERR);
+		return r;
+	}
+	if (uroce_qp_reliable(qp))
+		return 0; /* as if lost: the retransmission timer decides */
+	return 0;
+}

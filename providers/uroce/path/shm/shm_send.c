@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The producer's end of the rings: packets copied into records, or referred to by them. */
+#include <string.h>
+
+#include "providers/uroce/path/shm/shm.h"
+#include "providers/uroce/path/shm/shm_hello.h"
+
+static void record_ack(struct shm_record *record, const struct uroce_tx *tx)
+{
+	record->has_ack = tx->has_ack;
+	if (tx->has_ack)
+		record->ack = (uint32_t)tx->ack_syndrome << 24 | (tx->ack_psn & PSN_MASK);
+}
+
+static int payload_copy(struct shm_link *link, uint8_t *dst, const struct uroce_tx *tx)
+{
+	for (int i = 0; i < tx->iovcnt; i++) {
+		int r = uroce_shm_record_copy(link, dst, tx->iov[i].iov_base, tx->iov[i].iov_len);
+
+		if (r < 0)
+			return r;
+		dst += tx->iov[i].iov_len;
+	}
+	return 0;
+}
+
+static int send_copied(struct shm_link *link, const struct uroce_tx *tx)
+{
+	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
+	uint32_t pad = uroce_wire_pad(tx->length);
+	struct shm_record *record = shm_record_begin(link, header + tx->length + pad);
+	int r;
+
+	if (!record)
+		return -EAGAIN;
+	record->kind = SHM_PACKET;
+	record_ack(record, tx);
+	uroce_wire_pack(tx->hdr, tx->length, record->data);
+	r = payload_copy(link, record->data + header, tx);
+	if (r < 0)
+		return r; /* never committed */
+	shm_record_commit(link, record, header + tx->length + pad);
+	return 0;
+}
+
+static int send_reference(struct shm_link *link, const struct uroce_tx *tx)
+{
+	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
+	uint32_t size = tx->iovcnt * sizeof(struct iovec);
+	struct shm_record *record = shm_record_begin(link, header + size);
+
+	if (!record)
+		return -EAGAIN;
+	record->kind = SHM_REFERENCE;
+	record_ack(record, tx);
+	uroce_wire_pack(tx->hdr, 0, record->data);
+	memcpy(record->data + header, tx->iov, size);
+	shm_record_commit(link, record, header + size);
+	return 0;
+}
+
+static int send_placed(struct shm_link *link, const struct uroce_tx *tx)
+{
+	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
+	struct shm_record *record = shm_record_begin(link, header);
+
+	if (!record)
+		return -EAGAIN;
+	record->kind = SHM_PLACED;
+	record_ack(record, tx);
+	uroce_wire_pack(tx->hdr, 0, record->data);
+	shm_record_commit(link, record, header);
+	return 0;
+}
+
+static int send_datagram(struct shm_link *link, const struct uroce_av *av,
+			 const struct uroce_tx *tx)
+{
+	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
+	uint32_t length = header + tx->length + uroce_wire_pad(tx->length);
+	struct path_origin from = { .sgid = av->route.sgid, .dgid = av->route.dgid };
+	struct shm_record *record = shm_record_begin(link, sizeof(from) + length);
+	int r;
+
+	if (!record)
+		return -EAGAIN;
+	uroce_grh_fill(&av->route, length, from.grh);
+	record->kind = SHM_FORWARD;
+	record->has_ack = 0;
+	memcpy(record->data, &from, sizeof(from));
+	uroce_wire_pack(tx->hdr, tx->length, record->data + sizeof(from));
+	r = payload_copy(link, record->data + sizeof(from) + header, tx);
+	if (r < 0)
+		return r;
+	shm_record_commit(link, record, sizeof(from) + length);
+	return 0;
+}
+
+/* By the first record of a strand it is opened. */
+static int link_find(struct shm_peer *peer, const struct uroce_tx *tx, struct shm_link **ret_link)
+{
+	unsigned int strand = uroce_qpn_strand(tx->hdr->dest_qpn);
+	int r;
+
+	*ret_link = shm_peer_link(peer, strand);
+	if (likely(*ret_link))
+		return 0;
+	r = uroce_shm_link_open(peer, strand);
+	*ret_link = shm_peer_link(peer, strand);
+	return r;
+}
+
+int shm_send(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx)
+{
+	bool datagram = hdr_flags(tx->hdr) & PKT_DETH;
+	struct shm_peer *peer = av->peer;
+	struct shm_link *link = &peer->link;
+	int r = 0;
+
+	if (unlikely(peer->dead))
+		return -ENETUNREACH;
+	if (likely(!datagram))
+		r = link_find(peer, tx, &link);
+	if (unlikely(r < 0))
+		return r == -EAGAIN ? r : -ENETUNREACH;
+	uroce_lock(&link->tx_lock);
+	if (unlikely(datagram))
+		r = send_datagram(link, av, tx);
+	else if (tx->placed)
+		r = send_placed(link, tx);
+	else
+		r = tx->length > SHM_SEGMENT ? send_reference(link, tx) : send_copied(link, tx);
+	uroce_unlock(&link->tx_lock);
+	return r;
+}
+
+int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,
+		      const void *packet, uint32_t length)
+{
+	struct shm_peer *peer = atomic_load_explicit(&shm->by_slot[slot], memory_order_acquire);
+	struct shm_record *record;
+	struct shm_link *link;
+
+	if (!peer || peer->dead || length > SHM_SEGMENT)
+		return -ENOENT;
+	link = &peer->link;
+	uroce_lock(&link->tx_lock);
+	record = shm_record_begin(link, sizeof(*from) + length);
+	if (record) {
+		record->kind = SHM_FORWARD;
+		record->has_ack = 0;
+		memcpy(record->data, from, sizeof(*from));
+		memcpy(record->data + sizeof(*from), packet, length);
+		shm_record_commit(link, record, sizeof(*from) + length);
+	}
+	uroce_unlock(&link->tx_lock);
+	return record ? 0 : -EAGAIN; /* a datagram: lost, and sent again by its requester */
+}
