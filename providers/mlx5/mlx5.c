@@ -65,6 +65,7 @@ static const struct verbs_ops mlx5_ops = {
 	.create_qp = mlx5_create_qp,
 	.open_qp = mlx5_open_qp,
 	.modify_qp = mlx5_modify_qp,
+	.modify_qp_rate_limit = mlx5_modify_qp_rate_limit,
 	.query_qp = mlx5_query_qp,
 	.destroy_qp = mlx5_destroy_qp,
 	.set_ece = mlx5_set_ece,

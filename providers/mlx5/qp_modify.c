@@ -37,7 +37,7 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
 	struct mlx5_ib_modify_qp_resp resp = {};
-	struct mlx5_ib_modify_qp cmd = { .ece_options = qp->ece_next };
+	struct mlx5_ib_modify_qp cmd = { .ece_options = qp->ece_pending ? qp->ece_next : 0 };
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_modify_qp request = *in;
 	bool plain;
@@ -47,7 +47,7 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return -EOPNOTSUPP;
 	if (qp->dct)
 		return mlx5_modify_dct(qp, in);
-	if (qp->ece_pending)
+	if (qp->ece_pending || in->mask & IBV_QP_RATE_LIMIT)
 		request.udata = &udata;
 	r = uverbs_modify_qp(vqp, &request);
 	if (!r && qp->ece_pending) {
@@ -77,6 +77,69 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		(qp->vqp.qp.qp_type == IBV_QPT_UD || !qp->sq.address_size);
 	qp->sq.plain = plain ? qp->sq.ops & MLX_PLAIN_OPS : 0;
 	return 0;
+}
+
+static int refuse_burst(struct verbs_qp *vqp, const struct ibv_qp_rate_limit_attr *attr,
+			const char *why)
+{
+	verbs_err(vqp->qp.context,
+		  "qp 0x%x: ibv_modify_qp_rate_limit: max_burst_sz %u, typical_pkt_sz %u: %s",
+		  vqp->qp.qp_num, attr->max_burst_sz, attr->typical_pkt_sz, why);
+	return -EINVAL;
+}
+
+/*
+ * Which rates, types and states there are is for the driver to say, for newer ones have more. Here
+ * it has refused, and the device's own numbers tell why.
+ */
+static __attribute__((noinline, cold)) void explain_rate(struct verbs_qp *vqp, uint32_t rate)
+{
+	const struct mlx5_packet_pacing_caps *caps =
+		&to_mctx(vqp->qp.context)->caps.packet_pacing_caps;
+	uint32_t least = caps->qp_rate_limit_min, most = caps->qp_rate_limit_max;
+	struct ibv_qp *qp = &vqp->qp;
+
+	if (!most)
+		verbs_err(qp->context, "qp 0x%x: rate %u kbit/s: the device paces no packets",
+			  qp->qp_num, rate);
+	else if (qp->qp_type >= 32 || !(caps->supported_qpts & 1u << qp->qp_type))
+		verbs_err(
+			qp->context,
+			"qp 0x%x: rate %u kbit/s: the device paces types 0x%x, this one is bit %u",
+			qp->qp_num, rate, caps->supported_qpts, qp->qp_type);
+	else if (qp->state != IBV_QPS_RTS)
+		verbs_err(qp->context,
+			  "qp 0x%x: rate %u kbit/s: it is in state %d, a rate is set in RTS (%d)",
+			  qp->qp_num, rate, qp->state, IBV_QPS_RTS);
+	else if (rate && (rate < least || rate > most))
+		verbs_err(qp->context, "qp 0x%x: rate %u kbit/s: the device has %u to %u",
+			  qp->qp_num, rate, least, most);
+}
+
+int mlx5_modify_qp_rate_limit(struct verbs_qp *vqp, const struct ibv_qp_rate_limit_attr *attr)
+{
+	const struct mlx5_context *ctx = to_mctx(vqp->qp.context);
+	struct mlx5_ib_modify_qp cmd = { .burst_info = {
+						 .max_burst_sz = attr->max_burst_sz,
+						 .typical_pkt_sz = attr->typical_pkt_sz,
+					 } };
+	struct verbs_udata udata = { .in = &cmd, .in_len = sizeof(cmd) };
+	struct ibv_qp_attr rate = { .rate_limit = attr->rate_limit };
+	const struct verbs_modify_qp request = { .attr = &rate,
+						 .mask = IBV_QP_RATE_LIMIT,
+						 .udata = &udata };
+	int r;
+
+	if (attr->max_burst_sz || attr->typical_pkt_sz) {
+		if (!attr->rate_limit)
+			return refuse_burst(vqp, attr, "rate_limit is 0, and a burst needs a rate");
+		if (!(ctx->caps.packet_pacing_caps.cap_flags & MLX5_IB_PP_SUPPORT_BURST))
+			return refuse_burst(vqp, attr, "the device has no bursts, both must be 0");
+	}
+	r = uverbs_modify_qp(vqp, &request);
+	if (r == -EINVAL || r == -EOPNOTSUPP)
+		explain_rate(vqp, attr->rate_limit);
+	return r;
 }
 
 int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece)

@@ -43,7 +43,7 @@ void command_request(const struct command *command, void *ret_request, size_t le
 struct field {
 	const char *name;
 	uint16_t offset, size;
-	char kind;
+	char kind; /* 'x': a number, 's': one that is seldom there, 'p': an address */
 };
 #define FIELD(type, member, how)                                                                \
 	{                                                                                       \
@@ -133,6 +133,9 @@ struct device {
 	int (*resize_cq)(struct object *cq, uint32_t *cqe, struct command *command);
 	int (*create_qp)(struct object *qp, struct ib_uverbs_ex_create_qp *q,
 			 struct command *command);
+	/* Whether a queue pair may have this rate; NULL: none may be had. */
+	int (*pace)(struct object *qp, const struct ib_uverbs_ex_modify_qp *q,
+		    struct command *command);
 	/* What the driver answers to a transition; or NULL. */
 	void (*modified)(struct object *qp, struct command *command);
 	int (*create_srq)(struct object *srq, struct ib_uverbs_create_xsrq *q,

@@ -30,7 +30,9 @@ enum {
 	CLOCK_KHZ = 1000000,
 	DM_MOST = 1 << 18,
 	DM_ALIGN_MOST = 6,
-	DM_START = 0x40, /* in its page */
+	DM_START = 0x40,   /* in its page */
+	RATE_LEAST = 1000, /* kbit/s */
+	RATE_MOST = 100000000,
 };
 
 /* UAR objects are mapped at offsets that only the kernel chooses. */
@@ -100,7 +102,14 @@ static const struct field table_fields[] = {
 };
 #undef F
 #define F(member, how) FIELD(mlx5_ib_modify_qp, member, how)
-static const struct field modify_fields[] = { F(comp_mask, 'x'), F(ece_options, 'x'), { 0 } };
+static const struct field modify_fields[] = {
+	F(comp_mask, 'x'),
+	F(burst_info.max_burst_sz, 's'),
+	F(burst_info.typical_pkt_sz, 's'),
+	F(burst_info.reserved, 's'),
+	F(ece_options, 'x'),
+	{ 0 },
+};
 #undef F
 
 static bool is_dynamic(void)
@@ -180,6 +189,10 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 		response.tso_caps.supported_qpts = 1u << IBV_QPT_RAW_PACKET;
 		response.rss_caps.rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ;
 		response.rss_caps.rx_hash_fields_mask = 0xff;
+		response.packet_pacing_caps.qp_rate_limit_min = RATE_LEAST;
+		response.packet_pacing_caps.qp_rate_limit_max = RATE_MOST;
+		response.packet_pacing_caps.supported_qpts = 1u << IBV_QPT_RAW_PACKET;
+		response.packet_pacing_caps.cap_flags = MLX5_IB_PP_SUPPORT_BURST;
 		response.striding_rq_caps.min_single_stride_log_num_of_bytes = 6;
 		response.striding_rq_caps.max_single_stride_log_num_of_bytes = 13;
 		response.striding_rq_caps.min_single_wqe_log_num_of_strides = 9;
@@ -351,6 +364,28 @@ static int create_dct(struct object *qp, uint64_t key, struct command *command)
 	if (!r)
 		command_reply(command, &response, sizeof(response));
 	return r;
+}
+
+/* By what a rate can be changed: the queue pair sends, or will as soon as it has it. */
+static bool is_sending(const struct object *qp, const struct ib_uverbs_modify_qp *q)
+{
+	enum ibv_qp_state next = q->attr_mask & IBV_QP_STATE ? q->qp_state : qp->state;
+
+	return next == IBV_QPS_RTS && (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_RTR);
+}
+
+static int pace(struct object *qp, const struct ib_uverbs_ex_modify_qp *q, struct command *command)
+{
+	struct mlx5_ib_modify_qp d = { 0 };
+	uint32_t rate = q->rate_limit;
+
+	command_request(command, &d, sizeof(d));
+	if (device != &device_mlx5_full || qp->qp_type != IBV_QPT_RAW_PACKET ||
+	    !is_sending(qp, &q->base) || d.burst_info.reserved)
+		return EINVAL;
+	if (!rate)
+		return d.burst_info.max_burst_sz || d.burst_info.typical_pkt_sz ? EINVAL : 0;
+	return rate < RATE_LEAST || rate > RATE_MOST ? EINVAL : 0;
 }
 
 /* A target has a number when it can be reached. */
@@ -694,7 +729,7 @@ static unsigned ignored(const char *region, size_t offset)
 		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields,                \
 		    [REQUEST_WQ] = wq_fields,		[REQUEST_QP_TABLE] = table_fields },       \
 	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,            \
-	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                    \
+	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp, .pace = pace,      \
 	.modified = modified, .create_srq = create_srq, .create_wq = create_wq,                    \
 	.create_ah = create_ah, .method = method, .region = region, .async_event = firmware_event, \
 	.query_device_ex = query_device_ex, .alloc_dm = alloc_dm, .mapped = mapped,                \

@@ -173,7 +173,15 @@ int qp_modify(struct object *qp, const struct ib_uverbs_modify_qp *q)
 	return 0;
 }
 
-int handle_modify_qp(struct command *c)
+static int pace(struct object *qp, const struct ib_uverbs_ex_modify_qp *q, struct command *c)
+{
+	if (!q || !(q->base.attr_mask & IBV_QP_RATE_LIMIT))
+		return 0;
+	return device->pace ? device->pace(qp, q, c) : EINVAL;
+}
+
+/* @ex: the same request in the form that has a rate; or NULL. */
+static int modify(struct command *c, const struct ib_uverbs_ex_modify_qp *ex)
 {
 	const struct ib_uverbs_modify_qp *q = c->in;
 	struct object *qp = object_find(OBJECT_QP, q->qp_handle);
@@ -183,17 +191,26 @@ int handle_modify_qp(struct command *c)
 	if (!qp)
 		return EINVAL;
 	trace_modify(device->loose_modify ? &n : q);
+	if (ex && q->attr_mask & IBV_QP_RATE_LIMIT)
+		trace_line("    rate     %u kbit/s", ex->rate_limit);
 	command_trace(REQUEST_MODIFY, c);
-	r = qp_modify(qp, q);
+	r = pace(qp, ex, c);
+	if (!r)
+		r = qp_modify(qp, q);
 	if (!r && device->modified)
 		device->modified(qp, c);
 	return r;
 }
 
+int handle_modify_qp(struct command *c)
+{
+	return modify(c, NULL);
+}
+
 int handle_modify_qp_ex(struct command *c)
 {
 	struct ib_uverbs_ex_modify_qp_resp response = { .response_length = sizeof(response) };
-	int r = handle_modify_qp(c);
+	int r = modify(c, c->in);
 
 	if (!r)
 		command_answer(c, &response, sizeof(response));

@@ -232,6 +232,8 @@ void trace_fields(const struct field *field, const void *request, size_t length)
 			continue;
 		value = 0;
 		memcpy(&value, (const char *)request + field->offset, field->size);
+		if (field->kind == 's' && !value)
+			continue;
 		if (field->kind == 'p')
 			used += snprintf(text + used, sizeof(text) - used, " %s=%s", field->name,
 					 trace_pointer(value));
