@@ -169,7 +169,7 @@ struct rs_socket {
 	struct ibv_cq *cq;
 	struct ibv_mr *smr, *rmr, *tmr;
 	uint8_t *sbuf, *rbuf;
-	struct ibv_buf *rbuf_memory; /* NULL: pages of our own */
+	struct ibv_buf *rbuf_memory;		  /* NULL: pages of our own */
 	struct rs_wire_entry *entries;		  /* what the peer writes its targets to */
 	struct rs_wire_mapping *entries_mappings; /* behind them: and its mappings */
 	unsigned int entry;			  /* the one it writes next */

@@ -25,11 +25,11 @@ enum {
 struct uroce_thread {
 	struct uroce_host *host;
 	pthread_t id;
-	int addresses;	      /* netlink: interfaces changed */
-	atomic_bool watching; /* pollers are at work */
-	unsigned int sleeps;  /* the board says the number of this one */
+	int addresses;		  /* netlink: interfaces changed */
+	atomic_bool watching;	  /* pollers are at work */
+	unsigned int sleeps;	  /* the board says the number of this one */
 	unsigned int busy_passes; /* that brought something */
-	unsigned int seen;    /* looks in a row that found them so */
+	unsigned int seen;	  /* looks in a row that found them so */
 	atomic_bool started;
 	atomic_bool stop;
 };

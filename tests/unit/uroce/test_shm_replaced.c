@@ -80,10 +80,9 @@ static bool peer_bytes(struct path_host *host, const void *peer, unsigned int st
 	return true;
 }
 
-static const struct path_events events = { .watch = watch,
-					   .unwatch = unwatch,
-					   .peer_bytes = peer_bytes,
-					   .peer_gone = peer_gone };
+static const struct path_events events = {
+	.watch = watch, .unwatch = unwatch, .peer_bytes = peer_bytes, .peer_gone = peer_gone
+};
 
 struct process {
 	struct path_host host;

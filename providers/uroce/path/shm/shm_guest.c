@@ -40,8 +40,8 @@ static void silent_forget(struct uroce_shm *shm, int conn)
 		}
 }
 
-/* Who connects has a word ready. So those that come and say nothing take few descriptors: the oldest
- * goes, and if it was honest it tries again. */
+/* Who connects has a word ready. So those that come and say nothing take few descriptors: the
+ * oldest goes, and if it was honest it tries again. */
 static int silent_wait(struct uroce_shm *shm, int conn)
 {
 	int oldest = shm->silent[0], r;

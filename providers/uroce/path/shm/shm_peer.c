@@ -380,8 +380,8 @@ static void slots_leave(struct uroce_shm *shm, struct shm_peer *peer)
 		slot_leave(shm, slot, peer);
 }
 
-/* What it sent before it died still counts, as much as its rings hold: a child of it may write there
- * for ever. What it opens by that is among those that follow. Under all strands. */
+/* What it sent before it died still counts, as much as its rings hold: a child of it may write
+ * there for ever. What it opens by that is among those that follow. Under all strands. */
 static void links_end(struct shm_peer *peer)
 {
 	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
