@@ -209,9 +209,9 @@ static void run_line(const char *test, size_t size)
 	waitpid(other, NULL, 0);
 }
 
-/* A ring as long as the buffers that rstream asks for; each side on a processor of its own. */
+/* A ring as long as the buffers that rstream gets; each side on a processor of its own. */
 enum {
-	RING = 512 << 10,
+	RING = 2 << 20,
 	RING_PIECE = 64 << 10
 };
 
