@@ -2,10 +2,18 @@
 /* Running cases, and failing or skipping them. */
 #include <dirent.h>
 #include <glob.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "tests/lib/rt.h"
+#include "tests/lib/rt_stuck.h"
+
+enum {
+	STOP_SECONDS = 30,
+};
 
 void (*rt_failing)(void);
 
@@ -95,10 +103,25 @@ static void case_logs_remove(pid_t pid)
 	globfree(&logs);
 }
 
+/* It ends by itself when its time is over, or here where nothing reaches it any more. */
+static void case_stop_late(pid_t pid)
+{
+	struct pollfd end = { .fd = syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+
+	if (end.fd < 0)
+		return;
+	if (poll(&end, 1, (case_seconds() + STOP_SECONDS) * 1000) == 0) {
+		printf("  still running after %u seconds, and takes no signal\n", case_seconds());
+		kill(pid, SIGKILL);
+	}
+	close(end.fd);
+}
+
 static int case_wait(const struct rt_case *c, pid_t pid)
 {
 	int status;
 
+	case_stop_late(pid);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return 1;
@@ -148,7 +171,7 @@ static int case_run(const struct rt_case *c)
 		FAIL("fork: %m");
 	if (pid)
 		return case_wait(c, pid);
-	alarm(case_seconds());
+	rt_stuck_watch(case_seconds());
 	case_body(c);
 	fflush(stdout);
 	exit(0);
