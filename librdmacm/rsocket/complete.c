@@ -317,8 +317,9 @@ bool rs_arm(struct rs_socket *s)
 		return true;
 	s->armed = true;
 	ibv_req_notify_cq(s->cq, 0);
-	/* What came before the CQ was armed tells nobody. */
-	return cq_poll(s) == 0;
+	/* What came before the CQ was armed tells nobody, and before the connection is made stays
+	 * there. */
+	return rs_is_opening(s) || cq_poll(s) == 0;
 }
 
 /* There is one event for each time that the CQ was armed. */

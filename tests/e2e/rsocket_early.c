@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A peer that sends as soon as it may, and says late that it is ready: what comes between belongs
+ * to the connection that is made then, and no receive is lost by it.
+ */
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+
+#include <rdma/rsocket.h>
+
+#include "tests/lib/rt_cm.h"
+#include "tests/lib/rt_rsocket.h"
+
+#define RETRIES	   6
+#define DISCONNECT (7u << 29)
+
+struct early {
+	uint16_t port;
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	unsigned int told; /* so many messages the socket says that it takes */
+};
+
+static void qp_move(struct early *e, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask;
+
+	CHECK_OK(rdma_init_qp_attr(e->id, &attr, &mask));
+	if (state == IBV_QPS_RTS)
+		attr.rnr_retry = RETRIES;
+	CHECK_OK(ibv_modify_qp(e->qp, &attr, mask));
+}
+
+/* Its queue pair is its own, so that the manager waits for rdma_establish(). */
+static void early_connect(struct early *e)
+{
+	uint8_t data[40] = { 1, 0, 0, 16, [23] = 2, [39] = 1 };
+	struct rdma_conn_param param = {
+		.private_data = data,
+		.private_data_len = sizeof(data),
+		.retry_count = 3,
+		.rnr_retry_count = RETRIES,
+	};
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
+					 .cap = { .max_send_wr = 1, .max_recv_wr = 1 } };
+	struct rdma_cm_event *event;
+	const uint8_t *answer;
+
+	e->events = rt_cm_channel();
+	e->id = rt_cm_client(e->events, RDMA_PS_TCP, e->port, false);
+	if (e->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+		rt_skip("iWARP has no message that says that one is ready");
+	e->cq = ibv_create_cq(e->id->verbs, 4, NULL, NULL, 0);
+	CHECK(e->cq);
+	attr.send_cq = attr.recv_cq = e->cq;
+	e->qp = ibv_create_qp(e->id->pd, &attr);
+	CHECK(e->qp);
+	qp_move(e, IBV_QPS_INIT);
+	param.qp_num = e->qp->qp_num;
+	CHECK_OK(rdma_connect(e->id, &param));
+	event = CM_EXPECT(e->events, CONNECT_RESPONSE, 0);
+	answer = event->param.conn.private_data;
+	e->told = answer[2] << 8 | answer[3];
+	CHECK_OK(rdma_ack_cm_event(event));
+	qp_move(e, IBV_QPS_INIT); /* only now it is known what the peer may do */
+	qp_move(e, IBV_QPS_RTR);
+	qp_move(e, IBV_QPS_RTS);
+}
+
+static void early_end(struct early *e)
+{
+	CM_TAKE(e->events, DISCONNECTED, 0);
+	CHECK_OK(ibv_destroy_qp(e->qp));
+	CHECK_OK(ibv_destroy_cq(e->cq));
+	CHECK_OK(rdma_destroy_id(e->id));
+	rdma_destroy_event_channel(e->events);
+}
+
+static void message(struct early *e, uint32_t imm)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.imm_data = htonl(imm),
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	struct ibv_wc wc;
+	int n;
+
+	CHECK_OK(ibv_post_send(e->qp, &wr, &bad));
+	do
+		n = ibv_poll_cq(e->cq, 1, &wc);
+	while (n == 0);
+	CHECK_INT(n, 1);
+	CHECK_INT(wc.status, IBV_WC_SUCCESS);
+}
+
+/* As many messages as the socket takes, twice: before it knows of the connection, and behind. */
+static void *early_client(void *arg)
+{
+	struct early *e = arg;
+
+	early_connect(e);
+	CHECK(e->told);
+	/* One by one, so that who waits is woken by each. */
+	for (unsigned int i = 0; i < e->told; i++) {
+		message(e, 0);
+		usleep(1000);
+	}
+	CHECK_OK(rdma_establish(e->id));
+	for (unsigned int i = 0; i < e->told; i++)
+		message(e, 0);
+	message(e, DISCONNECT);
+	early_end(e);
+	return NULL;
+}
+
+static void received_by_call(int fd)
+{
+	char byte;
+
+	CHECK_INT(rrecv(fd, &byte, 1, 0), 0);
+}
+
+static void received_by_poll(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char byte;
+
+	CHECK_INT(rpoll(&p, 1, -1), 1);
+	CHECK_INT(rrecv(fd, &byte, 1, MSG_DONTWAIT), 0);
+}
+
+static void received_by_epoll(int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = repoll_create(0);
+	char byte;
+
+	CHECK(epoll >= 0);
+	CHECK_OK(repoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	CHECK_INT(repoll_wait(epoll, &event, 1, -1), 1);
+	CHECK_INT(rrecv(fd, &byte, 1, MSG_DONTWAIT), 0);
+	CHECK_OK(rclose(epoll));
+}
+
+static void early(void (*receive)(int fd))
+{
+	struct early e = {};
+	int listening = rt_rs_listener(&e.port), fd;
+	pthread_t thread;
+
+	CHECK_OK(pthread_create(&thread, NULL, early_client, &e));
+	fd = raccept(listening, NULL, NULL);
+	CHECK(fd >= 0);
+	receive(fd);
+	CHECK_OK(rclose(fd));
+	CHECK_OK(pthread_join(thread, NULL));
+	CHECK_OK(rclose(listening));
+}
+
+static void early_call(void)
+{
+	early(received_by_call);
+}
+
+static void early_poll(void)
+{
+	early(received_by_poll);
+}
+
+static void early_epoll(void)
+{
+	early(received_by_epoll);
+}
+
+static const struct rt_case cases[] = {
+	{ "early_call", early_call },
+	{ "early_poll", early_poll },
+	{ "early_epoll", early_epoll },
+};
+RT_MAIN(cases)
