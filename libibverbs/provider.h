@@ -308,6 +308,8 @@ struct verbs_ops {
 	/* app-facing: called straight from inline functions of verbs.h, public return convention.
 	 */
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+	/* See verbs_post_write_copy(); NULL: a copy, and post_send. */
+	int (*post_write_copy)(struct ibv_qp *qp, struct ibv_send_wr *wr, const void *bytes);
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 			     struct ibv_recv_wr **bad_wr);
@@ -540,6 +542,13 @@ void verbs_gsi_poll(struct ibv_context *ctx);
 void verbs_gsi_leave(struct ibv_context *ctx);
 int verbs_gsi_guard(struct ibv_context *ctx, const union ibv_gid *remote);
 int verbs_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct verbs_gsi_mad *mad);
+
+/*
+ * For librdmacm: ibv_post_send() of one write, of one SGE and not inline, whose bytes are still at
+ * @bytes. They are copied into the SGE's memory first, or by the device straight to their target
+ * when it can do that at once. Return: 0 or a positive errno.
+ */
+int verbs_post_write_copy(struct ibv_qp *qp, struct ibv_send_wr *wr, const void *bytes);
 
 /* The folder of programs that providers start: an installed one, or the build's, as for plug-ins.
  */

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "libibverbs/provider.h"
 #include "librdmacm/rsocket/rs.h"
 
 #define POLL_BATCH 16
@@ -55,16 +56,19 @@ static int word_post(struct rs_socket *s, struct ibv_send_wr *write)
 	return ibv_post_send(s->id->qp, write, &bad);
 }
 
-static int request_post(struct rs_socket *s, struct ibv_send_wr *wr)
+static int request_post(struct rs_socket *s, struct ibv_send_wr *wr, const void *from)
 {
 	struct ibv_send_wr *bad;
 
+	if (from)
+		return verbs_post_write_copy(s->id->qp, wr, from);
 	if (unlikely(s->sends_words) && wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		return word_post(s, wr);
 	return ibv_post_send(s->id->qp, wr, &bad);
 }
 
-int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control)
+static int counted_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control,
+			const void *from)
 {
 	bool rare = rs_slots_free(s) < s->sq_size / 4 ||
 		    s->sbuf_size - (s->sbuf_head - s->sbuf_tail) < s->sbuf_size / 4;
@@ -77,7 +81,7 @@ int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool co
 	} else {
 		s->unsignalled++;
 	}
-	r = request_post(s, wr);
+	r = request_post(s, wr, from);
 	if (unlikely(r)) {
 		rs_socket_fail(s, r);
 		return -r;
@@ -88,6 +92,16 @@ int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool co
 		s->data_end = s->posted;
 	s->controls += control;
 	return 0;
+}
+
+int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control)
+{
+	return counted_post(s, wr, bytes, control, NULL);
+}
+
+int rs_post_data(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, const void *from)
+{
+	return counted_post(s, wr, bytes, false, from);
 }
 
 /* Everything posted up to the request of that number is done. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The door of the room: sockets over RDMA. Included by the files of this folder only; they use the
- * public calls of librdmacm and libibverbs, and nothing of the core.
+ * public calls of librdmacm and libibverbs, and of the core verbs_post_write_copy() alone.
  *
  *   wire.c      what two ends say to each other; pure
  *   credit.c    who may send what; pure
@@ -351,6 +351,8 @@ static inline unsigned int rs_receives(const struct rs_socket *s)
 void rs_complete(struct rs_socket *s); /* look at the CQ, and give credits */
 /* Post one request; slots must be free. */
 int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control);
+/* A message of data; @from: its bytes when they are not in @wr's memory yet, or NULL. */
+int rs_post_data(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, const void *from);
 int rs_post_control(struct rs_socket *s, enum rs_wire_control control);
 static inline unsigned int rs_slots_free(const struct rs_socket *s)
 {

@@ -9,6 +9,7 @@
 #define FIRST_WORD_MS	   30000
 #define PERHAPS_MUTE_MS	   1000
 #define FIRST_MESSAGE	   4096 /* of a long answer: the peer gets it while the next is copied */
+#define DIRECT_MIN	   4096 /* bytes that may go to the peer's memory without a copy here */
 
 /* What is left of a vector. */
 struct cursor {
@@ -41,6 +42,12 @@ static const uint8_t *cursor_bytes(const struct cursor *c)
 	return (const uint8_t *)c->iov->iov_base + c->at;
 }
 
+static void cursor_pass(struct cursor *c, uint32_t length)
+{
+	c->at += length;
+	c->left -= length;
+}
+
 static void cursor_copy(struct cursor *c, uint8_t *to, uint32_t length)
 {
 	while (length) {
@@ -49,8 +56,7 @@ static void cursor_copy(struct cursor *c, uint8_t *to, uint32_t length)
 		memcpy(to, cursor_bytes(c), part);
 		to += part;
 		length -= part;
-		c->at += part;
-		c->left -= part;
+		cursor_pass(c, part);
 	}
 }
 
@@ -64,17 +70,24 @@ uint32_t rs_send_free(const struct rs_socket *s)
 	return min_of(buffer_free(s), s->sbuf_size - (uint32_t)(s->sbuf_head % s->sbuf_size));
 }
 
-static struct ibv_sge buffer_fill(struct rs_socket *s, struct cursor *c, uint32_t length)
+static struct ibv_sge buffer_take(struct rs_socket *s, uint32_t length)
 {
 	uint8_t *place = s->sbuf + s->sbuf_head % s->sbuf_size;
 
-	cursor_copy(c, place, length);
 	s->sbuf_head += length;
 	return (struct ibv_sge){
 		.addr = (uintptr_t)place,
 		.length = length,
 		.lkey = s->smr->lkey,
 	};
+}
+
+static struct ibv_sge buffer_fill(struct rs_socket *s, struct cursor *c, uint32_t length)
+{
+	struct ibv_sge sge = buffer_take(s, length);
+
+	cursor_copy(c, (uint8_t *)(uintptr_t)sge.addr, length);
+	return sge;
 }
 
 struct ibv_sge rs_send_copy(struct rs_socket *s, const void *bytes, uint32_t length)
@@ -115,6 +128,50 @@ static int send_error(struct rs_socket *s)
 	return s->error ? -s->error : -EPIPE;
 }
 
+/* The buffer's last bytes are left out rather than sent in a message of their own. Return: how
+ * many. */
+static uint32_t buffer_turn(struct rs_socket *s, uint32_t length)
+{
+	uint32_t left = s->sbuf_size - (uint32_t)(s->sbuf_head % s->sbuf_size);
+
+	if (left >= min_of(length, (uint32_t)DIRECT_MIN) || buffer_free(s) <= left)
+		return 0;
+	s->sbuf_head += left;
+	return left;
+}
+
+/* The bytes of a message and the place that is theirs in the buffer. */
+struct piece {
+	struct ibv_sge sge;
+	const void *from; /* where they still lie, or NULL: in the buffer */
+	uint32_t taken;	  /* of the buffer */
+};
+
+static struct piece piece_inline(struct cursor *c, uint32_t length)
+{
+	struct piece p = { .sge = { .addr = (uintptr_t)cursor_bytes(c), .length = length } };
+
+	cursor_pass(c, length);
+	return p;
+}
+
+static struct piece piece_take(struct rs_socket *s, struct cursor *c, uint32_t length)
+{
+	uint32_t turned = buffer_turn(s, length);
+	struct piece p = {};
+
+	length = min_of(length, rs_send_free(s));
+	p.taken = turned + length;
+	if (length < DIRECT_MIN || length > cursor_piece(c) || s->sends_words) {
+		p.sge = buffer_fill(s, c, length);
+		return p;
+	}
+	p.from = cursor_bytes(c);
+	p.sge = buffer_take(s, length);
+	cursor_pass(c, length);
+	return p;
+}
+
 /* Send one message of up to @most bytes; @lock is held. Return: 0 or -errno. */
 static int message_send(struct rs_socket *s, struct cursor *c, uint32_t most)
 {
@@ -122,25 +179,18 @@ static int message_send(struct rs_socket *s, struct cursor *c, uint32_t most)
 	uint32_t length = min_of((size_t)room, c->left);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
 	bool inlined = length <= s->inline_size && length <= cursor_piece(c);
+	struct piece p = inlined ? piece_inline(c, length) : piece_take(s, c, length);
 	struct rs_target target;
-	struct ibv_sge sge;
 
-	if (inlined) {
-		wr.send_flags = IBV_SEND_INLINE;
-		sge = (struct ibv_sge){ .addr = (uintptr_t)cursor_bytes(c), .length = length };
-		c->at += length;
-		c->left -= length;
-	} else {
-		length = min_of(length, rs_send_free(s));
-		sge = buffer_fill(s, c, length);
-	}
+	length = p.sge.length;
 	rs_credit_take(&s->out, length, &target);
-	wr.sg_list = &sge;
+	wr.send_flags = inlined ? IBV_SEND_INLINE : 0;
+	wr.sg_list = &p.sge;
 	wr.num_sge = 1;
 	wr.imm_data = htobe32(rs_wire_imm(RS_WIRE_BYTES, length));
 	wr.wr.rdma.remote_addr = target.addr;
 	wr.wr.rdma.rkey = target.key;
-	return rs_post(s, &wr, inlined ? 0 : length, false) < 0 ? send_error(s) : 0;
+	return rs_post_data(s, &wr, p.taken, p.from) < 0 ? send_error(s) : 0;
 }
 
 /*

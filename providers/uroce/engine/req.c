@@ -392,7 +392,7 @@ static int wqe_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	return r;
 }
 
-static bool may_send(struct uroce_qp *qp)
+bool uroce_req_may_send(const struct uroce_qp *qp)
 {
 	if (unlikely(sq_stopped(&qp->sq)))
 		return false;
@@ -423,7 +423,7 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 	}
 	if (qp->resp.ack_due && path && !path->piggyback && sq->next != sq->head)
 		uroce_resp_before(qp);
-	while (sq->next != sq->head && may_send(qp)) {
+	while (sq->next != sq->head && uroce_req_may_send(qp)) {
 		struct uroce_swqe *wqe = sq_wqe(sq, sq->next);
 		int r = wqe_step(qp, wqe);
 

@@ -40,24 +40,29 @@ static bool direct_fill(const struct uroce_qp *qp, const struct uroce_swqe *wqe,
 	return qp->req.max_rd_atomic;
 }
 
-/* Local memory, and the path's work. Return: as of uroce_path_ops.rdma; -EACCES: it has no right to
- * that memory. */
-static int direct_run(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroce_rdma *rdma)
+/*
+ * Local memory, and the path's work.
+ * @bytes: where they lie when that is not the WQE's memory, or NULL
+ * Return: as of uroce_path_ops.rdma; -EACCES: it has no right to that memory.
+ */
+static int direct_run(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroce_rdma *rdma,
+		      const void *bytes)
 {
-	struct iovec inline_iov = { wqe->data, wqe->length };
+	struct iovec one = { bytes ? (void *)bytes : wqe->data, wqe->length };
+	bool is_one = bytes || wqe->is_inline;
 	struct uroce_gather gather;
 	int r;
 
 	gather.count = 0;
-	if (!wqe->is_inline) {
+	if (!is_one) {
 		r = uroce_gather_get(
 			qp->engine->keys, qp->vqp.qp.pd, wqe->sge, wqe->num_sge, 0, wqe->length,
 			rdma->kind == UROCE_RDMA_WRITE ? 0 : IBV_ACCESS_LOCAL_WRITE, &gather);
 		if (r < 0)
 			return -EACCES;
 	}
-	rdma->iov = wqe->is_inline ? &inline_iov : gather.iov;
-	rdma->iovcnt = wqe->is_inline ? 1 : gather.count;
+	rdma->iov = is_one ? &one : gather.iov;
+	rdma->iovcnt = is_one ? 1 : gather.count;
 	r = qp->av.path->ops->rdma(qp->av.path, &qp->av, rdma);
 	uroce_gather_put(&gather);
 	return r;
@@ -73,7 +78,7 @@ int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	if (!qp->av.path->ops->rdma || qp->type == IBV_QPT_XRC_SEND || qp->sq.next != qp->sq.tail ||
 	    wqe->psn_assigned || !direct_fill(qp, wqe, &rdma))
 		return -EOPNOTSUPP;
-	r = direct_run(qp, wqe, &rdma);
+	r = direct_run(qp, wqe, &rdma, NULL);
 	if (r == -EOPNOTSUPP)
 		return r;
 	wqe_fail(wqe, r < 0 ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);
@@ -98,19 +103,23 @@ static bool nothing_to_overtake(const struct uroce_qp *qp)
 	return true;
 }
 
-/* A small one behind one that was placed is placed, too: else all that follow would be in its way.
+/*
+ * A small one behind one that was placed is placed, too: else all that follow would be in its way.
+ * One is enough where nothing is in flight: what follows that is small as well is no stream.
  */
 static bool is_worth_placing(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
 	const struct uroce_sq *sq = &qp->sq;
+	const struct uroce_swqe *before = sq_wqe(sq, sq->next - 1);
 
 	return wqe->length >= PLACED_MIN ||
-	       (wqe->length && sq->next != sq->tail && sq_wqe(sq, sq->next - 1)->placed);
+	       (wqe->length && before->placed &&
+		(sq->next != sq->tail || before->length >= PLACED_MIN));
 }
 
 /* Only what has no number yet: what is sent again was executed, perhaps, and its bytes are the
  * target's own since. */
-void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe)
+static void place(struct uroce_qp *qp, struct uroce_swqe *wqe, const void *bytes)
 {
 	struct uroce_rdma rdma = { .qp = qp,
 				   .own_qpn = qp->vqp.qp.qp_num,
@@ -127,5 +136,20 @@ void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	if (!path->ops->rdma || path->host->capture || qp->type != IBV_QPT_RC ||
 	    !nothing_to_overtake(qp))
 		return;
-	wqe->placed = !direct_run(qp, wqe, &rdma);
+	wqe->placed = !direct_run(qp, wqe, &rdma, bytes);
+}
+
+void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe)
+{
+	place(qp, wqe, NULL);
+}
+
+bool uroce_req_place_from(struct uroce_qp *qp, struct uroce_swqe *wqe, const void *bytes)
+{
+	/* Its turn has come, and the next run sends it. */
+	if (sq_wqe(&qp->sq, qp->sq.next) != wqe || wqe->flags & IBV_SEND_FENCE ||
+	    qp->state != IBV_QPS_RTS || qp->peer_lost || !qp->av.path || !uroce_req_may_send(qp))
+		return false;
+	place(qp, wqe, bytes);
+	return wqe->placed;
 }

@@ -16,6 +16,8 @@ bool uroce_rwqe_take(struct uroce_qp *qp);
 
 /* req.c, req_direct.c, retry.c */
 
+/* Whether a request may leave that is next, as far as the queue pair is concerned. */
+bool uroce_req_may_send(const struct uroce_qp *qp);
 /* Send what the windows allow. */
 void uroce_req_run(struct uroce_qp *qp, uint64_t now);
 /* The timer of the QP fired: resend, end of an RNR wait, retries exhausted. */
@@ -31,6 +33,9 @@ bool uroce_req_probe(struct uroce_qp *qp);
 int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe);
 /* What a write carries is put into its target before its packet, which says so, leaves. */
 void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe);
+/* The same for the WQE that was posted last, whose bytes lie at @bytes and not yet in its memory.
+ * Return: whether they are in the target. */
+bool uroce_req_place_from(struct uroce_qp *qp, struct uroce_swqe *wqe, const void *bytes);
 /* A loss at the oldest unacknowledged packet was reported: shrink the window once, go back. */
 void uroce_req_loss(struct uroce_qp *qp, uint64_t now);
 /* una moved from @before by an acknowledgement: the answer to a probe, perhaps. */

@@ -307,3 +307,24 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 	uroce_post_end(qp);
 	return r;
 }
+
+/*
+ * One write, whose bytes go from where they are to the target's memory when the path can do that,
+ * and otherwise first into the memory that the request names.
+ */
+int uroce_post_write_copy(struct ibv_qp *ibqp, struct ibv_send_wr *wr, const void *bytes)
+{
+	struct uroce_qp *qp = to_uqp(ibqp);
+	int r;
+
+	uroce_lock(&qp->lock);
+	uroce_builder_wait(qp);
+	r = likely(qp->state >= IBV_QPS_RTS) ? swqe_write(qp, wr) : EINVAL;
+	if (unlikely(r))
+		send_refused(qp, wr, r);
+	else if (!uroce_req_place_from(qp, sq_wqe(&qp->sq, qp->sq.head - 1), bytes))
+		memcpy((void *)(uintptr_t)wr->sg_list->addr, bytes, wr->sg_list->length);
+	uroce_qp_run(qp, uroce_post_time(qp));
+	uroce_post_end(qp);
+	return r;
+}

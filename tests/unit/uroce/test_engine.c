@@ -611,6 +611,99 @@ static void test_placed_small(void **state)
 	sim_free(sim);
 }
 
+/* Nothing is in flight, and the one before was large: a stream's few bytes, not one of few bytes.
+ */
+static void test_placed_small_later(void **state)
+{
+	struct sim *sim = placing_new();
+
+	for (int i = 0; i < 4; i++)
+		post_recv(sim, 1, 6000, 16);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, REF_MAX, 5000);
+	run(sim, 10);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 16, 5000 + REF_MAX);
+	assert_int_equal(sim->placed, 2);
+	run(sim, 10);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 16, 5016 + REF_MAX);
+	assert_int_equal(sim->placed, 2);
+	run(sim, 10);
+	for (int i = 0; i < 3; i++)
+		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	sim_free(sim);
+}
+
+/* Return: whether @bytes went from where they were to the target; else they are in the buffer now.
+ */
+static bool post_from(struct sim *sim, unsigned int side, uint8_t flags, uint32_t offset,
+		      const void *bytes, uint32_t length, uint32_t remote_offset)
+{
+	struct uroce_swqe *wqe = post(sim, side, IBV_WR_RDMA_WRITE_WITH_IMM, offset, length);
+	bool placed;
+
+	wqe->flags |= flags;
+	wqe->rdma.remote_addr = (uintptr_t)sim->buf[!side] + remote_offset;
+	wqe->rdma.rkey = sim->key[!side]->key;
+	uroce_lock(&sim->qp[side]->lock);
+	placed = uroce_req_place_from(sim->qp[side], wqe, bytes);
+	uroce_unlock(&sim->qp[side]->lock);
+	if (!placed)
+		memcpy(sim->buf[side] + offset, bytes, length);
+	ring(sim, side);
+	return placed;
+}
+
+/* Bytes of memory that nobody registered; and those which go by way of the buffer arrive as well.
+ */
+static void test_placed_from(void **state)
+{
+	struct sim *sim = placing_new();
+	uint8_t bytes[REF_MAX];
+
+	for (int i = 0; i < 8; i++)
+		post_recv(sim, 1, 0, 16);
+	memset(sim->buf[0], 0, REF_MAX);
+	for (uint32_t i = 0; i < REF_MAX; i++)
+		bytes[i] = i * 7;
+	assert_true(post_from(sim, 0, 0, 0, bytes, REF_MAX, 5000));
+	memset(bytes, 0xaa, 8); /* they are the program's again */
+	assert_true(post_from(sim, 0, 0, 0, bytes, REF_MAX, 5000 + REF_MAX));
+	assert_int_equal(sim->placed, 2);
+	assert_int_equal(sim->buf[0][100], 0);
+	assert_int_equal(sim->buf[1][5000 + 1], 7);
+	assert_memory_equal(sim->buf[1] + 5000 + REF_MAX, bytes, REF_MAX);
+	/* Behind a send, and with a fence, it is not its turn. */
+	post_send(sim, 0, 0, 16);
+	assert_false(post_from(sim, 0, 0, 0, bytes, REF_MAX, 5000 + 2 * REF_MAX));
+	run(sim, 10);
+	assert_false(post_from(sim, 0, IBV_SEND_FENCE, 0, bytes, REF_MAX, 5000));
+	run(sim, 10);
+	assert_memory_equal(sim->buf[1] + 5000 + 2 * REF_MAX, bytes, REF_MAX);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(completion(sim, 0)->wc.status, IBV_WC_SUCCESS);
+	sim_free(sim);
+}
+
+/* One that the peer is not ready for waits; what is behind it goes by way of the buffer. */
+static void test_placed_from_waits(void **state)
+{
+	struct sim *sim = placing_new();
+	uint8_t bytes[REF_MAX];
+
+	memset(bytes, 0x5a, sizeof(bytes));
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 1,
+		  0); /* no receive: refused for a while */
+	settle(sim);
+	assert_false(post_from(sim, 0, 0, 0, bytes, REF_MAX, 5000));
+	assert_int_equal(sim->placed, 0);
+	post_recv(sim, 1, 0, 16);
+	post_recv(sim, 1, 0, 16);
+	run(sim, 1000);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(completion(sim, 0)->wc.status, IBV_WC_SUCCESS);
+	assert_memory_equal(sim->buf[1] + 5000, bytes, REF_MAX);
+	sim_free(sim);
+}
+
 /* --- loss --- */
 
 static enum fate drop_nth(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
@@ -1524,6 +1617,9 @@ int main(void)
 		cmocka_unit_test(test_placed_not_later),
 		cmocka_unit_test(test_placed_in_order),
 		cmocka_unit_test(test_placed_small),
+		cmocka_unit_test(test_placed_small_later),
+		cmocka_unit_test(test_placed_from),
+		cmocka_unit_test(test_placed_from_waits),
 		cmocka_unit_test(test_drop_each),
 		cmocka_unit_test(test_rough_sea),
 		cmocka_unit_test(test_retry_exceeded),
