@@ -256,6 +256,28 @@ static void cq_overrun(void)
 	rt_close(dev);
 }
 
+/* Of two contexts each hears of its own objects; and what nobody has read keeps no object alive. */
+static void two_contexts(void)
+{
+	struct rt_options options = { .cqe = 2, .send_wr = 64 };
+	struct rt_dev *first = rt_open(), *second = rt_open();
+	struct rt_pair pairs[2] = { rt_pair_open(first, &options), rt_pair_open(first, &options) };
+
+	for (int pair = 0; pair < 2; pair++) {
+		for (int i = 0; i < pairs[pair].a.cq->cqe + 10; i++)
+			write_once(&pairs[pair], i);
+		if (pair == 0)
+			expect_async(first, IBV_EVENT_CQ_ERR, pairs[pair].a.cq);
+		else
+			CHECK(readable(first->ctx->async_fd, 60000));
+	}
+	CHECK(!readable(second->ctx->async_fd, 0));
+	rt_close(second);
+	for (int pair = 0; pair < 2; pair++)
+		rt_pair_close(&pairs[pair]);
+	rt_close(first);
+}
+
 /* With an SRQ: after this event no more receives are taken by the QP. */
 static void last_wqe(void)
 {
@@ -320,6 +342,7 @@ static const struct rt_case cases[] = {
 	{ "shared_channel", shared_channel },
 	{ "destroy_waits", destroy_waits },
 	{ "cq_overrun", cq_overrun },
+	{ "two_contexts", two_contexts },
 	{ "last_wqe", last_wqe },
 	{ "established", established },
 	{ "access_error", access_error },

@@ -232,18 +232,19 @@ static int parse_and_run(const struct ib_uverbs_cmd_hdr *header, size_t length)
 	return run(i, &command);
 }
 
-int command_write(const void *bytes, size_t length)
+int command_write(int fd, const void *bytes, size_t length)
 {
 	int r;
 
 	model_command_begin();
+	event_context(fd);
 	trace_flush();
 	r = parse_and_run(bytes, length);
 	model_command_end();
 	return r;
 }
 
-int command_ioctl(struct ib_uverbs_ioctl_hdr *call)
+int command_ioctl(int fd, struct ib_uverbs_ioctl_hdr *call)
 {
 	const char *abi = getenv("DEVICES_ABI");
 	int r;
@@ -251,6 +252,7 @@ int command_ioctl(struct ib_uverbs_ioctl_hdr *call)
 	if (abi && !strcmp(abi, "write"))
 		return ENOTTY;
 	model_command_begin();
+	event_context(fd);
 	trace_flush();
 	r = native_run(call);
 	model_command_end();

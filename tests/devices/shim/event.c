@@ -18,9 +18,11 @@ enum {
 
 static struct channel {
 	int reader, writer; /* the process has the reader; 0 and 0: free */
+	bool async;	    /* a context's asynchronous events */
 } channels[MAX_CHANNELS];
 static atomic_bool is_channel[MAX_FD];
-static int async_reader = -1;
+static int async_readers[MAX_FD]; /* by the descriptor of a context's commands */
+static int context;		  /* of the command that is being carried out */
 
 static struct channel *find(int reader)
 {
@@ -46,7 +48,7 @@ int event_channel_new(int *ret_fd)
 			real_close(fds[1]);
 			return EMFILE;
 		}
-		channels[i] = (struct channel){ fds[0], fds[1] };
+		channels[i] = (struct channel){ .reader = fds[0], .writer = fds[1] };
 		is_channel[fds[0]] = true;
 		*ret_fd = fds[0];
 		return 0;
@@ -58,9 +60,21 @@ int event_async_new(int *ret_fd)
 {
 	int r = event_channel_new(ret_fd);
 
-	if (!r)
-		async_reader = *ret_fd;
-	return r;
+	if (r)
+		return r;
+	find(*ret_fd)->async = true;
+	async_readers[context] = *ret_fd;
+	return 0;
+}
+
+void event_context(int fd)
+{
+	context = fd > 0 && fd < MAX_FD ? fd : 0;
+}
+
+int event_async_reader(void)
+{
+	return async_readers[context];
 }
 
 bool event_has(int fd)
@@ -78,8 +92,6 @@ void event_close(int fd)
 	writer = channel->writer;
 	*channel = (struct channel){ 0 };
 	is_channel[fd] = false;
-	if (async_reader == fd)
-		async_reader = -1;
 	real_close(writer);
 }
 
@@ -122,9 +134,16 @@ void event_async(struct object *object, int event)
 		device->async_event(object, event);
 		return;
 	}
-	if (object)
+	if (object) {
 		object->event_count[1]++;
-	event_write(async_reader, &record, sizeof(record));
+		event_write(object->async_reader, &record, sizeof(record));
+		return;
+	}
+	/* The port's, or the device's: each context hears of it. */
+	for (int i = 0; i < MAX_CHANNELS; i++) {
+		if (channels[i].writer && channels[i].async)
+			event_write(channels[i].reader, &record, sizeof(record));
+	}
 }
 
 /*
@@ -167,6 +186,6 @@ void event_withdraw(struct object *object)
 		object->event_count[0] -= withdraw(object->channel, object->user_handle,
 						   sizeof(struct ib_uverbs_comp_event_desc));
 	if (object->event_count[1])
-		object->event_count[1] -= withdraw(async_reader, object->user_handle,
+		object->event_count[1] -= withdraw(object->async_reader, object->user_handle,
 						   sizeof(struct ib_uverbs_async_event_desc));
 }

@@ -263,7 +263,7 @@ PUBLIC ssize_t write(int fd, const void *bytes, size_t length)
 {
 	if (!is_ours(fd))
 		return real_write(fd, bytes, length);
-	return result(command_write(bytes, length)) ? -1 : (ssize_t)length;
+	return result(command_write(fd, bytes, length)) ? -1 : (ssize_t)length;
 }
 
 PUBLIC int ioctl(int fd, unsigned long request, ...)
@@ -276,7 +276,7 @@ PUBLIC int ioctl(int fd, unsigned long request, ...)
 	va_end(ap);
 	if (!is_ours(fd))
 		return REAL(ioctl)(fd, request, argument);
-	return result(request == RDMA_VERBS_IOCTL ? command_ioctl(argument) : ENOTTY);
+	return result(request == RDMA_VERBS_IOCTL ? command_ioctl(fd, argument) : ENOTTY);
 }
 
 /* Of who imports a context. */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include "tests/devices/shim/shim.h"
 
 enum {
 	TYPE_SHIFT = 16
@@ -69,6 +70,7 @@ struct object *object_new(enum object_type type)
 	object->number = plain_number(type, ordinal);
 	object->rkey = object->number | 1;
 	object->channel = -1;
+	object->async_reader = event_async_reader();
 	at[ordinal] = object;
 	tables[type].count++;
 	return object;

@@ -91,6 +91,7 @@ struct object {
 	uint32_t produced;
 	bool overrun; /* a completion came for which there was no room */
 	int channel;  /* the process's descriptor, or -1 */
+	int async_reader; /* that of its context's asynchronous events */
 	bool armed;
 	struct arm arm;
 	uint32_t arm_seen;

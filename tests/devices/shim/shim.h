@@ -28,8 +28,8 @@
 void sysfs_announce(void);
 
 /* command.c: one write() or ioctl() on the command descriptor; 0 or a positive errno. */
-int command_write(const void *bytes, size_t length);
-int command_ioctl(struct ib_uverbs_ioctl_hdr *call);
+int command_write(int fd, const void *bytes, size_t length);
+int command_ioctl(int fd, struct ib_uverbs_ioctl_hdr *call);
 /* Runs the handler of a struct command. */
 int command_run(uint32_t number, struct command *command);
 /* Says the driver's part of a request in the trace. */
@@ -41,6 +41,10 @@ int native_run(struct ib_uverbs_ioctl_hdr *call);
 /* event.c */
 int event_channel_new(int *ret_fd);
 int event_async_new(int *ret_fd);
+/* The command that comes now is of the context with this descriptor, and what it makes, too. */
+void event_context(int fd);
+/* Where that context reads its asynchronous events; 0: it has not asked for any. */
+int event_async_reader(void);
 /* Whether this is the process's end of a channel; without the lock. */
 bool event_has(int fd);
 void event_close(int fd);
