@@ -24,18 +24,6 @@ static bool imports_contexts(const struct rt_dev *dev)
 	return !rt_is_rxe(dev) && !rt_is_iwarp(dev);
 }
 
-static void device(void)
-{
-	struct rt_dev *dev = rt_open();
-	struct ibv_context *ctx = ibv_import_device(dev->ctx->cmd_fd);
-
-	if (is_imported(ctx, imports_contexts(dev))) {
-		CHECK(ctx->device == dev->ctx->device);
-		CHECK_OK(ibv_close_device(ctx));
-	}
-	rt_close(dev);
-}
-
 /* Data written from @from to @to, whose keys the queue pair takes for its own. */
 static void data_moves(struct rt_dev *dev, struct rt_buf *from, uint32_t lkey, struct rt_buf *to,
 		       uint32_t rkey)
@@ -51,6 +39,28 @@ static void data_moves(struct rt_dev *dev, struct rt_buf *from, uint32_t lkey, s
 	EXPECT(&pair.a, 1, IBV_WC_RDMA_WRITE);
 	VERIFY(to->p, 4096, 3);
 	rt_pair_close(&pair);
+}
+
+/* Queue pairs of the imported context's view of a domain take what is registered in the domain. */
+static void device(void)
+{
+	struct rt_dev *dev = rt_open(), imported = *dev;
+
+	imported.ctx = ibv_import_device(dev->ctx->cmd_fd);
+	if (is_imported(imported.ctx, imports_contexts(dev))) {
+		struct rt_buf from = rt_buf_alloc(dev, 4096, RT_ACCESS);
+		struct rt_buf to = rt_buf_alloc(dev, 4096, RT_ACCESS);
+
+		CHECK(imported.ctx->device == dev->ctx->device);
+		imported.pd = ibv_import_pd(imported.ctx, dev->pd->handle);
+		CHECK(imported.pd);
+		data_moves(&imported, &from, from.mr->lkey, &to, to.mr->rkey);
+		ibv_unimport_pd(imported.pd);
+		CHECK_OK(ibv_close_device(imported.ctx));
+		rt_buf_free(&from);
+		rt_buf_free(&to);
+	}
+	rt_close(dev);
 }
 
 /* What is registered in the imported domain is registered in the domain. */
@@ -104,6 +114,8 @@ static void window_first(void)
 	struct ibv_pd *imported = ibv_import_pd(dev->ctx, dev->pd->handle), *own = dev->pd;
 	struct rt_pair pair = rt_pair_open(dev, NULL);
 	struct ibv_mw_bind bind = { .wr_id = 5, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_sge sge = rt_sge(&pair.b, 0, 1000);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_RDMA_WRITE, 6, &sge);
 	struct rt_buf buf;
 	struct ibv_mw *mw;
 
@@ -121,7 +133,15 @@ static void window_first(void)
 						    .mw_access_flags = IBV_ACCESS_REMOTE_WRITE };
 	CHECK_OK(ibv_bind_mw(pair.a.qp, mw, &bind));
 	EXPECT(&pair.a, 5, IBV_WC_BIND_MW);
+	rt_fill(pair.b.buf.p, 1000, 9);
+	wr.wr.rdma.remote_addr = (uintptr_t)buf.p + 100;
+	wr.wr.rdma.rkey = mw->rkey;
+	POST(&pair.b, &wr);
+	EXPECT(&pair.b, 6, IBV_WC_RDMA_WRITE);
+	VERIFY(buf.p + 100, 1000, 9);
 	CHECK_OK(ibv_dealloc_mw(mw));
+	POST(&pair.b, &wr);
+	EXPECT_STATUS(&pair.b, 6, IBV_WC_REM_ACCESS_ERR);
 	rt_buf_free(&buf);
 	rt_pair_close(&pair);
 	rt_close(dev);
@@ -138,7 +158,13 @@ static void mr(void)
 	CHECK_INT(imported->length, 4096);
 	CHECK_INT(imported->rkey, to.mr->rkey);
 	data_moves(dev, &from, from.mr->lkey, &to, imported->rkey);
+	/* Both have the same keys: what tells is that the region does not go while it is imported.
+	 */
+	if (!rt_is_kernel(dev))
+		CHECK_INT(ibv_dereg_mr(to.mr), EBUSY);
 	ibv_unimport_mr(imported);
+	memset(to.p, 0, 4096);
+	data_moves(dev, &from, from.mr->lkey, &to, to.mr->rkey);
 	CHECK(!ibv_import_mr(dev->pd, 0x7ffffff0));
 	CHECK_INT(errno, ENOENT);
 	rt_buf_free(&from);
@@ -238,6 +264,7 @@ static struct owner owner_open(int socket)
 	o.other = rt_buf_alloc(o.dev, 4096, RT_ACCESS);
 	o.dev->pd = own;
 	o.dm = o.dev->attr.max_dm_size ? ibv_alloc_dm(o.dev->ctx, &dm) : NULL;
+	CHECK(o.dm || !o.dev->attr.max_dm_size);
 	told = (struct told){ .pd = o.dev->pd->handle,
 			      .mr = o.mr->handle,
 			      .addr = (uintptr_t)o.shared,
@@ -437,16 +464,16 @@ static void memory(void)
 	struct owner o = owner_open(child.socket);
 	uint8_t bytes[3000];
 
-	if (o.dm) {
-		rt_fill(bytes, 600, 5);
-		CHECK_OK(ibv_memcpy_to_dm(o.dm, 100, bytes, 600));
-		rt_tell(child.socket, 1);
-		CHECK_INT(rt_hear(child.socket), 2);
-		CHECK_OK(ibv_memcpy_from_dm(bytes, o.dm, 20000, 3000));
-		VERIFY(bytes, 3000, 6);
-		CHECK_INT(ibv_free_dm(o.dm), EBUSY);
-		rt_tell(child.socket, 3);
-	}
+	if (!o.dm)
+		rt_skip("the device has no memory of its own");
+	rt_fill(bytes, 600, 5);
+	CHECK_OK(ibv_memcpy_to_dm(o.dm, 100, bytes, 600));
+	rt_tell(child.socket, 1);
+	CHECK_INT(rt_hear(child.socket), 2);
+	CHECK_OK(ibv_memcpy_from_dm(bytes, o.dm, 20000, 3000));
+	VERIFY(bytes, 3000, 6);
+	CHECK_INT(ibv_free_dm(o.dm), EBUSY);
+	rt_tell(child.socket, 3);
 	CHECK_INT(rt_hear(child.socket), 4);
 	owner_close(&o);
 	rt_child_finish(&child);

@@ -3,7 +3,8 @@
  * A process that ends right after it has seen its last message, without destroying anything: its
  * peer learns that all arrived. One that destroys its QP while messages to it are unread: a device
  * would have acknowledged them. One that closes a device with a QP on it and lives on: the QP is
- * gone. And a child that was forked and tries to destroy what is its parent's.
+ * gone. One that ends with a datagram in its hands that is another process's: that one gets it. And
+ * a child that was forked and tries to destroy what is its parent's.
  */
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 
 enum {
 	ROUNDS = 20,
+	PASSES = 10, /* of a datagram from hand to hand */
 	MESSAGES = 5,
 	LENGTH = 100,
 	LOOKS = 1000,
@@ -231,9 +233,162 @@ static void child_destroys(void)
 	rt_close(dev);
 }
 
+/* --- a datagram that is another's --- */
+
+/*
+ * The kernel gives a datagram to the process whose place among the sockets of the port is its
+ * slot's, and who leaves gives its place to the last one. So when the first of three is gone, and
+ * one that comes has its slot, what is for that one is given to the third.
+ */
+enum {
+	FIRST,
+	SECOND,
+	THIRD,
+	FOURTH,
+	LOCALS,
+	SLOT_SHIFT = 10, /* in the number of a queue pair */
+};
+
+struct local {
+	pid_t pid;
+	int socket;
+};
+
+static const struct rt_options datagrams = { .type = IBV_QPT_UD };
+
+/* Says that it is there, and ends when it is told to. */
+static void local_stay(int socket)
+{
+	struct rt_dev *dev = rt_open();
+
+	meet(socket);
+	meet(socket);
+	rt_close(dev);
+	exit(0);
+}
+
+static void local_receive(int socket)
+{
+	struct rt_side side = rt_side_open(rt_open(), &datagrams, NULL);
+	struct rt_address address = rt_side_address(&side);
+
+	CHECK_INT(address.qpn >> SLOT_SHIFT, FIRST + 1);
+	rt_side_init(&side);
+	rt_side_rtr(&side, &address);
+	rt_recv(&side, 1, 0, 1000);
+	rt_exchange(socket, &address);
+	EXPECT(&side, 1, IBV_WC_RECV);
+	meet(socket);
+	side_end(&side);
+	exit(0);
+}
+
+/* To whom it has never heard of, and goes. */
+static void local_send(int socket, bool closes)
+{
+	struct rt_side side = rt_side_open(rt_open(), &datagrams, NULL);
+	struct rt_address address = rt_side_address(&side);
+	struct ibv_sge sge = rt_sge(&side, 0, LENGTH);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+	struct ibv_ah_attr attr;
+
+	CHECK_INT(address.qpn >> SLOT_SHIFT, THIRD + 1);
+	rt_side_init(&side);
+	rt_side_rtr(&side, &address);
+	rt_side_rts(&side);
+	meet(socket);
+	address = rt_exchange(socket, &address); /* the receiver's */
+	attr = rt_ah_attr(side.dev, &address);
+	wr.wr.ud.ah = ibv_create_ah(side.dev->pd, &attr);
+	CHECK(wr.wr.ud.ah);
+	wr.wr.ud.remote_qpn = address.qpn;
+	wr.wr.ud.remote_qkey = RT_QKEY;
+	POST(&side, &wr);
+	EXPECT(&side, 1, IBV_WC_SEND);
+	CHECK_OK(ibv_destroy_ah(wr.wr.ud.ah));
+	if (closes)
+		side_end(&side);
+	exit(0);
+}
+
+static void local_send_and_exit(int socket)
+{
+	local_send(socket, false);
+}
+
+static void local_send_and_close(int socket)
+{
+	local_send(socket, true);
+}
+
+static struct local local_start(void (*run)(int socket))
+{
+	struct local local;
+	int sockets[2];
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+	local = (struct local){ .pid = fork(), .socket = sockets[1] };
+	CHECK(local.pid >= 0);
+	close(sockets[!local.pid]);
+	if (local.pid)
+		return local;
+	alarm(RT_SECONDS);
+	run(sockets[0]);
+	exit(1);
+}
+
+/* It goes, if it is still there, and has seen all right. */
+static void local_end(const struct local *local)
+{
+	int status;
+
+	close(local->socket);
+	CHECK_INT(waitpid(local->pid, &status, 0), local->pid);
+	CHECK_INT(status, 0);
+}
+
+static void pass_on(void (*send)(int socket))
+{
+	struct local locals[LOCALS];
+	struct rt_address address = {};
+
+	locals[FIRST] = local_start(local_stay);
+	meet(locals[FIRST].socket);
+	locals[SECOND] = local_start(local_stay);
+	meet(locals[SECOND].socket);
+	locals[THIRD] = local_start(send);
+	meet(locals[THIRD].socket);
+	meet(locals[FIRST].socket);
+	local_end(&locals[FIRST]);
+	locals[FOURTH] = local_start(local_receive);
+	address = rt_exchange(locals[FOURTH].socket, &address);
+	rt_exchange(locals[THIRD].socket, &address);
+	local_end(&locals[THIRD]);
+	meet(locals[FOURTH].socket);
+	local_end(&locals[FOURTH]);
+	meet(locals[SECOND].socket);
+	local_end(&locals[SECOND]);
+}
+
+static void passes_on_and_exits(void)
+{
+	for (int i = 0; i < PASSES; i++)
+		pass_on(local_send_and_exit);
+}
+
+static void passes_on_and_closes(void)
+{
+	for (int i = 0; i < PASSES; i++)
+		pass_on(local_send_and_close);
+}
+
 static const struct rt_case cases[] = {
-	{ "child_destroys", child_destroys },	  { "exits", exits },
-	{ "closes_device", closes_device },	  { "destroys_unread", destroys_unread },
+	{ "child_destroys", child_destroys },
+	{ "exits", exits },
+	{ "closes_device", closes_device },
+	{ "destroys_unread", destroys_unread },
 	{ "closes_and_stays", closes_and_stays },
+	{ "passes_on_and_exits", passes_on_and_exits },
+	{ "passes_on_and_closes", passes_on_and_closes },
 };
 RT_MAIN(cases)

@@ -4,6 +4,14 @@
 
 static int result;
 
+/* What the operations got. */
+static struct {
+	const struct ibv_counter_attach_attr *attr;
+	const struct ibv_flow *flow;
+	const struct verbs_counters *counters;
+	uint32_t count, flags;
+} seen;
+
 static int create(struct verbs_counters *counters, const struct verbs_create_counters *in)
 {
 	counters->handle = 5;
@@ -18,13 +26,19 @@ static int destroy(struct verbs_counters *counters)
 static int attach(struct verbs_counters *counters, const struct ibv_counter_attach_attr *attr,
 		  struct ibv_flow *flow)
 {
+	seen.counters = counters;
+	seen.attr = attr;
+	seen.flow = flow;
 	return result;
 }
 
 static int read_values(struct verbs_counters *counters, uint64_t *values, uint32_t count,
 		       uint32_t flags)
 {
-	values[0] = 42;
+	seen.count = count;
+	seen.flags = flags;
+	for (uint32_t i = 0; i < count; i++)
+		values[i] = 42 + i;
 	return result;
 }
 
@@ -35,7 +49,7 @@ static void test_counters(void **state)
 	struct ibv_counter_attach_attr attr = { .index = 2 };
 	struct ibv_flow flow = { .context = *state };
 	struct ibv_counters *counters;
-	uint64_t value;
+	uint64_t value, values[3] = {};
 
 	result = 0;
 	assert_null(ibv_create_counters(*state, &init));
@@ -65,8 +79,16 @@ static void test_counters(void **state)
 	ops->attach_counters_point_flow = attach;
 	ops->read_counters = read_values;
 	assert_int_equal(ibv_attach_counters_point_flow(counters, &attr, &flow), 0);
-	assert_int_equal(ibv_read_counters(counters, &value, 1, 0), 0);
-	assert_int_equal(value, 42);
+	assert_ptr_equal(&seen.counters->counters, counters);
+	assert_ptr_equal(seen.attr, &attr);
+	assert_ptr_equal(seen.flow, &flow);
+	assert_int_equal(
+		ibv_read_counters(counters, values, 2, IBV_READ_COUNTERS_ATTR_PREFER_CACHED), 0);
+	assert_int_equal(seen.count, 2);
+	assert_int_equal(seen.flags, IBV_READ_COUNTERS_ATTR_PREFER_CACHED);
+	assert_int_equal(values[0], 42);
+	assert_int_equal(values[1], 43);
+	assert_int_equal(values[2], 0);
 	assert_log_empty();
 	assert_int_equal(ibv_attach_counters_point_flow(counters, NULL, &flow), EINVAL);
 	assert_logged("attr is NULL");

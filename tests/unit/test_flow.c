@@ -3,12 +3,15 @@
 #include "tests/unit/fake_device.h"
 
 static int result;
-static const void *seen_dv;
+static const void *seen_dv, *seen_attr;
+static const struct ibv_qp *seen_qp;
 
 static int create_flow(struct ibv_flow *flow, const struct verbs_create_flow *in)
 {
 	flow->handle = 3;
 	seen_dv = in->dv;
+	seen_attr = in->attr;
+	seen_qp = in->qp;
 	return result;
 }
 
@@ -21,6 +24,7 @@ static int action_esp(struct verbs_flow_action *action, const struct verbs_flow_
 {
 	action->handle = 4;
 	seen_dv = in->dv;
+	seen_attr = in->attr;
 	return result;
 }
 
@@ -68,6 +72,8 @@ static void test_life(void **state)
 	assert_non_null(flow);
 	assert_ptr_equal(flow->context, *state);
 	assert_int_equal(flow->handle, 3);
+	assert_ptr_equal(seen_qp, &qp);
+	assert_ptr_equal(seen_attr, &request.attr);
 	result = -EBUSY;
 	assert_int_equal(ibv_destroy_flow(flow), EBUSY);
 	assert_logged("ibv_destroy_flow: flow 3: Device or resource busy");
@@ -117,7 +123,10 @@ static void test_action(void **state)
 
 	assert_non_null(action);
 	assert_ptr_equal(action->context, *state);
+	assert_ptr_equal(seen_attr, &attr);
+	seen_attr = NULL;
 	assert_int_equal(ibv_modify_flow_action_esp(action, &attr), 0);
+	assert_ptr_equal(seen_attr, &attr);
 	assert_log_empty();
 	assert_int_equal(ibv_modify_flow_action_esp(action, NULL), EINVAL);
 	assert_logged("ibv_modify_flow_action_esp: esp is NULL");

@@ -132,6 +132,8 @@ void uroce_dev_put(struct uroce_dev *dev)
 
 	pthread_mutex_lock(&host->lock);
 	if (--dev->refs == 0 && host->pid == getpid()) {
+		/* What its sockets have may be another process's. */
+		uroce_progress_drain(host);
 		uroce_lock(&host->paths.progress_lock);
 		LIST_REMOVE(dev, entry);
 		uroce_unlock(&host->paths.progress_lock);

@@ -7,6 +7,10 @@ enum {
 	WAITING_MAX = 1024,
 	PATIENCE = 1000000000,	    /* ns a datagram waits */
 	RETRY_INTERVAL = 100000000, /* ns between two tries to connect to one process */
+	LAST_PATIENCE =
+		500000000,	 /* ns that the end of this process waits for others, all in all */
+	LAST_PAUSE = 1000000,	 /* ns between two looks meanwhile: the thread needs the lock */
+	LOOKS_PER_QUESTION = 32, /* whether a process is there at all: each takes system calls */
 	WORD_BITS = 64,
 };
 
@@ -153,6 +157,54 @@ void uroce_forward_run(struct uroce_host *host, uint64_t now)
 		if (waiting_go(host, w, now))
 			waiting_drop(forward, w);
 	}
+}
+
+/* --- the end --- */
+
+/* Nobody is waited for who is not there. */
+static void drop_deserted(struct uroce_host *host)
+{
+	struct uroce_forward *forward = host->forward;
+	struct waiting *w, *next;
+	uint16_t asked = 0;
+	bool used = true;
+
+	for (w = TAILQ_FIRST(&forward->list); w; w = next) {
+		next = TAILQ_NEXT(w, entry);
+		if (w->slot != asked)
+			used = !w->slot || uroce_shm_slot_used(host->shm, w->slot);
+		asked = w->slot;
+		if (!used)
+			waiting_drop(forward, w);
+	}
+}
+
+/* Return: whether nothing waits any more, and who got something has this process as a peer. */
+static bool forward_settled(struct uroce_host *host, bool asks, uint64_t now)
+{
+	bool settled;
+
+	uroce_lock(&host->paths.progress_lock);
+	uroce_forward_run(host, now);
+	if (asks)
+		drop_deserted(host);
+	settled = !uroce_forward_waiting(host) && uroce_shm_forwarded(host->shm);
+	uroce_unlock(&host->paths.progress_lock);
+	return settled;
+}
+
+void uroce_forward_settle(struct uroce_host *host)
+{
+	static const struct timespec pause = { .tv_nsec = LAST_PAUSE };
+	uint64_t now = uroce_now(), end = now + LAST_PATIENCE;
+
+	for (unsigned int looks = 0; now < end; now = uroce_now(), looks++) {
+		if (forward_settled(host, !(looks % LOOKS_PER_QUESTION), now))
+			return;
+		nanosleep(&pause, NULL);
+	}
+	/* For the last time: somebody may be there to say that nobody wants it. */
+	forward_settled(host, false, now + PATIENCE + 1);
 }
 
 bool uroce_forward_waiting(const struct uroce_host *host)

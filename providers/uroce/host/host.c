@@ -13,8 +13,10 @@ static struct uroce_host *the_host;
 
 static void host_free(struct uroce_host *host)
 {
-	if (host->thread)
+	if (host->thread) {
+		uroce_forward_settle(host);
 		uroce_thread_stop(host);
+	}
 	if (host->shm)
 		uroce_shm_close(host->shm);
 	uroce_guardian_free(host->guardian);
@@ -197,8 +199,12 @@ void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx)
 	if (host->pid != getpid())
 		return;
 	uroce_qps_settle(host, ctx, NULL);
-	if (ctx)
+	if (ctx) {
 		uroce_qps_withdraw(host, ctx);
+		return;
+	}
+	uroce_progress_drain(host);
+	uroce_forward_settle(host);
 }
 
 /* A program may end without destroying anything; what it has seen arrive has arrived. */

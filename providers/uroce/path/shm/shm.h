@@ -272,6 +272,7 @@ struct shm_peer {
 	uint32_t wishes; /* the peer's: enum hello_wish */
 	atomic_bool dead;
 	atomic_bool ready; /* the handshake is complete, as far as that was looked at */
+	bool handed;	   /* something of another process's; under the tx_lock of its first link */
 	atomic_int reads;  /* whether this process may read its memory: enum shm_reads */
 	pid_t pid;
 	uint64_t probe; /* where it says that its board's probe is in its memory */
@@ -560,6 +561,9 @@ void uroce_shm_unreadable(struct shm_peer *peer, int r);
 /* Hand a UDP payload (BTH on, no ICRC) to the process that owns its QP. */
 int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,
 		      const void *packet, uint32_t length);
+/* Whether all who were handed something so will see it, even if this process ends now. Under a
+ * strand. */
+bool uroce_shm_forwarded(struct uroce_shm *shm);
 
 /* The peer's link of a strand, if something may be sent by it; NULL: uroce_shm_link_open() first.
  */

@@ -152,7 +152,20 @@ int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_or
 		memcpy(record->data, from, sizeof(*from));
 		memcpy(record->data + sizeof(*from), packet, length);
 		shm_record_commit(link, record, sizeof(*from) + length);
+		peer->handed = true;
 	}
 	uroce_unlock(&link->tx_lock);
 	return record ? 0 : -EAGAIN; /* a datagram: lost, and sent again by its requester */
+}
+
+/* A peer reads the rings of one that ends. Whoever is still becoming one has none yet. */
+bool uroce_shm_forwarded(struct uroce_shm *shm)
+{
+	struct shm_peer *peer;
+
+	path_assert_inside(shm->host);
+	LIST_FOREACH(peer, &shm->peers, entry)
+		if (peer->handed && !peer->dead && !shm_peer_ready(peer))
+			return false;
+	return true;
 }

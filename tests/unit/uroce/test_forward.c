@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is for other processes, when this one ends. Who is there, and who connects, is the test's to
+ * say. */
+#include "providers/uroce/host/forward.h"
+#include "tests/unit/uroce/fixture.h"
+
+enum {
+	SLOT = 5,
+	LENGTH = 64,
+	COUNT = 3,
+	MS = 1000000,
+	LONG = 10000, /* ms: much longer than anybody waits */
+};
+
+static unsigned int connects_after; /* so many tries to hand something on; 0: never */
+static unsigned int tries, handed, asked;
+static bool there;
+static uint64_t now_ns;
+static struct shm_lane *lane; /* of a peer that says its last word after so many ms: */
+static unsigned int ready_after;
+
+uint64_t __wrap_uroce_now(void);
+uint64_t __wrap_uroce_now(void)
+{
+	return now_ns;
+}
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	now_ns += time->tv_nsec;
+	assert_true(now_ns / MS < LONG);
+	assert_int_equal(fx.host.paths.progress_lock.word, 0);
+	if (lane && now_ns / MS >= ready_after)
+		atomic_store(&lane->last.word, SHM_DONE);
+	return 0;
+}
+
+int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,
+			     const void *packet, uint32_t length);
+int __wrap_uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,
+			     const void *packet, uint32_t length)
+{
+	tries++;
+	if (slot != SLOT || !connects_after || tries < connects_after)
+		return -ENOENT;
+	assert_int_equal(((const uint8_t *)packet)[0], handed);
+	assert_int_equal(length, LENGTH);
+	handed++;
+	return 0;
+}
+
+bool __wrap_uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot);
+bool __wrap_uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot)
+{
+	asked++;
+	return there && slot == SLOT;
+}
+
+static void begin(unsigned int waiting, uint16_t slot)
+{
+	static const struct path_origin from = { .passed_on = 1 };
+	uint8_t packet[LENGTH] = {};
+
+	tries = handed = asked = connects_after = 0;
+	there = true;
+	now_ns = MS;
+	assert_int_equal(uroce_forward_new(&fx.host.forward), 0);
+	fx.shm.bell = -1;
+	for (; packet[0] < waiting; packet[0]++)
+		uroce_forward(&fx.host, slot, &from, packet, LENGTH, now_ns);
+	assert_int_equal(uroce_forward_waiting(&fx.host), waiting > 0);
+	tries = 0;
+}
+
+/* Return: the milliseconds it took. */
+static unsigned int settle(void)
+{
+	uint64_t begun = now_ns;
+
+	uroce_unlock(&fx.host.paths.progress_lock);
+	uroce_forward_settle(&fx.host);
+	uroce_lock(&fx.host.paths.progress_lock);
+	return (now_ns - begun) / MS;
+}
+
+static void end(void)
+{
+	uroce_forward_free(fx.host.forward);
+	fx.host.forward = NULL;
+}
+
+static void test_nothing(void **state)
+{
+	begin(0, SLOT);
+	assert_int_equal(settle(), 0);
+	assert_int_equal(asked, 0);
+	end();
+}
+
+/* In their order, as soon as it has connected. */
+static void test_connects(void **state)
+{
+	begin(COUNT, SLOT);
+	connects_after = 20 * COUNT + 1;
+	assert_int_equal(settle(), 20);
+	assert_int_equal(handed, COUNT);
+	assert_true(asked < 20);
+	end();
+}
+
+/* Who is not there is not waited for, and asked after once. */
+static void test_dead(void **state)
+{
+	begin(COUNT, SLOT);
+	there = false;
+	assert_int_equal(settle(), 0);
+	assert_int_equal(asked, 1);
+	assert_false(uroce_forward_waiting(&fx.host));
+	end();
+}
+
+/* Who is stopped holds up nobody for long, however much is for it. */
+static void test_silent(void **state)
+{
+	unsigned int took;
+
+	begin(COUNT, SLOT);
+	took = settle();
+	assert_true(took > 100 && took < 1000);
+	assert_int_equal(handed, 0);
+	assert_false(uroce_forward_waiting(&fx.host));
+	end();
+}
+
+static struct shm_peer *peer_new(void)
+{
+	struct shm_peer *peer = calloc(1, sizeof(*peer));
+
+	lane = peer->lane = calloc(1, sizeof(*lane));
+	peer->shm = &fx.shm;
+	peer->slot = SLOT;
+	LIST_INSERT_HEAD(&fx.shm.peers, peer, entry);
+	atomic_store(&fx.shm.by_slot[SLOT], peer);
+	return peer;
+}
+
+static void peer_free(struct shm_peer *peer)
+{
+	LIST_REMOVE(peer, entry);
+	atomic_store(&fx.shm.by_slot[SLOT], NULL);
+	free(lane);
+	lane = NULL;
+	free(peer);
+}
+
+/* Who has been handed something, and does not know this process yet, would never read it. */
+static void test_becoming(void **state)
+{
+	struct shm_peer *peer = peer_new();
+
+	begin(0, SLOT);
+	ready_after = 11;
+	assert_int_equal(settle(), 0); /* it has nothing to lose */
+	peer->handed = true;
+	assert_int_equal(settle(), 10);
+	peer->ready = false;
+	ready_after = LONG;
+	atomic_store(&lane->last.word, 0);
+	assert_true(settle() < 1000);
+	peer->dead = true;
+	assert_int_equal(settle(), 0);
+	end();
+	peer_free(peer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing),	 cmocka_unit_test(test_connects),
+		cmocka_unit_test(test_dead),	 cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_becoming),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
