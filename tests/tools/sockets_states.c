@@ -486,6 +486,8 @@ static const struct {
 	{ "connecting_ended", part_connecting_ended },
 	{ "connecting_peer_dies", part_connecting_peer_dies },
 	{ "listen_by_itself", part_listen },
+	{ "leaving", part_leaving },
+	{ "leave_by_itself", part_leave },
 };
 
 int main(int argc, char **argv)

@@ -4,6 +4,7 @@
 #define TESTS_TOOLS_SOCKETS_STATES_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 
 extern const char *state; /* that the lines speak of */
 
@@ -25,5 +26,9 @@ void part_connecting_resumed(void);
 void part_connecting_ended(void);
 void part_connecting_peer_dies(void);
 void part_listen(void); /* by itself */
+
+/* sockets_leaving.c */
+void part_leaving(void);
+void part_leave(void); /* by itself */
 
 #endif
