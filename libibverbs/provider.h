@@ -82,6 +82,7 @@ struct verbs_device {
  * gone
  * @removed: no MAD either: the device's interface is gone
  * @traffic_class: of the packet it is to travel in; of one that came in it is not known
+ * @arrived: of one that is offered: when it came, in ns of CLOCK_MONOTONIC
  */
 struct verbs_gsi_mad {
 	uint8_t data[256];
@@ -94,6 +95,7 @@ struct verbs_gsi_mad {
 	uint8_t traffic_class;
 	union ibv_gid local_gid;
 	union ibv_gid remote_gid;
+	uint64_t arrived;
 };
 
 enum {
@@ -277,7 +279,8 @@ struct verbs_ops {
 	int (*gsi_recv)(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 	/*
 	 * A request that came in, and for which nobody listened: give it to the process that does
-	 * by now. -ENOENT: none but this one, perhaps; -EAGAIN: that is not known yet.
+	 * by now. -ENOENT: none but this one, perhaps; -EAGAIN: that is not known yet, or only
+	 * of the time before the request came.
 	 */
 	int (*gsi_offer)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	/*

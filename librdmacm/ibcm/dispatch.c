@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/rsocket/wire.h"
 
 #define SUSPECT_AGAIN 1000000000ull /* ns */
 
@@ -576,6 +577,17 @@ static void device_removed(struct ibcm_dev *dev)
 	}
 }
 
+/* Programs of sockets expect what TCP does where nobody listens, and mean to ask again themselves.
+ */
+static bool is_of_socket(const struct ibcm_mad *mad)
+{
+	struct rs_wire_data data;
+
+	return mad->type == IBCM_REQ && mad->private_len > IBCM_IP_LEN &&
+	       !rs_wire_get_data(mad->private_data + IBCM_IP_LEN, mad->private_len - IBCM_IP_LEN,
+				 &data);
+}
+
 void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
 {
 	struct arrival in = { .dev = dev, .from = from };
@@ -589,6 +601,7 @@ void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
 		return;
 	else if (in.mad.type != IBCM_REQ && in.mad.type != IBCM_SIDR_REQ)
 		answer_arrived(&in);
-	else if (!request_arrived(&in) && !ibcm_park(dev, from, in.mad.local_id))
+	else if (!request_arrived(&in) &&
+		 !ibcm_park(dev, from, in.mad.local_id, is_of_socket(&in.mad)))
 		answer_stray(&in);
 }

@@ -167,10 +167,10 @@ const union ibv_gid *ibcm_listener_gid(const struct ibcm_id *iid);
 /* --- park.c; under the lock --- */
 
 /*
- * A request for a service nobody listens on: keep it for a moment. @id: what the peer calls it.
- * False: no memory.
+ * A request for a service nobody listens on: keep it for a moment. @id: what the peer calls it;
+ * @of_socket: not longer than it takes to ask all processes. False: no memory.
  */
-bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id);
+bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id, bool of_socket);
 /* The peer gave up. Return: whether there was one. */
 bool ibcm_park_withdraw(const union ibv_gid *gid, uint32_t id);
 /* Whether somebody listens by now; who waited long enough is refused. Return: when to look again; 0

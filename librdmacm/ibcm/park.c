@@ -3,7 +3,8 @@
  * Requests for a service that nobody listens on, yet perhaps: programs tell their peers where they
  * listen, or listen a second time, and the peer's request is there first. Such a request waits for
  * a moment, and whichever process of this host listens by then gets it. What waits is bounded, in
- * all and of each host; the oldest is refused first.
+ * all and of each host; the oldest is refused first. A socket's request waits only until all
+ * processes were looked at that were there when it came.
  */
 #include "librdmacm/ibcm/ibcm.h"
 
@@ -13,14 +14,16 @@ enum {
 	PARKED_MAX = 256,
 	PARKED_OF_HOST = 16,
 };
-#define GRACE 1000000000ull /* ns: well below the 4.3 s after which the peer asks again */
-#define LOOK  4000000ull    /* ns between two looks whether somebody listens */
+#define GRACE  1000000000ull /* ns: well below the 4.3 s after which the peer asks again */
+#define SOCKET 3000000000ull /* ns: for all processes to be looked at on a busy host */
+#define LOOK   4000000ull    /* ns between two looks whether somebody listens */
 
 struct parked {
 	TAILQ_ENTRY(parked) entry;
 	struct ibcm_dev *dev;
 	uint32_t id; /* the peer's */
 	uint64_t until;
+	bool of_socket; /* refused earlier, when nobody listens */
 	struct verbs_gsi_mad mad;
 };
 
@@ -73,8 +76,9 @@ static struct parked *in_the_way(const union ibv_gid *gid)
 	return count >= PARKED_MAX ? TAILQ_FIRST(&lot) : NULL;
 }
 
-bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id)
+bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id, bool of_socket)
 {
+	uint64_t now = ibcm_now();
 	struct parked *p, *old;
 
 	if (find(&mad->remote_gid, id))
@@ -85,10 +89,17 @@ bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t i
 	p = malloc(sizeof(*p));
 	if (!p)
 		return false;
-	*p = (struct parked){ .dev = dev, .id = id, .until = ibcm_now() + GRACE, .mad = *mad };
+	*p = (struct parked){
+		.dev = dev,
+		.id = id,
+		.until = now + (of_socket ? SOCKET : GRACE),
+		.of_socket = of_socket,
+		.mad = *mad,
+	};
+	p->mad.arrived = now;
 	TAILQ_INSERT_TAIL(&lot, p, entry);
 	count++;
-	ibcm_wake_by(ibcm_now() + LOOK);
+	ibcm_wake_by(of_socket ? now : now + LOOK);
 	return true;
 }
 
@@ -103,14 +114,22 @@ bool ibcm_park_withdraw(const union ibv_gid *gid, uint32_t id)
 	return true;
 }
 
+/* Return: it need not wait any more. */
+static bool settle(const struct parked *p, uint64_t now)
+{
+	int r = verbs_gsi_offer(p->dev->verbs, &p->mad);
+	bool last = now >= p->until || (p->of_socket && r == -ENOENT);
+
+	return !r || ibcm_request_again(p->dev, &p->mad, last);
+}
+
 uint64_t ibcm_park_look(uint64_t now)
 {
 	struct parked *p, *next;
 
 	for (p = TAILQ_FIRST(&lot); p; p = next) {
 		next = TAILQ_NEXT(p, entry);
-		if (verbs_gsi_offer(p->dev->verbs, &p->mad) &&
-		    !ibcm_request_again(p->dev, &p->mad, now >= p->until))
+		if (!settle(p, now))
 			continue;
 		take_out(p);
 		free(p);

@@ -34,7 +34,7 @@ static ssize_t file_send(int rs, int file, off64_t *offset, size_t size)
 		n = file_read(file, piece, min_of(size - sent, sizeof(piece)), offset);
 		if (n <= 0)
 			return sent ? (ssize_t)sent : n;
-		done = RS(rsend(rs, piece, n, 0));
+		done = RS_SLEEPY(rsend(rs, piece, n, 0));
 		if (offset)
 			*offset += max_of(done, (ssize_t)0);
 		else if (file_go_back(file, n - max_of(done, (ssize_t)0)) < 0)
@@ -109,10 +109,10 @@ static ssize_t socket_to_pipe(int rs, int pipe, size_t size, bool waits)
 	room = pipe_room(pipe);
 	size = min_of(size, sizeof(piece));
 	size = min_of(size, (size_t)room);
-	n = RS(rrecv(rs, piece, size, MSG_PEEK));
+	n = RS_SLEEPY(rrecv(rs, piece, size, MSG_PEEK));
 	if (n > 0)
 		n = real()->write(pipe, piece, n);
-	return n > 0 ? RS(rrecv(rs, piece, n, 0)) : n;
+	return n > 0 ? RS_SLEEPY(rrecv(rs, piece, n, 0)) : n;
 }
 
 /* A copy of what is in the pipe is sent; what of it was sent is taken from the pipe afterwards. */
@@ -127,7 +127,7 @@ static ssize_t pipe_to_socket(int pipe, int rs, size_t size, bool waits)
 	if (n > 0)
 		n = real()->read(copy[0], piece, n);
 	if (n > 0)
-		n = RS(rsend(rs, piece, n, 0));
+		n = RS_SLEEPY(rsend(rs, piece, n, 0));
 	if (n > 0)
 		n = real()->read(pipe, piece, n);
 	real()->close(copy[0]);

@@ -121,7 +121,7 @@ static int other_end_accept(int listener, const struct name *peer)
 {
 	for (;;) {
 		struct name from = { .size = sizeof(from.address) };
-		int rs = RS(raccept(listener, (struct sockaddr *)&from.address, &from.size));
+		int rs = RS_SLEEPY(raccept(listener, (struct sockaddr *)&from.address, &from.size));
 
 		if (rs < 0 || is_same_host(&from, peer))
 			return rs;
@@ -165,7 +165,7 @@ static int active_open(int tcp, bool *ret_told)
 		return -1;
 	*ret_told = true;
 	rs = RS(rsocket(peer.address.ss_family, SOCK_STREAM, 0));
-	if (rs >= 0 && RS(rconnect(rs, (struct sockaddr *)&peer.address, peer.size)) == 0)
+	if (rs >= 0 && RS_SLEEPY(rconnect(rs, (struct sockaddr *)&peer.address, peer.size)) == 0)
 		return rs;
 	if (rs >= 0)
 		RS(rclose(rs));

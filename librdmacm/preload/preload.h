@@ -114,6 +114,18 @@ extern __thread int preload_inside __attribute__((tls_model("initial-exec")));
 		result_;                  \
 	})
 
+/* One where the thread may be cancelled: what the program does then is not marked. */
+void preload_leave(void *unused);
+#define RS_SLEEPY(call)                                    \
+	({                                                 \
+		__typeof__(call) result_;                  \
+		preload_inside++;                          \
+		pthread_cleanup_push(preload_leave, NULL); \
+		result_ = (call);                          \
+		pthread_cleanup_pop(1);                    \
+		result_;                                   \
+	})
+
 /* config.c: @type without flags */
 bool config_takes(int domain, int type, int protocol);
 

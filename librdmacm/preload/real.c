@@ -7,6 +7,12 @@
 
 __thread int preload_inside;
 
+void preload_leave(void *unused)
+{
+	(void)unused;
+	preload_inside--;
+}
+
 /* Libraries call before our constructor could run, so the first call fills the table. */
 const struct real *real(void)
 {

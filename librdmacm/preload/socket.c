@@ -96,8 +96,9 @@ static void low_reserve(struct low *low, atomic_flag *done)
 	}
 }
 
-static void low_release(struct low *low)
+static void low_release(void *arg)
 {
+	struct low *low = arg;
 	int error = errno;
 
 	while (low->count)
@@ -304,7 +305,7 @@ EXPORT int accept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
 			fd_set_kind(child, FD_PASSIVE);
 		return child;
 	}
-	child = RS(raccept4(rs, addr, addrlen, flags));
+	child = RS_SLEEPY(raccept4(rs, addr, addrlen, flags));
 	if (child >= 0)
 		fd_set_socket(child, child);
 	return child;
@@ -316,19 +317,31 @@ EXPORT int accept(int fd, struct sockaddr *addr, socklen_t *addrlen)
 }
 
 /* Whether the connection comes about: a program that does not wait asks no second time. */
-static int path_wait(int rs)
+static int path_wait(int rs, const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct pollfd p = { .fd = rs, .events = POLLOUT };
 	socklen_t size = sizeof(int);
 	int error = 0;
 
-	if (RS(rpoll(&p, 1, PATH_TIMEOUT_MS)) <= 0) {
+	if (RS_SLEEPY(rpoll(&p, 1, PATH_TIMEOUT_MS)) <= 0) {
 		errno = EINPROGRESS;
 		return -1;
 	}
 	RS(rgetsockopt(rs, SOL_SOCKET, SO_ERROR, &error, &size));
 	errno = error;
-	return error ? -1 : 0;
+	return error ? -1 : RS_SLEEPY(rconnect(rs, addr, addrlen));
+}
+
+/* Not of the call itself, nor that another thread ended it. */
+static bool is_news_of_path(int error)
+{
+	static const int of_call[] = { EINPROGRESS, EISCONN, EALREADY,	EINTR,
+				       EINVAL,	    EBADF,   ECONNRESET };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(of_call); i++)
+		if (error == of_call[i])
+			return false;
+	return true;
 }
 
 EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
@@ -341,12 +354,12 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 	if (rs < 0)
 		return real()->connect(fd, addr, addrlen);
 	low_reserve(&low, &low_of_connect);
-	r = RS(rconnect(rs, addr, addrlen));
-	low_release(&low);
+	pthread_cleanup_push(low_release, &low);
+	r = RS_SLEEPY(rconnect(rs, addr, addrlen));
+	pthread_cleanup_pop(1);
 	if (r < 0 && errno == EINPROGRESS)
-		r = path_wait(rs);
-	if (r == 0 || errno == EINPROGRESS || errno == EISCONN || errno == EALREADY ||
-	    errno == EINTR || errno == EINVAL)
+		r = path_wait(rs, addr, addrlen);
+	if (r == 0 || !is_news_of_path(errno))
 		return r;
 	if (socket_to_tcp(fd, "connect") < 0)
 		return -1;

@@ -8,21 +8,22 @@ EXPORT ssize_t read(int fd, void *buf, size_t size)
 {
 	int rs = fd_read(fd);
 
-	return rs >= 0 ? RS(rread(rs, buf, size)) : real()->read(fd, buf, size);
+	return rs >= 0 ? RS_SLEEPY(rread(rs, buf, size)) : real()->read(fd, buf, size);
 }
 
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int count)
 {
 	int rs = fd_read(fd);
 
-	return rs >= 0 ? RS(rreadv(rs, iov, count)) : real()->readv(fd, iov, count);
+	return rs >= 0 ? RS_SLEEPY(rreadv(rs, iov, count)) : real()->readv(fd, iov, count);
 }
 
 EXPORT ssize_t recv(int fd, void *buf, size_t size, int flags)
 {
 	int rs = fd_read(fd);
 
-	return rs >= 0 ? RS(rrecv(rs, buf, size, flags)) : real()->recv(fd, buf, size, flags);
+	return rs >= 0 ? RS_SLEEPY(rrecv(rs, buf, size, flags))
+		       : real()->recv(fd, buf, size, flags);
 }
 
 EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockaddr *addr,
@@ -30,7 +31,7 @@ EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockad
 {
 	int rs = fd_read(fd);
 
-	return rs >= 0 ? RS(rrecvfrom(rs, buf, size, flags, addr, addrlen))
+	return rs >= 0 ? RS_SLEEPY(rrecvfrom(rs, buf, size, flags, addr, addrlen))
 		       : real()->recvfrom(fd, buf, size, flags, addr, addrlen);
 }
 
@@ -38,14 +39,14 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	int rs = fd_read(fd);
 
-	return rs >= 0 ? RS(rrecvmsg(rs, msg, flags)) : real()->recvmsg(fd, msg, flags);
+	return rs >= 0 ? RS_SLEEPY(rrecvmsg(rs, msg, flags)) : real()->recvmsg(fd, msg, flags);
 }
 
 EXPORT ssize_t write(int fd, const void *buf, size_t size)
 {
 	int rs = fd_use(fd);
 
-	ssize_t n = rs >= 0 ? RS(rwrite(rs, buf, size)) : -1;
+	ssize_t n = rs >= 0 ? RS_SLEEPY(rwrite(rs, buf, size)) : -1;
 
 	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->write(fd, buf, size) : n;
 }
@@ -54,7 +55,7 @@ EXPORT ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	int rs = fd_use(fd);
 
-	ssize_t n = rs >= 0 ? RS(rwritev(rs, iov, count)) : -1;
+	ssize_t n = rs >= 0 ? RS_SLEEPY(rwritev(rs, iov, count)) : -1;
 
 	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->writev(fd, iov, count) : n;
 }
@@ -63,7 +64,7 @@ EXPORT ssize_t send(int fd, const void *buf, size_t size, int flags)
 {
 	int rs = fd_use(fd);
 
-	ssize_t n = rs >= 0 ? RS(rsend(rs, buf, size, flags)) : -1;
+	ssize_t n = rs >= 0 ? RS_SLEEPY(rsend(rs, buf, size, flags)) : -1;
 
 	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->send(fd, buf, size, flags) : n;
 }
@@ -73,7 +74,7 @@ EXPORT ssize_t sendto(int fd, const void *buf, size_t size, int flags, const str
 {
 	int rs = fd_use(fd);
 
-	ssize_t n = rs >= 0 ? RS(rsendto(rs, buf, size, flags, addr, addrlen)) : -1;
+	ssize_t n = rs >= 0 ? RS_SLEEPY(rsendto(rs, buf, size, flags, addr, addrlen)) : -1;
 
 	return rs < 0 || (n < 0 && socket_is_udp_now(fd))
 		       ? real()->sendto(fd, buf, size, flags, addr, addrlen)
@@ -84,7 +85,7 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	int rs = fd_use(fd);
 
-	ssize_t n = rs >= 0 ? RS(rsendmsg(rs, msg, flags)) : -1;
+	ssize_t n = rs >= 0 ? RS_SLEEPY(rsendmsg(rs, msg, flags)) : -1;
 
 	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->sendmsg(fd, msg, flags) : n;
 }

@@ -42,7 +42,7 @@ static int sockets_poll(struct pollfd *fds, nfds_t count, const struct timespec 
 		if (rs >= 0)
 			own[i].fd = rs;
 	}
-	r = RS(rppoll(own, count, timeout, mask));
+	r = RS_SLEEPY(rppoll(own, count, timeout, mask));
 	for (nfds_t i = 0; i < count && r >= 0; i++)
 		fds[i].revents = own[i].revents;
 	if (own != few)
@@ -220,11 +220,11 @@ EXPORT int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeou
 {
 	/* Another thread may make it one with sockets while this one waits. */
 	return preload_inside ? real()->epoll_pwait(epfd, events, max, timeout, mask)
-			      : RS(repoll_pwait(epfd, events, max, timeout, mask));
+			      : RS_SLEEPY(repoll_pwait(epfd, events, max, timeout, mask));
 }
 
 EXPORT int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 {
 	return preload_inside ? real()->epoll_wait(epfd, events, max, timeout)
-			      : RS(repoll_pwait(epfd, events, max, timeout, NULL));
+			      : RS_SLEEPY(repoll_pwait(epfd, events, max, timeout, NULL));
 }

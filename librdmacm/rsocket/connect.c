@@ -112,8 +112,11 @@ static int event_apply(struct rs_socket *s, const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		return s->state == RS_RESOLVING_ROUTE ? request_send(s) : 0;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		return s->state == RS_CONNECTING || s->state == RS_ACCEPTING ? established(s, event)
-									     : 0;
+		if (s->state == RS_CONNECTING || s->state == RS_ACCEPTING)
+			return established(s, event);
+		if (s->state == RS_FAILED) /* it was ended here meanwhile */
+			rdma_disconnect(s->id);
+		return 0;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		return disconnected(s);
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
@@ -163,6 +166,22 @@ bool rs_connect_is_settled(struct rs_socket *s)
 	if (rs_is_opening(s))
 		rs_connect_step(s);
 	return !rs_is_opening(s);
+}
+
+bool rs_connect_end(struct rs_socket *s)
+{
+	bool ended;
+
+	pthread_mutex_lock(&s->lock);
+	ended = rs_is_opening(s) && s->state != RS_ACCEPTING;
+	if (ended) {
+		rs_socket_fail(s, ECONNRESET);
+		s->changes++;
+		rs_watch_notify(s);
+		rs_rouse(s);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return ended;
 }
 
 int rs_connect_finish(struct rs_socket *s, enum rs_wait wait)
@@ -217,22 +236,25 @@ RS_EXPORT int rbind(int fd, const struct sockaddr *addr, socklen_t addrlen)
 	return rs_ret(r);
 }
 
-static int connect_start(struct rs_socket *s, const struct sockaddr *addr)
+/* *ret_again: it was begun before. As with the kernel's, one call says what became of it. */
+static int connect_start(struct rs_socket *s, const struct sockaddr *addr, bool *ret_again)
 {
-	int r;
+	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
+	*ret_again = rs_is_opening(s);
 	if (s->state == RS_NEW || s->state == RS_BOUND) {
 		s->state = RS_RESOLVING_ADDR;
+		s->unsaid = true;
 		r = rdma_resolve_addr(s->id, NULL, (struct sockaddr *)addr, RESOLVE_TIMEOUT_MS);
 		if (r < 0) {
 			r = -errno;
 			rs_socket_fail(s, -r);
 		}
-	} else if (s->state == RS_CONNECTED) {
+	} else if (s->unsaid) {
+		r = 0;
+	} else if (s->state == RS_CONNECTED || s->state == RS_ACCEPTING) {
 		r = -EISCONN;
-	} else if (rs_is_opening(s)) {
-		r = -EALREADY;
 	} else {
 		r = s->state == RS_FAILED ? -ECONNABORTED : -EINVAL;
 	}
@@ -246,6 +268,7 @@ static int error_take(struct rs_socket *s)
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
+	s->unsaid = false;
 	if (s->state == RS_FAILED) {
 		r = s->error ? -s->error : -ECONNABORTED;
 		s->error = 0;
@@ -256,15 +279,16 @@ static int error_take(struct rs_socket *s)
 
 static int stream_connect(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
 {
+	bool again = false;
 	int r = address_check(s, addr, addrlen);
 
 	if (r == 0)
-		r = connect_start(s, addr);
+		r = connect_start(s, addr, &again);
 	if (r < 0)
 		return r;
 	r = rs_connect_finish(s, rs_patience(s, 0));
 	if (r == -EAGAIN)
-		return -EINPROGRESS;
+		return again ? -EALREADY : -EINPROGRESS;
 	return r < 0 ? r : error_take(s);
 }
 

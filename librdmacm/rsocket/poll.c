@@ -30,7 +30,7 @@ short rs_revents(struct rs_socket *s, short events)
 		revents |= CAN_WRITE;
 	else if (events & CAN_WRITE)
 		rs_send_stalled(s);
-	if (s->peer_end || s->no_recv)
+	if (s->peer_end || s->no_recv || s->state == RS_FAILED)
 		revents |= POLLRDHUP;
 	revents &= events;
 	if (s->state == RS_FAILED)

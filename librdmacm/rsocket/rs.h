@@ -131,6 +131,7 @@ struct rs_socket {
 
 	enum rs_state state;
 	int error;     /* positive errno of RS_FAILED, until SO_ERROR is read */
+	bool unsaid;   /* no rconnect() has said yet what became of it */
 	bool no_send;  /* shut down for writing, here */
 	bool no_recv;  /* shut down for reading, here */
 	bool peer_end; /* the peer sends nothing more */
@@ -331,6 +332,8 @@ static inline bool rs_is_opening(const struct rs_socket *s)
 	return s->state >= RS_RESOLVING_ADDR && s->state <= RS_ACCEPTING;
 }
 bool rs_connect_is_settled(struct rs_socket *s);
+/* Who is about to connect, if somebody is, hears that this was ended. Return: whether it was. */
+bool rs_connect_end(struct rs_socket *s);
 /* For a call that needs a connection: step, and wait if it may. 0: there is or was one. */
 int rs_connect_finish(struct rs_socket *s, enum rs_wait wait);
 

@@ -417,6 +417,8 @@ int rs_shutdown(struct rs_socket *s, int how)
 {
 	int r;
 
+	if (rs_connect_end(s))
+		return 0;
 	/* What was accepted becomes a connection first: its peer knows of it already. */
 	rs_wait(s, is_accepted, RS_WAIT_ALWAYS, ACCEPT_TIMEOUT_MS);
 	directions_end(s, how);

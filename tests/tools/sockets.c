@@ -1087,6 +1087,49 @@ static void case_close_under_each(void)
 	}
 }
 
+static void under_close(void *arg)
+{
+	CHECK(close(((struct under *)arg)->fd) == 0);
+}
+
+static void *wait_cancelled(void *arg)
+{
+	pthread_cleanup_push(under_close, arg);
+	wait_under(arg);
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+/* What a thread that is cancelled cleans up is closed as ever: its peer hears of that. */
+static void case_cancelled_each(void)
+{
+	for (int how = 0; how < WAITINGS; how++) {
+		struct ends e = ends_open();
+		struct under u = { how, how == IN_ACCEPT ? e.listener : e.a };
+		struct timeval time = { .tv_sec = 10 };
+		static char much[65536];
+		pthread_t thread;
+		ssize_t n;
+		void *was;
+
+		pthread_create(&thread, NULL, wait_cancelled, &u);
+		usleep(100000);
+		CHECK(pthread_cancel(thread) == 0);
+		CHECK(pthread_join(thread, &was) == 0 && was == PTHREAD_CANCELED);
+		CHECK_ERRNO(fcntl(u.fd, F_GETFD), EBADF);
+		if (how == IN_ACCEPT) {
+			CHECK(say(e.a, "x") && expect(e.b, "x") && close(e.a) == 0);
+		} else {
+			close(e.listener);
+		}
+		CHECK(setsockopt(e.b, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)) == 0);
+		while ((n = recv(e.b, much, sizeof(much), 0)) > 0)
+			;
+		CHECK(n == 0);
+		close(e.b);
+	}
+}
+
 /* ---- a peer that is stopped ---- */
 
 #define STOPPED_S 10
@@ -1885,6 +1928,7 @@ static const struct {
 	{ "threads", case_threads },
 	{ "close_under", case_close_under },
 	{ "close_under_each", case_close_under_each },
+	{ "cancelled_each", case_cancelled_each },
 	{ "stopped_peer", case_stopped_peer },
 	{ "stopped_peer_closed", case_stopped_peer_closed },
 	{ "echo_by_itself", part_echo },

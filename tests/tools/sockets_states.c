@@ -24,28 +24,30 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "sockets_states.h"
+
 #define ASKED (POLLIN | POLLOUT | POLLPRI | POLLRDHUP)
 
-static const char *state;
+const char *state;
 
 struct ends {
 	int listener, a, b; /* a connected, b was accepted */
 };
 
-static void die(const char *what)
+void die(const char *what)
 {
 	perror(what);
 	exit(1);
 }
 
-static int listener_open(struct sockaddr_in *ret)
+int listener_open(struct sockaddr_in *ret, int backlog)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	socklen_t size = sizeof(*ret);
 
 	*ret = (struct sockaddr_in){ .sin_family = AF_INET,
 				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	if (fd < 0 || bind(fd, (struct sockaddr *)ret, size) || listen(fd, 8) ||
+	if (fd < 0 || bind(fd, (struct sockaddr *)ret, size) || listen(fd, backlog) ||
 	    getsockname(fd, (struct sockaddr *)ret, &size))
 		die("listener");
 	return fd;
@@ -54,7 +56,7 @@ static int listener_open(struct sockaddr_in *ret)
 static struct ends ends_open(void)
 {
 	struct sockaddr_in address;
-	struct ends e = { .listener = listener_open(&address),
+	struct ends e = { .listener = listener_open(&address, 8),
 			  .a = socket(AF_INET, SOCK_STREAM, 0) };
 
 	if (connect(e.a, (struct sockaddr *)&address, sizeof(address)))
@@ -81,11 +83,22 @@ static const char *error_name(int error)
 	static const struct {
 		int error;
 		const char *name;
-	} names[] = { { EAGAIN, "EAGAIN" },	    { EPIPE, "EPIPE" },
-		      { ENOTCONN, "ENOTCONN" },	    { ECONNRESET, "ECONNRESET" },
-		      { EINTR, "EINTR" },	    { EINVAL, "EINVAL" },
-		      { EMSGSIZE, "EMSGSIZE" },	    { EFAULT, "EFAULT" },
-		      { EOPNOTSUPP, "EOPNOTSUPP" }, { ETIMEDOUT, "ETIMEDOUT" } };
+	} names[] = { { EAGAIN, "EAGAIN" },
+		      { EPIPE, "EPIPE" },
+		      { ENOTCONN, "ENOTCONN" },
+		      { ECONNRESET, "ECONNRESET" },
+		      { EINTR, "EINTR" },
+		      { EINVAL, "EINVAL" },
+		      { EMSGSIZE, "EMSGSIZE" },
+		      { EFAULT, "EFAULT" },
+		      { EOPNOTSUPP, "EOPNOTSUPP" },
+		      { ETIMEDOUT, "ETIMEDOUT" },
+		      { EALREADY, "EALREADY" },
+		      { EINPROGRESS, "EINPROGRESS" },
+		      { EISCONN, "EISCONN" },
+		      { ECONNREFUSED, "ECONNREFUSED" },
+		      { ECONNABORTED, "ECONNABORTED" },
+		      { EBADF, "EBADF" } };
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (names[i].error == error)
@@ -93,7 +106,7 @@ static const char *error_name(int error)
 	return "another error";
 }
 
-static void say(const char *question, long result)
+void say(const char *question, long result)
 {
 	int error = errno;
 
@@ -102,7 +115,13 @@ static void say(const char *question, long result)
 	fflush(stdout);
 }
 
-static void events_say(const char *how, unsigned int events)
+void error_say(const char *question, int error)
+{
+	printf("%s: %s: %s\n", state, question, error ? error_name(error) : "none");
+	fflush(stdout);
+}
+
+void events_say(const char *how, unsigned int events)
 {
 	static const struct {
 		unsigned int bit;
@@ -118,7 +137,7 @@ static void events_say(const char *how, unsigned int events)
 	fflush(stdout);
 }
 
-static short poll_now(int fd, short asked)
+short poll_now(int fd, short asked)
 {
 	struct pollfd p = { .fd = fd, .events = asked };
 
@@ -155,8 +174,7 @@ static unsigned int select_now(int fd)
 	       (FD_ISSET(fd, &other) ? POLLPRI : 0);
 }
 
-/* What the peer did is here as soon as it is. */
-static void news_await(int fd, short events)
+void news_await(int fd, short events)
 {
 	struct pollfd p = { .fd = fd, .events = events };
 
@@ -186,7 +204,7 @@ static void ask(const char *name, int fd)
 	say("receive", recv(fd, &byte, 1, MSG_DONTWAIT));
 	say("receive again", recv(fd, &byte, 1, MSG_DONTWAIT));
 	say("SO_ERROR", getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size));
-	printf("%s: error: %s\n", state, error ? error_name(error) : "none");
+	error_say("error", error);
 	say("shutdown for reading", shutdown(fd, SHUT_RD));
 	say("shutdown for writing", shutdown(fd, SHUT_WR));
 	events_say("poll at the end", poll_now(fd, ASKED));
@@ -197,7 +215,7 @@ static void ask(const char *name, int fd)
 static void part_unconnected(void)
 {
 	struct sockaddr_in address;
-	int fd = socket(AF_INET, SOCK_STREAM, 0), listener = listener_open(&address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), listener = listener_open(&address, 8);
 
 	ask("new", fd);
 	close(fd);
@@ -353,15 +371,14 @@ static void nothing(int number)
 {
 }
 
-static void handler_set(int flags)
+void handler_set(int flags)
 {
 	struct sigaction action = { .sa_handler = nothing, .sa_flags = flags };
 
 	sigaction(SIGALRM, &action, NULL);
 }
 
-/* Again and again: the first ones may come before the call. */
-static void alarms(bool on)
+void alarms(bool on)
 {
 	struct timeval time = { .tv_usec = on ? 30000 : 0 };
 	struct itimerval timer = { time, time };
@@ -456,17 +473,28 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } parts[] = {
-	{ "unconnected", part_unconnected }, { "connected", part_connected },
-	{ "half_closed", part_half_closed }, { "both_ended", part_both_ended },
-	{ "closed", part_closed },	     { "sizes", part_sizes },
-	{ "signals", part_signals },	     { "times", part_times },
+	{ "unconnected", part_unconnected },
+	{ "connected", part_connected },
+	{ "half_closed", part_half_closed },
+	{ "both_ended", part_both_ended },
+	{ "closed", part_closed },
+	{ "sizes", part_sizes },
+	{ "signals", part_signals },
+	{ "times", part_times },
+	{ "connecting", part_connecting },
+	{ "connecting_resumed", part_connecting_resumed },
+	{ "connecting_ended", part_connecting_ended },
+	{ "connecting_peer_dies", part_connecting_peer_dies },
+	{ "listen_by_itself", part_listen },
+	{ "leaving", part_leaving },
+	{ "leave_by_itself", part_leave },
 };
 
 int main(int argc, char **argv)
 {
 	signal(SIGPIPE, SIG_IGN);
 	for (unsigned int i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		bool wanted = argc < 2;
+		bool wanted = argc < 2 && !strstr(parts[i].name, "_by_itself");
 
 		for (int j = 1; j < argc; j++)
 			wanted |= !strcmp(argv[j], parts[i].name);

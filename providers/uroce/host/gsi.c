@@ -227,7 +227,7 @@ int uroce_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 	if (r < 0)
 		return r;
 	uroce_lock(&host->paths.progress_lock);
-	r = uroce_gsi_route_again(host, &transit, uroce_now());
+	r = uroce_gsi_route_again(host, &transit, mad->arrived, uroce_now());
 	uroce_unlock(&host->paths.progress_lock);
 	return r;
 }

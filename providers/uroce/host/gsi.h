@@ -35,10 +35,12 @@ enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_trans
 				 bool last, uint64_t now, uint16_t *ret_slot);
 
 /*
- * A request for which nobody listened when it came: to the process that does now. -ENOENT: none but
- * this one, perhaps; -EAGAIN: not all are connected, or its ring is full. Under progress_lock.
+ * A request for which nobody listened when it came, at @since: to the process that does now.
+ * -ENOENT: none but this one, perhaps; -EAGAIN: not all are connected, or were looked for since
+ * then, or its ring is full. Under progress_lock.
  */
-int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit, uint64_t now);
+int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit,
+			  uint64_t since, uint64_t now);
 
 /* The packet a MAD travels in. Return: its length. */
 uint32_t uroce_gsi_pack(const struct gsi_transit *transit, uint8_t ret_packet[GSI_PACKET_MAX]);

@@ -308,8 +308,10 @@ enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_trans
 				   : route_answer(host, transit, last, ret_slot);
 }
 
-int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit, uint64_t now)
+int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit,
+			  uint64_t since, uint64_t now)
 {
+	bool complete = uroce_shm_complete(host->shm, now);
 	uint16_t slot = request_slot(host, transit);
 
 	assert_held(&host->paths.progress_lock);
@@ -317,10 +319,10 @@ int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *tra
 		return -ENOENT;
 	if (slot)
 		return pass_on(host, transit, slot) == GSI_DONE ? 0 : -EAGAIN;
-	if (uroce_shm_complete(host->shm, now))
-		return -ENOENT;
-	uroce_forward_want(host, 0);
-	return -EAGAIN;
+	if (!complete)
+		uroce_forward_want(host, 0);
+	/* Who is younger than that look is found by the next one. */
+	return complete && host->shm->complete_begun >= since ? -ENOENT : -EAGAIN;
 }
 
 /* --- what came over the network or through a ring --- */

@@ -148,7 +148,7 @@ int ibcm_watch_errors(struct ibcm_dev *dev, int fd)
 int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 {
 	host.offered++;
-	return host.others_listen ? 0 : -ENOENT;
+	return host.others_listen ? 0 : host.others_unknown ? -EAGAIN : -ENOENT;
 }
 
 /* --- the host --- */

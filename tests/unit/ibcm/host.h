@@ -36,6 +36,7 @@ struct host {
 	unsigned int sent_count;
 	unsigned int offered; /* requests that were shown to the other processes */
 	bool others_listen;   /* and whether one of those took it */
+	bool others_unknown;  /* not all were looked at */
 	bool peers_are_here;  /* on this host */
 	struct ibcm_mad word; /* to be said when the process is killed; type 0: nothing */
 	uint8_t word_class;

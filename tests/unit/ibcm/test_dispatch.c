@@ -8,6 +8,7 @@
 
 #include "tests/unit/unit.h"
 
+#include "librdmacm/rsocket/wire.h"
 #include "tests/unit/ibcm/host.h"
 
 enum {
@@ -413,6 +414,30 @@ static void test_early_request_is_refused(void **state)
 	check_refused();
 }
 
+/* As TCP would, once all processes were looked at; without a socket's data it waits as any other.
+ */
+static void test_early_socket_is_refused_at_once(void **state)
+{
+	const struct rs_wire_data data = { .credits = 8, .list.length = RS_WIRE_ENTRIES };
+	struct ibcm_mad req = early_req(&peer, 1);
+	unsigned int before = host.sent_count;
+
+	host_arrive(&peer, &req);
+	assert_int_equal(host.sent_count, before);
+	req = early_req(&peer, 2);
+	rs_wire_put_data(req.private_data + IBCM_IP_LEN, &data);
+	req.private_len += RS_WIRE_DATA_SIZE;
+	host.others_unknown = true;
+	host_arrive(&peer, &req);
+	host_pass(SECOND / 10);
+	assert_int_equal(host.sent_count, before);
+	host.others_unknown = false;
+	host_pass(0);
+	assert_int_equal(host.sent_count, before + 1);
+	assert_int_equal(host_last()->remote_id, 2);
+	check_refused();
+}
+
 static void test_early_request_is_withdrawn(void **state)
 {
 	struct ibcm_mad req = early_req(&peer, 1),
@@ -543,6 +568,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_early_request_is_taken, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_of_another_process, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_is_refused, begin, end),
+		cmocka_unit_test_setup_teardown(test_early_socket_is_refused_at_once, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_is_withdrawn, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_requests_are_few, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_requests_of_many_hosts, begin, end),

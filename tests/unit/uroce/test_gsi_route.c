@@ -318,15 +318,19 @@ static void test_request_again(void **state)
 		mad[24 + 8 + i] = SERVICE >> 8 * (7 - i);
 	fix.complete = true;
 	uroce_lock(&fix.host.paths.progress_lock);
-	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), -ENOENT);
+	/* a process may have begun since the look that found all */
+	fix.shm.complete_begun = 4;
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 5, 9), -EAGAIN);
+	fix.shm.complete_begun = 5;
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 5, 9), -ENOENT);
 	assert_int_equal(uroce_board_service(shm_of(1), SERVICE, NULL, true), 0);
-	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), 0);
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 5, 9), 0);
 	assert_int_equal(fix.forwarded_to, OTHER_SLOT);
 	fix.full = true;
-	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), -EAGAIN);
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 5, 9), -EAGAIN);
 	/* the caller's own */
 	assert_int_equal(uroce_board_service(&fix.shm, SERVICE, NULL, true), 0);
-	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 1), -ENOENT);
+	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 5, 9), -ENOENT);
 	uroce_unlock(&fix.host.paths.progress_lock);
 }
 

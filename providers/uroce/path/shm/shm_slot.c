@@ -12,7 +12,8 @@ enum {
 	BACKLOG = 4096, /* more than processes there can be: none is turned away while this one
 			   waits */
 	TURN_MS = 100,	/* who starts needs one or two; who is stopped meanwhile holds up nobody */
-	COMPLETE_PAUSES = 4, /* times as long as the look before */
+	COMPLETE_PAUSES = 4,		/* times as long as the look before, */
+	COMPLETE_PAUSE_MAX = 100000000, /* ns: it may have had to wait for a processor */
 };
 
 /* @what: a slot's number, or another word. All versions have the same names, for they share the
@@ -303,14 +304,15 @@ static bool all_connected(struct uroce_shm *shm)
 /* To ask for all names takes milliseconds, of which others want most. */
 bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
 {
-	uint64_t begun, end;
+	uint64_t end, pause;
 
 	assert_held(&shm->host->progress_lock);
 	if (now < shm->complete_next)
 		return shm->complete;
-	begun = uroce_now();
+	shm->complete_begun = uroce_now();
 	shm->complete = all_connected(shm);
 	end = uroce_now();
-	shm->complete_next = end + COMPLETE_PAUSES * (end - begun);
+	pause = COMPLETE_PAUSES * (end - shm->complete_begun);
+	shm->complete_next = end + min_of(pause, (uint64_t)COMPLETE_PAUSE_MAX);
 	return shm->complete;
 }
