@@ -185,7 +185,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	va_end(ap);
 	if (fd != command_fd || command_fd < 0)
 		return __real_ioctl(fd, request, argument);
-	r = request == RDMA_VERBS_IOCTL ? command_ioctl(argument) : ENOTTY;
+	r = request == RDMA_VERBS_IOCTL ? command_ioctl(fd, argument) : ENOTTY;
 	if (!r)
 		return 0;
 	errno = r;
