@@ -12,6 +12,7 @@
 #include "tests/devices/shim/trace.h"
 
 enum {
+	CQE_MOST = (1 << 22) - 1,
 	PAGE = 4096,
 	BF_REG_SIZE = 512,
 	QP_TABLE = 1 << 18,
@@ -90,6 +91,8 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 	attr->max_srq_wr = MAX_WR;
 	attr->max_sge = attr->max_sge_rd = MAX_SGE;
 	attr->max_srq_sge = MAX_SRQ_SGE;
+	if (attr->max_cqe > CQE_MOST)
+		attr->max_cqe = CQE_MOST;
 	attr->device_cap_flags &= ~IBV_DEVICE_SRQ_RESIZE;
 	if (!model_on())
 		attr->device_cap_flags |= IBV_DEVICE_RAW_IP_CSUM;
