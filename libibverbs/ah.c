@@ -322,17 +322,22 @@ static int ah_attr_add_route(struct ibv_context *ctx, uint8_t port_num, const st
 static int ah_attr_from_wc(struct ibv_context *ctx, uint8_t port_num, const struct ibv_wc *wc,
 			   const struct ibv_grh *grh, struct ibv_ah_attr *ret_attr)
 {
-	struct ibv_ah_attr attr = {
+	static const char verb[] = "ibv_init_ah_from_wc";
+	struct verbs_port_facts facts;
+	struct ibv_ah_attr attr;
+	int r;
+
+	if (unlikely(!wc || (wc->wc_flags & IBV_WC_GRH && !grh)))
+		return explain_null(verb, wc ? "grh" : "wc");
+	r = verbs_port_check(ctx, verb, port_num);
+	if (r < 0)
+		return r;
+	attr = (struct ibv_ah_attr){
 		.dlid = wc->slid,
 		.sl = wc->sl,
 		.src_path_bits = wc->dlid_path_bits,
 		.port_num = port_num,
 	};
-	struct verbs_port_facts facts;
-	int r = verbs_port_check(ctx, "ibv_init_ah_from_wc", port_num);
-
-	if (r < 0)
-		return r;
 	if (wc->wc_flags & IBV_WC_GRH) {
 		r = verbs_port_facts(ctx, port_num, false, &facts);
 		if (r < 0)

@@ -234,6 +234,8 @@ int verbs_slot_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 	struct ibv_context *ctx = cq->context;
 	int r;
 
+	if (unlikely(!attr))
+		return ret_int(explain_null("ibv_modify_cq", "attr"));
 	if (!ctx_ops(ctx)->modify_cq)
 		return ret_int(verbs_unsupported(ctx, "ibv_modify_cq"));
 	if (!comp_mask_ok(attr->attr_mask, CQ_MODIFY_KNOWN)) {

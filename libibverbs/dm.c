@@ -88,6 +88,8 @@ VERBS_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *ctx, uint32_t dm_h
 	struct verbs_dm *dm;
 	int r;
 
+	if (unlikely(!ctx))
+		return ret_null(explain_null("ibv_import_dm", "context"));
 	if (!ctx_ops(ctx)->import_dm)
 		return ret_null(verbs_unsupported(ctx, "ibv_import_dm"));
 	dm = dm_new(ctx);

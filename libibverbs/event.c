@@ -10,14 +10,18 @@
 
 #include <rdma/ib_user_verbs.h>
 
+#include "libibverbs/explain.h"
 #include "libibverbs/library.h"
 
 VERBS_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 {
-	const struct verbs_ops *ops = ctx_ops(ctx);
 	struct ibv_comp_channel *channel;
+	const struct verbs_ops *ops;
 	int r;
 
+	if (unlikely(!ctx))
+		return ret_null(explain_null("ibv_create_comp_channel", "context"));
+	ops = ctx_ops(ctx);
 	if (!ops->create_comp_channel)
 		return ret_null(verbs_unsupported(ctx, "ibv_create_comp_channel"));
 	channel = verbs_object_alloc(sizeof(*channel), ctx_priv(ctx)->provider->sizes.comp_channel);

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "libibverbs/explain.h"
 #include "libibverbs/library.h"
 
 typedef int (*mcast_op)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
@@ -52,6 +53,8 @@ static int mcast_change(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t li
 	char text[INET6_ADDRSTRLEN];
 	int r;
 
+	if (unlikely(!gid))
+		return explain_null(verb, "gid");
 	if (!op)
 		return verbs_unsupported(qp->context, verb);
 	r = mcast_check(qp, gid, verb);

@@ -464,10 +464,13 @@ struct ibv_mr *verbs_slot_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64
 
 VERBS_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
-	struct ibv_context *ctx = pd->context;
+	struct ibv_context *ctx;
 	struct verbs_mr *mr;
 	int r;
 
+	if (unlikely(!pd))
+		return ret_null(explain_null("ibv_import_mr", "pd"));
+	ctx = pd->context;
 	if (!ctx_ops(ctx)->import_mr)
 		return ret_null(verbs_unsupported(ctx, "ibv_import_mr"));
 	mr = mr_alloc(pd, VERBS_MR_IMPORTED, 0);

@@ -22,16 +22,17 @@ static struct verbs_pd *pd_new(struct ibv_context *ctx)
 
 VERBS_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 {
-	const struct verbs_ops *ops = ctx_ops(ctx);
 	struct verbs_pd *pd;
 	int r;
 
-	if (!ops->alloc_pd)
+	if (unlikely(!ctx))
+		return ret_null(explain_null("ibv_alloc_pd", "context"));
+	if (!ctx_ops(ctx)->alloc_pd)
 		return ret_null(verbs_unsupported(ctx, "ibv_alloc_pd"));
 	pd = pd_new(ctx);
 	if (!pd)
 		return ret_null(-ENOMEM);
-	r = ops->alloc_pd(&pd->pd, NULL);
+	r = ctx_ops(ctx)->alloc_pd(&pd->pd, NULL);
 	if (r < 0) {
 		verbs_err(ctx, "ibv_alloc_pd: %s", strerror(-r));
 		free(pd);
@@ -99,6 +100,8 @@ VERBS_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *ctx, uint32_t pd_h
 	struct verbs_pd *pd;
 	int r;
 
+	if (unlikely(!ctx))
+		return ret_null(explain_null("ibv_import_pd", "context"));
 	if (!ctx_ops(ctx)->import_pd)
 		return ret_null(verbs_unsupported(ctx, "ibv_import_pd"));
 	pd = pd_new(ctx);

@@ -209,6 +209,8 @@ VERBS_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, 
 	const struct verbs_ops *ops = ctx_ops(srq->context);
 	int r;
 
+	if (unlikely(!attr))
+		return ret_int(explain_null("ibv_modify_srq", "srq_attr"));
 	if (!ops->modify_srq)
 		return ret_int(verbs_unsupported(srq->context, "ibv_modify_srq"));
 	r = ops->modify_srq(to_vsrq(srq), &in);

@@ -135,9 +135,9 @@ static void test_silent(void **state)
 
 static struct shm_peer *peer_new(void)
 {
-	struct shm_peer *peer = calloc(1, sizeof(*peer));
+	struct shm_peer *peer = uroce_zeros(sizeof(*peer), alignof(struct shm_peer));
 
-	lane = peer->lane = calloc(1, sizeof(*lane));
+	lane = peer->lane = uroce_zeros(sizeof(*lane), alignof(struct shm_lane));
 	peer->shm = &fx.shm;
 	peer->slot = SLOT;
 	LIST_INSERT_HEAD(&fx.shm.peers, peer, entry);
