@@ -89,8 +89,8 @@ struct object {
 
 	struct queue ring; /* a CQ's */
 	uint32_t produced;
-	bool overrun; /* a completion came for which there was no room */
-	int channel;  /* the process's descriptor, or -1 */
+	bool overrun;	  /* a completion came for which there was no room */
+	int channel;	  /* the process's descriptor, or -1 */
 	int async_reader; /* that of its context's asynchronous events */
 	bool armed;
 	struct arm arm;
