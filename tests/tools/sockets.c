@@ -933,6 +933,64 @@ static void case_signals_of_second(void)
 	ends_close(&e);
 }
 
+static void *wait_for_all(void *arg)
+{
+	return (void *)(intptr_t)expect(*(int *)arg, "12");
+}
+
+static void *send_all(void *arg)
+{
+	static char much[1 << 20];
+	const struct ends *e = arg;
+
+	return (void *)(intptr_t)(send(e->a, much, sizeof(much), 0) == sizeof(much));
+}
+
+static void *receive_one(void *arg)
+{
+	char byte;
+
+	recv(*(int *)arg, &byte, 1, 0);
+	return NULL;
+}
+
+/* So does who waits for another thread that is in the middle of what it receives, or sends. */
+static void case_signals_behind_another(void)
+{
+	struct timeval little = { .tv_usec = 50000 }, none = {};
+	struct ends e = ends_open();
+	pthread_t first, second;
+	static char much[65536];
+	void *was;
+	char byte = 0;
+
+	handler_set(0);
+	pthread_create(&first, NULL, wait_for_all, &e.a);
+	CHECK(say(e.b, "1"));
+	usleep(200000); /* it has that, and waits for more */
+	INTERRUPTED(recv(e.a, &byte, 1, 0));
+	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &little, sizeof(little)) == 0);
+	CHECK_ERRNO(recv(e.a, &byte, 1, 0), EAGAIN);
+	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0);
+	pthread_create(&second, NULL, receive_one, &e.a);
+	usleep(100000);
+	CHECK(pthread_cancel(second) == 0);
+	CHECK(pthread_join(second, &was) == 0 && was == PTHREAD_CANCELED);
+	CHECK(say(e.b, "2"));
+	pthread_join(first, &was);
+	CHECK(was);
+	fill_peer(&e);
+	pthread_create(&first, NULL, send_all, &e);
+	usleep(200000);
+	INTERRUPTED(send(e.a, &byte, 1, 0));
+	fcntl(e.b, F_SETFL, O_NONBLOCK);
+	while (pthread_tryjoin_np(first, &was))
+		while (recv(e.b, much, sizeof(much), 0) > 0)
+			;
+	CHECK(was);
+	ends_close(&e);
+}
+
 /* ---- threads ---- */
 
 static void *end_wait(void *arg)
@@ -1925,6 +1983,7 @@ static const struct {
 	{ "signals_and_times", case_signals_and_times },
 	{ "signals_resumed", case_signals_resumed },
 	{ "signals_of_second", case_signals_of_second },
+	{ "signals_behind_another", case_signals_behind_another },
 	{ "threads", case_threads },
 	{ "close_under", case_close_under },
 	{ "close_under_each", case_close_under_each },
