@@ -54,6 +54,11 @@ void rs_call_abandon(void)
 	rs_socket_put(call.socket);
 }
 
+bool rs_call_holds(const pthread_mutex_t *lock)
+{
+	return call.lock == lock;
+}
+
 void rs_sleep_begin(void)
 {
 	if (call.may)

@@ -174,6 +174,16 @@ void ds_endpoint_destroy(struct rs_socket *s, struct ds_endpoint *e)
 	endpoint_free(e);
 }
 
+/* What works at another address goes on: no error that says that RDMA as a whole is of no use. */
+static int another_failed(struct rs_socket *s, int r)
+{
+	if (LIST_EMPTY(&s->ds->endpoints) || (r != -ENOMEM && r != -EPERM))
+		return r;
+	rs_err(s, "datagrams: no memory for a queue pair at another local address: %s",
+	       strerror(-r));
+	return -ENOBUFS;
+}
+
 int ds_endpoint_find(struct rs_socket *s, const union ds_name *local,
 		     struct ds_endpoint **ret_endpoint)
 {
@@ -193,7 +203,7 @@ int ds_endpoint_find(struct rs_socket *s, const union ds_name *local,
 	r = endpoint_create(s, e);
 	if (r < 0) {
 		endpoint_free(e);
-		return r;
+		return another_failed(s, r);
 	}
 	LIST_INSERT_HEAD(&s->ds->endpoints, e, of_socket);
 	*ret_endpoint = e;

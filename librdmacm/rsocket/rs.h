@@ -108,7 +108,8 @@ struct rs_file {
 /* Of a thread that sends or receives. */
 struct rs_turn {
 	pthread_mutex_t lock;
-	atomic_bool asleep; /* whoever has it waits for the peer */
+	atomic_bool asleep;   /* whoever has it waits for the peer */
+	atomic_uint awaiters; /* of that one; too many when some were cancelled */
 };
 
 /* How those who wait for a socket look for what they wait for; see spin.c. */
@@ -266,6 +267,8 @@ void rs_call_end(const int *state);
 /* A reference to @s, and @lock, which may be NULL. */
 void rs_call_hold(struct rs_socket *s, pthread_mutex_t *lock);
 void rs_call_abandon(void);
+/* Whether the call holds @lock. */
+bool rs_call_holds(const pthread_mutex_t *lock);
 /* Around the system call that sleeps. */
 void rs_sleep_begin(void);
 void rs_sleep_end(void);
@@ -273,10 +276,15 @@ void rs_sleep_end(void);
 /* turn.c */
 void rs_turn_init(struct rs_turn *t);
 void rs_turn_destroy(struct rs_turn *t);
-/* -EAGAIN: somebody has it who waits for the peer, and the caller does not want to wait */
+/*
+ * -EAGAIN: somebody has it who waits for the peer, and the caller does not want to wait, or not as
+ * long; -EINTR: a signal.
+ */
 int rs_turn_take(struct rs_socket *s, struct rs_turn *t, enum rs_wait wait);
 void rs_turn_give(struct rs_socket *s, struct rs_turn *t);
-/* As rs_wait(), by who has the turn. @begun: in the middle of something, so it is kept meanwhile.
+/*
+ * As rs_wait(), by who has the turn. @begun: in the middle of something, so it is kept meanwhile.
+ * After an error the call may have it no more; rs_turn_give() knows.
  */
 int rs_turn_wait(struct rs_socket *s, struct rs_turn *t, bool begun,
 		 bool (*ready)(struct rs_socket *s), enum rs_wait wait, int timeout_ms);

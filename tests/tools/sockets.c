@@ -933,6 +933,64 @@ static void case_signals_of_second(void)
 	ends_close(&e);
 }
 
+static void *wait_for_all(void *arg)
+{
+	return (void *)(intptr_t)expect(*(int *)arg, "12");
+}
+
+static void *send_all(void *arg)
+{
+	static char much[1 << 20];
+	const struct ends *e = arg;
+
+	return (void *)(intptr_t)(send(e->a, much, sizeof(much), 0) == sizeof(much));
+}
+
+static void *receive_one(void *arg)
+{
+	char byte;
+
+	recv(*(int *)arg, &byte, 1, 0);
+	return NULL;
+}
+
+/* So does who waits for another thread that is in the middle of what it receives, or sends. */
+static void case_signals_behind_another(void)
+{
+	struct timeval little = { .tv_usec = 50000 }, none = {};
+	struct ends e = ends_open();
+	pthread_t first, second;
+	static char much[65536];
+	void *was;
+	char byte = 0;
+
+	handler_set(0);
+	pthread_create(&first, NULL, wait_for_all, &e.a);
+	CHECK(say(e.b, "1"));
+	usleep(200000); /* it has that, and waits for more */
+	INTERRUPTED(recv(e.a, &byte, 1, 0));
+	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &little, sizeof(little)) == 0);
+	CHECK_ERRNO(recv(e.a, &byte, 1, 0), EAGAIN);
+	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0);
+	pthread_create(&second, NULL, receive_one, &e.a);
+	usleep(100000);
+	CHECK(pthread_cancel(second) == 0);
+	CHECK(pthread_join(second, &was) == 0 && was == PTHREAD_CANCELED);
+	CHECK(say(e.b, "2"));
+	pthread_join(first, &was);
+	CHECK(was);
+	fill_peer(&e);
+	pthread_create(&first, NULL, send_all, &e);
+	usleep(200000);
+	INTERRUPTED(send(e.a, &byte, 1, 0));
+	fcntl(e.b, F_SETFL, O_NONBLOCK);
+	while (pthread_tryjoin_np(first, &was))
+		while (recv(e.b, much, sizeof(much), 0) > 0)
+			;
+	CHECK(was);
+	ends_close(&e);
+}
+
 /* ---- threads ---- */
 
 static void *end_wait(void *arg)
@@ -1283,39 +1341,121 @@ static void case_numbers(void)
 #define FILES 200
 #define FEW   80
 
-static int fill(int *fds, int count)
+struct spent {
+	struct rlimit old;
+	int fds[FILES], count;
+};
+
+static void fill(struct spent *s)
 {
-	while (count < FILES && (fds[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
-		count++;
-	return count;
+	while (s->count < FILES &&
+	       (s->fds[s->count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		s->count++;
+}
+
+/* From here on no descriptor can be had. */
+static struct spent descriptors_spend(void)
+{
+	struct spent s = {};
+	struct rlimit few;
+
+	getrlimit(RLIMIT_NOFILE, &s.old);
+	few = s.old;
+	few.rlim_cur = 100;
+	setrlimit(RLIMIT_NOFILE, &few);
+	fill(&s);
+	return s;
+}
+
+static void descriptors_return(struct spent *s)
+{
+	setrlimit(RLIMIT_NOFILE, &s->old);
+	while (s->count)
+		close(s->fds[--s->count]);
 }
 
 static void case_descriptors_spent(void)
 {
 	struct ends e = ends_open();
-	struct rlimit old, few;
-	int a = socket(AF_INET, SOCK_STREAM, 0), b, fds[FILES], count = 0;
+	struct spent spent;
+	int a = socket(AF_INET, SOCK_STREAM, 0), b;
 
-	getrlimit(RLIMIT_NOFILE, &old);
 	CHECK(fcntl(e.listener, F_SETFL, O_NONBLOCK) == 0);
 	CHECK(connect(a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
 	CHECK(becomes(e.listener, POLLIN, 10000));
-	few = old;
-	few.rlim_cur = 100;
-	setrlimit(RLIMIT_NOFILE, &few);
-	count = fill(fds, count);
+	spent = descriptors_spend();
 	CHECK_ERRNO(socket(AF_INET, SOCK_STREAM, 0), EMFILE);
 	b = accept(e.listener, NULL, NULL);
 	CHECK(b >= 0 ? over_rdma : errno == EMFILE); /* it may have been accepted before */
 	if (b >= 0)
 		close(b);
-	count = fill(fds, count);
+	fill(&spent);
 	CHECK_ERRNO(dup(e.a), EMFILE);
 	CHECK(say(e.a, "goes on") && expect(e.b, "goes on"));
-	setrlimit(RLIMIT_NOFILE, &old);
-	while (count)
-		close(fds[--count]);
+	descriptors_return(&spent);
 	close(a);
+	ends_close(&e);
+	e = ends_open();
+	CHECK(say(e.a, "again") && expect(e.b, "again"));
+	ends_close(&e);
+}
+
+static int count_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1000; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* With 0, 1, 2 ... numbers left: each call does all or says EMFILE, and none is lost. */
+static void case_few_and_fewer(void)
+{
+	struct ends e = ends_open();
+	struct spent spent = descriptors_spend();
+	struct epoll_event event = { .events = EPOLLIN };
+	struct pollfd p = { .fd = e.a, .events = POLLOUT };
+	struct sockaddr_in address = e.address;
+
+	CHECK(fcntl(e.listener, F_SETFL, O_NONBLOCK) == 0);
+	for (int left = 0; left < 12; left++) {
+		int before = count_descriptors(), ep = epoll_create1(0), fd, r;
+
+		CHECK(ep >= 0 || errno == EMFILE);
+		r = ep < 0 ? 0 : epoll_ctl(ep, EPOLL_CTL_ADD, e.a, &event);
+		CHECK(r == 0 || (over_rdma && errno == EMFILE));
+		CHECK(poll(&p, 1, 0) == 1 && p.revents == POLLOUT);
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		CHECK(fd >= 0 || errno == EMFILE);
+		r = fd < 0 ? 0 : connect(fd, (struct sockaddr *)&address, sizeof(address));
+		/* With too few to accept it waits. */
+		CHECK(r == 0 || errno == EINPROGRESS || (over_rdma && errno == EMFILE));
+		if (fd >= 0)
+			close(fd);
+		fd = accept(e.listener, NULL, NULL);
+		CHECK(fd >= 0 || errno == EMFILE || errno == EAGAIN);
+		if (fd >= 0)
+			close(fd);
+		fd = socket(AF_INET, SOCK_DGRAM, 0);
+		CHECK(fd >= 0 || errno == EMFILE);
+		r = fd < 0 ? 5
+			   : sendto(fd, "hello", 5, 0, (struct sockaddr *)&address,
+				    sizeof(address));
+		CHECK(r == 5 || (over_rdma && errno == EMFILE));
+		if (fd >= 0)
+			close(fd);
+		if (ep >= 0)
+			close(ep);
+		for (int i = 0; i < 100 && count_descriptors() > before; i++)
+			usleep(10000);
+		CHECK(count_descriptors() <= before);
+		close(spent.fds[--spent.count]);
+	}
+	descriptors_return(&spent);
+	while ((p.fd = accept(e.listener, NULL, NULL)) >= 0)
+		close(p.fd);
+	CHECK(say(e.a, "goes on") && expect(e.b, "goes on"));
 	ends_close(&e);
 	e = ends_open();
 	CHECK(say(e.a, "again") && expect(e.b, "again"));
@@ -1325,26 +1465,19 @@ static void case_descriptors_spent(void)
 /* Who cannot accept is told so, and its client waits until it can. */
 static void case_accept_without_descriptors(void)
 {
-	struct rlimit old, few;
-	int fds[FILES], count;
+	struct spent spent;
 	struct ends e;
 	pid_t pid;
 
 	setenv("SOCKETS_AGAIN", "1", 1);
 	pid = echo_start(&e);
 	unsetenv("SOCKETS_AGAIN");
-	getrlimit(RLIMIT_NOFILE, &old);
-	few = old;
-	few.rlim_cur = 100;
-	setrlimit(RLIMIT_NOFILE, &few);
-	count = fill(fds, 0);
+	spent = descriptors_spend();
 	CHECK(say(e.a, "again"));
 	CHECK(becomes(e.listener, POLLIN, 20000));
 	CHECK_ERRNO(accept(e.listener, NULL, NULL), EMFILE);
 	CHECK_ERRNO(accept(e.listener, NULL, NULL), EMFILE);
-	setrlimit(RLIMIT_NOFILE, &old);
-	while (count)
-		close(fds[--count]);
+	descriptors_return(&spent);
 	e.b = accept(e.listener, NULL, NULL);
 	CHECK(e.b >= 0 && expect(e.b, "ready"));
 	CHECK(shutdown(e.b, SHUT_WR) == 0 && is_at_end(e.b));
@@ -1356,9 +1489,9 @@ static void case_accept_without_descriptors(void)
  * readable for as long as somebody waits. */
 static void case_accept_after_descriptors(void)
 {
-	struct rlimit old, few;
-	int fds[FILES], count, queued;
+	struct spent spent;
 	pid_t pid, other;
+	int queued;
 	struct ends e;
 
 	setenv("SOCKETS_AGAIN", "1", 1);
@@ -1366,16 +1499,10 @@ static void case_accept_after_descriptors(void)
 	unsetenv("SOCKETS_AGAIN");
 	other = echo_fork(&e);
 	CHECK(becomes(e.listener, POLLIN, 20000));
-	getrlimit(RLIMIT_NOFILE, &old);
-	few = old;
-	few.rlim_cur = 100;
-	setrlimit(RLIMIT_NOFILE, &few);
-	count = fill(fds, 0);
+	spent = descriptors_spend();
 	CHECK(say(e.a, "again"));
 	usleep(500000); /* it comes, and there is no number for it */
-	setrlimit(RLIMIT_NOFILE, &old);
-	while (count)
-		close(fds[--count]);
+	descriptors_return(&spent);
 	queued = accept(e.listener, NULL, NULL);
 	usleep(200000); /* now there is */
 	e.b = accept(e.listener, NULL, NULL);
@@ -1925,6 +2052,7 @@ static const struct {
 	{ "signals_and_times", case_signals_and_times },
 	{ "signals_resumed", case_signals_resumed },
 	{ "signals_of_second", case_signals_of_second },
+	{ "signals_behind_another", case_signals_behind_another },
 	{ "threads", case_threads },
 	{ "close_under", case_close_under },
 	{ "close_under_each", case_close_under_each },
@@ -1935,6 +2063,7 @@ static const struct {
 	{ "numbers", case_numbers },
 	{ "descriptors_spent", case_descriptors_spent },
 	{ "few_descriptors", case_few_descriptors },
+	{ "few_and_fewer", case_few_and_fewer },
 	{ "accept_without_descriptors", case_accept_without_descriptors },
 	{ "accept_after_descriptors", case_accept_after_descriptors },
 	{ "memory_spent", case_memory_spent },
