@@ -356,7 +356,7 @@ struct uroce_shm {
 	_Atomic(struct shm_peer *) by_slot[SHM_SLOTS];
 	/* a bit for each first slot that has a peer; changed under progress_lock */
 	atomic_ullong inhabited[SHM_SLOTS / SHM_WORD];
-	uint64_t complete_next; /* when uroce_shm_complete() looks again; under progress_lock */
+	uint64_t complete_next;	 /* when uroce_shm_complete() looks again; under progress_lock */
 	uint64_t complete_begun; /* when it looked */
 	bool complete;
 };
