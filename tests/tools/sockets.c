@@ -972,10 +972,15 @@ static void case_signals_behind_another(void)
 	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &little, sizeof(little)) == 0);
 	CHECK_ERRNO(recv(e.a, &byte, 1, 0), EAGAIN);
 	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0);
+#ifndef __SANITIZE_ADDRESS__ /* which falls over a thread that is cancelled in a system call */
 	pthread_create(&second, NULL, receive_one, &e.a);
 	usleep(100000);
 	CHECK(pthread_cancel(second) == 0);
 	CHECK(pthread_join(second, &was) == 0 && was == PTHREAD_CANCELED);
+#else
+	(void)second;
+	(void)receive_one;
+#endif
 	CHECK(say(e.b, "2"));
 	pthread_join(first, &was);
 	CHECK(was);
