@@ -1150,6 +1150,12 @@ static void case_close_under_each(void)
 	}
 }
 
+#ifdef __SANITIZE_ADDRESS__
+#define ADDRESSES_ARE_THEIRS true
+#else
+#define ADDRESSES_ARE_THEIRS false
+#endif
+
 static void under_close(void *arg)
 {
 	CHECK(close(((struct under *)arg)->fd) == 0);
@@ -1166,7 +1172,8 @@ static void *wait_cancelled(void *arg)
 /* What a thread that is cancelled cleans up is closed as ever: its peer hears of that. */
 static void case_cancelled_each(void)
 {
-	for (int how = 0; how < WAITINGS; how++) {
+	/* The address sanitizer falls over threads that are cancelled in a system call. */
+	for (int how = 0; how < WAITINGS && !ADDRESSES_ARE_THEIRS; how++) {
 		struct ends e = ends_open();
 		struct under u = { how, how == IN_ACCEPT ? e.listener : e.a };
 		struct timeval time = { .tv_sec = 10 };
