@@ -972,10 +972,15 @@ static void case_signals_behind_another(void)
 	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &little, sizeof(little)) == 0);
 	CHECK_ERRNO(recv(e.a, &byte, 1, 0), EAGAIN);
 	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0);
+#ifndef __SANITIZE_ADDRESS__ /* which falls over a thread that is cancelled in a system call */
 	pthread_create(&second, NULL, receive_one, &e.a);
 	usleep(100000);
 	CHECK(pthread_cancel(second) == 0);
 	CHECK(pthread_join(second, &was) == 0 && was == PTHREAD_CANCELED);
+#else
+	(void)second;
+	(void)receive_one;
+#endif
 	CHECK(say(e.b, "2"));
 	pthread_join(first, &was);
 	CHECK(was);
@@ -1145,6 +1150,12 @@ static void case_close_under_each(void)
 	}
 }
 
+#ifdef __SANITIZE_ADDRESS__
+#define ADDRESSES_ARE_THEIRS true
+#else
+#define ADDRESSES_ARE_THEIRS false
+#endif
+
 static void under_close(void *arg)
 {
 	CHECK(close(((struct under *)arg)->fd) == 0);
@@ -1161,7 +1172,8 @@ static void *wait_cancelled(void *arg)
 /* What a thread that is cancelled cleans up is closed as ever: its peer hears of that. */
 static void case_cancelled_each(void)
 {
-	for (int how = 0; how < WAITINGS; how++) {
+	/* The address sanitizer falls over threads that are cancelled in a system call. */
+	for (int how = 0; how < WAITINGS && !ADDRESSES_ARE_THEIRS; how++) {
 		struct ends e = ends_open();
 		struct under u = { how, how == IN_ACCEPT ? e.listener : e.a };
 		struct timeval time = { .tv_sec = 10 };
