@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What two ends of a stream say to each other: the data of the connection, the immediates of
- * messages, and the entries of the list of targets. Pure: bytes in, values out.
+ * messages, and the entries of the list of targets. Pure: bytes in, values out. Beside this folder
+ * it is ibcm's, which tells the requests of sockets from others by the data of the connection.
  */
 #ifndef RSOCKET_WIRE_H
 #define RSOCKET_WIRE_H
