@@ -82,10 +82,11 @@ static void stuck_say(int sig)
 	raise(SIGALRM);
 }
 
+/* SA_RESTART: for who asks whether a handler of the process wants its calls ended. */
 void rt_stuck_watch(unsigned int seconds)
 {
 	struct sigaction action = { .sa_handler = stuck_say,
-				    .sa_flags = SA_NODEFER | SA_RESETHAND };
+				    .sa_flags = SA_NODEFER | SA_RESETHAND | SA_RESTART };
 	void *frame;
 
 	backtrace(&frame, 1); /* the first one loads a library */
