@@ -33,6 +33,7 @@ struct uroce_requester {
 	uint8_t timeout;	/* 4.096 us << timeout; 0: none */
 	bool rnr_wait;		/* until the timer fires nothing is sent */
 	bool path_full;		/* the path refused a packet: on its strand's blocked */
+	bool placed_large;	/* the last write with immediate, by the initiator alone */
 	uint32_t timer_una;	/* una when the timer was armed */
 	uint32_t slow_una;	/* una when the peer was found slow ... */
 	uint64_t slow_since;	/* ... at this time, ns; 0: it was not */

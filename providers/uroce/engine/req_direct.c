@@ -110,11 +110,10 @@ static bool nothing_to_overtake(const struct uroce_qp *qp)
 static bool is_worth_placing(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
 	const struct uroce_sq *sq = &qp->sq;
-	const struct uroce_swqe *before = sq_wqe(sq, sq->next - 1);
 
-	return wqe->length >= PLACED_MIN ||
-	       (wqe->length && before->placed &&
-		(sq->next != sq->tail || before->length >= PLACED_MIN));
+	if (wqe->length >= PLACED_MIN || !wqe->length)
+		return wqe->length;
+	return sq->next != sq->tail ? sq_wqe(sq, sq->next - 1)->placed : qp->req.placed_large;
 }
 
 /* Only what has no number yet: what is sent again was executed, perhaps, and its bytes are the
@@ -129,14 +128,18 @@ static void place(struct uroce_qp *qp, struct uroce_swqe *wqe, const void *bytes
 				   .remote_addr = wqe->rdma.remote_addr,
 				   .rkey = wqe->rdma.rkey };
 	struct uroce_path *path = qp->av.path;
+	bool worth;
 
-	if (wqe->opcode != IBV_WR_RDMA_WRITE_WITH_IMM || wqe->placed || !is_worth_placing(qp, wqe))
+	if (wqe->opcode != IBV_WR_RDMA_WRITE_WITH_IMM || wqe->placed)
 		return;
+	worth = is_worth_placing(qp, wqe);
+	qp->req.placed_large = false;
 	/* Who captures sees the packets. */
-	if (!path->ops->rdma || path->host->capture || qp->type != IBV_QPT_RC ||
+	if (!worth || !path->ops->rdma || path->host->capture || qp->type != IBV_QPT_RC ||
 	    !nothing_to_overtake(qp))
 		return;
 	wqe->placed = !direct_run(qp, wqe, &rdma, bytes);
+	qp->req.placed_large = wqe->placed && wqe->length >= PLACED_MIN;
 }
 
 void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe)
