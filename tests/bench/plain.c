@@ -11,7 +11,11 @@
  * TEST: tcp_lat and udp_lat (half round trip, both sides spinning on non-blocking sockets), tcp_bw,
  * udp_bw (sendmmsg; what arrives counts), udp_bulk (datagrams of SIZE in sends as large as the
  * kernel takes, UDP_SEGMENT, received as UDP_GRO joins them, each answered by a byte: what packets
- * of user space can reach at most). Prints TEST SIZE VALUE UNIT, the median of ROUNDS. With -x
+ * of user space can reach at most), udp_cut (the same of what RDMA in user space cannot do without:
+ * each side copies every byte once, as a sender keeps what may have to be sent again and a receiver
+ * has it before its program says where it goes; and each send is cut in three, as the first packet
+ * of an RDMA write and the last one, of one with immediate data, are longer than those between, and
+ * packets of one send are of one size). Prints TEST SIZE VALUE UNIT, the median of ROUNDS. With -x
  * SCALE it does so many times as much of everything.
  */
 #include <errno.h>
@@ -437,7 +441,30 @@ static size_t bulk_size(size_t size)
 	return size * (most < UDP_SEGMENTS_MAX ? most : UDP_SEGMENTS_MAX);
 }
 
-static void bulk_send(const struct pair *p, size_t bulk)
+/* Memory that is gone through again and again, in pieces of up to UDP_BYTES. */
+struct round {
+	uint8_t *start;
+	size_t size;
+	size_t next;
+};
+
+static struct round round_make(size_t size)
+{
+	size = size > UDP_BYTES ? size : UDP_BYTES;
+	return (struct round){ .start = buffer(size), .size = size };
+}
+
+static uint8_t *round_next(struct round *round)
+{
+	uint8_t *here = round->start + round->next;
+
+	round->next += UDP_BYTES;
+	if (round->next + UDP_BYTES > round->size)
+		round->next = 0;
+	return here;
+}
+
+static void bulk_send(const struct pair *p, uint8_t *from, size_t bulk)
 {
 	union {
 		struct cmsghdr header;
@@ -445,7 +472,7 @@ static void bulk_send(const struct pair *p, size_t bulk)
 	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(uint16_t)),
 				  .cmsg_level = SOL_UDP,
 				  .cmsg_type = UDP_SEGMENT } };
-	struct iovec iov = { p->buf, bulk };
+	struct iovec iov = { from, bulk };
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
 			      .msg_control = &control,
@@ -457,6 +484,20 @@ static void bulk_send(const struct pair *p, size_t bulk)
 		die("sendmsg with UDP_SEGMENT");
 }
 
+static void bulk_send_all(const struct pair *p, uint8_t *from, size_t bulk, bool cut)
+{
+	size_t first = 2 * p->size, last = p->size;
+
+	if (!cut || bulk <= first + last) {
+		bulk_send(p, from, bulk);
+		return;
+	}
+	memcpy(from, p->buf, bulk);
+	bulk_send(p, from, first);
+	bulk_send(p, from + first, bulk - first - last);
+	bulk_send(p, from + bulk - last, last);
+}
+
 /* Bytes that the peer says it has, if it says something. */
 static void bulk_heard(const struct pair *p, size_t *arrived)
 {
@@ -464,23 +505,6 @@ static void bulk_heard(const struct pair *p, size_t *arrived)
 
 	while (recv(p->udp, &total, sizeof(total), MSG_DONTWAIT) == sizeof(total))
 		*arrived = total;
-}
-
-static void bulk_receive(const struct pair *p, size_t whole)
-{
-	uint8_t *room = buffer(UINT16_MAX);
-	uint64_t got = 0;
-
-	for (double last = now_us(); got < whole && now_us() - last < LOST_MS * 1e3;) {
-		ssize_t n = recv(p->udp, room, UINT16_MAX, MSG_DONTWAIT);
-
-		if (n <= 0)
-			continue;
-		got += n;
-		last = now_us();
-		send(p->udp, &got, sizeof(got), MSG_DONTWAIT);
-	}
-	free(room);
 }
 
 /* Bytes that may be on their way: the kernel counts its own memory, too, against what this side has
@@ -495,31 +519,58 @@ static size_t bulk_window(const struct pair *p, size_t bulk)
 	return room / 2 > (int)bulk ? room / 2 : bulk;
 }
 
-static double udp_bulk(const struct pair *p, unsigned int count)
+static void bulk_receive(const struct pair *p, size_t whole, bool cut)
+{
+	struct round round = round_make(cut ? bulk_window(p, p->size) : UDP_BYTES);
+	uint64_t got = 0;
+
+	for (double last = now_us(); got < whole && now_us() - last < LOST_MS * 1e3;) {
+		ssize_t n = recv(p->udp, round.start + round.next, UDP_BYTES, MSG_DONTWAIT);
+		uint8_t *room;
+
+		if (n <= 0)
+			continue;
+		room = round_next(&round);
+		if (cut)
+			memcpy(p->buf, room, n);
+		got += n;
+		last = now_us();
+		send(p->udp, &got, sizeof(got), MSG_DONTWAIT);
+	}
+	free(round.start);
+}
+
+static double udp_bulk(const struct pair *p, unsigned int count, bool cut)
 {
 	size_t bulk = bulk_size(p->size), window = bulk_window(p, bulk),
 	       whole = bulk * (p->size * count / bulk + 1);
 	size_t sent = 0, arrived = 0;
+	struct round round;
 	double start, last;
 
-	barrier(p);
 	if (!p->client) {
-		bulk_receive(p, whole);
+		barrier(p);
+		bulk_receive(p, whole, cut);
 		barrier(p);
 		return 0;
 	}
+	round = round_make(cut ? window : UDP_BYTES);
+	barrier(p);
 	start = last = now_us();
 	while (arrived < whole && now_us() - last < LOST_MS * 1e3) {
 		size_t before = arrived;
 
 		if (sent < whole && sent - arrived + bulk <= window) {
-			bulk_send(p, bulk);
+			uint8_t *from = round_next(&round);
+
+			bulk_send_all(p, from, bulk, cut);
 			sent += bulk;
 		}
 		bulk_heard(p, &arrived);
 		last = arrived == before ? last : now_us();
 	}
 	barrier(p);
+	free(round.start);
 	if (arrived < whole)
 		fprintf(stderr, "plain: udp_bulk: %zu of %zu bytes arrived\n", arrived, whole);
 	return arrived / (last - start);
@@ -533,8 +584,8 @@ static double measure(const struct pair *p, const char *test, unsigned int count
 		return tcp_stream(p, count);
 	if (!strcmp(test, "udp_bw"))
 		return udp_stream(p, count);
-	if (!strcmp(test, "udp_bulk"))
-		return udp_bulk(p, count);
+	if (!strcmp(test, "udp_bulk") || !strcmp(test, "udp_cut"))
+		return udp_bulk(p, count, !strcmp(test, "udp_cut"));
 	errno = EINVAL;
 	die(test);
 	return 0;
@@ -551,7 +602,7 @@ static void run_pair(struct pair *p, const char *test)
 	double results[ROUNDS_MAX];
 
 	p->buf = buffer(p->size > UDP_BYTES ? p->size : UDP_BYTES);
-	if (!strcmp(test, "udp_bulk"))
+	if (!strcmp(test, "udp_bulk") || !strcmp(test, "udp_cut"))
 		option_set(p->udp, SOL_UDP, UDP_GRO, 1);
 	measure(p, test, count / 4 + BATCH);
 	for (int i = 0; i < rounds; i++)

@@ -259,13 +259,28 @@ static void test_at_most_64(void **state)
 	expect_datagrams(1, 100, true);
 }
 
+/* No send is longer than a datagram can be. */
+static void test_at_most_a_datagram(void **state)
+{
+	send_many(16, 4096);
+	assert_int_equal(udp()->count, 2);
+	assert_int_equal(udp()->messages[0].count, 15);
+	assert_in_range(udp()->messages[0].length, UDP_LARGEST - 4112, UDP_LARGEST);
+	path->ops->flush(path);
+	expect_datagrams(15, 4096, true);
+	expect_datagrams(1, 4096, true);
+	assert_true(udp()->segmentation);
+}
+
 /* What does not fit any more makes the rest leave. */
 static void test_buffer_end(void **state)
 {
-	send_many(16, 4096);
+	send_many(32, 4096);
 	assert_int_equal(udp()->count, 1);
 	assert_int_equal(udp()->messages[0].count, 1);
 	expect_datagrams(15, 4096, true);
+	expect_datagrams(15, 4096, true);
+	expect_datagrams(1, 4096, true);
 	expect_silence();
 	path->ops->flush(path);
 	expect_datagrams(1, 4096, true);
@@ -1332,6 +1347,7 @@ int main(void)
 		udp_test(test_shorter_ends),
 		udp_test(test_longer_begins),
 		udp_test(test_at_most_64),
+		udp_test(test_at_most_a_datagram),
 		udp_test(test_buffer_end),
 		udp_test(test_damage),
 		udp_test(test_other_destination),

@@ -6,10 +6,11 @@
 #include "providers/uroce/path/udp/udp.h"
 
 enum {
-	UDP_BUFFER = 65507,  /* longest datagram of IPv4, so longest large send */
-	UDP_SEGMENTS = 64,   /* packets of one large send: the kernel's limit */
-	UDP_MESSAGES = 32,   /* large sends of one flush */
-	UDP_RX_MESSAGES = 8, /* large receives of one system call */
+	UDP_LARGEST = 65507,	/* longest datagram of IPv4, so longest large send */
+	UDP_BUFFER = 2 * 65536, /* of one flush: one with less would cut a message in three */
+	UDP_SEGMENTS = 64,	/* packets of one large send: the kernel's limit */
+	UDP_MESSAGES = 32,	/* large sends of one flush */
+	UDP_RX_MESSAGES = 8,	/* large receives of one system call */
 	UDP_RX_BUFFER = 65536,
 	UDP_SOURCES = 256, /* senders whose way to number packets is remembered */
 	UDP_FLUSHES = 64,  /* destination QPs whose way of a flush is remembered */

@@ -35,8 +35,9 @@ static bool message_takes(const struct uroce_udp *udp, const struct udp_message 
 			  const struct uroce_av *av, uint8_t class, uint16_t slot, uint32_t length)
 {
 	return udp->segmentation && !m->closed && m->count < UDP_SEGMENTS && length <= m->segment &&
-	       m->fd == fd && m->traffic_class == class && m->slot == slot &&
-	       m->hop_limit == av_hop_limit(av) && uroce_address_equal(&m->to, &av->addr);
+	       m->length + length <= UDP_LARGEST && m->fd == fd && m->traffic_class == class &&
+	       m->slot == slot && m->hop_limit == av_hop_limit(av) &&
+	       uroce_address_equal(&m->to, &av->addr);
 }
 
 /* From port 4791. Every large send of an unconnected socket is numbered from 0 on. */
