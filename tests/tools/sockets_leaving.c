@@ -32,7 +32,7 @@ enum {
 static const char *const situations[] = { "connected",	       "data sent",
 					  "data unread",       "half closed here",
 					  "half closed there", "accepted by nobody",
-					  "listening" };
+					  "listening",	       "connecting" };
 
 enum {
 	CONNECTED,
@@ -42,6 +42,7 @@ enum {
 	CLOSED_THERE,
 	UNACCEPTED,
 	LISTENING,
+	CONNECTING,
 	SITUATIONS
 };
 
@@ -64,11 +65,11 @@ static void leave(int way)
 	}
 }
 
-static int leaver_connect(const struct sockaddr_in *address, int cloexec)
+static int leaver_connect(const struct sockaddr_in *address, int flags)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | cloexec, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | flags, 0);
 
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) && errno != EINPROGRESS)
 		die("connect, to leave");
 	return fd;
 }
@@ -83,6 +84,10 @@ void part_leave(void)
 
 	if (read(STDIN_FILENO, &address, sizeof(address)) != sizeof(address))
 		die("an address");
+	if (situation == CONNECTING) {
+		leaver_connect(&address, SOCK_NONBLOCK | (way == BY_EXEC_OPEN ? 0 : SOCK_CLOEXEC));
+		leave(way);
+	}
 	if (situation >= UNACCEPTED) {
 		fd = listener_open(&own, 8);
 		if (way != BY_EXEC_OPEN)
@@ -214,6 +219,44 @@ static void stay_connecting(int situation, int way)
 	close(fd);
 }
 
+/* What comes before the end of who connects next. Those before may have gone too soon to be seen.
+ */
+static long next_bytes(int listener)
+{
+	static char bytes[SMALL];
+	long got = 0;
+
+	while (!got) {
+		int fd = accept(listener, NULL, NULL);
+		ssize_t n;
+
+		if (fd < 0)
+			die("accept");
+		while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
+			got += n;
+		close(fd);
+	}
+	return got;
+}
+
+/* Who leaves in the middle of a connect is in nobody's way. */
+static void stay_listening(int way)
+{
+	struct sockaddr_in address;
+	int listener = listener_open(&address, 8);
+	struct leaver l = leaver_start(CONNECTING, way);
+
+	if (write(l.in, &address, sizeof(address)) != sizeof(address))
+		die("write");
+	leaver_end(&l);
+	l = leaver_start(SENT, BY_EXIT);
+	if (write(l.in, &address, sizeof(address)) != sizeof(address) || write(l.in, "x", 1) != 1)
+		die("write");
+	say("bytes of the next one", next_bytes(listener));
+	leaver_end(&l);
+	close(listener);
+}
+
 void part_leaving(void)
 {
 	static char how[64];
@@ -222,7 +265,9 @@ void part_leaving(void)
 		for (int way = 0; way < WAYS; way++) {
 			snprintf(how, sizeof(how), "%s, %s", situations[situation], ways[way]);
 			state = how;
-			if (situation < UNACCEPTED)
+			if (situation == CONNECTING)
+				stay_listening(way);
+			else if (situation < UNACCEPTED)
 				stay_connected(situation, way);
 			else
 				stay_connecting(situation, way);
