@@ -297,6 +297,14 @@ static void credits_give(struct rs_socket *s)
 		credit_send(s);
 }
 
+void rs_consumed(struct rs_socket *s)
+{
+	credits_give(s);
+	/* What is left may only wait for what was sent before to be done. */
+	if (s->state == RS_CONNECTED && (rs_credit_can_grant(&s->in) || rs_credit_is_due(&s->in)))
+		rs_complete(s);
+}
+
 int rs_post_control(struct rs_socket *s, enum rs_wire_control control)
 {
 	struct ibv_send_wr wr = {

@@ -71,7 +71,7 @@ static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_
 		return length;
 	pthread_mutex_lock(&s->lock);
 	s->in.consumed += length;
-	rs_complete(s);
+	rs_consumed(s);
 	pthread_mutex_unlock(&s->lock);
 	return length;
 }

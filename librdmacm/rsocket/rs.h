@@ -360,6 +360,7 @@ static inline unsigned int rs_receives(const struct rs_socket *s)
 
 /* complete.c; with @lock held */
 void rs_complete(struct rs_socket *s); /* look at the CQ, and give credits */
+void rs_consumed(struct rs_socket *s); /* give credits, after bytes were taken */
 /* Post one request; slots must be free. */
 int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control);
 /* A message of data; @from: its bytes when they are not in @wr's memory yet, or NULL. */

@@ -193,16 +193,13 @@ static int message_send(struct rs_socket *s, struct cursor *c, uint32_t most)
 	return rs_post_data(s, &wr, p.taken, p.from) < 0 ? send_error(s) : 0;
 }
 
-/*
- * How large the first message may be. Who answers has a peer that waits, and begins with a small
- * one; in a stream the peer has enough to do, and each message costs both sides.
- */
-static uint32_t first_message(struct rs_socket *s)
+/* Whether something came since the last send. */
+static bool is_answer(struct rs_socket *s)
 {
 	bool answers = s->in.received != s->answered;
 
 	s->answered = s->in.received;
-	return answers ? FIRST_MESSAGE : RS_MESSAGE_MAX;
+	return answers;
 }
 
 /* Everything that fits now. Return: bytes, 0 when there is no room, or -errno. */
@@ -210,14 +207,23 @@ static ssize_t burst_send(struct rs_socket *s, struct cursor *c)
 {
 	size_t before = c->left;
 	uint32_t most;
+	bool answers;
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
 	if (!is_open(s)) {
 		r = send_error(s);
 	} else {
-		rs_complete(s);
-		most = first_message(s);
+		/*
+		 * Who answers has a peer that waits, and begins with a small message; in a stream
+		 * the peer has enough to do, and each message costs both sides. And he has looked
+		 * at what came: a device that acknowledges it when it is looked at again would do
+		 * so before the answer.
+		 */
+		answers = is_answer(s);
+		if (!answers || !rs_can_send(s))
+			rs_complete(s);
+		most = answers ? FIRST_MESSAGE : RS_MESSAGE_MAX;
 		while (c->left && is_open(s) && rs_can_send(s)) {
 			r = message_send(s, c, most);
 			if (r < 0)

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Who answers a message sends the answer, and no acknowledgement of its own in front of it. */
+#include <infiniband/uroce.h>
+#include <rdma/rsocket.h>
+
+#include "tests/lib/rt_child.h"
+#include "tests/lib/rt_cm.h"
+#include "tests/lib/rt_rsocket.h"
+#include "tests/uroce/net.h"
+
+#define COUNTERS_MAX 128
+#define ROUNDS	     200
+#define TRIES	     50
+
+static uint64_t packets_sent(struct rt_dev *dev)
+{
+	struct uroce_counter counters[COUNTERS_MAX];
+	int count = uroce_query_counters(dev->ctx, NULL, counters, COUNTERS_MAX);
+
+	for (int i = 0; i < count; i++)
+		if (!strcmp(counters[i].name, "sent_pkts"))
+			return counters[i].value;
+	FAIL("there is no counter of packets");
+}
+
+/* Without sleeping: who sleeps has the acknowledgement sent before he is woken. */
+static void byte_receive(int fd)
+{
+	ssize_t n;
+	char byte;
+
+	while ((n = rrecv(fd, &byte, 1, MSG_DONTWAIT)) < 0 && errno == EAGAIN)
+		;
+	CHECK_INT(n, 1);
+}
+
+static void byte_send(int fd)
+{
+	CHECK_INT(rsend(fd, "x", 1, 0), 1);
+}
+
+static void ask(int socket, int arg)
+{
+	struct rt_dev *dev = rt_open();
+	int fd = rt_rs_client(rt_hear(socket));
+
+	while (rt_hear(socket)) {
+		for (int i = 0; i < ROUNDS; i++) {
+			byte_send(fd);
+			byte_receive(fd);
+		}
+	}
+	CHECK_OK(rclose(fd));
+	rt_close(dev);
+}
+
+/* Return: packets of so many answers. */
+static uint64_t answers_packets(struct rt_dev *dev, struct rt_child *child, int fd)
+{
+	uint64_t before = packets_sent(dev);
+
+	rt_tell(child->socket, true);
+	for (int i = 0; i < ROUNDS; i++) {
+		byte_receive(fd);
+		byte_send(fd);
+	}
+	return packets_sent(dev) - before;
+}
+
+/*
+ * An acknowledgement is a packet of its own on a network, and one may stand for several messages.
+ * When the program is late, because its processor was another's, the device's thread sends it
+ * meanwhile: on a busy machine it takes some tries to see none.
+ */
+static void answers(void)
+{
+	struct rt_child child;
+	struct rt_dev *dev;
+	uint64_t sent = UINT64_MAX;
+	int listening, fd;
+	uint16_t port;
+
+	net_own();
+	setenv("UROCE_PATH", "udp", 1);
+	child = rt_child_start(ask, 0);
+	dev = rt_open();
+	listening = rt_rs_listener(&port);
+	rt_tell(child.socket, port);
+	fd = raccept(listening, NULL, NULL);
+	CHECK(fd >= 0);
+	for (int i = 0; i < TRIES && sent >= ROUNDS * 3 / 2; i++)
+		sent = answers_packets(dev, &child, fd);
+	if (sent >= ROUNDS * 3 / 2)
+		FAIL("%d answers took %d packets, again and again", ROUNDS, (int)sent);
+	rt_tell(child.socket, false);
+	rt_child_finish(&child);
+	CHECK_OK(rclose(fd));
+	CHECK_OK(rclose(listening));
+	rt_close(dev);
+}
+
+static const struct rt_case cases[] = {
+	{ "answers", answers },
+};
+RT_MAIN(cases)
