@@ -5,6 +5,7 @@
 enum {
 	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover across a network */
 	ACK_PASSES = 128,	/* that a withheld one waits for the next message */
+	BUSY_PASSES = 16,	/* with packets, of which one counts as without */
 	LAZY_PASSES = 32,	/* without a packet: nothing will come to ride on */
 	ACK_WAITERS = 64,	/* QPs whose acknowledgements wait at the same time */
 	FULL_TRIES = 64, /* QPs of a pass that find no room: so will most that wait behind them */
@@ -26,7 +27,7 @@ static bool ack_can_be_withheld(struct uroce_qp *qp, bool poller)
  */
 static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 {
-	const struct uroce_responder *resp = &qp->resp;
+	struct uroce_responder *resp = &qp->resp;
 
 	if (!qp->av.path || resp->res_pending || (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
 		return false;
@@ -39,8 +40,10 @@ static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 		       resp->ack_messages < ACK_COALESCE_LOSSY;
 	if (resp->ack_messages >= UROCE_ACK_COALESCE)
 		return false;
-	return busy ||
-	       (poller && !resp->ack_asked && uroce_qp_strand(qp)->idle_passes < LAZY_PASSES);
+	if (busy)
+		return true;
+	return poller && !resp->ack_asked && uroce_qp_strand(qp)->idle_passes < LAZY_PASSES &&
+	       ++resp->ack_passes < ACK_PASSES;
 }
 
 /*
@@ -117,9 +120,16 @@ void uroce_strand_work(struct uroce_engine *engine, unsigned int strand, unsigne
 		       bool poller, bool timed, uint64_t now)
 {
 	struct uroce_strand *self = &engine->strands[strand];
+	bool busy = packets > 0;
 
-	if (!TAILQ_EMPTY(&self->acks) && (!packets || !poller || self->acks_urgent))
-		acks_run(self, packets > 0, poller);
+	if (!TAILQ_EMPTY(&self->acks)) {
+		/* Some QPs may keep the poller busy for as long as they like, and others' peers
+		 * wait. */
+		if (busy && poller && ++self->busy_passes % BUSY_PASSES == 0)
+			busy = false;
+		if (!busy || !poller || self->acks_urgent)
+			acks_run(self, busy, poller);
+	}
 	if (unlikely(uroce_any_blocked(self)))
 		blocked_run(engine, self, now);
 	if (timed)

@@ -40,6 +40,7 @@ struct uroce_strand {
 	alignas(2 * PATH_LINE) struct uroce_qp_list acks; /* QPs that owe an acknowledgement */
 	bool acks_urgent;	  /* one of them does not wait for a pass without a packet */
 	unsigned int idle_passes; /* of these, in a row */
+	unsigned int busy_passes; /* with one, while something was owed */
 	struct uroce_lock blocked_lock;
 	struct uroce_qp_list blocked; /* QPs a path refused a packet of; under blocked_lock */
 	atomic_bool any_blocked;      /* written under it */

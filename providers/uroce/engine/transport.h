@@ -88,6 +88,7 @@ static inline void uroce_resp_acked(struct uroce_responder *resp)
 	resp->ack_hurry = false;
 	resp->ack_inside = false;
 	resp->ack_withheld = false;
+	resp->ack_passes = 0;
 	resp->ack_messages = 0;
 }
 

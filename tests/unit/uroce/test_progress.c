@@ -135,6 +135,30 @@ static void test_acknowledged(void **state)
 	fx.path.lossless = true;
 }
 
+/* Others keep the poller busy: each of its passes finds a packet of theirs. */
+static void test_acknowledged_between(void **state)
+{
+	enum {
+		PASSES_MOST = 64,
+	};
+
+	for (int lossless = 0; lossless < 2; lossless++) {
+		struct uroce_qp *qp;
+		struct uroce_cq *cq = cq_of(0, &qp);
+		int passes = 0;
+
+		fx.path.lossless = lossless;
+		fx.sent = 0;
+		packet_come(qp);
+		for (; !fx.sent && passes < PASSES_MOST; passes++)
+			uroce_strand_run(&fx.host.engine, 0, 1, true, false, 0);
+		assert_in_range(passes, 1, PASSES_MOST - 1);
+		assert_int_equal(fx.hdr.opcode, UROCE_RC | UROCE_ACK);
+		fixture_qp_free(qp);
+		fixture_cq_free(cq);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +166,7 @@ int main(void)
 		cmocka_unit_test(test_unused),
 		cmocka_unit_test(test_network),
 		cmocka_unit_test(test_acknowledged),
+		cmocka_unit_test(test_acknowledged_between),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
