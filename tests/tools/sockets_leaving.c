@@ -69,7 +69,8 @@ static int leaver_connect(const struct sockaddr_in *address, int flags)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | flags, 0);
 
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) && errno != EINPROGRESS)
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) &&
+	    !(flags & SOCK_NONBLOCK && errno == EINPROGRESS))
 		die("connect, to leave");
 	return fd;
 }
