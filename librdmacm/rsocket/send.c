@@ -215,10 +215,10 @@ static ssize_t burst_send(struct rs_socket *s, struct cursor *c)
 		r = send_error(s);
 	} else {
 		/*
-		 * Who answers has a peer that waits, and begins with a small message; in a stream
-		 * the peer has enough to do, and each message costs both sides. And he has looked
-		 * at what came: a device that acknowledges it when it is looked at again would do
-		 * so before the answer.
+		 * The peer of an answer waits for it, so the first message is small. In a stream
+		 * the peer has enough to do, and each message costs both sides. A program that
+		 * answers has just polled the CQ; to poll it again would make a device that
+		 * acknowledges at the next poll do so before the answer.
 		 */
 		answers = is_answer(s);
 		if (!answers || !rs_can_send(s))

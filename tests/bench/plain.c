@@ -11,12 +11,12 @@
  * TEST: tcp_lat and udp_lat (half round trip, both sides spinning on non-blocking sockets), tcp_bw,
  * udp_bw (sendmmsg; what arrives counts), udp_bulk (datagrams of SIZE in sends as large as the
  * kernel takes, UDP_SEGMENT, received as UDP_GRO joins them, each answered by a byte: what packets
- * of user space can reach at most), udp_cut (the same of what RDMA in user space cannot do without:
- * each side copies every byte once, as a sender keeps what may have to be sent again and a receiver
- * has it before its program says where it goes; and each send is cut in three, as the first packet
- * of an RDMA write and the last one, of one with immediate data, are longer than those between, and
- * packets of one send are of one size). Prints TEST SIZE VALUE UNIT, the median of ROUNDS. With -x
- * SCALE it does so many times as much of everything.
+ * of user space can reach at most), udp_cut (the same, with what RDMA in user space must do as
+ * well: each side copies every byte once, as a sender keeps what may have to be sent again and a
+ * receiver has it before its program says where it goes; and each send is cut in three, as the
+ * first packet of an RDMA write and the last one, of one with immediate data, are longer than those
+ * between, and packets of one send are of one size). Prints TEST SIZE VALUE UNIT, the median of
+ * ROUNDS. With -x SCALE it does so many times as much of everything.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -34,7 +34,7 @@
  *                        QPs that wait for room; CQs whose channel was full
  *   keys->lock           key table: registration; look-ups count themselves in instead
  *
- * No code holds two QP locks. acks, acks_urgent and idle_passes of a strand are under the lock that
+ * No code holds two QP locks. acks, acks_urgent and the passes of a strand are under the lock that
  * its owner has for it, which is taken before all of these and held by whoever hands in packets of
  * its queue pairs. Timers are fired by any strand's pass. Threads: any, with the locks as said at
  * each function. Includes: path/path.h, wire, base. Included by: fault, host, verbs.
