@@ -364,7 +364,11 @@ void uroce_udp_leave(struct uroce_udp *udp)
 	atomic_store_explicit(&udp->path.pending, udp->count > 0, memory_order_relaxed);
 }
 
-/* The message the packet belongs to, new or begun. NULL: no room, and none was made by sending. */
+/*
+ * The message the packet belongs to, new or begun. NULL: no room, and none was made by sending. One
+ * is begun where the longest has room: the end of the buffer would cut it, and a large send costs
+ * much the same whatever its length.
+ */
 static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow *flow, int fd,
 				       const struct uroce_av *av, uint8_t class, uint16_t slot,
 				       uint32_t length)
@@ -374,7 +378,7 @@ static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow
 
 	if (last && room && message_takes(udp, last, flow ? flow->fd : fd, av, class, slot, length))
 		return last;
-	if (!room || udp->count == UDP_MESSAGES) {
+	if (udp->used + UDP_LARGEST > UDP_BUFFER || udp->count == UDP_MESSAGES) {
 		uroce_udp_leave(udp);
 		if (udp->count)
 			return NULL;
