@@ -22,10 +22,14 @@ enum {
 enum {
 	UROCE_WINDOW = 256,
 	UROCE_WINDOW_LOSSLESS = 1 << 22,
-	/* What one read request asks for, at most: a long read is several. */
+	/*
+	 * What one read request asks for, at most: a long read is several. So much while the window
+	 * is small, and half of a large one.
+	 */
 	UROCE_READ_PART = 64,		/* packets */
 	UROCE_READ_PART_BYTES = 131072, /* of a large MTU */
 	UROCE_ACK_WITHHELD = 32,	/* messages that wait for one acknowledgement */
+	UROCE_BUSY_PASSES = 16,		/* with packets, in a row: the last counts as without */
 	UROCE_ACK_COALESCE =
 		16, /* messages of a busy lossless peer that one acknowledgement may cover */
 };

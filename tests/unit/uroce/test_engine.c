@@ -62,6 +62,7 @@ struct sim {
 	bool full;
 	wire_script script;
 	uint64_t seed;
+	uint32_t longest; /* bytes that one read asked for */
 	uint64_t now;
 };
 
@@ -1235,11 +1236,17 @@ static void test_read_limit(void **state)
 	sim_free(sim);
 }
 
-/* No request asks for more than a part, and of two parts the second begins where the first ends. */
+/*
+ * No request asks for more than half of the window, or a part, whichever is more; and of two parts
+ * the second begins where the first ends.
+ */
 static enum fate count_reads(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
 {
 	if (hdr->opcode == (UROCE_RC | UROCE_READ_REQUEST)) {
-		assert_in_range(hdr->dma_len, 1, UROCE_READ_PART * MTU);
+		assert_in_range(hdr->dma_len, 1,
+				max_of(sim->qp[0]->req.window / 2, (uint32_t)UROCE_READ_PART) *
+					MTU);
+		sim->longest = max_of(sim->longest, hdr->dma_len);
 		assert_int_equal((hdr->va - (uintptr_t)sim->buf[1]) % MTU, 0);
 		sim->seed += hdr->dma_len;
 	}
@@ -1253,33 +1260,36 @@ static enum fate count_reads_rough(struct sim *sim, const struct uroce_hdr *hdr,
 	return number % 97 == 13 ? DROP : number % 89 == 5 ? TWICE : number % 83 == 7 ? LATE : PASS;
 }
 
+static void long_read(wire_script script, uint32_t window, uint32_t parts)
+{
+	const uint32_t length = 400001; /* the last part is not whole */
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	sim->script = script;
+	psn_set(sim, PSN_MASK - 700);
+	sim->qp[0]->req.window = sim->qp[0]->req.window_max = window;
+	fill(sim, 1, 0, length);
+	post_rdma(sim, 0, IBV_WR_RDMA_READ, 500000, length, 0);
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, 1000, 900000);
+	assert_int_equal(sim->qp[0]->req.rd_atomic, parts);
+	run(sim, 20000);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	same(sim, 500000, 0, length);
+	assert_int_equal(sim->qp[0]->req.rd_atomic, 0);
+	assert_int_equal(sim->longest, max_of(window / 2, (uint32_t)UROCE_READ_PART) * MTU);
+	if (script == count_reads)
+		assert_int_equal(sim->seed, length);
+	else
+		assert_true(sim->dropped > 5);
+	sim_free(sim);
+}
+
 static void test_long_read(void **state)
 {
-	static const wire_script scripts[] = { count_reads, count_reads_rough };
-	const uint32_t length = 400001; /* 13 parts, the last one not whole */
-
-	for (int i = 0; i < 2; i++) {
-		struct sim *sim = sim_new(IBV_QPT_RC);
-
-		sim->script = scripts[i];
-		sim->seed = 0;
-		psn_set(sim, PSN_MASK - 700);
-		sim->qp[0]->req.window = sim->qp[0]->req.window_max = UROCE_WINDOW;
-		fill(sim, 1, 0, length);
-		post_rdma(sim, 0, IBV_WR_RDMA_READ, 500000, length, 0);
-		post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, 1000, 900000);
-		assert_in_range(sim->qp[0]->req.rd_atomic, 2, 4); /* several are on their way */
-		run(sim, 20000);
-		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
-		expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
-		same(sim, 500000, 0, length);
-		assert_int_equal(sim->qp[0]->req.rd_atomic, 0);
-		if (i == 0)
-			assert_int_equal(sim->seed, length);
-		else
-			assert_true(sim->dropped > 5);
-		sim_free(sim);
-	}
+	long_read(count_reads, UROCE_WINDOW, 2); /* so many are on their way at once */
+	long_read(count_reads, UROCE_READ_PART, 1);
+	long_read(count_reads_rough, UROCE_WINDOW, 2);
 }
 
 /* A request as the peer might send it. */
