@@ -17,6 +17,9 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/* A function of the fast path that has a second caller, for which it is made apart. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 /*
  * Of a thread's variable: one instruction to look, also in a plug-in. glibc keeps room for such
  * ones of what is loaded later; musl loads nothing that has them.

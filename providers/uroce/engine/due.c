@@ -5,7 +5,6 @@
 enum {
 	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover across a network */
 	ACK_PASSES = 128,	/* that a withheld one waits for the next message */
-	BUSY_PASSES = 16,	/* with packets, of which one counts as without */
 	LAZY_PASSES = 32,	/* without a packet: nothing will come to ride on */
 	ACK_WAITERS = 64,	/* QPs whose acknowledgements wait at the same time */
 	FULL_TRIES = 64, /* QPs of a pass that find no room: so will most that wait behind them */
@@ -50,7 +49,7 @@ static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
  * Who finds no room waits behind the others: there may be room for them. Where many QPs owe
  * something, only some are worth looking at again in each pass.
  */
-static void acks_run(struct uroce_strand *strand, bool busy, bool poller)
+void uroce_acks_run(struct uroce_strand *strand, bool busy, bool poller)
 {
 	struct uroce_qp *qp, *next, *last = TAILQ_LAST(&strand->acks, uroce_qp_list);
 	unsigned int full = 0, waiters = 0;
@@ -116,20 +115,10 @@ static void timers_run(struct uroce_engine *engine, uint64_t now)
 	}
 }
 
-void uroce_strand_work(struct uroce_engine *engine, unsigned int strand, unsigned int packets,
-		       bool poller, bool timed, uint64_t now)
+void uroce_strand_work(struct uroce_engine *engine, unsigned int strand, bool timed, uint64_t now)
 {
 	struct uroce_strand *self = &engine->strands[strand];
-	bool busy = packets > 0;
 
-	if (!TAILQ_EMPTY(&self->acks)) {
-		/* Some QPs may keep the poller busy for as long as they like, and others' peers
-		 * wait. */
-		if (busy && poller && ++self->busy_passes % BUSY_PASSES == 0)
-			busy = false;
-		if (!busy || !poller || self->acks_urgent)
-			acks_run(self, busy, poller);
-	}
 	if (unlikely(uroce_any_blocked(self)))
 		blocked_run(engine, self, now);
 	if (timed)

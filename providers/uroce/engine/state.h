@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "libibverbs/provider.h"
+#include "providers/uroce/engine/limits.h"
 #include "providers/uroce/path/path.h"
 
 struct uroce_cq;
@@ -40,7 +41,7 @@ struct uroce_strand {
 	alignas(2 * PATH_LINE) struct uroce_qp_list acks; /* QPs that owe an acknowledgement */
 	bool acks_urgent;	  /* one of them does not wait for a pass without a packet */
 	unsigned int idle_passes; /* of these, in a row */
-	unsigned int busy_passes; /* with one, while something was owed */
+	unsigned int busy_passes; /* with one, in a row, while something was owed */
 	struct uroce_lock blocked_lock;
 	struct uroce_qp_list blocked; /* QPs a path refused a packet of; under blocked_lock */
 	atomic_bool any_blocked;      /* written under it */
@@ -109,9 +110,10 @@ static inline void uroce_engine_rouse(struct uroce_engine *engine)
 		engine->events->wake(engine);
 }
 
-/* What uroce_strand_run() does when there is something to do. */
-void uroce_strand_work(struct uroce_engine *engine, unsigned int strand, unsigned int packets,
-		       bool poller, bool timed, uint64_t now);
+/* The parts of uroce_strand_run(), when there is something to do. @busy: the pass brought packets.
+ */
+void uroce_acks_run(struct uroce_strand *strand, bool busy, bool poller);
+void uroce_strand_work(struct uroce_engine *engine, unsigned int strand, bool timed, uint64_t now);
 
 /*
  * At the end of a pass of a strand that brought @packets: acknowledgements that are due leave, QPs
@@ -123,10 +125,22 @@ static inline void uroce_strand_run(struct uroce_engine *engine, unsigned int st
 				    unsigned int packets, bool poller, bool timed, uint64_t now)
 {
 	struct uroce_strand *self = &engine->strands[strand];
+	bool busy = packets > 0, acks = !TAILQ_EMPTY(&self->acks);
 
-	self->idle_passes = packets ? 0 : self->idle_passes + 1;
-	if (timed || uroce_strand_must_run(engine, strand))
-		uroce_strand_work(engine, strand, packets, poller, timed, now);
+	self->idle_passes = busy ? 0 : self->idle_passes + 1;
+	if (acks && busy && poller) {
+		/* Some QPs may keep the poller busy for as long as they like, and others' peers
+		 * wait. */
+		busy = ++self->busy_passes < UROCE_BUSY_PASSES;
+		acks = !busy || self->acks_urgent;
+	}
+	if (acks)
+		uroce_acks_run(self, busy, poller);
+	if (!busy)
+		self->busy_passes = 0;
+	if (timed || uroce_any_blocked(self) ||
+	    atomic_load_explicit(&engine->cqs_pending, memory_order_relaxed))
+		uroce_strand_work(engine, strand, timed, now);
 }
 
 #endif

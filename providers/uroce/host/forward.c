@@ -28,7 +28,6 @@ struct uroce_forward {
 	atomic_ullong wanted[SHM_SLOTS / WORD_BITS];
 	_Atomic uint64_t tried[SHM_SLOTS]; /* when the thread was last asked, ns */
 	TAILQ_HEAD(, waiting) list;	   /* under progress_lock */
-	unsigned int count;
 };
 
 int uroce_forward_new(struct uroce_forward **ret_forward)
@@ -42,10 +41,10 @@ int uroce_forward_new(struct uroce_forward **ret_forward)
 	return 0;
 }
 
-static void waiting_drop(struct uroce_forward *forward, struct waiting *w)
+static void waiting_drop(struct uroce_host *host, struct waiting *w)
 {
-	TAILQ_REMOVE(&forward->list, w, entry);
-	forward->count--;
+	TAILQ_REMOVE(&host->forward->list, w, entry);
+	host->forwards--;
 	free(w);
 }
 
@@ -55,8 +54,10 @@ void uroce_forward_free(struct uroce_forward *forward)
 
 	if (!forward)
 		return;
-	while ((w = TAILQ_FIRST(&forward->list)))
-		waiting_drop(forward, w);
+	while ((w = TAILQ_FIRST(&forward->list))) {
+		TAILQ_REMOVE(&forward->list, w, entry);
+		free(w);
+	}
 	free(forward);
 }
 
@@ -110,15 +111,15 @@ static void wait_for_peer(struct uroce_host *host, uint16_t slot, const struct p
 	struct uroce_forward *forward = host->forward;
 	struct waiting *w;
 
-	if (forward->count == WAITING_MAX)
-		waiting_drop(forward, TAILQ_FIRST(&forward->list));
+	if (host->forwards == WAITING_MAX)
+		waiting_drop(host, TAILQ_FIRST(&forward->list));
 	w = malloc(sizeof(*w) + length);
 	if (!w)
 		return;
 	*w = (struct waiting){ .slot = slot, .since = now, .from = *from, .length = length };
 	memcpy(w->packet, packet, length);
 	TAILQ_INSERT_TAIL(&forward->list, w, entry);
-	forward->count++;
+	host->forwards++;
 	uroce_forward_want(host, slot);
 }
 
@@ -155,7 +156,7 @@ void uroce_forward_run(struct uroce_host *host, uint64_t now)
 	for (w = TAILQ_FIRST(&forward->list); w; w = next) {
 		next = TAILQ_NEXT(w, entry);
 		if (waiting_go(host, w, now))
-			waiting_drop(forward, w);
+			waiting_drop(host, w);
 	}
 }
 
@@ -175,7 +176,7 @@ static void drop_deserted(struct uroce_host *host)
 			used = !w->slot || uroce_shm_slot_used(host->shm, w->slot);
 		asked = w->slot;
 		if (!used)
-			waiting_drop(forward, w);
+			waiting_drop(host, w);
 	}
 }
 
@@ -205,9 +206,4 @@ void uroce_forward_settle(struct uroce_host *host)
 	}
 	/* For the last time: somebody may be there to say that nobody wants it. */
 	forward_settled(host, false, now + PATIENCE + 1);
-}
-
-bool uroce_forward_waiting(const struct uroce_host *host)
-{
-	return host->forward && host->forward->count > 0;
 }

@@ -33,7 +33,12 @@ bool uroce_gsi_again(struct uroce_host *host, const struct path_origin *from, co
 		     uint32_t length, bool last, uint64_t now);
 /* What waited and can go, goes; what waited too long is dropped. Under progress_lock. */
 void uroce_forward_run(struct uroce_host *host, uint64_t now);
-bool uroce_forward_waiting(const struct uroce_host *host);
+
+static inline bool uroce_forward_waiting(const struct uroce_host *host)
+{
+	return host->forwards > 0;
+}
+
 /*
  * Before this process's end is one for its peers: what waits goes. Waits, half a second at most,
  * for processes that are there and have yet to connect; nobody else would tell them. The progress

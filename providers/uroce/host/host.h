@@ -98,9 +98,11 @@ struct uroce_host {
 	_Atomic(struct uroce_guardian *) guardian; /* NULL: there is none */
 	atomic_uint udp_interest;		   /* QPs that pollers must look at sockets for */
 	atomic_uint poller_passes;		   /* since the last time somebody armed a CQ */
-	atomic_uint next_strand;		   /* for a CQ */
-	atomic_bool strands_used;		   /* others than the first */
-	uint32_t strand_qps[PATH_STRANDS];	   /* QPs of each; under lock */
+	atomic_bool watching;	  /* pollers are at work: the thread leaves packets to them */
+	unsigned int forwards;	  /* datagrams that wait in forward; under progress_lock */
+	atomic_uint next_strand;  /* for a CQ */
+	atomic_bool strands_used; /* others than the first */
+	uint32_t strand_qps[PATH_STRANDS]; /* QPs of each; under lock */
 	int refs;
 	struct uroce_epoch {
 		alignas(2 * PATH_LINE) atomic_uint epoch; /* moves with every pass of a poller */
@@ -290,10 +292,24 @@ void uroce_watches_forked(struct uroce_host *host);
 /* Start it, and end it; host->shm is there. */
 int uroce_thread_start(struct uroce_host *host);
 void uroce_thread_stop(struct uroce_host *host);
+/* Whether the thread leaves packets to pollers. */
+static inline bool uroce_thread_watches(const struct uroce_host *host)
+{
+	return atomic_load_explicit(&host->watching, memory_order_relaxed);
+}
+
+/* The thread may have to learn that there is a poller. */
+void uroce_thread_poller_came(struct uroce_host *host);
+
 /* A poller made a pass of the strand: the thread leaves packets to it for a while. */
-void uroce_thread_poller_seen(struct uroce_host *host, unsigned int strand);
-/* Whether it does. */
-bool uroce_thread_watches(const struct uroce_host *host);
+static inline void uroce_thread_poller_seen(struct uroce_host *host, unsigned int strand)
+{
+	atomic_store_explicit(&host->epochs[strand].epoch, uroce_strand_epoch(host, strand) + 1,
+			      memory_order_relaxed);
+	if (unlikely(!uroce_thread_watches(host)))
+		uroce_thread_poller_came(host);
+}
+
 /* A CQ was armed: its owner is about to sleep, packets are the thread's again. */
 void uroce_thread_poller_leaves(struct uroce_host *host);
 /* Something needs the thread: a timer was armed earlier than it sleeps, a packet is blocked. */

@@ -36,16 +36,16 @@ static void sockets_flush(struct uroce_host *host)
 /* The clock is read only now and then when nothing but a timer wants it. */
 static bool timers_due_soon(struct uroce_host *host, bool sockets)
 {
-	unsigned int passes = sockets ? CLOCK_PASSES_SOCKETS : CLOCK_PASSES;
+	unsigned int passes = sockets ? CLOCK_PASSES_SOCKETS : CLOCK_PASSES; /* powers of two */
 
-	return !(uroce_strand_epoch(host, 0) % passes) &&
+	return !(uroce_strand_epoch(host, 0) & (passes - 1)) &&
 	       atomic_load_explicit(&host->engine.wheel.armed, memory_order_relaxed);
 }
 
 /* Of another strand than the first: shared memory, and what its queue pairs owe. It is held. */
 static unsigned int strand_pass(struct uroce_host *host, unsigned int strand, bool poller)
 {
-	unsigned int n = uroce_shm_poll(host->shm, strand, BUDGET, 0);
+	unsigned int n = uroce_shm_poll(host->shm, strand, BUDGET, poller ? 0 : uroce_now());
 
 	uroce_strand_run(&host->engine, strand, n, poller, false, 0);
 	return n;
@@ -56,8 +56,6 @@ static unsigned int strands_pass(struct uroce_host *host, bool poller)
 {
 	unsigned int n = 0;
 
-	if (!host->paths.whole || !atomic_load_explicit(&host->strands_used, memory_order_relaxed))
-		return 0;
 	for (unsigned int i = 1; i < PATH_STRANDS; i++)
 		n += strand_pass(host, i, poller);
 	return n;
@@ -79,14 +77,14 @@ static void strands_entered(struct uroce_host *host, unsigned int packets, bool 
 	host->paths.entered = 0;
 }
 
-unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller)
+static ALWAYS_INLINE unsigned int pass(struct uroce_host *host, bool sockets, bool poller)
 {
 	bool timed = !poller || timers_due_soon(host, sockets);
 	uint64_t now = timed ? uroce_now() : 0;
 	unsigned int n;
 
 	assert_held(&host->paths.progress_lock);
-	n = uroce_shm_poll(host->shm, 0, BUDGET, now);
+	n = uroce_shm_poll(host->shm, 0, BUDGET, poller ? 0 : now);
 	if (sockets)
 		n += sockets_run(host);
 	uroce_strand_run(&host->engine, 0, n, poller, timed, now);
@@ -94,12 +92,19 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
 		uroce_forward_run(host, uroce_now());
 	if (unlikely(host->faults))
 		uroce_fault_run(host->faults, uroce_now());
-	n += strands_pass(host, poller);
+	if (unlikely(host->paths.whole) &&
+	    atomic_load_explicit(&host->strands_used, memory_order_relaxed))
+		n += strands_pass(host, poller);
 	if (unlikely(host->paths.entered))
 		strands_entered(host, n, poller);
 	if (sockets)
 		sockets_flush(host);
 	return n;
+}
+
+unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller)
+{
+	return pass(host, sockets, poller);
 }
 
 /*
@@ -116,26 +121,43 @@ static void progress_refused(void)
 	sched_yield();
 }
 
-/* A poller's pass of one strand. */
-static unsigned int strand_poll(struct uroce_host *host, unsigned int strand)
+/* A poller's pass of the first strand. Most have nothing but shared memory to look at. */
+static unsigned int first_poll(struct uroce_host *host)
 {
-	struct uroce_lock *lock = path_strand_lock(&host->paths, strand);
+	bool sockets = atomic_load_explicit(&host->udp_interest, memory_order_relaxed);
 	/* Who is not watched may stay away, and nobody would know: what it owes is not put off
 	 * until it comes back, and it is no poller yet. */
 	bool poller = uroce_thread_watches(host);
 	unsigned int n;
 
+	if (unlikely(!uroce_trylock(&host->paths.progress_lock))) {
+		progress_refused();
+		return 0;
+	}
+	refusals = 0;
+	if (likely(!sockets && poller))
+		n = pass(host, false, true);
+	else
+		n = uroce_progress_pass(host, sockets, poller);
+	uroce_unlock(&host->paths.progress_lock);
+	uroce_thread_poller_seen(host, 0);
+	return n;
+}
+
+/* A poller's pass of one strand. */
+static unsigned int strand_poll(struct uroce_host *host, unsigned int strand)
+{
+	struct uroce_lock *lock = path_strand_lock(&host->paths, strand);
+	unsigned int n;
+
+	if (!strand)
+		return first_poll(host);
 	if (unlikely(!uroce_trylock(lock))) {
 		progress_refused();
 		return 0;
 	}
 	refusals = 0;
-	if (likely(!strand))
-		n = uroce_progress_pass(
-			host, atomic_load_explicit(&host->udp_interest, memory_order_relaxed),
-			poller);
-	else
-		n = strand_pass(host, strand, poller);
+	n = strand_pass(host, strand, uroce_thread_watches(host));
 	uroce_unlock(lock);
 	uroce_thread_poller_seen(host, strand);
 	return n;
@@ -188,20 +210,22 @@ static unsigned int strands_visit(struct uroce_host *host, struct uroce_cq *cq, 
 	return n;
 }
 
-unsigned int uroce_progress(struct uroce_host *host, struct uroce_cq *cq)
+static unsigned int strands_poll(struct uroce_host *host, struct uroce_cq *cq)
 {
-	unsigned int own, n = 0;
+	unsigned int own = atomic_load_explicit(&cq->strands, memory_order_relaxed), n = 0;
 
-	if (likely(!atomic_load_explicit(&host->strands_used, memory_order_relaxed)))
-		return strand_poll(host, 0);
-	if (!cq)
-		return strand_poll(host, 0);
-	own = atomic_load_explicit(&cq->strands, memory_order_relaxed);
 	own = own ? own : 1;
 	for (unsigned int i = 0; own >> i; i++)
 		if (own & 1u << i)
 			n += strand_poll(host, i);
 	return n + strands_visit(host, cq, own, n);
+}
+
+unsigned int uroce_progress(struct uroce_host *host, struct uroce_cq *cq)
+{
+	if (unlikely(atomic_load_explicit(&host->strands_used, memory_order_relaxed)) && cq)
+		return strands_poll(host, cq);
+	return first_poll(host);
 }
 
 void uroce_progress_visit(struct uroce_host *host, unsigned int strand)

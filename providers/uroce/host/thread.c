@@ -26,7 +26,6 @@ struct uroce_thread {
 	struct uroce_host *host;
 	pthread_t id;
 	int addresses;		  /* netlink: interfaces changed */
-	atomic_bool watching;	  /* pollers are at work */
 	unsigned int sleeps;	  /* the board says the number of this one */
 	unsigned int busy_passes; /* that brought something */
 	unsigned int seen;	  /* looks in a row that found them so */
@@ -57,10 +56,10 @@ static bool pass_enter(struct uroce_thread *thread)
 		uroce_lock_pause();
 	}
 	if (poller_at_work(host)) {
-		atomic_exchange_explicit(&thread->watching, true, memory_order_seq_cst);
+		atomic_exchange_explicit(&host->watching, true, memory_order_seq_cst);
 		if (poller_at_work(host))
 			return false;
-		atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
+		atomic_store_explicit(&host->watching, false, memory_order_relaxed);
 	}
 	path_host_stop(&host->paths);
 	return true;
@@ -154,7 +153,8 @@ static void sleep_on(struct uroce_thread *thread, int timeout)
 /* As long as they bring something; others may see to it that all do. */
 static void passes_run(struct uroce_thread *thread)
 {
-	while (!atomic_load_explicit(&thread->watching, memory_order_relaxed) && pass(thread)) {
+	while (!atomic_load_explicit(&thread->host->watching, memory_order_relaxed) &&
+	       pass(thread)) {
 		if (atomic_load_explicit(&thread->stop, memory_order_relaxed))
 			break;
 		if (!(++thread->busy_passes % BUSY_PASSES))
@@ -255,7 +255,7 @@ static void watch_once(struct uroce_thread *thread)
 	/* Somebody is in a pass, only slow: waiting for the lock would slow it down more. */
 	if (!path_host_try(&host->paths))
 		return;
-	atomic_store_explicit(&thread->watching, false, memory_order_relaxed);
+	atomic_store_explicit(&host->watching, false, memory_order_relaxed);
 	uroce_gsi_pass(host);
 }
 
@@ -266,7 +266,7 @@ static void *thread_main(void *arg)
 	uroce_shm_life_begin(thread->host->shm);
 	atomic_store_explicit(&thread->started, true, memory_order_release);
 	while (!atomic_load_explicit(&thread->stop, memory_order_acquire)) {
-		if (atomic_load_explicit(&thread->watching, memory_order_relaxed))
+		if (atomic_load_explicit(&thread->host->watching, memory_order_relaxed))
 			watch_once(thread);
 		else
 			sleep_once(thread);
@@ -284,33 +284,21 @@ void uroce_thread_wake(struct uroce_host *host)
 	(void)!write(host->shm->bell, &one, sizeof(one));
 }
 
-bool uroce_thread_watches(const struct uroce_host *host)
+void uroce_thread_poller_came(struct uroce_host *host)
 {
-	return atomic_load_explicit(&host->thread->watching, memory_order_relaxed);
-}
+	unsigned int passes = atomic_load_explicit(&host->poller_passes, memory_order_relaxed);
 
-void uroce_thread_poller_seen(struct uroce_host *host, unsigned int strand)
-{
-	struct uroce_thread *thread = host->thread;
-	unsigned int epoch = uroce_strand_epoch(host, strand), passes;
-
-	atomic_store_explicit(&host->epochs[strand].epoch, epoch + 1, memory_order_relaxed);
-	if (likely(atomic_load_explicit(&thread->watching, memory_order_relaxed)))
-		return;
-	passes = atomic_load_explicit(&host->poller_passes, memory_order_relaxed);
 	atomic_store_explicit(&host->poller_passes, passes + 1, memory_order_relaxed);
 	if (passes < POLLER_PASSES)
 		return;
-	if (!atomic_exchange_explicit(&thread->watching, true, memory_order_relaxed))
+	if (!atomic_exchange_explicit(&host->watching, true, memory_order_relaxed))
 		uroce_thread_wake(host);
 }
 
 void uroce_thread_poller_leaves(struct uroce_host *host)
 {
-	struct uroce_thread *thread = host->thread;
-
 	atomic_store_explicit(&host->poller_passes, 0, memory_order_relaxed);
-	if (atomic_exchange_explicit(&thread->watching, false, memory_order_seq_cst))
+	if (atomic_exchange_explicit(&host->watching, false, memory_order_seq_cst))
 		uroce_thread_wake(host);
 }
 

@@ -6,8 +6,8 @@
 
 #include "providers/uroce/verbs/send.h"
 
-static int inline_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq,
-		       const struct ibv_send_wr *wr)
+static ALWAYS_INLINE int inline_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq,
+				     const struct ibv_send_wr *wr)
 {
 	uint64_t length = 0;
 
@@ -25,8 +25,8 @@ static int inline_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq,
 	return 0;
 }
 
-static int sges_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq,
-		     const struct ibv_send_wr *wr)
+static ALWAYS_INLINE int sges_copy(struct uroce_swqe *wqe, const struct uroce_sq *sq,
+				   const struct ibv_send_wr *wr)
 {
 	uint64_t length = 0;
 
@@ -114,7 +114,7 @@ static int operation_fill(struct uroce_qp *qp, struct uroce_swqe *wqe, const str
 }
 
 /* Positive errno, as applications see it. */
-static int swqe_write(struct uroce_qp *qp, const struct ibv_send_wr *wr)
+static ALWAYS_INLINE int swqe_write(struct uroce_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct uroce_sq *sq = &qp->sq;
 	struct uroce_swqe *wqe;

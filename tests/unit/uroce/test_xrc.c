@@ -194,7 +194,7 @@ static void test_acknowledged_at_once(void **state)
 	post(srq[0], 1, 64);
 	receive(UROCE_XRC | UROCE_SEND_ONLY, srq[0]->vsrq.srq_num, 64, NULL);
 	assert_int_equal(fx.sent, 0);
-	uroce_strand_work(engine, uroce_qp_strand(qp) - engine->strands, 1, true, false, 1);
+	uroce_strand_run(engine, uroce_qp_strand(qp) - engine->strands, 1, true, false, 1);
 	answered(ack);
 	completed(1, IBV_WC_SUCCESS);
 }
