@@ -422,6 +422,82 @@ static void test_ring_gone(void **state)
 	assert_int_equal(uroce_shm_record_copy(&t.peer.link, t.data, from, LARGE), -EFAULT);
 }
 
+/* --- streams --- */
+
+/* A pass of a poller, or by the thread. The test is both sides of the link: what it sent itself is
+ * an answer only if @answered. Return: records. */
+static unsigned int pass(bool poller, bool answered)
+{
+	if (!answered)
+		t.peer.link.rx_answered = t.peer.link.tx_stamp;
+	return uroce_shm_poll(&t.shm, 0, 100, poller ? 0 : t.now);
+}
+
+/* How often of 100 times, each @gap ns after the one before, a poller finds both of two records. */
+static unsigned int found_at_once(uint32_t length, bool answered, uint64_t gap)
+{
+	unsigned int found = 0;
+
+	for (unsigned int i = 0; i < 100; i++) {
+		assert_true(record_send(length));
+		assert_true(record_send(length));
+		t.now += gap;
+		pass(true, answered);
+		found += t.taken == t.sent;
+		if (gap) /* it is slow: there is nothing to wait for */
+			assert_int_equal(t.peer.link.rx_rest, 0);
+	}
+	pass(false, answered);
+	assert_int_equal(t.taken, t.sent);
+	return found;
+}
+
+/* Goes on until a poller leaves it alone; then one more comes. */
+static void stream_until_rest(void)
+{
+	for (int i = 0; i < 1000 && !t.peer.link.rx_rest; i++) {
+		assert_true(record_send(LARGE));
+		assert_true(record_send(LARGE));
+		pass(true, false);
+	}
+	assert_int_not_equal(t.peer.link.rx_rest, 0);
+	assert_int_equal(t.taken, t.sent);
+	assert_true(record_send(LARGE));
+}
+
+static int setup_stream(void **state)
+{
+	int r = setup(state);
+
+	LIST_INSERT_HEAD(&t.shm.links[0], &t.peer.link, entry);
+	return r;
+}
+
+/* A poller looks at a stream of long records now and then, and at everything else always. */
+static void test_stream_rests(void **state)
+{
+	assert_int_equal(found_at_once(SMALL, false, 0), 100);
+	assert_int_equal(found_at_once(LARGE, true, 0), 100);
+	assert_int_equal(found_at_once(LARGE, false, 10000), 100);
+	assert_in_range(found_at_once(LARGE, false, 0), 1, 99);
+	/* The first answers end it. */
+	found_at_once(LARGE, true, 0);
+	assert_int_equal(found_at_once(LARGE, true, 0), 100);
+}
+
+/* Not for long; and who may go to sleep looks. */
+static void test_stream_wakes(void **state)
+{
+	stream_until_rest();
+	pass(true, false);
+	assert_int_equal(t.sent - t.taken, 1);
+	pass(true, false);
+	assert_int_equal(t.sent - t.taken, 0);
+	stream_until_rest();
+	pass(false, false);
+	assert_int_equal(t.sent - t.taken, 0);
+}
+
 /* --- the first rings --- */
 
 static size_t mapped; /* of the lane, at first */
@@ -433,10 +509,10 @@ static void gone(struct path_host *host, struct uroce_path *path, const void *pe
 
 /* A lane of which only the first page is mapped, where the rest can follow; as both sides of it
  * have it. */
-static int setup_first(void **state)
+static int first_begin(uint32_t ring_bytes)
 {
 	static const struct path_events both = { .peer_bytes = taken, .peer_gone = gone };
-	size_t size = shm_lane_size(SHM_SPAN);
+	size_t size = shm_lane_size(ring_bytes);
 	int fd;
 
 	memset(&t, 0, sizeof(t));
@@ -449,8 +525,8 @@ static int setup_first(void **state)
 	uroce_lock(&t.host.progress_lock);
 	t.peer = (struct shm_peer){ .shm = &t.shm,
 				    .front = &t.board.front,
-				    .ring_bytes = SHM_SPAN,
-				    .link.tx_span = SHM_SPAN };
+				    .ring_bytes = ring_bytes,
+				    .link.tx_span = ring_bytes };
 	t.peer.lane = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (t.peer.lane == MAP_FAILED)
@@ -462,10 +538,21 @@ static int setup_first(void **state)
 	return 0;
 }
 
+static int setup_first(void **state)
+{
+	return first_begin(SHM_SPAN);
+}
+
+/* Of one of few peers. */
+static int setup_first_of_few(void **state)
+{
+	return first_begin(SHM_RING_BYTES);
+}
+
 static int teardown_first(void **state)
 {
 	if (t.peer.wide && t.peer.wide != t.peer.lane)
-		munmap(t.peer.wide, shm_lane_size(SHM_SPAN));
+		munmap(t.peer.wide, shm_lane_size(t.peer.ring_bytes));
 	return munmap(t.peer.lane, mapped);
 }
 
@@ -477,6 +564,32 @@ static void test_first_suffices(void **state)
 	}
 	assert_int_equal(t.peer.link.tx_bytes, SHM_FIRST);
 	assert_true(!t.peer.wide || t.peer.wide == t.peer.lane);
+}
+
+/* One of few peers that is talked to much has the wide ring, whatever it has not read yet. */
+static void test_first_of_few(void **state)
+{
+	for (uint32_t unread = 0; unread < SHM_FIRST / 2 / SHM_LINE - 1; unread++) {
+		assert_int_equal(setup_first_of_few(state), 0);
+		for (int i = 0; i < 300; i++) {
+			assert_true(record_send(SMALL));
+			if (t.sent - t.taken > unread)
+				assert_true(uroce_shm_poll_link(&t.peer.link, 0));
+		}
+		assert_int_equal(t.peer.link.tx_bytes, SHM_FIRST);
+		for (int i = 0; i < 700; i++) {
+			assert_true(record_send(SMALL));
+			if (t.sent - t.taken > unread)
+				uroce_shm_poll_link(&t.peer.link, 0);
+		}
+		assert_int_equal(t.peer.link.tx_bytes, SHM_RING_BYTES);
+		records_take();
+		assert_int_equal(t.peer.link.rx_bytes, SHM_RING_BYTES);
+		highest_place(1000, SMALL);
+		assert_in_range(highest_place(10000, SMALL), SHM_LAP, SHM_LAP + SHM_LAP_RECORD);
+		assert_int_equal(teardown_first(state), 0);
+	}
+	assert_int_equal(setup_first(state), 0);
 }
 
 /* What the consumer has not read yet is in the first ring, and stays. */
@@ -532,9 +645,12 @@ static void test_first_lie(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(test_first_suffices, setup_first, teardown_first),
+	cmocka_unit_test_setup_teardown(test_first_of_few, setup_first, teardown_first),
 	cmocka_unit_test_setup_teardown(test_first_burst, setup_first, teardown_first),
 	cmocka_unit_test_setup_teardown(test_first_any, setup_first, teardown_first),
 	cmocka_unit_test_setup_teardown(test_first_lie, setup_first, teardown_first),
+	cmocka_unit_test_setup_teardown(test_stream_rests, setup_stream, teardown),
+	cmocka_unit_test_setup_teardown(test_stream_wakes, setup_stream, teardown),
 	cmocka_unit_test_setup_teardown(test_small_laps, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_large_no_laps, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_laps_again, setup, teardown),

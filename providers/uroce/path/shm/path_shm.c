@@ -12,6 +12,17 @@
 
 enum {
 	REFERENCE_IOV_MAX = UROCE_MAX_SGE,
+	/* Of streams: bytes of a long record, on average; ... */
+	STREAM_RECORD = 1024,
+	/* ... long records that were not answered: from here on it is one, and no more are counted;
+	 * ... */
+	STREAM_SURE = 16,
+	STREAM_MOST = 128,
+	/* ... as many as one of the other direction undoes, which may be an acknowledgement; ... */
+	ANSWER_WEIGHT = 12,
+	/* ... ns between two looks, and so many for a record, at most, or it is not worth it. */
+	STREAM_REST = 1500,
+	STREAM_PACE = 750,
 };
 
 /* A payload in the sender's memory, as copied out of the ring and checked. */
@@ -214,10 +225,9 @@ static void rx_forward(struct shm_peer *peer, const struct shm_record *record, u
 }
 
 /* Most packets need not be unpacked. */
-static bool bytes_taken(struct shm_link *link, const struct shm_record *record, uint32_t length)
+static bool bytes_taken(struct path_host *host, struct shm_link *link,
+			const struct shm_record *record, uint32_t length)
 {
-	struct path_host *host = link->peer->shm->host;
-
 	return likely(record->kind == SHM_PACKET && length > BTH_LEN) &&
 	       host->events->peer_bytes(host, link->peer, link->strand, record->data, length,
 					record->has_ack, record->ack);
@@ -268,7 +278,8 @@ static void record_unpack(struct shm_link *link, const struct shm_record *record
 }
 
 /* Return: the bytes of the ring that were used up. */
-static uint32_t record_take(struct shm_link *link, const struct shm_record *record, uint64_t now)
+static ALWAYS_INLINE uint32_t record_take(struct path_host *host, struct shm_link *link,
+					  const struct shm_record *record, uint64_t now)
 {
 	uint32_t to_end = shm_ring_to_end(link->rx_bytes, link->rx_head), length = record->length;
 
@@ -283,17 +294,17 @@ static uint32_t record_take(struct shm_link *link, const struct shm_record *reco
 	/* Its second line is still the producer's: the copy finds it here, or on its way. */
 	if (length > SHM_LINE - offsetof(struct shm_record, data))
 		__builtin_prefetch((const uint8_t *)record + SHM_LINE);
-	if (unlikely(!bytes_taken(link, record, length)))
+	if (unlikely(!bytes_taken(host, link, record, length)))
 		record_unpack(link, record, length, now);
 	return shm_record_lines(length) * SHM_LINE;
 }
 
 /* Return: false when the ring is empty, or when what is there cannot be a record. */
-bool uroce_shm_poll_link(struct shm_link *link, uint64_t now)
+static ALWAYS_INLINE bool link_poll(struct path_host *host, struct shm_link *link, uint64_t now)
 {
 	if (!shm_record_there(link))
 		return false;
-	link->rx_head += record_take(link, shm_record_rx(link), now);
+	link->rx_head += record_take(host, link, shm_record_rx(link), now);
 	link->rx_stamp++;
 	/* Pairs with shm_ring_room(): our reads of the record are over before the producer may
 	 * write there. */
@@ -301,19 +312,59 @@ bool uroce_shm_poll_link(struct shm_link *link, uint64_t now)
 	return !link->peer->dead;
 }
 
+bool uroce_shm_poll_link(struct shm_link *link, uint64_t now)
+{
+	return link_poll(link->peer->shm->host, link, now);
+}
+
+/*
+ * Who reads a stream as fast as it is written works on the lines beside the writer's, and each
+ * takes them out of the other's cache again and again: half of the speed is lost. So a poller that
+ * has read all there was of a stream of long records leaves it alone for a moment, and finds
+ * several then, if they come as fast as that. What is answered is no stream.
+ */
+static void stream_took(struct shm_link *link, unsigned int records)
+{
+	uint64_t sent = atomic_load_explicit(&link->tx_stamp, memory_order_relaxed), now;
+	int answers = min_of(sent - link->rx_answered, (uint64_t)STREAM_MOST);
+	int streams = link->rx_streams + (int)records - ANSWER_WEIGHT * answers;
+
+	link->rx_answered = sent;
+	link->rx_streams = max_of(0, min_of(streams, STREAM_MOST));
+	if (link->rx_streams < STREAM_SURE)
+		return;
+	now = uroce_now();
+	if (now - link->rx_took < (uint64_t)STREAM_PACE * records)
+		link->rx_rest = now + STREAM_REST;
+	link->rx_took = now;
+}
+
+static bool link_rests(struct shm_link *link, uint64_t now)
+{
+	if (!now && uroce_now() < link->rx_rest)
+		return true;
+	link->rx_rest = 0;
+	return false;
+}
+
 unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
 			    uint64_t now)
 {
+	struct path_host *host = shm->host;
 	unsigned int total = 0;
 	struct shm_link *link;
 
 	LIST_FOREACH(link, &shm->links[strand], entry) {
+		uint32_t head = link->rx_head;
 		unsigned int n = 0;
 
-		if (unlikely(link->peer->dead))
+		if (unlikely(link->peer->dead) ||
+		    (unlikely(link->rx_rest) && link_rests(link, now)))
 			continue;
-		while (n < budget && uroce_shm_poll_link(link, now))
+		while (n < budget && link_poll(host, link, now))
 			n++;
+		if (n && n < budget && link->rx_head - head >= STREAM_RECORD * n)
+			stream_took(link, n);
 		total += n;
 	}
 	return total;

@@ -251,14 +251,18 @@ struct shm_link {
 	uint16_t tx_blind; /* copies until the next one is timed */
 	bool tx_far;	   /* the last one took long */
 	bool tx_past;	   /* they go past the caches, for the consumer's processor is far away */
-	uint64_t tx_stamp; /* of the next record */
+	atomic_ullong tx_stamp; /* of the next record; written under tx_lock */
 	uint32_t tx_slept; /* what was seen last of the peer's front->sleeping, and has been done */
 	/* consumer side, under the strand's lock */
 	struct shm_ring *rx;
 	uint8_t *rx_data;
-	uint32_t rx_bytes; /* 0: nothing comes by it yet */
-	uint32_t rx_head;  /* next to read, free running */
-	uint64_t rx_stamp; /* of that */
+	uint32_t rx_bytes;    /* 0: nothing comes by it yet */
+	uint32_t rx_head;     /* next to read, free running */
+	uint64_t rx_stamp;    /* of that */
+	uint64_t rx_rest;     /* ns: until then a poller leaves it alone; 0: it does not */
+	uint64_t rx_answered; /* tx_stamp as it was when records were taken */
+	uint64_t rx_took;     /* ns, when it was a stream */
+	int rx_streams;	      /* how one-sided the traffic is: stream_took() */
 };
 
 struct shm_peer {
@@ -542,7 +546,8 @@ int uroce_map_rdma(struct shm_peer *peer, const struct shm_place *at,
 /* --- path_shm.c --- */
 extern const struct uroce_path_ops uroce_shm_ops;
 
-/* What arrived by a strand, which is held, up to @budget packets a peer. Return: packets. */
+/* What arrived by a strand, which is held, up to @budget packets a peer. @now: 0 of a poller, who
+ * comes back. Return: packets. */
 unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
 			    uint64_t now);
 

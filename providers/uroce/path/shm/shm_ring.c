@@ -9,11 +9,12 @@
 #include "providers/uroce/path/shm/shm_ring.h"
 
 enum {
-	OPEN_TURNS = 64,  /* a stream's ring grows by one part of so many, each turn */
-	TIMED_MIN = 2048, /* bytes: a shorter copy says too little */
-	TIMED_NEAR = 16,  /* copies from one that is timed to the next, */
-	TIMED_FAR = 128,  /* and past the caches: the one is slow */
-	LINE_FAR = 20,	  /* ns: a line that takes so long comes from far away */
+	OPEN_TURNS = 64,	  /* a stream's ring grows by one part of so many, each turn */
+	TIMED_MIN = 2048,	  /* bytes: a shorter copy says too little */
+	TIMED_NEAR = 16,	  /* copies from one that is timed to the next, */
+	TIMED_FAR = 128,	  /* and past the caches: the one is slow */
+	LINE_FAR = 20,		  /* ns: a line that takes so long comes from far away */
+	FIRST_MOST = 4 * SHM_LAP, /* bytes that go by a first ring, to one of few peers */
 };
 
 static uint32_t ring_place(const struct shm_link *link)
@@ -263,11 +264,17 @@ struct shm_record *uroce_shm_record_wrap(struct shm_link *link, uint32_t bytes)
 	return shm_record_tx(link);
 }
 
-/* Lines of small records that were used a moment ago are still in both processors' caches. */
+/*
+ * Lines of small records that were used a moment ago are still in both processors' caches. But the
+ * first ring is so short that each few records look at what the consumer has read, whose line then
+ * goes to and fro: one of few peers that is talked to much has the wide one.
+ */
 void uroce_shm_lap_end(struct shm_link *link)
 {
 	shm_ring_look(link);
-	if (link->tx_tail == link->tx_head && ring_place(link) >= SHM_LAP)
+	if (!is_wide(link) && link->wide_bytes == SHM_RING_BYTES && link->tx_head >= FIRST_MOST)
+		ring_move(link);
+	else if (link->tx_tail == link->tx_head && ring_place(link) >= SHM_LAP)
 		record_skip(link);
 	link->tx_lap = link->tx_head;
 }

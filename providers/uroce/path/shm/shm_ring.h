@@ -68,7 +68,10 @@ static inline bool shm_record_there(const struct shm_link *link)
 
 static inline void shm_record_stamp(struct shm_link *link, struct shm_record *record)
 {
-	atomic_store_explicit(&record->stamp, link->tx_stamp++, memory_order_release);
+	uint64_t stamp = atomic_load_explicit(&link->tx_stamp, memory_order_relaxed);
+
+	atomic_store_explicit(&record->stamp, stamp, memory_order_release);
+	atomic_store_explicit(&link->tx_stamp, stamp + 1, memory_order_relaxed);
 }
 
 /* --- shm_ring.c --- */
