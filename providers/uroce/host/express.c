@@ -104,34 +104,38 @@ static void message_sent(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	qp->counters.tx_bytes += wqe->length;
 }
 
-static void messages_send(struct uroce_qp *qp, struct shm_link *link)
+/* @wqe, which is next and a send, and those behind it that are. */
+static void messages_send(struct uroce_qp *qp, struct shm_link *link, struct uroce_swqe *wqe)
 {
 	struct uroce_sq *sq = &qp->sq;
 
 	uroce_lock(&link->tx_lock);
-	while (sq->next != sq->head) {
-		struct uroce_swqe *wqe = sq_wqe(sq, sq->next);
-
-		if (!is_one_send(wqe) || !message_send(qp, link, wqe))
-			break;
+	while (message_send(qp, link, wqe)) {
 		message_sent(qp, wqe);
+		wqe = sq_wqe(sq, sq->next);
+		if (sq->next == sq->head || !is_one_send(wqe))
+			break;
 	}
 	uroce_unlock(&link->tx_lock);
 }
 
 bool uroce_express_send(struct uroce_qp *qp)
 {
+	struct uroce_swqe *wqe = sq_wqe(&qp->sq, qp->sq.next);
 	struct shm_peer *peer = qp->av.peer;
+	bool any = qp->sq.next != qp->sq.head;
 	struct shm_link *link;
 
 	assert_held(&qp->lock);
+	if (any && !is_one_send(wqe))
+		return false;
 	if (unlikely(!may_send(qp) || peer->dead))
 		return false;
 	link = shm_peer_link(peer, uroce_qpn_strand(qp->dest_qpn));
 	if (unlikely(!link))
 		return false;
-	if (qp->sq.next != qp->sq.head)
-		messages_send(qp, link);
+	if (any)
+		messages_send(qp, link, wqe);
 	if (unlikely(!uroce_timer_armed(&qp->timer)))
 		uroce_req_timer(qp, 0);
 	return qp->sq.next == qp->sq.head;
