@@ -44,8 +44,11 @@ static inline bool rs_credit_has_message(const struct rs_credit_out *out)
 {
 	return (int16_t)(out->limit - out->sent) > out->spare;
 }
-/* Bytes of a message, so that copying and sending overlap. */
-#define RS_MESSAGE_MAX (1u << 16)
+/*
+ * Bytes of a message, so that copying and sending overlap; and so many that it does not matter that
+ * its first and its last packet, which are longer than the others, leave a network's socket apart.
+ */
+#define RS_MESSAGE_MAX (1u << 18)
 
 /*
  * Bytes that may be sent in the next message; 0: none now. What was granted is filled by messages
