@@ -71,7 +71,8 @@ uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *w
 /*
  * Responses come unasked once a read is: on a network no more of them than the window has room for,
  * or so, and after a loss no more than that are sent in vain. A longer part saves its two ends,
- * which leave apart from what is between them.
+ * which leave apart from what is between them. One size for all of a read: who answers takes no
+ * request again that goes beyond the end of one he had.
  */
 static uint16_t read_part_packets(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
@@ -105,6 +106,8 @@ static void psn_assign(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	wqe->first_psn = qp->req.psn;
 	wqe->last_psn = psn_add(qp->req.psn, packets - 1);
 	wqe->psn_assigned = true;
+	if (is_read(wqe))
+		wqe->part = read_part_packets(qp, wqe);
 }
 
 /* --- one packet of the current WQE --- */
@@ -256,25 +259,14 @@ static int request_send(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroc
 	return 0;
 }
 
-/* Bytes that the next request of a read asks for. */
-static uint32_t read_part_begin(const struct uroce_qp *qp, struct uroce_swqe *wqe, uint32_t offset)
-{
-	uint64_t part;
-
-	/* Where a part ends is counted while requests are on their way. */
-	if (!wqe->requests)
-		wqe->part = read_part_packets(qp, wqe);
-	part = uroce_wqe_read_part(qp, wqe);
-	return min_of((uint64_t)wqe->length - offset, part - offset % part);
-}
-
 /* The next part of a read, from the first byte that was not asked for. */
 static int read_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	uint32_t segment = uroce_wqe_segment(qp, wqe);
 	/* Late responses may have come after the requester went back. */
 	uint32_t offset = max_of(wqe->asked, wqe->received);
-	uint32_t length = read_part_begin(qp, wqe, offset);
+	uint64_t part = uroce_wqe_read_part(qp, wqe);
+	uint32_t length = min_of((uint64_t)wqe->length - offset, part - offset % part);
 	struct uroce_hdr hdr = {
 		.opcode = uroce_qp_transport(qp) | UROCE_READ_REQUEST,
 		.ack_req = true,

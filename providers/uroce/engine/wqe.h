@@ -64,7 +64,7 @@ struct uroce_swqe {
 	uint32_t received; /* response bytes placed, for a read */
 	uint32_t asked;	   /* bytes that were asked for, for a read */
 	uint16_t requests; /* that wait for responses; counted in rd_atomic */
-	uint16_t part;	   /* packets that each of them asks for at most */
+	uint16_t part;	   /* packets that each of them asks for at most, for a read */
 	union {
 		__be32 imm_data;
 		uint32_t invalidate_rkey;
