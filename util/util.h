@@ -17,7 +17,7 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* A function of the fast path that has a second caller, for which it is made apart. */
+/* For functions of the fast path with several callers: the compiler would not inline them. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /*

@@ -324,6 +324,7 @@ static void read_response(struct uroce_qp *qp, struct uroce_swqe *wqe,
 	}
 	status = response_place(qp, wqe, wqe->received, &pkt->payload);
 	wqe->received += expected;
+	/* Only a read has parts. */
 	if (total && wqe->requests && wqe->received % uroce_wqe_read_part(qp, wqe) == 0)
 		uroce_req_answered(qp, wqe, 1);
 	if (status != IBV_WC_SUCCESS || wqe->received == total)

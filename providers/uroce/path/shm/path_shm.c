@@ -12,17 +12,13 @@
 
 enum {
 	REFERENCE_IOV_MAX = UROCE_MAX_SGE,
-	/* Of streams: bytes of a long record, on average; ... */
-	STREAM_RECORD = 1024,
-	/* ... long records that were not answered: from here on it is one, and no more are counted;
-	 * ... */
-	STREAM_SURE = 16,
-	STREAM_MOST = 128,
-	/* ... as many as one of the other direction undoes, which may be an acknowledgement; ... */
-	ANSWER_WEIGHT = 12,
-	/* ... ns between two looks, and so many for a record, at most, or it is not worth it. */
-	STREAM_REST = 1500,
-	STREAM_PACE = 750,
+	/* See stream_took(). */
+	STREAM_RECORD = 1024, /* bytes of a long record, on average */
+	STREAM_SURE = 16,     /* long records without an answer: it is a stream */
+	STREAM_MOST = 128,    /* more are not counted */
+	ANSWER_WEIGHT = 12,   /* records that one answer undoes; it may be an acknowledgement */
+	STREAM_REST = 1500,   /* ns that a stream is left alone, */
+	STREAM_PACE = 750,    /* if its records come so many ns apart at most */
 };
 
 /* A payload in the sender's memory, as copied out of the ring and checked. */
