@@ -12,8 +12,6 @@ enum {
 	SIDR_RETRIES = 15,
 };
 
-#define ASK_AGAIN 500000000ull /* ns until a request without an answer is sent a second time */
-
 static void request_facts(struct ibcm_conn *conn, const struct ibcm_req *req)
 {
 	conn->local_guid = req->ca_guid;
@@ -49,11 +47,7 @@ int ibcm_state_request(struct ibcm_conn *conn, const struct ibcm_mad *request, u
 	if (r < 0)
 		return r;
 	conn->state = mad.type == IBCM_REQ ? IBCM_REQ_SENT : IBCM_SIDR_REQ_SENT;
-	conn->probe = (struct ibcm_probe){};
-	if (conn->interval > ASK_AGAIN) {
-		conn->ask_until = conn->deadline;
-		conn->deadline = now + ASK_AGAIN;
-	}
+	ibcm_ask_begin(conn, now);
 	return 0;
 }
 

@@ -63,11 +63,13 @@ struct ibcm_conn {
 	bool active;
 	bool confirmed; /* the peer's DREQ was answered, which nobody confirms */
 	bool doubted;	/* the kernel has found no such neighbour once */
+	bool unheard;	/* nothing came back for the request */
+	uint8_t asks;	/* for which the request is yet to go out before ask_until */
 	uint32_t local_id, remote_id;
 	uint64_t tid;
 	uint64_t local_guid, remote_guid;
 	struct ibcm_qp qp;
-	uint64_t ask_until; /* ns, of a request that is yet to be asked for once more; 0: none */
+	uint64_t ask_until; /* ns, the first timeout of a request that goes out early; 0: none */
 	uint64_t deadline;  /* ns, when ibcm_state_timeout() is due; 0: never */
 	uint64_t interval;  /* ns between two sendings */
 	uint32_t retries;   /* of each message */

@@ -23,7 +23,7 @@ static void extend(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t 
 	if (mad->mra.answered != ours)
 		return;
 	conn->remote_id = mad->local_id;
-	conn->ask_until = 0;
+	ibcm_ask_end(conn);
 	conn->deadline =
 		now + conn->interval + min_of(ibcm_time(mad->mra.service_timeout), IBCM_PATIENCE);
 }
@@ -241,22 +241,6 @@ void ibcm_give_up(struct ibcm_conn *conn, uint64_t now, int status, struct ibcm_
 	}
 }
 
-/*
- * Before the specification's time is over for the first time, the request goes out once more, so
- * that a host where nobody receives says so. A peer that is only slow asks for more time.
- */
-static bool ask_again(struct ibcm_conn *conn, struct ibcm_out *out)
-{
-	if (!conn->ask_until)
-		return false;
-	conn->deadline = conn->ask_until;
-	conn->ask_until = 0;
-	conn->probe.asked = true;
-	out->probe = true;
-	ibcm_out_data(out, conn->sent);
-	return true;
-}
-
 void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 {
 	if (!conn->deadline || now < conn->deadline)
@@ -270,7 +254,7 @@ void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 		ibcm_probe_due(conn, now, out);
 		return;
 	}
-	if (ask_again(conn, out))
+	if (ibcm_ask_early(conn, now, out))
 		return;
 	if (!conn->left) {
 		ibcm_give_up(conn, now, -ETIMEDOUT, out);
@@ -278,7 +262,7 @@ void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 	}
 	conn->left--;
 	conn->deadline = now + conn->interval;
-	ibcm_out_data(out, conn->sent);
+	ibcm_ask(conn, out);
 }
 
 bool ibcm_state_is_asking(const struct ibcm_conn *conn)
@@ -299,7 +283,7 @@ void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_ou
 	conn->ask_until = 0;
 	conn->left--;
 	conn->deadline = now + NEIGHBOUR_ASKED;
-	ibcm_out_data(out, conn->sent);
+	ibcm_ask(conn, out);
 }
 
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)

@@ -25,6 +25,15 @@ int ibcm_out_rej(const struct ibcm_conn *conn, uint32_t reason, const void *priv
 /* state_message.c: nobody answered. */
 void ibcm_give_up(struct ibcm_conn *conn, uint64_t now, int status, struct ibcm_out *out);
 /* state_probe.c: ask whether the peer is there; it answered. */
+
+/* state_probe.c: the request, which was sent, goes out again early until something comes back. */
+void ibcm_ask_begin(struct ibcm_conn *conn, uint64_t now);
+void ibcm_ask_end(struct ibcm_conn *conn);
+/* Return: whether it was one of the early ones. */
+bool ibcm_ask_early(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
+/* Repeats what was sent last. */
+void ibcm_ask(struct ibcm_conn *conn, struct ibcm_out *out);
+
 void ibcm_probe_due(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 void ibcm_probe_answered(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			 struct ibcm_out *out);

@@ -6,6 +6,7 @@
  * connection ends. A kernel's manager answers none on RoCE and need not, so it is asked ever less
  * often. A host where no process receives refuses the datagram itself. That is believed of a peer
  * that answered before, twice, and if no answer came for a second each time: anybody may forge it.
+ * And of one that never answered, to a request: each of its repetitions asks for it.
  */
 #include "librdmacm/ibcm/state_out.h"
 #include "util/util.h"
@@ -13,10 +14,63 @@
 enum {
 	REFUSALS = 2,
 	DOUBLINGS = 4, /* of the time between two probes that are not answered */
+	EARLY_ASKS = 2,
 };
 #define FIRST	 250000000ull  /* ns after the connection was made */
 #define INTERVAL 5000000000ull /* ns between two probes */
 #define DOUBT	 1000000000ull /* ns for an answer after a refusal */
+#define ASK	 500000000ull  /* ns until a request without an answer goes out again */
+/* ns; a kernel that has to refuse often refuses once a second */
+#define ASK_APART 1200000000ull
+
+/* --- whether anybody is there who could answer a request --- */
+
+void ibcm_ask_begin(struct ibcm_conn *conn, uint64_t now)
+{
+	conn->probe = (struct ibcm_probe){};
+	conn->unheard = true;
+	if (conn->interval <= ASK)
+		return;
+	conn->asks = EARLY_ASKS;
+	conn->ask_until = conn->deadline;
+	conn->deadline = now + ASK;
+}
+
+void ibcm_ask_end(struct ibcm_conn *conn)
+{
+	conn->ask_until = 0;
+	conn->unheard = false;
+	conn->probe.asked = false;
+}
+
+void ibcm_ask(struct ibcm_conn *conn, struct ibcm_out *out)
+{
+	ibcm_out_data(out, conn->sent);
+	if (!ibcm_state_is_asking(conn) || !conn->unheard)
+		return;
+	conn->probe.asked = true;
+	out->probe = true;
+}
+
+/*
+ * Before the specification's time is over for the first time, the request goes out again, so that a
+ * host where nobody receives says so. A peer that is only slow asks for more time.
+ */
+bool ibcm_ask_early(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
+{
+	if (!conn->ask_until)
+		return false;
+	conn->asks--;
+	conn->deadline = now + ASK_APART;
+	if (!conn->asks || conn->deadline >= conn->ask_until) {
+		conn->deadline = conn->ask_until;
+		conn->ask_until = 0;
+	}
+	ibcm_ask(conn, out);
+	return true;
+}
+
+/* --- whether the peer of a connection is there --- */
 
 void ibcm_state_watch(struct ibcm_conn *conn, uint64_t now)
 {
