@@ -6,10 +6,13 @@
 #ifndef UROCE_VM_H
 #define UROCE_VM_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+
+#include "util/util.h"
 
 enum {
 	VM_IOV_MAX = 64, /* local pieces of one copy */
@@ -20,7 +23,41 @@ enum {
  * process @pid. Return: 0; -EFAULT: some of it is missing, on one of the sides; another -errno: the
  * kernel refuses.
  */
-int uroce_vm_read(pid_t pid, const struct iovec *local, int count, uint64_t remote, size_t length);
-int uroce_vm_write(pid_t pid, const struct iovec *local, int count, uint64_t remote, size_t length);
+static inline int uroce_vm_read(pid_t pid, const struct iovec *local, int count, uint64_t remote,
+				size_t length);
+static inline int uroce_vm_write(pid_t pid, const struct iovec *local, int count, uint64_t remote,
+				 size_t length);
+
+/* --- how --- */
+
+/* process_vm_readv(), process_vm_writev() */
+typedef ssize_t uroce_vm_call(pid_t pid, const struct iovec *local, unsigned long local_count,
+			      const struct iovec *remote, unsigned long remote_count,
+			      unsigned long flags);
+/* After a call that copied @done bytes, less than @length, or failed: negative. */
+int uroce_vm_rest(uroce_vm_call *call, pid_t pid, const struct iovec *local, int count,
+		  uint64_t remote, size_t length, ssize_t done);
+
+static inline int uroce_vm_read(pid_t pid, const struct iovec *local, int count, uint64_t remote,
+				size_t length)
+{
+	const struct iovec there = { (void *)(uintptr_t)remote, length };
+	ssize_t n = process_vm_readv(pid, local, count, &there, 1, 0);
+
+	return likely(n == (ssize_t)length)
+		       ? 0
+		       : uroce_vm_rest(process_vm_readv, pid, local, count, remote, length, n);
+}
+
+static inline int uroce_vm_write(pid_t pid, const struct iovec *local, int count, uint64_t remote,
+				 size_t length)
+{
+	const struct iovec there = { (void *)(uintptr_t)remote, length };
+	ssize_t n = process_vm_writev(pid, local, count, &there, 1, 0);
+
+	return likely(n == (ssize_t)length)
+		       ? 0
+		       : uroce_vm_rest(process_vm_writev, pid, local, count, remote, length, n);
+}
 
 #endif

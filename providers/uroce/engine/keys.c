@@ -292,6 +292,27 @@ int uroce_key_get(struct uroce_keys *keys, uint32_t key, const struct ibv_pd *pd
 
 /* --- SGE lists --- */
 
+/*
+ * The memory of a null region for one access: its length is 0, so that every request that it allows
+ * is out of its range. NULL: it is another region, and the range counts.
+ */
+static uint8_t *key_null(const struct uroce_key *key, uint32_t need, uint64_t length)
+{
+	if (!key->null_size || length > key->null_size)
+		return NULL;
+	return (uint8_t *)key->base + (need & IBV_ACCESS_LOCAL_WRITE ? key->null_size : 0);
+}
+
+int uroce_key_else(struct uroce_key *key, uint32_t need, uint64_t length, int error,
+		   uint8_t **ret_ptr)
+{
+	*ret_ptr = error == -ERANGE ? key_null(key, need, length) : NULL;
+	if (*ret_ptr)
+		return 0;
+	uroce_key_put(key);
+	return error;
+}
+
 /* The SGE that byte @offset of a list lies in, with the offset within it. */
 static const struct ibv_sge *sge_seek(const struct ibv_sge *sge, const struct ibv_sge *end,
 				      uint32_t *offset)

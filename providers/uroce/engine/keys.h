@@ -79,16 +79,9 @@ static inline int uroce_key_check(const struct uroce_key *key, const struct ibv_
 	return 0;
 }
 
-/*
- * The memory of a null region for one access: its length is 0, so that every request that it allows
- * is out of its range. NULL: it is another region, and the range counts.
- */
-static inline uint8_t *uroce_key_null(const struct uroce_key *key, uint32_t need, uint64_t length)
-{
-	if (!key->null_size || length > key->null_size)
-		return NULL;
-	return (uint8_t *)key->base + (need & IBV_ACCESS_LOCAL_WRITE ? key->null_size : 0);
-}
+/* Of a key that was counted into, and refuses by @error: the memory of a null region, or @error. */
+int uroce_key_else(struct uroce_key *key, uint32_t need, uint64_t length, int error,
+		   uint8_t **ret_ptr);
 
 /* uroce_key_get() for who has the table at hand: at least one byte, and @need as the entry has it.
  */
@@ -105,16 +98,10 @@ static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const
 	atomic_fetch_add_explicit(&key->refs, 1, memory_order_seq_cst);
 	if (likely(atomic_load_explicit(&key->live, memory_order_seq_cst) == number && number))
 		r = uroce_key_check(key, pd, qpn, need, va, length);
-	if (likely(!r)) {
-		*ret_ptr = (uint8_t *)(uintptr_t)(key->base + (va - key->iova));
-	} else {
-		*ret_ptr = r == -ERANGE ? uroce_key_null(key, need, length) : NULL;
-		if (!*ret_ptr) {
-			uroce_key_put(key);
-			return r;
-		}
-	}
 	*ret_key = key;
+	if (unlikely(r < 0))
+		return uroce_key_else(key, need, length, r, ret_ptr);
+	*ret_ptr = (uint8_t *)(uintptr_t)(key->base + (va - key->iova));
 	return 0;
 }
 

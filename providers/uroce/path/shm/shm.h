@@ -48,6 +48,7 @@
 #define UROCE_SHM_H
 
 #include <assert.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -464,7 +465,13 @@ void uroce_shm_life_end(struct uroce_shm *shm);
  * Whether the process whose board it is has neither ended nor started another program. If so, its
  * number was its own until now.
  */
-bool uroce_shm_lives(const struct shm_front *front);
+static inline bool uroce_shm_lives(const struct shm_front *front)
+{
+	uint32_t word =
+		atomic_load_explicit(&front->life.word[SHM_LIFE_WORD], memory_order_acquire);
+
+	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED);
+}
 
 /* --- board.c: what this process shows to its peers --- */
 

@@ -7,7 +7,6 @@
  * end of the process stands: before the number can be another's.
  */
 #include <errno.h>
-#include <linux/futex.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -44,14 +43,6 @@ void uroce_shm_life_begin(struct uroce_shm *shm)
 void uroce_shm_life_end(struct uroce_shm *shm)
 {
 	pthread_mutex_unlock(&shm->board->front.life.lock);
-}
-
-bool uroce_shm_lives(const struct shm_front *front)
-{
-	uint32_t word =
-		atomic_load_explicit(&front->life.word[SHM_LIFE_WORD], memory_order_acquire);
-
-	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED);
 }
 
 /* Some descriptor was opened by the process's number: the kernel does not tell by the connection.

@@ -136,7 +136,7 @@ int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct ur
 		      &at);
 	if (r < 0)
 		return r;
-	r = uroce_map_rdma(peer, &at, rdma);
+	r = at.segment || peer->self ? uroce_map_rdma(peer, &at, rdma) : -EOPNOTSUPP;
 	if (r == -EOPNOTSUPP)
 		r = kernel_rdma(peer, at.base, rdma);
 	use_end(use);
