@@ -122,11 +122,18 @@ static void report(struct ibcm_id *iid, const struct ibcm_out *out, const struct
 	}
 }
 
-/* Who is on this host is told of its peers' deaths without being asked. */
+/*
+ * Who is on this host is told of its peers' deaths without being asked. A request is repeated all
+ * the same: who had it may have died with it.
+ */
 static void probe(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
 {
-	if (ibcm_probe_send(iid, data) == -ENOENT)
+	int r = ibcm_probe_send(iid, data);
+
+	if (r == -ENOENT)
 		ibcm_state_near(&iid->conn);
+	if (r < 0 && ibcm_state_is_asking(&iid->conn))
+		ibcm_id_send(iid, data);
 }
 
 void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad)

@@ -46,7 +46,7 @@ void ibcm_ask_end(struct ibcm_conn *conn)
 void ibcm_ask(struct ibcm_conn *conn, struct ibcm_out *out)
 {
 	ibcm_out_data(out, conn->sent);
-	if (!ibcm_state_is_asking(conn) || !conn->unheard)
+	if (!ibcm_state_is_asking(conn) || !conn->unheard || conn->probe.near)
 		return;
 	conn->probe.asked = true;
 	out->probe = true;
@@ -62,7 +62,7 @@ bool ibcm_ask_early(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 		return false;
 	conn->asks--;
 	conn->deadline = now + ASK_APART;
-	if (!conn->asks || conn->deadline >= conn->ask_until) {
+	if (!conn->asks || conn->probe.near || conn->deadline >= conn->ask_until) {
 		conn->deadline = conn->ask_until;
 		conn->ask_until = 0;
 	}

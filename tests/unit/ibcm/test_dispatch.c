@@ -546,6 +546,30 @@ static void test_no_probe_on_this_host(void **state)
 	check_alive();
 }
 
+/* Who had the request may have died with it: another process of the host then refuses it. */
+static void test_request_repeats_on_this_host(void **state)
+{
+	struct ibcm_mad req = host_req(&host.gid, ID, QPN, HOST_PORT);
+	struct ibcm_id *iid = ibcm_id_new(host.channel.ibcm, RDMA_PS_TCP, false);
+	struct ibcm_out out = {};
+
+	host.peers_are_here = true;
+	iid->dev = &host.dev;
+	iid->local.gid = host.gid;
+	iid->remote_gid = peer;
+	assert_int_equal(ibcm_state_request(&iid->conn, &req, host.now, &out), 0);
+	ibcm_run(iid, &out, NULL);
+	for (unsigned int n = 0; n < 3; n++) {
+		unsigned int before = host.sent_count;
+
+		host_pass(iid->conn.interval);
+		assert_true(host.sent_count > before);
+		assert_int_equal(host_last()->type, IBCM_REQ);
+	}
+	assert_int_equal(host.probed, 0);
+	host_destroy(iid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -565,6 +589,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flood_leaves_a_place_for_others, begin, end),
 		cmocka_unit_test_setup_teardown(test_probe_ends_a_connection, begin_far, end),
 		cmocka_unit_test_setup_teardown(test_no_probe_on_this_host, begin, end),
+		cmocka_unit_test_setup_teardown(test_request_repeats_on_this_host, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_is_taken, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_of_another_process, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_is_refused, begin, end),
