@@ -38,26 +38,27 @@ typedef ssize_t uroce_vm_call(pid_t pid, const struct iovec *local, unsigned lon
 int uroce_vm_rest(uroce_vm_call *call, pid_t pid, const struct iovec *local, int count,
 		  uint64_t remote, size_t length, ssize_t done);
 
-static inline int uroce_vm_read(pid_t pid, const struct iovec *local, int count, uint64_t remote,
-				size_t length)
+static ALWAYS_INLINE int uroce_vm_copy(uroce_vm_call *call, pid_t pid, const struct iovec *local,
+				       int count, uint64_t remote, size_t length)
 {
 	const struct iovec there = { (void *)(uintptr_t)remote, length };
-	ssize_t n = process_vm_readv(pid, local, count, &there, 1, 0);
+	ssize_t n = call(pid, local, count, &there, 1, 0);
 
 	return likely(n == (ssize_t)length)
 		       ? 0
-		       : uroce_vm_rest(process_vm_readv, pid, local, count, remote, length, n);
+		       : uroce_vm_rest(call, pid, local, count, remote, length, n);
+}
+
+static inline int uroce_vm_read(pid_t pid, const struct iovec *local, int count, uint64_t remote,
+				size_t length)
+{
+	return uroce_vm_copy(process_vm_readv, pid, local, count, remote, length);
 }
 
 static inline int uroce_vm_write(pid_t pid, const struct iovec *local, int count, uint64_t remote,
 				 size_t length)
 {
-	const struct iovec there = { (void *)(uintptr_t)remote, length };
-	ssize_t n = process_vm_writev(pid, local, count, &there, 1, 0);
-
-	return likely(n == (ssize_t)length)
-		       ? 0
-		       : uroce_vm_rest(process_vm_writev, pid, local, count, remote, length, n);
+	return uroce_vm_copy(process_vm_writev, pid, local, count, remote, length);
 }
 
 #endif
