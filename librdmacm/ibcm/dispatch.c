@@ -122,24 +122,21 @@ static void report(struct ibcm_id *iid, const struct ibcm_out *out, const struct
 	}
 }
 
-/*
- * Who is on this host is told of its peers' deaths without being asked. A request is repeated all
- * the same: who had it may have died with it.
- */
-static void probe(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
+/* Who is on this host is told of its peers' deaths without being asked. */
+static void probe(struct ibcm_id *iid, const struct ibcm_out *out)
 {
-	int r = ibcm_probe_send(iid, data);
+	int r = ibcm_probe_send(iid, out->mad[0]);
 
 	if (r == -ENOENT)
 		ibcm_state_near(&iid->conn);
-	if (r < 0 && ibcm_state_is_asking(&iid->conn))
-		ibcm_id_send(iid, data);
+	if (r < 0 && out->must)
+		ibcm_id_send(iid, out->mad[0]);
 }
 
 void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad)
 {
 	if (out->probe)
-		probe(iid, out->mad[0]);
+		probe(iid, out);
 	for (unsigned int i = out->probe; i < out->mads; i++)
 		ibcm_id_send(iid, out->mad[i]);
 	ibcm_state_watch(&iid->conn, ibcm_now());

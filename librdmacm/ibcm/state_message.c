@@ -262,7 +262,7 @@ void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 	}
 	conn->left--;
 	conn->deadline = now + conn->interval;
-	ibcm_ask(conn, out);
+	ibcm_repeat(conn, out);
 }
 
 bool ibcm_state_is_asking(const struct ibcm_conn *conn)
@@ -283,7 +283,7 @@ void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_ou
 	conn->ask_until = 0;
 	conn->left--;
 	conn->deadline = now + NEIGHBOUR_ASKED;
-	ibcm_ask(conn, out);
+	ibcm_repeat(conn, out);
 }
 
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)

@@ -31,8 +31,8 @@ void ibcm_ask_begin(struct ibcm_conn *conn, uint64_t now);
 void ibcm_ask_end(struct ibcm_conn *conn);
 /* Return: whether it was one of the early ones. */
 bool ibcm_ask_early(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
-/* Repeats what was sent last. */
-void ibcm_ask(struct ibcm_conn *conn, struct ibcm_out *out);
+/* Repeats what was sent last, in its time. */
+void ibcm_repeat(struct ibcm_conn *conn, struct ibcm_out *out);
 
 void ibcm_probe_due(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 void ibcm_probe_answered(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,

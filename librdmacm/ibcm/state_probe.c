@@ -43,18 +43,27 @@ void ibcm_ask_end(struct ibcm_conn *conn)
 	conn->probe.asked = false;
 }
 
-void ibcm_ask(struct ibcm_conn *conn, struct ibcm_out *out)
+static void ask(struct ibcm_conn *conn, struct ibcm_out *out)
 {
 	ibcm_out_data(out, conn->sent);
-	if (!ibcm_state_is_asking(conn) || !conn->unheard || conn->probe.near)
-		return;
 	conn->probe.asked = true;
 	out->probe = true;
 }
 
+void ibcm_repeat(struct ibcm_conn *conn, struct ibcm_out *out)
+{
+	if (ibcm_state_is_asking(conn) && conn->unheard) {
+		ask(conn, out);
+		out->must = true;
+	} else {
+		ibcm_out_data(out, conn->sent);
+	}
+}
+
 /*
  * Before the specification's time is over for the first time, the request goes out again, so that a
- * host where nobody receives says so. A peer that is only slow asks for more time.
+ * host where nobody receives says so. A peer that is only slow asks for more time. On this host
+ * nobody needs to be asked.
  */
 bool ibcm_ask_early(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 {
@@ -62,11 +71,11 @@ bool ibcm_ask_early(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 		return false;
 	conn->asks--;
 	conn->deadline = now + ASK_APART;
-	if (!conn->asks || conn->probe.near || conn->deadline >= conn->ask_until) {
+	if (!conn->asks || conn->deadline >= conn->ask_until) {
 		conn->deadline = conn->ask_until;
 		conn->ask_until = 0;
 	}
-	ibcm_ask(conn, out);
+	ask(conn, out);
 	return true;
 }
 
