@@ -248,7 +248,7 @@ void rs_socket_end(struct rs_socket *s)
 	if (s->state != RS_FAILED)
 		s->state = RS_CLOSED;
 	s->no_recv = s->no_send = s->peer_end = true;
-	rs_waiters_wake(s);
+	rs_rouse(s); /* who woke up before saw another state, and sleeps again */
 	pthread_mutex_unlock(&s->lock);
 	rs_listener_close(s);
 	rs_socket_put(s);

@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -1150,6 +1151,41 @@ static void case_close_under_each(void)
 	}
 }
 
+/* On the one processor that both threads have, it goes on as soon as somebody else wakes up. */
+static void *close_politely(void *arg)
+{
+	setpriority(PRIO_PROCESS, gettid(), 19);
+	usleep(1000);
+	CHECK(close(((struct under *)arg)->fd) == 0);
+	return NULL;
+}
+
+/* Who waits may wake up amid the close. */
+static void case_close_under_accept(void)
+{
+	cpu_set_t all, one;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	for (int round = 0; round < 400; round++) {
+		struct sockaddr_in address;
+		struct under u = { IN_ACCEPT, listener_open(&address) };
+		int late = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		pthread_t waits, closes;
+
+		pthread_create(&waits, NULL, wait_under, &u);
+		pthread_create(&closes, NULL, close_politely, &u);
+		pthread_join(closes, NULL);
+		if (!over_rdma) /* as above */
+			connect(late, (struct sockaddr *)&address, sizeof(address));
+		pthread_join(waits, NULL);
+		close(late);
+	}
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
 #ifdef __SANITIZE_ADDRESS__
 #define ADDRESSES_ARE_THEIRS true
 #else
@@ -2068,6 +2104,7 @@ static const struct {
 	{ "threads", case_threads },
 	{ "close_under", case_close_under },
 	{ "close_under_each", case_close_under_each },
+	{ "close_under_accept", case_close_under_accept },
 	{ "cancelled_each", case_cancelled_each },
 	{ "stopped_peer", case_stopped_peer },
 	{ "stopped_peer_closed", case_stopped_peer_closed },
