@@ -121,6 +121,8 @@ bool ibcm_is_child(void);
 int ibcm_child_refuse(void);
 /* The thread looks at what is in the error queue of @fd: ibcm_probe_read(). */
 int ibcm_watch_errors(struct ibcm_dev *dev, int fd);
+/* Before it is closed: a forked child has it, too, and would keep the watch. */
+void ibcm_unwatch_errors(int fd);
 /* The upper byte of this process's communication ids. */
 uint16_t ibcm_prefix(void);
 /* The thread looks what is due; the second, unless it does so before @deadline (0: never). */

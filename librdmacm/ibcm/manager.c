@@ -110,6 +110,11 @@ int ibcm_watch_errors(struct ibcm_dev *dev, int fd)
 	return epoll_ctl(manager.epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+void ibcm_unwatch_errors(int fd)
+{
+	(void)epoll_ctl(manager.epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
 struct ibcm_dev *ibcm_dev_first(void)
 {
 	return LIST_FIRST(&manager.devs);

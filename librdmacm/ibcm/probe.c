@@ -35,9 +35,21 @@ static struct ibcm_prober *prober_of(struct ibcm_dev *dev, const union ibv_gid *
 static void prober_forget(struct ibcm_prober *prober)
 {
 	LIST_REMOVE(prober, entry);
-	if (prober->fd >= 0)
+	if (prober->fd >= 0) {
+		ibcm_unwatch_errors(prober->fd);
 		close(prober->fd);
+	}
 	free(prober);
+}
+
+/*
+ * Its address or its interface went away. What is wrong with one destination says nothing of the
+ * socket, in which may be what other hosts answered.
+ */
+static bool prober_is_over(const struct ibcm_prober *prober, int error)
+{
+	return prober->fd < 0 || error == -ENOMEM || error == -EINVAL || error == -EADDRNOTAVAIL ||
+	       error == -ENODEV;
 }
 
 int ibcm_probe_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
@@ -60,7 +72,7 @@ int ibcm_probe_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
 	r = verbs_gsi_probe(iid->dev->verbs, &mad, &prober->fd);
 	if (prober->fd >= 0 && is_new && ibcm_watch_errors(iid->dev, prober->fd) < 0)
 		r = -ENOMEM;
-	if (r < 0 && (r != -ENOENT || prober->fd < 0))
+	if (r < 0 && prober_is_over(prober, r))
 		prober_forget(prober);
 	return r;
 }

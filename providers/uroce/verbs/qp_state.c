@@ -117,6 +117,22 @@ static int qp_prepare(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int m
 	return 0;
 }
 
+/*
+ * What the peer asked for is still answered, and may be asked for once more. A smaller list begins
+ * with the next connection.
+ */
+static void resources_install(struct uroce_responder *resp, struct qp_prepared *got)
+{
+	if (resp->res_count && got->res_size <= resp->res_size)
+		return;
+	for (uint32_t i = 0; i < resp->res_count; i++)
+		got->res[i] = resp->res[(resp->res_head + i) % resp->res_size];
+	free(resp->res);
+	resp->res = take_ptr(&got->res);
+	resp->res_size = got->res_size;
+	resp->res_head = 0;
+}
+
 static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int mask,
 		       struct qp_prepared *got)
 {
@@ -130,12 +146,8 @@ static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int 
 						  memory_order_relaxed);
 		}
 	}
-	if (got->res) {
-		free(qp->resp.res);
-		qp->resp.res = take_ptr(&got->res);
-		qp->resp.res_size = got->res_size;
-		qp->resp.res_head = qp->resp.res_count = qp->resp.res_pending = 0;
-	}
+	if (got->res)
+		resources_install(&qp->resp, got);
 	if ((mask & IBV_QP_PATH_MTU))
 		qp->mtu = 128u << attr->path_mtu;
 	if (qp->av.path && !qp->av.path->lossless)

@@ -145,6 +145,10 @@ int ibcm_watch_errors(struct ibcm_dev *dev, int fd)
 	return 0;
 }
 
+void ibcm_unwatch_errors(int fd)
+{
+}
+
 int verbs_gsi_offer(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 {
 	host.offered++;
