@@ -63,7 +63,7 @@ struct ibcm_conn {
 	bool active;
 	bool confirmed; /* the peer's DREQ was answered, which nobody confirms */
 	bool doubted;	/* the kernel has found no such neighbour once */
-	bool unheard;	/* nothing came back for the request */
+	bool unheard;	/* nothing came back for the request, or not for long */
 	uint8_t asks;	/* for which the request is yet to go out before ask_until */
 	uint32_t local_id, remote_id;
 	uint64_t tid;

@@ -262,6 +262,7 @@ void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 	}
 	conn->left--;
 	conn->deadline = now + conn->interval;
+	conn->unheard = true; /* the time that the peer asked for, if it did, is over */
 	ibcm_repeat(conn, out);
 }
 

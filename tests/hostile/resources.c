@@ -2,13 +2,14 @@
 /*
  * A responder amid its answer to a long read is told how many reads it may have at once. What was
  * asked for is answered all the same.
+ *
+ * usage: resources READS
  */
 #include "tests/hostile/net.h"
 #include "tests/lib/rt_child.h"
 
 enum {
 	SIZE = 16 << 20,
-	READS = 250,
 	AT_ONCE = 4,
 };
 
@@ -49,15 +50,17 @@ static void responder(int socket, int arg)
 	rt_close(dev);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int reads = argc == 2 ? atoi(argv[1]) : 0;
+
 	struct rt_child child;
 	struct rt_dev *dev;
 	struct rt_side side;
 	struct rt_address own, other;
 	uint8_t *wanted = malloc(SIZE);
 
-	CHECK(wanted);
+	CHECK(wanted && reads > 0);
 	rt_fill(wanted, SIZE, 9);
 	net_make("udp");
 	child = rt_child_start(responder, 0);
@@ -68,7 +71,7 @@ int main(void)
 	other = rt_exchange(child.socket, &own);
 	rt_side_connect(&side, &other);
 	rt_hear(child.socket);
-	for (int i = 0; i < READS; i++) {
+	for (int i = 0; i < reads; i++) {
 		struct ibv_sge sge = { (uintptr_t)side.buf.p, SIZE, side.buf.mr->lkey };
 		struct ibv_send_wr *bad, wr = { .sg_list = &sge,
 						.num_sge = 1,

@@ -522,9 +522,13 @@ static void test_mra_gives_time(void **state)
 {
 	struct ibcm_conn conn = conn_in(IBCM_REQ_SENT, true);
 	struct ibcm_mad mra = { .type = IBCM_MRA, .local_id = REMOTE, .mra.service_timeout = 24 };
-	uint64_t before = conn.deadline;
+	uint64_t before;
 	struct ibcm_out out = {};
 
+	ibcm_state_timeout(&conn, conn.deadline, &out);
+	assert_true(out.probe);
+	before = conn.deadline;
+	out = (struct ibcm_out){};
 	mra.mra.answered = IBCM_ANSWERS_REP; /* of another message */
 	ibcm_state_message(&conn, &mra, NOW, &out);
 	assert_int_equal(conn.deadline, before);
@@ -532,11 +536,13 @@ static void test_mra_gives_time(void **state)
 	ibcm_state_message(&conn, &mra, NOW, &out);
 	assert_int_equal(conn.deadline, NOW + conn.interval + IBCM_PATIENCE);
 	assert_int_equal(conn.state, IBCM_REQ_SENT);
-	ibcm_state_timeout(&conn, conn.deadline, &out); /* somebody is there: nobody is asked */
-	assert_int_equal(sent(&out, 0), IBCM_REQ);
-	assert_false(out.probe);
-	ibcm_state_refused(&conn, NOW, &out);
+	ibcm_state_refused(&conn, NOW, &out); /* somebody is there */
 	assert_int_equal(conn.state, IBCM_REQ_SENT);
+	ibcm_state_timeout(&conn, conn.deadline, &out); /* was there */
+	assert_int_equal(sent(&out, 0), IBCM_REQ);
+	assert_true(out.probe);
+	ibcm_state_refused(&conn, NOW, &out);
+	assert_int_equal(conn.state, IBCM_IDLE);
 
 	conn = conn_in(IBCM_REP_SENT, false);
 	mra.mra.answered = IBCM_ANSWERS_REP;
