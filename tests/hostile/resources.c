@@ -53,7 +53,6 @@ static void responder(int socket, int arg)
 int main(int argc, char **argv)
 {
 	int reads = argc == 2 ? atoi(argv[1]) : 0;
-
 	struct rt_child child;
 	struct rt_dev *dev;
 	struct rt_side side;
