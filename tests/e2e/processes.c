@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The two sides in two processes that know of each other only what a socket told them. */
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -13,6 +14,7 @@ struct peer {
 	struct rt_side side;
 	struct rt_address remote;
 	int socket;
+	pid_t child; /* the other; 0 in the child itself */
 };
 
 static struct peer peer_open(int socket, const struct rt_options *options)
@@ -103,6 +105,49 @@ static void one_sided(struct peer *p, bool first)
 		VERIFY(p->side.buf.p + ROUNDS - 1, LENGTH, ROUNDS - 1);
 }
 
+/* The next connection of the same queue pair has the same numbers. */
+static void connect_anew(struct peer *p)
+{
+	rt_qp_state(p->side.qp, IBV_QPS_RESET);
+	rt_side_init(&p->side);
+	/* What came before has a receive to go to, and must not. */
+	rt_recv(&p->side, 2, 8192, LENGTH);
+	rt_side_rtr(&p->side, &p->remote);
+	rt_side_rts(&p->side);
+}
+
+/* One message is sent to a process that stands still, and its connection is over before it goes on:
+ * the message is not of the next one. */
+static void reconnected(struct peer *p, bool first)
+{
+	char go = 0;
+
+	rt_skip_iwarp(p->dev, "its queue pairs are connected once");
+	for (int i = 0; i < ROUNDS; i++) {
+		rt_exchange(p->socket, &p->remote);
+		if (first) {
+			CHECK_OK(kill(p->child, SIGSTOP));
+			CHECK_INT(waitpid(p->child, NULL, WUNTRACED), p->child);
+			rt_fill(p->side.buf.p, LENGTH, 2 * i);
+			post_send(p, 0);
+			connect_anew(p);
+			CHECK_INT(send(p->socket, &go, 1, MSG_NOSIGNAL), 1);
+			CHECK_OK(kill(p->child, SIGCONT));
+		} else {
+			CHECK_INT(recv(p->socket, &go, 1, 0), 1);
+			connect_anew(p);
+		}
+		rt_exchange(p->socket, &p->remote);
+		if (first) {
+			rt_fill(p->side.buf.p, LENGTH, 2 * i + 1);
+			post_send(p, 0);
+		}
+		expect(p, first, !first);
+		if (!first)
+			VERIFY(p->side.buf.p + 8192, LENGTH, 2 * i + 1);
+	}
+}
+
 static void run(const struct rt_options *options, void (*body)(struct peer *p, bool first))
 {
 	int sockets[2], status;
@@ -116,6 +161,7 @@ static void run(const struct rt_options *options, void (*body)(struct peer *p, b
 		alarm(RT_SECONDS);
 	close(sockets[!pid]);
 	p = peer_open(sockets[!!pid], options);
+	p.child = pid;
 	body(&p, !!pid);
 	peer_close(&p);
 	if (!pid)
@@ -146,6 +192,18 @@ static void srq_ping_pong(void)
 	static const struct rt_options srq = { .srq = true };
 
 	run(&srq, ping_pong);
+}
+
+static void rc_reconnected(void)
+{
+	run(NULL, reconnected);
+}
+
+static void uc_reconnected(void)
+{
+	static const struct rt_options uc = { .type = IBV_QPT_UC };
+
+	run(&uc, reconnected);
 }
 
 /* A peer that dies without a word: the survivor's send fails after its retries. */
@@ -194,8 +252,9 @@ static void changed_user(void)
 }
 
 static const struct rt_case cases[] = {
-	{ "changed_user", changed_user },   { "rc_ping_pong", rc_ping_pong },
-	{ "rc_one_sided", rc_one_sided },   { "uc_ping_pong", uc_ping_pong },
-	{ "srq_ping_pong", srq_ping_pong }, { "dead_peer", dead_peer },
+	{ "changed_user", changed_user },     { "rc_ping_pong", rc_ping_pong },
+	{ "rc_one_sided", rc_one_sided },     { "uc_ping_pong", uc_ping_pong },
+	{ "srq_ping_pong", srq_ping_pong },   { "dead_peer", dead_peer },
+	{ "rc_reconnected", rc_reconnected }, { "uc_reconnected", uc_reconnected },
 };
 RT_MAIN(cases)

@@ -5,8 +5,8 @@
 #include "providers/uroce/host/host.h"
 
 enum {
-	BUDGET = 32,	  /* packets of one peer, datagrams of one device in one pass */
-	DRAIN_PASSES = 8, /* in which all that is there arrives, unless others go on sending */
+	BUDGET = 32,	   /* packets of one peer, datagrams of one device in one pass */
+	DRAIN_PASSES = 64, /* in which all that is there arrives, unless others go on sending */
 	REFUSALS_BEFORE_YIELD = 64, /* of a poller, one after the other: some microseconds */
 	STRAND_LOOKS = 32,	    /* of a poller, until it looks who polls besides it */
 	CLOCK_PASSES = 64,

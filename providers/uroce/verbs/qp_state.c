@@ -165,6 +165,7 @@ static void qp_transition(struct uroce_qp *qp, enum ibv_qp_state next,
 		qp_reset(qp);
 	} else if (next == IBV_QPS_RTR && cur == IBV_QPS_INIT) {
 		responder_start(qp, attr);
+		qp->was_connected = qp->type != IBV_QPT_UD;
 	} else if (next == IBV_QPS_RTS && cur == IBV_QPS_RTR) {
 		requester_start(qp, attr);
 	}
@@ -209,6 +210,18 @@ static int qp_modify_locked(struct uroce_qp *qp, const struct verbs_modify_qp *i
 	return 0;
 }
 
+/*
+ * An adapter takes what arrives at once, this process when somebody looks. What was sent to the
+ * QP's former connection and still lies there is dropped now, for the next connection may have the
+ * same numbers. A QP's first connection has no former one: what came early may be its own.
+ */
+static void former_drain(struct uroce_qp *qp, const struct verbs_modify_qp *in)
+{
+	if (qp->was_connected && qp->state == IBV_QPS_INIT && in->mask & IBV_QP_STATE &&
+	    in->attr->qp_state == IBV_QPS_RTR)
+		uroce_progress_drain(qp_host(qp));
+}
+
 int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
 	struct uroce_qp *qp = uroce_qp_real(vqp);
@@ -225,6 +238,7 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	r = qp_prepare(qp, in->attr, in->mask, &got);
 	if (r < 0)
 		return r;
+	former_drain(qp, in);
 	uroce_lock(&qp->lock);
 	r = qp_modify_locked(qp, in, &got);
 	uroce_qp_show(qp);
