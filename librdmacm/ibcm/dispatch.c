@@ -139,6 +139,8 @@ void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm
 		probe(iid, out);
 	for (unsigned int i = out->probe; i < out->mads; i++)
 		ibcm_id_send(iid, out->mad[i]);
+	if (out->answered)
+		ibcm_answered_add(iid, out->mad[0]);
 	ibcm_state_watch(&iid->conn, ibcm_now());
 	if (out->has_event && !iid->detached && !iid->removed && !iid->silent)
 		report(iid, out, mad);
@@ -163,7 +165,7 @@ struct arrival {
 	struct ibcm_ip ip;
 };
 
-static void answer(const struct arrival *in, const struct ibcm_mad *reply)
+static void answer_data(const struct arrival *in, const uint8_t data[IBCM_MAD_LEN])
 {
 	struct verbs_gsi_mad mad = {
 		.port_num = in->from->port_num,
@@ -173,8 +175,27 @@ static void answer(const struct arrival *in, const struct ibcm_mad *reply)
 		.remote_gid = in->from->remote_gid,
 	};
 
-	if (!ibcm_mad_pack(reply, mad.data))
-		ibcm_send(in->dev, &mad);
+	memcpy(mad.data, data, sizeof(mad.data));
+	ibcm_send(in->dev, &mad);
+}
+
+static void answer(const struct arrival *in, const struct ibcm_mad *reply)
+{
+	uint8_t data[IBCM_MAD_LEN];
+
+	if (!ibcm_mad_pack(reply, data))
+		answer_data(in, data);
+}
+
+/* Return: whether the request has had an answer before. */
+static bool answer_again(const struct arrival *in)
+{
+	const uint8_t *data =
+		ibcm_answered_find(&in->from->remote_gid, in->mad.local_id, in->mad.tid);
+
+	if (data)
+		answer_data(in, data);
+	return data;
 }
 
 static void answer_stray(const struct arrival *in)
@@ -412,7 +433,7 @@ static bool request_arrived(struct arrival *in)
 		ibcm_run(known, &out, &in->mad);
 		return true;
 	}
-	if (request_is_stale(in))
+	if (answer_again(in) || request_is_stale(in))
 		return true;
 	if (arrival_ip(in) < 0) {
 		answer_stray(in);

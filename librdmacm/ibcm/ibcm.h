@@ -166,6 +166,13 @@ uint64_t ibcm_service_id(const struct ibcm_id *iid);
 /* What verbs_gsi_listen() is told about the listener's address. */
 const union ibv_gid *ibcm_listener_gid(const struct ibcm_id *iid);
 
+/* --- answered.c; under the lock --- */
+
+/* @data was the answer to the request that @iid was made for, and the end of it. */
+void ibcm_answered_add(const struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN]);
+/* The answer that a request had within the last ten seconds; NULL: none. @id, @tid: the peer's. */
+const uint8_t *ibcm_answered_find(const union ibv_gid *gid, uint32_t id, uint64_t tid);
+
 /* --- park.c; under the lock --- */
 
 /*

@@ -89,6 +89,13 @@ int ibcm_state_arrive(struct ibcm_conn *conn, const struct ibcm_mad *request)
 	return 0;
 }
 
+/* A request that gets nothing but this. */
+static void answered(struct ibcm_conn *conn, struct ibcm_out *out)
+{
+	out->answered = true;
+	ibcm_become(conn, IBCM_IDLE);
+}
+
 int ibcm_state_reply(struct ibcm_conn *conn, const struct ibcm_mad *reply, uint64_t now,
 		     struct ibcm_out *out)
 {
@@ -98,7 +105,7 @@ int ibcm_state_reply(struct ibcm_conn *conn, const struct ibcm_mad *reply, uint6
 	if (conn->state == IBCM_SIDR_REQ_RCVD && mad.type == IBCM_SIDR_REP) {
 		r = ibcm_out_mad(conn, &mad, out);
 		if (!r)
-			ibcm_become(conn, IBCM_IDLE);
+			answered(conn, out);
 		return r;
 	}
 	if (conn->state != IBCM_REQ_RCVD || mad.type != IBCM_REP)
@@ -166,8 +173,10 @@ int ibcm_state_reject(struct ibcm_conn *conn, uint32_t reason, const void *priva
 	/* The peer may have sent packets only after a reply. */
 	if (conn->state == IBCM_REP_SENT || conn->state == IBCM_REP_RCVD)
 		ibcm_become_timewait(conn, now);
-	else
+	else if (conn->state == IBCM_REQ_SENT)
 		ibcm_become(conn, IBCM_IDLE);
+	else
+		answered(conn, out);
 	return 0;
 }
 

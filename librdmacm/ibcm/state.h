@@ -84,6 +84,7 @@ struct ibcm_out {
 	uint8_t mad[2][IBCM_MAD_LEN];
 	bool probe; /* the message goes so that a host where nobody is says so: verbs_gsi_probe() */
 	bool must;  /* and as all others where it cannot go so: not at all otherwise */
+	bool answered; /* the message is all that a request gets: its copies get it again */
 	bool has_event;
 	enum ibcm_event event;
 	int status;

@@ -546,6 +546,96 @@ static void test_no_probe_on_this_host(void **state)
 	check_alive();
 }
 
+/* --- a request's copies --- */
+
+static void reject(struct ibcm_id *child)
+{
+	struct ibcm_out out = {};
+
+	assert_int_equal(
+		ibcm_state_reject(&child->conn, IBCM_REJ_CONSUMER, "no", 3, host.now, &out), 0);
+	ibcm_run(child, &out, NULL);
+}
+
+static struct ibcm_id *arrive_new(const struct ibcm_mad *request)
+{
+	struct cm_event event;
+
+	host_arrive(&peer, request);
+	assert_int_equal(host_event(&event), RDMA_CM_EVENT_CONNECT_REQUEST);
+	return event.new_ibcm;
+}
+
+/* The program hears nothing of it, and the answer is @first. */
+static void arrive_again(const struct ibcm_mad *request, const struct ibcm_mad *first)
+{
+	unsigned int before = host.sent_count;
+	struct cm_event event;
+
+	host_arrive(&peer, request);
+	assert_int_equal(host_event(&event), -1);
+	assert_int_equal(host.sent_count, before + 1);
+	assert_memory_equal(host_last(), first, sizeof(*first));
+}
+
+/* Whether its program has destroyed what it refused, or not. */
+static void test_refused_request_has_copies(void **state)
+{
+	struct ibcm_mad req = host_req(&peer, ID + 1, QPN + 2, HOST_PORT), first;
+
+	for (int destroyed = 0; destroyed <= 1; destroyed++, req.tid++) {
+		struct ibcm_id *child = arrive_new(&req);
+
+		reject(child);
+		if (destroyed)
+			host_destroy(child);
+		first = *host_last();
+		assert_int_equal(first.type, IBCM_REJ);
+		assert_string_equal(first.private_data, "no");
+		arrive_again(&req, &first);
+		host_pass(5 * SECOND);
+		arrive_again(&req, &first);
+	}
+	/* Nobody asks any more for what was refused so long ago. */
+	req.tid--;
+	host_pass(6 * SECOND);
+	arrive_new(&req);
+	/* And of many nobody is taken for another. */
+	for (uint32_t i = 2; i < 500; i++) {
+		req = host_req(&peer, ID + i, QPN + 1 + i, HOST_PORT);
+		host_destroy(arrive_new(&req));
+	}
+	for (uint32_t i = 2; i < 500; i++) {
+		req = host_req(&peer, ID + i, QPN + 1 + i, HOST_PORT);
+		host_arrive(&peer, &req);
+		assert_int_equal(host_last()->remote_id, ID + i);
+		assert_int_equal(host_last()->type, IBCM_REJ);
+	}
+	check_alive();
+}
+
+/* A datagram service's answer ends it, also if it is a good one. */
+static void test_resolved_service_has_copies(void **state)
+{
+	struct ibcm_mad rep = { .type = IBCM_SIDR_REP, .sidr_rep = { .qpn = QPN, .qkey = 7 } };
+	struct ibcm_mad req = host_req(&peer, ID + 1, QPN, HOST_PORT), first;
+	uint64_t service = req.req.service_id;
+	struct ibcm_out out = {};
+	struct ibcm_id *child;
+
+	req.type = IBCM_SIDR_REQ;
+	req.sidr_req = (struct ibcm_sidr_req){ .service_id = service };
+	listener->ud = true;
+	child = arrive_new(&req);
+	assert_int_equal(ibcm_state_reply(&child->conn, &rep, host.now, &out), 0);
+	ibcm_run(child, &out, NULL);
+	first = *host_last();
+	assert_int_equal(first.type, IBCM_SIDR_REP);
+	arrive_again(&req, &first);
+	req.tid++; /* another one */
+	arrive_new(&req);
+}
+
 /* Who had the request may have died with it: another process of the host then refuses it. */
 static void test_request_repeats_on_this_host(void **state)
 {
@@ -594,6 +684,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_probe_ends_a_connection, begin_far, end),
 		cmocka_unit_test_setup_teardown(test_no_probe_on_this_host, begin, end),
 		cmocka_unit_test_setup_teardown(test_request_repeats_on_this_host, begin, end),
+		cmocka_unit_test_setup_teardown(test_refused_request_has_copies, begin, end),
+		cmocka_unit_test_setup_teardown(test_resolved_service_has_copies, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_is_taken, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_of_another_process, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_request_is_refused, begin, end),
