@@ -212,7 +212,7 @@ void part_connecting_resumed(void)
 
 static void *connect_now(void *arg)
 {
-	struct full *f = arg;
+	const struct full *f = arg;
 	int fd = f->waiting[f->count - 1];
 
 	if (connect_to(fd, &f->address) == 0)
@@ -243,13 +243,14 @@ static void another_connects(void)
 static void ended(const char *how, void (*end)(struct full *f, int fd))
 {
 	int before = descriptors(), fd = socket(AF_INET, SOCK_STREAM, 0);
-	struct full f = full_open();
+	struct full f = full_open(), threads;
 	pthread_t thread;
 	void *error;
 
 	state = how;
 	f.waiting[f.count++] = fd;
-	pthread_create(&thread, NULL, connect_now, &f);
+	threads = f;
+	pthread_create(&thread, NULL, connect_now, &threads);
 	usleep(200000);
 	f.caller = thread;
 	end(&f, fd);
