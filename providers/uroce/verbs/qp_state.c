@@ -217,8 +217,7 @@ static int qp_modify_locked(struct uroce_qp *qp, const struct verbs_modify_qp *i
  */
 static void former_drain(struct uroce_qp *qp, const struct verbs_modify_qp *in)
 {
-	if (qp->was_connected && qp->state == IBV_QPS_INIT && in->mask & IBV_QP_STATE &&
-	    in->attr->qp_state == IBV_QPS_RTR)
+	if (in->mask & IBV_QP_STATE && in->attr->qp_state == IBV_QPS_RTR && qp->was_connected)
 		uroce_progress_drain(qp_host(qp));
 }
 
