@@ -35,6 +35,7 @@
 #define SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 static bool failed;
+static const char *skipped; /* why; NULL: it ran */
 
 #define CHECK(truth)                                                                              \
 	do {                                                                                      \
@@ -1213,7 +1214,11 @@ static void *wait_cancelled(void *arg)
 /* What a thread that is cancelled cleans up is closed as ever: its peer hears of that. */
 static void case_cancelled_each(void)
 {
-	for (int how = 0; how < WAITINGS && !CANCELS_ARE_THEIRS; how++) {
+	if (CANCELS_ARE_THEIRS) {
+		skipped = "a sanitizer does not bear threads that are cancelled";
+		return;
+	}
+	for (int how = 0; how < WAITINGS; how++) {
 		struct ends e = ends_open();
 		struct under u = { how, how == IN_ACCEPT ? e.listener : e.a };
 		struct timeval time = { .tv_sec = 10 };
@@ -2167,9 +2172,13 @@ int main(int argc, char **argv)
 		if (!is_wanted(cases[i].name, argc, argv))
 			continue;
 		failed = false;
+		skipped = NULL;
 		alarm(120);
 		cases[i].run();
-		printf("%s: %s\n", cases[i].name, failed ? "FAILED" : "passed");
+		if (skipped)
+			printf("%s: skipped: %s\n", cases[i].name, skipped);
+		else
+			printf("%s: %s\n", cases[i].name, failed ? "FAILED" : "passed");
 		fflush(stdout);
 		any |= failed;
 	}
