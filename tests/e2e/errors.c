@@ -350,21 +350,14 @@ static void await_event(struct rt_side *side)
 	ibv_ack_cq_events(cq, 1);
 }
 
-/*
- * Completions that nobody has polled go with RESET, and the room that their requests took is free;
- * the other side's stay. The kernel's rxe keeps them all.
- */
-static void reset_forgets(void)
+/* Three sends and their receives, all of which wait to be polled. */
+static struct rt_pair pair_unpolled(struct rt_dev *dev)
 {
 	struct rt_options options = { .channel = true, .send_wr = 8, .cqe = 32 };
-	struct rt_dev *dev = rt_open();
 	struct rt_pair pair = rt_pair_open(dev, &options);
 	struct ibv_sge sge = rt_sge(&pair.a, 0, 64);
 	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 0, &sge);
-	int room = 0;
 
-	if (rt_is_kernel(dev))
-		rt_skip("what a device of the kernel does with them is its own affair");
 	for (int i = 0; i < 3; i++) {
 		rt_recv(&pair.b, 10 + i, 0, 64);
 		CHECK_OK(ibv_req_notify_cq(pair.a.cq, 0));
@@ -373,6 +366,25 @@ static void reset_forgets(void)
 		await_event(&pair.a);
 		await_event(&pair.b);
 	}
+	return pair;
+}
+
+/*
+ * Completions that nobody has polled go with RESET, and the room that their requests took is free;
+ * the other side's stay. The kernel's rxe keeps them all.
+ */
+static void reset_forgets(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct ibv_send_wr wr;
+	struct rt_pair pair;
+	struct ibv_sge sge;
+	int room = 0;
+
+	if (rt_is_kernel(dev))
+		rt_skip("what a device of the kernel does with them is its own affair");
+	pair = pair_unpolled(dev);
+	sge = rt_sge(&pair.a, 0, 64);
 	rt_qp_state(pair.a.qp, IBV_QPS_RESET);
 	EXPECT_NONE(&pair.a);
 	EXPECT(&pair.b, 10, IBV_WC_RECV);
@@ -387,6 +399,49 @@ static void reset_forgets(void)
 	CHECK(room >= 8);
 	for (int i = 0; i < room; i++)
 		EXPECT(&pair.a, i, IBV_WC_RDMA_WRITE);
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
+/* Another queue pair takes the place of the side's, which is destroyed. */
+static void qp_replace(struct rt_side *side)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = side->cq,
+		.recv_cq = side->cq,
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *old = side->qp;
+
+	side->qp = ibv_create_qp(side->dev->pd, &attr);
+	CHECK(side->qp);
+	CHECK_OK(ibv_destroy_qp(old));
+}
+
+/* They go with their queue pair, too: who destroys it frees what the wr_id leads to. */
+static void destroy_forgets(void)
+{
+	struct rt_dev *dev = rt_open();
+	struct ibv_send_wr wr;
+	struct rt_pair pair;
+	struct ibv_sge sge;
+
+	if (rt_is_kernel(dev))
+		rt_skip("what a device of the kernel does with them is its own affair");
+	pair = pair_unpolled(dev);
+	qp_replace(&pair.a);
+	EXPECT_NONE(&pair.a);
+	EXPECT(&pair.b, 10, IBV_WC_RECV);
+	qp_replace(&pair.b);
+	EXPECT_NONE(&pair.b);
+	rt_pair_connect(&pair);
+	sge = rt_sge(&pair.a, 0, 64);
+	wr = rt_wr(IBV_WR_SEND, 7, &sge);
+	rt_recv(&pair.b, 20, 0, 64);
+	POST(&pair.a, &wr);
+	EXPECT(&pair.a, 7, IBV_WC_SEND);
+	EXPECT(&pair.b, 20, IBV_WC_RECV);
 	rt_pair_close(&pair);
 	rt_close(dev);
 }
@@ -411,5 +466,6 @@ static const struct rt_case cases[] = {
 	{ "first_then_flush", first_then_flush },
 	{ "recover", recover },
 	{ "reset_forgets", reset_forgets },
+	{ "destroy_forgets", destroy_forgets },
 };
 RT_MAIN(cases)

@@ -66,11 +66,9 @@ static inline struct uroce_cq *to_ucq(struct ibv_cq *cq)
 void uroce_cq_events_retry(struct uroce_engine *engine);
 /* None of its events waits for room in the pipe any more. */
 void uroce_cq_events_forget(struct uroce_cq *cq);
-/* Its completions stay, but no longer refer to the queue, which is about to go. */
-void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq);
-/* Completions of @qp, its lock held, that nobody has polled are gone, and their requests' room is
- * free. */
-void uroce_cq_qp_purge(struct uroce_cq *cq, struct uroce_qp *qp);
+/* Completions of @qp, its lock held, that nobody has polled are gone from its queues, and their
+ * requests' room is free. */
+void uroce_cq_qp_purge(struct uroce_qp *qp);
 
 /* An asynchronous event of it. */
 static inline void uroce_event_cq(struct uroce_cq *cq, enum ibv_event_type type)

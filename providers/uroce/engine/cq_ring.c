@@ -139,17 +139,8 @@ void uroce_cq_ring_end(struct uroce_cq *cq, struct uroce_cqe *cqe, struct uroce_
 	uroce_unlock(&cq->lock);
 }
 
-void uroce_cq_sq_forget(struct uroce_cq *cq, const struct uroce_sq *sq)
-{
-	uroce_lock(&cq->lock);
-	for (uint32_t i = atomic_load(&cq->tail); i != atomic_load(&cq->head); i++)
-		if (cq->ring[i & cq->mask].sq == sq)
-			cq->ring[i & cq->mask].sq = NULL;
-	uroce_unlock(&cq->lock);
-}
-
 /* Those of other queue pairs close up; the order stays. */
-void uroce_cq_qp_purge(struct uroce_cq *cq, struct uroce_qp *qp)
+static void cq_purge(struct uroce_cq *cq, const struct uroce_qp *qp)
 {
 	uint32_t head, kept;
 
@@ -169,4 +160,12 @@ void uroce_cq_qp_purge(struct uroce_cq *cq, struct uroce_qp *qp)
 	}
 	atomic_store_explicit(&cq->head, kept, memory_order_relaxed);
 	uroce_unlock(&cq->lock);
+}
+
+void uroce_cq_qp_purge(struct uroce_qp *qp)
+{
+	if (qp->send_cq)
+		cq_purge(qp->send_cq, qp);
+	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
+		cq_purge(qp->recv_cq, qp);
 }

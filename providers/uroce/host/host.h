@@ -360,7 +360,9 @@ struct uroce_qp *uroce_qp_next(struct uroce_host *host, uint32_t *index);
  */
 void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
 		      struct uroce_qp *only);
-/* From here on no packet, timer or peer finds the QP, and nobody its number. */
+/* From here on no packet, timer or peer finds the QP, nobody its number, and a poll none of its
+ * completions: adapters take these along, and programs free what a completion's wr_id leads to when
+ * they destroy a QP. */
 void uroce_qp_withdraw(struct uroce_qp *qp);
 /* The context closes without destroying them, and its device may go. No lock held. */
 void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx);

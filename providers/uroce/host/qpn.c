@@ -233,6 +233,7 @@ void uroce_qp_withdraw(struct uroce_qp *qp)
 	uroce_qp_owed_flush(qp);
 	qp->state = IBV_QPS_RESET; /* packets on their way to it are dropped */
 	uroce_qp_show(qp);
+	uroce_cq_qp_purge(qp); /* before its number may be another's */
 	uroce_unlock(&qp->lock);
 	qpn_free(qp);
 	qp_unlist(qp);

@@ -265,8 +265,6 @@ static void qp_end(struct uroce_qp *qp, struct uroce_context *ctx)
 {
 	uroce_qps_settle(qp_host(qp), ctx, qp);
 	uroce_qp_withdraw(qp);
-	if (qp->send_cq)
-		uroce_cq_sq_forget(qp->send_cq, &qp->sq);
 	qp_users_add(qp, -1);
 }
 

@@ -30,10 +30,7 @@ static void qp_reset(struct uroce_qp *qp)
 	qp->peer_lost = false;
 	qp->dest_qpn = 0;
 	/* As adapters do it: what comes up after is of the requests posted after. */
-	if (qp->send_cq)
-		uroce_cq_qp_purge(qp->send_cq, qp);
-	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
-		uroce_cq_qp_purge(qp->recv_cq, qp);
+	uroce_cq_qp_purge(qp);
 }
 
 static void responder_start(struct uroce_qp *qp, const struct ibv_qp_attr *attr)

@@ -272,8 +272,12 @@ static void test_full_unpolled(void **state)
 		assert_int_equal(post(wr), 0);
 	assert_int_equal(post(wr), ENOMEM);
 	assert_int_equal(fx.sent, 10);
-	uroce_cq_sq_forget(qp->send_cq, &qp->sq);
-	assert_int_equal(fixture_poll(qp->send_cq, &wc), 1); /* still there, and tells nobody */
+	uroce_lock(&qp->lock);
+	uroce_cq_qp_purge(qp);
+	uroce_unlock(&qp->lock);
+	assert_int_equal(fixture_poll(qp->send_cq, &wc), 0);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(post(wr), 0);
 	assert_int_equal(post(wr), ENOMEM);
 	end();
 }
