@@ -8,6 +8,7 @@
 
 #define ROUNDS 50
 #define LENGTH 3000
+#define FLOOD  20000
 
 struct peer {
 	struct rt_dev *dev;
@@ -46,6 +47,15 @@ static void post_send(struct peer *p, size_t offset)
 	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
 
 	POST(&p->side, &wr);
+}
+
+static void send_small(struct peer *p)
+{
+	struct ibv_sge sge = rt_sge(&p->side, 0, 8);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+	POST(&p->side, &wr);
+	EXPECT(&p->side, 1, IBV_WC_SEND);
 }
 
 /* Wait for @sent sends and @received receives, in whatever order they complete. */
@@ -116,20 +126,22 @@ static void connect_anew(struct peer *p)
 	rt_side_rts(&p->side);
 }
 
-/* One message is sent to a process that stands still, and its connection is over before it goes on:
- * the message is not of the next one. */
-static void reconnected(struct peer *p, bool first)
+/* @messages are sent to a process that stands still, and their connection is over before it goes
+ * on: they are not of the next one. */
+static void reconnected_after(struct peer *p, bool first, int rounds, int messages)
 {
 	char go = 0;
 
 	rt_skip_iwarp(p->dev, "its queue pairs are connected once");
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		rt_exchange(p->socket, &p->remote);
 		if (first) {
 			CHECK_OK(kill(p->child, SIGSTOP));
 			CHECK_INT(waitpid(p->child, NULL, WUNTRACED), p->child);
 			rt_fill(p->side.buf.p, LENGTH, 2 * i);
 			post_send(p, 0);
+			for (int j = 1; j < messages; j++)
+				send_small(p);
 			connect_anew(p);
 			CHECK_INT(send(p->socket, &go, 1, MSG_NOSIGNAL), 1);
 			CHECK_OK(kill(p->child, SIGCONT));
@@ -146,6 +158,16 @@ static void reconnected(struct peer *p, bool first)
 		if (!first)
 			VERIFY(p->side.buf.p + 8192, LENGTH, 2 * i + 1);
 	}
+}
+
+static void reconnected(struct peer *p, bool first)
+{
+	reconnected_after(p, first, ROUNDS, 1);
+}
+
+static void reconnected_flooded(struct peer *p, bool first)
+{
+	reconnected_after(p, first, 3, FLOOD);
 }
 
 static void run(const struct rt_options *options, void (*body)(struct peer *p, bool first))
@@ -206,6 +228,14 @@ static void uc_reconnected(void)
 	run(&uc, reconnected);
 }
 
+/* As many as the way to the process holds. */
+static void uc_reconnected_flooded(void)
+{
+	static const struct rt_options uc = { .type = IBV_QPT_UC };
+
+	run(&uc, reconnected_flooded);
+}
+
 /* A peer that dies without a word: the survivor's send fails after its retries. */
 static void dead_peer(void)
 {
@@ -252,9 +282,14 @@ static void changed_user(void)
 }
 
 static const struct rt_case cases[] = {
-	{ "changed_user", changed_user },     { "rc_ping_pong", rc_ping_pong },
-	{ "rc_one_sided", rc_one_sided },     { "uc_ping_pong", uc_ping_pong },
-	{ "srq_ping_pong", srq_ping_pong },   { "dead_peer", dead_peer },
-	{ "rc_reconnected", rc_reconnected }, { "uc_reconnected", uc_reconnected },
+	{ "changed_user", changed_user },
+	{ "rc_ping_pong", rc_ping_pong },
+	{ "rc_one_sided", rc_one_sided },
+	{ "uc_ping_pong", uc_ping_pong },
+	{ "srq_ping_pong", srq_ping_pong },
+	{ "dead_peer", dead_peer },
+	{ "rc_reconnected", rc_reconnected },
+	{ "uc_reconnected", uc_reconnected },
+	{ "uc_reconnected_flooded", uc_reconnected_flooded },
 };
 RT_MAIN(cases)

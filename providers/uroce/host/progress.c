@@ -7,6 +7,9 @@
 enum {
 	BUDGET = 32,	   /* packets of one peer, datagrams of one device in one pass */
 	DRAIN_PASSES = 64, /* in which all that is there arrives, unless others go on sending */
+	/* Twice what the fullest ring takes: SHM_RING_BYTES are 32768 small packets. A socket holds
+	 * less. */
+	DRAIN_FULL_PASSES = 2048,
 	REFUSALS_BEFORE_YIELD = 64, /* of a poller, one after the other: some microseconds */
 	STRAND_LOOKS = 32,	    /* of a poller, until it looks who polls besides it */
 	CLOCK_PASSES = 64,
@@ -241,17 +244,27 @@ void uroce_progress_visit(struct uroce_host *host, unsigned int strand)
 	uroce_unlock(lock);
 }
 
-void uroce_progress_drain(struct uroce_host *host)
+static void drain(struct uroce_host *host, unsigned int passes)
 {
 	struct uroce_dev *dev;
 
 	path_host_stop(&host->paths);
 	LIST_FOREACH(dev, &host->devices, entry)
 		uroce_udp_ready(dev->udp);
-	for (unsigned int i = 0; i < DRAIN_PASSES; i++)
+	for (unsigned int i = 0; i < passes; i++)
 		if (!uroce_progress_pass(host, true, false))
 			break;
 	path_host_go(&host->paths);
+}
+
+void uroce_progress_drain(struct uroce_host *host)
+{
+	drain(host, DRAIN_PASSES);
+}
+
+void uroce_progress_drain_full(struct uroce_host *host)
+{
+	drain(host, DRAIN_FULL_PASSES);
 }
 
 void uroce_progress_posted(struct uroce_host *host)

@@ -215,7 +215,7 @@ static int qp_modify_locked(struct uroce_qp *qp, const struct verbs_modify_qp *i
 static void former_drain(struct uroce_qp *qp, const struct verbs_modify_qp *in)
 {
 	if (in->mask & IBV_QP_STATE && in->attr->qp_state == IBV_QPS_RTR && qp->was_connected)
-		uroce_progress_drain(qp_host(qp));
+		uroce_progress_drain_full(qp_host(qp));
 }
 
 int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
