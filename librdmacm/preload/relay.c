@@ -133,13 +133,14 @@ static int thread_start(void *(*function)(void *), void *arg)
 
 /* ---- holding; with the lock held ---- */
 
-/* Return: the listener's relay, when there is one. */
-static struct relay *listener_find(int rs)
+/* Return: the listener's relay, when there is one. @ending: also one that nobody has any more,
+ * whose thread has yet to see it. */
+static struct relay *listener_find(int rs, bool ending)
 {
 	struct relay *r;
 
 	LIST_FOREACH(r, &relays.listeners, of_list)
-		if (r->rs == rs)
+		if (r->rs == rs && (ending || r->other >= 0))
 			return r;
 	return NULL;
 }
@@ -152,9 +153,9 @@ static bool socket_unhold(int rs)
 
 	if (fd_is_held(rs))
 		return false;
-	r = listener_find(rs);
+	r = listener_find(rs, false);
 	if (!r)
-		return last;
+		return last && !listener_find(rs, true);
 	/* Its thread sees the end, and is the last. */
 	real()->close(r->other);
 	r->other = -1;
@@ -406,6 +407,38 @@ static void accepted_pass(struct relay *r, int rs)
 	close(fd);
 }
 
+static bool end_is_gone(int fd)
+{
+	struct pollfd p = { .fd = fd };
+
+	return real()->poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
+
+/*
+ * Whether somebody may take a connection. A child that was killed has the listener until the thread
+ * of doors sees it, and what it is passed until then nobody gets: not the parent, who has the
+ * listener for itself again.
+ */
+static bool listener_has_takers(const struct relay *r)
+{
+	bool takers = true;
+	struct child *c;
+
+	relay_lock();
+	if (r->other < 0)
+		takers = !end_is_gone(r->end);
+	else
+		LIST_FOREACH(c, &relays.children, of_list) {
+			if (!child_takes(c, r->rs, false))
+				continue;
+			takers = !end_is_gone(c->door);
+			if (takers)
+				break;
+		}
+	relay_unlock();
+	return takers;
+}
+
 static void *listener_run(void *arg)
 {
 	struct relay *r = arg;
@@ -424,6 +457,10 @@ static void *listener_run(void *arg)
 			break;
 		if (!(fds[1].revents & POLLIN))
 			continue;
+		if (!listener_has_takers(r)) {
+			usleep(1000);
+			continue;
+		}
 		rs = raccept(r->rs, NULL, NULL);
 		if (rs >= 0)
 			accepted_pass(r, rs);
@@ -435,7 +472,7 @@ static void *listener_run(void *arg)
 	LIST_REMOVE(r, of_list);
 	if (r->other >= 0)
 		close(r->other);
-	ours = fd_is_nobodys(r->rs);
+	ours = fd_is_nobodys(r->rs) && !listener_find(r->rs, true);
 	relay_unlock();
 	if (ours)
 		rclose(r->rs);
@@ -446,7 +483,7 @@ static void *listener_run(void *arg)
 /* Return: what a child gets, which is for all of them, or -1. */
 static int listener_start(int rs, int flags)
 {
-	struct relay *r = listener_find(rs);
+	struct relay *r = listener_find(rs, false);
 	int ends[2];
 
 	if (r)

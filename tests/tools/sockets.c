@@ -1870,6 +1870,38 @@ static void case_fork_workers(void)
 	close(listener);
 }
 
+/* Who connects as soon as a worker was killed is the parent's, not the dead one's. */
+static void case_fork_worker_killed(void)
+{
+	struct sockaddr_in address;
+	int listener = listener_open(&address);
+
+	for (int round = 0; round < 30; round++) {
+		pid_t worker = fork();
+		int fd, mine;
+
+		if (worker == 0) {
+			fd = accept(listener, NULL, NULL);
+			CHECK(say(fd, "!"));
+			pause();
+		}
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+		CHECK(expect(fd, "!"));
+		kill(worker, SIGKILL);
+		CHECK(child_status(worker) == SIGKILL);
+		mine = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(connect(mine, (struct sockaddr *)&address, sizeof(address)) == 0);
+		CHECK(becomes(listener, POLLIN, 10000));
+		if (failed)
+			break;
+		close(accept(listener, NULL, NULL));
+		close(mine);
+		close(fd);
+	}
+	close(listener);
+}
+
 /* A program with the connection as its stdin and stdout. */
 static void case_fork_exec(void)
 {
@@ -2144,6 +2176,7 @@ static const struct {
 	{ "spawn", case_spawn },
 	{ "fork_after_accept", case_fork_after_accept },
 	{ "fork_workers", case_fork_workers },
+	{ "fork_worker_killed", case_fork_worker_killed },
 	{ "fork_while_busy", case_fork_while_busy },
 	{ "fork_exec", case_fork_exec },
 	{ "fork_and_end", case_fork_and_end },
