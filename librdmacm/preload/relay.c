@@ -180,6 +180,14 @@ static bool child_takes(struct child *c, int rs, bool remove)
 	return false;
 }
 
+/* At once for who forks meanwhile, whose child closes the ends of all that are listed: the number
+ * may be another file's as soon as it is closed. */
+static void relay_remove(struct relay *r)
+{
+	LIST_REMOVE(r, of_list);
+	real()->close(r->end);
+}
+
 /* ---- a connection ---- */
 
 #define PIECE 65536
@@ -300,10 +308,9 @@ static void *connection_run(void *arg)
 	if (ways)
 		relay_run(r, ways);
 	free(ways);
-	close(r->end);
 	relay_lock();
-	LIST_REMOVE(r, of_list);
-	close(r->wake);
+	relay_remove(r);
+	real()->close(r->wake);
 	last = socket_unhold(r->rs);
 	relay_unlock();
 	if (last)
@@ -467,11 +474,10 @@ static void *listener_run(void *arg)
 		else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 			break;
 	}
-	close(r->end);
 	relay_lock();
-	LIST_REMOVE(r, of_list);
+	relay_remove(r);
 	if (r->other >= 0)
-		close(r->other);
+		real()->close(r->other);
 	ours = fd_is_nobodys(r->rs) && !listener_find(r->rs, true);
 	relay_unlock();
 	if (ours)

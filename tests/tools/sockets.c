@@ -1883,7 +1883,9 @@ static void case_fork_worker_killed(void)
 
 		if (worker == 0) {
 			fd = accept(listener, NULL, NULL);
-			CHECK(say(fd, "!"));
+			CHECK(fd >= 0 && say(fd, "!"));
+			if (failed)
+				_exit(9);
 			pause();
 		}
 		fd = socket(AF_INET, SOCK_STREAM, 0);
