@@ -1894,7 +1894,9 @@ static void case_fork_worker_killed(void)
 		kill(worker, SIGKILL);
 		CHECK(child_status(worker) == SIGKILL);
 		close(fd);
-		if (round % 2 && !failed)
+		if (failed)
+			break;
+		if (round % 2)
 			continue;
 		mine = socket(AF_INET, SOCK_STREAM, 0);
 		CHECK(connect(mine, (struct sockaddr *)&address, sizeof(address)) == 0);

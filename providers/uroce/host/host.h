@@ -275,7 +275,8 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
 /* Passes over everything that has arrived, by sockets that were silent as well, until nothing is
  * left, or others keep sending. Waits for progress_lock. */
 void uroce_progress_drain(struct uroce_host *host);
-/* Long enough for all that full rings hold, whoever goes on sending. */
+/* The same with so many passes that all that lay in full rings was taken, also while others keep
+ * sending. */
 void uroce_progress_drain_full(struct uroce_host *host);
 /* By somebody who posts and may not poll soon: one more poller where there are pollers. */
 void uroce_progress_posted(struct uroce_host *host);
