@@ -201,7 +201,8 @@ static void ack_owe(struct uroce_qp *qp, bool asked)
 		uroce_qp_strand(qp)->acks_urgent = true;
 }
 
-static void recv_complete(struct uroce_qp *qp, uint64_t wr_id, uint32_t length, bool solicited)
+static ALWAYS_INLINE void recv_complete(struct uroce_qp *qp, uint64_t wr_id, uint32_t length,
+					bool solicited)
 {
 	struct uroce_cq_place place = uroce_cq_begin(qp->recv_cq, qp);
 
@@ -225,8 +226,8 @@ static bool may_receive(const struct uroce_qp *qp, uint32_t psn)
 }
 
 /* The oldest receive takes it whole. Return: false with nothing changed. */
-static bool payload_place(struct uroce_qp *qp, const struct uroce_rwqe *rwqe, const uint8_t *from,
-			  uint32_t length)
+static ALWAYS_INLINE bool payload_place(struct uroce_qp *qp, const struct uroce_rwqe *rwqe,
+					const uint8_t *from, uint32_t length)
 {
 	struct uroce_keys *keys = qp->engine->keys;
 	const struct ibv_sge *sge = rwqe->sge;
@@ -243,8 +244,8 @@ static bool payload_place(struct uroce_qp *qp, const struct uroce_rwqe *rwqe, co
 }
 
 /* A message of @length bytes. Return: false with nothing changed. */
-static bool receive(struct uroce_qp *qp, const struct uroce_bth *bth, const uint8_t *data,
-		    uint32_t length)
+static ALWAYS_INLINE bool receive(struct uroce_qp *qp, const struct uroce_bth *bth,
+				  const uint8_t *data, uint32_t length)
 {
 	struct uroce_responder *resp = &qp->resp;
 	uint32_t psn = bth->psn & PSN_MASK;
@@ -276,7 +277,7 @@ static bool is_send(const struct uroce_bth *bth, uint32_t length, uint32_t *ret_
 }
 
 bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned int strand,
-			   const uint8_t *data, uint32_t length, bool has_ack, uint32_t ack)
+			   const uint8_t *data, uint32_t length, uint32_t ack)
 {
 	struct uroce_bth bth = uroce_bth_read(data);
 	struct uroce_qp *qp;
@@ -290,7 +291,7 @@ bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned i
 		return false;
 	uroce_lock(&qp->lock);
 	done = qp->express && qp->av.peer == peer && qp->strand == strand;
-	if (done && has_ack)
+	if (done && ack != PATH_NO_ACK)
 		ack_receive(qp, ack);
 	done = done && receive(qp, &bth, data + BTH_LEN, length - BTH_LEN - pad);
 	if (done)

@@ -56,6 +56,7 @@ enum {
 	PATH_STRAND_MASK = 15, /* of a QPN: these bits say its strand, most are of the first */
 };
 #define UROCE_MAX_MSG_SIZE 0x80000000u /* bytes of one message */
+#define PATH_NO_ACK	   0xffffffffu /* its syndrome is a reserved one */
 
 /* The block of numbers that a QPN is in, and so the process that owns it. */
 static inline uint16_t uroce_qpn_slot(uint32_t qpn)
@@ -277,9 +278,10 @@ struct path_events {
 	 */
 	bool (*bytes)(struct path_host *host, const union ibv_gid *sgid, const uint8_t *data,
 		      uint32_t length);
-	/* The same out of the ring of @peer, by @strand; @ack came along: syndrome << 24 | PSN. */
+	/* The same out of the ring of @peer, by @strand; @ack came along: syndrome << 24 | PSN, or
+	 * PATH_NO_ACK. */
 	bool (*peer_bytes)(struct path_host *host, const void *peer, unsigned int strand,
-			   const uint8_t *data, uint32_t length, bool has_ack, uint32_t ack);
+			   const uint8_t *data, uint32_t length, uint32_t ack);
 	/* Whether @qpn is an RC QP whose peer is at @sgid. */
 	bool (*expected)(struct path_host *host, uint32_t qpn, const union ibv_gid *sgid);
 	/* A datagram for another process of this host. */

@@ -75,7 +75,8 @@ static void rdma_fill(struct uroce_swqe *wqe, const struct ibv_send_wr *wr)
 	wqe->rdma.rkey = wr->wr.rdma.rkey;
 }
 
-static int operation_fill(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct ibv_send_wr *wr)
+static ALWAYS_INLINE int operation_fill(struct uroce_qp *qp, struct uroce_swqe *wqe,
+					const struct ibv_send_wr *wr)
 {
 	switch (wr->opcode) {
 	case IBV_WR_RDMA_WRITE_WITH_IMM:

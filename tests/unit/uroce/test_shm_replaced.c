@@ -73,7 +73,7 @@ static struct {
 } endless;
 
 static bool peer_bytes(struct path_host *host, const void *peer, unsigned int strand,
-		       const uint8_t *data, uint32_t length, bool has_ack, uint32_t ack)
+		       const uint8_t *data, uint32_t length, uint32_t ack)
 {
 	if (++endless.read < endless.most)
 		endless.send();

@@ -66,7 +66,7 @@ int __wrap_uroce_copy_past(void *dst, const void *src, size_t length)
 
 /* What was taken from the ring: nothing else was written over it. */
 static bool taken(struct path_host *host, const void *peer, unsigned int strand,
-		  const uint8_t *data, uint32_t length, bool has_ack, uint32_t ack)
+		  const uint8_t *data, uint32_t length, uint32_t ack)
 {
 	uint32_t number;
 

@@ -221,12 +221,12 @@ static void rx_forward(struct shm_peer *peer, const struct shm_record *record, u
 }
 
 /* Most packets need not be unpacked. */
-static bool bytes_taken(struct path_host *host, struct shm_link *link,
-			const struct shm_record *record, uint32_t length)
+static ALWAYS_INLINE bool bytes_taken(struct path_host *host, struct shm_link *link,
+				      const struct shm_record *record, uint32_t length)
 {
 	return likely(record->kind == SHM_PACKET && length > BTH_LEN) &&
 	       host->events->peer_bytes(host, link->peer, link->strand, record->data, length,
-					record->has_ack, record->ack);
+					record->has_ack ? record->ack : PATH_NO_ACK);
 }
 
 static uint32_t rx_move(struct shm_link *link, uint32_t to_end)
@@ -343,6 +343,20 @@ static bool link_rests(struct shm_link *link, uint64_t now)
 	return false;
 }
 
+/* What there is, @budget records at most; something is. */
+static ALWAYS_INLINE unsigned int link_take(struct path_host *host, struct shm_link *link,
+					    unsigned int budget, uint64_t now)
+{
+	uint32_t head = link->rx_head;
+	unsigned int n = 0;
+
+	while (n < budget && link_poll(host, link, now))
+		n++;
+	if (n && n < budget && link->rx_head - head >= STREAM_RECORD * n)
+		stream_took(link, n);
+	return n;
+}
+
 unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
 			    uint64_t now)
 {
@@ -350,18 +364,12 @@ unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned
 	unsigned int total = 0;
 	struct shm_link *link;
 
+	/* Of a link that rests not even the stamp is looked at, for its line is the writer's. */
 	LIST_FOREACH(link, &shm->links[strand], entry) {
-		uint32_t head = link->rx_head;
-		unsigned int n = 0;
-
-		if (unlikely(link->peer->dead) ||
-		    (unlikely(link->rx_rest) && link_rests(link, now)))
+		if (unlikely(link->rx_rest) && link_rests(link, now))
 			continue;
-		while (n < budget && link_poll(host, link, now))
-			n++;
-		if (n && n < budget && link->rx_head - head >= STREAM_RECORD * n)
-			stream_took(link, n);
-		total += n;
+		if (shm_record_there(link) && !link->peer->dead)
+			total += link_take(host, link, budget, now);
 	}
 	return total;
 }
