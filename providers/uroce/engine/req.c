@@ -365,11 +365,14 @@ static int connected_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 		wqe_fail(wqe, uroce_qp_reliable(qp) ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
 		return 1;
 	}
-	r = uroce_req_direct(qp, wqe);
-	if (r != -EOPNOTSUPP)
-		return r;
+	if (qp->av.path->ops->rdma) {
+		r = uroce_req_direct(qp, wqe);
+		if (r != -EOPNOTSUPP)
+			return r;
+	}
 	if (!wqe->psn_assigned) {
-		uroce_req_place(qp, wqe);
+		if (wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+			uroce_req_place(qp, wqe);
 		psn_assign(qp, wqe);
 	}
 	if (!window_open(qp))
@@ -401,18 +404,6 @@ static int wqe_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 			wqe_fail(wqe, IBV_WC_SUCCESS);
 	}
 	return r;
-}
-
-bool uroce_req_may_send(const struct uroce_qp *qp)
-{
-	if (unlikely(sq_stopped(&qp->sq)))
-		return false;
-	if (qp->state == IBV_QPS_RTS)
-		return !qp->req.rnr_wait && !qp->req.path_full;
-	if (qp->state != IBV_QPS_SQD || qp->req.rnr_wait || qp->req.path_full)
-		return false;
-	/* Draining: what was begun is finished, nothing new is begun. */
-	return qp->sq.next != qp->sq.head && sq_wqe(&qp->sq, qp->sq.next)->psn_assigned;
 }
 
 void uroce_req_run(struct uroce_qp *qp, uint64_t now)

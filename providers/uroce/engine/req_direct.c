@@ -75,8 +75,8 @@ int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	int r;
 
 	/* On XRC the target's SRQ says which PD its keys are of, and no board shows SRQs. */
-	if (!qp->av.path->ops->rdma || qp->type == IBV_QPT_XRC_SEND || qp->sq.next != qp->sq.tail ||
-	    wqe->psn_assigned || !direct_fill(qp, wqe, &rdma))
+	if (qp->type == IBV_QPT_XRC_SEND || qp->sq.next != qp->sq.tail || wqe->psn_assigned ||
+	    !direct_fill(qp, wqe, &rdma))
 		return -EOPNOTSUPP;
 	r = direct_run(qp, wqe, &rdma, NULL);
 	if (r == -EOPNOTSUPP)

@@ -17,7 +17,18 @@ bool uroce_rwqe_take(struct uroce_qp *qp);
 /* req.c, req_direct.c, retry.c */
 
 /* Whether a request may leave that is next, as far as the queue pair is concerned. */
-bool uroce_req_may_send(const struct uroce_qp *qp);
+static inline bool uroce_req_may_send(const struct uroce_qp *qp)
+{
+	if (unlikely(sq_stopped(&qp->sq)))
+		return false;
+	if (likely(qp->state == IBV_QPS_RTS))
+		return !qp->req.rnr_wait && !qp->req.path_full;
+	if (qp->state != IBV_QPS_SQD || qp->req.rnr_wait || qp->req.path_full)
+		return false;
+	/* Draining: what was begun is finished, nothing new is begun. */
+	return qp->sq.next != qp->sq.head && sq_wqe(&qp->sq, qp->sq.next)->psn_assigned;
+}
+
 /* Send what the windows allow. */
 void uroce_req_run(struct uroce_qp *qp, uint64_t now);
 /* The timer of the QP fired: resend, end of an RNR wait, retries exhausted. */
@@ -29,9 +40,11 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now);
  * nothing was sent, for it is a request that has a response, or could not be.
  */
 bool uroce_req_probe(struct uroce_qp *qp);
-/* By the path, one-sided. Return: 1: it is done; -EOPNOTSUPP: packets have to do it. */
+/* By the path, one-sided, where path->ops->rdma is. Return: 1: it is done; -EOPNOTSUPP: packets
+ * have to do it. */
 int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe);
-/* What a write carries is put into its target before its packet, which says so, leaves. */
+/* What a write with immediate carries is put into its target before its packet, which says so,
+ * leaves. */
 void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe);
 /* The same for the WQE that was posted last, whose bytes lie at @bytes and not yet in its memory.
  * Return: whether they are in the target. */
