@@ -14,8 +14,8 @@
 enum {
 	SMALL = 64, /* bytes of data */
 	LARGE = 4096,
-	NEAR_NS = 500,	/* what LARGE takes between neighbours, */
-	FAR_NS = 2500,	/* and from far away */
+	NEAR_NS = 100,	/* what LARGE takes between neighbours, */
+	FAR_NS = 600,	/* and from far away */
 	CLOCK_NS = 900, /* it may be a system call */
 };
 

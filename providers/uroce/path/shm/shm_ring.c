@@ -13,7 +13,7 @@ enum {
 	TIMED_MIN = 2048,	  /* bytes: a shorter copy says too little */
 	TIMED_NEAR = 16,	  /* copies from one that is timed to the next, */
 	TIMED_FAR = 128,	  /* and past the caches: the one is slow */
-	LINE_FAR = 20,		  /* ns: a line that takes so long comes from far away */
+	LINE_FAR = 4,		  /* ns: a line that takes so long comes from far away */
 	FIRST_MOST = 4 * SHM_LAP, /* bytes that go by a first ring, to one of few peers */
 };
 
@@ -303,6 +303,8 @@ static int copy_timed(struct shm_link *link, uint8_t *dst, const uint8_t *src, u
 		r = uroce_copy(dst, here, sizeof(here));
 	if (r < 0)
 		return r;
+	/* A processor may have room for all these stores, and go on before one of them is done. */
+	atomic_thread_fence(memory_order_seq_cst);
 	end = uroce_now();
 	clock = uroce_now() - end;
 	far = end - start > clock + (uint64_t)LINE_FAR * (sizeof(here) / SHM_LINE);
