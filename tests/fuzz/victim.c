@@ -255,6 +255,7 @@ static void host_reset(void)
 	victim.udp.ready = true;
 	CHECK(!uroce_keys_new(&victim.host.engine.keys));
 	CHECK(!uroce_forward_new(&victim.host.forward));
+	victim.host.forwards = 0; /* those of the input before went with its list */
 }
 
 static void peer_reset(void)
