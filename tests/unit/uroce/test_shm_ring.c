@@ -15,7 +15,8 @@ enum {
 	SMALL = 64, /* bytes of data */
 	LARGE = 4096,
 	NEAR_NS = 100,	/* what LARGE takes between neighbours, */
-	FAR_NS = 600,	/* and from far away */
+	FAR_NS = 600,	/* from far away, */
+	OWN_NS = 50,	/* and in memory of the processor's own */
 	CLOCK_NS = 900, /* it may be a system call */
 };
 
@@ -27,7 +28,8 @@ static struct {
 	struct shm_ring ring;
 	uint8_t *data;
 	uint32_t sent, taken; /* records, each filled with its number */
-	uint64_t now, copy_ns;
+	uint64_t now, copy_ns, own_ns;
+	const void *copied_to; /* not in the ring: what comes from there is at hand */
 	uint32_t looks, past;
 	bool ring_gone;
 	int gone; /* peers that were dropped */
@@ -52,7 +54,9 @@ int __wrap_uroce_copy(void *dst, const void *src, size_t length)
 	bool ring = (uint8_t *)dst >= t.data && (uint8_t *)dst < t.data + SHM_RING_BYTES;
 
 	/* a payload always comes from far away, which says nothing about the ring */
-	t.now += (ring ? t.copy_ns : FAR_NS) * length / LARGE;
+	t.now += (ring ? t.copy_ns : src == t.copied_to ? t.own_ns : FAR_NS) * length / LARGE;
+	if (!ring)
+		t.copied_to = dst;
 	if (ring && t.ring_gone)
 		return -EFAULT;
 	return __real_uroce_copy(dst, src, length);
@@ -83,6 +87,7 @@ static const struct path_events events = { .peer_bytes = taken };
 static int setup(void **state)
 {
 	memset(&t, 0, sizeof(t));
+	t.own_ns = OWN_NS;
 	t.data = aligned_alloc(SHM_LINE, SHM_RING_BYTES);
 	if (!t.data)
 		return -1;
@@ -364,7 +369,7 @@ static void test_neighbours(void **state)
 	t.copy_ns = NEAR_NS;
 	assert_int_equal(copies_past(1000, LARGE), 0);
 	/* not for each copy is the clock looked at */
-	assert_in_range(t.looks, 3 * 50, 3 * 70);
+	assert_in_range(t.looks, 6 * 50, 6 * 70);
 }
 
 static void test_far_away(void **state)
@@ -378,6 +383,15 @@ static void test_far_away(void **state)
 	assert_int_equal(copies_past(1000, LARGE), 0);
 	t.copy_ns = FAR_NS;
 	assert_in_range(copies_past(1000, LARGE), 900, 999);
+}
+
+/* A slow processor, or an emulated one: its own memory takes it as long. */
+static void test_slow_processor(void **state)
+{
+	t.peer.link.tx_known = SHM_OPEN;
+	t.copy_ns = FAR_NS;
+	t.own_ns = FAR_NS / 2;
+	assert_int_equal(copies_past(1000, LARGE), 0);
 }
 
 /* A copy that took long once, as when its processor was lost. */
@@ -666,6 +680,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(test_part, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_neighbours, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_far_away, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_slow_processor, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_far_once, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_says_nothing, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_ring_gone, setup, teardown),

@@ -343,7 +343,7 @@ static bool link_rests(struct shm_link *link, uint64_t now)
 	return false;
 }
 
-/* What there is, @budget records at most; something is. */
+/* Take what is there, at most @budget records; at least one is. */
 static ALWAYS_INLINE unsigned int link_take(struct path_host *host, struct shm_link *link,
 					    unsigned int budget, uint64_t now)
 {
@@ -364,7 +364,9 @@ unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned
 	unsigned int total = 0;
 	struct shm_link *link;
 
-	/* Of a link that rests not even the stamp is looked at, for its line is the writer's. */
+	/* A link that rests is not looked at: that would take the line of its stamp from the
+	 * writer.
+	 */
 	LIST_FOREACH(link, &shm->links[strand], entry) {
 		if (unlikely(link->rx_rest) && link_rests(link, now))
 			continue;

@@ -13,7 +13,8 @@ enum {
 	TIMED_MIN = 2048,	  /* bytes: a shorter copy says too little */
 	TIMED_NEAR = 16,	  /* copies from one that is timed to the next, */
 	TIMED_FAR = 128,	  /* and past the caches: the one is slow */
-	LINE_FAR = 4,		  /* ns: a line that takes so long comes from far away */
+	LINE_FAR = 4,		  /* ns: a line that takes so long comes from far away, */
+	FAR_TIMES = 3,		  /* if one of its own takes this processor so much less */
 	FIRST_MOST = 4 * SHM_LAP, /* bytes that go by a first ring, to one of few peers */
 };
 
@@ -288,26 +289,40 @@ void uroce_shm_ring_bell(struct shm_link *link)
 		(void)!write(link->peer->bell, &one, sizeof(one));
 }
 
+/* Return: the ns that it takes; -EFAULT. A processor may have room for all these stores, and go on
+ * before one of them is done: the fence waits for them. */
+static int64_t copy_time(uint8_t *dst, const uint8_t *src)
+{
+	uint64_t start = uroce_now();
+
+	if (uroce_copy(dst, src, TIMED_MIN) < 0)
+		return -EFAULT;
+	atomic_thread_fence(memory_order_seq_cst);
+	return uroce_now() - start;
+}
+
 /*
  * And sees how long the first lines of @dst take: the payload's own have come before, and the
- * clock's own time is not counted.
+ * clock's own time is not counted. A processor that is slow, or emulated, takes as long for memory
+ * of its own.
  */
 static int copy_timed(struct shm_link *link, uint8_t *dst, const uint8_t *src, uint32_t length)
 {
-	uint8_t here[TIMED_MIN];
+	uint8_t here[TIMED_MIN], own[TIMED_MIN];
 	int r = uroce_copy(here, src, sizeof(here));
-	uint64_t start = uroce_now(), end, clock;
+	int64_t near_ns, ns, clock;
 	bool far;
 
-	if (!r)
-		r = uroce_copy(dst, here, sizeof(here));
 	if (r < 0)
 		return r;
-	/* A processor may have room for all these stores, and go on before one of them is done. */
-	atomic_thread_fence(memory_order_seq_cst);
-	end = uroce_now();
-	clock = uroce_now() - end;
-	far = end - start > clock + (uint64_t)LINE_FAR * (sizeof(here) / SHM_LINE);
+	near_ns = copy_time(own, here);
+	ns = copy_time(dst, here);
+	if (near_ns < 0 || ns < 0)
+		return -EFAULT;
+	clock = uroce_now();
+	clock = uroce_now() - clock;
+	far = ns - clock > LINE_FAR * (TIMED_MIN / SHM_LINE) &&
+	      ns - clock > FAR_TIMES * (near_ns - clock);
 	/* Once is chance: a processor that was lost meanwhile. */
 	link->tx_past = far && link->tx_far;
 	link->tx_blind = link->tx_past ? TIMED_FAR : far ? 0 : TIMED_NEAR;
