@@ -14,7 +14,7 @@ enum {
 	TIMED_NEAR = 16,	  /* copies from one that is timed to the next, */
 	TIMED_FAR = 128,	  /* and past the caches: the one is slow */
 	LINE_FAR = 4,		  /* ns: a line that takes so long comes from far away, */
-	FAR_TIMES = 3,		  /* if one of its own takes this processor so much less */
+	FAR_TIMES = 2,		  /* if one of its own takes this processor so much less */
 	FIRST_MOST = 4 * SHM_LAP, /* bytes that go by a first ring, to one of few peers */
 };
 
