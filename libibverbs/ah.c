@@ -64,7 +64,7 @@ static int ah_check(struct ibv_context *ctx, const struct ibv_ah_attr *attr)
 		       : ah_refuse_sgid_index(ctx, attr, facts.gid_tbl_len);
 }
 
-/* What can be said about the source of the route, or about the error alone. */
+/* Explain the error @r, by the source of the route if it is known. */
 static const char *ah_cause(int r)
 {
 	switch (r) {

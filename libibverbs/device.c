@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The device list, and what is known of a device without opening it. */
+/* The device list, and the facts of a device that need no open context. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static void device_match(struct verbs_device *device)
 	device->provider = provider;
 }
 
-/* Where a container did not get the node, the device is not this container's. */
+/* Hide a device whose node was not passed into this container. */
 static bool device_visible(const struct verbs_device *device)
 {
 	if (!device->cdev || cdev_exists(device->device.dev_name))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Why a verb was refused, in words. What is marked cold runs after the refusal, may ask the device
- * again to find the cause, and does nothing that needs asking unless the line is printed.
+ * Why a verb was refused, in words. Functions marked cold run after the refusal. They may query the
+ * device to find the cause, but only if the line is printed.
  */
 #ifndef LIBIBVERBS_EXPLAIN_H
 #define LIBIBVERBS_EXPLAIN_H

@@ -61,7 +61,7 @@ static int flow_check(struct ibv_context *ctx, const struct ibv_flow_attr *attr)
 	for (unsigned int i = 0; i < attr->num_of_specs; i++) {
 		uint16_t size;
 
-		/* Behind a spec of an odd size nothing is aligned. */
+		/* A spec of odd size leaves the next one unaligned. */
 		memcpy(&size, at + offsetof(struct ibv_flow_spec, hdr.size), sizeof(size));
 		if (size < SPEC_SIZE_MIN) {
 			verbs_err(ctx, "%s: spec %u of %u: size %u: a spec has at least %zu bytes",

@@ -83,7 +83,7 @@ static int kernel_ask_copies(bool *ret_copies)
 	return netlink_ask(sock, msg, sys_get_answer, ret_copies);
 }
 
-/* A kernel that cannot be asked is taken for one that does not copy: protection never harms. */
+/* Assume that a kernel without an answer does not copy, because protection never harms. */
 static bool kernel_copies_on_fork(void)
 {
 	static atomic_int known; /* 0 not asked yet, 1 no, 2 yes; asking twice does no harm */

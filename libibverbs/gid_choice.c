@@ -112,7 +112,7 @@ static bool has_address(const union ibv_gid *gid)
 	return found;
 }
 
-/* An address that is the host's own is routed by lo, whatever interface has it. */
+/* The kernel routes an address of this host by lo, whichever interface has it. */
 static bool has_route(const struct ibv_gid_entry *entry, const union ibv_gid *peer)
 {
 	struct neigh_query query = { .sgid = entry->gid, .dgid = *peer };

@@ -7,7 +7,7 @@
 
 #include <infiniband/verbs_more.h>
 
-/* What an entry is judged by: this host as the kernel tells it, or as a test does. */
+/* The facts of a host that judge an entry: from the kernel, or from a test. */
 struct gid_host {
 	/* IFF_* of the interface; -ENODEV when this namespace has none of that index. */
 	int (*link_flags)(unsigned int ifindex);

@@ -188,7 +188,7 @@ static inline const struct ibv_device_attr *verbs_limits(struct ibv_context *ctx
 /* Remember what a port query said; the checks of modify_qp and create_ah read it. */
 void verbs_port_remember(struct ibv_context *ctx, uint8_t port_num,
 			 const struct ibv_port_attr *attr);
-/* What was last seen of the port, asking nobody; false when it was never asked. */
+/* Return the facts of the port's last query without a new one; false before the first query. */
 static inline bool verbs_port_recall(struct ibv_context *ctx, uint8_t port_num,
 				     struct verbs_port_facts *ret_facts)
 {
@@ -216,14 +216,15 @@ void fork_init_from_env(void);
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
-/* The library's functions behind the public slots of ibv_context and verbs_context. */
 /*
- * Copy a struct of ours to a caller whose struct may be an older, shorter or a newer, longer one:
- * never beyond his, zeros behind ours. And the other way round: of a struct whose comp_mask says
- * how much of it there is, that much. A test of comp_mask in front of a member does not do, because
- * the compiler may read both at once.
+ * Copy between a struct of the library and one of a caller, whose release may be older and its
+ * struct shorter, or newer and longer: copy the smaller of both sizes, and fill the rest of @dst
+ * with zeros. This also reads a caller's struct whose comp_mask announces its size. A test of
+ * comp_mask before each member is not enough, because the compiler may read both at once.
  */
 void verbs_struct_copy(void *dst, size_t dst_size, const void *src, size_t src_size);
+
+/* The library's functions behind the public slots of ibv_context and verbs_context. */
 int verbs_slot_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *attr,
 			  size_t attr_len);
 int verbs_slot_query_device_ex(struct ibv_context *ctx,

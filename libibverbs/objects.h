@@ -17,9 +17,9 @@ struct uverbs_attr; /* uverbs/cmd.h */
 /*
  * What of the provider travels with a kernel command; NULL and 0 when there is nothing.
  * @in, @out: the provider's request and response
- * @attrs: attributes of the driver. The commands that take them are sent in the attribute form when
- * there are some: create_cq, create_qp, create_srq, create_wq, reg_mr and all that have only this
- * form
+ * @attrs: attributes of the driver. With any of them create_cq, create_qp, create_srq, create_wq
+ * and reg_mr use the attribute form of their command; other commands take @attrs only if they have
+ * no legacy form
  */
 struct verbs_udata {
 	const void *in;

@@ -284,9 +284,10 @@ struct verbs_ops {
 	 */
 	int (*gsi_offer)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	/*
-	 * Send it, to another host, so that a host where nobody receives says so: that is then in
-	 * the error queue (IP_RECVERR) of the socket @fd, the caller's, one for each of his
-	 * addresses, which is made when it is negative. -ENOENT: it is for this host.
+	 * Send @mad to another host so that the host reports a closed port: the report arrives in
+	 * the error queue (IP_RECVERR) of the socket *@fd. The caller owns the socket and has one
+	 * for each of its addresses; a negative *@fd is created here. -ENOENT: @mad is for this
+	 * host.
 	 */
 	int (*gsi_probe)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd);
 	/*
@@ -296,14 +297,14 @@ struct verbs_ops {
 	void (*gsi_poll)(struct ibv_context *ctx);
 	void (*gsi_leave)(struct ibv_context *ctx);
 	/*
-	 * From now on somebody speaks for this process with @remote's host, should it be killed;
-	 * asked without any lock, as a program may have to be started for it. -ENOENT: it is this
-	 * host, where such deaths are known without; -EOPNOTSUPP: it cannot be, which is said once.
+	 * From now on a guardian tells @remote's host if this process is killed. Call without any
+	 * lock, because the guardian is a program that may have to be started. -ENOENT: @remote is
+	 * this host, which needs no guardian. -EOPNOTSUPP: there can be none, which is logged once.
 	 */
 	int (*gsi_guard)(struct ibv_context *ctx, const union ibv_gid *remote);
 	/*
-	 * What is to be said then: @mad, in the place of what had this @index before; NULL: nothing
-	 * any more. -EMSGSIZE: only short ones are kept.
+	 * The message that the guardian then sends: @mad replaces the former message of @index,
+	 * NULL removes it. -EMSGSIZE: @mad is too long to be kept.
 	 */
 	int (*gsi_last_word)(struct ibv_context *ctx, uint16_t index,
 			     const struct verbs_gsi_mad *mad);
@@ -488,9 +489,9 @@ int verbs_context_overlay_ops(struct verbs_context *ctx, const struct verbs_ops 
 bool verbs_device_is(const struct ibv_device *device, const char *provider);
 
 /*
- * For the library of a provider's direct verbs: what the public verb does, on behalf of a verb of
- * the provider's own, whose name messages have and whose attributes the op finds in @in's dv. All
- * return 0 or a negative errno, said in the log.
+ * For the library of a provider's direct verbs: do what the public verb does on behalf of a direct
+ * verb. Messages name the direct verb, and the op finds its attributes in dv of @in. All functions
+ * return 0 or a negative errno, and log the cause.
  */
 int verbs_context_open(struct ibv_device *device, const void *dv, struct ibv_context **ret_ctx);
 int verbs_cq_create(struct ibv_context *ctx, const char *verb, const struct verbs_create_cq *in,
@@ -553,13 +554,13 @@ int verbs_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct ve
  */
 int verbs_post_write_copy(struct ibv_qp *qp, struct ibv_send_wr *wr, const void *bytes);
 
-/* The folder of programs that providers start: an installed one, or the build's, as for plug-ins.
+/* The folder of programs that providers start: in the build tree if plug-ins are loaded from there.
  */
 const char *verbs_program_folder(void);
 
 /*
- * Whether the kernel has asked for the next hop from @sgid to @dgid in vain. It asks when something
- * is sent; nothing is sent here. What cannot be told is false.
+ * Whether the kernel's last neighbour request for the next hop from @sgid to @dgid failed. This
+ * function sends nothing, and the kernel asks only for a packet. False if the answer is unknown.
  */
 bool verbs_neigh_failed(const union ibv_gid *sgid, const union ibv_gid *dgid);
 

@@ -22,7 +22,7 @@ struct qp_rules {
 	} to[QP_STATES][QP_STATES]; /* [from][to] */
 };
 
-/* NULL for types whose transitions are the provider's own. */
+/* NULL for types whose transitions the provider defines. */
 extern const struct qp_rules *const qp_state_rules_of_type[IBV_QPT_XRC_RECV + 1];
 
 static inline const struct qp_rules *qp_state_rules(enum ibv_qp_type type)

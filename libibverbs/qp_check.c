@@ -2,8 +2,8 @@
 /*
  * What is wrong with a request on a queue pair, in two parts.
  *
- * qp_check_create() and qp_check_modify() come before the device. They refuse only what no kernel
- * and no device can accept: what cannot be said to a kernel at all. States, attributes, values and
+ * qp_check_create() and qp_check_modify() run before the device is asked. They refuse only values
+ * that no command to a kernel can carry. States, attributes, values and
  * limits are for the device to judge, because drivers and newer kernels accept more than this
  * library knows.
  *
@@ -93,7 +93,7 @@ const struct qp_rules *qp_rules_of(const struct verbs_qp *qp)
 
 /* ---- before the device ---- */
 
-/* These members have more bits than the kernel's; what is cut off would be another value. */
+/* These members have more bits than the kernel's: refuse values that the kernel would cut. */
 _cold_ static int refuse_wide(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
 {
 	struct text why = {};

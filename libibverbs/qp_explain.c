@@ -192,7 +192,7 @@ static bool gid_is_zero(const union ibv_gid *gid)
 	return !gid->global.subnet_prefix && !gid->global.interface_id;
 }
 
-/* Both ends are known: what is between them, or what is wrong with the pair. */
+/* Explain, with both addresses known, a missing path between them or a pair that cannot be. */
 static void explain_ends(struct text *why, const union ibv_gid *source, uint8_t sgid_index,
 			 const union ibv_gid *dest, int r)
 {

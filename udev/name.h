@@ -34,7 +34,7 @@ struct name_device {
 /* @text: "NAME_PCI", ... or "pci", ... Return: the policy, -EINVAL. */
 int name_policy_parse(const char *text);
 
-/* Return: 0; -EOPNOTSUPP when the device has nothing to be named after; other -errno. */
+/* Return: 0; -EOPNOTSUPP if no property of the device can make its name; another -errno. */
 int name_make(enum name_policy policy, const struct name_device *device, char ret_name[NAME_SIZE]);
 
 #endif

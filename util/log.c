@@ -123,7 +123,7 @@ static void line_write(int fd, const char *line, size_t length)
 	sigaddset(&broken_pipe, SIGPIPE);
 	sigpending(&pending);
 	pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
-	/* One that was waiting already is the program's own. */
+	/* Leave a SIGPIPE that was pending before to the program. */
 	if (write(fd, line, length) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
 		sigtimedwait(&broken_pipe, NULL, &no_wait);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -6,9 +6,9 @@
  * device and the object ("rxe0 qp 0x12: ..."), names the offending and the allowed value in words,
  * and ends with the error's text where there is one. errno survives every call.
  *
- * Where the lines go: nowhere at level 0, which is the default; else to VERBS_LOG_FILE when it
- * names a file or a FIFO this user owns, or a character device (never a symbolic link); else to
- * stderr.
+ * At level 0, the default, no line is written. At other levels lines go to VERBS_LOG_FILE if it
+ * names a file or a FIFO of this user, or a character device (never a symbolic link). Otherwise
+ * they go to stderr.
  */
 #ifndef UTIL_LOG_H
 #define UTIL_LOG_H

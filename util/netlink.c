@@ -10,7 +10,7 @@
 /* The kernel fills at most this much into one datagram of a dump. */
 #define NETLINK_BUFFER_SIZE 32768
 
-/* libnl has its own error numbers; the ones that can happen here are told apart. */
+/* Convert those error numbers of libnl that can happen here to an errno. */
 static int netlink_errno(int nl_error)
 {
 	switch (-nl_error) {
@@ -41,7 +41,7 @@ int netlink_open(int protocol, struct nl_sock **ret_sock)
 	return 0;
 }
 
-/* One datagram from the kernel; what another process sends is dropped. */
+/* Receive one datagram from the kernel. Drop datagrams of other processes. */
 static ssize_t netlink_receive(struct nl_sock *sock, void *buffer, size_t size)
 {
 	struct sockaddr_nl from;

@@ -21,8 +21,9 @@
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /*
- * Of a thread's variable: one instruction to look, also in a plug-in. glibc keeps room for such
- * ones of what is loaded later; musl loads nothing that has them.
+ * An attribute of thread-local variables: one instruction reads them, also in a plug-in. glibc
+ * keeps room for such variables of libraries that are loaded later; musl refuses to load such
+ * libraries.
  */
 #ifdef __GLIBC__
 #define TLS_QUICK __attribute__((tls_model("initial-exec")))

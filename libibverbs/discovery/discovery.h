@@ -56,17 +56,17 @@ void disc_device_type(struct verbs_device *device, unsigned int type);
 int disc_userspace_list(struct verbs_device_list *list);
 
 /*
- * Whether they are wanted: off, auto (without kernel devices) or on, as the first of these says
- * that has a policy: UROCE, the administrator's uroce.conf, the package's uroce.conf. Without any:
- * auto in a build tree, else off, for nobody gets a device, or a port on the network, unasked.
+ * Whether they are wanted: off, auto (without kernel devices) or on. The first of these that has a
+ * policy decides: UROCE, the administrator's uroce.conf, the package's uroce.conf. The default is
+ * auto in a build tree and off elsewhere: a host opens a port on the network only on request.
  */
 bool disc_userspace_enabled(bool kernel_devices);
 /* Whether a provider of such devices is installed. */
 bool disc_userspace_exists(void);
 
 /*
- * Where driver files and providers are: the installed folders; or the build's, when the library
- * itself was loaded from the build tree. Constant.
+ * The folders of driver files and providers: the installed ones, or those of the build tree if the
+ * library was loaded from there. Constant.
  */
 struct disc_paths {
 	const char *config; /* *.driver files, and the administrator's uroce.conf */
@@ -78,8 +78,8 @@ const struct disc_paths *disc_paths(void);
 /*
  * The folders of the build tree that the library with @symbol was loaded from; allocated, for ever.
  * Only the shared library has this function.
- * Return: 0; -ENOENT: it is an installed one, or @symbol is the program's own; -EPERM: others may
- * write there; another -errno.
+ * Return: 0; -ENOENT if the library is installed or @symbol belongs to the program; -EPERM if other
+ * users may write to the folder; another -errno.
  */
 int disc_build_tree(const void *symbol, struct disc_paths *ret_paths);
 
@@ -146,8 +146,8 @@ int disc_load(struct disc_driver *driver, const struct verbs_provider **ret_prov
 
 /*
  * Whether providers are parts of the program, linked in from archives, and none comes from a file.
- * Then their driver files are parts of it, too: the name of the @i'th, NULL behind the last, and
- * what the file of a name says, NULL when there is none.
+ * The program then contains the driver files as well. disc_linked_file() returns the name of the
+ * @i'th, or NULL behind the last. disc_linked_text() returns the text of a file, or NULL.
  */
 bool disc_linked_only(void);
 const char *disc_linked_file(unsigned int i);

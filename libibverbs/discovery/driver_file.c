@@ -209,7 +209,7 @@ static void file_complain(const char *folder, const char *file, int error)
 		   strerror(-error));
 }
 
-/* Return: its length; -ENOENT when the folder has no such file. What else is wrong is said here. */
+/* Return: its length; -ENOENT when the folder has no such file. Other errors are logged here. */
 static int file_read(const char *folder, const char *file, char *text)
 {
 	_cleanup_free_ char *path = NULL;

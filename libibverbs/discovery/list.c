@@ -159,8 +159,8 @@ static void explain_userspace(struct text *why)
 }
 
 /*
- * The kernel has a device, and no way to it: an installation that is broken, which is said without
- * being asked. That a host has no device at all is said only to those who ask.
+ * The kernel has a device that no node leads to: the installation is broken, therefore warn at any
+ * log level. A host without any device is normal: say so only at log level 1 and above.
  */
 static void explain_nothing(bool no_uverbs)
 {

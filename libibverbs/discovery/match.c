@@ -30,7 +30,7 @@ static struct disc_driver *driver_usual(const struct verbs_device *device)
 	return disc_driver_file(usual_file[device->driver_id]);
 }
 
-/* Of the device's parent, e.g. its PCI function; empty when it has none. Read once. */
+/* The modalias of the device's parent, e.g. its PCI function; empty without a parent. Read once. */
 static const char *device_modalias(struct verbs_device *device)
 {
 	char path[320], text[1024] = "";

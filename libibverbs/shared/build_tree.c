@@ -27,7 +27,7 @@ static bool is_of_program(const Dl_info *info)
 
 /*
  * A name without a leading slash is relative to the folder in which the program started, and the
- * program may have gone elsewhere: what is found there must at least be this user's or root's.
+ * program may have changed its folder since: accept only files of this user or of root.
  */
 static int relative_folder(const char *name, char folder[PATH_MAX])
 {

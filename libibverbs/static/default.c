@@ -2,8 +2,8 @@
 #include "libibverbs/static/static.h"
 
 /*
- * A member of its own: a program that names its providers does not call this, so that the linker
- * leaves it, and with it all the providers nobody asked for, in the archive.
+ * This file is a separate member of the archive. A program that names its providers does not call
+ * this function, so the linker leaves this member and all other providers out.
  */
 __attribute__((visibility("default"))) struct ibv_device **ibv_get_device_list(int *num_devices)
 {

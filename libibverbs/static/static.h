@@ -3,11 +3,11 @@
  * The parts that only libibverbs.a has. A program it is linked into has its providers in itself and
  * takes no code, and no list of drivers, from files.
  *
- *   registry.c    what a program names by RDMA_STATIC_PROVIDERS
- *   linked.c      its driver files
- *   load.c        in place of shared/load.c: a provider is one of those named
- *   build_tree.c  in place of shared/build_tree.c: there is none
- *   default.c     ibv_get_device_list() of a program that names nothing
+ *   registry.c    the providers that a program names by RDMA_STATIC_PROVIDERS
+ *   linked.c      the driver files of these
+ *   load.c        replaces shared/load.c: find a provider in the registry
+ *   build_tree.c  replaces shared/build_tree.c: there is no build tree
+ *   default.c     ibv_get_device_list() of a program without RDMA_STATIC_PROVIDERS
  *   all.c.in      "all": every provider of this build
  *   provider.c.in what a provider's archive has beside the provider
  */

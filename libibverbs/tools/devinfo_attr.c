@@ -155,7 +155,7 @@ static const char *guid_text(__be64 guid, char text[20])
 	return text;
 }
 
-/* Of a mlx-style board; most devices have none. */
+/* Read the board's name from sysfs; few devices but Mellanox's have one. */
 static bool board_id(const struct ibv_device *device, char *text, size_t size)
 {
 	char path[320];

@@ -34,7 +34,7 @@ static const struct show_row port_more_rows[] = {
 	PORT_TEXT(active_speed, "\t\t", show_speed),
 };
 
-/* Of the header: IBV_PORT_CM_SUP is shown as CM_SUP. */
+/* A flag and its printed name, which is the header's without the prefix: CM_SUP. */
 #define PORT_FLAG(name)                \
 	{                              \
 		IBV_PORT_##name, #name \

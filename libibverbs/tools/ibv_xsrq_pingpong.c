@@ -115,7 +115,7 @@ static int xsrq_create_qps(struct pp *unused)
 	return r;
 }
 
-/* What pp_close() knows nothing of, and what has to go before the domain. */
+/* Destroy the objects that pp_close() does not know, in order: the domain is the last. */
 static int objects_close(void)
 {
 	int r = 0;

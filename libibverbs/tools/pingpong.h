@@ -171,7 +171,7 @@ bool pp_has_gid(const struct pp_dest *dest);
 struct ibv_ah_attr pp_remote_ah_attr(const struct pp *pp, unsigned int i);
 struct ibv_qp_init_attr pp_qp_init_attr(const struct pp *pp);
 
-/* What a program takes when nothing is special about it. */
+/* The steps that are the same in most of the programs. */
 int pp_qps_create(struct pp *pp);
 int pp_qp_connect(struct pp *pp, unsigned int i); /* RC and UC: INIT to RTS */
 int pp_post_recv(struct pp *pp, uint64_t wr_id, struct ibv_sge *sge);

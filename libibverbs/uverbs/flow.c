@@ -20,8 +20,8 @@ struct flow_command {
 /*
  * A spec that matches: a header, a filter, and a mask of the same form.
  * @filter: where the filter stands in our struct; the compiler aligns it
- * @size: bytes of our filter. A program that was built with a longer one says so by the size in the
- * header (@grows); what this library does not know of it must not be asked for by its mask
+ * @size: bytes of our filter. The size in the header (@grows) announces a longer one of a newer
+ * program; its mask must be zero in the bytes that this library does not know
  * @kernel_size: bytes of the kernel's filter
  */
 struct match_form {

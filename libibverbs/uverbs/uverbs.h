@@ -121,7 +121,7 @@ int uverbs_modify_flow_action_esp(struct verbs_flow_action *action,
 				  const struct verbs_flow_action_esp *in);
 int uverbs_destroy_flow_action(struct verbs_flow_action *action);
 
-/* counters.c: what a counter counts is told to the driver by the provider's own attach */
+/* counters.c: the attach of a provider tells the driver which event a counter counts */
 int uverbs_create_counters(struct verbs_counters *counters, const struct verbs_create_counters *in);
 int uverbs_destroy_counters(struct verbs_counters *counters);
 int uverbs_read_counters(struct verbs_counters *counters, uint64_t *ret_values, uint32_t count,

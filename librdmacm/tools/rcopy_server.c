@@ -33,8 +33,8 @@ static void file_close(void)
 	file = -1;
 }
 
-/* Nothing but a file: neither what blocks nor what a device takes. Of the mode the permissions
- * alone. */
+/* Open a regular file only, because pipes block and devices act. Use only the permission bits of
+ * @mode. */
 static int file_open(const char *path, uint32_t mode)
 {
 	struct stat stat;

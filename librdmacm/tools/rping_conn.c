@@ -40,7 +40,7 @@ static int modify_to(struct rping *ping, enum ibv_qp_state state)
 
 int rping_modify_to_rts(struct rping *ping)
 {
-	/* INIT once more: what the peer may read and write is known only now. */
+	/* INIT again: the access rights of the peer are known only now. */
 	int r = modify_to(ping, IBV_QPS_INIT);
 
 	if (!r)

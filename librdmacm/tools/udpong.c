@@ -356,7 +356,7 @@ static int socket_open(int family)
 	return 0;
 }
 
-/* The server's and, if one was asked for, the client's. */
+/* Bind the server's socket and, with a local address given, the client's. */
 static int local_bind(void)
 {
 	struct addrinfo *info;

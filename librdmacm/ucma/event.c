@@ -47,8 +47,8 @@ static void event_ud(struct cm_event *ev, struct ucma_abi_ud_param *from)
 }
 
 /*
- * The kernel's record as an event. Of whom it speaks is our own word, given at creation; what it
- * says is taken as it is, apart from event numbers nobody knows.
+ * Turn the kernel's record into an event. The record names the identifier by the value that this
+ * library passed at creation. All fields are trusted except unknown event numbers.
  */
 static bool event_read(struct cm_event *ev, struct ucma_abi_event_resp *from)
 {

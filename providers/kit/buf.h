@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory of a queue: whole pages, zeroed, not copied into children; or of the program's own making.
+/* Memory of a queue: zeroed pages that fork() does not copy, or memory from the program's
+ * allocator.
  */
 #ifndef PROVIDERS_KIT_BUF_H
 #define PROVIDERS_KIT_BUF_H
@@ -7,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where a program wants a device's memory to come from. Both NULL: pages of this library's. */
+/* The program's allocator of device memory. Both functions NULL: this library maps pages. */
 struct kit_allocator {
 	void *(*alloc)(size_t size, void *data);
 	void (*free)(void *base, void *data);

@@ -13,7 +13,7 @@ int kit_context_refused(struct verbs_context *vctx, int r);
 /* Both, around the kernel's command. @udata: of the driver, or NULL */
 int kit_context_open(struct verbs_context *vctx, const struct verbs_open_context *in,
 		     struct verbs_udata *udata);
-/* What the kernel says of a port. Of what fails is a line in the log. */
+/* Query a port by the kernel's command. Failures are logged. */
 int kit_context_port(struct ibv_context *ibctx, unsigned int number,
 		     struct ibv_port_attr *ret_attr);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects by numbers of 24 bits. Looking one up takes no lock; whoever takes an object out sees to
- * it that nobody who looks it up still uses it.
+ * Objects by numbers of 24 bits. A lookup takes no lock. The caller that removes an object waits
+ * until no lookup still uses it.
  *
  * Where a device says the numbers, it may say that of any object, which goes while it is looked at.
  * So an object has owners, each with a lock; only for them it is found, while they hold it. It is
@@ -22,7 +22,7 @@ enum {
 	IDTABLE_MASK = (1 << 2 * IDTABLE_ROW_BITS) - 1,
 };
 
-/* What is said of an owner is true of the object as long as his lock is held. */
+/* An entry of owners[] is valid as long as the lock of that owner is held. */
 struct idtable_slot {
 	void *_Atomic object;
 	const void *_Atomic owners[2];

@@ -58,7 +58,7 @@ int kit_srq_refuse(struct ibv_srq *srq, atomic_uint *said, enum kit_fault fault,
 int kit_wr_refuse(struct ibv_qp *qp, atomic_uint *said, enum kit_fault fault, uint64_t value,
 		  uint32_t limit);
 
-/* Of a send queue: what is said to whoever asked for more. */
+/* The limits of a send queue, for the message about a request beyond them. */
 struct kit_sq_limits {
 	bool closed;  /* nothing is taken in the QP's state */
 	bool atomics; /* the device has them */
@@ -67,7 +67,7 @@ struct kit_sq_limits {
 	unsigned int no_flags; /* IBV_SEND_ that the device does not have */
 };
 
-/* As kit_send_refuse(), of ibv_post_send(): what is offending is looked for in @wr. */
+/* As kit_send_refuse(), for ibv_post_send(): find the offending value in @wr. */
 int kit_post_refuse(struct ibv_qp *qp, atomic_uint *said, const struct ibv_send_wr *wr,
 		    enum kit_fault fault, const struct kit_sq_limits *limits);
 

@@ -39,7 +39,7 @@ static inline enum kit_fault recv_build(struct siw_recv_queue *rq, const struct 
 	return KIT_FAULT_NONE;
 }
 
-/* Those before the one that is refused are posted. */
+/* Post the requests up to the first that is refused. */
 static enum kit_fault recv_post(struct siw_recv_queue *rq, struct ibv_recv_wr *wr,
 				struct ibv_recv_wr **bad_wr)
 {

@@ -124,8 +124,8 @@ static bool kernel_sleeps(const struct siw_qp *qp, uint32_t first)
 }
 
 /*
- * Without a connection the kernel takes nothing, and would not look at what lies in the ring when
- * there is one. What it took all the same, since the connection ended meanwhile, it completes.
+ * Without a connection the kernel takes no request, and a later connection does not make it read
+ * the ring again. The kernel completes requests that it took before the connection ended.
  */
 static void send_withdraw(struct siw_qp *qp, uint32_t first)
 {
@@ -142,8 +142,8 @@ static void send_withdraw(struct siw_qp *qp, uint32_t first)
 }
 
 /*
- * With the lock held. Return: 0, or a positive errno when not all new requests are the kernel's;
- * @ret_posted: how many are.
+ * Call with the lock held. Return: 0, or a positive errno if the kernel did not take all new
+ * requests; @ret_posted: number of requests that it took.
  */
 static int kernel_tell(struct siw_qp *qp, uint32_t first, uint32_t *ret_posted)
 {

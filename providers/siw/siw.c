@@ -35,8 +35,8 @@ static int siw_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in)
 }
 
 /*
- * Any key may be a good one, also that which the kernel's header calls invalid: newer kernels count
- * on beyond it. What is none does not get mapped.
+ * Try every key, also the one that the kernel's header calls invalid: newer kernels count on beyond
+ * it. mmap() refuses a wrong key.
  */
 int siw_ring_map(struct ibv_context *ctx, const char *what, uint64_t key, uint32_t count,
 		 size_t size, size_t tail, struct kit_page *ret_ring)

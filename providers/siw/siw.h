@@ -92,7 +92,7 @@ static inline bool siw_slot_taken(const __u16 *flags)
 	       SIW_WQE_VALID;
 }
 
-/* It is the kernel's from here on. release: what is in the slot is there before that is said. */
+/* Give the slot to the kernel. release: the kernel sees the slot's content before the flag. */
 static inline void siw_slot_give(__u16 *flags, uint16_t value)
 {
 	atomic_store_explicit((_Atomic uint16_t *)flags, value, memory_order_release);

@@ -13,8 +13,8 @@
  *   during the call.
  *   Threads: any number of threads may call any function on any object at once, except that an
  *   object must not be used by others while it is being destroyed.
- *   Structs: a struct with a comp_mask may grow at its end; only members whose bit is set are
- *   looked at, unknown bits are refused.
+ *   Structs: a struct with a comp_mask may grow at its end. A function reads the members whose
+ *   bits are set, and refuses bits that it does not know.
  */
 #ifndef INFINIBAND_VERBS_H
 #define INFINIBAND_VERBS_H

@@ -47,8 +47,8 @@
 #include <infiniband/ib_user_ioctl_verbs.h>
 
 /*
- * Where verbs and kernel mean the same thing there is one definition, the kernel's; these are the
- * names verbs give it. Their meaning is explained in verbs/ with the functions that take them.
+ * Constants that verbs and the kernel share are defined once, by the kernel's header. These are
+ * their names in verbs. The headers in verbs/ explain them with the functions that take them.
  */
 
 /* memory regions */

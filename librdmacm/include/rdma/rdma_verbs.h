@@ -206,8 +206,8 @@ static inline int rdma_post_ud_send(struct rdma_cm_id *id, void *context, void *
 /* ------------------------------------------------------------------ completions */
 
 /*
- * One completion of @cq, sleeping until there is one. The queue is looked at again after arming it:
- * what came between the two would ring no more.
+ * Wait for one completion of @cq, asleep if there is none. Poll once more after arming the queue,
+ * because a completion that came before that raises no event.
  */
 static inline int rdma_wait_comp_(struct ibv_cq *cq, struct ibv_comp_channel *channel,
 				  struct ibv_wc *wc)

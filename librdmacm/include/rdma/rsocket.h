@@ -50,12 +50,12 @@ int rshutdown(int socket, int how);
 /**
  * rclose() - close a socket
  *
- * What was sent and not yet received by the peer is delivered first; a peer that is gone is not
- * waited for. Datagrams have left, no more.
+ * Deliver data that the peer has not received yet, unless the peer is gone. Datagrams that were
+ * sent have left the host; whether they arrived is unknown.
  */
 int rclose(int socket);
-/* As rclose(), but the number stays taken, by nothing of use: for who replaces it by dup2(). This
- * tree's own. */
+/* As rclose(), but the descriptor stays open as a placeholder that dup2() can replace. Only this
+ * library has the function. */
 int rdetach(int socket);
 
 ssize_t rrecv(int socket, void *buf, size_t len, int flags);
@@ -88,9 +88,9 @@ int rpselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
 /**
  * repoll_create(), repoll_ctl(), repoll_wait() - an epoll of sockets over RDMA and others
  *
- * With all that epoll knows: EPOLLET and EPOLLONESHOT, and several threads that wait. A socket that
- * is closed is taken out. repoll_ctl() takes a descriptor of epoll_create1(), too, and makes it one
- * that is to be waited for by repoll_wait(). It is closed by rclose().
+ * All of epoll works: EPOLLET, EPOLLONESHOT and several waiting threads. Closing a socket removes
+ * its entry. repoll_ctl() accepts a descriptor of epoll_create1() as well; from then on wait for it
+ * by repoll_wait(). Close the descriptor by rclose().
  */
 int repoll_create(int flags);
 int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event);

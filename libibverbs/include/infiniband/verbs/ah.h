@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address handles, and what addresses are made of. */
+/* Address handles and the parts of an address. */
 #ifndef INFINIBAND_VERBS_AH_H
 #define INFINIBAND_VERBS_AH_H
 

@@ -146,8 +146,7 @@ const char *ibv_get_device_name(struct ibv_device *device);
 /**
  * ibv_get_device_index() - the kernel's number of the device; it survives renaming
  *
- * Return: the number; -1 when the kernel does not tell (it has no RDMA netlink, or the device is
- * not the kernel's).
+ * Return: the number; -1 if the kernel has no RDMA netlink, or if the device lives in user space.
  */
 int ibv_get_device_index(struct ibv_device *device);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Flow steering: rules, what they match, and what they do. */
+/* Flow steering: rules, their matches and their actions. */
 #ifndef INFINIBAND_VERBS_FLOW_H
 #define INFINIBAND_VERBS_FLOW_H
 
