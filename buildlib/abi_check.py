@@ -23,6 +23,7 @@ import tempfile
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*|\d[\w.]*|\.\.\.|\S')
 IDENT = re.compile(r'[A-Za-z_]\w*$')
+EMULATOR = os.environ.get('ABI_EMULATOR')  # starts a cross compiler's programs, where the kernel cannot
 
 
 class CannotRun(Exception):
@@ -190,6 +191,15 @@ class Api:
 
 # ---------------------------------------------------------------- evaluating with the compiler
 
+def output_of(program):
+    try:
+        return run([program]).stdout
+    except OSError:
+        if EMULATOR:
+            return run([EMULATOR, program]).stdout
+        raise
+
+
 def compile_and_run(cc, include, headers, body, extra=''):
     source = ''.join(f'#include <{h}>\n' for h in ['stddef.h', 'stdint.h', 'stdio.h'] + headers)
     source += extra + 'int main(void)\n{\n' + body + '\treturn 0;\n}\n'
@@ -198,7 +208,7 @@ def compile_and_run(cc, include, headers, body, extra=''):
         done = run(cc + ['-w', '-O0', '-o', program] + include + ['-x', 'c', '-'], source)
         if done.returncode:
             raise CannotRun(f'{shlex.join(cc)} cannot build the probe:\n{done.stderr}')
-        return run([program]).stdout.splitlines()
+        return output_of(program).splitlines()
 
 
 def layout(cc, include, headers, folder):
@@ -328,14 +338,29 @@ def layout_problems(base, ours, additions, compatible):
 
 
 def require_compiler(cc):
-    if run(cc + ['-fsyntax-only', '-x', 'c', '-'], '#include <stdio.h>\n').returncode:
-        raise Skip(f'{shlex.join(cc)} cannot compile a program here')
+    try:
+        if run(cc + ['-fsyntax-only', '-x', 'c', '-'], '#include <stdio.h>\n').returncode:
+            raise Skip(f'{shlex.join(cc)} cannot compile a program here')
+    except FileNotFoundError as missing:
+        raise Skip(f'{cc[0]} is not installed') from missing
+
+
+def require_programs(cc):
+    """A cross compiler may be there without what its programs need to start."""
+    error = None
+    try:
+        if compile_and_run(cc, [], [], '\tputs("here");\n') == ['here']:
+            return
+    except (CannotRun, OSError) as failure:
+        error = failure
+    raise Skip(f'{shlex.join(cc)} cannot make a program that runs here') from error
 
 
 def command_layout(args):
     cc = shlex.split(args.cc)
     include = [f'-I{i}' for i in args.include]
     require_compiler(cc)
+    require_programs(cc)
     if args.installed and not installed(args.installed):
         raise Skip(f'{args.installed} is not installed')
     ours = layout(cc, include, args.headers, args.folder)

@@ -185,6 +185,22 @@ class Layout(Folder):
         self.assertIn('cannot compile a program here', output)
 
 
+class NoCompiler(Folder):
+    """A machine without the compiler, or without what its programs start with, skips the check."""
+
+    def skips(self, compiler, reason):
+        self.write('new/infiniband/sample.h', SAMPLE)
+        code, output = check('layout', 'dump', 'infiniband/sample.h', '--include', self.path + '/new', '--cc', compiler)
+        self.assertEqual((code, output.strip()), (77, f'skipped: {reason}'))
+
+    def test_none(self):
+        self.skips('no-such-gcc', 'no-such-gcc is not installed')
+
+    def test_no_loader(self):
+        compiler = 'gcc -Wl,--dynamic-linker=/nowhere/ld.so'
+        self.skips(compiler, f'{compiler} cannot make a program that runs here')
+
+
 class RealLayout(Folder):
     """The checked-in baseline, with one member shifted."""
 
