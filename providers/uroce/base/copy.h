@@ -23,17 +23,16 @@ int uroce_atomic_store(void *ptr, uint64_t value);
 bool uroce_atomics_survive(void);
 
 /*
- * The first call installs the process's handler of SIGSEGV and SIGBUS, in front of the
- * application's; every call looks whether it still is the handler, and puts it in front of the one
- * that was installed since. Only where that is refused the copies are made by the kernel, which is
- * as safe but slower. Called when a device is opened and when memory is registered: a fault of a
- * copy between a new handler and the next of these calls is the new handler's, which passes it on
- * if it is one that does.
+ * The first call installs a handler of SIGSEGV and SIGBUS in front of the application's handler.
+ * Each further call checks that the handler is still in front, and reinstalls it in front of a
+ * handler that the application has installed since. If the installation is refused, the kernel
+ * makes the copies, which is as safe but slower. Call this function when a device is opened and
+ * when memory is registered. Between a new handler and the next call, faults of a copy reach the
+ * new handler, which may pass them on.
  *
- * A fault of a copy never reaches the application's handler; every other one does, as if this were
- * not here. A thread that blocks these two signals finds them unblocked after its first copy:
- * blocked they protect from nothing, for the kernel ends the process at a fault. One that blocks
- * them again afterwards is not protected.
+ * Faults of a copy never reach the application's handler; all other faults do. A thread that blocks
+ * these two signals finds them unblocked after its first copy: blocking them gives no protection,
+ * because the kernel ends the process at a fault. A thread that blocks them again is not protected.
  */
 void uroce_copy_init(void);
 

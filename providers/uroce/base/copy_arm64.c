@@ -2,8 +2,8 @@
 /*
  * The leaves for aarch64. GCC has no naked functions there, so they are outside of any.
  *
- * Their memory is anybody's, who may look at the last byte to know that the others are there.
- * Stores become visible in any order here, so a fence stands before the last one.
+ * Other threads and processes see the memory. They may poll the last byte to learn that the others
+ * have arrived. Stores become visible in any order on this processor, so a fence precedes the last.
  */
 #include <ucontext.h>
 
@@ -138,7 +138,7 @@ LEAF(cmp_swap_leaf, "1: ldaxr x4, [x0]\n"
 		    "mov w0, #0\n"
 		    "ret\n");
 
-/* x0: the word, x1: what is added, x2: where the value before goes. */
+/* x0: the word, x1: the summand, x2: address of the former value. */
 INSIDE fetch_add_fn fetch_add_leaf;
 LEAF(fetch_add_leaf, "1: ldaxr x4, [x0]\n"
 		     "add x5, x4, x1\n"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Leaves: the functions that touch registered memory. They are written in assembler, use no stack,
- * and lie in a section of their own, so that the handler of a fault knows them by their addresses
- * and can return -EFAULT to the caller of one in its place. A file for each processor: copy_x86.c,
- * copy_arm64.c, and copy_other.c for those that have none.
+ * and lie in one section. The handler of a fault recognises a leaf by its address, and returns
+ * -EFAULT to the caller in place of the leaf. Each processor has a file: copy_x86.c, copy_arm64.c,
+ * and copy_other.c for processors without leaves.
  */
 #ifndef UROCE_COPY_LEAF_H
 #define UROCE_COPY_LEAF_H

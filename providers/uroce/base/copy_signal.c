@@ -16,8 +16,8 @@ enum {
 static const int handled[HANDLED_SIGNALS] = { SIGSEGV, SIGBUS };
 
 /*
- * What was there each time our handler was put in front, latest first. Never freed: a handler may
- * be reading.
+ * The former handlers, one for each installation of ours, the latest first. Never freed, because a
+ * handler may be reading the list.
  */
 struct chain {
 	struct sigaction action;
@@ -116,7 +116,7 @@ static struct chain *chain_with(const struct sigaction *before, struct chain *ol
 		old = old->next;
 	if (!chain || !old)
 		return chain;
-	/* It was further back: what stood before it is copied. */
+	/* The handler is further back in the list: copy the entries in front of it. */
 	for (end = &chain->next; *end != old; end = &(*end)->next) {
 		*end = chain_new(&(*end)->action, (*end)->next);
 		if (!*end)

@@ -4,9 +4,9 @@
 #define UROCE_COPY_SIGNAL_H
 
 /*
- * Our handler is in front of whoever handles SIGSEGV and SIGBUS now, and passes on to them what is
- * no leaf's. Return: 0, or a negative errno when it is not, which the log says: a fault of a leaf
- * would then be somebody else's.
+ * Install the handler in front of the present handlers of SIGSEGV and SIGBUS. It passes faults
+ * outside of leaves on to them. Return: 0, or a negative errno, which is logged: faults of a leaf
+ * would then reach another handler.
  */
 int copy_handlers_install(void);
 

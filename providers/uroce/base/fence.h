@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A memory barrier in every thread of every process that asked for it, paid by who calls: a process
- * about to sleep, so that those that send to it need none for each packet. membarrier(2), since
- * Linux 4.16.
+ * A memory barrier in every thread of every process that registered for it: membarrier(2), since
+ * Linux 4.16. The caller pays for it: a process that is about to sleep. Therefore processes that
+ * send to it need no barrier for each packet.
  */
 #ifndef UROCE_FENCE_H
 #define UROCE_FENCE_H

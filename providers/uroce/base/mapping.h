@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What lies behind an address of this process: its own memory, or a file that others can map, too.
- * The kernel is asked each time, for the application changes its mappings as it likes.
+ * The kind of memory behind an address of this process: private memory, or a file that other
+ * processes can map. Ask the kernel each time, because the application may change its mappings.
  */
 #ifndef UROCE_MAPPING_H
 #define UROCE_MAPPING_H

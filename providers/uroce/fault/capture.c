@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Packets as a wire would show them. Those of the network are taken as they are. What travels
- * through shared memory is given headers and ICRC; a message that went as one reference, or was
- * moved by its initiator alone, becomes the packets it would have been, under the one PSN it has.
+ * Packets as a wire would show them. Packets of the network are written as they are. Packets of
+ * shared memory get headers and an ICRC. A message that travelled as one reference, or that its
+ * initiator copied, is cut into packets, all under the one PSN of the message.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -21,8 +21,8 @@ struct capture_wish {
 int uroce_capture_parse(const char *text, struct capture_wish *ret, char *message);
 
 /*
- * From the environment; *@ret NULL: none is wanted, or the file cannot be had, which is said.
- * -EINVAL: not understood, which is said as well.
+ * Read the wish for a capture from the environment. *@ret is NULL without a wish, or if the file
+ * cannot be opened, which is logged. -EINVAL: the wish is malformed, which is logged as well.
  */
 int uroce_capture_new(struct uroce_capture **ret);
 void uroce_capture_free(struct uroce_capture *capture);

@@ -99,7 +99,7 @@ struct fault_rule {
 	enum ibv_event_type event;
 };
 
-/* What is known of one direction of a QP. */
+/* The state of the rules for one direction of a QP. */
 struct fault_side {
 	uint32_t matched[FAULT_RULES]; /* packets a rule was for */
 	uint32_t hits[FAULT_RULES];

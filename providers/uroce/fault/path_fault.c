@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Faults of packets. What leaves passes through a path of its own on its way to the UDP path; what
- * arrives is looked at by the host, where it does not matter whether it came by a socket of this
- * process or was passed on by another one.
+ * Faults of packets. Departing packets pass through this path on their way to the UDP path.
+ * Arriving packets are examined by the host, whether they came by a socket of this process or were
+ * passed on by another process.
  */
 #include "providers/uroce/fault/held.h"
 

@@ -30,7 +30,7 @@ static void sleep_ms(unsigned int ms)
 
 /* --- what the process would not want to be shared --- */
 
-/* Who reads from the other end of a descriptor waits for all that have it. */
+/* Close inherited descriptors: a reader at the other end waits for all holders. */
 static void files_close(void)
 {
 	int max = sysconf(_SC_OPEN_MAX);
@@ -101,7 +101,7 @@ static uint32_t packet_make(const struct guardian_word *word,
 	return header + GSI_MAD_LEN;
 }
 
-/* One socket, for the address that was spoken from last: most processes have one. */
+/* One socket, for the address of the last message: most processes use one address. */
 static struct {
 	int fd;
 	union ibv_gid local;

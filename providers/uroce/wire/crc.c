@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * isa-l computes a CRC by carry-less multiplication: 4 KiB take it 0.1 us, and 12 to 20 us where an
- * emulator takes that instruction bit by bit. There, which is measured once (the debug log has it),
- * exclusive or alone takes half as long. Without isa-l tables take the place of the multiplication.
+ * isa-l computes a CRC by carry-less multiplication. On a processor this is a hundred times as fast
+ * as on an emulator that executes the instruction bit by bit. There a CRC by exclusive or takes
+ * half as long. The faster way is measured once; the debug log has the result. Without isa-l,
+ * tables take the place of the multiplication.
  *
  * The way is S. Russell's ("Chorba: A novel CRC32 implementation", 2024). A CRC is the remainder of
  * a division by a polynomial, and any multiple of it may be subtracted from the data first. One
@@ -43,7 +44,7 @@ enum {
 	FOLD_MIN = 512,	 /* less is not worth it */
 	FOLD_MAX = 4608, /* at a time: a packet of the largest MTU */
 	SAMPLE = 4096,
-	ROUNDS = 5, /* the best counts: one that lost its processor says nothing */
+	ROUNDS = 5, /* the fastest round counts, because others may have lost the processor */
 };
 static_assert(FOLD_MIN >= TAIL_MAX, "something to fold");
 

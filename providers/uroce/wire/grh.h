@@ -12,9 +12,9 @@ enum {
 };
 
 /*
- * The kind of network header a datagram had, where a completion has its service level: RoCE has
- * none, and adapters tell this instead (IBTA annex A17, completions of UD), which UCX up to 1.13
- * relies on. Bit 3: with a UDP header; below it the kind.
+ * The kind of network header of a datagram. A completion has it in place of the service level,
+ * which RoCE does not have (IBTA annex A17, completions of UD). UCX up to 1.13 relies on it. Bit 3:
+ * there is a UDP header; the bits below: the kind.
  */
 enum {
 	GRH_SL_IPV6 = 9,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is looked at in a MAD of the connection manager, without reading all of it: IBTA vol. 1,
- * chapters 12 and 13.
+ * The fields of a connection manager's MAD that the device reads, see IBTA vol. 1, chapters 12
+ * and 13.
  */
 #ifndef UROCE_MAD_H
 #define UROCE_MAD_H

@@ -32,7 +32,7 @@ struct uroce_counter {
 int uroce_query_counters(struct ibv_context *context, struct ibv_qp *qp,
 			 struct uroce_counter *counters, unsigned int count);
 
-/* The first error of a queue pair: what flushed all that came after it. */
+/* The first error of a queue pair, which flushed all later requests. */
 struct uroce_qp_error {
 	enum ibv_wc_status status;
 	enum ibv_wc_opcode opcode; /* of the work request that failed */
@@ -46,8 +46,7 @@ struct uroce_qp_error {
 };
 
 /*
- * What the memory is for that the allocator of a parent domain is asked for (its argument
- * resource_type).
+ * The purpose of memory, passed to the allocator of a parent domain (argument resource_type).
  */
 enum uroce_resource_type {
 	UROCE_RES_TYPE_SEND_QUEUE = 0x55520001,
