@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kernel has a device, or the one that was asked for. */
+/* The rung: the kernel has a device, or the requested one. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>

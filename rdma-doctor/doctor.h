@@ -59,7 +59,7 @@ struct doctor_device {
 	struct finding finding;	 /* of the fall */
 };
 
-/* What the RDMA subsystem says of itself. */
+/* Facts of the kernel's RDMA subsystem. */
 struct rdma_system {
 	int error;	     /* 0, or -errno of asking */
 	bool mode_known;     /* RDMA netlink told the namespace mode */
@@ -86,7 +86,7 @@ struct doctor {
 	unsigned int count;
 	bool lost;			    /* an adapter has no device beside others that have */
 	bool userspace_wanted;		    /* @wanted is a device of uroce */
-	struct doctor_userspace *userspace; /* those that were tried; NULL: none */
+	struct doctor_userspace *userspace; /* the devices that were tried; NULL without any */
 	struct rdma_system system;
 };
 
@@ -124,7 +124,7 @@ void devices_drop(struct doctor *d);
 /* A device of uroce is wanted; the kernel cannot have it. */
 bool devices_wanted_is_userspace(const struct doctor *d);
 bool device_name_is_userspace(const char *name);
-/* By any of its names; NULL: it is not one of those that are looked at. */
+/* Find an examined device by any of its names, or return NULL. */
 struct doctor_device *devices_find_named(struct doctor *d, const char *name);
 /* Fit to be part of a path and of a line. */
 bool device_name_usable(const char *name);
@@ -145,7 +145,7 @@ bool host_exists(const struct doctor *d, const char *path);
 bool sysfs_exists(const char *path);
 /* The last part of where a link of sysfs points to; "" when there is none. */
 void sysfs_link(const char *path, char *ret_name, size_t size);
-/* /dev is not the machine's, but one that was made for this process or its unit. */
+/* Whether /dev was made for this process or its unit, in place of the host's. */
 bool host_dev_is_private(const struct doctor *d);
 enum host_place {
 	HOST_PLAIN,

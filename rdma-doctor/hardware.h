@@ -20,7 +20,7 @@ unsigned int hardware_find_lost(struct adapter *ret_first);
 /* The first RDMA function of a network card that no driver has taken. Return: whether there is one.
  */
 bool hardware_find_unbound(char *name, size_t size);
-/* What modprobe takes for @function, one that was found so: the name of a module, or of its kind.
+/* Write the argument of modprobe for @function, found as above: the name of a module or its alias.
  */
 void hardware_name_module(const char *function, char *ret_name, size_t size);
 

@@ -63,7 +63,7 @@ bool system_library_is_ours(const char **ret_path)
 	return dlvsym(RTLD_DEFAULT, "verbs_device_add",
 		      "IBVERBS_PRIVATE_" TEXT(RDMA_PROVIDER_ABI)) != NULL;
 #else
-	/* A C library without versions: the name is the private node's alone. */
+	/* This C library has no symbol versions: only the library's private node has this name. */
 	return dlsym(RTLD_DEFAULT, "verbs_device_add") != NULL;
 #endif
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel would show of a device. Each word comes from the library of verbs or from the
- * network interface that a GID belongs to; of what neither knows there is no file.
+ * The files by which the kernel describes a device. Their content comes from the verbs library or
+ * from the network interface of a GID. A file whose content neither knows is left out.
  */
 #include <fcntl.h>
 #include <net/if.h>
@@ -295,8 +295,8 @@ static void verbs_put(struct place *p, const struct ibv_device *device)
 }
 
 /*
- * A character device that everybody may open and that does nothing: what is asked of the node is
- * whether it can be opened. A mount where one is possible, for a link is not the thing itself.
+ * Make a character device that every user may open and that does nothing: programs check only that
+ * the node can be opened. Mount it if possible, because programs can tell a link from a node.
  */
 static void node_put(struct place *p, const char *name)
 {

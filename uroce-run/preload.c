@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where nothing may be mounted: the files lie in a folder in /tmp, and a library that is loaded
- * before the program's own leads there (interpose.c). It knows the folder by lying in it, so it
- * needs no word in the environment. The launcher stays until the program ends, to remove the
- * folder.
+ * The way without a mount: the files lie in a folder in /tmp, and a preloaded library (interpose.c)
+ * leads the program there. The library lies in the same folder, so it needs no variable in the
+ * environment to find it. The launcher waits for the program's end and removes the folder.
  */
 #include <dirent.h>
 #include <ftw.h>
