@@ -147,7 +147,8 @@ static void control_arrived(struct rs_socket *s, uint32_t control)
 		break;
 	case RS_WIRE_SHUTDOWN:
 		s->peer_end = true;
-		if (s->no_send && s->state == RS_CONNECTED)
+		/* a thread on its way to end this side as well still has to tell the peer */
+		if (s->end_told && s->state == RS_CONNECTED)
 			s->state = RS_CLOSED;
 		break;
 	default: /* keepalive: that it came is all */

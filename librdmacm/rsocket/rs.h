@@ -135,6 +135,7 @@ struct rs_socket {
 	bool unsaid;   /* no rconnect() has said yet what became of it */
 	bool no_send;  /* shut down for writing, here */
 	bool no_recv;  /* shut down for reading, here */
+	bool end_told; /* the word that this side sends nothing more is posted */
 	bool peer_end; /* the peer sends nothing more */
 	bool broken;   /* nothing more will complete as it should */
 	struct rdma_event_channel *channel;

@@ -378,7 +378,9 @@ void rs_post_mark(struct rs_socket *s)
 		.wr.rdma = { .remote_addr = s->peer_list.addr, .rkey = s->peer_list.key },
 	};
 
-	if (s->state != RS_CONNECTED || rs_slots_free(s) < 2)
+	bool alive = s->state == RS_CONNECTED || s->state == RS_CLOSED;
+
+	if (!alive || s->broken || rs_slots_free(s) < 2)
 		return;
 	rs_post(s, &wr, 0, false);
 	s->unsignalled = 0;
@@ -412,8 +414,10 @@ static int end_tell(struct rs_socket *s, int how)
 		rs_post_mark(s);
 	if (s->state != RS_CONNECTED)
 		return s->state == RS_CLOSED ? 0 : -ENOTCONN;
-	if ((both || how == SHUT_WR) && rs_slots_free(s))
+	if ((both || how == SHUT_WR) && rs_slots_free(s)) {
 		r = rs_post_control(s, both ? RS_WIRE_DISCONNECT : RS_WIRE_SHUTDOWN);
+		s->end_told = r == 0;
+	}
 	if (both && s->state == RS_CONNECTED)
 		s->state = RS_CLOSED;
 	return r;

@@ -258,7 +258,7 @@ void rs_socket_end(struct rs_socket *s)
 static bool is_quiet(struct rs_socket *s)
 {
 	rs_connect_step(s);
-	if (s->state == RS_CONNECTED && s->unsignalled)
+	if (s->unsignalled)
 		rs_post_mark(s);
 	return s->state != RS_ACCEPTING && (s->done == s->posted || is_gone(s));
 }
