@@ -539,6 +539,15 @@ static void suspect_peers(const struct ibcm_id *iid)
 	ibcm_wake_by(suspect.now);
 }
 
+static void qp_compare(struct ibcm_id *iid, void *arg)
+{
+	struct ibcm_id *asking = arg;
+
+	if (iid != asking && iid->local.cm == asking->local.cm && !is_over(iid) &&
+	    iid->conn.state != IBCM_IDLE && iid->conn.qp.local_qpn == asking->conn.qp.local_qpn)
+		ibcm_state_shares_qp(&asking->conn);
+}
+
 static void answer_arrived(struct arrival *in)
 {
 	struct ibcm_id *iid =
@@ -549,6 +558,8 @@ static void answer_arrived(struct arrival *in)
 		answer_stray(in);
 		return;
 	}
+	if (in->mad.type == IBCM_REJ && in->mad.rej.reason == IBCM_REJ_STALE_CONN)
+		ibcm_table_each(qp_compare, iid);
 	ibcm_state_message(&iid->conn, &in->mad, ibcm_now(), &out);
 	if (in->mad.type == IBCM_REP && out.has_event)
 		ibcm_table_add_peer(iid);

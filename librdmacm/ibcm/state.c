@@ -37,6 +37,7 @@ int ibcm_state_request(struct ibcm_conn *conn, const struct ibcm_mad *request, u
 	conn->tid = mad.tid;
 	conn->active = true;
 	conn->doubted = false;
+	conn->stale = 0;
 	if (mad.type == IBCM_REQ) {
 		request_facts(conn, &mad.req);
 	} else {

@@ -64,6 +64,8 @@ struct ibcm_conn {
 	bool confirmed; /* the peer's DREQ was answered, which nobody confirms */
 	bool doubted;	/* the kernel has found no such neighbour once */
 	bool unheard;	/* nothing came back for the request, or not for long */
+	bool again;	/* refused as stale: the request goes out once more at the deadline */
+	uint8_t stale;	/* such refusals of the request */
 	uint8_t asks;	/* for which the request is yet to go out before ask_until */
 	uint32_t local_id, remote_id;
 	uint64_t tid;
@@ -137,6 +139,8 @@ int ibcm_state_last_word(const struct ibcm_conn *conn, uint8_t ret_data[IBCM_MAD
 void ibcm_state_message(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			struct ibcm_out *out);
 void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
+/* Another connection of this side uses the same queue pair: a refusal as stale is final. */
+void ibcm_state_shares_qp(struct ibcm_conn *conn);
 bool ibcm_state_is_asking(const struct ibcm_conn *conn);
 /*
  * Nobody has answered yet, and the kernel has found no such neighbour: the request goes out once

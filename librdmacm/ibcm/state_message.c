@@ -6,6 +6,10 @@
 #include "librdmacm/ibcm/state_out.h"
 #include "util/util.h"
 
+enum {
+	STALE_TRIES = 9,
+};
+#define STALE_PAUSE	1000000ull /* ns before the first, twice as long before each further one */
 #define NEIGHBOUR_ASKED 3500000000ull /* ns: the kernel asks three times, a second apart */
 
 /* --- messages --- */
@@ -44,10 +48,31 @@ static void reply_arrived(struct ibcm_conn *conn, const struct ibcm_mad *mad, ui
 	ibcm_out_event(out, IBCM_EVENT_REPLY, 0);
 }
 
+/*
+ * The peer still had an earlier connection with our queue pair's number, and has ended that by now
+ * or soon. Ask again a little later each time, half a second in all.
+ */
+static bool stale_again(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now)
+{
+	if (conn->state != IBCM_REQ_SENT || mad->rej.reason != IBCM_REJ_STALE_CONN)
+		return false;
+	if (conn->again) /* refuses a copy of the request */
+		return true;
+	if (conn->stale == STALE_TRIES)
+		return false;
+	ibcm_ask_end(conn);
+	conn->again = true;
+	conn->deadline = now + (STALE_PAUSE << conn->stale++);
+	return true;
+}
+
 static void rejected(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 		     struct ibcm_out *out)
 {
 	bool used = conn->state == IBCM_REP_RCVD || conn->state == IBCM_ESTABLISHED;
+
+	if (stale_again(conn, mad, now))
+		return;
 
 	if (used || mad->rej.reason == IBCM_REJ_STALE_CONN)
 		ibcm_become_timewait(conn, now);
@@ -256,6 +281,12 @@ void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 	}
 	if (ibcm_ask_early(conn, now, out))
 		return;
+	if (conn->again) {
+		conn->again = false;
+		conn->deadline = now + conn->interval;
+		ibcm_out_data(out, conn->sent);
+		return;
+	}
 	if (!conn->left) {
 		ibcm_give_up(conn, now, -ETIMEDOUT, out);
 		return;
@@ -264,6 +295,11 @@ void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 	conn->deadline = now + conn->interval;
 	conn->unheard = true; /* the time that the peer asked for, if it did, is over */
 	ibcm_repeat(conn, out);
+}
+
+void ibcm_state_shares_qp(struct ibcm_conn *conn)
+{
+	conn->stale = STALE_TRIES;
 }
 
 bool ibcm_state_is_asking(const struct ibcm_conn *conn)

@@ -114,6 +114,7 @@ int ibcm_out_rej(const struct ibcm_conn *conn, uint32_t reason, const void *priv
 void ibcm_become(struct ibcm_conn *conn, enum ibcm_state state)
 {
 	conn->state = state;
+	conn->again = false;
 	conn->deadline = 0;
 	conn->ask_until = 0;
 }

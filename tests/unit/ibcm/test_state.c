@@ -599,10 +599,40 @@ static void test_stale(void **state)
 	struct ibcm_mad rej = { .type = IBCM_REJ, .rej.reason = IBCM_REJ_STALE_CONN };
 	struct ibcm_out out = {};
 
-	ibcm_state_message(&conn, &rej, NOW, &out);
+	for (int tries = 0;; tries++) {
+		ibcm_state_message(&conn, &rej, NOW, &out);
+		if (out.has_event)
+			break;
+		assert_in_range(tries, 0, 8);
+		/* of a copy of the request */
+		ibcm_state_message(&conn, &rej, NOW, &out);
+		assert_int_equal(conn.state, IBCM_REQ_SENT);
+		assert_int_equal(out.mads, 0);
+		assert_in_range(conn.deadline, NOW + 1, NOW + 500000000);
+		ibcm_state_timeout(&conn, conn.deadline, &out);
+		assert_int_equal(out.mads, 1);
+		assert_memory_equal(out.mad[0], conn.sent, sizeof(conn.sent));
+		out = (struct ibcm_out){};
+	}
 	assert_int_equal(conn.state, IBCM_TIMEWAIT);
 	assert_int_equal(out.event, IBCM_EVENT_REJECTED);
 	assert_int_equal(out.status, IBCM_REJ_STALE_CONN);
+}
+
+static void test_stale_then_accepted(void **state)
+{
+	struct ibcm_conn conn = conn_in(IBCM_REQ_SENT, true);
+	struct ibcm_mad rej = { .type = IBCM_REJ, .rej.reason = IBCM_REJ_STALE_CONN };
+	struct ibcm_mad answer = rep();
+	struct ibcm_out out = {};
+
+	ibcm_state_message(&conn, &rej, NOW, &out);
+	assert_false(out.has_event);
+	ibcm_state_message(&conn, &answer, NOW, &out);
+	assert_int_equal(conn.state, IBCM_REP_RCVD);
+	assert_int_equal(out.event, IBCM_EVENT_REPLY);
+	assert_int_equal(conn.deadline, 0);
+	assert_false(conn.again);
 }
 
 /* --- the application --- */
@@ -998,6 +1028,7 @@ int main(void)
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_dreq_of_another),
 		cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_stale_then_accepted),
 		cmocka_unit_test(test_application_in_wrong_state),
 		cmocka_unit_test(test_destroy),
 		cmocka_unit_test(test_exit),
