@@ -23,12 +23,22 @@ static struct {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
+/*
+ * A user-space device is known by its name: when its interface returns, libibverbs lists a new
+ * struct ibv_device, but the provider goes on with the device that this process has open.
+ */
+static bool device_is_same(const struct cm_device *dev, struct ibv_device *device)
+{
+	return dev->device == device ||
+	       (dev->user && !to_vdev(device)->cdev && !strcmp(dev->device->name, device->name));
+}
+
 static struct cm_device *device_known(struct ibv_device *device)
 {
 	struct cm_device *dev;
 
 	LIST_FOREACH(dev, &cm_devices.devices, entry)
-		if (dev->device == device)
+		if (device_is_same(dev, device))
 			return dev;
 	return NULL;
 }
@@ -47,6 +57,10 @@ static int device_add(struct ibv_device *device)
 		dev->user = !to_vdev(device)->cdev;
 		LIST_INSERT_HEAD(&cm_devices.devices, dev, entry);
 	}
+	/* the old list, which may be the last to hold the former one, is freed soon; a context
+	 * holds its own */
+	if (!dev->verbs)
+		dev->device = device;
 	dev->gone = false;
 	return 0;
 }

@@ -83,6 +83,7 @@ int ibcm_local_find(const struct sockaddr *addr, struct ibcm_local *ret_local)
 	ibcm_addr_to_gid(addr, &search.gid);
 	if (addr->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
 		search.ifindex = in6->sin6_scope_id;
+	ibcm_interfaces_follow();
 	r = cm_devices_each(search_device, &search);
 	if (r <= 0)
 		return r < 0 ? r : -EADDRNOTAVAIL;
@@ -203,8 +204,10 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 		return r == -EADDRNOTAVAIL ? not_ours(addr) : r;
 	/* Before others know the port: a request must not come while devices are being opened. If
 	 * none opens, rdma_listen() says so. */
-	if (!local.cm)
+	if (!local.cm) {
+		ibcm_interfaces_follow();
 		(void)ibcm_dev_get_all(&any);
+	}
 	local_set(iid, &local);
 	set_addr(&iid->src, addr);
 	if (!iid->afonly_set)

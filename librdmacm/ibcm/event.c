@@ -28,8 +28,10 @@ static int user_device(struct cm_device *dev, void *arg)
 int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
 {
 	struct ibcm_channel *channel;
-	int r = cm_devices_each(user_device, NULL);
+	int r;
 
+	ibcm_interfaces_follow();
+	r = cm_devices_each(user_device, NULL);
 	if (r <= 0)
 		return r < 0 ? r : -ENODEV;
 	channel = calloc(1, sizeof(*channel));

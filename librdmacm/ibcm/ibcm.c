@@ -186,16 +186,20 @@ static int ibcm_listen(struct cm_id *id, int backlog)
 		r = listen_wildcard(id);
 	if (!r && iid->step != STEP_BOUND)
 		r = -EINVAL;
-	if (!r && !iid->local.cm)
+	if (!r && !iid->local.cm) {
+		ibcm_interfaces_follow();
 		r = ibcm_dev_get_all(&iid->dev);
+	}
 	if (!r)
 		r = ibcm_port_listen(iid);
 	if (r < 0)
 		return r;
 	ibcm_lock();
 	iid->backlog = backlog > 0 && backlog < BACKLOG_MAX ? backlog : BACKLOG_MAX;
-	r = listen_start(iid);
+	r = iid->detached ? -EINVAL : listen_start(iid);
 	ibcm_unlock();
+	if (!r && !iid->local.cm)
+		ibcm_interfaces_follow(); /* one may have come since the devices were opened */
 	return r;
 }
 

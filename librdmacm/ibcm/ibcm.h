@@ -8,6 +8,7 @@
  *   port.c		ports and who has them, also in other processes
  *   manager.c		the lock, devices, deadlines; the thread
  *   dispatch.c		messages in
+ *   interfaces.c	interfaces and addresses that come and go
  *   probe.c		messages out, so that a host where nobody is says so
  *   guard.c		messages out when this process cannot send any more
  *   send.c		messages out
@@ -129,6 +130,23 @@ uint16_t ibcm_prefix(void);
 void ibcm_wake(void);
 void ibcm_wake_by(uint64_t deadline);
 
+/* --- interfaces.c; without the lock --- */
+
+/*
+ * Bring the list of devices in line with the interfaces and addresses of this moment. Costs one
+ * system call when none has changed.
+ */
+void ibcm_interfaces_follow(void);
+/* The thread: the same, and open new devices if a listener on any address wants them. */
+void ibcm_interfaces_serve(void);
+/* Whether such a listener waits for ibcm_interfaces_serve(). */
+bool ibcm_interfaces_wanted(void);
+/* Readable after a change; -1: the system does not report changes. */
+int ibcm_interfaces_fd(void);
+/* Around fork(), before all other locks. */
+void ibcm_interfaces_fork_begin(void);
+void ibcm_interfaces_fork_end(void);
+
 /* --- send.c; under the lock --- */
 
 /* What cannot be sent at all is repeated like what was lost, until the peer is unreachable. */
@@ -159,6 +177,8 @@ void ibcm_guard_end(struct ibcm_id *iid);
 
 void ibcm_listener_add(struct ibcm_id *iid);
 void ibcm_listener_remove(struct ibcm_id *iid);
+/* Whether one listens on any address, and so on devices that appear later. */
+bool ibcm_listener_on_any(void);
 /* One on the very address before one on any. NULL: nobody. */
 struct ibcm_id *ibcm_listener_find(uint64_t service_id, const union ibv_gid *gid,
 				   sa_family_t family);

@@ -9,6 +9,7 @@ enum {
 };
 
 static LIST_HEAD(, ibcm_id) listeners[LISTEN_BUCKETS];
+static unsigned int on_any; /* how many of them listen on any address */
 
 uint64_t ibcm_service_id(const struct ibcm_id *iid)
 {
@@ -38,11 +39,18 @@ const union ibv_gid *ibcm_listener_gid(const struct ibcm_id *iid)
 void ibcm_listener_add(struct ibcm_id *iid)
 {
 	LIST_INSERT_HEAD(&listeners[listen_bucket(ibcm_service_id(iid))], iid, listen_entry);
+	on_any += !iid->local.cm;
 }
 
 void ibcm_listener_remove(struct ibcm_id *iid)
 {
 	LIST_REMOVE(iid, listen_entry);
+	on_any -= !iid->local.cm;
+}
+
+bool ibcm_listener_on_any(void)
+{
+	return on_any;
 }
 
 static bool any_takes(const struct ibcm_id *listener, sa_family_t family)

@@ -210,23 +210,33 @@ static int thread_prepare(void)
 	return timeout;
 }
 
+/* A descriptor is readable; @what: its device, &manager for interfaces, NULL for the bell. */
+static void thread_ready(void *what)
+{
+	uint64_t rung;
+
+	if (!what) {
+		(void)!read(manager.wake, &rung, sizeof(rung));
+	} else if (what == &manager) {
+		ibcm_interfaces_serve();
+	} else {
+		ibcm_lock();
+		ibcm_probe_read(what);
+		dev_receive(what);
+		ibcm_unlock();
+	}
+}
+
 static void *thread_main(void *arg)
 {
 	for (;;) {
 		struct epoll_event events[EVENTS];
 		int n = epoll_wait(manager.epoll, events, EVENTS, thread_prepare());
-		uint64_t rung;
 
-		for (int i = 0; i < n; i++) {
-			if (events[i].data.ptr) {
-				ibcm_lock();
-				ibcm_probe_read(events[i].data.ptr);
-				dev_receive(events[i].data.ptr);
-				ibcm_unlock();
-			} else {
-				(void)!read(manager.wake, &rung, sizeof(rung));
-			}
-		}
+		for (int i = 0; i < n; i++)
+			thread_ready(events[i].data.ptr);
+		if (ibcm_interfaces_wanted())
+			ibcm_interfaces_serve();
 	}
 	return NULL;
 }
@@ -247,6 +257,7 @@ int ibcm_child_refuse(void)
 
 static void fork_prepare(void)
 {
+	ibcm_interfaces_fork_begin();
 	pthread_mutex_lock(&manager.open_lock);
 	pthread_mutex_lock(&manager.lock);
 }
@@ -255,6 +266,7 @@ static void fork_parent(void)
 {
 	pthread_mutex_unlock(&manager.lock);
 	pthread_mutex_unlock(&manager.open_lock);
+	ibcm_interfaces_fork_end();
 }
 
 static void fork_child(void)
@@ -275,6 +287,7 @@ static void fork_watch(void)
 static int thread_start(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event changes = { .events = EPOLLIN, .data.ptr = &manager };
 	pthread_t id;
 	int r;
 
@@ -282,6 +295,9 @@ static int thread_start(void)
 	manager.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (manager.epoll < 0 || manager.wake < 0 ||
 	    epoll_ctl(manager.epoll, EPOLL_CTL_ADD, manager.wake, &event))
+		return -errno;
+	if (ibcm_interfaces_fd() >= 0 &&
+	    epoll_ctl(manager.epoll, EPOLL_CTL_ADD, ibcm_interfaces_fd(), &changes))
 		return -errno;
 	r = thread_run(thread_main, NULL, &id);
 	if (r < 0)

@@ -194,6 +194,25 @@ void uroce_host_put(struct uroce_host *host)
 	pthread_mutex_unlock(&the_lock);
 }
 
+void uroce_host_follow(void)
+{
+	struct uroce_host *host;
+	struct uroce_dev *dev;
+
+	pthread_mutex_lock(&the_lock);
+	host = the_host && the_host->pid == getpid() ? the_host : NULL;
+	if (host)
+		host->refs++;
+	pthread_mutex_unlock(&the_lock);
+	if (!host)
+		return;
+	pthread_mutex_lock(&host->lock);
+	LIST_FOREACH(dev, &host->devices, entry)
+		uroce_gids_refresh(dev);
+	pthread_mutex_unlock(&host->lock);
+	uroce_host_put(host);
+}
+
 void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx)
 {
 	if (host->pid != getpid())

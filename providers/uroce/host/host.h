@@ -214,6 +214,12 @@ void uroce_host_init(struct uroce_host *host, uint64_t now);
  */
 int uroce_host_get(struct uroce_host **ret_host);
 void uroce_host_put(struct uroce_host *host);
+/*
+ * Bring the open devices in line with their interfaces now, if the process has an engine: its
+ * thread does so too, but some time after the change. A list of devices that is made now must not
+ * know more than they do.
+ */
+void uroce_host_follow(void);
 /* The context is closed, or with NULL the process ends: peers get what its QPs still owe them. */
 void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx);
 /* -EIO in a forked child, which has neither thread nor slot: said in the log once. */

@@ -221,6 +221,8 @@ int uroce_list_devices(struct verbs_device_list *list)
 {
 	struct choice choice = interfaces_chosen();
 
+	uroce_host_follow();
+
 	for (unsigned int i = 0; i < choice.count; i++) {
 		int r = device_add(list, choice.names[i]);
 
