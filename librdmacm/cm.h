@@ -448,12 +448,15 @@ struct cm_backend_ops {
 	 * create_id: id.ps, id.qp_type and id.channel are set. destroy_id: no more events
 	 * about it after the return; *ret_events: how many get_event ever handed out about it as
 	 * ev->id (a CONNECT_REQUEST counts for the listener, an event of a group for both). The
-	 * core waits for their acknowledgement. drop_request: refuse a CONNECT_REQUEST nobody will
-	 * answer and free new_handle or new_ibcm. migrate_id: later events go to @to, those waiting
-	 * move along; *ret_events as above; id.channel changes after the return.
+	 * core waits for their acknowledgement, then calls forget_id. Until then the program may
+	 * use the identifier: operations on it fail with -EINVAL. drop_request: refuse a
+	 * CONNECT_REQUEST nobody will answer and free new_handle or new_ibcm. migrate_id: later
+	 * events go to @to, those waiting move along; *ret_events as above; id.channel changes
+	 * after the return.
 	 */
 	int (*create_id)(struct cm_id *id);
 	int (*destroy_id)(struct cm_id *id, uint32_t *ret_events);
+	void (*forget_id)(struct cm_id *id);
 	void (*drop_request)(struct cm_channel *ch, struct cm_event *ev);
 	int (*migrate_id)(struct cm_id *id, struct cm_channel *to, uint32_t *ret_events);
 

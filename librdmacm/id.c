@@ -142,6 +142,8 @@ static int backend_detach(struct cm_id *id)
 	if (id->closed)
 		reported = id->closed_reported;
 	cm_events_wait(id, &id->events_acked, reported, "rdma_destroy_id()");
+	if (!id->closed && id->backend->forget_id)
+		id->backend->forget_id(id);
 	id->events_acked = 0;
 	id->backend = NULL;
 	return 0;

@@ -371,7 +371,8 @@ int ibcm_query_addr(struct cm_id *id)
 							   .pkey = htons(PKEY_DEFAULT) };
 	}
 	ibcm_lock();
-	iid->id = id; /* of a request: from now on it has events of its own */
+	if (!iid->detached)
+		iid->id = id; /* of a request: from now on it has events of its own */
 	ibcm_unlock();
 	return 0;
 }

@@ -151,7 +151,12 @@ void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm
 	if (ibcm_heap_update(iid) < 0)
 		log_err("rdma_cm: no memory for a timeout");
 	ibcm_wake_by(iid->conn.deadline);
-	if (iid->detached && iid->conn.state == IBCM_IDLE)
+	ibcm_id_release_ended(iid);
+}
+
+void ibcm_id_release_ended(struct ibcm_id *iid)
+{
+	if (iid->detached && !iid->held && iid->conn.state == IBCM_IDLE)
 		ibcm_id_release(iid);
 }
 

@@ -60,6 +60,7 @@ void ibcm_id_end(struct ibcm_id *iid)
 		groups_free(iid->id);
 	ibcm_port_drop(iid);
 	iid->id = NULL;
+	iid->step = STEP_ENDED;
 	iid->detached = true;
 	ibcm_channel_set(iid, NULL);
 	ibcm_state_destroy(&iid->conn, ibcm_now(), &out);
@@ -72,10 +73,24 @@ static int ibcm_destroy_id(struct cm_id *id, uint32_t *ret_events)
 
 	ibcm_lock();
 	*ret_events = iid->reported;
+	iid->held = true;
 	ibcm_id_end(iid);
 	ibcm_unlock();
-	id->ibcm = NULL;
 	return 0;
+}
+
+/* The program has given back all events about it, and so cannot use it any more. */
+static void ibcm_forget_id(struct cm_id *id)
+{
+	struct ibcm_id *iid = id->ibcm;
+
+	if (!iid)
+		return;
+	id->ibcm = NULL;
+	ibcm_lock();
+	iid->held = false;
+	ibcm_id_release_ended(iid);
+	ibcm_unlock();
 }
 
 static void ibcm_drop_request(struct cm_channel *ch, struct cm_event *ev)
@@ -88,14 +103,18 @@ static void ibcm_drop_request(struct cm_channel *ch, struct cm_event *ev)
 static int ibcm_migrate_id(struct cm_id *id, struct cm_channel *to, uint32_t *ret_events)
 {
 	struct ibcm_id *iid = id->ibcm;
+	int r = -EINVAL;
 
 	if (!to->ibcm)
 		return -ENODEV;
 	ibcm_lock();
-	ibcm_events_move(iid, to->ibcm);
-	*ret_events = iid->reported;
+	if (!iid->detached) {
+		ibcm_events_move(iid, to->ibcm);
+		*ret_events = iid->reported;
+		r = 0;
+	}
 	ibcm_unlock();
-	return 0;
+	return r;
 }
 
 /* Sharing is agreed on before a port is had alone, and not taken back. */
@@ -124,6 +143,8 @@ static int ibcm_set_option(struct cm_id *id, int level, int optname, const void 
 
 	if (level != RDMA_OPTION_ID)
 		return -EOPNOTSUPP;
+	if (iid->step == STEP_ENDED)
+		return -EINVAL;
 	switch (optname) {
 	case RDMA_OPTION_ID_TOS:
 		iid->tos = *(const uint8_t *)value;
@@ -148,6 +169,8 @@ static int ibcm_write_event(struct cm_id *id, enum rdma_cm_event_type event, int
 {
 	struct cm_event *ev;
 
+	if (id->ibcm->step == STEP_ENDED)
+		return -EINVAL;
 	ibcm_lock();
 	ev = ibcm_event_new(id->ibcm, event, status);
 	if (ev)
@@ -327,7 +350,7 @@ static int ibcm_connect(struct cm_id *id, const struct cm_conn *conn)
 	guarded = ibcm_guard_begin(iid);
 	ibcm_lock();
 	iid->guarded = guarded;
-	r = connect_start(iid, &mad);
+	r = iid->detached ? -EINVAL : connect_start(iid, &mad);
 	ibcm_unlock();
 	return r;
 }
@@ -386,7 +409,7 @@ static int ibcm_accept(struct cm_id *id, const struct cm_conn *conn)
 	struct ibcm_id *iid = id->ibcm;
 	struct ibcm_out out = {};
 	struct ibcm_mad mad;
-	int r = !iid->local.cm ? -EINVAL : iid->removed ? -ENXIO : 0;
+	int r = iid->step == STEP_ENDED || !iid->local.cm ? -EINVAL : iid->removed ? -ENXIO : 0;
 	bool guarded;
 
 	if (!r && conn)
@@ -396,7 +419,9 @@ static int ibcm_accept(struct cm_id *id, const struct cm_conn *conn)
 	guarded = conn && ibcm_guard_begin(iid);
 	ibcm_lock();
 	iid->guarded |= guarded;
-	if (conn)
+	if (iid->detached)
+		r = -EINVAL;
+	else if (conn)
 		r = ibcm_state_reply(&iid->conn, &mad, ibcm_now(), &out);
 	else if (iid->conn.state == IBCM_REP_RCVD)
 		r = ibcm_state_establish(&iid->conn, &out);
@@ -417,8 +442,11 @@ static int ibcm_reject(struct cm_id *id, const struct cm_reject *reject)
 	int r;
 
 	ibcm_lock();
-	r = ibcm_state_reject(&iid->conn, reject->reason ? reject->reason : IBCM_REJ_CONSUMER,
-			      reject->private_data, reject->private_data_len, ibcm_now(), &out);
+	r = iid->detached ? -EINVAL
+			  : ibcm_state_reject(&iid->conn,
+					      reject->reason ? reject->reason : IBCM_REJ_CONSUMER,
+					      reject->private_data, reject->private_data_len,
+					      ibcm_now(), &out);
 	if (!r)
 		ibcm_run(iid, &out, NULL);
 	ibcm_unlock();
@@ -535,7 +563,8 @@ static int attr_fill(const struct cm_id *id, struct ibv_qp_attr *attr, int *ret_
 	const struct ibcm_id *iid = id->ibcm;
 	bool reliable = id->id.qp_type != IBV_QPT_UC, begun = iid->step == STEP_CONNECT;
 
-	if (iid->step == STEP_LISTEN || (begun && !iid->ud && !attr_is_known(iid, attr->qp_state)))
+	if (iid->step == STEP_ENDED || iid->step == STEP_LISTEN ||
+	    (begun && !iid->ud && !attr_is_known(iid, attr->qp_state)))
 		return -EINVAL;
 	/* before there is a connection the answer is INIT's whatever is asked for, as the kernel's
 	 */
@@ -575,6 +604,7 @@ const struct cm_backend_ops ibcm_ops = {
 	.wait_event = ibcm_wait_event,
 	.create_id = ibcm_create_id,
 	.destroy_id = ibcm_destroy_id,
+	.forget_id = ibcm_forget_id,
 	.drop_request = ibcm_drop_request,
 	.migrate_id = ibcm_migrate_id,
 	.bind_addr = ibcm_bind_addr,

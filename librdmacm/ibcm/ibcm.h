@@ -54,19 +54,21 @@ enum ibcm_step {
 	STEP_ROUTE,
 	STEP_CONNECT, /* its connection's state says the rest */
 	STEP_LISTEN,
+	STEP_ENDED, /* destroyed: no operation is allowed any more */
 };
 
 struct ibcm_record;
 
 struct ibcm_id {
 	struct cm_id *id; /* NULL: nobody took the request yet, or the program is done with it */
-	bool detached;	  /* the latter: only its time wait is left */
-	bool silent;	  /* a request nobody has accepted: nothing is reported about it */
+	atomic_bool detached; /* the latter: only its time wait is left */
+	bool held;	      /* nevertheless cm_id.ibcm still points to it */
+	bool silent;	      /* a request nobody has accepted: nothing is reported about it */
 	struct ibcm_channel *channel; /* NULL: detached, or it was closed */
 	LIST_ENTRY(ibcm_id) channel_entry;
 	TAILQ_HEAD(ibcm_records, ibcm_record)
-	records; /* events in the channel about it, oldest first */
-	enum ibcm_step step;
+	records;		      /* events in the channel about it, oldest first */
+	_Atomic(enum ibcm_step) step; /* written by another thread only when that destroys it */
 	uint16_t ps;
 	bool ud;
 	struct ibcm_conn conn;
@@ -292,6 +294,7 @@ void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm
 struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud);
 /* Memory of an identifier nobody needs any more: no program, no time wait. */
 void ibcm_id_release(struct ibcm_id *iid);
+void ibcm_id_release_ended(struct ibcm_id *iid);
 
 /* --- ibcm.c --- */
 

@@ -42,7 +42,7 @@ int ibcm_join(struct cm_mc *mc)
 	struct ibcm_mc *group;
 	union ibv_gid gid;
 
-	if (!iid->dev || !iid->ud)
+	if (iid->step == STEP_ENDED || !iid->dev || !iid->ud)
 		return -EINVAL;
 	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
 		return -EAFNOSUPPORT;
@@ -55,7 +55,8 @@ int ibcm_join(struct cm_mc *mc)
 	group->mc = mc;
 	mc->ibcm = group;
 	ibcm_lock();
-	report_joined(iid, group, &gid);
+	if (!iid->detached)
+		report_joined(iid, group, &gid);
 	ibcm_unlock();
 	return 0;
 }
@@ -64,6 +65,8 @@ int ibcm_leave(struct cm_mc *mc, uint32_t *ret_events)
 {
 	struct ibcm_mc *group = mc->ibcm;
 
+	if (!group) /* freed with its identifier, which another thread destroys */
+		return -EINVAL;
 	ibcm_lock();
 	ibcm_events_drop(mc->id->ibcm, group);
 	*ret_events = group->reported;
