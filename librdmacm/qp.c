@@ -49,6 +49,20 @@ static int qp_to_rtr(struct cm_id *id, struct cm_qp_attr *rtr)
 	return qp_modify(id, &rtr->attr, rtr->mask | IBV_QP_ACCESS_FLAGS);
 }
 
+/*
+ * Pass on what the peer offered if it is of the vendor of this device, and this device offers
+ * options itself. Any other device would refuse it and log an error for each connection.
+ */
+static void ece_set(struct cm_id *id)
+{
+	struct ibv_ece own = {};
+
+	if (!id->remote_ece.vendor_id || ibv_query_ece(id->id.qp, &own) || !own.options ||
+	    own.vendor_id != id->remote_ece.vendor_id)
+		return;
+	ibv_set_ece(id->id.qp, &id->remote_ece);
+}
+
 int cm_qp_to_rts(struct cm_id *id)
 {
 	struct cm_qp_attr rtr_rts[] = {
@@ -60,9 +74,7 @@ int cm_qp_to_rts(struct cm_id *id)
 
 	if (r < 0)
 		return r;
-	/* options the device does not know are no reason to fail: it offered none */
-	if (id->remote_ece.vendor_id)
-		ibv_set_ece(id->id.qp, &id->remote_ece);
+	ece_set(id);
 	r = qp_to_rtr(id, &rtr_rts[0]);
 	if (r < 0)
 		return r;
@@ -107,7 +119,7 @@ static int init_qp_attr(struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 
 	if (!attr || !mask)
 		return -EINVAL;
-	memcpy(&asked.attr, attr, QP_ATTR_SIZE);
+	asked.attr.qp_state = attr->qp_state; /* all else that the mask does not name is 0 */
 	r = init_attr(id, &asked, 1);
 	if (r < 0) {
 		cm_err(id, "rdma_init_qp_attr: no attributes for state %d: %s", attr->qp_state,
