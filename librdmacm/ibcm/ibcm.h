@@ -265,7 +265,10 @@ int ibcm_port_listen(struct ibcm_id *iid);
 
 void ibcm_addr_to_gid(const struct sockaddr *addr, union ibv_gid *ret_gid);
 bool ibcm_gid_is_ipv4(const union ibv_gid *gid);
-/* Which device has the address. -EADDRNOTAVAIL: none of ours. Without the lock. */
+/*
+ * Which device has the address, of those that the last ibcm_interfaces_follow() has found.
+ * -EADDRNOTAVAIL: none of ours. Without the lock.
+ */
 int ibcm_local_find(const struct sockaddr *addr, struct ibcm_local *ret_local);
 /* Call @fn with each of our addresses. Without the lock. */
 int ibcm_local_each(int (*fn)(const struct ibcm_local *local, void *arg), void *arg);

@@ -83,6 +83,9 @@ bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t i
 
 	if (find(&mad->remote_gid, id))
 		return true;
+	/* all processes were looked at since it came */
+	if (of_socket && mad->arrived && verbs_gsi_offer(dev->verbs, mad) == -ENOENT)
+		return false;
 	old = in_the_way(&mad->remote_gid);
 	if (old)
 		refuse(old);
@@ -96,7 +99,9 @@ bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t i
 		.of_socket = of_socket,
 		.mad = *mad,
 	};
-	p->mad.arrived = now;
+	/* the device may have looked at all processes since the request came */
+	if (!p->mad.arrived)
+		p->mad.arrived = now;
 	TAILQ_INSERT_TAIL(&lot, p, entry);
 	count++;
 	ibcm_wake_by(of_socket ? now : now + LOOK);

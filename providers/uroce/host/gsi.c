@@ -252,6 +252,7 @@ bool uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transi
 			.sgid_index = index,
 			.local_gid = transit->from.dgid,
 			.remote_gid = transit->from.sgid,
+			.arrived = transit->arrived,
 		};
 
 		if (index < 0)

@@ -19,6 +19,7 @@ struct gsi_transit {
 	struct path_origin from;
 	const uint8_t *mad; /* GSI_MAD_LEN bytes */
 	uint32_t src_qpn;
+	uint64_t arrived; /* ns: when uroce_gsi_route() was asked */
 };
 
 enum gsi_verdict {

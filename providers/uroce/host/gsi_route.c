@@ -301,17 +301,30 @@ static enum gsi_verdict route_answer(struct uroce_host *host, const struct gsi_t
 enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_transit *transit,
 				 bool last, uint64_t now, uint16_t *ret_slot)
 {
+	struct gsi_transit came = *transit;
+
 	assert_held(&host->paths.progress_lock);
 	if (transit->mad[MAD_AT_CLASS] != MAD_CLASS_CM)
 		return GSI_DONE;
-	return is_request(transit) ? route_request(host, transit, last, now, ret_slot)
-				   : route_answer(host, transit, last, ret_slot);
+	came.arrived = now;
+	return is_request(&came) ? route_request(host, &came, last, now, ret_slot)
+				 : route_answer(host, &came, last, ret_slot);
+}
+
+/* Whether all are connected that were there at @since. */
+static bool complete_since(struct uroce_shm *shm, uint64_t since, uint64_t now)
+{
+	if (shm->complete && shm->complete_begun >= since)
+		return true;
+	if (shm->complete_cheap)
+		shm->complete_next = now;
+	return uroce_shm_complete(shm, now);
 }
 
 int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit,
 			  uint64_t since, uint64_t now)
 {
-	bool complete = uroce_shm_complete(host->shm, now);
+	bool complete = complete_since(host->shm, since, now);
 	uint16_t slot = request_slot(host, transit);
 
 	assert_held(&host->paths.progress_lock);

@@ -364,6 +364,7 @@ struct uroce_shm {
 	uint64_t complete_next;	 /* when uroce_shm_complete() looks again; under progress_lock */
 	uint64_t complete_begun; /* when it looked */
 	bool complete;
+	bool complete_cheap; /* the look took so little that it may be repeated at once */
 };
 
 /* --- shm_slot.c --- */

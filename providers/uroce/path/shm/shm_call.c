@@ -339,10 +339,12 @@ void uroce_shm_invite(struct uroce_shm *shm, uint16_t slot)
 
 void uroce_shm_invite_all(struct uroce_shm *shm)
 {
+	struct shm_listing listing;
 	int conn;
 
-	for (unsigned int slot = 1; (slot = shm_slot_next(shm, slot, &conn)) < UROCE_FIRST_SLOTS;
-	     slot++) {
+	shm_listing_get(shm, &listing);
+	for (unsigned int slot = 1;
+	     (slot = shm_slot_next(shm, &listing, slot, &conn)) < UROCE_FIRST_SLOTS; slot++) {
 		struct shm_call *call = shm_call_of(shm, slot);
 
 		pthread_mutex_lock(&shm->lock);

@@ -62,14 +62,29 @@ enum {
 int shm_slot_claim(struct uroce_shm *shm);
 /* A connection to who has the slot; -ENOENT: nobody. Waits for nobody. */
 int shm_slot_connect(const struct uroce_shm *shm, uint16_t slot);
+struct shm_listing;
 /*
- * From @slot on the first one of a process which is neither this one nor a peer; UROCE_FIRST_SLOTS:
- * none.
+ * From @slot on the first one of @listing of a process which is neither this one nor a peer;
+ * UROCE_FIRST_SLOTS: none.
  * *@ret_conn: a connection to it, or -errno.
  */
-unsigned int shm_slot_next(struct uroce_shm *shm, unsigned int slot, int *ret_conn);
+unsigned int shm_slot_next(struct uroce_shm *shm, const struct shm_listing *listing,
+			   unsigned int slot, int *ret_conn);
+/* Whether the abstract socket @name, which begins with a zero byte, is that of @slot. */
+bool shm_slot_is_named(const struct uroce_shm *shm, uint16_t slot, const char *name, size_t length);
 /* Whether who listens at @slot, where @conn leads to, may be a peer. */
 bool shm_slot_admits(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid);
+
+/* --- shm_listing.c --- */
+
+/* Slots at which a process listens. */
+struct shm_listing {
+	uint64_t slots[SHM_SLOTS / 64];
+};
+
+/* Ask the kernel. If it does not answer, any slot may have a process. */
+void shm_listing_get(const struct uroce_shm *shm, struct shm_listing *ret);
+bool shm_listing_has(const struct shm_listing *listing, unsigned int slot);
 
 /* --- shm_trust.c --- */
 

@@ -13,6 +13,7 @@ enum {
 			   waits */
 	TURN_MS = 100,	/* who starts needs one or two; who is stopped meanwhile holds up nobody */
 	COMPLETE_PAUSES = 4,		/* times as long as the look before, */
+	COMPLETE_CHEAP = 3000000,	/* ns */
 	COMPLETE_PAUSE_MAX = 100000000, /* ns: it may have had to wait for a processor */
 };
 
@@ -120,17 +121,29 @@ bool uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot)
 	return shm_slot_admits(shm, slot, conn, &pid);
 }
 
-/* Of the many sockets that are asked for a name in a row, most are refused and asked again. */
-unsigned int shm_slot_next(struct uroce_shm *shm, unsigned int slot, int *ret_conn)
+bool shm_slot_is_named(const struct uroce_shm *shm, uint16_t slot, const char *name, size_t length)
 {
-	_cleanup_close_ int conn =
-		socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
+	socklen_t len = slot_address(shm, slot, &address);
+
+	return len == offsetof(struct sockaddr_un, sun_path) + length &&
+	       !memcmp(address.sun_path, name, length);
+}
+
+/* A socket that was refused is used again for the next name. */
+unsigned int shm_slot_next(struct uroce_shm *shm, const struct shm_listing *listing,
+			   unsigned int slot, int *ret_conn)
+{
+	_cleanup_close_ int conn = -1;
 
 	for (; slot < UROCE_FIRST_SLOTS; slot++) {
 		int r;
 
-		if (path_host_has_slot(shm->host, slot) || shm_peer_lookup(shm, slot))
+		if (!shm_listing_has(listing, slot) || path_host_has_slot(shm->host, slot) ||
+		    shm_peer_lookup(shm, slot))
 			continue;
+		if (conn < 0)
+			conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		r = conn < 0 ? -errno : slot_try(shm, slot, conn);
 		if (r == -ENOENT)
 			continue;
@@ -286,12 +299,14 @@ static bool is_connected(const struct uroce_shm *shm, pid_t pid)
 
 static bool all_connected(struct uroce_shm *shm)
 {
+	struct shm_listing listing;
 	int fd;
 
 	if (!all_ready(shm))
 		return false;
-	for (unsigned int slot = 1; (slot = shm_slot_next(shm, slot, &fd)) < UROCE_FIRST_SLOTS;
-	     slot++) {
+	shm_listing_get(shm, &listing);
+	for (unsigned int slot = 1;
+	     (slot = shm_slot_next(shm, &listing, slot, &fd)) < UROCE_FIRST_SLOTS; slot++) {
 		_cleanup_close_ int conn = fd;
 		pid_t pid = 0;
 
@@ -301,7 +316,7 @@ static bool all_connected(struct uroce_shm *shm)
 	return true;
 }
 
-/* To ask for all names takes milliseconds, of which others want most. */
+/* A look may take milliseconds, of which others want most. */
 bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
 {
 	uint64_t end, pause;
@@ -313,6 +328,7 @@ bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
 	shm->complete = all_connected(shm);
 	end = uroce_now();
 	pause = COMPLETE_PAUSES * (end - shm->complete_begun);
+	shm->complete_cheap = end - shm->complete_begun < COMPLETE_CHEAP;
 	shm->complete_next = end + min_of(pause, (uint64_t)COMPLETE_PAUSE_MAX);
 	return shm->complete;
 }
