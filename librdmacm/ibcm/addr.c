@@ -83,7 +83,6 @@ int ibcm_local_find(const struct sockaddr *addr, struct ibcm_local *ret_local)
 	ibcm_addr_to_gid(addr, &search.gid);
 	if (addr->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
 		search.ifindex = in6->sin6_scope_id;
-	ibcm_interfaces_follow();
 	r = cm_devices_each(search_device, &search);
 	if (r <= 0)
 		return r < 0 ? r : -EADDRNOTAVAIL;
@@ -118,6 +117,7 @@ bool ibcm_serves(const struct sockaddr *addr)
 {
 	struct ibcm_local local;
 
+	ibcm_interfaces_follow();
 	return !ibcm_local_find(addr, &local);
 }
 
@@ -193,6 +193,7 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 		return -EINVAL;
 	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
 		return -EAFNOSUPPORT;
+	ibcm_interfaces_follow();
 	if (!cm_addr_is_any(addr))
 		r = ibcm_local_find(addr, &local);
 	if (r == -EADDRNOTAVAIL && cm_addr_is_loopback(addr))
@@ -204,10 +205,8 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 		return r == -EADDRNOTAVAIL ? not_ours(addr) : r;
 	/* Before others know the port: a request must not come while devices are being opened. If
 	 * none opens, rdma_listen() says so. */
-	if (!local.cm) {
-		ibcm_interfaces_follow();
+	if (!local.cm)
 		(void)ibcm_dev_get_all(&any);
-	}
 	local_set(iid, &local);
 	set_addr(&iid->src, addr);
 	if (!iid->afonly_set)
@@ -302,6 +301,7 @@ int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct
 		return -EAFNOSUPPORT;
 	if (iid->step == STEP_BOUND && iid->src.ss_family != dst->sa_family)
 		return -EINVAL;
+	ibcm_interfaces_follow();
 	dst_set(iid, dst);
 	r = src_find(iid, src, &from);
 	if (!r && !iid->local.cm) {

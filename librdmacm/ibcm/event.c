@@ -30,7 +30,7 @@ int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
 	struct ibcm_channel *channel;
 	int r;
 
-	ibcm_interfaces_follow();
+	ibcm_interfaces_begin();
 	r = cm_devices_each(user_device, NULL);
 	if (r <= 0)
 		return r < 0 ? r : -ENODEV;

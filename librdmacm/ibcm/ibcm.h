@@ -139,6 +139,8 @@ void ibcm_wake_by(uint64_t deadline);
  * system call when none has changed.
  */
 void ibcm_interfaces_follow(void);
+/* The same, the first time: before the list of devices is read. */
+void ibcm_interfaces_begin(void);
 /* The thread: the same, and open new devices if a listener on any address wants them. */
 void ibcm_interfaces_serve(void);
 /* Whether such a listener waits for ibcm_interfaces_serve(). */
@@ -199,7 +201,7 @@ const uint8_t *ibcm_answered_find(const union ibv_gid *gid, uint32_t id, uint64_
 
 /*
  * A request for a service nobody listens on: keep it for a moment. @id: what the peer calls it;
- * @of_socket: not longer than it takes to ask all processes. False: no memory.
+ * @of_socket: not longer than it takes to ask all processes. False: no memory, or they were asked.
  */
 bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id, bool of_socket);
 /* The peer gave up. Return: whether there was one. */

@@ -18,13 +18,13 @@
  * @lock is held while the list is read and new devices are opened: before the manager's locks and
  * those of the core.
  * @fd: netlink; -1: not opened yet, or the system does not allow it
- * @pid: whose socket it is: a forked child that shared it would take the parent's messages
+ * @open: @fd belongs to this process: a forked child must not take its parent's messages
  * @news: the list was read since new devices were last opened for listeners
  */
 static struct {
 	pthread_mutex_t lock;
 	int fd;
-	pid_t pid;
+	atomic_bool open;
 	atomic_bool news;
 } interfaces = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -46,15 +46,28 @@ static int socket_open(void)
 	return take_fd(&fd);
 }
 
+static void fork_child(void)
+{
+	atomic_store(&interfaces.open, false);
+}
+
+static void fork_watch(void)
+{
+	pthread_atfork(NULL, NULL, fork_child);
+}
+
 /* Return: whether the socket is new, and nothing is known of what changed before. */
 static bool socket_need(void)
 {
-	if (interfaces.pid == getpid())
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	if (atomic_load(&interfaces.open))
 		return false;
+	pthread_once(&once, fork_watch);
 	if (interfaces.fd >= 0)
 		close(interfaces.fd);
 	interfaces.fd = socket_open();
-	interfaces.pid = getpid();
+	atomic_store(&interfaces.open, true);
 	return true;
 }
 
@@ -93,6 +106,12 @@ void ibcm_interfaces_follow(void)
 	/* this call may have taken the message that the thread waits for */
 	if (ibcm_interfaces_wanted())
 		ibcm_wake();
+}
+
+void ibcm_interfaces_begin(void)
+{
+	if (!atomic_load(&interfaces.open))
+		ibcm_interfaces_follow();
 }
 
 bool ibcm_interfaces_wanted(void)

@@ -37,13 +37,17 @@ static int number_read(dev_t *ret_number)
 	return 0;
 }
 
-/* Opening the static node loads the module; only then sysfs knows the device. */
-static void module_load(void)
+/*
+ * Opening the static node loads the module; only then sysfs knows the device. Return: whether there
+ * is such a node.
+ */
+static bool module_load(void)
 {
 	int fd = open(CDEV_DIR "/rdma_cm", O_RDWR | O_CLOEXEC);
 
 	if (fd >= 0)
 		close(fd);
+	return fd >= 0 || errno != ENOENT;
 }
 
 static int abi_check(void)
@@ -73,10 +77,8 @@ static int number_get(dev_t *ret_number)
 		dev_t number;
 
 		r = number_read(&number);
-		if (r < 0) {
-			module_load();
+		if (r < 0 && module_load())
 			r = number_read(&number);
-		}
 		if (!r)
 			r = abi_check();
 		if (!r)

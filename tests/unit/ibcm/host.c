@@ -39,7 +39,7 @@ void ibcm_wake_by(uint64_t deadline)
 {
 }
 
-void ibcm_interfaces_follow(void)
+void ibcm_interfaces_begin(void)
 {
 }
 
