@@ -129,7 +129,7 @@ static void devices_look(int expected)
 	rdma_free_devices(list);
 }
 
-/* Whatever the process did meanwhile. */
+/* The process may look at its devices while the interface is away, or bind, or neither. */
 static void returns(void)
 {
 	struct rdma_event_channel *events;
