@@ -72,6 +72,7 @@ struct cm_device {
 	bool user;
 	bool gone;		     /* not in the last list */
 	struct ibv_pd *pd;	     /* default PD of all identifiers; there once verbs is */
+	struct ibv_xrcd *xrcd;	     /* default XRC domain; NULL until first needed */
 	uint8_t max_initiator_depth; /* outstanding reads and atomics per QP, at most 255 */
 	uint8_t max_responder_resources;
 	_Atomic(uint8_t) link_layer[8]; /* [port_num - 1]; 0 not asked yet */
@@ -92,6 +93,9 @@ int cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *arg);
 
 /* Open the device unless it is: afterwards dev->verbs, dev->pd and the limits are set. */
 int cm_device_open(struct cm_device *dev);
+
+/* The default XRC domain of an open device: opened at the first call, and kept. */
+int cm_device_xrcd(struct cm_device *dev, struct ibv_xrcd **ret_xrcd);
 
 /* The open device the kernel speaks of: by @index when it knows one (else -1), or by @guid. */
 int cm_device_find(__be64 guid, int index, struct cm_device **ret_dev);

@@ -4,6 +4,7 @@
  * PD for all identifiers, kept while the library is loaded because programs hold on to the
  * contexts.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,6 +158,32 @@ int cm_device_open(struct cm_device *dev)
 	if (r < 0)
 		log_err("%s: cannot be opened for connections: %s", dev->device->name,
 			strerror(-r));
+	return r;
+}
+
+static int device_xrcd_locked(struct cm_device *dev)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+
+	if (!dev->xrcd)
+		dev->xrcd = ibv_open_xrcd(dev->verbs, &attr);
+	return dev->xrcd ? 0 : -errno;
+}
+
+int cm_device_xrcd(struct cm_device *dev, struct ibv_xrcd **ret_xrcd)
+{
+	_cleanup_cancel_ int cancel = cancel_off();
+	int r;
+
+	pthread_mutex_lock(&cm_devices.lock);
+	r = device_xrcd_locked(dev);
+	if (!r)
+		*ret_xrcd = dev->xrcd;
+	pthread_mutex_unlock(&cm_devices.lock);
 	return r;
 }
 

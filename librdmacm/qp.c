@@ -226,10 +226,27 @@ static int qp_attr_check(struct cm_id *id, const struct ibv_qp_init_attr_ex *att
 	return 0;
 }
 
+/*
+ * Of the two halves of XRC, one sends only, and the other receives by SRQs of its domain: the
+ * device's default one, unless the program names another.
+ */
+static int qp_attr_xrc(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->qp_type == IBV_QPT_XRC_SEND)
+		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
+	if (attr->qp_type != IBV_QPT_XRC_RECV ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && attr->xrcd))
+		return 0;
+	attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+	return cm_device_xrcd(id->dev, &attr->xrcd);
+}
+
 static int qp_create(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	int r = qp_attr_check(id, attr);
 
+	if (!r)
+		r = qp_attr_xrc(id, attr);
 	if (r < 0)
 		return r;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
@@ -316,6 +333,26 @@ static int srq_attr_check(struct cm_id *id, const struct ibv_srq_init_attr_ex *a
 	return 0;
 }
 
+static bool srq_is_xrc(const struct ibv_srq_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
+}
+
+/* The domain and the completion queue that the program leaves open. */
+static int srq_attr_xrc(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	int r = 0;
+
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD && attr->xrcd))
+		r = cm_device_xrcd(id->dev, &attr->xrcd);
+	if (!r && !(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)) {
+		r = queue_create(id, attr->attr.max_wr, &id->id.recv_cq_channel, &id->id.recv_cq);
+		attr->cq = id->id.recv_cq;
+	}
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	return r;
+}
+
 static int srq_create(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	int r = srq_attr_check(id, attr);
@@ -325,12 +362,8 @@ static int srq_create(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd)
 		attr->pd = id->id.pd ? id->id.pd : id->dev->pd;
 	attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
-	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC &&
-	    !(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)) {
-		r = queue_create(id, attr->attr.max_wr, &id->id.recv_cq_channel, &id->id.recv_cq);
-		attr->cq = id->id.recv_cq;
-		attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
-	}
+	if (srq_is_xrc(attr))
+		r = srq_attr_xrc(id, attr);
 	if (!r) {
 		id->id.srq = ibv_create_srq_ex(id->id.verbs, attr);
 		r = id->id.srq ? 0 : -errno;
@@ -356,6 +389,8 @@ CM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 
 	if (!attr)
 		return ret_neg1(attr_missing(to_cm_id(id), "rdma_create_srq"));
+	if (id->qp_type == IBV_QPT_XRC_RECV)
+		ex.srq_type = IBV_SRQT_XRC;
 	ex.srq_context = attr->srq_context;
 	ex.attr = attr->attr;
 	r = srq_create(to_cm_id(id), &ex);

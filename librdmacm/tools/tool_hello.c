@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <endian.h>
 #include <string.h>
 
 #include <rdma/rdma_verbs.h>
@@ -15,9 +16,21 @@ const struct tool_word tool_hello_types[] = {
 
 struct hello {
 	struct rdma_cm_id *listen, *id;
+	__be32 srq_num; /* of the server; 0: none */
 	struct ibv_mr *send_mr, *recv_mr;
 	uint8_t send[HELLO_SIZE], recv[HELLO_SIZE];
 };
+
+static bool is_xrc(const struct tool_hello *hello)
+{
+	return hello->type == IBV_QPT_XRC_SEND;
+}
+
+/* Clients of XRC have the half that sends, and servers the other. */
+static enum ibv_qp_type qp_type(const struct tool_hello *hello)
+{
+	return is_xrc(hello) && hello->listen ? IBV_QPT_XRC_RECV : hello->type;
+}
 
 static struct ibv_qp_init_attr qp_attr(const struct tool_hello *hello)
 {
@@ -27,7 +40,7 @@ static struct ibv_qp_init_attr qp_attr(const struct tool_hello *hello)
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1,
 			 .max_inline_data = HELLO_SIZE },
-		.qp_type = hello->type,
+		.qp_type = qp_type(hello),
 		.sq_sig_all = 1,
 	};
 }
@@ -36,7 +49,8 @@ static int endpoint_create(const struct tool_hello *hello, struct rdma_cm_id **r
 {
 	struct rdma_addrinfo *info, hints = {
 		.ai_flags = hello->listen ? RAI_PASSIVE : 0,
-		.ai_port_space = RDMA_PS_TCP,
+		.ai_port_space = is_xrc(hello) ? RDMA_PS_IB : RDMA_PS_TCP,
+		.ai_qp_type = is_xrc(hello) ? qp_type(hello) : 0,
 	};
 	struct ibv_qp_init_attr attr = qp_attr(hello);
 	int r = rdma_getaddrinfo(hello->node, hello->port, &hints, &info);
@@ -50,15 +64,31 @@ static int endpoint_create(const struct tool_hello *hello, struct rdma_cm_id **r
 	return r ? tool_perror("", "rdma_create_ep") : 0;
 }
 
-static int buffers_register(struct hello *hello)
+/* For the messages of XRC, which name it. */
+static int srq_create(struct hello *hello)
 {
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	uint32_t number;
+
+	if (rdma_create_srq(hello->id, NULL, &attr))
+		return tool_perror("", "rdma_create_srq");
+	if (ibv_get_srq_num(hello->id->srq, &number))
+		return tool_perror("", "ibv_get_srq_num");
+	hello->srq_num = htobe32(number);
+	return 0;
+}
+
+static int buffers_register(const struct tool_hello *options, struct hello *hello)
+{
+	bool receives = !is_xrc(options) || options->listen;
+
 	hello->recv_mr = rdma_reg_msgs(hello->id, hello->recv, HELLO_SIZE);
 	if (!hello->recv_mr)
 		return tool_perror("", "rdma_reg_msgs for recv_msg");
 	hello->send_mr = rdma_reg_msgs(hello->id, hello->send, HELLO_SIZE);
 	if (!hello->send_mr)
 		return tool_perror("", "rdma_reg_msgs for send_msg");
-	if (rdma_post_recv(hello->id, NULL, hello->recv, HELLO_SIZE, hello->recv_mr))
+	if (receives && rdma_post_recv(hello->id, NULL, hello->recv, HELLO_SIZE, hello->recv_mr))
 		return tool_perror("", "rdma_post_recv");
 	return 0;
 }
@@ -71,6 +101,38 @@ static int completion_check(int n, const struct ibv_wc *wc, const char *call)
 		return 0;
 	fprintf(stderr, "%s: %s\n", call, ibv_wc_status_str(wc->status));
 	return -1;
+}
+
+static int send_xrc(struct hello *hello)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)hello->send, .length = HELLO_SIZE };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_INLINE,
+		.qp_type.xrc.remote_srqn = be32toh(hello->srq_num),
+	};
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+
+	errno = ibv_post_send(hello->id->qp, &wr, &bad);
+	if (errno)
+		return tool_perror("", "ibv_post_send");
+	return completion_check(rdma_get_send_comp(hello->id, &wc), &wc, "rdma_get_send_comp");
+}
+
+/* The number of the SRQ is in the server's answer. */
+static int srq_num_take(struct hello *hello)
+{
+	const struct rdma_conn_param *param = &hello->id->event->param.conn;
+
+	if (!param->private_data || param->private_data_len < sizeof(hello->srq_num)) {
+		fprintf(stderr, "the server names no SRQ: was it started with -c x?\n");
+		return -1;
+	}
+	memcpy(&hello->srq_num, param->private_data, sizeof(hello->srq_num));
+	return 0;
 }
 
 static int hello_send(struct hello *hello)
@@ -109,12 +171,14 @@ static int client_run(const struct tool_hello *options, struct hello *hello)
 	int r = endpoint_create(options, &hello->id);
 
 	if (!r)
-		r = buffers_register(hello);
+		r = buffers_register(options, hello);
 	if (!r && rdma_connect(hello->id, NULL))
 		r = tool_perror("", "rdma_connect");
+	if (!r && is_xrc(options))
+		r = srq_num_take(hello);
 	if (r)
 		return r;
-	r = hello_send(hello);
+	r = is_xrc(options) ? send_xrc(hello) : hello_send(hello);
 	if (!r && !options->one_way)
 		r = hello_receive(hello);
 	rdma_disconnect(hello->id);
@@ -123,10 +187,9 @@ static int client_run(const struct tool_hello *options, struct hello *hello)
 
 static int hello_accept(const struct tool_hello *options, struct hello *hello)
 {
-	static const uint32_t no_srq;
 	struct rdma_conn_param one_way = {
-		.private_data = &no_srq,
-		.private_data_len = sizeof(no_srq),
+		.private_data = &hello->srq_num,
+		.private_data_len = sizeof(hello->srq_num),
 	};
 
 	return rdma_accept(hello->id, options->one_way ? &one_way : NULL)
@@ -142,8 +205,10 @@ static int server_run(const struct tool_hello *options, struct hello *hello)
 		r = tool_perror("", "rdma_listen");
 	if (!r && rdma_get_request(hello->listen, &hello->id))
 		r = tool_perror("", "rdma_get_request");
+	if (!r && is_xrc(options))
+		r = srq_create(hello);
 	if (!r)
-		r = buffers_register(hello);
+		r = buffers_register(options, hello);
 	if (!r)
 		r = hello_accept(options, hello);
 	if (r)
@@ -155,23 +220,13 @@ static int server_run(const struct tool_hello *options, struct hello *hello)
 	return r;
 }
 
-static int type_check(const struct tool_hello *options)
-{
-	if (options->type == IBV_QPT_RC)
-		return 0;
-	fprintf(stderr, "-c x: XRC queue pairs are not supported by this librdmacm; -c r is\n");
-	return -1;
-}
-
 int tool_hello_run(const struct tool_hello *options)
 {
 	struct hello hello = {};
 	int r;
 
 	printf("%s: start\n", options->prefix);
-	r = type_check(options);
-	if (!r)
-		r = options->listen ? server_run(options, &hello) : client_run(options, &hello);
+	r = options->listen ? server_run(options, &hello) : client_run(options, &hello);
 	hello_close(&hello);
 	printf("%s: end %d\n", options->prefix, r);
 	return r;
