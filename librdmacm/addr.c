@@ -125,6 +125,8 @@ static int choose_for(struct cm_id *id, const struct sockaddr *src, const struct
 	r = cm_addr_source_for(dst, &from);
 	if (!r)
 		r = cm_id_choose(id, (struct sockaddr *)&from);
+	else if (r == -EINVAL) /* a link-local address of no interface: the kernel reports it */
+		r = cm_id_choose(id, dst);
 	if (!r && before && before != id->backend && bound.ss_family)
 		r = id->backend->bind_addr(id, (struct sockaddr *)&bound);
 	return r;

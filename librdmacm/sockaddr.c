@@ -66,6 +66,18 @@ bool cm_addr_is_loopback(const struct sockaddr *addr)
 	}
 }
 
+bool cm_addr_is_multicast(const struct sockaddr *addr)
+{
+	switch (addr->sa_family) {
+	case AF_INET:
+		return IN_MULTICAST(ntohl(in4(addr)->sin_addr.s_addr));
+	case AF_INET6:
+		return IN6_IS_ADDR_MULTICAST(&in6(addr)->sin6_addr);
+	default:
+		return false;
+	}
+}
+
 __be16 cm_addr_port(const struct sockaddr *addr)
 {
 	switch (addr->sa_family) {

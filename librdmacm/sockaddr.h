@@ -14,6 +14,7 @@ socklen_t cm_addr_size(const struct sockaddr *addr);
 bool cm_addr_is_any(const struct sockaddr *addr);
 /* 127.0.0.0/8, ::1: of every host, and so of no device */
 bool cm_addr_is_loopback(const struct sockaddr *addr);
+bool cm_addr_is_multicast(const struct sockaddr *addr);
 __be16 cm_addr_port(const struct sockaddr *addr);
 void cm_addr_set_port(struct sockaddr *addr, __be16 port);
 

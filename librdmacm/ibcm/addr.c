@@ -164,7 +164,8 @@ static int not_ours(const struct sockaddr *addr)
 
 	set_addr(&any_port, addr);
 	cm_addr_set_port((struct sockaddr *)&any_port, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&any_port, cm_addr_size(addr)))
+	if (fd < 0 || cm_addr_is_multicast(addr) ||
+	    bind(fd, (struct sockaddr *)&any_port, cm_addr_size(addr)))
 		return -EADDRNOTAVAIL;
 	return -ENODEV;
 }
@@ -182,6 +183,15 @@ static bool afonly_default(sa_family_t family)
 	return fd >= 0 && !getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &length) && only;
 }
 
+/* A link-local address names no interface, and nothing else does. */
+static bool lacks_scope(const struct sockaddr *addr)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+
+	return addr->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) &&
+	       !in6->sin6_scope_id;
+}
+
 int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 {
 	struct ibcm_id *iid = id->ibcm;
@@ -193,6 +203,8 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 		return -EINVAL;
 	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
 		return -EAFNOSUPPORT;
+	if (lacks_scope(addr))
+		return -EINVAL;
 	ibcm_interfaces_follow();
 	if (!cm_addr_is_any(addr))
 		r = ibcm_local_find(addr, &local);
@@ -287,6 +299,15 @@ static int src_set(struct ibcm_id *iid, const struct sockaddr_storage *from,
 	return iid->port ? 0 : take_port(iid, port);
 }
 
+/* As on a kernel, where the neighbour is looked for before anything is known to be wrong. */
+static int report_unresolved(struct ibcm_id *iid)
+{
+	ibcm_lock();
+	ibcm_event_new(iid, RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH);
+	ibcm_unlock();
+	return 0;
+}
+
 int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct sockaddr *dst,
 		      int timeout_ms)
 {
@@ -303,9 +324,13 @@ int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct
 		return -EINVAL;
 	ibcm_interfaces_follow();
 	dst_set(iid, dst);
+	if (lacks_scope(dst) && !iid->local.cm && (!src || cm_addr_is_any(src)))
+		return report_unresolved(iid);
 	r = src_find(iid, src, &from);
 	if (!r && !iid->local.cm) {
 		r = ibcm_local_find((struct sockaddr *)&from, &local);
+		if (r == -EADDRNOTAVAIL)
+			r = not_ours((struct sockaddr *)&from);
 		if (!r)
 			local_set(iid, &local);
 	}
@@ -316,7 +341,7 @@ int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct
 	if (r < 0) {
 		if (!iid->port)
 			local_forget(iid);
-		return r == -EADDRNOTAVAIL ? -ENODEV : r;
+		return r;
 	}
 	ibcm_addr_to_gid((struct sockaddr *)&iid->dst, &iid->remote_gid);
 	iid->step = STEP_ADDR;
@@ -330,7 +355,7 @@ int ibcm_resolve_route(struct cm_id *id, int timeout_ms)
 {
 	struct ibcm_id *iid = id->ibcm;
 
-	if (iid->step != STEP_ADDR)
+	if (iid->step != STEP_ADDR || !timeout_ms)
 		return -EINVAL;
 	iid->step = STEP_ROUTE;
 	ibcm_lock();
@@ -362,8 +387,8 @@ int ibcm_query_addr(struct cm_id *id)
 	if (r < 0)
 		return r;
 	addr->src_storage = iid->src;
-	if (iid->dst.ss_family)
-		addr->dst_storage = iid->dst;
+	addr->dst_storage = iid->dst;
+	addr->dst_storage.ss_family = iid->src.ss_family; /* also of no address yet */
 	if (device_is_known(iid)) {
 		id->id.port_num = 1;
 		addr->addr.ibaddr = (struct rdma_ib_addr){ .sgid = iid->local.gid,
