@@ -6,13 +6,16 @@ int mlx5_alloc_td(struct ibv_td *ibtd, const struct ibv_td_init_attr *unused)
 {
 	struct mlx5_td *td = (struct mlx5_td *)ibtd;
 
-	td->bfreg = mlx5_bfreg_get_alone(to_mctx(ibtd->context));
-	return td->bfreg ? 0 : -ENOMEM;
+	td->bfreg = mlx5_bfreg_get_for_thread(to_mctx(ibtd->context));
+	return 0;
 }
 
 int mlx5_dealloc_td(struct ibv_td *ibtd)
 {
-	mlx5_bfreg_put_alone(to_mctx(ibtd->context), ((struct mlx5_td *)ibtd)->bfreg);
+	struct mlx5_bfreg *bfreg = ((struct mlx5_td *)ibtd)->bfreg;
+
+	if (bfreg)
+		mlx5_bfreg_put_alone(to_mctx(ibtd->context), bfreg);
 	return 0;
 }
 

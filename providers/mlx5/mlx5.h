@@ -104,6 +104,8 @@ struct mlx5_context {
 	pthread_mutex_t uar_lock; /* protects the lists */
 	LIST_HEAD(, mlx5_uar_page) uar_pages;
 	struct mlx5_bfreg_list dedicated, shared, of_threads;
+	struct mlx5_bfreg uncached; /* of all that found no other one; of pages made on demand */
+	bool uncached_used;
 	unsigned int legacy_pages;
 	unsigned int dedicated_count, shared_count;
 	char *cq_uar;		/* where completion queues ring */
@@ -321,8 +323,10 @@ int mlx5_uar_open(struct mlx5_context *ctx);
 void mlx5_uar_close(struct mlx5_context *ctx);
 struct mlx5_bfreg *mlx5_bfreg_get(struct mlx5_context *ctx);
 void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
-/* That of a thread domain, or of a program. NULL with errno. */
+/* One for a program alone. NULL with errno. */
 struct mlx5_bfreg *mlx5_bfreg_get_alone(struct mlx5_context *ctx);
+/* One for a thread domain. NULL: the kernel chooses for its queue pairs as for others. */
+struct mlx5_bfreg *mlx5_bfreg_get_for_thread(struct mlx5_context *ctx);
 void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
 
 /* clock.c */

@@ -236,20 +236,18 @@ static void cap_grant(struct ibv_qp_cap *cap, const struct ibv_qp_cap *asked,
 }
 
 /* That of its thread domain; or one of the context's, unless the kernel chooses. */
-static int bfreg_choose(struct mlx5_qp *qp)
+static void bfreg_choose(struct mlx5_qp *qp)
 {
 	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
 	struct ibv_pd *pd = qp->vqp.qp.pd;
+	struct mlx5_td *td = pd ? (struct mlx5_td *)to_vpd(pd)->td : NULL;
 
-	if (pd && to_vpd(pd)->td) {
-		qp->sq.bfreg = ((struct mlx5_td *)to_vpd(pd)->td)->bfreg;
+	if (td && td->bfreg) {
+		qp->sq.bfreg = td->bfreg;
 		qp->bfreg_lent = true;
-		return 0;
+	} else if (!ctx->bfregs) {
+		qp->sq.bfreg = mlx5_bfreg_get(ctx);
 	}
-	if (ctx->bfregs)
-		return 0;
-	qp->sq.bfreg = mlx5_bfreg_get(ctx);
-	return qp->sq.bfreg ? 0 : -ENOMEM;
 }
 
 static void bfreg_give_back(struct mlx5_qp *qp)
@@ -275,9 +273,8 @@ static int qp_bring_up(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 
 	if (r < 0)
 		return r;
-	r = bfreg_choose(qp);
-	if (!r)
-		r = qp_create(qp, in, size);
+	bfreg_choose(qp);
+	r = qp_create(qp, in, size);
 	if (!r && completes(qp))
 		idtable_own(&ctx->users, qp->uidx, qp->send_cq, qp->recv_cq);
 	if (r < 0) {

@@ -120,15 +120,13 @@ static int page_make(struct mlx5_context *ctx, struct mlx5_uar_page *page,
 	return 0;
 }
 
-/* NULL with errno and a line when the kernel makes none. With the lock, once the context is open.
- */
+/* NULL with errno when the kernel makes none. With the lock, once the context is open. */
 static struct mlx5_uar_page *page_new(struct mlx5_context *ctx, uint32_t type)
 {
 	struct mlx5_uar_page *page = calloc(1, sizeof(*page));
 	int r = page ? page_make(ctx, page, type) : -ENOMEM;
 
 	if (r < 0) {
-		verbs_err(&ctx->vctx.context, "no page of doorbells: %s", strerror(-r));
 		free(page);
 		errno = -r;
 		return NULL;
@@ -147,8 +145,7 @@ static struct mlx5_uar_page *legacy_page_new(struct mlx5_context *ctx)
 	void *p;
 
 	if (index >= ctx->info.num_dyn_bfregs / per_page) {
-		verbs_err(&ctx->vctx.context, "the kernel makes no more than %u pages of doorbells",
-			  index);
+		errno = ENOMEM;
 		return NULL;
 	}
 	page = calloc(1, sizeof(*page));
@@ -157,8 +154,10 @@ static struct mlx5_uar_page *legacy_page_new(struct mlx5_context *ctx)
 	p = mmap(NULL, ctx->page_size, PROT_WRITE, MAP_SHARED, ctx->vctx.context.cmd_fd,
 		 (off_t)key * ctx->page_size);
 	if (p == MAP_FAILED) {
-		verbs_err(&ctx->vctx.context, "no page of doorbells: %s", strerror(errno));
+		int error = errno;
+
 		free(page);
+		errno = error;
 		return NULL;
 	}
 	page->base = p;
@@ -171,7 +170,7 @@ static struct mlx5_uar_page *legacy_page_new(struct mlx5_context *ctx)
 	return page;
 }
 
-/* The registers of a new page, on @list. How many: 0 when there is no page. */
+/* The registers of a new page, on @list. How many: 0 with errno when there is no page. */
 static unsigned int list_grow(struct mlx5_context *ctx, struct mlx5_bfreg_list *list, bool shared)
 {
 	unsigned int count = ctx->uars_per_page * PER_UAR;
@@ -222,22 +221,39 @@ static struct mlx5_bfreg *shared_take(struct mlx5_context *ctx)
 	return best;
 }
 
+/* Without write combining there is no page of registers that take requests. With the lock. */
+static struct mlx5_bfreg *uncached_take(struct mlx5_context *ctx)
+{
+	if (!ctx->uncached_used && ctx->info.bf_reg_size)
+		verbs_warn(
+			&ctx->vctx.context,
+			"no page of registers for requests: %s. Doorbells go to an uncached page",
+			strerror(errno));
+	ctx->uncached_used = true;
+	return &ctx->uncached;
+}
+
 struct mlx5_bfreg *mlx5_bfreg_get(struct mlx5_context *ctx)
 {
-	struct mlx5_bfreg *bfreg;
+	struct mlx5_bfreg *bfreg = NULL;
 
 	pthread_mutex_lock(&ctx->uar_lock);
-	bfreg = dedicated_take(ctx);
+	if (ctx->info.bf_reg_size) {
+		bfreg = dedicated_take(ctx);
+		if (!bfreg)
+			bfreg = shared_take(ctx);
+	}
 	if (!bfreg)
-		bfreg = shared_take(ctx);
-	if (bfreg)
-		bfreg->users++;
+		bfreg = uncached_take(ctx);
+	bfreg->users++;
 	pthread_mutex_unlock(&ctx->uar_lock);
 	return bfreg;
 }
 
 void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg)
 {
+	if (bfreg == &ctx->uncached)
+		return;
 	pthread_mutex_lock(&ctx->uar_lock);
 	bfreg->users--;
 	if (!bfreg->shared)
@@ -261,22 +277,48 @@ struct mlx5_bfreg *mlx5_bfreg_get_alone(struct mlx5_context *ctx)
 	return bfreg;
 }
 
+struct mlx5_bfreg *mlx5_bfreg_get_for_thread(struct mlx5_context *ctx)
+{
+	struct mlx5_bfreg *bfreg = ctx->info.bf_reg_size ? mlx5_bfreg_get_alone(ctx) : NULL;
+
+	if (bfreg || ctx->bfregs)
+		return bfreg;
+	pthread_mutex_lock(&ctx->uar_lock);
+	bfreg = uncached_take(ctx);
+	pthread_mutex_unlock(&ctx->uar_lock);
+	return bfreg;
+}
+
 void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg)
 {
+	if (bfreg == &ctx->uncached)
+		return;
 	pthread_mutex_lock(&ctx->uar_lock);
 	SLIST_INSERT_HEAD(&ctx->of_threads, bfreg, entry);
 	pthread_mutex_unlock(&ctx->uar_lock);
 }
 
-/* Completion queues ring in a page that no request goes through. */
+/*
+ * Completion queues ring in a page that no request goes through, and so do queue pairs on a host
+ * that has no write combining.
+ */
 static int dynamic_open(struct mlx5_context *ctx)
 {
 	struct mlx5_uar_page *page = page_new(ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC);
 
 	if (!page)
 		page = page_new(ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF);
-	if (!page)
-		return -ENOMEM;
+	if (!page) {
+		int r = -errno;
+
+		verbs_err(&ctx->vctx.context, "no page of doorbells: %s", strerror(-r));
+		return r;
+	}
+	ctx->uncached = (struct mlx5_bfreg){
+		.reg = page->base + MLX5_BFREG_FIRST,
+		.index = page->page_id,
+		.mmap_offset = page->mmap_offset,
+	};
 	ctx->cq_uar = page->base;
 	ctx->cq_uar_page_id = page->page_id;
 	ctx->cq_uar_offset = page->mmap_offset;
@@ -292,6 +334,8 @@ struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type)
 	pthread_mutex_lock(&ctx->uar_lock);
 	page = page_new(ctx, type);
 	pthread_mutex_unlock(&ctx->uar_lock);
+	if (!page)
+		verbs_err(&ctx->vctx.context, "no page of doorbells: %s", strerror(errno));
 	return page;
 }
 

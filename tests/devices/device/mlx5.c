@@ -162,6 +162,8 @@ static int get_context(struct command *command)
 		response.tot_bfregs = q.total_num_bfregs;
 		response.num_dyn_bfregs = 1024;
 	}
+	if (host_is("no-wc"))
+		response.bf_reg_size = 0;
 	told = response;
 	command_reply(command, &response, sizeof(response));
 	return 0;
@@ -306,9 +308,10 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	return 0;
 }
 
-static void write_cqe(struct object *cq, struct mlx5_cqe *cqe, unsigned opcode)
+/* @low: what of the last byte is beside the opcode and the owner. */
+static void write_cqe(struct object *cq, struct mlx5_cqe *cqe, unsigned opcode, uint8_t low)
 {
-	cqe->op_own = opcode << 4 | !!(cq->produced & cq->ring.entries);
+	cqe->op_own = opcode << 4 | low | !!(cq->produced & cq->ring.entries);
 	mlx_write_cqe(cq, cqe, sizeof(*cqe));
 }
 
@@ -317,7 +320,7 @@ static void write_entry(struct object *cq, const void *bytes, size_t length)
 	struct mlx5_cqe cqe = { 0 };
 
 	memcpy(&cqe, bytes, length < sizeof(cqe) ? length : sizeof(cqe));
-	write_cqe(cq, &cqe, cqe.op_own >> 4);
+	write_cqe(cq, &cqe, cqe.op_own >> 4, cqe.op_own & 0xe);
 }
 
 static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
@@ -333,7 +336,7 @@ static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	r = model_resize_cq(cq, bytes_power_of_two(*cqe + 1));
 	if (r)
 		return r;
-	write_cqe(cq, &last, CQE_RESIZE);
+	write_cqe(cq, &last, CQE_RESIZE, 0);
 	trace_unwatch(cq);
 	cq->ring.base = bytes_pointer(q.buf_addr);
 	cq->ring.entries = bytes_power_of_two(*cqe + 1);
@@ -605,6 +608,11 @@ static int method(uint16_t object, uint16_t method_id, struct ib_uverbs_ioctl_hd
 		trace_line("UAR_ALLOC fails on demand");
 		return ENOMEM;
 	}
+	if (host_is("no-wc") &&
+	    number(call, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE) == MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF) {
+		trace_line("UAR_ALLOC type=0 is refused without write combining");
+		return EOPNOTSUPP;
+	}
 	uar = object_new(OBJECT_PRIVATE);
 	if (!uar)
 		return ENOMEM;
@@ -669,7 +677,7 @@ static void complete(struct object *cq, const struct completion *c)
 	}
 	if (c->receive && !wc->status && wc->wc_flags & IBV_WC_WITH_INV)
 		mlx5_forget_list(mlx5_find_list(wc->invalidated_rkey));
-	write_cqe(cq, &cqe, cqe_opcode(c));
+	write_cqe(cq, &cqe, cqe_opcode(c), 0);
 }
 
 /* The record has a serial number, which counts the events that the process has read: an older one

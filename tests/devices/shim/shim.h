@@ -14,6 +14,8 @@
  * - DEVICES_FAULT: COMMAND:ERRNO[:N]: the N-th such command fails; MMAP is one
  * - DEVICES_WILD: a number: drivers answer with wrong bytes, which depend on it
  * - DEVICES_ABI: write: a kernel without the ioctl ABI
+ * - DEVICES_HOST: words, separated by commas, that make the host another one: no-wc has no write
+ *   combining
  */
 #ifndef DEVICES_SHIM_H
 #define DEVICES_SHIM_H
@@ -66,6 +68,8 @@ ssize_t rdma_netlink_send(int fd, const struct msghdr *msg);
 
 /* fault.c: the errno that this command is to fail with, or 0. */
 int fault_of(const char *command);
+/* Whether DEVICES_HOST has this word. */
+bool host_is(const char *word);
 /* What a driver that has gone wild makes of its answer. */
 void fault_spoil(void *answer, size_t length);
 
