@@ -26,7 +26,8 @@ static void rwq_show(const struct mlx5_wq *wq, struct mlx5dv_rwq *out)
 {
 	const struct mlx_rq *rq = &wq->user.qp.rq;
 
-	out->buf = rq->ring;
+	/* The whole entry, of which a striding queue's first segment is empty. */
+	out->buf = wq->user.qp.buf.base;
 	out->dbrec = rq->record;
 	out->wqe_cnt = rq->max_post;
 	out->stride = 1u << rq->shift;

@@ -27,5 +27,9 @@ int lab_complete(const struct lab_completion *completion) __attribute__((weak));
 /* An entry of the device's own format into the CQ with this handle: the device says whose round it
  * is. */
 int lab_entry(uint32_t cq, const void *entry, size_t length) __attribute__((weak));
+/* Whether all these bytes lie in memory that the device knows by this name, as "wq0.buffer", from
+ * @offset on. In a trace alone. */
+bool lab_is_at(const void *at, size_t length, const char *name, size_t offset)
+	__attribute__((weak));
 
 #endif

@@ -294,3 +294,13 @@ __attribute__((visibility("default"))) int lab_entry(uint32_t cq, const void *en
 	device->entry(object, entry, length);
 	return 0;
 }
+
+__attribute__((visibility("default"))) bool lab_is_at(const void *at, size_t length,
+						      const char *name, size_t offset)
+{
+	const struct region *region = trace_find((uintptr_t)at);
+	size_t begin = region ? (const uint8_t *)at - region->at : 0;
+
+	return region && !strcmp(region->name, name) && begin == offset &&
+	       length <= region->length - begin;
+}
