@@ -50,7 +50,8 @@ static int context_ask(struct mlx5_context *ctx, const struct verbs_open_context
 		ctx->info = (struct mlx5_ib_alloc_ucontext_resp){};
 		udata.in_len = request_lengths[i];
 		r = uverbs_open_context(&ctx->vctx, &open);
-		if (!r || r == -ENODEV || r == -EACCES || r == -EIO || r == -ENOMEM)
+		/* Anything else is no matter of lengths. */
+		if (r != -EINVAL && r != -EOPNOTSUPP)
 			return r;
 	}
 	return r;
@@ -130,8 +131,8 @@ static int context_make(struct mlx5_context *ctx, const struct verbs_open_contex
 	const struct mlx5dv_context_attr *dv = in->dv;
 	int r = context_ask(ctx, in, MLX5_IB_ALLOC_UCTX_DEVX);
 
-	if ((r == -EINVAL || r == -EOPNOTSUPP || r == -EPERM || r == -EPROTONOSUPPORT) &&
-	    !(dv && dv->flags & MLX5DV_CONTEXT_FLAGS_DEVX))
+	/* The firmware may have no user context left, which the driver reports as any errno. */
+	if (r < 0 && !(dv && dv->flags & MLX5DV_CONTEXT_FLAGS_DEVX))
 		r = context_ask(ctx, in, 0);
 	return r < 0 ? kit_context_refused(&ctx->vctx, r) : 0;
 }

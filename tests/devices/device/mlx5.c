@@ -149,9 +149,14 @@ static int get_context(struct command *command)
 		.num_uars_per_page = 1,
 	};
 
+	int r;
+
 	if (command->driver.in_len < sizeof(struct mlx5_ib_alloc_ucontext_req))
 		return EINVAL;
 	command_request(command, &q, sizeof(q));
+	r = q.flags & MLX5_IB_ALLOC_UCTX_DEVX ? fault_of("CREATE_UCTX") : 0;
+	if (r)
+		return r;
 	if (mlx5_is_full()) {
 		response.comp_mask |= MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET |
 				      MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY;

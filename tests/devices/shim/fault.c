@@ -10,7 +10,7 @@
 #include <string.h>
 
 static struct {
-	bool known;
+	bool known, each;
 	char command[40];
 	int error;
 	unsigned nth;
@@ -24,15 +24,18 @@ static void parse(void)
 	fault.nth = 1;
 	if (text && sscanf(text, "%39[^:]:%d:%u", fault.command, &fault.error, &fault.nth) < 2)
 		fprintf(stderr, "devices: DEVICES_FAULT is COMMAND:ERRNO[:N], not '%s'\n", text);
+	fault.each = !fault.nth;
 }
 
 int fault_of(const char *command)
 {
 	if (!fault.known)
 		parse();
-	if (!fault.error || strcmp(command, fault.command) || --fault.nth)
+	if (!fault.error || strcmp(command, fault.command))
 		return 0;
-	return fault.error;
+	if (fault.each)
+		return fault.error;
+	return --fault.nth ? 0 : fault.error;
 }
 
 bool host_is(const char *word)

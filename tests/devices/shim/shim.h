@@ -11,7 +11,7 @@
  * - DEVICES_TRACE: trace mode: the file to write
  * - DEVICES_STORES: unseen: registers are plain memory in trace mode, too, for counting
  *   instructions
- * - DEVICES_FAULT: COMMAND:ERRNO[:N]: the N-th such command fails; MMAP is one
+ * - DEVICES_FAULT: COMMAND:ERRNO[:N]: the N-th such command fails, with 0 each; MMAP is one
  * - DEVICES_WILD: a number: drivers answer with wrong bytes, which depend on it
  * - DEVICES_ABI: write: a kernel without the ioctl ABI
  * - DEVICES_HOST: words, separated by commas, that make the host another one: no-wc has no write
