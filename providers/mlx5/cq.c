@@ -168,8 +168,9 @@ static bool cqe_take(void *arg, const void *entry)
 void mlx5_cqs_clean(struct mlx5_qp *qp, bool gone)
 {
 	mlx_cqs_lock(qp->send_cq, qp->recv_cq);
+	mlx_cqs_clean_locked(qp->send_cq, qp->recv_cq, qp, cqe_take);
+	/* A new object may have the number at once: what carries it must be gone by then. */
 	if (gone)
 		idtable_remove(&to_mctx(qp->vqp.qp.context)->users, qp->uidx);
-	mlx_cqs_clean_locked(qp->send_cq, qp->recv_cq, qp, cqe_take);
 	mlx_cqs_unlock(qp->send_cq, qp->recv_cq);
 }
