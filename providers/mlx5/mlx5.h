@@ -396,6 +396,8 @@ void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 /* Where a queue of no requests is said to be: nothing may be added to NULL, not even 0. */
 extern char mlx5_no_queue[];
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
+/* The kernel's flags of what mlx5dv_create_qp() adds, which it has checked. */
+uint32_t mlx5_dv_qp_flags(const struct mlx5dv_qp_init_attr *dv);
 int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
 int mlx5_destroy_qp(struct verbs_qp *vqp);
 int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);

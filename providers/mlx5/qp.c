@@ -57,15 +57,16 @@ static bool is_raw(const struct mlx5_qp *qp)
 /* One piece for both rings, receives first; those of raw packets are two objects to the adapter. */
 static int memory_alloc(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 {
+	const struct kit_allocator *from = to_mctx(qp->vqp.qp.context)->records.allocator;
 	struct kit_memory memory = mlx5_memory(MLX5_MEMORY_QP);
 	struct verbs_pd *pd = to_vpd(qp->vqp.qp.pd);
 	int r;
 
 	if (!is_raw(qp))
-		return kit_buf_alloc_in(&qp->buf, (size_t)size->rq_bytes + size->sq_bytes, NULL, pd,
+		return kit_buf_alloc_in(&qp->buf, (size_t)size->rq_bytes + size->sq_bytes, from, pd,
 					memory);
-	r = kit_buf_alloc_in(&qp->buf, size->rq_bytes, NULL, pd, memory);
-	return r ? r : kit_buf_alloc_in(&qp->sq_buf, size->sq_bytes, NULL, pd, memory);
+	r = kit_buf_alloc_in(&qp->buf, size->rq_bytes, from, pd, memory);
+	return r ? r : kit_buf_alloc_in(&qp->sq_buf, size->sq_bytes, from, pd, memory);
 }
 
 char mlx5_no_queue[1];
@@ -134,8 +135,7 @@ static int bfreg_accept(struct mlx5_qp *qp, uint32_t index)
 	return 0;
 }
 
-/* What mlx5dv_create_qp() adds, which it has checked. */
-static uint32_t dv_flags(const struct mlx5dv_qp_init_attr *dv)
+uint32_t mlx5_dv_qp_flags(const struct mlx5dv_qp_init_attr *dv)
 {
 	static const uint32_t flags[][2] = {
 		{ MLX5DV_QP_CREATE_TUNNEL_OFFLOADS, MLX5_QP_FLAG_TUNNEL_OFFLOADS },
@@ -185,7 +185,7 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		.sq_wqe_count = size->sq_blocks,
 		.rq_wqe_count = size->rq_count,
 		.rq_wqe_shift = size->rq_shift,
-		.flags = dv_flags(in->dv),
+		.flags = mlx5_dv_qp_flags(in->dv),
 		.uidx = qp->uidx,
 		.sq_buf_addr = is_raw(qp) ? (uintptr_t)qp->sq_buf.base : 0,
 		.ece_options = ece ? MLX5_ECE_ASK : 0,

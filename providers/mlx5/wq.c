@@ -62,7 +62,8 @@ static int wq_make(struct mlx5_wq *wq, const struct ibv_wq_init_attr *attr, bool
 	rq->record = dbrec_alloc(&ctx->records);
 	if (!rq->wr_ids || !rq->record)
 		return -ENOMEM;
-	r = kit_buf_alloc_in(&qp->buf, bytes, NULL, to_vpd(attr->pd), mlx5_memory(MLX5_MEMORY_RWQ));
+	r = kit_buf_alloc_in(&qp->buf, bytes, ctx->records.allocator, to_vpd(attr->pd),
+			     mlx5_memory(MLX5_MEMORY_RWQ));
 	rq->ring = qp->buf.base ? (char *)qp->buf.base + head : NULL;
 	return r;
 }
@@ -192,6 +193,7 @@ int mlx5_create_rss_qp(struct mlx5_qp *qp, const struct verbs_create_qp *in)
 		.rx_hash_fields_mask = hash->rx_hash_fields_mask,
 		.rx_hash_function = hash->rx_hash_function,
 		.rx_key_len = hash->rx_hash_key_len,
+		.flags = mlx5_dv_qp_flags(in->dv),
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_create_qp request = *in;
