@@ -364,20 +364,29 @@ void mlx_srq_free(struct mlx_srq *srq);
 int mlx_destroy_srq(struct verbs_srq *vsrq);
 int mlx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
-/* A request was completed. Whoever says so of one that does not exist is not believed. */
-static inline void mlx_srq_done(struct mlx_srq *srq, uint32_t index)
+/* A request is free, behind the other ones: with the lock held. */
+static inline void mlx_srq_link(struct mlx_srq *srq, uint32_t index)
 {
-	struct mlx_srq_next_seg *last;
+	struct mlx_srq_next_seg *last = (void *)(srq->ring + ((size_t)srq->tail << srq->shift));
 
-	if (unlikely(index > srq->mask))
-		return;
-	spinlock_lock(&srq->lock);
-	last = (void *)(srq->ring + ((size_t)srq->tail << srq->shift));
 	last->next_wqe_index = htobe16(index);
 	srq->next[srq->tail] = index;
 	srq->tail = index;
+}
+
+/* A request was completed. Whoever says so of one that does not exist is not believed. */
+static inline void mlx_srq_done(struct mlx_srq *srq, uint32_t index)
+{
+	if (unlikely(index > srq->mask))
+		return;
+	spinlock_lock(&srq->lock);
+	mlx_srq_link(srq, index);
 	spinlock_unlock(&srq->lock);
 }
+
+/* A request that was not completed after all is posted once more, at the end of the list. Return:
+ * whether there is one of that number. */
+bool mlx_srq_again(struct mlx_srq *srq, uint32_t index);
 
 /* ---- completion queues: cq.c */
 

@@ -134,3 +134,31 @@ int mlx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_
 	spinlock_unlock(&srq->lock);
 	return likely(!wr) ? 0 : srq_refuse(srq, wr);
 }
+
+/* The last free request is never given out, so that the next one takes this one's place. */
+static void again_locked(struct mlx_srq *srq, uint32_t index)
+{
+	const size_t head_size = sizeof(struct mlx_srq_next_seg);
+	char *from = srq->ring + ((size_t)index << srq->shift);
+	char *to = srq->ring + ((size_t)srq->head << srq->shift);
+
+	mlx_srq_link(srq, index);
+	memcpy(to + head_size, from + head_size, ((size_t)1 << srq->shift) - head_size);
+	srq->wr_ids[srq->head] = srq->wr_ids[index];
+	srq->head = srq->next[srq->head];
+	srq->posted++;
+	barrier_to_device();
+	srq->record[0] = htobe32(srq->posted);
+}
+
+bool mlx_srq_again(struct mlx_srq *srq, uint32_t index)
+{
+	bool good;
+
+	spinlock_lock(&srq->lock);
+	good = index <= srq->mask && index != srq->head;
+	if (good)
+		again_locked(srq, index);
+	spinlock_unlock(&srq->lock);
+	return good;
+}

@@ -17,6 +17,16 @@ static inline const struct mlx5_cqe64 *ex_cqe(struct ibv_cq_ex *cq_ex)
 	return ex_to_mcq(cq_ex)->cqe;
 }
 
+static inline bool ex_done(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigned int last,
+			   struct mlx5_done *done)
+{
+	unsigned int kind = last & MLX5_KIND_MASK;
+
+	if (kind != MLX5_KIND_SENT && unlikely(!mlx5_kind_is_received(kind)))
+		return mlx5_done_read_rare(cq, cqe, last, done);
+	return mlx5_done_read(cq, cqe, kind == MLX5_KIND_SENT, done);
+}
+
 /* Take the next entry. ENOENT: there is none; EIO: it makes no sense. */
 static inline int ex_take(struct mlx_cq *cq)
 {
@@ -32,7 +42,7 @@ again:
 	/* The rest of the entry was written before its last byte. */
 	barrier_from_device();
 	cq->consumer++;
-	if (unlikely(!mlx5_done_read(cq, cqe, op_own >> 4, &done))) {
+	if (unlikely(!ex_done(cq, cqe, op_own, &done))) {
 		if (mlx5_cqe_swallow(cq, cqe, op_own)) {
 			/* A ring full of them is the adapter's again. */
 			mlx_ex_publish(cq);

@@ -13,6 +13,24 @@ static const struct mlx_cqe_format mlx5_cqe_format = {
 	.resize = MLX5_CQE_RESIZE_CQ << 4,
 };
 
+/* The opcode in an entry's last byte, in its place, with the bits that tell of data in the entry.
+ */
+enum mlx5_kind {
+	MLX5_KIND_SENT = MLX5_CQE_REQ << 4,
+	MLX5_KIND_WRITE_IMM = MLX5_CQE_RESP_WR_IMM << 4,
+	MLX5_KIND_SEND = MLX5_CQE_RESP_SEND << 4,
+	MLX5_KIND_SEND_IMM = MLX5_CQE_RESP_SEND_IMM << 4,
+	MLX5_KIND_SEND_INV = MLX5_CQE_RESP_SEND_INV << 4,
+	MLX5_KIND_INLINE = MLX5_INLINE_SCATTER_32 | MLX5_INLINE_SCATTER_64,
+	MLX5_KIND_MASK = 0xf0 | MLX5_KIND_INLINE,
+};
+
+/* Whether it is a success without data in it; of one that was not sent. */
+static inline bool mlx5_kind_is_received(unsigned int kind)
+{
+	return !(kind & MLX5_KIND_INLINE) && kind <= MLX5_KIND_SEND_INV;
+}
+
 static inline bool mlx5_cqe_is_responder(unsigned int opcode)
 {
 	return (opcode >= MLX5_CQE_RESP_WR_IMM && opcode <= MLX5_CQE_RESP_SEND_INV) ||

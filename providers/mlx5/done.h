@@ -39,15 +39,16 @@ __attribute__((always_inline)) static inline bool
 done_received(struct mlx5_done *done, const struct mlx5_cqe64 *cqe, uint32_t counter)
 {
 	struct mlx5_qp *qp = done->qp;
+	struct mlx_srq *srq = qp->srq;
 	struct mlx_rq *rq = &qp->rq;
 
-	if (qp->srq) {
-		if (unlikely(counter > qp->srq->mask))
+	if (srq) {
+		if (unlikely(counter > srq->mask))
 			return false;
-		done->wr_id = qp->srq->wr_ids[counter];
-		mlx_srq_done(qp->srq, counter);
+		done->wr_id = srq->wr_ids[counter];
+		mlx_srq_done(srq, counter);
 		/* An XRC SRQ says each time by which queue pair it came. */
-		if (unlikely(qp->srq->vsrq.xrcd))
+		if (unlikely(srq->vsrq.xrcd))
 			qp->vqp.qp.qp_num = be32toh(cqe->sop_drop_qpn) & 0xffffff;
 		return true;
 	}
@@ -58,42 +59,44 @@ done_received(struct mlx5_done *done, const struct mlx5_cqe64 *cqe, uint32_t cou
 	return true;
 }
 
-/* Return: whether the entry can be believed. */
-__attribute__((always_inline)) static inline bool mlx5_done_read(struct mlx_cq *cq,
-								 const struct mlx5_cqe64 *cqe,
-								 unsigned int opcode,
-								 struct mlx5_done *done)
+/* The queue pair that the entry names. Return: whether there is one that completes here. */
+__attribute__((always_inline)) static inline bool
+mlx5_done_find(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, struct mlx5_done *done)
 {
 	uint32_t uidx = be32toh(cqe->srqn_uidx) & IDTABLE_MASK;
-	uint32_t counter = be16toh(cqe->wqe_counter);
 
 	done->qp = cq->last;
-	if (unlikely(cq->last_number != uidx)) {
-		done->qp = mlx_cq_find(cq, &to_mctx(cq->vcq.cq.context)->users, uidx);
-		if (unlikely(!done->qp))
-			return false;
-	}
+	if (likely(cq->last_number == uidx))
+		return true;
+	done->qp = mlx_cq_find(cq, &to_mctx(cq->vcq.cq.context)->users, uidx);
+	return done->qp;
+}
+
+/*
+ * A request that succeeded, which was @sent or received.
+ * Return: whether the entry can be believed.
+ */
+__attribute__((always_inline)) static inline bool
+mlx5_done_read(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, bool sent, struct mlx5_done *done)
+{
+	uint32_t counter = be16toh(cqe->wqe_counter);
+
+	if (unlikely(!mlx5_done_find(cq, cqe, done)))
+		return false;
 	done->status = IBV_WC_SUCCESS;
 	done->vendor_err = 0;
-	if (opcode == MLX5_CQE_REQ) {
-		done->sent = true;
-		done_sent(done, counter);
-		return true;
-	}
-	if (likely(opcode <= MLX5_CQE_RESP_SEND_INV)) {
-		done->sent = false;
-		return done_received(done, cqe, counter);
-	}
-	if (opcode != MLX5_CQE_REQ_ERR && opcode != MLX5_CQE_RESP_ERR)
-		return false;
-	done->status = mlx_status(((const struct mlx5_err_cqe *)cqe)->syndrome);
-	done->vendor_err = ((const struct mlx5_err_cqe *)cqe)->vendor_err_synd;
-	done->sent = opcode == MLX5_CQE_REQ_ERR;
-	if (!done->sent)
+	done->sent = sent;
+	if (!sent)
 		return done_received(done, cqe, counter);
 	done_sent(done, counter);
 	return true;
 }
+
+/* done.c. Any other entry: of a request that failed, or with data. @last: its last byte */
+bool mlx5_done_read_rare(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigned int last,
+			 struct mlx5_done *done);
+/* Whether it told of a page fault, after which the request is posted once more. */
+bool mlx5_done_page_fault(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigned int last);
 
 /* What completes of a request with this opcode of the adapter's; -1: its opcode does not say. */
 static inline int mlx5_wc_opcode(uint32_t hw)

@@ -32,6 +32,7 @@
 enum {
 	MLX5_UAR_SIZE = 4096,	  /* of the adapter; a page of the system has one or several */
 	MLX5_BFREG_FIRST = 0x800, /* in a UAR */
+	MLX5_BFREGS_MAX = 512,	  /* that a context has */
 	MLX5_PORTS_KNOWN = 2,	  /* whose facts are read at open */
 	MLX5_CQE_SIZE_DEFAULT = 64,
 	MLX5_ECE_ASK = 0x10000000, /* of a queue pair that is made */
@@ -51,11 +52,14 @@ enum {
 struct mlx5_bfreg {
 	char *reg;
 	uint32_t size;
-	uint32_t offset; /* 0 or size: the half that comes next */
-	bool shared;	 /* by queue pairs: the lock is needed */
-	bool blueflame;	 /* takes a request itself */
-	bool legacy;	 /* made on demand by a kernel that chooses for queue pairs otherwise */
-	uint32_t index;	 /* as the kernel calls its page, or it, when the kernel chooses */
+	uint32_t offset;       /* 0 or size: the half that comes next */
+	uint32_t bf_ds;	       /* units of a request that it takes itself, at most */
+	uint32_t bf_inline_ds; /* the same of a request with inline data, where bf_ds is 0 */
+	bool of_several;       /* queue pairs */
+	bool shared;	       /* by threads: the lock is needed */
+	bool blueflame;	       /* takes a request itself */
+	bool legacy;	/* made on demand by a kernel that chooses for queue pairs otherwise */
+	uint32_t index; /* as the kernel calls its page, or it, when the kernel chooses */
 	unsigned int users;
 	uint64_t mmap_offset; /* of its page */
 	struct spinlock lock;
@@ -92,6 +96,9 @@ struct mlx5_context {
 	uint32_t uars_per_page;
 	uint32_t total_bfregs;
 	uint32_t low_latency_bfregs;
+	bool no_requests_in_registers; /* MLX5_SHUT_UP_BF */
+	bool inline_in_registers;      /* no others: MLX5_POST_SEND_PREFER_BF is 0 */
+	bool single_threaded;	       /* MLX5_SINGLE_THREADED: registers have no locks */
 	bool atomics;
 	bool raw_csum; /* of raw packets the adapter makes the checksums */
 	uint8_t link_layer[MLX5_PORTS_KNOWN];
@@ -385,6 +392,11 @@ static inline uint32_t mlx5_cq_dv_size(const struct mlx5dv_cq_init_attr *dv)
 struct kit_memory mlx5_memory(uint64_t type);
 int mlx5_cq_size(struct ibv_context *ctx, const struct mlx5dv_cq_init_attr *dv, uint32_t *ret_size);
 
+/* Whether MLX5_SCATTER_TO_CQE lets the adapter write received data into completions. */
+bool mlx5_setting_scatters(void);
+/* Registers as MLX5_TOTAL_UUARS and MLX5_NUM_LOW_LAT_UUARS want them, and how they are used. */
+int mlx5_setting_registers(struct mlx5_context *ctx);
+
 /* poll.c, cq_ex.c */
 int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 extern const uint64_t mlx5_cq_ex_wc_flags;
@@ -396,8 +408,8 @@ void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 /* Where a queue of no requests is said to be: nothing may be added to NULL, not even 0. */
 extern char mlx5_no_queue[];
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
-/* The kernel's flags of what mlx5dv_create_qp() adds, which it has checked. */
-uint32_t mlx5_dv_qp_flags(const struct mlx5dv_qp_init_attr *dv);
+/* The kernel's flags, with those of what mlx5dv_create_qp() adds, which it has checked. */
+uint32_t mlx5_qp_flags(const struct verbs_create_qp *in);
 int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
 int mlx5_destroy_qp(struct verbs_qp *vqp);
 int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);

@@ -16,6 +16,8 @@ __attribute__((noinline, cold)) void mlx5_cqe_say_corrupt(const struct mlx_cq *c
 __attribute__((noinline, cold)) bool mlx5_cqe_swallow(struct mlx_cq *cq, const void *entry,
 						      unsigned int last)
 {
+	if (mlx5_done_page_fault(cq, entry, last))
+		return true;
 	if (last >> 4 != MLX5_CQE_SIG_ERR)
 		return false;
 	if (!mlx5_sig_error_take(to_mctx(cq->vcq.cq.context), entry))
@@ -47,21 +49,30 @@ wc_sent(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, const struct mlx5_done 
 	return likely(opcode >= 0);
 }
 
+/* What is not a plain send. Return: flags */
+__attribute__((always_inline)) static inline unsigned int
+wc_received_with(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int kind)
+{
+	if (kind == MLX5_KIND_SEND_INV) {
+		wc->invalidated_rkey = be32toh(cqe->imm_inval_pkey);
+		return IBV_WC_WITH_INV;
+	}
+	if (kind == MLX5_KIND_WRITE_IMM)
+		wc->opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+	wc->imm_data = cqe->imm_inval_pkey;
+	return IBV_WC_WITH_IMM;
+}
+
 __attribute__((always_inline)) static inline void
-wc_received(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int opcode)
+wc_received(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int kind)
 {
 	uint32_t flags_rqpn = be32toh(cqe->flags_rqpn);
 
-	wc->opcode = opcode == MLX5_CQE_RESP_WR_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+	wc->opcode = IBV_WC_RECV;
 	wc->byte_len = be32toh(cqe->byte_cnt);
 	wc->wc_flags = flags_rqpn >> 28 & 3 ? IBV_WC_GRH : 0;
-	if (opcode == MLX5_CQE_RESP_SEND_INV) {
-		wc->wc_flags |= IBV_WC_WITH_INV;
-		wc->invalidated_rkey = be32toh(cqe->imm_inval_pkey);
-	} else if (opcode != MLX5_CQE_RESP_SEND) {
-		wc->wc_flags |= IBV_WC_WITH_IMM;
-		wc->imm_data = cqe->imm_inval_pkey;
-	}
+	if (kind != MLX5_KIND_SEND)
+		wc->wc_flags |= wc_received_with(wc, cqe, kind);
 	wc->slid = be16toh(cqe->slid);
 	wc->sl = flags_rqpn >> 24 & 15;
 	wc->src_qp = flags_rqpn & 0xffffff;
@@ -69,29 +80,48 @@ wc_received(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int opcode
 	wc->pkey_index = be32toh(cqe->imm_inval_pkey) & 0xffff;
 }
 
+__attribute__((always_inline)) static inline bool wc_fill(struct ibv_wc *wc,
+							  const struct mlx5_cqe64 *cqe,
+							  unsigned int kind,
+							  const struct mlx5_done *done)
+{
+	wc->wr_id = done->wr_id;
+	wc->status = done->status;
+	wc->vendor_err = done->vendor_err;
+	wc->qp_num = done->qp->vqp.qp.qp_num;
+	if (unlikely(done->status)) {
+		wc->opcode = done->sent ? IBV_WC_SEND : IBV_WC_RECV;
+		wc->wc_flags = 0;
+		return true;
+	}
+	if (done->sent)
+		return wc_sent(wc, cqe, done);
+	wc_received(wc, cqe, kind);
+	return true;
+}
+
+__attribute__((noinline)) static bool wc_read_rare(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe,
+						   unsigned int last, struct ibv_wc *wc)
+{
+	struct mlx5_done done;
+
+	return mlx5_done_read_rare(cq, cqe, last, &done) && wc_fill(wc, cqe, last & 0xf0, &done);
+}
+
 /* Return: whether the entry can be believed. */
 __attribute__((always_inline)) static inline bool wc_read(struct mlx_cq *cq, const void *entry,
 							  unsigned int last, struct ibv_wc *wc)
 {
 	const struct mlx5_cqe64 *cqe = entry;
-	unsigned int opcode = last >> 4;
+	unsigned int kind = last & MLX5_KIND_MASK;
 	struct mlx5_done done;
 
-	if (unlikely(!mlx5_done_read(cq, cqe, opcode, &done)))
-		return false;
-	wc->wr_id = done.wr_id;
-	wc->status = done.status;
-	wc->vendor_err = done.vendor_err;
-	wc->qp_num = done.qp->vqp.qp.qp_num;
-	if (unlikely(done.status)) {
-		wc->opcode = done.sent ? IBV_WC_SEND : IBV_WC_RECV;
-		wc->wc_flags = 0;
-		return true;
-	}
-	if (done.sent)
-		return wc_sent(wc, cqe, &done);
-	wc_received(wc, cqe, opcode);
-	return true;
+	if (kind == MLX5_KIND_SENT)
+		return likely(mlx5_done_read(cq, cqe, true, &done)) &&
+		       wc_fill(wc, cqe, kind, &done);
+	if (unlikely(!mlx5_kind_is_received(kind)))
+		return wc_read_rare(cq, cqe, last, wc);
+	return likely(mlx5_done_read(cq, cqe, false, &done)) && wc_fill(wc, cqe, kind, &done);
 }
 
 static const struct mlx_poller poller = {

@@ -135,7 +135,7 @@ static int bfreg_accept(struct mlx5_qp *qp, uint32_t index)
 	return 0;
 }
 
-uint32_t mlx5_dv_qp_flags(const struct mlx5dv_qp_init_attr *dv)
+static uint32_t dv_flags(const struct mlx5dv_qp_init_attr *dv)
 {
 	static const uint32_t flags[][2] = {
 		{ MLX5DV_QP_CREATE_TUNNEL_OFFLOADS, MLX5_QP_FLAG_TUNNEL_OFFLOADS },
@@ -153,6 +153,31 @@ uint32_t mlx5_dv_qp_flags(const struct mlx5dv_qp_init_attr *dv)
 	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++)
 		r |= dv->create_flags & flags[i][0] ? flags[i][1] : 0;
 	return r;
+}
+
+/* Whether the adapter may write received data into completions. */
+static bool scatters(const struct verbs_create_qp *in)
+{
+	const struct mlx5dv_qp_init_attr *dv = in->dv;
+	bool builds = in->attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ||
+		      (dv && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS);
+
+	if (in->attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE || (mlx5_dc_of(dv) && builds))
+		return false;
+	if (dv && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS) {
+		if (dv->create_flags & MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE)
+			return false;
+		if (dv->create_flags & MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE)
+			return true;
+	}
+	return mlx5_setting_scatters();
+}
+
+uint32_t mlx5_qp_flags(const struct verbs_create_qp *in)
+{
+	uint32_t flags = dv_flags(in->dv) & ~MLX5_QP_FLAG_SCATTER_CQE;
+
+	return scatters(in) ? flags | MLX5_QP_FLAG_SCATTER_CQE : flags;
 }
 
 static bool dv_stops(const struct mlx5dv_qp_init_attr *dv)
@@ -185,7 +210,7 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		.sq_wqe_count = size->sq_blocks,
 		.rq_wqe_count = size->rq_count,
 		.rq_wqe_shift = size->rq_shift,
-		.flags = mlx5_dv_qp_flags(in->dv),
+		.flags = mlx5_qp_flags(in),
 		.uidx = qp->uidx,
 		.sq_buf_addr = is_raw(qp) ? (uintptr_t)qp->sq_buf.base : 0,
 		.ece_options = ece ? MLX5_ECE_ASK : 0,

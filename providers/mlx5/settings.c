@@ -3,6 +3,7 @@
  * What administrators say of queues by variables in the environment, under the names that other
  * releases of this provider gave them. They are read whenever a queue is made, as there.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "providers/mlx5/mlx5.h"
@@ -56,5 +57,60 @@ int mlx5_cq_size(struct ibv_context *ctx, const struct mlx5dv_cq_init_attr *dv, 
 		return -EINVAL;
 	}
 	*ret_size = *value == '6' ? 64 : 128;
+	return 0;
+}
+
+bool mlx5_setting_scatters(void)
+{
+	const char *value = env_get(ENV_MLX5_SCATTER_TO_CQE);
+
+	return !value || strcmp(value, "0");
+}
+
+/* ---- registers */
+
+enum {
+	BFREGS = 16,		/* without MLX5_TOTAL_UUARS, at least */
+	BFREGS_LOW_LATENCY = 4, /* without MLX5_NUM_LOW_LAT_UUARS, at least */
+	BFREGS_SHARED_MOST = 12,
+};
+
+static uint32_t number_of(enum env_name name, uint32_t otherwise)
+{
+	const char *value = env_get(name);
+
+	return value ? strtoul(value, NULL, 0) : otherwise;
+}
+
+static bool is_on(enum env_name name)
+{
+	const char *value = env_get(name);
+
+	return value && strcmp(value, "0");
+}
+
+int mlx5_setting_registers(struct mlx5_context *ctx)
+{
+	const char *prefer = env_get(ENV_MLX5_POST_SEND_PREFER_BF);
+	const char *single = env_get(ENV_MLX5_SINGLE_THREADED);
+	uint32_t in_page = ctx->page_size / MLX5_UAR_SIZE * 2;
+	uint32_t total = number_of(ENV_MLX5_TOTAL_UUARS, BFREGS);
+	uint32_t alone = number_of(ENV_MLX5_NUM_LOW_LAT_UUARS, BFREGS_LOW_LATENCY);
+
+	if (!total || total > MLX5_BFREGS_MAX || alone > MLX5_BFREGS_MAX) {
+		verbs_err(
+			&ctx->vctx.context,
+			"MLX5_TOTAL_UUARS is %u, MLX5_NUM_LOW_LAT_UUARS %u: at most %d are possible",
+			total, alone, MLX5_BFREGS_MAX);
+		return total ? -ENOMEM : -EINVAL;
+	}
+	total = ROUND_UP(max_of(total, in_page), 2);
+	ctx->total_bfregs = total;
+	ctx->low_latency_bfregs =
+		total > BFREGS_SHARED_MOST ? max_of(alone, total - BFREGS_SHARED_MOST) : alone;
+	ctx->low_latency_bfregs = min_of(ctx->low_latency_bfregs, total);
+	ctx->no_requests_in_registers = is_on(ENV_MLX5_SHUT_UP_BF);
+	ctx->inline_in_registers = prefer && !strcmp(prefer, "0");
+	ctx->single_threaded = single && !strcmp(single, "1");
 	return 0;
 }

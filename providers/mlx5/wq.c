@@ -193,7 +193,7 @@ int mlx5_create_rss_qp(struct mlx5_qp *qp, const struct verbs_create_qp *in)
 		.rx_hash_fields_mask = hash->rx_hash_fields_mask,
 		.rx_hash_function = hash->rx_hash_function,
 		.rx_key_len = hash->rx_hash_key_len,
-		.flags = mlx5_dv_qp_flags(in->dv),
+		.flags = mlx5_qp_flags(in),
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_create_qp request = *in;

@@ -312,8 +312,8 @@ static const struct attack {
 	{ "a request of opcode 0x3f", false, 0, 0, 0x3f001234, 0x00000000, MLX_POLL_CORRUPT },
 	{ "an error of syndrome 0xff", false, 0, 0x000000ff, 0x08001234, 0x000000d0, 1 },
 	{ "data in 32 bytes of the entry", false, 0, 0, FAKE_QPN, 0x00000024, 1 },
-	{ "data in the 64 bytes before it", false, 0, 0, FAKE_QPN, 0x00000028, 1 },
-	{ "a title of short entries, of 255", false, 0, 0, FAKE_QPN, 0x00ff002c, 1 },
+	{ "data in the 64 bytes before it", false, 0, 0, FAKE_QPN, 0x00000028, MLX_POLL_CORRUPT },
+	{ "a title of short entries, of 255", false, 0, 0, FAKE_QPN, 0x00ff002c, MLX_POLL_CORRUPT },
 };
 
 static void test_attacks(void **state)
