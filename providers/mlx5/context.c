@@ -6,9 +6,6 @@
 #include "providers/mlx5/mlx5.h"
 
 enum {
-	BFREGS = 16, /* registers to ask for, at least, and how many of them are one QP's alone */
-	BFREGS_LOW_LATENCY = 4,
-	BFREGS_MAX = 512,
 	CQE_VERSION = 1, /* completions carry the number that this library gave the QP */
 };
 
@@ -18,14 +15,6 @@ static const uint16_t request_lengths[] = {
 	offsetof(struct mlx5_ib_alloc_ucontext_req_v2, lib_caps),
 	offsetof(struct mlx5_ib_alloc_ucontext_req_v2, max_cqe_version),
 };
-
-static void bfregs_choose(struct mlx5_context *ctx)
-{
-	uint32_t total = max_of((uint32_t)BFREGS, ctx->page_size / MLX5_UAR_SIZE * 2);
-
-	ctx->total_bfregs = min_of(ROUND_UP(total, 2), (uint32_t)BFREGS_MAX);
-	ctx->low_latency_bfregs = max_of((uint32_t)BFREGS_LOW_LATENCY, ctx->total_bfregs - 12);
-}
 
 static int context_ask(struct mlx5_context *ctx, const struct verbs_open_context *in,
 		       uint32_t flags)
@@ -70,7 +59,7 @@ static int info_check(struct mlx5_context *ctx)
 			  info->cqe_version, CQE_VERSION);
 		return -EOPNOTSUPP;
 	}
-	if (!uars || uars > ctx->page_size / MLX5_UAR_SIZE || info->tot_bfregs > BFREGS_MAX ||
+	if (!uars || uars > ctx->page_size / MLX5_UAR_SIZE || info->tot_bfregs > MLX5_BFREGS_MAX ||
 	    info->tot_bfregs % 2 || info->bf_reg_size > MLX5_UAR_SIZE / 4 ||
 	    info->bf_reg_size % 128) {
 		verbs_err(
@@ -150,7 +139,9 @@ int mlx5_open_context(struct verbs_context *vctx, const struct verbs_open_contex
 		return -EINVAL;
 	}
 	ctx->page_size = sysconf(_SC_PAGESIZE);
-	bfregs_choose(ctx);
+	r = mlx5_setting_registers(ctx);
+	if (r < 0)
+		return r;
 	r = in->imported ? mlx5_context_import(ctx, in) : context_make(ctx, in);
 	if (r < 0)
 		return r;

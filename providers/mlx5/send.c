@@ -395,3 +395,25 @@ int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 	return ibqp->qp_type == IBV_QPT_UD ? post_datagram(to_mqp(ibqp), wr, bad_wr)
 					   : post_connected(to_mqp(ibqp), wr, bad_wr);
 }
+
+__attribute__((noinline, cold)) bool mlx5_wqe_is_inline(const struct mlx5_sq *sq,
+							const struct mlx5_wqe_ctrl_seg *ctrl)
+{
+	const char *data = (const char *)(ctrl + 1) + sq->address_size;
+
+	switch (be32toh(ctrl->opmod_idx_opcode) & 0xff) {
+	case MLX5_OPCODE_RDMA_WRITE:
+	case MLX5_OPCODE_RDMA_WRITE_IMM:
+		data += sizeof(struct mlx5_wqe_raddr_seg);
+		break;
+	case MLX5_OPCODE_SEND:
+	case MLX5_OPCODE_SEND_IMM:
+	case MLX5_OPCODE_SEND_INVAL:
+		break;
+	default:
+		return false;
+	}
+	if (data >= sq->end)
+		data -= sq->end - sq->ring;
+	return be32toh(((const struct mlx5_wqe_data_seg *)data)->byte_count) & MLX5_INLINE_SEG;
+}

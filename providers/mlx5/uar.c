@@ -20,10 +20,15 @@ enum {
 static void bfreg_set(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg, char *uar,
 		      unsigned int number, bool blueflame)
 {
+	uint32_t size = ctx->info.bf_reg_size / 2;
+	uint32_t ds = blueflame && !ctx->no_requests_in_registers ? size / MLX_SEGMENT : 0;
+
 	*bfreg = (struct mlx5_bfreg){
 		.reg = uar + MLX5_BFREG_FIRST + (size_t)number * ctx->info.bf_reg_size,
-		.size = ctx->info.bf_reg_size / 2,
-		.blueflame = blueflame && ctx->info.bf_reg_size,
+		.size = size,
+		.blueflame = blueflame && size,
+		.bf_ds = ctx->inline_in_registers ? 0 : ds,
+		.bf_inline_ds = ctx->inline_in_registers ? ds : 0,
 	};
 }
 
@@ -42,7 +47,8 @@ static void static_set(struct mlx5_context *ctx, unsigned int page, unsigned int
 		/* The first one takes doorbells only, one store each. */
 		if (!n)
 			bfreg->size = 0;
-		bfreg->shared = n && position < ctx->total_bfregs - ctx->low_latency_bfregs;
+		bfreg->shared = n && !ctx->single_threaded &&
+				position < ctx->total_bfregs - ctx->low_latency_bfregs;
 	}
 }
 
@@ -58,7 +64,9 @@ static int static_open(struct mlx5_context *ctx)
 	if (!ctx->bfregs || !ctx->pages)
 		return -ENOMEM;
 	for (unsigned int page = 0; page < ctx->total_bfregs / per_page; page++) {
-		off_t key = (off_t)MLX5_IB_MMAP_REGULAR_PAGE << MMAP_CMD_SHIFT | page;
+		off_t command = ctx->no_requests_in_registers ? MLX5_IB_MMAP_NC_PAGE
+							      : MLX5_IB_MMAP_REGULAR_PAGE;
+		off_t key = command << MMAP_CMD_SHIFT | page;
 		void *p = mmap(NULL, ctx->page_size, PROT_WRITE, MAP_SHARED,
 			       ctx->vctx.context.cmd_fd, key * ctx->page_size);
 
@@ -190,7 +198,8 @@ static unsigned int list_grow(struct mlx5_context *ctx, struct mlx5_bfreg_list *
 		bfreg->index = page->page_id + (page->legacy ? n : uar);
 		bfreg->legacy = page->legacy;
 		bfreg->mmap_offset = page->mmap_offset;
-		bfreg->shared = shared;
+		bfreg->of_several = shared;
+		bfreg->shared = shared && !ctx->single_threaded;
 		SLIST_INSERT_HEAD(list, bfreg, entry);
 	}
 	return count;
@@ -224,7 +233,7 @@ static struct mlx5_bfreg *shared_take(struct mlx5_context *ctx)
 /* Without write combining there is no page of registers that take requests. With the lock. */
 static struct mlx5_bfreg *uncached_take(struct mlx5_context *ctx)
 {
-	if (!ctx->uncached_used && ctx->info.bf_reg_size)
+	if (!ctx->uncached_used && ctx->info.bf_reg_size && !ctx->no_requests_in_registers)
 		verbs_warn(
 			&ctx->vctx.context,
 			"no page of registers for requests: %s. Doorbells go to an uncached page",
@@ -238,7 +247,7 @@ struct mlx5_bfreg *mlx5_bfreg_get(struct mlx5_context *ctx)
 	struct mlx5_bfreg *bfreg = NULL;
 
 	pthread_mutex_lock(&ctx->uar_lock);
-	if (ctx->info.bf_reg_size) {
+	if (ctx->info.bf_reg_size && !ctx->no_requests_in_registers) {
 		bfreg = dedicated_take(ctx);
 		if (!bfreg)
 			bfreg = shared_take(ctx);
@@ -256,7 +265,7 @@ void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg)
 		return;
 	pthread_mutex_lock(&ctx->uar_lock);
 	bfreg->users--;
-	if (!bfreg->shared)
+	if (!bfreg->of_several)
 		SLIST_INSERT_HEAD(&ctx->dedicated, bfreg, entry);
 	pthread_mutex_unlock(&ctx->uar_lock);
 }

@@ -141,6 +141,9 @@ unsigned int mlx5_wqe_local_inv(const struct mlx5_sq *sq, char *seg);
 int mlx5_wqe_bind(const struct mlx5_qp *qp, char *seg, const struct ibv_mw *mw, uint32_t rkey,
 		  const struct ibv_mw_bind_info *info, unsigned int *ret_ds);
 
+/* Whether the data of a send or a write lie in the request. send.c */
+bool mlx5_wqe_is_inline(const struct mlx5_sq *sq, const struct mlx5_wqe_ctrl_seg *ctrl);
+
 /* Behind the control segment. raw.c */
 enum kit_fault mlx5_wqe_raw(const struct mlx5_qp *qp, char *seg, const struct mlx5_raw *raw,
 			    unsigned int *ret_ds);
@@ -214,7 +217,9 @@ FLAT void sq_ring(struct mlx5_sq *sq, uint32_t nreq, const struct mlx5_wqe_ctrl_
 	else
 		barrier_wc_start();
 	reg = bfreg->reg + bfreg->offset;
-	if (nreq == 1 && bfreg->blueflame && ds > 1 && ds <= bfreg->size / MLX_SEGMENT) {
+	if (nreq == 1 && ds > 1 &&
+	    (ds <= bfreg->bf_ds ||
+	     (unlikely(ds <= bfreg->bf_inline_ds) && mlx5_wqe_is_inline(sq, last)))) {
 		sq_blueflame(sq, reg, (const char *)last, ds);
 	} else {
 		uint64_t word;

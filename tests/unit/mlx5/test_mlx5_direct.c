@@ -17,6 +17,7 @@ static struct fake *create(struct verbs_device *device, const struct verbs_provi
 	f->ctx->info.bf_reg_size = 512;
 	f->bfreg.mmap_offset = 0x3000;
 	f->bfreg.blueflame = true;
+	f->bfreg.bf_ds = f->bfreg.size / MLX_SEGMENT;
 	f->cq.buf.base = f->cqes;
 	fake_srq(f);
 	return f;

@@ -60,6 +60,7 @@ static void test_write_imm_inline(void **state)
 
 	start_at(f, 0x10002);
 	f->bfreg.blueflame = true;
+	f->bfreg.bf_ds = f->bfreg.size / MLX_SEGMENT;
 	post(f, &wr);
 	ASSERT_WORDS(slot(f, 2), 0x00000209, 0x00123403, 0x00000082, 0x01020304, 0x00000000,
 		     0x10000000, 0x0000abcd, 0x00000000, 0x80000005, 0x68656c6c, 0x6f000000,
@@ -263,6 +264,7 @@ static void test_wrap(void **state)
 		text[i] = i;
 	start_at(f, 63);
 	f->bfreg.blueflame = true;
+	f->bfreg.bf_ds = f->bfreg.size / MLX_SEGMENT;
 	post(f, &wr);
 	assert_memory_equal(slot(f, 63) + 20, text, 44);
 	assert_memory_equal(f->sq, text + 44, sizeof(text) - 44);
@@ -419,8 +421,10 @@ static void plain_test(enum ibv_qp_type type)
 	struct fake *f[] = { fake_create(type), fake_create(type) };
 	struct mlx5_ah ah = { .av.rgid = { 0xfe, 0x80 } };
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		f[i]->bfreg.blueflame = true;
+		f[i]->bfreg.bf_ds = f[i]->bfreg.size / MLX_SEGMENT;
+	}
 	f[1]->qp.sq.plain = 0;
 	plain_each(type == IBV_QPT_UD ? &ah.ah : NULL, post_both_ways, f);
 	fake_free(f[0]);
