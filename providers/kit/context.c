@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "providers/kit/context.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "libibverbs/uverbs/uverbs.h"
@@ -40,4 +41,11 @@ int kit_context_port(struct ibv_context *ibctx, unsigned int number, struct ibv_
 	if (r < 0)
 		verbs_err(ibctx, "cannot query port %u: %s", number, strerror(-r));
 	return r;
+}
+
+void kit_context_print_fw(struct ibv_device_attr *attr, uint64_t version, int digits)
+{
+	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%u.%u.%0*u",
+		 (unsigned int)(version >> 32 & 0xffff), (unsigned int)(version >> 16 & 0xffff),
+		 digits, (unsigned int)(version & 0xffff));
 }

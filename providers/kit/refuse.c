@@ -301,7 +301,7 @@ __attribute__((noinline, cold)) int kit_wr_refuse(struct ibv_qp *qp, atomic_uint
 {
 	int r = kit_send_refuse(qp, said, "ibv_wr_complete", fault, value, limit);
 
-	if (fault == KIT_FAULT_FULL || fault == KIT_FAULT_INLINE || fault == KIT_FAULT_NUM_SGE)
+	if (fault == KIT_FAULT_INLINE || fault == KIT_FAULT_NUM_SGE)
 		return ENOSPC;
 	return r;
 }

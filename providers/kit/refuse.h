@@ -53,8 +53,8 @@ int kit_recv_refuse(struct ibv_qp *qp, atomic_uint *said, enum kit_fault fault, 
 		    uint32_t limit);
 int kit_srq_refuse(struct ibv_srq *srq, atomic_uint *said, enum kit_fault fault, uint64_t value,
 		   uint32_t limit);
-/* What exceeds a limit is ENOSPC to ibv_wr_complete(), where ibv_post_send() says ENOMEM or EINVAL.
- */
+/* Data that exceed a limit are ENOSPC to ibv_wr_complete(), where ibv_post_send() says EINVAL. A
+ * full queue is ENOMEM to both: programs poll and post again then. */
 int kit_wr_refuse(struct ibv_qp *qp, atomic_uint *said, enum kit_fault fault, uint64_t value,
 		  uint32_t limit);
 

@@ -10,6 +10,7 @@
 enum {
 	PAGE_UAR = 0, /* of the device's file */
 	PAGE_BF = 1,
+	FW_DIGITS = 3,
 	CQE_SIZE_MIN = 32,
 	CQE_SIZE_MAX = 64,
 	QP_WR_UNKNOWN = 65536, /* where the kernel does not say a limit */
@@ -112,9 +113,18 @@ static int device_ask(struct ibv_context *ibctx, const struct verbs_query_device
 {
 	struct verbs_udata udata = { .out = ret_resp, .out_len = sizeof(*ret_resp) };
 	struct verbs_query_device query = *in;
+	uint64_t fw_ver = 0;
+	int r;
 
+	query.ret_fw_ver = &fw_ver;
 	query.udata = &udata;
-	return uverbs_query_device(ibctx, &query, ret_attr);
+	r = uverbs_query_device(ibctx, &query, ret_attr);
+	if (r < 0)
+		return r;
+	kit_context_print_fw(&ret_attr->orig_attr, fw_ver, FW_DIGITS);
+	if (in->ret_fw_ver)
+		*in->ret_fw_ver = fw_ver;
+	return 0;
 }
 
 static void limits_set(struct mlx4_context *ctx, const struct ibv_device_attr *attr)

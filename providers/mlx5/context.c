@@ -6,6 +6,7 @@
 #include "providers/mlx5/mlx5.h"
 
 enum {
+	FW_DIGITS = 4,
 	CQE_VERSION = 1, /* completions carry the number that this library gave the QP */
 };
 
@@ -84,10 +85,19 @@ static int device_ask(struct mlx5_context *ctx, const struct verbs_query_device 
 {
 	struct verbs_udata udata = { .out = ret_caps, .out_len = sizeof(*ret_caps) };
 	struct verbs_query_device query = *in;
+	uint64_t fw_ver = 0;
+	int r;
 
+	query.ret_fw_ver = &fw_ver;
 	if (ctx->info.cmds_supp_uhw & MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE)
 		query.udata = &udata;
-	return uverbs_query_device(&ctx->vctx.context, &query, ret_attr);
+	r = uverbs_query_device(&ctx->vctx.context, &query, ret_attr);
+	if (r < 0)
+		return r;
+	kit_context_print_fw(&ret_attr->orig_attr, fw_ver, FW_DIGITS);
+	if (in->ret_fw_ver)
+		*in->ret_fw_ver = fw_ver;
+	return 0;
 }
 
 static int facts_read(struct mlx5_context *ctx)

@@ -5,6 +5,10 @@
 #include "providers/kit/context.h"
 #include "providers/vmw_pvrdma/pvrdma.h"
 
+enum {
+	FW_DIGITS = 3, /* of the firmware's last number */
+};
+
 int pvrdma_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
 	/* The size of the kernel's own table, which says nothing here. */
@@ -31,6 +35,23 @@ void pvrdma_close_context(struct verbs_context *vctx)
 	kit_page_unmap(&ctx->uar);
 	pthread_mutex_destroy(&ctx->qp_lock);
 	idtable_destroy(&ctx->qpns);
+}
+
+int pvrdma_query_device(struct ibv_context *ibctx, const struct verbs_query_device *in,
+			struct ibv_device_attr_ex *ret_attr)
+{
+	struct verbs_query_device query = *in;
+	uint64_t fw_ver = 0;
+	int r;
+
+	query.ret_fw_ver = &fw_ver;
+	r = uverbs_query_device(ibctx, &query, ret_attr);
+	if (r < 0)
+		return r;
+	kit_context_print_fw(&ret_attr->orig_attr, fw_ver, FW_DIGITS);
+	if (in->ret_fw_ver)
+		*in->ret_fw_ver = fw_ver;
+	return 0;
 }
 
 int pvrdma_alloc_pd(struct ibv_pd *pd, struct verbs_udata *unused)

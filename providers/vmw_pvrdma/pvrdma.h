@@ -168,6 +168,8 @@ static inline bool pvrdma_qpn_find(struct pvrdma_context *ctx, uint64_t handle, 
 /* context.c */
 int pvrdma_open_context(struct verbs_context *vctx, const struct verbs_open_context *in);
 void pvrdma_close_context(struct verbs_context *vctx);
+int pvrdma_query_device(struct ibv_context *ibctx, const struct verbs_query_device *in,
+			struct ibv_device_attr_ex *ret_attr);
 int pvrdma_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
 /* A buffer that begins with a page of words, and has @bytes behind it. -EINVAL: too many, which is
  * said in the log; -ENOMEM. */

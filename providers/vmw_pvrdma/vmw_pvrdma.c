@@ -11,7 +11,7 @@
 static const struct verbs_ops pvrdma_ops = {
 	.open_context = pvrdma_open_context,
 	.close_context = pvrdma_close_context,
-	.query_device = uverbs_query_device,
+	.query_device = pvrdma_query_device,
 	.query_port = uverbs_query_port,
 	.query_gid = uverbs_query_gid,
 	.query_gid_table = uverbs_query_gid_table,

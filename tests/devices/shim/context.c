@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The context, and what the device says of itself. */
 #include "tests/devices/shim/handlers.h"
+#include "tests/devices/shim/shim.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -76,7 +77,7 @@ int context_attributes(struct command *c, struct ibv_device_attr *ret)
 static struct ib_uverbs_query_device_resp device_response(const struct ibv_device_attr *a)
 {
 	return (struct ib_uverbs_query_device_resp){
-		.fw_ver = 0x0010002303f4,
+		.fw_ver = host_is("new-firmware") ? 0x001000230001 : 0x0010002303f4,
 		.node_guid = htobe64(0x020000fffe000001),
 		.sys_image_guid = htobe64(0x020000fffe000001),
 		.max_mr_size = a->max_mr_size,

@@ -319,6 +319,11 @@ static void test_full(void **state)
 	atomic_store(&f->qp.sq.tail, 1);
 	post(f, &wr);
 	assert_int_equal(mlx5_post_send(&f->qp.vqp.qp, &wr, &bad), ENOMEM);
+	/* Programs poll after ENOMEM, and post again. */
+	mlx5_wr_set_slots(&f->qp, IBV_QP_EX_WITH_SEND);
+	ibv_wr_start(&f->qp.vqp.qp_ex);
+	ibv_wr_send(&f->qp.vqp.qp_ex);
+	assert_int_equal(ibv_wr_complete(&f->qp.vqp.qp_ex), ENOMEM);
 	/* A tail beyond the head is nobody's in earnest. */
 	atomic_store(&f->qp.sq.tail, 1000);
 	assert_int_equal(mlx5_post_send(&f->qp.vqp.qp, &wr, &bad), ENOMEM);
