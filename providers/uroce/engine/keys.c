@@ -109,13 +109,22 @@ static void entry_give_back(struct uroce_keys *keys, struct uroce_key *key)
 
 /* --- life of an entry --- */
 
+/* Windows are reached by packets alone. */
+static struct uroce_keys_watch *key_watch(const struct uroce_keys *keys,
+					  const struct uroce_key *key)
+{
+	return key->mw_type ? NULL : keys->watch;
+}
+
 void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key)
 {
+	struct uroce_keys_watch *watch = key_watch(keys, key);
+
 	assert_held(&keys->lock);
 	/* Pairs with uroce_keys_get(): who sees the key sees what it opens. */
 	atomic_store_explicit(&key->live, key->key, memory_order_release);
-	if (keys->watch && !key->mw_type)
-		keys->watch->show(keys->watch, key);
+	if (watch)
+		watch->show(watch, key);
 }
 
 static bool key_passed(struct uroce_keys *keys, const struct uroce_key *key)
@@ -129,8 +138,11 @@ static bool key_passed(struct uroce_keys *keys, const struct uroce_key *key)
 /* Copies take microseconds; one of gigabytes may take long. */
 static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
 {
+	struct uroce_keys_watch *watch = key_watch(keys, key);
 	unsigned int spins = 0;
 
+	if (watch)
+		watch->wait(watch, key);
 	/* Pairs with uroce_keys_pass(): it sees the key gone, or we see it pass. */
 	if (keys->fenced)
 		uroce_fence_own();
@@ -146,11 +158,17 @@ static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
  */
 void uroce_key_withdraw(struct uroce_keys *keys, struct uroce_key *key)
 {
+	struct uroce_keys_watch *watch = key_watch(keys, key);
+
 	assert_held(&keys->lock);
-	if (keys->watch && !key->mw_type)
-		keys->watch->hide(keys->watch, key);
+	if (watch)
+		watch->hide(watch, key);
 	atomic_store_explicit(&key->live, 0, memory_order_seq_cst);
+	key->used = false; /* binds and imports find it gone already */
+	uroce_unlock(&keys->lock);
 	key_wait(keys, key);
+	uroce_lock(&keys->lock);
+	key->used = true;
 }
 
 static void region_fill(struct uroce_key *key, const struct ibv_pd *pd, void *addr, uint64_t length,

@@ -23,6 +23,8 @@ enum {
 struct uroce_keys_watch {
 	void (*show)(struct uroce_keys_watch *watch, const struct uroce_key *key);
 	void (*hide)(struct uroce_keys_watch *watch, const struct uroce_key *key);
+	/* Until nobody uses by its own look what was hidden; without the lock. */
+	void (*wait)(struct uroce_keys_watch *watch, const struct uroce_key *key);
 };
 
 struct uroce_keys {
@@ -155,9 +157,12 @@ int uroce_key_new_window(struct uroce_keys *keys, const struct ibv_pd *pd, enum 
 /* Returns when nobody uses it any more. -EBUSY while windows are bound to it. */
 int uroce_key_free(struct uroce_keys *keys, struct uroce_key *key);
 
-/* Under keys->lock: the entry is filled, it may be used; and the reverse, which waits for its
- * users. */
+/* Under keys->lock: the entry is filled, it may be used. */
 void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key);
+/*
+ * The reverse: return when the entry is not in use any more. Release keys->lock during the wait,
+ * because a user may be slow or stopped; no look-up finds the entry meanwhile.
+ */
 void uroce_key_withdraw(struct uroce_keys *keys, struct uroce_key *key);
 
 #endif

@@ -145,6 +145,7 @@ struct uroce_qp {
 	bool last_wqe_raised; /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
 	bool established_raised;
 	bool was_connected; /* a former connection's packets may still be on their way */
+	bool ending;	    /* its application is about to reset it, or to set it to ERR */
 	bool peer_lost;	    /* its process is gone: what is posted ends as if it never answered */
 	bool express;	    /* what is sent may take the short way: express.h */
 	uint16_t send_refused; /* bits: causes of failed posts already explained (send.c, recv.c) */

@@ -17,12 +17,24 @@ static void ack_attach(struct uroce_qp *qp, struct uroce_tx *tx)
 	tx->ack_msn = resp->msn;
 }
 
+/* What leaves by reference names its memory, too: of some paths, and only where no packet has as
+ * many bytes. */
+static void reference_fill(struct uroce_tx *tx, const struct uroce_qp *qp,
+			   const struct uroce_gather *gather, uint32_t lkeys[UROCE_MAX_SGE])
+{
+	for (int i = 0; i < gather->count; i++)
+		lkeys[i] = gather->keys[i]->key;
+	tx->lkeys = lkeys;
+	tx->own_qpn = qp->vqp.qp.qp_num;
+}
+
 int req_packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct uroce_av *av,
 		    const struct uroce_hdr *hdr, uint32_t offset, uint32_t length)
 {
 	struct uroce_gather gather;
 	struct iovec inline_iov = { wqe->data + offset, length };
 	struct uroce_tx tx = { .hdr = hdr, .length = length, .qp = qp, .placed = wqe->placed };
+	uint32_t lkeys[UROCE_MAX_SGE];
 	int r;
 
 	gather.count = 0; /* the rest is large and filled as far as it is used */
@@ -38,6 +50,8 @@ int req_packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct ur
 			return r;
 		tx.iov = gather.iov;
 		tx.iovcnt = gather.count;
+		if (length > PATH_PACKET_MAX)
+			reference_fill(&tx, qp, &gather, lkeys);
 	}
 	ack_attach(qp, &tx);
 	r = av->path->ops->send(av->path, av, &tx);

@@ -17,7 +17,7 @@ static bool window_is_bound(const struct uroce_key *mw)
 	return mw->parent;
 }
 
-/* Returns when nobody uses the window any more. */
+/* Returns when nobody uses the window any more. Gives up keys->lock meanwhile. */
 static void window_unbind(struct uroce_keys *keys, struct uroce_key *mw)
 {
 	uroce_key_withdraw(keys, mw);
@@ -66,7 +66,6 @@ static int bind_check(const struct uroce_key *mw, const struct ibv_pd *pd,
 static void window_bind(struct uroce_keys *keys, struct uroce_key *mw, struct uroce_key *mr,
 			uint32_t qpn, const struct uroce_swqe *wqe)
 {
-	mr->windows++;
 	mw->parent = mr;
 	mw->base = mr->base + (wqe->bind.addr - mr->iova);
 	mw->length = wqe->bind.length;
@@ -90,6 +89,8 @@ static int bind_locked(struct uroce_keys *keys, const struct uroce_qp *qp,
 		r = bind_region(keys, pd, wqe, &mr);
 	if (r < 0)
 		return r;
+	if (mr)
+		mr->windows++; /* first: the region stays */
 	window_unbind(keys, mw);
 	mw->key = wqe->bind.rkey;
 	if (mr)

@@ -402,6 +402,11 @@ static bool capture_receiving(struct uroce_path *path, const struct uroce_av *av
 	return path->host->capture->inner->receiving(path, av, dest_qpn, own_qpn);
 }
 
+static bool capture_at_work(struct uroce_path *path, const struct uroce_av *av, uint32_t own_qpn)
+{
+	return path->host->capture->inner->at_work(path, av, own_qpn);
+}
+
 /* The packets that it would have been. */
 static void rdma_put(struct frame *f, const struct uroce_rdma *rdma)
 {
@@ -454,6 +459,7 @@ void uroce_capture_path(struct uroce_capture *capture, struct uroce_path *path,
 		.send = capture_send,
 		.fetch = capture_fetch,
 		.receiving = capture_receiving,
+		.at_work = capture_at_work,
 		.rdma = capture_rdma,
 	};
 

@@ -345,6 +345,17 @@ bool uroce_express_possible(const struct uroce_qp *qp);
 
 /* Show the QP as its state is now. Under qp->lock. */
 void uroce_qp_show(struct uroce_qp *qp);
+/*
+ * If peers were shown that they may do more than they may now: show nothing until
+ * uroce_qp_fence() has returned. Under qp->lock. Return: whether that is so.
+ */
+bool uroce_qp_hide_lost(struct uroce_qp *qp);
+/*
+ * Until @peer_qpn's process, which the QP is or was connected to, no longer does what it began when
+ * the QP allowed it: copies to or from this process's memory. Waits for a process that is stopped
+ * in the middle. No lock held.
+ */
+void uroce_qp_fence(struct uroce_qp *qp, uint32_t peer_qpn);
 /* Show the regions of the process from now on. */
 void uroce_regions_show(struct uroce_host *host);
 

@@ -229,12 +229,16 @@ static void udp_interest_drop(struct uroce_qp *qp)
 
 void uroce_qp_withdraw(struct uroce_qp *qp)
 {
+	uint32_t peer_qpn;
+
 	uroce_lock(&qp->lock);
+	peer_qpn = qp->dest_qpn;
 	uroce_qp_owed_flush(qp);
 	qp->state = IBV_QPS_RESET; /* packets on their way to it are dropped */
 	uroce_qp_show(qp);
 	uroce_cq_qp_purge(qp); /* before its number may be another's */
 	uroce_unlock(&qp->lock);
+	uroce_qp_fence(qp, peer_qpn);
 	qpn_free(qp);
 	qp_unlist(qp);
 	udp_interest_drop(qp);

@@ -6,6 +6,7 @@ static bool qp_receives(const struct uroce_qp *qp)
 {
 	/* Of a peer that is gone, or not read from any more, it takes nothing by any way. */
 	return (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_RECV) && !qp->peer_lost &&
+	       !qp->ending &&
 	       (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
 }
 
@@ -17,11 +18,19 @@ static uint32_t qp_access(const struct uroce_qp *qp)
 	return qp->resp.max_rd_atomic ? qp->access : qp->access & ~answered;
 }
 
+/* References are of reliable QPs. */
+static bool qp_sends(const struct uroce_qp *qp)
+{
+	return (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_SEND) && !qp->ending &&
+	       (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
+}
+
 void uroce_qp_show(struct uroce_qp *qp)
 {
 	struct uroce_shm *shm = qp_host(qp)->shm;
 
 	assert_held(&qp->lock);
+	uroce_board_qp_sends(shm, qp->vqp.qp.qp_num, qp_sends(qp));
 	if (!qp_receives(qp))
 		uroce_board_qp_hide(shm, qp->vqp.qp.qp_num);
 	else if (qp->type == IBV_QPT_XRC_RECV) /* no PD, and nothing for initiators to do alone */
@@ -29,6 +38,22 @@ void uroce_qp_show(struct uroce_qp *qp)
 	else
 		uroce_board_qp_show(shm, qp->vqp.qp.qp_num, qp->vqp.qp.pd->handle, qp_access(qp),
 				    qp->dest_qpn);
+}
+
+bool uroce_qp_hide_lost(struct uroce_qp *qp)
+{
+	struct uroce_shm *shm = qp_host(qp)->shm;
+
+	assert_held(&qp->lock);
+	if (!qp_receives(qp) || !uroce_board_qp_loses(shm, qp->vqp.qp.qp_num, qp_access(qp)))
+		return false;
+	uroce_board_qp_hide(shm, qp->vqp.qp.qp_num);
+	return true;
+}
+
+void uroce_qp_fence(struct uroce_qp *qp, uint32_t peer_qpn)
+{
+	uroce_board_qp_wait(qp_host(qp)->shm, qp->vqp.qp.qp_num, peer_qpn);
 }
 
 /* --- regions, under keys->lock --- */
@@ -54,8 +79,16 @@ static void region_hide(struct uroce_keys_watch *watch, const struct uroce_key *
 	uroce_board_key_hide(watch_shm(watch), key->key);
 }
 
+/* Without the lock. */
+static void region_wait(struct uroce_keys_watch *watch, const struct uroce_key *key)
+{
+	uroce_board_key_wait(watch_shm(watch), key->key);
+}
+
 void uroce_regions_show(struct uroce_host *host)
 {
-	host->regions = (struct uroce_keys_watch){ .show = region_show, .hide = region_hide };
+	host->regions = (struct uroce_keys_watch){ .show = region_show,
+						   .hide = region_hide,
+						   .wait = region_wait };
 	host->engine.keys->watch = &host->regions;
 }

@@ -151,8 +151,12 @@ struct uroce_tx {
 	int iovcnt;
 	uint32_t length;	   /* sum of the iovecs, bytes */
 	const struct uroce_qp *qp; /* who sends, its lock held; NULL: the connection manager */
-	uint32_t damage;	   /* not 0: which bit to turn over after the ICRC was computed */
-	bool placed; /* a write whose payload is in its target already, by ops->rdma */
+	/* Of a payload longer than PATH_PACKET_MAX, which leaves by reference: the sender's number,
+	 * and the key of each piece, held until the packet has left. */
+	uint32_t own_qpn;
+	const uint32_t *lkeys;
+	uint32_t damage; /* not 0: which bit to turn over after the ICRC was computed */
+	bool placed;	 /* a write whose payload is in its target already, by ops->rdma */
 	/* Along with it, on paths that have room (path->piggyback): an acknowledgement of the same
 	 * QP pair. */
 	bool has_ack;
@@ -208,6 +212,9 @@ struct uroce_path_ops {
 	/* Whether the QP there can be seen to receive from @own_qpn. NULL: cannot be seen. */
 	bool (*receiving)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
 			  uint32_t own_qpn);
+	/* Whether the peer is in the middle of a copy to or from this process's memory which QP
+	 * @own_qpn let it begin. NULL: it makes none. */
+	bool (*at_work)(struct uroce_path *path, const struct uroce_av *av, uint32_t own_qpn);
 	/*
 	 * One-sided operation, done by the initiator alone. Return: 0 done; -EOPNOTSUPP: send
 	 * packets instead, which also find out what is wrong if something is; -EFAULT: an atomic

@@ -218,6 +218,50 @@ static void former_drain(struct uroce_qp *qp, const struct verbs_modify_qp *in)
 		uroce_progress_drain_full(qp_host(qp));
 }
 
+static bool is_end(const struct verbs_modify_qp *in)
+{
+	return in->mask & IBV_QP_STATE &&
+	       (in->attr->qp_state == IBV_QPS_RESET || in->attr->qp_state == IBV_QPS_ERR);
+}
+
+/* Before anything is flushed, and its memory the application's again, no peer copies any more. */
+static void end_prepare(struct uroce_qp *qp)
+{
+	uint32_t peer_qpn;
+
+	uroce_lock(&qp->lock);
+	peer_qpn = qp->dest_qpn;
+	qp->ending = true;
+	uroce_qp_show(qp);
+	uroce_unlock(&qp->lock);
+	uroce_qp_fence(qp, peer_qpn);
+}
+
+static int qp_modify(struct uroce_qp *qp, const struct verbs_modify_qp *in, struct qp_prepared *got)
+{
+	bool lost;
+	int r;
+
+	if (is_end(in))
+		end_prepare(qp);
+	uroce_lock(&qp->lock);
+	qp->ending = false;
+	r = qp_modify_locked(qp, in, got);
+	lost = uroce_qp_hide_lost(qp);
+	if (!lost)
+		uroce_qp_show(qp);
+	if (!r && qp->state == IBV_QPS_RTS)
+		uroce_qp_run(qp, uroce_now());
+	uroce_unlock(&qp->lock);
+	if (!lost)
+		return r;
+	uroce_qp_fence(qp, qp->dest_qpn);
+	uroce_lock(&qp->lock);
+	uroce_qp_show(qp);
+	uroce_unlock(&qp->lock);
+	return r;
+}
+
 int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
 	struct uroce_qp *qp = uroce_qp_real(vqp);
@@ -235,12 +279,7 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	if (r < 0)
 		return r;
 	former_drain(qp, in);
-	uroce_lock(&qp->lock);
-	r = qp_modify_locked(qp, in, &got);
-	uroce_qp_show(qp);
-	if (!r && qp->state == IBV_QPS_RTS)
-		uroce_qp_run(qp, uroce_now());
-	uroce_unlock(&qp->lock);
+	r = qp_modify(qp, in, &got);
 	free(got.res);
 	return r;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A region is taken back from those who use it without asking: whom its owner waits for. */
+/* Regions and QPs are taken back from those who use them without asking: whom their owner waits
+ * for.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +16,10 @@
 enum {
 	KEYS_LENGTH = 100,
 	SLOT = 9,
-	PATIENCE = 1000, /* ms, as the page says */
+	OTHER_SLOT = 11,
+	INDEX = 7, /* of a QP */
+	OWN_QPN = 3 << UROCE_QPN_BLOCK_BITS | INDEX,
+	PEER_QPN = SLOT << UROCE_QPN_BLOCK_BITS | 5,
 };
 
 static struct {
@@ -33,7 +38,7 @@ static struct {
 /* Some strand's. */
 static atomic_uint *use(void)
 {
-	return &t.uses.key[PATH_STRANDS - 1][3];
+	return &t.uses.use[PATH_STRANDS - 1][3];
 }
 
 /* In place of the system's: the initiator goes on while the owner waits. */
@@ -42,8 +47,9 @@ int nanosleep(const struct timespec *time, struct timespec *rest)
 	t.slept++;
 	if (t.slept == t.ends_after)
 		*use() = 0;
+	/* As when its process has ended. */
 	if (t.slept == t.dies_after)
-		t.peer.dead = true;
+		atomic_store(&t.shm.by_slot[SLOT], NULL);
 	return 0;
 }
 
@@ -75,45 +81,117 @@ static int take_back(void)
 {
 	struct shm_key *entry = &t.shm.board->keys[t.key->key >> UROCE_KEY_VARIANT_BITS];
 
-	/* Keys are random, and a board has room for some. */
-	if (t.key->key >> UROCE_KEY_VARIANT_BITS < SHM_KEYS)
-		assert_int_equal(entry->key, t.key->key);
+	assert_int_equal(entry->key, t.key->key);
 	assert_int_equal(uroce_key_free(t.host.engine.keys, t.key), 0);
 	assert_int_equal(entry->key, 0);
 	return t.slept;
 }
 
+/* By leave of some QP. */
+static uint32_t key_use(uint32_t key)
+{
+	return shm_use(key, OWN_QPN);
+}
+
 static void test_unused(void **state)
 {
-	t.uses.key[0][0] = t.key->key + 1; /* another one's */
+	t.uses.use[0][0] = key_use(t.key->key + (1 << UROCE_KEY_VARIANT_BITS)); /* another one's */
 	assert_int_equal(take_back(), 0);
 }
 
 static void test_in_use(void **state)
 {
-	*use() = t.key->key;
+	*use() = key_use(t.key->key);
 	t.ends_after = 5;
 	assert_int_equal(take_back(), 5);
 }
 
-static void test_dead(void **state)
+/* What is no longer read from may go on copying. */
+static void test_dropped(void **state)
 {
-	*use() = t.key->key;
+	*use() = key_use(t.key->key);
 	t.peer.dead = true;
-	assert_int_equal(take_back(), 0);
+	t.ends_after = 5;
+	assert_int_equal(take_back(), 5);
 }
 
 static void test_dies(void **state)
 {
-	*use() = t.key->key;
+	*use() = key_use(t.key->key);
 	t.dies_after = 7;
 	assert_int_equal(take_back(), 7);
 }
 
-static void test_stopped(void **state)
+/* --- QPs --- */
+
+static void qp_wait(void)
 {
-	*use() = t.key->key;
-	assert_int_equal(take_back(), PATIENCE);
+	uroce_board_qp_hide(&t.shm, OWN_QPN);
+	uroce_board_qp_wait(&t.shm, OWN_QPN, PEER_QPN);
+}
+
+static void test_qp_in_use(void **state)
+{
+	*use() = shm_use(t.key->key, OWN_QPN);
+	assert_true(uroce_board_qp_used(&t.shm, OWN_QPN, SLOT));
+	t.ends_after = 3;
+	qp_wait();
+	assert_int_equal(t.slept, 3);
+	assert_false(uroce_board_qp_used(&t.shm, OWN_QPN, SLOT));
+}
+
+static void test_qp_unused(void **state)
+{
+	*use() = shm_use(t.key->key, OWN_QPN + 1); /* another one's */
+	qp_wait();
+	assert_int_equal(t.slept, 0);
+	*use() = shm_use(t.key->key, OWN_QPN);
+	uroce_board_qp_wait(&t.shm, OWN_QPN, 0); /* it was never connected */
+	uroce_board_qp_wait(&t.shm, OWN_QPN, OTHER_SLOT << UROCE_QPN_BLOCK_BITS);
+	assert_int_equal(t.slept, 0);
+}
+
+static void test_qp_loses(void **state)
+{
+	assert_false(uroce_board_qp_loses(&t.shm, OWN_QPN, 0));
+	uroce_board_qp_show(&t.shm, OWN_QPN, 1, IBV_ACCESS_REMOTE_WRITE, PEER_QPN);
+	assert_false(uroce_board_qp_loses(&t.shm, OWN_QPN, IBV_ACCESS_REMOTE_WRITE));
+	assert_true(uroce_board_qp_loses(&t.shm, OWN_QPN, IBV_ACCESS_REMOTE_READ));
+	uroce_board_qp_hide(&t.shm, OWN_QPN);
+	assert_false(uroce_board_qp_loses(&t.shm, OWN_QPN, 0));
+}
+
+/* What it sent before it stopped is not what it sends since it began again. */
+static void test_qp_sends(void **state)
+{
+	const struct shm_qp *entry = &t.shm.board->qps[uroce_qpn_index(OWN_QPN)];
+	uint32_t first;
+
+	uroce_board_qp_sends(&t.shm, OWN_QPN, true);
+	first = entry->sends;
+	assert_int_not_equal(first, 0);
+	uroce_board_qp_sends(&t.shm, OWN_QPN, true);
+	assert_int_equal(entry->sends, first);
+	uroce_board_qp_sends(&t.shm, OWN_QPN, false);
+	assert_int_equal(entry->sends, 0);
+	uroce_board_qp_sends(&t.shm, OWN_QPN, true);
+	assert_int_not_equal(entry->sends, 0);
+	assert_int_not_equal(entry->sends, first);
+}
+
+/* --- places --- */
+
+/* Nor is a region that was registered anew what it was. */
+static void test_edition(void **state)
+{
+	struct shm_key *entry = &t.shm.board->keys[t.key->key >> UROCE_KEY_VARIANT_BITS];
+	const struct shm_region region = { .length = 1 };
+	uint32_t before = entry->edition;
+
+	assert_int_not_equal(before, 0);
+	uroce_board_key_hide(&t.shm, t.key->key);
+	uroce_board_key_show(&t.shm, t.key->key, &region);
+	assert_int_not_equal(entry->edition, before);
 }
 
 /* A key that is shown anew lies where it did not before. */
@@ -122,8 +200,6 @@ static void test_place(void **state)
 	struct shm_key *entry = &t.shm.board->keys[t.key->key >> UROCE_KEY_VARIANT_BITS];
 	const struct shm_region region = { .length = 1 };
 
-	if (t.key->key >> UROCE_KEY_VARIANT_BITS >= SHM_KEYS)
-		return;
 	uroce_board_key_place(&t.shm, t.key->key, 7, 100);
 	assert_int_equal(entry->segment, 7);
 	assert_int_equal(entry->place, 100);
@@ -137,9 +213,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_unused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_in_use, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_dead, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dies, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stopped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_qp_in_use, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_qp_unused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_qp_loses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_qp_sends, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_edition, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_place, setup, teardown),
 	};
 

@@ -762,6 +762,7 @@ static void test_dereg_waits(void **state)
 /* --- who mirrors the regions elsewhere --- */
 
 static struct uroce_key *shown;
+static int waits;
 
 static void watch_show(struct uroce_keys_watch *watch, const struct uroce_key *key)
 {
@@ -776,10 +777,27 @@ static void watch_hide(struct uroce_keys_watch *watch, const struct uroce_key *k
 	shown = NULL;
 }
 
+/* A stopped peer delays this wait: the lock is free, and no look-up finds the region. */
+static void watch_wait(struct uroce_keys_watch *watch, const struct uroce_key *key)
+{
+	struct uroce_key *used;
+	uint8_t *ptr;
+
+	assert_null(shown);
+	assert_true(uroce_trylock(&t.host.engine.keys->lock));
+	uroce_unlock(&t.host.engine.keys->lock);
+	assert_int_equal(uroce_key_get(t.host.engine.keys, key->key, &t.pd[0].pd, 0,
+				       IBV_ACCESS_LOCAL_WRITE, key->iova, 1, &used, &ptr),
+			 -EACCES);
+	waits++;
+}
+
 static void test_watch(void **state)
 {
 	struct verbs_rereg_mr in = { .flags = IBV_REREG_MR_CHANGE_ACCESS };
-	struct uroce_keys_watch watch = { .show = watch_show, .hide = watch_hide };
+	struct uroce_keys_watch watch = { .show = watch_show,
+					  .hide = watch_hide,
+					  .wait = watch_wait };
 	struct uroce_mr mr;
 
 	t.host.engine.keys->watch = &watch;
@@ -787,8 +805,10 @@ static void test_watch(void **state)
 	assert_ptr_equal(shown, mr.key);
 	assert_int_equal(uroce_rereg_mr(&mr.vmr, &in), 0);
 	assert_ptr_equal(shown, mr.key);
+	assert_int_equal(waits, 1);
 	mr_free(&mr);
 	assert_null(shown);
+	assert_int_equal(waits, 2);
 	t.host.engine.keys->watch = NULL;
 }
 

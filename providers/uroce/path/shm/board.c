@@ -1,17 +1,127 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What this process shows to its peers, so that an initiator can act alone: which QPs receive, and
+ * What this process shows to its peers, so that they can act alone: which QPs receive and send, and
  * which regions they may reach. The owner's tables stay what counts for packets; a peer can only
  * fool itself with what it writes here.
+ *
+ * A peer that copies says so in the lane first, then looks at the board (shm_use.c). This process
+ * changes the board first, then looks at the lanes. Both sides do so in sequentially consistent
+ * order: the peer sees the change, or this process sees the copy and waits for its end.
  */
 #include <sched.h>
-#include <time.h>
 
 #include "providers/uroce/path/shm/shm.h"
 
-enum {
-	USERS_PATIENCE = 1000, /* ms a withdrawn region waits for initiators: one may be stopped */
+#define WAIT_SAID 1000000000ull /* ns of waiting, after which the log names the peer */
+
+/* A number that nothing on the board had before. */
+static uint32_t edition_next(struct uroce_shm *shm)
+{
+	uint32_t edition;
+
+	do
+		edition = atomic_fetch_add_explicit(&shm->editions, 1, memory_order_relaxed) + 1;
+	while (!edition);
+	return edition;
+}
+
+/* --- who is at work --- */
+
+/* The uses that have @value in the bits of @mask. */
+struct wanted_use {
+	uint32_t mask;
+	uint32_t value;
 };
+
+static bool peer_uses(const struct shm_peer *peer, const struct wanted_use *want)
+{
+	const atomic_uint *uses = peer->used->use[0];
+
+	/* seq_cst: see above. */
+	for (int i = 0; i < PATH_STRANDS * SHM_USES; i++) {
+		uint32_t use = atomic_load_explicit(&uses[i], memory_order_seq_cst);
+
+		if (use && (use & want->mask) == want->value)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the process of @slot is at work; *@ret_pid: its number. A process that has ended leaves
+ * the table when all of its threads are gone; one from which nothing more is read may go on
+ * copying.
+ */
+static bool slot_uses(const struct uroce_shm *shm, unsigned int slot, const struct wanted_use *want,
+		      pid_t *ret_pid)
+{
+	const struct shm_peer *peer =
+		atomic_load_explicit(&shm->by_slot[slot], memory_order_seq_cst);
+
+	if (!peer || !peer_uses(peer, want))
+		return false;
+	*ret_pid = peer->pid;
+	return true;
+}
+
+static bool any_uses(const struct uroce_shm *shm, const struct wanted_use *want, pid_t *ret_pid)
+{
+	bool used = false;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(shm->inhabited) && !used; i++) {
+		unsigned long long bits = atomic_load(&shm->inhabited[i]);
+
+		for (; bits && !used; bits &= bits - 1)
+			used = slot_uses(shm, i * SHM_WORD + __builtin_ctzll(bits), want, ret_pid);
+	}
+	return used;
+}
+
+/* @slot 0: any process. */
+static bool in_use(struct uroce_shm *shm, unsigned int slot, const struct wanted_use *want,
+		   pid_t *ret_pid)
+{
+	bool used;
+
+	/* Pairs with uroce_board_wait(): what is in the table from here on stays mapped. */
+	atomic_fetch_add(&shm->key_readers, 1);
+	used = slot ? slot_uses(shm, slot, want, ret_pid) : any_uses(shm, want, ret_pid);
+	atomic_fetch_sub(&shm->key_readers, 1);
+	return used;
+}
+
+void uroce_board_wait(struct uroce_shm *shm)
+{
+	while (atomic_load(&shm->key_readers))
+		sched_yield();
+}
+
+/* A copy takes microseconds. A process that was stopped in the middle of one holds up its peer
+ * until it goes on or ends: the copy cannot be taken from it. */
+static void users_wait(struct uroce_shm *shm, unsigned int slot, const struct wanted_use *want,
+		       const char *what, uint32_t number)
+{
+	unsigned int spins = 0;
+	uint64_t since = 0;
+	bool said = false;
+	pid_t pid = 0;
+
+	while (in_use(shm, slot, want, &pid)) {
+		uroce_spin(&spins);
+		if (said)
+			continue;
+		if (!since)
+			since = uroce_now();
+		said = uroce_now() - since >= WAIT_SAID;
+		if (said)
+			log_warn(
+				"uroce: %s 0x%x ends only when process %d has finished a copy, which it has begun and does not "
+				"go on with: is it stopped? It must continue, or end",
+				what, number, pid);
+	}
+}
+
+/* --- QPs --- */
 
 static struct shm_qp *own_entry(struct uroce_shm *shm, uint32_t qpn)
 {
@@ -25,22 +135,63 @@ void uroce_board_qp_show(struct uroce_shm *shm, uint32_t qpn, uint32_t pd, uint3
 
 	atomic_store_explicit(&entry->pd, pd, memory_order_relaxed);
 	atomic_store_explicit(&entry->peer, peer_qpn, memory_order_relaxed);
-	/* Pairs with the initiator's acquire in shm_rdma(). */
+	/* Pairs with qp_admits() in shm_rdma.c. */
 	atomic_store_explicit(&entry->access, access | SHM_QP_READY, memory_order_release);
 }
 
 void uroce_board_qp_hide(struct uroce_shm *shm, uint32_t qpn)
 {
-	atomic_store_explicit(&own_entry(shm, qpn)->access, 0, memory_order_release);
+	struct shm_qp *entry = own_entry(shm, qpn);
+
+	/* seq_cst: uroce_board_qp_wait() may follow. */
+	if (atomic_load_explicit(&entry->access, memory_order_relaxed))
+		atomic_store_explicit(&entry->access, 0, memory_order_seq_cst);
+}
+
+bool uroce_board_qp_loses(struct uroce_shm *shm, uint32_t qpn, uint32_t access)
+{
+	return atomic_load_explicit(&own_entry(shm, qpn)->access, memory_order_relaxed) &
+	       ~SHM_QP_READY & ~access;
+}
+
+void uroce_board_qp_sends(struct uroce_shm *shm, uint32_t qpn, bool sends)
+{
+	struct shm_qp *entry = own_entry(shm, qpn);
+	bool did = atomic_load_explicit(&entry->sends, memory_order_relaxed);
+
+	/* seq_cst: uroce_board_qp_wait() may follow. */
+	if (sends != did)
+		atomic_store_explicit(&entry->sends, sends ? edition_next(shm) : 0,
+				      memory_order_seq_cst);
+}
+
+static struct wanted_use use_of_qp(uint32_t qpn)
+{
+	return (struct wanted_use){ SHM_USE_QP, uroce_qpn_index(qpn) };
+}
+
+bool uroce_board_qp_used(struct uroce_shm *shm, uint32_t qpn, uint16_t slot)
+{
+	const struct wanted_use want = use_of_qp(qpn);
+	pid_t pid;
+
+	return in_use(shm, slot, &want, &pid);
+}
+
+void uroce_board_qp_wait(struct uroce_shm *shm, uint32_t qpn, uint32_t peer_qpn)
+{
+	const struct wanted_use want = use_of_qp(qpn);
+	unsigned int slot = uroce_qpn_slot(peer_qpn);
+
+	if (slot) /* it was connected */
+		users_wait(shm, slot, &want, "QP", qpn);
 }
 
 /* --- regions --- */
 
 static struct shm_key *key_entry(struct uroce_shm *shm, uint32_t key)
 {
-	uint32_t index = key >> UROCE_KEY_VARIANT_BITS;
-
-	return index < SHM_KEYS ? &shm->board->keys[index] : NULL;
+	return shm_key_fits(key) ? &shm->board->keys[key >> UROCE_KEY_VARIANT_BITS] : NULL;
 }
 
 void uroce_board_key_show(struct uroce_shm *shm, uint32_t key, const struct shm_region *region)
@@ -55,7 +206,9 @@ void uroce_board_key_show(struct uroce_shm *shm, uint32_t key, const struct shm_
 	atomic_store_explicit(&entry->pd, region->pd, memory_order_relaxed);
 	atomic_store_explicit(&entry->access, region->access, memory_order_relaxed);
 	atomic_store_explicit(&entry->segment, 0, memory_order_relaxed);
-	/* Pairs with key_begin() in shm_rdma.c: who sees the key sees its range. */
+	atomic_store_explicit(&entry->edition, edition_next(shm), memory_order_relaxed);
+	/* Pairs with key_check() in shm_rdma.c and piece_stands() in shm_reference.c: who sees the
+	 * key sees its range. */
 	atomic_store_explicit(&entry->key, key, memory_order_seq_cst);
 }
 
@@ -70,56 +223,19 @@ void uroce_board_key_place(struct uroce_shm *shm, uint32_t key, uint64_t segment
 	atomic_store_explicit(&entry->segment, segment, memory_order_release);
 }
 
-static bool peer_uses(const struct shm_peer *peer, uint32_t key)
-{
-	const atomic_uint *uses = peer->used->key[0];
-
-	for (int i = 0; i < PATH_STRANDS * SHM_USES; i++)
-		if (atomic_load_explicit(&uses[i], memory_order_seq_cst) == key)
-			return true;
-	return false;
-}
-
-static bool slot_uses(const struct uroce_shm *shm, unsigned int slot, uint32_t key)
-{
-	const struct shm_peer *peer =
-		atomic_load_explicit(&shm->by_slot[slot], memory_order_seq_cst);
-
-	return peer && !peer->dead && peer_uses(peer, key);
-}
-
-/* Of those who live: the dead do not copy. */
-static bool key_in_use(struct uroce_shm *shm, uint32_t key)
-{
-	bool used = false;
-
-	/* Pairs with uroce_board_wait(): what is in the table from here on stays mapped. */
-	atomic_fetch_add(&shm->key_readers, 1);
-	for (unsigned int i = 0; i < ARRAY_SIZE(shm->inhabited); i++) {
-		unsigned long long bits = atomic_load(&shm->inhabited[i]);
-
-		for (; bits; bits &= bits - 1)
-			used |= slot_uses(shm, i * SHM_WORD + __builtin_ctzll(bits), key);
-	}
-	atomic_fetch_sub(&shm->key_readers, 1);
-	return used;
-}
-
-void uroce_board_wait(struct uroce_shm *shm)
-{
-	while (atomic_load(&shm->key_readers))
-		sched_yield();
-}
-
-/* After this no initiator copies any more: each says what it uses before it looks at the key. */
 void uroce_board_key_hide(struct uroce_shm *shm, uint32_t key)
 {
 	struct shm_key *entry = key_entry(shm, key);
-	struct timespec ms = { .tv_nsec = 1000000 };
 
-	if (!entry || atomic_load_explicit(&entry->key, memory_order_relaxed) != key)
-		return;
-	atomic_store_explicit(&entry->key, 0, memory_order_seq_cst);
-	for (int i = 0; i < USERS_PATIENCE && key_in_use(shm, key); i++)
-		nanosleep(&ms, NULL);
+	/* seq_cst: uroce_board_key_wait() follows. */
+	if (entry)
+		atomic_store_explicit(&entry->key, 0, memory_order_seq_cst);
+}
+
+void uroce_board_key_wait(struct uroce_shm *shm, uint32_t key)
+{
+	const struct wanted_use want = { ~(uint32_t)SHM_USE_QP, shm_use(key, 0) };
+
+	if (shm_key_fits(key))
+		users_wait(shm, 0, &want, "region", key);
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The shared-memory path: the same packets as on the wire, in rings, without ICRC. Large RC
- * payloads travel as a reference and are fetched once, straight into the receiver's buffer
- * (process_vm_readv).
- */
+/* The shared-memory path: the same packets as on the wire, in rings, without ICRC. */
 #include <string.h>
-#include <sys/uio.h>
 
 #include "providers/uroce/path/shm/shm.h"
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	REFERENCE_IOV_MAX = UROCE_MAX_SGE,
 	/* See stream_took(). */
 	STREAM_RECORD = 1024, /* bytes of a long record, on average */
 	STREAM_SURE = 16,     /* long records without an answer: it is a stream */
@@ -21,108 +15,12 @@ enum {
 	STREAM_PACE = 750,    /* if its records come so many ns apart at most */
 };
 
-/* A payload in the sender's memory, as copied out of the ring and checked. */
-struct shm_reference {
-	struct shm_peer *peer;
-	bool placed; /* by its sender, which says so */
-	int count;
-	struct iovec iov[REFERENCE_IOV_MAX];
-};
-
-/* The remote iovecs of bytes [offset, offset + length). */
-static int reference_slice(const struct shm_reference *ref, uint32_t offset, uint32_t length,
-			   struct iovec *slice)
-{
-	int count = 0;
-
-	for (int i = 0; i < ref->count && length; i++) {
-		size_t part;
-
-		if (offset >= ref->iov[i].iov_len) {
-			offset -= ref->iov[i].iov_len;
-			continue;
-		}
-		part = min_of(ref->iov[i].iov_len - offset, (size_t)length);
-		/* an address of the sender's, whatever it is: no pointer of ours */
-		slice[count++] =
-			(struct iovec){ (void *)((uintptr_t)ref->iov[i].iov_base + offset), part };
-		length -= part;
-		offset = 0;
-	}
-	return length ? -EFAULT : count;
-}
-
-/* Why a piece could not be fetched: what can be read into memory of ours was not the sender's
- * fault. */
-static int fetch_failed(pid_t pid, const struct iovec *slice)
-{
-	uint8_t page[4096];
-
-	for (size_t at = 0, part; at < slice->iov_len; at += part) {
-		struct iovec local = { page, 0 }, remote = { (uint8_t *)slice->iov_base + at, 0 };
-
-		part = min_of(sizeof(page), slice->iov_len - at);
-		local.iov_len = remote.iov_len = part;
-		if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)part)
-			return -ESTALE;
-	}
-	return -EFAULT;
-}
-
-static int shm_fetch(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset,
-		     void *dst, uint32_t length)
-{
-	const struct shm_reference *ref = payload->reference;
-	struct iovec slice[REFERENCE_IOV_MAX];
-	int count;
-	uint8_t *to = dst;
-
-	if (ref->placed)
-		return 0;
-	count = ref->peer->dead || !shm_life_reads(ref->peer)
-			? -ESTALE
-			: reference_slice(ref, payload->offset + offset, length, slice);
-	if (count < 0)
-		return count;
-	for (int i = 0; i < count; i++) {
-		const struct iovec local = { to, slice[i].iov_len };
-
-		if (uroce_vm_read(ref->peer->pid, &local, 1, (uintptr_t)slice[i].iov_base,
-				  slice[i].iov_len) < 0)
-			return fetch_failed(ref->peer->pid, &slice[i]);
-		to += slice[i].iov_len;
-	}
-	/* Afterwards: as it lives, it was the sender's memory. */
-	return uroce_shm_lives(ref->peer->front) ? 0 : -ESTALE;
-}
-
-static bool reference_read(struct shm_reference *ref, struct shm_peer *peer, const uint8_t *data,
-			   uint32_t size, uint32_t *ret_length)
-{
-	uint64_t total = 0;
-
-	ref->peer = peer;
-	ref->placed = false;
-	ref->count = size / sizeof(struct iovec);
-	if (!ref->count || ref->count > REFERENCE_IOV_MAX || size % sizeof(struct iovec))
-		return false;
-	memcpy(ref->iov, data, size);
-	for (int i = 0; i < ref->count; i++) {
-		if (ref->iov[i].iov_len > UROCE_MAX_MSG_SIZE)
-			return false;
-		total += ref->iov[i].iov_len;
-	}
-	*ret_length = total;
-	return total <= UROCE_MAX_MSG_SIZE;
-}
-
 /* Only what names the memory it is for is in its place already, and no more of it comes. */
-static bool placed_read(struct shm_reference *ref, struct shm_peer *peer,
-			const struct uroce_hdr *hdr, uint32_t *ret_length)
+static bool placed_read(struct shm_reference *ref, const struct uroce_hdr *hdr,
+			uint32_t *ret_length)
 {
 	static const pkt_flags_t need = PKT_WRITE | PKT_RETH | PKT_START | PKT_END;
 
-	ref->peer = peer;
 	ref->placed = true;
 	*ret_length = hdr->dma_len;
 	return (hdr_flags(hdr) & need) == need && hdr->dma_len <= UROCE_MAX_MSG_SIZE;
@@ -153,9 +51,9 @@ static bool reference_unpack(struct shm_link *link, const struct shm_record *rec
 		return false;
 	pkt->payload.reference = ref;
 	if (kind == SHM_PLACED)
-		return placed_read(ref, link->peer, &pkt->hdr, &pkt->payload.length);
-	return reference_read(ref, link->peer, record->data + header, length - header,
-			      &pkt->payload.length);
+		return placed_read(ref, &pkt->hdr, &pkt->payload.length);
+	return shm_reference_read(ref, link, record->data + header, length - header,
+				  &pkt->payload.length);
 }
 
 static void rx_packet(struct shm_link *link, const struct shm_record *record, uint32_t length,
@@ -402,5 +300,6 @@ const struct uroce_path_ops uroce_shm_ops = {
 	.send = shm_send,
 	.fetch = shm_fetch,
 	.receiving = shm_receiving,
+	.at_work = shm_at_work,
 	.rdma = shm_rdma,
 };

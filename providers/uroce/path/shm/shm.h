@@ -17,9 +17,11 @@
  * use.
  *
  *   shm.c        what this process has to meet others
- *   path_shm.c   the operations: packets through rings, payloads by reference; what arrives
+ *   path_shm.c   the operations: packets through rings; what arrives
  *   shm_send.c   what leaves
+ *   shm_reference.c  payloads that stay in their sender's memory until they are fetched
  *   shm_rdma.c   one-sided operations
+ *   shm_use.c    what this process copies to or from in the memory of its peers
  *   shm_shared.c  files in memory that two processes map
  *   shm_ring.c   rings of records
  *   shm_slot.c   slots: who there is
@@ -58,7 +60,7 @@
 enum {
 	/* Programs of 32 and of 64 bits have their own each, and so the network's path between
 	 * them: addresses and iovecs are passed as they stand in memory. */
-	SHM_VERSION = 34 + (sizeof(void *) == 8),
+	SHM_VERSION = 36 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
 	SHM_PAGE = 4096,
 	SHM_FIRST = 1 << 10,	       /* bytes of the rings that all begin with */
@@ -82,13 +84,12 @@ enum {
 #define SHM_MAGIC 0x75726f63u
 
 enum shm_kind {
-	SHM_PACKET = 1, /* a packet, BTH to payload */
-	SHM_REFERENCE =
-		2, /* header of a packet, then the iovecs of its payload in the sender's memory */
-	SHM_SKIP = 3,	 /* nothing: the ring continues at its beginning */
-	SHM_FORWARD = 4, /* struct path_origin, then a packet: UD, or a UDP datagram of another
-			    process's QP */
-	SHM_MOVE = 5,	 /* nothing: from here on the wide ring is used */
+	SHM_PACKET = 1,	   /* a packet, BTH to payload */
+	SHM_REFERENCE = 2, /* header of a packet, then where its payload is: struct shm_source */
+	SHM_SKIP = 3,	   /* nothing: the ring continues at its beginning */
+	SHM_FORWARD = 4,   /* struct path_origin, then a packet: UD, or a UDP datagram of another
+			      process's QP */
+	SHM_MOVE = 5,	   /* nothing: from here on the wide ring is used */
 	SHM_STRAND = 6, /* by the first strand: which other one something may come by from now on */
 	SHM_PLACED = 7, /* header of a write whose payload its sender has put where it belongs */
 };
@@ -103,6 +104,18 @@ struct shm_record {
 	uint8_t data[];
 };
 
+/* The payload of a SHM_REFERENCE: this, then its pieces. */
+struct shm_source {
+	uint32_t qpn;	/* the sender's */
+	uint32_t sends; /* what its board says as long as the payload may be fetched */
+};
+
+struct shm_piece {
+	struct iovec iov; /* in the sender's memory */
+	uint32_t key;	  /* of the region it lies in */
+	uint32_t edition; /* of that key on the sender's board */
+};
+
 /*
  * What lies where the next record will be is no record of that number: not an older one, and not
  * by accident, for nobody whose data is passed knows the seed. So nothing has to be cleared.
@@ -112,13 +125,33 @@ struct shm_ring {
 	alignas(SHM_LINE) atomic_uint tail; /* consumer: bytes given back, free running */
 };
 
-/* The other side's keys that this side copies to or from right now; 0: free. The owner of a region
- * waits for those who live, so that who dies in the middle holds up nobody. */
+/*
+ * Copies that this side makes right now to or from memory of the other side: shm_use() of the key
+ * and the QP there; 0: free. Their owner takes a key or a QP off its board, then waits for the
+ * copies of those that live.
+ */
 struct shm_uses {
-	alignas(SHM_LINE) atomic_uint key[PATH_STRANDS][SHM_USES]; /* a line each */
+	alignas(SHM_LINE) atomic_uint use[PATH_STRANDS][SHM_USES]; /* a line each */
 	alignas(SHM_LINE) atomic_uint maps; /* 1: it wants to hear when a segment goes */
 	atomic_uint blind;		    /* 1: it tried, and cannot read the other's memory */
 };
+
+static_assert(SHM_KEYS <= 1 << (32 - UROCE_QP_INDEX_BITS), "a key and a QP fit in one use");
+enum {
+	SHM_USE_QP = (1 << UROCE_QP_INDEX_BITS) - 1, /* bits of a use: the QP's index */
+};
+
+/* No key has index 0, so a use is never 0. */
+static inline uint32_t shm_use(uint32_t key, uint32_t qpn)
+{
+	return key >> UROCE_KEY_VARIANT_BITS << UROCE_QP_INDEX_BITS | uroce_qpn_index(qpn);
+}
+
+/* Whether a board has room for the key. */
+static inline bool shm_key_fits(uint32_t key)
+{
+	return key && key >> UROCE_KEY_VARIANT_BITS < SHM_KEYS;
+}
 
 /* The last word of the side that connected is written here, and said only to who waits for it. */
 struct shm_last {
@@ -152,6 +185,7 @@ struct shm_key {
 	alignas(SHM_LINE) atomic_uint key; /* 0: none */
 	atomic_uint access;
 	atomic_uint pd;
+	atomic_uint edition; /* another one each time a key is shown; 0: never shown */
 	atomic_ullong iova;
 	atomic_ullong length;
 	atomic_ullong base;
@@ -174,11 +208,14 @@ struct shm_segment {
 	atomic_uint kind;
 };
 
-/* A QP as its owner shows it: 0 unless packets may come in. */
+/* A QP as its owner shows it. */
 struct shm_qp {
 	atomic_uint pd;	    /* id of the PD */
-	atomic_uint access; /* qp_access_flags; bit 31: connected and receiving */
+	atomic_uint access; /* qp_access_flags; bit 31: connected and receiving; 0: neither */
 	atomic_uint peer;   /* QPN of its peer */
+	/* What it sends by reference may be fetched while this is as the reference says: another
+	 * number each time the QP begins to send; 0: it does not. */
+	atomic_uint sends;
 };
 #define SHM_QP_READY 0x80000000u
 
@@ -333,6 +370,7 @@ struct uroce_shm {
 	int bell;		     /* ours */
 	int board_fd;
 	bool fences;		 /* this process can fence for its peers: fence.h */
+	atomic_uint editions;	 /* the last number given to what the board shows */
 	struct shm_board *board; /* ours */
 	pthread_mutex_t segments_lock;
 	struct shm_segments *segments; /* ours, when there was a first one */
@@ -480,8 +518,21 @@ static inline bool uroce_shm_lives(const struct shm_front *front)
  * One caller at a time for a QP. */
 void uroce_board_qp_show(struct uroce_shm *shm, uint32_t qpn, uint32_t pd, uint32_t access,
 			 uint32_t peer_qpn);
-/* It does not, or no longer. */
+/* It does not, or no longer. A peer may still be at work: uroce_board_qp_wait(). */
 void uroce_board_qp_hide(struct uroce_shm *shm, uint32_t qpn);
+/* Whether peers were last shown that they may do something that is not in @access. */
+bool uroce_board_qp_loses(struct uroce_shm *shm, uint32_t qpn, uint32_t access);
+/* Whether peers may fetch what it sends by reference. After false, a peer may still be at work:
+ * uroce_board_qp_wait(). */
+void uroce_board_qp_sends(struct uroce_shm *shm, uint32_t qpn, bool sends);
+/*
+ * Until the process of @peer_qpn, to which @qpn is or was connected, makes no copy any more that
+ * the QP let it begin: of an operation on this process's memory, or of what the QP sent by
+ * reference. No lock held.
+ */
+void uroce_board_qp_wait(struct uroce_shm *shm, uint32_t qpn, uint32_t peer_qpn);
+/* Whether the process of @slot makes such a copy now. */
+bool uroce_board_qp_used(struct uroce_shm *shm, uint32_t qpn, uint16_t slot);
 
 struct shm_region {
 	uint64_t iova;
@@ -492,8 +543,10 @@ struct shm_region {
 };
 /* Peers may reach the region by @key. One caller at a time. */
 void uroce_board_key_show(struct uroce_shm *shm, uint32_t key, const struct shm_region *region);
-/* They may not any more. Returns when no initiator that lives copies, or after a second. */
+/* They may not any more. A peer may still be at work. */
 void uroce_board_key_hide(struct uroce_shm *shm, uint32_t key);
+/* Until no peer copies to or from the region of @key, which is hidden. No lock held. */
+void uroce_board_key_wait(struct uroce_shm *shm, uint32_t key);
 /* Until nobody looks into the lane of a peer that has been taken out of the table. */
 void uroce_board_wait(struct uroce_shm *shm);
 

@@ -209,7 +209,43 @@ void shm_segments_forked(struct uroce_shm *shm);
 int shm_send(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx);
 bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
 		   uint32_t own_qpn);
+bool shm_at_work(struct uroce_path *path, const struct uroce_av *av, uint32_t own_qpn);
 int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct uroce_rdma *rdma);
+
+/* --- shm_use.c --- */
+
+/*
+ * This process is about to copy to or from memory of the peer's, of the region of @key and by leave
+ * of QP @qpn, both the peer's: to be said before it looks whether it may. NULL: too many copies are
+ * under way.
+ */
+atomic_uint *shm_use_begin(struct shm_peer *peer, unsigned int strand, uint32_t key, uint32_t qpn);
+static inline void shm_use_end(atomic_uint *use)
+{
+	/* Pairs with peer_uses() in board.c: the copy is over. */
+	atomic_store_explicit(use, 0, memory_order_release);
+}
+
+/* --- shm_reference.c --- */
+
+/* A payload in its sender's memory, as copied out of the ring and checked. */
+struct shm_reference {
+	struct shm_peer *peer;
+	unsigned int strand;
+	bool placed; /* by its sender, which says so: there is nothing to fetch */
+	struct shm_source source;
+	int count;
+	struct shm_piece pieces[UROCE_MAX_SGE];
+};
+
+/* What a record has behind its header: the payload of @tx, which leaves by @link. */
+uint32_t shm_reference_size(const struct uroce_tx *tx);
+void shm_reference_write(struct shm_link *link, const struct uroce_tx *tx, uint8_t *to);
+/* The reverse; *@ret_length: bytes of the payload. Return: whether it makes sense. */
+bool shm_reference_read(struct shm_reference *ref, struct shm_link *link, const uint8_t *data,
+			uint32_t size, uint32_t *ret_length);
+int shm_fetch(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset,
+	      void *dst, uint32_t length);
 
 /* --- shm_map.c --- */
 

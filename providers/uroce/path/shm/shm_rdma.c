@@ -4,38 +4,15 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 #include "providers/uroce/path/shm/shm_memory.h"
 
-/* Threads of different strands do not take each other's line. */
-static atomic_uint *use_begin(struct shm_peer *peer, unsigned int strand, uint32_t rkey)
-{
-	atomic_uint *uses = peer->uses->key[strand];
-
-	for (int i = 0; i < SHM_USES; i++) {
-		unsigned int unused = 0;
-
-		/* seq_cst: see key_begin(). */
-		if (atomic_compare_exchange_strong_explicit(
-			    &uses[i], &unused, rkey, memory_order_seq_cst, memory_order_relaxed))
-			return &uses[i];
-	}
-	return NULL;
-}
-
-static void use_end(atomic_uint *use)
-{
-	/* Pairs with peer_uses() in board.c: the copy is over. */
-	atomic_store_explicit(use, 0, memory_order_release);
-}
-
-/* The target's key, in use, admits the range. */
-static int key_check(struct shm_peer *peer, const struct uroce_rdma *rdma, uint32_t pd,
+/* The target's key, in use, admits the range. Otherwise packets give the exact answer: a window, a
+ * key not shown, or a real refusal. */
+static int key_check(const struct shm_key *key, const struct uroce_rdma *rdma, uint32_t pd,
 		     uint32_t need, struct shm_place *ret_at)
 {
 	uint32_t rkey = rdma->rkey, length = rdma->length;
-	const struct shm_key *key = &uroce_shm_board(peer)->keys[rkey >> UROCE_KEY_VARIANT_BITS];
 	uint64_t iova, size, addr = rdma->remote_addr;
 
-	/* Pairs with the owner taking the key back: either it sees this use, or we see the key
-	 * gone. */
+	/* Pairs with uroce_board_key_hide(): the owner sees this use, or we see the key gone. */
 	if (atomic_load_explicit(&key->key, memory_order_seq_cst) != rkey)
 		return -EOPNOTSUPP;
 	iova = atomic_load_explicit(&key->iova, memory_order_relaxed);
@@ -52,40 +29,12 @@ static int key_check(struct shm_peer *peer, const struct uroce_rdma *rdma, uint3
 	return 0;
 }
 
-/* Takes a use of the key on success: use_end() gives it back. Otherwise packets give the exact
- * answer: a window, a key not shown, or a real refusal. */
-static int key_begin(struct shm_peer *peer, const struct uroce_rdma *rdma, uint32_t pd,
-		     uint32_t need, atomic_uint **ret_use, struct shm_place *ret_at)
-{
-	uint32_t rkey = rdma->rkey;
-	atomic_uint *use;
-	int r;
-
-	if (!rkey || rkey >> UROCE_KEY_VARIANT_BITS >= SHM_KEYS)
-		return -EOPNOTSUPP;
-	use = use_begin(peer, uroce_qpn_strand(rdma->own_qpn), rkey);
-	if (!use)
-		return -EOPNOTSUPP;
-	r = key_check(peer, rdma, pd, need, ret_at);
-	if (r < 0)
-		use_end(use);
-	else
-		*ret_use = use;
-	return r;
-}
-
-static const struct shm_qp *board_qp(struct shm_peer *peer, uint32_t qpn)
-{
-	const struct shm_board *board = uroce_shm_board(peer);
-
-	return board ? &board->qps[uroce_qpn_index(qpn)] : NULL;
-}
-
 /* The target shows that its QP is connected to this one, and grants @need. */
 static bool qp_admits(const struct shm_qp *qp, uint32_t own_qpn, uint32_t need)
 {
 	need |= SHM_QP_READY;
-	return (atomic_load_explicit(&qp->access, memory_order_acquire) & need) == need &&
+	/* Pairs with uroce_board_qp_hide(): the owner sees our use, or we see the QP gone. */
+	return (atomic_load_explicit(&qp->access, memory_order_seq_cst) & need) == need &&
 	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
 }
 
@@ -104,6 +53,13 @@ bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t 
 	return receiving;
 }
 
+bool shm_at_work(struct uroce_path *path, const struct uroce_av *av, uint32_t own_qpn)
+{
+	const struct shm_peer *peer = av->peer;
+
+	return uroce_board_qp_used(peer->shm, own_qpn, peer->slot);
+}
+
 /* What the kernel copies: it has no atomics. */
 static int kernel_rdma(const struct shm_peer *peer, uint64_t base, const struct uroce_rdma *rdma)
 {
@@ -114,32 +70,47 @@ static int kernel_rdma(const struct shm_peer *peer, uint64_t base, const struct 
 		       : uroce_vm_read(peer->pid, rdma->iov, rdma->iovcnt, base, rdma->length);
 }
 
-int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct uroce_rdma *rdma)
+/* Under a use of the target's key and QP. */
+static int used_rdma(struct shm_peer *peer, const struct shm_board *board,
+		     const struct uroce_rdma *rdma)
 {
 	static const uint32_t needs[] = { [UROCE_RDMA_READ] = IBV_ACCESS_REMOTE_READ,
 					  [UROCE_RDMA_WRITE] = IBV_ACCESS_REMOTE_WRITE,
 					  [UROCE_RDMA_CMP_SWAP] = IBV_ACCESS_REMOTE_ATOMIC,
 					  [UROCE_RDMA_FETCH_ADD] = IBV_ACCESS_REMOTE_ATOMIC };
+	const struct shm_key *key = &board->keys[rdma->rkey >> UROCE_KEY_VARIANT_BITS];
+	const struct shm_qp *qp = &board->qps[uroce_qpn_index(rdma->dest_qpn)];
 	uint32_t need = needs[rdma->kind];
-	struct shm_peer *peer = av->peer;
-	const struct shm_qp *qp;
 	struct shm_place at;
-	atomic_uint *use;
 	int r;
 
-	if (peer->dead || !rdma->length || !uroce_shm_lives(peer->front) || !shm_life_reads(peer))
+	if (!qp_admits(qp, rdma->own_qpn, need))
 		return -EOPNOTSUPP;
-	qp = board_qp(peer, rdma->dest_qpn);
-	if (!qp || !qp_admits(qp, rdma->own_qpn, need))
-		return -EOPNOTSUPP;
-	r = key_begin(peer, rdma, atomic_load_explicit(&qp->pd, memory_order_relaxed), need, &use,
-		      &at);
+	r = key_check(key, rdma, atomic_load_explicit(&qp->pd, memory_order_relaxed), need, &at);
 	if (r < 0)
 		return r;
 	r = at.segment || peer->self ? uroce_map_rdma(peer, &at, rdma) : -EOPNOTSUPP;
-	if (r == -EOPNOTSUPP)
-		r = kernel_rdma(peer, at.base, rdma);
-	use_end(use);
+	return r == -EOPNOTSUPP ? kernel_rdma(peer, at.base, rdma) : r;
+}
+
+int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct uroce_rdma *rdma)
+{
+	struct shm_peer *peer = av->peer;
+	const struct shm_board *board;
+	atomic_uint *use;
+	int r;
+
+	if (peer->dead || !rdma->length || !shm_key_fits(rdma->rkey) ||
+	    !uroce_shm_lives(peer->front) || !shm_life_reads(peer))
+		return -EOPNOTSUPP;
+	board = uroce_shm_board(peer);
+	use = board ? shm_use_begin(peer, uroce_qpn_strand(rdma->own_qpn), rdma->rkey,
+				    rdma->dest_qpn)
+		    : NULL;
+	if (!use)
+		return -EOPNOTSUPP;
+	r = used_rdma(peer, board, rdma);
+	shm_use_end(use);
 	if (r == -EFAULT && uroce_rdma_atomic(rdma))
 		return r;
 	/* A page may be missing on one of the sides: the packets' way finds out whose. And what was

@@ -46,7 +46,7 @@ static int send_copied(struct shm_link *link, const struct uroce_tx *tx)
 static int send_reference(struct shm_link *link, const struct uroce_tx *tx)
 {
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
-	uint32_t size = tx->iovcnt * sizeof(struct iovec);
+	uint32_t size = shm_reference_size(tx);
 	struct shm_record *record = shm_record_begin(link, header + size);
 
 	if (!record)
@@ -54,7 +54,7 @@ static int send_reference(struct shm_link *link, const struct uroce_tx *tx)
 	record->kind = SHM_REFERENCE;
 	record_ack(record, tx);
 	uroce_wire_pack(tx->hdr, 0, record->data);
-	memcpy(record->data + header, tx->iov, size);
+	shm_reference_write(link, tx, record->data + header);
 	shm_record_commit(link, record, header + size);
 	return 0;
 }
