@@ -91,8 +91,11 @@ void uroce_comp_retire(struct uroce_qp *qp)
 
 		if (wqe->state != WQE_DONE)
 			break;
-		uroce_comp_push(qp, wqe);
-		sq->tail++;
+		/* The flush of a QP that fails completes this one, too. */
+		if (!failed || !uroce_qp_reliable(qp)) {
+			uroce_comp_push(qp, wqe);
+			sq->tail++;
+		}
 		if (failed) {
 			send_failed(qp, wqe);
 			return;

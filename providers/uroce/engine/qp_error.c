@@ -2,6 +2,10 @@
 /* What becomes of the work of a queue pair that fails or stops. */
 #include "providers/uroce/engine/resp.h"
 
+enum {
+	FLUSH_PAUSE = 200000, /* ns: a copy of 1 MiB takes less */
+};
+
 void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *error)
 {
 	if (qp->first_error.valid || error->status == IBV_WC_WR_FLUSH_ERR)
@@ -58,9 +62,26 @@ static void flush_send(struct uroce_qp *qp)
 	uroce_timer_cancel(&qp->engine->wheel, &qp->timer);
 }
 
+bool uroce_qp_peer_at_work(const struct uroce_qp *qp)
+{
+	const struct uroce_path *path = qp->av.path;
+
+	return path && path->ops->at_work &&
+	       path->ops->at_work(qp->av.path, &qp->av, qp->vqp.qp.qp_num);
+}
+
+/*
+ * A completion gives the memory of its request back to the application. After a QP has failed by
+ * itself, its peer may still be in the middle of a copy: put the completions off until it has
+ * ended.
+ */
 void uroce_qp_flush(struct uroce_qp *qp)
 {
 	assert_held(&qp->lock);
+	if (qp->state == IBV_QPS_ERR && unlikely(uroce_qp_peer_at_work(qp))) {
+		uroce_qp_timer(qp, uroce_now() + FLUSH_PAUSE);
+		return;
+	}
 	flush_send(qp);
 	if (qp->state == IBV_QPS_ERR)
 		flush_recv(qp);

@@ -222,11 +222,16 @@ static bool peer_only_slow(const struct uroce_qp *qp)
 	       ops->receiving(qp->av.path, &qp->av, qp->dest_qpn, qp->vqp.qp.qp_num);
 }
 
-/* A slow peer has more time, and not for ever: it may have been stopped. */
+/*
+ * A slow peer has more time, and not for ever: it may have been stopped. One that copies has as
+ * much as it takes: an adapter would acknowledge on the way.
+ */
 static bool timeout_costs(struct uroce_qp *qp, uint64_t now)
 {
 	struct uroce_requester *req = &qp->req;
 
+	if (uroce_qp_peer_at_work(qp))
+		return false;
 	if (!peer_only_slow(qp))
 		return true;
 	if (req->slow_since && req->slow_una == req->una) {
@@ -261,6 +266,10 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 	struct uroce_requester *req = &qp->req;
 
 	assert_held(&qp->lock);
+	if (qp->state == IBV_QPS_ERR) {
+		uroce_qp_flush(qp); /* it was put off */
+		return;
+	}
 	if (qp->peer_lost) {
 		if (qp->sq.tail != qp->sq.head)
 			uroce_req_give_up(qp, IBV_WC_RETRY_EXC_ERR);

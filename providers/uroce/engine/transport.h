@@ -132,8 +132,12 @@ bool uroce_qp_owed_flush(struct uroce_qp *qp);
 void uroce_qp_error(struct uroce_qp *qp);
 /* A send WQE failed: RC goes to the error state; UC and UD to SQE, where receiving goes on. */
 void uroce_qp_send_error(struct uroce_qp *qp);
-/* Flush whatever is posted: the QP is in the error state (or its SQ is in SQE). */
+/* Flush whatever is posted: the QP is in the error state (or its SQ is in SQE). By a timer, if the
+ * peer is still at work. */
 void uroce_qp_flush(struct uroce_qp *qp);
+/* Whether the peer is in the middle of a copy to or from this process's memory that the QP let it
+ * begin. */
+bool uroce_qp_peer_at_work(const struct uroce_qp *qp);
 /* Remember the first error of the QP, and log it. */
 void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *error);
 /* explain.c: log it in words. */

@@ -118,7 +118,15 @@ static int wire_send(struct uroce_path *path, const struct uroce_av *av, const s
 	return 0;
 }
 
-static const struct uroce_path_ops wire_ops = { .send = wire_send };
+/* Whether the peer is in the middle of a copy of its own. */
+static bool peer_copies;
+
+static bool wire_at_work(struct uroce_path *path, const struct uroce_av *av, uint32_t own_qpn)
+{
+	return peer_copies;
+}
+
+static const struct uroce_path_ops wire_ops = { .send = wire_send, .at_work = wire_at_work };
 
 /* One where the initiator can write by itself. */
 static int place(struct uroce_path *path, const struct uroce_av *av, const struct uroce_rdma *rdma)
@@ -1108,6 +1116,49 @@ static void test_acknowledged_together(void **state)
 	sim_free(sim);
 }
 
+/* A peer copies what a QP let it begin, and the QP fails: its application hears of it afterwards.
+ */
+static void test_flush_waits(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	struct uroce_qp *qp = sim->qp[0];
+
+	post_recv(sim, 0, 0, 100);
+	post_send(sim, 0, 100, 100);
+	peer_copies = true;
+	uroce_lock(&qp->lock);
+	uroce_req_give_up(qp, IBV_WC_REM_OP_ERR);
+	assert_int_equal(qp->state, IBV_QPS_ERR);
+	uroce_req_timeout(qp, sim->now);
+	uroce_unlock(&qp->lock);
+	assert_null(completion(sim, 0));
+	peer_copies = false;
+	uroce_lock(&qp->lock);
+	uroce_req_timeout(qp, sim->now);
+	uroce_unlock(&qp->lock);
+	expect(sim, 0, IBV_WC_REM_OP_ERR, IBV_WC_SEND);
+	expect(sim, 0, IBV_WC_WR_FLUSH_ERR, IBV_WC_RECV);
+	assert_null(completion(sim, 0));
+	sim_free(sim);
+}
+
+/* Nor does the time that it takes cost a retry. */
+static void test_copy_costs_no_retry(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	sim->script = drop_all;
+	sim->qp[0]->req.retry_cnt = sim->qp[0]->req.retry_left = 0;
+	post_send(sim, 0, 0, 10);
+	peer_copies = true;
+	run(sim, 10000);
+	assert_int_equal(sim->qp[0]->state, IBV_QPS_RTS);
+	peer_copies = false;
+	run(sim, 10000);
+	expect(sim, 0, IBV_WC_RETRY_EXC_ERR, IBV_WC_SEND);
+	sim_free(sim);
+}
+
 /* ... unless that fails here: then it is asked for at once, and nothing behind the failure leaves.
  */
 static void test_follower_fails(void **state)
@@ -1650,6 +1701,8 @@ int main(void)
 		cmocka_unit_test(test_local_protection),
 		cmocka_unit_test(test_acknowledged_together),
 		cmocka_unit_test(test_sleeper_acknowledges_first),
+		cmocka_unit_test(test_flush_waits),
+		cmocka_unit_test(test_copy_costs_no_retry),
 		cmocka_unit_test(test_follower_fails),
 		cmocka_unit_test(test_invented_acks),
 		cmocka_unit_test(test_uc_gap),
