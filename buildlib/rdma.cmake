@@ -258,3 +258,11 @@ function(rdma_unit_test name)
   add_test(NAME unit/${name} COMMAND ${name})
   set_tests_properties(unit/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 endfunction()
+
+# rdma_nightly(<reason> <test>...): left out by ./dev test, whose summary gives the reason, and run by ./dev test --all.
+function(rdma_nightly reason)
+  foreach(test ${ARGN})
+    set_property(TEST ${test} APPEND PROPERTY LABELS nightly)
+    file(APPEND ${CMAKE_BINARY_DIR}/tests/left-out "${reason}\n")
+  endforeach()
+endfunction()

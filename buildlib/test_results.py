@@ -5,6 +5,7 @@ ctest writes a JUnit file for each run. A test that runs many items, vm/6.1 for 
 tests/<name>.tap of the build folder, and counts as these items.
 """
 
+import glob
 import os
 import re
 import xml.etree.ElementTree as xml
@@ -77,6 +78,18 @@ def results_read(path, preset, build):
             items.append(case)
         results += items
     return results, cases
+
+
+def left_out_read(build):
+    """Return the reason of each test that has the label nightly, and of each item that a suite left out."""
+    reasons = []
+    if os.path.exists(f"{build}/tests/left-out"):
+        with open(f"{build}/tests/left-out") as file:
+            reasons += [line.strip() for line in file]
+    for path in glob.glob(f"{build}/tests/vm/*.tap"):
+        with open(path, errors="replace") as tap:
+            reasons += [line.strip().partition(": ")[2] for line in tap if line.startswith("# left out ")]
+    return reasons
 
 
 def telling(lines):

@@ -3,6 +3,7 @@
 
 What a run says of tests that pass, fail, are skipped, are left out, or fail once: on trees of a few tests.
 """
+import json
 import re
 import subprocess
 import sys
@@ -10,8 +11,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
-PRESETS = """{"version": 3, "configurePresets": [{"name": "dev", "generator": "Ninja", "binaryDir": "${sourceDir}/build"}],
-"buildPresets": [{"name": "dev", "configurePreset": "dev"}], "testPresets": [{"name": "dev", "configurePreset": "dev"}]}"""
+def presets():
+    names = ("dev", "asan", "tsan")
+    kinds = {"configure": [{"name": name, "generator": "Ninja", "binaryDir": "${sourceDir}/build" + name.join(("-", ""))
+                            * (name != "dev"), "cacheVariables": {"PRESET": name}} for name in names]}
+    kinds["build"] = kinds["test"] = [{"name": name, "configurePreset": name} for name in names]
+    return json.dumps({"version": 3, **{f"{kind}Presets": value for kind, value in kinds.items()}})
+
+
 LISTS = """cmake_minimum_required(VERSION 3.18)
 project(tree NONE)
 enable_testing()
@@ -30,15 +37,15 @@ printf 'ok 1 - a\\\\nnot ok 2 - b # exit code 1\\\\n' >tests/vm/x.tap; exit 1; f
 
 
 class Tree(unittest.TestCase):
-    def run_tree(self, tests, unsteady=""):
+    def run_tree(self, tests, unsteady="", plan="check"):
         """Return the exit code and the lines of a run of @tests."""
         with tempfile.TemporaryDirectory() as folder:
             tree = Path(folder)
             (tree / "tests").mkdir()
             (tree / "tests/unsteady").write_text(unsteady)
-            (tree / "CMakePresets.json").write_text(PRESETS)
+            (tree / "CMakePresets.json").write_text(presets())
             (tree / "CMakeLists.txt").write_text(LISTS + tests)
-            ran = subprocess.run([sys.argv[1], "--tree", folder, "check"], stdout=subprocess.PIPE, text=True, check=False)
+            ran = subprocess.run([sys.argv[1], "--tree", folder, plan], stdout=subprocess.PIPE, text=True, check=False)
             self.times = (tree / "build/times").read_text() if (tree / "build/times").exists() else ""
             kept = tree / "build/unsteady"
             self.kept = kept.read_text().splitlines() if kept.exists() else []
@@ -90,6 +97,26 @@ class Tree(unittest.TestCase):
         code, lines = self.run_tree("add_custom_target(no ALL COMMAND false)\n" + PASS % "one")
         self.assertEqual((code, lines[-1]), (1, "0 passed, 1 failed, 0 skipped"))
         self.assertIn("failed: build (the build failed)", lines)
+
+    def test_beside(self):
+        """The other presets run beside the first one, and what they print stands together."""
+        tests = (PASS % "adapters/one"
+                 + 'if(PRESET STREQUAL tsan)\n' + FAIL % "adapters/two" + "endif()\n")
+        code, lines = self.run_tree(tests, plan="adapters")
+        self.assertEqual((code, lines[-1]), (1, "2 passed, 1 failed, 0 skipped"))
+        self.assertIn("failed: adapters/two [tsan]", lines)
+        self.assertEqual(re.findall(r"(?m)^(\w+) +(build|tests|again) ", self.times),
+                         [("dev", "build"), ("asan", "build"), ("asan", "tests"), ("tsan", "build"), ("tsan", "tests"),
+                          ("tsan", "again")])
+
+    def test_left_out(self):
+        tests = (PASS % "one" + FAIL % "two" + "set_tests_properties(two PROPERTIES LABELS nightly)\n"
+                 + 'file(WRITE ${CMAKE_BINARY_DIR}/tests/left-out "far away\\n")\n'
+                 + 'file(WRITE ${CMAKE_BINARY_DIR}/tests/vm/x.tap "# left out three: far away\\n")\n')
+        code, lines = self.run_tree(tests)
+        self.assertEqual((code, lines[-1]), (0, "1 passed, 0 failed, 0 skipped"))
+        at = lines.index("left out: 2, ./dev test --all runs them:")
+        self.assertEqual(lines[at + 1], "     2  far away")
 
 
 class Unsteady(unittest.TestCase):
