@@ -50,8 +50,13 @@ set(ENV{PKG_CONFIG_SYSROOT_DIR} ${root})
 set(ENV{PKG_CONFIG_ALLOW_SYSTEM_LIBS} 1)
 
 if(RDMA_ARCHITECTURE STREQUAL i386)
-  set(CMAKE_CROSSCOMPILING_EMULATOR /usr/${compiler}/lib/ld-linux.so.2 --library-path
-    /usr/${compiler}/lib:${folder})
+  set(loader /usr/${compiler}/lib/ld-linux.so.2)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${loader} --library-path /usr/${compiler}/lib:${folder})
+  # Not every kernel has 32 bits.
+  execute_process(COMMAND ${loader} --version RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
+  if(NOT result EQUAL 0)
+    list(PREPEND CMAKE_CROSSCOMPILING_EMULATOR qemu-i386-static)
+  endif()
 else()
   set(CMAKE_CROSSCOMPILING_EMULATOR ${emulator_${RDMA_ARCHITECTURE}} -L /usr/${compiler} -E
     LD_LIBRARY_PATH=${folder})
