@@ -238,7 +238,7 @@ endfunction()
 # own. The command is a path.
 function(rdma_native_test name)
   add_test(NAME native/${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/lib/own-host ${ARGN})
-  set_tests_properties(native/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+  set_tests_properties(native/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900
     ENVIRONMENT "UROCE=on:lo;RT_DEVICE=uroce_lo")
 endfunction()
 
@@ -256,7 +256,7 @@ function(rdma_unit_test name)
   target_link_libraries(${name} PRIVATE ${arg_LIBS} PkgConfig::CMOCKA)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/unit)
   add_test(NAME unit/${name} COMMAND ${name})
-  set_tests_properties(unit/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+  set_tests_properties(unit/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endfunction()
 
 # rdma_nightly(<reason> <test>...): left out by ./dev test, whose summary gives the reason, and run by ./dev test --all.
