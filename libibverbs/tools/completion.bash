@@ -51,4 +51,4 @@ _rdma_programs()
 
 complete -F _rdma_programs ibv_devices ibv_devinfo ibv_asyncwatch ibv_rc_pingpong ibv_uc_pingpong \
     ibv_ud_pingpong ibv_srq_pingpong ibv_xsrq_pingpong cmtime mckey rping rcopy riostream rstream ucmatose udaddy udpong rdma_client rdma_server \
-    rdma_xclient rdma_xserver rdma-doctor rdma-ndd show_gids uroce-run
+    rdma_xclient rdma_xserver rdma-conform rdma-doctor rdma-ndd show_gids uroce-run

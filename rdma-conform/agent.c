@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rdma-conform/agent.h"
+#include "rdma-conform/wire.h"
+#include "util/util.h"
+
+static const char object_letters[] = "cpqrsw";
+
+int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+struct event *log_event(struct agent_thread *t, enum event_kind kind)
+{
+	if (t->count == t->room) {
+		t->room = t->room ? t->room * 2 : 256;
+		t->events = realloc(t->events, t->room * sizeof(*t->events));
+		if (!t->events)
+			abort();
+	}
+	t->events[t->count] = (struct event){
+		.step = t->step,
+		.epoch = t->epoch,
+		.side = t->agent->side,
+		.thread = t->number,
+		.kind = kind,
+		.time = now(),
+	};
+	return &t->events[t->count++];
+}
+
+struct event *log_done(struct agent_thread *t, int error)
+{
+	struct event *e = log_event(t, EVENT_DONE);
+
+	e->done.error = error;
+	return e;
+}
+
+struct object *object_of(struct agent *agent, char kind, uint8_t number)
+{
+	const char *place = kind ? strchr(object_letters, kind) : NULL;
+
+	if (!place || number >= OBJECTS)
+		return NULL;
+	return &agent->objects[place - object_letters][number];
+}
+
+/* Return @o if it is in the asked state, else let it go. */
+static struct object *object_check(struct agent_thread *t, struct object *o, bool held, bool there)
+{
+	if (held && o->there == there)
+		return o;
+	if (held)
+		pthread_rwlock_unlock(&o->lock);
+	log_event(t, EVENT_SKIP);
+	return NULL;
+}
+
+struct object *object_use(struct agent_thread *t, char kind, uint8_t number)
+{
+	struct object *o = object_of(t->agent, kind, number);
+
+	return object_check(t, o, o && !pthread_rwlock_tryrdlock(&o->lock), true);
+}
+
+struct object *object_change(struct agent_thread *t, char kind, uint8_t number, bool there)
+{
+	struct object *o = object_of(t->agent, kind, number);
+
+	return object_check(t, o, o && !pthread_rwlock_trywrlock(&o->lock), there);
+}
+
+void object_release(struct object *object)
+{
+	pthread_rwlock_unlock(&object->lock);
+}
+
+static void publication_make(struct agent *agent, struct publication *p)
+{
+	*p = (struct publication){ .gid = agent->gid, .lid = agent->lid };
+	for (unsigned int i = 0; i < OBJECTS; i++) {
+		struct object *q = object_of(agent, 'q', i), *r = object_of(agent, 'r', i);
+		struct object *w = object_of(agent, 'w', i);
+
+		if (q->there) {
+			p->qp[i].number = q->qp.qp->qp_num;
+			p->qp[i].psn = q->qp.psn;
+		}
+		if (r->there) {
+			p->region[i].address = (uintptr_t)r->region.memory;
+			p->region[i].key = r->region.mr->rkey;
+			p->region[i].there = 1;
+		}
+		if (w->there) {
+			p->mw[i].address = w->mw.address;
+			p->mw[i].key = w->mw.mw->rkey;
+			p->mw[i].there = 1;
+		}
+	}
+}
+
+/* Thread 0 speaks for the side. What the other side published before stays known when it is gone.
+ */
+static void sync_sides(struct agent_thread *t)
+{
+	struct agent *agent = t->agent;
+	struct publication mine, other;
+
+	publication_make(agent, &mine);
+	mine.epoch = t->epoch;
+	if (agent->alone)
+		return;
+	if (wire_write(agent->peer, &mine, sizeof(mine)) < 0 ||
+	    wire_read(agent->peer, &other, sizeof(other), agent->patience * 3) < 0 ||
+	    other.epoch != mine.epoch)
+		agent->alone = true;
+	else
+		agent->other = other;
+}
+
+static void step_sync(struct agent_thread *t, const struct step *step)
+{
+	pthread_barrier_wait(&t->agent->barrier);
+	if (!t->number)
+		sync_sides(t);
+	pthread_barrier_wait(&t->agent->barrier);
+	t->epoch++;
+}
+
+static void step_pause(struct agent_thread *t, const struct step *step)
+{
+	struct timespec time = { .tv_sec = step->n / 1000000, .tv_nsec = step->n % 1000000 * 1000 };
+
+	nanosleep(&time, NULL);
+}
+
+/* A child uses what it inherited as @step says, and ends. The parent's objects must not notice. */
+static void step_fork(struct agent_thread *t, const struct step *step)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (!child) {
+		struct object *q = object_of(t->agent, 'q', step->object);
+		struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED },
+				   *bad;
+
+		alarm(10);
+		if (q && q->there && HAS(step, CLOSED))
+			ibv_post_send(q->qp.qp, &wr, &bad);
+		_exit(0);
+	}
+	if (child > 0)
+		waitpid(child, &status, 0);
+	log_done(t, child < 0 ? errno : 0)->done.value[0] = status;
+}
+
+static void step_kill(struct agent_thread *t, const struct step *step)
+{
+	log_done(t, 0);
+	raise(SIGKILL);
+}
+
+static void (*const step_functions[VERB_COUNT])(struct agent_thread *, const struct step *) = {
+	[VERB_REGION] = step_region,   [VERB_REREG] = step_rereg,     [VERB_FILL] = step_fill,
+	[VERB_LOOK] = step_look,       [VERB_SET] = step_set,	      [VERB_PEEK] = step_peek,
+	[VERB_CQ] = step_cq,	       [VERB_RESIZE] = step_resize,   [VERB_SRQ] = step_srq,
+	[VERB_LIMIT] = step_limit,     [VERB_MW] = step_mw,	      [VERB_PD] = step_pd,
+	[VERB_QP] = step_qp,	       [VERB_CONNECT] = step_connect, [VERB_MODIFY] = step_modify,
+	[VERB_ACCESS] = step_access,   [VERB_QUERY] = step_query,     [VERB_POST] = step_post,
+	[VERB_RECV] = step_recv,       [VERB_POLL] = step_poll,	      [VERB_DRAIN] = step_drain,
+	[VERB_ARM] = step_arm,	       [VERB_EVENT] = step_event,     [VERB_ASYNC] = step_async,
+	[VERB_DESTROY] = step_destroy, [VERB_WATCH] = step_watch,     [VERB_PAUSE] = step_pause,
+	[VERB_SYNC] = step_sync,       [VERB_FORK] = step_fork,	      [VERB_KILL] = step_kill,
+};
+
+static void *thread_run(void *arg)
+{
+	struct agent_thread *t = arg;
+	const struct program *program = t->agent->program;
+
+	for (unsigned int i = 0; i < program->count; i++) {
+		const struct step *step = &program->step[i];
+
+		if (step->verb != VERB_SYNC &&
+		    (step->side != t->agent->side || step->thread != t->number))
+			continue;
+		t->step = i;
+		step_functions[step->verb](t, step);
+	}
+	return NULL;
+}
+
+/* Destroy what the program left, users before what they use. */
+static void clean_up(struct agent_thread *t)
+{
+	static const char order[] = "qswcrp";
+	struct agent *agent = t->agent;
+
+	t->step = agent->program->count;
+	for (const char *kind = order; *kind; kind++)
+		for (unsigned int i = 0; i < OBJECTS; i++) {
+			struct object *o = object_of(agent, *kind, i);
+			struct event *e;
+
+			if (o->there) {
+				e = log_done(t, object_destroy(agent, *kind, o));
+				e->object = i;
+				e->done.value[0] = *kind;
+				o->there = false;
+			}
+			if (*kind == 'r' && o->region.memory) {
+				munmap(o->region.memory, o->region.length);
+				o->region = (struct region){};
+			}
+		}
+	async_read(t, 0);
+}
+
+void agent_run(struct agent *agent, const struct program *program)
+{
+	unsigned int threads = 1;
+
+	agent->program = program;
+	agent->alone = false;
+	agent->other = (struct publication){};
+	memset(agent->owner, 0, sizeof(agent->owner));
+	for (unsigned int i = 0; i < program->count; i++)
+		if (program->step[i].side == agent->side)
+			threads = max_of(threads, program->step[i].thread + 1u);
+	pthread_barrier_init(&agent->barrier, NULL, threads);
+	for (unsigned int i = 0; i < THREADS; i++)
+		agent->threads[i] = (struct agent_thread){ .agent = agent, .number = i };
+	for (unsigned int i = 1; i < threads; i++)
+		if (pthread_create(&agent->threads[i].thread, NULL, thread_run, &agent->threads[i]))
+			abort();
+	thread_run(&agent->threads[0]);
+	for (unsigned int i = 1; i < threads; i++)
+		pthread_join(agent->threads[i].thread, NULL);
+	/* The other side may still use what this side has. */
+	sync_sides(&agent->threads[0]);
+	agent->threads[0].epoch++;
+	clean_up(&agent->threads[0]);
+	pthread_barrier_destroy(&agent->barrier);
+}
+
+void agent_forget(struct agent *agent)
+{
+	for (unsigned int i = 0; i < THREADS; i++) {
+		free(agent->threads[i].events);
+		free(agent->threads[i].chain);
+		agent->threads[i].events = NULL;
+		agent->threads[i].chain = NULL;
+	}
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * An agent is one side of a program: it holds the device and the objects, and takes the steps of
+ * its side with one thread for each owner. Nothing here knows a rule.
+ */
+#ifndef RDMA_CONFORM_AGENT_H
+#define RDMA_CONFORM_AGENT_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "rdma-conform/event.h"
+
+struct region {
+	struct ibv_mr *mr;
+	uint8_t *memory; /* stays mapped when the region is deregistered */
+	size_t length;
+};
+
+struct cq {
+	struct ibv_cq *cq;
+	struct ibv_cq_ex *extended; /* the same, or NULL */
+	struct ibv_comp_channel *channel;
+};
+
+struct srq {
+	struct ibv_srq *srq;
+};
+
+struct mw {
+	struct ibv_mw *mw;
+	uint64_t address;
+	uint32_t next_key;
+};
+
+struct qp {
+	struct ibv_qp *qp;
+	struct ibv_qp_ex *extended;
+	struct ibv_ah *ah;
+	uint8_t send_cq, recv_cq, srq;
+	bool signal_all;
+	uint32_t psn;
+	_Atomic int sending, receiving; /* completions to come */
+	_Atomic bool ended;		/* in error: what is posted is flushed */
+};
+
+struct object {
+	pthread_rwlock_t lock; /* for writing: it is created or destroyed */
+	union {
+		struct region region;
+		struct cq cq;
+		struct srq srq;
+		struct mw mw;
+		struct qp qp;
+		struct ibv_pd *pd;
+	};
+	bool there;
+};
+
+/* What the other side needs of this side's objects; exchanged at each sync. */
+struct publication {
+	union ibv_gid gid;
+	uint32_t lid, epoch;
+	struct {
+		uint32_t number, psn;
+	} qp[OBJECTS];
+	struct {
+		uint64_t address;
+		uint32_t key, there;
+	} region[OBJECTS], mw[OBJECTS];
+};
+
+#define CHAIN 16
+
+struct chain {
+	unsigned int count;
+	uint8_t qp;
+	struct ibv_send_wr wr[CHAIN];
+	struct ibv_sge sge[CHAIN][SGES];
+	uint16_t step[CHAIN];
+};
+
+struct agent_thread {
+	struct agent *agent;
+	uint8_t number;
+	uint16_t epoch, step;
+	struct event *events;
+	unsigned int count, room;
+	struct chain *chain; /* requests that wait for the last of their list */
+	pthread_t thread;
+};
+
+struct agent {
+	uint8_t side;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct offer offer;
+	uint8_t port, gid_index;
+	uint16_t lid;
+	bool global;
+	union ibv_gid gid;
+	int peer;	  /* socket to the other side's agent */
+	int64_t patience; /* ns to wait for what must come */
+
+	const struct program *program;
+	struct object objects[6][OBJECTS]; /* by object_index() of the letter */
+	struct publication other;
+	pthread_barrier_t barrier;
+	_Atomic bool alone; /* the other side is gone */
+	/* By message: whose completion it is. */
+	struct {
+		uint8_t qp;
+		bool receive, signaled;
+	} owner[256];
+	struct agent_thread threads[THREADS];
+};
+
+struct agent_options {
+	const char *device;
+	int gid_index; /* -1: the first that fits */
+	int port;
+	int64_t patience;
+};
+
+/* Open the device. Returns 0 or a negative errno, with the reason on standard error. */
+int agent_open(struct agent *agent, uint8_t side, const struct agent_options *options);
+/* Take this side's steps. The events are in the threads until agent_forget(). */
+void agent_run(struct agent *agent, const struct program *program);
+void agent_forget(struct agent *agent);
+
+/* For the files of the agent alone. */
+int64_t now(void);
+struct event *log_event(struct agent_thread *t, enum event_kind kind);
+/* Record that the step returned @error, a positive errno; errors of functions that return NULL come
+ * as errno. */
+struct event *log_done(struct agent_thread *t, int error);
+struct object *object_of(struct agent *agent, char kind, uint8_t number);
+/* Hold an object for use. NULL, and a record of it: it is not there. */
+struct object *object_use(struct agent_thread *t, char kind, uint8_t number);
+void object_release(struct object *object);
+/* Hold a place for an object to be made, or one to be destroyed. */
+struct object *object_change(struct agent_thread *t, char kind, uint8_t number, bool there);
+
+void step_region(struct agent_thread *t, const struct step *step);
+void step_rereg(struct agent_thread *t, const struct step *step);
+void step_fill(struct agent_thread *t, const struct step *step);
+void step_look(struct agent_thread *t, const struct step *step);
+void step_set(struct agent_thread *t, const struct step *step);
+void step_peek(struct agent_thread *t, const struct step *step);
+void step_watch(struct agent_thread *t, const struct step *step);
+void step_cq(struct agent_thread *t, const struct step *step);
+void step_resize(struct agent_thread *t, const struct step *step);
+void step_srq(struct agent_thread *t, const struct step *step);
+void step_limit(struct agent_thread *t, const struct step *step);
+void step_mw(struct agent_thread *t, const struct step *step);
+void step_pd(struct agent_thread *t, const struct step *step);
+void step_qp(struct agent_thread *t, const struct step *step);
+void step_connect(struct agent_thread *t, const struct step *step);
+void step_modify(struct agent_thread *t, const struct step *step);
+void step_access(struct agent_thread *t, const struct step *step);
+void step_query(struct agent_thread *t, const struct step *step);
+void step_post(struct agent_thread *t, const struct step *step);
+void step_recv(struct agent_thread *t, const struct step *step);
+void step_poll(struct agent_thread *t, const struct step *step);
+void step_drain(struct agent_thread *t, const struct step *step);
+void step_arm(struct agent_thread *t, const struct step *step);
+void step_event(struct agent_thread *t, const struct step *step);
+void step_async(struct agent_thread *t, const struct step *step);
+void step_destroy(struct agent_thread *t, const struct step *step);
+
+int access_flags(uint32_t words);
+/* Destroy the object behind @o, which is held for change. Returns a positive errno. */
+int object_destroy(struct agent *agent, char kind, struct object *o);
+/* Poll @cq once and record what came. Returns how many. */
+int cq_poll(struct agent_thread *t, struct cq *cq, int room);
+void async_read(struct agent_thread *t, int wait_ms);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rdma-conform/check.h"
+#include "util/util.h"
+
+void exercised(struct check *c)
+{
+	for (unsigned int i = 0; rule_at(i); i++)
+		if (rule_at(i) == c->rule)
+			c->exercised[i]++;
+}
+
+void broken(struct check *c, const struct event *at, const char *format, ...)
+{
+	va_list args;
+
+	if (c->broken_count == BROKEN)
+		return;
+	va_start(args, format);
+	vsnprintf(c->broken[c->broken_count].text, REPORT, format, args);
+	va_end(args);
+	c->broken[c->broken_count].rule = c->rule;
+	c->broken[c->broken_count++].at = at;
+}
+
+bool before(const struct check *c, const struct event *a, const struct event *b)
+{
+	if (a->side == b->side && a->thread == b->thread)
+		return a < b;
+	/* A sync that one side missed orders nothing. */
+	if (a->side != b->side && (c->trial->ended[0] || c->trial->ended[1]))
+		return false;
+	return a->epoch < b->epoch;
+}
+
+const struct step *step_of(const struct check *c, const struct event *e)
+{
+	return e->step < c->trial->program->count ? &c->trial->program->step[e->step] : NULL;
+}
+
+const struct message *message_of_wc(const struct check *c, const struct event *wc)
+{
+	const struct message *m = &c->messages[wc->wc.wr_id & 0xff];
+
+	if (wc->wc.wr_id >> 8 != (uint64_t)c->trial->program->number << 8 || !m->step ||
+	    m->step->side != wc->side)
+		return NULL;
+	return m;
+}
+
+const struct event *done_on(const struct check *c, enum verb verb, uint8_t side, char kind,
+			    uint8_t number)
+{
+	FOR_EACH_DONE(c, e, verb)
+	{
+		const struct step *s = step_of(c, e);
+
+		if (e->side == side && !e->done.error && s->kind == kind && s->object == number)
+			return e;
+	}
+	return NULL;
+}
+
+const struct event *made(const struct check *c, uint8_t side, char kind, uint8_t number)
+{
+	static const struct {
+		char kind;
+		enum verb verb;
+	} makers[] = { { 'q', VERB_QP },
+		       { 'c', VERB_CQ },
+		       { 'r', VERB_REGION },
+		       { 's', VERB_SRQ },
+		       { 'w', VERB_MW } };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(makers); i++)
+		if (makers[i].kind == kind)
+			return done_on(c, makers[i].verb, side, kind, number);
+	return NULL;
+}
+
+const struct step *qp_step(const struct check *c, uint8_t side, uint8_t number)
+{
+	const struct event *e = made(c, side, 'q', number);
+
+	return e ? step_of(c, e) : NULL;
+}
+
+bool qp_disturbed(const struct check *c, uint8_t number)
+{
+	if (c->trial->ended[0] || c->trial->ended[1])
+		return true;
+	for (unsigned int side = 0; side < 2; side++)
+		if (done_on(c, VERB_MODIFY, side, 'q', number) ||
+		    done_on(c, VERB_ACCESS, side, 'q', number) ||
+		    done_on(c, VERB_DESTROY, side, 'q', number) ||
+		    !done_on(c, VERB_CONNECT, side, 'q', number))
+			return true;
+	return false;
+}
+
+bool is_send_side(const struct message *m)
+{
+	return m->step && m->step->verb == VERB_POST;
+}
+
+bool takes_receive(const struct message *m)
+{
+	return is_send_side(m) && (m->step->operation == OP_SEND ||
+				   (m->step->operation == OP_WRITE && HAS(m->step, IMM)));
+}
+
+void check_trial(struct check *c, const struct trial *trial, const bool *wanted, uint64_t *counters)
+{
+	memset(c, 0, sizeof(*c));
+	c->trial = trial;
+	c->exercised = counters;
+	index_messages(c);
+	index_writers(c);
+	judge_memory(c);
+	for (unsigned int i = 0; rule_at(i); i++) {
+		c->rule = rule_at(i);
+		if (!wanted || wanted[i])
+			c->rule->look(c);
+	}
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A trial is a program and what happened; a rule is one function that reads a trial. Nothing here
+ * knows a device.
+ *
+ * Order: one event is before another when the same thread recorded it earlier, or when a sync lies
+ * between them. Two events of which neither is before the other may have happened in any order, and
+ * a rule must allow for both.
+ */
+#ifndef RDMA_CONFORM_CHECK_H
+#define RDMA_CONFORM_CHECK_H
+
+#include <infiniband/verbs.h>
+
+#include "rdma-conform/event.h"
+#include "rdma-conform/tag.h"
+
+#define FINISHES 8
+#define WRITERS	 512
+#define BROKEN	 16 /* that are kept of a trial */
+#define REPORT	 320
+
+/* Why an access must have ended. */
+enum cause {
+	CAUSE_COMPLETION,
+	CAUSE_FLUSH,
+	CAUSE_DESTROY,
+	CAUSE_RESET,
+	CAUSE_ERR,
+	CAUSE_DEREG,
+	CAUSE_REREG,
+	CAUSE_ACCESS,
+	CAUSE_INVALIDATE,
+	CAUSE_INLINE,
+	CAUSE_COUNT,
+};
+
+struct finish {
+	enum cause cause;
+	const struct event *event;
+};
+
+/* A request: a post or a receive, and what became of it. */
+struct message {
+	const struct step *step; /* NULL: there is none of this number */
+	const struct event *posted;
+	unsigned int accepted; /* times */
+	unsigned int completions, successes;
+	const struct event *first, *last; /* completions */
+	const struct event *failed;	  /* the first with an error */
+	const struct message
+		*partner; /* of a receive: the send that it took; of that: the receive */
+	const struct event *partner_wc;
+	unsigned int order; /* among the posts of its queue */
+	/* What its memory held when it was posted, and what it held later while the device might
+	 * read it. */
+	struct tag source[4];
+	unsigned int sources;
+	bool source_known;
+	struct finish released[FINISHES]; /* the memory belongs to the program again */
+	unsigned int releases;
+};
+
+/* A request that changes memory of @side. */
+struct writer {
+	uint8_t side;
+	const struct message *message; /* whose bytes */
+	const struct message *request; /* the post or receive that names the memory */
+	struct piece piece[SGES];
+	unsigned int pieces;
+	uint32_t skip;	 /* bytes before the message: the GRH of a datagram */
+	uint32_t length; /* of the message */
+	bool wild;	 /* may write anything into its memory */
+	bool refused;	 /* must not write at all */
+	const struct event *start;
+	const struct event *success[2];
+	struct finish finish[FINISHES];
+	unsigned int finishes;
+};
+
+enum harm {
+	HARM_LATE,    /* written after @cause */
+	HARM_SOURCE,  /* bytes that the sender's memory got after @cause */
+	HARM_MISSING, /* a success without its bytes */
+	HARM_FOREIGN, /* bytes changed that belong to no request */
+	HARM_REFUSED, /* a request that must fail has written */
+	HARM_ORDER,   /* an earlier write over a later one */
+};
+
+/* Wrong bytes that a look saw. */
+struct wound {
+	enum harm harm;
+	enum cause cause;
+	const struct event *look;
+	const struct writer *writer; /* or NULL */
+	uint32_t offset, length;
+	struct event seen; /* the run */
+};
+
+struct trial {
+	const struct program *program;
+	const struct offer *offers; /* of a and b */
+	struct event *events;
+	unsigned int count;
+	bool ended[2]; /* the process of the side died, or did not come to an end */
+	bool silent[2];
+	int signal[2];
+};
+
+struct check {
+	const struct trial *trial;
+	const struct rule *rule; /* that is looked at */
+	struct message messages[256];
+	struct writer writers[WRITERS];
+	unsigned int writer_count;
+	struct wound wounds[BROKEN];
+	unsigned int wound_count;
+	/* How often what a rule forbids could have happened, by harm and cause. */
+	unsigned int chances[6][CAUSE_COUNT];
+	struct {
+		const struct rule *rule;
+		const struct event *at;
+		char text[REPORT];
+	} broken[BROKEN];
+	unsigned int broken_count;
+	uint64_t *exercised; /* by place in the table of rules */
+};
+
+struct rule {
+	unsigned int number;
+	const char *name;
+	const char *sentence;
+	const char *source;
+	void (*look)(struct check *c);
+};
+
+extern const struct rule *const rule_groups[];
+extern const unsigned int rule_group_sizes[];
+extern const unsigned int rule_group_count;
+const struct rule *rule_at(unsigned int index); /* NULL behind the last */
+unsigned int rule_count(void);
+
+/* Apply the rules. @exercised: a counter for each rule, which is raised; @wanted: NULL, or whether
+ * to look at each. */
+void check_trial(struct check *c, const struct trial *trial, const bool *wanted,
+		 uint64_t *exercised);
+
+/* For rules. */
+void exercised(struct check *c);
+void broken(struct check *c, const struct event *at, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+bool before(const struct check *c, const struct event *a, const struct event *b);
+const struct step *step_of(const struct check *c, const struct event *e);
+const struct message *message_of_wc(const struct check *c, const struct event *wc);
+/* The event that made the object @kind @number of @side, or NULL. */
+const struct event *made(const struct check *c, uint8_t side, char kind, uint8_t number);
+const struct step *qp_step(const struct check *c, uint8_t side, uint8_t number);
+/* A step of @verb that succeeded on the object, the first. */
+const struct event *done_on(const struct check *c, enum verb verb, uint8_t side, char kind,
+			    uint8_t number);
+/* A queue pair of the side that left service by a step of the program, or whose partner did. */
+bool qp_disturbed(const struct check *c, uint8_t number);
+/* The program asks for nothing wrong with this request. */
+bool message_sound(const struct check *c, const struct message *m);
+bool is_send_side(const struct message *m);
+bool takes_receive(const struct message *m);
+
+#define FOR_EACH_EVENT(c, e)                             \
+	for (const struct event *e = (c)->trial->events; \
+	     e < (c)->trial->events + (c)->trial->count; e++)
+#define FOR_EACH_WC(c, e)    \
+	FOR_EACH_EVENT(c, e) \
+	if (e->kind == EVENT_WC)
+#define FOR_EACH_DONE(c, e, v) \
+	FOR_EACH_EVENT(c, e)   \
+	if (e->kind == EVENT_DONE && step_of(c, e) && step_of(c, e)->verb == (v))
+#define FOR_EACH_MESSAGE(c, m)                                                      \
+	for (const struct message *m = (c)->messages; m < (c)->messages + 256; m++) \
+		if (m->step)
+
+/* Fill in c->messages, c->writers and c->wounds. */
+void index_messages(struct check *c);
+void index_writers(struct check *c);
+void judge_memory(struct check *c);
+
+#endif

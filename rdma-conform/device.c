@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which device, which address, and what the device offers. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rdma-conform/agent.h"
+#include "util/util.h"
+
+static struct ibv_context *device_open(const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *context = NULL;
+
+	for (unsigned int i = 0; list && list[i] && !context; i++)
+		if (!name || !strcmp(ibv_get_device_name(list[i]), name))
+			context = ibv_open_device(list[i]);
+	if (list)
+		ibv_free_device_list(list);
+	return context;
+}
+
+/* RoCEv2 before others, an IPv4 address before others. */
+static int gid_rank(const struct ibv_gid_entry *entry)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return (entry->gid_type == IBV_GID_TYPE_ROCE_V2) * 2 +
+	       !memcmp(entry->gid.raw, mapped, sizeof(mapped));
+}
+
+static int gid_choose(struct agent *agent, int wanted)
+{
+	struct ibv_gid_entry entry;
+	int best = -1;
+
+	for (int i = 0; i < 256; i++) {
+		if ((wanted >= 0 && i != wanted) ||
+		    ibv_query_gid_ex(agent->context, agent->port, i, &entry, 0) ||
+		    (!entry.gid.global.subnet_prefix && !entry.gid.global.interface_id))
+			continue;
+		if (gid_rank(&entry) <= best)
+			continue;
+		best = gid_rank(&entry);
+		agent->gid_index = i;
+		agent->gid = entry.gid;
+	}
+	return best < 0 ? -ENODEV : 0;
+}
+
+static bool wr_api_works(struct agent *agent)
+{
+	struct ibv_cq *cq = ibv_create_cq(agent->context, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = agent->pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+	struct ibv_qp *qp = cq ? ibv_create_qp_ex(agent->context, &attr) : NULL;
+	bool works = qp && ibv_qp_to_qp_ex(qp);
+
+	if (qp)
+		ibv_destroy_qp(qp);
+	if (cq)
+		ibv_destroy_cq(cq);
+	return works;
+}
+
+static bool extended_cq_works(struct agent *agent)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(agent->context, &attr);
+
+	if (cq)
+		ibv_destroy_cq(ibv_cq_ex_to_cq(cq));
+	return cq;
+}
+
+static bool qp_type_works(struct agent *agent, enum ibv_qp_type type)
+{
+	struct ibv_cq *cq = ibv_create_cq(agent->context, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = type,
+	};
+	struct ibv_qp *qp = cq ? ibv_create_qp(agent->pd, &attr) : NULL;
+
+	if (qp)
+		ibv_destroy_qp(qp);
+	if (cq)
+		ibv_destroy_cq(cq);
+	return qp;
+}
+
+static int offer_learn(struct agent *agent, const struct ibv_port_attr *port)
+{
+	struct ibv_device_attr attr;
+	struct offer *o = &agent->offer;
+
+	if (ibv_query_device(agent->context, &attr))
+		return -errno;
+	snprintf(o->device, sizeof(o->device), "%s", ibv_get_device_name(agent->context->device));
+	o->max_qp_wr = attr.max_qp_wr;
+	o->max_sge = attr.max_sge;
+	o->max_cqe = attr.max_cqe;
+	o->max_srq = attr.max_srq;
+	o->max_srq_wr = attr.max_srq_wr;
+	o->max_mw = attr.max_mw;
+	o->max_rd_atomic = attr.max_qp_rd_atom;
+	o->mtu = 128u << port->active_mtu;
+	o->atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
+	o->windows1 = attr.max_mw && attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW;
+	o->windows2 = attr.max_mw && attr.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
+							      IBV_DEVICE_MEM_WINDOW_TYPE_2B);
+	o->srq = attr.max_srq > 0;
+	o->uc = qp_type_works(agent, IBV_QPT_UC);
+	o->ud = qp_type_works(agent, IBV_QPT_UD);
+	o->extended_cq = extended_cq_works(agent);
+	o->wr_api = wr_api_works(agent);
+	o->link_ib = port->link_layer == IBV_LINK_LAYER_INFINIBAND;
+	return 0;
+}
+
+static int device_failed(const char *what)
+{
+	int r = errno ? -errno : -EINVAL;
+
+	fprintf(stderr, "rdma-conform: %s: %s\n", what, strerror(-r));
+	return r;
+}
+
+int agent_open(struct agent *agent, uint8_t side, const struct agent_options *options)
+{
+	struct ibv_port_attr port;
+
+	*agent = (struct agent){ .side = side,
+				 .port = options->port,
+				 .patience = options->patience };
+	for (unsigned int kind = 0; kind < ARRAY_SIZE(agent->objects); kind++)
+		for (unsigned int i = 0; i < OBJECTS; i++)
+			pthread_rwlock_init(&agent->objects[kind][i].lock, NULL);
+	errno = ENODEV;
+	agent->context = device_open(options->device);
+	if (!agent->context)
+		return device_failed("no device could be opened");
+	agent->pd = ibv_alloc_pd(agent->context);
+	if (!agent->pd)
+		return device_failed("no protection domain");
+	if (ibv_query_port(agent->context, agent->port, &port))
+		return device_failed("the port could not be queried");
+	agent->lid = port.lid;
+	agent->global = options->gid_index >= 0 || port.link_layer != IBV_LINK_LAYER_INFINIBAND;
+	if (agent->global && gid_choose(agent, options->gid_index) < 0)
+		return device_failed("the port has no such GID");
+	return offer_learn(agent, &port);
+}

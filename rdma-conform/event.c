@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <inttypes.h>
+#include <string.h>
+#include <infiniband/verbs.h>
+
+#include "rdma-conform/event.h"
+#include "rdma-conform/tag.h"
+
+static void print_done(FILE *to, const struct event *e, const struct program *program)
+{
+	const struct step *s = e->step < program->count ? &program->step[e->step] : NULL;
+
+	if (e->done.error) {
+		fprintf(to, "%s", strerror(e->done.error));
+		return;
+	}
+	fputs("ok", to);
+	if (!s) {
+		fprintf(to, ", cleaning up %c%u", (char)e->done.value[0], e->object);
+		return;
+	}
+	if (s->verb == VERB_QP)
+		fprintf(to, ", number 0x%" PRIx64, e->done.value[0]);
+	else if (s->verb == VERB_QUERY)
+		fprintf(to, ", state %" PRIu64, e->done.value[0]);
+	else if (s->verb == VERB_PEEK || s->verb == VERB_POLL || s->verb == VERB_EVENT ||
+		 s->verb == VERB_WATCH)
+		fprintf(to, ", %" PRIu64, e->done.value[0]);
+	else if ((s->verb == VERB_POST || s->verb == VERB_RECV) && s->n > 1)
+		fprintf(to, ", %" PRIu64 " accepted", e->done.value[0]);
+	else if (s->verb == VERB_DRAIN && e->done.value[0])
+		fprintf(to, ", %" PRIu64 " still to come", e->done.value[0]);
+}
+
+void event_print(FILE *to, const struct event *e, const struct program *program)
+{
+	fprintf(to, "%c%u step %u: ", 'a' + e->side, e->thread, e->step + 1);
+	switch (e->kind) {
+	case EVENT_DONE:
+		print_done(to, e, program);
+		break;
+	case EVENT_SKIP:
+		fputs("left out", to);
+		break;
+	case EVENT_WC:
+		fprintf(to, "completion #%u %s", (unsigned int)(e->wc.wr_id & 0xff),
+			ibv_wc_status_str(e->wc.status));
+		if (!e->wc.status)
+			fprintf(to, " opcode %u length %u flags 0x%x imm 0x%x", e->wc.opcode,
+				e->wc.length, e->wc.flags, e->wc.imm);
+		break;
+	case EVENT_RUN:
+		fprintf(to, "bytes %u+%u: ", e->run.offset, e->run.length);
+		if (e->run.kind == RUN_TAG)
+			fprintf(to, "#%u.%u from %" PRIu64, e->run.id, e->run.generation,
+				e->run.from);
+		else
+			fputs("no tag", to);
+		break;
+	case EVENT_ASYNC:
+		fprintf(to, "event %s", ibv_event_type_str(e->async.type));
+		break;
+	}
+	fputc('\n', to);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What happened: each side records events while it takes its steps, and the rules read those of
+ * both sides. */
+#ifndef RDMA_CONFORM_EVENT_H
+#define RDMA_CONFORM_EVENT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "rdma-conform/step.h"
+
+enum event_kind {
+	EVENT_DONE,  /* the step's call returned */
+	EVENT_SKIP,  /* the step could not be taken: an object is missing or in use */
+	EVENT_WC,    /* a completion was polled */
+	EVENT_RUN,   /* a run of bytes that a look saw */
+	EVENT_ASYNC, /* an asynchronous event was read */
+};
+
+enum run_kind {
+	RUN_TAG,
+	RUN_RAW,  /* at most 16 bytes without a tag */
+	RUN_LONG, /* more of them, which are not kept */
+};
+
+/* Travels between processes as it is; both have the same byte order. */
+struct event {
+	uint16_t step;	/* index, or the number of steps: the cleaning up behind the program */
+	uint16_t epoch; /* how many syncs the thread had passed */
+	uint8_t side, thread, kind, object;
+	int64_t time; /* ns, monotonic, of the side's host */
+	union {
+		struct {
+			uint64_t error; /* positive errno */
+			uint64_t value[5];
+		} done;
+		struct {
+			uint64_t wr_id;
+			uint32_t status, opcode, flags, length, imm, qp_num, src_qp, vendor;
+		} wc;
+		struct {
+			uint32_t offset, length; /* in the concatenated pieces of the look */
+			uint8_t kind, id, generation;
+			uint64_t from; /* offset in the message, or the first raw bytes */
+			uint64_t raw;
+		} run;
+		struct {
+			uint32_t type;
+			uint32_t kind, object;
+		} async;
+	};
+};
+
+/* What a device offers, as ibv_query_device_ex() says. */
+struct offer {
+	char device[64];
+	uint32_t max_qp_wr, max_sge, max_cqe, max_srq, max_srq_wr, max_mw, max_inline;
+	uint32_t mtu; /* bytes */
+	uint32_t atomics, windows1, windows2, extended_cq, wr_api;
+	uint32_t max_rd_atomic, uc, ud, srq, resize, link_ib, same_address;
+};
+
+void event_print(FILE *to, const struct event *event, const struct program *program);
+
+#endif

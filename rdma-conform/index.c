@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the rules look things up in: the requests and their completions, and who may write which
+ * memory. */
+#include <string.h>
+
+#include "rdma-conform/check.h"
+#include "util/util.h"
+
+static void collect(struct check *c)
+{
+	unsigned int order = 0;
+
+	FOR_EACH_EVENT(c, e)
+	{
+		const struct step *s = step_of(c, e);
+		struct message *m;
+
+		if (e->kind != EVENT_DONE || !s || (s->verb != VERB_POST && s->verb != VERB_RECV))
+			continue;
+		m = &c->messages[s->id];
+		m->step = s;
+		m->posted = e;
+		m->accepted = e->done.value[0];
+		m->order = order++;
+	}
+	FOR_EACH_WC(c, e)
+	{
+		struct message *m = (struct message *)message_of_wc(c, e);
+
+		if (!m)
+			continue;
+		m->completions++;
+		m->successes += !e->wc.status;
+		m->first = m->first ?: e;
+		m->last = e;
+		if (e->wc.status && !m->failed)
+			m->failed = e;
+	}
+}
+
+static bool same_pieces(const struct step *a, const struct step *b)
+{
+	return a->pieces == b->pieces && a->pieces &&
+	       !memcmp(a->piece, b->piece, a->pieces * sizeof(a->piece[0]));
+}
+
+static bool pieces_overlap(const struct step *a, const struct step *b)
+{
+	for (unsigned int i = 0; i < a->pieces; i++)
+		for (unsigned int j = 0; j < b->pieces; j++)
+			if (a->piece[i].region == b->piece[j].region &&
+			    a->piece[i].offset < b->piece[j].offset + b->piece[j].length &&
+			    b->piece[j].offset < a->piece[i].offset + a->piece[i].length)
+				return true;
+	return false;
+}
+
+static void finish_add(struct finish *finishes, unsigned int *count, enum cause cause,
+		       const struct event *event)
+{
+	if (event && *count < FINISHES)
+		finishes[(*count)++] = (struct finish){ cause, event };
+}
+
+/* Events of @side that end what queue pair @number does. */
+static void finish_by_qp(const struct check *c, struct finish *finishes, unsigned int *count,
+			 uint8_t side, uint8_t number, bool by_err)
+{
+	FOR_EACH_DONE(c, e, VERB_MODIFY)
+	{
+		const struct step *s = step_of(c, e);
+
+		if (e->side != side || e->done.error || s->object != number)
+			continue;
+		if (HAS(s, RESET))
+			finish_add(finishes, count, CAUSE_RESET, e);
+		else if (by_err && HAS(s, ERR))
+			finish_add(finishes, count, CAUSE_ERR, e);
+	}
+	finish_add(finishes, count, CAUSE_DESTROY, done_on(c, VERB_DESTROY, side, 'q', number));
+}
+
+/* When the program may use the memory of @m again. */
+static void release(struct check *c, struct message *m)
+{
+	uint8_t side = m->step->side, number = m->step->object;
+
+	if (m->completions >= m->accepted && m->last)
+		finish_add(m->released, &m->releases, m->failed ? CAUSE_FLUSH : CAUSE_COMPLETION,
+			   m->last);
+	if (HAS(m->step, INLINE))
+		finish_add(m->released, &m->releases, CAUSE_INLINE, m->posted);
+	if (m->step->kind == 'q')
+		finish_by_qp(c, m->released, &m->releases, side, number, false);
+	for (unsigned int i = 0; i < m->step->pieces; i++)
+		finish_add(m->released, &m->releases, CAUSE_DEREG,
+			   done_on(c, VERB_DESTROY, side, 'r', m->step->piece[i].region));
+	if (!is_send_side(m))
+		return;
+	/* The completion of a later request of the queue tells the same of those before it. */
+	FOR_EACH_MESSAGE(c, later)
+	if (is_send_side(later) && later->step->side == side && later->step->object == number &&
+	    later->order > m->order && later->posted->thread == m->posted->thread &&
+	    later->successes)
+		finish_add(m->released, &m->releases, CAUSE_COMPLETION, later->first);
+}
+
+static bool finished_before(const struct check *c, const struct finish *finishes,
+			    unsigned int count, const struct event *e)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (before(c, finishes[i].event, e))
+			return true;
+	return false;
+}
+
+static void source_add(struct message *m, struct tag tag)
+{
+	if (m->sources < ARRAY_SIZE(m->source))
+		m->source[m->sources++] = tag;
+	else
+		m->source_known = false;
+}
+
+/* The bytes of the message are those of the last fill before the post, and of each fill that came
+ * too early. */
+static void find_source(struct check *c, struct message *m)
+{
+	const struct step *last = NULL;
+
+	m->source_known = true;
+	FOR_EACH_DONE(c, e, VERB_FILL)
+	{
+		const struct step *s = step_of(c, e);
+
+		if (e->side != m->step->side || !pieces_overlap(s, m->step))
+			continue;
+		if (!same_pieces(s, m->step)) {
+			m->source_known = false;
+			return;
+		}
+		if (before(c, e, m->posted))
+			last = s;
+	}
+	if (!last) {
+		m->source_known = !step_length(m->step);
+		return;
+	}
+	source_add(m, (struct tag){ c->trial->program->number, last->id, last->generation });
+	FOR_EACH_DONE(c, e, VERB_FILL)
+	{
+		const struct step *s = step_of(c, e);
+
+		if (e->side == m->step->side && same_pieces(s, m->step) &&
+		    !before(c, e, m->posted) && !finished_before(c, m->released, m->releases, e))
+			source_add(m,
+				   (struct tag){ c->trial->program->number, s->id, s->generation });
+	}
+}
+
+/* Messages arrive, once and in order, and a completion of the sender tells so. */
+static bool qp_reliable(const struct check *c, uint8_t side, uint8_t number)
+{
+	const struct step *s = qp_step(c, side, number);
+
+	return s && !HAS(s, UD) && !HAS(s, UC);
+}
+
+static bool qp_has_grh(const struct check *c, uint8_t side, uint8_t number)
+{
+	const struct step *s = qp_step(c, side, number);
+
+	return s && HAS(s, UD);
+}
+
+static struct message *send_by_imm(struct check *c, const struct event *wc, uint8_t number)
+{
+	struct message *m = &c->messages[wc->wc.imm & 0xff];
+
+	if (!(wc->wc.flags & IBV_WC_WITH_IMM) || !m->step || !takes_receive(m) ||
+	    m->step->side == wc->side || m->step->object != number)
+		return NULL;
+	return m;
+}
+
+/* The @index-th request of the other side's queue pair @number that takes a receive. */
+static struct message *send_by_order(struct check *c, uint8_t side, uint8_t number,
+				     unsigned int index)
+{
+	FOR_EACH_EVENT(c, e)
+	{
+		const struct step *s = step_of(c, e);
+		struct message *m;
+
+		if (e->kind != EVENT_DONE || !s || s->verb != VERB_POST || e->side != side ||
+		    s->object != number)
+			continue;
+		m = &c->messages[s->id];
+		if (!takes_receive(m))
+			continue;
+		if (index < m->accepted)
+			return m;
+		index -= m->accepted;
+	}
+	return NULL;
+}
+
+static int qp_by_number(const struct check *c, uint8_t side, uint32_t qp_num)
+{
+	FOR_EACH_DONE(c, e, VERB_QP)
+	if (e->side == side && !e->done.error && e->done.value[0] == qp_num)
+		return step_of(c, e)->object;
+	return -1;
+}
+
+/* Messages of a reliable connection are received in the order of their posts; others are known by
+ * their immediate. */
+static void match_receives(struct check *c)
+{
+	unsigned int taken[2][OBJECTS] = {};
+
+	FOR_EACH_WC(c, e)
+	{
+		struct message *r = (struct message *)message_of_wc(c, e), *m;
+		int number = qp_by_number(c, e->side, e->wc.qp_num);
+
+		if (!r || is_send_side(r) || e->wc.status || number < 0)
+			continue;
+		m = qp_reliable(c, e->side, number)
+			    ? send_by_order(c, !e->side, number, taken[e->side][number]++)
+			    : send_by_imm(c, e, number);
+		if (!m)
+			continue;
+		r->partner = m;
+		m->partner = r;
+		m->partner_wc = r->partner_wc = e;
+	}
+}
+
+void index_messages(struct check *c)
+{
+	collect(c);
+	for (unsigned int i = 0; i < ARRAY_SIZE(c->messages); i++)
+		if (c->messages[i].step)
+			release(c, &c->messages[i]);
+	for (unsigned int i = 0; i < ARRAY_SIZE(c->messages); i++)
+		if (c->messages[i].step && is_send_side(&c->messages[i]))
+			find_source(c, &c->messages[i]);
+	match_receives(c);
+}
+
+bool message_sound(const struct check *c, const struct message *m)
+{
+	return !(m->step->words & (WORD(BAD_LKEY) | WORD(BAD_RKEY) | WORD(BAD_QKEY)));
+}
+
+static struct writer *writer_add(struct check *c, uint8_t side, const struct message *message,
+				 const struct message *request)
+{
+	struct writer *w;
+
+	if (c->writer_count == WRITERS)
+		return NULL;
+	w = &c->writers[c->writer_count++];
+	*w = (struct writer){
+		.side = side, .message = message, .request = request, .start = request->posted
+	};
+	return w;
+}
+
+static void use_own_pieces(struct writer *w, const struct message *request)
+{
+	memcpy(w->piece, request->step->piece, sizeof(w->piece));
+	w->pieces = request->step->pieces;
+	memcpy(w->finish, request->released, sizeof(w->finish));
+	w->finishes = request->releases;
+}
+
+static void add_receive(struct check *c, const struct message *r)
+{
+	const struct message *m = r->partner;
+	struct writer *w = writer_add(c, r->step->side, m, r);
+
+	if (!w)
+		return;
+	use_own_pieces(w, r);
+	w->wild = !m || r->accepted != 1 || !m->source_known;
+	if (!m) {
+		w->length = step_length(r->step);
+		return;
+	}
+	w->length = m->step->operation == OP_SEND ? step_length(m->step) : 0;
+	if (qp_has_grh(c, m->step->side, m->step->object))
+		w->skip = 40;
+	w->success[0] = r->partner_wc;
+	if (before(c, r->posted, m->posted))
+		w->start = m->posted;
+}
+
+/* What ends remote access to a region or a window of @side. */
+static void finish_by_memory(const struct check *c, struct writer *w, const struct step *s)
+{
+	uint8_t side = w->side;
+
+	if (s->remote_window) {
+		finish_add(w->finish, &w->finishes, CAUSE_DEREG,
+			   done_on(c, VERB_DESTROY, side, 'w', s->remote));
+		FOR_EACH_MESSAGE(c, m)
+		if (m->step->side == side && m->step->operation == OP_INV &&
+		    m->step->mw == s->remote && m->successes)
+			finish_add(w->finish, &w->finishes, CAUSE_INVALIDATE, m->first);
+		return;
+	}
+	finish_add(w->finish, &w->finishes, CAUSE_DEREG,
+		   done_on(c, VERB_DESTROY, side, 'r', s->remote));
+	FOR_EACH_DONE(c, e, VERB_REREG)
+	if (e->side == side && !e->done.error && step_of(c, e)->object == s->remote &&
+	    !HAS(step_of(c, e), REMOTE_WRITE))
+		finish_add(w->finish, &w->finishes, CAUSE_REREG, e);
+}
+
+/* A window's place is that of its bind. */
+static bool window_place(const struct check *c, uint8_t side, uint8_t window,
+			 struct piece *ret_piece)
+{
+	FOR_EACH_MESSAGE(c, m)
+	if (m->step->side == side && m->step->operation == OP_BIND && m->step->mw == window &&
+	    m->step->pieces) {
+		*ret_piece = m->step->piece[0];
+		return true;
+	}
+	return false;
+}
+
+static const struct event *seen_by_receive(const struct check *c, const struct message *m)
+{
+	if (!qp_reliable(c, m->step->side, m->step->object))
+		return NULL;
+	FOR_EACH_MESSAGE(c, later)
+	if (takes_receive(later) && later->step->side == m->step->side &&
+	    later->step->object == m->step->object && later->order > m->order && later->partner_wc)
+		return later->partner_wc;
+	return NULL;
+}
+
+static void add_write(struct check *c, const struct message *m)
+{
+	const struct step *s = m->step;
+	struct writer *w = writer_add(c, !s->side, m, m);
+	struct piece place = { .region = s->remote };
+
+	if (!w)
+		return;
+	if (s->remote_window && !window_place(c, !s->side, s->remote, &place)) {
+		w->wild = true;
+		return;
+	}
+	w->length = step_length(s);
+	w->piece[0] = (struct piece){ place.region, place.offset + s->remote_offset, w->length };
+	w->pieces = 1;
+	w->wild = !m->source_known;
+	w->refused = !message_sound(c, m);
+	if (qp_reliable(c, s->side, s->object) && m->successes && m->successes == m->completions)
+		w->success[0] = m->last;
+	w->success[1] = seen_by_receive(c, m);
+	if (qp_reliable(c, s->side, s->object) && m->successes && m->completions >= m->accepted &&
+	    !m->failed)
+		finish_add(w->finish, &w->finishes, CAUSE_COMPLETION, m->last);
+	finish_by_qp(c, w->finish, &w->finishes, w->side, s->object, true);
+	FOR_EACH_DONE(c, e, VERB_ACCESS)
+	if (e->side == w->side && !e->done.error && step_of(c, e)->object == s->object &&
+	    !HAS(step_of(c, e), REMOTE_WRITE))
+		finish_add(w->finish, &w->finishes, CAUSE_ACCESS, e);
+	finish_by_memory(c, w, s);
+}
+
+/* Find the fill whose bytes a read fetches, if that memory has had this one since. */
+static void read_source(struct check *c, struct message *m)
+{
+	uint32_t length = step_length(m->step), count = 0;
+
+	m->source_known = false;
+	m->sources = 0;
+	FOR_EACH_DONE(c, e, VERB_FILL)
+	{
+		const struct step *s = step_of(c, e);
+
+		if (e->side == m->step->side || m->step->remote_window || s->pieces != 1 ||
+		    s->piece[0].region != m->step->remote ||
+		    s->piece[0].offset >= m->step->remote_offset + length ||
+		    m->step->remote_offset >= s->piece[0].offset + s->piece[0].length)
+			continue;
+		if (++count > 1 || !before(c, e, m->posted) ||
+		    s->piece[0].offset != m->step->remote_offset || s->piece[0].length < length)
+			return;
+		m->source[0] = (struct tag){ c->trial->program->number, s->id, s->generation };
+	}
+	m->sources = count;
+	m->source_known = count == 1;
+}
+
+static void add_read(struct check *c, struct message *m)
+{
+	struct writer *w;
+
+	read_source(c, m);
+	w = writer_add(c, m->step->side, m, m);
+	if (!w)
+		return;
+	use_own_pieces(w, m);
+	w->length = step_length(m->step);
+	w->wild = !m->source_known || m->step->operation != OP_READ;
+	w->refused = !message_sound(c, m);
+	if (m->successes && m->successes == m->completions)
+		w->success[0] = m->last;
+}
+
+void index_writers(struct check *c)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(c->messages); i++) {
+		struct message *m = &c->messages[i];
+
+		if (!m->step || !m->accepted)
+			continue;
+		if (!is_send_side(m))
+			add_receive(c, m);
+		else if (m->step->operation == OP_WRITE)
+			add_write(c, m);
+		else if (m->step->operation >= OP_READ && m->step->operation <= OP_CAS)
+			add_read(c, m);
+	}
+	/* What writes where a read fetches makes its bytes uncertain. */
+	for (unsigned int i = 0; i < c->writer_count; i++)
+		for (unsigned int j = 0; j < c->writer_count; j++) {
+			struct writer *r = &c->writers[i], *w = &c->writers[j];
+
+			if (r->request->step->operation != OP_READ || w->side == r->side)
+				continue;
+			for (unsigned int k = 0; k < w->pieces; k++)
+				if (w->piece[k].region == r->request->step->remote &&
+				    w->piece[k].offset <
+					    r->request->step->remote_offset + r->length &&
+				    r->request->step->remote_offset <
+					    w->piece[k].offset + w->piece[k].length)
+					r->wild = true;
+		}
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Judge what a look at memory saw. The fills of the own side give the bytes that must be there. A
+ * request that succeeded before the look, and began after the last fill, gives its bytes. A request
+ * that may still be at work adds bytes that are allowed as well. Any other byte is a wound.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma-conform/check.h"
+#include "util/util.h"
+
+struct view {
+	struct check *c;
+	const struct event *look;
+	const struct step *step;
+	uint32_t length;
+	uint8_t *seen, *want;
+	uint8_t *known;	   /* 0: anything may be here; else 1 + index of the writer that must have
+			      written, or FILL */
+	struct piece part; /* the piece that is judged, and where it lies in the look */
+	uint32_t base;
+	bool taken[WRITERS]; /* has no say for this look */
+};
+
+#define FILL 0xff
+
+/* Where the @index-th piece of @w lies in the part; false: outside. */
+static bool overlap(const struct view *v, const struct piece *p, uint32_t length,
+		    uint32_t *ret_from, uint32_t *ret_skip, uint32_t *ret_length)
+{
+	uint32_t begin, end;
+
+	if (p->region != v->part.region)
+		return false;
+	begin = max_of(p->offset, v->part.offset);
+	end = min_of(p->offset + length, v->part.offset + v->part.length);
+	if (begin >= end)
+		return false;
+	*ret_from = v->base + begin - v->part.offset;
+	*ret_skip = begin - p->offset;
+	*ret_length = end - begin;
+	return true;
+}
+
+static void paint(struct view *v, uint32_t from, uint32_t length, struct tag tag, uint64_t offset,
+		  uint8_t known)
+{
+	tag_fill(v->want + from, length, tag, offset);
+	memset(v->known + from, known, length);
+}
+
+static void paint_fills(struct view *v)
+{
+	FOR_EACH_DONE(v->c, e, VERB_FILL)
+	{
+		const struct step *s = step_of(v->c, e);
+		struct tag tag = { v->c->trial->program->number, s->id, s->generation };
+		uint64_t offset = 0;
+		uint32_t from, skip, length;
+
+		if (e->side != v->look->side)
+			continue;
+		for (unsigned int i = 0; i < s->pieces; offset += s->piece[i].length, i++) {
+			if (!overlap(v, &s->piece[i], s->piece[i].length, &from, &skip, &length))
+				continue;
+			if (before(v->c, e, v->look))
+				paint(v, from, length, tag, offset + skip, FILL);
+			else if (!before(v->c, v->look, e))
+				memset(v->known + from, 0, length);
+		}
+	}
+}
+
+/* The last fill before the look that touches the writer's piece. */
+static const struct event *fill_under(const struct view *v, const struct piece *p, uint32_t length)
+{
+	const struct event *last = NULL;
+
+	FOR_EACH_DONE(v->c, e, VERB_FILL)
+	{
+		const struct step *s = step_of(v->c, e);
+
+		if (e->side != v->look->side || !before(v->c, e, v->look))
+			continue;
+		for (unsigned int i = 0; i < s->pieces; i++)
+			if (s->piece[i].region == p->region &&
+			    s->piece[i].offset < p->offset + length &&
+			    p->offset < s->piece[i].offset + s->piece[i].length)
+				last = e;
+	}
+	return last;
+}
+
+static const struct finish *finish_before(const struct view *v, const struct writer *w,
+					  const struct event *fill)
+{
+	for (unsigned int i = 0; i < w->finishes; i++) {
+		const struct finish *f = &w->finish[i];
+
+		/* A region that was registered again has another key, which the request may have.
+		 */
+		if (f->cause == CAUSE_DEREG && before(v->c, f->event, w->start))
+			continue;
+		if (before(v->c, f->event, fill))
+			return f;
+	}
+	return NULL;
+}
+
+static bool succeeded_before(const struct view *v, const struct writer *w)
+{
+	return (w->success[0] && before(v->c, w->success[0], v->look)) ||
+	       (w->success[1] && before(v->c, w->success[1], v->look));
+}
+
+static void forget(struct view *v, const struct writer *w)
+{
+	uint32_t from, skip, length;
+
+	for (unsigned int i = 0; i < w->pieces; i++)
+		if (overlap(v, &w->piece[i], w->piece[i].length, &from, &skip, &length))
+			memset(v->known + from, 0, length);
+}
+
+/* Two requests for the same memory have an order only on one queue pair. */
+static bool has_rival(const struct view *v, const struct writer *w)
+{
+	for (unsigned int i = 0; i < v->c->writer_count; i++) {
+		const struct writer *o = &v->c->writers[i];
+
+		if (o == w || o->side != w->side || o->refused || v->taken[i])
+			continue;
+		if (o->request->step->side == w->request->step->side &&
+		    o->request->step->object == w->request->step->object &&
+		    o->request->step->operation == w->request->step->operation &&
+		    o->request->posted->thread == w->request->posted->thread)
+			continue;
+		for (unsigned int j = 0; j < o->pieces; j++)
+			for (unsigned int k = 0; k < w->pieces; k++)
+				if (o->piece[j].region == w->piece[k].region &&
+				    o->piece[j].offset < w->piece[k].offset + w->piece[k].length &&
+				    w->piece[k].offset < o->piece[j].offset + o->piece[j].length)
+					return true;
+	}
+	return false;
+}
+
+/* Call @f for each part of the message that falls into the part of the look. */
+static void for_message(struct view *v, const struct writer *w,
+			void (*f)(struct view *v, const struct writer *w, uint32_t from,
+				  uint32_t length, int64_t offset))
+{
+	int64_t offset = -(int64_t)w->skip;
+	int64_t end = w->length;
+
+	for (unsigned int i = 0; i < w->pieces && offset < end; offset += w->piece[i].length, i++) {
+		uint32_t from, skip, length,
+			all = min_of((int64_t)w->piece[i].length, end - offset);
+
+		if (overlap(v, &w->piece[i], all, &from, &skip, &length))
+			f(v, w, from, length, offset + skip);
+	}
+}
+
+static void paint_message(struct view *v, const struct writer *w, uint32_t from, uint32_t length,
+			  int64_t offset)
+{
+	if (offset < 0) {
+		uint32_t head = min_of((uint32_t)-offset, length);
+
+		memset(v->known + from, 0, head);
+		from += head;
+		length -= head;
+		offset = 0;
+	}
+	if (length)
+		paint(v, from, length, w->message->source[0], offset,
+		      1 + (w - v->c->writers) % (FILL - 1));
+}
+
+/* Take the bytes of @w for right where they are there. */
+static void allow_message(struct view *v, const struct writer *w, uint32_t from, uint32_t length,
+			  int64_t offset)
+{
+	uint8_t *bytes = malloc(length);
+
+	if (!bytes)
+		abort();
+	if (offset < 0) {
+		uint32_t head = min_of((uint32_t)-offset, length);
+
+		memset(v->known + from, 0, head);
+		from += head;
+		length -= head;
+		offset = 0;
+	}
+	for (unsigned int s = 0; s < w->message->sources; s++) {
+		tag_fill(bytes, length, w->message->source[s], offset);
+		for (uint32_t i = 0; i < length; i++)
+			if (v->seen[from + i] == bytes[i])
+				v->want[from + i] = bytes[i];
+	}
+	free(bytes);
+}
+
+static bool touches(const struct view *v, const struct writer *w, const struct event **ret_fill)
+{
+	uint32_t from, skip, length;
+
+	for (unsigned int i = 0; i < w->pieces; i++)
+		if (overlap(v, &w->piece[i], w->piece[i].length, &from, &skip, &length)) {
+			*ret_fill = fill_under(v, &w->piece[i], w->piece[i].length);
+			return true;
+		}
+	return false;
+}
+
+enum say {
+	SAY_NOTHING,
+	SAY_MAYBE,
+	SAY_CERTAIN,
+};
+
+/* What @w has to say about what the look sees. */
+static enum say say(struct view *v, const struct writer *w)
+{
+	const struct event *fill;
+	const struct finish *f;
+
+	if (w->side != v->look->side || !touches(v, w, &fill) || before(v->c, v->look, w->start))
+		return SAY_NOTHING;
+	if (w->refused) {
+		v->c->chances[HARM_REFUSED][0]++;
+		return SAY_NOTHING;
+	}
+	f = fill ? finish_before(v, w, fill) : NULL;
+	if (f) {
+		v->c->chances[HARM_LATE][f->cause]++;
+		return SAY_NOTHING;
+	}
+	if (!succeeded_before(v, w) || (fill && !before(v->c, fill, w->start)) || has_rival(v, w))
+		return SAY_MAYBE;
+	return SAY_CERTAIN;
+}
+
+static void count_sources(struct check *c, const struct writer *w)
+{
+	c->chances[HARM_MISSING][0]++;
+	for (unsigned int i = 0; i < w->message->releases; i++)
+		c->chances[HARM_SOURCE][w->message->released[i].cause]++;
+}
+
+static void paint_writers(struct view *v)
+{
+	enum say said[WRITERS];
+
+	for (unsigned int i = 0; i < v->c->writer_count; i++) {
+		const struct writer *w = &v->c->writers[i];
+
+		said[i] = say(v, w);
+		v->taken[i] = said[i] == SAY_NOTHING;
+	}
+	for (unsigned int i = 0; i < v->c->writer_count; i++) {
+		const struct writer *w = &v->c->writers[i];
+
+		if (said[i] != SAY_CERTAIN || w->wild)
+			continue;
+		count_sources(v->c, w);
+		for_message(v, w, paint_message);
+	}
+	for (unsigned int i = 0; i < v->c->writer_count; i++)
+		if (said[i] && v->c->writers[i].wild)
+			forget(v, &v->c->writers[i]);
+		else if (said[i] == SAY_MAYBE || (said[i] && v->c->writers[i].message->sources > 1))
+			for_message(v, &v->c->writers[i], allow_message);
+}
+
+static const struct event *run_at(const struct view *v, uint32_t offset)
+{
+	const struct event *end = v->c->trial->events + v->c->trial->count;
+
+	for (const struct event *e = v->look + 1; e < end && e->kind == EVENT_RUN; e++)
+		if (offset - e->run.offset < e->run.length)
+			return e;
+	return v->look;
+}
+
+static const struct writer *writer_of_tag(const struct view *v, const struct event *run)
+{
+	for (unsigned int i = 0; i < v->c->writer_count; i++) {
+		const struct writer *w = &v->c->writers[i];
+		const struct event *fill;
+
+		if (w->side != v->look->side || !w->message || !touches(v, w, &fill))
+			continue;
+		for (unsigned int s = 0; s < w->message->sources; s++)
+			if (w->message->source[s].id == run->run.id)
+				return w;
+	}
+	return NULL;
+}
+
+static enum cause last_release(const struct message *m)
+{
+	enum cause cause = CAUSE_COMPLETION;
+
+	for (unsigned int i = 0; i < m->releases; i++)
+		cause = m->released[i].cause;
+	return m->releases ? cause : CAUSE_COMPLETION;
+}
+
+static bool source_allowed(const struct message *m, uint8_t generation)
+{
+	for (unsigned int s = 0; s < m->sources; s++)
+		if (m->source[s].generation == generation)
+			return true;
+	return false;
+}
+
+static void explain(struct view *v, struct wound *wound, uint8_t known)
+{
+	const struct event *run = run_at(v, wound->offset), *fill;
+	const struct writer *expected = known == FILL ? NULL : &v->c->writers[known - 1];
+	const struct writer *held =
+		run->kind == EVENT_RUN && run->run.kind == RUN_TAG ? writer_of_tag(v, run) : NULL;
+	const struct finish *f = NULL;
+
+	wound->seen = *run;
+	wound->writer = held ?: expected;
+	if (held && touches(v, held, &fill) && fill)
+		f = finish_before(v, held, fill);
+	if (held && held->refused)
+		wound->harm = HARM_REFUSED;
+	else if (f)
+		wound->harm = HARM_LATE, wound->cause = f->cause;
+	else if (held && !source_allowed(held->message, run->run.generation))
+		wound->harm = HARM_SOURCE, wound->cause = last_release(held->message);
+	else if (expected && held)
+		wound->harm = HARM_ORDER;
+	else if (expected)
+		wound->harm = HARM_MISSING;
+	else
+		wound->harm = HARM_FOREIGN;
+}
+
+static void find_wounds(struct view *v)
+{
+	struct check *c = v->c;
+
+	for (uint32_t i = 0; i < v->length && c->wound_count < BROKEN; i++) {
+		struct wound *w = &c->wounds[c->wound_count];
+		uint32_t begin = i;
+
+		if (!v->known[i] || v->seen[i] == v->want[i])
+			continue;
+		*w = (struct wound){ .look = v->look, .offset = begin };
+		/* Tags differ in some bytes of a word only. */
+		for (; i < v->length && v->known[i] == v->known[begin]; i++)
+			w->length += v->seen[i] != v->want[i];
+		explain(v, w, v->known[begin]);
+		c->wound_count++;
+	}
+}
+
+/* Make the bytes again that the look saw. */
+static void restore(struct view *v)
+{
+	const struct event *end = v->c->trial->events + v->c->trial->count;
+
+	for (const struct event *e = v->look + 1; e < end && e->kind == EVENT_RUN; e++) {
+		struct tag tag = { v->c->trial->program->number, e->run.id, e->run.generation };
+		uint8_t *to = v->seen + e->run.offset;
+
+		if (e->run.offset + e->run.length > v->length)
+			return;
+		if (e->run.kind == RUN_TAG) {
+			tag_fill(to, e->run.length, tag, e->run.from);
+		} else if (e->run.kind == RUN_RAW) {
+			memcpy(to, &e->run.from, min_of(e->run.length, 8u));
+			if (e->run.length > 8)
+				memcpy(to + 8, &e->run.raw, min_of(e->run.length - 8, 8u));
+		}
+	}
+}
+
+static void judge_look(struct check *c, const struct event *look)
+{
+	struct view v = {
+		.c = c, .look = look, .step = step_of(c, look), .length = look->done.value[0]
+	};
+
+	v.seen = calloc(3, v.length + 1);
+	if (!v.seen)
+		abort();
+	v.want = v.seen + v.length;
+	v.known = v.want + v.length;
+	restore(&v);
+	for (unsigned int i = 0; i < v.step->pieces; i++) {
+		v.part = v.step->piece[i];
+		paint_fills(&v);
+		paint_writers(&v);
+		v.base += v.part.length;
+	}
+	c->chances[HARM_FOREIGN][0]++;
+	find_wounds(&v);
+	free(v.seen);
+}
+
+void judge_memory(struct check *c)
+{
+	FOR_EACH_DONE(c, e, VERB_LOOK)
+	if (e->done.value[0] == step_length(step_of(c, e)))
+		judge_look(c, e);
+}

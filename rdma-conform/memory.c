@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Steps on memory: registering it, filling it with tags, and seeing what it holds. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "rdma-conform/agent.h"
+#include "rdma-conform/tag.h"
+#include "util/util.h"
+
+/* A piece without tags is recorded up to this length. */
+#define RAW_RUNS 8
+
+int access_flags(uint32_t words)
+{
+	return (words & WORD(LOCAL_WRITE) ? IBV_ACCESS_LOCAL_WRITE : 0) |
+	       (words & WORD(REMOTE_WRITE) ? IBV_ACCESS_REMOTE_WRITE : 0) |
+	       (words & WORD(REMOTE_READ) ? IBV_ACCESS_REMOTE_READ : 0) |
+	       (words & WORD(REMOTE_ATOMIC) ? IBV_ACCESS_REMOTE_ATOMIC : 0) |
+	       (words & WORD(MW_BIND) ? IBV_ACCESS_MW_BIND : 0);
+}
+
+static uint8_t *memory_make(size_t length, bool shared)
+{
+	uint8_t *memory;
+	int fd = -1;
+
+	if (shared) {
+		fd = memfd_create("rdma-conform", MFD_CLOEXEC);
+		if (fd < 0 || ftruncate(fd, length))
+			abort();
+	}
+	memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
+		      shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+	if (memory == MAP_FAILED)
+		abort();
+	if (fd >= 0)
+		close(fd);
+	return memory;
+}
+
+static struct ibv_pd *pd_of(struct agent *agent, uint8_t number)
+{
+	struct object *o = object_of(agent, 'p', number);
+
+	return o && o->there ? o->pd : agent->pd;
+}
+
+/* The memory stays the same when a region of this number is registered again. */
+void step_region(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_change(t, 'r', step->object, false);
+	struct region *r;
+	struct event *e;
+
+	if (!o)
+		return;
+	r = &o->region;
+	if (!r->memory) {
+		r->length = step->n ?: 4096;
+		r->memory = memory_make(r->length, HAS(step, SHARED));
+	}
+	errno = 0;
+	r->mr = ibv_reg_mr(pd_of(t->agent, step->pd), r->memory, r->length,
+			   access_flags(step->words));
+	o->there = r->mr;
+	e = log_done(t, r->mr ? 0 : errno);
+	if (r->mr) {
+		e->done.value[0] = r->mr->lkey;
+		e->done.value[1] = r->mr->rkey;
+		e->done.value[2] = (uintptr_t)r->memory;
+	}
+	object_release(o);
+}
+
+void step_rereg(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'r', step->object);
+	struct event *e;
+	int r;
+
+	if (!o)
+		return;
+	errno = 0;
+	r = ibv_rereg_mr(o->region.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			 access_flags(step->words));
+	e = log_done(t, r ? errno ?: EINVAL : 0);
+	e->done.value[0] = o->region.mr->lkey;
+	e->done.value[1] = o->region.mr->rkey;
+	object_release(o);
+}
+
+/* Return the memory of a piece, which may be deregistered, or NULL: the piece is not within it. */
+static uint8_t *piece_memory(struct agent *agent, const struct piece *piece)
+{
+	struct object *o = object_of(agent, 'r', piece->region);
+
+	if (!o || !o->region.memory || piece->offset > o->region.length ||
+	    piece->length > o->region.length - piece->offset)
+		return NULL;
+	return o->region.memory + piece->offset;
+}
+
+static bool pieces_there(struct agent_thread *t, const struct step *step)
+{
+	for (unsigned int i = 0; i < step->pieces; i++)
+		if (!piece_memory(t->agent, &step->piece[i])) {
+			log_event(t, EVENT_SKIP);
+			return false;
+		}
+	return true;
+}
+
+void step_fill(struct agent_thread *t, const struct step *step)
+{
+	struct tag tag = { t->agent->program->number, step->id, step->generation };
+	uint64_t offset = 0;
+
+	if (!pieces_there(t, step))
+		return;
+	for (unsigned int i = 0; i < step->pieces; i++) {
+		tag_fill(piece_memory(t->agent, &step->piece[i]), step->piece[i].length, tag,
+			 offset);
+		offset += step->piece[i].length;
+	}
+	log_done(t, 0);
+}
+
+static void log_run(struct agent_thread *t, uint32_t offset, uint32_t length, struct tag tag,
+		    uint64_t from)
+{
+	struct event *e = log_event(t, EVENT_RUN);
+
+	e->run.offset = offset;
+	e->run.length = length;
+	e->run.id = tag.id;
+	e->run.generation = tag.generation;
+	e->run.from = from;
+}
+
+static void log_raw(struct agent_thread *t, const uint8_t *bytes, uint32_t offset, uint32_t length)
+{
+	for (unsigned int i = 0; length; i++) {
+		struct event *e = log_event(t, EVENT_RUN);
+		uint32_t n = min_of(length, 16u);
+
+		e->run.kind = RUN_RAW;
+		if (i == RAW_RUNS) {
+			e->run.kind = RUN_LONG;
+			n = length;
+		} else {
+			memcpy(&e->run.from, bytes, min_of(n, 8u));
+			if (n > 8)
+				memcpy(&e->run.raw, bytes + 8, n - 8);
+		}
+		e->run.offset = offset;
+		e->run.length = n;
+		bytes += n;
+		offset += n;
+		length -= n;
+	}
+}
+
+static void look(struct agent_thread *t, const uint8_t *bytes, uint32_t length)
+{
+	uint16_t program = t->agent->program->number;
+	uint32_t raw = 0, done = 0;
+
+	while (done < length) {
+		struct tag tag;
+		uint64_t from;
+
+		if (!tag_read(bytes + done, length - done, program, &tag, &from)) {
+			done++;
+			raw++;
+			continue;
+		}
+		log_raw(t, bytes + done - raw, done - raw, raw);
+		raw = tag_match(bytes + done, length - done, tag, from);
+		log_run(t, done, raw, tag, from);
+		done += raw;
+		raw = 0;
+	}
+	log_raw(t, bytes + done - raw, done - raw, raw);
+}
+
+/* What is seen is a copy: another side may be writing. */
+void step_look(struct agent_thread *t, const struct step *step)
+{
+	uint32_t length = step_length(step), done = 0;
+	uint8_t *copy;
+
+	if (!pieces_there(t, step))
+		return;
+	copy = malloc(length + 1);
+	if (!copy)
+		abort();
+	for (unsigned int i = 0; i < step->pieces; i++) {
+		memcpy(copy + done, piece_memory(t->agent, &step->piece[i]), step->piece[i].length);
+		done += step->piece[i].length;
+	}
+	log_done(t, 0)->done.value[0] = length;
+	look(t, copy, length);
+	free(copy);
+}
+
+static _Atomic uint64_t *word_of(struct agent_thread *t, const struct step *step)
+{
+	struct piece piece = step->piece[0];
+	void *memory;
+
+	piece.length = 8;
+	memory = step->pieces ? piece_memory(t->agent, &piece) : NULL;
+	if (!memory || piece.offset % 8) {
+		log_event(t, EVENT_SKIP);
+		return NULL;
+	}
+	return memory;
+}
+
+void step_set(struct agent_thread *t, const struct step *step)
+{
+	_Atomic uint64_t *word = word_of(t, step);
+
+	if (!word)
+		return;
+	atomic_store(word, step->x);
+	log_done(t, 0);
+}
+
+void step_peek(struct agent_thread *t, const struct step *step)
+{
+	_Atomic uint64_t *word = word_of(t, step);
+
+	if (word)
+		log_done(t, 0)->done.value[0] = atomic_load(word);
+}
+
+/* Wait until the first word of the piece changes, for @n microseconds at most; then @x microseconds
+ * more. */
+void step_watch(struct agent_thread *t, const struct step *step)
+{
+	_Atomic uint64_t *word = word_of(t, step);
+	uint64_t before;
+	int64_t end = now() + step->n * 1000;
+	bool changed = false;
+
+	if (!word)
+		return;
+	before = HAS(step, RESET) ? 0 : atomic_load(word);
+	while (!changed && now() < end)
+		changed = atomic_load(word) != before;
+	end = now() + step->x * 1000;
+	while (changed && now() < end)
+		;
+	log_done(t, 0)->done.value[0] = changed;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Steps that make, change and destroy objects other than regions and queue pairs. */
+#include <fcntl.h>
+
+#include "rdma-conform/agent.h"
+#include "util/util.h"
+
+void step_pd(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_change(t, 'p', step->object, false);
+
+	if (!o)
+		return;
+	errno = 0;
+	o->pd = ibv_alloc_pd(t->agent->context);
+	o->there = o->pd;
+	log_done(t, o->pd ? 0 : errno);
+	object_release(o);
+}
+
+static void cq_make(struct agent *agent, struct cq *cq, const struct step *step)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = step->n ?: 16,
+		.channel = cq->channel,
+		.wc_flags = IBV_WC_STANDARD_FLAGS,
+	};
+
+	if (HAS(step, EXTENDED)) {
+		cq->extended = ibv_create_cq_ex(agent->context, &attr);
+		cq->cq = cq->extended ? ibv_cq_ex_to_cq(cq->extended) : NULL;
+	} else {
+		cq->cq = ibv_create_cq(agent->context, attr.cqe, NULL, cq->channel, 0);
+	}
+}
+
+void step_cq(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_change(t, 'c', step->object, false);
+	struct event *e;
+
+	if (!o)
+		return;
+	o->cq = (struct cq){};
+	errno = 0;
+	if (HAS(step, EVENTS)) {
+		o->cq.channel = ibv_create_comp_channel(t->agent->context);
+		if (o->cq.channel)
+			fcntl(o->cq.channel->fd, F_SETFL, O_NONBLOCK);
+	}
+	cq_make(t->agent, &o->cq, step);
+	o->there = o->cq.cq;
+	e = log_done(t, o->cq.cq ? 0 : errno);
+	if (o->there)
+		e->done.value[0] = o->cq.cq->cqe;
+	else if (o->cq.channel)
+		ibv_destroy_comp_channel(o->cq.channel);
+	object_release(o);
+}
+
+void step_resize(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'c', step->object);
+	int r;
+
+	if (!o)
+		return;
+	r = ibv_resize_cq(o->cq.cq, step->n);
+	log_done(t, r)->done.value[0] = o->cq.cq->cqe;
+	object_release(o);
+}
+
+void step_srq(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_change(t, 's', step->object, false);
+	struct ibv_srq_init_attr attr = {
+		.attr = { .max_wr = step->n ?: 16, .max_sge = SGES, .srq_limit = step->x },
+	};
+	struct event *e;
+
+	if (!o)
+		return;
+	errno = 0;
+	o->srq.srq = ibv_create_srq(t->agent->pd, &attr);
+	o->there = o->srq.srq;
+	e = log_done(t, o->there ? 0 : errno);
+	e->done.value[0] = attr.attr.max_wr;
+	object_release(o);
+}
+
+void step_limit(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 's', step->object);
+	struct ibv_srq_attr attr = { .srq_limit = step->n };
+
+	if (!o)
+		return;
+	log_done(t, ibv_modify_srq(o->srq.srq, &attr, IBV_SRQ_LIMIT));
+	object_release(o);
+}
+
+void step_mw(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_change(t, 'w', step->object, false);
+
+	if (!o)
+		return;
+	errno = 0;
+	o->mw.mw = ibv_alloc_mw(t->agent->pd, step->n == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+	o->there = o->mw.mw;
+	log_done(t, o->there ? 0 : errno);
+	object_release(o);
+}
+
+static int cq_destroy(struct cq *cq)
+{
+	int r = ibv_destroy_cq(cq->cq);
+
+	if (!r && cq->channel)
+		r = ibv_destroy_comp_channel(cq->channel);
+	return r;
+}
+
+static int qp_destroy(struct qp *qp)
+{
+	int r = ibv_destroy_qp(qp->qp);
+
+	if (!r && qp->ah)
+		ibv_destroy_ah(qp->ah);
+	return r;
+}
+
+static int positive(int r)
+{
+	return r < 0 ? errno : r;
+}
+
+int object_destroy(struct agent *agent, char kind, struct object *o)
+{
+	switch (kind) {
+	case 'c':
+		return positive(cq_destroy(&o->cq));
+	case 'p':
+		return positive(ibv_dealloc_pd(o->pd));
+	case 'q':
+		return positive(qp_destroy(&o->qp));
+	case 'r':
+		return positive(ibv_dereg_mr(o->region.mr));
+	case 's':
+		return positive(ibv_destroy_srq(o->srq.srq));
+	default:
+		return positive(ibv_dealloc_mw(o->mw.mw));
+	}
+}
+
+void step_destroy(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_change(t, step->kind, step->object, true);
+	int r;
+
+	if (!o)
+		return;
+	r = object_destroy(t->agent, step->kind, o);
+	o->there = r;
+	log_done(t, r);
+	object_release(o);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Steps on queue pairs: making, connecting, changing and asking them. A queue pair's partner has
+ * the same number. */
+#include "rdma-conform/agent.h"
+#include "util/util.h"
+
+#define QKEY 0x1ee7
+
+static enum ibv_qp_type qp_type(uint32_t words)
+{
+	return words & WORD(UD) ? IBV_QPT_UD : words & WORD(UC) ? IBV_QPT_UC : IBV_QPT_RC;
+}
+
+/* Which calls of the work request interface a type has. */
+static uint64_t send_operations(enum ibv_qp_type type)
+{
+	uint64_t send = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+	uint64_t write = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+
+	if (type == IBV_QPT_UD)
+		return send;
+	if (type == IBV_QPT_UC)
+		return send | write;
+	return send | write | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+	       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+}
+
+static uint32_t psn_of(const struct agent *agent, unsigned int number)
+{
+	uint32_t x = (agent->program->number * 16u + number) * 2654435761u + agent->side * 40503u;
+
+	/* One in four begins shortly before the numbers start again. */
+	return x % 4 ? x >> 8 : 0xffffff - x % 64;
+}
+
+static struct ibv_qp *qp_make(struct agent *agent, const struct step *step,
+			      struct ibv_qp_init_attr_ex *attr)
+{
+	struct object *send = object_of(agent, 'c', step->cq),
+		      *recv = object_of(agent, 'c', step->cq2);
+	struct object *srq = object_of(agent, 's', step->srq);
+
+	if (!send || !send->there)
+		return NULL;
+	if (!recv || !recv->there)
+		recv = send;
+	*attr = (struct ibv_qp_init_attr_ex){
+		.send_cq = send->cq.cq,
+		.recv_cq = recv->cq.cq,
+		.srq = srq && srq->there ? srq->srq.srq : NULL,
+		.cap = { .max_send_wr = step->n ?: 16,
+			 .max_recv_wr = step->x ?: 16,
+			 .max_send_sge = SGES,
+			 .max_recv_sge = SGES,
+			 .max_inline_data = step->y },
+		.qp_type = qp_type(step->words),
+		.sq_sig_all = HAS(step, SIGNAL_ALL),
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = agent->pd,
+	};
+	if (attr->srq)
+		attr->cap.max_recv_wr = 0;
+	if (!HAS(step, WR_API))
+		return ibv_create_qp(agent->pd, (struct ibv_qp_init_attr *)attr);
+	attr->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	attr->send_ops_flags = send_operations(attr->qp_type);
+	return ibv_create_qp_ex(agent->context, attr);
+}
+
+void step_qp(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_change(t, 'q', step->object, false);
+	struct ibv_qp_init_attr_ex attr = {};
+	struct event *e;
+
+	if (!o)
+		return;
+	errno = EINVAL;
+	o->qp = (struct qp){ .send_cq = step->cq, .srq = step->srq };
+	o->qp.recv_cq = step->cq2 == NO_OBJECT ? step->cq : step->cq2;
+	o->qp.signal_all = HAS(step, SIGNAL_ALL);
+	o->qp.psn = psn_of(t->agent, step->object);
+	o->qp.qp = qp_make(t->agent, step, &attr);
+	o->there = o->qp.qp;
+	e = log_done(t, o->there ? 0 : errno);
+	if (o->there) {
+		o->qp.extended = HAS(step, WR_API) ? ibv_qp_to_qp_ex(o->qp.qp) : NULL;
+		e->done.value[0] = o->qp.qp->qp_num;
+		e->done.value[1] = attr.cap.max_send_wr;
+		e->done.value[2] = attr.cap.max_recv_wr;
+		e->done.value[3] = attr.cap.max_inline_data;
+		e->done.value[4] = attr.srq != NULL;
+	}
+	object_release(o);
+}
+
+static struct ibv_ah_attr address_of(const struct agent *agent)
+{
+	return (struct ibv_ah_attr){
+		.is_global = agent->global,
+		.dlid = agent->other.lid,
+		.port_num = agent->port,
+		.grh = { .dgid = agent->other.gid,
+			 .sgid_index = agent->gid_index,
+			 .hop_limit = 64 },
+	};
+}
+
+static int to_init(struct agent *agent, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = agent->port,
+		.qkey = QKEY,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+				   (qp->qp_type == IBV_QPT_RC
+					    ? IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC
+					    : 0),
+	};
+
+	return ibv_modify_qp(
+		qp, &attr,
+		IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			(qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+}
+
+static int to_rtr(struct agent *agent, struct ibv_qp *qp, unsigned int number)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = agent->offer.mtu < 1024 ? IBV_MTU_256 : IBV_MTU_1024,
+		.dest_qp_num = agent->other.qp[number].number,
+		.rq_psn = agent->other.qp[number].psn,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.ah_attr = address_of(agent),
+	};
+	int mask = IBV_QP_STATE;
+
+	if (qp->qp_type != IBV_QPT_UD)
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (qp->qp_type == IBV_QPT_RC)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	return ibv_modify_qp(qp, &attr, mask);
+}
+
+static int to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.sq_psn = psn,
+		.timeout = step->n ?: 18,
+		.retry_cnt = step->x ?: 7,
+		.rnr_retry = step->y,
+		.max_rd_atomic = 4,
+	};
+
+	return ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_SQ_PSN |
+				     (qp->qp_type != IBV_QPT_RC
+					      ? 0
+					      : IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+							IBV_QP_RNR_RETRY |
+							IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+static int state_set(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
+/* The call that failed is value[0]: 1 INIT, 2 RTR, 3 RTS, 4 the address handle. */
+void step_connect(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'q', step->object);
+	struct ibv_ah_attr address = address_of(t->agent);
+	unsigned int stage = 1;
+	int r;
+
+	if (!o)
+		return;
+	if (!t->agent->other.qp[step->object].number) {
+		log_event(t, EVENT_SKIP);
+		object_release(o);
+		return;
+	}
+	r = to_init(t->agent, o->qp.qp);
+	if (!r && ++stage)
+		r = to_rtr(t->agent, o->qp.qp, step->object);
+	if (!r && ++stage)
+		r = to_rts(o->qp.qp, o->qp.psn, step);
+	if (!r && o->qp.qp->qp_type == IBV_QPT_UD && ++stage) {
+		o->qp.ah = ibv_create_ah(t->agent->pd, &address);
+		r = o->qp.ah ? 0 : errno;
+	}
+	log_done(t, r)->done.value[0] = stage;
+	object_release(o);
+}
+
+static enum ibv_qp_state state_of(uint32_t words)
+{
+	return words & WORD(RESET)  ? IBV_QPS_RESET
+	       : words & WORD(INIT) ? IBV_QPS_INIT
+	       : words & WORD(RTR)  ? IBV_QPS_RTR
+	       : words & WORD(RTS)  ? IBV_QPS_RTS
+				    : IBV_QPS_ERR;
+}
+
+void step_modify(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'q', step->object);
+	enum ibv_qp_state state = state_of(step->words);
+	int r;
+
+	if (!o)
+		return;
+	if (state == IBV_QPS_INIT)
+		r = to_init(t->agent, o->qp.qp);
+	else
+		r = state_set(o->qp.qp, state);
+	if (!r && state == IBV_QPS_ERR)
+		o->qp.ended = true;
+	if (!r && state == IBV_QPS_RESET) {
+		o->qp.sending = o->qp.receiving = 0;
+		o->qp.ended = false;
+	}
+	log_done(t, r)->done.value[0] = state;
+	object_release(o);
+}
+
+void step_access(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'q', step->object);
+	struct ibv_qp_attr attr = { .qp_access_flags = access_flags(step->words) };
+
+	if (!o)
+		return;
+	log_done(t, ibv_modify_qp(o->qp.qp, &attr, IBV_QP_ACCESS_FLAGS));
+	object_release(o);
+}
+
+void step_query(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'q', step->object);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct event *e;
+	int r;
+
+	if (!o)
+		return;
+	r = ibv_query_qp(o->qp.qp, &attr,
+			 IBV_QP_STATE | IBV_QP_DEST_QPN | IBV_QP_CAP | IBV_QP_RETRY_CNT, &init);
+	e = log_done(t, r);
+	e->done.value[0] = attr.qp_state;
+	e->done.value[1] = attr.cap.max_send_wr;
+	e->done.value[2] = attr.dest_qp_num;
+	e->done.value[3] = t->agent->other.qp[step->object].number;
+	e->done.value[4] = attr.retry_cnt;
+	object_release(o);
+}

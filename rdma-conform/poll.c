@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Steps that wait: for completions, for their events, and for asynchronous events. */
+#include <fcntl.h>
+#include <poll.h>
+
+#include "rdma-conform/agent.h"
+#include "util/util.h"
+
+#define BATCH 8
+
+static struct qp *qp_by_number(struct agent *agent, uint8_t number)
+{
+	struct object *o = object_of(agent, 'q', number);
+
+	return o && o->there ? &o->qp : NULL;
+}
+
+/* Keep the books of what is to come, so that a drain knows when it is done. */
+static void account(struct agent *agent, uint64_t wr_id, enum ibv_wc_status status)
+{
+	uint8_t id = wr_id;
+	struct qp *qp;
+
+	if (wr_id >> 16 != agent->program->number)
+		return;
+	qp = qp_by_number(agent, agent->owner[id].qp);
+	if (!qp)
+		return;
+	if (agent->owner[id].receive)
+		qp->receiving--;
+	else if (agent->owner[id].signaled)
+		qp->sending--;
+	/* A failed send of UD or UC stops the send queue alone. */
+	if (status && (qp->qp->qp_type == IBV_QPT_RC || agent->owner[id].receive))
+		qp->ended = true;
+}
+
+static void log_wc(struct agent_thread *t, const struct ibv_wc *wc)
+{
+	struct event *e = log_event(t, EVENT_WC);
+
+	e->wc.wr_id = wc->wr_id;
+	e->wc.status = wc->status;
+	e->wc.vendor = wc->vendor_err;
+	if (!wc->status) {
+		e->wc.opcode = wc->opcode;
+		e->wc.flags = wc->wc_flags;
+		e->wc.length = wc->byte_len;
+		e->wc.imm = be32toh(wc->imm_data);
+		e->wc.src_qp = wc->src_qp;
+	}
+	e->wc.qp_num = wc->qp_num;
+	account(t->agent, wc->wr_id, wc->status);
+}
+
+static int poll_extended(struct agent_thread *t, struct ibv_cq_ex *cq, int room)
+{
+	struct ibv_poll_cq_attr attr = {};
+	int count = 0;
+
+	if (ibv_start_poll(cq, &attr))
+		return 0;
+	do {
+		struct ibv_wc wc = {
+			.wr_id = cq->wr_id,
+			.status = cq->status,
+			.opcode = ibv_wc_read_opcode(cq),
+			.vendor_err = ibv_wc_read_vendor_err(cq),
+			.qp_num = ibv_wc_read_qp_num(cq),
+			.src_qp = ibv_wc_read_src_qp(cq),
+			.wc_flags = ibv_wc_read_wc_flags(cq),
+			.byte_len = ibv_wc_read_byte_len(cq),
+			.imm_data = ibv_wc_read_imm_data(cq),
+		};
+
+		log_wc(t, &wc);
+		count++;
+	} while (count < room && !ibv_next_poll(cq));
+	ibv_end_poll(cq);
+	return count;
+}
+
+int cq_poll(struct agent_thread *t, struct cq *cq, int room)
+{
+	struct ibv_wc wc[BATCH];
+	int n;
+
+	room = min_of(room, BATCH);
+	if (cq->extended)
+		return poll_extended(t, cq->extended, room);
+	n = ibv_poll_cq(cq->cq, room, wc);
+	for (int i = 0; i < n; i++)
+		log_wc(t, &wc[i]);
+	return n;
+}
+
+/* Poll until @n completions came, or for @x microseconds if that is given. */
+void step_poll(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'c', step->object);
+	int64_t end = now() + (step->x ? (int64_t)step->x * 1000 : t->agent->patience);
+	uint64_t count = 0;
+	struct event *e;
+	int n = 0;
+
+	if (!o)
+		return;
+	do {
+		n = cq_poll(t, &o->cq, step->n - count);
+		count += n > 0 ? n : 0;
+	} while (n >= 0 && count < step->n && (now() < end || n));
+	e = log_done(t, n < 0 ? EIO : 0);
+	e->done.value[0] = count;
+	object_release(o);
+}
+
+/* Return how many completions are still to come to @number for certain. */
+static int awaited(struct agent *agent, uint8_t number)
+{
+	int count = 0;
+
+	for (unsigned int i = 0; i < OBJECTS; i++) {
+		struct qp *qp = qp_by_number(agent, i);
+
+		if (!qp)
+			continue;
+		if (qp->send_cq == number)
+			count += max_of(qp->sending, 0);
+		if (qp->recv_cq == number && qp->ended)
+			count += max_of(qp->receiving, 0);
+	}
+	return count;
+}
+
+/* Poll until nothing is to come. One more poll finds surplus completions. */
+void step_drain(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'c', step->object);
+	int64_t end = now() + t->agent->patience;
+	struct event *e;
+	int n;
+
+	if (!o)
+		return;
+	do
+		n = cq_poll(t, &o->cq, BATCH);
+	while (n > 0 || (!n && awaited(t->agent, step->object) && now() < end));
+	e = log_done(t, n < 0 ? EIO : 0);
+	e->done.value[0] = awaited(t->agent, step->object);
+	object_release(o);
+}
+
+void step_arm(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'c', step->object);
+
+	if (!o)
+		return;
+	if (o->cq.channel)
+		log_done(t, ibv_req_notify_cq(o->cq.cq, HAS(step, SOLICITED)));
+	else
+		log_event(t, EVENT_SKIP);
+	object_release(o);
+}
+
+/* Wait for an event for @x microseconds, or as long as patience lasts, and acknowledge it.
+ * value[0]: it came. */
+void step_event(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'c', step->object);
+	int wait = step->x ? step->x / 1000 : t->agent->patience / 1000000;
+	struct ibv_cq *cq = NULL;
+	struct pollfd p;
+	void *context;
+	bool came;
+
+	if (!o)
+		return;
+	if (!o->cq.channel) {
+		log_event(t, EVENT_SKIP);
+		object_release(o);
+		return;
+	}
+	p = (struct pollfd){ .fd = o->cq.channel->fd, .events = POLLIN };
+	came = poll(&p, 1, wait) == 1 && !ibv_get_cq_event(o->cq.channel, &cq, &context);
+	if (came)
+		ibv_ack_cq_events(cq, 1);
+	log_done(t, came && cq != o->cq.cq ? EINVAL : 0)->done.value[0] = came;
+	object_release(o);
+}
+
+static void log_async(struct agent_thread *t, const struct ibv_async_event *async)
+{
+	struct event *e = log_event(t, EVENT_ASYNC);
+
+	e->async.type = async->event_type;
+	e->async.object = NO_OBJECT;
+	for (unsigned int i = 0; i < OBJECTS; i++) {
+		struct object *q = object_of(t->agent, 'q', i), *s = object_of(t->agent, 's', i);
+
+		if (q->there && async->element.qp == q->qp.qp) {
+			e->async.kind = 'q';
+			e->async.object = i;
+		} else if (s->there && async->element.srq == s->srq.srq) {
+			e->async.kind = 's';
+			e->async.object = i;
+		}
+	}
+}
+
+void async_read(struct agent_thread *t, int wait_ms)
+{
+	struct ibv_context *context = t->agent->context;
+	struct pollfd p = { .fd = context->async_fd, .events = POLLIN };
+	struct ibv_async_event async;
+
+	while (poll(&p, 1, wait_ms) == 1 && !ibv_get_async_event(context, &async)) {
+		log_async(t, &async);
+		ibv_ack_async_event(&async);
+		wait_ms = 0;
+	}
+}
+
+void step_async(struct agent_thread *t, const struct step *step)
+{
+	async_read(t, step->n / 1000);
+	log_done(t, 0);
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Steps that post requests: by ibv_post_send(), in lists, and by the work request interface. */
+#include <stdlib.h>
+
+#include "rdma-conform/agent.h"
+#include "util/util.h"
+
+#define QKEY	 0x1ee7
+#define NO_INDEX 255
+
+static uint64_t wr_id(const struct agent *agent, uint8_t id)
+{
+	return (uint64_t)agent->program->number << 16 | id;
+}
+
+static struct mw *window_of(struct agent *agent, uint8_t number)
+{
+	struct object *o = object_of(agent, 'w', number);
+
+	return o && o->there ? &o->mw : NULL;
+}
+
+/* A region that is gone has no key, and its memory is still there: a request with it is one with a
+ * wrong key. */
+static bool pieces_to_sges(struct agent *agent, const struct step *step, struct ibv_sge *sge)
+{
+	for (unsigned int i = 0; i < step->pieces; i++) {
+		struct object *o = object_of(agent, 'r', step->piece[i].region);
+
+		if (!o || !o->region.memory || step->piece[i].offset > o->region.length)
+			return false;
+		sge[i].addr = (uintptr_t)o->region.memory + step->piece[i].offset;
+		sge[i].length = step->piece[i].length;
+		sge[i].lkey = o->there ? o->region.mr->lkey : 0;
+		if (!o->there || HAS(step, BAD_LKEY))
+			sge[i].lkey ^= 0x00a5a500;
+	}
+	return true;
+}
+
+static bool remote_find(struct agent *agent, const struct step *step, uint64_t *ret_address,
+			uint32_t *ret_key)
+{
+	const struct publication *other = &agent->other;
+
+	if (step->remote == NO_OBJECT)
+		return false;
+	if (step->remote_window ? !other->mw[step->remote].there
+				: !other->region[step->remote].there)
+		return false;
+	*ret_address = step->remote_window ? other->mw[step->remote].address
+					   : other->region[step->remote].address;
+	*ret_address += step->remote_offset;
+	*ret_key =
+		step->remote_window ? other->mw[step->remote].key : other->region[step->remote].key;
+	if (HAS(step, BAD_RKEY))
+		*ret_key ^= 0x00a5a500;
+	return true;
+}
+
+static bool fill_send(struct agent *agent, struct qp *qp, const struct step *step,
+		      struct ibv_send_wr *wr)
+{
+	bool found;
+
+	wr->opcode = HAS(step, IMM) ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	if (HAS(step, IMM))
+		wr->imm_data = htobe32(step->id);
+	if (qp->qp->qp_type == IBV_QPT_UD) {
+		wr->wr.ud.ah = qp->ah;
+		wr->wr.ud.remote_qpn = agent->other.qp[step->object].number;
+		wr->wr.ud.remote_qkey = HAS(step, BAD_QKEY) ? QKEY + 1 : QKEY;
+		return qp->ah;
+	}
+	if (!HAS(step, INVALIDATE))
+		return true;
+	wr->opcode = IBV_WR_SEND_WITH_INV;
+	found = step->remote_window && step->remote != NO_OBJECT &&
+		agent->other.mw[step->remote].there;
+	wr->invalidate_rkey = found ? agent->other.mw[step->remote].key : 0;
+	return found;
+}
+
+static bool fill_atomic(struct agent *agent, const struct step *step, struct ibv_send_wr *wr)
+{
+	wr->opcode =
+		step->operation == OP_CAS ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
+	wr->wr.atomic.compare_add = step->x;
+	wr->wr.atomic.swap = step->y;
+	return remote_find(agent, step, &wr->wr.atomic.remote_addr, &wr->wr.atomic.rkey);
+}
+
+static bool fill_bind(struct agent *agent, const struct step *step, struct ibv_send_wr *wr)
+{
+	struct object *r = object_of(agent, 'r', step->piece[0].region);
+	struct mw *mw = window_of(agent, step->mw);
+
+	if (!mw || !step->pieces || !r || !r->there)
+		return false;
+	wr->num_sge = 0;
+	wr->opcode = IBV_WR_BIND_MW;
+	wr->bind_mw.mw = mw->mw;
+	wr->bind_mw.rkey = ibv_inc_rkey(mw->mw->rkey);
+	wr->bind_mw.bind_info.mr = r->region.mr;
+	wr->bind_mw.bind_info.addr = (uintptr_t)r->region.memory + step->piece[0].offset;
+	wr->bind_mw.bind_info.length = step->piece[0].length;
+	wr->bind_mw.bind_info.mw_access_flags = access_flags(step->words);
+	mw->address = wr->bind_mw.bind_info.addr;
+	return true;
+}
+
+static bool fill_operation(struct agent *agent, struct qp *qp, const struct step *step,
+			   struct ibv_send_wr *wr)
+{
+	struct mw *mw;
+
+	switch (step->operation) {
+	case OP_SEND:
+		return fill_send(agent, qp, step, wr);
+	case OP_WRITE:
+		wr->opcode = HAS(step, IMM) ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+		wr->imm_data = HAS(step, IMM) ? htobe32(step->id) : 0;
+		return remote_find(agent, step, &wr->wr.rdma.remote_addr, &wr->wr.rdma.rkey);
+	case OP_READ:
+		wr->opcode = IBV_WR_RDMA_READ;
+		return remote_find(agent, step, &wr->wr.rdma.remote_addr, &wr->wr.rdma.rkey);
+	case OP_FADD:
+	case OP_CAS:
+		return fill_atomic(agent, step, wr);
+	case OP_BIND:
+		return fill_bind(agent, step, wr);
+	case OP_INV:
+		mw = window_of(agent, step->mw);
+		wr->opcode = IBV_WR_LOCAL_INV;
+		wr->invalidate_rkey = mw ? mw->mw->rkey : 0;
+		return mw;
+	default:
+		return false;
+	}
+}
+
+static bool request_fill(struct agent *agent, struct qp *qp, const struct step *step,
+			 struct ibv_send_wr *wr, struct ibv_sge *sge)
+{
+	*wr = (struct ibv_send_wr){
+		.wr_id = wr_id(agent, step->id),
+		.sg_list = sge,
+		.num_sge = step->pieces,
+		.send_flags = (HAS(step, SIGNALED) ? IBV_SEND_SIGNALED : 0) |
+			      (HAS(step, FENCE) ? IBV_SEND_FENCE : 0) |
+			      (HAS(step, SOLICITED) ? IBV_SEND_SOLICITED : 0) |
+			      (HAS(step, INLINE) ? IBV_SEND_INLINE : 0),
+	};
+	return pieces_to_sges(agent, step, sge) && fill_operation(agent, qp, step, wr);
+}
+
+static void wr_begin(struct ibv_qp_ex *qp, struct qp *own, const struct ibv_send_wr *wr)
+{
+	qp->wr_id = wr->wr_id;
+	qp->wr_flags = wr->send_flags;
+	switch (wr->opcode) {
+	case IBV_WR_SEND:
+		ibv_wr_send(qp);
+		break;
+	case IBV_WR_SEND_WITH_IMM:
+		ibv_wr_send_imm(qp, wr->imm_data);
+		break;
+	case IBV_WR_RDMA_WRITE:
+		ibv_wr_rdma_write(qp, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
+		break;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		ibv_wr_rdma_write_imm(qp, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, wr->imm_data);
+		break;
+	case IBV_WR_RDMA_READ:
+		ibv_wr_rdma_read(qp, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		ibv_wr_atomic_cmp_swp(qp, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr,
+				      wr->wr.atomic.compare_add, wr->wr.atomic.swap);
+		break;
+	default:
+		ibv_wr_atomic_fetch_add(qp, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr,
+					wr->wr.atomic.compare_add);
+		break;
+	}
+	if (own->qp->qp_type == IBV_QPT_UD)
+		ibv_wr_set_ud_addr(qp, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+}
+
+static void wr_data(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
+{
+	struct ibv_data_buf buffers[SGES];
+
+	if (!(wr->send_flags & IBV_SEND_INLINE)) {
+		ibv_wr_set_sge_list(qp, wr->num_sge, wr->sg_list);
+		return;
+	}
+	for (int i = 0; i < wr->num_sge; i++)
+		buffers[i] = (struct ibv_data_buf){ (void *)(uintptr_t)wr->sg_list[i].addr,
+						    wr->sg_list[i].length };
+	ibv_wr_set_inline_data_list(qp, wr->num_sge, buffers);
+}
+
+/* All or none: the interface names no request that was refused. */
+static int post_by_wr(struct qp *qp, struct ibv_send_wr *wr, unsigned int *ret_bad)
+{
+	int r;
+
+	ibv_wr_start(qp->extended);
+	for (; wr; wr = wr->next) {
+		wr_begin(qp->extended, qp, wr);
+		wr_data(qp->extended, wr);
+	}
+	r = ibv_wr_complete(qp->extended);
+	*ret_bad = r ? 0 : NO_INDEX;
+	return r;
+}
+
+static bool has_wr_call(enum ibv_wr_opcode opcode)
+{
+	return opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static int post_list(struct qp *qp, struct chain *chain, unsigned int *ret_bad)
+{
+	struct ibv_send_wr *bad = NULL;
+	bool by_wr = qp->extended;
+	int r;
+
+	for (unsigned int i = 0; i < chain->count; i++) {
+		chain->wr[i].next = i + 1 < chain->count ? &chain->wr[i + 1] : NULL;
+		by_wr &= has_wr_call(chain->wr[i].opcode);
+	}
+	if (by_wr)
+		return post_by_wr(qp, chain->wr, ret_bad);
+	r = ibv_post_send(qp->qp, chain->wr, &bad);
+	*ret_bad = r && bad >= chain->wr && bad < chain->wr + chain->count ? bad - chain->wr
+									   : NO_INDEX;
+	return r;
+}
+
+static void expect(struct agent *agent, struct qp *qp, uint8_t number, const struct step *step)
+{
+	bool signaled = HAS(step, SIGNALED) || qp->signal_all;
+
+	agent->owner[step->id].qp = number;
+	agent->owner[step->id].receive = false;
+	agent->owner[step->id].signaled = signaled;
+	if (signaled)
+		qp->sending++;
+}
+
+static void unexpect(struct agent *agent, struct qp *qp, const struct step *step)
+{
+	if (agent->owner[step->id].signaled)
+		qp->sending--;
+}
+
+/* A window's key is the new one as soon as the bind is on its way: that is the program's to keep.
+ */
+static void bound(struct agent *agent, const struct step *step)
+{
+	struct mw *mw = window_of(agent, step->mw);
+
+	if (step->operation == OP_BIND && mw)
+		mw->mw->rkey = ibv_inc_rkey(mw->mw->rkey);
+}
+
+static void chain_post(struct agent_thread *t, struct qp *qp)
+{
+	const struct step *steps = t->agent->program->step;
+	struct chain *chain = t->chain;
+	unsigned int bad;
+	uint16_t at = t->step;
+	int r;
+
+	/* A completion may come before the call returns. */
+	for (unsigned int i = 0; i < chain->count; i++)
+		expect(t->agent, qp, chain->qp, &steps[chain->step[i]]);
+	r = post_list(qp, chain, &bad);
+	for (unsigned int i = 0; i < chain->count; i++) {
+		bool refused = r && (bad == NO_INDEX || i >= bad);
+		struct event *e;
+
+		if (refused)
+			unexpect(t->agent, qp, &steps[chain->step[i]]);
+		else
+			bound(t->agent, &steps[chain->step[i]]);
+		t->step = chain->step[i];
+		e = log_done(t, refused ? r : 0);
+		e->done.value[0] = !refused;
+		e->done.value[1] = r ? bad : NO_INDEX;
+		e->done.value[2] = chain->count;
+		e->done.value[3] = i;
+	}
+	t->step = at;
+	chain->count = 0;
+}
+
+/* Post the same request @n times; stops at the first that is refused. */
+static void post_repeated(struct agent_thread *t, struct qp *qp, const struct step *step)
+{
+	struct chain one = { .count = 1, .qp = step->object };
+	unsigned int bad = NO_INDEX, accepted = 0;
+	struct event *e;
+	int r = 0;
+
+	if (!request_fill(t->agent, qp, step, &one.wr[0], one.sge[0])) {
+		log_event(t, EVENT_SKIP);
+		return;
+	}
+	while (!r && accepted < step->n) {
+		expect(t->agent, qp, step->object, step);
+		r = post_list(qp, &one, &bad);
+		if (r)
+			unexpect(t->agent, qp, step);
+		else
+			accepted++;
+	}
+	e = log_done(t, r);
+	e->done.value[0] = accepted;
+	e->done.value[1] = bad;
+	e->done.value[2] = 1;
+}
+
+static int bind_type_1(struct agent_thread *t, struct qp *qp, const struct step *step)
+{
+	struct ibv_send_wr wr = {};
+	struct ibv_mw_bind bind;
+
+	if (!fill_bind(t->agent, step, &wr))
+		return -1;
+	bind = (struct ibv_mw_bind){
+		.wr_id = wr_id(t->agent, step->id),
+		.send_flags = HAS(step, SIGNALED) ? IBV_SEND_SIGNALED : 0,
+		.bind_info = wr.bind_mw.bind_info,
+	};
+	expect(t->agent, qp, step->object, step);
+	return ibv_bind_mw(qp->qp, wr.bind_mw.mw, &bind);
+}
+
+static void post_bind(struct agent_thread *t, struct qp *qp, const struct step *step)
+{
+	int r = bind_type_1(t, qp, step);
+
+	if (r < 0) {
+		log_event(t, EVENT_SKIP);
+		return;
+	}
+	if (r)
+		unexpect(t->agent, qp, step);
+	log_done(t, r)->done.value[0] = !r;
+}
+
+static void post_chained(struct agent_thread *t, struct qp *qp, const struct step *step)
+{
+	struct chain *chain = t->chain;
+
+	if (!chain)
+		chain = t->chain = calloc(1, sizeof(*chain));
+	if (!chain)
+		abort();
+	if (chain->qp != step->object)
+		chain->count = 0;
+	chain->qp = step->object;
+	if (!request_fill(t->agent, qp, step, &chain->wr[chain->count], chain->sge[chain->count])) {
+		log_event(t, EVENT_SKIP);
+		return;
+	}
+	chain->step[chain->count++] = t->step;
+	if (!HAS(step, MORE) || chain->count == CHAIN)
+		chain_post(t, qp);
+}
+
+void step_post(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'q', step->object);
+	struct mw *mw = window_of(t->agent, step->mw);
+
+	if (!o)
+		return;
+	if (step->n > 1)
+		post_repeated(t, &o->qp, step);
+	else if (step->operation == OP_BIND && mw && mw->mw->type == IBV_MW_TYPE_1)
+		post_bind(t, &o->qp, step);
+	else
+		post_chained(t, &o->qp, step);
+	object_release(o);
+}
+
+static int recv_post(struct object *o, const struct step *step, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *bad;
+
+	if (step->kind == 's')
+		return ibv_post_srq_recv(o->srq.srq, wr, &bad);
+	return ibv_post_recv(o->qp.qp, wr, &bad);
+}
+
+void step_recv(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, step->kind, step->object);
+	struct ibv_sge sge[SGES] = {};
+	struct ibv_recv_wr wr = {
+		.wr_id = wr_id(t->agent, step->id),
+		.sg_list = sge,
+		.num_sge = step->pieces,
+	};
+	unsigned int accepted = 0;
+	int r = 0;
+
+	if (!o)
+		return;
+	if (!pieces_to_sges(t->agent, step, sge)) {
+		log_event(t, EVENT_SKIP);
+		object_release(o);
+		return;
+	}
+	t->agent->owner[step->id].qp = step->kind == 's' ? NO_OBJECT : step->object;
+	t->agent->owner[step->id].receive = true;
+	for (unsigned int i = 0; !r && i < (step->n ?: 1); i++) {
+		if (step->kind == 'q')
+			o->qp.receiving++;
+		r = recv_post(o, step, &wr);
+		if (r && step->kind == 'q')
+			o->qp.receiving--;
+		accepted += !r;
+	}
+	log_done(t, r)->done.value[0] = accepted;
+	object_release(o);
+}

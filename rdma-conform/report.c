@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libibverbs/tools/json.h"
+#include "rdma-conform/generate.h"
+#include "rdma-conform/report.h"
+#include "util/util.h"
+
+#define KNOWN 64
+
+static struct {
+	char device[64], reason[160];
+	unsigned int rule;
+} known[KNOWN];
+static unsigned int known_count;
+
+/* "DEVICE: rule NUMBER: REASON"; the device is a pattern of names as of the shell. */
+int known_read(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char line[320];
+
+	if (!file)
+		return -errno;
+	while (known_count < KNOWN && fgets(line, sizeof(line), file)) {
+		if (*line == '#' || *line == '\n')
+			continue;
+		if (sscanf(line, "%63[^:]: rule %u: %159[^\n]", known[known_count].device,
+			   &known[known_count].rule, known[known_count].reason) != 3) {
+			fclose(file);
+			return -EINVAL;
+		}
+		known_count++;
+	}
+	fclose(file);
+	return 0;
+}
+
+const char *known_reason(const char *device, const struct rule *rule)
+{
+	for (unsigned int i = 0; i < known_count; i++)
+		if (known[i].rule == rule->number && !fnmatch(known[i].device, device, 0))
+			return known[i].reason;
+	return NULL;
+}
+
+struct finding *report_finding(struct report *report, const struct rule *rule, bool *ret_new)
+{
+	const char *reason = known_reason(report->offer.device, rule);
+	struct finding *f;
+
+	*ret_new = false;
+	for (unsigned int i = 0; i < report->finding_count; i++)
+		if (report->findings[i].rule == rule)
+			return &report->findings[i];
+	if (report->finding_count == ARRAY_SIZE(report->findings))
+		return &report->findings[0];
+	f = &report->findings[report->finding_count++];
+	f->rule = rule;
+	if (reason)
+		snprintf(f->known, sizeof(f->known), "%s", reason);
+	*ret_new = true;
+	return f;
+}
+
+unsigned int report_failures(const struct report *report)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < report->finding_count; i++)
+		count += !*report->findings[i].known;
+	return count;
+}
+
+char *text_of_program(const struct program *program)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *to = open_memstream(&text, &length);
+
+	if (!to)
+		return NULL;
+	program_print(to, program);
+	fclose(to);
+	return text;
+}
+
+char *text_of_events(const struct trial *trial)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *to = open_memstream(&text, &length);
+
+	if (!to)
+		return NULL;
+	for (unsigned int i = 0; i < trial->count; i++)
+		event_print(to, &trial->events[i], trial->program);
+	fclose(to);
+	return text;
+}
+
+void report_rules(FILE *to)
+{
+	for (unsigned int i = 0; rule_at(i); i++)
+		fprintf(to, "%3u  %-22s %s  [%s]\n", rule_at(i)->number, rule_at(i)->name,
+			rule_at(i)->sentence, rule_at(i)->source);
+}
+
+static void finding_print(const struct finding *f)
+{
+	printf("\nrule %u, %s, is broken%s%s: %s\n", f->rule->number, f->rule->name,
+	       *f->known ? ", as known: " : "", f->known, f->rule->sentence);
+	printf("  source: %s\n  seen: %s\n  programs: %" PRIu64 ", the first has seed %" PRIu64
+	       "\n",
+	       f->rule->source, f->text, f->times, f->seed);
+	if (f->program)
+		printf("  the shortest program (%u steps, broke the rule in %u of 100 runs):\n\n%s\nwhat happened:\n\n%s",
+		       f->steps, f->percent, f->program, f->events ?: "");
+}
+
+static void text_print(const struct report *r)
+{
+	unsigned int never = 0;
+
+	for (unsigned int i = 0; i < r->finding_count; i++)
+		finding_print(&r->findings[i]);
+	printf("\n%s: %" PRIu64 " programs from seed %" PRIu64 " in %.1f s, %u rules broken\n",
+	       r->offer.device, r->programs, r->first_seed, r->seconds, r->finding_count);
+	for (unsigned int i = 0; rule_at(i); i++)
+		if (r->wanted[i] && !r->exercised[i])
+			printf("%s %u %s", never++ ? "," : "never exercised: rules",
+			       rule_at(i)->number, rule_at(i)->name);
+	printf("%s", never ? "\n" : "");
+	for (const struct left_out *l = generate_left_out(); l->what; l++)
+		if (l->times)
+			printf("left out, because the device does not offer it: %s (%" PRIu64
+			       " times)\n",
+			       l->what, l->times);
+}
+
+static void json_print(const struct report *r)
+{
+	json_open(NULL, '{');
+	json_number("schema_version", 1);
+	json_string("device", r->offer.device);
+	json_number("first_seed", r->first_seed);
+	json_number("programs", r->programs);
+	json_open("rules", '[');
+	for (unsigned int i = 0; rule_at(i); i++) {
+		json_open(NULL, '{');
+		json_number("rule", rule_at(i)->number);
+		json_string("name", rule_at(i)->name);
+		json_bool("wanted", r->wanted[i]);
+		json_number("exercised", r->exercised[i]);
+		json_close('}');
+	}
+	json_close(']');
+	json_open("findings", '[');
+	for (unsigned int i = 0; i < r->finding_count; i++) {
+		const struct finding *f = &r->findings[i];
+
+		json_open(NULL, '{');
+		json_number("rule", f->rule->number);
+		json_string("name", f->rule->name);
+		json_string("seen", f->text);
+		if (*f->known)
+			json_string("known", f->known);
+		json_number("seed", f->seed);
+		json_number("programs", f->times);
+		if (f->program) {
+			json_string("program", f->program);
+			json_string("events", f->events);
+		}
+		json_close('}');
+	}
+	json_close(']');
+	json_open("left_out", '[');
+	for (const struct left_out *l = generate_left_out(); l->what; l++) {
+		if (!l->times)
+			continue;
+		json_open(NULL, '{');
+		json_string("what", l->what);
+		json_number("times", l->times);
+		json_close('}');
+	}
+	json_close(']');
+	json_close('}');
+}
+
+static const struct finding *finding_of(const struct report *r, const struct rule *rule)
+{
+	for (unsigned int i = 0; i < r->finding_count; i++)
+		if (r->findings[i].rule == rule)
+			return &r->findings[i];
+	return NULL;
+}
+
+static void tap_print(const struct report *r)
+{
+	printf("TAP version 13\n1..%u\n", rule_count());
+	for (unsigned int i = 0; rule_at(i); i++) {
+		const struct finding *f = finding_of(r, rule_at(i));
+
+		printf("%sok %u - rule %u %s", f ? "not " : "", i + 1, rule_at(i)->number,
+		       rule_at(i)->name);
+		if (f && *f->known)
+			printf(" # TODO %s", f->known);
+		else if (!f && !r->exercised[i])
+			printf(" # SKIP never exercised");
+		printf("\n");
+		if (f)
+			printf("# seed %" PRIu64 ": %s\n", f->seed, f->text);
+	}
+}
+
+void report_print(const struct report *r)
+{
+	if (r->format == FORMAT_JSON)
+		json_print(r);
+	else if (r->format == FORMAT_TAP)
+		tap_print(r);
+	else
+		text_print(r);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma-conform/step.h"
+#include "util/util.h"
+
+const char *const verb_names[VERB_COUNT] = {
+	[VERB_REGION] = "region",   [VERB_REREG] = "rereg",	[VERB_FILL] = "fill",
+	[VERB_LOOK] = "look",	    [VERB_SET] = "set",		[VERB_PEEK] = "peek",
+	[VERB_CQ] = "cq",	    [VERB_RESIZE] = "resize",	[VERB_SRQ] = "srq",
+	[VERB_LIMIT] = "limit",	    [VERB_MW] = "mw",		[VERB_PD] = "pd",
+	[VERB_QP] = "qp",	    [VERB_CONNECT] = "connect", [VERB_MODIFY] = "modify",
+	[VERB_ACCESS] = "access",   [VERB_QUERY] = "query",	[VERB_POST] = "post",
+	[VERB_RECV] = "recv",	    [VERB_POLL] = "poll",	[VERB_DRAIN] = "drain",
+	[VERB_ARM] = "arm",	    [VERB_EVENT] = "event",	[VERB_ASYNC] = "async",
+	[VERB_DESTROY] = "destroy", [VERB_WATCH] = "watch",	[VERB_PAUSE] = "pause",
+	[VERB_SYNC] = "sync",	    [VERB_FORK] = "fork",	[VERB_KILL] = "kill",
+};
+
+const char *const operation_names[OP_COUNT] = {
+	[OP_SEND] = "send", [OP_WRITE] = "write", [OP_READ] = "read", [OP_FADD] = "fadd",
+	[OP_CAS] = "cas",   [OP_BIND] = "bind",	  [OP_INV] = "inv",
+};
+
+static const char *const word_names[WORD_COUNT] = {
+	[WORD_SIGNALED] = "signaled",
+	[WORD_FENCE] = "fence",
+	[WORD_SOLICITED] = "solicited",
+	[WORD_INLINE] = "inline",
+	[WORD_IMM] = "imm",
+	[WORD_INVALIDATE] = "invalidate",
+	[WORD_MORE] = "more",
+	[WORD_LOCAL_WRITE] = "lw",
+	[WORD_REMOTE_WRITE] = "rw",
+	[WORD_REMOTE_READ] = "rr",
+	[WORD_REMOTE_ATOMIC] = "ra",
+	[WORD_MW_BIND] = "mwb",
+	[WORD_SHARED] = "shared",
+	[WORD_EXTENDED] = "extended",
+	[WORD_EVENTS] = "events",
+	[WORD_WR_API] = "wrapi",
+	[WORD_SIGNAL_ALL] = "signalall",
+	[WORD_BAD_LKEY] = "badlkey",
+	[WORD_BAD_RKEY] = "badrkey",
+	[WORD_BAD_QKEY] = "badqkey",
+	[WORD_RC] = "rc",
+	[WORD_UC] = "uc",
+	[WORD_UD] = "ud",
+	[WORD_RESET] = "reset",
+	[WORD_INIT] = "init",
+	[WORD_RTR] = "rtr",
+	[WORD_RTS] = "rts",
+	[WORD_ERR] = "err",
+	[WORD_CLOSED] = "closed",
+};
+
+struct step step_make(uint8_t side, uint8_t thread, enum verb verb)
+{
+	return (struct step){
+		.side = side,
+		.thread = thread,
+		.verb = verb,
+		.operation = OP_COUNT,
+		.object = NO_OBJECT,
+		.cq = NO_OBJECT,
+		.cq2 = NO_OBJECT,
+		.srq = NO_OBJECT,
+		.mw = NO_OBJECT,
+		.pd = NO_OBJECT,
+		.remote = NO_OBJECT,
+	};
+}
+
+struct step *program_add(struct program *program, struct step step)
+{
+	/* The last place is kept so that a caller always has a step to fill. */
+	if (program->count == STEPS)
+		program->count--;
+	program->step[program->count] = step;
+	return &program->step[program->count++];
+}
+
+uint64_t step_length(const struct step *step)
+{
+	uint64_t length = 0;
+
+	for (unsigned int i = 0; i < step->pieces; i++)
+		length += step->piece[i].length;
+	return length;
+}
+
+static void print_object(FILE *to, char letter, uint8_t number)
+{
+	if (number != NO_OBJECT)
+		fprintf(to, " %c%u", letter, number);
+}
+
+void step_print(FILE *to, const struct step *step)
+{
+	if (step->verb == VERB_SYNC) {
+		fputs("sync\n", to);
+		return;
+	}
+	fprintf(to, "%c%u %s", 'a' + step->side, step->thread, verb_names[step->verb]);
+	print_object(to, step->kind, step->object);
+	if (step->operation != OP_COUNT)
+		fprintf(to, " %s", operation_names[step->operation]);
+	print_object(to, 'c', step->cq);
+	print_object(to, 'c', step->cq2);
+	print_object(to, 's', step->srq);
+	print_object(to, 'w', step->mw);
+	print_object(to, 'p', step->pd);
+	if (step->id)
+		fprintf(to, step->generation ? " #%u.%u" : " #%u", step->id, step->generation);
+	for (unsigned int i = 0; i < step->pieces; i++)
+		fprintf(to, "%cr%u+%u/%u", i ? ',' : ' ', step->piece[i].region,
+			step->piece[i].offset, step->piece[i].length);
+	if (step->remote != NO_OBJECT)
+		fprintf(to, " @%c%u+%u", step->remote_window ? 'w' : 'r', step->remote,
+			step->remote_offset);
+	for (unsigned int i = 0; i < WORD_COUNT; i++)
+		if (step->words >> i & 1)
+			fprintf(to, " %s", word_names[i]);
+	if (step->n)
+		fprintf(to, " n=%" PRIu64, step->n);
+	if (step->x)
+		fprintf(to, " x=%" PRIu64, step->x);
+	if (step->y)
+		fprintf(to, " y=%" PRIu64, step->y);
+	fputc('\n', to);
+}
+
+void program_print(FILE *to, const struct program *program)
+{
+	fprintf(to, "# seed %" PRIu64 "\n", program->seed);
+	for (unsigned int i = 0; i < program->count; i++)
+		step_print(to, &program->step[i]);
+}
+
+static int find(const char *const *names, unsigned int count, const char *word)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (names[i] && !strcmp(names[i], word))
+			return i;
+	return -1;
+}
+
+static bool parse_pieces(char *text, struct step *step)
+{
+	char *piece;
+
+	while ((piece = strsep(&text, ","))) {
+		unsigned int region, offset, length;
+		char rest;
+
+		if (step->pieces == SGES ||
+		    sscanf(piece, "r%u+%u/%u%c", &region, &offset, &length, &rest) != 3 ||
+		    region >= OBJECTS)
+			return false;
+		step->piece[step->pieces++] = (struct piece){ region, offset, length };
+	}
+	return true;
+}
+
+static bool parse_object(const char *text, struct step *step)
+{
+	unsigned int number;
+	char letter, rest;
+	uint8_t *place;
+
+	if (sscanf(text, "%c%u%c", &letter, &number, &rest) != 2 || number >= OBJECTS ||
+	    !strchr("cpqrsw", letter))
+		return false;
+	if (step->object == NO_OBJECT) {
+		step->kind = letter;
+		step->object = number;
+		return true;
+	}
+	place = letter == 's'	? &step->srq
+		: letter == 'w' ? &step->mw
+		: letter == 'p' ? &step->pd
+		: letter == 'c' ? step->cq == NO_OBJECT ? &step->cq : &step->cq2
+				: NULL;
+	if (place)
+		*place = number;
+	return place;
+}
+
+static bool parse_remote(const char *text, struct step *step)
+{
+	unsigned int number, offset;
+	char letter, rest;
+
+	if (sscanf(text, "@%c%u+%u%c", &letter, &number, &offset, &rest) != 3 ||
+	    number >= OBJECTS || !strchr("rw", letter))
+		return false;
+	step->remote = number;
+	step->remote_window = letter == 'w';
+	step->remote_offset = offset;
+	return true;
+}
+
+static bool parse_number(const char *text, struct step *step)
+{
+	uint64_t *place = text[0] == 'n' ? &step->n : text[0] == 'x' ? &step->x : &step->y;
+	char *end;
+
+	*place = strtoull(text + 2, &end, 0);
+	return !*end && text[2];
+}
+
+static bool parse_id(const char *text, struct step *step)
+{
+	unsigned int id, generation = 0;
+	int n = sscanf(text, "#%u.%u", &id, &generation);
+
+	step->id = id;
+	step->generation = generation;
+	return n >= 1 && id <= UINT8_MAX && generation < 16;
+}
+
+static bool parse_argument(char *text, struct step *step)
+{
+	int i;
+
+	if (*text == '#')
+		return parse_id(text, step);
+	if (*text == '@')
+		return parse_remote(text, step);
+	if (strchr("nxy", *text) && text[1] == '=')
+		return parse_number(text, step);
+	if (*text == 'r' && strchr(text, '/'))
+		return parse_pieces(text, step);
+	i = find(operation_names, OP_COUNT, text);
+	if (i >= 0) {
+		step->operation = i;
+		return true;
+	}
+	i = find(word_names, WORD_COUNT, text);
+	if (i >= 0) {
+		step->words |= 1u << i;
+		return true;
+	}
+	return parse_object(text, step);
+}
+
+const char *step_parse(char *line, struct step *ret_step)
+{
+	char *word = strsep(&line, " ");
+	int verb;
+
+	*ret_step = step_make(0, 0, VERB_SYNC);
+	if (!strcmp(word, "sync"))
+		return line ? "sync has no arguments" : NULL;
+	if (word[0] < 'a' || word[0] > 'b' || word[1] < '0' || word[1] >= '0' + THREADS || word[2])
+		return "the first word is neither sync nor a thread such as a0";
+	ret_step->side = word[0] - 'a';
+	ret_step->thread = word[1] - '0';
+	word = strsep(&line, " ");
+	verb = word ? find(verb_names, VERB_COUNT, word) : -1;
+	if (verb < 0)
+		return "there is no such verb";
+	ret_step->verb = verb;
+	while ((word = strsep(&line, " ")))
+		if (*word && !parse_argument(word, ret_step))
+			return "an argument is not understood";
+	return NULL;
+}
+
+const char *program_parse(char *text, struct program *ret_program)
+{
+	static char wrong[128];
+	unsigned int number = 0;
+	char *line;
+
+	*ret_program = (struct program){};
+	while ((line = strsep(&text, "\n"))) {
+		const char *why;
+		struct step step;
+
+		number++;
+		if (sscanf(line, "# seed %" SCNu64, &ret_program->seed) == 1)
+			ret_program->number = ret_program->seed;
+		if (!*line || *line == '#')
+			continue;
+		why = ret_program->count == STEPS ? "too many steps" : step_parse(line, &step);
+		if (why) {
+			snprintf(wrong, sizeof(wrong), "line %u: %s", number, why);
+			return wrong;
+		}
+		program_add(ret_program, step);
+	}
+	return NULL;
+}

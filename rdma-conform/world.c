@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <errno.h>
+#include <grp.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rdma-conform/wire.h"
+#include "rdma-conform/world.h"
+#include "util/util.h"
+
+#define FOREVER INT64_MAX / 2
+
+static unsigned int events_count(const struct agent *agent)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < THREADS; i++)
+		count += agent->threads[i].count;
+	return count;
+}
+
+static int events_send(const struct agent *agent, int control)
+{
+	uint32_t length = events_count(agent) * sizeof(struct event);
+	int r = wire_write(control, &length, sizeof(length));
+
+	for (unsigned int i = 0; i < THREADS && !r; i++)
+		r = wire_write(control, agent->threads[i].events,
+			       agent->threads[i].count * sizeof(struct event));
+	return r;
+}
+
+/* What an agent's process does: take programs until the controller goes. */
+static void agent_serve(struct agent *agent, int control)
+{
+	static _Thread_local struct program program;
+	uint32_t length;
+	void *text;
+
+	while (wire_frame_read(control, &text, &length, FOREVER) == 0) {
+		const char *wrong = program_parse(text, &program);
+
+		free(text);
+		if (wrong) {
+			fprintf(stderr, "rdma-conform: %s\n", wrong);
+			return;
+		}
+		agent_run(agent, &program);
+		if (events_send(agent, control) < 0)
+			return;
+		agent_forget(agent);
+	}
+}
+
+struct agent_start {
+	const struct world_options *options;
+	uint8_t side;
+	int control, peer;
+};
+
+static void *agent_main(void *arg)
+{
+	struct agent_start *start = arg;
+	struct agent *agent = calloc(1, sizeof(*agent));
+
+	if (!agent || agent_open(agent, start->side, &start->options->agent) < 0)
+		_exit(1);
+	agent->peer = start->peer;
+	if (wire_frame_write(start->control, &agent->offer, sizeof(agent->offer)) == 0)
+		agent_serve(agent, start->control);
+	return NULL;
+}
+
+static void user_set(const struct world_options *options, uint8_t side)
+{
+	int user = options->user;
+
+	if (side == 0 || user < 0)
+		return;
+	if (setgroups(0, NULL) || setresgid(user, user, user) || setresuid(user, user, user)) {
+		perror("rdma-conform: --user");
+		_exit(1);
+	}
+}
+
+static pid_t agent_fork(const struct world_options *options, uint8_t side, int control, int peer)
+{
+	struct agent_start start = { options, side, control, peer };
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	user_set(options, side);
+	agent_main(&start);
+	_exit(0);
+}
+
+/* Both sides as threads of one process. */
+static pid_t agents_fork_together(const struct world_options *options, const int *control,
+				  const int *peer)
+{
+	struct agent_start start[2] = { { options, 0, control[0], peer[0] },
+					{ options, 1, control[1], peer[1] } };
+	pid_t child = fork();
+	pthread_t other;
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!pthread_create(&other, NULL, agent_main, &start[1]))
+		agent_main(&start[0]);
+	_exit(0);
+}
+
+static int tcp_connect(const char *host, const char *port)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
+	int fd = -1;
+
+	if (getaddrinfo(host, port, &hints, &list))
+		return -1;
+	for (struct addrinfo *a = list; a && fd < 0; a = a->ai_next) {
+		fd = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
+		if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	freeaddrinfo(list);
+	return fd;
+}
+
+/* The server takes the first connection for programs, the second for the other agent. */
+static int start_remote(struct world *world)
+{
+	const struct world_options *options = world->options;
+	int near[2], peer;
+
+	world->control[1] = tcp_connect(options->peer, options->port);
+	peer = world->control[1] < 0 ? -1 : tcp_connect(options->peer, options->port);
+	if (peer < 0) {
+		fprintf(stderr, "rdma-conform: no connection to %s, port %s\n", options->peer,
+			options->port);
+		return -EHOSTUNREACH;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, near))
+		return -errno;
+	world->child[0] = agent_fork(options, 0, near[1], peer);
+	world->control[0] = near[0];
+	close(near[1]);
+	close(peer);
+	return 0;
+}
+
+static int start_local(struct world *world)
+{
+	int control[2][2], peer[2], far[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, peer))
+		return -errno;
+	for (unsigned int i = 0; i < 2; i++) {
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control[i]))
+			return -errno;
+		world->control[i] = control[i][0];
+		far[i] = control[i][1];
+	}
+	if (world->options->one_process)
+		world->child[0] = agents_fork_together(world->options, far, peer);
+	else
+		for (unsigned int i = 0; i < 2; i++) {
+			pid_t child = fork();
+
+			/* Each has its own end alone, so that the death of one is the end of its
+			 * connections. */
+			if (!child) {
+				struct agent_start start = { world->options, i, far[i], peer[i] };
+
+				prctl(PR_SET_PDEATHSIG, SIGKILL);
+				close(far[!i]);
+				close(peer[!i]);
+				close(world->control[0]);
+				close(world->control[1]);
+				user_set(world->options, i);
+				agent_main(&start);
+				_exit(0);
+			}
+			world->child[i] = child;
+		}
+	for (unsigned int i = 0; i < 2; i++) {
+		close(far[i]);
+		close(peer[i]);
+	}
+	return 0;
+}
+
+static int hear_offer(struct world *world, unsigned int side)
+{
+	uint32_t length = 0;
+	void *data;
+	int r = wire_frame_read(world->control[side], &data, &length,
+				world->options->agent.patience * 2);
+
+	if (r < 0)
+		return r;
+	if (length == sizeof(world->offer[side]))
+		memcpy(&world->offer[side], data, length);
+	free(data);
+	return length == sizeof(world->offer[side]) ? 0 : -EPROTO;
+}
+
+int world_start(struct world *world, const struct world_options *options)
+{
+	int r;
+
+	*world = (struct world){ .options = options,
+				 .restarts = world->restarts,
+				 .events = world->events,
+				 .control = { -1, -1 } };
+	r = options->peer ? start_remote(world) : start_local(world);
+	for (unsigned int i = 0; i < 2 && !r; i++)
+		r = hear_offer(world, i);
+	for (unsigned int i = 0; i < 2; i++)
+		world->offer[i].same_address = !options->peer;
+	world->runs = !r;
+	if (r < 0)
+		world_stop(world);
+	return r;
+}
+
+void world_stop(struct world *world)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		if (world->control[i] >= 0)
+			close(world->control[i]);
+		world->control[i] = -1;
+		if (world->child[i] > 0) {
+			kill(world->child[i], SIGKILL);
+			waitpid(world->child[i], NULL, 0);
+		}
+		world->child[i] = 0;
+	}
+	world->runs = false;
+}
+
+static int program_send(struct world *world, const struct program *program)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *to = open_memstream(&text, &length);
+	int r = 0;
+
+	if (!to)
+		return -ENOMEM;
+	program_print(to, program);
+	fclose(to);
+	for (unsigned int i = 0; i < 2; i++)
+		r = wire_frame_write(world->control[i], text, length) ?: r;
+	free(text);
+	return r;
+}
+
+/* A side that does not answer is dead or hangs; either way it is of no more use. */
+static void note_end(struct world *world, unsigned int side, int r, struct trial *trial)
+{
+	int status = 0;
+
+	trial->ended[side] = true;
+	trial->silent[side] = r == -ETIMEDOUT;
+	if (r != -ETIMEDOUT && world->child[side] > 0 &&
+	    waitpid(world->child[side], &status, 0) > 0) {
+		world->child[side] = 0;
+		trial->signal[side] = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	}
+}
+
+int world_run(struct world *world, const struct program *program, struct trial *ret_trial)
+{
+	uint32_t bytes = 0, total = 0;
+
+	*ret_trial = (struct trial){ .program = program, .offers = world->offer };
+	free(world->events);
+	world->events = NULL;
+	if (!world->runs) {
+		int r = world_start(world, world->options);
+
+		if (r < 0)
+			return r;
+		world->restarts++;
+	}
+	if (program_send(world, program) < 0)
+		world->runs = false;
+	for (unsigned int i = 0; i < 2; i++) {
+		void *data = NULL;
+		int r = wire_frame_read(world->control[i], &data, &bytes,
+					world->options->agent.patience * 4);
+
+		if (r < 0) {
+			note_end(world, i, r, ret_trial);
+			continue;
+		}
+		world->events = realloc(world->events, total + bytes + 1);
+		if (!world->events)
+			abort();
+		memcpy((char *)world->events + total, data, bytes);
+		total += bytes;
+		free(data);
+	}
+	ret_trial->events = world->events;
+	ret_trial->count = total / sizeof(struct event);
+	if (ret_trial->ended[0] || ret_trial->ended[1])
+		world_stop(world);
+	return 0;
+}
+
+static int tcp_listen(const char *port)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+				  .ai_flags = AI_PASSIVE,
+				  .ai_family = AF_INET6 },
+			*a;
+	int fd, yes = 1;
+
+	if (getaddrinfo(NULL, port, &hints, &a))
+		return -EINVAL;
+	fd = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (fd < 0 || bind(fd, a->ai_addr, a->ai_addrlen) || listen(fd, 8)) {
+		fprintf(stderr, "rdma-conform: port %s: %s\n", port, strerror(errno));
+		freeaddrinfo(a);
+		return -errno;
+	}
+	freeaddrinfo(a);
+	return fd;
+}
+
+int world_serve(const struct world_options *options)
+{
+	int listener = tcp_listen(options->port);
+
+	if (listener < 0)
+		return listener;
+	signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		int control = accept(listener, NULL, NULL);
+		int peer = control < 0 ? -1 : accept(listener, NULL, NULL);
+
+		if (peer >= 0)
+			agent_fork(options, 1, control, peer);
+		close(control);
+		close(peer);
+	}
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The two agents as processes, and a program run by both. */
+#ifndef RDMA_CONFORM_WORLD_H
+#define RDMA_CONFORM_WORLD_H
+
+#include <sys/types.h>
+
+#include "rdma-conform/agent.h"
+#include "rdma-conform/check.h"
+
+struct world_options {
+	struct agent_options agent;
+	const char *peer; /* host of the other side, or NULL: this one */
+	const char *port; /* of TCP */
+	int user;	  /* of side b's process, or -1 */
+	bool one_process;
+};
+
+struct world {
+	const struct world_options *options;
+	pid_t child[2];
+	int control[2];
+	struct offer offer[2];
+	bool runs;
+	struct event *events;
+	unsigned int restarts;
+};
+
+/* Start the agents. Returns 0 or a negative errno. */
+int world_start(struct world *world, const struct world_options *options);
+void world_stop(struct world *world);
+/* Run @program; ret_trial is valid until the next call. Agents that died are started again. */
+int world_run(struct world *world, const struct program *program, struct trial *ret_trial);
+/* Be side b for controllers of other hosts, for ever. */
+int world_serve(const struct world_options *options);
+
+#endif
