@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Errors of addresses, and what is returned where nothing is known yet: the same on each device. */
+/* Errors of addresses, and values of members that have none yet: the same on each device. */
 #include <arpa/inet.h>
 #include <string.h>
 
