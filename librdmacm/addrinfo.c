@@ -184,37 +184,6 @@ static int take_hints(struct rdma_addrinfo *info, const struct rdma_addrinfo *hi
 			 &info->ai_dst_len);
 }
 
-static int is_infiniband(struct cm_device *dev, void *arg)
-{
-	struct ibv_device_attr attr;
-
-	if (dev->user || cm_device_open(dev) < 0 || ibv_query_device(dev->verbs, &attr))
-		return 0;
-	for (int port = 1; port <= attr.phys_port_cnt; port++)
-		if (cm_device_link_layer(dev, port) == IBV_LINK_LAYER_INFINIBAND)
-			return 1;
-	return 0;
-}
-
-/* The administrator of a subnet answers an identifier that is bound to a port of it. */
-static int refuse_sa(const char *node, const char *service, const struct rdma_addrinfo *hints)
-{
-	if (node || hints->ai_flags & RAI_DNS) {
-		log_err("rdma_getaddrinfo: RAI_SA is for a service alone, without %s",
-			node ? "a node" : "RAI_DNS");
-		return -EOPNOTSUPP;
-	}
-	if (!service)
-		return -EINVAL;
-	if (cm_devices_each(is_infiniband, NULL) <= 0) {
-		log_err("rdma_getaddrinfo: RAI_SA: there is no InfiniBand port");
-		return -ENOENT;
-	}
-	log_err("rdma_getaddrinfo: RAI_SA: bind an identifier to a port, and ask by "
-		"rdma_resolve_addrinfo()");
-	return -EOPNOTSUPP;
-}
-
 static int addrinfo_fill(struct rdma_addrinfo *info, const char *node, const char *service,
 			 const struct rdma_addrinfo *hints, int *ret_gai)
 {
@@ -237,7 +206,7 @@ static int addrinfo_get(const char *node, const char *service, const struct rdma
 	if (!node && !service && !hints)
 		return -EINVAL;
 	if (hints && hints->ai_flags & RAI_SA)
-		return refuse_sa(node, service, hints);
+		return cm_service_getaddrinfo(node, service, hints, ret_info);
 	info = calloc(1, sizeof(*info));
 	if (!info)
 		return -ENOMEM;
@@ -273,35 +242,6 @@ static int event_put(struct cm_id *id, enum rdma_cm_event_type event, int status
 					: cm_unsupported(id, "an event that a program writes");
 }
 
-static int service_of(const char *service, struct cm_service *ret_service)
-{
-	char *end;
-	uint64_t number;
-
-	if (!service || !*service || strlen(service) >= sizeof(ret_service->name))
-		return -EINVAL;
-	number = strtoull(service, &end, 0);
-	*ret_service = (struct cm_service){ .id = *end ? 0 : number };
-	if (*end)
-		strcpy(ret_service->name, service);
-	return 0;
-}
-
-static int resolve_sa(struct cm_id *id, const char *service)
-{
-	struct cm_service wanted;
-	int r = service_of(service, &wanted);
-
-	if (!r)
-		r = cm_need_backend(id, "rdma_resolve_addrinfo");
-	if (r < 0)
-		return r;
-	if (!id->backend->resolve_service)
-		return cm_unsupported(id, "asking the subnet administrator for a service");
-	r = id->backend->resolve_service(id, &wanted);
-	return r < 0 ? r : cm_sync_wait(id);
-}
-
 /*
  * The look-up is made here and now; what the program waits for is the event. A synchronous
  * identifier needs none.
@@ -334,7 +274,8 @@ static int addrinfo_resolve(struct cm_id *id, const char *node, const char *serv
 
 	if (flags & RAI_SA && (flags & RAI_DNS || node))
 		return -EOPNOTSUPP;
-	return flags & RAI_SA ? resolve_sa(id, service) : resolve_dns(id, node, service, hints);
+	return flags & RAI_SA ? cm_service_resolve(id, service)
+			      : resolve_dns(id, node, service, hints);
 }
 
 CM_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,

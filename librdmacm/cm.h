@@ -274,6 +274,14 @@ int cm_addr_resolve(struct cm_id *id, const struct sockaddr *src, const struct s
 		    int timeout_ms);
 int cm_route_resolve(struct cm_id *id, int timeout_ms);
 
+/*
+ * service.c: RAI_SA. resolve begins, and waits if the identifier is synchronous; getaddrinfo asks
+ * through each InfiniBand port.
+ */
+int cm_service_resolve(struct cm_id *id, const char *service);
+int cm_service_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
+			   struct rdma_addrinfo **ret_info);
+
 /* explain.c: log why @addr failed with @r. */
 void cm_explain_addr(struct cm_id *id, const struct sockaddr *addr, int r);
 

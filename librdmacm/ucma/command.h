@@ -62,6 +62,11 @@ int ucma_query_addr(struct cm_id *id);
 int ucma_query_route(struct cm_id *id);
 int ucma_resolve_route(struct cm_id *id, int timeout_ms);
 
+/* service.c: operations of the same names. */
+int ucma_resolve_service(struct cm_id *id, const struct cm_service *service);
+int ucma_query_services(struct cm_id *id, struct rdma_addrinfo **ret_info);
+int ucma_write_event(struct cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg);
+
 /* event.c: the operation of the same name. */
 int ucma_get_event(struct cm_channel *ch, struct cm_event *ev);
 

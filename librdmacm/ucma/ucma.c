@@ -278,40 +278,6 @@ static int ucma_set_option(struct cm_id *id, int level, int optname, const void 
 	return ucma_id_command(id, UCMA_CMD_SET_OPTION, &cmd, NO_ANSWER);
 }
 
-/* Kernels before 6.17 have no such command. */
-static int newer_command(struct cm_id *id, const char *what, int r)
-{
-	if (r != -EINVAL && r != -ENOSYS)
-		return r;
-	cm_err(id, "the kernel does not know how to %s", what);
-	return -EOPNOTSUPP;
-}
-
-static int ucma_resolve_service(struct cm_id *id, const struct cm_service *service)
-{
-	struct ucma_abi_resolve_ib_service cmd = {
-		.service_id = service->id,
-		.flags = service->name[0] ? UCMA_IB_SERVICE_NAME : UCMA_IB_SERVICE_ID,
-	};
-
-	memcpy(cmd.service_name, service->name, sizeof(cmd.service_name));
-	return newer_command(id, "resolve IB services",
-			     ucma_id_command(id, UCMA_CMD_RESOLVE_IB_SERVICE, &cmd, NO_ANSWER));
-}
-
-static int ucma_write_event(struct cm_id *id, enum rdma_cm_event_type event, int status,
-			    uint64_t arg)
-{
-	struct ucma_abi_write_cm_event cmd = {
-		.event = event,
-		.status = status,
-		.param.arg = arg,
-	};
-
-	return newer_command(id, "take events from programs",
-			     ucma_id_command(id, UCMA_CMD_WRITE_CM_EVENT, &cmd, NO_ANSWER));
-}
-
 const struct cm_backend_ops ucma_ops = {
 	.name = "kernel's",
 	.open_channel = ucma_open_channel,
@@ -337,5 +303,6 @@ const struct cm_backend_ops ucma_ops = {
 	.leave = ucma_leave,
 	.set_option = ucma_set_option,
 	.resolve_service = ucma_resolve_service,
+	.query_services = ucma_query_services,
 	.write_event = ucma_write_event,
 };

@@ -212,7 +212,7 @@ struct rdma_cm_event {
 #define RAI_NUMERICHOST 0x00000002 /* node is an address, not a name */
 #define RAI_NOROUTE	0x00000004 /* do not look up a route */
 #define RAI_FAMILY	0x00000008 /* with AF_IB and RAI_NUMERICHOST: node is a GID */
-#define RAI_SA		0x00000010 /* ask the subnet administrator; rdma_resolve_addrinfo() only */
+#define RAI_SA		0x00000010 /* service is a record of the subnet administrator */
 #define RAI_DNS		0x00000020 /* ask as getaddrinfo(3) does; rdma_resolve_addrinfo() only */
 
 /**

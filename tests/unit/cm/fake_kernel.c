@@ -51,6 +51,28 @@ static int event_take(const void *command)
 	return 0;
 }
 
+static void answer_services(const void *command)
+{
+	struct ucma_abi_query_ib_service_resp *head;
+	struct ib_user_service_rec *records;
+	uint16_t out;
+	uint32_t room;
+
+	memcpy(&out, (const uint8_t *)command + 6, sizeof(out));
+	room = (out - sizeof(*head)) / sizeof(*records);
+	head = calloc(1, out);
+	assert_non_null(head);
+	head->num_service_recs = kernel.services;
+	records = (struct ib_user_service_rec *)head->recs;
+	for (uint32_t i = 0; i < min_of(room, kernel.services); i++) {
+		records[i].id = htobe64(i + 1);
+		records[i].pkey = htobe16(0x8001);
+		records[i].gid[15] = i + 1;
+	}
+	answer(command, head, out);
+	free(head);
+}
+
 static int execute(uint32_t number, const void *command)
 {
 	const struct ucma_abi_init_qp_attr *init = command;
@@ -74,6 +96,10 @@ static int execute(uint32_t number, const void *command)
 		if (kernel.ports[(kernel.binds - 1) % ARRAY_SIZE(kernel.ports)])
 			kernel.route.src_addr.sin6_port =
 				htons(kernel.ports[(kernel.binds - 1) % ARRAY_SIZE(kernel.ports)]);
+		break;
+	case UCMA_CMD_QUERY:
+		if (((const struct ucma_abi_query *)command)->option == UCMA_QUERY_IB_SERVICE)
+			answer_services(command);
 		break;
 	case UCMA_CMD_QUERY_ROUTE:
 		answer(command, &kernel.route, sizeof(kernel.route));

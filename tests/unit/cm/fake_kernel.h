@@ -37,6 +37,7 @@ struct fake_kernel {
 	uint32_t events_reported; /* answer of DESTROY_ID and the like */
 	struct ucma_abi_query_route_resp route;
 	struct ib_uverbs_qp_attr qp_attr[8]; /* [state] */
+	uint32_t services; /* records, numbered from 1 on, of which an answer has those that fit */
 	uint32_t next_handle;
 	uint16_t ports[8]; /* what port 0 becomes, one after the other; 0: nothing */
 	unsigned int binds;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The core of librdmacm on the kernel's commands: what is asked, and what becomes of the answers.
  */
+#include <infiniband/ib.h>
+
 #include "tests/unit/cm/fake_kernel.h"
 
 #include <arpa/inet.h>
@@ -548,6 +550,57 @@ static void test_get_request_needs_sync(void **state)
 /* ------------------------------------------------------------------ synchronous, datagrams, groups
  */
 
+/* What the subnet administrator knows: the first question has room for some, the second for all. */
+static void query_services(struct rdma_cm_id *id, uint32_t count)
+{
+	struct rdma_addrinfo *list, *info;
+	uint32_t n = 0;
+
+	kernel.services = count;
+	assert_int_equal(rdma_query_addrinfo(id, &list), 0);
+	for (info = list; info; info = info->ai_next) {
+		const struct sockaddr_ib *to = (const struct sockaddr_ib *)info->ai_dst_addr;
+
+		n++;
+		assert_int_equal(info->ai_family, AF_IB);
+		assert_int_equal(info->ai_dst_len, sizeof(*to));
+		assert_int_equal(be64toh(to->sib_sid), n);
+		assert_int_equal(to->sib_addr.sib_raw[15], n & 0xff);
+		assert_int_equal(to->sib_pkey, htobe16(0x8001));
+	}
+	assert_int_equal(n, count);
+	rdma_freeaddrinfo(list);
+}
+
+static void test_services(void **state)
+{
+	const struct rdma_addrinfo hints = { .ai_flags = RAI_SA };
+	struct rdma_cm_id *id = resolved_id();
+	const struct ucma_abi_resolve_ib_service *cmd =
+		(const void *)kernel.last[UCMA_CMD_RESOLVE_IB_SERVICE];
+	struct rdma_addrinfo *list;
+
+	assert_int_equal(rdma_resolve_addrinfo(id, NULL, "0x17", &hints), 0);
+	assert_int_equal(cmd->service_id, 0x17);
+	assert_int_equal(cmd->flags, UCMA_IB_SERVICE_ID);
+	assert_int_equal(rdma_resolve_addrinfo(id, NULL, "a service", &hints), 0);
+	assert_string_equal((const char *)cmd->service_name, "a service");
+	kernel_event(id, RDMA_CM_EVENT_ADDRINFO_RESOLVED, 0);
+	expect(RDMA_CM_EVENT_ADDRINFO_RESOLVED, 0);
+	query_services(id, 1);
+	query_services(id, 16);
+	query_services(id, 17);
+	query_services(id, 370);
+	kernel.services = 0;
+	assert_int_equal(rdma_query_addrinfo(id, &list), -1);
+	assert_int_equal(errno, ENOENT);
+	kernel.result[UCMA_CMD_QUERY] = -ENODATA;
+	assert_int_equal(rdma_query_addrinfo(id, &list), -1);
+	assert_int_equal(errno, ENOENT);
+	kernel.events_reported = 3;
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
 static void test_sync_status(void **state)
 {
 	struct rdma_cm_id *id;
@@ -728,6 +781,7 @@ int main(void)
 		UNIT(test_request_dropped),
 		UNIT(test_listener_goes_first),
 		UNIT(test_get_request_needs_sync),
+		UNIT(test_services),
 		UNIT(test_sync_status),
 		UNIT(test_datagram_established),
 		UNIT(test_datagram_refused),
