@@ -8,11 +8,12 @@
 
 #include <rdma/rsocket.h>
 
+#include "tests/lib/rt_cm.h"
 #include "tests/lib/rt_rsocket.h"
-#include "tests/lib/rt.h"
 
 enum {
 	ROUNDS = 300,
+	ROUNDS_IN_GUEST = 10, /* a virtual machine may take a second for each */
 	DELAY_MAX = 4000, /* turns of an empty loop */
 	BYTES = 100,
 };
@@ -23,6 +24,11 @@ struct pair {
 	unsigned int seed;
 	pthread_barrier_t go;
 };
+
+static int rounds(void)
+{
+	return rt_cm_is_kernel() ? ROUNDS_IN_GUEST : ROUNDS;
+}
 
 static struct pair pair_listen(void)
 {
@@ -69,7 +75,7 @@ static void both(void)
 {
 	struct pair pair = pair_listen();
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds(); i++) {
 		pthread_t thread;
 
 		pair_connect(&pair);
@@ -92,7 +98,7 @@ static void twice(void)
 	struct pair pair = pair_listen();
 	char byte;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds(); i++) {
 		pair_connect(&pair);
 		CHECK_OK(rshutdown(pair.client, SHUT_WR));
 		CHECK_INT(rsend(pair.server, "x", 1, 0), 1);
@@ -125,7 +131,7 @@ static void closed(void)
 	struct pair pair = pair_listen();
 	uint8_t bytes[BYTES];
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds(); i++) {
 		pthread_t thread;
 
 		pair_connect(&pair);
