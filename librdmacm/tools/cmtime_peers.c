@@ -40,7 +40,7 @@ static int all_read(int fd, void *bytes, size_t size)
 
 /* ---- finding each other ---- */
 
-/* Return: a listening socket, or -1 with the errno: the address is another host's, or in use. */
+/* Return: a listening socket; -1 if this host does not have the address, or the port is in use. */
 static int controller_listen(const struct addrinfo *at, int total)
 {
 	int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;

@@ -14,7 +14,7 @@
 enum {
 	ROUNDS = 300,
 	ROUNDS_IN_GUEST = 10, /* a virtual machine may take a second for each */
-	DELAY_MAX = 4000, /* turns of an empty loop */
+	DELAY_MAX = 4000,     /* turns of an empty loop */
 	BYTES = 100,
 };
 
