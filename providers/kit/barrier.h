@@ -14,16 +14,37 @@
 
 #include "util/spinlock.h"
 
+#ifdef __s390x__
+#include "providers/kit/zpci.h"
+#endif
+
 #define BARRIER(instruction) __asm__ volatile(instruction ::: "memory")
+
+/* Other processors: a fence of memory alone does not order stores into registers there. */
+#if defined(__riscv)
+#define BARRIER_OUT "fence ow,ow"
+#define BARRIER_IN  "fence ir,ir"
+#elif defined(__loongarch__)
+#define BARRIER_OUT "dbar 0"
+#define BARRIER_IN  "dbar 0"
+#elif defined(__mips__)
+#define BARRIER_OUT "sync"
+#define BARRIER_IN  "sync"
+#elif defined(__sparc_v9__)
+#define BARRIER_OUT "membar #StoreStore"
+#define BARRIER_IN  "membar #LoadLoad"
+#endif
 
 static inline void barrier_to_device(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__) || defined(__i386__) || defined(__s390x__)
 	BARRIER("");
 #elif defined(__aarch64__)
 	BARRIER("dmb oshst");
 #elif defined(__powerpc__)
 	BARRIER("sync");
+#elif defined(BARRIER_OUT)
+	BARRIER(BARRIER_OUT);
 #else
 	atomic_thread_fence(memory_order_seq_cst);
 #endif
@@ -31,12 +52,14 @@ static inline void barrier_to_device(void)
 
 static inline void barrier_from_device(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__) || defined(__i386__) || defined(__s390x__)
 	BARRIER("");
 #elif defined(__aarch64__)
 	BARRIER("dmb oshld");
 #elif defined(__powerpc64__)
 	BARRIER("lwsync");
+#elif defined(BARRIER_IN)
+	BARRIER(BARRIER_IN);
 #else
 	atomic_thread_fence(memory_order_seq_cst);
 #endif
@@ -52,6 +75,10 @@ static inline void barrier_wc_start(void)
 	BARRIER("dsb st");
 #elif defined(__powerpc__)
 	BARRIER("sync");
+#elif defined(__s390x__)
+	zpci_flush();
+#elif defined(BARRIER_OUT)
+	BARRIER(BARRIER_OUT);
 #else
 	atomic_thread_fence(memory_order_seq_cst);
 #endif

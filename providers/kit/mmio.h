@@ -8,6 +8,21 @@
 
 #include "util/spinlock.h"
 
+#ifdef __s390x__
+#include "providers/kit/zpci.h"
+#endif
+
+#ifdef __s390x__
+static inline void mmio_write_32(void *reg, uint32_t raw)
+{
+	zpci_store(reg, &raw, sizeof(raw));
+}
+
+static inline void mmio_write_64(void *reg, uint64_t raw)
+{
+	zpci_store(reg, &raw, sizeof(raw));
+}
+#else
 static inline void mmio_write_32(void *reg, uint32_t raw)
 {
 	*(volatile uint32_t *)reg = raw;
@@ -22,6 +37,7 @@ static inline void mmio_write_64(void *reg, uint64_t raw)
 /* Two halves that no other store of this process comes between; mmio.c has the lock. */
 void mmio_write_64(void *reg, uint64_t raw);
 #endif
+#endif
 
 /* 64 bytes, in words and in the order of their addresses. */
 static inline void mmio_copy_64(void *reg, const void *from)
@@ -29,9 +45,14 @@ static inline void mmio_copy_64(void *reg, const void *from)
 	const uint64_t *word = from;
 	char *to = reg;
 
+#ifdef __s390x__
+	for (int i = 0; i < 8; i++)
+		mmio_write_64(to + 8 * i, word[i]);
+#else
 #pragma GCC unroll 8
 	for (int i = 0; i < 8; i++)
 		*(volatile uint64_t *)(to + 8 * i) = word[i];
+#endif
 }
 
 #endif

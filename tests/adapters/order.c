@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A doorbell and a look at a completion, for `order`, which reads what compilers make of them. */
+#include "providers/kit/barrier.h"
+#include "providers/kit/mmio.h"
+
+void ring(uint32_t *record, void *reg, uint64_t value);
+uint32_t look(const volatile uint32_t *owner, const uint32_t *rest);
+
+void ring(uint32_t *record, void *reg, uint64_t value)
+{
+	barrier_to_device();
+	*record = value;
+	barrier_wc_start();
+	mmio_write_64(reg, value);
+	barrier_wc_flush();
+}
+
+uint32_t look(const volatile uint32_t *owner, const uint32_t *rest)
+{
+	while (!*owner)
+		;
+	barrier_from_device();
+	return *rest;
+}
