@@ -97,7 +97,11 @@ static uint32_t ex_read_vendor_err(struct ibv_cq_ex *cq_ex)
 static unsigned int ex_read_wc_flags(struct ibv_cq_ex *cq_ex)
 {
 	const struct mlx5_cqe64 *cqe = ex_cqe(cq_ex);
+	const struct mlx5_qp *qp = ex_to_mcq(cq_ex)->cqe_qp;
 	unsigned int flags = be32toh(cqe->flags_rqpn) >> 28 & 3 ? IBV_WC_GRH : 0;
+
+	if (qp->reports_csum)
+		flags |= mlx5_cqe_csum(cqe);
 
 	switch (cqe->op_own >> 4) {
 	case MLX5_CQE_RESP_WR_IMM:

@@ -92,6 +92,17 @@ mlx5_done_read(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, bool sent, struc
 	return true;
 }
 
+/* IBV_WC_IP_CSUM_OK of a packet of IPv4 whose checksums are right; or 0. */
+static inline unsigned int mlx5_cqe_csum(const struct mlx5_cqe64 *cqe)
+{
+	const uint8_t both = MLX5_CQE_L3_OK | MLX5_CQE_L4_OK;
+
+	return (cqe->hds_ip_ext & both) == both &&
+			       (cqe->l4_hdr_type_etc >> 2 & 3) == MLX5_CQE_L3_HDR_TYPE_IPV4
+		       ? IBV_WC_IP_CSUM_OK
+		       : 0;
+}
+
 /* done.c. Any other entry: of a request that failed, or with data. @last: its last byte */
 bool mlx5_done_read_rare(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigned int last,
 			 struct mlx5_done *done);

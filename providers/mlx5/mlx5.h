@@ -238,9 +238,12 @@ struct mlx5_qp {
 	uint32_t ece;	   /* as the kernel granted */
 	uint32_t ece_next; /* to ask for with the next transition */
 	bool ece_pending;
-	bool bfreg_lent;	/* the thread domain's */
-	bool rss;		/* it receives through a table, and has nothing of this */
-	uint32_t sqn, tisn;	/* of a raw packet queue pair */
+	bool bfreg_lent;    /* the thread domain's */
+	bool rss;	    /* it receives through a table, and has nothing of this */
+	uint32_t sqn, tisn; /* of a raw packet queue pair */
+	uint32_t rqn, tirn; /* the same, and of one that receives through a table */
+	uint64_t tir_icm_addr;
+	bool reports_csum;	/* completions of its receives say whether checksums are right */
 	struct mlx5_pd *copies; /* whose memory its requests that copy need; or NULL */
 	bool stops_at_sig_errors;
 	bool dct; /* a DC target: it has no rings, and a number when it is ready to receive */
@@ -408,6 +411,8 @@ void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 /* Where a queue of no requests is said to be: nothing may be added to NULL, not even 0. */
 extern char mlx5_no_queue[];
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
+/* Remember the firmware's numbers that the kernel answers with. */
+void mlx5_qp_numbers(struct mlx5_qp *qp, const struct mlx5_ib_create_qp_resp *resp);
 /* The kernel's flags, with those of what mlx5dv_create_qp() adds, which it has checked. */
 uint32_t mlx5_qp_flags(const struct verbs_create_qp *in);
 int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);

@@ -63,8 +63,10 @@ wc_received_with(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int k
 	return IBV_WC_WITH_IMM;
 }
 
-__attribute__((always_inline)) static inline void
-wc_received(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int kind)
+__attribute__((always_inline)) static inline void wc_received(struct ibv_wc *wc,
+							      const struct mlx5_cqe64 *cqe,
+							      unsigned int kind,
+							      const struct mlx5_qp *qp)
 {
 	uint32_t flags_rqpn = be32toh(cqe->flags_rqpn);
 
@@ -73,6 +75,8 @@ wc_received(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int kind)
 	wc->wc_flags = flags_rqpn >> 28 & 3 ? IBV_WC_GRH : 0;
 	if (kind != MLX5_KIND_SEND)
 		wc->wc_flags |= wc_received_with(wc, cqe, kind);
+	if (unlikely(qp->reports_csum))
+		wc->wc_flags |= mlx5_cqe_csum(cqe);
 	wc->slid = be16toh(cqe->slid);
 	wc->sl = flags_rqpn >> 24 & 15;
 	wc->src_qp = flags_rqpn & 0xffffff;
@@ -96,7 +100,7 @@ __attribute__((always_inline)) static inline bool wc_fill(struct ibv_wc *wc,
 	}
 	if (done->sent)
 		return wc_sent(wc, cqe, done);
-	wc_received(wc, cqe, kind);
+	wc_received(wc, cqe, kind, done->qp);
 	return true;
 }
 

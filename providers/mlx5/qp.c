@@ -5,11 +5,6 @@
 #include "providers/kit/qp.h"
 #include "providers/mlx5/cqe.h"
 
-enum {
-	RAW_FLAGS = IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING |
-		    IBV_QP_CREATE_PCI_WRITE_END_PADDING,
-};
-
 static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool dc)
 {
 	bool raw = attr->qp_type == IBV_QPT_RAW_PACKET;
@@ -25,9 +20,10 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 		return -EOPNOTSUPP;
 	}
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-	    attr->create_flags & ~(raw ? RAW_FLAGS : 0)) {
-		verbs_err(ctx, "ibv_create_qp_ex: create_flags 0x%x are not supported",
-			  attr->create_flags);
+	    attr->create_flags & IBV_QP_CREATE_SOURCE_QPN) {
+		verbs_err(
+			ctx,
+			"ibv_create_qp_ex: IBV_QP_CREATE_SOURCE_QPN is not supported: requests of such a queue pair have another form");
 		return -EOPNOTSUPP;
 	}
 	if (dc)
@@ -198,6 +194,17 @@ static bool dv_umr(const struct mlx5dv_qp_init_attr *dv)
 			     MLX5DV_QP_EX_WITH_MKEY_CONFIGURE);
 }
 
+void mlx5_qp_numbers(struct mlx5_qp *qp, const struct mlx5_ib_create_qp_resp *resp)
+{
+	uint32_t mask = resp->comp_mask;
+
+	qp->tirn = mask & MLX5_IB_CREATE_QP_RESP_MASK_TIRN ? resp->tirn : 0;
+	qp->tisn = mask & MLX5_IB_CREATE_QP_RESP_MASK_TISN ? resp->tisn : 0;
+	qp->rqn = mask & MLX5_IB_CREATE_QP_RESP_MASK_RQN ? resp->rqn : 0;
+	qp->sqn = mask & MLX5_IB_CREATE_QP_RESP_MASK_SQN ? resp->sqn : 0;
+	qp->tir_icm_addr = mask & MLX5_IB_CREATE_QP_RESP_MASK_TIR_ICM_ADDR ? resp->tir_icm_addr : 0;
+}
+
 static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		     const struct mlx5_qp_size *size)
 {
@@ -230,8 +237,7 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 	if (r < 0)
 		return r;
 	qp->ece = resp.ece_options;
-	qp->sqn = resp.comp_mask & MLX5_IB_CREATE_QP_RESP_MASK_SQN ? resp.sqn : 0;
-	qp->tisn = resp.comp_mask & MLX5_IB_CREATE_QP_RESP_MASK_TISN ? resp.tisn : 0;
+	mlx5_qp_numbers(qp, &resp);
 	if (!qp->sq.bfreg) {
 		r = bfreg_accept(qp, resp.bfreg_index);
 		if (r < 0)
@@ -245,6 +251,8 @@ static void qp_link(struct mlx5_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	qp->send_cq = attr->send_cq ? to_mcq(attr->send_cq) : NULL;
 	qp->recv_cq = attr->recv_cq ? to_mcq(attr->recv_cq) : NULL;
 	qp->srq = attr->srq ? to_msrq(attr->srq) : NULL;
+	qp->reports_csum =
+		attr->qp_type == IBV_QPT_RAW_PACKET && to_mctx(qp->vqp.qp.context)->raw_csum;
 	qp->sq.signal = attr->sq_sig_all ? MLX5_WQE_CTRL_CQ_UPDATE : 0;
 }
 

@@ -161,5 +161,7 @@ int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece)
 	}
 	qp->ece_next = ece->options;
 	qp->ece_pending = true;
+	/* What the kernel granted before is void. */
+	qp->ece = 0;
 	return 0;
 }

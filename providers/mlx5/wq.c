@@ -135,8 +135,6 @@ int mlx5_create_wq(struct verbs_wq *vwq, const struct verbs_create_wq *in)
 	idtable_own(&ctx->users, qp->uidx, qp->recv_cq, NULL);
 	qp->vqp.qp.qp_num = vwq->wq.wq_num;
 	vwq->wq.post_recv = post_recv;
-	in->attr->max_wr = qp->rq.max_post;
-	in->attr->max_sge = qp->rq.wqe_sge;
 	return 0;
 }
 
@@ -197,6 +195,7 @@ int mlx5_create_rss_qp(struct mlx5_qp *qp, const struct verbs_create_qp *in)
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_create_qp request = *in;
+	int r;
 
 	if (hash->rx_hash_key_len > sizeof(cmd.rx_hash_key)) {
 		verbs_err(qp->vqp.qp.context, "ibv_create_qp_ex: a key of %u bytes, at most %zu",
@@ -207,5 +206,8 @@ int mlx5_create_rss_qp(struct mlx5_qp *qp, const struct verbs_create_qp *in)
 	qp->rss = true;
 	qp->sq.max_sge = qp->rq.max_sge = -1;
 	request.udata = &udata;
-	return uverbs_create_qp(&qp->vqp, &request);
+	r = uverbs_create_qp(&qp->vqp, &request);
+	if (!r)
+		mlx5_qp_numbers(qp, &resp);
+	return r;
 }

@@ -2,6 +2,14 @@
 /* Objects of verbs, laid open for programs that drive them themselves. */
 #include "providers/mlx5/direct/direct.h"
 
+static void handles_show(const struct mlx5_qp *qp, struct mlx5dv_qp *out)
+{
+	out->tirn = qp->tirn;
+	out->tisn = qp->tisn;
+	out->rqn = qp->rqn;
+	out->sqn = qp->sqn;
+}
+
 static void qp_show(struct mlx5_qp *qp, struct mlx5dv_qp *out)
 {
 	const struct mlx5_bfreg *bfreg = qp->sq.bfreg;
@@ -17,9 +25,14 @@ static void qp_show(struct mlx5_qp *qp, struct mlx5dv_qp *out)
 	/* One that only receives through others' rings has no register. */
 	out->bf.reg = bfreg ? bfreg->reg : NULL;
 	out->bf.size = bfreg && bfreg->blueflame ? bfreg->size : 0;
-	out->comp_mask = bfreg ? asked & MLX5DV_QP_MASK_UAR_MMAP_OFFSET : 0;
-	if (out->comp_mask)
+	out->comp_mask = asked & (MLX5DV_QP_MASK_RAW_QP_HANDLES | MLX5DV_QP_MASK_RAW_QP_TIR_ADDR |
+				  (bfreg ? MLX5DV_QP_MASK_UAR_MMAP_OFFSET : 0));
+	if (out->comp_mask & MLX5DV_QP_MASK_UAR_MMAP_OFFSET)
 		out->uar_mmap_offset = bfreg->mmap_offset;
+	if (out->comp_mask & MLX5DV_QP_MASK_RAW_QP_HANDLES)
+		handles_show(qp, out);
+	if (out->comp_mask & MLX5DV_QP_MASK_RAW_QP_TIR_ADDR)
+		out->tir_icm_addr = qp->tir_icm_addr;
 }
 
 static void rwq_show(const struct mlx5_wq *wq, struct mlx5dv_rwq *out)

@@ -448,6 +448,14 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	r = qp->dc ? model_create_dc(qp) : model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
 	if (r)
 		return r;
+	if (qp->qp_type == IBV_QPT_RAW_PACKET && host_is("raw-numbers")) {
+		response.comp_mask = 0x1f;
+		response.tirn = 0x71;
+		response.tisn = 0x72;
+		response.rqn = 0x73;
+		response.sqn = 0x74;
+		response.tir_icm_addr = 0x7500000000;
+	}
 	trace_watch_object(qp, "rq", qp->rq.base, rq_size);
 	trace_watch_object(qp, "sq", qp->sq.base, (size_t)qp->sq.entries * WQEBB);
 	trace_watch_object(qp, "record", (void *)qp->rq.record, 8);

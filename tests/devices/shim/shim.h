@@ -15,7 +15,8 @@
  * - DEVICES_WILD: a number: drivers answer with wrong bytes, which depend on it
  * - DEVICES_ABI: write: a kernel without the ioctl ABI
  * - DEVICES_HOST: words, separated by commas, that make the host another one: no-wc has no write
- *   combining, new-firmware has version 16.35.1
+ *   combining, new-firmware has version 16.35.1,
+ *   raw-numbers tells the firmware's numbers of raw packet queue pairs
  */
 #ifndef DEVICES_SHIM_H
 #define DEVICES_SHIM_H
