@@ -9,6 +9,7 @@
 #include <string.h>
 #include <rdma/mlx4-abi.h>
 #include "tests/devices/model/model.h"
+#include "tests/devices/shim/shim.h"
 #include "tests/devices/shim/trace.h"
 
 enum {
@@ -71,7 +72,7 @@ static int get_context(struct command *command)
 	const struct mlx4_ib_alloc_ucontext_resp response = {
 		.dev_caps = is_old() ? 0 : MLX4_USER_DEV_CAP_LARGE_CQE,
 		.qp_tab_size = QP_TABLE,
-		.bf_reg_size = is_old() ? 0 : BF_REG_SIZE,
+		.bf_reg_size = is_old() || host_is("no-wc") ? 0 : BF_REG_SIZE,
 		.bf_regs_per_page = is_old() ? 0 : PAGE / BF_REG_SIZE,
 		.cqe_size = is_old() ? CQE_SIZE : CQE_SIZE_LARGE,
 	};
