@@ -70,7 +70,8 @@ static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 	if (length) {
 		const struct ibv_pd *pd = resource_pd(qp, res);
 
-		if (unlikely(!pd))
+		/* The program may have taken the right away since the request came. */
+		if (unlikely(!pd || !(qp->access & IBV_ACCESS_REMOTE_READ)))
 			return -EACCES;
 		r = uroce_key_get(qp->engine->keys, res->rkey, pd, qp->vqp.qp.qp_num,
 				  IBV_ACCESS_REMOTE_READ, res->answer_va + res->offset, length,

@@ -85,7 +85,10 @@ static enum verdict check_srq(struct uroce_qp *qp, const struct uroce_packet *pk
 	return RESP_OK;
 }
 
-/* The QP admits this kind of remote operation at all. */
+/*
+ * Check that qp_access_flags admit this kind of remote operation. Each packet of a write is
+ * checked, because the program may take the right away in the middle of a message.
+ */
 static enum verdict check_operation(const struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	pkt_flags_t flags = hdr_flags(&pkt->hdr);
@@ -95,7 +98,7 @@ static enum verdict check_operation(const struct uroce_qp *qp, const struct uroc
 		need = IBV_ACCESS_REMOTE_READ;
 	else if (flags & PKT_ATOMIC)
 		need = IBV_ACCESS_REMOTE_ATOMIC;
-	else if ((flags & PKT_RETH) && !(flags & PKT_FETH))
+	else if ((flags & PKT_WRITE) || ((flags & PKT_RETH) && !(flags & PKT_FETH)))
 		need = IBV_ACCESS_REMOTE_WRITE;
 	if ((qp->access & need) != need)
 		return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
@@ -208,7 +211,7 @@ enum verdict resp_check_request(struct uroce_qp *qp, const struct uroce_packet *
 		v = check_sequence(qp, pkt);
 	if (v == RESP_OK && unlikely(qp->type == IBV_QPT_XRC_RECV))
 		v = check_srq(qp, pkt);
-	if (v == RESP_OK && start)
+	if (v == RESP_OK && (start || (hdr_flags(&pkt->hdr) & PKT_WRITE)))
 		v = check_operation(qp, pkt);
 	if (v == RESP_OK)
 		v = resp_check_resources(qp, pkt);

@@ -1050,6 +1050,43 @@ static void test_nak_no_right(void **state)
 	expect_refused(sim, IBV_WC_REM_INV_REQ_ERR, IBV_WC_RDMA_WRITE);
 }
 
+/* The target takes the right away in the middle of a message, when it sends its first packet. */
+static enum fate right_ends(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
+{
+	if (hdr->dest_qpn == sim->qp[0]->vqp.qp.qp_num)
+		sim->qp[1]->access = 0;
+	return PASS;
+}
+
+static void test_nak_right_ends(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	memset(sim->buf[0], 1, BUF);
+	memset(sim->buf[1], 0, BUF);
+	sim->script = right_ends;
+	sim->qp[0]->req.window = sim->qp[0]->req.window_max = 8;
+	post_rdma(sim, 0, IBV_WR_RDMA_WRITE, 0, BUF, 0);
+	run(sim, 10);
+	expect(sim, 0, IBV_WC_REM_INV_REQ_ERR, IBV_WC_RDMA_WRITE);
+	assert_int_equal(sim->buf[1][BUF - 1], 0);
+	sim_free(sim);
+}
+
+static void test_nak_right_to_read_ends(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	memset(sim->buf[0], 0, BUF);
+	memset(sim->buf[1], 1, BUF);
+	sim->script = right_ends;
+	post_rdma(sim, 0, IBV_WR_RDMA_READ, 0, BUF, 0);
+	run(sim, 10);
+	expect(sim, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_READ);
+	assert_int_equal(sim->buf[0][BUF - 1], 0);
+	sim_free(sim);
+}
+
 static void test_nak_read_only_region(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1695,6 +1732,8 @@ int main(void)
 		cmocka_unit_test(test_nak_wrong_rkey),
 		cmocka_unit_test(test_nak_out_of_range),
 		cmocka_unit_test(test_nak_no_right),
+		cmocka_unit_test(test_nak_right_ends),
+		cmocka_unit_test(test_nak_right_to_read_ends),
 		cmocka_unit_test(test_nak_read_only_region),
 		cmocka_unit_test(test_nak_recv_too_short),
 		cmocka_unit_test(test_nak_other_pd),
