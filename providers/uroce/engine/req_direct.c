@@ -23,7 +23,7 @@ static bool direct_fill(const struct uroce_qp *qp, const struct uroce_swqe *wqe,
 		return true;
 	case IBV_WR_RDMA_READ:
 		ret->kind = UROCE_RDMA_READ;
-		return true;
+		return qp->req.max_rd_atomic; /* packets find out that there may be none */
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		break;
