@@ -157,9 +157,8 @@ static enum verdict execute_flush(struct uroce_qp *qp, const struct uroce_packet
 
 	atomic_thread_fence(memory_order_seq_cst);
 	if (pkt->hdr.flush_type & FETH_TYPE_PERSISTENT) {
-		if (uroce_key_get(qp->engine->keys, pkt->hdr.rkey, resp_pd(qp), qp->vqp.qp.qp_num,
-				  IBV_ACCESS_FLUSH_PERSISTENT, pkt->hdr.va, pkt->hdr.dma_len, &key,
-				  &ptr) < 0)
+		if (resp_key_get(qp, &pkt->hdr, IBV_ACCESS_FLUSH_PERSISTENT, pkt->hdr.dma_len, &key,
+				 &ptr) < 0)
 			return RESP_ACCESS;
 		r = uroce_key_sync(key, ptr, pkt->hdr.dma_len,
 				   pkt->hdr.flush_level == FETH_LEVEL_MR);

@@ -57,6 +57,12 @@ void resp_duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt);
 bool resp_check_addressed(const struct uroce_qp *qp, const struct uroce_packet *pkt);
 /* A packet of a connected QP, in the order of the specification. */
 enum verdict resp_check_request(struct uroce_qp *qp, const struct uroce_packet *pkt);
+/*
+ * Find the @length bytes of a request for @need, as uroce_key_get() does. A flush of the whole
+ * region names no range: whatever address and length it has are ignored.
+ */
+int resp_key_get(struct uroce_qp *qp, const struct uroce_hdr *hdr, uint32_t need, uint64_t length,
+		 struct uroce_key **ret_key, uint8_t **ret_ptr);
 /* That there is a receive WQE for it, when it needs one, and room for its answer. */
 enum verdict resp_check_resources(struct uroce_qp *qp, const struct uroce_packet *pkt);
 

@@ -180,6 +180,27 @@ static uint32_t access_needed(const struct uroce_hdr *hdr)
 	return IBV_ACCESS_REMOTE_WRITE;
 }
 
+/* It has an address and a length, which mean nothing. */
+static bool flushes_region(const struct uroce_hdr *hdr)
+{
+	return hdr_flags(hdr) & PKT_FETH && hdr->flush_level == FETH_LEVEL_MR;
+}
+
+int resp_key_get(struct uroce_qp *qp, const struct uroce_hdr *hdr, uint32_t need, uint64_t length,
+		 struct uroce_key **ret_key, uint8_t **ret_ptr)
+{
+	const struct uroce_key *key = uroce_key_at(qp->engine->keys, hdr->rkey);
+	uint64_t va = hdr->va;
+
+	/* If the region changes meanwhile, its first byte is refused. */
+	if (key && flushes_region(hdr)) {
+		va = key->iova;
+		length = 1;
+	}
+	return uroce_key_get(qp->engine->keys, hdr->rkey, resp_pd(qp), qp->vqp.qp.qp_num, need, va,
+			     length, ret_key, ret_ptr);
+}
+
 /* The whole range of a request is checked at its first packet, before a byte moves. */
 static enum verdict check_key(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
@@ -193,10 +214,9 @@ static enum verdict check_key(struct uroce_qp *qp, const struct uroce_packet *pk
 		return RESP_OK;
 	if (flags & PKT_ATOMIC_ETH || hdr_operation(hdr) == UROCE_ATOMIC_WRITE)
 		length = sizeof(uint64_t);
-	if (length > UROCE_MAX_MSG_SIZE)
+	if (length > UROCE_MAX_MSG_SIZE && !flushes_region(hdr))
 		return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
-	if (uroce_key_get(qp->engine->keys, hdr->rkey, resp_pd(qp), qp->vqp.qp.qp_num,
-			  access_needed(hdr), hdr->va, length, &key, &ptr) < 0)
+	if (resp_key_get(qp, hdr, access_needed(hdr), length, &key, &ptr) < 0)
 		return uroce_qp_reliable(qp) ? RESP_ACCESS : RESP_DROP;
 	uroce_key_put(key);
 	return RESP_OK;

@@ -1196,6 +1196,48 @@ static void test_copy_costs_no_retry(void **state)
 	sim_free(sim);
 }
 
+/* The initiator could read by itself, and may not. */
+static void test_read_refused(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	sim->path.ops = &placing_ops;
+	sim->qp[0]->req.max_rd_atomic = 0;
+	post_rdma(sim, 0, IBV_WR_RDMA_READ, 0, 100, 0);
+	run(sim, 10);
+	expect(sim, 0, IBV_WC_LOC_QP_OP_ERR, IBV_WC_RDMA_READ);
+	sim_free(sim);
+}
+
+static void flush(struct sim *sim, uint8_t level, uint32_t length)
+{
+	struct uroce_swqe *wqe = post(sim, 0, IBV_WR_FLUSH, 0, 0);
+
+	wqe->num_sge = 0;
+	wqe->length = length;
+	wqe->rdma.remote_addr = 1; /* nowhere */
+	wqe->rdma.rkey = sim->key[1]->key;
+	wqe->rdma.flush_type = FETH_TYPE_GLOBAL;
+	wqe->rdma.flush_level = level;
+	ring(sim, 0);
+	run(sim, 10);
+}
+
+/* A flush of the region has no range, and a flush of a range has one. */
+static void test_flush_region(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+
+	sim->key[1]->access |= IBV_ACCESS_FLUSH_GLOBAL;
+	flush(sim, FETH_LEVEL_MR, 0);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_FLUSH);
+	flush(sim, FETH_LEVEL_MR, UINT32_MAX);
+	expect(sim, 0, IBV_WC_SUCCESS, IBV_WC_FLUSH);
+	flush(sim, FETH_LEVEL_RANGE, 100);
+	expect(sim, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_FLUSH);
+	sim_free(sim);
+}
+
 /* ... unless that fails here: then it is asked for at once, and nothing behind the failure leaves.
  */
 static void test_follower_fails(void **state)
@@ -1741,6 +1783,8 @@ int main(void)
 		cmocka_unit_test(test_acknowledged_together),
 		cmocka_unit_test(test_sleeper_acknowledges_first),
 		cmocka_unit_test(test_flush_waits),
+		cmocka_unit_test(test_read_refused),
+		cmocka_unit_test(test_flush_region),
 		cmocka_unit_test(test_copy_costs_no_retry),
 		cmocka_unit_test(test_follower_fails),
 		cmocka_unit_test(test_invented_acks),
