@@ -12,7 +12,7 @@
 #include "tests/lib/rt_rsocket.h"
 
 enum {
-	ROUNDS = 300,
+	ROUNDS = 100,
 	ROUNDS_IN_GUEST = 10, /* a virtual machine may take a second for each */
 	DELAY_MAX = 4000,     /* turns of an empty loop */
 	BYTES = 100,

@@ -52,7 +52,7 @@ static void in_turn(void)
 	uint16_t port;
 	int listener = rt_rs_listener(&port);
 
-	for (int i = 0; i < (rt_cm_is_kernel() ? FEW : 100 * MANY); i++) {
+	for (int i = 0; i < (rt_cm_is_kernel() ? FEW : 20 * MANY); i++) {
 		int client, server;
 
 		connect_refused(&closed);
