@@ -21,6 +21,7 @@ static const struct kind kinds[] = {
 	{ "sender leaves", scene_sender_leaves, 3, NULL },
 	{ "target leaves", scene_target_leaves, 3, NULL },
 	{ "atomics", scene_atomics, 2, atomics_offered },
+	{ "mistakes", scene_wrong, 4, NULL },
 };
 
 static struct left_out left_out[ARRAY_SIZE(kinds) + 1];

@@ -8,6 +8,7 @@ static const struct {
 	{ rules_memory, &rules_memory_count },
 	{ rules_completion, &rules_completion_count },
 	{ rules_process, &rules_process_count },
+	{ rules_request, &rules_request_count },
 };
 
 const struct rule *rule_at(unsigned int index)

@@ -8,5 +8,7 @@
 
 extern const struct rule rules_memory[], rules_completion[], rules_process[];
 extern const unsigned int rules_memory_count, rules_completion_count, rules_process_count;
+extern const struct rule rules_request[];
+extern const unsigned int rules_request_count;
 
 #endif

@@ -73,5 +73,6 @@ void scene_traffic(struct scene *s);
 void scene_sender_leaves(struct scene *s);
 void scene_target_leaves(struct scene *s);
 void scene_atomics(struct scene *s);
+void scene_wrong(struct scene *s);
 
 #endif

@@ -54,7 +54,7 @@ static void leave_by(struct scene *s, uint8_t side, enum leaving how, unsigned i
 /* A sender posts, leaves, and fills its memory with something else. */
 void scene_sender_leaves(struct scene *s)
 {
-	enum leaving how = pick(s->maker, LEAVE_DEREG);
+	enum leaving how = pick(s->maker, LEAVE_DEREG + 1);
 	unsigned int messages = 1 + pick(s->maker, 3), region = pick(s->maker, 2);
 	struct piece source[4];
 	uint8_t ids[4];
@@ -87,7 +87,7 @@ void scene_sender_leaves(struct scene *s)
 	leave_by(s, SIDE_A, how, region);
 	if (how == LEAVE_ERR)
 		add_cq(s, PHASE_ACT, SIDE_A, VERB_DRAIN);
-	if (chance(s->maker, 40))
+	if (how != LEAVE_DEREG && chance(s->maker, 40))
 		leave_by(s, SIDE_A, LEAVE_DEREG, region);
 	for (unsigned int i = 0; i < messages; i++)
 		add_fill(s, PHASE_ACT, SIDE_A, ids[i], 1, &source[i], 1);
