@@ -31,10 +31,12 @@ enum {
 /* Where the two are, from where this program is. */
 enum place {
 	TOGETHER,
-	APART,	/* each in a PID namespace of its own */
-	BELOW,	/* the second one in a namespace below the first one's */
-	NOBODY, /* two users, each in a user namespace that shows no user */
-	ROOTS,	/* two users, each in a user namespace that shows it as root */
+	APART,	  /* each in a PID namespace of its own */
+	BELOW,	  /* the second one in a namespace below the first one's */
+	NOBODY,	  /* two users, each in a user namespace that shows no user */
+	ROOTS,	  /* two users, each in a user namespace that shows it as root */
+	INSIDE,	  /* one user, the second process in a user namespace that shows it as root */
+	ROOTLESS, /* the same, and in a PID namespace below the first one's */
 };
 
 static const struct situation {
@@ -55,6 +57,9 @@ static const struct situation {
 	{ "nobody", NOBODY, { NULL, NULL }, 0, false },
 	{ "nobody-wanted", NOBODY, { "user", "user" }, 0, false },
 	{ "roots", ROOTS, { NULL, NULL }, 0, false },
+	{ "inside", INSIDE, { NULL, NULL }, 1, false },
+	{ "rootless", ROOTLESS, { NULL, NULL }, 0, false },
+	{ "rootless-first", ROOTLESS, { NULL, NULL }, 0, true },
 };
 
 static struct world {
@@ -205,13 +210,19 @@ static void leave_out(const char *why)
 	_exit(0);
 }
 
+static void become(uid_t uid)
+{
+	if (setresuid(uid, uid, uid))
+		leave_out("only root can become somebody else");
+	CHECK_OK(prctl(PR_SET_DUMPABLE, 1)); /* or its own files are root's */
+}
+
 /* In a user namespace of its own, as the user @uid outside. */
 static void user_namespace(uid_t uid, bool as_root)
 {
 	char map[64];
 
-	if (setresuid(uid, uid, uid))
-		leave_out("only root can become somebody else");
+	become(uid);
 	if (unshare(CLONE_NEWUSER))
 		leave_out("no user namespaces here");
 	if (!as_root) {
@@ -271,14 +282,29 @@ static void reach(const struct situation *s, struct rt_side *side, const struct 
 		CHECK_INT(mappings("memfd:uroce-memory", 0, NULL), 1 + s->lanes);
 }
 
+/* Two users do not share the port: their QPs have numbers of different blocks, and none becomes
+ * ready. */
+static void apart(struct rt_side *side, const struct rt_address *peer)
+{
+	CHECK(side->qp->qp_num >> 10 != peer->qpn >> 10);
+	CHECK_INT(rt_side_try_rtr(side, peer), EADDRINUSE);
+	CHECK_INT(mappings("memfd:uroce-lane", 0, NULL), 0);
+	CHECK_INT(mappings("memfd:uroce-board", 0, NULL), 1);
+}
+
 static void process_main(const struct situation *s, int index)
 {
 	bool users = s->place == NOBODY || s->place == ROOTS;
+	bool user = s->place == INSIDE || s->place == ROOTLESS;
 	struct rt_side side;
 
 	alarm(RT_SECONDS);
 	if (users)
 		user_namespace(USER + index, s->place == ROOTS);
+	else if (user && index)
+		user_namespace(USER, true);
+	else if (user)
+		become(USER);
 	CHECK_OK(prctl(PR_SET_PDEATHSIG, SIGKILL));
 	net_enter(NET_HERE);
 	setenv("VERBS_LOG_LEVEL", "0", 0);
@@ -293,17 +319,19 @@ static void process_main(const struct situation *s, int index)
 	rt_side_init(&side);
 	for (int i = 0; i < MESSAGES; i++)
 		rt_recv(&side, 2, 32768 + i * LENGTH, LENGTH);
+	if (users) {
+		apart(&side, &world->address[!index]);
+		meet(&world->talked);
+		return;
+	}
 	rt_side_rtr(&side, &world->address[!index]);
 	rt_side_rts(&side);
 	meet(&world->ready);
 	/* Of each its first page, and all of it once more when that was needed. */
 	CHECK_BETWEEN(mappings("memfd:uroce-lane", 0, NULL), s->lanes, 2 * s->lanes);
 	CHECK_BETWEEN(mappings("memfd:uroce-board", 0, NULL), 1 + s->lanes, 1 + 2 * s->lanes);
-	/* Two users do not share the port. */
-	if (!users) {
-		talk(&side, index, !index);
-		reach(s, &side, &world->shared[!index]);
-	}
+	talk(&side, index, !index);
+	reach(s, &side, &world->shared[!index]);
 	meet(&world->talked);
 }
 
@@ -334,7 +362,7 @@ static pid_t process_start(const struct situation *s, int index, pid_t peer)
 	CHECK(pid >= 0);
 	if (pid)
 		return pid;
-	if (s->place == APART || (s->place == BELOW && index))
+	if (s->place == APART || ((s->place == BELOW || s->place == ROOTLESS) && index))
 		pid_namespace();
 	process_main(s, index);
 	snprintf(name, sizeof(name), "%d", peer);

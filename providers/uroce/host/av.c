@@ -164,6 +164,42 @@ static void explain_peer(const struct uroce_dev *dev, uint32_t qpn, int r)
 			r == -EMFILE ? ": the limit is RLIMIT_NOFILE (ulimit -n)" : "");
 }
 
+/* Whether a socket of this process has the address, by whichever device. */
+static bool address_is_bound(struct uroce_host *host, const union ibv_gid *gid)
+{
+	struct uroce_dev *dev;
+	bool bound = false;
+
+	pthread_mutex_lock(&host->lock);
+	LIST_FOREACH(dev, &host->devices, entry) {
+		pthread_mutex_lock(&dev->lock);
+		for (unsigned int i = 0; i < UROCE_GID_MAX && !bound; i++)
+			bound = dev->gids[i].valid && uroce_udp_is_bound(dev->udp, i) &&
+				!memcmp(&dev->gids[i].gid, gid, sizeof(*gid));
+		pthread_mutex_unlock(&dev->lock);
+	}
+	pthread_mutex_unlock(&host->lock);
+	return bound;
+}
+
+/*
+ * The port of an address belongs to one user. If that is this one, what is sent to the address
+ * never comes to another user's process: a QP connected to it would only repeat in vain.
+ */
+static int foreign_check(struct uroce_dev *dev, const struct uroce_av *av, uint32_t qpn)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (!uroce_shm_foreign(dev->host->shm, uroce_qpn_slot(qpn)) ||
+	    !address_is_bound(dev->host, &av->route.dgid))
+		return 0;
+	log_err("%s: qp 0x%x belongs to a process of another user, and this user's processes have UDP port 4791 of "
+		"%s: nothing sent there arrives at that QP. Run both as one user, or give each an address or a "
+		"network namespace of its own",
+		dev->name, qpn, inet_ntop(AF_INET6, &av->route.dgid, text, sizeof(text)));
+	return -EADDRINUSE;
+}
+
 /* The process of this host that owns the QP number, if it is a uroce of this user. */
 static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av *av)
 {
@@ -191,7 +227,8 @@ static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av
 	return 0;
 }
 
-static int av_udp(struct uroce_dev *dev, struct uroce_av *av, bool datagrams)
+/* The way through the network of a QP whose peer has the number @qpn; 0: of datagrams. */
+static int av_udp(struct uroce_dev *dev, struct uroce_av *av, uint32_t qpn)
 {
 	union uroce_address from;
 	int r = 0;
@@ -200,11 +237,14 @@ static int av_udp(struct uroce_dev *dev, struct uroce_av *av, bool datagrams)
 	av->mtu = uroce_dev_mtu(dev);
 	/* An own address may be a process's that shared memory leads to, without any network but
 	 * for the first datagram to it. */
-	if (av->local && !dev->host->paths.udp_only) {
-		if (datagrams)
-			sgid_socket(dev, av);
+	if (av->local && !qpn && !dev->host->paths.udp_only) {
+		sgid_socket(dev, av);
 		return 0;
 	}
+	if (av->local && qpn)
+		r = foreign_check(dev, av, qpn);
+	if (r < 0)
+		return r;
 	if (dev->stand_in && av->sgid_index == 0) {
 		log_err("%s: sgid_index 0 leads to no other host, for interface %s has no link-local address; "
 			"the first of IPv4 is sgid_index 1",
@@ -247,7 +287,7 @@ int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint
 	av.local = !multicast && uroce_address_is_own(&av.addr) > 0;
 	r = av.local && dest_qpn ? av_shared_memory(dev, dest_qpn, &av) : -ENOENT;
 	if (uroce_shm_agreed(r)) {
-		r = av_udp(dev, &av, !dest_qpn);
+		r = av_udp(dev, &av, dest_qpn);
 		if (r < 0)
 			explain_route(dev, &av, r);
 	}

@@ -33,7 +33,7 @@ static unsigned int blocks_count(const struct uroce_host *host)
 /* Numbers are given in turn, so that one is not used again soon. The next is in the new block. */
 static int block_add(struct uroce_host *host)
 {
-	int slot = uroce_shm_slot_more(host->shm);
+	int slot = uroce_shm_slot_more(host->shm, true);
 
 	if (slot < 0)
 		return slot;

@@ -267,7 +267,7 @@ static void test_further_slot(void **state)
 
 			end_open(&end[0]);
 			end_open(&end[1]);
-			slot = uroce_shm_slot_more(whose->shm);
+			slot = uroce_shm_slot_more(whose->shm, true);
 			assert_true(slot > 2 &&
 				    (slot - whose->host.slot) % (1 << UROCE_FAMILY_BITS) == 0);
 			assert_true(path_host_has_slot(&whose->host, slot));
@@ -298,12 +298,12 @@ static void test_slots_of_one(void **state)
 	end_open(&end[0]);
 	seen[uroce_slot_place(end[0].host.slot)] = end[0].host.slot;
 	for (int i = 1; i < UROCE_BLOCKS; i++) {
-		slot = uroce_shm_slot_more(end[0].shm);
+		slot = uroce_shm_slot_more(end[0].shm, true);
 		assert_true(slot > 0);
 		assert_int_equal(seen[uroce_slot_place(slot)], 0);
 		seen[uroce_slot_place(slot)] = slot;
 	}
-	assert_int_equal(uroce_shm_slot_more(end[0].shm), -ENOMEM);
+	assert_int_equal(uroce_shm_slot_more(end[0].shm, true), -ENOMEM);
 	end_close(&end[0]);
 }
 
@@ -344,7 +344,7 @@ static void test_silent(void **state)
 	end_open(&end[0]);
 	end_open(&end[1]);
 	for (int i = 0; i < SILENT; i++) {
-		while ((conns[i] = shm_slot_connect(end[0].shm, end[1].host.slot)) == -EAGAIN)
+		while ((conns[i] = shm_slot_connect(end[1].host.slot)) == -EAGAIN)
 			usleep(100);
 		assert_true(conns[i] >= 0);
 	}
@@ -632,7 +632,7 @@ static void test_no_answer(void **state)
 /* Return: the type of the answer; 0: the connection ended. */
 static int answer_to(const struct hello *hello)
 {
-	int conn = shm_slot_connect(end[0].shm, end[0].host.slot), fds[HELLO_FDS], r;
+	int conn = shm_slot_connect(end[0].host.slot), fds[HELLO_FDS], r;
 	struct pollfd p = { .fd = conn, .events = POLLIN };
 	struct hello answer;
 
@@ -685,7 +685,7 @@ static void test_asked(void **state)
 	int fds[HELLO_FDS], conn;
 
 	play(false);
-	conn = p.fd = shm_slot_connect(&player.shm, end[0].host.slot);
+	conn = p.fd = shm_slot_connect(end[0].host.slot);
 	say(conn, ASK, SHM_VERSION);
 	assert_int_equal(poll(&p, 1, -1), 1);
 	assert_int_equal(shm_hello_recv(conn, &hello, fds), HELLO_FDS);

@@ -408,16 +408,18 @@ struct uroce_shm {
 /* --- shm_slot.c --- */
 
 /*
- * A further slot for QPs of this process. Return: the slot; -ENOMEM: there is none; -errno. Said.
- * One caller at a time.
+ * A further slot for QPs of this process. Return: the slot; -ENOMEM: there is none; -errno, which
+ * is logged if the slot is @needed. One caller at a time.
  */
-int uroce_shm_slot_more(struct uroce_shm *shm);
+int uroce_shm_slot_more(struct uroce_shm *shm, bool needed);
 /* Whether a process has @slot that may be a peer. */
 bool uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot);
+/* Whether a process of another user than this one was at its start has @slot. */
+bool uroce_shm_foreign(const struct uroce_shm *shm, uint16_t slot);
 /* Whether every other process of this user is connected: looked at anew now and then. */
 bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
 /*
- * Processes of a user take their slot and bind their sockets one after the other, for the kernel
+ * Processes take their slot and bind their sockets one after the other, for the kernel
  * numbers the sockets of an address as they are bound, and datagrams are steered by slot. Return:
  * what to close when that is done; -errno: without a turn, then.
  */

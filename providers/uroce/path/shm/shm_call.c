@@ -160,7 +160,7 @@ void shm_call_by(struct uroce_shm *shm, struct shm_call *call, int conn)
 void shm_call_try(struct uroce_shm *shm, struct shm_call *call)
 {
 	if (call->conn < 0 && !shm_peer_lookup(shm, call->slot))
-		shm_call_by(shm, call, shm_slot_connect(shm, call->slot));
+		shm_call_by(shm, call, shm_slot_connect(call->slot));
 }
 
 /* --- the answer: in the thread that watches --- */

@@ -61,7 +61,7 @@ enum {
 /* A free slot for this process, and listen there. -EUSERS: all are taken; said. */
 int shm_slot_claim(struct uroce_shm *shm);
 /* A connection to who has the slot; -ENOENT: nobody. Waits for nobody. */
-int shm_slot_connect(const struct uroce_shm *shm, uint16_t slot);
+int shm_slot_connect(uint16_t slot);
 struct shm_listing;
 /*
  * From @slot on the first one of @listing of a process which is neither this one nor a peer;
@@ -71,7 +71,7 @@ struct shm_listing;
 unsigned int shm_slot_next(struct uroce_shm *shm, const struct shm_listing *listing,
 			   unsigned int slot, int *ret_conn);
 /* Whether the abstract socket @name, which begins with a zero byte, is that of @slot. */
-bool shm_slot_is_named(const struct uroce_shm *shm, uint16_t slot, const char *name, size_t length);
+bool shm_slot_is_named(uint16_t slot, const char *name, size_t length);
 /* Whether who listens at @slot, where @conn leads to, may be a peer. */
 bool shm_slot_admits(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid);
 

@@ -38,8 +38,7 @@ static int listing_ask(int fd)
 }
 
 /* @name: of a socket, not terminated; abstract ones begin with a zero byte. */
-static void name_take(const struct uroce_shm *shm, const char *name, size_t length,
-		      struct shm_listing *listing)
+static void name_take(const char *name, size_t length, struct shm_listing *listing)
 {
 	char text[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
 	const char *number;
@@ -50,12 +49,11 @@ static void name_take(const struct uroce_shm *shm, const char *name, size_t leng
 	memcpy(text, name + 1, length - 1);
 	number = strrchr(text, '-');
 	slot = number ? strtoul(number + 1, NULL, 10) : 0;
-	if (slot && slot < SHM_SLOTS && shm_slot_is_named(shm, slot, name, length))
+	if (slot && slot < SHM_SLOTS && shm_slot_is_named(slot, name, length))
 		listing->slots[slot / WORD_BITS] |= 1ull << slot % WORD_BITS;
 }
 
-static void socket_take(const struct uroce_shm *shm, const struct nlmsghdr *header,
-			struct shm_listing *listing)
+static void socket_take(const struct nlmsghdr *header, struct shm_listing *listing)
 {
 	int left = header->nlmsg_len - NLMSG_SPACE(sizeof(struct unix_diag_msg));
 	const char *at = (const char *)header + NLMSG_SPACE(sizeof(struct unix_diag_msg));
@@ -67,15 +65,14 @@ static void socket_take(const struct uroce_shm *shm, const struct nlmsghdr *head
 		if (attr->nla_len < sizeof(*attr) || attr->nla_len > left)
 			return;
 		if (attr->nla_type == UNIX_DIAG_NAME)
-			name_take(shm, at + NLA_HDRLEN, attr->nla_len - NLA_HDRLEN, listing);
+			name_take(at + NLA_HDRLEN, attr->nla_len - NLA_HDRLEN, listing);
 		at += length;
 		left -= length;
 	}
 }
 
 /* Return: 1: more pieces follow; 0: that was the last one; -errno. */
-static int piece_take(const struct uroce_shm *shm, const void *piece, int length,
-		      struct shm_listing *listing)
+static int piece_take(const void *piece, int length, struct shm_listing *listing)
 {
 	const struct nlmsghdr *header = piece;
 
@@ -85,7 +82,7 @@ static int piece_take(const struct uroce_shm *shm, const void *piece, int length
 		if (header->nlmsg_type == NLMSG_ERROR) /* without the module unix_diag, for one */
 			return -EOPNOTSUPP;
 		if (header->nlmsg_type == SOCK_DIAG_BY_FAMILY)
-			socket_take(shm, header, listing);
+			socket_take(header, listing);
 	}
 	return 1;
 }
@@ -100,7 +97,7 @@ static int listing_read(const struct uroce_shm *shm, int fd, struct shm_listing 
 
 		if (length < 0 && errno == EINTR)
 			continue;
-		r = length > 0 ? piece_take(shm, piece, length, listing) : -EIO;
+		r = length > 0 ? piece_take(piece, length, listing) : -EIO;
 	}
 	return r;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Slots: abstract sockets by whose names the processes of a user find each other. */
+/*
+ * Slots: abstract sockets by whose names processes find each other. A name has no user in it: a
+ * slot is one process's in the whole network namespace, because the numbers of its QPs are.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,34 +20,34 @@ enum {
 	COMPLETE_PAUSE_MAX = 100000000, /* ns: it may have had to wait for a processor */
 };
 
-/* @what: a slot's number, or another word. All versions have the same names, for they share the
- * numbers of QPs. */
-static socklen_t name_address(uid_t uid, const char *what, struct sockaddr_un *ret)
+/* @what: a slot's number, or another word. All versions and all users have the same names, for they
+ * share the numbers of QPs. */
+static socklen_t name_address(const char *what, struct sockaddr_un *ret)
 {
 	int n;
 
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	/* A leading zero byte: an abstract name. */
-	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "uroce-%u-%s", uid, what);
+	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "uroce-slot-%s", what);
 	return offsetof(struct sockaddr_un, sun_path) + 1 + n;
 }
 
-static socklen_t slot_address(const struct uroce_shm *shm, uint16_t slot, struct sockaddr_un *ret)
+static socklen_t slot_address(uint16_t slot, struct sockaddr_un *ret)
 {
 	char number[8];
 
 	snprintf(number, sizeof(number), "%u", slot);
-	return name_address(shm->uid, number, ret);
+	return name_address(number, ret);
 }
 
 /* @name: the abstract socket's, behind its leading zero byte. */
 static int turn_missed(const char *name)
 {
 	log_info(
-		"uroce: whoever has the abstract socket %s, a process of uid %u that starts, or one of another user, "
-		"kept it for %d ms: this one starts beside it, and UDP datagrams between the two may "
-		"take a detour",
-		name, geteuid(), TURN_MS);
+		"uroce: another process kept the abstract socket %s, which a process has while it starts, "
+		"for %d ms: this one starts beside it, and UDP datagrams between the two may take a "
+		"detour",
+		name, TURN_MS);
 	return -EADDRINUSE;
 }
 
@@ -52,7 +55,7 @@ int uroce_shm_turn_take(void)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
-	socklen_t len = name_address(geteuid(), "start", &address);
+	socklen_t len = name_address("start", &address);
 
 	if (fd < 0)
 		return -errno;
@@ -68,10 +71,10 @@ int uroce_shm_turn_take(void)
 
 /* --- slots --- */
 
-static int slot_try(const struct uroce_shm *shm, uint16_t slot, int conn)
+static int slot_try(uint16_t slot, int conn)
 {
 	struct sockaddr_un address;
-	socklen_t len = slot_address(shm, slot, &address);
+	socklen_t len = slot_address(slot, &address);
 
 	if (!connect(conn, (struct sockaddr *)&address, len))
 		return 0;
@@ -80,11 +83,11 @@ static int slot_try(const struct uroce_shm *shm, uint16_t slot, int conn)
 	return errno == EPERM ? -EACCES : -errno; /* what forbids it is no peer */
 }
 
-int shm_slot_connect(const struct uroce_shm *shm, uint16_t slot)
+int shm_slot_connect(uint16_t slot)
 {
 	_cleanup_close_ int conn =
 		socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int r = conn < 0 ? -errno : slot_try(shm, slot, conn);
+	int r = conn < 0 ? -errno : slot_try(slot, conn);
 
 	return r < 0 ? r : take_fd(&conn);
 }
@@ -110,21 +113,28 @@ bool uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot)
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	_cleanup_close_ int conn = -1;
 	struct sockaddr_un address;
-	socklen_t len = slot_address(shm, slot, &address);
+	socklen_t len = slot_address(slot, &address);
 	pid_t pid;
 
 	if (fd < 0 || !bind(fd, (struct sockaddr *)&address, len) || errno != EADDRINUSE)
 		return false;
-	conn = shm_slot_connect(shm, slot);
+	conn = shm_slot_connect(slot);
 	if (conn < 0)
 		return conn != -ENOENT;
 	return shm_slot_admits(shm, slot, conn, &pid);
 }
 
-bool shm_slot_is_named(const struct uroce_shm *shm, uint16_t slot, const char *name, size_t length)
+bool uroce_shm_foreign(const struct uroce_shm *shm, uint16_t slot)
+{
+	_cleanup_close_ int conn = shm_slot_connect(slot);
+
+	return conn >= 0 && shm_peer_user(shm, conn) == -EPERM;
+}
+
+bool shm_slot_is_named(uint16_t slot, const char *name, size_t length)
 {
 	struct sockaddr_un address;
-	socklen_t len = slot_address(shm, slot, &address);
+	socklen_t len = slot_address(slot, &address);
 
 	return len == offsetof(struct sockaddr_un, sun_path) + length &&
 	       !memcmp(address.sun_path, name, length);
@@ -144,7 +154,7 @@ unsigned int shm_slot_next(struct uroce_shm *shm, const struct shm_listing *list
 			continue;
 		if (conn < 0)
 			conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		r = conn < 0 ? -errno : slot_try(shm, slot, conn);
+		r = conn < 0 ? -errno : slot_try(slot, conn);
 		if (r == -ENOENT)
 			continue;
 		*ret_conn = r < 0 ? r : take_fd(&conn);
@@ -153,13 +163,13 @@ unsigned int shm_slot_next(struct uroce_shm *shm, const struct shm_listing *list
 	return slot;
 }
 
-/* How many slots of this user other users sit on; one of them. */
+/* How many slots processes of other users have; the user of one of them. */
 static unsigned int slots_foreign(const struct uroce_shm *shm, uid_t *ret_uid)
 {
 	unsigned int count = 0;
 
 	for (unsigned int slot = 1; slot < UROCE_FIRST_SLOTS; slot++) {
-		_cleanup_close_ int conn = shm_slot_connect(shm, slot);
+		_cleanup_close_ int conn = shm_slot_connect(slot);
 		struct ucred cred;
 
 		if (conn < 0 || shm_peer_credentials(conn, &cred) < 0 || cred.uid == shm->uid)
@@ -175,19 +185,19 @@ static void explain_slots(const struct uroce_shm *shm)
 	uid_t uid = 0;
 	unsigned int foreign = slots_foreign(shm, &uid);
 
-	log_err("uroce: all %d slots for processes of uid %u in this network namespace are taken",
-		UROCE_FIRST_SLOTS - 1, shm->uid);
+	log_err("uroce: all %d slots for processes in this network namespace are taken",
+		UROCE_FIRST_SLOTS - 1);
 	if (foreign)
 		log_err("uroce: %u of them by other users, such as uid %u, who have bound the abstract socket names "
-			"uroce-%u-*: nothing but a network namespace of its own keeps them away",
-			foreign, uid, shm->uid);
+			"uroce-slot-*: nothing but a network namespace of its own keeps them away",
+			foreign, uid);
 }
 
 /* -EADDRINUSE: somebody else has it. */
 static int slot_listen(struct uroce_shm *shm, uint16_t slot, int fd)
 {
 	struct sockaddr_un address;
-	socklen_t len = slot_address(shm, slot, &address);
+	socklen_t len = slot_address(slot, &address);
 
 	if (bind(fd, (struct sockaddr *)&address, len) || listen(fd, BACKLOG))
 		return -errno;
@@ -253,7 +263,7 @@ static int slot_claim_more(struct uroce_shm *shm, int fd)
 	return r == -EADDRINUSE ? -ENOMEM : r;
 }
 
-int uroce_shm_slot_more(struct uroce_shm *shm)
+int uroce_shm_slot_more(struct uroce_shm *shm, bool needed)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct shm_peer *self = shm_peer_lookup(shm, shm->host->slot);
@@ -263,10 +273,11 @@ int uroce_shm_slot_more(struct uroce_shm *shm)
 	if (slot < 0) {
 		if (fd >= 0 && !r)
 			shm->host->events->unwatch(shm->host, fd);
-		log_err("uroce: no further numbers for queue pairs, of which this process has %u blocks of %u: %s",
-			slots_own(shm), 1 << UROCE_QPN_BLOCK_BITS,
-			slot == -ENOMEM ? "there are none, or other processes have them"
-					: strerror(-slot));
+		if (needed)
+			log_err("uroce: no further numbers for queue pairs, of which this process has %u blocks of %u: %s",
+				slots_own(shm), 1 << UROCE_QPN_BLOCK_BITS,
+				slot == -ENOMEM ? "there are none, or other processes have them"
+						: strerror(-slot));
 		return slot;
 	}
 	atomic_store_explicit(&shm->by_slot[slot], self, memory_order_release);

@@ -93,7 +93,7 @@ static void call_ahead(struct uroce_shm *shm, uint16_t slot)
 			return;
 		if (!may_call_ahead(shm, call))
 			continue;
-		shm_call_by(shm, call, shm_slot_connect(shm, next));
+		shm_call_by(shm, call, shm_slot_connect(next));
 		if (call->conn < 0)
 			return;
 		call_was_ahead(shm, call);
