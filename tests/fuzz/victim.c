@@ -181,6 +181,7 @@ static void host_make(void)
 	host->paths.slot = VICTIM_SLOT;
 	path_host_take(&host->paths, VICTIM_SLOT);
 	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
+	host->resting = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->resting));
 	host->thread = (struct uroce_thread *)thread;
 	host->shm = &victim.shm;
 	victim.shm = (struct uroce_shm){ .host = &host->paths, .board_fd = -1 };
@@ -250,6 +251,9 @@ static void host_reset(void)
 	atomic_store(&victim.host.epochs[0].epoch, 0);
 	atomic_store(&victim.host.next_strand, 0);
 	memset(victim.host.strand_qps, 0, sizeof(victim.host.strand_qps));
+	memset(victim.host.rests, 0, sizeof(victim.host.rests));
+	memset(victim.host.resting + victim.host.next_qpn, 0,
+	       sizeof(*victim.host.resting) << UROCE_QPN_BLOCK_BITS);
 	victim.udp.ports[0].pace.idle = 0;
 	victim.udp.passes = 0;
 	victim.udp.ready = true;

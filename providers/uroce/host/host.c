@@ -28,6 +28,7 @@ static void host_free(struct uroce_host *host)
 	if (host->paths.capture)
 		uroce_capture_free(host->paths.capture);
 	free(host->engine.srqs);
+	free(host->resting);
 	free(host->qps);
 	pthread_mutex_destroy(&host->guardian_lock);
 	pthread_mutex_destroy(&host->xrc_lock);
@@ -98,9 +99,10 @@ static int host_new(struct uroce_host **ret_host)
 	pthread_mutex_init(&host->guardian_lock, NULL);
 	host->pid = getpid();
 	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
+	host->resting = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->resting));
 	r = host_wishes(host);
 	if (!r)
-		r = host->qps ? uroce_keys_new(&host->engine.keys) : -ENOMEM;
+		r = host->qps && host->resting ? uroce_keys_new(&host->engine.keys) : -ENOMEM;
 	if (!r && (getrandom(&host->next_qpn, sizeof(host->next_qpn), 0) < 0 ||
 		   getrandom(&host->next_srqn, sizeof(host->next_srqn), 0) < 0))
 		r = -errno;

@@ -65,6 +65,18 @@ struct uroce_guardian;
 struct uroce_thread;
 struct uroce_watches;
 
+/* A number of no QP that a peer may still know: qpn.c. */
+struct uroce_resting {
+	uint64_t until; /* ns; 0: it does not rest */
+	uint32_t next;	/* the index of the strand's next one, which rests longer */
+};
+
+/* Those of a strand: indices, the first has rested longest. */
+struct uroce_rest {
+	uint32_t first, last;
+	uint32_t count;
+};
+
 struct uroce_host {
 	struct path_host paths;
 	struct uroce_engine engine;
@@ -77,6 +89,9 @@ struct uroce_host {
 	_Atomic(struct uroce_qp *) *qps;
 	atomic_uint qp_count; /* written under lock */
 	uint32_t next_qpn;
+	struct uroce_resting *resting; /* [index of the QPN]; under lock, as what follows */
+	struct uroce_rest rests[PATH_STRANDS];
+	bool rests_full; /* no further blocks are claimed for numbers that rest */
 	uint32_t next_srqn;
 	atomic_uint next_handle; /* of CQs and SRQs */
 	pthread_mutex_t lock;	 /* open and close: devices, QP numbers */

@@ -10,7 +10,9 @@ enum {
 	QP_INDEX_MASK = (1 << UROCE_QP_INDEX_BITS) - 1,
 	BLOCK = 1 << UROCE_QPN_BLOCK_BITS,
 	BLOCK_MASK = BLOCK - 1,
+	REST_BLOCKS = 16, /* to let numbers rest, no more are claimed */
 };
+#define REST 60000000000ull /* ns; as long as TCP keeps a connection that has ended */
 
 /* --- numbers; under host->lock --- */
 
@@ -30,10 +32,10 @@ static unsigned int blocks_count(const struct uroce_host *host)
 	return count;
 }
 
-/* Numbers are given in turn, so that one is not used again soon. The next is in the new block. */
-static int block_add(struct uroce_host *host)
+/* The next number is in the new block. @needed: log why there is none. */
+static int block_add(struct uroce_host *host, bool needed)
 {
-	int slot = uroce_shm_slot_more(host->shm, true);
+	int slot = uroce_shm_slot_more(host->shm, needed);
 
 	if (slot < 0)
 		return slot;
@@ -41,12 +43,77 @@ static int block_add(struct uroce_host *host)
 	return 0;
 }
 
-static bool strand_full(const struct uroce_host *host, unsigned int strand)
+/*
+ * --- numbers that rest; under host->lock ---
+ *
+ * A peer, or a packet on its way, may name a QP for some time after that QP has gone. So a number
+ * by which a peer knew a QP rests before it is another's: for a minute, or until the process lacks
+ * numbers.
+ */
+
+static void rest_begin(struct uroce_host *host, uint32_t index)
+{
+	struct uroce_rest *rest = &host->rests[uroce_qpn_strand(index)];
+
+	host->resting[index] = (struct uroce_resting){ .until = uroce_now() + REST };
+	if (rest->count++)
+		host->resting[rest->last].next = index;
+	else
+		rest->first = index;
+	rest->last = index;
+}
+
+static void rest_end_first(struct uroce_host *host, struct uroce_rest *rest)
+{
+	uint32_t index = rest->first;
+
+	rest->first = host->resting[index].next;
+	rest->count--;
+	host->resting[index].until = 0;
+}
+
+static void rests_end(struct uroce_host *host, struct uroce_rest *rest)
+{
+	uint64_t now = rest->count ? uroce_now() : 0;
+
+	while (rest->count && host->resting[rest->first].until <= now)
+		rest_end_first(host, rest);
+}
+
+/* --- the next number; under host->lock --- */
+
+/* How many numbers of the strand no QP has. */
+static uint32_t strand_left(const struct uroce_host *host, unsigned int strand)
 {
 	uint32_t of_others = BLOCK / (PATH_STRAND_MASK + 1);
 	uint32_t of_block = strand ? of_others : BLOCK - (PATH_STRANDS - 1) * of_others;
 
-	return host->strand_qps[strand] == blocks_count(host) * of_block;
+	return blocks_count(host) * of_block - host->strand_qps[strand];
+}
+
+/* Whether one of them does not rest. */
+static bool strand_ready(struct uroce_host *host, unsigned int strand)
+{
+	rests_end(host, &host->rests[strand]);
+	return strand_left(host, strand) > host->rests[strand].count;
+}
+
+/* A number of the strand that does not rest, if need be the one that has rested longest. */
+static bool strand_free(struct uroce_host *host, unsigned int strand)
+{
+	if (!strand_left(host, strand))
+		return false;
+	if (!strand_ready(host, strand))
+		rest_end_first(host, &host->rests[strand]);
+	return true;
+}
+
+/* A further block, so that numbers can rest. */
+static bool rest_block_add(struct uroce_host *host)
+{
+	if (!host->rests_full)
+		host->rests_full = blocks_count(host) >= REST_BLOCKS || block_add(host, false) < 0;
+	return !host->rests_full;
 }
 
 /*
@@ -57,21 +124,22 @@ static int strand_choose(struct uroce_host *host, unsigned int *strand)
 {
 	int r = -ENOMEM;
 
-	if (*strand && strand_full(host, *strand))
+	if (*strand && !strand_ready(host, *strand))
 		*strand = 0;
-	if (*strand || !strand_full(host, 0))
+	if (*strand || strand_ready(host, 0) || rest_block_add(host) || strand_free(host, 0))
 		return 0;
 	if (blocks_count(host) < UROCE_BLOCKS)
-		r = block_add(host);
+		r = block_add(host, true);
 	for (unsigned int i = 1; r == -ENOMEM && i < PATH_STRANDS; i++) {
-		if (strand_full(host, i))
+		if (!strand_free(host, i))
 			continue;
 		*strand = i;
 		r = 0;
 	}
-	return r == -ENOMEM ? block_add(host) : r;
+	return r == -ENOMEM ? block_add(host, true) : r;
 }
 
+/* Numbers are given in turn, from a random one on. */
 static int index_take(struct uroce_host *host, unsigned int strand, uint32_t *ret)
 {
 	int r = strand_choose(host, &strand);
@@ -79,12 +147,14 @@ static int index_take(struct uroce_host *host, unsigned int strand, uint32_t *re
 	while (!r) {
 		uint32_t index = host->next_qpn & QP_INDEX_MASK;
 
+		/* The same place of the next block: the first number is random in its block, too.
+		 */
 		if (!block_of(host, index)) {
-			host->next_qpn = ROUND_UP(index + 1, BLOCK);
+			host->next_qpn = index + BLOCK;
 			continue;
 		}
 		host->next_qpn = index + 1;
-		if (uroce_qpn_strand(index) != strand ||
+		if (uroce_qpn_strand(index) != strand || host->resting[index].until ||
 		    atomic_load_explicit(&host->qps[index], memory_order_relaxed))
 			continue;
 		*ret = index;
@@ -190,11 +260,13 @@ struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn)
 static void qpn_free(struct uroce_qp *qp)
 {
 	struct uroce_host *host = qp_host(qp);
+	uint32_t index = uroce_qpn_index(qp->vqp.qp.qp_num);
 
 	pthread_mutex_lock(&host->lock);
 	uroce_counters_keep(qp);
-	atomic_store_explicit(&host->qps[uroce_qpn_index(qp->vqp.qp.qp_num)], NULL,
-			      memory_order_release);
+	atomic_store_explicit(&host->qps[index], NULL, memory_order_release);
+	if (qp->was_connected || qp->type == IBV_QPT_UD)
+		rest_begin(host, index);
 	host->strand_qps[qp->strand]--;
 	atomic_fetch_sub(&host->qp_count, 1);
 	pthread_mutex_unlock(&host->lock);

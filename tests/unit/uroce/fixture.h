@@ -80,6 +80,7 @@ static int fixture_setup(void **state)
 	fx.shm.host = &fx.host.paths;
 	fx.shm.board = calloc(1, sizeof(*fx.shm.board));
 	fx.host.qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*fx.host.qps));
+	fx.host.resting = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*fx.host.resting));
 	pthread_mutex_init(&fx.host.lock, NULL);
 	fx.host.thread = (struct uroce_thread *)fx.thread;
 	fx.dev.host = &fx.host;
@@ -111,6 +112,7 @@ static int fixture_teardown(void **state)
 	uroce_event_close(&fx.ctx);
 	close(fx.ctx.vctx.context.async_fd);
 	free(fx.shm.board);
+	free(fx.host.resting);
 	free(fx.host.qps);
 	return r;
 }
