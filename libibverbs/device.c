@@ -242,6 +242,35 @@ static int registry_export(struct ibv_device ***ret_devices, int *ret_count)
 	return 0;
 }
 
+/* A child gets the locks free, whatever threads of its parent were doing. */
+static void fork_begin(void)
+{
+	pthread_mutex_lock(&registry.lock);
+	fork_guard_hold(true);
+}
+
+static void fork_end(void)
+{
+	fork_guard_hold(false);
+	pthread_mutex_unlock(&registry.lock);
+}
+
+static void fork_watch_once(void)
+{
+	pthread_atfork(fork_begin, fork_end, fork_end);
+}
+
+/*
+ * After the first list, which loads the providers: handlers that are registered last run first, and
+ * a list takes its own lock before those of a provider.
+ */
+static void fork_watch(void)
+{
+	static struct once once = ONCE_INIT;
+
+	once_run(&once, fork_watch_once);
+}
+
 static void init_once(void)
 {
 	log_init();
@@ -267,6 +296,7 @@ VERBS_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	if (!r)
 		r = registry_export(&devices, &count);
 	pthread_mutex_unlock(&registry.lock);
+	fork_watch();
 	if (num_devices)
 		*num_devices = count;
 	return r < 0 ? ret_null(r) : devices;

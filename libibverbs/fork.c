@@ -57,6 +57,14 @@ static struct {
 	bool huge_pages;
 } fork_guard = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+void fork_guard_hold(bool hold)
+{
+	if (hold)
+		pthread_mutex_lock(&fork_guard.lock);
+	else
+		pthread_mutex_unlock(&fork_guard.lock);
+}
+
 /* ---- what the kernel does by itself ---- */
 
 static int sys_get_answer(struct nlmsghdr *hdr, void *arg)

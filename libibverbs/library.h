@@ -212,6 +212,8 @@ int verbs_init(void);
 
 /* fork.c: ibv_fork_init() when the environment asks for it; says so itself when that fails. */
 void fork_init_from_env(void);
+/* Around a fork: no thread changes what is protected. */
+void fork_guard_hold(bool hold);
 /* Exported without a public header. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);

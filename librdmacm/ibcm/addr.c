@@ -47,11 +47,16 @@ struct search {
 	struct ibcm_local found;
 };
 
+/* Return: their number; 0 also of a device that cannot be asked; -EIO: a child asks its parent's.
+ */
 static int device_gids(struct cm_device *dev, struct ibv_gid_entry entries[GIDS_MAX])
 {
+	ssize_t n;
+
 	if (!dev->user || cm_device_open(dev) < 0)
 		return 0;
-	return ibv_query_gid_table(dev->verbs, entries, GIDS_MAX, 0);
+	n = ibv_query_gid_table(dev->verbs, entries, GIDS_MAX, 0);
+	return n == -EIO ? ibcm_child_refuse() : max_of(n, (ssize_t)0);
 }
 
 static int search_device(struct cm_device *dev, void *arg)
@@ -60,6 +65,8 @@ static int search_device(struct cm_device *dev, void *arg)
 	struct search *search = arg;
 	int n = device_gids(dev, entries);
 
+	if (n < 0)
+		return n;
 	for (int i = 0; i < n; i++) {
 		if (memcmp(&entries[i].gid, &search->gid, sizeof(search->gid)) ||
 		    (search->ifindex && entries[i].ndev_ifindex != search->ifindex))
@@ -96,6 +103,8 @@ static int each_of_device(struct cm_device *dev, void *arg)
 	const struct search *search = arg;
 	int n = device_gids(dev, entries), r = 0;
 
+	if (n < 0)
+		return n;
 	for (int i = 0; i < n && !r; i++) {
 		struct ibcm_local local = { .cm = dev,
 					    .index = entries[i].gid_index,
@@ -278,8 +287,9 @@ static int src_find(struct ibcm_id *iid, const struct sockaddr *src, struct sock
 	if (r < 0 || !cm_addr_is_loopback((struct sockaddr *)ret) ||
 	    !ibcm_local_find((struct sockaddr *)ret, &local))
 		return r;
-	if (ibcm_local_each(first_of_family, ret) <= 0)
-		return -ENODEV;
+	r = ibcm_local_each(first_of_family, ret);
+	if (r <= 0)
+		return r < 0 ? r : -ENODEV;
 	first_of_family(&local, &iid->dst);
 	ibcm_local_find((struct sockaddr *)ret, &local);
 	first_of_family(&local, &iid->dst);

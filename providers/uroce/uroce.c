@@ -48,6 +48,12 @@ static void uroce_close_context(struct verbs_context *vctx)
 {
 	struct uroce_context *ctx = (struct uroce_context *)vctx;
 
+	/* A child gives back its descriptors. All else belongs to its parent. */
+	if (!uroce_host_here(ctx->dev->host)) {
+		uroce_import_close(ctx);
+		uroce_event_close(ctx);
+		return;
+	}
 	uroce_door_close(ctx);
 	uroce_import_close(ctx);
 	uroce_host_leave(ctx->dev->host, ctx);

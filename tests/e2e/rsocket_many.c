@@ -10,6 +10,10 @@
 #include "tests/lib/rt_cm.h"
 #include "tests/lib/rt_rsocket.h"
 
+/* The numbers of QPs that were connected rest for a while, for which uroce has up to so many
+ * descriptors more. */
+#define NUMBER_BLOCKS 15
+
 #define LONG_MS	      60000
 #define CONNECTION_KB 2048 /* both ends, with what the kernel has of them */
 /* Of connections there is at most one more mapping for so many, the allocator's; where the
@@ -185,7 +189,7 @@ static void cycles(void)
 	grown = memory_used() - memory;
 	printf("  %d connections: %+d descriptors, %+d mappings, %+lld bytes in use\n", count,
 	       after.descriptors - before.descriptors, after.mappings - before.mappings, grown);
-	CHECK_INT(after.descriptors, before.descriptors);
+	CHECK(after.descriptors <= before.descriptors + NUMBER_BLOCKS);
 	CHECK(after.mappings <= before.mappings + count / ALLOCATOR_SHARE);
 	CHECK(grown <= count * 64LL);
 	CHECK_OK(rclose(listening));
@@ -264,7 +268,7 @@ static void bursts(void)
 	printf("  %d connections, %d at once: %+d descriptors, %+d mappings, %+lld bytes in use\n",
 	       done, size, after.descriptors - before.descriptors, after.mappings - before.mappings,
 	       grown);
-	CHECK_INT(after.descriptors, before.descriptors);
+	CHECK(after.descriptors <= before.descriptors + NUMBER_BLOCKS);
 	CHECK(grown <= count * 64LL + size * 1024LL);
 	CHECK_OK(rclose(listening));
 }

@@ -9,6 +9,7 @@
 #include "providers/uroce/base/base.h"
 #include "providers/uroce/base/copy_leaf.h"
 #include "providers/uroce/base/copy_signal.h"
+#include "providers/uroce/base/lock.h"
 
 enum {
 	HANDLED_SIGNALS = 2,
@@ -164,12 +165,11 @@ static bool handlers_present(void)
 
 int copy_handlers_install(void)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	bool done = true;
 
 	if (handlers_present())
 		return 0;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&uroce_leaf_locks[UROCE_LEAF_HANDLERS]);
 	for (int i = 0; i < HANDLED_SIGNALS; i++) {
 		if (handler_install(i))
 			continue;
@@ -177,6 +177,6 @@ int copy_handlers_install(void)
 			 handled[i], strerror(errno));
 		done = false;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&uroce_leaf_locks[UROCE_LEAF_HANDLERS]);
 	return done && handlers_present() ? 0 : -EPERM;
 }

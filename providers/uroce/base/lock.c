@@ -10,6 +10,18 @@ enum {
 	SLEEP_NS = 50000,
 };
 
+pthread_mutex_t uroce_leaf_locks[UROCE_LEAVES] = { [0 ... UROCE_LEAVES - 1] =
+							   PTHREAD_MUTEX_INITIALIZER };
+
+void uroce_leaf_locks_hold(bool hold)
+{
+	for (unsigned int i = 0; i < UROCE_LEAVES; i++)
+		if (hold)
+			pthread_mutex_lock(&uroce_leaf_locks[i]);
+		else
+			pthread_mutex_unlock(&uroce_leaf_locks[i]);
+}
+
 /*
  * A thread of real-time priority that yields gives its processor to nobody of a lower one, so the
  * holder that it waits for may never run: only sleep lets it.

@@ -7,6 +7,7 @@
 #define UROCE_LOCK_H
 
 #include <assert.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,6 +15,22 @@
 struct uroce_lock {
 	atomic_int word; /* 0 free, 1 held */
 };
+
+/*
+ * Locks of no object, under each of which no other one is taken. A fork waits for them, so that
+ * they are free in the child.
+ */
+enum uroce_leaf {
+	UROCE_LEAF_HANDLERS, /* base/copy_signal.c: who installs signal handlers */
+	UROCE_LEAF_PTRACER,  /* path/shm/shm_ptracer.c: who may read this process's memory */
+	UROCE_LEAF_DEPTH, /* path/shm/shm_trust.c: the descriptor that is asked about processes */
+	UROCE_LEAF_SERVICES, /* host/gsi_route.c: writers of services on our board */
+	UROCE_LEAF_FAULTS,   /* verbs/fault_verbs.c: the table of operations with faults */
+	UROCE_LEAVES,
+};
+extern pthread_mutex_t uroce_leaf_locks[UROCE_LEAVES];
+/* All of them, around a fork. */
+void uroce_leaf_locks_hold(bool hold);
 
 void uroce_lock_wait(struct uroce_lock *lock);
 

@@ -131,7 +131,7 @@ void uroce_dev_put(struct uroce_dev *dev)
 	struct uroce_host *host = dev->host;
 
 	pthread_mutex_lock(&host->lock);
-	if (--dev->refs == 0 && host->pid == getpid()) {
+	if (--dev->refs == 0 && uroce_host_here(host)) {
 		/* What its sockets have may be another process's. */
 		uroce_progress_drain(host);
 		uroce_lock(&host->paths.progress_lock);

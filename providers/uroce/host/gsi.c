@@ -106,8 +106,11 @@ int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
 {
 	struct uroce_gsi *gsi = ctx_dev(ctx)->gsi;
 	uint64_t count;
-	int r = -EAGAIN;
+	int r = uroce_host_check(ctx_host(ctx));
 
+	if (r < 0)
+		return r;
+	r = -EAGAIN;
 	if (!gsi)
 		return -EINVAL;
 	pthread_mutex_lock(&gsi->lock);

@@ -13,8 +13,6 @@ enum {
 
 /* --- who listens --- */
 
-static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER; /* writers of our board */
-
 static uint32_t service_place(uint64_t id, uint32_t step)
 {
 	return ((id * 0x9e3779b97f4a7c15ull >> 48) + step) % SHM_SERVICES;
@@ -105,7 +103,7 @@ int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid 
 
 	if (!id || id == SHM_SERVICE_GONE)
 		return -EINVAL;
-	pthread_mutex_lock(&services_lock);
+	pthread_mutex_lock(&uroce_leaf_locks[UROCE_LEAF_SERVICES]);
 	service = service_find(shm->board, id, gid);
 	if (on && !service)
 		r = service_add(shm->board, id, gid);
@@ -113,7 +111,7 @@ int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid 
 		service_remove(shm->board, service - shm->board->services);
 	if (!r && on != (service != NULL))
 		services_count(shm->board, on ? 1 : -1);
-	pthread_mutex_unlock(&services_lock);
+	pthread_mutex_unlock(&uroce_leaf_locks[UROCE_LEAF_SERVICES]);
 	return r;
 }
 

@@ -217,7 +217,7 @@ int uroce_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct ve
 		atomic_load_explicit(&host->guardian, memory_order_acquire);
 	struct guardian_word *word;
 
-	if (!guardian || host->pid != getpid())
+	if (!guardian || !uroce_host_here(host))
 		return -EOPNOTSUPP;
 	if (mad && !fits(mad))
 		return -EMSGSIZE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* This process's engine: made when its first device is opened, gone with the last. */
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 
 #include "providers/uroce/fault/fault.h"
@@ -10,6 +11,45 @@
 
 static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_host *the_host;
+
+/* --- whether this process made it --- */
+
+static atomic_uint always = 1; /* of a host without a page: what a unit test needs */
+
+/* A word in a page that the kernel clears in a child, even of a fork that the C library did not
+ * see. */
+static int here_new(struct uroce_host *host)
+{
+	void *page = mmap(NULL, sizeof(*host->here), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	/* A kernel before Linux 4.14 has no such pages: there fork_child() alone clears it. */
+	(void)madvise(page, sizeof(*host->here), MADV_WIPEONFORK);
+	host->here = page;
+	atomic_store(host->here, 1);
+	return 0;
+}
+
+static void here_free(struct uroce_host *host)
+{
+	if (host->here != &always)
+		munmap(host->here, sizeof(*host->here));
+}
+
+int uroce_host_inherited(const struct uroce_host *host)
+{
+	static _Atomic pid_t logged;
+	pid_t pid = getpid();
+
+	if (atomic_exchange(&logged, pid) != pid)
+		log_err("uroce: opened in process %d, used in its child %d: open the device again after fork()",
+			host->pid, pid);
+	return -EIO;
+}
+
+/* --- its life --- */
 
 static void host_free(struct uroce_host *host)
 {
@@ -33,6 +73,7 @@ static void host_free(struct uroce_host *host)
 	pthread_mutex_destroy(&host->guardian_lock);
 	pthread_mutex_destroy(&host->xrc_lock);
 	pthread_mutex_destroy(&host->lock);
+	here_free(host);
 	free(host);
 }
 
@@ -60,6 +101,7 @@ static int host_wishes(struct uroce_host *host)
 
 void uroce_host_init(struct uroce_host *host, uint64_t now)
 {
+	host->here = &always;
 	host->paths.events = &uroce_path_events;
 	uroce_engine_init(&host->engine, &uroce_engine_events, now);
 }
@@ -100,7 +142,9 @@ static int host_new(struct uroce_host **ret_host)
 	host->pid = getpid();
 	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
 	host->resting = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->resting));
-	r = host_wishes(host);
+	r = here_new(host);
+	if (!r)
+		r = host_wishes(host);
 	if (!r)
 		r = host->qps && host->resting ? uroce_keys_new(&host->engine.keys) : -ENOMEM;
 	if (!r && (getrandom(&host->next_qpn, sizeof(host->next_qpn), 0) < 0 ||
@@ -131,14 +175,16 @@ static int host_new(struct uroce_host **ret_host)
 static void fork_begin(void)
 {
 	pthread_mutex_lock(&the_lock);
-	if (!the_host)
-		return;
-	pthread_mutex_lock(&the_host->lock);
-	uroce_watches_fork_begin(the_host);
+	if (the_host) {
+		pthread_mutex_lock(&the_host->lock);
+		uroce_watches_fork_begin(the_host);
+	}
+	uroce_leaf_locks_hold(true);
 }
 
 static void fork_parent(void)
 {
+	uroce_leaf_locks_hold(false);
 	if (the_host) {
 		uroce_watches_fork_end(the_host);
 		pthread_mutex_unlock(&the_host->lock);
@@ -149,7 +195,9 @@ static void fork_parent(void)
 /* The child has its parent's memory, but neither its thread nor its slot: it starts its own. */
 static void fork_child(void)
 {
+	uroce_leaf_locks_hold(false);
 	if (the_host) {
+		atomic_store(the_host->here, 0);
 		uroce_watches_forked(the_host);
 		uroce_domains_forked(the_host);
 		uroce_doors_forked(the_host);
@@ -160,20 +208,26 @@ static void fork_child(void)
 	pthread_mutex_unlock(&the_lock);
 }
 
-static void fork_watch(void)
+static void fork_watch_once(void)
 {
 	pthread_atfork(fork_begin, fork_parent, fork_child);
 }
 
-int uroce_host_get(struct uroce_host **ret_host)
+static void fork_watch(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, fork_watch_once);
+}
+
+int uroce_host_get(struct uroce_host **ret_host)
+{
 	int r = 0;
 
-	pthread_once(&once, fork_watch);
+	fork_watch();
 	pthread_mutex_lock(&the_lock);
 	/* A child whose fork the C library did not see. */
-	if (the_host && the_host->pid != getpid())
+	if (the_host && !uroce_host_here(the_host))
 		the_host = NULL;
 	if (!the_host)
 		r = host_new(&the_host);
@@ -188,7 +242,7 @@ int uroce_host_get(struct uroce_host **ret_host)
 void uroce_host_put(struct uroce_host *host)
 {
 	pthread_mutex_lock(&the_lock);
-	if (--host->refs == 0 && host->pid == getpid()) {
+	if (--host->refs == 0 && uroce_host_here(host)) {
 		if (the_host == host)
 			the_host = NULL;
 		host_free(host);
@@ -201,8 +255,9 @@ void uroce_host_follow(void)
 	struct uroce_host *host;
 	struct uroce_dev *dev;
 
+	fork_watch();
 	pthread_mutex_lock(&the_lock);
-	host = the_host && the_host->pid == getpid() ? the_host : NULL;
+	host = the_host && uroce_host_here(the_host) ? the_host : NULL;
 	if (host)
 		host->refs++;
 	pthread_mutex_unlock(&the_lock);
@@ -217,7 +272,7 @@ void uroce_host_follow(void)
 
 void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx)
 {
-	if (host->pid != getpid())
+	if (!uroce_host_here(host))
 		return;
 	uroce_qps_settle(host, ctx, NULL);
 	if (ctx) {
@@ -236,13 +291,4 @@ __attribute__((destructor)) static void process_ends(void)
 			uroce_host_leave(the_host, NULL);
 		pthread_mutex_unlock(&the_lock);
 	}
-}
-
-int uroce_host_check(const struct uroce_host *host)
-{
-	if (likely(host->pid == getpid()))
-		return 0;
-	log_err("uroce: opened in process %d, used in its child %d: open the device again after fork()",
-		host->pid, getpid());
-	return -EIO;
 }

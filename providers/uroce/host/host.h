@@ -41,7 +41,7 @@
  *   host->guardian_lock   the guardian is started
  *   progress_lock, strands
  *                         the receive side: one pass of a strand; all: path_host_stop()
- * (path/path.h) gsi->lock (gsi.c), services_lock (gsi_route.c) the engine's engine/engine.h:
+ * (path/path.h) gsi->lock (gsi.c), UROCE_LEAF_SERVICES (gsi_route.c) the engine's engine/engine.h:
  * qp->lock first watches->lock (watch.c), ctx->event_lock watched descriptors; writers of a
  * context's pipe
  *
@@ -84,7 +84,8 @@ struct uroce_host {
 	SLIST_HEAD(, uroce_gsi) gsi_came;
 	bool gsi_attended; /* such a pass is going on */
 
-	pid_t pid; /* to notice use after fork */
+	pid_t pid;
+	atomic_uint *here; /* not 0 in this process alone: see uroce_host_here() */
 	/* [index of the QPN]; read under a strand */
 	_Atomic(struct uroce_qp *) *qps;
 	atomic_uint qp_count; /* written under lock */
@@ -237,8 +238,22 @@ void uroce_host_put(struct uroce_host *host);
 void uroce_host_follow(void);
 /* The context is closed, or with NULL the process ends: peers get what its QPs still owe them. */
 void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx);
-/* -EIO in a forked child, which has neither thread nor slot: said in the log once. */
-int uroce_host_check(const struct uroce_host *host);
+/*
+ * Whether this process made the host. A child of fork() or clone() inherits the memory of what its
+ * parent has opened, but neither thread nor slot. The locks in it may be held by threads that the
+ * child has not. Every verb asks before it takes one.
+ */
+static inline bool uroce_host_here(const struct uroce_host *host)
+{
+	return likely(atomic_load_explicit(host->here, memory_order_relaxed));
+}
+
+/* -EIO, which the first such call of a child logs. */
+int uroce_host_inherited(const struct uroce_host *host);
+static inline int uroce_host_check(const struct uroce_host *host)
+{
+	return uroce_host_here(host) ? 0 : uroce_host_inherited(host);
+}
 
 /* --- interface.c --- */
 

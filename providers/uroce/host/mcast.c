@@ -104,8 +104,10 @@ int uroce_attach_mcast(struct verbs_qp *vqp, const union ibv_gid *named, uint16_
 	const union ibv_gid group = uroce_gid_canonical(named), *gid = &group;
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
 	char text[INET6_ADDRSTRLEN];
-	int r;
+	int r = uroce_host_check(qp_host(qp));
 
+	if (r < 0)
+		return r;
 	if (qp->type != IBV_QPT_UD || !uroce_gid_is_multicast(gid)) {
 		verbs_err(vqp->qp.context, "qp 0x%x: attach: %s", vqp->qp.qp_num,
 			  qp->type != IBV_QPT_UD ? "only UD QPs can join a group"
@@ -143,8 +145,10 @@ int uroce_detach_mcast(struct verbs_qp *vqp, const union ibv_gid *named, uint16_
 {
 	const union ibv_gid group = uroce_gid_canonical(named), *gid = &group;
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
-	int r;
+	int r = uroce_host_check(qp_host(qp));
 
+	if (r < 0)
+		return r;
 	pthread_mutex_lock(&qp->dev->lock);
 	r = detach(qp->dev, qp, gid);
 	pthread_mutex_unlock(&qp->dev->lock);

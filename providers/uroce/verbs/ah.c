@@ -4,10 +4,13 @@
 
 int uroce_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in)
 {
-	return uroce_av_resolve(ctx_dev(ah->context), in->attr, 0, &((struct uroce_ah *)ah)->av);
+	struct uroce_dev *dev = ctx_dev(ah->context);
+	int r = uroce_host_check(dev->host);
+
+	return r < 0 ? r : uroce_av_resolve(dev, in->attr, 0, &((struct uroce_ah *)ah)->av);
 }
 
 int uroce_destroy_ah(struct ibv_ah *ah)
 {
-	return 0;
+	return uroce_host_check(ctx_host(ah->context));
 }

@@ -20,7 +20,10 @@ static int query_counters(struct ibv_context *ctx, struct ibv_qp *qp,
 	struct uroce_dev *dev = ctx_dev(ctx);
 	struct uroce_qp_counters values;
 	unsigned int total;
+	int r = uroce_host_check(dev->host);
 
+	if (r < 0)
+		return r;
 	if (qp) {
 		uroce_counters_of_qp(uroce_qp_real(to_vqp(qp)), &values);
 		return counters_fill(&values, counters, count);
@@ -37,8 +40,11 @@ static int query_first_error(struct ibv_qp *ibqp, struct uroce_qp_error *ret)
 {
 	struct uroce_qp *qp = uroce_qp_real(to_vqp(ibqp));
 	const struct uroce_first_error *e = &qp->first_error;
-	int r = -ENOENT;
+	int r = uroce_host_check(qp_host(qp));
 
+	if (r < 0)
+		return r;
+	r = -ENOENT;
 	uroce_lock(&qp->lock);
 	if (e->valid) {
 		*ret = (struct uroce_qp_error){

@@ -13,8 +13,10 @@
 int uroce_create_comp_channel(struct ibv_comp_channel *channel)
 {
 	struct uroce_comp_channel *uchannel = (struct uroce_comp_channel *)channel;
-	int r = uroce_pipe_open(&uchannel->pipe);
+	int r = uroce_host_check(ctx_host(channel->context));
 
+	if (!r)
+		r = uroce_pipe_open(&uchannel->pipe);
 	if (r < 0)
 		return r;
 	channel->fd = uchannel->pipe.read_fd;
@@ -72,8 +74,11 @@ static inline int cq_poll(struct uroce_cq *cq, int num_entries, struct ibv_wc *w
 
 int uroce_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
-	int n = cq_poll(to_ucq(ibcq), num_entries, wc);
+	int n = uroce_host_check(cq_host(to_ucq(ibcq)));
 
+	if (unlikely(n < 0))
+		return n;
+	n = cq_poll(to_ucq(ibcq), num_entries, wc);
 	for (int i = 0; i < n; i++)
 		verbs_data_wc(ibcq, &wc[i]);
 	return n;
@@ -82,7 +87,10 @@ int uroce_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 int uroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct uroce_cq *cq = to_ucq(ibcq);
+	int r = uroce_host_check(cq_host(cq));
 
+	if (unlikely(r < 0))
+		return -r;
 	uroce_lock(&cq->lock);
 	atomic_store_explicit(solicited_only ? &cq->armed_solicited : &cq->armed_next, true,
 			      memory_order_relaxed);
@@ -134,6 +142,8 @@ static int ex_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 	if (unlikely(attr->comp_mask))
 		return EINVAL;
+	if (unlikely(!uroce_host_here(cq_host(cq))))
+		return -uroce_host_inherited(cq_host(cq));
 	if (!cq->single_threaded)
 		uroce_lock(&cq->poll_lock);
 	if (uroce_cq_empty(cq))
@@ -148,6 +158,8 @@ static int ex_next_poll(struct ibv_cq_ex *ex)
 {
 	struct uroce_cq *cq = (struct uroce_cq *)ex;
 
+	if (unlikely(!uroce_host_here(cq_host(cq))))
+		return -uroce_host_inherited(cq_host(cq));
 	return !uroce_cq_empty(cq) && current_take(cq) ? 0 : ENOENT;
 }
 
@@ -357,8 +369,10 @@ int uroce_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 	struct uroce_cq *cq = (struct uroce_cq *)vcq;
 	struct uroce_memory memory;
 	uint32_t size, waiting;
-	int r;
+	int r = uroce_host_check(cq_host(cq));
 
+	if (r < 0)
+		return r;
 	if (in->cqe < 1 || in->cqe > UROCE_MAX_CQE) {
 		verbs_err(vcq->cq.context, "cq %u: resize to %d entries: 1 to %u are possible",
 			  vcq->cq.handle, in->cqe, UROCE_MAX_CQE);
@@ -382,7 +396,7 @@ int uroce_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 /* Completions are there as soon as they come to be: any moderation is kept by doing no more. */
 int uroce_modify_cq(struct verbs_cq *vcq, struct ibv_modify_cq_attr *attr)
 {
-	return 0;
+	return uroce_host_check(ctx_host(vcq->cq.context));
 }
 
 int uroce_destroy_cq(struct verbs_cq *vcq)
@@ -390,7 +404,10 @@ int uroce_destroy_cq(struct verbs_cq *vcq)
 	struct uroce_cq *cq = (struct uroce_cq *)vcq;
 	struct uroce_comp_channel *channel = (struct uroce_comp_channel *)vcq->cq.channel;
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vcq->cq.context);
+	int r = uroce_host_check(ctx->dev->host);
 
+	if (r < 0)
+		return r;
 	if (atomic_load(&cq->qps)) {
 		verbs_err(vcq->cq.context, "cq %u: %u queue pairs and XRC SRQs still use it",
 			  vcq->cq.handle, atomic_load(&cq->qps));

@@ -61,7 +61,10 @@ int uroce_query_device(struct ibv_context *ctx, const struct verbs_query_device 
 		       struct ibv_device_attr_ex *ret_attr)
 {
 	struct verbs_device *device = to_vdev(ctx->device);
+	int r = uroce_host_check(ctx_host(ctx));
 
+	if (r < 0)
+		return r;
 	*ret_attr = (struct ibv_device_attr_ex){
 		.orig_attr = device_attr,
 		.odp_caps = {
@@ -108,8 +111,11 @@ static bool port_up(const struct uroce_dev *dev)
 int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *ret_attr)
 {
 	struct uroce_dev *dev = ctx_dev(ctx);
+	int r = uroce_host_check(dev->host);
 	bool up = port_up(dev);
 
+	if (r < 0)
+		return r;
 	if (port_num != 1)
 		return -EINVAL;
 	*ret_attr = (struct ibv_port_attr){
@@ -139,7 +145,10 @@ int uroce_query_port_speed(struct ibv_context *ctx, uint32_t port_num, uint64_t 
 	struct uroce_dev *dev = ctx_dev(ctx);
 	unsigned int speed = __builtin_ctz(dev->speed | 1u << 31);
 	unsigned int width = __builtin_ctz(dev->width | 1u << 31);
+	int r = uroce_host_check(dev->host);
 
+	if (r < 0)
+		return r;
 	if (port_num != 1)
 		return -EINVAL;
 	if (speed >= ARRAY_SIZE(speed_of_bit) || width >= ARRAY_SIZE(lanes_of_bit))
@@ -151,7 +160,10 @@ int uroce_query_port_speed(struct ibv_context *ctx, uint32_t port_num, uint64_t 
 int uroce_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
 {
 	uint32_t wanted = values->comp_mask;
+	int r = uroce_host_check(ctx_host(ctx));
 
+	if (r < 0)
+		return r;
 	values->comp_mask = 0;
 	if (wanted & IBV_VALUES_MASK_RAW_CLOCK) {
 		clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);

@@ -27,10 +27,19 @@ static int dm_refuse_range(const struct uroce_dm *dm, const char *verb, uint64_t
 	return EFAULT;
 }
 
+/* A child has not the memory. */
+static int dm_refuse_child(const struct uroce_dm *dm)
+{
+	errno = -uroce_host_inherited(ctx_host(dm->vdm.dm.context));
+	return errno;
+}
+
 static int dm_copy_to(struct ibv_dm *ibv_dm, uint64_t offset, const void *from, size_t length)
 {
 	struct uroce_dm *dm = (struct uroce_dm *)ibv_dm;
 
+	if (unlikely(!uroce_host_here(ctx_host(ibv_dm->context))))
+		return dm_refuse_child(dm);
 	if (unlikely(!range_is_inside(dm, offset, length)))
 		return dm_refuse_range(dm, "ibv_memcpy_to_dm", offset, length);
 	memcpy(dm->bytes + offset, from, length);
@@ -41,6 +50,8 @@ static int dm_copy_from(void *to, struct ibv_dm *ibv_dm, uint64_t offset, size_t
 {
 	struct uroce_dm *dm = (struct uroce_dm *)ibv_dm;
 
+	if (unlikely(!uroce_host_here(ctx_host(ibv_dm->context))))
+		return dm_refuse_child(dm);
 	if (unlikely(!range_is_inside(dm, offset, length)))
 		return dm_refuse_range(dm, "ibv_memcpy_from_dm", offset, length);
 	memcpy(to, dm->bytes + offset, length);
@@ -88,7 +99,10 @@ int uroce_free_dm(struct verbs_dm *vdm)
 	struct uroce_dm *dm = (struct uroce_dm *)vdm;
 	struct uroce_host *host = ctx_host(vdm->dm.context);
 	unsigned int regions;
+	int r = uroce_host_check(host);
 
+	if (r < 0)
+		return r;
 	if (vdm->imported) {
 		verbs_err(vdm->dm.context,
 			  "ibv_free_dm: dm %u was imported: on this device only who allocated it "
@@ -126,7 +140,10 @@ int uroce_alloc_buf(struct ibv_buf *buf)
 
 void uroce_free_buf(struct ibv_buf *buf)
 {
-	uroce_segment_free(ctx_host(buf->context)->shm, buf->addr, max_of(buf->size, (size_t)1));
+	struct uroce_host *host = ctx_host(buf->context);
+
+	if (uroce_host_here(host))
+		uroce_segment_free(host->shm, buf->addr, max_of(buf->size, (size_t)1));
 }
 
 int uroce_reg_dm_mr(struct verbs_mr *vmr, const struct verbs_reg_dm_mr *in)

@@ -126,7 +126,6 @@ static int fault_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *i
 
 static struct verbs_ops fault_ops;
 static const struct verbs_ops *plain_ops;
-static pthread_mutex_t fault_ops_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void fault_ops_fill(const struct verbs_ops *ops)
 {
@@ -139,9 +138,9 @@ static void fault_ops_fill(const struct verbs_ops *ops)
 
 void uroce_fault_verbs(struct verbs_context *ctx, const struct verbs_ops *ops)
 {
-	pthread_mutex_lock(&fault_ops_lock);
+	pthread_mutex_lock(&uroce_leaf_locks[UROCE_LEAF_FAULTS]);
 	if (!plain_ops)
 		fault_ops_fill(ops);
-	pthread_mutex_unlock(&fault_ops_lock);
+	pthread_mutex_unlock(&uroce_leaf_locks[UROCE_LEAF_FAULTS]);
 	verbs_context_set_ops(ctx, &fault_ops);
 }

@@ -24,6 +24,10 @@ static int entry_fill(struct uroce_dev *dev, uint32_t index, struct ibv_gid_entr
 int uroce_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
 		    struct ibv_gid_entry *ret_entry)
 {
+	int r = uroce_host_check(ctx_host(ctx));
+
+	if (r < 0)
+		return r;
 	if (port_num != 1 || index >= UROCE_GID_MAX)
 		return -EINVAL;
 	return entry_fill(ctx_dev(ctx), index, ret_entry);
@@ -34,7 +38,10 @@ ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret
 {
 	struct ibv_gid_entry entry;
 	size_t n = 0;
+	int r = uroce_host_check(ctx_host(ctx));
 
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < UROCE_GID_MAX; i++) {
 		if (entry_fill(ctx_dev(ctx), i, &entry))
 			continue;
@@ -47,6 +54,10 @@ ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret
 
 int uroce_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index, __be16 *ret_pkey)
 {
+	int r = uroce_host_check(ctx_host(ctx));
+
+	if (r < 0)
+		return r;
 	if (port_num != 1 || index != 0)
 		return -EINVAL;
 	*ret_pkey = htobe16(UROCE_PKEY_DEFAULT);

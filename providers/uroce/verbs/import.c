@@ -194,6 +194,8 @@ void uroce_unimport_pd(struct ibv_pd *pd)
 	struct uroce_owner *owner = import_context(pd->context)->owner;
 	struct uroce_pd *own = (struct uroce_pd *)verbs_pd_protection(pd);
 
+	if (!uroce_host_here(ctx_host(pd->context)))
+		return;
 	if (!owner) {
 		uroce_pd_use(pd, -1);
 		return;
@@ -332,6 +334,8 @@ void uroce_unimport_mr(struct verbs_mr *vmr)
 	struct uroce_owner *owner = import_context(vmr->ibv_mr.context)->owner;
 	const struct ibv_pd *pd = mr->key->pd;
 
+	if (!uroce_host_here(host))
+		return;
 	if (!owner) {
 		uroce_import_release(host, IMPORT_MR, mr->key);
 		return;
@@ -399,7 +403,10 @@ int uroce_unimport_dm(struct verbs_dm *vdm)
 	struct uroce_owner *owner = import_context(vdm->dm.context)->owner;
 	/* acquire: pairs with the end of its last region. */
 	unsigned int regions = atomic_load_explicit(&dm->regions, memory_order_acquire);
+	int r = uroce_host_check(ctx_host(vdm->dm.context));
 
+	if (r < 0)
+		return r;
 	if (regions) {
 		verbs_err(vdm->dm.context, "ibv_unimport_dm: dm %u: %u regions of it still exist",
 			  vdm->dm.handle, regions);

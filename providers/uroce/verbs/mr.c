@@ -197,8 +197,11 @@ int uroce_rereg_mr(struct verbs_mr *vmr, const struct verbs_rereg_mr *in)
 	uint64_t length = moves ? in->length : key->length;
 	uint64_t iova = access & IBV_ACCESS_ZERO_BASED ? 0 : moves ? (uintptr_t)addr : key->iova;
 	int segment = mr->segment;
-	int r = vmr->mr_type == VERBS_MR_PLAIN ? check_region(ctx, addr, length, access) : -EINVAL;
+	int r = uroce_host_check(host);
 
+	if (!r)
+		r = vmr->mr_type == VERBS_MR_PLAIN ? check_region(ctx, addr, length, access)
+						   : -EINVAL;
 	if (!r)
 		r = uroce_key_change(host->engine.keys, mr->key, pd, addr, length, iova, access);
 	if (r == -EBUSY)
@@ -284,8 +287,10 @@ int uroce_dereg_mr(struct verbs_mr *vmr)
 	const struct ibv_pd *pd = mr->key->pd; /* a parent domain may be gone by now */
 	uint64_t null_size = mr->key->null_size;
 	uintptr_t base = mr->key->base;
-	int r;
+	int r = uroce_host_check(ctx_host(ctx));
 
+	if (r < 0)
+		return r;
 	if (vmr->mr_type == VERBS_MR_IMPORTED) {
 		verbs_err(ctx,
 			  "mr 0x%x: ibv_dereg_mr: it was imported: on this device only who "
@@ -327,7 +332,10 @@ int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 {
 	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
 	     now = flags & IBV_ADVISE_MR_FLAG_FLUSH;
+	int r = uroce_host_check(ctx_host(pd->context));
 
+	if (r < 0)
+		return r;
 	if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH && !write &&
 	    advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
 		return -EOPNOTSUPP;
@@ -335,10 +343,10 @@ int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 		return -EINVAL;
 	for (uint32_t i = 0; i < num_sge; i++) {
 		struct uroce_gather gather;
-		int r = uroce_gather_get(ctx_host(pd->context)->engine.keys, pd, &sg_list[i], 1, 0,
-					 sg_list[i].length, write ? IBV_ACCESS_LOCAL_WRITE : 0,
-					 &gather);
 
+		r = uroce_gather_get(ctx_host(pd->context)->engine.keys, pd, &sg_list[i], 1, 0,
+				     sg_list[i].length, write ? IBV_ACCESS_LOCAL_WRITE : 0,
+				     &gather);
 		if (r < 0)
 			return r == -ERANGE ? -EFAULT : -ENOENT;
 		/* What is not there need not be brought in: nothing is ever faulted on behalf of

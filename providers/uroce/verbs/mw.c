@@ -25,7 +25,10 @@ int uroce_dealloc_mw(struct ibv_mw *mw)
 {
 	struct uroce_mw *umw = (struct uroce_mw *)mw;
 	const struct ibv_pd *pd = umw->key->pd; /* a parent domain may be gone by now */
+	int r = uroce_host_check(ctx_host(mw->context));
 
+	if (r < 0)
+		return r;
 	uroce_key_free(ctx_host(mw->context)->engine.keys, umw->key);
 	uroce_pd_use(pd, -1);
 	return 0;
@@ -52,8 +55,12 @@ int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind
 			.bind_info = bind->bind_info,
 		},
 	};
-	int r;
+	int r = uroce_host_check(ctx_host(qp->context));
 
+	if (r < 0) {
+		errno = -r;
+		return -r;
+	}
 	if (mw->type != IBV_MW_TYPE_1)
 		return bind_refuse(qp, mw,
 				   "a type 2 window is bound by a work request, IBV_WR_BIND_MW");

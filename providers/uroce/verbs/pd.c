@@ -6,7 +6,10 @@
 int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata)
 {
 	struct uroce_dev *dev = ctx_dev(pd->context);
+	int r = uroce_host_check(dev->host);
 
+	if (r < 0)
+		return r;
 	uroce_copy_init();
 	pd->handle = atomic_fetch_add_explicit(&dev->host->next_handle, 1, memory_order_relaxed);
 	pthread_mutex_lock(&dev->host->lock);
@@ -20,7 +23,10 @@ int uroce_dealloc_pd(struct ibv_pd *ibv_pd)
 	struct uroce_host *host = ctx_host(ibv_pd->context);
 	struct uroce_pd *pd = (struct uroce_pd *)ibv_pd;
 	unsigned int users;
+	int r = uroce_host_check(host);
 
+	if (r < 0)
+		return r;
 	if (pd->vpd.imported) {
 		verbs_err(ibv_pd->context,
 			  "ibv_dealloc_pd: pd %u was imported: on this device only who allocated "
@@ -45,12 +51,12 @@ int uroce_dealloc_pd(struct ibv_pd *ibv_pd)
 /* Locks of queues are few and short already: a thread domain changes nothing. */
 int uroce_alloc_td(struct ibv_td *td, const struct ibv_td_init_attr *attr)
 {
-	return 0;
+	return uroce_host_check(ctx_host(td->context));
 }
 
 int uroce_alloc_parent_domain(struct verbs_pd *parent)
 {
-	return 0;
+	return uroce_host_check(ctx_host(parent->pd.context));
 }
 
 /* --- memory of queues --- */

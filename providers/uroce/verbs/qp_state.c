@@ -288,7 +288,10 @@ int uroce_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
 {
 	struct uroce_qp *qp = uroce_qp_real(vqp);
 	struct ibv_qp_attr *attr = in->ret_attr;
+	int r = uroce_host_check(qp_host(qp));
 
+	if (r < 0)
+		return r;
 	uroce_lock(&qp->lock);
 	*attr = qp->attr;
 	attr->qp_state = attr->cur_qp_state = qp->state;

@@ -94,6 +94,10 @@ int uroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv
 	struct uroce_qp *qp = to_uqp(ibqp);
 	int r = 0;
 
+	if (unlikely(!uroce_host_here(qp_host(qp)))) {
+		*bad_wr = wr;
+		return -uroce_host_inherited(qp_host(qp));
+	}
 	uroce_lock(&qp->lock);
 	for (; wr; wr = wr->next) {
 		r = likely(uroce_qp_has_rq(qp) && qp->state != IBV_QPS_RESET)
@@ -114,8 +118,13 @@ int uroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv
 int uroce_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct uroce_srq *srq = to_usrq(ibsrq);
+	struct uroce_host *host = ctx_host(ibsrq->context);
 	int r = 0;
 
+	if (unlikely(!uroce_host_here(host))) {
+		*bad_wr = wr;
+		return -uroce_host_inherited(host);
+	}
 	uroce_lock(&srq->lock);
 	for (; wr; wr = wr->next) {
 		r = rwqe_write(&srq->rq, wr);

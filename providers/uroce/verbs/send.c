@@ -294,6 +294,10 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 	struct uroce_qp *qp = to_uqp(ibqp);
 	int r = 0;
 
+	if (unlikely(!uroce_host_here(qp_host(qp)))) {
+		*bad_wr = wr;
+		return -uroce_host_inherited(qp_host(qp));
+	}
 	uroce_lock(&qp->lock);
 	uroce_builder_wait(qp);
 	for (; wr; wr = wr->next) {
@@ -316,8 +320,10 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 int uroce_post_write_copy(struct ibv_qp *ibqp, struct ibv_send_wr *wr, const void *bytes)
 {
 	struct uroce_qp *qp = to_uqp(ibqp);
-	int r;
+	int r = uroce_host_check(qp_host(qp));
 
+	if (unlikely(r < 0))
+		return -r;
 	uroce_lock(&qp->lock);
 	uroce_builder_wait(qp);
 	r = likely(qp->state >= IBV_QPS_RTS) ? swqe_write(qp, wr) : EINVAL;

@@ -129,8 +129,10 @@ static int srq_arm(struct uroce_srq *srq, uint32_t limit)
 int uroce_modify_srq(struct verbs_srq *vsrq, const struct verbs_modify_srq *in)
 {
 	struct uroce_srq *srq = (struct uroce_srq *)vsrq;
-	int r = 0;
+	int r = uroce_host_check(ctx_host(vsrq->srq.context));
 
+	if (r < 0)
+		return r;
 	if (in->mask & IBV_SRQ_MAX_WR)
 		r = srq_resize(srq, in);
 	else if (in->mask & IBV_SRQ_LIMIT)
@@ -148,7 +150,10 @@ int uroce_modify_srq(struct verbs_srq *vsrq, const struct verbs_modify_srq *in)
 int uroce_query_srq(struct verbs_srq *vsrq, struct ibv_srq_attr *ret_attr)
 {
 	struct uroce_srq *srq = (struct uroce_srq *)vsrq;
+	int r = uroce_host_check(ctx_host(vsrq->srq.context));
 
+	if (r < 0)
+		return r;
 	uroce_lock(&srq->lock);
 	*ret_attr = (struct ibv_srq_attr){ .max_wr = srq->rq.size,
 					   .max_sge = srq->rq.max_sge,
@@ -161,7 +166,10 @@ int uroce_destroy_srq(struct verbs_srq *vsrq)
 {
 	struct uroce_srq *srq = (struct uroce_srq *)vsrq;
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vsrq->srq.context);
+	int r = uroce_host_check(ctx->dev->host);
 
+	if (r < 0)
+		return r;
 	if (atomic_load(&srq->qps)) {
 		verbs_err(vsrq->srq.context, "srq 0x%x: %u queue pairs still use it",
 			  vsrq->srq.handle, atomic_load(&srq->qps));

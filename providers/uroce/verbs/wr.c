@@ -14,10 +14,22 @@ static struct uroce_qp *ex_to_uqp(struct ibv_qp_ex *ex)
 	return to_uqp(&ex->qp_base);
 }
 
+/* In a child: all that is built goes to the discarded WQE. */
+static void builders_stop(struct uroce_qp *qp)
+{
+	qp->wr_head = qp->sq.head;
+	qp->wr_tail = qp->wr_head - qp->sq.size;
+	qp->wr_error = EIO;
+}
+
 static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct uroce_qp *qp = ex_to_uqp(ex);
 
+	if (unlikely(!uroce_host_here(qp_host(qp)))) {
+		builders_stop(qp);
+		return;
+	}
 	uroce_lock(&qp->lock);
 	uroce_builder_wait(qp);
 	qp->wr_building = true;
@@ -38,8 +50,10 @@ static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct uroce_qp *qp = ex_to_uqp(ex);
 	char text[80];
-	int r;
+	int r = uroce_host_check(qp_host(qp));
 
+	if (unlikely(r < 0))
+		return -r;
 	uroce_lock(&qp->lock);
 	qp->wr_building = false;
 	r = qp->wr_error;
@@ -65,6 +79,8 @@ static void wr_abort(struct ibv_qp_ex *ex)
 {
 	struct uroce_qp *qp = ex_to_uqp(ex);
 
+	if (unlikely(!uroce_host_here(qp_host(qp))))
+		return;
 	uroce_lock(&qp->lock);
 	qp->wr_building = false;
 	uroce_unlock(&qp->lock);

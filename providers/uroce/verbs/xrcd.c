@@ -21,7 +21,10 @@ int uroce_close_xrcd(struct verbs_xrcd *vxrcd)
 {
 	struct uroce_xrcd *xrcd = (struct uroce_xrcd *)vxrcd;
 	unsigned int users = atomic_load(&xrcd->users);
+	int r = uroce_host_check(ctx_host(vxrcd->xrcd.context));
 
+	if (r < 0)
+		return r;
 	if (users) {
 		verbs_err(vxrcd->xrcd.context,
 			  "xrcd %u: %u shared receive queues and queue pairs still use it",

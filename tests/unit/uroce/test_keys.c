@@ -33,9 +33,11 @@ static struct {
 
 static int group_setup(void **state)
 {
+	static atomic_uint here = 1;
+
 	if (uroce_keys_new(&t.host.engine.keys) < 0)
 		return -1;
-	t.host.pid = getpid();
+	t.host.here = &here;
 	t.host.paths.udp_only = true; /* nobody to share with */
 	t.dev.host = &t.host;
 	t.ctx.dev = &t.dev;

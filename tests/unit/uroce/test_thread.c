@@ -41,7 +41,7 @@ static void test_no_descriptors(void **state)
 	int conn;
 
 	assert_int_equal(uroce_host_get(&host), 0);
-	conn = shm_slot_connect(host->shm, host->paths.slot);
+	conn = shm_slot_connect(host->paths.slot);
 	assert_true(conn >= 0);
 	while (atomic_load(&calls) <= TURNED_AWAY)
 		usleep(1000);
@@ -77,7 +77,7 @@ static void test_flood(void **state)
 	uroce_thread_wake(host);
 	usleep(1000);
 	before = atomic_load(&calls);
-	conn = shm_slot_connect(host->shm, host->paths.slot);
+	conn = shm_slot_connect(host->paths.slot);
 	assert_true(conn >= 0);
 	while (atomic_load(&calls) == before && uroce_now() < end)
 		usleep(1000);

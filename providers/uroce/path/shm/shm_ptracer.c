@@ -110,11 +110,10 @@ static bool scope_is_restricted(void)
 
 void shm_ptracer_allow(pid_t pid)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static pid_t now, owner; /* whom, and who said so: a child has not */
 	pid_t next;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&uroce_leaf_locks[UROCE_LEAF_PTRACER]);
 	if (!scope_is_restricted())
 		goto out;
 	if (owner != getpid())
@@ -129,5 +128,5 @@ void shm_ptracer_allow(pid_t pid)
 	else
 		now = next;
 out:
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&uroce_leaf_locks[UROCE_LEAF_PTRACER]);
 }

@@ -99,16 +99,15 @@ static int depth_look(const struct uroce_shm *shm)
  */
 static int namespace_depth(const struct uroce_shm *shm, int process)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	int r;
 
 	if (shm->look < 0)
 		return 0;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&uroce_leaf_locks[UROCE_LEAF_DEPTH]);
 	while ((r = dup3(process, shm->looked_at, O_CLOEXEC)) < 0 && errno == EBUSY)
 		;
 	r = r < 0 ? -errno : depth_look(shm);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&uroce_leaf_locks[UROCE_LEAF_DEPTH]);
 	return r;
 }
 
