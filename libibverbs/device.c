@@ -10,6 +10,7 @@
 #include "libibverbs/discovery/discovery.h"
 #include "libibverbs/explain.h"
 #include "libibverbs/library.h"
+#include "util/cancel.h"
 #include "util/cdev.h"
 #include "util/env.h"
 #include "util/once.h"
@@ -287,6 +288,7 @@ int verbs_init(void)
 
 VERBS_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct ibv_device **devices = NULL;
 	int count = 0, r;
 
@@ -412,6 +414,7 @@ int verbs_context_open(struct ibv_device *device, const void *dv, struct ibv_con
 
 VERBS_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct ibv_context *ctx = NULL;
 	int r = verbs_context_open(device, NULL, &ctx);
 
@@ -420,6 +423,8 @@ VERBS_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 
 VERBS_EXPORT int ibv_close_device(struct ibv_context *ctx)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
+
 	verbs_context_destroy(to_vctx(ctx));
 	return 0;
 }
@@ -475,6 +480,7 @@ static int device_import(int cmd_fd, struct verbs_context **ret_ctx)
 
 VERBS_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct verbs_context *ctx;
 	int r = device_import(cmd_fd, &ctx);
 

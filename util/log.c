@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "util/env.h"
+#include "util/cancel.h"
 #include "util/log.h"
 #include "util/once.h"
 
@@ -118,6 +119,8 @@ static void line_write(int fd, const char *line, size_t length)
 {
 	const struct timespec no_wait = {};
 	sigset_t broken_pipe, before, pending;
+	/* Who logs may hold a lock. */
+	_cleanup_cancel_ int cancel = cancel_off();
 
 	sigemptyset(&broken_pipe);
 	sigaddset(&broken_pipe, SIGPIPE);

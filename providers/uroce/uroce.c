@@ -4,6 +4,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 /*
  * Completions are pushed by whoever receives, so which vector a CQ has makes no difference.
@@ -18,6 +19,7 @@ static const struct verbs_ops uroce_ops;
 
 static int uroce_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_context *ctx = (struct uroce_context *)vctx;
 	int r = uroce_event_open(ctx);
 
@@ -46,6 +48,7 @@ static int uroce_open_context(struct verbs_context *vctx, const struct verbs_ope
 
 static void uroce_close_context(struct verbs_context *vctx)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_context *ctx = (struct uroce_context *)vctx;
 
 	/* A child gives back its descriptors. All else belongs to its parent. */

@@ -11,6 +11,7 @@
 #define UROCE_BASE_H
 
 #include "providers/uroce/base/address.h"
+#include "providers/uroce/base/call.h"
 #include "providers/uroce/base/bytes.h"
 #include "providers/uroce/base/clock.h"
 #include "providers/uroce/base/copy.h"

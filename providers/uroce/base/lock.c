@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include <time.h>
-
+#include "providers/uroce/base/call.h"
 #include "providers/uroce/base/lock.h"
 
 enum {
@@ -28,14 +27,12 @@ void uroce_leaf_locks_hold(bool hold)
  */
 void uroce_spin(unsigned int *spins)
 {
-	const struct timespec sleep = { .tv_nsec = SLEEP_NS };
-
 	if (++*spins < SPINS_BEFORE_YIELD)
 		uroce_lock_pause();
 	else if (*spins < SPINS_BEFORE_SLEEP)
 		sched_yield();
 	else
-		nanosleep(&sleep, NULL);
+		uroce_call_sleep(SLEEP_NS);
 }
 
 void uroce_lock_wait(struct uroce_lock *lock)

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "providers/uroce/base/call.h"
 #include "providers/uroce/base/pipe.h"
 
 enum {
@@ -35,7 +36,7 @@ void uroce_pipe_close_write(struct uroce_pipe *pipe)
 int uroce_pipe_put(const struct uroce_pipe *pipe, const void *record, size_t size)
 {
 	/* Up to PIPE_BUF bytes are written in whole or not at all. */
-	return write(pipe->write_fd, record, size) == (ssize_t)size ? 0 : -errno;
+	return uroce_call_write(pipe->write_fd, record, size) == (ssize_t)size ? 0 : -errno;
 }
 
 /* Move everything unread aside without ever blocking, whatever flags the application set on its

@@ -9,6 +9,7 @@
 
 #include "providers/uroce/fault/pcapng.h"
 #include "util/util.h"
+#include "util/cancel.h"
 
 enum {
 	BLOCK_SECTION = 0x0a0d0d0a,
@@ -72,6 +73,7 @@ static void option_add(struct options *o, uint16_t code, const void *value, uint
 static int block_write(struct pcapng *file, uint32_t type, const void *fixed, uint32_t fixed_size,
 		       const void *data, uint32_t data_size, const struct options *options)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	static const uint8_t zeros[4];
 	uint32_t pad = -data_size & 3;
 	struct block head = { type, sizeof(head) + fixed_size + data_size + pad + options->length +

@@ -132,7 +132,7 @@ static void gsi_ring(struct uroce_gsi *gsi)
 	uint64_t one = 1;
 
 	if (!gsi->rung)
-		(void)!write(gsi->fd, &one, sizeof(one));
+		(void)!uroce_call_write(gsi->fd, &one, sizeof(one));
 	gsi->rung = true;
 }
 

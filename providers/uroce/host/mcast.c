@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "providers/uroce/host/host.h"
+#include "util/cancel.h"
 
 struct member {
 	LIST_ENTRY(member) entry;
@@ -101,6 +102,7 @@ static int attach(struct uroce_dev *dev, struct uroce_qp *qp, const union ibv_gi
 
 int uroce_attach_mcast(struct verbs_qp *vqp, const union ibv_gid *named, uint16_t lid)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	const union ibv_gid group = uroce_gid_canonical(named), *gid = &group;
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
 	char text[INET6_ADDRSTRLEN];
@@ -143,6 +145,7 @@ static int detach(struct uroce_dev *dev, struct uroce_qp *qp, const union ibv_gi
 
 int uroce_detach_mcast(struct verbs_qp *vqp, const union ibv_gid *named, uint16_t lid)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	const union ibv_gid group = uroce_gid_canonical(named), *gid = &group;
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
 	int r = uroce_host_check(qp_host(qp));

@@ -46,8 +46,8 @@ static int block_add(struct uroce_host *host, bool needed)
 /*
  * --- numbers that rest; under host->lock ---
  *
- * A peer, or a packet on its way, may name a QP for some time after that QP has gone. So a number
- * by which a peer knew a QP rests before it is another's: for a minute, or until the process lacks
+ * A peer, or a packet on its way, may name a QP for some time after that QP has gone. If a peer
+ * knew the number, it rests before another QP gets it: for a minute, or until the process lacks
  * numbers.
  */
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Address handles; what an address vector is made of: host/av.c. */
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 int uroce_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_dev *dev = ctx_dev(ah->context);
 	int r = uroce_host_check(dev->host);
 

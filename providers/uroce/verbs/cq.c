@@ -7,11 +7,13 @@
 
 #include <infiniband/uroce.h>
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 /* --- channels --- */
 
 int uroce_create_comp_channel(struct ibv_comp_channel *channel)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_comp_channel *uchannel = (struct uroce_comp_channel *)channel;
 	int r = uroce_host_check(ctx_host(channel->context));
 
@@ -25,6 +27,7 @@ int uroce_create_comp_channel(struct ibv_comp_channel *channel)
 
 void uroce_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_comp_channel *uchannel = (struct uroce_comp_channel *)channel;
 
 	uroce_pipe_close_write(&uchannel->pipe);
@@ -311,6 +314,7 @@ static int cq_check(const struct ibv_context *ctx, const struct verbs_create_cq 
 
 int uroce_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_cq *cq = (struct uroce_cq *)vcq;
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vcq->cq.context);
 	int r = cq_check(vcq->cq.context, in);
@@ -366,6 +370,7 @@ static uint32_t ring_replace(struct uroce_cq *cq, struct uroce_memory *memory, u
 
 int uroce_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_cq *cq = (struct uroce_cq *)vcq;
 	struct uroce_memory memory;
 	uint32_t size, waiting;
@@ -401,6 +406,7 @@ int uroce_modify_cq(struct verbs_cq *vcq, struct ibv_modify_cq_attr *attr)
 
 int uroce_destroy_cq(struct verbs_cq *vcq)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_cq *cq = (struct uroce_cq *)vcq;
 	struct uroce_comp_channel *channel = (struct uroce_comp_channel *)vcq->cq.channel;
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vcq->cq.context);

@@ -5,6 +5,7 @@
 
 #include "providers/uroce/fault/fault.h"
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 enum {
 	PORT_PHYS_LINK_UP = 5,
@@ -110,6 +111,7 @@ static bool port_up(const struct uroce_dev *dev)
 
 int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *ret_attr)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_dev *dev = ctx_dev(ctx);
 	int r = uroce_host_check(dev->host);
 	bool up = port_up(dev);

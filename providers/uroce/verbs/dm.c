@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 enum {
 	DM_ALIGN_LOG_MAX = 30,
@@ -60,6 +61,7 @@ static int dm_copy_from(void *to, struct ibv_dm *ibv_dm, uint64_t offset, size_t
 
 int uroce_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_dm *dm = (struct uroce_dm *)vdm;
 	struct uroce_host *host = ctx_host(vdm->dm.context);
 	void *memory = NULL;
@@ -96,6 +98,7 @@ void uroce_dm_fill(struct uroce_dm *dm)
 
 int uroce_free_dm(struct verbs_dm *vdm)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_dm *dm = (struct uroce_dm *)vdm;
 	struct uroce_host *host = ctx_host(vdm->dm.context);
 	unsigned int regions;
@@ -130,6 +133,7 @@ int uroce_free_dm(struct verbs_dm *vdm)
 
 int uroce_alloc_buf(struct ibv_buf *buf)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_host *host = ctx_host(buf->context);
 	int r = uroce_host_check(host);
 
@@ -140,6 +144,7 @@ int uroce_alloc_buf(struct ibv_buf *buf)
 
 void uroce_free_buf(struct ibv_buf *buf)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_host *host = ctx_host(buf->context);
 
 	if (uroce_host_here(host))
@@ -148,6 +153,7 @@ void uroce_free_buf(struct ibv_buf *buf)
 
 int uroce_reg_dm_mr(struct verbs_mr *vmr, const struct verbs_reg_dm_mr *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
 	struct uroce_dm *dm = (struct uroce_dm *)in->dm;
 	const struct verbs_reg_mr region = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The GID table and the P_Key, as programs read them. */
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 static int entry_fill(struct uroce_dev *dev, uint32_t index, struct ibv_gid_entry *ret_entry)
 {
@@ -24,6 +25,7 @@ static int entry_fill(struct uroce_dev *dev, uint32_t index, struct ibv_gid_entr
 int uroce_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
 		    struct ibv_gid_entry *ret_entry)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	int r = uroce_host_check(ctx_host(ctx));
 
 	if (r < 0)
@@ -36,6 +38,7 @@ int uroce_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
 ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret_entries,
 			      size_t max_entries)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct ibv_gid_entry entry;
 	size_t n = 0;
 	int r = uroce_host_check(ctx_host(ctx));

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "providers/uroce/verbs/import_ask.h"
+#include "util/cancel.h"
 
 /* What stands here for a domain of the other process. */
 struct import_domain {
@@ -127,6 +128,7 @@ static int domain_get(struct ibv_context *ctx, struct uroce_owner *owner, uint32
 
 int uroce_import_pd(struct ibv_pd *pd, uint32_t handle)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	const struct ibv_context *origin = import_origin(pd->context);
 	struct uroce_host *host = ctx_host(pd->context);
 	struct uroce_owner *owner = import_context(pd->context)->owner;
@@ -191,6 +193,7 @@ static void domain_put(struct ibv_context *ctx, struct uroce_owner *owner,
 
 void uroce_unimport_pd(struct ibv_pd *pd)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_owner *owner = import_context(pd->context)->owner;
 	struct uroce_pd *own = (struct uroce_pd *)verbs_pd_protection(pd);
 
@@ -308,6 +311,7 @@ static int mr_import(struct verbs_mr *vmr, struct uroce_owner *owner, uint32_t h
 
 int uroce_import_mr(struct verbs_mr *vmr, uint32_t handle)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct ibv_context *ctx = vmr->ibv_mr.context;
 	const struct ibv_context *origin = import_origin(ctx);
 	struct uroce_owner *owner = import_context(ctx)->owner;
@@ -329,6 +333,7 @@ int uroce_import_mr(struct verbs_mr *vmr, uint32_t handle)
 
 void uroce_unimport_mr(struct verbs_mr *vmr)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
 	struct uroce_host *host = ctx_host(vmr->ibv_mr.context);
 	struct uroce_owner *owner = import_context(vmr->ibv_mr.context)->owner;
@@ -369,6 +374,7 @@ static int dm_import(struct uroce_dm *dm, struct uroce_owner *owner, uint32_t ha
 
 int uroce_import_dm(struct verbs_dm *vdm, uint32_t handle)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_dm *dm = (struct uroce_dm *)vdm;
 	struct uroce_host *host = ctx_host(vdm->dm.context);
 	const struct ibv_context *origin = import_origin(vdm->dm.context);
@@ -399,6 +405,7 @@ int uroce_import_dm(struct verbs_dm *vdm, uint32_t handle)
 
 int uroce_unimport_dm(struct verbs_dm *vdm)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_dm *dm = (struct uroce_dm *)vdm;
 	struct uroce_owner *owner = import_context(vdm->dm.context)->owner;
 	/* acquire: pairs with the end of its last region. */

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 #define ACCESS_KNOWN                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -175,6 +176,7 @@ int uroce_region_new(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
 
 int uroce_reg_mr(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	int r = check_region(in->pd->context, in->addr, in->length, in->access);
 
 	return r < 0 ? r : uroce_region_new(vmr, in);
@@ -182,6 +184,7 @@ int uroce_reg_mr(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
 
 int uroce_rereg_mr(struct verbs_mr *vmr, const struct verbs_rereg_mr *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
 	struct ibv_context *ctx = vmr->ibv_mr.context;
 	struct uroce_host *host = ctx_host(ctx);
@@ -246,6 +249,7 @@ static int null_map(size_t size, void **ret_memory)
 
 int uroce_alloc_null_mr(struct verbs_mr *vmr)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
 	struct uroce_host *host = ctx_host(vmr->ibv_mr.context);
 	size_t size = (size_t)1 << NULL_SIZE_LOG;
@@ -282,6 +286,7 @@ static void region_release(struct uroce_mr *mr, uintptr_t base, uint64_t null_si
 
 int uroce_dereg_mr(struct verbs_mr *vmr)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
 	struct ibv_context *ctx = vmr->ibv_mr.context;
 	const struct ibv_pd *pd = mr->key->pd; /* a parent domain may be gone by now */
@@ -330,6 +335,7 @@ static int range_prefetch(void *ptr, uint64_t length, bool write, bool now)
 int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		    struct ibv_sge *sg_list, uint32_t num_sge)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
 	     now = flags & IBV_ADVISE_MR_FLAG_FLUSH;
 	int r = uroce_host_check(ctx_host(pd->context));

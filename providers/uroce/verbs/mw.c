@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 int uroce_alloc_mw(struct ibv_mw *mw, struct verbs_udata *udata)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_mw *umw = (struct uroce_mw *)mw;
 	struct uroce_host *host = ctx_host(mw->context);
 	int r = uroce_host_check(host);
@@ -23,6 +25,7 @@ int uroce_alloc_mw(struct ibv_mw *mw, struct verbs_udata *udata)
 
 int uroce_dealloc_mw(struct ibv_mw *mw)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_mw *umw = (struct uroce_mw *)mw;
 	const struct ibv_pd *pd = umw->key->pd; /* a parent domain may be gone by now */
 	int r = uroce_host_check(ctx_host(mw->context));

@@ -2,9 +2,11 @@
 /* Protection domains, and the memory of queues, which a parent domain may give. */
 #include <infiniband/uroce.h>
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_dev *dev = ctx_dev(pd->context);
 	int r = uroce_host_check(dev->host);
 
@@ -20,6 +22,7 @@ int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata)
 
 int uroce_dealloc_pd(struct ibv_pd *ibv_pd)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_host *host = ctx_host(ibv_pd->context);
 	struct uroce_pd *pd = (struct uroce_pd *)ibv_pd;
 	unsigned int users;

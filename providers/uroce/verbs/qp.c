@@ -3,6 +3,7 @@
 #include <infiniband/uroce.h>
 #include "providers/uroce/fault/fault.h"
 #include "providers/uroce/verbs/send.h"
+#include "util/cancel.h"
 
 enum {
 	SQ_ALIGN = 64,
@@ -248,6 +249,7 @@ static int xrc_recv_create(struct uroce_qp *handle, struct uroce_context *ctx,
 
 int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vqp->qp.context);
 	int r = qp_check(vqp->qp.context, in->attr);
@@ -283,6 +285,7 @@ static void xrc_recv_destroy(struct uroce_qp *handle, struct uroce_context *ctx)
 
 int uroce_destroy_qp(struct verbs_qp *vqp)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vqp->qp.context);
 	int r = uroce_host_check(qp_host(qp));

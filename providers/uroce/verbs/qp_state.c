@@ -6,6 +6,7 @@
  */
 
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 enum {
 	RES_MIN = 16, /* replay window, whatever max_dest_rd_atomic says: flush and atomic write
@@ -264,6 +265,7 @@ static int qp_modify(struct uroce_qp *qp, const struct verbs_modify_qp *in, stru
 
 int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_qp *qp = uroce_qp_real(vqp);
 	struct qp_prepared got = {};
 	int r = uroce_host_check(qp_host(qp));
@@ -286,6 +288,7 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 
 int uroce_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_qp *qp = uroce_qp_real(vqp);
 	struct ibv_qp_attr *attr = in->ret_attr;
 	int r = uroce_host_check(qp_host(qp));

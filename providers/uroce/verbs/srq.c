@@ -4,6 +4,7 @@
 
 #include <infiniband/uroce.h>
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 /* Its domain's queue pairs find it from now on, and complete on its CQ. */
 static int xrc_begin(struct uroce_host *host, struct uroce_srq *srq)
@@ -30,6 +31,7 @@ static void xrc_end(struct uroce_host *host, struct uroce_srq *srq)
 
 int uroce_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_srq *srq = (struct uroce_srq *)vsrq;
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vsrq->srq.context);
 	struct ibv_srq_attr *attr = &in->attr->attr;
@@ -128,6 +130,7 @@ static int srq_arm(struct uroce_srq *srq, uint32_t limit)
 
 int uroce_modify_srq(struct verbs_srq *vsrq, const struct verbs_modify_srq *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_srq *srq = (struct uroce_srq *)vsrq;
 	int r = uroce_host_check(ctx_host(vsrq->srq.context));
 
@@ -149,6 +152,7 @@ int uroce_modify_srq(struct verbs_srq *vsrq, const struct verbs_modify_srq *in)
 
 int uroce_query_srq(struct verbs_srq *vsrq, struct ibv_srq_attr *ret_attr)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_srq *srq = (struct uroce_srq *)vsrq;
 	int r = uroce_host_check(ctx_host(vsrq->srq.context));
 
@@ -164,6 +168,7 @@ int uroce_query_srq(struct verbs_srq *vsrq, struct ibv_srq_attr *ret_attr)
 
 int uroce_destroy_srq(struct verbs_srq *vsrq)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_srq *srq = (struct uroce_srq *)vsrq;
 	struct uroce_context *ctx = (struct uroce_context *)to_vctx(vsrq->srq.context);
 	int r = uroce_host_check(ctx->dev->host);

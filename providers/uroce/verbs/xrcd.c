@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* XRC domains, and further handles on a queue pair of one. */
 #include "providers/uroce/verbs/verbs.h"
+#include "util/cancel.h"
 
 int uroce_open_xrcd(struct verbs_xrcd *vxrcd, const struct verbs_open_xrcd *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_xrcd *xrcd = (struct uroce_xrcd *)vxrcd;
 	struct uroce_host *host = ctx_host(vxrcd->xrcd.context);
 	int r = uroce_host_check(host);
@@ -19,6 +21,7 @@ int uroce_open_xrcd(struct verbs_xrcd *vxrcd, const struct verbs_open_xrcd *in)
 
 int uroce_close_xrcd(struct verbs_xrcd *vxrcd)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_xrcd *xrcd = (struct uroce_xrcd *)vxrcd;
 	unsigned int users = atomic_load(&xrcd->users);
 	int r = uroce_host_check(ctx_host(vxrcd->xrcd.context));
@@ -82,6 +85,7 @@ static int qp_open(struct uroce_qp *handle, const struct ibv_qp_open_attr *attr)
 
 int uroce_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in)
 {
+	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_qp *handle = (struct uroce_qp *)vqp;
 	struct uroce_host *host = ctx_host(vqp->qp.context);
 	int r = uroce_host_check(host);

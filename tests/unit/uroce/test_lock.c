@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A holder that runs only when the waiter sleeps, as one of lower priority does. */
-#include <time.h>
-
 #include "tests/unit/unit.h"
 
 #include "providers/uroce/base/base.h"
@@ -20,13 +18,12 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+void __wrap_uroce_call_sleep(long ns);
+void __wrap_uroce_call_sleep(long ns)
 {
-	assert_true(time->tv_nsec && !time->tv_sec);
+	assert_true(ns > 0);
 	if (++sleeps == 3)
 		uroce_unlock(&lock);
-	return 0;
 }
 
 static void test_waiter_sleeps(void **state)

@@ -87,7 +87,7 @@ static int piece_take(const void *piece, int length, struct shm_listing *listing
 	return 1;
 }
 
-static int listing_read(const struct uroce_shm *shm, int fd, struct shm_listing *listing)
+static int listing_read(int fd, struct shm_listing *listing)
 {
 	_cleanup_free_ void *piece = malloc(PIECE);
 	int r = piece ? listing_ask(fd) : -ENOMEM;
@@ -107,7 +107,7 @@ void shm_listing_get(const struct uroce_shm *shm, struct shm_listing *ret)
 	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
 	*ret = (struct shm_listing){};
-	if (fd < 0 || listing_read(shm, fd, ret) < 0)
+	if (fd < 0 || listing_read(fd, ret) < 0)
 		memset(ret->slots, 0xff, sizeof(ret->slots));
 }
 

@@ -286,7 +286,7 @@ void uroce_shm_ring_bell(struct shm_link *link)
 
 	link->tx_slept = atomic_load_explicit(&link->peer->front->sleeping, memory_order_relaxed);
 	if (link->tx_slept)
-		(void)!write(link->peer->bell, &one, sizeof(one));
+		(void)!uroce_call_write(link->peer->bell, &one, sizeof(one));
 }
 
 /* Return: the ns that it takes; -EFAULT. A processor may have room for all these stores, and go on
