@@ -7,8 +7,7 @@
 
 #include "tests/lib/rt_cm.h"
 
-/* The numbers of QPs that were connected rest for a while, for which uroce has up to so many
- * descriptors more. */
+/* Descriptors that uroce opens to let the numbers of former QPs rest. */
 #define NUMBER_BLOCKS 15
 
 struct two {

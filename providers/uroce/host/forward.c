@@ -5,7 +5,7 @@
 
 enum {
 	WAITING_MAX = 1024,
-	PATIENCE = 1000000000,	    /* ns a datagram waits */
+	PATIENCE = 1000000000,	    /* ns a datagram waits for a process that may not be there */
 	RETRY_INTERVAL = 100000000, /* ns between two tries to connect to one process */
 	LAST_PATIENCE =
 		500000000,	 /* ns that the end of this process waits for others, all in all */
@@ -13,11 +13,14 @@ enum {
 	LOOKS_PER_QUESTION = 32, /* whether a process is there at all: each takes system calls */
 	WORD_BITS = 64,
 };
+/* ns a datagram waits for a process that is there: it may get no processor for a while. */
+#define PATIENCE_MAX 30000000000ull
 
 struct waiting {
 	TAILQ_ENTRY(waiting) entry;
 	uint16_t slot; /* 0: it is not known yet for whom */
 	uint64_t since;
+	uint64_t seen; /* when its process was last known to be there */
 	struct path_origin from;
 	uint32_t length;
 	uint8_t packet[];
@@ -116,11 +119,24 @@ static void wait_for_peer(struct uroce_host *host, uint16_t slot, const struct p
 	w = malloc(sizeof(*w) + length);
 	if (!w)
 		return;
-	*w = (struct waiting){ .slot = slot, .since = now, .from = *from, .length = length };
+	*w = (struct waiting){
+		.slot = slot, .since = now, .seen = now, .from = *from, .length = length
+	};
 	memcpy(w->packet, packet, length);
 	TAILQ_INSERT_TAIL(&forward->list, w, entry);
 	host->forwards++;
 	uroce_forward_want(host, slot);
+}
+
+/* Whether the process that the datagram is for is still waited for. */
+static bool is_expected(struct uroce_host *host, struct waiting *w, uint64_t now)
+{
+	if (now - w->since > PATIENCE_MAX)
+		return false;
+	if (now - w->seen <= PATIENCE)
+		return true;
+	w->seen = now;
+	return uroce_shm_slot_used(host->shm, w->slot);
 }
 
 /* Return: whether it need not wait longer. */
@@ -130,7 +146,7 @@ static bool waiting_go(struct uroce_host *host, struct waiting *w, uint64_t now)
 
 	if (!w->slot)
 		return uroce_gsi_again(host, &w->from, w->packet, w->length, last, now);
-	if (last ||
+	if (!is_expected(host, w, now) ||
 	    uroce_shm_forward(host->shm, w->slot, &w->from, w->packet, w->length) != -ENOENT)
 		return true;
 	uroce_forward_want(host, w->slot); /* again: a slot may only refer to another */
@@ -205,5 +221,5 @@ void uroce_forward_settle(struct uroce_host *host)
 		nanosleep(&pause, NULL);
 	}
 	/* For the last time: somebody may be there to say that nobody wants it. */
-	forward_settled(host, false, now + PATIENCE + 1);
+	forward_settled(host, false, now + PATIENCE_MAX + 1);
 }

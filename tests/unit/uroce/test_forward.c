@@ -133,6 +133,33 @@ static void test_silent(void **state)
 	end();
 }
 
+static void run_at(uint64_t ms)
+{
+	uroce_forward_run(&fx.host, ms * MS);
+}
+
+/* A process without a processor loses nothing. One that has gone is given up. */
+static void test_slow(void **state)
+{
+	begin(1, SLOT);
+	for (uint64_t ms = 1; ms < 20000; ms += 500)
+		run_at(ms);
+	assert_true(uroce_forward_waiting(&fx.host));
+	connects_after = tries + 1;
+	run_at(20500);
+	assert_int_equal(handed, 1);
+	assert_false(uroce_forward_waiting(&fx.host));
+	end();
+
+	begin(1, SLOT);
+	there = false;
+	run_at(900);
+	assert_true(uroce_forward_waiting(&fx.host));
+	run_at(1100);
+	assert_false(uroce_forward_waiting(&fx.host));
+	end();
+}
+
 static struct shm_peer *peer_new(void)
 {
 	struct shm_peer *peer = uroce_zeros(sizeof(*peer), alignof(struct shm_peer));
@@ -179,7 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing),	 cmocka_unit_test(test_connects),
 		cmocka_unit_test(test_dead),	 cmocka_unit_test(test_silent),
-		cmocka_unit_test(test_becoming),
+		cmocka_unit_test(test_becoming), cmocka_unit_test(test_slow),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
