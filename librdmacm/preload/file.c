@@ -2,6 +2,7 @@
 /* Between a socket and a file or a pipe: sendfile() and splice(). */
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -9,8 +10,6 @@
 #include "librdmacm/preload/preload.h"
 
 #define FILE_PIECE 65536 /* bytes of a file that are copied at once */
-
-static __thread uint8_t piece[FILE_PIECE];
 
 /* ---- sendfile ---- */
 
@@ -25,13 +24,13 @@ static int file_go_back(int file, off64_t count)
 	return count && lseek64(file, -count, SEEK_CUR) < 0 ? -1 : 0;
 }
 
-static ssize_t file_send(int rs, int file, off64_t *offset, size_t size)
+static ssize_t file_send_by(uint8_t *piece, int rs, int file, off64_t *offset, size_t size)
 {
 	size_t sent = 0;
 	ssize_t n, done;
 
 	while (sent < size) {
-		n = file_read(file, piece, min_of(size - sent, sizeof(piece)), offset);
+		n = file_read(file, piece, min_of(size - sent, (size_t)FILE_PIECE), offset);
 		if (n <= 0)
 			return sent ? (ssize_t)sent : n;
 		done = RS_SLEEPY(rsend(rs, piece, n, 0));
@@ -46,6 +45,30 @@ static ssize_t file_send(int rs, int file, off64_t *offset, size_t size)
 			break;
 	}
 	return sent;
+}
+
+/* Allocate the buffer for each call: a thread-local one would come out of the stack of each thread.
+ */
+static uint8_t *piece_new(void)
+{
+	uint8_t *piece = malloc(FILE_PIECE);
+
+	if (!piece)
+		errno = ENOMEM;
+	return piece;
+}
+
+static ssize_t file_send(int rs, int file, off64_t *offset, size_t size)
+{
+	uint8_t *piece = piece_new();
+	ssize_t n;
+
+	if (!piece)
+		return -1;
+	pthread_cleanup_push(free, piece);
+	n = file_send_by(piece, rs, file, offset, size);
+	pthread_cleanup_pop(1);
+	return n;
 }
 
 EXPORT ssize_t sendfile64(int fd, int file, off64_t *offset, size_t size)
@@ -98,7 +121,7 @@ static bool pipe_takes(int pipe, bool waits)
  * What the pipe took is taken from the socket afterwards. As with the kernel's sockets, whether the
  * socket waits is said by its own flags alone.
  */
-static ssize_t socket_to_pipe(int rs, int pipe, size_t size, bool waits)
+static ssize_t socket_to_pipe(uint8_t *piece, int rs, int pipe, size_t size, bool waits)
 {
 	ssize_t n;
 	int room;
@@ -107,7 +130,7 @@ static ssize_t socket_to_pipe(int rs, int pipe, size_t size, bool waits)
 	if (pipe_room(pipe) < 0 || !pipe_takes(pipe, waits))
 		return -1;
 	room = pipe_room(pipe);
-	size = min_of(size, sizeof(piece));
+	size = min_of(size, (size_t)FILE_PIECE);
 	size = min_of(size, (size_t)room);
 	n = RS_SLEEPY(rrecv(rs, piece, size, MSG_PEEK));
 	if (n > 0)
@@ -116,14 +139,14 @@ static ssize_t socket_to_pipe(int rs, int pipe, size_t size, bool waits)
 }
 
 /* A copy of what is in the pipe is sent; what of it was sent is taken from the pipe afterwards. */
-static ssize_t pipe_to_socket(int pipe, int rs, size_t size, bool waits)
+static ssize_t pipe_to_socket(uint8_t *piece, int rs, int pipe, size_t size, bool waits)
 {
 	int copy[2];
 	ssize_t n;
 
 	if (pipe_room(pipe) < 0 || pipe2(copy, O_CLOEXEC) < 0)
 		return -1;
-	n = tee(pipe, copy[1], min_of(size, sizeof(piece)), waits ? 0 : SPLICE_F_NONBLOCK);
+	n = tee(pipe, copy[1], min_of(size, (size_t)FILE_PIECE), waits ? 0 : SPLICE_F_NONBLOCK);
 	if (n > 0)
 		n = real()->read(copy[0], piece, n);
 	if (n > 0)
@@ -139,6 +162,9 @@ EXPORT ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset
 		      unsigned int flags)
 {
 	int rs_from = fd_read(from), rs_to = fd_use(to);
+	bool waits = !(flags & SPLICE_F_NONBLOCK);
+	uint8_t *piece;
+	ssize_t n;
 
 	if (rs_from < 0 && rs_to < 0)
 		return real()->splice(from, from_offset, to, to_offset, size, flags);
@@ -148,6 +174,12 @@ EXPORT ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset
 	}
 	if (!size)
 		return 0;
-	return rs_from >= 0 ? socket_to_pipe(rs_from, to, size, !(flags & SPLICE_F_NONBLOCK))
-			    : pipe_to_socket(from, rs_to, size, !(flags & SPLICE_F_NONBLOCK));
+	piece = piece_new();
+	if (!piece)
+		return -1;
+	pthread_cleanup_push(free, piece);
+	n = rs_from >= 0 ? socket_to_pipe(piece, rs_from, to, size, waits)
+			 : pipe_to_socket(piece, rs_to, from, size, waits);
+	pthread_cleanup_pop(1);
+	return n;
 }
