@@ -27,12 +27,12 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 static void lock_take(void)
 {
-	pthread_mutex_lock(&lock);
+	preload_lock(&lock);
 }
 
 static void lock_release(void)
 {
-	pthread_mutex_unlock(&lock);
+	preload_unlock(&lock);
 }
 
 static bool wanted;
@@ -208,17 +208,17 @@ int fork_change_over(int fd)
 {
 	int kind, error = errno;
 
-	pthread_mutex_lock(&lock);
+	lock_take();
 	while ((kind = fd_socket(fd)) == FD_CHANGING)
 		pthread_cond_wait(&changed, &lock);
 	if (kind == FD_ACTIVE || kind == FD_PASSIVE) {
 		fd_set_kind(fd, FD_CHANGING);
-		pthread_mutex_unlock(&lock);
+		lock_release();
 		change_over(fd, kind);
-		pthread_mutex_lock(&lock);
+		lock_take();
 		pthread_cond_broadcast(&changed);
 	}
-	pthread_mutex_unlock(&lock);
+	lock_release();
 	errno = error;
 	return fd_socket(fd);
 }

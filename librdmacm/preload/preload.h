@@ -4,6 +4,7 @@
  * stands in front of the C library's calls of the same names.
  *
  *   real.c        the C library's functions, and who is to get them
+ *   signal.c      signal handlers of the program
  *   number.c      where the descriptors lie that are not the program's
  *   config.c      which sockets of which programs
  *   descriptor.c  which descriptor is which socket: close(), dup(), fcntl(), ioctl()
@@ -92,6 +93,7 @@
 	F(int, epoll_ctl, (int, int, int, struct epoll_event *))                                 \
 	F(int, epoll_wait, (int, struct epoll_event *, int, int))                                \
 	F(int, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *))             \
+	F(int, sigaction, (int, const struct sigaction *, struct sigaction *))                   \
 	F(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
 
 struct real {
@@ -104,13 +106,42 @@ struct real {
 const struct real *real(void);
 extern __thread int preload_inside __attribute__((tls_model("initial-exec")));
 
+/* signal.c: a handler that came while the thread was marked waits until it is not. */
+extern __thread volatile bool preload_deferred __attribute__((tls_model("initial-exec")));
+/* Locks of librspreload that the thread holds: handlers wait for these, too. */
+extern __thread int preload_busy __attribute__((tls_model("initial-exec")));
+void signals_block(void); /* those that can wait */
+void signals_deliver(void);
+/* Before the first RDMA socket. */
+void signals_watch(void);
+
+/* The mark of a thread, which RS() sets. */
+static inline void preload_exit(void)
+{
+	if (!--preload_inside && !preload_busy && unlikely(preload_deferred))
+		signals_deliver();
+}
+
+static inline void preload_lock(pthread_mutex_t *lock)
+{
+	preload_busy++;
+	pthread_mutex_lock(lock);
+}
+
+static inline void preload_unlock(pthread_mutex_t *lock)
+{
+	pthread_mutex_unlock(lock);
+	if (!--preload_busy && !preload_inside && unlikely(preload_deferred))
+		signals_deliver();
+}
+
 /* Call the library of RDMA sockets. */
 #define RS(call)                          \
 	({                                \
 		__typeof__(call) result_; \
 		preload_inside++;         \
 		result_ = (call);         \
-		preload_inside--;         \
+		preload_exit();           \
 		result_;                  \
 	})
 

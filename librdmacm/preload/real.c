@@ -10,7 +10,7 @@ __thread int preload_inside;
 void preload_leave(void *unused)
 {
 	(void)unused;
-	preload_inside--;
+	preload_exit();
 }
 
 /* Libraries call before our constructor could run, so the first call fills the table. */
@@ -40,6 +40,7 @@ static void *marked_start(void *arg)
 
 	free(arg);
 	preload_inside = 1;
+	signals_block(); /* a handler would wait for ever */
 	return start.function(start.arg);
 }
 

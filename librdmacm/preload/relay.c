@@ -48,6 +48,7 @@ static struct {
 	LIST_HEAD(, relay) connections, listeners;
 	int wake; /* an eventfd: the doors changed */
 	bool runs;
+	pid_t process; /* whose threads relay */
 } relays = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.ended = PTHREAD_COND_INITIALIZER,
@@ -60,12 +61,12 @@ static __thread int door_pair[2];
 
 void relay_lock(void)
 {
-	pthread_mutex_lock(&relays.lock);
+	preload_lock(&relays.lock);
 }
 
 void relay_unlock(void)
 {
-	pthread_mutex_unlock(&relays.lock);
+	preload_unlock(&relays.lock);
 }
 
 /* ---- messages with a descriptor ---- */
@@ -337,6 +338,7 @@ static struct relay *connection_new(int rs, bool reads, int *ret_other)
 	atomic_init(&r->reads, reads);
 	*ret_other = ends[1];
 	LIST_INSERT_HEAD(&relays.connections, r, of_list);
+	relays.process = getpid();
 	return r;
 }
 
@@ -791,11 +793,14 @@ void relay_start(void)
 	pthread_once(&once, forks_watch);
 }
 
-/* The kernel's sockets would go on. */
+/*
+ * The kernel's sockets would go on. A child that was not made by fork() has a copy of the list, but
+ * none of the threads. Signal handlers may run meanwhile.
+ */
 static void __attribute__((destructor)) all_await(void)
 {
-	relay_lock();
-	while (!LIST_EMPTY(&relays.connections))
+	pthread_mutex_lock(&relays.lock);
+	while (relays.process == getpid() && !LIST_EMPTY(&relays.connections))
 		pthread_cond_wait(&relays.ended, &relays.lock);
-	relay_unlock();
+	pthread_mutex_unlock(&relays.lock);
 }

@@ -124,6 +124,7 @@ EXPORT int socket(int domain, int type, int protocol)
 		return real()->socket(domain, type, protocol);
 	if (fork_is_wanted() && type_of(type) == SOCK_STREAM)
 		return socket_later(domain, type, protocol);
+	signals_watch();
 	rs = RS(rsocket(domain, type, protocol));
 	if (rs < 0) {
 		log_warn("rspreload: socket: %s: %s is used", strerror(errno),

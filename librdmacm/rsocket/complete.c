@@ -400,6 +400,8 @@ static bool signal_interrupts(void)
 {
 	sigset_t mistakes;
 
+	if (rs_sleep_restarts() || rs_sleep_interrupts())
+		return rs_sleep_interrupts();
 	sigemptyset(&mistakes);
 	sigaddset(&mistakes, SIGSEGV);
 	sigaddset(&mistakes, SIGBUS);
@@ -417,8 +419,8 @@ static bool signal_interrupts(void)
 	return false;
 }
 
-/* The thread ends where it slept for the socket: another one may. */
-static void sleep_cancelled(void *arg)
+/* The thread does not sleep for the socket any more: another one may. */
+static void sleep_leave(void *arg)
 {
 	struct rs_socket *s = arg;
 
@@ -427,28 +429,41 @@ static void sleep_cancelled(void *arg)
 	rs_drain(s);
 	rs_waiters_wake(s);
 	pthread_mutex_unlock(&s->lock);
+}
+
+static void sleep_cancelled(void *arg)
+{
+	sleep_leave(arg);
 	rs_call_abandon();
 }
 
-/*
- * Sleep for the socket until its descriptor has something; @lock is let go meanwhile. To wait in
- * the epoll costs less than to poll it.
- */
+/* To wait in the epoll costs less than to poll it. *ret_left: sleep_leave() was called. */
+static int descriptor_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms, bool *ret_left)
+{
+	bool ends = wait != RS_WAIT_ALWAYS;
+	const sigset_t *mask = ends ? rs_sleep_begin(sleep_leave, s, NULL) : NULL;
+	struct epoll_event event;
+	int r = epoll_pwait(s->file.fd, &event, 1, timeout_ms, mask);
+
+	r = r < 0 && errno == EINTR && (timeout_ms >= 0 || signal_interrupts()) ? -EINTR : 0;
+	*ret_left = ends && rs_sleep_end();
+	return r;
+}
+
+/* Sleep for the socket until its descriptor has something; @lock is let go meanwhile. */
 static int socket_sleep(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 {
-	struct epoll_event event;
+	bool left;
 	int r;
 
 	s->sleeper = true;
 	pthread_mutex_unlock(&s->lock);
 	pthread_cleanup_push(sleep_cancelled, s);
-	if (wait != RS_WAIT_ALWAYS)
-		rs_sleep_begin();
-	r = epoll_wait(s->file.fd, &event, 1, timeout_ms);
-	r = r < 0 && errno == EINTR && (timeout_ms >= 0 || signal_interrupts()) ? -EINTR : 0;
-	rs_sleep_end();
+	r = descriptor_wait(s, wait, timeout_ms, &left);
 	pthread_cleanup_pop(0);
 	pthread_mutex_lock(&s->lock);
+	if (left) /* another thread may sleep for it by now */
+		return r;
 	s->sleeper = false;
 	rs_drain(s);
 	rs_waiters_wake(s);

@@ -297,11 +297,13 @@ static void udp_wait_cancelled(void *arg)
 static int udp_wait(struct rs_socket *s)
 {
 	struct pollfd p = { .fd = s->ds->udp, .events = POLLOUT };
-	int r;
+	int ms = s->send_timeout_ms, r;
+	struct timespec time = { ms / 1000, ms % 1000 * 1000000l };
+	const sigset_t *mask;
 
 	pthread_cleanup_push(udp_wait_cancelled, NULL);
-	rs_sleep_begin();
-	r = poll(&p, 1, s->send_timeout_ms);
+	mask = rs_sleep_begin(NULL, NULL, NULL);
+	r = ppoll(&p, 1, ms < 0 ? NULL : &time, mask);
 	rs_sleep_end();
 	pthread_cleanup_pop(0);
 	return r > 0 ? 0 : r == 0 ? -EAGAIN : -errno;

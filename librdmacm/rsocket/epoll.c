@@ -549,13 +549,9 @@ static void inner_take(struct rs_poller *p)
 static int kernel_wait(struct rs_poller *p, struct epoll_event *events, int max, int timeout,
 		       const sigset_t *mask)
 {
+	int n = epoll_pwait(p->file.fd, events, max, timeout, mask), kept = 0;
 	bool inner = false;
-	int n, kept = 0;
 
-	if (timeout)
-		rs_sleep_begin();
-	n = epoll_pwait(p->file.fd, events, max, timeout, mask);
-	rs_sleep_end();
 	if (n < 0)
 		return -errno;
 	for (int i = 0; i < n; i++) {
@@ -582,10 +578,15 @@ static void sleep_cancelled(void *arg)
 	poller_put(arg);
 }
 
+static void sleep_leave(void *arg)
+{
+	waiter_leave(arg);
+}
+
 static int poller_sleep(struct rs_poller *p, struct epoll_event *events, int max, int timeout,
 			const sigset_t *mask)
 {
-	bool ready;
+	bool ready, left;
 	int n;
 
 	pthread_mutex_lock(&p->lock);
@@ -593,9 +594,12 @@ static int poller_sleep(struct rs_poller *p, struct epoll_event *events, int max
 	ready = !TAILQ_EMPTY(&p->ready);
 	pthread_mutex_unlock(&p->lock);
 	pthread_cleanup_push(sleep_cancelled, p);
+	mask = rs_sleep_begin(sleep_leave, p, mask);
 	n = kernel_wait(p, events, max, ready ? 0 : timeout, mask);
+	left = rs_sleep_end();
 	pthread_cleanup_pop(0);
-	waiter_leave(p);
+	if (!left)
+		waiter_leave(p);
 	return n;
 }
 
@@ -699,7 +703,7 @@ static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout
 	const void *p;
 	int n, kept = 0;
 
-	rs_sleep_begin();
+	mask = rs_sleep_begin(NULL, NULL, mask);
 	n = epoll_pwait(epfd, events, max, timeout, mask);
 	rs_sleep_end();
 	p = n > 0 ? rs_table_peek(epfd) : NULL;

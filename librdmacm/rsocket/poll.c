@@ -183,13 +183,16 @@ static int kernel_sleep(struct pollfd *fds, struct pollfd *real, nfds_t nfds, co
 			int timeout, const sigset_t *mask)
 {
 	struct sleepers all = { fds, nfds, ours };
+	bool left;
 	int r;
 
 	pthread_cleanup_push(sleepers_leave, &all);
-	rs_sleep_begin();
+	mask = rs_sleep_begin(sleepers_leave, &all, mask);
 	r = kernel_poll(fds, real, nfds, ours, true, timeout, mask);
-	rs_sleep_end();
-	pthread_cleanup_pop(1);
+	left = rs_sleep_end();
+	pthread_cleanup_pop(0);
+	if (!left)
+		sleepers_leave(&all);
 	return r;
 }
 

@@ -19,7 +19,7 @@
  *   epoll.c     repoll
  *   service.c   the thread that accepts connections and keeps them alive
  *   default.c   what the administrator wants of new sockets
- *   cancel.c    threads that are cancelled
+ *   cancel.c    threads that are cancelled, or interrupted by a signal handler
  *   rouse.c     ending the sleep of who waits
  *   turn.c      whose turn it is to send, and to receive
  *   spin.c      how long to look for what somebody waits for, and when to let others run
@@ -270,9 +270,18 @@ void rs_call_hold(struct rs_socket *s, pthread_mutex_t *lock);
 void rs_call_abandon(void);
 /* Whether the call holds @lock. */
 bool rs_call_holds(const pthread_mutex_t *lock);
-/* Around the system call that sleeps. */
-void rs_sleep_begin(void);
-void rs_sleep_end(void);
+/* Whether @lock is held by a call of this thread that sleeps, and whose handler is running. */
+bool rs_call_is_lent(const pthread_mutex_t *lock);
+/*
+ * Around the system call that sleeps. @leave: called before a signal handler runs; it gives up what
+ * other threads wait for. @mask: the signal mask that the program asked for, or NULL.
+ * rs_sleep_begin() returns the mask for the system call; rs_sleep_end() whether @leave was called.
+ */
+const sigset_t *rs_sleep_begin(void (*leave)(void *arg), void *arg, const sigset_t *mask);
+bool rs_sleep_end(void);
+/* Whether a handler that ran during the last sleep is known to resume calls, or to end them. */
+bool rs_sleep_restarts(void);
+bool rs_sleep_interrupts(void);
 
 /* turn.c */
 void rs_turn_init(struct rs_turn *t);

@@ -63,6 +63,8 @@ int rs_turn_take(struct rs_socket *s, struct rs_turn *t, enum rs_wait wait)
 	int r;
 
 	while (pthread_mutex_trylock(&t->lock)) {
+		if (rs_call_is_lent(&t->lock))
+			return 0; /* the call that holds it sleeps until this one has returned */
 		if (atomic_load_explicit(&t->asleep, memory_order_relaxed)) {
 			r = wait == RS_WAIT_NOT ? -EAGAIN : awake_await(s, t, wait);
 			if (r < 0)

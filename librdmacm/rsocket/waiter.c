@@ -18,14 +18,28 @@ void rs_waiters_wake(struct rs_socket *s)
 	syscall(SYS_futex, &s->changed, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-static void wait_cancelled(void *arg)
+/* The wait ends, even if it has yet to begin: a wake-up could be missed from now on. */
+static void wait_leave(void *arg)
 {
 	struct rs_socket *s = arg;
 
 	pthread_mutex_lock(&s->lock);
+	rs_waiters_wake(s);
 	s->waiters--;
 	pthread_mutex_unlock(&s->lock);
+}
+
+static void wait_cancelled(void *arg)
+{
+	wait_leave(arg);
 	rs_call_abandon();
+}
+
+/* A futex takes no signal mask. */
+static void mask_set(const sigset_t *mask, sigset_t *ret_old)
+{
+	if (mask)
+		pthread_sigmask(SIG_SETMASK, mask, ret_old);
 }
 
 /* Where the thread may be cancelled, it is in the kernel, which knows nothing of that. */
@@ -44,20 +58,35 @@ static int changed_await(struct rs_socket *s, unsigned int seen, int timeout_ms)
 	return r;
 }
 
+/* *ret_left: wait_leave() was called. */
+static int change_sleep(struct rs_socket *s, enum rs_wait wait, unsigned int seen, int timeout_ms,
+			bool *ret_left)
+{
+	bool ends = wait != RS_WAIT_ALWAYS;
+	const sigset_t *mask = ends ? rs_sleep_begin(wait_leave, s, NULL) : NULL;
+	sigset_t old;
+	int r;
+
+	mask_set(mask, &old);
+	r = changed_await(s, seen, timeout_ms);
+	mask_set(mask ? &old : NULL, NULL);
+	*ret_left = ends && rs_sleep_end();
+	return *ret_left && rs_sleep_interrupts() ? -EINTR : r;
+}
+
 int rs_waiter_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 {
 	unsigned int seen = atomic_load_explicit(&s->changed, memory_order_relaxed);
+	bool left;
 	int r;
 
 	s->waiters++;
 	pthread_mutex_unlock(&s->lock);
 	pthread_cleanup_push(wait_cancelled, s);
-	if (wait != RS_WAIT_ALWAYS)
-		rs_sleep_begin();
-	r = changed_await(s, seen, timeout_ms);
-	rs_sleep_end();
+	r = change_sleep(s, wait, seen, timeout_ms, &left);
 	pthread_cleanup_pop(0);
 	pthread_mutex_lock(&s->lock);
-	s->waiters--;
+	if (!left)
+		s->waiters--;
 	return r;
 }

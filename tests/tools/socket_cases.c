@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * usage: socket_cases [CASE...]
+ *
+ * What programs were seen to do with sockets, file by file: see socket_cases.h.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "socket_cases.h"
+
+bool case_failed;
+
+static const struct case_row *const lists[] = {
+	call_cases,
+	handler_cases,
+};
+
+bool is_over_rdma(void)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+
+	return preloaded && strstr(preloaded, "librspreload");
+}
+
+struct sockaddr_in loopback(int port)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+}
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+int listener_open(struct sockaddr_in *ret_address)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t size = sizeof(*ret_address);
+
+	*ret_address = loopback(0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)ret_address, size) < 0 || listen(fd, 64) < 0 ||
+	    getsockname(fd, (struct sockaddr *)ret_address, &size) < 0)
+		die("listener");
+	return fd;
+}
+
+struct ends ends_open(void)
+{
+	struct ends e;
+
+	e.listener = listener_open(&e.address);
+	e.a = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(e.a, (struct sockaddr *)&e.address, sizeof(e.address)) < 0)
+		die("connect");
+	e.b = accept(e.listener, NULL, NULL);
+	if (e.b < 0)
+		die("accept");
+	return e;
+}
+
+void ends_close(struct ends *e)
+{
+	close(e->a);
+	close(e->b);
+	close(e->listener);
+}
+
+bool expect(int fd, const char *text)
+{
+	char bytes[256];
+	ssize_t n = recv(fd, bytes, strlen(text), MSG_WAITALL);
+
+	if (n == (ssize_t)strlen(text) && !memcmp(bytes, text, n))
+		return true;
+	fprintf(stderr, "expected '%s', got %zd bytes '%.*s'\n", text, n, n > 0 ? (int)n : 0,
+		bytes);
+	return false;
+}
+
+bool is_at_end(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, 0) == 0;
+}
+
+bool becomes(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return poll(&p, 1, PATIENCE_MS) == 1 && (p.revents & events) == events;
+}
+
+int child_status(int pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool is_wanted(const char *name, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc < 2;
+}
+
+static bool case_run(const struct case_row *row)
+{
+	case_failed = false;
+	alarm(120);
+	row->run();
+	alarm(0);
+	printf("%s: %s\n", row->name, case_failed ? "FAILED" : "passed");
+	fflush(stdout);
+	return !case_failed;
+}
+
+int main(int argc, char **argv)
+{
+	bool good = true;
+
+	signal(SIGPIPE, SIG_IGN);
+	for (unsigned int i = 0; i < SIZE(lists); i++)
+		for (const struct case_row *row = lists[i]; row->name; row++)
+			if (is_wanted(row->name, argc, argv))
+				good &= case_run(row);
+	return !good;
+}
