@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "librdmacm/preload/preload.h"
-#include "librdmacm/rsocket/sleep.h"
+#include "librdmacm/rsocket/private.h"
 
 typedef void handler_function(int number, siginfo_t *info, void *context);
 

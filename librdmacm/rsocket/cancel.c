@@ -8,8 +8,8 @@
  * sleeps is put on a stack meanwhile. A handler may leave by siglongjmp(): the next call of the
  * thread then finds a call on the stack whose frame is gone, and gives back what it held.
  */
+#include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
-#include "librdmacm/rsocket/sleep.h"
 
 #define OUTER_MAX 8 /* handlers within handlers */
 

@@ -20,6 +20,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
 
 #define BATCH	    64
@@ -37,6 +38,7 @@ struct rs_watch {
 	TAILQ_ENTRY(rs_watch) of_poller;
 	struct rs_poller *poller;
 	struct rs_socket *socket;
+	int entry; /* the descriptor that the program added: the socket's or a duplicate */
 	atomic_int refs;
 	bool queued, gone;
 	bool parked; /* the program took it out; of us, only the kernel's epoll has it */
@@ -53,9 +55,10 @@ struct rs_poller {
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, rs_watch) ready;
 	unsigned int ready_count;
-	struct rs_watch **watches; /* by the socket's descriptor */
+	struct rs_watch **watches; /* by @entry */
 	int size;
 	unsigned int waiters;
+	atomic_uint turn; /* of sockets or of the kernel, when there is room for one event */
 	atomic_bool
 		outer; /* somebody waits for the descriptor itself, by poll() or another epoll */
 };
@@ -178,12 +181,10 @@ static int watches_grow(struct rs_poller *p, int fd)
  */
 static void watch_forget(struct rs_poller *p, struct rs_watch *w)
 {
-	int fd = w->socket->file.fd;
-
-	p->watches[fd] = NULL;
+	p->watches[w->entry] = NULL;
 	w->gone = true;
 	watch_unqueue(w);
-	epoll_ctl(p->inner, EPOLL_CTL_DEL, fd, NULL);
+	epoll_ctl(p->inner, EPOLL_CTL_DEL, w->entry, NULL);
 }
 
 /* Return: the watch, which is in nobody's table any more, or NULL. */
@@ -209,22 +210,35 @@ static void watch_end(struct rs_watch *w)
 	watch_put(w);
 }
 
-void rs_watch_end_all(struct rs_socket *s)
+/* @entry: -1: any. Return: with a reference, or NULL. */
+static struct rs_watch *watch_find(struct rs_socket *s, int entry)
 {
 	struct rs_watch *w;
 
-	for (;;) {
-		pthread_mutex_lock(&s->lock);
-		w = LIST_FIRST(&s->watches);
-		if (w)
-			atomic_fetch_add(&w->refs, 1);
-		pthread_mutex_unlock(&s->lock);
-		if (!w)
-			return;
-		if (watch_take_out(w->poller, s->file.fd, w))
+	pthread_mutex_lock(&s->lock);
+	LIST_FOREACH(w, &s->watches, of_socket)
+		if (entry < 0 || w->entry == entry)
+			break;
+	if (w)
+		atomic_fetch_add(&w->refs, 1);
+	pthread_mutex_unlock(&s->lock);
+	return w;
+}
+
+static void watches_end(struct rs_socket *s, int entry)
+{
+	struct rs_watch *w;
+
+	while ((w = watch_find(s, entry))) {
+		if (watch_take_out(w->poller, w->entry, w))
 			watch_end(w);
 		watch_put(w);
 	}
+}
+
+void rs_watch_end_all(struct rs_socket *s)
+{
+	watches_end(s, -1);
 }
 
 void rs_poller_close(struct rs_poller *p)
@@ -257,14 +271,14 @@ static void watch_set(struct rs_watch *w, const struct epoll_event *event)
 }
 
 /* Return: whether the poller had the socket before and has it again. */
-static bool watch_unpark(struct rs_poller *p, const struct rs_socket *s,
+static bool watch_unpark(struct rs_poller *p, const struct rs_socket *s, int entry,
 			 const struct epoll_event *event)
 {
 	struct rs_watch *w;
 	bool found;
 
 	pthread_mutex_lock(&p->lock);
-	w = s->file.fd < p->size ? p->watches[s->file.fd] : NULL;
+	w = entry < p->size ? p->watches[entry] : NULL;
 	found = w && w->parked && w->socket == s;
 	if (found)
 		watch_set(w, event);
@@ -289,27 +303,28 @@ static int watch_park(struct rs_poller *p, int fd)
 }
 
 /* The socket's reference becomes the watch's on success. */
-static int watch_add(struct rs_poller *p, struct rs_socket *s, const struct epoll_event *event)
+static int watch_add(struct rs_poller *p, struct rs_socket *s, int entry,
+		     const struct epoll_event *event)
 {
 	struct rs_watch *w = calloc(1, sizeof(*w));
 	/* 0 is the wake-up. */
-	struct epoll_event inner = { .events = EPOLLIN, .data.u64 = s->file.fd + 1 };
+	struct epoll_event inner = { .events = EPOLLIN, .data.u64 = entry + 1 };
 	int r;
 
 	if (!w)
 		return -ENOMEM;
-	*w = (struct rs_watch){ .poller = p, .socket = s, .fresh = true };
+	*w = (struct rs_watch){ .poller = p, .socket = s, .entry = entry, .fresh = true };
 	event_set(w, event);
 	atomic_init(&w->refs, 1);
 	pthread_mutex_lock(&s->lock);
 	pthread_mutex_lock(&p->lock);
-	r = watches_grow(p, s->file.fd);
-	if (r == 0 && p->watches[s->file.fd])
+	r = watches_grow(p, entry);
+	if (r == 0 && p->watches[entry])
 		r = -EEXIST;
-	if (r == 0 && epoll_ctl(p->inner, EPOLL_CTL_ADD, s->file.fd, &inner) < 0)
+	if (r == 0 && epoll_ctl(p->inner, EPOLL_CTL_ADD, entry, &inner) < 0)
 		r = -errno;
 	if (r == 0) {
-		p->watches[s->file.fd] = w;
+		p->watches[entry] = w;
 		atomic_fetch_add(&p->file.refs, 1);
 		LIST_INSERT_HEAD(&s->watches, w, of_socket);
 		watch_queue(w);
@@ -337,12 +352,13 @@ static int watch_change(struct rs_poller *p, int fd, const struct epoll_event *e
 }
 
 /* The socket's reference is used up, or given back. */
-static int poller_add(struct rs_poller *p, struct rs_socket *s, const struct epoll_event *event)
+static int poller_add(struct rs_poller *p, struct rs_socket *s, int entry,
+		      const struct epoll_event *event)
 {
 	int r = 0;
 
-	if (!watch_unpark(p, s, event)) {
-		r = watch_add(p, s, event);
+	if (!watch_unpark(p, s, entry, event)) {
+		r = watch_add(p, s, entry, event);
 		if (r == 0)
 			return 0;
 	}
@@ -350,19 +366,19 @@ static int poller_add(struct rs_poller *p, struct rs_socket *s, const struct epo
 	return r;
 }
 
-static int poller_control(struct rs_poller *p, int op, struct rs_socket *s,
+static int poller_control(struct rs_poller *p, int op, struct rs_socket *s, int entry,
 			  const struct epoll_event *event)
 {
 	int r;
 
 	if (op == EPOLL_CTL_ADD && event)
-		return poller_add(p, s, event);
+		return poller_add(p, s, entry, event);
 	if (op != EPOLL_CTL_DEL && !event)
 		r = -EFAULT;
 	else if (op == EPOLL_CTL_MOD)
-		r = watch_change(p, s->file.fd, event);
+		r = watch_change(p, entry, event);
 	else if (op == EPOLL_CTL_DEL)
-		r = watch_park(p, s->file.fd);
+		r = watch_park(p, entry);
 	else
 		r = -EINVAL;
 	rs_socket_put(s);
@@ -388,6 +404,11 @@ RS_EXPORT int repoll_create(int flags)
 
 RS_EXPORT int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
+	return rs_entry_ctl(epfd, op, fd, fd, event);
+}
+
+RS_EXPORT int rs_entry_ctl(int epfd, int op, int fd, int entry, struct epoll_event *event)
+{
 	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
 	struct rs_poller *p;
@@ -405,10 +426,43 @@ RS_EXPORT int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	if (r < 0) {
 		rs_socket_put(s);
 	} else {
-		r = poller_control(p, op, s, event);
+		r = poller_control(p, op, s, entry, event);
 		poller_put(p);
 	}
 	return rs_ret(r);
+}
+
+RS_EXPORT void rs_entry_closed(int fd, int entry)
+{
+	RS_CALL;
+	struct rs_socket *s = rs_table_find(fd);
+
+	if (!s)
+		return;
+	watches_end(s, entry);
+	rs_socket_put(s);
+}
+
+RS_EXPORT unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned int max)
+{
+	RS_CALL;
+	struct rs_socket *s = rs_table_find(fd);
+	unsigned int count = 0;
+	struct rs_watch *w;
+
+	if (!s)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	LIST_FOREACH(w, &s->watches, of_socket) {
+		pthread_mutex_lock(&w->poller->lock);
+		if (!w->gone && !w->parked && count++ < max)
+			entries[count - 1] =
+				(struct rs_entry){ w->poller->file.fd, w->entry, w->event };
+		pthread_mutex_unlock(&w->poller->lock);
+	}
+	pthread_mutex_unlock(&s->lock);
+	rs_socket_put(s);
+	return count;
 }
 
 /* ---- waiting ---- */
@@ -606,11 +660,17 @@ static int poller_sleep(struct rs_poller *p, struct epoll_event *events, int max
 /* What is there now, of the kernel's and of ours. */
 static int poller_look(struct rs_poller *p, struct epoll_event *events, int max)
 {
-	/* Neither kind takes all places. */
-	int most = max > 1 && ready_count(p) ? max - 1 : max;
-	int n = kernel_wait(p, events, most, 0, NULL);
+	bool first = max == 1 && !atomic_fetch_xor(&p->turn, 1);
+	int most = max > 1 && ready_count(p) ? max - 1 : max, n, ours;
 
-	return n < 0 || n == max ? n : n + ready_look(p, events + n, max - n, false);
+	/* Neither kind takes all places. Of one place they take turns. */
+	if (first && (n = ready_look(p, events, max, false)))
+		return n;
+	n = kernel_wait(p, events, most, 0, NULL);
+	if (n < 0 || n == max)
+		return n;
+	ours = ready_look(p, events + n, max - n, false);
+	return n + ours;
 }
 
 /*

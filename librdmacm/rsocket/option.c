@@ -3,11 +3,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <limits.h>
+#include <linux/sockios.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/time.h>
 
+#include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
 
 #define KEEP_SECONDS_MAX 32767
@@ -23,6 +25,8 @@ struct option {
 	int (*set)(struct rs_socket *s, int value);
 	int (*get)(struct rs_socket *s);
 	bool of_datagrams; /* as well; what they have besides is UDP's */
+	/* An option without @get is kept for those who ask, and has no effect. */
+	int first, least, most;
 };
 
 /* Sizes count when the connection is made. */
@@ -137,7 +141,7 @@ static int get_nodelay(struct rs_socket *s)
 	return s->no_delay;
 }
 
-static int set_ignored(struct rs_socket *s, int value)
+static int set_kept(struct rs_socket *s, int value)
 {
 	return 0;
 }
@@ -239,13 +243,15 @@ static int get_mappings(struct rs_socket *s)
 	return s->mappings_max;
 }
 
+#define KEPT(first, least, most) set_kept, NULL, false, first, least, most
+
 static const struct option options[] = {
 	{ SOL_SOCKET, SO_SNDBUF, set_sndbuf, get_sndbuf, true },
 	{ SOL_SOCKET, SO_RCVBUF, set_rcvbuf, get_rcvbuf, true },
 	{ SOL_SOCKET, SO_REUSEADDR, set_reuse, get_reuse },
 	{ SOL_SOCKET, SO_KEEPALIVE, set_keepalive, get_keepalive },
-	{ SOL_SOCKET, SO_OOBINLINE, set_ignored, NULL },
-	{ SOL_SOCKET, SO_PRIORITY, set_ignored, NULL },
+	{ SOL_SOCKET, SO_OOBINLINE, KEPT(0, 0, 1) },
+	{ SOL_SOCKET, SO_RCVLOWAT, KEPT(1, 0, 1) },
 	{ SOL_SOCKET, SO_ERROR, NULL, get_error, true },
 	{ SOL_SOCKET, SO_TYPE, NULL, get_type, true },
 	{ SOL_SOCKET, SO_ACCEPTCONN, NULL, get_listening, true },
@@ -253,21 +259,29 @@ static const struct option options[] = {
 	{ SOL_SOCKET, SO_PROTOCOL, NULL, get_protocol, true },
 	{ IPPROTO_TCP, TCP_NODELAY, set_nodelay, get_nodelay },
 	{ IPPROTO_TCP, TCP_KEEPIDLE, set_keepidle, get_keepidle },
-	{ IPPROTO_TCP, TCP_KEEPINTVL, set_ignored, NULL },
-	{ IPPROTO_TCP, TCP_KEEPCNT, set_ignored, NULL },
-	{ IPPROTO_TCP, TCP_USER_TIMEOUT, set_ignored, NULL },
-	{ IPPROTO_TCP, TCP_QUICKACK, set_ignored, NULL },
-	{ IPPROTO_TCP, TCP_CORK, set_ignored, NULL },
-	{ IPPROTO_TCP, TCP_DEFER_ACCEPT, set_ignored, NULL },
-	{ IPPROTO_TCP, TCP_MAXSEG, set_ignored, get_segment },
-	{ IPPROTO_IP, IP_TOS, set_tos, NULL },
-	{ IPPROTO_IPV6, IPV6_TCLASS, set_tos, NULL },
-	{ IPPROTO_IPV6, IPV6_V6ONLY, set_v6only, NULL },
+	{ IPPROTO_TCP, TCP_KEEPINTVL, KEPT(75, 1, 32767) },
+	{ IPPROTO_TCP, TCP_KEEPCNT, KEPT(9, 1, 127) },
+	{ IPPROTO_TCP, TCP_USER_TIMEOUT, KEPT(0, 0, INT_MAX) },
+	{ IPPROTO_TCP, TCP_QUICKACK, KEPT(1, INT_MIN, INT_MAX) },
+	{ IPPROTO_TCP, TCP_CORK, KEPT(0, INT_MIN, INT_MAX) },
+	{ IPPROTO_TCP, TCP_DEFER_ACCEPT, KEPT(0, INT_MIN, INT_MAX) },
+	{ IPPROTO_TCP, TCP_SYNCNT, KEPT(6, 1, 127) },
+	{ IPPROTO_TCP, TCP_LINGER2, KEPT(60, INT_MIN, INT_MAX) },
+	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT, KEPT(0, INT_MIN, INT_MAX) },
+	{ IPPROTO_TCP, TCP_MAXSEG, set_kept, get_segment },
+	{ IPPROTO_IP, IP_TOS, set_tos, NULL, .most = 255 },
+	{ SOL_SOCKET, SO_PRIORITY, KEPT(0, 0, 6) }, /* IP_TOS of TCP sets it */
+	{ IPPROTO_IP, IP_TTL, KEPT(64, -1, 255) },
+	{ IPPROTO_IPV6, IPV6_TCLASS, set_tos, NULL, .most = 255 },
+	{ IPPROTO_IPV6, IPV6_UNICAST_HOPS, KEPT(64, -1, 255) },
+	{ IPPROTO_IPV6, IPV6_V6ONLY, set_v6only, NULL, .most = 1 },
 	{ SOL_RDMA, RDMA_SQSIZE, set_sqsize, get_sqsize, true },
 	{ SOL_RDMA, RDMA_RQSIZE, set_rqsize, get_rqsize, true },
 	{ SOL_RDMA, RDMA_INLINE, set_inline, get_inline, true },
 	{ SOL_RDMA, RDMA_IOMAPSIZE, set_mappings, get_mappings },
 };
+
+_Static_assert(ARRAY_SIZE(options) <= RS_OPTIONS_MAX, "a socket keeps each of them");
 
 static const struct option *option_find(int level, int name)
 {
@@ -345,6 +359,23 @@ static bool is_linger(const struct rs_socket *s, int level, int name)
 	return !s->ds && level == SOL_SOCKET && name == SO_LINGER;
 }
 
+/* Options of IP may have one byte, as others of the kernel's may not. */
+static int number_take(const struct option *option, const void *value, socklen_t size,
+		       int *ret_number)
+{
+	if (value && option->level == IPPROTO_IP && size && size < sizeof(*ret_number)) {
+		*ret_number = *(const uint8_t *)value;
+		return 0;
+	}
+	if (!value || size < sizeof(*ret_number))
+		return -EINVAL;
+	memcpy(ret_number, value, sizeof(*ret_number));
+	return option->set == set_kept && !option->get &&
+			       (*ret_number < option->least || *ret_number > option->most)
+		       ? -EINVAL
+		       : 0;
+}
+
 static int option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size)
 {
 	const struct option *option = option_find(level, name);
@@ -359,11 +390,15 @@ static int option_set(struct rs_socket *s, int level, int name, const void *valu
 		return ds_option_set(s, level, name, value, size);
 	if (!option || !option->set)
 		return -ENOPROTOOPT;
-	if (!value || size < sizeof(number))
-		return -EINVAL;
-	memcpy(&number, value, sizeof(number));
+	r = number_take(option, value, size, &number);
+	if (r < 0)
+		return r;
 	pthread_mutex_lock(&s->lock);
 	r = option->set(s, number);
+	if (r == 0) {
+		s->given[option - options] = number;
+		s->given_set |= 1ull << (option - options);
+	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -400,6 +435,11 @@ static int tcp_info_get(struct rs_socket *s, void *value, socklen_t *size)
 	return 0;
 }
 
+static bool is_given(const struct rs_socket *s, unsigned int i)
+{
+	return s->given_set & 1ull << i;
+}
+
 static int option_get(struct rs_socket *s, int level, int name, void *value, socklen_t *size)
 {
 	const struct option *option = option_find(level, name);
@@ -414,16 +454,70 @@ static int option_get(struct rs_socket *s, int level, int name, void *value, soc
 		return linger_get(s, value, size);
 	if (s->ds && !(option && option->of_datagrams))
 		return ds_option_get(s, level, name, value, size);
-	if (!option || !option->get)
+	if (!option)
 		return -ENOPROTOOPT;
-	if (!value || !size || *size < sizeof(number))
+	if (!value || !size || (int)*size < 0)
 		return -EINVAL;
 	pthread_mutex_lock(&s->lock);
-	number = option->get(s);
+	number = option->get			 ? option->get(s)
+		 : is_given(s, option - options) ? s->given[option - options]
+						 : option->first;
 	pthread_mutex_unlock(&s->lock);
-	memcpy(value, &number, sizeof(number));
-	*size = sizeof(number);
+	*size = min_of(*size, (socklen_t)sizeof(number));
+	memcpy(value, &number, *size);
 	return 0;
+}
+
+/* ---- for librspreload ---- */
+
+static const struct rs_option_value others[] = {
+	{ SOL_SOCKET, SO_RCVTIMEO, sizeof(struct timeval) },
+	{ SOL_SOCKET, SO_SNDTIMEO, sizeof(struct timeval) },
+	{ SOL_SOCKET, SO_LINGER, sizeof(struct linger) },
+};
+
+static bool other_is_given(const struct rs_socket *s, int name)
+{
+	return name == SO_LINGER     ? s->linger_seconds >= 0
+	       : name == SO_RCVTIMEO ? s->recv_timeout_ms >= 0
+				     : s->send_timeout_ms >= 0;
+}
+
+RS_EXPORT bool rs_option_of_tcp(unsigned int *next, struct rs_option_value *ret)
+{
+	unsigned int i = (*next)++;
+
+	while (i < ARRAY_SIZE(options) && (!options[i].set || options[i].level == SOL_RDMA))
+		i = (*next)++;
+	if (i >= ARRAY_SIZE(options) + ARRAY_SIZE(others))
+		return false;
+	*ret = i < ARRAY_SIZE(options)
+		       ? (struct rs_option_value){ options[i].level, options[i].name, sizeof(int) }
+		       : others[i - ARRAY_SIZE(options)];
+	return true;
+}
+
+static bool option_given(struct rs_socket *s, unsigned int i, struct rs_option_value *ret)
+{
+	if (i >= ARRAY_SIZE(options))
+		return other_is_given(s, ret->name) &&
+		       option_get(s, ret->level, ret->name, &ret->number, &ret->size) == 0;
+	ret->number = s->given[i];
+	return is_given(s, i);
+}
+
+RS_EXPORT bool rs_option_next(int fd, unsigned int *next, struct rs_option_value *ret)
+{
+	RS_CALL;
+	struct rs_socket *s = rs_table_find(fd);
+	bool found = false;
+
+	if (!s)
+		return false;
+	while (!found && rs_option_of_tcp(next, ret))
+		found = option_given(s, *next - 1, ret);
+	rs_socket_put(s);
+	return found;
 }
 
 RS_EXPORT int rgetsockopt(int fd, int level, int optname, void *optval, socklen_t *optlen)
@@ -488,6 +582,18 @@ static int bytes_waiting(struct rs_socket *s)
 	return count;
 }
 
+/* Written, and not known to be in the memory of the peer. */
+static int bytes_unsent(struct rs_socket *s)
+{
+	int count;
+
+	pthread_mutex_lock(&s->lock);
+	rs_complete(s);
+	count = s->ds ? 0 : s->sbuf_head - s->sbuf_tail;
+	pthread_mutex_unlock(&s->lock);
+	return count;
+}
+
 RS_EXPORT int rioctl(int fd, unsigned long request, int *value)
 {
 	RS_CALL;
@@ -500,6 +606,10 @@ RS_EXPORT int rioctl(int fd, unsigned long request, int *value)
 		r = -EFAULT;
 	else if (request == FIONREAD)
 		*value = bytes_waiting(s);
+	else if (request == SIOCOUTQ)
+		*value = bytes_unsent(s);
+	else if (request == SIOCATMARK && !s->ds)
+		*value = 0; /* there is no urgent data */
 	else if (request == FIONBIO)
 		atomic_store(&s->flags, *value ? O_NONBLOCK : 0);
 	else

@@ -70,6 +70,7 @@
 #define RS_INLINE_DEFAULT  64
 #define RS_RECEIVES_SPARE  (2 * RS_CONTROL_MAX) /* beyond what the peer was told of */
 #define RS_REPOST_MAX	   16
+#define RS_OPTIONS_MAX	   48
 #define RS_SIGNAL_INTERVAL 16 /* requests of which one is signalled */
 
 enum rs_state {
@@ -165,7 +166,9 @@ struct rs_socket {
 	unsigned int keep_seconds;
 	/* -1: none; may be set while others wait */
 	atomic_int send_timeout_ms, recv_timeout_ms;
-	int linger_seconds; /* of SO_LINGER; -1: it is off */
+	int linger_seconds;	   /* of SO_LINGER; -1: it is off */
+	int given[RS_OPTIONS_MAX]; /* by rsetsockopt(), by row of the table of options */
+	uint64_t given_set;	   /* bits: of these */
 
 	/* Of a connection. */
 	struct ibv_comp_channel *comp;

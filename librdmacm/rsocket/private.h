@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What librspreload needs beyond the public calls. The symbols are private to the two libraries. */
+#ifndef RSOCKET_PRIVATE_H
+#define RSOCKET_PRIVATE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+/* ---- cancel.c: signal handlers that interrupt a call which sleeps ---- */
+
+struct rs_sleep_calls {
+	/*
+	 * The calling thread is about to sleep. @mask: of the program's call, or NULL. Return: the
+	 * mask for the system call that sleeps, or NULL.
+	 */
+	const sigset_t *(*begin)(const sigset_t *mask);
+	void (*end)(void);
+};
+
+/* Call @calls around each system call that sleeps. They must stay valid. */
+void rs_sleep_watch(const struct rs_sleep_calls *calls);
+
+/*
+ * A handler is about to run in a thread that sleeps. Give up what other threads wait for, so that
+ * the handler may call the library, and need not return. @restarts: the handler has SA_RESTART.
+ * Return: false: too many handlers have interrupted each other.
+ */
+bool rs_sleep_leave(bool restarts);
+/* The handler has returned. */
+void rs_sleep_return(void);
+
+/* ---- epoll.c: entries of pollers ---- */
+
+struct rs_entry {
+	int epfd, fd;
+	struct epoll_event event;
+};
+
+/* As repoll_ctl(); the program knows the socket @fd as its duplicate @entry. */
+int rs_entry_ctl(int epfd, int op, int fd, int entry, struct epoll_event *event);
+/* The program closes the duplicate @entry: remove it from all pollers. */
+void rs_entry_closed(int fd, int entry);
+/* The entries of the socket in all pollers, at most @max. Return: how many there are. */
+unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned int max);
+
+/* ---- option.c ---- */
+
+struct rs_option_value {
+	int level, name;
+	socklen_t size;
+	union {
+		int number;
+		struct timeval time;
+		struct linger linger;
+	};
+};
+
+/*
+ * Find the options that were set on the socket, as the program gave them. *next: 0 at first.
+ * Return: false: there are no more.
+ */
+bool rs_option_next(int fd, unsigned int *next, struct rs_option_value *ret);
+/* Find the options that a stream takes and TCP has. *next: 0 at first. */
+bool rs_option_of_tcp(unsigned int *next, struct rs_option_value *ret);
+
+#endif
