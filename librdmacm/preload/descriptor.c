@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "librdmacm/preload/preload.h"
+#include "librdmacm/rsocket/private.h"
 
 /*
  * For each descriptor the RDMA socket it is, and for each RDMA socket how many descriptors are it.
@@ -22,6 +23,7 @@ struct place {
 	atomic_int holders; /* children and relays that have the socket of this number */
 	atomic_int heirs;   /* descriptors of a child that are the parent's socket of this number */
 	atomic_bool bound;
+	atomic_bool spent; /* its connect() failed */
 	atomic_bool outer;
 };
 
@@ -78,8 +80,10 @@ void fd_set_socket(int fd, int rs)
 
 	if (!place || !base)
 		return;
-	if (fd == rs)
+	if (!atomic_load(&base->count)) {
 		atomic_store(&base->bound, false);
+		atomic_store(&base->spent, false);
+	}
 	atomic_store(&place->socket, rs + 1);
 	atomic_fetch_add(&base->count, 1);
 }
@@ -173,6 +177,16 @@ bool fd_is_bound(int fd)
 	return atomic_load(&place_find(fd)->bound);
 }
 
+void fd_set_spent(int rs)
+{
+	atomic_store(&place_find(rs)->spent, true);
+}
+
+bool fd_is_spent(int rs)
+{
+	return atomic_load(&place_find(rs)->spent);
+}
+
 void fd_set_outer(int fd)
 {
 	struct place *place = place_make(fd);
@@ -226,6 +240,11 @@ static bool socket_release(int fd, int rs)
 	struct place *place = place_find(rs);
 	int left;
 
+	if (fd != rs) {
+		preload_inside++;
+		rs_entry_closed(rs, fd);
+		preload_exit();
+	}
 	relay_lock();
 	left = fd_forget(fd, rs) + (place ? atomic_load(&place->holders) : 0);
 	relay_unlock();

@@ -8,7 +8,8 @@
  *   number.c      where the descriptors lie that are not the program's
  *   config.c      which sockets of which programs
  *   descriptor.c  which descriptor is which socket: close(), dup(), fcntl(), ioctl()
- *   socket.c      from socket() to shutdown(), and back to TCP
+ *   socket.c      from socket() to shutdown()
+ *   tcp.c         back to TCP, and to a second connect()
  *   transfer.c    reading and writing
  *   file.c        sendfile() and splice()
  *   stream.c      fdopen()
@@ -193,6 +194,8 @@ bool fd_is_held(int rs);    /* by any of these */
 bool fd_is_nobodys(int rs); /* neither */
 void fd_set_bound(int fd);
 bool fd_is_bound(int fd); /* by the program */
+void fd_set_spent(int rs);
+bool fd_is_spent(int rs); /* its connect() failed */
 /* An epoll that another one has; what it is to the kernel counts, then. */
 void fd_set_outer(int fd);
 bool fd_is_outer(int fd);
@@ -282,10 +285,17 @@ static inline int fd_know(int fd)
 /* stream.c: the number is, from now on, one of a socket's: so is stdin, stdout or stderr of it */
 void stream_standard(int fd);
 
-/* socket.c: what the program asked of the one of TCP */
+/* socket.c: what the environment says of sizes */
+void socket_sizes_set(int rs);
+
+/* tcp.c: what the program asked of the one of TCP */
 void socket_options_copy(int tcp, int rs);
-/* Make of the RDMA socket @fd one of TCP, or UDP, with the same number. 0, or -1 and errno */
+/* Make of the RDMA socket of @fd one of TCP, or UDP, with the same numbers. 0, or -1 and errno */
 int socket_to_tcp(int fd, const char *what);
+/* RDMA did not connect, as errno says: connect by TCP. As connect() */
+int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen);
+/* If connect() failed before, take a fresh RDMA socket. Return: as fd_socket() */
+int socket_renew(int fd);
 /* For a datagram that could not be sent: whether the socket is one of UDP from now on. */
 bool socket_is_udp_now(int fd);
 

@@ -43,7 +43,7 @@ static bool is_taken(int domain, int type, int protocol)
 	       config_takes(domain, type, protocol);
 }
 
-static void sizes_set(int rs)
+void socket_sizes_set(int rs)
 {
 	static const struct {
 		enum env_name name;
@@ -134,111 +134,8 @@ EXPORT int socket(int domain, int type, int protocol)
 	if (type_of(type) == SOCK_STREAM)
 		relay_start();
 	fd_set_socket(rs, rs);
-	sizes_set(rs);
+	socket_sizes_set(rs);
 	return rs;
-}
-
-/* ---- back to TCP ---- */
-
-/* What a program may have asked for, and TCP has as well. */
-static const struct {
-	int level, name;
-} kept_options[] = {
-	{ SOL_SOCKET, SO_REUSEADDR },  { SOL_SOCKET, SO_KEEPALIVE },  { IPPROTO_TCP, TCP_NODELAY },
-	{ IPPROTO_TCP, TCP_KEEPIDLE }, { IPPROTO_IPV6, IPV6_V6ONLY },
-};
-
-/* What a program may have asked for, and sockets over RDMA have as well. */
-void socket_options_copy(int tcp, int rs)
-{
-	static const int names[] = { SO_RCVTIMEO, SO_SNDTIMEO };
-	struct timeval time;
-	socklen_t size;
-
-	sizes_set(rs);
-	for (unsigned int i = 0; i < ARRAY_SIZE(kept_options); i++) {
-		int value, level = kept_options[i].level, name = kept_options[i].name;
-
-		size = sizeof(value);
-		if (real()->getsockopt(tcp, level, name, &value, &size) == 0 && value)
-			RS(rsetsockopt(rs, level, name, &value, size));
-	}
-	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
-		size = sizeof(time);
-		if (real()->getsockopt(tcp, SOL_SOCKET, names[i], &time, &size) == 0)
-			RS(rsetsockopt(rs, SOL_SOCKET, names[i], &time, size));
-	}
-}
-
-static void options_copy(int rs, int tcp)
-{
-	for (unsigned int i = 0; i < ARRAY_SIZE(kept_options); i++) {
-		int value, level = kept_options[i].level, name = kept_options[i].name;
-		socklen_t size = sizeof(value);
-
-		if (RS(rgetsockopt(rs, level, name, &value, &size)) == 0 && value)
-			real()->setsockopt(tcp, level, name, &value, size);
-	}
-	real()->fcntl(tcp, F_SETFL, RS(rfcntl(rs, F_GETFL)));
-}
-
-/* Of a socket that the program bound. Return: its size; 0: it did not. */
-static socklen_t bound_name(int rs, struct sockaddr_storage *ret_name)
-{
-	socklen_t size = sizeof(*ret_name);
-
-	if (!fd_is_bound(rs) || RS(rgetsockname(rs, (struct sockaddr *)ret_name, &size)) < 0)
-		return 0;
-	return size;
-}
-
-static int rs_option(int rs, int name)
-{
-	int value = 0;
-	socklen_t size = sizeof(value);
-
-	return RS(rgetsockopt(rs, SOL_SOCKET, name, &value, &size)) < 0 ? -1 : value;
-}
-
-int socket_to_tcp(int fd, const char *what)
-{
-	int rs = fd_socket(fd), error = errno, tcp, type = rs_option(rs, SO_TYPE);
-	int flags = real()->fcntl(fd, F_GETFD, 0);
-	struct sockaddr_storage name;
-	socklen_t size = bound_name(rs, &name);
-
-	log_warn("rspreload: %s: %s: %s is used", what, strerror(error),
-		 type == SOCK_STREAM ? "TCP" : "UDP");
-	tcp = real()->socket(rs_option(rs, SO_DOMAIN), type | SOCK_CLOEXEC, 0);
-	if (tcp < 0)
-		return -1;
-	options_copy(rs, tcp);
-	if (rs != fd) {
-		real()->close(tcp);
-		errno = error;
-		return -1;
-	}
-	/* The number is the program's at every moment. A port of UDP is free after that. */
-	fd_release(fd);
-	RS(rdetach(rs));
-	real()->dup3(tcp, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
-	real()->close(tcp);
-	return size ? real()->bind(fd, (struct sockaddr *)&name, size) : 0;
-}
-
-bool socket_is_udp_now(int fd)
-{
-	int rs = fd_socket(fd), error = errno;
-	bool done = false;
-
-	/* No device, or no memory that it could use. */
-	if ((error == ENODEV || error == ENOMEM || error == EPERM) && rs >= 0 &&
-	    rs_option(rs, SO_TYPE) == SOCK_DGRAM) {
-		errno = error;
-		done = socket_to_tcp(fd, "send") == 0;
-	}
-	errno = error;
-	return done;
 }
 
 /* An error that says that RDMA does not reach there, and nothing of what the program did. */
@@ -345,26 +242,34 @@ static bool is_news_of_path(int error)
 	return true;
 }
 
-EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
+static int by_rdma(int rs, const struct sockaddr *addr, socklen_t addrlen)
 {
-	int rs = fd_socket(fd), r;
 	struct low low;
+	int r;
 
-	if (rs == FD_LATER)
-		return fork_connect(fd, addr, addrlen);
-	if (rs < 0)
-		return real()->connect(fd, addr, addrlen);
 	low_reserve(&low, &low_of_connect);
 	pthread_cleanup_push(low_release, &low);
 	r = RS_SLEEPY(rconnect(rs, addr, addrlen));
 	pthread_cleanup_pop(1);
 	if (r < 0 && errno == EINPROGRESS)
 		r = path_wait(rs, addr, addrlen);
+	return r;
+}
+
+EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
+{
+	int rs = fd_socket(fd), r;
+
+	if (rs == FD_LATER)
+		return fork_connect(fd, addr, addrlen);
+	if (rs >= 0)
+		rs = socket_renew(fd);
+	if (rs < 0)
+		return real()->connect(fd, addr, addrlen);
+	r = by_rdma(rs, addr, addrlen);
 	if (r == 0 || !is_news_of_path(errno))
 		return r;
-	if (socket_to_tcp(fd, "connect") < 0)
-		return -1;
-	return real()->connect(fd, addr, addrlen);
+	return socket_connect_tcp(fd, addr, addrlen);
 }
 
 EXPORT int shutdown(int fd, int how)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "librdmacm/preload/preload.h"
+#include "librdmacm/rsocket/private.h"
 
 /* ---- poll ---- */
 
@@ -206,7 +207,7 @@ EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 			fd_set_outer(fd);
 		return r;
 	}
-	r = RS(repoll_ctl(epfd, op, rs, event));
+	r = RS(rs_entry_ctl(epfd, op, rs, fd, event));
 	if (r < 0 || op != EPOLL_CTL_ADD)
 		return r;
 	fd_set_kind(epfd, FD_POLLER);

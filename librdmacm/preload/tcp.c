@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From an RDMA socket to one of TCP, or UDP, and to a fresh RDMA socket. All descriptors of the
+ * socket are replaced, with their flags, the options that the program set, and their entries in
+ * epolls.
+ */
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "librdmacm/preload/preload.h"
+#include "librdmacm/rsocket/private.h"
+
+/* ---- options ---- */
+
+/* An option of @tcp that a fresh socket has as well was not set by the program. */
+static bool is_default(int fresh, const struct rs_option_value *option)
+{
+	struct rs_option_value other = *option;
+
+	return real()->getsockopt(fresh, option->level, option->name, &other.number, &other.size) <
+		       0 ||
+	       !memcmp(&other.number, &option->number, option->size);
+}
+
+/* The kernel's own sizes of buffers change while a connection is used. */
+static bool is_kept(const struct rs_option_value *option)
+{
+	return option->level != SOL_SOCKET ||
+	       (option->name != SO_SNDBUF && option->name != SO_RCVBUF);
+}
+
+void socket_options_copy(int tcp, int rs)
+{
+	int domain = AF_INET, fresh;
+	socklen_t size = sizeof(domain);
+	struct rs_option_value option;
+	unsigned int next = 0;
+
+	socket_sizes_set(rs);
+	real()->getsockopt(tcp, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+	fresh = real()->socket(domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	while (rs_option_of_tcp(&next, &option))
+		if (real()->getsockopt(tcp, option.level, option.name, &option.number,
+				       &option.size) == 0 &&
+		    is_kept(&option) && !is_default(fresh, &option))
+			RS(rsetsockopt(rs, option.level, option.name, &option.number, option.size));
+	if (fresh >= 0)
+		real()->close(fresh);
+}
+
+static void options_give(int rs, int tcp)
+{
+	struct rs_option_value option;
+	unsigned int next = 0;
+
+	while (RS(rs_option_next(rs, &next, &option)))
+		real()->setsockopt(tcp, option.level, option.name, &option.number, option.size);
+	real()->fcntl(tcp, F_SETFL, (void *)(intptr_t)RS(rfcntl(rs, F_GETFL)));
+}
+
+static int rs_option(int rs, int name)
+{
+	int value = 0;
+	socklen_t size = sizeof(value);
+
+	return RS(rgetsockopt(rs, SOL_SOCKET, name, &value, &size)) < 0 ? -1 : value;
+}
+
+/* Of a socket that the program bound. Return: its size; 0: it did not. */
+static socklen_t bound_name(int rs, struct sockaddr_storage *ret_name)
+{
+	socklen_t size = sizeof(*ret_name);
+
+	if (!fd_is_bound(rs) || RS(rgetsockname(rs, (struct sockaddr *)ret_name, &size)) < 0)
+		return 0;
+	return size;
+}
+
+/* ---- descriptors and entries ---- */
+
+struct entries {
+	struct rs_entry *list; /* to be freed */
+	unsigned int count;
+};
+
+static struct entries entries_take(int rs)
+{
+	struct entries e = { .count = RS(rs_entry_list(rs, NULL, 0)) };
+
+	e.list = e.count ? calloc(e.count, sizeof(*e.list)) : NULL;
+	if (e.list)
+		e.count = min_of(e.count, RS(rs_entry_list(rs, e.list, e.count)));
+	else
+		e.count = 0;
+	return e;
+}
+
+static void entries_give(struct entries *e)
+{
+	for (unsigned int i = 0; i < e->count; i++)
+		epoll_ctl(e->list[i].epfd, EPOLL_CTL_ADD, e->list[i].fd, &e->list[i].event);
+	free(e->list);
+}
+
+/* @fd becomes the file of @by. @rs: the RDMA socket it is then, or -1. */
+static void number_replace(int fd, int by, int rs)
+{
+	int flags = real()->fcntl(fd, F_GETFD, 0);
+
+	real()->dup3(by, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+	if (rs >= 0)
+		fd_set_socket(fd, rs);
+}
+
+/*
+ * Each descriptor of the socket @old becomes @by, which is the RDMA socket @rs, or -1. A number is
+ * that of the program at every moment.
+ */
+static void socket_replace(int old, int by, int rs)
+{
+	struct entries e = entries_take(old);
+	bool keeps_number = false;
+	int *fds = NULL, count = 0;
+
+	for (int fd = -1; (fd = fd_next(fd + 1, old)) >= 0;) {
+		int *more = realloc(fds, (count + 1) * sizeof(*fds));
+
+		if (!more)
+			break;
+		fds = more;
+		fds[count++] = fd;
+		keeps_number |= fd == old;
+	}
+	for (int i = 0; i < count; i++)
+		fd_release(fds[i]);
+	RS(keeps_number ? rdetach(old) : rclose(old));
+	for (int i = 0; i < count; i++)
+		number_replace(fds[i], by, rs);
+	free(fds);
+	entries_give(&e);
+}
+
+/* ---- to TCP ---- */
+
+static int tcp_open(int rs)
+{
+	int type = rs_option(rs, SO_TYPE), error = errno;
+	int tcp = real()->socket(rs_option(rs, SO_DOMAIN), type | SOCK_CLOEXEC, 0);
+
+	if (tcp >= 0)
+		options_give(rs, tcp);
+	errno = tcp < 0 ? errno : error;
+	return tcp;
+}
+
+static void fallback_log(int rs, const char *what)
+{
+	log_warn("rspreload: %s: %s: %s is used", what, strerror(errno),
+		 rs_option(rs, SO_TYPE) == SOCK_STREAM ? "TCP" : "UDP");
+}
+
+int socket_to_tcp(int fd, const char *what)
+{
+	int rs = fd_socket(fd), error = errno, tcp;
+	struct sockaddr_storage name;
+	socklen_t size = bound_name(rs, &name);
+
+	errno = error;
+	fallback_log(rs, what);
+	tcp = tcp_open(rs);
+	if (tcp < 0)
+		return -1;
+	/* A port of UDP is free after that. */
+	socket_replace(rs, tcp, -1);
+	real()->close(tcp);
+	return size ? real()->bind(fd, (struct sockaddr *)&name, size) : 0;
+}
+
+/*
+ * The RDMA socket is kept when TCP does not connect at once either: the next connect() of the
+ * program may find a server of either kind.
+ */
+int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen)
+{
+	int rs = fd_socket(fd), error = errno, tcp, r;
+	struct sockaddr_storage name;
+	socklen_t size = bound_name(rs, &name);
+
+	errno = error;
+	fallback_log(rs, "connect");
+	tcp = tcp_open(rs);
+	if (tcp < 0)
+		return -1;
+	r = size ? real()->bind(tcp, (struct sockaddr *)&name, size) : 0;
+	if (r == 0)
+		r = real()->connect(tcp, addr, addrlen);
+	error = errno;
+	if (r == 0 || error == EINPROGRESS || error == EINTR ||
+	    rs_option(rs, SO_TYPE) != SOCK_STREAM)
+		socket_replace(rs, tcp, -1);
+	else
+		fd_set_spent(rs);
+	real()->close(tcp);
+	errno = error;
+	return r;
+}
+
+int socket_renew(int fd)
+{
+	int rs = fd_socket(fd), fresh, flags;
+	struct sockaddr_storage name;
+	struct rs_option_value option;
+	unsigned int next = 0;
+	socklen_t size;
+
+	if (!fd_is_spent(rs))
+		return rs;
+	fresh = RS(rsocket(rs_option(rs, SO_DOMAIN), SOCK_STREAM | SOCK_CLOEXEC, 0));
+	if (fresh < 0)
+		return rs;
+	while (RS(rs_option_next(rs, &next, &option)))
+		RS(rsetsockopt(fresh, option.level, option.name, &option.number, option.size));
+	flags = RS(rfcntl(rs, F_GETFL));
+	RS(rfcntl(fresh, F_SETFL, flags));
+	size = bound_name(rs, &name);
+	socket_replace(rs, fresh, fresh);
+	if (size && RS(rbind(fresh, (struct sockaddr *)&name, size)) == 0)
+		fd_set_bound(fresh);
+	return fresh;
+}
+
+bool socket_is_udp_now(int fd)
+{
+	int rs = fd_socket(fd), error = errno;
+	bool done = false;
+
+	/* No device, or no memory that it could use. */
+	if ((error == ENODEV || error == ENOMEM || error == EPERM) && rs >= 0 &&
+	    rs_option(rs, SO_TYPE) == SOCK_DGRAM) {
+		errno = error;
+		done = socket_to_tcp(fd, "send") == 0;
+	}
+	errno = error;
+	return done;
+}
