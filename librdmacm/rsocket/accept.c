@@ -403,17 +403,6 @@ static int child_wait(struct rs_socket *s, struct rs_socket **ret_child)
 	return 0;
 }
 
-static void name_copy(const struct sockaddr *peer, struct sockaddr *addr, socklen_t *addrlen)
-{
-	socklen_t size = peer->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-						     : sizeof(struct sockaddr_in);
-
-	if (!addr || !addrlen)
-		return;
-	memcpy(addr, peer, min_of(*addrlen, size));
-	*addrlen = size;
-}
-
 RS_EXPORT int raccept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
 {
 	RS_CALL_SLEEPY;
@@ -433,7 +422,7 @@ RS_EXPORT int raccept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int fl
 			atomic_store(&child->flags, O_NONBLOCK);
 		if (!(flags & SOCK_CLOEXEC))
 			fcntl(r, F_SETFD, 0);
-		name_copy(rdma_get_peer_addr(child->id), addr, addrlen);
+		rs_name_copy(child, rdma_get_peer_addr(child->id), addr, addrlen);
 	}
 	rs_socket_put(s);
 	return rs_ret(r);

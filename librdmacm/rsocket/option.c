@@ -575,7 +575,7 @@ static int bytes_waiting(struct rs_socket *s)
 		rs_glance(s);
 		count = ds_bytes_waiting(s);
 	} else {
-		rs_complete(s);
+		rs_glance(s); /* it may have been accepted a moment before */
 		count = rs_credit_waiting(&s->in);
 	}
 	pthread_mutex_unlock(&s->lock);

@@ -327,6 +327,9 @@ int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket
 int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket);
 /* A socket of datagrams needs none before it looks for the way to a peer. */
 int rs_channel_create(struct rs_socket *s);
+/* Copy a name as the socket's domain has it. 0 or -errno */
+int rs_name_copy(const struct rs_socket *s, const struct sockaddr *from, struct sockaddr *addr,
+		 socklen_t *addrlen);
 void rs_socket_put(struct rs_socket *s);
 void rs_socket_fail(struct rs_socket *s, int error);
 /* A call returns @r. An error that comes behind some bytes is the next call's. */

@@ -341,14 +341,33 @@ RS_EXPORT int rdetach(int fd)
 	return 0;
 }
 
-static int name_copy(const struct sockaddr *from, struct sockaddr *addr, socklen_t *addrlen)
+/* What a socket of IPv6 says of an IPv4 address. */
+static struct sockaddr_in6 name_map(const struct sockaddr *from)
 {
-	socklen_t size = from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-						     : sizeof(struct sockaddr_in);
+	const struct sockaddr_in *in = (const void *)from;
+	struct sockaddr_in6 mapped = {
+		.sin6_family = AF_INET6,
+		.sin6_port = in->sin_port,
+		.sin6_addr = { { { [10] = 0xff, [11] = 0xff } } },
+	};
+
+	memcpy(&mapped.sin6_addr.s6_addr[12], &in->sin_addr, sizeof(in->sin_addr));
+	return mapped;
+}
+
+int rs_name_copy(const struct rs_socket *s, const struct sockaddr *from, struct sockaddr *addr,
+		 socklen_t *addrlen)
+{
+	bool is_mapped = s->domain == AF_INET6 && from->sa_family == AF_INET;
+	struct sockaddr_in6 mapped = is_mapped ? name_map(from) : (struct sockaddr_in6){};
+	socklen_t size =
+		s->domain == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 
 	if (!addr || !addrlen)
 		return -EFAULT;
-	memcpy(addr, from, min_of(*addrlen, size));
+	if ((int)*addrlen < 0)
+		return -EINVAL;
+	memcpy(addr, is_mapped ? (void *)&mapped : from, min_of(*addrlen, size));
 	*addrlen = size;
 	return 0;
 }
@@ -373,7 +392,8 @@ static int name_get(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen
 	if (peer && s->state != RS_ACCEPTING && s->state != RS_CONNECTED && s->state != RS_CLOSED)
 		r = -ENOTCONN;
 	else
-		r = name_copy(name->sa_family ? name : (struct sockaddr *)&any, addr, addrlen);
+		r = rs_name_copy(s, name->sa_family ? name : (struct sockaddr *)&any, addr,
+				 addrlen);
 	pthread_mutex_unlock(&s->lock);
 	rs_socket_put(s);
 	return r;
