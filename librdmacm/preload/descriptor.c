@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -457,16 +458,51 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 	return r;
 }
 
+/* Ask a socket of the kernel: an interface, an address, a route or a neighbour. */
+static bool is_of_network(unsigned long request)
+{
+	return request >= SIOCADDRT && request < SIOCPROTOPRIVATE;
+}
+
+static int ioctl_of_network(unsigned long request, void *arg)
+{
+	int fd = real()->socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), r, error;
+
+	if (fd < 0)
+		return -1;
+	r = real()->ioctl(fd, request, arg);
+	error = errno;
+	real()->close(fd);
+	errno = error;
+	return r;
+}
+
 EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	int rs = request == FIONREAD ? fd_read(fd) : fd_know(fd);
 	va_list args;
 	void *arg;
+	int r;
 
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if (rs >= 0 && (request == FIONREAD || request == FIONBIO))
+	if (rs >= 0 && (request == FIONREAD || request == FIONBIO || request == SIOCOUTQ ||
+			request == SIOCATMARK))
 		return RS(rioctl(rs, request, arg));
-	return real()->ioctl(fd, request, arg);
+	if (rs >= 0 && is_of_network(request))
+		return ioctl_of_network(request, arg);
+	r = real()->ioctl(fd, request, arg);
+	if (r < 0 && errno == EINVAL && rs >= 0)
+		errno = ENOTTY; /* an epoll of the kernel says EINVAL */
+	return r;
+}
+
+EXPORT int sockatmark(int fd)
+{
+	int mark = 0, rs = fd_know(fd);
+
+	if (rs < 0)
+		return real()->sockatmark(fd);
+	return RS(rioctl(rs, SIOCATMARK, &mark)) < 0 ? -1 : mark;
 }

@@ -12,7 +12,8 @@
  *   tcp.c         back to TCP, and to a second connect()
  *   transfer.c    reading and writing
  *   file.c        sendfile() and splice()
- *   stream.c      fdopen()
+ *   stream.c      fdopen() and dprintf()
+ *   position.c    calls with an offset, and fstat(): what a socket is to those
  *   wait.c        poll(), select() and epoll
  *   relay.c       what a process does for its children, which inherit sockets and cannot use them
  *   heir.c        what a child does with those
@@ -32,11 +33,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -94,6 +97,29 @@
 	F(int, epoll_ctl, (int, int, int, struct epoll_event *))                                 \
 	F(int, epoll_wait, (int, struct epoll_event *, int, int))                                \
 	F(int, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *))             \
+	F(int, epoll_pwait2,                                                                     \
+	  (int, struct epoll_event *, int, const struct timespec *, const sigset_t *))           \
+	F(ssize_t, preadv2, (int, const struct iovec *, int, off_t, int))                        \
+	F(ssize_t, preadv64v2, (int, const struct iovec *, int, off64_t, int))                   \
+	F(ssize_t, pwritev2, (int, const struct iovec *, int, off_t, int))                       \
+	F(ssize_t, pwritev64v2, (int, const struct iovec *, int, off64_t, int))                  \
+	F(ssize_t, pread, (int, void *, size_t, off_t))                                          \
+	F(ssize_t, pread64, (int, void *, size_t, off64_t))                                      \
+	F(ssize_t, pwrite, (int, const void *, size_t, off_t))                                   \
+	F(ssize_t, pwrite64, (int, const void *, size_t, off64_t))                               \
+	F(ssize_t, preadv, (int, const struct iovec *, int, off_t))                              \
+	F(ssize_t, preadv64, (int, const struct iovec *, int, off64_t))                          \
+	F(ssize_t, pwritev, (int, const struct iovec *, int, off_t))                             \
+	F(ssize_t, pwritev64, (int, const struct iovec *, int, off64_t))                         \
+	F(off_t, lseek, (int, off_t, int))                                                       \
+	F(off64_t, lseek64, (int, off64_t, int))                                                 \
+	F(int, fstat, (int, struct stat *))                                                      \
+	F(int, fstat64, (int, struct stat64 *))                                                  \
+	F(int, fstatat, (int, const char *, struct stat *, int))                                 \
+	F(int, fstatat64, (int, const char *, struct stat64 *, int))                             \
+	F(int, statx, (int, const char *, int, unsigned int, struct statx *))                    \
+	F(int, sockatmark, (int))                                                                \
+	F(int, vdprintf, (int, const char *, va_list))                                           \
 	F(int, sigaction, (int, const struct sigaction *, struct sigaction *))                   \
 	F(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "librdmacm/preload/preload.h"
 #include "util/env.h"
@@ -149,6 +150,7 @@ static bool is_no_path(int error)
 	case EHOSTUNREACH:
 	case ENOMEM: /* of memory that can be registered */
 	case EPERM:  /* none may be locked */
+	case EIO:    /* the device belongs to the process that this one was forked from */
 		return true;
 	default:
 		return false;
@@ -172,6 +174,31 @@ EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t addrlen)
 	if (!is_no_path(errno) || socket_to_tcp(fd, "bind") < 0)
 		return -1;
 	return real()->bind(fd, addr, addrlen);
+}
+
+#define RESERVED_FIRST 600
+#define RESERVED_END   1024
+
+/* Bind to a port below 1024, as the C library does. */
+EXPORT int bindresvport(int fd, struct sockaddr_in *addr)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	unsigned int count = RESERVED_END - RESERVED_FIRST, start = getpid() % count;
+
+	if (!addr)
+		addr = &any;
+	if (addr->sin_family != AF_INET) {
+		errno = EAFNOSUPPORT;
+		return -1;
+	}
+	for (unsigned int i = 0; i < count; i++) {
+		addr->sin_port = htons(RESERVED_FIRST + (start + i) % count);
+		if (bind(fd, (struct sockaddr *)addr, sizeof(*addr)) == 0)
+			return 0;
+		if (errno != EADDRINUSE)
+			return -1;
+	}
+	return -1;
 }
 
 EXPORT int listen(int fd, int backlog)

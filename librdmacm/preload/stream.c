@@ -5,6 +5,7 @@
  */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "librdmacm/preload/preload.h"
@@ -54,6 +55,64 @@ static FILE *stream_open(int fd, const char *mode)
 EXPORT FILE *fdopen(int fd, const char *mode)
 {
 	return fd_read(fd) < 0 ? real()->fdopen(fd, mode) : stream_open(fd, mode);
+}
+
+/* ---- dprintf() ---- */
+
+static int print(int fd, const char *format, va_list args)
+{
+	char *text;
+	int length, error;
+
+	if (fd_use(fd) < 0)
+		return real()->vdprintf(fd, format, args);
+	length = vasprintf(&text, format, args);
+	if (length < 0)
+		return -1;
+	if (stream_write((void *)(intptr_t)fd, text, length) != length)
+		length = -1;
+	error = errno;
+	free(text);
+	errno = error;
+	return length;
+}
+
+EXPORT int vdprintf(int fd, const char *format, va_list args)
+{
+	return print(fd, format, args);
+}
+
+EXPORT int dprintf(int fd, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = print(fd, format, args);
+	va_end(args);
+	return length;
+}
+
+/* @flag: how much is checked; a format that the C library would not take is not found. */
+int __vdprintf_chk(int fd, int flag, const char *format, va_list args);
+int __dprintf_chk(int fd, int flag, const char *format, ...);
+
+EXPORT int __vdprintf_chk(int fd, int flag, const char *format, va_list args)
+{
+	(void)flag;
+	return print(fd, format, args);
+}
+
+EXPORT int __dprintf_chk(int fd, int flag, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	(void)flag;
+	va_start(args, format);
+	length = print(fd, format, args);
+	va_end(args);
+	return length;
 }
 
 void stream_standard(int fd)

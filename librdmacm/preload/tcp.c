@@ -237,8 +237,8 @@ bool socket_is_udp_now(int fd)
 	int rs = fd_socket(fd), error = errno;
 	bool done = false;
 
-	/* No device, or no memory that it could use. */
-	if ((error == ENODEV || error == ENOMEM || error == EPERM) && rs >= 0 &&
+	/* No device, no memory that it could use, or the device of a parent. */
+	if ((error == ENODEV || error == ENOMEM || error == EPERM || error == EIO) && rs >= 0 &&
 	    rs_option(rs, SO_TYPE) == SOCK_DGRAM) {
 		errno = error;
 		done = socket_to_tcp(fd, "send") == 0;

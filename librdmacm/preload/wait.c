@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "librdmacm/preload/preload.h"
 #include "librdmacm/rsocket/private.h"
@@ -166,16 +168,41 @@ EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except,
 	return r;
 }
 
+static int64_t now_us(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000ll + time.tv_nsec / 1000;
+}
+
+/* Linux writes the time that is left. */
+static void time_left(struct timeval *timeout, int64_t us)
+{
+	*timeout = (struct timeval){ max_of(us, INT64_C(0)) / 1000000,
+				     max_of(us, INT64_C(0)) % 1000000 };
+}
+
 EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
 {
 	struct timespec time = {};
+	int64_t start, us;
+	int r, error;
 
-	if (preload_inside || count <= 0)
-		return real()->select(count, in, out, except, timeout);
-	if (timeout)
-		time = (struct timespec){ timeout->tv_sec + timeout->tv_usec / 1000000,
-					  timeout->tv_usec % 1000000 * 1000 };
-	return pselect(count, in, out, except, timeout ? &time : NULL, NULL);
+	if (preload_inside || count <= 0 || !timeout)
+		return preload_inside || count <= 0
+			       ? real()->select(count, in, out, except, timeout)
+			       : pselect(count, in, out, except, NULL, NULL);
+	time = (struct timespec){ timeout->tv_sec + timeout->tv_usec / 1000000,
+				  timeout->tv_usec % 1000000 * 1000 };
+	us = timeout->tv_sec * 1000000ll + timeout->tv_usec;
+	start = now_us();
+	r = pselect(count, in, out, except, &time, NULL);
+	error = errno;
+	if (r >= 0 || error == EINTR)
+		time_left(timeout, r == 0 ? 0 : us - (now_us() - start));
+	errno = error;
+	return r;
 }
 
 /* ---- epoll ---- */
@@ -222,6 +249,32 @@ EXPORT int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeou
 	/* Another thread may make it one with sockets while this one waits. */
 	return preload_inside ? real()->epoll_pwait(epfd, events, max, timeout, mask)
 			      : RS_SLEEPY(repoll_pwait(epfd, events, max, timeout, mask));
+}
+
+/* To milliseconds, rounded up. Return: -1: no end; -2: it is no time. */
+static int timeout_ms(const struct timespec *timeout)
+{
+	if (!timeout)
+		return -1;
+	if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000)
+		return -2;
+	if (timeout->tv_sec >= INT_MAX / 1000)
+		return INT_MAX;
+	return timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000;
+}
+
+EXPORT int epoll_pwait2(int epfd, struct epoll_event *events, int max,
+			const struct timespec *timeout, const sigset_t *mask)
+{
+	int ms = timeout_ms(timeout);
+
+	if (preload_inside)
+		return real()->epoll_pwait2(epfd, events, max, timeout, mask);
+	if (ms < -1) {
+		errno = EINVAL;
+		return -1;
+	}
+	return RS_SLEEPY(repoll_pwait(epfd, events, max, ms, mask));
 }
 
 EXPORT int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)

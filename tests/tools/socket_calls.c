@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Calls beside those that every program makes. */
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "socket_cases.h"
 
@@ -35,7 +47,240 @@ static void case_small_stacks(void)
 	}
 }
 
+/* ---- epoll ---- */
+
+static void case_epoll_pwait2(void)
+{
+	const struct timespec none = {}, wrong = { .tv_nsec = 1000000000 };
+	struct ends e = ends_open();
+	int poller = epoll_create1(0);
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 42 }, got = {};
+
+	CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, e.a, &event) == 0);
+	CHECK(epoll_pwait2(poller, &got, 1, &none, NULL) == 0);
+	CHECK_ERRNO(epoll_pwait2(poller, &got, 1, &wrong, NULL), EINVAL);
+	CHECK(send(e.b, "x", 1, 0) == 1);
+	CHECK(epoll_pwait2(poller, &got, 1, NULL, NULL) == 1);
+	CHECK(got.data.u64 == 42 && got.events == EPOLLIN);
+	close(poller);
+	ends_close(&e);
+}
+
+/* Each descriptor is an entry of its own. */
+static void case_epoll_duplicate(void)
+{
+	struct ends e = ends_open();
+	int copy = dup(e.a), poller = epoll_create1(0), again;
+	struct epoll_event in = { .events = EPOLLIN, .data.u32 = 1 };
+	struct epoll_event out = { .events = EPOLLOUT, .data.u32 = 2 }, got[4];
+
+	CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, e.a, &in) == 0);
+	CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, copy, &out) == 0);
+	CHECK_ERRNO(epoll_ctl(poller, EPOLL_CTL_ADD, copy, &out), EEXIST);
+	CHECK(send(e.b, "x", 1, 0) == 1 && becomes(e.a, POLLIN));
+	CHECK(epoll_wait(poller, got, 4, PATIENCE_MS) == 2);
+	CHECK(epoll_ctl(poller, EPOLL_CTL_DEL, e.a, NULL) == 0);
+	CHECK(epoll_wait(poller, got, 4, PATIENCE_MS) == 1 && got[0].data.u32 == 2);
+	out.events = EPOLLIN;
+	CHECK(epoll_ctl(poller, EPOLL_CTL_MOD, copy, &out) == 0);
+	CHECK(epoll_wait(poller, got, 4, PATIENCE_MS) == 1 && got[0].data.u32 == 2);
+	CHECK(epoll_ctl(poller, EPOLL_CTL_DEL, copy, NULL) == 0);
+	CHECK_ERRNO(epoll_ctl(poller, EPOLL_CTL_DEL, copy, NULL), ENOENT);
+	CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, copy, &out) == 0);
+	CHECK(epoll_ctl(poller, EPOLL_CTL_DEL, copy, NULL) == 0);
+	close(copy);
+	again = dup(e.b); /* which takes the number */
+	CHECK(again == copy && epoll_ctl(poller, EPOLL_CTL_ADD, again, &in) == 0);
+	CHECK(send(e.a, "y", 1, 0) == 1);
+	CHECK(epoll_wait(poller, got, 4, PATIENCE_MS) == 1 && got[0].data.u32 == 1);
+	close(again);
+	close(poller);
+	ends_close(&e);
+}
+
+/* One event at a time, from each kind of descriptor that has one. */
+static void case_epoll_one_place(void)
+{
+	struct ends e = ends_open();
+	struct epoll_event event = { .events = EPOLLIN };
+	int poller = epoll_create1(0), ends[2], count[2] = {};
+
+	CHECK(pipe(ends) == 0 && write(ends[1], "x", 1) == 1);
+	CHECK(send(e.b, "x", 1, 0) == 1 && becomes(e.a, POLLIN));
+	event.data.u32 = 0;
+	CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, e.a, &event) == 0);
+	event.data.u32 = 1;
+	CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, ends[0], &event) == 0);
+	for (int i = 0; i < 100; i++)
+		if (epoll_wait(poller, &event, 1, PATIENCE_MS) == 1)
+			count[event.data.u32]++;
+	CHECK(count[0] >= 25 && count[1] >= 25 && count[0] + count[1] == 100);
+	close(ends[0]);
+	close(ends[1]);
+	close(poller);
+	ends_close(&e);
+}
+
+static void case_select_time(void)
+{
+	struct ends e = ends_open();
+	struct timeval time = { .tv_sec = 1000 };
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(e.a, &set);
+	CHECK(select(e.a + 1, NULL, &set, NULL, &time) == 1);
+	CHECK(time.tv_sec == 999 || (time.tv_sec == 1000 && !time.tv_usec));
+	time = (struct timeval){ .tv_usec = 1 };
+	CHECK(select(e.a + 1, &set, NULL, NULL, &time) == 0 && !time.tv_sec && !time.tv_usec);
+	ends_close(&e);
+}
+
+/* ---- what a socket is ---- */
+
+static void kind_check(int fd)
+{
+	char byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct statx wide;
+	struct stat stat;
+
+	CHECK(fstat(fd, &stat) == 0 && S_ISSOCK(stat.st_mode));
+	CHECK(fstatat(fd, "", &stat, AT_EMPTY_PATH) == 0 && S_ISSOCK(stat.st_mode));
+	CHECK(statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &wide) == 0 && S_ISSOCK(wide.stx_mode));
+	CHECK(isfdtype(fd, S_IFSOCK) == 1);
+	CHECK_ERRNO(lseek(fd, 0, SEEK_CUR), ESPIPE);
+	CHECK_ERRNO(pread(fd, &byte, 1, 0), ESPIPE);
+	CHECK_ERRNO(pwrite(fd, &byte, 1, 0), ESPIPE);
+	CHECK_ERRNO(preadv(fd, &iov, 1, 0), ESPIPE);
+	CHECK_ERRNO(pwritev(fd, &iov, 1, 0), ESPIPE);
+	CHECK_ERRNO(preadv2(fd, &iov, 1, 0, 0), ESPIPE);
+	CHECK(!isatty(fd));
+}
+
+static void case_kind(void)
+{
+	struct ends e = ends_open();
+	int datagrams = socket(AF_INET, SOCK_DGRAM, 0), copy = dup(e.a);
+
+	kind_check(e.a);
+	kind_check(copy);
+	kind_check(e.listener);
+	kind_check(datagrams);
+	close(datagrams);
+	close(copy);
+	ends_close(&e);
+}
+
+static void case_vectors_and_flags(void)
+{
+	struct ends e = ends_open();
+	char bytes[8];
+	struct iovec iov = { (char[]){ "hello" }, 5 }, room = { bytes, sizeof(bytes) };
+
+	CHECK(pwritev2(e.a, &iov, 1, -1, 0) == 5);
+	CHECK(preadv2(e.b, &room, 1, -1, 0) == 5 && !memcmp(bytes, "hello", 5));
+	CHECK_ERRNO(preadv2(e.b, &room, 1, -1, RWF_NOWAIT), EAGAIN);
+	ends_close(&e);
+}
+
+static void case_dprintf(void)
+{
+	struct ends e = ends_open();
+
+	CHECK(dprintf(e.a, "%s %d\n", "number", 42) == 10 && expect(e.b, "number 42\n"));
+	ends_close(&e);
+}
+
+/* ---- ioctl() ---- */
+
+static void interfaces_check(int fd)
+{
+	struct ifreq interface = { .ifr_name = "lo" }, list[16];
+	struct ifconf all = { .ifc_len = sizeof(list), .ifc_req = list };
+
+	CHECK(ioctl(fd, SIOCGIFADDR, &interface) == 0);
+	CHECK(((struct sockaddr_in *)&interface.ifr_addr)->sin_addr.s_addr ==
+	      htonl(INADDR_LOOPBACK));
+	CHECK(ioctl(fd, SIOCGIFFLAGS, &interface) == 0 && interface.ifr_flags & IFF_LOOPBACK);
+	CHECK(ioctl(fd, SIOCGIFINDEX, &interface) == 0 && interface.ifr_ifindex == 1);
+	CHECK(ioctl(fd, SIOCGIFCONF, &all) == 0 && all.ifc_len >= (int)sizeof(*list));
+	strcpy(interface.ifr_name, "none");
+	CHECK_ERRNO(ioctl(fd, SIOCGIFADDR, &interface), ENODEV);
+	CHECK_ERRNO(ioctl(fd, 0x1234, &interface), ENOTTY);
+}
+
+static void case_ioctl(void)
+{
+	struct ends e = ends_open();
+	int datagrams = socket(AF_INET, SOCK_DGRAM, 0), count = -1, accepted, fd;
+
+	interfaces_check(e.a);
+	interfaces_check(e.listener);
+	interfaces_check(datagrams);
+	CHECK(ioctl(e.a, SIOCATMARK, &count) == 0 && count == 0 && sockatmark(e.a) == 0);
+	CHECK(send(e.a, "x", 1, 0) == 1 && expect(e.b, "x"));
+	do {
+		CHECK(ioctl(e.a, SIOCOUTQ, &count) == 0 && count >= 0 && count <= 1);
+	} while (count && !case_failed);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(connect(fd, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
+	CHECK(send(fd, "first", 5, 0) == 5);
+	accepted = accept(e.listener, NULL, NULL);
+	do {
+		CHECK(ioctl(accepted, FIONREAD, &count) == 0 && (!count || count == 5));
+	} while (!count && !case_failed);
+	close(fd);
+	close(accepted);
+	close(datagrams);
+	ends_close(&e);
+}
+
+/* ---- names ---- */
+
+static bool is_mapped(const struct sockaddr_in6 *name, socklen_t size)
+{
+	return size == sizeof(*name) && name->sin6_family == AF_INET6 &&
+	       IN6_IS_ADDR_V4MAPPED(&name->sin6_addr) && name->sin6_addr.s6_addr[12] == 127 &&
+	       name->sin6_port;
+}
+
+static void case_mapped_names(void)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6 }, name;
+	int listener = socket(AF_INET6, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t size = sizeof(any);
+	struct sockaddr_in address;
+	int accepted;
+
+	CHECK(bind(listener, (struct sockaddr *)&any, size) == 0 && listen(listener, 8) == 0);
+	CHECK(getsockname(listener, (struct sockaddr *)&any, &size) == 0);
+	address = loopback(ntohs(any.sin6_port));
+	CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+	size = sizeof(name);
+	accepted = accept(listener, (struct sockaddr *)&name, &size);
+	CHECK(accepted >= 0 && is_mapped(&name, size));
+	size = sizeof(name);
+	CHECK(getpeername(accepted, (struct sockaddr *)&name, &size) == 0 &&
+	      is_mapped(&name, size));
+	size = sizeof(name);
+	CHECK(getsockname(accepted, (struct sockaddr *)&name, &size) == 0 &&
+	      is_mapped(&name, size));
+	close(accepted);
+	close(fd);
+	close(listener);
+}
+
 const struct case_row call_cases[] = {
 	{ "small_stacks", case_small_stacks },
+	{ "epoll_pwait2", case_epoll_pwait2 },
+	{ "epoll_duplicate", case_epoll_duplicate },
+	{ "epoll_one_place", case_epoll_one_place },
+	{ "select_time", case_select_time },
+	{ "kind", case_kind },
+	{ "vectors_and_flags", case_vectors_and_flags },
+	{ "dprintf", case_dprintf },
+	{ "ioctl", case_ioctl },
+	{ "mapped_names", case_mapped_names },
 	{},
 };
