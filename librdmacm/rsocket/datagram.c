@@ -37,7 +37,8 @@ int ds_create(struct rs_socket *s)
 	TAILQ_INIT(&ds->strangers);
 	TAILQ_INIT(&ds->waiting);
 	s->ds = ds;
-	return udp_create(s);
+	ds->read = malloc(DS_UDP_MAX);
+	return ds->read ? udp_create(s) : -ENOMEM;
 }
 
 void ds_destroy(struct rs_socket *s)
@@ -52,6 +53,7 @@ void ds_destroy(struct rs_socket *s)
 		ds_endpoint_destroy(s, e);
 	if (s->ds->udp >= 0)
 		close(s->ds->udp);
+	free(s->ds->read);
 	free(s->ds);
 }
 

@@ -11,9 +11,9 @@
  *
  * A socket is one of UDP, which has its name and its port, and a queue pair for each local address
  * that it is spoken to at. A datagram goes by UDP when the number of the peer's queue pair is not
- * known, when it is longer than the network lets one packet be, and once a second when nothing came
- * from there, for the peer may be another one by now. Nothing of that needs a thread: datagrams
- * wait in the kernel and in the queues until the program looks.
+ * known, when it is longer than a packet of the network or a place of the receiver, and once a
+ * second when nothing came from there, for the peer may be another one by now. Nothing of that
+ * needs a thread: datagrams wait in the kernel and in the queues until the program looks.
  *
  * Everything here is protected by the socket's lock.
  */
@@ -93,6 +93,8 @@ struct ds_socket {
 	unsigned int resolving;
 	TAILQ_HEAD(, ds_message) waiting;
 	unsigned int copies;   /* of @waiting, that came by UDP */
+	size_t copied;	       /* bytes of these */
+	uint8_t *read;	       /* what comes by UDP is read to, DS_UDP_MAX bytes */
 	uint64_t looked;       /* at UDP and the connection manager */
 	int tos;	       /* -1: none was asked for */
 	union ds_name refused; /* a local address without a device */

@@ -143,6 +143,7 @@ static void message_drop(struct rs_socket *s, struct ds_message *m)
 		ds_endpoint_repost(s, m);
 	} else {
 		s->ds->copies--;
+		s->ds->copied -= m->length;
 		free(m);
 	}
 }
@@ -222,6 +223,7 @@ static bool by_rdma(const struct ds_destination *d, size_t length)
 	uint64_t now = rs_now_ns();
 
 	return d->ah && !d->is_moved && d->qpn && length + d->endpoint->header_size <= d->mtu &&
+	       length <= ds_payload_max(&d->endpoint->local) &&
 	       (now - d->heard < FRESH_NS || now - d->asked < FRESH_NS);
 }
 
@@ -271,8 +273,6 @@ static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const 
 	r = ds_destination_find(s, to ? to : &s->ds->peer, &d);
 	if (r < 0)
 		return r;
-	if (length > ds_payload_max(&d->endpoint->local))
-		return -EMSGSIZE;
 	/* The answer to what went by UDP is looked for by who goes on sending. */
 	if (!d->ah || d->is_moved || d->asked > d->heard) {
 		if (!d->ah || ds_is_due(s))
@@ -314,10 +314,10 @@ static ssize_t iov_length(const struct iovec *iov, int count)
 	size_t total = 0;
 
 	for (int i = 0; i < count; i++) {
-		if (iov[i].iov_len > DS_MESSAGE_MAX)
+		if (iov[i].iov_len > DS_UDP_MAX)
 			return -EMSGSIZE;
 		total += iov[i].iov_len;
-		if (total > DS_MESSAGE_MAX)
+		if (total > DS_UDP_MAX)
 			return -EMSGSIZE;
 	}
 	return total;

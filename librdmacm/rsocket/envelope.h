@@ -16,7 +16,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define DS_MESSAGE_MAX	  2048 /* bytes of a datagram over RDMA, its header included */
+#define DS_MESSAGE_MAX	  2048	/* bytes of a datagram over RDMA, its header included */
+#define DS_UDP_MAX	  65535 /* bytes that no datagram of UDP exceeds */
 #define DS_HEADER_MAX	  24
 #define DS_UDP_HEADER_MAX 28
 #define DS_GRH_SIZE	  40 /* what a device writes in front of a datagram */

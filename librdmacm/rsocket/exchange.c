@@ -13,9 +13,6 @@
 #define COPIES_MIN 16
 #define REFUSED_NS 1000000000ull
 
-/* Longer than any message, so that one that is too long is seen to be. */
-#define READ_SIZE (DS_UDP_HEADER_MAX + DS_MESSAGE_MAX + 1)
-
 union control {
 	struct cmsghdr align;
 	uint8_t bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
@@ -79,19 +76,24 @@ static ssize_t udp_send(struct rs_socket *s, const struct ds_destination *d, enu
 ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const struct iovec *iov,
 			 int count)
 {
-	uint8_t bytes[DS_MESSAGE_MAX];
-	struct iovec one = { bytes, 0 };
+	struct iovec one = {};
+	ssize_t n;
 
 	d->asked = rs_now_ns();
 	if (count <= PARTS_MAX)
 		return udp_send(s, d, DS_DATA, iov, count);
+	one.iov_base = malloc(DS_UDP_MAX);
+	if (!one.iov_base)
+		return -ENOMEM;
 	for (int i = 0; i < count; i++) {
 		if (!iov[i].iov_len)
 			continue;
-		memcpy(bytes + one.iov_len, iov[i].iov_base, iov[i].iov_len);
+		memcpy((uint8_t *)one.iov_base + one.iov_len, iov[i].iov_base, iov[i].iov_len);
 		one.iov_len += iov[i].iov_len;
 	}
-	return udp_send(s, d, DS_DATA, &one, 1);
+	n = udp_send(s, d, DS_DATA, &one, 1);
+	free(one.iov_base);
+	return n;
 }
 
 /* ---- receiving ---- */
@@ -132,7 +134,9 @@ static void copy_deliver(struct rs_socket *s, const union ds_name *from, const u
 	unsigned int most = max_of(s->rbuf_size / DS_MESSAGE_MAX, (uint32_t)COPIES_MIN);
 	struct ds_message *m;
 
-	if (s->ds->copies >= most || !ds_is_welcome(s, from))
+	/* One is taken when there is none, however long it is. */
+	if (s->ds->copies >= most || s->ds->copied >= (size_t)most * DS_MESSAGE_MAX ||
+	    !ds_is_welcome(s, from))
 		return;
 	m = malloc(sizeof(*m) + length);
 	if (!m)
@@ -140,6 +144,7 @@ static void copy_deliver(struct rs_socket *s, const union ds_name *from, const u
 	*m = (struct ds_message){ .bytes = (uint8_t *)(m + 1), .length = length, .from = *from };
 	memcpy(m + 1, bytes, length);
 	s->ds->copies++;
+	s->ds->copied += length;
 	ds_deliver(s, m);
 }
 
@@ -210,13 +215,13 @@ static void message_arrived(struct rs_socket *s, struct msghdr *msg, const uint8
 
 bool ds_exchange_read(struct rs_socket *s)
 {
-	uint8_t bytes[READ_SIZE];
+	uint8_t *bytes = s->ds->read;
 	bool any = false;
 
 	for (int i = 0; i < READS_MAX; i++) {
 		union control control;
 		struct sockaddr_storage from;
-		struct iovec iov = { bytes, sizeof(bytes) };
+		struct iovec iov = { bytes, DS_UDP_MAX };
 		struct msghdr msg = {
 			.msg_name = &from,
 			.msg_namelen = sizeof(from),

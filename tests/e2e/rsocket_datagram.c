@@ -15,7 +15,7 @@
 #include "tests/lib/rt_rsocket.h"
 
 #define LONG_MS 60000
-#define ROOM	4096
+#define ROOM	65536
 
 static struct sockaddr *any(struct sockaddr_storage *name)
 {
@@ -137,6 +137,10 @@ static void quit(int fd, struct rt_child *child)
 
 /* ---- the cases ---- */
 
+#define LONGEST 65400
+
+static uint8_t long_bytes[65508];
+
 static void all_sizes(void)
 {
 	struct rt_child child = rt_child_start(echo, 0);
@@ -149,7 +153,11 @@ static void all_sizes(void)
 	for (size_t i = 0; i <= payload_max(&name); i += i < 70 ? 1 : 47)
 		ask(fd, i, i);
 	ask(fd, payload_max(&name), 1);
-	CHECK_INT(rsend(fd, &name, payload_max(&name) + 1, 0), -1);
+	/* Longer ones go by UDP. */
+	for (size_t i = payload_max(&name) + 1; i < LONGEST; i += 7919)
+		ask(fd, i, i);
+	ask(fd, LONGEST, 1);
+	CHECK_INT(rsend(fd, long_bytes, 65508, 0), -1);
 	CHECK_INT(errno, EMSGSIZE);
 	for (int i = 0; i < 2000; i++)
 		ask(fd, 100, i);

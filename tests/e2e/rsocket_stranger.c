@@ -318,6 +318,22 @@ static void another_queue_pair(void)
 }
 
 /* Wrong messages by UDP: nothing comes of them, and the next right one is served. */
+/* Longer than a packet of RDMA may be. */
+static void long_by_udp(void)
+{
+	struct peer p = peer_open();
+	uint8_t bytes[SIZE], got[SIZE];
+	size_t size = udp_header(&p, bytes, OP_DATA);
+
+	rt_fill(bytes + size, sizeof(bytes) - size, 1);
+	udp_bytes(&p, bytes, sizeof(bytes));
+	CHECK_INT(rrecv(p.fd, got, sizeof(got), 0), sizeof(bytes) - size);
+	CHECK(!memcmp(got, bytes + size, sizeof(bytes) - size));
+	CHECK_INT(udp_hear(&p, ""), OP_ANSWER);
+	meet(&p);
+	peer_close(&p);
+}
+
 static void rude_udp(void)
 {
 	struct peer p = peer_open();
@@ -354,9 +370,8 @@ static void rude_udp(void)
 		bytes[5] = OP_ANSWER;
 		udp_bytes(&p, bytes, size);
 	}
-	/* longer than any, and of the other family's form */
-	size = udp_header(&p, bytes, OP_DATA);
-	udp_bytes(&p, bytes, sizeof(bytes));
+	/* of the other family's form */
+	udp_header(&p, bytes, OP_DATA);
 	bytes[4] = is_v6(&p) ? 4 : 6;
 	bytes[6] = is_v6(&p) ? 16 : 28;
 	udp_bytes(&p, bytes, 28);
@@ -502,6 +517,7 @@ static const struct rt_case cases[] = {
 	{ "first_by_udp", first_by_udp },
 	{ "answers", answers },
 	{ "another_queue_pair", another_queue_pair },
+	{ "long_by_udp", long_by_udp },
 	{ "rude_udp", rude_udp },
 	{ "foreign_address_by_udp", foreign_address_by_udp },
 	{ "rude_packets", rude_packets },
