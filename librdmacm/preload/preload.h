@@ -311,7 +311,7 @@ static inline int fd_know(int fd)
 /* stream.c: the number is, from now on, one of a socket's: so is stdin, stdout or stderr of it */
 void stream_standard(int fd);
 
-/* socket.c: what the environment says of sizes */
+/* socket.c: set the sizes that the environment asks for */
 void socket_sizes_set(int rs);
 
 /* tcp.c: what the program asked of the one of TCP */

@@ -12,7 +12,7 @@
  * Signals are also blocked between the decision to sleep and the system call, so that a handler
  * never runs in between, where nothing would end the sleep afterwards.
  *
- * Signals of a thread's own faults are left alone: nothing can put them off.
+ * Handlers of faults (SIGSEGV and such) go to the kernel as they are: a fault cannot wait.
  */
 #include <signal.h>
 #include <stdatomic.h>

@@ -24,7 +24,7 @@ struct option {
 	int name;
 	int (*set)(struct rs_socket *s, int value);
 	int (*get)(struct rs_socket *s);
-	bool of_datagrams; /* as well; what they have besides is UDP's */
+	bool of_datagrams; /* a socket of datagrams has it, too; the UDP socket has the others */
 	/* An option without @get is kept for those who ask, and has no effect. */
 	int first, least, most;
 };
@@ -416,7 +416,7 @@ RS_EXPORT int rsetsockopt(int fd, int level, int optname, const void *optval, so
 	return rs_ret(r);
 }
 
-/* What a stream has of TCP's: its state, and the size of segments. */
+/* Fill in what TCP_INFO of a stream has: its state and the size of segments. */
 static int tcp_info_get(struct rs_socket *s, void *value, socklen_t *size)
 {
 	struct tcp_info info = {};

@@ -318,7 +318,7 @@ static void another_queue_pair(void)
 }
 
 /* Wrong messages by UDP: nothing comes of them, and the next right one is served. */
-/* Longer than a packet of RDMA may be. */
+/* Send a datagram by UDP that exceeds a packet of RDMA. */
 static void long_by_udp(void)
 {
 	struct peer p = peer_open();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a program did with a socket before connect() holds afterwards, whether the connection is
- * made over RDMA or by TCP. The listeners here are made by system calls, so with librspreload they
- * are of TCP.
+ * A socket keeps its options, its duplicates and its entries in epolls in connect(), whether RDMA
+ * or TCP connects. The listeners here are made by system calls, so with librspreload they are of
+ * TCP.
  */
 #include <fcntl.h>
 #include <netinet/tcp.h>
