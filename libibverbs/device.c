@@ -194,12 +194,13 @@ static int kernel_abi_check(void)
 	return 0;
 }
 
-static bool has_kernel_device(const struct verbs_device_list *list)
+/* Netlink gives each kernel device an index and needs no sysfs, which a container may not have. */
+static bool comes_from_sysfs(const struct verbs_device_list *list)
 {
 	const struct verbs_device *device;
 
 	LIST_FOREACH(device, &list->devices, entry) {
-		if (device->cdev)
+		if (device->cdev && device->index < 0)
 			return true;
 	}
 	return false;
@@ -211,7 +212,7 @@ static int registry_refresh(void)
 	struct verbs_device_list found = {};
 	int r = disc_list(&found);
 
-	if (!r && has_kernel_device(&found))
+	if (!r && comes_from_sysfs(&found))
 		r = kernel_abi_check();
 	if (r < 0) {
 		disc_list_clear(&found);

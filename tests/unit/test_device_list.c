@@ -23,9 +23,22 @@ static const struct verbs_provider provider = {
 	.ops = &ops,
 };
 
+static bool netlink_answers;
+
 int disc_nldev_list(struct verbs_device_list *list)
 {
-	return -EOPNOTSUPP;
+	struct verbs_device *device;
+
+	if (!netlink_answers)
+		return -EOPNOTSUPP;
+	device = disc_device_new(list, sizeof(*device));
+	assert_non_null(device);
+	device->index = 7;
+	device->cdev = makedev(231, 192);
+	device->abi_version = 2;
+	assert_int_equal(disc_device_name(device, "rxe0"), 0);
+	assert_int_equal(disc_device_cdev_name(device, "uverbs0"), 0);
+	return 0;
 }
 
 const struct disc_paths *disc_paths(void)
@@ -239,6 +252,20 @@ static void refused(const char *abi, const char *message)
 	free(said);
 }
 
+/* A container may have no sysfs. Netlink says all that is needed. */
+static void test_netlink_without_sysfs(void **state)
+{
+	struct ibv_device **list;
+
+	teardown(state);
+	netlink_answers = true;
+	list = list_get(1);
+	assert_string_equal(list[0]->name, "rxe0");
+	assert_int_equal(ibv_get_device_index(list[0]), 7);
+	ibv_free_device_list(list);
+	netlink_answers = false;
+}
+
 static void test_kernel_abi(void **state)
 {
 	refused(NULL, "libibverbs: Fatal: couldn't read uverbs abi version");
@@ -310,6 +337,7 @@ static void test_open_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(test_netlink_without_sysfs),
 		CASE(test_kernel_abi), /* first: a good one is remembered */
 		CASE(test_facts),
 		CASE(test_same_pointers),
