@@ -4,12 +4,16 @@
 #define UTIL_CDEV_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define CDEV_DIR "/dev/infiniband"
 
 /* Whether the node is there at all; its permissions are not tried. */
 bool cdev_exists(const char *name);
+
+/* The number of a character device as RDMA netlink has it, as this C library has it. */
+dev_t cdev_decode(uint64_t number);
 
 /*
  * Open the character device @number for reading and writing, by its usual name, else through

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <endian.h>
-#include <sys/sysmacros.h>
 
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
 #include <rdma/rdma_netlink.h>
 
 #include "libibverbs/discovery/discovery.h"
+#include "util/cdev.h"
 
 #define NLDEV_TYPE(command) RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command)
 #define REQUEST_SIZE	    128 /* bytes: header, device index, kind of character device */
@@ -67,12 +67,6 @@ static int device_reply(struct nl_msg *msg, void *arg)
 	else if (device_fill(device, tb))
 		disc_device_drop(nldev->list, device);
 	return NL_OK;
-}
-
-/* The kernel's 64-bit device number: minor in bits 0-7 and 20-43, major in between and above. */
-static dev_t cdev_decode(uint64_t number)
-{
-	return makedev((number & 0xfff00) >> 8, (number & 0xff) | ((number >> 12) & 0xffffff00));
 }
 
 static int cdev_reply(struct nl_msg *msg, void *arg)

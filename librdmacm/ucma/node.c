@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <rdma/rdma_cma_abi.h>
+#include <rdma/rdma_netlink.h>
 
 #include "librdmacm/ucma/node.h"
 #include "util/cancel.h"
 #include "util/cdev.h"
 #include "util/log.h"
+#include "util/netlink.h"
 #include "util/sysfs.h"
 
 static int class_read(const char *attribute, char *text, size_t size)
@@ -22,6 +24,11 @@ static int class_read(const char *attribute, char *text, size_t size)
 	snprintf(path, sizeof(path), "%s/class/misc/rdma_cm/%s", sysfs_root(), attribute);
 	return sysfs_read(AT_FDCWD, path, text, size);
 }
+
+struct cm_cdev {
+	dev_t number;
+	int abi_version; /* 0: unknown */
+};
 
 static int number_read(dev_t *ret_number)
 {
@@ -50,14 +57,71 @@ static bool module_load(void)
 	return fd >= 0 || errno != ENOENT;
 }
 
-static int abi_check(void)
+static int sysfs_find(struct cm_cdev *ret_cdev)
 {
+	struct cm_cdev cdev = {};
 	char text[16];
-	int version;
+	int r = number_read(&cdev.number);
 
-	if (class_read("abi_version", text, sizeof(text)) < 0 || sscanf(text, "%d", &version) != 1)
-		return 0;
-	if (version >= RDMA_USER_CM_MIN_ABI_VERSION && version <= RDMA_USER_CM_MAX_ABI_VERSION)
+	if (r < 0)
+		return r;
+	if (class_read("abi_version", text, sizeof(text)) < 0 ||
+	    sscanf(text, "%d", &cdev.abi_version) != 1)
+		cdev.abi_version = 0;
+	*ret_cdev = cdev;
+	return 0;
+}
+
+static int netlink_answer(struct nlmsghdr *hdr, void *arg)
+{
+	struct nlattr *number = nlmsg_find_attr(hdr, 0, RDMA_NLDEV_ATTR_CHARDEV);
+	struct nlattr *abi = nlmsg_find_attr(hdr, 0, RDMA_NLDEV_ATTR_CHARDEV_ABI);
+	struct cm_cdev *cdev = arg;
+
+	if (!number || nla_len(number) < (int)sizeof(uint64_t))
+		return -EPROTO;
+	cdev->number = cdev_decode(nla_get_u64(number));
+	if (abi && nla_len(abi) >= (int)sizeof(uint64_t))
+		cdev->abi_version = nla_get_u64(abi);
+	return 0;
+}
+
+/* A container may have no sysfs. The kernel loads the module for this question. */
+static int netlink_find(struct cm_cdev *ret_cdev)
+{
+	_cleanup_nl_socket_ struct nl_sock *sock = NULL;
+	_cleanup_nl_msg_ struct nl_msg *msg = NULL;
+	struct cm_cdev cdev = {};
+	int r = netlink_open(NETLINK_RDMA, &sock);
+
+	if (r < 0)
+		return r;
+	msg = nlmsg_alloc_simple(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV), 0);
+	if (!msg || nla_put_string(msg, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "rdma_cm"))
+		return -ENOMEM;
+	r = netlink_ask(sock, msg, netlink_answer, &cdev);
+	if (r < 0)
+		return r;
+	if (!cdev.number)
+		return -EPROTO;
+	*ret_cdev = cdev;
+	return 0;
+}
+
+static int cdev_find(struct cm_cdev *ret_cdev)
+{
+	int r = sysfs_find(ret_cdev);
+
+	if (r >= 0 || !module_load())
+		return r;
+	r = sysfs_find(ret_cdev);
+	return r < 0 && !netlink_find(ret_cdev) ? 0 : r;
+}
+
+static int abi_check(int version)
+{
+	if (!version ||
+	    (version >= RDMA_USER_CM_MIN_ABI_VERSION && version <= RDMA_USER_CM_MAX_ABI_VERSION))
 		return 0;
 	log_err("rdma_cm: the kernel's connection manager has ABI %d; %d to %d are known", version,
 		RDMA_USER_CM_MIN_ABI_VERSION, RDMA_USER_CM_MAX_ABI_VERSION);
@@ -74,15 +138,13 @@ static int number_get(dev_t *ret_number)
 
 	pthread_mutex_lock(&lock);
 	if (!known) {
-		dev_t number;
+		struct cm_cdev cdev;
 
-		r = number_read(&number);
-		if (r < 0 && module_load())
-			r = number_read(&number);
+		r = cdev_find(&cdev);
 		if (!r)
-			r = abi_check();
+			r = abi_check(cdev.abi_version);
 		if (!r)
-			known = number;
+			known = cdev.number;
 	}
 	if (!r)
 		*ret_number = known;
