@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "libibverbs/explain.h"
+#include "util/place.h"
 
 /* Bytes. With less a device is of little use; with the other, an old default, of little more. */
 #define MEMLOCK_USELESS 32768
@@ -106,7 +107,7 @@ static void memlock_fix(struct text *text)
 	char unit[128];
 
 	unit_name(unit, sizeof(unit));
-	if (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK))
+	if (place_is_container(""))
 		text_add(text, "start the container with --ulimit memlock=-1:-1");
 	else if (unit[0])
 		text_add(text, "set LimitMEMLOCK=infinity in %s", unit);

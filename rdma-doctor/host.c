@@ -7,6 +7,7 @@
 
 #include "rdma-doctor/doctor.h"
 #include "util/file.h"
+#include "util/place.h"
 #include "util/sysfs.h"
 
 int host_read(const struct doctor *d, const char *path, char *buf, size_t size)
@@ -52,82 +53,16 @@ void sysfs_link(const char *path, char *ret_name, size_t size)
 	text_make_printable(ret_name);
 }
 
-struct mount {
-	char device[32]; /* "254:0" */
-	char type[32];	 /* of the file system */
-};
-
-/* What @pid sees at @point, which is covered by what was mounted last. Return: whether it is told.
- */
-static bool mount_read(const struct doctor *d, const char *pid, const char *point,
-		       struct mount *ret_mount)
-{
-	char path[PATH_MAX], where[256];
-	_cleanup_free_ char *line = NULL;
-	struct mount mount;
-	bool found = false;
-	size_t size = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/proc/%s/mountinfo", d->root, pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	while (getline(&line, &size, file) > 0) {
-		const char *type = strstr(line, " - ");
-
-		if (!type || sscanf(line, "%*d %*d %31s %*s %255s", mount.device, where) != 2 ||
-		    sscanf(type, " - %31s", mount.type) != 1 || strcmp(where, point))
-			continue;
-		*ret_mount = mount;
-		found = true;
-	}
-	fclose(file);
-	return found;
-}
-
 bool host_dev_is_private(const struct doctor *d)
 {
-	struct mount mount;
+	struct place_mount mount;
 
-	return mount_read(d, "self", "/dev", &mount) && strcmp(mount.type, "devtmpfs");
-}
-
-/* Fixed in the kernel: PROC_PID_INIT_INO. */
-#define FIRST_PID_NAMESPACE "pid:[4026531836]"
-
-/*
- * The process sees the machine's processes and has the same root as the first of them. Files that
- * are signs of a container are left-overs of an image then.
- */
-static bool host_is_the_machine(const struct doctor *d)
-{
-	char path[PATH_MAX], target[64];
-	struct mount own, first;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "%s/proc/self/ns/pid", d->root);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0)
-		return false;
-	target[n] = '\0';
-	return !strcmp(target, FIRST_PID_NAMESPACE) && mount_read(d, "self", "/", &own) &&
-	       mount_read(d, "1", "/", &first) && !strcmp(own.device, first.device);
+	return place_mount_read(d->root, "self", "/dev", &mount) && strcmp(mount.type, "devtmpfs");
 }
 
 bool host_in_container(const struct doctor *d)
 {
-	static const char *const signs[] = {
-		"/.dockerenv",
-		"/run/.containerenv",
-		"/run/systemd/container",
-		"/var/run/secrets/kubernetes.io",
-	};
-
-	for (int i = 0; i < ARRAY_SIZE(signs); i++)
-		if (host_exists(d, signs[i]))
-			return !host_is_the_machine(d);
-	return false;
+	return place_is_container(d->root);
 }
 
 /* The last component of the process's cgroup that is a service, without those of a login. */

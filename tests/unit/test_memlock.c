@@ -6,6 +6,7 @@
 
 #include "libibverbs/explain.h"
 #include "tests/unit/fake_device.h"
+#include "util/place.h"
 
 static void test_parse(void **state)
 {
@@ -84,6 +85,22 @@ static void test_low_is_named(void **state)
 	assert_string_equal(unprivileged(1 << 20, register_a_page), "failed\nfailed\n");
 }
 
+static bool container;
+
+bool place_is_container(const char *root)
+{
+	return container;
+}
+
+/* The advice of a container needs proof of one: the file alone is a left-over of an image. */
+static void test_place(void **state)
+{
+	container = true;
+	assert_non_null(strstr(unprivileged(32768, memlock_warn_low), "start the container with"));
+	container = false;
+	assert_null(strstr(unprivileged(32768, memlock_warn_low), "container"));
+}
+
 /* Said once, before anything failed, of a limit under which next to nothing can be registered. */
 static void test_warning(void **state)
 {
@@ -130,6 +147,7 @@ int main(void)
 		cmocka_unit_test(test_cause),
 		cmocka_unit_test(test_low),
 		cmocka_unit_test(test_low_is_named),
+		cmocka_unit_test(test_place),
 		cmocka_unit_test(test_warning),
 		cmocka_unit_test_setup_teardown(test_notice, fake_setup, fake_teardown),
 	};
