@@ -66,13 +66,18 @@ int rxe_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_w
 	return 0;
 }
 
+/*
+ * Unlike rxe_post_recv(), accept an empty list and a NULL @bad_wr: programs rely on it, because the
+ * provider of other releases accepts both.
+ */
 int rxe_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct rxe_srq *srq = to_rsrq(ibsrq);
+	struct ibv_recv_wr *ignored;
 	enum kit_fault fault;
 
-	if (unlikely(!bad_wr || !wr))
-		return EINVAL;
+	if (unlikely(!bad_wr))
+		bad_wr = &ignored;
 	*bad_wr = NULL;
 	fault = recv_post(&srq->rq, wr, bad_wr);
 	if (unlikely(fault))

@@ -60,15 +60,20 @@ static uint32_t recv_limit(const struct siw_recv_queue *rq, enum kit_fault fault
 	return fault == KIT_FAULT_FULL ? rq->mask + 1 : (uint32_t)rq->max_sge;
 }
 
+/*
+ * Programs pass an empty list, or a NULL @bad_wr: the provider of other releases accepts both, here
+ * and in siw_post_srq_recv() and siw_post_send().
+ */
 int siw_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct siw_recv_queue *rq = &to_sqp(ibqp)->rq;
 	enum kit_fault fault = KIT_FAULT_NO_QUEUE;
+	struct ibv_recv_wr *ignored;
 
-	if (unlikely(!bad_wr || !wr))
-		return EINVAL;
+	if (unlikely(!bad_wr))
+		bad_wr = &ignored;
 	*bad_wr = wr;
-	if (likely(rq->slots)) {
+	if (likely(rq->slots || !wr)) {
 		*bad_wr = NULL;
 		fault = recv_post(rq, wr, bad_wr);
 	}
@@ -80,10 +85,11 @@ int siw_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_w
 int siw_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct siw_recv_queue *rq = &to_ssrq(ibsrq)->rq;
+	struct ibv_recv_wr *ignored;
 	enum kit_fault fault;
 
-	if (unlikely(!bad_wr || !wr))
-		return EINVAL;
+	if (unlikely(!bad_wr))
+		bad_wr = &ignored;
 	*bad_wr = NULL;
 	fault = recv_post(rq, wr, bad_wr);
 	if (likely(!fault))

@@ -188,12 +188,12 @@ int siw_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_w
 {
 	struct siw_qp *qp = to_sqp(ibqp);
 	enum kit_fault fault = KIT_FAULT_NONE;
-	struct ibv_send_wr *last = wr;
+	struct ibv_send_wr *last = wr, *ignored;
 	uint32_t first, posted;
 	int error;
 
-	if (unlikely(!bad_wr || !wr))
-		return EINVAL;
+	if (unlikely(!bad_wr))
+		bad_wr = &ignored;
 	*bad_wr = NULL;
 	spinlock_lock(&qp->sq_lock);
 	first = qp->next;

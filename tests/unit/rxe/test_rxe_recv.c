@@ -95,7 +95,10 @@ static void test_srq(void **state)
 	srq.rq.queue.buf->consumer_index = 0;
 	second.num_sge = 2;
 	assert_int_equal(rxe_post_srq_recv(&srq.vsrq.srq, &second, &bad_wr), EINVAL);
-	assert_int_equal(rxe_post_srq_recv(&srq.vsrq.srq, NULL, &bad_wr), EINVAL);
+	assert_int_equal(rxe_post_srq_recv(&srq.vsrq.srq, NULL, &bad_wr), 0);
+	assert_null(bad_wr);
+	assert_int_equal(rxe_post_srq_recv(&srq.vsrq.srq, NULL, NULL), 0);
+	assert_int_equal(rxe_post_srq_recv(&srq.vsrq.srq, &second, NULL), EINVAL);
 	free(srq.rq.queue.buf);
 	fake_free(f);
 }

@@ -310,6 +310,33 @@ static void test_recv(void **state)
 	fake_free(f);
 }
 
+/* Neither an empty list nor a missing @bad_wr is an error, and neither is written to. */
+static void test_null_lists(void **state)
+{
+	struct fake *f = fake_create();
+	struct ibv_recv_wr recv = { .num_sge = 0 }, *bad_recv = &recv;
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send = &send;
+
+	assert_int_equal(post(f, NULL, &bad_send), 0);
+	assert_int_equal(post(f, NULL, NULL), 0);
+	assert_int_equal(doorbells(f), 0);
+	assert_int_equal(post(f, &send, NULL), 0);
+	send.num_sge = 100;
+	assert_int_equal(post(f, &send, NULL), EINVAL);
+	assert_int_equal(siw_post_recv(&f->qp.vqp.qp, NULL, &bad_recv), 0);
+	assert_null(bad_recv);
+	assert_int_equal(siw_post_recv(&f->qp.vqp.qp, &recv, NULL), 0);
+	assert_int_equal(siw_post_srq_recv(&f->srq.vsrq.srq, NULL, NULL), 0);
+	assert_int_equal(siw_post_srq_recv(&f->srq.vsrq.srq, &recv, NULL), 0);
+	assert_int_equal(f->srq_slots[0].flags, SIW_WQE_VALID);
+	recv.num_sge = 3;
+	assert_int_equal(siw_post_recv(&f->qp.vqp.qp, &recv, NULL), EINVAL);
+	assert_int_equal(siw_post_srq_recv(&f->srq.vsrq.srq, &recv, NULL), EINVAL);
+	f->qp.rq.slots = NULL;
+	assert_int_equal(siw_post_recv(&f->qp.vqp.qp, NULL, NULL), 0);
+	fake_free(f);
+}
+
 static void complete(struct fake *f, uint32_t index, uint8_t opcode, uint16_t status)
 {
 	f->cq.slots[index % SLOTS] = (struct siw_cqe){
@@ -414,8 +441,8 @@ int main(void)
 		cmocka_unit_test(test_inline),	   cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_doorbell),   cmocka_unit_test(test_withdraw),
 		cmocka_unit_test(test_recv),	   cmocka_unit_test(test_poll),
-		cmocka_unit_test(test_arm),	   cmocka_unit_test(test_ring),
-		cmocka_unit_test(test_poll_ex),
+		cmocka_unit_test(test_null_lists), cmocka_unit_test(test_arm),
+		cmocka_unit_test(test_ring),	   cmocka_unit_test(test_poll_ex),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
