@@ -87,6 +87,10 @@ function(rdma_archive name)
     DEPENDS ${needed} util ${script}
     COMMENT "Archive lib/lib${name}.a" COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${name}_archive ALL DEPENDS ${archive})
+  # Unix Makefiles know the rule of an object in its own target only, so that target must come first.
+  foreach(target ${first} ${arg_OBJECTS} ${arg_MEMBERS})
+    add_dependencies(${name}_archive ${target}_objects)
+  endforeach()
   install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
