@@ -93,11 +93,11 @@ static int library_open(const char *path, const struct verbs_provider **ret_prov
 	void *handle;
 	int r;
 
-	if (strchr(path, '/') && access(path, F_OK)) {
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle && strchr(path, '/') && access(path, F_OK)) {
 		explain_missing(path);
 		return -ENOENT;
 	}
-	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle) {
 		log_notice("libibverbs: Warning: couldn't load driver '%s': %s: reinstall the "
 			   "providers' package\n",
