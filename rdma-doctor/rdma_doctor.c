@@ -150,8 +150,10 @@ static int report_death(const struct examination *e, int signal)
 	if (!findings || place >= rung_count)
 		return EXIT_NO_REPORT;
 	ending_say(signal, &said);
-	for (unsigned int i = 0; i < rung_count; i++)
-		finding_unseen(&findings[i], "rdma-doctor did not live to see it");
+	for (unsigned int i = 0; i < rung_count; i++) {
+		if (i != place)
+			finding_unseen(&findings[i], "rdma-doctor did not live to see it");
+	}
 	finding_fail(&findings[place], "rdma-doctor's own process, here: %s", said.chars);
 	if (!ending_fix(signal, &findings[place]))
 		finding_fix(&findings[place], "see the kernel log (dmesg)");
@@ -243,7 +245,8 @@ int main(int argc, char **argv)
 		wrong = "--require looks at all devices, --device at one: not both";
 	if (wrong)
 		return usage_error(wrong);
-	if (doctor.live && !pid_exists(&doctor))
+	/* The caller itself exists, be there a /proc or not. */
+	if (doctor.live && strcmp(doctor.pid, "self") && !pid_exists(&doctor))
 		return usage_error("--pid: there is no such process");
 	return examine_apart(&doctor, json);
 }
