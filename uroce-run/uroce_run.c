@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "uroce-run/uroce_run.h"
 #include "util/version.h"
@@ -55,10 +56,14 @@ void complain(const char *fmt, ...)
 	va_end(args);
 }
 
+/* Shown files have the modes of sysfs: the umask is PROGRAM's and comes back when it starts. */
+static mode_t program_umask;
+
 int program_exec(char **argv)
 {
 	int e;
 
+	umask(program_umask);
 	execvp(argv[0], argv);
 	e = errno;
 	complain("%s: %s", argv[0], strerror(e));
@@ -152,5 +157,6 @@ int main(int argc, char **argv)
 	}
 	if (optind == argc)
 		return usage_error("which program?");
+	program_umask = umask(022);
 	return run(way, argv + optind);
 }
