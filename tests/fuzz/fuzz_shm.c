@@ -186,7 +186,7 @@ static void board_write(struct input *in)
 	qp->access = input_u32(in);
 	qp->peer = which & 0x80 ? victim_qpn(which % VICTIM_QPS) : input_u32(in);
 	key->key = input_u32(in);
-	victim.peer.used->key[which / SHM_USES % PATH_STRANDS][which % SHM_USES] = input_u32(in);
+	victim.peer.used->use[which / SHM_USES % PATH_STRANDS][which % SHM_USES] = input_u32(in);
 	key->access = input_u32(in);
 	key->pd = qp->pd;
 	key->iova = input_u64(in);

@@ -38,17 +38,6 @@ int fault_of(const char *command)
 	return --fault.nth ? 0 : fault.error;
 }
 
-bool host_is(const char *word)
-{
-	const char *text = getenv("DEVICES_HOST");
-	size_t length = strlen(word);
-
-	for (; text && *text; text += strcspn(text, ","), text += *text == ',')
-		if (strcspn(text, ",") == length && !memcmp(text, word, length))
-			return true;
-	return false;
-}
-
 static unsigned random_number(void)
 {
 	static bool seeded;
