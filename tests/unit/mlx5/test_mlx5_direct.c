@@ -42,8 +42,12 @@ static void test_init_obj(void **state)
 	assert_int_equal(qp.rq.wqe_cnt, 64);
 	assert_ptr_equal(qp.bf.reg, f->uar + 0x800);
 	assert_int_equal(qp.bf.size, 256);
-	/* Only what there is to be had is granted. */
-	assert_int_equal(qp.comp_mask, MLX5DV_QP_MASK_UAR_MMAP_OFFSET);
+	/* The answer has the bits of the known members. */
+	assert_int_equal(qp.comp_mask, MLX5DV_QP_MASK_UAR_MMAP_OFFSET |
+					       MLX5DV_QP_MASK_RAW_QP_HANDLES |
+					       MLX5DV_QP_MASK_RAW_QP_TIR_ADDR);
+	assert_int_equal(qp.tirn, 0);
+	assert_int_equal(qp.tisn, 0);
 	assert_int_equal(qp.uar_mmap_offset, 0x3000);
 	assert_int_equal(cq.cqe_cnt, 64);
 	assert_int_equal(cq.cqn, 0x4d);
