@@ -1,51 +1,63 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What lives beyond one QP: the process's engine, its devices and contexts.
+ * Everything that is shared by several QPs: the engine, the devices and the contexts of a process.
  *
- *   struct uroce_host     one per process: slot among the processes of this host, QP numbers,
- * engine, progress thread, lanes of shared memory struct uroce_dev      one per network interface
- * in use: GIDs, UDP path, port state struct uroce_context  one per ibv_open_device()
+ * - struct uroce_host: one per process. It has the process's slot among the processes of this host,
+ *   the QP numbers, the engine, the progress thread and the rings of shared memory.
+ * - struct uroce_dev: one per network interface in use, with GIDs, UDP path and port state.
+ * - struct uroce_context: one per ibv_open_device().
  *
- *   host.c device.c interface.c   their lives
- *   progress.c thread.c watch.c   who receives, and when; what the thread waits for
- *   receive.c express.c           where a packet goes; the short way of what is sent most
- *   gid.c av.c mcast.c            addresses: GIDs, address vectors, multicast groups
- *   xrc.c                         XRC domains, and SRQs by number
- *   qpn.c show.c counters.c       numbers of QPs, what peers see of them, what is counted
- *   gsi.c gsi_route.c gsi_path.c forward.c
- *                                 QP1, and what is for other processes of this host
- *   guardian.c spawn.c            what is said for this process when it is gone, and by whom
- *   event.c fault_event.c         asynchronous events; those that a fault rule raises
+ * Files:
  *
- * Progress. uroce_progress() is the only receiver. Pollers call it when their CQ is empty. What is
- * received is divided into strands by the number of the QP that it is for, so that pollers of CQs
- * of different strands do not wait for each other; sockets, timers and what is for no QP are the
- * first one's. Whoever gets a strand by trylock does its pass. A poller looks at the strands of its
- * CQ's QPs first, and at others only when nobody polls those. Those who change what a pass walks
- * wait: for progress_lock, the first strand's, if it is sockets, devices or groups, for all strands
- * if it is peers or a QP that goes. The thread has two states:
+ * - host.c, device.c, interface.c: create and destroy these three.
+ * - progress.c, thread.c, watch.c: receive passes, and the descriptors that the thread waits for.
+ * - receive.c: brings a packet to its QP.
+ * - express.c: short way of the most frequent send.
+ * - gid.c, av.c, mcast.c: addresses, that is GIDs, address vectors and multicast groups.
+ * - xrc.c: XRC domains, and SRQs by number.
+ * - qpn.c: QP numbers.
+ * - show.c: shows peers the state of QPs and regions.
+ * - counters.c: packet counters of QPs and devices.
+ * - gsi.c, gsi_route.c, gsi_path.c: QP1.
+ * - forward.c: datagrams for other processes of this host.
+ * - guardian.c, spawn.c: the program that sends last messages after this process was killed.
+ * - event.c, fault_event.c: asynchronous events, and events that a fault rule raises.
  *
- *   asleep    no poller was seen for a tick: it waits in epoll on every socket and on its wake-up
- *             descriptor; peers ring it because the board says "sleeping"
- *   watching  pollers are at work: it leaves packets to them and only looks once a tick whether
- *             they still are
+ * Progress. uroce_progress() is the only receiver. Pollers call it when their CQ is empty. Received
+ * packets are divided into strands by the number of the destination QP, so that pollers of CQs of
+ * different strands do not wait for each other. Sockets, timers and packets without a QP belong to
+ * the first strand. A thread takes a strand by trylock and makes its pass. A poller visits the
+ * strands of its CQ's QPs first, and other strands only if no other thread polls them.
+ *
+ * Threads that change the lists of a pass wait for a lock: for progress_lock, which is the lock of
+ * the first strand, to change sockets, devices or groups; for the locks of all strands to remove a
+ * peer or a QP.
+ *
+ * The progress thread has two states:
+ *
+ * - asleep: no poller was seen for a tick. The thread waits in epoll for every socket and for its
+ *   wake-up descriptor. Peers ring that descriptor because the board says "sleeping".
+ * - watching: pollers are active. The thread leaves packets to them and only checks once a tick
+ *   whether they are still active.
  *
  * An idle process therefore costs no processor time, and a busy poller is never disturbed.
  *
- * Locks, in the order they are taken:
+ * Locks, in the order in which they are taken:
  *
- *   the_lock (host.c)     the process has one host
- *   host->xrc_lock        handles of XRC receive QPs
- *   host->lock            devices and XRC domains come and go; numbers of QPs and SRQs
- *   dev->lock             GID table, contexts, multicast groups
- *   host->guardian_lock   the guardian is started
- *   progress_lock, strands
- *                         the receive side: one pass of a strand; all: path_host_stop()
- * (path/path.h) gsi->lock (gsi.c), UROCE_LEAF_SERVICES (gsi_route.c) the engine's engine/engine.h:
- * qp->lock first watches->lock (watch.c), ctx->event_lock watched descriptors; writers of a
- * context's pipe
+ * - the_lock (host.c): the host of this process.
+ * - host->xrc_lock: handles of XRC receive QPs.
+ * - host->lock: lists of devices and of XRC domains, numbers of QPs and SRQs.
+ * - dev->lock: GID table, contexts, multicast groups.
+ * - host->guardian_lock: start of the guardian.
+ * - progress_lock and the locks of the other strands: the receive side, one pass of a strand.
+ *   path_host_stop() (path/path.h) takes all of them.
+ * - gsi->lock (gsi.c): received MADs. UROCE_LEAF_SERVICES (gsi_route.c): services on the board.
+ * - the locks of the engine: qp->lock first, see engine/engine.h.
+ * - watches->lock (watch.c): watched descriptors.
+ * - ctx->event_lock: writers of a context's pipe.
  *
- * Threads: the application's, and one of its own that thread.c starts.
+ * Threads: the application's threads, and one progress thread that thread.c starts.
+ *
  * Includes: every room below. Included by: verbs, uroce.c.
  */
 #ifndef UROCE_HOST_H
@@ -65,13 +77,13 @@ struct uroce_guardian;
 struct uroce_thread;
 struct uroce_watches;
 
-/* A number of no QP that a peer may still know: qpn.c. */
+/* QP number that is free but not reused yet, because a peer may still know it. See qpn.c. */
 struct uroce_resting {
-	uint64_t until; /* ns; 0: it does not rest */
-	uint32_t next;	/* the index of the strand's next one, which rests longer */
+	uint64_t until; /* ns; 0: may be used */
+	uint32_t next;	/* index of the strand's next resting number, which became free later */
 };
 
-/* Those of a strand: indices, the first has rested longest. */
+/* Resting numbers of a strand, as a list of indices. The first has rested longest. */
 struct uroce_rest {
 	uint32_t first, last;
 	uint32_t count;
@@ -80,48 +92,57 @@ struct uroce_rest {
 struct uroce_host {
 	struct path_host paths;
 	struct uroce_engine engine;
-	/* QP1s that something came for in a pass whose maker hands it over; under progress_lock */
+	/*
+	 * QP1s that received a MAD in a pass of uroce_gsi_pass(), which hands it over; under
+	 * progress_lock
+	 */
 	SLIST_HEAD(, uroce_gsi) gsi_came;
-	bool gsi_attended; /* such a pass is going on */
+	bool gsi_attended; /* uroce_gsi_pass() makes the current pass; under progress_lock */
 
 	pid_t pid;
-	atomic_uint *here; /* not 0 in this process alone: see uroce_host_here() */
-	/* [index of the QPN]; read under a strand */
+	atomic_uint *here; /* 0 in a forked child; see uroce_host_here() */
+	/* [index of the QPN]; read with a strand locked */
 	_Atomic(struct uroce_qp *) *qps;
 	atomic_uint qp_count; /* written under lock */
 	uint32_t next_qpn;
-	struct uroce_resting *resting; /* [index of the QPN]; under lock, as what follows */
+	/* [index of the QPN]; under lock, like the next three members */
+	struct uroce_resting *resting;
 	struct uroce_rest rests[PATH_STRANDS];
-	bool rests_full; /* no further blocks are claimed for numbers that rest */
+	bool rests_full; /* no further block is claimed to let numbers rest */
 	uint32_t next_srqn;
-	atomic_uint next_handle; /* of CQs and SRQs */
-	pthread_mutex_t lock;	 /* open and close: devices, QP numbers */
+	atomic_uint next_handle; /* next handle of a CQ or SRQ */
+	pthread_mutex_t lock;	 /* devices, QP numbers */
 	LIST_HEAD(, uroce_dev) devices;
 	LIST_HEAD(, uroce_domain) domains; /* XRC; under lock */
-	/* What other processes may import, and where they ask; under lock. */
+	/*
+	 * Sockets that take import requests, and objects that other processes may import; under
+	 * lock.
+	 */
 	LIST_HEAD(, uroce_door) doors;
 	LIST_HEAD(, uroce_pd) pds;
 	LIST_HEAD(, uroce_dm) dms;
 	pthread_mutex_t xrc_lock; /* handles of XRC receive QPs come and go */
 	struct uroce_shm *shm;
-	struct uroce_keys_watch regions; /* shows them to peers: show.c */
+	struct uroce_keys_watch regions; /* upcalls that show regions to peers; see show.c */
 	struct uroce_forward *forward;
 	struct uroce_thread *thread;   /* NULL before it starts and after it ended */
-	struct uroce_watches *watches; /* NULL as the thread */
-	struct uroce_faults *faults;   /* NULL: none are wanted */
+	struct uroce_watches *watches; /* NULL together with thread */
+	struct uroce_faults *faults;   /* NULL: no fault rules */
 	pthread_mutex_t guardian_lock;
-	bool guardian_tried;			   /* under it */
-	_Atomic(struct uroce_guardian *) guardian; /* NULL: there is none */
-	atomic_uint udp_interest;		   /* QPs that pollers must look at sockets for */
-	atomic_uint poller_passes;		   /* since the last time somebody armed a CQ */
-	atomic_bool watching;	  /* pollers are at work: the thread leaves packets to them */
-	unsigned int forwards;	  /* datagrams that wait in forward; under progress_lock */
-	atomic_uint next_strand;  /* for a CQ */
-	atomic_bool strands_used; /* others than the first */
-	uint32_t strand_qps[PATH_STRANDS]; /* QPs of each; under lock */
+	bool guardian_tried;			   /* under guardian_lock */
+	_Atomic(struct uroce_guardian *) guardian; /* NULL: not started */
+	/* number of QPs whose packets arrive by sockets; 0: pollers skip sockets */
+	atomic_uint udp_interest;
+	atomic_uint poller_passes; /* passes of pollers since a CQ was last armed */
+	atomic_bool watching;	   /* the thread leaves packets to active pollers */
+	unsigned int forwards;	   /* number of datagrams waiting in forward; under progress_lock */
+	atomic_uint next_strand;   /* next strand for a CQ, modulo PATH_STRANDS */
+	atomic_bool strands_used;  /* a strand other than the first has QPs */
+	uint32_t strand_qps[PATH_STRANDS]; /* number of QPs of each strand; under lock */
 	int refs;
 	struct uroce_epoch {
-		alignas(2 * PATH_LINE) atomic_uint epoch; /* moves with every pass of a poller */
+		/* incremented by every pass of a poller */
+		alignas(2 * PATH_LINE) atomic_uint epoch;
 	} epochs[PATH_STRANDS];
 };
 
@@ -140,21 +161,23 @@ struct uroce_dev {
 	struct uroce_host *host;
 	char name[IBV_SYSFS_NAME_MAX];
 	char netdev[IF_NAMESIZE];
-	atomic_int ifindex; /* changes while others read it */
-	/* These change while others read them. */
+	atomic_int ifindex; /* atomic: changes while other threads read it */
+	/* Atomic: these change while other threads read them. */
 	atomic_uint link_mtu; /* bytes of the interface */
 	atomic_bool link_up;
-	bool removed;		   /* the interface is gone; the progress thread's */
-	atomic_uchar speed, width; /* as ibv_port_attr has them */
+	bool removed;		   /* the interface is gone; under host->lock */
+	atomic_uchar speed, width; /* encoded as in ibv_port_attr */
 	bool is_loopback;
 	uint8_t mac[6];
 	pthread_mutex_t lock;		      /* GID table, contexts, multicast groups */
 	struct uroce_gid gids[UROCE_GID_MAX]; /* changed under lock and progress_lock */
-	bool stand_in; /* gids[0] is no address of the interface: av.c; under lock */
+	/* gids[0] is not an address of the interface, see av.c; changed under lock */
+	bool stand_in;
 	struct uroce_path *udp;
-	struct uroce_path *wire; /* what engine and AHs get: udp, or the faults in front of it */
-	struct uroce_gsi *gsi;	 /* NULL until somebody wants QP1; set under progress_lock */
-	struct uroce_qp_counters counters; /* of QPs that are gone; under host->lock */
+	/* path for the engine and for AHs: udp, or the fault path in front of it */
+	struct uroce_path *wire;
+	struct uroce_gsi *gsi;		   /* NULL until QP1 is opened; set under progress_lock */
+	struct uroce_qp_counters counters; /* sums of destroyed QPs; under host->lock */
 	LIST_HEAD(, uroce_group) groups;   /* changed under lock and progress_lock */
 	LIST_HEAD(, uroce_context) contexts;
 	int refs;
@@ -164,16 +187,20 @@ struct uroce_context {
 	struct verbs_context vctx;
 	struct uroce_dev *dev;
 	LIST_ENTRY(uroce_context) entry;
-	struct uroce_pipe async;    /* its read end is async_fd */
+	struct uroce_pipe async;    /* async_fd is its read end */
 	pthread_mutex_t event_lock; /* writers of the pipe */
-	struct uroce_door *door;    /* the other end of cmd_fd; NULL of an imported one */
-	/* Of an imported one: the context it was imported of, if that is this process's, else the
-	 * way to the process that has it. */
+	struct uroce_door *door;    /* other end of cmd_fd; NULL in an imported context */
+	/*
+	 * In an imported context: the original context, if it belongs to this process. Otherwise
+	 * @owner is the connection to the process that owns the original.
+	 */
 	const struct ibv_context *origin;
 	struct uroce_owner *owner;
 };
 
-/* One more object (@change 1) or one less (-1) of the protection domain that @pd is or stands for.
+/*
+ * Count one more object (@change 1) or one less (-1) in the protection domain of @pd, which may be
+ * a parent domain or an imported view of it.
  */
 static inline void uroce_pd_use(const struct ibv_pd *pd, int change)
 {
@@ -185,11 +212,11 @@ static inline void uroce_pd_use(const struct ibv_pd *pd, int change)
 
 /* --- import.c; its messages are in import.h --- */
 
-/* A door, or who came through one, has something to say. */
+/* Handle a message on @fd: a context's import socket, or the connection of an importing process. */
 void uroce_import_ready(struct uroce_host *host, int fd);
 void uroce_doors_forked(struct uroce_host *host);
 
-/* --- from what lies inside to the whole --- */
+/* --- from a member to its container --- */
 
 static inline struct uroce_host *path_host_host(struct path_host *paths)
 {
@@ -223,32 +250,40 @@ static inline struct uroce_host *ctx_host(const struct ibv_context *ctx)
 
 /* --- host.c: this process --- */
 
-/* Engine and paths of a host, without slot, thread and sockets: what a unit test needs too. */
+/*
+ * Initialise the engine and the paths of a host, without slot, thread and sockets. Unit tests use
+ * it as well.
+ */
 void uroce_host_init(struct uroce_host *host, uint64_t now);
 
-/* The process's engine, started at the first call. Each successful call needs a uroce_host_put().
+/*
+ * Return the engine of this process. The first call starts it. Each successful call needs a
+ * uroce_host_put().
  */
 int uroce_host_get(struct uroce_host **ret_host);
 void uroce_host_put(struct uroce_host *host);
 /*
- * Bring the open devices in line with their interfaces now, if the process has an engine: its
- * thread does so too, but some time after the change. A list of devices that is made now must not
- * know more than they do.
+ * Update the open devices from their interfaces now, if the process has an engine. The progress
+ * thread does the same, but some time after a change, and a new device list must not be newer than
+ * the open devices.
  */
 void uroce_host_follow(void);
-/* The context is closed, or with NULL the process ends: peers get what its QPs still owe them. */
+/*
+ * Deliver what QPs of the context still owe their peers, because the context is being closed. NULL:
+ * the process ends, so deliver for all QPs.
+ */
 void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx);
 /*
- * Whether this process made the host. A child of fork() or clone() inherits the memory of what its
- * parent has opened, but neither thread nor slot. The locks in it may be held by threads that the
- * child has not. Every verb asks before it takes one.
+ * Return whether this process created the host. A child of fork() or clone() inherits the memory of
+ * its parent's host, but neither thread nor slot. The locks in it may be held by threads that do
+ * not exist in the child. Therefore every verb checks this before it takes a lock.
  */
 static inline bool uroce_host_here(const struct uroce_host *host)
 {
 	return likely(atomic_load_explicit(host->here, memory_order_relaxed));
 }
 
-/* -EIO, which the first such call of a child logs. */
+/* Return -EIO. The first call in a child logs the cause. */
 int uroce_host_inherited(const struct uroce_host *host);
 static inline int uroce_host_check(const struct uroce_host *host)
 {
@@ -257,90 +292,117 @@ static inline int uroce_host_check(const struct uroce_host *host)
 
 /* --- interface.c --- */
 
-/* The provider's list_devices(): every usable interface, lo last; or those UROCE=policy:names
- * names. */
+/*
+ * Implement the provider's list_devices(): every usable interface, lo last, or the interfaces that
+ * UROCE=policy:names lists.
+ */
 int uroce_list_devices(struct verbs_device_list *list);
 
 /* --- device.c --- */
 
-/* The device of this process, opened if it is the first time. Each call needs a uroce_dev_put(). */
+/*
+ * Return the device of this process. The first call opens it. Each successful call needs a
+ * uroce_dev_put().
+ */
 int uroce_dev_get(const struct verbs_device *device, struct uroce_dev **ret_dev);
 void uroce_dev_put(struct uroce_dev *dev);
 
-/* Payload bytes of the largest packet the interface takes. */
+/* Return the payload size in bytes of the largest packet that the interface takes. */
 uint32_t uroce_dev_mtu(const struct uroce_dev *dev);
 
-/* ibv_mtu of the same. */
+/* Return the same size as an ibv_mtu. */
 enum ibv_mtu uroce_dev_active_mtu(const struct uroce_dev *dev);
-/* Receive buffers of a UD QP show the IP headers of what comes: from now on. */
+/*
+ * Receive IP headers together with datagrams from now on, because receive buffers of UD QPs show
+ * them.
+ */
 void uroce_dev_headers_show(struct uroce_dev *dev);
 
 /* --- counters.c --- */
 
-/* Of a device alone: datagrams whose ICRC was wrong. */
+/* Counter name of received datagrams with a wrong ICRC. Only devices have this counter. */
 #define UROCE_COUNTER_WRONG_ICRC "rcvd_icrc_err"
 
-/* What a QP that goes has counted stays with its device. Under host->lock. */
+/* Add the counters of a QP that is being destroyed to its device. Under host->lock. */
 void uroce_counters_keep(struct uroce_qp *qp);
-/* Those of one QP; and the sum of a device, of all QPs it ever had. */
+/* Read the counters of one QP, or the sum of all QPs that the device ever had. */
 void uroce_counters_of_qp(struct uroce_qp *qp, struct uroce_qp_counters *ret);
 void uroce_counters_of_dev(struct uroce_dev *dev, struct uroce_qp_counters *ret);
-/* The names of their fields, in this order. */
+/* Number, names and values of the fields of struct uroce_qp_counters. */
 unsigned int uroce_counters_count(void);
 const char *uroce_counters_name(unsigned int i);
 uint64_t uroce_counters_value(const struct uroce_qp_counters *counters, unsigned int i);
-/* Datagrams with a wrong ICRC that came by its sockets. */
+/* Return how many datagrams with a wrong ICRC the device's sockets received. */
 uint64_t uroce_counters_wrong_icrc(const struct uroce_dev *dev);
-/* The device is closed: one line of what was counted, at level info. */
+/* Log the counters of a device that is being closed, in one line at level info. */
 void uroce_counters_log(struct uroce_dev *dev);
 
 /* --- progress.c --- */
 
 /*
- * By a poller of @cq, which is empty: one pass over what arrived, is owed and due of its strands,
- * and of those that nobody else polls. @cq: NULL, the first strand alone. Return: packets handled;
- * 0 also when another thread is in it. Never blocks. Threads: any, without any lock held.
+ * Make a pass over the strands of @cq, whose poller found it empty, and over strands that no other
+ * thread polls. A pass handles received packets, owed acknowledgements and due timers. If @cq is
+ * NULL the pass is of the first strand only. Return: the number of handled packets; 0 also if
+ * another thread makes the pass. Never blocks. Threads: any, without any lock held.
  */
 unsigned int uroce_progress(struct uroce_host *host, struct uroce_cq *cq);
-/* By the thread: a pass of a strand that nobody polls, unless somebody is in it. */
+/*
+ * Make a pass of a strand that has no poller, unless another thread makes one. Called by the
+ * progress thread.
+ */
 void uroce_progress_visit(struct uroce_host *host, unsigned int strand);
-/* A pass of the first strand, which is held, or of all if those are; @sockets: look at UDP sockets
- * too;
- * @poller: called again at once. */
+/*
+ * Make a pass of the first strand, or of all strands if the caller holds all locks. @sockets: poll
+ * UDP sockets too. @poller: the caller will make another pass at once. The caller holds
+ * progress_lock.
+ */
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
-/* Passes over everything that has arrived, by sockets that were silent as well, until nothing is
- * left, or others keep sending. Waits for progress_lock. */
+/*
+ * Make passes until nothing is left to receive, or until a limit that peers reach who keep sending.
+ * Includes sockets that were silent before. Waits for progress_lock.
+ */
 void uroce_progress_drain(struct uroce_host *host);
-/* The same with so many passes that all that lay in full rings was taken, also while others keep
- * sending. */
+/*
+ * Like uroce_progress_drain(), with a limit high enough to empty full rings while peers keep
+ * sending.
+ */
 void uroce_progress_drain_full(struct uroce_host *host);
-/* By somebody who posts and may not poll soon: one more poller where there are pollers. */
+/*
+ * Make a pass on behalf of a thread that posted and may not poll soon. If pollers are active, the
+ * pass counts as a poller's.
+ */
 void uroce_progress_posted(struct uroce_host *host);
 /* --- watch.c --- */
 
-/* See path_events.watch. Without a thread nothing is watched, and nothing is to be unwatched. */
+/*
+ * Start and end watching a descriptor, see path_events.watch. After the thread has ended,
+ * uroce_watch_end() does nothing.
+ */
 int uroce_watch_begin(struct uroce_host *host, int fd, enum path_watch what, void *pointer);
 void uroce_watch_end(struct uroce_host *host, int fd);
-/* Around a fork: what is watched stays as it is; then, in the child, is closed. */
+/*
+ * Keep the watched descriptors unchanged during a fork. uroce_watches_forked() closes them in the
+ * child.
+ */
 void uroce_watches_fork_begin(struct uroce_host *host);
 void uroce_watches_fork_end(struct uroce_host *host);
 void uroce_watches_forked(struct uroce_host *host);
 
 /* --- thread.c --- */
 
-/* Start it, and end it; host->shm is there. */
+/* Start and stop the progress thread. host->shm must exist. */
 int uroce_thread_start(struct uroce_host *host);
 void uroce_thread_stop(struct uroce_host *host);
-/* Whether the thread leaves packets to pollers. */
+/* Return whether the thread leaves packets to pollers. */
 static inline bool uroce_thread_watches(const struct uroce_host *host)
 {
 	return atomic_load_explicit(&host->watching, memory_order_relaxed);
 }
 
-/* The thread may have to learn that there is a poller. */
+/* Count a poller's pass, and wake the thread if it must begin to watch. */
 void uroce_thread_poller_came(struct uroce_host *host);
 
-/* A poller made a pass of the strand: the thread leaves packets to it for a while. */
+/* Record a poller's pass of the strand: the thread leaves packets to pollers for a while. */
 static inline void uroce_thread_poller_seen(struct uroce_host *host, unsigned int strand)
 {
 	atomic_store_explicit(&host->epochs[strand].epoch, uroce_strand_epoch(host, strand) + 1,
@@ -349,134 +411,157 @@ static inline void uroce_thread_poller_seen(struct uroce_host *host, unsigned in
 		uroce_thread_poller_came(host);
 }
 
-/* A CQ was armed: its owner is about to sleep, packets are the thread's again. */
+/* Give packets back to the thread, because a CQ was armed and its owner is about to sleep. */
 void uroce_thread_poller_leaves(struct uroce_host *host);
-/* Something needs the thread: a timer was armed earlier than it sleeps, a packet is blocked. */
+/*
+ * Wake the thread, for example because a timer was armed that is due before the end of its sleep.
+ */
 void uroce_thread_wake(struct uroce_host *host);
 
 /* --- guardian.c --- */
 
-/* Its end is the guardian's, too; NULL: there is none. */
+/* Free @guardian, which may be NULL. Closing its pipe also ends the guardian process. */
 void uroce_guardian_free(struct uroce_guardian *guardian);
-/* In a child after a fork, which is nobody it speaks for. */
+/* Close the pipe to the guardian in a forked child, because the guardian does not speak for it. */
 void uroce_guardian_forked(const struct uroce_guardian *guardian);
 
 /* --- receive.c --- */
 
 /* The upcalls of the host's paths. */
 extern const struct path_events uroce_path_events;
-/* Send what is posted, by the short way if it may. Under qp->lock. */
+/* Send posted requests, by the short way (express.c) if possible. Under qp->lock. */
 void uroce_qp_run(struct uroce_qp *qp, uint64_t now);
 
-/* express.c: whether the QP may take it at all: decided with its address vector. */
+/* Return whether the QP may ever use the short way. Decided when its address vector is set. */
 bool uroce_express_possible(const struct uroce_qp *qp);
 
-/* --- show.c: what peers of this host see of this process --- */
+/* --- show.c --- */
 
-/* Show the QP as its state is now. Under qp->lock. */
+/* Show peers the present state of the QP. Under qp->lock. */
 void uroce_qp_show(struct uroce_qp *qp);
 /*
- * If peers were shown that they may do more than they may now: show nothing until
- * uroce_qp_fence() has returned. Under qp->lock. Return: whether that is so.
+ * Hide the QP if peers were shown more rights than it grants now. Under qp->lock. Return: whether
+ * it was hidden; then call uroce_qp_fence() before the QP is shown again.
  */
 bool uroce_qp_hide_lost(struct uroce_qp *qp);
 /*
- * Until @peer_qpn's process, which the QP is or was connected to, no longer does what it began when
- * the QP allowed it: copies to or from this process's memory. Waits for a process that is stopped
- * in the middle. No lock held.
+ * Wait until the process of @peer_qpn, the QP's present or former peer, has finished the copies to
+ * or from this process's memory that it began while the QP allowed them. This also waits for a
+ * process that is stopped in the middle of a copy. No lock held.
  */
 void uroce_qp_fence(struct uroce_qp *qp, uint32_t peer_qpn);
-/* Show the regions of the process from now on. */
+/* Show the memory regions of this process to peers from now on. */
 void uroce_regions_show(struct uroce_host *host);
 
 /* --- qpn.c --- */
 
-/* A number for the QP, by which it can be found from then on. -ENOMEM: all are taken; -EMFILE and
- * the like. Said. */
+/*
+ * Assign a number to the QP. Packets find the QP by it from then on. Logs errors. Return: -ENOMEM
+ * if all numbers are taken, -EMFILE and other errors of claiming another slot.
+ */
 int uroce_qpn_alloc(struct uroce_qp *qp);
-/* What is for it comes by sockets, whatever its strand: who polls its CQs looks at the first. */
+/* Let pollers of the QP's CQs also poll the first strand, because its packets arrive by sockets. */
 void uroce_qp_network_join(struct uroce_qp *qp);
 
-/* The QP of a number of this process, or NULL. Under a strand, and valid as long as that is held.
+/*
+ * Return the QP with this number, or NULL. The caller has a strand locked; the QP is valid as long
+ * as it is.
  */
 struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn);
-/* The first QP whose index is at least *@index, which is set to it; NULL: none. Under host->lock or
- * a strand, and valid as long as that is held. */
+/*
+ * Find the first QP whose index is at least *@index, and set *@index to its index. Return NULL if
+ * there is none. Under host->lock or with a strand locked; the QP is valid as long as the lock is
+ * held.
+ */
 struct uroce_qp *uroce_qp_next(struct uroce_host *host, uint32_t *index);
 /*
- * Before QPs go, @only one or those of a context, or with NULL all: what has arrived for them is
- * executed and acknowledged, as a device would have done in time. Their peers may wait for nothing
- * else. Waits a little for a peer that leaves no room.
+ * Execute and acknowledge requests that have arrived for QPs before they are destroyed, as an
+ * adapter would have done in time: their peers may be waiting only for these acknowledgements. The
+ * QPs are @only, or all of @ctx, or all if both are NULL. Waits a little for a peer whose ring is
+ * full.
  */
 void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
 		      struct uroce_qp *only);
-/* From here on no packet, timer or peer finds the QP, nobody its number, and a poll none of its
- * completions: adapters take these along, and programs free what a completion's wr_id leads to when
- * they destroy a QP. */
+/*
+ * Remove the QP from packets, timers, peers and the table of numbers, and remove its completions
+ * from its CQs. Adapters discard these completions too, and programs that destroy a QP free the
+ * memory behind their wr_id.
+ */
 void uroce_qp_withdraw(struct uroce_qp *qp);
-/* The context closes without destroying them, and its device may go. No lock held. */
+/*
+ * Withdraw the QPs of a context that is closed without destroying them, because its device may go.
+ * No lock held.
+ */
 void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx);
-/* Every QP connected through @peer of @path: its process is gone. Under a strand. */
+/*
+ * Fail every QP that is connected to @peer of @path, because that process has gone. The caller has
+ * a strand locked.
+ */
 void uroce_qps_peer_gone(struct uroce_host *host, const struct uroce_path *path, const void *peer);
 
 /* --- xrc.c --- */
 
 /*
- * The XRC domain of a device and a file, -1 for one of its own; @flags: of ibv_open_xrcd(). Each
- * call needs a uroce_domain_put(). Return: 0; -EBADF, -EAGAIN, -EINVAL as the kernel has them;
- * -EOPNOTSUPP: another process has it, which is said in the log as well when it can be made again.
+ * Return the XRC domain of a device and the file @fd, or a new domain without a file if @fd is -1.
+ * @flags are those of ibv_open_xrcd(). Each successful call needs a uroce_domain_put(). Return: 0;
+ * -EBADF, -EAGAIN, -EINVAL like the kernel; -EOPNOTSUPP if another process has the domain, which is
+ * logged. With O_CREAT a separate domain is made instead, with a warning.
  */
 int uroce_domain_get(struct ibv_context *ctx, int fd, int flags, struct uroce_domain **ret_domain);
 void uroce_domain_put(struct uroce_domain *domain);
-/* In a forked child: the claims are its parent's. Under host->lock. */
+/* Close the claims in a forked child, because they belong to its parent. Under host->lock. */
 void uroce_domains_forked(struct uroce_host *host);
 
-/* A number for an XRC SRQ, by which packets find it from then on. -ENOMEM: all are taken. */
+/*
+ * Assign a number to an XRC SRQ. Packets find the SRQ by it from then on. -ENOMEM: all are taken.
+ */
 int uroce_srqn_alloc(struct uroce_host *host, struct uroce_srq *srq);
-/* No packet finds it any more, and no QP has begun anything with it. No lock held. */
+/*
+ * Free the number of an XRC SRQ, and make all QPs drop receives that they took from it. No lock
+ * held.
+ */
 void uroce_srqn_free(struct uroce_host *host, struct uroce_srq *srq);
 
 /* --- gid.c --- */
 
-/* Read the interface's addresses, MTU and state into the device; events for what changed. */
+/* Read the interface's addresses, MTU and state into the device, and raise events for changes. */
 int uroce_gids_refresh(struct uroce_dev *dev);
-/* Read away what the watching socket has to say. */
+/* Discard pending messages of the watching socket. */
 void uroce_gids_drain(int fd);
-/* rtnetlink socket that becomes readable when any interface changes. */
+/* Open an rtnetlink socket that becomes readable when any interface changes. */
 int uroce_gids_watch(int *ret_fd);
 
 /* --- av.c --- */
 
-/* Resolve @attr into @ret_av: which path, which socket address, which MTU. @dest_qpn: 0 for an AH.
- */
+/* Resolve @attr into @ret_av: path, socket address and MTU. @dest_qpn: 0 for an AH. */
 int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint32_t dest_qpn,
 		     struct uroce_av *ret_av);
 
 /*
- * A datagram to @qpn along @av, the post's own copy: an AH names only a host, and which process of
- * this host a datagram is for is known here. Turns to shared memory when that process is connected.
- * Threads: any, with any lock.
+ * Complete @av, the post's copy of an AH, for a datagram to @qpn. An AH names only a host, and the
+ * QP number shows which process of this host the datagram is for. If that process is connected, the
+ * datagram goes through shared memory. Threads: any, with any lock.
  */
 void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn);
 
 /* --- gsi.c, mcast.c --- */
 
-/* A datagram for QP1: to the connection manager of the process it is for. Under progress_lock. */
+/* Bring a datagram for QP1 to the connection manager of its process. Under progress_lock. */
 void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 		      const union ibv_gid *sgid);
 /*
- * uroce_progress_pass() over everything, by somebody without any lock but progress_lock, or all
- * strands, which are released: what came for QP1 is handed to its taker then.
+ * Make a uroce_progress_pass() with sockets, release the locks and hand received MADs to their
+ * taker. The caller holds progress_lock, or the locks of all strands, and no other lock.
  */
 unsigned int uroce_gsi_pass(struct uroce_host *host);
-/* A process is gone: news for the connection manager. Under progress_lock. */
+/* Report to the connection manager that the process of @slot has gone. Under progress_lock. */
 void uroce_gsi_peer_gone(struct uroce_host *host, uint16_t slot);
-/* The manager hears that the device's interface is gone. */
+/* Report to the connection manager that the device's interface has gone. */
 void uroce_gsi_removed(struct uroce_dev *dev);
 void uroce_gsi_free(struct uroce_gsi *gsi);
-/* Receive from the sockets of the device's groups. Under progress_lock. */
+/* Receive from the sockets of the device's multicast groups. Under progress_lock. */
 unsigned int uroce_mcast_poll(struct uroce_dev *dev, unsigned int budget);
-/* Multicast: to every attached QP. */
+/* Deliver a multicast packet to every attached QP. */
 void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt);
 
 /* --- event.c --- */
@@ -485,20 +570,20 @@ void uroce_mcast_packet(struct uroce_host *host, const struct uroce_packet *pkt)
 extern const struct engine_events uroce_engine_events;
 int uroce_event_open(struct uroce_context *ctx);
 void uroce_event_close(struct uroce_context *ctx);
-/* An event of the port of every context of the device. */
+/* Raise a port event in every context of the device. */
 void uroce_event_port(struct uroce_dev *dev, enum ibv_event_type type);
-/* The object is going: unread events of it vanish, and no longer count in @raised. */
+/* Drop unread events of an object that is being destroyed, and subtract them from @raised. */
 void uroce_event_purge(struct uroce_context *ctx, const void *object, uint32_t *raised);
 
 /* --- fault_event.c --- */
 
 struct fault_rule;
-/* Events whose time has come. In the progress thread, no lock held. */
+/* Raise the events of fault rules whose time has come. In the progress thread, no lock held. */
 void uroce_fault_events(struct uroce_host *host);
-/* The event of @rule now, for @qp was posted to. No lock held. */
+/* Raise the event of @rule now, because a request was posted to @qp. No lock held. */
 void uroce_fault_fire(const struct fault_rule *rule, struct uroce_qp *qp);
 
-/* --- operations of the provider that are the host's own --- */
+/* --- operations of the provider that the host implements --- */
 
 /* mcast.c */
 int uroce_attach_mcast(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
