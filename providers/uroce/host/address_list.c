@@ -29,9 +29,9 @@ static void list_add(struct uroce_addresses *list, const union ibv_gid *gid)
 }
 
 /*
- * Whether @a goes before @b, which was found later. The kernel counts an address's age in
- * hundredths of a second and lists the oldest of IPv4 first, but the newest of IPv6: of two that
- * are equally old, the later one of IPv6 is older.
+ * Return whether @a precedes @b, which was found later. The kernel counts an address's age in
+ * hundredths of a second. It lists the oldest IPv4 address first, but the newest IPv6 address
+ * first. Therefore the later of two equally old IPv6 addresses is the older one.
  */
 static bool goes_first(const struct uroce_found *a, const struct uroce_found *b)
 {
@@ -68,7 +68,7 @@ void uroce_addresses_order(const struct uroce_found *found, unsigned int count,
 	add_by_age(ret, found, count, false);
 }
 
-/* --- what the kernel says --- */
+/* --- reading the kernel's list --- */
 
 struct reading {
 	unsigned int ifindex;
@@ -103,7 +103,7 @@ static int address_answer(struct nlmsghdr *hdr, void *arg)
 	if (message->ifa_family != AF_INET && message->ifa_family != AF_INET6)
 		return 0;
 	length = message->ifa_family == AF_INET ? 4 : 16;
-	/* On a link of two, IFA_ADDRESS is the other one's. */
+	/* On a point-to-point link IFA_ADDRESS is the peer's address. */
 	address = nlmsg_find_attr(hdr, sizeof(*message), IFA_LOCAL);
 	if (!address)
 		address = nlmsg_find_attr(hdr, sizeof(*message), IFA_ADDRESS);

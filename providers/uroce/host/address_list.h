@@ -9,26 +9,28 @@
 #include <infiniband/verbs.h>
 
 enum {
-	UROCE_ADDRESSES_MAX = 128, /* of one interface */
+	UROCE_ADDRESSES_MAX = 128, /* addresses of one interface */
 };
 
 struct uroce_addresses {
-	/* Link-local ones of IPv6 first, then all others: each kind by age, IPv4 before IPv6 of the
-	 * same age. */
+	/*
+	 * IPv6 link-local addresses first, then all others. Both kinds are sorted by age, IPv4
+	 * before IPv6 of the same age.
+	 */
 	union ibv_gid gid[UROCE_ADDRESSES_MAX];
-	unsigned int link_local; /* how many of those */
-	unsigned int count;	 /* of all */
+	unsigned int link_local; /* number of link-local addresses, at the beginning of gid */
+	unsigned int count;	 /* number of all addresses */
 };
 
 /*
- * What the interface has by now. An address that is still looked for elsewhere (duplicate address
- * detection) is there, one that was found elsewhere is not. @loopback: 127.0.0.1 and ::1 are there
- * whether it is up or not.
+ * Read the interface's present addresses. An address whose duplicate address detection is still
+ * running is included; an address that was found to be a duplicate is not. @loopback: add 127.0.0.1
+ * and ::1, whether the interface is up or not.
  */
 int uroce_addresses_read(int ifindex, bool loopback, struct uroce_addresses *ret);
 bool uroce_addresses_have(const struct uroce_addresses *list, const union ibv_gid *gid);
 
-/* What was read, and the order of it: for the reader and its test. */
+/* Sorting of the addresses that were read. Public for the unit test. */
 struct uroce_found {
 	union ibv_gid gid;
 	uint32_t created; /* hundredths of seconds */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address vectors: which path leads to a destination. Decided once, never again per packet. */
+/* Address vectors: the path to a destination. It is chosen once, never per packet. */
 #include <arpa/inet.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,9 +8,9 @@
 #include "providers/uroce/host/host.h"
 
 enum {
-	HOP_LIMIT =
-		64, /* of unicast, as the system's sockets send it; the kernel's device as well */
-	DUPLICATES_MS = 10000, /* for which an address is waited for; the kernel takes 1 to 2 s */
+	HOP_LIMIT = 64, /* for unicast; sockets of the system and the kernel's device send it too */
+	/* longest wait for duplicate address detection; the kernel takes 1 to 2 s */
+	DUPLICATES_MS = 10000,
 	DUPLICATES_LOOK_MS = 20,
 };
 
@@ -41,9 +41,9 @@ static int sgid_bind(struct uroce_dev *dev, uint8_t index)
 }
 
 /*
- * May be missing because the address was not ready when it appeared: the interface has it, and IPv6
- * looks for duplicates. What is sent meanwhile is lost, and nobody repeats a datagram; so that is
- * waited for.
+ * Bind the socket of a GID if that failed when the address appeared: an IPv6 address cannot be
+ * bound while duplicate address detection runs. Wait for its end, because datagrams sent meanwhile
+ * would be lost and are not repeated.
  */
 static int sgid_socket(struct uroce_dev *dev, const struct uroce_av *av)
 {
@@ -61,9 +61,9 @@ static int sgid_socket(struct uroce_dev *dev, const struct uroce_av *av)
 }
 
 /*
- * A GID 0 that no address of the interface is leads to no other host. In this one it stands for any
- * address of the interface: what goes between two of its own is sent with one of the family that
- * the other end has.
+ * Return the GID that replaces GID 0 if GID 0 is not an address of the interface. Such a GID 0
+ * leads to no other host. On this host it stands for any address of the interface, so use an
+ * address of the same family as @other, or any address if @other is GID 0 as well.
  */
 static const struct uroce_gid *stand_in_for(const struct uroce_dev *dev, const union ibv_gid *other)
 {
@@ -99,7 +99,10 @@ static void stand_in_replace(struct uroce_dev *dev, struct uroce_av *av)
 
 /* --- the destination --- */
 
-/* The library says which verb failed between which GIDs; the interface is known only here. */
+/*
+ * Log the interface. The library's message names the verb and the GIDs but cannot name the
+ * interface.
+ */
 static void explain_route(const struct uroce_dev *dev, const struct uroce_av *av, int r)
 {
 	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
@@ -117,9 +120,9 @@ static int attr_check(const struct ibv_ah_attr *attr)
 }
 
 /*
- * A group is what it is called: to one of the other family goes what an address of that family
- * sends, the interface's first. Programs take one GID for everything, and groups whose names are
- * IPv6's.
+ * Choose the source address for a multicast group: the interface's first address of the group's
+ * family. Programs use one GID for all destinations, and IPv6 names for groups, so the family of
+ * the AH's GID may differ.
  */
 static void group_source(struct uroce_dev *dev, struct uroce_av *av)
 {
@@ -164,7 +167,7 @@ static void explain_peer(const struct uroce_dev *dev, uint32_t qpn, int r)
 			r == -EMFILE ? ": the limit is RLIMIT_NOFILE (ulimit -n)" : "");
 }
 
-/* Whether a socket of this process has the address, by whichever device. */
+/* Return whether a socket of this process, of any device, is bound to the address. */
 static bool address_is_bound(struct uroce_host *host, const union ibv_gid *gid)
 {
 	struct uroce_dev *dev;
@@ -183,8 +186,9 @@ static bool address_is_bound(struct uroce_host *host, const union ibv_gid *gid)
 }
 
 /*
- * The port of an address belongs to one user. If that is this one, what is sent to the address
- * never comes to another user's process: a QP connected to it would only repeat in vain.
+ * Refuse a QP of another user's process if this user's processes own the UDP port of the
+ * destination address. Packets to that address never reach a process of another user, so a QP
+ * connected to it would repeat them until it fails.
  */
 static int foreign_check(struct uroce_dev *dev, const struct uroce_av *av, uint32_t qpn)
 {
@@ -200,7 +204,10 @@ static int foreign_check(struct uroce_dev *dev, const struct uroce_av *av, uint3
 	return -EADDRINUSE;
 }
 
-/* The process of this host that owns the QP number, if it is a uroce of this user. */
+/*
+ * Resolve to shared memory with the process of this host that owns the QP number, if it is a uroce
+ * process of this user.
+ */
 static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av *av)
 {
 	struct uroce_shm *shm = dev->host->shm;
@@ -208,7 +215,10 @@ static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av
 	struct shm_peer *peer;
 	int r;
 
-	/* Its peers hear of its wish when they connect, and forward what is for it. */
+	/*
+	 * This process uses UDP only. Peers learn that when they connect, and forward its
+	 * datagrams.
+	 */
 	if (dev->host->paths.udp_only && !path_host_has_slot(&dev->host->paths, slot)) {
 		uroce_shm_invite(shm, slot);
 		return -EOPNOTSUPP;
@@ -227,7 +237,7 @@ static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av
 	return 0;
 }
 
-/* The way through the network of a QP whose peer has the number @qpn; 0: of datagrams. */
+/* Resolve to the network, for a QP whose peer is @qpn, or for datagrams if @qpn is 0. */
 static int av_udp(struct uroce_dev *dev, struct uroce_av *av, uint32_t qpn)
 {
 	union uroce_address from;
@@ -235,8 +245,10 @@ static int av_udp(struct uroce_dev *dev, struct uroce_av *av, uint32_t qpn)
 
 	av->path = dev->wire;
 	av->mtu = uroce_dev_mtu(dev);
-	/* An own address may be a process's that shared memory leads to, without any network but
-	 * for the first datagram to it. */
+	/*
+	 * The destination is this host, so shared memory may lead to its process. Only the first
+	 * datagram to that process needs the network.
+	 */
 	if (av->local && !qpn && !dev->host->paths.udp_only) {
 		sgid_socket(dev, av);
 		return 0;
@@ -306,7 +318,10 @@ void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn)
 	host = path_host_host(av->path->host);
 	peer = atomic_load_explicit(&host->shm->by_slot[uroce_qpn_slot(qpn)], memory_order_acquire);
 	if (!peer || peer->dead) {
-		/* This one goes through the network stack, later ones will not. */
+		/*
+		 * The first datagrams go through the network stack, later ones through shared
+		 * memory.
+		 */
 		uroce_forward_want(host, uroce_qpn_slot(qpn));
 		return;
 	}

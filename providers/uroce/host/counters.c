@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is counted of packets: of a QP, and of a device all QPs that it ever had. */
+/* Packet counters of a QP, and of a device for all QPs that it ever had. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ enum {
 	LINE = 900,
 };
 
-/* Names as rxe has them where it counts the same (drivers/infiniband/sw/rxe/rxe_hw_counters.c). */
+/* Names of rxe for counters that rxe has too (drivers/infiniband/sw/rxe/rxe_hw_counters.c). */
 #define COUNTER(name, field)                                    \
 	{                                                       \
 		name, offsetof(struct uroce_qp_counters, field) \
@@ -34,7 +34,7 @@ static const struct {
 	COUNTER("retry_rnr_exceeded_err", rnr_exceeded),
 	COUNTER("resent_pkts", resent),
 	COUNTER("local_ack_timeout_err", timeouts),
-	/* These as mlx5 has them. */
+	/* Names of mlx5. */
 	COUNTER("np_ecn_marked_roce_packets", marked),
 	COUNTER("np_cnp_sent", cnps_sent),
 	COUNTER("rp_cnp_handled", cnps_received),
@@ -58,7 +58,7 @@ void uroce_counters_of_qp(struct uroce_qp *qp, struct uroce_qp_counters *ret)
 	uroce_unlock(&qp->lock);
 }
 
-/* host->lock keeps the QPs: one that is destroyed gives its number back under it. */
+/* host->lock keeps the QPs valid, because a QP that is destroyed gives its number back under it. */
 void uroce_counters_of_dev(struct uroce_dev *dev, struct uroce_qp_counters *ret)
 {
 	struct uroce_host *host = dev->host;

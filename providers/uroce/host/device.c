@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A device of this process: shared by its contexts. */
+/* Devices of this process, each shared by its contexts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "providers/uroce/host/interface.h"
 
 enum {
-	/* IPv6 + UDP + BTH with extensions + ICRC: what the kernel's device reserves too. */
+	/* IPv6 + UDP + BTH with extensions + ICRC. The kernel's device reserves the same. */
 	PACKET_OVERHEAD = 40 + 8 + BTH_LEN + ATOMIC_ETH_LEN + ICRC_LEN,
 };
 
@@ -132,7 +132,7 @@ void uroce_dev_put(struct uroce_dev *dev)
 
 	pthread_mutex_lock(&host->lock);
 	if (--dev->refs == 0 && uroce_host_here(host)) {
-		/* What its sockets have may be another process's. */
+		/* Its sockets may hold datagrams for other processes. */
 		uroce_progress_drain(host);
 		uroce_lock(&host->paths.progress_lock);
 		LIST_REMOVE(dev, entry);
@@ -143,7 +143,7 @@ void uroce_dev_put(struct uroce_dev *dev)
 	uroce_host_put(host);
 }
 
-/* --- what depends on its interface --- */
+/* --- properties of the interface --- */
 
 static enum ibv_mtu mtu_of_link(uint32_t link_mtu)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asynchronous events, and what else the engine tells its host. */
+/* Asynchronous events, and the other upcalls of the engine. */
 #include <rdma/ib_user_verbs.h>
 
 #include "providers/uroce/host/host.h"
@@ -21,8 +21,10 @@ void uroce_event_close(struct uroce_context *ctx)
 	pthread_mutex_destroy(&ctx->event_lock);
 }
 
-/* @raised: counts what destroying the object has to wait for, so only what is in the pipe; NULL for
- * the port's. */
+/*
+ * Put an event into the context's pipe. @raised counts the events of an object that are in the
+ * pipe, because destroying the object waits for them. It is NULL for events of the port.
+ */
 static void event_put(struct uroce_context *ctx, uint64_t element, enum ibv_event_type type,
 		      uint32_t *raised)
 {

@@ -5,7 +5,9 @@
 
 bool uroce_express_possible(const struct uroce_qp *qp)
 {
-	/* Not with a capture, which has operations of its own. */
+	/*
+	 * A capture replaces the operations of the path, so captured QPs do not use the short way.
+	 */
 	return qp->type == IBV_QPT_RC && qp->av.path && qp->av.path->ops == &uroce_shm_ops;
 }
 
@@ -27,8 +29,8 @@ static bool is_one_send(const struct uroce_swqe *wqe)
 }
 
 /*
- * The peer is asked to acknowledge at once what the application waits for, and otherwise now and
- * then.
+ * Return whether to request an acknowledgement: for each request whose completion the application
+ * waits for, and otherwise every UROCE_ACK_COALESCE requests or if the send queue is half full.
  */
 static bool ack_wanted(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
@@ -63,7 +65,7 @@ static int payload_write(struct uroce_qp *qp, struct shm_link *link, const struc
 	return r;
 }
 
-/* Under the ring's lock. Return: false with nothing sent. */
+/* Send one request. Under the lock of the ring. Return: false if nothing was sent. */
 static bool message_send(struct uroce_qp *qp, struct shm_link *link, struct uroce_swqe *wqe)
 {
 	struct uroce_responder *resp = &qp->resp;
@@ -104,7 +106,7 @@ static void message_sent(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	qp->counters.tx_bytes += wqe->length;
 }
 
-/* @wqe, which is next and a send, and those behind it that are. */
+/* Send @wqe, the next request of the queue, and all sends that follow it directly. */
 static void messages_send(struct uroce_qp *qp, struct shm_link *link, struct uroce_swqe *wqe)
 {
 	struct uroce_sq *sq = &qp->sq;
@@ -143,7 +145,7 @@ bool uroce_express_send(struct uroce_qp *qp)
 
 /* --- acknowledgements --- */
 
-/* Nothing but sends and writes is on its way, each once. */
+/* Return whether only sends and writes are outstanding and none was repeated. */
 static bool ack_is_plain(const struct uroce_qp *qp, uint32_t psn)
 {
 	const struct uroce_requester *req = &qp->req;
@@ -153,7 +155,7 @@ static bool ack_is_plain(const struct uroce_qp *qp, uint32_t psn)
 	       psn_diff(psn, req->max_psn) < 0;
 }
 
-/* Everything up to @psn was executed. */
+/* Complete all requests up to @psn. */
 static void ack_take(struct uroce_qp *qp, uint32_t psn)
 {
 	struct uroce_requester *req = &qp->req;
@@ -174,7 +176,7 @@ static void ack_take(struct uroce_qp *qp, uint32_t psn)
 	req->probes = 0;
 	req->window += req->window < req->window_max;
 	if (unlikely(sq->tail != sq->next))
-		uroce_comp_retire(qp); /* what was done out of turn */
+		uroce_comp_retire(qp); /* requests that were completed out of order */
 }
 
 static void ack_receive(struct uroce_qp *qp, uint32_t ack)
@@ -225,7 +227,10 @@ static bool may_receive(const struct uroce_qp *qp, uint32_t psn)
 	       !resp->have_rwqe && !resp->res_pending && qp->rq.tail != qp->rq.head;
 }
 
-/* The oldest receive takes it whole. Return: false with nothing changed. */
+/*
+ * Copy the payload into the oldest receive, if that has one SGE with enough room. Return: false
+ * with nothing changed.
+ */
 static ALWAYS_INLINE bool payload_place(struct uroce_qp *qp, const struct uroce_rwqe *rwqe,
 					const uint8_t *from, uint32_t length)
 {
@@ -243,7 +248,7 @@ static ALWAYS_INLINE bool payload_place(struct uroce_qp *qp, const struct uroce_
 	return placed;
 }
 
-/* A message of @length bytes. Return: false with nothing changed. */
+/* Receive a message of @length bytes. Return: false with nothing changed. */
 static ALWAYS_INLINE bool receive(struct uroce_qp *qp, const struct uroce_bth *bth,
 				  const uint8_t *data, uint32_t length)
 {
@@ -266,8 +271,9 @@ static ALWAYS_INLINE bool receive(struct uroce_qp *qp, const struct uroce_bth *b
 	return true;
 }
 
-/* Whether it is a send of one packet, by a full member of the partition. Return: false when it is
- * something else, or nothing. */
+/*
+ * Return whether the packet is a well-formed RC SEND_ONLY with the default P_Key of a full member.
+ */
 static bool is_send(const struct uroce_bth *bth, uint32_t length, uint32_t *ret_pad)
 {
 	*ret_pad = bth->opcode >> BTH_PAD_SHIFT & 3;

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The short way of what programs do most: a send of one packet from one RC QP to another through
- * shared memory, both in order and nothing in their way; and the receiver's half of it on a
- * network. It does exactly what the engine would do.
- * Whatever differs in any respect is left untouched to the engine, which also finds out what is
- * wrong with it, if something is. Its parts are inlined: a call costs as much as most of them do.
+ * Short way for the most frequent operation: a send of one packet from one RC QP to another through
+ * shared memory, in order and with nothing outstanding that prevents it. On a network only the
+ * receiver's half is used. The result is exactly that of the engine.
+ *
+ * All other packets are left to the engine unchanged, and the engine also finds errors in them. The
+ * parts of the short way are inlined, because a call would cost as much as most of them do.
  */
 #ifndef UROCE_EXPRESS_H
 #define UROCE_EXPRESS_H
 
 #include "providers/uroce/host/host.h"
 
-/* Send what is posted, under qp->lock. Return: true when nothing is left for the requester. */
+/* Send posted requests. Under qp->lock. Return: true if no request is left for the requester. */
 bool uroce_express_send(struct uroce_qp *qp);
 
 /*
- * @length bytes of a packet, BTH to padding, out of the ring of @peer (a struct shm_peer), by
- * @strand, which is held. Return: false when it is for the engine; an acknowledgement that came
- * along may have been taken, which does no harm a second time.
+ * Receive a packet of @length bytes, BTH to padding, from the ring of @peer (a struct shm_peer) by
+ * @strand, which is locked. Return: false if the engine must handle the packet. An acknowledgement
+ * that came with it may have been taken already; taking it a second time changes nothing.
  */
 bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned int strand,
 			   const uint8_t *data, uint32_t length, uint32_t ack);
 
 /*
- * The same from @sgid by the network, with its ICRC checked; under progress_lock.
+ * The same for a packet that came from @sgid by the network and whose ICRC was checked. Under
+ * progress_lock.
  */
 bool uroce_express_datagram(struct path_host *paths, const union ibv_gid *sgid, const uint8_t *data,
 			    uint32_t length);

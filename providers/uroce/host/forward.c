@@ -5,31 +5,32 @@
 
 enum {
 	WAITING_MAX = 1024,
-	PATIENCE = 1000000000,	    /* ns a datagram waits for a process that may not be there */
-	RETRY_INTERVAL = 100000000, /* ns between two tries to connect to one process */
+	PATIENCE = 1000000000,	    /* ns that a datagram waits for a process that may not exist */
+	RETRY_INTERVAL = 100000000, /* ns between two attempts to connect to a process */
 	LAST_PATIENCE =
-		500000000,	 /* ns that the end of this process waits for others, all in all */
-	LAST_PAUSE = 1000000,	 /* ns between two looks meanwhile: the thread needs the lock */
-	LOOKS_PER_QUESTION = 32, /* whether a process is there at all: each takes system calls */
+		500000000,    /* ns that the end of this process waits for all peers together */
+	LAST_PAUSE = 1000000, /* ns between two checks meanwhile: the thread needs the lock */
+	/* checks between two tests whether a process exists: each takes system calls */
+	LOOKS_PER_QUESTION = 32,
 	WORD_BITS = 64,
 };
-/* ns a datagram waits for a process that is there: it may get no processor for a while. */
+/* ns that a datagram waits for an existing process, which may not be scheduled for a while. */
 #define PATIENCE_MAX 30000000000ull
 
 struct waiting {
 	TAILQ_ENTRY(waiting) entry;
-	uint16_t slot; /* 0: it is not known yet for whom */
+	uint16_t slot; /* 0: destination not known yet */
 	uint64_t since;
-	uint64_t seen; /* when its process was last known to be there */
+	uint64_t seen; /* ns: last time its process was known to exist */
 	struct path_origin from;
 	uint32_t length;
 	uint8_t packet[];
 };
 
 struct uroce_forward {
-	atomic_bool wants; /* any of these: */
+	atomic_bool wants; /* at least one bit of wanted is set */
 	atomic_ullong wanted[SHM_SLOTS / WORD_BITS];
-	_Atomic uint64_t tried[SHM_SLOTS]; /* when the thread was last asked, ns */
+	_Atomic uint64_t tried[SHM_SLOTS]; /* ns: last request to the thread */
 	TAILQ_HEAD(, waiting) list;	   /* under progress_lock */
 };
 
@@ -128,7 +129,7 @@ static void wait_for_peer(struct uroce_host *host, uint16_t slot, const struct p
 	uroce_forward_want(host, slot);
 }
 
-/* Whether the process that the datagram is for is still waited for. */
+/* Return whether to wait longer for the process that the datagram is for. */
 static bool is_expected(struct uroce_host *host, struct waiting *w, uint64_t now)
 {
 	if (now - w->since > PATIENCE_MAX)
@@ -139,7 +140,7 @@ static bool is_expected(struct uroce_host *host, struct waiting *w, uint64_t now
 	return uroce_shm_slot_used(host->shm, w->slot);
 }
 
-/* Return: whether it need not wait longer. */
+/* Try to deliver a waiting datagram. Return: true if it was delivered or is to be dropped. */
 static bool waiting_go(struct uroce_host *host, struct waiting *w, uint64_t now)
 {
 	bool last = now - w->since > PATIENCE;
@@ -149,7 +150,8 @@ static bool waiting_go(struct uroce_host *host, struct waiting *w, uint64_t now)
 	if (!is_expected(host, w, now) ||
 	    uroce_shm_forward(host->shm, w->slot, &w->from, w->packet, w->length) != -ENOENT)
 		return true;
-	uroce_forward_want(host, w->slot); /* again: a slot may only refer to another */
+	/* again: this slot may only refer to the first slot of its process */
+	uroce_forward_want(host, w->slot);
 	return false;
 }
 
@@ -178,7 +180,7 @@ void uroce_forward_run(struct uroce_host *host, uint64_t now)
 
 /* --- the end --- */
 
-/* Nobody is waited for who is not there. */
+/* Drop datagrams for processes that do not exist. */
 static void drop_deserted(struct uroce_host *host)
 {
 	struct uroce_forward *forward = host->forward;
@@ -196,7 +198,10 @@ static void drop_deserted(struct uroce_host *host)
 	}
 }
 
-/* Return: whether nothing waits any more, and who got something has this process as a peer. */
+/*
+ * Return whether no datagram waits any more and all processes that received one will see it, even
+ * if this process ends now.
+ */
 static bool forward_settled(struct uroce_host *host, bool asks, uint64_t now)
 {
 	bool settled;
@@ -220,6 +225,9 @@ void uroce_forward_settle(struct uroce_host *host)
 			return;
 		nanosleep(&pause, NULL);
 	}
-	/* For the last time: somebody may be there to say that nobody wants it. */
+	/*
+	 * Last attempt: a MAD without a listener is given to any manager, which answers that nobody
+	 * listens.
+	 */
 	forward_settled(host, false, now + PATIENCE_MAX + 1);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Datagrams that came to this process and belong to another one of this user. Connecting to that
- * process takes its progress thread's turn, and packets arrive where nothing may wait: so datagrams
- * wait here, few and for a short time, while the progress thread connects.
+ * Datagrams that came to this process and belong to another process of this user. Only the progress
+ * thread connects to that process, and a receive pass must not wait. Therefore datagrams are kept
+ * here, a limited number for a short time, while the progress thread connects.
  */
 #ifndef UROCE_FORWARD_H
 #define UROCE_FORWARD_H
@@ -14,24 +14,31 @@ struct uroce_forward;
 int uroce_forward_new(struct uroce_forward **ret_forward);
 void uroce_forward_free(struct uroce_forward *forward);
 
-/* Let the progress thread connect to the process of @slot, or with 0 to every one. Threads: any,
- * with any lock. */
+/*
+ * Ask the progress thread to connect to the process of @slot, or to all processes if @slot is 0.
+ * Threads: any, with any lock.
+ */
 void uroce_forward_want(struct uroce_host *host, uint16_t slot);
-/* In the progress thread, no lock held: connect to who was wanted. */
+/* Connect to the requested processes. In the progress thread, no lock held. */
 void uroce_forward_connect(struct uroce_host *host);
 
 /*
- * Hand @length bytes of @packet (BTH on, no ICRC) to the process of @slot: now, or as soon as it is
- * connected. With 0 it is a MAD for who turns up to want it: uroce_gsi_again() decides. Under
+ * Hand @length bytes of @packet (BTH on, no ICRC) to the process of @slot, now or as soon as it is
+ * connected. @slot 0 is for a MAD whose process is not known yet; uroce_gsi_again() finds it. Under
  * progress_lock.
  */
 void uroce_forward(struct uroce_host *host, uint16_t slot, const struct path_origin *from,
 		   const void *packet, uint32_t length, uint64_t now);
-/* gsi_route.c: try again with a MAD that waited, for the @last time perhaps. Return: done with it.
+/*
+ * gsi_route.c: route a MAD that waited. @last: this is the last attempt. Return: true if the MAD
+ * need not wait any longer.
  */
 bool uroce_gsi_again(struct uroce_host *host, const struct path_origin *from, const void *packet,
 		     uint32_t length, bool last, uint64_t now);
-/* What waited and can go, goes; what waited too long is dropped. Under progress_lock. */
+/*
+ * Deliver waiting datagrams whose process is connected now, and drop those that waited too long.
+ * Under progress_lock.
+ */
 void uroce_forward_run(struct uroce_host *host, uint64_t now);
 
 static inline bool uroce_forward_waiting(const struct uroce_host *host)
@@ -40,9 +47,9 @@ static inline bool uroce_forward_waiting(const struct uroce_host *host)
 }
 
 /*
- * Before this process's end is one for its peers: what waits goes. Waits, half a second at most,
- * for processes that are there and have yet to connect; nobody else would tell them. The progress
- * thread runs; no lock of a pass is held.
+ * Deliver waiting datagrams before this process ends and peers notice that. Waits at most half a
+ * second for existing processes that are not connected yet, because only this process can deliver
+ * these datagrams. The progress thread runs; no lock of a pass is held.
  */
 void uroce_forward_settle(struct uroce_host *host);
 
