@@ -216,8 +216,8 @@ static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av
 	int r;
 
 	/*
-	 * This process uses UDP only. Peers learn that when they connect, and forward its
-	 * datagrams.
+	 * This process uses UDP only. Peers learn that when they connect, and forward datagrams for
+	 * it.
 	 */
 	if (dev->host->paths.udp_only && !path_host_has_slot(&dev->host->paths, slot)) {
 		uroce_shm_invite(shm, slot);

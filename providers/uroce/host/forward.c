@@ -7,9 +7,8 @@ enum {
 	WAITING_MAX = 1024,
 	PATIENCE = 1000000000,	    /* ns that a datagram waits for a process that may not exist */
 	RETRY_INTERVAL = 100000000, /* ns between two attempts to connect to a process */
-	LAST_PATIENCE =
-		500000000,    /* ns that the end of this process waits for all peers together */
-	LAST_PAUSE = 1000000, /* ns between two checks meanwhile: the thread needs the lock */
+	LAST_PATIENCE = 500000000,  /* ns that this process waits for all peers at its end */
+	LAST_PAUSE = 1000000,	    /* ns between two checks meanwhile: the thread needs the lock */
 	/* checks between two tests whether a process exists: each takes system calls */
 	LOOKS_PER_QUESTION = 32,
 	WORD_BITS = 64,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * GIDs are the interface's addresses, where the kernel's device has them: the link-local one in
- * slot 0, the first of IPv4 in slot 1. Others take free slots, in the order of their age, which all
- * processes see alike. An address keeps its slot as long as it is there.
+ * The GID table holds the interface's addresses in the order of the kernel's devices: the
+ * link-local address in slot 0, the first IPv4 address in slot 1. Other addresses take free slots
+ * in the order of their age, which is the same for all processes. An address keeps its slot as long
+ * as it exists.
  */
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -14,7 +15,7 @@
 
 enum {
 	SLOT_DEFAULT = 0,
-	SLOT_IPV4 = 1, /* kept free for one, so that it is there in whatever order they come */
+	SLOT_IPV4 = 1, /* reserved for the first IPv4 address, in whatever order addresses appear */
 	SLOT_OTHERS = 2,
 };
 
@@ -34,7 +35,7 @@ static int slot_free(const struct uroce_dev *dev, const union ibv_gid *gid)
 	return -1;
 }
 
-/* What passes look at changes under progress_lock, too. @gid: NULL, none any more. */
+/* Set a slot under progress_lock, because passes read it. @gid: NULL clears the slot. */
 static void slot_set(struct uroce_dev *dev, int slot, const union ibv_gid *gid)
 {
 	uroce_lock(&dev->host->paths.progress_lock);
@@ -50,7 +51,7 @@ static void slot_clear(struct uroce_dev *dev, int slot)
 	slot_set(dev, slot, NULL);
 }
 
-/* A GID without a socket still serves the processes of this host. */
+/* Without a socket the GID still serves the processes of this host. */
 static void slot_take(struct uroce_dev *dev, int slot, const union ibv_gid *gid)
 {
 	slot_set(dev, slot, gid);
@@ -78,7 +79,7 @@ static bool slots_add_new(struct uroce_dev *dev, const struct uroce_addresses *n
 		int slot = slot_of(dev, &now->gid[i]);
 
 		if (slot >= 0) {
-			/* was not ready, or taken: that may be over */
+			/* not bound before: the address was not ready or its port was taken */
 			if (!uroce_udp_is_bound(dev->udp, slot))
 				uroce_udp_bind(dev->udp, slot, &now->gid[i]);
 			continue;
@@ -94,7 +95,7 @@ static bool slots_add_new(struct uroce_dev *dev, const struct uroce_addresses *n
 
 /* --- slot 0 --- */
 
-/* As IPv6 makes it of a MAC address. */
+/* Make a link-local address from a MAC address as IPv6 does. */
 static void gid_of_mac(const uint8_t *mac, union ibv_gid *ret)
 {
 	*ret = (union ibv_gid){ .raw = { 0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe,
@@ -114,8 +115,9 @@ static bool default_stays(const struct uroce_dev *dev, const struct uroce_addres
 }
 
 /*
- * The oldest link-local address, or, where the interface has none, what its MAC address would make
- * one of. That stands in for the interface's other addresses among the processes of this host.
+ * Update GID 0: the oldest link-local address, or, if the interface has none, the link-local
+ * address that its MAC address would give. Such an address stands in for the interface's other
+ * addresses among the processes of this host.
  */
 static bool default_update(struct uroce_dev *dev, const struct uroce_addresses *now)
 {
@@ -157,8 +159,8 @@ static bool gids_update(struct uroce_dev *dev, const struct uroce_addresses *now
 }
 
 /*
- * A new interface of the same name is the device's from then on.
- * Return: whether the one it had is gone, once.
+ * Read the interface again. A new interface of the same name belongs to the device from then on.
+ * Return: true once when the former interface has gone.
  */
 static bool link_update(struct uroce_dev *dev)
 {
@@ -220,10 +222,10 @@ int uroce_gids_watch(int *ret_fd)
 	return 0;
 }
 
-/* What changed is read afresh: the messages only say that something did. */
+/* Discard the messages, because all addresses are read again after a change. */
 void uroce_gids_drain(int fd)
 {
-	char start; /* of a message, whose rest goes with it */
+	char start; /* first byte of a message; recv() discards the rest */
 
 	while (recv(fd, &start, sizeof(start), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		;

@@ -7,20 +7,21 @@
 #include "providers/uroce/host/gsi.h"
 
 enum {
-	GSI_QUEUE = 1 << 14, /* MADs waiting for the manager; more are dropped, as a network may */
+	/* MADs waiting for the manager; the queue drops more, as a network would */
+	GSI_QUEUE = 1 << 14,
 };
 
 struct uroce_gsi {
 	pthread_mutex_t lock;
 	struct verbs_gsi_taker taker;
 	int fd;
-	bool rung; /* the descriptor is readable */
+	bool rung; /* fd is readable */
 	bool came; /* on host->gsi_came; under progress_lock */
 	SLIST_ENTRY(uroce_gsi) came_entry;
 	uint32_t head, tail; /* free running */
 	atomic_uint psn;
 	struct gsi_paths paths;
-	struct verbs_gsi_mad queue[GSI_QUEUE]; /* its pages come as they are used */
+	struct verbs_gsi_mad queue[GSI_QUEUE]; /* pages are allocated at their first use */
 };
 
 /* --- open --- */
@@ -126,7 +127,7 @@ int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
 	return r;
 }
 
-/* The descriptor is readable from now until the queue is empty. Under gsi->lock. */
+/* Make the descriptor readable until the queue is empty. Under gsi->lock. */
 static void gsi_ring(struct uroce_gsi *gsi)
 {
 	uint64_t one = 1;
@@ -136,7 +137,10 @@ static void gsi_ring(struct uroce_gsi *gsi)
 	gsi->rung = true;
 }
 
-/* Who makes the pass brings it to the taker, or else the descriptor says that it is there. */
+/*
+ * Queue a MAD. In a pass of uroce_gsi_pass() that function hands it to the taker; otherwise make
+ * the descriptor readable.
+ */
 static void gsi_put(struct uroce_host *host, struct uroce_gsi *gsi, const struct verbs_gsi_mad *mad)
 {
 	assert_held(&host->paths.progress_lock);
@@ -303,7 +307,10 @@ bool uroce_gsi_is_ours(struct uroce_host *host, const union ibv_gid *gid)
 	return false;
 }
 
-/* Return: -ENOENT when the peer is no process of this host that is reached without any network. */
+/*
+ * Route a MAD to a process of this host. Return: -ENOENT if the destination is not an address of
+ * this user's processes.
+ */
 static int route_here(struct uroce_dev *dev, const struct verbs_gsi_mad *mad,
 		      enum gsi_verdict *ret_verdict, uint16_t *ret_slot)
 {

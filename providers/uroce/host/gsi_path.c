@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The way of a MAD to another host. It is looked up once a second at most for each, as a lookup
- * reads the host's addresses and routes, and somebody may send a thousand requests a second that
- * all want an answer.
+ * Paths of MADs to other hosts. A path is looked up at most once a second for each destination,
+ * because a lookup reads the host's addresses and routes, and a manager may answer a thousand
+ * requests a second.
  */
 #include <string.h>
 

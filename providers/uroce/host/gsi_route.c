@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which process a MAD is for. */
+/* Routing of MADs to processes of this host. */
 #include <endian.h>
 #include <string.h>
 
@@ -8,17 +8,20 @@
 
 enum {
 	REJ_TIMEOUT = 4,
-	KINDS = 3, /* of listeners for a request: on its address, on all of its family, on all */
+	/*
+	 * kinds of listeners for a request: on its address, on its address family, on all addresses
+	 */
+	KINDS = 3,
 };
 
-/* --- who listens --- */
+/* --- services on boards --- */
 
 static uint32_t service_place(uint64_t id, uint32_t step)
 {
 	return ((id * 0x9e3779b97f4a7c15ull >> 48) + step) % SHM_SERVICES;
 }
 
-/* The address halves as they stand in memory; zero: any. */
+/* Copy both halves of the address as they are in memory. Zeros mean any address. */
 static void service_gid(const union ibv_gid *gid, uint64_t ret_half[2])
 {
 	memset(ret_half, 0, 2 * sizeof(*ret_half));
@@ -33,7 +36,10 @@ static bool service_is(const struct shm_service *service, uint64_t id, const uin
 	       atomic_load_explicit(&service->gid[1], memory_order_relaxed) == half[1];
 }
 
-/* The board may be another process's: bounded whatever stands there. */
+/*
+ * Find a service on a board. The board may belong to another process, so the search is bounded
+ * whatever it contains.
+ */
 static const struct shm_service *service_find(const struct shm_board *board, uint64_t id,
 					      const union ibv_gid *gid)
 {
@@ -71,7 +77,10 @@ static int service_add(struct shm_board *board, uint64_t id, const union ibv_gid
 	return -ENOSPC;
 }
 
-/* Searches end at a place that was never used: those before such a one become unused, too. */
+/*
+ * Remove a service. Searches end at a place that was never used. If the next place is such a place,
+ * mark the removed places before it as never used too.
+ */
 static void service_remove(struct shm_board *board, uint32_t at)
 {
 	atomic_store_explicit(&board->services[at].id, SHM_SERVICE_GONE, memory_order_relaxed);
@@ -120,7 +129,7 @@ void uroce_board_manager(struct uroce_shm *shm)
 	atomic_store_explicit(&shm->board->front.manager, 1, memory_order_release);
 }
 
-/* --- which process --- */
+/* --- finding the process --- */
 
 static struct shm_peer *connected(struct uroce_host *host, uint16_t slot)
 {
@@ -130,7 +139,7 @@ static struct shm_peer *connected(struct uroce_host *host, uint16_t slot)
 	return peer && !peer->dead ? peer : NULL;
 }
 
-/* The best kind of listener on the board; KINDS: none. */
+/* Return the best kind of listener on the board, KINDS if there is none. */
 static unsigned int board_kind(const struct shm_board *board, uint64_t id,
 			       const union ibv_gid *const gid[KINDS])
 {
@@ -175,7 +184,10 @@ static uint16_t listener_of(struct uroce_host *host, uint64_t id,
 	return slot;
 }
 
-/* A listener on the very address comes before one on any of its family, or at all. 0: nobody known.
+/*
+ * Return the slot of the process that listens for the request, 0 if no such process is known. A
+ * listener on the exact address is preferred to a listener on its address family, and that to a
+ * listener on all addresses.
  */
 static uint16_t request_slot(struct uroce_host *host, const struct gsi_transit *transit)
 {
@@ -196,7 +208,7 @@ static bool is_request(const struct gsi_transit *transit)
 	return attr == CM_REQ || attr == CM_SIDR_REQ;
 }
 
-/* Who gave up waiting may not know any id of the one it waited for. */
+/* A sender that gave up waiting for an answer may not know the id of its peer. */
 static bool is_giving_up(const struct gsi_transit *transit)
 {
 	return get16(transit->mad + MAD_AT_ATTR_ID) == CM_REJ &&
@@ -211,7 +223,7 @@ static uint16_t answer_slot(const struct gsi_transit *transit)
 	       UROCE_ID_SLOT_SHIFT;
 }
 
-/* --- the way there --- */
+/* --- delivery --- */
 
 uint32_t uroce_gsi_pack(const struct gsi_transit *transit, uint8_t ret_packet[GSI_PACKET_MAX])
 {
@@ -239,7 +251,7 @@ static enum gsi_verdict pass_on(struct uroce_host *host, const struct gsi_transi
 	return uroce_shm_forward(host->shm, slot, &from, packet, length) ? GSI_FULL : GSI_DONE;
 }
 
-/* It belongs to nobody: some manager has to say so. */
+/* Give a MAD without a process to any manager, which answers it. */
 static enum gsi_verdict deliver_stray(struct uroce_host *host, const struct gsi_transit *transit)
 {
 	struct shm_peer *peer;
@@ -253,7 +265,9 @@ static enum gsi_verdict deliver_stray(struct uroce_host *host, const struct gsi_
 	return GSI_DONE;
 }
 
-/* A REJ to somebody who did not tell its id yet: everybody looks. */
+/*
+ * Deliver a REJ without a remote id to all managers, because any of them may have the connection.
+ */
 static enum gsi_verdict deliver_to_all(struct uroce_host *host, const struct gsi_transit *transit)
 {
 	struct shm_peer *peer;
@@ -309,7 +323,7 @@ enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_trans
 				 : route_answer(host, &came, last, ret_slot);
 }
 
-/* Whether all are connected that were there at @since. */
+/* Return whether all processes are connected that existed at @since. */
 static bool complete_since(struct uroce_shm *shm, uint64_t since, uint64_t now)
 {
 	if (shm->complete && shm->complete_begun >= since)
@@ -332,11 +346,11 @@ int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *tra
 		return pass_on(host, transit, slot) == GSI_DONE ? 0 : -EAGAIN;
 	if (!complete)
 		uroce_forward_want(host, 0);
-	/* Who is younger than that look is found by the next one. */
+	/* The next search finds processes that started after this one. */
 	return complete && host->shm->complete_begun >= since ? -ENOENT : -EAGAIN;
 }
 
-/* --- what came over the network or through a ring --- */
+/* --- received packets --- */
 
 void uroce_gsi_packet(struct uroce_host *host, const struct uroce_packet *pkt,
 		      const union ibv_gid *sgid)

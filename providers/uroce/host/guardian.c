@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The program that speaks for this process when it is gone: started with the first connection to
- * another host, once, and what it is to say. A kernel's connection manager asks nobody whether he
- * is still there, so somebody has to tell it.
+ * The guardian: a program that sends prepared MADs to other hosts after this process has gone. It
+ * is started once, with the first connection to another host. A kernel's connection manager does
+ * not check whether its peer still exists, so the guardian must report the end.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,18 +17,18 @@
 
 enum {
 	LIST_SIZE = GUARDIAN_WORDS * sizeof(struct guardian_word),
-	FILES_FROM =
-		GUARDIAN_FILES, /* descriptors given to the program do not lie where it has them */
+	/* descriptors for the program lie above the numbers that it gets them under */
+	FILES_FROM = GUARDIAN_FILES,
 };
 
 struct uroce_guardian {
-	struct guardian_word *words; /* its pages come as they are used */
-	int life;		     /* closed with the process */
+	struct guardian_word *words; /* pages are allocated at their first use */
+	int life;		     /* write end of a pipe, closed by the end of the process */
 };
 
 /* --- start --- */
 
-/* Of a size that nobody can change: what is mapped here stays there. */
+/* Create the shared list of MADs. Its size is sealed, so that the mapping here stays valid. */
 static int list_make(struct guardian_word **ret_words, int *ret_fd)
 {
 	_cleanup_close_ int fd = memfd_create(GUARDIAN_PROGRAM, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -51,8 +51,10 @@ static int list_make(struct guardian_word **ret_words, int *ret_fd)
 	return 0;
 }
 
-/* Takes @fd. Above those that the program gets it under, for a program may have closed its first
- * three. */
+/*
+ * Move @fd, which is consumed, above the numbers that the program gets its descriptors under: an
+ * application may have closed its first three, and @fd may be one of them.
+ */
 static int file_move(int fd, int *ret_fd)
 {
 	int r = 0;
@@ -65,8 +67,8 @@ static int file_move(int fd, int *ret_fd)
 }
 
 /*
- * The pipe ends as well when the process becomes another program; the other descriptor does not
- * mind a child that has the pipe, too.
+ * Make the two descriptors that report the end of this process. The pipe also reports exec(). The
+ * pidfd also works while a child holds a copy of the pipe.
  */
 static int life_make(int files[GUARDIAN_FILES], int *ret_life)
 {
@@ -159,7 +161,10 @@ static int guardian_new(struct uroce_guardian **ret_guardian)
 	return 0;
 }
 
-/* Tried once: what keeps it from starting will keep it again, and each try costs. */
+/*
+ * Start the guardian at the first call. A failed start is not repeated, because its cause is likely
+ * to stay and each attempt is expensive.
+ */
 static int guardian_get(struct uroce_host *host)
 {
 	_cleanup_cancel_ int cancel = cancel_off();
@@ -188,7 +193,7 @@ int uroce_gsi_guard(struct ibv_context *ctx, const union ibv_gid *remote)
 	return here ? -ENOENT : guardian_get(host);
 }
 
-/* --- words --- */
+/* --- messages --- */
 
 static bool fits(const struct verbs_gsi_mad *mad)
 {

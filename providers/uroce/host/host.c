@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* This process's engine: made when its first device is opened, gone with the last. */
+/* The engine of this process: created with its first open device, freed with the last. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -12,12 +12,14 @@
 static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_host *the_host;
 
-/* --- whether this process made it --- */
+/* --- fork detection --- */
 
-static atomic_uint always = 1; /* of a host without a page: what a unit test needs */
+static atomic_uint always = 1; /* for a host without the page below, as unit tests have it */
 
-/* A word in a page that the kernel clears in a child, even of a fork that the C library did not
- * see. */
+/*
+ * Create the word that tells a process from its children, in a page that the kernel clears in a
+ * child, even if the C library does not see the fork.
+ */
 static int here_new(struct uroce_host *host)
 {
 	void *page = mmap(NULL, sizeof(*host->here), PROT_READ | PROT_WRITE,
@@ -25,7 +27,7 @@ static int here_new(struct uroce_host *host)
 
 	if (page == MAP_FAILED)
 		return -errno;
-	/* A kernel before Linux 4.14 has no such pages: there fork_child() alone clears it. */
+	/* Linux before 4.14 has no such pages. There only fork_child() clears the word. */
 	(void)madvise(page, sizeof(*host->here), MADV_WIPEONFORK);
 	host->here = page;
 	atomic_store(host->here, 1);
@@ -49,7 +51,7 @@ int uroce_host_inherited(const struct uroce_host *host)
 	return -EIO;
 }
 
-/* --- its life --- */
+/* --- create and free --- */
 
 static void host_free(struct uroce_host *host)
 {
@@ -77,7 +79,10 @@ static void host_free(struct uroce_host *host)
 	free(host);
 }
 
-/* UROCE_PATH and UROCE_FAULTS: faults of packets happen on the network's path only. */
+/*
+ * Read UROCE_PATH and UROCE_FAULTS. Packet faults are possible on the UDP path only, so they imply
+ * it.
+ */
 static int host_wishes(struct uroce_host *host)
 {
 	const char *path = env_get(ENV_UROCE_PATH);
@@ -106,7 +111,7 @@ void uroce_host_init(struct uroce_host *host, uint64_t now)
 	uroce_engine_init(&host->engine, &uroce_engine_events, now);
 }
 
-/* The name of the device that the QP, or without one the connection manager, sends by. */
+/* Return the name of the device by which the QP sends, or, without a QP, the connection manager. */
 static const char *device_of(struct path_host *paths, const struct uroce_qp *qp)
 {
 	const struct uroce_dev *dev = qp ? qp->dev : LIST_FIRST(&path_host_host(paths)->devices);
@@ -114,7 +119,7 @@ static const char *device_of(struct path_host *paths, const struct uroce_qp *qp)
 	return dev ? dev->name : NULL;
 }
 
-/* A capture and faults, where they are wanted. */
+/* Add a capture and faults if they are configured. */
 static void decorate(struct uroce_host *host)
 {
 	if (host->paths.capture)
@@ -123,7 +128,7 @@ static void decorate(struct uroce_host *host)
 		return;
 	host->faults->host = &host->paths;
 	host->faults->engine = &host->engine;
-	/* Pollers look at the sockets, and so at what is held. */
+	/* Pollers poll the sockets, and therefore also packets that a fault holds back. */
 	atomic_fetch_add(&host->udp_interest, 1);
 }
 
@@ -159,7 +164,7 @@ static int host_new(struct uroce_host **ret_host)
 		uroce_regions_show(host);
 		r = uroce_thread_start(host);
 	}
-	/* The way to itself is always there, so that nobody waits for it under a lock. */
+	/* Connect the process to itself now, so that no thread waits for that under a lock. */
 	if (!r)
 		r = uroce_shm_peer(host->shm, host->paths.slot, &self);
 	if (r < 0) {
@@ -170,7 +175,7 @@ static int host_new(struct uroce_host **ret_host)
 	return 0;
 }
 
-/* --- a process that forks --- */
+/* --- fork --- */
 
 static void fork_begin(void)
 {
@@ -192,7 +197,10 @@ static void fork_parent(void)
 	pthread_mutex_unlock(&the_lock);
 }
 
-/* The child has its parent's memory, but neither its thread nor its slot: it starts its own. */
+/*
+ * Leave the parent's host in the child, which has the parent's memory but neither its thread nor
+ * its slot. The child creates its own host.
+ */
 static void fork_child(void)
 {
 	uroce_leaf_locks_hold(false);
@@ -226,7 +234,7 @@ int uroce_host_get(struct uroce_host **ret_host)
 
 	fork_watch();
 	pthread_mutex_lock(&the_lock);
-	/* A child whose fork the C library did not see. */
+	/* This is a child whose fork the C library did not see. */
 	if (the_host && !uroce_host_here(the_host))
 		the_host = NULL;
 	if (!the_host)
@@ -283,7 +291,10 @@ void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx)
 	uroce_forward_settle(host);
 }
 
-/* A program may end without destroying anything; what it has seen arrive has arrived. */
+/*
+ * Deliver at exit, because a program may end without destroying its objects, and its peers expect
+ * acknowledgements of requests whose data it has seen.
+ */
 __attribute__((destructor)) static void process_ends(void)
 {
 	if (!pthread_mutex_trylock(&the_lock)) {

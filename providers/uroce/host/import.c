@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The owner's side of what other processes import: import.h. All of it is under host->lock. */
+/*
+ * The owner's side of imports by other processes, see import.h. All functions run under host->lock.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -12,9 +14,9 @@
 #define DOOR_NAME "uroce-context-"
 
 enum {
-	VISITS_MAX = 64,  /* of a door */
-	HOLDS_MAX = 4096, /* of a visit */
-	PASS_MAX = 16,	  /* messages of a socket before others have their turn */
+	VISITS_MAX = 64,  /* visits of a door */
+	HOLDS_MAX = 4096, /* objects held by a visit */
+	PASS_MAX = 16,	  /* messages of a socket in a row */
 };
 
 struct hold {
@@ -35,7 +37,7 @@ struct uroce_door {
 	LIST_ENTRY(uroce_door) entry;
 	struct ibv_context *ctx;
 	int fd;
-	dev_t fs; /* of the other end */
+	dev_t fs; /* device and inode number of the other end */
 	ino_t inode;
 	unsigned int visits;
 	LIST_HEAD(, visit) visiting;
@@ -87,16 +89,16 @@ void uroce_import_release(struct uroce_host *host, enum import_what what, void *
 		uroce_key_release(host->engine.keys, object);
 		break;
 	case IMPORT_DM:
-		/* release: as the end of a region. */
+		/* release: like the end of a region, pairs with uroce_free_dm() */
 		atomic_fetch_sub_explicit(&((struct uroce_dm *)object)->regions, 1,
 					  memory_order_release);
 		break;
 	}
 }
 
-/* --- what is asked --- */
+/* --- requests --- */
 
-/* Of memory: where it is, and a descriptor for the other process. */
+/* Fill in where the memory is, and return a descriptor of it for the other process. */
 static int memory_fill(struct uroce_host *host, const void *addr, struct import_answer *answer,
 		       int *ret_fd)
 {
@@ -239,7 +241,7 @@ static void visit_end(struct uroce_door *door, struct visit *visit)
 	free(visit);
 }
 
-/* @fd is the visit's, or closed. */
+/* Begin a visit. The visit owns @fd; on failure @fd is closed. */
 static void visit_begin(struct uroce_door *door, int fd)
 {
 	struct import_answer answer = { .magic = IMPORT_MAGIC };
@@ -263,7 +265,9 @@ static void visit_begin(struct uroce_door *door, int fd)
 		visit_end(door, visit);
 }
 
-/* A socket of packets, or nobody knows what reading from it does. */
+/*
+ * Return whether @fd is a packet socket. Reading from another kind of file could have any effect.
+ */
 static bool is_packets(int fd)
 {
 	socklen_t length = sizeof(int);
@@ -337,7 +341,10 @@ done:
 
 /* --- doors --- */
 
-/* A name tells whose it is; nobody looks it up. */
+/*
+ * Make a name for a door. uroce_door_is() recognises a device by it; no process connects to the
+ * name.
+ */
 static int door_name(const char *device, struct sockaddr_un *ret)
 {
 	uint64_t random;
@@ -358,7 +365,7 @@ bool uroce_door_is(const char *device_name, int cmd_fd)
 	size_t prefix = 1 + strlen(DOOR_NAME) + 16 + 1;
 	const char *path = name.sun_path;
 
-	/* Zeroed, and a byte shorter than the array: the text has an end. */
+	/* The buffer is zeroed and its last byte is not written, so the text is terminated. */
 	length--;
 	return !getpeername(cmd_fd, (struct sockaddr *)&name, &length) &&
 	       name.sun_family == AF_UNIX && length < sizeof(name) && !path[0] &&
@@ -444,7 +451,10 @@ struct ibv_context *uroce_door_context(struct uroce_host *host, int cmd_fd)
 	return ctx;
 }
 
-/* A child that lives on would keep up its parent's visits. */
+/*
+ * Close this process's visits to other processes in a child. A child that outlives its parent would
+ * otherwise keep them open.
+ */
 static void visits_forked(struct uroce_host *host)
 {
 	struct uroce_context *ctx;
@@ -459,7 +469,10 @@ static void visits_forked(struct uroce_host *host)
 		}
 }
 
-/* Others' visits and doors were closed with all descriptors that the thread watches. */
+/*
+ * uroce_watches_forked() has closed the sockets of doors and of other processes' visits, because
+ * the thread watches them. Forget their numbers.
+ */
 void uroce_doors_forked(struct uroce_host *host)
 {
 	struct uroce_door *door;

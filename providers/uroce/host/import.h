@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What processes say to each other about objects that one imports of the other. The descriptor of a
- * context (ibv_context.cmd_fd) is one end of a socket, the door; the owner's thread listens at the
- * other end. Who has the descriptor sends a socket of its own through it, and speaks by that: a
- * visit. Whatever an importing process holds is counted in the owner's object, which cannot be
- * destroyed meanwhile, and is given back when the visit ends, as it does at the process's death.
+ * Messages between processes of which one imports objects of the other. The descriptor of a context
+ * (ibv_context.cmd_fd) is one end of a socket, called the door. The owner's thread listens at the
+ * other end.
+ *
+ * A process that has the descriptor sends a new socket through the door and uses that from then on;
+ * this connection is called a visit. Each object that a visit holds is counted in the owner's
+ * object, which cannot be destroyed meanwhile. The end of a visit, also by the death of the
+ * process, gives all its objects back.
  */
 #ifndef UROCE_IMPORT_H
 #define UROCE_IMPORT_H
@@ -19,7 +22,7 @@ struct uroce_context;
 struct uroce_host;
 
 enum import_what {
-	IMPORT_VISIT, /* by the door, with a socket */
+	IMPORT_VISIT, /* sent through the door, with a socket */
 	IMPORT_PD,
 	IMPORT_MR,
 	IMPORT_DM,
@@ -32,47 +35,53 @@ enum {
 struct import_ask {
 	uint32_t magic;
 	uint16_t what;	    /* enum import_what */
-	uint16_t give_back; /* 1: it is no longer needed */
+	uint16_t give_back; /* 1: the object is no longer needed */
 	uint32_t handle;
-	uint32_t pd_handle; /* of the domain that a region has to be of */
+	uint32_t pd_handle; /* protection domain that must contain the region */
 };
 
-/* With the descriptor of the memory, if it is not a domain. */
+/* Comes with the descriptor of the memory, except for a protection domain. */
 struct import_answer {
 	uint32_t magic;
 	int32_t result; /* 0, or a negative errno */
 	uint64_t length;
 	uint64_t iova;
-	uint64_t place; /* bytes from the file's beginning */
+	uint64_t place; /* offset in the file, bytes */
 	uint32_t access;
 	uint32_t reserved;
 };
 
 /* The importing side of a visit. */
 struct uroce_owner {
-	pthread_mutex_t lock; /* of the conversation, and of the domains */
-	int fd;		      /* -1: it ended */
+	pthread_mutex_t lock; /* one question and its answer at a time; also domains */
+	int fd;		      /* socket of the visit; -1: the visit ended */
 	LIST_HEAD(, import_domain) domains;
 };
 
 /*
- * Messages of a fixed size with at most one descriptor, over a socket of packets; without waiting.
- * @ret_fd: the caller's, -1 for none. -EPROTO: something else came; -ENODEV: the other end is
- * closed; -EAGAIN.
+ * Send or receive a message of fixed size with at most one descriptor over a packet socket. Never
+ * blocks. @ret_fd: a descriptor that the caller closes, or -1. Return: -EPROTO if something else
+ * was received; -ENODEV if the other end is closed; -EAGAIN.
  */
 int uroce_import_send(int socket, const void *message, size_t size, int fd);
 int uroce_import_receive(int socket, void *ret_message, size_t size, int *ret_fd);
 
-/* A context's door; its cmd_fd is the other end. */
+/* Open the door of a context. The context's cmd_fd is the other end. */
 int uroce_door_open(struct uroce_context *ctx);
-/* Everything that was imported of it is given back. */
+/* Close the door. Ends all visits. */
 void uroce_door_close(struct uroce_context *ctx);
-/* The context of this process whose door @cmd_fd leads to; NULL: another process's. */
+/*
+ * Return the context of this process whose door @cmd_fd leads to, or NULL if the door belongs to
+ * another process.
+ */
 struct ibv_context *uroce_door_context(struct uroce_host *host, int cmd_fd);
-/* Whether it leads to a context of this device, of whichever process. */
+/* Return whether @cmd_fd leads to a context of this device, in any process. */
 bool uroce_door_is(const char *device_name, int cmd_fd);
 
-/* Objects of @ctx by handle, held by one more. -ENOENT; -EINVAL: not in the domain @pd_handle. */
+/*
+ * Find an object of @ctx by its handle and add a holder. Return: -ENOENT; -EINVAL if a region is
+ * not in the domain @pd_handle.
+ */
 int uroce_import_hold_pd(const struct ibv_context *ctx, uint32_t handle, struct uroce_pd **ret);
 int uroce_import_hold_mr(const struct ibv_context *ctx, uint32_t handle, uint32_t pd_handle,
 			 struct uroce_key **ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages between a door and its visitors, with a descriptor or without. */
+/* Messages through doors and visits, with or without a descriptor. */
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ int uroce_import_send(int socket, const void *message, size_t size, int fd)
 	return n == (ssize_t)size ? 0 : -EPROTO;
 }
 
-/* The room is for one: the kernel closes what is too much. */
+/* The control buffer has room for one descriptor. The kernel closes any others. */
 static int descriptor_of(struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);

@@ -82,7 +82,10 @@ static bool is_plain(char c)
 	       strchr("._-", c);
 }
 
-/* The kernel takes nearly every byte; a device's name has others in hexadecimal behind an '='. */
+/*
+ * Interface names may contain nearly every byte. A device name has other bytes in hexadecimal after
+ * '='.
+ */
 void uroce_device_name(const char *interface, char ret[IBV_SYSFS_NAME_MAX])
 {
 	size_t n = snprintf(ret, IBV_SYSFS_NAME_MAX, NAME_PREFIX);
@@ -92,7 +95,7 @@ void uroce_device_name(const char *interface, char ret[IBV_SYSFS_NAME_MAX])
 			      (unsigned char)*c);
 }
 
-/* --- which ones --- */
+/* --- choice of interfaces --- */
 
 struct choice {
 	char names[INTERFACES_MAX][IF_NAMESIZE];
@@ -113,7 +116,7 @@ static void choice_add(struct choice *choice, const char *name)
 		snprintf(choice->names[choice->count++], IF_NAMESIZE, "%s", name);
 }
 
-/* The interface itself, or the one whose device has the name. */
+/* Choose the interface with this name, or the interface whose device has this name. */
 static void choice_by_name(struct choice *choice, const char *name)
 {
 	struct if_nameindex *all = NULL;
@@ -135,7 +138,7 @@ static void choice_by_name(struct choice *choice, const char *name)
 		choice_add(choice, name);
 }
 
-/* "policy:eth0,eth1": the names after the colon. */
+/* Choose the interfaces named after the colon of "policy:eth0,eth1". */
 static void choice_from_text(struct choice *choice, const char *text)
 {
 	char copy[1024], *rest = copy, *name;
@@ -163,7 +166,7 @@ static void choice_usable(struct choice *choice)
 			choice_add(choice, a->ifa_name);
 	freeifaddrs(all);
 	choice_add(choice,
-		   "lo"); /* always there, even down: processes of one host need no network */
+		   "lo"); /* always usable, even if down: processes of one host need no network */
 }
 
 static struct choice interfaces_chosen(void)
@@ -179,7 +182,10 @@ static struct choice interfaces_chosen(void)
 	return choice;
 }
 
-/* EUI-64 of the MAC address; lo has none and gets a locally administered one. */
+/*
+ * Return the EUI-64 of the MAC address. lo has no MAC address and gets a locally administered
+ * EUI-64.
+ */
 static uint64_t interface_guid(const struct uroce_interface *i)
 {
 	uint8_t guid[8] = { i->mac[0] ^ 2, i->mac[1], i->mac[2], 0xff,

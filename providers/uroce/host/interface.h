@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Network interfaces as devices: which there are, and what the kernel says of them. */
+/* Network interfaces: their properties, and their names as devices. */
 #ifndef UROCE_INTERFACE_H
 #define UROCE_INTERFACE_H
 
@@ -15,14 +15,22 @@ struct uroce_interface {
 	bool up;	  /* administratively up and with carrier */
 	bool loopback;
 	uint8_t mac[6];
-	/* as ibv_port_attr has them: the nearest rate; 10 Gbit/s when the kernel does not say */
+	/*
+	 * codes of ibv_port_attr for the next rate that is not below the link's; 10 Gbit/s if
+	 * unknown
+	 */
 	uint8_t speed, width;
 };
 
-/* -ENODEV: no such interface in this network namespace. */
+/*
+ * Read the properties of an interface. Return: -ENODEV if this network namespace does not have it.
+ */
 int uroce_interface_query(const char *name, struct uroce_interface *ret);
 
-/* "uroce_" and its name: valid and unique whatever that is. */
+/*
+ * Make the device name: "uroce_" and the interface's name, with unusual bytes encoded, so that it
+ * is valid and unique.
+ */
 void uroce_device_name(const char *interface, char ret[IBV_SYSFS_NAME_MAX]);
 
 #endif
