@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One pass over what arrived, what is owed and what is due. */
+/* Receive passes. A pass handles received packets, owed acknowledgements and due timers. */
 #include "providers/uroce/fault/fault.h"
 #include "providers/uroce/host/forward.h"
 #include "providers/uroce/host/host.h"
 
 enum {
-	BUDGET = 32,	   /* packets of one peer, datagrams of one device in one pass */
-	DRAIN_PASSES = 64, /* in which all that is there arrives, unless others go on sending */
-	/* Twice what the fullest ring takes: SHM_RING_BYTES are 32768 small packets. A socket holds
-	 * less. */
+	BUDGET = 32,	   /* packets of a peer, datagrams of a device in a pass */
+	DRAIN_PASSES = 64, /* enough passes to receive everything, unless peers keep sending */
+	/*
+	 * Twice the passes that a full ring takes: SHM_RING_BYTES are 32768 small packets. A socket
+	 * holds less.
+	 */
 	DRAIN_FULL_PASSES = 2048,
-	REFUSALS_BEFORE_YIELD = 64, /* of a poller, one after the other: some microseconds */
-	STRAND_LOOKS = 32,	    /* of a poller, until it looks who polls besides it */
+	REFUSALS_BEFORE_YIELD = 64, /* refused passes of a poller in a row: some microseconds */
+	STRAND_LOOKS = 32, /* polls of a CQ between two checks which strands have pollers */
 	CLOCK_PASSES = 64,
 	CLOCK_PASSES_SOCKETS =
-		8, /* where packets get lost, timers are for more than the worst case */
+		8, /* packets get lost on a network, so timers are needed more often */
 };
 
 static unsigned int sockets_run(struct uroce_host *host)
@@ -36,16 +38,19 @@ static void sockets_flush(struct uroce_host *host)
 			dev->udp->ops->flush(dev->udp);
 }
 
-/* The clock is read only now and then when nothing but a timer wants it. */
+/* Return whether to read the clock. It is read only in some passes, because only timers need it. */
 static bool timers_due_soon(struct uroce_host *host, bool sockets)
 {
-	unsigned int passes = sockets ? CLOCK_PASSES_SOCKETS : CLOCK_PASSES; /* powers of two */
+	unsigned int passes = sockets ? CLOCK_PASSES_SOCKETS : CLOCK_PASSES; /* a power of two */
 
 	return !(uroce_strand_epoch(host, 0) & (passes - 1)) &&
 	       atomic_load_explicit(&host->engine.wheel.armed, memory_order_relaxed);
 }
 
-/* Of another strand than the first: shared memory, and what its queue pairs owe. It is held. */
+/*
+ * Make a pass of a strand other than the first: shared memory, and acknowledgements of its QPs. The
+ * strand is locked.
+ */
 static unsigned int strand_pass(struct uroce_host *host, unsigned int strand, bool poller)
 {
 	unsigned int n = uroce_shm_poll(host->shm, strand, BUDGET, poller ? 0 : uroce_now());
@@ -54,7 +59,7 @@ static unsigned int strand_pass(struct uroce_host *host, unsigned int strand, bo
 	return n;
 }
 
-/* All other strands, where there are some, by who holds all. */
+/* Make a pass of all strands but the first. The caller holds the locks of all strands. */
 static unsigned int strands_pass(struct uroce_host *host, bool poller)
 {
 	unsigned int n = 0;
@@ -64,8 +69,10 @@ static unsigned int strands_pass(struct uroce_host *host, bool poller)
 	return n;
 }
 
-/* Of other strands, queue pairs that this pass brought something for by a network: what they owe is
- * looked at as if it were theirs. */
+/*
+ * Run the other strands whose QPs received packets by a network in this pass, so that owed
+ * acknowledgements leave as after a pass of their own.
+ */
 static void strands_entered(struct uroce_host *host, unsigned int packets, bool poller)
 {
 	unsigned int entered = host->paths.entered;
@@ -111,8 +118,9 @@ unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool pol
 }
 
 /*
- * Somebody else makes the pass. Somebody who has the lock but not the processor, perhaps, for this
- * thread is spinning on it: for the rest of its time slice, unless it steps aside.
+ * Passes in a row that this thread did not make because another thread held the lock. That thread
+ * may be waiting for this processor, which this thread keeps for the rest of its time slice by
+ * polling. Therefore yield after some refusals.
  */
 static __thread unsigned int refusals TLS_QUICK;
 
@@ -124,12 +132,14 @@ static void progress_refused(void)
 	sched_yield();
 }
 
-/* A poller's pass of the first strand. Most have nothing but shared memory to look at. */
+/* Make a poller's pass of the first strand. Most passes only poll shared memory. */
 static unsigned int first_poll(struct uroce_host *host)
 {
 	bool sockets = atomic_load_explicit(&host->udp_interest, memory_order_relaxed);
-	/* Who is not watched may stay away, and nobody would know: what it owes is not put off
-	 * until it comes back, and it is no poller yet. */
+	/*
+	 * If the thread does not watch, it would not notice that this poller stops polling.
+	 * Therefore the pass does not leave owed acknowledgements to a later pass.
+	 */
 	bool poller = uroce_thread_watches(host);
 	unsigned int n;
 
@@ -147,7 +157,7 @@ static unsigned int first_poll(struct uroce_host *host)
 	return n;
 }
 
-/* A poller's pass of one strand. */
+/* Make a poller's pass of one strand. */
 static unsigned int strand_poll(struct uroce_host *host, unsigned int strand)
 {
 	struct uroce_lock *lock = path_strand_lock(&host->paths, strand);
@@ -167,8 +177,9 @@ static unsigned int strand_poll(struct uroce_host *host, unsigned int strand)
 }
 
 /*
- * The strands besides @own whose pollers were not seen between this look and the one before: the
- * epoch of a strand moves with each pass of a poller, and those of this one are known.
+ * Return the strands other than @own, a bit each, that no other poller polled since the last call.
+ * Every pass of a poller increments the epoch of its strand; strands_visit() accounts for the
+ * passes of this poller.
  */
 static unsigned int strands_deserted(struct uroce_host *host, struct uroce_cq *cq, unsigned int own)
 {
@@ -186,9 +197,9 @@ static unsigned int strands_deserted(struct uroce_host *host, struct uroce_cq *c
 }
 
 /*
- * After a look at @own. Who is alone sees to all strands, who is not to those that nobody polls:
- * each time that it finds nothing for itself, and now and then while it does, for that may go on
- * for ever.
+ * Poll the strands other than @own that have no other poller, which are all if this thread is the
+ * only poller. Do that each time that @own was idle. If @own is busy, do it every STRAND_LOOKS
+ * polls, because @own may be busy for ever.
  */
 static unsigned int strands_visit(struct uroce_host *host, struct uroce_cq *cq, unsigned int own,
 				  bool busy)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* QPs by number: finding them, and what has to happen before one goes. */
+/* QP numbers: assigning and finding them, and the end of a QP. */
 #include <time.h>
 
 #include "providers/uroce/host/host.h"
 
 enum {
-	SETTLE_PAUSE = 100000, /* ns: the peer is to take from a full ring */
-	SETTLE_PAUSES = 200,   /* a process may be off the processor that long */
+	SETTLE_PAUSE = 100000, /* ns, in which the peer can empty a full ring */
+	SETTLE_PAUSES = 200,   /* a process may not be scheduled for this long */
 	QP_INDEX_MASK = (1 << UROCE_QP_INDEX_BITS) - 1,
 	BLOCK = 1 << UROCE_QPN_BLOCK_BITS,
 	BLOCK_MASK = BLOCK - 1,
-	REST_BLOCKS = 16, /* to let numbers rest, no more are claimed */
+	REST_BLOCKS = 16, /* maximum of blocks that are claimed to let numbers rest */
 };
-#define REST 60000000000ull /* ns; as long as TCP keeps a connection that has ended */
+#define REST 60000000000ull /* ns; as long as TCP keeps a closed connection */
 
 /* --- numbers; under host->lock --- */
 
-/* The process's block that the index is in; 0: none. */
+/* Return the process's block that contains the index; 0: none. */
 static uint16_t block_of(const struct uroce_host *host, uint32_t index)
 {
 	return atomic_load_explicit(&host->paths.blocks[index >> UROCE_QPN_BLOCK_BITS],
@@ -32,7 +32,7 @@ static unsigned int blocks_count(const struct uroce_host *host)
 	return count;
 }
 
-/* The next number is in the new block. @needed: log why there is none. */
+/* Claim a block, and take the next number from it. @needed: log a failure. */
 static int block_add(struct uroce_host *host, bool needed)
 {
 	int slot = uroce_shm_slot_more(host->shm, needed);
@@ -82,7 +82,7 @@ static void rests_end(struct uroce_host *host, struct uroce_rest *rest)
 
 /* --- the next number; under host->lock --- */
 
-/* How many numbers of the strand no QP has. */
+/* Return how many numbers of the strand no QP has. */
 static uint32_t strand_left(const struct uroce_host *host, unsigned int strand)
 {
 	uint32_t of_others = BLOCK / (PATH_STRAND_MASK + 1);
@@ -91,14 +91,17 @@ static uint32_t strand_left(const struct uroce_host *host, unsigned int strand)
 	return blocks_count(host) * of_block - host->strand_qps[strand];
 }
 
-/* Whether one of them does not rest. */
+/* Return whether at least one of these numbers does not rest. */
 static bool strand_ready(struct uroce_host *host, unsigned int strand)
 {
 	rests_end(host, &host->rests[strand]);
 	return strand_left(host, strand) > host->rests[strand].count;
 }
 
-/* A number of the strand that does not rest, if need be the one that has rested longest. */
+/*
+ * Ensure that a number of the strand does not rest, if necessary by ending the rest of the oldest.
+ * Return: false if QPs have all numbers.
+ */
 static bool strand_free(struct uroce_host *host, unsigned int strand)
 {
 	if (!strand_left(host, strand))
@@ -108,7 +111,7 @@ static bool strand_free(struct uroce_host *host, unsigned int strand)
 	return true;
 }
 
-/* A further block, so that numbers can rest. */
+/* Claim another block, so that numbers can rest. */
 static bool rest_block_add(struct uroce_host *host)
 {
 	if (!host->rests_full)
@@ -117,8 +120,8 @@ static bool rest_block_add(struct uroce_host *host)
 }
 
 /*
- * The strand of a new QP: the one it wants while that has numbers, else the first, for which there
- * is another block, or at last any.
+ * Choose the strand of a new QP: *@strand if that has free numbers, else the first strand. If the
+ * first strand has no free number, claim another block for it, and if that fails take any strand.
  */
 static int strand_choose(struct uroce_host *host, unsigned int *strand)
 {
@@ -139,7 +142,10 @@ static int strand_choose(struct uroce_host *host, unsigned int *strand)
 	return r == -ENOMEM ? block_add(host, true) : r;
 }
 
-/* Numbers are given in turn, from a random one on. */
+/*
+ * Take the next free number of the strand. Numbers are assigned in order, beginning with a random
+ * one.
+ */
 static int index_take(struct uroce_host *host, unsigned int strand, uint32_t *ret)
 {
 	int r = strand_choose(host, &strand);
@@ -147,7 +153,9 @@ static int index_take(struct uroce_host *host, unsigned int strand, uint32_t *re
 	while (!r) {
 		uint32_t index = host->next_qpn & QP_INDEX_MASK;
 
-		/* The same place of the next block: the first number is random in its block, too.
+		/*
+		 * Continue at the same place of the next block, so that the first number of that
+		 * block is random as well.
 		 */
 		if (!block_of(host, index)) {
 			host->next_qpn = index + BLOCK;
@@ -164,9 +172,10 @@ static int index_take(struct uroce_host *host, unsigned int strand, uint32_t *re
 }
 
 /*
- * Connected QPs are of the strand that the first of their receive CQ got, CQs in turn: what is
- * polled by different threads is in different ones, as far as there are so many. Numbers of other
- * QPs, and packets of a network, are of the first strand.
+ * Return the strand that the QP should have. Each CQ gets a strand when it becomes the receive CQ
+ * of a connected QP, and such QPs use the strand of their receive CQ. CQs get strands in turn, so
+ * that CQs polled by different threads have different strands as far as possible. Other QPs use the
+ * first strand, like packets of a network.
  */
 static unsigned int strand_wanted(struct uroce_host *host, const struct uroce_qp *qp)
 {
@@ -180,7 +189,7 @@ static unsigned int strand_wanted(struct uroce_host *host, const struct uroce_qp
 	return cq->strand;
 }
 
-/* Its CQs are polled for what comes to it by the strand. */
+/* Let pollers of the QP's CQs poll the strand. */
 static void cqs_join(struct uroce_qp *qp, unsigned int strand)
 {
 	unsigned int bit = 1u << strand;
@@ -219,7 +228,7 @@ int uroce_qpn_alloc(struct uroce_qp *qp)
 				    (index & BLOCK_MASK);
 		qp->strand = uroce_qpn_strand(index);
 		strand_join(host, qp);
-		/* Pairs with uroce_qp_find(): the QP is complete when its number can be found. */
+		/* Pairs with uroce_qp_find(): the QP is complete before its number can be found. */
 		atomic_store_explicit(&host->qps[index], qp, memory_order_release);
 		atomic_fetch_add(&host->qp_count, 1);
 	}
@@ -245,7 +254,9 @@ struct uroce_qp *uroce_qp_next(struct uroce_host *host, uint32_t *index)
 	return NULL;
 }
 
-/* Under a strand: destroy takes all of them after it emptied the slot, so what is found here stays.
+/*
+ * Find a QP with any strand locked. Destroying a QP empties its slot and then takes the locks of
+ * all strands, so the QP found here stays valid.
  */
 struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn)
 {
@@ -256,7 +267,7 @@ struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn)
 	return qp && qp->vqp.qp.qp_num == qpn ? qp : NULL;
 }
 
-/* Once the number is free nobody finds the QP by it who holds host->lock. */
+/* Free the number of a QP. Afterwards holders of host->lock do not find the QP by it. */
 static void qpn_free(struct uroce_qp *qp)
 {
 	struct uroce_host *host = qp_host(qp);
@@ -272,14 +283,14 @@ static void qpn_free(struct uroce_qp *qp)
 	pthread_mutex_unlock(&host->lock);
 }
 
-/* Off every list the progress pass walks, and out of its hands. */
+/* Remove the QP from every list that a pass walks, and wait for passes that handle it. */
 static void qp_unlist(struct uroce_qp *qp)
 {
 	struct uroce_host *host = qp_host(qp);
 	struct uroce_strand *strand = uroce_qp_strand(qp);
 
 	path_host_stop(&host->paths);
-	/* Only now: a pass that found it due may have armed it again. */
+	/* Cancel the timer only now, because a pass that found it due may have armed it again. */
 	uroce_timer_cancel(&host->engine.wheel, &qp->timer);
 	if (qp->on_acks)
 		TAILQ_REMOVE(&strand->acks, qp, ack_entry);
@@ -306,9 +317,9 @@ void uroce_qp_withdraw(struct uroce_qp *qp)
 	uroce_lock(&qp->lock);
 	peer_qpn = qp->dest_qpn;
 	uroce_qp_owed_flush(qp);
-	qp->state = IBV_QPS_RESET; /* packets on their way to it are dropped */
+	qp->state = IBV_QPS_RESET; /* drops packets that still arrive */
 	uroce_qp_show(qp);
-	uroce_cq_qp_purge(qp); /* before its number may be another's */
+	uroce_cq_qp_purge(qp); /* before another QP gets its number */
 	uroce_unlock(&qp->lock);
 	uroce_qp_fence(qp, peer_qpn);
 	qpn_free(qp);
@@ -349,7 +360,7 @@ void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
 {
 	static const struct timespec pause = { .tv_nsec = SETTLE_PAUSE };
 
-	/* A process that has none left ends at once. */
+	/* Let a process without QPs end at once. */
 	if (!atomic_load(&host->qp_count))
 		return;
 	for (unsigned int i = 0; i < SETTLE_PAUSES; i++) {
@@ -360,7 +371,7 @@ void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
 	}
 }
 
-/* The next QP that is one of @ctx: nobody destroys it meanwhile. */
+/* Find the next QP of @ctx. The program does not destroy it meanwhile. */
 static struct uroce_qp *qp_of(struct uroce_host *host, const struct uroce_context *ctx,
 			      uint32_t *index)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What paths tell their host; where a packet goes. */
+/* Upcalls of the paths: delivery of packets. */
 #include <string.h>
 
 #include "providers/uroce/fault/fault.h"
@@ -36,9 +36,9 @@ static bool special_packet(struct uroce_host *host, struct uroce_packet *pkt,
 }
 
 /*
- * Whether a datagram from @sgid may be the QP's peer's. A connected QP accepts only what its peer's
- * address sent; and from a peer in shared memory none, for every user of this host has that
- * address.
+ * Return whether the QP accepts a datagram from @sgid. A connected QP accepts only datagrams from
+ * its peer's address. A QP whose peer is connected by shared memory accepts no datagrams, because
+ * every user of this host has that address.
  */
 static bool datagram_admitted(const struct uroce_host *host, const struct uroce_qp *qp,
 			      const union ibv_gid *sgid)
@@ -61,7 +61,7 @@ static void packet_arrived(struct path_host *paths, struct uroce_packet *pkt,
 	qp = uroce_qp_find(host, pkt->hdr.dest_qpn);
 	if (!qp)
 		return;
-	/* Only what answers a request, and may let the next one leave, has to do with time. */
+	/* Only answers to requests need the time, because they may let the next request leave. */
 	if (!now && !(hdr_flags(&pkt->hdr) & PKT_REQUEST))
 		now = uroce_now();
 	if (unlikely(host->faults) && !pkt->fault_seen) {
@@ -95,7 +95,7 @@ static void peer_packet_arrived(struct path_host *paths, struct uroce_packet *pk
 {
 	struct uroce_qp *qp = uroce_qp_find(path_host_host(paths), pkt->hdr.dest_qpn);
 
-	/* By another strand than its number's no uroce sends. */
+	/* A uroce peer sends only by the strand of the QP's number. */
 	if (unlikely(!qp || qp->strand != strand))
 		return;
 	/* Time matters here only to a receiver-not-ready wait. */
@@ -110,7 +110,7 @@ static void peer_packet_arrived(struct path_host *paths, struct uroce_packet *pk
 	uroce_unlock(&qp->lock);
 }
 
-/* --- of other processes of this host --- */
+/* --- other processes of this host --- */
 
 static void foreign_arrived(struct path_host *paths, uint16_t slot, const struct path_origin *from,
 			    const void *packet, uint32_t length, uint64_t now)

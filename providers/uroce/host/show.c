@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What this process shows on its board: which QPs receive, and which regions peers may reach. */
+/* Entries of this process's board: QPs that receive, and regions that peers may access. */
 #include "providers/uroce/host/host.h"
 
 static bool qp_receives(const struct uroce_qp *qp)
 {
-	/* Of a peer that is gone, or not read from any more, it takes nothing by any way. */
+	/* A QP whose peer has gone, or is no longer read from, accepts nothing by any path. */
 	return (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_RECV) && !qp->peer_lost &&
 	       !qp->ending &&
 	       (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
 }
 
-/* Without resources for reads and atomics it refuses them, whoever asks. */
+/* Return the access that the QP grants. Without resources for reads and atomics it refuses both. */
 static uint32_t qp_access(const struct uroce_qp *qp)
 {
 	const uint32_t answered = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -18,7 +18,10 @@ static uint32_t qp_access(const struct uroce_qp *qp)
 	return qp->resp.max_rd_atomic ? qp->access : qp->access & ~answered;
 }
 
-/* References are of reliable QPs. */
+/*
+ * Return whether peers may fetch messages that the QP sends by reference. Only reliable QPs send by
+ * reference.
+ */
 static bool qp_sends(const struct uroce_qp *qp)
 {
 	return (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_SEND) && !qp->ending &&
@@ -33,7 +36,7 @@ void uroce_qp_show(struct uroce_qp *qp)
 	uroce_board_qp_sends(shm, qp->vqp.qp.qp_num, qp_sends(qp));
 	if (!qp_receives(qp))
 		uroce_board_qp_hide(shm, qp->vqp.qp.qp_num);
-	else if (qp->type == IBV_QPT_XRC_RECV) /* no PD, and nothing for initiators to do alone */
+	else if (qp->type == IBV_QPT_XRC_RECV) /* no PD, and no one-sided operations */
 		uroce_board_qp_show(shm, qp->vqp.qp.qp_num, 0, 0, qp->dest_qpn);
 	else
 		uroce_board_qp_show(shm, qp->vqp.qp.qp_num, qp->vqp.qp.pd->handle, qp_access(qp),
@@ -79,7 +82,7 @@ static void region_hide(struct uroce_keys_watch *watch, const struct uroce_key *
 	uroce_board_key_hide(watch_shm(watch), key->key);
 }
 
-/* Without the lock. */
+/* Called without keys->lock. */
 static void region_wait(struct uroce_keys_watch *watch, const struct uroce_key *key)
 {
 	uroce_board_key_wait(watch_shm(watch), key->key);

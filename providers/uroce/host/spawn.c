@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two processes in a row, both in this one's memory while this thread waits, as by vfork(): the
- * first starts the second and ends, so that the second is init's, or that of who has said to care
- * for such processes. A child that becomes another program tells its parent when it ends, whatever
- * was asked of it, so one is not enough. Nothing of the memory is copied: it may be large, and
- * registered with a device.
+ * Start a program through two processes, which use this process's memory while this thread waits,
+ * as with vfork(). The first process starts the second and ends. The second is then a child of init
+ * or of a subreaper.
+ *
+ * One process is not enough, because a child that calls exec() reports its end to its parent in any
+ * case. The memory is not copied, because it may be large and registered with a device.
  */
 #include <sched.h>
 #include <signal.h>
@@ -16,8 +17,8 @@
 #include "providers/uroce/host/spawn.h"
 
 enum {
-	STACK = 64 << 10, /* of each */
-/* ThreadSanitizer takes whoever runs in this memory for the thread that waits. */
+	STACK = 64 << 10, /* bytes of each of the two stacks */
+/* ThreadSanitizer would mistake a process that runs in this memory for the waiting thread. */
 #ifdef __SANITIZE_THREAD__
 	HOW = CLONE_VFORK,
 #else
@@ -25,7 +26,10 @@ enum {
 #endif
 };
 
-/* In memory that all three share, whatever a debugger makes of it. */
+/*
+ * Lies in a shared mapping that all three processes see, even if a debugging tool copies the memory
+ * despite CLONE_VM.
+ */
 struct spawn {
 	const char *path;
 	char *const *arguments;
@@ -40,9 +44,9 @@ struct spawn {
 #endif
 
 /*
- * The second. Calls of the kernel's alone: the C library's may do things for this process. What it
- * has open is closed here: the kernel lets this process go on before it closes what a new program
- * is not to have, and by then the name of a socket that was closed is to be free.
+ * Run the second process. It only makes system calls, because functions of the C library may act on
+ * behalf of the first process. It closes its descriptors itself: exec() resumes this process before
+ * the kernel closes them, and by then the names of sockets that this process closes must be free.
  */
 static int program(void *arg)
 {
@@ -69,7 +73,7 @@ static int first(void *arg)
 	return 0;
 }
 
-/* No handler of this process's runs in the other two. */
+/* Block all signals, so that no signal handler of this process runs in the other two. */
 static void spawn_run(struct spawn *spawn)
 {
 	sigset_t all, old;

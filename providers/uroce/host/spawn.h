@@ -3,10 +3,12 @@
 #define UROCE_SPAWN_H
 
 /*
- * Start a program that is no child of this process's: neither wait() nor SIGCHLD tell of it. It
- * starts with an empty environment, all signals blocked, and @files as its descriptors 0 to @count
- * - 1, which lie above those here; others that do not close by themselves are its own to close.
- * Return: 0; -errno of what failed.
+ * Start a program that is not a child of this process, so that neither wait() nor SIGCHLD report
+ * its end. The program gets an empty environment, all signals blocked, and @files as its
+ * descriptors 0 to @count - 1. All @files must be numbers of at least @count. All other descriptors
+ * are closed. Before Linux 5.9 the program has to close those without close-on-exec itself.
+ *
+ * Return: 0; -errno of the call that failed.
  */
 int uroce_spawn(const char *path, char *const arguments[], const int *files, unsigned int count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The progress thread. Asleep it waits for all that is watched (watch.c); while pollers are at work
- * it only looks once a tick whether they still are. See host.h for the two states.
+ * The progress thread. Asleep it waits for all watched descriptors (watch.c). While pollers are
+ * active it only checks once a tick whether they still are. See host.h for the two states.
  */
 #include <limits.h>
 
@@ -12,23 +12,26 @@
 #include "util/thread.h"
 
 enum {
-	POLLER_PASSES = 64, /* a look or two before going to sleep does not make a poller */
-	ENTER_SPINS = 200,  /* some microseconds: longer than most passes */
-	/* Between two looks of the watching thread, each of which takes a poller its processor; the
-	 * second once so many have found pollers at work. */
+	/* fewer passes do not make a poller: programs poll once or twice before they sleep */
+	POLLER_PASSES = 64,
+	ENTER_SPINS = 200, /* some microseconds, longer than most passes */
+	/*
+	 * Ticks in ms. Each tick takes the processor from a poller, so ticks become longer after
+	 * WATCH_STEADY ticks with active pollers.
+	 */
 	WATCH_MS = 1,
 	WATCH_LONG_MS = 4,
 	WATCH_STEADY = 4,
-	BUSY_PASSES = 64, /* from one look at who connects or ends to the next */
+	BUSY_PASSES = 64, /* passes with packets between two checks of the other descriptors */
 };
 
 struct uroce_thread {
 	struct uroce_host *host;
 	pthread_t id;
-	int addresses;		  /* netlink: interfaces changed */
-	unsigned int sleeps;	  /* the board says the number of this one */
-	unsigned int busy_passes; /* that brought something */
-	unsigned int seen;	  /* looks in a row that found them so */
+	int addresses;		  /* netlink socket that reports changes of interfaces */
+	unsigned int sleeps;	  /* number of this sleep, shown on the board */
+	unsigned int busy_passes; /* passes that received packets */
+	unsigned int seen;	  /* ticks in a row with active pollers */
 	atomic_bool started;
 	atomic_bool stop;
 };
@@ -41,10 +44,10 @@ static bool poller_at_work(struct uroce_host *host)
 }
 
 /*
- * Take the locks of a pass. If a poller has it for long, one that lost its processor to this very
- * thread, perhaps, packets are its, and this thread watches. Pairs with
- * uroce_thread_poller_leaves(): either that finds the thread watching, or its word that there is no
- * poller any more is found here.
+ * Take the locks of all strands. If a poller holds one for long, perhaps because this thread took
+ * its processor, leave packets to pollers and begin to watch. Pairs with
+ * uroce_thread_poller_leaves(): either that function finds the thread watching, or this function
+ * finds that no poller is left.
  */
 static bool pass_enter(struct uroce_thread *thread)
 {
@@ -70,7 +73,7 @@ static unsigned int pass(struct uroce_thread *thread)
 	return pass_enter(thread) ? uroce_gsi_pass(thread->host) : 0;
 }
 
-/* Milliseconds until the wheel wants to run; -1 never. */
+/* Return the milliseconds until the next timer is due; -1: never. */
 static int timer_wait(struct uroce_host *host)
 {
 	uint64_t next = uroce_wheel_next(&host->engine.wheel), now = uroce_now();
@@ -80,7 +83,7 @@ static int timer_wait(struct uroce_host *host)
 	return next <= now ? 0 : (int)min_of((next - now) / 1000000 + 1, (uint64_t)60000);
 }
 
-/* A socket was full: what waits for room in it goes out with a later pass. */
+/* Return whether packets wait for room in a full socket. A later pass sends them. */
 static bool udp_pending(struct uroce_host *host)
 {
 	struct uroce_dev *dev;
@@ -91,7 +94,10 @@ static bool udp_pending(struct uroce_host *host)
 	return false;
 }
 
-/* Not all waits for a descriptor: blocked QPs and full pipes have none. */
+/*
+ * Return whether a pass must be repeated without a descriptor becoming readable, because of blocked
+ * QPs or full pipes.
+ */
 static bool must_retry(struct uroce_host *host)
 {
 	bool must = uroce_forward_waiting(host) || udp_pending(host);
@@ -103,8 +109,9 @@ static bool must_retry(struct uroce_host *host)
 }
 
 /*
- * The look after "sleeping" is said: pairs with shm_record_commit(), where the record is published
- * before "sleeping" is read. The fence is for senders that have none of their own there.
+ * Check for packets once more after "sleeping" is on the board. Pairs with shm_record_commit(),
+ * which publishes the record before it reads "sleeping". The fence is for senders without a fence
+ * of their own.
  */
 static bool may_sleep(struct uroce_thread *thread, int *timeout)
 {
@@ -133,8 +140,8 @@ static bool may_sleep(struct uroce_thread *thread, int *timeout)
 }
 
 /*
- * Until something wants a pass. A peer that comes does not: what it sends rings the bell, as long
- * as the board says "sleeping".
+ * Sleep until a pass is needed. A new peer does not end the sleep: its first packet rings the bell,
+ * because the board says "sleeping".
  */
 static void sleep_on(struct uroce_thread *thread, int timeout)
 {
@@ -150,7 +157,10 @@ static void sleep_on(struct uroce_thread *thread, int timeout)
 	} while (!roused && now < end);
 }
 
-/* As long as they bring something; others may see to it that all do. */
+/*
+ * Make passes as long as they receive packets. Peers may keep that up for ever, so check the other
+ * descriptors in between.
+ */
 static void passes_run(struct uroce_thread *thread)
 {
 	while (!atomic_load_explicit(&thread->host->watching, memory_order_relaxed) &&
@@ -174,7 +184,7 @@ static void sleep_once(struct uroce_thread *thread)
 	if (timeout >= 0)
 		atomic_store_explicit(&host->engine.wakes_at, uroce_now() + timeout * 1000000ull,
 				      memory_order_relaxed);
-	thread->sleeps += thread->sleeps == UINT_MAX ? 2 : 1; /* 0 is awake */
+	thread->sleeps += thread->sleeps == UINT_MAX ? 2 : 1; /* 0 means awake */
 	atomic_exchange_explicit(&host->shm->board->front.sleeping, thread->sleeps,
 				 memory_order_seq_cst);
 	if (may_sleep(thread, &timeout))
@@ -185,9 +195,9 @@ static void sleep_once(struct uroce_thread *thread)
 }
 
 /*
- * A tick: pollers see to packets, this only to descriptors, and to sockets where no QP makes
- * pollers look at those: what is for QP1 comes there all the same. Return: whether it was cut short
- * by that.
+ * Wait for one tick. Pollers receive packets, so wait for the other descriptors only. If no QP
+ * makes pollers poll sockets, wait for sockets too, because packets for QP1 arrive there. Return:
+ * whether a packet ended the wait.
  */
 static bool watch_wait(struct uroce_thread *thread)
 {
@@ -213,7 +223,10 @@ static void epochs_read(const struct uroce_host *host, unsigned int epoch[PATH_S
 		epoch[i] = uroce_strand_epoch(host, i);
 }
 
-/* Strands of which a poller made a pass in the tick, a bit each; @epoch: before it. */
+/*
+ * Return the strands that pollers polled during the tick, a bit each. @epoch: epochs before the
+ * tick.
+ */
 static unsigned int strands_polled(const struct uroce_host *host,
 				   const unsigned int epoch[PATH_STRANDS])
 {
@@ -224,7 +237,9 @@ static unsigned int strands_polled(const struct uroce_host *host,
 	return polled;
 }
 
-/* Pollers may be at work elsewhere and never come here: who polls QP1, say. */
+/*
+ * Make a pass of each strand without a poller. Active pollers may only poll other strands, or QP1.
+ */
 static void strands_unpolled(struct uroce_host *host, unsigned int polled)
 {
 	if (!atomic_load_explicit(&host->strands_used, memory_order_relaxed))
@@ -234,7 +249,7 @@ static void strands_unpolled(struct uroce_host *host, unsigned int polled)
 			uroce_progress_visit(host, i);
 }
 
-/* Back to sleep when no poller was seen in a tick. */
+/* Watch for one tick. If no poller was active, the thread returns to sleep. */
 static void watch_once(struct uroce_thread *thread)
 {
 	struct uroce_host *host = thread->host;
@@ -252,7 +267,7 @@ static void watch_once(struct uroce_thread *thread)
 		return;
 	}
 	thread->seen = 0;
-	/* Somebody is in a pass, only slow: waiting for the lock would slow it down more. */
+	/* A poller is in a slow pass. Waiting for its lock would make it slower. */
 	if (!path_host_try(&host->paths))
 		return;
 	atomic_store_explicit(&host->watching, false, memory_order_relaxed);
@@ -310,7 +325,7 @@ static int thread_create(struct uroce_thread *thread)
 
 	if (!r)
 		pthread_setname_np(thread->id, "uroce");
-	/* Peers ask whether it is there. */
+	/* Wait for the start, because peers check that the thread runs. */
 	while (!r && !atomic_load_explicit(&thread->started, memory_order_acquire))
 		sched_yield();
 	return r;

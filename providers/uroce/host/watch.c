@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Watched descriptors: two epoll sets, one within the other, and what is put aside. */
+/*
+ * Watched descriptors: two epoll sets, one nested in the other, and descriptors that are
+ * temporarily in neither set.
+ */
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -8,33 +11,35 @@
 
 enum {
 	EVENTS = 64,
-	BUCKETS = 1024,	  /* of watches, by descriptor: a process may have some thousand peers */
-	LISTENER_MS = 50, /* until a listener is looked at again that could not be served */
+	/* hash buckets of watches, by descriptor: a process may have some thousand peers */
+	BUCKETS = 1024,
+	LISTENER_MS = 50, /* until a listener is tried again after an error */
 };
 
 LIST_HEAD(watch_list, watch);
 
 struct watch {
-	LIST_ENTRY(watch) entry;       /* of its bucket, or of those that are to be freed */
-	LIST_ENTRY(watch) aside_entry; /* of what may be put aside */
+	LIST_ENTRY(watch) entry;       /* in its bucket, or in unwatched */
+	LIST_ENTRY(watch) aside_entry; /* in sockets or in listeners */
 	int fd;
 	enum path_watch what;
 	void *pointer;
-	bool dead;  /* unwatched while its event may be at hand; under the lock */
-	bool aside; /* a socket that is not waited for now */
+	bool dead;  /* unwatched, but its event may be pending; under the lock */
+	bool aside; /* not in its epoll set now */
 };
 
 struct uroce_watches {
 	struct uroce_host *host;
-	int control;	      /* epoll of everything but sockets */
-	int all;	      /* epoll of sockets, and of control */
-	pthread_mutex_t lock; /* of all that follows, but the thread's */
+	int control;	      /* epoll set of all descriptors but sockets */
+	int all;	      /* epoll set of sockets and of control */
+	pthread_mutex_t lock; /* protects the following members, except those of the thread */
 	struct watch_list sockets;
 	struct watch_list listeners;
-	struct watch_list unwatched; /* freed by the thread between two waits */
-	uint64_t listens_at; /* when the listener is waited for again, ns; 0: it is. The thread's */
-	bool listener_said;  /* the thread's */
-	bool aside; /* sockets are not waited for; changed by the thread only, under the lock */
+	struct watch_list unwatched; /* ended watches, freed by the thread between two waits */
+	/* ns: when the listener is tried again, 0: it is watched; used by the thread only */
+	uint64_t listens_at;
+	bool listener_said; /* the error of the listener was logged; used by the thread only */
+	bool aside; /* sockets are not in their set; changed by the thread only, under the lock */
 	struct watch_list buckets[BUCKETS];
 };
 
@@ -58,7 +63,7 @@ static struct watch *watch_find(struct uroce_watches *watches, int fd)
 	return watch;
 }
 
-/* Where it stands besides; NULL: nowhere. */
+/* Return the list of watches of this kind that may be removed from their set; NULL: none. */
 static struct watch_list *aside_list(struct uroce_watches *watches, enum path_watch what)
 {
 	if (what == WATCH_SOCKET)
@@ -81,7 +86,7 @@ static int watch_enter(struct uroce_watches *watches, struct watch *watch)
 	return 0;
 }
 
-/* A descriptor may come to mean something else, without a word to the kernel. */
+/* Change the meaning of a watched descriptor, which needs no system call. */
 static bool watch_turn(struct uroce_watches *watches, const struct watch *turned)
 {
 	struct watch *watch = watch_find(watches, turned->fd);
@@ -138,7 +143,7 @@ void uroce_watches_sockets(struct uroce_watches *watches, bool wanted)
 	bool aside = !wanted;
 	struct watch *watch;
 
-	if (watches->aside == aside) /* only this thread changes it */
+	if (watches->aside == aside) /* read without lock: only this thread changes it */
 		return;
 	pthread_mutex_lock(&watches->lock);
 	watches->aside = aside;
@@ -177,8 +182,9 @@ static void addresses_changed(struct uroce_host *host, int fd)
 }
 
 /*
- * A connection waits that cannot be accepted, for want of a descriptor, say: the listener stays
- * readable, and whoever waits for it would be awake until one is free.
+ * Remove the listener from its set for a while, because a pending connection cannot be accepted,
+ * for example for lack of a descriptor. The listener stays readable, so waiting for it would keep
+ * the thread awake.
  */
 static void listener_aside(struct uroce_watches *watches, struct watch *watch, int r)
 {
@@ -207,7 +213,7 @@ static void listener_back(struct uroce_watches *watches)
 	pthread_mutex_unlock(&watches->lock);
 }
 
-/* How long a wait of @timeout_ms may be, -1 for ever, while the listener is aside. */
+/* Shorten a wait of @timeout_ms (-1: for ever) while the listener is not in its set. */
 static int listener_wait(struct uroce_watches *watches, int timeout_ms)
 {
 	uint64_t now;
@@ -223,9 +229,9 @@ static int listener_wait(struct uroce_watches *watches, int timeout_ms)
 }
 
 /*
- * What a watch means now, or false: it is no longer one. Paths of UDP are the only ones that may go
- * while their event is at hand, so they are told under the lock; the pass that follows receives.
- * Calls and peers stay until the thread has ended.
+ * Read the meaning of a watch. Return: false if it has ended. UDP paths may be freed while their
+ * event is pending, so uroce_udp_ready() is called under the lock; the next pass receives. Calls
+ * and peers stay valid until the thread has ended.
  */
 static bool watch_read(struct uroce_watches *watches, const struct watch *watch,
 		       enum path_watch *ret_what, void **ret_pointer)
@@ -257,7 +263,7 @@ static void listener_ready(struct uroce_watches *watches, struct watch *watch)
 		listener_aside(watches, watch, r);
 }
 
-/* One that comes to an end wants a pass. */
+/* Handle an event of a peer's connection. A peer that has ended needs a pass. */
 static unsigned int peer_ready(struct uroce_host *host, struct shm_peer *peer)
 {
 	uroce_shm_conn_ready(host->shm, peer);
@@ -346,8 +352,8 @@ void uroce_watches_fork_end(struct uroce_host *host)
 }
 
 /*
- * A child is none of those who are watched here: its copies of their descriptors would keep
- * connections and ports open after the parent's death.
+ * Close the copies of all watched descriptors in a child, which would keep connections and ports
+ * open after the parent's death.
  */
 void uroce_watches_forked(struct uroce_host *host)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the progress thread waits for: descriptors, and what it means when one has something to say.
- * They come and go at any moment, by any thread; all else here is the thread's.
+ * Descriptors that the progress thread waits for, and what to do if one becomes readable. Any
+ * thread may begin and end a watch at any time. Only the progress thread waits.
  *
- * Sockets are a set of their own, which is only waited for when no poller looks at them: a packet
- * to a socket that is waited for costs its sender, who brings it here, a quarter of a microsecond
- * more.
+ * Sockets are a separate set, which is waited for only while no poller polls sockets. A sender on
+ * this host needs a quarter of a microsecond more for a packet to a socket that is waited for.
  */
 #ifndef UROCE_WATCH_H
 #define UROCE_WATCH_H
@@ -14,21 +13,21 @@
 
 struct uroce_watches;
 
-/* What a wait saw, a bit each. */
+/* Results of a wait, a bit each. */
 enum {
-	WATCHES_CAME = 1 << 0,	 /* something, to a socket */
-	WATCHES_ROUSED = 1 << 1, /* of what came something wants a pass */
+	WATCHES_CAME = 1 << 0,	 /* a socket became readable */
+	WATCHES_ROUSED = 1 << 1, /* an event needs a pass */
 };
 
 int uroce_watches_new(struct uroce_host *host, struct uroce_watches **ret_watches);
-/* Guests that are still watched are closed. The thread has ended. */
+/* Free the watches and close connections that are still guests. The thread has ended. */
 void uroce_watches_free(struct uroce_watches *watches);
 
-/* Whether sockets are waited for. */
+/* Set whether to wait for sockets. */
 void uroce_watches_sockets(struct uroce_watches *watches, bool wanted);
 /*
- * Wait, -1 for ever, for sockets and the rest, or for the rest alone; then see to what is not a
- * packet. Return: WATCHES_*.
+ * Wait up to @timeout_ms (-1: for ever) for all descriptors, or for all but sockets, and handle
+ * events other than packets. Return: WATCHES_*.
  */
 unsigned int uroce_watches_wait(struct uroce_watches *watches, int timeout_ms);
 unsigned int uroce_watches_wait_rest(struct uroce_watches *watches, int timeout_ms);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * XRC domains, and SRQs by number. A domain is of one device and one file, or of no file; the
- * contexts of a process share it. What is received in a domain is received by one process: another
- * one that asks for the same file's is told so, and has at most one of its own. A bound abstract
- * socket keeps the claim, which the kernel takes back at any death.
+ * XRC domains, and SRQs by number. A domain belongs to one device and to one file or none; the
+ * contexts of a process share it. Only one process receives in the domain of a file. Another
+ * process that asks for the file's domain gets an error, or a separate domain of its own. A bound
+ * abstract socket marks the process that has the domain, and the kernel removes it whenever that
+ * process ends.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,11 +17,12 @@
 struct uroce_domain {
 	LIST_ENTRY(uroce_domain) entry;
 	struct uroce_dev *dev;
-	dev_t fs; /* of its file */
+	dev_t fs; /* device and inode number of its file */
 	ino_t inode;
 	bool has_file;
-	int claim; /* socket; -1 without a file, and beside another process's */
-	int refs;  /* under host->lock */
+	/* bound socket; -1 without a file, or if another process has the file's domain */
+	int claim;
+	int refs; /* under host->lock */
 };
 
 /* --- domains --- */
@@ -36,7 +38,10 @@ static struct uroce_domain *domain_find(struct uroce_dev *dev, const struct stat
 	return NULL;
 }
 
-/* The name is the process's as long as the socket is open. -EADDRINUSE: another's. */
+/*
+ * Claim the domain of a file by binding a socket to its name, until the socket is closed. Return:
+ * -EADDRINUSE if another process has the domain.
+ */
 static int claim_bind(const struct uroce_dev *dev, const struct stat *st, int *ret_fd)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -45,7 +50,7 @@ static int claim_bind(const struct uroce_dev *dev, const struct stat *st, int *r
 
 	if (fd < 0)
 		return -errno;
-	/* A leading zero byte: an abstract name. */
+	/* The leading zero byte makes an abstract name. */
 	n = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
 		     "uroce-xrcd-%u-%s-%u:%u-%llu", geteuid(), dev->netdev, major(st->st_dev),
 		     minor(st->st_dev), (unsigned long long)st->st_ino);
@@ -58,9 +63,9 @@ static int claim_bind(const struct uroce_dev *dev, const struct stat *st, int *r
 }
 
 /*
- * Another process has the file's domain. Who insists on joining it is refused; who would make it as
- * well gets one of its own, which is all that programs need whose queue pairs deliver to their own
- * queues.
+ * Handle a file whose domain another process has. O_EXCL fails. Without O_CREAT the process would
+ * have to join that domain and is refused. With O_CREAT it gets a separate domain, which suffices
+ * for programs whose QPs deliver to their own SRQs.
  */
 static int claim_missed(struct ibv_context *ctx, const struct stat *st, int flags)
 {
@@ -190,7 +195,7 @@ static int srqn_take(struct uroce_host *host, struct uroce_srq *srq)
 
 		if (atomic_load_explicit(&host->engine.srqs[index], memory_order_relaxed))
 			continue;
-		/* Only its own process reads it. What is before the index is never 0. */
+		/* Only this process interprets the number. The bits above the index are never 0. */
 		srq->vsrq.srq_num =
 			(host->paths.slot % UINT8_MAX + 1u) << UROCE_QP_INDEX_BITS | index;
 		atomic_store_explicit(&host->engine.srqs[index], srq, memory_order_release);
@@ -211,7 +216,10 @@ int uroce_srqn_alloc(struct uroce_host *host, struct uroce_srq *srq)
 	return r;
 }
 
-/* Under progress_lock: then no packet is being received, and no QP goes. */
+/*
+ * Make all QPs drop receives of the SRQ. progress_lock is held, so no packet is being received and
+ * no QP is destroyed.
+ */
 static void qps_forget(struct uroce_host *host, const struct uroce_srq *srq)
 {
 	struct uroce_qp *qp;
