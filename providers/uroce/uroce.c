@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The provider: which interfaces become devices, and the table of operations. Start reading here.
- */
+/* The provider's table of operations. Start reading here. */
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include "providers/uroce/verbs/verbs.h"
 #include "util/cancel.h"
 
 /*
- * Completions are pushed by whoever receives, so which vector a CQ has makes no difference.
- * Programs that spread CQs over vectors find as many as a device of the kernel has, one a
- * processor.
+ * Minimum number of completion vectors. The vector of a CQ has no effect, because the receiving
+ * thread writes completions. Programs that spread CQs over vectors find one vector for each
+ * processor, like on a kernel device.
  */
 enum {
 	UROCE_LEAST_VECTORS = 4,
@@ -51,7 +50,10 @@ static void uroce_close_context(struct verbs_context *vctx)
 	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_context *ctx = (struct uroce_context *)vctx;
 
-	/* A child gives back its descriptors. All else belongs to its parent. */
+	/*
+	 * A forked child closes its copies of descriptors. All other resources belong to its
+	 * parent.
+	 */
 	if (!uroce_host_here(ctx->dev->host)) {
 		uroce_import_close(ctx);
 		uroce_event_close(ctx);

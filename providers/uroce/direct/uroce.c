@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* infiniband/uroce.h: functions that only this provider has. */
+/* infiniband/uroce.h: functions for devices of this provider. */
 #include <errno.h>
 
 #include "libibverbs/provider.h"

@@ -237,7 +237,7 @@ static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av
 	return 0;
 }
 
-/* Resolve to the network, for a QP whose peer is @qpn, or for datagrams if @qpn is 0. */
+/* Resolve to the network. @qpn: number of the QP's peer; 0: the path is of datagrams. */
 static int av_udp(struct uroce_dev *dev, struct uroce_av *av, uint32_t qpn)
 {
 	union uroce_address from;

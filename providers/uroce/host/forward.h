@@ -36,8 +36,8 @@ void uroce_forward(struct uroce_host *host, uint16_t slot, const struct path_ori
 bool uroce_gsi_again(struct uroce_host *host, const struct path_origin *from, const void *packet,
 		     uint32_t length, bool last, uint64_t now);
 /*
- * Deliver waiting datagrams whose process is connected now, and drop those that waited too long.
- * Under progress_lock.
+ * Deliver waiting datagrams whose process is connected now, and drop datagrams that have waited
+ * longer than allowed. Under progress_lock.
  */
 void uroce_forward_run(struct uroce_host *host, uint64_t now);
 

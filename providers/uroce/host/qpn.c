@@ -5,7 +5,7 @@
 #include "providers/uroce/host/host.h"
 
 enum {
-	SETTLE_PAUSE = 100000, /* ns, in which the peer can empty a full ring */
+	SETTLE_PAUSE = 100000, /* ns: the peer may empty its full ring meanwhile */
 	SETTLE_PAUSES = 200,   /* a process may not be scheduled for this long */
 	QP_INDEX_MASK = (1 << UROCE_QP_INDEX_BITS) - 1,
 	BLOCK = 1 << UROCE_QPN_BLOCK_BITS,

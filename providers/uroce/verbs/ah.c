@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address handles; what an address vector is made of: host/av.c. */
+/* Address handles. host/av.c resolves their address vectors. */
 #include "providers/uroce/verbs/verbs.h"
 #include "util/cancel.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counters and the first error of a QP, as programs read them. */
+/* Reading the counters and the first error of a QP. */
 #include "providers/uroce/direct/direct.h"
 #include "providers/uroce/verbs/verbs.h"
 

@@ -105,8 +105,9 @@ int uroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 /*
  * --- the ibv_start_poll() family ---
  *
- * The completion the walk stands on is copied out, so that between start and end completions can
- * come in, and the application can post and poll what it likes. Only another walk has to wait.
+ * ibv_start_poll() and ibv_next_poll() copy the current completion out of the ring. Between start
+ * and end, completions can therefore arrive, and the application can post and poll as usual. Only
+ * another start of the same CQ waits.
  */
 
 static bool current_take(struct uroce_cq *cq)
@@ -340,9 +341,9 @@ int uroce_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 }
 
 /*
- * Move what waits into @memory, and swap the two. Return: how many wait; if those are more than the
- * @cqe that were asked for, nothing has changed, though the ring, which is rounded up, might hold
- * them.
+ * Move waiting completions into @memory, and swap the two rings. Return: the number of waiting
+ * completions. If it is more than the requested @cqe nothing has changed, although the ring, which
+ * is rounded up, might have room for them.
  */
 static uint32_t ring_replace(struct uroce_cq *cq, struct uroce_memory *memory, uint32_t size,
 			     uint32_t cqe)
@@ -398,7 +399,10 @@ int uroce_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 	return 0;
 }
 
-/* Completions are there as soon as they come to be: any moderation is kept by doing no more. */
+/*
+ * Accept any moderation and do nothing: completions are available at once, which each moderation
+ * allows.
+ */
 int uroce_modify_cq(struct verbs_cq *vcq, struct ibv_modify_cq_attr *attr)
 {
 	return uroce_host_check(ctx_host(vcq->cq.context));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a device can do, and how its port is. */
+/* Device and port attributes. */
 #include <stdio.h>
 #include <time.h>
 
@@ -49,7 +49,7 @@ static const struct ibv_device_attr device_attr = {
 	.phys_port_cnt = 1,
 };
 
-/* Bits of device_cap_flags_ex that verbs.h has no name for. */
+/* Bits of device_cap_flags_ex without a name in verbs.h. */
 #define CAP_FLUSH_GLOBAL     (1ull << 38)
 #define CAP_FLUSH_PERSISTENT (1ull << 39)
 #define CAP_ATOMIC_WRITE     (1ull << 40)
@@ -138,7 +138,10 @@ int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_
 	return 0;
 }
 
-/* Units of 100 Mbit/s a lane, by bit of the speed's code, and lanes, by bit of the width's. */
+/*
+ * Speed of a lane in units of 100 Mbit/s, by bit number of the speed code, and number of lanes, by
+ * bit number of the width code.
+ */
 static const uint16_t speed_of_bit[] = { 25, 50, 100, 100, 140, 250, 500, 1000 };
 static const uint8_t lanes_of_bit[] = { 1, 4, 8, 12, 2 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Device memory. The device is this process, so its memory is the process's too; but nobody sees an
- * address of it: programs copy into it and out of it, and peers reach it through its regions. Those
- * of the same host map it. Buffers of ibv_alloc_buf() are the same, but for the address.
+ * Device memory. The device is this process, and its memory is memory of the process. Programs do
+ * not get its address but copy into it and out of it. Peers access it through its regions, and
+ * peers on this host map it. Buffers of ibv_alloc_buf() use the same memory, with an address.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -28,7 +28,7 @@ static int dm_refuse_range(const struct uroce_dm *dm, const char *verb, uint64_t
 	return EFAULT;
 }
 
-/* A child has not the memory. */
+/* Refuse a copy in a forked child, which does not have the memory. */
 static int dm_refuse_child(const struct uroce_dm *dm)
 {
 	errno = -uroce_host_inherited(ctx_host(dm->vdm.dm.context));
@@ -114,7 +114,7 @@ int uroce_free_dm(struct verbs_dm *vdm)
 		return -EOPNOTSUPP;
 	}
 	pthread_mutex_lock(&host->lock);
-	/* acquire: pairs with the end of its last region. */
+	/* acquire: pairs with the end of its last region */
 	regions = atomic_load_explicit(&dm->regions, memory_order_acquire);
 	if (!regions)
 		LIST_REMOVE(dm, entry);
@@ -137,7 +137,7 @@ int uroce_alloc_buf(struct ibv_buf *buf)
 	struct uroce_host *host = ctx_host(buf->context);
 	int r = uroce_host_check(host);
 
-	/* None of no bytes, which is a buffer all the same. */
+	/* A buffer of 0 bytes is valid. It gets one byte, because a segment cannot be empty. */
 	return r < 0 ? r
 		     : uroce_segment_alloc(host->shm, max_of(buf->size, (size_t)1), 1, &buf->addr);
 }
@@ -160,9 +160,9 @@ int uroce_reg_dm_mr(struct verbs_mr *vmr, const struct verbs_reg_dm_mr *in)
 		.pd = in->pd,
 		.addr = dm->bytes + in->offset,
 		.length = in->length,
-		.access = in->access, /* zero based: the library looked */
+		.access = in->access, /* zero based, as the library has checked */
 	};
-	/* The kernel registers none of the bytes as well. */
+	/* Zero bytes are allowed, as in the kernel. */
 	int r = uroce_access_check(in->pd->context, in->access);
 
 	uroce_copy_init();

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Faults of verbs: a table of operations that asks the rules before the provider's. */
+/*
+ * Faults of verbs: a table of operations that apply the fault rules before they call the provider's
+ * operations.
+ */
 #include "providers/uroce/fault/fault.h"
 #include "providers/uroce/verbs/verbs.h"
 
-/* A verb of two arguments, of which @ctx is the context of the first. */
+/* Define the operation of a verb with two arguments. @ctx is the context of the first. */
 #define CALL2(verb, A, B, ctx)                                                      \
 	static int fault_##verb(A a, B b)                                           \
 	{                                                                           \
@@ -50,7 +53,7 @@ static int fault_dereg_mr(struct verbs_mr *mr)
 	return r < 0 ? r : uroce_dereg_mr(mr);
 }
 
-/* What applications call directly: positive errno. */
+/* Operations that applications call directly return a positive errno. */
 
 static int fault_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
@@ -94,7 +97,7 @@ static int fault_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	return r < 0 ? -r : uroce_req_notify_cq(cq, solicited_only);
 }
 
-/* ibv_wr_complete() posts as ibv_post_send() does, and counts with it. */
+/* Rules for ibv_post_send() also apply to ibv_wr_complete(), and both are counted together. */
 static int fault_wr_complete(struct ibv_qp_ex *ex)
 {
 	struct uroce_qp *qp = to_uqp(&ex->qp_base);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The GID table and the P_Key, as programs read them. */
+/* Reading the GID table and the P_Key. */
 #include "providers/uroce/verbs/verbs.h"
 #include "util/cancel.h"
 

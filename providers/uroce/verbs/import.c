@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects of another context, of this process or of another one: the importing side of
- * host/import.h. In the same process they are the objects themselves. Of another process's a domain
- * is one of this process's own, and a region is its memory mapped here, with a key of this
- * process's: so that is had of memory that can be mapped, and no other.
+ * Imported objects of another context: the importing side of host/import.h.
+ *
+ * If the other context belongs to this process, an imported object is the object itself. If it
+ * belongs to another process, an imported domain stands for a new domain of this process. An
+ * imported region maps the region's memory and has a key of this process, so only memory that can
+ * be mapped can be imported.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +13,7 @@
 #include "providers/uroce/verbs/import_ask.h"
 #include "util/cancel.h"
 
-/* What stands here for a domain of the other process. */
+/* Domain of this process that represents a domain of the other process. */
 struct import_domain {
 	LIST_ENTRY(import_domain) entry;
 	struct uroce_pd pd;
@@ -23,7 +25,7 @@ static struct uroce_context *import_context(const struct ibv_context *ctx)
 	return to_uctx(ctx);
 }
 
-/* Whose objects handles name: NULL: another process's. */
+/* Return the context whose objects the handles name; NULL if it belongs to another process. */
 static const struct ibv_context *import_origin(const struct ibv_context *ctx)
 {
 	const struct uroce_context *uctx = import_context(ctx);
@@ -98,7 +100,9 @@ static struct import_domain *domain_find(struct uroce_owner *owner, uint32_t han
 	return domain;
 }
 
-/* Views of one domain are one domain. */
+/*
+ * Return the domain that represents @handle. All views of a domain of the other process share it.
+ */
 static int domain_get(struct ibv_context *ctx, struct uroce_owner *owner, uint32_t handle,
 		      struct import_domain **ret)
 {
@@ -163,7 +167,10 @@ static unsigned int domain_users(const struct import_domain *domain)
 	       atomic_load_explicit(&domain->pd.vpd.users, memory_order_relaxed);
 }
 
-/* Without a view a domain goes when nothing is in it any more, which is looked at now and then. */
+/*
+ * Free domains that have neither views nor objects. Called now and then, because objects may exist
+ * longer than the last view.
+ */
 static void domains_sweep(struct ibv_context *ctx, struct uroce_owner *owner)
 {
 	struct import_domain *domain, *next;
@@ -219,7 +226,7 @@ static int refuse_private(struct ibv_context *ctx, const char *what, uint32_t ha
 	return -EOPNOTSUPP;
 }
 
-/* owner->lock is held. */
+/* Ask for an object with memory, and map the memory. Under owner->lock. */
 static int memory_get(struct ibv_context *ctx, struct uroce_owner *owner,
 		      struct import_ask *question, struct import_answer *ret,
 		      struct uroce_mapped *ret_mapped)
@@ -262,7 +269,7 @@ static int mr_refuse_domain(const struct verbs_mr *vmr, uint32_t handle)
 	return -EINVAL;
 }
 
-/* Of this process: the same region. */
+/* Import a region of this process, which is the region itself. */
 static int mr_import_own(struct verbs_mr *vmr, const struct ibv_context *origin, uint32_t handle)
 {
 	const struct ibv_pd *pd = verbs_pd_protection(vmr->ibv_mr.pd);
@@ -322,7 +329,7 @@ int uroce_import_mr(struct verbs_mr *vmr, uint32_t handle)
 	uroce_copy_init();
 	if (origin)
 		return mr_import_own(vmr, origin, handle);
-	/* A domain of this process's is no region's of the other one. */
+	/* A region of the other process cannot be in a domain that this process allocated. */
 	if (!to_vpd(vmr->ibv_mr.pd)->imported || vmr->ibv_mr.pd->context != ctx)
 		return mr_refuse_domain(vmr, handle);
 	pthread_mutex_lock(&owner->lock);
@@ -408,7 +415,7 @@ int uroce_unimport_dm(struct verbs_dm *vdm)
 	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_dm *dm = (struct uroce_dm *)vdm;
 	struct uroce_owner *owner = import_context(vdm->dm.context)->owner;
-	/* acquire: pairs with the end of its last region. */
+	/* acquire: pairs with the end of its last region */
 	unsigned int regions = atomic_load_explicit(&dm->regions, memory_order_acquire);
 	int r = uroce_host_check(ctx_host(vdm->dm.context));
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The importing side of the conversation of host/import.h. */
+/* Questions to the owner of imported objects, see host/import.h. */
 #include <poll.h>
 #include <sys/socket.h>
 
 #include "providers/uroce/verbs/import_ask.h"
 
-#define ANSWER_NS 10000000000ull /* a process may be stopped, or kept from its processor */
+/* ns to wait for an answer: a process may be stopped or not be scheduled */
+#define ANSWER_NS 10000000000ull
 
 static int wait_for(int fd, short events, uint64_t until)
 {
@@ -102,7 +103,7 @@ int uroce_import_visit(int door, int *ret_fd)
 	mine = ends[0];
 	theirs = ends[1];
 	r = ask_send(door, &question, theirs, until);
-	close(take_fd(&theirs)); /* or its end would never be seen */
+	close(take_fd(&theirs)); /* a copy here would hide the end of the visit */
 	if (!r)
 		r = answer_receive(mine, &answer, &fd, until);
 	if (fd >= 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory regions. Registered memory is not pinned: the device is the process
- * itself and reaches the pages as any code does, so a region costs nothing but its key and no limit
- * of locked memory applies.
+ * Memory regions. Registered memory is not pinned, because the device is this process and accesses
+ * the pages like any code of it. Therefore a region costs only its key, and no limit of locked
+ * memory applies.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -49,7 +49,7 @@ int uroce_access_check(struct ibv_context *ctx, unsigned int access)
 	return 0;
 }
 
-/* The whole address space, as far as there is memory whenever it is used. */
+/* Check a region of the whole address space. Its memory may come and go. */
 static int check_implicit(struct ibv_context *ctx, unsigned int access)
 {
 	if (!(access & IBV_ACCESS_ON_DEMAND)) {
@@ -67,8 +67,8 @@ static int check_implicit(struct ibv_context *ctx, unsigned int access)
 }
 
 /*
- * Memory that is not there is found now, as it would be where pages are pinned. The kernel walks
- * its mappings for this and touches no page.
+ * Refuse memory that is not mapped, as a device that pins pages would. msync() walks the mappings
+ * and touches no page.
  */
 static int check_mapped(struct ibv_context *ctx, const void *addr, uint64_t length)
 {
@@ -94,7 +94,10 @@ static int check_range(struct ibv_context *ctx, const void *addr, uint64_t lengt
 	return access & IBV_ACCESS_ON_DEMAND ? 0 : check_mapped(ctx, addr, length);
 }
 
-/* One byte: that it can be read and, by an addition of nothing to the word around it, written. */
+/*
+ * Return whether a byte can be read, or written if @write. The write test adds 0 to the word that
+ * contains the byte.
+ */
 static bool byte_there(uintptr_t address, bool write)
 {
 	uint64_t word;
@@ -105,8 +108,10 @@ static bool byte_there(uintptr_t address, bool write)
 	return !uroce_copy(&byte, (const void *)address, 1);
 }
 
-/* The ends stand for the whole: wrong pointers and read-only memory are told now, not at the first
- * access. */
+/*
+ * Check the first and the last byte of a region, so that wrong pointers and read-only memory are
+ * reported now and not at the first access.
+ */
 static int check_memory(struct ibv_context *ctx, const void *addr, uint64_t length,
 			unsigned int access)
 {
@@ -135,8 +140,10 @@ static int check_region(struct ibv_context *ctx, const void *addr, uint64_t leng
 
 /* --- regions --- */
 
-/* Peers may map shared memory that they may reach; not what follows the address space, which may
- * have other memory at this place tomorrow. */
+/*
+ * Let peers map a region of shared memory if it allows remote access. Regions with on-demand paging
+ * are excluded, because other memory may be mapped at their addresses later.
+ */
 static void region_share(struct uroce_mr *mr, struct uroce_host *host)
 {
 	const struct uroce_key *key = mr->key;
@@ -154,7 +161,7 @@ static void region_unshare(struct uroce_host *host, int segment)
 		uroce_segment_unshare(host->shm, segment);
 }
 
-/* What was checked becomes a region; after uroce_copy_init(). */
+/* Make a region of checked memory, after uroce_copy_init(). */
 int uroce_region_new(struct verbs_mr *vmr, const struct verbs_reg_mr *in)
 {
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
@@ -222,9 +229,9 @@ int uroce_rereg_mr(struct verbs_mr *vmr, const struct verbs_rereg_mr *in)
 }
 
 /*
- * A null region's memory: zeros that nothing can write, and as much that takes whatever is written.
- * The largest message fits into either; of the second, a message of one access takes pages as it
- * has.
+ * Memory of a null region: one half contains zeros and cannot be written, the other half takes all
+ * writes. The largest message fits into either half. The second half only uses as many pages as
+ * messages write.
  */
 enum {
 	NULL_SIZE_LOG = sizeof(void *) == 8 ? 31 : 20,
@@ -268,14 +275,14 @@ int uroce_alloc_null_mr(struct verbs_mr *vmr)
 	}
 	mr->segment = -1;
 	uroce_copy_init();
-	/* A name for local use: no peer may reach it. */
+	/* The key is for local use only, so there is no rkey. */
 	vmr->ibv_mr.lkey = mr->key->key;
 	vmr->ibv_mr.handle = mr->key->key >> UROCE_KEY_VARIANT_BITS;
 	uroce_pd_use(mr->key->pd, 1);
 	return 0;
 }
 
-/* What a region has besides its key, when the key is gone. */
+/* Release the memory and the device memory of a region after its key was freed. */
 static void region_release(struct uroce_mr *mr, uintptr_t base, uint64_t null_size)
 {
 	if (null_size)
@@ -319,7 +326,10 @@ int uroce_dereg_mr(struct verbs_mr *vmr)
 
 /* --- advice --- */
 
-/* Bring pages in: at once and for sure with the FLUSH flag, else when the system likes. */
+/*
+ * Prefetch pages. @now: wait until they are present and report errors; otherwise only advise the
+ * kernel.
+ */
 static int range_prefetch(void *ptr, uint64_t length, bool write, bool now)
 {
 	uintptr_t page = sysconf(_SC_PAGESIZE), first = (uintptr_t)ptr & ~(page - 1);
@@ -355,8 +365,10 @@ int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 				     &gather);
 		if (r < 0)
 			return r == -ERANGE ? -EFAULT : -ENOENT;
-		/* What is not there need not be brought in: nothing is ever faulted on behalf of
-		 * NO_FAULT, and a null region is nothing. */
+		/*
+		 * NO_FAULT forbids to fault pages in, and a null region has no pages of the
+		 * application.
+		 */
 		if (r > 0 && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
 		    !gather.keys[0]->null_size)
 			r = range_prefetch(gather.iov[0].iov_base, gather.iov[0].iov_len, write,

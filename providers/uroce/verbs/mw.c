@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory windows as objects; what binds and invalidates them is in engine/window.c. */
+/* Allocating memory windows, and ibv_bind_mw(). engine/window.c binds and invalidates windows. */
 #include <string.h>
 
 #include "providers/uroce/verbs/verbs.h"

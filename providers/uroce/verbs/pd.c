@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Protection domains, and the memory of queues, which a parent domain may give. */
+/*
+ * Protection domains, and the memory of queues, which the allocator of a parent domain may provide.
+ */
 #include <infiniband/uroce.h>
 #include "providers/uroce/verbs/verbs.h"
 #include "util/cancel.h"
@@ -51,7 +53,7 @@ int uroce_dealloc_pd(struct ibv_pd *ibv_pd)
 	return -EBUSY;
 }
 
-/* Locks of queues are few and short already: a thread domain changes nothing. */
+/* Accept a thread domain without effect, because queues use few locks and hold them briefly. */
 int uroce_alloc_td(struct ibv_td *td, const struct ibv_td_init_attr *attr)
 {
 	return uroce_host_check(ctx_host(td->context));
@@ -79,7 +81,7 @@ static int memory_check(const struct verbs_pd *parent, const void *at, size_t si
 	return -EINVAL;
 }
 
-/* -EAGAIN: the allocator leaves it to us. */
+/* Ask the allocator of a parent domain. Return: -EAGAIN if it wants the default allocation. */
 static int memory_ask(struct uroce_memory *memory, struct verbs_pd *parent, size_t size,
 		      size_t alignment)
 {

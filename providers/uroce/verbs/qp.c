@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs: memory and life. */
+/* Queue pairs: creating and destroying them, and their memory. */
 #include <infiniband/uroce.h>
 #include "providers/uroce/fault/fault.h"
 #include "providers/uroce/verbs/send.h"
@@ -38,11 +38,11 @@ static int sq_alloc(struct uroce_sq *sq, struct ibv_pd *pd, struct ibv_qp_cap *c
 	};
 	sq->mask = sq->size - 1;
 	r = uroce_memory_get(&sq->memory, pd, (size_t)(sq->size + 1) * sq->stride, SQ_ALIGN,
-			     UROCE_RES_TYPE_SEND_QUEUE); /* and the spare one */
+			     UROCE_RES_TYPE_SEND_QUEUE); /* one more WQE is the spare */
 	if (r < 0)
 		return r;
 	sq->ring = sq->memory.at;
-	*sq_wqe_spare(sq) = (struct uroce_swqe){}; /* setters look at its opcode */
+	*sq_wqe_spare(sq) = (struct uroce_swqe){}; /* setters read its opcode */
 	cap->max_send_wr = sq->size;
 	cap->max_send_sge = sq->max_sge;
 	cap->max_inline_data = sq->max_inline;
@@ -123,7 +123,7 @@ static bool type_is_known(enum ibv_qp_type type)
 static int qp_check(const struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
-	/* What it asks for a queue it does not get is ignored. */
+	/* Capabilities of a queue that the QP does not have are ignored. */
 	bool receives = !attr->srq && attr->qp_type != IBV_QPT_XRC_SEND;
 
 	if (!type_is_known(attr->qp_type)) {
@@ -152,7 +152,7 @@ static int qp_check(const struct ibv_context *ctx, const struct ibv_qp_init_attr
 	return 0;
 }
 
-/* CQs and SRQ cannot go while the QP uses them. */
+/* Count the QP in its CQs, PD and SRQ, which cannot be destroyed while a QP uses them. */
 static void qp_users_add(struct uroce_qp *qp, int n)
 {
 	if (qp->send_cq)
@@ -165,7 +165,7 @@ static void qp_users_add(struct uroce_qp *qp, int n)
 		atomic_fetch_add(&qp->srq->qps, n);
 }
 
-/* An XRC receive QP has none, the other half one for sending. */
+/* Take the CQs of a QP. An XRC receive QP has no CQ, an XRC send QP only a send CQ. */
 static int cqs_take(struct uroce_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	if (qp->type == IBV_QPT_XRC_RECV)
@@ -223,7 +223,10 @@ fail:
 	return r;
 }
 
-/* What the program gets is a handle on it: others may follow, and outlive this one. */
+/*
+ * Create an XRC receive QP. The program gets a handle of it. Further handles may be opened and may
+ * exist longer than the first.
+ */
 static int xrc_recv_create(struct uroce_qp *handle, struct uroce_context *ctx,
 			   const struct verbs_create_qp *in)
 {

@@ -9,8 +9,8 @@
 #include "util/cancel.h"
 
 enum {
-	RES_MIN = 16, /* replay window, whatever max_dest_rd_atomic says: flush and atomic write
-			 need it too */
+	/* replay window for any max_dest_rd_atomic: flush and atomic write need it too */
+	RES_MIN = 16,
 };
 
 static void qp_reset(struct uroce_qp *qp)
@@ -30,14 +30,17 @@ static void qp_reset(struct uroce_qp *qp)
 	qp->express = false;
 	qp->peer_lost = false;
 	qp->dest_qpn = 0;
-	/* As adapters do it: what comes up after is of the requests posted after. */
+	/*
+	 * Remove completions like adapters do: from now on completions belong to requests posted
+	 * later.
+	 */
 	uroce_cq_qp_purge(qp);
 }
 
 static void responder_start(struct uroce_qp *qp, const struct ibv_qp_attr *attr)
 {
 	qp->resp.psn = qp->rq_psn = attr->rq_psn & PSN_MASK;
-	qp->resp.again_before = UINT32_MAX; /* no PSN: there was no duplicate yet */
+	qp->resp.again_before = UINT32_MAX; /* no PSN, because there was no duplicate yet */
 	qp->resp.min_rnr_timer = attr->min_rnr_timer & 31;
 	qp->resp.max_rd_atomic = attr->max_dest_rd_atomic;
 }
@@ -85,7 +88,7 @@ static void attr_keep(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int m
 		kept->dest_qp_num = qp->dest_qpn = attr->dest_qp_num & QPN_MASK;
 }
 
-/* What may fail is got before the QP's lock is taken. */
+/* Resources that are allocated before the QP's lock is taken, because that may fail. */
 struct qp_prepared {
 	struct uroce_av av;
 	struct uroce_resource *res;
@@ -98,7 +101,7 @@ static int qp_prepare(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int m
 	uint32_t dest = mask & IBV_QP_DEST_QPN ? attr->dest_qp_num : qp->dest_qpn;
 	int r;
 
-	/* The library looks at the upper end. Packets of 128 bytes no peer takes. */
+	/* The library checks the upper bound. No peer accepts an MTU of 128 bytes. */
 	if (mask & IBV_QP_PATH_MTU && attr->path_mtu < IBV_MTU_256)
 		return -EINVAL;
 	if (mask & IBV_QP_AV) {
@@ -116,8 +119,8 @@ static int qp_prepare(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int m
 }
 
 /*
- * What the peer asked for is still answered, and may be asked for once more. A smaller list begins
- * with the next connection.
+ * Install a list of replay resources and keep requests of the peer in it, because the peer may
+ * repeat them. A smaller list is used only from the next connection on.
  */
 static void resources_install(struct uroce_responder *resp, struct qp_prepared *got)
 {
@@ -209,9 +212,10 @@ static int qp_modify_locked(struct uroce_qp *qp, const struct verbs_modify_qp *i
 }
 
 /*
- * An adapter takes what arrives at once, this process when somebody looks. What was sent to the
- * QP's former connection and still lies there is dropped now, for the next connection may have the
- * same numbers. A QP's first connection has no former one: what came early may be its own.
+ * Drop packets of the QP's former connection that have arrived but were not received yet, because
+ * the next connection may have the same QP numbers. An adapter receives packets at once, this
+ * process only in a pass. A QP's first connection drops nothing, because early packets may belong
+ * to it.
  */
 static void former_drain(struct uroce_qp *qp, const struct verbs_modify_qp *in)
 {
@@ -225,7 +229,10 @@ static bool is_end(const struct verbs_modify_qp *in)
 	       (in->attr->qp_state == IBV_QPS_RESET || in->attr->qp_state == IBV_QPS_ERR);
 }
 
-/* Before anything is flushed, and its memory the application's again, no peer copies any more. */
+/*
+ * Wait for copies that the peer makes to or from memory of the QP, before requests are flushed and
+ * their memory belongs to the application again.
+ */
 static void end_prepare(struct uroce_qp *qp)
 {
 	uint32_t peer_qpn;
@@ -270,7 +277,7 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	struct qp_prepared got = {};
 	int r = uroce_host_check(qp_host(qp));
 
-	/* Another handle may have modified it. */
+	/* The QP may have been modified through another handle. */
 	if (!r && vqp != &qp->vqp)
 		vqp->qp.state = qp->state;
 	if (!r)

@@ -4,7 +4,7 @@
 
 #include "providers/uroce/verbs/verbs.h"
 
-/* Positive errno, as applications see it. */
+/* Write a receive WQE. Return: 0 or a positive errno, as for applications. */
 static int rwqe_write(struct uroce_rq *rq, const struct ibv_recv_wr *wr)
 {
 	struct uroce_rwqe *wqe = rq_wqe(rq, rq->head);
@@ -25,7 +25,7 @@ static int rwqe_write(struct uroce_rq *rq, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-/* --- explaining a refusal: each cause once per queue --- */
+/* --- error messages: each cause once per queue --- */
 
 enum cause {
 	CAUSE_FULL,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ibv_post_send(): a work request becomes a WQE, and the requester runs. */
+/* ibv_post_send(): write WQEs for work requests and run the requester. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,11 +110,11 @@ static ALWAYS_INLINE int operation_fill(struct uroce_qp *qp, struct uroce_swqe *
 		uroce_swqe_bind(wqe, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 		return 0;
 	default:
-		return EINVAL; /* flush has no fields in ibv_send_wr: ibv_wr_flush() posts it */
+		return EINVAL; /* ibv_send_wr has no fields for a flush: use ibv_wr_flush() */
 	}
 }
 
-/* Positive errno, as applications see it. */
+/* Write a send WQE. Return: 0 or a positive errno, as for applications. */
 static ALWAYS_INLINE int swqe_write(struct uroce_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct uroce_sq *sq = &qp->sq;
@@ -137,8 +137,9 @@ static ALWAYS_INLINE int swqe_write(struct uroce_qp *qp, const struct ibv_send_w
 	return 0;
 }
 
-/* --- explaining a refusal: each cause once per QP, so that a program that retries does not flood
- * the log --- */
+/*
+ * --- error messages: each cause once per QP, so that programs that retry do not flood the log ---
+ */
 
 enum cause {
 	CAUSE_STATE,
@@ -185,7 +186,7 @@ static enum cause cause_find(const struct uroce_qp *qp, const struct ibv_send_wr
 	return qp->type == IBV_QPT_UD ? CAUSE_ADDRESS : CAUSE_OPERATION;
 }
 
-/* What there can be only so much of. */
+/* Describe an exceeded limit. */
 static void limit_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, enum cause cause,
 		       uint64_t length, char *text, size_t size)
 {
@@ -206,7 +207,7 @@ static void limit_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, 
 			 length, UROCE_MAX_MSG_SIZE);
 }
 
-/* What the opcode does not go together with. */
+/* Describe an opcode that does not fit the QP type, the function or the other fields. */
 static void opcode_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, enum cause cause,
 			uint64_t length, char *text, size_t size)
 {
@@ -275,7 +276,7 @@ static __attribute__((noinline, cold)) void send_refused(struct uroce_qp *qp,
 	enum cause cause;
 	char text[384];
 
-	/* A count above the limit may be above the list's length, too. */
+	/* If the number of entries exceeds the limit, the list may be shorter than that number. */
 	if (wr->send_flags & IBV_SEND_INLINE || (uint32_t)wr->num_sge <= qp->sq.max_sge)
 		for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
 			length += wr->sg_list[i].length;
@@ -314,8 +315,8 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 }
 
 /*
- * One write, whose bytes go from where they are to the target's memory when the path can do that,
- * and otherwise first into the memory that the request names.
+ * Post a write of @bytes. If the path allows it, copy them directly into the target's memory,
+ * otherwise into the memory that the request names.
  */
 int uroce_post_write_copy(struct ibv_qp *ibqp, struct ibv_send_wr *wr, const void *bytes)
 {

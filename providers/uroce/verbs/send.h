@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What ibv_post_send() and the ibv_wr_* builders share. */
+/* Common functions of ibv_post_send() and the ibv_wr_* builders. */
 #ifndef UROCE_SEND_H
 #define UROCE_SEND_H
 
@@ -7,7 +7,7 @@
 
 #include "providers/uroce/verbs/verbs.h"
 
-/* Whether the QP type has the operation. */
+/* Return whether the QP type has the operation. */
 static inline bool uroce_opcode_allowed(uint8_t qp_type, unsigned int opcode)
 {
 	enum {
@@ -28,8 +28,10 @@ static inline bool uroce_opcode_allowed(uint8_t qp_type, unsigned int opcode)
 	return opcode < 32 && (allowed >> opcode & 1);
 }
 
-/* The WQE at the producer's place, its common fields set; the caller fills the rest and moves the
- * head. */
+/*
+ * Return the WQE at @index with its common fields set. The caller fills in the other fields and
+ * advances the head.
+ */
 static inline struct uroce_swqe *uroce_swqe_begin(struct uroce_sq *sq, uint32_t index,
 						  uint64_t wr_id, uint8_t opcode, uint8_t flags)
 {
@@ -52,7 +54,7 @@ static inline struct uroce_swqe *uroce_swqe_begin(struct uroce_sq *sq, uint32_t 
 	return wqe;
 }
 
-/* Bytes of the application's, which may be none from nowhere. */
+/* Copy application data. @from may be NULL if @length is 0. */
 static inline void uroce_bytes_copy(uint8_t *to, const void *from, size_t length)
 {
 	if (length)
@@ -60,8 +62,8 @@ static inline void uroce_bytes_copy(uint8_t *to, const void *from, size_t length
 }
 
 /*
- * While another thread is between ibv_wr_start() and ibv_wr_complete() the places behind the head
- * are its own. Under qp->lock, which is let go meanwhile.
+ * Wait while another thread is between ibv_wr_start() and ibv_wr_complete(), because WQEs behind
+ * the head belong to it. Under qp->lock, which is released meanwhile.
  */
 static inline void uroce_builder_wait(struct uroce_qp *qp)
 {
@@ -72,7 +74,7 @@ static inline void uroce_builder_wait(struct uroce_qp *qp)
 	}
 }
 
-/* Where a window will point; checked when the WQE is executed. */
+/* Set the fields of a bind. They are checked when the WQE is executed. */
 static inline void uroce_swqe_bind(struct uroce_swqe *wqe, uint32_t rkey,
 				   const struct ibv_mw_bind_info *info)
 {
@@ -83,20 +85,24 @@ static inline void uroce_swqe_bind(struct uroce_swqe *wqe, uint32_t rkey,
 	wqe->bind.access = info->mw_access_flags;
 }
 
-/* Time, for a QP whose path loses packets; elsewhere the engine does without, or asks itself. */
+/*
+ * Return the time for a QP whose path loses packets. On other paths return 0: the engine needs no
+ * time or reads the clock itself.
+ */
 static inline uint64_t uroce_post_time(const struct uroce_qp *qp)
 {
 	return uroce_qp_reliable(qp) && qp->av.path && !qp->av.path->lossless ? uroce_now() : 0;
 }
 
 /*
- * The QP is let go. Who posts much is as busy as who polls, and what comes back is received here,
- * too: the thread would come between, and it and the one that posts would wait for each other.
+ * Unlock the QP after a post. A thread that posts many requests on a network also receives packets
+ * here now and then. Otherwise the progress thread would receive them, and the two threads would
+ * wait for each other.
  */
 static inline void uroce_post_end(struct uroce_qp *qp)
 {
 	enum {
-		PACKETS = 16, /* from one look to the next: tens of microseconds */
+		PACKETS = 16, /* packets between two passes: tens of microseconds */
 	};
 	bool look = qp->av.path && !qp->av.path->lossless &&
 		    qp->counters.tx_packets - qp->req.looked_at >= PACKETS;

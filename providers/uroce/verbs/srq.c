@@ -6,7 +6,10 @@
 #include "providers/uroce/verbs/verbs.h"
 #include "util/cancel.h"
 
-/* Its domain's queue pairs find it from now on, and complete on its CQ. */
+/*
+ * Assign a number to an XRC SRQ. From now on queue pairs of its domain find it and complete on its
+ * CQ.
+ */
 static int xrc_begin(struct uroce_host *host, struct uroce_srq *srq)
 {
 	struct uroce_xrcd *xrcd = (struct uroce_xrcd *)srq->vsrq.xrcd;
@@ -69,13 +72,13 @@ int uroce_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	return 0;
 }
 
-/* What is posted, and the limit that then holds, fit into @max_wr. Under srq->lock. */
+/* Return whether the posted receives and @limit fit into @max_wr. Under srq->lock. */
 static bool srq_fits(const struct uroce_srq *srq, uint32_t max_wr, uint32_t limit)
 {
 	return srq->rq.head - srq->rq.tail <= max_wr && limit <= max_wr;
 }
 
-/* Move what is posted into the ring of @rq, and swap the two. Under srq->lock. */
+/* Move the posted receives into the ring of @rq, and swap the two rings. Under srq->lock. */
 static void srq_take_over(struct uroce_srq *srq, struct uroce_rq *rq)
 {
 	uint32_t used = srq->rq.head - srq->rq.tail;
@@ -88,7 +91,10 @@ static void srq_take_over(struct uroce_srq *srq, struct uroce_rq *rq)
 	*rq = old;
 }
 
-/* The memory comes and goes without the lock: it may be an allocator of the program's. */
+/*
+ * Resize the ring. Its memory is allocated and freed without the lock, because the application may
+ * provide the allocator.
+ */
 static int srq_resize(struct uroce_srq *srq, const struct verbs_modify_srq *in)
 {
 	const struct ibv_srq_attr *attr = in->attr;
@@ -103,7 +109,7 @@ static int srq_resize(struct uroce_srq *srq, const struct verbs_modify_srq *in)
 	if (r < 0)
 		return r;
 	uroce_lock(&srq->lock);
-	/* Both changes, or none. */
+	/* Make both changes or none. */
 	fits = srq_fits(srq, attr->max_wr, in->mask & IBV_SRQ_LIMIT ? attr->srq_limit : srq->limit);
 	if (fits) {
 		srq_take_over(srq, &rq);

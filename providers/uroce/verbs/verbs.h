@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The verbs: what uroce.c puts into the provider's table, by file. Arguments become engine state;
- * what is wrong with them is explained here.
+ * Operations of the provider's table in uroce.c, by file. They check their arguments, log errors in
+ * them, and set up the state of the engine.
  *
- * Locks: none of its own; cq->poll_lock, from ibv_start_poll() to ibv_end_poll(), is taken before
- * all others. Threads: the application's. Includes: host, fault, engine. Included by: uroce.c.
+ * Locks: cq->poll_lock is taken before all other locks and held from ibv_start_poll() to
+ * ibv_end_poll(). This room has no other lock.
+ *
+ * Threads: the application's threads. Includes: host, fault, engine. Included by: uroce.c.
  */
 #ifndef UROCE_VERBS_H
 #define UROCE_VERBS_H
@@ -25,24 +27,25 @@ ssize_t uroce_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *ret
 			      size_t max_entries);
 int uroce_query_pkey(struct ibv_context *ctx, uint8_t port_num, int index, __be16 *ret_pkey);
 
-/* pd.c: protection domains, and what parent domains add */
+/* pd.c: protection domains and parent domains */
 int uroce_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
 int uroce_dealloc_pd(struct ibv_pd *pd);
 int uroce_alloc_td(struct ibv_td *td, const struct ibv_td_init_attr *attr);
 int uroce_alloc_parent_domain(struct verbs_pd *parent);
 
 /*
- * @size bytes for a queue, aligned to @alignment: of the allocator of @pd when that is a parent
- * domain that has one. -ENOMEM; -EINVAL, said, when its memory is not aligned.
+ * Allocate @size bytes for a queue, aligned to @alignment. If @pd is a parent domain with an
+ * allocator, that provides the memory. Return: -ENOMEM; -EINVAL, logged, if the provided memory is
+ * not aligned.
  */
 int uroce_memory_get(struct uroce_memory *memory, struct ibv_pd *pd, size_t size, size_t alignment,
 		     uint64_t type);
-/* Nothing, when there is none. */
+/* Free the memory of a queue, if it has any. */
 void uroce_memory_put(struct uroce_memory *memory);
 
 /* mr.c, mw.c, dm.c */
 int uroce_access_check(struct ibv_context *ctx, unsigned int access);
-/* The region of memory that is known to be there; of no bytes, too. */
+/* Make a region of memory that was checked before. It may have no bytes. */
 int uroce_region_new(struct verbs_mr *mr, const struct verbs_reg_mr *in);
 int uroce_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in);
 int uroce_rereg_mr(struct verbs_mr *mr, const struct verbs_rereg_mr *in);
@@ -51,7 +54,7 @@ int uroce_alloc_null_mr(struct verbs_mr *mr);
 int uroce_reg_dm_mr(struct verbs_mr *mr, const struct verbs_reg_dm_mr *in);
 int uroce_alloc_dm(struct verbs_dm *dm, const struct verbs_alloc_dm *in);
 int uroce_free_dm(struct verbs_dm *dm);
-/* What programs copy by. */
+/* Set the functions by which programs copy into and out of device memory. */
 void uroce_dm_fill(struct uroce_dm *dm);
 int uroce_alloc_buf(struct ibv_buf *buf);
 void uroce_free_buf(struct ibv_buf *buf);
@@ -61,7 +64,7 @@ int uroce_alloc_mw(struct ibv_mw *mw, struct verbs_udata *udata);
 int uroce_dealloc_mw(struct ibv_mw *mw);
 int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
-/* import.c: objects of another process, or of another context of this one */
+/* import.c: objects of another process, or of another context of this process */
 bool uroce_owns(const struct verbs_device *device, int cmd_fd);
 int uroce_import_open(struct uroce_context *ctx);
 void uroce_import_close(struct uroce_context *ctx);
@@ -94,15 +97,15 @@ int uroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 struct uroce_xrcd {
 	struct verbs_xrcd vxrcd;
 	struct uroce_domain *domain;
-	atomic_uint users; /* SRQs and handles of QPs made with it */
+	atomic_uint users; /* SRQs and QP handles that use it */
 };
 int uroce_open_xrcd(struct verbs_xrcd *xrcd, const struct verbs_open_xrcd *in);
 int uroce_close_xrcd(struct verbs_xrcd *xrcd);
 int uroce_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
-/* @handle stands for @qp from now on; and no longer. Return: true when it was the last one. */
+/* Make @handle a handle of @qp, or end that. Return: true if no other handle of the QP is left. */
 void uroce_xrc_handle_add(struct uroce_qp *qp, struct uroce_qp *handle);
 bool uroce_xrc_handle_remove(struct uroce_qp *handle);
-/* What a handle stands for; any other QP stands for itself. */
+/* Return the QP of a handle. Other QPs are returned unchanged. */
 static inline struct uroce_qp *uroce_qp_real(struct verbs_qp *vqp)
 {
 	struct uroce_qp *qp = (struct uroce_qp *)vqp;
@@ -126,14 +129,16 @@ int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 int uroce_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int uroce_destroy_qp(struct verbs_qp *vqp);
-/* Memory of a receive ring, of a QP or an SRQ. */
+/* Allocate the receive ring of a QP or an SRQ. */
 int uroce_rq_alloc(struct uroce_rq *rq, struct ibv_pd *pd, uint64_t type, uint32_t max_wr,
 		   uint32_t max_sge);
 
-/* wr.c: the ibv_wr_* functions the caller asked for. -EOPNOTSUPP for one this QP type has not. */
+/*
+ * wr.c: set the requested ibv_wr_* functions. Return: -EOPNOTSUPP if the QP type lacks one of them.
+ */
 int uroce_wr_init(struct uroce_qp *qp, const struct ibv_qp_init_attr_ex *attr);
 
-/* fault_verbs.c: the operations of @ctx from now on are @ops with the rules before them. */
+/* fault_verbs.c: set the operations of @ctx to @ops with the fault rules before them. */
 void uroce_fault_verbs(struct verbs_context *ctx, const struct verbs_ops *ops);
 
 #endif

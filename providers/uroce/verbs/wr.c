@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The ibv_wr_* builders: between start and complete or abort WQEs are written behind the queue's
- * head, where the requester does not look. The QP's lock is not held meanwhile: the application may
- * poll, and packets come in.
+ * The ibv_wr_* builders. Between start and complete or abort they write WQEs behind the head of the
+ * queue, which the requester does not read. The QP's lock is not held meanwhile, so the application
+ * may poll and packets may arrive.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static struct uroce_qp *ex_to_uqp(struct ibv_qp_ex *ex)
 	return to_uqp(&ex->qp_base);
 }
 
-/* In a child: all that is built goes to the discarded WQE. */
+/* Direct all builders to the spare WQE in a forked child. */
 static void builders_stop(struct uroce_qp *qp)
 {
 	qp->wr_head = qp->sq.head;
@@ -88,8 +88,10 @@ static void wr_abort(struct ibv_qp_ex *ex)
 
 /* --- builders --- */
 
-/* A discarded WQE takes what is built after an error, so that the builders need no test of their
- * own. */
+/*
+ * Begin a WQE. After an error the builders write to the spare WQE, so that they need no check of
+ * their own.
+ */
 static struct uroce_swqe *wqe_new(struct ibv_qp_ex *ex, uint8_t opcode)
 {
 	struct uroce_qp *qp = ex_to_uqp(ex);
@@ -100,12 +102,12 @@ static struct uroce_swqe *wqe_new(struct ibv_qp_ex *ex, uint8_t opcode)
 		return sq_wqe_spare(&qp->sq);
 	}
 	wqe = uroce_swqe_begin(&qp->sq, qp->wr_head, ex->wr_id, opcode, ex->wr_flags);
-	wqe->xrc.srqn = 0; /* no SRQ's number: until ibv_wr_set_xrc_srqn() */
+	wqe->xrc.srqn = 0; /* no valid SRQ number, until ibv_wr_set_xrc_srqn() */
 	qp->wr_head++;
 	return wqe;
 }
 
-/* The work request being built; a setter without one before it is a mistake. */
+/* Return the WQE being built. A setter that comes before the first builder is an error. */
 static struct uroce_swqe *wqe_last(struct uroce_qp *qp)
 {
 	if (unlikely(qp->wr_head == qp->sq.head && !qp->wr_error))
@@ -127,7 +129,7 @@ static void rdma_new(struct ibv_qp_ex *ex, uint8_t opcode, uint32_t rkey, uint64
 	wqe->rdma.remote_addr = remote_addr;
 }
 
-/* On UD it has no destination until ibv_wr_set_ud_addr(). */
+/* Begin a send. On UD the destination is missing until ibv_wr_set_ud_addr(). */
 static struct uroce_swqe *send_new(struct ibv_qp_ex *ex, uint8_t opcode)
 {
 	struct uroce_swqe *wqe = wqe_new(ex, opcode);
@@ -304,7 +306,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 	wr_set_inline_data_list(ex, 1, &buf);
 }
 
-/* --- which of them a QP gets --- */
+/* --- builders by QP type --- */
 
 enum {
 	UD_OPS = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* XRC domains, and further handles on a queue pair of one. */
+/* XRC domains, and handles of XRC receive QPs. */
 #include "providers/uroce/verbs/verbs.h"
 #include "util/cancel.h"
 
@@ -59,7 +59,7 @@ bool uroce_xrc_handle_remove(struct uroce_qp *handle)
 	uroce_lock(&qp->lock);
 	LIST_REMOVE(handle, handle);
 	other = LIST_FIRST(&qp->handles);
-	/* It may have been the context of this one, which may close. */
+	/* The QP may have used the context of this handle, which may be closed now. */
 	if (other)
 		qp->vqp.qp.context = other->vqp.qp.context;
 	uroce_unlock(&qp->lock);
@@ -67,7 +67,7 @@ bool uroce_xrc_handle_remove(struct uroce_qp *handle)
 	return !other;
 }
 
-/* Under xrc_lock, by which queue pairs go, too. */
+/* Open a handle of an existing QP. Under xrc_lock, which is also held to destroy QPs. */
 static int qp_open(struct uroce_qp *handle, const struct ibv_qp_open_attr *attr)
 {
 	struct uroce_host *host = qp_host(handle);

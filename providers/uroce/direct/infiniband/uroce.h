@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the user-space RoCE device knows beyond verbs: its counters, and why a queue pair failed.
- * Link with liburoce; on devices of other providers these functions fail with EOPNOTSUPP.
+ * Extensions of the user-space RoCE device: its counters, and the first error of a queue pair. Link
+ * with liburoce. On devices of other providers these functions fail with EOPNOTSUPP.
  */
 #ifndef INFINIBAND_UROCE_H
 #define INFINIBAND_UROCE_H
@@ -20,13 +20,14 @@ struct uroce_counter {
 };
 
 /*
- * Read the counters of @qp, or with @qp NULL those of @context's device: the sum over all QPs this
- * process ever had on it, and what belongs to no QP. The names are those of the kernel's software
- * device in /sys/class/infiniband/<device>/ports/1/hw_counters where both count the same; uroce(7)
- * lists them. They only grow, also across a reset of the QP.
+ * Read the counters of @qp. If @qp is NULL, read the counters of @context's device: the sums over
+ * all QPs that this process ever had on it, and counters that belong to no QP. Counters that the
+ * kernel's software device has too have its names in
+ * /sys/class/infiniband/<device>/ports/1/hw_counters; uroce(7) lists all names. Counters only grow,
+ * also across a reset of the QP.
  *
- * Return: number of counters there are, of which the first @count were written to @counters; or -1
- * with errno set: EOPNOTSUPP, the device is not uroce; EINVAL, @qp is of another context.
+ * Return: the number of existing counters, of which the first @count were written to @counters; or
+ * -1 with errno set: EOPNOTSUPP, the device is not uroce; EINVAL, @qp belongs to another context.
  * Threads: any. Source: providers/uroce/direct/uroce.c
  */
 int uroce_query_counters(struct ibv_context *context, struct ibv_qp *qp,
@@ -35,10 +36,11 @@ int uroce_query_counters(struct ibv_context *context, struct ibv_qp *qp,
 /* The first error of a queue pair, which flushed all later requests. */
 struct uroce_qp_error {
 	enum ibv_wc_status status;
-	enum ibv_wc_opcode opcode; /* of the work request that failed */
-	uint64_t wr_id;		   /* its; 0 when no work request of this side was at fault */
-	uint32_t psn;		   /* packet sequence number it happened at */
-	uint32_t retries;	   /* used up for it */
+	enum ibv_wc_opcode opcode; /* opcode of the failed work request */
+	/* wr_id of the failed work request; 0 if no work request of this side caused the error */
+	uint64_t wr_id;
+	uint32_t psn;	  /* packet sequence number at which the error happened */
+	uint32_t retries; /* number of retries before the error */
 	uint32_t remote_qpn;
 	uint8_t syndrome; /* AETH syndrome of the peer's NAK; 0: none was received */
 	union ibv_gid remote_gid;
