@@ -237,7 +237,7 @@ static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av
 	return 0;
 }
 
-/* Resolve to the network. @qpn: number of the QP's peer; 0: the path is of datagrams. */
+/* Resolve to the network. @qpn: the peer of a connected QP, or 0 in an AH. */
 static int av_udp(struct uroce_dev *dev, struct uroce_av *av, uint32_t qpn)
 {
 	union uroce_address from;

@@ -17,7 +17,10 @@
 
 enum {
 	LIST_SIZE = GUARDIAN_WORDS * sizeof(struct guardian_word),
-	/* descriptors for the program lie above the numbers that it gets them under */
+	/*
+	 * lowest number of the program's descriptors here; the program gets them as 0 to
+	 * GUARDIAN_FILES - 1
+	 */
 	FILES_FROM = GUARDIAN_FILES,
 };
 
@@ -52,8 +55,8 @@ static int list_make(struct guardian_word **ret_words, int *ret_fd)
 }
 
 /*
- * Move @fd, which is consumed, above the numbers that the program gets its descriptors under: an
- * application may have closed its first three, and @fd may be one of them.
+ * Move @fd, which is consumed, to a number of at least FILES_FROM. The application may have closed
+ * its first three descriptors, and @fd may have one of their numbers.
  */
 static int file_move(int fd, int *ret_fd)
 {

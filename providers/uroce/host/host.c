@@ -17,8 +17,8 @@ static struct uroce_host *the_host;
 static atomic_uint always = 1; /* for a host without the page below, as unit tests have it */
 
 /*
- * Create the word that tells a process from its children, in a page that the kernel clears in a
- * child, even if the C library does not see the fork.
+ * Create the word @here in a page that the kernel clears in a child, even if the C library does not
+ * see the fork.
  */
 static int here_new(struct uroce_host *host)
 {
@@ -128,7 +128,7 @@ static void decorate(struct uroce_host *host)
 		return;
 	host->faults->host = &host->paths;
 	host->faults->engine = &host->engine;
-	/* Pollers poll the sockets, and therefore also packets that a fault holds back. */
+	/* Let pollers poll the sockets, and therefore also packets that a fault holds back. */
 	atomic_fetch_add(&host->udp_interest, 1);
 }
 

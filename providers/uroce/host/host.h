@@ -53,8 +53,7 @@
  *   path_host_stop() (path/path.h) takes all of them.
  * - gsi->lock (gsi.c): received MADs. UROCE_LEAF_SERVICES (gsi_route.c): services on the board.
  * - the locks of the engine: qp->lock first, see engine/engine.h.
- * - watches->lock (watch.c): watched descriptors.
- * - ctx->event_lock: writers of a context's pipe.
+ * - watches->lock (watch.c): watched descriptors. ctx->event_lock: writers of a context's pipe.
  *
  * Threads: the application's threads, and one progress thread that thread.c starts.
  *
@@ -358,18 +357,17 @@ void uroce_progress_visit(struct uroce_host *host, unsigned int strand);
  */
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
 /*
- * Make passes until nothing is left to receive, or until a limit that peers reach who keep sending.
- * Includes sockets that were silent before. Waits for progress_lock.
+ * Make passes until nothing is left to receive, but at most DRAIN_PASSES, because peers may keep
+ * sending. Sockets that were silent are polled too. Waits for progress_lock.
  */
 void uroce_progress_drain(struct uroce_host *host);
 /*
- * Like uroce_progress_drain(), with a limit high enough to empty full rings while peers keep
- * sending.
+ * Like uroce_progress_drain(), but with enough passes to empty full rings while peers keep sending.
  */
 void uroce_progress_drain_full(struct uroce_host *host);
 /*
- * Make a pass on behalf of a thread that posted and may not poll soon. If pollers are active, the
- * pass counts as a poller's.
+ * Make a pass on behalf of a thread that posted and may not poll soon. While pollers are active the
+ * pass counts as a pass of a poller.
  */
 void uroce_progress_posted(struct uroce_host *host);
 /* --- watch.c --- */
@@ -483,9 +481,9 @@ struct uroce_qp *uroce_qp_next(struct uroce_host *host, uint32_t *index);
 void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
 		      struct uroce_qp *only);
 /*
- * Remove the QP from packets, timers, peers and the table of numbers, and remove its completions
- * from its CQs. Adapters discard these completions too, and programs that destroy a QP free the
- * memory behind their wr_id.
+ * End the QP: packets, timers and peers no longer find it, its number is freed, and its completions
+ * are removed from the CQs. Adapters discard these completions too, because programs that destroy a
+ * QP free the memory behind their wr_id.
  */
 void uroce_qp_withdraw(struct uroce_qp *qp);
 /*

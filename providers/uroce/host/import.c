@@ -89,7 +89,7 @@ void uroce_import_release(struct uroce_host *host, enum import_what what, void *
 		uroce_key_release(host->engine.keys, object);
 		break;
 	case IMPORT_DM:
-		/* release: like the end of a region, pairs with uroce_free_dm() */
+		/* release: like region_release(), pairs with uroce_free_dm() */
 		atomic_fetch_sub_explicit(&((struct uroce_dm *)object)->regions, 1,
 					  memory_order_release);
 		break;

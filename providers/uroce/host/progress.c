@@ -14,9 +14,12 @@ enum {
 	DRAIN_FULL_PASSES = 2048,
 	REFUSALS_BEFORE_YIELD = 64, /* refused passes of a poller in a row: some microseconds */
 	STRAND_LOOKS = 32, /* polls of a CQ between two checks which strands have pollers */
+	/*
+	 * Passes between two readings of the clock. Packets get lost on a network, so timers are
+	 * needed more often there.
+	 */
 	CLOCK_PASSES = 64,
-	CLOCK_PASSES_SOCKETS =
-		8, /* packets get lost on a network, so timers are needed more often */
+	CLOCK_PASSES_SOCKETS = 8,
 };
 
 static unsigned int sockets_run(struct uroce_host *host)

@@ -29,7 +29,7 @@ struct uroce_thread {
 	struct uroce_host *host;
 	pthread_t id;
 	int addresses;		  /* netlink socket that reports changes of interfaces */
-	unsigned int sleeps;	  /* number of this sleep, shown on the board */
+	unsigned int sleeps;	  /* number of the present sleep, shown on the board */
 	unsigned int busy_passes; /* passes that received packets */
 	unsigned int seen;	  /* ticks in a row with active pollers */
 	atomic_bool started;

@@ -13,7 +13,7 @@ enum {
 	EVENTS = 64,
 	/* hash buckets of watches, by descriptor: a process may have some thousand peers */
 	BUCKETS = 1024,
-	LISTENER_MS = 50, /* until a listener is tried again after an error */
+	LISTENER_MS = 50, /* ms until a listener is tried again after an error */
 };
 
 LIST_HEAD(watch_list, watch);

@@ -114,7 +114,7 @@ int uroce_free_dm(struct verbs_dm *vdm)
 		return -EOPNOTSUPP;
 	}
 	pthread_mutex_lock(&host->lock);
-	/* acquire: pairs with the end of its last region */
+	/* acquire: pairs with region_release() and uroce_import_release() */
 	regions = atomic_load_explicit(&dm->regions, memory_order_acquire);
 	if (!regions)
 		LIST_REMOVE(dm, entry);

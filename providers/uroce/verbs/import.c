@@ -415,7 +415,7 @@ int uroce_unimport_dm(struct verbs_dm *vdm)
 	_cleanup_cancel_ int cancel = cancel_off();
 	struct uroce_dm *dm = (struct uroce_dm *)vdm;
 	struct uroce_owner *owner = import_context(vdm->dm.context)->owner;
-	/* acquire: pairs with the end of its last region */
+	/* acquire: pairs with region_release() */
 	unsigned int regions = atomic_load_explicit(&dm->regions, memory_order_acquire);
 	int r = uroce_host_check(ctx_host(vdm->dm.context));
 

@@ -152,7 +152,9 @@ static int qp_check(const struct ibv_context *ctx, const struct ibv_qp_init_attr
 	return 0;
 }
 
-/* Count the QP in its CQs, PD and SRQ, which cannot be destroyed while a QP uses them. */
+/*
+ * Add @n to the users of the QP's CQs, PD and SRQ, which cannot be destroyed while a QP uses them.
+ */
 static void qp_users_add(struct uroce_qp *qp, int n)
 {
 	if (qp->send_cq)
