@@ -358,7 +358,7 @@ void uroce_progress_visit(struct uroce_host *host, unsigned int strand);
 unsigned int uroce_progress_pass(struct uroce_host *host, bool sockets, bool poller);
 /*
  * Make passes until nothing is left to receive, but at most DRAIN_PASSES, because peers may keep
- * sending. Sockets that were silent are polled too. Waits for progress_lock.
+ * sending. Sockets that were silent are polled too. Waits for the locks of all strands.
  */
 void uroce_progress_drain(struct uroce_host *host);
 /*
