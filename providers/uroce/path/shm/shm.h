@@ -2,49 +2,62 @@
 /*
  * Shared memory between two uroce processes of one user on one host.
  *
- * Every process listens on an abstract socket whose name is its slot: the kernel makes the claim
- * atomic, scopes it to the network namespace and takes it back at any death. One that has more QPs
- * than a slot has numbers takes further ones, whose sockets refer to the first. Two processes that
- * want to talk connect once; over that connection travel a lane (two rings, one each way, in one
- * memfd), each side's board (a memfd of its own) and each side's bell (an eventfd). The connection
- * stays open: when it closes, the peer is dead. Nothing has a name in a file system, so nothing is
- * left behind.
+ * Every process listens on an abstract socket whose name contains its slot. The kernel makes the
+ * claim atomic, scopes the name to the network namespace and releases it when the process dies. A
+ * process with more QPs than a slot has numbers claims further slots, whose sockets refer to the
+ * first one.
+ *
+ * Two processes that want to communicate connect once. Over the connection they exchange a lane
+ * (two rings, one each way, in one memfd), the board of each side (a memfd of its own) and the bell
+ * of each side (an eventfd). The connection stays open: when it closes, the peer is dead. No object
+ * has a name in a file system, so no object stays behind.
  *
  * A ring has one producer process and one consumer process. A producer that dies in the middle of a
- * record leaves an uncommitted record, which nobody ever sees.
+ * record leaves an uncommitted record, which the consumer never sees.
  *
- * Everything in these mappings can be written by the other process at any time: read once, check,
- * use.
+ * The other process can write to these mappings at any time: read each value once, check it, use
+ * it.
  *
- *   shm.c        what this process has to meet others
- *   path_shm.c   the operations: packets through rings; what arrives
- *   shm_send.c   what leaves
- *   shm_reference.c  payloads that stay in their sender's memory until they are fetched
- *   shm_rdma.c   one-sided operations
- *   shm_use.c    what this process copies to or from in the memory of its peers
- *   shm_shared.c  files in memory that two processes map
- *   shm_ring.c   rings of records
- *   shm_slot.c   slots: who there is
- *   shm_trust.c  who may be a peer
- *   shm_call.c   the handshake of who wants a peer
- *   shm_waiter.c  who waits for it
- *   shm_guest.c  the handshake of who is called
- *   shm_hello.c  its messages
- *   shm_peer.c   peers from then on to their death
- *   shm_life.c   whether they live
- *   shm_ptracer.c  Yama: who may read this process
- *   board.c      what a process shows to its peers
+ *   shm.c          the shared-memory state of this process: its slot and board
+ *   path_shm.c     the operations of the path, and receiving from rings
+ *   shm_send.c     sending to rings
+ *   shm_reference.c  payloads that stay in the sender's memory until the receiver fetches them
+ *   shm_rdma.c     one-sided operations
+ *   shm_use.c      announcing copies to or from memory of peers
+ *   shm_shared.c   files in memory that two processes map
+ *   shm_ring.c     rings of records
+ *   shm_slot.c     slots
+ *   shm_trust.c    which processes may be peers
+ *   shm_call.c     the handshake of the process that wants a peer
+ *   shm_waiter.c   waiting for its end
+ *   shm_guest.c    the handshake of the process that is called
+ *   shm_hello.c    the messages of the handshake
+ *   shm_peer.c     peers from the handshake to their death
+ *   shm_life.c     whether peers live
+ *   shm_ptracer.c  Yama: which process may read the memory of this one
+ *   board.c        the data that a process shows to its peers
  *   shm_segment.c  memory of this process that peers can map
- *   shm_map.c    memory of peers that is mapped here, and used
- *   shm_memory.c what copies between processes cost here
+ *   shm_map.c      mappings of memory of peers
+ *   shm_memory.c   the cost of copies between processes
  *
- * Locks: uroce_shm.lock, calls; it is taken before progress_lock, and nobody waits for another
- * process under it. segments_lock, the segments of this process; maps_lock, below a QP's lock, the
- * mappings of those of peers. shm_link.tx_lock, the producer's side of a ring, below a QP's lock;
- * of two links' only the first strand's, when another one is opened. The consumer's side is under
- * its strand's lock, and the list of peers under all. Threads: any sends, and calls; the thread
- * that watches descriptors calls uroce_shm_accept(), _guest(), _called(), _conn_ready() and
- * _process_ended(), which wait for nobody. Includes: path/path.h, wire, base. Included by: host.
+ * Locks:
+ *
+ * - uroce_shm.lock: calls. Taken before progress_lock. Do not wait for another process under it.
+ *
+ * - segments_lock: the segments of this process.
+ *
+ * - maps_lock: the mappings of segments of peers. Below the lock of a QP.
+ *
+ * - shm_link.tx_lock: the producer side of a ring. Below the lock of a QP. To open the link of
+ * another strand, take only that of the first strand.
+ *
+ * - The consumer side of a link is under the lock of its strand, the list of peers under all
+ * strands.
+ *
+ * Threads: any thread sends and calls. The thread that watches descriptors calls
+ * uroce_shm_accept(), _guest(), _called(), _conn_ready() and _process_ended(), which do not block.
+ *
+ * Includes: path/path.h, wire, base. Included by: host.
  */
 #ifndef UROCE_SHM_H
 #define UROCE_SHM_H
@@ -58,40 +71,45 @@
 #include "providers/uroce/path/path.h"
 
 enum {
-	/* Programs of 32 and of 64 bits have their own each, and so the network's path between
-	 * them: addresses and iovecs are passed as they stand in memory. */
+	/* Programs of 32 bits and of 64 bits have different versions, and so use the network path
+	 * between them, because addresses and iovecs are passed as they are in memory. */
 	SHM_VERSION = 36 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
 	SHM_PAGE = 4096,
-	SHM_FIRST = 1 << 10,	       /* bytes of the rings that all begin with */
-	SHM_RING_BYTES = 1 << 21,      /* of the first peers' rings; others have SHM_SPAN */
-	SHM_SEGMENT = PATH_PACKET_MAX, /* payload of one copied packet: what the MTU is to UDP */
+	/* bytes of a first ring: links of the first strand begin with it */
+	SHM_FIRST = 1 << 10,
+	SHM_RING_BYTES = 1 << 21,      /* wide rings of the first peers; others have SHM_SPAN */
+	SHM_SEGMENT = PATH_PACKET_MAX, /* payload of one copied packet: the MTU of this path */
 	SHM_REF_MIN = 16384,	       /* from here on a reference is cheaper than two copies */
-	SHM_LAP = 1 << 14,    /* small records use so much of it while the consumer keeps up */
-	SHM_LAP_RECORD = 512, /* bytes: what a small record is */
-	SHM_OPEN = 1 << 17,   /* what is used of it at first; more as it is needed, or pays */
-	SHM_SPAN = 1 << 19,   /* at most for a burst, to who is not among the first peers, and by
-				 other   strands than the first */
-	SHM_WIDE = 16, /* peers there may be, this process counted, when one of those comes */
+	/* small records go round in so many bytes while the consumer keeps up */
+	SHM_LAP = 1 << 14,
+	SHM_LAP_RECORD = 512, /* bytes of a small record, at most */
+	SHM_OPEN = 1 << 17,   /* bytes of a wide ring in use at first; more if needed */
+	SHM_SPAN = 1 << 19, /* bytes in use for a burst, at most; the wide rings of later peers and
+			       of strands but the first */
+	/* a new peer is one of the first if there are fewer, counting this process */
+	SHM_WIDE = 16,
 	SHM_SLOTS = UROCE_SLOTS,
 	SHM_WORD = 64,	     /* bits of inhabited's words */
 	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
 	SHM_SERVICES = 4096, /* listeners a board can show */
 	SHM_USES = 16,	     /* one-sided operations on a process at the same time, by one strand */
 	SHM_SEGMENTS = 256,  /* objects of memory a board can show */
-	SHM_SILENT = 64,     /* connections that have said nothing, at the same time */
+	SHM_SILENT = 64,     /* accepted connections without a message yet, at most */
 };
 #define SHM_MAGIC 0x75726f63u
 
 enum shm_kind {
-	SHM_PACKET = 1,	   /* a packet, BTH to payload */
-	SHM_REFERENCE = 2, /* header of a packet, then where its payload is: struct shm_source */
-	SHM_SKIP = 3,	   /* nothing: the ring continues at its beginning */
-	SHM_FORWARD = 4,   /* struct path_origin, then a packet: UD, or a UDP datagram of another
-			      process's QP */
-	SHM_MOVE = 5,	   /* nothing: from here on the wide ring is used */
-	SHM_STRAND = 6, /* by the first strand: which other one something may come by from now on */
-	SHM_PLACED = 7, /* header of a write whose payload its sender has put where it belongs */
+	SHM_PACKET = 1, /* a packet, BTH to payload */
+	/* header of a packet, then the place of its payload: struct shm_source */
+	SHM_REFERENCE = 2,
+	SHM_SKIP = 3,	 /* nothing: the ring continues at its beginning */
+	SHM_FORWARD = 4, /* struct path_origin, then a packet: UD, or a UDP datagram of another
+			    process's QP */
+	SHM_MOVE = 5,	 /* nothing: the next record is in the wide ring */
+	/* number of another strand: records may follow by it; only by the first strand */
+	SHM_STRAND = 6,
+	SHM_PLACED = 7, /* header of a write whose payload the sender has put into its target */
 };
 
 /* One record: starts on a cache line, so that a small message is one line to move. */
@@ -104,10 +122,10 @@ struct shm_record {
 	uint8_t data[];
 };
 
-/* The payload of a SHM_REFERENCE: this, then its pieces. */
+/* The payload of a SHM_REFERENCE: this, then struct shm_piece for each piece. */
 struct shm_source {
-	uint32_t qpn;	/* the sender's */
-	uint32_t sends; /* what its board says as long as the payload may be fetched */
+	uint32_t qpn;	/* QPN of the sender */
+	uint32_t sends; /* shm_qp.sends of that QP while the payload may be fetched */
 };
 
 struct shm_piece {
@@ -117,59 +135,63 @@ struct shm_piece {
 };
 
 /*
- * What lies where the next record will be is no record of that number: not an older one, and not
- * by accident, for nobody whose data is passed knows the seed. So nothing has to be cleared.
+ * The memory of the next record never contains the stamp of that record. Older records have other
+ * numbers, and the authors of payloads do not know the seed. Therefore no memory is cleared.
  */
 struct shm_ring {
-	alignas(SHM_LINE) uint64_t seed;    /* written before the ring is shared, read once */
-	alignas(SHM_LINE) atomic_uint tail; /* consumer: bytes given back, free running */
+	alignas(SHM_LINE) uint64_t seed; /* written before the ring is shared, read once */
+	/* written by the consumer: bytes released, free running */
+	alignas(SHM_LINE) atomic_uint tail;
 };
 
 /*
- * Copies that this side makes right now to or from memory of the other side: shm_use() of the key
- * and the QP there; 0: free. Their owner takes a key or a QP off its board, then waits for the
- * copies of those that live.
+ * Copies that this side makes now to or from memory of the other side: shm_use() of the key and the
+ * QP of the other side; 0: free. To end a permission the owner of that memory takes the key or the
+ * QP off its board, then waits for the copies of living peers.
  */
 struct shm_uses {
 	alignas(SHM_LINE) atomic_uint use[PATH_STRANDS][SHM_USES]; /* a line each */
-	alignas(SHM_LINE) atomic_uint maps; /* 1: it wants to hear when a segment goes */
-	atomic_uint blind;		    /* 1: it tried, and cannot read the other's memory */
+	/* 1: this side has mappings: send it GONE when a segment goes */
+	alignas(SHM_LINE) atomic_uint maps;
+	/* 1: this side tried to read the other's memory and could not */
+	atomic_uint blind;
 };
 
 static_assert(SHM_KEYS <= 1 << (32 - UROCE_QP_INDEX_BITS), "a key and a QP fit in one use");
 enum {
-	SHM_USE_QP = (1 << UROCE_QP_INDEX_BITS) - 1, /* bits of a use: the QP's index */
+	/* bits of a use that hold the index of the QP */
+	SHM_USE_QP = (1 << UROCE_QP_INDEX_BITS) - 1,
 };
 
-/* No key has index 0, so a use is never 0. */
+/* Return the use of a key and a QP. It is never 0, because no key has index 0. */
 static inline uint32_t shm_use(uint32_t key, uint32_t qpn)
 {
 	return key >> UROCE_KEY_VARIANT_BITS << UROCE_QP_INDEX_BITS | uroce_qpn_index(qpn);
 }
 
-/* Whether a board has room for the key. */
+/* Return whether a board has room for the key. */
 static inline bool shm_key_fits(uint32_t key)
 {
 	return key && key >> UROCE_KEY_VARIANT_BITS < SHM_KEYS;
 }
 
-/* The last word of the side that connected is written here, and said only to who waits for it. */
+/* The last message of the handshake. The side that connected writes it here, and sends DONE only if
+ * the other side waits. */
 struct shm_last {
 	alignas(SHM_LINE) atomic_uint word; /* SHM_DONE */
-	atomic_uint waits;		    /* the other side: 1: say it */
+	atomic_uint waits;		    /* written by the other side; 1: send DONE */
 };
 #define SHM_DONE 1u
 
-/* The memfd of a connection: ring[0] from the side that connected, ring[1] from the one that
- * accepted. */
+/* The memfd of a connection. Index 0: the side that connected. Index 1: the side that accepted. */
 struct shm_lane {
 	struct shm_ring ring[2];
-	struct shm_uses uses[2]; /* of the same sides */
+	struct shm_uses uses[2]; /* copies of each side */
 	struct shm_last last;
-	/* All that a pair of processes needs which says little: one page. */
+	/* The first rings. A pair of processes that send little needs only this page. */
 	alignas(SHM_LINE) uint8_t first[2][SHM_FIRST];
-	struct shm_ring other[PATH_STRANDS - 1][2]; /* of the strands but the first */
-	/* of the wide rings, one's, then the other's, then those of the other strands */
+	struct shm_ring other[PATH_STRANDS - 1][2]; /* rings of the strands but the first */
+	/* wide rings of side 0 and of side 1, then those of the other strands */
 	alignas(SHM_PAGE) uint8_t data[];
 };
 static_assert(sizeof(struct shm_lane) == SHM_PAGE, "one page");
@@ -180,55 +202,55 @@ static inline size_t shm_lane_size(uint32_t ring_bytes)
 	       2 * (PATH_STRANDS - 1) * (size_t)SHM_SPAN;
 }
 
-/* A key as its owner shows it to initiators. */
+/* A key on its owner's board, for initiators. */
 struct shm_key {
 	alignas(SHM_LINE) atomic_uint key; /* 0: none */
 	atomic_uint access;
 	atomic_uint pd;
-	atomic_uint edition; /* another one each time a key is shown; 0: never shown */
+	atomic_uint edition; /* changes each time a key is shown; 0: never shown */
 	atomic_ullong iova;
 	atomic_ullong length;
 	atomic_ullong base;
-	atomic_ullong segment; /* the memory that peers can map; 0: none */
-	atomic_ullong place;   /* of the region in it, bytes */
+	atomic_ullong segment; /* id of the segment that peers can map; 0: none */
+	atomic_ullong place;   /* offset of the region in the segment, bytes */
 };
 
 enum shm_segment_kind {
-	SHM_SEGMENT_FILE = 1, /* where: the owner's descriptor of it */
-	SHM_SEGMENT_SYSV = 2, /* where: its System V identifier */
+	SHM_SEGMENT_FILE = 1, /* where: number of the owner's descriptor */
+	SHM_SEGMENT_SYSV = 2, /* where: System V identifier */
 };
 
-/* Memory of its owner that peers can map, for as long as a key names it. */
+/* Memory of the owner that peers can map while a key names it. */
 struct shm_segment {
-	alignas(SHM_LINE) atomic_ullong id; /* 0: none; its place on the board is id % SHM_SEGMENTS,
-					       and no other one ever has it */
-	atomic_ullong device;		    /* which file it is, so that nobody maps another one */
+	/* 0: none; index on the board: id % SHM_SEGMENTS; never used again */
+	alignas(SHM_LINE) atomic_ullong id;
+	/* with inode: identifies the file, so that no peer maps another one */
+	atomic_ullong device;
 	atomic_ullong inode;
 	atomic_int where;
 	atomic_uint kind;
 };
 
-/* A QP as its owner shows it. */
+/* A QP on its owner's board. */
 struct shm_qp {
 	atomic_uint pd;	    /* id of the PD */
 	atomic_uint access; /* qp_access_flags; bit 31: connected and receiving; 0: neither */
 	atomic_uint peer;   /* QPN of its peer */
-	/* What it sends by reference may be fetched while this is as the reference says: another
-	 * number each time the QP begins to send; 0: it does not. */
+	/* Peers may fetch a payload by reference while this equals the value in the reference. It
+	 * changes each time the QP begins to send; 0: the QP does not send. */
 	atomic_uint sends;
 };
 #define SHM_QP_READY 0x80000000u
 
-/* A service id somebody listens on, at its place by hash or behind it. */
+/* A service id with a listener, in a hash table with open addressing. */
 struct shm_service {
 	atomic_ullong id;     /* 0: never used, the search ends here; all ones: no longer used */
-	atomic_ullong gid[2]; /* the address it is for, as it stands in memory; zero: any */
+	atomic_ullong gid[2]; /* GID of the listener as in memory; zero: any */
 };
 #define SHM_SERVICE_GONE UINT64_MAX
 
-/* Held by a thread of the process as long as that lives; its word is what the kernel writes at the
- * end.
- */
+/* A robust mutex that a thread of the process holds while the process lives. The kernel changes its
+ * word when the process ends. */
 #ifdef __GLIBC__
 #define SHM_LIFE_WORD 0
 #else
@@ -236,20 +258,21 @@ struct shm_service {
 #endif
 union shm_life {
 	pthread_mutex_t lock;
-	atomic_uint word[2];	/* the one at SHM_LIFE_WORD */
-	uint8_t room[SHM_LINE]; /* the same in programs of 32 bits */
+	atomic_uint word[2];	/* the word of the mutex is word[SHM_LIFE_WORD] */
+	uint8_t room[SHM_LINE]; /* the same size in programs of 32 bits */
 };
 
-/* What a process shows to all its peers: first of all what they look at again and again. */
+/* The first page of a board: the values that peers read often. */
 struct shm_front {
-	/* Not 0: ring the bell after committing a record, once for each value. */
+	/* Not 0: the process sleeps. Ring its bell after committing a record, once for each
+	 * value. */
 	alignas(SHM_LINE) atomic_uint sleeping;
-	alignas(SHM_LINE)
-		uint8_t probe[SHM_LINE]; /* random; peers read it by process_vm_readv(), too:
-					    whether they can, and whose memory it is */
+	/* Random bytes. Peers also read them by process_vm_readv(), which proves that they can read
+	 * the memory and whose memory it is. */
+	alignas(SHM_LINE) uint8_t probe[SHM_LINE];
 	alignas(SHM_LINE) union shm_life life;
 	atomic_uint manager;  /* 1: has a connection manager */
-	atomic_uint services; /* listeners on the board; 0: there is nothing to look for */
+	atomic_uint services; /* listeners on the board; 0: skip the search */
 };
 
 struct shm_board {
@@ -261,80 +284,82 @@ struct shm_board {
 };
 
 /*
- * What is sent and received by one strand, to and from one peer. What the two threads that do so
- * write is theirs alone.
+ * Sending and receiving by one strand to and from one peer. Only the threads that send and receive
+ * by this link write here.
  */
 struct shm_link {
-	/* of shm->links[strand], once something can come */
+	/* in shm->links[strand], once the peer may send by it */
 	alignas(2 * PATH_LINE) LIST_ENTRY(shm_link) entry;
 	struct shm_peer *peer;
 	uint32_t wide_bytes; /* of each of its wide rings, a power of two */
 	uint8_t strand;
-	uint8_t tx_side; /* which of the lane's two sides this process is */
+	uint8_t tx_side; /* side of the lane that this process is: 0 or 1 */
 	uint8_t rx_side;
-	atomic_bool opened; /* the peer was told of it: another strand's than the first */
+	atomic_bool opened; /* another strand than the first: the peer has got SHM_STRAND */
 	/* producer side */
 	struct uroce_lock tx_lock;
 	struct shm_ring *tx;
 	uint8_t *tx_data;
-	uint32_t tx_bytes; /* of the ring it is, a power of two */
-	uint32_t tx_room;  /* for records: of a first ring a line is for the last one */
+	uint32_t tx_bytes; /* size of the ring, a power of two */
+	uint32_t tx_room;  /* for records; a first ring keeps a line for SHM_MOVE */
 	uint32_t tx_head;  /* free running */
-	uint32_t tx_tail;  /* last seen */
-	uint32_t tx_lap;   /* where this lap began */
-	uint32_t tx_open;  /* so much of the ring is used, */
-	uint32_t tx_span;  /* and may be */
-	uint32_t tx_known; /* and was: memory that is there */
-	bool tx_short;	   /* it was not enough */
+	uint32_t tx_tail;  /* tail as last read */
+	uint32_t tx_lap;   /* tx_head at the beginning of this lap */
+	uint32_t tx_open;  /* bytes of the ring in use now */
+	uint32_t tx_span;  /* bytes that may be in use */
+	uint32_t tx_known; /* bytes that were in use: their pages exist */
+	bool tx_short;	   /* tx_open bytes were too few */
 	uint16_t tx_blind; /* copies until the next one is timed */
-	bool tx_far;	   /* the last one took long */
-	bool tx_past;	   /* they go past the caches, for the consumer's processor is far away */
-	atomic_ullong tx_stamp; /* of the next record; written under tx_lock */
-	uint32_t tx_slept; /* what was seen last of the peer's front->sleeping, and has been done */
+	bool tx_far;	   /* the last timed copy was slow */
+	/* copies bypass the caches, because the consumer's processor is far away */
+	bool tx_past;
+	atomic_ullong tx_stamp; /* stamp of the next record; written under tx_lock */
+	uint32_t tx_slept;	/* value of the peer's front->sleeping that was handled last */
 	/* consumer side, under the strand's lock */
 	struct shm_ring *rx;
 	uint8_t *rx_data;
-	uint32_t rx_bytes;    /* 0: nothing comes by it yet */
+	uint32_t rx_bytes;    /* 0: the peer does not send by it yet */
 	uint32_t rx_head;     /* next to read, free running */
-	uint64_t rx_stamp;    /* of that */
-	uint64_t rx_rest;     /* ns: until then a poller leaves it alone; 0: it does not */
-	uint64_t rx_answered; /* tx_stamp as it was when records were taken */
-	uint64_t rx_took;     /* ns, when it was a stream */
-	int rx_streams;	      /* how one-sided the traffic is: stream_took() */
+	uint64_t rx_stamp;    /* stamp of the next record to read */
+	uint64_t rx_rest;     /* ns: pollers skip the link until this time; 0: they do not */
+	uint64_t rx_answered; /* tx_stamp when records were last taken */
+	uint64_t rx_took;     /* ns: time of that, if it was a stream */
+	int rx_streams;	      /* measure of one-sided traffic: stream_took() */
 };
 
 struct shm_peer {
 	LIST_ENTRY(shm_peer) entry;
 	struct uroce_shm *shm;
 	uint16_t slot;
-	bool has_more;	 /* it is at further places of by_slot */
+	bool has_more;	 /* by_slot has it at further slots, too */
 	bool self;	 /* this process: its own ring, no connection */
-	bool udp_only;	 /* one of the two wants its packets on the network's path */
-	bool fenced;	 /* each of the two fences for the other before it sleeps */
-	uint32_t wishes; /* the peer's: enum hello_wish */
+	bool udp_only;	 /* one of the two sends packets by the network path only */
+	bool fenced;	 /* each process fences for the other before it sleeps */
+	uint32_t wishes; /* of the peer: enum hello_wish */
 	atomic_bool dead;
-	atomic_bool ready; /* the handshake is complete, as far as that was looked at */
-	bool handed;	   /* something of another process's; under the tx_lock of its first link */
-	atomic_int reads;  /* whether this process may read its memory: enum shm_reads */
+	atomic_bool ready; /* the handshake is known to be complete */
+	bool handed;	   /* a packet was forwarded to it; under the tx_lock of its first link */
+	atomic_int reads;  /* whether this process can read its memory: enum shm_reads */
 	pid_t pid;
-	uint64_t probe; /* where it says that its board's probe is in its memory */
+	uint64_t probe; /* address of its board's probe in its memory, as it claims */
 	int conn;	/* connection; readable at EOF: the peer died */
 	int process;	/* pidfd of the peer, readable when it has ended; -1: the kernel has none */
-	int bell;	/* its eventfd */
+	int bell;	/* eventfd of the peer */
 	struct shm_lane *lane;
-	_Atomic(struct shm_lane *) wide; /* the same with all its data, when that was needed */
+	_Atomic(struct shm_lane *) wide; /* the whole lane, mapped when first needed */
 	uint32_t ring_bytes;		 /* of each of its wide rings, a power of two */
-	const struct shm_front *front;	 /* the peer's, who alone can write there */
-	_Atomic(const struct shm_board *) board; /* all of that, when it was needed */
-	struct shm_uses *uses;			 /* ours, of its keys */
-	struct shm_uses *used;			 /* its, of our keys */
-	_Atomic(struct shm_maps *) maps; /* its segments, as far as they are mapped; or NULL */
-	_Atomic(struct shm_link *) links[PATH_STRANDS - 1]; /* of the other strands, once used */
-	struct shm_link link;				    /* of the first */
+	const struct shm_front *front;	 /* of the peer, the only process that can write there */
+	_Atomic(const struct shm_board *) board; /* the whole board, mapped when first needed */
+	struct shm_uses *uses;			 /* copies of this process, by keys of the peer */
+	struct shm_uses *used;			 /* copies of the peer, by keys of this process */
+	_Atomic(struct shm_maps *) maps;	 /* mappings of its segments, or NULL */
+	/* links of the other strands, once used */
+	_Atomic(struct shm_link *) links[PATH_STRANDS - 1];
+	struct shm_link link; /* link of the first strand */
 };
 
 enum shm_reads {
-	SHM_READS_UNKNOWN, /* it is tried when it is first wanted */
+	SHM_READS_UNKNOWN, /* tried at the first use */
 	SHM_READS,
 	SHM_READS_NOT,
 };
@@ -342,90 +367,98 @@ enum shm_reads {
 LIST_HEAD(shm_peer_list, shm_peer);
 LIST_HEAD(shm_link_list, shm_link);
 
-/* The attempts to get the process of a slot as a peer. Under uroce_shm.lock but for refused. */
+/* The attempts to make the process of a slot a peer. All but refused is under uroce_shm.lock. */
 struct shm_call {
 	uint16_t slot;
-	int conn;	       /* to its listener, which has to answer; -1: no attempt */
-	bool by_guest;	       /* or the one by which it asked */
-	pid_t pid;	       /* of who is there */
-	int process;	       /* a descriptor of it, until the peer has it; -1 */
-	struct shm_peer *peer; /* in the making, by the side that connects; NULL: asked to call */
-	int guest; /* its own connection to here, by which it asked meanwhile; -1: it did not */
-	unsigned int waiters; /* threads that want to hear of the end of one */
-	unsigned int ended;   /* attempts */
+	int conn;      /* connection to its listener, which has to answer; -1: no attempt */
+	bool by_guest; /* conn is the connection by which the peer sent ASK */
+	pid_t pid;     /* of the process at the slot */
+	int process;   /* pidfd of that process until the peer owns it; -1: none */
+	/* the unfinished peer, on the side that connects; NULL: this side sent ASK */
+	struct shm_peer *peer;
+	int guest; /* connection by which that process sent ASK during an attempt; -1: none */
+	unsigned int waiters; /* threads that wait for the end of an attempt */
+	unsigned int ended;   /* attempts that have ended */
 	int result;	      /* of the last one */
-	atomic_int refused;   /* pid, plus 1, of who refused this process; 0: nobody */
+	atomic_int refused;   /* pid + 1 of a process that refused or was refused; 0: none */
 	atomic_uint wish;     /* SHM_ASKED, SHM_AHEAD */
 };
 
 enum {
-	SHM_ASKED = 1, /* somebody wanted the peer */
-	SHM_AHEAD = 2, /* it was called before that */
+	SHM_ASKED = 1, /* a thread wanted the peer */
+	SHM_AHEAD = 2, /* it was called before a thread wanted it */
 };
 
 struct uroce_shm {
 	struct uroce_path path;
 	struct path_host *host;
-	int listeners[UROCE_BLOCKS]; /* of our slots, each at its place; -1: none */
-	int bell;		     /* ours */
+	int listeners[UROCE_BLOCKS]; /* listeners of our slots by uroce_slot_place(); -1: none */
+	int bell;		     /* eventfd of this process */
 	int board_fd;
 	bool fences;		 /* this process can fence for its peers: fence.h */
-	atomic_uint editions;	 /* the last number given to what the board shows */
-	struct shm_board *board; /* ours */
+	atomic_uint editions;	 /* last value of an edition on the board */
+	struct shm_board *board; /* board of this process */
 	pthread_mutex_t segments_lock;
-	struct shm_segments *segments; /* ours, when there was a first one */
-	pthread_mutex_t maps_lock;     /* peers' segments come and go */
-	int depth;		       /* of the PID namespace; 0: not known */
-	int looked_at;		       /* descriptor of a process, */
-	int look;		       /* and of what /proc says of that; -1: nothing */
-	uid_t uid;		       /* whose process this was when it began */
-	bool uid_many;		       /* there may be others of that number */
-	pthread_mutex_t lock;	       /* calls, gone */
+	struct shm_segments *segments; /* segments of this process, once there is one */
+	pthread_mutex_t maps_lock;     /* mappings of segments of peers */
+	int depth;		       /* nesting depth of the PID namespace; 0: unknown */
+	int looked_at;		       /* pidfd of the process to examine */
+	int look;		       /* its fdinfo file in /proc; -1: none */
+	uid_t uid;		       /* effective user at the start of the process */
+	bool uid_many;		       /* other users may have the same number */
+	pthread_mutex_t lock;	       /* protects calls and gone */
 	pthread_cond_t changed;	       /* a call has ended, or a handshake */
-	uint64_t patience;	       /* ns: who does not answer for so long is not waited for */
-	_Atomic(struct shm_call *) calls[SHM_SLOTS]; /* made when first wanted */
-	int silent[SHM_SILENT]; /* guests that have said nothing yet, oldest first: the thread's */
+	uint64_t patience;	       /* ns: time to wait for an answer */
+	_Atomic(struct shm_call *) calls[SHM_SLOTS]; /* allocated at the first use */
+	/* accepted connections without a message yet, oldest first; only for the thread that
+	 * watches */
+	int silent[SHM_SILENT];
 	unsigned int silent_count;
 	struct shm_peer_list peers; /* changed under all strands */
-	/* Of those, by strand: what a pass of it looks at. Likewise, but that one of another strand
-	 * than the first comes under its own and the first. */
+	/* The links that a pass of each strand polls. Changed under all strands; a link of another
+	 * strand than the first is added under its strand and the first. */
 	struct shm_link_list links[PATH_STRANDS];
-	atomic_uint peer_count;	   /* in that list */
-	atomic_uint asked;	   /* of calls: for how many */
-	atomic_uint ahead;	   /* which were called, and nobody has asked for them yet */
-	struct shm_peer_list gone; /* dead ones, kept for who still names them; under lock */
-	atomic_uint key_readers;   /* who looks into the lanes of peers without a lock */
-	/* [slot], further ones as well, as far as it is known whose they are */
+	atomic_uint peer_count; /* peers in that list */
+	atomic_uint asked;	/* calls that a thread has asked for */
+	atomic_uint ahead;	/* calls that no thread has asked for yet */
+	/* dead peers, which address vectors may still name; under lock */
+	struct shm_peer_list gone;
+	atomic_uint key_readers; /* threads that read the lanes of peers without a lock */
+	/* peers by slot; a further slot has an entry once its process is known */
 	_Atomic(struct shm_peer *) by_slot[SHM_SLOTS];
-	/* a bit for each first slot that has a peer; changed under progress_lock */
+	/* a bit for each first slot with a peer; changed under progress_lock */
 	atomic_ullong inhabited[SHM_SLOTS / SHM_WORD];
-	uint64_t complete_next;	 /* when uroce_shm_complete() looks again; under progress_lock */
-	uint64_t complete_begun; /* when it looked */
+	/* ns: time of the next check by uroce_shm_complete(); under progress_lock */
+	uint64_t complete_next;
+	uint64_t complete_begun; /* ns: time of the last check */
 	bool complete;
-	bool complete_cheap; /* the look took so little that it may be repeated at once */
+	bool complete_cheap; /* the check was short and may be repeated at once */
 };
 
 /* --- shm_slot.c --- */
 
 /*
- * A further slot for QPs of this process. Return: the slot; -ENOMEM: there is none; -errno, which
- * is logged if the slot is @needed. One caller at a time.
+ * Claim a further slot for QPs of this process. Return: the slot; -ENOMEM: none is free; another
+ * -errno. An error is logged if the slot is @needed. One caller at a time.
  */
 int uroce_shm_slot_more(struct uroce_shm *shm, bool needed);
-/* Whether a process has @slot that may be a peer. */
+/* Return whether a process that may be a peer has @slot. */
 bool uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot);
-/* Whether a process of another user than this one was at its start has @slot. */
+/* Return whether a process of another user has @slot. The user of this process is that of its
+ * start. */
 bool uroce_shm_foreign(const struct uroce_shm *shm, uint16_t slot);
-/* Whether every other process of this user is connected: looked at anew now and then. */
+/* Return whether every other process of this user is connected. The answer is checked again now and
+ * then. */
 bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
 /*
- * Processes take their slot and bind their sockets one after the other, for the kernel
- * numbers the sockets of an address as they are bound, and datagrams are steered by slot. Return:
- * what to close when that is done; -errno: without a turn, then.
+ * Wait for the turn of this process to take its slot and bind its sockets. Processes do so one
+ * after the other, because the kernel numbers the sockets of an address in the order of bind() and
+ * datagrams are steered by slot. Return: a descriptor to close when that is done; -errno: go on
+ * without a turn.
  */
 int uroce_shm_turn_take(void);
 
-/* The socket of this process's first slot. */
+/* Return the listener of the first slot of this process. */
 static inline int uroce_shm_listener(const struct uroce_shm *shm)
 {
 	return shm->listeners[uroce_slot_place(shm->host->slot)];
@@ -434,32 +467,33 @@ static inline int uroce_shm_listener(const struct uroce_shm *shm)
 /* --- shm_waiter.c --- */
 
 /*
- * The peer that owns @slot, connected if need be. A QP must take the same path at both ends, so
- * there are two kinds of failure. Those that uroce_shm_agreed() tells are the other side's
- * knowledge too, and both use another path. After any other this side knows nothing: the peer did
- * not answer as long as it was waited for, or this process lacks something. Waits, so no lock held,
- * and not in the thread that watches.
+ * Return the peer that owns @slot; connect to it if necessary. Both ends of a QP must use the same
+ * path, so there are two kinds of failure. After a failure that uroce_shm_agreed() accepts, the
+ * other side knows of it too, and both use another path. After any other failure this side knows
+ * nothing: the peer did not answer in time, or this process lacks a resource.
+ *
+ * Blocks: hold no lock, and do not call it in the thread that watches.
  */
 int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_peer);
 
 /* --- shm_call.c --- */
 
-/* -ENOENT: no process of this user has the slot; -EPERM: one of the two refuses; -EOPNOTSUPP: it
- * speaks another version. */
+/* Return whether both sides know of failure @r. -ENOENT: no process of this user has the slot;
+ * -EPERM: one of the two refuses; -EOPNOTSUPP: the other process has another version. */
 bool uroce_shm_agreed(int r);
-/* Begin to connect to @slot, unless that is so. Waits for nobody; threads: any, no lock held. */
+/* Begin to connect to @slot unless it is connected. Does not block. Threads: any, no lock held. */
 void uroce_shm_invite(struct uroce_shm *shm, uint16_t slot);
-/* The same of every slot that has a process. */
+/* Begin to connect to every slot that has a process. */
 void uroce_shm_invite_all(struct uroce_shm *shm);
-/* Who was called says something. */
+/* Read the answer of a called process. */
 void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call);
 
 /* --- shm_guest.c --- */
 
-/* Somebody comes. Return: 0, or -EMFILE and the like: who comes has to wait, and the listener stays
- * readable. */
+/* Accept connections. Return: 0; -EMFILE and the like: the connection has to wait, and the listener
+ * stays readable. */
 int uroce_shm_accept(struct uroce_shm *shm, int listener);
-/* Who came, the thread's guest until then, says who it is. */
+/* Read the first message of an accepted connection. */
 void uroce_shm_guest(struct uroce_shm *shm, int conn);
 
 /* --- shm.c --- */
@@ -470,7 +504,7 @@ void uroce_shm_close(struct uroce_shm *shm);
 
 /* --- shm_peer.c --- */
 
-/* All that the peer shows. NULL: it cannot be mapped. Threads: any. */
+/* Map and return the whole board of a peer. NULL: it cannot be mapped. Threads: any. */
 const struct shm_board *uroce_shm_board_map(struct shm_peer *peer);
 static inline const struct shm_board *uroce_shm_board(struct shm_peer *peer)
 {
@@ -478,33 +512,34 @@ static inline const struct shm_board *uroce_shm_board(struct shm_peer *peer)
 
 	return likely(board) ? board : uroce_shm_board_map(peer);
 }
-/* The same for one look: what is mapped for that alone is not kept, for many peers' boards need
- * many pages of page tables. Threads: any. */
+/* Return the whole board for one access. If this maps it, uroce_shm_board_return() unmaps it,
+ * because boards of many peers need many page tables. Threads: any. */
 const struct shm_board *uroce_shm_board_borrow(struct shm_peer *peer);
 void uroce_shm_board_return(struct shm_peer *peer, const struct shm_board *board);
-/* Whether the peer can read this process's memory, as far as it has tried. Threads: any. */
+/* Return whether the peer can read memory of this process, as far as it has tried. Threads: any. */
 bool uroce_shm_readable(struct shm_peer *peer);
-/* A peer's connection is readable: the end of the handshake, or a death. */
+/* Handle a readable connection of a peer: the end of the handshake, a GONE message, or its
+ * death. */
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
 
-/* Nothing more comes from it. */
+/* Return whether the peer sends no more packets. */
 static inline bool uroce_shm_peer_dead(const struct shm_peer *peer)
 {
 	return atomic_load_explicit(&peer->dead, memory_order_relaxed);
 }
-/* The peer's process has ended, whatever its connection says. */
+/* Handle the end of a peer's process, whatever the state of its connection. */
 void uroce_shm_process_ended(struct uroce_shm *shm, struct shm_peer *peer);
-/* In a forked child, which is none of this process's descriptors' owner. Async-signal-safe. */
+/* Close the descriptors of a forked child, which does not own them. Async-signal-safe. */
 void uroce_shm_forked(struct uroce_shm *shm);
 
 /* --- shm_life.c --- */
 
-/* The calling thread lives as long as the process can be reached: between these two. */
+/* Take and release the life mutex. The calling thread lives while the process can be reached. */
 void uroce_shm_life_begin(struct uroce_shm *shm);
 void uroce_shm_life_end(struct uroce_shm *shm);
 /*
- * Whether the process whose board it is has neither ended nor started another program. If so, its
- * number was its own until now.
+ * Return whether the owner of the board has neither ended nor started another program. If true, the
+ * process number has been its own until now.
  */
 static inline bool uroce_shm_lives(const struct shm_front *front)
 {
@@ -516,24 +551,24 @@ static inline bool uroce_shm_lives(const struct shm_front *front)
 
 /* --- board.c: what this process shows to its peers --- */
 
-/* QP @qpn receives from @peer_qpn, and lets peers have @access (qp_access_flags) to regions of @pd.
- * One caller at a time for a QP. */
+/* Show that QP @qpn receives from @peer_qpn and grants peers @access (qp_access_flags) to regions
+ * of @pd. One caller at a time for a QP. */
 void uroce_board_qp_show(struct uroce_shm *shm, uint32_t qpn, uint32_t pd, uint32_t access,
 			 uint32_t peer_qpn);
-/* It does not, or no longer. A peer may still be at work: uroce_board_qp_wait(). */
+/* Show that QP @qpn does not receive. A peer may still be copying: uroce_board_qp_wait(). */
 void uroce_board_qp_hide(struct uroce_shm *shm, uint32_t qpn);
-/* Whether peers were last shown that they may do something that is not in @access. */
+/* Return whether the board grants peers an access that is not in @access. */
 bool uroce_board_qp_loses(struct uroce_shm *shm, uint32_t qpn, uint32_t access);
-/* Whether peers may fetch what it sends by reference. After false, a peer may still be at work:
- * uroce_board_qp_wait(). */
+/* Show whether peers may fetch payloads of the QP by reference. After false, a peer may still be
+ * copying: uroce_board_qp_wait(). */
 void uroce_board_qp_sends(struct uroce_shm *shm, uint32_t qpn, bool sends);
 /*
- * Until the process of @peer_qpn, to which @qpn is or was connected, makes no copy any more that
- * the QP let it begin: of an operation on this process's memory, or of what the QP sent by
- * reference. No lock held.
+ * Wait until the process of @peer_qpn, to which @qpn is or was connected, has finished the copies
+ * that the QP permitted: of operations on memory of this process, and of payloads by reference. No
+ * lock held.
  */
 void uroce_board_qp_wait(struct uroce_shm *shm, uint32_t qpn, uint32_t peer_qpn);
-/* Whether the process of @slot makes such a copy now. */
+/* Return whether the process of @slot makes such a copy now. */
 bool uroce_board_qp_used(struct uroce_shm *shm, uint32_t qpn, uint16_t slot);
 
 struct shm_region {
@@ -543,65 +578,68 @@ struct shm_region {
 	uint32_t pd;
 	uint32_t access;
 };
-/* Peers may reach the region by @key. One caller at a time. */
+/* Show that peers may access the region by @key. One caller at a time. */
 void uroce_board_key_show(struct uroce_shm *shm, uint32_t key, const struct shm_region *region);
-/* They may not any more. A peer may still be at work. */
+/* Take the key off the board. A peer may still be copying. */
 void uroce_board_key_hide(struct uroce_shm *shm, uint32_t key);
-/* Until no peer copies to or from the region of @key, which is hidden. No lock held. */
+/* Wait until no peer copies to or from the region of @key, which is hidden. No lock held. */
 void uroce_board_key_wait(struct uroce_shm *shm, uint32_t key);
-/* Until nobody looks into the lane of a peer that has been taken out of the table. */
+/* Wait until no thread reads the lane of a peer that has been taken out of the table. */
 void uroce_board_wait(struct uroce_shm *shm);
 
-/* Regions of the key lie at @place of that segment. After its key was shown, before anybody has
- * it. */
+/* Show that the region of @key is at @place of @segment. Call it after the key was shown and before
+ * the application gets the key. */
 void uroce_board_key_place(struct uroce_shm *shm, uint32_t key, uint64_t segment, uint64_t place);
 
 /* --- shm_segment.c: memory of this process that peers can map. Threads: any. --- */
 
 /*
- * @size bytes of zeros at a multiple of @alignment, a power of two, that peers can map; where that
- * cannot be, for want of descriptors, say, that they cannot. -ENOMEM.
+ * Allocate @size bytes of zeros at a multiple of @alignment, a power of two, that peers can map. If
+ * that fails, for want of descriptors for instance, allocate memory that they cannot map. -ENOMEM.
  */
 int uroce_segment_alloc(struct uroce_shm *shm, size_t size, size_t alignment, void **ret_memory);
 void uroce_segment_free(struct uroce_shm *shm, void *memory, size_t size);
 /*
- * A region of a key that is shown. If it lies in memory of the above or in shared memory of the
- * application's, peers can map that from here on. Return: the index of the segment, for
- * uroce_segment_unshare(); -ENODATA: they cannot.
+ * Let peers map the region of a key that is shown, if it lies in memory of uroce_segment_alloc() or
+ * in shared memory of the application. Return: the index of the segment, for
+ * uroce_segment_unshare(); -ENODATA: peers cannot map it.
  */
 int uroce_segment_share(struct uroce_shm *shm, uint32_t key, const void *addr, uint64_t length);
 /*
- * A descriptor of its own of the memory that the whole range lies in, be it the device's or shared
- * memory of the application's, and where in that it begins. -ENODATA: it is this process's alone.
+ * Return a new descriptor of the memory that contains the whole range: memory of the device, or
+ * shared memory of the application. *@ret_place: offset of the range in it. -ENODATA: the memory is
+ * private to this process.
  */
 int uroce_segment_open(struct uroce_shm *shm, const void *addr, uint64_t length,
 		       uint64_t *ret_place);
-/* Where another process's is mapped: pages, and the range's first byte. */
+/* A mapping of another process's memory: the pages, and the first byte of the range. */
 struct uroce_mapped {
 	void *at;
 	size_t size;
 	uint8_t *bytes;
 };
 /*
- * Map what such a descriptor leads to; nothing of it is believed. @fixed: it must not become
- * shorter either, for who reads it survives no fault. -EPROTO: it is no memory, or not so much.
+ * Map memory by a descriptor of uroce_segment_open() in another process, and check everything about
+ * it. @fixed: the memory must be sealed against shrinking, because its reader survives no fault.
+ * -EPROTO: it is not memory, or not long enough.
  */
 int uroce_segment_map(int fd, uint64_t place, uint64_t length, bool fixed,
 		      struct uroce_mapped *ret);
-/* The key has been hidden. Peers that live drop what they have mapped when nothing needs it. */
+/* Drop the segment of a key that has been hidden. When no key needs the segment any more, living
+ * peers unmap it. */
 void uroce_segment_unshare(struct uroce_shm *shm, int segment);
 
 /* --- shm_map.c: memory of peers that is mapped here --- */
 
-/* Where a region lies. */
+/* The place of a region. */
 struct shm_place {
 	uint64_t base;	  /* address in its owner */
 	uint64_t segment; /* 0: it cannot be mapped */
 	uint64_t place;
 };
 /*
- * An operation on memory that both have mapped, by plain instructions; under a use of its key.
- * -EOPNOTSUPP: it is not mapped, or not there.
+ * Perform an operation by plain instructions on memory that both processes have mapped. Called with
+ * a use of its key. -EOPNOTSUPP: the memory is not mapped, or not accessible.
  */
 int uroce_map_rdma(struct shm_peer *peer, const struct shm_place *at,
 		   const struct uroce_rdma *rdma);
@@ -609,33 +647,34 @@ int uroce_map_rdma(struct shm_peer *peer, const struct shm_place *at,
 /* --- path_shm.c --- */
 extern const struct uroce_path_ops uroce_shm_ops;
 
-/* What arrived by a strand, which is held, up to @budget packets a peer. @now: 0 of a poller, who
- * comes back. Return: packets. */
+/* Receive up to @budget packets from each peer by @strand, which is held. @now: 0: called by a
+ * poller, which will poll again. Return: number of packets. */
 unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
 			    uint64_t now);
 
-/* One record of one link, whose strand is held. Return: false when there is none. */
+/* Receive one record of a link, whose strand is held. Return: false if there is none. */
 bool uroce_shm_poll_link(struct shm_link *link, uint64_t now);
-/* Whether any ring holds something: the thread's last look before it sleeps. Under all strands. */
+/* Return whether any ring holds a record: the last check before the thread sleeps. Under all
+ * strands. */
 bool uroce_shm_pending(struct uroce_shm *shm);
-/* Whether a peer relies on this process's fence before it sleeps. Under a strand. */
+/* Return whether a peer relies on a fence of this process before it sleeps. Under a strand. */
 bool uroce_shm_fences_for_peers(struct uroce_shm *shm);
-/* The peer wrote what no uroce writes: nothing more is read from it. Said once. */
+/* Stop reading from a peer that wrote invalid data, and log it once. */
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what);
-/* This process lacks what it takes to read more of it. */
+/* Stop reading from a peer because this process lacks a resource. */
 void uroce_shm_unreadable(struct shm_peer *peer, int r);
 
 /* --- shm_send.c --- */
 
-/* Hand a UDP payload (BTH on, no ICRC) to the process that owns its QP. */
+/* Forward a UDP payload (from BTH, without ICRC) to the process that owns its QP. */
 int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,
 		      const void *packet, uint32_t length);
-/* Whether all who were handed something so will see it, even if this process ends now. Under a
- * strand. */
+/* Return whether all processes that got a forwarded packet will see it even if this process ends
+ * now. Under a strand. */
 bool uroce_shm_forwarded(struct uroce_shm *shm);
 
-/* The peer's link of a strand, if something may be sent by it; NULL: uroce_shm_link_open() first.
- */
+/* Return the peer's link of a strand if packets may be sent by it. NULL: call uroce_shm_link_open()
+ * first. */
 static inline struct shm_link *shm_peer_link(struct shm_peer *peer, unsigned int strand)
 {
 	struct shm_link *link;
@@ -646,7 +685,7 @@ static inline struct shm_link *shm_peer_link(struct shm_peer *peer, unsigned int
 	return link && atomic_load_explicit(&link->opened, memory_order_acquire) ? link : NULL;
 }
 
-/* What the host needs of the rings' inside. */
+/* The host needs these parts of the rings. */
 #include "providers/uroce/path/shm/shm_memory.h"
 #include "providers/uroce/path/shm/shm_ring.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory of another process, as the kernel copies it: whether it may be, and whether that pays. */
+/* Copies by the kernel to or from memory of another process: whether they are possible and fast. */
 #ifndef UROCE_SHM_MEMORY_H
 #define UROCE_SHM_MEMORY_H
 
@@ -7,17 +7,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Whether the memory of @pid can be read from here, and has the SHM_LINE bytes of @token at @probe.
- */
+/* Return whether this process can read the memory of @pid, and it has the SHM_LINE bytes of @token
+ * at @probe. */
 bool shm_memory_readable(pid_t pid, uint64_t probe, const uint8_t *token);
 
 /*
- * Whether the kernel's copies are so slow that two of a process's own, into a ring and out of it,
- * are faster. So it is on emulated processors, to which the kernel's one instruction is a loop over
- * bytes. Measured at the first call, which takes some tens of microseconds.
+ * Return whether two copies by processes, into a ring and out of it, are faster than one copy by
+ * the kernel. This is true on emulated processors, which run the kernel's one copy instruction as a
+ * loop over bytes. The first call measures, which takes some tens of microseconds.
  */
 bool shm_memory_slow(void);
-/* The judgement alone: nanoseconds that the kernel and this process took to copy @bytes. */
+/* Decide the same from two measured times to copy @bytes: @kernel and @own are in ns. */
 bool shm_memory_judge(uint64_t kernel, uint64_t own, uint32_t bytes);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Yama. Where kernel.yama.ptrace_scope is 1, as many distributions have it, the memory of a process
- * is its ancestors' to read and that of one other process, and its descendants, which it names.
+ * Yama. If kernel.yama.ptrace_scope is 1, as in many distributions, the memory of a process can be
+ * read by its ancestors, and by one other process that it names and the descendants of that
+ * process.
  */
 #ifndef UROCE_SHM_PTRACER_H
 #define UROCE_SHM_PTRACER_H
@@ -9,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The process @pid, which connects, may read our memory from here on, if that can be had. */
+/* Let the process @pid, which connects, read memory of this process from here on, if possible. */
 void shm_ptracer_allow(pid_t pid);
 
 struct shm_process {
@@ -17,14 +18,14 @@ struct shm_process {
 	pid_t session;
 };
 
-/* Who a process is: false if it is not there. */
+/* Read parent and session of a process. Return: false if the process does not exist. */
 typedef bool shm_process_fn(pid_t pid, struct shm_process *ret);
 
 /*
- * Whom @self names so that @peer is among them and who is there already, by @now, stays: @peer, or
- * the nearest ancestor of both that belongs to the session of @self, such as the program that
- * started all of them. @now, 0 for nobody: where nothing is to be changed, for @peer needs nothing
- * or such an ancestor does not exist.
+ * Return the process that @self has to name so that @peer can read its memory and the processes
+ * admitted by @now keep that right. This is @peer, or the nearest common ancestor that belongs to
+ * the session of @self, such as the program that started all of them. @now is the process named so
+ * far; 0: none. Return @now if nothing has to be changed, or if there is no such ancestor.
  */
 pid_t shm_ptracer_choose(pid_t self, pid_t now, pid_t peer, shm_process_fn *query);
 

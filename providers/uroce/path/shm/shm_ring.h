@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A ring of records, of a link. The producer's side is all under link->tx_lock; a record is
- * published by its stamp.
+ * A ring of records of a link. The producer side is under link->tx_lock. The stamp of a record
+ * publishes it.
  */
 #ifndef UROCE_SHM_RING_H
 #define UROCE_SHM_RING_H
@@ -13,13 +13,13 @@ static inline uint32_t shm_record_lines(uint32_t length)
 	return (offsetof(struct shm_record, data) + length + SHM_LINE - 1) / SHM_LINE;
 }
 
-/* The place in a ring. */
+/* Return the offset in the ring of a free-running position. */
 static inline uint32_t shm_ring_place(uint32_t ring_bytes, uint32_t position)
 {
 	return position & (ring_bytes - 1);
 }
 
-/* The next record to write, and to read. */
+/* Return the next record to write; the next record to read. */
 static inline struct shm_record *shm_record_tx(const struct shm_link *link)
 {
 	return (struct shm_record *)(link->tx_data + shm_ring_place(link->tx_bytes, link->tx_head));
@@ -30,7 +30,7 @@ static inline struct shm_record *shm_record_rx(const struct shm_link *link)
 	return (struct shm_record *)(link->rx_data + shm_ring_place(link->rx_bytes, link->rx_head));
 }
 
-/* Up to where the consumer has read. A nonsense value is not taken. */
+/* Read how far the consumer has read. Ignore an impossible value. */
 static inline void shm_ring_look(struct shm_link *link)
 {
 	/* Pairs with the consumer's release in uroce_shm_poll_link(). */
@@ -53,13 +53,14 @@ static inline uint32_t shm_ring_to_end(uint32_t ring_bytes, uint32_t position)
 	return ring_bytes - shm_ring_place(ring_bytes, position);
 }
 
-/* Where the wide ring begins when the last record of the first one is at @position. */
+/* Return the position at which the wide ring begins if the last record of the first ring is at
+ * @position. */
 static inline uint32_t shm_ring_move(const struct shm_link *link, uint32_t position)
 {
 	return position + shm_ring_to_end(link->wide_bytes, position);
 }
 
-/* Whether the next record to read is there. Pairs with shm_record_stamp(). */
+/* Return whether the next record to read is complete. Pairs with shm_record_stamp(). */
 static inline bool shm_record_there(const struct shm_link *link)
 {
 	return atomic_load_explicit(&shm_record_rx(link)->stamp, memory_order_acquire) ==
@@ -76,32 +77,34 @@ static inline void shm_record_stamp(struct shm_link *link, struct shm_record *re
 
 /* --- shm_ring.c --- */
 
-/* The rings of a side to send and to receive by, as they are at first; and the wide ones. -ENOMEM:
- * they cannot be mapped. */
+/* Set up the first rings of the first strand, and switch a link to its wide rings. -ENOMEM: they
+ * cannot be mapped. */
 void uroce_shm_rings_begin(struct shm_peer *peer, unsigned int tx, unsigned int rx);
 int uroce_shm_tx_widen(struct shm_link *link);
 int uroce_shm_rx_widen(struct shm_link *link);
 /*
- * The link of another strand begins with the wide rings. To send by it: the peer is told by the
- * first strand's ring. Return: 0; -EAGAIN: there is no room for that now; -ENOMEM. Threads: any.
+ * Open the link of another strand to send by it. It begins with the wide rings. The first strand's
+ * ring tells the peer. Return: 0; -EAGAIN: that ring has no room now; -ENOMEM. Threads: any.
  */
 int uroce_shm_link_open(struct shm_peer *peer, unsigned int strand);
-/* The peer sends by it from now on. -EPROTO: it does already, or there is no such strand; -ENOMEM.
- * Under progress_lock. */
+/* Receive by the link of another strand from now on. -EPROTO: it is already open, or there is no
+ * such strand; -ENOMEM. Under progress_lock. */
 int uroce_shm_link_opened(struct shm_peer *peer, unsigned int strand);
-/* No room up to tx_open: goes on at the ring's beginning, or uses more of it. NULL: no room. */
+/* Return the next record if there is no room up to tx_open: at the beginning of the ring, or in a
+ * larger part of it. NULL: no room. */
 struct shm_record *uroce_shm_record_wrap(struct shm_link *link, uint32_t bytes);
-/* No room before what the consumer has not read yet. Return: NULL, or the next record of a wide
- * ring if this was the first one. */
+/* Handle a ring full of unread records. Return: NULL, or the next record of the wide ring if this
+ * was a first ring. */
 struct shm_record *uroce_shm_ring_full(struct shm_link *link);
-/* A lap is over: from its beginning again, if all was consumed. */
+/* End a lap: continue at the beginning of the ring if the consumer has read all records. */
 void uroce_shm_lap_end(struct shm_link *link);
-/* The consumer sleeps, or does no longer: it is woken once in each sleep. */
+/* Handle a changed front->sleeping: wake the consumer once in each sleep. */
 void uroce_shm_ring_bell(struct shm_link *link);
-/* A payload into a record, by the way that is fast to where the consumer is. Return: 0, -EFAULT. */
+/* Copy a payload into a record in the way that is fast for the distance to the consumer. Return: 0;
+ * -EFAULT. */
 int uroce_shm_record_copy(struct shm_link *link, void *dst, const void *src, uint32_t length);
 
-/* Room for a record of @length data bytes, contiguous. NULL: the ring is full. */
+/* Return contiguous room for a record of @length data bytes. NULL: the ring is full. */
 static inline struct shm_record *shm_record_begin(struct shm_link *link, uint32_t length)
 {
 	uint32_t bytes = shm_record_lines(length) * SHM_LINE;
@@ -116,9 +119,10 @@ static inline struct shm_record *shm_record_begin(struct shm_link *link, uint32_
 }
 
 /*
- * Publish, then look at "sleeping": pairs with sleep_once() in thread.c, so that either the
- * consumer sees the record or we see that it sleeps. Where it fences for both sides (fence.h) the
- * order is the compiler's only, and nobody waits for the record's cache line.
+ * Publish the record, then read "sleeping". Pairs with sleep_once() in thread.c: either the
+ * consumer sees the record, or this thread sees that the consumer sleeps. If the consumer fences
+ * for both sides (fence.h), only the compiler must keep the order, and this thread does not wait
+ * for the cache line of the record.
  */
 static inline void shm_record_commit(struct shm_link *link, struct shm_record *record,
 				     uint32_t length)
