@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What this process shows to its peers, so that they can act alone: which QPs receive and send, and
- * which regions they may reach. The owner's tables stay what counts for packets; a peer can only
- * fool itself with what it writes here.
+ * The board of this process. By it peers perform operations without this process: it shows which
+ * QPs receive and send, and which regions peers may access. The owner's tables decide about
+ * packets. A peer can only deceive itself with what it writes to its own mappings.
  *
- * A peer that copies says so in the lane first, then looks at the board (shm_use.c). This process
- * changes the board first, then looks at the lanes. Both sides do so in sequentially consistent
- * order: the peer sees the change, or this process sees the copy and waits for its end.
+ * A peer announces a copy in the lane first, then reads the board (shm_use.c). This process changes
+ * the board first, then reads the lanes. Both sides do so in sequentially consistent order: the
+ * peer sees the change, or this process sees the copy and waits for its end.
  */
 #include <sched.h>
 
@@ -14,7 +14,7 @@
 
 #define WAIT_SAID 1000000000ull /* ns of waiting, after which the log names the peer */
 
-/* A number that nothing on the board had before. */
+/* Return a number that no entry of the board had before. */
 static uint32_t edition_next(struct uroce_shm *shm)
 {
 	uint32_t edition;
@@ -27,7 +27,7 @@ static uint32_t edition_next(struct uroce_shm *shm)
 
 /* --- who is at work --- */
 
-/* The uses that have @value in the bits of @mask. */
+/* Selects the uses that have @value in the bits of @mask. */
 struct wanted_use {
 	uint32_t mask;
 	uint32_t value;
@@ -48,9 +48,9 @@ static bool peer_uses(const struct shm_peer *peer, const struct wanted_use *want
 }
 
 /*
- * Whether the process of @slot is at work; *@ret_pid: its number. A process that has ended leaves
- * the table when all of its threads are gone; one from which nothing more is read may go on
- * copying.
+ * Return whether the process of @slot makes a selected copy. *@ret_pid: its process number. A
+ * process that has ended leaves the table when all of its threads are gone. A peer that is not read
+ * any more may go on copying.
  */
 static bool slot_uses(const struct uroce_shm *shm, unsigned int slot, const struct wanted_use *want,
 		      pid_t *ret_pid)
@@ -83,7 +83,7 @@ static bool in_use(struct uroce_shm *shm, unsigned int slot, const struct wanted
 {
 	bool used;
 
-	/* Pairs with uroce_board_wait(): what is in the table from here on stays mapped. */
+	/* Pairs with uroce_board_wait(): peers in the table from here on stay mapped. */
 	atomic_fetch_add(&shm->key_readers, 1);
 	used = slot ? slot_uses(shm, slot, want, ret_pid) : any_uses(shm, want, ret_pid);
 	atomic_fetch_sub(&shm->key_readers, 1);
@@ -96,8 +96,9 @@ void uroce_board_wait(struct uroce_shm *shm)
 		sched_yield();
 }
 
-/* A copy takes microseconds. A process that was stopped in the middle of one holds up its peer
- * until it goes on or ends: the copy cannot be taken from it. */
+/* Wait for the end of all selected copies. A copy takes microseconds. A process that was stopped
+ * during a copy holds up its peer until it continues or ends, because a copy cannot be
+ * cancelled. */
 static void users_wait(struct uroce_shm *shm, unsigned int slot, const struct wanted_use *want,
 		       const char *what, uint32_t number)
 {
@@ -207,8 +208,8 @@ void uroce_board_key_show(struct uroce_shm *shm, uint32_t key, const struct shm_
 	atomic_store_explicit(&entry->access, region->access, memory_order_relaxed);
 	atomic_store_explicit(&entry->segment, 0, memory_order_relaxed);
 	atomic_store_explicit(&entry->edition, edition_next(shm), memory_order_relaxed);
-	/* Pairs with key_check() in shm_rdma.c and piece_stands() in shm_reference.c: who sees the
-	 * key sees its range. */
+	/* Pairs with key_check() in shm_rdma.c and piece_stands() in shm_reference.c: a reader that
+	 * sees the key sees its range. */
 	atomic_store_explicit(&entry->key, key, memory_order_seq_cst);
 }
 
@@ -219,7 +220,8 @@ void uroce_board_key_place(struct uroce_shm *shm, uint32_t key, uint64_t segment
 	if (!entry)
 		return;
 	atomic_store_explicit(&entry->place, place, memory_order_relaxed);
-	/* Pairs with key_check() in shm_rdma.c: who sees the segment sees the place in it. */
+	/* Pairs with key_check() in shm_rdma.c: a reader that sees the segment sees the place in
+	 * it. */
 	atomic_store_explicit(&entry->segment, segment, memory_order_release);
 }
 

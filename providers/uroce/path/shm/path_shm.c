@@ -15,7 +15,7 @@ enum {
 	STREAM_PACE = 750,    /* if its records come so many ns apart at most */
 };
 
-/* Only what names the memory it is for is in its place already, and no more of it comes. */
+/* Read the header of a SHM_PLACED record. Only a whole write with a RETH can be placed. */
 static bool placed_read(struct shm_reference *ref, const struct uroce_hdr *hdr,
 			uint32_t *ret_length)
 {
@@ -26,8 +26,8 @@ static bool placed_read(struct shm_reference *ref, const struct uroce_hdr *hdr,
 	return (hdr_flags(hdr) & need) == need && hdr->dma_len <= UROCE_MAX_MSG_SIZE;
 }
 
-/* The header is copied out of the ring before it is parsed: the other side may still write there.
- */
+/* Copy the header out of the ring before parsing it, because the other side may still write
+ * there. */
 static int packet_unpack(const uint8_t *data, uint32_t length, struct uroce_packet *pkt)
 {
 	uint8_t header[ROUND_UP(UROCE_HEADER_MAX, 8)];
@@ -37,7 +37,7 @@ static int packet_unpack(const uint8_t *data, uint32_t length, struct uroce_pack
 	return uroce_wire_unpack(header, length, &pkt->hdr, &pkt->payload.length);
 }
 
-/* A header, and where its payload is. Return: whether it makes sense. */
+/* Unpack a header and the place of its payload. Return: whether they are valid. */
 static bool reference_unpack(struct shm_link *link, const struct shm_record *record,
 			     uint32_t length, struct uroce_packet *pkt, struct shm_reference *ref)
 {
@@ -118,7 +118,7 @@ static void rx_forward(struct shm_peer *peer, const struct shm_record *record, u
 		host->events->passed_on(host, &from);
 }
 
-/* Most packets need not be unpacked. */
+/* Offer a packet to the engine before it is unpacked. This suffices for most packets. */
 static ALWAYS_INLINE bool bytes_taken(struct path_host *host, struct shm_link *link,
 				      const struct shm_record *record, uint32_t length)
 {
@@ -157,7 +157,8 @@ static void rx_strand(struct shm_link *link, const struct shm_record *record, ui
 		uroce_shm_unreadable(link->peer, r);
 }
 
-/* What is by its kind no packet of a connected QP comes by the first strand alone. */
+/* Handle a record that has to be unpacked. Records that are no packets of a connected QP arrive by
+ * the first strand only. */
 static void record_unpack(struct shm_link *link, const struct shm_record *record, uint32_t length,
 			  uint64_t now)
 {
@@ -171,7 +172,7 @@ static void record_unpack(struct shm_link *link, const struct shm_record *record
 		rx_packet(link, record, length, now);
 }
 
-/* Return: the bytes of the ring that were used up. */
+/* Take one record. Return: bytes of the ring that it used. */
 static ALWAYS_INLINE uint32_t record_take(struct path_host *host, struct shm_link *link,
 					  const struct shm_record *record, uint64_t now)
 {
@@ -185,7 +186,8 @@ static ALWAYS_INLINE uint32_t record_take(struct path_host *host, struct shm_lin
 		uroce_shm_corrupt(link->peer, "a record longer than the ring");
 		return to_end;
 	}
-	/* Its second line is still the producer's: the copy finds it here, or on its way. */
+	/* The second cache line is still in the producer's cache: fetch it before the copy needs
+	 * it. */
 	if (length > SHM_LINE - offsetof(struct shm_record, data))
 		__builtin_prefetch((const uint8_t *)record + SHM_LINE);
 	if (unlikely(!bytes_taken(host, link, record, length)))
@@ -193,14 +195,14 @@ static ALWAYS_INLINE uint32_t record_take(struct path_host *host, struct shm_lin
 	return shm_record_lines(length) * SHM_LINE;
 }
 
-/* Return: false when the ring is empty, or when what is there cannot be a record. */
+/* Take the next record. Return: false if the ring is empty or its content cannot be a record. */
 static ALWAYS_INLINE bool link_poll(struct path_host *host, struct shm_link *link, uint64_t now)
 {
 	if (!shm_record_there(link))
 		return false;
 	link->rx_head += record_take(host, link, shm_record_rx(link), now);
 	link->rx_stamp++;
-	/* Pairs with shm_ring_room(): our reads of the record are over before the producer may
+	/* Pairs with shm_ring_look(): the reads of the record are over before the producer may
 	 * write there. */
 	atomic_store_explicit(&link->rx->tail, link->rx_head, memory_order_release);
 	return !link->peer->dead;
@@ -241,7 +243,7 @@ static bool link_rests(struct shm_link *link, uint64_t now)
 	return false;
 }
 
-/* Take what is there, at most @budget records; at least one is. */
+/* Take at most @budget records. At least one is there. */
 static ALWAYS_INLINE unsigned int link_take(struct path_host *host, struct shm_link *link,
 					    unsigned int budget, uint64_t now)
 {
@@ -262,9 +264,8 @@ unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned
 	unsigned int total = 0;
 	struct shm_link *link;
 
-	/* A link that rests is not looked at: that would take the line of its stamp from the
-	 * writer.
-	 */
+	/* Do not read a resting link: that would take the cache line of its stamp from the
+	 * writer. */
 	LIST_FOREACH(link, &shm->links[strand], entry) {
 		if (unlikely(link->rx_rest) && link_rests(link, now))
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a process has to meet others: its slot and board, and its end. */
+/* The shared-memory state of a process: open (slot and board) and close. */
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who wants a peer. An attempt is a connection to the listener of the peer's slot, a message, and
- * an answer, which the thread that watches hears. Nobody waits for it but who wants to use the
- * peer: shm_waiter.c.
+ * The handshake of the process that wants a peer. An attempt is a connection to the listener of the
+ * peer's slot, a message, and an answer, which the thread that watches reads. Only a thread that
+ * wants to use the peer waits for the answer: shm_waiter.c.
  */
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ bool uroce_shm_agreed(int r)
 	return r == -ENOENT || r == -EPERM || r == -EOPNOTSUPP;
 }
 
-/* What forbids this process something is not the other one's word. */
+/* Change a local error that looks like an answer of the other process. */
 static int own_error(int r)
 {
 	return uroce_shm_agreed(r) ? -EACCES : r;
@@ -31,10 +31,7 @@ bool shm_is_own_lack(int r)
 	return r == -EMFILE || r == -ENFILE || r == -EACCES || r == -EIO;
 }
 
-/*
- * A refusal, by whichever of the two, is for as long as both live: a QP may have chosen its path by
- * it.
- */
+/* Keep a refusal by either process while both live, because a QP may have chosen its path by it. */
 static void refusal_keep(struct shm_call *call, pid_t pid)
 {
 	atomic_store_explicit(&call->refused, pid + 1, memory_order_relaxed);
@@ -92,7 +89,7 @@ void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r)
 		shm_call_wish_end(shm, slot);
 	call->result = r;
 	call->ended++;
-	/* Hundreds may come while a thread waits for one. */
+	/* Hundreds of attempts may end while a thread waits for one. */
 	if (call->waiters)
 		pthread_cond_broadcast(&shm->changed);
 }
@@ -126,7 +123,7 @@ static int call_hello(struct uroce_shm *shm, struct shm_call *call)
 	return own_error(r);
 }
 
-/* Once who is there has been admitted. */
+/* Send the first message, once the process at the slot has been admitted. */
 static int call_say(struct uroce_shm *shm, struct shm_call *call)
 {
 	int r = shm_connects_first(shm, call->slot) ? call_hello(shm, call) : call_ask(shm, call);
@@ -165,7 +162,7 @@ void shm_call_try(struct uroce_shm *shm, struct shm_call *call)
 
 /* --- the answer: in the thread that watches --- */
 
-/* A refusal is a listener's word; nobody else's counts. */
+/* Receive the answer. A refusal counts only if it comes from the listener. */
 static int answer(struct shm_call *call, struct hello *hello, int fds[HELLO_FDS])
 {
 	int r = shm_hello_recv(call->conn, hello, fds);
@@ -195,7 +192,8 @@ static int welcomed(struct shm_call *call, const struct hello *hello, int fds[HE
 	return shm_life_watch(peer, call->conn);
 }
 
-/* The connection is the peer's now. The other side waits for the last word, this one need not. */
+/* Complete the handshake: the peer owns the connection now. The other side waits for the last word,
+ * this side does not. */
 static int call_complete(struct uroce_shm *shm, struct shm_call *call)
 {
 	struct shm_peer *peer = take_ptr(&call->peer);
@@ -214,8 +212,8 @@ static int call_complete(struct uroce_shm *shm, struct shm_call *call)
 }
 
 /*
- * The slot is a further one of the process whose first it says. It is taken at its word when that
- * process is a peer, and the same one as the kernel says.
+ * Handle REFERRED: the slot is a further one of the process with slot @first. Accept this only if
+ * that process is a peer and the kernel reports the same process number.
  */
 static int call_referred(struct uroce_shm *shm, const struct shm_call *call, uint16_t first)
 {
@@ -237,7 +235,8 @@ static int call_referred(struct uroce_shm *shm, const struct shm_call *call, uin
 	return 0;
 }
 
-/* Who was asked calls by the same connection, which is the peer's then. Its last word ends this. */
+/* Handle HELLO from the process that got ASK: the connection belongs to the peer then. The last
+ * word of that process ends the attempt. */
 static int call_returned(struct uroce_shm *shm, struct shm_call *call, const struct hello *hello,
 			 int fds[HELLO_FDS], int count)
 {
@@ -289,7 +288,7 @@ void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call)
 
 /* --- who begins one --- */
 
-/* By the connection on which it was asked. */
+/* Begin an attempt by the connection on which ASK came. */
 static void call_back(struct uroce_shm *shm, struct shm_call *call, int guest, pid_t pid,
 		      int *process)
 {
@@ -306,10 +305,11 @@ static void call_back(struct uroce_shm *shm, struct shm_call *call, int guest, p
 
 void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest, pid_t pid, int *process)
 {
-	struct shm_call *call = shm_call_of(shm, slot); /* it was admitted: there is one */
+	/* not NULL, because shm_call_admit() has allocated it */
+	struct shm_call *call = shm_call_of(shm, slot);
 
 	pthread_mutex_lock(&shm->lock);
-	/* Of an earlier attempt, which it has given up. */
+	/* From an earlier attempt, which the other process has given up. */
 	shm_fd_forget(&call->guest);
 	if (!shm_peer_lookup(shm, slot) && call->conn < 0) {
 		call_back(shm, call, guest, pid, process);

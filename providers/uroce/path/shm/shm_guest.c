@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who is called. All of it is in the thread that watches, and waits for nobody: who comes may say
- * nothing, because it was stopped.
+ * The handshake of the process that is called. All of it runs in the thread that watches and does
+ * not block, because a connecting process may be stopped and send no message.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 #include "providers/uroce/path/shm/shm_ptracer.h"
 
 enum {
-	GUESTS = 32, /* accepted one after the other */
+	GUESTS = 32, /* connections accepted in one call */
 };
 
 static void guest_close(struct uroce_shm *shm, int conn, int r)
@@ -40,8 +40,8 @@ static void silent_forget(struct uroce_shm *shm, int conn)
 		}
 }
 
-/* Who connects has a word ready. So those that come and say nothing take few descriptors: the
- * oldest goes, and if it was honest it tries again. */
+/* Keep a connection without a message. A connecting process has its message ready, so connections
+ * that stay silent get few descriptors: close the oldest. An honest process tries again. */
 static int silent_wait(struct uroce_shm *shm, int conn)
 {
 	int oldest = shm->silent[0], r;
@@ -70,7 +70,8 @@ static int peer_attach(struct shm_peer *peer, int fds[HELLO_FDS], int conn)
 	return shm_life_watch(peer, conn);
 }
 
-/* A slot has one process. Another one that says it has it is not believed while the first lives. */
+/* Check that a slot has one process. Another process that claims it is refused while the first
+ * lives. */
 static int slot_check(struct uroce_shm *shm, uint16_t slot, pid_t pid)
 {
 	const struct shm_peer *old = shm_peer_lookup(shm, slot);
@@ -82,7 +83,7 @@ static int slot_check(struct uroce_shm *shm, uint16_t slot, pid_t pid)
 	return -EEXIST;
 }
 
-/* Who sent WELCOME has the peer. */
+/* Attach a peer and send WELCOME, by which this side has the peer. */
 static int peer_welcome(struct uroce_shm *shm, struct shm_peer *peer, int fds[HELLO_FDS], int conn)
 {
 	int back[] = { shm->board_fd, shm->bell };
@@ -100,7 +101,7 @@ static int peer_welcome(struct uroce_shm *shm, struct shm_peer *peer, int fds[HE
 	peer->conn = conn;
 	r = shm_peer_publish(shm, peer);
 	if (r < 0)
-		peer->conn = -1; /* the caller's */
+		peer->conn = -1; /* belongs to the caller again */
 	return r;
 }
 
@@ -135,7 +136,7 @@ static int guest_hello(struct uroce_shm *shm, int conn, pid_t pid, int *process,
 
 /* --- what it says --- */
 
-/* The last word. */
+/* Send a final answer. */
 static int guest_answer(struct uroce_shm *shm, int conn, enum hello_type type, int r)
 {
 	struct hello hello;
@@ -163,7 +164,7 @@ static int guest_wants(struct uroce_shm *shm, int conn, pid_t pid, int *process,
 	return 0;
 }
 
-/* Return: 0, and the connection has been kept; -errno. */
+/* Handle the first message. Return: 0: the connection has been kept; -errno. */
 static int guest_message(struct uroce_shm *shm, int conn)
 {
 	struct hello hello;
@@ -194,12 +195,12 @@ void uroce_shm_guest(struct uroce_shm *shm, int conn)
 		guest_close(shm, conn, r);
 }
 
-/* Who is called has mostly said what he wants before he is accepted. */
+/* Handle a new connection. Mostly its message has arrived before accept(). */
 static int guest_come(struct uroce_shm *shm, int conn)
 {
 	int r = shm_peer_user(shm, conn);
 
-	/* Another user's process knows by the kernel that it is one, and gets no word. */
+	/* A process of another user learns this from the kernel and gets no message. */
 	if (!r)
 		r = guest_message(shm, conn);
 	return r == -EAGAIN ? silent_wait(shm, conn) : r;

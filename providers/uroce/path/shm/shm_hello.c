@@ -28,7 +28,7 @@ int shm_hello_send(int conn, const struct hello *hello, const int *fds, int nfds
 	}
 	if (sendmsg(conn, &msg, MSG_NOSIGNAL) == sizeof(*hello))
 		return 0;
-	return errno == EAGAIN ? -ENOBUFS : -errno; /* what is received later is another thing */
+	return errno == EAGAIN ? -ENOBUFS : -errno; /* EAGAIN is left to receiving */
 }
 
 void shm_fds_close(int fds[HELLO_FDS])
@@ -40,7 +40,7 @@ void shm_fds_close(int fds[HELLO_FDS])
 	}
 }
 
-/* What another version says is longer or shorter. */
+/* Check a message. One of another version may be longer or shorter. */
 static int hello_check(const struct hello *hello, ssize_t length)
 {
 	if (length < (ssize_t)offsetof(struct hello, to) || hello->magic != SHM_MAGIC)
@@ -53,7 +53,7 @@ static int hello_check(const struct hello *hello, ssize_t length)
 		       : -EPROTO;
 }
 
-/* Those beyond what there is room for the kernel has not made. */
+/* Take the descriptors. The kernel creates no more than fit into the buffer. */
 static int fds_take(struct msghdr *msg, int fds[HELLO_FDS])
 {
 	struct cmsghdr *c;

@@ -249,7 +249,8 @@ struct shm_reference {
 	struct shm_piece pieces[UROCE_MAX_SGE];
 };
 
-/* Write the part of a record behind its header: the payload of @tx, which leaves by @link. */
+/* Return the size of the part of a record behind its header, and write that part: the payload of
+ * @tx, which leaves by @link. */
 uint32_t shm_reference_size(const struct uroce_tx *tx);
 void shm_reference_write(struct shm_link *link, const struct uroce_tx *tx, uint8_t *to);
 /* Read that part of a record. *@ret_length: bytes of the payload. Return: whether it is valid. */

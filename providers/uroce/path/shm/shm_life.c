@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether a peer lives. A child that was forked without exec has all of its parent's descriptors,
- * so that a connection may stay open although who made it is dead; and the kernel gives the number
- * of a dead process to another one. So a peer is watched by a descriptor of the process itself, and
- * whoever copies to or from its memory asks its board, where a lock that the kernel breaks at the
- * end of the process stands: before the number can be another's.
+ * Whether a peer lives. A child that was forked without exec has all descriptors of its parent, so
+ * a connection may stay open after its owner has died. The kernel also gives the number of a dead
+ * process to another one.
+ *
+ * Therefore a pidfd watches the peer's process. A thread that copies to or from its memory also
+ * checks the board, which has a robust mutex: the kernel marks it at the end of the process, before
+ * another process can get the number.
  */
 #include <errno.h>
 #include <string.h>
@@ -45,8 +47,8 @@ void uroce_shm_life_end(struct uroce_shm *shm)
 	pthread_mutex_unlock(&shm->board->front.life.lock);
 }
 
-/* Some descriptor was opened by the process's number: the kernel does not tell by the connection.
- */
+/* Some pidfd was opened by process number, because the kernel does not give one by the
+ * connection. */
 static atomic_bool by_number;
 
 int shm_process_open(int conn, pid_t pid)
@@ -68,7 +70,8 @@ int shm_process_open(int conn, pid_t pid)
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -1;
 }
 
-/* That a number was still the peer's when the descriptor was opened, its board says afterwards. */
+/* The board proves afterwards that the number still belonged to the peer when the pidfd was
+ * opened. */
 int shm_life_watch(struct shm_peer *peer, int conn)
 {
 	int fd = peer->process >= 0 ? peer->process : shm_process_open(conn, peer->pid);
@@ -82,7 +85,7 @@ int shm_life_watch(struct shm_peer *peer, int conn)
 		       : -ECONNRESET;
 }
 
-/* That the board is that process's the look into its memory says. */
+/* Reading the probe word through the kernel also proves that the board belongs to that process. */
 bool shm_life_reads(struct shm_peer *peer)
 {
 	int reads = atomic_load_explicit(&peer->reads, memory_order_relaxed);

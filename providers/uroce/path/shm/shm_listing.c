@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which slots have a process: one question to the kernel, which lists the sockets that listen. To
- * try each name instead takes a thousand system calls, and is left for systems that do not answer.
+ * Which slots have a process: one request to the kernel, which lists the listening sockets. Trying
+ * each name takes a thousand system calls and is left to systems that do not answer.
  */
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -16,7 +16,7 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	PIECE = 16384, /* of an answer, which may have many */
+	PIECE = 16384, /* bytes of a piece of the answer, which may have many */
 	WORD_BITS = 64,
 };
 
@@ -37,7 +37,7 @@ static int listing_ask(int fd)
 	return send(fd, &message, sizeof(message), 0) == sizeof(message) ? 0 : -errno;
 }
 
-/* @name: of a socket, not terminated; abstract ones begin with a zero byte. */
+/* Add the slot of a socket. @name: not terminated; abstract names begin with a zero byte. */
 static void name_take(const char *name, size_t length, struct shm_listing *listing)
 {
 	char text[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
@@ -71,7 +71,7 @@ static void socket_take(const struct nlmsghdr *header, struct shm_listing *listi
 	}
 }
 
-/* Return: 1: more pieces follow; 0: that was the last one; -errno. */
+/* Read a piece of the answer. Return: 1: more pieces follow; 0: it was the last one; -errno. */
 static int piece_take(const void *piece, int length, struct shm_listing *listing)
 {
 	const struct nlmsghdr *header = piece;
@@ -79,7 +79,8 @@ static int piece_take(const void *piece, int length, struct shm_listing *listing
 	for (; NLMSG_OK(header, length); header = NLMSG_NEXT(header, length)) {
 		if (header->nlmsg_type == NLMSG_DONE)
 			return 0;
-		if (header->nlmsg_type == NLMSG_ERROR) /* without the module unix_diag, for one */
+		/* for instance without the module unix_diag */
+		if (header->nlmsg_type == NLMSG_ERROR)
 			return -EOPNOTSUPP;
 		if (header->nlmsg_type == SOCK_DIAG_BY_FAMILY)
 			socket_take(header, listing);

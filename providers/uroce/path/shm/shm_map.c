@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory of peers that is mapped here. It is mapped by the first operation that could use it,
- * whole, and dropped when its owner says that it is gone, or at the latest with the peer. Whoever
- * works in a mapping counts himself in, then looks whether it still is that segment's; who takes it
- * away says so first, then waits until nobody is counted in.
+ * Mappings of memory of peers. The first operation that could use a segment maps all of it. It is
+ * unmapped when its owner announces its end, or at the latest with the peer.
  *
- * What is behind a mapping is the other process's: it may be cut off at any time, so all copies
- * are those that survive it (copy.h).
+ * A user of a mapping increments its user count, then checks that the mapping still has the same
+ * segment. To drop a mapping, clear its id first, then wait until its user count is 0.
+ *
+ * The memory behind a mapping belongs to the other process, which may truncate it at any time.
+ * Therefore all copies are those of copy.h, which survive a fault.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ struct shm_map {
 	uint64_t size;
 	/* Under maps_lock: */
 	bool sysv;
-	uint64_t refused; /* a segment that cannot be mapped: it is not tried again */
+	uint64_t refused; /* id of a segment that cannot be mapped: do not try again */
 };
 
 struct shm_maps {
@@ -41,7 +42,7 @@ static void map_drop(struct shm_map *map)
 
 	if (!atomic_load_explicit(&map->id, memory_order_relaxed))
 		return;
-	/* Pairs with map_enter(): it sees the segment gone, or we see it counted in. */
+	/* Pairs with map_enter(): the user sees the segment gone, or this thread sees its count. */
 	atomic_store_explicit(&map->id, 0, memory_order_seq_cst);
 	while (atomic_load_explicit(&map->users, memory_order_seq_cst))
 		uroce_spin(&spins);
@@ -53,7 +54,7 @@ static void map_drop(struct shm_map *map)
 
 static void sweep(struct shm_peer *peer, struct shm_maps *maps)
 {
-	const struct shm_board *board = uroce_shm_board(peer); /* a key of it was looked at */
+	const struct shm_board *board = uroce_shm_board(peer); /* mapped: a key on it was read */
 
 	for (int i = 0; i < SHM_SEGMENTS; i++) {
 		const struct shm_segment *entry = &board->segments[i];
@@ -64,8 +65,8 @@ static void sweep(struct shm_peer *peer, struct shm_maps *maps)
 	}
 }
 
-/* A file that the peer has open, of this user's: what it could not open itself, nobody opens for
- * it. */
+/* Map a file that the peer has open. Its owner must be this user, so that the peer gets no access
+ * to a file that it could not open itself. */
 static int file_map(const struct shm_peer *peer, const struct shm_segment *entry,
 		    struct shm_map *map)
 {
@@ -115,7 +116,7 @@ static int sysv_map(const struct shm_peer *peer, const struct shm_segment *entry
 	map->memory = shmat(id, NULL, 0);
 	if (map->memory == (void *)-1)
 		return -ENODATA;
-	/* Of what is attached: nobody else gets its identifier from here on. */
+	/* The owner of the attached segment: its identifier is not used again from here on. */
 	if (shmctl(id, IPC_STAT, &ds) || ds.shm_perm.uid != peer->shm->uid) {
 		shmdt(map->memory);
 		return -ENODATA;
@@ -125,7 +126,7 @@ static int sysv_map(const struct shm_peer *peer, const struct shm_segment *entry
 	return 0;
 }
 
-/* Up to byte @end at least. -ESTALE: it is gone. */
+/* Map a segment up to byte @end at least. -ESTALE: it is gone. */
 static int map_make(struct shm_peer *peer, struct shm_map *map, uint64_t id, uint64_t end)
 {
 	const struct shm_segment *entry = &uroce_shm_board(peer)->segments[id % SHM_SEGMENTS];
@@ -139,7 +140,7 @@ static int map_make(struct shm_peer *peer, struct shm_map *map, uint64_t id, uin
 		    : file_map(peer, entry, map);
 	if (r < 0)
 		return r;
-	/* A child has no part in it. */
+	/* A forked child does not get the mapping. */
 	madvise(map->memory, map->size, MADV_DONTFORK);
 	uroce_copy_init();
 	log_debug("uroce: memory of process %d is mapped, %llu bytes", peer->pid,
@@ -158,13 +159,13 @@ static struct shm_maps *maps_get(struct shm_peer *peer)
 	if (!maps)
 		return NULL;
 	memset(maps, 0, sizeof(*maps));
-	/* From here on its owner tells when a segment goes. */
+	/* From here on the owner sends GONE when a segment goes. */
 	atomic_store_explicit(&peer->uses->maps, 1, memory_order_relaxed);
 	atomic_store_explicit(&peer->maps, maps, memory_order_release);
 	return maps;
 }
 
-/* For the bytes up to @end of the segment. A file may have grown since it was mapped. */
+/* Map a segment for the bytes up to @end. A file may have grown since it was mapped. */
 static int map_want(struct shm_peer *peer, uint64_t id, uint64_t end)
 {
 	struct uroce_shm *shm = peer->shm;
@@ -215,7 +216,8 @@ void shm_maps_free(struct shm_peer *peer)
 
 /* --- using them --- */
 
-/* NULL: that segment is not mapped, or not as far. map_leave() ends it. */
+/* Begin to use a mapping. NULL: the segment is not mapped, or not up to @end. map_leave() ends
+ * it. */
 static struct shm_map *map_enter(struct shm_peer *peer, uint64_t id, uint64_t end)
 {
 	struct shm_maps *maps = atomic_load_explicit(&peer->maps, memory_order_acquire);
@@ -252,8 +254,8 @@ static int pieces_copy(uint8_t *there, const struct uroce_rdma *rdma)
 	return 0;
 }
 
-/* The value before goes to the pieces. If there is no memory for it, the operation is done all the
- * same, as it is by packets. */
+/* Perform an atomic operation and copy the previous value to the pieces. If their memory is not
+ * accessible, the operation is done all the same, as it is by packets. */
 static int word_change(uint8_t *there, const struct uroce_rdma *rdma)
 {
 	uint64_t orig;

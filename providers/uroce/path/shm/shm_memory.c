@@ -10,9 +10,9 @@
 
 enum {
 	SAMPLE = 32768, /* bytes */
-	ROUNDS = 5,	/* the best counts: one that lost its processor says nothing */
-	SLOW_RATE = 1,	/* bytes a nanosecond: a kernel that is faster is not in the way */
-	SLOW_RATIO = 4, /* times the own copy */
+	ROUNDS = 5,	/* the best counts, because a thread may lose its processor */
+	SLOW_RATE = 1,	/* bytes a ns: a kernel that copies faster is fast enough */
+	SLOW_RATIO = 4, /* times the duration of the process's copy */
 };
 
 bool shm_memory_readable(pid_t pid, uint64_t probe, const uint8_t *token)
@@ -21,7 +21,7 @@ bool shm_memory_readable(pid_t pid, uint64_t probe, const uint8_t *token)
 	struct iovec local = { bytes, sizeof(bytes) },
 		     remote = { (void *)(uintptr_t)probe, sizeof(bytes) };
 
-	/* Pid 0: the peer is in a pid namespace that is not visible from here. */
+	/* Pid 0: the peer is in a PID namespace that is not visible from here. */
 	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(bytes) &&
 	       !memcmp(bytes, token, sizeof(bytes));
 }
@@ -39,7 +39,7 @@ static uint64_t copy_time(int (*copy)(void *to, const void *from, size_t length)
 		uint64_t start = uroce_now();
 
 		if (copy(memory, memory + SAMPLE, SAMPLE) < 0)
-			return 0; /* forbidden: nobody will copy that way */
+			return 0; /* forbidden: this way of copying will not be used */
 		best = min_of(best, uroce_now() - start);
 	}
 	return best;
@@ -53,7 +53,7 @@ static bool measure(void)
 
 	if (!memory)
 		return false;
-	memset(memory, 1, 2 * SAMPLE); /* pages that are there */
+	memset(memory, 1, 2 * SAMPLE); /* allocate the pages */
 	own = copy_time(uroce_copy, memory);
 	kernel = copy_time(uroce_copy_kernel, memory);
 	free(memory);
@@ -71,7 +71,7 @@ bool shm_memory_slow(void)
 		FAST,
 		SLOW
 	};
-	static atomic_int known = UNKNOWN; /* two threads may both measure, and find the same */
+	static atomic_int known = UNKNOWN; /* two threads may both measure: the results agree */
 	int state = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (state == UNKNOWN) {

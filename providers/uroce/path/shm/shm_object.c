@@ -39,7 +39,7 @@ bool shm_object_file_is(int fd, uint64_t device, uint64_t inode)
 
 /* --- a descriptor --- */
 
-/* What @path leads to is looked at before it is opened: it may be anything. */
+/* Open @path after checking its target, which may be any kind of file. */
 static int path_open(const char *path, const struct uroce_mapping *mapping)
 {
 	_cleanup_close_ int seen = open(path, O_PATH | O_CLOEXEC);
@@ -53,7 +53,7 @@ static int path_open(const char *path, const struct uroce_mapping *mapping)
 	return fd < 0 ? -ENODATA : fd;
 }
 
-/* For those who may: with CAP_CHECKPOINT_RESTORE. */
+/* Open the mapping itself. This needs CAP_CHECKPOINT_RESTORE. */
 static int mapping_open(const struct uroce_mapping *mapping)
 {
 	char path[64];
@@ -73,7 +73,7 @@ static int name_open(const struct uroce_mapping *mapping)
 	return path_open(mapping->name, mapping);
 }
 
-/* The application's own, of which it may be the last one. */
+/* Duplicate a descriptor of the application, which may be the last one of the file. */
 static int descriptor_copy(int number, const struct uroce_mapping *mapping)
 {
 	int fd;
@@ -115,8 +115,7 @@ static int file_open(const struct uroce_mapping *mapping)
 
 /* --- System V --- */
 
-/* The identifier is the file's number. That it is, the segment shows when it is mapped once more.
- */
+/* Check that the inode number is the identifier: attach that segment and compare its mapping. */
 static int sysv_check(const struct uroce_maps *maps, const struct uroce_mapping *mapping, int id)
 {
 	struct uroce_mapping again;
