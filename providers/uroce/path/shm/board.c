@@ -25,7 +25,7 @@ static uint32_t edition_next(struct uroce_shm *shm)
 	return edition;
 }
 
-/* --- who is at work --- */
+/* --- copies of peers --- */
 
 /* Selects the uses that have @value in the bits of @mask. */
 struct wanted_use {

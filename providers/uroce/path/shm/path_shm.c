@@ -214,10 +214,11 @@ bool uroce_shm_poll_link(struct shm_link *link, uint64_t now)
 }
 
 /*
- * Who reads a stream as fast as it is written works on the lines beside the writer's, and each
- * takes them out of the other's cache again and again: half of the speed is lost. So a poller that
- * has read all there was of a stream of long records leaves it alone for a moment, and finds
- * several then, if they come as fast as that. What is answered is no stream.
+ * Detect streams, and let their links rest. A consumer that reads a stream as fast as it is written
+ * uses lines next to those of the writer, and each side takes the lines out of the other's cache:
+ * half of the speed is lost. Therefore a poller that has read all records of a stream of long
+ * records skips the link for a moment. It then finds several records if they come fast. Traffic
+ * that is answered is no stream.
  */
 static void stream_took(struct shm_link *link, unsigned int records)
 {

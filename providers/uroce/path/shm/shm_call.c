@@ -286,7 +286,7 @@ void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call)
 	pthread_mutex_unlock(&shm->lock);
 }
 
-/* --- who begins one --- */
+/* --- beginning an attempt --- */
 
 /* Begin an attempt by the connection on which ASK came. */
 static void call_back(struct uroce_shm *shm, struct shm_call *call, int guest, pid_t pid,

@@ -22,7 +22,7 @@ static void guest_close(struct uroce_shm *shm, int conn, int r)
 	close(conn);
 }
 
-/* --- who has said nothing --- */
+/* --- connections without a message --- */
 
 static void silent_remove(struct uroce_shm *shm, unsigned int i)
 {
@@ -56,7 +56,7 @@ static int silent_wait(struct uroce_shm *shm, int conn)
 	return r;
 }
 
-/* --- who connects --- */
+/* --- the process that connects --- */
 
 static int peer_attach(struct shm_peer *peer, int fds[HELLO_FDS], int conn)
 {
@@ -134,7 +134,7 @@ static int guest_hello(struct uroce_shm *shm, int conn, pid_t pid, int *process,
 	return r;
 }
 
-/* --- what it says --- */
+/* --- its messages --- */
 
 /* Send a final answer. */
 static int guest_answer(struct uroce_shm *shm, int conn, enum hello_type type, int r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Peers: what is shared with them, their deaths. */
+/* Peers: the memory shared with them, and their end. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -30,7 +30,8 @@ struct shm_peer *shm_peer_new(struct uroce_shm *shm, uint16_t slot)
 	return peer;
 }
 
-/* Who forks meanwhile has the number, which is another file's, or none. */
+/* Set *fd before close(): a child forked in between has an open descriptor of the old file, whose
+ * number it does not know. */
 void shm_fd_forget(int *fd)
 {
 	int old = *fd;
@@ -40,8 +41,9 @@ void shm_fd_forget(int *fd)
 		close(old);
 }
 
-/* Of the lane and of a board at first: a page, for all can be mapped when it is needed. To oneself,
- * and where nothing can be mapped again, all. */
+/* Return the bytes of the lane to map at first. A page suffices for lane and board, because the
+ * whole can be mapped when needed. Map all of the own lane, and all if memory cannot be mapped
+ * again. */
 static size_t lane_mapped(const struct shm_peer *peer)
 {
 	bool page = !peer->self && uroce_maps_again();
@@ -61,7 +63,7 @@ static void lane_set(struct shm_peer *peer, struct shm_lane *lane)
 		peer->wide = lane;
 }
 
-/* What it shares with its process. */
+/* Release the resources that the peer shares with its process. */
 static void peer_let_go(struct shm_peer *peer)
 {
 	shm_maps_free(peer);
@@ -91,7 +93,7 @@ void shm_peer_free(struct shm_peer *peer)
 	free(peer);
 }
 
-/* By who made the lane, which is all zeros: no stamp is. */
+/* Set the seeds of a new lane. It is all zeros, and no stamp is zero. */
 static int lane_seed(struct shm_lane *lane)
 {
 	uint64_t seeds[ARRAY_SIZE(lane->ring)];
@@ -106,7 +108,7 @@ static int lane_seed(struct shm_lane *lane)
 	return 0;
 }
 
-/* How much memory what is sent to a peer may take, by how many there are. */
+/* Return the bytes of a ring to a new peer, which depend on the number of peers. */
 static uint32_t peer_span(const struct uroce_shm *shm)
 {
 	return shm->peer_count < SHM_WIDE ? SHM_RING_BYTES : SHM_SPAN;
@@ -134,7 +136,7 @@ int shm_peer_lane(struct shm_peer *peer)
 
 int shm_peer_attach_lane(struct shm_peer *peer, int fd)
 {
-	/* Whoever made it chose the size, and nobody can change it. */
+	/* The creator chose the size, and the seal fixes it. */
 	size_t size = shm_shared_size(fd);
 
 	if (size == shm_lane_size(SHM_SPAN))
@@ -213,7 +215,7 @@ static int peer_watch(struct uroce_shm *shm, struct shm_peer *peer)
 	return r;
 }
 
-/* Nothing more is read from it, and what its QPs wait for does not come. Under a strand. */
+/* Stop reading from a peer and tell its QPs. Under a strand. */
 static void peer_drop(struct shm_peer *peer)
 {
 	struct path_host *host = peer->shm->host;
@@ -246,7 +248,7 @@ int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer)
 	return 0;
 }
 
-/* Nobody else's. */
+/* Create a lane that no other process shares. */
 static int own_lane(size_t size, struct shm_lane **ret_lane)
 {
 	void *lane = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -255,7 +257,7 @@ static int own_lane(size_t size, struct shm_lane **ret_lane)
 		return -ENOMEM;
 	if (lane_seed(lane) < 0) {
 		munmap(lane, size);
-		return -EIO; /* whatever it was: another path is no way out */
+		return -EIO; /* whatever the cause: another path would not help */
 	}
 	*ret_lane = lane;
 	return 0;
@@ -290,14 +292,15 @@ int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	uroce_shm_tx_widen(&peer->link);
 	uroce_shm_rx_widen(&peer->link);
 	peer->probe = (uintptr_t)peer->front->probe;
-	shm_peer_publish(shm, peer); /* there is nothing to watch */
+	shm_peer_publish(shm, peer); /* cannot fail: there is no descriptor to watch */
 	*ret_peer = peer;
 	return 0;
 }
 
 /* --- the last word --- */
 
-/* Of the lane of a peer that is in the table, and so mapped. @waits: it is to be said, too. */
+/* Read the last word in the lane of a peer in the table, which is mapped. @waits: also request a
+ * DONE message. */
 static unsigned int last_word(struct shm_peer *peer, bool waits)
 {
 	struct uroce_shm *shm = peer->shm;
@@ -306,7 +309,8 @@ static unsigned int last_word(struct shm_peer *peer, bool waits)
 	/* Pairs with uroce_board_wait(). */
 	atomic_fetch_add(&shm->key_readers, 1);
 	if (atomic_load(&shm->by_slot[peer->slot]) == peer) {
-		/* Pairs with shm_peer_done(): either that sees it, or the word is seen here. */
+		/* Pairs with shm_peer_done(): either that sees the request, or this thread sees the
+		 * word. */
 		if (waits)
 			atomic_store(&peer->lane->last.waits, 1);
 		word = atomic_load(&peer->lane->last.word);
@@ -346,10 +350,10 @@ void shm_peer_done(struct shm_peer *peer)
 	if (!atomic_load(&peer->lane->last.waits))
 		return;
 	shm_hello_fill(peer->shm, &hello, DONE, peer->slot);
-	shm_hello_send(peer->conn, &hello, NULL, 0); /* in vain only if it has died */
+	shm_hello_send(peer->conn, &hello, NULL, 0); /* fails only if the peer has died */
 }
 
-/* In the lane, where it says so once it has tried. */
+/* Read the "blind" flag in the lane, which the peer sets after an attempt. */
 bool uroce_shm_readable(struct shm_peer *peer)
 {
 	struct uroce_shm *shm = peer->shm;
@@ -380,8 +384,9 @@ static void slots_leave(struct uroce_shm *shm, struct shm_peer *peer)
 		slot_leave(shm, slot, peer);
 }
 
-/* What it sent before it died still counts, as much as its rings hold: a child of it may write
- * there for ever. What it opens by that is among those that follow. Under all strands. */
+/* Read the packets that a dead peer has sent, at most as many as its rings hold, because a child of
+ * it may write there for ever. A link that these packets open is among those that follow. Under all
+ * strands. */
 static void links_end(struct shm_peer *peer)
 {
 	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
@@ -411,7 +416,7 @@ static void peer_gone(struct shm_peer *peer)
 	slots_leave(shm, peer);
 	LIST_REMOVE(peer, entry);
 	shm->peer_count--;
-	/* Whoever sends does so under its QP's lock and looks first whether the peer is dead. */
+	/* A sender holds the lock of its QP and first checks whether the peer is dead. */
 	host->events->peer_gone(host, &shm->path, peer, peer->slot);
 	path_host_go(host);
 	uroce_board_wait(shm);
@@ -453,7 +458,7 @@ void uroce_shm_process_ended(struct uroce_shm *shm, struct shm_peer *peer)
 	peer_gone(peer);
 }
 
-/* What is watched the watcher closes. */
+/* The watcher closes the watched descriptors. */
 void uroce_shm_forked(struct uroce_shm *shm)
 {
 	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {

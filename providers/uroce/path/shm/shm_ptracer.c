@@ -10,7 +10,7 @@
 #define SCOPE_HOLDS 1000000000ull /* ns: the administrator sets it once */
 
 enum {
-	GENERATIONS = 1000, /* nobody has more, unless parents change while they are read */
+	GENERATIONS = 1000, /* limit of a search, because parents may change during it */
 	INIT = 1,
 };
 
@@ -29,7 +29,7 @@ static bool comes_from(pid_t pid, pid_t ancestor, shm_process_fn *query)
 	return pid == ancestor;
 }
 
-/* The nearest one that both come from; 0: none but init. */
+/* Return the nearest common ancestor; 0: only init. */
 static pid_t common_ancestor(pid_t a, pid_t b, shm_process_fn *query)
 {
 	struct shm_process p;
@@ -50,7 +50,7 @@ pid_t shm_ptracer_choose(pid_t self, pid_t now, pid_t peer, shm_process_fn *quer
 	pid_t common;
 
 	if (peer <= 0 || comes_from(self, peer, query))
-		return now; /* an ancestor may always */
+		return now; /* an ancestor always has the right */
 	if (!now || !query(now, &other))
 		return peer;
 	if (comes_from(peer, now, query))
@@ -77,7 +77,7 @@ static bool process_query(pid_t pid, struct shm_process *ret)
 	n = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[n] = '\0';
-	end = strrchr(text, ')'); /* of its name, which may be anything */
+	end = strrchr(text, ')'); /* end of the process name, which may contain any character */
 	return end && sscanf(end + 1, " %*c %d %*d %d", &ret->parent, &ret->session) == 2;
 }
 
@@ -91,10 +91,11 @@ static bool scope_read(void)
 	if (fscanf(f, "%d", &scope) != 1)
 		scope = 0;
 	fclose(f);
-	return scope == 1; /* 2 and 3 let nobody, whoever is named */
+	return scope == 1; /* 2 and 3 ignore the named process */
 }
 
-/* Some hundred peers may come at once. */
+/* Return whether Yama restricts. Keep the answer for a while, because hundreds of peers may connect
+ * at once. */
 static bool scope_is_restricted(void)
 {
 	static bool restricted;
@@ -110,7 +111,8 @@ static bool scope_is_restricted(void)
 
 void shm_ptracer_allow(pid_t pid)
 {
-	static pid_t now, owner; /* whom, and who said so: a child has not */
+	/* the named process, and the process that named it: a child has named none */
+	static pid_t now, owner;
 	pid_t next;
 
 	pthread_mutex_lock(&uroce_leaf_locks[UROCE_LEAF_PTRACER]);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One-sided operations, by the initiator alone: in the memory of the peer, which takes no part. */
+/* One-sided operations: the initiator accesses the memory of the peer without its help. */
 #include "providers/uroce/path/shm/shm.h"
 #include "providers/uroce/path/shm/shm_hello.h"
 #include "providers/uroce/path/shm/shm_memory.h"
 
-/* The target's key, in use, admits the range. Otherwise packets give the exact answer: a window, a
- * key not shown, or a real refusal. */
+/* Check that the target's key, which is in use, admits the range. If not, packets give the exact
+ * answer: a memory window, a key that is not on the board, or a real refusal. */
 static int key_check(const struct shm_key *key, const struct uroce_rdma *rdma, uint32_t pd,
 		     uint32_t need, struct shm_place *ret_at)
 {
 	uint32_t rkey = rdma->rkey, length = rdma->length;
 	uint64_t iova, size, addr = rdma->remote_addr;
 
-	/* Pairs with uroce_board_key_hide(): the owner sees this use, or we see the key gone. */
+	/* Pairs with uroce_board_key_hide(): the owner sees this use, or this thread sees the key
+	 * gone. */
 	if (atomic_load_explicit(&key->key, memory_order_seq_cst) != rkey)
 		return -EOPNOTSUPP;
 	iova = atomic_load_explicit(&key->iova, memory_order_relaxed);
@@ -29,11 +30,12 @@ static int key_check(const struct shm_key *key, const struct uroce_rdma *rdma, u
 	return 0;
 }
 
-/* The target shows that its QP is connected to this one, and grants @need. */
+/* Return whether the target's board shows its QP as connected to this one and granting @need. */
 static bool qp_admits(const struct shm_qp *qp, uint32_t own_qpn, uint32_t need)
 {
 	need |= SHM_QP_READY;
-	/* Pairs with uroce_board_qp_hide(): the owner sees our use, or we see the QP gone. */
+	/* Pairs with uroce_board_qp_hide(): the owner sees this use, or this thread sees the QP
+	 * gone. */
 	return (atomic_load_explicit(&qp->access, memory_order_seq_cst) & need) == need &&
 	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
 }
@@ -60,7 +62,7 @@ bool shm_at_work(struct uroce_path *path, const struct uroce_av *av, uint32_t ow
 	return uroce_board_qp_used(peer->shm, own_qpn, peer->slot);
 }
 
-/* What the kernel copies: it has no atomics. */
+/* Perform the operation by the kernel's copies, which have no atomics. */
 static int kernel_rdma(const struct shm_peer *peer, uint64_t base, const struct uroce_rdma *rdma)
 {
 	if (uroce_rdma_atomic(rdma) || (rdma->length >= SHM_REF_MIN && shm_memory_slow()))
@@ -113,7 +115,7 @@ int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct ur
 	shm_use_end(use);
 	if (r == -EFAULT && uroce_rdma_atomic(rdma))
 		return r;
-	/* A page may be missing on one of the sides: the packets' way finds out whose. And what was
-	 * copied is done only if the peer still lives: then it was its memory. */
+	/* A page may be missing on either side: packets find out on which. A copy counts only if
+	 * the peer still lives, because then the memory was the peer's memory. */
 	return !r && uroce_shm_lives(peer->front) ? 0 : -EOPNOTSUPP;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Payloads that travel as a reference: the receiver fetches them from the sender's memory once,
- * straight into its buffer (process_vm_readv). A reference stands as long as the sender's QP goes
- * on sending, and the regions that its pieces lie in are registered. The receiver says what it is
- * about to read (shm_use.c), then looks at the sender's board, so that the sender can end both and
- * wait.
+ * Payloads that travel as a reference: the receiver fetches them once from the sender's memory,
+ * straight into its buffer (process_vm_readv). A reference is valid while the sender's QP goes on
+ * sending and the regions of its pieces are registered. The receiver announces the read
+ * (shm_use.c), then reads the sender's board. Therefore the sender can end both and wait.
  */
 #include <string.h>
 #include <sys/uio.h>
@@ -19,8 +18,8 @@ uint32_t shm_reference_size(const struct uroce_tx *tx)
 	return sizeof(struct shm_source) + tx->iovcnt * sizeof(struct shm_piece);
 }
 
-/* A key that the board has no room for makes a reference that the receiver refuses: the payload
- * then comes again in packets. */
+/* Return the edition of a key. If the board has no room for the key, the receiver refuses the
+ * reference, and the payload is sent again in packets. */
 static uint32_t key_edition(const struct shm_board *board, uint32_t key)
 {
 	if (!shm_key_fits(key))
@@ -29,7 +28,7 @@ static uint32_t key_edition(const struct shm_board *board, uint32_t key)
 				    memory_order_relaxed);
 }
 
-/* The QP's lock and uses of the keys are held: neither begins anew meanwhile. */
+/* The QP's lock and the keys are held, so sends and editions do not change meanwhile. */
 void shm_reference_write(struct shm_link *link, const struct uroce_tx *tx, uint8_t *to)
 {
 	const struct shm_board *board = link->peer->shm->board;
@@ -79,22 +78,23 @@ bool shm_reference_read(struct shm_reference *ref, struct shm_link *link, const 
 	return total <= UROCE_MAX_MSG_SIZE;
 }
 
-/* Whether the sender's QP still sends what it sent then, from a region that is still the same. */
+/* Return whether the sender's QP still sends, and from the same region as in the reference. */
 static bool piece_stands(const struct shm_board *board, const struct shm_reference *ref,
 			 const struct shm_piece *piece)
 {
 	const struct shm_qp *qp = &board->qps[uroce_qpn_index(ref->source.qpn)];
 	const struct shm_key *key = &board->keys[piece->key >> UROCE_KEY_VARIANT_BITS];
 
-	/* Pairs with uroce_board_qp_sends() and uroce_board_key_hide(): the owner sees our use, or
-	 * we see that it has ended. */
+	/* Pairs with uroce_board_qp_sends() and uroce_board_key_hide(): the owner sees this use, or
+	 * this thread sees that the permission has ended. */
 	return ref->source.sends &&
 	       atomic_load_explicit(&qp->sends, memory_order_seq_cst) == ref->source.sends &&
 	       atomic_load_explicit(&key->key, memory_order_seq_cst) == piece->key &&
 	       atomic_load_explicit(&key->edition, memory_order_relaxed) == piece->edition;
 }
 
-/* Why it could not be fetched: what can be read into memory of ours was not the sender's fault. */
+/* Find out whose memory failed. If this process can read the source into a local page, its own
+ * memory failed. */
 static int fetch_failed(pid_t pid, uintptr_t from, size_t length)
 {
 	uint8_t page[4096];
@@ -110,12 +110,12 @@ static int fetch_failed(pid_t pid, uintptr_t from, size_t length)
 	return -EFAULT;
 }
 
-/* @length bytes of a piece, @skip bytes from its beginning; under a use of it. */
+/* Copy @length bytes of a piece, from byte @skip on. Under a use of it. */
 static int piece_copy(const struct shm_reference *ref, const struct shm_piece *piece, size_t skip,
 		      uint8_t *to, size_t length)
 {
 	const struct shm_board *board = uroce_shm_board(ref->peer);
-	/* an address of the sender's, whatever it is: no pointer of ours */
+	/* an address in the sender, never a pointer of this process */
 	uintptr_t from = (uintptr_t)piece->iov.iov_base + skip;
 	const struct iovec local = { to, length };
 
@@ -123,12 +123,13 @@ static int piece_copy(const struct shm_reference *ref, const struct shm_piece *p
 		return -ESTALE;
 	if (uroce_vm_read(ref->peer->pid, &local, 1, from, length) < 0)
 		return fetch_failed(ref->peer->pid, from, length);
-	/* A QP that fails, in no call of its application's, does not wait for us. */
+	/* Check again: a QP that fails outside a verbs call does not wait for this copy. */
 	atomic_thread_fence(memory_order_acquire);
 	return piece_stands(board, ref, piece) ? 0 : -ESTALE;
 }
 
-/* The threads that have all the uses are this process's, and copy without waiting for anybody. */
+/* Wait for a free use. Only threads of this process hold the uses, and they copy without
+ * waiting. */
 static atomic_uint *use_wait(const struct shm_reference *ref, const struct shm_piece *piece)
 {
 	unsigned int spins = 0;
@@ -153,7 +154,7 @@ static int piece_fetch(const struct shm_reference *ref, const struct shm_piece *
 	return r;
 }
 
-/* Bytes [offset, offset + length) of all pieces together. */
+/* Fetch bytes [offset, offset + length) of the concatenated pieces. */
 static int pieces_fetch(const struct shm_reference *ref, uint64_t offset, uint8_t *to,
 			uint32_t length)
 {
@@ -187,6 +188,6 @@ int shm_fetch(struct uroce_path *path, const struct uroce_payload *payload, uint
 	if (ref->peer->dead || !shm_life_reads(ref->peer))
 		return -ESTALE;
 	r = pieces_fetch(ref, (uint64_t)payload->offset + offset, dst, length);
-	/* Afterwards: as it lives, it was the sender's memory. */
+	/* Check afterwards: if the sender still lives, the memory was its memory. */
 	return r < 0 || uroce_shm_lives(ref->peer->front) ? r : -ESTALE;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a producer does now and then: the end of a ring and of a lap, a bell, a look at the clock.
- */
+/* The rare steps of a producer: the end of a ring or of a lap, the bell, timing of copies; and the
+ * links of strands. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,13 +9,13 @@
 #include "providers/uroce/path/shm/shm_ring.h"
 
 enum {
-	OPEN_TURNS = 64,	  /* a stream's ring grows by one part of so many, each turn */
-	TIMED_MIN = 2048,	  /* bytes: a shorter copy says too little */
-	TIMED_NEAR = 16,	  /* copies from one that is timed to the next, */
-	TIMED_FAR = 128,	  /* and past the caches: the one is slow */
-	LINE_FAR = 4,		  /* ns: a line that takes so long comes from far away, */
-	FAR_TIMES = 2,		  /* if one of its own takes this processor so much less */
-	FIRST_MOST = 4 * SHM_LAP, /* bytes that go by a first ring, to one of few peers */
+	OPEN_TURNS = 64,	  /* the used part of a stream's ring grows by 1/64 each turn */
+	TIMED_MIN = 2048,	  /* bytes of the shortest copy worth timing */
+	TIMED_NEAR = 16,	  /* copies between two timed ones, */
+	TIMED_FAR = 128,	  /* and if they bypass the caches, because timing is slow */
+	LINE_FAR = 4,		  /* ns: a line that takes longer comes from far away, */
+	FAR_TIMES = 2,		  /* if a local line is so many times faster */
+	FIRST_MOST = 4 * SHM_LAP, /* bytes by a first ring before the wide one, if peers are few */
 };
 
 static uint32_t ring_place(const struct shm_link *link)
@@ -60,7 +60,8 @@ void uroce_shm_rings_begin(struct shm_peer *peer, unsigned int tx, unsigned int 
 	link->rx_stamp = link->rx->seed;
 }
 
-/* All of the lane. The same memory once more: who uses the first page need not look where it is. */
+/* Map and return the whole lane. The first page stays mapped as well, so that its users need not
+ * check where it is. */
 static struct shm_lane *wide_lane(struct shm_peer *peer)
 {
 	struct shm_lane *wide = atomic_load(&peer->wide), *none = NULL;
@@ -77,7 +78,8 @@ static struct shm_lane *wide_lane(struct shm_peer *peer)
 	return none;
 }
 
-/* The data of a side's wide ring: the first strand's two, then the others' by twos. */
+/* Return the data of a side's wide ring. The two rings of the first strand come first, then the
+ * pairs of the others. */
 static uint8_t *wide_data(const struct shm_link *link, unsigned int side)
 {
 	struct shm_lane *wide = wide_lane(link->peer);
@@ -115,7 +117,7 @@ int uroce_shm_rx_widen(struct shm_link *link)
 
 /* --- links of other strands --- */
 
-/* Either side may want it first. */
+/* Return the link of another strand, allocated by the first side that wants it. */
 static struct shm_link *link_get(struct shm_peer *peer, unsigned int strand)
 {
 	_Atomic(struct shm_link *) *place = &peer->links[strand - 1];
@@ -142,7 +144,7 @@ static struct shm_link *link_get(struct shm_peer *peer, unsigned int strand)
 	return none;
 }
 
-/* Before the first record by it. Under the first strand's tx_lock. */
+/* Send SHM_STRAND before the first record by a link. Under the first strand's tx_lock. */
 static int opening_say(struct shm_peer *peer, uint32_t strand)
 {
 	struct shm_record *record = shm_record_begin(&peer->link, sizeof(strand));
@@ -197,8 +199,8 @@ int uroce_shm_link_opened(struct shm_peer *peer, unsigned int strand)
 	return 0;
 }
 
-/* All of the wide ring is free, whatever of the first one has not been read: what is said of that
- * is no longer looked at. */
+/* Switch to the wide ring, which is all free. Unread records of the first ring do not matter,
+ * because the tail now counts for the wide ring only. */
 static struct shm_record *ring_move(struct shm_link *link)
 {
 	struct shm_record *last = shm_record_tx(link);
@@ -211,7 +213,7 @@ static struct shm_record *ring_move(struct shm_link *link)
 	return shm_record_tx(link);
 }
 
-/* As long as little is said that suffices. */
+/* Continue at the beginning of a first ring, which suffices for little traffic. */
 static struct shm_record *first_wrap(struct shm_link *link, uint32_t bytes)
 {
 	if (!shm_ring_room(link, shm_ring_to_end(link->tx_bytes, link->tx_head) + bytes))
@@ -231,10 +233,11 @@ struct shm_record *uroce_shm_ring_full(struct shm_link *link)
 }
 
 /*
- * Memory is had when it is first written, and that takes longer than to fill it. So a stream whose
- * consumer keeps up takes a little more with each turn, and a burst what it needs at once; not
- * while the consumer is in the turn before, for then what it has not read is in the way, not the
- * end. Return: whether there is more here than before.
+ * Enlarge the part of the ring that is in use. The first write to a page allocates it, which takes
+ * longer than filling it. Therefore a stream whose consumer keeps up takes a little more with each
+ * turn, and a burst takes what it needs at once. Do not enlarge while the consumer is in the
+ * previous turn: then unread records block the producer, not the end. Return: whether there is more
+ * room here than before.
  */
 static bool ring_grow(struct shm_link *link)
 {
@@ -266,9 +269,9 @@ struct shm_record *uroce_shm_record_wrap(struct shm_link *link, uint32_t bytes)
 }
 
 /*
- * Lines of small records that were used a moment ago are still in both processors' caches. But the
- * first ring is so short that each few records look at what the consumer has read, whose line then
- * goes to and fro: one of few peers that is talked to much has the wide one.
+ * Small records reuse lines that are still in the caches of both processors. A first ring is so
+ * short that the producer reads the tail every few records, and the line of the tail goes to and
+ * fro. Therefore one of few peers with much traffic gets the wide ring.
  */
 void uroce_shm_lap_end(struct shm_link *link)
 {
@@ -289,8 +292,8 @@ void uroce_shm_ring_bell(struct shm_link *link)
 		(void)!uroce_call_write(link->peer->bell, &one, sizeof(one));
 }
 
-/* Return: the ns that it takes; -EFAULT. A processor may have room for all these stores, and go on
- * before one of them is done: the fence waits for them. */
+/* Time a copy. Return: ns; -EFAULT. A processor may buffer all these stores and continue before one
+ * is done: the fence waits for them. */
 static int64_t copy_time(uint8_t *dst, const uint8_t *src)
 {
 	uint64_t start = uroce_now();
@@ -302,9 +305,9 @@ static int64_t copy_time(uint8_t *dst, const uint8_t *src)
 }
 
 /*
- * And sees how long the first lines of @dst take: the payload's own have come before, and the
- * clock's own time is not counted. A processor that is slow, or emulated, takes as long for memory
- * of its own.
+ * Copy, and time the first lines of @dst. The payload's lines are loaded before, and the time of
+ * reading the clock is subtracted. A slow or emulated processor takes as long for local memory, so
+ * compare with a local copy.
  */
 static int copy_timed(struct shm_link *link, uint8_t *dst, const uint8_t *src, uint32_t length)
 {
@@ -323,22 +326,23 @@ static int copy_timed(struct shm_link *link, uint8_t *dst, const uint8_t *src, u
 	clock = uroce_now() - clock;
 	far = ns - clock > LINE_FAR * (TIMED_MIN / SHM_LINE) &&
 	      ns - clock > FAR_TIMES * (near_ns - clock);
-	/* Once is chance: a processor that was lost meanwhile. */
+	/* One slow copy may be chance, because the thread may have lost its processor. */
 	link->tx_past = far && link->tx_far;
 	link->tx_blind = link->tx_past ? TIMED_FAR : far ? 0 : TIMED_NEAR;
 	link->tx_far = far;
 	return uroce_copy(dst + sizeof(here), src + sizeof(here), length - sizeof(here));
 }
 
-/* A copy says how far the consumer is if it writes to memory that is there. */
+/* Return whether timing this copy shows the distance to the consumer: its pages must exist. */
 static bool copy_tells(const struct shm_link *link, const uint8_t *dst, uint32_t length)
 {
 	return length <= SHM_SEGMENT && (size_t)(dst - link->tx_data) + length <= link->tx_known;
 }
 
 /*
- * Two processors that share no cache hand each other a line by asking and being answered, a few
- * lines at a time: what goes past the caches needs no asking. And processes move.
+ * Two processors that share no cache transfer a line by request and response, a few lines at a
+ * time. Stores that bypass the caches need no request. Time copies again and again, because
+ * processes move.
  */
 int uroce_shm_record_copy(struct shm_link *link, void *dst, const void *src, uint32_t length)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Memory of this process that peers can map: its device memory and buffers, and shared memory of
- * the application's in which regions are registered. What is shown of it is a descriptor's number,
- * which a peer opens by way of /proc, as the kernel lets who may read this process.
+ * the application with registered regions. The board shows the number of a descriptor. A peer opens
+ * it by way of /proc, which the kernel permits to processes that may read this one.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -17,19 +17,19 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 #include "providers/uroce/path/shm/shm_object.h"
 
-/* One that is shown: at the same place on the board. */
+/* A segment of this process, at the same index as on the board. */
 struct own_segment {
-	unsigned int refs; /* regions, and the memory itself if it is the device's; 0: unused */
+	unsigned int refs; /* number of regions, plus 1 for memory of the device; 0: unused */
 	struct shm_object object;
-	uintptr_t start; /* the device's own memory; 0: the application's */
+	uintptr_t start; /* address of memory of the device; 0: memory of the application */
 	size_t size;
 };
 
 struct shm_segments {
 	struct uroce_maps maps;
-	uint64_t made;			      /* so many were shown */
-	unsigned int limit;		      /* all behind are unused */
-	uint64_t closed_device, closed_inode; /* the last file without a way to a descriptor */
+	uint64_t made;			      /* segments shown so far */
+	unsigned int limit;		      /* all entries from here on are unused */
+	uint64_t closed_device, closed_inode; /* the last file that could not be opened */
 	struct own_segment segment[SHM_SEGMENTS];
 };
 
@@ -76,20 +76,20 @@ static int segment_show(struct uroce_shm *shm, const struct own_segment *new)
 			      memory_order_relaxed);
 	atomic_store_explicit(&entry->kind, new->object.sysv ? SHM_SEGMENT_SYSV : SHM_SEGMENT_FILE,
 			      memory_order_relaxed);
-	/* Pairs with map_open() in shm_map.c. */
+	/* Pairs with map_make() in shm_map.c. */
 	atomic_store_explicit(&entry->id, ++segments->made * SHM_SEGMENTS + index,
 			      memory_order_release);
 	return index;
 }
 
-/* Who has mapped segments looks which have gone. One that is stopped looks when it maps the next.
- */
+/* Send GONE to peers with mappings, which unmap the segments that have gone. A stopped peer does so
+ * when it maps the next one. */
 static void peers_tell(struct uroce_shm *shm)
 {
 	struct hello hello;
 
 	shm_hello_fill(shm, &hello, GONE, 0);
-	/* Pairs with uroce_board_wait(): what is in the table from here on keeps its lane and its
+	/* Pairs with uroce_board_wait(): peers in the table from here on keep their lane and
 	 * connection. */
 	atomic_fetch_add(&shm->key_readers, 1);
 	for (int slot = 1; slot < UROCE_FIRST_SLOTS; slot++) {
@@ -103,7 +103,7 @@ static void peers_tell(struct uroce_shm *shm)
 	atomic_fetch_sub(&shm->key_readers, 1);
 }
 
-/* Return: whether it was the last one who needs it. */
+/* Drop a reference to a segment. Return: whether it was the last one. */
 static bool segment_put(struct uroce_shm *shm, int index)
 {
 	struct own_segment *segment = &shm->segments->segment[index];
@@ -117,7 +117,8 @@ static bool segment_put(struct uroce_shm *shm, int index)
 
 /* --- the device's own memory --- */
 
-/* At a multiple of @alignment; the descriptor, or -1: peers cannot map it. */
+/* Map memory at a multiple of @alignment. Return: its descriptor; -1: peers cannot map it;
+ * -ENOMEM. */
 static int memory_map(size_t size, size_t alignment, void **ret_memory)
 {
 	void *room = mmap(NULL, size + alignment, PROT_NONE,
@@ -176,14 +177,14 @@ int uroce_segment_alloc(struct uroce_shm *shm, size_t size, size_t alignment, vo
 	fd = memory_map(whole, max_of(alignment, page), ret_memory);
 	if (fd < -1)
 		return fd;
-	/* As the system does with shared memory, if it does. */
+	/* The system setting for shared memory decides whether this has an effect. */
 	madvise(*ret_memory, whole, MADV_HUGEPAGE);
 	if (fd >= 0)
 		memory_show(shm, fd, *ret_memory, whole);
 	return 0;
 }
 
-/* The device's memory that has all of the range; -1: none. */
+/* Return the index of the device memory that contains the range; -1: none. */
 static int segment_around(const struct shm_segments *segments, uintptr_t addr, uint64_t length)
 {
 	for (unsigned int i = 0; segments && i < segments->limit; i++) {
@@ -226,7 +227,8 @@ static int segment_of(const struct shm_segments *segments, const struct uroce_ma
 	return -1;
 }
 
-/* To the board, with one reference. -ENODATA: there is no way to it, and was none just now. */
+/* Put an object on the board with one reference. -ENODATA: it cannot be opened, now or a moment
+ * ago. */
 static int object_show(struct uroce_shm *shm, const struct uroce_mapping *mapping)
 {
 	struct shm_segments *segments = shm->segments;
@@ -248,7 +250,7 @@ static int object_show(struct uroce_shm *shm, const struct uroce_mapping *mappin
 	return r;
 }
 
-/* Takes a reference. */
+/* Find or add the segment of a range of the application's memory, and take a reference. */
 static int application_share(struct uroce_shm *shm, uintptr_t addr, uint64_t length,
 			     uint64_t *ret_place)
 {
@@ -304,7 +306,7 @@ int uroce_segment_open(struct uroce_shm *shm, const void *addr, uint64_t length,
 		else
 			index = application_share(shm, (uintptr_t)addr, length, ret_place);
 	}
-	/* One of System V has no descriptor. */
+	/* A System V segment has no descriptor. */
 	if (index >= 0 && shm->segments->segment[index].object.fd >= 0)
 		fd = fcntl(shm->segments->segment[index].object.fd, F_DUPFD_CLOEXEC, 0);
 	if (index >= 0 && !own)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The producer's end of the rings: packets copied into records, or referred to by them. */
+/* The producer side of the rings: records with copied packets or with references. */
 #include <string.h>
 
 #include "providers/uroce/path/shm/shm.h"
@@ -96,7 +96,7 @@ static int send_datagram(struct shm_link *link, const struct uroce_av *av,
 	return 0;
 }
 
-/* By the first record of a strand it is opened. */
+/* Return the link of the packet's strand. The first packet opens it. */
 static int link_find(struct shm_peer *peer, const struct uroce_tx *tx, struct shm_link **ret_link)
 {
 	unsigned int strand = uroce_qpn_strand(tx->hdr->dest_qpn);
@@ -155,10 +155,11 @@ int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_or
 		peer->handed = true;
 	}
 	uroce_unlock(&link->tx_lock);
-	return record ? 0 : -EAGAIN; /* a datagram: lost, and sent again by its requester */
+	return record ? 0 : -EAGAIN; /* a datagram may get lost: its requester sends it again */
 }
 
-/* A peer reads the rings of one that ends. Whoever is still becoming one has none yet. */
+/* A complete peer reads the rings of a process that ends. One with an incomplete handshake does
+ * not. */
 bool uroce_shm_forwarded(struct uroce_shm *shm)
 {
 	struct shm_peer *peer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files in memory that two processes map, and neither can shrink. */
+/* Files in memory that two processes map and neither can shrink. */
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -12,7 +12,7 @@ static bool is_sealed(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK);
 }
 
-/* Where the file is read from next means nothing to anybody. */
+/* lseek() moves the file position, which no process uses. */
 size_t shm_shared_size(int fd)
 {
 	off_t size = is_sealed(fd) ? lseek(fd, 0, SEEK_END) : 0;
@@ -27,8 +27,8 @@ void *shm_shared_map(int fd, size_t mapped, int protection)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Linux before 5.1 does not know the last one: there a peer that means harm can write to a board.
- */
+/* Seal a file. Linux before 5.1 lacks F_SEAL_FUTURE_WRITE: a hostile peer can write to a board
+ * there. */
 static int seal(int fd, bool own)
 {
 	static const int always = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -40,7 +40,7 @@ static int seal(int fd, bool own)
 	return fcntl(fd, F_ADD_SEALS, always) ? -errno : 0;
 }
 
-/* So that a peer cannot turn our reads into SIGBUS. */
+/* The seals prevent a peer from causing SIGBUS in this process. */
 int shm_shared_create(const char *name, size_t size, size_t mapped, bool own, void **ret_map)
 {
 	_cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Slots: abstract sockets by whose names processes find each other. A name has no user in it: a
- * slot is one process's in the whole network namespace, because the numbers of its QPs are.
+ * Slots: abstract sockets by whose names processes find each other. A name does not depend on the
+ * user: one process has a slot in the whole network namespace, because it has the QP numbers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,16 +12,18 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	BACKLOG = 4096, /* more than processes there can be: none is turned away while this one
+	BACKLOG = 4096, /* more than there can be processes: no connection is refused while this one
 			   waits */
-	TURN_MS = 100,	/* who starts needs one or two; who is stopped meanwhile holds up nobody */
-	COMPLETE_PAUSES = 4,		/* times as long as the look before, */
-	COMPLETE_CHEAP = 3000000,	/* ns */
-	COMPLETE_PAUSE_MAX = 100000000, /* ns: it may have had to wait for a processor */
+	/* a start takes one or two; a stopped process does not hold up others for longer */
+	TURN_MS = 100,
+	COMPLETE_PAUSES = 4,	  /* pause, in times of the previous check's duration, */
+	COMPLETE_CHEAP = 3000000, /* ns */
+	/* ns: at most, because the check may have waited for a processor */
+	COMPLETE_PAUSE_MAX = 100000000,
 };
 
-/* @what: a slot's number, or another word. All versions and all users have the same names, for they
- * share the numbers of QPs. */
+/* Make the name of a socket. @what: the number of a slot, or another word. The names are the same
+ * for all versions and users, because these share the QP numbers. */
 static socklen_t name_address(const char *what, struct sockaddr_un *ret)
 {
 	int n;
@@ -40,7 +42,7 @@ static socklen_t slot_address(uint16_t slot, struct sockaddr_un *ret)
 	return name_address(number, ret);
 }
 
-/* @name: the abstract socket's, behind its leading zero byte. */
+/* Log a missed turn. @name: of the abstract socket, without its leading zero byte. */
 static int turn_missed(const char *name)
 {
 	log_info(
@@ -80,7 +82,7 @@ static int slot_try(uint16_t slot, int conn)
 		return 0;
 	if (errno == ECONNREFUSED)
 		return -ENOENT;
-	return errno == EPERM ? -EACCES : -errno; /* what forbids it is no peer */
+	return errno == EPERM ? -EACCES : -errno; /* forbidden locally: not the answer of a peer */
 }
 
 int shm_slot_connect(uint16_t slot)
@@ -105,8 +107,8 @@ bool shm_slot_admits(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_
 }
 
 /*
- * Claiming it, for a moment, is the one question that does not disturb its owner. Whoever listens
- * there as another user has only the name, and is nobody here.
+ * Try to claim the slot for a moment: only this question does not disturb its owner. A listener of
+ * another user has only the name and does not count.
  */
 bool uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot)
 {
@@ -140,7 +142,7 @@ bool shm_slot_is_named(uint16_t slot, const char *name, size_t length)
 	       !memcmp(address.sun_path, name, length);
 }
 
-/* A socket that was refused is used again for the next name. */
+/* Reuse a socket whose connection was refused for the next name. */
 unsigned int shm_slot_next(struct uroce_shm *shm, const struct shm_listing *listing,
 			   unsigned int slot, int *ret_conn)
 {
@@ -211,7 +213,7 @@ int shm_slot_claim(struct uroce_shm *shm)
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r = fd < 0 ? -errno : -EADDRINUSE;
 
-	/* From the lowest on: UDP datagrams are steered by it, see udp_socket.c. */
+	/* Take the lowest free slot, because UDP datagrams are steered by it: udp_socket.c. */
 	for (unsigned int slot = 1; slot < UROCE_FIRST_SLOTS && r == -EADDRINUSE; slot++) {
 		r = slot_listen(shm, slot, fd);
 		if (!r)
@@ -237,7 +239,7 @@ static unsigned int slots_own(const struct uroce_shm *shm)
 	return count;
 }
 
-/* Free, and of a place that this process has none of. */
+/* Claim a slot that is free, at a place at which this process has no slot. */
 static int slot_claim_one(struct uroce_shm *shm, uint16_t slot, int fd)
 {
 	int r = shm->listeners[uroce_slot_place(slot)] >= 0 ? -EADDRINUSE
@@ -247,8 +249,8 @@ static int slot_claim_one(struct uroce_shm *shm, uint16_t slot, int fd)
 }
 
 /*
- * From the highest on, out of the way of first ones; and if it can be of the first one's family,
- * for that is how datagrams are steered.
+ * Claim a further slot from the highest on, away from first slots. Prefer the family of the first
+ * slot, because datagrams are steered by it.
  */
 static int slot_claim_more(struct uroce_shm *shm, int fd)
 {
@@ -297,7 +299,8 @@ static bool all_ready(const struct uroce_shm *shm)
 	return true;
 }
 
-/* Who listens at a further slot may be connected by the first. */
+/* Return whether a process is a peer. A process at a further slot may be connected by its first
+ * slot. */
 static bool is_connected(const struct uroce_shm *shm, pid_t pid)
 {
 	const struct shm_peer *peer;
@@ -327,7 +330,7 @@ static bool all_connected(struct uroce_shm *shm)
 	return true;
 }
 
-/* A look may take milliseconds, of which others want most. */
+/* A check may take milliseconds, which other threads need. Pause between checks. */
 bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
 {
 	uint64_t end, pause;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who may be a peer: a process of the same user in the same PID namespace. Who connects says
- * nothing that counts here; the kernel does.
+ * Which processes may be peers: those of the same user in the same PID namespace. Only the kernel's
+ * answers count here, not messages.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ enum {
 	OVERFLOW_UID = 65534, /* unless the administrator has set another one */
 };
 
-/* -EIO: no word of the kernel's about the peer. */
+/* Ask the kernel for the peer's credentials. -EIO: it does not answer. */
 int shm_peer_credentials(int conn, struct ucred *ret)
 {
 	socklen_t len = sizeof(*ret);
@@ -39,9 +39,9 @@ static uid_t overflow_uid(void)
 }
 
 /*
- * A user namespace shows all users that it does not know as one, this process's own perhaps.
- * Whether they are the same the kernel knows when it is asked for a signal: only to the same user's
- * process it may be sent.
+ * A user namespace shows all users without a mapping as one user, possibly that of this process.
+ * The kernel knows whether they are the same: it permits a signal only to a process of the same
+ * user.
  */
 static bool same_user(const struct uroce_shm *shm, const struct ucred *cred)
 {
@@ -65,7 +65,8 @@ int shm_peer_user(const struct uroce_shm *shm, int conn)
 
 /* --- the PID namespace --- */
 
-/* What the text of /proc/PID/fdinfo says in how many nested namespaces the process has a number. */
+/* Return from the text of /proc/PID/fdinfo the number of nested PID namespaces in which the process
+ * has a number. */
 static int depth_parse(char *text)
 {
 	char *line = strstr(text, "\nNSpid:"), *save;
@@ -80,7 +81,7 @@ static int depth_parse(char *text)
 	return depth;
 }
 
-/* Of the process whose descriptor is at shm->looked_at. */
+/* Return the depth of the process whose pidfd is shm->looked_at. */
 static int depth_look(const struct uroce_shm *shm)
 {
 	char text[512];
@@ -93,9 +94,9 @@ static int depth_look(const struct uroce_shm *shm)
 }
 
 /*
- * Counted from the namespace that /proc shows. 0: the kernel does not tell, being older than 5.5,
- * or there is no /proc. To open a file of /proc takes longer than all else that is asked about a
- * peer; so one stays open, of a descriptor that is each process's in turn.
+ * Return the depth of a process below the PID namespace of /proc. 0: the kernel is older than 5.5,
+ * or there is no /proc. Opening a file of /proc takes longer than all other questions about a peer.
+ * Therefore one fdinfo file stays open, whose descriptor gets the pidfd of each process in turn.
  */
 static int namespace_depth(const struct uroce_shm *shm, int process)
 {
@@ -139,8 +140,8 @@ void shm_trust_end(struct uroce_shm *shm)
 	shm_fd_forget(&shm->looked_at);
 }
 
-/* A process that has a number here is in this namespace or in one below, which is as deep as it is.
- */
+/* Check the PID namespace. A process with a number here is in this namespace or in a deeper one, so
+ * the depth decides. */
 static int namespace_admit(const struct uroce_shm *shm, int conn, pid_t pid, int *ret_process)
 {
 	_cleanup_close_ int process = -1;
@@ -173,7 +174,7 @@ int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid, int *r
 	if (r < 0)
 		return r;
 	*ret_pid = cred.pid;
-	/* A process that has become another user's keeps the peers it has and gets no more. */
+	/* A process that has changed its user keeps its peers and gets no more. */
 	if (!same_user(shm, &cred) || geteuid() != shm->uid)
 		return -EPERM;
 	return namespace_admit(shm, conn, cred.pid, ret_process);

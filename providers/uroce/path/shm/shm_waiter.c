@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who waits for a peer, without a lock, and repeats attempts that say nothing. And who is called
- * before anybody waits for him.
+ * Waiting for a peer, without a lock, and repeating attempts without a result. Also: calling
+ * processes before a thread waits for them.
  */
 #include <time.h>
 
@@ -9,11 +9,11 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	TICK_MS = 100,	   /* at least so often who waits looks himself */
-	PAUSE_MS = 1,	   /* before an attempt is repeated, twice as long each time, */
+	TICK_MS = 100,	   /* longest sleep of a waiting thread between two checks */
+	PAUSE_MS = 1,	   /* before an attempt is repeated, doubled each time, */
 	PAUSE_MAX_MS = 64, /* up to this */
-	AHEAD_MIN = 8,	   /* peers of a process that may want others, too */
-	AHEAD_MAX = 64,	   /* calls at a time that nobody waits for */
+	AHEAD_MIN = 8,	   /* a process with fewer peers does not call ahead */
+	AHEAD_MAX = 64,	   /* unasked calls at a time, at most */
 };
 #define MS 1000000ull /* ns */
 #define NS 1000000000ull
@@ -25,7 +25,7 @@ static void wait_until(struct uroce_shm *shm, uint64_t time)
 	pthread_cond_timedwait(&shm->changed, &shm->lock, &at);
 }
 
-/* An attempt has said nothing: others, of this process as well, are to get on. */
+/* Wait after an attempt without a result, so that other threads and processes can run. */
 static void pause_for(struct uroce_shm *shm, unsigned int ms)
 {
 	uint64_t until = uroce_now() + ms * MS;
@@ -34,7 +34,7 @@ static void pause_for(struct uroce_shm *shm, unsigned int ms)
 		wait_until(shm, until);
 }
 
-/* --- who is called before anybody waits for him; under shm->lock --- */
+/* --- calls ahead of a waiting thread; under shm->lock --- */
 
 static void call_ask_for(struct uroce_shm *shm, struct shm_call *call)
 {
@@ -68,7 +68,8 @@ static bool may_call_ahead(struct uroce_shm *shm, const struct shm_call *call)
 	       !path_host_has_slot(shm->host, call->slot) && !shm_peer_lookup(shm, call->slot);
 }
 
-/* How many: as many as this process has asked for, less those it has not asked for yet. */
+/* Return how many processes to call ahead: as many as this process has asked for, minus the calls
+ * it has not asked for yet. */
 static unsigned int ahead_budget(const struct uroce_shm *shm)
 {
 	unsigned int asked = shm->asked, ahead = shm->ahead;
@@ -78,9 +79,10 @@ static unsigned int ahead_budget(const struct uroce_shm *shm)
 }
 
 /*
- * Who has asked for several peers and asks for one more will want those behind it, as processes do
- * that all talk to each other. They are called as well: whoever gets the processor has many to
- * answer then, and not one. Slots are dense: the first one that cannot be called ends it.
+ * Call the processes behind @slot as well. A process that has asked for several peers probably
+ * wants the next ones, too, as processes that all communicate with each other do. A called process
+ * that gets the processor then answers many calls, not one. Slots are dense: stop at the first that
+ * cannot be called.
  */
 static void call_ahead(struct uroce_shm *shm, uint16_t slot)
 {
@@ -101,9 +103,9 @@ static void call_ahead(struct uroce_shm *shm, uint16_t slot)
 	}
 }
 
-/* --- who waits --- */
+/* --- waiting --- */
 
-/* Under shm->lock, which is free while it waits. */
+/* Wait for the end of attempts. Under shm->lock, which is released meanwhile. */
 static int attempts_await(struct uroce_shm *shm, struct shm_call *call, struct shm_peer **ret_peer)
 {
 	uint64_t end = uroce_now() + shm->patience;
