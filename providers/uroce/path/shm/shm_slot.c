@@ -195,7 +195,7 @@ static void explain_slots(const struct uroce_shm *shm)
 			foreign, uid);
 }
 
-/* -EADDRINUSE: somebody else has it. */
+/* Listen at a slot. -EADDRINUSE: another process has it. */
 static int slot_listen(struct uroce_shm *shm, uint16_t slot, int fd)
 {
 	struct sockaddr_un address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The UDP path: its sockets come and go. */
+/* The UDP path: opening and closing of its sockets. */
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@
 
 /* --- sockets --- */
 
-/* A change of a GID's socket: neither side of the path may be using it. */
+/* Replace the socket of a GID. Neither side of the path may use it meanwhile. Return: the old
+ * one. */
 static int socket_exchange(struct uroce_udp *udp, unsigned int index, const union ibv_gid *gid,
 			   int fd)
 {
@@ -19,7 +20,8 @@ static int socket_exchange(struct uroce_udp *udp, unsigned int index, const unio
 	uroce_lock(&udp->path.host->progress_lock);
 	uroce_lock(&udp->lock);
 	uroce_udp_leave(udp);
-	/* What still waits for room is lost, as a network may lose it, and its numbers with it. */
+	/* Messages that still wait for room are lost, as on a network, together with their
+	 * identifications. */
 	for (unsigned int i = udp->first; i < udp->count; i++)
 		if (udp->messages[i].flow)
 			uroce_udp_tx_flow_break(udp, udp->messages[i].flow, false);
@@ -96,7 +98,7 @@ void uroce_udp_headers_show(struct uroce_path *path)
 		if (udp->ports[i].fd >= 0)
 			uroce_udp_socket_show_header(udp->ports[i].fd,
 						     uroce_gid_is_ipv4(&udp->ports[i].gid));
-	/* Another device may send from one port what is for RC and for UD QPs. */
+	/* Another device may send to RC and to UD QPs from one port. */
 	for (unsigned int i = 0; i < udp->rx_count; i++)
 		if (udp->rx_flows[i].fd >= 0)
 			uroce_udp_socket_show_header(udp->rx_flows[i].fd,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * System calls on sockets without the cancellation point that the C library makes of them: verbs
- * are none, a thread that were cancelled here would take the locks it holds with it. And a poller
- * makes ten for each message.
+ * System calls on sockets that are no cancellation points, unlike those of the C library. Verbs are
+ * no cancellation points, and a thread that was cancelled here would leave its locks held. A poller
+ * also makes ten of these calls for each message, so they must be cheap.
  */
 #ifndef UROCE_UDP_CALL_H
 #define UROCE_UDP_CALL_H
@@ -13,7 +13,7 @@
 
 #include "providers/uroce/base/base.h"
 
-/* Return, all of them: as sendto() and so on, with errno. */
+/* Return of all functions: like sendto() and so on, with errno. */
 
 static inline ssize_t call_sendto(int fd, const void *data, size_t length,
 				  const union uroce_address *to)
@@ -32,7 +32,7 @@ static inline int call_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int count
 	return syscall(SYS_sendmmsg, fd, msgs, count, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* @from, @from_length: NULL when it is known */
+/* @from, @from_length: NULL if the sender is known */
 static inline ssize_t call_recvfrom(int fd, void *data, size_t length, union uroce_address *from,
 				    socklen_t *from_length)
 {

@@ -6,11 +6,11 @@
 #include "providers/uroce/path/udp/udp_socket.h"
 
 enum {
-	REST = 4096, /* messages during which a flow is not looked for again, or not given away ...
-		      */
-	REST_TIMES = 16, /* ... and so many times that, each time packets seem to be lost by it */
+	REST = 4096, /* messages until a missing flow is tried again, or until an unused one gives
+			way ... */
+	REST_TIMES = 16, /* ... multiplied by this each time packets seem to be lost by it */
 	REST_MAX = REST << 16,
-	SILENCE = 1024, /* polls in vain after which a receiving one is */
+	SILENCE = 1024, /* polls without a packet after which a receive flow is silent */
 };
 
 void uroce_udp_flows_init(struct uroce_udp *udp)
@@ -36,7 +36,7 @@ void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bo
 	flow->used = udp->begun;
 	if (!doubted)
 		return;
-	/* One that has carried so many is not kept out: its peer was late, or something has
+	/* Try a flow that has carried many messages again soon: its peer was late, or something has
 	 * changed. */
 	flow->rest = flow->carried >= REST ? REST
 					   : min_of(flow->rest, REST_MAX / REST_TIMES) * REST_TIMES;
@@ -78,7 +78,7 @@ static struct udp_tx_flow *tx_flow_place(struct uroce_udp *udp, const struct uro
 	return &udp->tx_flows[(last ^ slot) * 0x9e3779b1u >> (32 - UDP_TX_FLOW_BITS)];
 }
 
-/* Not found: it is made unless the place is in use, or was tried in vain a moment ago. */
+/* Make the flow of a destination in its place. */
 static void tx_flow_renew(struct uroce_udp *udp, struct udp_tx_flow *flow,
 			  const struct uroce_av *av, uint16_t slot)
 {
@@ -125,7 +125,7 @@ struct udp_tx_flow *uroce_udp_tx_flow(struct uroce_udp *udp, const struct uroce_
 		return flow;
 	}
 	rested = !flow->known || udp->begun - flow->used >= flow->rest;
-	if (!rested || udp->count) /* what is queued may be its */
+	if (!rested || udp->count) /* queued messages may use it */
 		return NULL;
 	tx_flow_renew(udp, flow, av, slot);
 	flow->used = udp->begun;
@@ -145,7 +145,8 @@ static void rx_flow_close(struct uroce_udp *udp, struct udp_rx_flow *flow)
 	flow->fd = -1;
 }
 
-/* The place of the same source, or a free one, or one that is silent. */
+/* Return a free place, or one whose flow is silent. NULL: there is none, or the source has a
+ * flow. */
 static struct udp_rx_flow *rx_flow_place(struct uroce_udp *udp, unsigned int gid_index,
 					 const union uroce_address *from)
 {

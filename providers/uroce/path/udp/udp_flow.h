@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The sockets of flows; what a flow is: udp_path.h. */
+/* The sockets of flows. udp_path.h explains flows. */
 #ifndef UROCE_UDP_FLOW_H
 #define UROCE_UDP_FLOW_H
 
@@ -8,30 +8,30 @@
 void uroce_udp_flows_init(struct uroce_udp *udp);
 
 /*
- * The flow a packet leaves by. NULL: port 4791, because it is not of an RC QP, or there is no flow
- * to that destination and none can be made.
+ * Return the flow of a packet. NULL: use port 4791. Then the packet does not belong to an RC QP, or
+ * no flow to its destination exists or can be made.
  */
 struct udp_tx_flow *uroce_udp_tx_flow(struct uroce_udp *udp, const struct uroce_av *av,
 				      const struct uroce_hdr *hdr);
 
-/* The flow that is there already, or NULL. */
+/* Return an existing flow, or NULL. */
 struct udp_tx_flow *uroce_udp_tx_flow_known(struct uroce_udp *udp, const struct uroce_av *av,
 					    uint32_t dest_qpn);
 
 /*
- * It did not take a message, or, @doubted, what it took does not seem to arrive. Nothing in the
- * queue may be of it any more; it is tried again later.
+ * Close a flow that refused a message or, if @doubted, whose packets seem to be lost. No message in
+ * the queue may use it any more. It is tried again later.
  */
 void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bool doubted);
 
 /*
- * Who keeps sending to QPs of this process gets a socket for itself, watched by the thread, if
- * there is a place for it. Under progress_lock.
+ * Open a connected socket for a source that keeps sending to QPs of this process, if there is a
+ * place for it. The thread watches it. Under progress_lock.
  */
 void uroce_udp_rx_flow_open(struct uroce_udp *udp, const struct udp_source *source,
 			    unsigned int gid_index);
 
-/* All flows of a GID that is no more. Nothing is queued, nobody receives. */
+/* Close all flows of a GID that has gone. No message is queued, and no thread receives. */
 void uroce_udp_flows_close(struct uroce_udp *udp, unsigned int gid_index);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How a connected socket of IPv4 numbers its packets, which the ICRC covers and nothing tells. */
+/* How a connected IPv4 socket numbers its packets. The ICRC covers the number, and no call reports
+ * it. */
 #include <linux/net_tstamp.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
@@ -13,12 +14,12 @@
 #endif
 
 enum {
-	ETHERNET_LEN = 14, /* of the loopback interface, where what is sent to oneself leaves */
+	ETHERNET_LEN = 14, /* of the loopback interface, by which packets to this host leave */
 	IPV4_VERSION = 4,
 	PROBE_SEGMENT = 8,
 };
 
-/* A datagram, or two as one large send. */
+/* Send a datagram, or two as one large send. */
 static int probe_send(int fd, const union uroce_address *to, bool large)
 {
 	uint8_t data[2 * PROBE_SEGMENT] = {};
@@ -41,7 +42,8 @@ static int probe_send(int fd, const union uroce_address *to, bool large)
 	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* The packet as it left comes back on the socket's error queue, with its headers. */
+/* Read the identification of a sent packet, which comes back with its headers on the error
+ * queue. */
 static int probe_read(int fd, uint16_t *ret_id)
 {
 	uint8_t frame[128];
@@ -59,7 +61,7 @@ static int probe_read(int fd, uint16_t *ret_id)
 	return 0;
 }
 
-/* Three in a row, one of them large: only a sender that counts as expected is understood. */
+/* Send three probes in a row, the second one large. Fail unless they are numbered as expected. */
 static int probes_count(int fd, const union uroce_address *to, uint16_t *ret_id)
 {
 	uint16_t first = 0, id;
@@ -89,7 +91,7 @@ int uroce_udp_socket_number(int fd, uint16_t *ret_id)
 
 	if (getsockname(fd, &here.sa, &length))
 		return -errno;
-	/* It goes to a socket that has nothing else to do, on this host. */
+	/* Send the probes to an otherwise unused socket on this host. */
 	to = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	sink.in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = here.in.sin_addr };
 	if (to < 0 || bind(to, &sink.sa, sizeof(sink.in)) || getsockname(to, &sink.sa, &length))

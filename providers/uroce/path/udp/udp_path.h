@@ -1,103 +1,104 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of this room share. */
+/* Declarations that the files of this room share. */
 #ifndef UROCE_UDP_PATH_H
 #define UROCE_UDP_PATH_H
 
 #include "providers/uroce/path/udp/udp.h"
 
 enum {
-	UDP_LARGEST = 65507,	/* longest datagram of IPv4, so longest large send */
-	UDP_BUFFER = 2 * 65536, /* of one flush: one with less would cut a message in three */
-	UDP_SEGMENTS = 64,	/* packets of one large send: the kernel's limit */
+	UDP_LARGEST = 65507,	/* bytes of the longest IPv4 datagram, and so of a large send */
+	UDP_BUFFER = 2 * 65536, /* bytes of one flush; fewer would cut a message in three */
+	UDP_SEGMENTS = 64,	/* packets of one large send: limit of the kernel */
 	UDP_MESSAGES = 32,	/* large sends of one flush */
 	UDP_RX_MESSAGES = 8,	/* large receives of one system call */
 	UDP_RX_BUFFER = 65536,
-	UDP_SOURCES = 256, /* senders whose way to number packets is remembered */
-	UDP_FLUSHES = 64,  /* destination QPs whose way of a flush is remembered */
+	UDP_SOURCES = 256, /* senders whose numbering of packets is remembered */
+	UDP_FLUSHES = 64,  /* destination QPs whose kind of flush is remembered */
 	UDP_TX_FLOW_BITS = 6,
 	UDP_TX_FLOWS = 1 << UDP_TX_FLOW_BITS, /* descriptors at most */
-	UDP_RX_FLOWS = 4,		      /* each is a system call more for a poller */
+	UDP_RX_FLOWS = 4,		      /* each costs a poller one more system call */
 };
 
 /* Explicit congestion notification: the last two bits of a traffic class (RFC 3168). */
 enum {
-	ECN_ECT0 = 2, /* the sender heeds marks */
+	ECN_ECT0 = 2, /* the sender reacts to marks */
 	ECN_CE = 3,   /* the mark */
 	ECN_MASK = 3,
 };
 
-/* Packets of one size to one process; only the last may be shorter. */
+/* Packets of one size to one process. Only the last may be shorter. */
 struct udp_message {
 	union uroce_address to;
 	struct uroce_icrc *icrc;
 	struct udp_tx_flow *flow; /* NULL: from port 4791 */
 	int fd;
 	uint16_t port;
-	uint16_t id;   /* IPv4 identification of the first packet; the kernel counts on from it */
-	uint16_t slot; /* of the process there, as far as QP numbers tell */
+	uint16_t id;   /* IPv4 identification of the first packet; the kernel increments it */
+	uint16_t slot; /* of the destination process, as far as QP numbers show */
 	uint8_t traffic_class;
-	uint8_t hop_limit; /* 0: the system's */
-	bool split;	   /* a large send was refused */
-	bool rxe_flush;	   /* a flush alone, with the ICRC as rxe has it */
-	bool closed;	   /* the last packet is shorter: nothing may follow */
-	bool damaged;	   /* a packet alone, and its ICRC stays wrong */
+	uint8_t hop_limit; /* 0: default of the system */
+	bool split;	   /* send one by one, because a large send was refused */
+	bool rxe_flush;	   /* a single flush, with the ICRC that rxe computes */
+	bool closed;	   /* the last packet is shorter: no packet may follow */
+	bool damaged;	   /* a single packet whose ICRC stays wrong */
 	uint16_t count;
 	uint32_t segment; /* bytes of the first packet */
 	uint32_t start;	  /* in the buffer */
 	uint32_t length;
 };
 
-/* How a destination QP was last sent a flush; see flush_as_rxe(). */
+/* The last flush to a destination QP; see flush_as_rxe(). */
 struct udp_flush {
 	uint32_t qpn;
 	uint32_t psn;
 	bool rxe;
 };
 
-/* A socket some other host's packets come from, and how it numbers them; see source_admits(). */
+/* A source socket on another host, and its numbering of packets; see source_admits(). */
 struct udp_source {
 	union ibv_gid gid;
 	uint16_t port;
-	bool counts;	  /* if like us, then as a flow and not as port 4791 */
-	uint16_t next;	  /* identification to expect */
-	uint16_t like_us; /* packets in a row */
-	uint16_t refused; /* in a row, for not being so any more */
+	bool counts;	  /* a port of flows: numbers count on, unlike those of port 4791 */
+	uint16_t next;	  /* expected identification */
+	uint16_t like_us; /* packets in a row with numbers as this device makes them */
+	uint16_t refused; /* packets in a row refused for another number */
 	uint16_t last_refused;
-	uint16_t requests; /* RC packets for this process that came by the shared socket */
+	uint16_t requests; /* RC packets for this process by the shared socket */
 };
 
 /*
- * A flow: RC packets from this process to one process of another host. They leave by a socket of
- * their own, connected; where they arrive, another is connected back to its port as soon as they
- * keep coming. The kernel then knows route and receiver at once, which it otherwise looks up for
- * each packet, a microsecond of each message; and who shares port 4791 gets what is his.
+ * A flow: RC packets from this process to one process of another host. They leave by a connected
+ * socket of their own. The receiver connects a socket back to its port as soon as packets keep
+ * coming. Therefore the kernel knows route and receiver at once. Otherwise it looks them up for
+ * each packet, which takes a microsecond a message. Also, processes that share port 4791 get their
+ * own packets.
  */
 struct udp_tx_flow {
 	union uroce_address to;
 	struct uroce_icrc icrc;
 	unsigned int gid_index;
-	uint16_t slot; /* of the process there, as far as QP numbers tell */
-	bool known;    /* the members above hold */
-	int fd;	       /* -1: there is none, packets leave from port 4791 */
+	uint16_t slot; /* of the destination process, as far as QP numbers show */
+	bool known;    /* the members above are valid */
+	int fd;	       /* -1: none, packets leave from port 4791 */
 	uint16_t port;
 	uint16_t id;	  /* IPv4 identification of the next message */
-	uint64_t used;	  /* udp->begun then */
-	uint32_t rest;	  /* messages until it is tried again */
+	uint64_t used;	  /* udp->begun at the last use */
+	uint32_t rest;	  /* messages until the next try */
 	uint64_t carried; /* messages since it was opened */
 };
 
-/* What came to a socket lately, and so how it is best asked. Under progress_lock. */
+/* Recent traffic of a socket, which decides how to poll it. Under progress_lock. */
 struct udp_pace {
-	unsigned int idle; /* polls since something came */
-	unsigned int hits; /* polls before that at which something came, in a row */
-	unsigned int lone; /* polls that found something since the last stream */
-	bool joins;	   /* datagrams */
+	unsigned int idle; /* polls since the last one with packets */
+	unsigned int hits; /* polls with packets before that, in a row */
+	unsigned int lone; /* polls with packets since the last stream */
+	bool joins;	   /* the socket joins datagrams */
 };
 
-/* The socket of a GID, port 4791, that everybody sends to. */
+/* The socket of a GID at port 4791, to which all senders send. */
 struct udp_port {
 	union ibv_gid gid;
-	int fd; /* negative: none, the error of the last try */
+	int fd; /* negative: none; error of the last try */
 	struct udp_pace pace;
 };
 
@@ -115,30 +116,30 @@ struct udp_receiver;
 struct uroce_udp {
 	struct uroce_path path;
 	struct udp_link link;
-	struct uroce_lock lock; /* the send side; together with progress_lock, ports */
+	struct uroce_lock lock; /* protects the send side and, together with progress_lock, ports */
 	struct udp_port ports[UROCE_GID_MAX];
-	atomic_bool shows_headers; /* sockets tell class and hop limit of what comes */
-	bool segmentation;	   /* the kernel cuts large sends up */
+	atomic_bool shows_headers; /* sockets report class and hop limit of datagrams */
+	bool segmentation;	   /* the kernel accepts large sends */
 	int error_said;		   /* last error of a send that was logged */
-	unsigned int first;	   /* message not sent yet */
+	unsigned int first;	   /* first message not sent yet */
 	unsigned int count;	   /* messages begun */
 	uint32_t used;		   /* bytes of the buffer */
 	struct udp_message messages[UDP_MESSAGES];
-	struct uroce_icrc icrcs[UDP_MESSAGES]; /* of those that leave from port 4791 */
+	struct uroce_icrc icrcs[UDP_MESSAGES]; /* of messages that leave from port 4791 */
 	uint8_t buffer[UDP_BUFFER];
 	struct udp_flush flushes[UDP_FLUSHES];
 	struct udp_tx_flow tx_flows[UDP_TX_FLOWS];
-	uint64_t begun; /* messages, ever */
+	uint64_t begun; /* messages begun since the path was opened */
 	/* receive side, under progress_lock */
 	struct udp_receiver *receiver;
 	struct udp_source sources[UDP_SOURCES];
-	struct udp_source *steady; /* one that deserves a flow */
+	struct udp_source *steady; /* a source that needs a flow; NULL: none */
 	struct udp_rx_flow rx_flows[UDP_RX_FLOWS];
-	unsigned int rx_count; /* one past the highest that was ever open */
-	bool rx_refused;       /* the system does not let flows be received */
+	unsigned int rx_count; /* one past the highest receive flow that was ever open */
+	bool rx_refused;       /* the system refuses sockets of receive flows */
 	atomic_bool ready;     /* uroce_udp_ready() was called */
 	unsigned int passes;
-	unsigned int turn; /* of the sockets that are silent */
+	unsigned int turn; /* the silent socket that was polled last */
 	bool unseen_said;
 	uint64_t wrong;	    /* datagrams with a wrong ICRC */
 	unsigned int slots; /* one past the highest GID slot with a socket */
@@ -149,13 +150,13 @@ static inline struct uroce_udp *to_udp(struct uroce_path *path)
 	return (struct uroce_udp *)path;
 }
 
-/* What the socket gives to a packet that is said nothing of. */
+/* Return the traffic class of a packet without control data. */
 static inline uint8_t udp_class_default(const struct udp_message *m)
 {
 	return m->flow ? ECN_ECT0 : 0;
 }
 
-/* Somebody captures. */
+/* Show a packet to the capture. */
 static inline void udp_seen(const struct uroce_udp *udp, const struct uroce_route *route,
 			    bool outgoing, uint16_t port, uint16_t id, const uint8_t *packet,
 			    uint32_t length)
@@ -173,22 +174,22 @@ static inline void udp_seen(const struct uroce_udp *udp, const struct uroce_rout
 	udp->path.host->events->seen(udp->path.host, &sight);
 }
 
-/* A socket as it is received from. */
+/* A socket to receive from. */
 struct udp_inlet {
 	int fd; /* negative: none */
 	const union ibv_gid *dgid;
-	struct udp_rx_flow *flow; /* whose it is; NULL: everybody's */
+	struct udp_rx_flow *flow; /* its flow; NULL: a socket for all senders */
 };
 
 /* udp_send.c */
 extern const struct uroce_path_ops uroce_udp_ops;
-/* All that was gathered leaves, or waits for room. Under the lock of the side that sends. */
+/* Send all gathered messages, or leave them waiting for room. Under the lock of the send side. */
 void uroce_udp_leave(struct uroce_udp *udp);
-/* udp_receive.c: what came by it, one message, goes up. @now 0: not looked at yet. Return: packets.
- */
+/* udp_receive.c: pass up the packets of one received message. @now: 0: clock not read yet. Return:
+ * number of packets. */
 unsigned int uroce_udp_arrived(struct uroce_udp *udp, struct mmsghdr *msg,
 			       const struct udp_inlet *inlet, uint64_t now);
-/* A sender that came by the socket of a GID goes on, udp->steady, gets a flow. */
+/* Open a flow for the source udp->steady, which keeps sending to the socket of a GID. */
 void uroce_udp_steady(struct uroce_udp *udp, unsigned int gid_index);
 /* udp_poll.c */
 int uroce_udp_receiver_new(struct udp_receiver **ret_receiver);

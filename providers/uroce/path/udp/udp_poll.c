@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The UDP path: which sockets are looked at, and how. */
+/* The UDP path: which sockets are polled, and how. */
 #include <string.h>
 
 #include "providers/uroce/path/udp/udp_call.h"
@@ -7,14 +7,14 @@
 #include "providers/uroce/path/udp/udp_socket.h"
 
 enum {
-	/* A socket that was silent for so many polls is looked at in turn with others like it: one
-	 * in so many passes, or in so many where all are like that. */
+	/* A socket without packets for IDLE_POLLS polls is silent. Silent sockets are polled in
+	 * turn: one in TURN_BUSY passes, or one in TURN_SILENT passes if all are silent. */
 	IDLE_POLLS = 64,
 	TURN_BUSY = 16,
 	TURN_SILENT = 4,
-	STREAM = 4, /* polls in a row that find something: more than a coincidence */
+	STREAM = 4, /* polls in a row with packets: no coincidence */
 	PAIR = 2,   /* datagrams joined by chance: a message and the acknowledgement behind it */
-	LONE_ENOUGH = 256, /* polls that found something and no stream: joining is given up */
+	LONE_ENOUGH = 256, /* polls with packets but without a stream: stop joining */
 };
 
 struct udp_control {
@@ -34,7 +34,8 @@ struct udp_receiver {
 
 int uroce_udp_receiver_new(struct udp_receiver **ret_receiver)
 {
-	struct udp_receiver *rx = malloc(sizeof(*rx)); /* its pages come as they are used */
+	/* the kernel allocates its pages at the first use */
+	struct udp_receiver *rx = malloc(sizeof(*rx));
 
 	if (!rx)
 		return -ENOMEM;
@@ -57,8 +58,7 @@ static void message_prepare(struct udp_receiver *rx, int i)
 	rx->msgs[i].msg_hdr.msg_controllen = sizeof(rx->control[i]);
 }
 
-/* A poller asks far more often than something comes: one message is asked for in the cheapest way.
- */
+/* Receive one message in the cheapest way, because most polls find none. */
 static int message_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 {
 	ssize_t n;
@@ -71,7 +71,7 @@ static int message_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 	return 1;
 }
 
-/* The same without what comes beside the datagram: a third cheaper, and a poll in vain as well. */
+/* Receive one datagram without control data. This is a third cheaper, also if there is none. */
 static int datagram_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 {
 	struct msghdr *msg = &rx->msgs[0].msg_hdr;
@@ -131,10 +131,10 @@ void uroce_udp_ready(struct uroce_path *path)
 }
 
 /*
- * Datagrams that come one by one, as in a ping-pong, are not joined after a while: then nothing
- * comes beside them. In a stream they are again. What was joined and is read after that is given up
- * cannot be taken apart, so it is given up when the socket was just found empty; and not where
- * headers are shown, which come beside a datagram, too.
+ * Stop joining datagrams that come one by one, as in a ping-pong: then they need no control data.
+ * Start again in a stream. A joined message that is read after the end of joining cannot be split.
+ * Therefore stop only when a poll has just found the socket empty. Do not stop while headers are
+ * shown, because these are control data, too.
  */
 static void joining_adapt(const struct uroce_udp *udp, int fd, struct udp_pace *pace,
 			  unsigned int n)
@@ -152,7 +152,7 @@ static void joining_adapt(const struct uroce_udp *udp, int fd, struct udp_pace *
 
 static take_fn *take_of(const struct uroce_udp *udp, const struct udp_pace *pace)
 {
-	if (pace->hits > 1) /* something came the last times, too */
+	if (pace->hits > 1) /* the last polls found packets, too */
 		return messages_take;
 	if (pace->joins || atomic_load_explicit(&udp->shows_headers, memory_order_relaxed))
 		return message_take;
@@ -188,12 +188,13 @@ static unsigned int flow_poll(struct uroce_udp *udp, struct udp_rx_flow *flow, u
 	unsigned int n;
 
 	n = inlet_poll(udp, &inlet, &flow->pace, budget);
-	if (unlikely(udp->steady)) /* somebody else's, that came here */
+	if (unlikely(udp->steady)) /* of another sender, by this socket */
 		uroce_udp_steady(udp, flow->gid_index);
 	return n;
 }
 
-/* The @i-th socket, of the GIDs' and the flows'. Return: NULL when it is not open. */
+/* Return the pace of the @i-th socket: first those of GIDs, then those of flows. NULL: it is not
+ * open. */
 static const struct udp_pace *socket_pace(const struct uroce_udp *udp, unsigned int i)
 {
 	if (i < udp->slots)
@@ -208,7 +209,7 @@ static unsigned int socket_poll(struct uroce_udp *udp, unsigned int i, unsigned 
 			      : flow_poll(udp, &udp->rx_flows[i - udp->slots], budget);
 }
 
-/* The next of those that have been silent for long. */
+/* Poll the next silent socket. */
 static unsigned int silent_poll(struct uroce_udp *udp, unsigned int budget)
 {
 	unsigned int count = udp->slots + udp->rx_count;
@@ -223,7 +224,7 @@ static unsigned int silent_poll(struct uroce_udp *udp, unsigned int budget)
 	return 0;
 }
 
-/* All sockets something came by of late, and now and then one of the others. */
+/* Poll all sockets that had packets lately, and now and then a silent one. */
 unsigned int uroce_udp_poll(struct uroce_path *path, unsigned int budget)
 {
 	struct uroce_udp *udp = to_udp(path);

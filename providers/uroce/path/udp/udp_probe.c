@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A packet whose sender wants to know whether anybody is there: what a host answers to a closed
- * port comes back to the port it was sent from, and 4791 is all processes'. So it leaves from
- * another one.
+ * A probe: a packet that finds out whether a host receives RoCE. The answer of a host to a packet
+ * for a closed port goes to the source port, and all processes share 4791. Therefore a probe leaves
+ * from another port.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -16,8 +16,8 @@
 
 enum {
 	BIND_ATTEMPTS = 16,
-	/* Ports of RoCE senders, without those of flows, whose packets are expected to be numbered.
-	 */
+	/* Ports of RoCE senders without those of flows. Receivers expect packets of flows to be
+	 * numbered. */
 	PORT_MIN = 0xc000,
 	PORTS = 0x4000,
 	PACKET_MAX = 512,
@@ -44,7 +44,7 @@ static int bind_own_port(int fd, union uroce_address *from)
 	return -errno;
 }
 
-/* Not connected: then its packets have no number, which the ICRC would cover. */
+/* Make an unconnected socket: its packets have no number, which the ICRC would cover. */
 static int probe_socket(const union ibv_gid *sgid, unsigned int ifindex, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
@@ -57,7 +57,7 @@ static int probe_socket(const union ibv_gid *sgid, unsigned int ifindex, int *re
 	fd = socket(from.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	option(fd, SOL_SOCKET, SO_RCVBUF, 0); /* nobody sends to it */
+	option(fd, SOL_SOCKET, SO_RCVBUF, 0); /* it receives no packets */
 	if (ipv4) {
 		option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 		option(fd, IPPROTO_IP, IP_RECVERR, 1);
@@ -97,7 +97,7 @@ int uroce_udp_probe(const struct uroce_av *av, int ifindex, const void *packet, 
 		option(*fd, IPPROTO_IP, IP_TOS, av->route.traffic_class);
 	else
 		option(*fd, IPPROTO_IPV6, IPV6_TCLASS, av->route.traffic_class);
-	/* The first try may only tell of an earlier packet's fate. */
+	/* The first call may only return the error of an earlier packet. */
 	for (int i = 0; i < 2; i++)
 		if (call_sendto(*fd, data, length + ICRC_LEN, &av->addr) >= 0)
 			return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The UDP path: what a message that was received means. Everything here comes from the network and
- * is believed only when checked. */
+/* The UDP path: handling of received messages. All data comes from the network and is checked
+ * before it is used. */
 #include <arpa/inet.h>
 #include <netinet/udp.h>
 #include <string.h>
@@ -15,25 +15,26 @@
 
 enum {
 	DEFAULT_HOP_LIMIT = 64,
-	LIKE_US = 256,	  /* packets in a row after which a sender is known to number as we do */
-	REFUSED_MAX = 16, /* packets in a row after which it is somebody else ... */
-	REFUSED_COUNTING = 2, /* ... or that count on from each other */
-	STEADY = 64,	      /* packets after which a sender gets a flow */
+	/* packets in a row after which a sender is known to number like this device */
+	LIKE_US = 256,
+	REFUSED_MAX = 16,     /* packets in a row with other numbers: another sender ... */
+	REFUSED_COUNTING = 2, /* ... or fewer, if these count on from each other */
+	STEADY = 64,	      /* packets after which a source gets a flow */
 };
 
 /* --- one large receive --- */
 
-/* What the datagrams of one message have in common. */
+/* Facts about all datagrams of one message. */
 struct arrival {
 	struct uroce_udp *udp;
 	struct uroce_route route; /* as seen from the sender: sgid is the remote side */
 	struct uroce_icrc *icrc;
 	struct udp_source *source;
-	bool shared;	  /* it came by the socket that everybody sends to */
-	bool marked;	  /* by the network, for it is congested */
+	bool shared;	  /* received by the socket for all senders */
+	bool marked;	  /* marked by a congested network */
 	uint32_t segment; /* bytes of each datagram but the last */
 	bool multicast;
-	uint64_t now; /* 0: not looked at yet */
+	uint64_t now; /* ns; 0: clock not read yet */
 };
 
 static void control_read(struct msghdr *msg, struct arrival *in)
@@ -42,7 +43,7 @@ static void control_read(struct msghdr *msg, struct arrival *in)
 		int value;
 
 		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
-			in->route.traffic_class = *CMSG_DATA(c); /* the one that is a byte */
+			in->route.traffic_class = *CMSG_DATA(c); /* only this value is a byte */
 			continue;
 		}
 		if (c->cmsg_len < CMSG_LEN(sizeof(value)))
@@ -85,8 +86,8 @@ static void say_wrong(const struct arrival *in)
 }
 
 /*
- * Another process of this user owns the QP: hand the packet on. Of a UD packet its receiver may see
- * the IP header, from the next one on.
+ * Forward a packet to another process of this user, which owns the QP. The receiver of a UD packet
+ * may see the IP header from the next packet on.
  */
 static void pass_on(const struct arrival *in, const struct uroce_hdr *hdr, const uint8_t *data,
 		    uint32_t length)
@@ -105,8 +106,8 @@ static void pass_on(const struct arrival *in, const struct uroce_hdr *hdr, const
 }
 
 /*
- * An RC packet for this process that did not come by a flow. Who has a port for these alone, and
- * keeps sending, gets a socket that has them alone.
+ * Count an RC packet for this process that did not arrive by a flow. A sender that uses a dedicated
+ * source port and keeps sending gets a connected socket of its own.
  */
 static void source_count(struct uroce_udp *udp, struct udp_source *source)
 {
@@ -163,7 +164,7 @@ static struct udp_source *source_of(struct uroce_udp *udp, const union ibv_gid *
 	return source;
 }
 
-/* A number that was not to be expected, of a sender that has been regular. */
+/* Return whether to refuse an unexpected number because its sender has been regular. */
 static bool source_refuses(struct udp_source *source, uint16_t id)
 {
 	bool counting = source->counts && source->refused &&
@@ -175,12 +176,17 @@ static bool source_refuses(struct udp_source *source, uint16_t id)
 }
 
 /*
- * An ICRC that is right for an identification this side cannot see is also that of one damaged
- * packet in 2^15. Senders like this device have only the numbers 0 to 63 at port 4791, and at a
- * flow's port go on counting from the last one; a large send counts as one there, and is numbered
- * on from its own, and some may be lost. Once one is known as such no other number is believed: 25
- * bits of check remain of the 32. Others, who go their own way with these ports, are not like that
- * for LIKE_US packets.
+ * Return whether a packet is accepted by its identification. A UDP socket does not show the
+ * identification, so the ICRC check computes the one that makes the ICRC right. One damaged packet
+ * in 2^15 passes this check.
+ *
+ * - Senders like this device use the numbers 0 to 63 at port 4791. At a port of flows they count on
+ * from the last number: a large send counts as one, its packets are numbered on from its own
+ * number, and some packets may be lost.
+ *
+ * - If a sender is known to do so, no other number is accepted. Then 25 of the 32 bits still check.
+ *
+ * - Other senders may use these ports in their own way. They are not regular for LIKE_US packets.
  */
 static bool source_admits(struct udp_source *source, uint16_t id)
 {
@@ -210,19 +216,19 @@ static enum uroce_icrc_verdict check(struct arrival *in, uint16_t *id, const uin
 	return ICRC_WRONG;
 }
 
-/* What is for another process is seen there. */
+/* Show a packet to the capture, unless it is for another process, which shows it. */
 static void capture(const struct arrival *in, const uint8_t *data, uint32_t length, uint16_t id)
 {
 	if (is_ours(in->udp->path.host, uroce_wire_dest_qpn(data)))
 		udp_seen(in->udp, &in->route, false, in->source->port, id, data, length);
 }
 
-/* Each datagram of the message. Return: how many there were. */
+/* Deliver each datagram of the message. Return: number of datagrams. */
 static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uint32_t total)
 {
 	struct path_host *host = in->udp->path.host;
 	unsigned int count = 0;
-	uint16_t id = in->source->next; /* of the packets of a large send, see icrc.h */
+	uint16_t id = in->source->next; /* of the next packet of a large send; see icrc.h */
 	uint32_t length;
 
 	for (uint32_t at = 0; at < total; at += length, count++, id++) {
@@ -250,7 +256,7 @@ static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uin
 	return count;
 }
 
-/* A flow's socket has what its peer sent, and now and then something else. */
+/* Return the flow of a message. The socket of a flow sometimes gets datagrams of other senders. */
 static struct udp_rx_flow *flow_of(const struct udp_inlet *inlet, const union uroce_address *from)
 {
 	struct udp_rx_flow *flow = inlet->flow;
@@ -300,7 +306,7 @@ void uroce_udp_steady(struct uroce_udp *udp, unsigned int gid_index)
 	struct udp_source *source = udp->steady;
 
 	udp->steady = NULL;
-	if (source->requests >= STEADY) /* its place is not somebody else's by now */
+	if (source->requests >= STEADY) /* another source has not taken its place */
 		uroce_udp_rx_flow_open(udp, source, gid_index);
 	source->requests = 0;
 }

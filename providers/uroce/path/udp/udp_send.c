@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The side of the UDP path that sends: datagrams are gathered, and leave. */
+/* The send side of the UDP path: datagrams are gathered, then sent. */
 #include <arpa/inet.h>
 #include <netinet/udp.h>
 #include <string.h>
@@ -19,7 +19,8 @@ static uint8_t av_hop_limit(const struct uroce_av *av)
 	return uroce_gid_is_multicast(&av->route.dgid) ? av->route.hop_limit : 0;
 }
 
-/* RC heeds marks of congestion; what asks for a class gets it, but for the bits they are in. */
+/* Return the traffic class of a packet. RC reacts to congestion marks, so its packets carry ECT(0).
+ * All other bits come from the address vector. */
 static uint8_t packet_class(const struct uroce_av *av, const struct uroce_hdr *hdr)
 {
 	uint8_t class = av->route.traffic_class;
@@ -28,8 +29,8 @@ static uint8_t packet_class(const struct uroce_av *av, const struct uroce_hdr *h
 }
 
 /*
- * Whether a packet of @length bytes to a QP of @slot may follow those of @m. A large send may
- * arrive as one, and then at the one process that its first packet is for.
+ * Return whether a packet of @length bytes to a QP of @slot may follow those of @m. A large send
+ * may arrive as one message, which goes to the process of its first packet.
  */
 static bool message_takes(const struct uroce_udp *udp, const struct udp_message *m, int fd,
 			  const struct uroce_av *av, uint8_t class, uint16_t slot, uint32_t length)
@@ -40,7 +41,7 @@ static bool message_takes(const struct uroce_udp *udp, const struct udp_message 
 	       uroce_address_equal(&m->to, &av->addr);
 }
 
-/* From port 4791. Every large send of an unconnected socket is numbered from 0 on. */
+/* Send a message from port 4791. An unconnected socket numbers each large send from 0 on. */
 static void message_source_shared(struct uroce_udp *udp, struct udp_message *m, int fd,
 				  const union ibv_gid *sgid)
 {
@@ -95,9 +96,9 @@ static void put_icrc(struct udp_message *m, uint16_t id, uint8_t *packet, uint32
 }
 
 /*
- * Whether this flush goes out with the ICRC as rxe wants it. Nothing tells what the peer is: a
- * flush that has to be sent again is sent the other way, and the way that was answered is kept for
- * the next one.
+ * Return whether this flush leaves with the ICRC that rxe expects. No packet shows whether the peer
+ * is rxe. Therefore a repeated flush is sent the other way, and the next flush uses the way that
+ * was answered.
  */
 static bool flush_as_rxe(struct uroce_udp *udp, const struct uroce_hdr *hdr)
 {
@@ -113,8 +114,8 @@ static bool flush_as_rxe(struct uroce_udp *udp, const struct uroce_hdr *hdr)
 }
 
 /*
- * A packet as a bad cable would deliver it: one bit, chosen by @random, is not what it was. Not one
- * of the byte of the BTH that the ICRC leaves out.
+ * Damage a packet like a bad cable: invert one bit, chosen by @random. Skip the byte of the BTH
+ * that the ICRC does not cover.
  */
 static void packet_damage(uint8_t *packet, uint32_t length, uint32_t random)
 {
@@ -125,7 +126,7 @@ static void packet_damage(uint8_t *packet, uint32_t length, uint32_t random)
 	packet[bit / 8] ^= 1 << bit % 8;
 }
 
-/* The packet into the buffer behind those of @m. -EFAULT: nothing happened. */
+/* Append a packet to the buffer behind those of @m. -EFAULT: no change. */
 static int message_append(struct uroce_udp *udp, struct udp_message *m, const struct uroce_av *av,
 			  const struct uroce_tx *tx)
 {
@@ -189,7 +190,7 @@ static void message_header(struct uroce_udp *udp, struct udp_message *m, struct 
 	uint16_t segment = m->segment;
 	int class = m->traffic_class, hops = m->hop_limit;
 
-	*control = (struct message_control){}; /* the kernel is given the padding as well */
+	*control = (struct message_control){}; /* the kernel gets the padding, too */
 	*iov = (struct iovec){ udp->buffer + m->start, m->length };
 	*msg = (struct msghdr){ .msg_name = m->flow ? NULL : &m->to,
 				.msg_namelen = m->flow ? 0 : uroce_address_length(&m->to),
@@ -220,13 +221,13 @@ static void explain_send(struct uroce_udp *udp, const struct udp_message *m, int
 		 strerror(error), advice);
 }
 
-/* Errors after which the same bytes may leave one by one. */
+/* Return whether packets may leave one by one after this error. */
 static bool segmentation_refused(int error)
 {
 	return error == EINVAL || error == EIO || error == EOPNOTSUPP;
 }
 
-/* The packets have other numbers now: @step is from one to the next. */
+/* Compute the ICRCs for new numbers. @step: difference between consecutive packets. */
 static void message_number(struct uroce_udp *udp, struct udp_message *m, uint16_t step)
 {
 	uint16_t id = m->id;
@@ -238,7 +239,7 @@ static void message_number(struct uroce_udp *udp, struct udp_message *m, uint16_
 	}
 }
 
-/* The packets of @m are to leave one by one, each with the identification it then has. */
+/* Let the packets of @m leave one by one, each with the identification that it then has. */
 static void message_split(struct uroce_udp *udp, struct udp_message *m)
 {
 	message_number(udp, m, 0);
@@ -246,8 +247,8 @@ static void message_split(struct uroce_udp *udp, struct udp_message *m)
 }
 
 /*
- * A flow's socket refused a message, and it is not sure how it numbers the next one, or, @doubted,
- * its packets are lost: all that is queued for it leaves from port 4791.
+ * Leave a flow: send all its queued messages from port 4791. Its socket refused a message, so its
+ * next number is uncertain; or, if @doubted, its packets seem to be lost.
  */
 static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow, bool doubted)
 {
@@ -264,7 +265,8 @@ static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow, bool dou
 	uroce_udp_tx_flow_break(udp, flow, doubted);
 }
 
-/* Return: whether the message is done with; if not, its rest waits for room. */
+/* Send the packets of a message one by one. Return: whether it is finished; if not, its rest waits
+ * for room. */
 static bool message_send_split(struct uroce_udp *udp)
 {
 	struct udp_message *m = &udp->messages[udp->first];
@@ -291,7 +293,7 @@ static bool message_send_split(struct uroce_udp *udp)
 
 static unsigned int messages_send(struct uroce_udp *udp, unsigned int count);
 
-/* The first message did not leave. Return: messages done with; 0: it waits for room. */
+/* Handle an error of the first message. Return: messages finished; 0: it waits for room. */
 static unsigned int message_failed(struct uroce_udp *udp, struct udp_message *m, int error)
 {
 	if (error == EAGAIN || error == EINTR)
@@ -312,7 +314,8 @@ static unsigned int message_failed(struct uroce_udp *udp, struct udp_message *m,
 	return 1;
 }
 
-/* One system call for messages of one socket. Return: messages done with; 0: the socket is full. */
+/* Send messages of one socket by one system call. Return: messages finished; 0: the socket is
+ * full. */
 static unsigned int messages_send(struct uroce_udp *udp, unsigned int count)
 {
 	struct udp_message *m = &udp->messages[udp->first];
@@ -327,7 +330,7 @@ static unsigned int messages_send(struct uroce_udp *udp, unsigned int count)
 	return n < 0 ? message_failed(udp, m, errno) : n;
 }
 
-/* A single small packet: what a latency test sends. */
+/* Send a message of one packet without control data, in the cheapest way. */
 static unsigned int message_send(struct uroce_udp *udp)
 {
 	struct udp_message *m = &udp->messages[udp->first];
@@ -343,8 +346,8 @@ void uroce_udp_leave(struct uroce_udp *udp)
 		struct udp_message *m = &udp->messages[udp->first];
 		unsigned int same = 1, done;
 
-		/* A flow's leave one by one: an error behind the first would not be told, and may
-		 * have taken a number. */
+		/* Messages of a flow leave one by one, because sendmmsg() does not report an error
+		 * behind the first, which may have used up a number. */
 		while (!m->flow && udp->first + same < udp->count && m[same].fd == m->fd &&
 		       !m[same].split)
 			same++;
@@ -365,9 +368,9 @@ void uroce_udp_leave(struct uroce_udp *udp)
 }
 
 /*
- * The message the packet belongs to, new or begun. NULL: no room, and none was made by sending. One
- * is begun where the longest has room: the end of the buffer would cut it, and a large send costs
- * much the same whatever its length.
+ * Return the message for a packet, new or begun. NULL: no room, and sending made none. Begin a
+ * message only if the longest one has room, because the end of the buffer would cut it and a large
+ * send costs much the same whatever its length.
  */
 static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow *flow, int fd,
 				       const struct uroce_av *av, uint8_t class, uint16_t slot,
@@ -388,7 +391,7 @@ static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow
 	return message_begin(udp, flow, fd, av, class, slot, length);
 }
 
-/* It has its first packet, and so its number. */
+/* Count a message with its first packet: it uses up a number. */
 static void message_commit(struct uroce_udp *udp, struct udp_message *m)
 {
 	udp->count++;
@@ -408,13 +411,13 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 	struct udp_tx_flow *flow;
 	struct udp_message *m;
 
-	/* The address it was to leave from may be gone, and the place another's. */
+	/* The source address may be gone, and another GID may have its slot. */
 	if (fd < 0 || unlikely(memcmp(&udp->ports[av->sgid_index].gid, &av->route.sgid,
 				      sizeof(av->route.sgid))))
 		return -ENETUNREACH;
 	flow = uroce_udp_tx_flow(udp, av, tx->hdr);
-	/* A flush is a message of its own, and so is what any process may be meant by, or what must
-	 * not get a right ICRC later. */
+	/* A flush is a message of its own. So is a packet to QP 1, which may be for any process,
+	 * and a damaged one, which must not get a right ICRC later. */
 	if (unlikely(alone || tx->damage) && udp->count)
 		udp->messages[udp->count - 1].closed = true;
 	m = message_for(udp, flow, fd, av, packet_class(av, tx->hdr), slot, length);

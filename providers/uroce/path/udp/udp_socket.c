@@ -16,7 +16,7 @@
 #endif
 
 enum {
-	BUFFER_BYTES = 8 << 20, /* asked for; the system's limits decide */
+	BUFFER_BYTES = 8 << 20, /* requested; the limits of the system decide */
 	BIND_ATTEMPTS = 16,
 	DISCARD_PORT = 9,
 };
@@ -26,7 +26,7 @@ static void option(int fd, int level, int name, int value)
 	(void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* With privilege beyond the system's limit, otherwise up to it. */
+/* Set a buffer size: with privilege beyond the limit of the system, otherwise up to it. */
 static void buffer_size(int fd, int force, int ordinary)
 {
 	int size = BUFFER_BYTES;
@@ -39,7 +39,7 @@ static void options_ipv4(int fd, const struct uroce_udp *udp)
 {
 	struct ip_mreqn out = { .imr_ifindex = udp->link.ifindex };
 
-	/* On an unconnected socket also: identification 0, which the ICRC counts on. */
+	/* This also sets identification 0 on an unconnected socket, which the ICRC needs. */
 	option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 	(void)setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out));
 }
@@ -50,7 +50,7 @@ static void options_ipv6(int fd, const struct uroce_udp *udp)
 	option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 	option(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
 	option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, udp->link.ifindex);
-	/* The kernel's rxe and hardware send zero, which IPv6 otherwise drops. */
+	/* The kernel's rxe and hardware send a zero checksum, which IPv6 drops otherwise. */
 	option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 }
 
@@ -85,7 +85,7 @@ int uroce_udp_socket(const struct uroce_udp *udp, int family, int *ret_fd)
 		options_ipv6(fd, udp);
 	if (atomic_load_explicit(&udp->shows_headers, memory_order_relaxed))
 		uroce_udp_socket_show_header(fd, family == AF_INET);
-	/* Marks of congestion. They are looked at where something comes in a stream. */
+	/* Congestion marks. They are read only with the control data of a stream. */
 	option(fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
 	       family == AF_INET ? IP_RECVTOS : IPV6_RECVTCLASS, 1);
 	uroce_udp_socket_join(fd, true);
@@ -93,8 +93,8 @@ int uroce_udp_socket(const struct uroce_udp *udp, int family, int *ret_fd)
 	return 0;
 }
 
-/* @only: what comes by the device's interface, and so not one of the sockets that are steered to.
- */
+/* Make a socket bound to @address that shares the port. @only: receive by the device's interface
+ * only. Then the socket does not belong to the steered ones. */
 static int bind_shared_port(const struct uroce_udp *udp, const union uroce_address *address,
 			    bool only, int *ret_fd)
 {
@@ -119,10 +119,11 @@ static int socket_connect(int fd, const union uroce_address *to)
 }
 
 /*
- * Having found the sockets that share an address and port, the kernel looks for a better one, a
- * flow's, only if one of them was ever connected. This one is, for a moment, beside one that stays.
- * Not before that: a socket that is bound to where only a connected one is does not join the others
- * (Linux 6.18), and is not among those that are steered to.
+ * Make the kernel prefer sockets of flows. After it has found the sockets that share an address and
+ * port, the kernel searches a better one (of a flow) only if one of them was ever connected.
+ * Therefore connect this socket for a moment, beside another that stays. Not before the other is
+ * bound: a socket that is bound where only a connected one exists does not join the group (Linux
+ * 6.18) and is not steered to.
  */
 static int shared_port_look_further(const struct uroce_udp *udp, const union uroce_address *address,
 				    int *ret_fd)
@@ -210,11 +211,11 @@ void uroce_udp_socket_forget(int fd, const union uroce_address *from)
 	close(fd);
 }
 
-/* --- who has the port --- */
+/* --- the owner of the port --- */
 
 struct udp_owner {
 	bool found;
-	bool kernel; /* a socket without inode: no process's */
+	bool kernel; /* a socket without inode belongs to no process */
 	unsigned int uid;
 };
 

@@ -6,8 +6,8 @@
 #include "providers/uroce/path/udp/udp_path.h"
 
 /*
- * Source ports of flows (udp_flow.h). Linux gives such ports to anybody; RC packets of most other
- * RoCE devices come from 0xc000 on.
+ * Source ports of flows (udp_flow.h). Linux assigns such ports to any program. RC packets of most
+ * other RoCE devices come from ports 0xc000 and up.
  */
 enum {
 	UROCE_FLOW_PORT_MIN = 0x8000,
@@ -15,57 +15,57 @@ enum {
 };
 
 /*
- * A socket of @family, not bound: never fragments, never blocks, takes packets without UDP checksum
- * (the ICRC covers more) and joins equal datagrams of one sender. Multicast leaves by the
+ * Make an unbound socket of @family. It never fragments, never blocks, accepts packets without UDP
+ * checksum (the ICRC covers more) and joins equal datagrams of one sender. Multicast leaves by the
  * interface of @udp.
  */
 int uroce_udp_socket(const struct uroce_udp *udp, int family, int *ret_fd);
 
-/* From now on each datagram comes with class and hop limit of its IP header. */
+/* Receive class and hop limit of the IP header with each datagram from now on. */
 void uroce_udp_socket_show_header(int fd, bool ipv4);
 /*
- * Whether datagrams of one size and sender may come as one (UDP_GRO). How long each was is told
- * only while they may: so they still may after this if something came in the meantime. Return:
- * whether they may.
+ * Choose whether datagrams of one size and sender may be joined (UDP_GRO). The kernel reports the
+ * size of each only while they may. Therefore they still may after @join = false if a datagram
+ * arrived meanwhile. Return: whether they may be joined.
  */
 bool uroce_udp_socket_join(int fd, bool join);
 
 /*
- * The same, bound to @gid, port 4791, together with other processes of this user, and steered
- * (below). Return: 0; -EADDRINUSE: the port is somebody else's. Not logged.
+ * Make such a socket, bound to @gid and port 4791, shared with other processes of this user and
+ * steered (uroce_udp_steer()). Return: 0; -EADDRINUSE: the port belongs to another user. Not
+ * logged.
  */
 int uroce_udp_socket_bound(const struct uroce_udp *udp, const union ibv_gid *gid, int *ret_fd);
 
 /*
- * udp_steer.c: of the sockets that share @fd's port, a datagram comes to that of the process whose
- * slot its QP number names, and a message of the connection manager to that of the process whose id
- * it is for; as far as the kernel's order of sockets allows.
+ * udp_steer.c: steer datagrams among the sockets that share the port of @fd. A datagram goes to the
+ * process whose slot its QP number names. A message of the connection manager goes to the process
+ * of its id. The kernel's order of the sockets limits this.
  */
 void uroce_udp_steer(int fd);
 
-/* The same, connected to @to; its own port of @from's address is a flow's. */
+/* Make a socket connected to @to. Its source is the address of @from and a port of flows. */
 int uroce_udp_socket_connected(const struct uroce_udp *udp, const union uroce_address *from,
 			       const union uroce_address *to, int *ret_fd);
 
 /*
- * The same, port 4791 of address @to, connected to @from: it gets what comes from there by the
- * device's interface, and the sockets that share the port do not. Now and then something from
- * elsewhere is among it, as older kernels do.
+ * Make a socket with port 4791 of address @to, connected to @from. It gets the datagrams that
+ * arrive from there by the device's interface; the sockets that share the port do not. Older
+ * kernels sometimes deliver datagrams of other senders as well.
  */
 int uroce_udp_socket_connected_back(const struct uroce_udp *udp, const union uroce_address *to,
 				    const union uroce_address *from, int *ret_fd);
 
-/* Close it. A child that inherited it no longer gets what comes from @from, either. */
+/* Close the socket. A child that inherited it no longer gets datagrams from @from, either. */
 void uroce_udp_socket_forget(int fd, const union uroce_address *from);
 
 /*
- * A connected socket of IPv4 numbers what it sends, a large send like a single datagram, and does
- * not say how. Return: 0 and the identification of what is sent next; -EOPNOTSUPP: it cannot be
- * told.
+ * Find out the next IPv4 identification of a connected socket. The kernel counts a large send like
+ * a single datagram and does not report the number. Return: 0; -EOPNOTSUPP: cannot be found out.
  */
 int uroce_udp_socket_number(int fd, uint16_t *ret_id);
 
-/* Who has the port, for the log. Return: static text. */
+/* Return the owner of the port for the log, as static text. */
 const char *uroce_udp_port_owner(const union ibv_gid *gid);
 
 #endif

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which of the processes that share a port gets a datagram: a filter tells the kernel. */
+/* A socket filter that chooses a process, among those that share a port, for each datagram. */
 #include <linux/filter.h>
 #include <sys/socket.h>
 
 #include "providers/uroce/path/udp/udp_socket.h"
 
-/* What it reads, in bytes from the BTH, which is a datagram's beginning. */
+/* Fields that the filter reads: offsets in bytes from the BTH, at which the datagram begins. */
 enum {
 	AT_OPCODE = 0,
-	AT_QPN = 5, /* of the destination; its first bits are the process's slot */
+	AT_QPN = 5, /* of the destination; its first bits are the slot of the process */
 	AT_QPN_LAST = 7,
 	AT_MAD = BTH_LEN + DETH_LEN,
 	AT_CLASS = AT_MAD + MAD_AT_CLASS,
 	AT_ATTR_ID = AT_MAD + MAD_AT_ATTR_ID,
 	AT_REMOTE_ID = AT_MAD + CM_AT_REMOTE_ID,
 	AT_SIDR_ID = AT_MAD + CM_AT_SIDR_ID,
-	DATAGRAM_LEN = AT_MAD + GSI_MAD_LEN + ICRC_LEN, /* with a MAD in it */
+	DATAGRAM_LEN = AT_MAD + GSI_MAD_LEN + ICRC_LEN, /* bytes of a datagram with a MAD */
 };
 
-/* Its steps, in this order. */
+/* Steps of the filter, in this order. */
 enum {
 	QPN,
-	IS_SMALL, /* below 256: nobody's slot, but QP1's may be told by its message */
+	IS_SMALL, /* below 256: slot of no process; QP 1: the message names the process */
 	SLOT,
 	IS_FURTHER,
 	FAMILY,
@@ -29,7 +29,7 @@ enum {
 	SLOT_GIVE,
 	QPN_LAST,
 	IS_GSI,
-	LENGTH, /* a load from behind the end would choose the first process */
+	LENGTH, /* check it, because a load beyond the end would choose the first process */
 	IS_LONG,
 	OPCODE,
 	IS_DATAGRAM,
@@ -60,12 +60,19 @@ enum {
 #define NEED(at, how, k) TEST(at, how, k, (at) + 1, ANYBODY)
 
 /*
- * Slots are given from 1 on, and the kernel numbers the sockets of one address as they are bound:
- * mostly slot - 1. A further slot is of the first one's family, which tells that of the first 255
- * processes. A message of the connection manager, which comes to everybody's QP1, names the process
- * it is for as well, unless it is a request: by the id that the process gave. An index that no
- * socket has leaves the choice to the kernel; any process passes on what is not its own, as long as
- * it runs. The first process, mostly the only one, leaves this to the second.
+ * Slots are claimed from 1 on, and the kernel numbers the sockets of one address in the order of
+ * bind(): mostly slot - 1.
+ *
+ * - A further slot belongs to the family of the first one, which identifies that among the first
+ * 255 processes.
+ *
+ * - A message of the connection manager goes to QP 1 of any process. Unless it is a request, it
+ * also names its process by the id that the process chose.
+ *
+ * - An index without a socket leaves the choice to the kernel. Any process forwards packets of
+ * others while it runs.
+ *
+ * The first process, mostly the only one, leaves attaching the filter to the second.
  */
 static struct sock_filter steps[STEPS] = {
 	[QPN] = LOAD(BPF_H, AT_QPN),
