@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queues; pushing, which is inline, is in cq_ring.h. */
+/* Completion queues. The inline functions to push are in cq_ring.h. */
 #ifndef UROCE_ENGINE_CQ_H
 #define UROCE_ENGINE_CQ_H
 
@@ -9,12 +9,11 @@
 struct uroce_qp;
 struct uroce_sq;
 
-/* One completion: a cache line, of which the application gets the first three quarters as they are.
- */
+/* One completion: a cache line, whose first three quarters are copied to the application. */
 struct uroce_cqe {
 	struct ibv_wc wc;
 	uint64_t timestamp; /* ns, CLOCK_MONOTONIC; set when the CQ wants it */
-	/* Whose room it takes until it is polled; NULL: of a receive. */
+	/* The send queue in which the request takes room until this is polled; NULL: a receive. */
 	struct uroce_sq *sq __attribute__((aligned(8)));
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "one cache line");
@@ -25,36 +24,36 @@ struct uroce_cq {
 	struct uroce_engine *engine;
 	struct uroce_cqe *ring; /* size entries, a power of two */
 	uint32_t mask;
-	/* free running, written under the lock; pollers look without it whether there is anything
-	 */
+	/* free running, written under the lock; pollers read them without it to find an empty CQ */
 	atomic_uint head; /* next to push */
 	atomic_uint tail; /* next to poll */
 	bool want_timestamp;
-	/* Strands that its queue pairs are of, a bit each: what its poller looks at. They become
-	 * more. */
+	/* Strands of its queue pairs, a bit each. A poller of the CQ polls these. Bits are only
+	 * added. */
 	atomic_uint strands;
-	uint8_t strand; /* of its next connected QP, once given; under host->lock */
+	uint8_t strand; /* strand of its next connected QP, if strand_given; under host->lock */
 	bool strand_given;
-	/* What its poller knows of other strands: those that nobody else seems to poll, what says
-	 * so, and how often it has looked in vain. Hints. */
+	/* Hints of a poller about other strands: strands that no other thread seems to poll, the
+	 * epochs that show this, and the number of polls without a result. */
 	atomic_uint deserted;
 	atomic_uint seen_epoch[PATH_STRANDS];
 	atomic_uint idle_looks;
 	atomic_bool armed_next; /* written under the lock */
 	atomic_bool armed_solicited;
-	bool event_pending; /* the channel's pipe was full: progress tries again; under pending_lock
-			     */
+	bool event_pending; /* the pipe of the channel was full: progress tries again; under
+			       pending_lock */
 	bool overflowed;
 	bool single_threaded; /* the application polls from one thread only */
 	struct uroce_lock
 		poll_lock; /* from ibv_start_poll() to ibv_end_poll(); taken before all others */
-	struct uroce_cqe current;    /* what that walk stands on */
-	atomic_uint qps;	     /* that use it, either way */
-	uint32_t comp_events_raised; /* for the wait of destroy: records written and not purged */
+	struct uroce_cqe current; /* the completion that this walk has reached */
+	atomic_uint qps;	  /* QPs that send or receive by it */
+	/* records written and not purged; destroying the CQ waits for them */
+	uint32_t comp_events_raised;
 	uint32_t async_events_raised;
 	LIST_ENTRY(uroce_cq)
 	pending; /* engine->pending_cqs while event_pending; under pending_lock */
-	struct uroce_memory memory; /* the ring's */
+	struct uroce_memory memory; /* memory of the ring */
 };
 
 static inline struct uroce_cq *to_ucq(struct ibv_cq *cq)
@@ -62,15 +61,15 @@ static inline struct uroce_cq *to_ucq(struct ibv_cq *cq)
 	return (struct uroce_cq *)cq;
 }
 
-/* Events a full pipe refused: try again. No lock held. */
+/* Try again to write events that a full pipe refused. No lock held. */
 void uroce_cq_events_retry(struct uroce_engine *engine);
-/* None of its events waits for room in the pipe any more. */
+/* Drop an event of the CQ that waits for room in the pipe. */
 void uroce_cq_events_forget(struct uroce_cq *cq);
-/* Completions of @qp, its lock held, that nobody has polled are gone from its queues, and their
- * requests' room is free. */
+/* Remove unpolled completions of @qp from its CQs, and release the room of their requests. The lock
+ * of @qp is held. */
 void uroce_cq_qp_purge(struct uroce_qp *qp);
 
-/* An asynchronous event of it. */
+/* Raise an asynchronous event of the CQ. */
 static inline void uroce_event_cq(struct uroce_cq *cq, enum ibv_event_type type)
 {
 	cq->engine->events->async(cq->vcq.cq.context, (uintptr_t)&cq->vcq.cq, type,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a completion goes: into the array of the thread that polls the CQ right now and found it
- * empty, as long as there is room; otherwise into the CQ's ring. The order of a QP's completions
- * is kept: what it pushed before is seen in the ring by who holds its lock.
+ * The destination of a completion. A thread that polls the CQ now and found it empty gets the
+ * completion into its array while there is room. All others go into the ring of the CQ. The
+ * completions of a QP stay in order, because the holder of the QP's lock sees the earlier ones in
+ * the ring.
  */
 #ifndef UROCE_CQ_RING_H
 #define UROCE_CQ_RING_H
@@ -24,10 +25,11 @@ static inline bool uroce_cq_empty(const struct uroce_cq *cq)
 	       atomic_load_explicit(&cq->tail, memory_order_relaxed);
 }
 
-/* A completion on its way: to be filled whole between begin and end. */
+/* Room for a completion. Fill it completely between begin and end. */
 struct uroce_cq_place {
-	struct ibv_wc *wc;     /* NULL: there is no room, which is an error of CQ and QP */
-	struct uroce_cqe *cqe; /* in the ring, whose lock is held; NULL: in the poller's array */
+	struct ibv_wc *wc; /* NULL: no room, which is an error of CQ and QP */
+	/* in the ring, whose lock is held; NULL: in the array of the poller */
+	struct uroce_cqe *cqe;
 };
 
 struct uroce_cq_place uroce_cq_ring_begin(struct uroce_cq *cq, struct uroce_qp *qp);
@@ -35,8 +37,8 @@ void uroce_cq_ring_end(struct uroce_cq *cq, struct uroce_cqe *cqe, struct uroce_
 		       bool solicited);
 
 /*
- * Room for a completion of @qp, its lock held. An armed CQ raises its event even if somebody
- * polls, so there it goes into the ring.
+ * Return room for a completion of @qp, whose lock is held. An armed CQ raises its event even while
+ * a thread polls, so its completions go into the ring.
  */
 static inline struct uroce_cq_place uroce_cq_begin(struct uroce_cq *cq, struct uroce_qp *qp)
 {
@@ -50,7 +52,8 @@ static inline struct uroce_cq_place uroce_cq_begin(struct uroce_cq *cq, struct u
 	return (struct uroce_cq_place){ .wc = sink->wc++ };
 }
 
-/* It is complete. @sq: whose room it takes until it is polled; NULL: of a receive. */
+/* End a completion. @sq: the send queue in which the request takes room until this is polled; NULL:
+ * a receive. */
 static inline void uroce_cq_end(struct uroce_cq *cq, struct uroce_cq_place place,
 				struct uroce_sq *sq, bool solicited)
 {
@@ -58,7 +61,7 @@ static inline void uroce_cq_end(struct uroce_cq *cq, struct uroce_cq_place place
 		uroce_cq_ring_end(cq, place.cqe, sq, solicited);
 }
 
-/* Both at once. */
+/* Begin, fill and end a completion. */
 static inline void uroce_cq_push(struct uroce_cq *cq, struct uroce_qp *qp, const struct ibv_wc *wc,
 				 struct uroce_sq *sq, bool solicited)
 {

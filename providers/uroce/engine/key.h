@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A key, of a memory region or a window, and what the data path does with it. The table of all keys
- * is in keys.h.
+ * A key of a memory region or a window, and its use by the data path. The table of all keys is in
+ * keys.h.
  */
 #ifndef UROCE_KEY_H
 #define UROCE_KEY_H
@@ -18,21 +18,20 @@ struct uroce_qp;
 struct uroce_swqe;
 
 /*
- * A region or a window. Its place in memory never changes hands with another type, so a reader may
- * count itself in before it knows whether the key is still valid. The first cache line is all a
- * look-up reads.
+ * A region or a window. Its memory is never used for another type, so a reader may increment refs
+ * before it knows whether the key is still valid. A look-up reads only the first cache line.
  */
 struct uroce_key {
-	alignas(64) atomic_uint live; /* the key while it opens memory, else 0 */
-	atomic_uint refs;	      /* look-ups in use: who takes the key back waits for 0 */
+	alignas(64) atomic_uint live; /* the key while it permits access, else 0 */
+	atomic_uint refs;	      /* look-ups in use: the owner waits for 0 to revoke the key */
 	uint64_t iova;		      /* first address peers and SGEs use */
 	uint64_t length;
-	uintptr_t base; /* where iova lies in this process */
+	uintptr_t base; /* address of iova in this process */
 	const struct ibv_pd *pd;
 	uint32_t access; /* IBV_ACCESS_*, and UROCE_ACCESS_LOCAL */
-	uint32_t qpn;	 /* type 2 window: of the QP it is bound to; 0 any */
+	uint32_t qpn;	 /* type 2 window: number of the QP it is bound to; 0: any */
 
-	/* Of the owner, under keys->lock: */
+	/* For the owner, under keys->lock: */
 	uint32_t key;		  /* index << 8 | variant; lkey and rkey are the same number */
 	uint32_t windows;	  /* bound to this region */
 	struct uroce_key *parent; /* window: the region it is bound to, NULL unbound */
@@ -42,13 +41,13 @@ struct uroce_key {
 	uint64_t null_size; /* of a null region: of each half of its memory; else 0 */
 };
 
-/* Granted to regions only: their keys may be used as lkeys. Not a flag of the API's. */
+/* Granted to regions only: their keys may be used as lkeys. Not a flag of the API. */
 #define UROCE_ACCESS_LOCAL 0x80000000u
 
 /*
- * Find the bytes [va, va + length) of @key for @need (IBV_ACCESS_* that must all be granted; 0
- * local read).
- * @pd: the QP's; a key of another PD is refused. @qpn: for type 2 windows.
+ * Find the bytes [va, va + length) of @key for @need (IBV_ACCESS_* that must all be granted; 0:
+ * local read). @pd: of the QP; a key of another PD is refused. @qpn: for type 2 windows.
+ *
  * Return: 0 with a reference in *@ret_key (uroce_key_put) and the address in *@ret_ptr; -EACCES (no
  * such key, wrong PD, access not granted) or -ERANGE (outside). Length 0 needs no valid key and
  * gives *@ret_key NULL.
@@ -59,7 +58,8 @@ int uroce_key_get(struct uroce_keys *keys, uint32_t key, const struct ibv_pd *pd
 
 static inline void uroce_key_put(struct uroce_key *key)
 {
-	/* Pairs with key_wait() in keys.c: our access is over before the owner sees us gone. */
+	/* Pairs with key_wait() in keys.c: the access is over before the owner sees the reference
+	 * gone. */
 	if (key)
 		atomic_fetch_sub_explicit(&key->refs, 1, memory_order_release);
 }
@@ -68,8 +68,8 @@ static inline void uroce_key_put(struct uroce_key *key)
 int uroce_key_sync(struct uroce_key *key, void *ptr, uint64_t length, bool whole);
 
 /*
- * Addresses of bytes [offset, offset + length) of an SGE list, keys checked and referenced.
- * Return: number of iovecs (at most UROCE_MAX_SGE), or -EACCES/-ERANGE with nothing referenced.
+ * Addresses of bytes [offset, offset + length) of an SGE list, keys checked and referenced. Return:
+ * number of iovecs (at most UROCE_MAX_SGE), or -EACCES/-ERANGE without references.
  */
 struct uroce_gather {
 	struct iovec iov[UROCE_MAX_SGE];
@@ -86,13 +86,13 @@ static inline void uroce_gather_put(struct uroce_gather *gather)
 		uroce_key_put(gather->keys[--gather->count]);
 }
 
-/* Copy @length bytes at @src into the SGE list at @offset. 0, -EACCES, -ERANGE or -EFAULT. */
+/* Copy @payload into the SGE list at @offset. Return: 0, -EACCES, -ERANGE or -EFAULT. */
 int uroce_scatter(struct uroce_keys *keys, const struct ibv_pd *pd, const struct ibv_sge *sge,
 		  int num_sge, uint32_t offset, const struct uroce_payload *payload);
 
 /*
- * The region of that handle in a domain of @ctx, held by who imports it, as by a window. -ENOENT;
- * -EINVAL: it is of another domain than @pd_handle.
+ * Hold the region of @handle in a domain of @ctx for an import, as a window does. -ENOENT; -EINVAL:
+ * it belongs to another domain than @pd_handle.
  */
 int uroce_key_hold(struct uroce_keys *keys, uint32_t handle, const struct ibv_context *ctx,
 		   uint32_t pd_handle, struct uroce_key **ret_key);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The key table of a process: memory regions and windows of all its devices. Look-ups, which are
- * what the data path does, are in key.h; here is what owners do.
+ * The key table of a process: memory regions and windows of all its devices. Look-ups by the data
+ * path are in key.h. This header has the functions of owners.
  *
- * A look-up counts itself into the entry, then reads whether the entry is valid; the owner makes it
- * invalid, then waits until nobody is counted in. Entries are never given back to the system while
- * the table lives, so counting in is safe at any time.
+ * A look-up increments the count of the entry, then reads whether the entry is valid. The owner
+ * makes the entry invalid, then waits until the count is 0. Entries stay mapped while the table
+ * lives, so incrementing is safe at any time.
  */
 #ifndef UROCE_KEYS_H
 #define UROCE_KEYS_H
@@ -18,12 +18,12 @@ enum {
 	UROCE_KEY_LEAVES = UROCE_MAX_KEYS / UROCE_KEY_LEAF,
 };
 
-/* Told, under keys->lock, of each region that can be used from now on, and of each before it no
- * longer can. */
+/* Functions called under keys->lock: show() when a region becomes usable, hide() before it becomes
+ * unusable. */
 struct uroce_keys_watch {
 	void (*show)(struct uroce_keys_watch *watch, const struct uroce_key *key);
 	void (*hide)(struct uroce_keys_watch *watch, const struct uroce_key *key);
-	/* Until nobody uses by its own look what was hidden; without the lock. */
+	/* Wait until no process uses the hidden region by its own check; without the lock. */
 	void (*wait)(struct uroce_keys_watch *watch, const struct uroce_key *key);
 };
 
@@ -34,21 +34,21 @@ struct uroce_keys {
 	uint32_t used;
 	uint32_t *unused; /* indices of all other entries, in no order */
 	uint32_t unused_count;
-	bool fenced;			/* owners fence for uroce_keys_pass(); set once */
+	bool fenced;			/* owners fence on behalf of uroce_keys_pass(); set once */
 	struct uroce_keys_watch *watch; /* or NULL; set before the first key */
 	uint32_t random[32];
 	unsigned int random_left;
-	/* What the holder of a strand works through without counting itself in. */
+	/* The key that the holder of a strand uses without counting itself in. */
 	struct uroce_passing {
 		alignas(2 * PATH_LINE) _Atomic(struct uroce_key *) key;
 	} passing[PATH_STRANDS];
 };
 
 int uroce_keys_new(struct uroce_keys **ret_keys);
-/* No key may be in use any more. */
+/* Free the table. No key may be in use any more. */
 void uroce_keys_free(struct uroce_keys *keys);
 
-/* The entry of a key, of whatever state; NULL: there cannot be one. */
+/* Return the entry of a key in any state; NULL: no such entry is possible. */
 static inline struct uroce_key *uroce_key_at(struct uroce_keys *keys, uint32_t key)
 {
 	uint32_t index = key >> UROCE_KEY_VARIANT_BITS;
@@ -61,13 +61,13 @@ static inline struct uroce_key *uroce_key_at(struct uroce_keys *keys, uint32_t k
 	return likely(leaf) ? &leaf[index % UROCE_KEY_LEAF] : NULL;
 }
 
-/* Whether @pd is the protection domain of a key, or a parent domain that stands for it. */
+/* Return whether @pd is the protection domain of a key, or a parent domain of it. */
 static inline bool uroce_pd_is(const struct ibv_pd *key_pd, const struct ibv_pd *pd)
 {
 	return likely(key_pd == pd) || key_pd == verbs_pd_protection((struct ibv_pd *)pd);
 }
 
-/* What a valid entry says to the request: 0, or as uroce_key_get(). */
+/* Check a request against a valid entry. Return: like uroce_key_get(). */
 static inline int uroce_key_check(const struct uroce_key *key, const struct ibv_pd *pd,
 				  uint32_t qpn, uint32_t need, uint64_t va, uint64_t length)
 {
@@ -81,12 +81,13 @@ static inline int uroce_key_check(const struct uroce_key *key, const struct ibv_
 	return 0;
 }
 
-/* Of a key that was counted into, and refuses by @error: the memory of a null region, or @error. */
+/* Handle a key that was counted into and refuses by @error. Return: 0 with the memory of a null
+ * region, or @error. */
 int uroce_key_else(struct uroce_key *key, uint32_t need, uint64_t length, int error,
 		   uint8_t **ret_ptr);
 
-/* uroce_key_get() for who has the table at hand: at least one byte, and @need as the entry has it.
- */
+/* Do the same as uroce_key_get(), inline, for at least one byte. @need has the bits of the
+ * entry. */
 static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const struct ibv_pd *pd,
 				 uint32_t qpn, uint32_t need, uint64_t va, uint64_t length,
 				 struct uroce_key **ret_key, uint8_t **ret_ptr)
@@ -108,9 +109,9 @@ static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const
 }
 
 /*
- * The same for the holder of @strand, for one copy at a time and local access: it says where it is
- * instead of counting itself in, so that nothing waits for the entry's cache line. The
- * address, or NULL; uroce_keys_passed() ends it either way.
+ * Do the same for the holder of @strand, for one copy at a time and local access. It publishes the
+ * key that it uses instead of counting itself in, so it does not wait for the entry's cache line.
+ * Return: the address, or NULL; uroce_keys_passed() ends both.
  */
 static inline uint8_t *uroce_keys_pass(struct uroce_keys *keys, unsigned int strand,
 				       uint32_t number, const struct ibv_pd *pd, uint32_t need,
@@ -121,7 +122,7 @@ static inline uint8_t *uroce_keys_pass(struct uroce_keys *keys, unsigned int str
 	if (unlikely(!key || !number))
 		return NULL;
 	atomic_store_explicit(&keys->passing[strand].key, key, memory_order_relaxed);
-	/* Before the look whether it is live: see key_wait(). */
+	/* Before reading whether it is live: see key_wait(). */
 	if (likely(keys->fenced))
 		atomic_signal_fence(memory_order_seq_cst);
 	else
@@ -134,30 +135,32 @@ static inline uint8_t *uroce_keys_pass(struct uroce_keys *keys, unsigned int str
 
 static inline void uroce_keys_passed(struct uroce_keys *keys, unsigned int strand)
 {
-	/* Pairs with key_wait(): our access is over. */
+	/* Pairs with key_wait(): the access is over. */
 	atomic_store_explicit(&keys->passing[strand].key, NULL, memory_order_release);
 }
 
-/* A region: @addr for @length bytes, called @iova by peers and SGEs. @access: IBV_ACCESS_*.
- * -ENOMEM. */
+/* Make a region of @length bytes at @addr, whose address for peers and SGEs is @iova. @access:
+ * IBV_ACCESS_*. -ENOMEM. */
 int uroce_key_new(struct uroce_keys *keys, const struct ibv_pd *pd, void *addr, uint64_t length,
 		  uint64_t iova, uint32_t access, struct uroce_key **ret_key);
 /*
- * A null region: what is read of it is 0, what is written is gone, at any address. @zeros: @size
- * bytes of zeros that nothing writes, and as many behind them that everything may.
+ * Make a null region: reads return 0 and writes are discarded, at any address. @zeros: @size bytes
+ * of zeros that are never written, followed by as many bytes that may be written.
  */
 int uroce_key_new_null(struct uroce_keys *keys, const struct ibv_pd *pd, void *zeros, uint64_t size,
 		       struct uroce_key **ret_key);
-/* Change it in place, once nobody uses it any more. -EBUSY while windows are bound to it. */
+/* Change a region in place, when no access uses it any more. -EBUSY while windows are bound to
+ * it. */
 int uroce_key_change(struct uroce_keys *keys, struct uroce_key *key, const struct ibv_pd *pd,
 		     void *addr, uint64_t length, uint64_t iova, uint32_t access);
-/* A window that opens nothing yet. */
+/* Make a window that is not bound yet. */
 int uroce_key_new_window(struct uroce_keys *keys, const struct ibv_pd *pd, enum ibv_mw_type type,
 			 struct uroce_key **ret_key);
-/* Returns when nobody uses it any more. -EBUSY while windows are bound to it. */
+/* Free a region or window, when no access uses it any more. -EBUSY while windows are bound to
+ * it. */
 int uroce_key_free(struct uroce_keys *keys, struct uroce_key *key);
 
-/* Under keys->lock: the entry is filled, it may be used. */
+/* Make a complete entry usable. Under keys->lock. */
 void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key);
 /*
  * The reverse: return when the entry is not in use any more. Release keys->lock during the wait,

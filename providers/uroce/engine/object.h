@@ -15,28 +15,29 @@ struct uroce_pd {
 		struct ibv_pd pd;
 		struct verbs_pd vpd;
 	};
-	LIST_ENTRY(uroce_pd) entry; /* of host->pds */
-	/* regions, windows, QPs, SRQs and views by who imported it: freed with none left */
+	LIST_ENTRY(uroce_pd) entry; /* in host->pds */
+	/* regions, windows, QPs, SRQs and imports; freed only with none left */
 	atomic_uint users;
 };
 
 struct uroce_mr {
 	struct verbs_mr vmr;
 	struct uroce_key *key;
-	struct uroce_dm *dm; /* whose memory it is, or NULL */
-	int segment;	     /* memory that peers can map: its index; -1: they cannot */
-	/* Of another process's, imported: where it is mapped. */
+	struct uroce_dm *dm; /* device memory of the region, or NULL */
+	int segment;	     /* index of the segment that peers can map; -1: they cannot */
+	/* The mapping of an imported region of another process. */
 	void *mapped;
 	size_t mapped_size;
 };
 
-/* Device memory: this process's, for there is no other. */
+/* Device memory: memory of this process, because the device has none. */
 struct uroce_dm {
 	struct verbs_dm vdm;
-	LIST_ENTRY(uroce_dm) entry; /* of host->dms, unless imported */
+	LIST_ENTRY(uroce_dm) entry; /* in host->dms, unless imported */
 	uint8_t *bytes;
-	atomic_uint regions;	 /* of it, and views by who imported it: freed with none left */
-	struct uroce_dm *origin; /* of an imported one: this process's; NULL: another's, mapped */
+	atomic_uint regions; /* regions of it, and imports; freed only with none left */
+	/* imported from this process: the original; NULL: mapped from another */
+	struct uroce_dm *origin;
 	size_t mapped_size;
 };
 
@@ -52,11 +53,11 @@ struct uroce_ah {
 
 struct uroce_comp_channel {
 	struct ibv_comp_channel channel;
-	struct uroce_lock lock; /* writers of the pipe */
-	struct uroce_pipe pipe; /* its read end is channel.fd */
+	struct uroce_lock lock; /* protects writers of the pipe */
+	struct uroce_pipe pipe; /* read end: channel.fd */
 };
 
-/* Memory of a queue: of a parent domain's allocator, or of malloc() with @parent NULL. */
+/* Memory of a queue: from the allocator of a parent domain, or from malloc() if @parent is NULL. */
 struct uroce_memory {
 	void *at;
 	struct verbs_pd *parent;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the queue pairs of a process share, what the engine tells its owner, and what he calls. */
+/* State that the queue pairs of a process share, upcalls to the owner of the engine, and functions
+ * that the owner calls. */
 #ifndef UROCE_ENGINE_STATE_H
 #define UROCE_ENGINE_STATE_H
 
@@ -20,34 +21,35 @@ TAILQ_HEAD(uroce_qp_list, uroce_qp);
 
 struct uroce_engine;
 
-/* What the engine tells its owner. */
+/* Upcalls of the engine to its owner. */
 struct engine_events {
-	/* An asynchronous event of the object at @element; *@raised counts those of it that are not
-	 * read yet. */
+	/* Raise an asynchronous event of the object at @element; *@raised counts its unread
+	 * events. */
 	void (*async)(struct ibv_context *ctx, uint64_t element, enum ibv_event_type type,
 		      uint32_t *raised);
-	/* A timer was armed earlier than wakes_at, or a packet is blocked: look at the engine
-	 * again. */
+	/* Wake the thread, because a timer was armed earlier than wakes_at or a packet is
+	 * blocked. */
 	void (*wake)(struct uroce_engine *engine);
-	/* Send what is posted: uroce_req_run(), or a shorter way that does the same. qp->lock
+	/* Send posted WQEs: by uroce_req_run(), or by a shorter way with the same result. qp->lock
 	 * held. */
 	void (*run)(struct uroce_qp *qp, uint64_t now);
-	/* The QP stopped, qp->lock held. */
+	/* Note that the QP stopped. qp->lock held. */
 	void (*stopped)(struct uroce_qp *qp);
 };
 
-/* What the queue pairs of a strand share, in cache lines of its own. */
+/* State that the queue pairs of a strand share, in cache lines of its own. */
 struct uroce_strand {
 	alignas(2 * PATH_LINE) struct uroce_qp_list acks; /* QPs that owe an acknowledgement */
-	bool acks_urgent;	  /* one of them does not wait for a pass without a packet */
-	unsigned int idle_passes; /* of these, in a row */
-	unsigned int busy_passes; /* with one, in a row, while something was owed */
+	bool acks_urgent;	  /* some of them do not wait for a pass without a packet */
+	unsigned int idle_passes; /* passes without a packet, in a row */
+	/* passes with packets, in a row, while acknowledgements were owed */
+	unsigned int busy_passes;
 	struct uroce_lock blocked_lock;
-	struct uroce_qp_list blocked; /* QPs a path refused a packet of; under blocked_lock */
-	atomic_bool any_blocked;      /* written under it */
+	struct uroce_qp_list blocked; /* QPs of which a path refused a packet; under blocked_lock */
+	atomic_bool any_blocked;      /* written under blocked_lock */
 };
 
-/* What the queue pairs of a process share. */
+/* State that the queue pairs of a process share. */
 struct uroce_engine {
 	const struct engine_events *events;
 	struct uroce_keys *keys;
@@ -57,9 +59,10 @@ struct uroce_engine {
 	struct uroce_wheel wheel;
 	struct uroce_strand strands[PATH_STRANDS];
 	struct uroce_lock pending_lock;
-	LIST_HEAD(, uroce_cq) pending_cqs; /* events a full pipe refused; under pending_lock */
+	/* CQs with events that a full pipe refused; under pending_lock */
+	LIST_HEAD(, uroce_cq) pending_cqs;
 	atomic_bool cqs_pending;
-	_Atomic uint64_t wakes_at; /* when the owner's thread wakes, ns; 0: it is awake */
+	_Atomic uint64_t wakes_at; /* ns: time at which the owner's thread wakes; 0: it is awake */
 };
 
 static inline void uroce_engine_init(struct uroce_engine *engine,
@@ -74,15 +77,15 @@ static inline void uroce_engine_init(struct uroce_engine *engine,
 	uroce_wheel_init(&engine->wheel, now);
 }
 
-/* due.c: between packets. The strand is held, or of a whole pass all of them. */
+/* due.c: work between packets. The strand is held, or all strands for a whole pass. */
 
-/* Some QPs wait for room. */
+/* Return whether some QPs wait for room. */
 static inline bool uroce_any_blocked(struct uroce_strand *strand)
 {
 	return atomic_load_explicit(&strand->any_blocked, memory_order_relaxed);
 }
 
-/* Whether something waits for that which no descriptor tells of. */
+/* Return whether the strand has work of which no descriptor informs. */
 static inline bool uroce_strand_must_run(struct uroce_engine *engine, unsigned int strand)
 {
 	struct uroce_strand *self = &engine->strands[strand];
@@ -91,7 +94,7 @@ static inline bool uroce_strand_must_run(struct uroce_engine *engine, unsigned i
 	       atomic_load_explicit(&engine->cqs_pending, memory_order_relaxed);
 }
 
-/* Whether a long answer goes on in the next pass. Under all strands. */
+/* Return whether a long answer continues in the next pass. Under all strands. */
 static inline bool uroce_answers_wait(struct uroce_engine *engine)
 {
 	bool wait = false;
@@ -101,8 +104,8 @@ static inline bool uroce_answers_wait(struct uroce_engine *engine)
 	return wait;
 }
 
-/* Something waits for that which no descriptor tells of: a thread that sleeps must come back for
- * it. It says that it sleeps, then looks for such things. */
+/* Wake a sleeping thread for work of which no descriptor informs. The thread sets wakes_at first,
+ * then checks for such work. */
 static inline void uroce_engine_rouse(struct uroce_engine *engine)
 {
 	atomic_thread_fence(memory_order_seq_cst);
@@ -110,16 +113,14 @@ static inline void uroce_engine_rouse(struct uroce_engine *engine)
 		engine->events->wake(engine);
 }
 
-/* The parts of uroce_strand_run(), when there is something to do. @busy: the pass brought packets.
- */
+/* The parts of uroce_strand_run() that do work. @busy: the pass brought packets. */
 void uroce_acks_run(struct uroce_strand *strand, bool busy, bool poller);
 void uroce_strand_work(struct uroce_engine *engine, unsigned int strand, bool timed, uint64_t now);
 
 /*
- * At the end of a pass of a strand that brought @packets: acknowledgements that are due leave, QPs
- * that waited for room and events that waited for a pipe try again, and if @timed, timers that are
- * due at @now fire. Most passes of a poller find nothing: they end here.
- * @poller: who made the pass comes back at once.
+ * End a pass of a strand that brought @packets. Send acknowledgements that are due. Try QPs that
+ * waited for room and events that waited for a pipe again. If @timed, fire timers that are due at
+ * @now. Most passes of a poller find no work and end here. @poller: the caller polls again at once.
  */
 static inline void uroce_strand_run(struct uroce_engine *engine, unsigned int strand,
 				    unsigned int packets, bool poller, bool timed, uint64_t now)
@@ -129,7 +130,7 @@ static inline void uroce_strand_run(struct uroce_engine *engine, unsigned int st
 
 	self->idle_passes = busy ? 0 : self->idle_passes + 1;
 	if (acks && busy && poller) {
-		/* Some QPs may keep the poller busy for as long as they like, and others' peers
+		/* Some QPs may keep the poller busy for a long time, while peers of other QPs
 		 * wait. */
 		busy = ++self->busy_passes < UROCE_BUSY_PASSES;
 		acks = !busy || self->acks_urgent;
