@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the responder owes: acknowledgements, NAKs, read responses, results of atomics. */
+/* The answers of the responder: acknowledgements, NAKs, read responses, results of atomics. */
 #include "providers/uroce/engine/resp.h"
 
 enum {
 	ACK_RIDES_MIN = 8,
 	ACK_RIDES_MAX = 8192,
-	TURN_PACKETS = 256, /* of a read's answer: as many as a window has */
-	ACK_LATE = 4, /* messages that one which is due may wait for a pass that finds nothing */
+	TURN_PACKETS = 256, /* packets of a read's answer in one turn: those of one window */
+	ACK_LATE = 4, /* more messages for which a due acknowledgement waits for an idle pass */
 };
 
 static int resp_send(struct uroce_qp *qp, const struct uroce_hdr *hdr, const struct iovec *iov,
@@ -38,7 +38,7 @@ static uint8_t read_operation(const struct uroce_resource *res, uint32_t length)
 	return last ? UROCE_READ_RESP_LAST : UROCE_READ_RESP_MIDDLE;
 }
 
-/* NULL when the SRQ that the request named is gone. */
+/* Return the PD of a request. NULL: its SRQ is gone. */
 static const struct ibv_pd *resource_pd(const struct uroce_qp *qp, const struct uroce_resource *res)
 {
 	if (likely(qp->type != IBV_QPT_XRC_RECV))
@@ -46,8 +46,8 @@ static const struct ibv_pd *resource_pd(const struct uroce_qp *qp, const struct 
 	return res->srq ? res->srq->vsrq.srq.pd : NULL;
 }
 
-/* The next response packet of @res. Return: 0 sent, with active cleared after the last; -EAGAIN;
- * -EACCES gone. */
+/* Send the next response packet of @res. Return: 0: sent, and active is false after the last;
+ * -EAGAIN; -EACCES: the region is gone. */
 static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 {
 	bool atomic = uroce_opcodes[res->opcode].flags & PKT_ATOMIC;
@@ -70,7 +70,7 @@ static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 	if (length) {
 		const struct ibv_pd *pd = resource_pd(qp, res);
 
-		/* The program may have taken the right away since the request came. */
+		/* The program may have revoked the right since the request arrived. */
 		if (unlikely(!pd || !(qp->access & IBV_ACCESS_REMOTE_READ)))
 			return -EACCES;
 		r = uroce_key_get(qp->engine->keys, res->rkey, pd, qp->vqp.qp.qp_num,
@@ -112,11 +112,11 @@ static int ack_send(struct uroce_qp *qp)
 }
 
 /*
- * On a network an acknowledgement is a packet of its own, and costs a small answer that it leaves
- * with as much again. Few programs that send back and forth look at completions of sends before the
- * next message comes: theirs is withheld until there are several, or the peer is silent for some
- * passes. It is then known as one that waits, and the next ones go along; each time for twice as
- * long as before.
+ * On a network an acknowledgement is a packet of its own, which doubles the cost of a small answer
+ * with which it leaves. Few programs with a ping-pong poll completions of sends before the next
+ * message arrives. Therefore their acknowledgements are withheld until there are several, or until
+ * the peer is silent for some passes. A silent peer has waited, so the next ones are not withheld.
+ * Their number doubles each time this happens.
  */
 void uroce_resp_ride(struct uroce_qp *qp)
 {
@@ -136,9 +136,9 @@ void uroce_resp_ride(struct uroce_qp *qp)
 }
 
 /*
- * Who sleeps between messages may have one channel for what he sent and what comes, and take the
- * events in the order in which a device that acknowledges at once raises them. He is in no hurry:
- * the acknowledgement goes before the answer.
+ * Send the acknowledgement before the answer of a program that sleeps between messages. Such a
+ * program may have one channel for sends and receives. It may expect events in the order of a
+ * device that acknowledges at once, and it is in no hurry.
  */
 void uroce_resp_before(struct uroce_qp *qp)
 {
@@ -162,7 +162,7 @@ void uroce_resp_waited(struct uroce_qp *qp)
 	resp->ack_rides = resp->ack_rides_next;
 }
 
-/* The region of a read went away between request and response: the requester learns it by a NAK. */
+/* Send a NAK, because the region of a read was deregistered between request and response. */
 static void resource_refused(struct uroce_qp *qp, struct uroce_resource *res)
 {
 	struct uroce_first_error error = { .valid = true,
@@ -180,8 +180,8 @@ static void resource_refused(struct uroce_qp *qp, struct uroce_resource *res)
 	uroce_qp_error(qp);
 }
 
-/* Up to @most packets of answers. Return: 0; -EAGAIN: no room; -EBUSY: those were not all;
- * -ENOTCONN: a read was refused, and that was the last. */
+/* Send up to @most packets of answers. Return: 0; -EAGAIN: no room; -EBUSY: more remain; -ENOTCONN:
+ * a read was refused, and the QP has failed. */
 static int resources_run(struct uroce_qp *qp, uint32_t most)
 {
 	struct uroce_responder *resp = &qp->resp;

@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How much a reliable queue pair has on its way through a network: its window, what makes it grow
- * and what makes it smaller, and the notifications of congestion that it sends and obeys (IBTA
- * vol. 1, annex A17.9).
+ * The window of a reliable queue pair on a network: its growth, its reduction, and the congestion
+ * notifications that the queue pair sends and obeys (IBTA vol. 1, annex A17.9).
  *
- * The window is in packets. It begins small and grows as packets are acknowledged, as long as it is
- * in use. A notification cuts it by up to a half, the more the more often they come: the estimate
- * is DCQCN's, and a round trip is its period, so no clock is looked at. A loss halves it. Paths
- * that lose nothing have a window that never changes.
+ * The window is in packets. It begins small and grows as packets are acknowledged, if it is in use.
+ * A notification cuts it by up to a half: more, if notifications are frequent. The estimate of
+ * their frequency is that of DCQCN. Its period is a round trip, so no timer is needed. A loss
+ * halves the window. Paths without loss have a constant window.
  */
 #include "providers/uroce/engine/engine.h"
 
 enum {
 	/* Packets that leave before the first acknowledgement. */
 	WINDOW_FIRST = 8,
-	/* Fewer are never allowed: one that is lost is noticed by the one behind it. */
+	/* Least window: the packet behind a lost one makes the loss known. */
 	WINDOW_LEAST = 2,
-	/* What a peer is believed to hold until it has shown more: the default of
-	 * net.core.rmem_default, in bytes of memory ... */
+	/* Assumed receive buffer of a peer: the default of net.core.rmem_default, in bytes of
+	 * memory ... */
 	BUFFER_DEFAULT = 212992,
 	/* ... of which each packet takes its bytes and these, rounded up to a power of two ... */
 	PACKET_OVERHEAD = 420,
 	/* ... and this. */
 	PACKET_HEAD = 256,
-	/* It then grows by so many for each window that arrived, and by fewer while it is small. */
+	/* Packets by which the window then grows for each acknowledged window. A small window grows
+	 * by fewer. */
 	GROWTH_MOST = 4,
-	/* The estimate of how many round trips see congestion, in parts of this ... */
+	/* The estimated share of round trips with congestion, in parts of this ... */
 	CONGESTION_ONE = 1024,
 	/* ... moves by one part in 2^4 each round trip (DCQCN's g is 1/16 to 1/256). */
 	CONGESTION_SHIFT = 4,
-	/* A queue that takes this part of the QP's timeout is congestion, whoever says nothing. */
+	/* A queue whose delay is 1/QUEUE_PART of the QP's timeout is congestion, even without
+	 * notifications. */
 	QUEUE_PART = 4,
 	/* At most one notification for a queue pair in so many ns, as adapters do. */
 	CNP_INTERVAL = 50000,
 };
 
-/* Packets of @mtu bytes that a default socket buffer holds. */
+/* Return the packets of @mtu bytes that a default socket buffer holds. */
 static uint32_t packets_held(uint32_t mtu)
 {
 	uint32_t room = 1;
@@ -63,7 +64,7 @@ void uroce_window_start(struct uroce_qp *qp)
 	req->round = req->psn;
 }
 
-/* From here on it grows slowly. */
+/* Reduce the window. From here on it grows slowly. */
 static void window_cut(struct uroce_requester *req, uint32_t window)
 {
 	req->window = req->window_fast = max_of(window, (uint32_t)WINDOW_LEAST);
@@ -84,7 +85,7 @@ void uroce_window_restart(struct uroce_qp *qp)
 	qp->req.window = WINDOW_LEAST;
 }
 
-/* Once in a round trip, however many say so. The first time it may be as bad as can be. */
+/* React to congestion, once in a round trip. At the first time assume the worst case. */
 static void congestion_heed(struct uroce_requester *req)
 {
 	uint32_t less;
@@ -98,14 +99,14 @@ static void congestion_heed(struct uroce_requester *req)
 	window_cut(req, req->window - max_of(less, 1u));
 }
 
-/* Where nobody marks and nothing is lost yet, the QP would soon time out for what it queued itself.
- */
+/* Return whether the queue in the network is long. Without marks and losses the QP would soon time
+ * out because of packets that it queued itself. */
 static bool queue_is_long(const struct uroce_requester *req)
 {
 	return req->timeout && req->rtt > req->rtt_least + (4096ull << req->timeout) / QUEUE_PART;
 }
 
-/* A round trip is over: what was sent when it began is acknowledged. */
+/* End a round trip: all packets that were sent before its beginning are acknowledged. */
 static void round_end(struct uroce_requester *req)
 {
 	req->congestion -= req->congestion >> CONGESTION_SHIFT;
@@ -118,7 +119,7 @@ static void round_end(struct uroce_requester *req)
 		congestion_heed(req);
 }
 
-/* Packets whose arrival makes the window larger by one. */
+/* Return the acknowledged packets that enlarge the window by one. */
 static uint32_t growth_step(uint32_t window)
 {
 	uint32_t growth = min_of(window / 4, (uint32_t)GROWTH_MOST);
@@ -126,8 +127,8 @@ static uint32_t growth_step(uint32_t window)
 	return window / max_of(growth, 1u);
 }
 
-/* Fast up to what any peer can hold, or to where it was when it was cut; then by a few for each
- * window that arrived. */
+/* Enlarge the window: fast up to the buffer that any peer has, or up to its size at the last cut.
+ * Then by a few packets for each acknowledged window. */
 static void window_grow(struct uroce_requester *req, uint32_t acked)
 {
 	if (req->window < req->window_fast) {
@@ -148,7 +149,7 @@ void uroce_window_acked(struct uroce_qp *qp, uint32_t before)
 		return;
 	if (psn_diff(req->una, req->round) >= 0)
 		round_end(req);
-	/* What was not in use has shown nothing. */
+	/* A window that was not in use proves no capacity. */
 	if (!req->recovering && 2 * psn_diff(req->max_psn, before) >= (int32_t)req->window)
 		window_grow(req, psn_diff(req->una, before));
 }
@@ -182,12 +183,12 @@ void uroce_congestion_seen(struct uroce_qp *qp, const struct uroce_packet *pkt, 
 	pkt_flags_t flags = hdr_flags(&pkt->hdr);
 
 	assert_held(&qp->lock);
-	/* An acknowledgement that waits in a queue does not fill it. */
+	/* Ignore marks of packets without payload: acknowledgements do not fill a queue. */
 	if (!controlled(qp) || !(flags & PKT_PAYLOAD) ||
 	    (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD))
 		return;
 	qp->counters.marked++;
-	/* What this side asked for by reads, it asks for more slowly. */
+	/* A marked read response: request reads more slowly. */
 	if (flags & PKT_RESPONSE)
 		congestion_heed(&qp->req);
 	if (now - qp->resp.cnp_time < CNP_INTERVAL)

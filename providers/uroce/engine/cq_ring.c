@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions on their way into a CQ, and the events that tell of them. */
+/* Pushing completions into a CQ, and its events. */
 #include <rdma/ib_user_verbs.h>
 
 #include "providers/uroce/engine/engine.h"
@@ -72,8 +72,8 @@ static void cq_notify(struct uroce_cq *cq)
 }
 
 /*
- * A completion of the QP is lost: it cannot go on (IBTA vol. 1, chapter 10: a CQ error is one of
- * the QPs that use it). It is flushed by the next pass or post.
+ * Fail a QP that has lost a completion (IBTA vol. 1, chapter 10: a CQ error is an error of the QPs
+ * that use it). The next pass or post flushes it.
  */
 static void qp_fatal(struct uroce_qp *qp)
 {
@@ -139,7 +139,7 @@ void uroce_cq_ring_end(struct uroce_cq *cq, struct uroce_cqe *cqe, struct uroce_
 	uroce_unlock(&cq->lock);
 }
 
-/* Those of other queue pairs close up; the order stays. */
+/* Remove the completions of a QP. Those of other QPs move up and keep their order. */
 static void cq_purge(struct uroce_cq *cq, const struct uroce_qp *qp)
 {
 	uint32_t head, kept;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is owed and due: acknowledgements, QPs that wait for room, timers. */
+/* Work between packets: owed acknowledgements, QPs that wait for room, timers. */
 #include "providers/uroce/engine/engine.h"
 
 enum {
 	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover across a network */
-	ACK_PASSES = 128,	/* that a withheld one waits for the next message */
-	LAZY_PASSES = 32,	/* without a packet: nothing will come to ride on */
+	ACK_PASSES = 128,	/* passes for which a withheld one waits for the next message */
+	LAZY_PASSES = 32,	/* passes without a packet: no packet to ride on is expected */
 	ACK_WAITERS = 64,	/* QPs whose acknowledgements wait at the same time */
-	FULL_TRIES = 64, /* QPs of a pass that find no room: so will most that wait behind them */
+	FULL_TRIES = 64,	/* QPs of a pass without room, after which the rest is not tried */
 };
 
-/* Its poller is at work, and the peer has not been silent for long. */
+/* Return whether to withhold on: a poller is at work, and the peer has not been silent for long. */
 static bool ack_can_be_withheld(struct uroce_qp *qp, bool poller)
 {
 	if (poller && ++qp->resp.ack_passes < ACK_PASSES)
@@ -20,9 +20,10 @@ static bool ack_can_be_withheld(struct uroce_qp *qp, bool poller)
 }
 
 /*
- * Acknowledgements wait for a packet to ride on while a lossless peer keeps this process busy
- * anyway, and those the peer did not ask for a little longer; on a network, until the poller that
- * was just handed something comes back, with an answer or without.
+ * Return whether an acknowledgement can wait for a packet to ride on. On a lossless path it waits
+ * while the peer keeps this process busy, and a little longer if the peer did not ask for it. On a
+ * network it waits until the poller that has just got a message comes back, with or without an
+ * answer.
  */
 static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 {
@@ -30,7 +31,7 @@ static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 
 	if (!qp->av.path || resp->res_pending || (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
 		return false;
-	if (qp->type == IBV_QPT_XRC_RECV) /* it sends nothing to ride on */
+	if (qp->type == IBV_QPT_XRC_RECV) /* it sends no packets to ride on */
 		return false;
 	if (resp->ack_withheld && !resp->ack_hurry && resp->ack_messages <= UROCE_ACK_WITHHELD)
 		return ack_can_be_withheld(qp, poller);
@@ -46,8 +47,8 @@ static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 }
 
 /*
- * Who finds no room waits behind the others: there may be room for them. Where many QPs owe
- * something, only some are worth looking at again in each pass.
+ * Send owed acknowledgements. A QP without room goes to the end of the list, because others may
+ * have room. If many QPs wait, each pass tries only some of them again.
  */
 void uroce_acks_run(struct uroce_strand *strand, bool busy, bool poller)
 {
@@ -73,7 +74,7 @@ void uroce_acks_run(struct uroce_strand *strand, bool busy, bool poller)
 		if (!r)
 			continue;
 		TAILQ_INSERT_TAIL(&strand->acks, qp, ack_entry);
-		strand->acks_urgent |= r == -EBUSY; /* it has another turn in the next pass */
+		strand->acks_urgent |= r == -EBUSY; /* it continues in the next pass */
 		full++;
 	}
 }
@@ -92,7 +93,7 @@ static void blocked_run(struct uroce_engine *engine, struct uroce_strand *strand
 		uroce_unlock(&strand->blocked_lock);
 		uroce_lock(&qp->lock);
 		qp->req.path_full = false;
-		engine->events->run(qp, now); /* puts it back when the path is still full */
+		engine->events->run(qp, now); /* enters it again if the path is still full */
 		uroce_unlock(&qp->lock);
 		uroce_lock(&strand->blocked_lock);
 		full += qp->on_blocked;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The first error of a QP in words: what failed, what the peer said, what to look at. */
+/* The first error of a QP in words: the failed operation, the answer of the peer, and advice. */
 #include <arpa/inet.h>
 
 #include "providers/uroce/engine/engine.h"
@@ -40,7 +40,7 @@ static const char *nak_text(uint8_t syndrome)
 	return code < ARRAY_SIZE(codes) ? codes[code] : "unknown NAK";
 }
 
-/* What an administrator or programmer can do about it. */
+/* Return advice for the administrator or programmer. */
 static const char *advice(const struct uroce_first_error *e)
 {
 	switch (e->status) {

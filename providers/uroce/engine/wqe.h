@@ -32,16 +32,17 @@ struct uroce_srq {
 	struct verbs_srq vsrq;
 	struct uroce_lock lock;
 	struct uroce_rq rq;
-	const struct uroce_domain *domain; /* XRC: its queue pairs may take from it; else NULL */
-	struct uroce_cq *cq;		   /* XRC: where its receives complete; else NULL */
-	uint8_t refused; /* bits: causes of failed posts already explained (recv.c) */
+	/* XRC: domain of the queue pairs that may take receives; else NULL */
+	const struct uroce_domain *domain;
+	struct uroce_cq *cq; /* XRC: CQ of its receives; else NULL */
+	uint8_t refused;     /* bits: causes of failed posts already explained (recv.c) */
 	atomic_uint qps;
 	uint32_t events_raised;
-	uint32_t limit; /* event when fewer are left; 0: disarmed */
+	uint32_t limit; /* raise the event when fewer are left; 0: disarmed */
 };
 
 enum uroce_wqe_state {
-	WQE_POSTED, /* not looked at yet, or partly sent */
+	WQE_POSTED, /* not begun, or partly sent */
 	WQE_SENT,   /* all packets out; waits for its acknowledgement or response */
 	WQE_DONE,   /* status is final; waits for the ones before it */
 };
@@ -56,15 +57,15 @@ struct uroce_swqe {
 	uint16_t num_sge;
 	bool is_inline;
 	bool psn_assigned;
-	bool placed;	    /* its payload is in the target's memory; the packet says so */
+	bool placed;	    /* its payload is in the target already, as its packet states */
 	uint32_t length;    /* payload bytes (or bytes to read) */
 	uint32_t first_psn; /* of its first packet */
 	uint32_t last_psn;  /* of its last packet; for a read, of its last response */
 	uint32_t vendor_err;
-	uint32_t received; /* response bytes placed, for a read */
-	uint32_t asked;	   /* bytes that were asked for, for a read */
-	uint16_t requests; /* that wait for responses; counted in rd_atomic */
-	uint16_t part;	   /* packets that each of them asks for at most, for a read */
+	uint32_t received; /* read: response bytes placed */
+	uint32_t asked;	   /* read: bytes requested */
+	uint16_t requests; /* requests that wait for responses; counted in rd_atomic */
+	uint16_t part;	   /* read: packets of one request, at most */
 	union {
 		__be32 imm_data;
 		uint32_t invalidate_rkey;
@@ -90,7 +91,7 @@ struct uroce_swqe {
 		struct {
 			uint64_t addr;
 			uint64_t length; /* 0: unbind */
-			uint32_t rkey;	 /* new; its index is the window's */
+			uint32_t rkey;	 /* new key, with the index of the window */
 			uint32_t mr_key; /* 0: none */
 			uint32_t access;
 		} bind;
@@ -121,14 +122,16 @@ struct uroce_sq {
 	uint32_t max_inline;
 	uint16_t max_sge;
 	bool sig_all;
-	uint32_t completions; /* pushed to the CQ; under qp->lock */
-	atomic_uint polled;   /* of them, taken by the application; written under the CQ's lock */
+	uint32_t completions; /* completions pushed to the CQ; under qp->lock */
+	/* completions polled by the application; written under the CQ's lock */
+	atomic_uint polled;
 	struct uroce_memory memory; /* the ring's */
 };
 
 /*
- * A request takes room until the application has its completion (IBTA vol. 1, chapter 10): one that
- * posts until the queue is full cannot overflow a CQ that is as large as the queue.
+ * Return the used entries of the queue. A request takes room until the application has its
+ * completion (IBTA vol. 1, chapter 10). Therefore a program that posts until the queue is full
+ * cannot overflow a CQ that is as large as the queue.
  */
 static inline uint32_t sq_used(const struct uroce_sq *sq)
 {
@@ -136,7 +139,7 @@ static inline uint32_t sq_used(const struct uroce_sq *sq)
 	       atomic_load_explicit(&sq->polled, memory_order_relaxed);
 }
 
-/* A completion leaves the queue: its request gives back its room. The CQ's lock is held. */
+/* Release the room of a request whose completion was polled. The CQ's lock is held. */
 static inline void sq_polled(struct uroce_sq *sq)
 {
 	if (sq)
@@ -155,14 +158,15 @@ static inline struct uroce_swqe *sq_wqe(const struct uroce_sq *sq, uint32_t inde
 	return (struct uroce_swqe *)(sq->ring + (size_t)(index & sq->mask) * sq->stride);
 }
 
-/* The WQE is final with @status; the completer retires it when its turn comes. */
+/* Finish the WQE with @status. The completer retires it in its turn. */
 static inline void wqe_fail(struct uroce_swqe *wqe, enum ibv_wc_status status)
 {
 	wqe->state = WQE_DONE;
 	wqe->status = status;
 }
 
-/* A request that left failed: nothing follows it, and the rest is flushed when its turn comes. */
+/* Return whether the last request that left has failed: send no more, and flush the rest in its
+ * turn. */
 static inline bool sq_stopped(const struct uroce_sq *sq)
 {
 	const struct uroce_swqe *before = sq_wqe(sq, sq->next - 1);
@@ -171,7 +175,7 @@ static inline bool sq_stopped(const struct uroce_sq *sq)
 	       before->status != IBV_WC_SUCCESS;
 }
 
-/* One more entry behind the ring: written to, never executed (wr.c). */
+/* Return an extra entry behind the ring, which is written but never executed (wr.c). */
 static inline struct uroce_swqe *sq_wqe_spare(const struct uroce_sq *sq)
 {
 	return (struct uroce_swqe *)(sq->ring + (size_t)sq->size * sq->stride);
