@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The completer: acknowledgements, NAKs and responses retire send WQEs. Everything up to an
- * acknowledged PSN is done, except what still waits for response data.
+ * The completer: acknowledgements, NAKs and responses retire send WQEs. All requests up to an
+ * acknowledged PSN are done, except those that still wait for response data.
  */
 #include "providers/uroce/engine/resp.h"
 
@@ -43,7 +43,7 @@ uint8_t uroce_wc_opcode(uint8_t wr_opcode)
 	return wc_opcodes[wr_opcode];
 }
 
-/* The completion of @wqe; wc.opcode is right on errors too. */
+/* Push the completion of @wqe. Its opcode is valid on errors, too. */
 void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
 	bool failed = wqe->status != IBV_WC_SUCCESS;
@@ -91,7 +91,7 @@ void uroce_comp_retire(struct uroce_qp *qp)
 
 		if (wqe->state != WQE_DONE)
 			break;
-		/* The flush of a QP that fails completes this one, too. */
+		/* The flush of a failing QP completes this WQE, too. */
 		if (!failed || !uroce_qp_reliable(qp)) {
 			uroce_comp_push(qp, wqe);
 			sq->tail++;
@@ -107,7 +107,8 @@ void uroce_comp_retire(struct uroce_qp *qp)
 
 /* --- acknowledgements --- */
 
-/* Smoothed as TCP does it: RFC 6298. The shortest is forgotten slowly: the way may have changed. */
+/* End a measurement of the round trip. Smooth it like TCP: RFC 6298. Forget the shortest one
+ * slowly, because the route may have changed. */
 static void rtt_end(struct uroce_requester *req, uint64_t now)
 {
 	uint32_t sample = min_of(now - req->rtt_start, (uint64_t)UINT32_MAX);
@@ -138,7 +139,8 @@ static void una_advance(struct uroce_qp *qp, uint32_t una, uint64_t now)
 		rtt_end(req, now);
 	req->una = una;
 	if (psn_diff(req->psn, una) < 0)
-		req->psn = una; /* an old packet was acknowledged after the requester went back */
+		/* an old packet was acknowledged after the requester had gone back */
+		req->psn = una;
 	req->retry_left = req->retry_cnt;
 	req->rnr_left = req->rnr_retry;
 	req->probes = 0;
@@ -150,8 +152,8 @@ static void una_advance(struct uroce_qp *qp, uint32_t una, uint64_t now)
 }
 
 /*
- * Everything up to @psn was executed by the peer. Return: false when that includes a request whose
- * response has not arrived, which then was lost.
+ * Handle the execution of all requests up to @psn by the peer. Return: false if they include a
+ * request whose response has not arrived and therefore was lost.
  */
 static bool ack_through(struct uroce_qp *qp, uint32_t psn, uint64_t now)
 {
@@ -175,7 +177,7 @@ static bool ack_through(struct uroce_qp *qp, uint32_t psn, uint64_t now)
 			break;
 		wqe->state = WQE_DONE;
 		wqe->status = IBV_WC_SUCCESS;
-		if (i == sq->next) { /* acknowledged before it was sent again */
+		if (i == sq->next) { /* acknowledged before the requester sent it again */
 			sq->next++;
 			qp->req.offset = 0;
 		}
@@ -185,14 +187,14 @@ static bool ack_through(struct uroce_qp *qp, uint32_t psn, uint64_t now)
 	return complete;
 }
 
-/* A PSN the requester has sent and not seen acknowledged; anything else is old or invented. */
+/* Return whether @psn was sent and is not acknowledged. Any other PSN is old or invalid. */
 static bool psn_expected(const struct uroce_qp *qp, uint32_t psn)
 {
 	return psn_diff(psn, qp->req.una) >= 0 && psn_diff(psn, qp->req.max_psn) < 0;
 }
 
-/* After una moved within a message that is being sent again, the requester's place in it moves
- * along. */
+/* Move the position of the requester within a message that is being sent again, after una has
+ * moved. */
 static void requester_follow(struct uroce_qp *qp)
 {
 	struct uroce_sq *sq = &qp->sq;
@@ -257,7 +259,7 @@ static void nak_fatal(struct uroce_qp *qp, uint8_t syndrome)
 
 static void nak(struct uroce_qp *qp, const struct uroce_hdr *hdr, uint64_t now)
 {
-	/* Everything before the refused packet was executed. */
+	/* The peer has executed all requests before the refused packet. */
 	if (psn_diff(hdr->psn, qp->req.una) > 0 &&
 	    !ack_through(qp, psn_add(hdr->psn, PSN_MASK), now)) {
 		if (qp->state != IBV_QPS_ERR)
@@ -280,7 +282,7 @@ static void nak(struct uroce_qp *qp, const struct uroce_hdr *hdr, uint64_t now)
 
 /* --- responses --- */
 
-/* The oldest WQE that waits for a response. */
+/* Return the oldest WQE if it waits for a response. */
 static struct uroce_swqe *response_wqe(struct uroce_qp *qp)
 {
 	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
@@ -297,7 +299,7 @@ static void response_done(struct uroce_qp *qp, struct uroce_swqe *wqe, enum ibv_
 {
 	uroce_req_answered(qp, wqe, wqe->requests);
 	if (wqe->state != WQE_SENT && sq_wqe(&qp->sq, qp->sq.next) == wqe)
-		qp->sq.next++; /* answered before it was asked again */
+		qp->sq.next++; /* answered before the requester sent it again */
 	wqe->state = WQE_DONE;
 	wqe->status = status;
 	una_advance(qp, psn_add(wqe->last_psn, 1), now);

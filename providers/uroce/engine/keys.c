@@ -27,7 +27,7 @@ void uroce_keys_free(struct uroce_keys *keys)
 	free(keys);
 }
 
-/* Pages are taken by the system when an entry on them is first used. */
+/* Add a leaf of entries. The system allocates a page when an entry on it is first used. */
 static int leaf_add(struct uroce_keys *keys)
 {
 	uint32_t first = keys->leaves * UROCE_KEY_LEAF, end = first + UROCE_KEY_LEAF, *unused;
@@ -45,7 +45,7 @@ static int leaf_add(struct uroce_keys *keys)
 		return -errno;
 	/* Pairs with uroce_key_at(). */
 	atomic_store_explicit(&keys->leaf[keys->leaves++], leaf, memory_order_release);
-	/* Not the first: no key is ever 0. */
+	/* Without the first index, because no key is 0. */
 	for (uint32_t index = max_of(first, 1u); index < end; index++)
 		unused[keys->unused_count++] = index;
 	return 0;
@@ -65,9 +65,9 @@ static int random_take(struct uroce_keys *keys, uint32_t *ret)
 }
 
 /*
- * A free entry, each as likely as any other, with a variant other than last time: a peer that knows
- * some keys cannot tell the others. At most three quarters are used as long as the table can grow,
- * so there are many to choose from.
+ * Take a random free entry, with another variant than last time, so that a peer that knows some
+ * keys cannot derive others. While the table can grow, at most three quarters of it are used.
+ * Therefore there are many entries to choose from.
  */
 static int entry_take(struct uroce_keys *keys, struct uroce_key **ret_key)
 {
@@ -109,7 +109,7 @@ static void entry_give_back(struct uroce_keys *keys, struct uroce_key *key)
 
 /* --- life of an entry --- */
 
-/* Windows are reached by packets alone. */
+/* Return the watch of a key. Windows have none, because only packets access them. */
 static struct uroce_keys_watch *key_watch(const struct uroce_keys *keys,
 					  const struct uroce_key *key)
 {
@@ -121,7 +121,7 @@ void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key)
 	struct uroce_keys_watch *watch = key_watch(keys, key);
 
 	assert_held(&keys->lock);
-	/* Pairs with uroce_keys_get(): who sees the key sees what it opens. */
+	/* Pairs with uroce_keys_get(): a reader that sees the key sees its range. */
 	atomic_store_explicit(&key->live, key->key, memory_order_release);
 	if (watch)
 		watch->show(watch, key);
@@ -135,7 +135,7 @@ static bool key_passed(struct uroce_keys *keys, const struct uroce_key *key)
 	return false;
 }
 
-/* Copies take microseconds; one of gigabytes may take long. */
+/* Wait until the key is unused. Copies take microseconds, those of gigabytes longer. */
 static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
 {
 	struct uroce_keys_watch *watch = key_watch(keys, key);
@@ -143,18 +143,18 @@ static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
 
 	if (watch)
 		watch->wait(watch, key);
-	/* Pairs with uroce_keys_pass(): it sees the key gone, or we see it pass. */
+	/* Pairs with uroce_keys_pass(): it sees the key gone, or this thread sees it pass. */
 	if (keys->fenced)
 		uroce_fence_own();
-	/* seq_cst: after "live" was taken away. acquire pairs with uroce_key_put(), and with
+	/* seq_cst: after "live" was cleared. acquire pairs with uroce_key_put() and with
 	 * uroce_keys_passed(). */
 	while (atomic_load_explicit(&key->refs, memory_order_seq_cst) || key_passed(keys, key))
 		uroce_spin(&spins);
 }
 
 /*
- * The store and the load of the wait, and the increment and the load in uroce_keys_get(), are all
- * seq_cst: either the reader sees the key gone or the wait sees the reader.
+ * The store here, the load in the wait, and the increment and the load in uroce_keys_get() are all
+ * seq_cst: either the reader sees the key gone, or the wait sees the reader.
  */
 void uroce_key_withdraw(struct uroce_keys *keys, struct uroce_key *key)
 {
@@ -164,7 +164,7 @@ void uroce_key_withdraw(struct uroce_keys *keys, struct uroce_key *key)
 	if (watch)
 		watch->hide(watch, key);
 	atomic_store_explicit(&key->live, 0, memory_order_seq_cst);
-	key->used = false; /* binds and imports find it gone already */
+	key->used = false; /* binds and imports do not find it any more */
 	uroce_unlock(&keys->lock);
 	key_wait(keys, key);
 	uroce_lock(&keys->lock);
@@ -311,8 +311,8 @@ int uroce_key_get(struct uroce_keys *keys, uint32_t key, const struct ibv_pd *pd
 /* --- SGE lists --- */
 
 /*
- * The memory of a null region for one access: its length is 0, so that every request that it allows
- * is out of its range. NULL: it is another region, and the range counts.
+ * Return the memory of a null region for one access. The length of such a region is 0, so every
+ * permitted request is out of range. NULL: another region, or its range is too short.
  */
 static uint8_t *key_null(const struct uroce_key *key, uint32_t need, uint64_t length)
 {
@@ -331,7 +331,7 @@ int uroce_key_else(struct uroce_key *key, uint32_t need, uint64_t length, int er
 	return error;
 }
 
-/* The SGE that byte @offset of a list lies in, with the offset within it. */
+/* Return the SGE that contains byte @offset of a list. *@offset becomes the offset within it. */
 static const struct ibv_sge *sge_seek(const struct ibv_sge *sge, const struct ibv_sge *end,
 				      uint32_t *offset)
 {

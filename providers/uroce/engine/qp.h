@@ -88,14 +88,15 @@ struct uroce_responder {
 	uint16_t ack_passes; /* progress passes since then */
 	/* acknowledgements to send with packets before withholding one again */
 	uint16_t ack_rides;
-	uint16_t ack_rides_next; /* the next value of ack_rides if the peer waits again */
-	uint32_t again_before;	 /* expected psn when a duplicate came, ... */
-	uint32_t again_psn;	 /* ... the first of them since it was that ... */
-	uint16_t again;		 /* ... and how often that one came */
-	uint64_t cnp_time;	 /* ns: time of the last congestion notification to the peer */
-	bool nak_sent;		 /* one sequence NAK per gap */
-	bool in_message;	 /* between first and last packet */
-	uint8_t operation;	 /* kind of the message: UROCE_SEND_FIRST or UROCE_WRITE_FIRST */
+	/* last first value of ack_rides; doubled if the peer waits again */
+	uint16_t ack_rides_next;
+	uint32_t again_before; /* expected psn when a duplicate came, ... */
+	uint32_t again_psn;    /* ... the first of them since it was that ... */
+	uint16_t again;	       /* ... and how often that one came */
+	uint64_t cnp_time;     /* ns: time of the last congestion notification to the peer */
+	bool nak_sent;	       /* one sequence NAK per gap */
+	bool in_message;       /* between first and last packet */
+	uint8_t operation;     /* kind of the message: UROCE_SEND_FIRST or UROCE_WRITE_FIRST */
 	bool have_rwqe;
 	uint32_t max_rd_atomic;
 	uint32_t length; /* bytes of the message so far */
@@ -189,7 +190,7 @@ struct uroce_qp {
 	/* ibv_wr_* between start and complete: one thread owns the places behind sq.head */
 	bool wr_building;
 	uint32_t wr_head;
-	uint32_t wr_tail; /* sq.tail at start */
+	uint32_t wr_tail; /* position before the first used entry that was known at start */
 	int wr_error;
 	size_t wr_inline;	  /* size of inline data that was too large, bytes */
 	struct fault_flow *fault; /* NULL: no faults configured */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What becomes of the work of a queue pair that fails or stops. */
+/* The work of a queue pair that fails or stops. */
 #include "providers/uroce/engine/resp.h"
 
 enum {
@@ -71,9 +71,8 @@ bool uroce_qp_peer_at_work(const struct uroce_qp *qp)
 }
 
 /*
- * A completion gives the memory of its request back to the application. After a QP has failed by
- * itself, its peer may still be in the middle of a copy: put the completions off until it has
- * ended.
+ * A completion returns the memory of its request to the application. After a QP has failed by
+ * itself, its peer may still be copying: delay the completions until the copy has ended.
  */
 void uroce_qp_flush(struct uroce_qp *qp)
 {
@@ -121,9 +120,9 @@ void uroce_qp_drained(struct uroce_qp *qp)
 }
 
 /*
- * Acknowledgements wait for company. Those of messages the application has seen leave before the QP
- * stops, or its peer would send them again to nobody. Of a long answer to a read no more than a
- * turn leaves: nobody waits for the rest of it with the QP's lock held.
+ * Send waiting acknowledgements before the QP stops. They are for messages that the application has
+ * seen. Without them the peer would repeat these messages to a QP that does not answer any more.
+ * Send no more than a turn of a long answer to a read, because this holds the lock of the QP.
  */
 bool uroce_qp_owed_flush(struct uroce_qp *qp)
 {

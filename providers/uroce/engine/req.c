@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The requester: send WQEs become request packets (req_packet.c), in order, as far as the windows
- * allow. What it does after a loss is in retry.c.
+ * allow. retry.c handles losses.
  */
 #include "providers/uroce/engine/req.h"
 
 enum {
-	ACK_REQ_INTERVAL = 16, /* packets of a lossless path for one that asks to be acknowledged */
+	ACK_REQ_INTERVAL = 16, /* packets between two acknowledgement requests on a lossless path */
 };
 
-/* How a WQE goes out: opcodes by place in the message. */
+/* The packets of a WQE: opcodes by place in the message. */
 struct send_kind {
 	uint8_t first, middle, last, only;
 	bool imm, inv;
@@ -69,10 +69,11 @@ uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *w
 }
 
 /*
- * Responses come unasked once a read is: on a network no more of them than the window has room for,
- * or so, and after a loss no more than that are sent in vain. A longer part saves its two ends,
- * which leave apart from what is between them. One size for all of a read: who answers takes no
- * request again that goes beyond the end of one he had.
+ * Return the packets of one part of a read. A responder sends all responses to a request without
+ * further permission. Therefore, on a network, one request asks for about as many as the window
+ * permits, and a loss wastes no more. A longer part is cheaper, because the two ends of a part
+ * leave apart from the packets between them. All parts of a read have one size, because a responder
+ * refuses a repeated request that goes beyond the end of the original one.
  */
 static uint16_t read_part_packets(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
@@ -100,7 +101,7 @@ static void psn_assign(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	uint32_t segment = uroce_wqe_segment(qp, wqe);
 	uint32_t packets = 1;
 
-	/* Atomics and atomic writes are one packet whatever their length field says. */
+	/* Atomics and atomic writes are one packet, regardless of their length field. */
 	if (wqe->length > segment && (!uroce_wqe_has_response(wqe) || is_read(wqe)))
 		packets = (wqe->length - 1) / segment + 1;
 	wqe->first_psn = qp->req.psn;
@@ -153,8 +154,8 @@ static bool window_open(const struct uroce_qp *qp)
 }
 
 /*
- * Whether the end of @wqe is to be acknowledged for its own sake: the application waits for it, it
- * is needed to make room, or nothing may follow soon that will be acknowledged and cover it.
+ * Return whether to request an acknowledgement for the end of @wqe. The application waits for it,
+ * or the queue needs its room, or no later packet may cover it soon.
  */
 static bool end_waited_for(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
@@ -167,7 +168,8 @@ static bool end_waited_for(const struct uroce_qp *qp, const struct uroce_swqe *w
 	       (next->flags & IBV_SEND_FENCE);
 }
 
-/* On a network each acknowledgement is a packet and wakes somebody: some keep the window open. */
+/* Return whether to ask for an acknowledgement, which costs a packet and a wake-up on a network.
+ * Ask for enough to keep the window open. */
 static bool ack_req_wanted(struct uroce_qp *qp, const struct uroce_swqe *wqe, bool last)
 {
 	struct uroce_requester *req = &qp->req;
@@ -190,8 +192,8 @@ static void psn_advance(struct uroce_qp *qp, uint32_t psn)
 		qp->counters.resent++;
 }
 
-/* A packet that asks for an acknowledgement leaves for the first time: its answer tells the round
- * trip. */
+/* Begin to measure the round trip by a packet that asks for an acknowledgement and leaves for the
+ * first time. */
 static void rtt_begin(struct uroce_qp *qp, uint32_t psn)
 {
 	struct uroce_requester *req = &qp->req;
@@ -236,7 +238,8 @@ int req_message_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	return last;
 }
 
-/* A request that is answered, one packet. Return: 0, or why it did not leave. */
+/* Send a request that has a response. Return: 0; -EBUSY: wait for other responses; another
+ * -errno. */
 static int request_send(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroce_hdr *hdr,
 			uint32_t length)
 {
@@ -259,11 +262,11 @@ static int request_send(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroc
 	return 0;
 }
 
-/* The next part of a read, from the first byte that was not asked for. */
+/* Send the next read request, from the first byte on that was not requested. */
 static int read_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	uint32_t segment = uroce_wqe_segment(qp, wqe);
-	/* Late responses may have come after the requester went back. */
+	/* Late responses may have arrived after the requester went back. */
 	uint32_t offset = max_of(wqe->asked, wqe->received);
 	uint64_t part = uroce_wqe_read_part(qp, wqe);
 	uint32_t length = min_of((uint64_t)wqe->length - offset, part - offset % part);
@@ -288,7 +291,7 @@ static int read_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	return wqe->asked == wqe->length;
 }
 
-/* Atomic, flush, atomic write. */
+/* Send an atomic, flush or atomic write. */
 static int request_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	bool carries = wqe->opcode == IBV_WR_ATOMIC_WRITE;
@@ -360,7 +363,7 @@ static int connected_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	int r;
 
-	/* The peer's process is known to be gone. */
+	/* The peer's process is gone. */
 	if (unlikely(!qp->av.path)) {
 		wqe_fail(wqe, uroce_qp_reliable(qp) ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
 		return 1;
@@ -382,8 +385,8 @@ static int connected_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	return uroce_wqe_has_response(wqe) ? request_step(qp, wqe) : req_message_step(qp, wqe);
 }
 
-/* Return: 1 the WQE left the requester, 0 a packet went out, -errno stop here (or the WQE failed:
- * DONE). */
+/* Advance a WQE. Return: 1: the WQE has left the requester; 0: a packet has left; -errno: stop
+ * here. A failed WQE is WQE_DONE. */
 static int wqe_step(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	int r;
@@ -440,12 +443,12 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 			continue;
 		done = true;
 		if (wqe->status != IBV_WC_SUCCESS) {
-			/* What went before it was to be covered by it, perhaps. */
+			/* Its acknowledgement would perhaps have covered earlier packets. */
 			if (uroce_qp_reliable(qp) && path && !path->lossless)
 				uroce_req_probe(qp);
 			break;
 		}
-		/* Retired at once, so that the next one again has nothing before it. */
+		/* Retire it at once, so that no WQE is in flight before the next one. */
 		uroce_comp_retire(qp);
 		done = false;
 	}

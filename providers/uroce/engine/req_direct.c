@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The requester: what the path does without the responder. */
+/* The requester: operations that the path performs without the responder. */
 #include "providers/uroce/engine/engine.h"
 
 enum {
-	PLACED_MIN = 4096, /* bytes: less is on its way to the target with the packet */
-	PLACED_MAX = 64, /* requests on their way that one looks at before it places its payload */
+	PLACED_MIN = 4096, /* bytes: smaller payloads travel with the packet */
+	PLACED_MAX = 64,   /* requests in flight that are checked before placing a payload */
 };
 
-/* What can be done without the responder. Return: false for all else. */
+/* Describe a WQE that can be done without the responder. Return: false for all others. */
 static bool direct_fill(const struct uroce_qp *qp, const struct uroce_swqe *wqe,
 			struct uroce_rdma *ret)
 {
@@ -23,7 +23,7 @@ static bool direct_fill(const struct uroce_qp *qp, const struct uroce_swqe *wqe,
 		return true;
 	case IBV_WR_RDMA_READ:
 		ret->kind = UROCE_RDMA_READ;
-		return qp->req.max_rd_atomic; /* packets find out that there may be none */
+		return qp->req.max_rd_atomic; /* if 0, packets report the error */
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		break;
@@ -41,9 +41,8 @@ static bool direct_fill(const struct uroce_qp *qp, const struct uroce_swqe *wqe,
 }
 
 /*
- * Local memory, and the path's work.
- * @bytes: where they lie when that is not the WQE's memory, or NULL
- * Return: as of uroce_path_ops.rdma; -EACCES: it has no right to that memory.
+ * Find the local memory and call the path. @bytes: the payload, if it is not in the memory of the
+ * WQE; or NULL. Return: as from uroce_path_ops.rdma; -EACCES: no right to that memory.
  */
 static int direct_run(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroce_rdma *rdma,
 		      const void *bytes)
@@ -68,13 +67,14 @@ static int direct_run(struct uroce_qp *qp, struct uroce_swqe *wqe, struct uroce_
 	return r;
 }
 
-/* The initiator does it alone: only with nothing in flight before it, so that order is kept. */
+/* Perform a WQE without the responder. To keep the order, do so only if no WQE is in flight. */
 int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	struct uroce_rdma rdma;
 	int r;
 
-	/* On XRC the target's SRQ says which PD its keys are of, and no board shows SRQs. */
+	/* On XRC the SRQ of the target determines the PD of keys, and the board does not show
+	 * SRQs. */
 	if (qp->type == IBV_QPT_XRC_SEND || qp->sq.next != qp->sq.tail || wqe->psn_assigned ||
 	    !direct_fill(qp, wqe, &rdma))
 		return -EOPNOTSUPP;
@@ -85,7 +85,7 @@ int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	return 1;
 }
 
-/* Whatever is on its way touches no memory of the target any more. */
+/* Return whether no request in flight will access memory of the target any more. */
 static bool nothing_to_overtake(const struct uroce_qp *qp)
 {
 	const struct uroce_sq *sq = &qp->sq;
@@ -104,8 +104,9 @@ static bool nothing_to_overtake(const struct uroce_qp *qp)
 }
 
 /*
- * A small one behind one that was placed is placed, too: else all that follow would be in its way.
- * One is enough where nothing is in flight: what follows that is small as well is no stream.
+ * Return whether to place the payload of a write. Place a small one behind a placed one, because
+ * otherwise all later writes would have to wait for its packet. If no WQE is in flight, place only
+ * one small write after a large one, because a second small one means that there is no stream.
  */
 static bool is_worth_placing(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
@@ -116,8 +117,8 @@ static bool is_worth_placing(const struct uroce_qp *qp, const struct uroce_swqe 
 	return sq->next != sq->tail ? sq_wqe(sq, sq->next - 1)->placed : qp->req.placed_large;
 }
 
-/* Only what has no number yet: what is sent again was executed, perhaps, and its bytes are the
- * target's own since. */
+/* Place the payload of a WQE without PSN. A WQE that is sent again may have been executed before,
+ * and then its target may have changed the bytes. */
 static void place(struct uroce_qp *qp, struct uroce_swqe *wqe, const void *bytes)
 {
 	struct uroce_rdma rdma = { .qp = qp,
@@ -134,7 +135,7 @@ static void place(struct uroce_qp *qp, struct uroce_swqe *wqe, const void *bytes
 		return;
 	worth = is_worth_placing(qp, wqe);
 	qp->req.placed_large = false;
-	/* Who captures sees the packets. */
+	/* With a capture, payloads leave in packets. */
 	if (!worth || !path->ops->rdma || path->host->capture || qp->type != IBV_QPT_RC ||
 	    !nothing_to_overtake(qp))
 		return;
@@ -149,7 +150,7 @@ void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe)
 
 bool uroce_req_place_from(struct uroce_qp *qp, struct uroce_swqe *wqe, const void *bytes)
 {
-	/* Its turn has come, and the next run sends it. */
+	/* Only if it is next and the next run sends it. */
 	if (sq_wqe(&qp->sq, qp->sq.next) != wqe || wqe->flags & IBV_SEND_FENCE ||
 	    qp->state != IBV_QPS_RTS || qp->peer_lost || !qp->av.path || !uroce_req_may_send(qp))
 		return false;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A packet of the requester leaves: its payload, what rides along, what it means when it does not.
- */
+/* Sending a packet of the requester: its payload, the acknowledgement in it, and failures. */
 #include "providers/uroce/engine/req.h"
 
-/* An acknowledgement the responder owes rides along where the path has room. */
+/* Attach an owed acknowledgement of the responder, if the path has room for it. */
 static void ack_attach(struct uroce_qp *qp, struct uroce_tx *tx)
 {
 	struct uroce_responder *resp = &qp->resp;
@@ -17,8 +16,8 @@ static void ack_attach(struct uroce_qp *qp, struct uroce_tx *tx)
 	tx->ack_msn = resp->msn;
 }
 
-/* What leaves by reference names its memory, too: of some paths, and only where no packet has as
- * many bytes. */
+/* Name the memory of a payload that leaves by reference. Only some paths use references, for
+ * payloads larger than any packet. */
 static void reference_fill(struct uroce_tx *tx, const struct uroce_qp *qp,
 			   const struct uroce_gather *gather, uint32_t lkeys[UROCE_MAX_SGE])
 {
@@ -37,7 +36,7 @@ int req_packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct ur
 	uint32_t lkeys[UROCE_MAX_SGE];
 	int r;
 
-	gather.count = 0; /* the rest is large and filled as far as it is used */
+	gather.count = 0; /* the rest is large and filled only as far as needed */
 	if (tx.placed) {
 		tx.iovcnt = 0;
 	} else if (length && wqe->is_inline) {
@@ -77,6 +76,6 @@ int req_send_failed(struct uroce_qp *qp, struct uroce_swqe *wqe, int r)
 		return r;
 	}
 	if (uroce_qp_reliable(qp))
-		return 0; /* as if lost: the retransmission timer decides */
+		return 0; /* treat it as lost: the retransmission timer decides */
 	return 0;
 }

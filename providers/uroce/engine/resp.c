@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The responder: a request packet is checked (resp_check.c), then executed, then answered
- * (answer.c). respond() is the only place that knows what a verdict means on the wire.
+ * (answer.c). Only respond() maps verdicts to packets.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 /* --- execution --- */
 
-/* What a failed copy means; @ours: this side's memory was at fault. */
+/* Return the verdict of a copy. @ours: the verdict if memory of this side failed. */
 static enum verdict copied(const struct uroce_qp *qp, int r, enum verdict ours)
 {
 	if (likely(!r))
@@ -49,8 +49,8 @@ static enum verdict execute_write(struct uroce_qp *qp, const struct uroce_packet
 	return copied(qp, r, uroce_qp_reliable(qp) ? RESP_OPERATION : RESP_DROP);
 }
 
-/* The slot for a request whose result may be asked for again; the oldest finished one makes room.
- */
+/* Return the slot of a request whose result may be requested again. The oldest finished one makes
+ * room. */
 static struct uroce_resource *resource_new(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	struct uroce_responder *resp = &qp->resp;
@@ -84,7 +84,7 @@ void resp_resource_ask(struct uroce_resource *res, uint32_t psn, uint64_t va, ui
 	res->offset = 0;
 }
 
-/* Its answers are sent later. */
+/* Enter a read. Its responses are sent later. */
 static enum verdict execute_read(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	struct uroce_resource *res = resource_new(qp, pkt);
@@ -96,9 +96,9 @@ static enum verdict execute_read(struct uroce_qp *qp, const struct uroce_packet 
 }
 
 /*
- * Atomics of all QPs of the process meet in the processor's own atomic instructions. The address is
- * the application's memory: it is read once by a checked copy first, so that a vanished page is an
- * error here too.
+ * Execute an atomic operation. Atomics of all QPs of the process use atomic instructions of the
+ * processor. A checked copy reads the application's memory first, so that an unmapped page is an
+ * error here, too.
  */
 static enum verdict execute_atomic(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
@@ -147,8 +147,8 @@ static enum verdict execute_atomic_write(struct uroce_qp *qp, const struct uroce
 	return RESP_OK;
 }
 
-/* Stores of this processor are globally visible in order; persistence is the file's behind the
- * mapping. */
+/* Execute a flush. Stores of this processor are globally visible in order. The file behind the
+ * mapping provides persistence. */
 static enum verdict execute_flush(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	struct uroce_key *key;
@@ -170,7 +170,7 @@ static enum verdict execute_flush(struct uroce_qp *qp, const struct uroce_packet
 	return RESP_OK;
 }
 
-/* The last of a message that takes a window away. */
+/* Invalidate a window, by the last packet of a message. */
 static enum verdict execute_invalidate(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	int r = uroce_key_invalidate(qp->engine->keys, resp_pd(qp), qp->vqp.qp.qp_num,
@@ -242,11 +242,11 @@ static void complete(struct uroce_qp *qp, const struct uroce_packet *pkt)
 
 void resp_ack_owe(struct uroce_qp *qp, uint8_t syndrome)
 {
-	/* A NAK of a gap stands until the gap is closed: a duplicate's acknowledgement must not
-	 * replace it. */
+	/* A NAK of a gap remains until the gap is closed: the acknowledgement of a duplicate must
+	 * not replace it. */
 	if (qp->resp.ack_due && qp->resp.nak_sent && syndrome == (AETH_ACK | AETH_ACK_NO_CREDIT))
 		return;
-	if (qp->resp.ack_withheld) /* the peer went on without it */
+	if (qp->resp.ack_withheld) /* the peer continued without it */
 		qp->resp.ack_rides_next = 0;
 	qp->resp.ack_passes = 0;
 	qp->resp.ack_syndrome = syndrome;
@@ -255,7 +255,7 @@ void resp_ack_owe(struct uroce_qp *qp, uint8_t syndrome)
 	uroce_ack_later(qp);
 }
 
-/* The receive WQE in use ends with @status; the QP goes to the error state. */
+/* Complete the current receive WQE with @status; the QP goes to the error state. */
 static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
 		      enum ibv_wc_status status)
 {
@@ -272,7 +272,7 @@ static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
 		error.wr_id = qp->resp.rwqe->wr_id;
 		recv_complete(qp, pkt, status);
 	} else {
-		/* No work request of ours is at fault: the peer's request was refused. */
+		/* No work request of this side failed: the peer's request was refused. */
 		uroce_event_qp(qp, status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
 								   : IBV_EVENT_QP_REQ_ERR);
 	}
@@ -286,7 +286,7 @@ void uroce_resp_took(struct uroce_qp *qp, bool ack_req)
 	if (ack_req) {
 		resp_ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
 	} else if (qp->resp.ack_due) {
-		qp->resp.ack_messages++; /* one more that it will cover */
+		qp->resp.ack_messages++; /* one more message that it will cover */
 		uroce_ack_later(qp);
 	}
 }
@@ -305,7 +305,7 @@ static void respond_ok(struct uroce_qp *qp, const struct uroce_hdr *hdr)
 	qp->resp.ack_hurry |= !(flags & PKT_END) || !(flags & PKT_START);
 }
 
-/* The packet is to come once more. */
+/* Ask the peer to send the packet again. */
 static void ask_again(struct uroce_qp *qp, uint8_t syndrome)
 {
 	qp->resp.nak_sent = true;
@@ -313,9 +313,9 @@ static void ask_again(struct uroce_qp *qp, uint8_t syndrome)
 }
 
 /*
- * What the peer asked for before is answered first. A long answer takes more than this turn; so
- * that nothing has to be kept until then, the packet is asked for once more, as if it had been
- * lost, and refused when it comes. Return: whether it is.
+ * Send the answers to earlier requests before a refusal. A long answer takes more than this turn.
+ * Then ask for the packet again, as if it were lost, and refuse it when it arrives, so that no
+ * state has to be kept until then. Return: whether the packet was asked for again.
  */
 static bool answers_first(struct uroce_qp *qp)
 {
@@ -326,7 +326,7 @@ static bool answers_first(struct uroce_qp *qp)
 	return true;
 }
 
-/* The end of the QP: what is said to the peer, and here. */
+/* Fail the QP: send a NAK to the peer, and complete and report the error here. */
 static void refuse(struct uroce_qp *qp, const struct uroce_packet *pkt, enum verdict verdict)
 {
 	static const struct {
@@ -367,13 +367,14 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 		ask_again(qp, AETH_RNR_NAK | qp->resp.min_rnr_timer);
 		break;
 	case RESP_REFERENCE:
-		/* This side stays as it was: the message comes again, copied, unless its owner
+		/* This side keeps its state. The message arrives again, copied, unless its owner
 		 * cannot read it either. */
 		ask_again(qp, AETH_NAK | NAK_REFERENCE);
 		break;
 	case RESP_LENGTH:
 		if (!uroce_qp_reliable(qp)) {
-			qp->resp.in_message = false; /* lost; its receive waits for the next */
+			/* the message is lost; its receive waits for the next one */
+			qp->resp.in_message = false;
 			break;
 		}
 		refuse(qp, pkt, verdict);

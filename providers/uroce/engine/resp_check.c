@@ -18,7 +18,7 @@ static enum verdict check_state(const struct uroce_qp *qp)
 	}
 }
 
-/* The packet's transport is the QP's. */
+/* Check that packet and QP have the same transport. */
 static enum verdict check_transport(const struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	if (unlikely(qp->type == IBV_QPT_XRC_SEND))
@@ -45,7 +45,7 @@ static enum verdict check_psn_rc(struct uroce_qp *qp, const struct uroce_packet 
 	return RESP_SEQUENCE;
 }
 
-/* UC: a gap loses the message it falls into; the next first packet starts afresh. */
+/* UC: a gap loses the message that contains it. The next first packet begins a new message. */
 static enum verdict check_psn_uc(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	if (pkt->hdr.psn == qp->resp.psn)
@@ -74,7 +74,8 @@ static enum verdict check_sequence(struct uroce_qp *qp, const struct uroce_packe
 	return RESP_OK;
 }
 
-/* XRC: each packet names the SRQ it is for, in the QP's domain; all of a message name the same. */
+/* XRC: each packet names its SRQ, which must be in the QP's domain. All packets of a message name
+ * the same. */
 static enum verdict check_srq(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	struct uroce_srq *srq = uroce_xrc_srq(qp->engine, qp->domain, pkt->hdr.srqn);
@@ -110,9 +111,9 @@ static enum verdict check_operation(const struct uroce_qp *qp, const struct uroc
 }
 
 /*
- * The oldest one makes room for a new request; its requester has its answer by now, or asked for
- * more than was agreed. That it is being answered again is no sign: the repetition may have been on
- * its way for long.
+ * Return whether there is no room for a new request. The oldest request makes room: its requester
+ * has the answer by now, or has more requests outstanding than agreed. A second answer that is
+ * being sent does not count, because the repeated request may have been delayed for long.
  */
 static bool resources_taken(const struct uroce_responder *resp)
 {
@@ -180,7 +181,7 @@ static uint32_t access_needed(const struct uroce_hdr *hdr)
 	return IBV_ACCESS_REMOTE_WRITE;
 }
 
-/* It has an address and a length, which mean nothing. */
+/* Return whether a flush is for the whole region. Then its address and length have no meaning. */
 static bool flushes_region(const struct uroce_hdr *hdr)
 {
 	return hdr_flags(hdr) & PKT_FETH && hdr->flush_level == FETH_LEVEL_MR;
@@ -192,7 +193,7 @@ int resp_key_get(struct uroce_qp *qp, const struct uroce_hdr *hdr, uint32_t need
 	const struct uroce_key *key = uroce_key_at(qp->engine->keys, hdr->rkey);
 	uint64_t va = hdr->va;
 
-	/* If the region changes meanwhile, its first byte is refused. */
+	/* If the region changes meanwhile, the look-up of its first byte fails. */
 	if (key && flushes_region(hdr)) {
 		va = key->iova;
 		length = 1;
@@ -201,7 +202,7 @@ int resp_key_get(struct uroce_qp *qp, const struct uroce_hdr *hdr, uint32_t need
 			     length, ret_key, ret_ptr);
 }
 
-/* The whole range of a request is checked at its first packet, before a byte moves. */
+/* Check the whole range of a request at its first packet, before any byte is copied. */
 static enum verdict check_key(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	const struct uroce_hdr *hdr = &pkt->hdr;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The responder: a request that comes once more. */
+/* The responder: repeated requests. */
 #include "providers/uroce/engine/resp.h"
 
 enum {
 	AGAIN_DOUBT = 3,
 };
 
-/* The same request again and again, and no new one: the answers do not seem to arrive. */
+/* Count repetitions of a request without a new one: the answers seem to be lost. */
 static void duplicate_count(struct uroce_qp *qp, uint32_t psn)
 {
 	struct uroce_responder *resp = &qp->resp;
@@ -20,8 +20,8 @@ static void duplicate_count(struct uroce_qp *qp, uint32_t psn)
 		qp->av.path->ops->doubt(qp->av.path, &qp->av, qp->dest_qpn);
 }
 
-/* Bytes [va, va + dma_len) lie in what was asked for first, and so do the numbers of their packets.
- */
+/* Return whether the bytes [va, va + dma_len) and the PSNs of their packets are within the first
+ * request. */
 static bool read_inside(const struct uroce_qp *qp, const struct uroce_resource *res,
 			const struct uroce_hdr *hdr)
 {
@@ -34,9 +34,8 @@ static bool read_inside(const struct uroce_qp *qp, const struct uroce_resource *
 }
 
 /*
- * A request comes once more. A read may be for a part of the first one, which is then answered as
- * it is asked for; see IBTA vol. 1, chapter 9, duplicate requests. Return: false when it is not
- * what it says.
+ * Handle a repeated request. A read may ask for a part of the first one, which is then answered;
+ * see IBTA vol. 1, chapter 9, duplicate requests. Return: false if it does not match the first one.
  */
 static bool resource_again(const struct uroce_qp *qp, struct uroce_resource *res,
 			   const struct uroce_hdr *hdr)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The requester after a loss: it goes back to the oldest packet that was not acknowledged, when it
- * is told or when time has passed, until its retries are exhausted.
+ * The requester after a loss. After a report or a timeout it goes back to the oldest packet that
+ * was not acknowledged, until its retries are exhausted.
  */
 #include "providers/uroce/engine/req.h"
 
@@ -10,16 +10,16 @@
 enum {
 	PROBE_FIRST = 2000000, /* ns without progress before the oldest packet is sent again */
 	PROBE_DOUBLINGS = 5,   /* the interval doubles that often */
-	PROBES_DOUBT = 4,      /* in vain: perhaps it is not chance that loses them */
-	PROBE_MAX = 250000000, /* ns: however long the round trip seems */
-	LOSSLESS_TIMEOUT_MIN = 20000000, /* ns: a process may be off the processor that long */
-	SLOW_PATIENCE = 2000000000,	 /* ns for which a peer that is slow costs no retry */
-	PEER_LOST_PATIENCE = 1000000000, /* ns: at most so long, for a process that is gone */
+	PROBES_DOUBT = 4,      /* unanswered probes after which the path may be at fault */
+	PROBE_MAX = 250000000, /* ns: upper limit, regardless of the round trip */
+	LOSSLESS_TIMEOUT_MIN = 20000000, /* ns: a process may wait for a processor that long */
+	SLOW_PATIENCE = 2000000000,	 /* ns for which a slow peer costs no retry */
+	PEER_LOST_PATIENCE = 1000000000, /* ns: longest wait for a process that is gone */
 };
 
 /* --- going back --- */
 
-/* The WQE that @psn belongs to; responses already placed are not asked for again. */
+/* Prepare a WQE to be sent again. Do not ask again for responses that have been placed. */
 static void rewind_wqe(struct uroce_qp *qp, struct uroce_swqe *wqe)
 {
 	if (wqe->state == WQE_DONE)
@@ -38,8 +38,8 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now)
 	assert_held(&qp->lock);
 	qp->counters.retries++;
 	req->probing = false;
-	req->since_ack_req = req->window; /* the first one asks */
-	/* From the newest back to the one that holds una. */
+	req->since_ack_req = req->window; /* the first packet asks for an acknowledgement */
+	/* Rewind all WQEs from the one that contains una on. */
 	for (index = sq->tail; index != sq->next; index++) {
 		struct uroce_swqe *wqe = sq_wqe(sq, index);
 
@@ -49,7 +49,7 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now)
 			first = index;
 		rewind_wqe(qp, wqe);
 	}
-	if (sq->next != sq->head) /* a read that was asked for in part */
+	if (sq->next != sq->head) /* a read of which a part was requested */
 		rewind_wqe(qp, sq_wqe(sq, sq->next));
 	sq->next = first;
 	req->offset = 0;
@@ -64,7 +64,7 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now)
 	uroce_req_run(qp, now);
 }
 
-/* Everything from there on was dropped by the peer: its packets, and their PSNs, are made anew. */
+/* The peer has dropped all packets from there on: make them, and their PSNs, again. */
 bool uroce_req_copy_instead(struct uroce_qp *qp, uint64_t now)
 {
 	struct uroce_requester *req = &qp->req;
@@ -94,7 +94,7 @@ bool uroce_req_copy_instead(struct uroce_qp *qp, uint64_t now)
 
 /* --- the oldest packet alone --- */
 
-/* The WQE that @psn belongs to; NULL: none that is not done. */
+/* Return the unfinished WQE of @psn; NULL: none. */
 static struct uroce_swqe *wqe_of(const struct uroce_qp *qp, uint32_t psn)
 {
 	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
@@ -137,9 +137,9 @@ static bool outstanding(const struct uroce_qp *qp)
 }
 
 /*
- * The specification lets an interval last up to four times what the QP asks for (vol. 1, chapter 9,
- * transport timer). The second is twice, the others four times as long: a peer that is a process
- * may have to wait for its processor longer than a network adapter ever does.
+ * Return the interval of the retransmission timer. The specification permits up to four times the
+ * value of the QP (vol. 1, chapter 9, transport timer). The second interval is twice as long, the
+ * others four times, because a process may wait for its processor longer than any adapter.
  */
 static uint64_t timeout_ns(const struct uroce_qp *qp)
 {
@@ -153,9 +153,9 @@ static uint64_t timeout_ns(const struct uroce_qp *qp)
 }
 
 /*
- * The time from the last progress to the next probe. Each interval is twice the one before, then
- * they stay equal; the first one is well above the round trip, so that a slow peer is not taken for
- * a lossy wire.
+ * Return the time from the last progress to the next probe. The intervals double up to a limit,
+ * then stay equal. The first one is well above the round trip, so that a slow peer is not mistaken
+ * for a lossy network.
  */
 static uint64_t probe_wait(const struct uroce_requester *req)
 {
@@ -166,20 +166,20 @@ static uint64_t probe_wait(const struct uroce_requester *req)
 	return (first << doublings) * (1 + req->probes - doublings);
 }
 
-/* The next moment at which something is to be decided while nothing is acknowledged. */
+/* Return the time of the next decision if no acknowledgement arrives. */
 static uint64_t probe_deadline(const struct uroce_qp *qp)
 {
 	const struct uroce_requester *req = &qp->req;
 	uint64_t wait = probe_wait(req);
 
-	/* Nothing gets lost on the way there, but a QP that is not ready drops what comes. */
+	/* A lossless path loses no packets, but a QP that is not ready drops them. */
 	return req->progress_time +
 	       (qp->av.path->lossless ? timeout_ns(qp) : min_of(wait, timeout_ns(qp)));
 }
 
 void uroce_req_timer(struct uroce_qp *qp, uint64_t now)
 {
-	/* Armed once, it stays armed until it fires, and then looks at what has happened since. */
+	/* An armed timer stays armed until it fires. Then the handler checks the progress since. */
 	if (uroce_timer_armed(&qp->timer) || qp->req.rnr_wait || !outstanding(qp) || !qp->av.path)
 		return;
 	qp->req.progress_time = now ? now : uroce_now();
@@ -187,7 +187,7 @@ void uroce_req_timer(struct uroce_qp *qp, uint64_t now)
 	uroce_qp_timer(qp, probe_deadline(qp));
 }
 
-/* Retries are exhausted: the oldest WQE ends with @status. */
+/* Complete the oldest WQE with @status, because retries are exhausted. */
 void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status)
 {
 	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
@@ -213,7 +213,8 @@ void uroce_req_peer_lost(struct uroce_qp *qp, uint64_t now)
 	uroce_qp_timer(qp, (now ? now : uroce_now()) + patience);
 }
 
-/* The path can see that the peer's QP still receives: then it is late, not lost. */
+/* Return whether the path sees that the peer's QP still receives. Then the peer is late, not
+ * lost. */
 static bool peer_only_slow(const struct uroce_qp *qp)
 {
 	const struct uroce_path_ops *ops = qp->av.path->ops;
@@ -223,8 +224,9 @@ static bool peer_only_slow(const struct uroce_qp *qp)
 }
 
 /*
- * A slow peer has more time, and not for ever: it may have been stopped. One that copies has as
- * much as it takes: an adapter would acknowledge on the way.
+ * Return whether a timeout costs a retry. A slow peer has more time, but not unlimited time,
+ * because it may have been stopped. A peer that copies has unlimited time: an adapter would
+ * acknowledge meanwhile.
  */
 static bool timeout_costs(struct uroce_qp *qp, uint64_t now)
 {
@@ -246,10 +248,10 @@ static bool timeout_costs(struct uroce_qp *qp, uint64_t now)
 }
 
 /*
- * What is late is mostly not lost: the peer waits for its processor, and has all of it. So the
- * oldest packet goes alone, as often as it takes: a peer that is stopped for long is not sent the
- * rest again and again. The answer covers what the peer has, and if that is no more than this
- * packet the rest was lost: uroce_req_probed().
+ * Send only the oldest packet. Return: whether it was sent. Late packets are mostly not lost: the
+ * peer has them and waits for its processor. Only the oldest is repeated, so that a peer that is
+ * stopped for long does not get the rest again and again. The answer shows how much the peer has.
+ * If it has only this packet, the rest was lost: uroce_req_probed().
  */
 static bool probe_is_enough(struct uroce_qp *qp, uint64_t now)
 {
@@ -267,7 +269,7 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 
 	assert_held(&qp->lock);
 	if (qp->state == IBV_QPS_ERR) {
-		uroce_qp_flush(qp); /* it was put off */
+		uroce_qp_flush(qp); /* the flush was delayed */
 		return;
 	}
 	if (qp->peer_lost) {
@@ -284,9 +286,10 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 	if (!outstanding(qp) || (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD))
 		return;
 	if (req->timer_una != req->una && qp->av.path->lossless)
-		req->progress_time = now; /* there, acknowledgements do not look at the clock */
+		/* on such paths, acknowledgements do not read the clock */
+		req->progress_time = now;
 	req->timer_una = req->una;
-	if (now < probe_deadline(qp)) { /* progress was made since it was armed */
+	if (now < probe_deadline(qp)) { /* there was progress since it was armed */
 		uroce_qp_timer(qp, probe_deadline(qp));
 		return;
 	}
@@ -324,19 +327,19 @@ void uroce_req_probed(struct uroce_qp *qp, uint32_t before, uint64_t now)
 	if (!req->probing || req->una == before)
 		return;
 	req->probing = false;
-	/* What comes this soon is the late answer to the packet's first time. */
+	/* An answer this early is a late answer to the first transmission. */
 	if (now - req->probe_time < req->rtt / 2)
 		return;
 	if (req->una == psn_add(before, 1) && outstanding(qp))
 		uroce_req_loss(qp, now);
 }
 
-/* A NAK told of a loss at una: one loss costs the window one halving. */
+/* Handle a NAK for a loss at una. One loss halves the window once. */
 void uroce_req_loss(struct uroce_qp *qp, uint64_t now)
 {
 	struct uroce_requester *req = &qp->req;
 
-	req->rtt_start = 0; /* the answer would tell how long the loss took to repair */
+	req->rtt_start = 0; /* the answer would measure the repair of the loss */
 	if (!req->recovering) {
 		req->recovering = true;
 		req->recover = req->max_psn;

@@ -7,7 +7,7 @@
 #include "providers/uroce/engine/engine.h"
 
 #define WINDOW_WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
-/* IBV_ACCESS_LOCAL_WRITE says nothing of a window; the kernel's device takes it, too. */
+/* IBV_ACCESS_LOCAL_WRITE has no effect on a window. The kernel's device accepts it, too. */
 #define WINDOW_ACCESS                                                     \
 	(WINDOW_WRITES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED | \
 	 IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT | IBV_ACCESS_LOCAL_WRITE)
@@ -17,7 +17,7 @@ static bool window_is_bound(const struct uroce_key *mw)
 	return mw->parent;
 }
 
-/* Returns when nobody uses the window any more. Gives up keys->lock meanwhile. */
+/* Unbind a window, and wait until it is unused. Releases keys->lock meanwhile. */
 static void window_unbind(struct uroce_keys *keys, struct uroce_key *mw)
 {
 	uroce_key_withdraw(keys, mw);
@@ -32,7 +32,7 @@ static bool range_inside(const struct uroce_key *mr, uint64_t addr, uint64_t len
 	       length <= mr->length - (addr - mr->iova);
 }
 
-/* The region of a bind, if it lets itself be opened so. */
+/* Find the region of a bind, and check that it permits the bind. */
 static int bind_region(struct uroce_keys *keys, const struct ibv_pd *pd,
 		       const struct uroce_swqe *wqe, struct uroce_key **ret_mr)
 {
@@ -59,7 +59,7 @@ static int bind_check(const struct uroce_key *mw, const struct ibv_pd *pd,
 		return -EINVAL;
 	if (mw->mw_type == IBV_MW_TYPE_1)
 		return wqe->bind.access & IBV_ACCESS_ZERO_BASED ? -EINVAL : 0;
-	/* Type 2: only in the free state, never to nothing. */
+	/* Type 2: only an unbound window, and never to length 0. */
 	return window_is_bound(mw) || !wqe->bind.length ? -EINVAL : 0;
 }
 
@@ -90,7 +90,7 @@ static int bind_locked(struct uroce_keys *keys, const struct uroce_qp *qp,
 	if (r < 0)
 		return r;
 	if (mr)
-		mr->windows++; /* first: the region stays */
+		mr->windows++; /* before the unbind, so that the region stays */
 	window_unbind(keys, mw);
 	mw->key = wqe->bind.rkey;
 	if (mr)
@@ -109,7 +109,7 @@ int uroce_key_bind(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
 	return r;
 }
 
-/* Only a bound type 2 window, by the QP it is bound to. */
+/* Invalidate a bound type 2 window. Only the QP that bound it may do so. */
 static int invalidate_locked(struct uroce_keys *keys, const struct ibv_pd *pd, uint32_t qpn,
 			     uint32_t key)
 {

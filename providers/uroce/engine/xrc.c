@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Extended reliable connections, IBTA vol. 1, annex A14: what is received by one connection goes to
- * the shared receive queue that each packet names, and a receiving queue pair has several handles.
+ * Extended reliable connections, IBTA vol. 1, annex A14. A connection delivers each packet to the
+ * shared receive queue that the packet names. A receiving queue pair has several handles.
  */
 #include "providers/uroce/engine/engine.h"
 
 struct uroce_srq *uroce_xrc_srq(struct uroce_engine *engine, const struct uroce_domain *domain,
 				uint32_t srqn)
 {
-	/* Pairs with the owner's release: the table is empty, the SRQ complete, when it is seen. */
+	/* Pairs with the owner's release: a reader sees an initialised table and a complete SRQ. */
 	_Atomic(struct uroce_srq *) *srqs =
 		atomic_load_explicit(&engine->srqs, memory_order_acquire);
 	struct uroce_srq *srq;
@@ -28,7 +28,7 @@ void uroce_xrc_srq_forget(struct uroce_qp *qp, const struct uroce_srq *srq)
 		return;
 	if (resp->srq == srq) {
 		resp->srq = NULL;
-		resp->have_rwqe = false; /* receives left in it get no completion */
+		resp->have_rwqe = false; /* its remaining receives get no completion */
 	}
 	for (uint32_t i = 0; i < resp->res_size; i++)
 		if (resp->res[i].srq == srq)
