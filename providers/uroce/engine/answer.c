@@ -199,7 +199,8 @@ static int resources_run(struct uroce_qp *qp, uint32_t most)
 				return -ENOTCONN;
 			}
 			if (r < 0) {
-				res->active = false; /* unreachable: the requester will ask again */
+				/* unreachable: the requester will repeat the request */
+				res->active = false;
 				resp->res_pending--;
 			}
 		}

@@ -329,7 +329,7 @@ static void read_response(struct uroce_qp *qp, struct uroce_swqe *wqe,
 	}
 	status = response_place(qp, wqe, wqe->received, &pkt->payload);
 	wqe->received += expected;
-	/* Only a read has parts. */
+	/* Only reads have parts. */
 	if (total && wqe->requests && wqe->received % uroce_wqe_read_part(qp, wqe) == 0)
 		uroce_req_answered(qp, wqe, 1);
 	if (status != IBV_WC_SUCCESS || wqe->received == total)
@@ -375,7 +375,7 @@ static void response(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64
 		return;
 	diff = psn_diff(psn, psn_add(wqe->first_psn, wqe->received / uroce_wqe_segment(qp, wqe)));
 	if (diff < 0)
-		return; /* seen before */
+		return; /* a repeated response */
 	if (diff > 0) {
 		if (!qp->req.recovering)
 			uroce_req_loss(qp, now);

@@ -18,21 +18,22 @@ enum {
 	/* Assumed receive buffer of a peer: the default of net.core.rmem_default, in bytes of
 	 * memory ... */
 	BUFFER_DEFAULT = 212992,
-	/* ... of which each packet takes its bytes and these, rounded up to a power of two ... */
+	/* ... of which each packet takes its length and this overhead, rounded up to a power of two
+	 * ... */
 	PACKET_OVERHEAD = 420,
-	/* ... and this. */
+	/* ... and this head. */
 	PACKET_HEAD = 256,
 	/* Packets by which the window then grows for each acknowledged window. A small window grows
 	 * by fewer. */
 	GROWTH_MOST = 4,
 	/* The estimated share of round trips with congestion, in parts of this ... */
 	CONGESTION_ONE = 1024,
-	/* ... moves by one part in 2^4 each round trip (DCQCN's g is 1/16 to 1/256). */
+	/* ... is updated with weight 1/2^4 each round trip (g of DCQCN is 1/16 to 1/256). */
 	CONGESTION_SHIFT = 4,
 	/* A queue whose delay is 1/QUEUE_PART of the QP's timeout is congestion, even without
 	 * notifications. */
 	QUEUE_PART = 4,
-	/* At most one notification for a queue pair in so many ns, as adapters do. */
+	/* ns: at most one notification for a queue pair in this time, as adapters do. */
 	CNP_INTERVAL = 50000,
 };
 

@@ -12,7 +12,7 @@ struct uroce_sq;
 /* One completion: a cache line, whose first three quarters are copied to the application. */
 struct uroce_cqe {
 	struct ibv_wc wc;
-	uint64_t timestamp; /* ns, CLOCK_MONOTONIC; set when the CQ wants it */
+	uint64_t timestamp; /* ns, CLOCK_MONOTONIC; set if want_timestamp */
 	/* The send queue in which the request takes room until this is polled; NULL: a receive. */
 	struct uroce_sq *sq __attribute__((aligned(8)));
 };
@@ -25,8 +25,8 @@ struct uroce_cq {
 	struct uroce_cqe *ring; /* size entries, a power of two */
 	uint32_t mask;
 	/* free running, written under the lock; pollers read them without it to find an empty CQ */
-	atomic_uint head; /* next to push */
-	atomic_uint tail; /* next to poll */
+	atomic_uint head; /* position of the next completion to push */
+	atomic_uint tail; /* position of the next completion to poll */
 	bool want_timestamp;
 	/* Strands of its queue pairs, a bit each. A poller of the CQ polls these. Bits are only
 	 * added. */
@@ -45,14 +45,15 @@ struct uroce_cq {
 	bool overflowed;
 	bool single_threaded; /* the application polls from one thread only */
 	struct uroce_lock
-		poll_lock; /* from ibv_start_poll() to ibv_end_poll(); taken before all others */
+		/* held from ibv_start_poll() to ibv_end_poll(); taken before all others */
+		poll_lock;
 	struct uroce_cqe current; /* the completion that this walk has reached */
 	atomic_uint qps;	  /* QPs that send or receive by it */
 	/* records written and not purged; destroying the CQ waits for them */
 	uint32_t comp_events_raised;
 	uint32_t async_events_raised;
 	LIST_ENTRY(uroce_cq)
-	pending; /* engine->pending_cqs while event_pending; under pending_lock */
+	pending; /* in engine->pending_cqs while event_pending; under pending_lock */
 	struct uroce_memory memory; /* memory of the ring */
 };
 

@@ -11,10 +11,10 @@
 #include "providers/uroce/engine/cq.h"
 #include "providers/uroce/engine/wqe.h"
 
-/* Set by a thread for the time of one progress pass of its own. */
+/* The array of a polling thread, set during its progress pass. */
 struct uroce_sink {
 	struct uroce_cq *cq; /* NULL: none */
-	struct ibv_wc *wc;   /* next to be filled */
+	struct ibv_wc *wc;   /* next entry to fill */
 	int room;
 };
 extern __thread struct uroce_sink uroce_sink TLS_QUICK __attribute__((visibility("hidden")));

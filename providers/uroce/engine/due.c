@@ -3,10 +3,10 @@
 #include "providers/uroce/engine/engine.h"
 
 enum {
-	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover across a network */
+	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover on a network */
 	ACK_PASSES = 128,	/* passes for which a withheld one waits for the next message */
 	LAZY_PASSES = 32,	/* passes without a packet: no packet to ride on is expected */
-	ACK_WAITERS = 64,	/* QPs whose acknowledgements wait at the same time */
+	ACK_WAITERS = 64,	/* QPs with waiting acknowledgements at the same time, at most */
 	FULL_TRIES = 64,	/* QPs of a pass without room, after which the rest is not tried */
 };
 

@@ -24,7 +24,7 @@ struct uroce_swqe;
 struct uroce_key {
 	alignas(64) atomic_uint live; /* the key while it permits access, else 0 */
 	atomic_uint refs;	      /* look-ups in use: the owner waits for 0 to revoke the key */
-	uint64_t iova;		      /* first address peers and SGEs use */
+	uint64_t iova;		      /* first address for peers and SGEs */
 	uint64_t length;
 	uintptr_t base; /* address of iova in this process */
 	const struct ibv_pd *pd;
@@ -33,12 +33,12 @@ struct uroce_key {
 
 	/* For the owner, under keys->lock: */
 	uint32_t key;		  /* index << 8 | variant; lkey and rkey are the same number */
-	uint32_t windows;	  /* bound to this region */
-	struct uroce_key *parent; /* window: the region it is bound to, NULL unbound */
+	uint32_t windows;	  /* windows bound to this region, and imports */
+	struct uroce_key *parent; /* window: the region it is bound to; NULL: unbound */
 	uint8_t mw_type;	  /* enum ibv_mw_type; 0: a region */
 	bool used;
 
-	uint64_t null_size; /* of a null region: of each half of its memory; else 0 */
+	uint64_t null_size; /* null region: size of each half of its memory, bytes; else 0 */
 };
 
 /* Granted to regions only: their keys may be used as lkeys. Not a flag of the API. */
@@ -64,7 +64,7 @@ static inline void uroce_key_put(struct uroce_key *key)
 		atomic_fetch_sub_explicit(&key->refs, 1, memory_order_release);
 }
 
-/* Write the range (or the @whole region) through to the file behind the mapping. */
+/* Write the range (or the @whole region) to the file behind the mapping. */
 int uroce_key_sync(struct uroce_key *key, void *ptr, uint64_t length, bool whole);
 
 /*
@@ -98,7 +98,8 @@ int uroce_key_hold(struct uroce_keys *keys, uint32_t handle, const struct ibv_co
 		   uint32_t pd_handle, struct uroce_key **ret_key);
 void uroce_key_release(struct uroce_keys *keys, struct uroce_key *key);
 
-/* window.c: execute a local or remote invalidate, or a bind, in SQ order. 0 or -EACCES/-EINVAL. */
+/* window.c: execute a local or remote invalidate, or a bind, in SQ order. Return: 0 or
+ * -EACCES/-EINVAL. */
 int uroce_key_invalidate(struct uroce_keys *keys, const struct ibv_pd *pd, uint32_t qpn,
 			 uint32_t key);
 int uroce_key_bind(const struct uroce_qp *qp, const struct uroce_swqe *wqe);

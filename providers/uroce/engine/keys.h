@@ -29,13 +29,13 @@ struct uroce_keys_watch {
 
 struct uroce_keys {
 	_Atomic(struct uroce_key *) leaf[UROCE_KEY_LEAVES]; /* by index / UROCE_KEY_LEAF */
-	struct uroce_lock lock; /* protects all below and what owners write of entries */
+	struct uroce_lock lock; /* protects the members below and the owners' members of entries */
 	uint32_t leaves;
 	uint32_t used;
-	uint32_t *unused; /* indices of all other entries, in no order */
+	uint32_t *unused; /* indices of unused entries, in no order */
 	uint32_t unused_count;
 	bool fenced;			/* owners fence on behalf of uroce_keys_pass(); set once */
-	struct uroce_keys_watch *watch; /* or NULL; set before the first key */
+	struct uroce_keys_watch *watch; /* NULL: none; set before the first key */
 	uint32_t random[32];
 	unsigned int random_left;
 	/* The key that the holder of a strand uses without counting itself in. */
@@ -163,8 +163,8 @@ int uroce_key_free(struct uroce_keys *keys, struct uroce_key *key);
 /* Make a complete entry usable. Under keys->lock. */
 void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key);
 /*
- * The reverse: return when the entry is not in use any more. Release keys->lock during the wait,
- * because a user may be slow or stopped; no look-up finds the entry meanwhile.
+ * Make an entry unusable, and return when it is not in use any more. Release keys->lock during the
+ * wait, because a user may be slow or stopped; no look-up finds the entry meanwhile.
  */
 void uroce_key_withdraw(struct uroce_keys *keys, struct uroce_key *key);
 

@@ -11,7 +11,7 @@ enum {
 	UROCE_MAX_WR = 1 << 16,
 	UROCE_MAX_CQE = 1 << 22,
 	UROCE_MAX_INLINE = 1024,
-	UROCE_MAX_RD_ATOMIC = 128, /* read and atomic requests outstanding, either role */
+	UROCE_MAX_RD_ATOMIC = 128, /* outstanding read and atomic requests of each role */
 	UROCE_MAX_MCAST_QP = 1024,
 	UROCE_MAX_DM = 1 << 30,	  /* bytes of one device memory */
 	UROCE_MAX_KEYS = 1 << 20, /* regions and windows of one process */
@@ -29,7 +29,8 @@ enum {
 	 */
 	UROCE_READ_PART = 64,		/* packets */
 	UROCE_READ_PART_BYTES = 131072, /* bytes, for a large MTU */
-	UROCE_ACK_WITHHELD = 32,	/* messages that wait for one acknowledgement */
+	/* messages that a withheld acknowledgement covers, at most */
+	UROCE_ACK_WITHHELD = 32,
 	/* passes with packets in a row; the last is treated as one without */
 	UROCE_BUSY_PASSES = 16,
 	UROCE_ACK_COALESCE =

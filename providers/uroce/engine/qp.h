@@ -11,7 +11,7 @@ struct fault_flow;
 struct uroce_dev;
 struct uroce_domain;
 
-/* Requester, RC and UC (UD has only psn). */
+/* The requester of RC and UC (UD uses only psn). */
 struct uroce_requester {
 	uint32_t psn;	      /* PSN of the next packet */
 	uint32_t una;	      /* PSN of the oldest unacknowledged packet */
@@ -22,7 +22,7 @@ struct uroce_requester {
 	uint32_t window_fast; /* below this, each acknowledged packet enlarges the window by one */
 	/* above, acknowledged packets that count towards the next enlargement */
 	uint32_t window_acked;
-	uint32_t round;	     /* PSN whose acknowledgement ends the present round trip */
+	uint32_t round;	     /* PSN whose acknowledgement ends the current round trip */
 	uint16_t congestion; /* moving average of round trips with congestion; 0: none ever */
 	bool notified;	     /* this round trip has seen congestion */
 	uint32_t rd_atomic;  /* reads and atomics outstanding */
@@ -33,17 +33,17 @@ struct uroce_requester {
 	uint8_t rnr_retry;
 	uint8_t timeout; /* 4.096 us << timeout; 0: none */
 	bool rnr_wait;	 /* do not send until the timer fires */
-	bool path_full;	 /* the path refused a packet: on its strand's blocked */
+	bool path_full;	 /* the path refused a packet: the QP is in its strand's blocked */
 	/* the last write with immediate was large and placed by ops->rdma */
 	bool placed_large;
 	uint32_t timer_una;	/* una when the timer was armed */
 	uint32_t slow_una;	/* una when the peer was found slow ... */
 	uint64_t slow_since;	/* ... at this time, ns; 0: the peer was not slow */
-	uint64_t progress_time; /* when una last moved, ns */
+	uint64_t progress_time; /* ns: time at which una last moved */
 	uint64_t run_time;	/* ns: time of the current run; 0: not needed on a lossless path */
-	uint64_t rtt_start;	/* when the packet of rtt_psn was sent; 0: none is being measured */
+	uint64_t rtt_start;	/* ns: time at which rtt_psn was sent; 0: no measurement */
 	uint32_t rtt_psn;
-	uint32_t rtt;		/* smoothed round trip, ns; 0: not known yet */
+	uint32_t rtt;		/* smoothed round trip, ns; 0: unknown */
 	uint32_t rtt_var;	/* variation of the round trip, ns */
 	uint32_t rtt_least;	/* shortest recent round trip, ns: without queues */
 	uint32_t probes;	/* early resends since progress_time */
@@ -51,7 +51,7 @@ struct uroce_requester {
 	uint64_t probe_time;	/* time of the probe, ns */
 	uint32_t since_ack_req; /* packets sent without asking for an acknowledgement */
 	uint64_t looked_at;	/* packets sent when a post last polled for received packets */
-	uint32_t recover;	/* resending: PSN up to which one loss was charged to the window */
+	uint32_t recover;	/* resending: PSN up to which a loss shrinks the window only once */
 	bool recovering;
 };
 
@@ -59,7 +59,7 @@ struct uroce_requester {
 struct uroce_resource {
 	uint32_t first_psn;
 	uint32_t last_psn;
-	uint8_t opcode; /* of the request */
+	uint8_t opcode; /* opcode of the request */
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t length;
@@ -80,21 +80,22 @@ struct uroce_responder {
 	uint8_t min_rnr_timer;
 	uint8_t ack_syndrome;
 	uint16_t ack_messages; /* messages that wait for the acknowledgement */
-	bool ack_due;	 /* an acknowledgement up to psn - 1 is owed: qp is on its strand's acks */
-	bool ack_asked;	 /* and the peer waits for it */
-	bool ack_hurry;	 /* it covers part of a long message: the peer's window waits for it */
-	bool ack_inside; /* the peer asked for it inside a message: its window waits */
+	/* an acknowledgement up to psn - 1 is owed: the QP is in its strand's acks */
+	bool ack_due;
+	bool ack_asked;	     /* the peer asked for it */
+	bool ack_hurry;	     /* it covers part of a long message: the peer's window waits for it */
+	bool ack_inside;     /* the peer asked for it inside a message: its window waits */
 	bool ack_withheld;   /* it did not leave with a packet of this side: answer.c */
 	uint16_t ack_passes; /* progress passes since then */
 	/* acknowledgements to send with packets before withholding one again */
 	uint16_t ack_rides;
-	/* last first value of ack_rides; doubled if the peer waits again */
+	/* value that ack_rides got last; doubled if the peer waits again */
 	uint16_t ack_rides_next;
-	uint32_t again_before; /* expected psn when a duplicate came, ... */
-	uint32_t again_psn;    /* ... the first of them since it was that ... */
-	uint16_t again;	       /* ... and how often that one came */
+	uint32_t again_before; /* expected PSN when a duplicate arrived ... */
+	uint32_t again_psn;    /* ... PSN of the first duplicate since then ... */
+	uint16_t again;	       /* ... and how often that duplicate arrived */
 	uint64_t cnp_time;     /* ns: time of the last congestion notification to the peer */
-	bool nak_sent;	       /* one sequence NAK per gap */
+	bool nak_sent;	       /* a sequence NAK was sent for this gap */
 	bool in_message;       /* between first and last packet */
 	uint8_t operation;     /* kind of the message: UROCE_SEND_FIRST or UROCE_WRITE_FIRST */
 	bool have_rwqe;
@@ -122,7 +123,7 @@ struct uroce_first_error {
 	uint8_t status; /* enum ibv_wc_status */
 	uint8_t opcode; /* enum ibv_wr_opcode, or ibv_wc_opcode for receives */
 	bool is_recv;
-	uint8_t syndrome; /* last NAK received, 0 none */
+	uint8_t syndrome; /* last NAK received; 0: none */
 	uint64_t wr_id;
 	uint32_t psn;
 	uint32_t retries;
@@ -147,7 +148,7 @@ struct uroce_qp {
 	bool sq_draining;
 	bool last_wqe_raised; /* IBV_EVENT_QP_LAST_WQE_REACHED was sent */
 	bool established_raised;
-	bool was_connected;    /* a former connection's packets may still be on their way */
+	bool was_connected;    /* packets of an earlier connection may still arrive */
 	bool ending;	       /* the application is about to set it to RESET or ERR */
 	bool peer_lost;	       /* the peer's process is gone: WQEs end as if it did not answer */
 	bool express;	       /* requests may take the short way: express.h */
@@ -155,7 +156,7 @@ struct uroce_qp {
 	uint8_t recv_refused;
 	struct uroce_sq sq;
 	struct uroce_rq rq;
-	struct uroce_srq *srq; /* NULL: own rq */
+	struct uroce_srq *srq; /* NULL: the QP uses rq */
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
 	/*
@@ -179,18 +180,18 @@ struct uroce_qp {
 	struct uroce_timer timer;
 	struct uroce_first_error first_error;
 	struct uroce_qp_counters counters;
-	struct ibv_qp_attr attr; /* as set by modify, for query */
+	struct ibv_qp_attr attr; /* attributes set by ibv_modify_qp(), for ibv_query_qp() */
 	uint32_t events_raised;
-	TAILQ_ENTRY(uroce_qp) ack_entry;     /* its strand's acks while resp.ack_due */
-	TAILQ_ENTRY(uroce_qp) blocked_entry; /* its strand's blocked while req.path_full */
+	TAILQ_ENTRY(uroce_qp) ack_entry;     /* in its strand's acks while resp.ack_due */
+	TAILQ_ENTRY(uroce_qp) blocked_entry; /* in its strand's blocked while req.path_full */
 	bool on_acks;
 	bool on_blocked;
 	bool udp_counted;      /* counted among the QPs whose sockets pollers poll */
-	uint32_t mcast_groups; /* attached to */
+	uint32_t mcast_groups; /* multicast groups that the QP is attached to */
 	/* ibv_wr_* between start and complete: one thread owns the places behind sq.head */
 	bool wr_building;
 	uint32_t wr_head;
-	uint32_t wr_tail; /* position before the first used entry that was known at start */
+	uint32_t wr_tail; /* beginning of the used entries as of start */
 	int wr_error;
 	size_t wr_inline;	  /* size of inline data that was too large, bytes */
 	struct fault_flow *fault; /* NULL: no faults configured */

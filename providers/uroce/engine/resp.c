@@ -298,7 +298,7 @@ static void respond_ok(struct uroce_qp *qp, const struct uroce_hdr *hdr)
 	if (!uroce_qp_reliable(qp))
 		return;
 	if (!(flags & (PKT_SEND | PKT_WRITE)))
-		uroce_ack_later(qp); /* its response acknowledges it */
+		uroce_ack_later(qp); /* the response acknowledges the request */
 	else if (hdr->ack_req || (flags & PKT_END))
 		uroce_resp_took(qp, hdr->ack_req);
 	qp->resp.ack_inside |= hdr->ack_req && !(flags & PKT_END);

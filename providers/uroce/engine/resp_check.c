@@ -88,7 +88,7 @@ static enum verdict check_srq(struct uroce_qp *qp, const struct uroce_packet *pk
 
 /*
  * Check that qp_access_flags admit this kind of remote operation. Each packet of a write is
- * checked, because the program may take the right away in the middle of a message.
+ * checked, because the program may revoke the right in the middle of a message.
  */
 static enum verdict check_operation(const struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
@@ -130,7 +130,7 @@ enum verdict resp_check_resources(struct uroce_qp *qp, const struct uroce_packet
 	pkt_flags_t flags = hdr_flags(&pkt->hdr);
 
 	if (!(flags & (PKT_SEND | PKT_WRITE)) && resources_taken(&qp->resp))
-		return RESP_INVALID; /* more outstanding than this side agreed to */
+		return RESP_INVALID; /* more requests outstanding than this side agreed to */
 	if (!(flags & PKT_RWQE) || qp->resp.have_rwqe)
 		return RESP_OK;
 	if (!uroce_rwqe_take(qp))

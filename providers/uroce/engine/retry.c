@@ -9,7 +9,7 @@
 
 enum {
 	PROBE_FIRST = 2000000, /* ns without progress before the oldest packet is sent again */
-	PROBE_DOUBLINGS = 5,   /* the interval doubles that often */
+	PROBE_DOUBLINGS = 5,   /* times that the interval doubles */
 	PROBES_DOUBT = 4,      /* unanswered probes after which the path may be at fault */
 	PROBE_MAX = 250000000, /* ns: upper limit, regardless of the round trip */
 	LOSSLESS_TIMEOUT_MIN = 20000000, /* ns: a process may wait for a processor that long */

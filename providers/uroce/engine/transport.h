@@ -71,7 +71,7 @@ uint64_t uroce_wqe_read_part(const struct uroce_qp *qp, const struct uroce_swqe 
 void uroce_req_answered(struct uroce_qp *qp, struct uroce_swqe *wqe, uint16_t requests);
 /* due.c: arm the timer of the QP, and make sure that a thread is awake at @deadline. */
 void uroce_qp_timer(struct uroce_qp *qp, uint64_t deadline);
-/* Set or stop the retransmission timer according to what is outstanding. */
+/* Set the retransmission timer if packets are outstanding. */
 void uroce_req_timer(struct uroce_qp *qp, uint64_t now);
 
 /* congestion.c: set the first window of the requester on its path. */

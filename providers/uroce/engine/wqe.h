@@ -23,7 +23,7 @@ struct uroce_rq {
 	uint32_t mask; /* entries - 1 */
 	uint32_t size; /* granted */
 	uint32_t head; /* next to post; free running */
-	uint32_t tail; /* next to take */
+	uint32_t tail; /* position of the next WQE to take */
 	uint16_t max_sge;
 	struct uroce_memory memory; /* the ring's */
 };
@@ -43,8 +43,8 @@ struct uroce_srq {
 
 enum uroce_wqe_state {
 	WQE_POSTED, /* not begun, or partly sent */
-	WQE_SENT,   /* all packets out; waits for its acknowledgement or response */
-	WQE_DONE,   /* status is final; waits for the ones before it */
+	WQE_SENT,   /* all packets sent; waits for its acknowledgement or response */
+	WQE_DONE,   /* status is final; waits for earlier WQEs */
 };
 
 /* A send WQE: fixed stride in the SQ ring, SGEs or inline bytes behind it. */
@@ -59,8 +59,8 @@ struct uroce_swqe {
 	bool psn_assigned;
 	bool placed;	    /* its payload is in the target already, as its packet states */
 	uint32_t length;    /* payload bytes (or bytes to read) */
-	uint32_t first_psn; /* of its first packet */
-	uint32_t last_psn;  /* of its last packet; for a read, of its last response */
+	uint32_t first_psn; /* PSN of its first packet */
+	uint32_t last_psn;  /* PSN of its last packet; read: of its last response */
 	uint32_t vendor_err;
 	uint32_t received; /* read: response bytes placed */
 	uint32_t asked;	   /* read: bytes requested */
@@ -97,7 +97,7 @@ struct uroce_swqe {
 		} bind;
 		struct {
 			uint8_t other[28]; /* rdma or atomic */
-			uint32_t srqn;	   /* the peer's SRQ */
+			uint32_t srqn;	   /* number of the peer's SRQ */
 		} xrc;
 	};
 	union {
@@ -117,8 +117,8 @@ struct uroce_sq {
 	uint32_t mask;
 	uint32_t size; /* granted */
 	uint32_t head; /* next to post; free running */
-	uint32_t next; /* requester: first not completely sent */
-	uint32_t tail; /* completer: oldest not completed */
+	uint32_t next; /* requester: first WQE not completely sent */
+	uint32_t tail; /* completer: oldest WQE not completed */
 	uint32_t max_inline;
 	uint16_t max_sge;
 	bool sig_all;

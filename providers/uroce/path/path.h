@@ -190,12 +190,12 @@ struct uroce_rdma {
 	uint32_t own_qpn;
 	uint32_t dest_qpn;
 	enum uroce_rdma_kind kind;
-	const struct iovec *iov; /* local memory */
+	const struct iovec *iov; /* local memory of the initiator */
 	int iovcnt;
 	uint32_t length; /* sum of the iovecs, bytes */
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint64_t swap_add; /* of atomics */
+	uint64_t swap_add; /* operand of atomics */
 	uint64_t compare;
 };
 

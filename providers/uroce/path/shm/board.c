@@ -12,7 +12,7 @@
 
 #include "providers/uroce/path/shm/shm.h"
 
-#define WAIT_SAID 1000000000ull /* ns of waiting, after which the log names the peer */
+#define WAIT_SAID 1000000000ull /* ns of waiting until the log names the peer */
 
 /* Return a number that no entry of the board had before. */
 static uint32_t edition_next(struct uroce_shm *shm)

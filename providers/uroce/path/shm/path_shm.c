@@ -10,9 +10,9 @@ enum {
 	STREAM_RECORD = 1024, /* bytes of a long record, on average */
 	STREAM_SURE = 16,     /* long records without an answer: it is a stream */
 	STREAM_MOST = 128,    /* more are not counted */
-	ANSWER_WEIGHT = 12,   /* records that one answer undoes; it may be an acknowledgement */
-	STREAM_REST = 1500,   /* ns that a stream is left alone, */
-	STREAM_PACE = 750,    /* if its records come so many ns apart at most */
+	ANSWER_WEIGHT = 12,   /* records that one answer outweighs; it may be an acknowledgement */
+	STREAM_REST = 1500,   /* ns for which pollers skip a stream, */
+	STREAM_PACE = 750,    /* if the ns between its records are at most this */
 };
 
 /* Read the header of a SHM_PLACED record. Only a whole write with a RETH can be placed. */

@@ -80,7 +80,8 @@ enum {
 	SHM_FIRST = 1 << 10,
 	SHM_RING_BYTES = 1 << 21,      /* wide rings of the first peers; others have SHM_SPAN */
 	SHM_SEGMENT = PATH_PACKET_MAX, /* payload of one copied packet: the MTU of this path */
-	SHM_REF_MIN = 16384,	       /* from here on a reference is cheaper than two copies */
+	/* bytes from which on a reference is cheaper than two copies */
+	SHM_REF_MIN = 16384,
 	/* small records go round in so many bytes while the consumer keeps up */
 	SHM_LAP = 1 << 14,
 	SHM_LAP_RECORD = 512, /* bytes of a small record, at most */
@@ -90,7 +91,7 @@ enum {
 	/* a new peer is one of the first if there are fewer, counting this process */
 	SHM_WIDE = 16,
 	SHM_SLOTS = UROCE_SLOTS,
-	SHM_WORD = 64,	     /* bits of inhabited's words */
+	SHM_WORD = 64,	     /* bits of a word of inhabited */
 	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
 	SHM_SERVICES = 4096, /* listeners a board can show */
 	SHM_USES = 16,	     /* one-sided operations on a process at the same time, by one strand */
@@ -114,8 +115,9 @@ enum shm_kind {
 
 /* One record: starts on a cache line, so that a small message is one line to move. */
 struct shm_record {
-	atomic_ullong stamp; /* the ring's seed plus its number in it. Written last, read first. */
-	uint32_t length;     /* bytes of data */
+	/* seed of the ring plus number of the record; written last, read first */
+	atomic_ullong stamp;
+	uint32_t length; /* bytes of data */
 	uint16_t kind;
 	uint16_t has_ack;
 	uint32_t ack; /* syndrome << 24 | PSN, for the QP the packet is for */
@@ -130,8 +132,8 @@ struct shm_source {
 
 struct shm_piece {
 	struct iovec iov; /* in the sender's memory */
-	uint32_t key;	  /* of the region it lies in */
-	uint32_t edition; /* of that key on the sender's board */
+	uint32_t key;	  /* key of its region */
+	uint32_t edition; /* edition of that key on the sender's board */
 };
 
 /*
@@ -150,7 +152,8 @@ struct shm_ring {
  * QP off its board, then waits for the copies of living peers.
  */
 struct shm_uses {
-	alignas(SHM_LINE) atomic_uint use[PATH_STRANDS][SHM_USES]; /* a line each */
+	/* one cache line for each strand */
+	alignas(SHM_LINE) atomic_uint use[PATH_STRANDS][SHM_USES];
 	/* 1: this side has mappings: send it GONE when a segment goes */
 	alignas(SHM_LINE) atomic_uint maps;
 	/* 1: this side tried to read the other's memory and could not */
@@ -309,7 +312,7 @@ struct shm_link {
 	uint32_t tx_span;  /* bytes that may be in use */
 	uint32_t tx_known; /* bytes that were in use: their pages exist */
 	bool tx_short;	   /* tx_open bytes were too few */
-	uint16_t tx_blind; /* copies until the next one is timed */
+	uint16_t tx_blind; /* copies until the next timed one */
 	bool tx_far;	   /* the last timed copy was slow */
 	/* copies bypass the caches, because the consumer's processor is far away */
 	bool tx_past;
@@ -319,7 +322,7 @@ struct shm_link {
 	struct shm_ring *rx;
 	uint8_t *rx_data;
 	uint32_t rx_bytes;    /* 0: the peer does not send by it yet */
-	uint32_t rx_head;     /* next to read, free running */
+	uint32_t rx_head;     /* position of the next record to read, free running */
 	uint64_t rx_stamp;    /* stamp of the next record to read */
 	uint64_t rx_rest;     /* ns: pollers skip the link until this time; 0: they do not */
 	uint64_t rx_answered; /* tx_stamp when records were last taken */
@@ -379,7 +382,7 @@ struct shm_call {
 	int guest; /* connection by which that process sent ASK during an attempt; -1: none */
 	unsigned int waiters; /* threads that wait for the end of an attempt */
 	unsigned int ended;   /* attempts that have ended */
-	int result;	      /* of the last one */
+	int result;	      /* result of the last attempt */
 	atomic_int refused;   /* pid + 1 of a process that refused or was refused; 0: none */
 	atomic_uint wish;     /* SHM_ASKED, SHM_AHEAD */
 };
@@ -407,7 +410,7 @@ struct uroce_shm {
 	uid_t uid;		       /* effective user at the start of the process */
 	bool uid_many;		       /* other users may have the same number */
 	pthread_mutex_t lock;	       /* protects calls and gone */
-	pthread_cond_t changed;	       /* a call has ended, or a handshake */
+	pthread_cond_t changed;	       /* signalled at the end of a call or of a handshake */
 	uint64_t patience;	       /* ns: time to wait for an answer */
 	_Atomic(struct shm_call *) calls[SHM_SLOTS]; /* allocated at the first use */
 	/* accepted connections without a message yet, oldest first; only for the thread that
@@ -634,7 +637,7 @@ void uroce_segment_unshare(struct uroce_shm *shm, int segment);
 /* The place of a region. */
 struct shm_place {
 	uint64_t base;	  /* address in its owner */
-	uint64_t segment; /* 0: it cannot be mapped */
+	uint64_t segment; /* id of the segment; 0: the region cannot be mapped */
 	uint64_t place;
 };
 /*

@@ -422,7 +422,8 @@ static void peer_gone(struct shm_peer *peer)
 	uroce_board_wait(shm);
 	shm_call_wish_end(shm, peer->slot);
 	peer_let_go(peer);
-	/* Address vectors of AHs may still name it: the struct stays until close. */
+	/* Address vectors of AHs may still name the peer: the struct stays until
+	 * uroce_shm_close(). */
 	pthread_mutex_lock(&shm->lock);
 	LIST_INSERT_HEAD(&shm->gone, peer, entry);
 	pthread_cond_broadcast(&shm->changed);

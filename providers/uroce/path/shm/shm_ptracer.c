@@ -7,7 +7,8 @@
 #include "providers/uroce/path/shm/shm_ptracer.h"
 #include "providers/uroce/path/shm/shm.h"
 
-#define SCOPE_HOLDS 1000000000ull /* ns: the administrator sets it once */
+#define SCOPE_HOLDS 1000000000ull /* ns for which the setting is kept, because it rarely changes \
+				   */
 
 enum {
 	GENERATIONS = 1000, /* limit of a search, because parents may change during it */
@@ -16,7 +17,7 @@ enum {
 
 /* --- the choice --- */
 
-/* Whether @pid is @ancestor or comes from it. */
+/* Return whether @pid is @ancestor or one of its descendants. */
 static bool comes_from(pid_t pid, pid_t ancestor, shm_process_fn *query)
 {
 	struct shm_process p;

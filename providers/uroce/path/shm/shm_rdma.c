@@ -72,7 +72,7 @@ static int kernel_rdma(const struct shm_peer *peer, uint64_t base, const struct 
 		       : uroce_vm_read(peer->pid, rdma->iov, rdma->iovcnt, base, rdma->length);
 }
 
-/* Under a use of the target's key and QP. */
+/* Check and perform an operation. Under a use of the target's key and QP. */
 static int used_rdma(struct shm_peer *peer, const struct shm_board *board,
 		     const struct uroce_rdma *rdma)
 {

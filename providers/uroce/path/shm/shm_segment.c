@@ -56,7 +56,7 @@ static uint64_t segment_id(struct uroce_shm *shm, int index)
 	return atomic_load_explicit(&shm->board->segments[index].id, memory_order_relaxed);
 }
 
-/* -ENOSPC: the board is full. */
+/* Put a segment on the board. Return: its index; -ENOSPC: the board is full. */
 static int segment_show(struct uroce_shm *shm, const struct own_segment *new)
 {
 	struct shm_segments *segments = shm->segments;
@@ -329,7 +329,7 @@ int uroce_segment_map(int fd, uint64_t place, uint64_t length, bool fixed, struc
 	seals = fcntl(fd, F_GET_SEALS);
 	if (fixed && (seals < 0 || !(seals & F_SEAL_SHRINK)))
 		return -EPROTO;
-	/* Huge pages are mapped whole. */
+	/* Huge pages must be mapped whole. */
 	if ((uint64_t)st.st_blksize > page && !(st.st_blksize & (st.st_blksize - 1)))
 		page = st.st_blksize;
 	start = place & ~(page - 1);

@@ -165,7 +165,7 @@ unsigned int shm_slot_next(struct uroce_shm *shm, const struct shm_listing *list
 	return slot;
 }
 
-/* How many slots processes of other users have; the user of one of them. */
+/* Count the slots of other users. *@ret_uid: one of these users. */
 static unsigned int slots_foreign(const struct uroce_shm *shm, uid_t *ret_uid)
 {
 	unsigned int count = 0;

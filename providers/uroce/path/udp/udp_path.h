@@ -84,7 +84,7 @@ struct udp_tx_flow {
 	uint16_t id;	  /* IPv4 identification of the next message */
 	uint64_t used;	  /* udp->begun at the last use */
 	uint32_t rest;	  /* messages until the next try */
-	uint64_t carried; /* messages since it was opened */
+	uint64_t carried; /* messages sent since it was opened */
 };
 
 /* Recent traffic of a socket, which decides how to poll it. Under progress_lock. */
