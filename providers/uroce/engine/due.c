@@ -10,7 +10,8 @@ enum {
 	FULL_TRIES = 64,	/* QPs of a pass without room, after which the rest is not tried */
 };
 
-/* Return whether to withhold on: a poller is at work, and the peer has not been silent for long. */
+/* Return whether to keep withholding: a poller is at work, and the peer has not been silent for
+ * long. */
 static bool ack_can_be_withheld(struct uroce_qp *qp, bool poller)
 {
 	if (poller && ++qp->resp.ack_passes < ACK_PASSES)

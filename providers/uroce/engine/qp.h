@@ -63,7 +63,7 @@ struct uroce_resource {
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t length;
-	const struct uroce_srq *srq; /* XRC: SRQ of the request, whose PD counts */
+	const struct uroce_srq *srq; /* XRC: SRQ of the request; its PD is the one to check */
 	/* read: the bytes being answered, all or the part that was requested again */
 	uint32_t answer_psn;
 	uint64_t answer_va;

@@ -311,8 +311,8 @@ struct path_events {
 			const void *packet, uint32_t length, uint64_t now);
 	/* Note that another process received this RC packet on its socket and forwarded it. */
 	void (*passed_on)(struct path_host *host, const struct path_origin *from);
-	/* Forget @peer, which sends no more packets. @slot: its process ended; 0: it broke the
-	 * protocol. */
+	/* Forget @peer, whose packets are not read any more. @slot: its process has ended; 0: it
+	 * may live. */
 	void (*peer_gone)(struct path_host *host, struct uroce_path *path, const void *peer,
 			  uint16_t slot);
 	/* Show a packet to the capture. Only with host->capture. No lock needed. */

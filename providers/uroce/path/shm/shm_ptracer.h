@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Yama. If kernel.yama.ptrace_scope is 1, as in many distributions, the memory of a process can be
- * read by its ancestors, and by one other process that it names and the descendants of that
- * process.
+ * Yama. If kernel.yama.ptrace_scope is 1, as in many distributions, only its ancestors may read the
+ * memory of a process. It can name one other process, which may then read it, too, as may the
+ * descendants of that process.
  */
 #ifndef UROCE_SHM_PTRACER_H
 #define UROCE_SHM_PTRACER_H

@@ -42,8 +42,8 @@ static int probe_send(int fd, const union uroce_address *to, bool large)
 	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Read the identification of a sent packet, which comes back with its headers on the error
- * queue. */
+/* Read the identification of a sent packet. The kernel returns the packet with its headers on the
+ * error queue. */
 static int probe_read(int fd, uint16_t *ret_id)
 {
 	uint8_t frame[128];

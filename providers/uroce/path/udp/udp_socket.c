@@ -119,11 +119,11 @@ static int socket_connect(int fd, const union uroce_address *to)
 }
 
 /*
- * Make the kernel prefer sockets of flows. After it has found the sockets that share an address and
- * port, the kernel searches a better one (of a flow) only if one of them was ever connected.
- * Therefore connect this socket for a moment, beside another that stays. Not before the other is
- * bound: a socket that is bound where only a connected one exists does not join the group (Linux
- * 6.18) and is not steered to.
+ * Make the kernel prefer sockets of flows. When it has found the sockets that share an address and
+ * port, the kernel searches for a connected one only if one of them was ever connected. Therefore
+ * connect this socket for a moment, beside another that stays. Do so after the other is bound: a
+ * socket that is bound where only a connected one exists does not join the group (Linux 6.18) and
+ * is not steered to.
  */
 static int shared_port_look_further(const struct uroce_udp *udp, const union uroce_address *address,
 				    int *ret_fd)
