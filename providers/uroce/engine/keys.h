@@ -149,15 +149,13 @@ int uroce_key_new(struct uroce_keys *keys, const struct ibv_pd *pd, void *addr, 
  */
 int uroce_key_new_null(struct uroce_keys *keys, const struct ibv_pd *pd, void *zeros, uint64_t size,
 		       struct uroce_key **ret_key);
-/* Change a region in place, when no access uses it any more. -EBUSY while windows are bound to
- * it. */
+/* Change a region in place once it is unused. -EBUSY while windows are bound to it. */
 int uroce_key_change(struct uroce_keys *keys, struct uroce_key *key, const struct ibv_pd *pd,
 		     void *addr, uint64_t length, uint64_t iova, uint32_t access);
 /* Make a window that is not bound yet. */
 int uroce_key_new_window(struct uroce_keys *keys, const struct ibv_pd *pd, enum ibv_mw_type type,
 			 struct uroce_key **ret_key);
-/* Free a region or window, when no access uses it any more. -EBUSY while windows are bound to
- * it. */
+/* Free a region or window once it is unused. -EBUSY while windows are bound to it. */
 int uroce_key_free(struct uroce_keys *keys, struct uroce_key *key);
 
 /* Make a complete entry usable. Under keys->lock. */

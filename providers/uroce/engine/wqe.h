@@ -165,7 +165,7 @@ static inline void wqe_fail(struct uroce_swqe *wqe, enum ibv_wc_status status)
 	wqe->status = status;
 }
 
-/* Return whether the last request that left has failed: send no more, and flush the rest in its
+/* Return whether the last request that left has failed: stop sending, and flush the rest in
  * turn. */
 static inline bool sq_stopped(const struct uroce_sq *sq)
 {

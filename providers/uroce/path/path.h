@@ -55,7 +55,7 @@ enum {
 	UROCE_FIRST_SLOTS = 17 << UROCE_FAMILY_BITS,
 	UROCE_BLOCKS = UROCE_SLOTS >> UROCE_FAMILY_BITS, /* blocks of one process, at most */
 	UROCE_QP_INDEX_BITS = 16, /* bits of a QPN without those of the family */
-	/* Connection manager: the first bits of an id are the first slot of the process that chose
+	/* Connection manager: the first bits of an id are the first slot of the process that made
 	 * it. */
 	UROCE_ID_SLOT_SHIFT = 32 - VERBS_GSI_PREFIX_BITS,
 	UROCE_GID_MAX = 64,	    /* slots of a GID table */
@@ -329,13 +329,12 @@ struct path_host {
 	/* The first slot of this process, from 1 on. By it other processes of this user in this
 	 * network namespace find this process. */
 	uint16_t slot;
-	/* All slots of this process by uroce_slot_place(); 0: none. Slots are added while QPs are
-	 * made. */
+	/* All slots of this process by uroce_slot_place(); 0: none. Making QPs adds slots. */
 	_Atomic uint16_t blocks[UROCE_BLOCKS];
 	/* send no packets through shared memory, not even to processes of this host */
 	bool udp_only;
-	bool any_namespace; /* also share memory with processes of this user in other PID namespaces
-			     */
+	/* share memory with this user's processes of other PID namespaces, too */
+	bool any_namespace;
 	struct uroce_capture *capture; /* sees each packet; NULL: no capture */
 	/* Not in a cache line of the members above, which all threads read. The lock of the first
 	 * strand: its queue pairs, and all packets that belong to no queue pair. */

@@ -267,7 +267,7 @@ union shm_life {
 
 /* The first page of a board: the values that peers read often. */
 struct shm_front {
-	/* Not 0: the process sleeps. Ring its bell after committing a record, once for each
+	/* Not 0: the process sleeps. After committing a record ring its bell, once for each
 	 * value. */
 	alignas(SHM_LINE) atomic_uint sleeping;
 	/* Random bytes. Peers also read them by process_vm_readv(), which proves that they can read
@@ -407,7 +407,7 @@ struct uroce_shm {
 	int depth;		       /* nesting depth of the PID namespace; 0: unknown */
 	int looked_at;		       /* pidfd of the process to examine */
 	int look;		       /* its fdinfo file in /proc; -1: none */
-	uid_t uid;		       /* effective user at the start of the process */
+	uid_t uid;		       /* effective user when this process opened the path */
 	bool uid_many;		       /* other users may have the same number */
 	pthread_mutex_t lock;	       /* protects calls and gone */
 	pthread_cond_t changed;	       /* signalled at the end of a call or of a handshake */
@@ -447,11 +447,10 @@ struct uroce_shm {
 int uroce_shm_slot_more(struct uroce_shm *shm, bool needed);
 /* Return whether a process that may be a peer has @slot. */
 bool uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot);
-/* Return whether a process of another user has @slot. The user of this process is that of its
- * start. */
+/* Return whether a process of another user has @slot: not of the user at the start of this
+ * process. */
 bool uroce_shm_foreign(const struct uroce_shm *shm, uint16_t slot);
-/* Return whether every other process of this user is connected. The answer is checked again now and
- * then. */
+/* Return whether every other process of this user is connected. Checked now and then. */
 bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
 /*
  * Wait for the turn of this process to take its slot and bind its sockets. Processes do so one
@@ -521,8 +520,7 @@ const struct shm_board *uroce_shm_board_borrow(struct shm_peer *peer);
 void uroce_shm_board_return(struct shm_peer *peer, const struct shm_board *board);
 /* Return whether the peer can read memory of this process, as far as it has tried. Threads: any. */
 bool uroce_shm_readable(struct shm_peer *peer);
-/* Handle a readable connection of a peer: the end of the handshake, a GONE message, or its
- * death. */
+/* Handle a readable connection of a peer: end of the handshake, GONE, or the peer's death. */
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
 
 /* Return whether the peer sends no more packets. */

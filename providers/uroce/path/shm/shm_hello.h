@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How processes that share memory find each other and agree: the declarations that stay in this
- * room. */
+/* How processes that share memory find each other and agree. Only for the files of this room. */
 #ifndef UROCE_SHM_HELLO_H
 #define UROCE_SHM_HELLO_H
 

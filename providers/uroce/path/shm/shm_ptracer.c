@@ -7,8 +7,7 @@
 #include "providers/uroce/path/shm/shm_ptracer.h"
 #include "providers/uroce/path/shm/shm.h"
 
-#define SCOPE_HOLDS 1000000000ull /* ns for which the setting is kept, because it rarely changes \
-				   */
+#define SCOPE_HOLDS 1000000000ull /* ns for which the setting is kept */
 
 enum {
 	GENERATIONS = 1000, /* limit of a search, because parents may change during it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How a connected IPv4 socket numbers its packets. The ICRC covers the number, and no call reports
+/* How a connected IPv4 socket numbers its packets. The ICRC covers the number; no call reports
  * it. */
 #include <linux/net_tstamp.h>
 #include <netinet/ip.h>
