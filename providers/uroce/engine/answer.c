@@ -47,7 +47,7 @@ static const struct ibv_pd *resource_pd(const struct uroce_qp *qp, const struct 
 }
 
 /* Send the next response packet of @res. Return: 0: sent, and active is false after the last;
- * -EAGAIN; -EACCES: the region is gone. */
+ * -EAGAIN; -EACCES: no access to the region any more. */
 static int resource_send(struct uroce_qp *qp, struct uroce_resource *res)
 {
 	bool atomic = uroce_opcodes[res->opcode].flags & PKT_ATOMIC;
@@ -162,7 +162,7 @@ void uroce_resp_waited(struct uroce_qp *qp)
 	resp->ack_rides = resp->ack_rides_next;
 }
 
-/* Send a NAK, because the region of a read was deregistered between request and response. */
+/* Send a NAK, because a read lost the access to its region between request and response. */
 static void resource_refused(struct uroce_qp *qp, struct uroce_resource *res)
 {
 	struct uroce_first_error error = { .valid = true,

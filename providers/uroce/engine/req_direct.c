@@ -85,7 +85,7 @@ int uroce_req_direct(struct uroce_qp *qp, struct uroce_swqe *wqe)
 	return 1;
 }
 
-/* Return whether no request in flight will access memory of the target any more. */
+/* Return whether the requests in flight will not access memory of the target any more. */
 static bool nothing_to_overtake(const struct uroce_qp *qp)
 {
 	const struct uroce_sq *sq = &qp->sq;
@@ -105,8 +105,9 @@ static bool nothing_to_overtake(const struct uroce_qp *qp)
 
 /*
  * Return whether to place the payload of a write. Place a small one behind a placed one, because
- * otherwise all later writes would have to wait for its packet. If no WQE is in flight, place only
- * one small write after a large one, because a second small one means that there is no stream.
+ * otherwise no later write could be placed until its packet is executed. If no WQE is in flight,
+ * place only one small write after a large one, because a second small one means that there is no
+ * stream.
  */
 static bool is_worth_placing(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {

@@ -30,8 +30,8 @@ struct shm_peer *shm_peer_new(struct uroce_shm *shm, uint16_t slot)
 	return peer;
 }
 
-/* Set *fd before close(): a child forked in between has an open descriptor of the old file, whose
- * number it does not know. */
+/* Set *fd to -1 before close(). Otherwise a child forked in between would close a number that may
+ * belong to another file. */
 void shm_fd_forget(int *fd)
 {
 	int old = *fd;

@@ -158,7 +158,7 @@ int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_or
 	return record ? 0 : -EAGAIN; /* a datagram may get lost: its requester sends it again */
 }
 
-/* A complete peer reads the rings of a process that ends. One with an incomplete handshake does
+/* A complete peer reads the rings of a process that ends. A peer with an incomplete handshake does
  * not. */
 bool uroce_shm_forwarded(struct uroce_shm *shm)
 {

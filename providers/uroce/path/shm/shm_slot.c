@@ -142,7 +142,7 @@ bool shm_slot_is_named(uint16_t slot, const char *name, size_t length)
 	       !memcmp(address.sun_path, name, length);
 }
 
-/* Reuse a socket whose connection was refused for the next name. */
+/* Try names in turn. A socket whose connection was refused serves for the next name. */
 unsigned int shm_slot_next(struct uroce_shm *shm, const struct shm_listing *listing,
 			   unsigned int slot, int *ret_conn)
 {
