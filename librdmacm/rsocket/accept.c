@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Listening. The service takes a request as soon as it comes and makes a socket of it, which waits
- * in its listener's queue: a peer's connect does not wait for raccept(), nor does a silent peer
- * keep another one waiting. When the queue is full, or the process has no descriptors left,
- * requests stay with the connection manager.
+ * Listening. The service thread accepts a request as soon as it arrives and queues the new socket
+ * at its listener. Therefore a peer's connect does not wait for raccept(), and a silent peer does
+ * not delay others. When the queue is full, or the process has no descriptors left, requests stay
+ * with the connection manager.
  */
 #include <limits.h>
 #include <netinet/in.h>
@@ -18,8 +18,8 @@
 #define BACKLOG_MIN	  1
 #define BACKLOG_MAX	  4096
 
-#define CHILD_DESCRIPTORS 4  /* that a socket and its channels take */
-#define LOW_END		  64 /* low numbers are the program's */
+#define CHILD_DESCRIPTORS 4  /* descriptors of a socket and its channels */
+#define LOW_END		  64 /* low numbers are left to the program */
 
 static int queue_create(struct rs_socket *s)
 {
@@ -40,7 +40,10 @@ static void queue_destroy(struct rs_socket *s)
 	s->accepted_fd = -1;
 }
 
-/* To listen comes last, for nothing undoes it. A socket that may not listen may try again. */
+/*
+ * Start to listen. rdma_listen() comes last, because it cannot be undone. A socket that may not
+ * listen may try again.
+ */
 static int listen_start(struct rs_socket *s, int backlog)
 {
 	int r = queue_create(s);
@@ -55,13 +58,13 @@ static int listen_start(struct rs_socket *s, int backlog)
 		queue_destroy(s);
 		return r;
 	}
-	/* The public descriptor tells of the queue, and no longer of the connection manager. */
+	/* From now on the public descriptor shows the queue instead of the connection manager. */
 	epoll_ctl(s->file.fd, EPOLL_CTL_DEL, s->channel->fd, NULL);
 	s->state = RS_LISTENING;
 	return 0;
 }
 
-/* There is room again. */
+/* Take requests again. */
 static void queue_resume(struct rs_socket *s)
 {
 	if (s->paused)
@@ -136,7 +139,7 @@ static void options_inherit(struct rs_socket *child, const struct rs_socket *lis
 	child->linger_seconds = listener->linger_seconds;
 }
 
-/* Take a socket that nobody got out of the world. */
+/* Destroy a socket that the program never got. */
 static void child_drop(struct rs_socket *child)
 {
 	bool is_parents;
@@ -226,7 +229,7 @@ static bool queue_is_full(struct rs_socket *s)
 	return full;
 }
 
-/* The descriptor has told of what is not there any more. */
+/* Make the descriptor unreadable if raccept() has no result. */
 static void queue_drain(struct rs_socket *s)
 {
 	eventfd_t count;
@@ -235,7 +238,7 @@ static void queue_drain(struct rs_socket *s)
 		eventfd_read(s->accepted_fd, &count);
 }
 
-/* Whether there are as many as an accepted socket takes. Return: 0 or -errno */
+/* Check that there are enough descriptors for an accepted socket. Return: 0 or -errno. */
 static int descriptors_look(struct rs_socket *s)
 {
 	int fds[CHILD_DESCRIPTORS], count, r = 0;
@@ -254,7 +257,7 @@ static int descriptors_look(struct rs_socket *s)
 	return r;
 }
 
-/* raccept() has to say so, and the peer waits. Under s->lock. */
+/* Let raccept() report the lack of descriptors, while the peer waits. Under s->lock. */
 static void spent_begin(struct rs_socket *s, int error)
 {
 	rs_err(s, "a connection waits, which takes %d descriptors: %s", CHILD_DESCRIPTORS,
@@ -267,7 +270,7 @@ static void spent_begin(struct rs_socket *s, int error)
 	rs_waiters_wake(s);
 }
 
-/* Whether somebody comes for whom there are none. */
+/* Return whether a request has come and there are no descriptors for it. */
 static bool descriptors_are_spent(struct rs_socket *s)
 {
 	struct pollfd p = { .fd = s->channel->fd, .events = POLLIN };
@@ -344,7 +347,7 @@ int rs_listener_shutdown(struct rs_socket *s, int how)
 	pthread_mutex_lock(&s->lock);
 	if (s->state == RS_LISTENING)
 		s->state = RS_CLOSED;
-	s->backlog = UINT_MAX; /* whoever comes is refused at once */
+	s->backlog = UINT_MAX; /* new requests are refused at once */
 	queue_resume(s);
 	rs_watch_notify(s);
 	rs_rouse(s);
@@ -360,7 +363,7 @@ static bool has_accepted(struct rs_socket *s)
 	return s->accepted_count || s->spent || s->state != RS_LISTENING;
 }
 
-/* The first of the queue, or NULL. Return: 0 or -errno: there are no descriptors. */
+/* Take the first socket of the queue, or NULL. Return: 0, or -errno if there are no descriptors. */
 static int child_take(struct rs_socket *s, struct rs_socket **ret_child)
 {
 	struct rs_socket *child = TAILQ_FIRST(&s->accepted);
@@ -371,7 +374,7 @@ static int child_take(struct rs_socket *s, struct rs_socket **ret_child)
 		TAILQ_REMOVE(&s->accepted, child, of_listener);
 		s->accepted_count--;
 	} else if (s->spent) {
-		s->spent = false; /* unless the service finds so again */
+		s->spent = false; /* until the service finds none again */
 		r = descriptors_look(s);
 	} else {
 		return 0;

@@ -8,9 +8,9 @@
 
 #define DEVICE_BUFFERS_MAX 64
 
-static atomic_uint device_buffers; /* of this process's sockets */
+static atomic_uint device_buffers; /* of all sockets of this process */
 
-/* Pages of their own: a region's pages are not copied into children. */
+/* Map separate pages, because the pages of a memory region are not copied into children. */
 static void *pages_map(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -43,15 +43,16 @@ static size_t entries_size(const struct rs_socket *s)
 	       s->mappings_max * sizeof(*s->entries_mappings);
 }
 
-/* Of memory that the peer cannot write to. */
+/* Return the size of the memory that the peer cannot write to. */
 static size_t own_size(const struct rs_socket *s)
 {
 	return s->sbuf_size + (s->sends_words ? rs_receives(s) * sizeof(*s->words) : 0);
 }
 
 /*
- * Peers write most to it: memory as the device likes it, which on uroce a process of this host
- * maps. That may take a descriptor, so not all sockets of a large server have such memory.
+ * Allocate the receive buffer, if possible from the device, because peers write mostly to it. On
+ * uroce a process of this host maps such memory. It may take a descriptor, therefore only
+ * DEVICE_BUFFERS_MAX sockets have it.
  */
 static void *receive_memory(struct rs_socket *s)
 {
@@ -102,7 +103,7 @@ static int memory_create(struct rs_socket *s)
 	return r;
 }
 
-/* A write and its word, where they are two. */
+/* Return the size of the send queue. On iWARP a message is a write and a send. */
 static unsigned int sends(const struct rs_socket *s)
 {
 	return s->sends_words ? 2 * s->sq_size : s->sq_size;
@@ -143,7 +144,10 @@ static int qp_create(struct rs_socket *s)
 	return 0;
 }
 
-/* Messages write into the buffer by themselves: a receive has no memory but for a word. */
+/*
+ * Messages are written into the buffer. Therefore a receive needs no memory, except for a word on
+ * iWARP.
+ */
 int rs_receives_post(struct rs_socket *s, unsigned int count)
 {
 	struct ibv_recv_wr chain[RS_REPOST_MAX] = {}, *bad;

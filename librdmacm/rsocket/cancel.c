@@ -14,7 +14,7 @@
 #define OUTER_MAX 8 /* handlers within handlers */
 
 struct call {
-	bool may; /* be cancelled where it sleeps */
+	bool may; /* the call may be cancelled where it sleeps */
 	struct rs_socket *socket;
 	pthread_mutex_t *lock;
 	/* While it sleeps. */
@@ -44,7 +44,9 @@ static void call_abandon(const struct call *c)
 	rs_socket_put(c->socket);
 }
 
-/* A handler may have a stack of its own, where addresses say nothing about the order of calls. */
+/*
+ * Return whether a handler runs on its own stack, where addresses do not show the order of calls.
+ */
 static bool is_on_signal_stack(void)
 {
 	stack_t stack;
@@ -52,7 +54,10 @@ static bool is_on_signal_stack(void)
 	return sigaltstack(NULL, &stack) < 0 || stack.ss_flags & SS_ONSTACK;
 }
 
-/* Stacks grow towards lower addresses. */
+/*
+ * Release the locks and references of interrupted calls whose frame is gone. Stacks grow towards
+ * lower addresses.
+ */
 static void outer_prune(const char *frame)
 {
 	while (outer_count && frame > outer[outer_count - 1].frame && !is_on_signal_stack()) {

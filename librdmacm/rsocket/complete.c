@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions, the credits they bring and want, and waiting for them. */
+/* Completions, the credits that they bring or make due, and the wait for them. */
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "librdmacm/rsocket/rs.h"
 
 #define POLL_BATCH 16
-#define GLANCES	   64 /* of which one looks at the descriptor */
+#define GLANCES	   64 /* one glance of so many checks the descriptor */
 #define ACK_BATCH  64
 
 uint64_t rs_now_ns(void)
@@ -32,8 +32,8 @@ int rs_timeout_left(int timeout_ms, uint64_t start)
 }
 
 /*
- * iWARP has no immediate data. There a message is a send of its own, of that word in the sender's
- * byte order, behind the write that it speaks of; the two count as one request.
+ * Post a message on iWARP, which has no immediate data. A send carries the immediate as a word in
+ * the sender's byte order, behind the write that it describes. The two count as one request.
  */
 static int word_post(struct rs_socket *s, struct ibv_send_wr *write)
 {
@@ -104,7 +104,7 @@ int rs_post_data(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, co
 	return counted_post(s, wr, bytes, false, from);
 }
 
-/* Everything posted up to the request of that number is done. */
+/* Complete all requests up to that number. */
 static void sends_done(struct rs_socket *s, uint32_t number)
 {
 	if (number - s->done >= s->posted - s->done)
@@ -118,7 +118,7 @@ static void sends_done(struct rs_socket *s, uint32_t number)
 	}
 }
 
-/* The peer wrote its entry before it sent the message that we just saw. */
+/* Take the peer's entry. The peer wrote it before it sent the message that just arrived. */
 static void entry_take(struct rs_socket *s)
 {
 	volatile struct rs_wire_entry *entry = &s->entries[s->entry];
@@ -147,11 +147,11 @@ static void control_arrived(struct rs_socket *s, uint32_t control)
 		break;
 	case RS_WIRE_SHUTDOWN:
 		s->peer_end = true;
-		/* a thread on its way to end this side as well still has to tell the peer */
+		/* a thread that is about to end this side still has to tell the peer */
 		if (s->end_told && s->state == RS_CONNECTED)
 			s->state = RS_CLOSED;
 		break;
-	default: /* keepalive: that it came is all */
+	default: /* keepalive: no action */
 		break;
 	}
 }
@@ -177,15 +177,15 @@ static void message_arrived(struct rs_socket *s, uint32_t imm)
 	case RS_WIRE_CONTROL:
 		control_arrived(s, value);
 		break;
-	case RS_WIRE_MAPPING: /* it is looked at when it is used; it took a receive */
+	case RS_WIRE_MAPPING: /* the entry is read when it is used; the message took a receive */
 		s->in.messages++;
 		break;
-	default: /* what is not known asks for nothing */
+	default: /* ignore unknown messages */
 		break;
 	}
 }
 
-/* What a receive brought. False: no message; it asks for nothing. */
+/* Return the message of a receive. False: there is none, ignore the receive. */
 static bool message_take(struct rs_socket *s, const struct ibv_wc *wc, uint32_t *ret_message)
 {
 	uint32_t word;
@@ -205,14 +205,15 @@ static void completion_failed(struct rs_socket *s, const struct ibv_wc *wc)
 	s->broken = true;
 	if (s->state != RS_CONNECTED)
 		return;
-	if (wc->status == IBV_WC_WR_FLUSH_ERR) /* the connection ended; its event says so */
+	/* the connection ended, and its event reports that */
+	if (wc->status == IBV_WC_WR_FLUSH_ERR)
 		return;
 	rs_err(s, "%s (vendor_err 0x%x): connection given up", ibv_wc_status_str(wc->status),
 	       wc->vendor_err);
 	rs_socket_fail(s, wc->status == IBV_WC_RETRY_EXC_ERR ? ETIMEDOUT : EIO);
 }
 
-/* What a program may be told of, before some completions. */
+/* State that a program can see, before a batch of completions. */
 struct before {
 	bool can_send, peer_end;
 	enum rs_state state;
@@ -224,7 +225,10 @@ static struct before before_of(struct rs_socket *s)
 	return (struct before){ rs_can_send(s), s->peer_end, s->state, s->in.received };
 }
 
-/* Whether there is news: that something was sent, or granted, is none to who could send anyway. */
+/*
+ * Return whether the program has news. Completed sends and new credits are news only if the program
+ * could not send before.
+ */
 static bool is_news(struct rs_socket *s, const struct before *before)
 {
 	return s->in.received != before->received || s->peer_end != before->peer_end ||
@@ -261,7 +265,7 @@ static unsigned int cq_poll(struct rs_socket *s)
 	return n;
 }
 
-/* ---- what we give ---- */
+/* ---- granting credits ---- */
 
 static void credit_send(struct rs_socket *s)
 {
@@ -301,7 +305,7 @@ static void credits_give(struct rs_socket *s)
 void rs_consumed(struct rs_socket *s)
 {
 	credits_give(s);
-	/* What is left may only wait for what was sent before to be done. */
+	/* The rest may only wait for the completion of earlier requests. */
 	if (s->state == RS_CONNECTED && (rs_credit_can_grant(&s->in) || rs_credit_is_due(&s->in)))
 		rs_complete(s);
 }
@@ -322,7 +326,7 @@ void rs_complete(struct rs_socket *s)
 		ds_complete(s);
 		return;
 	}
-	/* What comes before the connection is made is the manager's. */
+	/* Completions stay in the CQ until the connection is made. */
 	if (!s->cq || rs_is_opening(s))
 		return;
 	while (cq_poll(s) == POLL_BATCH)
@@ -340,12 +344,14 @@ bool rs_arm(struct rs_socket *s)
 		return true;
 	s->armed = true;
 	ibv_req_notify_cq(s->cq, 0);
-	/* What came before the CQ was armed tells nobody, and before the connection is made stays
-	 * there. */
+	/*
+	 * A completion before the arming causes no event: poll for it. Completions stay in the CQ
+	 * until the connection is made.
+	 */
 	return rs_is_opening(s) || cq_poll(s) == 0;
 }
 
-/* There is one event for each time that the CQ was armed. */
+/* Take the event of the CQ. Each arming causes one event. */
 static bool event_take(struct rs_socket *s)
 {
 	struct ibv_cq *cq;
@@ -365,19 +371,21 @@ void rs_drain(struct rs_socket *s)
 {
 	if (s->sleeper)
 		return;
-	if (!s->pollers) /* who sleeps looks once more whether it is there */
+	if (!s->pollers) /* a thread checks the state again before it sleeps */
 		rs_rouse_end(s);
 	if (s->ds) {
 		ds_drain(s);
 		return;
 	}
-	/* If the manager has news as well, that will wake the descriptor again: looking costs two
-	 * system calls. */
+	/*
+	 * Do not check the manager as well, which costs two system calls: its events keep the
+	 * descriptor readable.
+	 */
 	if (!event_take(s)) {
 		rs_connect_step(s);
 		return;
 	}
-	/* Nothing tells the others who wait for the socket any more. */
+	/* The event is taken, therefore wake the other threads that wait for the socket. */
 	rs_watch_notify(s);
 	if (s->pollers)
 		rs_rouse(s);
@@ -392,9 +400,8 @@ void rs_glance(struct rs_socket *s)
 }
 
 /*
- * Whether a call without a time that a signal interrupted is to end: not when all handlers of the
- * process ask for calls to be resumed. It is not known which of them ran; those of a thread's own
- * mistakes did not.
+ * Return whether a signal ends a call without a timeout. It does not if all handlers of the process
+ * have SA_RESTART. The handler that ran is not known, but it was no handler of a synchronous fault.
  */
 static bool signal_interrupts(void)
 {
@@ -419,7 +426,7 @@ static bool signal_interrupts(void)
 	return false;
 }
 
-/* The thread does not sleep for the socket any more: another one may. */
+/* Stop sleeping for the socket, so that another thread can. */
 static void sleep_leave(void *arg)
 {
 	struct rs_socket *s = arg;
@@ -437,7 +444,10 @@ static void sleep_cancelled(void *arg)
 	rs_call_abandon();
 }
 
-/* To wait in the epoll costs less than to poll it. *ret_left: sleep_leave() was called. */
+/*
+ * Wait in the socket's epoll, which costs less than poll() on its descriptor. *ret_left:
+ * sleep_leave() was called.
+ */
 static int descriptor_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms, bool *ret_left)
 {
 	bool ends = wait != RS_WAIT_ALWAYS;
@@ -450,7 +460,7 @@ static int descriptor_wait(struct rs_socket *s, enum rs_wait wait, int timeout_m
 	return r;
 }
 
-/* Sleep for the socket until its descriptor has something; @lock is let go meanwhile. */
+/* Sleep for the socket until its descriptor is readable. @lock is released meanwhile. */
 static int socket_sleep(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 {
 	bool left;
@@ -470,7 +480,7 @@ static int socket_sleep(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 	return r;
 }
 
-/* @lock is let go meanwhile. */
+/* Offer the processor to other threads. @lock is released meanwhile. */
 static void processor_offer(struct rs_socket *s)
 {
 	uint16_t messages = s->in.messages;
@@ -484,7 +494,7 @@ static void processor_offer(struct rs_socket *s)
 	rs_spin_offered(&s->spin, ns, (uint16_t)(s->in.messages - messages));
 }
 
-/* Other threads may have the lock. */
+/* Let other threads have the lock, then poll again. */
 static void look_again(struct rs_socket *s)
 {
 	pthread_mutex_unlock(&s->lock);
@@ -493,8 +503,8 @@ static void look_again(struct rs_socket *s)
 }
 
 /*
- * Look, until it is there or has taken so long that to sleep is better. The last look comes after
- * others had the processor: to offer it costs less than to sleep, if somebody takes it.
+ * Poll until @ready, or until sleep is cheaper. Offer the processor before the last poll, because
+ * an offer that is taken costs less than sleep.
  */
 static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s), uint64_t start)
 {
@@ -516,7 +526,7 @@ static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s), uint64
 	}
 }
 
-/* One round of waiting, with @lock held at both ends. */
+/* Wait once, with @lock held before and after. */
 static int wait_once(struct rs_socket *s, enum rs_wait wait, int left)
 {
 	if (s->sleeper)
@@ -574,7 +584,7 @@ int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wai
 	}
 	if (s->waiters)
 		rs_waiters_wake(s);
-	if (offer) /* who looks again and again hinders who is to bring it */
+	if (offer) /* a thread that polls without a break hinders the thread that it waits for */
 		processor_offer(s);
 	pthread_mutex_unlock(&s->lock);
 	return r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From a socket to a connection. Each end is a row of states that an event of the connection
- * manager moves on; nothing here waits but by rs_wait(), so it does not matter who drives it.
+ * From a socket to a connection. Each end is a row of states, and each event of the connection
+ * manager leads to the next state. The only waits here are in rs_wait(), therefore any thread can
+ * drive it.
  *
  *   active:  NEW -> RESOLVING_ADDR -> RESOLVING_ROUTE -> CONNECTING -> CONNECTED
  *   passive: LISTENING;  a request: ACCEPTING -> CONNECTED
@@ -58,7 +59,7 @@ static int route_resolve(struct rs_socket *s)
 	return rdma_resolve_route(s->id, RESOLVE_TIMEOUT_MS) < 0 ? -errno : 0;
 }
 
-/* For the end that connects. */
+/* Take the peer's answer, at the connecting side. */
 static int answer_take(struct rs_socket *s, const struct rdma_conn_param *conn)
 {
 	struct rs_wire_data peer;
@@ -81,15 +82,16 @@ static int established(struct rs_socket *s, const struct rdma_cm_event *event)
 		return r;
 	s->state = RS_CONNECTED;
 	s->unheard = s->sends_words && !connects;
-	/* A failure shows in the socket's state. */
+	/* A failure sets the socket's state. */
 	if (s->sends_words && connects)
 		rs_post_control(s, RS_WIRE_KEEPALIVE);
 	return 0;
 }
 
 /*
- * An end in order was said before, behind the last byte. Without that word the peer was killed, or
- * gave up, and what it sent last may lack. Of peers that may say none it counts as one in order.
+ * Handle the disconnect. An orderly end was announced by a message behind the last byte. Without
+ * that message the peer was killed or gave up, and its last data may be missing. A peer that cannot
+ * send the message counts as orderly.
  */
 static int disconnected(struct rs_socket *s)
 {
@@ -114,7 +116,7 @@ static int event_apply(struct rs_socket *s, const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ESTABLISHED:
 		if (s->state == RS_CONNECTING || s->state == RS_ACCEPTING)
 			return established(s, event);
-		if (s->state == RS_FAILED) /* it was ended here meanwhile */
+		if (s->state == RS_FAILED) /* this side ended it meanwhile */
 			rdma_disconnect(s->id);
 		return 0;
 	case RDMA_CM_EVENT_DISCONNECTED:
@@ -127,7 +129,7 @@ static int event_apply(struct rs_socket *s, const struct rdma_cm_event *event)
 	}
 }
 
-/* What came in before the connection ended is looked at before the end is. */
+/* Handle an event. Data that arrived before a disconnect is taken first. */
 static void event_handle(struct rs_socket *s, struct rdma_cm_event *event)
 {
 	int r;
@@ -147,7 +149,7 @@ void rs_connect_step(struct rs_socket *s)
 	struct rdma_cm_event *event;
 	uint32_t before = s->changes;
 
-	/* A listener's events are the service's, also when it was shut down. */
+	/* The service handles the events of a listener, also after its shutdown. */
 	if (s->accepted_fd >= 0)
 		return;
 	while (s->channel && rdma_get_cm_event(s->channel, &event) == 0) {
@@ -236,7 +238,10 @@ RS_EXPORT int rbind(int fd, const struct sockaddr *addr, socklen_t addrlen)
 	return rs_ret(r);
 }
 
-/* *ret_again: it was begun before. As with the kernel's, one call says what became of it. */
+/*
+ * Start to connect. *ret_again: an earlier call started it. As with the kernel, only one call
+ * returns the result.
+ */
 static int connect_start(struct rs_socket *s, const struct sockaddr *addr, bool *ret_again)
 {
 	int r = 0;

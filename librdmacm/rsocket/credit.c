@@ -11,7 +11,8 @@ void rs_credit_start(struct rs_credit_out *out, struct rs_credit_in *in,
 	*out = (struct rs_credit_out){
 		.target = peer->first,
 		.limit = peer->credits,
-		.spare = min_of(RS_CONTROL_MAX, peer->credits / 4), /* a peer tells after half */
+		/* a peer announces new receives when half were used */
+		.spare = min_of(RS_CONTROL_MAX, peer->credits / 4),
 	};
 	in->granted = in->size / 2;
 }

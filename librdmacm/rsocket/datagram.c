@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Life and names of a datagram socket, and its options, most of which are those of UDP. */
+/* Creation, names and options of a datagram socket. Most options are those of UDP. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -7,7 +7,10 @@
 
 #include "librdmacm/rsocket/datagram.h"
 
-/* Where messages came to, so that answers go out from there. */
+/*
+ * Create the UDP socket. It reports the local address of each message, so that answers leave from
+ * that address.
+ */
 static int udp_create(struct rs_socket *s)
 {
 	struct epoll_event watch = { .events = EPOLLIN };
@@ -84,7 +87,10 @@ int ds_own_name(struct rs_socket *s, union ds_name *ret_name)
 	return name_ask(s, ret_name);
 }
 
-/* What needs a device and has none is known at once. */
+/*
+ * Create the endpoint of a bound address now, so that bind() and not a later call reports a missing
+ * device.
+ */
 static int endpoint_need(struct rs_socket *s)
 {
 	struct ds_endpoint *e;
@@ -119,7 +125,7 @@ static int peer_set(struct rs_socket *s, const struct sockaddr *addr, socklen_t 
 	union ds_name peer;
 	int r = ds_name_take(addr, size, &peer);
 
-	/* What came before is taken by the old rule. */
+	/* Datagrams that came before are accepted by the old rule. */
 	rs_drain(s);
 	ds_complete(s);
 	if (r == 0 && connect(s->ds->udp, addr, size) < 0)
@@ -133,8 +139,8 @@ static int peer_set(struct rs_socket *s, const struct sockaddr *addr, socklen_t 
 }
 
 /*
- * The kernel takes its port from a socket that the program has not bound. Peers know it, and it is
- * in the headers that queue pairs send.
+ * Keep the port. The kernel releases the port of a socket that the program has not bound, but peers
+ * know it, and the headers of the queue pairs hold it.
  */
 static int port_keep(struct rs_socket *s, uint16_t port)
 {
@@ -183,7 +189,7 @@ int ds_name(const struct rs_socket *s, bool peer, struct sockaddr *addr, socklen
 	return r < 0 ? -errno : 0;
 }
 
-/* As the kernel's: both ends of a socket without a peer are shut, and it is an error. */
+/* Shut the socket down. As with the kernel, that works without a peer, but returns an error. */
 int ds_shutdown(struct rs_socket *s, int how)
 {
 	bool connected;
@@ -214,8 +220,8 @@ struct option {
 };
 
 /*
- * What UDP may have: nothing that changes the form in which messages come and go, for that is
- * between the two ends, and nothing that fills a queue of errors, which nobody empties.
+ * Options that UDP takes. Left out are options that change the form of messages, which the two ends
+ * agree on, and options that fill the error queue, which is never read.
  */
 static const struct option udp_options[] = {
 	{ SOL_SOCKET, SO_SNDBUF },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the administrator wants of new sockets: a file per number, in /etc/rdma/rsocket. */
+/* Defaults of new sockets, set by the administrator: a file per number, in /etc/rdma/rsocket. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Datagrams of the program, out and in; and whether it would have to wait for that. */
+/* Sending and receiving datagrams, and whether that would wait. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "librdmacm/rsocket/datagram.h"
 
 #define ACK_BATCH 64
-#define GLANCES	  64 /* of which one looks at the descriptor */
+#define GLANCES	  64 /* one glance of so many checks the descriptor */
 #define GLANCE_NS 50000ull
-#define FRESH_NS  1000000000ull /* a number is asked for again when it is older */
+#define FRESH_NS  1000000000ull /* age at which the number is asked for again */
 
-/* ---- looking ---- */
+/* ---- polling ---- */
 
 void ds_complete(struct rs_socket *s)
 {
@@ -30,7 +30,7 @@ bool ds_arm(struct rs_socket *s)
 			continue;
 		e->armed = true;
 		ibv_req_notify_cq(e->cq, 0);
-		/* What came before the CQ was armed tells nobody. */
+		/* A completion before the arming causes no event: poll for it. */
 		quiet &= ds_endpoint_poll(s, e) == 0;
 	}
 	return quiet;
@@ -63,7 +63,7 @@ void ds_drain(struct rs_socket *s)
 	ds_destination_step(s);
 	if (!any)
 		return;
-	/* Nothing tells those who sleep on the descriptor any more. */
+	/* The events are taken, therefore wake the other threads that sleep on the descriptor. */
 	if (s->pollers)
 		rs_rouse(s);
 	rs_watch_notify(s);
@@ -84,7 +84,7 @@ static bool can_receive(struct rs_socket *s)
 	return !is_queue_empty(s) || s->no_recv || s->error;
 }
 
-/* To whomever. */
+/* Return whether a send to any destination is possible. */
 static bool can_send(struct rs_socket *s)
 {
 	struct ds_endpoint *e;
@@ -169,7 +169,7 @@ static size_t message_copy(const struct ds_message *m, const struct iovec *iov, 
 	return done;
 }
 
-/* The error that something earlier brought, which is told once. */
+/* Return the error of an earlier datagram, once. */
 static int error_take(struct rs_socket *s)
 {
 	int error = s->error;
@@ -178,7 +178,7 @@ static int error_take(struct rs_socket *s)
 	return -error;
 }
 
-/* Return: -EAGAIN: nothing is there. */
+/* Take the first datagram. Return: its bytes; -EAGAIN: there is none; -errno. */
 static ssize_t message_take(struct rs_socket *s, const struct iovec *iov, int count, int flags,
 			    struct ds_received *ret)
 {
@@ -241,7 +241,7 @@ static ssize_t rdma_send(struct rs_socket *s, struct ds_destination *d, const st
 		return -EAGAIN;
 	place = ds_endpoint_place(e);
 	for (int i = 0; i < count; i++) {
-		if (!iov[i].iov_len) /* which may be of no memory */
+		if (!iov[i].iov_len) /* iov_base may be NULL */
 			continue;
 		memcpy(place + length, iov[i].iov_base, iov[i].iov_len);
 		length += iov[i].iov_len;
@@ -250,14 +250,14 @@ static ssize_t rdma_send(struct rs_socket *s, struct ds_destination *d, const st
 	return r < 0 ? r : (ssize_t)length;
 }
 
-/* So that what was sent is known to be gone. */
+/* Learn whether the earlier sends are complete. */
 static void way_empty(struct rs_socket *s, struct ds_endpoint *e)
 {
 	ds_endpoint_mark(s, e);
 	ds_endpoint_poll(s, e);
 }
 
-/* Once, without waiting; @lock is held. */
+/* Send once, without waiting; @lock is held. */
 static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const struct iovec *iov,
 			    int count, size_t length, bool *ret_by_udp)
 {
@@ -273,13 +273,13 @@ static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const 
 	r = ds_destination_find(s, to ? to : &s->ds->peer, &d);
 	if (r < 0)
 		return r;
-	/* The answer to what went by UDP is looked for by who goes on sending. */
+	/* Only senders read the answer to a datagram that went by UDP. */
 	if (!d->ah || d->is_moved || d->asked > d->heard) {
 		if (!d->ah || ds_is_due(s))
 			rs_drain(s);
 		if (d->is_moved && d->old_ah)
 			way_empty(s, d->endpoint);
-		/* which may have met strangers, but forgets no friend that was used last */
+		/* rs_drain() may have added strangers, but it keeps the last used friend */
 		ds_destination_resolve(s, d);
 	}
 	if (by_rdma(d, length))
@@ -293,7 +293,7 @@ static void udp_wait_cancelled(void *arg)
 	rs_call_abandon();
 }
 
-/* UDP has no room for it. */
+/* Wait until the UDP socket has room. */
 static int udp_wait(struct rs_socket *s)
 {
 	struct pollfd p = { .fd = s->ds->udp, .events = POLLOUT };
@@ -329,7 +329,7 @@ ssize_t ds_send(struct rs_socket *s, const struct iovec *iov, int count, int fla
 	ssize_t length = iov_length(iov, count), r = length;
 	union ds_name to;
 
-	if (flags & MSG_MORE) /* pieces that become one datagram */
+	if (flags & MSG_MORE) /* joins several sends to one datagram */
 		return -EOPNOTSUPP;
 	if (r >= 0 && addr)
 		r = ds_name_take(addr, size, &to);
@@ -351,7 +351,7 @@ ssize_t ds_send(struct rs_socket *s, const struct iovec *iov, int count, int fla
 	return r;
 }
 
-/* ---- the end ---- */
+/* ---- flushing ---- */
 
 static bool is_all_sent(struct rs_socket *s)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whom a socket talks to, and the way there. What strangers say about themselves makes entries that
- * drive out those of other strangers only; of either kind the one that was not used for longest
- * goes, for all of it can be found out again.
+ * The peers of a socket, and the routes to them. Entries that strangers cause displace only entries
+ * of other strangers. Of each kind the least recently used entry is dropped, because all of its
+ * contents can be found out again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static void destination_free(struct rs_socket *s, struct ds_destination *d)
 	free(d);
 }
 
-/* Those with something under way stay: they go with the next one. The first is used just now. */
+/* Free the least recently used entry without sends under way. The first entry is in use. */
 static void oldest_forget(struct rs_socket *s, bool friends)
 {
 	struct ds_uses *uses = friends ? &s->ds->friends : &s->ds->strangers;
@@ -127,7 +127,7 @@ struct ds_destination *ds_destination_met(struct rs_socket *s, const union ds_na
 	return d ? d : destination_new(s, name, e, false);
 }
 
-/* The address that datagrams to @to are sent from: the socket's, or what the route says. */
+/* Find the source address of datagrams to @to: the socket's own, or that of the route. */
 static int local_find(struct rs_socket *s, const union ds_name *to, union ds_name *ret_local)
 {
 	struct sockaddr_storage addr;
@@ -143,7 +143,7 @@ static int local_find(struct rs_socket *s, const union ds_name *to, union ds_nam
 		return own.any.sa_family == to->any.sa_family ? 0 : -ENETUNREACH;
 	}
 	fd = socket(s->domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	/* Whether the program may send to all is for its own socket to say. */
+	/* Broadcasts are allowed here: the program's own socket checks the permission. */
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on)) < 0 ||
 	    connect(fd, (struct sockaddr *)&addr, size) < 0)
 		return -errno;
@@ -198,7 +198,7 @@ int ds_destination_find(struct rs_socket *s, const union ds_name *name,
 	return 0;
 }
 
-/* Another queue pair may be another host's by now, which has the address. */
+/* Set the number. A new queue pair may belong to another host that has the address now. */
 void ds_destination_set_qpn(struct ds_destination *d, uint32_t qpn)
 {
 	d->is_moved |= d->ah && d->qpn != qpn;
@@ -214,7 +214,7 @@ void ds_destination_heard(struct rs_socket *s, const union ds_name *name, uint32
 		d->heard = rs_now_ns();
 }
 
-/* ---- the way there ---- */
+/* ---- the route ---- */
 
 void ds_destination_renew(struct ds_destination *d)
 {
@@ -253,7 +253,7 @@ void ds_destination_resolve(struct rs_socket *s, struct ds_destination *d)
 		resolve_end(s, d);
 }
 
-/* The index of @gid; of several, one of the newer RoCE. */
+/* Return the index of @gid, preferably one of RoCE v2. */
 static int gid_index(struct ibv_context *verbs, uint8_t port, const union ibv_gid *gid)
 {
 	struct ibv_port_attr attr;

@@ -7,7 +7,7 @@
 
 #include "librdmacm/rsocket/datagram.h"
 
-#define PACKET_MAX	   4096 /* no network's is longer, so none is too long for a receive */
+#define PACKET_MAX	   4096 /* the longest packet of any network: each fits a receive */
 #define RECEIVE_SIZE	   (DS_GRH_SIZE + PACKET_MAX)
 #define PLACES_MIN	   16
 #define POLL_BATCH	   16
@@ -23,8 +23,8 @@ static int cm_result(int r)
 }
 
 /*
- * The device that has the address. A loopback address is of no device as long as it is only bound,
- * so the way from it to itself is asked for.
+ * Find the device that has the address. A loopback address belongs to no device while it is only
+ * bound. Therefore resolve the route from it to itself.
  */
 static int device_find(struct ds_endpoint *e)
 {
@@ -74,7 +74,7 @@ static int memory_create(struct rs_socket *s, struct ds_endpoint *e)
 	e->messages = calloc(e->receives, sizeof(*e->messages));
 	e->idle = calloc(e->receives, sizeof(*e->idle));
 	e->whom = calloc(e->sends, sizeof(*e->whom));
-	/* Pages of their own: a region's pages are not copied into children. */
+	/* Separate pages, because the pages of a memory region are not copied into children. */
 	e->memory = mmap(NULL, e->memory_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			 -1, 0);
 	if (e->memory == MAP_FAILED)
@@ -174,7 +174,7 @@ void ds_endpoint_destroy(struct rs_socket *s, struct ds_endpoint *e)
 	endpoint_free(e);
 }
 
-/* What works at another address goes on: no error that says that RDMA as a whole is of no use. */
+/* Replace errors that mean that RDMA as a whole fails, if another address has an endpoint. */
 static int another_failed(struct rs_socket *s, int r)
 {
 	if (LIST_EMPTY(&s->ds->endpoints) || (r != -ENOMEM && r != -EPERM))
@@ -217,7 +217,7 @@ static uint8_t *receive_place(const struct ds_endpoint *e, unsigned int i)
 	return e->memory + (size_t)i * RECEIVE_SIZE;
 }
 
-/* All that are idle, in chains. */
+/* Post all idle receives, in chains. */
 static int receives_post(struct rs_socket *s, struct ds_endpoint *e)
 {
 	struct ibv_recv_wr chain[REPOST_AT], *bad;
@@ -265,7 +265,7 @@ void ds_endpoint_repost(struct rs_socket *s, struct ds_message *m)
 	receive_idle(s, m->endpoint, m - m->endpoint->messages);
 }
 
-/* A link-local address is of the link that it was heard on. */
+/* Set the link of a link-local sender: the link that its packet came on. */
 static void link_set(union ds_name *sender, const union ds_name *local)
 {
 	if (sender->any.sa_family == AF_INET6 && local->any.sa_family == AF_INET6 &&
@@ -273,7 +273,7 @@ static void link_set(union ds_name *sender, const union ds_name *local)
 		sender->v6.sin6_scope_id = local->v6.sin6_scope_id;
 }
 
-/* Return: whether it is a datagram that the socket takes. */
+/* Read the headers of a packet. Return: whether the socket takes the datagram. */
 static bool packet_open(struct rs_socket *s, const struct ds_endpoint *e, const struct ibv_wc *wc,
 			const uint8_t *packet, struct ds_message *m)
 {
@@ -322,7 +322,7 @@ uint8_t *ds_endpoint_place(struct ds_endpoint *e)
 	return place + e->header_size;
 }
 
-/* Of its place, so many bytes. */
+/* Send @length bytes of the next place. */
 static int packet_send(struct ds_endpoint *e, struct ds_destination *d, uint32_t length,
 		       bool signaled)
 {
@@ -377,7 +377,7 @@ void ds_endpoint_mark(struct rs_socket *s, struct ds_endpoint *e)
 		e->broken = true;
 }
 
-/* All up to the one of that number are gone. */
+/* Complete all sends up to that number. */
 static void sends_done(struct ds_endpoint *e, uint32_t number)
 {
 	if (number - e->done >= e->posted - e->done)
@@ -410,8 +410,8 @@ static int qp_restart(struct rs_socket *s, struct ds_endpoint *e)
 }
 
 /*
- * Datagrams may be lost: a queue pair that failed goes on, with the same number, when it has given
- * back all receives.
+ * Restart a queue pair that failed, with the same number, once all receives came back. Datagrams
+ * may be lost meanwhile.
  */
 static void endpoint_mend(struct rs_socket *s, struct ds_endpoint *e)
 {

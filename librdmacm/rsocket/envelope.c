@@ -7,10 +7,10 @@
 #include "util/util.h"
 
 #define UDP_TAG	   0x55555555u
-#define QPN_FIRST  2	     /* 0 and 1 are the managers' */
-#define QPN_LAST   0xfffffeu /* behind it: all members of a group */
+#define QPN_FIRST  2	     /* 0 and 1 belong to the subnet and connection managers */
+#define QPN_LAST   0xfffffeu /* 0xffffff addresses a multicast group */
 #define GRH_SENDER 8
-#define IPV4_START 20 /* of a header of IPv4, which stands at the end of the room of a GRH */
+#define IPV4_START 20 /* offset of an IPv4 header, which stands at the end of the GRH */
 
 /* Over RDMA. The rest depends on the version: 4 bytes, or flow information and 16 bytes. */
 struct wire_header {
@@ -117,7 +117,10 @@ bool ds_name_same_host(const union ds_name *a, const union ds_name *b)
 	return IN6_ARE_ADDR_EQUAL(&a->v6.sin6_addr, &b->v6.sin6_addr);
 }
 
-/* The same link-local address on two links is two hosts, where the links are known. */
+/*
+ * Return whether the links may be the same. The same link-local address on two known links means
+ * two hosts.
+ */
 static bool same_link(const union ds_name *a, const union ds_name *b)
 {
 	return !is_v6(a) || !a->v6.sin6_scope_id || !b->v6.sin6_scope_id ||

@@ -2,17 +2,17 @@
 /*
  * repoll: an epoll of sockets over RDMA and of other descriptors.
  *
- * The program's descriptor is an epoll of the kernel's, which has the program's other descriptors
- * with the program's own data, and one entry of ours: an inner epoll with the descriptors of the
- * sockets. A socket is either on the ready list, where each wait looks at it, or it has a CQ that
- * tells the inner epoll: before the poller sleeps, and when looks at it were in vain for a while.
- * So sockets with nothing to say cost nothing, whatever the others do.
+ * The program's descriptor is an epoll of the kernel. In it are the program's other descriptors,
+ * with the data of the program, and an inner epoll with the descriptors of the sockets. A socket on
+ * the ready list is polled by each wait. For any other socket the armed CQ makes the inner epoll
+ * readable. A CQ is armed before the poller sleeps, and when several polls of its socket were in
+ * vain. Therefore idle sockets cost nothing, whatever the others do.
  *
- * A socket that a program takes out stays with the kernel until that has news of it: programs put
- * back what they took out a moment before, and the kernel takes long to add an epoll to an epoll.
+ * A socket that the program removes stays in the kernel's epoll until the kernel has an event for
+ * it. Programs often add a socket again a moment later, and adding an epoll to an epoll is slow.
  *
  * Locks: a socket's lock before a poller's. A watch is on its socket's list under the socket's lock
- * and on the ready list under the poller's; it has a reference to its socket.
+ * and on the ready list under the poller's. It holds a reference to its socket.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -24,11 +24,11 @@
 #include "librdmacm/rsocket/rs.h"
 
 #define BATCH	    64
-#define ARM_NS	    4000ull /* to arm a CQ, to be woken by it and to take its event */
+#define ARM_NS	    4000ull /* time to arm a CQ, to wake up, and to take its event */
 #define SPIN_MAX_NS 200000ull
-#define VAIN_LOOKS  32 /* cost as much as to arm a CQ: more of them in a row are not made */
+#define VAIN_LOOKS  32 /* polls that cost as much as arming a CQ */
 
-/* What an event of a socket can say. */
+/* Events that a socket can have. */
 #define EVENTS                                                                               \
 	(EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDNORM | EPOLLWRNORM | EPOLLRDHUP | EPOLLERR | \
 	 EPOLLHUP)
@@ -41,11 +41,11 @@ struct rs_watch {
 	int entry; /* the descriptor that the program added: the socket's or a duplicate */
 	atomic_int refs;
 	bool queued, gone;
-	bool parked; /* the program took it out; of us, only the kernel's epoll has it */
+	bool parked; /* the program removed it; only the kernel's epoll still holds it */
 	struct epoll_event event;
 	uint32_t seen;	   /* s->changes at the last report, for EPOLLET */
-	bool fresh;	   /* no report yet since it was added or changed */
-	unsigned int vain; /* looks since something was to be reported */
+	bool fresh;	   /* nothing was reported since it was added or changed */
+	unsigned int vain; /* polls since the last report */
 };
 
 struct rs_poller {
@@ -58,9 +58,8 @@ struct rs_poller {
 	struct rs_watch **watches; /* by @entry */
 	int size;
 	unsigned int waiters;
-	atomic_uint turn; /* of sockets or of the kernel, when there is room for one event */
-	atomic_bool
-		outer; /* somebody waits for the descriptor itself, by poll() or another epoll */
+	atomic_uint turn;  /* sockets or kernel first, if there is room for one event */
+	atomic_bool outer; /* poll() or another epoll waits for the descriptor itself */
 };
 
 static void poller_put(struct rs_poller *p)
@@ -104,7 +103,7 @@ static void watch_unqueue(struct rs_watch *w)
 	w->poller->ready_count--;
 }
 
-/* With the poller's lock held: who sleeps is to look at the ready list. */
+/* With the poller's lock held: wake the threads that sleep, which poll the ready list then. */
 static void poller_wake(struct rs_poller *p)
 {
 	if (p->waiters || p->outer)
@@ -128,7 +127,7 @@ void rs_watch_notify(struct rs_socket *s)
 
 /* ---- making and unmaking ---- */
 
-/* Make of the kernel's epoll @fd one that takes sockets. */
+/* Make a poller of the kernel's epoll @fd. */
 static int poller_new(int fd, struct rs_poller **ret_poller)
 {
 	struct rs_poller *p = calloc(1, sizeof(*p));
@@ -138,7 +137,7 @@ static int poller_new(int fd, struct rs_poller **ret_poller)
 	if (!p)
 		return -ENOMEM;
 	p->file = (struct rs_file){ .fd = fd, .kind = RS_POLLER };
-	atomic_init(&p->file.refs, 2); /* the table's, and the caller's */
+	atomic_init(&p->file.refs, 2); /* for the table and for the caller */
 	pthread_mutex_init(&p->lock, NULL);
 	TAILQ_INIT(&p->ready);
 	p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -177,7 +176,9 @@ static int watches_grow(struct rs_poller *p, int fd)
 	return 0;
 }
 
-/* With the poller's lock held: for the kernel, too, the socket is out before it can be added again.
+/*
+ * Remove the watch, with the poller's lock held. It also leaves the kernel's epoll, so that the
+ * socket can be added again.
  */
 static void watch_forget(struct rs_poller *p, struct rs_watch *w)
 {
@@ -187,7 +188,7 @@ static void watch_forget(struct rs_poller *p, struct rs_watch *w)
 	epoll_ctl(p->inner, EPOLL_CTL_DEL, w->entry, NULL);
 }
 
-/* Return: the watch, which is in nobody's table any more, or NULL. */
+/* Take a watch out of the poller's table. Return: the watch, or NULL. */
 static struct rs_watch *watch_take_out(struct rs_poller *p, int fd, struct rs_watch *only)
 {
 	struct rs_watch *w;
@@ -210,7 +211,7 @@ static void watch_end(struct rs_watch *w)
 	watch_put(w);
 }
 
-/* @entry: -1: any. Return: with a reference, or NULL. */
+/* Find the watch of @entry, or any if @entry is -1. Return: the watch with a reference, or NULL. */
 static struct rs_watch *watch_find(struct rs_socket *s, int entry)
 {
 	struct rs_watch *w;
@@ -253,8 +254,7 @@ void rs_poller_close(struct rs_poller *p)
 	poller_put(p);
 }
 
-/* With the poller's lock held. */
-/* An error and a hang-up are told, wanted or not. */
+/* Set the events, with the poller's lock held. Errors and hang-ups are always reported. */
 static void event_set(struct rs_watch *w, const struct epoll_event *event)
 {
 	w->event = *event;
@@ -270,7 +270,7 @@ static void watch_set(struct rs_watch *w, const struct epoll_event *event)
 	poller_wake(w->poller);
 }
 
-/* Return: whether the poller had the socket before and has it again. */
+/* Return whether a removed socket was still there and is added again. */
 static bool watch_unpark(struct rs_poller *p, const struct rs_socket *s, int entry,
 			 const struct epoll_event *event)
 {
@@ -302,12 +302,12 @@ static int watch_park(struct rs_poller *p, int fd)
 	return r;
 }
 
-/* The socket's reference becomes the watch's on success. */
+/* Add a watch. On success it owns the reference to the socket. */
 static int watch_add(struct rs_poller *p, struct rs_socket *s, int entry,
 		     const struct epoll_event *event)
 {
 	struct rs_watch *w = calloc(1, sizeof(*w));
-	/* 0 is the wake-up. */
+	/* 0 is @wake. */
 	struct epoll_event inner = { .events = EPOLLIN, .data.u64 = entry + 1 };
 	int r;
 
@@ -351,7 +351,7 @@ static int watch_change(struct rs_poller *p, int fd, const struct epoll_event *e
 	return w ? 0 : -ENOENT;
 }
 
-/* The socket's reference is used up, or given back. */
+/* Add the socket. The function consumes the reference in any case. */
 static int poller_add(struct rs_poller *p, struct rs_socket *s, int entry,
 		      const struct epoll_event *event)
 {
@@ -467,7 +467,9 @@ RS_EXPORT unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned 
 
 /* ---- waiting ---- */
 
-/* What of @events the socket has now, for a watch whose last report was at @seen. */
+/*
+ * Return those of @events that the socket has now. @seen: value of s->changes at the last report.
+ */
 static uint32_t events_of(struct rs_socket *s, uint32_t events, uint32_t seen, bool fresh)
 {
 	if (!(events & EVENTS) || (events & EPOLLET && !fresh && seen == s->changes))
@@ -476,9 +478,10 @@ static uint32_t events_of(struct rs_socket *s, uint32_t events, uint32_t seen, b
 }
 
 /*
- * Look at a watch from the ready list; its socket's lock is held. ret_event->events: what is to be
- * reported. Return: whether further waits shall look at it; only with @arm, or when it had nothing
- * for long, and when nothing is to be reported, they need not, for the CQ tells.
+ * Poll the socket of a watch from the ready list, with the socket's lock held. ret_event->events:
+ * the events to report. Return: whether the watch stays on the ready list. The watch leaves the
+ * list when there is no event to report and the CQ is armed. The CQ is armed if @arm is set, or
+ * after VAIN_LOOKS polls.
  */
 static bool watch_look(struct rs_watch *w, bool arm, struct epoll_event *ret_event)
 {
@@ -529,7 +532,7 @@ static unsigned int ready_count(struct rs_poller *p)
 	return count;
 }
 
-/* Each watch of the ready list once. Return: how many have something. */
+/* Poll each watch of the ready list once. Return: the number of events. */
 static int ready_look(struct rs_poller *p, struct epoll_event *events, int max, bool arm)
 {
 	unsigned int count = ready_count(p);
@@ -552,7 +555,9 @@ static int ready_look(struct rs_poller *p, struct epoll_event *events, int max, 
 	return n;
 }
 
-/* The kernel has news of a socket: it is to be looked at, or was taken out since and is forgotten.
+/*
+ * Handle an event of the inner epoll. The socket goes to the ready list, or is forgotten if the
+ * program removed it.
  */
 static void socket_wake(struct rs_poller *p, int fd)
 {
@@ -581,7 +586,7 @@ static void socket_wake(struct rs_poller *p, int fd)
 	watch_put(w);
 }
 
-/* Sockets that the kernel has news of come to the ready list. */
+/* Move the sockets with events of the inner epoll to the ready list. */
 static void inner_take(struct rs_poller *p)
 {
 	struct epoll_event events[BATCH];
@@ -599,7 +604,7 @@ static void inner_take(struct rs_poller *p)
 	} while (n == BATCH);
 }
 
-/* The kernel's part. Return: events of other descriptors, 0, or -errno. */
+/* Wait in the kernel. Return: the number of events of other descriptors, or -errno. */
 static int kernel_wait(struct rs_poller *p, struct epoll_event *events, int max, int timeout,
 		       const sigset_t *mask)
 {
@@ -657,13 +662,13 @@ static int poller_sleep(struct rs_poller *p, struct epoll_event *events, int max
 	return n;
 }
 
-/* What is there now, of the kernel's and of ours. */
+/* Take the events that are there now, of the kernel and of sockets. */
 static int poller_look(struct rs_poller *p, struct epoll_event *events, int max)
 {
 	bool first = max == 1 && !atomic_fetch_xor(&p->turn, 1);
 	int most = max > 1 && ready_count(p) ? max - 1 : max, n, ours;
 
-	/* Neither kind takes all places. Of one place they take turns. */
+	/* Neither kind takes all places. If there is one place, they take turns. */
 	if (first && (n = ready_look(p, events, max, false)))
 		return n;
 	n = kernel_wait(p, events, most, 0, NULL);
@@ -674,8 +679,8 @@ static int poller_look(struct rs_poller *p, struct epoll_event *events, int max)
 }
 
 /*
- * How long a waiter looks before it sleeps: as long as it would take to arm the CQs of all sockets
- * that were busy just now, and to take what that brings.
+ * Return how long a waiter polls before it sleeps: as long as it takes to arm the CQs of all
+ * sockets on the ready list and to take their events.
  */
 static uint64_t poller_spin_ns(struct rs_poller *p)
 {
@@ -705,7 +710,7 @@ static int poller_wait(struct rs_poller *p, struct epoll_event *events, int max,
 	return n;
 }
 
-/* Whether it still has something that was not reported; if not, its CQ tells from now on. */
+/* Return whether the watch has events that were not reported. If not, arm its CQ. */
 static bool watch_is_due(struct rs_watch *w)
 {
 	struct rs_poller *p = w->poller;
@@ -725,7 +730,9 @@ static bool watch_is_due(struct rs_watch *w)
 	return due;
 }
 
-/* For who waits for the descriptor itself: it is readable as long as a wait would find something.
+/*
+ * Keep the descriptor readable as long as repoll_wait() would find events, because poll() or
+ * another epoll waits for it.
  */
 static void poller_settle(struct rs_poller *p)
 {
@@ -755,7 +762,9 @@ void rs_poller_is_polled(int epfd)
 	poller_put(p);
 }
 
-/* It may become a poller while the kernel waits; or it is one, of the process we were forked from.
+/*
+ * Wait for a descriptor that is no poller. It may become one during the wait, or it may be a poller
+ * of a parent process.
  */
 static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout,
 		      const sigset_t *mask)

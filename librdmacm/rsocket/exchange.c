@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What goes by UDP. Anybody can send it: a message says no more than which queue pair the host and
- * port has that it comes from.
+ * The exchange by UDP. Any host can send such messages. Therefore a message sets the queue pair of
+ * its own sender only: of the host and the port that it came from.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "librdmacm/rsocket/datagram.h"
 
-#define READS_MAX  64 /* at once */
+#define READS_MAX  64 /* most messages of one call */
 #define PARTS_MAX  64
 #define COPIES_MIN 16
 #define REFUSED_NS 1000000000ull
@@ -20,7 +20,7 @@ union control {
 
 /* ---- sending ---- */
 
-/* From @local, wherever the route would send it from. */
+/* Set @local as the source, whatever the route would choose. */
 static void source_set(struct msghdr *msg, union control *control, const union ds_name *local,
 		       int domain)
 {
@@ -98,7 +98,10 @@ ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const st
 
 /* ---- receiving ---- */
 
-/* The address that the message was sent to; without one, as for any other from there. */
+/*
+ * Find the address that the message was sent to, or else the socket's own. Return: whether it is
+ * usable.
+ */
 static bool arrival_find(struct msghdr *msg, const union ds_name *own, union ds_name *ret_local)
 {
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
@@ -127,14 +130,14 @@ static bool arrival_find(struct msghdr *msg, const union ds_name *own, union ds_
 	return !ds_name_is_any(own);
 }
 
-/* A copy of what came by UDP. */
+/* Deliver a copy of a datagram that came by UDP. */
 static void copy_deliver(struct rs_socket *s, const union ds_name *from, const uint8_t *bytes,
 			 size_t length)
 {
 	unsigned int most = max_of(s->rbuf_size / DS_MESSAGE_MAX, (uint32_t)COPIES_MIN);
 	struct ds_message *m;
 
-	/* One is taken when there is none, however long it is. */
+	/* The first copy is taken whatever its length. */
 	if (s->ds->copies >= most || s->ds->copied >= (size_t)most * DS_MESSAGE_MAX ||
 	    !ds_is_welcome(s, from))
 		return;
@@ -148,7 +151,10 @@ static void copy_deliver(struct rs_socket *s, const union ds_name *from, const u
 	ds_deliver(s, m);
 }
 
-/* The queue pair of an address that strangers name; what has none is not looked at for each. */
+/*
+ * Return the endpoint of an address that a message came to, or NULL. A failed address is not tried
+ * again for REFUSED_NS.
+ */
 static struct ds_endpoint *endpoint_of(struct rs_socket *s, const union ds_name *local)
 {
 	struct ds_socket *ds = s->ds;
@@ -167,7 +173,7 @@ static struct ds_endpoint *endpoint_of(struct rs_socket *s, const union ds_name 
 	return NULL;
 }
 
-/* Somebody wants to know our number, and says his own. */
+/* Answer a peer that sent its number and asks for ours. */
 static void data_arrived(struct rs_socket *s, struct msghdr *msg, const union ds_name *from,
 			 uint32_t qpn)
 {
@@ -207,7 +213,7 @@ static void message_arrived(struct rs_socket *s, struct msghdr *msg, const uint8
 		copy_deliver(s, &from, bytes + size, length - size);
 		return;
 	}
-	/* An answer that nobody asked for says nothing. */
+	/* Ignore an answer without a question. */
 	d = ds_destination_known(s, &from);
 	if (d && d->asked)
 		ds_destination_set_qpn(d, header.qpn);
@@ -236,7 +242,7 @@ bool ds_exchange_read(struct rs_socket *s)
 			break;
 		any = true;
 		if (n < 0)
-			s->error = errno; /* what the network said about something sent before */
+			s->error = errno; /* the network's report about an earlier datagram */
 		else
 			message_arrived(s, &msg, bytes, n);
 	}

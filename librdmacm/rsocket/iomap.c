@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory of the program that its peer writes to by offset. A mapping is made known by writing an
- * entry into the peer's list, before the next data that is sent. The peer's own entries lie in our
- * list, which it can write at any time: one is read once, and checked before it is used.
+ * Memory of the program that its peer writes to by offset. A mapping is announced by an entry that
+ * is written into the peer's list before the next data. The peer's own entries lie in our list,
+ * which it can write at any time. Therefore an entry is read once, and checked before it is used.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@ struct rs_mapping {
 	LIST_ENTRY(rs_mapping) of_socket;
 	struct ibv_mr *mr;
 	uint64_t offset;
-	int index; /* in the peer's list; -1: the peer does not see it */
+	int index; /* index in the peer's list; -1: not announced */
 	bool pending;
 };
 
@@ -76,7 +76,7 @@ RS_EXPORT off_t riomap(int fd, void *buf, size_t len, int prot, int flags, off_t
 	if (r == 0)
 		r = rs_connect_finish(s, rs_patience(s, 0));
 	pthread_mutex_lock(&s->lock);
-	/* Of one that was accepted all is known, and the peer hears of it when it can. */
+	/* An accepted socket has all it needs. The peer is told once the connection is made. */
 	if (r == -EAGAIN && s->state == RS_ACCEPTING)
 		r = 0;
 	else if (r == 0 && s->state != RS_CONNECTED)
@@ -122,7 +122,7 @@ RS_EXPORT int riounmap(int fd, void *buf, size_t len)
 	return rs_ret(m ? 0 : -EINVAL);
 }
 
-/* ---- making them known ---- */
+/* ---- announcing mappings ---- */
 
 static bool can_tell(struct rs_socket *s)
 {
@@ -152,7 +152,7 @@ static int mapping_tell(struct rs_socket *s, struct rs_mapping *m)
 	return rs_post(s, &wr, 0, false);
 }
 
-/* Tell the peer of one. Return: 0: there are no more; 1: there may be; -errno. */
+/* Tell the peer of one mapping. Return: 0: there are no more; 1: there may be more; -errno. */
 static int first_tell(struct rs_socket *s)
 {
 	struct rs_mapping *m;
@@ -185,9 +185,9 @@ int rs_iomap_tell(struct rs_socket *s, enum rs_wait wait)
 	return r;
 }
 
-/* ---- writing to the peer's ---- */
+/* ---- writing to the peer's memory ---- */
 
-/* Where @offset of the peer is, and how much lies there. Length 0: nowhere. */
+/* Find the peer's memory at @offset. Length 0: there is none. */
 static struct rs_target target_find(struct rs_socket *s, uint64_t offset)
 {
 	for (unsigned int i = 0; i < s->mappings_max; i++) {
@@ -211,7 +211,7 @@ static bool can_write(struct rs_socket *s)
 	return s->state != RS_CONNECTED || (rs_slots_free(s) > RS_CONTROL_MAX && rs_send_free(s));
 }
 
-/* One piece; @lock is held. Return: its bytes, 0: no room now, or -errno. */
+/* Write one piece, with @lock held. Return: its bytes, 0 if there is no room now, or -errno. */
 static ssize_t piece_write(struct rs_socket *s, const void *bytes, size_t size, uint64_t offset)
 {
 	struct rs_target target = target_find(s, offset);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A process that exits with streams open says their ends: the kernel does that for TCP's. What was
- * sent arrives first, if the peer takes it soon. A process that is killed says nothing, and its
- * peers hear that the connection was reset.
+ * Send the end of each open stream when the process exits, as the kernel does for TCP. Data that
+ * was sent arrives first, if the peer takes it soon. A process that is killed sends no end, and its
+ * peers get a connection reset.
  */
 #include "librdmacm/rsocket/rs.h"
 
@@ -10,8 +10,9 @@
 #define LOCK_TRIES 20
 
 /*
- * Other threads go on, and a signal's handler that exits may itself have the lock. @start: of it
- * all, so that many that are held take no longer together.
+ * Try to take the lock. Other threads still run, and a signal handler that exits may itself hold
+ * the lock. @start: start of rs_leave(), so that many held locks together take no longer than
+ * LEAVE_MS.
  */
 static bool lock_at_exit(struct rs_socket *s, uint64_t start)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sockets that were closed and have something to deliver, to a peer that does not take it just now.
- * TCP's are the kernel's from then on; here each has a thread that ends them, and a process that
- * exits waits for these. None takes long: how long a peer is waited for has an end.
+ * Closed sockets with data that the peer does not take yet. The kernel delivers the data of closed
+ * TCP sockets. Here each socket has a thread that ends it, and a process that exits waits for these
+ * threads. None takes long, because the wait for a peer has a limit.
  */
 #include <string.h>
 #include <unistd.h>
@@ -10,13 +10,13 @@
 #include "librdmacm/rsocket/rs.h"
 #include "util/thread.h"
 
-#define LOW_END 64 /* low numbers are the program's */
+#define LOW_END 64 /* low numbers are left to the program */
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
 	unsigned int count;
-	unsigned int process; /* whose they are; a forked child has another number */
+	unsigned int process; /* rs_process() of the owner; a forked child has another number */
 } lingering = { .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
 
 void rs_linger_fork(bool begins)
@@ -32,7 +32,7 @@ static void count_add(int number)
 	pthread_mutex_lock(&lingering.lock);
 	if (lingering.process != rs_process()) {
 		lingering.process = rs_process();
-		lingering.count = 0; /* a parent's are not ours */
+		lingering.count = 0; /* without the sockets of a parent */
 	}
 	lingering.count += number;
 	if (!lingering.count)
@@ -47,7 +47,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* The program has its number back, and the socket another one. */
+/* Give the number back to the program, and the socket another number. */
 static int number_release(struct rs_socket *s)
 {
 	int number = fcntl(s->file.fd, F_DUPFD_CLOEXEC, LOW_END), old;

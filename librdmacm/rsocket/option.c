@@ -16,26 +16,28 @@
 #define LINGER_MAX	 32767
 
 /*
- * All options but times and SO_LINGER are an int. @set: NULL when it can only be read; @get
- * likewise. A setter gets the value as it was given and returns 0 or -errno.
+ * An option that is an int: all but times and SO_LINGER. @set: NULL if it is read-only; @get
+ * likewise. A setter gets the program's value and returns 0 or -errno.
  */
 struct option {
 	int level;
 	int name;
 	int (*set)(struct rs_socket *s, int value);
 	int (*get)(struct rs_socket *s);
-	bool of_datagrams; /* a socket of datagrams has it, too; the UDP socket has the others */
-	/* An option without @get is kept for those who ask, and has no effect. */
+	bool of_datagrams; /* datagram sockets have it here; their other options are those of UDP */
+	/* An option without @get is stored for rgetsockopt(), and has no effect. */
 	int first, least, most;
 };
 
-/* Sizes count when the connection is made. */
+/* Return whether sizes can still change: they are used when the connection is made. */
 static bool is_early(const struct rs_socket *s)
 {
 	return s->ds ? !ds_has_queues(s) : s->state < RS_RESOLVING_ADDR;
 }
 
-/* Twice what is asked for, as TCP has it: what a program asks for is then room for its data alone.
+/*
+ * Return twice the value, as TCP does, so that data has at least the room that the program asked
+ * for.
  */
 static uint32_t buffer_size(int value)
 {
@@ -129,7 +131,7 @@ static int get_keepidle(struct rs_socket *s)
 	return s->keep_seconds;
 }
 
-/* Nothing is ever held back to be merged, so there is nothing to switch off. */
+/* Store the value only: data is never held back to be merged. */
 static int set_nodelay(struct rs_socket *s, int value)
 {
 	s->no_delay = value;
@@ -179,7 +181,7 @@ static int get_protocol(struct rs_socket *s)
 	return s->ds ? IPPROTO_UDP : IPPROTO_TCP;
 }
 
-/* The path's MTU: what is sent is cut by the device, and to no other size. */
+/* Return the MTU of the path: the device segments messages by it. */
 static int get_segment(struct rs_socket *s)
 {
 	return s->id->route.num_paths ? 128 << s->id->route.path_rec->mtu : 1024;
@@ -214,7 +216,7 @@ static int get_rqsize(struct rs_socket *s)
 	return s->rq_size;
 }
 
-/* Credits are sent inline, so there is always room for one. */
+/* Set the inline size, with room for a credit, because credits are sent inline. */
 static int set_inline(struct rs_socket *s, int value)
 {
 	if (value < 0 || value > UINT16_MAX)
@@ -291,7 +293,7 @@ static const struct option *option_find(int level, int name)
 	return NULL;
 }
 
-/* SO_RCVTIMEO, SO_SNDTIMEO: where the socket has that time in ms, or NULL. */
+/* Return the socket's time in ms for SO_RCVTIMEO or SO_SNDTIMEO, or NULL. */
 static atomic_int *timeout_find(struct rs_socket *s, int level, int name)
 {
 	if (level != SOL_SOCKET)
@@ -359,7 +361,7 @@ static bool is_linger(const struct rs_socket *s, int level, int name)
 	return !s->ds && level == SOL_SOCKET && name == SO_LINGER;
 }
 
-/* Options of IP may have one byte, as others of the kernel's may not. */
+/* Read the value of an option. As with the kernel, only options of IP may have one byte. */
 static int number_take(const struct option *option, const void *value, socklen_t size,
 		       int *ret_number)
 {
@@ -575,14 +577,14 @@ static int bytes_waiting(struct rs_socket *s)
 		rs_glance(s);
 		count = ds_bytes_waiting(s);
 	} else {
-		rs_glance(s); /* it may have been accepted a moment before */
+		rs_glance(s); /* it may have been accepted a moment ago */
 		count = rs_credit_waiting(&s->in);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return count;
 }
 
-/* Written, and not known to be in the memory of the peer. */
+/* Return the bytes that may not have reached the peer's memory yet. */
 static int bytes_unsent(struct rs_socket *s)
 {
 	int count;

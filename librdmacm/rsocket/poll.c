@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rpoll() and rselect(). Descriptors that are not sockets over RDMA are the kernel's to look at. */
+/* rpoll() and rselect(). The kernel polls the descriptors that are not sockets over RDMA. */
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
@@ -35,14 +35,16 @@ short rs_revents(struct rs_socket *s, short events)
 	revents &= events;
 	if (s->state == RS_FAILED)
 		revents |= POLLERR | POLLHUP;
-	/* Programs that see a hang-up do not read what came before it. */
+	/* Programs that see a hang-up do not read the data that came before it. */
 	if (s->state == RS_CLOSED && !rs_credit_waiting(&s->in))
 		revents |= POLLHUP;
 	return revents;
 }
 
-/* Return: 1 when the socket has something, 0, or -1: @fd is not a socket over RDMA. *ret_offer is
- * set when the processor is to be offered to others. */
+/*
+ * Poll one socket. Return: 1 if it has events, 0, or -1 if @fd is not a socket over RDMA.
+ * *ret_offer is set if the processor is to be offered to other threads.
+ */
 static int socket_look(struct pollfd *p, bool woken, bool *ret_offer)
 {
 	struct rs_socket *s = rs_table_find(p->fd);
@@ -60,7 +62,7 @@ static int socket_look(struct pollfd *p, bool woken, bool *ret_offer)
 	return p->revents != 0;
 }
 
-/* Before it is slept on. False: something came meanwhile. */
+/* Arm the CQ of a socket before the sleep. False: an event came meanwhile. */
 static bool socket_arm(const struct pollfd *p)
 {
 	struct rs_socket *s = rs_table_find(p->fd);
@@ -77,8 +79,8 @@ static bool socket_arm(const struct pollfd *p)
 }
 
 /*
- * @ours[i]: fds[i] is a socket over RDMA. @real: what the kernel said of their descriptors, or NULL
- * when it was not asked. Return: how many have something.
+ * Poll all sockets. @ours[i]: fds[i] is a socket over RDMA. @real: the kernel's result for their
+ * descriptors, or NULL. Return: the number of sockets with events.
  */
 static int sockets_look(struct pollfd *fds, const struct pollfd *real, nfds_t nfds, bool *ours)
 {
@@ -100,7 +102,7 @@ static int sockets_look(struct pollfd *fds, const struct pollfd *real, nfds_t nf
 	return ready;
 }
 
-/* It was armed, and is slept on no more. */
+/* Undo socket_arm() after the sleep. */
 static void socket_leave(int fd)
 {
 	struct rs_socket *s = rs_table_find(fd);
@@ -133,8 +135,8 @@ static bool sockets_arm(const struct pollfd *fds, nfds_t nfds, const bool *ours)
 }
 
 /*
- * The kernel's part: its own descriptors, and with @sleep those of sockets as well. Return: how
- * many of its own have something, or -errno.
+ * Poll in the kernel: its own descriptors, and with @sleep those of sockets as well. Return: the
+ * number of its own with events, or -errno.
  */
 static int kernel_poll(struct pollfd *fds, struct pollfd *real, nfds_t nfds, const bool *ours,
 		       bool sleep, int timeout, const sigset_t *mask)
@@ -178,7 +180,7 @@ static void sleepers_leave(void *arg)
 	sockets_leave(all->fds, all->nfds, all->ours);
 }
 
-/* They are armed. Return: as kernel_poll() */
+/* Sleep in the kernel, with all sockets armed. Return: as kernel_poll(). */
 static int kernel_sleep(struct pollfd *fds, struct pollfd *real, nfds_t nfds, const bool *ours,
 			int timeout, const sigset_t *mask)
 {
@@ -204,7 +206,10 @@ static bool any_is_ours(const bool *ours, nfds_t nfds)
 	return false;
 }
 
-/* After the kernel found that @others of its own have something. Return: how many have, in all. */
+/*
+ * Poll the sockets once more, after the kernel found @others of its own. Return: the number of all
+ * descriptors with events.
+ */
 static int mixed_result(struct pollfd *fds, const struct pollfd *real, nfds_t nfds, bool *ours,
 			int others)
 {
@@ -370,7 +375,7 @@ RS_EXPORT int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *excep
 {
 	struct timespec time = {};
 
-	if (timeout) { /* as select() takes it: with more microseconds than a second has */
+	if (timeout) { /* as select(), accept more than a second of microseconds */
 		time.tv_sec = timeout->tv_sec + timeout->tv_usec / 1000000;
 		time.tv_nsec = timeout->tv_usec % 1000000 * 1000;
 	}

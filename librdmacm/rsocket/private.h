@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What librspreload needs beyond the public calls. The symbols are private to the two libraries. */
+/* Calls for librspreload, beyond the public ones. The symbols are private to the two libraries. */
 #ifndef RSOCKET_PRIVATE_H
 #define RSOCKET_PRIVATE_H
 
@@ -24,12 +24,12 @@ struct rs_sleep_calls {
 void rs_sleep_watch(const struct rs_sleep_calls *calls);
 
 /*
- * A handler is about to run in a thread that sleeps. Give up what other threads wait for, so that
- * the handler may call the library, and need not return. @restarts: the handler has SA_RESTART.
+ * Release the locks of a call that sleeps, because a handler is about to run in its thread. The
+ * handler may then call the library, and need not return. @restarts: the handler has SA_RESTART.
  * Return: false: too many handlers have interrupted each other.
  */
 bool rs_sleep_leave(bool restarts);
-/* The handler has returned. */
+/* Resume the interrupted call: the handler has returned. */
 void rs_sleep_return(void);
 
 /* ---- epoll.c: entries of pollers ---- */
@@ -39,11 +39,13 @@ struct rs_entry {
 	struct epoll_event event;
 };
 
-/* As repoll_ctl(); the program knows the socket @fd as its duplicate @entry. */
+/* As repoll_ctl(). @entry: the program's duplicate of the socket @fd. */
 int rs_entry_ctl(int epfd, int op, int fd, int entry, struct epoll_event *event);
-/* The program closes the duplicate @entry: remove it from all pollers. */
+/* Remove the duplicate @entry, which the program closes, from all pollers. */
 void rs_entry_closed(int fd, int entry);
-/* The entries of the socket in all pollers, at most @max. Return: how many there are. */
+/*
+ * List the entries of the socket in all pollers, at most @max. Return: the number of all entries.
+ */
 unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned int max);
 
 /* ---- option.c ---- */

@@ -14,7 +14,7 @@ bool rs_can_receive(struct rs_socket *s)
 	return rs_credit_waiting(&s->in) || has_ended(s);
 }
 
-/* The buffer is not full of what was peeked at. */
+/* Return whether the buffer has room for more than the bytes that were peeked at. */
 static bool is_more_to_come(struct rs_socket *s)
 {
 	bool more;
@@ -40,8 +40,9 @@ static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, ui
 }
 
 /*
- * What is there behind @skip bytes, up to @size. The filled part of the buffer is this receiver's
- * alone, so it is copied without the lock. Return: bytes; 0: the end; -EAGAIN: nothing yet; -errno.
+ * Take the bytes behind @skip, up to @size. Only the holder of the turn reads the filled part of
+ * the buffer, therefore it is copied without the lock. Return: bytes; 0: the end; -EAGAIN: nothing
+ * yet; -errno.
  */
 static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_t size, int flags)
 {
@@ -65,7 +66,7 @@ static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_
 	pthread_mutex_unlock(&s->lock);
 	if (!length)
 		return r;
-	if (!(flags & MSG_TRUNC)) /* TCP's is to throw them away */
+	if (!(flags & MSG_TRUNC)) /* as TCP, which discards the bytes then */
 		bytes_copy(s, from, to, length);
 	if (flags & MSG_PEEK)
 		return length;
@@ -76,7 +77,7 @@ static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_
 	return length;
 }
 
-/* Until there is something to take, or more than what was peeked at. */
+/* Wait for bytes, or for more than the @peeked ones. */
 static int bytes_wait(struct rs_socket *s, size_t peeked, bool begun, int flags)
 {
 	s->peeked = peeked;
@@ -84,7 +85,7 @@ static int bytes_wait(struct rs_socket *s, size_t peeked, bool begun, int flags)
 			    rs_patience(s, flags), s->recv_timeout_ms);
 }
 
-/* @got: bytes of the pieces before. */
+/* @got: bytes in the pieces before. */
 static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int flags, size_t got)
 {
 	const size_t before = got, end = got + size;
@@ -117,7 +118,7 @@ static ssize_t vector_receive(struct rs_socket *s, const struct iovec *iov, int 
 	if (n < 0)
 		return n;
 	for (int i = 0; i < count; i++) {
-		/* Once there is something, the rest is taken only as far as it is there. */
+		/* After the first bytes, do not wait for the rest. */
 		int more = got && !(flags & MSG_WAITALL) ? MSG_DONTWAIT : 0;
 
 		n = bytes_receive(s, iov[i].iov_base, iov[i].iov_len, flags | more, got);
@@ -133,7 +134,7 @@ static ssize_t vector_receive(struct rs_socket *s, const struct iovec *iov, int 
 	return n;
 }
 
-/* @ret: of a datagram; for others its name has no size */
+/* @ret: for a datagram; for a stream its name_size is 0 */
 static ssize_t fd_receive_from(int fd, const struct iovec *iov, int count, int flags,
 			       struct ds_received *ret)
 {
@@ -146,7 +147,8 @@ static ssize_t fd_receive_from(int fd, const struct iovec *iov, int count, int f
 		return rs_ret(-EBADF);
 	rs_call_hold(s, NULL);
 	r = flags & MSG_OOB ? -EOPNOTSUPP : rs_vector_check(iov, count);
-	if (r == 0 && (flags & MSG_ERRQUEUE)) /* which has nothing, and nobody waits for it */
+	/* the error queue is always empty: do not wait for it */
+	if (r == 0 && (flags & MSG_ERRQUEUE))
 		r = -EAGAIN;
 	else if (r == 0 && s->ds)
 		r = ds_receive(s, iov, count, flags, ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * To end the sleep of whoever waits for a socket: its epoll gets a descriptor that is always
- * readable. There is one for all sockets, made before the first of them, so that nobody sleeps on
- * for want of one.
+ * End the sleep of the threads that wait for a socket: add a descriptor that is always readable to
+ * the socket's epoll. All sockets share one descriptor. It is made before the first socket, so that
+ * a wake-up cannot fail for lack of descriptors.
  */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -12,8 +12,8 @@
 
 static struct {
 	pthread_mutex_t lock;
-	atomic_int fd;	      /* an eventfd that nobody reads */
-	unsigned int process; /* whose it is */
+	atomic_int fd;	      /* an eventfd that is never read */
+	unsigned int process; /* rs_process() of the owner */
 } readable = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 int rs_rouse_prepare(void)
@@ -22,7 +22,7 @@ int rs_rouse_prepare(void)
 
 	pthread_mutex_lock(&readable.lock);
 	fd = atomic_load(&readable.fd);
-	/* A child may have closed what its parent had. */
+	/* A child may have closed the descriptor of its parent. */
 	if (fd < 0 || readable.process != rs_process()) {
 		fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 		r = fd < 0 ? -errno : 0;

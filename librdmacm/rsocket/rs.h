@@ -1,46 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The door of the room: sockets over RDMA. Included by the files of this folder only; they use the
- * public calls of librdmacm and libibverbs, and of the core verbs_post_write_copy() alone.
+ * Sockets over RDMA: the header of this folder. Included by the files of this folder only. They use
+ * the public calls of librdmacm and libibverbs, and verbs_post_write_copy() of the verbs core.
  *
- *   wire.c      what two ends say to each other; pure
- *   credit.c    who may send what; pure
- *   table.c     from a descriptor to its socket
- *   socket.c    life and names of a socket
- *   connect.c   the states from a socket to a connection, for both ends
- *   accept.c    listening, and the queue of connections that came in
+ *   wire.c      the wire format of a stream; pure
+ *   credit.c    the permission to send: memory and numbers of messages; pure
+ *   table.c     the table from a descriptor to its socket
+ *   socket.c    creation, end and names of a socket
+ *   connect.c   the states from a socket to a connection, at both ends
+ *   accept.c    listening, and the queue of accepted connections
  *   buffer.c    memory, queues and queue pair of a connection
- *   complete.c  completions and credits; waiting for them
- *   send.c      sending, shutting down
+ *   complete.c  completions, credits, and the wait for both
+ *   send.c      sending, and shutting down
  *   iomap.c     memory that the peer writes to by offset
  *   receive.c   receiving
  *   option.c    options and flags
  *   poll.c      rpoll() and rselect()
  *   epoll.c     repoll
  *   service.c   the thread that accepts connections and keeps them alive
- *   default.c   what the administrator wants of new sockets
+ *   default.c   defaults of new sockets, from /etc/rdma/rsocket
  *   cancel.c    threads that are cancelled, or interrupted by a signal handler
- *   rouse.c     ending the sleep of who waits
- *   turn.c      whose turn it is to send, and to receive
- *   spin.c      how long to look for what somebody waits for, and when to let others run
- *   linger.c    sockets that were closed and have something to deliver
+ *   rouse.c     ending the sleep of threads that wait for a socket
+ *   turn.c      the order of senders, and of receivers
+ *   spin.c      how long a thread polls before it sleeps, and when it offers its processor
+ *   linger.c    closed sockets that still have data to deliver
  *   leave.c     sockets that are open when the process exits
- *   datagram.h  datagram sockets, which have files of their own
+ *   datagram.h  datagram sockets, and the list of their files
  *
  * Locks, in the order in which they are taken:
  *   send_turn   one sender at a time: the free part of the send buffer
  *   recv_turn   one receiver at a time: the filled part of the receive buffer
  *   lock        everything else of the socket: state, CQ, credits, queue; never held in a system
  *               call that waits
- * A socket is found in the table with a reference, so rclose() by another thread does not take it
- * away from under a call.
+ * A call finds a socket in the table and takes a reference. Therefore rclose() by another thread
+ * does not free the socket under the call.
  *
- * Threads: one, for what nobody waits for (service.c), and one for each socket that was closed
- * while its peer takes nothing. Whoever waits for a socket works for it; of several who wait, one
- * sleeps in the kernel (@sleeper) and wakes the others.
+ * Threads: the service thread (service.c), and one thread for each closed socket whose peer does
+ * not take the remaining data yet. A thread that waits for a socket also takes the completions and
+ * the events of the socket. If several threads wait, one sleeps in the kernel (@sleeper) and wakes
+ * the others.
  *
- * The public descriptor is an epoll of the connection manager's descriptor and of the completion
- * channel's: it is readable when there is something to look at, which is less than POLLIN says.
+ * The public descriptor is an epoll of the descriptors of the connection manager and of the
+ * completion channel. It is readable if one of them has an event, which does not always mean POLLIN
+ * for the socket.
  */
 #ifndef RSOCKET_RS_H
 #define RSOCKET_RS_H
@@ -68,10 +70,10 @@
 #define RS_BUFFER_MIN	   (1u << 12)
 #define RS_BUFFER_MAX	   (1u << 28)
 #define RS_INLINE_DEFAULT  64
-#define RS_RECEIVES_SPARE  (2 * RS_CONTROL_MAX) /* beyond what the peer was told of */
+#define RS_RECEIVES_SPARE  (2 * RS_CONTROL_MAX) /* beyond those announced to the peer */
 #define RS_REPOST_MAX	   16
 #define RS_OPTIONS_MAX	   48
-#define RS_SIGNAL_INTERVAL 16 /* requests of which one is signalled */
+#define RS_SIGNAL_INTERVAL 16 /* one request of so many is signalled */
 
 enum rs_state {
 	RS_NEW,
@@ -82,17 +84,17 @@ enum rs_state {
 	RS_CONNECTING,
 	RS_ACCEPTING,
 	RS_CONNECTED,
-	RS_CLOSED, /* by the peer, or by rshutdown() of both ways */
-	RS_FAILED, /* @error says why */
+	RS_CLOSED, /* by the peer, or by rshutdown() of both directions */
+	RS_FAILED, /* @error is the reason */
 };
 
 /* One request in the send queue. */
 struct rs_slot {
-	uint32_t bytes; /* of the send buffer, free again when it completed */
+	uint32_t bytes; /* of the send buffer, free again when the request completes */
 	bool control;
 };
 
-/* What a public descriptor can be. */
+/* Kinds of a public descriptor. */
 enum rs_kind {
 	RS_SOCKET,
 	RS_POLLER, /* of repoll_create() */
@@ -102,30 +104,31 @@ struct rs_file {
 	int fd; /* the public one: an epoll */
 	enum rs_kind kind;
 	atomic_int refs;
-	unsigned int process; /* whose it is; a forked child has another number */
-	bool keeps_number;    /* the descriptor is not closed with it */
+	unsigned int process; /* rs_process() of the owner; a forked child has another number */
+	bool keeps_number;    /* the descriptor is not closed with the file */
 };
 
-/* Of a thread that sends or receives. */
+/* The right to send, or to receive. One thread holds it at a time. */
 struct rs_turn {
 	pthread_mutex_t lock;
-	atomic_bool asleep;   /* whoever has it waits for the peer */
-	atomic_uint awaiters; /* of that one; too many when some were cancelled */
+	atomic_bool asleep; /* the holder waits for the peer */
+	/* threads that wait for the holder; too many if some were cancelled */
+	atomic_uint awaiters;
 };
 
-/* How those who wait for a socket look for what they wait for; see spin.c. */
+/* How threads that wait for a socket poll before they sleep; see spin.c. */
 struct rs_spin {
-	uint64_t ns;	       /* so long before they sleep */
-	unsigned int vain;     /* looks since the last one that found something, or a yield */
-	unsigned int patience; /* such looks before the processor is offered to others */
-	bool yielded;	       /* just before this look */
-	unsigned int crowded;  /* waits to come that sleep at once, for others took long */
-	unsigned int untaken;  /* waits to come whose end offers nobody the processor */
+	uint64_t ns;	       /* time to poll before sleep */
+	unsigned int vain;     /* polls since one found something, or since a yield */
+	unsigned int patience; /* limit of @vain: then the processor is offered */
+	bool yielded;	       /* the processor was offered before this poll */
+	unsigned int crowded;  /* next waits that sleep at once, because others ran long */
+	unsigned int untaken;  /* next waits that sleep without a last offer of the processor */
 };
 
 struct rs_socket {
 	struct rs_file file;  /* first */
-	struct ds_socket *ds; /* of datagrams; NULL: a stream */
+	struct ds_socket *ds; /* the datagram part; NULL: a stream */
 	int domain;
 	atomic_int flags; /* O_NONBLOCK or 0 */
 	struct rs_turn send_turn, recv_turn;
@@ -133,97 +136,100 @@ struct rs_socket {
 
 	enum rs_state state;
 	int error;     /* positive errno of RS_FAILED, until SO_ERROR is read */
-	bool unsaid;   /* no rconnect() has said yet what became of it */
+	bool unsaid;   /* no rconnect() has returned the result yet */
 	bool no_send;  /* shut down for writing, here */
 	bool no_recv;  /* shut down for reading, here */
-	bool end_told; /* the word that this side sends nothing more is posted */
+	bool end_told; /* the message that ends this direction is posted */
 	bool peer_end; /* the peer sends nothing more */
-	bool broken;   /* nothing more will complete as it should */
+	bool broken;   /* the queue pair failed, or may be gone */
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 	LIST_HEAD(, rs_watch) watches; /* of pollers */
-	uint32_t changes;	       /* counts what came for it */
+	uint32_t changes;	       /* counts events, for EPOLLET */
 
 	/* Of a listener. */
 	TAILQ_HEAD(, rs_socket) accepted; /* connections that wait for raccept() */
 	unsigned int accepted_count, backlog;
-	bool paused;	 /* the service does not look at it */
-	bool spent;	 /* who comes has no descriptors: raccept() has to say so */
-	int accepted_fd; /* an eventfd: there are some */
+	bool paused;	 /* the service does not watch it */
+	bool spent;	 /* no descriptors left for a request: raccept() reports it */
+	int accepted_fd; /* an eventfd, readable if raccept() has a result */
 	TAILQ_ENTRY(rs_socket) of_listener;
 
-	/* The service's, with its lock held. */
+	/* Protected by the lock of the service (service.c). */
 	LIST_ENTRY(rs_socket) of_service;
-	bool is_kept, is_forgotten; /* forgotten: for good, by rclose() */
+	bool is_kept, is_forgotten; /* forgotten: by rclose(), for ever */
 	uint64_t keep_due;
 
 	/* Options. */
 	uint32_t sbuf_size, rbuf_size;
 	uint16_t sq_size, rq_size;
-	uint16_t mappings_max; /* that the peer can make */
+	uint16_t mappings_max; /* mappings that the peer can make */
 	uint32_t inline_size;
-	bool reuse_address, no_delay, keep_alive; /* kept for those who ask */
+	bool reuse_address, no_delay, keep_alive; /* stored for rgetsockopt() */
 	unsigned int keep_seconds;
-	/* -1: none; may be set while others wait */
+	/* -1: no limit; may be set while other threads wait */
 	atomic_int send_timeout_ms, recv_timeout_ms;
 	int linger_seconds;	   /* of SO_LINGER; -1: it is off */
-	int given[RS_OPTIONS_MAX]; /* by rsetsockopt(), by row of the table of options */
-	uint64_t given_set;	   /* bits: of these */
+	int given[RS_OPTIONS_MAX]; /* values of rsetsockopt(), by row of the table of options */
+	uint64_t given_set;	   /* bits: which of @given are set */
 
 	/* Of a connection. */
 	struct ibv_comp_channel *comp;
 	struct ibv_cq *cq;
 	struct ibv_mr *smr, *rmr, *tmr;
 	uint8_t *sbuf, *rbuf;
-	struct ibv_buf *rbuf_memory;		  /* NULL: pages of our own */
-	struct rs_wire_entry *entries;		  /* what the peer writes its targets to */
-	struct rs_wire_mapping *entries_mappings; /* behind them: and its mappings */
-	unsigned int entry;			  /* the one it writes next */
-	struct rs_target peer_list;		  /* where we write ours; length counts entries */
+	struct ibv_buf *rbuf_memory;   /* NULL: @rbuf is from mmap() */
+	struct rs_wire_entry *entries; /* the peer writes its targets here */
+	/* behind @entries: the peer writes its mappings here */
+	struct rs_wire_mapping *entries_mappings;
+	unsigned int entry; /* index of the entry that the peer writes next */
+	/* the peer's list, for our targets; length counts entries */
+	struct rs_target peer_list;
 	unsigned int peer_entry;
-	bool unheard;	  /* iWARP, who accepted: see rs_first_word_await() */
-	bool peer_speaks; /* says so in its request */
-	bool peer_ends;	  /* an end without its word is none in order */
+	bool unheard;	  /* iWARP, accepting side: see rs_first_word_await() */
+	bool peer_speaks; /* the request announces a first message */
+	bool peer_ends;	  /* the peer announces each orderly end by a message */
 	bool sends_words; /* iWARP: see word_post() */
-	uint32_t *words;  /* what receives take of it, one each, behind sbuf */
+	uint32_t *words;  /* memory of receives, one word each, behind @sbuf */
 	unsigned int words_posted, words_taken; /* receives since the start */
-	struct rs_target peer_mappings;		/* where we write ours; length counts entries */
+	/* the peer's list, for our mappings; length counts entries */
+	struct rs_target peer_mappings;
 	LIST_HEAD(, rs_mapping) mappings;
 	bool mappings_pending; /* the peer does not know all of them */
 	bool swapped;
 	struct rs_credit_out out;
 	struct rs_credit_in in;
-	size_t peeked; /* bytes; there is to be more than that */
+	size_t peeked; /* bytes that were peeked at; wait for more than these */
 
 	struct rs_slot *slots; /* sq_size of them, a ring */
 	uint32_t posted, done; /* requests since the start */
-	uint32_t data_end;     /* the number behind the last one with data */
+	uint32_t data_end;     /* the number behind the last request with data */
 	unsigned int unsignalled;
 	unsigned int controls;	       /* outstanding */
 	uint64_t sbuf_head, sbuf_tail; /* bytes since the start: written, free again */
-	uint64_t answered;	       /* bytes received when something was sent last */
-	bool stalled;		       /* a sender found no room, and the service knows */
-	uint32_t stalled_at;	       /* data_end then */
+	uint64_t answered;	       /* @in.received at the last send */
+	bool stalled;		       /* a sender found no room, and the service watches */
+	uint32_t stalled_at;	       /* @data_end at the last check of the service */
 
-	unsigned int looks; /* without a look at the descriptor: see rs_glance() */
+	unsigned int looks; /* calls of rs_glance(), which checks the descriptor now and then */
 	struct rs_spin spin;
-	bool armed;	      /* the CQ will say when something completes */
+	bool armed;	      /* the CQ will announce its next completion */
 	unsigned int unacked; /* events of the CQ */
 	bool sleeper;
-	bool roused;	      /* nobody sleeps; see rouse.c */
-	unsigned int pollers; /* that sleep on the descriptor in rpoll() */
-	unsigned int waiters; /* for the sleeper: see waiter.c */
+	bool roused;	      /* no thread may sleep on the descriptor; see rouse.c */
+	unsigned int pollers; /* threads that sleep on the descriptor in rpoll() */
+	unsigned int waiters; /* threads that wait for the sleeper: see waiter.c */
 	atomic_uint changed;
 };
 
-/* What a call that finds nothing to do does. */
+/* How a call waits if it cannot proceed. */
 enum rs_wait {
 	RS_WAIT,
 	RS_WAIT_NOT,
 	RS_WAIT_ALWAYS, /* signals do not end it */
 };
 
-/* 0 or more: the value; a negative errno: -1 and errno. */
+/* Return @r if it is not negative, otherwise set errno to -@r and return -1. */
 static inline ssize_t rs_ret(ssize_t r)
 {
 	if (likely(r >= 0))
@@ -235,54 +241,66 @@ static inline ssize_t rs_ret(ssize_t r)
 #define rs_err(s, fmt, ...)   log_err("rsocket %d: " fmt, (s)->file.fd, ##__VA_ARGS__)
 #define rs_debug(s, fmt, ...) log_debug("rsocket %d: " fmt, (s)->file.fd, ##__VA_ARGS__)
 
-/* table.c: every rs_table_find() has its rs_socket_put(); a forked child finds nothing */
+/*
+ * table.c: each rs_table_find() needs an rs_socket_put(). A forked child does not find the sockets
+ * of its parent.
+ */
 int rs_table_add(struct rs_file *file);
-struct rs_socket *rs_table_find(int fd); /* NULL: not one of ours */
-/* At exit: the next one from *fd on, which becomes its number. */
+struct rs_socket *rs_table_find(int fd); /* NULL: no RDMA socket */
+/* Return the first socket from *fd on, with a reference, and set *fd to its number. For exit. */
 struct rs_socket *rs_table_next(int *fd);
 struct rs_poller *rs_table_find_poller(int fd);
-/* The poller of that number, also a parent's, or NULL: to be compared with, and no more. */
+/*
+ * Return the poller of that number, or of a parent, or NULL. Compare the pointer only: the caller
+ * has no reference.
+ */
 const void *rs_table_peek(int fd);
-/* *ret_is_parents: the file is of the process that this one was forked from. */
+/* *ret_is_parents: the file belongs to a process that this one was forked from. */
 struct rs_file *rs_table_remove(int fd, bool *ret_is_parents);
 
-/* Which process this is, counted by forks. */
+/* Return the number of forks between the first process and this one. */
 unsigned int rs_process(void);
 
 /* default.c */
 struct rs_defaults {
 	uint32_t rbuf_size, sbuf_size, sq_size, rq_size, inline_size;
 	uint32_t mappings; /* that a peer can make */
-	uint32_t spin_us;  /* looked for so long before a thread sleeps */
+	uint32_t spin_us;  /* time to poll before a thread sleeps */
 };
 const struct rs_defaults *rs_defaults(void);
 
 /*
- * cancel.c: where a thread may be cancelled. A public call begins with one of these two; what it
- * holds when it sleeps it says before, and whoever sleeps on its behalf gives that back when the
- * thread is cancelled, after what is its own.
+ * cancel.c: cancellation. A public call begins with RS_CALL or RS_CALL_SLEEPY. Before a call
+ * sleeps, it names what it holds by rs_call_hold(). The function that sleeps installs a cleanup
+ * handler, which undoes its own part and then calls rs_call_abandon().
  */
-int rs_call_begin(void);	/* nowhere */
-int rs_call_begin_sleepy(void); /* where it sleeps */
+int rs_call_begin(void);	/* the thread cannot be cancelled */
+int rs_call_begin_sleepy(void); /* the thread can be cancelled where it sleeps */
 void rs_call_end(const int *state);
 #define RS_CALL __attribute__((cleanup(rs_call_end), unused)) int call_ = rs_call_begin()
 #define RS_CALL_SLEEPY \
 	__attribute__((cleanup(rs_call_end), unused)) int call_ = rs_call_begin_sleepy()
-/* A reference to @s, and @lock, which may be NULL. */
+/* The call holds a reference to @s, and @lock, which may be NULL. */
 void rs_call_hold(struct rs_socket *s, pthread_mutex_t *lock);
 void rs_call_abandon(void);
-/* Whether the call holds @lock. */
+/* Return whether the call holds @lock. */
 bool rs_call_holds(const pthread_mutex_t *lock);
-/* Whether @lock is held by a call of this thread that sleeps, and whose handler is running. */
+/*
+ * Return whether @lock is held by a sleeping call of this thread that a signal handler interrupted.
+ */
 bool rs_call_is_lent(const pthread_mutex_t *lock);
 /*
- * Around the system call that sleeps. @leave: called before a signal handler runs; it gives up what
- * other threads wait for. @mask: the signal mask that the program asked for, or NULL.
- * rs_sleep_begin() returns the mask for the system call; rs_sleep_end() whether @leave was called.
+ * Call these around the system call that sleeps. @leave: called before a signal handler runs; it
+ * releases what other threads wait for. @mask: the signal mask that the program asked for, or NULL.
+ * rs_sleep_begin() returns the mask for the system call. rs_sleep_end() returns whether @leave was
+ * called.
  */
 const sigset_t *rs_sleep_begin(void (*leave)(void *arg), void *arg, const sigset_t *mask);
 bool rs_sleep_end(void);
-/* Whether a handler that ran during the last sleep is known to resume calls, or to end them. */
+/*
+ * Return whether the handlers that ran during the last sleep are known to resume calls, or to end
+ * them.
+ */
 bool rs_sleep_restarts(void);
 bool rs_sleep_interrupts(void);
 
@@ -290,14 +308,15 @@ bool rs_sleep_interrupts(void);
 void rs_turn_init(struct rs_turn *t);
 void rs_turn_destroy(struct rs_turn *t);
 /*
- * -EAGAIN: somebody has it who waits for the peer, and the caller does not want to wait, or not as
- * long; -EINTR: a signal.
+ * Return: 0; -EAGAIN: the holder waits for the peer, and the caller does not want to wait, or its
+ * timeout has passed; -EINTR: a signal.
  */
 int rs_turn_take(struct rs_socket *s, struct rs_turn *t, enum rs_wait wait);
 void rs_turn_give(struct rs_socket *s, struct rs_turn *t);
 /*
- * As rs_wait(), by who has the turn. @begun: in the middle of something, so it is kept meanwhile.
- * After an error the call may have it no more; rs_turn_give() knows.
+ * As rs_wait(), for the holder of the turn. @begun: the call is in the middle of its data and keeps
+ * the turn. Otherwise the turn is given away during the wait, and after an error the call may have
+ * lost it: rs_turn_give() checks.
  */
 int rs_turn_wait(struct rs_socket *s, struct rs_turn *t, bool begun,
 		 bool (*ready)(struct rs_socket *s), enum rs_wait wait, int timeout_ms);
@@ -306,80 +325,85 @@ int rs_turn_wait(struct rs_socket *s, struct rs_turn *t, bool begun,
 int rs_service_listen(struct rs_socket *s);
 void rs_service_unlisten(struct rs_socket *s);
 void rs_service_pause(struct rs_socket *s, bool pause);
-/* Send every @keep_seconds something; while @stalled, look every few seconds for the peer. */
+/* Send a keepalive every @keep_seconds. While @stalled, probe the peer every few seconds. */
 int rs_service_keep(struct rs_socket *s);
 void rs_service_forget(struct rs_socket *s);
-/* A fork begins, or is over, in both processes. */
+/* Take the lock before a fork, or release it after the fork in both processes. */
 void rs_service_fork(bool begins);
 
 /* accept.c */
 void rs_listener_step(struct rs_socket *s); /* called by the service */
-/* Nothing is accepted any more; what was and waits for raccept() ends. */
+/* Accept no more connections, and end those that wait for raccept(). */
 int rs_listener_shutdown(struct rs_socket *s, int how);
 void rs_listener_close(struct rs_socket *s);
 
 /* socket.c */
-/* Pieces of memory, as the kernel takes them: 0 or -EINVAL. */
+/* Check a vector by the kernel's rules: 0 or -EINVAL. */
 int rs_vector_check(const struct iovec *iov, int count);
-/* @id: of a connection that comes in, or NULL for a new one; it is the socket's on success */
+/* @id: of an incoming connection, or NULL for a new socket. The socket owns it on success. */
 int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket **ret_socket);
-/* A socket of datagrams. */
+/* Create a datagram socket. */
 int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket);
-/* A socket of datagrams needs none before it looks for the way to a peer. */
+/* Create the event channel. A datagram socket needs none until it resolves the route to a peer. */
 int rs_channel_create(struct rs_socket *s);
-/* Copy a name as the socket's domain has it. 0 or -errno */
+/* Copy a name in the form of the socket's domain. Return: 0 or -errno. */
 int rs_name_copy(const struct rs_socket *s, const struct sockaddr *from, struct sockaddr *addr,
 		 socklen_t *addrlen);
 void rs_socket_put(struct rs_socket *s);
 void rs_socket_fail(struct rs_socket *s, int error);
-/* A call returns @r. An error that comes behind some bytes is the next call's. */
+/* Note that a call returns @r. If @r counts bytes, the next call reports the error behind them. */
 void rs_error_told(struct rs_socket *s, ssize_t r);
-/* Deliver what was sent, as far as it takes no longer than that may, and give the reference back.
- */
+/* Deliver the remaining data within a limit of time, end the socket, and put the reference. */
 void rs_socket_end(struct rs_socket *s);
 
-/* Everything that was posted, the word of the end as well, or there is no peer any more. */
+/* Return whether all requests, also the message of the end, completed, or the peer has gone. */
 bool rs_all_is_there(struct rs_socket *s);
 
-/* leave.c: what is open when the process exits. */
+/* leave.c: end the sockets that are open when the process exits. */
 void rs_leave(void) __attribute__((destructor));
 
-/* linger.c: a thread does rs_socket_end(). -errno: there is none, and it remains to be done. */
+/* linger.c: call rs_socket_end() in a new thread. -errno: no thread, the caller has to call it. */
 int rs_linger(struct rs_socket *s);
 void rs_linger_fork(bool begins); /* as rs_service_fork() */
 
-/* connect.c; with @lock held. Drive the connection as far as it goes without waiting. */
+/* connect.c; with @lock held. Handle the events of the connection manager, without waiting. */
 void rs_connect_step(struct rs_socket *s);
-/* Whether it is on its way to a connection. */
+/* Return whether the connection is being made. */
 static inline bool rs_is_opening(const struct rs_socket *s)
 {
 	return s->state >= RS_RESOLVING_ADDR && s->state <= RS_ACCEPTING;
 }
 bool rs_connect_is_settled(struct rs_socket *s);
-/* Who is about to connect, if somebody is, hears that this was ended. Return: whether it was. */
+/* End a connect that is under way: its caller gets ECONNRESET. Return: whether there was one. */
 bool rs_connect_end(struct rs_socket *s);
-/* For a call that needs a connection: step, and wait if it may. 0: there is or was one. */
+/*
+ * Wait until the connection is made or failed, if @wait allows. 0: the connection is not being made
+ * any more.
+ */
 int rs_connect_finish(struct rs_socket *s, enum rs_wait wait);
 
-/* buffer.c: 0 or -errno, said in the log */
+/* buffer.c: return 0, or log the error and return -errno */
 int rs_buffer_create(struct rs_socket *s);
 void rs_buffer_destroy(struct rs_socket *s);
 struct rs_wire_data rs_buffer_describe(const struct rs_socket *s);
 void rs_buffer_start(struct rs_socket *s, const struct rs_wire_data *peer);
 /* Post up to RS_REPOST_MAX receives with one call. Return: 0 or a positive errno. */
 int rs_receives_post(struct rs_socket *s, unsigned int count);
-/* A peer may spend all its credits on data and then has words about credits to say. */
+/*
+ * Return the number of receives: one for each credit of the peer, and spare ones, because control
+ * messages need no credit.
+ */
 static inline unsigned int rs_receives(const struct rs_socket *s)
 {
 	return s->rq_size + RS_RECEIVES_SPARE;
 }
 
 /* complete.c; with @lock held */
-void rs_complete(struct rs_socket *s); /* look at the CQ, and give credits */
-void rs_consumed(struct rs_socket *s); /* give credits, after bytes were taken */
-/* Post one request; slots must be free. */
+void rs_complete(struct rs_socket *s); /* poll the CQ, and grant credits */
+void rs_consumed(struct rs_socket *s); /* grant credits, after bytes were taken */
+/* Post one request. The caller has checked rs_slots_free(). */
 int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control);
-/* A message of data; @from: its bytes when they are not in @wr's memory yet, or NULL. */
+/* Post a message of data. @from: its bytes if they are not in the memory of @wr yet, or NULL. */
 int rs_post_data(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, const void *from);
 int rs_post_control(struct rs_socket *s, enum rs_wire_control control);
 static inline unsigned int rs_slots_free(const struct rs_socket *s)
@@ -387,40 +411,40 @@ static inline unsigned int rs_slots_free(const struct rs_socket *s)
 	return s->sq_size - (s->posted - s->done);
 }
 /*
- * Wait until @ready, which is asked with @lock held. -EAGAIN: it is not, and the caller does not
- * want to wait, or @timeout_ms passed (-1: none). -EINTR: a signal.
+ * Wait until @ready, which is called with @lock held. -EAGAIN: not ready, and the caller does not
+ * want to wait, or @timeout_ms passed (-1: no limit). -EINTR: a signal.
  */
 int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wait wait,
 	    int timeout_ms);
-/* waiter.c; with @lock held, which is let go meanwhile. 0 or -EINTR */
+/* waiter.c; with @lock held, which is released during the wait. Return: 0 or -EINTR. */
 int rs_waiter_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms);
 void rs_waiters_wake(struct rs_socket *s); /* something changed */
 /*
- * complete.c again: the CQ tells the descriptor from now on. False: something came meanwhile, look
- * again.
+ * complete.c again: arm the CQ, whose next completion makes the descriptor readable. False: a
+ * completion came in between, poll again.
  */
 bool rs_arm(struct rs_socket *s);
 /*
- * Whoever sleeps on the descriptor wakes up although nothing completed: an end that was made here
- * may never reach a peer that has stopped.
+ * Wake all threads that sleep on the descriptor, without a completion. A local end needs this,
+ * because a peer that has stopped may never complete it.
  */
 void rs_rouse(struct rs_socket *s);
 void rs_rouse_end(struct rs_socket *s);
-/* Before a socket is made: 0 or -errno. */
+/* Call before a socket is made. Return: 0 or -errno. */
 int rs_rouse_prepare(void);
 void rs_rouse_fork(bool begins); /* as rs_service_fork() */
-/* Take what woke the descriptor, unless somebody sleeps on it. */
+/* Take the events that made the descriptor readable, unless a thread sleeps on it. */
 void rs_drain(struct rs_socket *s);
 /*
- * For callers who look often and never sleep: the CQ each time, and the descriptor, which costs
- * system calls, when the connection is not made yet and now and then afterwards.
+ * Poll for callers that call often and never sleep: the CQ each time, and the descriptor, which
+ * costs system calls, only while the connection is being made and once in a while afterwards.
  */
 void rs_glance(struct rs_socket *s);
 
 uint64_t rs_now_ns(void);
-/* Of @timeout_ms since @start; -1: no end. */
+/* Return the rest of @timeout_ms since @start; -1: no limit. */
 int rs_timeout_left(int timeout_ms, uint64_t start);
-/* How long a waiter looks before it sleeps, unless the socket has learned otherwise. */
+/* Return how long a waiter polls before it sleeps, unless the socket has learned another time. */
 static inline uint64_t rs_spin_ns(void)
 {
 	return rs_defaults()->spin_us * 1000ull;
@@ -428,56 +452,56 @@ static inline uint64_t rs_spin_ns(void)
 
 /* spin.c; with @lock held */
 void rs_spin_init(struct rs_spin *spin);
-/* A look found something, or nothing. Return: the processor is to be offered, without the lock. */
+/* Learn whether a poll found something. Return: offer the processor now, without the lock. */
 bool rs_spin_looked(struct rs_spin *spin, bool found);
-/* The processor was offered, and came back after @ns with so many messages. */
+/* Learn that the processor was offered and came back after @ns, with that many messages. */
 void rs_spin_offered(struct rs_spin *spin, uint64_t ns, unsigned int messages);
-/* Whether nobody takes it, as it was the last time. */
+/* Return whether to skip the offer, because no other thread ran at the last ones. */
 bool rs_spin_is_vain(struct rs_spin *spin);
-/* Whether to look at all before sleep; asked once for each wait. */
+/* Return whether to poll at all before sleep. Called once for each wait. */
 bool rs_spin_begin(struct rs_spin *spin);
-/* A wait is over after @ns, by looking or by sleep. */
+/* Learn that a wait is over after @ns, by polling or by sleep. */
 void rs_spin_learn(struct rs_spin *spin, uint64_t ns, bool slept);
 
 /* send.c */
 /*
- * iWARP: who accepted sends nothing before the peer has: what comes right behind the answer to the
- * peer's request may end the connection. Our peers say a word at once, which on a busy host takes
- * its time, and others, of which many say nothing, are given a second.
+ * Wait for the first message of the peer, on the accepting side of iWARP. Data that arrives right
+ * behind the answer to the peer's request may end the connection. Our peers send a message at once,
+ * which may take long on a busy host. Other peers may send none: wait one second for them.
  */
 void rs_first_word_await(struct rs_socket *s);
-/* Bytes that the send buffer takes in one piece; @lock is held. */
+/* Return the bytes that the send buffer takes in one piece. @lock is held. */
 uint32_t rs_send_free(const struct rs_socket *s);
-/* Copy so many to it. */
+/* Copy @length bytes into the send buffer. */
 struct ibv_sge rs_send_copy(struct rs_socket *s, const void *bytes, uint32_t length);
-/* A write of nothing, which is signalled; @lock is held. */
+/* Post a signalled write without data. @lock is held. */
 void rs_post_mark(struct rs_socket *s);
-bool rs_can_send(struct rs_socket *s); /* or never will again */
+bool rs_can_send(struct rs_socket *s); /* also if no send is possible ever again */
 /*
- * Somebody finds no room; @lock is held. A peer that is gone says nothing, and where nothing is
- * outstanding no request fails: so the service asks for it, as TCP does at a closed window.
+ * Note that a sender finds no room. @lock is held. A dead peer sends nothing, and no request fails
+ * if none is outstanding. Therefore the service probes the peer, as TCP does at a closed window.
  */
 void rs_send_stalled(struct rs_socket *s);
 int rs_shutdown(struct rs_socket *s, int how);
 
 /* iomap.c */
-/* Tell the peer of new mappings, by who has the turn to send. 0 or -errno */
+/* Tell the peer of new mappings. The caller has the turn to send. Return: 0 or -errno. */
 int rs_iomap_tell(struct rs_socket *s, enum rs_wait wait);
 void rs_iomap_destroy(struct rs_socket *s);
 
 /* receive.c */
 bool rs_can_receive(struct rs_socket *s); /* bytes, the end, or an error */
 
-/* poll.c: POLL* of the socket now; with @lock held */
+/* poll.c: return POLL* of the socket now; with @lock held */
 short rs_revents(struct rs_socket *s, short events);
 
 /*
- * datagram.c, delivery.c: what a socket of datagrams does otherwise. The first ones take the lock
- * themselves.
+ * datagram.c, delivery.c: the datagram forms of the calls. Those before ds_has_queues() take the
+ * lock themselves.
  */
 struct ds_received {
-	struct sockaddr_storage name; /* of the sender, as the socket's domain has it */
-	socklen_t name_size;	      /* 0: nobody sent anything */
+	struct sockaddr_storage name; /* of the sender, in the form of the socket's domain */
+	socklen_t name_size;	      /* 0: no sender */
 	bool truncated;
 };
 int ds_create(struct rs_socket *s);
@@ -493,14 +517,14 @@ ssize_t ds_send(struct rs_socket *s, const struct iovec *iov, int count, int fla
 		const struct sockaddr *addr, socklen_t size);
 ssize_t ds_receive(struct rs_socket *s, const struct iovec *iov, int count, int flags,
 		   struct ds_received *ret);
-/* Until what was sent has left, but not longer. */
+/* Wait until all sends completed, at most @timeout_ms. */
 void ds_flush(struct rs_socket *s, int timeout_ms);
 /* With @lock held. */
-bool ds_has_queues(const struct rs_socket *s); /* its sizes count no more */
+bool ds_has_queues(const struct rs_socket *s); /* its sizes are fixed */
 void ds_complete(struct rs_socket *s);
 bool ds_arm(struct rs_socket *s);
 void ds_drain(struct rs_socket *s);
-bool ds_is_due(struct rs_socket *s); /* to be drained */
+bool ds_is_due(struct rs_socket *s); /* time for ds_drain() */
 short ds_revents(struct rs_socket *s, short events);
 int ds_bytes_waiting(const struct rs_socket *s); /* of the first datagram */
 void ds_drop_all(struct rs_socket *s);
@@ -509,7 +533,10 @@ void ds_drop_all(struct rs_socket *s);
 void rs_watch_notify(struct rs_socket *s); /* something changed; @lock is held */
 void rs_watch_end_all(struct rs_socket *s);
 void rs_poller_close(struct rs_poller *p);
-/* Somebody else than repoll_wait() is about to wait for that descriptor, if it is a poller's. */
+/*
+ * Note that poll() or another epoll is about to wait for that descriptor. Ignored if it is no
+ * poller.
+ */
 void rs_poller_is_polled(int epfd);
 
 static inline enum rs_wait rs_patience(const struct rs_socket *s, int flags)

@@ -8,13 +8,14 @@
 #define CONTROL_TIMEOUT_MS 5000
 #define FIRST_WORD_MS	   30000
 #define PERHAPS_MUTE_MS	   1000
-#define FIRST_MESSAGE	   4096 /* of a long answer: the peer gets it while the next is copied */
-#define DIRECT_MIN	   4096 /* bytes that may go to the peer's memory without a copy here */
+/* first message of a long answer: the peer gets it while the next one is copied */
+#define FIRST_MESSAGE 4096
+#define DIRECT_MIN    4096 /* least bytes that may be copied directly into the peer's memory */
 
-/* What is left of a vector. */
+/* The rest of a vector. */
 struct cursor {
 	const struct iovec *iov;
-	size_t at; /* in the first one */
+	size_t at; /* offset in the first element */
 	size_t left;
 };
 
@@ -27,7 +28,7 @@ static struct cursor cursor_of(const struct iovec *iov, int count)
 	return c;
 }
 
-/* Bytes that lie in one piece; there are some. */
+/* Return the bytes of the current element. The rest must not be empty. */
 static size_t cursor_piece(struct cursor *c)
 {
 	while (c->at == c->iov->iov_len) {
@@ -116,7 +117,7 @@ void rs_send_stalled(struct rs_socket *s)
 		return;
 	s->stalled = true;
 	s->stalled_at = s->data_end;
-	rs_service_keep(s); /* without it, only what is outstanding can fail */
+	rs_service_keep(s); /* if that fails, only an outstanding request detects a dead peer */
 }
 
 static int send_error(struct rs_socket *s)
@@ -128,8 +129,7 @@ static int send_error(struct rs_socket *s)
 	return s->error ? -s->error : -EPIPE;
 }
 
-/* The buffer's last bytes are left out rather than sent in a message of their own. Return: how
- * many. */
+/* Skip the last bytes of the buffer if they would make a small message. Return: bytes skipped. */
 static uint32_t buffer_turn(struct rs_socket *s, uint32_t length)
 {
 	uint32_t left = s->sbuf_size - (uint32_t)(s->sbuf_head % s->sbuf_size);
@@ -140,11 +140,11 @@ static uint32_t buffer_turn(struct rs_socket *s, uint32_t length)
 	return left;
 }
 
-/* The bytes of a message and the place that is theirs in the buffer. */
+/* The bytes of a message and their place in the buffer. */
 struct piece {
 	struct ibv_sge sge;
-	const void *from; /* where they still lie, or NULL: in the buffer */
-	uint32_t taken;	  /* of the buffer */
+	const void *from; /* bytes that are still to be copied into the buffer, or NULL */
+	uint32_t taken;	  /* bytes of the buffer, with those skipped */
 };
 
 static struct piece piece_inline(struct cursor *c, uint32_t length)
@@ -193,7 +193,7 @@ static int message_send(struct rs_socket *s, struct cursor *c, uint32_t most)
 	return rs_post_data(s, &wr, p.taken, p.from) < 0 ? send_error(s) : 0;
 }
 
-/* Whether something came since the last send. */
+/* Return whether data arrived since the last send. */
 static bool is_answer(struct rs_socket *s)
 {
 	bool answers = s->in.received != s->answered;
@@ -202,7 +202,7 @@ static bool is_answer(struct rs_socket *s)
 	return answers;
 }
 
-/* Everything that fits now. Return: bytes, 0 when there is no room, or -errno. */
+/* Send as much as fits now. Return: bytes, 0 if there is no room, or -errno. */
 static ssize_t burst_send(struct rs_socket *s, struct cursor *c)
 {
 	size_t before = c->left;
@@ -215,10 +215,10 @@ static ssize_t burst_send(struct rs_socket *s, struct cursor *c)
 		r = send_error(s);
 	} else {
 		/*
-		 * The peer of an answer waits for it, so the first message is small. In a stream
-		 * the peer has enough to do, and each message costs both sides. A program that
-		 * answers has just polled the CQ; to poll it again would make a device that
-		 * acknowledges at the next poll do so before the answer.
+		 * The first message of an answer is small, because the peer waits for it. The peer
+		 * of a stream is busy, and each message costs both sides. A program that answers
+		 * has just polled the CQ. If it polls again, a device that acknowledges at the next
+		 * poll sends the acknowledgement before the answer.
 		 */
 		answers = is_answer(s);
 		if (!answers || !rs_can_send(s))
@@ -367,8 +367,8 @@ static bool is_accepted(struct rs_socket *s)
 }
 
 /*
- * A write of nothing that is signalled: with it the data before it is known to be there, even when
- * the peer takes no more messages.
+ * Post a signalled write without data. Its completion shows that the data before it has arrived,
+ * even if the peer takes no more messages.
  */
 void rs_post_mark(struct rs_socket *s)
 {
@@ -391,7 +391,10 @@ static bool is_both_ended(const struct rs_socket *s)
 	return s->no_send && (s->no_recv || s->peer_end);
 }
 
-/* Whoever waits for the socket hears of it before the peer does. */
+/*
+ * Mark the directions as ended and wake the threads that wait for the socket, before the peer is
+ * told.
+ */
 static void directions_end(struct rs_socket *s, int how)
 {
 	pthread_mutex_lock(&s->lock);
@@ -429,11 +432,11 @@ int rs_shutdown(struct rs_socket *s, int how)
 
 	if (rs_connect_end(s))
 		return 0;
-	/* What was accepted becomes a connection first: its peer knows of it already. */
+	/* An accepted socket becomes a connection first, because its peer knows of it already. */
 	rs_wait(s, is_accepted, RS_WAIT_ALWAYS, ACCEPT_TIMEOUT_MS);
 	directions_end(s, how);
 	rs_first_word_await(s);
-	/* A peer that takes no messages is not waited for. */
+	/* Do not wait for ever: the peer may take no messages. */
 	rs_wait(s, can_control, RS_WAIT_ALWAYS, CONTROL_TIMEOUT_MS);
 	pthread_mutex_lock(&s->lock);
 	r = end_tell(s, how);

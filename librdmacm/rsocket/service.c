@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One thread for what nobody waits for: it accepts the connections of listeners, sends the
- * messages that keep idle connections alive, and asks peers that have given no room for a while
- * whether they are there. It starts with the first such socket, and stays.
+ * The service thread, for work without a waiting call. It accepts the connections of listeners,
+ * sends the messages that keep idle connections alive, and probes peers that have given no room for
+ * a while. It starts with the first such socket, and stays.
  *
  * @lock is taken after a socket's, and no other after it: the thread finds a socket by its
  * descriptor.
@@ -24,7 +24,7 @@ static struct {
 	int epoll;
 	int wake; /* an eventfd: the list changed */
 	bool runs;
-	unsigned int process; /* where it runs */
+	unsigned int process; /* rs_process() of the process with the thread */
 	LIST_HEAD(, rs_socket) kept;
 } service = { .lock = PTHREAD_MUTEX_INITIALIZER, .epoll = -1 };
 
@@ -47,7 +47,7 @@ static int kept_take(int *fds, int max, int *ret_timeout)
 	LIST_FOREACH(s, &service.kept, of_service) {
 		if (s->keep_due <= now && n < max) {
 			fds[n++] = s->file.fd;
-			s->keep_due = UINT64_MAX; /* until it was looked at */
+			s->keep_due = UINT64_MAX; /* until the thread has checked it */
 		}
 		next = min_of(next, s->keep_due);
 	}
@@ -59,7 +59,7 @@ static int kept_take(int *fds, int max, int *ret_timeout)
 	return n;
 }
 
-/* Whether a sender waits for room still, and nothing was sent since the last look. */
+/* Return whether a sender still waits for room, and no data was posted since the last check. */
 static bool is_stalled(struct rs_socket *s)
 {
 	bool moved = s->stalled_at != s->data_end;
@@ -128,7 +128,7 @@ static int service_start(void)
 
 	if (service.runs && service.process == rs_process())
 		return 0;
-	LIST_INIT(&service.kept); /* a parent's sockets are not ours */
+	LIST_INIT(&service.kept); /* without the sockets of a parent */
 	service.epoll = epoll_create1(EPOLL_CLOEXEC);
 	service.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	watch.data.fd = service.wake;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Life and names of a socket. */
+/* Creation, end and names of a socket. */
 #include <limits.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -8,15 +8,15 @@
 
 #include "librdmacm/rsocket/rs.h"
 
-/* How long a peer is waited for that is alive and takes nothing. */
+/* Limits of the wait for a peer that is alive but takes nothing. */
 #define DATA_TIMEOUT_MS 30000
 #define END_TIMEOUT_MS	500
 
-/* How long it waits before a thread does. */
+/* Limits of the wait in rclose(). A thread continues after them. */
 #define CLOSE_MS	  500
 #define CLOSE_NONBLOCK_MS 20
 
-#define KEEP_SECONDS	  7200 /* between messages that keep a connection alive */
+#define KEEP_SECONDS	  7200 /* between keepalives */
 
 int rs_vector_check(const struct iovec *iov, int count)
 {
@@ -128,7 +128,7 @@ int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket
 		r = rs_table_add(&s->file);
 	if (r < 0) {
 		if (s->id == id)
-			s->id = NULL; /* it stays the caller's */
+			s->id = NULL; /* the caller keeps it */
 		rs_socket_put(s);
 		return r;
 	}
@@ -219,13 +219,16 @@ static bool is_gone(const struct rs_socket *s)
 	return s->broken || s->state == RS_FAILED;
 }
 
-/* All data is in the peer's memory, or there is no peer any more. */
+/* Return whether all data is in the peer's memory, or the peer has gone. */
 static bool data_is_there(struct rs_socket *s)
 {
 	return (int32_t)(s->done - s->data_end) >= 0 || is_gone(s);
 }
 
-/* And so is the word of the end. A peer that takes no messages hears it from its manager. */
+/*
+ * Return whether the message of the end arrived, too. A peer that takes no messages learns of the
+ * end from its connection manager.
+ */
 bool rs_all_is_there(struct rs_socket *s)
 {
 	return s->done == s->posted || is_gone(s);
@@ -248,13 +251,13 @@ void rs_socket_end(struct rs_socket *s)
 	if (s->state != RS_FAILED)
 		s->state = RS_CLOSED;
 	s->no_recv = s->no_send = s->peer_end = true;
-	rs_rouse(s); /* who woke up before saw another state, and sleeps again */
+	rs_rouse(s); /* threads that woke up earlier saw another state, and sleep again */
 	pthread_mutex_unlock(&s->lock);
 	rs_listener_close(s);
 	rs_socket_put(s);
 }
 
-/* Nothing is under way, and the end can be told at once. */
+/* Return whether no request is under way, so that the end can be sent at once. */
 static bool is_quiet(struct rs_socket *s)
 {
 	rs_connect_step(s);
@@ -270,7 +273,7 @@ static int close_patience_ms(const struct rs_socket *s)
 	return rs_patience(s, 0) == RS_WAIT ? CLOSE_MS : CLOSE_NONBLOCK_MS;
 }
 
-/* Return: whether the peer has all. */
+/* Deliver the data and the end. Return: whether the peer has all. */
 static bool deliver(struct rs_socket *s, int timeout_ms)
 {
 	if (rs_wait(s, is_quiet, RS_WAIT_ALWAYS, timeout_ms) < 0)
@@ -279,7 +282,7 @@ static bool deliver(struct rs_socket *s, int timeout_ms)
 	return rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, timeout_ms) == 0;
 }
 
-/* The peer hears of the end alone. */
+/* Disconnect without waiting for the data. */
 static void connection_drop(struct rs_socket *s)
 {
 	pthread_mutex_lock(&s->lock);
@@ -316,7 +319,7 @@ RS_EXPORT int rclose(int fd)
 
 	if (!file)
 		return rs_ret(-EBADF);
-	/* A forked child has nothing but the number. */
+	/* A forked child has only the number. */
 	if (is_parents)
 		close(fd);
 	else if (file->kind == RS_POLLER)
@@ -341,7 +344,7 @@ RS_EXPORT int rdetach(int fd)
 	return 0;
 }
 
-/* What a socket of IPv6 says of an IPv4 address. */
+/* Return the form of an IPv4 address for a socket of IPv6. */
 static struct sockaddr_in6 name_map(const struct sockaddr *from)
 {
 	const struct sockaddr_in *in = (const void *)from;

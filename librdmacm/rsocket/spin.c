@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How long to look for what somebody waits for. To sleep costs both sides: the CQ is armed, the
- * kernel wakes somebody, an event is taken. To look costs the processor, which may be the one that
- * the peer needs. Each socket learns both: how soon its peer answers, and whether what it waits for
- * is there as soon as others have run. On a crowded machine these others are not the peer, and run
- * for milliseconds; the kernel lets those run first who slept. A peer that streams runs as long,
- * but leaves more than one message. Nor does the kernel give the processor to everybody: a peer
- * that was busy for long waits while the one who slept has it, until that sleeps again.
+ * How long a thread polls before it sleeps. Sleep costs both sides: arming the CQ, a wake-up by the
+ * kernel, and taking the event. Polling costs the processor, which may be the one that the peer
+ * needs.
+ *
+ * Each socket learns two facts: how soon its peer answers, and whether the awaited event is there
+ * as soon as other threads have run. On a crowded machine the other threads are not the peer, and
+ * they run for milliseconds, because the kernel prefers threads that slept. A peer that streams
+ * runs as long, but leaves more than one message. The kernel may also refuse an offer: a peer that
+ * was busy for long waits until the thread that slept sleeps again.
  */
 #include "librdmacm/rsocket/rs.h"
 
-#define LONGER	      8	 /* times the usual: the most that is looked for */
-#define SHORTER	      16 /* the usual by this: the least */
+#define LONGER	      8	 /* longest time to poll: the usual time by this */
+#define SHORTER	      16 /* shortest time to poll: the usual time divided by this */
 #define PATIENCE_MAX  64
-#define TAKEN_NS      3000ull /* an offer that nobody takes is over sooner */
-#define UNTAKEN_WAITS 4	      /* until it is tried again */
+#define TAKEN_NS      3000ull /* a shorter offer ran no other thread */
+#define UNTAKEN_WAITS 4	      /* then the offer is tried again */
 #define CROWDED_NS    1000000ull
-#define CROWDED_WAITS 256 /* until it is tried again */
+#define CROWDED_WAITS 256 /* then polling is tried again */
 
 void rs_spin_init(struct rs_spin *spin)
 {
@@ -26,7 +28,7 @@ void rs_spin_init(struct rs_spin *spin)
 bool rs_spin_looked(struct rs_spin *spin, bool found)
 {
 	if (spin->yielded && found)
-		spin->patience = 1; /* others had to run first */
+		spin->patience = 1; /* other threads had to run first */
 	else if (spin->yielded)
 		spin->patience = min_of(spin->patience * 2, (unsigned int)PATIENCE_MAX);
 	spin->yielded = false;

@@ -4,8 +4,8 @@
 #include "librdmacm/rsocket/rs.h"
 
 /*
- * Blocks of files by the upper bits of the descriptor, made when needed and never freed. The lock
- * is held for a moment only: a look-up takes a reference under it.
+ * Blocks of files by the upper bits of the descriptor, allocated when needed and never freed. The
+ * lock is held for a moment only, because a look-up takes a reference under it.
  */
 #define BLOCK_BITS 10
 #define BLOCKS	   1024
@@ -13,10 +13,10 @@
 static struct {
 	pthread_mutex_t lock;
 	struct rs_file **blocks[BLOCKS];
-	unsigned int process; /* counts the forks between the first process and this one */
+	unsigned int process; /* number of forks between the first process and this one */
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* A child finds nothing locked that it may want. None of these is taken under another one. */
+/* Take the locks that a child may want. None of these is taken under another one. */
 static void fork_prepare(void)
 {
 	rs_service_fork(true);

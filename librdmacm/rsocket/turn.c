@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whose turn it is to send, and to receive. What one call sends or receives stays together, so a
- * call keeps its turn while it waits in the middle of something; before that it lets others go
- * ahead, who may be those that do not want to wait.
+ * The order of senders, and of receivers. The bytes of one call stay together, therefore a call
+ * keeps its turn while it waits in the middle of a message. Before its first byte it lets other
+ * calls go ahead, for example those that do not want to wait.
  */
 #include <sched.h>
 #include <time.h>
 
 #include "librdmacm/rsocket/rs.h"
 
-#define LOOK_NS 10000000 /* between two looks at who has it */
+#define LOOK_NS 10000000 /* between two checks whether the holder sleeps */
 
 void rs_turn_init(struct rs_turn *t)
 {
@@ -33,7 +33,7 @@ static bool sender_is_awake(struct rs_socket *s)
 	return !atomic_load_explicit(&s->send_turn.asleep, memory_order_relaxed);
 }
 
-/* Where signals and cancellation reach the caller. */
+/* Wait until the holder is awake. Signals and cancellation reach the caller here. */
 static int awake_await(struct rs_socket *s, struct rs_turn *t, enum rs_wait wait)
 {
 	bool receives = t == &s->recv_turn;
@@ -46,7 +46,10 @@ static int awake_await(struct rs_socket *s, struct rs_turn *t, enum rs_wait wait
 	return r;
 }
 
-/* Who has it may fall asleep after the look. */
+/*
+ * Try to take the lock for LOOK_NS. Not longer, because the holder may fall asleep after the
+ * caller's check.
+ */
 static bool lock_for_a_while(pthread_mutex_t *lock)
 {
 	struct timespec end;
@@ -64,13 +67,14 @@ int rs_turn_take(struct rs_socket *s, struct rs_turn *t, enum rs_wait wait)
 
 	while (pthread_mutex_trylock(&t->lock)) {
 		if (rs_call_is_lent(&t->lock))
-			return 0; /* the call that holds it sleeps until this one has returned */
+			/* the call that holds the turn sleeps until this call has returned */
+			return 0;
 		if (atomic_load_explicit(&t->asleep, memory_order_relaxed)) {
 			r = wait == RS_WAIT_NOT ? -EAGAIN : awake_await(s, t, wait);
 			if (r < 0)
 				return r;
 		} else if (wait == RS_WAIT_NOT) {
-			sched_yield(); /* it does not take long */
+			sched_yield(); /* the holder is awake and soon done */
 		} else if (lock_for_a_while(&t->lock)) {
 			break;
 		}

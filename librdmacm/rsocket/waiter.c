@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who waits while another thread sleeps for the socket. A condition of POSIX' hides signals; the
- * kernel's futex tells of them, or goes on, as reading from one of its sockets does.
+ * Waiting while another thread sleeps for the socket. A POSIX condition variable hides signals. A
+ * wait on a futex returns at a signal, or resumes, as a read from a socket of the kernel does.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -18,7 +18,10 @@ void rs_waiters_wake(struct rs_socket *s)
 	syscall(SYS_futex, &s->changed, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* The wait ends, even if it has yet to begin: a wake-up could be missed from now on. */
+/*
+ * End the wait before a signal handler runs. The new value of @changed ends it also if it has not
+ * begun yet, because this thread could miss wake-ups from now on.
+ */
 static void wait_leave(void *arg)
 {
 	struct rs_socket *s = arg;
@@ -42,7 +45,10 @@ static void mask_set(const sigset_t *mask, sigset_t *ret_old)
 		pthread_sigmask(SIG_SETMASK, mask, ret_old);
 }
 
-/* Where the thread may be cancelled, it is in the kernel, which knows nothing of that. */
+/*
+ * Wait for a change. syscall() is no cancellation point, therefore cancellation is asynchronous
+ * here.
+ */
 static int changed_await(struct rs_socket *s, unsigned int seen, int timeout_ms)
 {
 	struct {

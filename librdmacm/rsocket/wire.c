@@ -9,8 +9,8 @@
 #define VERSION	    1
 #define FLAG_BIG    (1 << 0) /* the sender's byte order */
 #define FLAG_IOMAP  (1 << 1) /* the byte behind the reserved ones has a meaning */
-#define FLAG_SPEAKS (1 << 2) /* the sender says a word before all else; of this library alone */
-#define FLAG_ENDS   (1 << 3) /* it says each end that is in order; of this library alone */
+#define FLAG_SPEAKS (1 << 2) /* the sender sends a first message; only in this library */
+#define FLAG_ENDS   (1 << 3) /* the sender announces each orderly end; only in this library */
 #define MAX_ENTRIES 16	     /* of a peer's list: all known peers have 2 */
 
 struct wire_target {
@@ -55,7 +55,7 @@ static struct rs_target target_from_wire(const struct wire_target *wire)
 }
 
 /*
- * A byte says how many mappings there can be: up to 128 itself, above that in units of 256 with the
+ * Encode the number of mappings in a byte: up to 128 as it is, above that in units of 256 with the
  * upper bit set.
  */
 static uint8_t mappings_to_wire(uint16_t count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What two ends of a stream say to each other: the data of the connection, the immediates of
- * messages, and the entries of the list of targets. Pure: bytes in, values out. Beside this folder
- * it is ibcm's, which tells the requests of sockets from others by the data of the connection.
+ * The wire format of a stream: the data of the connection, the immediates of messages, and the
+ * entries of the list of targets. Pure: bytes in, values out. ibcm includes this header, too: it
+ * recognizes the requests of sockets by the data of the connection.
  */
 #ifndef RSOCKET_WIRE_H
 #define RSOCKET_WIRE_H
@@ -21,14 +21,14 @@ struct rs_target {
 	uint32_t length;
 };
 
-/* One entry as it lies in memory that the peer writes: in the byte order of its owner. */
+/* An entry in memory that the peer writes, in the byte order of the memory's owner. */
 struct rs_wire_entry {
 	uint64_t addr;
 	uint32_t key;
 	uint32_t length;
 };
 
-/* The same of the list of mappings: memory that is written to by offset. */
+/* An entry of the list of mappings, for memory that is written to by offset. */
 struct rs_wire_mapping {
 	uint64_t offset;
 	struct rs_wire_entry target;
@@ -36,12 +36,12 @@ struct rs_wire_mapping {
 
 /*
  * @credits: messages the sender of this can take at once
- * @list: where the peer shall write what it may write to next; length counts entries
+ * @list: the list into which the peer writes its targets; length counts entries
  * @first: the first memory the peer may write to
  * @mappings: entries behind those of @list, for mappings of the peer
  * @swapped: the sender has the other byte order
- * @speaks: the sender, who connects, says a word before all else
- * @ends: the sender says a word before each end that is in order, also when its process exits
+ * @speaks: the sender is the connecting side and sends a message before anything else
+ * @ends: the sender announces each orderly end by a message, also when its process exits
  */
 struct rs_wire_data {
 	uint16_t credits;
@@ -54,22 +54,22 @@ struct rs_wire_data {
 };
 
 void rs_wire_put_data(uint8_t to[RS_WIRE_DATA_SIZE], const struct rs_wire_data *data);
-/* -EPROTO: of another version, or with numbers no sender has. */
+/* Return: 0; -EPROTO: another version, or impossible numbers. */
 int rs_wire_get_data(const void *from, size_t length, struct rs_wire_data *ret_data);
 
 struct rs_wire_entry rs_wire_entry(const struct rs_target *target, bool swapped);
 
 struct rs_wire_mapping rs_wire_mapping(uint64_t offset, const struct rs_target *target,
 				       bool swapped);
-/* The number of mappings nearest to @count that can be said in the connection's data. */
+/* Return the number of mappings nearest to @count that the connection's data can express. */
 uint16_t rs_wire_mappings_fit(unsigned int count);
 
-/* The upper three bits of an immediate, in host order, are what the message is. */
+/* The kind of a message: the upper three bits of an immediate, in host order. */
 enum rs_wire_op {
-	RS_WIRE_BYTES = 0,   /* data: that many bytes */
+	RS_WIRE_BYTES = 0,   /* data: the value counts its bytes */
 	RS_WIRE_CREDIT = 4,  /* 16 bits: the number of the first message that may not be sent */
 	RS_WIRE_MAPPING = 6, /* an entry of the list of mappings was written */
-	RS_WIRE_CONTROL = 7, /* one of the following */
+	RS_WIRE_CONTROL = 7, /* value: enum rs_wire_control */
 };
 
 enum rs_wire_control {
