@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The configuration file. A line is a program's name, a domain, a type and a protocol, each of
- * which may be *; '#' begins a comment. A socket that a line describes is one over RDMA. Without a
- * file, or without a line, all are.
+ * which may be *; '#' begins a comment. A socket that matches a line uses RDMA. Without a file, or
+ * without a line, all sockets do.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ static void file_read(void)
 
 static bool line_takes(const struct line *line, int domain, int type, int protocol)
 {
-	/* A name stands for all that begin with it. */
+	/* A name matches all programs that begin with it. */
 	if (strcmp(line->program, "*") != 0 &&
 	    strncasecmp(line->program, program_invocation_short_name, strlen(line->program)) != 0)
 		return false;

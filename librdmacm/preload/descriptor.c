@@ -11,18 +11,18 @@
 #include "librdmacm/rsocket/private.h"
 
 /*
- * For each descriptor the RDMA socket it is, and for each RDMA socket how many descriptors are it.
- * A socket's own number stays taken until the last of its duplicates is closed.
+ * The RDMA socket of each descriptor, and the number of descriptors of each RDMA socket. A socket's
+ * own number stays taken until the last of its duplicates is closed.
  */
 #define BLOCK_BITS 10
 #define BLOCK_SIZE (1 << BLOCK_BITS)
 #define BLOCKS	   1024
 
 struct place {
-	atomic_int socket; /* its number, or FD_*, and 1 */
+	atomic_int socket; /* number of the socket, or FD_*, plus 1 */
 	atomic_int count;
-	atomic_int holders; /* children and relays that have the socket of this number */
-	atomic_int heirs;   /* descriptors of a child that are the parent's socket of this number */
+	atomic_int holders; /* children and relays that hold the socket of this number */
+	atomic_int heirs;   /* descriptors, in a child, of the parent's socket of this number */
 	atomic_bool bound;
 	atomic_bool spent; /* its connect() failed */
 	atomic_bool outer;
@@ -55,7 +55,7 @@ static struct place *place_make(int fd)
 	return place_find(fd);
 }
 
-/* Duplicates, or children, need the socket of that number. */
+/* Return whether duplicates or children need the socket of that number. */
 static bool is_needed(int fd)
 {
 	struct place *place = place_find(fd);
@@ -159,7 +159,7 @@ void fd_inherit_all(void)
 		atomic_store(&place->count, 0);
 		atomic_store(&place->holders, 0);
 		if (rs <= FD_INHERITED)
-			atomic_store(&place->socket, 0); /* a parent's parent's */
+			atomic_store(&place->socket, 0); /* of a parent's parent */
 		base = rs >= 0 ? place_find(rs) : NULL;
 		if (!base)
 			continue;
@@ -203,7 +203,7 @@ bool fd_is_outer(int fd)
 	return place && atomic_load(&place->outer);
 }
 
-/* The descriptor is the socket's no more. Return: how many still are. */
+/* Detach the descriptor from its socket. Return: the descriptors left. */
 static int fd_forget(int fd, int rs)
 {
 	struct place *base = rs < 0 ? NULL : place_find(rs), *place = place_find(fd);
@@ -220,7 +220,7 @@ void fd_release(int fd)
 	fd_forget(fd, fd_socket(fd));
 }
 
-/* Of a child; its parent hears when it was the last one. */
+/* Release a descriptor of a child. After the last one, tell the parent. */
 static void heir_release(int fd, int kind)
 {
 	if (kind <= FD_INHERITED) {
@@ -235,7 +235,7 @@ static void heir_release(int fd, int kind)
 	}
 }
 
-/* The descriptor is this RDMA socket no more. Return: others are, or have it. */
+/* Detach the descriptor from the RDMA socket. Return: other descriptors or holders are left. */
 static bool socket_release(int fd, int rs)
 {
 	struct place *place = place_find(rs);
@@ -257,7 +257,7 @@ EXPORT int close(int fd)
 	int rs = fd_socket(fd);
 	bool left;
 
-	/* The program has closed that number. */
+	/* The program closed that number before; only duplicates or children need it. */
 	if (rs == FD_NONE && !preload_inside && is_needed(fd)) {
 		errno = EBADF;
 		return -1;
@@ -277,7 +277,7 @@ EXPORT int close(int fd)
 	return left ? 0 : RS(rclose(rs));
 }
 
-/* The first number from @fd to @last that is ours or that ours need, or -1. */
+/* Return the first number from @fd to @last that is an RDMA socket or needed by one, or -1. */
 static int next_ours(unsigned int fd, unsigned int last)
 {
 	last = min_of(last, BLOCKS * BLOCK_SIZE - 1u);
@@ -291,7 +291,10 @@ static int next_ours(unsigned int fd, unsigned int last)
 	return -1;
 }
 
-/* What is ours is closed by close(), or stays when duplicates outside the range need it. */
+/*
+ * Close a range. RDMA sockets are closed by close(), or stay if duplicates outside the range need
+ * them.
+ */
 EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 {
 	int fd, r;
@@ -319,7 +322,7 @@ EXPORT void closefrom(int first)
 	close_range((unsigned int)max_of(first, 0), ~0u, 0);
 }
 
-/* A copy of an epoll is none to us. */
+/* Note that @copy is a copy of @fd. Copies of an epoll are not tracked. */
 static void copy_mark(int fd, int copy, int rs)
 {
 	if (copy < 0)
@@ -342,7 +345,9 @@ EXPORT int dup(int fd)
 	return copy;
 }
 
-/* What the number was is closed, and the number nobody else's meanwhile, but an epoll's. */
+/*
+ * Close the file of a number. Except for an epoll, the number stays taken until dup3() replaces it.
+ */
 static void number_vacate(int fd, int rs)
 {
 	if (rs >= 0 && !socket_release(fd, rs))
@@ -355,7 +360,7 @@ static void number_vacate(int fd, int rs)
 		fd_forget(fd, rs);
 }
 
-/* That number, being an RDMA socket's own, is needed by its duplicates, or by children. */
+/* Return whether duplicates or children need that number, the RDMA socket's own. */
 static bool is_shared(int fd)
 {
 	struct place *place = place_find(fd);
@@ -425,7 +430,10 @@ static int socket_fcntl(int fd, int rs, int cmd, void *arg)
 	}
 }
 
-/* All arguments of fcntl() and ioctl() fit a pointer, and are passed as one is. */
+/*
+ * Handle fcntl(). All arguments of fcntl() and ioctl() fit a pointer, and are passed like a
+ * pointer.
+ */
 static int fcntl_any(int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
@@ -458,7 +466,10 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 	return r;
 }
 
-/* Ask a socket of the kernel: an interface, an address, a route or a neighbour. */
+/*
+ * Return whether the request is for a socket of the kernel: about an interface, an address, a route
+ * or a neighbour.
+ */
 static bool is_of_network(unsigned long request)
 {
 	return request >= SIOCADDRT && request < SIOCPROTOPRIVATE;
@@ -494,7 +505,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 		return ioctl_of_network(request, arg);
 	r = real()->ioctl(fd, request, arg);
 	if (r < 0 && errno == EINVAL && rs >= 0)
-		errno = ENOTTY; /* an epoll of the kernel says EINVAL */
+		errno = ENOTTY; /* the kernel's epoll returns EINVAL */
 	return r;
 }
 

@@ -9,7 +9,7 @@
 
 #include "librdmacm/preload/preload.h"
 
-#define FILE_PIECE 65536 /* bytes of a file that are copied at once */
+#define FILE_PIECE 65536 /* bytes of a file that one step copies */
 
 /* ---- sendfile ---- */
 
@@ -18,7 +18,7 @@ static ssize_t file_read(int file, void *bytes, size_t size, const off64_t *offs
 	return offset ? pread64(file, bytes, size, *offset) : real()->read(file, bytes, size);
 }
 
-/* What was read and not sent is read again the next time. */
+/* Go back in the file, so that the next read returns the bytes that were not sent. */
 static int file_go_back(int file, off64_t count)
 {
 	return count && lseek64(file, -count, SEEK_CUR) < 0 ? -1 : 0;
@@ -95,7 +95,7 @@ EXPORT ssize_t sendfile(int fd, int file, off_t *offset, size_t size)
 
 /* ---- splice ---- */
 
-/* Bytes that the pipe takes at once and whole, when it says that it takes any; -1: it is none. */
+/* Return the bytes that a writable pipe takes in one write, or -1 if it is no pipe. */
 static int pipe_room(int pipe)
 {
 	int capacity = real()->fcntl(pipe, F_GETPIPE_SZ, NULL), filled = 0;
@@ -118,8 +118,8 @@ static bool pipe_takes(int pipe, bool waits)
 }
 
 /*
- * What the pipe took is taken from the socket afterwards. As with the kernel's sockets, whether the
- * socket waits is said by its own flags alone.
+ * Copy from the socket to the pipe, then consume the bytes that the pipe took. As with the kernel's
+ * sockets, only the socket's own flags decide whether the socket waits.
  */
 static ssize_t socket_to_pipe(uint8_t *piece, int rs, int pipe, size_t size, bool waits)
 {
@@ -138,7 +138,7 @@ static ssize_t socket_to_pipe(uint8_t *piece, int rs, int pipe, size_t size, boo
 	return n > 0 ? RS_SLEEPY(rrecv(rs, piece, n, 0)) : n;
 }
 
-/* A copy of what is in the pipe is sent; what of it was sent is taken from the pipe afterwards. */
+/* Send a copy of the pipe's data, then consume the bytes that were sent. */
 static ssize_t pipe_to_socket(uint8_t *piece, int rs, int pipe, size_t size, bool waits)
 {
 	int copy[2];

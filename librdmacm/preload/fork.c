@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Servers that fork, where both ends ask for it by RDMAV_FORK_SAFE. Sockets are TCP's until a
- * connection is first used, by then in the process that keeps it. It is made anew over RDMA then:
- * who accepted listens at the same address, says so by a word of zeros over TCP, and takes the
- * other end, which waited for that word. An end that finds anything else in front of it stays with
- * TCP.
+ * Servers that fork, if both ends ask for it by RDMAV_FORK_SAFE. A connection uses TCP until its
+ * first use, in the process that keeps it. Then it is made again over RDMA. The accepting end
+ * listens at the same address, sends a word of zeros over TCP, and accepts the other end, which
+ * waited for that word. An end that reads anything else first stays with TCP.
  *
- * Other builds of this library do the same, so either end may be one of theirs.
+ * Other builds of this library do the same, therefore either end may use another build.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -19,9 +18,9 @@
 #include "librdmacm/preload/preload.h"
 #include "util/env.h"
 
-#define TIMEOUT_S 20 /* for the other end, and for the address */
+#define TIMEOUT_S 20 /* limit of the wait for the other end, and for the address */
 
-/* Which thread changes a connection over; nothing else is taken inside. */
+/* Protects the choice of the thread that changes a connection. No other lock is taken inside. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
@@ -71,7 +70,7 @@ static bool is_same_host(const struct name *a, const struct name *b)
 	return !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
 }
 
-/* What its child does before it starts a program would be done to the parent's table. */
+/* Fork instead, because a child of vfork() would change the table of its parent. */
 EXPORT pid_t vfork(void)
 {
 	return fork();
@@ -85,7 +84,7 @@ static uint64_t now_s(void)
 	return time.tv_sec;
 }
 
-/* Another process may be listening there for a connection of its own: it is done soon. */
+/* Bind, and try again while another process listens at the address for a connection of its own. */
 static int address_bind(int rs, const struct name *own)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -116,7 +115,7 @@ static int listener_open(const struct name *own)
 	return -1;
 }
 
-/* The one that comes from the host of the connection over TCP. */
+/* Accept a connection from the host of the TCP connection. */
 static int other_end_accept(int listener, const struct name *peer)
 {
 	for (;;) {
@@ -129,7 +128,10 @@ static int other_end_accept(int listener, const struct name *peer)
 	}
 }
 
-/* Return: the RDMA socket; or -1. *ret_told: then TCP is of no use any more. */
+/*
+ * Make the RDMA connection of the accepting end. Return: the RDMA socket, or -1. *ret_told: the
+ * word was sent, TCP cannot be used any more.
+ */
 static int passive_open(int tcp, bool *ret_told)
 {
 	struct name own = { .size = sizeof(own.address) }, peer = { .size = sizeof(peer.address) };
@@ -172,7 +174,7 @@ static int active_open(int tcp, bool *ret_told)
 	return -1;
 }
 
-/* The number is the program's at every moment. */
+/* Replace the TCP socket by the RDMA socket. The number stays taken at every moment. */
 static void number_move(int fd, int rs, int flags)
 {
 	int descriptor_flags = real()->fcntl(fd, F_GETFD, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The child's side of relay.c: a number that was a parent's RDMA socket becomes one of Unix domain
- * when it is first used. Names and options of a network are answered from here.
+ * The child's side of relay.c: a number that was an RDMA socket of the parent becomes a Unix domain
+ * socket at its first use. The child itself answers calls about names and network options.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -19,7 +19,7 @@ struct named {
 	struct relay_names names;
 };
 
-static struct named *named; /* the descriptors that are relayed; under relay.c's lock */
+static struct named *named; /* the relayed descriptors; under relay.c's lock */
 
 static struct named **named_find(int fd)
 {
@@ -63,7 +63,7 @@ void heir_copy(int fd, int copy)
 		named_add(copy, n->relay, &n->names);
 	fd_set_kind(copy, fd_socket(fd));
 	relay_unlock();
-	/* A program that is started there says nothing when it reads. */
+	/* A program that is started with this descriptor cannot announce that it reads. */
 	if (copy != STDOUT_FILENO && copy != STDERR_FILENO && fd_socket(copy) == FD_RELAYED_QUIET)
 		heir_read(copy);
 }
@@ -108,7 +108,7 @@ static bool ask(const struct relay_request *request, struct relay_answer *answer
 	return *ret_fd >= 0;
 }
 
-/* In the middle of fork(), with the lock held. */
+/* Ask for a door, during fork(), with the lock held. */
 int heir_door_for_child(void)
 {
 	const struct relay_request request = { .op = RELAY_DOOR };
@@ -135,7 +135,7 @@ void heir_closed(int rs)
 	relay_unlock();
 }
 
-/* Each number that is this RDMA socket of the parent's. */
+/* Replace each number of this RDMA socket of the parent. */
 static void numbers_replace(int kind, int by, const struct relay_answer *answer)
 {
 	for (int fd = -1; (fd = fd_next(fd + 1, kind)) >= 0;) {
@@ -146,7 +146,7 @@ static void numbers_replace(int kind, int by, const struct relay_answer *answer)
 			named_add(fd, answer->relay, &answer->names);
 			fd_set_kind(fd, answer->kind);
 		} else {
-			fd_set_kind(fd, FD_INHERITED - kind); /* of no use: EBADF */
+			fd_set_kind(fd, FD_INHERITED - kind); /* not usable: EBADF */
 		}
 	}
 }
@@ -176,7 +176,7 @@ int heir_claim(int fd)
 	return fd_socket(fd);
 }
 
-/* With the lock held. */
+/* Announce that this process reads, with the lock held. */
 static void read_tell(int fd)
 {
 	struct relay_request request = { .op = RELAY_READ };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection over RDMA takes several descriptors, and programs count on one: they have tables of
- * so many entries, and select() takes no number above 1023. So what is opened in a marked thread
- * lies above the numbers that programs get, as long as there is room.
+ * A connection over RDMA takes several descriptors, but programs expect one: they have tables of a
+ * fixed size, and select() takes no number above 1023. Therefore a descriptor that a marked thread
+ * opens is moved above the program's numbers, as long as there is room.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 
 #include "librdmacm/preload/preload.h"
 
-#define PROGRAMS 1024 /* numbers, or half of what it may have */
+#define PROGRAMS 1024 /* numbers, or half of the process's limit */
 
 static int first_number(void)
 {
@@ -24,7 +24,7 @@ static int first_number(void)
 	return min_of(limit.rlim_cur / 2, (rlim_t)PROGRAMS);
 }
 
-/* Return: the number from now on. */
+/* Move a descriptor. Return: its new number. */
 static int number_raise(int fd)
 {
 	int error = errno, flags, number;

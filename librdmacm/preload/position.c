@@ -9,7 +9,7 @@
 
 #include "librdmacm/preload/preload.h"
 
-/* ---- what it is ---- */
+/* ---- the kind of file ---- */
 
 static bool is_named_by_number(const char *path, int flags)
 {
@@ -62,7 +62,7 @@ EXPORT int isfdtype(int fd, int type)
 	return fstat(fd, &stat) < 0 ? -1 : (stat.st_mode & S_IFMT) == (mode_t)type;
 }
 
-/* What programs call that were built for older versions of the C library. */
+/* For programs that were built for older versions of the C library. */
 int __fxstat(int version, int fd, struct stat *stat);
 int __fxstat64(int version, int fd, struct stat64 *stat);
 
@@ -136,7 +136,7 @@ EXPORT ssize_t pwritev64(int fd, const struct iovec *iov, int count, off64_t off
 	return fd_socket(fd) >= 0 ? no_offset() : real()->pwritev64(fd, iov, count, offset);
 }
 
-/* What programs call that were built with checks of sizes. */
+/* For programs that were built with checks of sizes. */
 ssize_t __pread_chk(int fd, void *bytes, size_t size, off_t offset, size_t room);
 ssize_t __pread64_chk(int fd, void *bytes, size_t size, off64_t offset, size_t room);
 void __chk_fail(void) __attribute__((noreturn));
@@ -157,7 +157,7 @@ EXPORT ssize_t __pread64_chk(int fd, void *bytes, size_t size, off64_t offset, s
 
 /* ---- offsets and flags; an offset of -1 stands for none ---- */
 
-/* @flags: RWF_*, of which sockets have one. Return: MSG_*, or -1. */
+/* Convert RWF_* to MSG_*. Sockets have one flag. Return: MSG_*, or -1. */
 static int flags_take(off64_t offset, int flags)
 {
 	if (offset != -1)

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * librspreload: sockets over RDMA for programs that know nothing of them. Loaded by LD_PRELOAD, it
- * stands in front of the C library's calls of the same names.
+ * librspreload: sockets over RDMA for programs that use the C library's calls. Loaded by
+ * LD_PRELOAD, it intercepts the socket calls of the C library.
  *
- *   real.c        the C library's functions, and who is to get them
+ *   real.c        the functions of the C library, and the mark of threads
  *   signal.c      signal handlers of the program
- *   number.c      where the descriptors lie that are not the program's
- *   config.c      which sockets of which programs
- *   descriptor.c  which descriptor is which socket: close(), dup(), fcntl(), ioctl()
+ *   number.c      high numbers for the descriptors of the RDMA libraries
+ *   config.c      the choice of programs and sockets
+ *   descriptor.c  the table of descriptors: close(), dup(), fcntl(), ioctl()
  *   socket.c      from socket() to shutdown()
  *   tcp.c         back to TCP, and to a second connect()
  *   transfer.c    reading and writing
  *   file.c        sendfile() and splice()
  *   stream.c      fdopen() and dprintf()
- *   position.c    calls with an offset, and fstat(): what a socket is to those
+ *   position.c    fstat(), and calls with an offset
  *   wait.c        poll(), select() and epoll
- *   relay.c       what a process does for its children, which inherit sockets and cannot use them
- *   heir.c        what a child does with those
- *   fork.c        connections that are TCP's until they are used, for servers that fork
+ *   relay.c       the parent's service for children, which inherit RDMA sockets and cannot use them
+ *   heir.c        the child's side of this service
+ *   fork.c        connections that use TCP until their first use, for servers that fork
  *
- * What the library of RDMA sockets calls itself must not come back to it. Its calls are made by
- * RS(), which marks the thread; in a marked thread each function here is the C library's. A thread
- * that a marked one starts is marked for ever: so are those of devices and of the connection
- * manager.
+ * A call to the C library by the library of RDMA sockets must not come back to it. Therefore RS()
+ * marks the thread around each call of that library, and in a marked thread each function here
+ * calls the C library. A thread that a marked thread starts stays marked: these are the threads of
+ * devices and of the connection manager.
  *
  * A descriptor of the program is the number of the RDMA socket itself, or a duplicate of it.
  */
@@ -50,7 +50,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Each function of the C library that is needed: result, name, arguments. */
+/* The functions of the C library that are needed: result, name, arguments. */
 #define REAL_FUNCTIONS(F)                                                                        \
 	F(int, socket, (int, int, int))                                                          \
 	F(int, bind, (int, const struct sockaddr *, socklen_t))                                  \
@@ -133,16 +133,16 @@ struct real {
 const struct real *real(void);
 extern __thread int preload_inside __attribute__((tls_model("initial-exec")));
 
-/* signal.c: a handler that came while the thread was marked waits until it is not. */
+/* signal.c: a signal that arrives while the thread is marked is deferred until the mark ends. */
 extern __thread volatile bool preload_deferred __attribute__((tls_model("initial-exec")));
-/* Locks of librspreload that the thread holds: handlers wait for these, too. */
+/* Number of locks of librspreload that the thread holds. They defer signals, too. */
 extern __thread int preload_busy __attribute__((tls_model("initial-exec")));
-void signals_block(void); /* those that can wait */
+void signals_block(void); /* all signals that can be deferred */
 void signals_deliver(void);
-/* Before the first RDMA socket. */
+/* Call before the first RDMA socket is made. */
 void signals_watch(void);
 
-/* The mark of a thread, which RS() sets. */
+/* End the mark of a thread, which RS() set. */
 static inline void preload_exit(void)
 {
 	if (!--preload_inside && !preload_busy && unlikely(preload_deferred))
@@ -172,7 +172,10 @@ static inline void preload_unlock(pthread_mutex_t *lock)
 		result_;                  \
 	})
 
-/* One where the thread may be cancelled: what the program does then is not marked. */
+/*
+ * The same for a call that may be cancelled. The mark ends before cleanup handlers of the program
+ * run.
+ */
 void preload_leave(void *unused);
 #define RS_SLEEPY(call)                                    \
 	({                                                 \
@@ -189,50 +192,54 @@ bool config_takes(int domain, int type, int protocol);
 
 /* descriptor.c */
 enum {
-	FD_NONE = -1,	  /* not ours */
-	FD_POLLER = -2,	  /* an epoll that has RDMA sockets */
-	FD_LATER = -3,	  /* a socket of TCP, whose connections become ones of RDMA: see fork.c */
+	FD_NONE = -1,	  /* no RDMA socket */
+	FD_POLLER = -2,	  /* an epoll with RDMA sockets */
+	FD_LATER = -3,	  /* a TCP socket whose connections change to RDMA: see fork.c */
 	FD_ACTIVE = -4,	  /* such a connection, made by connect() */
 	FD_PASSIVE = -5,  /* or by accept() */
-	FD_CHANGING = -6, /* just now */
-	/* Of Unix domain, with a process that relays at the other end: see relay.c */
+	FD_CHANGING = -6, /* a thread is changing it to RDMA now */
+	/* Unix domain sockets that another process relays: see relay.c */
 	FD_RELAYED = -7,
 	FD_RELAYED_LISTENER = -8,
-	FD_RELAYED_QUIET = -9, /* nothing is relayed to it before it reads: others may */
-	/* Those below: a parent's RDMA socket, not used here so far. */
+	/* data is relayed to it once it reads; until then other processes may read */
+	FD_RELAYED_QUIET = -9,
+	/* This and lower values: an RDMA socket of a parent, not used here so far. */
 	FD_INHERITED = -16,
 };
-/* The RDMA socket of that descriptor, or FD_*. In a marked thread nothing is ours. */
+/* Return the RDMA socket of that descriptor, or FD_*. In a marked thread: FD_NONE. */
 int fd_socket(int fd);
 void fd_set_socket(int fd, int rs);
 void fd_set_kind(int fd, int kind); /* FD_* */
-void fd_release(int fd);	    /* what it will be is not ours */
-/* Those of a parent, in its child: they are FD_INHERITED - @rs. */
+void fd_release(int fd);	    /* the descriptor is no RDMA socket any more */
+/* Mark all sockets of the parent, in its child, as FD_INHERITED - @rs. */
 void fd_inherit_all(void);
-/* The numbers from @fd on that are of that kind, or -1. */
+/* Return the first number from @fd on of that kind, or -1. */
 int fd_next(int fd, int kind);
-/* The RDMA sockets from @rs on that are the program's, or -1. */
+/* Return the first RDMA socket from @rs on that the program uses, or -1. */
 int fd_next_socket(int rs);
-/* Children and relays that have the RDMA socket. With relay.c's lock held. Return: nobody has. */
+/*
+ * Count the children and relays that hold the RDMA socket, with relay.c's lock held. fd_unhold()
+ * returns whether it has neither holders nor descriptors.
+ */
 void fd_hold(int rs);
 bool fd_unhold(int rs);
-bool fd_is_held(int rs);    /* by any of these */
-bool fd_is_nobodys(int rs); /* neither */
+bool fd_is_held(int rs);    /* by a child or a relay */
+bool fd_is_nobodys(int rs); /* neither holders nor descriptors */
 void fd_set_bound(int fd);
 bool fd_is_bound(int fd); /* by the program */
 void fd_set_spent(int rs);
 bool fd_is_spent(int rs); /* its connect() failed */
-/* An epoll that another one has; what it is to the kernel counts, then. */
+/* Mark an epoll that is in another epoll, so that the readiness of its descriptor matters. */
 void fd_set_outer(int fd);
 bool fd_is_outer(int fd);
 
 /* relay.c */
 enum relay_op {
-	RELAY_CLAIM, /* a relay for that RDMA socket */
-	RELAY_CLOSE, /* it is not needed any more */
+	RELAY_CLAIM, /* start a relay for that RDMA socket */
+	RELAY_CLOSE, /* the child does not need that RDMA socket any more */
 	RELAY_READ,  /* the child reads from that relay; no answer */
 	RELAY_SHUT,  /* the child sends nothing more by that relay; no answer */
-	RELAY_DOOR,  /* for a child of the child's */
+	RELAY_DOOR,  /* open a door for a child of the child */
 };
 
 struct relay_request {
@@ -245,22 +252,22 @@ struct relay_names {
 	socklen_t own_size, peer_size;
 };
 
-/* With one descriptor. */
+/* The answer, with one descriptor. */
 struct relay_answer {
-	int kind;  /* FD_RELAYED*, or FD_NONE: there is none */
-	int relay; /* its number */
+	int kind;  /* FD_RELAYED*; FD_NONE: without a descriptor */
+	int relay; /* number of the relay */
 	struct relay_names names;
 };
 
-void relay_start(void); /* for processes that may fork */
+void relay_start(void); /* call it in processes that may fork */
 void relay_lock(void);
 void relay_unlock(void);
-/* Return: bytes, as send() and recv() */
+/* Send or receive bytes and a descriptor. Return: as send() and recv(). */
 ssize_t relay_send(int fd, const void *bytes, size_t size, int sent_fd);
 ssize_t relay_receive(int fd, void *bytes, size_t size, int *ret_fd);
 
-/* heir.c; a descriptor FD_RELAYED has names */
-int heir_door_for_child(void); /* or -1: nothing that is not relayed yet */
+/* heir.c; each FD_RELAYED descriptor has names */
+int heir_door_for_child(void); /* -1: no door */
 void heir_begin(int door);
 void heir_closed(int rs);
 int heir_claim(int fd); /* Return: as fd_socket() */
@@ -275,7 +282,7 @@ void heir_forget(int fd);
 /* fork.c */
 bool fork_is_wanted(void);
 int fork_connect(int fd, const struct sockaddr *addr, socklen_t addrlen);
-/* Make of the connection one over RDMA, if that can be. Return: as fd_socket() */
+/* Change the connection to RDMA, if possible. Return: as fd_socket(). */
 int fork_change_over(int fd);
 /* As fd_socket(), for calls that use a connection. */
 static inline int fd_use(int fd)
@@ -300,7 +307,7 @@ static inline bool fd_is_relayed(int kind)
 	return kind <= FD_RELAYED && kind > FD_INHERITED;
 }
 
-/* As fd_socket(), for calls that ask about a socket, or set something. */
+/* As fd_socket(), for calls that query or set properties of a socket. */
 static inline int fd_know(int fd)
 {
 	int rs = fd_socket(fd);
@@ -308,21 +315,27 @@ static inline int fd_know(int fd)
 	return unlikely(rs <= FD_INHERITED) ? heir_claim(fd) : rs;
 }
 
-/* stream.c: the number is, from now on, one of a socket's: so is stdin, stdout or stderr of it */
+/*
+ * stream.c: @fd is a socket from now on. Replace the standard stream of that number, if there is
+ * one.
+ */
 void stream_standard(int fd);
 
 /* socket.c: set the sizes that the environment asks for */
 void socket_sizes_set(int rs);
 
-/* tcp.c: what the program asked of the one of TCP */
+/* tcp.c: copy the options that the program set on the TCP socket */
 void socket_options_copy(int tcp, int rs);
-/* Make of the RDMA socket of @fd one of TCP, or UDP, with the same numbers. 0, or -1 and errno */
+/*
+ * Replace the RDMA socket of @fd by a TCP or UDP socket with the same numbers. Return: 0, or -1
+ * with errno.
+ */
 int socket_to_tcp(int fd, const char *what);
-/* RDMA did not connect, as errno says: connect by TCP. As connect() */
+/* Connect by TCP, after RDMA failed with errno. Return: as connect(). */
 int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen);
-/* If connect() failed before, take a fresh RDMA socket. Return: as fd_socket() */
+/* Take a fresh RDMA socket if connect() failed before. Return: as fd_socket(). */
 int socket_renew(int fd);
-/* For a datagram that could not be sent: whether the socket is one of UDP from now on. */
+/* Return whether the socket is a UDP socket from now on, after a datagram could not be sent. */
 bool socket_is_udp_now(int fd);
 
 #endif

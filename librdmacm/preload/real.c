@@ -13,7 +13,10 @@ void preload_leave(void *unused)
 	preload_exit();
 }
 
-/* Libraries call before our constructor could run, so the first call fills the table. */
+/*
+ * Return the table of real functions. The first call fills it, because libraries call before a
+ * constructor could.
+ */
 const struct real *real(void)
 {
 	static struct real table;
@@ -40,7 +43,7 @@ static void *marked_start(void *arg)
 
 	free(arg);
 	preload_inside = 1;
-	signals_block(); /* a handler would wait for ever */
+	signals_block(); /* a deferred handler would wait for ever */
 	return start.function(start.arg);
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sockets of a process that forks. A child inherits the numbers, and RDMA of another process it
- * cannot use. So a child has a door, a socket to the process it came from, and asks there when it
- * first uses one (heir.c). It gets one of Unix domain in its place, whose other end a thread of the
- * first process relays. To the kernel that is a socket as any: programs that the child starts,
- * and its children, use it as well.
+ * Sockets of a process that forks. A child inherits the numbers, but it cannot use the RDMA of
+ * another process. Therefore a child has a door, a socket to the process it came from, and sends a
+ * request there when it first uses an RDMA socket (heir.c). It gets a Unix domain socket in its
+ * place, and a thread of the first process relays the other end. For the kernel this is an ordinary
+ * socket. Therefore the programs and children that the child starts can use it, too.
  *
- * Of a listener's, each message is a connection that was accepted, with its names.
+ * For a listener, each message is an accepted connection, with its names.
  *
- * The thread of doors and the relays are marked: see preload.h. A parent that closes its number has
- * not closed the socket as long as a child has it: who is the last, does.
+ * The thread of doors and the relays are marked: see preload.h. The RDMA socket is closed when its
+ * last holder, parent or child, closes it.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -25,20 +25,21 @@
 struct child {
 	LIST_ENTRY(child) of_list;
 	int door;
-	int *held; /* the RDMA sockets it has and has not claimed; a listener stays */
+	int *held; /* the RDMA sockets that it has not claimed, and all listeners */
 	unsigned int count;
 };
 
 struct relay {
 	LIST_ENTRY(relay) of_list;
 	int rs;
-	int end;   /* of Unix domain, here */
-	int other; /* a listener's: what each child gets; -1 when nobody is left */
-	/* A connection's. */
+	int end;   /* the Unix domain socket of this process */
+	int other; /* of a listener: the end that all children share; -1: no child is left */
+	/* Of a connection. */
 	int number;
-	int wake;	   /* an eventfd: @reads changed */
-	atomic_bool shut;  /* the child sends nothing more, whether it closes or not */
-	atomic_bool reads; /* the child does; others may have the connection as well */
+	int wake; /* an eventfd: @reads changed */
+	/* the child called shutdown(); a close alone does not end the RDMA socket */
+	atomic_bool shut;
+	atomic_bool reads; /* the child reads; until then another process may */
 };
 
 static struct {
@@ -48,14 +49,14 @@ static struct {
 	LIST_HEAD(, relay) connections, listeners;
 	int wake; /* an eventfd: the doors changed */
 	bool runs;
-	pid_t process; /* whose threads relay */
+	pid_t process; /* the process with the threads that relay */
 } relays = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.ended = PTHREAD_COND_INITIALIZER,
 	.wake = -1,
 };
 
-/* Of a thread that forks, meanwhile: the parent's end and the child's. */
+/* During a fork, in the thread that forks. The door has the parent's end and the child's. */
 static __thread bool forks;
 static __thread int door_pair[2];
 
@@ -134,8 +135,10 @@ static int thread_start(void *(*function)(void *), void *arg)
 
 /* ---- holding; with the lock held ---- */
 
-/* Return: the listener's relay, when there is one. @ending: also one that nobody has any more,
- * whose thread has yet to see it. */
+/*
+ * Return the listener's relay, or NULL. @ending: also a relay without children, whose thread has
+ * yet to see that.
+ */
 static struct relay *listener_find(int rs, bool ending)
 {
 	struct relay *r;
@@ -146,7 +149,7 @@ static struct relay *listener_find(int rs, bool ending)
 	return NULL;
 }
 
-/* Return: the caller closes it, without the lock. */
+/* Drop a hold. Return: the caller has to close the socket, without the lock. */
 static bool socket_unhold(int rs)
 {
 	struct relay *r;
@@ -157,7 +160,7 @@ static bool socket_unhold(int rs)
 	r = listener_find(rs, false);
 	if (!r)
 		return last && !listener_find(rs, true);
-	/* Its thread sees the end, and is the last. */
+	/* The thread of the relay sees the end and closes the socket. */
 	real()->close(r->other);
 	r->other = -1;
 	return false;
@@ -181,8 +184,10 @@ static bool child_takes(struct child *c, int rs, bool remove)
 	return false;
 }
 
-/* At once for who forks meanwhile, whose child closes the ends of all that are listed: the number
- * may be another file's as soon as it is closed. */
+/*
+ * Unlist the relay and close its end in one step. The child of a fork closes the ends of all listed
+ * relays, and a closed number may already belong to another file.
+ */
 static void relay_remove(struct relay *r)
 {
 	LIST_REMOVE(r, of_list);
@@ -196,12 +201,12 @@ static void relay_remove(struct relay *r)
 struct way {
 	uint8_t bytes[PIECE];
 	size_t start, end;
-	bool ended; /* nothing more comes */
-	bool told;  /* and who is to take it knows */
+	bool ended; /* no more data comes */
+	bool told;  /* the receiver has been told of the end */
 };
 
 struct ways {
-	struct way up, down; /* from the child; to it */
+	struct way up, down; /* from the child; to the child */
 };
 
 static bool way_is_empty(const struct way *w)
@@ -209,7 +214,7 @@ static bool way_is_empty(const struct way *w)
 	return w->start == w->end;
 }
 
-/* Return: what recv() said, as far as it is news. */
+/* Take the result of a receive. */
 static void way_came(struct way *w, ssize_t n)
 {
 	if (n > 0)
@@ -218,7 +223,7 @@ static void way_came(struct way *w, ssize_t n)
 		w->ended = true;
 }
 
-/* Nobody takes it any more: what is left is dropped. */
+/* Take the result of a send. After an error the rest is dropped, because the receiver has gone. */
 static void way_went(struct way *w, ssize_t n)
 {
 	if (n >= 0)
@@ -243,12 +248,12 @@ static void ways_move(struct relay *r, struct ways *ways)
 	if (!way_is_empty(down))
 		way_went(down, send(r->end, down->bytes + down->start, down->end - down->start,
 				    MSG_DONTWAIT | MSG_NOSIGNAL));
-	/* The peer has gone: so the child hears of it. */
+	/* If the peer has gone, the child's next send fails. */
 	if (up->told && way_is_empty(up))
 		shutdown(r->end, SHUT_RD);
 }
 
-/* Wait for what can be done. Return: the child has closed its end. */
+/* Wait until a way can move. Return: the child has closed its end. */
 static bool ways_wait(struct relay *r, const struct ways *ways)
 {
 	struct pollfd fds[] = {
@@ -266,7 +271,7 @@ static bool ways_wait(struct relay *r, const struct ways *ways)
 		fds[1].events |= ways->down.ended || !atomic_load(&r->reads) ? 0 : POLLIN;
 	else
 		fds[0].events |= POLLOUT;
-	/* Of one that has ended both ways the poll would say so for ever. */
+	/* For a socket that ended in both directions, rpoll() would return at once each time. */
 	if (!fds[1].events)
 		fds[1].fd = -1;
 	if (rpoll(fds, ARRAY_SIZE(fds), -1) > 0 && fds[2].revents)
@@ -281,7 +286,7 @@ static void relay_run(struct relay *r, struct ways *ways)
 	while (!gone || !way_is_empty(&ways->up) || !ways->up.ended) {
 		ways_move(r, ways);
 		if (ways->up.ended && way_is_empty(&ways->up) && !ways->up.told) {
-			/* By a child that closed its end, or that shut it down? */
+			/* Did the child close its end, or shut it down? */
 			struct pollfd p = { .fd = r->end };
 
 			gone = gone || (poll(&p, 1, 0) > 0 && p.revents & POLLHUP);
@@ -342,7 +347,10 @@ static struct relay *connection_new(int rs, bool reads, int *ret_other)
 	return r;
 }
 
-/* With the lock held. The RDMA socket is held already. Return: the child's end, or -1. */
+/*
+ * Start the relay of a connection, with the lock held. The caller holds the RDMA socket. Return:
+ * the child's end, or -1.
+ */
 static int connection_start(int rs, bool reads, int *ret_number)
 {
 	int other;
@@ -411,7 +419,7 @@ static void accepted_pass(struct relay *r, int rs)
 		rclose(rs);
 		return;
 	}
-	/* When nobody takes it, its relay sees the end. */
+	/* If no child takes the connection, its relay sees the end. */
 	relay_send(r->end, &names, sizeof(names), fd);
 	close(fd);
 }
@@ -424,9 +432,9 @@ static bool end_is_gone(int fd)
 }
 
 /*
- * Whether somebody may take a connection. A child that was killed has the listener until the thread
- * of doors sees it, and what it is passed until then nobody gets: not the parent, who has the
- * listener for itself again.
+ * Return whether a child may take a connection. A killed child counts until the thread of doors
+ * sees its end. A connection passed to it would be lost, although the parent has the listener for
+ * itself again.
  */
 static bool listener_has_takers(const struct relay *r)
 {
@@ -488,7 +496,7 @@ static void *listener_run(void *arg)
 	return NULL;
 }
 
-/* Return: what a child gets, which is for all of them, or -1. */
+/* Start the relay of a listener. Return: the end that all children share, or -1. */
 static int listener_start(int rs, int flags)
 {
 	struct relay *r = listener_find(rs, false);
@@ -515,7 +523,7 @@ static int listener_start(int rs, int flags)
 
 /* ---- doors ---- */
 
-/* With the lock held. Return: the child's end, or -1. */
+/* Open a door, with the lock held. Return: the child's end, or -1. */
 static int door_open(const int *held, unsigned int count, int *ret_own)
 {
 	struct child *c = calloc(1, sizeof(*c));
@@ -538,7 +546,9 @@ static int door_open(const int *held, unsigned int count, int *ret_own)
 	return ends[1];
 }
 
-/* What is to be known of the RDMA socket before the lock is taken: calls to its library have locks.
+/*
+ * Facts of an RDMA socket that a child claims. Read them before the lock is taken, because calls of
+ * the RDMA library take locks.
  */
 struct claimed {
 	bool listens;
@@ -557,7 +567,7 @@ static void claimed_read(int rs, struct claimed *ret)
 	ret->listens = listens;
 }
 
-/* Return: the descriptor to be sent, or -1; *ret_close: it is closed here afterwards. */
+/* Serve a claim. Return: the descriptor to send, or -1. *ret_close: close it after the send. */
 static int claim_serve(struct child *c, int rs, const struct claimed *claimed,
 		       struct relay_answer *answer, bool *ret_close)
 {
@@ -573,12 +583,12 @@ static int claim_serve(struct child *c, int rs, const struct claimed *claimed,
 		return -1;
 	fd = connection_start(rs, false, &answer->relay);
 	if (fd >= 0)
-		child_takes(c, rs, true); /* the relay has it now */
+		child_takes(c, rs, true); /* the relay holds it now */
 	*ret_close = true;
 	return fd;
 }
 
-/* With the lock held. Return: the RDMA socket to be closed, or -1. */
+/* Serve a request, with the lock held. Return: the RDMA socket to close, or -1. */
 static int door_serve(struct child *c, const struct relay_request *request,
 		      const struct claimed *claimed)
 {
@@ -605,7 +615,10 @@ static int door_serve(struct child *c, const struct relay_request *request,
 	return -1;
 }
 
-/* With the lock held. *ret_last: of what it had, what nobody else has; to be freed. */
+/*
+ * End a child, with the lock held. *ret_last: its sockets without another holder; the caller frees
+ * the list. Return: their number.
+ */
 static unsigned int child_end(struct child *c, int **ret_last)
 {
 	unsigned int last = 0;
@@ -630,7 +643,7 @@ static struct child *child_find(int door)
 	return NULL;
 }
 
-/* Nobody else reads from a door, or closes it. */
+/* Serve a door. Only this thread reads from doors and closes them. */
 static void door_look(int door)
 {
 	struct relay_request request = {};
@@ -657,7 +670,7 @@ static void door_look(int door)
 	free(last);
 }
 
-/* The descriptors to look at, the first is the wake-up; to be freed. */
+/* List the descriptors to poll, the wake-up first. The caller frees the list. */
 static struct pollfd *doors_list(unsigned int *ret_count)
 {
 	unsigned int count = 1;
@@ -721,7 +734,7 @@ static void fork_prepare(void)
 		held[count++] = rs;
 	}
 	if (count)
-		heir_read_all(); /* the child's door is to this process */
+		heir_read_all(); /* the child's door leads to this process */
 	if (count)
 		door = door_open(held, count, &door_pair[0]);
 	else
@@ -754,7 +767,7 @@ static void relay_leave(const struct relay *r, bool listens)
 		real()->close(r->other);
 }
 
-/* What relays is the parent's alone. */
+/* Drop all relays in the child, because they belong to the parent. */
 static void fork_child(void)
 {
 	struct child *c;
@@ -794,8 +807,9 @@ void relay_start(void)
 }
 
 /*
- * The kernel's sockets would go on. A child that was not made by fork() has a copy of the list, but
- * none of the threads. Signal handlers may run meanwhile.
+ * Wait for all connections at exit. Sockets of the kernel would deliver their data without the
+ * process. A child that was not made by fork() has a copy of the list, but none of the threads.
+ * Signal handlers may run meanwhile.
  */
 static void __attribute__((destructor)) all_await(void)
 {

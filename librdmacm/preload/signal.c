@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Signal handlers of the program. A handler may call what the library of RDMA sockets holds locks
- * for, so it must not run in the middle of a call of that library. The kernel gets signal_run() in
- * place of each handler:
+ * Signal handlers of the program. A handler may make a call for which the library of RDMA sockets
+ * holds locks, therefore it must not run in the middle of a call of that library. The kernel gets
+ * signal_run() in place of each handler:
  *
  *   outside of such a call   run the handler.
  *   where the call sleeps    run the handler outside of the call; it need not return.
  *   elsewhere in the call    send the signal to this thread again, and block all signals. The
  *                            system call that sleeps unblocks them, and so does the call's end.
  *
- * Signals are also blocked between the decision to sleep and the system call, so that a handler
- * never runs in between, where nothing would end the sleep afterwards.
+ * Signals are also blocked between the decision to sleep and the system call. A handler that runs
+ * in between would not end the sleep.
  *
- * Handlers of faults (SIGSEGV and such) go to the kernel as they are: a fault cannot wait.
+ * Handlers of faults (SIGSEGV and others) are installed directly, because a fault cannot wait.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -27,8 +27,9 @@
 typedef void handler_function(int number, siginfo_t *info, void *context);
 
 static struct {
-	_Atomic(handler_function *) function; /* of the program; NULL: the kernel's action counts */
-	atomic_int flags;		      /* SA_* of the program */
+	/* of the program; NULL: the kernel's action applies */
+	_Atomic(handler_function *) function;
+	atomic_int flags; /* SA_* of the program */
 } handlers[NSIG];
 
 static atomic_bool any_handler;
@@ -36,9 +37,9 @@ static atomic_bool any_handler;
 __thread volatile bool preload_deferred;
 __thread int preload_busy;
 static __thread volatile bool sleeps __attribute__((tls_model("initial-exec")));
-static __thread sigset_t deferred_mask; /* of the thread, while @preload_deferred */
+static __thread sigset_t deferred_mask; /* mask of the thread, while @preload_deferred */
 
-/* abort() goes on when SIGABRT is put off. */
+/* Return whether a signal cannot wait. A deferred SIGABRT would let abort() continue. */
 static bool is_fault(int number)
 {
 	return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
@@ -56,18 +57,21 @@ static const sigset_t *deferrable(void)
 	for (int number = 1; number < NSIG; number++)
 		if (is_fault(number))
 			sigdelset(&set, number);
-	/* Two threads that come here write the same. */
+	/* Two threads may come here: they write the same. */
 	atomic_store_explicit(&ready, true, memory_order_release);
 	return &set;
 }
 
-/* Copy what the kernel has of a set: the frame of a handler has no room for the C library's. */
+/*
+ * Copy the kernel's part of a set, because the frame of a handler has no room for the C library's
+ * set.
+ */
 static void mask_copy(sigset_t *to, const sigset_t *from)
 {
 	memcpy(to, from, NSIG / 8);
 }
 
-/* Return: whether the signal will be delivered again. */
+/* Defer a signal. Return: whether it will be delivered again. */
 static bool put_off(int number, siginfo_t *info, ucontext_t *context)
 {
 	sigset_t all, old;
@@ -122,7 +126,7 @@ static void run_outside(handler_function *function, int flags, int number, sigin
 	preload_deferred = false;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	function(number, info, context);
-	/* The end of this function's caller sets the mask again. */
+	/* The return of the signal handler restores the mask. */
 	signals_block();
 	preload_inside = inside;
 	preload_deferred = deferred;
@@ -145,7 +149,7 @@ static void signal_run(int number, siginfo_t *info, void *context)
 
 		real()->sigaction(number, &none, NULL);
 	}
-	if (!function) /* of an action that is no more */
+	if (!function) /* of an action that the program replaced */
 		return;
 	if (preload_inside && sleeps)
 		run_outside(function, flags, number, info, context);
@@ -177,14 +181,14 @@ void signals_watch(void)
 	rs_sleep_watch(&calls);
 }
 
-/* ---- what the program installs ---- */
+/* ---- handlers of the program ---- */
 
 static bool is_handler(void (*function)(int))
 {
 	return function != SIG_DFL && function != SIG_IGN && function != SIG_ERR;
 }
 
-/* The program's view of what the kernel said. */
+/* Show the program its own handler in place of signal_run(). */
 static void action_show(struct sigaction *action, handler_function *function, int flags)
 {
 	if (action->sa_sigaction != signal_run)

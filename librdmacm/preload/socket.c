@@ -12,10 +12,13 @@
 #include "librdmacm/preload/preload.h"
 #include "util/env.h"
 
-/* How long a connect that must not wait looks whether there is an RDMA path. */
+/* Limit of the wait for an RDMA path, in a connect that does not block. */
 #define PATH_TIMEOUT_MS 2000
 
-/* Programs may use RDMA themselves: the sockets of its libraries are their own. */
+/*
+ * Return whether an RDMA library is the caller. Programs may use RDMA themselves, and sockets of
+ * its libraries are left alone.
+ */
 static bool is_rdma_library(const void *address)
 {
 	static const char *const names[] = { "libibverbs.so", "librdmacm.so", "-rdmav", "libnl-" };
@@ -67,8 +70,9 @@ void socket_sizes_set(int rs)
 }
 
 /*
- * Low numbers are the program's: some take no others. What the libraries open when they first have
- * to gets higher ones, for these are taken meanwhile; of a process that may have few, half.
+ * Low numbers are left to the program, because some programs take no others. The first calls of the
+ * RDMA libraries open files. During these calls the low numbers are reserved, so that the files get
+ * higher numbers. A process with a low limit reserves half of it.
  */
 #define LOW_END 64
 
@@ -139,7 +143,10 @@ EXPORT int socket(int domain, int type, int protocol)
 	return rs;
 }
 
-/* An error that says that RDMA does not reach there, and nothing of what the program did. */
+/*
+ * Return whether the error means that RDMA does not reach the address, and not a mistake of the
+ * program.
+ */
 static bool is_no_path(int error)
 {
 	switch (error) {
@@ -148,8 +155,8 @@ static bool is_no_path(int error)
 	case EAFNOSUPPORT:
 	case ENETUNREACH:
 	case EHOSTUNREACH:
-	case ENOMEM: /* of memory that can be registered */
-	case EPERM:  /* none may be locked */
+	case ENOMEM: /* no memory can be registered */
+	case EPERM:  /* no memory may be locked */
 	case EIO:    /* the device belongs to the process that this one was forked from */
 		return true;
 	default:
@@ -241,7 +248,10 @@ EXPORT int accept(int fd, struct sockaddr *addr, socklen_t *addrlen)
 	return accept4(fd, addr, addrlen, 0);
 }
 
-/* Whether the connection comes about: a program that does not wait asks no second time. */
+/*
+ * Wait for the connection also if the socket does not block, because the program does not call
+ * connect() again.
+ */
 static int path_wait(int rs, const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct pollfd p = { .fd = rs, .events = POLLOUT };
@@ -257,7 +267,10 @@ static int path_wait(int rs, const struct sockaddr *addr, socklen_t addrlen)
 	return error ? -1 : RS_SLEEPY(rconnect(rs, addr, addrlen));
 }
 
-/* Not of the call itself, nor that another thread ended it. */
+/*
+ * Return whether the error is about the path, and neither about the call itself nor from another
+ * thread that ended it.
+ */
 static bool is_news_of_path(int error)
 {
 	static const int of_call[] = { EINPROGRESS, EISCONN, EALREADY,	EINTR,
@@ -332,7 +345,7 @@ EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t 
 {
 	int rs = fd_know(fd);
 
-	/* What those of a network are asked for means nothing to what relays. */
+	/* Options of a network have no meaning for the Unix domain socket. */
 	if (fd_is_relayed(rs) && level != SOL_SOCKET)
 		return 0;
 	return rs >= 0 ? RS(rsetsockopt(rs, level, name, value, size))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stdio on a socket: the C library reads and writes by calls of its own, so the stream of an RDMA
- * socket gets functions.
+ * stdio on a socket. The C library reads and writes by internal calls, therefore the stream of an
+ * RDMA socket gets its own functions.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static ssize_t stream_read(void *cookie, char *bytes, size_t size)
 	return read((int)(intptr_t)cookie, bytes, size);
 }
 
-/* Return: 0 says that it failed. */
+/* Return: the bytes written; fewer than @size mean an error. */
 static ssize_t stream_write(void *cookie, const char *bytes, size_t size)
 {
 	ssize_t n;
@@ -45,7 +45,7 @@ static FILE *stream_open(int fd, const char *mode)
 	FILE *stream = fopencookie((void *)(intptr_t)fd, mode, functions);
 
 #ifdef __GLIBC__
-	/* What fileno() says; nothing else looks at it. */
+	/* For fileno(). The stream itself does not use it. */
 	if (stream)
 		stream->_fileno = fd;
 #endif
@@ -93,7 +93,7 @@ EXPORT int dprintf(int fd, const char *format, ...)
 	return length;
 }
 
-/* @flag: how much is checked; a format that the C library would not take is not found. */
+/* @flag: the level of checks. A format that the C library would refuse is not detected here. */
 int __vdprintf_chk(int fd, int flag, const char *format, va_list args);
 int __dprintf_chk(int fd, int flag, const char *format, ...);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From an RDMA socket to one of TCP, or UDP, and to a fresh RDMA socket. All descriptors of the
- * socket are replaced, with their flags, the options that the program set, and their entries in
+ * Replacing an RDMA socket by a TCP or UDP socket, or by a fresh RDMA socket. All descriptors of
+ * the socket are replaced, with their flags, the options that the program set, and their entries in
  * epolls.
  */
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 /* ---- options ---- */
 
-/* An option of @tcp that a fresh socket has as well was not set by the program. */
+/* Return whether the option has the value of a fresh socket: then the program did not set it. */
 static bool is_default(int fresh, const struct rs_option_value *option)
 {
 	struct rs_option_value other = *option;
@@ -25,7 +25,7 @@ static bool is_default(int fresh, const struct rs_option_value *option)
 	       !memcmp(&other.number, &option->number, option->size);
 }
 
-/* The kernel's own sizes of buffers change while a connection is used. */
+/* Return whether to copy the option. The kernel changes the sizes of buffers by itself. */
 static bool is_kept(const struct rs_option_value *option)
 {
 	return option->level != SOL_SOCKET ||
@@ -69,7 +69,7 @@ static int rs_option(int rs, int name)
 	return RS(rgetsockopt(rs, SOL_SOCKET, name, &value, &size)) < 0 ? -1 : value;
 }
 
-/* Of a socket that the program bound. Return: its size; 0: it did not. */
+/* Return the size of the name that the program bound the socket to, or 0. */
 static socklen_t bound_name(int rs, struct sockaddr_storage *ret_name)
 {
 	socklen_t size = sizeof(*ret_name);
@@ -105,7 +105,7 @@ static void entries_give(struct entries *e)
 	free(e->list);
 }
 
-/* @fd becomes the file of @by. @rs: the RDMA socket it is then, or -1. */
+/* Make @fd a duplicate of @by. @rs: its RDMA socket from now on, or -1. */
 static void number_replace(int fd, int by, int rs)
 {
 	int flags = real()->fcntl(fd, F_GETFD, 0);
@@ -116,8 +116,8 @@ static void number_replace(int fd, int by, int rs)
 }
 
 /*
- * Each descriptor of the socket @old becomes @by, which is the RDMA socket @rs, or -1. A number is
- * that of the program at every moment.
+ * Make each descriptor of the socket @old a duplicate of @by. @rs: the RDMA socket of @by, or -1.
+ * The numbers stay taken at every moment.
  */
 static void socket_replace(int old, int by, int rs)
 {
@@ -173,15 +173,15 @@ int socket_to_tcp(int fd, const char *what)
 	tcp = tcp_open(rs);
 	if (tcp < 0)
 		return -1;
-	/* A port of UDP is free after that. */
+	/* This frees a port of UDP. */
 	socket_replace(rs, tcp, -1);
 	real()->close(tcp);
 	return size ? real()->bind(fd, (struct sockaddr *)&name, size) : 0;
 }
 
 /*
- * The RDMA socket is kept when TCP does not connect at once either: the next connect() of the
- * program may find a server of either kind.
+ * Keep the RDMA socket if TCP fails at once, too: the next connect() of the program may find a
+ * server of either kind.
  */
 int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen)
 {
@@ -237,7 +237,7 @@ bool socket_is_udp_now(int fd)
 	int rs = fd_socket(fd), error = errno;
 	bool done = false;
 
-	/* No device, no memory that it could use, or the device of a parent. */
+	/* No device, no memory that a device could use, or the device of a parent. */
 	if ((error == ENODEV || error == ENOMEM || error == EPERM || error == EIO) && rs >= 0 &&
 	    rs_option(rs, SO_TYPE) == SOCK_DGRAM) {
 		errno = error;

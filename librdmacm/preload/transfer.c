@@ -90,7 +90,7 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->sendmsg(fd, msg, flags) : n;
 }
 
-/* ---- many messages: an error behind the first one is told by the next call ---- */
+/* ---- many messages: the next call reports an error behind the first message ---- */
 
 EXPORT int sendmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags)
 {
@@ -116,7 +116,7 @@ static int64_t now_ns(void)
 	return time.tv_sec * 1000000000ll + time.tv_nsec;
 }
 
-/* As the kernel does, @timeout is looked at when a message has come. */
+/* Receive messages. As in the kernel, @timeout is checked after each message. */
 EXPORT int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
 		    struct timespec *timeout)
 {
@@ -139,7 +139,7 @@ EXPORT int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
 	return done || !count ? (int)done : -1;
 }
 
-/* ---- what programs call that were built with checks of sizes ---- */
+/* ---- for programs that were built with checks of sizes ---- */
 
 ssize_t __read_chk(int fd, void *buf, size_t size, size_t room);
 ssize_t __recv_chk(int fd, void *buf, size_t size, size_t room, int flags);

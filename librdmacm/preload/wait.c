@@ -9,7 +9,7 @@
 
 /* ---- poll ---- */
 
-/* An epoll that has RDMA sockets may be waited for as well. */
+/* Return whether @fd is an RDMA socket, or an epoll with RDMA sockets. */
 static bool is_ours(int fd)
 {
 	int rs = fd_read(fd);
@@ -25,7 +25,7 @@ static bool any_is_ours(struct pollfd *fds, nfds_t count)
 	return false;
 }
 
-/* Duplicates have another number than their socket. */
+/* Poll with the numbers of the RDMA sockets, because duplicates have other numbers. */
 static int sockets_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 			const sigset_t *mask)
 {
@@ -176,7 +176,7 @@ static int64_t now_us(void)
 	return time.tv_sec * 1000000ll + time.tv_nsec / 1000;
 }
 
-/* Linux writes the time that is left. */
+/* Store the time that is left, as Linux does. */
 static void time_left(struct timeval *timeout, int64_t us)
 {
 	*timeout = (struct timeval){ max_of(us, INT64_C(0)) / 1000000,
@@ -207,7 +207,10 @@ EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct tim
 
 /* ---- epoll ---- */
 
-/* @outer has it, so it cannot have @outer: what the kernel says tells whether it is one at all. */
+/*
+ * Return whether @fd is an epoll. @outer contains @fd, therefore @fd cannot contain @outer, and the
+ * removal has no effect. The kernel's error shows whether @fd is an epoll.
+ */
 static bool is_epoll(int fd, int outer)
 {
 	int error = errno, r = real()->epoll_ctl(fd, EPOLL_CTL_DEL, outer, NULL);
@@ -223,7 +226,7 @@ EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 
 	if (preload_inside)
 		return real()->epoll_ctl(epfd, op, fd, event);
-	/* An RDMA socket is an epoll for the kernel, and none to the program. */
+	/* An RDMA socket is an epoll for the kernel, but not for the program. */
 	if (fd_socket(epfd) >= 0) {
 		errno = EINVAL;
 		return -1;
@@ -246,12 +249,12 @@ EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 EXPORT int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout,
 		       const sigset_t *mask)
 {
-	/* Another thread may make it one with sockets while this one waits. */
+	/* Another thread may add a socket to the epoll while this thread waits. */
 	return preload_inside ? real()->epoll_pwait(epfd, events, max, timeout, mask)
 			      : RS_SLEEPY(repoll_pwait(epfd, events, max, timeout, mask));
 }
 
-/* To milliseconds, rounded up. Return: -1: no end; -2: it is no time. */
+/* Convert to milliseconds, rounded up. Return: -1: no limit; -2: an invalid time. */
 static int timeout_ms(const struct timespec *timeout)
 {
 	if (!timeout)
