@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Addresses: RoCE GIDs are IP addresses, so there is nothing to look up but which device has one,
- * and the routing table's choice of a source. The path needs no subnet manager: its parameters are
- * the ones the kernel makes for RoCE.
+ * Addresses. RoCE GIDs are IP addresses. Therefore only two things are looked up: the device with
+ * an address, and the source address by the routing table. The path needs no subnet manager,
+ * because its parameters are those that the kernel uses for RoCE.
  */
 #include <string.h>
 
@@ -47,7 +47,9 @@ struct search {
 	struct ibcm_local found;
 };
 
-/* Return: their number; 0 also of a device that cannot be asked; -EIO: a child asks its parent's.
+/*
+ * List the GIDs of a device. Return: their number; 0 also if the device cannot be asked; -EIO: a
+ * forked child asks a device of its parent.
  */
 static int device_gids(struct cm_device *dev, struct ibv_gid_entry entries[GIDS_MAX])
 {
@@ -149,7 +151,10 @@ static int take_port(struct ibcm_id *iid, bool shown)
 	return r;
 }
 
-/* Who looks which identifiers a device has holds the lock. */
+/*
+ * Set the local address under the lock, because other threads search the identifiers of a device
+ * under it.
+ */
 static void local_set(struct ibcm_id *iid, const struct ibcm_local *local)
 {
 	ibcm_lock();
@@ -164,8 +169,10 @@ static void local_forget(struct ibcm_id *iid)
 	local_set(iid, &none);
 }
 
-/* An address that is this host's, and no device's of ours, is a different mistake than another
- * host's. */
+/*
+ * Return the error of an address without a device: -ENODEV if it belongs to this host, otherwise
+ * -EADDRNOTAVAIL.
+ */
 static int not_ours(const struct sockaddr *addr)
 {
 	_cleanup_close_ int fd = socket(addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -179,7 +186,10 @@ static int not_ours(const struct sockaddr *addr)
 	return -ENODEV;
 }
 
-/* IPv4 takes no IPv6; IPv6 takes both unless the host says otherwise (sysctl bindv6only). */
+/*
+ * Return the default of afonly. IPv4 takes no IPv6; IPv6 takes both unless the sysctl bindv6only is
+ * set.
+ */
 static bool afonly_default(sa_family_t family)
 {
 	_cleanup_close_ int fd = -1;
@@ -192,7 +202,7 @@ static bool afonly_default(sa_family_t family)
 	return fd >= 0 && !getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &length) && only;
 }
 
-/* A link-local address names no interface, and nothing else does. */
+/* Return whether the address is link-local and names no interface. */
 static bool lacks_scope(const struct sockaddr *addr)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
@@ -218,14 +228,15 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 	if (!cm_addr_is_any(addr))
 		r = ibcm_local_find(addr, &local);
 	if (r == -EADDRNOTAVAIL && cm_addr_is_loopback(addr))
-		r = 0; /* no device has it: as good as any address, which is what kernels take it
-			  for */
+		r = 0; /* no device has it: treat it as any address, as kernels do */
 	if (!r && local.cm)
 		r = ibcm_dev_get(local.cm, &iid->dev);
 	if (r < 0)
 		return r == -EADDRNOTAVAIL ? not_ours(addr) : r;
-	/* Before others know the port: a request must not come while devices are being opened. If
-	 * none opens, rdma_listen() says so. */
+	/*
+	 * Open devices before other processes know the port, so that no request comes meanwhile. If
+	 * none opens, rdma_listen() reports that.
+	 */
 	if (!local.cm)
 		(void)ibcm_dev_get_all(&any);
 	local_set(iid, &local);
@@ -242,8 +253,7 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 
 /* --- resolve --- */
 
-/* Of devices that leave the loopback address out, another address is as good for talking to itself.
- */
+/* Replace a loopback address, which some devices lack, by another address of the same family. */
 static int first_of_family(const struct ibcm_local *local, void *arg)
 {
 	struct sockaddr_storage *addr = arg;
@@ -296,7 +306,7 @@ static int src_find(struct ibcm_id *iid, const struct sockaddr *src, struct sock
 	return 0;
 }
 
-/* The port of an earlier bind, or of the source given now. */
+/* Set the source address, with the port of an earlier bind or of the source given now. */
 static int src_set(struct ibcm_id *iid, const struct sockaddr_storage *from,
 		   const struct sockaddr *src)
 {
@@ -309,7 +319,7 @@ static int src_set(struct ibcm_id *iid, const struct sockaddr_storage *from,
 	return iid->port ? 0 : take_port(iid, port);
 }
 
-/* As on a kernel, where the neighbour is looked for before anything is known to be wrong. */
+/* Report the failure by an event, as a kernel does after the search for the neighbour. */
 static int report_unresolved(struct ibcm_id *iid)
 {
 	ibcm_lock();
@@ -374,11 +384,11 @@ int ibcm_resolve_route(struct cm_id *id, int timeout_ms)
 	return 0;
 }
 
-/* --- what is known --- */
+/* --- queries --- */
 
 /*
- * A loopback address that is only bound is of no device in the program's eyes: programs look for
- * their devices with it, and kernels know no device that has it.
+ * Return whether the program sees the device. A loopback address that is only bound shows none:
+ * programs detect devices by bound addresses, and no device of the kernel has this address.
  */
 static bool device_is_known(const struct ibcm_id *iid)
 {
@@ -398,7 +408,7 @@ int ibcm_query_addr(struct cm_id *id)
 		return r;
 	addr->src_storage = iid->src;
 	addr->dst_storage = iid->dst;
-	addr->dst_storage.ss_family = iid->src.ss_family; /* also of no address yet */
+	addr->dst_storage.ss_family = iid->src.ss_family; /* also without an address */
 	if (device_is_known(iid)) {
 		id->id.port_num = 1;
 		addr->addr.ibaddr = (struct rdma_ib_addr){ .sgid = iid->local.gid,
@@ -407,7 +417,7 @@ int ibcm_query_addr(struct cm_id *id)
 	}
 	ibcm_lock();
 	if (!iid->detached)
-		iid->id = id; /* of a request: from now on it has events of its own */
+		iid->id = id; /* a request has its own events from now on */
 	ibcm_unlock();
 	return 0;
 }
@@ -431,8 +441,7 @@ uint8_t ibcm_path_rate(const struct ibcm_id *iid)
 	struct ibv_port_attr port;
 
 	port_query(iid, &port);
-	/* what the kernel's RoCE makes of 10 Gbit/s and of all that is faster than it has a name
-	 * for */
+	/* as the kernel's RoCE: 10 Gbit/s, and one value for all faster speeds */
 	return port.active_speed > 4 ? IBV_RATE_40_GBPS : IBV_RATE_10_GBPS;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests whose answer was the end: refused ones, and those of datagram services. Nothing else
- * knows of them any more, while a copy may be under way, as a request goes out up to three times
- * within two seconds, and an answer may get lost. A copy gets the same answer, and the program
- * hears nothing of it.
+ * Requests that had their only answer: refused requests, and those of datagram services. Nothing
+ * else is kept of them, but a copy may be under way: a request goes out up to three times within
+ * two seconds, and an answer may get lost. A copy gets the same answer, and the program does not
+ * see it.
  */
 #include <string.h>
 
@@ -11,9 +11,9 @@
 
 enum {
 	SETS = 1 << 11,
-	WAYS = 4, /* of a set; the oldest makes room */
+	WAYS = 4, /* entries of a set; the oldest is replaced */
 };
-#define MEMORY 10000000000ull /* ns: the copy after 4.3 s is known as well */
+#define MEMORY 10000000000ull /* ns: covers the copy after 4.3 s */
 
 struct answered {
 	union ibv_gid gid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages in: whom each is about, what it makes of the connection, and what the program and the
- * peer hear of that.
+ * Messages in: find the connection of each message, run its state machine, and send and report the
+ * results.
  */
 #include <endian.h>
 #include <string.h>
@@ -42,7 +42,7 @@ void ibcm_id_release(struct ibcm_id *iid)
 	free(iid);
 }
 
-/* --- what a step brought about --- */
+/* --- results of a step --- */
 
 static void copy_private(struct cm_event *ev, const struct ibcm_mad *mad, uint32_t skip)
 {
@@ -122,7 +122,7 @@ static void report(struct ibcm_id *iid, const struct ibcm_out *out, const struct
 	}
 }
 
-/* Who is on this host is told of its peers' deaths without being asked. */
+/* Send a probe. A peer on this host needs none, because the host reports its death. */
 static void probe(struct ibcm_id *iid, const struct ibcm_out *out)
 {
 	int r = ibcm_probe_send(iid, out->mad[0]);
@@ -162,7 +162,7 @@ void ibcm_id_release_ended(struct ibcm_id *iid)
 
 /* --- requests --- */
 
-/* A message and how it came. */
+/* A message and its origin. */
 struct arrival {
 	struct ibcm_dev *dev;
 	const struct verbs_gsi_mad *from;
@@ -192,7 +192,7 @@ static void answer(const struct arrival *in, const struct ibcm_mad *reply)
 		answer_data(in, data);
 }
 
-/* Return: whether the request has had an answer before. */
+/* Repeat the only answer to a request. Return: whether there was one. */
 static bool answer_again(const struct arrival *in)
 {
 	const uint8_t *data =
@@ -228,7 +228,10 @@ static uint64_t arrival_service(const struct arrival *in)
 	return in->mad.type == IBCM_REQ ? in->mad.req.service_id : in->mad.sidr_req.service_id;
 }
 
-/* Requests of datagram services name no node: the address they come from does. */
+/*
+ * Return the GUID of the sender's node. Requests of datagram services name none, therefore their
+ * source address stands for it.
+ */
 static uint64_t arrival_guid(const struct arrival *in)
 {
 	return in->mad.type == IBCM_REQ ? in->mad.req.ca_guid
@@ -288,8 +291,9 @@ static union ibv_gid ip_to_gid(const struct ibcm_ip *ip, const struct in6_addr *
 }
 
 /*
- * The header of annex A11 must name the address the request came to. Where it came from is the
- * peer's to say, as with the kernel, which refuses only addresses that no other host can have.
+ * Check the header of annex A11. It must name the address that the request came to. The peer may
+ * choose the source address. As in the kernel, only addresses that no other host can have are
+ * refused.
  */
 static int arrival_ip(struct arrival *in)
 {
@@ -367,8 +371,9 @@ static void request_accept(struct ibcm_id *listener, const struct arrival *in)
 }
 
 /*
- * A connection in its time wait does not stand in the way of another: processes come and go within
- * that time, and the next has the same numbers to choose from. Its PSNs are others.
+ * Return whether the connection is in its time wait, and therefore does not block another
+ * connection. Processes come and go within that time, and the next process may choose the same
+ * numbers. Its PSNs differ.
  */
 static bool is_over(const struct ibcm_id *iid)
 {
@@ -384,8 +389,9 @@ static void let_go(struct ibcm_id *iid)
 }
 
 /*
- * The peer's QP is connected already, as we see it: one of the two is mistaken, and both end. Only
- * the peer's own address says so: GUIDs and QP numbers are no secrets.
+ * Return whether the peer's QP is already connected on this side. Then one side is mistaken, and
+ * both connections end. This is believed only from the peer's own address, because GUIDs and QP
+ * numbers are no secrets.
  */
 static bool request_is_stale(const struct arrival *in)
 {
@@ -407,14 +413,17 @@ static bool request_is_stale(const struct arrival *in)
 	return true;
 }
 
-/* Whether @known has the id of the request by chance. */
+/* Return whether @known has the id of the request by chance. */
 static bool is_another(const struct ibcm_id *known, const struct arrival *in)
 {
 	return is_over(known) && in->mad.type == IBCM_REQ &&
 	       in->mad.req.qpn != known->conn.qp.remote_qpn;
 }
 
-/* A host with no other request here is let in although others filled the backlog. */
+/*
+ * Return whether the request is accepted. The first request of a host is accepted even if other
+ * hosts filled the backlog.
+ */
 static bool has_room(const struct ibcm_id *listener, const struct arrival *in)
 {
 	const union ibv_gid *gid = &in->from->remote_gid;
@@ -423,7 +432,7 @@ static bool has_room(const struct ibcm_id *listener, const struct arrival *in)
 	       (listener->waiting < listener->backlog || ibcm_share_is_first(gid));
 }
 
-/* Return: false when it is for a service that nobody here listens on. */
+/* Handle a request. Return: false if its service has no listener here. */
 static bool request_arrived(struct arrival *in)
 {
 	struct ibcm_id *known = ibcm_table_find_peer(&in->from->remote_gid, arrival_guid(in),
@@ -451,7 +460,7 @@ static bool request_arrived(struct arrival *in)
 		answer_rej(in, IBCM_REJ_INVALID_TRANSPORT);
 	else if (has_room(listener, in))
 		request_accept(listener, in);
-	/* else the program is behind: the peer will ask again */
+	/* else the program is behind: the peer repeats its request */
 	return true;
 }
 
@@ -479,7 +488,7 @@ void ibcm_request_refuse(struct ibcm_id *child)
 
 /* --- answers --- */
 
-/* A REJ for want of an answer may come from someone who does not know our id. */
+/* Find the connection of a REJ after a timeout, whose sender may not know our id. */
 static struct ibcm_id *rejected_find(const struct arrival *in)
 {
 	const struct ibcm_mad *mad = &in->mad;
@@ -493,7 +502,10 @@ static struct ibcm_id *rejected_find(const struct arrival *in)
 	return ibcm_table_find_peer(&in->from->remote_gid, be64toh(guid), mad->local_id);
 }
 
-/* The first answer says what the peer calls the connection, or comes from who never knew it. */
+/*
+ * Return whether the message names the connection. The first answer brings the peer's id, or the
+ * peer never knew the connection.
+ */
 static bool names_connection(const struct ibcm_conn *conn, const struct ibcm_mad *mad)
 {
 	if (conn->state == IBCM_SIDR_REQ_SENT)
@@ -503,7 +515,7 @@ static bool names_connection(const struct ibcm_conn *conn, const struct ibcm_mad
 	return mad->local_id == conn->remote_id;
 }
 
-/* Only the peer itself speaks for the connection. */
+/* Return whether the peer itself sent the message. */
 static bool comes_from_peer(const struct ibcm_id *iid, const struct arrival *in)
 {
 	return !memcmp(&iid->remote_gid, &in->from->remote_gid, sizeof(iid->remote_gid)) &&
@@ -528,7 +540,10 @@ static void ask_now(struct ibcm_id *iid, void *arg)
 	ibcm_heap_update(iid);
 }
 
-/* Its peer is gone: the process of that, perhaps, and with it others'. They are asked, once. */
+/*
+ * Probe all connections to the process of a peer that is gone, once, because the process itself may
+ * be gone.
+ */
 static void suspect_peers(const struct ibcm_id *iid)
 {
 	static struct suspect last;
@@ -573,7 +588,7 @@ static void answer_arrived(struct arrival *in)
 	ibcm_run(iid, &out, &in->mad);
 }
 
-/* --- news --- */
+/* --- deaths of peers, removals of devices --- */
 
 static bool gid_is_here(const union ibv_gid *gid)
 {
@@ -602,8 +617,9 @@ static void peer_gone(struct ibcm_id *iid, void *arg)
 }
 
 /*
- * The interface is gone, and so is everything on its addresses, as on a kernel's device. A listener
- * on any address stays: there may be other devices, or a new interface of that name.
+ * Report the removal of a device to all identifiers on its addresses, as the kernel does. A
+ * listener on any address stays, because there may be other devices, or a new interface of that
+ * name.
  */
 static void device_removed(struct ibcm_dev *dev)
 {
@@ -618,7 +634,9 @@ static void device_removed(struct ibcm_dev *dev)
 	}
 }
 
-/* Programs of sockets expect what TCP does where nobody listens, and mean to ask again themselves.
+/*
+ * Return whether a request is from a socket. Programs with sockets expect a refusal without a
+ * listener, as with TCP, and try again themselves.
  */
 static bool is_of_socket(const struct ibcm_mad *mad)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Events wait in their channel until the program asks; its descriptor is readable meanwhile. */
+/*
+ * Events wait in their channel until the program takes them. The channel's descriptor is readable
+ * meanwhile.
+ */
 #include <string.h>
 #include <sys/eventfd.h>
 
@@ -15,7 +18,7 @@ struct ibcm_record {
 
 struct ibcm_channel {
 	TAILQ_HEAD(, ibcm_record) records;
-	LIST_HEAD(, ibcm_id) ids; /* whose events come here */
+	LIST_HEAD(, ibcm_id) ids; /* identifiers with events in this channel */
 	int fd;
 	uint64_t waited; /* ns, for the last event */
 };
@@ -40,7 +43,9 @@ int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
 	TAILQ_INIT(&channel->records);
 	LIST_INIT(&channel->ids);
 	channel->waited = UINT64_MAX;
-	/* O_NONBLOCK is for the program to set: it never blocks here, one write stands for one read
+	/*
+	 * The program may set O_NONBLOCK. Calls here never block, because each read follows a
+	 * write.
 	 */
 	channel->fd = eventfd(0, EFD_CLOEXEC);
 	if (channel->fd < 0) {
@@ -62,7 +67,7 @@ void ibcm_channel_set(struct ibcm_id *iid, struct ibcm_channel *channel)
 		LIST_INSERT_HEAD(&channel->ids, iid, channel_entry);
 }
 
-/* --- putting; the descriptor of a forked child is its parent's, too --- */
+/* --- putting; a forked child shares the descriptor with its parent --- */
 
 static void record_put(struct ibcm_channel *channel, struct ibcm_record *record)
 {
@@ -137,10 +142,10 @@ static void record_hand_out(struct ibcm_record *record, struct cm_event *ev)
 {
 	*ev = record->ev;
 	ev->id = record->about->id;
-	/* The members' union begins with the private data in both. */
+	/* Both members of the union begin with the private data. */
 	ev->event.param.conn.private_data =
 		ev->event.param.conn.private_data_len ? ev->private_data : NULL;
-	/* of a group's event both are told that it was given back */
+	/* an event of a group counts for the identifier and for the group */
 	record->about->reported++;
 	if (record->mc) {
 		ev->mc = record->mc->mc;
@@ -159,7 +164,7 @@ int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev)
 	if (ibcm_is_child())
 		return ibcm_child_refuse();
 	ibcm_lock();
-	if (!ch->ibcm) { /* destroyed meanwhile */
+	if (!ch->ibcm) { /* another thread destroyed the channel */
 		ibcm_unlock();
 		return -EBADF;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is said to peers on other hosts when this process is killed, by somebody of the device's who
- * outlives it. It is kept up to date with each connection's state.
+ * Last words: messages that peers on other hosts get when this process is killed. A guardian of the
+ * device, which outlives the process, sends them. They are kept up to date with each connection's
+ * state.
  */
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -12,11 +13,14 @@
 #include "librdmacm/ibcm/ibcm.h"
 #include "util/file.h"
 
-/* --- processes that shut themselves in --- */
+/* --- processes that confine themselves --- */
 
 static unsigned int filters_at_start;
 
-/* System call filters of this thread. Kernels that do not count them have one or none. */
+/*
+ * Return the number of system call filters of this thread. If the kernel does not count them: 1 or
+ * 0.
+ */
 static unsigned int filters_now(void)
 {
 	unsigned int count = 1;
@@ -39,8 +43,9 @@ __attribute__((constructor)) static void filters_note(void)
 }
 
 /*
- * A filter that was there when the program started, a container's, has let it start, and will let
- * another. One that the program has put on itself may kill it for trying.
+ * Return whether the program has put a filter on itself. Such a filter may kill it for starting a
+ * guardian. A filter that existed at the start, for example of a container, let the program start,
+ * and therefore lets a guardian start.
  */
 static bool is_confined(void)
 {
@@ -61,7 +66,7 @@ bool ibcm_guard_begin(const struct ibcm_id *iid)
 	       !verbs_gsi_guard(iid->dev->verbs, &iid->remote_gid);
 }
 
-/* --- words --- */
+/* --- last words --- */
 
 static void word_set(const struct ibcm_id *iid, const struct verbs_gsi_mad *mad)
 {

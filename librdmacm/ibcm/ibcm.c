@@ -8,9 +8,9 @@
 
 enum {
 	PKEY_DEFAULT = 0xffff,
-	LID_PERMISSIVE = 0xffff, /* what managers write where routes go by GID */
+	LID_PERMISSIVE = 0xffff, /* as managers write it if routes use GIDs */
 	HOP_LIMIT = 64,
-	RESPONSE_TIMEOUT = 20, /* 4.3 s: how long either side may take to answer */
+	RESPONSE_TIMEOUT = 20, /* 4.3 s: limit of either side's answer */
 	MAX_CM_RETRIES = 15,
 	BACKLOG_MAX = 8192, /* of about 1 KiB each */
 	RETRY_MAX = 7,
@@ -79,7 +79,7 @@ static int ibcm_destroy_id(struct cm_id *id, uint32_t *ret_events)
 	return 0;
 }
 
-/* The program has given back all events about it, and so cannot use it any more. */
+/* Forget an identifier. The program has acknowledged all its events and cannot use it any more. */
 static void ibcm_forget_id(struct cm_id *id)
 {
 	struct ibcm_id *iid = id->ibcm;
@@ -117,7 +117,7 @@ static int ibcm_migrate_id(struct cm_id *id, struct cm_channel *to, uint32_t *re
 	return r;
 }
 
-/* Sharing is agreed on before a port is had alone, and not taken back. */
+/* Set reuseaddr. After the bind it can only be switched on, and not by a listener. */
 static int set_reuseaddr(struct ibcm_id *iid, bool reuse)
 {
 	if (iid->step != STEP_NEW && (!reuse || iid->step == STEP_LISTEN))
@@ -126,7 +126,7 @@ static int set_reuseaddr(struct ibcm_id *iid, bool reuse)
 	return 0;
 }
 
-/* What no queue pair can have is its own to refuse. */
+/* Set the timeout. ibv_modify_qp() refuses values that no queue pair accepts. */
 static int set_ack_timeout(struct cm_id *id, uint8_t timeout)
 {
 	if (id->id.qp_type != IBV_QPT_RC && id->id.qp_type != IBV_QPT_XRC_SEND)
@@ -222,13 +222,13 @@ static int ibcm_listen(struct cm_id *id, int backlog)
 	r = iid->detached ? -EINVAL : listen_start(iid);
 	ibcm_unlock();
 	if (!r && !iid->local.cm)
-		ibcm_interfaces_follow(); /* one may have come since the devices were opened */
+		ibcm_interfaces_follow(); /* a device may have come since the devices were opened */
 	return r;
 }
 
 /* --- connect --- */
 
-/* What the peer should know about the addresses stands before the program's private data. */
+/* Write the private data: the header with the addresses, then the program's data. */
 static int put_private(const struct ibcm_id *iid, const struct cm_conn *conn, struct ibcm_mad *mad)
 {
 	struct ibcm_ip ip = {
@@ -454,8 +454,8 @@ static int ibcm_reject(struct cm_id *id, const struct cm_reject *reject)
 }
 
 /*
- * What is over already, or not yet begun, needs no end: the kernel has nothing to say to the other
- * side, and that is no mistake.
+ * Return whether the identifier may be disconnected. As in the kernel, it is no mistake to
+ * disconnect a connection that is over or not established yet: no message is sent then.
  */
 static bool has_begun(const struct ibcm_id *iid)
 {
@@ -544,7 +544,7 @@ static void attr_rts_reliable(const struct ibcm_id *iid, struct ibv_qp_attr *att
 	*ret_mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 }
 
-/* The connection lives, and the peer has said who it is. */
+/* Return whether the connection exists and the peer's attributes are known. */
 static bool knows_peer(const struct ibcm_id *iid)
 {
 	return iid->conn.state == IBCM_REQ_RCVD || iid->conn.state == IBCM_REP_RCVD ||
@@ -566,8 +566,7 @@ static int attr_fill(const struct cm_id *id, struct ibv_qp_attr *attr, int *ret_
 	if (iid->step == STEP_ENDED || iid->step == STEP_LISTEN ||
 	    (begun && !iid->ud && !attr_is_known(iid, attr->qp_state)))
 		return -EINVAL;
-	/* before there is a connection the answer is INIT's whatever is asked for, as the kernel's
-	 */
+	/* as in the kernel, before a connection begins each state gets the attributes of INIT */
 	if (iid->ud || !begun || attr->qp_state == IBV_QPS_INIT) {
 		attr_init(iid, attr, ret_mask);
 	} else if (attr->qp_state == IBV_QPS_RTR) {

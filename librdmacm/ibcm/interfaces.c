@@ -56,7 +56,7 @@ static void fork_watch(void)
 	pthread_atfork(NULL, NULL, fork_child);
 }
 
-/* Return: whether the socket is new, and nothing is known of what changed before. */
+/* Open the socket if needed. Return: whether it is new, so that earlier changes are unknown. */
 static bool socket_need(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -71,11 +71,11 @@ static bool socket_need(void)
 	return true;
 }
 
-/* Take all messages; what changed is read afresh. Return: whether there was any. */
+/* Take all messages, without reading the changes in them. Return: whether there were any. */
 static bool socket_drain(void)
 {
 	bool any = false;
-	char start; /* of a message, whose rest goes with it */
+	char start; /* first byte of a message; the rest is discarded with it */
 
 	while (recv(interfaces.fd, &start, sizeof(start), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		any = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who listens: by service id, that is, port space and port. */
+/* Listeners, by service id: port space and port. */
 #include <string.h>
 
 #include "librdmacm/ibcm/ibcm.h"
@@ -9,7 +9,7 @@ enum {
 };
 
 static LIST_HEAD(, ibcm_id) listeners[LISTEN_BUCKETS];
-static unsigned int on_any; /* how many of them listen on any address */
+static unsigned int on_any; /* number of listeners on any address */
 
 uint64_t ibcm_service_id(const struct ibcm_id *iid)
 {

@@ -20,12 +20,12 @@ enum {
 };
 
 /*
- * Where a number stands: @bit counts from the message's first byte, its most significant bit
- * first, as the tables of the specification do; @offset and @size say where struct ibcm_mad has it.
+ * The place of a number. @bit counts from the message's first byte, its most significant bit first,
+ * as the tables of the specification do. @offset and @size are the place in struct ibcm_mad.
  */
 struct field {
 	uint16_t bit;
-	uint16_t width; /* bits; GIDs and other bytes as they are: more than 64 */
+	uint16_t width; /* bits; more than 64: GIDs and other plain bytes */
 	uint16_t offset;
 	uint16_t size;
 };
@@ -113,7 +113,7 @@ static const struct field lap_fields[] = {
 	FIELD(12, 0, 24, lap.remote_qpn),
 };
 
-/* RTU, DREP: nothing but the ids and, perhaps, private data. */
+/* RTU, DREP: only the ids and, perhaps, private data. */
 static const struct field plain_fields[] = { LOCAL_ID, REMOTE_ID };
 
 static const struct field dreq_fields[] = {
@@ -370,7 +370,7 @@ int ibcm_ip_unpack(const uint8_t *data, size_t length, struct ibcm_ip *ret_ip)
 	return 0;
 }
 
-/* --- words --- */
+/* --- names and reasons --- */
 
 const char *ibcm_reject_reason_str(uint32_t reason)
 {

@@ -36,7 +36,7 @@ enum ibcm_message {
 	IBCM_APR = 0x1a,
 };
 
-/* What an MRA or a REJ answers. */
+/* The message that an MRA or a REJ answers. */
 enum ibcm_answered {
 	IBCM_ANSWERS_REQ = 0,
 	IBCM_ANSWERS_REP = 1,
@@ -60,7 +60,7 @@ enum ibcm_reject_reason {
 
 enum ibcm_sidr_status {
 	IBCM_SIDR_SUCCESS = 0,
-	IBCM_SIDR_UNSUPPORTED = 1, /* nobody listens */
+	IBCM_SIDR_UNSUPPORTED = 1, /* no listener */
 	IBCM_SIDR_REJECT = 2,
 	IBCM_SIDR_NO_QP = 3,
 };
@@ -68,7 +68,7 @@ enum ibcm_sidr_status {
 enum ibcm_transport {
 	IBCM_TRANSPORT_RC = 0,
 	IBCM_TRANSPORT_UC = 1,
-	IBCM_TRANSPORT_EXTENDED = 3, /* extended_transport says which: 1 is XRC */
+	IBCM_TRANSPORT_EXTENDED = 3, /* see extended_transport: 1 is XRC */
 };
 
 enum {
@@ -77,7 +77,7 @@ enum {
 	IBCM_APR_UNSUPPORTED = 2,   /* no alternate paths here */
 };
 
-/* One side's way to the other, as REQ and LAP name it. The sender is "local". */
+/* A path from one side to the other, in REQ and LAP. The sender is "local". */
 struct ibcm_path {
 	uint32_t local_lid, remote_lid;
 	union ibv_gid local_gid, remote_gid;
@@ -98,11 +98,11 @@ struct ibcm_req {
 	uint32_t qpn;
 	uint32_t responder_resources;
 	uint32_t initiator_depth;
-	uint32_t remote_response_timeout; /* 4.096 us << n: how long the receiver may take */
+	uint32_t remote_response_timeout; /* 4.096 us << n: limit of the receiver's answer */
 	uint32_t transport;		  /* enum ibcm_transport */
 	uint32_t extended_transport;
 	uint32_t flow_control;
-	uint32_t starting_psn; /* the receiver's first */
+	uint32_t starting_psn; /* first PSN of the receiver's packets */
 	uint32_t local_response_timeout;
 	uint32_t retry_count;
 	uint32_t pkey;
@@ -147,7 +147,7 @@ struct ibcm_dreq {
 };
 
 struct ibcm_lap {
-	uint32_t remote_qpn; /* of the receiver; the alternate path is none: all of it is zero */
+	uint32_t remote_qpn; /* of the receiver; the alternate path is all zero: none */
 };
 
 struct ibcm_apr {
@@ -169,8 +169,9 @@ struct ibcm_sidr_rep {
 };
 
 /*
- * Any of them. @local_id is the sender's communication id, @remote_id the receiver's; the request
- * id of SIDR is its requester's, and so stands in one or the other.
+ * Any message. @local_id is the communication id of the sender, @remote_id that of the receiver.
+ * The request id of SIDR belongs to the requester: it is @local_id of a request and @remote_id of
+ * an answer.
  */
 struct ibcm_mad {
 	enum ibcm_message type;
@@ -189,15 +190,15 @@ struct ibcm_mad {
 		struct ibcm_sidr_req sidr_req;
 		struct ibcm_sidr_rep sidr_rep;
 	};
-	uint32_t private_len; /* unpacked: always what the message has room for */
+	uint32_t private_len; /* unpacked: always the room of the message */
 	uint8_t private_data[IBCM_PRIVATE_MAX];
 };
 
-/* Bytes of private data a message of @type has room for; 0: no such message. */
+/* Return the room for private data in a message of @type, in bytes; 0: no such message. */
 uint32_t ibcm_private_size(enum ibcm_message type);
 const char *ibcm_message_name(enum ibcm_message type);
 
-/* -EINVAL: no message of this kind, or more private data than it has room for. */
+/* Encode a message. -EINVAL: no message of this kind, or too much private data. */
 int ibcm_mad_pack(const struct ibcm_mad *mad, uint8_t ret_data[IBCM_MAD_LEN]);
 
 /*
@@ -218,7 +219,7 @@ void ibcm_ip_pack(const struct ibcm_ip *ip, uint8_t ret_data[IBCM_IP_LEN]);
 /* -EPROTO: shorter than the header, or neither IPv4 nor IPv6; -EPROTONOSUPPORT: another version. */
 int ibcm_ip_unpack(const uint8_t *data, size_t length, struct ibcm_ip *ret_ip);
 
-/* A reject reason in words; never NULL. */
+/* Return a reject reason in words; never NULL. */
 const char *ibcm_reject_reason_str(uint32_t reason);
 const char *ibcm_sidr_status_str(uint32_t status);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The lock, the devices in use, and the thread. What comes on QP1 is taken by the device's thread
- * where that finds it, if the lock is free. One thread a process waits for the rest and for the
- * next deadline, so that connections make progress whatever the program does; it sleeps while
- * nothing is due.
+ * The lock, the devices in use, and the thread. The device's own thread takes messages of QP1 if it
+ * sees them and the lock is free. One thread for each process takes the rest and waits for the next
+ * deadline, so that connections make progress whatever the program does. It sleeps while nothing is
+ * due.
  */
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,18 +17,20 @@
 
 enum {
 	EVENTS = 16,
-	BATCH = 64,	     /* messages of one device before the lock is given up */
-	RETRY_MS = 1,	     /* between two tries with messages there was no room for */
+	BATCH = 64,	     /* messages of one device before the lock is released */
+	RETRY_MS = 1,	     /* between two tries to send messages that found no room */
 	SLEEP_MAX = 60000,   /* ms */
 	GOODBYE_TRIES = 100, /* to get the lock, a millisecond apart */
 };
 
 static struct {
 	pthread_mutex_t lock;
-	int cancel; /* of who holds it, as it was before: system calls are made under it */
+	/* earlier cancel state of the lock's holder; off meanwhile, because of system calls */
+	int cancel;
 	pthread_mutex_t open_lock; /* opening devices, before lock */
-	pid_t pid;		   /* whose thread it is */
-	bool child;		   /* of that one: connections and their events are not ours */
+	pid_t pid;		   /* process of the thread */
+	/* forked from that process: connections and their events belong to the parent */
+	bool child;
 	int epoll, wake;
 	LIST_HEAD(, ibcm_dev) devs;
 	uint16_t prefix;
@@ -122,7 +124,7 @@ struct ibcm_dev *ibcm_dev_first(void)
 
 /* --- the thread --- */
 
-/* Under the lock. Return: whether that was all. */
+/* Receive a batch, under the lock. Return: whether it was all. */
 static bool dev_receive(struct ibcm_dev *dev)
 {
 	struct verbs_gsi_mad mad;
@@ -136,8 +138,8 @@ static bool dev_receive(struct ibcm_dev *dev)
 }
 
 /*
- * In the device's thread, which spares waking ours. It never waits for the lock: who holds it may
- * be waiting for that very thread to connect him to a process.
+ * Receive in the device's thread, so that ours need not wake. Never wait for the lock here: its
+ * holder may be waiting for this very thread.
  */
 static bool dev_arrived(void *arg)
 {
@@ -151,8 +153,8 @@ static bool dev_arrived(void *arg)
 }
 
 /*
- * Before a request is repeated: nobody will answer when the kernel has found no such neighbour. It
- * has given up by then, after three seconds.
+ * Handle a timeout. Before a request is repeated, check whether the kernel found the neighbour: it
+ * gives up after three seconds, earlier than this timeout.
  */
 static void step_timeout(struct ibcm_id *iid, uint64_t now, struct ibcm_out *out)
 {
@@ -175,13 +177,13 @@ static void deadlines_run(uint64_t now)
 	}
 }
 
-/* The earlier of two times, of which 0 is never. */
+/* Return the earlier of two times; 0: never. */
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return !a || (b && b < a) ? b : a;
 }
 
-/* Under the lock. Return: when something is due again; 0 never. */
+/* Do all that is due, under the lock. Return: the next deadline; 0: none. */
 static uint64_t all_run(uint64_t now)
 {
 	struct ibcm_id *first;
@@ -194,7 +196,7 @@ static uint64_t all_run(uint64_t now)
 	return earlier(due, first ? first->conn.deadline : 0);
 }
 
-/* Milliseconds until something is due; -1 never. */
+/* Return the milliseconds until the next deadline; -1: none. */
 static int thread_prepare(void)
 {
 	uint64_t now = ibcm_now(), due;
@@ -210,7 +212,7 @@ static int thread_prepare(void)
 	return timeout;
 }
 
-/* A descriptor is readable; @what: its device, &manager for interfaces, NULL for the bell. */
+/* Serve a readable descriptor. @what: its device, &manager for interfaces, NULL for the wake-up. */
 static void thread_ready(void *what)
 {
 	uint64_t rung;
@@ -241,7 +243,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* --- fork: the child gets the locks free, and nothing else --- */
+/* --- fork: a child gets free locks, and nothing else --- */
 
 bool ibcm_is_child(void)
 {
@@ -276,8 +278,8 @@ static void fork_child(void)
 }
 
 /*
- * After the device's provider has done the same: what is registered last is called first before a
- * fork, and so locks are taken in the order in which opening a device takes them.
+ * Register after the device's provider. Before a fork, the handler that was registered last is
+ * called first. Therefore locks are taken in the same order as in the opening of a device.
  */
 static void fork_watch(void)
 {
@@ -310,7 +312,10 @@ static int thread_start(void)
 
 /* --- devices --- */
 
-/* Takes @dev: once QP1 is open the device may call with it at any time. */
+/*
+ * Open QP1 of the device, and consume @dev: once QP1 is open, the device may call with it at any
+ * time.
+ */
 static int dev_listen(struct ibcm_dev *dev)
 {
 	const struct verbs_gsi_taker taker = { dev_arrived, dev };
@@ -381,7 +386,7 @@ int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev)
 	return r;
 }
 
-/* One that does not open is left out. */
+/* Open a device, or leave it out if that fails. */
 static int dev_get_one(struct cm_device *cm, void *arg)
 {
 	struct ibcm_dev **ret = arg;
@@ -414,7 +419,10 @@ static void say_goodbye(struct ibcm_id *iid, void *arg)
 	ibcm_guard_end(iid);
 }
 
-/* Another thread has the lock for a moment; a signal's handler that exits may itself have it. */
+/*
+ * Try to take the lock at exit. Another thread may hold it for a moment; a signal handler that
+ * exits may itself hold it.
+ */
 static bool lock_at_exit(void)
 {
 	static const struct timespec between = { .tv_nsec = 1000000 };
@@ -427,7 +435,7 @@ static bool lock_at_exit(void)
 	return false;
 }
 
-/* Peers hear of an exit that left connections open, as they do when the kernel cleans up. */
+/* Tell the peers of open connections about the exit, as the kernel does when it cleans up. */
 __attribute__((destructor)) static void goodbye(void)
 {
 	if (manager.pid != getpid() || !lock_at_exit())

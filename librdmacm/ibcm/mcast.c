@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Multicast groups. On RoCE nobody administers them: the group's GID is its IP address, the Q_Key
- * is the port space's, and the QP's attachment, which the core does, joins on the network.
+ * Multicast groups. RoCE has no subnet administrator: the GID of a group is its IP address, and the
+ * Q_Key belongs to the port space. The core attaches the QP, which joins the group on the network.
  */
 #include <string.h>
 
@@ -65,7 +65,7 @@ int ibcm_leave(struct cm_mc *mc, uint32_t *ret_events)
 {
 	struct ibcm_mc *group = mc->ibcm;
 
-	if (!group) /* freed with its identifier, which another thread destroys */
+	if (!group) /* another thread destroyed the identifier and freed the group */
 		return -EINVAL;
 	ibcm_lock();
 	ibcm_events_drop(mc->id->ibcm, group);

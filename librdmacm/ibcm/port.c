@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Ports, by the kernel's rules: a wildcard conflicts with every address of its families, reuseaddr
- * on both sides lifts a conflict, who listens has the port alone.
+ * on both sides lifts a conflict, and a listener shares its port with no other identifier.
  *
- * Between processes of one user a port is an abstract socket's name: claiming it is atomic,
- * confined to the network namespace, and over with any death. There is one name for who has the
- * port alone, and some for those who share it. First one's own is taken, then the others' are
- * looked at: of two that do this at once at least one sees the other.
+ * Between processes of one user, a port is the name of an abstract socket. Binding the name is
+ * atomic, confined to the network namespace, and ends with the process. A port has a name for an
+ * exclusive owner, and SHARES names for processes that share it. A process first binds its own name
+ * and then checks the names of others. Therefore, of two that do so at the same time, at least one
+ * sees the other.
  */
 #include <linux/capability.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ enum {
 	EPHEMERAL_FIRST = 32768, /* as the kernel's ip_local_port_range by default */
 	EPHEMERAL_LAST = 60999,
 	BUCKETS = 1024,
-	SHARES = 16, /* processes that have a port together */
+	SHARES = 16, /* most processes that share a port */
 	ALONE = -1,
 	KEY_LENGTH = 33,
 };
@@ -36,17 +37,18 @@ struct ibcm_port {
 	bool listening;
 	sa_family_t family;
 	union ibv_gid gid;
-	int share; /* which of the names */
-	int claim; /* socket with that name; -1: none, or another identifier of the process has it
-		    */
-	int listen_claim; /* the name for one alone, of a listener that shared before; -1 */
+	int share; /* number of the shared name, or ALONE */
+	/* socket with that name; -1: none, or held by another identifier of the process */
+	int claim;
+	/* socket with the exclusive name, of a listener that shared before; -1: none */
+	int listen_claim;
 };
 
 static LIST_HEAD(port_list, ibcm_port) ports[BUCKETS];
 
 /* --- names --- */
 
-/* @family 0: of both. */
+/* Write the key of a wildcard. @family 0: both families. */
 static void key_any(sa_family_t family, char key[KEY_LENGTH])
 {
 	snprintf(key, KEY_LENGTH, "any%s", family == AF_INET ? "4" : family == AF_INET6 ? "6" : "");
@@ -109,12 +111,12 @@ static int claim_take_share(const struct ibcm_port *port, int *ret_share)
 	return r;
 }
 
-/* --- looking at others' --- */
+/* --- names of other owners --- */
 
 struct probe {
 	const struct ibcm_port *port;
 	int fd;
-	bool shares; /* those who share are in the way, too */
+	bool shares; /* shared names conflict, too */
 };
 
 static bool probe_name(const struct probe *probe, const char *key, int share)
@@ -125,7 +127,7 @@ static bool probe_name(const struct probe *probe, const char *key, int share)
 	return !connect(probe->fd, (struct sockaddr *)&name, len) || errno != ECONNREFUSED;
 }
 
-/* @except: a share of our own. */
+/* Check the names of @key. @except: our own share. */
 static int probe_key(const struct probe *probe, const char *key, int except)
 {
 	for (int share = 0; probe->shares && share < SHARES; share++)
@@ -154,7 +156,7 @@ static int probe_local(const struct ibcm_local *local, void *arg)
 	return probe_key(probe, key, ALONE);
 }
 
-/* Wildcards and addresses that the port's own address is part of, or that are part of it. */
+/* Check the wildcards and addresses that overlap with the port's own address. */
 static int probe_overlapping(struct probe *probe)
 {
 	const struct ibcm_port *port = probe->port;
@@ -173,7 +175,7 @@ static int probe_overlapping(struct probe *probe)
 	return r < 0 ? r : ibcm_local_each(probe_local, probe);
 }
 
-/* Those on the very address; @alone: we have that name already. */
+/* Check the names on the same address. @alone: this process holds the exclusive name already. */
 static int probe_same(const struct probe *probe, bool alone, int except)
 {
 	char key[KEY_LENGTH];
@@ -185,7 +187,7 @@ static int probe_same(const struct probe *probe, bool alone, int except)
 	return !alone && probe_name(probe, key, ALONE) ? -EADDRINUSE : 0;
 }
 
-/* @alone: nobody else is to have the port; @except: nobody but our own share. */
+/* Check for other owners. @alone: the port is to be exclusive. @except: our own share. */
 static int port_probe(const struct ibcm_port *port, bool alone, int except)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -233,7 +235,10 @@ static bool port_same(const struct ibcm_port *a, const struct ibcm_port *b)
 		       : !memcmp(&a->gid, &b->gid, sizeof(a->gid)));
 }
 
-/* *@ret_shared: another identifier of this process holds the claim. */
+/*
+ * Check for conflicts in this process. *@ret_shared: another identifier of this process holds the
+ * claim.
+ */
 static int port_check(const struct ibcm_port *port, bool *ret_shared)
 {
 	struct ibcm_port *other;
@@ -257,7 +262,8 @@ static int port_try(struct ibcm_port *port)
 	ibcm_lock();
 	r = port_check(port, &shared);
 	if (!r && port->shown && !shared) {
-		/* other devices are looked at without the lock; ours stands in the list meanwhile
+		/*
+		 * other processes are checked without the lock; the port is in the list meanwhile
 		 */
 		LIST_INSERT_HEAD(&ports[port->number % BUCKETS], port, entry);
 		ibcm_unlock();
@@ -284,7 +290,7 @@ static int port_try_any(struct ibcm_port *port)
 	return r;
 }
 
-/* As the kernel asks. */
+/* Return whether the process may use ports below 1024, by the kernel's rule. */
 static bool may_privileged(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -326,7 +332,7 @@ int ibcm_port_take(struct ibcm_id *iid, uint16_t number, bool shown, uint16_t *r
 	return 0;
 }
 
-/* Another identifier of this process that shares the port keeps the claim. */
+/* Pass the claim to another identifier of this process that shares the port, or drop it. */
 static void claim_leave(struct ibcm_port *port)
 {
 	struct ibcm_port *other;
@@ -373,7 +379,7 @@ static int listen_check(struct ibcm_port *port)
 	return r;
 }
 
-/* Who shared the port and listens now has it alone. */
+/* Claim the exclusive name for a listener that shared the port before. */
 static int listen_claim(struct ibcm_port *port)
 {
 	_cleanup_close_ int fd = claim_take(port, ALONE);

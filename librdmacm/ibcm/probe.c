@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages out, from a port of this process alone. When nobody receives at the other host its
- * answer, ICMP's "port unreachable", comes to that port. One socket for each address of ours.
+ * Messages out, from a port that only this process uses. If the other host has no receiver, its
+ * answer, ICMP "port unreachable", comes to that port. Each of our addresses has a socket.
  */
 #include <time.h>
 
@@ -12,7 +12,7 @@
 
 struct ibcm_prober {
 	LIST_ENTRY(ibcm_prober) entry;
-	union ibv_gid gid; /* of ours */
+	union ibv_gid gid; /* our address */
 	int fd;		   /* negative: not made yet */
 };
 
@@ -31,7 +31,7 @@ static struct ibcm_prober *prober_of(struct ibcm_dev *dev, const union ibv_gid *
 	return prober;
 }
 
-/* Of an address that went away, for one. */
+/* Forget a socket, for example of an address that went away. */
 static void prober_forget(struct ibcm_prober *prober)
 {
 	LIST_REMOVE(prober, entry);
@@ -43,8 +43,8 @@ static void prober_forget(struct ibcm_prober *prober)
 }
 
 /*
- * Its address or its interface went away. What is wrong with one destination says nothing of the
- * socket, in which may be what other hosts answered.
+ * Return whether the socket is unusable, because its address or its interface went away. Errors of
+ * one destination do not count: the socket may hold answers of other hosts.
  */
 static bool prober_is_over(const struct ibcm_prober *prober, int error)
 {
@@ -98,7 +98,7 @@ static void refused(struct ibcm_id *iid, void *arg)
 	ibcm_run(iid, &out, NULL);
 }
 
-/* Whether the record is a refusal by the host itself. */
+/* Return whether the record is a refusal by the host itself. */
 static bool is_refusal(struct msghdr *msg)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
@@ -114,7 +114,7 @@ static bool is_refusal(struct msghdr *msg)
 	return false;
 }
 
-/* Return: false when there is none. */
+/* Read one error. Return: false if there is none. */
 static bool error_read(const struct ibcm_prober *prober)
 {
 	struct sockaddr_storage to = {};
@@ -148,8 +148,8 @@ void ibcm_probe_read(struct ibcm_dev *dev)
 		next = LIST_NEXT(prober, entry);
 		while (error_read(prober))
 			;
-		length =
-			sizeof(error); /* what is not in the queue would wake the thread for ever */
+		/* an error outside of the queue would wake the thread for ever */
+		length = sizeof(error);
 		(void)getsockopt(prober->fd, SOL_SOCKET, SO_ERROR, &error, &length);
 	}
 }

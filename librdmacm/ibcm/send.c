@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages out, and those the device had no room for. */
+/* Messages out, and messages that the device had no room for. */
 #include <string.h>
 
 #include "librdmacm/ibcm/ibcm.h"
 
 enum {
-	RETRY_TRIES = 1000, /* then it counts as lost */
-	RETRY_STUCK = 128,  /* failures in a row: the others need not be tried */
-	UNSENT_MAX = 65536, /* more count as lost, too */
+	RETRY_TRIES = 1000, /* then the message counts as lost */
+	RETRY_STUCK = 128,  /* failures in a row: then the others are not tried */
+	UNSENT_MAX = 65536, /* further messages count as lost, too */
 };
 
-/* A message the device had no room for. */
+/* A message that the device had no room for. */
 struct unsent {
 	TAILQ_ENTRY(unsent) entry;
 	struct ibcm_dev *dev;
@@ -25,7 +25,7 @@ static void send_later(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad)
 {
 	struct unsent *unsent = unsent_count < UNSENT_MAX ? malloc(sizeof(*unsent)) : NULL;
 
-	if (!unsent) /* as good as lost on the way */
+	if (!unsent) /* counts as lost */
 		return;
 	*unsent = (struct unsent){ .dev = dev, .mad = *mad };
 	if (TAILQ_EMPTY(&unsent_list))

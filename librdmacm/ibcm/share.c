@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What each host may make this process keep. A request costs its sender one packet and this side an
- * identifier, so a host's requests that have not become connections are counted, and it may have
- * half as many of them as there are places left: one host then holds a third of all places, and
- * each further one still finds some.
+ * The limit of identifiers for each host. A request costs its sender one packet and this side an
+ * identifier. Therefore a host's requests that have not become connections are counted. A host may
+ * have half as many of them as there are places left: one host then holds a third of all places,
+ * and each further host still finds some.
  *
- * Hosts are counted in a count-min sketch: each has a counter in every row, which a byte of its
- * hash chooses, and holds at most what the smallest of the four says. Another host shares one of
- * them by chance, but not all four. Only this process knows the hash.
+ * Hosts are counted in a count-min sketch. Each host has a counter in every row, chosen by a byte
+ * of its hash, and holds at most the smallest of the four counters. Another host shares one of them
+ * by chance, but not all four. Only this process knows the hash.
  */
 #include "librdmacm/ibcm/ibcm.h"
 #include "util/util.h"
@@ -36,7 +36,9 @@ static uint32_t share_held(const union ibv_gid *gid)
 	return least;
 }
 
-/* Established connections are the program's own decision. */
+/*
+ * Return whether the identifier counts. Established connections do not: the program accepted them.
+ */
 static bool counts(const struct ibcm_id *iid)
 {
 	return iid->in_table && !iid->conn.active && iid->conn.state != IBCM_IDLE &&

@@ -6,7 +6,7 @@
 #include "util/enum.h"
 #include "util/util.h"
 
-/* SIDR_REQ names no times: those every requester of a chapter 12 manager uses. */
+/* Times of a SIDR_REQ, which has none in the message: values that all managers use. */
 enum {
 	SIDR_TIMEOUT = 20,
 	SIDR_RETRIES = 15,
@@ -52,7 +52,7 @@ int ibcm_state_request(struct ibcm_conn *conn, const struct ibcm_mad *request, u
 	return 0;
 }
 
-/* The peer names the times of our answer: all of its repetitions together are bounded. */
+/* Take the times of our answer from the request. The repetitions together are bounded. */
 static void arrival_times(struct ibcm_conn *conn, const struct ibcm_req *req)
 {
 	uint64_t interval =
@@ -90,7 +90,7 @@ int ibcm_state_arrive(struct ibcm_conn *conn, const struct ibcm_mad *request)
 	return 0;
 }
 
-/* A request that gets nothing but this. */
+/* Note that the message is the only answer to the request. */
 static void answered(struct ibcm_conn *conn, struct ibcm_out *out)
 {
 	out->answered = true;
@@ -217,7 +217,8 @@ void ibcm_state_destroy(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 	case IBCM_SIDR_REQ_RCVD:
 		ibcm_state_reject(conn, IBCM_REJ_CONSUMER, NULL, 0, now, out);
 		break;
-	case IBCM_ESTABLISHED: /* said once: a lost one leaves the peer to its own retries */
+	/* sent once: if it gets lost, the peer's own retries detect the end */
+	case IBCM_ESTABLISHED:
 		send_dreq(conn, now, out);
 		ibcm_become_timewait(conn, now);
 		break;
@@ -243,7 +244,7 @@ void ibcm_state_exit(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 		ibcm_state_destroy(conn, now, out);
 }
 
-/* As a kernel says it when a descriptor closes. */
+/* Build the message that a kernel sends when a descriptor closes. */
 int ibcm_state_last_word(const struct ibcm_conn *conn, uint8_t ret_data[IBCM_MAD_LEN])
 {
 	struct ibcm_mad dreq = { .type = IBCM_DREQ, .dreq = { .remote_qpn = conn->qp.remote_qpn } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The state machine's other half: what messages and time do to a connection. */
+/* The second half of the state machine: effects of messages and of time. */
 #include <errno.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ enum {
 typedef void (*message_handler)(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 				struct ibcm_out *out);
 
-/* The peer needs more time for its answer to the message we keep repeating. */
+/* Extend the deadline: the peer needs more time for its answer to the repeated message. */
 static void extend(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 		   struct ibcm_out *out)
 {
@@ -49,14 +49,14 @@ static void reply_arrived(struct ibcm_conn *conn, const struct ibcm_mad *mad, ui
 }
 
 /*
- * The peer still had an earlier connection with our queue pair's number, and has ended that by now
- * or soon. Ask again a little later each time, half a second in all.
+ * Repeat a request that was refused as stale. The peer still had an earlier connection with our
+ * queue pair's number, and has ended it by now or soon. The pauses grow, to half a second in all.
  */
 static bool stale_again(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now)
 {
 	if (conn->state != IBCM_REQ_SENT || mad->rej.reason != IBCM_REJ_STALE_CONN)
 		return false;
-	if (conn->again) /* refuses a copy of the request */
+	if (conn->again) /* the refusal of a copy of the request */
 		return true;
 	if (conn->stale == STALE_TRIES)
 		return false;
@@ -106,7 +106,7 @@ static void ready(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t n
 	ibcm_out_event(out, IBCM_EVENT_ESTABLISHED, 0);
 }
 
-/* Our RTU was lost. */
+/* Send the RTU again, because it was lost. */
 static void ready_again(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			struct ibcm_out *out)
 {
@@ -114,7 +114,9 @@ static void ready_again(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint
 		ibcm_out_plain(conn, IBCM_RTU, out);
 }
 
-/* The application confirms, by its own disconnect or by destroying the id. */
+/*
+ * Note the peer's DREQ. The application confirms it by its own disconnect, or by destroying the id.
+ */
 static void disconnect_asked(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			     struct ibcm_out *out)
 {
@@ -123,7 +125,7 @@ static void disconnect_asked(struct ibcm_conn *conn, const struct ibcm_mad *mad,
 	ibcm_out_event(out, IBCM_EVENT_DISCONNECTED, 0);
 }
 
-/* Both asked at the same time: each confirms the other's. */
+/* Confirm the peer's DREQ, which was sent at the same time as ours. */
 static void disconnect_both(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			    struct ibcm_out *out)
 {
@@ -172,7 +174,7 @@ static void resolved(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_
 	ibcm_out_event(out, IBCM_EVENT_RESOLVED, mad->sidr_rep.status);
 }
 
-/* There are no alternate paths: the peer goes on with the one it has. */
+/* Refuse an alternate path: the peer keeps the path it has. */
 static void no_alternate(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			 struct ibcm_out *out)
 {
@@ -182,7 +184,7 @@ static void no_alternate(struct ibcm_conn *conn, const struct ibcm_mad *mad, uin
 	ibcm_out_mad(conn, &apr, out);
 }
 
-/* What is not here is old, or out of place, and changes nothing. */
+/* Messages without a handler are old or out of place, and are ignored. */
 static const message_handler handlers[IBCM_STATES][IBCM_APR + 1] = {
 	[IBCM_REQ_SENT] = {
 		[IBCM_MRA] = extend,
@@ -234,7 +236,7 @@ void ibcm_state_message(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint
 	message_handler handler = mad->type <= IBCM_APR ? handlers[conn->state][mad->type] : NULL;
 
 	if (mad->type == IBCM_DREQ && mad->dreq.remote_qpn != conn->qp.local_qpn)
-		return; /* of another connection, which had the same id */
+		return; /* for another connection that had the same id */
 	if (handler)
 		handler(conn, mad, now, out);
 }
@@ -245,7 +247,7 @@ void ibcm_give_up(struct ibcm_conn *conn, uint64_t now, int status, struct ibcm_
 {
 	switch (conn->state) {
 	case IBCM_REQ_SENT:
-	case IBCM_REP_SENT: /* the peer may have got what we did not hear an answer to */
+	case IBCM_REP_SENT: /* the peer may have received the message */
 		ibcm_out_rej(conn, IBCM_REJ_TIMEOUT, NULL, 0, out);
 		if (conn->state == IBCM_REP_SENT)
 			ibcm_become_timewait(conn, now);
@@ -293,7 +295,7 @@ void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 	}
 	conn->left--;
 	conn->deadline = now + conn->interval;
-	conn->unheard = true; /* the time that the peer asked for, if it did, is over */
+	conn->unheard = true; /* if the peer asked for more time, it is over */
 	ibcm_repeat(conn, out);
 }
 
@@ -315,7 +317,7 @@ void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_ou
 		ibcm_give_up(conn, now, -EHOSTUNREACH, out);
 		return;
 	}
-	/* A host that stood still for a few seconds is no wrong address: the kernel asks again. */
+	/* The host may have stood still for a few seconds: let the kernel look for it again. */
 	conn->doubted = true;
 	conn->ask_until = 0;
 	conn->left--;
@@ -326,7 +328,7 @@ void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_ou
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 {
 	switch (conn->state) {
-	case IBCM_REQ_SENT: /* it asked for time (MRA), and that may be long */
+	case IBCM_REQ_SENT: /* the peer asked for more time (MRA), which may be long */
 		ibcm_become(conn, IBCM_IDLE);
 		ibcm_out_event(out, IBCM_EVENT_UNREACHABLE, -ECONNRESET);
 		break;
@@ -344,12 +346,12 @@ void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out 
 	case IBCM_DREQ_RCVD:
 		ibcm_become_timewait(conn, now);
 		break;
-	default: /* a datagram service's: the next sending finds out */
+	default: /* a datagram service: the next repetition finds out */
 		break;
 	}
 }
 
-/* --- what belongs to nobody --- */
+/* --- messages without a connection --- */
 
 static void stray_reject(const struct ibcm_mad *mad, enum ibcm_answered rejected, uint32_t reason,
 			 struct ibcm_mad *ret)
@@ -372,7 +374,7 @@ int ibcm_state_stray(const struct ibcm_mad *mad, struct ibcm_mad *ret_answer)
 	case IBCM_REP:
 		stray_reject(mad, IBCM_ANSWERS_REP, IBCM_REJ_INVALID_COMM_ID, ret_answer);
 		return 0;
-	case IBCM_DREQ: /* was confirmed, and the confirmation lost */
+	case IBCM_DREQ: /* the DREQ was confirmed, but the DREP got lost */
 		*ret_answer = (struct ibcm_mad){
 			.type = IBCM_DREP,
 			.tid = mad->tid,

@@ -6,7 +6,7 @@
 #include "librdmacm/ibcm/state_out.h"
 #include "util/util.h"
 
-/* Of an MRA: the application may take its time to answer. */
+/* Time in an MRA: the application may take long to answer. */
 enum {
 	MRA_SERVICE_TIMEOUT = 24
 };
@@ -24,7 +24,7 @@ void ibcm_out_event(struct ibcm_out *out, enum ibcm_event event, int status)
 	out->status = status;
 }
 
-/* Once, with the connection's ids. */
+/* Send once, with the connection's ids. */
 int ibcm_out_mad(const struct ibcm_conn *conn, struct ibcm_mad *mad, struct ibcm_out *out)
 {
 	uint8_t data[IBCM_MAD_LEN];
@@ -39,7 +39,7 @@ int ibcm_out_mad(const struct ibcm_conn *conn, struct ibcm_mad *mad, struct ibcm
 	return r;
 }
 
-/* Until the peer answers. */
+/* Send, and repeat until the peer answers. */
 int ibcm_out_repeated(struct ibcm_conn *conn, struct ibcm_mad *mad, uint64_t now,
 		      struct ibcm_out *out)
 {
@@ -89,7 +89,10 @@ static enum ibcm_answered rejects(enum ibcm_state state)
 	return state == IBCM_REP_RCVD ? IBCM_ANSWERS_REP : IBCM_ANSWERS_OTHER;
 }
 
-/* A timeout names the sender by its GUID, as the receiver may not know its id yet. */
+/*
+ * Send a REJ. For a timeout it names the sender by its GUID, because the receiver may not know its
+ * id yet.
+ */
 int ibcm_out_rej(const struct ibcm_conn *conn, uint32_t reason, const void *private_data,
 		 uint32_t private_len, struct ibcm_out *out)
 {
@@ -119,7 +122,10 @@ void ibcm_become(struct ibcm_conn *conn, enum ibcm_state state)
 	conn->ask_until = 0;
 }
 
-/* Packets of the connection may still be under way: its numbers are not used again at once. */
+/*
+ * Enter the time wait. Packets of the connection may still be under way, therefore its numbers are
+ * not used again at once.
+ */
 void ibcm_become_timewait(struct ibcm_conn *conn, uint64_t now)
 {
 	ibcm_become(conn, IBCM_TIMEWAIT);

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether there is still a peer. A kernel says goodbye for a process that is killed; nobody does
- * for a process with a user-space device, so its peers ask. What they ask with is a LAP, which such
- * a peer answers with an APR: that it knows the connection, or that it does not, and then the
- * connection ends. A kernel's manager answers none on RoCE and need not, so it is asked ever less
- * often. A host where no process receives refuses the datagram itself. That is believed of a peer
- * that answered before, twice, and if no answer came for a second each time: anybody may forge it.
- * And of one that never answered, to a request: each of its repetitions asks for it.
+ * Probes of the peer. For a killed process a kernel ends the connections. A process with a
+ * user-space device may end without a message, therefore its peers probe. The probe is a LAP, which
+ * a user-space peer answers with an APR: either it knows the connection, or it does not, and then
+ * the connection ends. A kernel's manager does not answer a LAP on RoCE and is probed less and less
+ * often.
+ *
+ * A host where no process receives refuses the datagram itself. Any host can forge such a refusal.
+ * If the peer answered before, two refusals are believed, each without an answer within a second.
+ * If the peer never answered a request, a refusal of the request is believed: each of its
+ * repetitions asks for it.
  */
 #include "librdmacm/ibcm/state_out.h"
 #include "util/util.h"
 
 enum {
 	REFUSALS = 2,
-	DOUBLINGS = 4, /* of the time between two probes that are not answered */
+	DOUBLINGS = 4, /* of the time between two probes without an answer */
 	EARLY_ASKS = 2,
 };
 #define FIRST	 250000000ull  /* ns after the connection was made */
 #define INTERVAL 5000000000ull /* ns between two probes */
 #define DOUBT	 1000000000ull /* ns for an answer after a refusal */
 #define ASK	 500000000ull  /* ns until a request without an answer goes out again */
-/* ns; a kernel that has to refuse often refuses once a second */
+/* ns; a kernel limits its refusals to one a second */
 #define ASK_APART 1200000000ull
 
-/* --- whether anybody is there who could answer a request --- */
+/* --- probes by a request --- */
 
 void ibcm_ask_begin(struct ibcm_conn *conn, uint64_t now)
 {
@@ -61,9 +64,8 @@ void ibcm_repeat(struct ibcm_conn *conn, struct ibcm_out *out)
 }
 
 /*
- * Before the specification's time is over for the first time, the request goes out again, so that a
- * host where nobody receives says so. A peer that is only slow asks for more time. On this host
- * nobody needs to be asked.
+ * Repeat the request before its first timeout by the specification, so that a host without a
+ * receiver refuses it. A slow peer asks for more time. On this host no probe is needed.
  */
 bool ibcm_ask_early(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 {
@@ -79,7 +81,7 @@ bool ibcm_ask_early(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 	return true;
 }
 
-/* --- whether the peer of a connection is there --- */
+/* --- probes of a connection's peer --- */
 
 void ibcm_state_watch(struct ibcm_conn *conn, uint64_t now)
 {

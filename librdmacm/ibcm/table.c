@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connections by the ids in messages, and by when they want attention. */
+/* Connections by the ids in messages, and by their deadlines. */
 #include <string.h>
 
 #include "librdmacm/ibcm/ibcm.h"
@@ -21,8 +21,10 @@ static struct {
 		uint32_t next_free; /* index + 1; 0: the last */
 		uint8_t generation;
 	} place[PLACES];
-	/* The places ever used. Their first is random: who had our slot before us may still be in
-	 * its peers' time wait, under the ids it gave. */
+	/*
+	 * The places ever used. The first is random: a process that had our prefix before us may
+	 * still be in its peers' time wait, under the ids that it gave.
+	 */
 	uint32_t first, used;
 	uint32_t taken;
 	uint32_t first_free, last_free; /* oldest first: an id is not used again soon */
@@ -42,7 +44,7 @@ static uint32_t place_take(void)
 {
 	uint32_t index;
 
-	/* those that were never used first; the rest in the order they were given back */
+	/* places that were never used come first, then the others in the order of their release */
 	if (!table.used)
 		table.first = ibcm_random();
 	if (table.used < PLACES) {
@@ -108,12 +110,12 @@ uint32_t ibcm_table_room(void)
 	return PLACES - table.taken;
 }
 
-/* --- by the peer's names, which the peer chooses --- */
+/* --- by the peer's ids, which the peer chooses --- */
 
 /*
- * Sums of products of the words with words that nobody else knows (NH of UMAC): of any two inputs
- * one cannot say better than by chance that they meet. That holds for all 64 bits of a sum, and
- * callers take a few: the last lines make each bit depend on all of them.
+ * Hash by sums of products with secret words (NH of UMAC): for any two inputs, a collision can only
+ * be guessed. That holds for all 64 bits of a sum, but callers use a few bits. Therefore the last
+ * lines make each bit depend on all of them.
  */
 uint32_t ibcm_hash(const union ibv_gid *gid, uint64_t guid, uint32_t number)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Waiting for an event. A handshake is messages to and fro, and waking a thread costs more than
- * all that is done about one: who waited only a moment for the last event first looks for the next
- * one himself, as long as waking him would take, and the messages in between wake nobody. Who is
- * not that busy sleeps at once.
+ * Waiting for an event. A handshake takes several messages, and a wake-up costs more than the work
+ * for a message. Therefore a thread whose last wait was short polls for the next event first, for
+ * as long as a wake-up takes. Messages in between wake no thread. A less busy thread sleeps at
+ * once.
  */
 #include <poll.h>
 #include <sched.h>
@@ -12,7 +12,7 @@
 
 enum {
 	LOOK_NS = 100000,
-	MOMENT_NS = 300000, /* a wait that looking might have made shorter */
+	MOMENT_NS = 300000, /* limit of a wait that polling might have made shorter */
 	LOOKS_BEFORE_YIELD = 8,
 };
 
@@ -26,7 +26,7 @@ static struct ibcm_dev *dev_any(void)
 	return dev;
 }
 
-/* Return: whether there is something to take now. */
+/* Poll for an event. Return: whether there is one. */
 static bool look(struct cm_channel *ch, struct ibcm_dev *dev, uint64_t until)
 {
 	for (unsigned int looks = 1; ibcm_now() < until; looks++) {
@@ -47,7 +47,7 @@ int ibcm_wait_event(struct cm_channel *ch)
 	uint64_t begin = ibcm_now();
 	int r = 0;
 
-	/* all devices of ours are one in what one look sees */
+	/* one poll covers all our devices */
 	if (!dev || ibcm_event_waited(ch) > MOMENT_NS || !look(ch, dev, begin + LOOK_NS))
 		r = poll(&waiting, 1, -1) < 0 ? -errno : 0;
 	ibcm_event_set_waited(ch, ibcm_now() - begin);
