@@ -28,7 +28,10 @@ int ucma_command(int fd, uint32_t number, void *command, size_t size, size_t out
 	return length == size ? 0 : -EIO;
 }
 
-/* Return: how many were executed; the kernel takes a command whole or not at all. */
+/*
+ * Write commands. Return: the number of executed commands; the kernel takes a command completely or
+ * not at all.
+ */
 static int requests_write(int fd, const struct ucma_request *requests, int count)
 {
 	struct iovec vec[UCMA_REQUESTS_MAX + 1] = {};
@@ -47,8 +50,8 @@ static int requests_write(int fd, const struct ucma_request *requests, int count
 }
 
 /*
- * The identifier and the first command about it together: the kernel puts the new number where it
- * reads it next.
+ * Create the identifier together with its first command: the kernel writes the new number to the
+ * place where it reads it next.
  */
 static int id_make(struct cm_id *id, const struct ucma_request *first)
 {
@@ -79,14 +82,14 @@ static int id_make(struct cm_id *id, const struct ucma_request *first)
 	return r - 1;
 }
 
-/* Return: of the commands, 0 or 1 done already; -errno. */
+/* Create the identifier if needed. Return: the number of commands done by that, 0 or 1; -errno. */
 static int id_need(struct cm_id *id, const struct ucma_request *first)
 {
 	int r = 0;
 
 	if (likely(atomic_load_explicit(&id->in_kernel, memory_order_acquire)))
 		return 0;
-	/* its first event can be read before the call that made it has returned */
+	/* its first event can be read before the call that creates it returns */
 	pthread_mutex_lock(&id->lock);
 	if (!atomic_load_explicit(&id->in_kernel, memory_order_relaxed))
 		r = id_make(id, first);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Commands to the kernel's connection manager. One is an initialised struct and a call that fills
- * its header; the number of the identifier it is about is filled, too.
+ * Commands to the kernel's connection manager. A command is an initialised struct and a call, which
+ * fills the header and the number of the identifier.
  *
- * The kernel executes what one writev() brings one after the other: commands that follow each other
- * anyway cost one system call.
+ * The kernel executes the commands of one writev() one after the other. Therefore commands that
+ * follow each other cost one system call.
  */
 #ifndef LIBRDMACM_UCMA_COMMAND_H
 #define LIBRDMACM_UCMA_COMMAND_H
@@ -15,7 +15,7 @@
 
 /*
  * A command about an identifier.
- * @id_at: its member for the identifier's number
+ * @id_at: the command's member for the number of the identifier
  * @out: bytes of the answer
  */
 struct ucma_request {
@@ -40,24 +40,27 @@ static inline uint64_t ucma_answer_at(const void *p)
 	return (uintptr_t)p;
 }
 
-/* A command that is about no identifier of ours. */
+/* Send a command without an identifier. */
 int ucma_command(int fd, uint32_t number, void *command, size_t size, size_t out);
 
 /*
- * Up to UCMA_REQUESTS_MAX commands about @id, until one fails. The first command of an identifier
- * makes the kernel's part of it.
- * Return: how many succeeded, at least 1; -errno when the first one failed.
+ * Send up to UCMA_REQUESTS_MAX commands about @id, until one fails. The first command of an
+ * identifier also creates it in the kernel.
+ * Return: number of successful commands, at least 1; -errno if the first failed.
  */
 enum {
 	UCMA_REQUESTS_MAX = 2
 };
 int ucma_requests(struct cm_id *id, const struct ucma_request *requests, int count);
 
-/* One of them. Return: 0 or -errno. */
+/* Send one command. Return: 0 or -errno. */
 int ucma_request_one(struct cm_id *id, struct ucma_request request);
 #define ucma_id_command(id, number, cmd, out) ucma_request_one(id, UCMA_REQUEST(number, cmd, out))
 
-/* query.c: the operations of the same names, and what resolve_route learns before its event. */
+/*
+ * query.c: the operations of the same names. ucma_resolve_route() may also query the route before
+ * its event.
+ */
 int ucma_query_addr(struct cm_id *id);
 int ucma_query_route(struct cm_id *id);
 int ucma_resolve_route(struct cm_id *id, int timeout_ms);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events of the kernel. It hands back the number an identifier was created with, which is its
- * address here. It stops doing so before it answers the destruction, together with how many events
- * it handed out.
+ * Events of the kernel. An event carries the value that the identifier was created with, which is
+ * its address here. No event of an identifier comes after the answer to its destruction, which
+ * carries the number of its events.
  */
 #include <string.h>
 

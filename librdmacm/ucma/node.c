@@ -45,7 +45,7 @@ static int number_read(dev_t *ret_number)
 }
 
 /*
- * Opening the static node loads the module; only then sysfs knows the device. Return: whether there
+ * Load the module by opening the static node. Only then sysfs has the device. Return: whether there
  * is such a node.
  */
 static bool module_load(void)
@@ -86,7 +86,7 @@ static int netlink_answer(struct nlmsghdr *hdr, void *arg)
 	return 0;
 }
 
-/* A container may have no sysfs. The kernel loads the module for this question. */
+/* Ask by netlink, because a container may have no sysfs. The kernel loads the module for it. */
 static int netlink_find(struct cm_cdev *ret_cdev)
 {
 	_cleanup_nl_socket_ struct nl_sock *sock = NULL;
@@ -128,7 +128,7 @@ static int abi_check(int version)
 	return -ENODEV;
 }
 
-/* The device's number, looked up once; a module that comes later is found. */
+/* Return the device's number, looked up until it is found. A module may come later. */
 static int number_get(dev_t *ret_number)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* Open /dev/infiniband/rdma_cm. -ENODEV: no such device here, or a kernel we do not speak with. */
+/* Open /dev/infiniband/rdma_cm. -ENODEV: no such device, or an unknown version of its ABI. */
 int ucma_node_open(void);
 
 /* As writev(2), with -errno: the kernel executes commands until one fails. */

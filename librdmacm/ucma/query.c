@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel knows of an identifier: addresses, device, paths. Where one old command tells
- * what takes two of the newer ones (QUERY_ROUTE: addresses, GIDs and paths) the old one is used;
- * AF_IB needs the newer.
+ * Queries of an identifier in the kernel: addresses, device, paths. If one old command
+ * (QUERY_ROUTE: addresses, GIDs and paths) replaces two newer ones, the old command is used. AF_IB
+ * needs the newer commands.
  */
 #include <string.h>
 
@@ -12,14 +12,14 @@
 #include "librdmacm/sockaddr.h"
 #include "librdmacm/ucma/command.h"
 
-#define INDEX_UNKNOWN (-1) /* device index; kernels before 5.7 leave it as it was */
+#define INDEX_UNKNOWN (-1) /* device index; kernels before 5.7 do not write it */
 
 static int set_device(struct cm_id *id, __be64 guid, uint32_t index, uint8_t port_num)
 {
 	struct cm_device *dev;
 	int r;
 
-	if (!port_num) /* no device yet: the kernel says nothing about one */
+	if (!port_num) /* no device yet */
 		return 0;
 	id->id.port_num = port_num;
 	if (id->dev)
@@ -37,7 +37,7 @@ static void set_addr(struct sockaddr_storage *to, const void *from)
 		memcpy(to, from, size);
 }
 
-/* The path records of an answer; NULL: none, or no memory. */
+/* Return the path records of an answer, or NULL: none, or no memory. */
 static struct ibv_sa_path_rec *paths_of(struct ucma_abi_query_route_resp *answer, int *ret_count)
 {
 	int count = min_of(answer->num_paths, (uint32_t)ARRAY_SIZE(answer->ib_route));
@@ -91,14 +91,14 @@ static int query_addr_ib(struct cm_id *id)
 	return 0;
 }
 
-/* The command of old has no option, and the kernel takes the longer one. */
+/* Make the old command, which has no option. The kernel accepts the longer struct. */
 static struct ucma_abi_query query_route_command(struct ucma_abi_query_route_resp *answer)
 {
 	*answer = (struct ucma_abi_query_route_resp){ .ibdev_index = INDEX_UNKNOWN };
 	return (struct ucma_abi_query){ .response = ucma_answer_at(answer) };
 }
 
-/* Addresses, GIDs, device and, once resolved, paths: for IP addresses. */
+/* Query addresses, GIDs, the device and, once resolved, paths. For IP addresses. */
 static int query_route(struct cm_id *id)
 {
 	struct rdma_addr *addr = &id->id.route.addr;
@@ -109,7 +109,7 @@ static int query_route(struct cm_id *id)
 
 	if (r < 0)
 		return r;
-	if (answer.src_addr.sin6_family == AF_IB) /* longer than the answer's room */
+	if (answer.src_addr.sin6_family == AF_IB) /* AF_IB addresses do not fit this answer */
 		return query_addr_ib(id);
 	set_addr(&addr->src_storage, &answer.src_addr);
 	set_addr(&addr->dst_storage, &answer.dst_addr);
@@ -126,7 +126,7 @@ static int query_route(struct cm_id *id)
 	return 0;
 }
 
-/* A path record of the wire's form. */
+/* Convert a path record from the format of the wire. */
 static struct ibv_sa_path_rec path_unpack(const struct ibv_path_record *p)
 {
 	uint32_t flow = be32toh(p->flowlabel_hoplimit);
@@ -191,7 +191,7 @@ static bool has_ip(const struct sockaddr *addr)
 	return addr->sa_family == AF_INET || addr->sa_family == AF_INET6;
 }
 
-/* RoCE's GID of an IP address is the address itself. */
+/* Set the GID of an IP address. In RoCE it is the address itself. */
 static void set_gid(union ibv_gid *gid, const struct rdma_addr *addr)
 {
 	if (addr->dst_addr.sa_family == AF_INET6) {
@@ -208,8 +208,8 @@ static bool is_ethernet(const struct cm_id *id)
 }
 
 /*
- * Once the local address is bound to a port of Ethernet, resolving another one adds nothing the
- * kernel would have to be asked for.
+ * Return whether all addresses are known: once the local address is bound to an Ethernet port, the
+ * kernel adds nothing when another address is resolved.
  */
 static bool addr_known(const struct cm_id *id)
 {
@@ -229,7 +229,10 @@ int ucma_query_addr(struct cm_id *id)
 	return is_ib(id) ? query_addr_ib(id) : query_route(id);
 }
 
-/* What resolve_route learnt; another thread may read the event before that has returned. */
+/*
+ * Exchange the paths that resolve_route queried. Another thread may read the event before
+ * resolve_route returns.
+ */
 static struct ibv_sa_path_rec *early_exchange(struct cm_id *id, struct ibv_sa_path_rec *paths,
 					      int count, int *ret_count)
 {
@@ -251,7 +254,8 @@ int ucma_query_route(struct cm_id *id)
 
 	if (is_ib(id))
 		return query_paths_ib(id);
-	if (id->id.route.num_paths) /* of a connection request the first query told everything */
+	/* for a connection request the first query returned the paths */
+	if (id->id.route.num_paths)
 		return 0;
 	paths = early_exchange(id, NULL, 0, &count);
 	if (!paths)
@@ -261,8 +265,8 @@ int ucma_query_route(struct cm_id *id)
 }
 
 /*
- * On Ethernet the route is a matter of computing: it is there before the event that says so, and
- * asked for in the same system call.
+ * Resolve the route and query it in one system call. On Ethernet the route is computed, and is
+ * therefore there before its event.
  */
 static int resolve_route_early(struct cm_id *id, const struct ucma_request *resolve)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Services of an InfiniBand fabric, which the kernel has asked the subnet administrator for. */
+/* Services of an InfiniBand fabric. The kernel asks the subnet administrator for them. */
 #include <endian.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 #include "librdmacm/ucma/command.h"
 
 enum {
-	SERVICES_FIRST = 16, /* for which the first question has room */
-	SERVICES_MAX = 370,  /* a command has at most 64 KiB of an answer */
+	SERVICES_FIRST = 16, /* room of the first query, in records */
+	SERVICES_MAX = 370,  /* an answer has at most 64 KiB */
 };
 
 _Static_assert(SERVICES_MAX * sizeof(struct ib_user_service_rec) < UINT16_MAX - 8,
 	       "a command's out");
 
-/* Kernels before 6.17 have no such command. */
+/* Convert the error of kernels before 6.17, which have no such command. */
 static int newer_command(struct cm_id *id, const char *what, int r)
 {
 	if (r != -EINVAL && r != -ENOSYS)
@@ -51,7 +51,7 @@ int ucma_write_event(struct cm_id *id, enum rdma_cm_event_type event, int status
 
 /* ------------------------------------------------------------------ records */
 
-/* Where a service is: the GID that offers it, and the service id to connect to. */
+/* Return the address of a service: the GID that offers it, and the service id to connect to. */
 static int addrinfo_of(const struct cm_id *id, const struct ib_user_service_rec *record,
 		       struct rdma_addrinfo **ret_info)
 {
@@ -97,7 +97,9 @@ static int list_of(const struct cm_id *id, const struct ib_user_service_rec *rec
 	return list ? 0 : -ENOENT;
 }
 
-/* One question with room for @room records. Return: 0, with *@ret_count what there is; -errno. */
+/*
+ * Query with room for @room records. Return: 0, with *@ret_count the number of all records; -errno.
+ */
 static int records_ask(struct cm_id *id, struct ucma_abi_query_ib_service_resp *answer,
 		       uint32_t room, uint32_t *ret_count)
 {
@@ -113,7 +115,7 @@ static int records_ask(struct cm_id *id, struct ucma_abi_query_ib_service_resp *
 	return r;
 }
 
-/* The services, or nothing if there are more than @room. Return: how many there are; -errno. */
+/* List the services, unless there are more than @room. Return: the number of services; -errno. */
 static int records_list(struct cm_id *id, uint32_t room, struct rdma_addrinfo **ret_list)
 {
 	_cleanup_free_ struct ucma_abi_query_ib_service_resp *answer =

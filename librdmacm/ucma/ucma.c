@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The backend of the kernel's connection manager: an operation is an initialised struct and a call.
+/*
+ * The backend of the kernel's connection manager. An operation is an initialised struct and a call.
  */
 #include <string.h>
 
@@ -26,7 +27,7 @@ static void ucma_close_channel(struct cm_channel *ch)
 	close(ch->ucma_fd);
 }
 
-/* The kernel hears of it with the first command about it (command.c). */
+/* Create nothing yet: the first command creates the identifier in the kernel (command.c). */
 static int ucma_create_id(struct cm_id *id)
 {
 	id->in_kernel = false;
@@ -205,7 +206,7 @@ static int ucma_notify(struct cm_id *id, enum ibv_event_type event)
 	return ucma_id_command(id, UCMA_CMD_NOTIFY, &cmd, NO_ANSWER);
 }
 
-/* The kernel does not mind being asked for RTS before RTR is applied. */
+/* Query the attributes. The kernel returns those of RTS also before RTR is applied. */
 static int ucma_init_qp_attr(struct cm_id *id, struct cm_qp_attr *attrs, int count)
 {
 	struct ib_uverbs_qp_attr answers[UCMA_REQUESTS_MAX] = {};
