@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Local and other addresses, and the route between them. */
+/* Local and remote addresses, and the route between them. */
 #include <string.h>
 
 #include <infiniband/ib.h>
@@ -24,7 +24,7 @@ static int addr_check(struct cm_id *id, const char *who, const struct sockaddr *
 	return -EINVAL;
 }
 
-/* The other backend's part of a wildcard: the port that the first one got, on both. */
+/* Bind the twin of a wildcard to the port that the first backend got. */
 static int twin_bind(struct cm_id *id)
 {
 	struct cm_id *twin = id->twin;
@@ -35,7 +35,7 @@ static int twin_bind(struct cm_id *id)
 	return twin->backend->bind_addr(twin, &id->id.route.addr.src_addr);
 }
 
-/* Their device is known when they are put to use. */
+/* Return whether the address has no device yet: its use will decide. */
 static bool has_no_device(const struct sockaddr *addr)
 {
 	return cm_addr_is_any(addr) || cm_addr_is_loopback(addr);
@@ -62,8 +62,8 @@ static int bind_to_one(struct cm_id *id, const struct sockaddr *addr)
 }
 
 /*
- * A port that one backend chose may be somebody's on the other: then it is to choose again, unless
- * the identifier was bound before.
+ * Bind on both backends. A port that one backend chose may be in use on the other. Then choose
+ * again, unless the identifier was bound before.
  */
 static int bind_to_both(struct cm_id *id, const struct sockaddr *addr)
 {
@@ -88,7 +88,7 @@ int cm_addr_bind(struct cm_id *id, const struct sockaddr *addr)
 
 	if (r < 0)
 		return r;
-	/* AF_IB is the kernel's alone, any address or not */
+	/* only the kernel supports AF_IB */
 	if (cm_addr_is_any(addr) && addr->sa_family != AF_IB &&
 	    cm_channel_is_mixed(cm_id_channel(id)))
 		r = bind_to_both(id, addr);
@@ -105,8 +105,8 @@ CM_EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 }
 
 /*
- * With two backends the source decides, the given one or the routing table's. An identifier that
- * changes its backend after the bind of a wildcard keeps the port.
+ * Choose the backend by the source address, the given one or the routing table's, if there are two.
+ * An identifier that changes its backend after the bind of a wildcard keeps the port.
  */
 static int choose_for(struct cm_id *id, const struct sockaddr *src, const struct sockaddr *dst)
 {
@@ -125,7 +125,7 @@ static int choose_for(struct cm_id *id, const struct sockaddr *src, const struct
 	r = cm_addr_source_for(dst, &from);
 	if (!r)
 		r = cm_id_choose(id, (struct sockaddr *)&from);
-	else if (r == -EINVAL) /* a link-local address of no interface: the kernel reports it */
+	else if (r == -EINVAL) /* link-local, no interface: the kernel reports it */
 		r = cm_id_choose(id, dst);
 	if (!r && before && before != id->backend && bound.ss_family)
 		r = id->backend->bind_addr(id, (struct sockaddr *)&bound);
@@ -141,7 +141,7 @@ int cm_addr_resolve(struct cm_id *id, const struct sockaddr *src, const struct s
 		r = addr_check(id, "rdma_resolve_addr", src);
 	if (r < 0)
 		return r;
-	/* before: another thread may read the event at once */
+	/* before the call: another thread may read the event at once */
 	memcpy(&id->id.route.addr.dst_storage, dst, cm_addr_size(dst));
 	r = choose_for(id, src, dst);
 	if (!r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Names to addresses: getaddrinfo(3) with what RDMA adds. */
+/* Names to addresses: getaddrinfo(3) with the additions for RDMA. */
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "librdmacm/cm.h"
 #include "librdmacm/sockaddr.h"
 
-/* Results carry addresses of their own; getaddrinfo()'s are copied. */
+/* Copy an address, because results own their addresses. */
 static int addr_copy(const struct sockaddr *from, socklen_t length, struct sockaddr **to,
 		     socklen_t *to_length)
 {
@@ -85,7 +85,7 @@ static struct addrinfo ip_hints(const struct rdma_addrinfo *hints)
 	return ip;
 }
 
-/* What the caller left open is what was found. */
+/* Set QP type and port space: those of the hints, or those that were found. */
 static void set_service(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints,
 			const struct addrinfo *found)
 {
@@ -97,7 +97,10 @@ static void set_service(struct rdma_addrinfo *info, const struct rdma_addrinfo *
 		info->ai_port_space = found->ai_protocol == IPPROTO_UDP ? RDMA_PS_UDP : RDMA_PS_TCP;
 }
 
-/* A GID is written as an IPv6 address, and the service is a port of the port space. */
+/*
+ * Convert to AF_IB. A GID is written as an IPv6 address, and the service is a port of the port
+ * space.
+ */
 static int addr_to_ib(const struct addrinfo *found, int port_space, struct sockaddr_ib *ret)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)found->ai_addr;
@@ -149,7 +152,8 @@ static int set_found(struct rdma_addrinfo *info, const struct rdma_addrinfo *hin
 }
 
 /*
- * Return: 0, -errno, or *@ret_gai of getaddrinfo(). The first address is taken, as programs expect.
+ * Look up by getaddrinfo(), and take the first address, as programs expect. Return: 0 or -errno;
+ * *@ret_gai: error of getaddrinfo().
  */
 static int find(struct rdma_addrinfo *info, const char *node, const char *service,
 		const struct rdma_addrinfo *hints, int *ret_gai)
@@ -171,9 +175,9 @@ static int find(struct rdma_addrinfo *info, const char *node, const char *servic
 	return r;
 }
 
-/* ------------------------------------------------------------------ together */
+/* ------------------------------------------------------------------ rdma_getaddrinfo() */
 
-/* Nothing is to be looked up: what the caller knows, as he has it. */
+/* Copy the hints of the caller, because there is nothing to look up. */
 static int take_hints(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints)
 {
 	info->ai_flags = hints->ai_flags;
@@ -243,8 +247,8 @@ static int event_put(struct cm_id *id, enum rdma_cm_event_type event, int status
 }
 
 /*
- * The look-up is made here and now; what the program waits for is the event. A synchronous
- * identifier needs none.
+ * Look up at once, and post the event that the program waits for. A synchronous identifier needs no
+ * event.
  */
 static int resolve_dns(struct cm_id *id, const char *node, const char *service,
 		       const struct rdma_addrinfo *hints)
@@ -284,7 +288,7 @@ CM_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, con
 	return ret_neg1(id ? addrinfo_resolve(to_cm_id(id), node, service, hints) : -EINVAL);
 }
 
-/* The result is handed out once. */
+/* Hand out the result, once. */
 static int addrinfo_query(struct cm_id *id, struct rdma_addrinfo **ret_info)
 {
 	if (id->addrinfo) {

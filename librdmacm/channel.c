@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Event channels. With one backend a channel is that backend's descriptor, so that a blocking read
- * of an event is one system call; with two it is an epoll of both.
+ * Event channels. With one backend, the channel's descriptor is that of the backend, so that a
+ * blocking read of an event is one system call. With two backends it is an epoll of both.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +24,7 @@ static void backends_close(struct cm_channel *ch)
 		ibcm_ops.close_channel(ch);
 }
 
-/* The descriptor for both: what is waited on must not block when it is read. */
+/* Open the descriptor for both. The members of the epoll must not block when they are read. */
 static int epoll_open(struct cm_channel *ch)
 {
 	_cleanup_close_ int fd = epoll_create1(EPOLL_CLOEXEC);
@@ -43,7 +43,9 @@ static int backends_open(struct cm_channel *ch)
 	int ucma = backend_open(&ucma_ops, ch, &ch->ucma_fd);
 	int ibcm = &ibcm_ops ? backend_open(&ibcm_ops, ch, &ch->ibcm_fd) : -ENODEV;
 
-	/* Without the kernel's module there is no list of devices. Programs know ENODEV for it. */
+	/*
+	 * There is no list of devices without the kernel's module (ENOSYS). Programs expect ENODEV.
+	 */
 	if (ibcm == -ENOSYS)
 		ibcm = -ENODEV;
 	if (ucma < 0 && ibcm < 0) {
@@ -65,15 +67,18 @@ static int backends_open(struct cm_channel *ch)
 }
 
 /*
- * The memory of a destroyed channel is kept, for the next one. Programs destroy a channel while a
- * thread of theirs is on its way into rdma_get_cm_event() with it, at the end of rping for example:
- * the thread finds it closed then (EBADF), and no memory of something else.
+ * The memory of a destroyed channel is kept for the next channel. Programs destroy a channel while
+ * another thread is about to call rdma_get_cm_event() with it, for example rping at its end. The
+ * thread then finds a closed channel (EBADF), and no memory of another object.
  */
 static LIST_HEAD(, cm_channel) destroyed = LIST_HEAD_INITIALIZER(destroyed);
-/* Of that list, and of the identifiers of all channels. */
+/* Protects that list, and the lists of identifiers of all channels. */
 static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Where the identifiers of destroyed channels are: theirs may be another one by now. */
+/*
+ * The channel of identifiers whose channel was destroyed. Memory of a destroyed channel may be used
+ * for another one.
+ */
 static struct cm_channel closed_channel = {
 	.channel.fd = -1,
 	.ucma_fd = -1,
@@ -228,7 +233,7 @@ static int ibcm_get(struct cm_channel *ch, struct cm_event *ev)
 	return ibcm_ops.get_event(ch, ev);
 }
 
-/* One look at each backend and at what was posted, beginning behind the last one. */
+/* Take an event of a backend or a posted one. Start behind the source of the last event. */
 static int event_take(struct cm_channel *ch, struct cm_event *ev)
 {
 	static int (*const sources[])(struct cm_channel * ch, struct cm_event * ev) = {
@@ -247,7 +252,7 @@ static int event_take(struct cm_channel *ch, struct cm_event *ev)
 	return r;
 }
 
-/* Sleep until a backend has an event. -EAGAIN: the program does not want to. */
+/* Sleep until a backend has an event. -EAGAIN: the channel is O_NONBLOCK. */
 static int event_wait(struct cm_channel *ch)
 {
 	struct pollfd waiting = { .fd = ch->channel.fd, .events = POLLIN };
@@ -262,7 +267,9 @@ static int event_wait(struct cm_channel *ch)
 	return poll(&waiting, 1, -1) < 0 ? -errno : 0;
 }
 
-/* Of what the thread itself does, which does nothing here. */
+/*
+ * Return whether the signal is a fault of the thread itself, which does not happen during the wait.
+ */
 static bool is_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP;
@@ -277,9 +284,9 @@ static bool interrupts(int sig)
 }
 
 /*
- * Whether a wait goes on after a signal: a system call that the kernel's manager sleeps in is
- * restarted when the handler was installed with SA_RESTART, poll() is not. Which handler ran cannot
- * be told; none may be without it.
+ * Return whether a wait resumes after a signal. The kernel restarts the system call of its own
+ * manager if the handler has SA_RESTART, but not poll(). The handler that ran is not known.
+ * Therefore resume only if all handlers have SA_RESTART.
  */
 static bool signals_restart(void)
 {

@@ -19,7 +19,9 @@ static int depth_check(struct cm_id *id, const char *what, uint8_t wanted, uint8
 	return -EINVAL;
 }
 
-/* Only what the library itself applies to a QP: a program's own QP is its own business. */
+/*
+ * Check the parameters that the library itself applies to a QP. QPs of the program are not checked.
+ */
 static int param_check(struct cm_id *id, const struct rdma_conn_param *param)
 {
 	int r;
@@ -34,7 +36,7 @@ static int param_check(struct cm_id *id, const struct rdma_conn_param *param)
 	return r;
 }
 
-/* The ECE options to offer: those of the library's QP, or what the program said. */
+/* Return the ECE options to offer: those of the library's QP, or those that the program set. */
 static struct ibv_ece ece_offer(struct cm_id *id)
 {
 	struct ibv_ece ece = {};
@@ -74,9 +76,7 @@ static struct cm_conn conn_of(struct cm_id *id, const struct rdma_conn_param *pa
 	return conn;
 }
 
-/*
- * Private data of the address look-up goes before the program's. @buffer holds both together.
- */
+/* Put private data of the address look-up in front of the program's. @buffer: memory for both. */
 static int conn_add_data(struct cm_id *id, struct cm_conn *conn, uint8_t *buffer)
 {
 	unsigned int length = id->connect_len + conn->private_data_len;
@@ -142,7 +142,7 @@ CM_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_p
 	return ret_neg1(conn_connect(to_cm_id(id), conn_param));
 }
 
-/* The answer cannot be used: tell the other side instead of letting it wait. */
+/* Refuse an unusable answer, so that the other side does not wait. */
 static void conn_refuse(struct cm_id *id)
 {
 	static const struct cm_reject reject = {};
@@ -203,7 +203,7 @@ static int conn_listen(struct cm_id *id, int backlog)
 	const struct sockaddr_in any = { .sin_family = AF_INET };
 	int r = 0;
 
-	/* never bound, and two backends: the same port on both */
+	/* never bound, and two backends: bind the same port on both */
 	if (!id->backend)
 		r = cm_addr_bind(id, (const struct sockaddr *)&any);
 	if (!r)
@@ -223,7 +223,7 @@ CM_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 	return ret_neg1(conn_listen(to_cm_id(id), backlog));
 }
 
-/* What the other side asked for, as far as the device can, unless the program knows better. */
+/* Set the depths: those of the program, or those of the other side within the device's limits. */
 static void accept_depths(struct cm_id *id, const struct rdma_conn_param *param)
 {
 	if (!param || param->initiator_depth == RDMA_MAX_INIT_DEPTH)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The connection manager's view of devices: opened when first needed, one context and one default
- * PD for all identifiers, kept while the library is loaded because programs hold on to the
- * contexts.
+ * Devices of the connection manager. A device is opened when first needed, with one context and one
+ * default PD for all identifiers. It stays open while the library is loaded, because programs keep
+ * the contexts.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,8 +13,9 @@
 #include "util/cancel.h"
 
 /*
- * @lock is held while devices are opened, too: two identifiers must not open one device twice.
- * @list is the last one from libibverbs: what it names stays valid as long as it is not freed.
+ * @lock is also held while devices are opened, because two identifiers must not open one device
+ * twice.
+ * @list is the last list of libibverbs. Its devices stay valid until it is freed.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -25,8 +26,9 @@ static struct {
 };
 
 /*
- * A user-space device is known by its name: when its interface returns, libibverbs lists a new
- * struct ibv_device, but the provider goes on with the device that this process has open.
+ * Return whether @dev is @device. A user-space device is recognized by its name: when its interface
+ * returns, libibverbs lists a new struct ibv_device, but the provider keeps the device that this
+ * process has open.
  */
 static bool device_is_same(const struct cm_device *dev, struct ibv_device *device)
 {
@@ -58,15 +60,17 @@ static int device_add(struct ibv_device *device)
 		dev->user = !to_vdev(device)->cdev;
 		LIST_INSERT_HEAD(&cm_devices.devices, dev, entry);
 	}
-	/* the old list, which may be the last to hold the former one, is freed soon; a context
-	 * holds its own */
+	/*
+	 * the old list, perhaps the last holder of the former device, is freed soon; a context
+	 * holds its own device
+	 */
 	if (!dev->verbs)
 		dev->device = device;
 	dev->gone = false;
 	return 0;
 }
 
-/* Devices that were never opened go with the list that named them. */
+/* Free the gone devices that were never opened, together with their list. */
 static void devices_forget_gone(void)
 {
 	struct cm_device *dev = LIST_FIRST(&cm_devices.devices);
@@ -213,8 +217,8 @@ int cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *arg)
 }
 
 /*
- * Whether the kernel means this device. GUIDs can repeat (bonded and virtual functions), so the
- * index decides when both sides know it.
+ * Return whether the kernel means this device. GUIDs can repeat (bonded and virtual functions),
+ * therefore the index decides if both sides know it.
  */
 static bool device_is(const struct cm_device *dev, __be64 guid, int index)
 {
@@ -297,7 +301,10 @@ struct context_list {
 	int count, room;
 };
 
-/* A device that cannot be opened is left out, and said in the log by cm_device_open(). */
+/*
+ * Add the context of a device. A device that cannot be opened is left out, and cm_device_open()
+ * logs it.
+ */
 static int context_add(struct cm_device *dev, void *arg)
 {
 	struct context_list *list = arg;

@@ -28,7 +28,7 @@ static int keep_connect_data(struct cm_id *id, const struct rdma_addrinfo *res)
 	return 0;
 }
 
-/* Passive: remember what the QPs of its requests are to be like. */
+/* Bind a passive endpoint, and store the attributes for the QPs of its requests. */
 static int endpoint_bind(struct cm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
 			 const struct ibv_qp_init_attr *attr)
 {
@@ -123,7 +123,7 @@ static int request_take(struct cm_id *listener, struct rdma_cm_event **ret_event
 		*ret_event = event;
 		return 0;
 	}
-	/* the program may look at it */
+	/* the program may read it */
 	listener->id.event = event;
 	cm_err(listener, "rdma_get_request: %s instead of a connection request",
 	       rdma_event_str(event->event));
@@ -154,7 +154,7 @@ static int request_get(struct cm_id *listener, struct rdma_cm_id **ret_id)
 	if (r < 0)
 		return r;
 	id = to_cm_id(event->id);
-	/* the event lives with the new identifier, and its listener may go before that */
+	/* the event belongs to the new identifier, and its listener may be destroyed earlier */
 	cm_event_count_early(to_cm_event(event));
 	r = request_qp(listener, id);
 	id->id.event = event;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events: what a backend reports becomes what a program reads. On the way the library does its own
- * part: addresses and devices are looked up, the identifier of a connection request is made, the QP
- * is taken through its states.
+ * Events: a backend reports them, and the program reads them. In between the library does its own
+ * part: it looks up addresses and devices, makes the identifier of a connection request, and moves
+ * the QP through its states.
  */
 #include <string.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 #include "librdmacm/cm.h"
 #include "util/cancel.h"
 
-#define LATE_SECONDS 2 /* of waiting for acknowledgements before the log says what is missing */
+#define LATE_SECONDS 2 /* of waiting for acknowledgements before the missing event is logged */
 
 /* ------------------------------------------------------------------ acknowledgements */
 
@@ -21,7 +21,7 @@ static void event_given(struct cm_event *ev)
 	pthread_mutex_unlock(&ev->id->lock);
 }
 
-/* Count an event the backend handed out, whether or not the program saw it. */
+/* Count an event of the backend as acknowledged, whether or not the program saw it. */
 static void event_count(struct cm_event *ev)
 {
 	struct cm_id *id = ev->id;
@@ -59,7 +59,7 @@ CM_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 	return 0;
 }
 
-/* The log line of someone who waits: which events the program has not given back. */
+/* Log the events that a waiting thread misses. */
 static void missing_log(struct cm_id *id, const char *who)
 {
 	struct cm_event *ev = TAILQ_FIRST(&id->unacked);
@@ -104,7 +104,7 @@ uint32_t cm_events_given(struct cm_id *id)
 
 /* ------------------------------------------------------------------ the library's part */
 
-/* What the library could not do for an event turns it into the error event of that step. */
+/* Turn an event into the error event of its step, because the library's part failed. */
 static void event_fail(struct cm_event *ev, enum rdma_cm_event_type type, int r)
 {
 	ev->event.event = type;
@@ -129,7 +129,7 @@ static void do_route_resolved(struct cm_event *ev)
 		event_fail(ev, RDMA_CM_EVENT_ROUTE_ERROR, r);
 }
 
-/* The other side's answer: with a QP of ours the connection gets complete here. */
+/* Handle the other side's answer. If the library has the QP, complete the connection. */
 static void do_connect_response(struct cm_event *ev)
 {
 	struct cm_id *id = ev->id;
@@ -156,8 +156,8 @@ static void do_multicast_join(struct cm_event *ev)
 }
 
 /*
- * A new identifier for a connection request. The program sees the listener that it made, not the
- * hidden one for the other backend.
+ * Make the identifier of a connection request. The program sees its own listener, not the hidden
+ * one for the other backend.
  */
 static int do_connect_request(struct cm_channel *ch, struct cm_event *ev)
 {
@@ -181,7 +181,7 @@ static int do_connect_request(struct cm_channel *ch, struct cm_event *ev)
 		r = id->backend->query_route(id);
 	if (!r && !id->id.verbs)
 		r = -ENODEV;
-	/* it must not end with its listener, and its calls wait as the listener's do */
+	/* it must not end with its listener, and its calls wait like those of the listener */
 	if (!r && listener->sync)
 		r = cm_id_migrate(id, NULL);
 	if (r < 0) {
@@ -195,7 +195,7 @@ static int do_connect_request(struct cm_channel *ch, struct cm_event *ev)
 	return 0;
 }
 
-/* What ended: the QP must not go on as if it had not. */
+/* Move the QP of an ended connection to the error state. */
 static void do_ended(struct cm_event *ev)
 {
 	if (ev->event.event == RDMA_CM_EVENT_REJECTED)
@@ -203,7 +203,7 @@ static void do_ended(struct cm_event *ev)
 	cm_qp_to_error(ev->id);
 }
 
-/* Datagrams: what the other side said, which is no errno. */
+/* Log the other side's answer for datagrams. It is no errno. */
 static void log_refused_datagram(const struct cm_event *ev)
 {
 	static const char *const words[] = {
@@ -259,8 +259,8 @@ static void log_error_event(const struct cm_event *ev)
 }
 
 /*
- * Return: 1 when the program is to see the event, 0 when it is not, -errno when it could not be
- * made into one (a connection request only).
+ * Do the library's part of an event. Return: 1: the program gets the event; 0: it does not; -errno:
+ * a connection request failed.
  */
 static int event_process(struct cm_channel *ch, struct cm_event *ev)
 {
@@ -302,7 +302,9 @@ static int event_process(struct cm_channel *ch, struct cm_event *ev)
 	return 1;
 }
 
-/* Of the calls here, this is where a thread may be cancelled: it waits, and has nothing yet. */
+/*
+ * Wait for the next event. A thread may be cancelled only here, because it holds nothing else yet.
+ */
 static int event_next(struct cm_channel *ch, struct cm_event *ev)
 {
 	int r;
@@ -313,7 +315,7 @@ static int event_next(struct cm_channel *ch, struct cm_event *ev)
 	return r;
 }
 
-/* Return: 1: for the program; 0: not; -errno: there is none. */
+/* Take an event. Return: 1: the program gets it; 0: it does not; -errno: there is no event. */
 static int event_take(struct cm_channel *ch, struct cm_event *ev)
 {
 	int r = event_next(ch, ev);
@@ -360,7 +362,7 @@ void cm_sync_drop_event(struct cm_id *id)
 	id->id.event = NULL;
 }
 
-/* The status of an event as an errno: what a synchronous call returns. */
+/* Convert the status of an event to the errno that a synchronous call returns. */
 static int event_errno(const struct rdma_cm_event *event)
 {
 	if (!event->status)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Why no device serves an address: where the routing table sends it, which devices there are and
- * which addresses each of them has. Asked only after a failure, and only when the log is on.
+ * The explanation of a failed address: its route, all devices and their addresses. Called only
+ * after a failure, and only if the log is on.
  */
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -27,7 +27,7 @@ static void gid_text(const union ibv_gid *gid, char *text, size_t size)
 		inet_ntop(AF_INET6, gid->raw, text, size);
 }
 
-/* Each address once: RoCE v1 and v2 have an entry each. */
+/* Return whether an earlier entry has the same address: RoCE v1 and v2 have one entry each. */
 static bool gid_repeats(const struct ibv_gid_entry *entries, ssize_t at)
 {
 	for (ssize_t i = 0; i < at; i++)
@@ -74,7 +74,7 @@ static void route_describe(const struct sockaddr *addr, struct text *text)
 			 cm_addr_text((struct sockaddr *)&src, from));
 }
 
-/* User-space devices are RoCE's, where AF_IB has no meaning of its own. */
+/* Explain that user-space devices are RoCE, and therefore need no AF_IB. */
 static void family_describe(struct cm_id *id, const struct sockaddr *addr)
 {
 	const struct sockaddr_ib *ib = (const struct sockaddr_ib *)addr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The life of an identifier, and the choice of its backend: made at once when the channel has one
- * only, else when a local address is known.
+ * Creation and end of an identifier, and the choice of its backend. The choice is made at once if
+ * the channel has only one backend, otherwise when a local address is known.
  */
 #include <stdarg.h>
 #include <stdio.h>

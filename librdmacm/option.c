@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Options: a table of what there is, and those that wait for a backend. */
+/* Options: a table of all options, and the options that wait for a backend. */
 #include <string.h>
 
 #include "librdmacm/cm.h"
@@ -9,7 +9,7 @@ struct option_rule {
 	int name;
 	const char *text;
 	size_t length; /* bytes of one value */
-	bool array;    /* any number of them */
+	bool array;    /* any number of values */
 };
 
 static const struct option_rule rules[] = {
@@ -22,7 +22,7 @@ static const struct option_rule rules[] = {
 	  .array = true },
 };
 
-/* One that was set before there was a backend. */
+/* An option that was set before the choice of the backend. */
 struct cm_option {
 	struct cm_option *next;
 	int level;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events that no backend brings: the end of rdma_resolve_addrinfo() and rdma_write_cm_event() where
- * both backends are there. Elsewhere they go through the only backend, whose descriptor is the
- * channel's.
+ * Events that no backend delivers: the end of rdma_resolve_addrinfo(), and rdma_write_cm_event(),
+ * if there are both backends. With one backend these events go through it, because its descriptor
+ * is the channel's descriptor.
  */
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -13,7 +13,7 @@
 
 static pthread_mutex_t posted_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The channel's epoll gets a third member with the first event. */
+/* Add a third member to the channel's epoll, with the first event. */
 static int fd_need(struct cm_channel *ch)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -88,7 +88,7 @@ int cm_posted_take(struct cm_channel *ch, struct cm_event *ev)
 	return first ? 0 : -EAGAIN;
 }
 
-/* @to NULL: nowhere. */
+/* Move the events of @id to @to, or drop them if it is NULL. */
 static void move_all(struct cm_id *id, struct cm_channel *to)
 {
 	_cleanup_cancel_ int cancel = cancel_off();

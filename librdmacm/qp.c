@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs and SRQs of identifiers, and the states of the former. */
+/* Queue pairs and SRQs of identifiers, and states of the queue pairs. */
 #include <string.h>
 
 #include <rdma/rdma_verbs.h>
@@ -21,8 +21,9 @@ static int init_attr(struct cm_id *id, struct cm_qp_attr *attrs, int count)
 }
 
 /*
- * Before the connection, on Ethernet, INIT holds nothing the library does not know: the only P_Key,
- * the port, no access for the other side yet (it is given with RTR). Elsewhere the backend knows.
+ * Move the QP to INIT. Before the connection, on Ethernet, the library knows all attributes: the
+ * only P_Key, the port, and no access for the other side yet (RTR gives it). Otherwise the backend
+ * knows them.
  */
 static int qp_to_init(struct cm_id *id)
 {
@@ -42,7 +43,7 @@ static int qp_to_rtr(struct cm_id *id, struct cm_qp_attr *rtr)
 {
 	if (rtr->mask & IBV_QP_MAX_DEST_RD_ATOMIC)
 		rtr->attr.max_dest_rd_atomic = id->responder_resources;
-	/* what the handshake allows the other side: INIT was before it was known */
+	/* access of the other side by the handshake, which INIT did not know */
 	rtr->attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (id->responder_resources)
 		rtr->attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -50,8 +51,8 @@ static int qp_to_rtr(struct cm_id *id, struct cm_qp_attr *rtr)
 }
 
 /*
- * Pass on what the peer offered if it is of the vendor of this device, and this device offers
- * options itself. Any other device would refuse it and log an error for each connection.
+ * Pass on the peer's ECE options if they are of this device's vendor, and this device offers
+ * options itself. Any other device would refuse them and log an error for each connection.
  */
 static void ece_set(struct cm_id *id)
 {
@@ -92,7 +93,7 @@ int cm_qp_to_error(struct cm_id *id)
 	return qp_modify(id, &attr, IBV_QP_STATE);
 }
 
-/* Datagrams need no other side: ready to send at once. */
+/* Move a UD QP to RTS at once: datagrams need no other side. */
 static int qp_to_rts_ud(struct cm_id *id)
 {
 	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR };
@@ -107,8 +108,8 @@ static int qp_to_rts_ud(struct cm_id *id)
 }
 
 /*
- * Programs built before rate_limit came have a shorter struct ibv_qp_attr, and no connection
- * manager tells a rate.
+ * Size of struct ibv_qp_attr without rate_limit: older programs have the shorter struct, and no
+ * connection manager sets a rate.
  */
 #define QP_ATTR_SIZE offsetof(struct ibv_qp_attr, rate_limit)
 
@@ -119,7 +120,7 @@ static int init_qp_attr(struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 
 	if (!attr || !mask)
 		return -EINVAL;
-	asked.attr.qp_state = attr->qp_state; /* all else that the mask does not name is 0 */
+	asked.attr.qp_state = attr->qp_state; /* all members outside of the mask are 0 */
 	r = init_attr(id, &asked, 1);
 	if (r < 0) {
 		cm_err(id, "rdma_init_qp_attr: no attributes for state %d: %s", attr->qp_state,
@@ -153,8 +154,7 @@ static int queue_create(struct cm_id *id, uint32_t entries, struct ibv_comp_chan
 
 static void queue_destroy(struct ibv_comp_channel **channel, struct ibv_cq **cq)
 {
-	/* a program may have given the queue to other QPs, too: then it stays, as does its channel
-	 */
+	/* a program may use the queue for other QPs, too: then it stays, with its channel */
 	bool unused = !*cq || !ibv_destroy_cq(*cq);
 
 	if (*channel && unused)
@@ -190,7 +190,7 @@ static int queues_create(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
 
 /* ------------------------------------------------------------------ queue pairs */
 
-/* @pd: NULL, or what the program named */
+/* @pd: NULL, or the PD that the program named */
 static int parents_check(struct cm_id *id, const char *call, const struct ibv_pd *pd)
 {
 	if (!id->id.verbs) {
@@ -227,8 +227,8 @@ static int qp_attr_check(struct cm_id *id, const struct ibv_qp_init_attr_ex *att
 }
 
 /*
- * Of the two halves of XRC, one sends only, and the other receives by SRQs of its domain: the
- * device's default one, unless the program names another.
+ * Set the attributes of an XRC QP. XRC_SEND only sends. XRC_RECV receives by SRQs of its domain:
+ * the device's default domain, unless the program names another.
  */
 static int qp_attr_xrc(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
@@ -338,7 +338,7 @@ static bool srq_is_xrc(const struct ibv_srq_init_attr_ex *attr)
 	return attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
 }
 
-/* The domain and the completion queue that the program leaves open. */
+/* Set the domain and the completion queue, if the program named none. */
 static int srq_attr_xrc(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	int r = 0;

@@ -10,7 +10,7 @@
 
 #include "librdmacm/cm.h"
 
-/* By number, or by name. */
+/* Parse a service: a number or a name. */
 static int service_of(const char *service, struct cm_service *ret_service)
 {
 	char *end;
@@ -46,7 +46,7 @@ struct search {
 	const char *service;
 	const struct rdma_addrinfo *hints;
 	struct rdma_addrinfo *list, **next;
-	bool infiniband; /* there is such a port */
+	bool infiniband; /* an InfiniBand port was found */
 	int error;	 /* of the last port without an answer */
 };
 

@@ -33,8 +33,7 @@ CM_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 	return enum_name(event_names, ARRAY_SIZE(event_names), event, "UNKNOWN EVENT");
 }
 
-/* IBTA vol. 1, communication management, reject reasons; what they mean to the one who reads them.
- */
+/* Reject reasons (IBTA vol. 1, communication management), explained for the reader of a log. */
 static const char *const reject_reasons[] = {
 	[1] = "the other side has no queue pair left",
 	[2] = "the other side has no end-to-end context left",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The inline functions of rdma_cma.h and rdma_verbs.h, as libibverbs/ffi/verbs.c has those of
- * verbs.h. */
+/*
+ * Exports the inline functions of rdma_cma.h and rdma_verbs.h, as libibverbs/ffi/verbs.c does for
+ * verbs.h.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
