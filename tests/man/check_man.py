@@ -288,16 +288,37 @@ def show_sets(sets):
 def check_documents(context):
     """What README.md and documentation/ refer to exists: links, files, functions, options, tests."""
     tree = named.read_tree(TREE, context.options.build_tree)
-    documents = sorted(context.options.documents.glob("*.md"))
+    documents = read_documents(context.options.documents)
     if not documents:
         yield "there are no documents"
     yield from named.complaints_of_tables(tree, documents)
-    for path in [TREE / "README.md", *documents]:
-        text, folder = path.read_text(), TREE if path.name == "README.md" else TREE / "documentation"
-        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-            if not (folder / link).exists():
-                yield f"{path.name}: link to {link}, which does not exist"
-        yield from named.complaints(tree, path, "" if folder == TREE else "documentation")
+    places = {TREE / "README.md": ""}
+    places |= {path: str("documentation" / path.relative_to(context.options.documents).parent) for path in documents}
+    for path, near in places.items():
+        yield from complaints_of_links(path, TREE / near)
+        yield from named.complaints(tree, path, near)
+
+
+def read_documents(folder):
+    """Pages of the folder and of its folders, except the manual pages."""
+    return [path for path in sorted(folder.rglob("*.md")) if path.relative_to(folder).parts[0] != "man"]
+
+
+def complaints_of_links(path, folder):
+    """Links to files, and to headings of pages, that do not exist."""
+    for link, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text()):
+        # A copy of the documents may be elsewhere, a link within a page is about that copy.
+        target = folder / link if link else path
+        if not target.exists():
+            yield f"{path.name}: link to {link}, which does not exist"
+        elif anchor and target.suffix == ".md" and anchor not in anchors_of(target.read_text()):
+            yield f"{path.name}: link to {link}#{anchor}, a heading which does not exist"
+
+
+def anchors_of(text):
+    """What the headings of a page are called in links."""
+    titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def check_built(context):

@@ -40,6 +40,9 @@ class Copy:
         # The cases change this one.
         for path in options.documents.glob("abi.md"):
             shutil.copy(path, self.documents)
+        (self.documents / "uroce").mkdir()
+        for path in options.documents.glob("uroce/*.md"):
+            shutil.copy(path, self.documents / "uroce")
         self.build.mkdir()
         for name in ("include", "bin"):
             (self.build / name).symlink_to(options.build / name)
@@ -123,6 +126,11 @@ CASES = {
     ],
     "documents": [
         (lambda c: (c.documents / "abi.md").write_text("[x](nowhere.md)\n"), "abi.md: link to nowhere.md"),
+        (lambda c: (c.documents / "abi.md").write_text("[x](testing.md#nothing)\n"), "abi.md: link to testing.md#nothing"),
+        (lambda c: (c.documents / "abi.md").write_text("# X\n[x](#y)\n"), "abi.md: link to #y"),
+        (lambda c: (c.documents / "uroce/udp.md").write_text("[x](abi.md)\n"), "udp.md: link to abi.md"),
+        (lambda c: (c.documents / "uroce/udp.md").write_text("`util/nothing.c`\n"), "udp.md: util/nothing.c is neither"),
+        (lambda c: (c.documents / "uroce/README.md").write_text("[x](documentation/abi.md)\n"), "README.md: link to documentation"),
         (lambda c: (c.documents / "abi.md").write_text("`util/nothing.c`\n"), "abi.md: util/nothing.c is neither"),
         (lambda c: (c.documents / "abi.md").write_text("`packaging/nowhere/`\n"), "abi.md: packaging/nowhere/ is neither"),
         (lambda c: (c.documents / "abi.md").write_text("`providers/uroce/nowhere/req.c`\n"), "nowhere/req.c is neither"),
