@@ -247,11 +247,14 @@ static int av_udp(struct uroce_dev *dev, struct uroce_av *av, uint32_t qpn)
 	av->mtu = uroce_dev_mtu(dev);
 	/*
 	 * The destination is this host, so shared memory may lead to its process. Only the first
-	 * datagram to that process needs the network.
+	 * datagram to that process needs the network. A process of another user is reached by the
+	 * network only.
 	 */
-	if (av->local && !qpn && !dev->host->paths.udp_only) {
-		sgid_socket(dev, av);
-		return 0;
+	if (av->local && !dev->host->paths.udp_only) {
+		if (!qpn)
+			sgid_socket(dev, av);
+		if (!qpn || !uroce_shm_foreign(dev->host->shm, uroce_qpn_slot(qpn)))
+			return 0;
 	}
 	if (av->local && qpn)
 		r = foreign_check(dev, av, qpn);
