@@ -38,6 +38,13 @@ static bool is_whole(const struct ib_uverbs_ex_create_qp *q, const struct object
 	return qp->pd && qp->send_cq && qp->recv_cq && (qp->srq || !q->is_srq);
 }
 
+enum {
+	/* The flags that the kernel knows; for any other it answers EINVAL. */
+	CREATE_FLAGS = IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK |
+		       IB_UVERBS_QP_CREATE_SCATTER_FCS | IB_UVERBS_QP_CREATE_CVLAN_STRIPPING |
+		       IB_UVERBS_QP_CREATE_PCI_WRITE_END_PADDING | IBV_QP_CREATE_SOURCE_QPN,
+};
+
 int qp_create(struct ib_uverbs_ex_create_qp *q, struct command *c, struct object **ret_qp)
 {
 	struct object *qp = object_new(OBJECT_QP);
@@ -56,7 +63,9 @@ int qp_create(struct ib_uverbs_ex_create_qp *q, struct command *c, struct object
 	qp->table = object_find(OBJECT_TABLE, q->rwq_ind_tbl_handle);
 	trace_create(q, qp);
 	command_trace(qp->table ? REQUEST_QP_TABLE : REQUEST_QP, c);
-	r = is_whole(q, qp) ? device->create_qp(qp, q, c) : EINVAL;
+	r = EINVAL;
+	if (is_whole(q, qp) && !(q->create_flags & ~CREATE_FLAGS))
+		r = device->create_qp(qp, q, c);
 	if (r) {
 		trace_unwatch(qp);
 		object_free(qp);
