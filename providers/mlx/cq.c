@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queues apart from polling: their memory, another ring, what a queue pair leaves
- * behind.
+/* Completion queues apart from polling: memory, resizing, and removal of the completions of a queue
+ * pair.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ int mlx_cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint
 	return 0;
 }
 
-/* Of the entry's last byte. */
+/* Return the address of the last byte of the entry. */
 static uint8_t *last_of(const struct mlx_cq *cq, void *cqe)
 {
 	return (uint8_t *)cqe + cq->format->size - 1;
@@ -34,7 +34,7 @@ static char *first_of(const struct mlx_cq *cq, const struct kit_buf *buf)
 	return (char *)buf->base + cq->stride - cq->format->size;
 }
 
-/* Where no adapter and no kernel says whose new entries are, they are nobody's. */
+/* Allocate a ring. Mark its entries as unwritten, unless the adapter or the kernel does. */
 static int ring_alloc(const struct mlx_cq *cq, uint32_t count, struct kit_buf *ret_buf)
 {
 	const struct mlx_cqe_format *format = cq->format;
@@ -110,9 +110,9 @@ int mlx_destroy_cq(struct verbs_cq *vcq)
 	return r;
 }
 
-/* ---- another ring */
+/* ---- resizing */
 
-/* What is still in the old ring, up to the entry that says where it ends. */
+/* Copy the entries that are still in the old ring, up to the entry that marks its end. */
 static int entries_move(struct mlx_cq *cq, char *to, uint32_t count)
 {
 	const struct mlx_cqe_format *format = cq->format;
@@ -126,7 +126,7 @@ static int entries_move(struct mlx_cq *cq, char *to, uint32_t count)
 			break;
 		if ((last & format->opcode_mask) == format->resize)
 			return 0;
-		/* The adapter has counted that entry, too: each moves on by one. */
+		/* The adapter counts the end entry, too. Therefore each entry moves by one. */
 		new = to + (size_t)((n + 1) & (count - 1)) * cq->stride;
 		memcpy(new, cqe, format->size);
 		*last_of(cq, new) = (last & ~format->owner) | ((n + 1) & count ? format->owner : 0);
@@ -135,7 +135,7 @@ static int entries_move(struct mlx_cq *cq, char *to, uint32_t count)
 	return -EIO;
 }
 
-/* Entries that the program has not polled. */
+/* Count the entries that the program has not polled. */
 static uint32_t entries_waiting(const struct mlx_cq *cq)
 {
 	uint32_t n = 0;
@@ -196,7 +196,7 @@ int mlx_cq_resize(struct mlx_cq *cq, const struct verbs_resize_cq *in, uint32_t 
 	return r;
 }
 
-/* ---- a queue pair goes, or starts anew */
+/* ---- removing the completions of a queue pair that is destroyed or reset */
 
 static void clean_locked(struct mlx_cq *cq, void *qp, mlx_cqe_take *take)
 {
@@ -208,7 +208,7 @@ static void clean_locked(struct mlx_cq *cq, void *qp, mlx_cqe_take *take)
 	if (cq->by_program)
 		return;
 	end += entries_waiting(cq);
-	/* From the last one back: what stays moves towards the end. */
+	/* From the last entry back: entries that stay move towards the end. */
 	while (end-- != cq->consumer) {
 		void *cqe = mlx_cqe_at(cq, end);
 
@@ -248,7 +248,7 @@ void mlx_cqs_unlock(struct mlx_cq *a, struct mlx_cq *b)
 	spinlock_unlock_both(a ? &a->lock : NULL, b ? &b->lock : NULL);
 }
 
-/* ---- what went wrong with a request */
+/* ---- status of failed requests */
 
 enum {
 	SYNDROME_LOCAL_LENGTH = 0x01,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Extended polling: what of it does not look into an entry. */
+/* Extended polling: the part that does not read entries. */
 #include "providers/mlx/mlx.h"
 
 void mlx_ex_end_poll(struct ibv_cq_ex *cq_ex)

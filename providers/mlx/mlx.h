@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What ConnectX-3 and the later adapters have in common: the ring of receives, shared receive
- * queues and the ring of completions. This header is the room's only door, and only providers/mlx4
- * and providers/mlx5 open it.
+ * Code that ConnectX-3 and the later adapters share: the receive ring, shared receive queues and
+ * the completion ring. Only providers/mlx4 and providers/mlx5 include this header.
  *
  * Locks, in the order in which they are taken:
- *   mlx_cq.lock	its consumer index; what completions change of queue pairs and SRQs; of two
- * queues as spinlock_lock_both() has it
- *   mlx_srq.lock	its list of free requests
- *   mlx_rq.lock	the receive ring
- * Any thread may post and poll. The tail of a ring is written by who polls, with the lock of the
- * completion queue, and read by who posts, without.
  *
- * The providers' hot paths are made of what is inline here: what differs between the families is an
- * argument that is constant where it is called.
+ * - mlx_cq.lock protects the consumer index, and the state of queue pairs and SRQs that completions
+ *   change. spinlock_lock_both() orders the locks of two completion queues.
+ *
+ * - mlx_srq.lock protects the list of free requests.
+ *
+ * - mlx_rq.lock protects the receive ring.
+ *
+ * Any thread may post and poll. The polling thread writes the tail of a ring, with the lock of the
+ * completion queue held. The posting thread reads the tail without that lock.
+ *
+ * The hot paths of both providers consist of the inline functions here. Differences between the
+ * families are arguments that are constant in each caller.
  */
 #ifndef PROVIDERS_MLX_MLX_H
 #define PROVIDERS_MLX_MLX_H
@@ -33,7 +36,7 @@
 
 #define MLX_FLAT __attribute__((always_inline)) static inline
 
-/* ---- as the adapter reads it */
+/* ---- formats that the adapter reads */
 
 enum {
 	MLX_SEGMENT = 16, /* bytes: the unit of a request */
@@ -46,7 +49,7 @@ struct mlx_data_seg {
 	__be64 addr;
 };
 
-/* The beginning of a shared receive queue's request. */
+/* The first segment of a request of a shared receive queue. */
 struct mlx_srq_next_seg {
 	uint8_t reserved1[2];
 	__be16 next_wqe_index;
@@ -60,7 +63,8 @@ struct mlx_raddr_seg {
 	__be32 reserved;
 };
 
-/* Two neighbours of 32 bits in memory, each turned, as they shall lie in the ring. */
+/* Return two adjacent 32-bit words of memory, each converted to big endian, ready to be stored in
+ * the ring. */
 static inline uint64_t mlx_be32_both(const uint32_t *pair)
 {
 	uint64_t both;
@@ -73,7 +77,7 @@ static inline uint64_t mlx_be32_both(const uint32_t *pair)
 	return both;
 }
 
-/* What lies in two neighbours of 32 bits. */
+/* Combine two adjacent 32-bit words into one of 64 bits. */
 static inline uint64_t mlx_both(__be32 first, __be32 second)
 {
 #if __BYTE_ORDER == __LITTLE_ENDIAN
@@ -88,7 +92,8 @@ _Static_assert(offsetof(struct ibv_sge, lkey) == offsetof(struct ibv_sge, length
 			       offsetof(struct mlx_data_seg, byte_count) + 4,
 	       "neighbours in verbs and in the ring");
 
-/* The length, which may be the first word of 64 bytes, comes last. */
+/* Write the length last, because it may be the first word of a 64-byte block, which makes the
+ * block valid. */
 static inline void mlx_segment_write_sge(void *seg, const struct ibv_sge *sge)
 {
 	uint64_t both = mlx_be32_both(&sge->length);
@@ -109,25 +114,25 @@ static inline void mlx_raddr_write(void *seg, uint64_t addr, uint32_t rkey)
 	raddr->reserved = 0;
 }
 
-/* How many requests were completed. */
+/* Return the number of completed requests. */
 MLX_FLAT uint32_t mlx_sq_tail(atomic_uint *tail)
 {
-	/* acquire: pairs with the release of who polls, who has read the slots */
+	/* acquire: pairs with the release of the polling thread, which has read the slots */
 	return atomic_load_explicit(tail, memory_order_acquire);
 }
 
-/* Whether there is no room for another one: nor is there when the adapter's words drove the tail
- * past the head. */
+/* Return whether there is no room for another request. A tail past the head, which only a faulty
+ * completion can cause, counts as full. */
 MLX_FLAT bool mlx_sq_full(uint32_t head, uint32_t tail, uint32_t max_post)
 {
 	return head - tail >= max_post;
 }
 
-/* How many requests there is room for; none when the adapter's words drove the tail past the head.
- */
+/* Return how many requests fit. A tail past the head, which only a faulty completion can cause,
+ * leaves no room. */
 MLX_FLAT uint32_t mlx_room(uint32_t head, const atomic_uint *tail, uint32_t max_post)
 {
-	/* acquire: pairs with the release of who polls, who has read the slots */
+	/* acquire: pairs with the release of the polling thread, which has read the slots */
 	uint32_t used = head - atomic_load_explicit(tail, memory_order_acquire);
 
 	return likely(used <= max_post) ? max_post - used : 0;
@@ -137,14 +142,14 @@ enum {
 	MLX_PLAIN_FLAGS = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE,
 };
 
-/* The operations of plain requests: one entry behind their head, and no key. */
+/* Opcodes of plain requests: requests without a key whose list follows the header directly. */
 #define MLX_PLAIN_OPS                                                                  \
 	(1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV | \
 	 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM | 1u << IBV_WR_RDMA_READ)
 
 /*
- * Whether it is as most requests are: with one entry that is not empty, and nothing that has to do
- * with the requests around it. @ops: bit n: IBV_WR_n can be one
+ * Return whether the request is plain, as most requests are: one entry that is not empty, and no
+ * flag that depends on other requests. @ops: bit n is set if IBV_WR_n can be plain
  */
 MLX_FLAT bool mlx_is_plain(uint32_t ops, const struct ibv_send_wr *wr)
 {
@@ -161,12 +166,12 @@ MLX_FLAT bool mlx_is_plain(uint32_t ops, const struct ibv_send_wr *wr)
 	return likely(wr->sg_list->length);
 }
 
-/* What of a request does not depend on what it is. @ops: bit n: a request of IBV_WR_n is possible
- */
+/* Check the part of a request that does not depend on its opcode. @ops: bit n is set if IBV_WR_n is
+ * possible */
 MLX_FLAT enum kit_fault mlx_send_check(const uint32_t *ops, const struct ibv_send_wr *wr,
 				       uint32_t sge_limit, bool full)
 {
-	/* Also in a state in which nothing is taken: the limit is 0 then. */
+	/* Also refuses requests in a state without sending, because sge_limit is 0 then. */
 	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
 		return KIT_FAULT_NUM_SGE;
 	if (unlikely(full))
@@ -184,20 +189,20 @@ MLX_FLAT enum kit_fault mlx_send_check(const uint32_t *ops, const struct ibv_sen
 
 struct mlx_rq {
 	struct spinlock lock;
-	int max_sge; /* -1 in states in which nothing is taken */
+	int max_sge; /* -1 in states that accept no receives */
 	uint32_t mask;
 	uint32_t shift;
 	uint32_t max_post;
 	uint32_t head;
-	uint32_t wqe_sge; /* segments of a slot */
+	uint32_t wqe_sge; /* data segments of a slot */
 	char *ring;
 	uint64_t *wr_ids;
-	__be32 *record; /* whose first word tells how many were posted */
+	__be32 *record; /* doorbell record; first word: number of posted receives */
 	atomic_uint tail;
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
-/* The errno of a refused receive. */
+/* Log why a receive is refused and return the errno. */
 __attribute__((cold)) int mlx_recv_refuse(struct ibv_qp *qp, struct mlx_rq *rq,
 					  const struct ibv_recv_wr *wr);
 
@@ -209,7 +214,7 @@ static inline void mlx_segment_write(struct mlx_data_seg *seg, uint32_t length, 
 	seg->addr = htobe64(addr);
 }
 
-/* The list ends where the slot does, or at this. */
+/* Write the segment that ends a list which does not fill its slot. */
 static inline void mlx_segment_end(struct mlx_data_seg *seg)
 {
 	mlx_segment_write(seg, 0, MLX_INVALID_LKEY, 0);
@@ -230,7 +235,7 @@ static inline void mlx_rq_build(struct mlx_rq *rq, bool empty, uint32_t slot,
 	rq->wr_ids[slot] = wr->wr_id;
 }
 
-/* @head requests were posted, and the adapter learns of them; gives the lock back. */
+/* Report requests up to @head to the adapter and release the lock. */
 MLX_FLAT int mlx_recv_end(struct mlx_rq *rq, uint32_t head)
 {
 	if (likely(head != rq->head)) {
@@ -243,13 +248,13 @@ MLX_FLAT int mlx_recv_end(struct mlx_rq *rq, uint32_t head)
 }
 
 /*
- * With the ring's lock held, which it gives back: from @head on, receives of any kind.
- * @empty: entries without a byte go into the ring, too
+ * Post receives of any kind from @head on. The caller holds the lock of the ring, and this function
+ * releases it. @empty: also write entries of length 0 into the ring
  */
 MLX_FLAT int mlx_recv_rest(struct ibv_qp *qp, struct mlx_rq *rq, bool empty, struct ibv_recv_wr *wr,
 			   struct ibv_recv_wr **bad_wr, uint32_t head)
 {
-	/* 0 in states in which nothing is taken. */
+	/* 0 in states that accept no receives. */
 	uint32_t sge_limit = (uint32_t)rq->max_sge + 1;
 	uint32_t end = head + mlx_room(head, &rq->tail, rq->max_post);
 
@@ -266,13 +271,13 @@ MLX_FLAT int mlx_recv_rest(struct ibv_qp *qp, struct mlx_rq *rq, bool empty, str
 	return likely(!wr) ? 0 : mlx_recv_refuse(qp, rq, wr);
 }
 
-/* mlx_recv_rest() as a function of its own. */
+/* The out-of-line instance of mlx_recv_rest() of a provider. */
 typedef int mlx_recv_others(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr,
 			    uint32_t head);
 
 /*
- * With the ring's lock held, which it gives back: receives of one entry, as most are, without a
- * call; from the first other one on they are @others'.
+ * Post receives that have one entry, without a function call. @others posts the rest from the first
+ * receive that differs. The caller holds the lock of the ring, and this function releases it.
  */
 MLX_FLAT int mlx_recv_locked(struct ibv_qp *qp, struct mlx_rq *rq, bool empty,
 			     struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr,
@@ -306,10 +311,11 @@ MLX_FLAT int mlx_recv_locked(struct ibv_qp *qp, struct mlx_rq *rq, bool empty,
 
 /* ---- queue pairs: qp.c */
 
-/* What may be posted in the state that was reached: @sq_max_sge of the send queue, and @rq's. */
+/* Set the limits of posting that belong to the new state: *sq_max_sge of the send queue, and
+ * max_sge of @rq. */
 void mlx_gates_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sge,
 		   struct mlx_rq *rq);
-/* Whether a window of type 1 can be bound to that. A positive errno. */
+/* Check whether a type 1 window can be bound to @info. Return: 0 or a positive errno. */
 MLX_FLAT int mlx_bind_check(struct ibv_qp *qp, const struct ibv_mw *mw,
 			    const struct ibv_mw_bind_info *info)
 {
@@ -324,8 +330,8 @@ MLX_FLAT int mlx_bind_check(struct ibv_qp *qp, const struct ibv_mw *mw,
 /* ---- shared receive queues: srq.c */
 
 /*
- * Requests in a list, by the numbers of their slots. The adapter follows the list in the ring; this
- * library its own copy, which the adapter cannot write.
+ * Free requests form a list of slot numbers. The adapter follows the list in the ring. This library
+ * follows its own copy, which the adapter cannot write.
  */
 struct mlx_srq {
 	struct verbs_srq vsrq;
@@ -334,7 +340,7 @@ struct mlx_srq {
 	uint32_t mask;
 	uint32_t shift;
 	uint32_t max_sge;
-	uint32_t head, tail; /* of the list of free requests; the last one is not given out */
+	uint32_t head, tail; /* of the list of free requests; the last request is never used */
 	uint16_t posted;
 	uint32_t *next;
 	uint64_t *wr_ids;
@@ -342,7 +348,7 @@ struct mlx_srq {
 	__be32 *record;
 	struct kit_buf buf;
 	struct dbrec_pool *records;
-	atomic_uint said; /* as of mlx_rq */
+	atomic_uint said; /* as in mlx_rq */
 };
 
 static inline struct mlx_srq *to_msrq(struct ibv_srq *srq)
@@ -350,21 +356,20 @@ static inline struct mlx_srq *to_msrq(struct ibv_srq *srq)
 	return (struct mlx_srq *)srq;
 }
 
-/* @types: a bit for each enum ibv_srq_type that there is; @max_wr, @max_sge: as many are possible
- */
+/* Check the attributes. @types: bit n is set if the device supports type n of enum ibv_srq_type;
+ * @max_wr, @max_sge: limits of the device */
 int mlx_srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *attr, unsigned int types,
 		  uint32_t max_wr, uint32_t max_sge);
-/* Its memory, and all requests free. What fails leaves a half-built one, which mlx_srq_free()
- * takes.
- */
+/* Allocate the memory and put all requests into the free list. After a failure call mlx_srq_free(),
+ * which accepts a half-built SRQ. */
 int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct ibv_srq_attr *attr,
 		 struct kit_memory memory);
 void mlx_srq_free(struct mlx_srq *srq);
-/* In the table of a provider's operations. */
+/* Operations that the providers put into their tables. */
 int mlx_destroy_srq(struct verbs_srq *vsrq);
 int mlx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
-/* A request is free, behind the other ones: with the lock held. */
+/* Append a request to the free list. The caller holds the lock. */
 static inline void mlx_srq_link(struct mlx_srq *srq, uint32_t index)
 {
 	struct mlx_srq_next_seg *last = (void *)(srq->ring + ((size_t)srq->tail << srq->shift));
@@ -374,7 +379,7 @@ static inline void mlx_srq_link(struct mlx_srq *srq, uint32_t index)
 	srq->tail = index;
 }
 
-/* A request was completed. Whoever says so of one that does not exist is not believed. */
+/* Free a completed request. Ignore an @index outside the ring. */
 static inline void mlx_srq_done(struct mlx_srq *srq, uint32_t index)
 {
 	if (unlikely(index > srq->mask))
@@ -384,28 +389,28 @@ static inline void mlx_srq_done(struct mlx_srq *srq, uint32_t index)
 	spinlock_unlock(&srq->lock);
 }
 
-/* A request that was not completed after all is posted once more, at the end of the list. Return:
- * whether there is one of that number. */
+/* Post a request that the adapter gave up again, behind all others. Return: false if @index cannot
+ * be a posted request. */
 bool mlx_srq_again(struct mlx_srq *srq, uint32_t index);
 
 /* ---- completion queues: cq.c */
 
-/* No completion carries it: they have 24 bits. */
+/* A number that no completion carries, because theirs have 24 bits. */
 #define MLX_NO_NUMBER UINT32_MAX
 
 enum {
-	MLX_CQE_NONE = -1, /* as the last byte of an entry that is the adapter's */
+	MLX_CQE_NONE = -1, /* in place of the last byte: the adapter owns the entry */
 };
 
 /*
- * What differs between the families of an entry. Its last byte is written last: whose it is, and
- * what completed.
- * @size: bytes of the completion, which are the last ones of an entry
- * @owner: the last byte's bit that is another one each time round
- * @unwritten: last bytes from here on are of entries that nobody wrote yet; none is when it exceeds
- * a byte, and the kernel or the adapter says whose a new ring's are
- * @opcode_mask, @resize: a last byte that is @resize below @opcode_mask ends a ring that was
- * replaced
+ * Differences between the completion queue entries of the families. The adapter writes the last
+ * byte of an entry last. This byte holds the owner and the opcode.
+ * @size: bytes of the completion, at the end of the entry
+ * @owner: bit of the last byte that flips each time round
+ * @unwritten: the last byte of an entry that was never written has this value or a higher one. A
+ * value above 255 means that the kernel or the adapter initialises a new ring.
+ * @opcode_mask, @resize: if the last byte masked by @opcode_mask is @resize, the entry ends a ring
+ * that was replaced
  */
 struct mlx_cqe_format {
 	uint32_t size;
@@ -419,24 +424,24 @@ struct mlx_cq {
 	struct spinlock lock;
 	uint32_t consumer;
 	uint32_t mask;
-	uint32_t count;	      /* of entries, which is the bit of their round */
+	uint32_t count;	      /* entries; also the bit of the index that tells the round */
 	uint32_t stride;      /* bytes from entry to entry */
 	char *first;	      /* the first entry's completion */
-	void *last;	      /* the queue pair whose completion was the last one */
-	uint32_t last_number; /* that its completions carry; MLX_NO_NUMBER: there is none */
+	void *last;	      /* queue pair of the last completion */
+	uint32_t last_number; /* number of last in completions; MLX_NO_NUMBER: none */
 	__be32 *record;
-	char *uar; /* where it rings */
+	char *uar; /* doorbell page */
 	uint32_t cqn;
-	uint32_t arm_sn; /* events that the program has read, as the provider counts them */
-	/* What arming writes whatever was polled, as it lies in the record and in the register. */
+	uint32_t arm_sn; /* events that the program has read, in the provider's encoding */
+	/* The constant part of arming, in the byte order of the record and of the register. */
 	__be32 arm_record;
 	uint64_t arm_register;
-	/* The entry that the extended poll stands on, its queue pair, and mlx5's slot of a request
-	 * that was sent. */
+	/* The current entry of the extended poll, its queue pair and, for mlx5, the slot of its
+	 * send request. */
 	const void *cqe;
 	void *cqe_qp;
 	uint32_t cqe_slot;
-	bool by_program; /* direct verbs gave it away: nothing is taken out of it */
+	bool by_program; /* the program polls it, by direct verbs: this library removes no entry */
 	const struct mlx_cqe_format *format;
 	struct dbrec_pool *records;
 	struct kit_memory memory;
@@ -453,29 +458,32 @@ static inline struct mlx_cq *ex_to_mcq(struct ibv_cq_ex *cq_ex)
 	return (struct mlx_cq *)cq_ex;
 }
 
-/* @wc_flags: those that the provider has; @count_max: entries are fewer */
+/* Check the attributes. @wc_flags: flags that the provider supports; @count_max: exclusive limit of
+ * the number of entries */
 int mlx_cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint64_t wc_flags,
 		 uint32_t count_max);
-/* Memory for @cqe entries and one. What fails leaves a half-built one, which mlx_cq_free() takes.
- */
+/* Allocate memory for @cqe + 1 entries. After a failure call mlx_cq_free(), which accepts a
+ * half-built queue. */
 int mlx_cq_make(struct mlx_cq *cq, struct dbrec_pool *records, const struct mlx_cqe_format *format,
 		uint32_t stride, uint32_t cqe, struct kit_memory memory);
 void mlx_cq_free(struct mlx_cq *cq);
-/* The kernel's, of that memory. @udata: of its command; @cqn: where in the answer its number is */
+/* Create the completion queue in the kernel, in the memory of @cq. @udata: of the command; @cqn:
+ * the number in the answer */
 int mlx_cq_ask(struct mlx_cq *cq, const struct verbs_create_cq *in, struct verbs_udata *udata,
 	       const __u32 *cqn);
-/* In the table of a provider's operations. */
+/* Operations that the providers put into their tables. */
 int mlx_destroy_cq(struct verbs_cq *vcq);
-/* @udata: of the kernel's command; @buf_addr: where in it the new ring's address goes */
+/* Replace the ring. @udata: of the command; @buf_addr: its field for the address of the new ring */
 int mlx_cq_resize(struct mlx_cq *cq, const struct verbs_resize_cq *in, uint32_t count_max,
 		  struct verbs_udata *udata, __u64 *buf_addr);
 
-/* Both queues of a queue pair, which may be one, or NULL. */
+/* Lock both completion queues of a queue pair. They may be the same queue, or NULL. */
 void mlx_cqs_lock(struct mlx_cq *a, struct mlx_cq *b);
 void mlx_cqs_unlock(struct mlx_cq *a, struct mlx_cq *b);
-/* Whether the completion is the queue pair's. Then its request of an SRQ was given back. */
+/* Return whether the completion belongs to the queue pair. If it does, the function has given its
+ * SRQ request back. */
 typedef bool mlx_cqe_take(void *qp, const void *cqe);
-/* What completed of a queue pair is taken out of both. */
+/* Remove the completions of a queue pair from both queues. */
 void mlx_cqs_clean_locked(struct mlx_cq *send_cq, struct mlx_cq *recv_cq, void *qp,
 			  mlx_cqe_take *take);
 
@@ -484,7 +492,8 @@ static inline void *mlx_cqe_at(const struct mlx_cq *cq, uint32_t n)
 	return cq->first + (size_t)(n & cq->mask) * cq->stride;
 }
 
-/* The entry's last byte, read once, when the adapter has written it; else MLX_CQE_NONE. */
+/* Read the last byte of the entry once. Return: this byte if the adapter has written the entry,
+ * else MLX_CQE_NONE. */
 static inline int mlx_cqe_valid(const struct mlx_cq *cq, const struct mlx_cqe_format *format,
 				const void *cqe, uint32_t n)
 {
@@ -495,27 +504,30 @@ static inline int mlx_cqe_valid(const struct mlx_cq *cq, const struct mlx_cqe_fo
 	return last;
 }
 
-/* What the program has taken is the adapter's again. */
+/* Return the polled entries to the adapter. */
 static inline void mlx_cq_publish(struct mlx_cq *cq)
 {
 	cq->record[0] = htobe32(cq->consumer & 0xffffff);
 }
 
-/* The queue pair that completes here and has the number, remembered as the last one; or NULL. */
+/* Return the queue pair of this completion queue that has the number, and remember it in cq->last.
+ * NULL: none has it. */
 void *mlx_cq_find(struct mlx_cq *cq, struct idtable *table, uint32_t number);
 
-/* ---- polling: what of ibv_poll_cq() does not look into an entry */
+/* ---- polling: the part of ibv_poll_cq() that does not read entries */
 
 enum {
-	/* The number of a poll that met an entry nobody can have written in earnest. */
+	/* Result of a poll that met an invalid entry. */
 	MLX_POLL_CORRUPT = -2,
 };
 
 /*
- * What of an entry is the family's; constant where mlx_poll_found() is called.
- * @read: the entry with its last byte; return: whether it can be believed
- * @swallow: of one that cannot: whether it told of something else than a request; NULL: none does
- * @say_corrupt: in the log
+ * Functions of a family that read an entry. The struct is constant in each caller of
+ * mlx_poll_found().
+ * @read: fill @wc from the entry; return: whether the entry is valid
+ * @swallow: return whether an entry that @read refused is valid but belongs to no request; NULL:
+ * the family has no such entries
+ * @say_corrupt: log an invalid entry
  */
 struct mlx_poller {
 	const struct mlx_cqe_format *format;
@@ -524,7 +536,8 @@ struct mlx_poller {
 	void (*say_corrupt)(const struct mlx_cq *cq, const void *cqe);
 };
 
-/* With the lock held, and the next entry with its last byte; gives the lock back. */
+/* The out-of-line instance of mlx_poll_found() of a provider. @cqe, @last: the next entry and its
+ * last byte. The caller holds the lock, and the function releases it. */
 typedef int mlx_poll_rest(struct mlx_cq *cq, int num_entries, struct ibv_wc *wc, const void *cqe,
 			  int last);
 
@@ -542,8 +555,7 @@ MLX_FLAT int mlx_poll_found(struct mlx_cq *cq, const struct mlx_poller *poller, 
 		if (unlikely(!poller->read(cq, cqe, last, wc))) {
 			if (poller->swallow && poller->swallow(cq, cqe, last))
 				goto next;
-			/* What was taken before it is the program's; the next poll meets it again.
-			 */
+			/* Return the entries before this one. The next poll finds it again. */
 			if (n) {
 				cq->consumer--;
 				break;
@@ -557,7 +569,8 @@ MLX_FLAT int mlx_poll_found(struct mlx_cq *cq, const struct mlx_poller *poller, 
 		if (++n == num_entries)
 			break;
 next:
-		/* As mlx_cqe_valid() has it, of an entry behind one that is. */
+		/* The condition of the loop is that of mlx_cqe_valid(), for the entry behind a
+		 * valid entry. */
 		cqe = (const char *)cqe + cq->stride;
 		if (unlikely(!(cq->consumer & cq->mask))) {
 			cqe = cq->first;
@@ -565,15 +578,15 @@ next:
 		}
 		last = ((const volatile uint8_t *)cqe)[poller->format->size - 1];
 	} while (last < poller->format->unwritten && !((last ^ round) & owner));
-	/* What was read is not read later: the adapter may write there again. */
+	/* Finish all reads before the adapter may write to the entries again. */
 	atomic_thread_fence(memory_order_release);
 	mlx_cq_publish(cq);
 	spinlock_unlock(&cq->lock);
 	return n;
 }
 
-/* With the lock held; gives it back. @found: mlx_poll_found() as a function of its own, so that who
- * finds nothing saves no registers */
+/* Poll. The caller holds the lock, and this function releases it. @found: the out-of-line instance
+ * of mlx_poll_found(). A poll of an empty queue therefore saves no registers. */
 MLX_FLAT int mlx_poll_locked(struct mlx_cq *cq, const struct mlx_poller *poller,
 			     mlx_poll_rest *found, int num_entries, struct ibv_wc *wc)
 {
@@ -590,12 +603,12 @@ MLX_FLAT int mlx_poll_locked(struct mlx_cq *cq, const struct mlx_poller *poller,
 
 static inline void mlx_ex_publish(struct mlx_cq *cq)
 {
-	/* What was read is not read later: the adapter may write there again. */
+	/* Finish all reads before the adapter may write to the entries again. */
 	atomic_thread_fence(memory_order_release);
 	mlx_cq_publish(cq);
 }
 
-/* @take: takes the next entry. ENOENT: there is none; EIO: it makes no sense. */
+/* @take: takes the next entry. Return: 0; ENOENT: there is no entry; EIO: it is invalid. */
 MLX_FLAT int mlx_ex_start_poll(struct ibv_cq_ex *cq_ex, const struct ibv_poll_cq_attr *attr,
 			       int (*take)(struct mlx_cq *cq))
 {
@@ -629,13 +642,13 @@ MLX_FLAT int mlx_ex_next_poll(struct ibv_cq_ex *cq_ex, int (*take)(struct mlx_cq
 void mlx_ex_end_poll(struct ibv_cq_ex *cq_ex);
 uint32_t mlx_ex_read_qp_num(struct ibv_cq_ex *cq_ex);
 
-/* ---- what went wrong with a request */
+/* ---- status of failed requests */
 
 enum {
 	MLX_SYNDROMES = 0x23,
 };
 
-/* By the syndrome of a completion; 0: no name for it. */
+/* enum ibv_wc_status by syndrome; 0: unknown syndrome. */
 extern const uint8_t mlx_statuses[MLX_SYNDROMES];
 
 static inline enum ibv_wc_status mlx_status(uint8_t syndrome)

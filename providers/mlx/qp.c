@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What queue pairs of both families do without looking at a ring. */
+/* Operations of queue pairs of both families that do not access a ring. */
 #include "providers/mlx/mlx.h"
 
 void mlx_gates_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sge,
@@ -16,7 +16,7 @@ void mlx_gates_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sg
 		*sq_max_sge = vqp->cap.max_send_sge;
 		break;
 	case IBV_QPS_ERR:
-		/* What is posted then is flushed, whichever state was the last one. */
+		/* Requests posted in this state are flushed, whatever the previous state. */
 		*sq_max_sge = vqp->cap.max_send_sge;
 		rq->max_sge = rq->max_post ? (int)rq->wqe_sge : -1;
 		break;

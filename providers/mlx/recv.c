@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why a receive was refused. */
+/* Refused receives. */
 #include "providers/mlx/mlx.h"
 
 int mlx_recv_refuse(struct ibv_qp *qp, struct mlx_rq *rq, const struct ibv_recv_wr *wr)

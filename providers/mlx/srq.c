@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared receive queues: their memory, and posting. A record in memory is all the doorbell there
- * is. */
+/* Shared receive queues: their memory, and posting. The doorbell is only a record in memory. */
 #include <stdlib.h>
 
 #include "providers/mlx/mlx.h"
@@ -135,7 +134,8 @@ int mlx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_
 	return likely(!wr) ? 0 : srq_refuse(srq, wr);
 }
 
-/* The last free request is never given out, so that the next one takes this one's place. */
+/* Post request @index again. The last free request is never used, so that @index can be linked
+ * before the next request takes its contents. */
 static void again_locked(struct mlx_srq *srq, uint32_t index)
 {
 	const size_t head_size = sizeof(struct mlx_srq_next_seg);
