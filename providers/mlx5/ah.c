@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address handles: the vector that a request of a UD queue pair starts with. */
+/* Address handles: the address vector at the start of a request of a UD queue pair. */
 #include <string.h>
 #include <sys/random.h>
 
@@ -10,7 +10,8 @@ enum {
 	UDP_SPORT_MIN = 0xc000,
 };
 
-/* As the adapter codes the rates of enum ibv_rate; what it does not have is the port's own. */
+/* Return the adapter's code of a rate of enum ibv_rate. An unknown rate means the rate of the port.
+ */
 static uint8_t rate_code(uint8_t rate)
 {
 	static const uint8_t codes[] = { 0,  0,	 7, 8, 9,  10, 11, 12, 13, 14, 15, 11,
@@ -41,7 +42,8 @@ int mlx5_port_facts(struct ibv_context *ibctx, uint8_t port_num, uint8_t *ret_li
 	return 0;
 }
 
-/* A path of its own for each flow label, as switches tell them apart; any when there is none. */
+/* Derive the UDP source port from the flow label, because switches choose paths by it. Without a
+ * label choose a random port. */
 static uint16_t udp_sport(uint32_t flow_label)
 {
 	uint16_t any;
@@ -53,7 +55,7 @@ static uint16_t udp_sport(uint32_t flow_label)
 	return any | UDP_SPORT_MIN;
 }
 
-/* By the kernel, which then has the handle, too; or by this library. */
+/* Resolve the MAC address in the kernel, which then has the handle, too, or in this library. */
 static int dmac_resolve(struct mlx5_ah *ah, const struct verbs_create_ah *in)
 {
 	struct mlx5_context *ctx = to_mctx(ah->ah.context);

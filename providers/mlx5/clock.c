@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The adapter's clock: a page of it that shows the counter, and a page of the kernel that says how
- * to get from its counts to nanoseconds. Either may be missing.
+ * The clock of the adapter: a page of the adapter shows the counter, and a page of the kernel has
+ * the factors that convert it to nanoseconds. Either page may be missing.
  */
 #include <string.h>
 #include <time.h>
@@ -10,10 +10,10 @@
 
 enum {
 	MMAP_CMD_SHIFT = 8,
-	UPDATING = 1, /* of the kernel's sign */
+	UPDATING = 1, /* bit in sign while the kernel updates the page */
 	QUICK_TRIES = 10,
 	PAUSE_NS = 200000,
-	PAUSES = 500, /* a tenth of a second, and what the system adds */
+	PAUSES = 500, /* together at least a tenth of a second */
 };
 
 static void page_map(struct mlx5_context *ctx, enum mlx5_ib_mmap_cmd command,
@@ -34,7 +34,7 @@ void mlx5_clock_open(struct mlx5_context *ctx)
 		page_map(ctx, MLX5_IB_MMAP_CLOCK_INFO, &ctx->clock_info);
 }
 
-/* Two halves, which do not change together. */
+/* Read the counter. Its two halves do not change in one step. */
 static uint64_t cycles_read(const struct mlx5_context *ctx)
 {
 	const volatile __be32 *words = (void *)((char *)ctx->clock.base +
@@ -80,13 +80,12 @@ static bool info_try(const struct mlx5_ib_clock_info *page, struct mlx5dv_clock_
 		.shift = page->shift & 63,
 		.mask = page->mask,
 	};
-	/* What was read belongs together when the kernel did not write meanwhile. */
+	/* The values are consistent if the kernel did not write in between. */
 	atomic_thread_fence(memory_order_acquire);
 	return !(before & UPDATING) && *sign == before;
 }
 
-/* The writer was stopped amid an update: its processor may be a virtual one, which others have now.
- */
+/* Wait until the kernel ends an update. Its virtual processor may have been descheduled. */
 static __attribute__((noinline, cold)) int info_wait(const struct mlx5_ib_clock_info *page,
 						     struct mlx5dv_clock_info *ret_info)
 {

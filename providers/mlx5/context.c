@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opening: what the kernel and this library can of each other, and the facts of the device. */
+/* Opening: negotiation of features with the kernel, and facts of the device. */
 #include <string.h>
 
 #include "providers/kit/context.h"
@@ -7,7 +7,7 @@
 
 enum {
 	FW_DIGITS = 4,
-	CQE_VERSION = 1, /* completions carry the number that this library gave the QP */
+	CQE_VERSION = 1, /* completions carry the number that this library assigned to the QP */
 };
 
 /* Kernels before 5.0, 4.10 and 4.2 refuse the longer requests. */
@@ -40,14 +40,14 @@ static int context_ask(struct mlx5_context *ctx, const struct verbs_open_context
 		ctx->info = (struct mlx5_ib_alloc_ucontext_resp){};
 		udata.in_len = request_lengths[i];
 		r = uverbs_open_context(&ctx->vctx, &open);
-		/* Anything else is no matter of lengths. */
+		/* Other errors are not caused by the length. */
 		if (r != -EINVAL && r != -EOPNOTSUPP)
 			return r;
 	}
 	return r;
 }
 
-/* Numbers of the kernel from which sizes and addresses are made. */
+/* Check numbers of the kernel that sizes and addresses are computed from. */
 static int info_check(struct mlx5_context *ctx)
 {
 	const struct mlx5_ib_alloc_ucontext_resp *info = &ctx->info;
@@ -78,7 +78,7 @@ static int info_check(struct mlx5_context *ctx)
 	return 0;
 }
 
-/* With what the driver says beside verbs' attributes, if it does. */
+/* Query the device, including the driver's own attributes if there are any. */
 static int device_ask(struct mlx5_context *ctx, const struct verbs_query_device *in,
 		      struct mlx5_ib_query_device_resp *ret_caps,
 		      struct ibv_device_attr_ex *ret_attr)
@@ -130,7 +130,8 @@ static int context_make(struct mlx5_context *ctx, const struct verbs_open_contex
 	const struct mlx5dv_context_attr *dv = in->dv;
 	int r = context_ask(ctx, in, MLX5_IB_ALLOC_UCTX_DEVX);
 
-	/* The firmware may have no user context left, which the driver reports as any errno. */
+	/* The firmware may have no user context left. The driver reports this with various errnos.
+	 */
 	if (r < 0 && !(dv && dv->flags & MLX5DV_CONTEXT_FLAGS_DEVX))
 		r = context_ask(ctx, in, 0);
 	return r < 0 ? kit_context_refused(&ctx->vctx, r) : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queues, as this kernel driver wants them: providers/mlx has the rest. */
+/* The parts of completion queues that depend on this kernel driver. The rest is in providers/mlx.
+ */
 #include "libibverbs/uverbs/cmd.h"
 #include "providers/kit/mmio.h"
 #include "providers/mlx5/cqe.h"
@@ -7,12 +8,12 @@
 
 enum {
 	CQE_COUNT_MAX = 1 << 24,
-	ARM_SN_ONE = 1 << 28, /* where the doorbell has the number of events */
+	ARM_SN_ONE = 1 << 28, /* one event in the doorbell's field */
 	ARM_SN_MASK = 3 << 28,
-	PAGE_ID_MAX = 0xffff, /* that the request itself has room for */
+	PAGE_ID_MAX = 0xffff, /* largest value of the field in the request */
 };
 
-/* What mlx5dv_create_cq() adds, which it has checked. */
+/* Add the attributes of mlx5dv_create_cq(), which has checked them. */
 static void dv_apply(const struct mlx5dv_cq_init_attr *dv, struct mlx5_ib_create_cq *cmd)
 {
 	if (!dv)
@@ -34,7 +35,7 @@ bool mlx5_cq_is_real_time(const struct mlx_cq *cq, uint64_t wc_flags)
 	       !(wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
 }
 
-/* Either the clock has it, or the kernel says how it is found. */
+/* Check that wall-clock times are possible: by a real-time clock or by the kernel's clock page. */
 static int wallclock_check(const struct mlx_cq *cq, const struct verbs_create_cq *in)
 {
 	if (!in->extended ||
@@ -136,27 +137,27 @@ void mlx5_cq_event(struct verbs_cq *vcq)
 int mlx5_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct mlx_cq *cq = to_mcq(ibcq);
-	/* What was taken is as it was said last. */
+	/* The consumer index is the last published one. */
 	__be32 word = cq->record[0] | cq->arm_record;
 
 	if (unlikely(solicited_only))
 		word |= htobe32(MLX5_CQ_DB_REQ_NOT_SOL);
 	cq->record[1] = word;
-	/* The adapter reads the record when the register tells it to. */
+	/* The adapter reads the record when the register is written. */
 	barrier_wc_start();
 	mmio_write_64(cq->uar + MLX5_CQ_DOORBELL, mlx_both(word, 0) | cq->arm_register);
 	barrier_wc_flush();
 	return 0;
 }
 
-/* ---- a queue pair goes, or starts anew */
+/* ---- removing the completions of a queue pair that is destroyed or reset */
 
 static bool cqe_take(void *arg, const void *entry)
 {
 	const struct mlx5_cqe64 *cqe = entry;
 	struct mlx5_qp *qp = arg;
 
-	/* An error of a signature is of no queue pair, and has other things in that place. */
+	/* A signature error belongs to no queue pair, and this field has another meaning. */
 	if (cqe->op_own >> 4 == MLX5_CQE_SIG_ERR ||
 	    (be32toh(cqe->srqn_uidx) & IDTABLE_MASK) != qp->uidx)
 		return false;
@@ -169,7 +170,8 @@ void mlx5_cqs_clean(struct mlx5_qp *qp, bool gone)
 {
 	mlx_cqs_lock(qp->send_cq, qp->recv_cq);
 	mlx_cqs_clean_locked(qp->send_cq, qp->recv_cq, qp, cqe_take);
-	/* A new object may have the number at once: what carries it must be gone by then. */
+	/* A new object may get the number at once. Remove it only now, when no entry carries it any
+	 * more. */
 	if (gone)
 		idtable_remove(&to_mctx(qp->vqp.qp.context)->users, qp->uidx);
 	mlx_cqs_unlock(qp->send_cq, qp->recv_cq);

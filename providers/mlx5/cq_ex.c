@@ -27,7 +27,7 @@ static inline bool ex_done(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsi
 	return mlx5_done_read(cq, cqe, kind == MLX5_KIND_SENT, done);
 }
 
-/* Take the next entry. ENOENT: there is none; EIO: it makes no sense. */
+/* Take the next entry. ENOENT: there is no entry; EIO: it is invalid. */
 static inline int ex_take(struct mlx_cq *cq)
 {
 	const struct mlx5_cqe64 *cqe;
@@ -44,7 +44,8 @@ again:
 	cq->consumer++;
 	if (unlikely(!ex_done(cq, cqe, op_own, &done))) {
 		if (mlx5_cqe_swallow(cq, cqe, op_own)) {
-			/* A ring full of them is the adapter's again. */
+			/* Publish each such entry, because a ring full of them would block the
+			 * adapter. */
 			mlx_ex_publish(cq);
 			goto again;
 		}
@@ -121,7 +122,7 @@ static uint32_t ex_read_byte_len(struct ibv_cq_ex *cq_ex)
 	return be32toh(ex_cqe(cq_ex)->byte_cnt);
 }
 
-/* An invalidated rkey is read through here too, in the order of this processor. */
+/* Return the immediate data, or an invalidated rkey in the byte order of the host. */
 static __be32 ex_read_imm_data(struct ibv_cq_ex *cq_ex)
 {
 	const struct mlx5_cqe64 *cqe = ex_cqe(cq_ex);
@@ -156,7 +157,7 @@ static uint64_t ex_read_completion_ts(struct ibv_cq_ex *cq_ex)
 	return be64toh(ex_cqe(cq_ex)->timestamp);
 }
 
-/* Of a clock that counts nanoseconds since 1970 itself, as such a queue was asked for. */
+/* Return the wall-clock time if the clock of the adapter counts nanoseconds since 1970. */
 static uint64_t ex_read_real_time_ns(struct ibv_cq_ex *cq_ex)
 {
 	uint64_t ts = be64toh(ex_cqe(cq_ex)->timestamp);
@@ -164,7 +165,7 @@ static uint64_t ex_read_real_time_ns(struct ibv_cq_ex *cq_ex)
 	return (ts >> 32) * 1000000000 + (uint32_t)ts;
 }
 
-/* 0: the kernel does not end writing the page. */
+/* Return the wall-clock time. 0: the kernel's update of the page does not end. */
 static uint64_t ex_read_wallclock_ns(struct ibv_cq_ex *cq_ex)
 {
 	struct mlx_cq *cq = ex_to_mcq(cq_ex);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Entries of a completion queue: whose they are, and what a completion changes. */
+/* The format of completion queue entries. */
 #ifndef MLX5_CQE_H
 #define MLX5_CQE_H
 
@@ -13,8 +13,7 @@ static const struct mlx_cqe_format mlx5_cqe_format = {
 	.resize = MLX5_CQE_RESIZE_CQ << 4,
 };
 
-/* The opcode in an entry's last byte, in its place, with the bits that tell of data in the entry.
- */
+/* The opcode bits of the last byte of an entry, with the bits for data inside the entry. */
 enum mlx5_kind {
 	MLX5_KIND_SENT = MLX5_CQE_REQ << 4,
 	MLX5_KIND_WRITE_IMM = MLX5_CQE_RESP_WR_IMM << 4,
@@ -25,7 +24,7 @@ enum mlx5_kind {
 	MLX5_KIND_MASK = 0xf0 | MLX5_KIND_INLINE,
 };
 
-/* Whether it is a success without data in it; of one that was not sent. */
+/* Return whether an entry that is not MLX5_KIND_SENT is a successful receive without data in it. */
 static inline bool mlx5_kind_is_received(unsigned int kind)
 {
 	return !(kind & MLX5_KIND_INLINE) && kind <= MLX5_KIND_SEND_INV;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Dynamically connected transport: an initiator is a queue pair whose requests say where they go
- * to, a target receives from every initiator that knows its key. Programs make both by
+ * Dynamically connected transport: each request of an initiator has its own destination, and a
+ * target receives from every initiator that knows its key. Programs create both by
  * mlx5dv_create_qp().
  */
 #include "providers/mlx5/cqe.h"
@@ -96,8 +96,8 @@ static int target_create(struct mlx5_qp *qp, const struct verbs_create_qp *in)
 	return r;
 }
 
-/* One entry each, for an adapter that says that something else completed than receives of the SRQ.
- */
+/* Create a DC target. Its rings have one unused entry each, so that a faulty completion cannot
+ * reach invalid memory. */
 int mlx5_create_dct(struct mlx5_qp *qp, const struct verbs_create_qp *in)
 {
 	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
@@ -123,7 +123,7 @@ int mlx5_create_dct(struct mlx5_qp *qp, const struct verbs_create_qp *in)
 	return r;
 }
 
-/* Its number is the answer to the transition that makes it ready to receive. */
+/* Change the state. The kernel assigns the number in the transition to RTR. */
 int mlx5_modify_dct(struct mlx5_qp *qp, const struct verbs_modify_qp *in)
 {
 	struct mlx5_ib_modify_qp_resp resp = {};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory of the adapter: the kernel gives some, and this process maps it. */
+/* Memory of the adapter: the kernel allocates it, and this process maps it. */
 #include <string.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
@@ -8,7 +8,7 @@
 
 enum {
 	MMAP_CMD_SHIFT = 8,
-	WORD = 4, /* the adapter's memory is read and written in these */
+	WORD = 4, /* bytes of one access to the memory of the adapter */
 };
 
 static int refuse(const struct mlx5_dm *dm, const char *verb, uint64_t offset, size_t length,
@@ -21,7 +21,7 @@ static int refuse(const struct mlx5_dm *dm, const char *verb, uint64_t offset, s
 	return error;
 }
 
-/* 0 or a positive errno, as the program gets it. */
+/* Check a range. Return: 0 or a positive errno for the program. */
 static int range_check(const struct mlx5_dm *dm, const char *verb, uint64_t offset, size_t length)
 {
 	if (offset > dm->vdm.length || length > dm->vdm.length - offset)
@@ -93,7 +93,8 @@ void mlx5_dm_unmap(struct mlx5_dm *dm)
 	free(dm->op_pages);
 }
 
-/* Of another kind than ibv_alloc_dm()'s: the adapter's own, which this process does not see. */
+/* Return whether the memory is of a type that only the adapter accesses, unlike ibv_alloc_dm()'s.
+ */
 static bool is_hidden(const struct mlx5dv_alloc_dm_attr *dv)
 {
 	return dv && dv->type != MLX5DV_DM_TYPE_MEMIC;

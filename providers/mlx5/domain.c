@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Thread domains, which have a register of their own, and parent domains. */
+/* Thread domains, each with a register of its own, and parent domains. */
 #include "providers/mlx5/mlx5.h"
 
 int mlx5_alloc_td(struct ibv_td *ibtd, const struct ibv_td_init_attr *unused)
@@ -19,7 +19,7 @@ int mlx5_dealloc_td(struct ibv_td *ibtd)
 	return 0;
 }
 
-/* What it has to say is the library's, and is looked at where queues are made. */
+/* Do nothing. libibverbs keeps the parent domain, and creating a queue reads it. */
 int mlx5_alloc_parent_domain(struct verbs_pd *unused)
 {
 	return 0;

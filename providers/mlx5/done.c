@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Completions that are no plain successes: errors, page faults of shared receives, and data that
- * came inside an entry. The adapter writes up to 32 bytes of a receive, an RDMA read or an atomic
- * into the entry, or 64 into the first half of one of 128 bytes, where the kernel let it.
+ * Completions on the slow path: errors, page faults of shared receives, and data inside an entry.
+ * If the kernel allows it, the adapter writes up to 32 bytes of a receive, an RDMA read or an
+ * atomic into the entry, or up to 64 into the first half of an entry of 128 bytes.
  *
- * Where such data go is only in the ring, which the adapter is given to read. It has to be a
- * request that is not done yet.
+ * The destination of such data is only in the ring. Therefore the entry must belong to a request
+ * that is not completed yet.
  */
 #include "providers/mlx5/done.h"
 #include "providers/mlx5/wqe.h"
@@ -15,13 +15,13 @@ enum {
 	SYNDROME_ABORTED = 0x22,
 };
 
-/* Bytes in an entry that are still to be copied. */
+/* Bytes of an entry that remain to be copied. */
 struct inlined {
 	const char *from;
 	uint32_t left;
 };
 
-/* @nowhere: the key of memory that takes what nobody wants */
+/* Copy data to the memory of one segment. @nowhere: key of memory whose data are discarded */
 static void piece_fill(const struct mlx5_wqe_data_seg *seg, uint32_t nowhere, struct inlined *data)
 {
 	uint32_t length = min_of(be32toh(seg->byte_count), data->left);
@@ -41,7 +41,7 @@ static uint32_t nowhere_key(const struct mlx_cq *cq)
 		       : MLX_INVALID_LKEY;
 }
 
-/* Into the pieces of a receive. */
+/* Copy data to the segments of a receive. */
 static void receive_fill(const struct mlx_cq *cq, const void *seg, uint32_t count,
 			 struct inlined *data)
 {
@@ -51,7 +51,7 @@ static void receive_fill(const struct mlx_cq *cq, const void *seg, uint32_t coun
 		piece_fill(piece, nowhere_key(cq), data);
 }
 
-/* Bytes between a request's control segment and its pieces; 0: it gets no data back. */
+/* Return the bytes between the control segment and the data segments; 0: no data come back. */
 static uint32_t pieces_offset(const struct mlx5_sq *sq, uint8_t opcode)
 {
 	uint32_t remote = sizeof(struct mlx5_wqe_ctrl_seg) + sq->address_size +
@@ -68,7 +68,7 @@ static uint32_t pieces_offset(const struct mlx5_sq *sq, uint8_t opcode)
 	}
 }
 
-/* Into the pieces of an RDMA read or an atomic, which may go on at the ring's start. */
+/* Copy data to the segments of an RDMA read or an atomic, which may wrap round in the ring. */
 static void sent_fill(const struct mlx_cq *cq, const struct mlx5_sq *sq, uint32_t slot,
 		      struct inlined *data)
 {
@@ -84,7 +84,7 @@ static void sent_fill(const struct mlx_cq *cq, const struct mlx5_sq *sq, uint32_
 	}
 }
 
-/* Return: whether the entry is of the request that the adapter may answer now. */
+/* Copy data out of an entry. Return: whether the entry belongs to an outstanding request. */
 static bool inline_take(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigned int last,
 			struct mlx5_qp *qp)
 {
@@ -119,7 +119,7 @@ static bool inline_take(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigne
 	return true;
 }
 
-/* Whether it is a page fault, which is no completion to the program. */
+/* Return whether the entry is a page fault, which is not reported to the program. */
 static bool is_page_fault(const struct mlx5_err_cqe *error, const struct mlx5_qp *qp)
 {
 	return qp->srq && error->syndrome == SYNDROME_ABORTED &&

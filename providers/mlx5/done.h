@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A completion: whose it is, and what it frees. Shared by both ways of polling. */
+/* Completions: their queue pair, and the requests that they free. Both ways of polling use them. */
 #ifndef MLX5_DONE_H
 #define MLX5_DONE_H
 
 #include "providers/mlx5/cqe.h"
 
 /*
- * @slot: of a request that was sent: the basic block it began at
- * @status: 0, or that of a failed request
+ * @slot: first basic block of a send request
+ * @status: 0, or the status of a failed request
  */
 struct mlx5_done {
 	struct mlx5_qp *qp;
@@ -18,12 +18,12 @@ struct mlx5_done {
 	bool sent;
 };
 
-/* poll.c. Of an entry with this last byte that is of no request: whether it told of a key's
- * signature. */
+/* poll.c. Handle an entry that belongs to no request: a page fault or a signature error. @last: its
+ * last byte. Return: whether it was such an entry. */
 bool mlx5_cqe_swallow(struct mlx_cq *cq, const void *entry, unsigned int last);
 void mlx5_cqe_say_corrupt(const struct mlx_cq *cq, const void *cqe);
 
-/* Of what was sent: this request and all before it are done. */
+/* Complete this send request and all before it. */
 __attribute__((always_inline)) static inline void done_sent(struct mlx5_done *done,
 							    uint32_t counter)
 {
@@ -47,7 +47,7 @@ done_received(struct mlx5_done *done, const struct mlx5_cqe64 *cqe, uint32_t cou
 			return false;
 		done->wr_id = srq->wr_ids[counter];
 		mlx_srq_done(srq, counter);
-		/* An XRC SRQ says each time by which queue pair it came. */
+		/* A completion of an XRC SRQ names the queue pair. */
 		if (unlikely(srq->vsrq.xrcd))
 			qp->vqp.qp.qp_num = be32toh(cqe->sop_drop_qpn) & 0xffffff;
 		return true;
@@ -59,7 +59,7 @@ done_received(struct mlx5_done *done, const struct mlx5_cqe64 *cqe, uint32_t cou
 	return true;
 }
 
-/* The queue pair that the entry names. Return: whether there is one that completes here. */
+/* Find the queue pair of the entry. Return: whether it exists and uses this completion queue. */
 __attribute__((always_inline)) static inline bool
 mlx5_done_find(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, struct mlx5_done *done)
 {
@@ -73,8 +73,8 @@ mlx5_done_find(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, struct mlx5_done
 }
 
 /*
- * A request that succeeded, which was @sent or received.
- * Return: whether the entry can be believed.
+ * Read the entry of a successful request. @sent: it is a send request
+ * Return: whether the entry is valid.
  */
 __attribute__((always_inline)) static inline bool
 mlx5_done_read(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, bool sent, struct mlx5_done *done)
@@ -92,7 +92,7 @@ mlx5_done_read(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, bool sent, struc
 	return true;
 }
 
-/* IBV_WC_IP_CSUM_OK of a packet of IPv4 whose checksums are right; or 0. */
+/* Return IBV_WC_IP_CSUM_OK for an IPv4 packet with correct checksums, else 0. */
 static inline unsigned int mlx5_cqe_csum(const struct mlx5_cqe64 *cqe)
 {
 	const uint8_t both = MLX5_CQE_L3_OK | MLX5_CQE_L4_OK;
@@ -103,13 +103,13 @@ static inline unsigned int mlx5_cqe_csum(const struct mlx5_cqe64 *cqe)
 		       : 0;
 }
 
-/* done.c. Any other entry: of a request that failed, or with data. @last: its last byte */
+/* done.c. Read any other entry: of a failed request, or with data. @last: its last byte */
 bool mlx5_done_read_rare(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigned int last,
 			 struct mlx5_done *done);
-/* Whether it told of a page fault, after which the request is posted once more. */
+/* If the entry reports a page fault, post its request again. Return: whether it does. */
 bool mlx5_done_page_fault(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigned int last);
 
-/* What completes of a request with this opcode of the adapter's; -1: its opcode does not say. */
+/* Return the IBV_WC_ opcode for an opcode of the adapter; -1: it has no fixed one. */
 static inline int mlx5_wc_opcode(uint32_t hw)
 {
 	static const uint8_t opcodes[] = {
@@ -127,13 +127,13 @@ static inline int mlx5_wc_opcode(uint32_t hw)
 	return hw < ARRAY_SIZE(opcodes) ? opcodes[hw] - 1 : -1;
 }
 
-/* What a request was, as the completion of one that was sent tells; -1: nothing that is sent. */
+/* Return the IBV_WC_ opcode of a send completion; -1: no request has this opcode. */
 static inline int mlx5_sent_opcode(const struct mlx5_done *done, uint32_t opcode_qpn)
 {
 	uint32_t hw = opcode_qpn >> 24;
 	int known = mlx5_wc_opcode(hw);
 
-	/* What a request of the program's own making was, only the program knows. */
+	/* Only the program knows the operation of a request that it built itself. */
 	if (unlikely(done->qp->sq.raw) &&
 	    done->qp->sq.slots[done->slot].opcode == MLX5DV_WC_RAW_WQE)
 		return MLX5DV_WC_RAW_WQE;

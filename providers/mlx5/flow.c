@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Flows, by the kernel's command, and counters of them: what each counts is told with the first
- * flow. */
+/* Flows and their counters. The kernel gets the list of counted values with the first flow. */
 #include <stdlib.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "providers/mlx5/mlx5.h"
 #include "libibverbs/uverbs/cmd.h"
 
-/* An action of a flow that counts; NULL: it has none. -EINVAL: it has two. */
+/* Find the counters of a flow. NULL: the flow has none. -EINVAL: it has two. */
 static int counters_find(const struct ibv_flow_attr *attr, struct mlx5_counters **ret_counters)
 {
 	const char *at = (const char *)(attr + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Contexts, domains and memory of the adapter that another process made: the driver tells what its
- * answer to their creation was. */
+/* Contexts, domains and memory of the adapter that another process created. The driver repeats its
+ * answer to their creation. */
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
@@ -69,7 +69,7 @@ int mlx5_import_dm(struct verbs_dm *vdm, uint32_t handle)
 	return mlx5_dm_map((struct mlx5_dm *)vdm, start, page_index, length);
 }
 
-/* The other process's memory stays; its pages here go. */
+/* Unmap the pages in this process. The memory stays allocated for the other process. */
 int mlx5_unimport_dm(struct verbs_dm *vdm)
 {
 	mlx5_dm_unmap((struct mlx5_dm *)vdm);

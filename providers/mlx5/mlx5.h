@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ConnectX: work requests and completions travel through rings in this process's memory, which the
- * adapter reads and writes; doorbell records in memory and registers of the adapter tell of news.
- * Formats are in infiniband/mlx5/wqe.h and cqe.h.
+ * ConnectX: work requests and completions travel through rings in the memory of this process, which
+ * the adapter reads and writes. Doorbell records in memory and registers of the adapter announce
+ * new requests. Formats are in infiniband/mlx5/wqe.h and cqe.h.
  *
  * Locks, in the order in which they are taken:
- *   mlx_cq.lock	its consumer index; what completions change of queue pairs and SRQs
- *   mlx_srq.lock	its list of free requests
- *   mlx5_sq.lock	the send ring; held from ibv_wr_start to _complete
- *   mlx_rq.lock	the receive ring
- *   mlx5_bfreg.lock	which half of a register comes next; only of those that several queue pairs
- * have and, apart from them, mlx5_context.uar_lock.
  *
- * What the adapter wrote is not trusted: an index is masked or checked, an object looked up, before
- * anything is done with it. Rings are in memory that the adapter can write; so what decides where
- * this process writes is kept beside them.
+ * - mlx_cq.lock protects the consumer index, and the state of queue pairs and SRQs that completions
+ *   change.
+ *
+ * - mlx_srq.lock protects the list of free requests.
+ *
+ * - mlx5_sq.lock protects the send ring. It is held from ibv_wr_start() to ibv_wr_complete().
+ *
+ * - mlx_rq.lock protects the receive ring.
+ *
+ * - mlx5_bfreg.lock protects the choice of the next half of a register. Only registers that several
+ *   queue pairs share use it.
+ *
+ * mlx5_context.uar_lock protects the lists of registers and is not nested in the locks above.
+ *
+ * Data that the adapter wrote are not trusted. An index is masked or checked, and an object is
+ * found through a table, before it is used. The adapter can write to the rings. Therefore values
+ * that decide where this process writes are kept outside of them.
  */
 #ifndef MLX5_H
 #define MLX5_H
@@ -30,15 +38,16 @@
 #include "providers/mlx/mlx.h"
 
 enum {
-	MLX5_UAR_SIZE = 4096,	  /* of the adapter; a page of the system has one or several */
-	MLX5_BFREG_FIRST = 0x800, /* in a UAR */
-	MLX5_BFREGS_MAX = 512,	  /* that a context has */
-	MLX5_PORTS_KNOWN = 2,	  /* whose facts are read at open */
+	MLX5_UAR_SIZE = 4096,	  /* bytes; a page of the system holds one or several */
+	MLX5_BFREG_FIRST = 0x800, /* offset in a UAR, bytes */
+	MLX5_BFREGS_MAX = 512,	  /* of a context */
+	MLX5_PORTS_KNOWN = 2,	  /* ports whose facts are read at open */
 	MLX5_CQE_SIZE_DEFAULT = 64,
-	MLX5_ECE_ASK = 0x10000000, /* of a queue pair that is made */
+	MLX5_ECE_ASK =
+		0x10000000, /* request for the enhanced connection options of a new queue pair */
 };
 
-/* What an allocator of a parent domain is told. */
+/* Resource types that are passed to the allocator of a parent domain. */
 #define MLX5_MEMORY(n)	((uint64_t)RDMA_DRIVER_MLX5 << 32 | (n))
 #define MLX5_MEMORY_QP	MLX5_MEMORY(1)
 #define MLX5_MEMORY_RWQ MLX5_MEMORY(2)
@@ -46,20 +55,20 @@ enum {
 #define MLX5_MEMORY_CQ	MLX5_MEMORY(5)
 
 /*
- * A register that takes the doorbells of send queues: two halves, used in turn.
- * @size: bytes of a half; 0: it has one only, which takes no requests
+ * A register for the doorbells of send queues: two halves, used in turn. @size: bytes of a half; 0:
+ * the register has only one half, which takes doorbells but no requests
  */
 struct mlx5_bfreg {
 	char *reg;
 	uint32_t size;
-	uint32_t offset;       /* 0 or size: the half that comes next */
-	uint32_t bf_ds;	       /* units of a request that it takes itself, at most */
-	uint32_t bf_inline_ds; /* the same of a request with inline data, where bf_ds is 0 */
-	bool of_several;       /* queue pairs */
-	bool shared;	       /* by threads: the lock is needed */
-	bool blueflame;	       /* takes a request itself */
-	bool legacy;	/* made on demand by a kernel that chooses for queue pairs otherwise */
-	uint32_t index; /* as the kernel calls its page, or it, when the kernel chooses */
+	uint32_t offset; /* of the next half: 0 or size */
+	uint32_t bf_ds;	 /* largest request that can be written into it, in units of 16 bytes */
+	uint32_t bf_inline_ds; /* the same for a request with inline data, used if bf_ds is 0 */
+	bool of_several;       /* several queue pairs use it */
+	bool shared;	       /* several threads use it: lock is needed */
+	bool blueflame;	       /* requests can be written into it */
+	bool legacy;	       /* made on demand by a kernel that otherwise chooses the registers */
+	uint32_t index; /* the kernel's number of its page; of the register if the kernel chooses */
 	unsigned int users;
 	uint64_t mmap_offset; /* of its page */
 	struct spinlock lock;
@@ -74,12 +83,12 @@ struct mlx5_uar_page {
 	size_t length;
 	uint64_t mmap_offset;
 	uint32_t handle;
-	bool legacy; /* it has no handle */
+	bool legacy; /* made without a handle */
 	uint32_t page_id;
 	struct mlx5_bfreg *bfregs;
 };
 
-/* Groups of what the firmware can. */
+/* Groups of firmware capabilities. */
 enum mlx5_fw_caps {
 	MLX5_FW_CAPS_GENERAL,
 	MLX5_FW_CAPS_QOS,
@@ -90,50 +99,52 @@ enum mlx5_fw_caps {
 
 struct mlx5_context {
 	struct verbs_context vctx;
-	struct mlx5_ib_alloc_ucontext_resp info; /* as the kernel answered, checked */
-	struct mlx5_ib_query_device_resp caps;	 /* 0 where the kernel does not say */
+	struct mlx5_ib_alloc_ucontext_resp info; /* the checked answer of the kernel */
+	struct mlx5_ib_query_device_resp caps;	 /* 0 in fields that the kernel does not report */
 	uint32_t page_size;
 	uint32_t uars_per_page;
 	uint32_t total_bfregs;
 	uint32_t low_latency_bfregs;
 	bool no_requests_in_registers; /* MLX5_SHUT_UP_BF */
-	bool inline_in_registers;      /* no others: MLX5_POST_SEND_PREFER_BF is 0 */
-	bool single_threaded;	       /* MLX5_SINGLE_THREADED: registers have no locks */
+	bool inline_in_registers; /* only requests with inline data: MLX5_POST_SEND_PREFER_BF is 0
+				   */
+	bool single_threaded;	  /* MLX5_SINGLE_THREADED: registers have no locks */
 	bool atomics;
-	bool raw_csum; /* of raw packets the adapter makes the checksums */
+	bool raw_csum; /* the adapter computes checksums of raw packets */
 	uint8_t link_layer[MLX5_PORTS_KNOWN];
 	uint8_t port_flags[MLX5_PORTS_KNOWN];
 
-	/* Registers that the kernel hands out by index, or makes on demand. */
+	/* Registers: the kernel chooses them by index, or makes them on demand. */
 	struct mlx5_bfreg *bfregs; /* NULL: on demand */
 	char **pages;		   /* of bfregs */
 	unsigned int page_count, bfreg_count;
 	pthread_mutex_t uar_lock; /* protects the lists */
 	LIST_HEAD(, mlx5_uar_page) uar_pages;
 	struct mlx5_bfreg_list dedicated, shared, of_threads;
-	struct mlx5_bfreg uncached; /* of all that found no other one; of pages made on demand */
+	struct mlx5_bfreg
+		uncached; /* for users that got no other register; only of pages made on demand */
 	bool uncached_used;
 	unsigned int legacy_pages;
 	unsigned int dedicated_count, shared_count;
-	char *cq_uar;		/* where completion queues ring */
-	int64_t cq_uar_page_id; /* -1: the kernel knows it */
-	uint64_t cq_uar_offset; /* where that page is mapped from */
+	char *cq_uar;		/* page of the doorbells of completion queues */
+	int64_t cq_uar_page_id; /* -1: the kernel knows the page */
+	uint64_t cq_uar_offset; /* mmap offset of that page */
 
 	struct kit_page clock,
-		clock_info; /* as the adapter, and the kernel, write them; or nothing */
+		clock_info; /* written by the adapter and by the kernel; empty if missing */
 
 	struct dbrec_pool records;
-	struct kit_allocator allocator;	       /* of mlx5dv_set_context_attr() */
-	uint32_t *fw_caps[MLX5_FW_CAPS_COUNT]; /* answers of the firmware, once asked for */
-	pthread_mutex_t qpn_lock;	       /* protects the two below */
+	struct kit_allocator allocator;	       /* set by mlx5dv_set_context_attr() */
+	uint32_t *fw_caps[MLX5_FW_CAPS_COUNT]; /* answers of the firmware; NULL until queried */
+	pthread_mutex_t qpn_lock;	       /* protects qpn_blocks and crypto_login */
 	LIST_HEAD(, mlx5_qpn_block) qpn_blocks;
 	struct mlx5dv_devx_obj *crypto_login; /* NULL: none */
-	struct idtable users; /* queue pairs, by the number that their completions carry */
+	struct idtable users;		      /* queue pairs, by the number in their completions */
 	pthread_mutex_t sig_lock;
-	LIST_HEAD(, mlx5_sig) sigs; /* of keys, whose errors completions tell */
+	LIST_HEAD(, mlx5_sig) sigs; /* signatures of keys; completions report their errors */
 };
 
-/* Threads that are one after the other, with a register that nobody else rings. */
+/* A thread domain: its threads run one at a time and have a register of their own. */
 struct mlx5_td {
 	struct verbs_td vtd;
 	struct mlx5_bfreg *bfreg;
@@ -144,12 +155,13 @@ struct mlx5_dm {
 	struct verbs_dm vdm;
 	struct kit_page page;
 	char *bytes;
-	uint64_t remote_va;	   /* as the adapter calls its beginning */
-	struct kit_page *op_pages; /* where stores are operations, by mlx5dv_dm_map_op_addr() */
+	uint64_t remote_va; /* address of its beginning in the adapter */
+	struct kit_page
+		*op_pages; /* pages in which stores are operations: mlx5dv_dm_map_op_addr() */
 	unsigned int op_count;
 };
 
-/* @opaque: memory that requests which copy need; @copiers: queue pairs that do */
+/* @opaque: memory that memcpy requests need; @copiers: number of queue pairs with such requests */
 struct mlx5_pd {
 	struct verbs_pd vpd;
 	uint32_t pdn;
@@ -158,30 +170,31 @@ struct mlx5_pd {
 	unsigned int copiers;
 };
 
-/* direct/sig.c. A completion of opcode MLX5_CQE_SIG_ERR. Return: whether it is of a key here */
+/* direct/sig.c. Record the error of a completion with opcode MLX5_CQE_SIG_ERR. Return: whether the
+ * key belongs to this context */
 bool mlx5_sig_error_take(struct mlx5_context *ctx, const void *cqe);
 
-/* A key that a request describes: direct/umr.c. */
+/* The state of a request that configures a key: direct/umr.c. */
 struct mlx5_umr {
 	struct mlx5dv_mkey *mkey; /* NULL: none */
 	struct mlx5_wqe_umr_ctrl_seg *ctrl;
 	struct mlx5_wqe_mkey_context_seg *key;
-	unsigned int missing; /* setters before it is complete */
+	unsigned int missing; /* number of setters still to be called */
 	unsigned int list_bytes;
 	bool has_access, has_layout, has_cipher, has_sig;
-	bool resets_sig; /* signatures of before are no more */
+	bool resets_sig; /* discards earlier signatures */
 };
 
 /* A send request, at its first basic block. */
 struct mlx5_sq_slot {
 	uint64_t wr_id;
-	uint32_t head;	 /* how many requests were posted before it */
-	uint32_t opcode; /* of the completion, where the adapter's does not tell: IBV_WC_ */
+	uint32_t head;	 /* number of requests posted before it */
+	uint32_t opcode; /* IBV_WC_: used if the completion's own opcode is ambiguous */
 };
 
 /*
- * A packet: @sges, with the device's checksums or not. @header: what is put in front of each piece
- * of @mss bytes of it, or NULL.
+ * A raw packet. @sges: its data; @csum: the device computes the checksums; @header: header that is
+ * put in front of each segment of @mss bytes, or NULL
  */
 struct mlx5_raw {
 	const struct ibv_sge *sges;
@@ -193,20 +206,19 @@ struct mlx5_raw {
 
 struct mlx5_sq {
 	struct spinlock lock;
-	uint8_t fence;	/* of the next request; MLX5_WQE_CTRL_ */
-	uint8_t signal; /* of every request */
-	uint32_t ops;	/* bit n: a request of IBV_WR_n is possible, and fits */
-	bool raw;	/* requests of the program's own making are posted */
-	uint32_t plain; /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
-	int max_sge;	/* -1 in states in which nothing is taken */
-	uint32_t mask;	/* basic blocks, less one */
+	uint8_t fence;	   /* of the next request; MLX5_WQE_CTRL_ */
+	uint8_t signal;	   /* of every request */
+	uint32_t ops;	   /* bit n: IBV_WR_n is possible, and its request fits */
+	bool raw;	   /* the program posts requests that it builds itself */
+	uint32_t plain;	   /* bit n: IBV_WR_n can be a plain request; 0 if max_sge is below 1 */
+	int max_sge;	   /* -1 in states without sending */
+	uint32_t mask;	   /* number of basic blocks, minus 1 */
 	uint32_t cur_post; /* basic blocks posted */
 	uint32_t head;	   /* requests posted */
 	uint32_t max_post;
 	uint32_t max_inline;
 	uint32_t max_tso_header;
-	uint32_t address_size; /* bytes that say where a request goes to, behind its control segment
-				*/
+	uint32_t address_size; /* bytes of the address behind the control segment */
 	char *ring, *end;
 	struct mlx5_sq_slot *slots;
 	__be32 *record;
@@ -215,16 +227,16 @@ struct mlx5_sq {
 	struct mlx5_batch {
 		uint32_t cur_post, nreq;
 		uint8_t fence;
-		int error;			      /* the first, positive */
+		int error;			      /* first error, positive */
 		struct mlx5_wqe_ctrl_seg *ctrl;	      /* of the request being built; NULL: none */
-		const struct mlx5_wqe_ctrl_seg *last; /* that is complete */
+		const struct mlx5_wqe_ctrl_seg *last; /* last complete request */
 		unsigned int last_ds;
-		char *seg; /* where its data go */
+		char *seg; /* position of its data */
 		unsigned int ds;
-		unsigned int missing; /* setters before it is complete */
-		struct mlx5_raw raw;  /* of a raw packet: what is known before its data */
+		unsigned int missing; /* setters still to be called */
+		struct mlx5_raw raw;  /* header and flags, known before the data */
 	} batch;
-	atomic_uint tail; /* requests completed; written by who polls */
+	atomic_uint tail; /* requests completed; written by the polling thread */
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
@@ -235,30 +247,30 @@ struct mlx5_qp {
 	struct mlx_cq *send_cq, *recv_cq;
 	struct mlx_srq *srq;
 	uint32_t uidx;
-	uint32_t ece;	   /* as the kernel granted */
+	uint32_t ece;	   /* granted by the kernel */
 	uint32_t ece_next; /* to ask for with the next transition */
 	bool ece_pending;
-	bool bfreg_lent;    /* the thread domain's */
-	bool rss;	    /* it receives through a table, and has nothing of this */
+	bool bfreg_lent;    /* bfreg belongs to the thread domain */
+	bool rss;	    /* receives through a table: has no rings */
 	uint32_t sqn, tisn; /* of a raw packet queue pair */
-	uint32_t rqn, tirn; /* the same, and of one that receives through a table */
+	uint32_t rqn, tirn; /* also of a queue pair that receives through a table */
 	uint64_t tir_icm_addr;
-	bool reports_csum;	/* completions of its receives say whether checksums are right */
-	struct mlx5_pd *copies; /* whose memory its requests that copy need; or NULL */
+	bool reports_csum;	/* receive completions report correct checksums */
+	struct mlx5_pd *copies; /* domain with the memory that memcpy requests need; or NULL */
 	bool stops_at_sig_errors;
-	bool dct; /* a DC target: it has no rings, and a number when it is ready to receive */
-	struct kit_buf sq_buf; /* of a raw packet queue pair, whose rings are apart */
+	bool dct;	       /* a DC target: no rings; has a number from RTR on */
+	struct kit_buf sq_buf; /* of a raw packet queue pair, whose rings are separate */
 	__be32 *record;
-	__be32 withheld[2]; /* where its receives are told of until the adapter may take them */
+	__be32 withheld[2]; /* doorbell record in use until the adapter may take receives */
 	struct kit_buf buf;
 	struct mlx5dv_qp_ex dv;
 	struct mlx5_umr umr;
-	uint32_t wqe_bytes; /* of a send request, at most */
+	uint32_t wqe_bytes; /* largest size of a send request */
 };
 
 /*
- * What completions of an XRC SRQ or a work queue name, in the place of a queue pair. It has one
- * send slot, for an adapter that says it sent something.
+ * The object that completions of an XRC SRQ or a work queue name in place of a queue pair. Its one
+ * send slot keeps a faulty send completion from reaching invalid memory.
  */
 struct mlx5_user {
 	struct mlx5_qp qp;
@@ -267,15 +279,16 @@ struct mlx5_user {
 
 struct mlx5_srq {
 	struct mlx_srq srq;
-	struct mlx5_user *user; /* of an XRC SRQ; else NULL */
+	struct mlx5_user *user; /* only of an XRC SRQ */
 };
 
 struct mlx5_wq {
 	struct verbs_wq vwq;
-	struct mlx5_user user; /* with the ring */
+	struct mlx5_user user; /* has the ring */
 };
 
-/* @lock: protects the rest. @flows: that count with it; then what is counted stays */
+/* @lock: protects the other members; @flows: number of flows that use it. The list of counters
+ * cannot change while a flow uses it. */
 struct mlx5_counters {
 	struct verbs_counters vcounters;
 	pthread_mutex_t lock;
@@ -293,7 +306,7 @@ struct mlx5_ah {
 	struct ibv_ah ah;
 	struct mlx5_wqe_av av;
 	bool in_kernel, is_global;
-	_Atomic(struct mlx5dv_devx_obj *) mapping; /* of mlx5dv_map_ah_to_qp(); or NULL */
+	_Atomic(struct mlx5dv_devx_obj *) mapping; /* made by mlx5dv_map_ah_to_qp(), or NULL */
 };
 
 _Static_assert(sizeof(struct mlx_data_seg) == sizeof(struct mlx5_wqe_data_seg) &&
@@ -325,26 +338,27 @@ int mlx5_dealloc_pd(struct ibv_pd *pd);
 
 /* direct/reserve.c */
 void mlx5_qpn_blocks_free(struct mlx5_context *ctx);
-/* direct/crypto.c, devx.c: what a program left in the firmware */
+/* direct/crypto.c, devx.c: objects that a program left in the firmware */
 int mlx5_fw_destroy(struct mlx5dv_devx_obj *obj);
 
-/* uar.c: registers of the context, and those of one QP. NULL: none is to be had. */
+/* uar.c: registers of the context, and of one QP. NULL: no register is available. */
 int mlx5_uar_open(struct mlx5_context *ctx);
 void mlx5_uar_close(struct mlx5_context *ctx);
 struct mlx5_bfreg *mlx5_bfreg_get(struct mlx5_context *ctx);
 void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
-/* One for a program alone. NULL with errno. */
+/* Return a register for the exclusive use of the program. NULL with errno. */
 struct mlx5_bfreg *mlx5_bfreg_get_alone(struct mlx5_context *ctx);
-/* One for a thread domain. NULL: the kernel chooses for its queue pairs as for others. */
+/* Return a register for a thread domain. NULL: the kernel chooses for its queue pairs as for all.
+ */
 struct mlx5_bfreg *mlx5_bfreg_get_for_thread(struct mlx5_context *ctx);
 void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
 
 /* clock.c */
 void mlx5_clock_open(struct mlx5_context *ctx);
 int mlx5_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values);
-/* -EOPNOTSUPP: the kernel says nothing of it; -EBUSY: it is about to, for long. */
+/* -EOPNOTSUPP: the kernel has no such page; -EBUSY: an update of the page does not end. */
 int mlx5_clock_info_read(const struct mlx5_context *ctx, struct mlx5dv_clock_info *ret_info);
-/* Nanoseconds after which what was read no longer holds; of a context that has it. */
+/* Return the nanoseconds for which a reading is valid. The context must have the page. */
 uint64_t mlx5_clock_info_period(const struct mlx5_context *ctx);
 
 /* domain.c */
@@ -357,18 +371,18 @@ int mlx5_alloc_null_mr(struct verbs_mr *mr);
 int mlx5_dereg_mr(struct verbs_mr *mr);
 int mlx5_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in);
 int mlx5_free_dm(struct verbs_dm *vdm);
-/* The pages that the memory lies in, from @page_index on. */
+/* Map the pages that hold the memory, from @page_index on. */
 int mlx5_dm_map(struct mlx5_dm *dm, uint64_t start, uint16_t page_index, size_t length);
 void mlx5_dm_unmap(struct mlx5_dm *dm);
 
-/* import.c: what another process made */
+/* import.c: objects of another process */
 int mlx5_context_import(struct mlx5_context *ctx, const struct verbs_open_context *in);
 int mlx5_import_pd(struct ibv_pd *pd, uint32_t handle);
 void mlx5_unimport_pd(struct ibv_pd *pd);
 int mlx5_import_dm(struct verbs_dm *vdm, uint32_t handle);
 int mlx5_unimport_dm(struct verbs_dm *vdm);
 
-/* A page of registers of its own; NULL with errno, and a line: none is to be had. */
+/* Make a page of registers. On failure log the cause and return NULL with errno. */
 struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type);
 void mlx5_uar_page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page);
 
@@ -377,43 +391,44 @@ int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mlx5_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
 int mlx5_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void mlx5_cq_event(struct verbs_cq *vcq);
-/* What arming writes follows from its number and its events. */
+/* Compute the values for arming from the number and the event count of the queue. */
 void mlx5_cq_arm_set(struct mlx_cq *cq);
-/* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
- * polls finds it. */
+/* Remove the completions of a queue pair from both its queues. @gone: also remove it from the
+ * table, so that polling no longer finds it. */
 void mlx5_cqs_clean(struct mlx5_qp *qp, bool gone);
 
-/* Bytes of an entry. */
+/* Return the bytes of an entry. */
 static inline uint32_t mlx5_cq_dv_size(const struct mlx5dv_cq_init_attr *dv)
 {
 	return dv && dv->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE ? dv->cqe_size
 								       : MLX5_CQE_SIZE_DEFAULT;
 }
 
-/* settings.c: what the environment says of a queue's memory, and of the size of completions.
- * -EINVAL: of a size that there is not. */
+/* settings.c: environment variables for the memory of queues and for the size of completions.
+ * -EINVAL: the size does not exist. */
 struct kit_memory mlx5_memory(uint64_t type);
 int mlx5_cq_size(struct ibv_context *ctx, const struct mlx5dv_cq_init_attr *dv, uint32_t *ret_size);
 
-/* Whether MLX5_SCATTER_TO_CQE lets the adapter write received data into completions. */
+/* Return whether MLX5_SCATTER_TO_CQE allows the adapter to write received data into completions. */
 bool mlx5_setting_scatters(void);
-/* Registers as MLX5_TOTAL_UUARS and MLX5_NUM_LOW_LAT_UUARS want them, and how they are used. */
+/* Set the number of registers by MLX5_TOTAL_UUARS and MLX5_NUM_LOW_LAT_UUARS, and their use. */
 int mlx5_setting_registers(struct mlx5_context *ctx);
 
 /* poll.c, cq_ex.c */
 int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 extern const uint64_t mlx5_cq_ex_wc_flags;
-/* Whether its completions are to have the time of day. */
+/* Return whether its completions have the time of day. */
 bool mlx5_cq_is_real_time(const struct mlx_cq *cq, uint64_t wc_flags);
 void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 
 /* qp.c, qp_modify.c, qp_size.c */
-/* Where a queue of no requests is said to be: nothing may be added to NULL, not even 0. */
+/* Ring address of a queue without entries, because NULL + 0 is undefined. */
 extern char mlx5_no_queue[];
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
-/* Remember the firmware's numbers that the kernel answers with. */
+/* Store the numbers of the firmware in the answer of the kernel. */
 void mlx5_qp_numbers(struct mlx5_qp *qp, const struct mlx5_ib_create_qp_resp *resp);
-/* The kernel's flags, with those of what mlx5dv_create_qp() adds, which it has checked. */
+/* Return the flags for the kernel, including those of mlx5dv_create_qp(), which has checked them.
+ */
 uint32_t mlx5_qp_flags(const struct verbs_create_qp *in);
 int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
 int mlx5_destroy_qp(struct verbs_qp *vqp);
@@ -428,7 +443,7 @@ static inline const struct mlx5dv_dc_init_attr *mlx5_dc_of(const struct mlx5dv_q
 {
 	return dv && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC ? &dv->dc_init_attr : NULL;
 }
-/* What mlx5dv_create_qp() was asked for, of DC or of none. */
+/* Check the attributes of mlx5dv_create_qp(), with or without DC. */
 int mlx5_dc_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
 		  const struct mlx5dv_qp_init_attr *dv);
 void mlx5_dci_request(const struct mlx5dv_qp_init_attr *dv, struct mlx5_ib_create_qp *cmd);
@@ -436,14 +451,14 @@ int mlx5_create_dct(struct mlx5_qp *qp, const struct verbs_create_qp *in);
 int mlx5_modify_dct(struct mlx5_qp *qp, const struct verbs_modify_qp *in);
 int mlx5_destroy_dct(struct mlx5_qp *qp);
 
-/* What a QP's rings are, in bytes and entries. */
+/* Sizes of the rings of a QP. */
 struct mlx5_qp_size {
-	uint32_t wqe_bytes; /* of a send request, at most */
+	uint32_t wqe_bytes; /* largest size of a send request */
 	uint32_t sq_bytes, sq_blocks, sq_max_post, max_inline;
-	uint32_t sq_ops, address_size, max_tso_header; /* as of mlx5_sq */
+	uint32_t sq_ops, address_size, max_tso_header; /* as in mlx5_sq */
 	uint32_t rq_bytes, rq_count, rq_shift, rq_max_sge;
 };
-/* @umr: requests describe keys */
+/* @umr: requests may configure keys */
 int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool umr,
 		 struct mlx5_qp_size *ret_size);
 
@@ -451,32 +466,33 @@ int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *att
 int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr);
 void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops);
-/* For builders of direct verbs. NULL: the batch has failed. @wc_opcode: of the completion */
+/* Begin a request for builders of direct verbs. @wc_opcode: of the completion. NULL: the batch has
+ * failed. */
 struct mlx5_batch *mlx5_wr_begin(struct mlx5_qp *qp, uint8_t opcode, uint8_t opmod, __be32 imm,
 				 uint32_t wc_opcode);
 void mlx5_wr_finish(struct mlx5_qp *qp);
-/* The control segment is whole. */
+/* Finish a request of @ds units whose control segment is complete. */
 void mlx5_wr_finish_as_is(struct mlx5_qp *qp, unsigned int ds);
-/* Unless an earlier mistake has ended the batch. */
+/* Log an error and end the batch, unless an earlier error has ended it. */
 void mlx5_wr_fail(struct mlx5_qp *qp, int error, const char *what, const char *why);
-/* Where an initiator's request goes to: the program's setter is done, or the batch has failed. */
+/* Set the destination of a request of a DC initiator. On failure the batch ends. */
 void mlx5_wr_set_dc(struct mlx5_qp *qp, const struct ibv_ah *ah, uint32_t dctn, uint64_t key,
 		    uint16_t stream);
-/* direct/copy.c: what requests that copy memory need, for as long as the queue pair is there */
+/* direct/copy.c: memory that memcpy requests need while the queue pair exists */
 int mlx5_copies_get(struct mlx5_qp *qp);
 void mlx5_copies_put(struct mlx5_qp *qp);
-/* Bytes that one can copy at most; 0: none can. */
+/* Return the maximum bytes of a memcpy request; 0: not supported. */
 uint64_t mlx5_copies_most(struct mlx5_context *ctx);
 void mlx5_wr_memcpy(struct mlx5dv_qp_ex *dv, uint32_t dest_lkey, uint64_t dest_addr,
 		    uint32_t src_lkey, uint64_t src_addr, size_t length);
-/* direct/qp.c: in INIT */
+/* direct/qp.c: to be called in INIT */
 int mlx5_qp_enable_copies(struct ibv_qp *qp);
 int mlx5_qp_stop_at_sig_errors(struct ibv_qp *qp);
 /* direct/umr.c */
 int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
 		     uint64_t ops);
 void mlx5_wr_set_dv_slots(struct mlx5_qp *qp, uint64_t ops);
-/* mw.c: IBV_ACCESS_ as a key has it */
+/* mw.c: return the access bits of a key for IBV_ACCESS_ flags */
 uint8_t mlx5_access_code(unsigned int access);
 int mlx5_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx5_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
@@ -506,7 +522,7 @@ int mlx5_attach_counters(struct verbs_counters *vcounters,
 /* ah.c */
 int mlx5_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in);
 int mlx5_destroy_ah(struct ibv_ah *ibah);
-/* Of a port: facts that are read at open, or now. */
+/* Return facts of a port: those read at open, or those of a new query. */
 int mlx5_port_facts(struct ibv_context *ctx, uint8_t port_num, uint8_t *ret_link_layer,
 		    uint8_t *ret_flags);
 

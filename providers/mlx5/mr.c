@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory regions that are no plain kernel commands. */
+/* Memory regions that need more than a plain kernel command. */
 #include "providers/mlx5/mlx5.h"
 
-/* A key that each process has: what is written to it is nowhere, and nothing can be read. */
+/* Set the key of the null region. Writes to it are discarded, and reads fail. */
 int mlx5_alloc_null_mr(struct verbs_mr *mr)
 {
 	const struct mlx5_ib_alloc_ucontext_resp *info = &to_mctx(mr->ibv_mr.context)->info;

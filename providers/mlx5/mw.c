@@ -45,7 +45,7 @@ uint8_t mlx5_access_code(unsigned int access)
 						: 0);
 }
 
-/* A window without bytes opens on nothing: the key is free. */
+/* Build an unbind request. A bind of length 0 frees the key. */
 static unsigned int unbind(const struct mlx5_sq *sq, char *seg, const struct ibv_mw *mw,
 			   uint32_t rkey)
 {

@@ -12,7 +12,8 @@ __attribute__((noinline, cold)) void mlx5_cqe_say_corrupt(const struct mlx_cq *c
 		  be16toh(cqe->wqe_counter));
 }
 
-/* A key that is gone meanwhile is nobody's, and its error nobody's, too. */
+/* Handle an entry that belongs to no request. The key of a signature error may be destroyed
+ * already. */
 __attribute__((noinline, cold)) bool mlx5_cqe_swallow(struct mlx_cq *cq, const void *entry,
 						      unsigned int last)
 {
@@ -49,7 +50,7 @@ wc_sent(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, const struct mlx5_done 
 	return likely(opcode >= 0);
 }
 
-/* What is not a plain send. Return: flags */
+/* Fill in the fields of a receive that is not a plain send. Return: flags */
 __attribute__((always_inline)) static inline unsigned int
 wc_received_with(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int kind)
 {
@@ -112,7 +113,7 @@ __attribute__((noinline)) static bool wc_read_rare(struct mlx_cq *cq, const stru
 	return mlx5_done_read_rare(cq, cqe, last, &done) && wc_fill(wc, cqe, last & 0xf0, &done);
 }
 
-/* Return: whether the entry can be believed. */
+/* Return: whether the entry is valid. */
 __attribute__((always_inline)) static inline bool wc_read(struct mlx_cq *cq, const void *entry,
 							  unsigned int last, struct ibv_wc *wc)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs: two rings in one buffer, what is kept beside them, and a register. */
+/* Queue pairs: two rings in one buffer, the private state beside them, and a register. */
 #include <string.h>
 
 #include "providers/kit/qp.h"
@@ -50,7 +50,8 @@ static bool is_raw(const struct mlx5_qp *qp)
 	return qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET;
 }
 
-/* One piece for both rings, receives first; those of raw packets are two objects to the adapter. */
+/* Allocate one buffer for both rings, receives first. The rings of raw packet queue pairs are two
+ * objects of the adapter and have a buffer each. */
 static int memory_alloc(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 {
 	const struct kit_allocator *from = to_mctx(qp->vqp.qp.context)->records.allocator;
@@ -67,8 +68,8 @@ static int memory_alloc(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 
 char mlx5_no_queue[1];
 
-/* Memory of the rings and beside them; what is not needed has one entry, so that a mask of 0 is
- * right. */
+/* Allocate the rings and the private state. An unused array gets one entry, so that a mask of 0 is
+ * valid. */
 static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 {
 	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
@@ -117,7 +118,7 @@ static void rings_free(struct mlx5_qp *qp)
 	free(qp->sq.slots);
 }
 
-/* The register of the kernel's choice, if it is one. */
+/* Use the register that the kernel chose, if the index is valid. */
 static int bfreg_accept(struct mlx5_qp *qp, uint32_t index)
 {
 	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
@@ -151,7 +152,7 @@ static uint32_t dv_flags(const struct mlx5dv_qp_init_attr *dv)
 	return r;
 }
 
-/* Whether the adapter may write received data into completions. */
+/* Return whether the adapter may write received data into completions. */
 static bool scatters(const struct verbs_create_qp *in)
 {
 	const struct mlx5dv_qp_init_attr *dv = in->dv;
@@ -268,7 +269,8 @@ static void cap_grant(struct ibv_qp_cap *cap, const struct ibv_qp_cap *asked,
 	};
 }
 
-/* That of its thread domain; or one of the context's, unless the kernel chooses. */
+/* Choose the register of the thread domain, or a register of the context. Leave the choice to a
+ * kernel that has its own. */
 static void bfreg_choose(struct mlx5_qp *qp)
 {
 	struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
@@ -291,13 +293,15 @@ static void bfreg_give_back(struct mlx5_qp *qp)
 		mlx5_bfreg_put(ctx, qp->sq.bfreg);
 }
 
-/* What an XRC receive queue pair receives completes as its SRQ's. */
+/* Return whether completions name the queue pair. Receives of an XRC receive queue pair complete
+ * under the number of the SRQ. */
 static bool completes(const struct mlx5_qp *qp)
 {
 	return qp->vqp.qp.qp_type != IBV_QPT_XRC_RECV;
 }
 
-/* With the rings there: number, register and kernel; nothing is left of a failure. */
+/* The rings exist: assign the number and the register, and create the kernel's queue pair. Undo all
+ * on failure. */
 static int qp_bring_up(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		       const struct mlx5_qp_size *size)
 {
@@ -339,7 +343,7 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 		return r;
 	qp_link(qp, in->attr);
 	qp->stops_at_sig_errors = dv_stops(in->dv);
-	/* The kernel is told of what will be granted. */
+	/* Pass the granted value to the kernel. */
 	in->attr->cap.max_inline_data = size.max_inline;
 	if (dv_ops(in->dv) & MLX5DV_QP_EX_WITH_MEMCPY) {
 		r = mlx5_copies_get(qp);
@@ -365,7 +369,8 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	return 0;
 }
 
-/* It has no rings: nothing is posted by it, and what it receives completes as its SRQ's. */
+/* Open a shared XRC receive queue pair. It has no rings, because it posts nothing and its receives
+ * belong to the SRQ. */
 int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in)
 {
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Transitions, and what they do to the rings. */
+/* State transitions, and their effect on the rings. */
 #include "providers/mlx5/cqe.h"
 
 enum {
 	VENDOR_ID = 0x15b3,
 };
 
-/* Both rings are empty again, and so is what they completed. */
+/* Empty both rings and remove their completions. */
 static void rings_reset(struct mlx5_qp *qp)
 {
-	if (qp->vqp.qp.qp_type == IBV_QPT_XRC_RECV) /* it has none */
+	if (qp->vqp.qp.qp_type == IBV_QPT_XRC_RECV) /* no rings */
 		return;
 	mlx5_cqs_clean(qp, false);
 	qp->sq.head = qp->sq.cur_post = 0;
@@ -24,7 +24,7 @@ static void rings_reset(struct mlx5_qp *qp)
 	}
 }
 
-/* Raw packets would be received as soon as their buffers are told of: now they may. */
+/* Announce the receives. Before RTR the adapter would already fill buffers with raw packets. */
 static void receives_tell(struct mlx5_qp *qp)
 {
 	spinlock_lock(&qp->rq.lock);
@@ -71,8 +71,9 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	if (in->attr->qp_state == IBV_QPS_RTR && vqp->qp.qp_type == IBV_QPT_RAW_PACKET)
 		receives_tell(qp);
 	mlx_gates_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
-	/* Requests that say where they go to in a way of their own are no plain ones; and one
-	 * behind a request of the program's own making has to say that it is none. */
+	/* Requests with a special address segment are not plain. If the
+	 * program builds requests itself, each other request must clear the mark of such a
+	 * request in its slot. Plain requests do not. */
 	plain = qp->sq.max_sge > 0 && !qp->sq.raw &&
 		(qp->vqp.qp.qp_type == IBV_QPT_UD || !qp->sq.address_size);
 	qp->sq.plain = plain ? qp->sq.ops & MLX_PLAIN_OPS : 0;
@@ -89,8 +90,8 @@ static int refuse_burst(struct verbs_qp *vqp, const struct ibv_qp_rate_limit_att
 }
 
 /*
- * Which rates, types and states there are is for the driver to say, for newer ones have more. Here
- * it has refused, and the device's own numbers tell why.
+ * Log why the driver refused the rate, by the limits of the device. This library does not check
+ * rates, types and states first, because newer drivers support more.
  */
 static __attribute__((noinline, cold)) void explain_rate(struct verbs_qp *vqp, uint32_t rate)
 {
@@ -161,7 +162,7 @@ int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece)
 	}
 	qp->ece_next = ece->options;
 	qp->ece_pending = true;
-	/* What the kernel granted before is void. */
+	/* Discard the options that the kernel granted before. */
 	qp->ece = 0;
 	return 0;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a queue pair's rings need. The numbers are the ones programs see in the granted
- * capabilities. */
+/* Sizes of the rings of a queue pair. Programs see the results in the granted capabilities. */
 #include "providers/mlx5/mlx5.h"
 
 enum {
 	INLINE_HEAD = 4,
-	/* What a request has beside its data, at most. */
+	/* Largest part of a request without data and address, in bytes. */
 	HEAD_SEND = 16,
 	HEAD_RDMA = 32,
 	HEAD_ATOMIC = 48,
 	HEAD_UMR = 192,
-	/* And that, where it goes to. */
+	/* The address of a request, in bytes. */
 	ADDRESS_UD = 48,
 	ADDRESS_XRC = 16,
 	ADDRESS_RAW = 32,
@@ -24,7 +23,7 @@ static uint32_t address_size(enum ibv_qp_type type)
 							    : 0;
 }
 
-/* Without the address. */
+/* Return the bytes of the request header without the address. */
 static uint32_t head_size(const struct ibv_qp_init_attr_ex *attr, bool umr)
 {
 	bool told = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -49,14 +48,15 @@ static uint32_t tso_header(const struct ibv_qp_init_attr_ex *attr)
 
 #define OP(name) (1u << IBV_WR_##name)
 
-/* What fits beside a head of that size, and what the device and the type of queue pair have. */
+/* Return the opcodes that the device and the type of queue pair support and whose header fits into
+ * @head bytes. */
 static uint32_t ops_possible(const struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr,
 			     uint32_t head)
 {
 	uint32_t ops = OP(SEND) | OP(SEND_WITH_IMM);
 	bool rc = attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_XRC_SEND;
 
-	if (attr->qp_type == IBV_QPT_DRIVER) /* ibv_send_wr does not say where it goes to */
+	if (attr->qp_type == IBV_QPT_DRIVER) /* ibv_send_wr has no DC address */
 		return 0;
 	if (attr->qp_type == IBV_QPT_RAW_PACKET)
 		return OP(SEND) | (tso_header(attr) ? OP(TSO) : 0);
@@ -114,7 +114,7 @@ static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 	size->sq_bytes = bytes;
 	size->sq_blocks = bytes / MLX5_SEND_WQE_BB;
 	size->sq_max_post = bytes / wqe;
-	/* Without a list and without inline data there may be no room for either. */
+	/* A request for neither entries nor inline data may leave no room for inline data. */
 	size->max_inline = wqe >= head + INLINE_HEAD ? wqe - head - INLINE_HEAD : 0;
 	size->wqe_bytes = wqe;
 	return 0;

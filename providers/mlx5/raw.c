@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests of raw packet queue pairs: a segment of Ethernet, which has the first bytes of the
- * packet where the adapter wants to see them, and the rest as of any other request.
+ * Requests of raw packet queue pairs: an Ethernet segment holds the first bytes of the packet,
+ * which the adapter needs inline. The rest is as in other requests.
  */
 #include "providers/mlx5/wqe.h"
 
 enum {
-	ETH_HEAD = 14, /* of the segment, in front of the packet's bytes */
+	ETH_HEAD = 14, /* bytes of the segment before the bytes of the packet */
 	MIN_INLINE = 18,
 	MIN_TSO_HEADER = 14,
 };
@@ -18,20 +18,20 @@ static uint32_t min_inline(const struct mlx5_qp *qp)
 	return ctx->info.eth_min_inline == MLX5_USER_INLINE_MODE_NONE ? 0 : MIN_INLINE;
 }
 
-/* Bytes that the segment takes with so many of the packet. */
+/* Return the bytes of the segment with @header bytes of the packet. */
 static uint32_t eth_size(uint32_t header)
 {
 	return ROUND_UP(max_of(ETH_HEAD + header, (uint32_t)MLX_SEGMENT), MLX_SEGMENT);
 }
 
-/* Return: behind it. */
+/* Write the Ethernet segment. Return: the address behind it. */
 static char *eth_write(const struct mlx5_sq *sq, char *seg, const struct mlx5_raw *raw,
 		       const void *header, uint32_t length)
 {
 	struct mlx5_wqe_eth_seg *eth = (void *)seg;
 	uint32_t size = eth_size(length);
 
-	/* Its place is in the request's first block, and so are two segments of it. */
+	/* The segment starts in the first block of the request, and so do its first 32 bytes. */
 	memset(eth, 0, sizeof(*eth));
 	eth->cs_flags = raw->csum ? MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM : 0;
 	eth->mss = htobe16(raw->mss);
@@ -42,7 +42,7 @@ static char *eth_write(const struct mlx5_sq *sq, char *seg, const struct mlx5_ra
 	return seg >= sq->end ? sq->ring + (seg - sq->end) : seg;
 }
 
-/* The first @want bytes of the packet. */
+/* Copy the first @want bytes of the packet. */
 static bool header_gather(const struct mlx5_raw *raw, uint8_t *to, uint32_t want)
 {
 	for (size_t i = 0; i < raw->num_sge && want; i++) {
@@ -55,7 +55,7 @@ static bool header_gather(const struct mlx5_raw *raw, uint8_t *to, uint32_t want
 	return !want;
 }
 
-/* Behind the first @skip bytes. */
+/* Write the data behind the first @skip bytes as inline data. */
 static enum kit_fault rest_inline(const struct mlx5_sq *sq, char *seg, const struct mlx5_raw *raw,
 				  uint32_t skip, unsigned int *ds)
 {
@@ -95,8 +95,7 @@ static void rest_list(const struct mlx5_sq *sq, char *seg, const struct mlx5_raw
 	}
 }
 
-/* Segments come as the adapter cuts them: headers of a certain size, and not more data than it can.
- */
+/* Check the limits of segmentation by the adapter: sizes of the header and of the data. */
 static enum kit_fault tso_check(const struct mlx5_qp *qp, const struct mlx5_raw *raw)
 {
 	uint64_t length = 0;

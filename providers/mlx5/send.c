@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_post_send(): most requests are plain ones. Their loop, which calls nobody, is compiled once
- * for connections and once for datagrams; from the first other request on a list is post_rest()'s.
- * A request that is refused was not told to the adapter: what is in the ring is not looked at.
+ * ibv_post_send(): most requests are plain. Their loop makes no function calls and is compiled
+ * twice, for connections and for datagrams. post_rest() posts the rest of a list from the first
+ * other request on. The adapter does not read the remains of a refused request, because no doorbell
+ * covers them.
  */
 #include "providers/mlx5/wqe.h"
 
-/* What each opcode of verbs is here, and what it has. */
+/* The adapter's opcode and the parts of a request for each opcode of verbs. */
 enum {
 	HAS_RADDR = 1 << 0,
 	HAS_ATOMIC = 1 << 1,
 	HAS_IMM = 1 << 2,
 	HAS_INV = 1 << 3,
-	HAS_KEY = 1 << 4, /* it changes a key, and has no data */
+	HAS_KEY = 1 << 4, /* changes a key and has no data */
 };
 
 #define SEPARATE __attribute__((noinline))
@@ -42,7 +43,7 @@ struct send_build {
 	unsigned int ds;
 	__be32 imm;
 	uint32_t wc_opcode;
-	uint8_t fence; /* of the request behind it */
+	uint8_t fence; /* of the next request */
 };
 
 FLAT enum kit_fault data_inline(const struct mlx5_sq *sq, const struct ibv_send_wr *wr,
@@ -65,7 +66,7 @@ FLAT enum kit_fault data_inline(const struct mlx5_sq *sq, const struct ibv_send_
 	return KIT_FAULT_NONE;
 }
 
-/* @atomic: 8 bytes come back, whatever more the list has room for. */
+/* Write the data segments. @atomic: only 8 bytes come back, even if the list has more room */
 FLAT void data_list(const struct mlx5_sq *sq, const struct ibv_send_wr *wr, bool atomic,
 		    struct send_build *b)
 {
@@ -90,7 +91,7 @@ FLAT void segment_take(struct send_build *b, unsigned int size)
 	b->ds += size / MLX_SEGMENT;
 }
 
-/* Keys and windows, which have no data. */
+/* Build requests for keys and windows, which have no data. */
 __attribute__((noinline)) static enum kit_fault
 umr_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_build *b)
 {
@@ -112,7 +113,7 @@ umr_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_build *b
 	return r < 0 ? KIT_FAULT_BIND : KIT_FAULT_NONE;
 }
 
-/* What some operations have in front of their data. */
+/* Build the part that some operations have in front of their data. */
 FLAT enum kit_fault head_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_op op,
 			       struct send_build *b)
 {
@@ -158,7 +159,7 @@ raw_build(const struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_bu
 	return fault;
 }
 
-/* Everything but the control segment. */
+/* Build the request except for the control segment. */
 FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_op op,
 			       enum ibv_qp_type type, struct send_build *b)
 {
@@ -176,7 +177,7 @@ FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 		if (unlikely(fault))
 			return fault;
 		if (unlikely(op.has & HAS_KEY)) {
-			/* A copy: nobody has the address of what is in registers otherwise. */
+			/* Pass a copy, so that *b itself can stay in registers. */
 			struct send_build copy = *b;
 
 			fault = umr_build(qp, wr, &copy);
@@ -201,7 +202,7 @@ FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 	return KIT_FAULT_NONE;
 }
 
-/* The errno of a refused request. */
+/* Log why a request is refused and return the errno. */
 __attribute__((noinline, cold)) static int
 send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
 {
@@ -220,8 +221,8 @@ send_refuse(struct mlx5_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fau
 }
 
 /*
- * With the lock held, which it gives back: requests of any kind, behind those up to @head that are
- * in the ring, and not told of; the last of which is @last, of @last_ds units.
+ * Post requests of any kind. The caller holds the lock, and this function releases it. Requests up
+ * to @head are in the ring without a doorbell. @last: the last of them, of @last_ds units
  */
 SEPARATE static int post_rest(struct mlx5_qp *qp, struct ibv_send_wr *wr,
 			      struct ibv_send_wr **bad_wr, uint32_t head,
@@ -281,7 +282,8 @@ SEPARATE static int post_contended(struct mlx5_qp *qp, struct ibv_send_wr *wr,
 
 /* ---- plain requests */
 
-/* Data of one entry that fit behind @seg in its block. Return: their units; 0: they do not. */
+/* Copy the data of one entry behind @seg. Return: their units; 0: they do not fit into the block.
+ */
 FLAT unsigned int plain_inline(const struct mlx5_sq *sq, const struct ibv_sge *sge, char *seg,
 			       uint32_t room)
 {
@@ -296,7 +298,7 @@ FLAT unsigned int plain_inline(const struct mlx5_sq *sq, const struct ibv_sge *s
 	return (sizeof(struct mlx5_wqe_inl_data_seg) + length + MLX_SEGMENT - 1) / MLX_SEGMENT;
 }
 
-/* Behind the control segment. Return: the units of all; 0: it is no plain request after all. */
+/* Build a plain request behind the control segment. Return: all its units; 0: it is not plain. */
 FLAT unsigned int plain_build(const struct mlx5_sq *sq, const struct ibv_send_wr *wr, uint8_t has,
 			      char *slot, bool datagram)
 {
@@ -334,7 +336,8 @@ FLAT __be32 plain_imm(const struct ibv_send_wr *wr, uint8_t has)
 	return has & HAS_INV ? htobe32(wr->invalidate_rkey) : 0;
 }
 
-/* A function of its own for each, so that who chooses one saves no registers. */
+/* Each instance is a separate function, so that the function that chooses between them saves no
+ * registers. */
 FLAT int post_plain(struct mlx5_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
 		    bool datagram)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What administrators say of queues by variables in the environment, under the names that other
- * releases of this provider gave them. They are read whenever a queue is made, as there.
+ * Environment variables for queues. Their names are those of other releases of this provider. As
+ * there, they are read whenever a queue is created.
  */
 #include <stdlib.h>
 #include <string.h>

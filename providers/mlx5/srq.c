@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared receive queues, as this kernel driver wants them: providers/mlx has the rest. */
+/* The parts of SRQs that depend on this kernel driver. The rest is in providers/mlx. */
 #include <stdlib.h>
 
 #include "providers/mlx5/mlx5.h"
@@ -30,7 +30,7 @@ static int srq_create(struct mlx5_srq *srq, const struct verbs_create_srq *in)
 	return r;
 }
 
-/* ---- what an XRC SRQ completes as */
+/* ---- the object that completions of an XRC SRQ name */
 
 static int user_make(struct mlx5_srq *srq)
 {

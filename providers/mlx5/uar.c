@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Registers. An older kernel makes some for the context at once and chooses one for each QP; a
- * newer one makes a page of them on demand, and this library chooses: the first QPs get one for
- * themselves, the others share some.
+ * Registers. An older kernel makes registers for the context at once and chooses one for each QP. A
+ * newer kernel makes a page of registers on demand, and this library chooses: the first QPs get a
+ * register each, and the others share some.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 enum {
 	PER_UAR = 2,	   /* registers of a UAR that queue pairs use */
-	PER_UAR_INDEX = 4, /* and how many of them the kernel counts */
+	PER_UAR_INDEX = 4, /* registers of a UAR in the kernel's numbering */
 	MMAP_CMD_SHIFT = 8,
 };
 
@@ -44,7 +44,7 @@ static void static_set(struct mlx5_context *ctx, unsigned int page, unsigned int
 		bfreg_set(ctx, bfreg, ctx->pages[page] + uar * MLX5_UAR_SIZE, k, n > 0);
 		bfreg->index = n;
 		bfreg->mmap_offset = (uint64_t)page * ctx->page_size;
-		/* The first one takes doorbells only, one store each. */
+		/* The first register takes only doorbells, by one store each. */
 		if (!n)
 			bfreg->size = 0;
 		bfreg->shared = n && !ctx->single_threaded &&
@@ -110,7 +110,7 @@ static int page_make(struct mlx5_context *ctx, struct mlx5_uar_page *page,
 
 	if (r < 0)
 		return r;
-	/* The registers of every UAR that this library uses lie in it. */
+	/* All UARs of the page must be mapped. */
 	r = length < ctx->uars_per_page * MLX5_UAR_SIZE ? -EPROTO : 0;
 	if (!r) {
 		void *p = mmap(NULL, length, PROT_WRITE, MAP_SHARED, ctx->vctx.context.cmd_fd,
@@ -128,7 +128,7 @@ static int page_make(struct mlx5_context *ctx, struct mlx5_uar_page *page,
 	return 0;
 }
 
-/* NULL with errno when the kernel makes none. With the lock, once the context is open. */
+/* Make a page. NULL with errno. The caller holds the lock once the context is open. */
 static struct mlx5_uar_page *page_new(struct mlx5_context *ctx, uint32_t type)
 {
 	struct mlx5_uar_page *page = calloc(1, sizeof(*page));
@@ -143,7 +143,7 @@ static struct mlx5_uar_page *page_new(struct mlx5_context *ctx, uint32_t type)
 	return page;
 }
 
-/* A kernel that chooses registers of queue pairs makes pages of others on demand, too. */
+/* Make a page on demand with a kernel that chooses the registers of queue pairs. */
 static struct mlx5_uar_page *legacy_page_new(struct mlx5_context *ctx)
 {
 	unsigned int per_page = ctx->uars_per_page * PER_UAR, index = ctx->legacy_pages;
@@ -178,7 +178,7 @@ static struct mlx5_uar_page *legacy_page_new(struct mlx5_context *ctx)
 	return page;
 }
 
-/* The registers of a new page, on @list. How many: 0 with errno when there is no page. */
+/* Add the registers of a new page to @list. Return: their number; 0 with errno. */
 static unsigned int list_grow(struct mlx5_context *ctx, struct mlx5_bfreg_list *list, bool shared)
 {
 	unsigned int count = ctx->uars_per_page * PER_UAR;
@@ -189,7 +189,7 @@ static unsigned int list_grow(struct mlx5_context *ctx, struct mlx5_bfreg_list *
 		return 0;
 	page->bfregs = calloc(count, sizeof(*page->bfregs));
 	if (!page->bfregs)
-		return 0; /* the page stays until the context goes */
+		return 0; /* the page stays until the context is closed */
 	for (unsigned int n = count; n-- > 0;) {
 		struct mlx5_bfreg *bfreg = &page->bfregs[n];
 		unsigned int uar = n / PER_UAR;
@@ -230,7 +230,8 @@ static struct mlx5_bfreg *shared_take(struct mlx5_context *ctx)
 	return best;
 }
 
-/* Without write combining there is no page of registers that take requests. With the lock. */
+/* Return the uncached register. Without write combining no other register exists. The caller holds
+ * the lock. */
 static struct mlx5_bfreg *uncached_take(struct mlx5_context *ctx)
 {
 	if (!ctx->uncached_used && ctx->info.bf_reg_size && !ctx->no_requests_in_registers)
@@ -308,8 +309,8 @@ void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg)
 }
 
 /*
- * Completion queues ring in a page that no request goes through, and so do queue pairs on a host
- * that has no write combining.
+ * Completion queues use a doorbell page that takes no requests. On a host without write combining
+ * queue pairs use it, too.
  */
 static int dynamic_open(struct mlx5_context *ctx)
 {

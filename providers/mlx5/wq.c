@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Work queues: a ring of receives without a queue pair, which several receive through by a table.
- */
+/* Work queues: receive rings without a queue pair. Queue pairs receive through a table of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +26,7 @@ static int wq_check(struct ibv_context *ctx, const struct ibv_wq_init_attr *attr
 	return 0;
 }
 
-/* What mlx5dv_create_wq() adds, which it has checked; NULL: nothing. */
+/* Return the attributes of mlx5dv_create_wq(), which has checked them, or NULL. */
 static const struct mlx5dv_striding_rq_init_attr *striding_of(const struct verbs_create_wq *in)
 {
 	const struct mlx5dv_wq_init_attr *dv = in->dv;
@@ -36,7 +35,7 @@ static const struct mlx5dv_striding_rq_init_attr *striding_of(const struct verbs
 									  : NULL;
 }
 
-/* Requests whose buffers have strides begin with a segment that is empty. */
+/* Allocate the ring. Requests with strided buffers begin with an empty segment. */
 static int wq_make(struct mlx5_wq *wq, const struct ibv_wq_init_attr *attr, bool striding)
 {
 	struct mlx5_context *ctx = to_mctx(wq->vwq.wq.context);
@@ -138,7 +137,7 @@ int mlx5_create_wq(struct verbs_wq *vwq, const struct verbs_create_wq *in)
 	return 0;
 }
 
-/* It starts anew: what it completed is gone, and what was posted. */
+/* Empty the ring and remove its completions. */
 static void wq_reset(struct mlx5_qp *qp)
 {
 	mlx5_cqs_clean(qp, false);

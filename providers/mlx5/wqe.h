@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Building send requests. A request begins at a basic block of the ring and has segments of
- * multiples of 16 bytes; where the ring ends it goes on at the ring's start. The first 64 bytes
- * never do.
+ * multiples of 16 bytes. It wraps round at the end of the ring, but never inside its first 64
+ * bytes.
  */
 #ifndef MLX5_WQE_H
 #define MLX5_WQE_H
@@ -26,7 +26,7 @@ FLAT char *sq_slot(const struct mlx5_sq *sq, uint32_t block)
 	return sq->ring + (size_t)(block & sq->mask) * MLX5_SEND_WQE_BB;
 }
 
-/* @seg, or the ring's start when it is its end. */
+/* Return @seg, or the start of the ring if @seg is its end. */
 FLAT char *sq_wrap(const struct mlx5_sq *sq, char *seg)
 {
 	return unlikely(seg == sq->end) ? sq->ring : seg;
@@ -62,7 +62,7 @@ FLAT void wqe_dc(char *seg, const struct mlx5_ah *ah, uint32_t dctn, uint64_t ke
 	av->dqp_dct |= htobe32(MLX5_EXTENDED_UD_AV | (dctn & 0xffffff));
 }
 
-/* Which SRQ of the peer's domain it is for; what is behind the number is reserved. */
+/* Write the number of the SRQ at the peer. The rest of the segment is reserved. */
 FLAT void wqe_xrc(char *seg, uint32_t srqn)
 {
 	*(__be32 *)seg = htobe32(srqn);
@@ -77,7 +77,7 @@ FLAT void wqe_data(char *seg, uint64_t addr, uint32_t length, uint32_t lkey)
 	data->addr = htobe64(addr);
 }
 
-/* Bytes into the ring, behind @at. Return: behind them. */
+/* Copy bytes into the ring at @at. Return: the address behind them. */
 FLAT char *wqe_bytes(const struct mlx5_sq *sq, char *at, const void *from, size_t length)
 {
 	size_t left = sq->end - at;
@@ -92,7 +92,7 @@ FLAT char *wqe_bytes(const struct mlx5_sq *sq, char *at, const void *from, size_
 	return at + length;
 }
 
-/* Units of an inline segment of @length bytes: none when it has none. */
+/* Return the units of an inline segment of @length bytes; 0 if @length is 0. */
 FLAT unsigned int wqe_inline_ds(uint32_t length)
 {
 	return length ? (sizeof(struct mlx5_wqe_inl_data_seg) + length + MLX_SEGMENT - 1) /
@@ -105,7 +105,7 @@ FLAT void wqe_inline_head(char *seg, uint32_t length)
 	((struct mlx5_wqe_inl_data_seg *)seg)->byte_count = htobe32(length | MLX5_INLINE_SEG);
 }
 
-/* Windows and keys: flags of the request, and what of the key it sets. */
+/* Windows and keys: flags of the request, and the fields of the key that it sets. */
 struct wqe_umr {
 	uint8_t flags;
 	uint16_t klm_octowords;
@@ -115,7 +115,8 @@ struct wqe_umr {
 	uint64_t start, length;
 };
 
-/* The two segments behind the control segment. Return: where data go. */
+/* Write the two segments behind the control segment. Return: the address of the data behind them.
+ */
 FLAT char *wqe_umr(const struct mlx5_sq *sq, char *seg, const struct wqe_umr *umr)
 {
 	struct mlx5_wqe_umr_ctrl_seg *ctrl = (void *)seg;
@@ -135,20 +136,20 @@ FLAT char *wqe_umr(const struct mlx5_sq *sq, char *seg, const struct wqe_umr *um
 	return sq_wrap(sq, (char *)key + UMR_CONTEXT_SIZE);
 }
 
-/* Units of the request behind its control segment. mw.c */
+/* Build a request. Return: its units without the control segment. mw.c */
 unsigned int mlx5_wqe_local_inv(const struct mlx5_sq *sq, char *seg);
-/* -EOPNOTSUPP: longer than a request can say. */
+/* -EOPNOTSUPP: the length exceeds the field of the request. */
 int mlx5_wqe_bind(const struct mlx5_qp *qp, char *seg, const struct ibv_mw *mw, uint32_t rkey,
 		  const struct ibv_mw_bind_info *info, unsigned int *ret_ds);
 
-/* Whether the data of a send or a write lie in the request. send.c */
+/* Return whether the data of a send or a write are inline. send.c */
 bool mlx5_wqe_is_inline(const struct mlx5_sq *sq, const struct mlx5_wqe_ctrl_seg *ctrl);
 
-/* Behind the control segment. raw.c */
+/* Write the segments behind the control segment. raw.c */
 enum kit_fault mlx5_wqe_raw(const struct mlx5_qp *qp, char *seg, const struct mlx5_raw *raw,
 			    unsigned int *ret_ds);
 
-/* The control segment, when the request's length is known. @imm: as it lies in the ring. */
+/* Write the control segment when the length of the request is known. @imm: big endian */
 FLAT void wqe_ctrl(struct mlx5_wqe_ctrl_seg *ctrl, uint32_t cur_post, uint8_t opcode,
 		   uint32_t qp_num, uint8_t fm_ce_se, unsigned int ds, __be32 imm)
 {
@@ -162,15 +163,15 @@ FLAT void wqe_ctrl(struct mlx5_wqe_ctrl_seg *ctrl, uint32_t cur_post, uint8_t op
 	memcpy(ctrl, words, sizeof(words));
 }
 
-/* One bit each, moved to its place. */
+/* Move each flag to its bit of the control segment. */
 FLAT uint8_t wqe_send_flags(unsigned int send_flags)
 {
 	return (send_flags & IBV_SEND_SIGNALED) * (MLX5_WQE_CTRL_CQ_UPDATE / IBV_SEND_SIGNALED) |
 	       (send_flags & IBV_SEND_SOLICITED) / (IBV_SEND_SOLICITED / MLX5_WQE_CTRL_SOLICITED);
 }
 
-/* Flags of the control segment; a fence that the last request asked for is used up.
- * @next_fence: what the next request gets */
+/* Return the flags of the control segment, with the fence that the last request left.
+ * @next_fence: the fence for the next request */
 FLAT uint8_t wqe_flags(struct mlx5_sq *sq, unsigned int send_flags, uint8_t next_fence)
 {
 	uint8_t flags = sq->signal | wqe_send_flags(send_flags);
@@ -185,7 +186,7 @@ FLAT uint32_t wqe_blocks(unsigned int ds)
 	return (ds + 3) / 4;
 }
 
-/* A request itself into the register, in one go. */
+/* Write the request itself into the register, in one burst. */
 FLAT void sq_blueflame(const struct mlx5_sq *sq, char *reg, const char *from, unsigned int ds)
 {
 	for (;;) {
@@ -199,7 +200,8 @@ FLAT void sq_blueflame(const struct mlx5_sq *sq, char *reg, const char *from, un
 }
 
 /*
- * @nreq requests are in the ring, up to cur_post; @last is the last one, of @ds units.
+ * Ring the doorbell for @nreq requests in the ring, up to cur_post. @last: the last request, of @ds
+ * units
  */
 FLAT void sq_ring(struct mlx5_sq *sq, uint32_t nreq, const struct mlx5_wqe_ctrl_seg *last,
 		  unsigned int ds)
@@ -208,10 +210,10 @@ FLAT void sq_ring(struct mlx5_sq *sq, uint32_t nreq, const struct mlx5_wqe_ctrl_
 	char *reg;
 
 	sq->head += nreq;
-	/* The adapter reads the requests when the record tells of them. */
+	/* The requests must be visible before the record announces them. */
 	barrier_to_device();
 	*sq->record = htobe32(sq->cur_post & 0xffff);
-	/* And the record before it sees the register. */
+	/* The record must be visible before the register is written. */
 	if (bfreg->shared)
 		barrier_wc_lock(&bfreg->lock);
 	else

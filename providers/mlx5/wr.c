@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_wr_*(): a batch of requests is built in the send ring, and shown to the adapter by complete.
- * The first mistake ends the batch: builders do nothing any more, complete returns it and nothing
- * is posted.
+ * ibv_wr_*(): a batch of requests is built in the send ring, and ibv_wr_complete() announces it to
+ * the adapter. The first error ends the batch: builders then do nothing, ibv_wr_complete() returns
+ * the error, and no request is posted.
  */
 #include "providers/mlx5/wqe.h"
 
@@ -15,7 +15,7 @@
 #define OPS_RC	   (OPS_UC | OPS_ATOMIC | IBV_QP_EX_WITH_RDMA_READ)
 
 enum {
-	RAW_BUFS = 64, /* of one packet that is inline */
+	RAW_BUFS = 64, /* inline buffers of one packet */
 };
 
 int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
@@ -55,7 +55,7 @@ __attribute__((noinline, cold)) static void wr_refuse(struct mlx5_qp *qp, enum k
 	batch->ctrl = NULL;
 }
 
-/* A new request behind the last one, which is complete without data. NULL: the batch has failed. */
+/* Begin a request that needs no data. NULL: the batch has failed. */
 FLAT struct mlx5_batch *wr_begin(struct ibv_qp_ex *qp_ex, uint32_t wc_opcode)
 {
 	struct mlx5_sq *sq = &ex_to_mqp(qp_ex)->sq;
@@ -79,7 +79,7 @@ FLAT struct mlx5_batch *wr_begin(struct ibv_qp_ex *qp_ex, uint32_t wc_opcode)
 	return batch;
 }
 
-/* The control segment, but for the length. */
+/* Write the control segment except for the length. */
 FLAT void wr_head(struct ibv_qp_ex *qp_ex, uint8_t opcode, __be32 imm)
 {
 	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
@@ -88,7 +88,7 @@ FLAT void wr_head(struct ibv_qp_ex *qp_ex, uint8_t opcode, __be32 imm)
 		 wqe_flags(&qp->sq, qp_ex->wr_flags, 0), 0, imm);
 }
 
-/* The request is complete: the next one is behind it. */
+/* Finish a complete request. The next request will begin behind it. */
 FLAT void wr_finish(struct mlx5_qp *qp)
 {
 	struct mlx5_batch *batch = &qp->sq.batch;
@@ -114,7 +114,8 @@ FLAT void wr_take(struct mlx5_batch *batch, unsigned int size)
 
 /* ---- builders */
 
-/* A request that setters complete. Where it goes to may come behind the data: its place is kept. */
+/* Begin a request that setters complete. Leave room for the address, which may be set after the
+ * data. */
 FLAT struct mlx5_batch *wr_begin_data(struct ibv_qp_ex *qp_ex)
 {
 	struct mlx5_batch *batch = wr_begin(qp_ex, 0);
@@ -211,7 +212,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t
 	wr_atomic(qp_ex, MLX5_OPCODE_ATOMIC_FA, rkey, remote_addr, add, 0);
 }
 
-/* Requests without data are complete at once; the next one waits until the key has changed. */
+/* Finish a request without data. The next request waits until the key has changed. */
 static void wr_key_done(struct ibv_qp_ex *qp_ex, unsigned int ds)
 {
 	struct mlx5_qp *qp = ex_to_mqp(qp_ex);
@@ -252,7 +253,7 @@ static void wr_bind_mw(struct ibv_qp_ex *qp_ex, struct ibv_mw *mw, uint32_t rkey
 
 /* ---- setters */
 
-/* The request that lacks something. NULL: the batch has failed, or no builder came before. */
+/* Return the incomplete request. NULL: the batch has failed, or no builder was called. */
 FLAT struct mlx5_batch *wr_current(struct mlx5_qp *qp)
 {
 	struct mlx5_batch *batch = &qp->sq.batch;
@@ -424,7 +425,7 @@ static void wr_abort(struct ibv_qp_ex *qp_ex)
 	spinlock_unlock(&sq->lock);
 }
 
-/* ---- raw packets: all behind the control segment is written when the data are known */
+/* ---- raw packets: segments behind the control segment are written when the data are known */
 
 static void raw_begin(struct ibv_qp_ex *qp_ex, uint8_t opcode, void *hdr, uint16_t hdr_sz,
 		      uint16_t mss)
@@ -553,8 +554,9 @@ static void set_raw(struct ibv_qp_ex *ex, uint64_t send_ops)
 }
 
 /*
- * Those that were asked for: they decided how large a request may be. And what fits as well, for
- * programs that forget to ask, which release 44 lets pass: IBV_QP_EX_WITH_ are the bits of IBV_WR_.
+ * Set the builders of @send_ops, which decided the size of requests. Also set all other
+ * builders that fit the queue, as release 44 does, because programs use them without asking.
+ * IBV_QP_EX_WITH_x is 1 << IBV_WR_x.
  */
 void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Direct verbs that this library does not have. Programs link all names; who calls one of these
- * gets EOPNOTSUPP, as for a device that mlx5 does not serve.
+ * Direct verbs that this library does not implement. They exist because programs link all names. A
+ * call returns EOPNOTSUPP, as for a device that mlx5 does not serve.
  */
 #include "providers/kit/absent.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An address whose packets the firmware is to take for those of one queue pair. */
+/* Mappings of an address handle to a queue pair: the firmware assigns packets from this address to
+ * the queue pair. */
 #include "providers/mlx5/direct/direct.h"
 
 enum {
@@ -40,6 +41,6 @@ MLX5DV_EXPORT int mlx5dv_map_ah_to_qp(struct ibv_ah *ibah, uint32_t qp_num)
 	if (!mapping)
 		return errno;
 	if (!atomic_compare_exchange_strong(&ah->mapping, &none, mapping))
-		mlx5_fw_destroy(mapping); /* another thread was first */
+		mlx5_fw_destroy(mapping); /* another thread mapped it first */
 	return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ciphers of keys: 64 bytes (a byte stream format) behind the list of a request that describes one,
- * and behind those of its signatures. */
+/* Ciphers of keys: 64 bytes (a byte stream format) behind the list of a request that configures the
+ * key, and behind the 64 bytes of its signatures. */
 #include "providers/mlx5/direct/mkey.h"
 
-/* As it lies in the ring. */
+/* The format in the ring. */
 struct bsf_cipher {
-	uint8_t size; /* in the two highest bits: 64 bytes; the lowest: of this kind */
+	uint8_t size; /* two highest bits: 64 bytes; lowest bits: KIND_CIPHER */
 	uint8_t order;
 	uint8_t reserved_2;
 	uint8_t standard;
@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct bsf_cipher) == MLX5_BSF_SIZE, "the adapter's");
 
 enum {
 	KIND_CIPHER = 1,
-	ORDER_RAW = 2, /* from here on, only one domain may have signatures */
+	ORDER_RAW = 2, /* orders from here on allow signatures in one domain only */
 };
 
 static const struct mlx5_block blocks[] = {
@@ -36,7 +36,8 @@ const struct mlx5_block *mlx5_block_of(enum mlx5dv_block_size size)
 	return (unsigned int)size < ARRAY_SIZE(blocks) ? &blocks[size] : NULL;
 }
 
-/* Whether the signature is of the cipher's text: numbers of the adapter's, by direction. */
+/* Return the adapter's code for the order of signature and encryption, which depends on the
+ * direction. */
 static uint8_t order_code(const struct mlx5dv_crypto_attr *attr)
 {
 	bool before = attr->signature_crypto_order ==

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the firmware can: asked when somebody wants to know, and then remembered. */
+/* Capabilities of the firmware: queried at first use, and then kept. */
 #include "providers/mlx5/direct/direct.h"
 
 enum {
 	ANSWER_SIZE = 0x1010,
-	CURRENT = 1, /* what is on, not what might be */
+	CURRENT = 1, /* enabled capabilities, not possible ones */
 };
 
 uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned int offset)
@@ -25,7 +25,7 @@ uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned
 		answer = calloc(1, ANSWER_SIZE);
 		fw_set(in, 0, MLX5_FW_QUERY_HCA_CAP << 16);
 		fw_set(in, 4, (uint32_t)numbers[group] << 1 | CURRENT);
-		/* What is not said is not there. */
+		/* Treat a failed query as no capabilities. */
 		if (answer && mlx5_fw_general(&ctx->vctx.context, "QUERY_HCA_CAP", in, sizeof(in),
 					      answer, ANSWER_SIZE) < 0)
 			memset(answer, 0, ANSWER_SIZE);
@@ -36,7 +36,7 @@ uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned
 	return value;
 }
 
-/* Two words, the higher one first. */
+/* The types are a bit mask of two words, the higher word first. */
 bool mlx5_fw_has_object(struct mlx5_context *ctx, enum mlx5_fw_object type)
 {
 	enum {

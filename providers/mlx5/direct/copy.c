@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests that copy memory of the process, which the adapter does with a few bytes of memory of
- * its own. */
+/* Requests that copy memory of the process. The adapter needs a few bytes of registered memory for
+ * its own use. */
 #include "providers/mlx5/direct/direct.h"
 #include "providers/mlx5/wqe.h"
 
@@ -52,7 +52,7 @@ int mlx5_copies_get(struct mlx5_qp *qp)
 	return r;
 }
 
-/* With the last queue pair that copies the memory goes as well. */
+/* Release the memory. The last queue pair frees it. */
 void mlx5_copies_put(struct mlx5_qp *qp)
 {
 	struct mlx5_pd *pd = qp->copies;
@@ -85,7 +85,7 @@ void mlx5_wr_memcpy(struct mlx5dv_qp_ex *dv, uint32_t dest_lkey, uint64_t dest_a
 	batch = mlx5_wr_begin(qp, MLX5_OPCODE_MMO, OPMOD_COPY, 0, (uint32_t)MLX5DV_WC_MEMCPY);
 	if (!batch)
 		return;
-	length %= length_most; /* all bits of it are 0 */
+	length %= length_most; /* the maximum itself is encoded as 0 */
 	wqe_data(batch->seg, (uintptr_t)opaque->addr, 0, opaque->lkey);
 	wqe_data(batch->seg + MLX_SEGMENT, src_addr, length, src_lkey);
 	wqe_data(batch->seg + 2 * MLX_SEGMENT, dest_addr, length, dest_lkey);

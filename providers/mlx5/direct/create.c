@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queues with what only this device has; and where their memory comes from. */
+/* Queues with attributes of this device, and the allocator of their memory. */
 #include "providers/mlx5/direct/direct.h"
 
 /* ---- completion queues */
@@ -77,7 +77,7 @@ static int qp_flags_check(const struct mlx5_context *ctx, uint32_t flags)
 		MLX5DV_QP_CREATE_PACKET_BASED_CREDIT_MODE | MLX5DV_QP_CREATE_SIG_PIPELINING;
 	const uint32_t both =
 		MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
-	/* A kernel that lets a queue that stopped go on. */
+	/* The kernel can restart a stopped queue. */
 	bool goes_on = ctx->info.comp_mask & MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS;
 	const uint32_t missing =
 		MLX5DV_QP_CREATE_OOO_DP | (goes_on ? 0 : MLX5DV_QP_CREATE_SIG_PIPELINING);
@@ -86,7 +86,7 @@ static int qp_flags_check(const struct mlx5_context *ctx, uint32_t flags)
 		return refuse(ctx, "create_flags", flags & ~known, -EINVAL);
 	if (flags & missing)
 		return refuse(ctx, "create_flags", flags & missing, -EOPNOTSUPP);
-	/* Received data in completions are for who reads the entries himself. */
+	/* The two flags contradict each other. */
 	if ((flags & both) == both)
 		return refuse(ctx, "create_flags", flags & both, -EINVAL);
 	return 0;

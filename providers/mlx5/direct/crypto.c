@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Keys that encrypt data, and the login that wrapped ones need: objects of the firmware. */
+/* Objects of the firmware: keys that encrypt data, and the login that wrapped keys need. */
 #include "providers/mlx5/direct/mkey.h"
 
 enum {
 	ID_MASK = 0xffffff,
-	LOGIN_SIZE = 0x100, /* of an object behind the head of its command */
+	LOGIN_SIZE = 0x100, /* bytes of an object behind the head of its command */
 	CREDENTIAL = 0x40,
 	CREDENTIAL_SIZE = 48,
 	DEK_SIZE = 0x100,
@@ -35,7 +35,7 @@ uint32_t mlx5_dek_id(const struct mlx5dv_dek *dek)
 	return dek->object->object_id & ID_MASK;
 }
 
-/* ---- what the device can */
+/* ---- capabilities of the device */
 
 void mlx5_crypto_caps(struct mlx5_context *ctx, struct mlx5dv_crypto_caps *ret_caps)
 {
@@ -136,7 +136,7 @@ static int login_state(struct mlx5dv_devx_obj *login, const char *function,
 	return 0;
 }
 
-/* The one login of a context. */
+/* Log in. A context has at most one login. */
 MLX5DV_EXPORT int mlx5dv_crypto_login(struct ibv_context *ibctx,
 				      struct mlx5dv_crypto_login_attr *attr)
 {
@@ -239,7 +239,8 @@ MLX5DV_EXPORT int mlx5dv_crypto_login_destroy(struct mlx5dv_crypto_login_obj *lo
 
 /* ---- keys */
 
-/* A key that comes wrapped needs the login; one that does not must not have one. */
+/* Return whether the login fits the key: wrapped keys need a login, and plain keys must not have
+ * it. */
 static bool dek_login_fits(struct mlx5_context *ctx, const struct mlx5dv_dek_init_attr *attr)
 {
 	bool wrapped = mlx5_fw_cap(ctx, MLX5_FW_CAPS_CRYPTO, CAP_WRAPPED_METHODS) & CAP_METHOD_XTS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Commands to the firmware. The kernel checks that a program may give them, and keeps what they
- * make; bytes in and out are the firmware's own. A refusal of the firmware is EREMOTEIO, and its
- * status is in the answer.
+ * Commands to the firmware. The kernel checks the permission for a command and keeps track of the
+ * objects that it creates. Commands and answers have the format of the firmware. EREMOTEIO means
+ * that the firmware refused the command, and the answer has its status.
  */
 #include "providers/mlx5/direct/direct.h"
 
@@ -13,12 +13,12 @@ enum {
 	LENGTH_MAX = UINT16_MAX, /* of a kernel attribute */
 };
 
-/* What to do with which object of the kernel's. */
+/* A method of a kernel object, and its attributes. */
 struct request {
 	const char *function;
 	uint16_t object, method;
 	uint16_t in_id, out_id;
-	uint32_t handle; /* in the attribute before the two, unless the object is the device */
+	uint32_t handle; /* of the object, in attribute in_id - 1; unused for the device */
 };
 
 static unsigned int opcode_of(const void *in)
@@ -104,8 +104,7 @@ static int modify_run(struct ibv_context *ctx, const char *function, uint32_t ha
 	return command_run(ctx, &q, in, inlen, out, outlen);
 }
 
-/* What steering and other processes need to know of it: only a part of the answers are that long.
- */
+/* Fill in the fields that steering and other processes use, as far as the answer has them. */
 static void obj_describe(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, const void *out,
 			 size_t outlen)
 {
@@ -191,7 +190,7 @@ static int obj_create(struct ibv_context *ctx, const char *function, const void 
 
 /* ---- for this library */
 
-/* A refusal of the firmware as an errno of its own. */
+/* Translate the status of a refused command to an errno. */
 static int status_errno(int r, const void *out)
 {
 	if (r != -EREMOTEIO)
@@ -271,7 +270,7 @@ int mlx5_fw_destroy(struct mlx5dv_devx_obj *obj)
 	return 0;
 }
 
-/* ---- of programs: EREMOTEIO stays what it is */
+/* ---- for programs: EREMOTEIO is returned unchanged */
 
 MLX5DV_EXPORT int mlx5dv_devx_general_cmd(struct ibv_context *ctx, const void *in, size_t inlen,
 					  void *out, size_t outlen)
@@ -312,7 +311,7 @@ MLX5DV_EXPORT int mlx5dv_devx_obj_destroy(struct mlx5dv_devx_obj *obj)
 	return mlx5dv_errno(mlx5_fw_destroy(obj));
 }
 
-/* Objects of verbs, by the firmware's commands. */
+/* Firmware commands on objects of verbs. */
 #define OF_VERBS(kind, verb, run, type, member)                                                   \
 	MLX5DV_EXPORT int mlx5dv_devx_##kind##_##verb(type *object, const void *in, size_t inlen, \
 						      void *out, size_t outlen)                   \
@@ -333,7 +332,7 @@ OF_VERBS(ind_tbl, query, query_run, struct ibv_rwq_ind_table, ind_tbl_handle)
 OF_VERBS(ind_tbl, modify, modify_run, struct ibv_rwq_ind_table, ind_tbl_handle)
 OF_VERBS(qp, query, query_run, struct ibv_qp, handle)
 
-/* The state that a command leaves a queue pair in; 0: as it was. */
+/* Return the state of a queue pair after a command; valid only if *ret_changed is set. */
 static enum ibv_qp_state state_after(unsigned int opcode, bool *ret_changed)
 {
 	*ret_changed = true;
@@ -371,7 +370,7 @@ MLX5DV_EXPORT int mlx5dv_devx_qp_modify(struct ibv_qp *ibqp, const void *in, siz
 	r = modify_run(ibqp->context, __func__, ibqp->handle, in, inlen, out, outlen);
 	if (r < 0)
 		return mlx5dv_errno(r);
-	/* What may be posted changes as in ibv_modify_qp(). */
+	/* Update the limits of posting, as ibv_modify_qp() does. */
 	state = state_after(opcode_of(in), &changed);
 	if (changed) {
 		ibqp->state = state;

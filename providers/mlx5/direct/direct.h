@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of direct verbs share. */
+/* Declarations that the files of direct verbs share. */
 #ifndef MLX5_DIRECT_H
 #define MLX5_DIRECT_H
 
@@ -11,10 +11,11 @@
 
 #define MLX5DV_EXPORT __attribute__((visibility("default")))
 
-/* The context as mlx5's; NULL, with a line and errno, when it is of another device. */
+/* Return the context as that of mlx5. If it belongs to another device, log this and return NULL
+ * with errno. */
 struct mlx5_context *mlx5dv_context(struct ibv_context *ctx, const char *function);
 
-/* errno is @r's; for functions that return a pointer, or an errno. */
+/* Set errno to -@r, in functions that return a pointer or an errno. */
 static inline void *mlx5dv_fail(int r)
 {
 	errno = -r;
@@ -28,7 +29,7 @@ static inline int mlx5dv_errno(int r)
 	return -r;
 }
 
-/* ---- objects that only the firmware knows: devx.c */
+/* ---- objects of the firmware: devx.c */
 
 enum mlx5_fw_opcode {
 	MLX5_FW_QUERY_HCA_CAP = 0x100,
@@ -69,7 +70,7 @@ enum mlx5_fw_object {
 	MLX5_FW_OBJ_AV_QP_MAPPING = 0x3a,
 };
 
-/* The kind of an object, as processes that share one tell each other. */
+/* The type of an object in the data of mlx5dv_export_*(), which other processes read. */
 enum mlx5_devx_type {
 	MLX5_DEVX_FLOW_TABLE = 1,
 	MLX5_DEVX_FLOW_GROUP,
@@ -85,13 +86,13 @@ enum mlx5_devx_type {
 struct mlx5dv_devx_obj {
 	struct ibv_context *context;
 	uint32_t handle;
-	uint32_t type; /* enum mlx5_devx_type; 0: none of these */
+	uint32_t type; /* enum mlx5_devx_type; 0: any other type */
 	uint32_t object_id;
 	uint64_t rx_icm_addr;
-	uint8_t log_range; /* objects of a general one that has many */
+	uint8_t log_range; /* log2 of the number of objects in a range */
 };
 
-/* sched.c: 0 of NULL */
+/* sched.c: return the firmware's number; 0 if @leaf is NULL */
 uint32_t mlx5_sched_leaf_id(const struct mlx5dv_sched_leaf *leaf);
 
 /* ---- umem.c, uar.c */
@@ -100,7 +101,7 @@ struct mlx5_umem {
 	struct mlx5dv_devx_umem dv;
 	struct ibv_context *context;
 	uint32_t handle;
-	void *addr; /* of this process; NULL: of a DMA buffer, or of another process */
+	void *addr; /* in this process; NULL: in a DMA buffer or another process */
 	size_t size;
 };
 
@@ -110,7 +111,7 @@ struct mlx5_var {
 	uint32_t handle;
 };
 
-/* Big-endian words of the firmware's structs: @offset in bytes. */
+/* Access big-endian words of the structs of the firmware. @offset: in bytes */
 static inline void fw_set(void *base, unsigned int offset, uint32_t value)
 {
 	((__be32 *)base)[offset / 4] |= htobe32(value);
@@ -133,29 +134,30 @@ static inline uint64_t fw_get_64(const void *base, unsigned int offset)
 }
 
 enum {
-	FW_HEAD = 16, /* bytes of a command before what it is about, and of its answer */
+	FW_HEAD = 16, /* bytes of the header of a command, and of its answer */
 };
 
 /*
- * For this library's own commands. @out begins with a status, which becomes the errno; the
- * firmware's refusal is said in the log behind @function.
+ * Run a command of this library. @out begins with a status, which is translated to the errno. A
+ * refusal of the firmware is logged with @function.
  */
 int mlx5_fw_general(struct ibv_context *ctx, const char *function, const void *in, size_t inlen,
 		    void *out, size_t outlen);
-/* NULL with errno. */
+/* Create an object. NULL with errno. */
 struct mlx5dv_devx_obj *mlx5_fw_create(struct ibv_context *ctx, const char *function,
 				       const void *in, size_t inlen, void *out, size_t outlen);
 int mlx5_fw_query(struct mlx5dv_devx_obj *obj, const char *function, const void *in, size_t inlen,
 		  void *out, size_t outlen);
 int mlx5_fw_modify(struct mlx5dv_devx_obj *obj, const char *function, const void *in, size_t inlen,
 		   void *out, size_t outlen);
-/* Of a queue pair of verbs. */
+/* Run a command on a queue pair of verbs. */
 int mlx5_fw_qp(struct ibv_qp *qp, const char *function, bool modify, const void *in, size_t inlen,
 	       void *out, size_t outlen);
 
-/* caps.c: the word at @offset of the answer; 0 when the firmware does not say */
-/* Whether there are general objects of that type. */
+/* caps.c */
+/* Return whether the firmware supports general objects of this type. */
 bool mlx5_fw_has_object(struct mlx5_context *ctx, enum mlx5_fw_object type);
+/* Return the word at @offset of a group of capabilities; 0 if the firmware does not report it. */
 uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned int offset);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Answers and events of the firmware that a program reads from a descriptor. */
+/* Answers and events of the firmware, which programs read from a descriptor. */
 #include <unistd.h>
 
 #include "providers/mlx5/direct/direct.h"
 
-/* read() has the errno. */
+/* Read one record. After a failure errno is that of read(). */
 static int read_record(int fd, void *record, size_t length, size_t least, ssize_t *ret_length)
 {
 	ssize_t got;
@@ -134,7 +134,7 @@ MLX5DV_EXPORT void mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_ch
 	free(dv);
 }
 
-/* @fd: negative: none; events then come as records with @cookie */
+/* Subscribe to events. @fd: event descriptor; if it is negative, events are records with @cookie */
 static int subscribe(struct mlx5dv_devx_event_channel *dv, const char *function,
 		     const struct mlx5dv_devx_obj *obj, const uint16_t *events, size_t length,
 		     uint64_t cookie, int fd)
@@ -146,7 +146,7 @@ static int subscribe(struct mlx5dv_devx_event_channel *dv, const char *function,
 					    obj ? obj->handle : 0)),
 		uverbs_in(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, events, length),
 		uverbs_when(fd < 0, uverbs_u64(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE, cookie)),
-		/* A number, not a descriptor that the kernel would take from the table itself. */
+		/* The kernel takes this descriptor as a plain number. */
 		uverbs_when(fd >= 0, uverbs_u32(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM, fd)),
 	};
 	int r = uverbs_ioctl(ibctx, MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT, a,

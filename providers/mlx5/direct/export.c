@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects that two processes use which share the kernel's context (ibv_import_device()). What the
- * first one writes down is all that the second needs; the kernel hears nothing of it.
+ * Objects of two processes that share a kernel context (ibv_import_device()). The data that the
+ * first process exports are all that the second needs. No kernel command is involved.
  */
 #include "providers/mlx5/direct/direct.h"
 
-/* As they lie in the caller's bytes, which may be of any alignment. */
+/* The exported data. The buffers of the caller may have any alignment. */
 struct var_bytes {
 	uint32_t handle;
 	uint32_t page_id;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Steering by tables of the firmware, through the kernel: matchers, rules, actions that rewrite
- * packets, anchors. What is matched and rewritten has the firmware's formats, and is not looked at
- * here.
+ * packets, anchors. Matched and rewritten fields have the formats of the firmware and are not
+ * checked here.
  */
 #include "providers/mlx5/direct/direct.h"
 
 enum {
 	ACTIONS_MOST = 8,
-	/* How far apart actions are for programs that were built before these had an offset. */
+	/* Bytes of an action in programs that were built before actions had an offset. */
 	OLD_ACTION_SIZE = 16,
 };
 
@@ -111,7 +111,7 @@ MLX5DV_EXPORT int mlx5dv_destroy_flow_matcher(struct mlx5dv_flow_matcher *matche
 
 /* ---- rules */
 
-/* What the actions of a rule come to. */
+/* The result of all actions of a rule. */
 struct rule {
 	const struct ibv_qp *qp;
 	const struct mlx5dv_devx_obj *to, *counters;
@@ -156,7 +156,7 @@ static int rule_add(struct rule *rule, const struct mlx5dv_flow_action_attr *act
 	}
 }
 
-/* @size: of each; what an older program's has not is 0 */
+/* Read the actions. @size: bytes of an action; members beyond it are 0 */
 static int rule_read(struct rule *rule, size_t count, const void *actions, size_t size)
 {
 	int r = 0;

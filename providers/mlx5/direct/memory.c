@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The adapter's memory of all kinds, regions of DMA buffers, and the clock. */
+/* All types of memory of the adapter, regions of DMA buffers, and the clock. */
 #include <sys/mman.h>
 
 #include "libibverbs/uverbs/uverbs.h"

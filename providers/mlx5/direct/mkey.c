@@ -7,17 +7,17 @@ enum {
 	ENTRIES_UNIT = 4,
 };
 
-/* The fields of the key, in CREATE_MKEY. */
+/* Fields of the key in CREATE_MKEY. */
 #define KEY_FREE	      (1u << 30)
 #define KEY_UMR		      (1u << 15)
 #define KEY_READ	      (1u << 10)
-#define KEY_LIST	      (2u << 8) /* its memory is that of a list of keys */
+#define KEY_LIST	      (2u << 8) /* the memory is a list of keys */
 #define KEY_ANY_QP	      (0xffffffu << 8)
 #define KEY_REMOTE_INVALIDATE (1u << 24)
 #define KEY_BSF		      (1u << 30)
 #define KEY_CRYPTO	      (1u << 27)
 
-/* What the device has of ciphers. */
+/* Return whether the device supports ciphers. */
 static bool crypto_is_there(struct mlx5_context *ctx)
 {
 	return mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x9c) & MLX5_CAP_CRYPTO &&
@@ -58,7 +58,7 @@ static int mkey_check(const struct mlx5dv_mkey_init_attr *attr)
 	return 0;
 }
 
-/* The firmware's object, and the key's number. */
+/* Create the object in the firmware and set the number of the key. */
 static int mkey_make(struct mlx5_mkey *mkey, const struct mlx5dv_mkey_init_attr *attr)
 {
 	uint32_t in[IN_SIZE / 4] = {}, out[OUT_SIZE / 4] = {};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Objects of verbs, laid open for programs that drive them themselves. */
+/* Objects of verbs, exposed to programs that access their queues directly. */
 #include "providers/mlx5/direct/direct.h"
 
 static void handles_show(const struct mlx5_qp *qp, struct mlx5dv_qp *out)
@@ -22,7 +22,7 @@ static void qp_show(struct mlx5_qp *qp, struct mlx5dv_qp *out)
 	out->rq.buf = qp->rq.ring;
 	out->rq.wqe_cnt = qp->rq.max_post;
 	out->rq.stride = 1u << qp->rq.shift;
-	/* One that only receives through others' rings has no register. */
+	/* A queue pair that receives through a table or an SRQ may have no register. */
 	out->bf.reg = bfreg ? bfreg->reg : NULL;
 	out->bf.size = bfreg && bfreg->blueflame ? bfreg->size : 0;
 	out->comp_mask = asked & (MLX5DV_QP_MASK_RAW_QP_HANDLES | MLX5DV_QP_MASK_RAW_QP_TIR_ADDR |
@@ -39,7 +39,7 @@ static void rwq_show(const struct mlx5_wq *wq, struct mlx5dv_rwq *out)
 {
 	const struct mlx_rq *rq = &wq->user.qp.rq;
 
-	/* The whole entry, of which a striding queue's first segment is empty. */
+	/* The slot includes the empty first segment of a striding queue. */
 	out->buf = wq->user.qp.buf.base;
 	out->dbrec = rq->record;
 	out->wqe_cnt = rq->max_post;
@@ -47,7 +47,7 @@ static void rwq_show(const struct mlx5_wq *wq, struct mlx5dv_rwq *out)
 	out->comp_mask = 0;
 }
 
-/* From now on its completions are the program's to take. */
+/* Expose the queue. From now on the program polls it. */
 static void cq_show(struct mlx_cq *cq, struct mlx5dv_cq *out)
 {
 	spinlock_lock(&cq->lock);
@@ -100,7 +100,7 @@ static bool is_ours(struct ibv_context *ctx)
 	return mlx5dv_context(ctx, "mlx5dv_init_obj");
 }
 
-/* Each may be of another device. */
+/* Check that each object belongs to a device of mlx5. Each may be of another device. */
 static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type)
 {
 	return (!(type & MLX5DV_OBJ_QP) || is_ours(obj->qp.in->context)) &&

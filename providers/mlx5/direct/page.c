@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Pages of the device's registers, and numbers of its tables, that a program has for itself. */
+/* Pages of device registers and numbers of device tables for the exclusive use of a program. */
 #include "providers/mlx5/direct/direct.h"
 
 /* ---- doorbells */
 
-/* @bfreg, @page: what goes back; neither is of a page that is the context's */
+/* @bfreg, @page: the one that is not NULL is freed; both are NULL for a page of the context */
 struct devx_uar {
 	struct mlx5dv_devx_uar dv;
 	struct mlx5_context *ctx;
@@ -21,7 +21,7 @@ static void uar_fill(struct devx_uar *uar, char *base, char *reg, uint32_t page_
 	uar->dv.mmap_off = mmap_offset;
 }
 
-/* A page that is not the program's alone: only completion queues ring in it otherwise. */
+/* Use the page of the context, which otherwise serves only completion queues. */
 static int uar_share(struct devx_uar *uar)
 {
 	struct mlx5_context *ctx = uar->ctx;
@@ -51,7 +51,7 @@ static int uar_uncached(struct devx_uar *uar)
 	return 0;
 }
 
-/* The firmware's number of the page that has a register which the kernel counts. */
+/* Ask for the firmware's number of the page that holds the register. */
 static int page_id_ask(const struct mlx5_bfreg *bfreg, struct ibv_context *ctx,
 		       uint32_t *ret_page_id)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What only this driver says of a port, and where its other function is. */
+/* Attributes of a port that only this driver reports, and the path of its other function. */
 #include "providers/mlx5/direct/direct.h"
 
 MLX5DV_EXPORT int _mlx5dv_query_port(struct ibv_context *ibctx, uint32_t port_num,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the firmware changes of a queue pair that is there: its port, its source port, its
- * scheduling element, its streams. */
+/* Attributes of an existing queue pair that the firmware changes: port, source port, scheduling
+ * element and streams. */
 #include "providers/mlx5/direct/direct.h"
 #include "providers/mlx5/done.h"
 
@@ -13,7 +13,7 @@ enum {
 	OPT_LAG_PORT = 1 << 15,
 	OPT_DRAIN_SIG_ERRORS = 1 << 11,
 	DRAIN_SIG_ERRORS = 1 << 26,
-	/* Of the second mask, in its lower word. */
+	/* The second mask, and its bits in the lower word. */
 	MASK_2 = 0x10c,
 	OPT_STREAM = 1 << 0,
 	OPT_SCHED = 1 << 1,
@@ -34,7 +34,8 @@ static bool general_cap(struct ibv_qp *qp, unsigned int offset, unsigned int bit
 	return mlx5_fw_cap(to_mctx(qp->context), MLX5_FW_CAPS_GENERAL, offset) >> bit & 1;
 }
 
-/* @in: a transition of MODIFY_SIZE, but for its head */
+/* Run a transition. @in: the command of MODIFY_SIZE bytes without its head, which is filled in here
+ */
 static int modify(struct ibv_qp *qp, const char *function, enum mlx5_fw_opcode opcode, void *in)
 {
 	uint32_t out[OUT_SIZE / 4] = {};
@@ -56,7 +57,7 @@ int mlx5_qp_enable_copies(struct ibv_qp *qp)
 	return modify(qp, "INIT2INIT", MLX5_FW_INIT2INIT_QP, in);
 }
 
-/* What follows a signature's error waits until the program has seen it. */
+/* Stop the queue at a signature error until the program has handled it. */
 int mlx5_qp_stop_at_sig_errors(struct ibv_qp *qp)
 {
 	uint32_t in[MODIFY_SIZE / 4] = {};
@@ -148,7 +149,7 @@ MLX5DV_EXPORT int mlx5dv_modify_qp_sched_elem(struct ibv_qp *qp,
 		       qp->state == IBV_QPS_INIT ? MLX5_FW_INIT2INIT_QP : MLX5_FW_RTS2RTS_QP, in));
 }
 
-/* ---- ports that are joined */
+/* ---- bonded ports */
 
 static bool has_lag_port(const struct ibv_qp *qp)
 {
@@ -166,7 +167,7 @@ static bool has_lag_port(const struct ibv_qp *qp)
 	}
 }
 
-/* @out: where each port leads to */
+/* @out: the mapping of ports */
 static int lag_query(struct ibv_qp *qp, const char *function, uint32_t *out)
 {
 	uint32_t in[FW_HEAD / 4] = {};
@@ -262,13 +263,13 @@ MLX5DV_EXPORT int mlx5dv_modify_qp_lag_port(struct ibv_qp *qp, uint8_t port_num)
 	return mlx5dv_errno(modify(qp, __func__, MLX5_FW_RTS2RTS_QP, in));
 }
 
-/* ---- requests that are taken back */
+/* ---- cancelled requests */
 
 enum {
 	STATE_DRAINED = 5,
 };
 
-/* What the completion of a request says that is none any more; -1: nothing that was a request. */
+/* Return the opcode of the completion of a cancelled request; -1: the block holds no request. */
 static int cancelled_opcode(const struct mlx5_qp *qp, uint32_t block, uint32_t head)
 {
 	uint32_t known = qp->sq.slots[block].opcode;
@@ -279,7 +280,8 @@ static int cancelled_opcode(const struct mlx5_qp *qp, uint32_t block, uint32_t h
 	return known ? (int)known : -1;
 }
 
-/* From the request that the adapter would take next to the last one. */
+/* Turn all requests with @wr_id into no-ops, from @next, which the adapter executes next, to the
+ * last. Return: their number. */
 static int cancel(struct mlx5_qp *qp, uint16_t next, uint64_t wr_id)
 {
 	struct mlx5_sq *sq = &qp->sq;

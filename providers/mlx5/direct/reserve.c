@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers of queue pairs that the program gives away itself. The firmware has them in blocks; the
- * newest block is handed out from its beginning to its end, and one of which nothing is out any
- * more goes back.
+ * Queue pair numbers that the program assigns itself. The firmware reserves them in blocks. This
+ * library allocates the numbers of the newest block in order, and frees a used-up block when all
+ * its numbers are returned.
  */
 #include "providers/mlx5/direct/direct.h"
 
@@ -16,8 +16,8 @@ struct mlx5_qpn_block {
 	LIST_ENTRY(mlx5_qpn_block) entry;
 	struct mlx5dv_devx_obj *object;
 	uint32_t first, count;
-	uint32_t next; /* of the block: those below have been handed out */
-	uint32_t out;  /* that are not given back */
+	uint32_t next; /* index of the next number to allocate */
+	uint32_t out;  /* allocated numbers that are not returned */
 	bool *taken;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Scheduling elements: a tree of shares and rates of the port, whose leaves queue pairs are given.
- */
+/* Scheduling elements: a tree that divides the bandwidth of the port. Queue pairs are assigned to
+ * its leaves. */
 #include "providers/mlx5/direct/direct.h"
 
 enum {
@@ -12,7 +12,7 @@ enum {
 	TSAR_DWRR = 0,
 };
 
-/* Nodes and leaves are the same to the firmware, and to this library. */
+/* A node or a leaf. The firmware and this library treat both alike. */
 struct element {
 	struct mlx5dv_devx_obj *object;
 	unsigned int type;

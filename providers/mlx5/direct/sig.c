@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Signatures of a key's blocks, which the adapter makes, checks and strips: 64 bytes behind the
- * list of a request that describes the key, and what it says of those that are wrong.
+ * Block signatures, which the adapter generates, checks and strips: the 64 bytes behind the list of
+ * a request that configures the key, and the report of wrong signatures.
  */
 #include "providers/mlx5/direct/mkey.h"
 #include "providers/mlx5/done.h"
 
-/* As they lie in the ring. */
+/* The formats in the ring. */
 struct bsf_dif {
 	__be16 valid;
 	__be16 app_tag;
@@ -21,7 +21,7 @@ struct bsf_dif {
 struct bsf_sig {
 	uint8_t size;
 	uint8_t check_mask;
-	uint8_t wire; /* the mask of what is copied, or a block's size */
+	uint8_t wire; /* mask of copied bytes, or code of the block size */
 	uint8_t mem;
 	__be32 raw_size;
 	__be32 wire_psv;
@@ -53,7 +53,7 @@ enum {
 	PSV_OUT_SIZE = 0x20,
 };
 
-/* ---- what the device can */
+/* ---- capabilities of the device */
 
 void mlx5_sig_caps(struct mlx5_context *ctx, struct mlx5dv_sig_caps *ret_caps)
 {
@@ -76,7 +76,7 @@ void mlx5_sig_caps(struct mlx5_context *ctx, struct mlx5dv_sig_caps *ret_caps)
 		ret_caps->crc_type |= MLX5DV_SIG_CRC_TYPE_CAP_CRC64_XP10;
 }
 
-/* ---- its objects */
+/* ---- objects of the device */
 
 static int psv_make(struct ibv_pd *pd, struct mlx5_psv *psv)
 {
@@ -113,7 +113,7 @@ struct mlx5_sig *mlx5_sig_new(struct ibv_pd *pd)
 		free(sig);
 		return mlx5dv_fail(r);
 	}
-	/* The adapter is told of each change; at first of the number itself. */
+	/* The first request passes the initial number to the adapter. */
 	sig->error_count = 1;
 	sig->count_changed = true;
 	return sig;
@@ -144,7 +144,7 @@ int mlx5_sig_free(struct mlx5_context *ctx, struct mlx5_sig *sig)
 	return 0;
 }
 
-/* ---- what requests say */
+/* ---- attributes of requests */
 
 static bool dif_set(const struct mlx5dv_sig_t10dif *dif, struct mlx5_sig_domain *domain)
 {
@@ -214,9 +214,10 @@ bool mlx5_sig_count(struct mlx5_context *ctx, struct mlx5_sig *sig, uint32_t *re
 	return changed;
 }
 
-/* ---- and their bytes */
+/* ---- formats of the ring */
 
-/* What the adapter takes over from one domain into the other, when blocks are the same in both. */
+/* Compute the mask of signature bytes that the adapter copies between the domains. Return: whether
+ * the blocks are the same in both. */
 static bool copies(const struct mlx5_sig_domain *a, const struct mlx5_sig_domain *b,
 		   uint8_t *ret_mask)
 {
@@ -258,7 +259,7 @@ static struct bsf_dif dif_bytes(const struct mlx5dv_sig_t10dif *dif)
 	return bsf;
 }
 
-/* The word of a domain, and of T10-DIF its own bytes. */
+/* Return the format word of a domain. For T10-DIF also fill in @ret_dif. */
 static __be32 domain_bytes(const struct mlx5_sig_domain *domain, const struct mlx5_psv *psv,
 			   struct bsf_dif *ret_dif)
 {
@@ -308,7 +309,7 @@ int mlx5_sig_write(const struct mlx5_sig *sig, const struct mlx5_sig_block *bloc
 	return 0;
 }
 
-/* ---- signatures that were not as expected */
+/* ---- wrong signatures */
 
 enum {
 	SYNDROME_REF_TAG = 1 << 11,
@@ -320,7 +321,7 @@ enum {
 	LOW_BITS = 7,
 };
 
-/* A completion of no request. */
+/* The format of a completion that reports a wrong signature. */
 struct sig_error_cqe {
 	uint8_t reserved_0[16];
 	__be32 expected_signature;
@@ -373,7 +374,7 @@ bool mlx5_sig_error_take(struct mlx5_context *ctx, const void *entry)
 	return sig;
 }
 
-/* Of one with a known syndrome. */
+/* Translate an error with a known syndrome. */
 static struct mlx5dv_mkey_err error_say(const struct mlx5_sig_error *error,
 					const struct mlx5_sig_domain *domain)
 {
@@ -402,7 +403,7 @@ static struct mlx5dv_mkey_err error_say(const struct mlx5_sig_error *error,
 	};
 }
 
-/* With the lock held. */
+/* The caller holds sig_lock. */
 static int error_read(struct mlx5_sig *sig, struct mlx5dv_mkey_err *ret_err)
 {
 	const struct mlx5_sig_error *error = &sig->error;

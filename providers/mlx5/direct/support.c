@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose device it is, opening it, and what it can. */
+/* Detection of mlx5 devices, opening, and capabilities. */
 #include "providers/mlx5/direct/mkey.h"
 
 struct mlx5_context *mlx5dv_context(struct ibv_context *ctx, const char *function)
@@ -53,7 +53,7 @@ static uint64_t device_flags(const struct mlx5_context *ctx)
 	return flags;
 }
 
-/* Groups of fields that were asked for, one after the other. */
+/* The functions below fill in one requested group of fields each. */
 static void striding_fill(const struct mlx5_ib_striding_rq_caps *from,
 			  struct mlx5dv_striding_rq_caps *to)
 {
@@ -64,7 +64,7 @@ static void striding_fill(const struct mlx5_ib_striding_rq_caps *from,
 	to->supported_qpts = from->supported_qpts;
 }
 
-/* What the firmware says; groups of which it says nothing are left out. */
+/* Fill in the groups that the firmware reports. Return: the mask of these groups. */
 static uint64_t firmware_fill(struct mlx5_context *ctx, uint64_t asked, struct mlx5dv_context *out)
 {
 	uint64_t filled = 0;
@@ -160,7 +160,7 @@ MLX5DV_EXPORT int mlx5dv_query_device(struct ibv_context *ibctx, struct mlx5dv_c
 
 	if (!ctx)
 		return EOPNOTSUPP;
-	/* What was not asked for may lie beyond the caller's struct. */
+	/* Write only requested groups, because the caller's struct may be shorter. */
 	attrs_out->version = 0;
 	attrs_out->flags = device_flags(ctx);
 	attrs_out->comp_mask = groups_fill(ctx, attrs_out->comp_mask, attrs_out) |

@@ -2,7 +2,7 @@
 /* Memory of the program that the firmware's objects use. */
 #include "providers/mlx5/direct/direct.h"
 
-/* Of pages: all sizes that a device may have. */
+/* Bit mask of all page sizes that a device may have. */
 #define PAGE_SIZES_ALL (~0ull << 12)
 
 static int umem_make(struct mlx5_umem *umem, const struct mlx5dv_devx_umem_in *in)
@@ -15,7 +15,7 @@ static int umem_make(struct mlx5_umem *umem, const struct mlx5dv_devx_umem_in *i
 		uverbs_u32(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, in->access),
 		uverbs_out(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, &umem->dv.umem_id,
 			   sizeof(umem->dv.umem_id)),
-		/* Kernels that do not know it take the pages that they like. */
+		/* Kernels that do not know the attribute choose the page size. */
 		uverbs_when(in->pgsz_bitmap,
 			    uverbs_optional(uverbs_u64(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP,
 						       in->pgsz_bitmap))),
@@ -41,7 +41,7 @@ static int umem_check(struct ibv_context *ctx, const char *function,
 	return 0;
 }
 
-/* What is registered stays the parent's when the process forks. */
+/* Register the memory and keep it out of child processes. */
 static int umem_protect_and_make(struct mlx5_umem *umem, const struct mlx5dv_devx_umem_in *in)
 {
 	bool dmabuf = in->comp_mask & MLX5DV_UMEM_MASK_DMABUF;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests that describe a key, and those that a program built.
- * A key's request has the two segments of wqe_umr(), and then its list.
+ * Requests that configure a key, and requests that a program built. The request for a key has the
+ * two segments of wqe_umr(), followed by its list.
  */
 #include "providers/mlx5/direct/mkey.h"
 #include "providers/mlx5/wqe.h"
@@ -20,7 +20,7 @@ enum {
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE | \
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC)
 
-/* Of SET_PSV, behind its control segment. */
+/* The segment behind the control segment of SET_PSV. */
 struct psv_seg {
 	__be32 index;
 	uint8_t reserved_4[4];
@@ -32,7 +32,7 @@ static inline struct mlx5_qp *dv_to_mqp(struct mlx5dv_qp_ex *dv)
 	return (struct mlx5_qp *)((char *)dv - offsetof(struct mlx5_qp, dv));
 }
 
-/* ---- a key that is being described */
+/* ---- a key that is being configured */
 
 static struct mlx5_umr *umr_current(struct mlx5_qp *qp, const char *what)
 {
@@ -47,7 +47,7 @@ static struct mlx5_umr *umr_current(struct mlx5_qp *qp, const char *what)
 	return &qp->umr;
 }
 
-/* Behind what is there, and marked in both segments. */
+/* Append a block and mark it in both segments. */
 static void bsf_append(struct mlx5_qp *qp, const uint8_t *bsf)
 {
 	struct mlx5_umr *umr = &qp->umr;
@@ -61,7 +61,7 @@ static void bsf_append(struct mlx5_qp *qp, const uint8_t *bsf)
 	umr->key->flags_pd |= htobe32(KEY_BSF_ENABLED);
 }
 
-/* All of what the key has, for one that is new replaces what was there before. */
+/* Write all blocks of the key, because new blocks replace all earlier ones. */
 static int bsf_write(struct mlx5_qp *qp, const struct mlx5_mkey *mkey,
 		     const struct mlx5_sig_block *block, const struct mlx5_cipher *cipher)
 {
@@ -86,7 +86,7 @@ static int bsf_write(struct mlx5_qp *qp, const struct mlx5_mkey *mkey,
 	return r;
 }
 
-/* Where the adapter's number of errors is, of which one bit tells it of a new one. */
+/* Pass the lowest bit of the error count to the adapter. Return: whether the count has changed. */
 static bool errors_tell(struct mlx5_qp *qp, struct mlx5_sig *sig)
 {
 	uint32_t count;
@@ -98,7 +98,8 @@ static bool errors_tell(struct mlx5_qp *qp, struct mlx5_sig *sig)
 	return true;
 }
 
-/* What the adapter counts signatures from. @more: another one follows, which completes them all */
+/* Post a request that sets the initial value of a signature. @more: another such request follows,
+ * and only its completion is reported */
 static void psv_set(struct mlx5_qp *qp, const struct mlx5_psv *psv, uint64_t transient, bool more)
 {
 	unsigned int flags = qp->vqp.qp_ex.wr_flags;
@@ -130,7 +131,7 @@ static void psvs_set(struct mlx5_qp *qp, const struct mlx5_sig *sig)
 		psv_set(qp, &sig->wire_psv, block->wire.transient, false);
 }
 
-/* What is behind the list. @block: signatures as they will be; NULL: the key has none */
+/* Write the part behind the list. @block: the new signatures; NULL: the key has no signatures */
 static int umr_close(struct mlx5_qp *qp, struct mlx5_mkey *mkey, const struct mlx5_sig_block *block,
 		     const struct mlx5_cipher *cipher)
 {
@@ -145,7 +146,7 @@ static int umr_close(struct mlx5_qp *qp, struct mlx5_mkey *mkey, const struct ml
 	return 0;
 }
 
-/* What this request says of signatures, or what an earlier one said. */
+/* Return the signatures of this request, or else of an earlier request. */
 static const struct mlx5_sig_block *umr_block(const struct mlx5_umr *umr,
 					      const struct mlx5_sig *sig)
 {
@@ -250,7 +251,8 @@ static void wr_set_mkey_access_flags(struct mlx5dv_qp_ex *dv, uint32_t access)
 	umr_set_done(qp);
 }
 
-/* Whether as many entries of 16 bytes are possible, beside those of a repeated block's head. */
+/* Check that the request has room for the entries of 16 bytes and for @heads more, which describe a
+ * repeated block. */
 static bool layout_begin(struct mlx5_qp *qp, const char *what, uint32_t entries, uint32_t heads)
 {
 	struct mlx5_umr *umr = umr_current(qp, what);
@@ -269,7 +271,7 @@ static bool layout_begin(struct mlx5_qp *qp, const char *what, uint32_t entries,
 	return true;
 }
 
-/* The next 16 bytes of the list. */
+/* Return the next 16 bytes of the list. */
 static void *layout_next(struct mlx5_qp *qp)
 {
 	char *seg = sq_wrap(&qp->sq, qp->sq.batch.seg);
@@ -393,7 +395,7 @@ static void wr_mr_interleaved(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *mkey,
 	wr_set_mkey_layout_interleaved(dv, repeat_count, num_interleaved, data);
 }
 
-/* ---- requests of the program's own making */
+/* ---- requests that the program built */
 
 static void wr_raw_wqe(struct mlx5dv_qp_ex *dv, const void *wqe)
 {
@@ -419,7 +421,7 @@ static void wr_raw_wqe(struct mlx5dv_qp_ex *dv, const void *wqe)
 	batch->ctrl = NULL;
 }
 
-/* ---- where a DC initiator's request goes to */
+/* ---- destination of a request of a DC initiator */
 
 static void wr_set_dc_addr_stream(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t remote_dctn,
 				  uint64_t remote_dc_key, uint16_t stream_id)
@@ -433,7 +435,7 @@ static void wr_set_dc_addr(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t 
 	mlx5_wr_set_dc(dv_to_mqp(dv), ah, remote_dctn, remote_dc_key, 0);
 }
 
-/* ---- all of them */
+/* ---- the table of builders */
 
 int mlx5_wr_dv_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, uint64_t ops)
 {

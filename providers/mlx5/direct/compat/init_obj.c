@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mlx5dv_init_obj() as programs linked before 2017 know it: cq_uar is where the address is. */
+/* mlx5dv_init_obj() for programs linked before 2017: cq_uar points to the address. */
 #include "providers/mlx5/direct/direct.h"
 #include "util/symver.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What of the kernel's interface direct verbs show, by their own names. */
+/* Parts of the kernel interface that direct verbs expose under their own names. */
 #ifndef INFINIBAND_MLX5_API_H
 #define INFINIBAND_MLX5_API_H
 
@@ -46,7 +46,8 @@
 
 #define MLX5DV_UAR_ALLOC_TYPE_BF	      MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF
 #define MLX5DV_UAR_ALLOC_TYPE_NC	      MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC
-/* A register that is the caller's alone: of the library, not of the kernel. */
+/* A register for the exclusive use of the caller. Only the library knows this type, not the kernel.
+ */
 #define MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED	(1U << 31)
 
 #define MLX5DV_QUERY_PORT_VPORT			MLX5_IB_UAPI_QUERY_PORT_VPORT

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Direct verbs of mlx5: the formats of the adapter's queues, objects with attributes of their own,
- * and commands to the firmware. For an object of a device that mlx5 does not serve, and for what
- * this library does not have, functions return EOPNOTSUPP, or NULL with that errno. Others return 0
- * or an errno, or NULL with an errno, unless they say otherwise.
+ * and commands to the firmware. For an object of a device that mlx5 does not serve, and for
+ * features that this library does not have, functions return EOPNOTSUPP, or NULL with that errno.
+ * Unless documented otherwise, they return 0 or an errno, or NULL with an errno.
  */
 #ifndef INFINIBAND_MLX5DV_H
 #define INFINIBAND_MLX5DV_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the adapter writes: completions. Fields are big-endian. */
+/* Formats that the adapter writes: completions. Fields are big-endian. */
 #ifndef INFINIBAND_MLX5_CQE_H
 #define INFINIBAND_MLX5_CQE_H
 
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Which bits of op_own say that data are in the entry itself. */
+/* Bits of op_own: the entry itself holds data. */
 enum {
 	MLX5_INLINE_SCATTER_32 = 1 << 2,
 	MLX5_INLINE_SCATTER_64 = 1 << 3,

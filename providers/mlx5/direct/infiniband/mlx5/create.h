@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Objects of verbs with attributes of mlx5, and what can be changed in them later. */
+/* Objects of verbs with attributes of mlx5, and later changes of them. */
 #ifndef INFINIBAND_MLX5_CREATE_H
 #define INFINIBAND_MLX5_CREATE_H
 
@@ -104,7 +104,7 @@ struct mlx5dv_qp_init_attr {
 	uint64_t send_ops_flags;
 };
 
-/* A NULL @mlx5_qp_attr makes it ibv_create_qp_ex(). */
+/* With a NULL @mlx5_qp_attr the function is ibv_create_qp_ex(). */
 struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *qp_attr,
 				struct mlx5dv_qp_init_attr *mlx5_qp_attr);
 int mlx5dv_query_qp_lag_port(struct ibv_qp *qp, uint8_t *port_num, uint8_t *active_port_num);
@@ -124,7 +124,7 @@ void *mlx5dv_dm_map_op_addr(struct ibv_dm *dm, uint8_t op);
 struct ibv_mr *mlx5dv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
 				    uint64_t iova, int fd, int access, int mlx5_access);
 
-/* Numbers of queue pairs that no queue pair gets. */
+/* Reserved queue pair numbers, which no queue pair gets. */
 int mlx5dv_reserved_qpn_alloc(struct ibv_context *ctx, uint32_t *qpn);
 int mlx5dv_reserved_qpn_dealloc(struct ibv_context *ctx, uint32_t qpn);
 

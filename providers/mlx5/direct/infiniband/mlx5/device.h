@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The device: what it can, its clock, ports and the memory of its queues. */
+/* The device: capabilities, clock, ports and the memory of its queues. */
 #ifndef INFINIBAND_MLX5_DEVICE_H
 #define INFINIBAND_MLX5_DEVICE_H
 
@@ -13,14 +13,14 @@
 extern "C" {
 #endif
 
-/* resource_type of a parent domain's allocators. */
+/* resource_type of the allocators of a parent domain. */
 #define MLX5DV_RES_TYPE_QP  ((uint64_t)RDMA_DRIVER_MLX5 << 32 | 1)
 #define MLX5DV_RES_TYPE_RWQ ((uint64_t)RDMA_DRIVER_MLX5 << 32 | 2)
 #define MLX5DV_RES_TYPE_DBR ((uint64_t)RDMA_DRIVER_MLX5 << 32 | 3)
 #define MLX5DV_RES_TYPE_SRQ ((uint64_t)RDMA_DRIVER_MLX5 << 32 | 4)
 #define MLX5DV_RES_TYPE_CQ  ((uint64_t)RDMA_DRIVER_MLX5 << 32 | 5)
 
-/* comp_mask of struct mlx5dv_context: what the caller asks for, and what he got. */
+/* comp_mask of struct mlx5dv_context: requested groups on input, filled groups on output. */
 enum mlx5dv_context_comp_mask {
 	MLX5DV_CONTEXT_MASK_CQE_COMPRESION = 1 << 0,
 	MLX5DV_CONTEXT_MASK_SWP = 1 << 1,
@@ -219,14 +219,14 @@ enum mlx5dv_set_ctx_attr_type {
 	MLX5DV_CTX_ATTR_BUF_ALLOCATORS = 1 << 0,
 };
 
-/* Who gives the memory of queues and doorbell records instead of the library. */
+/* Functions that allocate the memory of queues and doorbell records instead of the library. */
 struct mlx5dv_ctx_allocators {
 	void *(*alloc)(size_t, void *);
 	void (*free)(void *, void *);
 	void *data;
 };
 
-/* A moment in the clock of the device and in nanoseconds, and how to get from one to the other. */
+/* A moment in the clock of the device and in nanoseconds, and the factors of the conversion. */
 struct mlx5dv_clock_info {
 	uint64_t nsec;
 	uint64_t last_cycles;
@@ -242,13 +242,13 @@ enum {
 	MLX5_MMAP_GET_NC_PAGES_CMD = 3,
 };
 
-/* Whether mlx5 serves the device: the rest of these functions works on such devices only. */
+/* Return whether mlx5 serves the device. All other functions here need such a device. */
 bool mlx5dv_is_supported(struct ibv_device *device);
 
 /* ibv_open_device() with attributes, which may be NULL. */
 struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr);
 
-/* Fill what comp_mask asks for; comp_mask is then what was filled. */
+/* Fill in the groups of comp_mask, and set comp_mask to the groups that were filled. */
 int mlx5dv_query_device(struct ibv_context *ctx_in, struct mlx5dv_context *attrs_out);
 
 int mlx5dv_set_context_attr(struct ibv_context *context, enum mlx5dv_set_ctx_attr_type type,
@@ -270,7 +270,7 @@ static inline int mlx5dv_query_port(struct ibv_context *context, uint32_t port_n
 	return _mlx5dv_query_port(context, port_num, info, sizeof(*info));
 }
 
-/* Nanoseconds of the device's clock @ts: before or after the moment of @clock_info. */
+/* Convert @ts of the device's clock to nanoseconds. @ts may be before or after @clock_info. */
 static inline uint64_t mlx5dv_ts_to_ns(struct mlx5dv_clock_info *clock_info, uint64_t ts)
 {
 	uint64_t later = (ts - clock_info->last_cycles) & clock_info->mask;

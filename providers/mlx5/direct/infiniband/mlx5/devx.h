@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Commands to the firmware, and objects that only the firmware knows. @in and @out are in its
- * format. */
+/* Commands to the firmware, and its objects. @in and @out have the format of the firmware. */
 #ifndef INFINIBAND_MLX5_DEVX_H
 #define INFINIBAND_MLX5_DEVX_H
 
@@ -132,7 +131,7 @@ ssize_t mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *event_channel,
 			      struct mlx5dv_devx_async_event_hdr *event_data,
 			      size_t event_resp_len);
 
-/* Only of devices that have no kernel driver. */
+/* Only for devices without a kernel driver. */
 struct mlx5dv_devx_msi_vector {
 	int vector;
 	int fd;
@@ -148,8 +147,7 @@ struct mlx5dv_devx_eq *mlx5dv_devx_create_eq(struct ibv_context *ibctx, const vo
 					     size_t inlen, void *out, size_t outlen);
 int mlx5dv_devx_destroy_eq(struct mlx5dv_devx_eq *eq);
 
-/* Objects that another process uses: @data are bytes of the sizes that mlx5dv_get_export_sizes()
- * tells. */
+/* Objects shared with another process. mlx5dv_get_export_sizes() returns the sizes of @data. */
 struct mlx5dv_export_sizes {
 	uint32_t var_attrs_size;
 	uint32_t devx_umem_attrs_size;

@@ -98,7 +98,7 @@ enum mlx5dv_dr_action_aso_ct_flags {
 	MLX5DV_DR_ACTION_FLAGS_ASO_CT_DIRECTION_RESPONDER = 2,
 };
 
-/* Domains, tables, matchers and rules. What is in use is not destroyed: EBUSY. */
+/* Domains, tables, matchers and rules. Destroying an object in use fails with EBUSY. */
 struct mlx5dv_dr_domain *mlx5dv_dr_domain_create(struct ibv_context *ctx,
 						 enum mlx5dv_dr_domain_type type);
 int mlx5dv_dr_domain_destroy(struct mlx5dv_dr_domain *domain);
@@ -128,7 +128,7 @@ int mlx5dv_dr_aso_other_domain_link(struct mlx5dv_devx_obj *devx_obj,
 int mlx5dv_dr_aso_other_domain_unlink(struct mlx5dv_devx_obj *devx_obj,
 				      struct mlx5dv_dr_domain *dmn);
 
-/* What happens to a packet that matches. */
+/* Actions on a packet that matches. */
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_table(struct mlx5dv_dr_table *table);
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_ibv_qp(struct ibv_qp *ibqp);
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_vport(struct mlx5dv_dr_domain *domain,

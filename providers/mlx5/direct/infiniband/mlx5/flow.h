@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rules for packets, by the firmware's steering. */
+/* Rules for packets, through the steering of the firmware. */
 #ifndef INFINIBAND_MLX5_FLOW_H
 #define INFINIBAND_MLX5_FLOW_H
 
@@ -99,8 +99,8 @@ mlx5dv_create_flow_matcher(struct ibv_context *context,
 int mlx5dv_destroy_flow_matcher(struct mlx5dv_flow_matcher *matcher);
 
 /*
- * @attr_len: bytes of one element of @actions_attr. Programs of before it was an argument call
- * mlx5dv_create_flow, whose elements have 16.
+ * @attr_len: bytes of one element of @actions_attr. Older programs call mlx5dv_create_flow without
+ * this argument. Their elements have 16 bytes.
  */
 struct ibv_flow *__mlx5dv_create_flow(struct mlx5dv_flow_matcher *matcher,
 				      struct mlx5dv_flow_match_parameters *match_value,

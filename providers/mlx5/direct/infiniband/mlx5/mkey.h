@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory keys made of others, their signatures and encryption, and the requests that change them.
- */
+/* Indirect memory keys, their signatures and encryption, and the requests that change them. */
 #ifndef INFINIBAND_MLX5_MKEY_H
 #define INFINIBAND_MLX5_MKEY_H
 
@@ -157,7 +156,7 @@ enum mlx5dv_wc_opcode {
 	MLX5DV_WC_MEMCPY = 0x89,
 };
 
-/* Builders beside those of ibv_qp_ex: between ibv_wr_start() and ibv_wr_complete(). */
+/* Builders in addition to those of ibv_qp_ex, between ibv_wr_start() and ibv_wr_complete(). */
 struct mlx5dv_qp_ex {
 	uint64_t comp_mask;
 	void (*wr_set_dc_addr)(struct mlx5dv_qp_ex *, struct ibv_ah *, uint32_t, uint64_t);
@@ -286,7 +285,7 @@ static inline int mlx5dv_mkey_check(struct mlx5dv_mkey *mkey, struct mlx5dv_mkey
 	return _mlx5dv_mkey_check(mkey, err_info, sizeof(*err_info));
 }
 
-/* The far side of the next request of a DC initiator. */
+/* Set the destination of the current request of a DC initiator. */
 static inline void mlx5dv_wr_set_dc_addr(struct mlx5dv_qp_ex *mqp, struct ibv_ah *ah,
 					 uint32_t remote_dctn, uint64_t remote_dc_key)
 {
@@ -300,7 +299,7 @@ static inline void mlx5dv_wr_set_dc_addr_stream(struct mlx5dv_qp_ex *mqp, struct
 	mqp->wr_set_dc_addr_stream(mqp, ah, remote_dctn, remote_dc_key, stream_id);
 }
 
-/* A key over pieces of memory that repeat, and one over a list of regions. */
+/* Let a key map interleaved pieces of memory, or a list of regions. */
 static inline void mlx5dv_wr_mr_interleaved(struct mlx5dv_qp_ex *mqp, struct mlx5dv_mkey *mkey,
 					    uint32_t access_flags, uint32_t repeat_count,
 					    uint16_t num_interleaved,
@@ -315,7 +314,7 @@ static inline void mlx5dv_wr_mr_list(struct mlx5dv_qp_ex *mqp, struct mlx5dv_mke
 	mqp->wr_mr_list(mqp, mkey, access_flags, num_sges, sge);
 }
 
-/* A key that @num_setters of the calls below then describe. */
+/* Configure a key by @num_setters of the calls below. */
 static inline void mlx5dv_wr_mkey_configure(struct mlx5dv_qp_ex *mqp, struct mlx5dv_mkey *mkey,
 					    uint8_t num_setters, struct mlx5dv_mkey_conf_attr *attr)
 {
@@ -353,7 +352,7 @@ static inline void mlx5dv_wr_set_mkey_crypto(struct mlx5dv_qp_ex *mqp,
 	mqp->wr_set_mkey_crypto(mqp, attr);
 }
 
-/* Copied by the device, on this side of the wire. */
+/* Copy local memory by the device. */
 static inline void mlx5dv_wr_memcpy(struct mlx5dv_qp_ex *mqp, uint32_t dest_lkey,
 				    uint64_t dest_addr, uint32_t src_lkey, uint64_t src_addr,
 				    size_t length)
@@ -361,7 +360,7 @@ static inline void mlx5dv_wr_memcpy(struct mlx5dv_qp_ex *mqp, uint32_t dest_lkey
 	mqp->wr_memcpy(mqp, dest_lkey, dest_addr, src_lkey, src_addr, length);
 }
 
-/* A request that the program has built itself; its index is filled in. */
+/* Post a request that the program has built. The library fills in its index. */
 static inline void mlx5dv_wr_raw_wqe(struct mlx5dv_qp_ex *mqp, const void *wqe)
 {
 	mqp->wr_raw_wqe(mqp, wqe);

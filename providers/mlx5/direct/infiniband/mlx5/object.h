@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Objects of verbs, as the program that drives them itself sees them. */
+/* Objects of verbs, for programs that access their queues directly. */
 #ifndef INFINIBAND_MLX5_OBJECT_H
 #define INFINIBAND_MLX5_OBJECT_H
 
@@ -14,7 +14,7 @@ extern "C" {
 
 struct mlx5dv_devx_obj;
 
-/* What comp_mask of a struct below asks for beyond its first fields. */
+/* Bits of comp_mask of the structs below, which request more than the first fields. */
 enum mlx5dv_qp_comp_mask {
 	MLX5DV_QP_MASK_UAR_MMAP_OFFSET = 1 << 0,
 	MLX5DV_QP_MASK_RAW_QP_HANDLES = 1 << 1,
@@ -54,8 +54,8 @@ struct mlx5dv_qp {
 	uint64_t tir_icm_addr;
 };
 
-/* From now on the completion queue is the program's: destroying a queue pair leaves its completions
- * in it. */
+/* From now on only the program polls the completion queue. Destroying a queue pair leaves its
+ * completions in the queue. */
 struct mlx5dv_cq {
 	void *buf;
 	__be32 *dbrec;
@@ -105,7 +105,7 @@ struct mlx5dv_devx {
 	uint32_t handle;
 };
 
-/* Pairs of an object and where its description goes; obj_type says which of them count. */
+/* Pairs of an object and its description, which is filled in. obj_type selects the valid pairs. */
 struct mlx5dv_obj {
 	struct {
 		struct ibv_qp *in;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the adapter reads: send, receive and shared receive work requests. Fields are big-endian. */
+/* Formats that the adapter reads: send, receive and shared receive work requests. Fields are
+ * big-endian. */
 #ifndef INFINIBAND_MLX5_WQE_H
 #define INFINIBAND_MLX5_WQE_H
 
@@ -46,7 +47,7 @@ enum {
 	MLX5_OPCODE_MMO = 0x2f,
 };
 
-/* A local key that no region has: it ends a list of data segments. */
+/* A local key that no region has. This key ends a list of data segments. */
 enum {
 	MLX5_INVALID_LKEY = 1 << 8,
 };
@@ -124,7 +125,7 @@ struct mlx5_wqe_data_seg {
 	__be64 addr;
 };
 
-/* Every send request starts with it. */
+/* The first segment of every send request. */
 struct mlx5_wqe_ctrl_seg {
 	__be32 opmod_idx_opcode;
 	__be32 qpn_ds;
@@ -139,7 +140,7 @@ struct mlx5_mprq_wqe {
 	struct mlx5_wqe_data_seg dseg;
 };
 
-/* An address vector: the path and the far queue pair of UD and DC. */
+/* An address vector: the path and the remote queue pair of UD and DC. */
 struct mlx5_wqe_av {
 	union {
 		struct {
@@ -259,8 +260,8 @@ __extension__ struct mlx5_wqe_mkey_context_seg {
 };
 
 /*
- * @imm: big-endian already. @ds: units of 16 bytes of the whole request. Bytes 9 and 10 stay what
- * they are.
+ * @imm: big-endian already. @ds: units of 16 bytes of the whole request. Bytes 9 and 10 are not
+ * changed.
  */
 static MLX5DV_ALWAYS_INLINE void mlx5dv_set_ctrl_seg(struct mlx5_wqe_ctrl_seg *seg, uint16_t pi,
 						     uint8_t opcode, uint8_t opmod, uint32_t qp_num,
@@ -285,7 +286,8 @@ static MLX5DV_ALWAYS_INLINE void mlx5dv_x86_set_ctrl_seg(struct mlx5_wqe_ctrl_se
 	mlx5dv_set_ctrl_seg(seg, pi, opcode, opmod, qp_num, fm_ce_se, ds, signature, imm);
 }
 
-/* All in host order. @key: a Q_Key is its upper half. @ext: the vector has its second half. */
+/* All arguments are in host order. @key: a Q_Key is its upper half. @ext: the vector has its second
+ * half. */
 static MLX5DV_ALWAYS_INLINE void
 mlx5dv_set_dgram_seg(struct mlx5_wqe_datagram_seg *seg, uint64_t key, uint32_t dqp_dct, uint8_t ext,
 		     uint8_t stat_rate_sl, uint8_t fl_mlid, uint16_t rlid, uint8_t *rmac,
@@ -312,7 +314,7 @@ static MLX5DV_ALWAYS_INLINE void mlx5dv_set_eth_seg(struct mlx5_wqe_eth_seg *seg
 	seg->cs_flags = cs_flags;
 	seg->mss = __cpu_to_be16(mss);
 	seg->inline_hdr_sz = __cpu_to_be16(inline_hdr_sz);
-	/* The header runs on into the field behind. */
+	/* The header continues in the next field. */
 	memcpy((uint8_t *)seg + offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start),
 	       inline_hdr_start, inline_hdr_sz);
 }
