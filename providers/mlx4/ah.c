@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address handles: the vector that a request of a UD queue pair starts with. The kernel has none.
- */
+/* Address handles: the address vector at the start of a request of a UD queue pair. The kernel has
+ * no object for them. */
 #include <string.h>
 
 #include "providers/mlx4/mlx4.h"
@@ -9,15 +9,15 @@ enum {
 	PORT_SHIFT = 24,
 	VLAN_PRESENT = 1 << 29,
 	G_SLID_GLOBAL = 0x80,
-	RATE_BASE = 5, /* of the adapter's numbers of rates */
+	RATE_BASE = 5, /* added to a rate in the adapter's code */
 	SL_INFINIBAND = 28,
 	SL_ETHERNET = 29,
-	DLID_MULTICAST = 0xc000, /* any will do on Ethernet */
+	DLID_MULTICAST = 0xc000, /* on Ethernet any multicast LID works */
 	VLAN_NONE = 0x1000,
 };
 #define FORCE_MULTICAST (1u << 31)
 
-/* Ports of kernels before 3.14, which make GIDs of MAC addresses: a GID says its own. */
+/* Derive the MAC address from the GID. Kernels before 3.14 make GIDs from MAC addresses. */
 static int mac_from_gid(struct mlx4_ah *ah, const struct ibv_ah_attr *attr, uint16_t *ret_vlan)
 {
 	const uint8_t *gid = attr->grh.dgid.raw;

@@ -8,16 +8,16 @@
 #include "providers/mlx4/mlx4.h"
 
 enum {
-	PAGE_UAR = 0, /* of the device's file */
+	PAGE_UAR = 0, /* offset in the device file, pages */
 	PAGE_BF = 1,
 	FW_DIGITS = 3,
 	CQE_SIZE_MIN = 32,
 	CQE_SIZE_MAX = 64,
-	QP_WR_UNKNOWN = 65536, /* where the kernel does not say a limit */
+	QP_WR_UNKNOWN = 65536, /* used if the kernel reports no limit */
 	SGE_UNKNOWN = 64,
 };
 
-/* An answer, of an old kernel as of a new one. */
+/* The answer of the kernel, old or new. */
 struct context_info {
 	uint32_t cqe_size;
 	uint32_t bf_reg_size;
@@ -59,7 +59,7 @@ static int info_ask(struct mlx4_context *ctx, const struct verbs_open_context *i
 	return r;
 }
 
-/* Numbers of the kernel from which sizes and addresses are made. */
+/* Check numbers of the kernel that sizes and addresses are computed from. */
 static int info_check(struct mlx4_context *ctx, const struct context_info *info)
 {
 	bool bf_bad =
@@ -106,7 +106,7 @@ static int registers_map(struct mlx4_context *ctx)
 	return 0;
 }
 
-/* The kernel's query, with what the driver says beside verbs' attributes. */
+/* Query the device in the kernel, including the driver's own attributes. */
 static int device_ask(struct ibv_context *ibctx, const struct verbs_query_device *in,
 		      struct mlx4_uverbs_ex_query_device_resp *ret_resp,
 		      struct ibv_device_attr_ex *ret_attr)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queues, as this kernel driver wants them: providers/mlx has the rest. */
+/* The parts of completion queues that depend on this kernel driver. The rest is in providers/mlx.
+ */
 #include "providers/kit/mmio.h"
 #include "providers/mlx4/cqe.h"
 
 enum {
 	CQE_COUNT_MAX = 1 << 22,
 	ARM_SN_MASK = 3,
-	ARM_SN_SHIFT = 28, /* where the doorbell has the number of events */
+	ARM_SN_SHIFT = 28, /* position of the event count in the doorbell */
 };
 
-/* Of a completion: its time stamp lies where these are. */
+/* Fields of a completion that a time stamp overlays. */
 #define WC_FLAGS_NO_STAMP (IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL)
 
 static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
@@ -95,7 +96,7 @@ void mlx4_cq_event(struct verbs_cq *vcq)
 int mlx4_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct mlx_cq *cq = to_mcq(ibcq);
-	/* What was taken, as it was said last. */
+	/* The consumer index, as last published. */
 	__be32 index = cq->record[0], word = cq->arm_record;
 	uint64_t reg = cq->arm_register;
 
@@ -106,13 +107,13 @@ int mlx4_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 		reg ^= mlx_both(other, 0);
 	}
 	cq->record[1] = word | index;
-	/* The adapter reads the record when the register tells it to. */
+	/* The adapter reads the record when the register is written. */
 	barrier_to_device();
 	mmio_write_64(cq->uar + MLX4_CQ_DOORBELL, reg | mlx_both(0, index));
 	return 0;
 }
 
-/* ---- XRC: what a shared receive queue's entry was used for carries the queue's number */
+/* ---- XRC: completions of receives carry the number of the SRQ */
 
 static struct mlx4_srq *xrc_srq(struct mlx4_qp *as_qp)
 {
@@ -125,8 +126,8 @@ struct mlx4_qp *mlx4_cq_find_xrc(struct mlx_cq *cq, const struct mlx4_cqe *cqe, 
 	uint32_t srqn = be32toh(cqe->g_mlpath_rqpn) & MLX4_CQE_QPN_MASK;
 	struct mlx4_qp *as_qp = idtable_find_own(&ctx->xrc_srqs, srqn, cq);
 
-	/* The queue pair may be another process's. Nobody else writes this: its completions are in
-	 * this queue alone, whose lock is held. */
+	/* The queue pair may belong to another process. This function is the only writer of the
+	 * number, because all completions of the SRQ are in this queue, whose lock is held. */
 	if (!as_qp)
 		return mlx_cq_find(cq, &ctx->qps, qpn);
 	as_qp->vqp.qp.qp_num = qpn;
@@ -154,7 +155,7 @@ void mlx4_cqs_clean_srq(struct mlx4_srq *srq)
 	mlx_cqs_unlock(as_qp->recv_cq, NULL);
 }
 
-/* ---- a queue pair goes, or starts anew */
+/* ---- removing the completions of a queue pair that is destroyed or reset */
 
 static bool cqe_take(void *arg, const void *entry)
 {

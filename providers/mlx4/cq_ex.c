@@ -26,7 +26,7 @@ static inline bool ex_is_sent(struct ibv_cq_ex *cq_ex)
 	return ex_cqe(cq_ex)->owner_sr_opcode & MLX4_CQE_IS_SEND_MASK;
 }
 
-/* Take the next entry. ENOENT: there is none; EIO: it makes no sense. */
+/* Take the next entry. ENOENT: there is no entry; EIO: it is invalid. */
 static inline int ex_take(struct mlx_cq *cq)
 {
 	const struct mlx4_cqe *cqe = mlx_cqe_at(cq, cq->consumer);
@@ -94,7 +94,7 @@ static uint32_t ex_read_byte_len(struct ibv_cq_ex *cq_ex)
 	return be32toh(ex_cqe(cq_ex)->byte_cnt);
 }
 
-/* An invalidated rkey is read through here too, in the order of this processor. */
+/* Return the immediate data, or an invalidated rkey in the byte order of the host. */
 static __be32 ex_read_imm_data(struct ibv_cq_ex *cq_ex)
 {
 	const struct mlx4_cqe *cqe = ex_cqe(cq_ex);
@@ -124,7 +124,7 @@ static uint8_t ex_read_dlid_path_bits(struct ibv_cq_ex *cq_ex)
 	return be32toh(ex_cqe(cq_ex)->g_mlpath_rqpn) >> 24 & 0x7f;
 }
 
-/* 48 bits of the adapter's clock. They lie where the service level and the LID are otherwise. */
+/* Return the 48-bit time stamp. It overlays the service level and the LID. */
 static uint64_t ex_read_completion_ts(struct ibv_cq_ex *cq_ex)
 {
 	const struct mlx4_cqe *cqe = ex_cqe(cq_ex);

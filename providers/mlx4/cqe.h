@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Entries of a completion queue: whose they are, and what a completion changes. Shared by both ways
- * of polling. */
+/* Completion queue entries: their queue pair, and the requests that they free. Both ways of polling
+ * use them. */
 #ifndef MLX4_CQE_H
 #define MLX4_CQE_H
 
@@ -15,7 +15,7 @@ static const struct mlx_cqe_format mlx4_cqe_format = {
 };
 
 enum {
-	/* A last byte with one of these bits is of no receive that was good. */
+	/* A last byte with one of these bits does not belong to a successful receive. */
 	MLX4_CQE_NOT_RECEIVED =
 		MLX4_CQE_IS_SEND_MASK | (MLX4_CQE_OPCODE_MASK & ~MLX4_RECV_OPCODE_SEND_INVAL),
 };
@@ -26,7 +26,8 @@ struct mlx4_qp *mlx4_cq_find_xrc(struct mlx_cq *cq, const struct mlx4_cqe *cqe, 
 /* poll.c */
 void mlx4_cqe_say_corrupt(const struct mlx_cq *cq, const void *cqe);
 
-/* Whose the entry is; NULL: nobody's who completes here. @last: its last byte */
+/* Find the queue pair of the entry. NULL: no queue pair of this completion queue. @last: the last
+ * byte of the entry */
 __attribute__((always_inline)) static inline struct mlx4_qp *
 mlx4_cqe_qp(struct mlx_cq *cq, const struct mlx4_cqe *cqe, unsigned int last)
 {
@@ -39,7 +40,7 @@ mlx4_cqe_qp(struct mlx_cq *cq, const struct mlx4_cqe *cqe, unsigned int last)
 	return mlx_cq_find(cq, &to_mctx(cq->vcq.cq.context)->qps, qpn);
 }
 
-/* Of what was sent: this request, whose wr_id it returns, and all before it are done. */
+/* Complete this send request and all before it. Return: its wr_id. */
 __attribute__((always_inline)) static inline uint64_t mlx4_done_sent(struct mlx4_qp *qp,
 								     const struct mlx4_cqe *cqe)
 {
@@ -55,7 +56,7 @@ __attribute__((always_inline)) static inline uint64_t mlx4_done_sent(struct mlx4
 	return wr_id;
 }
 
-/* Return: whether there is such a receive. */
+/* Complete a receive. Return: whether it exists. */
 __attribute__((always_inline)) static inline bool
 mlx4_done_received(struct mlx4_qp *qp, const struct mlx4_cqe *cqe, uint64_t *ret_wr_id)
 {
@@ -84,8 +85,8 @@ static inline bool mlx4_cqe_is_error(unsigned int last)
 }
 
 /*
- * What the entry frees. @last: its last byte
- * Return: whether it can be believed.
+ * Free the requests that the entry completes. @last: its last byte
+ * Return: whether the entry is valid.
  */
 __attribute__((always_inline)) static inline bool
 mlx4_done(struct mlx4_qp *qp, const struct mlx4_cqe *cqe, unsigned int last, uint64_t *ret_wr_id)
@@ -101,7 +102,7 @@ mlx4_done(struct mlx4_qp *qp, const struct mlx4_cqe *cqe, unsigned int last, uin
 	return mlx4_cqe_is_error(last) && mlx4_done_received(qp, cqe, ret_wr_id);
 }
 
-/* Of a completion of what was sent. */
+/* Return the IBV_WC_ opcode of a send completion. */
 static inline enum ibv_wc_opcode mlx4_sent_opcode(unsigned int opcode)
 {
 	static const uint8_t opcodes[MLX4_CQE_OPCODE_MASK + 1] = {
@@ -114,17 +115,17 @@ static inline enum ibv_wc_opcode mlx4_sent_opcode(unsigned int opcode)
 		[MLX4_OPCODE_BIND_MW] = IBV_WC_BIND_MW,
 	};
 
-	/* What is not there is IBV_WC_SEND, which is 0. */
+	/* Other opcodes are IBV_WC_SEND, which is 0. */
 	return opcodes[opcode & MLX4_CQE_OPCODE_MASK];
 }
 
-/* The service level, which lies where the link has it. */
+/* Return the service level. Its position depends on the link layer. */
 static inline uint8_t mlx4_cqe_sl(const struct mlx4_qp *qp, const struct mlx4_cqe *cqe)
 {
 	return be16toh(cqe->sl_vid) >> qp->sl_shift;
 }
 
-/* @g_mlpath_rqpn: of the entry */
+/* @g_mlpath_rqpn: field of the entry */
 static inline unsigned int mlx4_cqe_recv_flags(const struct mlx4_qp *qp, const struct mlx4_cqe *cqe,
 					       uint32_t g_mlpath_rqpn, unsigned int opcode)
 {

@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ConnectX-3: work requests and completions travel through rings in this process's memory, which
- * the adapter reads and writes; doorbell records in memory and a page of registers, which all
- * objects of a context share, tell of news. Formats are in infiniband/mlx4dv.h.
+ * ConnectX-3: work requests and completions travel through rings in the memory of this process,
+ * which the adapter reads and writes. Doorbell records in memory and a page of registers, which all
+ * objects of a context share, announce new requests. Formats are in infiniband/mlx4dv.h.
  *
  * Locks, in the order in which they are taken:
- *   mlx4_context.qp_lock	queue pairs and work queues, which share their numbers, come and
- * go: a number is not given again before its completions are gone; so do XRC's SRQs
- *   mlx_cq.lock	its consumer index; what completions change of queue pairs and SRQs
- *   mlx_srq.lock	its list of free requests
- *   mlx4_sq.lock	the send ring
- *   mlx_rq.lock	the receive ring
- *   mlx4_context.bf_lock	which half of the register for requests comes next
  *
- * What the adapter wrote is not trusted: an index is masked or checked, an object looked up, before
- * anything is done with it. Rings are in memory that the adapter can write; so what decides where
- * this process writes is kept beside them.
+ * - mlx4_context.qp_lock protects the tables of queue pairs and work queues, which share their
+ *   numbers, and of XRC SRQs. It is held while an object is created or destroyed, so that a number
+ *   is not used again before its completions are removed.
+ *
+ * - mlx_cq.lock protects the consumer index, and the state of queue pairs and SRQs that completions
+ *   change.
+ *
+ * - mlx_srq.lock protects the list of free requests.
+ *
+ * - mlx4_sq.lock protects the send ring.
+ *
+ * - mlx_rq.lock protects the receive ring.
+ *
+ * - mlx4_context.bf_lock protects the choice of the next half of the register for requests.
+ *
+ * Data that the adapter wrote are not trusted. An index is masked or checked, and an object is
+ * found through a table, before it is used. The adapter can write to the rings. Therefore values
+ * that decide where this process writes are kept outside of them.
  */
 #ifndef MLX4_H
 #define MLX4_H
@@ -29,10 +37,10 @@
 #include "providers/mlx/mlx.h"
 
 enum {
-	MLX4_XRC_RECEIVER = 1 << 23, /* of the number that a completion carries */
-	MLX4_PORTS = 2,		     /* an adapter has at most */
-	MLX4_BF_REGISTERS = 2,	     /* requests go into them in turn */
-	MLX4_WQE_PREFETCH = 2048,    /* bytes that the adapter may read ahead of the last request */
+	MLX4_XRC_RECEIVER = 1 << 23, /* bit of the number in a completion */
+	MLX4_PORTS = 2,		     /* maximum of an adapter */
+	MLX4_BF_REGISTERS = 2,	     /* halves of the register for requests, used in turn */
+	MLX4_WQE_PREFETCH = 2048, /* bytes that the adapter may prefetch behind the last request */
 };
 
 struct mlx4_context {
@@ -42,21 +50,21 @@ struct mlx4_context {
 	uint32_t max_qp_wr, max_sge, max_srq_wr, max_srq_sge;
 	uint32_t max_inl_recv;
 	bool atomics, ud_checksums, raw_checksums;
-	uint8_t log_wq_range; /* of mlx4dv_set_context_attr(), for the next work queue */
+	uint8_t log_wq_range; /* for the next work queue: mlx4dv_set_context_attr() */
 	uint8_t link_layer[MLX4_PORTS];
 	uint8_t port_flags[MLX4_PORTS];
 	uint32_t port_caps[MLX4_PORTS];
 
 	char *uar;	  /* registers of doorbells */
-	char *bf;	  /* the page of the register for requests; NULL: none */
-	uint32_t bf_size; /* bytes of a half; 0: there is none */
+	char *bf;	  /* page of the register for requests; NULL: none */
+	uint32_t bf_size; /* bytes of a half; 0: no register for requests */
 	uint32_t bf_offset;
 	struct spinlock bf_lock;
 
 	pthread_mutex_t qp_lock;
 	struct idtable qps;
 	struct idtable xrc_srqs;
-	struct kit_allocator allocator; /* of mlx4dv_set_context_attr() */
+	struct kit_allocator allocator; /* set by mlx4dv_set_context_attr() */
 	struct dbrec_pool records;
 };
 
@@ -67,22 +75,22 @@ struct mlx4_pd {
 
 struct mlx4_sq {
 	struct spinlock lock;
-	uint32_t ops;	/* bit n: a request of IBV_WR_n is possible */
-	uint32_t plain; /* bit n: one of IBV_WR_n can be a plain one; 0 when max_sge is below 1 */
-	int max_sge;	/* -1 in states in which nothing is taken */
+	uint32_t ops;	/* bit n: IBV_WR_n is possible */
+	uint32_t plain; /* bit n: IBV_WR_n can be a plain request; 0 if max_sge is below 1 */
+	int max_sge;	/* -1 in states without sending */
 	uint32_t flags; /* of every request: MLX4_WQE_CTRL_ */
-	bool ethernet;	/* the port is, so that a frame's request has its address */
-	uint32_t checksum_flags; /* those of IBV_SEND_IP_CSUM; 0: the port computes none */
+	bool ethernet;	/* the port is Ethernet: requests of raw frames carry the MAC address */
+	uint32_t checksum_flags; /* flags of IBV_SEND_IP_CSUM; 0: the port computes no checksums */
 	uint32_t mask;
 	uint32_t shift;
-	uint32_t slot_ds; /* units of 16 bytes that a slot has */
-	uint32_t spare;	  /* slots ahead of the last request that the adapter may read */
+	uint32_t slot_ds; /* size of a slot in units of 16 bytes */
+	uint32_t spare;	  /* slots behind the last request that the adapter may prefetch */
 	uint32_t head;
 	uint32_t max_post;
 	uint32_t max_inline;
 	char *ring;
 	uint64_t *wr_ids;
-	atomic_uint tail; /* requests completed; written by who polls */
+	atomic_uint tail; /* requests completed; written by the polling thread */
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
@@ -92,26 +100,26 @@ struct mlx4_qp {
 	struct mlx_rq rq;
 	struct mlx_cq *send_cq, *recv_cq;
 	struct mlx_srq *srq;
-	uint8_t sl_shift; /* where a completion has the service level, as its port's link has it */
-	bool checksums;	  /* of what it receives are reported */
-	bool rss;	  /* it receives through a table, and has no rings */
-	__be32 doorbell;  /* what tells of its sends */
+	uint8_t sl_shift; /* position of the service level in a completion, by the link layer */
+	bool checksums;	  /* completions report checksums of receives */
+	bool rss;	  /* receives through a table: has no rings */
+	__be32 doorbell;  /* value for the send doorbell register */
 	struct kit_buf buf;
 };
 
-/* @as_qp: an XRC one's completions carry its own number, and are as of a queue pair that only
- * receives from it */
+/* @as_qp: only for XRC: completions carry the number of the SRQ and are handled as those of this
+ * queue pair, which only receives */
 struct mlx4_srq {
 	struct mlx_srq srq;
 	struct mlx4_qp as_qp;
 };
 
-/* A ring of receives with a number of its own; nothing is posted to the send queue of @as_qp, whose
- * one slot the adapter wants to see. */
+/* A receive ring with a number of its own. The adapter requires a send queue, so @as_qp has one
+ * with a single slot that stays empty. */
 struct mlx4_wq {
 	struct verbs_wq vwq;
 	struct mlx4_qp as_qp;
-	uint64_t no_id; /* of the send queue's one slot */
+	uint64_t no_id; /* wr_id of the slot of the send queue */
 };
 
 struct mlx4_ah {
@@ -152,12 +160,12 @@ int mlx4_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mlx4_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
 int mlx4_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void mlx4_cq_event(struct verbs_cq *vcq);
-/* What arming writes follows from its number and its events. */
+/* Compute the values for arming from the number and the event count of the queue. */
 void mlx4_cq_arm_set(struct mlx_cq *cq);
-/* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
- * polls finds it. */
+/* Remove the completions of a queue pair from both its queues. @gone: also remove it from the
+ * table, so that polling no longer finds it. */
 void mlx4_cqs_clean(struct mlx4_qp *qp, bool gone);
-/* What completed of an XRC SRQ that goes. */
+/* Remove the completions of an XRC SRQ that is destroyed. */
 void mlx4_cqs_clean_srq(struct mlx4_srq *srq);
 
 /* poll.c, cq_ex.c */
@@ -172,25 +180,26 @@ int mlx4_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int mlx4_destroy_qp(struct verbs_qp *vqp);
 int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 
-/* From now on completions with that number are @qp's, in its own queues: with qp_lock held. */
+/* Enter @qp into the table, so that completions with @number in its own queues find it. The caller
+ * holds qp_lock. */
 int mlx4_qp_number(struct mlx4_qp *qp, uint32_t number);
 
-/* What a QP's rings are, and what is granted of the send queue. */
+/* Sizes of the rings of a QP, and the granted capabilities of the send queue. */
 struct mlx4_qp_size {
 	uint32_t sq_count, sq_shift, sq_spare, sq_max_post, sq_max_sge, max_inline;
-	uint32_t sq_ops;			    /* as mlx4_sq.ops */
-	uint32_t rq_count, rq_shift, rq_wr, rq_sge; /* and what the kernel is asked for */
+	uint32_t sq_ops;			    /* as in mlx4_sq.ops */
+	uint32_t rq_count, rq_shift, rq_wr, rq_sge; /* rq_wr, rq_sge: requested from the kernel */
 };
-/* Of one ring of receives for that; @verb: in the log. */
+/* Compute the size of a receive ring. @verb: name for the log */
 int mlx4_rq_size(const struct mlx4_context *ctx, const char *verb, uint32_t max_wr,
 		 uint32_t max_sge, uint32_t inl_recv, struct mlx4_qp_size *size);
-/* @inl_recv: bytes of a receive that are for data; 0: none. */
+/* Compute the sizes of both rings. @inl_recv: bytes of inline data of a receive; 0: none */
 int mlx4_qp_size(struct mlx4_context *ctx, const struct ibv_qp_init_attr_ex *attr,
 		 uint32_t inl_recv, struct mlx4_qp_size *ret_size);
 
 /* send.c, recv.c, mw.c */
 int mlx4_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
-/* Slots as a new send queue has them. */
+/* Initialise the slots of a new send queue. */
 void mlx4_sq_init(struct mlx4_sq *sq);
 int mlx4_post_wq_recv(struct ibv_wq *ibwq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx4_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory windows of type 1, which have a call of their own. */
+/* Memory windows of type 1, which are bound by ibv_bind_mw(). */
 #include "providers/kit/mw.h"
 #include "providers/mlx4/mlx4.h"
 

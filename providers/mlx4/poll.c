@@ -66,7 +66,7 @@ static inline void wc_failed(struct ibv_wc *wc, const struct mlx4_err_cqe *cqe, 
 	wc->wc_flags = 0;
 }
 
-/* Return: whether the entry can be believed. */
+/* Return: whether the entry is valid. */
 __attribute__((always_inline)) static inline bool wc_read(struct mlx_cq *cq, const void *entry,
 							  unsigned int last, struct ibv_wc *wc)
 {

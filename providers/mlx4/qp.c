@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs: two rings in one buffer, and what is kept beside them. */
+/* Queue pairs: two rings in one buffer, and the private state beside them. */
 #include <string.h>
 
 #include "providers/kit/qp.h"
@@ -52,8 +52,8 @@ static void rings_place(struct mlx4_qp *qp, const struct mlx4_qp_size *size)
 	}
 }
 
-/* Memory of the rings and beside them; what is not needed has one entry, so that a mask of 0 is
- * right. */
+/* Allocate the rings and the private state. An unused array gets one entry, so that a mask of 0 is
+ * valid. */
 static int rings_make(struct mlx4_qp *qp, const struct mlx4_qp_size *size)
 {
 	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
@@ -96,7 +96,7 @@ static void rings_free(struct mlx4_qp *qp)
 	free(qp->sq.wr_ids);
 }
 
-/* What the kernel made of the receive queue has to fit into the ring that it was given. */
+/* Check that the receive queue that the kernel created fits into its ring. */
 static int rq_accept(struct mlx4_qp *qp, const struct ibv_qp_cap *cap,
 		     const struct mlx4_qp_size *size)
 {
@@ -128,13 +128,14 @@ int mlx4_qp_number(struct mlx4_qp *qp, uint32_t number)
 	return r;
 }
 
-/* An XRC receive queue pair has none: what it receives completes as its SRQ's. */
+/* Return whether the queue pair has rings. An XRC receive queue pair has no rings, because its
+ * receives complete under the number of the SRQ. */
 static bool has_rings(const struct mlx4_qp *qp)
 {
 	return qp->buf.base;
 }
 
-/* With the table's lock held. */
+/* The caller holds qp_lock. */
 static int qp_create_locked(struct mlx4_qp *qp, const struct verbs_create_qp *in,
 			    const struct mlx4_qp_size *size)
 {
@@ -216,7 +217,8 @@ int mlx4_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	return 0;
 }
 
-/* It has no rings: nothing is posted by it, and what it receives completes as its SRQ's. */
+/* Open a shared XRC receive queue pair. It has no rings, because it posts nothing and its receives
+ * belong to the SRQ. */
 int mlx4_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in)
 {
 	struct mlx4_qp *qp = to_mqp(&vqp->qp);

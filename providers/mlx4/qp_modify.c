@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Transitions, and what they do to the rings. */
+/* State transitions, and their effect on the rings. */
 #include "providers/mlx4/cqe.h"
 
-/* Both rings are empty again, and so is what they completed. */
+/* Empty both rings and remove their completions. */
 static void rings_reset(struct mlx4_qp *qp)
 {
 	mlx4_cqs_clean(qp, false);
@@ -13,7 +13,8 @@ static void rings_reset(struct mlx4_qp *qp)
 		*qp->rq.record = 0;
 }
 
-/* Requests of XRC and of frames have more in their control segment. */
+/* Return the opcodes of plain requests. Requests of XRC and of raw frames have more fields in their
+ * control segment. */
 static uint32_t plain_ops(const struct mlx4_qp *qp)
 {
 	enum ibv_qp_type type = qp->vqp.qp.qp_type;
@@ -22,7 +23,7 @@ static uint32_t plain_ops(const struct mlx4_qp *qp)
 								      : qp->sq.ops & MLX_PLAIN_OPS;
 }
 
-/* Where a queue pair is, completions and checksums follow. */
+/* Set the fields that depend on the port: format of completions, and checksums. */
 static void port_set(struct mlx4_qp *qp, uint8_t port_num)
 {
 	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
@@ -39,7 +40,7 @@ static void port_set(struct mlx4_qp *qp, uint8_t port_num)
 		qp->checksums ? MLX4_WQE_CTRL_IP_HDR_CSUM | MLX4_WQE_CTRL_TCP_UDP_CSUM : 0;
 }
 
-/* One that receives through a table receives, and that is all it does. */
+/* Modify a queue pair that receives through a table and does not send. */
 static int modify_rss(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
 	if (in->mask & ~(IBV_QP_STATE | IBV_QP_PORT) ||
@@ -61,11 +62,11 @@ int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 
 	if (qp->rss)
 		return modify_rss(vqp, in);
-	if (!qp->buf.base) /* XRC: there are no rings */
+	if (!qp->buf.base) /* XRC: no rings */
 		return uverbs_modify_qp(vqp, in);
 	if (in->mask & IBV_QP_PORT)
 		port_set(qp, in->attr->port_num);
-	/* From then on the adapter looks whose the slots are. */
+	/* After this transition the adapter checks the owner bits of the slots. */
 	if (has_state && vqp->qp.state == IBV_QPS_RESET && in->attr->qp_state != IBV_QPS_RESET)
 		mlx4_sq_init(&qp->sq);
 	r = uverbs_modify_qp(vqp, in);

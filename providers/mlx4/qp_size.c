@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a queue pair's rings need. The numbers are the ones programs see in the granted
- * capabilities. */
+/* Sizes of the rings of a queue pair. Programs see the results in the granted capabilities. */
 #include "providers/mlx4/mlx4.h"
 
 #define DIV_ROUND_UP(n, by) (((n) + (by)-1) / (by))
@@ -14,11 +13,11 @@ enum {
 	INLINE_HEAD = sizeof(struct mlx4_wqe_inline_seg),
 	LSO_HEAD = sizeof(__be32),
 	WQE_SHIFT_MIN = 6,
-	WQE_MAX = 63 * MLX_SEGMENT, /* that a request can say of its own length */
+	WQE_MAX = 63 * MLX_SEGMENT, /* largest length that fits the field of a request */
 	INLINE_MAX = 1024,
 };
 
-/* In front of the data, beside the control segment. */
+/* Return the bytes between the control segment and the data. */
 static uint32_t head_size(enum ibv_qp_type type)
 {
 	switch (type) {
@@ -31,7 +30,8 @@ static uint32_t head_size(enum ibv_qp_type type)
 	}
 }
 
-/* Data of @length inline: its heads come at each 64 bytes, wherever it begins. */
+/* Return the bytes that inline data of @length need. A header precedes the data in each 64-byte
+ * unit. */
 static uint32_t inline_size(enum ibv_qp_type type, uint32_t length)
 {
 	uint32_t chunk = MLX4_INLINE_ALIGN - INLINE_HEAD, pad = type == IBV_QPT_UD ? 0 : 32;
@@ -70,8 +70,8 @@ static int refuse(const struct mlx4_context *ctx, const char *verb, const char *
 
 static const char *const create = "ibv_create_qp";
 
-/* Room for the headers of a packet that is cut, which programs put there that drive the ring
- * themselves. */
+/* Return the room for the packet headers of segmentation. Programs that write to the ring directly
+ * use it. */
 static uint32_t tso_size(const struct ibv_qp_init_attr_ex *attr)
 {
 	return attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER
@@ -117,7 +117,7 @@ static int sq_size(const struct mlx4_context *ctx, const struct ibv_qp_init_attr
 int mlx4_rq_size(const struct mlx4_context *ctx, const char *verb, uint32_t max_wr,
 		 uint32_t max_sge, uint32_t inl_recv, struct mlx4_qp_size *size)
 {
-	/* Whatever the kernel says: of more no power of two fits. */
+	/* Limit the value of the kernel, because no larger power of two fits. */
 	uint32_t max_inl_recv = min_of(ctx->max_inl_recv, (uint32_t)INLINE_MAX);
 
 	if (max_wr > ctx->max_qp_wr)
@@ -133,7 +133,8 @@ int mlx4_rq_size(const struct mlx4_context *ctx, const char *verb, uint32_t max_
 	return 0;
 }
 
-/* The adapter wants a receive queue with room, unless what is received goes elsewhere. */
+/* Return whether the queue pair needs a receive queue. The adapter requires one that is not empty,
+ * unless the queue pair receives through other objects. */
 static bool has_rq(const struct ibv_qp_init_attr_ex *attr)
 {
 	return !attr->srq && attr->qp_type != IBV_QPT_XRC_SEND && attr->qp_type != IBV_QPT_XRC_RECV;

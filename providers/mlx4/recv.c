@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting receives to a QP's own ring. A record in memory is all the doorbell there is. */
+/* Posting receives to a QP's own ring. The doorbell is only a record in memory. */
 #include "providers/mlx4/mlx4.h"
 
 __attribute__((noinline)) static int recv_others(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
@@ -17,7 +17,7 @@ recv_contended(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 	return mlx_recv_rest(ibqp, rq, true, wr, bad_wr, rq->head);
 }
 
-/* In the common case it calls nobody. */
+/* The common case makes no function call. */
 int mlx4_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct mlx_rq *rq = &to_mqp(ibqp)->rq;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_post_send(): most requests are plain ones. Their loop, which calls nobody, is compiled once
- * for connections and once for datagrams; from the first other request on a list is post_rest()'s.
- * A request that is refused is the adapter's at no time: its first word does not say so.
+ * ibv_post_send(): most requests are plain. Their loop makes no function calls and is compiled
+ * twice, for connections and for datagrams. post_rest() posts the rest of a list from the first
+ * other request on. The adapter never owns a refused request, because its first word is not
+ * written.
  */
 #include "providers/mlx4/wqe.h"
 
-/* What each opcode of verbs is here, and what it has. */
+/* The adapter's opcode and the parts of a request for each opcode of verbs. */
 enum {
 	HAS_RADDR = 1 << 0,
 	HAS_ATOMIC = 1 << 1,
 	HAS_IMM = 1 << 2,
 	HAS_INV = 1 << 3,
-	HAS_KEY = 1 << 4, /* it changes a key, and has no data */
+	HAS_KEY = 1 << 4, /* changes a key and has no data */
 };
 
 enum {
-	FRAME_NO_ICRC = MLX4_WQE_CTRL_SOLICIT, /* of a raw packet's request */
+	FRAME_NO_ICRC = MLX4_WQE_CTRL_SOLICIT, /* only in requests for raw packets */
 };
 
 #define SEPARATE __attribute__((noinline))
@@ -44,12 +45,13 @@ struct send_build {
 	unsigned int ds; /* units of 16 bytes */
 	__be32 imm;
 	uint32_t flags; /* MLX4_WQE_CTRL_ */
-	bool whole;	/* it needs no memory but its own: the register may take it */
+	bool whole;	/* it refers to no other memory: the register may take it */
 };
 
-/* The data lie in pieces, each behind its length, none of which crosses 64 bytes. */
+/* Inline data consist of pieces. Each piece follows its length and does not cross a 64-byte unit.
+ */
 struct inline_build {
-	char *head, *at; /* of the piece; head NULL: none is begun */
+	char *head, *at; /* of the current piece; head NULL: no piece yet */
 	unsigned int heads;
 };
 
@@ -59,7 +61,7 @@ static inline void piece_end(struct inline_build *b)
 
 	if (!length)
 		return;
-	/* As for all that may be the first word of 64 bytes. */
+	/* Write the length last, because it may be the first word of a 64-byte unit. */
 	barrier_to_device();
 	((struct mlx4_wqe_inline_seg *)b->head)->byte_count = htobe32(MLX4_INLINE_SEG | length);
 	b->heads++;
@@ -110,8 +112,8 @@ FLAT enum kit_fault data_inline(const struct mlx4_sq *sq, const struct ibv_send_
 	return KIT_FAULT_NONE;
 }
 
-/* From the last one to the first. @atomic: 8 bytes come back, whatever more the list has room for.
- */
+/* Write the data segments from the last to the first. @atomic: only 8 bytes come back, even if the
+ * list has more room */
 FLAT void data_list(const struct ibv_send_wr *wr, bool atomic, struct send_build *b)
 {
 	for (int i = wr->num_sge - 1; i >= 0; i--) {
@@ -123,8 +125,8 @@ FLAT void data_list(const struct ibv_send_wr *wr, bool atomic, struct send_build
 	b->ds += wr->num_sge;
 }
 
-/* An atomic has more in front of its list than what max_send_sge leaves room for, in its slot and
- * in what it can say of its own length. */
+/* Build the list of an atomic. Its header is longer than max_send_sge allows for, so the list may
+ * exceed the slot or the length field of the request. */
 FLAT enum kit_fault data_atomic(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
 				struct send_build *b)
 {
@@ -142,7 +144,7 @@ FLAT void segment_take(struct send_build *b, unsigned int size)
 	b->ds += size / MLX_SEGMENT;
 }
 
-/* What some operations have in front of their data. */
+/* Build the part that some operations have in front of their data. */
 FLAT enum kit_fault head_build(const struct ibv_send_wr *wr, struct send_op op,
 			       struct send_build *b)
 {
@@ -166,7 +168,8 @@ FLAT enum kit_fault head_build(const struct ibv_send_wr *wr, struct send_op op,
 	return KIT_FAULT_NONE;
 }
 
-/* Keys and windows, which have no data, and come after all before them. */
+/* Build requests for keys and windows. They have no data and are ordered behind all earlier
+ * requests. */
 FLAT void key_build(const struct ibv_send_wr *wr, struct send_build *b)
 {
 	if (wr->opcode == IBV_WR_LOCAL_INV) {
@@ -179,8 +182,8 @@ FLAT void key_build(const struct ibv_send_wr *wr, struct send_build *b)
 	b->flags |= MLX4_WQE_CTRL_STRONG_ORDER;
 }
 
-/* Where the frame goes, by its first bytes, is in the control segment as well; and what it ends
- * with is Ethernet's alone. */
+/* Build a raw frame. On Ethernet the control segment repeats the destination MAC address of the
+ * frame. The frame gets an Ethernet CRC, but no invariant CRC. */
 static enum kit_fault frame_build(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
 				  struct send_build *b)
 {
@@ -203,7 +206,7 @@ static enum kit_fault frame_build(const struct mlx4_sq *sq, const struct ibv_sen
 	return KIT_FAULT_NONE;
 }
 
-/* What is only in requests of queue pairs of this type. */
+/* Build the part that only requests of this type of queue pair have. */
 FLAT enum kit_fault type_build(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
 			       enum ibv_qp_type type, struct send_build *b)
 {
@@ -225,7 +228,7 @@ FLAT enum kit_fault type_build(const struct mlx4_sq *sq, const struct ibv_send_w
 	}
 }
 
-/* Everything but the control segment. */
+/* Build the request except for the control segment. */
 FLAT enum kit_fault send_build(const struct mlx4_sq *sq, const struct ibv_send_wr *wr,
 			       struct send_op op, enum ibv_qp_type type, struct send_build *b)
 {
@@ -252,7 +255,7 @@ FLAT enum kit_fault send_build(const struct mlx4_sq *sq, const struct ibv_send_w
 	return KIT_FAULT_NONE;
 }
 
-/* The errno of a refused request. */
+/* Log why a request is refused and return the errno. */
 __attribute__((noinline, cold)) static int
 send_refuse(struct mlx4_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
 {
@@ -269,20 +272,20 @@ send_refuse(struct mlx4_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fau
 	return kit_post_refuse(&qp->vqp.qp, &sq->said, wr, fault, &limits);
 }
 
-/* One bit each, moved to its place. */
+/* Move each flag to its bit of the control segment. */
 FLAT uint32_t ctrl_flags(unsigned int send_flags)
 {
 	return (send_flags & IBV_SEND_SIGNALED) * (MLX4_WQE_CTRL_CQ_UPDATE / IBV_SEND_SIGNALED) |
 	       (send_flags & IBV_SEND_SOLICITED) / (IBV_SEND_SOLICITED / MLX4_WQE_CTRL_SOLICIT);
 }
 
-/* The bit of a first word by which the adapter knows this round's requests. */
+/* Return the owner bit of the first word, which flips each time round. */
 FLAT uint32_t owner_bit(const struct mlx4_sq *sq, uint32_t index)
 {
 	return index & (sq->mask + 1) ? WQE_OWNER : 0;
 }
 
-/* The control segment, and by its first word the request is the adapter's. */
+/* Write the control segment. Its first word passes the request to the adapter. */
 FLAT void ctrl_write(char *slot, uint32_t owner_opcode, uint32_t flags, uint8_t fence_size,
 		     __be32 imm)
 {
@@ -295,7 +298,7 @@ FLAT void ctrl_write(char *slot, uint32_t owner_opcode, uint32_t flags, uint8_t 
 	ctrl->owner_opcode = htobe32(owner_opcode);
 }
 
-/* One request itself into the register, in one go. */
+/* Write the request itself into the register, in one burst. */
 FLAT void blueflame(struct mlx4_context *ctx, const struct mlx4_qp *qp, char *slot, unsigned int ds)
 {
 	struct mlx4_wqe_ctrl_seg *ctrl = (void *)slot;
@@ -313,8 +316,8 @@ FLAT void blueflame(struct mlx4_context *ctx, const struct mlx4_qp *qp, char *sl
 }
 
 /*
- * Requests up to @head are in the ring.
- * @last, @ds: the one there is, when the register may take it; else NULL
+ * Ring the doorbell for requests up to @head.
+ * @last, @ds: the request, if it is the only one and the register may take it; else NULL
  */
 FLAT void sq_ring(struct mlx4_qp *qp, uint32_t head, char *last, unsigned int ds)
 {
@@ -324,7 +327,7 @@ FLAT void sq_ring(struct mlx4_qp *qp, uint32_t head, char *last, unsigned int ds
 	if (last && ds > 1 && ds <= ctx->bf_size / MLX_SEGMENT) {
 		blueflame(ctx, qp, last, ds);
 	} else {
-		/* The adapter reads the requests when the register tells of them. */
+		/* The requests must be visible before the register announces them. */
 		barrier_to_device();
 		mmio_write_32(ctx->uar + MLX4_SEND_DOORBELL, qp->doorbell);
 	}
@@ -333,8 +336,9 @@ FLAT void sq_ring(struct mlx4_qp *qp, uint32_t head, char *last, unsigned int ds
 }
 
 /*
- * With the lock held, which it gives back: requests of any kind, behind those up to @head that are
- * in the ring, and not told of; slots were stamped up to the last one's.
+ * Post requests of any kind. The caller holds the lock, and this function releases it. Requests up
+ * to @head are in the ring without a doorbell. The slots behind them are stamped, except for the
+ * last request.
  */
 SEPARATE static int post_rest(struct mlx4_qp *qp, struct ibv_send_wr *wr,
 			      struct ibv_send_wr **bad_wr, uint32_t head)
@@ -370,7 +374,7 @@ SEPARATE static int post_rest(struct mlx4_qp *qp, struct ibv_send_wr *wr,
 			   (wr->send_flags & IBV_SEND_FENCE ? MLX4_WQE_CTRL_FENCE : 0) | next.ds,
 			   next.imm);
 		b = next;
-		/* The last one's is stamped when it was told of. */
+		/* The slot for the last request is stamped after its doorbell. */
 		if (wr->next)
 			sq_stamp(sq, head + sq->spare);
 		head++;
@@ -393,24 +397,26 @@ SEPARATE static int post_contended(struct mlx4_qp *qp, struct ibv_send_wr *wr,
 
 /* ---- plain requests */
 
-/* Data of one entry that fit behind @seg in its unit. Return: their segments; 0: they do not. */
+/* Copy the data of one entry behind @seg. Return: their segments; 0: they do not fit into the unit.
+ */
 FLAT unsigned int plain_inline(const struct mlx4_sq *sq, const struct ibv_sge *sge, char *seg)
 {
 	struct mlx4_wqe_inline_seg *head = (void *)seg;
 	uint32_t length = sge->length;
 	uint32_t room = WQE_UNIT - ((uintptr_t)seg & (WQE_UNIT - 1)) - sizeof(*head);
 
-	/* Nor what ends where the unit does: another head follows it. */
+	/* Data that end at the end of the unit do not fit either, because another header follows.
+	 */
 	if (unlikely(length >= room) || unlikely(length > sq->max_inline))
 		return 0;
 	kit_bytes_copy(seg + sizeof(*head), (void *)(uintptr_t)sge->addr, length);
-	/* As for all that may be the first word of 64 bytes. */
+	/* Write the length last, because it may be the first word of a 64-byte unit. */
 	barrier_to_device();
 	head->byte_count = htobe32(MLX4_INLINE_SEG | length);
 	return (length + sizeof(*head) + MLX_SEGMENT - 1) / MLX_SEGMENT;
 }
 
-/* Of the control segment, by those of verbs. */
+/* Flags of the control segment by those of verbs. */
 static const uint8_t plain_flags[MLX_PLAIN_FLAGS + 1] = {
 #define PLAIN_FLAGS(flags, ctrl) [flags] = (ctrl), [IBV_SEND_INLINE | (flags)] = (ctrl)
 	PLAIN_FLAGS(IBV_SEND_SIGNALED, MLX4_WQE_CTRL_CQ_UPDATE),
@@ -420,7 +426,7 @@ static const uint8_t plain_flags[MLX_PLAIN_FLAGS + 1] = {
 #undef PLAIN_FLAGS
 };
 
-/* Into that slot. Return: its units; 0: it is no plain request after all. */
+/* Write a plain request into @slot. Return: its units; 0: it is not plain. */
 FLAT unsigned int plain_write(struct mlx4_sq *sq, const struct ibv_send_wr *wr, struct send_op op,
 			      char *slot, uint32_t owner, bool datagram, bool in_line)
 {
@@ -456,14 +462,15 @@ FLAT unsigned int plain_write(struct mlx4_sq *sq, const struct ibv_send_wr *wr, 
 	return ds;
 }
 
-/* A function of its own for each, so that who chooses one saves no registers. */
+/* Each instance is a separate function, so that the function that chooses between them saves no
+ * registers. */
 FLAT int post_plain(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
 		    bool datagram)
 {
 	struct mlx4_sq *sq = &qp->sq;
 	uint32_t head, end, owner;
 	unsigned int ds;
-	bool whole; /* the last one needs no memory but its own: the register may take it */
+	bool whole; /* the last request refers to no other memory: the register may take it */
 	char *slot;
 
 	if (unlikely(!spinlock_try(&sq->lock)))
@@ -496,7 +503,7 @@ FLAT int post_plain(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 		wr = wr->next;
 		if (!wr)
 			break;
-		/* The last one's is stamped when it was told of. */
+		/* The slot for the last request is stamped after its doorbell. */
 		sq_stamp(sq, head - 1 + sq->spare);
 		if (unlikely(!(head & sq->mask)))
 			owner ^= WQE_OWNER;

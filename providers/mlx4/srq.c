@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared receive queues, as this kernel driver wants them: providers/mlx has the rest. */
+/* The parts of SRQs that depend on this kernel driver. The rest is in providers/mlx. */
 #include "providers/mlx4/mlx4.h"
 
 enum {
 	TYPES = 1u << IBV_SRQT_BASIC | 1u << IBV_SRQT_XRC,
-	WR_MAX = 65535, /* a request is named by 16 bits, and one stays */
+	WR_MAX = 65535, /* indices have 16 bits, and one request is never used */
 	SGE_MAX = 64,
-	XRC_SL_SHIFT = 12, /* whatever the port, which its completions do not name */
+	XRC_SL_SHIFT = 12, /* for all ports, because completions do not name the port */
 };
 
-/* Segments of which nothing was said are no memory's. */
+/* Fill unused data segments with an invalid key. */
 static void slots_init(struct mlx_srq *srq)
 {
 	uint32_t count = (1u << srq->shift) / MLX_SEGMENT - 1;
@@ -41,7 +41,8 @@ static int srq_create(struct mlx_srq *srq, const struct verbs_create_srq *in)
 	return r;
 }
 
-/* Completions carry its number from here on: with the number's lock held. */
+/* Enter the SRQ into the table, so that completions with its number find it. The caller holds
+ * qp_lock. */
 static int xrc_number(struct mlx4_srq *srq)
 {
 	struct verbs_srq *vsrq = &srq->srq.vsrq;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Work queues: a ring of receives without a queue pair, which one receives through by a table; and
- * that queue pair. */
+/* Work queues: receive rings without a queue pair. A queue pair receives through a table of them,
+ * and is created here, too. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "providers/mlx4/wqe.h"
 
 enum {
-	SQ_SLOT_SHIFT = 6, /* of the send queue that is never used */
+	SQ_SLOT_SHIFT = 6, /* of the unused send queue */
 };
 
 static int wq_check(struct ibv_context *ctx, const struct verbs_create_wq *in)
@@ -27,7 +27,7 @@ static int wq_check(struct ibv_context *ctx, const struct verbs_create_wq *in)
 	return 0;
 }
 
-/* The ring with the larger slots comes first, as of any queue pair. */
+/* Allocate the rings. As in any queue pair, the ring with the larger slots comes first. */
 static int rings_make(struct mlx4_qp *qp, struct mlx4_context *ctx, const struct mlx4_qp_size *size)
 {
 	size_t bytes = (size_t)size->rq_count << size->rq_shift, slot = 1u << SQ_SLOT_SHIFT;
@@ -60,7 +60,7 @@ static void rings_free(struct mlx4_qp *qp, struct mlx4_context *ctx)
 	free(qp->rq.wr_ids);
 }
 
-/* What the kernel made of it has to fit into the ring that it was given. */
+/* Check that the work queue that the kernel created fits into its ring. */
 static int wq_accept(struct mlx4_wq *wq, const struct ibv_wq_init_attr *attr)
 {
 	struct mlx_rq *rq = &wq->as_qp.rq;
@@ -78,7 +78,7 @@ static int wq_accept(struct mlx4_wq *wq, const struct ibv_wq_init_attr *attr)
 	return 0;
 }
 
-/* With the numbers' lock held. */
+/* The caller holds qp_lock. */
 static int wq_create_locked(struct mlx4_wq *wq, const struct verbs_create_wq *in)
 {
 	struct ibv_qp *as_qp = &wq->as_qp.vqp.qp;
@@ -111,7 +111,8 @@ static int wq_create(struct mlx4_wq *wq, const struct verbs_create_wq *in)
 	cmd.log_range_size = ctx->log_wq_range;
 	r = wq_create_locked(wq, &request);
 	if (!r)
-		ctx->log_wq_range = 0; /* that of one range of numbers, which begins here */
+		ctx->log_wq_range =
+			0; /* the setting applies to the range of numbers that begins here */
 	pthread_mutex_unlock(&ctx->qp_lock);
 	return r;
 }
@@ -145,7 +146,7 @@ int mlx4_create_wq(struct verbs_wq *vwq, const struct verbs_create_wq *in)
 	return 0;
 }
 
-/* It starts anew: what it completed is gone, and what was posted. */
+/* Empty the ring and remove its completions. */
 static void wq_reset(struct mlx4_qp *qp)
 {
 	mlx4_cqs_clean(qp, false);

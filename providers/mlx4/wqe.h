@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Building send requests. Each has a slot of the ring, which never wraps inside one. The adapter
- * reads ahead in units of 64 bytes: what it finds there is a request's when the first word of the
- * slot says so, by a bit that is another one each time round, and data where the first word of such
- * a unit is not 0xffffffff. So first words are written last, and slots ahead are stamped.
+ * Building send requests. Each request has a slot of the ring and does not wrap round. The adapter
+ * prefetches units of 64 bytes. A slot holds a request if the owner bit of its first word matches
+ * the round. A unit inside a slot holds data if its first word is not 0xffffffff. Therefore first
+ * words are written last, and slots behind the requests are stamped with 0xffffffff.
  */
 #ifndef MLX4_WQE_H
 #define MLX4_WQE_H
@@ -15,11 +15,11 @@
 
 enum {
 	WQE_UNIT = 64,
-	WQE_SIZE_MASK = 0x3f, /* of fence_size: units of 16 bytes */
+	WQE_SIZE_MASK = 0x3f, /* bits of fence_size: length in units of 16 bytes */
 };
 #define WQE_OWNER    (1u << 31)
 #define WQE_STAMP    0xffffffff
-#define WQE_ZERO_LEN (1u << 31) /* a segment's length when it has none */
+#define WQE_ZERO_LEN (1u << 31) /* byte_count of a segment of length 0 */
 
 #define FLAT	     MLX_FLAT
 
@@ -28,7 +28,7 @@ FLAT char *sq_slot(const struct mlx4_sq *sq, uint32_t index)
 	return sq->ring + ((size_t)(index & sq->mask) << sq->shift);
 }
 
-/* As far as the request reaches that was there before, and never past its slot. */
+/* Stamp a slot as far as its previous request reached, but not beyond the slot. */
 FLAT void sq_stamp(const struct mlx4_sq *sq, uint32_t index)
 {
 	char *slot = sq_slot(sq, index);
@@ -94,7 +94,7 @@ FLAT void wqe_datagram(char *seg, const struct mlx4_ah *ah, uint32_t qpn, uint32
 	memcpy(datagram->mac, ah->mac, sizeof(datagram->mac));
 }
 
-/* The length, which may be the first word of 64 bytes, comes last. */
+/* Write the length last, because it may be the first word of a 64-byte unit. */
 FLAT void wqe_data(char *seg, uint64_t addr, uint32_t length, uint32_t lkey)
 {
 	struct mlx4_wqe_data_seg *data = (void *)seg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose device it is, what it can, settings of a context, and queue pairs with what only this
- * device has. */
+/* Detection of mlx4 devices, capabilities, settings of a context, and queue pairs with attributes
+ * of this device. */
 #include "providers/mlx4/direct/direct.h"
 
 struct mlx4_context *mlx4dv_context(struct ibv_context *ctx, const char *function)
@@ -24,7 +24,7 @@ MLX4DV_EXPORT int mlx4dv_query_device(struct ibv_context *ctx_in, struct mlx4dv_
 	return 0;
 }
 
-/* Numbers of the next work queues follow each other, as a table of them wants it. */
+/* Set the range size for consecutive numbers of the next work queues, which a table requires. */
 static int range_set(struct mlx4_context *ctx, const uint8_t *log_size)
 {
 	pthread_mutex_lock(&ctx->qp_lock);

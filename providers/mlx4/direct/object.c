@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Objects of verbs, laid open for programs that drive them themselves. */
+/* Objects of verbs, exposed to programs that access their queues directly. */
 #include "providers/mlx4/direct/direct.h"
 
 static void qp_show(struct mlx4_qp *qp, struct mlx4dv_qp *out)
@@ -23,7 +23,7 @@ static void qp_show(struct mlx4_qp *qp, struct mlx4dv_qp *out)
 		out->uar_mmap_offset = 0;
 }
 
-/* From now on its completions are the program's to take. */
+/* Expose the queue. From now on the program polls it. */
 static void cq_show(struct mlx_cq *cq, struct mlx4dv_cq *out)
 {
 	spinlock_lock(&cq->lock);
@@ -71,7 +71,7 @@ static bool is_ours(struct ibv_context *ctx)
 	return mlx4dv_context(ctx, "mlx4dv_init_obj");
 }
 
-/* Each may be of another device. */
+/* Check that each object belongs to a device of mlx4. Each may be of another device. */
 static bool are_ours(const struct mlx4dv_obj *obj, uint64_t type)
 {
 	return (!(type & MLX4DV_OBJ_QP) || is_ours(obj->qp.in->context)) &&

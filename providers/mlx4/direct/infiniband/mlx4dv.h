@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Direct verbs of mlx4: where the rings of ConnectX to ConnectX-3 Pro are, and what is in them. All
- * numbers that the adapter reads or writes are big-endian. For an object of a device that mlx4 does
- * not serve, and for what this library does not have, functions return EOPNOTSUPP, or NULL with
- * that errno.
+ * Direct verbs of mlx4: location and format of the rings of ConnectX to ConnectX-3 Pro. All numbers
+ * that the adapter reads or writes are big-endian. For an object of a device that mlx4 does not
+ * serve, and for features that this library does not have, functions return EOPNOTSUPP, or NULL
+ * with that errno.
  */
 #ifndef INFINIBAND_MLX4DV_H
 #define INFINIBAND_MLX4DV_H
@@ -25,7 +25,7 @@ extern "C" {
 #define MLX4DV_ALWAYS_INLINE inline
 #endif
 
-/* By the compiler: <endian.h> has its functions in no strict dialect. */
+/* Use the compiler's builtins, because <endian.h> defines no functions in strict dialects of C. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define MLX4DV_BE16(value) __builtin_bswap16(value)
 #define MLX4DV_BE32(value) __builtin_bswap32(value)
@@ -36,17 +36,17 @@ extern "C" {
 #define MLX4DV_BE64(value) (value)
 #endif
 
-/* ---- objects, laid open */
+/* ---- exposed objects */
 
 enum mlx4dv_qp_comp_mask {
 	MLX4DV_QP_MASK_UAR_MMAP_OFFSET = 1 << 0,
 };
 
-/* Offsets are from the buffer's start; a queue of no entries has none. */
+/* Offsets are from the start of the buffer and are not valid for a queue without entries. */
 struct mlx4dv_qp {
-	__be32 *rdb;	     /* the receive queue's doorbell record; NULL: it has none */
-	uint32_t *sdb;	     /* the register of MLX4_SEND_DOORBELL */
-	__be32 doorbell_qpn; /* what is stored there */
+	__be32 *rdb;	     /* doorbell record of the receive queue; NULL: none */
+	uint32_t *sdb;	     /* register MLX4_SEND_DOORBELL */
+	__be32 doorbell_qpn; /* value to store there */
 	struct {
 		uint32_t wqe_cnt;
 		int wqe_shift;
@@ -61,7 +61,7 @@ struct mlx4dv_qp {
 		void *buf;
 		size_t length;
 	} buf;
-	uint64_t comp_mask; /* enum mlx4dv_qp_comp_mask: asked for, and on return filled */
+	uint64_t comp_mask; /* enum mlx4dv_qp_comp_mask: requested; on return: filled */
 	off_t uar_mmap_offset;
 };
 
@@ -76,12 +76,12 @@ struct mlx4dv_cq {
 	} buf;
 	uint32_t cqe_cnt;
 	uint32_t cqn;
-	__be32 *set_ci_db; /* entries that were taken, 24 bits */
+	__be32 *set_ci_db; /* number of polled entries, 24 bits */
 	__be32 *arm_db;
 	int arm_sn;
-	int cqe_size;	    /* 64: the entry is in its second half */
+	int cqe_size;	    /* 64: the completion is in the second half */
 	uint64_t comp_mask; /* enum mlx4dv_cq_comp_mask */
-	void *cq_uar;	    /* MLX4_CQ_DOORBELL is from here on */
+	void *cq_uar;	    /* base address of MLX4_CQ_DOORBELL */
 };
 
 struct mlx4dv_srq {
@@ -90,7 +90,7 @@ struct mlx4dv_srq {
 		size_t length;
 	} buf;
 	int wqe_shift;
-	int head; /* the first free request, and the last */
+	int head; /* index of the first free request, and of the last */
 	int tail;
 	__be32 *db;
 	uint64_t comp_mask;
@@ -137,8 +137,8 @@ enum mlx4dv_obj_type {
 };
 
 /*
- * Fills the structs of all kinds in @obj_type. Whoever asks for a completion queue takes its
- * entries himself from then on: nobody else removes any. Return: 0 or an errno.
+ * Fill in the structs of all types in @obj_type. A program that requests a completion queue polls
+ * it from then on. The library no longer removes entries. Return: 0 or an errno.
  */
 int mlx4dv_init_obj(struct mlx4dv_obj *obj, uint64_t obj_type);
 
@@ -157,7 +157,7 @@ enum mlx4dv_set_ctx_attr_type {
 	MLX4DV_SET_CTX_ATTR_BUF_ALLOCATORS = 1,	  /* struct mlx4dv_ctx_allocators */
 };
 
-/* Memory of queues that are made from now on: it has to begin at a page, of whole pages. */
+/* Functions that allocate memory for queues created later. It must consist of whole pages. */
 struct mlx4dv_ctx_allocators {
 	void *(*alloc)(size_t size, void *priv_data);
 	void (*free)(void *ptr, void *priv_data);
@@ -174,7 +174,7 @@ enum mlx4dv_qp_init_attr_mask {
 
 struct mlx4dv_qp_init_attr {
 	uint64_t comp_mask;   /* enum mlx4dv_qp_init_attr_mask */
-	uint32_t inl_recv_sz; /* bytes of a receive that are for its data; on return: of a slot */
+	uint32_t inl_recv_sz; /* bytes of inline data of a receive; on return: of a slot */
 };
 
 struct ibv_qp *mlx4dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
@@ -206,7 +206,7 @@ enum {
 	MLX4_RECV_OPCODE_SEND_INVAL = 0x03,
 
 	MLX4_CQE_OPCODE_ERROR = 0x1e,
-	MLX4_CQE_OPCODE_RESIZE = 0x16, /* the ring ends here: it was resized */
+	MLX4_CQE_OPCODE_RESIZE = 0x16, /* end of a ring that was resized */
 };
 
 enum {
@@ -352,9 +352,9 @@ struct mlx4_wqe_bind_seg {
 };
 
 /*
- * Bit 31 of owner_opcode is another one each time round the ring: it is written last. fence_size
- * has MLX4_WQE_CTRL_FENCE and the request's length in units of 16 bytes; srcrb_flags the other
- * MLX4_WQE_CTRL_ in its lowest byte.
+ * Bit 31 of owner_opcode flips each time round the ring. owner_opcode is written last. fence_size
+ * has MLX4_WQE_CTRL_FENCE and the length of the request in units of 16 bytes. srcrb_flags has the
+ * other MLX4_WQE_CTRL_ flags in its lowest byte.
  */
 __extension__ struct mlx4_wqe_ctrl_seg {
 	__be32 owner_opcode;
@@ -369,7 +369,7 @@ __extension__ struct mlx4_wqe_ctrl_seg {
 		__be32 srcrb_flags;
 		__be16 srcrb_flags16[2];
 	};
-	__be32 imm; /* immediate data, or the key that the other end invalidates */
+	__be32 imm; /* immediate data, or the key that the peer invalidates */
 };
 
 struct mlx4_av {
@@ -425,7 +425,7 @@ struct mlx4_wqe_atomic_seg {
 	__be64 compare;
 };
 
-/* All in the order of this processor but @imm, which is stored as it is. */
+/* All arguments are in host order except @imm, which is stored unchanged. */
 static MLX4DV_ALWAYS_INLINE void mlx4dv_set_ctrl_seg(struct mlx4_wqe_ctrl_seg *seg,
 						     uint32_t owner_opcode, uint8_t fence_size,
 						     uint32_t srcrb_flags, uint32_t imm)
