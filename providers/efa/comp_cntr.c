@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion counters: the device counts in memory, where programs read without a command. */
+/* Completion counters: the device counts in memory, and programs read without a command. */
 #include "libibverbs/uverbs/cmd.h"
 #include "providers/efa/efa.h"
 
@@ -28,8 +28,8 @@ static int cntr_check(struct ibv_context *ctx, const struct ibv_comp_cntr_init_a
 	return 0;
 }
 
-/* What the kernel is told of a word; a dma-buf can be read here if the program says where it is
- * mapped. @external: NULL: @own is it */
+/* Describe the memory of a counter to the kernel. A counter in a dma-buf can be read here only if
+ * the program passes its mapping. @external: NULL: the memory is @own */
 static struct ib_uverbs_buffer_desc word_place(const struct efadv_memory_location *external,
 					       const uint64_t *own, const uint64_t **ret_word)
 {
@@ -77,7 +77,7 @@ int efa_create_comp_cntr(struct ibv_comp_cntr *ibcntr, const struct verbs_create
 	struct efa_comp_cntr *cntr = (struct efa_comp_cntr *)ibcntr;
 	int r = cntr_check(ibcntr->context, in->attr, dv);
 
-	/* A page that nothing else is in: a fork does not part it from the device. */
+	/* Use a page of its own, because a fork must not separate it from the device. */
 	if (!r && dv->flags != KNOWN_FLAGS)
 		r = kit_buf_alloc(&cntr->memory, 2 * sizeof(uint64_t));
 	if (r < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opening: what the kernel and this library can of each other, and the facts of the device. */
+/* Opening: negotiation of features with the kernel, and facts of the device. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static int context_ask(struct efa_context *ctx, const struct verbs_open_context 
 	return kit_context_open(&ctx->vctx, in, &udata);
 }
 
-/* Numbers of the kernel from which sizes and addresses are made. */
+/* Check numbers of the kernel that sizes and addresses are computed from. */
 static int info_check(struct efa_context *ctx)
 {
 	struct efa_ibv_alloc_ucontext_resp *info = &ctx->info;
@@ -43,7 +43,7 @@ static int info_check(struct efa_context *ctx)
 	return 0;
 }
 
-/* With what the driver says beside verbs' attributes, if it does. */
+/* Query the device, including the driver's own attributes if there are any. */
 static int device_ask(struct efa_context *ctx, const struct verbs_query_device *in,
 		      struct efa_ibv_ex_query_device_resp *ret_caps,
 		      struct ibv_device_attr_ex *ret_attr)
@@ -66,7 +66,7 @@ static int facts_read(struct efa_context *ctx)
 		verbs_err(&ctx->vctx.context, "cannot query the device: %s", strerror(-r));
 		return r;
 	}
-	ctx->max_rdma_sge = attr.orig_attr.max_sge_rd > 0; /* a request has room for one */
+	ctx->max_rdma_sge = attr.orig_attr.max_sge_rd > 0; /* a request has room for one buffer */
 	return 0;
 }
 

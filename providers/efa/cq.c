@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queues: rings that the device fills, in memory that the kernel lets it write. */
+/* Completion queues: rings that the device fills, in memory that the kernel maps for it. */
 #include "libibverbs/uverbs/cmd.h"
 #include "providers/efa/cqe.h"
 
 enum {
 	CQE_COUNT_MAX = 1 << 24,
-	DB_EVENT_SHIFT = 29, /* two bits count events */
+	DB_EVENT_SHIFT = 29, /* position of the event count, two bits */
 	DB_EVENT_MASK = 3,
 	DB_ARM_SHIFT = 31,
 };
@@ -92,7 +92,7 @@ static int cq_create(struct efa_cq *cq, const struct verbs_create_cq *in,
 	return uverbs_create_cq(&cq->vcq, &request);
 }
 
-/* Where completions come. */
+/* Map the ring, or use the memory of the program. */
 static int ring_map(struct efa_cq *cq, const struct efadv_cq_init_attr *dv,
 		    const struct efa_ibv_create_cq_resp *resp)
 {
@@ -124,8 +124,8 @@ static int ring_map(struct efa_cq *cq, const struct efadv_cq_init_attr *dv,
 	return r;
 }
 
-/* A program that gave memory which it does not see itself polls elsewhere; here it finds nothing.
- */
+/* Set up the parts. If the program supplied memory that is not mapped here, it polls that memory
+ * itself, and the parts here stay empty. */
 static void subs_set(struct efa_cq *cq)
 {
 	static const uint32_t nothing[EFA_CQE_LARGE / sizeof(uint32_t)];
@@ -172,8 +172,8 @@ static void cq_unmap(struct efa_cq *cq)
 }
 
 /*
- * The large entries say who sent, and how much RDMA wrote beyond 64 KiB; where a device can do
- * neither, the small ones are enough.
+ * Return the size of entries. Only large entries have the GID of the sender and the length of RDMA
+ * writes beyond 64 KiB. Small entries are enough for a device without both.
  */
 static uint32_t entry_size(const struct efa_context *ctx, const struct efadv_cq_init_attr *dv)
 {
@@ -240,7 +240,7 @@ int efa_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct efa_cq *cq = to_ecq(ibcq);
 
-	/* The device does not know solicited events, and a queue without a doorbell none at all. */
+	/* The device has no solicited events, and a queue without a doorbell has no events. */
 	if (unlikely(solicited_only | cq->deaf))
 		return EOPNOTSUPP;
 	cq_ring(cq, 1u << DB_ARM_SHIFT);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Extended polling: the lock is held from a successful start_poll to end_poll. An entry is read
- * when it is taken, so that what is read of it is of one completion, whatever the device does.
+ * Extended polling: the lock is held from a successful start_poll to end_poll. An entry is copied
+ * when it is taken, so that all fields belong to one completion even if the device writes to the
+ * entry.
  */
 #include "providers/kit/cq_ex.h"
 #include "providers/efa/cqe.h"
@@ -16,7 +17,8 @@ static inline const struct efa_cqe *ex_cqe(struct ibv_cq_ex *cq_ex)
 	return &ex_to_ecq(cq_ex)->cqe;
 }
 
-/* Take the next entry. ENOENT: there is none; EINVAL: it makes no sense; EAGAIN: it is nobody's. */
+/* Take the next entry. ENOENT: no entry; EINVAL: the entry is invalid; EAGAIN: its queue pair is
+ * gone. */
 FLAT int ex_take_one(struct efa_cq *cq)
 {
 	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
@@ -41,8 +43,8 @@ FLAT int ex_take_one(struct efa_cq *cq)
 	return EINVAL;
 }
 
-/* Behind one of nobody's. A device may go on with such for ever: no more are passed over than the
- * queue holds. */
+/* Skip entries of queue pairs that are gone. Skip at most as many as the queue holds, because a
+ * faulty device may never stop writing them. */
 __attribute__((noinline, cold)) static int ex_take_behind(struct efa_cq *cq)
 {
 	for (uint32_t i = cq->vcq.cq.cqe * cq->sub_count; i; i--) {
@@ -153,7 +155,8 @@ static inline struct efa_cq *dv_to_ecq(struct efadv_cq *dv)
 	return container_of(dv, struct efa_cq, dv);
 }
 
-/* Only where no address handle of this program leads to the sender is there a GID. */
+/* Read the GID of the sender. The entry has it only if the program has no address handle for the
+ * sender. */
 static int dv_read_sgid(struct efadv_cq *dv, union ibv_gid *sgid)
 {
 	const struct efa_cqe *cqe = &dv_to_ecq(dv)->cqe;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions: taking one, whose it is, and what it frees. Shared by both ways of polling. */
+/* Completions: taking an entry, its queue pair, and the request that it frees. Both ways of polling
+ * use them. */
 #ifndef EFA_CQE_H
 #define EFA_CQE_H
 
@@ -9,10 +10,10 @@
 #include "providers/efa/efa.h"
 
 /*
- * An entry: the id of the request (16 bits), its status (8) and flags (8), then in the upper half
- * the QPN (16) and of a receive the length (16); behind them the sender's address handle (16), its
- * QPN (16) and the immediate (32). Large entries go on with the sender's GID, or the upper half of
- * the length of what RDMA wrote.
+ * The first word of an entry has the id of the request (16 bits), its status (8) and flags (8), and
+ * in its upper half the QPN (16) and the length of a receive (16). The second word has the address
+ * handle of the sender (16), its QPN (16) and the immediate data (32). Large entries also have the
+ * GID of the sender, or the upper half of the length of an RDMA write.
  */
 enum {
 	CQE_STATUS_SHIFT = 16,
@@ -22,7 +23,7 @@ enum {
 	CQE_LENGTH_SHIFT = 16,
 	CQE_SRC_QPN_SHIFT = 16,
 	CQE_IMM_SHIFT = 32,
-	CQE_MORE = 16, /* where large entries go on */
+	CQE_MORE = 16, /* offset of the additional fields of large entries */
 	CQE_AH_UNKNOWN = 0xffff,
 };
 #define CQE_STATUS_MASK (0xffu << CQE_STATUS_SHIFT)
@@ -36,14 +37,15 @@ enum {
 
 enum efa_taken {
 	EFA_TAKEN,
-	EFA_TAKEN_GONE,	   /* of a queue pair that is no more: nobody waits for it */
-	EFA_TAKEN_CORRUPT, /* nobody can have written it in earnest */
+	EFA_TAKEN_GONE,	   /* its queue pair is destroyed or reset: ignore it */
+	EFA_TAKEN_CORRUPT, /* invalid entry */
 };
 
 enum ibv_wc_status efa_status(uint8_t status);
-/* Return: whether there is a queue pair of that number that completes here; it is the last one. */
+/* Make the queue pair with the number the last one. Return: whether it exists and uses this queue.
+ */
 bool efa_cq_find(struct efa_cq *cq, uint32_t qpn);
-/* @low, @high: of the entry */
+/* Log an invalid entry. @low, @high: the halves of its first word */
 void efa_cqe_say_corrupt(const struct efa_cq *cq, uint32_t low, uint32_t high);
 
 FLAT uint32_t cqe_load(const char *at)
@@ -51,14 +53,14 @@ FLAT uint32_t cqe_load(const char *at)
 	return le32toh(*(const volatile uint32_t *)at);
 }
 
-/* Whether there is an entry in this part: its first word, which tells. */
+/* Return whether this part has an entry. *ret_low: its first word */
 FLAT bool sub_has(const struct efa_sub_cq *sub, uint32_t *ret_low)
 {
 	*ret_low = cqe_load(sub->at);
 	return !((*ret_low ^ sub->phase) & CQE_PHASE);
 }
 
-/* The part that has the next entry, from @first on; NULL: none has. */
+/* Return the part with the next entry, from @first on; NULL: all are empty. */
 FLAT struct efa_sub_cq *sub_find(struct efa_sub_cq *first, uint32_t *ret_low)
 {
 	struct efa_sub_cq *sub = first;
@@ -71,7 +73,7 @@ FLAT struct efa_sub_cq *sub_find(struct efa_sub_cq *first, uint32_t *ret_low)
 	return NULL;
 }
 
-/* @sub, as long as it has an entry, else the next part that has one; NULL: none has. */
+/* Return @sub if it has an entry, else the next part with an entry; NULL: all are empty. */
 FLAT struct efa_sub_cq *sub_next(struct efa_sub_cq *sub, uint32_t *ret_low)
 {
 	if (likely(sub_has(sub, ret_low)))
@@ -82,7 +84,7 @@ FLAT struct efa_sub_cq *sub_next(struct efa_sub_cq *sub, uint32_t *ret_low)
 	return NULL;
 }
 
-/* The entry at @at is taken. */
+/* Advance behind the entry at @at. */
 FLAT void sub_advance(const struct efa_cq *cq, struct efa_sub_cq *sub, const char *at)
 {
 	at += cq->stride;
@@ -93,7 +95,7 @@ FLAT void sub_advance(const struct efa_cq *cq, struct efa_sub_cq *sub, const cha
 	}
 }
 
-/* The entry that sub_has() has found. */
+/* Take the entry that sub_has() found. */
 FLAT void sub_take(const struct efa_cq *cq, struct efa_sub_cq *sub, uint32_t low,
 		   struct efa_cqe *cqe)
 {
@@ -106,7 +108,7 @@ FLAT void sub_take(const struct efa_cq *cq, struct efa_sub_cq *sub, uint32_t low
 	sub_advance(cq, sub, sub->at);
 }
 
-/* The entry that was just taken is there again. */
+/* Undo the last sub_take(). */
 FLAT void sub_give_back(struct efa_cq *cq, struct efa_sub_cq *sub, const struct efa_cqe *cqe)
 {
 	sub->at = cqe->at;
@@ -114,10 +116,10 @@ FLAT void sub_give_back(struct efa_cq *cq, struct efa_sub_cq *sub, const struct 
 	cq->consumed--;
 }
 
-/* The request is done: what its id stood for, and the id is free again. */
+/* Complete a request: return its wr_id and free its id. */
 FLAT enum efa_taken wq_done(struct efa_wq *wq, uint16_t id, uint64_t *ret_wr_id)
 {
-	/* Of this generation it is what is left, of others it is more than any count. */
+	/* For ids of other generations the result exceeds id_mask. */
 	uint16_t index = id ^ wq->generation;
 	uint32_t left;
 
@@ -134,7 +136,8 @@ FLAT enum efa_taken wq_done(struct efa_wq *wq, uint16_t id, uint64_t *ret_wr_id)
 	return likely(left != UINT32_MAX) ? EFA_TAKEN : EFA_TAKEN_CORRUPT;
 }
 
-/* The queue that an entry of the last queue pair is of; NULL: it does not complete here. */
+/* Return the queue of the last queue pair that an entry belongs to; NULL: the queue does not use
+ * this completion queue. */
 FLAT struct efa_wq *cq_last_wq(const struct efa_cq *cq, uint32_t low)
 {
 	return cq->last_wqs[low >> CQE_QUEUE_SHIFT & (EFA_CQE_QUEUES - 1)];
@@ -150,7 +153,7 @@ FLAT enum efa_taken cqe_done(struct efa_cq *cq, const struct efa_cqe *cqe, uint6
 	wq = cq_last_wq(cq, cqe->low);
 	if (unlikely(!wq))
 		return EFA_TAKEN_CORRUPT;
-	/* Of a receive that the program has not posted. */
+	/* Unsolicited: the program has posted no receive for it. */
 	if (unlikely(cqe->low & CQE_UNSOLICITED) && !(cqe->low & CQE_SEND)) {
 		*ret_wr_id = 0;
 		return EFA_TAKEN;
@@ -158,7 +161,7 @@ FLAT enum efa_taken cqe_done(struct efa_cq *cq, const struct efa_cqe *cqe, uint6
 	return wq_done(wq, cqe->low, ret_wr_id);
 }
 
-/* The device learns what the program has taken. */
+/* Report the number of polled entries to the device. */
 FLAT void cq_ring(struct efa_cq *cq, uint32_t flags)
 {
 	mmio_write_32(cq->doorbell, htole32((cq->consumed & 0xffff) | flags | cq->events));
@@ -176,7 +179,7 @@ FLAT bool cqe_is_write(const struct efa_cqe *cqe)
 	return (cqe->low & CQE_OP_MASK) == CQE_OP_WRITE;
 }
 
-/* As others report it: what was read by RDMA is a send, too. */
+/* Return the opcode as other releases of this provider report it: an RDMA read is a send, too. */
 FLAT enum ibv_wc_opcode cqe_opcode(const struct efa_cqe *cqe)
 {
 	if ((cqe->low & CQE_QUEUE_MASK) == CQE_SEND)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The EFA provider: start reading here. What is not in this folder is a plain kernel command. */
+/* The EFA provider: start reading here. Operations that are not in this folder are plain kernel
+ * commands. */
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include "providers/efa/efa.h"

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Elastic Fabric Adapter: datagrams, plain (UD) and reliable ones that may overtake each other
- * (SRD). Every queue is mapped from the device. Send requests are written into its own memory,
- * receives and completions are in the system's. All numbers are little-endian.
+ * Elastic Fabric Adapter: unreliable datagrams (UD) and reliable datagrams without ordering (SRD).
+ * Every queue is mapped from the device driver. Send requests are written into memory of the
+ * device. Receives and completions are in system memory. All numbers are little-endian.
  *
  * Locks, in the order in which they are taken:
- *   efa_context.qp_lock	queue pairs come and go: a number is not given again before nobody
- * who polls finds its owner
- *   efa_cq.lock	its position, and the completion that the extended poll stands on
- *   efa_wq.lock	of a send or receive queue: its position and its free ids; of a send queue
- * held from ibv_wr_start to _complete
  *
- * What the device wrote is not trusted: an id is masked and a count checked before anything is done
- * with it.
+ * - efa_context.qp_lock protects the table of queue pairs. It is held while a queue pair is created
+ *   or destroyed, so that a number is not used again while polling can still find its old owner.
+ *
+ * - efa_cq.lock protects the position in the queue, and the current completion of the extended
+ * poll.
+ *
+ * - efa_wq.lock protects the position and the free ids of a send or receive queue. For a send queue
+ *   it is held from ibv_wr_start() to ibv_wr_complete().
+ *
+ * Data that the device wrote are not trusted. An id is masked and a count is checked before it is
+ * used.
  */
 #ifndef EFA_H
 #define EFA_H
@@ -34,70 +38,70 @@
 #define FLAT __attribute__((always_inline)) static inline
 
 enum {
-	EFA_QPNS = 1 << 16, /* completions have no more of a number */
+	EFA_QPNS = 1 << 16, /* exclusive limit of queue pair numbers in completions */
 	EFA_WQE_SMALL_SHIFT = 6,
 	EFA_WQE_LARGE_SHIFT = 7,
-	EFA_INLINE_SMALL = 32, /* bytes that a small request has room for */
-	EFA_INLINE_LARGE = 80, /* and a large one */
-	EFA_WQE_SGE_MAX = 2,   /* buffers that a request has room for */
-	EFA_RECEIVE_SIZE = 16, /* of a buffer in the receive queue */
+	EFA_INLINE_SMALL = 32, /* maximum inline bytes of a small request */
+	EFA_INLINE_LARGE = 80, /* the same of a large request */
+	EFA_WQE_SGE_MAX = 2,   /* maximum buffers of a request */
+	EFA_RECEIVE_SIZE = 16, /* bytes of a buffer in the receive queue */
 	EFA_CQE_SMALL = 16,    /* bytes of a completion: without and with the sender's GID */
 	EFA_CQE_LARGE = 32,
-	EFA_CQE_QUEUES = 4, /* names of a queue that an entry has bits for */
+	EFA_CQE_QUEUES = 4, /* queues that the bits of an entry distinguish */
 };
 
 struct efa_context {
 	struct verbs_context vctx;
-	struct efa_ibv_alloc_ucontext_resp info;  /* as the kernel answered, checked */
-	struct efa_ibv_ex_query_device_resp caps; /* 0 where the kernel does not say */
+	struct efa_ibv_alloc_ucontext_resp info;  /* the checked answer of the kernel */
+	struct efa_ibv_ex_query_device_resp caps; /* 0 in fields that the kernel does not report */
 	uint32_t page_size;
-	uint32_t max_rdma_sge; /* buffers of an RDMA request */
+	uint32_t max_rdma_sge; /* maximum buffers of an RDMA request */
 	pthread_mutex_t qp_lock;
 	struct idtable qps;
-	/* How often a queue pair with the number was made or reset: a part of its requests' ids,
-	 * for completions of before may still come. */
+	/* Number of times that a queue pair with this number was created or reset. It is a part of
+	 * request ids, because completions of an earlier life may still arrive. */
 	uint16_t generations[EFA_QPNS];
 };
 
-/* What a send and a receive queue share: which ids are free, and what the others stand for. */
+/* The common part of send and receive queues: free ids, and the wr_id of each used id. */
 struct efa_wq {
 	struct spinlock lock;
-	int max_sge;   /* of a receive; 0 in states in which nothing is taken */
-	uint32_t used; /* requests that wait for their completion */
+	int max_sge;   /* of a receive; 0 in states that accept no receives */
+	uint32_t used; /* outstanding requests */
 	uint32_t max_post;
-	uint16_t id_mask;    /* of an id: the part that counts requests */
-	uint16_t generation; /* the rest of it */
-	uint16_t *ids;	     /* from `used` on: those that are free */
+	uint16_t id_mask;    /* bits of an id that number the request */
+	uint16_t generation; /* the other bits of an id */
+	uint16_t *ids;	     /* free ids, from index `used` on */
 	uint64_t *wr_ids;
 	void *doorbell;
 	struct kit_page ring_page, doorbell_page;
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
-/* A flag that no request may have: the queue pair's state takes none. */
+/* A flag that no request may have. It is set in states without sending. */
 #define EFA_SQ_CLOSED (1u << 31)
 
 struct efa_sq {
 	struct efa_wq wq;
 	uint32_t flags;	  /* of each request: IBV_SEND_SIGNALED, or EFA_SQ_CLOSED */
 	bool plain;	  /* requests are small, and may have a buffer */
-	uint8_t shift;	  /* of a request's size */
-	uint32_t control; /* what each request of this round has in its first word */
-	uint32_t counter; /* requests written, 16 bits of which the device wants to know */
+	uint8_t shift;	  /* log2 of the bytes of a request */
+	uint32_t control; /* bits of the first word of each request of this round */
+	uint32_t counter; /* requests written; the device gets the lower 16 bits */
 	uint32_t mask;
 	uint32_t max_batch; /* requests between two doorbells */
 	uint32_t max_inline;
 	uint32_t max_sge;
-	bool inline_write; /* RDMA writes may have their data in the request */
+	bool inline_write; /* RDMA writes may have inline data */
 	char *ring;	   /* in the device, written only */
 	/* The batch between ibv_wr_start() and ibv_wr_complete(), which is built here. */
 	uint64_t *built;
 	struct efa_batch {
-		uint32_t counter, control, used; /* before it */
+		uint32_t counter, control, used; /* at its start */
 		uint32_t count;
-		int error;     /* the first, positive */
+		int error;     /* first error, positive */
 		uint64_t *wqe; /* the last request; NULL: none */
-		uint8_t kind;  /* and where its data go: of wr.c */
+		uint8_t kind;  /* enum efa_wqe_kind of the last request */
 	} batch;
 };
 
@@ -105,53 +109,53 @@ struct efa_rq {
 	struct efa_wq wq;
 	uint32_t counter; /* buffers written */
 	uint32_t mask;
-	uint32_t wqe_sge; /* buffers of a receive, at most */
+	uint32_t wqe_sge; /* maximum buffers of a receive */
 	uint64_t *ring;
 };
 
-/* Where the device counts: in a page of this library's, or in the program's memory. */
+/* Memory of a counter that the device updates: a page of this library, or memory of the program. */
 struct efa_comp_cntr {
 	struct ibv_comp_cntr cntr;
 	struct kit_buf memory;
-	const uint64_t *words[2]; /* by enum verbs_comp_cntr_entry; NULL: nobody here can read it */
+	const uint64_t *words[2]; /* by enum verbs_comp_cntr_entry; NULL: not readable here */
 };
 
-/* A part of a completion queue: a ring of its own. */
+/* A part of a completion queue, with a ring of its own. */
 struct efa_sub_cq {
 	const char *at;		 /* the next entry */
-	struct efa_sub_cq *next; /* the part that is looked at after this one */
+	struct efa_sub_cq *next; /* the part that is polled after this one */
 	const char *ring, *end;
-	uint32_t phase; /* of an entry that is new, as it stands in one */
+	uint32_t phase; /* phase bit of a new entry */
 };
 
 /* An entry, read once. */
 struct efa_cqe {
 	uint32_t low, high;
 	uint64_t tail;
-	const char *at; /* what small entries do not have follows here */
+	const char *at; /* address of the entry; large entries have more fields there */
 };
 
 struct efa_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
 	uint32_t stride;	 /* bytes of an entry */
-	struct efa_sub_cq *next; /* to look at */
+	struct efa_sub_cq *next; /* part to poll next */
 	struct efa_sub_cq *subs;
 	uint32_t sub_count;
-	/* Whose completion was the last one: its number, or EFA_QPNS, and those of its queues that
-	 * complete here, by an entry's name for a queue. */
+	/* The queue pair of the last completion: its number, or EFA_QPNS, and its queues that use
+	 * this completion queue, by the queue bits of an entry. */
 	uint32_t last_qpn;
 	struct efa_wq *last_wqs[EFA_CQE_QUEUES];
-	void *doorbell; /* or `nowhere`, of a device without */
+	void *doorbell; /* or `nowhere` if the device has none */
 	uint32_t consumed;
-	uint32_t events; /* that the program has read, as the doorbell has them */
-	uint32_t deaf;	 /* 1: the device has no doorbell, and tells of nothing */
+	uint32_t events; /* events that the program has read, in the position of the doorbell */
+	uint32_t deaf;	 /* 1: the device has no doorbell and raises no events */
 	uint32_t nowhere;
-	/* What the extended poll stands on. */
+	/* The current completion of the extended poll. */
 	struct efa_cqe cqe;
 	struct efadv_cq dv;
 	struct kit_page ring_page, doorbell_page;
-	const char *ring; /* of all parts; the program's own memory, perhaps */
+	const char *ring; /* of all parts; may be memory of the program */
 };
 
 struct efa_qp {
@@ -216,14 +220,14 @@ void efa_cq_ex_set_slots(struct efa_cq *cq, uint64_t wc_flags, uint64_t dv_flags
 /* qp.c, qp_modify.c */
 int efa_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int efa_destroy_qp(struct verbs_qp *vqp);
-/* With the context's lock held: both rings start at their first entry, and no completion of before
- * is theirs. The round's phase goes on, as the device's does. */
+/* Restart both rings at their first entry and ignore earlier completions. The phase of the round
+ * continues, as in the device. The caller holds qp_lock. */
 void efa_qp_start(struct efa_qp *qp);
 int efa_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 int efa_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int efa_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode op);
 
-/* qp_size.c: what a QP's rings are, in bytes and entries; 0 of one that it does not have. */
+/* qp_size.c: sizes of the rings of a QP, in bytes and entries; 0 for a missing ring. */
 struct efa_qp_size {
 	uint32_t sq_count, sq_shift, max_batch, max_inline;
 	uint32_t rq_buffers, rq_count, rq_sge;
@@ -231,7 +235,7 @@ struct efa_qp_size {
 int efa_qp_size(const struct efa_context *ctx, const struct ibv_qp_cap *cap, bool inline_write,
 		struct efa_qp_size *ret_size);
 uint32_t efa_sq_shift(uint32_t max_inline, bool inline_write);
-/* How many requests of that size, or receives of that many buffers, a queue can have. */
+/* Return the maximum number of requests of a size, or of receives with a number of buffers. */
 uint32_t efa_sq_depth(const struct efa_context *ctx, uint32_t shift);
 uint32_t efa_rq_depth(const struct efa_context *ctx, uint32_t max_sge);
 

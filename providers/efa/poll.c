@@ -18,7 +18,7 @@ enum ibv_wc_status efa_status(uint8_t status)
 	static const uint8_t statuses[] = {
 		[1] = IBV_WC_WR_FLUSH_ERR,
 		[2] = IBV_WC_LOC_QP_OP_ERR, /* an error of the device */
-		[3] = IBV_WC_LOC_QP_OP_ERR, /* an operation that it does not have */
+		[3] = IBV_WC_LOC_QP_OP_ERR, /* an operation that the device does not support */
 		[4] = IBV_WC_LOC_QP_OP_ERR, /* the address handle */
 		[5] = IBV_WC_LOC_PROT_ERR,  /* the local key */
 		[6] = IBV_WC_LOC_LEN_ERR,
@@ -28,10 +28,10 @@ enum ibv_wc_status efa_status(uint8_t status)
 		[10] = IBV_WC_RNR_RETRY_EXC_ERR,
 		[11] = IBV_WC_REM_INV_REQ_ERR, /* longer than the receive */
 		[12] = IBV_WC_BAD_RESP_ERR,
-		[13] = IBV_WC_RESP_TIMEOUT_ERR, /* nobody answers */
-		[14] = IBV_WC_REM_OP_ERR,	/* the other end does not know this one */
-		[15] = IBV_WC_RESP_TIMEOUT_ERR, /* no way leads there */
-		[18] = IBV_WC_REM_INV_REQ_ERR,	/* the other end lacks what is needed */
+		[13] = IBV_WC_RESP_TIMEOUT_ERR, /* no answer */
+		[14] = IBV_WC_REM_OP_ERR,	/* the peer does not know this queue pair */
+		[15] = IBV_WC_RESP_TIMEOUT_ERR, /* unreachable */
+		[18] = IBV_WC_REM_INV_REQ_ERR,	/* the peer lacks a required feature */
 	};
 
 	if (status < ARRAY_SIZE(statuses) && statuses[status])
@@ -70,7 +70,7 @@ FLAT void wc_read(const struct efa_cq *cq, const struct efa_cqe *cqe, struct ibv
 	}
 }
 
-/* The lock is given back, and the device told what was taken; the next one looks from @sub on. */
+/* Report the polled entries to the device and release the lock. The next poll begins at @sub. */
 FLAT int poll_end(struct efa_cq *cq, struct efa_sub_cq *sub, int taken)
 {
 	cq->next = sub;
@@ -80,10 +80,11 @@ FLAT int poll_end(struct efa_cq *cq, struct efa_sub_cq *sub, int taken)
 }
 
 /*
- * With the lock held, and an entry in @sub; gives the lock back. @left of @num_entries are wanted.
- * What was taken before an entry that makes no sense is the program's, and the next poll meets that
- * entry again. A part is emptied before the next one is looked at. A device may go on for ever with
- * entries of queue pairs that are gone: no more are passed over than a part holds.
+ * Poll the remaining @left of @num_entries entries, beginning with the entry in @sub. The caller
+ * holds the lock, and this function releases it. Entries before an invalid entry are returned, and
+ * the next poll finds the invalid entry again. A part is emptied before the next part is polled.
+ * Skip at most as many entries of destroyed queue pairs as a part holds, because a faulty device
+ * may never stop writing them.
  */
 __attribute__((noinline)) static int poll_rest(struct efa_cq *cq, int num_entries,
 					       struct ibv_wc *wc, struct efa_sub_cq *sub,
@@ -124,10 +125,10 @@ __attribute__((noinline)) static int poll_rest(struct efa_cq *cq, int num_entrie
 	return poll_end(cq, sub->next, num_entries - left);
 }
 
-/* What of an entry is not plain. */
+/* Bits that send a completion to the slow path. */
 #define CQE_NOT_PLAIN (CQE_STATUS_MASK | CQE_OP_MASK | CQE_HAS_IMM | CQE_UNSOLICITED)
 
-/* What a plain entry says, as verbs have it. */
+/* Fill in @wc from a plain entry. */
 FLAT void wc_read_plain(const char *at, uint32_t low, uint32_t high, struct ibv_wc *wc)
 {
 	wc->status = IBV_WC_SUCCESS;
@@ -146,8 +147,8 @@ FLAT void wc_read_plain(const char *at, uint32_t low, uint32_t high, struct ibv_
 	}
 }
 
-/* Return: whether the entry is one of the last queue pair, without an error and anything special.
- * Only then it is taken; else what is in @wc counts for nothing. */
+/* Take the entry if it is plain: successful, of the last queue pair, and without other features.
+ * Return: whether it was taken. If not, the contents of @wc are not valid. */
 FLAT bool take_plain(struct efa_cq *cq, struct efa_sub_cq *sub, uint32_t low, struct ibv_wc *wc)
 {
 	uint32_t high, index, left;
@@ -179,8 +180,8 @@ FLAT bool take_plain(struct efa_cq *cq, struct efa_sub_cq *sub, uint32_t low, st
 	return true;
 }
 
-/* As poll_rest(), of a queue that nothing was taken of yet. Plain entries call nobody: what is not
- * one goes on elsewhere, from there. */
+/* Poll from the beginning. Plain entries need no function call. poll_rest() polls from the first
+ * other entry on. The caller holds the lock, and this function releases it. */
 __attribute__((noinline)) static int poll_found(struct efa_cq *cq, int num_entries,
 						struct ibv_wc *wc, struct efa_sub_cq *sub,
 						uint32_t low)
@@ -202,7 +203,7 @@ __attribute__((noinline)) static int poll_found(struct efa_cq *cq, int num_entri
 	return poll_end(cq, sub->next, num_entries - left);
 }
 
-/* With the lock held; gives it back. */
+/* Poll. The caller holds the lock, and this function releases it. */
 FLAT int poll_locked(struct efa_cq *cq, int num_entries, struct ibv_wc *wc)
 {
 	struct efa_sub_cq *sub;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs: two rings that the device has, what is kept beside them, and two doorbells. */
+/* Queue pairs: two rings of the device, the private state beside them, and two doorbells. */
 #include <string.h>
 
 #include "providers/efa/wqe.h"
@@ -40,7 +40,7 @@ static int qp_check(struct efa_context *ctx, const struct verbs_create_qp *in)
 	struct ibv_context *ibctx = &ctx->vctx.context;
 	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
-	/* What is the driver's own can only be said by efadv_create_qp_ex(). */
+	/* Attributes of the driver are only in efadv_create_qp_ex(). */
 	if (attr->qp_type != IBV_QPT_UD && !(attr->qp_type == IBV_QPT_DRIVER && in->dv))
 		return refuse(ibctx, "QP type", attr->qp_type);
 	if (!comp_mask_ok(attr->comp_mask, known))
@@ -56,7 +56,8 @@ static int qp_check(struct efa_context *ctx, const struct verbs_create_qp *in)
 
 /* ---- one queue */
 
-/* Ids and what they stand for; of a queue of no power of 2 more than are used. */
+/* Allocate the ids and their wr_ids. If the size of the queue is no power of 2, there are more ids
+ * than used. */
 static int wq_make(struct efa_wq *wq, uint32_t count)
 {
 	uint32_t size = round_up_pow2(count);
@@ -80,7 +81,7 @@ static void wq_free(struct efa_wq *wq)
 	free(wq->ids);
 }
 
-/* All ids are free; those that are not returned are still what they were. */
+/* Mark all ids as free. Ids of the previous generation are no longer valid. */
 static void wq_start(struct efa_wq *wq, uint16_t generation)
 {
 	for (uint32_t i = 0; wq->ids && i <= wq->id_mask; i++)
@@ -227,7 +228,8 @@ static int qp_create(struct efa_qp *qp, const struct verbs_create_qp *in,
 	return kit_create_qp(&qp->vqp, in, &udata);
 }
 
-/* With the kernel's there: maps, and the number; nothing is left of a failure. */
+/* The kernel's queue pair exists: map its rings and enter its number. On failure the caller
+ * releases the mappings. */
 static int qp_bring_up(struct efa_qp *qp, const struct efa_qp_size *size,
 		       const struct efa_ibv_create_qp_resp *resp)
 {
@@ -252,7 +254,7 @@ static int qp_bring_up(struct efa_qp *qp, const struct efa_qp_size *size,
 	return 0;
 }
 
-/* With the table's lock held. */
+/* The caller holds qp_lock. */
 static int qp_create_locked(struct efa_qp *qp, const struct verbs_create_qp *in,
 			    const struct efa_qp_size *size)
 {
@@ -293,7 +295,7 @@ int efa_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	r = efa_qp_size(ctx, &in->attr->cap, qp->sq.inline_write, &size);
 	if (r < 0)
 		return r;
-	/* The kernel is told of what will be granted. */
+	/* Pass the granted values to the kernel. */
 	in->attr->cap.max_send_wr = size.sq_count;
 	in->attr->cap.max_recv_wr = size.rq_count;
 	r = queues_make(qp, &size);
@@ -315,7 +317,7 @@ int efa_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	return 0;
 }
 
-/* From here on nobody who polls finds it. */
+/* Remove the queue pair from the table, so that polling no longer finds it. */
 static void qp_forget(struct efa_qp *qp)
 {
 	spinlock_lock_both(&qp->send_cq->lock, &qp->recv_cq->lock);

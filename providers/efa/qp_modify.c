@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Transitions, and what they do to the rings. */
+/* State transitions, and their effect on the rings. */
 #include "providers/efa/efa.h"
 
-/* What may be posted in the state that was reached. */
+/* Set the limits of posting that belong to the new state. */
 static void gates_set(struct efa_qp *qp, enum ibv_qp_state state)
 {
 	bool sends = state == IBV_QPS_RTS || state == IBV_QPS_SQD;
@@ -37,7 +37,8 @@ int efa_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
 	return uverbs_query_qp(vqp, in);
 }
 
-/* Messages come in any order, and of some devices their blocks of 128 bytes in one piece. */
+/* Report the order of data. Messages arrive in any order. Some devices write aligned blocks of 128
+ * bytes in one piece. */
 int efa_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode op)
 {
 	return efa_can(to_ectx(vqp->qp.context), EFA_QUERY_DEVICE_CAPS_DATA_POLLING_128)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a queue pair's rings need. The numbers are the ones programs see in the granted
- * capabilities. */
+/* Sizes of the rings of a queue pair. Programs see the results in the granted capabilities. */
 #include "providers/efa/efa.h"
 
 enum {
-	BATCH_UNIT_SHIFT = 6, /* of max_tx_batch, in bytes */
+	BATCH_UNIT_SHIFT = 6, /* log2 of the unit of max_tx_batch, bytes */
 	BATCH_ANY = 0xffff,
 	RING_MAX = 1 << 16, /* an id has 16 bits */
 };
@@ -15,7 +14,7 @@ uint32_t efa_sq_shift(uint32_t max_inline, bool inline_write)
 							     : EFA_WQE_SMALL_SHIFT;
 }
 
-/* Rings are of powers of 2. */
+/* The number of entries of a ring is a power of 2. */
 uint32_t efa_sq_depth(const struct efa_context *ctx, uint32_t shift)
 {
 	uint32_t count = min_of(ctx->info.max_llq_size >> shift, (uint32_t)RING_MAX);
@@ -56,7 +55,7 @@ static int cap_check(const struct efa_context *ctx, const struct ibv_qp_cap *cap
 	return r;
 }
 
-/* How many requests the device takes at once. */
+/* Return how many requests the device takes at once. */
 static uint32_t batch_size(const struct efa_context *ctx, uint32_t count, uint32_t shift)
 {
 	uint32_t batch = BATCH_ANY;

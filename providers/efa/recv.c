@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting receives: an entry for each buffer, of which the first and the last are marked. */
+/* Posting receives: each buffer has an entry. The first and the last entry of a receive are marked.
+ */
 #include "providers/efa/wqe.h"
 
 enum {
 	RECV_LENGTH_SHIFT = 16,
 	RECV_KEY_SHIFT = 32,
-	RECV_LENGTH_MAX = 0xffff, /* of a buffer: the device fills no more of it */
+	RECV_LENGTH_MAX = 0xffff, /* bytes of a buffer that the device uses at most */
 };
 #define RECV_FIRST (1ull << 62)
 #define RECV_LAST  (1ull << 63)
 
-/* Two words: the address; an id, a length, the key, and which of the receive's buffers it is. */
+/* Write an entry of two words. @id_marks: the id, and the marks for the first and the last buffer
+ */
 FLAT void buffer_write(struct efa_rq *rq, const struct ibv_sge *sge, uint64_t id_marks)
 {
 	uint64_t *entry = &rq->ring[2 * (rq->counter++ & rq->mask)];
@@ -38,7 +40,7 @@ FLAT void receive_write(struct efa_rq *rq, const struct ibv_recv_wr *wr)
 	buffer_write(rq, sge, id_marks | RECV_LAST);
 }
 
-/* The errno of a refused receive. */
+/* Log why a receive is refused and return the errno. */
 __attribute__((noinline, cold)) static int recv_refuse(struct efa_qp *qp,
 						       const struct ibv_recv_wr *wr)
 {
@@ -60,7 +62,7 @@ __attribute__((noinline, cold)) static int recv_refuse(struct efa_qp *qp,
 	return kit_recv_refuse(&qp->vqp.qp, &wq->said, fault, value, limit);
 }
 
-/* The device learns what is there; gives the lock back. */
+/* Ring the doorbell and release the lock. */
 FLAT void recv_end(struct efa_rq *rq)
 {
 	barrier_to_device();
@@ -69,7 +71,7 @@ FLAT void recv_end(struct efa_rq *rq)
 	spinlock_unlock(&rq->wq.lock);
 }
 
-/* With the lock held; gives it back. */
+/* Post receives of any kind. The caller holds the lock, and this function releases it. */
 __attribute__((noinline)) static int recv_rest(struct efa_qp *qp, struct ibv_recv_wr *wr,
 					       struct ibv_recv_wr **bad_wr)
 {
@@ -95,7 +97,8 @@ __attribute__((noinline, cold)) static int recv_contended(struct efa_qp *qp, str
 	return recv_rest(qp, wr, bad_wr);
 }
 
-/* Receives of one buffer call nobody: what is not one goes on elsewhere, from there. */
+/* Receives of one buffer need no function call. recv_rest() posts from the first other receive on.
+ */
 int efa_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct efa_qp *qp = to_eqp(ibqp);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_post_send(), which can send only: RDMA is posted by the ibv_wr_*() functions. Most requests
- * are plain: small, and of one buffer. They go from the program's words into the device's memory
- * without a copy in between. Others are compiled once for each size of request.
+ * ibv_post_send(), which has only sends. The ibv_wr_*() functions post RDMA. Most requests are
+ * plain: small, and of one buffer. They are written into the memory of the device without an
+ * intermediate copy. The code for other requests is compiled once for each size of request.
  */
 #include "providers/efa/wqe.h"
 
-/* The errno of a refused request. */
+/* Log why a request is refused and return the errno. */
 __attribute__((noinline, cold)) static int
 send_refuse(struct efa_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
 {
@@ -22,10 +22,10 @@ send_refuse(struct efa_qp *qp, const struct ibv_send_wr *wr, enum kit_fault faul
 	return kit_post_refuse(&qp->vqp.qp, &sq->wq.said, wr, fault, &limits);
 }
 
-/* Of the two that are possible, the lowest bit tells. */
+/* The lowest bit distinguishes the two possible opcodes. */
 _Static_assert(IBV_WR_SEND == 2 && IBV_WR_SEND_WITH_IMM == 3, "neighbours");
 
-/* What of a request does not depend on its data. */
+/* Check the part of a request that does not depend on its data. */
 FLAT enum kit_fault send_check(const struct efa_sq *sq, const struct ibv_send_wr *wr)
 {
 	if (unlikely((wr->opcode & ~1u) != IBV_WR_SEND))
@@ -53,7 +53,7 @@ FLAT void words_copy(char *wqe, unsigned int first, unsigned int count, const ui
 		mmio_write_64(wqe + (first + i) * sizeof(*from), from[i]);
 }
 
-/* The four words of the head. @flags: those of its first word */
+/* Write the four words of the header. @flags: of the first word */
 FLAT void head_write(struct efa_sq *sq, const struct ibv_send_wr *wr, char *wqe, uint32_t flags,
 		     uint32_t length)
 {
@@ -123,7 +123,7 @@ FLAT enum kit_fault send_write(struct efa_sq *sq, const struct ibv_send_wr *wr, 
 	enum kit_fault fault = send_check(sq, wr);
 	char *wqe;
 
-	if (unlikely(fault)) /* also where there is no ring */
+	if (unlikely(fault)) /* also if there is no ring */
 		return fault;
 	wqe = ring_at(sq, shift);
 	fault = wr->send_flags & IBV_SEND_INLINE ? write_inline(sq, wr, wqe, words)
@@ -133,7 +133,8 @@ FLAT enum kit_fault send_write(struct efa_sq *sq, const struct ibv_send_wr *wr, 
 	return fault;
 }
 
-/* One more request is written: as many as the device takes at once are told. */
+/* Count a written request. Ring the doorbell when the batch is as large as the device takes at
+ * once. */
 FLAT uint32_t batch_count(struct efa_sq *sq, uint32_t batch)
 {
 	if (likely(++batch != sq->max_batch))
@@ -151,7 +152,8 @@ FLAT int batch_end(struct efa_sq *sq, uint32_t batch)
 	return 0;
 }
 
-/* With the lock held, behind @batch requests that were not told yet; gives it back. */
+/* Post the remaining requests, behind @batch requests without a doorbell. The caller holds the
+ * lock, and this function releases it. */
 FLAT int post_rest(struct efa_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
 		   uint32_t batch, unsigned int shift)
 {
@@ -193,7 +195,7 @@ FLAT void plain_write(struct efa_sq *sq, const struct ibv_send_wr *wr)
 	sq_advance(sq);
 }
 
-/* As plain_write(), with the buffer's bytes in the request. */
+/* Write a plain request with inline data. */
 FLAT void plain_write_inline(struct efa_sq *sq, const struct ibv_send_wr *wr)
 {
 	const char *from = (const char *)(uintptr_t)wr->sg_list->addr;
@@ -212,7 +214,7 @@ FLAT void plain_write_inline(struct efa_sq *sq, const struct ibv_send_wr *wr)
 	sq_advance(sq);
 }
 
-/* As post_mixed(), of plain requests that have their data in them. */
+/* Post plain requests with inline data, and the rest by post_mixed(). */
 __attribute__((noinline)) static int post_inline(struct efa_qp *qp, struct ibv_send_wr *wr,
 						 struct ibv_send_wr **bad_wr, uint32_t batch)
 {
@@ -228,9 +230,9 @@ __attribute__((noinline)) static int post_inline(struct efa_qp *qp, struct ibv_s
 	return batch_end(sq, batch);
 }
 
-/* ---- */
+/* ---- all requests */
 
-/* A queue that has no plain requests. */
+/* Post to a queue that has no plain requests. */
 __attribute__((noinline)) static int post_others(struct efa_qp *qp, struct ibv_send_wr *wr,
 						 struct ibv_send_wr **bad_wr)
 {
@@ -248,7 +250,7 @@ __attribute__((noinline, cold)) static int post_contended(struct efa_qp *qp, str
 	return post_mixed(qp, wr, bad_wr, 0);
 }
 
-/* The common case calls nobody: what is not it goes on elsewhere, from the request it met. */
+/* The common case makes no function call. Other functions post from the first other request on. */
 int efa_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct efa_qp *qp = to_eqp(ibqp);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Send requests: words of 64 bits, little-endian in the ring. Four are the head, the rest is what
- * is sent: buffers, or a remote address and a buffer, or the data themselves. What is not used is
- * 0.
+ * Send requests: words of 64 bits, little-endian in the ring. The first four are the header. The
+ * others hold buffers, a remote address and a buffer, or inline data. Unused words are 0.
  */
 #ifndef EFA_WQE_H
 #define EFA_WQE_H
@@ -16,7 +15,7 @@
 enum {
 	WQE_OP_SHIFT = 16,
 	WQE_QPN_SHIFT = 32,
-	WQE_LENGTH_SHIFT = 48, /* buffers, or bytes of data in the request */
+	WQE_LENGTH_SHIFT = 48, /* number of buffers, or bytes of inline data */
 };
 #define WQE_OP_SEND  (0u << WQE_OP_SHIFT)
 #define WQE_OP_READ  (1u << WQE_OP_SHIFT)
@@ -42,14 +41,14 @@ enum {
 	WQE_HEAD = 0,
 	WQE_ADDRESS = 1,
 	WQE_QKEY = 2,
-	WQE_DATA = 4,	     /* of a send */
-	WQE_REMOTE = 4,	     /* of RDMA, */
-	WQE_REMOTE_DATA = 6, /* and behind it */
+	WQE_DATA = 4,	     /* data of a send */
+	WQE_REMOTE = 4,	     /* remote address of RDMA */
+	WQE_REMOTE_DATA = 6, /* data of RDMA */
 	WQE_WORDS_SMALL = 8,
 	WQE_WORDS_LARGE = 16,
 };
 
-/* Buffers are by length, key and address. */
+/* A buffer: length and key in one word, and the address. */
 enum {
 	SGE_KEY_SHIFT = 32,
 	SGE_KEY_MASK = 0xffffff,
@@ -65,7 +64,8 @@ FLAT uint64_t wqe_address(uint32_t ah, __be32 imm)
 	return (uint64_t)ah << WQE_AH_SHIFT | be32toh(imm);
 }
 
-/* An id for a request, but for the generation; with the lock held and room for it. */
+/* Allocate the id of a request, without the generation. The caller holds the lock and has checked
+ * that there is room. */
 FLAT uint16_t wq_take_id(struct efa_wq *wq, uint64_t wr_id)
 {
 	uint16_t id = wq->ids[wq->used++];
@@ -74,14 +74,14 @@ FLAT uint16_t wq_take_id(struct efa_wq *wq, uint64_t wr_id)
 	return id;
 }
 
-/* Whether a request of these flags may be posted; none may be where the queue is closed. */
+/* Return whether a request with these flags may be posted; false if the queue is closed. */
 FLAT bool sq_takes_flags(const struct efa_sq *sq, unsigned int flags)
 {
 	return likely(
 		!(((flags | sq->flags) ^ IBV_SEND_SIGNALED) & ~(unsigned int)IBV_SEND_INLINE));
 }
 
-/* The request is written: the next one is behind it, in the next round perhaps. */
+/* Advance behind the written request, and change the phase at the end of the ring. */
 FLAT void sq_advance(struct efa_sq *sq)
 {
 	sq->counter++;
@@ -89,7 +89,7 @@ FLAT void sq_advance(struct efa_sq *sq)
 		sq->control ^= WQE_PHASE;
 }
 
-/* What was written goes to the device, and then the news of it. */
+/* Flush the requests to the device, and then ring the doorbell. */
 FLAT void sq_ring(struct efa_sq *sq, uint32_t counter)
 {
 	barrier_wc_flush();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_wr_*(): a batch of requests is built in memory of this process, and complete writes it into
- * the device. The first mistake ends the batch: builders do nothing any more, complete returns it
- * and nothing is posted.
+ * ibv_wr_*(): a batch of requests is built in memory of this process, and ibv_wr_complete() writes
+ * it into the device. The first error ends the batch: builders then do nothing, ibv_wr_complete()
+ * returns the error, and no request is posted.
  */
 #include "providers/efa/wqe.h"
 
-/* Where a request's data go. */
+/* The type of a request, which decides the position of its data. */
 enum efa_wqe_kind {
 	KIND_SEND,
 	KIND_WRITE,
@@ -34,7 +34,7 @@ static inline struct efa_qp *ex_to_eqp(struct ibv_qp_ex *qp_ex)
 	return (struct efa_qp *)qp_ex;
 }
 
-/* Errors are those of ibv_post_send(): programs tell by ENOMEM that they should try again. */
+/* Errors are those of ibv_post_send(). After ENOMEM programs try again. */
 __attribute__((noinline, cold)) static void wr_refuse(struct efa_qp *qp, enum kit_fault fault,
 						      uint64_t value, uint32_t limit)
 {
@@ -61,7 +61,7 @@ __attribute__((noinline, cold)) static void begin_refuse(struct efa_qp *qp, unsi
 		wr_refuse(qp, KIT_FAULT_FULL, sq->wq.max_post, sq->wq.max_post);
 }
 
-/* A new request behind the last one. NULL: the batch has failed. */
+/* Begin a request. NULL: the batch has failed. */
 FLAT uint64_t *wr_begin(struct ibv_qp_ex *qp_ex, enum efa_wqe_kind kind, uint32_t flags, __be32 imm)
 {
 	struct efa_sq *sq = &ex_to_eqp(qp_ex)->sq;
@@ -99,7 +99,7 @@ static void wr_send_imm(struct ibv_qp_ex *qp_ex, __be32 imm_data)
 	wr_begin(qp_ex, KIND_SEND, WQE_OP_SEND | WQE_HAS_IMM, imm_data);
 }
 
-/* The length follows with the data. */
+/* Begin an RDMA request. Its length is written with the data. */
 FLAT void wr_rdma(struct ibv_qp_ex *qp_ex, enum efa_wqe_kind kind, uint32_t flags, __be32 imm,
 		  uint32_t rkey, uint64_t remote_addr)
 {
@@ -129,7 +129,7 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t r
 
 /* ---- setters */
 
-/* The request that lacks something. NULL: the batch has failed, or no builder came before. */
+/* Return the current request. NULL: the batch has failed, or no builder was called. */
 FLAT uint64_t *wr_current(struct efa_qp *qp)
 {
 	uint64_t *wqe = qp->sq.batch.wqe;
@@ -156,7 +156,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t 
 	wqe[WQE_QKEY] = htole64(remote_qkey);
 }
 
-/* How much there is: of buffers or bytes in the request, and of bytes at the other end. */
+/* Write the length. @length: number of buffers or of inline bytes; @bytes: bytes at the peer */
 FLAT void wqe_length(uint64_t *wqe, enum efa_wqe_kind kind, uint32_t length, uint64_t bytes)
 {
 	wqe[WQE_HEAD] |= htole64((uint64_t)length << WQE_LENGTH_SHIFT);
@@ -249,7 +249,7 @@ static void wr_start(struct ibv_qp_ex *qp_ex)
 	};
 }
 
-/* Ids are taken from the end of those in use, and go back there. */
+/* Undo the batch. Its ids are the last of the used ones, so lowering the count frees them. */
 static void wr_restore(struct efa_sq *sq)
 {
 	sq->counter = sq->batch.counter;

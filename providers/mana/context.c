@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opening, and the page of doorbells, which programs store into; parent domains. */
+/* Opening, the doorbell page, which programs write to, and parent domains. */
 #include "providers/kit/context.h"
 #include "providers/mana/mana.h"
 
 enum {
-	DOORBELLS_KEY = 0, /* of the device's file */
+	DOORBELLS_KEY = 0, /* offset in the device file */
 };
 
 int mana_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
@@ -22,7 +22,7 @@ void mana_close_context(struct verbs_context *vctx)
 	kit_page_unmap(&((struct mana_context *)vctx)->doorbells);
 }
 
-/* One names the port of queue pairs that are made in it. */
+/* A parent domain selects the port of its queue pairs. */
 int mana_alloc_parent_domain(struct verbs_pd *parent)
 {
 	if (!parent->alloc && !parent->free)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queues, which the program polls by itself. */
+/* Completion queues, which the program polls without this library. */
 #include "providers/mana/mana.h"
 
 static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
@@ -17,7 +17,7 @@ static int cq_create(struct mana_cq *cq, const struct verbs_create_cq *in)
 	const struct mana_ib_create_cq cmd = { .buf_addr = (uintptr_t)cq->queue.buf.base };
 	struct verbs_udata udata = {
 		.in = &cmd,
-		/* As the first kernels know it; what came later is for queues of RC. */
+		/* The length that the first kernels know. Later fields are for RC. */
 		.in_len = offsetof(struct mana_ib_create_cq, flags),
 	};
 	struct verbs_create_cq request = *in;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Microsoft Azure Network Adapter: queues of raw Ethernet, which a program (DPDK) drives itself.
- * What is here makes them, in memory of the program's, and shows them by infiniband/manadv.h; no
- * request is written and no completion read by this library.
+ * Microsoft Azure Network Adapter: queues of raw Ethernet that a program (DPDK) accesses directly.
+ * This provider creates the queues in memory of the program and exposes them through
+ * infiniband/manadv.h. It writes no requests and reads no completions.
  *
- * The kernel gives numbers of work queues and completion queues only when a queue pair uses them.
- * These are written into objects of the program then, by whoever creates the queue pair: no lock
- * protects them, as the program asks for them afterwards.
+ * The kernel assigns numbers to work queues and completion queues only when a queue pair uses them.
+ * Creating the queue pair stores the numbers in these objects. No lock protects them, because the
+ * program reads them afterwards.
  */
 #ifndef MANA_H
 #define MANA_H
@@ -20,21 +20,21 @@
 #include "providers/kit/page.h"
 
 enum {
-	MANA_PAGE = 4096,	       /* of the adapter, whatever the system's are */
+	MANA_PAGE = 4096,	       /* page size of the adapter, not of the system */
 	MANA_NUMBER_NONE = UINT32_MAX, /* no queue pair uses the queue yet */
 };
 
 struct mana_context {
 	struct verbs_context vctx;
 	struct kit_page doorbells;
-	struct kit_allocator allocator; /* of manadv_set_context_attr(); queues need one */
+	struct kit_allocator allocator; /* set by manadv_set_context_attr(); required for queues */
 };
 
 /* The memory of a queue. */
 struct mana_queue {
 	struct kit_buf buf;
-	uint32_t entries; /* as the program asked */
-	uint32_t bytes;	  /* as the adapter has them */
+	uint32_t entries; /* requested by the program */
+	uint32_t bytes;	  /* size for the adapter */
 	uint32_t number;
 };
 
@@ -51,10 +51,10 @@ struct mana_wq {
 struct mana_rwq_ind_table {
 	struct ibv_rwq_ind_table table;
 	uint32_t count;
-	struct mana_wq **wqs; /* the kernel keeps them as long as the table */
+	struct mana_wq **wqs; /* the kernel keeps them alive as long as the table */
 };
 
-/* One that receives has no memory: the work queues of its table have. */
+/* A receiving queue pair has no memory of its own, because it uses the work queues of its table. */
 struct mana_qp {
 	struct verbs_qp vqp;
 	struct mana_queue sq;
@@ -93,8 +93,8 @@ enum mana_queue_kind {
 	MANA_QUEUE_RQ,
 	MANA_QUEUE_KINDS,
 };
-/* Memory from the program's allocator for so many entries of so many buffers. -EINVAL when there is
- * no allocator, or no queue is so long; -ENOMEM. Said in the log. */
+/* Allocate memory for @entries entries of @sges buffers from the allocator of the program. Failures
+ * are logged. -EINVAL: no allocator, or the queue is too long; -ENOMEM. */
 int mana_queue_make(struct mana_context *ctx, enum mana_queue_kind kind, uint32_t entries,
 		    uint32_t sges, struct mana_queue *ret_queue);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Queue pairs of raw packets, of which there are two kinds: one that sends has a ring of its own,
- * and one that receives has a table of work queues.
+ * Raw packet queue pairs. A sending queue pair has a ring of its own. A receiving queue pair has a
+ * table of work queues.
  */
 #include <string.h>
 
@@ -45,7 +45,7 @@ static uint32_t qp_port(const struct ibv_qp_init_attr_ex *attr)
 	return (uintptr_t)to_vpd(attr->pd)->pd_context;
 }
 
-/* ---- one that sends */
+/* ---- sending queue pairs */
 
 static int send_create(struct mana_qp *qp, const struct verbs_create_qp *in)
 {
@@ -81,7 +81,7 @@ static int send_make(struct mana_qp *qp, const struct verbs_create_qp *in)
 	return r;
 }
 
-/* ---- one that receives */
+/* ---- receiving queue pairs */
 
 static int rss_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {

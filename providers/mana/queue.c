@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The memory of queues: the program's, in sizes of the adapter's. */
+/* The memory of queues: it belongs to the program and has the sizes of the adapter. */
 #include <string.h>
 
 #include "providers/mana/mana.h"
 
-/* Bytes of an entry: its head and each buffer, rounded up to the unit. */
+/* Bytes of an entry: header and buffers, rounded up to the unit. */
 static const struct {
 	uint32_t head, sge, unit;
 } formats[MANA_QUEUE_KINDS] = {
@@ -14,7 +14,7 @@ static const struct {
 };
 
 enum {
-	QUEUE_BYTES_MAX = 1 << 30, /* of more no power of two fits into a request to the kernel */
+	QUEUE_BYTES_MAX = 1 << 30, /* largest power of two in the field of the kernel command */
 };
 
 static uint64_t bytes_needed(enum mana_queue_kind kind, uint32_t entries, uint32_t sges)
@@ -22,11 +22,11 @@ static uint64_t bytes_needed(enum mana_queue_kind kind, uint32_t entries, uint32
 	uint64_t entry = formats[kind].head + (uint64_t)sges * formats[kind].sge;
 
 	entry = ROUND_UP(entry, (uint64_t)formats[kind].unit);
-	/* So that the product fits. */
+	/* Limit the entry, so that the product does not overflow. */
 	return entry > QUEUE_BYTES_MAX ? UINT64_MAX : entry * entries;
 }
 
-/* A power of two, and a page at least. */
+/* Round up to a power of two and to at least a page. */
 static uint32_t bytes_granted(uint64_t needed)
 {
 	uint32_t bytes = MANA_PAGE;

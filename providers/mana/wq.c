@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Work queues of receives, and the tables by which arriving packets are spread over them. */
+/* Receive work queues, and the tables that distribute packets among them. */
 #include "providers/mana/mana.h"
 
 static int no_post_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -47,7 +47,7 @@ int mana_destroy_wq(struct verbs_wq *vwq)
 	return r;
 }
 
-/* The numbers of its queues come when a queue pair is made with it. */
+/* Create a table. Its queues get their numbers when a queue pair is created with it. */
 int mana_create_rwq_ind_table(struct ibv_rwq_ind_table *ibtable,
 			      const struct verbs_create_rwq_ind_table *in)
 {

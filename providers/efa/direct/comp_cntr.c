@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion counters in memory of the program's. */
+/* Completion counters in memory of the program. */
 #include "providers/efa/direct/direct.h"
 
 EFADV_EXPORT struct ibv_comp_cntr *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose device it is, and what it can. */
+/* Detection of efa devices, and capabilities. */
 #include "providers/efa/direct/direct.h"
 
 struct efa_context *efadv_context(struct ibv_context *ctx, const char *function)
@@ -30,7 +30,7 @@ bool efadv_copy_in(void *to, size_t size, const void *from, uint32_t inlen)
 	return true;
 }
 
-/* What of the device programs may know, and from which member of the struct on. */
+/* Translate capabilities of the device for programs. */
 static uint32_t device_caps(uint32_t caps, bool rdma)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address handles and memory regions, as the device numbers them. */
+/* The device's numbers of address handles and memory regions. */
 #include "libibverbs/uverbs/cmd.h"
 #include "providers/efa/direct/direct.h"
 

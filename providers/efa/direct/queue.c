@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs and completion queues with what only this device has. */
+/* Queue pairs and completion queues with attributes of this device. */
 #include "providers/efa/direct/direct.h"
 
 static void *fail(int r)
@@ -70,7 +70,7 @@ EFADV_EXPORT struct efadv_qp *efadv_qp_from_ibv_qp_ex(struct ibv_qp_ex *qp_ex)
 	return &to_eqp(&qp_ex->qp_base)->dv;
 }
 
-/* A queue that a program drives itself. */
+/* Expose a queue that the program accesses directly. */
 static void wq_show(const struct efa_wq *wq, void *ring, uint32_t entry_size, uint32_t entries,
 		    uint32_t max_batch, struct efadv_wq_attr *out, uint32_t inlen)
 {

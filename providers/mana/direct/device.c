@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose device it is, and settings of a context. */
+/* Detection of mana devices, and settings of a context. */
 #include "providers/mana/direct/direct.h"
 
 struct mana_context *manadv_context(struct ibv_context *ctx, const char *function)

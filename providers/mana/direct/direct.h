@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of direct verbs share. */
+/* Declarations that the files of direct verbs share. */
 #ifndef MANA_DIRECT_H
 #define MANA_DIRECT_H
 
@@ -7,7 +7,8 @@
 
 #define MANADV_EXPORT __attribute__((visibility("default")))
 
-/* The context as mana's; NULL, with a line and errno, when it is of another device. */
+/* Return the context as that of mana. If it belongs to another device, log this and return NULL
+ * with errno. */
 struct mana_context *manadv_context(struct ibv_context *ctx, const char *function);
 
 #endif

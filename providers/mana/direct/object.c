@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Objects of verbs, laid open for programs that drive them themselves. */
+/* Objects of verbs, exposed to programs that access their queues directly. */
 #include "providers/mana/direct/direct.h"
 
 #define OBJECTS_KNOWN ((uint64_t)(MANADV_OBJ_QP | MANADV_OBJ_CQ | MANADV_OBJ_RWQ))
@@ -41,7 +41,7 @@ static bool is_ours(struct ibv_context *ctx)
 	return manadv_context(ctx, "manadv_init_obj");
 }
 
-/* Each may be of another device. */
+/* Check that each object belongs to a device of mana. Each may be of another device. */
 static bool are_ours(const struct manadv_obj *obj, uint64_t type)
 {
 	return (!(type & MANADV_OBJ_QP) || is_ours(obj->qp.in->context)) &&

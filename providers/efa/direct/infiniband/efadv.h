@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Direct verbs of EFA. @inlen is the size of the caller's struct: what he does not know is left
- * alone. For an object of a device that efa does not serve, and for what this library does not
- * have, functions return EOPNOTSUPP, or NULL with that errno.
+ * Direct verbs of EFA. @inlen is the size of the caller's struct, and members beyond it are not
+ * written. For an object of a device that efa does not serve, and for features that this library
+ * does not have, functions return EOPNOTSUPP, or NULL with that errno.
  */
 #ifndef INFINIBAND_EFADV_H
 #define INFINIBAND_EFADV_H
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* Queue pairs of IBV_QPT_DRIVER: reliable datagrams that may overtake each other. */
+/* Queue pairs of IBV_QPT_DRIVER: reliable datagrams without ordering. */
 enum {
 	EFADV_QP_DRIVER_TYPE_SRD = 0,
 };
@@ -87,7 +87,7 @@ struct efadv_rq_depth_attr {
 	uint32_t max_recv_sge;
 };
 
-/* How many requests such a queue can have, or a negative errno. */
+/* Return the maximum number of requests of such a queue, or a negative errno. */
 int efadv_get_max_sq_depth(struct ibv_context *ibvctx, struct efadv_sq_depth_attr *attr,
 			   uint32_t inlen);
 int efadv_get_max_rq_depth(struct ibv_context *ibvctx, struct efadv_rq_depth_attr *attr,
@@ -105,7 +105,7 @@ enum {
 	EFADV_WQ_CAPS_64_BIT_REQ_ID = 1 << 0,
 };
 
-/* A queue as the program that drives it itself sees it. */
+/* A queue, for programs that access it directly. */
 struct efadv_wq_attr {
 	uint64_t comp_mask;
 	uint8_t *buffer;
@@ -179,7 +179,8 @@ struct efadv_cq {
 
 struct efadv_cq *efadv_cq_from_ibv_cq_ex(struct ibv_cq_ex *ibvcqx);
 
-/* The sender's GID of the completion just read, when no AH of this program leads to him. */
+/* Read the GID of the sender of the current completion. Only valid if the program has no AH for the
+ * sender. */
 static inline int efadv_wc_read_sgid(struct efadv_cq *efadv_cq, union ibv_gid *sgid)
 {
 	return efadv_cq->wc_read_sgid(efadv_cq, sgid);
@@ -233,7 +234,7 @@ enum {
 	EFADV_MR_ATTR_VALIDITY_RDMA_RECV_IC_ID = 1 << 2,
 };
 
-/* By which interconnects the device reaches the memory. */
+/* The interconnects through which the device accesses the memory. */
 struct efadv_mr_attr {
 	uint64_t comp_mask;
 	uint16_t ic_id_validity;

@@ -21,8 +21,8 @@ enum manadv_set_ctx_attr_type {
 };
 
 /*
- * Where the memory of queues comes from, without which none can be made. It has to begin at a page.
- * @priv_data: is @data
+ * The allocator of the memory of queues. Queues cannot be created without it. The memory must begin
+ * at a page. @priv_data: the value of @data
  */
 struct manadv_ctx_allocators {
 	void *(*alloc)(size_t size, void *priv_data);
@@ -30,31 +30,31 @@ struct manadv_ctx_allocators {
 	void *data;
 };
 
-/* For objects that are made from now on. 0, or a positive errno. */
+/* Set an attribute for objects created later. Return: 0 or a positive errno. */
 int manadv_set_context_attr(struct ibv_context *ibv_ctx, enum manadv_set_ctx_attr_type type,
 			    void *attr);
 
-/* A queue pair that sends. */
+/* A sending queue pair. */
 struct manadv_qp {
 	void *sq_buf;
-	uint32_t sq_count; /* requests, as asked for */
+	uint32_t sq_count; /* requested number of requests */
 	uint32_t sq_size;  /* bytes */
 	uint32_t sq_id;
 	uint32_t tx_vp_offset;
 	void *db_page; /* doorbells */
 };
 
-/* Its number is there when a queue pair uses it. */
+/* A completion queue. Its number is valid when a queue pair uses it. */
 struct manadv_cq {
 	void *buf;
-	uint32_t count; /* completions, as asked for */
+	uint32_t count; /* requested number of completions */
 	uint32_t cq_id;
 };
 
-/* A work queue. Its number is there when a queue pair uses its table. */
+/* A work queue. Its number is valid when a queue pair uses its table. */
 struct manadv_rwq {
 	void *buf;
-	uint32_t count; /* receives, as asked for */
+	uint32_t count; /* requested number of receives */
 	uint32_t size;	/* bytes */
 	uint32_t wq_id;
 	void *db_page; /* doorbells */
@@ -81,7 +81,8 @@ enum manadv_obj_type {
 	MANADV_OBJ_RWQ = 1 << 2,
 };
 
-/* Fills `out` of each kind in @obj_type (MANADV_OBJ_), from `in`. 0, or a positive errno. */
+/* Fill in `out` from `in` for each type in @obj_type (MANADV_OBJ_). Return: 0 or a positive errno.
+ */
 int manadv_init_obj(struct manadv_obj *obj, uint64_t obj_type);
 
 #ifdef __cplusplus
