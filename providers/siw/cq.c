@@ -105,7 +105,7 @@ int siw_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	uint32_t flags = solicited_only ? SIW_NOTIFY_SOLICITED
 					: SIW_NOTIFY_SOLICITED | SIW_NOTIFY_NEXT_COMPLETION;
 
-	/* seq_cst: what the caller polls next comes behind it */
+	/* seq_cst: the next poll of the caller comes after this store */
 	atomic_store_explicit((_Atomic uint32_t *)&ctrl->flags, flags, memory_order_seq_cst);
 	return 0;
 }

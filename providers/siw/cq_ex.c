@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Extended polling: the lock is held from a successful start_poll to end_poll, and the fields are
- * read from the slot, which goes back to the kernel when the next one is stood on.
+ * read from the slot, which returns to the kernel when the next slot becomes current.
  */
 #include "providers/kit/cq_ex.h"
 #include "providers/siw/siw.h"
 
-/* Those that a connection has no meaning for are 0. */
+/* Fields without a meaning for connections are 0. */
 const uint64_t siw_cq_ex_wc_flags = IBV_WC_STANDARD_FLAGS;
 
 static inline struct siw_cq *ex_to_scq(struct ibv_cq_ex *cq_ex)
@@ -45,7 +45,7 @@ static int ex_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
 	return ENOENT;
 }
 
-/* At the end the current one stays readable. */
+/* If there is no next entry, the current entry stays readable. */
 static int ex_next_poll(struct ibv_cq_ex *cq_ex)
 {
 	struct siw_cq *cq = ex_to_scq(cq_ex);

@@ -53,8 +53,8 @@ int siw_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 
 	if (r < 0)
 		return r;
-	/* The kernel has no queue pair without a send queue: one that only receives is granted a
-	 * request more. */
+	/* The kernel has no queue pair without a send queue. Therefore a queue pair that only
+	 * receives gets one send request. */
 	if (only_receives)
 		*sends = 1;
 	r = kit_create_qp(vqp, in, &udata);

@@ -61,7 +61,7 @@ static uint32_t recv_limit(const struct siw_recv_queue *rq, enum kit_fault fault
 }
 
 /*
- * Programs pass an empty list, or a NULL @bad_wr: the provider of other releases accepts both, here
+ * Programs pass an empty list, or a NULL @bad_wr: other releases of this provider accept both, here
  * and in siw_post_srq_recv() and siw_post_send().
  */
 int siw_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)

@@ -5,8 +5,8 @@
 #include "providers/siw/siw.h"
 
 /*
- * What each operation is here, and which flags the kernel stumbles over: it would stop at such a
- * request for ever.
+ * The kernel's opcode of each operation, and flags that the kernel cannot handle: it would stop at
+ * such a request for ever.
  */
 struct send_op {
 	bool known;
@@ -15,7 +15,7 @@ struct send_op {
 };
 
 enum {
-	READ_SGE = 1, /* entries of a read; of more the kernel would fill the first */
+	READ_SGE = 1, /* maximum entries of a read: the kernel would fill only the first */
 };
 
 static const struct send_op send_ops[] = {
@@ -33,7 +33,8 @@ static inline uint16_t flags_of(const struct siw_qp *qp, unsigned int send_flags
 	       (send_flags & IBV_SEND_FENCE ? SIW_WQE_READ_FENCE : 0);
 }
 
-/* The bytes are where the entries but the first would be, and their number is in that one. */
+/* Build inline data. The bytes take the place of the entries from the second on, and the first
+ * entry has their number. */
 static enum kit_fault build_inline(struct siw_sqe *sqe, const struct ibv_send_wr *wr)
 {
 	uint8_t *to = (uint8_t *)&sqe->sge[1];
@@ -54,8 +55,8 @@ static enum kit_fault build_inline(struct siw_sqe *sqe, const struct ibv_send_wr
 }
 
 /*
- * The kernel looks up no region for an entry of no bytes, and then reads of none: beside others it
- * is left out, wherever it stands. Alone it is that of an empty message.
+ * Build the list. Leave out entries of length 0, because the kernel looks up no region for them and
+ * then reads from none. A single entry of length 0 is an empty message.
  */
 static enum kit_fault build_sges(struct siw_sqe *sqe, const struct ibv_send_wr *wr)
 {
@@ -104,7 +105,7 @@ static enum kit_fault send_build(struct siw_qp *qp, const struct ibv_send_wr *wr
 	sqe->id = wr->wr_id;
 	sqe->opcode = send_ops[wr->opcode].opcode;
 	sqe->raddr = wr->wr.rdma.remote_addr;
-	/* The key that a send makes invalid is in the place of the one that RDMA has. */
+	/* The key to invalidate uses the field of the rkey of RDMA. */
 	sqe->rkey = wr->opcode == IBV_WR_SEND_WITH_INV ? wr->invalidate_rkey : wr->wr.rdma.rkey;
 	siw_slot_give(&sqe->flags, flags_of(qp, wr->send_flags));
 	qp->next++;
@@ -112,12 +113,13 @@ static enum kit_fault send_build(struct siw_qp *qp, const struct ibv_send_wr *wr
 }
 
 /*
- * The kernel, once it has begun, goes from slot to slot until one is not its own. So it looks at
- * the first new one by itself as long as it has not taken the one before.
+ * Return whether the kernel needs a doorbell. Once started, the kernel goes from slot to slot until
+ * it finds one that it does not own. Therefore it reaches the first new slot without a doorbell
+ * while it still owns the slot before.
  */
 static bool kernel_sleeps(const struct siw_qp *qp, uint32_t first)
 {
-	/* seq_cst: the new slots are seen before the one before them is looked at */
+	/* seq_cst: the new slots are visible before the slot in front of them is read */
 	atomic_thread_fence(memory_order_seq_cst);
 	return qp->next - first > qp->mask ||
 	       !siw_slot_taken(&qp->slots[(first - 1) & qp->mask].flags);
@@ -132,7 +134,7 @@ static void send_withdraw(struct siw_qp *qp, uint32_t first)
 	while (qp->next != first) {
 		struct siw_sqe *sqe = &qp->slots[(qp->next - 1) & qp->mask];
 
-		/* acq_rel: the slot is this process's, or was the kernel's */
+		/* acq_rel: this process takes the slot back, or the kernel has taken the request */
 		if (!(atomic_exchange_explicit((_Atomic uint16_t *)&sqe->flags, 0,
 					       memory_order_acq_rel) &
 		      SIW_WQE_VALID))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The soft iWARP provider: start reading here. What is not in this folder is a plain kernel
- * command.
+ * The soft iWARP provider: start reading here. Operations that are not in this folder are plain
+ * kernel commands.
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include "providers/kit/domain.h"
 #include "providers/siw/siw.h"
 
-/* Nothing of the kernel's answer is needed, but it insists on giving it. */
+/* The answer is not needed, but the kernel requires room for it. */
 static int siw_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
 	struct siw_uresp_alloc_ctx resp = {};
@@ -20,8 +20,8 @@ static int siw_open_context(struct verbs_context *vctx, const struct verbs_open_
 }
 
 /*
- * The kernel wants to be told the low byte of the key, and then makes one itself. Addresses of a
- * region are its own, whatever else is asked for: the kernel takes that without a word.
+ * The kernel requires the low byte of the key, and then ignores it. It also ignores a requested
+ * address, so regions always use their own addresses.
  */
 static int siw_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in)
 {
@@ -35,8 +35,8 @@ static int siw_reg_mr(struct verbs_mr *mr, const struct verbs_reg_mr *in)
 }
 
 /*
- * Try every key, also the one that the kernel's header calls invalid: newer kernels count on beyond
- * it. mmap() refuses a wrong key.
+ * Try every key, also the key that the header of the kernel calls invalid, because newer kernels
+ * use it. mmap() refuses a wrong key.
  */
 int siw_ring_map(struct ibv_context *ctx, const char *what, uint64_t key, uint32_t count,
 		 size_t size, size_t tail, struct kit_page *ret_ring)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Soft iWARP: everything is a plain kernel command, except that work requests and completions
- * travel through rings shared with the kernel. A slot says itself whose it is, by a bit in its
- * flags: there are no indices to exchange. Each side counts its slots for itself, without end;
- * rings have powers of 2. Formats are in rdma/siw-abi.h, in the order of the processor.
+ * travel through rings shared with the kernel. A bit in the flags of a slot tells its owner, so the
+ * two sides exchange no indices. Each side counts slots without wrapping. Sizes of rings are powers
+ * of 2. Formats are in rdma/siw-abi.h. Fields have the byte order of the processor.
  *
- * Locks; each is the last one taken:
- *   siw_cq.lock	which completion is taken next
- *   siw_qp.sq_lock	which slot of the send ring is written next; held while the kernel is told
- *   siw_recv_queue.lock	which slot of a receive ring (of a QP or an SRQ) is written next
+ * Locks. No other lock is taken while one of them is held.
+ *
+ * - siw_cq.lock protects the position of the next completion.
+ *
+ * - siw_qp.sq_lock protects the position in the send ring. It is held during the doorbell command.
+ *
+ * - siw_recv_queue.lock protects the position in the receive ring of a QP or an SRQ.
  */
 #ifndef SIW_H
 #define SIW_H
@@ -28,7 +31,7 @@ _Static_assert(sizeof(struct siw_sqe) == 120 && sizeof(struct siw_rqe) == 112 &&
 		       sizeof(struct siw_cqe) == 32 && sizeof(struct siw_cq_ctrl) == 8,
 	       "as the kernel has them");
 
-/* The word that arms it is behind its slots. */
+/* The word that arms the queue is behind its slots. */
 struct siw_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
@@ -36,7 +39,8 @@ struct siw_cq {
 	uint32_t mask; /* slots - 1 */
 	struct siw_cqe *slots;
 	struct kit_page ring;
-	struct ibv_wc current; /* what the extended poll stands on; valid between start and end */
+	struct ibv_wc
+		current; /* current completion of the extended poll; valid between start and end */
 };
 
 /* The receive ring of a QP or an SRQ. */
@@ -45,7 +49,7 @@ struct siw_recv_queue {
 	uint32_t next;
 	uint32_t mask;
 	int max_sge;
-	struct siw_rqe *slots; /* NULL: none, the QP receives from an SRQ or not at all */
+	struct siw_rqe *slots; /* NULL: the QP uses an SRQ or does not receive */
 	struct kit_page ring;
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
@@ -65,7 +69,7 @@ struct siw_qp {
 	struct siw_sqe *slots;
 	struct kit_page sq_ring;
 	struct kit_doorbell doorbell;
-	atomic_uint said; /* as of siw_recv_queue */
+	atomic_uint said; /* as in siw_recv_queue */
 	struct siw_recv_queue rq;
 };
 
@@ -84,8 +88,8 @@ static inline struct siw_qp *to_sqp(struct ibv_qp *qp)
 	return (struct siw_qp *)qp;
 }
 
-/* Whether the slot of a request is the kernel's. acquire: pairs with the kernel's giving it back.
- */
+/* Return whether the kernel owns the slot. acquire: pairs with the release of the slot by the
+ * kernel. */
 static inline bool siw_slot_taken(const __u16 *flags)
 {
 	return atomic_load_explicit((const _Atomic uint16_t *)flags, memory_order_acquire) &
@@ -105,15 +109,15 @@ static inline bool siw_cqe_valid(struct siw_cqe *cqe)
 	       SIW_WQE_VALID;
 }
 
-/* release: it was read before the kernel may write it again */
+/* release: the entry is read before the kernel may write to it again */
 static inline void siw_cqe_release(struct siw_cqe *cqe)
 {
 	atomic_store_explicit((atomic_uchar *)&cqe->flags, 0, memory_order_release);
 }
 
 /* siw.c */
-/* Map a ring of @count slots of @size bytes, with @tail bytes behind them. -EIO: the kernel's
- * answer makes no sense, which is said in the log. */
+/* Map a ring of @count slots of @size bytes, with @tail bytes behind them. -EIO: the answer of the
+ * kernel is invalid, which is logged. */
 int siw_ring_map(struct ibv_context *ctx, const char *what, uint64_t key, uint32_t count,
 		 size_t size, size_t tail, struct kit_page *ret_ring);
 
@@ -122,7 +126,7 @@ int siw_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int siw_destroy_cq(struct verbs_cq *vcq);
 int siw_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int siw_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
-/* What other devices say of a completion and the kernel does not is 0. */
+/* Fill in a completion. Fields that the kernel does not report are 0. */
 void siw_wc_fill(struct ibv_wc *wc, const struct siw_cqe *cqe);
 
 /* cq_ex.c: the ibv_start_poll() family of a CQ that was created with @wc_flags */

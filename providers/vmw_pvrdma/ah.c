@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address handles: what a request of a UD queue pair has of its destination. The kernel has none.
- */
+/* Address handles: the destination in a request of a UD queue pair. The kernel has no object for
+ * them. */
 #include <string.h>
 
 #include "providers/vmw_pvrdma/pvrdma.h"
@@ -26,7 +26,7 @@ static bool gid_is_mapped(const uint8_t *gid)
 	return !memcmp(gid, prefix, sizeof(prefix));
 }
 
-/* The device knows no others. */
+/* Return whether the device supports this type of GID. */
 static bool gid_is_known(const uint8_t *gid)
 {
 	return gid_is_link_local(gid) || gid[0] == 0xff || gid_is_mapped(gid);
@@ -38,7 +38,8 @@ static int refuse(struct ibv_context *ctx, const char *format, unsigned int port
 	return -EINVAL;
 }
 
-/* Where GIDs are of IP addresses the neighbour says it; else the GID has it. */
+/* Find the MAC address. If GIDs are IP addresses, the neighbour table has it. Otherwise it is part
+ * of the GID. */
 static int mac_find(struct ibv_context *ctx, const struct ibv_ah_attr *attr, uint32_t port_caps,
 		    uint8_t *ret_mac)
 {

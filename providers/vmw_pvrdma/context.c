@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opening: the registers. And memory of queues. */
+/* Opening: the registers. Memory of queues. */
 #include <unistd.h>
 
 #include "providers/kit/context.h"
 #include "providers/vmw_pvrdma/pvrdma.h"
 
 enum {
-	FW_DIGITS = 3, /* of the firmware's last number */
+	FW_DIGITS = 3, /* digits of the last number of the firmware version */
 };
 
 int pvrdma_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
-	/* The size of the kernel's own table, which says nothing here. */
+	/* The answer has the size of a table of the kernel, which is not needed here. */
 	struct pvrdma_alloc_ucontext_resp resp = {};
 	struct verbs_udata udata = { .out = &resp, .out_len = sizeof(resp) };
 	struct pvrdma_context *ctx = (struct pvrdma_context *)vctx;
@@ -69,7 +69,7 @@ int pvrdma_buf_alloc(struct ibv_context *ctx, struct kit_buf *buf, uint64_t byte
 {
 	uint32_t page = to_pctx(ctx)->page_size;
 
-	/* As much as a command can say. */
+	/* The limit of the field in the command. */
 	if (bytes > UINT32_MAX - page) {
 		verbs_err(ctx, "a queue of %llu bytes: at most %u are possible",
 			  (unsigned long long)bytes, UINT32_MAX - page);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queues apart from polling: their memory, arming, what a queue pair leaves behind. */
+/* Completion queues apart from polling: memory, arming, and removal of the completions of a queue
+ * pair. */
 #include <string.h>
 
 #include "providers/vmw_pvrdma/pvrdma.h"
@@ -24,7 +25,7 @@ static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
 	return 0;
 }
 
-/* What the kernel made of it has to fit into the memory that it was given. */
+/* Check that the queue that the kernel created fits into its memory. */
 static int cq_accept(struct pvrdma_cq *cq, uint32_t entries, uint32_t cqn)
 {
 	uint32_t granted = cq->vcq.cq.cqe, page = to_pctx(cq->vcq.cq.context)->page_size;
@@ -104,7 +105,7 @@ int pvrdma_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
-/* ---- a queue pair goes, or starts anew */
+/* ---- removing the completions of a queue pair that is destroyed or reset */
 
 static void clean_locked(struct pvrdma_cq *cq, const struct pvrdma_qp *qp)
 {
@@ -112,7 +113,7 @@ static void clean_locked(struct pvrdma_cq *cq, const struct pvrdma_qp *qp)
 	uint32_t freed = 0;
 	int count = pvrdma_cq_look(cq);
 
-	/* From the last one back: what stays moves towards the end. */
+	/* From the last entry back: entries that stay move towards the end. */
 	for (int i = count; i-- > 0;) {
 		const struct pvrdma_cqe *cqe = pvrdma_ring_slot(ring, ring->index + i);
 
@@ -124,7 +125,7 @@ static void clean_locked(struct pvrdma_cq *cq, const struct pvrdma_qp *qp)
 	if (!freed)
 		return;
 	ring->index = (ring->index + freed) & ring->mask;
-	/* release: the entries that stay are where they belong before the device has the others */
+	/* release: the remaining entries are moved before the device gets the freed ones */
 	atomic_store_explicit(&ring->words->head, ring->index, memory_order_release);
 }
 

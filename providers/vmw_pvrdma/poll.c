@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_poll_cq(). Who finds nothing tells the device by a register, which may write completions that
- * it has held back, and looks once more. Most completions are plain: of the queue pair that had the
- * one before, and good. Their loop calls nobody; from the first other one on the rest is
- * poll_rest()'s.
+ * ibv_poll_cq(). If the ring is empty, a register write asks the device for completions that it has
+ * held back, and the ring is read again. Most completions are plain: successful, and of the same
+ * queue pair as the completion before. Their loop makes no function call. poll_rest() polls from
+ * the first other completion on.
  */
 #include <endian.h>
 #include <stddef.h>
@@ -14,10 +14,10 @@
 enum {
 	POLL_CORRUPT = -1,
 	WC_FLAGS_SAME = PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM,
-	ROUNDS = 64, /* a device that writes nothing of worth cannot keep the caller */
-	/* pkey_index, slid, sl and dlid_path_bits, and what is never read behind them */
+	ROUNDS = 64, /* limit for a device that writes only invalid entries */
+	/* pkey_index, slid, sl, dlid_path_bits and the padding behind them */
 	WC_ADDRESS_BYTES = sizeof(struct ibv_wc) - offsetof(struct ibv_wc, pkey_index),
-	/* What completions have of a handle is in the lower half of its lowest 32 bits. */
+	/* Offset of the bits of the handle: the lower half of its lowest 32 bits. */
 	CQE_NAME_OFFSET =
 		offsetof(struct pvrdma_cqe, qp) + (__BYTE_ORDER == __LITTLE_ENDIAN ? 0 : 6),
 };
@@ -36,7 +36,7 @@ _Static_assert(
 		offsetof(struct ibv_wc, wc_flags) == offsetof(struct ibv_wc, src_qp) + 4,
 	"neighbours in the ring and in verbs");
 
-/* The device's numbers of what completed, in verbs'; what is not here nobody can post. */
+/* IBV_WC_ opcodes by those of the device. Programs cannot post other operations. */
 static const uint8_t sent_opcodes[] = {
 	[PVRDMA_WC_SEND] = IBV_WC_SEND,
 	[PVRDMA_WC_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
@@ -50,34 +50,35 @@ static const uint8_t sent_opcodes[] = {
 
 static inline enum ibv_wc_opcode wc_opcode(uint32_t opcode)
 {
-	/* Receives have verbs' numbers; of anything else it is known that it was sent. */
+	/* Receives have the numbers of verbs. Unknown opcodes are sends. */
 	if (opcode - PVRDMA_WC_RECV <= PVRDMA_WC_RECV_RDMA_WITH_IMM - PVRDMA_WC_RECV)
 		return (enum ibv_wc_opcode)opcode;
 	return opcode < ARRAY_SIZE(sent_opcodes) ? (enum ibv_wc_opcode)sent_opcodes[opcode]
 						 : IBV_WC_SEND;
 }
 
-/* The numbers are verbs'. */
+/* Return the status. The device uses the numbers of verbs. */
 static inline enum ibv_wc_status wc_status(uint32_t status)
 {
 	return likely(status <= PVRDMA_WC_GENERAL_ERR) ? (enum ibv_wc_status)status
 						       : IBV_WC_GENERAL_ERR;
 }
 
-/* Two have changed places; the rest of the device's is not of verbs. */
+/* Translate flags. Two of them have other bits in verbs, and verbs do not have the rest. */
 static inline unsigned int wc_flags(uint32_t flags)
 {
 	return (flags & WC_FLAGS_SAME) | (flags & PVRDMA_WC_WITH_INVALIDATE ? IBV_WC_WITH_INV : 0) |
 	       (flags & PVRDMA_WC_IP_CSUM_OK ? IBV_WC_IP_CSUM_OK : 0);
 }
 
-/* Two numbers that are neighbours, the first one in the lower half. */
+/* Convert between two adjacent words in memory and a number with the first word in the lower half.
+ */
 static inline uint64_t both_turn(uint64_t both)
 {
 	return __BYTE_ORDER == __LITTLE_ENDIAN ? both : both << 32 | both >> 32;
 }
 
-/* Of an entry, read once: the device may still write there. */
+/* Read two words of an entry once, because the device may still write to it. */
 static inline uint64_t both_read(const void *first)
 {
 	return both_turn(*(const volatile uint64_t *)first);
@@ -89,15 +90,16 @@ static inline void both_write(void *first, uint64_t both)
 	memcpy(first, &both, sizeof(both));
 }
 
-/* What was sent or received with success has one bit that differs, in the first of both, and flags
- * that are verbs'. Return: whether it is so; else what is in @wc counts for nothing. */
+/* Fill in @wc from a plain entry: a successful send or receive, whose opcodes differ in one bit,
+ * with flags that verbs have at the same bits. Return: whether it is plain. If not, the contents of
+ * @wc are not valid. */
 static inline bool wc_read_plain(struct ibv_wc *wc, const struct pvrdma_cqe *cqe)
 {
 	uint64_t result = both_read(&cqe->opcode), source;
 
 	if (unlikely(result & ~(uint64_t)PVRDMA_WC_RECV))
 		return false;
-	/* Verbs has the status first. */
+	/* In verbs the status is the first of the two. */
 	both_write(&wc->status, result << 32);
 	source = both_read(&cqe->src_qp);
 	both_write(&wc->src_qp, source);
@@ -114,11 +116,11 @@ static inline void wc_read_other(struct ibv_wc *wc, const struct pvrdma_cqe *cqe
 	wc->wc_flags = wc_flags(once->wc_flags);
 }
 
-/* What nothing is decided on is handed out as it is, neighbours together. */
+/* Copy the fields that need no check, adjacent fields together. */
 static inline void wc_read_rest(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint32_t qpn)
 {
 	wc->wr_id = cqe->wr_id;
-	/* And the immediate data, or the key that was invalidated. */
+	/* This includes the immediate data, or the invalidated key. */
 	memcpy(&wc->byte_len, &cqe->byte_len, sizeof(wc->byte_len) + sizeof(wc->imm_data));
 	wc->vendor_err = 0;
 	wc->qp_num = qpn;
@@ -153,8 +155,8 @@ int pvrdma_cq_look(struct pvrdma_cq *cq)
 	return look(cq);
 }
 
-/* Whether the device says that there is nothing, also after it was told that somebody looks. What
- * else it says, @ret_tail, is looked at later. */
+/* Return whether the ring is empty, also after asking the device for held-back entries. *ret_tail:
+ * the tail of the device, which the caller checks */
 static inline bool is_empty(struct pvrdma_cq *cq, uint32_t *ret_tail)
 {
 	atomic_uint *word = &cq->ring.words->tail;
@@ -178,7 +180,7 @@ __attribute__((noinline, cold)) static void say_unknown(struct pvrdma_cq *cq, ui
 	cq->said = true;
 }
 
-/* Return: whether the entry is somebody's. */
+/* Read an entry. Return: whether its queue pair exists. */
 static inline bool take(struct pvrdma_cq *cq, const struct pvrdma_cqe *cqe, struct ibv_wc *wc)
 {
 	uint64_t handle = ((const volatile struct pvrdma_cqe *)cqe)->qp;
@@ -200,7 +202,7 @@ static inline bool take(struct pvrdma_cq *cq, const struct pvrdma_cqe *cqe, stru
 	return true;
 }
 
-/* The entries before @index are the device's again. */
+/* Return the entries before @index to the device. */
 static inline void give_back(struct pvrdma_cq *cq, uint32_t index)
 {
 	cq->ring.index = index;
@@ -208,7 +210,8 @@ static inline void give_back(struct pvrdma_cq *cq, uint32_t index)
 	atomic_store_explicit(&cq->ring.words->head, index, memory_order_release);
 }
 
-/* With the lock held, which it gives back: after some that were taken, @left are wanted. */
+/* Poll the remaining @left of @num_entries entries. The caller holds the lock, and this function
+ * releases it. */
 __attribute__((noinline)) static int poll_rest(struct pvrdma_cq *cq, int num_entries,
 					       struct ibv_wc *wc, int left)
 {
@@ -220,8 +223,7 @@ __attribute__((noinline)) static int poll_rest(struct pvrdma_cq *cq, int num_ent
 		int count = look(cq);
 
 		if (unlikely(count <= 0)) {
-			/* What was taken is handed out before it is said that the rest makes no
-			 * sense. */
+			/* Return the entries so far before an error is reported. */
 			left = count && left == num_entries ? left - POLL_CORRUPT : left;
 			break;
 		}
@@ -249,8 +251,8 @@ static inline bool take_plain(const struct pvrdma_cq *cq, const struct pvrdma_cq
 	return true;
 }
 
-/* With the lock held, which it gives back, and the device at @tail. A function of its own, so that
- * who finds nothing saves no registers. */
+/* Poll a ring with tail @tail. The caller holds the lock, and this function releases it. It is not
+ * inline, so that a poll of an empty ring saves no registers. */
 __attribute__((noinline)) static int poll_found(struct pvrdma_cq *cq, int num_entries,
 						struct ibv_wc *wc, uint32_t tail)
 {
@@ -299,7 +301,7 @@ int pvrdma_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct pvrdma_cq *cq = to_pcq(ibcq);
 
-	/* Who need not wait saves no registers for it. */
+	/* The wait is in another function, so that a poll without contention saves no registers. */
 	if (unlikely(!spinlock_try(&cq->lock)))
 		return poll_waited(cq, num_entries, wc);
 	return poll_locked(cq, num_entries, wc);

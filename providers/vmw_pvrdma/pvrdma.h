@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * VMware's paravirtual adapter: work requests and completions travel through rings in this
- * process's memory, which the device reads and writes (ring.h); a page of registers, which all
- * objects of a context share, tells of news. Formats are in rdma/vmw_pvrdma-abi.h, in the order of
- * the processor, which is x86.
+ * VMware's paravirtual adapter: work requests and completions travel through rings in the memory of
+ * this process, which the device reads and writes (ring.h). A page of registers, which all objects
+ * of a context share, announces new requests. Formats are in rdma/vmw_pvrdma-abi.h. Fields have the
+ * byte order of the processor, which is x86.
  *
  * Locks, in the order in which they are taken:
- *   pvrdma_context.qp_lock	queue pairs come and go: a handle is not given again before its
- * completions are gone
- *   pvrdma_cq.lock	the ring of completions; of two queues as spinlock_lock_both() has it
- *   pvrdma_sq.lock, pvrdma_rq.lock	a ring of requests
- * The registers need none: each store is of one word.
  *
- * What the device wrote is not trusted: an index is checked, an object looked up, before anything
- * is done with it.
+ * - pvrdma_context.qp_lock protects the table of queue pairs. It is held while a queue pair is
+ *   created or destroyed, so that a handle is not used again before its completions are removed.
+ *
+ * - pvrdma_cq.lock protects the completion ring. spinlock_lock_both() orders the locks of two
+ *   completion queues.
+ *
+ * - pvrdma_sq.lock and pvrdma_rq.lock protect a ring of requests.
+ *
+ * The registers need no lock, because each store writes one word.
+ *
+ * Data that the device wrote are not trusted. An index is checked, and an object is found through a
+ * table, before it is used.
  */
 #ifndef PVRDMA_H
 #define PVRDMA_H
@@ -34,11 +39,11 @@
 #include "util/spinlock.h"
 
 enum {
-	PVRDMA_HANDLE_MASK = 0xffff, /* of a queue pair's handle, in completions */
+	PVRDMA_HANDLE_MASK = 0xffff, /* bits of the handle of a queue pair in completions */
 	PVRDMA_NO_NAME = PVRDMA_HANDLE_MASK + 1,
 };
 
-/* PVRDMA_UAR_QP_RECV and PVRDMA_UAR_CQ_POLL, which are shifted into a sign. */
+/* PVRDMA_UAR_QP_RECV and PVRDMA_UAR_CQ_POLL, as unsigned constants. */
 #define PVRDMA_DOORBELL_RECV (1u << 31)
 #define PVRDMA_DOORBELL_POLL (1u << 31)
 
@@ -47,8 +52,8 @@ struct pvrdma_context {
 	uint32_t page_size;
 	struct kit_page uar;
 	pthread_mutex_t qp_lock;
-	/* Numbers of queue pairs, and not the objects, which may be gone where a completion names
-	 * them: by what it has of the handle. */
+	/* Numbers of queue pairs, by the bits of the handle in completions. The table does not hold
+	 * the objects, because a completion may name a destroyed queue pair. */
 	struct idtable qpns;
 };
 
@@ -57,24 +62,24 @@ struct pvrdma_pd {
 	uint32_t pdn;
 };
 
-/* The first page of @buf has the words: those of what is received. */
+/* The first page of @buf holds the words of the ring. They are those for receives. */
 struct pvrdma_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
-	struct pvrdma_ring ring; /* its index: what the process has taken */
-	/* The queue pair of the last completion: what completions have of its handle, or
-	 * PVRDMA_NO_NAME when it may be gone; and its number. */
+	struct pvrdma_ring ring; /* its index: entries that the process has polled */
+	/* The queue pair of the last completion: the bits of its handle in completions, or
+	 * PVRDMA_NO_NAME if it may be destroyed, and its number. */
 	uint32_t last_name, last_qpn;
-	uint32_t cqn, word_arm, word_arm_solicited, word_poll; /* and words for the register */
+	uint32_t cqn, word_arm, word_arm_solicited, word_poll; /* word_*: register values */
 	char *uar;
 	struct kit_buf buf;
-	bool said; /* that something in the ring makes no sense */
+	bool said; /* an invalid ring is logged already */
 };
 
-/* A ring of receives, of a queue pair or of an SRQ. */
+/* The receive ring of a queue pair or of an SRQ. */
 struct pvrdma_rq {
 	struct spinlock lock;
-	int max_sge; /* -1 in states in which nothing is taken */
+	int max_sge; /* -1 in states that accept no requests */
 	struct pvrdma_ring ring;
 	uint32_t doorbell;
 	char *reg;
@@ -83,15 +88,15 @@ struct pvrdma_rq {
 
 struct pvrdma_sq {
 	struct spinlock lock;
-	int max_sge; /* -1 in states in which nothing is taken */
+	int max_sge; /* -1 in states that accept no requests */
 	struct pvrdma_ring ring;
 	uint32_t doorbell;
 	char *reg;
-	uint32_t ops;	  /* bit n: a request of IBV_WR_n is possible */
-	atomic_uint said; /* as of pvrdma_rq */
+	uint32_t ops;	  /* bit n: IBV_WR_n is possible */
+	atomic_uint said; /* as in pvrdma_rq */
 };
 
-/* The first page of the send queue's memory has the words of both rings. */
+/* The first page of @sq_buf holds the words of both rings. */
 struct pvrdma_qp {
 	struct verbs_qp vqp;
 	struct pvrdma_sq sq;
@@ -150,13 +155,13 @@ static inline void pvrdma_sge_write(struct pvrdma_sge *to, const struct ibv_sge 
 	memcpy(to, from, sizeof(*to));
 }
 
-/* What the table has of a number: never NULL. */
+/* Return the table entry for a number, which is never NULL. */
 static inline void *pvrdma_qpn_entry(uint32_t qpn)
 {
 	return (void *)((uintptr_t)qpn + 1);
 }
 
-/* Return: whether there is a queue pair of that handle. */
+/* Find the number of the queue pair with the handle. Return: whether it exists. */
 static inline bool pvrdma_qpn_find(struct pvrdma_context *ctx, uint64_t handle, uint32_t *ret_qpn)
 {
 	uintptr_t entry = (uintptr_t)idtable_find(&ctx->qpns, handle & PVRDMA_HANDLE_MASK);
@@ -171,21 +176,22 @@ void pvrdma_close_context(struct verbs_context *vctx);
 int pvrdma_query_device(struct ibv_context *ibctx, const struct verbs_query_device *in,
 			struct ibv_device_attr_ex *ret_attr);
 int pvrdma_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
-/* A buffer that begins with a page of words, and has @bytes behind it. -EINVAL: too many, which is
- * said in the log; -ENOMEM. */
+/* Allocate a page for the words of rings and @bytes behind it. -EINVAL: too many bytes, which is
+ * logged; -ENOMEM. */
 int pvrdma_buf_alloc(struct ibv_context *ctx, struct kit_buf *buf, uint64_t bytes);
 
 /* cq.c */
 int pvrdma_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int pvrdma_destroy_cq(struct verbs_cq *vcq);
 int pvrdma_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
-/* What completed of a queue pair is taken out of both its queues. @gone: from here on nobody who
- * polls finds it. */
+/* Remove the completions of a queue pair from both its queues. @gone: also remove it from the
+ * table, so that polling no longer finds it. */
 void pvrdma_cqs_clean(struct pvrdma_qp *qp, bool gone);
 
 /* poll.c */
 int pvrdma_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
-/* With the lock held: how many entries there are; -EIO: the device's word is none. */
+/* Return the number of entries. -EIO: the tail of the device is invalid. The caller holds the lock.
+ */
 int pvrdma_cq_look(struct pvrdma_cq *cq);
 
 /* qp.c */
@@ -199,7 +205,7 @@ int pvrdma_destroy_srq(struct verbs_srq *vsrq);
 
 /* send.c, recv.c */
 int pvrdma_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
-/* Bits of pvrdma_sq.ops. */
+/* Return the bits of pvrdma_sq.ops. */
 uint32_t pvrdma_send_ops(enum ibv_qp_type type);
 int pvrdma_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int pvrdma_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs: a buffer for what is sent, one for what is received, and their life. */
+/* Queue pairs: the buffers for sends and receives, creation, states and destruction. */
 #include "providers/kit/qp.h"
 #include "providers/vmw_pvrdma/pvrdma.h"
 
@@ -7,7 +7,7 @@ enum {
 	SEND_HEADER = sizeof(struct pvrdma_sq_wqe_hdr),
 	RECV_HEADER = sizeof(struct pvrdma_rq_wqe_hdr),
 	SGE_SIZE = sizeof(struct pvrdma_sge),
-	/* What a command can say of a buffer's size; the device's limits are for it to judge. */
+	/* Limits of the buffer size in a command. The device checks its own limits. */
 	WR_MAX = 1 << 18,
 	SGE_MAX = 1 << 8,
 };
@@ -43,7 +43,8 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 	return 0;
 }
 
-/* What is asked for is what is granted: rings have powers of 2, and nothing is inline. */
+/* Round the requested capabilities up to the granted ones. The sizes of rings are powers of 2, and
+ * there are no inline data. */
 static void cap_normalise(struct ibv_qp_cap *cap, bool srq)
 {
 	cap->max_send_wr = round_up_pow2(cap->max_send_wr);
@@ -74,7 +75,7 @@ static int rings_make(struct pvrdma_qp *qp, const struct ibv_qp_cap *cap)
 	}
 	qp->sq.ring = pvrdma_ring_make(qp->sq_buf.base, (char *)qp->sq_buf.base + ctx->page_size,
 				       cap->max_send_wr, __builtin_ctz(send));
-	/* Its words are beside the send queue's. */
+	/* The words of this ring follow those of the send queue. */
 	qp->rq.ring = pvrdma_ring_make(qp->sq.ring.words + 1, qp->rq_buf.base, cap->max_recv_wr,
 				       __builtin_ctz(recv));
 	qp->sq.reg = qp->rq.reg = (char *)ctx->uar.base + PVRDMA_UAR_QP_OFFSET;
@@ -82,7 +83,7 @@ static int rings_make(struct pvrdma_qp *qp, const struct ibv_qp_cap *cap)
 	return 0;
 }
 
-/* The handle is what the device knows it by; kernels that do not say one have the number. */
+/* Store the handle of the device. Kernels that do not report a handle use the number. */
 static int handle_take(struct pvrdma_qp *qp, uint32_t handle)
 {
 	struct pvrdma_context *ctx = to_pctx(qp->vqp.qp.context);
@@ -102,7 +103,7 @@ static int handle_take(struct pvrdma_qp *qp, uint32_t handle)
 	return idtable_put(&ctx->qpns, qp->handle & PVRDMA_HANDLE_MASK, pvrdma_qpn_entry(qpn));
 }
 
-/* With the table's lock held. */
+/* The caller holds qp_lock. */
 static int qp_create_locked(struct pvrdma_qp *qp, const struct verbs_create_qp *in)
 {
 	struct pvrdma_create_qp_resp resp = {};
@@ -150,7 +151,7 @@ int pvrdma_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 		rings_free(qp);
 		return r;
 	}
-	/* The rings were made for this, whatever the kernel repeats. */
+	/* Return the capabilities of the rings, not those in the answer of the kernel. */
 	cap.max_inline_data = 0;
 	in->attr->cap = cap;
 	return 0;
@@ -174,7 +175,7 @@ int pvrdma_destroy_qp(struct verbs_qp *vqp)
 
 /* ---- states */
 
-/* Both rings are empty again, and so is what they completed. */
+/* Empty both rings and remove their completions. */
 static void rings_reset(struct pvrdma_qp *qp)
 {
 	pvrdma_cqs_clean(qp, false);
@@ -195,7 +196,7 @@ int pvrdma_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return r;
 	if (state == IBV_QPS_RESET)
 		rings_reset(qp);
-	/* The device flushes what is posted in an error. */
+	/* In the error state the device flushes posted requests. */
 	qp->sq.max_sge = state >= IBV_QPS_RTS ? (int)vqp->cap.max_send_sge : -1;
 	qp->rq.max_sge =
 		state >= IBV_QPS_INIT && qp->rq.ring.entries ? (int)vqp->cap.max_recv_sge : -1;

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting receives, to a queue pair's own ring and to that of an SRQ, which are alike. */
+/* Posting receives. The rings of queue pairs and of SRQs are the same. */
 #include "providers/vmw_pvrdma/pvrdma.h"
 
-/* Receives up to @index are in the ring: the device learns of them. */
+/* Announce receives up to @index to the device. */
 static inline void recv_end(struct pvrdma_rq *rq, uint32_t index)
 {
 	if (unlikely(index == rq->ring.index))
 		return;
 	rq->ring.index = index;
 	barrier_to_device();
-	/* release: the requests are there before the tail says so */
+	/* release: the requests are visible before the tail */
 	atomic_store_explicit(&rq->ring.words->tail, index, memory_order_release);
 	barrier_to_device();
 	mmio_write_32(rq->reg, rq->doorbell);
 }
 
-/* From @index on, for as many as there is room for. Return: the first one that was not taken, or
- * NULL. */
+/* Post receives of any kind from @index on. Return: the first refused receive, or NULL. */
 __attribute__((noinline)) static struct ibv_recv_wr *
 recv_rest(struct pvrdma_rq *rq, struct ibv_recv_wr *wr, uint32_t index, uint32_t room)
 {
-	/* 0 in states in which nothing is taken. */
+	/* 0 in states that accept no receives. */
 	uint32_t sge_limit = (uint32_t)rq->max_sge + 1;
 
 	for (; wr; wr = wr->next) {
@@ -41,7 +40,7 @@ recv_rest(struct pvrdma_rq *rq, struct ibv_recv_wr *wr, uint32_t index, uint32_t
 	return wr;
 }
 
-/* Those of one entry, as most are, without a call. */
+/* Post receives of one entry, as most are, without a function call. */
 static inline struct ibv_recv_wr *recv_post(struct pvrdma_rq *rq, struct ibv_recv_wr *wr)
 {
 	uint32_t index = rq->ring.index, mask = rq->ring.mask;
@@ -51,7 +50,7 @@ static inline struct ibv_recv_wr *recv_post(struct pvrdma_rq *rq, struct ibv_rec
 		struct pvrdma_rq_wqe_hdr *wqe;
 
 		if (unlikely(wr->num_sge != 1) || unlikely(!room) || unlikely(!wr->sg_list)) {
-			/* Then this is the first one, and has no entry. */
+			/* The first receive has no entry, and the queue allows none. */
 			if (!rq->max_sge)
 				room = pvrdma_ring_room(&rq->ring);
 			return recv_rest(rq, wr, index, room);
@@ -67,7 +66,7 @@ static inline struct ibv_recv_wr *recv_post(struct pvrdma_rq *rq, struct ibv_rec
 	return NULL;
 }
 
-/* Why a request was not taken: the offending value, and what would be possible. */
+/* Find the cause of a refusal: the offending value and the limit. */
 static enum kit_fault fault_find(const struct pvrdma_rq *rq, const struct ibv_recv_wr *wr,
 				 uint64_t *ret_value, uint32_t *ret_limit)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rings in memory that process and device share. Two words say how far each of them is: who fills
- * the ring writes the tail, who empties it the head. They count to twice the number of entries, a
- * power of 2, so that a full ring is another one than an empty one.
+ * Rings in memory that process and device share. Two words hold the positions: the producer writes
+ * the tail, and the consumer writes the head. They count to twice the number of entries, a power of
+ * 2. Therefore full and empty rings differ.
  *
- * The device may write both words. What this process counts is kept beside the ring, and of the
- * words only the device's is read, and checked.
+ * The device can write both words. This process keeps its own position outside of the shared
+ * memory. It reads only the word of the device, and checks it.
  */
 #ifndef PVRDMA_RING_H
 #define PVRDMA_RING_H
@@ -16,7 +16,7 @@
 
 #include "util/util.h"
 
-/* Two of these are at the beginning of a page: of what is sent, and of what is received. */
+/* The first page begins with two of these: for sends and for receives. */
 struct pvrdma_words {
 	atomic_uint tail, head;
 };
@@ -24,10 +24,10 @@ struct pvrdma_words {
 struct pvrdma_ring {
 	struct pvrdma_words *words;
 	char *slots;
-	uint32_t entries; /* 0: there is none */
-	uint32_t mask;	  /* of both words */
-	uint32_t shift;	  /* of a slot's bytes */
-	uint32_t index;	  /* the process's word, as it is to be */
+	uint32_t entries; /* 0: no ring */
+	uint32_t mask;	  /* mask of both words */
+	uint32_t shift;	  /* log2 of the bytes of a slot */
+	uint32_t index;	  /* position of the process */
 };
 
 /* @entries: a power of 2, or 0 */
@@ -53,20 +53,20 @@ static inline void *pvrdma_ring_slot(const struct pvrdma_ring *ring, uint32_t in
 	return ring->slots + ((size_t)(index & (ring->entries - 1)) << ring->shift);
 }
 
-/* Of a ring that the process fills: how many entries are free. */
+/* Return the number of free entries of a ring that the process fills. */
 static inline uint32_t pvrdma_ring_room(const struct pvrdma_ring *ring)
 {
-	/* acquire: the device has read the slots that it gives back */
+	/* acquire: the device has read the slots that it returns */
 	uint32_t head = atomic_load_explicit(&ring->words->head, memory_order_acquire);
 	uint32_t mask = ring->mask, used = (ring->index - head) & mask;
 
-	/* What is no such word, or more than there are, no ring is like. */
+	/* An invalid word of the device leaves no room. */
 	if (unlikely(head > mask) || unlikely(used > ring->entries))
 		return 0;
 	return ring->entries - used;
 }
 
-/* Both sides begin anew. */
+/* Reset the positions of both sides. */
 static inline void pvrdma_ring_reset(struct pvrdma_ring *ring)
 {
 	ring->index = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_post_send(): most requests are plain ones, of one entry. Their loop, which calls nobody, is
- * compiled once for connections and once for datagrams; from the first other request on a list is
- * post_rest()'s. A request that is refused stays in front of the tail, where the device does not
- * look.
+ * ibv_post_send(): most requests are plain: of one entry. Their loop makes no function call and is
+ * compiled twice, for connections and for datagrams. post_rest() posts the rest of a list from the
+ * first other request on. The device does not read a refused request, because the tail is not moved
+ * behind it.
  */
 #include "providers/vmw_pvrdma/pvrdma.h"
 
 #define FLAT __attribute__((always_inline)) static inline
 
-/* What each opcode of verbs is here, and what it has. */
+/* The device's opcode and the parts of a request for each opcode of verbs. */
 enum {
 	HAS_RADDR = 1 << 0,
 	HAS_ATOMIC = 1 << 1,
@@ -56,7 +56,7 @@ static bool has_bytes(const struct ibv_send_wr *wr)
 FLAT enum kit_fault send_check(const struct pvrdma_sq *sq, const struct ibv_send_wr *wr,
 			       uint32_t sge_limit, bool room, bool datagram)
 {
-	/* Also in a state in which nothing is taken: the limit is 0 then. */
+	/* Also refuses requests in a state without sending, because the limit is 0 then. */
 	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
 		return KIT_FAULT_NUM_SGE;
 	if (unlikely(!room))
@@ -65,7 +65,7 @@ FLAT enum kit_fault send_check(const struct pvrdma_sq *sq, const struct ibv_send
 		return KIT_FAULT_OPCODE;
 	if (unlikely(wr->num_sge && !wr->sg_list))
 		return KIT_FAULT_SG_LIST;
-	/* The device reads the memory of all data later. */
+	/* Refuse inline data, because the device reads all data later. */
 	if (unlikely(wr->send_flags & IBV_SEND_INLINE && has_bytes(wr)))
 		return KIT_FAULT_INLINE;
 	if (datagram)
@@ -120,7 +120,7 @@ FLAT void send_build(struct pvrdma_sq_wqe_hdr *wqe, const struct ibv_send_wr *wr
 		pvrdma_sge_write(&sge[i], &from[i]);
 }
 
-/* The errno of a refused request. */
+/* Log why a request is refused and return the errno. */
 __attribute__((noinline, cold)) static int
 send_refuse(struct pvrdma_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
 {
@@ -134,13 +134,13 @@ send_refuse(struct pvrdma_qp *qp, const struct ibv_send_wr *wr, enum kit_fault f
 	return kit_post_refuse(&qp->vqp.qp, &qp->sq.said, wr, fault, &limits);
 }
 
-/* Requests up to @index are in the ring, and told of; gives the lock back. */
+/* Announce requests up to @index to the device and release the lock. */
 FLAT int post_end(struct pvrdma_sq *sq, uint32_t index)
 {
 	if (likely(index != sq->ring.index)) {
 		sq->ring.index = index;
 		barrier_to_device();
-		/* release: the requests are there before the tail says so */
+		/* release: the requests are visible before the tail */
 		atomic_store_explicit(&sq->ring.words->tail, index, memory_order_release);
 		barrier_to_device();
 		mmio_write_32(sq->reg, sq->doorbell);
@@ -149,11 +149,11 @@ FLAT int post_end(struct pvrdma_sq *sq, uint32_t index)
 	return 0;
 }
 
-/* Functions of their own, so that who chooses one saves no registers. */
+/* Not inline, so that the function that chooses between them saves no registers. */
 #define SEPARATE __attribute__((noinline))
 
-/* With the lock held, which it gives back: requests of any kind, behind those up to @index, with
- * @room for more. */
+/* Post requests of any kind from @index on, with room for @room requests. The caller holds the
+ * lock, and this function releases it. */
 SEPARATE static int post_rest(struct pvrdma_qp *qp, struct ibv_send_wr *wr,
 			      struct ibv_send_wr **bad_wr, uint32_t index, uint32_t room)
 {

@@ -26,7 +26,7 @@ static int srq_check(const struct verbs_srq *vsrq, const struct ibv_srq_attr *at
 	return 0;
 }
 
-/* The device is given twice the room, as other versions of this provider give it. */
+/* Allocate the ring with twice the requested size, as other releases of this provider do. */
 static int ring_make(struct pvrdma_srq *srq, const struct ibv_srq_attr *attr)
 {
 	struct pvrdma_context *ctx = to_pctx(srq->vsrq.srq.context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The provider of VMware's paravirtual adapter: start reading here. What is not in this folder is a
- * plain kernel command.
+ * The provider of VMware's paravirtual adapter: start reading here. Operations that are not in this
+ * folder are plain kernel commands.
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
