@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A name of direct verbs that has nothing behind it: it says so and returns EOPNOTSUPP in the way
- * its callers expect. They pass arguments, which nobody reads; so the file that uses these macros
- * does not include the header with the prototypes.
+ * A direct verb that this library does not implement: it logs this and returns EOPNOTSUPP in the
+ * form that its callers expect. Its arguments are ignored. Therefore the file that uses these
+ * macros does not include the header with the prototypes.
  */
 #ifndef PROVIDERS_KIT_ABSENT_H
 #define PROVIDERS_KIT_ABSENT_H

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Orders between a processor and a device that reads and writes this process's memory.
+ * Order between a processor and a device that reads and writes memory of this process.
  *
- * barrier_to_device	stores before it are seen by the device before stores behind it
- * barrier_from_device	loads behind it see what the device wrote before what was just loaded
- * barrier_wc_start	stores before it are seen before stores behind it into a write-combining
- * page barrier_wc_flush	what was stored into a write-combining page goes to the device now
+ * - barrier_to_device(): the device sees stores before it earlier than stores behind it.
+ *
+ * - barrier_from_device(): loads behind it see data that the device wrote before the value that was
+ *   just loaded.
+ *
+ * - barrier_wc_start(): the device sees stores before it earlier than stores behind it into a
+ *   write-combining page.
+ *
+ * - barrier_wc_flush(): stores into a write-combining page go to the device now.
  */
 #ifndef PROVIDERS_KIT_BARRIER_H
 #define PROVIDERS_KIT_BARRIER_H
@@ -20,7 +25,7 @@
 
 #define BARRIER(instruction) __asm__ volatile(instruction ::: "memory")
 
-/* Other processors: a fence of memory alone does not order stores into registers there. */
+/* Other processors. On RISC-V a fence for memory does not order stores into registers. */
 #if defined(__riscv)
 #define BARRIER_OUT "fence ow,ow"
 #define BARRIER_IN  "fence ir,ir"
@@ -89,8 +94,8 @@ static inline void barrier_wc_flush(void)
 	barrier_wc_start();
 }
 
-/* The lock of a write-combining page was taken just now: on x86 the exchange in it is the barrier.
- */
+/* Order stores after taking the lock of a write-combining page. On x86 the exchange in the lock is
+ * the barrier. */
 static inline void barrier_wc_locked(void)
 {
 #if !defined(__x86_64__) && !defined(__i386__)

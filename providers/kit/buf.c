@@ -26,7 +26,8 @@ static void *pages_alloc(size_t size, const struct kit_allocator *from)
 
 	if (from->alloc) {
 		base = from->alloc(size, from->data);
-		/* Whole pages, or the fork protection of one object would be another's. */
+		/* Require whole pages. Otherwise the fork protection of one object would apply to
+		 * others. */
 		if (base && (uintptr_t)base % sysconf(_SC_PAGESIZE)) {
 			log_err("the program's allocator gave memory at %p, which begins no page",
 				base);
@@ -69,7 +70,7 @@ int kit_buf_alloc_from(struct kit_buf *buf, size_t size, const struct kit_alloca
 	return 0;
 }
 
-/* -EAGAIN: the allocator leaves it to us. */
+/* Ask the allocator of the parent domain. -EAGAIN: it leaves the allocation to the library. */
 static int parent_ask(struct kit_buf *buf, size_t size, struct verbs_pd *parent, uint64_t type)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -91,7 +92,7 @@ static int parent_ask(struct kit_buf *buf, size_t size, struct verbs_pd *parent,
 	return 0;
 }
 
-/* -EAGAIN: there is none, and ordinary pages will do. */
+/* Allocate huge pages. -EAGAIN: there are none, and ordinary pages are allowed. */
 static int huge_alloc(struct kit_buf *buf, size_t size, enum kit_pages pages)
 {
 	size_t whole = ROUND_UP(size, HUGE_PAGE);

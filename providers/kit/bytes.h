@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Data that lie in a request itself. */
+/* Inline data of requests. */
 #ifndef PROVIDERS_KIT_BYTES_H
 #define PROVIDERS_KIT_BYTES_H
 
@@ -9,7 +9,7 @@
 
 #include "util/util.h"
 
-/* Fewer than 64 bytes, without a call. */
+/* Copy fewer than 64 bytes without a function call. */
 __attribute__((always_inline)) static inline void kit_bytes_copy(char *to, const char *from,
 								 uint32_t length)
 {
@@ -24,7 +24,7 @@ __attribute__((always_inline)) static inline void kit_bytes_copy(char *to, const
 		*to++ = *from++;
 }
 
-/* Eight bytes, as a number of which the first one is the lowest. */
+/* Load eight bytes as a little-endian number. */
 static inline uint64_t kit_bytes_load_64(const char *from)
 {
 	uint64_t raw;
@@ -33,7 +33,7 @@ static inline uint64_t kit_bytes_load_64(const char *from)
 	return le64toh(raw);
 }
 
-/* As kit_bytes_load_64(), of fewer than eight, with zeros behind. */
+/* Load fewer than eight bytes as a little-endian number. */
 static inline uint64_t kit_bytes_load(const char *from, uint32_t length)
 {
 	uint32_t at = length & 4;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which functions an extended completion queue gets. */
+/* The functions of an extended completion queue. */
 #ifndef PROVIDERS_KIT_CQ_EX_H
 #define PROVIDERS_KIT_CQ_EX_H
 
@@ -7,14 +7,14 @@
 
 #include "libibverbs/provider.h"
 
-/* Whether a queue can have the fields that @in asks for: those of @wc_flags. Return: 0 or
- * -EOPNOTSUPP. */
+/* Check that @wc_flags, which the provider supports, include the fields that @in requests. Return:
+ * 0 or -EOPNOTSUPP. */
 int kit_cq_ex_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint64_t wc_flags);
 
 /*
- * Those that each queue has, and the readers of the fields that were asked for.
- * @from: a provider's functions, as the slots are called; nothing else of it is looked at
- * @wc_flags: IBV_WC_EX_, as the program asked
+ * Set the functions that each queue has, and the functions that read the requested fields.
+ * @from: functions of a provider; its other members are ignored
+ * @wc_flags: IBV_WC_EX_ flags that the program requested
  */
 void kit_cq_ex_set_slots(struct ibv_cq_ex *ex, const struct ibv_cq_ex *from, uint64_t wc_flags);
 

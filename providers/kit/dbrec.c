@@ -7,7 +7,7 @@
 enum {
 	LINE_DEFAULT = 64,
 	LINE_MIN = 8,
-	RECORDS_MAX = 4096 / LINE_MIN, /* of a page; what is left of a larger page stays unused */
+	RECORDS_MAX = 4096 / LINE_MIN, /* maximum of a page; the rest of a larger page is unused */
 };
 
 struct dbrec_page {

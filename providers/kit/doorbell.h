@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The write() that makes the kernel look at a send ring which it shares with this process:
+ * The doorbell of a send ring that the kernel shares with this process: a write() of the command
  * POST_SEND without requests.
  */
 #ifndef PROVIDERS_KIT_DOORBELL_H
@@ -13,7 +13,7 @@
 
 #include "util/util.h"
 
-/* The command and behind it where the kernel writes its answer. */
+/* The command, followed by the answer of the kernel. */
 struct kit_doorbell {
 	struct ib_uverbs_cmd_hdr hdr;
 	struct ib_uverbs_post_send cmd;
@@ -24,7 +24,8 @@ enum {
 	KIT_DOORBELL_SIZE = sizeof(struct ib_uverbs_cmd_hdr) + sizeof(struct ib_uverbs_post_send),
 };
 
-/* Of a queue pair that the kernel knows. It is zeroed, and stays where it is from now on. */
+/* Initialise a zeroed doorbell of a queue pair that exists in the kernel. It must not move
+ * afterwards. */
 static inline void kit_doorbell_init(struct kit_doorbell *doorbell, const struct ibv_qp *qp)
 {
 	doorbell->hdr = (struct ib_uverbs_cmd_hdr){
@@ -37,10 +38,10 @@ static inline void kit_doorbell_init(struct kit_doorbell *doorbell, const struct
 	doorbell->cmd.wqe_size = sizeof(struct ibv_send_wr);
 }
 
-/* The slow half: the write() failed, errno says why. */
+/* Handle a failed write(), with the cause in errno. */
 int kit_doorbell_again(struct kit_doorbell *doorbell, struct ibv_context *ctx);
 
-/* Return: 0, or a positive errno, which is not in the log yet. */
+/* Ring the doorbell. Return: 0 or a positive errno, which is not logged yet. */
 static inline int kit_doorbell_ring(struct kit_doorbell *doorbell, struct ibv_context *ctx)
 {
 	ssize_t n = write(ctx->cmd_fd, doorbell, KIT_DOORBELL_SIZE);

@@ -13,7 +13,8 @@ void idtable_destroy(struct idtable *table)
 	pthread_mutex_destroy(&table->lock);
 }
 
-/* New if need be. Rows stay until the end. NULL: no memory. */
+/* Return a row, and allocate it if necessary. Rows exist until the table is destroyed. NULL: no
+ * memory. */
 static struct idtable_row *row_at(struct idtable *table, unsigned int index)
 {
 	struct idtable_row *row = atomic_load_explicit(&table->rows[index], memory_order_relaxed);
@@ -26,7 +27,7 @@ static struct idtable_row *row_at(struct idtable *table, unsigned int index)
 	return row;
 }
 
-/* The first row with room. */
+/* Find the first row with a free slot. */
 static int row_with_room(struct idtable *table, unsigned int *ret_index)
 {
 	for (unsigned int i = 0; i < IDTABLE_ROWS; i++) {
@@ -123,7 +124,7 @@ void idtable_own(struct idtable *table, uint32_t id, const void *a, const void *
 {
 	struct idtable_slot *slot = idtable_slot(table, id);
 
-	/* release: who finds himself here finds the object */
+	/* release: an owner that finds itself here also finds the object */
 	atomic_store_explicit(&slot->owners[0], a, memory_order_release);
 	atomic_store_explicit(&slot->owners[1], b, memory_order_release);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects by numbers of 24 bits. A lookup takes no lock. The caller that removes an object waits
- * until no lookup still uses it.
+ * Table of objects by numbers of 24 bits. A lookup takes no lock. The caller that removes an object
+ * waits until no lookup still uses it.
  *
- * Where a device says the numbers, it may say that of any object, which goes while it is looked at.
- * So an object has owners, each with a lock; only for them it is found, while they hold it. It is
- * taken out with the locks of both.
+ * A number that a device wrote may belong to any object, and the object may be destroyed during the
+ * lookup. Therefore an object has up to two owners, each with a lock. Only an owner finds the
+ * object, while it holds its lock. The object is removed with the locks of both owners held.
  */
 #ifndef PROVIDERS_KIT_IDTABLE_H
 #define PROVIDERS_KIT_IDTABLE_H
@@ -34,38 +34,40 @@ struct idtable_row {
 };
 
 struct idtable {
-	pthread_mutex_t lock; /* protects changes; a leaf */
+	pthread_mutex_t lock; /* protects changes; taken last */
 	struct idtable_row *_Atomic rows[IDTABLE_ROWS];
 };
 
 void idtable_init(struct idtable *table);
 void idtable_destroy(struct idtable *table);
 
-/* @object gets the lowest number that is free. -ENOMEM; -ENOSPC. */
+/* Add @object with the lowest free number. -ENOMEM; -ENOSPC. */
 int idtable_add(struct idtable *table, void *object, uint32_t *ret_id);
 void idtable_remove(struct idtable *table, uint32_t id);
 
 /*
- * Where the device gives the numbers: @object has the number from now on; and nobody has, if it is
- * @object's. -EPROTO: another one has it; -ENOMEM. A table is of one kind or the other.
+ * For numbers that the device assigns: add @object with number @id, and remove it if @id belongs to
+ * it. -EPROTO: another object has the number; -ENOMEM. A table uses either these functions or the
+ * ones above.
  */
 int idtable_put(struct idtable *table, uint32_t id, void *object);
 void idtable_take(struct idtable *table, uint32_t id, const void *object);
 
-/* For whom idtable_find_own() finds the object, which is in the table: @a and @b, or NULL. */
+/* Set the owners of an object in the table, for which idtable_find_own() finds it. @a and @b may be
+ * NULL. */
 void idtable_own(struct idtable *table, uint32_t id, const void *a, const void *b);
 
-/* NULL: nobody ever had a number near that. */
+/* Return the slot of a number. NULL: its row was never used. */
 static inline struct idtable_slot *idtable_slot(struct idtable *table, uint32_t id)
 {
-	/* acquire: pairs with the release of who made the row */
+	/* acquire: pairs with the release in row_at() */
 	struct idtable_row *row = atomic_load_explicit(
 		&table->rows[id >> IDTABLE_ROW_BITS & (IDTABLE_ROWS - 1)], memory_order_acquire);
 
 	return likely(row) ? &row->slots[id & (IDTABLE_ROWS - 1)] : NULL;
 }
 
-/* NULL: none has the number, of which 24 bits count. */
+/* Find an object by the lower 24 bits of @id. NULL: no object has the number. */
 static inline void *idtable_find(struct idtable *table, uint32_t id)
 {
 	struct idtable_slot *slot = idtable_slot(table, id);
@@ -74,7 +76,8 @@ static inline void *idtable_find(struct idtable *table, uint32_t id)
 	return likely(slot) ? atomic_load_explicit(&slot->object, memory_order_acquire) : NULL;
 }
 
-/* With the lock of @owner held. NULL: none of his has the number. */
+/* Find an object of @owner. The caller holds the lock of @owner. NULL: no object of this owner has
+ * the number. */
 static inline void *idtable_find_own(struct idtable *table, uint32_t id, const void *owner)
 {
 	struct idtable_slot *slot = idtable_slot(table, id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Stores into registers. Values are as they shall lie in memory: the caller swaps them. */
+/* Stores into registers. Values have the byte order of the device: the caller converts them. */
 #ifndef PROVIDERS_KIT_MMIO_H
 #define PROVIDERS_KIT_MMIO_H
 
@@ -34,12 +34,13 @@ static inline void mmio_write_64(void *reg, uint64_t raw)
 	*(volatile uint64_t *)reg = raw;
 }
 #else
-/* Two halves that no other store of this process comes between; mmio.c has the lock. */
+/* Store two halves. A lock in mmio.c keeps other stores of this process from coming between them.
+ */
 void mmio_write_64(void *reg, uint64_t raw);
 #endif
 #endif
 
-/* 64 bytes, in words and in the order of their addresses. */
+/* Copy 64 bytes in words, in the order of their addresses. */
 static inline void mmio_copy_64(void *reg, const void *from)
 {
 	const uint64_t *word = from;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ibv_bind_mw() where it is a send request with a key of the library's choice. */
+/* ibv_bind_mw() as a send request with a key that the library chooses. */
 #ifndef PROVIDERS_KIT_MW_H
 #define PROVIDERS_KIT_MW_H
 
@@ -7,7 +7,8 @@
 
 #include "libibverbs/provider.h"
 
-/* @post: the provider's ibv_post_send(). Return: a positive errno, which is in errno, too. */
+/* Bind a window. @post: ibv_post_send() of the provider. Return: 0 or a positive errno, which is
+ * also in errno. */
 __attribute__((always_inline)) static inline int
 kit_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind,
 	    int (*post)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr))

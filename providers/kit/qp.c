@@ -8,7 +8,7 @@ int kit_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
 
 	if (r < 0)
 		return r;
-	/* The kernel does not know what the rings were made for. */
+	/* The kernel does not know the capabilities of the rings. */
 	cap->max_send_wr = vqp->cap.max_send_wr;
 	cap->max_send_sge = vqp->cap.max_send_sge;
 	cap->max_inline_data = vqp->cap.max_inline_data;

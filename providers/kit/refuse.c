@@ -194,16 +194,16 @@ static void recv_text(enum kit_fault fault, uint64_t value, uint32_t limit, char
 	}
 }
 
-/* Whether @fault is new to this queue; remembers it. */
+/* Return whether @fault is new to this queue, and remember it. */
 static bool fault_first(atomic_uint *said, enum kit_fault fault)
 {
 	unsigned int bit = 1u << fault;
 
-	/* relaxed: only the bit itself counts */
+	/* relaxed: the bit orders no other data */
 	return !(atomic_fetch_or_explicit(said, bit, memory_order_relaxed) & bit);
 }
 
-/* @text: NULL: the words of this file, which take @value and @limit */
+/* @text: message; NULL: the message of this file, which contains @value and @limit */
 static int send_refuse(struct ibv_qp *qp, atomic_uint *said, const char *verb, enum kit_fault fault,
 		       const char *text, uint64_t value, uint32_t limit)
 {

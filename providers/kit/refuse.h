@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Why a work request was refused: the errno, and one line in the log that says what to do; each
- * cause once for each queue, so that a loop that tries again stays quiet. Cold: the hot path only
- * names the cause.
+ * Refused work requests: the errno, and a line in the log with a remedy. Each cause is logged once
+ * for each queue, because programs retry in loops. These functions are cold. The hot path only
+ * passes the cause.
  */
 #ifndef PROVIDERS_KIT_REFUSE_H
 #define PROVIDERS_KIT_REFUSE_H
@@ -19,52 +19,54 @@ enum kit_fault {
 	KIT_FAULT_NO_QUEUE,
 	KIT_FAULT_FULL,
 	KIT_FAULT_OPCODE,
-	KIT_FAULT_ATOMICS, /* the device has none */
+	KIT_FAULT_ATOMICS, /* the device has no atomics */
 	KIT_FAULT_NUM_SGE,
 	KIT_FAULT_SG_LIST,
-	KIT_FAULT_LENGTH, /* of all data of a request */
+	KIT_FAULT_LENGTH, /* total length of a request */
 	KIT_FAULT_INLINE,
 	KIT_FAULT_ATOMIC_LENGTH,
 	KIT_FAULT_ATOMIC_ADDR,
-	KIT_FAULT_ATOMIC_LIST, /* it has no room behind an atomic, or is inline */
+	KIT_FAULT_ATOMIC_LIST, /* the list does not fit behind an atomic, or is inline */
 	KIT_FAULT_BIND,	       /* the window is too long */
-	KIT_FAULT_BIND_WR,     /* the request has what none for a window has */
+	KIT_FAULT_BIND_WR,     /* the request has features that a bind request cannot have */
 	KIT_FAULT_AH,
 	KIT_FAULT_NO_BUILDER,
-	KIT_FAULT_SEND_FLAGS, /* the value: those that the device does not have */
-	KIT_FAULT_UNSIGNALED, /* the device completes each request */
+	KIT_FAULT_SEND_FLAGS, /* @value: flags that the device does not support */
+	KIT_FAULT_UNSIGNALED, /* the device reports a completion for each request */
 	KIT_FAULT_HEADER,
 	KIT_FAULT_SETTER,
 	KIT_FAULT_COUNT,
 };
 
 /*
- * @said: bits of the causes that the queue's log has
- * @value: the offending one
- * @limit: what would be possible
+ * Log why a request is refused.
+ * @said: causes that are already logged for this queue, as bits
+ * @value: the offending value
+ * @limit: the largest possible value
  * Return: a positive errno.
  */
 int kit_send_refuse(struct ibv_qp *qp, atomic_uint *said, const char *verb, enum kit_fault fault,
 		    uint64_t value, uint32_t limit);
-/* With words of the provider's own. */
+/* Log a message of the provider. */
 int kit_send_refuse_as(struct ibv_qp *qp, atomic_uint *said, const char *verb, enum kit_fault fault,
 		       const char *text);
 int kit_recv_refuse(struct ibv_qp *qp, atomic_uint *said, enum kit_fault fault, uint64_t value,
 		    uint32_t limit);
 int kit_srq_refuse(struct ibv_srq *srq, atomic_uint *said, enum kit_fault fault, uint64_t value,
 		   uint32_t limit);
-/* Data that exceed a limit are ENOSPC to ibv_wr_complete(), where ibv_post_send() says EINVAL. A
- * full queue is ENOMEM to both: programs poll and post again then. */
+/* Refuse a request of a batch. If data exceed a limit, ibv_wr_complete() returns ENOSPC and
+ * ibv_post_send() returns EINVAL. Both return ENOMEM for a full queue, and programs then poll and
+ * post again. */
 int kit_wr_refuse(struct ibv_qp *qp, atomic_uint *said, enum kit_fault fault, uint64_t value,
 		  uint32_t limit);
 
 /* The limits of a send queue, for the message about a request beyond them. */
 struct kit_sq_limits {
-	bool closed;  /* nothing is taken in the QP's state */
-	bool atomics; /* the device has them */
+	bool closed;  /* the state of the QP allows no requests */
+	bool atomics; /* the device supports atomics */
 	uint32_t max_post, max_sge, max_inline;
 	uint32_t max_bind;     /* bytes of a window */
-	unsigned int no_flags; /* IBV_SEND_ that the device does not have */
+	unsigned int no_flags; /* IBV_SEND_ flags that the device does not support */
 };
 
 /* As kit_send_refuse(), for ibv_post_send(): find the offending value in @wr. */

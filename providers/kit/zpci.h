@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Registers of a device on IBM Z. A plain store into a mapped page of PCI does not reach them. A
- * process uses instructions of their own where the processor has them (z15 and later), and two
- * system calls elsewhere. Include this file for s390x alone.
+ * Registers of a device on IBM Z. A plain store into a mapped page of PCI does not reach them. On
+ * z15 and later a process uses special instructions. On older processors it uses two system calls.
+ * Include this file only on s390x.
  */
 #ifndef PROVIDERS_KIT_ZPCI_H
 #define PROVIDERS_KIT_ZPCI_H
@@ -16,7 +16,7 @@
 
 enum {
 	ZPCI_HWCAP = 1 << 21, /* HWCAP_PCI_MIO */
-	ZPCI_STORE_MOST = 8,  /* bytes of a store that is no block */
+	ZPCI_STORE_MOST = 8,  /* maximum bytes of a store that is not a block */
 };
 
 static inline bool zpci_has_instructions(void)
@@ -24,10 +24,10 @@ static inline bool zpci_has_instructions(void)
 	return getauxval(AT_HWCAP) & ZPCI_HWCAP;
 }
 
-/* A store of 1, 2, 4 or 8 bytes, which are the last ones of @value. */
+/* Store the last 1, 2, 4 or 8 bytes of @value. */
 static inline void zpci_store_by_instruction(void *reg, uint64_t value, size_t length)
 {
-	/* An even register has the address, the odd one behind it the length. */
+	/* An even register has the address, and the next odd register the length. */
 	register uint64_t address __asm__("r2") = (uintptr_t)reg;
 	register uint64_t bytes __asm__("r3") = length;
 
@@ -38,7 +38,7 @@ static inline void zpci_store_by_instruction(void *reg, uint64_t value, size_t l
 			 : "cc", "memory");
 }
 
-/* Bytes at @from, as they shall lie in the register. */
+/* Store the bytes at @from, which have the byte order of the register. */
 static inline void zpci_store(void *reg, const void *from, size_t length)
 {
 	uint64_t value = 0;
@@ -52,7 +52,7 @@ static inline void zpci_store(void *reg, const void *from, size_t length)
 	zpci_store_by_instruction(reg, value, length);
 }
 
-/* Send stores to the device that the processor may still hold back. */
+/* Flush stores that the processor may hold back. */
 static inline void zpci_flush(void)
 {
 	if (zpci_has_instructions())
