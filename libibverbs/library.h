@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Private to libibverbs: shared by its files, seen by no provider. */
+/* Private declarations of libibverbs. Providers do not include this header. */
 #ifndef LIBIBVERBS_LIBRARY_H
 #define LIBIBVERBS_LIBRARY_H
 
 #include "libibverbs/provider.h"
 
 #define VERBS_PORT_CACHE \
-	4 /* ports whose attributes a context remembers; more are asked each time */
+	4 /* ports whose attributes a context caches; others are queried each time */
 
-/* What checks need of a port; 8 bytes, so that it is read and written in one piece. */
+/* Attributes of a port for checks. The struct has 8 bytes, so that accesses are atomic. */
 struct verbs_port_facts {
 	uint32_t gid_tbl_len;
 	uint16_t pkey_tbl_len;
 	uint8_t link_layer;
-	uint8_t active_mtu; /* 0: never asked */
+	uint8_t active_mtu; /* 0: never queried */
 };
 _Static_assert(sizeof(struct verbs_port_facts) == 8, "one atomic word");
 
 /*
- * What the library keeps of an open device; verbs_context.priv.
- * @lock is held by the one who asks for device_attr. Order: after ibv_context.mutex; nothing is
- * taken under it.
+ * State of the library for an open device: verbs_context.priv.
+ * @lock is held while device_attr is queried. It is taken after ibv_context.mutex, and no other
+ * lock is taken while it is held.
  */
 struct verbs_ex_private {
 	const struct verbs_provider *provider;
@@ -30,8 +30,9 @@ struct verbs_ex_private {
 	pthread_mutex_t lock;
 	/* NULL until first needed; constant afterwards */
 	_Atomic(struct ibv_device_attr_ex *) device_attr;
-	_Atomic(struct verbs_port_facts) port[VERBS_PORT_CACHE]; /* [port_num - 1]; as last seen */
-	struct verbs_ops *own_ops; /* of this context alone, when it has an overlay; or NULL */
+	_Atomic(struct verbs_port_facts)
+		port[VERBS_PORT_CACHE]; /* [port_num - 1]; from the last query */
+	struct verbs_ops *own_ops; /* operations of this context if it has an overlay; or NULL */
 	atomic_ulong missing; /* bit n: the kernel lacks enum uverbs_feature n (uverbs/uverbs.h) */
 };
 
@@ -46,8 +47,9 @@ static inline const struct verbs_ops *ctx_ops(struct ibv_context *ctx)
 }
 
 /*
- * An object of @other is none of @ctx: its handle names some other object there, or nothing. Where
- * one of them was imported both may be one context of one device, which then is left to judge.
+ * Return whether objects of @other are invalid in @ctx, where their handles mean other objects. If
+ * one of the contexts is imported, both may be the same context in the kernel. In this case the
+ * kernel checks the handle.
  */
 static inline bool verbs_is_foreign(struct ibv_context *ctx, struct ibv_context *other)
 {
@@ -56,8 +58,9 @@ static inline bool verbs_is_foreign(struct ibv_context *ctx, struct ibv_context 
 }
 
 /*
- * Objects of an imported context: the struct forms of commands would have their events told to the
- * process that opened it, which does not know these objects. The attribute forms name a descriptor.
+ * Return whether objects need their own event descriptor, because the context is imported. With the
+ * struct forms of commands the process that opened the context would get the events, and it does
+ * not know these objects. The attribute forms name a descriptor.
  */
 static inline bool uverbs_events_are_own(struct ibv_context *ctx)
 {
@@ -65,9 +68,9 @@ static inline bool uverbs_events_are_own(struct ibv_context *ctx)
 }
 
 /*
- * The public edge. Inside, functions return 0 or a negative errno; a public function's last line is
- * one of these three. ret_int: positive errno, errno set too. ret_neg1: -1 and errno. ret_null:
- * NULL and errno.
+ * The public edge. Internal functions return 0 or a negative errno. The last line of a public
+ * function is one of these three. ret_int: return a positive errno and set errno. ret_neg1: return
+ * -1 and set errno. ret_null: return NULL and set errno.
  */
 static inline int ret_int(int r)
 {
@@ -105,14 +108,14 @@ static inline void *ret_null(int r)
  * functions. */
 void verbs_context_set_slots(struct verbs_context *ctx, const struct verbs_ops *ops);
 
-/* -EOPNOTSUPP, said once in the log: "<device> does not support <verb>". */
+/* Return -EOPNOTSUPP, and log once: "<device> does not support <verb>". */
 int verbs_unsupported(struct ibv_context *ctx, const char *verb);
 
 int verbs_destroy_refused(struct ibv_context *ctx, const char *verb, uint32_t handle, int r);
 
 /*
- * What a destroy op's result means: after device removal (-EIO) with RDMAV_ALLOW_DISASSOC_DESTROY
- * set, the object counts as destroyed. Return: 0 when the memory may be released.
+ * Check the result of a destroy op. After device removal (-EIO) the object counts as destroyed if
+ * RDMAV_ALLOW_DISASSOC_DESTROY is set. Return: 0 if the memory may be released.
  */
 static inline int verbs_destroy_result(struct ibv_context *ctx, const char *verb, uint32_t handle,
 				       int r)
@@ -121,8 +124,9 @@ static inline int verbs_destroy_result(struct ibv_context *ctx, const char *verb
 }
 
 /*
- * What acknowledgements of an object's events are counted under (event.c). Nothing has to be undone
- * when the object goes: nobody waits any more, and default ones hold nothing else.
+ * Initialise the mutex and condition for acknowledgements of events of an object (event.c). They
+ * need no destruction, because no thread waits when the object is freed and default ones hold no
+ * resources.
  */
 static inline void verbs_events_init(pthread_mutex_t *mutex, pthread_cond_t *cond)
 {
@@ -130,20 +134,20 @@ static inline void verbs_events_init(pthread_mutex_t *mutex, pthread_cond_t *con
 	*cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
 
-/* Of the kernel, not of a provider in user space. */
+/* Return whether the device belongs to the kernel, not to a user-space provider. */
 static inline bool verbs_is_kernel(struct ibv_context *ctx)
 {
 	return to_vdev(ctx->device)->cdev;
 }
 
-/* A view of another process's domain may stand for another one, too. */
+/* Imported views may have @of as well. */
 static inline bool verbs_pd_is_parent(const struct verbs_pd *pd)
 {
 	return pd->of && !pd->imported;
 }
 
-/* pd.c: a queue is made with @pd, and is gone; of parent domains and imported views this is
- * counted: no queue of theirs may find them freed. */
+/* pd.c: parent domains and imported views count their queues, so that they are not freed while a
+ * queue uses them. */
 
 static inline bool verbs_pd_counts_queues(const struct verbs_pd *pd)
 {
@@ -156,7 +160,7 @@ static inline void verbs_parent_hold(struct ibv_pd *pd)
 		atomic_fetch_add_explicit(&to_vpd(pd)->users, 1, memory_order_relaxed);
 }
 
-/* One user less; an imported view that is given back goes with the last. */
+/* Drop a user. The last user frees an imported view that is unimported. */
 void verbs_pd_release(struct verbs_pd *pd);
 
 static inline void verbs_parent_release(struct ibv_pd *pd)
@@ -167,15 +171,15 @@ static inline void verbs_parent_release(struct ibv_pd *pd)
 
 /* context.c */
 
-/* Open @device; @cmd_fd of a kernel device is the context's afterwards, closed on failure too. */
+/* Open @device. The context owns @cmd_fd of a kernel device afterwards. On failure it is closed. */
 int verbs_context_create(struct verbs_device *device, int cmd_fd,
 			 const struct verbs_open_context *in, struct verbs_context **ret_ctx);
 void verbs_context_destroy(struct verbs_context *ctx);
-/* -EINVAL, said in the log, when the device has no such port. */
+/* Check that the device has the port. -EINVAL: it does not, which is logged. */
 int verbs_port_check(struct ibv_context *ctx, const char *verb, uint32_t port_num);
 int verbs_device_attr(struct ibv_context *ctx, const struct ibv_device_attr_ex **ret_attr);
 
-/* The same for checks of the good case, in line; NULL when the device does not say. */
+/* Return the device attributes for checks on fast paths. NULL: the query failed. */
 static inline const struct ibv_device_attr *verbs_limits(struct ibv_context *ctx)
 {
 	const struct ibv_device_attr_ex *attr =
@@ -185,7 +189,7 @@ static inline const struct ibv_device_attr *verbs_limits(struct ibv_context *ctx
 		return NULL;
 	return &attr->orig_attr;
 }
-/* Remember what a port query said; the checks of modify_qp and create_ah read it. */
+/* Cache the result of a port query for the checks of modify_qp and create_ah. */
 void verbs_port_remember(struct ibv_context *ctx, uint8_t port_num,
 			 const struct ibv_port_attr *attr);
 /* Return the facts of the port's last query without a new one; false before the first query. */
@@ -199,7 +203,8 @@ static inline bool verbs_port_recall(struct ibv_context *ctx, uint8_t port_num,
 	*ret_facts = atomic_load_explicit(&ctx_priv(ctx)->port[i], memory_order_relaxed);
 	return ret_facts->active_mtu;
 }
-/* Attributes of a port for a check: cached ones, asked for when there are none or @fresh. */
+/* Get the attributes of a port for a check. Query the port if they are not cached or if @fresh is
+ * set. */
 int verbs_port_facts(struct ibv_context *ctx, uint8_t port_num, bool fresh,
 		     struct verbs_port_facts *ret_facts);
 
@@ -210,9 +215,9 @@ void verbs_device_put(struct verbs_device *device);
 /* Called once before the first device list: log, fork safety, kernel ABI check. */
 int verbs_init(void);
 
-/* fork.c: ibv_fork_init() when the environment asks for it; says so itself when that fails. */
+/* fork.c: call ibv_fork_init() if the environment requests it, and log a failure. */
 void fork_init_from_env(void);
-/* Around a fork: no thread changes what is protected. */
+/* Hold off changes of protected ranges during a fork. */
 void fork_guard_hold(bool hold);
 /* Exported without a public header. */
 int ibv_dontfork_range(void *base, size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects and requests of the contract with providers: what an operation of provider.h gets, and
- * what it fills. The library allocates each object, of the size that the provider declared, and
- * fills its public part; a request is kept by nobody after the operation returned.
+ * Objects and requests of the contract with providers: arguments and results of the operations in
+ * provider.h. The library allocates each object with the size that the provider declared, and fills
+ * in its public part. A request is not valid after the operation returned.
  */
 #ifndef LIBIBVERBS_OBJECTS_H
 #define LIBIBVERBS_OBJECTS_H
@@ -15,8 +15,8 @@
 struct uverbs_attr; /* uverbs/cmd.h */
 
 /*
- * What of the provider travels with a kernel command; NULL and 0 when there is nothing.
- * @in, @out: the provider's request and response
+ * Data of the provider in a kernel command; NULL and 0 if there are none.
+ * @in, @out: request and response of the provider
  * @attrs: attributes of the driver. With any of them create_cq, create_qp, create_srq, create_wq
  * and reg_mr use the attribute form of their command; other commands take @attrs only if they have
  * no legacy form
@@ -30,7 +30,7 @@ struct verbs_udata {
 	const struct uverbs_attr *attrs;
 };
 
-/* Its value for structs that are whole. */
+/* A struct verbs_udata for two complete structs. */
 #define VERBS_UDATA(request, response)       \
 	((struct verbs_udata){               \
 		.in = &(request),            \
@@ -42,23 +42,22 @@ struct verbs_udata {
 /* Objects. The public struct is always first, so that a cast is enough in both directions. */
 
 /*
- * A parent domain stands for its protection domain @of: it has the same handle in the kernel, and
- * allocators that a provider asks for the memory of queues.
- * @users: parent domains made of this one; of a parent domain, the queues made with it: they may
- * hold memory of its allocators; of an imported view both, for all of them name it, and one until
- * it is given back
+ * A parent domain refers to its protection domain @of. It has the same handle in the kernel, and
+ * allocators for the memory of queues.
+ * @users: the number of parent domains of a protection domain; the number of queues of a parent
+ * domain, because they may hold memory of its allocators; the number of both for an imported view,
+ * plus one until it is unimported
  */
 struct verbs_pd {
 	struct ibv_pd pd;
-	struct verbs_pd
-		*of; /* NULL: it is a protection domain itself; also that of an imported view */
-	struct ibv_td *td; /* of a parent domain, or NULL */
+	struct verbs_pd *of; /* domain of a parent domain or an imported view; else NULL */
+	struct ibv_td *td;   /* of a parent domain, or NULL */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);
 	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
 	void *pd_context;
 	atomic_uint users;
-	bool imported; /* of another process, which frees it */
+	bool imported; /* a view of a domain that another process frees */
 };
 
 struct verbs_td {
@@ -83,7 +82,7 @@ struct verbs_mr {
 	struct ibv_mr ibv_mr;
 	enum verbs_mr_type mr_type;
 	int access;
-	uint64_t iova; /* of an imported one unknown: 0 */
+	uint64_t iova; /* 0 (unknown) if it is imported */
 };
 
 struct verbs_cq {
@@ -95,7 +94,7 @@ struct verbs_cq {
 };
 
 enum {
-	VERBS_QP_EX = 1 << 0,	      /* qp_ex's ibv_wr_* pointers are filled */
+	VERBS_QP_EX = 1 << 0,	      /* the ibv_wr_* pointers of qp_ex are set */
 	VERBS_QP_SOURCE_QPN = 1 << 1, /* sends as another QP; only its state is modified */
 };
 
@@ -105,9 +104,9 @@ struct verbs_qp {
 		struct ibv_qp_ex qp_ex;
 	};
 	uint32_t comp_mask;    /* VERBS_QP_* */
-	struct ibv_qp_cap cap; /* as granted */
+	struct ibv_qp_cap cap; /* granted capabilities */
 	const struct qp_rules
-		*rules;	       /* of its transitions; NULL: the device's own. The library's */
+		*rules;	       /* library's rules for transitions; NULL: the device has its own */
 	uint8_t port_num;      /* last one set by modify; 0 unknown */
 	struct ibv_xrcd *xrcd; /* of an XRC receive QP; NULL otherwise */
 };
@@ -115,19 +114,19 @@ struct verbs_qp {
 struct verbs_srq {
 	struct ibv_srq srq;
 	enum ibv_srq_type srq_type;
-	uint32_t srq_num;      /* of an XRC or tag matching SRQ, as the device numbers it */
+	uint32_t srq_num;      /* the device's number of an XRC or tag matching SRQ */
 	struct ibv_xrcd *xrcd; /* or NULL */
-	struct ibv_cq *cq;     /* where an XRC or tag matching SRQ completes; or NULL */
+	struct ibv_cq *cq;     /* CQ of an XRC or tag matching SRQ, or NULL */
 };
 
-/* @wq.handle, wq_num and post_recv are the op's to fill. */
+/* The op fills in @wq.handle, wq_num and post_recv. */
 struct verbs_wq {
 	struct ibv_wq wq;
 };
 
 struct verbs_dm {
-	struct ibv_dm dm; /* memcpy_to_dm, memcpy_from_dm and handle are the op's to fill */
-	size_t length;	  /* bytes; 0 of an imported one: unknown */
+	struct ibv_dm dm; /* the op fills in memcpy_to_dm, memcpy_from_dm, handle */
+	size_t length;	  /* bytes; 0 (unknown) if it is imported */
 	bool imported;
 };
 
@@ -146,10 +145,10 @@ struct verbs_dmah {
 	uint32_t handle;
 };
 
-/* Of ibv_alloc_buf(): @addr, and @dmabuf_fd where there is one, are the op's to fill. */
+/* Memory of ibv_alloc_buf(). The op fills in @addr, and @dmabuf_fd if there is a dma-buf. */
 struct ibv_buf {
 	struct ibv_context *context;
-	struct ibv_pd *pd; /* to compare: it may be gone before */
+	struct ibv_pd *pd; /* only for comparison: it may be freed earlier */
 	void *addr;
 	size_t size;
 	int dmabuf_fd; /* -1: plain memory */
@@ -161,7 +160,7 @@ enum verbs_comp_cntr_entry {
 	VERBS_COMP_CNTR_FAILED,
 };
 
-/* Requests: what an op gets besides its object. Kept by nobody after the op returns. */
+/* Requests: arguments of an op besides its object. They are not valid after the op returned. */
 
 struct verbs_query_device {
 	const struct ibv_query_device_ex_input *input; /* may be NULL */
@@ -175,11 +174,11 @@ struct verbs_reg_mr {
 	void *addr;
 	uint64_t length; /* bytes */
 	uint64_t iova;
-	int access; /* ibv_access_flags the kernel knows */
+	int access; /* ibv_access_flags that the kernel knows */
 	struct verbs_udata *udata;
 };
 
-/* A region of device memory: its addresses count from 0. */
+/* A region of device memory. Its addresses start at 0. */
 struct verbs_reg_dm_mr {
 	struct ibv_pd *pd;
 	struct verbs_dm *dm;
@@ -199,7 +198,7 @@ struct verbs_reg_dmabuf_mr {
 	struct verbs_udata *udata;
 };
 
-/* @attr: either addr or fd, always with iova; no buf; what the mask does not name is 0. */
+/* @attr has either addr or fd, always iova, and no buf. Members without a mask bit are 0. */
 struct verbs_reg_mr_ex {
 	struct ibv_pd *pd;
 	const struct ibv_mr_init_attr *attr;
@@ -207,7 +206,7 @@ struct verbs_reg_mr_ex {
 };
 
 struct verbs_rereg_mr {
-	int flags; /* ibv_rereg_mr_flags; which of the rest counts */
+	int flags; /* ibv_rereg_mr_flags: valid members */
 	struct ibv_pd *pd;
 	void *addr;
 	uint64_t length;
@@ -216,8 +215,8 @@ struct verbs_rereg_mr {
 };
 
 struct verbs_create_cq {
-	const struct ibv_cq_init_attr_ex *attr; /* wc_flags and comp_mask as the caller gave them */
-	bool extended;				/* the caller wants the ibv_start_poll() family */
+	const struct ibv_cq_init_attr_ex *attr; /* wc_flags and comp_mask of the caller */
+	bool extended;				/* the caller needs the ibv_start_poll() family */
 	struct verbs_udata *udata;
 	const void *dv; /* of the provider's direct verbs, or NULL */
 };
@@ -228,7 +227,7 @@ struct verbs_resize_cq {
 };
 
 struct verbs_create_srq {
-	struct ibv_srq_init_attr_ex *attr; /* attr.attr is updated to what was granted */
+	struct ibv_srq_init_attr_ex *attr; /* the op sets attr.attr to the granted values */
 	struct verbs_udata *udata;
 };
 
@@ -239,8 +238,8 @@ struct verbs_modify_srq {
 };
 
 struct verbs_create_qp {
-	struct ibv_qp_init_attr_ex *attr; /* attr.cap is updated to what was granted */
-	bool extended;			  /* came through ibv_create_qp_ex() */
+	struct ibv_qp_init_attr_ex *attr; /* the op sets attr.cap to the granted values */
+	bool extended;			  /* called by ibv_create_qp_ex() */
 	struct verbs_udata *udata;
 	const void *dv; /* of the provider's direct verbs, or NULL */
 };
@@ -262,7 +261,7 @@ struct verbs_create_ah {
 	struct verbs_udata *udata;
 };
 
-/* @imported: the context exists, and cmd_fd of the new one leads to it. */
+/* @imported: the kernel's context exists, and cmd_fd refers to it. */
 struct verbs_open_context {
 	bool imported;
 	struct verbs_udata *udata;
@@ -280,7 +279,7 @@ struct verbs_open_qp {
 };
 
 struct verbs_create_wq {
-	struct ibv_wq_init_attr *attr; /* max_wr and max_sge are updated to what was granted */
+	struct ibv_wq_init_attr *attr; /* the op sets max_wr and max_sge to the granted values */
 	struct verbs_udata *udata;
 	const void *dv; /* of the provider's direct verbs, or NULL */
 };
@@ -324,7 +323,7 @@ struct verbs_create_comp_cntr {
 	const void *dv; /* of the provider's direct verbs, or NULL */
 };
 
-/* @add: @value is added, otherwise written */
+/* @add: add @value to the counter instead of setting it */
 struct verbs_modify_comp_cntr {
 	enum verbs_comp_cntr_entry entry;
 	bool add;

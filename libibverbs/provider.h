@@ -6,7 +6,7 @@
  * operations. The library owns the memory and the life cycle of every object: it allocates the size
  * the provider declared, zeroed, fills the public base (context, PD, links, mutexes), calls the op,
  * and releases the memory when the op fails or after the destroy op returned 0. A provider only
- * fills. Every provider struct has the library's base as its first member.
+ * fills in its part. Every provider struct has the library's base as its first member.
  *
  * Return convention: 0 or a negative errno, except the hot slots marked "app-facing", which
  * applications call directly and which keep the public convention.
@@ -37,7 +37,7 @@
 struct verbs_provider;
 struct verbs_ops;
 
-/* One line about an object of a device: the device's name comes first by itself. */
+/* Log one line about an object of a device. The macros put the name of the device first. */
 #define verbs_err(ctx, fmt, ...)   log_err("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
 #define verbs_warn(ctx, fmt, ...)  log_warn("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
 #define verbs_info(ctx, fmt, ...)  log_info("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
@@ -45,8 +45,8 @@ struct verbs_ops;
 #define verbs_data(ctx, fmt, ...)  log_data("%s " fmt, (ctx)->device->name, ##__VA_ARGS__)
 
 /*
- * In a debug build each completion with an error is a line; in any other this is nothing. Called
- * for what a poll hands out.
+ * Log each completion with an error, in debug builds only. Called for each completion that a poll
+ * returns.
  */
 static inline void verbs_data_wc(const struct ibv_cq *cq, const struct ibv_wc *wc)
 {
@@ -57,15 +57,15 @@ static inline void verbs_data_wc(const struct ibv_cq *cq, const struct ibv_wc *w
 }
 
 /*
- * A device as the system shows it, kernel or user-space. Filled by discovery (or by a user-space
- * provider's list_devices), constant afterwards.
+ * A kernel or user-space device. Discovery, or list_devices of a user-space provider, fills it in.
+ * It is constant afterwards.
  */
 struct verbs_device {
 	struct ibv_device device; /* public part, first */
 	const struct verbs_provider *provider;
 	atomic_int refcount; /* lists and contexts that hold it */
 	LIST_ENTRY(verbs_device) entry;
-	/* What discovery learned; zero or -1 where a kernel does not say. */
+	/* Facts from discovery; 0 or -1 if the kernel does not report them. */
 	int index; /* RDMA device index, for ibv_get_device_index(); -1 unknown */
 	uint32_t
 		driver_id; /* enum rdma_driver_id; RDMA_DRIVER_UNKNOWN when the kernel is too old */
@@ -73,16 +73,16 @@ struct verbs_device {
 	uint64_t node_guid;    /* network byte order; 0 unknown */
 	dev_t cdev;	       /* character device of uverbsN; 0 for a user-space device */
 	char *modalias;	       /* owned; NULL unless the match needed it */
-	uint64_t private_data; /* of a user-space provider's list_devices() */
+	uint64_t private_data; /* set and used by a user-space provider */
 };
 
 /*
  * A MAD on QP1, for the user-space connection manager.
- * @gone: not 0: no MAD at all, but news: the process whose communication ids have this prefix is
- * gone
- * @removed: no MAD either: the device's interface is gone
- * @traffic_class: of the packet it is to travel in; of one that came in it is not known
- * @arrived: of one that is offered: when it came, in ns of CLOCK_MONOTONIC
+ * @gone: if not 0, this is not a MAD but an event: the process whose communication ids have this
+ * prefix has ended
+ * @removed: this is not a MAD but an event: the interface of the device is removed
+ * @traffic_class: of the packet to send; not valid in received MADs
+ * @arrived: for gsi_offer: time of arrival, in ns of CLOCK_MONOTONIC
  */
 struct verbs_gsi_mad {
 	uint8_t data[256];
@@ -102,7 +102,7 @@ enum {
 	VERBS_GSI_PREFIX_BITS = 13, /* of a communication id */
 };
 
-/* Any address of one family, as gsi_listen is told: 0.0.0.0 as an IPv4 GID, and one nobody has. */
+/* Any address of one family, for gsi_listen: 0.0.0.0 as an IPv4 GID, and an unused IPv6 GID. */
 #define VERBS_GSI_ANY_IPV4               \
 	{                                \
 		[10] = 0xff, [11] = 0xff \
@@ -113,9 +113,9 @@ enum {
 	}
 
 /*
- * Who takes what comes on QP1. @arrived is called by the device's own thread, without any lock of
- * the device's: it takes the MADs with gsi_recv, there and then, and returns true. When it returns
- * false, and when somebody else's pass found them, the descriptor of gsi_open gets readable.
+ * The receiver of MADs on QP1. The thread of the device calls @arrived without holding a lock of
+ * the device. @arrived reads the MADs by gsi_recv at once and returns true. If it returns false, or
+ * if another thread found the MADs, the descriptor of gsi_open becomes readable.
  */
 struct verbs_gsi_taker {
 	bool (*arrived)(void *arg);
@@ -123,7 +123,7 @@ struct verbs_gsi_taker {
 };
 
 struct verbs_ops {
-	/* Context. For a kernel device cmd_fd is open before, and closed by the library after. */
+	/* Context. The library opens cmd_fd of a kernel device before, and closes it after. */
 	int (*open_context)(struct verbs_context *ctx, const struct verbs_open_context *in);
 	void (*close_context)(struct verbs_context *ctx);
 	int (*query_device)(struct ibv_context *ctx, const struct verbs_query_device *in,
@@ -140,25 +140,26 @@ struct verbs_ops {
 				uint64_t *ret_speed); /* 100 Mbit/s */
 	int (*query_rt_values)(struct ibv_context *ctx, struct ibv_values_ex *values);
 
-	/* Events. The op sets channel->fd; records are the kernel's. NULL destroy: close(fd) is
-	 * all. */
+	/* Events. The op sets channel->fd. Records have the format of the kernel. If the destroy op
+	 * is NULL, the library only closes fd. */
 	int (*create_comp_channel)(struct ibv_comp_channel *channel);
 	void (*destroy_comp_channel)(struct ibv_comp_channel *channel);
 
-	/* An asynchronous event was read: what the device keeps of it may go. */
+	/* An asynchronous event was read: the device may drop its state of the event. */
 	void (*async_event)(struct ibv_context *ctx, struct ibv_async_event *event);
 
 	int (*alloc_pd)(struct ibv_pd *pd, struct verbs_udata *udata);
 	int (*dealloc_pd)(struct ibv_pd *pd); /* never of a parent domain */
-	/* A view may be one of the domain in @of, of this process or made for it; the second is of
-	 * such, when no queue names it any more. */
+	/* An imported view may refer to a domain of this process in @of, which may be created for
+	 * the view. The library calls unimport_pd when no queue uses the view any more. */
 	int (*import_pd)(struct ibv_pd *pd, uint32_t handle);
 	void (*unimport_pd)(struct ibv_pd *pd);
 
 	/*
-	 * Thread domains and parent domains are the library's; the ops add what the provider makes
-	 * of them. A provider that has alloc_td promises nothing but to accept them. With
-	 * alloc_parent_domain it takes the memory of its queues from the domain's allocators.
+	 * The library implements thread domains and parent domains. The ops add the part of the
+	 * provider. A provider with alloc_td only accepts thread domains, without further
+	 * promises. A provider with alloc_parent_domain takes the memory of its queues from the
+	 * allocators of the domain.
 	 */
 	int (*alloc_td)(struct ibv_td *td, const struct ibv_td_init_attr *attr);
 	int (*dealloc_td)(struct ibv_td *td);
@@ -170,7 +171,7 @@ struct verbs_ops {
 
 	int (*reg_mr)(struct verbs_mr *mr, const struct verbs_reg_mr *in);
 	int (*reg_dmabuf_mr)(struct verbs_mr *mr, const struct verbs_reg_dmabuf_mr *in);
-	/* With a DMA handle only: without, the two above are enough. */
+	/* Only called with a DMA handle. Without it the two ops above are called. */
 	int (*reg_mr_ex)(struct verbs_mr *mr, const struct verbs_reg_mr_ex *in);
 	int (*rereg_mr)(struct verbs_mr *mr, const struct verbs_rereg_mr *in);
 	int (*dereg_mr)(struct verbs_mr *mr);
@@ -179,7 +180,7 @@ struct verbs_ops {
 
 	int (*alloc_null_mr)(struct verbs_mr *mr); /* pd is set; fills lkey */
 	int (*reg_dm_mr)(struct verbs_mr *mr, const struct verbs_reg_dm_mr *in);
-	/* The region of that handle, which another process registered in the same PD. */
+	/* Import the region with the handle, which another process registered in the same PD. */
 	int (*import_mr)(struct verbs_mr *mr, uint32_t handle);
 	void (*unimport_mr)(struct verbs_mr *mr); /* NULL: nothing to do */
 
@@ -192,7 +193,7 @@ struct verbs_ops {
 	int (*alloc_dmah)(struct verbs_dmah *dmah, const struct verbs_alloc_dmah *in);
 	int (*dealloc_dmah)(struct verbs_dmah *dmah);
 
-	/* Memory for regions, page-aligned; NULL, both: the library's. */
+	/* Page-aligned memory for regions. If both are NULL, the library allocates it. */
 	int (*alloc_buf)(struct ibv_buf *buf);
 	void (*free_buf)(struct ibv_buf *buf);
 
@@ -215,7 +216,7 @@ struct verbs_ops {
 	int (*modify_qp)(struct verbs_qp *qp, const struct verbs_modify_qp *in);
 	int (*query_qp)(struct verbs_qp *qp, const struct verbs_query_qp *in);
 	int (*destroy_qp)(struct verbs_qp *qp);
-	/* OR of enum ibv_query_qp_data_in_order_caps, whatever the processor does with them */
+	/* OR of enum ibv_query_qp_data_in_order_caps, for the device without the processor */
 	int (*query_qp_data_in_order)(struct verbs_qp *qp, enum ibv_wr_opcode op);
 	int (*open_qp)(struct verbs_qp *qp, const struct verbs_open_qp *in);
 	int (*modify_qp_rate_limit)(struct verbs_qp *qp, const struct ibv_qp_rate_limit_attr *attr);
@@ -264,12 +265,18 @@ struct verbs_ops {
 	int (*detach_mcast)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
 	/*
-	 * QP1 of a user-space device: see gsi.c. *ret_prefix is the first VERBS_GSI_PREFIX_BITS of
-	 * the communication ids this process shall use: the processes behind one address are told
-	 * apart by it. The taker of the first call is the device's, and the context stays open from
-	 * then on. gsi_listen: requests for @service_id (host order) that come to @gid (NULL: any;
-	 * or one of VERBS_GSI_ANY_*) are for this process, or no longer. gsi_send: -EAGAIN when
-	 * there is no room or no way to a process of this host yet. gsi_recv: -EAGAIN: none.
+	 * QP1 of a user-space device: see gsi.c.
+	 *
+	 * - gsi_open: *ret_prefix is the prefix of the communication ids of this process. It has
+	 *   VERBS_GSI_PREFIX_BITS and distinguishes the processes behind one address. The taker of
+	 *   the first caller serves the device, and the context stays open from then on.
+	 *
+	 * - gsi_listen: start or stop receiving requests for @service_id (host order) that arrive
+	 *   for @gid. @gid: NULL for any, or one of VERBS_GSI_ANY_*.
+	 *
+	 * - gsi_send: -EAGAIN: there is no room, or no connection yet to a process of this host.
+	 *
+	 * - gsi_recv: -EAGAIN: there is no MAD.
 	 */
 	int (*gsi_open)(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
 			uint16_t *ret_prefix);
@@ -278,9 +285,9 @@ struct verbs_ops {
 	int (*gsi_send)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	int (*gsi_recv)(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 	/*
-	 * A request that came in, and for which nobody listened: give it to the process that does
-	 * by now. -ENOENT: none but this one, perhaps; -EAGAIN: that is not known yet, or only
-	 * of the time before the request came.
+	 * Pass on a received request without a listener to a process that listens by now.
+	 * -ENOENT: no process does, except perhaps this one. -EAGAIN: the listeners are not known
+	 * yet, or only those from before the request.
 	 */
 	int (*gsi_offer)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	/*
@@ -291,28 +298,28 @@ struct verbs_ops {
 	 */
 	int (*gsi_probe)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, int *fd);
 	/*
-	 * The caller, who holds no lock that his taker wants, looks himself what came in, which his
-	 * taker gets; and leaves that to the device's thread again.
+	 * gsi_poll: receive in the calling thread and pass the MADs to the taker. The caller holds
+	 * no lock that its taker needs. gsi_leave: let the thread of the device receive again.
 	 */
 	void (*gsi_poll)(struct ibv_context *ctx);
 	void (*gsi_leave)(struct ibv_context *ctx);
 	/*
-	 * From now on a guardian tells @remote's host if this process is killed. Call without any
+	 * Let a guardian notify the host of @remote if this process is killed. Call without any
 	 * lock, because the guardian is a program that may have to be started. -ENOENT: @remote is
-	 * this host, which needs no guardian. -EOPNOTSUPP: there can be none, which is logged once.
+	 * this host, which needs no guardian. -EOPNOTSUPP: no guardian can run, which is logged
+	 * once.
 	 */
 	int (*gsi_guard)(struct ibv_context *ctx, const union ibv_gid *remote);
 	/*
-	 * The message that the guardian then sends: @mad replaces the former message of @index,
+	 * Set the message that the guardian sends. @mad replaces the former message of @index, and
 	 * NULL removes it. -EMSGSIZE: @mad is too long to be kept.
 	 */
 	int (*gsi_last_word)(struct ibv_context *ctx, uint16_t index,
 			     const struct verbs_gsi_mad *mad);
 
-	/* app-facing: called straight from inline functions of verbs.h, public return convention.
-	 */
+	/* app-facing: inline functions of verbs.h call these directly. Public return convention. */
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
-	/* See verbs_post_write_copy(); NULL: a copy, and post_send. */
+	/* See verbs_post_write_copy(). If it is NULL, the library copies and calls post_send. */
 	int (*post_write_copy)(struct ibv_qp *qp, struct ibv_send_wr *wr, const void *bytes);
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
@@ -323,7 +330,7 @@ struct verbs_ops {
 	int (*bind_mw)(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 };
 
-/* Bytes of each object; 0: the library's base is enough. */
+/* Bytes of each object; 0: the base struct of the library. */
 struct verbs_sizes {
 	size_t context;
 	size_t pd;
@@ -346,24 +353,23 @@ struct verbs_sizes {
 	size_t comp_channel;
 };
 
-/* What a user-space provider's list_devices() adds its devices to. */
+/* The list to which list_devices() of a user-space provider adds its devices. */
 struct verbs_device_list;
 
 struct verbs_provider {
 	uint32_t size; /* sizeof(struct verbs_provider) */
 	const char *name;
-	uint32_t driver_id; /* RDMA_DRIVER_*, as the kernel checks it in each command */
+	uint32_t driver_id; /* RDMA_DRIVER_*, which the kernel checks in each command */
 	uint32_t min_abi;   /* kernel ABI of the device, inclusive range */
 	uint32_t max_abi;
 	struct verbs_sizes sizes;
 	const struct verbs_ops *ops;
-	/* Only a user-space provider: add its devices with verbs_device_add(). */
+	/* Only for user-space providers: add the devices by verbs_device_add(). */
 	int (*list_devices)(struct verbs_device_list *list);
-	/* The same: whether the descriptor is the cmd_fd of a context of this device, whichever
-	 * process's; NULL: there are none. */
+	/* Only for user-space providers: return whether the descriptor is the cmd_fd of a context
+	 * of this device, in any process. NULL: there are no such descriptors. */
 	bool (*owns)(const struct verbs_device *device, int cmd_fd);
-	/* What the library of its direct verbs calls: of a type that only these two know; or NULL.
-	 */
+	/* Functions for the library of its direct verbs, or NULL. Only these two know the type. */
 	const void *direct;
 };
 
@@ -383,7 +389,7 @@ struct verbs_provider_entry {
 /* Helpers of the library for providers: exported. */
 #pragma GCC visibility push(default)
 
-/* Library base of a public object. */
+/* Return the library's base struct of a public object. */
 static inline struct verbs_device *to_vdev(struct ibv_device *device)
 {
 	return (struct verbs_device *)device;
@@ -409,8 +415,8 @@ static inline struct verbs_pd *to_vpd(struct ibv_pd *pd)
 	return (struct verbs_pd *)pd;
 }
 
-/* The protection domain that @pd is, or that it stands for as a parent domain or an imported view.
- */
+/* Return the protection domain of @pd: itself, or the domain behind a parent domain or an imported
+ * view. */
 static inline struct ibv_pd *verbs_pd_protection(struct ibv_pd *pd)
 {
 	struct verbs_pd *vpd = to_vpd(pd);
@@ -464,28 +470,28 @@ static inline struct verbs_context *to_vctx(struct ibv_context *ctx)
 }
 
 /*
- * For the modify_qp of a user-space device: what the kernel's core checks for its devices, as far
- * as the transition, the port, the address and the values are concerned. -EINVAL when it would
- * refuse; the library says why. Values that the kernel passes on are the device's to understand.
+ * Check modify_qp of a user-space device as the kernel does for its devices: the transition, the
+ * port, the address and the values. -EINVAL: the kernel would refuse them, which is logged with the
+ * cause. The device checks values that the kernel passes on.
  */
 int verbs_check_modify_qp(struct verbs_qp *qp, const struct verbs_modify_qp *in);
 
 /*
  * Add one user-space device to the list being built.
  * @device: allocated with calloc by the provider; the library owns it afterwards
- * A device of the same name from the last list is kept instead, so pointers stay stable.
+ * If the last list has a device of the same name, that device is kept, so that pointers stay valid.
  */
 void verbs_device_add(struct verbs_device_list *list, struct verbs_device *device);
 
-/* From open_context: this context's operations are @ops instead of the provider's. */
+/* Replace the operations of the provider by @ops, for this context. Called by open_context. */
 void verbs_context_set_ops(struct verbs_context *ctx, const struct verbs_ops *ops);
 /*
- * From open_context: the operations that @overlay has take the places of this context's, and the
- * others stay. For what only some devices of a provider do, or do otherwise. -ENOMEM, or 0.
+ * Replace the operations of this context that @overlay sets, and keep the others. Used for features
+ * that only some devices of a provider have. Called by open_context. Return: 0 or -ENOMEM.
  */
 int verbs_context_overlay_ops(struct verbs_context *ctx, const struct verbs_ops *overlay);
 
-/* Whether the provider of that name serves the device. */
+/* Return whether the provider of that name serves the device. */
 bool verbs_device_is(const struct ibv_device *device, const char *provider);
 
 /*
@@ -510,20 +516,21 @@ int verbs_mr_register_dmabuf(const char *verb, const struct verbs_reg_dmabuf_mr 
 int verbs_flow_create(const struct verbs_create_flow *in, struct ibv_flow **ret_flow);
 int verbs_flow_action_create(struct ibv_context *ctx, const struct verbs_flow_action_esp *in,
 			     struct verbs_flow_action **ret_action);
-/* Memory for an object that the provider makes by itself: zeroed, freed with free(). */
+/* Allocate zeroed memory for an object that the provider creates itself. free() frees it. */
 void *verbs_object_alloc(size_t base, size_t declared);
 
-/* For the library of a provider's direct verbs: verbs_provider.direct of the context's provider.
- * NULL: it has none, or is not @provider. */
+/* For the library of a provider's direct verbs: return verbs_provider.direct of the context's
+ * provider. NULL: the provider has none, or is not @provider. */
 const void *verbs_provider_direct(struct ibv_context *ctx, const char *provider);
 
-/* Initialise what public destroy functions expect of an object the provider created aside. */
+/* Initialise the members that public destroy functions need in a CQ that the provider created
+ * itself. */
 void verbs_cq_init(struct verbs_cq *cq, struct ibv_context *ctx, struct ibv_comp_channel *channel,
 		   void *cq_context);
 
 /*
- * Before a destroy returns: wait until the application acknowledged every event it was given.
- * @comp, @async: how many completion and asynchronous events the object ever reported
+ * Wait, before a destroy returns, until the application has acknowledged all events it got.
+ * @comp, @async: total number of completion and asynchronous events that the object reported
  */
 void verbs_cq_wait_events(struct verbs_cq *cq, uint32_t comp, uint32_t async);
 void verbs_qp_wait_events(struct verbs_qp *qp, uint32_t async);
@@ -531,8 +538,8 @@ void verbs_srq_wait_events(struct verbs_srq *srq, uint32_t async);
 void verbs_wq_wait_events(struct verbs_wq *wq, uint32_t async);
 
 /*
- * QP1 of a user-space device, for librdmacm: the operations of the same names. -EOPNOTSUPP: the
- * device's connections are made elsewhere.
+ * QP1 of a user-space device, for librdmacm: call the operations of the same names. -EOPNOTSUPP:
+ * the device does not use this library to establish connections.
  */
 int verbs_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,
 		   uint16_t *ret_prefix);
@@ -548,30 +555,31 @@ int verbs_gsi_guard(struct ibv_context *ctx, const union ibv_gid *remote);
 int verbs_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct verbs_gsi_mad *mad);
 
 /*
- * For librdmacm: ibv_post_send() of one write, of one SGE and not inline, whose bytes are still at
- * @bytes. They are copied into the SGE's memory first, or by the device straight to their target
- * when it can do that at once. Return: 0 or a positive errno.
+ * For librdmacm: post one write of one SGE, not inline, whose data are still at @bytes. The data
+ * are copied into the memory of the SGE, or by the device directly to their target if it can do so
+ * at once. Return: 0 or a positive errno.
  */
 int verbs_post_write_copy(struct ibv_qp *qp, struct ibv_send_wr *wr, const void *bytes);
 
-/* The folder of programs that providers start: in the build tree if plug-ins are loaded from there.
- */
+/* Return the folder of programs that providers start. It is in the build tree if plug-ins are
+ * loaded from there. */
 const char *verbs_program_folder(void);
 
 /*
- * Whether the kernel's last neighbour request for the next hop from @sgid to @dgid failed. This
- * function sends nothing, and the kernel asks only for a packet. False if the answer is unknown.
+ * Return whether the kernel's last neighbour request for the next hop from @sgid to @dgid failed;
+ * false if this is unknown. The function itself causes no request.
  */
 bool verbs_neigh_failed(const union ibv_gid *sgid, const union ibv_gid *dgid);
 
-/* L2 address (and VLAN) of @attr's destination on RoCE. -EHOSTUNREACH etc. when none was found. */
+/* Resolve the L2 address and VLAN of the destination of @attr on RoCE. -EHOSTUNREACH or another
+ * errno if it was not found. */
 int verbs_resolve_eth_l2(struct ibv_context *ctx, const struct ibv_ah_attr *attr,
 			 uint8_t ret_mac[6], uint16_t *ret_vlan);
 
 /*
- * Fork protection of memory the provider shares with a device: pages of the range are not copied
- * into children. Pairs of calls nest. Nothing happens unless the program asked for ibv_fork_init(),
- * but the first caller's name is kept for those who ask too late.
+ * Protect memory that the provider shares with a device: fork() does not copy pages of the range
+ * into children. Pairs of calls nest. Without ibv_fork_init() the functions have no effect, but the
+ * name of the first caller is kept for the message about a late ibv_fork_init().
  */
 #define verbs_dontfork_range(base, size) verbs_dontfork_range_by(__func__, base, size)
 int verbs_dontfork_range_by(const char *who, void *base, size_t size);
