@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Versions: kernel and library, kernel driver and provider. */
+/* Versions of kernel and library, and of kernel driver and provider. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

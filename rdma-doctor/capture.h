@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the library says on standard error while it is tried. */
+/* Capture of the library's messages on standard error during a trial. */
 #ifndef RDMA_DOCTOR_CAPTURE_H
 #define RDMA_DOCTOR_CAPTURE_H
 
@@ -11,7 +11,7 @@ struct capture {
 };
 
 void capture_begin(struct capture *c);
-/* The first line, without its newline; "" when there was none. */
+/* Return the first line without its newline; "" if there was none. */
 void capture_end(struct capture *c, char *line, size_t size);
 
 #endif

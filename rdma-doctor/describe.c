@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A device in the JSON report: what drives it, and what programs reach it by. */
+/* A device in the JSON report: its drivers, and its addresses and names for programs. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void entry_read_text(const struct doctor_device *dev, unsigned int port, 
 	snprintf(text, size, "%.*s", (int)size - 1, raw);
 }
 
-/* Return: whether the entry holds a GID. @ret_there: whether the table has it. */
+/* Read an entry. Return: whether it holds a GID. @ret_there: whether the table has the entry */
 static bool entry_read(const struct doctor_device *dev, unsigned int port, unsigned int index,
 		       struct gid_entry *ret_entry, bool *ret_there)
 {
@@ -93,7 +93,7 @@ static void describe_ports(const struct doctor_device *dev)
 	json_close(']');
 }
 
-/* The GID that reaches farthest: not link-local, and RoCE v2 before v1. */
+/* Choose the GID with the widest reach: not link-local, and RoCE v2 before v1. */
 static bool gid_choose(const struct doctor_device *dev, unsigned int port,
 		       struct gid_entry *ret_entry)
 {
@@ -113,7 +113,7 @@ static bool gid_choose(const struct doctor_device *dev, unsigned int port,
 	return best;
 }
 
-/* By what a program uses the device: its first active port, else the first one. */
+/* Describe the parameters for programs, of the first active port or else of the first port. */
 static void describe_use(const struct doctor_device *dev)
 {
 	struct port port, chosen = {};
@@ -153,8 +153,7 @@ void describe_device(const struct doctor_device *dev)
 	}
 	if (dev->verbs)
 		json_string("uverbs", dev->verbs->device.dev_name);
-	/* Software devices have no other device below them: their provider has the driver's name.
-	 */
+	/* Software devices have no parent device. Their provider has the name of the driver. */
 	snprintf(path, sizeof(path), "class/infiniband/%s/device/driver", dev->name);
 	sysfs_link(path, driver, sizeof(driver));
 	if (driver[0] || dev->provider)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rung: the kernel has a device, or the requested one. */
+/* The rung: the kernel has a device, or the wanted device. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* Of the modules that use ib_uverbs all but one are drivers. */
+/* All modules that use ib_uverbs are drivers, except one. */
 static int is_driver(const struct dirent *entry)
 {
 	return is_visible(entry) && strcmp(entry->d_name, "rdma_ucm");
 }
 
-/* Names of @folder in sysfs, for a sentence. Return: how many there are. */
+/* Join the names in a sysfs folder for a sentence. Return: their number. */
 static int names_join(const char *folder, int (*select)(const struct dirent *), struct text *names)
 {
 	char path[PATH_MAX];
@@ -60,7 +60,8 @@ static void device_not_found(const struct doctor *d, struct finding *f)
 	finding_fix(f, "name a device that is there, or load the driver of %s", d->wanted);
 }
 
-/* Drivers of hardware find their devices themselves; a software device is made by its user. */
+/* Suggest how to get a device. Hardware drivers find their devices, and users create software
+ * devices. */
 static void fix_none(const struct doctor *d, bool drivers, struct finding *f)
 {
 	const char *where = host_in_container(d) ? "on the host: " : "";
@@ -86,7 +87,7 @@ static void fix_unbound(const struct doctor *d, const char *function, struct fin
 		    host_in_container(d) ? "on the host: " : "", driver);
 }
 
-/* uroce excuses that there never was a device, not that one was lost. */
+/* Report that there is no device. With uroce this is no failure, unless a device was lost. */
 static void device_none(const struct doctor *d, struct finding *f)
 {
 	char function[NAME_MAX + 1];

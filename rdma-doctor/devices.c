@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kernel's RDMA devices: those in sysfs, and those that discovery finds for the library. */
+/* The kernel's RDMA devices: devices in sysfs, and devices that the discovery of the library finds.
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -29,7 +30,8 @@ bool device_name_usable(const char *name)
 	return true;
 }
 
-/* @wanted is its name, its PCI address, its network interface or its uverbs device. */
+/* Return whether @wanted is the name of the device, its PCI address, its network interface or its
+ * uverbs device. */
 static bool device_is_called(const struct verbs_device *verbs, const char *name, const char *wanted)
 {
 	struct doctor_device dev = {};
@@ -52,7 +54,7 @@ static bool device_is_called(const struct verbs_device *verbs, const char *name,
 	return strrchr(target, '/') && !strcmp(strrchr(target, '/') + 1, wanted);
 }
 
-/* The device of that name, added if it is new; NULL when it is not wanted. */
+/* Return the device of that name. Add it if it is new. NULL: it is not wanted. */
 static struct doctor_device *device_add(struct doctor *d, const struct verbs_device *verbs,
 					const char *name)
 {
@@ -87,7 +89,8 @@ static void devices_find_sysfs(struct doctor *d)
 		free(entries);
 }
 
-/* As the library finds them. Without the class there is none, and asking could load a module. */
+/* Find devices as the library does. Do not ask without the sysfs class, because asking could load a
+ * module. */
 static void devices_find_verbs(struct doctor *d)
 {
 	struct doctor_device *dev;

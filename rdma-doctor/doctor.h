@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rdma-doctor: the rungs between a program and RDMA, looked at from the bottom up.
+ * rdma-doctor: checks of all layers between a program and RDMA, from the bottom up. Each check is
+ * called a rung.
  *
- * A rung is a row of rungs.c and a check function in the file of its noun. Some look at the host,
- * the others at each device that still stands: a device falls on the first rung that fails for it.
- * A rung of devices has failed when the last one fell there. Nothing on the machine is changed.
+ * A rung is a row of rungs.c and a check function in the file of its noun. Some rungs check the
+ * host, the others check each device that has passed all rungs so far. A device falls on the first
+ * rung that fails for it. A rung of devices fails if the last device falls there. The program
+ * changes nothing on the machine.
  *
  *   rdma_doctor.c  options                    ladder.c   runs the rungs
  *   rungs.c        the table of rungs         report.c   text and JSON
- *   devices.c      the kernel's RDMA devices  finding.c  what a check found, in words
- *   host.c         files, container, unit     system.c   what is asked of the kernel
- *   trial.c        the library, tried         capture.c  what the library says meanwhile
+ *   devices.c      the kernel's RDMA devices  finding.c  the text of a finding
+ *   host.c         files, container, unit     system.c   queries of the kernel
+ *   trial.c        trial of the library       capture.c  messages of the library
  *   child.c        a process that may crash   hardware.c adapters on the PCI bus
  *   limit.c        limits of the rdma cgroup  describe.c a device in the JSON report
- *   ending.c       what ended a process
- *   paths.c, log.c stand for files of the library that discovery uses
+ *   ending.c       causes of a process's end
+ *   paths.c, log.c replace files of the library that discovery uses
  */
 #ifndef RDMA_DOCTOR_DOCTOR_H
 #define RDMA_DOCTOR_DOCTOR_H
@@ -25,18 +27,18 @@
 enum finding_state {
 	FINDING_OK,
 	FINDING_NOTE,	  /* works, but is worth knowing */
-	FINDING_UNSEEN,	  /* could not be looked at: the words say why */
-	FINDING_UNNEEDED, /* does not matter here: the words say why */
+	FINDING_UNSEEN,	  /* could not be checked: the text tells the reason */
+	FINDING_UNNEEDED, /* does not matter here: the text tells the reason */
 	FINDING_FAILED,
 };
 
 struct finding {
 	enum finding_state state;
-	struct text what; /* what was found; of a failure: its cause */
-	struct text fix;  /* a command or a setting; empty when there is nothing to do */
+	struct text what; /* the finding; for a failure: its cause */
+	struct text fix;  /* a command or a setting; empty if nothing has to be done */
 };
 
-/* Append to the words, printable ASCII only, whatever the arguments contain. */
+/* Set the state, and append to the text. Only printable ASCII is kept. */
 void finding_set(struct finding *f, enum finding_state state, const char *fmt, ...) _printf_(3, 4);
 void finding_fix(struct finding *f, const char *fmt, ...) _printf_(2, 3);
 #define finding_ok(f, ...)	 finding_set(f, FINDING_OK, __VA_ARGS__)
@@ -45,7 +47,7 @@ void finding_fix(struct finding *f, const char *fmt, ...) _printf_(2, 3);
 #define finding_unneeded(f, ...) finding_set(f, FINDING_UNNEEDED, __VA_ARGS__)
 #define finding_fail(f, ...)	 finding_set(f, FINDING_FAILED, __VA_ARGS__)
 
-/* Everything but printable ASCII becomes '?'. */
+/* Replace everything but printable ASCII by '?'. */
 void text_make_printable(char *text);
 
 struct rung;
@@ -53,16 +55,16 @@ struct doctor_userspace;
 
 struct doctor_device {
 	char name[IBV_SYSFS_NAME_MAX];
-	struct verbs_device *verbs; /* as discovery has it; NULL: no uverbs character device */
+	struct verbs_device *verbs; /* from discovery; NULL: no uverbs character device */
 	const struct verbs_provider *provider;
-	const struct rung *fell; /* where; NULL: it stands */
-	struct finding finding;	 /* of the fall */
+	const struct rung *fell; /* rung on which the device fell; NULL: none */
+	struct finding finding;	 /* on that rung */
 };
 
 /* Facts of the kernel's RDMA subsystem. */
 struct rdma_system {
-	int error;	     /* 0, or -errno of asking */
-	bool mode_known;     /* RDMA netlink told the namespace mode */
+	int error;	     /* 0 or -errno of the query */
+	bool mode_known;     /* RDMA netlink reported the namespace mode */
 	bool exclusive;	     /* a device belongs to one network namespace */
 	bool copies_on_fork; /* pinned pages are copied for the child at fork() */
 };
@@ -70,31 +72,31 @@ struct rdma_system {
 #define DOCTOR_DEVICES_MAX 256
 
 struct doctor {
-	const char *root;   /* prefix of every path that is looked at; "": this machine */
-	bool live;	    /* the kernel and the library may be asked, not only files */
+	const char *root;   /* prefix of every examined path; "": this machine */
+	bool live;	    /* queries of the kernel and the library are allowed, not only files */
 	const char *wanted; /* only this device; NULL: all */
-	const char *pid;    /* whose limits: "self" or a number */
+	const char *pid;    /* process whose limits are checked: "self" or a number */
 	bool strict;	    /* a note is a failure */
-	bool all;	    /* show what does not matter here, too */
+	bool all;	    /* also show rungs that do not matter here */
 
-	unsigned int required_number; /* of the kernel's devices; 0: any */
+	unsigned int required_number; /* number of kernel devices; 0: any */
 	const char *required[DOCTOR_DEVICES_MAX];
 	unsigned int required_count;
 
 	struct verbs_device_list list;
 	struct doctor_device devices[DOCTOR_DEVICES_MAX];
 	unsigned int count;
-	bool lost;			    /* an adapter has no device beside others that have */
+	bool lost;			    /* an adapter has no device, but others have */
 	bool userspace_wanted;		    /* @wanted is a device of uroce */
-	struct doctor_userspace *userspace; /* the devices that were tried; NULL without any */
+	struct doctor_userspace *userspace; /* tried devices; NULL: none */
 	struct rdma_system system;
 };
 
 struct rung {
 	const char *name;
-	int exit_code;	   /* of the program when this is the first rung that failed */
-	const char *about; /* what it looks at */
-	/* One of the two: of the host, or of one device. */
+	int exit_code;	   /* of the program if this is the first failed rung */
+	const char *about; /* subject of the check */
+	/* Exactly one is set: a check of the host, or of one device. */
 	void (*check)(struct doctor *d, struct finding *f);
 	void (*check_device)(struct doctor *d, struct doctor_device *dev, struct finding *f);
 };
@@ -102,12 +104,11 @@ struct rung {
 extern const struct rung rungs[];
 extern const unsigned int rung_count;
 
-/* ladder.c: look at everything. @findings: one a rung. */
+/* ladder.c: run all checks. @findings: one for each rung. */
 void ladder_climb(struct doctor *d, struct finding *findings);
-/* The rung that is being looked at; behind the last one: none. Seen by the parent of a child that
- * climbs. */
+/* The current rung, or behind the last rung: none. The parent of the checking child reads it. */
 extern unsigned int *ladder_place;
-/* Return: index of the first rung that failed, -1 when none did. */
+/* Return the index of the first failed rung; -1: no rung failed. */
 int ladder_first_failure(const struct finding *findings);
 
 /* report.c: to standard output. */
@@ -121,31 +122,32 @@ void describe_userspace(const struct doctor_userspace *dev);
 /* devices.c */
 void devices_find(struct doctor *d);
 void devices_drop(struct doctor *d);
-/* A device of uroce is wanted; the kernel cannot have it. */
+/* Return whether the wanted device belongs to uroce, so that the kernel cannot have it. */
 bool devices_wanted_is_userspace(const struct doctor *d);
 bool device_name_is_userspace(const char *name);
 /* Find an examined device by any of its names, or return NULL. */
 struct doctor_device *devices_find_named(struct doctor *d, const char *name);
-/* Fit to be part of a path and of a line. */
+/* Return whether the name may be part of a path and of a line. */
 bool device_name_usable(const char *name);
-/* "<sysfs>/class/infiniband/<device>/<path>". Return: length of the text; -errno. */
+/* Read "<sysfs>/class/infiniband/<device>/<path>". Return: length of the text or -errno. */
 int device_read(const struct doctor_device *dev, const char *path, char *buf, size_t size);
 
-/* paths.c: take driver files and providers from below @root. Before the first use of them. */
+/* paths.c: take driver files and providers from below @root. To be called before their first use.
+ */
 void paths_set_root(const char *root);
 
-/* log.c: the first line that discovery logged since the last call; "" when none. */
+/* log.c: return the first line that discovery logged since the last call, or "". */
 const char *log_take(void);
-/* Behind the words that only say who speaks and how loud. */
+/* Return the message without its prefix of program and log level. */
 const char *log_content(const char *line);
 
 /* host.c */
 int host_read(const struct doctor *d, const char *path, char *buf, size_t size);
 bool host_exists(const struct doctor *d, const char *path);
 bool sysfs_exists(const char *path);
-/* The last part of where a link of sysfs points to; "" when there is none. */
+/* Return the last component of the target of a sysfs link; "" if there is no such link. */
 void sysfs_link(const char *path, char *ret_name, size_t size);
-/* Whether /dev was made for this process or its unit, in place of the host's. */
+/* Return whether this process or its unit has a /dev of its own instead of that of the host. */
 bool host_dev_is_private(const struct doctor *d);
 enum host_place {
 	HOST_PLAIN,
@@ -153,23 +155,24 @@ enum host_place {
 	HOST_KUBERNETES,
 	HOST_UNIT,
 };
-/* Where the process lives, whose limits count. @unit: its systemd unit, for HOST_UNIT. */
+/* Return the environment of the process whose limits are checked. @unit: its systemd unit, for
+ * HOST_UNIT */
 enum host_place host_place(const struct doctor *d, char *unit, size_t size);
 bool host_in_container(const struct doctor *d);
-/* Of the running kernel, printable; "unknown" when it cannot be read. */
+/* Return the printable release of the running kernel; "unknown" if it cannot be read. */
 void host_release(const struct doctor *d, char *release, size_t size);
 
-/* system.c: what is asked of the kernel. */
+/* system.c: query the kernel. */
 void system_ask(struct rdma_system *ret_system);
-/* Open for reading and writing, and close. Return: 0; -errno. */
+/* Open for reading and writing, and close. Return: 0 or -errno. */
 int system_node_open(const char *path);
-/* Whether the library can keep registered memory from children. Return: 0; -errno. */
+/* Check whether the library can protect registered memory during fork(). Return: 0 or -errno. */
 int system_fork_init(void);
-/* The shared library takes providers of the release this program was built with. @ret_path: its
- * file. */
+/* Return whether the shared library has the provider interface of this program's release.
+ * @ret_path: file of the library */
 bool system_library_is_ours(const char **ret_path);
 
-/* uroce.c: the user-space device takes part here, and its provider is installed. */
+/* uroce.c: return whether the user-space device is enabled and its provider is installed. */
 bool uroce_serves(const struct doctor *d);
 
 /* The checks, each in the file of its noun. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fork() while devices use memory. */
+/* Safety of fork() while devices use memory. */
 #include <string.h>
 
 #include "rdma-doctor/doctor.h"

@@ -9,12 +9,12 @@
 /* RoCE ports fill their table from the front. */
 #define GIDS_LOOKED_AT 256
 
-/* How many of the entries are what. */
+/* Numbers of entries by their properties. */
 struct gid_count {
 	unsigned int filled, global, here, version_2;
 	bool types_known;
-	char best[INET6_ADDRSTRLEN]; /* the first that is all of it */
-	char foreign[IFNAMSIZ];	     /* interface of the first one of another namespace */
+	char best[INET6_ADDRSTRLEN]; /* first entry with all properties */
+	char foreign[IFNAMSIZ];	     /* interface of the first entry of another namespace */
 };
 
 static bool gid_is_global(const struct in6_addr *gid)
@@ -45,7 +45,7 @@ static bool gid_is_version_2(const struct doctor_device *dev, const struct port 
 	return !strcmp(text, "RoCE v2");
 }
 
-/* An entry whose interface is not told gets the benefit of the doubt. */
+/* Return whether the interface of the entry is in this namespace; true if it is unknown. */
 static bool gid_is_here(const struct doctor_device *dev, const struct port *port,
 			unsigned int index, struct gid_count *count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RDMA adapters on the PCI bus, and what the kernel made of them. */
+/* RDMA adapters on the PCI bus, and their kernel devices. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,7 +9,7 @@
 #include "rdma-doctor/hardware.h"
 #include "util/sysfs.h"
 
-/* PCI base class and subclass of adapters that do nothing but RDMA. */
+/* PCI base class and subclass of adapters whose only purpose is RDMA. */
 static const unsigned int rdma_classes[] = {
 	0x0207, /* network controller, InfiniBand */
 	0x0208, /* network controller, fabric: Omni-Path */
@@ -32,7 +32,7 @@ static const char *const rdma_modules[][2] = {
 	{ "mana", "mana_ib" },
 };
 
-/* Drivers that hand an adapter to a virtual machine or to a program. */
+/* Drivers that pass an adapter to a virtual machine or to a program. */
 static const char *const lending_drivers[] = {
 	"vfio-pci", "pci-stub", "pciback", "xen-pciback", "uio_pci_generic", "igb_uio",
 };
@@ -59,8 +59,9 @@ static bool adapter_does_rdma(const struct adapter *adapter, unsigned int class)
 }
 
 /*
- * An adapter of Mellanox in Ethernet mode, which all do RDMA as well. Where the kernel has the
- * auxiliary bus, its driver says by a device there whether it is to (hardware_find_unbound()).
+ * Return whether the adapter is one of Mellanox in Ethernet mode, because all of them support RDMA.
+ * If the kernel has the auxiliary bus, a device there shows whether RDMA is enabled
+ * (hardware_find_unbound()).
  */
 static bool adapter_does_both(const struct adapter *adapter, unsigned int class)
 {
@@ -76,7 +77,8 @@ static bool adapter_is_lent(const struct adapter *adapter)
 	return false;
 }
 
-/* Functions of a card may share one RDMA device: link aggregation. */
+/* Return whether any function of the card has an RDMA device. Functions may share one for link
+ * aggregation. */
 static bool card_has_device(const char *address)
 {
 	char path[PATH_MAX];
@@ -91,7 +93,7 @@ static bool card_has_device(const char *address)
 	return false;
 }
 
-/* Return: whether @address is an adapter that should have an RDMA device here and has none. */
+/* Return whether @address is an adapter that should have an RDMA device here but has none. */
 static bool adapter_lacks_device(const char *address, struct adapter *ret_adapter)
 {
 	struct adapter adapter = {
@@ -135,7 +137,8 @@ unsigned int hardware_find_lost(struct adapter *ret_first)
 	return count;
 }
 
-/* RDMA functions of network cards are devices of the auxiliary bus: "mlx5_core.rdma.0". */
+/* Select RDMA functions of network cards, which are devices of the auxiliary bus:
+ * "mlx5_core.rdma.0". */
 static int is_rdma_function(const struct dirent *entry)
 {
 	static const char *const kinds[] = { ".rdma.", ".roce.", ".iwarp." };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files of the machine that is looked at, and what kind of place the process lives in. */
+/* Files of the examined machine, and the environment of the process: container, unit or login. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -65,7 +65,8 @@ bool host_in_container(const struct doctor *d)
 	return place_is_container(d->root);
 }
 
-/* The last component of the process's cgroup that is a service, without those of a login. */
+/* Find the last component of the cgroup of the process that is a service other than that of a
+ * login. */
 static void unit_name(const struct doctor *d, char *unit, size_t size)
 {
 	char path[64], cgroup[4096], *end, *start;

@@ -7,7 +7,7 @@
 #include "rdma-doctor/hardware.h"
 #include "util/sysfs.h"
 
-/* Whether the kernel's module tree has @module; when it cannot be read, it is taken for there. */
+/* Return whether the module tree of the kernel has @module; true if the tree cannot be read. */
 static bool module_installed(const struct doctor *d, const char *release, const char *module)
 {
 	char path[PATH_MAX], file[64];

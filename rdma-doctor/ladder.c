@@ -4,12 +4,12 @@
 #include "rdma-doctor/doctor.h"
 #include "util/sysfs.h"
 
-/* What one rung found for the devices that reached it. */
+/* Results of one rung for the devices that reached it. */
 struct tally {
 	unsigned int reached, fell;
 	const struct doctor_device *first_fallen;
 	const struct doctor_device *first_standing;
-	struct finding standing; /* of the device that stands with the most to say */
+	struct finding standing; /* most important finding of a device that passed */
 };
 
 static void device_check_one(struct doctor *d, const struct rung *rung, struct doctor_device *dev,
@@ -75,7 +75,7 @@ static void devices_check(struct doctor *d, const struct rung *rung, struct find
 	tally_conclude(d, &tally, f);
 }
 
-/* Without the class nobody answers, and asking could load a module. */
+/* Do not ask without the sysfs class, because asking could load a module. */
 static void subsystem_ask(struct doctor *d)
 {
 	d->system = (struct rdma_system){ .error = -ENOSYS };

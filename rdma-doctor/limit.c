@@ -5,7 +5,7 @@
 
 #include "rdma-doctor/limit.h"
 
-/* What opening a device and making a PD, a CQ, an MR and a QP takes. */
+/* Resources needed to open a device and to create a PD, a CQ, an MR and a QP. */
 static const struct {
 	const char *resource;
 	uint64_t needed;
@@ -16,7 +16,7 @@ static const struct {
 
 /*
  * "mlx5_0 hca_handle=2 hca_object=max" is a line of rdma.max, and of rdma.current with numbers
- * only. Return: the value; UINT64_MAX for "max" and when it is not told.
+ * only. Return: the value; UINT64_MAX for "max" and for a missing value.
  */
 static uint64_t limit_parse(const char *text, const char *device, const char *resource)
 {
@@ -37,7 +37,7 @@ static uint64_t limit_parse(const char *text, const char *device, const char *re
 	return *value < '0' || *value > '9' ? UINT64_MAX : strtoull(value, NULL, 10);
 }
 
-/* One cgroup. @folder: of it, below the root that is looked at. */
+/* Read the limit of one cgroup. @folder: its folder below the examined root */
 static bool limit_read(const struct doctor *d, const char *folder, const char *device,
 		       struct rdma_limit *ret_limit)
 {
@@ -67,7 +67,7 @@ static bool limit_read(const struct doctor *d, const char *folder, const char *d
 	return false;
 }
 
-/* The cgroup and those around it. @base: where the hierarchy is mounted. */
+/* Check the cgroup and its parents. @base: mount point of the hierarchy */
 static bool limit_climb(const struct doctor *d, const char *base, const char *cgroup,
 			const char *device, struct rdma_limit *ret_limit)
 {
@@ -89,7 +89,7 @@ static bool limit_climb(const struct doctor *d, const char *base, const char *cg
 	}
 }
 
-/* @text, up to @end: names with commas between them. */
+/* Return whether @name is in the list of names between @text and @end, separated by commas. */
 static bool controllers_have(const char *text, const char *end, const char *name)
 {
 	size_t length;
@@ -103,8 +103,8 @@ static bool controllers_have(const char *text, const char *end, const char *name
 }
 
 /*
- * A line of /proc/PID/cgroup: "0::/path" of version 2, "4:rdma,pids:/path" of version 1, whose
- * folder has the controllers' names.
+ * Check a line of /proc/PID/cgroup: "0::/path" of version 2, or "4:rdma,pids:/path" of version 1,
+ * whose folder is named after the controllers.
  */
 static bool limit_check_line(const struct doctor *d, const char *line, const char *device,
 			     struct rdma_limit *ret_limit)

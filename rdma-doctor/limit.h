@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the rdma controller of cgroups leaves a process. */
+/* Limits of the rdma controller of cgroups for a process. */
 #ifndef RDMA_DOCTOR_LIMIT_H
 #define RDMA_DOCTOR_LIMIT_H
 
@@ -11,7 +11,7 @@ struct rdma_limit {
 	uint64_t max, used;
 };
 
-/* Return: whether a cgroup of the process keeps it from opening @device or from making objects. */
+/* Return whether a cgroup prevents the process from opening @device or from creating objects. */
 bool rdma_limit_find(const struct doctor *d, const char *device, struct rdma_limit *ret_limit);
 
 void rdma_limit_explain(const struct rdma_limit *limit, const char *device, struct finding *f);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The log of the discovery code that is linked into this program: its first complaint becomes the
- * cause of the rung that asked. Stands for util/log.c.
+ * The log of the discovery code that is linked into this program: its first message becomes the
+ * cause of the current rung. This file replaces util/log.c.
  */
 #include <stdarg.h>
 #include <stdio.h>

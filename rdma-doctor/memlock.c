@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Locked memory: how much a process may pin, and where to raise that. */
+/* Locked memory: the limit of a process, and the place to raise it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,16 +7,16 @@
 #include "libibverbs/explain.h"
 #include "rdma-doctor/doctor.h"
 
-/* Below this, not even a queue pair with a few buffers is sure to work on every device. */
+/* Bytes. With less, a queue pair with a few buffers may not work on every device. */
 #define MEMLOCK_LEAST (1024 * 1024)
 
 struct memlock {
-	struct memlock_facts facts; /* its limit is the soft one */
+	struct memlock_facts facts; /* limit is the soft limit */
 	uint64_t hard;
 	bool initial; /* the process is in the initial user namespace */
 };
 
-/* "unlimited" or bytes; moves @text behind it. */
+/* Parse "unlimited" or bytes, and move @text behind them. */
 static bool limit_parse(const char **text, uint64_t *ret_limit)
 {
 	char *end;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether devices belong to one network namespace, perhaps another one. */
+/* The network namespace of devices, if they belong to one. */
 #include "rdma-doctor/doctor.h"
 #include "util/sysfs.h"
 
-/* A sysfs that was mounted in another network namespace shows its devices; netlink does not. */
+/* Return whether sysfs was mounted in another network namespace. It then shows devices of that
+ * namespace, which netlink does not show here. */
 static bool devices_are_elsewhere(const struct doctor *d)
 {
 	for (unsigned int i = 0; i < d->count; i++)

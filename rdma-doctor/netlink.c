@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RDMA netlink, by which the library finds devices. */
+/* RDMA netlink, which the library uses to find devices. */
 #include <string.h>
 
 #include "rdma-doctor/doctor.h"

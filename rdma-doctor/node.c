@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The character devices of verbs: the right node is there. */
+/* The character devices of verbs: the node exists and has the right number. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,8 @@ void node_path(const struct doctor *d, const char *name, char path[PATH_MAX])
 	snprintf(path, PATH_MAX, "%s" CDEV_DIR "/%s", d->root, name);
 }
 
-/* PrivateDevices= of a unit, or another sandbox; who is in it may make no nodes. */
+/* Explain a node hidden by PrivateDevices= of a unit or by another sandbox. Processes inside it may
+ * not create nodes. */
 static void node_hidden(const struct doctor *d, struct finding *f)
 {
 	char unit[128];

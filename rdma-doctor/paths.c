@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the libibverbs that this program runs with finds driver files and providers, or where they
- * are below another root. Stands for libibverbs/discovery/paths.c.
+ * The folders in which the libibverbs of this program finds driver files and providers, or the
+ * folders below another root. This file replaces libibverbs/discovery/paths.c.
  */
 #include <stdio.h>
 #include <sys/auxv.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The nodes may be opened: mode, owner and group; device cgroup; security modules. */
+/* Permission to open the nodes: mode, owner and group, device cgroup, and security modules. */
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -45,7 +45,8 @@ static bool process_in_group(gid_t gid)
 	return getegid() == gid || groups_have(groups, getgroups(GROUPS_MAX, groups), gid);
 }
 
-/* As the user data base has it now: a login from now on would have the group. */
+/* Return whether the user database lists the user in the group, so that a new login would have it.
+ */
 static bool user_in_group(gid_t gid)
 {
 	const struct passwd *entry = getpwuid(geteuid());
@@ -56,7 +57,7 @@ static bool user_in_group(gid_t gid)
 	       groups_have(groups, count, gid);
 }
 
-/* The bits of @st that count for this process. */
+/* Return whether the mode bits of @st for this process permit access. */
 static bool mode_permits(const struct stat *st)
 {
 	mode_t bits = st->st_mode;
@@ -70,7 +71,7 @@ static bool mode_permits(const struct stat *st)
 	return (bits & 06) == 06;
 }
 
-/* @rule: what a udev rule names the node by, and only the node */
+/* Suggest a fix. @rule: match of a udev rule for only this node */
 static void fix_mode(const struct stat *st, const char *rule, struct finding *f)
 {
 	char user[64], group[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A port is active; if none is, what keeps it down. */
+/* Check that a port is active. If none is, find the cause. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static bool netdev_name_usable(const char *name)
 	return true;
 }
 
-/* The interface of the first GID; else what software devices say of their parent. */
+/* Read the interface of the first GID, or else the parent attribute of a software device. */
 static void port_read_netdev(const struct doctor_device *dev, struct port *port)
 {
 	char name[64];
@@ -153,7 +153,7 @@ static void port_down(const struct doctor_device *dev, const struct port *port, 
 		port_down_infiniband(dev, port, f);
 }
 
-/* Software devices are active without a carrier, too. */
+/* Check the carrier, because software devices are active without it. */
 static void port_active(const struct port *port, struct finding *f)
 {
 	uint64_t carrier;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The plug-in of the library that drives the device: known, installed, loadable. */
+/* The provider of the device: known, installed, loadable. */
 #include <dirent.h>
 #include <string.h>
 
 #include "rdma-doctor/doctor.h"
 
-/* A copy's providers are foreign code: not loaded. Only whether there are driver files is said. */
+/* Check only the driver files of a copied root, because its providers are foreign code. */
 static void provider_check_copy(struct finding *f)
 {
 	DIR *dir = opendir(disc_paths()->config);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connection management: module, version, node and permission of rdma_cm. */
+/* Connection management: module, version, node and permissions of rdma_cm. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

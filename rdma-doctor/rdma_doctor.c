@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why RDMA does not work here, and what to do about it. */
+/* Find out why RDMA does not work, and suggest remedies. */
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static int usage_error(const char *what)
 	return EXIT_USAGE;
 }
 
-/* sysfs is found by the library's own variable, everything else by the prefix. */
+/* Set the root. The library's own variable redirects sysfs, and the prefix redirects all else. */
 static const char *root_set(struct doctor *d, const char *root)
 {
 	char sysfs[128];
@@ -82,7 +82,7 @@ static bool all_digits(const char *text)
 	return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* "8" or "mlx5_0,mlx5_1"; @list is cut into pieces. */
+/* Parse "8" or "mlx5_0,mlx5_1". @list is split in place. */
 static const char *required_add(struct doctor *d, char *list)
 {
 	char *name;
@@ -109,7 +109,7 @@ static const char *required_add(struct doctor *d, char *list)
 
 struct examination {
 	struct doctor *doctor;
-	unsigned int *place; /* the rung that is looked at; seen by the parent */
+	unsigned int *place; /* current rung, shared with the parent */
 	bool json;
 };
 
@@ -124,7 +124,7 @@ static void examine(const void *arg, void *ret_code)
 	if (!findings)
 		return;
 	ladder_place = e->place;
-	/* Why a call of the library fails is part of the report; what else it could say is not. */
+	/* Errors of the library are a part of the report. Its other messages are not. */
 	setenv("VERBS_LOG_LEVEL", "1", 1);
 	ladder_climb(e->doctor, findings);
 	if (e->json)
@@ -140,7 +140,7 @@ static void examine(const void *arg, void *ret_code)
 		*(int *)ret_code = first < 0 ? 0 : rungs[first].exit_code;
 }
 
-/* The process that examined died: that is what was found where it was. */
+/* Report the death of the checking process as the finding of its current rung. */
 static int report_death(const struct examination *e, int signal)
 {
 	struct finding *findings = calloc(rung_count, sizeof(*findings));
@@ -165,7 +165,7 @@ static int report_death(const struct examination *e, int signal)
 	return fflush(stdout) || ferror(stdout) ? EXIT_NO_REPORT : (int)rungs[place].exit_code;
 }
 
-/* A child examines: a seccomp filter that kills is a finding, not the end of the report. */
+/* Run the checks in a child, so that a seccomp filter that kills it becomes a finding. */
 static int examine_apart(struct doctor *d, bool json)
 {
 	unsigned int *place = mmap(NULL, sizeof(*place), PROT_READ | PROT_WRITE,
@@ -245,7 +245,7 @@ int main(int argc, char **argv)
 		wrong = "--require looks at all devices, --device at one: not both";
 	if (wrong)
 		return usage_error(wrong);
-	/* The caller itself exists, be there a /proc or not. */
+	/* Do not check "self", because it exists even without /proc. */
 	if (doctor.live && strcmp(doctor.pid, "self") && !pid_exists(&doctor))
 		return usage_error("--pid: there is no such process");
 	return examine_apart(&doctor, json);

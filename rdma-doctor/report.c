@@ -5,7 +5,8 @@
 #include "rdma-doctor/verbs.h"
 #include "util/enum.h"
 
-/* Of the JSON: another number when a member goes or means something else, not when one is added. */
+/* Version of the JSON. It changes if a member is removed or changes its meaning, not for new
+ * members. */
 #define SCHEMA_VERSION 1
 
 static const char *const state_names[] = {
@@ -19,7 +20,7 @@ static const char *state_name(enum finding_state state)
 	return enum_name(state_names, ARRAY_SIZE(state_names), state, "?");
 }
 
-/* How to get what is not needed here is in the JSON only. */
+/* Return whether to print the fix. Fixes of unneeded rungs are only in the JSON. */
 static bool finding_needs_fix(const struct finding *f)
 {
 	return f->fix.length && (f->state == FINDING_FAILED || f->state == FINDING_NOTE);
@@ -34,7 +35,7 @@ static unsigned int notes_count(const struct finding *findings)
 	return notes;
 }
 
-/* A device fell beside others that work, or was never there. */
+/* Return whether a device fell or is missing while others work. */
 static bool device_was_lost(const struct doctor *d)
 {
 	bool lost = d->lost;

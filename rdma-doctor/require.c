@@ -4,7 +4,7 @@
 
 #include "rdma-doctor/verbs.h"
 
-/* Why @dev does not work, after other words. */
+/* Append why @dev does not work. */
 static void require_explain(const struct doctor_device *dev, struct finding *f)
 {
 	finding_fail(f, "%s fell on %s: %s", dev->name, dev->fell->name, dev->finding.what.chars);
@@ -48,7 +48,7 @@ static void require_number(const struct doctor *d, struct finding *f)
 	}
 }
 
-/* A device of user space counts when it was asked for by its name. */
+/* Check a user-space device, which counts only if it is required by name. */
 static void require_userspace(struct doctor *d, const char *name, struct finding *f)
 {
 	const struct trial *trial;

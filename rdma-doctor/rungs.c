@@ -2,8 +2,8 @@
 #include "rdma-doctor/doctor.h"
 
 /*
- * From the bottom up. A new rung is a row here and one function. Exit codes are for scripts: they
- * never change, and 0 to 9 are no rungs.
+ * From the bottom up. A new rung is a row here and one function. Exit codes are for scripts. They
+ * never change, and rungs do not use 0 to 9.
  */
 const struct rung rungs[] = {
 	{ "kernel", 10, "modules of the RDMA subsystem", .check = kernel_check },

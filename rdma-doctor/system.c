@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Everything that is asked of the running kernel and is not a file to read. */
+/* Queries of the running kernel other than reading files. */
 #include <dlfcn.h>
 #include <fcntl.h>
 
@@ -50,7 +50,7 @@ int system_fork_init(void)
 	return -ibv_fork_init();
 }
 
-/* The private node of the library, which its providers need, has the number of the interface. */
+/* The private symbol node of the library, which providers need, has the number of the interface. */
 #define TEXT_(n) #n
 #define TEXT(n)	 TEXT_(n)
 
@@ -63,7 +63,8 @@ bool system_library_is_ours(const char **ret_path)
 	return dlvsym(RTLD_DEFAULT, "verbs_device_add",
 		      "IBVERBS_PRIVATE_" TEXT(RDMA_PROVIDER_ABI)) != NULL;
 #else
-	/* This C library has no symbol versions: only the library's private node has this name. */
+	/* This C library has no symbol versions. Only libibverbs of this interface has this name.
+	 */
 	return dlsym(RTLD_DEFAULT, "verbs_device_add") != NULL;
 #endif
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The library is used as a program uses it, in a process of its own. The objects live only during
- * the trial.
+ * Trial of the library in a separate process, by the calls of a usual program. The objects exist
+ * only during the trial.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "rdma-doctor/ending.h"
 #include "rdma-doctor/verbs.h"
 
-#define TRIAL_BYTES 4096 /* registered: a page */
+#define TRIAL_BYTES 4096 /* bytes to register: a page */
 #define TRIAL_GIDS  64
 
 struct trial_objects {
@@ -32,7 +32,7 @@ static int trial_failed(struct trial *trial, const char *verb)
 	return -1;
 }
 
-/* The first failure ends it. Return: 0; -1. */
+/* Create the objects until one fails. Return: 0 or -1. */
 static int objects_make(struct trial_objects *o, struct ibv_device *device, struct trial *trial)
 {
 	struct ibv_qp_init_attr attr = {
@@ -85,7 +85,7 @@ static unsigned int netdev_flags(const char *name)
 							     : 0;
 }
 
-/* A GID that is not link-local comes first, if there is one. */
+/* Read the GIDs, and prefer one that is not link-local. */
 static void gids_read(struct ibv_context *ctx, struct trial *trial)
 {
 	struct ibv_gid_entry gids[TRIAL_GIDS];
@@ -141,8 +141,8 @@ static void trial_job(const void *name, void *result)
 	capture_end(&capture, trial->said, sizeof(trial->said));
 }
 
-/* @r: of child_run(). The verb's name lies in the program's constants, the same in both processes.
- */
+/* Check the result of the child. @r: result of child_run(). The name of the verb is a constant with
+ * the same address in both processes. */
 static void trial_check_child(struct trial *trial, int r, int signal)
 {
 	struct text said = {};

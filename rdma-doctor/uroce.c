@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The RoCE device in user space: whether it takes part, and whether it works. */
+/* The RoCE device in user space: whether it is enabled, and whether it works. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "rdma-doctor/verbs.h"
 #include "util/env.h"
 
-/* The provider of user-space devices that is installed; NULL: none. */
+/* Return the installed provider of user-space devices, or NULL. */
 static const struct disc_driver *userspace_driver(void)
 {
 	const struct disc_driver *driver;
@@ -34,7 +34,7 @@ static const char *policy_source(void)
 	return env_get(ENV_UROCE) ? "the variable UROCE" : "uroce.conf, or the default";
 }
 
-/* Installed and not offered: one line says how it would be. */
+/* Report a provider that is installed but not enabled, and how to enable it. */
 static void uroce_off(struct doctor *d, enum finding_state state, struct finding *f)
 {
 	bool only_hope = !d->list.count && !d->userspace_wanted;
@@ -46,7 +46,7 @@ static void uroce_off(struct doctor *d, enum finding_state state, struct finding
 			    d->list.count ? "on" : "auto", disc_paths()->config);
 }
 
-/* Not offered: because of the policy, or because it is not installed. */
+/* Report why the device is missing: the policy, or a missing provider. */
 static void uroce_absent(struct doctor *d, const struct disc_driver *driver, struct finding *f)
 {
 	enum finding_state state = d->userspace_wanted ? FINDING_FAILED : FINDING_UNNEEDED;
@@ -65,7 +65,7 @@ static void uroce_absent(struct doctor *d, const struct disc_driver *driver, str
 	}
 }
 
-/* A variable of uroce's that is set and that the library complained about. */
+/* Find a variable of uroce that is set and that a message of the library names. */
 static bool variable_is_blamed(const char *said, char *name, size_t size)
 {
 	const char *start = strstr(said, "UROCE");
@@ -124,7 +124,7 @@ const struct trial *userspace_try(struct doctor *d, const char *name)
 	return &dev->trial;
 }
 
-/* A device that can be opened, and yet nothing or nobody can be reached by it. */
+/* Check whether a device that can be opened can reach other hosts. */
 static void uroce_judge_netdev(const struct trial *trial, bool only, struct finding *f)
 {
 	if (!trial->netdev[0])
@@ -164,7 +164,7 @@ static void uroce_try(struct doctor *d, const char *name, unsigned int count, st
 	}
 }
 
-/* The device that was asked for, else the first one of user space. */
+/* Choose the wanted device, or else the first user-space device. */
 static const char *uroce_choose(const struct doctor *d, const struct trial_device *devices, int n,
 				unsigned int *ret_count)
 {

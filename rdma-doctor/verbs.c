@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The whole way, once: the library lists the device, opens it and makes a PD, CQ, MR and QP. */
+/* A complete trial: the library lists the device, opens it and creates a PD, CQ, MR and QP. */
 #include <string.h>
 
 #include "rdma-doctor/ending.h"

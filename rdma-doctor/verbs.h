@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The library itself, tried: the same calls as a program's. */
+/* Trials of the library, by the calls of a usual program. */
 #ifndef RDMA_DOCTOR_VERBS_H
 #define RDMA_DOCTOR_VERBS_H
 
@@ -7,45 +7,46 @@
 
 #include "rdma-doctor/doctor.h"
 
-#define TRIAL_DEVICES 64 /* of the library's list, that many are looked at */
+#define TRIAL_DEVICES 64 /* maximum devices of the library's list to check */
 
-/* How far a trial came. */
+/* Result of a trial. */
 struct trial {
 	int error;	   /* 0, or -errno of @verb */
-	const char *verb;  /* the one that failed */
-	int signal;	   /* what ended the process that tried; 0: nothing did */
+	const char *verb;  /* failed verb */
+	int signal;	   /* signal that ended the trial process, or 0 */
 	char said[512];	   /* the first line the library logged; "" */
-	char gid[64];	   /* a GID as text; "" when there is none */
-	unsigned int gids; /* of the device */
+	char gid[64];	   /* a GID as text, or "" */
+	unsigned int gids; /* number of GIDs of the device */
 	unsigned int port, gid_index;
-	char netdev[IFNAMSIZ];	   /* of that GID; "" when it is not told */
+	char netdev[IFNAMSIZ];	   /* interface of that GID, or "" */
 	unsigned int netdev_flags; /* IFF_UP and others */
 };
 
-/* A device of user space that was tried. */
+/* A user-space device and its trial. */
 struct doctor_userspace {
 	char name[IBV_SYSFS_NAME_MAX];
 	struct trial trial;
 };
 
-/* A device of the library's list, whether it is the kernel's or of user space. */
+/* A kernel or user-space device of the library's list. */
 struct trial_device {
 	char name[IBV_SYSFS_NAME_MAX];
 	bool userspace;
 };
 
 /*
- * system_list(): what ibv_get_device_list() gives. Return: how many; -errno.
- * system_try(): open the device, make a PD, a CQ, an MR and a QP, and destroy them all.
- * Both in a child process: a provider that crashes or hangs is a finding.
+ * system_list(): get the devices of ibv_get_device_list(). Return: their number or -errno.
+ * system_try(): open the device, create a PD, a CQ, an MR and a QP, and destroy all.
+ * Both run in a child process, so that a provider that crashes or hangs becomes a finding.
  */
 int system_list(struct trial_device devices[TRIAL_DEVICES], struct trial *ret_trial);
 void system_try(const char *name, struct trial *ret_trial);
 
-/* verbs.c: what failed in the trial and why, for the words of @f. */
+/* verbs.c: append the failure of the trial and its cause to the text of @f. */
 void trial_say(const struct trial *trial, struct finding *f);
 
-/* uroce.c: system_try(), once for each device. Return: lives as long as @d's devices. */
+/* uroce.c: call system_try() once for each device. The result is valid as long as the devices of
+ * @d. */
 const struct trial *userspace_try(struct doctor *d, const char *name);
 
 #endif
