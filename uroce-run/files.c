@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The files by which the kernel describes a device. Their content comes from the verbs library or
- * from the network interface of a GID. A file whose content neither knows is left out.
+ * The files in which the kernel describes a device. Their content comes from the verbs library or
+ * from the network interface of a GID. Files whose content is unknown are left out.
  */
 #include <fcntl.h>
 #include <net/if.h>
@@ -22,7 +22,8 @@ enum {
 	GUID_WORDS = 4,
 };
 
-/* Where the files of one device go. The first failure is kept, what follows is not tried. */
+/* The folder for the files of one device. @error is the first failure. After it no more files are
+ * written. */
 struct place {
 	const char *root;
 	char folder[PATH_SIZE];
@@ -57,7 +58,7 @@ static void text_put(const char *path, const char *text, struct place *p)
 		place_fail(p, path);
 }
 
-/* A file of one line; a number that is negative does not belong to the name. */
+/* Write a file of one line. @number is appended to the name unless it is negative. */
 static void file_put(struct place *p, const char *name, int number, const char *fmt, ...)
 	_printf_(4, 5);
 static void file_put(struct place *p, const char *name, int number, const char *fmt, ...)
@@ -78,7 +79,7 @@ static void file_put(struct place *p, const char *name, int number, const char *
 	text_put(path, text, p);
 }
 
-/* --- numbers as sysfs has them --- */
+/* --- numbers in the format of sysfs --- */
 
 static const char *words_text(const uint8_t *raw, unsigned int words, char *text)
 {
@@ -96,7 +97,7 @@ static void guid_put(struct place *p, const char *name, __be64 guid)
 	file_put(p, name, -1, "%s", words_text((const uint8_t *)&guid, GUID_WORDS, text));
 }
 
-/* "ACTIVE" of the "PORT_ACTIVE" that ibv_devinfo has. */
+/* Return "ACTIVE" for the "PORT_ACTIVE" of ibv_devinfo. */
 static const char *state_word(int state)
 {
 	const char *word = show_port_state(state);
@@ -118,10 +119,10 @@ static const char *phys_word(int state)
 	return state > 0 && state < (int)ARRAY_SIZE(words) ? words[state] : "<unknown>";
 }
 
-/* "40 Gb/sec (4X QDR)": of all lanes together; empty for codes that the kernel has no word for. */
+/* Return the rate of all lanes, for example "40 Gb/sec (4X QDR)"; "" for unknown codes. */
 static const char *rate_text(const struct ibv_port_attr *attr, char *text)
 {
-	/* What one lane carries, in tenths of Gbit/s. */
+	/* Rate of one lane, in tenths of Gbit/s. */
 	static const struct {
 		uint8_t code;
 		unsigned int tenths;
@@ -206,9 +207,9 @@ static void port_put(struct place *p, struct ibv_context *context, int port)
 	port_pkeys_put(p, context, port, attr.pkey_tbl_len);
 }
 
-/* --- what the device stands on --- */
+/* --- the parent of the device --- */
 
-/* The interface's own device where there is one, else a folder with what is known. */
+/* Link the parent device of the interface. If there is none, make a folder with the known facts. */
 static void below_put(struct place *p, const char *interface, const struct ibv_device_attr *attr)
 {
 	char path[2 * PATH_SIZE], target[PATH_SIZE];
@@ -223,7 +224,7 @@ static void below_put(struct place *p, const char *interface, const struct ibv_d
 	folder_make(p, "device");
 	file_put(p, "device/vendor", -1, "0x%04x", attr->vendor_id);
 	file_put(p, "device/device", -1, "0x%04x", attr->vendor_part_id);
-	file_put(p, "device/numa_node", -1, "%d", -1); /* sysfs of a device that is of none */
+	file_put(p, "device/numa_node", -1, "%d", -1); /* as in sysfs for a device without a node */
 	if (!*interface)
 		return;
 	folder_make(p, "device/net");
@@ -279,7 +280,7 @@ static void device_put(struct place *p, struct ibv_context *context)
 	say("%s: %u GIDs, node " NODE_FOLDER "/%s", device->name, count, device->dev_name);
 }
 
-/* By the name of its node, as the kernel has it. */
+/* Write the folder in class/infiniband_verbs, named after the device node. */
 static void verbs_put(struct place *p, const struct ibv_device *device)
 {
 	char path[2 * PATH_SIZE], target[PATH_SIZE];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls of the C library that take a path, for a program in front of whose libraries this one is
- * loaded. A path in one of three folders leads to the folder that this library was loaded from; any
- * other goes on as it is. Nothing is allocated, and no lock is taken.
+ * Replacements of calls of the C library that take a path. LD_PRELOAD puts this library in front of
+ * the libraries of a program. Paths in three folders are redirected to the folder of this library,
+ * and others are passed on unchanged. The functions allocate nothing and take no lock.
  */
-#undef _FILE_OFFSET_BITS /* which would give one call the name of another */
+#undef _FILE_OFFSET_BITS /* it would give two calls the same name */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 static char root[128];
 
-/* The name the dynamic linker has for this library is what stands in LD_PRELOAD. */
+/* Derive the root from the dynamic linker's name of this library, which is that in LD_PRELOAD. */
 __attribute__((constructor)) static void root_find(void)
 {
 	const char *end;
@@ -51,7 +51,7 @@ static const char *path_map(const char *path, char *buf)
 	return snprintf(buf, PATH_MAX, "%s%s", root, path) < PATH_MAX ? buf : path;
 }
 
-/* A call that takes a path: its type, its arguments as declared and as passed on. */
+/* A call that takes a path: type, declared arguments and passed arguments. */
 #define CALL(type, name, declared, passed)                                \
 	EXPORT type name declared;                                        \
 	EXPORT type name declared                                         \
@@ -65,7 +65,7 @@ static const char *path_map(const char *path, char *buf)
 		return next passed;                                       \
 	}
 
-/* The same with a mode after the flags when a file is made. */
+/* The same for calls with a mode behind the flags, if they create a file. */
 #define OPEN_CALL(name, declared, passed)                                  \
 	EXPORT int name declared;                                          \
 	EXPORT int name declared                                           \
@@ -125,7 +125,7 @@ CALL(int, scandir64,
       int (*compare)(const struct dirent64 **, const struct dirent64 **)),
      (path, list, filter, compare))
 
-/* What programs with _FORTIFY_SOURCE call. */
+/* Calls of programs that are built with _FORTIFY_SOURCE. */
 CALL(int, __open_2, (const char *path, int flags), (path, flags))
 CALL(int, __open64_2, (const char *path, int flags), (path, flags))
 CALL(int, __openat_2, (int dir, const char *path, int flags), (dir, path, flags))
@@ -136,7 +136,8 @@ CALL(ssize_t, __readlink_chk, (const char *path, char *buf, size_t size, size_t 
      (path, buf, size, room))
 
 #ifdef __LP64__
-/* What programs of a C library before 2.33 call; their struct is the same on these processors. */
+/* Calls of programs built with a C library before 2.33. On these processors the struct is the same.
+ */
 EXPORT int __xstat(int version, const char *path, struct stat *st);
 EXPORT int __xstat(int version, const char *path, struct stat *st)
 {

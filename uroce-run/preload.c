@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The way without a mount: the files lie in a folder in /tmp, and a preloaded library (interpose.c)
- * leads the program there. The library lies in the same folder, so it needs no variable in the
- * environment to find it. The launcher waits for the program's end and removes the folder.
+ * The method without a mount: the files are in a folder in /tmp, and a preloaded library
+ * (interpose.c) redirects the program to it. The library is in the same folder and therefore needs
+ * no environment variable to find it. The launcher waits until the program ends and removes the
+ * folder.
  */
 #include <dirent.h>
 #include <ftw.h>
@@ -25,7 +26,7 @@ enum {
 
 /* --- the folder --- */
 
-/* Devices of the kernel's stay where they are and are found from here, too. */
+/* Link the devices of the kernel into the new folder. */
 static int kernel_link(const char *root, const char *folder)
 {
 	char from[PATH_SIZE], to[PATH_SIZE];
@@ -51,7 +52,7 @@ static int library_link(const char *root)
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *end;
 
-	/* The program of a build tree has its library in the tree. */
+	/* In a build tree the library is in the tree as well. */
 	self[n < 0 ? 0 : n] = '\0';
 	end = strstr(self, "/bin/uroce-run");
 	snprintf(library, sizeof(library), "%.*s/lib/" LIBRARY, end ? (int)(end - self) : 0, self);
@@ -104,7 +105,7 @@ static int environment_set(const char *root)
 	return setenv("LD_PRELOAD", all, 1);
 }
 
-/* What the program did at its end, this one does as well. */
+/* End in the same way as the program. */
 static int end_as(int status)
 {
 	struct rlimit none = {};
@@ -112,7 +113,7 @@ static int end_as(int status)
 
 	if (!WIFSIGNALED(status))
 		return WEXITSTATUS(status);
-	setrlimit(RLIMIT_CORE, &none); /* there is one of the program */
+	setrlimit(RLIMIT_CORE, &none); /* only the program leaves a core file */
 	signal(WTERMSIG(status), SIG_DFL);
 	sigfillset(&all);
 	sigprocmask(SIG_UNBLOCK, &all, NULL);
@@ -120,8 +121,8 @@ static int end_as(int status)
 	return 128 + WTERMSIG(status);
 }
 
-/* Signals that somebody sent to the launcher are for the program; a terminal's it gets by itself.
- */
+/* Wait for the program. Forward signals that other processes sent to the launcher. The program gets
+ * those of the terminal itself. */
 static int program_wait(pid_t pid, const sigset_t *signals)
 {
 	int status = 0;
@@ -154,7 +155,7 @@ static int program_run(const char *root, char **argv)
 	pid = fork();
 	if (pid < 0) {
 		complain("fork: %s", strerror(errno));
-		return EXIT_LAUNCHER << 8; /* as wait() says it */
+		return EXIT_LAUNCHER << 8; /* in the format of wait() */
 	}
 	if (!pid) {
 		sigprocmask(SIG_SETMASK, &before, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Run a program that looks for RDMA devices among the kernel's files. */
+/* Run a program that finds RDMA devices through files of the kernel. */
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ void complain(const char *fmt, ...)
 	va_end(args);
 }
 
-/* Shown files have the modes of sysfs: the umask is PROGRAM's and comes back when it starts. */
+/* Umask for PROGRAM. It is 0 while files are written, because they have the modes of sysfs. */
 static mode_t program_umask;
 
 int program_exec(char **argv)
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 	enum way way = WAY_ANY;
 	int option;
 
-	/* The first word that is no option begins the program's own. */
+	/* The first word that is not an option begins the command line of the program. */
 	while ((option = getopt_long(argc, argv, "+w:vhV", names, NULL)) != -1) {
 		switch (option) {
 		case 'w':

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * uroce-run: the files of devices that the kernel does not know, shown to one program.
+ * uroce-run: show the files of devices that the kernel does not know to one program.
  *
- *   uroce_run.c  the options, and which way is taken
- *   files.c      the files, from the answers of the library of verbs
- *   view.c       the way by a mount namespace
- *   preload.c    the way by a library that stands between the program and the C library
- *   interpose.c  that library
+ *   uroce_run.c  options and choice of the method
+ *   files.c      the files, from queries of the verbs library
+ *   view.c       the method with a mount namespace
+ *   preload.c    the method with a preloaded library
+ *   interpose.c  the preloaded library
  */
 #ifndef UROCE_RUN_H
 #define UROCE_RUN_H
@@ -19,34 +19,34 @@
 #define NODE_FOLDER  "/dev/infiniband"
 
 enum {
-	EXIT_LAUNCHER = 125, /* as env(1) and nohup(1) have them */
+	EXIT_LAUNCHER = 125, /* as in env(1) and nohup(1) */
 	EXIT_NOT_RUN = 126,
 	EXIT_NOT_FOUND = 127,
 };
 
-/* With -v; on standard error, after the program's name. */
+/* Print a message on standard error, behind the name of this program, if -v is set. */
 void say(const char *fmt, ...) _printf_(1, 2);
 
-/* Why it does not work, always. */
+/* Print an error message. */
 void complain(const char *fmt, ...) _printf_(1, 2);
 
 /*
- * Write the files of all devices that have none in @root/sys/class/infiniband yet; the three
- * folders are there. @root: "" where they are the program's own, else a folder that stands for
- * them. Return: the number of devices; -errno, which was said.
+ * Write the files of all devices that have none in @root/sys/class/infiniband yet. The three
+ * folders must exist. @root: "" in a mount namespace, else the folder that contains the three.
+ * Return: the number of devices, or -errno, which is printed.
  */
 int files_write(const char *root);
 
-/* Return: whether this process could have folders of its own; if not, @why says why. */
+/* Return whether this process can have folders of its own. @why: the reason if it cannot */
 bool view_possible(struct text *why);
 
-/* Give this process its own. Return: 0; -errno and why. */
+/* Give this process folders of its own. Return: 0, or -errno and @why. */
 int view_enter(struct text *why);
 
-/* Run the program with the library in front. Return: the exit code of this program. */
+/* Run the program with the preloaded library. Return: exit code for uroce-run */
 int preload_run(char **argv);
 
-/* execvp(3), or what its failure means. */
+/* Call execvp(3). Return: exit code for its failure */
 int program_exec(char **argv);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Folders of this process and its children alone: in a mount namespace, and where that takes a
- * privilege, in a user namespace in which this user is the same user. A folder of the kernel's
- * cannot get another file, so it is covered by a tmpfs in which everything that was there is found
- * again.
+ * Folders that only this process and its children see, in a mount namespace. If this needs a
+ * privilege, a user namespace is used as well, in which the user keeps its id. Files cannot be
+ * added to a folder of sysfs. Therefore a tmpfs covers the folder and gets all of its entries.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -40,7 +39,7 @@ static int proc_write(struct text *why, const char *path, const char *words)
 	return 0;
 }
 
-/* This user and group, under their own numbers. */
+/* Map this user and group to the same ids. */
 static int user_map(struct text *why, uid_t uid, gid_t gid)
 {
 	char words[64];
@@ -98,7 +97,7 @@ static int place_make(mode_t mode, const char *path)
 	return fd < 0 ? -1 : close(fd);
 }
 
-/* What was below @folder as @name appears there again. */
+/* Make the former entry @name of @folder appear again. */
 static int entry_keep(int from, const char *folder, const char *name, struct text *why)
 {
 	char source[PATH_SIZE], path[PATH_SIZE];
@@ -140,8 +139,8 @@ static int folder_cover(const char *folder, struct text *why)
 }
 
 /*
- * @folder can get files: it, or where it is missing the one that should have it, is covered.
- * @covered is the last of these: nothing is ever made in a folder of the host.
+ * Make @folder writable: cover it with a tmpfs. If it is missing, cover its parent and create it.
+ * @covered: the last covered parent. No file is ever created in a folder of the host.
  */
 static int folder_open(const char *folder, char covered[PATH_SIZE], struct text *why)
 {
@@ -171,7 +170,7 @@ int view_enter(struct text *why)
 	return r;
 }
 
-/* Nobody comes back from a namespace, so a child goes first. */
+/* Try it in a child, because a process cannot return from a namespace. */
 bool view_possible(struct text *why)
 {
 	int pipes[2], status = -1;
