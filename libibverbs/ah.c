@@ -42,7 +42,7 @@ static int ah_port_facts(struct ibv_context *ctx, uint8_t port_num,
 {
 	int r;
 
-	/* A port that has answered exists. */
+	/* A port with a cached answer exists. */
 	if (likely(verbs_port_recall(ctx, port_num, ret_facts)))
 		return 0;
 	r = verbs_port_check(ctx, "ibv_create_ah", port_num);
@@ -108,7 +108,7 @@ _cold_ static void ah_explain(struct ibv_context *ctx, const struct ibv_ah_attr 
 
 /* ---- create, query, destroy ---- */
 
-/* What an address handle was created with stands behind the provider's part of it. */
+/* The attributes of an address handle are stored behind the provider's part of it. */
 static size_t ah_size(struct ibv_context *ctx)
 {
 	size_t size = max_of(sizeof(struct ibv_ah), ctx_priv(ctx)->provider->sizes.ah);
@@ -185,7 +185,7 @@ VERBS_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 	return ret_int(r);
 }
 
-/* ---- the way back to a sender ---- */
+/* ---- the route back to a sender ---- */
 
 static uint32_t ipv4_checksum(const uint8_t *header, size_t length)
 {

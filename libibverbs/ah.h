@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the first 40 bytes of a UD receive say: private to libibverbs. */
+/* The first 40 bytes of a UD receive: private to libibverbs. */
 #ifndef LIBIBVERBS_AH_H
 #define LIBIBVERBS_AH_H
 
@@ -7,7 +7,7 @@
 
 #include <infiniband/verbs.h>
 
-/* The way back to the sender, in terms of GIDs. flow_label in host order, 20 bits. */
+/* The route back to the sender, by GIDs. flow_label has 20 bits in host order. */
 struct ah_route {
 	union ibv_gid local;  /* destination of the packet */
 	union ibv_gid remote; /* its source */
@@ -18,7 +18,7 @@ struct ah_route {
 
 /*
  * @ethernet: link layer of the port; on InfiniBand the 40 bytes are always a GRH
- * Return: 0, -EPROTO when the bytes are no header RoCE knows.
+ * Return: 0; -EPROTO: the bytes are not a header of RoCE.
  */
 int ah_grh_parse(const struct ibv_grh *grh, bool ethernet, struct ah_route *ret_route);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory of the kind that a device reaches best. */
+/* Memory that is best suited for access by a device. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static int buf_alloc_plain(struct ibv_buf *buf)
 {
-	/* An allocator of a sanitizer ends the program for more. */
+	/* The allocator of a sanitizer ends the program if the size is larger. */
 	if (buf->size > PTRDIFF_MAX)
 		return -ENOMEM;
 	return -posix_memalign(&buf->addr, sysconf(_SC_PAGESIZE), buf->size);
@@ -57,7 +57,7 @@ VERBS_EXPORT int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 {
 	int fd;
 
-	/* Plain memory: programs ask to find out. */
+	/* Plain memory. Log no error, because programs call this to find out. */
 	if (buf->dmabuf_fd < 0)
 		return ret_neg1(-ENODATA);
 	fd = fcntl(buf->dmabuf_fd, F_DUPFD_CLOEXEC, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An open device: its set-up and tear-down, what it can do, its ports, its clock. */
+/* An open device: set-up and tear-down, attributes, ports and clock. */
 #include <string.h>
 
 #include "libibverbs/library.h"
 
-/* The public struct as it was before port_cap_flags2: what the compatibility symbol fills. */
+/* Size of the public struct before port_cap_flags2, which the compatibility symbol fills in. */
 #define COMPAT_PORT_ATTR_SIZE offsetof(struct ibv_port_attr, port_cap_flags2)
 
 static int context_alloc(struct verbs_device *device, int cmd_fd, struct verbs_context **ret_ctx)
@@ -43,7 +43,7 @@ void verbs_context_set_ops(struct verbs_context *ctx, const struct verbs_ops *op
 
 int verbs_context_overlay_ops(struct verbs_context *ctx, const struct verbs_ops *overlay)
 {
-	/* The table is an array of pointers to functions, whatever their types. */
+	/* Treat the table as an array of function pointers of any type. */
 	enum {
 		COUNT = sizeof(*overlay) / sizeof(void (*)(void))
 	};
@@ -169,7 +169,7 @@ int verbs_slot_query_device_ex(struct ibv_context *ctx,
 	return 0;
 }
 
-/* The first to come asks, and the others wait for it. */
+/* The first caller queries the device, and other callers wait for it. */
 static int device_attr_ask(struct ibv_context *ctx, const struct ibv_device_attr_ex **ret_attr)
 {
 	struct verbs_ex_private *priv = ctx_priv(ctx);
@@ -224,7 +224,7 @@ void verbs_port_remember(struct ibv_context *ctx, uint8_t port_num,
 				      memory_order_relaxed);
 }
 
-/* Whether the port exists; said when it does not. */
+/* Check that the port exists, and log if it does not. */
 int verbs_port_check(struct ibv_context *ctx, const char *verb, uint32_t port_num)
 {
 	const struct ibv_device_attr_ex *attr = NULL;

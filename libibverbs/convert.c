@@ -35,8 +35,8 @@ static void qp_cap_from_kern(struct ibv_qp_cap *dst, const struct ib_uverbs_qp_a
 }
 
 /*
- * Member by member: rate_limit came later than this function, and a program built before has no
- * room for it.
+ * Copy single members, because rate_limit is newer than this function, and the struct of an older
+ * program has no room for it.
  */
 VERBS_EXPORT void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src)
 {

@@ -73,7 +73,7 @@ int verbs_slot_attach_counters(struct ibv_counters *counters, struct ibv_counter
 			  to_vcounters(counters)->handle, verb, attr->comp_mask);
 		return ret_int(-EOPNOTSUPP);
 	}
-	/* Without one it is of the flow that names these counters in a specification. */
+	/* Without @flow the point applies to the flow that names these counters in a spec. */
 	if (flow && verbs_is_foreign(ctx, flow->context)) {
 		verbs_err(ctx, "counters %u: %s: the flow belongs to another context",
 			  to_vcounters(counters)->handle, verb);

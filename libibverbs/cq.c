@@ -11,7 +11,7 @@
 /* Bytes of a completion in the queues of devices that pin them in user memory; for messages. */
 #define CQE_PINNED_SIZE 64
 
-/* The channel counts its CQs: it cannot be destroyed before they are. */
+/* Count the CQs of a channel, which cannot be destroyed before them. */
 static void channel_count(struct ibv_comp_channel *channel, int change)
 {
 	pthread_mutex_lock(&channel->context->mutex);
@@ -52,7 +52,7 @@ _cold_ static int cq_refuse_vector(struct ibv_context *ctx, const char *verb, in
 	return -EINVAL;
 }
 
-/* The kernel's answer, too: it looks the descriptor up among the context's. */
+/* The errno is that of the kernel, which finds no such descriptor in the context. */
 _cold_ static int cq_refuse_channel(struct ibv_context *ctx, const char *verb)
 {
 	verbs_err(ctx, "%s: the completion channel belongs to another context", verb);
@@ -172,7 +172,7 @@ VERBS_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void
 	return r < 0 ? ret_null(r) : &cq->cq;
 }
 
-/* Bytes that a program with this comp_mask has at least: see verbs_struct_copy(). */
+/* Return the minimum size of the caller's struct with this comp_mask: see verbs_struct_copy(). */
 static size_t cq_init_size(uint32_t comp_mask)
 {
 	if (comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)

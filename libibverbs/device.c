@@ -17,8 +17,8 @@
 #include "util/sysfs.h"
 
 /*
- * Every device seen by the last list, matched or not, each with one reference: the next list gives
- * the same pointers for the same devices. @lock is held while a list is made.
+ * All devices of the last list, with or without a provider. Each has one reference, so that the
+ * next list returns the same pointers for the same devices. @lock is held while a list is made.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -32,7 +32,7 @@ void verbs_device_get(struct verbs_device *device)
 
 void verbs_device_put(struct verbs_device *device)
 {
-	/* The last holder sees what the others wrote before they let go. */
+	/* acq_rel: the last holder sees the stores of the others. */
 	if (atomic_fetch_sub_explicit(&device->refcount, 1, memory_order_acq_rel) > 1)
 		return;
 	free(device->modalias);
@@ -148,7 +148,7 @@ static void say_unmatched(const struct verbs_device *device)
 			   d->dev_path, d->name, device->driver_id, disc_paths()->config);
 }
 
-/* Said once: when nothing can be used, or on request. */
+/* Log once that devices have no provider: if no device is usable, or on request. */
 static void warn_unmatched(bool others_work)
 {
 	const struct verbs_device *device;
@@ -206,7 +206,7 @@ static bool comes_from_sysfs(const struct verbs_device_list *list)
 	return false;
 }
 
-/* Called locked. */
+/* The caller holds the lock. */
 static int registry_refresh(void)
 {
 	struct verbs_device_list found = {};
@@ -222,7 +222,7 @@ static int registry_refresh(void)
 	return 0;
 }
 
-/* The usable devices, referenced, as the array that is given to applications. */
+/* Make the array of usable devices for applications, with a reference to each. */
 static int registry_export(struct ibv_device ***ret_devices, int *ret_count)
 {
 	struct ibv_device **array = calloc(registry.known.count + 1, sizeof(*array));
@@ -244,7 +244,7 @@ static int registry_export(struct ibv_device ***ret_devices, int *ret_count)
 	return 0;
 }
 
-/* A child gets the locks free, whatever threads of its parent were doing. */
+/* Take the locks before a fork, so that they are free in the child. */
 static void fork_begin(void)
 {
 	pthread_mutex_lock(&registry.lock);
@@ -263,8 +263,8 @@ static void fork_watch_once(void)
 }
 
 /*
- * After the first list, which loads the providers: handlers that are registered last run first, and
- * a list takes its own lock before those of a provider.
+ * Register the fork handlers after the first list, which loads the providers. Handlers registered
+ * last run first, and a list takes its own lock before those of a provider.
  */
 static void fork_watch(void)
 {
@@ -331,14 +331,15 @@ VERBS_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 
 	if (guid || !to_vdev(device)->cdev)
 		return guid;
-	/* It was not set when the device was found, as with an SR-IOV function: it may be now. */
+	/* The GUID was not set when the device was found, for example on an SR-IOV function. It may
+	 * be set now. */
 	snprintf(path, sizeof(path), "%s/node_guid", device->ibdev_path);
 	if (sysfs_read(AT_FDCWD, path, text, sizeof(text)) > 0)
 		sysfs_parse_guid(text, &guid);
 	return guid;
 }
 
-/* In no public header, but exported ever since: programs declare them themselves. */
+/* These functions are exported but not in a public header. Programs declare them. */
 VERBS_EXPORT const char *ibv_get_sysfs_path(void);
 VERBS_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 
@@ -430,7 +431,8 @@ VERBS_EXPORT int ibv_close_device(struct ibv_context *ctx)
 	return 0;
 }
 
-/* Of the kernel's devices it is the open node; a provider in user space knows its own. */
+/* Return whether the descriptor belongs to the device: to the node of a kernel device, or by the
+ * answer of a user-space provider. */
 static bool device_has(const struct verbs_device *device, int cmd_fd, const struct stat *st)
 {
 	if (device->cdev)
@@ -439,7 +441,7 @@ static bool device_has(const struct verbs_device *device, int cmd_fd, const stru
 	       device->provider->owns(device, cmd_fd);
 }
 
-/* The device that a context of this descriptor belongs to. */
+/* Find the device of the context with this descriptor. */
 static int device_of_descriptor(int cmd_fd, struct verbs_device **ret_device)
 {
 	struct ibv_device **list;

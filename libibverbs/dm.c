@@ -71,7 +71,7 @@ struct ibv_dm *verbs_slot_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_
 	return r < 0 ? ret_null(r) : &dm->dm;
 }
 
-/* Imported memory too: it is then gone for the process that allocated it as well. */
+/* Free device memory. Freeing imported memory frees it for the process that allocated it, too. */
 int verbs_slot_free_dm(struct ibv_dm *dm)
 {
 	struct ibv_context *ctx = dm->context;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Completion channels and asynchronous events: get them, acknowledge them, and wait for the
- * acknowledgements before an object goes.
+ * Completion channels and asynchronous events: get and acknowledge them, and wait for the
+ * acknowledgements before an object is destroyed.
  *
- * Records come from a descriptor of the kernel, or from a pipe that a user-space device writes in
- * this process: the object address in them is this library's own.
+ * Records come from a descriptor of the kernel, or from a pipe of a user-space device in this
+ * process. The object address in a record was set by this library.
  */
 #include <string.h>
 
@@ -102,7 +102,7 @@ VERBS_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 	pthread_mutex_unlock(&cq->mutex);
 }
 
-/* What an event is about: which member of ibv_async_event.element counts. */
+/* The subject of an event: the valid member of ibv_async_event.element. */
 enum subject {
 	SUBJECT_PORT, /* or the whole device */
 	SUBJECT_CQ,

@@ -8,11 +8,11 @@
 #define ESP_KNOWN	 ((uint32_t)IBV_FLOW_ACTION_ESP_MASK_ESN)
 #define FLOW_FLAGS_KNOWN ((uint32_t)(IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS))
 
-/* Where the header's size ends: what a spec has at least. */
+/* Minimum size of a spec: the header up to its size field. */
 #define SPEC_SIZE_MIN (offsetof(struct ibv_flow_spec, hdr.size) + sizeof(uint16_t))
 
-/* A spec that names an action or counters: of whatever context, the kernel would take the handle
- * for one of its own. */
+/* Check a spec that names an action or counters. The kernel would take a handle of another context
+ * for one of this context. */
 static int spec_object_check(struct ibv_context *ctx, const char *verb, unsigned int number,
 			     const uint8_t *at, uint16_t size)
 {
@@ -46,8 +46,8 @@ _Static_assert(offsetof(struct ibv_flow_action, context) ==
 	       "actions with an object have one form");
 
 /*
- * Each spec says where the next one begins, so that none may be empty. The size of the whole is not
- * looked at: programs leave it out, and no device needs it.
+ * Check the sizes of the specs. A size of 0 would never reach the next spec. The total size is
+ * ignored, because programs do not set it and no device needs it.
  */
 static int flow_check(struct ibv_context *ctx, const struct ibv_flow_attr *attr)
 {
@@ -61,7 +61,7 @@ static int flow_check(struct ibv_context *ctx, const struct ibv_flow_attr *attr)
 	for (unsigned int i = 0; i < attr->num_of_specs; i++) {
 		uint16_t size;
 
-		/* A spec of odd size leaves the next one unaligned. */
+		/* memcpy(), because a spec may be unaligned behind another of odd size. */
 		memcpy(&size, at + offsetof(struct ibv_flow_spec, hdr.size), sizeof(size));
 		if (size < SPEC_SIZE_MIN) {
 			verbs_err(ctx, "%s: spec %u of %u: size %u: a spec has at least %zu bytes",

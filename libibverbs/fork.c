@@ -4,8 +4,9 @@
  *
  * After fork() a write by the parent to a private page makes a copy, and a kernel before 5.12 may
  * give the copy to the parent: the device goes on with the old page. Newer kernels copy pinned
- * pages for the child at fork() and say so over netlink; then nothing is to be done. On older ones
- * ibv_fork_init() makes every registered range MADV_DONTFORK: the child does not have the pages.
+ * pages for the child at fork() and report this over netlink. They need no protection. On older
+ * ones ibv_fork_init() makes every registered range MADV_DONTFORK: the child does not have the
+ * pages.
  *
  * Ranges overlap and pages are shared by ranges, so each page has a reference count. The counts are
  * kept as a sorted array of boundaries: refs holds from start to the next boundary. A change costs
@@ -25,12 +26,12 @@
 #include "util/netlink.h"
 
 /*
- * What is to be done for a range. A process leaves OFF once: for TOO_LATE with the first range, or
- * for one of the others with ibv_fork_init(); whichever comes first wins the compare-and-swap.
+ * Protection of ranges. A process leaves OFF once: for TOO_LATE with the first range, or for one of
+ * the others with ibv_fork_init(). The first of the two wins the compare-and-swap.
  */
 enum fork_state {
-	FORK_OFF,      /* not asked for, no range yet */
-	FORK_TOO_LATE, /* not asked for, and there are ranges that are not protected */
+	FORK_OFF,      /* not requested, no range yet */
+	FORK_TOO_LATE, /* not requested, and unprotected ranges exist */
 	FORK_UNNEEDED,
 	FORK_ON,
 };
@@ -47,9 +48,9 @@ static struct {
 		const char *who; /* a string constant */
 		void *base;
 		size_t size;
-	} first; /* the range that made it too late; written once before first_known */
+	} first; /* the first unprotected range; written once before first_known */
 
-	pthread_mutex_t lock; /* protects what follows; a leaf */
+	pthread_mutex_t lock; /* protects the members below; taken last */
 	struct fork_boundary *boundaries;
 	size_t count;
 	size_t room;
@@ -65,7 +66,7 @@ void fork_guard_hold(bool hold)
 		pthread_mutex_unlock(&fork_guard.lock);
 }
 
-/* ---- what the kernel does by itself ---- */
+/* ---- copies by the kernel ---- */
 
 static int sys_get_answer(struct nlmsghdr *hdr, void *arg)
 {
@@ -94,7 +95,7 @@ static int kernel_ask_copies(bool *ret_copies)
 /* Assume that a kernel without an answer does not copy, because protection never harms. */
 static bool kernel_copies_on_fork(void)
 {
-	static atomic_int known; /* 0 not asked yet, 1 no, 2 yes; asking twice does no harm */
+	static atomic_int known; /* 0 unknown, 1 no, 2 yes; a second query is harmless */
 	int answer = atomic_load_explicit(&known, memory_order_relaxed);
 	bool copies = false;
 
@@ -222,7 +223,7 @@ static int boundary_advise(size_t i, int advice)
 	return madvise((void *)b[0].start, b[1].start - b[0].start, advice) ? -errno : 0;
 }
 
-/* A page the program has unmapped meanwhile needs nothing any more: its error is not one. */
+/* Ignore errors for pages that the program has unmapped, because they need no protection. */
 static void boundaries_unref(size_t first, size_t last)
 {
 	for (size_t i = first; i < last; i++) {
@@ -240,7 +241,7 @@ static int boundaries_ref(size_t first, size_t last)
 		int r = b->refs ? 0 : boundary_advise(i, MADV_DONTFORK);
 
 		if (r < 0) {
-			/* The part before the page that failed has been advised. */
+			/* Undo the part before the page that failed. */
 			boundary_advise(i, MADV_DOFORK);
 			boundaries_unref(first, i);
 			return r;
@@ -315,7 +316,7 @@ int verbs_dontfork_range_by(const char *who, void *base, size_t size)
 		return 0;
 	if (state == FORK_OFF)
 		fork_note_first(who, base, size);
-	/* Someone else may have left OFF for ON in between. */
+	/* Another thread may have changed OFF to ON in between. */
 	if (atomic_load_explicit(&fork_guard.state, memory_order_acquire) != FORK_ON)
 		return 0;
 	return range_apply(base, size, true);
@@ -341,7 +342,7 @@ static void fork_complain_late(void)
 		fork_guard.first.who, fork_guard.first.base, fork_guard.first.size);
 }
 
-/* The kernel knows MADV_DONTFORK, and allows it here. */
+/* Check that the kernel knows MADV_DONTFORK and allows it here. */
 static int fork_try_madvise(size_t page_size)
 {
 	void *page =
@@ -359,14 +360,14 @@ static int fork_try_madvise(size_t page_size)
 	return r;
 }
 
-/* Leave FORK_OFF for @wanted. Return: -EINVAL when a range was first. */
+/* Change FORK_OFF to @wanted. Return: -EINVAL if a range was registered first. */
 static int fork_enter(enum fork_state wanted)
 {
 	enum fork_state found = FORK_OFF;
 
 	if (atomic_compare_exchange_strong(&fork_guard.state, &found, wanted) || found == wanted)
 		return 0;
-	/* Ranges that are not protected do no harm when the kernel copies. */
+	/* Unprotected ranges are safe if the kernel copies. */
 	if (wanted == FORK_UNNEEDED) {
 		atomic_store(&fork_guard.state, FORK_UNNEEDED);
 		return 0;

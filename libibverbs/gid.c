@@ -6,8 +6,8 @@
 #include "libibverbs/library.h"
 
 /*
- * What ibv_query_gid_type() answers: the two kinds its callers know, as sysfs once had them. Not in
- * a public header, but perftest and the Python bindings link to it.
+ * Results of ibv_query_gid_type(): the two types that its callers know, from old sysfs. The
+ * function is in no public header, but perftest and the Python bindings link to it.
  */
 enum ibv_gid_type_sysfs {
 	IBV_GID_TYPE_SYSFS_IB_ROCE_V1,
@@ -17,7 +17,7 @@ enum ibv_gid_type_sysfs {
 VERBS_EXPORT int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port_num, unsigned int index,
 				    enum ibv_gid_type_sysfs *type);
 
-/* Say which of port and index does not exist, or else the errno. */
+/* Log whether the port or the index does not exist, or else the errno. */
 static void table_explain(struct ibv_context *ctx, const char *verb, uint32_t port_num,
 			  const char *what, uint32_t index, bool pkey, int r)
 {
@@ -38,7 +38,7 @@ static void table_explain(struct ibv_context *ctx, const char *verb, uint32_t po
 	verbs_err(ctx, "%s: port %u %s index %u: %s", verb, port_num, what, index, strerror(-r));
 }
 
-/* -ENODATA, an empty slot, is for the caller to judge and not logged. */
+/* Query a GID. -ENODATA: the slot is empty, which is not logged. */
 static int gid_query(struct ibv_context *ctx, const char *verb, uint32_t port_num, uint32_t index,
 		     struct ibv_gid_entry *ret_entry)
 {
@@ -78,7 +78,8 @@ VERBS_EXPORT int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port_num, u
 	return 0;
 }
 
-/* The caller's struct may be longer than ours, never shorter. */
+/* Check the arguments. The caller's struct may be longer than that of the library, but not shorter.
+ */
 static int entry_args_check(struct ibv_context *ctx, const char *verb, uint32_t flags,
 			    size_t entry_size)
 {
@@ -117,7 +118,7 @@ VERBS_EXPORT int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port_num, u
 	return 0;
 }
 
-/* Into a caller's array with a longer entry. */
+/* Spread the entries in a caller's array with longer entries. */
 static ssize_t gid_table_spread(struct ibv_context *ctx, void *entries, size_t max_entries,
 				size_t entry_size)
 {

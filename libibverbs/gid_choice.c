@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which entry of a GID table a program should use when its user named none. */
+/* Choice of the entry of a GID table for a program whose user named none. */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <linux/rtnetlink.h>
@@ -18,10 +18,9 @@
 /* An address vector has 8 bits for it. */
 #define SGID_INDEX_MAX UINT8_MAX
 
-/* ---- the judgement ---- */
+/* ---- flaws of entries ---- */
 
-/* The interface that the kernel does not tell, and a device without one, get the benefit of the
- * doubt. */
+/* Return flaws of the interface. An unknown or missing interface has none. */
 static uint32_t gid_link_flaws(const struct ibv_gid_entry *entry, const struct gid_host *host)
 {
 	int flags;
@@ -34,7 +33,7 @@ static uint32_t gid_link_flaws(const struct ibv_gid_entry *entry, const struct g
 	return (flags & LINK_UP) == LINK_UP ? 0 : IBV_GID_FLAW_LINK_DOWN;
 }
 
-/* As source of packets to the peer. */
+/* Return flaws of the entry as source of packets to the peer. */
 static uint32_t gid_peer_flaws(const struct ibv_gid_entry *entry, const union ibv_gid *peer,
 			       const struct gid_host *host)
 {
@@ -55,7 +54,7 @@ uint32_t gid_flaws(const struct ibv_gid_entry *entry, const union ibv_gid *peer,
 		flaws |= IBV_GID_FLAW_ROCE_V1;
 	if (neigh_gid_is_link_local(&entry->gid) && !near)
 		flaws |= IBV_GID_FLAW_LINK_LOCAL;
-	/* Addresses of another namespace are not seen here. */
+	/* Addresses of interfaces in other namespaces are not visible here. */
 	if (!(flaws & IBV_GID_FLAW_NO_INTERFACE) && !host->has_address(&entry->gid))
 		flaws |= IBV_GID_FLAW_NO_ADDRESS;
 	if (peer)
@@ -93,7 +92,7 @@ static int link_flags(unsigned int ifindex)
 
 	if (!if_indextoname(ifindex, request.ifr_name))
 		return -ENODEV;
-	/* Without IPv4 nobody says that it is down. */
+	/* If the flags cannot be read without IPv4, assume that the link is up. */
 	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &request))
 		return LINK_UP;
 	return (uint16_t)request.ifr_flags;
@@ -112,7 +111,8 @@ static bool has_address(const union ibv_gid *gid)
 	return found;
 }
 
-/* The kernel routes an address of this host by lo, whichever interface has it. */
+/* Return whether a route exists. The kernel routes addresses of this host by lo, on any interface.
+ */
 static bool has_route(const struct ibv_gid_entry *entry, const union ibv_gid *peer)
 {
 	struct neigh_query query = { .sgid = entry->gid, .dgid = *peer };
@@ -138,7 +138,7 @@ static const struct gid_host this_host = {
 
 /* ---- the public functions ---- */
 
-/* Room for the tables of all ports. */
+/* Return the size of the tables of all ports. */
 static ssize_t gid_table_size(struct ibv_context *ctx)
 {
 	const struct ibv_device_attr_ex *device;

@@ -7,13 +7,13 @@
 
 #include <infiniband/verbs_more.h>
 
-/* The facts of a host that judge an entry: from the kernel, or from a test. */
+/* Facts of a host that decide the flaws of an entry: from the kernel, or from a test. */
 struct gid_host {
-	/* IFF_* of the interface; -ENODEV when this namespace has none of that index. */
+	/* IFF_* of the interface; -ENODEV: this namespace has no such interface. */
 	int (*link_flags)(unsigned int ifindex);
-	/* An interface of this namespace has the address. */
+	/* Return whether an interface of this namespace has the address. */
 	bool (*has_address)(const union ibv_gid *gid);
-	/* A route leads from the entry to the peer, which is of the same family. */
+	/* Return whether there is a route from the entry to the peer of the same family. */
 	bool (*has_route)(const struct ibv_gid_entry *entry, const union ibv_gid *peer);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* QP1 of user-space devices: the door through which librdmacm's own connection manager goes. */
+/* QP1 of user-space devices: the interface for the connection manager in librdmacm. */
 #include "libibverbs/library.h"
 
 int verbs_gsi_open(struct ibv_context *ctx, const struct verbs_gsi_taker *taker, int *ret_fd,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Multicast: which groups a UD queue pair receives. */
+/* Multicast groups of UD queue pairs. */
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 typedef int (*mcast_op)(struct verbs_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
-/* ff..::, or the IPv4 group 224.0.0.0/4 as RoCE writes it. */
+/* Return whether the GID is ff..::, or an IPv4 group of 224.0.0.0/4 in the form of RoCE. */
 static bool mcast_gid_ok(const union ibv_gid *gid)
 {
 	static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Locked memory, the most frequent cause of a registration that fails with ENOMEM: what the process
- * may pin, what it has pinned, and how to change that where it runs.
+ * Locked memory, the most frequent cause of a registration that fails with ENOMEM: limit and use of
+ * the process, and the way to change the limit in its environment.
  */
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -13,11 +13,12 @@
 #include "libibverbs/explain.h"
 #include "util/place.h"
 
-/* Bytes. With less a device is of little use; with the other, an old default, of little more. */
+/* Limits in bytes. Below the first a device is hardly usable. The second is an old default, which
+ * allows little more. */
 #define MEMLOCK_USELESS 32768
 #define MEMLOCK_LOW	65536
 
-#define STATUS_SIZE	8192 /* more than the kernel says of a process */
+#define STATUS_SIZE	8192 /* more than the file of any process */
 
 static int file_read(const char *path, char *buffer, size_t size)
 {
@@ -48,8 +49,8 @@ void memlock_parse(const char *status, struct memlock_facts *ret_facts)
 }
 
 /*
- * A capability of a user namespace does not count for the kernel, which cannot be told from here:
- * so it does not excuse a limit that would be broken.
+ * Ignore CAP_IPC_LOCK. The kernel does not accept it from a user namespace, and this process cannot
+ * find out whether it is in one.
  */
 bool memlock_is_cause(const struct memlock_facts *facts, uint64_t requested)
 {
@@ -96,12 +97,12 @@ static void unit_name(char *name, size_t size)
 		return;
 	end[strlen(".service")] = 0;
 	start = strrchr(cgroup, '/');
-	/* A user's session is a service of its own and no place for a limit. */
+	/* The service of a user's session is not the place to change a limit. */
 	if (start && strncmp(start, "/user@", strlen("/user@")))
 		snprintf(name, size, "%s", start + 1);
 }
 
-/* The one change that helps where this process runs. */
+/* Append the change that helps in the environment of this process. */
 static void memlock_fix(struct text *text)
 {
 	char unit[128];
@@ -159,7 +160,7 @@ void memlock_warn_low(void)
 	struct rlimit limit;
 	struct text fix = {};
 
-	/* Most processes may pin more: they are told apart by one call. */
+	/* Most processes may pin more. One call is enough to exclude them. */
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur > MEMLOCK_USELESS)
 		return;
 	if (memlock_read(&facts) < 0 || !memlock_is_low(&facts, MEMLOCK_USELESS) ||

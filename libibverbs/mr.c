@@ -10,7 +10,7 @@
 
 #define ACCESS_REQUIRED ((IB_UVERBS_ACCESS_FLUSH_PERSISTENT << 1) - 1)
 #define ACCESS_KNOWN	(ACCESS_REQUIRED | IB_UVERBS_ACCESS_OPTIONAL_RANGE)
-/* Remote peers may change the memory only when this host may: the kernel's rule and IBTA's. */
+/* Access flags that require local write access, by the rules of the kernel and of IBTA. */
 #define ACCESS_WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
 static bool access_is_ok(unsigned int access)
@@ -24,15 +24,16 @@ static bool range_is_ok(uint64_t start, uint64_t length)
 	return start + length >= start;
 }
 
-/* Of the process: its addresses may have fewer bits than the device's. */
+/* Check the range of memory of the process. Its addresses may have fewer bits than those of
+ * devices. */
 static bool memory_is_ok(const void *addr, uint64_t length)
 {
 	return length <= UINTPTR_MAX - (uintptr_t)addr;
 }
 
 /*
- * Pages of on-demand regions are not pinned, nor any by a device in user space, which has no kernel
- * behind it: it reads and writes them by their addresses, so a copy on fork does no harm.
+ * Return whether the region needs fork protection. On-demand regions are not pinned. A user-space
+ * device pins nothing: it accesses the memory by addresses, so a copy at fork() is harmless.
  */
 static bool mr_is_fork_protected(const struct verbs_mr *mr)
 {
@@ -41,8 +42,8 @@ static bool mr_is_fork_protected(const struct verbs_mr *mr)
 }
 
 /*
- * Optional access flags are wishes: a kernel or a device that does not know them refuses the whole
- * request, so it is repeated without.
+ * Repeat a refused registration without its optional access flags. A kernel or a device that does
+ * not know them refuses the whole request.
  */
 static int mr_register_required(struct verbs_mr *mr, const struct verbs_reg_mr *in, int r)
 {
@@ -139,7 +140,7 @@ VERBS_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size
 		.iova = iova,
 		.access = access,
 	};
-	/* Where ibv_reg_mr() of verbs.h comes when its flags are not a constant. */
+	/* ibv_reg_mr() of verbs.h calls this function if its flags are not constant. */
 	bool plain = iova == (uintptr_t)addr;
 	struct ibv_mr *mr = NULL;
 	int r = mr_register(plain ? "ibv_reg_mr" : "ibv_reg_mr_iova", &in, &mr);
@@ -172,7 +173,7 @@ int verbs_mr_register_dmabuf(const char *verb, const struct verbs_reg_dmabuf_mr 
 	mr = mr_alloc(in->pd, VERBS_MR_DMABUF, in->access);
 	if (!mr)
 		return -ENOMEM;
-	/* A dma-buf has no address in this process; programs read its place in the buffer here. */
+	/* A dma-buf has no address in this process. Programs read the offset in the buffer here. */
 	mr->ibv_mr.addr = (void *)(uintptr_t)in->offset;
 	mr->ibv_mr.length = in->length;
 	mr->iova = in->iova;
@@ -275,7 +276,7 @@ static int mr_check_rereg(const struct verbs_mr *mr, const struct verbs_rereg_mr
 	return 0;
 }
 
-/* Take over what the device now has, and release the old pages. */
+/* Store the new attributes of the region, and release the old pages. */
 static int mr_rereg_commit(struct verbs_mr *mr, const struct verbs_rereg_mr *in)
 {
 	void *old_addr = mr->ibv_mr.addr;
@@ -294,7 +295,7 @@ static int mr_rereg_commit(struct verbs_mr *mr, const struct verbs_rereg_mr *in)
 	return was_protected ? verbs_dofork_range(old_addr, old_length) : 0;
 }
 
-/* The result is an enum of its own, with errno beside it; see ibv_rereg_mr_err_code. */
+/* Return enum ibv_rereg_mr_err_code and set errno. */
 VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr,
 			      size_t length, int access)
 {
@@ -328,7 +329,8 @@ VERBS_EXPORT int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *p
 	return r < 0 ? (ret_neg1(r), IBV_REREG_MR_ERR_DO_FORK_OLD) : 0;
 }
 
-/* An imported region too: it is then gone for the process that registered it as well. */
+/* Deregister a region. An imported region is deregistered for the process that registered it, too.
+ */
 VERBS_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 {
 	struct ibv_context *ctx = ibv_mr->context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Regions of whatever memory, by one call. */
+/* Registration of any type of memory by one call. */
 #include <string.h>
 
 #include "libibverbs/explain.h"
@@ -16,7 +16,7 @@ static int mr_ex_refuse(struct ibv_context *ctx, const char *why)
 	return -EINVAL;
 }
 
-/* What counts of the caller's attributes, and zeros. */
+/* Return the valid attributes of the caller, with 0 for all others. */
 static struct ibv_mr_init_attr mr_ex_known(const struct ibv_mr_init_attr *in)
 {
 	uint64_t mask = in->comp_mask;
@@ -59,7 +59,7 @@ static int mr_ex_check_buf(const struct ibv_pd *pd, const struct ibv_mr_init_att
 	return 0;
 }
 
-/* Instead of the buffer, what is in it: of a dma-buf a part of that, else an address. */
+/* Replace the buffer in @attr by a range of its dma-buf, or by its address. */
 static int mr_ex_open_buf(const struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 {
 	const struct ibv_buf *buf = attr->buf;
@@ -80,7 +80,7 @@ static int mr_ex_open_buf(const struct ibv_pd *pd, struct ibv_mr_init_attr *attr
 	return 0;
 }
 
-/* Either an address or a place in a descriptor; the latter says by which addresses it is called. */
+/* Check that @attr has either an address, or a descriptor with offset and iova. */
 static int mr_ex_check(struct ibv_context *ctx, struct ibv_mr_init_attr *attr)
 {
 	uint64_t mask = attr->comp_mask;

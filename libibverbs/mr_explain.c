@@ -100,7 +100,7 @@ static void explain_memory(struct text *why, const struct verbs_reg_mr *in)
 	fclose(file);
 }
 
-/* Bytes of whole pages that [start, start + length) touches. */
+/* Return the bytes of all pages in [start, start + length). */
 static uint64_t pinned_bytes(uint64_t start, uint64_t length)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a memory region covers and allows, as the library knows it: no device is asked. */
+/* Range and access of a memory region, from the state of the library without a query. */
 #include <infiniband/verbs_more.h>
 
 #include "libibverbs/explain.h"
 #include "libibverbs/library.h"
 
-/* A region that another process registered: its length is what the kernel says. */
+/* Return the known attributes. The length of a region of another process comes from the kernel. */
 static uint32_t mr_known(enum verbs_mr_type type)
 {
 	switch (type) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The Ethernet address and VLAN behind a RoCE GID, as the kernel's routing and neighbour tables
- * know them. A GID is an IPv6 address, or an IPv4 address as ::ffff:a.b.c.d (annex A17). A
- * neighbour that is not in the table is made known by the kernel itself: one UDP datagram to the
- * discard port towards it makes the kernel send its ARP or ND requests.
+ * The Ethernet address and VLAN of a RoCE GID, from the routing and neighbour tables of the kernel.
+ * A GID is an IPv6 address, or an IPv4 address as ::ffff:a.b.c.d (annex A17). If the neighbour is
+ * not in the table, one UDP datagram to its discard port makes the kernel send ARP or ND requests.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,7 +23,7 @@
 
 #define MAC_LEN		   6
 #define NEIGH_DISCARD_PORT 9
-/* Between two looks into the table when the kernel does not wake us. */
+/* ms between two reads of the table if no event of the kernel arrives */
 #define NEIGH_POLL_MS 100
 #define NEIGH_STATES_VALID \
 	(NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY)
@@ -120,7 +119,7 @@ bool neigh_sockaddr_is_gid(const struct sockaddr *address, const union ibv_gid *
 	       !memcmp(raw, gid_address(gid), family_length(address->sa_family));
 }
 
-/* Return: the interface that has the address, 0 for none. */
+/* Return the interface that has the address; 0: none. */
 static unsigned int gid_interface(const union ibv_gid *gid)
 {
 	struct ifaddrs *list;
@@ -137,7 +136,7 @@ static unsigned int gid_interface(const union ibv_gid *gid)
 
 /* ---- the kernel's tables ---- */
 
-/* A request with the family's header in front. NULL: no memory. */
+/* Make a request that begins with the header of its family. NULL: no memory. */
 static struct nl_msg *request_new(int type, const void *header, size_t length)
 {
 	_cleanup_nl_msg_ struct nl_msg *msg = nlmsg_alloc_simple(type, 0);
@@ -230,7 +229,7 @@ static int route_answer(struct nlmsghdr *hdr, void *arg)
 	return 0;
 }
 
-/* The first hop to @query's dgid; the destination itself when it is on the link. */
+/* Get the first hop to dgid of @query, which is the destination itself if it is on the link. */
 static int route_get(struct nl_sock *sock, const struct neigh_query *query,
 		     struct neigh_hop *ret_hop)
 {
@@ -307,8 +306,8 @@ static int neigh_get(struct nl_sock *sock, const struct neigh_hop *hop,
 /* ---- asking the neighbour ---- */
 
 /*
- * One datagram towards dgid. Its time to live ends at the next hop; on the wire it is only seen
- * when the neighbour answers.
+ * Send one datagram towards dgid. Its time to live ends at the next hop, and it is only sent if the
+ * neighbour answers.
  */
 static int probe_send(const struct neigh_query *query, unsigned int ifindex)
 {
@@ -329,7 +328,7 @@ static int probe_send(const struct neigh_query *query, unsigned int ifindex)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_IF, &interface, sizeof(interface));
 		setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &one, sizeof(one));
 	}
-	/* A source the kernel does not let us bind only makes the choice of the route less sure. */
+	/* Ignore a failed bind(). The kernel may then choose another route. */
 	if (gid_family(&query->sgid) == family)
 		(void)!bind(fd, (struct sockaddr *)&from, from_len);
 	if (sendto(fd, "", 1, MSG_DONTWAIT, (struct sockaddr *)&to, to_len) < 0)
@@ -357,7 +356,7 @@ static void events_wait(struct nl_sock *events, int timeout_ms)
 		;
 }
 
-/* Return: 0 with the answer; -EHOSTUNREACH when there is none. */
+/* Resolve the neighbour by a datagram. Return: 0; -EHOSTUNREACH: no answer. */
 static int neigh_probe(struct nl_sock *sock, const struct neigh_query *query,
 		       const struct neigh_hop *hop, struct neigh_entry *ret_entry)
 {
@@ -421,7 +420,7 @@ static int neighbour_mac(struct nl_sock *sock, const struct neigh_query *query,
 	return 0;
 }
 
-/* What the destination's address is on the wire, once it is known to be a unicast IP address. */
+/* Find the Ethernet address of a unicast IP address. */
 static int unicast_mac(struct nl_sock *sock, const struct neigh_query *query,
 		       const struct link_facts *own, uint8_t ret_mac[MAC_LEN])
 {
@@ -524,7 +523,7 @@ VERBS_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx, struct ibv
 	return ret_neg1(r);
 }
 
-/* ---- without asking anybody ---- */
+/* ---- cached results ---- */
 
 bool verbs_neigh_failed(const union ibv_gid *sgid, const union ibv_gid *dgid)
 {

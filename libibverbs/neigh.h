@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which Ethernet address and VLAN lead to a GID: private to libibverbs. */
+/* The Ethernet address and VLAN of a GID: private to libibverbs. */
 #ifndef LIBIBVERBS_NEIGH_H
 #define LIBIBVERBS_NEIGH_H
 
@@ -10,8 +10,8 @@
 #define NEIGH_VLAN_NONE 0xffff
 
 /*
- * @device: whose name comes first in the log
- * @ifindex: the network interface of @sgid; 0: to be found by its address
+ * @device: name for the log
+ * @ifindex: the network interface of @sgid; 0: find it by its address
  */
 struct neigh_query {
 	const char *device;
@@ -21,7 +21,7 @@ struct neigh_query {
 	enum ibv_gid_type gid_type;
 };
 
-/* Where packets to an address go next. */
+/* The next hop of packets to an address. */
 struct neigh_hop {
 	unsigned int ifindex;
 	unsigned char type; /* RTN_* */
@@ -34,21 +34,22 @@ bool neigh_gid_is_multicast(const union ibv_gid *gid);
 bool neigh_gid_is_link_local(const union ibv_gid *gid);
 
 struct sockaddr;
-/* The address of an interface is the GID. */
+/* Return whether the address of an interface is the GID. */
 bool neigh_sockaddr_is_gid(const struct sockaddr *address, const union ibv_gid *gid);
 
-/* Ask the kernel's routing table alone. Return: 0 or -errno, not logged. */
+/* Query only the routing table of the kernel. Return: 0 or -errno, not logged. */
 int neigh_first_hop(const struct neigh_query *query, struct neigh_hop *ret_hop);
 
-/* The Ethernet address of a multicast GID. */
+/* Derive the Ethernet address of a multicast GID. */
 void neigh_multicast_mac(const union ibv_gid *gid, enum ibv_gid_type type, uint8_t ret_mac[6]);
 
-/* The Ethernet address a link-local GID was made from. Return: false when it was not. */
+/* Derive the Ethernet address from which a link-local GID was made. Return: false if it was not
+ * made from one. */
 bool neigh_eui64_mac(const union ibv_gid *gid, uint8_t ret_mac[6]);
 
 /*
- * Ask the kernel's routing and neighbour tables of this network namespace, and the neighbour itself
- * when they do not know, for at most NEIGH_TIMEOUT_MS.
+ * Query the routing and neighbour tables of this network namespace. If they have no answer, ask the
+ * neighbour for at most NEIGH_TIMEOUT_MS.
  * Return: 0; -EHOSTUNREACH no answer, -ENETUNREACH no route, -ENODEV no interface, ...; logged.
  */
 #define NEIGH_TIMEOUT_MS 3500

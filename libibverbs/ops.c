@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The public slots of a context, the memory of every object, and what "not supported" and
- * "destroyed" mean: each said once.
+ * The public slots of a context, the memory of every object, and the single definitions of "not
+ * supported" and "destroyed".
  */
 #include <string.h>
 
@@ -14,8 +14,8 @@ void *verbs_object_alloc(size_t base, size_t declared)
 	void *object = malloc(size);
 
 	/*
-	 * calloc() passes by malloc's cache of the thread, at four times the instructions. The
-	 * compiler would make one of malloc() and memset(), if it saw that they belong together.
+	 * Do not use calloc(), because it bypasses the thread cache of malloc() and is much slower.
+	 * The asm statement keeps the compiler from combining malloc() and memset() to calloc().
 	 */
 	__asm__("" : "+r"(object));
 	return object ? memset(object, 0, size) : NULL;
@@ -47,8 +47,8 @@ int verbs_destroy_refused(struct ibv_context *ctx, const char *verb, uint32_t ha
 	return r;
 }
 
-/* Stand-ins for hot slots a provider leaves out: applications call these without a test for NULL.
- */
+/* Functions for hot slots that a provider does not set, because applications call the slots without
+ * a test for NULL. */
 
 static int no_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
@@ -84,8 +84,7 @@ static int no_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *
 	return EOPNOTSUPP;
 }
 
-/* The same for every provider: NULL slots are answered with EOPNOTSUPP by the inlines of verbs.h.
- */
+/* Slots of all providers. For NULL slots the inline functions of verbs.h return EOPNOTSUPP. */
 static const struct ibv_context_ops context_slots = {
 	.alloc_mw = verbs_slot_alloc_mw,
 	.dealloc_mw = verbs_slot_dealloc_mw,
@@ -143,7 +142,7 @@ void verbs_context_set_slots(struct verbs_context *ctx, const struct verbs_ops *
 	ctx->destroy_counters = verbs_slot_destroy_counters;
 	ctx->attach_counters_point_flow = verbs_slot_attach_counters;
 	ctx->read_counters = verbs_slot_read_counters;
-	ctx->post_srq_ops = ops->post_srq_ops; /* the inline answers for a slot without */
+	ctx->post_srq_ops = ops->post_srq_ops; /* the inline function handles NULL */
 
 	ctx->free_buf = ibv_free_buf;
 	ctx->alloc_buf = ibv_alloc_buf;

@@ -60,7 +60,7 @@ static int parent_dealloc(struct verbs_pd *parent)
 	return 0;
 }
 
-/* Views are judged by the device where it says what they are views of. */
+/* Check the users. A view whose domain is known (@of) is checked by the device. */
 static int pd_check_users(const struct verbs_pd *pd)
 {
 	unsigned int users = atomic_load(&pd->users);
@@ -120,7 +120,7 @@ VERBS_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *ctx, uint32_t pd_h
 
 void verbs_pd_release(struct verbs_pd *pd)
 {
-	/* acq_rel: who is last sees what the others did with it. */
+	/* acq_rel: the last user sees the stores of the others. */
 	if (atomic_fetch_sub_explicit(&pd->users, 1, memory_order_acq_rel) > 1 || !pd->imported)
 		return;
 	if (ctx_ops(pd->pd.context)->unimport_pd)

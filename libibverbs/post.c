@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What librdmacm posts in a way that no public function has. */
+/* Posting for librdmacm, in a form that no public function has. */
 #include <string.h>
 
 #include "libibverbs/library.h"

@@ -87,7 +87,7 @@ VERBS_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_
 
 #define UP_TO(member) offsetof(struct ibv_qp_init_attr_ex, member)
 
-/* Bytes that a program with this comp_mask has at least: see verbs_struct_copy(). */
+/* Return the minimum size of the caller's struct with this comp_mask: see verbs_struct_copy(). */
 static size_t qp_init_size(uint32_t comp_mask)
 {
 	static const struct {
@@ -111,7 +111,7 @@ static size_t qp_init_size(uint32_t comp_mask)
 static void qp_init_copy(struct ibv_qp_init_attr_ex *full, const struct ibv_qp_init_attr_ex *attr)
 {
 	verbs_struct_copy(full, sizeof(*full), attr, qp_init_size(attr->comp_mask));
-	/* A number that has no bit of its own. */
+	/* source_qpn has no bit of its own in comp_mask. */
 	if (full->create_flags & IBV_QP_CREATE_SOURCE_QPN &&
 	    !(full->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
 		verbs_struct_copy(full, sizeof(*full), attr, UP_TO(send_ops_flags));
@@ -283,8 +283,8 @@ VERBS_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int 
 }
 
 /*
- * Programs built before rate_limit came have a shorter struct ibv_qp_attr, and call this same
- * function. No device tells the rate, so it is not written at all.
+ * Programs built before rate_limit was added have a shorter struct ibv_qp_attr and call the same
+ * function. The rate is never written, because no device reports it.
  */
 #define QP_QUERY_SIZE  offsetof(struct ibv_qp_attr, rate_limit)
 #define QP_QUERY_KNOWN ((uint32_t)IBV_QP_RATE_LIMIT - 1)
@@ -342,14 +342,14 @@ VERBS_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 	return ret_int(r);
 }
 
-/* Enhanced connection establishment: connections are made without where it is missing. */
+/* Enhanced connection establishment: it is optional for connections. */
 
 VERBS_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	const struct verbs_ops *ops = ctx_ops(qp->context);
 	int r;
 
-	/* The connection manager asks each QP: where there is no ECE that is no error to log. */
+	/* Do not log missing ECE, because the connection manager queries each QP. */
 	if (!ops->query_ece)
 		return ret_int(-EOPNOTSUPP);
 	ece->comp_mask = 0;
@@ -364,8 +364,8 @@ VERBS_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	const struct verbs_ops *ops = ctx_ops(qp->context);
 	int r;
 
-	/* No vendor: the peer offered nothing. The connection manager sets what came, whatever it
-	 * is. */
+	/* Vendor 0 means that the peer offered nothing. The connection manager passes on every
+	 * offer. */
 	if (!ece->vendor_id || !ops->set_ece)
 		return ret_int(-EOPNOTSUPP);
 	if (ece->comp_mask) {
@@ -381,7 +381,7 @@ VERBS_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	return ret_int(r);
 }
 
-/* Of other processors it is not known whether they keep the order of what a device writes. */
+/* It is not known whether other processors keep the order of writes of a device. */
 #if defined(__x86_64__) || defined(__i386__)
 #define CPU_IN_ORDER true
 #else

@@ -3,9 +3,9 @@
  * Queue pairs, among their files:
  *
  *   qp.c          life cycle
- *   qp_state.c    which attributes each transition needs and takes
- *   qp_check.c    what no device can accept, and what the kernel's core checks for its devices
- *   qp_explain.c  why a request was refused
+ *   qp_state.c    required and allowed attributes of each transition
+ *   qp_check.c    checks for all devices, and checks of the kernel for its devices
+ *   qp_explain.c  messages about refused requests
  */
 #ifndef LIBIBVERBS_QP_H
 #define LIBIBVERBS_QP_H
@@ -18,7 +18,7 @@
 struct qp_rules {
 	struct {
 		uint32_t required;
-		uint32_t allowed; /* what else, and IBV_QP_STATE; 0: there is no such transition */
+		uint32_t allowed;   /* further ones, and IBV_QP_STATE; 0: no such transition */
 	} to[QP_STATES][QP_STATES]; /* [from][to] */
 };
 
@@ -30,19 +30,21 @@ static inline const struct qp_rules *qp_state_rules(enum ibv_qp_type type)
 	return type < ARRAY_SIZE(qp_state_rules_of_type) ? qp_state_rules_of_type[type] : NULL;
 }
 
-/* One transition, IBV_QP_STATE aside. Zero in both: it takes nothing. */
+/* One transition, without IBV_QP_STATE. If both masks are 0, it takes no attributes. */
 struct qp_transition {
 	bool valid;
 	uint32_t required;
 	uint32_t optional;
 };
 
-/* The rule for @type, which has rules, to go from @cur to @next, both below QP_STATES. */
+/* Return the rule of @type, which must have rules, for the transition from @cur to @next. Both are
+ * below QP_STATES. */
 struct qp_transition qp_state_transition(enum ibv_qp_type type, enum ibv_qp_state cur,
 					 enum ibv_qp_state next);
 
 /*
- * Whether a QP in @cur may be modified so; the state asked for is in @attr when @mask says it.
+ * Return whether the rules allow to modify a QP in @cur. @attr has the new state if @mask has
+ * IBV_QP_STATE.
  * Source: IBTA vol. 1, 11.2.5.2 "modify queue pair"; the core of the Linux kernel applies the same.
  */
 static inline bool qp_rules_allow(const struct qp_rules *rules, enum ibv_qp_state cur,
@@ -59,19 +61,21 @@ static inline bool qp_rules_allow(const struct qp_rules *rules, enum ibv_qp_stat
 bool qp_state_allows(enum ibv_qp_type type, enum ibv_qp_state cur, const struct ibv_qp_attr *attr,
 		     uint32_t mask);
 
-/* The states a QP can be in when it was last seen in @cur: errors move it without a word. */
+/* Return the possible states of a QP that was last seen in @cur, because errors change the state.
+ */
 uint32_t qp_state_candidates(enum ibv_qp_state cur);
 
-/* qp_check.c: before the device is asked. 0, or a negative errno with the cause logged. */
+/* qp_check.c: checks before the device is called. Return: 0 or a negative errno, whose cause is
+ * logged. */
 int qp_check_create(struct ibv_context *ctx, const char *verb,
 		    const struct ibv_qp_init_attr_ex *attr);
 int qp_check_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, int mask);
-/* The rules its transitions follow: none on iWARP, nor for vendors' own types. */
+/* Return the rules for its transitions; NULL on iWARP and for types of vendors. */
 const struct qp_rules *qp_rules_of(const struct verbs_qp *qp);
 
 bool qp_port_exists(struct ibv_context *ctx, uint8_t port_num);
 
-/* The port a request is about; 0: it does not say, and neither did one before. */
+/* Return the port of the request or of an earlier request; 0: unknown. */
 static inline uint8_t qp_port_of(const struct verbs_qp *qp, const struct ibv_qp_attr *attr,
 				 uint32_t mask)
 {
@@ -80,7 +84,8 @@ static inline uint8_t qp_port_of(const struct verbs_qp *qp, const struct ibv_qp_
 	return qp->port_num || !(mask & IBV_QP_AV) ? qp->port_num : attr->ah_attr.port_num;
 }
 
-/* On its way to RTR a QP cannot change the port it got in INIT. */
+/* Return whether the transition to RTR names another port than that of INIT, which is not allowed.
+ */
 static inline bool qp_is_on_other_port(const struct verbs_qp *qp, const struct ibv_qp_attr *attr,
 				       uint32_t mask)
 {
@@ -92,15 +97,15 @@ static inline bool qp_is_on_other_port(const struct verbs_qp *qp, const struct i
 const char *qp_type_str(enum ibv_qp_type type);
 const char *qp_state_str(enum ibv_qp_state state);
 
-/* "; missing A, B; not allowed: C" for a QP in @cur. */
+/* Append "; missing A, B; not allowed: C" for a QP in @cur. */
 _cold_ void qp_explain_transition(struct text *why, enum ibv_qp_type type, enum ibv_qp_state cur,
 				  const struct ibv_qp_attr *attr, uint32_t mask);
-/* Refused by the library for the cause in @why. Return: @r. */
+/* Log a refusal by the library with the cause in @why. Return: @r. */
 _cold_ int qp_explain_refusal(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
 			      const struct text *why, int r);
-/* Accepted, but messages longer than the port's MTU will not arrive. */
+/* Warn if messages longer than the MTU of the port will not arrive. */
 _cold_ void qp_explain_mtu(struct verbs_qp *qp, const struct ibv_qp_attr *attr);
-/* Refused by the device. */
+/* Log why the device refused. */
 _cold_ void qp_explain_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask,
 			      int r);
 _cold_ void qp_explain_create(struct ibv_context *ctx, const char *verb,

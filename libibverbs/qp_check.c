@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is wrong with a request on a queue pair, in two parts.
+ * Checks of requests on a queue pair, in two parts.
  *
- * qp_check_create() and qp_check_modify() run before the device is asked. They refuse only values
- * that no command to a kernel can carry. States, attributes, values and
- * limits are for the device to judge, because drivers and newer kernels accept more than this
- * library knows.
+ * qp_check_create() and qp_check_modify() run before the device is called. They refuse only values
+ * that do not fit into a kernel command. The device checks states, attributes, values and limits,
+ * because drivers and newer kernels accept more than this library knows.
  *
- * verbs_check_modify_qp() is what the kernel's core checks for all of its devices. A user-space
- * device calls it, since it has no kernel behind it; for a kernel's device it is asked after a
- * refusal, to explain it.
+ * verbs_check_modify_qp() makes the checks of the kernel for all of its devices. User-space devices
+ * call it. For kernel devices it runs after a refusal, to explain it.
  */
 #include "libibverbs/qp.h"
 
@@ -27,7 +25,7 @@ static bool type_is_known(enum ibv_qp_type type)
 	return qp_state_rules(type) || type == IBV_QPT_DRIVER;
 }
 
-/* A handle is a number of one context: in another one it names some other object, or nothing. */
+/* Return whether an object belongs to another context, where its handle is not valid. */
 static bool is_foreign(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
@@ -93,7 +91,7 @@ const struct qp_rules *qp_rules_of(const struct verbs_qp *qp)
 
 /* ---- before the device ---- */
 
-/* These members have more bits than the kernel's: refuse values that the kernel would cut. */
+/* Refuse values that do not fit into the kernel's shorter members and would be truncated. */
 _cold_ static int refuse_wide(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
 {
 	struct text why = {};
@@ -124,7 +122,7 @@ int qp_check_modify(struct verbs_qp *qp, const struct ibv_qp_attr *attr, int mas
 	return 0;
 }
 
-/* ---- what the kernel's core checks ---- */
+/* ---- checks of the kernel ---- */
 
 static bool state_is_fine(const struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
 {
@@ -134,8 +132,9 @@ static bool state_is_fine(const struct verbs_qp *qp, const struct ibv_qp_attr *a
 }
 
 /*
- * False only when the QP could be modified so in none of the states it may be in by now. A change
- * within the state is left to the device: some take attributes there that the rules do not have.
+ * Return false only if the rules forbid the request in all states that the QP may be in by now. The
+ * device checks changes without a transition, because some devices accept attributes that the rules
+ * do not have.
  */
 static bool state_is_possible(const struct verbs_qp *qp, const struct ibv_qp_attr *attr,
 			      uint32_t mask)
@@ -166,7 +165,7 @@ static bool has_port(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32
 	       (!(mask & IBV_QP_AV) || qp_port_exists(ctx, attr->ah_attr.port_num));
 }
 
-/* A port that was never asked is asked now. */
+/* Check the address. Query the port if its attributes are not cached. */
 static bool address_is_fine(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint32_t mask)
 {
 	struct verbs_port_facts port;

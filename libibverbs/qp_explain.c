@@ -134,7 +134,7 @@ int qp_explain_refusal(struct verbs_qp *qp, const struct ibv_qp_attr *attr, uint
 	return r;
 }
 
-/* The device knows better than the cache what state the QP is in. */
+/* Query the real state of the QP, which may differ from the cached state. */
 static void explain_real_state(struct text *why, struct verbs_qp *qp,
 			       const struct ibv_qp_attr *attr, uint32_t mask)
 {
@@ -156,7 +156,7 @@ static void explain_real_state(struct text *why, struct verbs_qp *qp,
 	if (now.qp_state == IBV_QPS_SQD && now.sq_draining)
 		text_add(why, "; its send queue is still draining: wait for "
 			      "IBV_EVENT_SQ_DRAINED");
-	if (now.qp_state != assumed) /* and what was assumed is no mistake in the real one */
+	if (now.qp_state != assumed) /* do not report the assumed state as an error, too */
 		mask &= ~IBV_QP_CUR_STATE;
 	if (!qp_rules_allow(qp->rules, now.qp_state, attr, mask))
 		qp_explain_transition(why, qp->qp.qp_type, now.qp_state, attr, mask);
@@ -192,7 +192,7 @@ static bool gid_is_zero(const union ibv_gid *gid)
 	return !gid->global.subnet_prefix && !gid->global.interface_id;
 }
 
-/* Explain, with both addresses known, a missing path between them or a pair that cannot be. */
+/* Explain a missing path between two known addresses, or an invalid pair. */
 static void explain_ends(struct text *why, const union ibv_gid *source, uint8_t sgid_index,
 			 const union ibv_gid *dest, int r)
 {
@@ -227,13 +227,13 @@ static void explain_path(struct text *why, struct ibv_context *ctx, const struct
 		explain_valid_gids(why, ctx, ah->port_num);
 		return;
 	}
-	/* The GIDs of InfiniBand are no addresses, and a wrong one is no -EINVAL there. */
+	/* GIDs of InfiniBand are not IP addresses, and a wrong GID does not cause -EINVAL. */
 	if (found == 0 && (r != -EINVAL || (verbs_port_recall(ctx, ah->port_num, &port) &&
 					    port.link_layer == IBV_LINK_LAYER_ETHERNET)))
 		explain_ends(why, &source.gid, ah->grh.sgid_index, &ah->grh.dgid, r);
 }
 
-/* Ranges of the wire's fields; not every device asks for them. */
+/* Explain values out of the range of their fields. Not every device checks them. */
 static void explain_numbers(struct text *why, const struct ibv_qp_attr *attr, uint32_t mask,
 			    const struct ibv_device_attr *device)
 {
@@ -281,7 +281,7 @@ static void explain_address(struct text *why, const struct verbs_qp *qp,
 			 port->gid_tbl_len - 1);
 }
 
-/* The port is asked again: the active MTU follows the network device's. */
+/* Query the port again, because the active MTU follows that of the network device. */
 static void explain_port(struct text *why, struct verbs_qp *qp, const struct ibv_qp_attr *attr,
 			 uint32_t mask, const struct ibv_device_attr_ex *device)
 {
@@ -317,7 +317,7 @@ static void explain_values(struct text *why, struct verbs_qp *qp, const struct i
 		explain_port(why, qp, attr, mask, device);
 }
 
-/* What the device or the caller lacks. */
+/* Explain a missing capability of the device or right of the caller. */
 static void explain_rights(struct text *why, struct verbs_qp *qp, const struct ibv_qp_attr *attr,
 			   uint32_t mask, int r)
 {

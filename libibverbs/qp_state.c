@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The transitions of a queue pair. One table a transport: for each pair of states the attributes it
- * must be given and those it may be given.
+ * The transitions of a queue pair. Each transport has a table of the required and allowed
+ * attributes for each pair of states.
  */
 #include "libibverbs/qp.h"
 
@@ -21,8 +21,8 @@
 		.required = (must), .allowed = (must) | (may) | IBV_QP_STATE \
 	}
 
-/* To RESET, and to ERR from everywhere but RESET: the same everywhere, with nothing but the state.
- */
+/* Transitions to RESET from every state, and to ERR from every state but RESET. They take only the
+ * state. */
 #define LEAVE(may)                                                                            \
 	[IBV_QPS_RESET]                                                                       \
 		[IBV_QPS_RESET] = TAKES(0, may),                                              \
@@ -57,7 +57,8 @@ static const struct qp_rules rules_uc = { {
 	[IBV_QPS_RTS][IBV_QPS_RTS] = TAKES(0, CUR | ACCESS | MIGRATE),
 	[IBV_QPS_RTS][IBV_QPS_SQD] = TAKES(0, SQD_NOTE),
 	[IBV_QPS_SQD][IBV_QPS_RTS] = TAKES(0, CUR | ACCESS | MIGRATE),
-	/* Not the address vector: the kernel adds the port to it here, which it then refuses. */
+	/* The address vector is not allowed, because the kernel adds the port to it here and then
+	 * refuses the port. */
 	[IBV_QPS_SQD][IBV_QPS_SQD] = TAKES(0, IBV_QP_PKEY_INDEX | ACCESS | MIGRATE),
 	[IBV_QPS_SQE][IBV_QPS_RTS] = TAKES(0, CUR | ACCESS),
 } };
@@ -88,7 +89,7 @@ static const struct qp_rules rules_raw_packet = { {
 	[IBV_QPS_SQE][IBV_QPS_RTS] = TAKES(0, 0),
 } };
 
-/* Of the two halves of XRC each ignores what only the other needs, wherever it is given. */
+/* Each half of XRC ignores attributes that only the other half needs. */
 
 static const struct qp_rules rules_xrc_send = { {
 	LEAVE(RESPOND),

@@ -91,7 +91,7 @@ VERBS_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_in
 	return srq;
 }
 
-/* What the type needs beside the PD. */
+/* Check the objects that the type needs besides the PD. */
 static int srq_check_type(struct ibv_context *ctx, const char *verb,
 			  const struct ibv_srq_init_attr_ex *attr, enum ibv_srq_type type)
 {
@@ -140,7 +140,7 @@ static int srq_check_extended(struct ibv_context *ctx, const char *verb,
 	return srq_check_type(ctx, verb, attr, type);
 }
 
-/* Bytes that a program with this comp_mask has at least: see verbs_struct_copy(). */
+/* Return the minimum size of the caller's struct with this comp_mask: see verbs_struct_copy(). */
 static size_t srq_init_size(uint32_t comp_mask)
 {
 	if (comp_mask & IBV_SRQ_INIT_ATTR_TM)
@@ -167,7 +167,7 @@ struct ibv_srq *verbs_slot_create_srq_ex(struct ibv_context *ctx, struct ibv_srq
 	return srq;
 }
 
-/* A tag matching queue has a number as well, for the vendor's own protocols. */
+/* Return the number. Tag matching queues have one as well, for protocols of vendors. */
 int verbs_slot_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
 {
 	if (to_vsrq(srq)->srq_type == IBV_SRQT_BASIC) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Values as text, and rates as numbers. The texts are part of the interface: scripts and log
- * parsers compare them, so they never change.
+ * Values as text, and rates as numbers. The texts are part of the interface and never change,
+ * because scripts and log parsers compare them.
  */
 #include "libibverbs/library.h"
 #include "util/enum.h"
@@ -97,8 +97,8 @@ VERBS_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 }
 
 /*
- * What a rate is in other units. @mult counts 2.5 Gbit/s as the subnet administrator does, 0 where
- * the field has never given the rate one; @mbps is the signalling rate in Mbit/s.
+ * A rate in other units. @mult is the multiple of 2.5 Gbit/s that the subnet administrator uses; 0:
+ * the rate has none. @mbps is the signalling rate in Mbit/s.
  */
 static const struct rate_units {
 	int mult;

@@ -8,7 +8,7 @@
 #define WQ_INIT_KNOWN	((uint32_t)IBV_WQ_INIT_ATTR_RESERVED - 1)
 #define WQ_FLAGS_KNOWN	((uint32_t)IBV_WQ_FLAGS_RESERVED - 1)
 #define WQ_MODIFY_KNOWN ((uint32_t)IBV_WQ_ATTR_RESERVED - 1)
-#define TABLE_LOG_MAX	13 /* the largest that a kernel takes, whatever the device */
+#define TABLE_LOG_MAX	13 /* largest table that the kernel accepts for any device */
 #define TABLE_KNOWN	((uint32_t)IBV_CREATE_IND_TABLE_RESERVED - 1)
 
 static int wq_check(struct ibv_context *ctx, const char *verb, const struct ibv_wq_init_attr *attr)

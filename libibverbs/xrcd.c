@@ -31,8 +31,7 @@ static int xrcd_check(struct ibv_context *ctx, const struct ibv_xrcd_init_attr *
 	return 0;
 }
 
-/* The kernel says EAGAIN of a file without a domain, and EINVAL of one that has a domain already.
- */
+/* Explain the errno: EAGAIN if the file has no domain, EINVAL if it has a domain already. */
 _cold_ static void xrcd_explain(struct ibv_context *ctx, const struct ibv_xrcd_init_attr *attr,
 				int r)
 {
