@@ -8,7 +8,7 @@
 #include "util/file.h"
 
 #define SUFFIX	      ".driver"
-#define FILE_SIZE_MAX 16384 /* bytes; a longer file is no driver file */
+#define FILE_SIZE_MAX 16384 /* bytes; longer files are not driver files */
 
 static struct {
 	pthread_mutex_t lock; /* protects the list while it grows; entries are never removed */
@@ -86,7 +86,8 @@ static int parse_match(struct disc_driver *driver, char **words)
 	return -EINVAL;
 }
 
-/* A name becomes part of a file name; only an absolute path may contain slashes. */
+/* Check the name, because it becomes part of a file name. Only an absolute path may contain
+ * slashes. */
 static int parse_driver(struct disc_driver *driver, char **words)
 {
 	const char *name = strsep(words, " ");
@@ -99,7 +100,7 @@ static int parse_driver(struct disc_driver *driver, char **words)
 	return driver->name ? 0 : -ENOMEM;
 }
 
-/* Without its comment, one space between words, none around. */
+/* Remove the comment and superfluous spaces from a line. */
 static void line_normalise(char *line)
 {
 	char *out = line;
@@ -195,7 +196,7 @@ static struct disc_driver *file_known(const char *file)
 	return NULL;
 }
 
-/* Of a provider in the program itself. */
+/* Parse the file of a provider in the program itself. */
 static int linked_parse(const char *file, struct disc_driver **ret_driver)
 {
 	const char *text = disc_linked_text(file);
@@ -209,7 +210,8 @@ static void file_complain(const char *folder, const char *file, int error)
 		   strerror(-error));
 }
 
-/* Return: its length; -ENOENT when the folder has no such file. Other errors are logged here. */
+/* Return the length of the text; -ENOENT: the folder has no such file. Other errors are logged
+ * here. */
 static int file_read(const char *folder, const char *file, char *text)
 {
 	_cleanup_free_ char *path = NULL;
@@ -228,11 +230,11 @@ static int file_read(const char *folder, const char *file, char *text)
 	return -EINVAL;
 }
 
-/* The administrator's file, else the one of that name which a package brought. */
+/* Parse the file of the administrator, or else the file of that name of a package. */
 static int file_parse(const char *file, bool must_exist, struct disc_driver **ret_driver)
 {
 	const struct disc_paths *paths = disc_paths();
-	_cleanup_free_ char *text = NULL; /* a thread of a small stack may be here */
+	_cleanup_free_ char *text = NULL; /* not on the stack, which may be small */
 	int r;
 
 	if (disc_linked_only())
@@ -250,7 +252,7 @@ static int file_parse(const char *file, bool must_exist, struct disc_driver **re
 	return r < 0 ? r : disc_driver_parse(file, text, ret_driver);
 }
 
-/* A file that was refused stays known by its name: it is complained about once. */
+/* Remember a refused file by its name, so that it is logged only once. */
 static struct disc_driver *driver_refused(const char *file)
 {
 	struct disc_driver *driver = calloc(1, sizeof(*driver));
@@ -266,7 +268,7 @@ static struct disc_driver *driver_refused(const char *file)
 	return NULL;
 }
 
-/* Called locked. Return: the file's driver, NULL when there is none. */
+/* Add a file. Return: its driver, or NULL. The caller holds the lock. */
 static struct disc_driver *file_add(const char *file, bool must_exist)
 {
 	struct disc_driver *driver = file_known(file);
@@ -292,7 +294,7 @@ static int is_driver_file(const struct dirent *entry)
 	       !strcmp(entry->d_name + length - strlen(SUFFIX), SUFFIX);
 }
 
-/* Return: 0, or why the folder cannot be read. */
+/* Read a folder. Return: 0, or -errno if it cannot be read. */
 static int folder_read(const char *folder)
 {
 	struct dirent **entries;
@@ -321,7 +323,7 @@ static void files_read(void)
 			   paths->config, strerror(-r));
 }
 
-/* Those in the program itself; it may have named more since the last time. */
+/* Read files in the program itself, which may have named more providers since the last call. */
 static void linked_read(void)
 {
 	const char *file;

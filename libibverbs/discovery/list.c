@@ -130,7 +130,7 @@ static bool class_exists(const char *class)
 	return path && !access(path, F_OK);
 }
 
-/* Whether the kernel has a device at all, be it without ib_uverbs. */
+/* Return whether the kernel has any device, even without ib_uverbs. */
 static bool class_has_entries(const char *class)
 {
 	_cleanup_free_ char *path = NULL;
@@ -159,8 +159,9 @@ static void explain_userspace(struct text *why)
 }
 
 /*
- * The kernel has a device that no node leads to: the installation is broken, therefore warn at any
- * log level. A host without any device is normal: say so only at log level 1 and above.
+ * Explain an empty list. If the kernel has a device without a node, the installation is broken.
+ * Therefore warn at any log level. A host without devices is normal and is only logged at level 1
+ * and above.
  */
 static void explain_nothing(bool no_uverbs)
 {

@@ -8,8 +8,8 @@
 #include "util/sysfs.h"
 
 /*
- * The file in which a kernel driver's match line usually is: looked at first, so that the others
- * need not be read. A row that is wrong or missing only costs time.
+ * The file that usually has the match line of a kernel driver. It is read first, so that the others
+ * need not be read. A wrong or missing row only costs time.
  */
 static const char *const usual_file[] = {
 	[RDMA_DRIVER_MLX5] = "mlx5",	   [RDMA_DRIVER_MLX4] = "mlx4",
@@ -30,7 +30,8 @@ static struct disc_driver *driver_usual(const struct verbs_device *device)
 	return disc_driver_file(usual_file[device->driver_id]);
 }
 
-/* The modalias of the device's parent, e.g. its PCI function; empty without a parent. Read once. */
+/* Return the modalias of the parent device, e.g. its PCI function; empty without a parent. It is
+ * read once. */
 static const char *device_modalias(struct verbs_device *device)
 {
 	char path[320], text[1024] = "";
@@ -104,8 +105,8 @@ static struct disc_driver *driver_ask_named(const struct verbs_device *device)
 }
 
 /*
- * Files without match lines, as older packages have: only the provider itself can say which driver
- * it serves. A missing library matters only where it was the likely one.
+ * Ask the providers of files without match lines, which older packages have. Only the provider
+ * itself knows which driver it serves. A missing library is only logged if it was the likely one.
  */
 static struct disc_driver *driver_ask(const struct disc_driver_list *drivers,
 				      struct disc_driver *usual, const struct verbs_device *device)
@@ -162,7 +163,8 @@ static bool driver_is_userspace(const struct disc_driver *driver)
 	return false;
 }
 
-/* Whether the environment names the same provider: it has listed its devices then. */
+/* Return whether the environment names the same provider, which has then listed its devices
+ * already. */
 static bool driver_is_named(const struct disc_driver *driver)
 {
 	struct disc_driver *other;

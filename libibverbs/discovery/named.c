@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Providers that the user names in RDMAV_DRIVERS, or else in IBV_DRIVERS: names or absolute path
- * prefixes, separated by ':' or ';'. They have no match lines: each is asked which devices it
- * serves, before the driver files are.
+ * prefixes, separated by ':' or ';'. They have no match lines. Each is asked for its devices before
+ * the driver files are read.
  */
 #include <string.h>
 

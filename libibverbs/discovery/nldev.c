@@ -25,8 +25,8 @@ static struct nla_policy policy[RDMA_NLDEV_ATTR_MAX] = {
 struct nldev {
 	struct nl_sock *sock;
 	struct verbs_device_list *list;
-	struct verbs_device *device; /* whose character device is asked for */
-	int error;		     /* of a callback */
+	struct verbs_device *device; /* device of the current query */
+	int error;		     /* error of a callback */
 };
 
 static int reply_parse(struct nl_msg *msg, uint16_t type, struct nlattr **tb)
@@ -106,7 +106,7 @@ static int request_run(struct nldev *nldev, struct nl_msg *msg, nl_recvmsg_msg_c
 	return nldev->error;
 }
 
-/* Of a few bytes: libnl's default is a page, cleared each time. */
+/* Make a small request, because libnl's default is a page that is cleared each time. */
 static struct nl_msg *request_new(uint16_t command, int flags)
 {
 	struct nl_msg *msg = nlmsg_alloc_size(REQUEST_SIZE);
@@ -146,7 +146,8 @@ static int cdev_get(struct nldev *nldev, struct verbs_device *device)
 	return r;
 }
 
-/* Devices without a uverbs node cannot be used from user space: not listed. */
+/* Query the character devices. Devices without a uverbs node are not listed, because user space
+ * cannot use them. */
 static int cdevs_get(struct nldev *nldev)
 {
 	struct verbs_device *device = LIST_FIRST(&nldev->list->devices), *next;

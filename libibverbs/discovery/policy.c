@@ -8,7 +8,7 @@
 #include "util/file.h"
 
 enum policy {
-	POLICY_NONE, /* nothing is said */
+	POLICY_NONE, /* no policy found */
 	POLICY_OFF,
 	POLICY_AUTO,
 	POLICY_ON,
@@ -20,7 +20,7 @@ static const char *const policy_names[] = {
 	[POLICY_ON] = "on",
 };
 
-/* The first word of @text, which ends at ':', white space or the end. */
+/* Parse the first word of @text, which ends at ':', white space or the end. */
 static enum policy policy_parse(const char *text, const char *source)
 {
 	size_t length = strcspn(text, ": \t\n#");
@@ -32,7 +32,7 @@ static enum policy policy_parse(const char *text, const char *source)
 	return POLICY_NONE;
 }
 
-/* The line "policy WORD" or "policy = WORD"; other lines are the provider's own. */
+/* Read the line "policy WORD" or "policy = WORD". The provider reads the other lines. */
 static enum policy policy_from_file(const char *folder)
 {
 	_cleanup_free_ char *path = NULL;

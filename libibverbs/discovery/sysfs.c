@@ -40,7 +40,7 @@ static int cdev_read(int uverbs, dev_t *ret_cdev)
 	return 0;
 }
 
-/* <uverbsN>: character device, its ABI version and the RDMA device's name. */
+/* Read the files of uverbsN: character device, ABI version and name of the RDMA device. */
 static int uverbs_read(int uverbs, struct verbs_device *device)
 {
 	char name[sizeof(device->device.name)];
@@ -131,7 +131,7 @@ int disc_sysfs_list(struct verbs_device_list *list)
 	for (int i = 0; i < n; i++) {
 		int one = device_read(list, class, entries[i]->d_name);
 
-		/* A device that leaves while it is read is no error. */
+		/* A device that is removed meanwhile is not an error. */
 		if (one == -ENOMEM)
 			r = one;
 		else if (one < 0)

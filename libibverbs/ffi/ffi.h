@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the libraries for other languages are written with. */
+/* Macros for the library for other languages. */
 #ifndef LIBIBVERBS_FFI_FFI_H
 #define LIBIBVERBS_FFI_FFI_H
 
 #define VERBS_FFI __attribute__((visibility("default")))
 
-/* Around a header whose inline functions become functions: nothing has declared them before. */
+/* Put around a header whose inline functions become functions. They must not be declared before. */
 #define FFI_BEGIN                                                                                 \
 	_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmissing-prototypes\"") \
 		_Pragma("GCC diagnostic ignored \"-Wattributes\"")

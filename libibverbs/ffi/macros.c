@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The macros of verbs.h that stand in for functions, as functions of the same names. What
- * libibverbs has by these names serves programs that were built long ago: its ibv_query_port()
- * fills a shorter struct. Nothing in this file calls one of these names, for it would get the one
- * of this library.
+ * The macros of verbs.h that stand in for functions, as functions of the same names. The functions
+ * of these names in libibverbs serve old programs. For example, its ibv_query_port() fills in a
+ * shorter struct. This file must not call any of these names, because it would get the function of
+ * this library.
  */
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The inline functions of verbs.h, as functions: with the word static gone, the header's
- * definitions are this file's. So there is no second text of them, and no list but the version
- * script.
+ * The inline functions of verbs.h, as functions: without the word static, the definitions of the
+ * header become those of this file. Therefore they exist only once, and the version script is the
+ * only list of them.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A library that was not installed finds driver files and providers beside itself. Code is loaded
- * from there, so the folder must be one in which nobody can plant a file who could not replace the
- * library as well. A program has no such folder: it may lie in a place that others fill.
+ * from this folder. Therefore only users who can replace the library may be able to write to it.
+ * A library that is part of a program has no such folder, because other users may be able to write
+ * to the folder of a program.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -13,10 +14,10 @@
 
 #include "libibverbs/discovery/discovery.h"
 
-/* Written by the build, never installed: the folder beside the library is the build's. */
+/* A file that the build writes and that is never installed: it marks a folder of a build. */
 #define BUILD_MARKER "libibverbs.d/.build-tree"
 
-/* The program header table is always part of the program itself. */
+/* Return whether the address belongs to the program, like its program header table. */
 static bool is_of_program(const Dl_info *info)
 {
 	Dl_info program;
@@ -41,7 +42,7 @@ static int relative_folder(const char *name, char folder[PATH_MAX])
 	return !st.st_uid || st.st_uid == geteuid() ? 0 : -EPERM;
 }
 
-/* The folder of the library that @symbol was loaded from, as an absolute path. */
+/* Get the absolute path of the folder of the library with @symbol. */
 static int library_folder(const void *symbol, char folder[PATH_MAX])
 {
 	Dl_info info;
@@ -58,9 +59,9 @@ static int library_folder(const void *symbol, char folder[PATH_MAX])
 }
 
 /*
- * Who may write into the library's folder may replace the library, unless the folder is sticky. So
- * its owner and, without the sticky bit, its group are trusted as far as the library is; the rest
- * of the world never is.
+ * Return whether only trusted users may write to the folders. Users who may write to the folder of
+ * the library can replace the library, unless the folder is sticky. Therefore its owner is trusted,
+ * and without the sticky bit also its group. Other users are never trusted.
  */
 static bool folders_are_safe(const char *library, const char *config)
 {

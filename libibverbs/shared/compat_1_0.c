@@ -2,14 +2,14 @@
 /*
  * The functions as libibverbs 1.0 had them, for programs linked before 2007.
  *
- * Their objects were smaller and the slots of their context were others. Each object such a program
- * holds is a small struct of the old shape in front of the real object: a function takes the real
- * one out, calls the function of today and wraps what it returns. The user's context pointer of a
- * real CQ, QP and SRQ is the wrapper, so that events lead back to it.
+ * Their objects were smaller, and the slots of their context differed. Such a program gets a
+ * wrapper for each object: a small struct of the old layout with a pointer to the real object. A
+ * function here gets the real object, calls the current function and wraps the result. The context
+ * pointers of real CQs, QPs and SRQs point to the wrapper, so that events lead back to it.
  *
- * Completion channels were the same then as now except for the context they are made on, and
- * ibv_create_comp_channel() never got a second version: a 1.0 program that waits for events cannot
- * work, here as elsewhere.
+ * Completion channels are unchanged except for their context, and ibv_create_comp_channel() never
+ * got a second version. Therefore a 1.0 program that waits for events cannot work with any later
+ * release.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 
 #define COMPAT_1_0(type, name, ...) COMPAT_SYMBOL("IBVERBS_1.0", type, name, __VA_ARGS__)
 
-/* ---- the old shapes: ABI up to the real_ member, which old programs do not know */
+/* ---- the old layouts: ABI up to the real_ member, which old programs do not know */
 
 struct ibv_device_1_0 {
 	void *obsolete_sysfs_dev;
@@ -138,7 +138,7 @@ struct ibv_recv_wr_1_0 {
 	int num_sge;
 };
 
-/* Inline functions of old programs use the five that have a type; the others only take room. */
+/* Inline functions of old programs use the five typed slots. The others are placeholders. */
 struct ibv_context_ops_1_0 {
 	void (*query_device)(void);
 	void (*query_port)(void);
@@ -173,7 +173,7 @@ struct ibv_context_ops_1_0 {
 };
 
 struct ibv_context_1_0 {
-	struct ibv_device_1_0 *device; /* own_device: outlives the list it came from */
+	struct ibv_device_1_0 *device; /* own_device: outlives its list */
 	struct ibv_context_ops_1_0 ops;
 	int cmd_fd;
 	int async_fd;
@@ -182,14 +182,14 @@ struct ibv_context_1_0 {
 	struct ibv_device_1_0 own_device;
 };
 
-/* The old program sees entry[]. */
+/* The old program gets entry[]. */
 struct device_list_1_0 {
 	struct ibv_device **real_list;
 	struct ibv_device_1_0 *devices;
 	struct ibv_device_1_0 *entry[];
 };
 
-/* Free a wrapper whose real object could not be made, and keep the reason. */
+/* Free a wrapper whose real object could not be created, and keep errno. */
 static void *wrapper_drop(void *wrapper)
 {
 	int saved = errno;
@@ -295,7 +295,7 @@ static struct ibv_send_wr send_wr_from_1_0(const struct ibv_send_wr_1_0 *wr, enu
 	return real;
 }
 
-/* Requests are posted one by one: a list of today's would need memory. */
+/* Post requests one by one, because a converted list would need memory. */
 static int post_send_1_0(struct ibv_qp_1_0 *qp, struct ibv_send_wr_1_0 *wr,
 			 struct ibv_send_wr_1_0 **bad_wr)
 {
@@ -383,7 +383,7 @@ COMPAT_1_0(int, ibv_query_device, struct ibv_context_1_0 *context, struct ibv_de
 	return ibv_query_device(context->real_context, attr);
 }
 
-/* The function, not the macro: the old program knows the old part of the struct. */
+/* Call the function, not the macro, because the old program has only the old part of the struct. */
 COMPAT_1_0(int, ibv_query_port, struct ibv_context_1_0 *context, uint8_t port_num,
 	   struct _compat_ibv_port_attr *attr)
 {
@@ -673,7 +673,7 @@ COMPAT_1_0(struct ibv_qp_1_0 *, ibv_create_qp, struct ibv_pd_1_0 *pd,
 	return qp;
 }
 
-/* struct ibv_qp_attr ended before rate_limit: no more of the caller's is written. */
+/* The caller's struct ibv_qp_attr ends before rate_limit. */
 COMPAT_1_0(int, ibv_query_qp, struct ibv_qp_1_0 *qp, struct ibv_qp_attr *attr, int attr_mask,
 	   struct ibv_qp_init_attr_1_0 *init_attr)
 {
@@ -755,8 +755,8 @@ COMPAT_1_0(int, ibv_destroy_ah, struct ibv_ah_1_0 *ah)
 }
 
 /*
- * Drivers of libibverbs 1.1 registered themselves when they were loaded. The name is here so that
- * what is linked with one still starts; the driver gets no device.
+ * Drivers of libibverbs 1.1 registered themselves when they were loaded. The name exists so that
+ * programs linked with such a driver still start. The driver gets no device.
  */
 COMPAT_SYMBOL("IBVERBS_1.1", void, ibv_register_driver, const char *name, void *init)
 {

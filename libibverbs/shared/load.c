@@ -22,13 +22,13 @@ static char *library_path(const struct disc_driver *driver)
 		r = asprintf(&path, "%s/lib%s" SUFFIX, disc_paths()->providers, driver->name);
 	if (r < 0)
 		return NULL;
-	/* The dynamic linker's search, which the user's LD_LIBRARY_PATH is part of. */
+	/* Let the dynamic linker search, including the user's LD_LIBRARY_PATH. */
 	if (driver->named && driver->name[0] != '/' && access(path, F_OK))
 		memmove(path, strrchr(path, '/') + 1, strlen(strrchr(path, '/')));
 	return path;
 }
 
-/* The same provider of another release beside the one wanted, as a file name. NULL: none. */
+/* Return the file name of the same provider of another release in the same folder, or NULL. */
 static char *other_release(const char *path)
 {
 	const char *file = strrchr(path, '/') + 1;

@@ -2,16 +2,17 @@
 /*
  * The names that vendor libraries of the distribution (libmlx5, libefa, libmlx4, libmana) import
  * from the node IBVERBS_PRIVATE_34. Programs link those libraries for the direct verbs in them, and
- * the dynamic linker must find every name before such a program starts. Nothing here is called for
- * a device of this libibverbs: its providers use IBVERBS_PRIVATE_101, and a vendor library leaves
- * devices alone that are not its own. Whoever calls one of them all the same has a driver of
- * another release; the call fails and one line says what to install.
+ * the dynamic linker must find every name before such a program starts. These functions are never
+ * called for a device of this libibverbs, because its providers use IBVERBS_PRIVATE_101 and a
+ * vendor library ignores devices that are not its own. Any call comes from a driver of another
+ * release. It fails and logs what to install.
  */
 #include <string.h>
 
 #include "libibverbs/library.h"
 
-/* Vendor libraries read it when they destroy objects of a removed device; they have none. */
+/* Vendor libraries read the variable when they destroy objects of a removed device. They have no
+ * such objects here. */
 extern bool verbs_allow_disassociate_destroy;
 VERBS_EXPORT bool verbs_allow_disassociate_destroy;
 
@@ -27,7 +28,7 @@ static void refuse(const char *name)
 			   name);
 }
 
-/* Callers pass arguments, which nobody reads. */
+/* Arguments of the callers are ignored. */
 #define REFUSE(type, name, value)    \
 	type name(void);             \
 	VERBS_EXPORT type name(void) \
@@ -39,7 +40,7 @@ static void refuse(const char *name)
 #define MINUS1(name)  REFUSE(int, name, -1)
 #define POINTER(name) REFUSE(void *, name, NULL)
 #define NOTHING(name) REFUSE(void, name, )
-/* Called by vendor libraries when they are loaded, and without a device: nothing is wrong yet. */
+/* Vendor libraries call these while they are loaded, without a device. This is not an error. */
 #define SILENT(name)                 \
 	void name(void);             \
 	VERBS_EXPORT void name(void) \

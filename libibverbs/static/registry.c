@@ -4,17 +4,17 @@
 
 #include "libibverbs/static/static.h"
 
-#define PROVIDERS_MAX 32 /* more than there are kinds of devices */
+#define PROVIDERS_MAX 32 /* more than the number of providers */
 
 /*
- * @lock is held while something is added. Entries are never removed and the array always ends with
- * a NULL: readers need no lock.
+ * @lock is held while an entry is added. Readers need no lock, because entries are never removed
+ * and the array always ends with NULL.
  */
 static struct {
 	pthread_mutex_t lock;
 	const struct verbs_device_ops *providers[PROVIDERS_MAX + 1];
 	unsigned int count;
-	bool named; /* by the program */
+	bool named; /* the program has named its providers */
 } registry = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 __attribute__((visibility("default"))) const struct verbs_device_ops verbs_provider_none = {};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What ibv_devinfo shows of one open device. */
+/* Output of ibv_devinfo about one open device. */
 #ifndef LIBIBVERBS_TOOLS_DEVINFO_H
 #define LIBIBVERBS_TOOLS_DEVINFO_H
 
@@ -10,7 +10,7 @@
 #include "libibverbs/tools/show.h"
 #include "util/util.h"
 
-/* Exit codes of one device; those of several are or'ed. */
+/* Exit codes for one device. The codes of several devices are or'ed. */
 enum {
 	DEVINFO_RC_OPEN = 1,
 	DEVINFO_RC_QUERY = 2,
@@ -34,7 +34,7 @@ struct devinfo {
 void devinfo_attr_text(const struct devinfo *info, bool verbose);
 void devinfo_attr_json(const struct devinfo *info);
 
-/* Return: 0 or the exit code. */
+/* Print the ports. Return: 0 or the exit code. */
 int devinfo_ports(const struct devinfo *info, const struct devinfo_options *options);
 
 #define ROWS_TEXT(rows, indent, base) show_rows_text(rows, ARRAY_SIZE(rows), indent, base)

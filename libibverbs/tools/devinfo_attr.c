@@ -119,7 +119,7 @@ static const struct show_flag raw_packet[] = {
 	{ IBV_RAW_PACKET_CAP_DELAY_DROP, "Delay drop" },
 };
 
-/* Bits beyond are not shown here. */
+/* Other bits are not shown here. */
 #define RAW_PACKET_KNOWN                                                       \
 	(IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS | \
 	 IBV_RAW_PACKET_CAP_IP_CSUM | IBV_RAW_PACKET_CAP_DELAY_DROP)
@@ -155,7 +155,7 @@ static const char *guid_text(__be64 guid, char text[20])
 	return text;
 }
 
-/* Read the board's name from sysfs; few devices but Mellanox's have one. */
+/* Read the name of the board from sysfs. Mostly devices of Mellanox have it. */
 static bool board_id(const struct ibv_device *device, char *text, size_t size)
 {
 	char path[320];

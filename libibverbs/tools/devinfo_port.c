@@ -34,7 +34,7 @@ static const struct show_row port_more_rows[] = {
 	PORT_TEXT(active_speed, "\t\t", show_speed),
 };
 
-/* A flag and its printed name, which is the header's without the prefix: CM_SUP. */
+/* A flag and its printed name, which is that of the header without the prefix: CM_SUP. */
 #define PORT_FLAG(name)                \
 	{                              \
 		IBV_PORT_##name, #name \
@@ -74,14 +74,14 @@ static const struct show_flag port_caps2[] = {
 	PORT_FLAG(LINK_SPEED_NDR_SUP), PORT_FLAG(LINK_SPEED_XDR_SUP),
 };
 
-/* Of InfiniBand transports, RoCE included. */
+/* Only for InfiniBand transports, including RoCE. */
 static const struct show_row phys_rows[] = {
 	PORT_TEXT(phys_state, "\t\t", show_phys_state),
 };
 
 /* Every valid GID of the device, all ports, in one call. */
 struct gids {
-	struct ibv_gid_entry entries[2047]; /* as many as one call can carry */
+	struct ibv_gid_entry entries[2047]; /* maximum of one call */
 	ssize_t count;
 };
 

@@ -44,7 +44,7 @@ static struct ibv_context *device_open(const char *name)
 	return context;
 }
 
-/* Only events of a port carry a number; the device's own are shown with port 0. */
+/* Return the port of an event. Events of the device are shown with port 0. */
 static int event_port(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 		}
 		name = optarg;
 	}
-	/* Each line when it happens, in a pipe too. */
+	/* Print each line at once, also into a pipe. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	context = device_open(name);
 	return context ? watch(context) : 1;

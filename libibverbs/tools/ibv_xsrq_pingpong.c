@@ -3,7 +3,7 @@
  * Ping-pong over extended reliable connections: a server and its clients each have one shared
  * receive queue, and a connection each way between the server and every client. The server starts.
  *
- * The text on the TCP connections is the one that programs of this name have always spoken.
+ * The text on the TCP connections is that of all releases of this program.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ enum {
 
 static const char end[] = "END";
 
-/* One of them a client; pp.qps[] has the sending halves and the addresses. */
+/* The peer of a connection. pp.qps[] has the sending halves and the addresses. */
 struct peer {
 	struct ibv_qp *recv_qp;
 	uint32_t remote_recv_qpn;
@@ -31,11 +31,11 @@ struct peer {
 static struct pp pp;
 static struct peer peers[PP_QP_MAX];
 static struct ibv_xrcd *xrcd;
-static unsigned int sends_out; /* not completed */
+static unsigned int sends_out; /* sends that are not completed */
 
 /* ---- objects ---- */
 
-/* Programs of one host that talk with this one share the domain of this file. */
+/* Open the file of the XRC domain, which all such programs of this host share. */
 static int domain_open(void)
 {
 	struct ibv_xrcd_init_attr attr = {
@@ -115,7 +115,7 @@ static int xsrq_create_qps(struct pp *unused)
 	return r;
 }
 
-/* Destroy the objects that pp_close() does not know, in order: the domain is the last. */
+/* Destroy the objects that pp_close() does not know, and the domain last. */
 static int objects_close(void)
 {
 	int r = 0;
@@ -277,7 +277,7 @@ static int meet(void)
 	return r;
 }
 
-/* Nobody goes before all are through. */
+/* Wait until all peers have finished. */
 static int part(void)
 {
 	char text[sizeof(end)];
@@ -295,7 +295,7 @@ static int part(void)
 	return r ? pp_fail(r, "Couldn't end together with the other side") : 0;
 }
 
-/* ---- to and fro ---- */
+/* ---- the ping-pong ---- */
 
 static struct ibv_sge buffer_sge(void)
 {

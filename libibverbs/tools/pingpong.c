@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The course of a ping-pong: meet, send to and fro, report. */
+/* The course of a ping-pong: connect, send messages back and forth, report. */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,8 @@ static struct ibv_sge slot_sge(const struct pp *pp, unsigned int slot, size_t of
 	};
 }
 
-/* The message in a slot; of device memory a copy. NULL: said. */
+/* Return the message in a slot, or a copy of it in device memory. NULL: failed, which is printed.
+ */
 static const uint8_t *slot_message(struct pp *pp, unsigned int slot)
 {
 	size_t offset = slot * pp->slot_size + pp->program->grh;
@@ -50,7 +51,8 @@ static int slot_set_message(struct pp *pp, unsigned int slot, const uint8_t *mes
 	return r ? pp_fail(r, "Copy to dm buffer failed") : 0;
 }
 
-/* What -c starts from: the client's messages, and nothing where messages will arrive. */
+/* Prepare the slots for -c: the messages of the client, and wrong data where messages will arrive.
+ */
 static int slots_prepare(struct pp *pp)
 {
 	int r = 0;
@@ -63,8 +65,8 @@ static int slots_prepare(struct pp *pp)
 	return r;
 }
 
-/* Fill the receive queue up. With one receive slot all receives share it: only one is ever filled.
- */
+/* Fill the receive queue. If there is one receive slot, all receives share it, because only one
+ * message arrives at a time. */
 static int receives_post(struct pp *pp)
 {
 	unsigned int shared = pp->first_recv_slot;
@@ -95,7 +97,7 @@ static int send_post(struct pp *pp, unsigned int i)
 	return 0;
 }
 
-/* ---- meeting ---- */
+/* ---- connecting ---- */
 
 static int local_address(struct pp *pp, unsigned int i)
 {
@@ -186,7 +188,7 @@ static size_t message_check(struct pp *pp, const uint8_t *message)
 			      : pp_data_check(message, size, pp->message);
 }
 
-/* Check a message, keep it as the answer when this is the server, and make its slot ready. */
+/* Check a message and free its slot. The server keeps the message as its answer. */
 static int message_take(struct pp *pp, unsigned int i, unsigned int slot)
 {
 	const uint8_t *message = slot_message(pp, slot);
@@ -257,7 +259,7 @@ static int completed(struct pp *pp, uint64_t wr_id, enum ibv_wc_status status, u
 	return r;
 }
 
-/* Return: completions handled, or -errno. */
+/* Poll. Return: number of completions, or -errno. */
 static int poll_plain(struct pp *pp)
 {
 	struct ibv_wc wc[16];
@@ -295,7 +297,7 @@ static int poll_timestamps(struct pp *pp)
 	return r ? r : n;
 }
 
-/* Once; until there is nothing more when an event has announced something. */
+/* Poll once, or after an event until the CQ is empty. */
 static int poll_all(struct pp *pp)
 {
 	int n;
@@ -313,7 +315,7 @@ static int notify_arm(struct pp *pp)
 	return r ? pp_fail(r, "Couldn't request CQ notification") : 0;
 }
 
-/* Sleep until the CQ has something, and arm it for the next time. */
+/* Sleep until the CQ has an event, and arm the CQ again. */
 static int event_wait(struct pp *pp)
 {
 	struct ibv_cq *cq;

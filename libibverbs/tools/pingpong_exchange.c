@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The TCP connection of the ping-pong programs. The client sends its addresses, the server answers
- * with its own when it is ready to receive, the client says "done" when it is too. Each address is
- * 52 bytes of text with a terminating zero.
+ * The TCP connection of the ping-pong programs. The client sends its addresses. The server answers
+ * with its own when it is ready to receive. The client sends "done" when it is ready, too. Each
+ * address is 52 bytes of text with a terminating zero.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -70,7 +70,7 @@ int pp_tcp_send(int fd, const void *data, size_t size)
 	return 0;
 }
 
-/* -ECONNRESET when the other side ends before @size bytes came. */
+/* -ECONNRESET: the peer closed the connection before @size bytes arrived. */
 int pp_tcp_receive(int fd, void *data, size_t size)
 {
 	for (size_t at = 0; at < size;) {
@@ -159,7 +159,7 @@ static int listen_on(const struct sockaddr *address, socklen_t length)
 	return take_fd(&fd);
 }
 
-/* IPv6 and IPv4 in one socket; IPv4 alone where there is no IPv6. */
+/* Listen for IPv6 and IPv4 in one socket, or only for IPv4 if there is no IPv6. */
 int pp_tcp_listen(const struct pp_options *opt)
 {
 	const struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The verbs objects of a ping-pong: made in order, connected, and destroyed. */
+/* The verbs objects of a ping-pong: creation, connection and destruction. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static int port_look(struct pp *pp)
 	return gid_choose(pp);
 }
 
-/* ---- what the options ask of the device ---- */
+/* ---- device features that the options need ---- */
 
 static int features_check_odp(struct pp *pp)
 {
@@ -256,7 +256,7 @@ int pp_qps_create(struct pp *pp)
 	return 0;
 }
 
-/* "QP", or "QP[3]" where there are several. */
+/* Return "QP", or "QP[3]" if there are several. */
 static const char *qp_name(const struct pp *pp, unsigned int i, char *buffer, size_t size)
 {
 	if (!pp->program->many_qps)
@@ -431,9 +431,9 @@ int pp_post_send(struct pp *pp, unsigned int i, struct ibv_sge *sge)
 	return ibv_post_send(pp->qps[i].qp, &wr, &bad);
 }
 
-/* ---- the end ---- */
+/* ---- destruction ---- */
 
-/* Each failure is said; the first one is the result. */
+/* Print a failure to destroy an object. The first failure becomes the result. */
 static void closed(int *result, int error, const char *what)
 {
 	if (!error)

@@ -7,16 +7,16 @@
 #include "pingpong.h"
 #include "util/version.h"
 
-/* One row an option; a program has those whose letters it names. */
+/* A row for each option. A program has the options whose letters it names. */
 static const struct {
-	char letter; /* what it is called in pp_program.letters, and on the command line ... */
+	char letter; /* name in pp_program.letters and on the command line ... */
 	const char *name;
 	const char *argument; /* NULL: none */
 	const char *help;
 	size_t offset;
-	unsigned long min, max; /* of a number */
+	unsigned long min, max; /* range of a number */
 	bool show_default;
-	char spelled; /* ... unless it is spelled so there */
+	char spelled; /* ... unless this is its letter there */
 } rows[] = {
 #define AT(member) offsetof(struct pp_options, member)
 	{ 'p', "port", "port", "listen on/connect to port <port>", AT(tcp_port), 1, 65535, true },
@@ -131,7 +131,7 @@ static bool option_set(struct pp_options *options, int row, const char *text)
 	}
 }
 
-/* getopt's two tables from ours. */
+/* Fill in the two tables of getopt_long(). */
 static void getopt_fill(const struct pp_program *program, char *letters, struct option *names)
 {
 	for (int i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -160,7 +160,7 @@ static int row_of(const struct pp_program *program, int letter)
 	return -1;
 }
 
-/* What makes no sense together. */
+/* Return why options contradict each other, or NULL. */
 static const char *options_clash(const struct pp_program *program, const struct pp_options *options)
 {
 	bool odp = options->odp || options->implicit_odp;

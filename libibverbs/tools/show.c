@@ -144,7 +144,7 @@ const char *show_port_state(int state)
 	return name_of(names, ARRAY_SIZE(names), state, "invalid state");
 }
 
-/* The third spelling is the field's: scripts look for it. */
+/* Scripts look for the misspelled TRAINNING. */
 const char *show_phys_state(int state)
 {
 	static const char *const names[] = {

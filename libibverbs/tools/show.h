@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Attributes shown as text or as JSON from the same tables: rows name a member of a struct, flag
- * lists name bits. Text is that of ibv_devinfo, which scripts read.
+ * Printing attributes as text or as JSON from the same tables. Rows name a member of a struct, and
+ * flag lists name bits. The text is that of ibv_devinfo, which scripts read.
  */
 #ifndef LIBIBVERBS_TOOLS_SHOW_H
 #define LIBIBVERBS_TOOLS_SHOW_H
@@ -12,7 +12,7 @@
 enum show_style {
 	SHOW_DEC,
 	SHOW_HEX,
-	SHOW_HEX_2, /* at least so many digits */
+	SHOW_HEX_2, /* with at least 2, 4 or 8 digits */
 	SHOW_HEX_4,
 	SHOW_HEX_8,
 	SHOW_HEX_UPPER,
@@ -22,7 +22,7 @@ struct show_row {
 	const char *name;
 	const char *gap; /* between name and value: tabs */
 	enum show_style style;
-	const char *(*text)(int value); /* the value in words, its number behind; or NULL */
+	const char *(*text)(int value); /* the value as text, before its number; or NULL */
 	uint16_t offset;
 	uint8_t size; /* bytes */
 };
@@ -45,13 +45,13 @@ void show_rows_text(const struct show_row *rows, unsigned int count, const char 
 		    const void *base);
 void show_rows_json(const struct show_row *rows, unsigned int count, const void *base);
 
-/* One line a bit that is set; bits without a name together in the last line, in hexadecimal. */
+/* Print a line for each set bit. The last line has all bits without a name in hexadecimal. */
 void show_flags_text(const struct show_flag *flags, unsigned int count, uint64_t value);
-/* An array of names; bits without a name are one more string, in hexadecimal. */
+/* Print an array of names. Its last string has all bits without a name in hexadecimal. */
 void show_flags_json(const char *key, const struct show_flag *flags, unsigned int count,
 		     uint64_t value);
 
-/* Enum values in words. */
+/* Return enum values as text. */
 const char *show_transport(int transport);
 const char *show_atomic_cap(int cap);
 const char *show_port_state(int state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The GID tables of all devices, which entry to use, and why not the others. */
+/* Show the GID tables of all devices, the entry to use, and the flaws of the others. */
 #include <arpa/inet.h>
 #include <getopt.h>
 #include <net/if.h>
@@ -12,7 +12,7 @@
 #include "util/util.h"
 #include "util/version.h"
 
-/* Packets can be sent all the same. */
+/* Flaws that do not prevent sending. */
 #define FLAWS_BEARABLE (IBV_GID_FLAW_LINK_LOCAL | IBV_GID_FLAW_ROCE_V1)
 
 struct choice {
@@ -75,7 +75,7 @@ static void gid_text(const union ibv_gid *gid, char text[40])
 			gid->raw[2 * i + 1]);
 }
 
-/* InfiniBand's are no addresses of an interface. */
+/* Return the address of the interface. GIDs of InfiniBand are not such addresses. */
 static const char *gid_address(const struct ibv_gid_entry *entry, char text[INET6_ADDRSTRLEN])
 {
 	if (entry->gid_type == IBV_GID_TYPE_IB)
@@ -108,7 +108,7 @@ static void entry_show(struct ibv_context *context, const struct ibv_gid_entry *
 	char address[INET6_ADDRSTRLEN], gid[40] = "", name[IF_NAMESIZE] = "-";
 	uint32_t flaws = 0;
 
-	/* An entry that was just removed. */
+	/* The entry was just removed. */
 	if (ibv_gid_flaws(context, entry->port_num, entry->gid_index, peer, &flaws))
 		return;
 	if (entry->ndev_ifindex && !if_indextoname(entry->ndev_ifindex, name))

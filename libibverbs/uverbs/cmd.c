@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every verb that asks the kernel comes through here, so attributes are written once, straight to
- * where the kernel reads them.
+ * Every kernel command passes through this file. Therefore attributes are written only once,
+ * directly to the memory that the kernel reads.
  */
 #include <sys/ioctl.h>
 
@@ -9,7 +9,7 @@
 #include "libibverbs/uverbs/cmd.h"
 #include "libibverbs/uverbs/uverbs.h"
 
-/* Member by member: the compiler would put a whole struct together aside and copy it. */
+/* Write single members, because the compiler would build a whole struct elsewhere and copy it. */
 static inline void attr_put(struct ib_uverbs_attr *attr, uint16_t id, uint16_t len, uint64_t data)
 {
 	attr->attr_id = id;
@@ -58,7 +58,7 @@ static unsigned int driver_attrs_put(struct ib_uverbs_attr *attrs, const struct 
 	return n;
 }
 
-/* What the kernel answered in the driver's attributes themselves: handles and descriptors. */
+/* Get handles and descriptors that the kernel returned in attributes of the driver. */
 static void driver_attrs_get(const struct ib_uverbs_attr *attrs, const struct verbs_udata *udata)
 {
 	unsigned int n = 0;
@@ -103,7 +103,7 @@ int uverbs_invoke_write(struct ibv_context *ctx, uint32_t command, uint64_t in, 
 	} cmd;
 	unsigned int n = 2;
 
-	/* Attributes of a driver have no place in this form. */
+	/* This form has no attributes of a driver. */
 	if (unlikely(udata && udata->attr_count))
 		return -EOPNOTSUPP;
 	attr_put(&cmd.attrs[0], UVERBS_ATTR_CORE_IN, in_len, in);

@@ -9,9 +9,9 @@
  *   uverbs_write()  a command of the older struct interface, carried by the method INVOKE_WRITE:
  *                   the command's request and response structs, without any header
  *
- * Each command of the tree uses exactly one of them: the struct form where it exists on every
- * kernel, the attribute form for what came later. Creating CQs, QPs, SRQs, WQs and regions has
- * both: attributes of a driver, and an imported context, need the second.
+ * Each command of the tree uses exactly one of them: the struct form if it exists on every kernel,
+ * and the attribute form for later commands. Only the creation of CQs, QPs, SRQs, WQs and regions
+ * uses both, because attributes of a driver and imported contexts need the second.
  */
 #ifndef LIBIBVERBS_UVERBS_CMD_H
 #define LIBIBVERBS_UVERBS_CMD_H
@@ -26,9 +26,9 @@
 #define UVERBS_ATTR_MAX 32 /* a command with more attributes is refused with -E2BIG */
 
 struct uverbs_attr {
-	struct ib_uverbs_attr kernel; /* as it is sent */
-	void *store; /* where a returned handle (u32) or descriptor (int) goes; NULL: nothing
-			returns here */
+	struct ib_uverbs_attr kernel; /* attribute sent to the kernel */
+	void *store; /* destination of a returned handle (u32) or descriptor (int); NULL: nothing is
+			returned */
 	bool skip;
 };
 
@@ -42,7 +42,7 @@ static inline struct ib_uverbs_attr uverbs_attr_make(uint16_t id, uint16_t len, 
 	};
 }
 
-/* Input of up to 8 bytes travels in the attribute itself, anything longer by pointer. */
+/* Return the data field: the input itself if it has up to 8 bytes, else a pointer to it. */
 static inline uint64_t uverbs_in_data(const void *p, uint16_t len)
 {
 	uint64_t data = 0;
@@ -59,7 +59,7 @@ static inline struct uverbs_attr uverbs_in(uint16_t id, const void *p, uint16_t 
 	return (struct uverbs_attr){ uverbs_attr_make(id, len, uverbs_in_data(p, len)) };
 }
 
-/* @len bytes are written to @p by the kernel. */
+/* Output: the kernel writes @len bytes to @p. */
 static inline struct uverbs_attr uverbs_out(uint16_t id, void *p, uint16_t len)
 {
 	return (struct uverbs_attr){ uverbs_attr_make(id, len, (uintptr_t)p) };
@@ -87,7 +87,7 @@ static inline struct uverbs_attr uverbs_idr(uint16_t id, uint32_t handle)
 	return (struct uverbs_attr){ uverbs_attr_make(id, 0, handle) };
 }
 
-/* A new object; its handle is stored on success. */
+/* A new object. Its handle is stored on success. */
 static inline struct uverbs_attr uverbs_new_idr(uint16_t id, uint32_t *ret_handle)
 {
 	return (struct uverbs_attr){ uverbs_attr_make(id, 0, 0), .store = ret_handle };
@@ -106,7 +106,7 @@ static inline struct uverbs_attr uverbs_idrs(uint16_t id, const uint32_t *handle
 	return (struct uverbs_attr){ uverbs_attr_make(id, len, uverbs_in_data(handles, len)) };
 }
 
-/* One of several kinds of input: the number of the kind, and its @len bytes. */
+/* One of several types of input: the number of the type, and its @len bytes. */
 static inline struct uverbs_attr uverbs_enum(uint16_t id, uint8_t kind, const void *p, uint16_t len)
 {
 	struct uverbs_attr a = { uverbs_attr_make(id, len, uverbs_in_data(p, len)) };
@@ -120,14 +120,14 @@ static inline struct uverbs_attr uverbs_new_fd(uint16_t id, int *ret_fd)
 	return (struct uverbs_attr){ uverbs_attr_make(id, 0, 0), .store = ret_fd };
 }
 
-/* The attribute only when @condition; otherwise it is not sent. */
+/* Send the attribute only if @condition is true. */
 static inline struct uverbs_attr uverbs_when(bool condition, struct uverbs_attr a)
 {
 	a.skip = !condition;
 	return a;
 }
 
-/* A kernel that does not know the attribute ignores it instead of refusing the command. */
+/* Mark the attribute as optional: a kernel that does not know it ignores it. */
 static inline struct uverbs_attr uverbs_optional(struct uverbs_attr a)
 {
 	a.kernel.flags &= ~UVERBS_ATTR_F_MANDATORY;
@@ -136,13 +136,13 @@ static inline struct uverbs_attr uverbs_optional(struct uverbs_attr a)
 
 struct uverbs_cmd {
 	struct ib_uverbs_ioctl_hdr hdr;
-	struct ib_uverbs_attr attrs[UVERBS_ATTR_MAX + 2]; /* and the provider's two */
+	struct ib_uverbs_attr attrs[UVERBS_ATTR_MAX + 2]; /* two more for the provider */
 };
 
-/* Exported to providers; what the two functions below them call. */
+/* Exported to providers, and called by the inline functions below. */
 #pragma GCC visibility push(default)
 
-/* Send @cmd with its @count attributes, and the provider's bytes and attributes. */
+/* Send @cmd with its @count attributes, and with data and attributes of the provider. */
 int uverbs_cmd_run(struct ibv_context *ctx, struct uverbs_cmd *cmd, uint16_t object,
 		   uint16_t method, unsigned int count, const struct verbs_udata *udata);
 /* @in: the request if it has up to 8 bytes, its address otherwise */
@@ -152,10 +152,10 @@ int uverbs_invoke_write(struct ibv_context *ctx, uint32_t command, uint64_t in, 
 #pragma GCC visibility pop
 
 /*
- * Run a method. Always inline: where it is called the attributes are known, and go straight to
- * where the kernel reads them.
- * @udata: the provider's bytes, or NULL
- * Return: 0; -EPROTONOSUPPORT when the kernel has no such method; another -errno of the kernel.
+ * Run a method. The function is always inline, because the caller's attributes are constant and can
+ * be written directly to the memory that the kernel reads.
+ * @udata: data of the provider, or NULL
+ * Return: 0; -EPROTONOSUPPORT: the kernel has no such method; another -errno of the kernel.
  */
 static inline __attribute__((always_inline)) int
 uverbs_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method,

@@ -70,7 +70,7 @@ int uverbs_read_comp_cntr(struct ibv_comp_cntr *cntr, enum verbs_comp_cntr_entry
 			    ARRAY_SIZE(a), NULL);
 }
 
-/* What the application calls the operations is what the kernel calls them. */
+/* Applications and the kernel use the same values for the operations. */
 _Static_assert((int)IBV_QP_ATTACH_COMP_CNTR_OP_SEND == IB_UVERBS_QP_ATTACH_COMP_CNTR_OP_SEND &&
 		       (int)IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE ==
 			       IB_UVERBS_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE,

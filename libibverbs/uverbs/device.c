@@ -2,7 +2,8 @@
 #include "libibverbs/uverbs/cmd.h"
 #include "libibverbs/uverbs/uverbs.h"
 
-/* A context that another process opened has no asynchronous events of ours: we ask for our own. */
+/* Ask for an event descriptor of this process, because a context that another process opened
+ * reports its asynchronous events to that process. */
 static int context_import(struct verbs_context *ctx, const struct verbs_open_context *in)
 {
 	uint64_t core_support = 0;
@@ -131,7 +132,8 @@ static char *number_print(char *p, unsigned int n)
 	return p;
 }
 
-/* Three 16-bit numbers, as most devices count; a provider of another kind writes its own text. */
+/* Print the version as three 16-bit numbers, as for most devices. Other providers print it
+ * themselves. */
 static void fw_ver_print(struct ibv_device_attr *attr, uint64_t fw_ver)
 {
 	char *p = number_print(attr->fw_ver, (fw_ver >> 32) & 0xffff);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Flows and flow actions. The specs of a flow say the same in the kernel's command with other
- * sizes: a filter of the kernel may be longer than ours, and objects become handles.
+ * Flows and flow actions. The specs of a flow have other sizes in the kernel's command: filters of
+ * the kernel may be longer than those of verbs, and objects become handles.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "libibverbs/uverbs/uverbs.h"
 
 #define SPEC_HEADER	 sizeof(struct ib_uverbs_flow_spec_hdr)
-#define SPEC_MAX	 128 /* bytes of the kernel's longest spec, and more */
+#define SPEC_MAX	 128 /* bytes; more than the longest spec of the kernel */
 #define FLOW_SPECS_BYTES 4096
 
 struct flow_command {
@@ -19,9 +19,9 @@ struct flow_command {
 
 /*
  * A spec that matches: a header, a filter, and a mask of the same form.
- * @filter: where the filter stands in our struct; the compiler aligns it
- * @size: bytes of our filter. The size in the header (@grows) announces a longer one of a newer
- * program; its mask must be zero in the bytes that this library does not know
+ * @filter: offset of the filter in the struct of verbs, aligned by the compiler
+ * @size: bytes of the filter of verbs. The size in the header (@grows) may announce a longer filter
+ * of a newer program. Its mask must be 0 in bytes that this library does not know
  * @kernel_size: bytes of the kernel's filter
  */
 struct match_form {
@@ -33,7 +33,8 @@ struct match_form {
 	bool grows;
 };
 
-/* How every spec begins. Where the next one begins depends on the sizes: at any address. */
+/* The beginning of every spec. A spec may begin at any address, which depends on the sizes of those
+ * before it. */
 struct spec_header {
 	uint32_t type;
 	uint16_t size;
@@ -51,7 +52,7 @@ static const struct match_form match_forms[] = {
 	MATCH(ETH, ETH, eth, ib_uverbs_flow_spec_eth, false),
 	MATCH(IPV4, IPV4, ipv4, ibv_flow_spec_ipv4, false),
 	MATCH(IPV4_EXT, IPV4, ipv4_ext, ib_uverbs_flow_spec_ipv4, true),
-	{ /* the last byte of the struct is padding, which may hold anything */
+	{ /* the last byte of the struct is padding with undefined contents */
 	  .type = IBV_FLOW_SPEC_IPV6,
 	  .kernel_type = IBV_FLOW_SPEC_IPV6,
 	  .filter = offsetof(struct ibv_flow_spec_ipv6, val),
@@ -112,7 +113,7 @@ static int spec_put_match(uint8_t *to, const uint8_t *at, const struct spec_head
 	return length;
 }
 
-/* Actions end in one number: a tag, or the handle of an object. */
+/* Write an action, which ends in one number: a tag, or the handle of an object. */
 static int spec_put_number(uint8_t *to, uint32_t type, uint32_t number)
 {
 	struct ib_uverbs_flow_spec_action_tag spec = {
@@ -131,7 +132,7 @@ _Static_assert(sizeof(struct ib_uverbs_flow_spec_action_handle) ==
 			       sizeof(struct ib_uverbs_flow_spec_action_tag),
 	       "the kernel's actions have one form");
 
-/* The object or the number behind the header, at an address that need not be even. */
+/* Return the object or the number behind the header. Its address may be odd. */
 static const void *spec_object(const uint8_t *at)
 {
 	const void *object;
@@ -189,8 +190,8 @@ static int spec_put(uint8_t *to, const uint8_t *at, const struct spec_header *hd
 	}
 }
 
-/* The specs say their sizes themselves; that of the whole is not needed. Return: bytes, or -errno.
- */
+/* Write all specs. Each has its own size, and the total size is not needed. Return: bytes or
+ * -errno. */
 static int flow_put_specs(uint8_t *to, size_t room, const struct ibv_flow_attr *attr)
 {
 	const uint8_t *at = (const uint8_t *)(attr + 1);
@@ -200,7 +201,7 @@ static int flow_put_specs(uint8_t *to, size_t room, const struct ibv_flow_attr *
 		struct spec_header hdr;
 		int length;
 
-		/* There is room for many more than the kernel takes. */
+		/* The buffer has room for more specs than the kernel accepts. */
 		if (room - used < SPEC_MAX)
 			return -EINVAL;
 		memcpy(&hdr, at, sizeof(hdr));
@@ -252,7 +253,8 @@ int uverbs_destroy_flow(struct ibv_flow *flow)
 			    &cmd, sizeof(cmd), NULL, 0, NULL);
 }
 
-/* Creating and modifying send the same: @handle is the new one, or that of the action. */
+/* Create or modify an action, by the same attributes. @handle: the new handle, or that of the
+ * action */
 static int action_esp_send(struct verbs_flow_action *action, uint16_t method,
 			   struct uverbs_attr handle, const struct verbs_flow_action_esp *in)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * GID and P_Key tables of a port. GIDs by command since Linux 5.10, from sysfs before; P_Keys are
- * in sysfs only.
+ * GID and P_Key tables of a port. GIDs come from a command since Linux 5.10 and from sysfs before.
+ * P_Keys are only in sysfs.
  */
 #include <endian.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "util/sysfs.h"
 #include "util/valgrind.h"
 
-/* The kernel writes the application's entries itself. */
+/* The kernel writes directly into the entries of the application. */
 _Static_assert(sizeof(struct ibv_gid_entry) == sizeof(struct ib_uverbs_gid_entry), "GID entry");
 
 /* The length of an attribute has 16 bits. */
@@ -97,7 +97,7 @@ int uverbs_query_gid(struct ibv_context *ctx, uint8_t port_num, uint32_t index,
 	return gid_entry_read(ctx, port_num, index, ret_entry);
 }
 
-/* Append the valid entries of one port. Return: how many there are now; -ENOSPC. */
+/* Append the valid entries of one port. Return: the new number of entries; -ENOSPC. */
 static ssize_t gid_table_read_port(struct ibv_context *ctx, uint32_t port_num,
 				   struct ibv_gid_entry *entries, size_t count, size_t max_entries)
 {

@@ -2,7 +2,7 @@
 #include "libibverbs/uverbs/cmd.h"
 #include "libibverbs/uverbs/uverbs.h"
 
-/* Entries of ibv_advise_mr() that fit an attribute, whose length is 16 bits. */
+/* Maximum entries of ibv_advise_mr(), because the length of an attribute has 16 bits. */
 #define ADVISE_MAX_SGE (UINT16_MAX / sizeof(struct ib_uverbs_sge))
 
 static int mr_reg_driver_attrs(struct verbs_mr *mr, const struct verbs_reg_mr *in)

@@ -23,7 +23,8 @@ int uverbs_dealloc_pd(struct ibv_pd *pd)
 			    NULL);
 }
 
-/* The kernel has nothing to ask of a domain: a wrong handle shows when it is used. */
+/* Import a domain without a command, because the kernel has no query for domains. A wrong handle
+ * fails at its first use. */
 int uverbs_import_pd(struct ibv_pd *pd, uint32_t handle)
 {
 	pd->handle = handle;

@@ -10,7 +10,7 @@ static uint32_t cq_handle(const struct ibv_cq *cq)
 	return cq ? cq->handle : 0;
 }
 
-/* Of the two halves of XRC one only sends, and the other has no queue at all. */
+/* Return the send CQ. One half of XRC only sends, and the other half has no queue. */
 static struct ibv_cq *qp_send_cq(const struct ibv_qp_init_attr_ex *attr)
 {
 	return attr->qp_type == IBV_QPT_XRC_RECV ? NULL : attr->send_cq;
@@ -64,8 +64,8 @@ static int qp_create_plain(struct verbs_qp *qp, const struct verbs_create_qp *in
 			    ret_resp, sizeof(*ret_resp), in->udata);
 }
 
-/* This one and the next are no part of their caller, whose frame would grow for what is seldom
- * asked for. */
+/* This function and the next are not inline, because they are rarely used and would enlarge the
+ * stack frame of their caller. */
 __attribute__((noinline)) static int qp_create_extended(struct verbs_qp *qp,
 							const struct verbs_create_qp *in,
 							struct ib_uverbs_create_qp_resp *ret_resp)
@@ -221,8 +221,8 @@ static inline void dest_from_ah_attr(struct ib_uverbs_qp_dest *dest, const struc
 	memcpy(dest->dgid, attr->grh.dgid.raw, sizeof(dest->dgid));
 	dest->flow_label = attr->grh.flow_label;
 	dest->dlid = attr->dlid;
-	/* sgid_index, hop_limit, traffic_class; sl, src_path_bits, static_rate, is_global,
-	 * port_num: one after the other in both. */
+	/* Both structs have these members in the same order: sgid_index, hop_limit, traffic_class,
+	 * and sl, src_path_bits, static_rate, is_global, port_num. */
 	memcpy(&dest->sgid_index, &attr->grh.sgid_index,
 	       RUN_SIZE(struct ibv_global_route, sgid_index, traffic_class));
 	memcpy(&dest->sl, &attr->sl, RUN_SIZE(struct ibv_ah_attr, sl, port_num));
@@ -292,7 +292,7 @@ int uverbs_modify_qp(struct verbs_qp *qp, const struct verbs_modify_qp *in)
 		dest_from_ah_attr(&cmd.base.dest, &attr->ah_attr);
 	if (in->mask & IBV_QP_ALT_PATH)
 		dest_from_ah_attr(&cmd.base.alt_dest, &attr->alt_ah_attr);
-	/* The older command has no room for an answer. */
+	/* The older command has no answer for the driver. */
 	if (!(in->mask & IBV_QP_RATE_LIMIT) && !(in->udata && in->udata->out_len))
 		return uverbs_write(qp->qp.context, IB_USER_VERBS_CMD_MODIFY_QP, &cmd.base,
 				    sizeof(cmd.base), NULL, 0, in->udata);

@@ -12,15 +12,15 @@
 
 #pragma GCC visibility push(default)
 
-/* Kernel differences: rows of probe.c. Learned from the first refusal and kept per context. */
+/* Features that older kernels lack. The first refusal of a feature is stored in the context. */
 enum uverbs_feature {
 	UVERBS_FEATURE_QUERY_GID_TABLE, /* 5.10: the whole GID table in one call */
 	UVERBS_FEATURE_COUNT,
 };
 
-/* False once the kernel has refused the feature on this context. */
+/* Return false if the kernel has refused the feature on this context. */
 bool uverbs_has(struct ibv_context *ctx, enum uverbs_feature feature);
-/* Pass through @r, noting when it says that the kernel has no such method. */
+/* Return @r, and store if it means that the kernel lacks the feature. */
 int uverbs_learn(struct ibv_context *ctx, enum uverbs_feature feature, int r);
 
 /* device.c */
@@ -57,7 +57,7 @@ int uverbs_dereg_mr(struct verbs_mr *mr);
 int uverbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		     struct ibv_sge *sg_list, uint32_t num_sge);
 
-/* dm.c: the memory itself is mapped by the provider, which fills the two copy functions */
+/* dm.c: the provider maps the memory and sets the two copy functions */
 int uverbs_alloc_dm(struct verbs_dm *dm, const struct verbs_alloc_dm *in);
 int uverbs_free_dm(struct verbs_dm *dm);
 
@@ -65,7 +65,8 @@ int uverbs_free_dm(struct verbs_dm *dm);
 int uverbs_alloc_dmah(struct verbs_dmah *dmah, const struct verbs_alloc_dmah *in);
 int uverbs_dealloc_dmah(struct verbs_dmah *dmah);
 int uverbs_reg_mr_ex(struct verbs_mr *mr, const struct verbs_reg_mr_ex *in);
-/* Of what this process could map from the device at @offset: a new descriptor, or -errno. */
+/* Return a new dma-buf descriptor for the pages that mmap() of the device at @offset would map, or
+ * -errno. */
 int uverbs_export_dmabuf(struct ibv_context *ctx, uint64_t offset);
 
 /* comp_cntr.c */
@@ -121,7 +122,7 @@ int uverbs_modify_flow_action_esp(struct verbs_flow_action *action,
 				  const struct verbs_flow_action_esp *in);
 int uverbs_destroy_flow_action(struct verbs_flow_action *action);
 
-/* counters.c: the attach of a provider tells the driver which event a counter counts */
+/* counters.c: a provider's attach op tells the driver which event a counter counts */
 int uverbs_create_counters(struct verbs_counters *counters, const struct verbs_create_counters *in);
 int uverbs_destroy_counters(struct verbs_counters *counters);
 int uverbs_read_counters(struct verbs_counters *counters, uint64_t *ret_values, uint32_t count,

@@ -3,7 +3,7 @@
 #include "libibverbs/uverbs/cmd.h"
 #include "libibverbs/uverbs/uverbs.h"
 
-/* The kernel takes tables of up to 2^this queues, whatever the device. */
+/* log2 of the maximum queues of a table in the kernel, for any device. */
 #define RWQ_LOG_MAX 13
 
 static int wq_create_attrs(struct verbs_wq *wq, const struct verbs_create_wq *in)
