@@ -26,7 +26,7 @@ void mr_explain_mapping(struct text *why, const char *maps, uint64_t start, uint
 
 /* Do what the public function @verb does. Messages name @verb. */
 int mr_register(const char *verb, const struct verbs_reg_mr *in, struct ibv_mr **ret_mr);
-/* With a DMA handle. */
+/* Register a region with a DMA handle. */
 int mr_register_ex(const char *verb, const struct verbs_reg_mr_ex *in, struct ibv_mr **ret_mr);
 
 #endif

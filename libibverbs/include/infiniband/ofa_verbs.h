@@ -25,7 +25,7 @@ extern "C" {
 /* The sending half; what the receiving half was is created by ibv_create_xrc_rcv_qp(). */
 #define IBV_QPT_XRC IBV_QPT_XRC_SEND
 
-/* Of struct ibv_send_wr: the peer's shared receive queue. */
+/* Member of struct ibv_send_wr: the shared receive queue of the peer. */
 #define xrc_remote_srq_num qp_type.xrc.remote_srqn
 
 struct ibv_ofa_rcv_qp {
@@ -124,7 +124,7 @@ static inline struct ibv_srq *ibv_create_xrc_srq(struct ibv_pd *pd,
 	return srq;
 }
 
-/* What senders call it; 0 when it is no XRC queue. */
+/* Return the number of the queue for senders; 0 if it is not an XRC queue. */
 static inline uint32_t ibv_xrc_srq_num(struct ibv_srq *srq)
 {
 	uint32_t number = 0;
@@ -233,7 +233,7 @@ static inline int ibv_query_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32
 	pthread_mutex_lock(&xrc_domain->lock);
 	kept = *ibv_ofa_find(xrc_domain, xrc_qp_num);
 	qp = kept ? kept->qp : ibv_ofa_open(xrc_domain, xrc_qp_num);
-	/* It begins as the struct that is filled does. */
+	/* Both structs begin with the same members. */
 	r = qp ? ibv_query_qp(qp, attr, attr_mask, (struct ibv_qp_init_attr *)(void *)init_attr)
 	       : errno;
 	if (!r)
@@ -247,8 +247,9 @@ static inline int ibv_query_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32
 /**
  * ibv_reg_xrc_rcv_qp(), ibv_unreg_xrc_rcv_qp() - keep a receive queue pair alive, and no longer
  *
- * It is destroyed when nobody keeps it. Registering twice is registering once.
- * Return: EINVAL: there is no such one in the domain; or this process is not registered for it.
+ * The queue pair is destroyed when no process is registered. A second registration has no effect.
+ * Return: 0 or an errno. EINVAL: no such queue pair in the domain, or this process is not
+ * registered.
  */
 static inline int ibv_reg_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_num)
 {
@@ -282,7 +283,7 @@ static inline int ibv_unreg_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32
 	return r;
 }
 
-/* What takes the larger struct instead of verbs.h's, which it begins as. */
+/* The larger struct begins with the members of the struct of verbs.h. */
 static inline struct ibv_qp *ibv_ofa_create_qp(struct ibv_pd *pd,
 					       struct ibv_ofa_qp_init_attr *init_attr)
 {

@@ -29,7 +29,7 @@
 #include <infiniband/verbs/pd.h>	  /* protection, thread and parent domains */
 #include <infiniband/verbs/mr.h>	  /* memory regions */
 #include <infiniband/verbs/dmah.h>	  /* DMA handles */
-#include <infiniband/verbs/mr_ex.h>	  /* regions of whatever memory */
+#include <infiniband/verbs/mr_ex.h>	  /* regions of any type of memory */
 #include <infiniband/verbs/mw.h>	  /* memory windows */
 #include <infiniband/verbs/dm.h>	  /* device memory */
 #include <infiniband/verbs/wc.h>	  /* work completions */

@@ -38,7 +38,7 @@ enum ibv_rate {
 	IBV_RATE_1200_GBPS = 24,
 };
 
-/* What goes into a GRH. flow_label: 20 bits, host order. */
+/* The fields of a GRH. flow_label: 20 bits, host order. */
 struct ibv_global_route {
 	union ibv_gid dgid;
 	uint32_t flow_label;

@@ -51,7 +51,7 @@ struct ibv_qp_attach_comp_cntr_attr {
 int _ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_comp_cntr_caps *caps,
 			      size_t caps_size);
 
-/* What counters the device has. Return: 0, or a positive errno: EOPNOTSUPP, none. */
+/* Query the counters of the device. Return: 0 or a positive errno. EOPNOTSUPP: it has none. */
 static inline int ibv_query_comp_cntr_caps(struct ibv_context *context,
 					   struct ibv_comp_cntr_caps *caps)
 {

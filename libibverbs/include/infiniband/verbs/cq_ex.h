@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* What a completion of an extended CQ is to have beyond wr_id, status and opcode. */
+/* Fields of a completion of an extended CQ besides wr_id, status and opcode. */
 enum ibv_create_cq_wc_flags {
 	IBV_WC_EX_WITH_BYTE_LEN = 1 << 0,
 	IBV_WC_EX_WITH_IMM = 1 << 1,
@@ -27,7 +27,7 @@ enum ibv_create_cq_wc_flags {
 	IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK = 1 << 11,
 };
 
-/* What struct ibv_wc has. */
+/* The fields of struct ibv_wc. */
 enum {
 	IBV_WC_STANDARD_FLAGS = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM |
 				IBV_WC_EX_WITH_QP_NUM | IBV_WC_EX_WITH_SRC_QP |
@@ -35,7 +35,7 @@ enum {
 				IBV_WC_EX_WITH_DLID_PATH_BITS
 };
 
-/* What this header knows. */
+/* All flags of this header. */
 enum {
 	IBV_CREATE_CQ_SUP_WC_FLAGS = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 				     IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG |

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* What kind of node a device is; the order follows the kernel's. */
+/* The type of node of a device, in the order of the kernel. */
 enum ibv_node_type {
 	IBV_NODE_UNKNOWN = -1,
 	IBV_NODE_CA = 1,

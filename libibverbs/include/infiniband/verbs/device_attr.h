@@ -284,7 +284,7 @@ static inline int ibv_query_device_ex(struct ibv_context *context,
 	return ibv_query_device(context, &attr->orig_attr);
 }
 
-/* What ibv_query_rt_values_ex() is asked for, and then what it filled in. */
+/* Values requested from ibv_query_rt_values_ex(); on return: values that it filled in. */
 enum ibv_values_mask {
 	IBV_VALUES_MASK_RAW_CLOCK = 1 << 0,
 	IBV_VALUES_MASK_RESERVED = 1 << 1

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* What kind of memory a TLP processing hint (PCI Express) is for. */
+/* The type of memory of a TLP processing hint (PCI Express). */
 enum ibv_tph_mem_type {
 	IBV_TPH_MEM_TYPE_VM, /* volatile */
 	IBV_TPH_MEM_TYPE_PM, /* persistent */

@@ -23,7 +23,7 @@ union ibv_gid {
 	} global;
 };
 
-/* What an entry of a port's GID table means on the wire. */
+/* The meaning of an entry of a port's GID table on the wire. */
 enum ibv_gid_type {
 	IBV_GID_TYPE_IB,      /* InfiniBand */
 	IBV_GID_TYPE_ROCE_V1, /* Ethernet, own ethertype */

@@ -122,7 +122,7 @@ static inline struct ibv_mr *ibv_alloc_null_mr(struct ibv_pd *pd)
 	return vctx->alloc_null_mr(pd);
 }
 
-/* What ibv_rereg_mr() is to change; each bit makes the parameters of its name count. */
+/* Changes by ibv_rereg_mr(). Each bit makes the parameters of its name valid. */
 enum ibv_rereg_mr_flags {
 	IBV_REREG_MR_CHANGE_TRANSLATION = 1 << 0, /* addr, length */
 	IBV_REREG_MR_CHANGE_PD = 1 << 1,

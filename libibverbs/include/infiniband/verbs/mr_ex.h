@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Regions of whatever memory, and memory that a device prefers. */
+/* Regions of any type of memory, and memory that a device prefers. */
 #ifndef INFINIBAND_VERBS_MR_EX_H
 #define INFINIBAND_VERBS_MR_EX_H
 

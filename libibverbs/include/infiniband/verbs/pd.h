@@ -79,7 +79,7 @@ enum ibv_parent_domain_init_attr_mask {
 	IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC = 1 << 2,
 };
 
-/* What an alloc callback returns to leave the allocation to the provider. */
+/* Result of an alloc callback that leaves the allocation to the provider. */
 #define IBV_ALLOCATOR_USE_DEFAULT ((void *)-1)
 
 /**

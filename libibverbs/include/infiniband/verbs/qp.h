@@ -191,7 +191,7 @@ static inline struct ibv_qp *ibv_create_qp_ex(struct ibv_context *context,
 	struct ibv_qp_init_attr_ex *attr = qp_init_attr_ex;
 	struct verbs_context *vctx;
 
-	/* As the plain verb has it, go there: it works with every device. */
+	/* Call the plain verb if it is enough, because every device supports it. */
 	if (attr->comp_mask == IBV_QP_INIT_ATTR_PD)
 		return ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)(void *)attr);
 

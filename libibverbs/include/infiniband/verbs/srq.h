@@ -95,7 +95,7 @@ static inline struct ibv_srq *ibv_create_srq_ex(struct ibv_context *context,
 	struct ibv_srq_init_attr_ex *attr = srq_init_attr_ex;
 	struct verbs_context *vctx;
 
-	/* As the plain verb has it, go there: it works with every device. */
+	/* Call the plain verb if it is enough, because every device supports it. */
 	if (attr->comp_mask == IBV_SRQ_INIT_ATTR_PD ||
 	    (attr->comp_mask == (IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE) &&
 	     attr->srq_type == IBV_SRQT_BASIC))

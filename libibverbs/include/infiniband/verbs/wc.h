@@ -22,7 +22,7 @@ enum ibv_wc_status {
 	IBV_WC_LOC_PROT_ERR,   /* an sge outside a region of the PD */
 	IBV_WC_WR_FLUSH_ERR,   /* not executed: the QP is in error */
 	IBV_WC_MW_BIND_ERR,
-	IBV_WC_BAD_RESP_ERR,	  /* an answer nobody asked for */
+	IBV_WC_BAD_RESP_ERR,	  /* an unexpected response */
 	IBV_WC_LOC_ACCESS_ERR,	  /* a receive into memory without LOCAL_WRITE */
 	IBV_WC_REM_INV_REQ_ERR,	  /* the responder calls the request malformed */
 	IBV_WC_REM_ACCESS_ERR,	  /* no right to the responder's memory */
@@ -41,7 +41,7 @@ enum ibv_wc_status {
 	IBV_WC_TM_RNDV_INCOMPLETE, /* tag matching: the program has to fetch the payload */
 };
 
-/* Which operation ended; valid when the status is IBV_WC_SUCCESS. */
+/* The completed operation; valid if the status is IBV_WC_SUCCESS. */
 enum ibv_wc_opcode {
 	IBV_WC_SEND,
 	IBV_WC_RDMA_WRITE,

@@ -48,7 +48,7 @@ enum ibv_send_flags {
 	IBV_SEND_IP_CSUM = 1 << 4    /* raw packets: fill in IP and L4 checksums */
 };
 
-/* What an RDMA flush is to reach, and how much of the region. */
+/* The placement that an RDMA flush guarantees, and the part of the region. */
 enum ibv_placement_type {
 	IBV_FLUSH_GLOBAL = 1 << 0,     /* visible to every reader */
 	IBV_FLUSH_PERSISTENT = 1 << 1, /* survives a power failure */
