@@ -9,8 +9,7 @@
  * - efa_context.qp_lock protects the table of queue pairs. It is held while a queue pair is created
  *   or destroyed, so that a number is not used again while polling can still find its old owner.
  *
- * - efa_cq.lock protects the position in the queue, and the current completion of the extended
- * poll.
+ * - efa_cq.lock protects the position in the queue and the current entry of the extended poll.
  *
  * - efa_wq.lock protects the position and the free ids of a send or receive queue. For a send queue
  *   it is held from ibv_wr_start() to ibv_wr_complete().

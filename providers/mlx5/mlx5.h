@@ -18,7 +18,11 @@
  * - mlx5_bfreg.lock protects the choice of the next half of a register. Only registers that several
  *   queue pairs share use it.
  *
- * mlx5_context.uar_lock protects the lists of registers and is not nested in the locks above.
+ * - mlx5_context.uar_lock protects the lists of registers and the capabilities of the firmware.
+ *
+ * - mlx5_context.sig_lock protects the signatures of keys.
+ *
+ * No other lock of this provider is taken while one of the last three is held.
  *
  * Data that the adapter wrote are not trusted. An index is masked or checked, and an object is
  * found through a table, before it is used. The adapter can write to the rings. Therefore values
@@ -118,7 +122,7 @@ struct mlx5_context {
 	struct mlx5_bfreg *bfregs; /* NULL: on demand */
 	char **pages;		   /* of bfregs */
 	unsigned int page_count, bfreg_count;
-	pthread_mutex_t uar_lock; /* protects the lists */
+	pthread_mutex_t uar_lock; /* protects the lists below, uncached and fw_caps */
 	LIST_HEAD(, mlx5_uar_page) uar_pages;
 	struct mlx5_bfreg_list dedicated, shared, of_threads;
 	struct mlx5_bfreg
