@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the shim and the model ask of one kind of device. A device's file says what its kernel
- * driver answers, what it maps, how its work requests are written and how its completions are. It
- * calls nobody's library.
+ * Calls of the shim and the model into one kind of device. The file of a device has its kernel
+ * driver's answers, its mappings, its work requests and its completions. It calls no library.
  *
- * Answers are 0 or a positive errno, as a kernel gives them.
+ * Functions return 0 or a positive errno, as a kernel does.
  */
 #ifndef DEVICES_DEVICE_H
 #define DEVICES_DEVICE_H
@@ -20,7 +19,7 @@ enum {
 };
 
 /* One command of the process, whichever way it came: the core's request and response, and the
- * driver's. */
+ * request and response of the driver. */
 struct command {
 	const void *in;
 	size_t in_len;
@@ -34,16 +33,16 @@ struct command {
 	} driver;
 };
 
-/* What the driver answers; as much of it as the process has room for. */
+/* Write the driver's answer, at most as many bytes as the process has room for. */
 void command_reply(struct command *command, const void *answer, size_t length);
-/* The driver's request, longer or shorter than this header knows it. */
+/* Read the driver's request, which may be longer or shorter than the struct of this header. */
 void command_request(const struct command *command, void *ret_request, size_t length);
 
 /* A field of the driver's request, for the trace: 'x' a number, 'p' an address of the process. */
 struct field {
 	const char *name;
 	uint16_t offset, size;
-	char kind; /* 'x': a number, 's': one that is seldom there, 'p': an address */
+	char kind; /* 'x': number, 's': number that is usually 0, 'p': address */
 };
 #define FIELD(type, member, how)                                                                \
 	{                                                                                       \
@@ -62,7 +61,7 @@ enum request_kind {
 	REQUEST_KINDS,
 };
 
-/* What lies behind an offset that the process maps. */
+/* The kind of mapping behind an offset that the process maps. */
 enum region_kind {
 	REGION_MEMORY,	  /* compared at each step of a trace */
 	REGION_REGISTERS, /* every store is traced */
@@ -84,7 +83,7 @@ struct work {
 	uint8_t note;
 	uint32_t entries; /* it takes in the ring */
 	uint32_t cursor;  /* the receive queue's, behind it */
-	bool copies;	  /* sge[0] to sge[1], both the process's own, and sends nothing */
+	bool copies;	  /* copies sge[0] to sge[1] within the process and sends nothing */
 	/* A memory window that is bound: its new key and what it opens. */
 	struct {
 		uint32_t mw_rkey, new_rkey, mr_lkey;
@@ -111,7 +110,7 @@ int qp_modify(struct object *qp, const struct ib_uverbs_modify_qp *q);
 struct device {
 	const char *name, *ibdev, *modalias;
 	uint32_t vendor_id, part_id;
-	uint32_t driver_id; /* of one that is known by nothing else: it is there by netlink; or 0 */
+	uint32_t driver_id; /* announced by netlink; 0: sysfs identifies the device */
 	int abi_version;
 	int node_type, link_layer;
 	bool resizes_srq;
@@ -122,21 +121,22 @@ struct device {
 	uint32_t lacks;	    /* of the port's capabilities */
 	const struct field *fields[REQUEST_KINDS];
 
-	/* Answers to commands. The objects are there; q is the core's request and says what is
-	 * granted. */
+	/* Answers to commands. The objects exist already. q is the core's request and is changed
+	 * to the granted values. */
 	int (*get_context)(struct command *command);
 	int (*query_device)(struct ibv_device_attr *attr, struct command *command);
-	/* What the backend and the device have of this: run mode, or all the device can. */
+	/* The capabilities that backend and device share in run mode; all capabilities of the
+	 * device otherwise. */
 	void (*query_device_ex)(struct ib_uverbs_ex_query_device_resp *ret);
 	int (*alloc_pd)(struct object *pd, struct command *command);
 	int (*create_cq)(struct object *cq, uint32_t *cqe, struct command *command);
 	int (*resize_cq)(struct object *cq, uint32_t *cqe, struct command *command);
 	int (*create_qp)(struct object *qp, struct ib_uverbs_ex_create_qp *q,
 			 struct command *command);
-	/* Whether a queue pair may have this rate; NULL: none may be had. */
+	/* Whether a queue pair may have this rate; NULL: the device has no rate limits. */
 	int (*pace)(struct object *qp, const struct ib_uverbs_ex_modify_qp *q,
 		    struct command *command);
-	/* What the driver answers to a transition; or NULL. */
+	/* Write the driver's answer to a transition; may be NULL. */
 	void (*modified)(struct object *qp, struct command *command);
 	int (*create_srq)(struct object *srq, struct ib_uverbs_create_xsrq *q,
 			  struct command *command);
@@ -145,10 +145,11 @@ struct device {
 	int (*create_ah)(struct object *ah, const struct ib_uverbs_ah_attr *q,
 			 struct command *command);
 	void (*destroy)(struct object *object); /* before it goes */
-	/* An event of what a command of the device's own has made: IBV_EVENT_. */
+	/* An event (IBV_EVENT_) of an object that a command of the device created. */
 	void (*async_event)(const struct object *object, int event);
 	int (*alloc_dm)(struct object *dm, uint32_t log_align, struct ib_uverbs_ioctl_hdr *call);
-	/* A method of the device's own objects: EPROTONOSUPPORT when it has none. */
+	/* Run a method of an object that only this device has; EPROTONOSUPPORT: there is no such
+	 * method. */
 	int (*method)(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hdr *call);
 
 	enum region_kind (*region)(uint64_t offset, size_t length, char *ret_name, size_t size);
@@ -159,22 +160,21 @@ struct device {
 
 	/* Run mode: time passes. */
 	void (*tick)(void);
-	/* Run mode. 1: a request, 0: none, negative: one that no process may write, which ends the
-	 * QP. */
+	/* Run mode. Return 1 for a request, 0 for none, or a negative errno for a malformed
+	 * request, which moves the QP to the error state. */
 	int (*next_send)(struct object *qp, struct work *work);
 	int (*next_receive)(struct object *queue, struct work *work);
 	/* How many completions the ring has room for. */
 	uint32_t (*room)(struct object *cq);
-	/* Bytes as a scenario has them; NULL: of such a device none are written. */
+	/* Write raw bytes that a scenario gives; NULL: the device does not support this. */
 	void (*entry)(struct object *cq, const void *bytes, size_t length);
 	void (*complete)(struct object *cq, const struct completion *completion);
-	/* Whether the process has armed the CQ since it was asked last. */
+	/* Whether the process has armed the CQ since the last call. */
 	bool (*armed)(struct object *cq, struct arm *ret_arm);
-	/* Of a trace: which of the 16 bytes at this offset of "qp0.sq" the device does not look at,
-	 * a bit each. */
+	/* For a trace: a mask of the 16 bytes at this offset of "qp0.sq" that the device
+	 * ignores. */
 	unsigned (*ignored)(const char *region, size_t offset);
-	/* Of a trace: the process posted it, as number `index` of its queue; what the device calls
-	 * it. */
+	/* For a trace: the device's id of the request that the process posted as number `index`. */
 	uint16_t (*traced_id)(const struct object *qp, bool receive, uint32_t index);
 	uint8_t (*traced_note)(enum ibv_wr_opcode opcode);
 };
@@ -182,7 +182,7 @@ struct device {
 extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx5_full, device_mlx4,
 	device_mlx4_ib, device_efa, device_vmw_pvrdma, device_mana;
 
-/* The one that is played, or NULL. */
+/* The device that is played, or NULL. */
 extern const struct device *device;
 
 #endif

@@ -417,11 +417,9 @@ static void complete(struct object *cq, const struct completion *c)
 	__atomic_store_n((uint32_t *)at, first, __ATOMIC_RELEASE);
 }
 
-/*
- * A register keeps the last store only: one that arms may be followed at once by one that tells of
- * polling. Both have the number of events that the process has read. So a CQ counts as armed as
- * long as no event is on its way.
- */
+/* A register keeps the last store only, and a store that reports polling may follow a store that
+ * arms at once. Both carry the number of events that the process has read. Therefore a CQ counts
+ * as armed as long as no event is on its way. */
 static bool armed(struct object *cq, struct arm *ret_arm)
 {
 	if (!cq->ring.record || (*cq->ring.record >> 29 & 3) != (cq->events & 3) ||

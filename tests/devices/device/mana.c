@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * mana: queues of raw Ethernet in memory of the program's, which drives them itself; nothing is
- * executed here. Numbers of queues come with the queue pair that uses them.
- */
+/* mana: queues of raw Ethernet in memory of the program. The program drives them itself, and the
+ * model executes none of their requests. Queue numbers are returned with the queue pair that
+ * uses the queues. */
 #include "tests/devices/device/device.h"
 
 #include <errno.h>

@@ -16,8 +16,7 @@ void mlx_write_cqe(struct object *cq, const void *cqe, size_t length);
 /* Completions that the process has not seen. */
 uint32_t mlx_in_ring(const struct object *cq);
 uint32_t mlx_room(struct object *cq);
-/* Whether all of it is the process's memory, which a kernel takes hold of before a device writes
- * there. */
+/* Whether the whole range is memory of the process. A kernel pins memory before a device writes. */
 bool mlx_is_memory(const void *at, size_t length);
 
 struct mlx_opcode {

@@ -109,7 +109,7 @@ static int alloc_pd(struct object *pd, struct command *command)
 	return 0;
 }
 
-/* No entry that comes next is the process's yet, by the bit that it will look for. */
+/* Set the owner bit of all entries to come, so that the process does not take them yet. */
 static void disown(struct object *cq)
 {
 	for (uint32_t n = cq->produced; n != cq->produced + cq->ring.entries; n++) {
@@ -155,8 +155,8 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	if (r)
 		return r;
 	cq->ring.record = bytes_pointer(q.db_addr);
-	/* The register tells of an arming, and the next CQ's overwrites it. The record stays, but
-	 * the first value that is written may be the one it has. */
+	/* The register carries an arming, and the next CQ's overwrites it. The record stays, but
+	 * the first value that a process writes may equal its initial value. */
 	cq->arm_seen = NEVER_ARMED;
 	if (model_on())
 		cq->ring.record[1] = NEVER_ARMED;
@@ -212,7 +212,7 @@ static void find_rings(struct object *qp, const struct mlx4_ib_create_qp *d, uin
 	qp->rq.record = bytes_pointer(d->db_addr);
 }
 
-/* What a queue pair of this type receives into: nothing of its own, or a ring with room. */
+/* Grant the receives of a queue pair of this type: none of its own, or a ring with room. */
 static int grant_receives(struct ib_uverbs_ex_create_qp *q, const struct mlx4_ib_create_qp *d)
 {
 	if (q->is_srq || q->qp_type == IBV_QPT_XRC_SEND || q->qp_type == IBV_QPT_XRC_RECV) {
@@ -269,7 +269,7 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	return 0;
 }
 
-/* Its buffer has a send queue that is never used, of one slot, behind or in front of the ring. */
+/* The buffer also has a send queue of one slot, which is never used, behind or before the ring. */
 static int create_wq(struct object *wq, struct ib_uverbs_ex_create_wq *q, struct command *command)
 {
 	struct mlx4_ib_create_qp place = { .log_sq_stride = 6 };
@@ -378,8 +378,8 @@ static void complete(struct object *cq, const struct completion *c)
 	write_cqe(cq, &cqe, cqe_opcode(c), !c->receive);
 }
 
-/* The record has a serial number, which counts the events that the process has read, from 1 on: an
- * older one arms nothing. */
+/* The record has a serial number, the count of events that the process has read, from 1 on. A
+ * record with an older number arms nothing. */
 static bool armed(struct object *cq, struct arm *ret_arm)
 {
 	uint32_t word = cq->ring.record[1];
@@ -395,7 +395,7 @@ static bool armed(struct object *cq, struct arm *ret_arm)
 	return true;
 }
 
-/* The VLAN and the MAC address that a datagram's request has room for are Ethernet's. */
+/* Only Ethernet uses the fields for VLAN and MAC address in a datagram's request. */
 static unsigned ignored(const char *name, size_t offset)
 {
 	const struct object *qp;
@@ -413,8 +413,8 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 	return index;
 }
 
-/* By GIDs of IP addresses a plug-in asks the machine for the MAC addresses of neighbours, which
- * lo has not. Before these there were GIDs that have the MAC address in them. */
+/* With GIDs of IP addresses a plug-in asks the machine for MAC addresses of neighbours, which lo
+ * does not have. Older GIDs contain the MAC address. */
 #define COMMON                                                                                  \
 	.ibdev = "mlx4_0", .modalias = "pci:v000015B3d00001003sv000015B3sd00000050bc02sc00i00", \
 	.vendor_id = 0x15b3, .part_id = 0x1003, .abi_version = MLX4_IB_UVERBS_ABI_VERSION,      \

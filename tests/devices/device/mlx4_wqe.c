@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The work requests of mlx4, as they lie in its rings: each in a slot of its own, the first word of
- * which says by a bit that it is there. */
+/* The work requests of mlx4. Each fills a slot. A bit in the first word of the slot marks a
+ * request. */
 #include "tests/devices/device/mlx4.h"
 
 #include <endian.h>
@@ -136,7 +136,7 @@ static int read_bind(struct reader *r, struct work *work)
 	return 0;
 }
 
-/* Data within the request: behind a word with its length, which ends at the next 64 bytes. */
+/* Read inline data: it follows a word with its length and ends at the next 64 bytes. */
 static int read_inline(struct reader *r, struct work *work, uint32_t length, uint32_t *filled)
 {
 	const uint8_t *data;
@@ -163,9 +163,10 @@ static int read_data(struct reader *r, struct work *work)
 		const uint8_t *segment = r->slot + r->at;
 
 		first = bytes_be32(segment);
-		/* What a whole segment has is one; a word with a length alone begins data. */
+		/* A word with the inline bit begins inline data, if its length is not 0 or
+		 * inline data precedes it. */
 		if (first & inline_bit && (first != no_data || is_inline)) {
-			/* The rest of the last 16 bytes is nobody's. */
+			/* The rest of the last 16 bytes is padding. */
 			if (is_inline && r->at % INLINE_CHUNK)
 				break;
 			is_inline = true;
@@ -228,10 +229,8 @@ static unsigned send_flags(uint8_t bits, bool fence)
 	       (bits & SOLICITED ? IBV_SEND_SOLICITED : 0) | (fence ? IBV_SEND_FENCE : 0);
 }
 
-/*
- * A ring that nobody has made ready is not looked at: there was no doorbell. By the first request
- * its last slot, which cannot have one yet, is the process's.
- */
+/* Whether the process has initialised the ring. Before the first request, the process has set
+ * the owner bit of the last slot, which cannot hold a request yet. */
 static bool is_ready(const struct object *qp)
 {
 	const uint8_t *last = qp->sq.base + (size_t)(qp->sq.entries - 1) * qp->sq.stride;
@@ -239,8 +238,8 @@ static bool is_ready(const struct object *qp)
 	return qp->was_init && (qp->sq.consumed || *last >> 7);
 }
 
-/* The doorbell says which queue has news, and not how much: the slots do. The bit of the owner is
- * another one each time round. */
+/* The doorbell names the queue that has news but not the number of requests: read the slots. The
+ * owner bit changes with each round of the ring. */
 int mlx4_next_send(struct object *qp, struct work *work)
 {
 	uint32_t index = qp->sq.consumed;
@@ -290,7 +289,7 @@ static void read_scatter(const uint8_t *segment, const uint8_t *end, struct work
 	}
 }
 
-/* The requests of an SRQ are a list: each says which one the process will take next. */
+/* The requests of an SRQ are a linked list: each names the request that the process takes next. */
 int mlx4_next_receive(struct object *queue, struct work *work)
 {
 	struct queue *rq = &queue->rq;

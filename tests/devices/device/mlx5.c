@@ -122,7 +122,7 @@ bool mlx5_is_full(void)
 	return model_on() || device == &device_mlx5_full;
 }
 
-/* What the process was told of its context. */
+/* The answer to the creation of the process's context. */
 static struct mlx5_ib_alloc_ucontext_resp told;
 
 static int get_context(struct command *command)
@@ -268,7 +268,7 @@ static void mapped(uint64_t offset, void *at, size_t length)
 		break;
 	case MLX5_IB_MMAP_DEVICE_MEM:
 		dm = object_at(OBJECT_DM, (page & 0xff) | (page >> 16) << 8);
-		/* Who imports it sees the same memory. */
+		/* A process that imports the memory sees the same pages. */
 		if (dm && dm->rq.base)
 			mremap(dm->rq.base - DM_START, 0, length, MREMAP_MAYMOVE | MREMAP_FIXED,
 			       at);
@@ -313,7 +313,7 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	return 0;
 }
 
-/* @low: what of the last byte is beside the opcode and the owner. */
+/* @low: the bits of the last byte beside opcode and owner. */
 static void write_cqe(struct object *cq, struct mlx5_cqe *cqe, unsigned opcode, uint8_t low)
 {
 	cqe->op_own = opcode << 4 | low | !!(cq->produced & cq->ring.entries);
@@ -510,8 +510,7 @@ static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struc
 		return r;
 	response.srqn = srq->number;
 	trace_watch_object(srq, "buffer", srq->rq.base, (size_t)srq->rq.entries * srq->rq.stride);
-	trace_watch_object(srq, "record", (void *)srq->rq.record,
-			   4); /* the other word is nobody's */
+	trace_watch_object(srq, "record", (void *)srq->rq.record, 4); /* the other word is unused */
 	command_reply(command, &response, sizeof(response));
 	return 0;
 }
@@ -568,7 +567,7 @@ static void answer_uar(struct ib_uverbs_attr *attr, const struct object *uar)
 	}
 }
 
-/* What objects answered when they were made, for who imports them. */
+/* Return the creation answers of objects to a process that imports them. */
 static int query_pd(struct ib_uverbs_ioctl_hdr *call)
 {
 	const struct object *pd =
@@ -693,8 +692,8 @@ static void complete(struct object *cq, const struct completion *c)
 	write_cqe(cq, &cqe, cqe_opcode(c), 0);
 }
 
-/* The record has a serial number, which counts the events that the process has read: an older one
- * arms nothing. */
+/* The record has a serial number, the count of events that the process has read. A record with
+ * an older number arms nothing. */
 static bool armed(struct object *cq, struct arm *ret_arm)
 {
 	uint32_t word = cq->ring.record[1];
@@ -710,7 +709,8 @@ static bool armed(struct object *cq, struct arm *ret_arm)
 	return true;
 }
 
-/* A doorbell shows the first eight bytes of a request, and so which one was posted last. */
+/* A doorbell carries the first eight bytes of a request, and thereby the index of the last
+ * request. */
 static void stored(const char *name, size_t offset, const uint8_t *bytes, size_t length)
 {
 	uint32_t word[2];
@@ -729,7 +729,7 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 	return receive ? index : qp->sq.cursor;
 }
 
-/* A copy of memory names a place of the plug-in's own, which is another in each run. */
+/* A copy of memory names an address in the plug-in, which differs in each run. */
 static unsigned ignored(const char *region, size_t offset)
 {
 	unsigned ordinal;

@@ -11,7 +11,7 @@ enum {
 	SRQ_HEADER = 16,
 	NEVER_ARMED = 0xffffffff,
 	OP_COPY = 0x2f,
-	NOWHERE = 0x7700, /* the key of what is written nowhere */
+	NOWHERE = 0x7700, /* key of data that is discarded */
 };
 
 enum {
@@ -57,9 +57,10 @@ void mlx5_clock_tick(void);
 int mlx5_next_send(struct object *qp, struct work *work);
 int mlx5_next_receive(struct object *queue, struct work *work);
 /*
- * mlx5_umr.c: keys that stand for pieces of others. NULL: no such key.
- * A request describes one from its segments behind the control segment on; what is used of one
- * becomes pieces of regions. Negative: nobody can.
+ * mlx5_umr.c: keys for a list of pieces of other keys. NULL: no such key.
+ *
+ * A request describes such a key from the segment behind the control segment on. A use of the
+ * key becomes pieces of regions; a negative value means that the pieces do not exist.
  */
 struct mlx5_list;
 struct mlx5_list *mlx5_find_list(uint32_t key);

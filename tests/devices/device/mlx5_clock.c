@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The clock of mlx5, which counts nanoseconds, and the page by which its kernel says what time that
- * is. A process sees them in pages that it maps, which are written anew with each pass of the
- * model; in a trace they stand still.
- */
+/* The clock of mlx5, which counts nanoseconds, and the page by which its kernel converts the
+ * clock to time. A process maps pages that each pass of the model updates; in a trace they do
+ * not change. */
 #include "tests/devices/device/mlx5.h"
 
 #include <endian.h>

@@ -24,7 +24,7 @@ struct firmware {
 	size_t out_len;
 };
 
-/* What a command made, or memory that it may use. In object.device. */
+/* An object that a command created, or memory that commands may use. Stored in object.device. */
 struct devx {
 	unsigned opcode; /* that made it; 0: memory */
 	uint8_t *body;	 /* its command; or memory of the process */
@@ -44,7 +44,7 @@ void firmware_event(const struct object *of, int event);
 
 /* mlx5_devx.c. EPROTONOSUPPORT: no method of those. */
 int mlx5_devx_method(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hdr *call);
-/* The firmware has news of what a command made. */
+/* Report an event of the firmware for an object that a command created. */
 void mlx5_devx_event(const struct object *object, uint16_t event);
 
 static inline struct devx *devx_of(const struct object *object)
@@ -86,7 +86,7 @@ static inline void firmware_attach(struct object *object, struct object *of)
 /* mlx5_flow.c: EPROTONOSUPPORT: no method of those */
 int mlx5_flow_method(uint16_t object, uint16_t id, struct ib_uverbs_ioctl_hdr *call);
 
-/* mlx5_mkey.c: a key that is another one's memory, for which all is said when it is made. */
+/* mlx5_mkey.c: a key for memory of another key, complete at its creation. */
 bool mlx5_is_alias(const struct firmware *f);
 int mlx5_create_mkey(struct object *object, struct firmware *f);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What mlx5's firmware does with commands of a process. Of run mode: queue pairs of RC, and SRQs.
- */
+/* Execute a process's commands to mlx5's firmware. In run mode: RC queue pairs and SRQs. */
 #include "tests/devices/device/mlx5_devx.h"
 
 #include <errno.h>
@@ -56,7 +55,7 @@ enum {
 	CAP_GENERAL_2 = 0x20,
 };
 
-/* Programs that look into a table of what there is take what is not in it for absent. */
+/* Programs that search a table of capabilities take a missing entry for an absent capability. */
 static const struct capability {
 	uint8_t group;
 	uint16_t offset; /* in the answer */
@@ -92,7 +91,7 @@ static const struct capability {
 	{ CAP_CRYPTO, 0x14, 8u << 16 },
 };
 
-/* Memory is signed by nobody here: in a trace it is only said to be. */
+/* The model signs no memory: only traces report this capability. */
 static bool is_possible(const struct capability *capability)
 {
 	return !model_on() || capability->group != CAP_GENERAL || capability->offset != 0xa0;
@@ -353,7 +352,7 @@ static int modify_qp(struct object *object, struct object *qp, struct firmware *
 	r = qp_modify(qp, &q);
 	if (r)
 		return firmware_status(f, FIRMWARE_BAD_PARAMETER);
-	/* In run mode the model says so. */
+	/* In run mode the model reports this event. */
 	if (q.qp_state == IBV_QPS_ERR && qp->srq && !model_on())
 		mlx5_devx_event(object, EVENT_SRQ_LAST_WQE);
 	return 0;
@@ -361,7 +360,7 @@ static int modify_qp(struct object *object, struct object *qp, struct firmware *
 
 /* ---- objects */
 
-/* What has no queue is what was said of it. */
+/* An object without a queue keeps only the bytes of the command that created it. */
 static int create_plain(struct object *object, struct firmware *f)
 {
 	uint32_t id = IDS_FROM + object->ordinal * IDS_OF_ONE;

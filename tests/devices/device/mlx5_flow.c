@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Steering by the firmware's own formats: what mlx5's driver is asked for, in a trace. Nothing is
- * steered. */
+/* Steering by the firmware's own formats: write the requests to mlx5's driver into a trace. The
+ * model steers no packets. */
 #include "tests/devices/device/mlx5_devx.h"
 
 #include <stdio.h>
@@ -12,16 +12,16 @@
 
 enum {
 	ROW = 16,
-	ATTR_HANDLE = 0x1000, /* of what is made, or is destroyed */
+	ATTR_HANDLE = 0x1000, /* of the object that is created or destroyed */
 	INLINE = 8,
 };
 
 static const struct method {
 	uint16_t object, method;
 	const char *name;
-	enum object_type makes; /* 0: it takes away */
-	uint16_t handle;	/* its attribute */
-	uint16_t number;	/* that the new one has; or 0 */
+	enum object_type makes; /* 0: the method destroys */
+	uint16_t handle;	/* attribute id of the handle */
+	uint16_t number;	/* attribute id of the new object's number, or 0 */
 } methods[] = {
 	{ MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_CREATE, "CREATE_MATCHER",
 	  OBJECT_PRIVATE, ATTR_HANDLE, 0 },
@@ -59,7 +59,7 @@ static void trace_attribute(const struct ib_uverbs_attr *attr)
 		trace_line("    value     0x%llx", (unsigned long long)attr->data);
 }
 
-/* In the order of their numbers, in which no plug-in has to write them. */
+/* In ascending order of the attribute ids, because plug-ins may write them in any order. */
 static void trace_attributes(const struct ib_uverbs_ioctl_hdr *call, const struct method *m)
 {
 	for (unsigned id = 0; trace_on() && id < 0x1100; id++) {

@@ -25,7 +25,7 @@ static unsigned mkey_access(uint32_t word)
 	       (word & 1u << 11 ? IBV_ACCESS_LOCAL_WRITE : 0);
 }
 
-/* Whether each entry goes on where the one before ends, in one region: what the model can do. */
+/* Whether all entries are contiguous in one region: the model supports no other lists. */
 static bool is_contiguous(const struct firmware *f, uint32_t count)
 {
 	uint64_t size = 1ull << (firmware_get(f, MKC + 0x38) & 0x1f), at = get_64(f, ENTRIES + 8);
@@ -45,7 +45,7 @@ bool mlx5_is_alias(const struct firmware *f)
 	return (firmware_get(f, MKC) >> 8 & 3) == MODE_FIXED;
 }
 
-/* A key that shows the memory of another one at other addresses. */
+/* Create a key for memory of another key, at other addresses. */
 int mlx5_create_mkey(struct object *object, struct firmware *f)
 {
 	uint32_t word = firmware_get(f, MKC), lkey = firmware_get(f, ENTRIES + 4);

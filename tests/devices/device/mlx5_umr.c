@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Keys of mlx5 that stand for a list of pieces of other keys' memory, or for blocks of such pieces
- * in turn, as a work request says. In run mode.
+ * Run mode: keys of mlx5 that stand for a list of pieces of other keys' memory or for
+ * interleaved blocks of such pieces. A work request describes them.
  *
- * The backend's part is a window, which gives such a key its number, its order among requests, and
- * its end. What is in one piece is open through it to others, too.
+ * The backend's part is a memory window, which gives such a key its number, its order among
+ * requests and its end. Peers can reach the memory through the key if it is in one piece.
  */
 #include "tests/devices/device/mlx5_devx.h"
 
@@ -32,7 +32,7 @@ struct mlx5_list {
 	bool is_described, is_bound;
 	struct piece pieces[PIECES];
 	uint32_t count, repeats;
-	/* What was opened to others: windows may still be bound to it. */
+	/* Regions that were opened to peers: windows may still be bound to them. */
 	struct ibv_mr *regions[REGIONS];
 	unsigned region_count;
 };
@@ -123,7 +123,7 @@ static int read_blocks(struct mlx5_list *list, const uint8_t *entry, uint32_t co
 	return total == bytes_be32(entry) ? 0 : -EINVAL;
 }
 
-/* Others come through the window to memory that is in one piece, and else to none. */
+/* Peers reach memory through the window only if it is in one piece. */
 static int open_list(struct mlx5_list *list, unsigned access, struct work *work)
 {
 	const struct piece *piece = list->pieces;
@@ -154,7 +154,7 @@ int mlx5_describe_list(struct mlx5_list *list, const uint8_t *segments, size_t l
 	uint32_t count = segments[4] << 8 | segments[5], bsf = segments[6] << 8 | segments[7];
 	int r = 0;
 
-	/* Nothing is signed or encrypted here. */
+	/* The model supports no signatures and no encryption. */
 	if (bsf || CONTROL + KEY + (size_t)count * 16 > length)
 		return -EINVAL;
 	if (count && bytes_be32(entries + 4) == OP_REPEAT)

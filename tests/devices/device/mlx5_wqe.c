@@ -129,7 +129,7 @@ static void read_atomic(struct reader *r, struct work *work)
 	work->wr.wr.atomic.compare_add = bytes_be64(swap ? segment + 8 : segment);
 }
 
-/* Which SRQ of the peer's domain a request is for: in front of all but its keys. */
+/* Read the number of the peer's SRQ, which precedes all segments but those of keys. */
 static void read_xrc(struct reader *r, struct work *work)
 {
 	work->wr.qp_type.xrc.remote_srqn = bytes_be32(next_16(r)) & INDEX_24;
@@ -148,7 +148,7 @@ static void point_into_ring(const struct reader *r, struct work *work, uint32_t 
 								  .length = length - whole };
 }
 
-/* Data within the request: behind a word with its length, to the next 16 bytes. */
+/* Read inline data: it follows a word with its length and ends at the next 16 bytes. */
 static int read_inline(struct reader *r, struct work *work, uint32_t length, uint32_t *filled)
 {
 	if (length > r->end - r->at - 4 || length > WORK_INLINE - *filled)
@@ -161,8 +161,8 @@ static int read_inline(struct reader *r, struct work *work, uint32_t length, uin
 	return 0;
 }
 
-/* @filled: bytes within the request; when there are others as well, it is all memory that is
- * read, some of which is the ring. */
+/* @filled: bytes of inline data. If the request has other data too, all of it is described as
+ * memory, and the inline bytes as memory of the ring. */
 static int data_finish(const struct object *qp, struct work *work, uint32_t filled, bool mixed)
 {
 	uint32_t size = qp->sq.entries * WQEBB, key;
@@ -183,13 +183,13 @@ static int data_finish(const struct object *qp, struct work *work, uint32_t fill
 	return 0;
 }
 
-/* What the process calls nowhere is a key of the backend's. */
+/* Return the backend's key for NOWHERE, and every other key unchanged. */
 static uint32_t lkey_of(const struct object *owner, uint32_t lkey)
 {
 	return lkey == NOWHERE && owner->pd && mlx5_is_full() ? model_null_lkey(owner->pd) : lkey;
 }
 
-/* One segment of data. Negative: nobody can, or may. */
+/* Read one data segment. Negative: the segment is malformed or not allowed. */
 static int add_data(const struct object *owner, const uint8_t *segment, struct work *work)
 {
 	uint32_t length = bytes_be32(segment), key = bytes_be32(segment + 4);
@@ -241,7 +241,7 @@ static unsigned access_of(uint8_t bits)
 	       (bits & 0x08 ? IBV_ACCESS_LOCAL_WRITE : 0);
 }
 
-/* A key of the process's own making gets its memory: the request in one piece, for it may wrap. */
+/* Describe a key that the process assembles. Copy the request first, because it may wrap. */
 static int read_list(const struct reader *r, struct mlx5_list *list, struct work *work)
 {
 	uint8_t bytes[64 * 16];
@@ -252,7 +252,7 @@ static int read_list(const struct reader *r, struct mlx5_list *list, struct work
 	return length > sizeof(bytes) ? -EINVAL : mlx5_describe_list(list, bytes, length, work);
 }
 
-/* A memory key changes: a window is bound or unbound, or a key invalidated. */
+/* Read a change of a memory key: a window is bound or unbound, or a key is invalidated. */
 static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 {
 	const uint8_t *control = byte_at(r, r->at), *key = byte_at(r, r->at + 48),
@@ -289,7 +289,7 @@ static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 	return 0;
 }
 
-/* Where the device keeps what it needs, and then from where to where. */
+/* Read a copy within memory: the device's own memory, then source and destination. */
 static int read_copy(struct reader *r, const struct object *qp, struct work *work)
 {
 	if (r->end - r->at != 3 * SGE_SIZE)
@@ -364,7 +364,7 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	opcode = mlx_find_opcode(opcodes, OPCODES, control[3]);
 	if (opcode < 0)
 		return opcode;
-	/* The block says its own number, and that there are as many as were announced. */
+	/* The control segment has its own index and the announced number of segments. */
 	if ((bytes_be32(control) >> 8 & 0xffff) != index ||
 	    bytes_be32(control + 4) >> 8 != qp->number || !is_whole)
 		return -EINVAL;
@@ -387,14 +387,14 @@ static void read_scatter(const struct object *queue, const uint8_t *segment, con
 			break;
 		if (!bytes_be32(segment))
 			continue;
-		/* A key that stands for nothing: the message that comes finds none of that name. */
+		/* No key: a message that arrives does not find this address. */
 		if (add_data(queue, segment, work))
 			work->sge[work->wr.num_sge++] =
 				(struct ibv_sge){ .length = 1, .lkey = bytes_be32(segment + 4) };
 	}
 }
 
-/* The requests of an SRQ are a list: each says which one the process will take next. */
+/* The requests of an SRQ are a linked list: each names the request that the process takes next. */
 int mlx5_next_receive(struct object *queue, struct work *work)
 {
 	struct queue *rq = &queue->rq;

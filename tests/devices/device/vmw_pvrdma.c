@@ -73,7 +73,7 @@ static int alloc_pd(struct object *pd, struct command *command)
 	return 0;
 }
 
-/* A ring behind a page, of which `record` is the first word that concerns it. */
+/* Take a ring behind a page; `record` is the index of its first word in that page. */
 static int take_ring(struct queue *ring, uint64_t page, uint64_t size, uint32_t entries,
 		     uint32_t stride, int record)
 {
@@ -164,7 +164,8 @@ static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struc
 	r = take_ring(&srq->rq, d.buf_addr, d.buf_size, q->max_wr, stride, RQ_TAIL);
 	if (r)
 		return r;
-	/* A request's slot is free as soon as it was read; its wr_id is needed later. */
+	/* A request's slot is free as soon as the request was read, but its wr_id is needed
+	 * later. */
 	srq->device = calloc(IDS, sizeof(uint64_t));
 	if (!srq->device)
 		return ENOMEM;
@@ -184,7 +185,7 @@ static enum region_kind region(uint64_t offset, size_t length, char *ret_name, s
 
 /* ---- work requests */
 
-/* What is at an index of a ring; by the index the request is known, too. */
+/* Return the slot of an index of a ring. The index is also the id of the request. */
 static const uint8_t *slot_of(const struct queue *queue, uint32_t index)
 {
 	return queue->base + (size_t)(index & (queue->entries - 1)) * queue->stride;
@@ -206,7 +207,7 @@ static uint64_t get_64(const uint8_t *at)
 	return value;
 }
 
-/* Whether there is a request behind those that were read; negative: the process's index is none. */
+/* Return whether there is a request behind the ones that were read; negative: invalid index. */
 static int is_there(const struct queue *queue)
 {
 	uint32_t mask = 2 * queue->entries - 1;
@@ -224,7 +225,7 @@ static void write_word(volatile uint32_t *word, uint32_t value)
 		trace_device_writes((void *)word, &value, sizeof(value));
 }
 
-/* Requests up to this index are the process's again. */
+/* Give requests up to this index back to the process. */
 static void release(const struct queue *queue, uint32_t index)
 {
 	write_word(queue->record + 1, index & (2 * queue->entries - 1));
@@ -378,7 +379,7 @@ static uint32_t cqe_opcode(enum ibv_wc_opcode opcode)
 	}
 }
 
-/* The request's wr_id; its slot is the process's again. */
+/* Return the request's wr_id and give its slot back to the process. */
 static uint64_t take_request(const struct completion *c)
 {
 	struct object *srq = c->srq;
@@ -424,10 +425,9 @@ static void complete(struct object *cq, const struct completion *c)
 	write_word(&cq->ring.record[0], cq->produced & (2 * cq->ring.entries - 1));
 }
 
-/*
- * An arming is a store into the register of all CQs, and nothing else: the next one, or the next
- * look for completions, hides it. So a CQ counts as armed unless the process has an event to read.
- */
+/* A process arms a CQ by a store into the register of all CQs, and by no other means. The next
+ * arming or the next poll overwrites it. Therefore a CQ counts as armed unless the process has
+ * an event to read. */
 static bool armed(struct object *cq, struct arm *ret_arm)
 {
 	*ret_arm = (struct arm){ .consumed = cq->produced - in_ring(cq) };
@@ -444,8 +444,7 @@ static uint8_t traced_note(enum ibv_wr_opcode opcode)
 	return 0;
 }
 
-/* Its GIDs are link-local ones: by those of IP addresses a plug-in asks the machine for neighbours.
- */
+/* The GIDs are link-local: with GIDs of IP addresses a plug-in asks the machine for neighbours. */
 const struct device device_vmw_pvrdma = {
 	.name = "vmw_pvrdma",
 	.ibdev = "vmw_pvrdma0",

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Hardware reads a ring of receives when a message has come and needs one. The backend has to have
- * them before: what nobody acknowledges would be lost for a receive that the process has posted in
- * time. So who has a packet in its hands, and is about to look whose it is, looks into the rings of
- * the process first. The linker's --wrap leads here.
- */
+/* Hardware reads a ring of receives if a message has arrived and needs a receive. The backend
+ * must have the receives earlier: a message without acknowledgement would be lost although the
+ * process has posted a receive in time. Therefore a thread that has a packet reads the rings of
+ * the process before it looks up the queue pair. The linker's --wrap calls this function. */
 #include "tests/devices/model/model.h"
 
 struct uroce_host;

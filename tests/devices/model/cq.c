@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Completions of the backend become those of the device, and events those of the process.
+ * Turn completions of the backend into completions of the device, and events into events of the
+ * process.
  *
- * The process's arming is compared with what has been written into its ring. Only the backend knows
- * which completions ask for an event (solicited, or failed): it is armed for these when the process
- * arms.
+ * The model compares the process's arming with the number of entries in its ring. Only the
+ * backend knows which completions ask for an event (solicited or failed). The backend's CQ is
+ * armed for those if the process arms.
  */
 #include "tests/devices/model/model.h"
 
@@ -47,7 +48,7 @@ int model_resize_cq(struct object *cq, uint32_t entries)
 	return model_on() ? ibv_resize_cq(cq->backend.cq, entries) : 0;
 }
 
-/* Whether the backend has said that a completion asks for an event. */
+/* Whether the backend has reported a completion that asks for an event. */
 static bool take_solicited(struct ibv_cq *backend)
 {
 	struct ibv_cq *cq;
@@ -80,20 +81,18 @@ static void pass_on(struct object *cq, const struct ibv_wc *wc)
 		completion.srq = object_at(OBJECT_SRQ, owner & 0x7fffffff);
 	if (completion.note == WORK_SILENT)
 		return;
-	/* Else it has gone, and its completions with it; but for those of an XRC SRQ, which are its
-	 * own. */
+	/* Otherwise the object has gone, and its completions with it. Those of an XRC SRQ
+	 * remain. */
 	if (completion.qp || (completion.srq && completion.srq->xrcd))
 		device->complete(cq, &completion);
 }
 
-/*
- * A message may have brought the acknowledgement of a send with it. On a wire that comes first, and
- * programs that wait for both on one channel think so: it is written first.
- */
+/* A message may have brought the acknowledgement of a send with it. On a wire the
+ * acknowledgement comes first, and programs that wait for both on one channel rely on that:
+ * write the send's completion first. */
 static void drain_acknowledged(const struct object *cq, const struct ibv_wc *wc, int count)
 {
-	static bool at_it; /* not for what is found there: it would overtake what is still to be
-			      written here */
+	static bool at_it; /* a nested call would overtake unwritten completions */
 
 	for (int i = 0; i < count && !at_it; i++) {
 		const struct object *qp = object_by_number(OBJECT_QP, wc[i].qp_num);
@@ -106,8 +105,8 @@ static void drain_acknowledged(const struct object *cq, const struct ibv_wc *wc,
 	}
 }
 
-/* Whether an armed CQ has what it waits for: more than the process had seen, and than it was told
- * by an event. */
+/* Whether an armed CQ must have an event: it has completions that the process has not seen and
+ * that no event has announced. */
 static bool has_news(const struct object *cq)
 {
 	uint32_t newest = cq->arm.solicited ? cq->solicited_until : cq->produced;
@@ -115,7 +114,7 @@ static bool has_news(const struct object *cq)
 	return (int32_t)(newest - cq->arm.consumed) > 0 && (int32_t)(newest - cq->announced) > 0;
 }
 
-/* One completion too many: it is lost, and the CQ is of no use any more. */
+/* Handle one completion too many: it is lost, and the CQ is unusable from then on. */
 static bool overrun(struct object *cq)
 {
 	struct ibv_wc lost;
@@ -133,7 +132,8 @@ static bool drain(struct object *cq)
 	struct ibv_wc wc[BATCH];
 	int got;
 
-	/* What is polled for may be executed now, and needs what the process has posted by now. */
+	/* A poll of the backend may execute a message, which needs the receives that are posted
+	 * by now. */
 	model_receive_all();
 	model_be_late();
 	if (!room)
@@ -146,11 +146,11 @@ static bool drain(struct object *cq)
 }
 
 /*
- * The backend acknowledges at once what comes to a CQ that is armed, as an adapter always does: who
- * sleeps until its send is done waits for that.
+ * The backend acknowledges messages to an armed CQ at once, as an adapter always does. A peer
+ * that sleeps until its send has completed waits for that.
  *
- * A completion that came between the process's arming and this look may have been a solicited one:
- * an event too many hurts nobody, one that is missing does.
+ * A completion between the process's arming and this check may have been a solicited one. A
+ * superfluous event is harmless, but a missing event is not.
  */
 static void see_arm(struct object *cq)
 {

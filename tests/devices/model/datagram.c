@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Datagrams of devices whose receives have no GRH in front of the data, and reliable ones, which
- * are acknowledged, sent again and may come in any order. A UD QP of the backend carries both, by
- * buffers of the model's own.
+ * Datagrams of devices whose receives have no GRH in front of the data. Reliable datagrams are
+ * acknowledged and sent again, and may come in any order. A UD QP of the backend carries both,
+ * through buffers of the model.
  *
- * Such devices have QPNs of 16 bits. The rest of the backend's, which names the process, is in a
- * byte of the GID that is 0 otherwise.
+ * Such devices have QPNs of 16 bits. The rest of the backend's QPN, which names the process, is
+ * in a byte of the GID that is otherwise 0.
  */
 #include "tests/devices/model/datagram.h"
 
@@ -92,7 +92,7 @@ void model_datagram_ready(struct object *qp)
 		post_arrival(d, i);
 }
 
-/* Whether it is the first time that this message has come. */
+/* Whether this message comes for the first time. */
 static bool is_new(struct datagram *d, uint32_t qpn, uint32_t number)
 {
 	static unsigned next;
@@ -121,7 +121,7 @@ static bool is_new(struct datagram *d, uint32_t qpn, uint32_t number)
 	return true;
 }
 
-/* Where a message came from, from the IP header that the backend puts in front of it. */
+/* Return the sender's address from the IP header that the backend puts in front of a message. */
 void datagram_address(const uint8_t *grh, struct ibv_ah_attr *ret)
 {
 	*ret = (struct ibv_ah_attr){
@@ -137,7 +137,7 @@ void datagram_address(const uint8_t *grh, struct ibv_ah_attr *ret)
 	memcpy(ret->grh.dgid.raw + 12, grh + 32, 4);
 }
 
-/* The process's own handle of this address, or 0xffff. */
+/* Return the process's own handle of this address, or 0xffff. */
 static uint16_t ah_number(const struct ibv_ah_attr *address, uint32_t qpn)
 {
 	union ibv_gid gid = address->grh.dgid;
@@ -184,7 +184,7 @@ static enum ibv_wc_status scatter(const struct work *work, const uint8_t *from, 
 	return length ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS;
 }
 
-/* Into a receive of the process; false: there is none. */
+/* Deliver into a receive of the process; false: there is none. */
 static bool deliver(struct object *qp, struct datagram *d, uint32_t i)
 {
 	static struct work work;
@@ -222,7 +222,7 @@ static void acknowledged(struct object *qp, struct datagram *d, uint32_t number)
 	}
 }
 
-/* Whether a message that came again still waits for a receive of the process. */
+/* Whether a message that came a second time still waits for a receive of the process. */
 static bool is_waiting(const struct datagram *d, uint32_t qpn, uint32_t number)
 {
 	for (uint32_t i = 0; i < ARRIVALS; i++) {
@@ -299,7 +299,7 @@ static bool deliver_waiting(struct object *qp, struct datagram *d)
 	return did;
 }
 
-/* All that the process has posted comes back. */
+/* Flush all requests that the process has posted. */
 static void flush(struct object *qp, struct datagram *d)
 {
 	const struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR };

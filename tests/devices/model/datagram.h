@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Between datagram.c, which receives, and datagram_send.c. */
+/* Shared by datagram.c, which receives, and datagram_send.c. */
 #ifndef DEVICES_DATAGRAM_H
 #define DEVICES_DATAGRAM_H
 
@@ -41,7 +41,7 @@ struct slot {
 	uint64_t first_ms, last_ms;
 };
 
-/* Which messages of a peer have come: the highest, and the 64 below it. */
+/* The messages of a peer that have come: the highest number, and a bit for each of the 64 below. */
 struct peer {
 	uint32_t qpn, highest;
 	uint64_t seen;
@@ -64,17 +64,17 @@ struct datagram {
 	uint8_t in[ARRIVALS][GRH + MTU];
 };
 
-/* A buffer of d->out[] goes to a QP; false: the backend has no room. */
+/* Send a buffer of d->out[] to a QP; false: the backend has no room. */
 bool datagram_post(struct datagram *d, uint32_t i, uint32_t length, struct ibv_ah *ah, uint32_t qpn,
 		   uint32_t qkey, uint32_t immediate, bool has_immediate);
-/* Whether the process may have this much of its memory read or written: by its key. */
+/* Whether the buffer's key allows the process to have this memory read or written. */
 bool datagram_is_allowed(const struct ibv_sge *sge);
 void datagram_complete_send(struct object *qp, const struct slot *slot, enum ibv_wc_status status);
 bool datagram_start_sends(struct object *qp, struct datagram *d);
-/* What nobody has acknowledged for a while. */
+/* Send messages again that have had no acknowledgement for a while. */
 void datagram_send_again(struct object *qp, struct datagram *d);
 
-/* Where a message came from, by the IP header in front of it. */
+/* Return the sender's address from the IP header in front of a message. */
 void datagram_address(const uint8_t *grh, struct ibv_ah_attr *ret);
 
 #endif

@@ -29,7 +29,7 @@ bool datagram_post(struct datagram *d, uint32_t i, uint32_t length, struct ibv_a
 	return !ibv_post_send(d->qp, &wr, &bad);
 }
 
-/* A buffer of the process, by its key: the device may read or write this much of it. */
+/* Whether the key allows the device to read or write this much of a buffer of the process. */
 bool datagram_is_allowed(const struct ibv_sge *sge)
 {
 	const struct ibv_mr *mr = model_find_mr(sge->lkey);
@@ -47,7 +47,7 @@ void datagram_complete_send(struct object *qp, const struct slot *slot, enum ibv
 		&(struct completion){ .qp = qp, .id = slot->id, .note = slot->note, .wc = &wc });
 }
 
-/* The process's data, behind a header when it is a reliable message. */
+/* Copy the process's data, behind a header if the message is reliable. */
 static enum ibv_wc_status gather(struct datagram *d, uint32_t i, const struct work *work)
 {
 	uint32_t header = d->reliable ? sizeof(struct header) : 0, at = header;
@@ -117,7 +117,7 @@ static void start_send(struct object *qp, struct datagram *d, uint32_t i, struct
 	}
 }
 
-/* Peers remember 64 messages: none is sent while one of that long ago is on its way. */
+/* Peers remember 64 messages: send none while a message older than that is on its way. */
 static bool window_is_open(const struct datagram *d)
 {
 	for (uint32_t i = 0; i < SLOTS; i++) {

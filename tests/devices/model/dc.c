@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Dynamically connected transport. The backend has none: an initiator connects an RC queue pair of
- * the backend to each target that it meets, and goes on to another one when all it sent has been
- * executed, as the real one does. A UD queue pair of either half carries what connects them. A
- * target that does not know the key says nothing.
- */
+/* Dynamically connected transport, which the backend does not have. An initiator connects an RC
+ * queue pair of the backend to each target that it meets. As on hardware, it turns to another
+ * target after all its sends have been executed. A UD queue pair of either side carries the
+ * messages that connect them. A target ignores a message with a wrong key. */
 #include "tests/devices/model/datagram.h"
 
 #include <errno.h>
@@ -271,7 +269,7 @@ int model_modify_dc(struct object *qp, const struct ib_uverbs_modify_qp *q)
 
 /* ---- a target */
 
-/* By which of the port's addresses a message came. */
+/* Return the port's GID index by which a message came. */
 static uint8_t gid_index_of(const struct ibv_ah_attr *to, const uint8_t *grh)
 {
 	union ibv_gid gid, here = { 0 };
@@ -374,7 +372,7 @@ static struct link *link_to(struct object *qp, const struct work *work)
 	return link;
 }
 
-/* Whether it can be sent by this link by now. @ret_dead: nobody answers */
+/* Whether the link can send by now. @ret_dead: the target does not answer. */
 static bool is_ready(struct object *qp, struct link *link, bool *ret_dead)
 {
 	struct dc *d = qp->device;
@@ -409,7 +407,7 @@ static int post(struct dc *d, struct work *work)
 	return r;
 }
 
-/* Return: whether the request has left the ring. */
+/* Send one request; return whether it has left the ring. */
 static bool send_one(struct object *qp, struct work *work, int there)
 {
 	struct dc *d = qp->device;
@@ -437,7 +435,7 @@ static bool send_one(struct object *qp, struct work *work, int there)
 			fail(qp, work->id, work->note, IBV_WC_LOC_QP_OP_ERR);
 		return r != ENOMEM;
 	}
-	/* It goes nowhere, behind what was sent. */
+	/* A request without a target completes locally, after all earlier sends. */
 	if (d->outstanding)
 		return false;
 	if (work->copies && model_copy(qp, work)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Regions and windows of the process are those of the backend: it lives in the same memory. */
+/* Regions and windows of the process are those of the backend, because it lives in the same
+ * process. */
 #include "tests/devices/model/model.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ int model_reg_mr(struct object *mr, const struct ib_uverbs_reg_mr *q)
 	return 0;
 }
 
-/* The backend takes a key's lowest byte by chance. */
+/* The backend chooses a key's lowest byte at random: register until the byte matches. */
 int model_alias_mr(struct object *mr, const struct object *of, uint64_t iova, unsigned access,
 		   uint8_t lowest)
 {
@@ -114,7 +115,7 @@ uint32_t model_ring_key(struct object *qp, void *ring, size_t length)
 	return qp->ring_region ? qp->ring_region->lkey : 0;
 }
 
-/* A window keeps its key but for the lowest byte, which each binding chooses. */
+/* Find a window by its key without the lowest byte, which changes with each binding. */
 struct ibv_mw *model_find_mw(uint32_t rkey)
 {
 	for (uint32_t i = 0; i < object_count(OBJECT_MW); i++) {
@@ -126,7 +127,7 @@ struct ibv_mw *model_find_mw(uint32_t rkey)
 	return NULL;
 }
 
-/* Device memory is the process's mapping of it, whose addresses count from 0. */
+/* Register the process's mapping of device memory, whose addresses count from 0. */
 int model_reg_dm_mr(struct object *mr, uint64_t offset, uint64_t length, unsigned access)
 {
 	struct ibv_mr *backend;

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* A provider may grant more than it asks for: up to the next 64 bytes of a work request. */
+/* A provider may grant more than it was asked for: up to the next 64 bytes of a work request. */
 enum {
 	SGES = 8,
 	INLINE = 512,
@@ -101,7 +101,8 @@ static void address_out(const struct ibv_ah_attr *a, struct ib_uverbs_qp_dest *r
 	memcpy(ret->dgid, a->grh.dgid.raw, sizeof(ret->dgid));
 }
 
-/* Who only receives acknowledges, too: the backend's sends as soon as it receives. */
+/* The backend's QP sends as soon as it receives, because a QP that only receives acknowledges
+ * too. */
 static int ready_datagram(struct object *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
@@ -109,7 +110,7 @@ static int ready_datagram(struct object *qp)
 	return ibv_modify_qp(qp->backend.qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-/* What a reliable datagram has beside a plain one is the model's. */
+/* Modify the backend's QP. The model itself implements the attributes of reliable datagrams. */
 static int modify_datagram(struct object *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int r;

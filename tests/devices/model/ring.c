@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Decoded work requests go to the backend, in order, as many as it takes. */
+/* Post decoded work requests to the backend, in order, as many as it takes. */
 #include "tests/devices/model/model.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Address handles of the backend, by what is in them. */
+/* Address handles of the backend, by their attributes. */
 enum {
 	KEPT = 64
 };
@@ -43,17 +43,15 @@ struct ibv_ah *model_find_ah(struct ibv_pd *pd, const struct ibv_ah_attr *addres
 	return kept[next].ah;
 }
 
-/*
- * What a completion is to bring back: whose it is (31 bits, and whether that is an SRQ), whether it
- * is a receive, the device's note (7 bits) and its id.
- */
+/* Return the wr_id by which a completion is passed on: the owner (31 bits, and whether it is an
+ * SRQ), whether it is a receive, the device's note (7 bits) and its id. */
 uint64_t model_wr_id(const struct object *owner, bool receive, const struct work *work)
 {
 	return (uint64_t)(owner->type == OBJECT_SRQ) << 63 | (uint64_t)owner->ordinal << 32 |
 	       (uint64_t)receive << 31 | (uint64_t)(work->note & 0x7f) << 16 | work->id;
 }
 
-/* The keys of a window's binding become the backend's objects. */
+/* Replace the keys of a window's binding by the backend's objects. */
 static int find_bound(struct work *work)
 {
 	struct ibv_send_wr *wr = &work->wr;
@@ -69,7 +67,7 @@ static int find_bound(struct work *work)
 	return wr->bind_mw.mw && (wr->bind_mw.bind_info.mr || !work->bind.length) ? 0 : EINVAL;
 }
 
-/* A window of type 2 is bound when it is free; a key of some devices at any time. */
+/* A window of type 2 can be bound only if it is free; some devices bind a key at any time. */
 static int post_free(struct object *qp, struct work *work)
 {
 	struct work first = { .note = WORK_SILENT, .id = work->id };
@@ -97,7 +95,7 @@ static int post_bind(struct object *qp, struct work *work)
 						  .bind_info = wr->bind_mw.bind_info });
 }
 
-/* Whether the process may have this memory read, or written. */
+/* Whether the process may have this memory read or written. */
 static bool is_allowed(const struct object *qp, const struct ibv_sge *sge, unsigned access)
 {
 	const struct object *mr = object_by_number(OBJECT_MR, sge->lkey);
@@ -150,7 +148,7 @@ static int post(struct object *qp, struct work *work)
 	return r;
 }
 
-/* No process may write this: as a device does, the request fails and the QP stops. */
+/* Fail a malformed request and stop the QP, as a device does. */
 static void refuse(struct object *qp, const struct work *work, int error)
 {
 	const struct ibv_wc wc = { .status = error == EACCES ? IBV_WC_LOC_PROT_ERR
@@ -197,7 +195,8 @@ bool model_send(struct object *qp)
 	if (qp->state < IBV_QPS_RTS)
 		return false;
 	while ((there = device->next_send(qp, &work))) {
-		/* What the process did before this send is seen before the send arrives. */
+		/* Read the receives and armings that the process made before this send, before
+		 * the send arrives. */
 		did |= model_receive_all();
 		model_see_arms();
 		r = there < 0 ? -there : post(qp, &work);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The thread that is the hardware. It looks at every ring; where nothing happens it leaves the
- * processor to others. */
+/* The thread that plays the hardware. It reads every ring, and sleeps if there is no work. */
 #include "tests/devices/model/model.h"
 
 #include <errno.h>
@@ -20,7 +19,7 @@ enum {
 	PASSES_TO_SETTLE = 16,
 };
 
-/* Commands that wait: the thread, which takes the lock again at once, lets them go first. */
+/* Number of commands that wait for device_lock: the model's thread lets them take it first. */
 static atomic_int waiting;
 
 void model_command_begin(void)
@@ -35,8 +34,8 @@ void model_command_end(void)
 	pthread_mutex_unlock(&device_lock);
 }
 
-/* Whoever holds the lock may be waiting for this thread: where it was waited for in vain, that is
- * not done again until it has been free. */
+/* The holder of the lock may be waiting for this thread. Therefore do not wait again after a
+ * wait failed, until the lock has been free once. */
 bool model_lock_soon(long ns)
 {
 	static atomic_bool vain;
@@ -66,7 +65,7 @@ void model_look(void)
 	pthread_mutex_unlock(&device_lock);
 }
 
-/* For tests: as if the processor were taken from this thread. */
+/* For tests: sleep as if another thread had taken the processor. */
 void model_be_late(void)
 {
 	static int ms = -1;
@@ -108,7 +107,7 @@ static void pass_async_events(void)
 
 	while (!ibv_get_async_event(model_context(), &event)) {
 		object = event_object(&event);
-		if (!object || !object->dc) /* of the model's own queue pairs nobody hears */
+		if (!object || !object->dc) /* an event of the model's own queue pair is dropped */
 			event_async(object, event.event_type);
 		ibv_ack_async_event(&event);
 	}
@@ -139,8 +138,8 @@ static bool pass(void)
 	return did;
 }
 
-/* What was posted before this command has been executed by now, as on hardware, which is faster
- * than a kernel. */
+/* Execute everything that was posted before a command, as hardware does, which is faster than a
+ * kernel. */
 void model_settle(void)
 {
 	for (int i = 0; model_on() && i < PASSES_TO_SETTLE; i++)
@@ -152,7 +151,8 @@ static void *run(void *unused)
 	const struct timespec moment = { .tv_nsec = SLEEP_NS };
 	bool did;
 
-	/* Who sleeps for a moment is preferred to pollers that never do; who yields is not. */
+	/* The scheduler prefers a thread that sleeps for a moment to pollers that never do, but
+	 * not a thread that yields. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	for (;;) {
 		pthread_mutex_lock(&device_lock);
@@ -178,7 +178,7 @@ static void after_fork(void)
 	pthread_mutex_unlock(&device_lock);
 }
 
-/* It has no thread, and can use nothing that its parent opened. */
+/* A child of the process has no model thread and can use nothing that its parent opened. */
 static void in_child(void)
 {
 	pthread_mutex_t fresh = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

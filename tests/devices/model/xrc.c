@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* XRC domains: a descriptor of the process is the backend's as well, and so is what it names. */
+/* XRC domains. A descriptor of the process is valid in the backend too, and so is its file. */
 #include "tests/devices/model/model.h"
 
 #include <errno.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: efa_pingpong srd|ud COUNT SIZE [events] [localhost]
+ * usage: efa_pingpong srd
+ * ud COUNT SIZE [events] [localhost]
  *
- * Messages to and fro between two processes on the first device, in bursts, with data that is
- * looked at: what the ibv_*_pingpong programs do where a device has UD and SRD only. The server,
- * which is called without localhost, posts its receives late on purpose when it is SRD: nothing may
- * be lost then.
+ * Send bursts of messages to and fro between two processes on the first device and check the
+ * data. This replaces the ibv_*_pingpong programs on a device that has only UD and SRD. The
+ * server is called without localhost. For SRD it posts its receives late on purpose: no message
+ * may be lost then.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -129,7 +130,7 @@ static void meet(void)
 	MUST(me.socket >= 0);
 }
 
-/* Both are here, and know each other. */
+/* Both ends are in this process and know each other's address. */
 static void exchange(void)
 {
 	struct address mine = { .qpn = me.qp->qp_num };

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The calls of the hot path on a played device, counted by callgrind: tests/devices/instructions
- * runs it. Each kind of call is dumped under its name; stdout says how many requests are in it.
- * What is sent completes when all has been posted, so that each call finds the same.
- */
+/* Call the hot path on a played device under callgrind: tests/devices/instructions runs it. Each
+ * kind of call is dumped under its name; stdout has the number of requests of each kind. Sends
+ * complete after all have been posted, so that each call meets the same state. */
 #include <stdio.h>
 
 #include <valgrind/callgrind.h>
@@ -28,7 +26,7 @@ static struct {
 	uint32_t received, sent; /* completions so far */
 } t;
 
-/* @requests: of each call; @before: what is not counted */
+/* @requests: number of requests of each call; @before: code that is not counted */
 #define COUNT(name, requests, before, call)                       \
 	do {                                                      \
 		bool good = true;                                 \
@@ -126,7 +124,7 @@ int main(void)
 	COUNT("post_recv", 1, prepare(1, 0), !ibv_post_recv(t.s.qp, t.recv, &t.bad_recv));
 	COUNT("post_recv_list", LIST, prepare(LIST, 0),
 	      !ibv_post_recv(t.s.qp, t.recv, &t.bad_recv));
-	/* "one" asks for one alone, and does not learn that there are no others. */
+	/* "one" asks for a single completion, and does not learn that there are no others. */
 	COUNT("poll", 1, complete(recv_cq, 1), ibv_poll_cq(recv_cq, BATCH, t.wc) == 1);
 	COUNT("poll_one", 1, complete(recv_cq, 1), ibv_poll_cq(recv_cq, 1, t.wc) == 1);
 	COUNT("poll_batch", BATCH, complete(recv_cq, BATCH),

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Direct verbs of mlx4: a message between two queue pairs of one process, whose request is written
- * into the ring by this program, and whose completion it reads out of the other ring; several times
- * round both.
- */
+/* Direct verbs of mlx4: a message between two queue pairs of one process. This program writes
+ * the request into the ring and reads the completion from the other ring, several times round
+ * both. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Keys of mlx5 that requests describe, between two queue pairs of one process: what is written,
- * read and received through one goes to the bytes that its list names, and to no others.
- */
+/* Keys of mlx5 that requests describe, between two queue pairs of one process: writes, reads and
+ * receives through such a key reach the bytes of its list, and no others. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,7 +197,7 @@ static void post(enum ibv_wr_opcode opcode, uint64_t addr, uint32_t length, uint
 	must(!ibv_post_send(near, &wr, &bad), "post_send");
 }
 
-/* What is behind a key is written in one piece, from a byte of it on; and back again. */
+/* Write to a key in one piece, from byte @skip on, and read it back. */
 static void there_and_back(struct mlx5dv_mkey *key, size_t (*place)(size_t), uint32_t length)
 {
 	const uint32_t skip = 5;
@@ -233,7 +231,7 @@ static void received(struct mlx5dv_mkey *key, size_t (*place)(size_t), uint32_t 
 	compare("receive");
 }
 
-/* One piece is open to others, whose addresses count from 0. */
+/* A key of one piece is open to peers, whose addresses count from 0. */
 static void opened(struct mlx5dv_mkey *key)
 {
 	struct ibv_sge piece = { (uintptr_t)memory + HALF + 100, 200, mr->lkey };
@@ -248,7 +246,7 @@ static void opened(struct mlx5dv_mkey *key)
 	compare("remote write");
 }
 
-/* What was taken back is nobody's any more. */
+/* Check that an invalidated key is refused. */
 static void invalid(struct mlx5dv_mkey *key)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV,

@@ -25,7 +25,7 @@ static void give_back(void *p, void *data)
 	free(p);
 }
 
-/* @least: calls that the object made takes, beside those of doorbell records. */
+/* @least: calls of the allocator for the object, without those for doorbell records. */
 static void took(const char *what, int least)
 {
 	must(allocated >= least, what);

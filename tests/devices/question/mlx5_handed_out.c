@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What mlx5dv_init_obj() hands out, used as drivers use it that write the rings themselves:
- * addresses, strides, counts, doorbell records and registers.
- */
+/* Use the results of mlx5dv_init_obj() as drivers do that write the rings themselves: addresses,
+ * strides, counts, doorbell records and registers. */
 #include "tests/devices/scenario/script.h"
 
 #include <endian.h>

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: mlx5_inline poll|extended|srq|read|atomic|wide|none|fault
+ * usage: mlx5_inline poll
+ * extended
+ * srq
+ * read
+ * atomic
+ * wide
+ * none
+ * fault
  *
- * Data that the adapter writes into a completion are in the program's memory when the completion is
- * polled; and a page fault of a shared receive posts it once more.
+ * Data that the adapter writes into a completion is in the program's memory when the completion
+ * is polled. A page fault of a shared receive posts the receive a second time.
  */
 #include "tests/devices/scenario/script.h"
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: mlx5_numbers qp|srq|wq|target
+ * usage: mlx5_numbers qp
+ * srq
+ * wq
+ * target
  *
- * A thread destroys an object and is stopped where it has given the object's number back. Then
- * another thread makes a queue pair on the same completion queue, which has that number, and the
- * adapter completes a receive of it. The first thread goes on; the completion must be there still.
+ * A thread destroys an object and is stopped after it has given the object's number back. Then
+ * another thread makes a queue pair on the same completion queue, which gets that number, and
+ * the adapter completes a receive of it. The first thread continues; the completion must still
+ * be there.
  */
 #include "tests/devices/scenario/script.h"
 
@@ -21,7 +25,7 @@ static sem_t stopped, go_on;
 static atomic_bool was_stopped;
 static _Thread_local bool destroys;
 
-/* In front of the C library's. The number goes back with a lock of the provider. */
+/* Replaces the C library's function. The number is given back with a lock of the provider held. */
 __attribute__((visibility("default"))) int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
 	static int (*real)(pthread_mutex_t *);

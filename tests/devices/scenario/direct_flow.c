@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Steering by mlx5's own formats: matchers, rules of every kind of action, actions that rewrite
- * packets, anchors; and what is refused.
- */
+/* Steer by formats of mlx5: matchers, rules of every kind of action, actions that rewrite
+ * packets, anchors, and refused arguments. */
 #include "tests/devices/scenario/script.h"
 
 #include <errno.h>

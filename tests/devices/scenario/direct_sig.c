@@ -44,7 +44,7 @@ static void queue_pair(struct script *s, uint32_t create_flags)
 	script_modify(s, IBV_QPS_RTS);
 }
 
-/* What a request says; what is NULL, it does not. */
+/* The parts of a request; NULL: the request does not have the part. */
 struct said {
 	const struct mlx5dv_sig_block_attr *sig;
 	const struct mlx5dv_crypto_attr *cipher;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Direct verbs of mlx5 one by one, each of which is taken back: whichever command fails, nothing of
- * what was made before is left.
- */
+/* Create and destroy the objects of mlx5's direct verbs one by one: whichever command fails, no
+ * earlier object is left. */
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>
@@ -153,7 +151,7 @@ static void dynamic(struct ibv_context *context, struct ibv_pd *pd)
 		ibv_destroy_cq(cq);
 }
 
-/* A tree of scheduling elements, an address that is a queue pair's, and one that copies. */
+/* A tree of scheduling elements, an address bound to a queue pair, and a queue pair that copies. */
 static void elements(struct ibv_context *context, struct ibv_pd *pd)
 {
 	struct mlx5dv_qp_init_attr dv = {

@@ -110,7 +110,7 @@ static void frames(struct script *s)
 {
 	raw_qp(s);
 	raw_modify(s, IBV_QPS_INIT);
-	/* Told of when it can receive, and not before. */
+	/* The queue pair is reported as soon as it can receive, and not before. */
 	for (int i = 0; i < 2; i++)
 		script_recv(s, 1, 1500);
 	raw_modify(s, IBV_QPS_RTR);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a scenario may ask the shim for. All weak: without the shim the same program runs on any
+/* Calls of a scenario into the shim. All are weak: without the shim the same program runs on any
  * device. */
 #ifndef DEVICES_LAB_H
 #define DEVICES_LAB_H
@@ -24,11 +24,11 @@ struct lab_completion {
 void lab_step(const char *format, ...) __attribute__((weak, format(printf, 1, 2)));
 void lab_name(const void *at, size_t length, const char *name) __attribute__((weak));
 int lab_complete(const struct lab_completion *completion) __attribute__((weak));
-/* An entry of the device's own format into the CQ with this handle: the device says whose round it
- * is. */
+/* Write an entry in the device's own format into the CQ with this handle; the device sets the
+ * owner bit. */
 int lab_entry(uint32_t cq, const void *entry, size_t length) __attribute__((weak));
-/* Whether all these bytes lie in memory that the device knows by this name, as "wq0.buffer", from
- * @offset on. In a trace alone. */
+/* Whether all these bytes lie in memory that the device knows by this name, such as
+ * "wq0.buffer", from @offset on. Traces only. */
 bool lab_is_at(const void *at, size_t length, const char *name, size_t offset)
 	__attribute__((weak));
 

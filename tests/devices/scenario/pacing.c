@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * How fast a queue pair sends: rates by both calls, bursts, and what is refused: by values, by the
- * queue pair's state, by its type.
- */
+/* Rate limits of queue pairs: rates by both calls, bursts, and refusals by value, by the queue
+ * pair's state and by its type. */
 #include "tests/devices/scenario/script.h"
 
 enum {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Raw packets of mana: sizes of queues, what is told of them, doorbells, and what is refused. */
+/* Raw packets of mana: sizes of queues, their direct attributes, doorbells, and refused
+ * requests. */
 #include "tests/devices/scenario/raw.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 
 #include "tests/devices/scenario/script.h"
 
-/* One that is not possible says why, and is none. */
+/* Check that an object was refused, and report the errno. */
 static void none(const void *object, const char *what)
 {
 	int error = errno;

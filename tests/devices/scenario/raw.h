@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the scenarios of raw packets share: mana's direct verbs, and memory that a program gives. */
+/* Functions that the scenarios of raw packets share: mana's direct verbs, and memory of the
+ * program. */
 #ifndef DEVICES_RAW_H
 #define DEVICES_RAW_H
 
@@ -12,19 +13,18 @@ enum {
 	RAW_QUEUES = 2, /* work queues of a table */
 };
 
-/* The calls of the library that the plug-in is: of the one that was loaded for the device, so load
- * after opening. */
+/* The functions of the loaded plug-in. Load them after the device was opened. */
 extern __typeof__(manadv_set_context_attr) *raw_set_attr;
 extern __typeof__(manadv_init_obj) *raw_init_obj;
 void raw_load(void);
 
-/* Where queues get their memory. @loud: at the same address in every run, and each call is a step.
- */
+/* Allocate queues in the arena. @loud: at the same address in every run, with a step for each
+ * call. */
 void raw_memory(struct ibv_context *context, bool loud);
-/* Pieces of it that did not come back. */
+/* Return the number of pieces that were not given back. */
 int raw_memory_left(void);
 
-/* NULL and errno, as verbs have it. */
+/* Return NULL and set errno on failure, as verbs do. */
 struct ibv_context *raw_open(void);
 struct ibv_pd *raw_domain(struct ibv_pd *pd, uintptr_t port);
 struct ibv_qp *raw_sender(struct ibv_pd *domain, struct ibv_cq *cq, uint32_t depth, uint32_t sges);

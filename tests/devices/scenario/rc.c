@@ -98,7 +98,7 @@ static void flags(struct script *s)
 	}
 }
 
-/* Three times as much as the queue holds, and one too many each time. */
+/* Post three times as many requests as the queue holds, and each time one too many. */
 static void go_round(struct script *s)
 {
 	struct ibv_sge sge = script_sge(s, 0, 64);
@@ -129,7 +129,7 @@ static void list(struct script *s)
 	}
 	if (!script_send(s, wr))
 		complete_send(s, IBV_WR_SEND, IBV_WC_SEND);
-	/* The second is one that nobody can execute. */
+	/* The second request has an opcode that no device executes. */
 	for (int i = 0; i < 3; i++)
 		wr[i] = request(s, IBV_WR_SEND, &sge, i == 1 ? 31 : 1);
 	wr[0].next = &wr[1];

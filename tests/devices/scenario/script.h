@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A session of verbs calls that is the same each time, with completions that the scenario asks for.
- * Without the shim a step is only said.
- */
+/* A session of verbs calls that is the same each time, with completions that the scenario asks
+ * for. Without the shim a step is only printed. */
 #ifndef DEVICES_SCRIPT_H
 #define DEVICES_SCRIPT_H
 
@@ -29,7 +27,7 @@ struct script {
 };
 
 void step(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Ends the program when a call failed that should not. */
+/* End the program if a call failed that should not. */
 void must(bool good, const char *what);
 
 void script_open(struct script *s);
@@ -39,7 +37,7 @@ void script_qp_close(struct script *s);
 void script_modify(struct script *s, enum ibv_qp_state state);
 
 struct ibv_sge script_sge(const struct script *s, uint32_t offset, uint32_t length);
-/* Posts and says the result; negative: as list of that many. */
+/* Post @wr and print the result; a negative count posts a list of that many. */
 int script_send(struct script *s, struct ibv_send_wr *wr);
 int script_recv(struct script *s, int sges, uint32_t length);
 

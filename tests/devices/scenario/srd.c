@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* SRD, which only efa has: batches, lists and receives of several buffers, and what is refused. */
+/* SRD, which only efa has: batches, lists, receives of several buffers, and refused requests. */
 #include "tests/devices/scenario/script.h"
 
 #include <arpa/inet.h>
@@ -78,7 +78,7 @@ static void batch(struct script *s, struct ibv_ah *ah, int count)
 	}
 }
 
-/* What was built before is forgotten, ids and all. */
+/* Requests that were built before are forgotten, with their ids. */
 static void batches_of_no_use(struct script *s, struct ibv_ah *ah)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(s->qp);

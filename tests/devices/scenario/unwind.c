@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Everything is made, used a little if it is there, and taken down again, whatever failed: what
- * remains in the trace is a leak. For commands that fail, and for drivers that answer nonsense.
- */
+/* Create all objects, use those that exist for a moment, and destroy them again, whatever
+ * failed: objects that remain in the trace are leaks. For commands that fail, and for drivers
+ * with wrong answers. */
 #include "tests/devices/scenario/lab.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * XRC: each kind of request names a shared receive queue of the peer's domain, by both ways of
- * posting; and what one of this process's own completes.
- */
+/* XRC: each kind of request names a shared receive queue of the peer's domain, by both ways of
+ * posting. Then the completions of an XRC receive in this process. */
 #include "tests/devices/scenario/script.h"
 
 #include <errno.h>

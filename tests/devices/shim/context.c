@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The context, and what the device says of itself. */
+/* The context, and the attributes of the device. */
 #include "tests/devices/shim/handlers.h"
 #include "tests/devices/shim/shim.h"
 
@@ -14,7 +14,7 @@ enum {
 	MAX_DATAGRAM = 4096 - 16
 };
 
-/* A plain large device; the backend's limits take their place in run mode. */
+/* Attributes of a plain large device; in run mode the backend's limits replace them. */
 static const struct ibv_device_attr plain_device = {
 	.max_mr_size = ~0ull,
 	.page_size_cap = 0xfffff000,
@@ -176,7 +176,7 @@ void context_port(struct ib_uverbs_query_port_resp *ret)
 		.active_speed = a.active_speed,
 		.phys_state = a.phys_state,
 		.link_layer = device->link_layer,
-		/* Programs look whether there is one. Paths are found by GIDs all the same. */
+		/* Programs check whether there is one, although paths are found by GIDs. */
 		.lid = device->link_layer == IBV_LINK_LAYER_INFINIBAND,
 	};
 }

@@ -129,7 +129,7 @@ void event_async(struct object *object, int event)
 		.event_type = event,
 	};
 
-	/* Of what verbs do not know: only the device can tell of it. */
+	/* An event of an object that verbs do not know: only the device can report it. */
 	if (object && object->by_device) {
 		device->async_event(object, event);
 		return;
@@ -139,18 +139,16 @@ void event_async(struct object *object, int event)
 		event_write(object->async_reader, &record, sizeof(record));
 		return;
 	}
-	/* The port's, or the device's: each context hears of it. */
+	/* An event of the port or the device: write it to each context. */
 	for (int i = 0; i < MAX_CHANNELS; i++) {
 		if (channels[i].writer && channels[i].async)
 			event_write(channels[i].reader, &record, sizeof(record));
 	}
 }
 
-/*
- * Takes all records out of a pipe, and puts those back that are not the object's. The descriptor is
- * a second one of the same pipe that does not wait: the process may read at the same time. Return:
- * how many were the object's.
- */
+/* Take all records out of a pipe, and put back the ones that belong to other objects. The
+ * descriptor is a second, non-blocking descriptor of the same pipe, because the process may read
+ * at the same time. Return how many records belonged to the object. */
 static uint32_t withdraw(int reader, uint64_t user_handle, size_t length)
 {
 	char path[64], record[2][16384];

@@ -51,7 +51,7 @@ static unsigned random_number(void)
 	return state >> 33;
 }
 
-/* Every other answer stays as it is: what comes behind it should be reached as well. */
+/* Leave every other answer as it is, so that the code behind it is reached too. */
 void fault_spoil(void *answer, size_t length)
 {
 	static const uint8_t edges[] = { 0, 1, 0x7f, 0x80, 0xff };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Flows, as they are asked for: what is in their specifications, and what the driver is told of
+/* Trace flows as a process asks for them: their specifications, and the driver's part of
  * counters. */
 #include "tests/devices/shim/handlers.h"
 

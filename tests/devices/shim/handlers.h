@@ -20,7 +20,7 @@ int handle_create_channel(struct command *c);
 void context_port(struct ib_uverbs_query_port_resp *ret);
 int context_gid(uint32_t index, struct ib_uverbs_gid_entry *ret);
 int context_open(struct command *c);
-/* What the device says of itself. */
+/* Return the attributes of the device. */
 int context_attributes(struct command *c, struct ibv_device_attr *ret);
 
 /* memory.c: PDs, regions, windows, address handles */
@@ -54,7 +54,7 @@ int handle_destroy_qp(struct command *c);
 int handle_attach_mcast(struct command *c);
 int handle_detach_mcast(struct command *c);
 int qp_create(struct ib_uverbs_ex_create_qp *q, struct command *c, struct object **ret_qp);
-/* The number that the process is told. */
+/* Return the number that the process gets. */
 uint32_t qp_number_told(const struct object *qp);
 
 /* srq.c */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The calls of the C library that reach the device. Its command descriptor is a real /dev/null,
- * which is a character device and has a number, so that fstat and poll on it need no help. Of ways
- * to double it, fcntl is followed.
- */
+/* The calls of the C library that reach the device. Its command descriptor is a real /dev/null,
+ * which is a character device and has a number, so that fstat and poll on it need no help. Of
+ * the ways to duplicate it, fcntl is supported. */
 #undef _FILE_OFFSET_BITS
 #include <dirent.h>
 #include <dlfcn.h>
@@ -39,7 +37,7 @@ enum {
 const struct device *device;
 static bool ours[MAX_FD];
 static char sysfs_root[PATH_MAX];
-/* The model's own library is at work, and looks at the real machine. */
+/* The model's own library is running, and uses the real machine. */
 __thread bool libc_untouched;
 
 static void *real(const char *name)
@@ -99,8 +97,8 @@ static bool is_node(const char *path)
 	return device && path && !strcmp(path, NODE);
 }
 
-/* Where a path leads: the fake tree stands for /sys/class/infiniband*, and is written when it is
- * first read. */
+/* Return the path to open: the fake tree stands for /sys/class/infiniband*, and is written
+ * before the first read. */
 static const char *lead(const char *path, char *buffer)
 {
 	if (!device || !path || libc_untouched)
@@ -220,7 +218,7 @@ PUBLIC ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	return own(fd, msg, flags);
 }
 
-/* What a program takes for the kernel's has the number 0. */
+/* A sender that a program takes for the kernel has the number 0. */
 PUBLIC ssize_t recvfrom(int fd, void *restrict bytes, size_t length, int flags,
 			struct sockaddr *restrict from, socklen_t *restrict from_len)
 {
@@ -279,7 +277,7 @@ PUBLIC int ioctl(int fd, unsigned long request, ...)
 	return result(request == RDMA_VERBS_IOCTL ? command_ioctl(fd, argument) : ENOTTY);
 }
 
-/* Of who imports a context. */
+/* Used by a process that imports a context. */
 static int duplicate(int fd, int command, long argument)
 {
 	int copy = REAL(fcntl)(fd, command, argument);
@@ -310,8 +308,8 @@ static int duplicate(int fd, int command, long argument)
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
-/* Where the device is mapped. Read without the lock, for the model's own library maps memory too.
- */
+/* Where the device is mapped. Read without the lock, because the model's own library maps memory
+ * too. */
 enum {
 	MAX_MAPS = 4096
 };
@@ -329,7 +327,7 @@ static bool replace_map(void *from, void *to)
 	return false;
 }
 
-/* Nothing that a device maps is larger: only a driver that answers nonsense makes a program ask. */
+/* A device maps nothing larger: only after a driver's wrong answer does a program ask for more. */
 #define MAP_MAX (64 << 20)
 
 static void *map_device(void *at, size_t length, int protection, int flags, off_t offset)
@@ -391,7 +389,7 @@ PUBLIC int munmap(void *at, size_t length)
 	return REAL(munmap)(at, length);
 }
 
-/* The model's own library has a thread that waits for packets by this. */
+/* A thread of the model's own library waits for packets by this function. */
 int __real_epoll_wait(int fd, struct epoll_event *events, int count, int timeout);
 int __wrap_epoll_wait(int fd, struct epoll_event *events, int count, int timeout);
 int __wrap_epoll_wait(int fd, struct epoll_event *events, int count, int timeout)
@@ -403,10 +401,8 @@ int __wrap_epoll_wait(int fd, struct epoll_event *events, int count, int timeout
 	return n;
 }
 
-/*
- * The model's own library reads the environment by this (the linker's --wrap): it is told of its
- * device, and not of what the process is told.
- */
+/* The model's own library reads the environment by this function (the linker's --wrap): it gets
+ * the variables of its own device instead of those of the process. */
 char *__real_secure_getenv(const char *name);
 char *__wrap_secure_getenv(const char *name);
 char *__wrap_secure_getenv(const char *name)

@@ -55,7 +55,7 @@ static int get_context(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 	return r;
 }
 
-/* Of who imports it: the driver tells again what it answered then. */
+/* For a process that imports a context: the driver repeats the answer of the creation. */
 static int query_context(struct ib_uverbs_ioctl_hdr *call)
 {
 	const uint32_t vectors = COMP_VECTORS;

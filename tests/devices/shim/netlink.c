@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * RDMA netlink, by which libraries learn the number of a device's driver: for devices that are
- * known by nothing else. The socket is a real one between processes, so that libnl's calls on it
- * need no help; a request is not sent, but answered from another such socket. What is not known is
- * refused when it is sent. Of other devices it says only that the kernel copies pinned pages at a
- * fork.
- */
+/* RDMA netlink, by which libraries learn the driver number of a device that has no other
+ * identification. The socket is a real one between processes, so that libnl's calls on it need
+ * no help. A request is not sent, but answered from another such socket. Sending an unknown
+ * request fails. Of other devices the only answer is that the kernel copies pinned pages at a
+ * fork. */
 #include "tests/devices/shim/shim.h"
 
 #include <errno.h>

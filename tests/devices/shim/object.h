@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What a kernel driver keeps for a process: its objects, by handle. All of it is under device_lock,
- * which every command holds, and every pass of the model's thread.
- */
+/* The objects that a kernel driver keeps for a process, by handle. Protected by device_lock,
+ * which every command and every pass of the model's thread holds. */
 #ifndef DEVICES_OBJECT_H
 #define DEVICES_OBJECT_H
 
@@ -78,7 +76,7 @@ struct object {
 	uint32_t qkey;
 	uint8_t lag_port;   /* 0: none was chosen */
 	uint16_t last_sent; /* of the backend, by the device's id */
-	bool busy;	    /* and it has not completed, for all that is known */
+	bool busy;	    /* last_sent has not completed yet */
 	enum object_dc dc;  /* a QP's, of a driver's type */
 	uint64_t dc_key;    /* a target's */
 
@@ -121,7 +119,7 @@ struct object *object_new(enum object_type type);
 struct object *object_find(enum object_type type, uint32_t handle);
 void object_free(struct object *object);
 
-/* A child of the process has none of these. */
+/* Forget all objects in a child of the process, which has none of them. */
 void object_forget_all(void);
 
 /* Whether another object was made with this one. */

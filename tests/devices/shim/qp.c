@@ -24,7 +24,7 @@ static void trace_create(const struct ib_uverbs_ex_create_qp *q, const struct ob
 		object_name(OBJECT_QP, qp->handle));
 }
 
-/* One that receives through a table has no CQ of its own. */
+/* Whether the request is complete. A QP that receives through a table has no CQ of its own. */
 static bool is_whole(const struct ib_uverbs_ex_create_qp *q, const struct object *qp)
 {
 	if (q->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE)
@@ -141,7 +141,7 @@ static void trace_modify(const struct ib_uverbs_modify_qp *q)
 		q->dest.hop_limit, q->qkey);
 }
 
-/* What the mask names, and nothing else. */
+/* Return only the attributes that the mask names. */
 static struct ib_uverbs_modify_qp named(const struct ib_uverbs_modify_qp *q)
 {
 	struct ib_uverbs_modify_qp n = { .qp_handle = q->qp_handle, .attr_mask = q->attr_mask };

@@ -6,7 +6,7 @@
 #include "tests/devices/model/model.h"
 #include "tests/devices/shim/trace.h"
 
-/* As drivers do, by what the device says of itself. */
+/* Check the limits of the device, as drivers do. */
 static bool is_possible(const struct ib_uverbs_create_xsrq *q)
 {
 	struct command nothing = { 0 };

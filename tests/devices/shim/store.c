@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Stores to registers, one by one. A register page allows no access. A store to it faults; the
- * handler poisons the bytes around, sets the processor's trap flag and lets the one instruction
- * run, then once more over the inverse poison: what either run changed is what the instruction
- * stores, to the byte, even if the same was there before.
- */
+/* Trace stores to registers, one by one. A register page allows no access, so that a store to it
+ * faults. The handler poisons the bytes around, sets the processor's trap flag and lets the
+ * instruction run. Then it lets the instruction run over the inverse poison. The bytes that
+ * either run changed are the bytes that the instruction stores, even if they had the same value
+ * before. */
 #include "tests/devices/shim/trace.h"
 
 #include <signal.h>
@@ -140,8 +139,8 @@ void store_watch(struct region *region)
 	mprotect(region->at, region->length, PROT_NONE);
 }
 #else
-/* Other processors have no trap flag that a process may set: the memory is compared, stores are not
- * seen. */
+/* On other processors a process cannot set a trap flag: compare the memory instead of tracing
+ * stores. */
 void store_watch(struct region *region)
 {
 }

@@ -25,10 +25,8 @@ static void make_folders(char *path)
 	}
 }
 
-/*
- * put(name, value): a file of one line, below SYSFS_PATH. A child has its parent's tree, and may
- * write it while the parent reads: a file is there whole or not at all.
- */
+/* put(name, value): write a file of one line, below SYSFS_PATH. A child has its parent's tree,
+ * and may write it while the parent reads. Therefore a file appears as a whole. */
 static void put(const char *name, const char *value)
 {
 	char path[PATH_MAX], fresh[PATH_MAX];

@@ -171,7 +171,7 @@ void trace_hex(char *ret, const uint8_t *bytes, size_t length)
 		ret += sprintf(ret, i && i % 4 == 0 ? " %02x" : "%02x", bytes[i]);
 }
 
-/* What the device does not look at is what it was. */
+/* Bytes that the device ignores keep their old value in the row. */
 static void look(const struct region *region, size_t at, size_t length, uint8_t *ret_row)
 {
 	unsigned ignored = device->ignored ? device->ignored(region->name, at) : 0;
@@ -244,7 +244,7 @@ void trace_fields(const struct field *field, const void *request, size_t length)
 	trace_line("    driver  %s", text);
 }
 
-/* What a scenario says, see scenario/lab.h. */
+/* Write a step of a scenario into the trace, see scenario/lab.h. */
 __attribute__((visibility("default"))) void lab_step(const char *format, ...)
 {
 	char text[256];

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Trace mode: what a provider does, as lines of text. Queue memory is compared with a copy at each
- * step, command and register store; stores to registers are executed one by one (store.c). For
- * processes of one thread.
- */
+/* Trace mode writes the actions of a provider as lines of text. Queue memory is compared with a
+ * copy at each step, command and register store; stores to registers are executed one by one
+ * (store.c). For processes of one thread. */
 #ifndef DEVICES_TRACE_H
 #define DEVICES_TRACE_H
 
@@ -27,7 +25,7 @@ const char *trace_pointer(uint64_t address);
 /* "00010203 04050607" */
 void trace_hex(char *ret, const uint8_t *bytes, size_t length);
 
-/* Says what changed in watched memory since the last time. */
+/* Write the changes of watched memory since the last call. */
 void trace_flush(void);
 void trace_watch(const char *name, const void *at, size_t length);
 void trace_watch_object(const struct object *object, const char *what, const void *at,
