@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Running cases, and failing or skipping them. */
+/* Run cases, and end a case as failed or skipped. */
 #include <dirent.h>
 #include <glob.h>
 #include <poll.h>
@@ -90,7 +90,7 @@ static unsigned int case_seconds(void)
 	return text ? atoi(text) : RT_SECONDS;
 }
 
-/* However a case ended. */
+/* Remove the log files of a case, however it ended. */
 static void case_logs_remove(pid_t pid)
 {
 	char pattern[64];
@@ -103,7 +103,7 @@ static void case_logs_remove(pid_t pid)
 	globfree(&logs);
 }
 
-/* It ends by itself when its time is over, or here where nothing reaches it any more. */
+/* Wait for the end of the case. Kill the case if it outlives its own alarm by STOP_SECONDS. */
 static void case_stop_late(pid_t pid)
 {
 	struct pollfd end = { .fd = syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
@@ -144,7 +144,7 @@ static void case_body(const struct rt_case *c)
 		c->run();
 }
 
-/* RT_WITHOUT has words PROGRAM:CASE: what the device in question is known not to do. */
+/* RT_WITHOUT is a list of words PROGRAM:CASE: cases that the device under test is known to fail. */
 static bool is_left_out(const char *name)
 {
 	const char *at = getenv("RT_WITHOUT");
@@ -160,7 +160,7 @@ static bool is_left_out(const char *name)
 	return false;
 }
 
-/* In a process of its own, stopped if it hangs. */
+/* Run the case in a process of its own, which is stopped if it hangs. */
 static int case_run(const struct rt_case *c)
 {
 	pid_t pid;
@@ -177,7 +177,7 @@ static int case_run(const struct rt_case *c)
 	exit(0);
 }
 
-/* Reads well in a test report when everything was skipped: the last line is the reason. */
+/* Print the totals. If every case was skipped, the last line is the reason, for the test report. */
 static int verdict(int passed, int skipped, int failed)
 {
 	if (!failed && !passed && skipped) {

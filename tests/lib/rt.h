@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the end-to-end programs share. They use only the public API, so the same binaries run on
- * every device, library and kernel.
+ * Functions that the end-to-end programs share. They use only the public API, so that the same
+ * binaries run on every device, library and kernel.
  *
- * A program is a table of cases. Each case runs in a process of its own, on the device RT_DEVICE
- * names (default: the first): a case ends well by returning, fails at the first CHECK that does not
- * hold, and may skip itself with the reason. RT_CASE=name runs one case in the program's own
- * process, for a debugger. Exit code of the program: 0, 1, or 77 when all cases were skipped.
+ * A program is a table of cases. Each case runs in a process of its own, on the device that
+ * RT_DEVICE names (default: the first device). A case passes if it returns, fails at the first
+ * CHECK that does not hold, and may skip itself with a reason. RT_CASE=name runs one case in the
+ * program's own process, for a debugger.
+ *
+ * Exit code of the program: 0, 1, or 77 if all cases were skipped.
  */
 #ifndef TESTS_LIB_RT_H
 #define TESTS_LIB_RT_H
@@ -23,14 +25,14 @@
 #include <infiniband/verbs.h>
 
 #define RT_SKIP	    77
-#define RT_SECONDS  240 /* a case that takes longer hangs; or RT_SECONDS of the environment */
+#define RT_SECONDS  240 /* limit of a case; RT_SECONDS of the environment overrides it */
 
 #define RT_COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
 struct rt_case {
 	const char *name;
 	void (*run)(void);
-	/* Instead of run, for tables of like cases. */
+	/* Called instead of run, for tables of similar cases. */
 	void (*run_with)(const void *arg);
 	const void *arg;
 };
@@ -42,17 +44,17 @@ int rt_main(const struct rt_case *cases, int count);
 		return rt_main(cases, RT_COUNT(cases)); \
 	}
 
-/* From here on the library's log lines of this process are kept: before the first verb. */
+/* Keep the library's log lines of this process from now on. Call it before the first verb. */
 void rt_log_capture(void);
 const char *rt_log_text(void);
 void rt_log_discard(void);
 
-/* Ends the process. */
+/* Report a failure and end the process. */
 __attribute__((noreturn, format(printf, 3, 4))) void rt_fail(const char *file, int line,
 							     const char *fmt, ...);
 __attribute__((noreturn, format(printf, 1, 2))) void rt_skip(const char *fmt, ...);
 
-/* What is to be said besides of a check that failed; NULL: nothing. */
+/* Prints more about a failed check; NULL: nothing more is printed. */
 extern void (*rt_failing)(void);
 
 #define FAIL(...) rt_fail(__FILE__, __LINE__, __VA_ARGS__)
@@ -61,7 +63,7 @@ extern void (*rt_failing)(void);
 		if (!(condition))                           \
 			FAIL("%s (errno: %m)", #condition); \
 	} while (0)
-/* A call that returns 0 or an errno. */
+/* Check a call that returns 0 or an errno. */
 #define CHECK_OK(call) CHECK_INT(call, 0)
 #define CHECK_INT(value, expected) \
 	rt_check_int(__FILE__, __LINE__, #value, (long long)(value), (long long)(expected))
@@ -77,7 +79,7 @@ struct rt_dev {
 	struct ibv_device_attr_ex attr;
 	struct ibv_port_attr port;
 	uint8_t port_num;
-	uint8_t gid_index; /* RoCE: v2 and not link-local when there is one */
+	uint8_t gid_index; /* RoCE: a v2 GID that is not link-local, if there is one */
 	union ibv_gid gid;
 };
 
@@ -99,21 +101,22 @@ void rt_buf_free(struct rt_buf *buf);
 #define RT_ACCESS                                                                    \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 (rt_has_atomics() ? IBV_ACCESS_REMOTE_ATOMIC : 0))
-bool rt_has_atomics(void); /* the open device has */
-/* Of the kernel; its software devices have known flaws that cases then name when they skip. */
+bool rt_has_atomics(void); /* of the device that is open */
+/* Whether the device belongs to the kernel. Its software devices have known flaws, which cases
+ * name when they skip. */
 bool rt_is_kernel(const struct rt_dev *dev);
 bool rt_is_rxe(const struct rt_dev *dev);
-/* The running kernel is this one or newer. */
+/* Whether the running kernel has at least this version. */
 bool rt_kernel_since(unsigned int major, unsigned int minor);
 
-/* What the process has open and mapped. */
+/* Descriptors and mappings of the process. */
 struct rt_use {
 	int descriptors;
 	int mappings;
 };
 struct rt_use rt_use(void);
 
-/* Bytes that differ by position and @seed; verify fails at the first wrong one. */
+/* Fill @p with bytes that depend on position and @seed. VERIFY fails at the first wrong byte. */
 void rt_fill(void *p, size_t size, uint32_t seed);
 #define VERIFY(p, size, seed) rt_verify(__FILE__, __LINE__, p, size, seed)
 void rt_verify(const char *file, int line, const void *p, size_t size, uint32_t seed);
@@ -153,21 +156,19 @@ struct rt_side {
 	struct ibv_qp_ex *qpx; /* with send_ops */
 	struct rt_buf buf;
 	struct rt_options options;
-	struct rt_connection *connection; /* of a device of iWARP; side a has it of both */
+	struct rt_connection *connection; /* iWARP only; side a holds that of both sides */
 	uint32_t psn;
 };
 
-/*
- * In programs that have librdmacm: how a pair is connected on iWARP, and what that left is freed
- * when the queue pairs are gone. The verbs connect no queue pair there.
- */
+/* Connect a pair on iWARP, where verbs connect no queue pair, and free the connection after its
+ * queue pairs. Only programs with librdmacm have these two functions. */
 struct rt_connection *rt_iwarp_connect(struct rt_side *a, struct rt_side *b) __attribute__((weak));
 void rt_iwarp_close(struct rt_connection *connection) __attribute__((weak));
 bool rt_is_iwarp(const struct rt_dev *dev);
-/* Skips the case on iWARP, for a reason that its protocol is. */
+/* Skip the case on iWARP; @reason names the property of iWARP that forbids it. */
 void rt_skip_iwarp(const struct rt_dev *dev, const char *reason);
 
-/* What one side tells the other, in this process or through a socket. */
+/* The address that one side sends to the other, in this process or through a socket. */
 struct rt_address {
 	union ibv_gid gid;
 	uint16_t lid;
@@ -182,11 +183,11 @@ struct rt_pair {
 	struct rt_side b;
 };
 
-/* Both sides ready to send to each other. Skips the case when the device cannot have them. */
+/* Open two sides and make both ready to send to each other. Skips the case if the device cannot. */
 struct rt_pair rt_pair_open(struct rt_dev *dev, const struct rt_options *options);
 void rt_pair_close(struct rt_pair *pair);
 
-/* The steps of rt_pair_open(), for cases that need them apart; and for two processes. */
+/* The steps of rt_pair_open(), for cases that need one step at a time and for two processes. */
 struct rt_side rt_side_open(struct rt_dev *dev, const struct rt_options *options,
 			    struct ibv_srq *srq);
 void rt_side_close(struct rt_side *side);
@@ -207,24 +208,24 @@ void rt_qp_state(struct ibv_qp *qp, enum ibv_qp_state state);
 
 struct ibv_sge rt_sge(const struct rt_side *side, size_t offset, uint32_t length);
 void rt_recv(struct rt_side *side, uint64_t wr_id, size_t offset, uint32_t length);
-/* A signalled request; the remote fields are @peer's buffer at @remote_offset. */
+/* Return a signalled request. rt_wr_remote() adds @peer's buffer at @remote_offset. */
 struct ibv_send_wr rt_wr(enum ibv_wr_opcode opcode, uint64_t wr_id, struct ibv_sge *sge);
 void rt_wr_remote(struct ibv_send_wr *wr, const struct rt_side *peer, size_t remote_offset);
 #define POST(side, wr) rt_post(__FILE__, __LINE__, side, wr)
 void rt_post(const char *file, int line, struct rt_side *side, struct ibv_send_wr *wr);
 
-/* The next completion; waits. EXPECT checks that it is the one and a success. */
+/* Wait for the next completion. EXPECT checks its id and opcode, and that it is a success. */
 struct ibv_wc rt_wait(struct rt_side *side);
 #define EXPECT(side, wr_id, opcode) \
 	rt_expect(__FILE__, __LINE__, side, wr_id, IBV_WC_SUCCESS, opcode)
 #define EXPECT_STATUS(side, wr_id, status) rt_expect(__FILE__, __LINE__, side, wr_id, status, -1)
 struct ibv_wc rt_expect(const char *file, int line, struct rt_side *side, uint64_t wr_id,
 			enum ibv_wc_status status, int opcode);
-/* No completion is there, after everything before has had its effect. */
+/* Check that there is no completion after all earlier requests took effect. */
 #define EXPECT_NONE(side) CHECK_INT(rt_poll_none(side), 0)
 int rt_poll_none(struct rt_side *side);
 
-/* The next asynchronous event must be @type; acknowledged. */
+/* Wait for the next asynchronous event, check that it is a @type, and acknowledge it. */
 #define EXPECT_EVENT(dev, type) rt_expect_event(__FILE__, __LINE__, dev, type)
 struct ibv_async_event rt_expect_event(const char *file, int line, struct rt_dev *dev,
 				       enum ibv_event_type type);

@@ -22,7 +22,8 @@ uint32_t rt_hear(int socket)
 void rt_child_bind(pid_t parent)
 {
 	CHECK_OK(prctl(PR_SET_PDEATHSIG, SIGKILL));
-	/* It may have gone before. Of another PID namespace's nothing is known. */
+	/* The parent may have ended already. getppid() returns 0 for a parent in another PID
+	 * namespace. */
 	if (getppid() && getppid() != parent)
 		_exit(1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A case's other process, and the words they exchange. */
+/* A second process of a case, and the words that both exchange. */
 #ifndef TESTS_LIB_RT_CHILD_H
 #define TESTS_LIB_RT_CHILD_H
 
@@ -12,21 +12,16 @@ struct rt_child {
 	int socket;
 };
 
-/*
- * Runs run(socket, arg) in a child, which then ends with 0. The device must not be open yet. The
- * child is killed when the thread that calls this ends, as the whole process does at a failed
- * CHECK.
- */
+/* Run run(socket, arg) in a child, which then ends with 0. The device must not be open yet. The
+ * child is killed if the calling thread ends, as the whole process does at a failed CHECK. */
 struct rt_child rt_child_start(void (*run)(int socket, int arg), int arg);
-/* Waits for its end, which must be a good one. */
+/* Wait for the end of the child, which must exit with 0. */
 void rt_child_finish(struct rt_child *child);
-/* By SIGKILL; it is gone afterwards. */
+/* Kill the child by SIGKILL and wait for its end. */
 void rt_child_kill(struct rt_child *child);
 
-/*
- * In a child: it is killed when @parent ends, or at once if that has happened. To be called again
- * after a change of credentials, at which the kernel forgets it.
- */
+/* Called in a child: have the kernel kill it when @parent ends, or exit at once if @parent has
+ * ended. Call it again after a change of credentials, which makes the kernel forget the request. */
 void rt_child_bind(pid_t parent);
 
 void rt_tell(int socket, uint32_t word);

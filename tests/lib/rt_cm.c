@@ -6,7 +6,7 @@
 
 #define RESOLVE_MS 5000
 
-/* The GIDs of a device of iWARP are no addresses: the test's surroundings know the interface's. */
+/* Return the address in RT_ADDRESS: the GIDs of an iWARP device are no IP addresses. */
 static struct sockaddr_storage named_address(uint16_t port)
 {
 	const char *text = getenv("RT_ADDRESS");

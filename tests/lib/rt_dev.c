@@ -140,7 +140,7 @@ void rt_fill(void *p, size_t size, uint32_t seed)
 		((uint8_t *)p)[i] = pattern(i, seed);
 }
 
-/* What completed on iWARP is on its way only. */
+/* Wait for the byte. On iWARP data may arrive after the sender's completion. */
 static bool arrives_late(const uint8_t *byte, uint8_t expected)
 {
 	for (int ms = 0; ms < 10000; ms++) {

@@ -12,28 +12,27 @@
 
 struct rt_mistake {
 	const char *name;
-	int (*make)(struct rt_dev *dev); /* the errno of the mistake; 0: it went through */
+	int (*make)(struct rt_dev *dev); /* returns the errno; 0: the call succeeded */
 	int expected;
 	const char *text; /* must be in the log */
 	int or_else;	  /* another errno that is as good; 0: none */
-	bool before_open; /* @make gets no device */
-	bool kernel_only; /* a mistake only with a device of the kernel */
-	const char *verb; /* a device may lack it: EOPNOTSUPP and a line that says so are right as
-			     well */
+	bool before_open; /* @make is called without a device */
+	bool kernel_only; /* a mistake only on a device of the kernel */
+	const char *verb; /* a device may lack this verb: EOPNOTSUPP with a log line is accepted */
 };
 
-/* What a case opens, it closes: LeakSanitizer and valgrind then see what a failed verb has lost. */
+/* A case closes what it opens, so that LeakSanitizer and valgrind see what a failed verb lost. */
 #define _cleanup_buf_  __attribute__((cleanup(rt_buf_free)))
 #define _cleanup_side_ __attribute__((cleanup(rt_side_close)))
 #define _cleanup_pair_ __attribute__((cleanup(rt_pair_close)))
 
-/* The errno of a call that returns a pointer, or 0 and a result nobody needs. */
+/* Return the errno of a call that returns a pointer, or 0 if it succeeded. */
 #define RT_ERRNO_OF(pointer) ((pointer) ? 0 : errno)
 
 #define RT_UNKNOWN_BIT	     (1u << 31) /* of a comp_mask */
 #define RT_LACKS(name)	     .verb = (name)
 
-/* The same device opened once more: its objects are none of the first one's. */
+/* The same device opened a second time, with objects that the first context must refuse. */
 struct rt_other {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -44,12 +43,13 @@ struct rt_other rt_other_open(struct rt_dev *dev);
 void rt_other_close(struct rt_other *other);
 #define _cleanup_other_ __attribute__((cleanup(rt_other_close)))
 
-/* A completion queue for a few. */
+/* Create a small completion queue. */
 struct ibv_cq *rt_cq_open(struct rt_dev *dev);
 void rt_cq_close(struct ibv_cq **cq);
 #define _cleanup_cq_ __attribute__((cleanup(rt_cq_close)))
 
-/* An XRC domain of no file. NULL and errno: there is none, which a test may want to know. */
+/* Open an XRC domain without a file. On failure return NULL and set errno for the caller to
+ * check. */
 struct ibv_xrcd *rt_xrcd_open(struct ibv_context *ctx);
 
 int rt_mistakes(const struct rt_mistake *mistakes, int count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs that talk to each other, and what they complete. */
+/* Pairs of connected queue pairs, and their completions. */
 #include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -105,7 +105,7 @@ struct rt_side rt_side_open(struct rt_dev *dev, const struct rt_options *options
 			    struct ibv_srq *srq)
 {
 	static atomic_uint count;
-	/* Each near the wrap: every longer exchange crosses it. */
+	/* The PSN begins near its wrap, so that every longer exchange crosses the wrap. */
 	struct rt_side side = { .dev = dev,
 				.srq = srq,
 				.psn = 0xfffff0 | (atomic_fetch_add(&count, 5) & 0xf) };

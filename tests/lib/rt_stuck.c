@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the threads of a case that hangs are at. */
+/* Print the state of each thread of a case that hangs. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -51,7 +51,7 @@ static void file_say(pid_t tid, const char *name)
 	printf(" %s", text);
 }
 
-/* Its name, what it waits for in the kernel, its system call, and its stack. */
+/* Print the thread's name, its wait channel in the kernel, its system call and its stack. */
 static void thread_say(pid_t tid)
 {
 	int before = answers;
@@ -68,13 +68,14 @@ static void thread_say(pid_t tid)
 		usleep(1000);
 }
 
-/* The process is about to end: what a handler must not call can do no more than end it sooner. */
+/* Print all threads. The functions called here are not async-signal-safe, but the process is
+ * about to end anyway, and a failure only ends it sooner. */
 static void stuck_say(int sig)
 {
 	DIR *dir = opendir("/proc/self/task");
 	struct dirent *entry;
 
-	alarm(SAY_SECONDS); /* ends it where this hangs */
+	alarm(SAY_SECONDS); /* ends the process if this handler hangs */
 	signal(SIGUSR2, stack_say);
 	while (dir && (entry = readdir(dir)))
 		if (atoi(entry->d_name))
@@ -82,14 +83,14 @@ static void stuck_say(int sig)
 	raise(SIGALRM);
 }
 
-/* SA_RESTART: for who asks whether a handler of the process wants its calls ended. */
+/* SA_RESTART: some code checks whether a handler of the process interrupts its system calls. */
 void rt_stuck_watch(unsigned int seconds)
 {
 	struct sigaction action = { .sa_handler = stuck_say,
 				    .sa_flags = SA_NODEFER | SA_RESETHAND | SA_RESTART };
 	void *frame;
 
-	backtrace(&frame, 1); /* the first one loads a library */
+	backtrace(&frame, 1); /* the first call loads a library */
 	sigaction(SIGALRM, &action, NULL);
 	alarm(seconds);
 }

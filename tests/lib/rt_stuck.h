@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A case that hangs says where before it ends. */
+/* A case that hangs prints its stacks before it ends. */
 #ifndef TESTS_LIB_RT_STUCK_H
 #define TESTS_LIB_RT_STUCK_H
 
 #include "tests/lib/rt.h"
 
-/* From now on this process ends by SIGALRM after @seconds, having printed the stack of each thread.
- */
+/* From now on end this process by SIGALRM after @seconds, after the stack of each thread is
+ * printed. */
 void rt_stuck_watch(unsigned int seconds);
 
 #endif
