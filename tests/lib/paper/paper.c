@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A device on paper: it has every object that the API has, and nothing moves. Mistakes with objects
- * that no device here can make are made on it: what the library has to see is seen before a device
- * is asked.
- */
+/* A device without hardware: it has every object of the API, and moves no data. Tests use it for
+ * mistakes with objects that no device of this machine can create. The library must find these
+ * mistakes before it calls a provider. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,7 +149,7 @@ static int free_dm(struct verbs_dm *dm)
 	return 0;
 }
 
-/* Nobody's descriptor is ever given to anybody. */
+/* No process has exported device memory, so every import fails. */
 static int import_dm(struct verbs_dm *dm, uint32_t handle)
 {
 	return -ENOENT;
@@ -230,7 +228,7 @@ static int destroy_rwq_ind_table(struct ibv_rwq_ind_table *table)
 	return 0;
 }
 
-/* The kernel knows two flags, and a port of its own. */
+/* The kernel knows two flags, and this device has one port. */
 static int create_flow(struct ibv_flow *flow, const struct verbs_create_flow *in)
 {
 	if (in->attr->flags >> 3 || in->attr->port != 1)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A device without network: queues are made by the provider's own operations, packets end in a
- * counter, and nothing ever arrives.
- */
+/* A device without a network. The provider's own operations create the queues, packets end in a
+ * counter, and no packet arrives. */
 #ifndef UROCE_FIXTURE_H
 #define UROCE_FIXTURE_H
 
@@ -95,12 +93,12 @@ static int fixture_setup(void **state)
 	if (!fx.shm.board || uroce_keys_new(&fx.host.engine.keys) || uroce_event_open(&fx.ctx) ||
 	    uroce_alloc_pd(&fx.pd.pd, NULL) || uroce_reg_mr(&fx.mr.vmr, &in))
 		return -1;
-	/* Whoever polls an empty queue finds another thread at work. */
+	/* A thread that polls an empty queue finds progress_lock taken. */
 	uroce_lock(&fx.host.paths.progress_lock);
 	return 0;
 }
 
-/* Everything that was made must be gone. */
+/* Check that all objects were destroyed. */
 static int fixture_teardown(void **state)
 {
 	int r = uroce_dereg_mr(&fx.mr.vmr);
@@ -213,7 +211,8 @@ static inline int fixture_poll(struct uroce_cq *cq, struct ibv_wc *wc)
 	return uroce_poll_cq(&cq->vcq.cq, 1, wc);
 }
 
-/* The next asynchronous event's type, acknowledged by whoever asked; -1: none. */
+/* Read the next asynchronous event. Return its type, or -1 if there is none. The caller
+ * acknowledges. */
 static inline int fixture_event(void)
 {
 	struct ib_uverbs_async_event_desc desc;

@@ -10,7 +10,7 @@ enum {
 	IFINDEX = 7,
 };
 
-/* What means something only on an interface says which; the system takes it no other way. */
+/* A link-local address names its interface: without one the system refuses it. */
 static void test_scope(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* In which order the addresses of an interface are. */
+/* The order of the addresses of an interface. */
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void expect(const struct uroce_addresses *list, unsigned int index, const
 	assert_memory_equal(&list->gid[index], &expected, sizeof(expected));
 }
 
-/* The order of the kernel's answer is not what counts. */
+/* The order in the kernel's answer does not matter. */
 static void test_age(void **state)
 {
 	struct uroce_addresses list;
@@ -61,10 +61,8 @@ static void test_age(void **state)
 	expect(&list, 4, "::ffff:10.0.0.9");
 }
 
-/*
- * Made within a hundredth of a second: IPv4 first, whose oldest the kernel lists first, then IPv6,
- * whose oldest it lists last.
- */
+/* Addresses created within a hundredth of a second: IPv4 first, whose oldest the kernel lists
+ * first, then IPv6, whose oldest it lists last. */
 static void test_same_age(void **state)
 {
 	struct uroce_addresses list;
@@ -81,7 +79,7 @@ static void test_same_age(void **state)
 	expect(&list, 3, "2001:db8::2");
 }
 
-/* The kernel counts hundredths of seconds in 32 bits, which are through after 497 days. */
+/* The kernel counts hundredths of seconds in 32 bits, which wrap after 497 days. */
 static void test_wrap(void **state)
 {
 	struct uroce_addresses list;

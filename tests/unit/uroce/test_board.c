@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Regions and QPs are taken back from those who use them without asking: whom their owner waits
- * for.
- */
+/* Peers use regions and QPs without asking. The owner takes them back and waits for the peers
+ * that still use them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,20 +33,20 @@ static struct {
 	int dies_after;
 } t;
 
-/* Some strand's. */
+/* Return the use word of some strand. */
 static atomic_uint *use(void)
 {
 	return &t.uses.use[PATH_STRANDS - 1][3];
 }
 
 void __wrap_uroce_call_sleep(long ns);
-/* The initiator goes on while the owner sleeps. */
+/* The initiator continues while the owner sleeps. */
 void __wrap_uroce_call_sleep(long ns)
 {
 	t.slept++;
 	if (t.slept == t.ends_after)
 		*use() = 0;
-	/* As when its process has ended. */
+	/* The initiator's process ends. */
 	if (t.slept == t.dies_after)
 		atomic_store(&t.shm.by_slot[SLOT], NULL);
 }
@@ -75,7 +74,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Return: how often the owner slept. */
+/* Take the region back; return how often the owner slept. */
 static int take_back(void)
 {
 	struct shm_key *entry = &t.shm.board->keys[t.key->key >> UROCE_KEY_VARIANT_BITS];
@@ -86,7 +85,7 @@ static int take_back(void)
 	return t.slept;
 }
 
-/* By leave of some QP. */
+/* Return the use word for a key, used with the permission of OWN_QPN. */
 static uint32_t key_use(uint32_t key)
 {
 	return shm_use(key, OWN_QPN);
@@ -105,7 +104,7 @@ static void test_in_use(void **state)
 	assert_int_equal(take_back(), 5);
 }
 
-/* What is no longer read from may go on copying. */
+/* A peer may go on copying after its connection is dropped. */
 static void test_dropped(void **state)
 {
 	*use() = key_use(t.key->key);
@@ -160,7 +159,7 @@ static void test_qp_loses(void **state)
 	assert_false(uroce_board_qp_loses(&t.shm, OWN_QPN, 0));
 }
 
-/* What it sent before it stopped is not what it sends since it began again. */
+/* Sends before the QP stopped do not count as sends after its restart. */
 static void test_qp_sends(void **state)
 {
 	const struct shm_qp *entry = &t.shm.board->qps[uroce_qpn_index(OWN_QPN)];
@@ -180,7 +179,7 @@ static void test_qp_sends(void **state)
 
 /* --- places --- */
 
-/* Nor is a region that was registered anew what it was. */
+/* A region that was registered again is a new edition. */
 static void test_edition(void **state)
 {
 	struct shm_key *entry = &t.shm.board->keys[t.key->key >> UROCE_KEY_VARIANT_BITS];
@@ -193,7 +192,7 @@ static void test_edition(void **state)
 	assert_int_not_equal(entry->edition, before);
 }
 
-/* A key that is shown anew lies where it did not before. */
+/* A key that is shown again has another place. */
 static void test_place(void **state)
 {
 	struct shm_key *entry = &t.shm.board->keys[t.key->key >> UROCE_KEY_VARIANT_BITS];

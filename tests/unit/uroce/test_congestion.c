@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How much a QP has on its way, and what it does about congestion that it sees or is told of. */
+/* The number of packets that a QP keeps on their way, and its reaction to congestion that it
+ * measures or is notified of. */
 #include "tests/unit/uroce/fixture.h"
 
 enum {
@@ -40,7 +41,7 @@ static void end(void)
 	fx.path.lossless = true;
 }
 
-/* With @packets on their way so many are acknowledged, @by at a time, and others sent. */
+/* With @packets on their way, acknowledge so many, @by at a time, and send others. */
 static void flight(uint32_t packets, uint32_t by)
 {
 	for (uint32_t done = 0, part; done < packets; done += part) {
@@ -60,7 +61,7 @@ static void round_trips(unsigned int count)
 		flight(qp->req.window, qp->req.window);
 }
 
-/* What comes from the network for the QP. */
+/* A packet arrives from the network for the QP. */
 static void arrive(uint8_t opcode, const union ibv_gid *from, bool marked, uint64_t now)
 {
 	static uint8_t data[4096];
@@ -96,7 +97,8 @@ static void test_begins_small(void **state)
 	end();
 }
 
-/* Fast as far as the buffer that every peer has, then by one for each that arrives whole. */
+/* The window grows fast up to the buffer that every peer has, then by one for each window that
+ * arrives whole. */
 static void test_grows(void **state)
 {
 	static const struct {
@@ -126,7 +128,7 @@ static void test_grows(void **state)
 	}
 }
 
-/* What is not in use is no evidence: a ping-pong may not burst later. */
+/* An unused window is no evidence: a ping-pong must not burst later. */
 static void test_unused(void **state)
 {
 	begin();
@@ -171,7 +173,7 @@ static void test_loss(void **state)
 
 /* --- notifications --- */
 
-/* The first halves, and others of the same round trip say nothing new. */
+/* The first notification halves the window; further ones of the same round trip change nothing. */
 static void test_notified(void **state)
 {
 	begin();
@@ -194,7 +196,7 @@ static void test_notified(void **state)
 	end();
 }
 
-/* Who hears of congestion now and then gives way by less than who always does. */
+/* A QP that is notified rarely reduces its window less than a QP that is notified always. */
 static void test_seldom(void **state)
 {
 	uint32_t before;
@@ -216,7 +218,7 @@ static void test_seldom(void **state)
 	end();
 }
 
-/* Others than the peer are not believed, nor where it makes no difference. */
+/* Notifications are ignored if a stranger sends them or if the QP has no use for them. */
 static void test_not_obeyed(void **state)
 {
 	begin();
@@ -278,7 +280,7 @@ static void test_marked(void **state)
 	assert_int_equal(fx.hdr.opcode, UROCE_CNP);
 	assert_int_equal(fx.hdr.dest_qpn, 0x654321);
 	assert_int_equal(fx.length, 0);
-	/* Not again at once. */
+	/* No second notification within the interval. */
 	arrive(UROCE_RC | UROCE_WRITE_MIDDLE, &peer, true, NOW + INTERVAL - 1);
 	assert_int_equal(fx.sent, 1);
 	arrive(UROCE_RC | UROCE_WRITE_MIDDLE, &peer, true, NOW + INTERVAL);
@@ -304,7 +306,7 @@ static void test_marked_in_vain(void **state)
 	end();
 }
 
-/* What was asked for by a read is asked for more slowly. */
+/* A marked read response halves the window of further read requests. */
 static void test_marked_response(void **state)
 {
 	begin();
@@ -336,7 +338,7 @@ static void test_bytes(void **state)
 	assert_int_equal(length, 0);
 	assert_int_equal(read.opcode, UROCE_CNP);
 	assert_int_equal(read.dest_qpn, 0x654321);
-	/* The reserved bytes may hold anything. */
+	/* The reserved bytes may have any value. */
 	memset(bytes + BTH_LEN, 0xff, CNP_LEN);
 	assert_true(uroce_wire_unpack(bytes, sizeof(expected), &read, &length) > 0);
 }

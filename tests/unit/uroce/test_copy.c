@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Copies and atomics on memory that is not there, or no longer; and the signals that are not ours.
- */
+/* Copies and atomics on memory that is not mapped, or no longer; and signals that other code
+ * sent. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -23,7 +23,7 @@
 
 #define PAGE 4096ul
 
-/* Three pages between two that nobody may touch, and that nothing else can come to lie on. */
+/* Map three pages between two inaccessible pages, so that no other mapping is adjacent. */
 static uint8_t *island_new(void)
 {
 	uint8_t *p = mmap(NULL, 5 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -215,7 +215,7 @@ static void test_threads(void **state)
 	assert_int_equal(atomic_load(&wrong), 0);
 }
 
-/* A thread of an application that leaves all signals to another one. */
+/* A thread of an application that blocks all signals. */
 static void *copy_blocked(void *arg)
 {
 	uint8_t buf[64] = {}, *island = arg;
@@ -244,7 +244,7 @@ static void test_blocked_signals(void **state)
 	island_free(island);
 }
 
-/* The memory goes and comes while it is copied. */
+/* Unmap and map the memory while it is copied. */
 static void *map_loop(void *arg)
 {
 	uint8_t *page = arg;
@@ -296,7 +296,7 @@ static int child_status(void (*body)(void))
 	return status;
 }
 
-/* A page behind the end of its file: SIGBUS, which nobody but a sanitizer handled before us. */
+/* A page behind the end of its file raises SIGBUS. Only a sanitizer has a handler of its own. */
 static void fault_by_read(void)
 {
 	int fd = memfd_create("empty", MFD_CLOEXEC);
@@ -312,7 +312,7 @@ static void signal_by_kill(void)
 		usleep(10000);
 }
 
-/* The process ends as without us: by the signal, or by the sanitizer that reports it. */
+/* The process ends as it would without the device: by the signal, or by the sanitizer's report. */
 static void test_foreign_fault_kills(void **state)
 {
 	int status = child_status(fault_by_read);
@@ -335,7 +335,8 @@ static void app_handler(int sig, siginfo_t *info, void *context)
 	siglongjmp(app_jump, 1);
 }
 
-/* main() installed it before the device was opened: it sees its own faults and none of ours. */
+/* main() installed this handler before the device was opened. It gets the faults of the
+ * application, and none of a copy. */
 static void test_app_handler(void **state)
 {
 	uint8_t *island = island_new(), ours[64];
@@ -354,7 +355,7 @@ static void test_app_handler(void **state)
 	island_free(island);
 }
 
-/* A signal that arrives by kill() while a copy runs is the application's, wherever the copy is. */
+/* A signal by kill() during a copy belongs to the application, wherever the copy is. */
 static void app_counter(int sig)
 {
 	app_signals++;
@@ -418,15 +419,15 @@ static void test_sent_is_no_fault(void **state)
 static struct sigaction before_later;
 static volatile sig_atomic_t later_signals;
 
-/* As a language's run-time has it: what it does not know it passes on. */
+/* A handler of a language's run-time passes unknown faults on to the previous handler. */
 static void later_handler(int sig, siginfo_t *info, void *context)
 {
 	later_signals++;
 	before_later.sa_sigaction(sig, info, context);
 }
 
-/* A handler that comes after ours sees no fault of a copy, and each of its own once; then it is the
- * turn of the one before it. */
+/* A handler installed after the device's gets each of its own faults once and no fault of a
+ * copy. Then the handler before it is called. */
 static void test_later_handler(void **state)
 {
 	const struct sigaction later = { .sa_sigaction = later_handler,
@@ -457,7 +458,7 @@ static void test_later_handler(void **state)
 	island_free(island);
 }
 
-/* An application that takes the signals over loses speed, not safety. */
+/* An application that replaces the handlers loses speed, not safety. */
 static void test_replaced(void **state)
 {
 	const struct sigaction theirs = { .sa_handler = SIG_DFL };
@@ -475,10 +476,9 @@ static void test_replaced(void **state)
 	island_free(island);
 }
 
-/*
- * cmocka puts its own handlers in front of each test: first without ours, where the kernel copies,
- * as it does on processors without leaves; then each test takes cmocka's away again.
- */
+/* cmocka installs its handlers before each test. The first test runs without the device's
+ * handlers: the kernel copies, as on processors without leaves. Later tests remove cmocka's
+ * handlers again. */
 static struct sigaction ours[2];
 
 static void ours_on(void)
@@ -495,7 +495,7 @@ static void ours_on(void)
 		test(state);                    \
 	}
 
-/* All that a copy promises, of another way to make it. */
+/* Check all guarantees of a copy on another way to copy. */
 static void way_check(void **state, int (*way)(void *dst, const void *src, size_t length))
 {
 	ours_on();
@@ -515,7 +515,7 @@ static void test_sse(void **state)
 }
 #endif
 
-/* Past the caches; on processors with leaves the kernel has no part in it. */
+/* Copy past the caches. On processors with leaves the kernel takes no part. */
 static void test_past(void **state)
 {
 #if defined(__x86_64__) || defined(__aarch64__)

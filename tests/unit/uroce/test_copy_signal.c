@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Copies beside others who handle SIGSEGV, whoever comes first. Each other one does what a
- * language's run-time does: it demands a stack, knows its own faults by an address and mends them,
- * passes on what it does not know, or ends the process at it.
- */
+/* Copies beside other handlers of SIGSEGV, in every order of installation. Each other handler
+ * acts like a language's run-time. It demands a stack, recognises its own faults by their
+ * address and repairs them. Other faults it passes on, or it ends the process. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -40,7 +38,7 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned l
 	return __real_process_vm_readv(pid, local, local_count, remote, remote_count, flags);
 }
 
-/* A run-time. Its page is what it protects, and opens when somebody touches it. */
+/* A run-time. It protects its page, which opens at the first access. */
 struct runtime {
 	struct sigaction before;
 	uint8_t *page;
@@ -85,21 +83,21 @@ static void runtime_pass(const struct runtime *rt, int sig, siginfo_t *info, voi
 		_exit(9); /* its crash report */
 }
 
-/* As Go's: all signals blocked, what is not in its code goes to the one before. */
+/* As Go's handler: all signals blocked, faults outside of its code go to the previous handler. */
 static void first_handler(int sig, siginfo_t *info, void *context)
 {
 	if (!runtime_mends(&first, info))
 		runtime_pass(&first, sig, info, context);
 }
 
-/* As a JVM's with its chaining library: may be interrupted by its own kind. */
+/* As a JVM's handler with its chaining library: its own signals may interrupt it. */
 static void second_handler(int sig, siginfo_t *info, void *context)
 {
 	if (!runtime_mends(&second, info))
 		runtime_pass(&second, sig, info, context);
 }
 
-/* As a JVM's without it: what it does not know ends the process. */
+/* As a JVM's handler without that library: an unknown fault ends the process. */
 static void alone_handler(int sig, siginfo_t *info, void *context)
 {
 	if (!runtime_mends(&first, info))
@@ -123,7 +121,7 @@ static void runtime_fault(struct runtime *rt)
 	*(volatile uint8_t *)rt->page = 1;
 }
 
-/* --- what must hold; in children, for each run-time starts once --- */
+/* --- checks, in children, because each run-time starts once --- */
 
 #define REQUIRE(condition)                          \
 	do {                                        \
@@ -144,7 +142,7 @@ static void copies_work(void)
 	REQUIRE(!uroce_copy(ours, ours + 32, 32));
 }
 
-/* Each of its own faults once, and none of a copy. */
+/* The run-time gets each of its own faults once, and no fault of a copy. */
 static void runtime_works(struct runtime *rt, const struct runtime *other)
 {
 	int seen = rt->seen, mended = rt->mended, others = other->mended;
@@ -209,7 +207,7 @@ static void last_handler(int sig)
 	_exit(first.seen == 1 && second.seen == 1 ? 0 : 8);
 }
 
-/* Who puts itself in front again and again is asked once. */
+/* A handler that is installed again and again is called once. */
 static void again_and_again(void)
 {
 	signal(SIGSEGV, last_handler);
@@ -223,7 +221,8 @@ static void again_and_again(void)
 	*(volatile uint8_t *)gone = 1;
 }
 
-/* What nobody knows ends as it did without the device: the last in the line decides. */
+/* An unknown fault ends the process as it would without the device: the last handler of the
+ * chain decides. */
 static void unknown_fault(void)
 {
 	runtime_start(&first, first_handler, 0);

@@ -43,7 +43,7 @@ static void channel_free(struct ibv_comp_channel *channel)
 	free(channel);
 }
 
-/* The CQ of the next event, acknowledged; NULL: none. */
+/* Read the next event, acknowledge it and return its CQ; NULL: none. */
 static struct ibv_cq *event_get(struct ibv_comp_channel *channel)
 {
 	struct ib_uverbs_comp_event_desc desc;
@@ -82,7 +82,7 @@ static void test_members(void **state)
 	fixture_cq_free(cq);
 }
 
-/* Round and round, several at once, in order. */
+/* Push several completions at once, round the ring, in order. */
 static void test_order(void **state)
 {
 	struct uroce_cq *cq = fixture_cq(16, NULL, 0);
@@ -114,7 +114,7 @@ static void test_events(void **state)
 	push(cq, 1, true);
 	assert_null(event_get(channel)); /* not armed */
 	assert_int_equal(uroce_req_notify_cq(&cq->vcq.cq, 0), 0);
-	assert_null(event_get(channel)); /* what was there before does not count */
+	assert_null(event_get(channel)); /* older completions do not count */
 	push(cq, 2, false);
 	push(cq, 3, false);
 	assert_ptr_equal(event_get(channel), &cq->vcq.cq);
@@ -141,7 +141,7 @@ static void test_events(void **state)
 	channel_free(channel);
 }
 
-/* A pipe nobody reads: the event waits, is written once there is room, and is not written twice. */
+/* A full pipe: the event waits, is written once there is room, and is not written twice. */
 static void test_full_pipe(void **state)
 {
 	struct ibv_comp_channel *channel = channel_new();
@@ -176,8 +176,8 @@ static void test_full_pipe(void **state)
 	channel_free(channel);
 }
 
-/* Unread events vanish with their CQ, those of others stay; an event that waits for room vanishes
- * too. */
+/* Unread events of a CQ vanish with it, also an event that waits for room. Events of other CQs
+ * stay. */
 static void test_destroy_with_events(void **state)
 {
 	struct ibv_comp_channel *channel = channel_new();
@@ -215,7 +215,7 @@ static void *acknowledge(void *arg)
 	return NULL;
 }
 
-/* An event that was read and not acknowledged yet holds destroy back. */
+/* An event that was read and not acknowledged yet delays destroy. */
 static void test_destroy_waits(void **state)
 {
 	struct ibv_comp_channel *channel = channel_new();
@@ -234,9 +234,8 @@ static void test_destroy_waits(void **state)
 	channel_free(channel);
 }
 
-/* Into the array of the thread that polls, as long as that keeps the order and raises no event
- * less.
- */
+/* Completions go to the array of the polling thread, as long as that keeps their order and
+ * raises every event. */
 static void test_sink(void **state)
 {
 	struct ibv_comp_channel *channel = channel_new();
@@ -278,7 +277,8 @@ static void test_sink(void **state)
 	channel_free(channel);
 }
 
-/* The QP that loses a completion stops, others go on; what is in the queue can still be polled. */
+/* The QP that loses a completion stops and others continue; the completions in the queue can
+ * still be polled. */
 static void test_overflow(void **state)
 {
 	struct uroce_cq *cq = fixture_cq(16, NULL, 0);
@@ -486,7 +486,7 @@ static void *walker(void *arg)
 	}
 }
 
-/* Two push, two walk: each completion is seen by one of them, whole. */
+/* Two threads push and two poll: each completion is polled by one of them, whole. */
 static void test_threads(void **state)
 {
 	struct uroce_cq *cq = fixture_cq(64, NULL, IBV_WC_EX_WITH_BYTE_LEN);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Every way to compute a CRC gives what its definition gives. */
+/* Every way to compute a CRC has the result of the definition. */
 #include "tests/unit/unit.h"
 
 #include "providers/uroce/wire/crc.h"
@@ -42,7 +42,7 @@ static void check(uint32_t crc, const uint8_t *from, size_t length)
 	assert_int_equal(uroce_crc32(crc, from, length), expected);
 }
 
-/* From nothing to well past where folding begins, at every alignment. */
+/* All lengths from 0 to well past the beginning of folding, at every alignment. */
 static void test_short(void **state)
 {
 	for (size_t length = 0; length < 700; length++)
@@ -57,7 +57,7 @@ static void test_random(void **state)
 		      random() % (LENGTH_MAX + 1));
 }
 
-/* Computed in parts, it is that of the whole. */
+/* Computed in parts, the CRC equals that of the whole. */
 static void test_parts(void **state)
 {
 	for (int i = 0; i < TRIES / 10; i++) {
@@ -69,7 +69,7 @@ static void test_parts(void **state)
 	}
 }
 
-/* The check value of this CRC, and one bit that is different anywhere. */
+/* The check value of this CRC, and data with one bit changed. */
 static void test_known(void **state)
 {
 	static const uint8_t digits[] = "123456789";

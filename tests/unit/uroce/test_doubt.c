@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* When the engine tells the path that what it sends does not seem to arrive. */
+/* When the engine reports to the path that packets do not seem to arrive. */
 #include "tests/unit/uroce/fixture.h"
 
 enum {
@@ -69,7 +69,7 @@ static void post(void)
 	uroce_unlock(&qp->lock);
 }
 
-/* Time passes until the next probe has left. Return: packets sent before. */
+/* Let time pass until the next probe has left. Return the number of packets sent before. */
 static unsigned int probe(void)
 {
 	unsigned int probes = qp->req.probes, sent = fx.sent;
@@ -95,7 +95,7 @@ static void acknowledge(uint32_t psn)
 	assert_int_equal(qp->req.una, psn + 1);
 }
 
-/* Once, and before that probe leaves: it goes another way already. */
+/* The path is told once and before the probe leaves: the probe goes another way already. */
 static void test_probes(void **state)
 {
 	unsigned int sent;
@@ -168,7 +168,7 @@ static void test_again(void **state)
 	end();
 }
 
-/* A peer that goes on has had answers. */
+/* A peer that continues has received answers. */
 static void test_again_between(void **state)
 {
 	begin(&doubting);
@@ -183,7 +183,7 @@ static void test_again_between(void **state)
 	end();
 }
 
-/* One resend of many packets is one time, not many. */
+/* A resend of many packets counts once. */
 static void test_again_many(void **state)
 {
 	begin(&doubting);
@@ -198,7 +198,7 @@ static void test_again_many(void **state)
 	end();
 }
 
-/* A path that cannot go another way is not told. */
+/* A path without another way is not told. */
 static void test_nobody_to_tell(void **state)
 {
 	begin(&trusting);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The engine without network, threads and clock: two connected QPs, a wire that loses, repeats and
- * reorders what the test says, and a clock the test moves.
- */
+/* The engine without network, threads and clock: two connected QPs, a wire that loses, repeats
+ * and reorders as the test demands, and a clock that the test moves. */
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,7 +116,7 @@ static int wire_send(struct uroce_path *path, const struct uroce_av *av, const s
 	return 0;
 }
 
-/* Whether the peer is in the middle of a copy of its own. */
+/* Whether the peer is in the middle of a copy. */
 static bool peer_copies;
 
 static bool wire_at_work(struct uroce_path *path, const struct uroce_av *av, uint32_t own_qpn)
@@ -128,7 +126,7 @@ static bool wire_at_work(struct uroce_path *path, const struct uroce_av *av, uin
 
 static const struct uroce_path_ops wire_ops = { .send = wire_send, .at_work = wire_at_work };
 
-/* One where the initiator can write by itself. */
+/* A path on which the initiator can write by itself. */
 static int place(struct uroce_path *path, const struct uroce_av *av, const struct uroce_rdma *rdma)
 {
 	struct sim *sim = container_of(path, struct sim, path);
@@ -194,7 +192,7 @@ static void owed(struct sim *sim)
 	}
 }
 
-/* Everything on the wire arrives, and what that causes. */
+/* Deliver everything on the wire, and everything that follows from it. */
 static void settle(struct sim *sim)
 {
 	do {
@@ -281,7 +279,7 @@ static void psn_set(struct sim *sim, uint32_t psn)
 	}
 }
 
-/* No other process is shown anything. */
+/* No other process is shown a QP. */
 static void nobody_looks(struct uroce_qp *qp)
 {
 }
@@ -514,7 +512,7 @@ static void test_psn_wrap(void **state)
 	sim_free(sim);
 }
 
-/* Messages of more than a packet travel as one, and the initiator writes by itself. */
+/* A path on which a long message is one packet and the initiator can write by itself. */
 static struct sim *placing_new(void)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -530,7 +528,8 @@ static enum fate drop_acks_once(struct sim *sim, const struct uroce_hdr *hdr, un
 	return !sim->dropped && (hdr->opcode & UROCE_OPERATION_MASK) == UROCE_ACK ? DROP : PASS;
 }
 
-/* What was executed is the target's: a packet that comes again changes nothing there. */
+/* A write that the initiator placed belongs to the target: the packet's repetition changes no
+ * memory. */
 static void test_placed_once(void **state)
 {
 	struct sim *sim = placing_new();
@@ -554,7 +553,7 @@ static void test_placed_once(void **state)
 	sim_free(sim);
 }
 
-/* Nor is one that went by its packet placed when it goes again. */
+/* A write that travelled as a packet is not placed when its packet is repeated. */
 static void test_placed_not_later(void **state)
 {
 	struct sim *sim = placing_new();
@@ -574,7 +573,7 @@ static void test_placed_not_later(void **state)
 	sim_free(sim);
 }
 
-/* What is behind others that were placed is placed, and behind a send it is not. */
+/* A write behind placed writes is placed, but a write behind a send is not. */
 static void test_placed_in_order(void **state)
 {
 	struct sim *sim = placing_new();
@@ -597,7 +596,8 @@ static void test_placed_in_order(void **state)
 	sim_free(sim);
 }
 
-/* A few bytes are placed behind what was, so that what follows them is, too; alone they travel. */
+/* A short write behind placed writes is placed, so that later ones can be placed too. A short
+ * write with none before it travels. */
 static void test_placed_small(void **state)
 {
 	struct sim *sim = placing_new();
@@ -620,8 +620,8 @@ static void test_placed_small(void **state)
 	sim_free(sim);
 }
 
-/* Nothing is in flight, and the one before was large: a stream's few bytes, not one of few bytes.
- */
+/* No write is in flight and the last one was long: a few bytes of a stream, not a message of few
+ * bytes. */
 static void test_placed_small_later(void **state)
 {
 	struct sim *sim = placing_new();
@@ -641,8 +641,8 @@ static void test_placed_small_later(void **state)
 	sim_free(sim);
 }
 
-/* Return: whether @bytes went from where they were to the target; else they are in the buffer now.
- */
+/* Return whether @bytes were copied from their place to the target; otherwise they are in the
+ * buffer. */
 static bool post_from(struct sim *sim, unsigned int side, uint8_t flags, uint32_t offset,
 		      const void *bytes, uint32_t length, uint32_t remote_offset)
 {
@@ -661,8 +661,7 @@ static bool post_from(struct sim *sim, unsigned int side, uint8_t flags, uint32_
 	return placed;
 }
 
-/* Bytes of memory that nobody registered; and those which go by way of the buffer arrive as well.
- */
+/* Place bytes of unregistered memory. Bytes that go by way of the buffer arrive too. */
 static void test_placed_from(void **state)
 {
 	struct sim *sim = placing_new();
@@ -680,7 +679,7 @@ static void test_placed_from(void **state)
 	assert_int_equal(sim->buf[0][100], 0);
 	assert_int_equal(sim->buf[1][5000 + 1], 7);
 	assert_memory_equal(sim->buf[1] + 5000 + REF_MAX, bytes, REF_MAX);
-	/* Behind a send, and with a fence, it is not its turn. */
+	/* Behind a send, or with a fence, the write cannot be placed. */
 	post_send(sim, 0, 0, 16);
 	assert_false(post_from(sim, 0, 0, 0, bytes, REF_MAX, 5000 + 2 * REF_MAX));
 	run(sim, 10);
@@ -692,7 +691,8 @@ static void test_placed_from(void **state)
 	sim_free(sim);
 }
 
-/* One that the peer is not ready for waits; what is behind it goes by way of the buffer. */
+/* A write for which the peer has no receive waits, and the write behind it goes by way of the
+ * buffer. */
 static void test_placed_from_waits(void **state)
 {
 	struct sim *sim = placing_new();
@@ -720,7 +720,7 @@ static enum fate drop_nth(struct sim *sim, const struct uroce_hdr *hdr, unsigned
 	return number == sim->seed ? DROP : PASS;
 }
 
-/* Whatever single packet is lost, of any kind, everything still completes. */
+/* Whichever single packet is lost, of any kind, everything completes. */
 static void test_drop_each(void **state)
 {
 	for (unsigned int lost = 0; lost < 60; lost++) {
@@ -834,7 +834,7 @@ static enum fate drop_acks(struct sim *sim, const struct uroce_hdr *hdr, unsigne
 	return hdr_flags(hdr) & PKT_REQUEST ? PASS : DROP;
 }
 
-/* Silence is asked into ever more rarely: 2, 4, ... 64, 64 ms apart, whatever the timeout. */
+/* The probes during silence become rarer: 2, 4, ... 64, 64 ms apart, whatever the timeout. */
 static void test_probe_intervals(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -851,7 +851,7 @@ enum {
 	PROBED = 8 * MTU
 };
 
-/* A message that is lost, or its answer, as @script says, until the first probe. */
+/* Lose a message or its answer, as @script demands, until the first probe. */
 static struct sim *probe(enum ibv_wr_opcode opcode, enum ibv_wc_opcode completed,
 			 wire_script script)
 {
@@ -868,8 +868,8 @@ static struct sim *probe(enum ibv_wr_opcode opcode, enum ibv_wc_opcode completed
 	return sim;
 }
 
-/* The peer has everything, only its answer is late: one packet goes out again, nothing slows down.
- */
+/* The peer has everything and only its answer is late: one packet goes out again, and the QP
+ * does not slow down. */
 static void test_probe_late(void **state)
 {
 	struct sim *sim = probe(IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, drop_acks);
@@ -879,7 +879,8 @@ static void test_probe_late(void **state)
 	sim_free(sim);
 }
 
-/* All of it was lost: the answer to the one packet says so, and the rest follows at once. */
+/* The whole message was lost: the answer to the probe reports that, and the rest follows at
+ * once. */
 static void test_probe_lost(void **state)
 {
 	struct sim *sim = probe(IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, drop_all);
@@ -889,8 +890,7 @@ static void test_probe_lost(void **state)
 	sim_free(sim);
 }
 
-/* The peer is stopped for long: it is asked by one packet each time, and has not less afterwards.
- */
+/* The peer is stopped for long: each probe is one packet, and the window is as large afterwards. */
 static void test_probe_stopped(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -909,8 +909,8 @@ static void test_probe_stopped(void **state)
 	sim_free(sim);
 }
 
-/* An answer that comes sooner after the question than any can is that to the packet's first time:
- * that it is to no more than this packet tells of no loss. */
+/* An answer that comes sooner than any round trip belongs to the packet's first transmission. If
+ * it acknowledges no more than that packet, it reports no loss. */
 static void test_probe_crossed(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -934,13 +934,13 @@ static void test_probe_crossed(void **state)
 	sim_free(sim);
 }
 
-/* A response is not asked for by a single packet: the request goes out again. */
+/* A probe cannot ask for a response: the request goes out again. */
 static void test_probe_read(void **state)
 {
 	sim_free(probe(IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, drop_all));
 }
 
-/* After a peer's slow answers its packets are not sent twice any more; after a fast one's they are,
+/* After slow answers of a peer its packets are no longer sent twice. After fast ones they are,
  * soon. */
 static void test_round_trip(void **state)
 {
@@ -1050,7 +1050,7 @@ static void test_nak_no_right(void **state)
 	expect_refused(sim, IBV_WC_REM_INV_REQ_ERR, IBV_WC_RDMA_WRITE);
 }
 
-/* The target takes the right away in the middle of a message, when it sends its first packet. */
+/* The target revokes the access right in the middle of a message, at its first packet. */
 static enum fate right_ends(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
 {
 	if (hdr->dest_qpn == sim->qp[0]->vqp.qp.qp_num)
@@ -1130,14 +1130,14 @@ static void test_local_protection(void **state)
 	sim_free(sim);
 }
 
-/* Into the queue, but not sent before the next one is. */
+/* Put a request into the queue without sending it before the next one. */
 static void queue(struct sim *sim, unsigned int side, struct uroce_swqe *wqe, unsigned int flags)
 {
 	wqe->flags = flags;
 	sim->qp[side]->sq.head++;
 }
 
-/* What nobody waits for is acknowledged together with what follows. */
+/* Sends without a waiting program are acknowledged together with the next send. */
 static void test_acknowledged_together(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1153,8 +1153,8 @@ static void test_acknowledged_together(void **state)
 	sim_free(sim);
 }
 
-/* A peer copies what a QP let it begin, and the QP fails: its application hears of it afterwards.
- */
+/* A QP fails while a peer copies with the QP's permission: the application gets the error after
+ * the copy. */
 static void test_flush_waits(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1179,7 +1179,7 @@ static void test_flush_waits(void **state)
 	sim_free(sim);
 }
 
-/* Nor does the time that it takes cost a retry. */
+/* The duration of a peer's copy costs no retry. */
 static void test_copy_costs_no_retry(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1196,7 +1196,7 @@ static void test_copy_costs_no_retry(void **state)
 	sim_free(sim);
 }
 
-/* The initiator could read by itself, and may not. */
+/* The initiator can read by itself, but has no access right. */
 static void test_read_refused(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1238,8 +1238,8 @@ static void test_flush_region(void **state)
 	sim_free(sim);
 }
 
-/* ... unless that fails here: then it is asked for at once, and nothing behind the failure leaves.
- */
+/* ... unless a request fails locally: then an acknowledgement is requested at once, and no
+ * request behind the failure leaves. */
 static void test_follower_fails(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1269,7 +1269,7 @@ static uint8_t operation_on_wire(const struct sim *sim)
 	return hdr.opcode & UROCE_OPERATION_MASK;
 }
 
-/* Whoever sleeps until something comes acknowledges it before he answers. */
+/* A side that sleeps until a message arrives acknowledges the message before it answers. */
 static void test_sleeper_acknowledges_first(void **state)
 {
 	for (int sleeps = 0; sleeps < 2; sleeps++) {
@@ -1289,7 +1289,7 @@ static void test_sleeper_acknowledges_first(void **state)
 	}
 }
 
-/* A hostile wire: packets the requester never sent must not move anything. */
+/* A hostile wire: acknowledgements of packets that were never sent must not change anything. */
 static void test_invented_acks(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1366,8 +1366,8 @@ static void test_read_limit(void **state)
 	sim_free(sim);
 }
 
-/* No request asks for more than half of the largest window; and of two the second begins where the
- * first ends. */
+/* No request asks for more than half of the largest window, and each request begins at the end
+ * of the one before. */
 static enum fate count_reads(struct sim *sim, const struct uroce_hdr *hdr, unsigned int number)
 {
 	if (hdr->opcode == (UROCE_RC | UROCE_READ_REQUEST)) {
@@ -1416,12 +1416,12 @@ static void test_long_read(void **state)
 {
 	long_read(count_reads, UROCE_WINDOW);
 	long_read(count_reads, UROCE_READ_PART);
-	/* Whatever the window was and becomes: no request crosses the end of one before. */
+	/* Whatever the window was and becomes, no request crosses the end of the one before. */
 	for (uint32_t window = 8; window <= UROCE_WINDOW; window += 7)
 		long_read(count_reads_rough, window);
 }
 
-/* A request as the peer might send it. */
+/* Deliver a request as the peer might send it. */
 static void inject(struct sim *sim, unsigned int side, struct uroce_hdr hdr, uint32_t length)
 {
 	struct frame frame = {};
@@ -1436,7 +1436,7 @@ static void inject(struct sim *sim, unsigned int side, struct uroce_hdr hdr, uin
 
 /* --- invalidation --- */
 
-/* The request whose key cannot be invalidated fails, and not the one behind it. */
+/* The request whose key cannot be invalidated fails, not the one behind it. */
 static void test_invalidate_refused(void **state)
 {
 	static const uint32_t lengths[] = { 0, 100, 700 };
@@ -1474,7 +1474,7 @@ static struct uroce_hdr read_request(const struct sim *sim, uint32_t psn, uint32
 				   .dma_len = length };
 }
 
-/* What side 1 answers: responses from @psn on with @length bytes of its memory from @offset on. */
+/* Expect responses of side 1 from @psn on, with @length bytes of its memory from @offset on. */
 static void expect_answer(struct sim *sim, uint32_t psn, uint32_t offset, uint32_t length)
 {
 	uint32_t packets = (length - 1) / MTU + 1;
@@ -1505,8 +1505,8 @@ static void expect_no_answer(struct sim *sim)
 	assert_int_equal(sim->qp[1]->state, IBV_QPS_RTS);
 }
 
-/* A peer may ask for 2 GiB at once: others have their turn while that is answered, and what answers
- * it comes back in each pass, be it a busy poller's. */
+/* A peer may ask for 2 GiB at once. Other QPs have their turn during the answer, and every pass
+ * sends a part of it, also a pass of a busy poller. */
 static void test_read_in_turns(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1523,7 +1523,7 @@ static void test_read_in_turns(void **state)
 	}
 	assert_false(uroce_answers_wait(engine));
 	expect_answer(sim, 100, 0, BUF);
-	/* Who only waits for room is not in a hurry. */
+	/* An answer that only waits for room does not count as waiting. */
 	inject(sim, 1, read_request(sim, psn_add(100, packets), 0, BUF), 0);
 	sim->full = true;
 	uroce_strand_run(engine, 0, 0, false, false, 0);
@@ -1545,8 +1545,8 @@ static void expect_nak(struct sim *sim, uint32_t psn, uint8_t syndrome)
 	assert_int_equal(hdr.syndrome, syndrome);
 }
 
-/* What is refused behind a long answer adds no more than a turn of it, is asked for once more
- * behind the answer, and nothing behind it is executed meanwhile. */
+/* A request that is refused behind a long answer adds at most a turn of that answer. The
+ * requester is asked to repeat it behind the answer, and no later request is executed meanwhile. */
 static void test_refused_behind_long_read(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1578,8 +1578,7 @@ static void test_refused_behind_long_read(void **state)
 	sim_free(sim);
 }
 
-/* The requester gets its read, and fails by the request behind it; with no room for answers, too.
- */
+/* The requester gets its read and fails by the request behind it, also without room for answers. */
 static void test_fails_behind_long_read(void **state)
 {
 	for (int full = 0; full < 2; full++) {
@@ -1606,7 +1605,7 @@ static void test_fails_behind_long_read(void **state)
 	}
 }
 
-/* Nor does who stops a queue pair wait for more than a turn. */
+/* A thread that stops a queue pair waits for one turn at most. */
 static void test_stops_in_long_read(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1623,8 +1622,8 @@ static void test_stops_in_long_read(void **state)
 	sim_free(sim);
 }
 
-/* A read may be asked for again in part: that part is the answer, and nothing outside the first
- * request is. */
+/* A part of a read may be requested again: the answer is that part, and a request outside of the
+ * first one is refused. */
 static void test_read_again(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1664,7 +1663,7 @@ static void test_read_again(void **state)
 
 /* --- messages that are too long --- */
 
-/* One that is too long for its receive is lost, like any that does not arrive. */
+/* A message that is too long for its receive is lost, like a message that does not arrive. */
 static void test_uc_too_long(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_UC);
@@ -1684,7 +1683,7 @@ static void test_uc_too_long(void **state)
 	sim_free(sim);
 }
 
-/* What UCX and others take from where InfiniBand has the service level. */
+/* Network types that UCX and others derive from the field of InfiniBand's service level. */
 static void test_ud_network(void **state)
 {
 	static const char *const texts[] = { "::ffff:192.0.2.1", "2001:db8::1", "fe80::1" };

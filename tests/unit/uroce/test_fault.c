@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Faults on demand: what is understood, what each rule does to packets, and that a seed repeats. */
+/* Faults on demand: the grammar, the effect of each rule on packets, and that a seed repeats. */
 #include "tests/unit/uroce/fixture.h"
 
 #include "providers/uroce/fault/fault.h"
@@ -9,7 +9,7 @@ enum {
 	TEXT_MAX = 1 << 16,
 };
 
-/* --- the UDP path's place, and the engine's --- */
+/* --- in place of the UDP path and the engine --- */
 
 static struct {
 	unsigned int count;
@@ -242,7 +242,7 @@ static void reorder(void **state)
 	end();
 }
 
-/* Nothing follows: its time ends the wait. */
+/* No packet follows: the time limit ends the wait. */
 static void reorder_last(void **state)
 {
 	begin("reorder=2:time=10ms");
@@ -281,7 +281,7 @@ static void corrupt(void **state)
 	end();
 }
 
-/* A packet the path had no room for has not met its fate yet. */
+/* A packet that the path had no room for has not met a rule yet. */
 static void no_room(void **state)
 {
 	begin("drop=2");
@@ -347,7 +347,7 @@ static void same_seed(void **state)
 	assert_string_not_equal(first[0], first[1]);
 }
 
-/* Percentages are what they say. */
+/* Percentages are met. */
 static void frequency(void **state)
 {
 	begin("seed=5;drop=10%");

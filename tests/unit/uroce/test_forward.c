@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is for other processes, when this one ends. Who is there, and who connects, is the test's to
- * say. */
+/* Packets for other processes that wait when this process ends. The test decides which processes
+ * exist and which connect. */
 #include "providers/uroce/host/forward.h"
 #include "tests/unit/uroce/fixture.h"
 
@@ -9,10 +9,10 @@ enum {
 	LENGTH = 64,
 	COUNT = 3,
 	MS = 1000000,
-	LONG = 10000, /* ms: much longer than anybody waits */
+	LONG = 10000, /* ms: much longer than any wait */
 };
 
-static unsigned int connects_after; /* so many tries to hand something on; 0: never */
+static unsigned int connects_after; /* number of tries before a hand-over succeeds; 0: never */
 static unsigned int tries, handed, asked;
 static bool there;
 static uint64_t now_ns;
@@ -73,7 +73,7 @@ static void begin(unsigned int waiting, uint16_t slot)
 	tries = 0;
 }
 
-/* Return: the milliseconds it took. */
+/* Run until all is handed over; return the milliseconds it took. */
 static unsigned int settle(void)
 {
 	uint64_t begun = now_ns;
@@ -98,7 +98,7 @@ static void test_nothing(void **state)
 	end();
 }
 
-/* In their order, as soon as it has connected. */
+/* Packets are handed over in order, as soon as the process has connected. */
 static void test_connects(void **state)
 {
 	begin(COUNT, SLOT);
@@ -109,7 +109,7 @@ static void test_connects(void **state)
 	end();
 }
 
-/* Who is not there is not waited for, and asked after once. */
+/* A process that has gone is looked for once and not waited for. */
 static void test_dead(void **state)
 {
 	begin(COUNT, SLOT);
@@ -120,7 +120,7 @@ static void test_dead(void **state)
 	end();
 }
 
-/* Who is stopped holds up nobody for long, however much is for it. */
+/* A stopped process delays the end only briefly, however many packets wait for it. */
 static void test_silent(void **state)
 {
 	unsigned int took;
@@ -138,7 +138,7 @@ static void run_at(uint64_t ms)
 	uroce_forward_run(&fx.host, ms * MS);
 }
 
-/* A process without a processor loses nothing. One that has gone is given up. */
+/* A slow process loses no packet. A process that has gone is given up. */
 static void test_slow(void **state)
 {
 	begin(1, SLOT);
@@ -181,7 +181,7 @@ static void peer_free(struct shm_peer *peer)
 	free(peer);
 }
 
-/* Who has been handed something, and does not know this process yet, would never read it. */
+/* A process that does not know this process yet would never read a packet handed to it. */
 static void test_becoming(void **state)
 {
 	struct shm_peer *peer = peer_new();

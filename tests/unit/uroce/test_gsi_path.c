@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The way of a message of the connection manager to another host is looked up once, as a lookup
- * reads all addresses and routes of this host; and not believed for long.
- */
+/* The way of a message of the connection manager to another host is looked up once, because a
+ * lookup reads all addresses and routes of this host. The result expires soon. */
 #include "tests/unit/unit.h"
 
 #include "providers/uroce/host/gsi.h"
@@ -44,7 +42,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* From our address @local to the host @remote. */
+/* Return a message from our address @local to the host @remote. */
 static struct verbs_gsi_mad mad_to(uint8_t local, uint8_t remote)
 {
 	return (struct verbs_gsi_mad){ .port_num = 1,
@@ -82,7 +80,7 @@ static void test_not_for_long(void **state)
 	expect_lookups(&mad, 2);
 }
 
-/* Another host, address of ours or type of service is another way. */
+/* Another host, own address or type of service has another way. */
 static void test_others(void **state)
 {
 	struct verbs_gsi_mad mad = mad_to(3, 2), host = mad_to(3, 5), address = mad_to(4, 2),
@@ -93,7 +91,7 @@ static void test_others(void **state)
 	expect_lookups(&host, 2);
 	expect_lookups(&address, 3);
 	expect_lookups(&service, 4);
-	/* the number of the address may be another one's by now */
+	/* the number of the address may belong to another address by now */
 	mad.local_gid.raw[15] = 9;
 	expect_lookups(&mad, 5);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which process a message of the connection manager is for: boards of three processes, no rings. */
+/* The process that a message of the connection manager is for: boards of three processes, no
+ * rings. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +27,7 @@ enum {
 	REJ_CONSUMER = 28,
 	SIDR_REP = 0x18,
 };
-/* One that the process of the slot gave. */
+/* A communication id of the slot's process. */
 #define ID(slot) ((uint32_t)(slot) << (32 - VERBS_GSI_PREFIX_BITS) | 5)
 #define SERVICE	 0x0000000001061d1full
 
@@ -176,15 +177,16 @@ static void test_answer_to_others(void **state)
 	assert_int_equal(route(REP, ID(7), false, false), GSI_LATER);
 	assert_int_equal(route(REP, ID(7), false, true), GSI_DONE);
 	assert_int_equal(fix.delivered, 1);
-	/* one that is gone: whoever is here says so */
+	/* a process that is gone: this process answers for it */
 	assert_int_equal(route(REP, ID(9), false, false), GSI_DONE);
 	assert_int_equal(fix.delivered, 1);
-	/* never a second time, whatever it says */
+	/* a message is passed on once only, whatever it contains */
 	assert_int_equal(route(REP, ID(3), true, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, 0);
 }
 
-/* Who gave up waiting for an answer has no id to name: everybody looks. Nothing else is for all. */
+/* A peer that gave up waiting for an answer has no id to name: the message goes to all
+ * processes. No other message does. */
 static void test_answer_without_id(void **state)
 {
 	fix.reason = REJ_TIMEOUT;
@@ -241,7 +243,7 @@ static void test_request(void **state)
 	assert_int_equal(fix.delivered, 1);
 }
 
-/* A board is looked at once for a request, where there are listeners, and not kept for that. */
+/* A board is read once for a request if it has listeners, and is not kept mapped. */
 static void test_boards_are_borrowed(void **state)
 {
 	struct shm_board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
@@ -273,7 +275,8 @@ static void test_boards_are_borrowed(void **state)
 	munmap(board, sizeof(*board));
 }
 
-/* One on any address of the other family is as good as nobody; of this one, better than on all. */
+/* A listener on any address of the other family does not match. A listener on any address of
+ * this family precedes one on all addresses. */
 static void test_request_by_family(void **state)
 {
 	static const union ibv_gid any4 = { .raw = VERBS_GSI_ANY_IPV4 },
@@ -308,7 +311,7 @@ static void test_request_for_nobody(void **state)
 	assert_int_equal(uroce_board_service(&fix.shm, SHM_SERVICE_GONE, NULL, true), -EINVAL);
 }
 
-/* A request that came before anybody listened. */
+/* A request that came before any process listened. */
 static void test_request_again(void **state)
 {
 	uint8_t mad[GSI_MAD_LEN] = { 1, 7, 2, 3, [17] = REQ };
@@ -318,7 +321,7 @@ static void test_request_again(void **state)
 		mad[24 + 8 + i] = SERVICE >> 8 * (7 - i);
 	fix.complete = true;
 	uroce_lock(&fix.host.paths.progress_lock);
-	/* a process may have begun since the look that found all */
+	/* a process may have started since the search that found all of them */
 	fix.shm.complete_begun = 4;
 	assert_int_equal(uroce_gsi_route_again(&fix.host, &transit, 5, 9), -EAGAIN);
 	fix.shm.complete_begun = 5;
@@ -334,8 +337,8 @@ static void test_request_again(void **state)
 	uroce_unlock(&fix.host.paths.progress_lock);
 }
 
-/* Listeners come and go: found while they are there, and the board does not fill up with the gone.
- */
+/* Listeners come and go. They are found while they exist, and entries of former listeners do not
+ * fill the board. */
 static void test_board(void **state)
 {
 	uint32_t used = 0;
@@ -362,7 +365,7 @@ static void test_board(void **state)
 	assert_int_equal(used, 0);
 }
 
-/* Another process may write anything on its board. */
+/* Another process may write anything to its board. */
 static void test_hostile_board(void **state)
 {
 	for (int i = 0; i < PEERS; i++)

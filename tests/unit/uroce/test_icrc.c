@@ -76,7 +76,7 @@ static uint16_t packet_id(const struct packet *packet)
 			    : 0;
 }
 
-/* Addresses and ports as a socket would show them. */
+/* Fill in addresses and ports as a socket reports them. */
 static void packet_icrc(const struct packet *packet, struct uroce_icrc *icrc)
 {
 	const uint8_t *ports = packet->bytes + packet->ip_length;
@@ -124,7 +124,7 @@ static void test_vectors(void **state)
 	}
 }
 
-/* Every byte from the BTH on, every bit of it, the last ones being the ICRC's own. */
+/* Damage every bit from the BTH on, including the ICRC itself. */
 static void test_corrupt_bytes(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
@@ -145,7 +145,7 @@ static void test_corrupt_bytes(void **state)
 	}
 }
 
-/* Addresses, ports and length are covered too. */
+/* The ICRC covers addresses, ports and length. */
 static void test_corrupt_headers(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
@@ -177,8 +177,8 @@ static void test_shorter(void **state)
 	}
 }
 
-/* A socket that shows neither identification nor DF finds both; the fields a router changes play no
- * part. */
+/* A socket that reports neither identification nor DF finds both. The fields that a router
+ * changes have no influence. */
 static void test_unseen_id(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
@@ -214,8 +214,8 @@ static void test_unseen_df(void **state)
 	assert_int_equal(id, 0x1234);
 }
 
-/* Of random ICRCs about one in 2^15 may pass where the identification is unseen, none where it is
- * seen. */
+/* Of random ICRCs about one in 2^15 may pass if the identification is unknown, and none if it is
+ * known. */
 static void test_random(void **state)
 {
 	unsigned int passed = 0;
@@ -241,7 +241,7 @@ static void test_random(void **state)
 	}
 }
 
-/* rxe's way of a flush, from the same kernel; and the right way. */
+/* A flush as rxe of the same kernel sends it, and a correct flush. */
 static void test_rxe_flush(void **state)
 {
 	static const char hex[] =
@@ -271,7 +271,8 @@ static void test_rxe_flush(void **state)
 	assert_int_equal(check(&packet, &id), ICRC_RIGHT);
 }
 
-/* The kernel numbers the segments of one large send: each is right only for its own number. */
+/* The kernel numbers the segments of a large send: the ICRC of each is valid for its own number
+ * only. */
 static void test_numbered(void **state)
 {
 	struct packet packet;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Regions and windows: who may reach what, and that nobody reaches it afterwards. */
+/* Regions and windows: which QPs may access them, and that none can after the end. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,7 +85,7 @@ static void mr_free(struct uroce_mr *mr)
 	assert_int_equal(uroce_dereg_mr(&mr->vmr), 0);
 }
 
-/* Look up and give back. Return: what the look-up says. */
+/* Look a key up and release it. Return the result of the look-up. */
 static int probe(uint32_t key, int pd, uint32_t need, uint64_t va, uint64_t length)
 {
 	struct uroce_key *found;
@@ -300,7 +300,7 @@ static void test_pd_in_use(void **state)
 	assert_int_equal(uroce_dealloc_pd(&t.pd[0].pd), 0);
 }
 
-/* More keys than a leaf holds: all different, none 0, all found, all gone afterwards. */
+/* More keys than a leaf holds: all different, none 0, all found, and all gone afterwards. */
 static void test_many(void **state)
 {
 	enum {
@@ -328,7 +328,7 @@ static void test_many(void **state)
 	free(number);
 }
 
-/* Every entry is used or can be had at once: none is looked for, and none is lost. */
+/* Every entry is used or available at once: none is searched for, and none is lost. */
 static void test_unused(void **state)
 {
 	enum {
@@ -707,7 +707,7 @@ static void test_sync(void **state)
 	mr_free(&mr);
 }
 
-/* --- deregistration waits for the copies in flight, and for them only --- */
+/* --- deregistration waits for the copies in flight, and for no others --- */
 
 static atomic_uint current_key;
 static atomic_bool stop;
@@ -752,7 +752,7 @@ static void test_dereg_waits(void **state)
 		for (int spin = 0; spin < 200; spin++)
 			atomic_thread_fence(memory_order_seq_cst);
 		mr_free(&mr);
-		buf_set(2); /* ours again: nobody may look at it */
+		buf_set(2); /* our memory again: no copy may read it */
 		buf_set(1);
 	}
 	atomic_store(&stop, true);
@@ -761,7 +761,7 @@ static void test_dereg_waits(void **state)
 	assert_int_equal(atomic_load(&wrong), 0);
 }
 
-/* --- who mirrors the regions elsewhere --- */
+/* --- the observer that shows regions to other processes --- */
 
 static struct uroce_key *shown;
 static int waits;
@@ -779,7 +779,7 @@ static void watch_hide(struct uroce_keys_watch *watch, const struct uroce_key *k
 	shown = NULL;
 }
 
-/* A stopped peer delays this wait: the lock is free, and no look-up finds the region. */
+/* A stopped peer delays this wait. Meanwhile the lock is free, and no look-up finds the region. */
 static void watch_wait(struct uroce_keys_watch *watch, const struct uroce_key *key)
 {
 	struct uroce_key *used;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What lies behind an address, as kernels old and new tell it; and descriptors of what others can
- * map. */
+/* The mapping behind an address, as kernels old and new report it; and descriptors of memory
+ * that other processes can map. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static int setup(void **state)
 	return t.shared == MAP_FAILED ? -1 : 0;
 }
 
-/* As on a kernel that cannot be asked for one mapping. */
+/* As on a kernel without the query for a single mapping. */
 static int setup_old(void **state)
 {
 	int r = setup(state);
@@ -154,12 +154,12 @@ static void test_file(void **state)
 	assert_false(shm_object_is(&object, &mapping));
 	shm_object_close(&object);
 	assert_int_equal(object.fd, -1);
-	/* No way leads to another one. */
+	/* No other mapping is opened. */
 	mapping.end = mapping.start;
 	assert_int_equal(shm_object_open(&t.maps, &mapping, &object), -ENODATA);
 }
 
-/* Where mappings may not be opened: the application's own descriptor, if it can write. */
+/* If mappings cannot be opened: the application's own descriptor, if it is writable. */
 static void test_descriptor(void **state)
 {
 	struct uroce_mapping mapping = look(t.shared);
@@ -216,7 +216,7 @@ static void test_sysv(void **state)
 	mapping = look(p);
 	assert_int_equal(shm_object_open(&t.maps, &mapping, &object), 0);
 	assert_true(object.sysv && object.id == id && object.fd < 0);
-	/* A file of that number is another thing. */
+	/* A file with that number and another name is another file. */
 	strcpy(mapping.name, "/memfd:x");
 	assert_false(shm_object_is(&object, &mapping));
 	strcpy(mapping.name, "/SYSV00000000 (deleted)");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The UDP path on two loopback addresses: which packets leave together, and what is made of what
- * arrives. */
+/* The UDP path on two loopback addresses: which packets leave together, and how arriving packets
+ * are handled. */
 #include <fcntl.h>
 #include <netinet/udp.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ static int wire = -1; /* the other host: a plain socket */
 static union uroce_address here, there;
 static uint8_t payload[8192];
 
-/* --- what the host is told --- */
+/* --- events that the host gets --- */
 
 static struct {
 	unsigned int count, forwarded, headers_wrong, grhs, marked;
@@ -104,7 +104,7 @@ static struct uroce_udp *udp(void)
 	return to_udp(path);
 }
 
-/* Every place is somebody else's: packets leave from port 4791. */
+/* All flow ports are taken by others: packets leave from port 4791. */
 static void flows_refuse(void)
 {
 	for (int i = 0; i < UDP_TX_FLOWS; i++) {
@@ -127,7 +127,7 @@ static int setup(void **state)
 
 	host = (struct path_host){ .events = &events, .slot = HOST_SLOT };
 	path_host_take(&host, HOST_SLOT);
-	/* Addresses nobody else uses at this moment: tests may run side by side. */
+	/* Addresses that no other test uses at this moment, because tests may run side by side. */
 	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 1, &own);
 	gid_ipv4(0x7f000000 | (getpid() & 0x3fffff) << 2 | 2, &other);
 	uroce_address_from_gid(&own, UROCE_UDP_PORT, 0, &here);
@@ -259,7 +259,7 @@ static void test_at_most_64(void **state)
 	expect_datagrams(1, 100, true);
 }
 
-/* No send is longer than a datagram can be. */
+/* No send is longer than a datagram may be. */
 static void test_at_most_a_datagram(void **state)
 {
 	send_many(16, 4096);
@@ -272,7 +272,8 @@ static void test_at_most_a_datagram(void **state)
 	assert_true(udp()->segmentation);
 }
 
-/* What would not fit whole makes the rest leave: the end of the buffer cuts no large send. */
+/* A packet that does not fit whole makes the others leave: the end of the buffer cuts no large
+ * send. */
 static void test_buffer_end(void **state)
 {
 	send_many(31, 4096);
@@ -287,7 +288,8 @@ static void test_buffer_end(void **state)
 	expect_datagrams(15, 4096, true);
 }
 
-/* A packet that is to arrive damaged travels alone, whatever is segmented and split later. */
+/* A packet that is to arrive damaged leaves on its own, however packets are segmented and split
+ * later. */
 static void test_damage(void **state)
 {
 	const struct uroce_hdr hdr = { .opcode = UROCE_RC | UROCE_SEND_ONLY, .dest_qpn = QPN };
@@ -331,7 +333,7 @@ static void test_other_destination(void **state)
 	expect_silence();
 }
 
-/* What is joined may arrive joined, at whoever the first packet is for. */
+/* Joined packets may arrive joined, at the process that the first packet is for. */
 static void test_other_process(void **state)
 {
 	static const uint32_t qpns[] = { QPN, QPN + 1, OTHER_QPN, OTHER_QPN, 1, 1, QPN };
@@ -350,7 +352,7 @@ static void test_other_process(void **state)
 	}
 }
 
-/* The next datagram's. */
+/* Expect this traffic class in the next datagram. */
 static void expect_class(uint8_t class)
 {
 	uint8_t buf[200], control[64];
@@ -373,14 +375,14 @@ static void test_traffic_class(void **state)
 	path->ops->flush(path);
 	expect_class(0x00 | ECN_ECT0);
 	expect_class(0x88 | ECN_ECT0);
-	/* Two bits of it are not the application's. */
+	/* Two bits of the class do not belong to the application. */
 	av.route.traffic_class = 0x88 | ECN_CE;
 	send_many(1, 100);
 	path->ops->flush(path);
 	expect_class(0x88 | ECN_ECT0);
 }
 
-/* The same by a socket of its own, which needs not be told. */
+/* The same by a flow's socket, which is set up only once. */
 static void test_traffic_class_flow(void **state)
 {
 	setsockopt(wire, IPPROTO_IP, IP_RECVTOS, &(int){ 1 }, sizeof(int));
@@ -395,7 +397,7 @@ static void test_traffic_class_flow(void **state)
 	expect_class(0x88 | ECN_ECT0);
 }
 
-/* What does not heed marks does not say that it does. */
+/* Packets whose receiver ignores congestion marks do not claim ECN support. */
 static void test_traffic_class_other(void **state)
 {
 	static const uint8_t opcodes[] = { UROCE_UC | UROCE_SEND_ONLY, UROCE_UD | UROCE_SEND_ONLY,
@@ -425,8 +427,8 @@ static void test_no_segmentation(void **state)
 	expect_datagrams(UDP_MESSAGES + 3, 100, false);
 }
 
-/* Without UDP checksum the kernel refuses large sends: the packets leave one by one, with ICRCs for
- * that. */
+/* Without UDP checksum the kernel refuses large sends: packets leave one by one, with matching
+ * ICRCs. */
 static void test_segmentation_refused(void **state)
 {
 	setsockopt(udp()->ports[0].fd, SOL_SOCKET, SO_NO_CHECK, &(int){ 1 }, sizeof(int));
@@ -454,7 +456,7 @@ static bool sent_as_rxe(void)
 	return true;
 }
 
-/* Alone; the other way when it is sent again; and so from then on. */
+/* A flush leaves alone, in the other form when it is repeated, and in that form from then on. */
 static void test_flush(void **state)
 {
 	send_many(2, 100);
@@ -505,8 +507,8 @@ static void test_no_socket(void **state)
 	udp()->ports[0].fd = fd;
 }
 
-/* The place of an address that is gone is another's: what was to leave from the first does not
- * leave, by a flow or without. */
+/* The index of a removed address now belongs to another address: packets from the first address
+ * do not leave, by a flow or without. */
 static void test_socket_of_another(void **state)
 {
 	union ibv_gid other;
@@ -526,7 +528,8 @@ static void test_socket_of_another(void **state)
 
 /* --- flows, sending --- */
 
-/* A datagram of the flow: of @length payload bytes, numbered @id. Return: the port it came from. */
+/* Expect a datagram of a flow with @length payload bytes and the number @id. Return its source
+ * port. */
 static uint16_t expect_numbered(uint32_t length, uint16_t id)
 {
 	struct timeval wait = { .tv_sec = WAIT_MS / 1000 };
@@ -552,7 +555,8 @@ static struct udp_tx_flow *flow_of(void)
 	return uroce_udp_tx_flow(udp(), &av, &hdr);
 }
 
-/* One port for all RC packets to a process, another for another's; a large send counts as one. */
+/* One port for all RC packets to a process, another port for another process; a large send
+ * counts once. */
 static void test_flow(void **state)
 {
 	uint16_t id, port;
@@ -590,7 +594,7 @@ static void test_flow_only_rc(void **state)
 	assert_ptr_not_equal(uroce_udp_tx_flow(udp(), &av, &other), flow_of());
 }
 
-/* What is queued for a socket that refuses leaves from port 4791, numbered as there, once. */
+/* Packets that are queued for a refusing socket leave from port 4791, numbered as there, once. */
 static void test_flow_refused(void **state)
 {
 	int broken;
@@ -612,7 +616,7 @@ static void test_flow_refused(void **state)
 	assert_non_null(flow_of());
 }
 
-/* What does not seem to arrive leaves from port 4791, for longer each time. */
+/* Packets that do not seem to arrive leave from port 4791, for longer each time. */
 static void test_flow_doubted(void **state)
 {
 	flows_allow();
@@ -628,7 +632,7 @@ static void test_flow_doubted(void **state)
 	assert_non_null(flow_of());
 }
 
-/* A packet whose append failed has taken no number. */
+/* A packet whose append failed takes no number. */
 static void test_flow_payload_gone(void **state)
 {
 	const struct uroce_hdr hdr = { .opcode = UROCE_RC | UROCE_SEND_ONLY, .dest_qpn = QPN };
@@ -665,7 +669,7 @@ static void receive_until(unsigned int datagrams)
 	assert_int_equal(n, datagrams);
 }
 
-/* A packet as another RoCE device would send it, its identification unknown to a socket. */
+/* Build a packet as another RoCE device sends it, its identification unknown to a socket. */
 static uint32_t packet_make_pkey(uint16_t pkey, uint8_t opcode, uint32_t qpn, uint32_t length,
 				 uint16_t id, uint8_t *buf)
 {
@@ -755,8 +759,8 @@ static void poll_in_vain(int count)
 	uroce_unlock(&host.progress_lock);
 }
 
-/* Datagrams one by one are soon not joined any more; a stream is again, and nothing is misread on
- * the way. */
+/* Single datagrams are soon received unjoined, and a stream is joined again. No datagram is
+ * misread in between. */
 static void test_receive_lone(void **state)
 {
 	const struct udp_port *port = &udp()->ports[0];
@@ -785,7 +789,7 @@ static void test_receive_lone(void **state)
 	assert_int_equal(udp()->wrong, 0);
 }
 
-/* The network's mark is told with each packet of the datagrams that have it. */
+/* The network's congestion mark is reported with each packet of a marked datagram. */
 static void test_receive_marked(void **state)
 {
 	static const struct {
@@ -803,7 +807,7 @@ static void test_receive_marked(void **state)
 	}
 }
 
-/* Class and hop limit are told from the moment somebody wants to see them. */
+/* Class and hop limit are reported as soon as a program asks for them. */
 static void test_receive_headers(void **state)
 {
 	uint8_t buf[1200];
@@ -838,7 +842,7 @@ static void test_receive_odd(void **state)
 	wire_send(buf, length);
 	receive_until(1);
 	assert_int_equal(udp()->wrong, 25);
-	/* ICRC right, packet not: an opcode that does not exist, a version that does not exist. */
+	/* The ICRC is right and the packet is not: an unknown opcode, or an unknown version. */
 	length = packet_make(UROCE_RC | UROCE_SEND_ONLY, QPN, 100, 0, buf);
 	for (int i = 0; i < 2; i++) {
 		struct uroce_icrc icrc;
@@ -856,7 +860,7 @@ static void test_receive_odd(void **state)
 	assert_int_equal(seen.count + seen.forwarded, 0);
 }
 
-/* Only the partition that every port is in, as a full member or a limited one; for this process or
+/* Only the partition that every port is in, as a full or limited member, for this process or
  * another. */
 static void test_receive_pkey(void **state)
 {
@@ -885,8 +889,8 @@ static void wire_send_numbered(uint16_t id)
 	receive_until(1);
 }
 
-/* Who numbers packets as this device does is not believed any other number, until it is clear that
- * it is somebody else. */
+/* A sender that numbers packets as this device does must go on with the next number, until it is
+ * clear that another sender uses its port. */
 static void test_receive_numbers(void **state)
 {
 	for (int i = 0; i < 300; i++)
@@ -907,7 +911,7 @@ static void test_receive_numbers(void **state)
 	assert_int_equal(seen.count, 558);
 }
 
-/* Sockets that are silent have their turn, and hold up the others as little as they can. */
+/* Silent sockets have their turn, and delay the others as little as possible. */
 static void test_turns(void **state)
 {
 	unsigned int *idle[] = { &udp()->ports[0].pace.idle, &udp()->ports[1].pace.idle };
@@ -968,7 +972,7 @@ static void flow_send(int fd, const union uroce_address *from, uint16_t id, uint
 	flow_send_as(UROCE_RC | UROCE_SEND_ONLY, fd, from, id, damage);
 }
 
-/* Who keeps sending from a port of its own gets a socket; others still use the shared one. */
+/* A sender that keeps using a port of its own gets a socket; others still use the shared one. */
 static void test_receive_flow(void **state)
 {
 	union uroce_address from;
@@ -994,7 +998,7 @@ static void test_receive_flow(void **state)
 	close(fd);
 }
 
-/* Another device may send from one port what is for RC and for UD QPs. */
+/* Another device may send packets for RC and for UD QPs from one port. */
 static void test_receive_flow_headers(void **state)
 {
 	union uroce_address from;
@@ -1017,8 +1021,8 @@ static void test_receive_flow_headers(void **state)
 	close(fd);
 }
 
-/* The fifth sender gets a flow only in the place of one that has fallen silent; that one's packets
- * then come by the shared socket, as the fifth's did. */
+/* The fifth sender gets a flow only in place of a silent one. The packets of the silent one then
+ * come by the shared socket, as the fifth's did. */
 static void test_receive_flow_places(void **state)
 {
 	const struct udp_rx_flow *flows = udp()->rx_flows;
@@ -1047,7 +1051,8 @@ static void test_receive_flow_places(void **state)
 	assert_int_equal(udp()->wrong, 0);
 }
 
-/* Where nothing arrives a flow is tried more and more seldom, and one that worked soon again. */
+/* A flow whose packets do not arrive is tried ever more rarely. A flow that worked is tried
+ * again soon. */
 static void test_flow_rests(void **state)
 {
 	struct udp_tx_flow flow = { .fd = -1, .rest = 4096, .carried = 4095 };
@@ -1064,7 +1069,8 @@ static void test_flow_rests(void **state)
 	assert_int_equal(flow.rest, 4096);
 }
 
-/* So does who keeps sending to QPs of this process by the socket of another, which passes it on. */
+/* The same holds for a sender whose packets for this process arrive at another process, which
+ * passes them on. */
 static void test_receive_flow_passed_on(void **state)
 {
 	const struct udp_rx_flow *flow = &udp()->rx_flows[0];
@@ -1091,9 +1097,8 @@ static void test_receive_flow_passed_on(void **state)
 	close(fd);
 }
 
-/* A flow's numbers go on from the last, and no other is believed, until it is clear that they do
- * not.
- */
+/* The numbers of a flow follow the last one, and no other number is accepted until it is clear
+ * that the sequence has changed. */
 static void test_receive_flow_numbers(void **state)
 {
 	union uroce_address from;
@@ -1118,7 +1123,7 @@ static void test_receive_flow_numbers(void **state)
 	close(fd);
 }
 
-/* Another process at the port of one that ended numbers its packets from somewhere else. */
+/* Another process at the port of an ended one numbers its packets from somewhere else. */
 static void test_receive_flow_restarted(void **state)
 {
 	union uroce_address from;
@@ -1207,7 +1212,7 @@ static void crowd_send(const uint8_t *buf, uint32_t length)
 	assert_int_equal(sendto(wire, buf, length, 0, &crowd.to.sa, sizeof(crowd.to.in)), length);
 }
 
-/* The slot of the only one who got something. */
+/* Return the slot of the only process that got the packet. */
 static int crowd_taker(void)
 {
 	int slot = NOBODY;
@@ -1223,13 +1228,13 @@ static int crowd_taker(void)
 	return slot;
 }
 
-/* To the socket of whoever has the block that the QP number is in, and to no other. */
+/* A packet goes to the socket of the process that owns the QP number's block, and to no other. */
 static void test_steering(void **state)
 {
 	uint8_t buf[64];
 
 	for (int i = 0; i < PROCESSES; i++) {
-		/* a further one, where that tells */
+		/* a second number of the same process, if that makes a difference */
 		uint32_t slot = i + 1 + (i % 2 && i < 255 ? UROCE_FIRST_SLOTS + 3 * 256 : 0);
 		uint32_t qpn =
 			slot << UROCE_QPN_BLOCK_BITS | (i * 7 & ((1 << UROCE_QPN_BLOCK_BITS) - 1));
@@ -1274,7 +1279,7 @@ static uint32_t id_of(uint32_t slot)
 	return slot << 19 | 0x1234;
 }
 
-/* The kernel's choice for what is steered to nobody. Some slots that it is not. */
+/* The kernel's choice for packets without a target, and some other slots. */
 static int kernels_choice(void)
 {
 	uint8_t buf[64];
@@ -1289,7 +1294,7 @@ static void expect_taker(const struct message *m, int slot)
 	assert_int_equal(crowd_taker(), slot);
 }
 
-/* Its id names who gets it, whoever the sender is by its own. */
+/* The id in the message names the receiver, whichever id the sender uses for itself. */
 static void test_steering_by_id(void **state)
 {
 	static const uint16_t attrs[] = { 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x19, 0x1a };
@@ -1310,7 +1315,7 @@ static void test_steering_by_id(void **state)
 			     slot);
 }
 
-/* What names no process, or an id in another place only: as before to whom the kernel likes. */
+/* A message that names no process, or has an id in another place, goes to the kernel's choice. */
 static void test_steering_by_nothing(void **state)
 {
 	int choice = kernels_choice(), other = choice % PROCESSES + 1;

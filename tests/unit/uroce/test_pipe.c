@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Records of events that nobody has read, of an object that is about to go. */
+/* Unread event records of an object that is about to be destroyed. */
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ static void purged(unsigned int descriptors)
 	assert_int_equal(some, 3);
 	assert_int_equal(read(pipe.read_fd, found, sizeof(found)), sizeof(left));
 	assert_memory_equal(found, left, sizeof(left));
-	/* Of none, and its reader would sleep. */
+	/* Without any record left, the reader would sleep. */
 	setrlimit(RLIMIT_NOFILE, &few);
 	none = uroce_pipe_purge(&pipe, 1, sizeof(records[0]));
 	setrlimit(RLIMIT_NOFILE, &old);
@@ -44,7 +44,7 @@ static void test_purge(void **state)
 	purged(1024);
 }
 
-/* Who has no descriptor left closes something, and that must not wait for what nobody will read. */
+/* A process without free descriptors destroys an object: the purge must not wait for a reader. */
 static void test_without_descriptors(void **state)
 {
 	purged(0);

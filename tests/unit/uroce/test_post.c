@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting sends, by ibv_post_send() and by the builders: what is refused, and what becomes of what
- * is not. */
+/* Post sends by ibv_post_send() and by the builders: refused requests, and the effect of
+ * accepted ones. */
 #include "tests/unit/uroce/fixture.h"
 
 #define ALL_OPS                                                                                    \
@@ -37,7 +37,7 @@ static void end(void)
 	fixture_cq_free(cq);
 }
 
-/* One work request. Return: what post_send says. */
+/* Post one work request; return the result of post_send. */
 static int post(struct ibv_send_wr wr)
 {
 	struct ibv_send_wr *bad = NULL;
@@ -116,7 +116,8 @@ static void test_operations(void **state)
 	end();
 }
 
-/* Who posts much over a network looks for what came every 16 packets; on one host nobody has to. */
+/* A thread that posts much over a network polls once every 16 packets. On one host it does not
+ * poll. */
 static void test_looks(void **state)
 {
 	struct ibv_sge sge = sge_at(0, 4 * FIXTURE_MTU);
@@ -134,7 +135,7 @@ static void test_looks(void **state)
 	}
 }
 
-/* The data of an inline request is taken at once, and needs no key. */
+/* The data of an inline request is copied at once and needs no key. */
 static void test_inline(void **state)
 {
 	uint8_t local[80] = "some bytes", first[80];
@@ -252,7 +253,7 @@ static void test_full(void **state)
 	end();
 }
 
-/* A request whose completion was not polled still takes room, whatever becomes of the CQ's. */
+/* A request whose completion was not polled still takes room in the send queue. */
 static void test_full_unpolled(void **state)
 {
 	struct ibv_sge sge = sge_at(0, 8);
@@ -314,7 +315,7 @@ static void test_states(void **state)
 	end();
 }
 
-/* The peer's process is gone: the next request says so instead of falling into nowhere. */
+/* The peer's process has gone: the next request fails instead of being lost. */
 static void test_no_path(void **state)
 {
 	struct ibv_sge sge = sge_at(0, 8);
@@ -472,7 +473,7 @@ static void test_builders_abort(void **state)
 	end();
 }
 
-/* One mistake, and nothing of the batch is posted; the next batch is none the worse. */
+/* After one mistake no request of the batch is posted; the next batch is unaffected. */
 static void expect_refused(struct ibv_qp_ex *ex, int error)
 {
 	unsigned int head = qp->sq.head;
@@ -545,7 +546,7 @@ static void test_builders_datagram(void **state)
 	assert_int_equal(fx.hdr.dest_qpn, 0x99);
 	assert_int_equal(fixture_poll(cq, &wc), 1);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
-	/* Round the ring: an old address is not taken for a new one. */
+	/* Round the ring: an old address must not be mistaken for a new one. */
 	for (int i = 0; i < 8; i++) {
 		ex = builder();
 		ibv_wr_send(ex);
@@ -576,8 +577,8 @@ static void test_builders_of_type(void **state)
 	end();
 }
 
-/* Between start and complete the application polls, packets come in, and another thread's post
- * waits its turn. */
+/* Between start and complete the application polls, packets arrive, and another thread's post
+ * waits for its turn. */
 static void *poster(void *arg)
 {
 	struct ibv_sge sge = sge_at(0, 8);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which strands a poller looks at, and what a pass of one does for others. */
+/* The strands that a poller reads, and the effect of its passes on others. */
 #include "tests/unit/uroce/fixture.h"
 
 enum {
@@ -8,7 +8,7 @@ enum {
 };
 
 static unsigned int looks[PATH_STRANDS];
-static unsigned int busy; /* the strand by which something always comes */
+static unsigned int busy; /* the strand on which packets always arrive */
 
 unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
 				   uint64_t now);
@@ -19,7 +19,7 @@ unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, u
 	return strand == busy;
 }
 
-/* A queue of whose queue pairs the first one is of @strand; the program has others, too. */
+/* Create a CQ whose first queue pair is of @strand; the program has other queue pairs too. */
 static struct uroce_cq *cq_of(unsigned int strand, struct uroce_qp **ret_qp)
 {
 	for (;;) {
@@ -48,7 +48,7 @@ static void all_looked_at(void)
 		assert_true(looks[i] > 0);
 }
 
-/* Who finds nothing sees to the strands that nobody polls; also where something always comes. */
+/* A poller without packets also runs deserted strands, even if another strand is always busy. */
 static void test_poller(void **state)
 {
 	struct uroce_qp *other;
@@ -70,7 +70,7 @@ static void test_poller(void **state)
 	fixture_cq_free(other_cq);
 }
 
-/* And who polls a queue that no queue pair uses. */
+/* So does a poller of a queue without queue pairs. */
 static void test_unused(void **state)
 {
 	struct uroce_qp *qp;
@@ -84,8 +84,8 @@ static void test_unused(void **state)
 	fixture_cq_free(cq);
 }
 
-/* What comes by sockets comes by the first strand: who polls for it does not wait until nobody else
- * seems to look there. */
+/* Packets of sockets arrive on the first strand. A poller that waits for them reads it in each
+ * pass, and does not wait until the strand is deserted. */
 static void test_network(void **state)
 {
 	struct uroce_qp *qp;
@@ -100,7 +100,7 @@ static void test_network(void **state)
 	fixture_cq_free(cq);
 }
 
-/* A message of a network, once more: its acknowledgement is due. */
+/* A message from a network arrives a second time: its acknowledgement is due. */
 static void packet_come(const struct uroce_qp *qp)
 {
 	struct uroce_packet pkt = {
@@ -114,8 +114,8 @@ static void packet_come(const struct uroce_qp *qp)
 	fx.host.paths.events->packet(&fx.host.paths, &pkt, NULL, 1);
 }
 
-/* Whoever looks at the sockets once and then goes away owes nothing, of whatever strand the queue
- * pair is that something came for. */
+/* A poller that reads the sockets once and leaves owes no acknowledgement, whichever strand the
+ * queue pair is of. */
 static void test_acknowledged(void **state)
 {
 	fx.path.lossless = false;
@@ -135,7 +135,7 @@ static void test_acknowledged(void **state)
 	fx.path.lossless = true;
 }
 
-/* Others keep the poller busy: each of its passes finds a packet of theirs. */
+/* Packets of others keep the poller busy in each pass. */
 static void test_acknowledged_between(void **state)
 {
 	enum {

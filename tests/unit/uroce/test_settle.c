@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a QP still has to say when it is destroyed, or when nobody may look again. */
+/* Acknowledgements that a QP owes when it is destroyed, or before a poller leaves. */
 #include "tests/unit/uroce/fixture.h"
 
 enum {
 	QPS = 3,
-	PASSES_MAX = 10000, /* many more than anybody waits */
+	PASSES_MAX = 10000, /* many more than any wait */
 };
 
 static struct uroce_cq *cq;
@@ -93,7 +93,7 @@ static void test_nothing(void **state)
 	end();
 }
 
-/* What nobody has polled for yet. */
+/* A message that is not polled yet is acknowledged. */
 static void test_unread(void **state)
 {
 	begin(1, 0);
@@ -105,7 +105,7 @@ static void test_unread(void **state)
 	end();
 }
 
-/* Nor looked for: sockets that have been silent have their turn at once. */
+/* Silent sockets are read at once too. */
 static void test_silent(void **state)
 {
 	begin(0, 0);
@@ -133,7 +133,7 @@ static void test_room(void **state)
 	end();
 }
 
-/* A peer that never makes room holds nobody up for long, and one that always sends neither. */
+/* A peer without room, or a peer that sends without end, delays the settling only briefly. */
 static void test_in_vain(void **state)
 {
 	begin(1, PASSES_MAX);
@@ -147,7 +147,7 @@ static void test_in_vain(void **state)
 	end();
 }
 
-/* Who has no QP any more is not held up, and looks at nothing. */
+/* A process without QPs does not wait and makes no pass. */
 static void test_none(void **state)
 {
 	begin(1, 0);
@@ -164,7 +164,8 @@ static void poll_once(void)
 	uroce_lock(&fx.host.paths.progress_lock);
 }
 
-/* On a network. Whoever polls once and then waits for something else, owes nothing meanwhile. */
+/* On a network. A thread that polls once and then waits for something else leaves no
+ * acknowledgement unsent. */
 static void test_poller_leaves(void **state)
 {
 	fx.path.lossless = false;
@@ -176,7 +177,8 @@ static void test_poller_leaves(void **state)
 	fx.path.lossless = true;
 }
 
-/* Of one that has come again and again the thread knows; it has time to answer first. */
+/* The progress thread knows a poller that has come again and again, and leaves it time to answer
+ * first. */
 static void test_poller_watched(void **state)
 {
 	fx.path.lossless = false;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * How processes become peers. Several ends in one process, each with a thread that watches; and
- * processes that the test plays itself, message by message.
- */
+/* How processes become peers. Several ends in one process, each with a thread that watches, and
+ * processes that the test plays itself, message by message. */
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -218,7 +216,7 @@ static void check_pair(struct end *a, struct end *b)
 	assert_non_null(to_a);
 	assert_non_null(to_b);
 	assert_true(to_a->ready && to_b->ready);
-	/* One lane. */
+	/* Both sides have the same lane. */
 	assert_int_equal(to_a->link.tx->seed, to_b->link.rx->seed);
 	assert_int_equal(to_a->link.rx->seed, to_b->link.tx->seed);
 	assert_int_equal(peers_of(a), 1);
@@ -256,7 +254,8 @@ static void test_both_at_once(void **state)
 	}
 }
 
-/* Who has taken a further slot is found by that as well, known before or not. */
+/* A process with a further slot is found by that slot as well, whether it is known already or
+ * not. */
 static void test_further_slot(void **state)
 {
 	for (int which = 0; which < 2; which++) {
@@ -289,7 +288,7 @@ static void test_further_slot(void **state)
 	}
 }
 
-/* As many as there are QP numbers of a process, all with other last bits. */
+/* As many slots as a process has blocks of QP numbers, all with different last bits. */
 static void test_slots_of_one(void **state)
 {
 	uint16_t seen[UROCE_BLOCKS] = {};
@@ -335,7 +334,7 @@ static bool is_closed(int conn)
 	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
 }
 
-/* Who connects and says nothing has some descriptors of the process at most, the last ones. */
+/* Silent connections hold a limited number of the process's descriptors. The oldest are closed. */
 static void test_silent(void **state)
 {
 	int conns[SILENT], closed = 0;
@@ -348,7 +347,7 @@ static void test_silent(void **state)
 			usleep(100);
 		assert_true(conns[i] >= 0);
 	}
-	/* Others are called as if nobody was there, if at the cost of one more. */
+	/* Other processes connect as usual, at the cost of at most one more silent connection. */
 	assert_int_equal(uroce_shm_peer(end[0].shm, end[1].host.slot, &peer), 0);
 	while (!peers_of(&end[1]))
 		usleep(100);
@@ -365,7 +364,7 @@ static void test_silent(void **state)
 	teardown(state);
 }
 
-/* Nobody else waits for who waits for it. */
+/* A process that waits for a stopped one does not hold up other processes. */
 static void test_stopped(void **state)
 {
 	struct attempt attempt;
@@ -389,10 +388,9 @@ static void test_stopped(void **state)
 	}
 }
 
-/*
- * Who asked for eight has as many called that are behind the last one, before anybody asks for
- * them; who asked for fewer has none. Those count until they are asked for.
- */
+/* A process that asked for eight peers gets eight more behind the last one before it asks. A
+ * process that asked for fewer gets none. Peers ahead are counted until the process asks for
+ * them. */
 static void test_ahead(void **state)
 {
 	struct shm_peer *peer;
@@ -416,7 +414,7 @@ static void test_ahead(void **state)
 	teardown(state);
 }
 
-/* An emulated processor's kernel may not. */
+/* The kernel of an emulated processor may not allow this. */
 static bool reads_memory(void)
 {
 	struct iovec none = {};
@@ -424,8 +422,8 @@ static bool reads_memory(void)
 	return process_vm_readv(getpid(), &none, 1, &none, 1, 0) == 0 || errno != ENOSYS;
 }
 
-/* Whether a peer's memory can be read is tried when that is wanted; the peer hears of it only if it
- * cannot be, by all pairs of that lane. */
+/* A peer's memory is tried when a program wants to read it. The peer is told only of a failure,
+ * which holds for all queue pairs of that lane. */
 static void test_reads(void **state)
 {
 	struct shm_peer *to_b, *to_a;
@@ -441,7 +439,7 @@ static void test_reads(void **state)
 		assert_true(shm_life_reads(to_a));
 		assert_int_equal(to_a->reads, SHM_READS);
 		assert_true(uroce_shm_readable(to_b));
-		/* Another process's memory, or none. */
+		/* The address belongs to another process, or to none. */
 		to_b->probe += SHM_LINE;
 		assert_true(uroce_shm_readable(to_a));
 		assert_false(shm_life_reads(to_b));
@@ -478,7 +476,7 @@ static long mapped(void)
 	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* Where there are no random numbers there is no way, no other way either, and no memory is lost. */
+/* Without random numbers a connection to oneself fails in every way, and no memory is lost. */
 static void test_self_without_random(void **state)
 {
 	struct shm_peer *peer;
@@ -512,7 +510,7 @@ struct player {
 
 static struct player player;
 
-/* Of a slot below end[0]'s, or above. */
+/* Play a process of a slot below end[0]'s, or above. */
 static void play(bool below)
 {
 	if (!below)
@@ -557,7 +555,7 @@ static void say(int conn, enum hello_type type, uint32_t version)
 	assert_int_equal(shm_hello_send(conn, &hello, NULL, 0), 0);
 }
 
-/* A connection that ends without a word says nothing: again; but that nobody listens is final. */
+/* A connection that ends without a message is tried again, but a missing listener is final. */
 static void test_end_in_the_middle(void **state)
 {
 	struct attempt attempt;
@@ -587,7 +585,7 @@ static void answered(enum hello_type type, uint32_t version, int expected)
 		say(conn, type, version);
 		assert_int_equal(attempt_end(&attempt), expected);
 		assert_true(uroce_shm_agreed(attempt.r));
-		/* Nobody waits for this one any more. */
+		/* No thread waits for this process any more. */
 		assert_false(uroce_shm_slot_used(end[0].shm, player.host.slot));
 		close(conn);
 		play_end();
@@ -603,12 +601,12 @@ static void test_other_version(void **state)
 {
 	answered(REFUSED, SHM_VERSION + 1, -EOPNOTSUPP);
 	answered(WELCOME, SHM_VERSION + 1, -EOPNOTSUPP);
-	/* Of programs of the other size, and of the version before. */
+	/* Answers of programs with the other word size, and of the version before. */
 	answered(REFUSED, SHM_VERSION - 1, -EOPNOTSUPP);
 	answered(WELCOME, SHM_VERSION - 2, -EOPNOTSUPP);
 }
 
-/* An answer that no listener gives, and silence: this side knows nothing, and says so. */
+/* After a wrong answer, or without an answer, this side reports that it does not know. */
 static void test_no_answer(void **state)
 {
 	struct attempt attempt;
@@ -657,14 +655,15 @@ static void test_listener(void **state)
 	assert_int_equal(answer_to(&hello), REFUSED);
 	hello.magic++;
 	assert_int_equal(answer_to(&hello), 0);
-	/* Whose word is not asked for cannot keep another one away: only a listener refuses. */
+	/* A message that was not asked for cannot keep another process away: only a listener
+	 * refuses. */
 	shm_hello_fill(&player.shm, &hello, REFUSED, 0);
 	assert_int_equal(answer_to(&hello), 0);
 	assert_int_equal(shm_call_of(end[0].shm, player.host.slot)->ended, 0);
 	play_end();
 }
 
-/* --- what is done for who asks --- */
+/* --- service for a process that asks --- */
 
 static bool comes_to_listener(struct attempt *attempt)
 {
@@ -676,7 +675,8 @@ static bool comes_to_listener(struct attempt *attempt)
 	return true;
 }
 
-/* It is called by the connection by which it asked; what it says there is no listener's word. */
+/* A process that asks is called on the connection by which it asked. A refusal on that
+ * connection does not count as the listener's. */
 static void test_asked(void **state)
 {
 	struct attempt attempt;
@@ -721,7 +721,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_reads, teardown),
 	};
 
-	/* Away from other processes of this device, where the machine allows it. */
+	/* Leave the network namespace of other processes of this device, if the machine allows
+	 * it. */
 	if (unshare(CLONE_NEWNET))
 		(void)!unshare(CLONE_NEWUSER | CLONE_NEWNET);
 	return cmocka_run_group_tests(tests, NULL, NULL);

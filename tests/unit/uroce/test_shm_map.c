@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory of a peer that is mapped here: this process plays both, its descriptors are the peer's. */
+/* Memory of a peer that is mapped here. This process plays both sides; its descriptors are the
+ * peer's. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,7 +103,7 @@ static uint64_t theirs(uint64_t place)
 	return value;
 }
 
-/* How often the file is mapped, or a System V segment. */
+/* Return how often the file, or a System V segment, is mapped. */
 static int mappings(const char *name)
 {
 	FILE *file = fopen("/proc/self/maps", "r");
@@ -127,7 +128,7 @@ static void test_operations(void **state)
 	assert_int_equal(mappings("memfd:theirs"), 2);
 }
 
-/* Where there is no instruction for it that survives a file cut short, it goes as a packet. */
+/* An atomic goes as a packet if the processor has no instruction that survives a truncated file. */
 static void test_atomics(void **state)
 {
 	uint64_t value = 0;
@@ -148,7 +149,7 @@ static void test_atomics(void **state)
 	assert_int_equal(theirs(80), 14);
 }
 
-/* No byte behind its end, and none of what counts as far as it. */
+/* A write beyond the end of the mapping is refused, also if its end overflows. */
 static void test_range(void **state)
 {
 	assert_int_equal(put(SIZE - 8, 1), 0);
@@ -176,7 +177,7 @@ static void test_cut(void **state)
 	assert_int_equal(word(UROCE_RDMA_CMP_SWAP, 0, &value), -EOPNOTSUPP);
 }
 
-/* The result of an atomic that is done has no place. */
+/* The result of a completed atomic has an unmapped destination. */
 static void test_no_place(void **state)
 {
 	uint64_t *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -198,7 +199,7 @@ static void test_swept(void **state)
 	assert_int_equal(mappings("memfd:theirs"), 1);
 	assert_int_equal(put(0, 2), -EOPNOTSUPP);
 	assert_int_equal(theirs(0), 1);
-	/* The next one has its place. */
+	/* The next segment takes its place. */
 	entry()->id = t.id += SHM_SEGMENTS;
 	assert_int_equal(put(0, 3), 0);
 	assert_int_equal(theirs(0), 3);
@@ -211,7 +212,7 @@ static void assert_refused(void)
 	assert_int_equal(mappings("memfd:theirs"), 1);
 }
 
-/* What is behind the number is not what was said. */
+/* The descriptor's file differs from the announced one. */
 static void test_other_file(void **state)
 {
 	entry()->inode++;
@@ -234,7 +235,7 @@ static void test_no_file(void **state)
 	close(pipes[1]);
 }
 
-/* What the peer could not open is not opened for it. */
+/* A file that the peer could not open is not opened for it. */
 static void test_other_user(void **state)
 {
 	t.shm.uid = geteuid() + 1;
@@ -293,13 +294,13 @@ static void *write_on(void *arg)
 {
 	int done = 0;
 
-	/* On a busy machine it may get no turn before the end. */
+	/* On a busy machine the thread may get no turn before the end. */
 	while (!atomic_load(&t.end) || !done)
 		done += !put(*(int *)arg, 1);
 	return (void *)(intptr_t)done;
 }
 
-/* Segments go while others write: no write goes astray, and nothing stays mapped. */
+/* Segments are removed while others write: no write goes astray, and no mapping is left. */
 static void test_threads(void **state)
 {
 	int places[] = { 0, 64, 128 };
@@ -311,7 +312,7 @@ static void test_threads(void **state)
 		atomic_store(&entry()->id, 0);
 		shm_maps_sweep(&t.peer);
 		atomic_store(&entry()->id, t.id);
-		/* Each time somebody maps it again. */
+		/* Each time a writer maps the segment again. */
 		while (put(192, 1) < 0)
 			sched_yield();
 	}

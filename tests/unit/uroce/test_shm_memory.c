@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Other processes' memory: whether it can be read, and when the kernel's copies are not worth it.
- */
+/* Memory of other processes: whether it can be read, and when copies by the kernel are too slow. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,14 +30,14 @@ static void test_judge(void **state)
 	/* Figures of a real processor with system calls that cost much, and of an emulated one. */
 	assert_false(shm_memory_judge(4200, 600, 32 * KIB));
 	assert_true(shm_memory_judge(80000, 10000, 32 * KIB));
-	/* Slow altogether: one copy is better than two. */
+	/* Both copies are slow: one copy is better than two. */
 	assert_false(shm_memory_judge(80000, 40000, 32 * KIB));
-	/* Fast enough, however fast the own one is. */
+	/* Fast enough, however fast a local copy is. */
 	assert_false(shm_memory_judge(16000, 100, 32 * KIB));
 	assert_false(shm_memory_judge(0, 600, 32 * KIB)); /* forbidden */
 }
 
-/* Whatever this machine is, a second question has the answer of the first. */
+/* On every machine a second question has the answer of the first. */
 static void test_asked_twice(void **state)
 {
 	bool slow;

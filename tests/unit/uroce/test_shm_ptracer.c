@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Who is named where a process's memory is one other's to read. With the argument "kernel" on a
- * kernel that has kernel.yama.ptrace_scope=1, as a user without privilege: that it works there.
- */
+/* The process named by PR_SET_PTRACER, if only one other process may read this one's memory.
+ * With the argument "kernel", as an unprivileged user on a kernel with
+ * kernel.yama.ptrace_scope=1: check that the choice works there. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -41,7 +40,7 @@ static void test_first(void **state)
 {
 	assert_int_equal(choose(0, 13), 13);
 	assert_int_equal(choose(0, 21), 21);  /* another session, but this process alone */
-	assert_int_equal(choose(19, 13), 13); /* who was named is gone */
+	assert_int_equal(choose(19, 13), 13); /* the named process has gone */
 }
 
 static void test_nothing_to_do(void **state)
@@ -54,7 +53,7 @@ static void test_nothing_to_do(void **state)
 	assert_int_equal(choose(13, 0), 13); /* not to be seen from here */
 }
 
-/* Who is there already stays. */
+/* A process that may read already keeps its right. */
 static void test_wider(void **state)
 {
 	assert_int_equal(choose(13, 14), 11);
@@ -75,7 +74,8 @@ static void test_not_the_world(void **state)
 
 static uint8_t token[SHM_LINE] = "whose memory it is";
 
-/* A process that says on @in whose turn it is and answers whether it can read that one's token. */
+/* A process that reads from @in whose turn it is, and answers whether it can read that process's
+ * token. */
 struct reader {
 	pid_t pid;
 	int ask[2], answer[2];

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A process dies, and another one takes its slot and connects before the death was noticed: who was
- * connected to the first hears of it at once, with the lock held that keeps queue pairs alive.
- * Until then nothing is written to its memory, which is somebody else's.
- */
+/* A process dies, and another process takes its slot and connects before the death was noticed.
+ * The peers of the first process are told at once, with the lock held that keeps queue pairs
+ * alive. Until then no peer writes to the memory, which may belong to another process. */
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -25,8 +23,8 @@ enum {
 };
 
 static struct {
-	int guest;	    /* a connection that has not said yet whose it is */
-	atomic_int call_fd; /* one that waits for an answer; -1: none yet */
+	int guest;	    /* a connection whose process is not known yet */
+	atomic_int call_fd; /* a connection that waits for an answer; -1: none yet */
 	void *call;
 	const void *gone;
 	uint16_t gone_slot;
@@ -66,7 +64,7 @@ static void peer_gone(struct path_host *host, struct uroce_path *path, const voi
 	seen.gone_unlocked |= lock_is_free(&host->progress_lock);
 }
 
-/* Each packet that is read is followed by another one, until so many were read. */
+/* Each packet that is read is followed by another one, until @most were read. */
 static struct {
 	int (*send)(void);
 	unsigned int read, most;
@@ -87,7 +85,7 @@ static const struct path_events events = {
 struct process {
 	struct path_host host;
 	struct uroce_shm *shm;
-	struct shm_peer *peer; /* the other one, as this one has it */
+	struct shm_peer *peer; /* the peer, as this process knows it */
 	uint8_t other;
 	int r;
 };
@@ -132,7 +130,7 @@ static struct shm_peer *connect_to(struct process *from, struct process *to)
 	assert_int_equal(pthread_create(&thread, NULL, connect_run, from), 0);
 	wait_readable(uroce_shm_listener(to->shm));
 	assert_int_equal(uroce_shm_accept(to->shm, uroce_shm_listener(to->shm)), 0);
-	/* Unless it had said so before it was accepted. */
+	/* The process may have sent its name before it was accepted. */
 	if (seen.guest >= 0) {
 		wait_readable(seen.guest);
 		uroce_shm_guest(to->shm, seen.guest);
@@ -167,7 +165,7 @@ static void test_replaced(void **state)
 	assert_false(seen.gone_unlocked);
 	assert_true(old->dead);
 	assert_false(peer->dead);
-	/* Now it is noticed: the successor is not touched by it. */
+	/* The death is noticed now and does not affect the successor. */
 	wait_readable(old->conn);
 	uroce_shm_conn_ready(stays.shm, old);
 	assert_false(seen.gone_unlocked);
@@ -178,7 +176,7 @@ static void test_replaced(void **state)
 	process_end(&stays);
 }
 
-/* A write of 8 bytes into @target of the peer's, by one who knows the key. */
+/* Write 8 bytes into @target of the peer, with the key. */
 static int write_to(struct process *from, struct shm_peer *peer, uint64_t *target, uint32_t own_qpn,
 		    uint32_t dest_qpn)
 {
@@ -197,8 +195,8 @@ static int write_to(struct process *from, struct shm_peer *peer, uint64_t *targe
 	return uroce_shm_ops.rdma(av.path, &av, &rdma);
 }
 
-/* All that its board showed is there still, and whose its memory is now, nobody knows: a process
- * with its number is there, in this test. */
+/* The board of the ended process is still there, but its memory may belong to another process.
+ * In this test a process with that number exists. */
 static void test_ended(void **state)
 {
 	static uint64_t target;
@@ -250,8 +248,8 @@ static int packet_send(void)
 	return uroce_shm_ops.send(av.path, &av, &tx);
 }
 
-/* What a ring holds when its process ends is read, but not for as long as others, who have the
- * memory too, write on. */
+/* The content of a ring is read after its process has ended, but not for as long as other
+ * processes that share the memory go on writing. */
 static void test_written_after_the_end(void **state)
 {
 	uint64_t from = 1, to;
@@ -283,7 +281,7 @@ int main(void)
 						   cmocka_unit_test(test_ended),
 						   cmocka_unit_test(test_written_after_the_end) };
 
-	/* Slots that nobody else has. */
+	/* Use slots that no other process has. */
 	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
 		printf("no network namespace can be made here\n");
 		return 77;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The ring between two processes, both ends here: where records go, and by which way payloads. */
+/* The ring between two processes, with both ends here: places of records, and ways to copy
+ * payloads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static struct {
 	uint8_t *data;
 	uint32_t sent, taken; /* records, each filled with its number */
 	uint64_t now, copy_ns, own_ns;
-	const void *copied_to; /* not in the ring: what comes from there is at hand */
+	const void *copied_to; /* payload source that counts as local, not in the ring */
 	uint32_t looks, past;
 	bool ring_gone;
 	int gone; /* peers that were dropped */
@@ -41,7 +42,7 @@ int __wrap_uroce_copy(void *dst, const void *src, size_t length);
 int __real_uroce_copy_past(void *dst, const void *src, size_t length);
 int __wrap_uroce_copy_past(void *dst, const void *src, size_t length);
 
-/* A clock that takes time to look at, and that goes on by what a copy takes. */
+/* Return a time that advances with each call and with each copy. */
 uint64_t __wrap_uroce_now(void)
 {
 	t.looks++;
@@ -68,7 +69,7 @@ int __wrap_uroce_copy_past(void *dst, const void *src, size_t length)
 	return __real_uroce_copy_past(dst, src, length);
 }
 
-/* What was taken from the ring: nothing else was written over it. */
+/* A record was taken from the ring: check that no other record overwrote it. */
 static bool taken(struct path_host *host, const void *peer, unsigned int strand,
 		  const uint8_t *data, uint32_t length, uint32_t ack)
 {
@@ -145,7 +146,7 @@ static uint32_t place(void)
 	return shm_ring_place(t.peer.link.tx_bytes, t.peer.link.tx_head);
 }
 
-/* The highest place that so many records of @length reached when the consumer keeps up. */
+/* Return the highest place that so many records of @length reached if the consumer keeps up. */
 static uint32_t highest_place(uint32_t records, uint32_t length)
 {
 	uint32_t highest = 0;
@@ -163,17 +164,15 @@ static void test_small_laps(void **state)
 	assert_in_range(highest_place(100000, SMALL), SHM_LAP, SHM_LAP + SHM_LAP_RECORD);
 }
 
-/*
- * Large ones come to use all of it, for lines that are no longer in the caches of either are
- * quicker to have; but not at once.
- */
+/* Long records come to use the whole ring, because lines outside of both caches are quicker to
+ * write; but not at once. */
 static void test_large_no_laps(void **state)
 {
 	assert_in_range(highest_place(1000, LARGE), SHM_OPEN - LARGE, 2 * SHM_OPEN);
 	assert_in_range(highest_place(50000, LARGE), SHM_RING_BYTES - 2 * LARGE, SHM_RING_BYTES);
 }
 
-/* After a stream of large records as well, however long. */
+/* The same after a stream of long records, however long. */
 static void test_laps_again(void **state)
 {
 	t.peer.link.tx_lap = t.peer.link.tx_head - (1u << 31) - 1;
@@ -190,7 +189,7 @@ static uint32_t burst(uint32_t length)
 	return bytes;
 }
 
-/* Bursts get what they need: the first ones most of what is used at first, soon half a MiB. */
+/* Bursts get the room they need: the first ones most of the part in use, soon half a MiB. */
 static void test_bursts(void **state)
 {
 	assert_int_equal(highest_place(1, LARGE), shm_record_lines(LARGE) * SHM_LINE);
@@ -200,7 +199,7 @@ static void test_bursts(void **state)
 	assert_in_range(burst(LARGE), SHM_SPAN - 3 * LARGE, SHM_SPAN + SHM_SPAN / 8);
 }
 
-/* Those that begin in the middle, too, and find their own beginning in the way. */
+/* Bursts that begin in the middle get it too, and meet their own beginning. */
 static void test_bursts_over_the_end(void **state)
 {
 	for (int i = 0; i < 5; i++) {
@@ -212,8 +211,8 @@ static void test_bursts_over_the_end(void **state)
 	assert_in_range(burst(LARGE), SHM_SPAN - 3 * LARGE, SHM_SPAN + SHM_SPAN / 8);
 }
 
-/* The consumer is still before the end of the turn before: nothing is written over that, and more
- * memory would be of no use. */
+/* The consumer is still in the round before: no record overwrites it, and more memory would not
+ * help. */
 static void test_behind(void **state)
 {
 	uint32_t open;
@@ -230,7 +229,7 @@ static void test_behind(void **state)
 	records_take();
 }
 
-/* Growing may not be enough. */
+/* Growth may not be enough. */
 static void test_span_almost_open(void **state)
 {
 	t.peer.link.tx_span = SHM_SPAN;
@@ -241,7 +240,7 @@ static void test_span_almost_open(void **state)
 	records_take();
 }
 
-/* One small record that ends a lap does not leave a ring without room. */
+/* A short record at the end of a lap does not leave a ring without room. */
 static void test_lap_end_leaves_room(void **state)
 {
 	for (uint32_t i = 0; i < 1000; i++) {
@@ -263,8 +262,7 @@ static uint64_t random_next(uint64_t *random)
 	return *random;
 }
 
-/* Whatever is sent and taken: all of it arrives, in its order, and a ring that is empty has room.
- */
+/* In every order of sending and taking, all records arrive in order, and an empty ring has room. */
 static void any_run(uint64_t seed, unsigned int pace)
 {
 	uint64_t random = seed * 88172645463325252;
@@ -303,7 +301,7 @@ static void test_any_part(void **state)
 	any_check(state, SHM_SPAN);
 }
 
-/* A consumer that has not kept up: the lap goes on. */
+/* The lap goes on if the consumer has not kept up. */
 static void test_lap_not_consumed(void **state)
 {
 	for (uint32_t bytes = 0; bytes < 2 * SHM_LAP; bytes += SHM_LINE)
@@ -312,7 +310,7 @@ static void test_lap_not_consumed(void **state)
 	records_take();
 }
 
-/* Of the ring's part that is used no record leaves the end, and a full one takes no more. */
+/* No record crosses the end of the part in use, and a full part takes no record. */
 static void span_check(uint32_t span, uint32_t length)
 {
 	t.peer.link.tx_open = t.peer.link.tx_span = span;
@@ -348,7 +346,7 @@ static void test_part(void **state)
 
 /* --- the way of a payload --- */
 
-/* Return: how many of the copies went past the caches. */
+/* Copy and return how many of the copies went past the caches. */
 static uint32_t copies_past(uint32_t copies, uint32_t length)
 {
 	static uint8_t from[LARGE];
@@ -368,7 +366,7 @@ static void test_neighbours(void **state)
 	t.peer.link.tx_known = SHM_OPEN;
 	t.copy_ns = NEAR_NS;
 	assert_int_equal(copies_past(1000, LARGE), 0);
-	/* not for each copy is the clock looked at */
+	/* the clock is not read for each copy */
 	assert_in_range(t.looks, 6 * 50, 6 * 70);
 }
 
@@ -385,7 +383,7 @@ static void test_far_away(void **state)
 	assert_in_range(copies_past(1000, LARGE), 900, 999);
 }
 
-/* A slow processor, or an emulated one: its own memory takes it as long. */
+/* On a slow or emulated processor a local copy takes as long. */
 static void test_slow_processor(void **state)
 {
 	t.peer.link.tx_known = SHM_OPEN;
@@ -394,7 +392,7 @@ static void test_slow_processor(void **state)
 	assert_int_equal(copies_past(1000, LARGE), 0);
 }
 
-/* A copy that took long once, as when its processor was lost. */
+/* One copy took long, as if the thread had lost its processor. */
 static void test_far_once(void **state)
 {
 	t.peer.link.tx_known = SHM_OPEN;
@@ -404,12 +402,12 @@ static void test_far_once(void **state)
 	assert_int_equal(copies_past(100, LARGE), 0);
 }
 
-/* What is short says nothing about the distance, and neither does memory that is gone, or new. */
+/* Short records, unmapped payloads and new memory are no measure of the distance. */
 static void test_says_nothing(void **state)
 {
 	static uint8_t from[LARGE];
 
-	uroce_copy_init(); /* again, for what runs the tests has taken the signals */
+	uroce_copy_init(); /* the test runner has replaced the handlers */
 	t.copy_ns = FAR_NS;
 	assert_int_equal(copies_past(1000, LARGE), 0);
 	t.peer.link.tx_known = SHM_LINE + LARGE - 1;
@@ -424,7 +422,7 @@ static void test_says_nothing(void **state)
 	assert_int_equal(uroce_shm_record_copy(&t.peer.link, t.data, from, LARGE), 0);
 }
 
-/* A page of the ring that the system cannot give back: no record is made of it. */
+/* The system cannot provide a page of the ring: no record is written to it. */
 static void test_ring_gone(void **state)
 {
 	static uint8_t from[LARGE];
@@ -438,8 +436,8 @@ static void test_ring_gone(void **state)
 
 /* --- streams --- */
 
-/* A pass of a poller, or by the thread. The test is both sides of the link: what it sent itself is
- * an answer only if @answered. Return: records. */
+/* Make a pass of a poller or of the thread. The test is both sides of the link: a record it sent
+ * itself counts as an answer only if @answered. Return the number of records. */
 static unsigned int pass(bool poller, bool answered)
 {
 	if (!answered)
@@ -447,7 +445,8 @@ static unsigned int pass(bool poller, bool answered)
 	return uroce_shm_poll(&t.shm, 0, 100, poller ? 0 : t.now);
 }
 
-/* How often of 100 times, each @gap ns after the one before, a poller finds both of two records. */
+/* Return how often of 100 times, each @gap ns after the one before, a poller finds both of two
+ * records. */
 static unsigned int found_at_once(uint32_t length, bool answered, uint64_t gap)
 {
 	unsigned int found = 0;
@@ -466,7 +465,7 @@ static unsigned int found_at_once(uint32_t length, bool answered, uint64_t gap)
 	return found;
 }
 
-/* Goes on until a poller leaves it alone; then one more comes. */
+/* Send until a poller leaves the stream alone, then once more. */
 static void stream_until_rest(void)
 {
 	for (int i = 0; i < 1000 && !t.peer.link.rx_rest; i++) {
@@ -487,19 +486,19 @@ static int setup_stream(void **state)
 	return r;
 }
 
-/* A poller looks at a stream of long records now and then, and at everything else always. */
+/* A poller reads a stream of long records only now and then, and everything else always. */
 static void test_stream_rests(void **state)
 {
 	assert_int_equal(found_at_once(SMALL, false, 0), 100);
 	assert_int_equal(found_at_once(LARGE, true, 0), 100);
 	assert_int_equal(found_at_once(LARGE, false, 10000), 100);
 	assert_in_range(found_at_once(LARGE, false, 0), 1, 99);
-	/* The first answers end it. */
+	/* The first answers end the rest. */
 	found_at_once(LARGE, true, 0);
 	assert_int_equal(found_at_once(LARGE, true, 0), 100);
 }
 
-/* Not for long; and who may go to sleep looks. */
+/* The rest is short, and a thread that may go to sleep reads the stream. */
 static void test_stream_wakes(void **state)
 {
 	stream_until_rest();
@@ -521,8 +520,7 @@ static void gone(struct path_host *host, struct uroce_path *path, const void *pe
 	t.gone++;
 }
 
-/* A lane of which only the first page is mapped, where the rest can follow; as both sides of it
- * have it. */
+/* A lane of which only the first page is mapped and the rest can follow, seen from both sides. */
 static int first_begin(uint32_t ring_bytes)
 {
 	static const struct path_events both = { .peer_bytes = taken, .peer_gone = gone };
@@ -557,7 +555,7 @@ static int setup_first(void **state)
 	return first_begin(SHM_SPAN);
 }
 
-/* Of one of few peers. */
+/* The lane belongs to one of few peers. */
 static int setup_first_of_few(void **state)
 {
 	return first_begin(SHM_RING_BYTES);
@@ -580,7 +578,7 @@ static void test_first_suffices(void **state)
 	assert_true(!t.peer.wide || t.peer.wide == t.peer.lane);
 }
 
-/* One of few peers that is talked to much has the wide ring, whatever it has not read yet. */
+/* One of few peers that gets much traffic has the wide ring, whatever it has not read yet. */
 static void test_first_of_few(void **state)
 {
 	for (uint32_t unread = 0; unread < SHM_FIRST / 2 / SHM_LINE - 1; unread++) {
@@ -606,7 +604,7 @@ static void test_first_of_few(void **state)
 	assert_int_equal(setup_first(state), 0);
 }
 
-/* What the consumer has not read yet is in the first ring, and stays. */
+/* Records that the consumer has not read stay in the first ring. */
 static void test_first_burst(void **state)
 {
 	for (int i = 0; i < 100; i++)
@@ -621,7 +619,7 @@ static void test_first_burst(void **state)
 	}
 }
 
-/* Wherever the first one ends. */
+/* The first ring may end at any place. */
 static void test_first_any(void **state)
 {
 	for (uint32_t before = 0; before < 3 * SHM_FIRST / SHM_LINE; before++) {
@@ -642,7 +640,7 @@ static void test_first_any(void **state)
 	assert_int_equal(setup_first(state), 0);
 }
 
-/* Only once is there a wide ring to go to. */
+/* The switch to a wide ring happens only once. */
 static void test_first_lie(void **state)
 {
 	struct shm_record *record;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A program that is started has nothing of this process's, and that from the moment on in which
- * this process goes on: a socket's name is free as soon as this process has closed it.
- */
+/* A started program inherits no descriptor, from the moment on at which this process continues:
+ * a socket's name is free as soon as this process has closed the socket. */
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>

@@ -64,7 +64,7 @@ static void test_own_queue(void **state)
 	fixture_cq_free(cq);
 }
 
-/* The first refused one of a list is told; those before it are posted. */
+/* The first refused request of a list is returned; those before it are posted. */
 static void test_list(void **state)
 {
 	struct uroce_cq *cq = fixture_cq(16, NULL, 0);

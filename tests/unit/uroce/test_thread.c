@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The progress thread when the process has no descriptor left, and beside pollers who look
- * elsewhere. */
+/* The progress thread if the process has no free descriptor, and beside pollers of other
+ * strands. */
 #include <sys/socket.h>
 
 #include "tests/unit/unit.h"
@@ -34,7 +34,8 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *length, int flag
 	return -1;
 }
 
-/* Between two tries it sleeps; and when there is a descriptor again who waits is let in. */
+/* The thread sleeps between two tries; as soon as a descriptor is free, the waiting peer is
+ * accepted. */
 static void test_no_descriptors(void **state)
 {
 	struct uroce_host *host;
@@ -63,8 +64,8 @@ unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, u
 	return __real_uroce_shm_poll(shm, strand, budget, now) + atomic_load(&flood);
 }
 
-/* Somebody sends without end: who connects is let in all the same, and the thread can be stopped.
- */
+/* A peer sends without end: connecting peers are accepted all the same, and the thread can be
+ * stopped. */
 static void test_flood(void **state)
 {
 	struct uroce_host *host;
@@ -105,7 +106,7 @@ static void polled_for_long(struct uroce_host *host, unsigned int strand)
 		uroce_thread_poller_seen(host, strand);
 }
 
-/* A poller of one strand is at work, and never looks at another: the thread does, and goes on
+/* A poller of one strand is active and never runs another one: the thread runs it and goes on
  * watching. */
 static void strand_deserted(struct uroce_host *host, unsigned int polled, unsigned int deserted)
 {

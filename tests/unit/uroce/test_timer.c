@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The timer wheel: nothing is early, and the time it asks for is never too late for anything. */
+/* The timer wheel: no timer is early, and the requested time is never too late for a timer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void test_same_tick(void **state)
 	assert_true(uroce_wheel_next(&wheel) == UINT64_MAX);
 }
 
-/* One a round later is in the same slot, and does not count yet. */
+/* A timer one round later is in the same slot and does not count yet. */
 static void test_next_round(void **state)
 {
 	struct uroce_timer first = {}, soon = {}, round = {};

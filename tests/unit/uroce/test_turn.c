@@ -11,7 +11,7 @@
 
 #include "providers/uroce/path/shm/shm.h"
 
-/* How another process fares: 0 it has its turn, or the error. */
+/* Return 0 if another process gets its turn, or the error. */
 static int turn_elsewhere(void)
 {
 	pid_t pid = fork();
@@ -27,7 +27,7 @@ static int turn_elsewhere(void)
 	return WEXITSTATUS(status);
 }
 
-/* Who never finishes holds up others for a while only. */
+/* A process that never finishes delays others for a limited time. */
 static void test_one_at_a_time(void **state)
 {
 	int turn = uroce_shm_turn_take();
@@ -38,7 +38,7 @@ static void test_one_at_a_time(void **state)
 	assert_int_equal(turn_elsewhere(), 0);
 }
 
-/* It ends with the process, however that ends. */
+/* The turn ends with the process, however the process ends. */
 static void test_death(void **state)
 {
 	pid_t pid = fork();
@@ -60,7 +60,7 @@ int main(void)
 		cmocka_unit_test(test_death),
 	};
 
-	/* Away from the tests beside this one, where the machine allows it. */
+	/* Leave the network namespace of the other tests, if the machine allows it. */
 	if (unshare(CLONE_NEWNET))
 		(void)!unshare(CLONE_NEWUSER | CLONE_NEWNET);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,7 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned 
 
 static uint8_t here[SIZE + PIECES], there[SIZE];
 
-/* All of @here but a byte behind each piece. */
+/* Cover all of @here except for a byte behind each piece. */
 static void pieces_make(struct iovec *iov)
 {
 	static const size_t lengths[PIECES] = { 1, 300, 0, SIZE - 301 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * XRC: what the sending half puts on the wire, and what the receiving half makes of packets. The
- * fixture's QPs have no peer: packets are made here, and answers are looked at as they leave.
- */
+/* XRC: the packets of the sending half, and the receiving half's handling of packets. The
+ * fixture's QPs have no peer: the test makes the packets and checks the answers. */
 #include "tests/unit/uroce/fixture.h"
 
 enum {
@@ -31,7 +29,7 @@ static struct uroce_srq *xrc_srq(struct uroce_xrcd *domain)
 	return s;
 }
 
-/* Destroying waits for the pass that the fixture pretends to be in. */
+/* Release the lock that the fixture holds, because destroying waits for the pass. */
 static void srq_free(struct uroce_srq *s)
 {
 	uroce_unlock(&fx.host.paths.progress_lock);
@@ -114,7 +112,7 @@ static void post(struct uroce_srq *s, uint64_t wr_id, uint32_t length)
 	assert_int_equal(uroce_post_srq_recv(&s->vsrq.srq, &wr, &bad), 0);
 }
 
-/* A request comes, through the bytes of a packet. */
+/* Deliver a request through the bytes of a packet. */
 static void receive(uint8_t opcode, uint32_t srqn, uint32_t length, const struct uroce_hdr *more)
 {
 	static const uint8_t payload[FIXTURE_MTU] = { 1, 2, 3 };
@@ -141,7 +139,7 @@ static void receive(uint8_t opcode, uint32_t srqn, uint32_t length, const struct
 	uroce_unlock(&qp->lock);
 }
 
-/* It is answered, too. */
+/* Deliver a request and let it be answered. */
 static void arrive(uint8_t opcode, uint32_t srqn, uint32_t length, const struct uroce_hdr *more)
 {
 	receive(opcode, srqn, length, more);
@@ -185,8 +183,9 @@ static void test_send(void **state)
 	answered(AETH_RNR_NAK | qp->resp.min_rnr_timer);
 }
 
-/* What a receiving half owes has nothing of its own to ride on, so that it waits for nothing: a
- * peer whose queue is short sends its next message when the answer comes, by another queue pair. */
+/* A receiving half sends its acknowledgement at once, because it has no packets of its own to
+ * carry it. A peer with a short queue sends its next message after the answer, by another queue
+ * pair. */
 static void test_acknowledged_at_once(void **state)
 {
 	struct uroce_engine *engine = &fx.host.engine;
@@ -227,7 +226,7 @@ static void test_no_such_number(void **state)
 	refused(srq[0]->vsrq.srq_num + 9);
 }
 
-/* Same place in the table, another process's. */
+/* The same index in the table of another process. */
 static void test_number_of_other_process(void **state)
 {
 	refused(srq[0]->vsrq.srq_num ^ 1 << UROCE_QP_INDEX_BITS);
@@ -242,7 +241,7 @@ static void test_other_domain(void **state)
 	srq_free(s);
 }
 
-/* A read names the SRQ whose PD the key is of; what is still to be answered goes with the SRQ. */
+/* The key of a read must be of the named SRQ's PD. A pending answer ends with the SRQ. */
 static void test_read_of_gone(void **state)
 {
 	const struct uroce_hdr read = { .va = (uintptr_t)fx.buf,
@@ -252,7 +251,7 @@ static void test_read_of_gone(void **state)
 	struct uroce_key *key;
 	uint8_t *ptr;
 
-	/* The fixture's region is not for peers. */
+	/* The fixture's region has no remote access. */
 	arrive(UROCE_XRC | UROCE_READ_REQUEST, s->vsrq.srq_num, 0, &read);
 	answered(AETH_NAK | NAK_REMOTE_ACCESS);
 	assert_int_equal(uroce_key_get(fx.host.engine.keys, read.rkey, &fx.pd.pd, 0,
@@ -274,7 +273,7 @@ static void test_read_of_gone(void **state)
 	answered(AETH_NAK | NAK_REMOTE_ACCESS);
 }
 
-/* Destroyed between the packets of a message: the receive goes with it. */
+/* The SRQ is destroyed between the packets of a message: the receive goes with it. */
 static void test_gone_in_message(void **state)
 {
 	struct uroce_srq *s = xrc_srq(&xrcd);
@@ -286,7 +285,7 @@ static void test_gone_in_message(void **state)
 	refused(number);
 }
 
-/* RC, UC and UD packets are none of its, nor XRC's responses; and XRC's are none of RC's. */
+/* An XRC QP ignores RC, UC and UD packets and XRC responses. An RC QP ignores XRC packets. */
 static void test_transport(void **state)
 {
 	struct uroce_qp *xrc = qp;
@@ -307,7 +306,7 @@ static void test_transport(void **state)
 	qp = xrc;
 }
 
-/* What the requester sends has the number behind the base header. */
+/* A requester's packets have the SRQ number behind the base header. */
 static void test_requests(void **state)
 {
 	static const uint8_t number[] = { 0, 0x12, 0x34, 0x56 };
@@ -335,7 +334,7 @@ static void test_requests(void **state)
 		;
 }
 
-/* Handles share the queue pair, its events too, and the last one takes it along. */
+/* Handles share the queue pair and its events, and the last handle destroys it. */
 static void test_handles(void **state)
 {
 	struct ibv_qp_open_attr attr = { .qp_num = qp->vqp.qp.qp_num,
