@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A device in this process for tests of the library: one provider whose operations count their
+/* A device in this process for tests of the library: a provider whose operations count their
  * calls, do the least that is right, and fail on demand. Its log is captured, so that tests can
- * look for the words of a message.
- */
+ * search it for the words of a message. */
 #ifndef TESTS_UNIT_FAKE_DEVICE_H
 #define TESTS_UNIT_FAKE_DEVICE_H
 
@@ -48,9 +46,9 @@ struct fake_device {
 	struct ibv_gid_entry gids[4]; /* index 2 and from 4 on are empty */
 
 	unsigned int calls[FAKE_OPS];
-	int result[FAKE_OPS]; /* 0 or what the op answers instead of working */
+	int result[FAKE_OPS]; /* 0, or the error that the operation returns instead of working */
 
-	/* What the last op was asked. */
+	/* Arguments of the last operation. */
 	struct verbs_reg_mr reg_mr;
 	struct verbs_create_cq create_cq;
 	struct ibv_cq_init_attr_ex cq_attr;
@@ -66,12 +64,13 @@ struct fake_device {
 
 /* Start the log's capture; first thing in main(), before any context. */
 void fake_log_start(void);
-/* The lines since they were last taken; valid until the next call. What another thread writes
- * between a look and the taking is lost: who waits for a line only looks. */
+/* Return the lines since they were last taken; valid until the next call. A line that another
+ * thread writes between a look and the taking is lost. Therefore a thread that waits for a line
+ * only looks. */
 const char *fake_log_look(void);
 const char *fake_log_take(void);
 
-/* @words are in the log since it was last looked at. */
+/* Check that @words are in the log since the last call. */
 #define assert_logged(words)                                                     \
 	do {                                                                     \
 		const char *logged = fake_log_take();                            \

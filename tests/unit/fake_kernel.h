@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The kernel's commands as they leave the process: a program that includes this is its own kernel,
- * by defining ioctl(). It keeps the last command and answers what the test prepared.
- */
+/* The kernel's commands as they leave the process. A program that includes this header is its
+ * own kernel, because it defines ioctl(). It keeps the last command and answers as the test has
+ * prepared. */
 #ifndef TESTS_UNIT_FAKE_KERNEL_H
 #define TESTS_UNIT_FAKE_KERNEL_H
 
@@ -28,7 +27,7 @@ static struct {
 		uint16_t id;
 		uint64_t value;
 	} outs[4];	       /* to attributes of a method that the kernel writes; id 0 is none */
-	uint8_t bytes[40][64]; /* what stood where an attribute of a method points to */
+	uint8_t bytes[40][64]; /* the bytes that attributes of a method point to */
 	int error;
 } kernel;
 
@@ -41,7 +40,7 @@ static inline const struct ib_uverbs_attr *attr_of(uint16_t id)
 	return NULL;
 }
 
-/* What the kernel does of INVOKE_WRITE: the request comes inline or by address. */
+/* Run INVOKE_WRITE: the request comes inline or by address. */
 static void invoke_write(struct ib_uverbs_attr *attrs, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++) {
@@ -120,7 +119,7 @@ static inline bool has_attr(uint16_t id)
 	return false;
 }
 
-/* The bytes behind an attribute. */
+/* Return the bytes behind an attribute. */
 static inline const void *bytes_of(uint16_t id)
 {
 	return kernel.bytes[attr_of(id) - kernel.attrs];

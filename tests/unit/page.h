@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory of a device's rings and registers for tests: a page between pages that nobody may touch.
- */
+/* Memory for a device's rings and registers in tests: a page between inaccessible pages. */
 #ifndef TESTS_UNIT_PAGE_H
 #define TESTS_UNIT_PAGE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address handles on a device that is nothing but its tables. */
+/* Address handles on a device that consists only of its tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -235,7 +235,7 @@ static void test_explained(void **state)
 
 /* ---- the header in front of a UD message ---- */
 
-/* With a correct checksum; the first 20 bytes are what a device happens to leave there. */
+/* Return a header with a correct checksum. A device leaves arbitrary bytes in the first 20. */
 static struct ibv_grh ipv4_header(int garbage)
 {
 	static const uint8_t header[20] = {
@@ -273,7 +273,7 @@ static void test_parse_ipv4(void **state)
 	assert_int_equal(route.type, IBV_GID_TYPE_ROCE_V2);
 	assert_int_equal(route.traffic_class, 0x28);
 
-	/* Without that doubt a device may leave the checksum out. */
+	/* Without that ambiguity a device may leave the checksum out. */
 	grh = ipv4_header(0);
 	((uint8_t *)&grh)[30] ^= 0xff;
 	assert_int_equal(ah_grh_parse(&grh, true, &route), 0);

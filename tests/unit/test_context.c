@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queries of device and port: what is written of the caller's struct, and what is remembered. */
+/* Queries of device and port: the bytes written to the caller's struct, and the cached values. */
 #include "tests/unit/fake.h"
 
 static unsigned int device_queries, port_queries;
@@ -54,7 +54,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Every length from nothing to more than the library knows. */
+/* Every length from 0 to more than the library knows. */
 static void test_port_attr_length(void **state)
 {
 	const struct verbs_context *vctx = verbs_get_ctx(*state);
@@ -233,8 +233,8 @@ static int overlay_poll(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	return 77;
 }
 
-/* What the overlay has takes its place, in the slots too; the rest stays; a second one adds to it.
- */
+/* The overlay's operations replace those of the table, in the slots too; the rest stays. A
+ * second overlay adds to the first. */
 static void test_overlay(void **state)
 {
 	const struct verbs_ops first = { .query_port = overlay_first };
@@ -252,10 +252,10 @@ static void test_overlay(void **state)
 	assert_int_equal(verbs_context_overlay_ops(ctx, &second), 0);
 	assert_int_equal(ibv_poll_cq(&cq, 1, NULL), 77);
 	assert_int_equal(ctx->query_port(*state, 1, &port, sizeof(port)), ENXIO);
-	/* The provider's own table is as it was. */
+	/* The provider's own table is unchanged. */
 	assert_ptr_equal(ops.query_port, query_port);
 	assert_null(ops.poll_cq);
-	/* After another table was set, an overlay lies over that one. */
+	/* After another table was set, an overlay applies to that table. */
 	verbs_context_set_ops(ctx, &others);
 	assert_int_equal(verbs_context_overlay_ops(ctx, &second), 0);
 	assert_int_equal(ibv_poll_cq(&cq, 1, NULL), 77);

@@ -83,7 +83,7 @@ static void test_extended_mistakes(void **state)
 	assert_logged("cq_attr is NULL");
 }
 
-/* Limits and flags are the device's to judge, and it is not asked for them in advance. */
+/* The device judges limits and flags, and is not asked for its limits in advance. */
 static void test_left_to_device(void **state)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 1,
@@ -102,7 +102,7 @@ static void test_left_to_device(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* The channel is not held by a CQ that never was. */
+/* A CQ that was refused does not hold the channel. */
 static void test_refused_by_device(void **state)
 {
 	struct ibv_context *ctx = *state;

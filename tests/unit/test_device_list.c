@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The device list from a sysfs that the test writes. Netlink, device nodes and loading are
- * replaced; the kernel ABI is judged once a process, so each case that needs another one has its
- * own.
- */
+/* The device list from a sysfs that the test writes. Netlink, device nodes and loading are
+ * replaced. The kernel ABI is checked once in a process, therefore each case with another ABI
+ * runs in its own process. */
 #include <endian.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -162,7 +160,7 @@ static void test_same_pointers(void **state)
 	ibv_free_device_list(third);
 }
 
-/* A held device outlives its removal; one of the same name that came later is another. */
+/* A held device outlives its removal. A later device with the same name is another one. */
 static void test_removed_and_new(void **state)
 {
 	struct ibv_device **before = list_get(2), **after, **again;
@@ -252,7 +250,7 @@ static void refused(const char *abi, const char *message)
 	free(said);
 }
 
-/* A container may have no sysfs. Netlink says all that is needed. */
+/* A container may have no sysfs. Netlink reports everything needed. */
 static void test_netlink_without_sysfs(void **state)
 {
 	struct ibv_device **list;
@@ -274,7 +272,8 @@ static void test_kernel_abi(void **state)
 	refused("5\n", "libibverbs: Fatal: kernel ABI version 5 doesn't match library version 6");
 }
 
-/* ENOSYS; return: what is said without being asked. */
+/* Ask for a list, which must fail with ENOSYS; return the messages that are logged at the
+ * default level. */
 static char *unsupported(void)
 {
 	struct capture c;
@@ -288,7 +287,7 @@ static char *unsupported(void)
 	return capture_end(&c);
 }
 
-/* A host without RDMA is none that is broken: nobody asked. */
+/* A host without RDMA is not broken: log nothing. */
 static void test_no_class(void **state)
 {
 	char *said;
@@ -299,7 +298,7 @@ static void test_no_class(void **state)
 	free(said);
 }
 
-/* A device, and no way to it. Said once. */
+/* A device without a node is reported once. */
 static void test_no_uverbs(void **state)
 {
 	char class[2 * PATH_MAX], *said;
@@ -338,7 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_netlink_without_sysfs),
-		CASE(test_kernel_abi), /* first: a good one is remembered */
+		CASE(test_kernel_abi), /* first: a supported ABI is cached */
 		CASE(test_facts),
 		CASE(test_same_pointers),
 		CASE(test_removed_and_new),

@@ -120,7 +120,7 @@ static void test_import_dm(void **state)
 	assert_int_equal(dm->handle, 77);
 	ibv_unimport_dm(dm);
 	assert_int_equal(unimported, 1);
-	/* The processes agree who frees it: that may be the one that imported it. */
+	/* The processes agree which one frees it: that may be the one that imported it. */
 	dm = ibv_import_dm(*state, 77);
 	assert_int_equal(ibv_free_dm(dm), 0);
 	assert_log_empty();
@@ -165,7 +165,7 @@ static void test_reg(void **state)
 	reg_refused(pd, dm, 61, 40, zero, "40 bytes from 61 on: the device memory has 100");
 	reg_refused(pd, dm, UINT64_MAX, 2, zero, "the device memory has 100");
 	reg_refused(pd, foreign, 0, 1, zero, "belongs to another context");
-	/* Of imported memory the size is not known: the device judges. */
+	/* The size of imported memory is unknown: the device judges. */
 	assert_int_equal(ibv_free_dm(dm), 0);
 	dm = ibv_import_dm(*state, 5);
 	mr = ibv_reg_dm_mr(pd, dm, 1 << 20, 1, zero);
@@ -217,7 +217,7 @@ static void test_import_mr(void **state)
 	assert_null(mr->addr);
 	ibv_unimport_mr(mr);
 	assert_int_equal(unimported, 1);
-	/* Who destroys it is the processes' agreement: that may be the one that imported it. */
+	/* The processes agree which one destroys it: that may be the one that imported it. */
 	mr = ibv_import_mr(pd, 8);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(fake_of(*state)->calls[FAKE_DEREG_MR], 1);

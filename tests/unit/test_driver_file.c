@@ -70,7 +70,7 @@ static void test_absolute_path(void **state)
 	disc_driver_free(d);
 }
 
-/* Refused with a message; the rest of the file counts. */
+/* A bad line is reported and ignored; the rest of the file is used. */
 static void test_bad_lines(void **state)
 {
 	static const char *const bad[] = {

@@ -166,7 +166,7 @@ static void test_async_event(void **state)
 	assert_int_equal(event.element.port_num, 2);
 	ibv_ack_async_event(&event);
 
-	/* One this library does not know: about no object. */
+	/* An event type that this library does not know has no object. */
 	send_async(200, (void *)1);
 	assert_int_equal(ibv_get_async_event(*state, &event), 0);
 	assert_int_equal(event.event_type, 200);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Flows and flow actions: what is refused before a device sees it. */
+/* Flows and flow actions: requests that are refused before a device sees them. */
 #include "tests/unit/fake_device.h"
 
 static int result;
@@ -68,7 +68,7 @@ static void test_life(void **state)
 	struct request request = request_make();
 	struct ibv_flow *flow = ibv_create_flow(&qp, &request.attr);
 
-	/* The size of the whole is left out by many a program. */
+	/* Many programs leave out the size of the whole. */
 	assert_non_null(flow);
 	assert_ptr_equal(flow->context, *state);
 	assert_int_equal(flow->handle, 3);
@@ -99,7 +99,7 @@ static void test_mistakes(void **state)
 	flow_refused(&qp, NULL, EINVAL, "ibv_create_flow: flow is NULL");
 	request.attr.comp_mask = 1;
 	flow_refused(&qp, &request.attr, EINVAL, "comp_mask 0x1: no bit is defined yet");
-	/* A spec of nothing would be read for ever. */
+	/* A spec of size 0 would be read for ever. */
 	request = request_make();
 	request.drop.size = 0;
 	flow_refused(&qp, &request.attr, EINVAL,
@@ -153,7 +153,7 @@ static void test_action(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-/* By the library of a provider's direct verbs: the operation finds its attributes. */
+/* Called by the library of a provider's direct verbs: the operation finds its attributes. */
 static void test_direct(void **state)
 {
 	struct ibv_qp qp = { .context = *state };

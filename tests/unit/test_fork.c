@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Fork protection. Its state is the process's and moves one way only, so each case runs in a child;
- * whether the kernel copies pinned pages is what the stand-ins for netlink below say.
- */
+/* Fork protection. Its state belongs to the process and moves one way only, so that each case
+ * runs in a child. The stand-ins for netlink below decide whether the kernel copies pinned
+ * pages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +75,7 @@ static char *map_pages(size_t count)
 	return p;
 }
 
-/* Which of the pages from @base a child would not get: flag "dc" in smaps. */
+/* Return which of the pages from @base a child would not inherit: flag "dc" in smaps. */
 static void read_protected(char *base, size_t count, bool *ret_protected)
 {
 	FILE *smaps = fopen("/proc/self/smaps", "re");
@@ -116,7 +115,7 @@ static void unneeded(void)
 	kernel_copies = true;
 	check(ibv_is_fork_initialized() == IBV_FORK_UNNEEDED);
 	check(!ibv_dontfork_range(p, page_size));
-	/* Not too late: what is registered already is safe as well. */
+	/* It is not too late: memory that is registered already is safe as well. */
 	check(!ibv_fork_init());
 	check(ibv_is_fork_initialized() == IBV_FORK_UNNEEDED);
 	check(!ibv_dontfork_range(p, page_size));
@@ -147,7 +146,7 @@ static void counts(void)
 	check(is_protected(p) && !is_protected(p + page_size));
 	check(!ibv_dofork_range(p + page_size - 1, 1));
 	check(!is_protected(p));
-	/* More give-backs than takes change nothing. */
+	/* More releases than protections change nothing. */
 	check(!ibv_dofork_range(p, page_size));
 	check(!ibv_dontfork_range(p, page_size));
 	check(is_protected(p));
@@ -207,7 +206,7 @@ static void hole(void)
 	check(ibv_dontfork_range(p, 4 * page_size) == ENOMEM);
 	check(!is_protected(p) && is_protected(p + page_size) && !is_protected(p + 2 * page_size));
 	check(ibv_dontfork_range((void *)-2, 16) == EINVAL);
-	/* Memory that is gone may be given back. */
+	/* Unmapped memory may be released. */
 	check(!munmap(p + page_size, page_size));
 	check(!ibv_dofork_range(p + page_size, page_size));
 }
@@ -310,7 +309,7 @@ static void *race_init(void *arg)
 	return (void *)(intptr_t)ibv_fork_init();
 }
 
-/* Whoever is first: either the range is protected or init has failed. */
+/* Whichever is first: either the range is protected or init has failed. */
 static void race(void)
 {
 	char *p = map_pages(1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which entry of a GID table is used, on tables that programs have met. */
+/* The choice of an entry of a GID table, on tables that programs have met. */
 #include <net/if.h>
 
 #include "tests/unit/fake_device.h"
@@ -95,7 +95,7 @@ static void test_link_down(void **state)
 {
 	down = 2;
 	assert_int_equal(best(usual, ARRAY_SIZE(usual)), 5);
-	/* Everything is down: still the best of what there is. */
+	/* Everything is down: return the best of the rest. */
 	assert_int_equal(best(usual, 4), 3);
 }
 
@@ -106,13 +106,13 @@ static void test_other_namespace(void **state)
 	assert_int_equal(best(usual, ARRAY_SIZE(usual)), 5);
 	elsewhere = 3;
 	assert_int_equal(best(usual, ARRAY_SIZE(usual)), 3);
-	/* Down here is better than up elsewhere. */
+	/* An interface that is down here is better than one that is up in another namespace. */
 	elsewhere = 2;
 	down = 3;
 	assert_int_equal(best(usual, ARRAY_SIZE(usual)), 5);
 }
 
-/* Its device has the entry yet, its interface not. */
+/* The device still has the entry, but the interface no longer has the address. */
 static void test_foreign_address(void **state)
 {
 	not_mine = 2;
@@ -137,7 +137,7 @@ static void test_unknown_interface(void **state)
 	assert_int_equal(best(table, ARRAY_SIZE(table)), 7);
 }
 
-/* Filters for ::ffff: find nothing in these. */
+/* Filters for ::ffff: find no entry in these tables. */
 static void test_one_family(void **state)
 {
 	const struct ibv_gid_entry local[] = { ENTRY(0, LOCAL(1), V2, 2) };
@@ -149,7 +149,7 @@ static void test_one_family(void **state)
 	assert_int_equal(best(v6, ARRAY_SIZE(v6)), 5);
 }
 
-/* No address vector can name the better one. */
+/* No address vector can name the better entry. */
 static void test_large_index(void **state)
 {
 	const struct ibv_gid_entry table[] = { ENTRY(255, LOCAL(1), V2, 2),

@@ -132,7 +132,7 @@ static void test_folder_refused(void **state)
 	free(said);
 }
 
-/* Writable for everybody, but somebody else's. */
+/* The file is writable for everyone, but belongs to another user. */
 static void test_foreign_owner_refused(void **state)
 {
 	char *said, *text;
@@ -166,7 +166,7 @@ static void test_long_line_is_cut(void **state)
 	free(said);
 }
 
-/* A user logs to a device that is root's. */
+/* A user logs to a device file that belongs to root. */
 static void test_device(void **state)
 {
 	char *said = run("1", "/dev/null", geteuid() ? 0 : 65534);
@@ -186,7 +186,8 @@ static void test_standard_streams(void **state)
 	free(said);
 }
 
-/* A FIFO whose reader goes away between two lines: the program goes on, its signals as before. */
+/* A FIFO whose reader goes away between two lines: the program continues, and its signals are
+ * unchanged. */
 static void test_reader_gone(void **state)
 {
 	struct capture c;
@@ -222,7 +223,7 @@ static void test_reader_gone(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Nothing is written, so nothing is opened, made or complained about. */
+/* No line is written, so that no file is opened, created or complained about. */
 static void test_silent_at_level_0(void **state)
 {
 	static const char *const levels[] = { NULL, "0", "0x0", "x" };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Which driver file is chosen for a device. Loading is replaced: a library "is there" when its name
- * is in the list of providers below. Each test has a process of its own: files are read once.
- */
+/* The choice of a driver file for a device. Loading is replaced: a library "is there" if its
+ * name is in the list of providers below. Each test has a process of its own, because files are
+ * read once. */
 #include <sys/wait.h>
 
 #include "tests/unit/unit.h"
@@ -90,7 +89,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Those that the environment names are asked first, in its order; RDMAV_DRIVERS wins. */
+/* The drivers that the environment names are asked first, in its order; RDMAV_DRIVERS wins. */
 static void test_environment(void **state)
 {
 	file_write(folder, "rxe.driver", "driver byid\nmatch driver_id 14\n");
@@ -129,7 +128,7 @@ static void test_then_name(void **state)
 	expect("byname", "byname ");
 }
 
-/* The usual file suffices: the others, here one that would be complained about, are not read. */
+/* The usual file is enough: the others are not read, here a file that would be complained about. */
 static void test_usual_file(void **state)
 {
 	struct capture c;
@@ -201,7 +200,7 @@ static int teardown_vendor(void **state)
 	return teardown(state);
 }
 
-/* A package's file counts, until the administrator has one of its name. */
+/* A package's file is used, unless the administrator has one of the same name. */
 static void test_vendor(void **state)
 {
 	file_write(vendor, "a.driver", "driver byid\nmatch driver_id 14\n");
@@ -226,7 +225,7 @@ static void test_vendor_alone(void **state)
 	free(said);
 }
 
-/* Neither folder has what the entry points to: said once, with its name. */
+/* The target of an entry is in neither folder: this is reported once, with its name. */
 static void test_dangling(void **state)
 {
 	char path[PATH_MAX + 16];

@@ -32,7 +32,7 @@ static union ibv_gid gid(const char *text)
 	return g;
 }
 
-/* Attach, and see that the errno and the words in the log are these. */
+/* Attach, and check the errno and the words in the log. */
 static void assert_refused(const char *group, int error, const char *words)
 {
 	union ibv_gid g = gid(group);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Locked memory is blamed when the figures say so, and not otherwise. */
+/* Locked memory is blamed only if the figures prove it. */
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -46,7 +46,7 @@ static void test_low(void **state)
 	assert_false(memlock_is_low(&facts, 65536));
 }
 
-/* In a child without privilege and with this limit, twice. Return: what is logged. */
+/* Run @act twice in a child without privilege and with this limit. Return the log. */
 static const char *unprivileged(rlim_t bytes, void (*act)(void))
 {
 	struct rlimit limit = { bytes, bytes };
@@ -75,7 +75,8 @@ static void register_a_page(void)
 	log_err("failed%s", why.chars);
 }
 
-/* The figures do not explain it, for a device pins more than was asked for; a low limit does. */
+/* The figures do not explain the failure, because a device pins more than was requested. A low
+ * limit does. */
 static void test_low_is_named(void **state)
 {
 	const char *said = unprivileged(65536, register_a_page);
@@ -92,7 +93,7 @@ bool place_is_container(const char *root)
 	return container;
 }
 
-/* The advice of a container needs proof of one: the file alone is a left-over of an image. */
+/* The advice for containers needs proof of a container: the file may be a left-over of an image. */
 static void test_place(void **state)
 {
 	container = true;
@@ -101,7 +102,7 @@ static void test_place(void **state)
 	assert_null(strstr(unprivileged(32768, memlock_warn_low), "container"));
 }
 
-/* Said once, before anything failed, of a limit under which next to nothing can be registered. */
+/* A warning is logged once, before any failure, if the limit allows hardly any registration. */
 static void test_warning(void **state)
 {
 	const char *said = unprivileged(32768, memlock_warn_low);
@@ -113,7 +114,8 @@ static void test_warning(void **state)
 	assert_string_equal(unprivileged(32769, memlock_warn_low), "");
 }
 
-/* One notice a process, whichever verb fails first; before it, causes that are none are silent. */
+/* There is one notice in a process, whichever verb fails first. Failures without this cause are
+ * silent. */
 static void test_notice(void **state)
 {
 	static char memory[65536];

@@ -63,7 +63,7 @@ static void test_mistakes(void **state)
 	ibv_dealloc_pd(pd);
 }
 
-/* The whole address space, on demand: the one range of that length that is right. */
+/* The whole address space, on demand: the only valid range of that length. */
 static void test_implicit_on_demand(void **state)
 {
 	struct ibv_pd *pd = fake_pd(*state);

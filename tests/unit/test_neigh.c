@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Ethernet addresses of GIDs: the arithmetic anywhere, the kernel's tables in a network namespace
- * of our own with a neighbour in a second one at the other end of a veth pair.
- */
+/* Ethernet addresses of GIDs. The arithmetic needs no network. The kernel's tables are tested in
+ * a network namespace of the test, with a neighbour in a second one at the other end of a veth
+ * pair. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,7 +119,7 @@ static void test_eui64(void **state)
 static void test_neighbour_v4(void **state)
 {
 	assert_resolves("10.0.0.1", "10.0.0.2", "veth0", peer_mac, NEIGH_VLAN_NONE);
-	/* Now from the table. */
+	/* Now from the cache. */
 	assert_resolves("10.0.0.1", "10.0.0.2", "veth0", peer_mac, NEIGH_VLAN_NONE);
 }
 
@@ -182,7 +181,7 @@ static void test_no_arp(void **state)
 static void test_no_answer(void **state)
 {
 	assert_fails("10.0.0.1", "10.0.0.99", "veth0", -EHOSTUNREACH);
-	/* Again while the table still says FAILED. */
+	/* A second time, while the table still has FAILED. */
 	assert_fails("10.0.0.1", "10.0.0.99", "veth0", -EHOSTUNREACH);
 	assert_fails("2001:db8::1", "2001:db8::99", "veth0", -EHOSTUNREACH);
 }
@@ -233,7 +232,7 @@ static const char vlan_side[] = "ip link add link veth%d name vlan%d type vlan i
 
 static pid_t peer;
 
-/* Kernels without VLAN interfaces are a fact here, not a failure. */
+/* A kernel without VLAN interfaces is no failure of the test. */
 static void vlan_set_up(int side)
 {
 	char command[512];
@@ -243,7 +242,7 @@ static void vlan_set_up(int side)
 		print_message("no VLAN interface\n");
 }
 
-/* Live in a namespace of its own; set it up when told that veth1 has arrived; end with the test. */
+/* Enter a namespace, configure it as soon as veth1 has arrived, and end with the test. */
 static void peer_run(int told, int tell)
 {
 	char byte;
@@ -267,7 +266,7 @@ static void write_file(const char *path, const char *text)
 		(void)!write(fd, text, strlen(text));
 }
 
-/* Root makes a namespace as it is, everybody else as the root of an own user namespace. */
+/* Root creates the namespace directly; other users first become root of a user namespace. */
 static int own_namespace(void)
 {
 	char map[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is said when there is no device: why, and how to have one. */
+/* The messages if there is no device: the cause, and how to get a device. */
 #include "tests/unit/unit.h"
 
 #include "libibverbs/discovery/discovery.h"
@@ -49,7 +49,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Return: what is said while nothing is found; @error: the expected errno, 0 for an empty list. */
+/* Ask for a list without devices; return the messages. @error: the expected errno, 0 for an
+ * empty list. */
 static char *nothing(int error)
 {
 	struct ibv_device **list;
@@ -90,7 +91,7 @@ static void test_no_device(void **state)
 	expect_said(0, "the kernel has none in this network namespace");
 }
 
-/* Netlink answers without ib_uverbs, too, and an empty list is what it has always been then. */
+/* Netlink answers without ib_uverbs too: the list is empty, as always in that case. */
 static void test_netlink_without_module(void **state)
 {
 	nldev = 0;
@@ -99,7 +100,7 @@ static void test_netlink_without_module(void **state)
 	expect_said(0, "libibverbs: Fatal: couldn't read uverbs abi version");
 }
 
-/* One line, and only where it would help. */
+/* One line, and only if it would help. */
 static void test_userspace(void **state)
 {
 	char *said;

@@ -28,7 +28,7 @@ static void *run(void *unused)
 	return (void *)(uintptr_t)runs;
 }
 
-/* Every caller returns after the one run, whichever of them made it. */
+/* Every caller returns after the single run, whichever caller made it. */
 static void test_one_run(void **state)
 {
 	pthread_t threads[THREADS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Protection domains, those of other processes, thread domains and parent domains. */
+/* Protection domains, imported domains, thread domains and parent domains. */
 #include "tests/unit/fake_device.h"
 
 static unsigned int parents_freed, views_freed;
@@ -116,14 +116,14 @@ static void test_parent(void **state)
 	assert_ptr_equal(vpd->free, release);
 	assert_ptr_equal(vpd->pd_context, &attr);
 	assert_log_empty();
-	/* What it stands for, and what it uses, stays. */
+	/* The domains that a parent domain stands for, or uses, stay. */
 	assert_int_equal(ibv_dealloc_td(td), EBUSY);
 	assert_logged("ibv_dealloc_td: 1 parent domains still use it");
 	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
 	assert_logged("ibv_dealloc_pd: pd 7: 1 parent domains still stand for it");
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 	assert_int_equal(parents_freed, 1);
-	/* Allocators are those that the mask promises. */
+	/* Only the allocators in the mask are used. */
 	attr.comp_mask = 0;
 	parent = ibv_alloc_parent_domain(*state, &attr);
 	assert_null(to_vpd(parent)->alloc);
@@ -176,7 +176,7 @@ static void test_parent_mistakes(void **state)
 	fake_of(*state)->ops.alloc_parent_domain = NULL;
 	parent_refused(*state, (struct ibv_parent_domain_init_attr){ .pd = pd }, EOPNOTSUPP,
 		       "ibv_alloc_parent_domain: not supported");
-	/* What failed has left nothing behind. */
+	/* The failed calls have left no object behind. */
 	assert_int_equal(ibv_dealloc_pd(parent), 0);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 	assert_int_equal(ibv_dealloc_td(foreign_td), 0);
@@ -193,7 +193,7 @@ static struct ibv_cq_ex *cq_in(struct ibv_context *ctx, struct ibv_pd *parent)
 	return ibv_create_cq_ex(ctx, &attr);
 }
 
-/* A completion queue has a parent domain only by its attribute. */
+/* Only its attribute puts a completion queue into a parent domain. */
 static void test_parent_of_cq(void **state)
 {
 	struct ibv_pd *pd = fake_pd(*state), *parent = parent_of(pd);
@@ -219,8 +219,7 @@ static void test_parent_of_cq(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-/* The memory of queues may be the program's, by the domain's allocators: the domain outlives them.
- */
+/* A parent domain's allocators may give the memory of queues: the domain outlives them. */
 static void test_parent_of_queues(void **state)
 {
 	struct ibv_pd *pd = fake_pd(*state), *parent = parent_of(pd);
@@ -247,7 +246,7 @@ static void test_parent_of_queues(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-/* What is made in a view has its address, so that it stays until all that is gone. */
+/* Objects that were created in an imported domain hold its address: it stays until all are gone. */
 static void test_import_in_use(void **state)
 {
 	struct ibv_pd *pd = ibv_import_pd(*state, 57), *parent = parent_of(pd);
@@ -283,7 +282,7 @@ static void test_import(void **state)
 	ibv_unimport_pd(pd);
 	assert_int_equal(views_freed, 1);
 	assert_log_empty();
-	/* The processes agree who destroys it: that may be the one that imported it. */
+	/* The processes agree which one destroys it: that may be the one that imported it. */
 	pd = ibv_import_pd(*state, 56);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 	assert_int_equal(views_freed, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the ping-pong programs decide by themselves: addresses as text, and data. */
+/* The parts of the ping-pong programs that need no device: addresses as text, and data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void test_data(void **state)
 	}
 }
 
-/* Nothing received is never taken for a message, of whatever age. */
+/* An empty buffer is never taken for a message, of whatever age. */
 static void test_data_scrubbed(void **state)
 {
 	static uint8_t data[10000], message[sizeof(data)];

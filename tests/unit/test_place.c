@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Containers are told from machines in a /proc that the test writes. */
+/* Containers are distinguished from machines by a /proc that the test writes. */
 #include "tests/unit/unit.h"
 #include "util/place.h"
 

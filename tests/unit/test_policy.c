@@ -39,7 +39,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Nobody gets a device unasked, except who builds and tries. */
+/* By default there is no device, except in a build tree. */
 static void test_default(void **state)
 {
 	expect(false, false);
@@ -59,7 +59,7 @@ static void test_environment(void **state)
 	expect(true, true);
 }
 
-/* What is no policy decides nothing: the next one does. */
+/* An invalid policy is ignored: the next source decides. */
 static void test_environment_bad(void **state)
 {
 	setenv("UROCE", "once", 1);
@@ -88,7 +88,8 @@ static void test_file(void **state)
 	expect(false, false);
 }
 
-/* The package switches it on; the administrator has the last word, and the user beside. */
+/* The package switches the device on. The administrator overrides the package, and the user
+ * both. */
 static void test_order(void **state)
 {
 	file_write(vendor, "uroce.conf", "policy auto\n");
@@ -104,7 +105,7 @@ static void test_order(void **state)
 	expect(false, false);
 }
 
-/* A build tree has one file, its own: what is installed does not matter to it. */
+/* A build tree has a file of its own: installed files are ignored. */
 static void test_build_tree(void **state)
 {
 	installed = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs: life cycle, and what each mistake gets: errno and a line that explains it. */
+/* Queue pairs: life cycle, and for each mistake the errno and a line that explains it. */
 #include <string.h>
 
 #include "libibverbs/qp.h"
@@ -103,7 +103,7 @@ static void to_rts(struct rig *rig)
 	assert_int_equal(ibv_modify_qp(rig->qp, &attr, RTS_MASK), 0);
 }
 
-/* The device is asked, refuses, and the library says why; the state stays. */
+/* The device is called and refuses. The library logs the reason, and the state stays. */
 static void refused(struct rig *rig, struct ibv_qp_attr *attr, int mask, const char *words)
 {
 	unsigned int calls = rig->fake->calls[FAKE_MODIFY_QP];
@@ -120,7 +120,7 @@ static void refused(struct rig *rig, struct ibv_qp_attr *attr, int mask, const c
 	assert_logged(words);
 }
 
-/* And the kernel's core refuses it for every device, so a user-space device must as well. */
+/* The kernel's core refuses this for every device. Therefore a user-space device must do so too. */
 static void core_refused(struct rig *rig, struct ibv_qp_attr *attr, int mask, const char *words)
 {
 	const struct verbs_modify_qp in = { .attr = attr, .mask = mask };
@@ -129,7 +129,7 @@ static void core_refused(struct rig *rig, struct ibv_qp_attr *attr, int mask, co
 	assert_int_equal(verbs_check_modify_qp(to_vqp(rig->qp), &in), -EINVAL);
 }
 
-/* Not the core: what the device makes of it counts, and this one takes it. */
+/* The core does not refuse this: the device decides, and this one accepts. */
 static void left_to_device(struct rig *rig, struct ibv_qp_attr *attr, int mask, const char *words)
 {
 	const struct verbs_modify_qp in = { .attr = attr, .mask = mask };
@@ -142,7 +142,7 @@ static void left_to_device(struct rig *rig, struct ibv_qp_attr *attr, int mask, 
 	rig->qp->state = rig->fake->state = before;
 }
 
-/* The library refuses: it cannot tell any device. */
+/* The library refuses, because no request to a device can express this. */
 static void not_asked(struct rig *rig, struct ibv_qp_attr *attr, int mask, int error,
 		      const char *words)
 {
@@ -255,13 +255,13 @@ static void test_create_mistakes(void **state)
 	bad = good;
 	bad.recv_cq = &foreign;
 	create_refused(&rig, &bad, EINVAL, "must all be of one context");
-	/* Imported, it may be the kernel's same context. */
+	/* An imported context may be the same context of the kernel. */
 	ctx_priv(other)->imported = true;
 	qp = ibv_create_qp_ex(rig.ctx, &bad);
 	assert_non_null(qp);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	fake_close(other);
-	/* Another device's context never is. */
+	/* The context of another device never is. */
 	fake_device_init(&second);
 	foreign.context = fake_open(&second);
 	ctx_priv(foreign.context)->imported = true;
@@ -270,7 +270,7 @@ static void test_create_mistakes(void **state)
 	rig_down(&rig);
 }
 
-/* The two halves of an XRC connection: what one does not have is not looked at. */
+/* The two halves of an XRC connection: attributes of the other half are ignored. */
 static void test_create_xrc(void **state)
 {
 	struct rig rig = rig_up(state, IBV_QPT_RC);
@@ -339,7 +339,8 @@ static void test_create_null(void **state)
 	rig_down(&rig);
 }
 
-/* Above a limit of the device: it is named after the refusal, the caller's struct stays. */
+/* A value above a limit of the device is named after the refusal, and the caller's struct is
+ * unchanged. */
 static void test_create_above_limits(void **state)
 {
 	struct rig rig = rig_up(state, IBV_QPT_RC);
@@ -363,7 +364,7 @@ static void test_create_above_limits(void **state)
 	rig_down(&rig);
 }
 
-/* The limits the kernel tells are the least of several: a device may accept more. */
+/* The limits that the kernel reports are minima of several: a device may accept more. */
 static void test_create_left_to_device(void **state)
 {
 	struct rig rig = rig_up(state, IBV_QPT_RC);
@@ -514,8 +515,8 @@ static void test_modify_mtu(void **state)
 	left_to_device(&rig, &attr, RTR_MASK, "path_mtu 0 is no enum ibv_mtu");
 	attr.path_mtu = 1024;
 	not_asked(&rig, &attr, RTR_MASK, EINVAL, "path_mtu 1024 is no enum ibv_mtu");
-	/* The administrator has raised the MTU since: the port is asked again for the explanation.
-	 */
+	/* The administrator has raised the MTU since: the port is queried again for the
+	 * explanation. */
 	rig.fake->port.active_mtu = IBV_MTU_4096;
 	attr.path_mtu = IBV_MTU_4096;
 	attr.ah_attr.port_num = 0;
@@ -523,7 +524,7 @@ static void test_modify_mtu(void **state)
 	rig_down(&rig);
 }
 
-/* A modify asks the device nothing but what it is for. */
+/* A modify makes no other call of the device. */
 static void test_modify_asks_nothing(void **state)
 {
 	struct rig rig = rig_up(state, IBV_QPT_RC);
@@ -537,7 +538,8 @@ static void test_modify_asks_nothing(void **state)
 	rig_down(&rig);
 }
 
-/* An error moved the QP behind the library's back: the device decides, and is explained. */
+/* An error changed the QP's state without the library: the device decides, and a refusal is
+ * explained. */
 static void test_modify_stale_state(void **state)
 {
 	struct rig rig = rig_up(state, IBV_QPT_UD);
@@ -560,7 +562,7 @@ static void test_modify_stale_state(void **state)
 	rig_down(&rig);
 }
 
-/* RTS may have become SQE, where other attributes are allowed: not for the library to refuse. */
+/* RTS may have become SQE, which allows other attributes: the library must not refuse. */
 static void test_modify_uncertain_state(void **state)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -576,7 +578,8 @@ static void test_modify_uncertain_state(void **state)
 	rig_down(&rig);
 }
 
-/* Within a state devices differ; what the rules do not have is explained after a refusal. */
+/* Devices differ in changes within a state; a change outside of the rules is explained after a
+ * refusal. */
 static void test_modify_within_state(void **state)
 {
 	struct rig rig = rig_up(state, IBV_QPT_RC);
@@ -679,7 +682,7 @@ static void test_modify_controlled_qkey(void **state)
 	rig_down(&rig);
 }
 
-/* iWARP and vendors' own types have rules of their own. */
+/* iWARP and vendor types have other rules. */
 static void test_modify_other_transports(void **state)
 {
 	struct rig rig = rig_up(state, IBV_QPT_DRIVER);
@@ -766,7 +769,7 @@ static int blocks(struct verbs_qp *qp, enum ibv_wr_opcode op)
 	return IBV_QUERY_QP_DATA_IN_ORDER_ALIGNED_128_BYTES;
 }
 
-/* What a device says, on processors that keep its order or when it alone is asked about. */
+/* The device's answer, on processors that keep its order, or with the flag DEVICE_ONLY. */
 static void test_data_in_order(void **state)
 {
 	const uint32_t caps = IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS,

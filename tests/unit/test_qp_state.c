@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Every transition of every transport against the rules written down a second time here, attribute
- * by attribute: those required and those optional must pass, each one missing or added must not.
- */
+/* Compare every transition of every transport with a second copy of the rules, attribute by
+ * attribute. The required and the optional attributes must pass. A missing required one or any
+ * other must not. */
 #include <string.h>
 
 #include "libibverbs/qp.h"
@@ -50,7 +49,7 @@ static const struct rule uc[] = {
 	{ S(RTS), S(RTS), 0, A(CUR_STATE) | A(ACCESS_FLAGS) | A(ALT_PATH) | A(PATH_MIG_STATE) },
 	{ S(RTS), S(SQD), 0, A(EN_SQD_ASYNC_NOTIFY) },
 	{ S(SQD), S(RTS), 0, A(CUR_STATE) | A(ACCESS_FLAGS) | A(ALT_PATH) | A(PATH_MIG_STATE) },
-	/* The kernel adds the port to an address vector here, and then does not take the port. */
+	/* The kernel adds the port to an address vector here, and then refuses the port. */
 	{ S(SQD), S(SQD), 0, A(PKEY_INDEX) | A(ACCESS_FLAGS) | A(ALT_PATH) | A(PATH_MIG_STATE) },
 	{ S(SQE), S(RTS), 0, A(CUR_STATE) | A(ACCESS_FLAGS) },
 	{},
@@ -143,7 +142,7 @@ static const struct {
 	{ IBV_QPT_XRC_RECV, xrc_recv, XRC_RECV_IGNORES },
 };
 
-/* Whether there is a rule, and which. */
+/* Find the rule; return whether there is one. */
 static bool rule_find(unsigned int t, enum ibv_qp_state cur, enum ibv_qp_state next,
 		      struct rule *ret_rule)
 {
@@ -192,7 +191,7 @@ static void test_every_transition(void **state)
 					assert_false(allows(t, &rule, 0));
 }
 
-/* Without IBV_QP_STATE the attributes are those of staying where it is. */
+/* Without IBV_QP_STATE the allowed attributes are those of a transition to the same state. */
 static void test_state_unchanged(void **state)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };

@@ -20,7 +20,7 @@ struct item {
 
 static struct item items[COUNT];
 
-/* What a list should be. */
+/* The expected content of a list. */
 struct model {
 	struct item *order[COUNT];
 	int count;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What came with the versions 1.15 to 1.18: DMA handles, regions of whatever memory, buffers, the
- * speed of a port, completion counters. Each once over a device, and as a command of the kernel.
- */
+/* Additions of versions 1.15 to 1.18: DMA handles, regions of any kind of memory, buffers, the
+ * speed of a port, completion counters. Each is tested on a device and as a command of the
+ * kernel. */
 #include "tests/unit/fake_kernel.h"
 
 static int result;
@@ -74,7 +73,7 @@ static void test_reg_mr_ex(void **state)
 	struct fake_device *fake = fake_of(*state);
 	struct ibv_pd *pd = fake_pd(*state);
 	char bytes[100];
-	/* What the mask does not name may be anything. */
+	/* Fields outside of the mask may have any value. */
 	struct ibv_mr_init_attr attr = { .length = 50,
 					 .access = IBV_ACCESS_LOCAL_WRITE,
 					 .comp_mask = ADDR,
@@ -144,7 +143,7 @@ static void test_reg_with_dmah(void **state)
 	struct ibv_mr *mr;
 
 	result = 0;
-	/* To leave the handle out would not be what was asked for. */
+	/* A registration without the handle would not be the requested one. */
 	ex_refused(pd, attr, EOPNOTSUPP, "ibv_reg_mr_ex with a DMA handle: not supported");
 	fake_of(*state)->ops.reg_mr_ex = reg_mr_ex;
 	mr = ibv_reg_mr_ex(pd, &attr);
@@ -206,7 +205,8 @@ static void test_buf(void **state)
 	buf_refused(pd, buf, p, SIZE_MAX, "the buffer has 5000");
 	buf_refused(other, buf, p, 1, "the buffer is of another protection domain");
 	buf_refused(pd, NULL, p, 1, "buf is NULL");
-	/* One that is a dma-buf is registered as that, by its addresses here. */
+	/* A buffer that is a dma-buf is registered as a dma-buf, by its addresses in this
+	 * process. */
 	buf->dmabuf_fd = open("/dev/null", O_RDONLY);
 	fake_of(*state)->ops.reg_mr = NULL;
 	mr = ibv_reg_buf_mr(pd, buf, p + 1000, 4000, 0);
@@ -325,7 +325,7 @@ static void test_comp_cntr(void **state)
 	ops->create_comp_cntr = cntr_create;
 	ops->destroy_comp_cntr = cntr_destroy;
 	result = 0;
-	/* A program with a shorter struct gets no more than that. */
+	/* A program with a shorter struct gets no more than its length. */
 	memset(&caps, 0x55, sizeof(caps));
 	assert_int_equal(_ibv_query_comp_cntr_caps(*state, &caps, 8), 0);
 	assert_int_equal(caps.max_value, 1);

@@ -35,7 +35,7 @@ static void test_exclusion(void **state)
 	assert_int_equal(atomic_load(&lock.held), 0);
 }
 
-/* Both are taken once, whatever their order; one that is both, or is not there. */
+/* Both locks are taken once in any order, also if both are the same lock or one is NULL. */
 static void test_both(void **state)
 {
 	struct spinlock pair[2] = {};

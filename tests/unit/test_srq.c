@@ -47,7 +47,7 @@ static void test_mistakes(void **state)
 	ibv_dealloc_pd(pd);
 }
 
-/* Limits, and bits of the mask, are the device's to judge. */
+/* The device judges limits and bits of the mask. */
 static void test_left_to_device(void **state)
 {
 	struct ibv_pd *pd = fake_pd(*state);
@@ -137,13 +137,13 @@ static void test_xrc(void **state)
 	init = good;
 	init.xrcd = &foreign;
 	extended_refused(*state, init, EINVAL, "must all be of this context");
-	/* Imported, it may be the kernel's same context. */
+	/* An imported context may be the same context of the kernel. */
 	ctx_priv(other)->imported = true;
 	srq = ibv_create_srq_ex(*state, &init);
 	assert_non_null(srq);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	fake_close(other);
-	/* What its type does not use is not looked at. */
+	/* Attributes that the type does not use are ignored. */
 	init.srq_type = IBV_SRQT_BASIC;
 	srq = ibv_create_srq_ex(*state, &init);
 	assert_non_null(srq);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The texts and rates people script against: a table of facts, and, where the distribution's
- * library is installed, what that library says for every value.
- */
+/* The texts and rates that scripts rely on: a table of facts, and the results of the
+ * distribution's library for every value, if it is installed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -23,7 +23,7 @@ struct seen {
 	atomic_bool done;
 };
 
-/* Each page of it is touched. */
+/* Touch each page of the stack. */
 static unsigned int stack_use(void)
 {
 	volatile uint8_t bytes[USED];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Commands of devices, queues and regions: the command, its attributes as the kernel demands them,
- * and what comes of the answer.
- */
+/* Commands of devices, queues and regions: the command, its attributes as the kernel demands
+ * them, and the handling of the answer. */
 #include "tests/unit/fake_kernel.h"
 
 static void test_reg_mr(void **state)
@@ -56,7 +54,7 @@ static void test_advise_mr(void **state)
 	assert_int_equal(uverbs_advise_mr(&pd, 1, 0, sge, 2), 0);
 	assert_int_equal(attr_of(UVERBS_ATTR_ADVISE_MR_SGE_LIST)->len, sizeof(sge));
 	assert_int_equal(attr_of(UVERBS_ATTR_ADVISE_MR_ADVICE)->len, 8);
-	/* More than the 16-bit length of an attribute can say. */
+	/* More than the 16-bit length of an attribute can hold. */
 	assert_int_equal(uverbs_advise_mr(&pd, 1, 0, sge, 4096), -E2BIG);
 }
 
@@ -97,7 +95,7 @@ static void test_create_cq(void **state)
 	assert_int_equal(cq.cq.cqe, 31);
 }
 
-/* A flag without its bit in comp_mask is not there. */
+/* A flag without its bit in comp_mask is ignored. */
 static void test_create_cq_flags_need_mask(void **state)
 {
 	struct ib_uverbs_create_cq_resp resp = {};
@@ -123,7 +121,7 @@ static void test_req_notify(void **state)
 	assert_int_equal(uverbs_req_notify_cq(&cq, 0), EIO);
 }
 
-/* The events the kernel has counted are all acknowledged here: the wait ends at once. */
+/* All events that the kernel has counted are acknowledged here: the wait ends at once. */
 static void test_destroy(void **state)
 {
 	struct ib_uverbs_destroy_cq_resp cq_resp = { .comp_events_reported = 2,
@@ -367,8 +365,8 @@ static void test_xrcd(void **state)
 	assert_int_equal(uverbs_close_xrcd(&xrcd), -EBUSY);
 }
 
-/* The kernel refuses a CQ for the one half, a receive CQ or an SRQ for the other in the attribute
- * form, and ignores them in the other: neither is sent. */
+/* In the attribute form the kernel refuses a CQ for one half, and a receive CQ or an SRQ for the
+ * other. In the other form it ignores them. Therefore neither is sent. */
 static void test_create_xrc_qp(void **state)
 {
 	struct ib_uverbs_create_qp_resp resp = { .qp_handle = 3, .qpn = 0x11 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Flows and flow actions on their way to the kernel, byte by byte: each kind of spec, those that
- * may grow, and sizes that are wrong.
- */
+/* Flows and flow actions on their way to the kernel, byte by byte: each kind of spec, specs that
+ * may grow, and wrong sizes. */
 #include "tests/unit/fake_kernel.h"
 
 #define CREATE_FLOW (IB_USER_VERBS_EX_CMD_CREATE_FLOW | IB_USER_VERBS_CMD_FLAG_EXTENDED)
@@ -46,7 +44,7 @@ static int create(struct ibv_context *ctx)
 	return r;
 }
 
-/* One spec arrives as @kernel_spec. */
+/* Check that one spec arrives as @kernel_spec. */
 static void arrives(struct ibv_context *ctx, const void *spec, size_t size, const void *kernel_spec,
 		    uint16_t kernel_size)
 {
@@ -97,7 +95,7 @@ static void test_eth(void **state)
 	ARRIVES_INNER(*state, spec, kernel_spec);
 }
 
-/* The short form keeps its two addresses: the kernel fills up what it knows besides. */
+/* The short form has its two addresses only: the kernel adds the other fields. */
 static void test_ipv4(void **state)
 {
 	struct ibv_flow_spec_ipv4 spec = {
@@ -146,8 +144,8 @@ static void test_ipv6(void **state)
 		.mask = { { 7 }, { 8 }, 9, 10, 11, 12 },
 	};
 
-	/* What stands in the padding of the value does not arrive; in the mask it asks for
-	 * something. */
+	/* Bytes in the padding of the value do not arrive; in the mask they ask for an unknown
+	 * filter. */
 	((uint8_t *)&spec.val)[sizeof(spec.val) - 1] = 0xee;
 	ARRIVES_INNER(*state, spec, kernel_spec);
 	((uint8_t *)&spec.mask)[sizeof(spec.mask) - 1] = 0xee;
@@ -239,7 +237,8 @@ static void test_actions(void **state)
 	assert_int_equal(create(*state), -EINVAL);
 }
 
-/* A program of a later release has longer filters: fine as long as it asks for nothing unknown. */
+/* A program of a later release has longer filters, which are accepted as long as the unknown
+ * part is 0. */
 static void test_grown(void **state)
 {
 	struct {
@@ -302,7 +301,7 @@ static void test_wrong_sizes(void **state)
 	refused(*state, IBV_FLOW_SPEC_ACTION_DROP | IBV_FLOW_SPEC_INNER, 8);
 }
 
-/* Several, the second behind one of a size that is no multiple of anything. */
+/* Several specs, the second behind one with an odd size. */
 static void test_several(void **state)
 {
 	struct verbs_counters counters = { .handle = 66 };
@@ -324,7 +323,7 @@ static void test_several(void **state)
 	assert_int_equal(at[12], 66);
 }
 
-/* As many as the attributes can say are too many, and end at the room that there is. */
+/* More specs than fit are refused, and the parser stops at the end of the buffer. */
 static void test_too_many(void **state)
 {
 	static struct {

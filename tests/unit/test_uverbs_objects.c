@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Commands of work queues, counters, device memory and imported objects, and what of a driver
- * travels with commands: its bytes, and its attributes in the attribute form of a command.
- */
+/* Commands of work queues, counters, device memory and imported objects, and the driver's part
+ * of commands: its bytes, and its attributes in the attribute form of a command. */
 #include "tests/unit/fake_kernel.h"
 
 #define EX(command) (IB_USER_VERBS_EX_CMD_##command | IB_USER_VERBS_CMD_FLAG_EXTENDED)
@@ -47,7 +45,7 @@ static void test_wq(void **state)
 	assert_int_equal(cmd->cq_handle, 6);
 	assert_int_equal(cmd->max_wr, 60);
 	assert_int_equal(cmd->max_sge, 1);
-	assert_int_equal(cmd->create_flags, 0); /* the mask does not say that there are flags */
+	assert_int_equal(cmd->create_flags, 0); /* the mask has no bit for flags */
 	assert_int_equal(wq.wq.handle, 4);
 	assert_int_equal(wq.wq.wq_num, 0x99);
 	assert_int_equal(attr.max_wr, 64);
@@ -71,7 +69,7 @@ static void test_wq(void **state)
 	assert_int_equal(mod->flags, 1);
 	assert_int_equal(mod->flags_mask, 1);
 
-	/* Its events are all acknowledged: the wait ends at once. */
+	/* All events are acknowledged: the wait ends at once. */
 	kernel_answers(&gone, sizeof(gone));
 	assert_int_equal(uverbs_destroy_wq(&wq), 0);
 	end = request_of(EX(DESTROY_WQ), sizeof(*end));
@@ -100,7 +98,7 @@ static void test_rwq_ind_table(void **state)
 	assert_int_equal(((uint32_t *)(cmd + 1))[3], 13);
 	assert_int_equal(table.ind_tbl_handle, 7);
 	assert_int_equal(table.ind_tbl_num, 8);
-	/* One queue is filled up to 8 bytes. */
+	/* A table of one queue is filled up to 8 bytes. */
 	attr.log_ind_tbl_size = 0;
 	assert_int_equal(uverbs_create_rwq_ind_table(&table, &in), 0);
 	cmd = request_of(EX(CREATE_RWQ_IND_TBL), sizeof(*cmd) + 8);
@@ -133,7 +131,7 @@ static void test_counters(void **state)
 	assert_attr(UVERBS_ATTR_READ_COUNTERS_HANDLE, 0, 21);
 	assert_attr(UVERBS_ATTR_READ_COUNTERS_BUFF, 24, (uintptr_t)values);
 	assert_attr(UVERBS_ATTR_READ_COUNTERS_FLAGS, 4, 1);
-	/* More than the 16-bit length of an attribute can say. */
+	/* More than the 16-bit length of an attribute can hold. */
 	assert_int_equal(uverbs_read_counters(&counters, values, 8192, 0), -E2BIG);
 	assert_int_equal(uverbs_destroy_counters(&counters), 0);
 	assert_method(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_DESTROY, 1);
@@ -204,7 +202,7 @@ static void test_import(void **state)
 	assert_int_equal(mr.ibv_mr.handle, 41);
 }
 
-/* The events of an imported context are its own: the last command asks for their descriptor. */
+/* An imported context has events of its own: the last command asks for their descriptor. */
 static void test_import_context(void **state)
 {
 	const struct verbs_open_context in = { .imported = true };
@@ -218,7 +216,7 @@ static void test_import_context(void **state)
 	ctx->context.async_fd = -1;
 }
 
-/* Objects of an imported context name its descriptor: their events are nobody else's. */
+/* Objects of an imported context name its event descriptor, so that it alone gets their events. */
 static void test_import_events(void **state)
 {
 	struct ibv_context *ctx = *state;
@@ -256,7 +254,7 @@ static void test_import_events(void **state)
 	ctx->async_fd = -1;
 }
 
-/* ---- what of a driver travels ---- */
+/* ---- the driver's part of commands ---- */
 
 static uint32_t returned;
 
@@ -267,7 +265,8 @@ static void driver_attrs(struct uverbs_attr attrs[3])
 	attrs[2] = uverbs_new_idr(0x1003, &returned);
 }
 
-/* Behind the core's attributes: the driver's without those left out, then its bytes. */
+/* Behind the core's attributes follow the driver's attributes, without omitted ones, and then
+ * its bytes. */
 static void assert_driver_attrs(unsigned int core)
 {
 	assert_int_equal(kernel.hdr.num_attrs, core + 4);
@@ -411,7 +410,7 @@ static void test_driver_create_qp(void **state)
 	assert_false(has_attr(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE));
 }
 
-/* A command without an attribute form cannot carry them; too many are no command. */
+/* A command without an attribute form cannot carry them; too many attributes are refused. */
 static void test_driver_refused(void **state)
 {
 	struct uverbs_attr attrs[UVERBS_ATTR_MAX] = {};
@@ -429,7 +428,7 @@ static void test_driver_refused(void **state)
 	assert_int_equal(kernel.hdr.num_attrs, UVERBS_ATTR_MAX);
 }
 
-/* The handle that the kernel puts into an attribute of the driver. */
+/* Return the handle that the kernel writes to an attribute of the driver. */
 static void test_driver_returns(void **state)
 {
 	struct uverbs_attr attrs[] = { uverbs_new_idr(0x1001, &returned) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Work queues and the tables of them. */
+/* Work queues and tables of work queues. */
 #include "tests/unit/fake_device.h"
 
 static int result;
@@ -232,7 +232,7 @@ static void test_table(void **state)
 	fake_close(other);
 }
 
-/* By the library of a provider's direct verbs: the operation finds its attributes. */
+/* Called by the library of a provider's direct verbs: the operation finds its attributes. */
 static const void *seen_dv;
 
 static int create_dv(struct verbs_wq *wq, const struct verbs_create_wq *in)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* XRC domains, and the second handle on a queue pair of one. */
+/* XRC domains, and the second handle of a queue pair in a domain. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static void test_mistakes(void **state)
 	xrcd_refused(*state, &attr, EOPNOTSUPP, "ibv_open_xrcd: not supported by provider fake");
 }
 
-/* Each with the errno that a kernel has for it. */
+/* Each refusal has the errno of a kernel. */
 static void test_refused_by_device(void **state)
 {
 	struct ibv_xrcd_init_attr attr = { .comp_mask = XRCD_NEEDED, .fd = 44 };

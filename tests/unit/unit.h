@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What unit tests share: cmocka with its headers in order, temporary folders, captured stderr. */
+/* Shared by the unit tests: cmocka with its headers in order, temporary folders, captured
+ * stderr. */
 #ifndef TESTS_UNIT_UNIT_H
 #define TESTS_UNIT_UNIT_H
 

@@ -31,7 +31,7 @@ static void answer(const void *command, const void *data, size_t size)
 	memcpy((void *)(uintptr_t)response, data, size < out ? size : out);
 }
 
-/* Where the address of the answer stands differs for the commands that begin with a uid. */
+/* The commands that begin with a uid have the address of the answer in another place. */
 static void answer_second(const void *command, const void *data, size_t size)
 {
 	uint64_t response;
@@ -119,7 +119,8 @@ static bool has_answer(uint32_t number)
 	       number == UCMA_CMD_INIT_QP_ATTR;
 }
 
-/* Anything, except what the kernel only repeats: our own addresses, and how many events it gave. */
+/* Answer at random, except for values that the kernel only repeats: our own addresses, and the
+ * number of its events. */
 static int execute_random(uint32_t number, const void *command)
 {
 	uint8_t noise[1024];
@@ -178,7 +179,7 @@ int __wrap_cm_device_find(__be64 guid, int index, struct cm_device **ret_dev)
 	return 0;
 }
 
-/* Enough for ibcm to have channels; there is nothing behind it. */
+/* A device with which ibcm has channels, although no hardware is behind it. */
 int __real_cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *arg);
 int __wrap_cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *arg);
 int __wrap_cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *arg)
@@ -189,7 +190,7 @@ int __wrap_cm_devices_each(int (*fn)(struct cm_device *dev, void *arg), void *ar
 	return kernel.user_device ? fn(&user, arg) : __real_cm_devices_each(fn, arg);
 }
 
-/* A good device behind one that does not open; usually none at all. */
+/* Return a good device behind one that does not open; usually an empty list. */
 struct ibv_device **__wrap_ibv_get_device_list(int *num_devices);
 struct ibv_device **__wrap_ibv_get_device_list(int *num_devices)
 {
@@ -270,7 +271,7 @@ int kernel_setup(void **state)
 	fake_device_init(&bad_device);
 	bad_device.result[FAKE_QUERY_DEVICE] = -EIO;
 	strcpy(bad_device.device.device.name, "bad0");
-	cm_devices_refresh(); /* of the test before */
+	cm_devices_refresh(); /* forget the devices of the test before */
 	ctx = fake_open(&device);
 	fake_cm_device = (struct cm_device){
 		.device = ctx->device,

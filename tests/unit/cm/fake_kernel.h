@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The kernel's connection manager in this process, in place of librdmacm/ucma/node.c: it remembers
- * commands, answers them with what the test prepared, and fails on demand.
- */
+/* The kernel's connection manager in this process, in place of librdmacm/ucma/node.c. It
+ * remembers commands, answers them as the test has prepared, and fails on demand. */
 #ifndef TESTS_UNIT_CM_FAKE_KERNEL_H
 #define TESTS_UNIT_CM_FAKE_KERNEL_H
 
@@ -29,7 +27,7 @@ struct fake_kernel {
 	uint32_t log[KERNEL_LOG]; /* numbers of commands, in order */
 	unsigned int log_length;
 	unsigned int calls; /* of the system; one can bring several commands */
-	/* the last one of each number */
+	/* last command of each number */
 	uint8_t last[KERNEL_COMMANDS][512] __attribute__((aligned(8)));
 
 	struct ucma_abi_event_resp events[KERNEL_EVENTS]; /* to be read, the first first */
@@ -56,7 +54,7 @@ int kernel_teardown(void **state);
 /* Put an event about @owner (an identifier or group) in the queue. */
 struct ucma_abi_event_resp *kernel_event(void *owner, enum rdma_cm_event_type type, int status);
 
-/* The commands since the last call are exactly these. */
+/* Check that the commands since the last call are exactly these. */
 void kernel_assert_log(const uint32_t *numbers, size_t count);
 #define assert_commands(...)                                                      \
 	do {                                                                      \

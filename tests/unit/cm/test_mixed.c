@@ -78,7 +78,7 @@ static void expect_none(struct rdma_event_channel *ch)
 	assert_false(readable(ch));
 }
 
-/* No address has chosen a backend yet, and the channel takes events all the same. */
+/* No address has chosen a backend yet, but the channel takes events all the same. */
 static void test_write_event(void **state)
 {
 	struct rdma_cm_id *id = new_id();
@@ -102,7 +102,7 @@ static void test_write_event(void **state)
 		assert_int_equal(kernel.log[i], UCMA_CMD_GET_EVENT);
 }
 
-/* As a program's handler does it: the next step before the event is given back. */
+/* Take the next step before the event is acknowledged, as a program's handler does. */
 static void test_resolve_addrinfo(void **state)
 {
 	struct rdma_addrinfo hints = { .ai_flags = RAI_NUMERICHOST }, *info;
@@ -133,7 +133,7 @@ static void test_resolve_addrinfo_fails(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* Nobody keeps the others out: not the program's own, and not a backend. */
+/* Events of the program and of both backends take turns. */
 static void test_turns(void **state)
 {
 	struct rdma_cm_id *id = new_id(), *other = new_id();
@@ -213,7 +213,7 @@ static void test_nested_epoll(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* What was set before an address is set on the backend that the address chooses. */
+/* Options set before an address are set on the backend that the address chooses. */
 static void test_options_wait(void **state)
 {
 	const struct ucma_abi_set_option *cmd = (void *)kernel.last[UCMA_CMD_SET_OPTION];
@@ -229,7 +229,7 @@ static void test_options_wait(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* AF_IB is the kernel's, whatever else there is. */
+/* AF_IB belongs to the kernel's backend, whatever other devices exist. */
 static void test_infiniband(void **state)
 {
 	struct sockaddr_ib any = { .sib_family = AF_IB }, there = any;
@@ -263,10 +263,8 @@ static struct rdma_cm_id *bind_any(uint16_t port, int expected)
 	return id;
 }
 
-/*
- * Port 0: the port that the kernel chooses may be somebody's on user-space devices. Then it is to
- * choose another one; a port that the program named stays the one.
- */
+/* Port 0: the port that the kernel chooses may be in use on user-space devices. Then the kernel
+ * must choose another one; a port that the program named is kept. */
 static void test_port_of_both(void **state)
 {
 	static const uint16_t ports[] = { 20001, 20001, 20001, 20002 };
@@ -287,7 +285,7 @@ static void test_port_of_both(void **state)
 	assert_int_equal(rdma_destroy_id(first), 0);
 }
 
-/* It does not try for ever. */
+/* The number of tries is limited. */
 static void test_no_port_of_both(void **state)
 {
 	struct rdma_cm_id *first, *second;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The core of librdmacm on the kernel's commands: what is asked, and what becomes of the answers.
- */
+/* The core of librdmacm on the kernel's commands: the requests, and the handling of the answers. */
 #include <infiniband/ib.h>
 
 #include "tests/unit/cm/fake_kernel.h"
@@ -44,7 +43,7 @@ static struct rdma_cm_id *new_id(enum rdma_port_space ps)
 	return id;
 }
 
-/* Read an event, check it, give it back. */
+/* Read an event, check it and acknowledge it. */
 static struct rdma_cm_id *expect(enum rdma_cm_event_type type, int status)
 {
 	struct rdma_cm_event *event;
@@ -114,7 +113,7 @@ static void test_create_and_destroy(void **state)
 			UCMA_CMD_DESTROY_ID);
 }
 
-/* The kernel never hears of an identifier that is not used. */
+/* An identifier that is not used is never created in the kernel. */
 static void test_create_unused(void **state)
 {
 	struct rdma_event_channel *other = rdma_create_event_channel();
@@ -160,7 +159,7 @@ struct late {
 	struct rdma_cm_event *event;
 };
 
-/* Acknowledges only after the log said what is waited for. */
+/* Acknowledge only after the log reports what the other thread waits for. */
 static void *ack_late(void *arg)
 {
 	struct late *late = arg;
@@ -242,7 +241,7 @@ static void test_resolve(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* Where the route takes its time its paths are asked for after the event. */
+/* If the route takes its time, its paths are queried after the event. */
 static void test_route_late(void **state)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
@@ -260,7 +259,7 @@ static void test_route_late(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* The second command's failure is not the first one's: the route is being resolved. */
+/* The failure of the second command does not fail the first one: the route is being resolved. */
 static void test_route_early_query_fails(void **state)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
@@ -277,7 +276,7 @@ static void test_route_early_query_fails(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* A bound identifier knows its device: nothing is asked when another address is resolved. */
+/* A bound identifier knows its device: no query is made when another address is resolved. */
 static void test_resolve_bound(void **state)
 {
 	static const uint8_t gid[16] = { [10] = 0xff, 0xff, 192, 0, 2, 2 };
@@ -295,7 +294,7 @@ static void test_resolve_bound(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* An address that is resolved to no device is not resolved. */
+/* An address that resolves to no device is an error. */
 static void test_resolve_without_device(void **state)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
@@ -336,7 +335,7 @@ static void test_bind(void **state)
 	kernel.route.port_num = 0;
 	assert_int_equal(rdma_bind_addr(id, address("0.0.0.0")), 0);
 	assert_null(id->verbs);
-	/* the kernel binds 127.0.0.1 without a device, too */
+	/* the kernel also binds 127.0.0.1 without a device */
 	assert_int_equal(rdma_bind_addr(id, address("127.0.0.1")), 0);
 	assert_null(id->verbs);
 	assert_int_equal(rdma_bind_addr(id, address("192.0.2.7")), -1);
@@ -344,7 +343,7 @@ static void test_bind(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* One that does not open is said, and no hindrance to the others. */
+/* A device that does not open is reported, and does not hinder the others. */
 static void test_bad_device(void **state)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
@@ -407,7 +406,8 @@ static void test_connect(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* What this side cannot complete is refused, and what the kernel says afterwards is noise. */
+/* A connection that this side cannot complete is refused, and later events of the kernel are
+ * dropped. */
 static void test_connect_fails_here(void **state)
 {
 	struct rdma_cm_id *id = resolved_id();
@@ -508,7 +508,7 @@ static void test_request(void **state)
 	assert_int_equal(rdma_destroy_id(listener), 0);
 }
 
-/* A request on a device that cannot be used is refused, and the program never hears of it. */
+/* A request on an unusable device is refused without an event for the program. */
 static void test_request_dropped(void **state)
 {
 	struct rdma_cm_id *listener = new_id(RDMA_PS_TCP);
@@ -550,7 +550,8 @@ static void test_get_request_needs_sync(void **state)
 /* ------------------------------------------------------------------ synchronous, datagrams, groups
  */
 
-/* What the subnet administrator knows: the first question has room for some, the second for all. */
+/* Answer for the subnet administrator: the first query has room for some records, the second for
+ * all. */
 static void query_services(struct rdma_cm_id *id, uint32_t count)
 {
 	struct rdma_addrinfo *list, *info;
@@ -636,7 +637,7 @@ static void test_datagram_established(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* What the other side answers is no errno. */
+/* A reason given by the other side is no errno. */
 static void test_datagram_refused(void **state)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_UDP);
@@ -698,7 +699,7 @@ static void test_multicast(void **state)
 
 /* ------------------------------------------------------------------ anything at all */
 
-/* One event of any kind with any content, about what the kernel may name. */
+/* Make one event of any kind with any content, about an object that the kernel may name. */
 static void random_event(struct rdma_cm_id *id, void *group)
 {
 	struct ucma_abi_event_resp *event = &kernel.events[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rungs of devices, memlock, and how several devices make one finding. */
+/* The rungs of devices, memlock, and how several devices become one finding. */
 #include <signal.h>
 
 #include "tests/unit/doctor/world.h"
@@ -59,7 +59,7 @@ static void permission_look(mode_t mode, struct finding *f)
 	assert_int_equal(chmod(world.root, 0755), 0);
 	world.open_error = -EACCES;
 	*f = (struct finding){};
-	/* Root is permitted everything: look as somebody else. */
+	/* Root has every permission: check as another user. */
 	r = geteuid() ? 0 : seteuid(65534);
 	assert_int_equal(r, 0);
 	permission_check_file(&world.doctor, path, "SUBSYSTEM==\"infiniband_verbs\"", f);
@@ -161,7 +161,7 @@ static void test_port_infiniband(void **state)
 	expect_failure("port", 18, "it is disabled", "ibportstate");
 }
 
-/* One active port is enough; a device without any is not judged. */
+/* One active port is enough; a device without any port is not judged. */
 static void test_port_several(void **state)
 {
 	world_write(PORT "state", "1: DOWN\n");
@@ -273,7 +273,7 @@ static void test_verbs(void **state)
 	expect_failure("verbs", 24, "mlx0: a trial", "SystemCallFilter");
 }
 
-/* The kernel's word for a limit of the cgroup says nothing of cgroups. */
+/* The kernel's errno for a limit of the cgroup does not mention cgroups. */
 static void test_verbs_limit(void **state)
 {
 	world.trial = (struct trial){ .error = -EAGAIN, .verb = "ibv_open_device" };
@@ -286,7 +286,7 @@ static void test_verbs_limit(void **state)
 	expect_state("verbs", FINDING_OK, "makes a PD");
 }
 
-/* A device falls; the other goes on, and the last one to fall decides. */
+/* One device fails and the other goes on; the last one to fail decides. */
 static void test_two_devices(void **state)
 {
 	world_add("mlx1", "uverbs1");
@@ -305,7 +305,7 @@ static void test_two_devices(void **state)
 	expect_failure("node", 14, "(and 1 more devices)", "mknod");
 }
 
-/* Names from outside that are no names. */
+/* Names from outside that are invalid. */
 static void test_strange_names(void **state)
 {
 	world_write("sys/class/infiniband/a b/node_type", "");

@@ -17,7 +17,8 @@ static void test_healthy(void **state)
 	expect_state("device", FINDING_OK, "mlx0");
 }
 
-/* Names and exit codes are for scripts: each once, in order, above those of no rung. */
+/* Names and exit codes are for scripts: each is unique, in order, and above the codes without a
+ * rung. */
 static void test_table(void **state)
 {
 	for (unsigned int i = 0; i < rung_count; i++) {
@@ -74,7 +75,7 @@ static void test_kernel_unbound_function(void **state)
 	expect_state("kernel", FINDING_OK, "6.99.1");
 }
 
-/* Hardware without its driver is a fault even where the user-space device serves. */
+/* Hardware without its driver is a fault even if the user-space device works. */
 static void test_kernel_unbound_counts(void **state)
 {
 	no_kernel_class();
@@ -247,7 +248,7 @@ static void test_uroce_faults(void **state)
 	assert_contains(world_finding("uroce")->what.chars, "is not installed");
 }
 
-/* The fault is that there is no device; one line says how to have one in user space. */
+/* The fault is that there is no device; one line explains how to get one in user space. */
 static void expect_off(const char *why)
 {
 	expect_failure("kernel", 10, "ib_core", "");
@@ -270,7 +271,7 @@ static void test_uroce_policy(void **state)
 	expect_off("policy 'maybe' is not off, auto or on");
 }
 
-/* An installed one is off unless somebody switched it on. */
+/* An installed user-space device is off unless it was switched on. */
 static void test_uroce_off(void **state)
 {
 	only_uroce();

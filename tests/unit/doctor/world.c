@@ -151,7 +151,8 @@ static void world_write_host(void)
 	world_write("proc/self/cgroup", "0::/user.slice/user-1000.slice/session-1.scope\n");
 }
 
-/* The root is the same for all tests of a program: the library reads some of it once. */
+/* The root is the same for all tests of a program, because the library reads some of it only
+ * once. */
 int world_setup(void **state)
 {
 	char root[PATH_MAX], sysfs[PATH_MAX + 4];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A machine for rdma-doctor to look at: a folder with the files of a healthy host that has one RoCE
- * device, and a kernel and library that answer what the test says. Tests break one thing of it.
- */
+/* A machine that rdma-doctor examines: a folder with the files of a healthy host with one RoCE
+ * device, and a kernel and library that answer as the test demands. Each test breaks one part of
+ * it. */
 #ifndef TESTS_UNIT_DOCTOR_WORLD_H
 #define TESTS_UNIT_DOCTOR_WORLD_H
 
@@ -10,8 +9,8 @@
 
 #include "rdma-doctor/verbs.h"
 
-/* Kernel driver ids of the driver files in the machine: one whose provider loads, the others not.
- */
+/* Kernel driver ids of the driver files in the machine. The provider of one loads, those of the
+ * others do not. */
 enum world_driver {
 	WORLD_GOOD = 77,
 	WORLD_WRONG_ABI,
@@ -52,13 +51,14 @@ void world_remove(const char *path);
 /* Add a second device, like the first, with the name and node @name and @node. */
 void world_add(const char *name, const char *node);
 
-/* Look at the machine. */
+/* Run the examination. */
 void world_look(void);
 const struct finding *world_finding(const char *rung);
 
-/* The first failure is @rung, whose exit code is @code; @cause and @fix are in its words. */
+/* Check that the first failure is @rung with the exit code @code; @cause and @fix occur in its
+ * text. */
 void expect_failure(const char *rung, int code, const char *cause, const char *fix);
-/* Nothing failed; @rung is in @state with @words. */
+/* Check that no rung failed and that @rung is in @state with @words. */
 void expect_state(const char *rung, enum finding_state state, const char *words);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A queue pair and a completion queue without a kernel: rings and registers in plain memory,
- * between pages that nobody may touch.
- */
+/* A queue pair and a completion queue without a kernel: rings and registers in plain memory,
+ * between inaccessible pages. */
 #ifndef TESTS_UNIT_EFA_FAKE_H
 #define TESTS_UNIT_EFA_FAKE_H
 
@@ -40,7 +38,7 @@ static inline void fake_wq(struct efa_wq *wq, uint32_t count, uint16_t generatio
 		wq->ids[i] = i;
 }
 
-/* The queues fill their pages to the last byte, so that what is written behind them is noticed. */
+/* Fill the pages with the queues to the last byte, so that a write behind them faults. */
 static inline void fake_queues(struct fake *f, unsigned int shift, uint32_t recv_sge)
 {
 	struct efa_sq *sq = &f->qp.sq;
@@ -130,7 +128,7 @@ static inline void fake_free(struct fake *f)
 	free(f);
 }
 
-/* Bytes as they read in a dump; spaces do not count. */
+/* Compare with bytes given as a dump; spaces do not count. */
 static inline void assert_bytes(const uint8_t *memory, const char *dump)
 {
 	for (unsigned int i = 0, value; sscanf(dump, " %2x", &value) == 1; i++) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion counters: what the driver is told of where the device counts, and what is read there.
- */
+/* Completion counters: the words for the device's counts that the driver gets, and their values. */
 #include <sys/ioctl.h>
 
 #include "providers/efa/efa.h"
@@ -54,7 +53,7 @@ static struct ib_uverbs_buffer_desc told(uint16_t id)
 		assert_int_equal(desc.length, 8);                      \
 	} while (0)
 
-/* By verbs alone, both words are this library's. */
+/* If the program gives no memory, both words belong to this library. */
 static void test_own(void **state)
 {
 	struct ibv_comp_cntr_init_attr init = {};
@@ -103,7 +102,7 @@ static void test_external(void **state)
 	assert_int_equal(ibv_read_err_comp_cntr(cntr, &value), EOPNOTSUPP);
 	assert_logged("comp_cntr 71: it is in a dma-buf");
 	assert_int_equal(ibv_destroy_comp_cntr(cntr), 0);
-	/* A program that has the dma-buf mapped says where; and one word may be of either kind. */
+	/* A program gives its own mapping of a dma-buf. The two words may be of different kinds. */
 	attr.err_cntr_ext_mem.ptr = (uint8_t *)&failed;
 	attr.flags = EFADV_COMP_CNTR_INIT_WITH_ERR_EXTERNAL_MEM;
 	cntr = efadv_create_comp_cntr(*state, &init, &attr, sizeof(attr));
@@ -146,7 +145,8 @@ static void test_refused(void **state)
 	refused(*state, other, sizeof(other), EOPNOTSUPP);
 	assert_null(efadv_create_comp_cntr(*state, &init, &longer.attr, sizeof(longer)));
 	assert_int_equal(errno, EINVAL);
-	/* What the kernel refuses leaves nothing behind: the address sanitizer's to see. */
+	/* A counter that the kernel refuses leaves no memory behind, which the address sanitizer
+	 * checks. */
 	kernel.error = EOPNOTSUPP;
 	assert_null(efadv_create_comp_cntr(*state, &init, &longer.attr, sizeof(longer.attr)));
 	assert_int_equal(errno, EOPNOTSUPP);

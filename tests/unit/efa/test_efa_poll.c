@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions as the device writes them, by both ways of polling; and ones that it should not. */
+/* Completions as the device writes them, by both ways of polling, and invalid completions. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static void post_recv(struct fake *f, uint64_t wr_id)
 	assert_int_equal(efa_post_recv(&f->qp.vqp.qp, &wr, &bad), 0);
 }
 
-/* Into the second part, as the n-th entry. */
+/* Write into the second part, as the n-th entry. */
 static void complete(struct fake *f, unsigned int n, const char *dump)
 {
 	uint8_t *at = f->cqes + FAKE_PAGE / 2 + (size_t)n * f->cq.stride;
@@ -35,7 +35,7 @@ static int poll(struct fake *f, struct ibv_wc *wc)
 	return efa_poll_cq(&f->cq.vcq.cq, 1, wc);
 }
 
-/* The receive queue has 256 ids, and is the fourth of its number. */
+/* The receive queue has 256 ids and is the fourth with its number. */
 static void test_receive(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
@@ -81,7 +81,7 @@ static void test_errors(void **state)
 	fake_free(f);
 }
 
-/* RDMA that another end wrote: with an immediate into a receive, or into none at all. */
+/* RDMA writes of the peer: with an immediate into a receive, or without any receive. */
 static void test_unsolicited(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_DRIVER, EFA_WQE_LARGE_SHIFT, LARGE, 1);
@@ -115,7 +115,7 @@ static void test_unsolicited(void **state)
 	fake_free(f);
 }
 
-/* Rounds of the ring tell by the phase, and ids come back in the order of use. */
+/* The phase shows the round of the ring, and ids are returned in the order of use. */
 static void test_rounds(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
@@ -133,7 +133,7 @@ static void test_rounds(void **state)
 	fake_free(f);
 }
 
-/* Of a queue pair that is gone, or of the one that had the number before: nobody waits for it. */
+/* Completions of a destroyed queue pair, or of an earlier one with the same number, are dropped. */
 static void test_gone(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
@@ -145,7 +145,7 @@ static void test_gone(void **state)
 	complete(f, 2, "00 03 00 05 12");
 	assert_int_equal(poll(f, &wc), 1);
 	assert_int_equal(le32toh(f->cq_doorbell), 3);
-	/* Nothing was posted, and neither queue. */
+	/* No request was posted, and the entry names neither queue. */
 	complete(f, 3, "00 03 00 05 12");
 	assert_int_equal(poll(f, &wc), -EINVAL);
 	complete(f, 4, "00 03 00 07 12");
@@ -154,8 +154,7 @@ static void test_gone(void **state)
 	fake_free(f);
 }
 
-/* What stands before an entry that makes no sense is handed out, and the next poll tells of that.
- */
+/* A completion before an invalid entry is returned, and the next poll reports the invalid one. */
 static void test_behind_good(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
@@ -176,7 +175,8 @@ static void test_behind_good(void **state)
 	fake_free(f);
 }
 
-/* A device that writes on while it is polled: what is taken is there again, and nobody's. */
+/* A device that writes on during a poll: the same entry, without a queue pair, appears again and
+ * again. */
 static void test_endless(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
@@ -194,8 +194,8 @@ static void test_endless(void **state)
 	fake_free(f);
 }
 
-/* Requests complete in any order, and what is reset then has each id once; completions of before
- * are nobody's. */
+/* Requests complete in any order. A reset makes each id available once, and earlier completions
+ * are dropped. */
 static void test_reset(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
@@ -249,10 +249,10 @@ enum {
 	MANY = 40000,
 };
 
-/* Two threads post, as many as there is room for. */
+/* Two threads post as many requests as there is room for. */
 struct posters {
 	struct fake *f;
-	pthread_mutex_t lock; /* who posts says so before the other one does */
+	pthread_mutex_t lock; /* a poster publishes its request before the other one posts */
 	atomic_uint posted;
 };
 
@@ -278,7 +278,8 @@ static void *post_many(void *argument)
 	return NULL;
 }
 
-/* What is polled and posted at once meets at a lock; each completion is its request's. */
+/* Polling and posting at the same time are serialised by a lock; each completion belongs to its
+ * request. */
 static void test_threads(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
@@ -309,7 +310,7 @@ static void test_threads(void **state)
 	fake_free(f);
 }
 
-/* A few requests more, as a program that got completions would post. */
+/* Post a few more requests, as a program does after completions. */
 static void refill(struct fake *f)
 {
 	struct ibv_sge sge = { (uintptr_t)f, 16, 1 };
@@ -326,7 +327,7 @@ static void refill(struct fake *f)
 	efa_post_send(&f->qp.vqp.qp, &send, &bad_send);
 }
 
-/* ---- entries that a device should not write, one by one; of each queue one request is posted */
+/* ---- invalid entries of a device, one by one; each queue has one posted request */
 
 static const struct attack {
 	const char *what, *dump;
@@ -373,7 +374,7 @@ static struct fake *attacked(const struct attack *a)
 	return f;
 }
 
-/* Room for requests is never more than the queue has, and what is posted then is whole. */
+/* The room for requests never exceeds the queue, and later requests are intact. */
 static void assert_usable(struct fake *f)
 {
 	assert_true(f->qp.sq.wq.used <= 1 && f->qp.rq.wq.used <= 1);
@@ -414,8 +415,8 @@ static void test_attacks(void **state)
 	}
 }
 
-/* A request completes as often as the device likes: room for no more than the queue has is the
- * program's, and the queue goes on when the device tells the truth again. */
+/* A request completes any number of times. The program's room never exceeds the queue, and the
+ * queue works again as soon as the device writes valid entries. */
 static void test_twice(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
@@ -443,7 +444,7 @@ static void test_twice(void **state)
 	fake_free(f);
 }
 
-/* What the device writes is random, or nearly right: the rings and the tables stay whole. */
+/* The device writes random or nearly valid entries: rings and tables stay intact. */
 static void test_hostile(void **state)
 {
 	const char *asked = getenv("EFA_HOSTILE_ROUNDS");

@@ -99,7 +99,8 @@ static void test_rdma(void **state)
 	fake_free(f);
 }
 
-/* What was built before a mistake is posted, classically; and nothing in a batch. */
+/* A request before a mistake is posted by ibv_post_send(), but a batch with a mistake posts
+ * none. */
 static void test_mistakes(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_DRIVER, SMALL, EFA_CQE_SMALL, 1);
@@ -145,7 +146,8 @@ static void test_mistakes(void **state)
 	fake_free(f);
 }
 
-/* Data of each length, which end where nobody may read on; behind them are zeros. */
+/* Inline data of each length that ends before an inaccessible page; zeros follow it in the
+ * request. */
 static void test_inline_lengths(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, SMALL, EFA_CQE_SMALL, 1);
@@ -171,7 +173,7 @@ static void test_inline_lengths(void **state)
 	fake_free(f);
 }
 
-/* A list of all kinds is as many lists of one; and a queue without buffers takes none. */
+/* A list of all kinds has the result of single requests. A queue without buffers accepts none. */
 static void test_kinds(void **state)
 {
 	struct fake *list = fake_create(IBV_QPT_UD, SMALL, EFA_CQE_SMALL, 1);
@@ -202,7 +204,8 @@ static void test_kinds(void **state)
 	fake_free(each);
 }
 
-/* The device takes so many at once; and a full ring says ENOMEM, both ways. */
+/* The device takes a limited number at once. A full ring returns ENOMEM, by both ways of
+ * posting. */
 static void test_full(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_DRIVER, SMALL, EFA_CQE_SMALL, 1);
@@ -247,7 +250,8 @@ static void test_recv(void **state)
 	fake_free(f);
 }
 
-/* As others' libraries: programs compare the granted numbers. And no number is too large. */
+/* The granted numbers equal those of other libraries, because programs compare them. No number
+ * is too large. */
 static void test_sizes(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, SMALL, EFA_CQE_SMALL, 1);

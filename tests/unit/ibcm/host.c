@@ -5,7 +5,7 @@
 
 struct host host;
 
-/* --- what dispatch.c and its neighbours call: manager.c, addr.c, port.c, the device --- */
+/* --- called by dispatch.c and its neighbours: manager.c, addr.c, port.c, the device --- */
 
 void ibcm_lock(void)
 {
@@ -118,7 +118,7 @@ int verbs_gsi_send(struct ibv_context *ctx, const struct verbs_gsi_mad *mad)
 	unsigned int at = host.sent_count++ % HOST_SENT;
 
 	if (ibcm_mad_unpack(mad->data, &host.sent[at].mad) < 0)
-		abort(); /* nothing goes out that nobody can read */
+		abort(); /* every message that leaves must be readable */
 	host.sent[at].to = mad->remote_gid;
 	host.sent[at].traffic_class = mad->traffic_class;
 	return 0;
@@ -172,7 +172,7 @@ void host_begin(void)
 {
 	int fd;
 
-	host = (struct host){ /* what another host said before is forgotten by then */
+	host = (struct host){ /* messages of another host are forgotten by then */
 			      .gid = host_gid(1),
 			      .now = host.now + 60000000000,
 			      .random = 1,

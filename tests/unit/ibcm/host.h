@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A host for the connection manager: dispatch, tables and events are the product's, the device, the
- * clock and random numbers are the test's. What comes in is a message from any address; what goes
- * out is kept.
- */
+/* A host for the connection manager. Dispatch, tables and events are those of the product. The
+ * test provides the device, the clock and the random numbers. Messages arrive from any address,
+ * and messages that leave are kept. */
 #ifndef TESTS_UNIT_IBCM_HOST_H
 #define TESTS_UNIT_IBCM_HOST_H
 
@@ -34,11 +32,11 @@ struct host {
 		uint8_t traffic_class;
 	} sent[HOST_SENT];
 	unsigned int sent_count;
-	unsigned int offered; /* requests that were shown to the other processes */
-	bool others_listen;   /* and whether one of those took it */
-	bool others_unknown;  /* not all were looked at */
+	unsigned int offered; /* requests that were offered to the other processes */
+	bool others_listen;   /* whether one of those processes took it */
+	bool others_unknown;  /* not all processes were asked */
 	bool peers_are_here;  /* on this host */
-	struct ibcm_mad word; /* to be said when the process is killed; type 0: nothing */
+	struct ibcm_mad word; /* sent for the process if it is killed; type 0: no message */
 	uint8_t word_class;
 	unsigned int probed; /* messages sent so that an ICMP message comes back */
 };
@@ -47,29 +45,29 @@ extern struct host host;
 
 /* A host with a device at 192.0.2.1, and nothing else. */
 void host_begin(void);
-/* Everything is given back. */
+/* Check that everything was freed. */
 void host_end(void);
 /* 192.0.2.@last */
 union ibv_gid host_gid(uint8_t last);
 /* A listener for connections on any address. */
 struct ibcm_id *host_listen(int backlog);
 
-/* @mad comes from @from. */
+/* Let @mad arrive from @from. */
 void host_arrive(const union ibv_gid *from, const struct ibcm_mad *mad);
-/* A request as a peer at @from makes it. */
+/* Return a request of a peer at @from. */
 struct ibcm_mad host_req(const union ibv_gid *from, uint32_t id, uint32_t qpn, uint16_t port);
-/* The last message that went out. */
+/* Return the last message that left. */
 const struct ibcm_mad *host_last(void);
-/* Time goes on by @ns and everything that is due happens. */
+/* Let @ns pass and run everything that is due. */
 void host_pass(uint64_t ns);
 
-/* The next event, -1 none. A request becomes the child that it names. */
+/* Return the next event, or -1 if there is none. A request becomes the child that it names. */
 int host_event(struct cm_event *ret_event);
-/* What the program does with a child. */
+/* Accept a child, as the program does. */
 int host_accept(struct ibcm_id *child, uint32_t qpn);
-/* A connection with a peer at @from, which calls it @id and has @qpn. */
+/* Return a connection with a peer at @from, whose id is @id and whose queue pair is @qpn. */
 struct ibcm_id *host_connect(const union ibv_gid *from, uint32_t id, uint32_t qpn);
-/* The program is done with it. */
+/* Destroy an identifier, as the program does. */
 void host_destroy(struct ibcm_id *iid);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Messages from hosts that have no business with a connection: whatever they send, it changes
- * nothing for others, and what they make this host keep is bounded, in number and in time.
- */
+/* Messages from hosts that are not part of a connection. They change nothing for others, and the
+ * state that they make this host keep is bounded in number and in time. */
 #include <arpa/inet.h>
 #include <endian.h>
 
@@ -55,7 +53,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* It lives, and nobody was told otherwise. */
+/* Check that the connection is established and that the program got no event. */
 static void check_alive(void)
 {
 	struct cm_event event;
@@ -93,7 +91,7 @@ static void test_stale_by_the_peer(void **state)
 	assert_int_equal(connection->conn.state, IBCM_DREQ_SENT);
 }
 
-/* Two hosts may call their connections by the same id. */
+/* Two hosts may use the same id for their connections. */
 static void test_same_id_of_another(void **state)
 {
 	struct ibcm_mad req = host_req(&stranger, ID, QPN + 7, HOST_PORT);
@@ -119,8 +117,8 @@ static void test_foreign_messages(void **state)
 	}
 }
 
-/* A refusal for want of an answer names the refused by GUID and id: from elsewhere it is not his.
- */
+/* A REJ with the reason timeout names its target by GUID and id: from another host it is
+ * ignored. */
 static void test_foreign_timeout(void **state)
 {
 	uint64_t guid = htobe64(HOST_GUID);
@@ -148,7 +146,7 @@ static struct ibcm_mad req_of(const union ibv_gid *from, uint32_t id, int family
 	return req;
 }
 
-/* Programs may let in who comes from their own host. */
+/* Programs may trust peers of their own host. */
 static void test_source_that_no_host_has(void **state)
 {
 	static const struct {
@@ -166,7 +164,7 @@ static void test_source_that_no_host_has(void **state)
 		{ AF_INET6, "::", -1 },
 		{ AF_INET6, "ff02::1", -1 },
 		{ AF_INET6, "::ffff:127.0.0.1", -1 },
-		/* which it could have */
+		/* an address that the host could have */
 		{ AF_INET, "198.51.100.7", RDMA_CM_EVENT_CONNECT_REQUEST },
 		{ AF_INET6, "fe80::1", RDMA_CM_EVENT_CONNECT_REQUEST },
 	};
@@ -184,7 +182,7 @@ static void test_source_that_no_host_has(void **state)
 	}
 }
 
-/* On a device of lo it is the sender's own. */
+/* On a device of lo it is the sender's own address. */
 static void test_source_on_loopback(void **state)
 {
 	union ibv_gid lo = { .raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
@@ -241,7 +239,7 @@ static struct ibcm_mad patient_req(uint32_t id)
 	return req;
 }
 
-/* In steps that are short beside the times of messages. */
+/* Let the time pass in steps that are short compared with the times of messages. */
 static void pass_the_time(void)
 {
 	for (int i = 0; i < 100 * (SECONDS_MAX + 1); i++)
@@ -284,7 +282,7 @@ static void count_one(struct ibcm_id *iid, void *arg)
 	count++;
 }
 
-/* Requests to a program that takes them all, from one host that never goes on. */
+/* Send requests from a host that never continues, to a program that takes them all. */
 static unsigned int flood(const union ibv_gid *from, unsigned int requests)
 {
 	struct cm_event event;
@@ -315,7 +313,7 @@ static void test_flood_leaves_ids_for_others(void **state)
 	assert_non_null(host_connect(&peer, ID + 1, QPN + 1));
 }
 
-/* Whichever host it is: others are not taken for the one that floods. */
+/* The flood of one host is not counted against other hosts. */
 static void test_flood_is_counted_to_its_host(void **state)
 {
 	union ibv_gid other = host_gid(0);
@@ -329,7 +327,8 @@ static void test_flood_is_counted_to_its_host(void **state)
 	}
 }
 
-/* A program that takes nothing: a full backlog still has a place for who has none. */
+/* A program takes no request: a full backlog still has a place for a host that has no request in
+ * it. */
 static void test_flood_leaves_a_place_for_others(void **state)
 {
 	struct ibcm_mad req;
@@ -414,8 +413,8 @@ static void test_early_request_is_refused(void **state)
 	check_refused();
 }
 
-/* As TCP would, once all processes were looked at; without a socket's data it waits as any other.
- */
+/* A socket's request is refused at once, as TCP does, after all processes were asked. A request
+ * without a socket's data waits like any other. */
 static void test_early_socket_is_refused_at_once(void **state)
 {
 	const struct rs_wire_data data = { .credits = 8, .list.length = RS_WIRE_ENTRIES };
@@ -457,7 +456,7 @@ static void test_early_request_is_withdrawn(void **state)
 	host_destroy(late);
 }
 
-/* A host's requests displace its own, the oldest first; those of many hosts the oldest of all. */
+/* The requests of a host displace its own oldest one; those of many hosts the oldest of all. */
 static void test_early_requests_are_few(void **state)
 {
 	struct ibcm_mad req = early_req(&peer, 1);
@@ -515,7 +514,7 @@ static struct ibcm_mad apr_to(const struct ibcm_mad *lap, uint32_t status)
 				  .apr.status = status };
 }
 
-/* Another process of the peer's host answers that nobody knows the connection. */
+/* Another process of the peer's host answers that no process has the connection. */
 static void test_probe_ends_a_connection(void **state)
 {
 	struct ibcm_id *same = host_connect(&peer, ID + 1, QPN + 1),
@@ -532,7 +531,7 @@ static void test_probe_ends_a_connection(void **state)
 	assert_int_equal(host_event(&event), -1);
 	host_arrive(&peer, &apr);
 	assert_int_equal(host_event(&event), RDMA_CM_EVENT_DISCONNECTED);
-	/* those with the same process are asked at once */
+	/* connections with the same process are asked about at once */
 	host_pass(0);
 	assert_int_equal(host.probed, apr.remote_id == other->conn.local_id ? 3 : 4);
 }
@@ -566,7 +565,7 @@ static struct ibcm_id *arrive_new(const struct ibcm_mad *request)
 	return event.new_ibcm;
 }
 
-/* The program hears nothing of it, and the answer is @first. */
+/* Deliver a copy: the program gets no event, and the answer is @first. */
 static void arrive_again(const struct ibcm_mad *request, const struct ibcm_mad *first)
 {
 	unsigned int before = host.sent_count;
@@ -578,7 +577,7 @@ static void arrive_again(const struct ibcm_mad *request, const struct ibcm_mad *
 	assert_memory_equal(host_last(), first, sizeof(*first));
 }
 
-/* Whether its program has destroyed what it refused, or not. */
+/* The same, whether or not the program has destroyed the identifier of the refused request. */
 static void test_refused_request_has_copies(void **state)
 {
 	struct ibcm_mad req = host_req(&peer, ID + 1, QPN + 2, HOST_PORT), first;
@@ -596,11 +595,11 @@ static void test_refused_request_has_copies(void **state)
 		host_pass(5 * SECOND);
 		arrive_again(&req, &first);
 	}
-	/* Nobody asks any more for what was refused so long ago. */
+	/* A client does not repeat a request that was refused so long ago. */
 	req.tid--;
 	host_pass(6 * SECOND);
 	arrive_new(&req);
-	/* And of many nobody is taken for another. */
+	/* None of many requests is taken for another one. */
 	for (uint32_t i = 2; i < 500; i++) {
 		req = host_req(&peer, ID + i, QPN + 1 + i, HOST_PORT);
 		host_destroy(arrive_new(&req));
@@ -614,7 +613,7 @@ static void test_refused_request_has_copies(void **state)
 	check_alive();
 }
 
-/* A datagram service's answer ends it, also if it is a good one. */
+/* An answer to a request for a datagram service ends it, even if the answer is positive. */
 static void test_resolved_service_has_copies(void **state)
 {
 	struct ibcm_mad rep = { .type = IBCM_SIDR_REP, .sidr_rep = { .qpn = QPN, .qkey = 7 } };
@@ -636,7 +635,8 @@ static void test_resolved_service_has_copies(void **state)
 	arrive_new(&req);
 }
 
-/* Who had the request may have died with it: another process of the host then refuses it. */
+/* The process that had the request may have died with it: another process of the host then
+ * refuses it. */
 static void test_request_repeats_on_this_host(void **state)
 {
 	struct ibcm_mad req = host_req(&host.gid, ID, QPN, HOST_PORT);
@@ -651,7 +651,7 @@ static void test_request_repeats_on_this_host(void **state)
 	assert_int_equal(ibcm_state_request(&iid->conn, &req, host.now, &out), 0);
 	ibcm_run(iid, &out, NULL);
 	before = host.sent_count;
-	while (iid->conn.ask_until) /* early, to ask whether anybody is there: of another host */
+	while (iid->conn.ask_until) /* early, to probe for a receiver on another host */
 		host_pass(iid->conn.deadline - host.now);
 	early = host.sent_count - before;
 	for (unsigned int n = 1; n <= 3; n++) {

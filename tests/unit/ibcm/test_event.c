@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Events that wait in a channel: what becomes of an identifier concerns its own, and those of a
- * thousand others are not even looked at. Each event is on a page that can be closed.
- */
+/* Events that wait in a channel. A change of an identifier touches its own events only, and not
+ * those of a thousand others. Each event is on a page that can be made inaccessible. */
 #include "tests/unit/unit.h"
 
 #include "tests/unit/ibcm/host.h"
@@ -32,7 +30,7 @@ void *__wrap_calloc(size_t count, size_t size)
 
 	if (!pages.on || count != 1 || size > (size_t)pages.size || pages.count == PAGES_MAX)
 		return __real_calloc(count, size);
-	/* the second page is the allocator's: it writes beside what it gives */
+	/* the second page is for the allocator, which writes beside the memory that it returns */
 	if (posix_memalign(&p, pages.size, 2 * pages.size))
 		return NULL;
 	memset(p, 0, size);
@@ -101,7 +99,7 @@ static void storm(struct ibcm_id *ids[OTHERS])
 	assert_int_equal(pages.count, OTHERS);
 }
 
-/* The next one and the one before in the channel's list must be: the list is mended. */
+/* The neighbours in the channel's list must be accessible, because the list is changed. */
 static void protect_all_but_neighbours(unsigned int n, int protection)
 {
 	for (unsigned int i = 0; i < OTHERS; i++)
@@ -174,7 +172,8 @@ static void request(uint32_t id)
 	assert_non_null(child_of_table);
 }
 
-/* The listener goes to another channel, and the old one away: before or after the withdrawal. */
+/* Migrate the listener to another channel and destroy the old one, before or after the
+ * withdrawal. */
 static void migrate(bool withdrawn_before)
 {
 	struct cm_channel to = {};

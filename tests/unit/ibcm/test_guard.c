@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is to be said for this process when it is killed: it is what each connection needs by then.
- */
+/* The message that is sent for this process if it is killed: it must fit the state of each
+ * connection. */
 #include "tests/unit/unit.h"
 
 #include "tests/unit/ibcm/host.h"
@@ -53,7 +53,7 @@ static void test_established(void **state)
 	assert_int_equal(host.word.dreq.remote_qpn, QPN);
 }
 
-/* The peer's end may not hear that its own word was heard: it is said once more. */
+/* The peer may not learn that its DREQ was received: the DREP is sent a second time. */
 static void test_peer_disconnects(void **state)
 {
 	struct ibcm_mad dreq = { .type = IBCM_DREQ,
@@ -85,7 +85,7 @@ static void test_said_at_the_end(void **state)
 	assert_false(connection->guarded);
 }
 
-/* Peers on this host are told by the device. */
+/* The device tells peers on this host. */
 static void test_near(void **state)
 {
 	host.peers_are_here = true;

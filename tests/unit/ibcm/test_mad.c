@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages as bytes: where each field stands, that nothing is lost, and what is refused. */
+/* Messages as bytes: the place of each field, complete round trips, and refused messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <errno.h>
@@ -64,7 +64,7 @@ static struct ibcm_mad request(void)
 	};
 }
 
-/* The bytes as the tables of chapter 12 say, written down by hand. */
+/* The bytes by the tables of chapter 12, written down by hand. */
 static void test_req_bytes(void **state)
 {
 	static const uint8_t header[] = { 1, 7, 2, 3, 0, 0,    0, 0, 1,	   2,	 3,    4,
@@ -162,7 +162,7 @@ static void test_small_messages(void **state)
 	assert_memory_equal(data + BODY + 20, qkey_bytes, sizeof(qkey_bytes));
 }
 
-/* Whatever bytes arrive: what was understood of them is packed again as it was understood. */
+/* Whatever bytes arrive, a message that was parsed is packed again with the same content. */
 static void test_any_bytes(void **state)
 {
 	uint8_t data[IBCM_MAD_LEN] = { 1, 7, 2, 3 }, again[IBCM_MAD_LEN];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The state machine: what every message does in every state, what time does, and two of them
- * talking over a wire that loses messages, on a clock the test moves.
- */
+/* The state machine: every message in every state, the passing of time, and two machines over a
+ * wire that loses messages, on a clock that the test moves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <errno.h>
@@ -75,7 +73,8 @@ static enum ibcm_message sent(const struct ibcm_out *out, unsigned int index)
 	return mad.type;
 }
 
-/* A connection in @state. REQ_SENT, REP_RCVD, DREQ_SENT are the active side's, others passive. */
+/* Return a connection in @state. REQ_SENT, REP_RCVD and DREQ_SENT belong to the active side,
+ * others to the passive one. */
 static struct ibcm_conn conn_in(enum ibcm_state state, bool active)
 {
 	struct ibcm_conn conn = { .local_id = LOCAL };
@@ -213,7 +212,7 @@ static void test_every_pair(void **state)
 		}
 }
 
-/* What nobody ever sends changes nothing. */
+/* A message of an unknown type changes nothing. */
 static void test_unknown_message(void **state)
 {
 	struct ibcm_conn conn = conn_in(IBCM_ESTABLISHED, true);
@@ -302,10 +301,8 @@ static void test_timeout(void **state)
 
 /* --- whether anybody is there --- */
 
-/*
- * A request goes out again soon, and a second after that, so that a host where nobody receives can
- * say so: it says so once a second. Later repetitions ask for it, too.
- */
+/* A request goes out again soon, and a second after that, so that a host without a receiver can
+ * report it, which it does once a second. Later repetitions ask for that report too. */
 static void test_ask_again(void **state)
 {
 	static const enum ibcm_state asking[] = { IBCM_REQ_SENT, IBCM_SIDR_REQ_SENT };
@@ -391,7 +388,7 @@ static void test_probe(void **state)
 		assert_int_equal(conn.deadline, now + 5000000000ull);
 	}
 	assert_int_equal(ibcm_state_stray(&lap, &apr), 0);
-	/* an answer to another question */
+	/* an answer to another request */
 	answer(&conn, lap.tid + 1, apr.apr.status, now, &out);
 	assert_false(out.has_event);
 	answer(&conn, lap.tid, apr.apr.status, now, &out);
@@ -399,7 +396,8 @@ static void test_probe(void **state)
 	assert_int_equal(conn.state, IBCM_TIMEWAIT);
 }
 
-/* A kernel's manager does not answer; it is asked ever less often, and lives for ever. */
+/* A kernel's manager does not answer: it is asked ever more rarely, and the connection lives for
+ * ever. */
 static void test_probe_of_a_kernel(void **state)
 {
 	struct ibcm_conn conn = watched(true);
@@ -413,12 +411,12 @@ static void test_probe_of_a_kernel(void **state)
 		assert_in_range(conn.deadline - now, 5000000000ull, 80000000000ull);
 		assert_true(i < 2 || conn.deadline - now >= now - before);
 		before = now;
-		ibcm_state_refused(&conn, now, &out); /* forged, then */
+		ibcm_state_refused(&conn, now, &out); /* forged, therefore */
 		assert_false(out.has_event);
 	}
 }
 
-/* A host refuses: it must do so twice, while nobody answers. */
+/* A refusal by the host counts only if it comes twice without an answer in between. */
 static void test_probe_refused(void **state)
 {
 	struct ibcm_conn conn = watched(false), alive;
@@ -428,7 +426,7 @@ static void test_probe_refused(void **state)
 	probe_now(&conn, &now, &out);
 	answer(&conn, conn.probe.tid, IBCM_APR_UNSUPPORTED, now, &out);
 	killed = now;
-	ibcm_state_refused(&conn, now, &out); /* nothing was asked */
+	ibcm_state_refused(&conn, now, &out); /* no probe was sent */
 	assert_int_equal(conn.probe.refused, 0);
 	alive = conn;
 	for (int i = 0; i < 2; i++) {
@@ -443,7 +441,7 @@ static void test_probe_refused(void **state)
 	assert_int_equal(out.event, IBCM_EVENT_DISCONNECTED);
 	assert_int_equal(out.mads, 0);
 	assert_in_range(now, killed, killed + 7000000000ull);
-	/* somebody else says so, whenever he likes, and the peer answers */
+	/* another host sends refusals at any time, and the peer answers */
 	for (int i = 0; i < 10; i++) {
 		probe_now(&alive, &now, &out);
 		ibcm_state_refused(&alive, now, &out);
@@ -463,7 +461,8 @@ static void test_near(void **state)
 	assert_int_equal(conn.deadline, 0);
 }
 
-/* Only who has not heard of anybody yet asks once more, and then gives up before its time. */
+/* A side that has heard of no peer yet asks a second time and then gives up before its time. No
+ * other side does. */
 static void test_unreachable(void **state)
 {
 	for (enum ibcm_state in = IBCM_IDLE; in < IBCM_STATES; in++) {
@@ -536,7 +535,7 @@ static void test_mra_gives_time(void **state)
 	ibcm_state_message(&conn, &mra, NOW, &out);
 	assert_int_equal(conn.deadline, NOW + conn.interval + IBCM_PATIENCE);
 	assert_int_equal(conn.state, IBCM_REQ_SENT);
-	ibcm_state_refused(&conn, NOW, &out); /* somebody is there */
+	ibcm_state_refused(&conn, NOW, &out); /* another host answers */
 	assert_int_equal(conn.state, IBCM_REQ_SENT);
 	ibcm_state_timeout(&conn, conn.deadline, &out); /* was there */
 	assert_int_equal(sent(&out, 0), IBCM_REQ);
@@ -551,7 +550,7 @@ static void test_mra_gives_time(void **state)
 	assert_int_equal(conn.deadline, NOW + conn.interval + ibcm_time(20));
 }
 
-/* Times that a message names are cut, so that nobody makes this side keep what goes nowhere. */
+/* Times that a message names are limited, so that no peer makes this side keep dead connections. */
 static void test_patience(void **state)
 {
 	struct ibcm_mad request = req(REMOTE), reply = rep();
@@ -577,7 +576,7 @@ static void test_patience(void **state)
 	}
 }
 
-/* A DREQ for a queue pair that is not the connection's: it is of one that had the same id. */
+/* A DREQ for another queue pair belongs to an earlier connection with the same id. */
 static void test_dreq_of_another(void **state)
 {
 	for (enum ibcm_state s = 0; s < IBCM_STATES; s++) {
@@ -692,7 +691,8 @@ static void test_destroy(void **state)
 	}
 }
 
-/* Who confirmed a DREQ says so again; who was confirmed has nothing to say. */
+/* A side that confirmed a DREQ sends the DREP again. A side whose DREQ was confirmed sends no
+ * message. */
 static void test_exit(void **state)
 {
 	struct ibcm_conn confirmed = conn_in(IBCM_TIMEWAIT, false),
@@ -728,7 +728,7 @@ static void test_peer_gone(void **state)
 			assert_int_equal(out.event, IBCM_EVENT_UNREACHABLE);
 		else
 			assert_false(out.has_event);
-		/* Nothing is sent to it any more. */
+		/* No message is sent to it any more. */
 		if (s != IBCM_SIDR_REQ_SENT)
 			assert_true(conn.state == IBCM_IDLE || conn.state == IBCM_TIMEWAIT ||
 				    conn.state == IBCM_SIDR_REQ_RCVD);
@@ -774,7 +774,7 @@ static void test_stray(void **state)
 		assert_int_equal(answer.type, answers[m]);
 		assert_int_equal(answer.remote_id, REMOTE);
 		assert_int_equal(answer.tid, 9);
-		/* An answer has no answer: two managers do not talk for ever. */
+		/* An answer has no answer, so that two managers do not send messages for ever. */
 		assert_int_equal(ibcm_state_stray(&answer, &mad), -ENOENT);
 	}
 }
@@ -874,7 +874,7 @@ static void sim_deliver(struct sim *sim)
 	}
 }
 
-/* Everything that happens by itself, until nothing does. */
+/* Deliver messages and let time pass until no deadline is left. */
 static void sim_run(struct sim *sim)
 {
 	for (unsigned int steps = 0; steps < 1000; steps++) {
@@ -942,7 +942,7 @@ static void test_loss(void **state)
 	assert_true(lost > 100);
 }
 
-/* Both disconnect before they hear from each other. */
+/* Both sides disconnect before they hear from each other. */
 static void test_both_disconnect(void **state)
 {
 	for (uint32_t seed = 1; seed <= 100; seed++) {
@@ -962,7 +962,7 @@ static void test_both_disconnect(void **state)
 	}
 }
 
-/* A side that is gone without a word at any moment: the other one always comes to an end. */
+/* A side disappears without a message at any moment: the other side always comes to an end. */
 static void test_silence(void **state)
 {
 	for (enum ibcm_state s = 0; s < IBCM_STATES; s++) {
@@ -977,7 +977,7 @@ static void test_silence(void **state)
 	}
 }
 
-/* What is said for a process that was killed in each state. */
+/* The message sent for a process that was killed, in each state. */
 static void test_last_word(void **state)
 {
 	static const enum ibcm_message word[IBCM_STATES] = {

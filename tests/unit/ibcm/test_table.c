@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What others choose decides nothing about where it stands: the hash is this process's own. */
+/* Peers choose the names, but not the places in the table: each process has a hash of its own. */
 #include <sys/wait.h>
 
 #include "tests/unit/unit.h"
@@ -18,7 +18,8 @@ static void hash_all(uint32_t hash[NAMES])
 		hash[n] = ibcm_hash(&gid, HOST_GUID, n);
 }
 
-/* As a process whose random numbers are those of @random has it: the first use chooses. */
+/* Hash as a process does whose random numbers are those of @random; the first use chooses the
+ * key. */
 static void hash_in_process(uint32_t random, uint32_t hash[NAMES])
 {
 	int ends[2], status;
@@ -49,7 +50,7 @@ static void test_each_process_has_another(void **state)
 	for (unsigned int n = 0; n < NAMES; n++)
 		same += one[n] == other[n];
 	assert_true(same < NAMES / 8);
-	/* and keeps it */
+	/* and keeps the key */
 	hash_in_process(1, other);
 	assert_memory_equal(one, other, sizeof(one));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The type of service that a request names is that of every message about its connection. */
+/* The type of service of a request is used for every message about its connection. */
 #include "tests/unit/unit.h"
 
 #include "tests/unit/ibcm/host.h"
@@ -35,7 +35,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* The last message of that kind. */
+/* Check that a message of this type was sent, and return the last one. */
 static const struct ibcm_mad *check_sent(enum ibcm_message type)
 {
 	for (unsigned int i = 1; i <= host.sent_count; i++) {
@@ -80,7 +80,7 @@ static void test_last_word(void **state)
 static void check_refusal(struct ibcm_mad req, enum ibcm_reject_reason reason)
 {
 	host_arrive(&peer, &req);
-	host_pass(SECOND); /* in which somebody could begin to listen */
+	host_pass(SECOND); /* in which a listener could appear */
 	assert_int_equal(check_sent(IBCM_REJ)->rej.reason, reason);
 }
 

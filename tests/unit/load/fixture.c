@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A plug-in with at most one fault, which the build names. */
+/* A plug-in with at most one fault, which the build chooses. */
 #include "libibverbs/provider.h"
 
 #ifdef FIXTURE_wrongabi

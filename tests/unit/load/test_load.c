@@ -49,7 +49,7 @@ static void test_absolute_path(void **state)
 	free(said);
 }
 
-/* Refused with one message, said once, and never with a provider. */
+/* Check that the plug-in is refused with one message, logged once, and without a provider. */
 static void refused(const char *name, int expected, const char *const *parts)
 {
 	struct disc_driver driver = { .name = (char *)name };

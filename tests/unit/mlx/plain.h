@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Plain requests have a way of their own into the ring. These are as many of them as differ, for a
- * test that posts each by both ways: by the other one when no operation is plain.
- */
+/* Plain requests have a separate path into the ring. These are all kinds of plain requests, for
+ * a test that posts each by both paths: the other path is used if no operation is plain. */
 #ifndef TESTS_UNIT_MLX_PLAIN_H
 #define TESTS_UNIT_MLX_PLAIN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the fakes of both families of ConnectX have in common: rings of receives in plain memory. */
+/* Rings of receives in plain memory, for the fakes of both families of ConnectX. */
 #ifndef TESTS_UNIT_MLX_RINGS_H
 #define TESTS_UNIT_MLX_RINGS_H
 
@@ -41,7 +41,7 @@ static inline void fake_srq_ring(struct mlx_srq *srq, struct ibv_context *ctx, c
 	}
 }
 
-/* Whether memory has these words, given as they read in a dump. */
+/* Compare memory with these words, given as they read in a dump. */
 static inline void assert_words(const void *memory, const uint32_t *words, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++)

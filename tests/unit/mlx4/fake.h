@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A queue pair and a completion queue without a kernel: rings and registers in plain memory,
- * between pages that nobody may touch.
- */
+/* A queue pair and a completion queue without a kernel: rings and registers in plain memory,
+ * between inaccessible pages. */
 #ifndef TESTS_UNIT_MLX4_FAKE_H
 #define TESTS_UNIT_MLX4_FAKE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Direct verbs: what programs see of objects, and that others' objects are left alone; and memory
- * of a program's own for queues. */
+/* Direct verbs: the attributes of objects, refusal of objects of other providers, and queues in
+ * memory of a program. */
 #include "tests/unit/mlx4/fake.h"
 
 static const struct verbs_provider mlx4 = { .name = "mlx4" }, other = { .name = "rxe" };
@@ -40,7 +40,7 @@ static void test_init_obj(void **state)
 	assert_int_equal(qp.sq.offset, 0);
 	assert_int_equal(qp.rq.wqe_cnt, 128);
 	assert_int_equal(qp.rq.wqe_shift, 5);
-	/* Only what there is to be had is granted. */
+	/* Only available attributes are granted. */
 	assert_int_equal(qp.comp_mask, MLX4DV_QP_MASK_UAR_MMAP_OFFSET);
 	assert_int_equal(qp.uar_mmap_offset, 0);
 	assert_int_equal(cq.cqe_cnt, 64);
@@ -59,7 +59,7 @@ static void test_init_obj(void **state)
 	fake_free(f);
 }
 
-/* What was given away is not cleaned: the program has its own idea of what it took. */
+/* A ring that was handed out is not cleaned, because the program keeps its own index. */
 static void test_cq_given_away(void **state)
 {
 	struct verbs_device device;
@@ -109,7 +109,7 @@ static void test_others(void **state)
 	fake_free(f);
 }
 
-/* Not even beside one of ours. */
+/* Not even if one of our objects is named too. */
 static void test_mixed(void **state)
 {
 	struct verbs_device device, foreign;
@@ -158,7 +158,8 @@ static void test_allocators(void **state)
 	assert_int_equal(kit_buf_alloc_from(&buf, 100, &f->ctx->allocator), 0);
 	record = dbrec_alloc(&f->ctx->records);
 	assert_int_equal(given, 2);
-	/* What they gave goes back to them, whoever is asked by then. */
+	/* Memory goes back to the allocator that gave it, even if another allocator is set by
+	 * then. */
 	assert_int_equal(mlx4dv_set_context_attr(ctx, MLX4DV_SET_CTX_ATTR_BUF_ALLOCATORS, &none),
 			 0);
 	kit_buf_free(&buf);

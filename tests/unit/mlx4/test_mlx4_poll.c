@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions as the adapter writes them, and as nobody should. */
+/* Completions as the adapter writes them, and invalid ones. */
 #include "tests/unit/mlx4/fake.h"
 
 static char *cqe_at(struct fake *f, uint32_t n)
@@ -49,7 +49,7 @@ static void test_receive(void **state)
 	assert_int_equal(wc.dlid_path_bits, 5);
 	ASSERT_WORDS(f->cq_record, 1);
 	assert_int_equal(poll(f, &wc), 0);
-	/* InfiniBand has a bit more. */
+	/* InfiniBand has one more bit. */
 	f->qp.sl_shift = 12;
 	cqe_write(f, 1, recv_imm);
 	assert_int_equal(poll(f, &wc), 1);
@@ -96,7 +96,7 @@ static void test_send_error(void **state)
 	assert_int_equal(wc.vendor_err, 0xf2);
 	assert_int_equal(wc.opcode, IBV_WC_SEND);
 	assert_int_equal(wc.wr_id, 5);
-	/* It and all before it are done. */
+	/* The request and all before it have completed. */
 	assert_int_equal(atomic_load(&f->qp.sq.tail), 4);
 	fake_free(f);
 }
@@ -162,8 +162,8 @@ static void test_arm(void **state)
 	fake_free(f);
 }
 
-/* Completions of a queue pair that goes are taken out; the others stay, in their order, also across
- * the end of the ring. */
+/* Completions of a destroyed queue pair are removed; the others stay, in order, also across the
+ * end of the ring. */
 static void test_clean(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -174,7 +174,7 @@ static void test_clean(void **state)
 	other.vqp.qp.qp_num = FAKE_QPN + 1;
 	assert_int_equal(idtable_put(&f->ctx->qps, FAKE_QPN + 1, &other), 0);
 	idtable_own(&f->ctx->qps, FAKE_QPN + 1, &f->cq, NULL);
-	/* What comes behind is the adapter's, the next time round as well. */
+	/* Later entries belong to the adapter, also in the next round. */
 	memset(f->cqes, 0x4c, 8 * FAKE_CQE);
 	f->cq.consumer = first;
 	mlx_cq_publish(&f->cq);
@@ -197,7 +197,7 @@ static void test_clean(void **state)
 	fake_free(f);
 }
 
-/* A ring that has no room for what waits is refused, and the kernel not asked. */
+/* A ring without room for the waiting completions is refused without a call of the kernel. */
 static void test_resize_waiting(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -236,7 +236,7 @@ static void test_srq(void **state)
 	fake_free(f);
 }
 
-/* Nothing is read of a queue pair that completes elsewhere: it may go at any time. */
+/* A queue pair that completes in another queue is not accessed, because it may go at any time. */
 static void test_elsewhere(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -244,7 +244,7 @@ static void test_elsewhere(void **state)
 	struct mlx_cq other;
 	struct ibv_wc wc;
 
-	/* Where nobody may read. */
+	/* The table points to an inaccessible page. */
 	assert_int_equal(idtable_put(&f->ctx->qps, FAKE_QPN + 1, f->uar + FAKE_PAGE), 0);
 	idtable_own(&f->ctx->qps, FAKE_QPN + 1, &other, &other);
 	cqe_write(f, 0, words);
@@ -260,7 +260,7 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-/* ---- entries that a device should not write. @polled: what ibv_poll_cq() says */
+/* ---- invalid entries. @polled: the result of ibv_poll_cq() */
 static const struct attack {
 	const char *what;
 	bool with_srq;
@@ -303,7 +303,7 @@ static void test_attacks(void **state)
 		if (polled != attacks[i].polled)
 			print_error("%s: %d, not %d\n", attacks[i].what, polled, attacks[i].polled);
 		assert_int_equal(polled, attacks[i].polled);
-		/* What is free, the device's words say. */
+		/* The device's words decide what is free. */
 		r = mlx4_post_send(&f->qp.vqp.qp, &send, &bad_send);
 		assert_true(!r || r == ENOMEM);
 		r = f->qp.srq ? mlx_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv)
@@ -313,7 +313,7 @@ static void test_attacks(void **state)
 	}
 }
 
-/* What was completed before an entry that makes no sense is not lost with it. */
+/* A completion before an invalid entry is not lost. */
 static void test_behind_good(void **state)
 {
 	const uint32_t sent[8] = { FAKE_QPN, [7] = 0x4a }, corrupt[8] = { FAKE_QPN, [7] = 0x0f };
@@ -330,10 +330,8 @@ static void test_behind_good(void **state)
 	fake_free(f);
 }
 
-/*
- * Whatever an entry says: nothing is written outside of the queue's own memory, which lies between
- * pages that nobody may touch; and requests can still be posted.
- */
+/* Whatever an entry contains, no byte is written outside of the queue's own memory, which lies
+ * between inaccessible pages, and requests can still be posted. */
 static void test_hostile(void **state)
 {
 	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
@@ -355,12 +353,14 @@ static void test_hostile(void **state)
 				random_next(&random);
 				memcpy(cqe + i, &random, 8);
 			}
-			/* Half of them are at least somebody's; all are this round's. */
+			/* Half of the entries name an existing queue pair; all belong to this
+			 * round. */
 			if (random & 1)
 				*(__be32 *)cqe = htobe32(FAKE_QPN);
 			cqe[31] = (cqe[31] & 0x7f) | (owner ? 0x80 : 0);
 			good += poll(f, &wc) == 1;
-			/* Nor does what the adapter could write into a ring of requests. */
+			/* The same for anything that the adapter could write into a ring of
+			 * requests. */
 			memcpy(f->sq + (random >> 8) % (FAKE_PAGE - 8), &random, 8);
 			mlx4_post_send(&f->qp.vqp.qp, &send, &bad_send);
 			if (with_srq)

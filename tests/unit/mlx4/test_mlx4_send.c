@@ -33,7 +33,7 @@ static void test_send(void **state)
 	ASSERT_WORDS(f->sq + 3 * 64, 0x0000000a, 0x00000003, 0x0000000c, 0, 0x00000100, 0x00001234,
 		     0x00007f00, 0x00001000, 0x00000040, 0x00005678, 0x00007f00, 0x00002000);
 	ASSERT_WORDS(f->uar + 0x14, 0x00004800);
-	/* The next time round, whose a slot is says the other value. */
+	/* The next time round, the owner bit has the other value. */
 	start_at(f, 67);
 	sges[1].length = 0;
 	post(f, &wr);
@@ -59,7 +59,8 @@ static void test_inline(void **state)
 	post(f, &wr);
 	ASSERT_WORDS(f->sq + 5 * 64, 0x00000508, 0x00004803, 0x0000000c, 0, 0x11223344, 0x55667788,
 		     0x0000abcd, 0, 0x8000000c, 0x01020304, 0x05060708, 0x090a0b0c);
-	/* The register has all of it, in one half and then in the other; there was no doorbell. */
+	/* The register holds the whole request, in one half and then in the other; no doorbell
+	 * was rung. */
 	assert_memory_equal(f->bf, f->sq + 5 * 64, 64);
 	ASSERT_WORDS(f->uar + 0x14, 0);
 	post(f, &wr);
@@ -67,7 +68,7 @@ static void test_inline(void **state)
 	fake_free(f);
 }
 
-/* Pieces end where 64 bytes do; one without bytes is none. */
+/* Inline pieces end at each 64 bytes, and a piece without bytes is left out. */
 static void test_inline_pieces(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD);
@@ -131,7 +132,7 @@ static void test_atomic(void **state)
 	fake_free(f);
 }
 
-/* As many entries as the queue pair was granted have no room behind an atomic: nothing is written
+/* An atomic has no room for as many entries as the queue pair was granted: no byte is written
  * behind its slot, which is the ring's last one here. */
 static void test_atomic_list(void **state)
 {
@@ -164,7 +165,7 @@ static void test_atomic_list(void **state)
 	fake_free(f);
 }
 
-/* In the largest slots there is room for one more than a request can say of its own length. */
+/* The largest slots have room for one entry more than the size field of a request can hold. */
 static void test_atomic_longest(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -208,14 +209,14 @@ static void test_keys(void **state)
 	post(f, &wr);
 	ASSERT_WORDS(f->sq + 64, 0x00000018, 0x00000003, 0x0000008c, 0, 0x40000000, 0xc0000000,
 		     0x00000302, 0x00001100, 0x00007f00, 0x00001000, 0, 0x00000200);
-	/* A window that opens on nothing. */
+	/* A window that opens on no region. */
 	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){};
 	post(f, &wr);
 	ASSERT_WORDS(f->sq + 128 + 16, 0, 0x80000000, 0x00000302, 0, 0, 0, 0, 0);
 	fake_free(f);
 }
 
-/* Ahead of the requests lies nothing that could be read as one. */
+/* The slots ahead of the requests hold nothing that the adapter could read as a request. */
 static void test_stamps(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD);
@@ -228,7 +229,7 @@ static void test_stamps(void **state)
 	memset(f->sq + 3 * 128 + 64, 0, 64);
 	post(f, &wr);
 	ASSERT_WORDS(f->sq + 3 * 128 + 64, 0xffffffff, 0);
-	/* A length that no request has does not lead out of the ring. */
+	/* An impossible length does not lead out of the ring. */
 	f->sq[31 * 128 + 7] = 0x3f;
 	start_at(f, 28);
 	post(f, &wr);
@@ -296,14 +297,14 @@ static void test_sizes(void **state)
 		assert_int_equal(size.rq_count, 8);
 		assert_int_equal(size.rq_shift, 6);
 	}
-	/* Nothing is granted whose length a request cannot say, in units of 16 bytes. */
+	/* The size field of a request, in units of 16 bytes, limits the grant. */
 	attr.cap.max_send_sge = 40;
 	attr.cap.max_inline_data = 800;
 	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 0, &size), 0);
 	assert_true(4 + size.sq_max_sge <= 63);
 	attr.cap.max_send_sge = 64;
 	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 0, &size), -EINVAL);
-	/* Nor are receives as large as a kernel says, whatever that is. */
+	/* The same holds for receives, whatever size a kernel reports. */
 	attr.cap = (struct ibv_qp_cap){ 10, 5, 1, 3, 0 };
 	f->ctx->max_inl_recv = UINT32_MAX;
 	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 1024, &size), 0);
@@ -312,7 +313,8 @@ static void test_sizes(void **state)
 	fake_free(f);
 }
 
-/* In an error requests are taken, to be flushed: also of who never was ready to send. */
+/* In the error state requests are accepted and flushed, also on a queue pair that was never
+ * ready to send. */
 static void test_states(void **state)
 {
 	static const struct {
@@ -340,7 +342,7 @@ static void test_states(void **state)
 	fake_free(f);
 }
 
-/* Both ways leave the same behind. */
+/* Both paths write the same bytes. */
 static void post_both_ways(struct ibv_send_wr *wr, void *arg)
 {
 	struct fake **f = arg;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A queue pair and a completion queue without a kernel: rings and a register in plain memory,
- * between pages that nobody may touch.
- */
+/* A queue pair and a completion queue without a kernel: rings and a register in plain memory,
+ * between inaccessible pages. */
 #ifndef TESTS_UNIT_MLX5_FAKE_H
 #define TESTS_UNIT_MLX5_FAKE_H
 
@@ -13,7 +11,7 @@
 
 enum {
 	FAKE_QPN = 0x1234,
-	FAKE_UIDX_SPARE = 3, /* numbers before the QP's, of nobody */
+	FAKE_UIDX_SPARE = 3, /* unused numbers before the QP's */
 };
 
 struct fake {

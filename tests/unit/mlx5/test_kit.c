@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What providers of adapters share: records and numbers. */
+/* Code that the providers of adapters share: doorbell records and tables of numbers. */
 #include "tests/unit/unit.h"
 #include "providers/kit/dbrec.h"
 #include "providers/kit/idtable.h"
@@ -20,7 +20,7 @@ static void test_records(void **state)
 		for (int i = 0; i < COUNT; i++) {
 			records[i] = dbrec_alloc(&pool);
 			assert_non_null(records[i]);
-			/* Nobody else's, and 0. */
+			/* The record is unused and 0. */
 			assert_int_equal(records[i][0] | records[i][1], 0);
 			records[i][0] = records[i][1] = i + 1;
 		}
@@ -33,7 +33,7 @@ static void test_records(void **state)
 	}
 }
 
-/* The adapter of a program that closes its device first reads on. */
+/* The adapter of a program that closes its device first continues to read. */
 static void test_records_outlive(void **state)
 {
 	static struct dbrec_pool pool;
@@ -66,7 +66,8 @@ static void test_numbers(void **state)
 	idtable_destroy(&table);
 }
 
-/* Where the device numbers: nobody gets what another one has, or loses it to who is gone. */
+/* A number that the device chose is refused while it is taken. A late removal of the former
+ * object does not remove its successor. */
 static void test_given_numbers(void **state)
 {
 	static struct idtable table;
@@ -87,7 +88,7 @@ static void test_given_numbers(void **state)
 	idtable_destroy(&table);
 }
 
-/* Each owner finds its own alone, and nothing after it was taken out. */
+/* Only the owners of a number find its object, and none does after its removal. */
 static void test_owners(void **state)
 {
 	static struct idtable table;

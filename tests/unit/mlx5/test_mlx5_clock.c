@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The page of the kernel's clock, whose writer may be stopped amid an update. */
+/* The page of the kernel's clock, whose writer may be stopped in the middle of an update. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 
 static struct {
 	volatile __u32 *sign;
-	unsigned int pauses, ends_at; /* the writer goes on after so many; 0: never */
+	unsigned int pauses, ends_at; /* the writer continues after so many pauses; 0: never */
 } writer;
 
-/* In the place of the C library's: it is the reader's pauses that give the writer the processor. */
+/* Replaces the C library's function: the reader's pauses let the writer run. */
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
@@ -64,7 +64,8 @@ static void test_stopped_writer(void **state)
 	fake_free(f);
 }
 
-/* Neither for ever, nor given up before a processor that others have is likely to be back. */
+/* The reader does not wait for ever, but longer than a writer is likely to be without a
+ * processor. */
 static void test_dead_writer(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Direct verbs: what programs see of objects, and that others' objects are left alone. */
+/* Direct verbs: the attributes of objects, and refusal of objects of other providers. */
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "libibverbs/library.h"
@@ -59,7 +59,7 @@ static void test_init_obj(void **state)
 	fake_free(f);
 }
 
-/* What was given away is not cleaned: the program has its own idea of what it took. */
+/* A ring that was handed out is not cleaned, because the program keeps its own index. */
 static void test_cq_given_away(void **state)
 {
 	struct verbs_device device;
@@ -90,7 +90,7 @@ static void test_query(void **state)
 	assert_int_equal(out.flags, MLX5DV_CONTEXT_FLAGS_CQE_V1 | MLX5DV_CONTEXT_FLAGS_BLUEFLAME);
 	assert_int_equal(out.comp_mask, MLX5DV_CONTEXT_MASK_DYN_BFREGS);
 	assert_int_equal(out.max_dynamic_bfregs, 1024);
-	/* A struct of an older program ends before fields it does not ask for. */
+	/* The struct of an older program ends before fields that it does not ask for. */
 	assert_int_equal(out.num_lag_ports, 0x5a);
 	fake_free(f);
 }
@@ -122,7 +122,8 @@ static int see_dmabuf(struct verbs_mr *mr, const struct verbs_reg_dmabuf_mr *in)
 	return 0;
 }
 
-/* What the driver is told of the way to the buffer; nothing where it is the usual one. */
+/* The driver gets the flag of the direct path to the buffer, and no attribute for the usual
+ * path. */
 static void test_dmabuf(void **state)
 {
 	static const struct verbs_ops ops = { .reg_dmabuf_mr = see_dmabuf };
@@ -153,7 +154,7 @@ static void test_dmabuf(void **state)
 	fake_free(f);
 }
 
-/* Not even beside one of ours. */
+/* Not even if one of our objects is named too. */
 static void test_mixed(void **state)
 {
 	struct verbs_device device, foreign;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rates: what goes to the kernel, what does not, and what a refusal says. */
+/* Rate limits: values that go to the kernel, values that do not, and the message of a refusal. */
 #include <sys/ioctl.h>
 
 #include "tests/unit/fake_kernel.h"
@@ -42,7 +42,7 @@ static void test_taken(void **state)
 	const struct ib_uverbs_ex_modify_qp *cmd;
 
 	f->qp.vqp.qp.handle = 9;
-	/* What waits for a transition still does afterwards. */
+	/* A change that waits for a transition still waits afterwards. */
 	f->qp.ece_next = 0x10;
 	f->qp.ece_pending = true;
 	assert_int_equal(pace(f, (struct ibv_qp_rate_limit_attr){ 2000, 3000, 1500, 0 }), 0);
@@ -59,7 +59,7 @@ static void test_taken(void **state)
 	fake_free(f);
 }
 
-/* The kernel is not asked. */
+/* Check a refusal without a call of the kernel. */
 static void burst_refused(struct fake *f, struct ibv_qp_rate_limit_attr attr, const char *words)
 {
 	assert_int_equal(pace(f, attr), EINVAL);
@@ -88,7 +88,7 @@ static void test_bursts(void **state)
 	fake_free(f);
 }
 
-/* The kernel refuses. */
+/* Check the message of a refusal by the kernel. */
 static void rate_refused(struct fake *f, uint32_t rate, const char *words)
 {
 	kernel.error = EINVAL;
@@ -113,7 +113,7 @@ static void test_reasons(void **state)
 	fake_free(f);
 }
 
-/* A refusal that none of these is the reason of says only what was asked for. */
+/* A refusal without a known reason reports only the requested values. */
 static void test_no_reason(void **state)
 {
 	struct fake *f = create(IBV_QPT_RAW_PACKET);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions as the adapter writes them, and as nobody should. */
+/* Completions as the adapter writes them, and invalid ones. */
 #include "providers/mlx5/direct/mkey.h"
 #include "tests/unit/mlx5/fake.h"
 
-/* The entry of number @n, from the words of a dump; its last byte says whose it is. */
+/* Write entry number @n from the words of a dump; its last byte holds the owner bit. */
 static void cqe_write(struct fake *f, uint32_t n, const uint32_t words[16])
 {
 	__be32 *cqe = (__be32 *)(f->cqes + 64 * (n & f->cq.mask));
@@ -55,7 +55,7 @@ static void test_receive(void **state)
 	fake_free(f);
 }
 
-/* Of an XRC SRQ the entry says by which queue pair the message came. */
+/* The entry of an XRC SRQ names the queue pair by which the message came. */
 static void test_xrc(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -117,7 +117,7 @@ static void test_send_error(void **state)
 	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(wc.vendor_err, 0x88);
 	assert_int_equal(wc.wr_id, 5);
-	/* It and all before it are done. */
+	/* The request and all before it have completed. */
 	assert_int_equal(atomic_load(&f->qp.sq.tail), 7);
 	fake_free(f);
 }
@@ -182,8 +182,8 @@ static void test_arm(void **state)
 	fake_free(f);
 }
 
-/* Completions of a queue pair that goes are taken out; the others stay, in their order, also across
- * the end of the ring. */
+/* Completions of a destroyed queue pair are removed; the others stay, in order, also across the
+ * end of the ring. */
 static void test_clean(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -217,7 +217,7 @@ static void test_clean(void **state)
 	fake_free(f);
 }
 
-/* Nothing is read of a queue pair that completes elsewhere: it may go at any time. */
+/* A queue pair that completes in another queue is not accessed, because it may go at any time. */
 static void test_elsewhere(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -226,7 +226,7 @@ static void test_elsewhere(void **state)
 	struct ibv_wc wc;
 	uint32_t uidx;
 
-	/* Where nobody may read. */
+	/* The table points to an inaccessible page. */
 	assert_int_equal(idtable_add(&f->ctx->users, f->uar + FAKE_PAGE, &uidx), 0);
 	idtable_own(&f->ctx->users, uidx, &other, &other);
 	cqe_write(f, 0, words);
@@ -235,7 +235,7 @@ static void test_elsewhere(void **state)
 	fake_free(f);
 }
 
-/* A ring that has no room for what waits is refused, and the kernel not asked. */
+/* A ring without room for the waiting completions is refused without a call of the kernel. */
 static void test_resize_waiting(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -276,7 +276,7 @@ static void test_srq(void **state)
 
 /* ---- entries that a device should not write */
 
-/* Requests are posted, or refused for want of room: the device's words count for what is free. */
+/* Post requests, which may fail for want of room: the device's words decide what is free. */
 static void assert_usable(struct fake *f)
 {
 	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
@@ -288,7 +288,7 @@ static void assert_usable(struct fake *f)
 	assert_true((!sent || sent == ENOMEM) && (!received || received == ENOMEM));
 }
 
-/* @polled: what ibv_poll_cq() says; @uidx: instead of the queue pair's */
+/* @polled: the result of ibv_poll_cq(); @uidx: instead of the queue pair's */
 static const struct attack {
 	const char *what;
 	bool with_srq;
@@ -341,7 +341,7 @@ static void test_attacks(void **state)
 	}
 }
 
-/* What was completed before an entry that makes no sense is not lost with it. */
+/* A completion before an invalid entry is not lost. */
 static void test_behind_good(void **state)
 {
 	const uint32_t sent[16] = { [14] = 0x0a001234, [15] = 0x00000000 };
@@ -360,8 +360,8 @@ static void test_behind_good(void **state)
 	fake_free(f);
 }
 
-/* Errors of requests that are done already, and of some that were never posted; when the device
- * tells the truth again, there is room again. */
+/* Errors of completed requests, and of requests that were never posted. As soon as the device
+ * writes valid entries, there is room again. */
 static void test_done_twice(void **state)
 {
 	static const uint32_t words[16] = { [13] = 0x00008805, 0x0a001234, 0x000000d0 };
@@ -412,8 +412,8 @@ static struct mlx5_sig of_crc(void)
 	return (struct mlx5_sig){ .block.wire = { .there = true, .type = MLX5DV_SIG_TYPE_CRC } };
 }
 
-/* They are nobody's completion; a ring that is full of them is the adapter's again; and they stay
- * when a queue pair goes whose number stands in them by chance. */
+/* Signature errors are no completions of a queue pair. A ring full of them is given back to the
+ * adapter. They stay when a queue pair is destroyed whose number they contain by chance. */
 static void test_sig_errors(void **state)
 {
 	const uint32_t sent[16] = { [14] = 0x0a001234, [15] = 0x00000000 };
@@ -437,7 +437,7 @@ static void test_sig_errors(void **state)
 	assert_int_equal(ibv_start_poll(ex, &attr), ENOENT);
 	ASSERT_WORDS(f->cq_record, 2 * all);
 	assert_int_equal(sig.error_count, 2 * all);
-	/* Between two of requests. */
+	/* Between two completions of requests. */
 	cqe_write(f, 2 * all, sent);
 	sig_error_write(f, 2 * all + 1, 0x55, 1 << 13);
 	cqe_write(f, 2 * all + 2, sent);
@@ -453,10 +453,8 @@ static void test_sig_errors(void **state)
 	fake_free(f);
 }
 
-/*
- * Whatever an entry says: nothing is written outside of the queue's own memory, which lies between
- * pages that nobody may touch; and requests can still be posted and completed.
- */
+/* Whatever an entry contains, no byte is written outside of the queue's own memory, which lies
+ * between inaccessible pages, and requests can still be posted and completed. */
 static void test_hostile(void **state)
 {
 	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
@@ -480,7 +478,8 @@ static void test_hostile(void **state)
 				random ^= random << 17;
 				memcpy(cqe + i, &random, 8);
 			}
-			/* Half of them are at least somebody's, and this round's. */
+			/* Half of the entries name an existing queue pair and belong to this
+			 * round. */
 			if (random & 1)
 				*(__be32 *)(cqe + 32) = htobe32(f->qp.uidx);
 			cqe[63] = (cqe[63] & ~1) | owner;

@@ -40,7 +40,7 @@ static void test_send(void **state)
 		     0x55667788);
 	assert_int_equal(f->qp.sq.cur_post, 4);
 	ASSERT_WORDS(f->record, 0, 4);
-	/* The register has the first two words. */
+	/* The register holds the first two words. */
 	ASSERT_WORDS(f->uar + 0x800, 0x0000030a, 0x00123403, 0);
 	assert_int_equal(f->bfreg.offset, 256);
 	fake_free(f);
@@ -66,7 +66,7 @@ static void test_write_imm_inline(void **state)
 		     0x10000000, 0x0000abcd, 0x00000000, 0x80000005, 0x68656c6c, 0x6f000000,
 		     0x00000000);
 	ASSERT_WORDS(f->record + 1, 3);
-	/* The register has all of it. */
+	/* The register holds the whole request. */
 	assert_memory_equal(f->uar + 0x800, slot(f, 2), 64);
 	fake_free(f);
 }
@@ -96,7 +96,7 @@ static void test_atomic(void **state)
 	ASSERT_WORDS(slot(f, 7), 0x00000711, 0x00123404, 0x00000008, 0x00000000, 0x00000000,
 		     0x20000008, 0x00000077, 0x00000000, 0x11223344, 0x55667788, 0x99aabbcc,
 		     0xddeeff00, 0x00000008, 0x00008001, 0x00007f00, 0x00001000);
-	/* Less room than 8 bytes is not made more. */
+	/* A buffer shorter than 8 bytes is not extended. */
 	sge.length = 4;
 	post(f, &wr);
 	ASSERT_WORDS(slot(f, 8) + 48, 4, 0x00008001);
@@ -152,7 +152,7 @@ static void test_ud(void **state)
 	fake_free(f);
 }
 
-/* A request that lacks its address, or its data, is not posted, and the batch says so. */
+/* A request without its address or its data is not posted, and the batch returns an error. */
 static void test_setter_missing(void **state)
 {
 	for (int with_data = 0; with_data < 2; with_data++) {
@@ -243,13 +243,13 @@ static void test_bind_and_invalidate(void **state)
 	ASSERT_WORDS(slot(f, 20), 0x00001425, 0x00123408, 0x00000028, 0x00beef43, 0x98000000, 0, 0,
 		     0x20006000);
 	ASSERT_WORDS(slot(f, 21), 0x40000000, 0xffffff00, 0, 0);
-	/* The completion's opcode tells neither from the other. */
+	/* The opcode of a completion does not tell the two apart. */
 	assert_int_equal(f->qp.sq.slots[16].opcode, IBV_WC_BIND_MW);
 	assert_int_equal(f->qp.sq.slots[20].opcode, IBV_WC_LOCAL_INV);
 	fake_free(f);
 }
 
-/* Requests whose data, and whose key, lie on both ends of the ring. */
+/* Requests whose data and key wrap around the ring's end. */
 static void test_wrap(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -277,7 +277,7 @@ static void test_wrap(void **state)
 	fake_free(f);
 }
 
-/* What was built before a mistake is rung, classically; and nothing in a batch. */
+/* The doorbell is rung for requests before a mistake in ibv_post_send(), but not in a batch. */
 static void test_mistakes(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -307,7 +307,7 @@ static void test_mistakes(void **state)
 	fake_free(f);
 }
 
-/* The ring is full until completions say otherwise. */
+/* The ring is full until completions free it. */
 static void test_full(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -319,12 +319,12 @@ static void test_full(void **state)
 	atomic_store(&f->qp.sq.tail, 1);
 	post(f, &wr);
 	assert_int_equal(mlx5_post_send(&f->qp.vqp.qp, &wr, &bad), ENOMEM);
-	/* Programs poll after ENOMEM, and post again. */
+	/* Programs poll after ENOMEM, and post a second time. */
 	mlx5_wr_set_slots(&f->qp, IBV_QP_EX_WITH_SEND);
 	ibv_wr_start(&f->qp.vqp.qp_ex);
 	ibv_wr_send(&f->qp.vqp.qp_ex);
 	assert_int_equal(ibv_wr_complete(&f->qp.vqp.qp_ex), ENOMEM);
-	/* A tail beyond the head is nobody's in earnest. */
+	/* A device that is not hostile never moves the tail beyond the head. */
 	atomic_store(&f->qp.sq.tail, 1000);
 	assert_int_equal(mlx5_post_send(&f->qp.vqp.qp, &wr, &bad), ENOMEM);
 	fake_free(f);
@@ -361,7 +361,7 @@ static void test_srq_recv(void **state)
 	fake_free(f);
 }
 
-/* As the sizes of others' libraries: tools compare the granted numbers. */
+/* The sizes equal those of other libraries, because tools compare the granted numbers. */
 static void test_sizes(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -390,7 +390,7 @@ static void test_sizes(void **state)
 	attr.cap.max_inline_data = 0;
 	attr.cap.max_send_sge = UINT32_MAX;
 	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), -EINVAL);
-	/* What is in front of data ends with a block: no room behind it. */
+	/* The part before the data ends with a block: no room behind it. */
 	attr.cap.max_send_sge = 0;
 	assert_int_equal(mlx5_qp_size(f->ctx, &attr, false, &size), 0);
 	assert_int_equal(size.max_inline, 0);
@@ -404,7 +404,7 @@ static void test_sizes(void **state)
 	fake_free(f);
 }
 
-/* Both ways leave the same behind. */
+/* Both paths write the same bytes. */
 static void post_both_ways(struct ibv_send_wr *wr, void *arg)
 {
 	struct fake **f = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The list of devices on a class folder of our own. */
+/* The list of devices in a class folder of the test. */
 #include "tests/unit/unit.h"
 
 #include "rdma-ndd/device.h"
@@ -24,7 +24,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* Return: what was said, to be freed. */
+/* Update the devices. Return the messages, which the caller frees. */
 static char *update_as(const char *host)
 {
 	struct capture c;
@@ -111,7 +111,7 @@ static void test_unreadable_class(void **state)
 	assert_int_equal(seen.count, 7);
 }
 
-/* New devices are written even if the text is right already; then nothing happens. */
+/* New devices are written even if their text is right already; later updates write nothing. */
 static void test_new_is_written(void **state)
 {
 	file_write(folder, "rxe0/node_desc", "vm rxe0\n");
@@ -144,7 +144,7 @@ static void test_set_by_others(void **state)
 	update_says("vm", "rxe0: node description 'vm rxe0', was 'somebody's'");
 }
 
-/* A device without the attribute is one that is going away. */
+/* A device without the attribute is about to disappear. */
 static void test_vanishing(void **state)
 {
 	char path[PATH_MAX * 2];
@@ -159,7 +159,7 @@ static void test_vanishing(void **state)
 	expect_text("rxe1", "vm rxe1");
 }
 
-/* Refusals are said once each, and others are served. */
+/* A refusal is reported once for each device, and other devices are served. */
 static void test_refused(void **state)
 {
 	char path[PATH_MAX * 2];
@@ -191,7 +191,7 @@ static void test_read_only(void **state)
 	file_write(folder, "rxe0/node_desc", "x\n");
 	snprintf(path, sizeof(path), "%s/rxe0/node_desc", folder);
 	assert_int_equal(chmod(path, 0444), 0);
-	/* root may write everything: be somebody else for a moment */
+	/* root may write everything: become another user for a moment */
 	assert_int_equal(chmod(folder, 0755), 0);
 	if (user == 0)
 		assert_int_equal(seteuid(65534), 0);
@@ -201,7 +201,7 @@ static void test_read_only(void **state)
 	assert_false(seen.retry);
 }
 
-/* Names are the kernel's, but the folder may be anything. */
+/* The kernel chooses the names, but the folder may contain anything. */
 static void test_strange_names(void **state)
 {
 	char name[200], path[PATH_MAX];

@@ -30,7 +30,7 @@ static void test_percent(void **state)
 	check("%x", "h", "d", "%x");
 	check("%", "h", "d", "%");
 	check("a%", "h", "d", "a%");
-	/* What is put in is not looked at again. */
+	/* Inserted text is not expanded again. */
 	check("%h", "%d", "rxe0", "%d");
 	check("%s%n%p", "h", "d", "%s%n%p");
 }
@@ -55,7 +55,7 @@ static void test_length(void **state)
 	assert_string_equal(text, long_name);
 }
 
-/* @before ASCII bytes, then @character: what is left of it at the attribute's end? */
+/* Put @character behind @before ASCII bytes and check what is left at the attribute's end. */
 static void check_cut(int before, const char *character, size_t expected)
 {
 	char name[128], text[NODE_DESC_SIZE + 1];
@@ -75,7 +75,7 @@ static void test_cut_between_characters(void **state)
 	check_cut(62, "\xe2\x82\xac", 62);
 	check_cut(61, "\xf0\x9f\x90\xa7", 61);
 	check_cut(60, "\xf0\x9f\x90\xa7", 64);
-	/* Not UTF-8: bytes are as good as any. */
+	/* Bytes that are not UTF-8 are kept. */
 	check_cut(60, "\x80\x80\x80\x80\x80\x80", 64);
 }
 

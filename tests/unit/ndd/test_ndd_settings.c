@@ -54,7 +54,7 @@ static void test_refused(void **state)
 	check(text, text + start);
 }
 
-/* A "%" that stands for nothing is taken as it is, and that is said. */
+/* An unknown "%" sequence is kept as it is, with a warning. */
 static void test_unknown_percent(void **state)
 {
 	static const char *const texts[] = { "%x %h", "a%", "%%%", "%h%H" };
@@ -104,7 +104,7 @@ static void test_sources(void **state)
 	folder_remove(folder);
 }
 
-/* Any bytes, many times: the format is one that the rest can use. The seed is fixed. */
+/* Any bytes, many times: the resulting format is usable. The seed is fixed. */
 static void test_hostile(void **state)
 {
 	static const char *const words[] = { "RDMA_NDD_ND_FORMAT=", "\n", "\"", "'", " ", "%h" };

@@ -42,7 +42,7 @@ static void on_alarm(int number)
 {
 }
 
-/* A signal that is not ours interrupts the sleep: that is nothing, and no error. */
+/* A foreign signal interrupts the sleep: that is no event and no error. */
 static void test_interrupted(void **state)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
@@ -64,7 +64,7 @@ static void test_hostname(void **state)
 	assert_int_equal(hostname_read(fd, name), 0);
 	gethostname(expected, sizeof(expected));
 	assert_string_equal(name, expected);
-	/* Twice from the same descriptor. */
+	/* Read a second time from the same descriptor. */
 	assert_int_equal(hostname_read(fd, name), 0);
 	assert_string_equal(name, expected);
 	close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The window: two ends that exchange credits as messages would, and a peer that lies. */
+/* The window: two ends that exchange credits as messages do, and a peer that lies. */
 #include <errno.h>
 
 #include "librdmacm/rsocket/credit.h"
@@ -25,7 +25,7 @@ static void start(struct end *end)
 	rs_credit_start(&end->out, &end->in, &peer);
 }
 
-/* What @from grants reaches @to. */
+/* Pass the credits that @from grants to @to. */
 static void grant(struct end *from, struct end *to)
 {
 	while (rs_credit_can_grant(&from->in) || rs_credit_is_due(&from->in)) {
@@ -41,7 +41,7 @@ static void grant(struct end *from, struct end *to)
 	}
 }
 
-/* A stream of many times the buffer: each byte goes behind the one before, in the ring. */
+/* A stream of many times the buffer: each byte follows the one before, in the ring. */
 static void test_stream(void **state)
 {
 	struct end sender, receiver;
@@ -89,8 +89,8 @@ static void test_no_crumbs(void **state)
 	assert_int_equal(messages, 2 * MESSAGES);
 }
 
-/* One who does not read stops the sender at the size of the buffer, or at the number of messages.
- */
+/* A peer that does not read stops the sender at the size of the buffer or at the number of
+ * messages. */
 static void test_full(void **state)
 {
 	struct end sender, receiver;
@@ -110,7 +110,7 @@ static void test_full(void **state)
 	start(&sender);
 	for (sent = 0; rs_credit_room(&sender.out); sent++)
 		rs_credit_take(&sender.out, 1, &target);
-	assert_int_equal(sent, QUEUE - RS_CONTROL_MAX); /* a receive is left for each of those */
+	assert_int_equal(sent, QUEUE - RS_CONTROL_MAX); /* a receive is left for each control */
 }
 
 static void test_lies(void **state)
@@ -126,7 +126,7 @@ static void test_lies(void **state)
 	assert_int_equal(rs_credit_granted(&end.out, &target), 0);
 	assert_int_equal(rs_credit_granted(&end.out, &target), 0);
 	assert_int_equal(rs_credit_granted(&end.out, &target), -EPROTO);
-	/* A number behind the one that is known is an old one. */
+	/* A number behind the known one is outdated. */
 	rs_credit_limit(&end.out, QUEUE - 1);
 	assert_int_equal(end.out.limit, QUEUE);
 	rs_credit_limit(&end.out, (uint16_t)-5);

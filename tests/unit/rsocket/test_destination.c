@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whom a socket of datagrams keeps in mind, and for how long. The network is played. */
+/* Which destinations a datagram socket remembers, and for how long. The network is replaced. */
 #include <errno.h>
 #include <string.h>
 
 #include "librdmacm/rsocket/datagram.h"
 #include "tests/unit/unit.h"
 
-#define FRIENDS	  4096 /* that are kept in mind */
+#define FRIENDS	  4096 /* destinations that are remembered */
 #define STRANGERS 512
 
-/* ---- the rest of the room, and below it ---- */
+/* ---- in place of the rest of rsocket and of the network ---- */
 
 static struct ds_endpoint endpoint;
 static unsigned int ways_given_back;
@@ -100,7 +100,7 @@ static struct ds_destination *find(struct rs_socket *s, uint32_t number)
 	struct ds_destination *d;
 
 	assert_int_equal(ds_destination_find(s, &name, &d), 0);
-	/* and it is still there */
+	/* and the destination is still known */
 	assert_ptr_equal(ds_destination_known(s, &name), d);
 	return d;
 }
@@ -126,7 +126,7 @@ static void oldest_goes(void **state)
 	assert_int_equal(s->ds->friend_count, FRIENDS);
 }
 
-/* All have something under way, so none may go: the one that is new least of all. */
+/* All destinations have sends under way. Therefore none may go, least of all the newest. */
 static void all_at_work(void **state)
 {
 	struct rs_socket *s = *state;
@@ -165,7 +165,7 @@ static void strangers_drive_out_strangers(void **state)
 	assert_int_equal(s->ds->stranger_count, STRANGERS);
 }
 
-/* A queue pair that is another one may be another host's: the way there is looked for anew. */
+/* A changed queue pair may belong to another host: the route is resolved again. */
 static void another_queue_pair(void **state)
 {
 	struct rs_socket *s = *state;
@@ -185,7 +185,7 @@ static void another_queue_pair(void **state)
 	ds_destination_renew(d);
 	assert_null(d->ah);
 	assert_false(d->is_moved);
-	assert_int_equal(ways_given_back, 0); /* something is on it */
+	assert_int_equal(ways_given_back, 0); /* a send is under way on it */
 	d->ah = &ways[1];
 	ds_destination_set_qpn(d, 9);
 	ds_destination_renew(d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What stands in front of datagrams, in all builds of the library. */
+/* The headers in front of datagrams, in all builds of the library. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static void test_get_header(void **state)
 		assert_int_equal(ds_get_header(header_v4, i, &got), -EPROTO);
 }
 
-/* One byte of a header that is otherwise right; and an address of IPv4 in one of IPv6. */
+/* One wrong byte in a header, and an IPv4 address in an IPv6 header. */
 static void test_wrong_header(void **state)
 {
 	const union ds_name mapped = name_of("::ffff:192.0.2.1");
@@ -137,7 +137,7 @@ static void test_wrong_udp_header(void **state)
 	}
 }
 
-/* What devices write in front: a header of IPv4 behind 20 bytes, of IPv6, or a GRH. */
+/* Headers that devices write in front: IPv4 behind 20 bytes, IPv6, or a GRH. */
 static void test_sender(void **state)
 {
 	const union ds_name v4 = name_of("192.0.2.1"), other = name_of("192.0.2.2"),
@@ -168,7 +168,7 @@ static void test_names(void **state)
 	union ds_name name, a = name_of("fe80::1"), b = a;
 	struct sockaddr_storage addr;
 
-	/* An address of IPv4 is one, whatever the socket is. */
+	/* An IPv4 address is recognised, whatever the family of the socket. */
 	assert_int_equal(ds_name_take(&mapped, sizeof(mapped), &name), 0);
 	assert_true(ds_name_equal(&name, &v4));
 	assert_int_equal(ds_name_hash(&name), ds_name_hash(&v4));
@@ -176,13 +176,13 @@ static void test_names(void **state)
 	assert_memory_equal(&addr, &mapped, sizeof(struct sockaddr_in6));
 	assert_int_equal(ds_name_give(&v4, AF_INET, &addr), sizeof(struct sockaddr_in));
 	assert_memory_equal(&addr, &v4, sizeof(struct sockaddr_in));
-	/* Too short, or of no family that there is. */
+	/* Too short, or of an unknown family. */
 	assert_int_equal(ds_name_take(&v4, 3, &name), -EINVAL);
 	assert_int_equal(ds_name_take(NULL, 16, &name), -EINVAL);
 	assert_int_equal(ds_name_take(&a, sizeof(struct sockaddr_in), &name), -EINVAL);
 	addr.ss_family = AF_UNIX;
 	assert_int_equal(ds_name_take(&addr, sizeof(addr), &name), -EAFNOSUPPORT);
-	/* The link of an address of a link counts, where it is known. */
+	/* The link of a link-local address is compared if both are known. */
 	a.v6.sin6_scope_id = 1;
 	assert_true(ds_name_equal(&a, &b));
 	b.v6.sin6_scope_id = 2;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The end of a process with streams open: its neighbours, the clock and the sleeps are played. */
+/* The end of a process with open streams. The rest of rsocket, the clock and the sleeps are
+ * replaced. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +61,7 @@ int rs_post_control(struct rs_socket *s, enum rs_wire_control control)
 	return 0;
 }
 
-/* Nobody takes anything. */
+/* No peer takes any data. */
 int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wait wait,
 	    int timeout_ms)
 {
@@ -99,7 +100,7 @@ static void test_all_said(void **state)
 	close_all();
 }
 
-/* Threads have the locks of all but the last, and never give them back. */
+/* Threads hold the locks of all sockets but the last, and never release them. */
 static void test_locks_held(void **state)
 {
 	open_all(HELD + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a socket learns of its peer: how long to look, and whether to let others run first. */
+/* What a socket learns of its peer: how long to poll, and whether to let others run first. */
 #include "librdmacm/rsocket/rs.h"
 #include "tests/unit/unit.h"
 
@@ -12,7 +12,7 @@ const struct rs_defaults *rs_defaults(void)
 	return &defaults;
 }
 
-/* Looks in vain up to the one after which the processor is offered. */
+/* Poll without success until the processor is offered; return the number of polls. */
 static int looks_to_offer(struct rs_spin *spin)
 {
 	for (int i = 1; i <= MANY; i++)
@@ -29,12 +29,12 @@ static void offer_is_learned(void **state)
 	rs_spin_init(&spin);
 	at_first = looks_to_offer(&spin);
 	assert_true(at_first > 1 && at_first < MANY);
-	/* Others ran, and there it was: they are let run at once from now on. */
+	/* The message came while others ran: the processor is offered at once from now on. */
 	assert_false(rs_spin_looked(&spin, true));
 	assert_int_equal(looks_to_offer(&spin), 1);
 	assert_false(rs_spin_looked(&spin, true));
 	assert_int_equal(looks_to_offer(&spin), 1);
-	/* Until that is in vain. */
+	/* Until the offer does not help. */
 	assert_int_equal(looks_to_offer(&spin), 2);
 	assert_int_equal(looks_to_offer(&spin), 4);
 	for (int i = 0; i < 20; i++)
@@ -42,7 +42,7 @@ static void offer_is_learned(void **state)
 	assert_int_equal(looks_to_offer(&spin), at_first);
 }
 
-/* Who finds something now and then is no hindrance. */
+/* Successes now and then start the count again. */
 static void found_starts_again(void **state)
 {
 	struct rs_spin spin;
@@ -52,7 +52,8 @@ static void found_starts_again(void **state)
 		assert_false(rs_spin_looked(&spin, i % 8 == 0));
 }
 
-/* Others than the peer had the processor for long: waits sleep at once, until it is tried again. */
+/* Threads other than the peer had the processor for long: waits sleep at once, until polling is
+ * tried again. */
 static void crowd_is_learned(void **state)
 {
 	struct rs_spin spin;
@@ -64,7 +65,7 @@ static void crowd_is_learned(void **state)
 	assert_true(rs_spin_begin(&spin));
 	looks_to_offer(&spin);
 	rs_spin_offered(&spin, 10000000, 1);
-	/* That it is there now is not to the credit of the offer. */
+	/* This message did not come because of the offer. */
 	assert_false(rs_spin_looked(&spin, true));
 	assert_true(looks_to_offer(&spin) > 1);
 	while (waits < MANY && !rs_spin_begin(&spin))
@@ -72,7 +73,7 @@ static void crowd_is_learned(void **state)
 	assert_true(waits > 10 && waits < MANY);
 }
 
-/* A peer that streams had it for long. */
+/* A peer that streams had the processor for long. */
 static void stream_is_no_crowd(void **state)
 {
 	struct rs_spin spin;
@@ -82,7 +83,8 @@ static void stream_is_no_crowd(void **state)
 	assert_true(rs_spin_begin(&spin));
 }
 
-/* Nobody took the processor: the end of a wait does not offer it, until it is tried again. */
+/* No other thread took the processor: the end of a wait does not offer it, until that is tried
+ * again. */
 static void vain_offer_is_learned(void **state)
 {
 	struct rs_spin spin;

@@ -145,7 +145,7 @@ static void test_immediate(void **state)
 	assert_int_equal(rs_wire_value(0xe0000002), RS_WIRE_SHUTDOWN);
 }
 
-/* The byte that says how many mappings there can be. */
+/* The byte with the greatest possible number of mappings. */
 static void test_mappings(void **state)
 {
 	static const struct {

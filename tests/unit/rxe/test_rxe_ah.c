@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address handles with a kernel that numbers them, and with an older one that wants the whole
+/* Address handles with a kernel that numbers them, and with an older one that needs the whole
  * address. */
 #include <sys/socket.h>
 
@@ -97,7 +97,7 @@ static void test_av_ipv4(void **state)
 	fake_free(f);
 }
 
-/* A group of IPv4 has two forms as a GID; both are sent to over IPv4. */
+/* An IPv4 group has two forms as a GID; messages to both go over IPv4. */
 static void test_av_ipv4_group(void **state)
 {
 	static const union ibv_gid groups[] = {
@@ -133,7 +133,7 @@ static void test_av_ipv6(void **state)
 	fake_free(f);
 }
 
-/* No address, no handle: the kernel's is not left behind. */
+/* Without an address there is no handle, and the kernel's handle is destroyed. */
 static void test_fails(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion rings: the plain and the extended poll, and creation against a kernel made up here. */
+/* Completion rings: the plain and the extended poll, and creation with a fake kernel. */
 #include "tests/unit/rxe/fake.h"
 
 static struct {
@@ -28,7 +28,7 @@ int uverbs_destroy_cq(struct verbs_cq *cq)
 	return 0;
 }
 
-/* Completion number @i as the kernel writes it, in slot @i modulo the ring. */
+/* Write completion number @i as the kernel does, in slot @i modulo the ring. */
 static void push(struct rxe_cq *cq, uint32_t i)
 {
 	struct ib_uverbs_wc wc = {
@@ -118,7 +118,7 @@ static void test_poll(void **state)
 	cq_free(cq);
 }
 
-/* The kernel's number of this flag is that of IBV_WC_IP_CSUM_OK. */
+/* The kernel's value of this flag is that of IBV_WC_IP_CSUM_OK. */
 static void test_invalidate_flag(void **state)
 {
 	struct rxe_cq *cq = cq_create(0);
@@ -173,10 +173,8 @@ static void test_ex_fields(void **state)
 	cq_free(cq);
 }
 
-/*
- * After the ENOENT of next_poll the current entry is still held: end_poll gives back exactly that
- * one and unlocks exactly once.
- */
+/* After next_poll returned ENOENT, the current entry is still held: end_poll releases exactly
+ * that entry and unlocks exactly once. */
 static void test_ex_end_after_last(void **state)
 {
 	struct rxe_cq *cq = cq_create(0);
@@ -192,7 +190,7 @@ static void test_ex_end_after_last(void **state)
 	assert_int_equal(ibv_next_poll(ex), ENOENT);
 	assert_int_equal(cq->queue.buf->consumer_index, 0);
 	assert_int_equal(atomic_load(&cq->lock.held), 1);
-	/* What arrives meanwhile is not lost. */
+	/* A completion that arrives meanwhile is not lost. */
 	push(cq, 2);
 	ibv_end_poll(ex);
 	assert_int_equal(cq->queue.buf->consumer_index, 1);

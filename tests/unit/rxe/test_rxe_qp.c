@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs and shared receive queues against a kernel made up here: rings, limits, failures. */
+/* Queue pairs and shared receive queues with a fake kernel: rings, limits, failures. */
 #include "tests/unit/rxe/fake.h"
 
 static struct {
@@ -115,7 +115,7 @@ static void test_create(void **state)
 	assert_int_equal(qp.rq.max_sge, 1);
 	assert_int_equal(qp.doorbell.cmd.qp_handle, 9);
 	assert_int_equal(qp.vqp.comp_mask & VERBS_QP_EX, 0);
-	/* Its rings stay as long as the kernel's object does. */
+	/* The rings stay mapped as long as the kernel's object exists. */
 	kernel.destroy_result = -EBUSY;
 	assert_int_equal(rxe_destroy_qp(&qp.vqp), -EBUSY);
 	assert_non_null(qp.sq.buf);
@@ -180,8 +180,7 @@ static void test_create_ex(void **state)
 	device_free(f);
 }
 
-/* Which types there are is the kernel's to say; one it takes and this provider does not know sends
- * nothing. */
+/* The kernel decides which types exist. A QP of a type unknown to this provider cannot send. */
 static void test_other_types(void **state)
 {
 	struct ibv_qp_init_attr_ex attr = rc_attr();
@@ -219,8 +218,8 @@ static void test_refused(void **state)
 	device_free(f);
 }
 
-/* A ring that cannot be mapped, or that is too small for the granted limits: the QP is gone again.
- */
+/* A ring that cannot be mapped or is too small for the granted limits: the QP is destroyed
+ * again. */
 static void test_map_fails(void **state)
 {
 	struct ibv_qp_init_attr_ex attr = rc_attr();
@@ -259,7 +258,7 @@ static void test_srq(void **state)
 	assert_int_equal(srq.rq.queue.mask, 15);
 	assert_int_equal(rxe_modify_srq(&srq.vsrq, &modify), 0);
 	assert_int_equal(srq.rq.queue.mask, 15);
-	/* A resized ring is another one. */
+	/* A resized ring is a new mapping. */
 	modify.mask = IBV_SRQ_MAX_WR;
 	kernel.rq = kernel.sq;
 	assert_int_equal(rxe_modify_srq(&srq.vsrq, &modify), 0);
@@ -267,7 +266,7 @@ static void test_srq(void **state)
 	kernel.result = -EINVAL;
 	assert_int_equal(rxe_modify_srq(&srq.vsrq, &modify), -EINVAL);
 	assert_int_equal(srq.rq.queue.mask, 7);
-	/* One that cannot be mapped leaves the old mapping, which is harmless. */
+	/* A ring that cannot be mapped leaves the old mapping, which is harmless. */
 	kernel.result = 0;
 	kernel.rq.size = 0;
 	assert_int_equal(rxe_modify_srq(&srq.vsrq, &modify), -EIO);

@@ -70,7 +70,8 @@ static void test_map_fails(void **state)
 	fake_free(f);
 }
 
-/* Index mask 7: the slot after 7 is 0; full with the producer one behind the consumer. */
+/* Index mask 7: slot 0 follows slot 7; the ring is full if the producer is one behind the
+ * consumer. */
 static void test_wrap(void **state)
 {
 	struct rxe_queue queue = fake_queue(8, 6, 0);
@@ -87,7 +88,7 @@ static void test_wrap(void **state)
 	free(queue.buf);
 }
 
-/* Whatever is written over the indices, no slot outside the ring is touched. */
+/* Whatever the indices are overwritten with, no slot outside the ring is accessed. */
 static void test_damaged_indices(void **state)
 {
 	struct rxe_queue queue = fake_queue(8, 6, 0);

@@ -42,7 +42,7 @@ static void expect_bytes(struct fake *f, uint32_t index, size_t offset, const ch
 	assert_memory_equal(fake_slot(&f->qp.sq, index, offset), bytes, count);
 }
 
-/* What the kernel has changed in the slot's last request, and trusts to be fresh. */
+/* Check fields that the kernel changed in the slot's last request and expects to be reset. */
 static void expect_fresh(struct fake *f, uint32_t index, uint32_t length, uint32_t num_sge)
 {
 	assert_int_equal(fake_u32(&f->qp.sq, index, 8), 0);
@@ -55,7 +55,7 @@ static void expect_fresh(struct fake *f, uint32_t index, uint32_t length, uint32
 	assert_int_equal(fake_u32(&f->qp.sq, index, 200), 0);
 }
 
-/* Every byte of the slot, in a ring that was never used. */
+/* Check every byte of the slot, in a ring that was never used. */
 static void test_send_bytes(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC, 0);
@@ -170,7 +170,8 @@ static void test_ud(void **state)
 	expect_fresh(f, 0, 0x10, 1);
 	expect_bytes(f, 0, 0x18, "\x12\0\0\0\x11\x11\x11\x11\0\0\0\0\5\0\0\0", 16);
 	assert_int_equal(fake_u64(&f->qp.sq, 0, 0x98), 0);
-	/* A numbered handle needs no address in the request, an older kernel's does. */
+	/* A numbered handle needs no address in the request, but a handle of an older kernel
+	 * does. */
 	assert_int_equal(*fake_slot(&f->qp.sq, 0, 56), STALE);
 	ah = (struct rxe_ah){ .av = { .port_num = 1, .network_type = 2, .dmac = { 2, 3 } } };
 	post_ok(f, &wr);
@@ -351,7 +352,8 @@ static void test_refusals(void **state)
 	fake_free(f);
 }
 
-/* A refused request in the middle of a list: those before it are posted and rung for. */
+/* A refused request in the middle of a list: those before it are posted and the doorbell is
+ * rung. */
 static void test_partial_list(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC, STALE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ibv_wr_*(): what each builder and setter puts into the ring, and that a failed batch posts
- * nothing. */
+/* ibv_wr_*(): the bytes that each builder and setter writes to the ring, and that a failed batch
+ * posts no request. */
 #include "tests/unit/rxe/fake.h"
 
 #define STALE	 0xa5
@@ -184,7 +184,8 @@ static void test_bind(void **state)
 	fake_free(f);
 }
 
-/* A batch with one mistake: its errno, nothing posted, no doorbell, and the lock is free again. */
+/* End a batch with one mistake: check its errno, that no request is posted, that no doorbell is
+ * rung, and that the lock is released. */
 static void expect_failed(struct fake *f, int expected)
 {
 	uint32_t producer = f->qp.sq.buf->producer_index;
@@ -282,7 +283,7 @@ static void test_abort(void **state)
 	fake_free(f);
 }
 
-/* Only what was asked for is there, and no type is promised what it cannot do. */
+/* Only requested functions are set, and no QP type gets a function that it cannot perform. */
 static void test_slots(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC, 0);

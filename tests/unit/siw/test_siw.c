@@ -83,7 +83,7 @@ static void post_ok(struct fake *f, struct ibv_send_wr *wr)
 	assert_null(bad);
 }
 
-/* The kernel takes what it was told of. */
+/* The kernel takes the posted requests. */
 static void kernel_takes(struct fake *f)
 {
 	for (int i = 0; i < SLOTS; i++)
@@ -122,12 +122,12 @@ static void test_send_bytes(void **state)
 	assert_memory_equal((char *)&f->sq[1] + 8, "\x11\0\1\0\x01\x09\0\0\0\x20\0\0\0\0\0\0", 16);
 	post_ok(f, &inv);
 	assert_memory_equal((char *)&f->sq[2] + 8, "\x01\0\0\5\x01\x0a\0\0", 8);
-	/* Before the kernel has taken the first one it looks at the others by itself. */
+	/* Until the kernel has taken the first request, it finds the others without a doorbell. */
 	assert_int_equal(doorbells(f), 1);
 	fake_free(f);
 }
 
-/* The kernel falls over one that is beside others. */
+/* The kernel crashes on an empty entry beside others. */
 static void test_empty_entries(void **state)
 {
 	struct ibv_sge sges[] = { { .addr = 1 }, { .addr = 2, .length = 2 }, { .addr = 3 } };
@@ -170,7 +170,7 @@ static void test_inline(void **state)
 	two[1].length = 80;
 	assert_int_equal(post(f, &wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &wr);
-	/* What the kernel would stop at for ever. */
+	/* Requests on which the kernel would hang. */
 	two[1].length = 2;
 	wr.opcode = IBV_WR_RDMA_READ;
 	assert_int_equal(post(f, &wr, &bad), EINVAL);
@@ -219,7 +219,7 @@ static void test_refusals(void **state)
 	assert_int_equal(post(f, &wr, &bad), EINVAL);
 	for (size_t i = 0; i < ARRAY_SIZE(absent); i++) {
 		wr = (struct ibv_send_wr){ .opcode = absent[i] };
-		/* Words that say it: the device has none. */
+		/* The log explains it: the device has no atomics. */
 		atomic = absent[i] == IBV_WR_ATOMIC_CMP_AND_SWP ||
 			 absent[i] == IBV_WR_ATOMIC_FETCH_AND_ADD;
 		assert_int_equal(post(f, &wr, &bad), atomic ? EOPNOTSUPP : EINVAL);
@@ -230,7 +230,7 @@ static void test_refusals(void **state)
 	fake_free(f);
 }
 
-/* When the kernel has to be told, with a ring that is counted around. */
+/* When a doorbell is needed, with a ring that is counted around. */
 static void test_doorbell(void **state)
 {
 	struct fake *f = fake_create();
@@ -247,7 +247,8 @@ static void test_doorbell(void **state)
 	assert_int_equal(f->qp.next, SLOTS - 2);
 	assert_int_equal(post(f, &wrs[SLOTS], &bad), ENOMEM);
 	assert_int_equal(doorbells(f), 0);
-	/* The kernel took all but the last: it will look at the next by itself. */
+	/* The kernel took all but the last request: it will find the next one without a
+	 * doorbell. */
 	for (int i = 0; i < SLOTS; i++)
 		f->sq[i].flags = i == 1 ? SIW_WQE_VALID : 0;
 	post_ok(f, &wrs[SLOTS]);
@@ -258,7 +259,7 @@ static void test_doorbell(void **state)
 	fake_free(f);
 }
 
-/* The kernel takes nothing: the requests are the caller's again, and the ring is as it was. */
+/* The kernel accepts no doorbell: the requests are withdrawn, and the ring is unchanged. */
 static void test_withdraw(void **state)
 {
 	struct fake *f = fake_create();
@@ -369,7 +370,7 @@ static void test_poll(void **state)
 	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(wc[2].status, IBV_WC_GENERAL_ERR);
 	assert_int_equal(wc[2].opcode, IBV_WC_RDMA_READ);
-	/* Their slots are the kernel's again. */
+	/* The slots are given back to the kernel. */
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(f->cq.slots[i].flags, 0);
 	complete(f, 4, SIW_OP_WRITE, SIW_WC_SUCCESS);
@@ -379,7 +380,7 @@ static void test_poll(void **state)
 	fake_free(f);
 }
 
-/* The slot stood on is the process's, those before it are the kernel's. */
+/* The current slot belongs to the process, those before it to the kernel. */
 static void test_poll_ex(void **state)
 {
 	struct ibv_poll_cq_attr attr = {};
@@ -422,7 +423,7 @@ static void test_arm(void **state)
 	fake_free(f);
 }
 
-/* An answer of the kernel's that is no ring. */
+/* The kernel's answer describes no valid ring. */
 static void test_ring(void **state)
 {
 	struct fake *f = fake_create();

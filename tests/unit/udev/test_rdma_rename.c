@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The program, with answers of a kernel that knows who named a device: no kernel here does. */
+/* Test the program with answers of a kernel that reports how a device got its name, because no
+ * kernel here does. */
 #include "tests/unit/unit.h"
 
 #define main rdma_rename_main
@@ -9,7 +10,7 @@ int rdma_rename_main(int argc, char **argv);
 
 static struct fake {
 	const char *protocol; /* NULL: this kind of device has none */
-	int assigned;	      /* who gave the name; -1: the kernel does not tell */
+	int assigned;	      /* how the name was assigned; -1: the kernel does not report it */
 	uint64_t contexts;
 	char renamed[64];
 } fake;
@@ -45,7 +46,7 @@ static void put_usage(struct nl_msg *msg)
 	nla_nest_end(msg, all);
 }
 
-/* Two devices, of which x0 is ours. */
+/* Answer for two devices, of which x0 is ours. */
 int __wrap_netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_fn answer,
 		       void *arg);
 int __wrap_netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_fn answer,
@@ -74,7 +75,7 @@ int __wrap_netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_
 	return r;
 }
 
-/* Return: the exit code of "rdma_rename x0 @how @fixed". */
+/* Return the exit code of "rdma_rename x0 @how @fixed". */
 static int rename_x0(char *how, char *fixed)
 {
 	char program[] = "rdma_rename", device[] = "x0";
@@ -91,7 +92,7 @@ static int begin(void **state)
 	return 0;
 }
 
-/* One sysfs for all: where it is, is asked once. */
+/* Use one sysfs for all tests, because its path is looked up only once. */
 static int begin_all(void **state)
 {
 	char to[PATH_MAX + 64], from[PATH_MAX + 64];
@@ -114,7 +115,7 @@ static int end_all(void **state)
 	return 0;
 }
 
-/* By the kernel's own name, and by kernels that do not tell. */
+/* A name given by the kernel, and kernels that do not report the assignment. */
 static void test_renamed(void **state)
 {
 	for (fake.assigned = -1; fake.assigned <= RDMA_NAME_ASSIGN_TYPE_UNKNOWN; fake.assigned++) {

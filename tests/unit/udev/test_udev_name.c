@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Names of devices in a sysfs of our own. The expected names are those that Debian 12's helper
- * gives. */
+/* Names of devices in a sysfs of the test. The expected names are those of Debian 12's helper. */
 #include "tests/unit/unit.h"
 
 #include "udev/name.h"
@@ -125,12 +124,12 @@ static void test_virtual_function(void **state)
 	vf_make();
 	use("0000:83:00.5");
 	check(NAME_PCI, "rocep131s0f0v1");
-	/* The firmware's index is the physical function's. */
+	/* The firmware's index belongs to the physical function. */
 	attribute("0000:83:00.0", "acpi_index", "5\n");
 	check(NAME_FALLBACK, "rocep131s0f0v1");
 }
 
-/* A virtual function that its physical one does not know. */
+/* A virtual function that its physical function does not list. */
 static void test_virtual_function_lost(void **state)
 {
 	char path[PATH_MAX + 64], name[NAME_SIZE];
@@ -169,7 +168,7 @@ static void test_virtual_device(void **state)
 	assert_int_equal(make(NAME_ONBOARD, "roce", 0, NULL, name), -EOPNOTSUPP);
 	check(NAME_FALLBACK, "x0");
 	check(NAME_KERNEL, "x0");
-	/* On another bus, its address may look as it likes. */
+	/* On another bus, the address may have any form. */
 	attribute("0000:83:00.0", "config", "");
 	link_make("bus/auxiliary", "devices/0000:83:00.0/subsystem");
 	use("0000:83:00.0");
@@ -204,7 +203,7 @@ static void test_sub_function_of_virtual(void **state)
 	check(NAME_PCI, "rocep131s0f0v1S99");
 }
 
-/* Numbers and places that are none. */
+/* Invalid numbers and places. */
 static void test_sub_function_strange(void **state)
 {
 	char name[NAME_SIZE];
@@ -217,7 +216,7 @@ static void test_sub_function_strange(void **state)
 	check(NAME_FALLBACK, "x0");
 }
 
-/* Amazon's EFA speaks neither InfiniBand nor RoCE nor iWARP. */
+/* Amazon's EFA has no protocol: neither InfiniBand nor RoCE nor iWARP. */
 static void test_no_protocol(void **state)
 {
 	char name[NAME_SIZE];
@@ -233,7 +232,7 @@ static void test_no_protocol(void **state)
 	assert_string_equal(name, "rdmao2");
 }
 
-/* Who makes a device and names it keeps the name, unless he says another one. */
+/* A device keeps the name that its creator chose, unless the administrator gives another one. */
 static void test_user_named(void **state)
 {
 	struct name_device device = {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A queue pair, a completion queue and an SRQ without a kernel: rings, their words and registers in
- * plain memory, between pages that nobody may touch.
- */
+/* A queue pair, a completion queue and an SRQ without a kernel: rings, their words and registers
+ * in plain memory, between inaccessible pages. */
 #ifndef TESTS_UNIT_VMW_PVRDMA_FAKE_H
 #define TESTS_UNIT_VMW_PVRDMA_FAKE_H
 

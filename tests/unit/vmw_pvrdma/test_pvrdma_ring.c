@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests and completions of the paravirtual adapter, as both sides write them, and as nobody
- * should. */
+/* Requests and completions of the paravirtual adapter, as both sides write them, and invalid
+ * ones. */
 #include "tests/unit/vmw_pvrdma/fake.h"
 
 #define UAR(f, offset) (*(const uint32_t *)((f)->uar + (offset)))
@@ -27,7 +27,7 @@ static int poll(struct fake *f, struct ibv_wc *wc)
 	return pvrdma_poll_cq(&f->cq.vcq.cq, 1, wc);
 }
 
-/* The device writes a completion. */
+/* Write a completion as the device does. */
 static void complete(struct fake *f, const struct pvrdma_cqe *cqe)
 {
 	struct pvrdma_ring *ring = &f->cq.ring;
@@ -76,7 +76,7 @@ static void test_read(void **state)
 	fake_free(f);
 }
 
-/* Numbers that are others here than in verbs. */
+/* Values that differ from those of verbs. */
 static void test_invalidate(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -120,7 +120,7 @@ static void test_refused(void **state)
 
 	wr.send_flags = IBV_SEND_INLINE;
 	assert_int_equal(post(f, &wr), EINVAL);
-	sge[0].length = 0; /* nothing is inline of nothing */
+	sge[0].length = 0; /* inline data of no bytes sets no inline flag */
 	assert_int_equal(post(f, &wr), 0);
 	assert_int_equal(((uint32_t *)f->sq)[5], 0);
 	wr.send_flags = 0;
@@ -141,7 +141,7 @@ static void test_refused(void **state)
 	fake_free(f);
 }
 
-/* The kernel is not told of less memory than there is: each limit is kept, and both together are
+/* The kernel is not asked for less memory than needed: each limit is kept, but both together are
  * too much. */
 static void test_srq_too_long(void **state)
 {
@@ -158,7 +158,7 @@ static void test_srq_too_long(void **state)
 	fake_free(f);
 }
 
-/* As many as there are slots, in each round of the ring. */
+/* As many requests as there are slots, in each round of the ring. */
 static void test_rounds(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD);
@@ -208,7 +208,8 @@ static void test_receive(void **state)
 	fake_free(f);
 }
 
-/* Of a list as much is taken as there is room for, and told of. */
+/* As many requests of a list are taken as there is room for, and the first refused one is
+ * returned. */
 static void test_lists(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -261,7 +262,7 @@ static void test_poll(void **state)
 	assert_int_equal(UAR(f, 4), 0x20000000 | FAKE_CQN);
 	complete(f, &cqe);
 	assert_int_equal(poll(f, &wc), 1);
-	/* What is there is not asked for. */
+	/* A present completion needs no doorbell. */
 	assert_int_equal(UAR(f, 4), 0x20000000 | FAKE_CQN);
 	assert_int_equal(wc.wr_id, 77);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
@@ -282,7 +283,7 @@ static void test_poll(void **state)
 	fake_free(f);
 }
 
-/* Completions of nobody are passed over, and those behind them found. */
+/* Completions without a queue pair are skipped, and those behind them are found. */
 static void test_unknown(void **state)
 {
 	const struct pvrdma_cqe nobody = { .qp = FAKE_HANDLE + 1 }, good = { .qp = FAKE_HANDLE };
@@ -298,8 +299,8 @@ static void test_unknown(void **state)
 	fake_free(f);
 }
 
-/* Completions of a queue pair that goes are taken out, though its handle has more bits than they;
- * the others stay, in their order, also across the end of the ring. */
+/* Completions of a destroyed queue pair are removed, although its handle has more bits than they
+ * have. The others stay, in order, also across the end of the ring. */
 static void test_clean(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -327,8 +328,8 @@ static void test_clean(void **state)
 	fake_free(f);
 }
 
-/* The queue pair of the last completion is not taken for there when it is gone, and its handle may
- * be another one's then. */
+/* The queue pair of the last completion is not used after its end, when its handle may belong to
+ * another queue pair. */
 static void test_gone(void **state)
 {
 	const struct pvrdma_cqe cqe = { .qp = FAKE_HANDLE };
@@ -349,7 +350,7 @@ static void test_gone(void **state)
 	fake_free(f);
 }
 
-/* The device's word is no index, or one that no ring can have. */
+/* The device's word is no index, or an index that no ring can have. */
 static void test_words(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -371,13 +372,13 @@ static void test_words(void **state)
 	fake_free(f);
 }
 
-/* ---- what a device should not write, one by one */
+/* ---- invalid entries of a device, one by one */
 
 enum {
 	ENTRIES = FAKE_PAGE >> FAKE_CQE_SHIFT,
 };
 
-/* @polled: what ibv_poll_cq() says, of one entry; and its word in @wc where that is to be known */
+/* @polled: result of ibv_poll_cq() for one entry, and the entry's status in @wc if it is known */
 static const struct attack {
 	const char *what;
 	struct pvrdma_cqe cqe;
@@ -440,7 +441,7 @@ static const struct attack {
 	{ "the highest number", { .qp = FAKE_HANDLE }, INT32_MAX, -EIO },
 };
 
-/* Whatever it was, the next entry is one again when the device's word is right. */
+/* Whatever happened before, the next entry is read if the device's word is right. */
 static void assert_goes_on(struct fake *f)
 {
 	const struct pvrdma_cqe good = { .wr_id = 5, .qp = FAKE_HANDLE };
@@ -481,7 +482,7 @@ static void test_attacks(void **state)
 	}
 }
 
-/* A ring that is full of nobody's entries is given back, and nothing of it is handed out. */
+/* A ring full of entries without a queue pair is given back, and no entry is returned. */
 static void test_full_of_nobody(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -495,7 +496,7 @@ static void test_full_of_nobody(void **state)
 	fake_free(f);
 }
 
-/* Words that say of a ring of requests that nothing fits, or what no ring can have. */
+/* Words of a request ring by which no request fits, or that no ring can have. */
 static void test_request_words(void **state)
 {
 	static const uint32_t heads[] = { UINT32_MAX, INT32_MAX, 1, 2, 1u << 31 };
@@ -532,10 +533,8 @@ static void random_fill(char *page, uint64_t *random)
 	memcpy(page + at, random, 8);
 }
 
-/*
- * Whatever the device writes into what it shares: nothing is written outside of the rings, which
- * lie between pages that nobody may touch; what was right before is right again with right words.
- */
+/* Whatever the device writes into shared memory, no byte is written outside of the rings, which
+ * lie between inaccessible pages. With valid words the rings work again. */
 static void test_hostile(void **state)
 {
 	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
@@ -554,7 +553,7 @@ static void test_hostile(void **state)
 
 		for (unsigned int k = 0; k < ARRAY_SIZE(pages); k++)
 			random_fill(pages[k], &random);
-		/* Mostly words that could be right, and completions that are somebody's. */
+		/* Mostly words that could be valid, and completions of existing queue pairs. */
 		if (random % 4)
 			atomic_store(&f->cq.ring.words->tail, tail & (2 * f->cq.ring.entries - 1));
 		if (random % 3)
